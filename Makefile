@@ -1,0 +1,88 @@
+# stepsim: one non-recursive Makefile. `make help` lists the targets.
+VARIANT ?= release
+CUDA ?= auto
+CC = gcc
+MPICC ?= mpicc
+PKGS = hwloc yaml-0.1 jansson openblas ompi-c
+
+VARIANTS = release debug asan
+ifeq ($(filter $(VARIANT),$(VARIANTS)),)
+$(error VARIANT is one of: $(VARIANTS))
+endif
+
+B = build/$(VARIANT)
+WARN = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla
+CPPFLAGS += -I. -D_GNU_SOURCE $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+CFLAGS_release = -O2 -g
+CFLAGS_debug = -O0 -g3
+CFLAGS_asan = -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
+LDFLAGS_asan = -fsanitize=address,undefined
+CFLAGS_ALL = -std=c11 $(WARN) $(CFLAGS_$(VARIANT)) -pthread $(CFLAGS)
+LDLIBS_ALL = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm -pthread $(LDLIBS)
+
+# The kernels of the host device are what is timed: they are built for the machine at hand.
+KERNEL_CFLAGS_release = -O3 -march=native -fno-math-errno -fno-trapping-math
+
+ROOMS = base topology step sim exec exec/host report cli
+SRC = $(foreach r,$(ROOMS),$(wildcard $(r)/*.c))
+OBJ = $(SRC:%.c=$(B)/obj/%.o)
+LIB_OBJ = $(filter-out $(B)/obj/cli/main.o,$(OBJ))
+LIB = $(B)/libstepsim.a
+
+UNIT = $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c tests/property/test_*.c))
+EXEC_TESTS = $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/exec/test_*.c))
+FUZZ = $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
+BENCH = $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/bench_*.c))
+COMMIT = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+
+.DEFAULT_GOAL := all
+.PHONY: all tests check check-long bench bench-accuracy install clean help
+.DELETE_ON_ERROR:
+
+all: $(B)/stepsim ## build/release/stepsim (VARIANT=release|debug|asan, CUDA=auto|0|1)
+
+$(B)/stepsim: $(B)/obj/cli/main.o $(LIB)
+	$(CC) $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
+
+$(LIB): $(LIB_OBJ)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(B)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+
+$(B)/obj/exec/host/kernels%.o: CFLAGS_ALL += $(KERNEL_CFLAGS_$(VARIANT))
+$(B)/obj/report/json.o: CPPFLAGS += -DSTEPSIM_COMMIT='"$(COMMIT)"'
+
+$(B)/tests/%: tests/%.c $(LIB)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $< $(LIB) -lcunit $(LDLIBS_ALL)
+
+tests: $(UNIT) $(EXEC_TESTS) $(FUZZ) ## build the test programs
+
+check: all tests ## everything that must never break
+	bash tests/run.sh
+
+check-long: ## fuzzing, soak, random configs
+	bash tests/run_long.sh
+
+bench: all $(BENCH) ## figures of the simulator
+	@set -e; for b in $(BENCH); do $$b; done
+
+bench-accuracy: all ## predicted against measured on 12 configs
+	bash scripts/bench_accuracy.sh
+
+PREFIX ?= /usr/local
+install: all ## into PREFIX (/usr/local)
+	install -D $(B)/stepsim $(DESTDIR)$(PREFIX)/bin/stepsim
+	mkdir -p $(DESTDIR)$(PREFIX)/share/stepsim
+	cp -R configs $(DESTDIR)$(PREFIX)/share/stepsim/
+
+clean: ## remove build/
+	rm -rf build
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+-include $(OBJ:.o=.d) $(UNIT:=.d) $(EXEC_TESTS:=.d) $(FUZZ:=.d) $(BENCH:=.d)

@@ -1,0 +1,16 @@
+/* Number formats. `name` is the config's word. */
+#ifndef STEPSIM_BASE_DTYPE_H
+#define STEPSIM_BASE_DTYPE_H
+
+enum dtype { DT_FP32, DT_TF32, DT_FP16, DT_BF16, DT_FP8, DT_MXFP8, DT_NVFP4, DT_INT32, DT_COUNT };
+
+const char *dtype_name(enum dtype d);
+
+/* Bytes of one element as stored: fp32, tf32, int32 4; fp16, bf16 2; fp8 1; mxfp8 1 + 1/32 (a scale for 32 elements, OCP MX v1.0);
+ * nvfp4 1/2 + 1/16 (an fp8 scale for 16 elements, NVIDIA Transformer Engine documentation). */
+double dtype_bytes(enum dtype d);
+
+/* By name; DT_COUNT when there is none. */
+enum dtype dtype_by_name(const char *name);
+
+#endif

@@ -1,0 +1,29 @@
+/* Where the catalogue and the caches are. */
+#ifndef STEPSIM_BASE_PATHS_H
+#define STEPSIM_BASE_PATHS_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+
+#define PATH_MAX_LEN 4096
+
+/* The folder that holds configs/: STEPSIM_HOME, else the source tree of the running binary (its folder and up), else the installed share/stepsim beside it.
+ * ST_INPUT when none holds configs/. */
+enum status path_home(char out[PATH_MAX_LEN], struct error *e);
+
+/* "<home>/configs/<kind>/<name>.yaml" */
+enum status path_catalogue(const char *kind, const char *name, char out[PATH_MAX_LEN], struct error *e);
+
+/* The names (without .yaml), sorted, of a catalogue folder; `names` and its strings are freed with path_names_free. */
+enum status path_catalogue_names(const char *kind, char ***names, size_t *n, struct error *e);
+void path_names_free(char **names, size_t n);
+
+/* $XDG_CACHE_HOME/stepsim, else ~/.cache/stepsim; made if missing. */
+enum status path_cache(char out[PATH_MAX_LEN], struct error *e);
+
+/* Reads a whole file, at most `limit` bytes; *text is malloc'ed and terminated. Writes through a temporary name and rename; "-" is standard output. */
+enum status file_read(const char *path, size_t limit, char **text, size_t *len, struct error *e);
+enum status file_write(const char *path, const char *text, size_t len, struct error *e);
+
+#endif

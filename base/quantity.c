@@ -1,0 +1,252 @@
+#include "base/quantity.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NUMBER_MAX 128
+#define COUNT(a) (sizeof(a) / sizeof(a)[0])
+
+/* A factor 10^decimal * times. The decimal part is added to the number's own exponent before it is converted, so that
+ * "3.35TB/s" is the double nearest to 3.35e12 and "50us" the one nearest to 5e-5. */
+struct scale {
+	const char *text;
+	int decimal;
+	double times;
+};
+
+static const struct scale prefixes[] = {
+	{"", 0, 1},
+	{"k", 3, 1},
+	{"M", 6, 1},
+	{"G", 9, 1},
+	{"T", 12, 1},
+	{"P", 15, 1},
+	{"Ki", 0, 0x1p10},
+	{"Mi", 0, 0x1p20},
+	{"Gi", 0, 0x1p30},
+	{"Ti", 0, 0x1p40},
+	{"Pi", 0, 0x1p50},
+};
+#define DECIMAL_PREFIXES 6 /* of the list above: the binary ones are for bytes and bits only */
+
+static const struct scale times_s[] = {
+	{"s", 0, 1}, {"ms", -3, 1}, {"us", -6, 1}, {"ns", -9, 1}, {"ps", -12, 1}, {"min", 0, 60}, {"h", 0, 3600}, {"d", 0, 86400},
+};
+
+/* What may stand behind the prefix. */
+struct suffix {
+	const char *text;
+	double times;
+};
+
+#define SUFFIXES_MAX 4
+
+static const struct unit_row {
+	enum unit unit;
+	const char *name;     /* in messages */
+	const char *example;
+	const char *accepted;
+	const char *printed;
+	struct suffix suffix[SUFFIXES_MAX];
+	bool binary;
+} units[] = {
+	{UNIT_NONE, "a number", "1.5", "no unit", "", {{NULL, 0}}, false},
+	{UNIT_BYTE, "a size", "25MiB", "B or b, with k M G T P or Ki Mi Gi Ti Pi", "B", {{"B", 1}, {"b", 0.125}}, true},
+	{UNIT_SECOND, "a time", "50us", "s ms us ns ps min h d", "s", {{NULL, 0}}, false},
+	{UNIT_BYTE_PER_S, "a data rate", "400Gb/s", "B/s or b/s, with k M G T P or Ki Mi Gi Ti Pi", "B/s",
+	 {{"B/s", 1}, {"b/s", 0.125}, {"Bps", 1}, {"bps", 0.125}}, true},
+	{UNIT_FLOP, "an amount of work", "8.2TFLOP", "FLOP, with k M G T P", "FLOP", {{"FLOP", 1}}, false},
+	{UNIT_FLOP_PER_S, "a compute rate", "989TFLOP/s", "FLOP/s or FLOPS, with k M G T P", "FLOP/s", {{"FLOP/s", 1}, {"FLOPS", 1}}, false},
+	{UNIT_HERTZ, "a frequency", "1.98GHz", "Hz, with k M G T P", "Hz", {{"Hz", 1}}, false},
+	{UNIT_WATT, "a power", "700W", "W, with k M G T P", "W", {{"W", 1}}, false},
+	{UNIT_USD, "a price", "2.5USD", "USD, with k M G T P", "USD", {{"USD", 1}}, false},
+};
+static_assert(COUNT(units) == UNIT_COUNT_, "one row for each unit");
+
+/* Finds what `text`, the part behind the number, multiplies by. */
+static bool find_scale(const char *text, enum unit unit, struct scale *found)
+{
+	if (!*text) {
+		*found = prefixes[0];
+		return true;
+	}
+	if (unit == UNIT_SECOND) {
+		for (size_t i = 0; i < COUNT(times_s); i++)
+			if (strcmp(text, times_s[i].text) == 0) {
+				*found = times_s[i];
+				return true;
+			}
+		return false;
+	}
+	const struct unit_row *u = &units[unit];
+	size_t n_prefixes = u->binary ? COUNT(prefixes) : DECIMAL_PREFIXES;
+	for (size_t i = 0; i < n_prefixes; i++) {
+		size_t len = strlen(prefixes[i].text);
+		if (strncmp(text, prefixes[i].text, len) != 0)
+			continue;
+		for (size_t j = 0; j < SUFFIXES_MAX && u->suffix[j].text; j++)
+			if (strcmp(text + len, u->suffix[j].text) == 0) {
+				*found = prefixes[i];
+				found->times *= u->suffix[j].times;
+				return true;
+			}
+	}
+	return false;
+}
+
+/* The length of [+-]digits[.digits][e[+-]digits] at the start of `text`, 0 if there is none. By hand, because strtod also takes "inf", "nan" and "0x1p3".
+ * `mantissa` is the length without the exponent; "5e" and "5em" have none: the letter belongs to the unit. */
+static size_t number_length(const char *text, size_t *mantissa)
+{
+	const char *p = text;
+	size_t digits = 0;
+	if (*p == '+' || *p == '-')
+		p++;
+	for (; isdigit((unsigned char)*p); p++)
+		digits++;
+	if (*p == '.')
+		for (p++; isdigit((unsigned char)*p); p++)
+			digits++;
+	if (digits == 0)
+		return 0;
+	*mantissa = (size_t)(p - text);
+	if (*p == 'e' || *p == 'E') {
+		const char *q = p + 1;
+		if (*q == '+' || *q == '-')
+			q++;
+		if (isdigit((unsigned char)*q)) {
+			while (isdigit((unsigned char)*q))
+				q++;
+			p = q;
+		}
+	}
+	return (size_t)(p - text);
+}
+
+static enum status refuse(const char *text, const struct unit_row *want, const char *behind, struct error *e)
+{
+	if (behind && behind[0] == 'K' && behind[1] && behind[1] != 'i')
+		return error_set(e, ST_INPUT, "expected %s such as %s, got \"%.60s\" (write k for 1000 or Ki for 1024)", want->name, want->example, text);
+	for (size_t i = 0; behind && *behind && i < COUNT(units); i++) {
+		struct scale other;
+		if (find_scale(behind, units[i].unit, &other))
+			return error_set(e, ST_INPUT, "expected %s such as %s, got \"%.60s\", which is %s", want->name, want->example, text, units[i].name);
+	}
+	return error_set(e, ST_INPUT, "expected %s such as %s (%s), got \"%.60s\"", want->name, want->example, want->accepted, text);
+}
+
+/* `text` is a number of `len` characters; false when it does not fit a double. */
+static bool convert(const char *text, size_t len, size_t mantissa, const struct scale *scale, double *value)
+{
+	char literal[NUMBER_MAX + 32];
+	long exponent = len > mantissa ? strtol(text + mantissa + 1, NULL, 10) : 0; /* saturates, which is as far out of range */
+	if (exponent > 100000 || exponent < -100000)
+		exponent = exponent > 0 ? 100000 : -100000;
+	snprintf(literal, sizeof literal, "%.*se%ld", (int)mantissa, text, exponent + scale->decimal);
+	double v = strtod(literal, NULL) * scale->times;
+	bool lost = v == 0 && strcspn(text, "123456789") < mantissa; /* rounded to nothing */
+	if (!isfinite(v) || lost)
+		return false;
+	*value = v;
+	return true;
+}
+
+enum status quantity_parse(const char *text, enum unit unit, double *value, struct error *e)
+{
+	const struct unit_row *want = &units[unit];
+	size_t mantissa = 0, len = number_length(text, &mantissa);
+	if (len == 0)
+		return refuse(text, want, NULL, e);
+	const char *behind = text + len;
+	while (*behind == ' ')
+		behind++;
+	struct scale scale;
+	if ((behind != text + len && !*behind) || !find_scale(behind, unit, &scale))
+		return refuse(text, want, behind, e);
+	if (len > NUMBER_MAX || !convert(text, len, mantissa, &scale, value))
+		return error_set(e, ST_INPUT, "expected %s, got \"%.60s\", which is too large or too small", want->name, text);
+	return ST_OK;
+}
+
+/* ---- printing ---- */
+
+struct step {
+	double factor;
+	const char *prefix; /* the whole unit, for times */
+};
+
+static const struct step steps_decimal[] = {{1, ""}, {1e3, "k"}, {1e6, "M"}, {1e9, "G"}, {1e12, "T"}, {1e15, "P"}};
+static const struct step steps_binary[] = {{1, ""}, {0x1p10, "Ki"}, {0x1p20, "Mi"}, {0x1p30, "Gi"}, {0x1p40, "Ti"}, {0x1p50, "Pi"}};
+static const struct step steps_time[] = {{1e-12, "ps"}, {1e-9, "ns"}, {1e-6, "us"}, {1e-3, "ms"}, {1, "s"}, {60, "min"}, {3600, "h"}, {86400, "d"}};
+
+/* Three significant digits of a positive number, never in the exponent form while that can be avoided. */
+static void format_digits(char *buf, size_t size, double x)
+{
+	if (x >= 1e6 || x < 1e-4)
+		snprintf(buf, size, "%.3g", x);
+	else if (x >= 99.95)
+		snprintf(buf, size, "%.0f", x);
+	else if (x >= 9.995)
+		snprintf(buf, size, "%.1f", x);
+	else if (x >= 0.9995)
+		snprintf(buf, size, "%.2f", x);
+	else
+		snprintf(buf, size, "%.3g", x);
+}
+
+/* The largest step that the value reaches once rounded to three digits: 999.6 us is printed as 1.00 ms. */
+static const struct step *fitting_step(const struct step *steps, size_t n, double x)
+{
+	const struct step *fit = &steps[0];
+	for (size_t i = 1; i < n; i++) {
+		double ratio = steps[i].factor / steps[i - 1].factor;          /* 60, 24, 1000 or 1024 of the smaller unit */
+		double half_digit = ratio > 999 ? 0.5 : 0.05;                  /* of the last digit printed just below it */
+		if (x >= steps[i].factor * (1 - half_digit / ratio))
+			fit = &steps[i];
+	}
+	return fit;
+}
+
+char *quantity_format(char buf[QUANTITY_MAX], double value, enum unit unit)
+{
+	if (isnan(value)) {
+		strcpy(buf, "-");
+		return buf;
+	}
+	const char *sign = value < 0 ? "-" : "";
+	const char *printed = units[unit].printed;
+	double x = fabs(value);
+	char digits[16];
+	if (x == 0 || isinf(x)) {
+		snprintf(buf, QUANTITY_MAX, "%s%s%s%s", sign, x == 0 ? "0" : "inf", *printed ? " " : "", printed);
+		return buf;
+	}
+	if (unit == UNIT_NONE) {
+		format_digits(digits, sizeof digits, x);
+		snprintf(buf, QUANTITY_MAX, "%s%s", sign, digits);
+		return buf;
+	}
+	const struct step *step;
+	if (unit == UNIT_SECOND) {
+		step = fitting_step(steps_time, COUNT(steps_time), x);
+		printed = "";
+	} else if (unit == UNIT_BYTE) {
+		step = fitting_step(steps_binary, COUNT(steps_binary), x);
+	} else {
+		step = fitting_step(steps_decimal, COUNT(steps_decimal), x);
+	}
+	double scaled = x / step->factor;
+	if (step != steps_time && step != steps_binary && step != steps_decimal)
+		scaled = fmax(scaled, 1); /* it was rounded up to this step: 59.98 s is 1.00 min */
+	if (unit == UNIT_BYTE && step->factor == 1 && scaled == floor(scaled)) /* a count of bytes is whole: "8 B" */
+		snprintf(digits, sizeof digits, "%.0f", scaled);
+	else
+		format_digits(digits, sizeof digits, scaled);
+	snprintf(buf, QUANTITY_MAX, "%s%s %s%s", sign, digits, step->prefix, printed);
+	return buf;
+}

@@ -1,0 +1,19 @@
+/* Text tables: columns aligned, numbers right, a rule under the header. UTF-8 cells count as their characters. */
+#ifndef STEPSIM_BASE_TABLE_H
+#define STEPSIM_BASE_TABLE_H
+
+#include <stdio.h>
+
+#include "base/status.h"
+
+struct table;
+
+/* `columns`: header texts separated by '|'; a leading '<' makes the column left-aligned, default right. */
+struct table *table_create(const char *columns); /* NULL when out of memory */
+void table_destroy(struct table *t);             /* NULL-safe */
+
+/* Adds a row: cells separated by '|' in the formatted text; missing cells are empty. A row "-" is a rule. */
+enum status table_row(struct table *t, struct error *e, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void table_print(const struct table *t, FILE *out);
+
+#endif

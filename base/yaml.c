@@ -1,0 +1,364 @@
+/* Building the tree from libyaml's events. Events, not libyaml's documents: those resolve aliases and drop duplicate keys in silence. */
+#include "base/yaml.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+
+#include "base/arena.h"
+#include "base/paths.h"
+#include "base/vec.h"
+
+#define DEPTH_MAX 32
+#define FILE_LIMIT_B ((size_t)16 << 20)
+
+struct ydoc {
+	struct arena *arena;
+	struct ynode *root;
+};
+
+/* A collection that is not closed yet. */
+struct level {
+	struct ynode *node;
+	VEC(struct ynode *) children;
+	const char *key; /* mapping: the key whose value comes next, or NULL when a key comes next */
+	yaml_mark_t key_mark;
+};
+
+struct builder {
+	struct ydoc *doc;
+	const char *name;
+	const char *text; /* what is parsed, for messages about single characters */
+	size_t len;
+	struct level levels[DEPTH_MAX];
+	size_t depth;
+	size_t documents;
+	bool done;
+	struct error *e;
+};
+
+static enum status complain(const struct builder *b, yaml_mark_t at, const char *what)
+{
+	return error_set(b->e, ST_INPUT, "%s:%zu:%zu: %s", b->name, at.line + 1, at.column + 1, what);
+}
+
+/* ---- bytes ---- */
+
+/* The length of the UTF-8 character at `s` (RFC 3629: no overlong forms, no surrogates, up to U+10FFFF); 0 when it is not one. */
+static size_t utf8_length(const unsigned char *s, size_t len)
+{
+	unsigned char low = 0x80, high = 0xBF;
+	size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xC2 && s[0] <= 0xDF ? 2 : (s[0] & 0xF0) == 0xE0 ? 3 : s[0] >= 0xF0 && s[0] <= 0xF4 ? 4 : 0;
+	if (n == 0 || n > len)
+		return 0;
+	if (s[0] == 0xE0)
+		low = 0xA0;
+	if (s[0] == 0xED)
+		high = 0x9F;
+	if (s[0] == 0xF0)
+		low = 0x90;
+	if (s[0] == 0xF4)
+		high = 0x8F;
+	for (size_t i = 1; i < n; i++) {
+		if (s[i] < low || s[i] > high)
+			return 0;
+		low = 0x80;
+		high = 0xBF;
+	}
+	return n;
+}
+
+/* libyaml would guess UTF-16 and reports bad bytes without a position, so the text is checked before it gets there. */
+static enum status check_bytes(const struct builder *b)
+{
+	yaml_mark_t at = {0};
+	for (size_t i = 0; i < b->len;) {
+		unsigned char c = (unsigned char)b->text[i];
+		size_t n = utf8_length((const unsigned char *)b->text + i, b->len - i);
+		if (n == 0)
+			return complain(b, at, "the text is not UTF-8");
+		bool line_end = c == '\n' || (c == '\r' && !(i + 1 < b->len && b->text[i + 1] == '\n'));
+		if ((c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7F)
+			return complain(b, at, "a control character is not allowed");
+		at.line += line_end;
+		at.column = line_end ? 0 : at.column + 1;
+		i += n;
+	}
+	return ST_OK;
+}
+
+/* ---- nodes ---- */
+
+static struct ynode *node_new(struct builder *b, enum ykind kind, yaml_mark_t at)
+{
+	struct ynode *n = arena_alloc(b->doc->arena, sizeof *n);
+	if (!n) {
+		error_nomem(b->e, "a YAML node");
+		return NULL;
+	}
+	n->kind = kind;
+	n->line = (int)at.line + 1;
+	n->col = (int)at.column + 1;
+	n->file = b->name;
+	return n;
+}
+
+/* Puts a finished or just opened node under the collection that is being read. */
+static enum status attach(struct builder *b, struct ynode *n)
+{
+	if (b->depth == 0) {
+		b->doc->root = n;
+		return ST_OK;
+	}
+	struct level *l = &b->levels[b->depth - 1];
+	if (l->node->kind == Y_MAP) {
+		n->key = l->key;
+		n->key_line = (int)l->key_mark.line + 1;
+		n->key_col = (int)l->key_mark.column + 1;
+		l->key = NULL;
+	}
+	return vec_push(&l->children, n) ? ST_OK : error_nomem(b->e, "a YAML node");
+}
+
+static bool expects_key(const struct builder *b)
+{
+	const struct level *l = b->depth ? &b->levels[b->depth - 1] : NULL;
+	return l && l->node->kind == Y_MAP && !l->key;
+}
+
+static enum status on_scalar(struct builder *b, const yaml_event_t *event)
+{
+	const char *value = (const char *)event->data.scalar.value;
+	yaml_mark_t at = event->start_mark;
+	if (event->data.scalar.anchor)
+		return complain(b, at, "anchors (&) are not supported");
+	if (event->data.scalar.tag)
+		return complain(b, at, "tags (!) are not supported");
+	if (strlen(value) != event->data.scalar.length)
+		return complain(b, at, "a text must not hold a zero byte");
+	char *text = arena_strdup(b->doc->arena, value);
+	if (!text)
+		return error_nomem(b->e, "a YAML text");
+	if (expects_key(b)) {
+		struct level *l = &b->levels[b->depth - 1];
+		if (!*text)
+			return complain(b, at, "a key is empty");
+		l->key = text;
+		l->key_mark = at;
+		return ST_OK;
+	}
+	struct ynode *n = node_new(b, Y_SCALAR, at);
+	if (!n)
+		return ST_RUN;
+	n->text = text;
+	n->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+	return attach(b, n);
+}
+
+static enum status on_open(struct builder *b, enum ykind kind, const yaml_char_t *anchor, const yaml_char_t *tag, yaml_mark_t at)
+{
+	if (anchor)
+		return complain(b, at, "anchors (&) are not supported");
+	if (tag)
+		return complain(b, at, "tags (!) are not supported");
+	if (expects_key(b))
+		return complain(b, at, "a key must be plain text, not a list or a mapping");
+	if (b->depth == DEPTH_MAX)
+		return complain(b, at, "nested deeper than 32 levels");
+	struct ynode *n = node_new(b, kind, at);
+	if (!n)
+		return ST_RUN;
+	enum status st = attach(b, n);
+	if (!st)
+		b->levels[b->depth++] = (struct level){.node = n};
+	return st;
+}
+static_assert(DEPTH_MAX == 32, "the message says 32");
+
+static int by_key(const void *a, const void *b)
+{
+	const struct ynode *x = *(struct ynode *const *)a, *y = *(struct ynode *const *)b;
+	int order = strcmp(x->key, y->key);
+	if (order == 0)
+		order = (x->key_line > y->key_line) - (x->key_line < y->key_line);
+	if (order == 0)
+		order = (x->key_col > y->key_col) - (x->key_col < y->key_col);
+	return order;
+}
+
+/* Sorted, so that a hostile file with a million keys costs no quadratic time. */
+static enum status refuse_duplicates(struct builder *b, struct ynode *const *children, size_t n)
+{
+	if (n < 2)
+		return ST_OK;
+	struct ynode **sorted = malloc(n * sizeof(struct ynode *));
+	if (!sorted)
+		return error_nomem(b->e, "the keys of a mapping");
+	memcpy(sorted, children, n * sizeof(struct ynode *));
+	qsort(sorted, n, sizeof(struct ynode *), by_key);
+	enum status st = ST_OK;
+	for (size_t i = 1; i < n && !st; i++)
+		if (strcmp(sorted[i - 1]->key, sorted[i]->key) == 0)
+			st = ynode_error_key(sorted[i], b->e, "%s: duplicate key, first given at %s:%d:%d", sorted[i]->key, b->name, sorted[i - 1]->key_line,
+			                     sorted[i - 1]->key_col);
+	free(sorted);
+	return st;
+}
+
+static enum status on_close(struct builder *b)
+{
+	struct level *l = &b->levels[--b->depth];
+	size_t n = l->children.n;
+	enum status st = l->node->kind == Y_MAP ? refuse_duplicates(b, l->children.at, n) : ST_OK;
+	if (!st && n > 0) {
+		l->node->child = arena_alloc(b->doc->arena, n * sizeof(struct ynode *));
+		if (l->node->child) {
+			memcpy(l->node->child, l->children.at, n * sizeof(struct ynode *));
+			l->node->n = n;
+		} else {
+			st = error_nomem(b->e, "a YAML list");
+		}
+	}
+	vec_free(&l->children);
+	return st;
+}
+
+static enum status on_document(struct builder *b, const yaml_event_t *event)
+{
+	if (event->data.document_start.tag_directives.start != event->data.document_start.tag_directives.end)
+		return complain(b, event->start_mark, "tags (%TAG) are not supported");
+	if (b->documents++ > 0)
+		return complain(b, event->start_mark, "several documents in one file are not supported");
+	return ST_OK;
+}
+
+static enum status on_event(struct builder *b, const yaml_event_t *event)
+{
+	switch (event->type) {
+	case YAML_DOCUMENT_START_EVENT:
+		return on_document(b, event);
+	case YAML_ALIAS_EVENT:
+		return complain(b, event->start_mark, "aliases (*) are not supported");
+	case YAML_SCALAR_EVENT:
+		return on_scalar(b, event);
+	case YAML_SEQUENCE_START_EVENT:
+		return on_open(b, Y_SEQ, event->data.sequence_start.anchor, event->data.sequence_start.tag, event->start_mark);
+	case YAML_MAPPING_START_EVENT:
+		return on_open(b, Y_MAP, event->data.mapping_start.anchor, event->data.mapping_start.tag, event->start_mark);
+	case YAML_SEQUENCE_END_EVENT:
+	case YAML_MAPPING_END_EVENT:
+		return on_close(b);
+	case YAML_STREAM_END_EVENT:
+		b->done = true;
+		return ST_OK;
+	default:
+		return ST_OK; /* the start of the stream, the end of the document */
+	}
+}
+
+/* ---- the whole text ---- */
+
+static enum status syntax_error(const struct builder *b, const yaml_parser_t *parser)
+{
+	if (parser->error == YAML_MEMORY_ERROR)
+		return error_nomem(b->e, "reading YAML");
+	const char *what = parser->problem ? parser->problem : "not YAML";
+	yaml_mark_t at = parser->problem_mark;
+	if (parser->error == YAML_READER_ERROR) { /* a character that YAML has no place for, such as U+FFFE: all it tells is the byte */
+		at = (yaml_mark_t){0};
+		for (size_t i = 0; i < parser->problem_offset && i < b->len; i++) {
+			at.line += b->text[i] == '\n';
+			at.column = b->text[i] == '\n' ? 0 : at.column + (((unsigned char)b->text[i] & 0xC0) != 0x80);
+		}
+	}
+	if (parser->problem && strcmp(parser->problem, "found character that cannot start any token") == 0) {
+		/* libyaml counts characters, so the byte cannot be found by its index; the two usual culprits are told by their rule. */
+		what = "a value cannot start with a tab, @, ` or %: indent with spaces, put text in quotes";
+	}
+	if (!parser->context || parser->context_mark.line == at.line)
+		return complain(b, at, what);
+	return error_set(b->e, ST_INPUT, "%s:%zu:%zu: %s (%s that began at %s:%zu:%zu)", b->name, at.line + 1, at.column + 1, what, parser->context, b->name,
+	                 parser->context_mark.line + 1, parser->context_mark.column + 1);
+}
+
+static enum status read_events(struct builder *b, yaml_parser_t *parser)
+{
+	enum status st = ST_OK;
+	while (!st && !b->done) {
+		yaml_event_t event;
+		if (!yaml_parser_parse(parser, &event))
+			return syntax_error(b, parser);
+		st = on_event(b, &event);
+		yaml_event_delete(&event);
+	}
+	return st;
+}
+
+/* An empty file, and one with only comments or "---", is a config without keys. */
+static enum status empty_is_mapping(struct builder *b)
+{
+	const struct ynode *root = b->doc->root;
+	if (root && !(root->kind == Y_SCALAR && !root->quoted && !*root->text))
+		return ST_OK;
+	b->doc->root = node_new(b, Y_MAP, (yaml_mark_t){0});
+	return b->doc->root ? ST_OK : ST_RUN;
+}
+
+enum status ydoc_parse(const char *text, size_t len, const char *name, struct ydoc **out, struct error *e)
+{
+	static const char byte_order_mark[] = "\xEF\xBB\xBF";
+	if (len >= 3 && memcmp(text, byte_order_mark, 3) == 0) {
+		text += 3;
+		len -= 3;
+	}
+	yaml_parser_t parser;
+	if (!yaml_parser_initialize(&parser))
+		return error_nomem(e, "reading YAML");
+	struct builder b = {.text = text, .len = len, .e = e};
+	enum status st;
+	b.doc = calloc(1, sizeof *b.doc);
+	if (!b.doc || !(b.doc->arena = arena_create()) || !(b.name = arena_strdup(b.doc->arena, name))) {
+		st = error_nomem(e, "a YAML document");
+		goto out;
+	}
+	if ((st = check_bytes(&b)))
+		goto out;
+	yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
+	yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
+	if ((st = read_events(&b, &parser)) || (st = empty_is_mapping(&b)))
+		goto out;
+	*out = b.doc;
+	b.doc = NULL;
+out:
+	for (size_t i = 0; i < b.depth; i++)
+		vec_free(&b.levels[i].children);
+	yaml_parser_delete(&parser);
+	ydoc_destroy(b.doc);
+	return st;
+}
+
+enum status ydoc_load(const char *path, struct ydoc **out, struct error *e)
+{
+	char *text = NULL;
+	size_t len = 0;
+	enum status st = file_read(path, FILE_LIMIT_B, &text, &len, e);
+	if (!st)
+		st = ydoc_parse(text, len, path, out, e);
+	free(text);
+	return st;
+}
+
+const struct ynode *ydoc_root(const struct ydoc *doc)
+{
+	return doc->root;
+}
+
+void ydoc_destroy(struct ydoc *doc)
+{
+	if (!doc)
+		return;
+	arena_destroy(doc->arena);
+	free(doc);
+}

@@ -1,0 +1,354 @@
+/* The step: micro-batches forward and backward, then the optimizer; and the primitives that append buffers and ops. */
+#include "step/build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void fail_nomem(struct builder *b)
+{
+	if (!b->st)
+		b->st = error_nomem(b->e, "the step program");
+}
+
+/* ---- buffers ---- */
+
+int32_t build_buffer(struct builder *b, enum component comp, enum dtype dt, int64_t elements, const char *what, bool persistent)
+{
+	struct buffer buf = {comp, dt, (uint64_t)((double)elements * dtype_bytes(dt) + 0.5), persistent, b->layer, what};
+	struct usage use = {NONE, {NONE, NONE, NONE, NONE, NONE}};
+	if (b->st || !vec_push(&b->r->buffers, buf) || !vec_push(&b->usage, use)) {
+		fail_nomem(b);
+		return NONE;
+	}
+	return (int32_t)b->r->buffers.n - 1;
+}
+
+int32_t build_act(struct builder *b, int64_t rows, int64_t cols, const char *what)
+{
+	return build_buffer(b, COMP_ACTIVATIONS, b->act, rows * cols, what, false);
+}
+
+int32_t build_fp32(struct builder *b, int64_t elements, const char *what)
+{
+	return build_buffer(b, COMP_ACTIVATIONS, DT_FP32, elements, what, false);
+}
+
+struct view view_at(int32_t buffer, uint64_t offset_B)
+{
+	struct view v = {buffer, offset_B, 0};
+	return v;
+}
+
+struct view view_of(int32_t buffer)
+{
+	return view_at(buffer, 0);
+}
+
+/* ---- ops ---- */
+
+struct op build_new(const struct builder *b, enum op_kind k, const char *what)
+{
+	struct op op;
+	memset(&op, 0, sizeof op);
+	op.kind = (uint8_t)k;
+	op.lane = LANE_COMPUTE;
+	op.phase = (uint8_t)b->phase;
+	op.dtype = op.out_dtype = (uint8_t)b->act;
+	op.mlp = (uint8_t)b->m->mlp;
+	op.flags = b->recomputing ? OP_RECOMPUTED : 0;
+	op.micro = b->micro;
+	op.layer = b->layer;
+	op.bucket = NONE;
+	op.what = what;
+	return op;
+}
+
+void build_after(struct builder *b, enum lane lane, int64_t op)
+{
+	if (op == NONE)
+		return;
+	b->after_lane = lane;
+	if (!vec_push(&b->after, op))
+		fail_nomem(b);
+}
+
+int64_t build_last(const struct builder *b, enum lane lane)
+{
+	return b->clocks.last[lane];
+}
+
+/* The ops that `op` must come after because of what it touches. Returns how many; at most 1 + LANE_COUNT an argument. */
+static size_t hazards(const struct builder *b, const struct op *op, const struct view *args, int64_t *out)
+{
+	size_t n = 0;
+	for (int i = 0; i < op_kind_info(op->kind)->n_args; i++) {
+		if (args[i].buffer < 0)
+			continue;
+		const struct usage *u = &b->usage.at[args[i].buffer];
+		if (u->writer != NONE)
+			out[n++] = u->writer;
+		if (op_access(op, i) & ACC_W)
+			for (int l = 0; l < LANE_COUNT; l++)
+				if (u->reader[l] != NONE)
+					out[n++] = u->reader[l];
+	}
+	return n;
+}
+
+static int descending(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	return (x < y) - (x > y);
+}
+
+static void record_use(struct builder *b, const struct op *op, const struct view *args, int64_t id)
+{
+	for (int i = 0; i < op_kind_info(op->kind)->n_args; i++) {
+		if (args[i].buffer < 0)
+			continue;
+		struct usage *u = &b->usage.at[args[i].buffer];
+		if (op_access(op, i) & ACC_W) {
+			u->writer = id;
+			for (int l = 0; l < LANE_COUNT; l++)
+				u->reader[l] = NONE;
+		} else if (u->writer != id) {
+			u->reader[op->lane] = id;
+		}
+	}
+}
+
+void build_op(struct builder *b, struct op op, const struct view *args)
+{
+	if (b->st)
+		return;
+	struct role *r = b->r;
+	int64_t wait[OP_MAX_ARGS * (LANE_COUNT + 1) + 16];
+	size_t n = hazards(b, &op, args, wait);
+	if (b->after.n && b->after_lane == op.lane) {
+		for (size_t i = 0; i < b->after.n && n < sizeof wait / sizeof wait[0]; i++)
+			wait[n++] = b->after.at[i];
+		b->after.n = 0;
+	}
+	qsort(wait, n, sizeof wait[0], descending); /* the latest first: they often imply the others */
+	struct clock known = clocks_lane(&b->clocks, r, op.lane);
+	op.dep0 = (uint32_t)r->deps.n;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t dep = (uint32_t)wait[i];
+		if (b->clocks.place.at[dep] < known.known[r->ops.at[dep].lane])
+			continue;
+		if (r->ops.at[dep].lane != op.lane && !vec_push(&r->deps, dep))
+			fail_nomem(b);
+		clocks_join(&b->clocks, r, dep, &known);
+	}
+	op.n_dep = (uint32_t)r->deps.n - op.dep0;
+	op.arg0 = (uint32_t)r->args.n;
+	for (int i = 0; i < op_kind_info(op.kind)->n_args; i++)
+		if (!vec_push(&r->args, args[i]))
+			fail_nomem(b);
+	if (b->st || !clocks_append(&b->clocks, &op, &known) || !vec_push(&r->ops, op)) {
+		fail_nomem(b);
+		return;
+	}
+	record_use(b, &op, args, (int64_t)r->ops.n - 1);
+}
+
+void build_collective(struct builder *b, enum collective coll, enum reduce_op red, enum mesh_dim group, enum lane lane, enum dtype dt, int64_t elements, struct view in, struct view out, const char *what, int32_t bucket)
+{
+	struct op op = build_new(b, OP_COLLECTIVE, what);
+	op.lane = (uint8_t)lane;
+	op.dtype = op.out_dtype = (uint8_t)dt;
+	op.coll = (uint8_t)coll;
+	op.reduce = (uint8_t)red;
+	op.group = (uint8_t)group;
+	op.bucket = bucket;
+	op.d[0] = elements;
+	build_op(b, op, (const struct view[]){in, out});
+}
+
+void build_cast(struct builder *b, struct view x, enum dtype from, struct view y, enum dtype to, int64_t elements, const char *what)
+{
+	struct op op = build_new(b, OP_CAST, what);
+	op.dtype = (uint8_t)from;
+	op.out_dtype = (uint8_t)to;
+	op.d[0] = elements;
+	build_op(b, op, (const struct view[]){x, y});
+}
+
+void build_fill(struct builder *b, struct view v, enum dtype dt, int64_t elements, const char *what)
+{
+	struct op op = build_new(b, OP_FILL, what);
+	op.dtype = op.out_dtype = (uint8_t)dt;
+	op.d[0] = elements;
+	build_op(b, op, &v);
+}
+
+/* ---- the step ---- */
+
+/* tf32 is a way to multiply fp32 numbers, not a way to store them. */
+static enum dtype stored(enum dtype d)
+{
+	return d == DT_TF32 ? DT_FP32 : d;
+}
+
+static enum status builder_init(struct builder *b, const struct config *c, struct program *p, struct error *e)
+{
+	memset(b, 0, sizeof *b);
+	b->c = c;
+	b->m = &p->config.model;
+	b->p = p;
+	b->r = &p->roles[0];
+	b->e = e;
+	clocks_init(&b->clocks);
+	b->tensor = c->parallel.tensor;
+	b->dp = p->mesh.size[DIM_DP];
+	b->tokens = c->train.micro_batch * c->model.seq_len;
+	b->sequence_parallel = c->parallel.sequence_parallel && b->tensor > 1;
+	b->rows = b->sequence_parallel ? b->tokens / b->tensor : b->tokens;
+	b->heads = c->model.heads / b->tensor;
+	b->kv_heads = c->model.kv_heads / b->tensor;
+	b->ffn = c->model.ffn_hidden / b->tensor;
+	b->vocab = model_padded_vocab(&c->model, b->tensor) / b->tensor;
+	b->gathers = c->parallel.strategy == STRAT_FSDP && b->dp > 1;
+	b->shards_gradients = b->gathers || (c->parallel.strategy == STRAT_ZERO2 && b->dp > 1);
+	b->act = stored(c->train.dtype);
+	b->weight = stored(c->train.param_dtype);
+	b->grad = stored(c->train.grad_dtype);
+	b->reduce = stored(c->train.reduce_dtype);
+	b->layer = b->micro = NONE;
+	b->acts = calloc((size_t)c->model.layers, sizeof *b->acts);
+	if (!b->acts)
+		fail_nomem(b);
+	return b->st;
+}
+
+static void builder_free(struct builder *b)
+{
+	clocks_free(&b->clocks);
+	vec_free(&b->usage);
+	vec_free(&b->after);
+	free(b->param_index);
+	free(b->weights_now);
+	free(b->cast_now);
+	free(b->use_buffer);
+	free(b->use_end);
+	free(b->finish);
+	free(b->acts);
+}
+
+/* The tokens of a micro-batch travel as two int32 arrays, 8 bytes a token as PyTorch's loaders send int64 ids; data.bytes says otherwise. */
+static void copy_input(struct builder *b)
+{
+	struct role *r = b->r;
+	uint64_t bytes = r->input_stride_B;
+	b->input = build_buffer(b, COMP_BUFFERS, DT_INT32, (int64_t)(bytes / 4), "input", false);
+	struct op op = build_new(b, OP_COPY, "input");
+	op.lane = LANE_COPY;
+	op.d[0] = (int64_t)bytes;
+	build_op(b, op, (const struct view[]){view_at(r->input, (uint64_t)b->micro * bytes), view_of(b->input)});
+}
+
+static bool recomputes(const struct builder *b, int64_t layer)
+{
+	const struct train *t = &b->c->train;
+	return t->recompute == REC_FULL && (t->recompute_layers < 0 || layer < t->recompute_layers);
+}
+
+static int32_t forward(struct builder *b)
+{
+	b->phase = PHASE_FORWARD;
+	int32_t x = embedding_forward(b);
+	for (int64_t l = 0; l < b->m->layers && !b->st; l++) {
+		gather_use_begin(b, l);
+		b->layer = (int32_t)l;
+		x = block_forward(b, x, &b->acts[l]);
+		b->layer = NONE;
+		gather_use_end(b, l);
+	}
+	return x;
+}
+
+static void backward(struct builder *b, int32_t x)
+{
+	int32_t dx = head_step(b, x);
+	for (int64_t l = b->m->layers - 1; l >= 0 && !b->st; l--) {
+		int64_t use = b->c->parallel.reshard_after_forward ? 2 * b->m->layers - 1 - l : NONE;
+		gather_use_begin(b, use);
+		b->layer = (int32_t)l;
+		if (recomputes(b, l)) {
+			b->recomputing = true;
+			block_forward(b, b->acts[l].x_in, &b->acts[l]);
+			b->recomputing = false;
+		}
+		block_backward(b, &b->acts[l], &dx);
+		b->layer = NONE;
+		gather_use_end(b, use);
+	}
+	embedding_backward(b, dx);
+}
+
+static void build_step(struct builder *b)
+{
+	struct role *r = b->r;
+	build_buckets(b);
+	r->loss = build_buffer(b, COMP_BUFFERS, DT_FP32, 1, "loss", true);
+	uint64_t least_B = 8 * (uint64_t)b->tokens, stride_B = b->c->data.bytes > least_B ? (b->c->data.bytes + 3) / 4 * 4 : least_B;
+	r->input_stride_B = stride_B;
+	r->input = build_buffer(b, COMP_HOST, DT_INT32, (int64_t)(stride_B / 4) * b->c->micro_batches, "input", true);
+	build_fill(b, view_of(r->loss), DT_FP32, 1, "loss");
+	for (int64_t i = 0; i < b->c->micro_batches && !b->st; i++) {
+		b->micro = (int16_t)i;
+		b->phase = PHASE_FORWARD;
+		copy_input(b);
+		build_micro_begin(b);
+		gather_micro_begin(b);
+		int32_t x = forward(b);
+		backward(b, x);
+		build_reductions_end(b);
+	}
+	b->micro = NONE;
+	b->phase = PHASE_OPTIMIZER;
+	build_optimizer(b);
+}
+
+enum status program_build(const struct config *c, struct program **out, struct error *e)
+{
+	struct program *p = calloc(1, sizeof *p);
+	*out = NULL;
+	if (!p || !(p->roles = calloc(1, sizeof *p->roles))) {
+		program_destroy(p);
+		return error_nomem(e, "the step program");
+	}
+	p->config = *c;
+	p->mesh = mesh_of(c);
+	p->n_roles = 1;
+	p->loss_scale = 1.0 / ((double)c->train.global_batch * (double)c->model.seq_len);
+	p->roles[0].ranks = p->mesh.ranks;
+	struct builder b;
+	if (!builder_init(&b, &p->config, p, e))
+		build_step(&b);
+	enum status st = b.st;
+	builder_free(&b);
+	if (st) {
+		program_destroy(p);
+		return st;
+	}
+	*out = p;
+	return ST_OK;
+}
+
+void program_destroy(struct program *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->n_roles; i++) {
+		struct role *r = &p->roles[i];
+		vec_free(&r->ops);
+		vec_free(&r->deps);
+		vec_free(&r->args);
+		vec_free(&r->buffers);
+		vec_free(&r->buckets);
+		vec_free(&r->params);
+	}
+	free(p->roles);
+	free(p);
+}

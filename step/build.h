@@ -1,0 +1,120 @@
+/* The builder's inside: what the files step/build_*.c share. Private to them.
+ *
+ * Dependencies between lanes are derived, not written by hand: each op waits for the last writer of what it reads, and for the last writer and readers of what it writes,
+ * unless its lane knows already that they have ended. Only policies (how far ahead to gather, no overlap) name dependencies of their own, with build_after.
+ * The first failure is remembered in `st`; every function is harmless after it, so callers check once.
+ */
+#ifndef STEPSIM_STEP_BUILD_H
+#define STEPSIM_STEP_BUILD_H
+
+#include "step/clocks.h"
+#include "step/program.h"
+
+#define NONE (-1)
+
+/* Who touched a buffer last: its writer, and since then the latest reader on each lane. */
+struct usage {
+	int64_t writer, reader[LANE_COUNT];
+};
+
+/* What a block's forward leaves for its backward: buffers, NONE where the block has none. */
+struct acts {
+	int32_t x_in, n1, stats1, qkv, att, lse, probs;
+	int32_t x_mid, n2, stats2; /* x_mid: the sum after attention */
+	int32_t h, g;              /* before and after the activation */
+	int32_t sum2;              /* post-norm: the sum before norm2 */
+};
+
+struct builder {
+	const struct config *c;
+	const struct model *m;
+	struct program *p;
+	struct role *r;
+	struct error *e;
+	enum status st;
+	struct clocks clocks;
+	VEC(struct usage) usage; /* by buffer */
+	VEC(int64_t) after;      /* policy dependencies of the next op on lane after_lane */
+	enum lane after_lane;
+
+	/* derived once */
+	int64_t tensor, dp, tokens /* of a micro-batch */, rows /* of them on a sequence-parallel rank */;
+	int64_t heads, kv_heads, ffn, vocab; /* of this tensor rank */
+	bool sequence_parallel, gathers /* fsdp with shards */, shards_gradients /* fsdp or zero2 with shards */;
+	enum dtype act, weight, grad, reduce; /* storage formats: activations, stored weights, stored gradients, reduced gradients */
+	int32_t *param_index;                 /* [(layer + 1) x PARAM_KIND_COUNT + kind], NONE: the model has none */
+
+	/* where the builder is */
+	enum phase phase;
+	int16_t micro;
+	int32_t layer;
+	bool recomputing;
+	int32_t input; /* this micro-step's tokens and targets on the device */
+	int32_t embedded, embedding_stats; /* the embedding before its norm */
+
+	/* by bucket */
+	int32_t *weights_now, *grads_now; /* buffers in use; NONE when not gathered, not begun */
+	int32_t *missing;                 /* parameters whose gradient this micro-step still lacks */
+	int32_t *moment1, *moment2, *master;
+	int32_t next_bucket;              /* buckets are reduced in order */
+	int32_t *cast_now;                /* by parameter: this micro-step's copy in the compute format, NONE */
+	int64_t *finish;                  /* by bucket: reduced into a scratch buffer that still has to be added or cast into place, NONE */
+
+	/* fsdp: the uses of the block units in one micro-step, forward then backward */
+	int64_t n_uses, gathered; /* uses whose gather has been emitted */
+	int32_t *use_buffer;
+	int64_t *use_end;         /* the compute op that ended the use, NONE */
+
+	struct acts *acts; /* by layer */
+};
+
+/* ---- build.c: buffers and ops ---- */
+int32_t build_buffer(struct builder *b, enum component comp, enum dtype dt, int64_t elements, const char *what, bool persistent);
+int32_t build_act(struct builder *b, int64_t rows, int64_t cols, const char *what); /* an activation in the compute format */
+int32_t build_fp32(struct builder *b, int64_t elements, const char *what);          /* statistics */
+struct view view_of(int32_t buffer);
+struct view view_at(int32_t buffer, uint64_t offset_B);
+struct op build_new(const struct builder *b, enum op_kind k, const char *what);
+void build_after(struct builder *b, enum lane lane, int64_t op); /* the next op on `lane` also waits for `op` (NONE: nothing) */
+void build_op(struct builder *b, struct op op, const struct view *args);
+int64_t build_last(const struct builder *b, enum lane lane);
+void build_collective(struct builder *b, enum collective coll, enum reduce_op red, enum mesh_dim group, enum lane lane, enum dtype dt, int64_t elements, struct view in, struct view out, const char *what, int32_t bucket);
+void build_fill(struct builder *b, struct view v, enum dtype dt, int64_t elements, const char *what); /* zeros */
+void build_cast(struct builder *b, struct view x, enum dtype from, struct view y, enum dtype to, int64_t elements, const char *what);
+
+/* ---- build_params.c: parameters in buckets, their gradients and reductions ---- */
+void build_buckets(struct builder *b);
+void build_micro_begin(struct builder *b);             /* forgets last micro-step's copies, counts the gradients to come */
+struct view weight_of(struct builder *b, int32_t layer, enum param_kind k);  /* absent when the model has none */
+struct view gradient_of(struct builder *b, int32_t layer, enum param_kind k, bool *accumulate);
+void gradient_done(struct builder *b, int32_t layer, enum param_kind k);     /* may launch reductions */
+void build_reductions_end(struct builder *b);          /* what overlap: false put off, and what still has to be put into place */
+void build_optimizer(struct builder *b);
+
+/* ---- build_gather.c: fsdp's gathers ---- */
+void gather_micro_begin(struct builder *b);
+void gather_use_begin(struct builder *b, int64_t use);
+void gather_use_end(struct builder *b, int64_t use);
+
+/* ---- build_block.c, build_backward.c, build_ends.c: the model ---- */
+int32_t block_forward(struct builder *b, int32_t x_in, struct acts *a);    /* of b->layer; returns x_out, NONE when recomputing and nothing needs it */
+void block_backward(struct builder *b, struct acts *a, int32_t *dx);       /* *dx: gradient of x_out in, of x_in out */
+int32_t embedding_forward(struct builder *b);
+void embedding_backward(struct builder *b, int32_t dx);
+int32_t head_step(struct builder *b, int32_t x); /* final norm, head, loss, and back; returns the gradient of x */
+
+/* Tensor parallelism around a pair of matrix products: the full rows that a column-parallel product reads, and the completed rows of a row-parallel one. */
+int32_t tp_gather(struct builder *b, int32_t rows_buffer, const char *what);
+int32_t tp_reduce(struct builder *b, int32_t full_buffer, const char *what);
+
+struct op build_attention_op(const struct builder *b, enum op_kind k);
+int32_t build_probs(struct builder *b, int32_t qkv);
+void build_gemm(struct builder *b, const char *what, uint16_t flags, int64_t m, int64_t n, int64_t k, enum dtype out_dtype, struct view A, struct view B, struct view bias, struct view C);
+void build_linear(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t x, enum param_kind w, enum param_kind bias, int32_t y);
+void build_linear_grad(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t dy, enum param_kind w, int32_t dx);
+void build_weight_grad(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t dy, int32_t x, enum param_kind w);
+void build_bias_grad(struct builder *b, const char *what, int64_t rows, int64_t cols, int32_t dy, enum param_kind bias);
+void build_norm(struct builder *b, const char *what, int32_t x, enum param_kind w, enum param_kind bias, int32_t y, int32_t stats);
+void build_norm_grad(struct builder *b, const char *what, int32_t dy, int32_t x, int32_t stats, enum param_kind w, enum param_kind bias, int32_t dx, bool accumulate);
+
+#endif

@@ -1,0 +1,124 @@
+/* A transformer block, backward. `dx` runs through the blocks: the gradient of the residual stream, one buffer that each branch adds its part to. */
+#include "step/build.h"
+
+static int32_t new_rows(struct builder *b, const char *what)
+{
+	return build_act(b, b->rows, b->m->hidden, what);
+}
+
+static int32_t build_act_grad(struct builder *b, const struct acts *a, int32_t dg)
+{
+	bool gated = b->m->mlp == MLP_SWIGLU || b->m->mlp == MLP_GEGLU;
+	int32_t dh = build_act(b, b->tokens, b->ffn * (gated ? 2 : 1), "fc1 grad");
+	struct op op = build_new(b, OP_ACT_GRAD, "act");
+	op.d[0] = b->tokens;
+	op.d[1] = b->ffn;
+	build_op(b, op, (const struct view[]){view_of(a->h), view_of(dg), view_of(dh)});
+	return dh;
+}
+
+/* From the gradient of the MLP's output rows to that of its normed input rows. */
+static int32_t mlp_backward(struct builder *b, const struct acts *a, int32_t dout)
+{
+	int64_t T = b->tokens, H = b->m->hidden, F = b->ffn, width = b->m->mlp == MLP_SWIGLU || b->m->mlp == MLP_GEGLU ? 2 * F : F;
+	build_bias_grad(b, "fc2", b->rows, H, dout, PARAM_FC2_B);
+	int32_t dy = tp_gather(b, dout, "fc2 grad");
+	int32_t dg = build_act(b, T, F, "act grad");
+	build_linear_grad(b, "fc2", T, H, F, dy, PARAM_FC2_W, dg);
+	build_weight_grad(b, "fc2", T, H, F, dy, a->g, PARAM_FC2_W);
+	gradient_done(b, b->layer, PARAM_FC2_W);
+	int32_t dh = build_act_grad(b, a, dg);
+	build_bias_grad(b, "fc1", T, width, dh, PARAM_FC1_B);
+	int32_t x = tp_gather(b, a->n2, "mlp input");
+	int32_t full = build_act(b, T, H, "mlp input grad");
+	build_linear_grad(b, "fc1", T, width, H, dh, PARAM_FC1_W, full);
+	int32_t dn = tp_reduce(b, full, "mlp input grad");
+	build_weight_grad(b, "fc1", T, width, H, dh, x, PARAM_FC1_W);
+	gradient_done(b, b->layer, PARAM_FC1_W);
+	return dn;
+}
+
+static int32_t attention_core_grad(struct builder *b, const struct acts *a, int32_t datt)
+{
+	int64_t width = (b->heads + 2 * b->kv_heads) * b->m->head_dim;
+	int32_t dqkv = build_act(b, b->tokens, width, "qkv grad");
+	if (b->c->train.attention == ATT_FLASH) {
+		int32_t delta = build_fp32(b, b->c->train.micro_batch * b->heads * b->m->seq_len, "delta");
+		build_op(b, build_attention_op(b, OP_ATTENTION_GRAD), (const struct view[]){view_of(a->qkv), view_of(a->att), view_of(a->lse), view_of(datt), view_of(delta), view_of(dqkv)});
+		return dqkv;
+	}
+	int32_t probs = a->probs;
+	if (b->c->train.recompute == REC_SELECTIVE) { /* the n^2 part again instead of keeping it: Korthikanti et al. 2022, section 5 */
+		b->recomputing = true;
+		probs = build_probs(b, a->qkv);
+		b->recomputing = false;
+	}
+	int32_t dprobs = build_act(b, b->c->train.micro_batch * b->heads * b->m->seq_len, b->m->seq_len, "scores grad");
+	build_op(b, build_attention_op(b, OP_ATTN_VALUES_GRAD), (const struct view[]){view_of(probs), view_of(a->qkv), view_of(datt), view_of(dprobs), view_of(dqkv)});
+	build_op(b, build_attention_op(b, OP_ATTN_SOFTMAX_GRAD), (const struct view[]){view_of(probs), view_of(dprobs)});
+	build_op(b, build_attention_op(b, OP_ATTN_SCORES_GRAD), (const struct view[]){view_of(dprobs), view_of(a->qkv), view_of(dqkv)});
+	return dqkv;
+}
+
+/* From the gradient of attention's output rows to that of its normed input rows. */
+static int32_t attention_backward(struct builder *b, const struct acts *a, int32_t dout)
+{
+	int64_t T = b->tokens, H = b->m->hidden, att = b->heads * b->m->head_dim, width = (b->heads + 2 * b->kv_heads) * b->m->head_dim;
+	build_bias_grad(b, "proj", b->rows, H, dout, PARAM_PROJ_B);
+	int32_t dy = tp_gather(b, dout, "proj grad");
+	int32_t datt = build_act(b, T, att, "attention grad");
+	build_linear_grad(b, "proj", T, H, att, dy, PARAM_PROJ_W, datt);
+	build_weight_grad(b, "proj", T, H, att, dy, a->att, PARAM_PROJ_W);
+	gradient_done(b, b->layer, PARAM_PROJ_W);
+	int32_t dqkv = attention_core_grad(b, a, datt);
+	if (b->m->position == POS_ROPE) {
+		struct op op = build_attention_op(b, OP_ROPE);
+		op.flags |= OP_INVERSE;
+		build_op(b, op, (const struct view[]){view_of(dqkv)});
+	}
+	build_bias_grad(b, "qkv", T, width, dqkv, PARAM_QKV_B);
+	int32_t x = tp_gather(b, a->n1, "attention input");
+	int32_t full = build_act(b, T, H, "attention input grad");
+	build_linear_grad(b, "qkv", T, width, H, dqkv, PARAM_QKV_W, full);
+	int32_t dn = tp_reduce(b, full, "attention input grad");
+	build_weight_grad(b, "qkv", T, width, H, dqkv, x, PARAM_QKV_W);
+	gradient_done(b, b->layer, PARAM_QKV_W);
+	return dn;
+}
+
+static void add_into(struct builder *b, int32_t x, int32_t y)
+{
+	struct op op = build_new(b, OP_ADD, "residual grad");
+	op.d[0] = b->rows;
+	op.d[1] = b->m->hidden;
+	build_op(b, op, (const struct view[]){view_of(x), view_of(y), view_of(NONE), view_of(x)});
+}
+
+static void post_norm_backward(struct builder *b, const struct acts *a, int32_t *dx)
+{
+	int32_t dsum = new_rows(b, "residual grad");
+	build_norm_grad(b, "norm2", *dx, a->sum2, a->stats2, PARAM_NORM2_W, PARAM_NORM2_B, dsum, false);
+	add_into(b, dsum, mlp_backward(b, a, dsum));
+	int32_t dsum1 = new_rows(b, "residual grad");
+	build_norm_grad(b, "norm1", dsum, a->x_mid, a->stats1, PARAM_NORM1_W, PARAM_NORM1_B, dsum1, false);
+	add_into(b, dsum1, attention_backward(b, a, dsum1));
+	*dx = dsum1;
+}
+
+void block_backward(struct builder *b, struct acts *a, int32_t *dx)
+{
+	if (b->m->post_norm) {
+		post_norm_backward(b, a, dx);
+		return;
+	}
+	if (b->m->parallel_residual) { /* both branches see the gradient of the block's output, before either adds to it */
+		int32_t dn2 = mlp_backward(b, a, *dx), dn1 = attention_backward(b, a, *dx);
+		build_norm_grad(b, "norm2", dn2, a->x_in, a->stats2, PARAM_NORM2_W, PARAM_NORM2_B, *dx, true);
+		build_norm_grad(b, "norm1", dn1, a->x_in, a->stats1, PARAM_NORM1_W, PARAM_NORM1_B, *dx, true);
+		return;
+	}
+	int32_t dn2 = mlp_backward(b, a, *dx);
+	build_norm_grad(b, "norm2", dn2, a->x_mid, a->stats2, PARAM_NORM2_W, PARAM_NORM2_B, *dx, true);
+	int32_t dn1 = attention_backward(b, a, *dx);
+	build_norm_grad(b, "norm1", dn1, a->x_in, a->stats1, PARAM_NORM1_W, PARAM_NORM1_B, *dx, true);
+}

@@ -1,0 +1,283 @@
+/* A transformer block, forward; and the linear and norm helpers that forward and backward share.
+ *
+ * Tensor parallelism as Shoeybi et al. 2019 (Megatron-LM, section 3): QKV and FC1 are cut by columns, PROJ and FC2 by rows, an all-reduce completes the rows after each pair.
+ * Sequence parallelism as Korthikanti et al. 2022 (section 4.2): between the pairs each rank has T/t of the token rows; a gather before and a reduce-scatter after a pair take the all-reduce's place,
+ * and the backward pass gathers the pair's input again instead of keeping all of it.
+ */
+#include "step/build.h"
+
+void build_gemm(struct builder *b, const char *what, uint16_t flags, int64_t m, int64_t n, int64_t k, enum dtype out_dtype, struct view A, struct view B, struct view bias, struct view C)
+{
+	struct op op = build_new(b, OP_GEMM, what);
+	op.dtype = (uint8_t)b->c->train.dtype; /* tf32 stays a way to multiply */
+	op.out_dtype = (uint8_t)out_dtype;
+	op.flags |= flags;
+	op.d[0] = m;
+	op.d[1] = n;
+	op.d[2] = k;
+	build_op(b, op, (const struct view[]){A, B, bias, C});
+}
+
+void build_linear(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t x, enum param_kind w, enum param_kind bias, int32_t y)
+{
+	struct view wv = weight_of(b, b->layer, w);
+	struct view bv = bias == PARAM_KIND_COUNT ? view_of(NONE) : weight_of(b, b->layer, bias);
+	bool epilogue = b->c->train.fused;
+	build_gemm(b, what, OP_TRANS_B, rows, out, in, b->act, view_of(x), wv, epilogue ? bv : view_of(NONE), view_of(y));
+	if (epilogue || bv.buffer < 0)
+		return;
+	struct op op = build_new(b, OP_BIAS, what);
+	op.d[0] = rows;
+	op.d[1] = out;
+	build_op(b, op, (const struct view[]){view_of(y), bv});
+}
+
+void build_weight_grad(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t dy, int32_t x, enum param_kind w)
+{
+	bool accumulate = false;
+	struct view dw = gradient_of(b, b->layer, w, &accumulate);
+	build_gemm(b, what, (uint16_t)(OP_TRANS_A | (accumulate ? OP_ACCUMULATE : 0)), out, in, rows, b->gathers ? b->act : b->grad, view_of(dy), view_of(x), view_of(NONE), dw);
+}
+
+void build_linear_grad(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t dy, enum param_kind w, int32_t dx)
+{
+	build_gemm(b, what, 0, rows, in, out, b->act, view_of(dy), weight_of(b, b->layer, w), view_of(NONE), view_of(dx));
+}
+
+void build_bias_grad(struct builder *b, const char *what, int64_t rows, int64_t cols, int32_t dy, enum param_kind bias)
+{
+	bool accumulate = false;
+	struct view db = gradient_of(b, b->layer, bias, &accumulate);
+	if (db.buffer < 0)
+		return;
+	struct op op = build_new(b, OP_BIAS_GRAD, what);
+	op.out_dtype = (uint8_t)(b->gathers ? b->act : b->grad);
+	op.flags |= accumulate ? OP_ACCUMULATE : 0;
+	op.d[0] = rows;
+	op.d[1] = cols;
+	build_op(b, op, (const struct view[]){view_of(dy), db});
+	gradient_done(b, b->layer, bias);
+}
+
+static uint16_t rms_flag(const struct builder *b)
+{
+	return b->m->norm == NORM_RMSNORM ? OP_RMS : 0;
+}
+
+void build_norm(struct builder *b, const char *what, int32_t x, enum param_kind w, enum param_kind bias, int32_t y, int32_t stats)
+{
+	struct op op = build_new(b, OP_NORM, what);
+	op.flags |= rms_flag(b);
+	op.d[0] = b->rows;
+	op.d[1] = b->m->hidden;
+	struct view wv = weight_of(b, b->layer, w), bv = weight_of(b, b->layer, bias);
+	build_op(b, op, (const struct view[]){view_of(x), wv, bv, view_of(y), view_of(stats)});
+}
+
+void build_norm_grad(struct builder *b, const char *what, int32_t dy, int32_t x, int32_t stats, enum param_kind w, enum param_kind bias, int32_t dx, bool dx_accumulate)
+{
+	bool accumulate = false, unused = false;
+	struct op op = build_new(b, OP_NORM_GRAD, what);
+	struct view dw = gradient_of(b, b->layer, w, &accumulate), db = gradient_of(b, b->layer, bias, &unused);
+	op.out_dtype = (uint8_t)(b->gathers ? b->act : b->grad);
+	op.flags |= (uint16_t)(rms_flag(b) | (accumulate ? OP_ACCUMULATE : 0) | (dx_accumulate ? OP_DX_ACCUMULATE : 0));
+	op.d[0] = b->rows;
+	op.d[1] = b->m->hidden;
+	build_op(b, op, (const struct view[]){view_of(dy), view_of(x), weight_of(b, b->layer, w), view_of(stats), view_of(dx), dw, db});
+	gradient_done(b, b->layer, w);
+	gradient_done(b, b->layer, bias);
+}
+
+int32_t tp_gather(struct builder *b, int32_t rows_buffer, const char *what)
+{
+	if (!b->sequence_parallel)
+		return rows_buffer;
+	int32_t full = build_act(b, b->tokens, b->m->hidden, what);
+	build_collective(b, COLL_ALL_GATHER, RED_SUM, DIM_TP, LANE_MODEL_COMM, b->act, b->tokens * b->m->hidden, view_of(rows_buffer), view_of(full), what, NONE);
+	return full;
+}
+
+int32_t tp_reduce(struct builder *b, int32_t full_buffer, const char *what)
+{
+	if (b->tensor == 1)
+		return full_buffer;
+	int64_t elements = b->tokens * b->m->hidden;
+	if (!b->sequence_parallel) {
+		build_collective(b, COLL_ALL_REDUCE, RED_SUM, DIM_TP, LANE_MODEL_COMM, b->act, elements, view_of(full_buffer), view_of(full_buffer), what, NONE);
+		return full_buffer;
+	}
+	int32_t rows = build_act(b, b->rows, b->m->hidden, what);
+	build_collective(b, COLL_REDUCE_SCATTER, RED_SUM, DIM_TP, LANE_MODEL_COMM, b->act, elements, view_of(full_buffer), view_of(rows), what, NONE);
+	return rows;
+}
+
+struct op build_attention_op(const struct builder *b, enum op_kind k)
+{
+	struct op op = build_new(b, k, "attention");
+	op.flags |= (uint16_t)((b->m->causal ? OP_CAUSAL : 0) | (b->m->position == POS_ALIBI ? OP_ALIBI : 0));
+	op.d[0] = b->c->train.micro_batch;
+	op.d[1] = b->heads;
+	op.d[2] = b->kv_heads;
+	op.d[3] = b->m->seq_len;
+	op.d[4] = b->m->head_dim;
+	return op;
+}
+
+/* softmax(Q K^T) of the naive form, into a buffer of its own. */
+int32_t build_probs(struct builder *b, int32_t qkv)
+{
+	int32_t probs = build_act(b, b->c->train.micro_batch * b->heads * b->m->seq_len, b->m->seq_len, "scores");
+	build_op(b, build_attention_op(b, OP_ATTN_SCORES), (const struct view[]){view_of(qkv), view_of(probs)});
+	build_op(b, build_attention_op(b, OP_ATTN_SOFTMAX), (const struct view[]){view_of(probs)});
+	return probs;
+}
+
+static void attention_core(struct builder *b, struct acts *a)
+{
+	a->att = build_act(b, b->tokens, b->heads * b->m->head_dim, "attention out");
+	a->lse = a->probs = NONE;
+	if (b->c->train.attention == ATT_FLASH) {
+		a->lse = build_fp32(b, b->c->train.micro_batch * b->heads * b->m->seq_len, "lse");
+		build_op(b, build_attention_op(b, OP_ATTENTION), (const struct view[]){view_of(a->qkv), view_of(a->att), view_of(a->lse)});
+		return;
+	}
+	a->probs = build_probs(b, a->qkv);
+	build_op(b, build_attention_op(b, OP_ATTN_VALUES), (const struct view[]){view_of(a->probs), view_of(a->qkv), view_of(a->att)});
+}
+
+/* Attention up to its projection, from normed rows; the result still misses PROJ's bias. `project`: false leaves the projection out. */
+static int32_t attention_forward(struct builder *b, struct acts *a, int32_t normed, bool project)
+{
+	int64_t width = (b->heads + 2 * b->kv_heads) * b->m->head_dim, att = b->heads * b->m->head_dim;
+	int32_t x = tp_gather(b, normed, "attention input");
+	a->qkv = build_act(b, b->tokens, width, "qkv");
+	build_linear(b, "qkv", b->tokens, width, b->m->hidden, x, PARAM_QKV_W, PARAM_QKV_B, a->qkv);
+	if (b->m->position == POS_ROPE)
+		build_op(b, build_attention_op(b, OP_ROPE), (const struct view[]){view_of(a->qkv)});
+	attention_core(b, a);
+	if (!project)
+		return NONE;
+	int32_t out = build_act(b, b->tokens, b->m->hidden, "proj");
+	build_linear(b, "proj", b->tokens, b->m->hidden, att, a->att, PARAM_PROJ_W, PARAM_KIND_COUNT, out);
+	return out;
+}
+
+static bool gated(const struct builder *b)
+{
+	return b->m->mlp == MLP_SWIGLU || b->m->mlp == MLP_GEGLU;
+}
+
+static void activation(struct builder *b, struct acts *a)
+{
+	struct op op = build_new(b, OP_ACT, "act");
+	op.d[0] = b->tokens;
+	op.d[1] = b->ffn;
+	a->g = build_act(b, b->tokens, b->ffn, "act");
+	if (!gated(b) || b->c->train.fused) {
+		build_op(b, op, (const struct view[]){view_of(a->h), view_of(a->g)});
+		return;
+	}
+	int32_t half = build_act(b, b->tokens, b->ffn, "gate");
+	op.kind = OP_GATE_ACT;
+	build_op(b, op, (const struct view[]){view_of(a->h), view_of(half)});
+	op.kind = OP_GATE_MUL;
+	build_op(b, op, (const struct view[]){view_of(a->h), view_of(half), view_of(a->g)});
+}
+
+/* The MLP from normed rows; the result still misses FC2's bias. */
+static int32_t mlp_forward(struct builder *b, struct acts *a, int32_t normed, bool project)
+{
+	int64_t width = b->ffn * (gated(b) ? 2 : 1);
+	int32_t x = tp_gather(b, normed, "mlp input");
+	a->h = build_act(b, b->tokens, width, "fc1");
+	build_linear(b, "fc1", b->tokens, width, b->m->hidden, x, PARAM_FC1_W, PARAM_FC1_B, a->h);
+	activation(b, a);
+	if (!project)
+		return NONE;
+	int32_t out = build_act(b, b->tokens, b->m->hidden, "fc2");
+	build_linear(b, "fc2", b->tokens, b->m->hidden, b->ffn, a->g, PARAM_FC2_W, PARAM_KIND_COUNT, out);
+	return out;
+}
+
+static int32_t residual_add(struct builder *b, const char *what, int32_t x, int32_t y, enum param_kind bias)
+{
+	int32_t sum = build_act(b, b->rows, b->m->hidden, what);
+	struct op op = build_new(b, OP_ADD, what);
+	op.d[0] = b->rows;
+	op.d[1] = b->m->hidden;
+	struct view bv = bias == PARAM_KIND_COUNT ? view_of(NONE) : weight_of(b, b->layer, bias);
+	build_op(b, op, (const struct view[]){view_of(x), view_of(y), bv, view_of(sum)});
+	return sum;
+}
+
+/* sum = x + y + bias, normed = norm(sum): one pass when fused. */
+static void add_and_norm(struct builder *b, int32_t x, int32_t y, enum param_kind bias, enum param_kind w, enum param_kind wb, int32_t *sum, int32_t *normed, int32_t *stats)
+{
+	*normed = build_act(b, b->rows, b->m->hidden, "norm");
+	*stats = build_fp32(b, 2 * b->rows, "norm stats");
+	if (!b->c->train.fused) {
+		*sum = residual_add(b, "residual", x, y, bias);
+		build_norm(b, "norm", *sum, w, wb, *normed, *stats);
+		return;
+	}
+	*sum = build_act(b, b->rows, b->m->hidden, "residual");
+	struct op op = build_new(b, OP_ADD_NORM, "residual");
+	op.flags |= rms_flag(b);
+	op.d[0] = b->rows;
+	op.d[1] = b->m->hidden;
+	struct view bv = weight_of(b, b->layer, bias), wv = weight_of(b, b->layer, w), wbv = weight_of(b, b->layer, wb);
+	build_op(b, op, (const struct view[]){view_of(x), view_of(y), bv, wv, wbv, view_of(*sum), view_of(*normed), view_of(*stats)});
+}
+
+/* GPT-NeoX and GPT-J: both branches read the block's input, and one reduction serves their sum. */
+static int32_t parallel_block(struct builder *b, struct acts *a)
+{
+	bool project = !b->recomputing;
+	a->n2 = build_act(b, b->rows, b->m->hidden, "norm");
+	a->stats2 = build_fp32(b, 2 * b->rows, "norm stats");
+	build_norm(b, "norm2", a->x_in, PARAM_NORM2_W, PARAM_NORM2_B, a->n2, a->stats2);
+	a->x_mid = a->x_in;
+	int32_t att = attention_forward(b, a, a->n1, project), mlp = mlp_forward(b, a, a->n2, project);
+	if (!project)
+		return NONE;
+	struct op op = build_new(b, OP_ADD, "branches");
+	op.d[0] = b->tokens;
+	op.d[1] = b->m->hidden;
+	int32_t both = build_act(b, b->tokens, b->m->hidden, "branches");
+	build_op(b, op, (const struct view[]){view_of(att), view_of(mlp), view_of(NONE), view_of(both)});
+	both = tp_reduce(b, both, "branches");
+	int32_t x = residual_add(b, "residual", a->x_in, both, PARAM_PROJ_B);
+	struct view bias = weight_of(b, b->layer, PARAM_FC2_B);
+	if (bias.buffer >= 0) {
+		struct op add = build_new(b, OP_BIAS, "fc2");
+		add.d[0] = b->rows;
+		add.d[1] = b->m->hidden;
+		build_op(b, add, (const struct view[]){view_of(x), bias});
+	}
+	return x;
+}
+
+int32_t block_forward(struct builder *b, int32_t x_in, struct acts *a)
+{
+	a->x_in = x_in;
+	if (b->m->post_norm) {
+		a->n1 = x_in;
+		int32_t att = tp_reduce(b, attention_forward(b, a, x_in, true), "proj");
+		add_and_norm(b, x_in, att, PARAM_PROJ_B, PARAM_NORM1_W, PARAM_NORM1_B, &a->x_mid, &a->n2, &a->stats1);
+		int32_t mlp = tp_reduce(b, mlp_forward(b, a, a->n2, true), "fc2"), out;
+		add_and_norm(b, a->n2, mlp, PARAM_FC2_B, PARAM_NORM2_W, PARAM_NORM2_B, &a->sum2, &out, &a->stats2);
+		return out;
+	}
+	a->n1 = build_act(b, b->rows, b->m->hidden, "norm");
+	a->stats1 = build_fp32(b, 2 * b->rows, "norm stats");
+	build_norm(b, "norm1", x_in, PARAM_NORM1_W, PARAM_NORM1_B, a->n1, a->stats1);
+	if (b->m->parallel_residual)
+		return parallel_block(b, a);
+	int32_t att = tp_reduce(b, attention_forward(b, a, a->n1, true), "proj");
+	add_and_norm(b, x_in, att, PARAM_PROJ_B, PARAM_NORM2_W, PARAM_NORM2_B, &a->x_mid, &a->n2, &a->stats2);
+	/* done again for backward, a block needs no more than FC2's input */
+	int32_t mlp = mlp_forward(b, a, a->n2, !b->recomputing);
+	if (b->recomputing)
+		return NONE;
+	return residual_add(b, "residual", a->x_mid, tp_reduce(b, mlp, "fc2"), PARAM_FC2_B);
+}

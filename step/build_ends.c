@@ -1,0 +1,145 @@
+/* The two ends of the model: embedding, and final norm, vocabulary head and loss. */
+#include "step/build.h"
+
+static bool has_positions(const struct builder *b)
+{
+	return b->m->position == POS_LEARNED || b->m->type_vocab > 0;
+}
+
+static struct view tokens_view(const struct builder *b)
+{
+	return view_of(b->input);
+}
+
+static struct view targets_view(const struct builder *b)
+{
+	return view_at(b->input, 4 * (uint64_t)b->tokens);
+}
+
+static enum dtype gradient_format(const struct builder *b)
+{
+	return b->gathers ? b->act : b->grad;
+}
+
+static struct op embedding_op(const struct builder *b, enum op_kind k)
+{
+	struct op op = build_new(b, k, "embedding");
+	op.out_dtype = (uint8_t)(k == OP_EMBED ? b->act : gradient_format(b));
+	op.flags |= b->tensor > 1 ? OP_VOCAB_PARALLEL : 0;
+	op.d[0] = b->tokens;
+	op.d[1] = b->m->hidden;
+	op.d[2] = b->vocab;
+	return op;
+}
+
+static struct op position_op(const struct builder *b, enum op_kind k)
+{
+	struct op op = build_new(b, k, "position");
+	op.out_dtype = (uint8_t)(k == OP_POSITION ? b->act : gradient_format(b));
+	op.flags |= b->sequence_parallel ? OP_SEQUENCE_PARALLEL : 0;
+	op.d[0] = b->rows;
+	op.d[1] = b->m->hidden;
+	op.d[2] = b->m->seq_len;
+	return op;
+}
+
+int32_t embedding_forward(struct builder *b)
+{
+	int32_t full = build_act(b, b->tokens, b->m->hidden, "embedding");
+	build_op(b, embedding_op(b, OP_EMBED), (const struct view[]){tokens_view(b), weight_of(b, NONE, PARAM_TOKEN_EMBEDDING), view_of(full)});
+	int32_t x = tp_reduce(b, full, "embedding");
+	if (has_positions(b)) {
+		struct view pos = weight_of(b, NONE, PARAM_POSITION_EMBEDDING), type = weight_of(b, NONE, PARAM_TYPE_EMBEDDING);
+		build_op(b, position_op(b, OP_POSITION), (const struct view[]){pos, type, view_of(x)});
+	}
+	b->embedded = x;
+	if (!b->m->embedding_norm)
+		return x;
+	int32_t normed = build_act(b, b->rows, b->m->hidden, "embedding norm");
+	b->embedding_stats = build_fp32(b, 2 * b->rows, "norm stats");
+	build_norm(b, "embedding norm", x, PARAM_EMBEDDING_NORM_W, PARAM_EMBEDDING_NORM_B, normed, b->embedding_stats);
+	return normed;
+}
+
+/* A table's gradient is added to row by row: the first writer of a micro-step clears it. */
+static struct view table_gradient(struct builder *b, enum param_kind k, bool cleared)
+{
+	bool accumulate = false;
+	struct view g = gradient_of(b, NONE, k, &accumulate);
+	if (g.buffer >= 0 && !accumulate && !cleared)
+		build_fill(b, g, gradient_format(b), (int64_t)b->r->params.at[b->param_index[k]].elements, "embedding grad");
+	return g;
+}
+
+void embedding_backward(struct builder *b, int32_t dx)
+{
+	if (b->m->embedding_norm) {
+		int32_t d = build_act(b, b->rows, b->m->hidden, "embedding grad");
+		build_norm_grad(b, "embedding norm", dx, b->embedded, b->embedding_stats, PARAM_EMBEDDING_NORM_W, PARAM_EMBEDDING_NORM_B, d, false);
+		dx = d;
+	}
+	if (has_positions(b)) {
+		struct view pos = table_gradient(b, PARAM_POSITION_EMBEDDING, false), type = table_gradient(b, PARAM_TYPE_EMBEDDING, false);
+		build_op(b, position_op(b, OP_POSITION_GRAD), (const struct view[]){view_of(dx), pos, type});
+		gradient_done(b, NONE, PARAM_POSITION_EMBEDDING);
+		gradient_done(b, NONE, PARAM_TYPE_EMBEDDING);
+	}
+	int32_t dy = tp_gather(b, dx, "embedding grad");
+	struct view dw = table_gradient(b, PARAM_TOKEN_EMBEDDING, b->m->tied_embeddings);
+	build_op(b, embedding_op(b, OP_EMBED_GRAD), (const struct view[]){tokens_view(b), view_of(dy), dw});
+	gradient_done(b, NONE, PARAM_TOKEN_EMBEDDING);
+}
+
+static struct op loss_op(const struct builder *b, enum op_kind k)
+{
+	struct op op = build_new(b, k, "loss");
+	op.d[0] = b->tokens;
+	op.d[1] = b->vocab;
+	return op;
+}
+
+/* Vocabulary-parallel cross-entropy (Shoeybi et al. 2019, section 3): maxima, then sums, cross the tensor group instead of logits. */
+static void parallel_loss(struct builder *b, int32_t logits)
+{
+	int32_t max = build_fp32(b, b->tokens, "logit maxima"), sums = build_fp32(b, 2 * b->tokens, "logit sums");
+	build_op(b, loss_op(b, OP_LOSS_MAX), (const struct view[]){view_of(logits), view_of(max)});
+	build_collective(b, COLL_ALL_REDUCE, RED_MAX, DIM_TP, LANE_MODEL_COMM, DT_FP32, b->tokens, view_of(max), view_of(max), "logit maxima", NONE);
+	build_op(b, loss_op(b, OP_LOSS_SUM), (const struct view[]){view_of(logits), targets_view(b), view_of(max), view_of(sums)});
+	build_collective(b, COLL_ALL_REDUCE, RED_SUM, DIM_TP, LANE_MODEL_COMM, DT_FP32, 2 * b->tokens, view_of(sums), view_of(sums), "logit sums", NONE);
+	build_op(b, loss_op(b, OP_LOSS_GRAD), (const struct view[]){view_of(logits), targets_view(b), view_of(max), view_of(sums), view_of(b->r->loss)});
+}
+
+static enum param_kind head_weight(const struct builder *b)
+{
+	return b->m->tied_embeddings ? PARAM_TOKEN_EMBEDDING : PARAM_HEAD_W;
+}
+
+int32_t head_step(struct builder *b, int32_t x)
+{
+	int64_t T = b->tokens, H = b->m->hidden, V = b->vocab;
+	int32_t normed = x, stats = NONE;
+	if (b->m->final_norm) {
+		normed = build_act(b, b->rows, H, "final norm");
+		stats = build_fp32(b, 2 * b->rows, "norm stats");
+		build_norm(b, "final norm", x, PARAM_FINAL_NORM_W, PARAM_FINAL_NORM_B, normed, stats);
+	}
+	int32_t in = tp_gather(b, normed, "head input"), logits = build_act(b, T, V, "logits");
+	build_linear(b, "head", T, V, H, in, head_weight(b), PARAM_KIND_COUNT, logits);
+	if (b->tensor > 1)
+		parallel_loss(b, logits);
+	else
+		build_op(b, loss_op(b, OP_LOSS), (const struct view[]){view_of(logits), targets_view(b), view_of(b->r->loss)});
+	b->phase = PHASE_BACKWARD;
+	int32_t full = build_act(b, T, H, "head input grad");
+	build_linear_grad(b, "head", T, V, H, logits, head_weight(b), full);
+	int32_t dx = tp_reduce(b, full, "head input grad");
+	build_weight_grad(b, "head", T, V, H, logits, in, head_weight(b));
+	if (!b->m->tied_embeddings)
+		gradient_done(b, NONE, PARAM_HEAD_W);
+	if (!b->m->final_norm)
+		return dx;
+	int32_t dnormed = dx;
+	dx = build_act(b, b->rows, H, "residual grad");
+	build_norm_grad(b, "final norm", dnormed, x, stats, PARAM_FINAL_NORM_W, PARAM_FINAL_NORM_B, dx, false);
+	return dx;
+}

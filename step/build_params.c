@@ -1,0 +1,357 @@
+/* Parameters in buckets: where they are stored, when their gradients are reduced, and the optimizer.
+ *
+ * ddp, zero1, zero2 cut the parameter list as PyTorch DDP does (torch/csrc/distributed/c10d/reducer.cpp, compute_bucket_assignment_by_size): in reverse order of
+ * model.parameters(), a bucket is closed once its size reaches the cap, so a parameter is never split; the first bucket has a cap of its own. Buckets are launched in order.
+ * fsdp cuts by unit: one a block, and the root unit with everything else, which is reduced last.
+ */
+#include "step/build.h"
+
+#include <stdlib.h>
+
+static int64_t padded_to(int64_t n, int64_t multiple)
+{
+	return (n + multiple - 1) / multiple * multiple;
+}
+
+static void list_params(struct builder *b)
+{
+	int64_t n = model_param_count(b->m), slots = (b->m->layers + 1) * PARAM_KIND_COUNT;
+	b->param_index = malloc((size_t)slots * sizeof *b->param_index);
+	if (!b->param_index) {
+		b->st = error_nomem(b->e, "the parameter index");
+		return;
+	}
+	for (int64_t i = 0; i < slots; i++)
+		b->param_index[i] = NONE;
+	for (int64_t i = 0; i < n; i++) {
+		struct role_param rp = {model_param(b->m, i, b->tensor), NONE, 0, 0};
+		rp.elements = param_local_elements(&rp.param, b->tensor);
+		if (!vec_push(&b->r->params, rp)) {
+			b->st = error_nomem(b->e, "the parameter list");
+			return;
+		}
+		b->param_index[(rp.param.layer + 1) * PARAM_KIND_COUNT + rp.param.kind] = (int32_t)i;
+	}
+}
+
+static void new_bucket(struct builder *b)
+{
+	struct bucket k = {0};
+	k.weights = k.shard = k.gradients = k.grad_shard = view_of(NONE);
+	if (!vec_push(&b->r->buckets, k))
+		b->st = error_nomem(b->e, "the buckets");
+}
+
+static void assign_by_size(struct builder *b)
+{
+	const struct parallel *par = &b->c->parallel;
+	double cap_B = par->first_bucket_mb * 1048576.0, size_B = 0.0;
+	for (size_t i = b->r->params.n; i-- > 0 && !b->st;) {
+		if (size_B == 0.0)
+			new_bucket(b);
+		b->r->params.at[i].bucket = (int32_t)b->r->buckets.n - 1;
+		size_B += (double)b->r->params.at[i].elements * dtype_bytes(b->grad);
+		if (size_B >= cap_B) {
+			size_B = 0.0;
+			cap_B = par->bucket_mb * 1048576.0;
+		}
+	}
+}
+
+static void assign_by_unit(struct builder *b)
+{
+	for (int64_t i = 0; i <= b->m->layers && !b->st; i++)
+		new_bucket(b);
+	for (size_t i = 0; i < b->r->params.n && !b->st; i++) {
+		int64_t layer = b->r->params.at[i].param.layer;
+		b->r->params.at[i].bucket = (int32_t)(layer < 0 ? b->m->layers : b->m->layers - 1 - layer);
+	}
+}
+
+/* Offsets inside the buckets, in the order of assignment; what tensor parallelism cuts first, what it replicates last. */
+static void place_params(struct builder *b)
+{
+	for (int replicated = 0; replicated < 2; replicated++)
+		for (size_t i = b->r->params.n; i-- > 0;) {
+			struct role_param *rp = &b->r->params.at[i];
+			if ((rp->param.split == TP_REPLICATED) != replicated)
+				continue;
+			struct bucket *k = &b->r->buckets.at[rp->bucket];
+			rp->offset = k->elements;
+			k->elements += rp->elements;
+		}
+}
+
+static void store_bucket(struct builder *b, int32_t i)
+{
+	struct bucket *k = &b->r->buckets.at[i];
+	enum strategy s = b->c->parallel.strategy;
+	k->shards = b->dp > 1 && (s == STRAT_ZERO1 || s == STRAT_ZERO2 || s == STRAT_FSDP) ? b->dp : 1;
+	k->padded = (uint64_t)padded_to((int64_t)k->elements, k->shards);
+	int64_t full = (int64_t)k->padded, part = full / k->shards;
+	if (b->gathers) {
+		k->shard = view_of(build_buffer(b, COMP_WEIGHTS, b->weight, part, "weight shard", true));
+	} else {
+		k->weights = k->shard = view_of(build_buffer(b, COMP_WEIGHTS, b->weight, full, "weights", true));
+		if (k->shards > 1)
+			k->shard.dp_stride_B = (uint64_t)((double)part * dtype_bytes(b->weight));
+	}
+	if (!b->shards_gradients)
+		k->gradients = k->grad_shard = view_of(build_buffer(b, COMP_GRADIENTS, b->grad, full, "gradients", true));
+	if (k->shards > 1)
+		k->grad_shard = view_of(build_buffer(b, COMP_GRADIENTS, b->grad, part, "gradient shard", true));
+	b->weights_now[i] = k->weights.buffer;
+	b->grads_now[i] = k->gradients.buffer;
+	b->finish[i] = b->moment1[i] = b->moment2[i] = b->master[i] = NONE;
+	enum optimizer o = b->c->train.optimizer;
+	if (o != OPT_NONE)
+		b->moment1[i] = build_buffer(b, COMP_OPTIMIZER, DT_FP32, part, "first moment", true);
+	if (o == OPT_ADAM || o == OPT_ADAMW || o == OPT_LAMB)
+		b->moment2[i] = build_buffer(b, COMP_OPTIMIZER, DT_FP32, part, "second moment", true);
+	if (o != OPT_NONE && b->c->train.master_weights && dtype_bytes(b->weight) < 4.0)
+		b->master[i] = build_buffer(b, COMP_OPTIMIZER, DT_FP32, part, "master weights", true);
+}
+
+void build_buckets(struct builder *b)
+{
+	list_params(b);
+	if (b->st)
+		return;
+	if (b->gathers)
+		assign_by_unit(b);
+	else
+		assign_by_size(b);
+	if (b->st)
+		return;
+	place_params(b);
+	size_t n = b->r->buckets.n, params = b->r->params.n;
+	b->weights_now = calloc(6 * n, sizeof *b->weights_now); /* six arrays by bucket in one block */
+	b->cast_now = calloc(params, sizeof *b->cast_now);
+	b->finish = calloc(n, sizeof *b->finish);
+	if (!b->weights_now || !b->cast_now || !b->finish) {
+		b->st = error_nomem(b->e, "the buckets");
+		return;
+	}
+	b->grads_now = b->weights_now + n;
+	b->missing = b->weights_now + 2 * n;
+	b->moment1 = b->weights_now + 3 * n;
+	b->moment2 = b->weights_now + 4 * n;
+	b->master = b->weights_now + 5 * n;
+	for (size_t i = 0; i < n && !b->st; i++)
+		store_bucket(b, (int32_t)i);
+}
+
+static bool last_micro(const struct builder *b)
+{
+	return b->micro == b->c->micro_batches - 1;
+}
+
+/* Gradients of a bucket that lives only until its reduction; otherwise they accumulate over micro-steps. */
+static bool transient(const struct builder *b, int32_t bucket)
+{
+	return b->r->buckets.at[bucket].gradients.buffer < 0;
+}
+
+static int32_t find_param(const struct builder *b, int32_t layer, enum param_kind k)
+{
+	return b->param_index[(layer + 1) * PARAM_KIND_COUNT + (int32_t)k];
+}
+
+/* fsdp with a compute format of its own computes gradients in it and converts them for the reduction; autocast's gradients arrive in the format of the stored weights. */
+static enum dtype bucket_grad_dtype(const struct builder *b)
+{
+	return b->gathers ? b->act : b->grad;
+}
+
+void build_micro_begin(struct builder *b)
+{
+	if (b->st)
+		return;
+	for (size_t i = 0; i < b->r->buckets.n; i++)
+		b->missing[i] = 0;
+	for (size_t i = 0; i < b->r->params.n; i++) {
+		b->missing[b->r->params.at[i].bucket]++;
+		b->cast_now[i] = NONE;
+	}
+	b->next_bucket = 0;
+}
+
+static uint64_t byte_offset(const struct role_param *rp, enum dtype dt)
+{
+	return (uint64_t)((double)rp->offset * dtype_bytes(dt));
+}
+
+struct view weight_of(struct builder *b, int32_t layer, enum param_kind k)
+{
+	int32_t i = find_param(b, layer, k);
+	if (b->st || i == NONE)
+		return view_of(NONE);
+	const struct role_param *rp = &b->r->params.at[i];
+	if (b->gathers)
+		return view_at(b->weights_now[rp->bucket], byte_offset(rp, b->act));
+	struct view stored = view_at(b->weights_now[rp->bucket], byte_offset(rp, b->weight));
+	if (b->weight == b->act)
+		return stored;
+	if (b->cast_now[i] == NONE) { /* autocast: once a micro-step */
+		b->cast_now[i] = build_buffer(b, COMP_BUFFERS, b->act, (int64_t)rp->elements, "cast weight", false);
+		build_cast(b, stored, b->weight, view_of(b->cast_now[i]), b->act, (int64_t)rp->elements, "weight");
+	}
+	return view_of(b->cast_now[i]);
+}
+
+struct view gradient_of(struct builder *b, int32_t layer, enum param_kind k, bool *accumulate)
+{
+	int32_t i = find_param(b, layer, k);
+	if (b->st || i == NONE)
+		return view_of(NONE);
+	const struct role_param *rp = &b->r->params.at[i];
+	enum dtype dt = bucket_grad_dtype(b);
+	*accumulate = b->micro > 0 && !transient(b, rp->bucket);
+	if (b->grads_now[rp->bucket] == NONE)
+		b->grads_now[rp->bucket] = build_buffer(b, COMP_BUFFERS, dt, (int64_t)b->r->buckets.at[rp->bucket].padded, "bucket", false);
+	return view_at(b->grads_now[rp->bucket], byte_offset(rp, dt));
+}
+
+/* ---- reductions ---- */
+
+/* Under sequence parallelism each tensor rank saw only its rows: the gradients of replicated parameters are partial sums. */
+static void complete_replicated(struct builder *b, int32_t i)
+{
+	uint64_t begin = UINT64_MAX, end = 0;
+	for (size_t p = 0; p < b->r->params.n; p++) {
+		const struct role_param *rp = &b->r->params.at[p];
+		if (rp->bucket != i || rp->param.split != TP_REPLICATED)
+			continue;
+		begin = rp->offset < begin ? rp->offset : begin;
+		end = rp->offset + rp->elements > end ? rp->offset + rp->elements : end;
+	}
+	if (!b->sequence_parallel || end == 0)
+		return;
+	enum dtype dt = bucket_grad_dtype(b);
+	struct view v = view_at(b->grads_now[i], (uint64_t)((double)begin * dtype_bytes(dt)));
+	build_collective(b, COLL_ALL_REDUCE, RED_SUM, DIM_TP, LANE_MODEL_COMM, dt, (int64_t)(end - begin), v, v, "replicated grads", i);
+}
+
+/* Puts a reduced bucket where it belongs: adds it to earlier micro-steps' sum, or converts it back. */
+static void finish_bucket(struct builder *b, int32_t i)
+{
+	if (b->st || b->finish[i] == NONE)
+		return;
+	const struct bucket *k = &b->r->buckets.at[i];
+	int64_t part = (int64_t)k->padded / k->shards;
+	struct view reduced = view_of((int32_t)b->finish[i]);
+	b->finish[i] = NONE;
+	bool adds = k->shards > 1 && b->shards_gradients && b->micro > 0;
+	if (b->reduce != b->grad) {
+		struct view to = adds ? view_of(build_buffer(b, COMP_BUFFERS, b->grad, part, "reduced bucket", false)) : k->grad_shard;
+		build_cast(b, reduced, b->reduce, to, b->grad, part, "reduced bucket");
+		reduced = to;
+	}
+	if (!adds)
+		return;
+	struct op op = build_new(b, OP_ADD, "gradient shard");
+	op.dtype = op.out_dtype = (uint8_t)b->grad;
+	op.d[0] = 1;
+	op.d[1] = part;
+	op.bucket = i;
+	build_op(b, op, (const struct view[]){k->grad_shard, reduced, view_of(NONE), k->grad_shard});
+}
+
+static void reduce_bucket(struct builder *b, int32_t i)
+{
+	const struct bucket *k = &b->r->buckets.at[i];
+	bool reduces = b->c->parallel.strategy != STRAT_NONE && b->dp > 1;
+	complete_replicated(b, i);
+	if (!reduces)
+		return;
+	struct view in = view_of(b->grads_now[i]), out = k->grad_shard;
+	int64_t full = (int64_t)k->padded, part = full / k->shards;
+	if (bucket_grad_dtype(b) != b->reduce) {
+		in = view_of(build_buffer(b, COMP_BUFFERS, b->reduce, full, "reduction bucket", false));
+		build_cast(b, view_of(b->grads_now[i]), bucket_grad_dtype(b), in, b->reduce, full, "reduction bucket");
+	}
+	bool scratch = b->reduce != b->grad || (b->shards_gradients && b->micro > 0);
+	if (scratch && k->shards > 1)
+		out = view_of(build_buffer(b, COMP_BUFFERS, b->reduce, part, "reduced bucket", false));
+	else if (k->shards == 1)
+		out = in;
+	if (scratch)
+		b->finish[i] = out.buffer;
+	build_collective(b, k->shards > 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, RED_SUM, DIM_DP, LANE_COMM, b->reduce, full, in, out, "grads", i);
+	if (!b->c->parallel.overlap)
+		build_after(b, LANE_COMPUTE, build_last(b, LANE_COMM));
+	if (b->shards_gradients)
+		b->grads_now[i] = NONE;
+}
+
+static bool reduces_now(const struct builder *b, int32_t bucket)
+{
+	return transient(b, bucket) || last_micro(b);
+}
+
+static void launch_ready(struct builder *b)
+{
+	int32_t n = (int32_t)b->r->buckets.n;
+	while (b->next_bucket < n && b->missing[b->next_bucket] == 0 && reduces_now(b, b->next_bucket) && !b->st) {
+		reduce_bucket(b, b->next_bucket);
+		if (b->shards_gradients && b->next_bucket > 0) /* by now the one before has had a unit of backward to travel */
+			finish_bucket(b, b->next_bucket - 1);
+		b->next_bucket++;
+	}
+}
+
+void gradient_done(struct builder *b, int32_t layer, enum param_kind k)
+{
+	int32_t i = find_param(b, layer, k);
+	if (b->st || i == NONE)
+		return;
+	b->missing[b->r->params.at[i].bucket]--;
+	/* without overlap DDP and ZeRO-1 reduce after backward; a transient bucket cannot wait so long */
+	if (b->c->parallel.overlap || b->shards_gradients)
+		launch_ready(b);
+}
+
+void build_reductions_end(struct builder *b)
+{
+	if (b->st)
+		return;
+	/* a parameter that the loss does not depend on: its gradient is zero, as in PyTorch with find_unused_parameters */
+	static const enum param_kind unused[] = {PARAM_POOLER_W, PARAM_POOLER_B};
+	for (size_t u = 0; u < sizeof unused / sizeof unused[0]; u++) {
+		bool accumulate = false;
+		struct view g = gradient_of(b, NONE, unused[u], &accumulate);
+		if (g.buffer >= 0 && !accumulate)
+			build_fill(b, g, bucket_grad_dtype(b), (int64_t)b->r->params.at[find_param(b, NONE, unused[u])].elements, "pooler");
+		gradient_done(b, NONE, unused[u]);
+	}
+	launch_ready(b);
+	for (size_t i = 0; i < b->r->buckets.n; i++)
+		finish_bucket(b, (int32_t)i);
+}
+
+/* ---- optimizer ---- */
+
+static void update_bucket(struct builder *b, int32_t i)
+{
+	const struct bucket *k = &b->r->buckets.at[i];
+	int64_t full = (int64_t)k->padded, part = full / k->shards;
+	struct op op = build_new(b, OP_OPTIMIZER, "update");
+	op.dtype = (uint8_t)b->weight;
+	op.out_dtype = (uint8_t)b->grad;
+	op.mlp = (uint8_t)b->c->train.optimizer;
+	op.flags = b->c->train.fused ? OP_FUSED : 0;
+	op.bucket = i;
+	op.d[0] = part;
+	build_op(b, op, (const struct view[]){k->shard, k->grad_shard, view_of(b->moment1[i]), view_of(b->moment2[i]), view_of(b->master[i])});
+	if (k->shards > 1 && !b->gathers)
+		build_collective(b, COLL_ALL_GATHER, RED_SUM, DIM_DP, LANE_COMM, b->weight, full, k->shard, k->weights, "weights", i);
+}
+
+void build_optimizer(struct builder *b)
+{
+	if (b->st || b->c->train.optimizer == OPT_NONE)
+		return;
+	build_after(b, LANE_COMPUTE, build_last(b, LANE_COMM)); /* optimizer.step() comes after every reduction */
+	for (size_t i = 0; i < b->r->buckets.n; i++)
+		update_bucket(b, (int32_t)i);
+}

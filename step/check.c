@@ -1,0 +1,170 @@
+/* program_check: the invariants, established from the dependencies alone and not from how the builder came by them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "step/clocks.h"
+#include "step/program.h"
+
+struct touch {
+	int64_t writer, reader[LANE_COUNT];
+	bool written;
+};
+
+static enum status violation(const struct role *r, uint32_t id, struct error *e, const char *what)
+{
+	char name[OP_NAME_MAX];
+	return error_set(e, ST_RUN, "op %u (%s): %s", id, op_name(&r->ops.at[id], name), what);
+}
+
+static enum status check_deps(const struct role *r, struct error *e)
+{
+	for (uint32_t i = 0; i < r->ops.n; i++) {
+		const struct op *op = &r->ops.at[i];
+		for (uint32_t k = 0; k < op->n_dep; k++) {
+			uint32_t dep = r->deps.at[op->dep0 + k];
+			if (dep >= i)
+				return violation(r, i, e, "depends on an op that is issued later");
+			if (r->ops.at[dep].lane == op->lane)
+				return violation(r, i, e, "names a dependency on its own lane");
+		}
+	}
+	return ST_OK;
+}
+
+static enum status check_arg(const struct role *r, const struct clocks *c, uint32_t id, int arg, int64_t group, int64_t dp, struct touch *touch, struct error *e)
+{
+	const struct op *op = &r->ops.at[id];
+	const struct view *v = op_arg(r, op, arg);
+	if (v->buffer < 0)
+		return ST_OK;
+	const struct buffer *buf = &r->buffers.at[v->buffer];
+	struct touch *t = &touch[v->buffer];
+	if (v->offset_B + (uint64_t)(dp - 1) * v->dp_stride_B + op_arg_bytes(op, arg, group) > buf->bytes)
+		return violation(r, id, e, "a view ends outside its buffer");
+	enum access how = op_access(op, arg);
+	if (how & ACC_R && !t->written && !buf->persistent)
+		return violation(r, id, e, "reads a buffer that nothing has written");
+	if (t->writer >= 0 && t->writer != id && !clocks_before(c, r, (uint32_t)t->writer, id))
+		return violation(r, id, e, "is not ordered after the last writer of what it touches");
+	if (how & ACC_W)
+		for (int l = 0; l < LANE_COUNT; l++)
+			if (t->reader[l] >= 0 && t->reader[l] != id && !clocks_before(c, r, (uint32_t)t->reader[l], id))
+				return violation(r, id, e, "is not ordered after a reader of what it writes");
+	return ST_OK;
+}
+
+static void record(const struct role *r, uint32_t id, struct touch *touch)
+{
+	const struct op *op = &r->ops.at[id];
+	for (int pass = 0; pass < 2; pass++) /* reads first: an op may write what it reads */
+		for (int a = 0; a < op_kind_info(op->kind)->n_args; a++) {
+			int32_t buffer = op_arg(r, op, a)->buffer;
+			bool writes = op_access(op, a) & ACC_W;
+			if (buffer < 0 || writes != (pass == 1))
+				continue;
+			struct touch *t = &touch[buffer];
+			if (!writes) {
+				t->reader[op->lane] = id;
+				continue;
+			}
+			t->writer = id;
+			t->written = true;
+			for (int l = 0; l < LANE_COUNT; l++)
+				t->reader[l] = -1;
+		}
+}
+
+static enum status check_buffers(const struct program *p, const struct role *r, struct error *e)
+{
+	struct clocks c;
+	enum status st = clocks_of(r, &c, e);
+	if (st)
+		return st;
+	struct touch *touch = malloc((r->buffers.n + 1) * sizeof *touch);
+	if (!touch) {
+		st = error_nomem(e, "the program check");
+		goto out;
+	}
+	memset(touch, 0xff, (r->buffers.n + 1) * sizeof *touch);
+	for (size_t i = 0; i < r->buffers.n; i++)
+		touch[i].written = false;
+	for (uint32_t i = 0; i < r->ops.n; i++) {
+		const struct op *op = &r->ops.at[i];
+		int64_t group = op->kind == OP_COLLECTIVE ? p->mesh.size[op->group] : 1;
+		if (op->kind == OP_COLLECTIVE && group < 2) {
+			st = violation(r, i, e, "a collective of one rank");
+			goto out;
+		}
+		for (int a = 0; a < op_kind_info(op->kind)->n_args; a++)
+			if ((st = check_arg(r, &c, i, a, group, p->mesh.size[DIM_DP], touch, e)))
+				goto out;
+		record(r, i, touch);
+	}
+out:
+	free(touch);
+	clocks_free(&c);
+	return st;
+}
+
+/* How often a strategy's collectives must occur for each bucket in one step. */
+struct expected {
+	int64_t all_reduce, reduce_scatter, all_gather;
+};
+
+static struct expected expected_of(const struct program *p, const struct role *r, int32_t bucket)
+{
+	const struct config *c = &p->config;
+	int64_t micro = c->micro_batches, one = c->train.optimizer == OPT_NONE ? 0 : 1;
+	bool root = bucket == (int32_t)r->buckets.n - 1;
+	if (p->mesh.size[DIM_DP] == 1)
+		return (struct expected){0, 0, 0};
+	switch (c->parallel.strategy) {
+	case STRAT_DDP: return (struct expected){1, 0, 0};
+	case STRAT_ZERO1: return (struct expected){0, 1, one};
+	case STRAT_ZERO2: return (struct expected){0, micro, one};
+	case STRAT_FSDP: return (struct expected){0, micro, micro * (!root && c->parallel.reshard_after_forward ? 2 : 1)};
+	default: return (struct expected){0, 0, 0};
+	}
+}
+
+static enum status check_bucket(const struct program *p, const struct role *r, int32_t bucket, struct error *e)
+{
+	const struct bucket *k = &r->buckets.at[bucket];
+	struct expected got = {0, 0, 0}, want = expected_of(p, r, bucket);
+	int64_t updates = 0, updated = 0;
+	for (size_t i = 0; i < r->ops.n; i++) {
+		const struct op *op = &r->ops.at[i];
+		if (op->bucket != bucket)
+			continue;
+		if (op->kind == OP_OPTIMIZER) {
+			updates++;
+			updated += op->d[0];
+		}
+		if (op->kind != OP_COLLECTIVE || op->group != DIM_DP)
+			continue;
+		if (op->d[0] != (int64_t)k->padded)
+			return violation(r, (uint32_t)i, e, "does not move its whole bucket");
+		got.all_reduce += op->coll == COLL_ALL_REDUCE;
+		got.reduce_scatter += op->coll == COLL_REDUCE_SCATTER;
+		got.all_gather += op->coll == COLL_ALL_GATHER;
+	}
+	if (got.all_reduce != want.all_reduce || got.reduce_scatter != want.reduce_scatter || got.all_gather != want.all_gather)
+		return error_set(e, ST_RUN, "bucket %d: %lld all-reduces, %lld reduce-scatters, %lld all-gathers; its strategy asks for %lld, %lld, %lld", bucket, (long long)got.all_reduce, (long long)got.reduce_scatter,
+				 (long long)got.all_gather, (long long)want.all_reduce, (long long)want.reduce_scatter, (long long)want.all_gather);
+	if (p->config.train.optimizer != OPT_NONE && (updates != 1 || updated != (int64_t)k->padded / k->shards))
+		return error_set(e, ST_RUN, "bucket %d: %lld optimizer ops on %lld elements, one on %lld is right", bucket, (long long)updates, (long long)updated, (long long)k->padded / k->shards);
+	return ST_OK;
+}
+
+enum status program_check(const struct program *p, struct error *e)
+{
+	enum status st = ST_OK;
+	for (size_t i = 0; i < p->n_roles && !st; i++) {
+		const struct role *r = &p->roles[i];
+		if ((st = check_deps(r, e)) || (st = check_buffers(p, r, e)))
+			return st;
+		for (int32_t k = 0; k < (int32_t)r->buckets.n && !st; k++)
+			st = check_bucket(p, r, k, e);
+	}
+	return st;
+}

@@ -1,0 +1,42 @@
+/* Vector clocks over the lanes of a role: which ops are known to have ended when an op begins (Fidge 1988; Mattern 1989).
+ *
+ * at[i][l] is the number of lane l's ops that have certainly ended when op i begins; place[i] is op i's own place on its lane, from 0.
+ * Op a happens before op b iff place[a] < at[b][lane of a].
+ */
+#ifndef STEPSIM_STEP_CLOCKS_H
+#define STEPSIM_STEP_CLOCKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "step/program.h"
+
+struct clock {
+	uint32_t known[LANE_COUNT];
+};
+
+struct clocks {
+	VEC(struct clock) at;
+	VEC(uint32_t) place;
+	int64_t last[LANE_COUNT]; /* the latest op of each lane, -1: none */
+	uint32_t count[LANE_COUNT];
+};
+
+void clocks_init(struct clocks *c);
+void clocks_free(struct clocks *c);
+
+/* What the next op on `lane` knows from its lane alone. */
+struct clock clocks_lane(const struct clocks *c, const struct role *r, enum lane lane);
+/* Adds to `known` what follows from op `dep` having ended. */
+void clocks_join(const struct clocks *c, const struct role *r, uint32_t dep, struct clock *known);
+/* Takes the next op; false when out of memory. */
+bool clocks_append(struct clocks *c, const struct op *op, const struct clock *known);
+/* The clocks of a whole role from its dependencies. */
+enum status clocks_of(const struct role *r, struct clocks *c, struct error *e);
+
+static inline bool clocks_before(const struct clocks *c, const struct role *r, uint32_t a, uint32_t b)
+{
+	return c->place.at[a] < c->at.at[b].known[r->ops.at[a].lane];
+}
+
+#endif

@@ -1,0 +1,149 @@
+/* The config: INTERFACE.md's CONFIG.yaml, resolved. POD without pointers, so that rank 0 broadcasts it as bytes.
+ *
+ * The keys live in one table (step/config_keys.c): name, type, range, default, destination, and whether the effect is modelled. Presets and stacks
+ * from the catalogue are read by the same table, so a preset can hold nothing that a config could not.
+ */
+#ifndef STEPSIM_STEP_CONFIG_H
+#define STEPSIM_STEP_CONFIG_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "base/yaml.h"
+#include "base/dtype.h"
+#include "step/model.h"
+
+#define CONFIG_TEXT 256
+#define CONFIG_MAX_STAGES 128
+#define AUTO (-1) /* integers whose config word is `auto` until resolved */
+
+enum optimizer { OPT_ADAMW, OPT_ADAM, OPT_LAMB, OPT_LION, OPT_SGD, OPT_NONE, OPT_COUNT };
+enum attention { ATT_FLASH, ATT_NAIVE, ATT_COUNT };
+enum recompute { REC_NONE, REC_SELECTIVE, REC_FULL, REC_COUNT };
+enum offload { OFF_NONE, OFF_OPTIMIZER, OFF_OPTIMIZER_PARAMS, OFF_ACTIVATIONS, OFF_COUNT };
+enum compression { COMP_NONE, COMP_BF16, COMP_FP16, COMP_COUNT };
+enum strategy { STRAT_DDP, STRAT_ZERO1, STRAT_ZERO2, STRAT_FSDP, STRAT_HSDP, STRAT_NONE, STRAT_COUNT };
+enum schedule { SCHED_GPIPE, SCHED_1F1B, SCHED_INTERLEAVED, SCHED_ZERO_BUBBLE, SCHED_ZBV, SCHED_COUNT };
+enum context_kind { CTX_RING, CTX_ALL_GATHER, CTX_COUNT };
+enum mesh_dim { DIM_TP, DIM_CP, DIM_EP, DIM_DP, DIM_PP, DIM_COUNT };
+enum algorithm { ALGO_AUTO, ALGO_RING, ALGO_TREE, ALGO_NVLS, ALGO_COLLNET, ALGO_PAT, ALGO_COUNT };
+enum protocol { PROTO_AUTO, PROTO_LL, PROTO_LL128, PROTO_SIMPLE, PROTO_COUNT };
+enum tristate { TRI_AUTO, TRI_TRUE, TRI_FALSE, TRI_COUNT };
+enum backend { BACKEND_AUTO, BACKEND_CUDA, BACKEND_HOST, BACKEND_COUNT };
+
+struct train {
+	char stack[64];
+	int64_t global_batch, micro_batch;
+	enum dtype dtype, param_dtype, grad_dtype, reduce_dtype;
+	bool master_weights; /* the optimizer keeps an fp32 copy (param_dtype narrower than fp32) */
+	enum compression grad_compression;
+	enum optimizer optimizer;
+	int64_t optimizer_bits;
+	enum attention attention;
+	enum recompute recompute;
+	int64_t recompute_layers; /* AUTO: all */
+	enum offload offload;
+	bool fused, cuda_graph;
+	int64_t sync_every;
+};
+
+struct data {
+	double load_time_s;
+	uint64_t bytes; /* a micro-batch, host to device; 0: 8 bytes a token */
+	int64_t workers, prefetch;
+	bool pin_memory;
+};
+
+struct parallel {
+	enum strategy strategy;
+	int64_t data, shard; /* AUTO until config_resolve */
+	int64_t tensor;
+	bool tensor_overlap, sequence_parallel;
+	int64_t pipeline, virtual_stages;
+	enum schedule schedule;
+	int64_t layers_per_stage[CONFIG_MAX_STAGES];
+	int64_t n_layers_per_stage;
+	int64_t context;
+	enum context_kind context_kind;
+	int64_t expert, expert_tensor;
+	enum mesh_dim order[DIM_COUNT]; /* innermost first */
+	double bucket_mb, first_bucket_mb; /* first: < 0 is auto until resolved */
+	bool overlap;
+	int64_t prefetch;
+	bool reshard_after_forward;
+};
+
+struct cluster {
+	char system[CONFIG_TEXT];  /* "auto", a system's name, a file, or a synthetic line */
+	int64_t nodes;
+	int64_t gpus_per_node;     /* 0: the system's own */
+	char profile[CONFIG_TEXT]; /* "": cached or catalogue */
+	int64_t slow_ranks;        /* entries of slow_ranks; this and the next three: not modelled yet */
+	double jitter, mtbf_hours, checkpoint_s;
+};
+
+struct run {
+	enum tristate execute;
+	enum backend backend;
+	bool share_gpu;
+	int64_t warmup, steps;
+	double timeout_s;
+	bool verify;
+};
+
+struct cost {
+	double gpu_hour_usd, system_price_usd, amortize_years, power_usd_per_kwh, pue; /* 0: not given */
+};
+
+/* Where a key's value came from, for messages. Later ones win. */
+enum origin { ORIGIN_DEFAULT, ORIGIN_STACK, ORIGIN_PRESET /* or hf_config */, ORIGIN_FILE, ORIGIN_SET, ORIGIN_COUNT };
+struct key_origin {
+	enum origin kind;
+	int32_t line, col, key_line, key_col; /* of value and key in the config file; of model.preset, hf_config or train.stack for their values; 0: not there */
+};
+#define CONFIG_MAX_KEYS 112
+
+struct config {
+	char path[CONFIG_TEXT];
+	char hf_config[CONFIG_TEXT]; /* "": none */
+	struct model model;
+	struct train train;
+	struct data data;
+	struct parallel parallel;
+	enum algorithm algorithm;
+	enum protocol protocol;
+	struct cluster cluster;
+	struct run run;
+	struct cost cost;
+	int64_t ranks;        /* set by config_resolve */
+	int64_t micro_batches; /* micro-steps of a rank in one step: global_batch / (micro_batch x data replicas); set by config_resolve */
+	struct key_origin origin[CONFIG_MAX_KEYS]; /* by enum key_id (step/config_keys.h) */
+};
+
+/* Reads a config file, then the `--set key.path=value` texts, over presets and stack defaults. Checks everything that does not depend on the number of ranks.
+ * ST_INPUT: one line "file:line:col: key: what (nearest: name)", or "--set KEY=VALUE: ...". Keys whose effect comes later are refused with "not modelled yet"
+ * unless they hold their default. */
+enum status config_load(const char *path, const char *const *sets, size_t n_sets, struct config *c, struct error *e);
+/* The same from memory, for tests and fuzzing; `name` stands in messages; relative hf_config paths are relative to `name`'s folder. */
+enum status config_parse(const char *text, size_t len, const char *name, const char *const *sets, size_t n_sets, struct config *c, struct error *e);
+
+/* The ranks that the plan itself fixes: data x tensor x pipeline x context with data given, else 0 (any multiple of the model-parallel size). */
+int64_t config_fixed_ranks(const struct config *c);
+
+/* Fills every `auto` for `ranks` ranks and checks the plan: ranks that do not divide, heads that tensor does not divide, a global batch that does not split...
+ * ST_INPUT names the key and the nearest values that work. */
+enum status config_resolve(struct config *c, int64_t ranks, struct error *e);
+
+/* The resolved config as JSON, one object a section, the words of CONFIG.yaml. New reference; NULL when out of memory. */
+json_t *config_json(const struct config *c);
+
+/* Words of the enums, as in CONFIG.yaml. */
+const char *strategy_name(enum strategy s);
+const char *mesh_dim_name(enum mesh_dim d);
+const char *optimizer_name(enum optimizer o);
+const char *recompute_name(enum recompute r);
+const char *attention_name(enum attention a);
+
+#endif

@@ -1,0 +1,222 @@
+/* The keys of CONFIG.yaml: one table, from which files, presets, stacks and --set are read, checked and written. Private to step/config*.c and its tests.
+ *
+ * A row: section, key, how it is read (type and range), where it is stored in struct config, its default as a text of CONFIG.yaml (NULL: it follows from other keys,
+ * config_derive), whether the program models other values than the default, and which strategies use it.
+ */
+#ifndef STEPSIM_STEP_CONFIG_KEYS_H
+#define STEPSIM_STEP_CONFIG_KEYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "base/yaml.h"
+#include "step/config.h"
+
+enum key_type {
+	KEY_INT,      /* int64_t in [low, high] */
+	KEY_INT_AUTO, /* the same, or `auto` (AUTO) */
+	KEY_REAL,     /* double in [low, high] of `unit` */
+	KEY_MIB,      /* double: a number of MiB, or a size with its unit */
+	KEY_MIB_AUTO, /* the same, or `auto` (AUTO) */
+	KEY_BYTES,    /* uint64_t: a whole number of bytes */
+	KEY_BOOL,
+	KEY_WORD,     /* an enum of ours by its word */
+	KEY_NUMBER_WORD, /* int64_t of which only some values exist */
+	KEY_TEXT,     /* char[]: `size` bytes with the terminator */
+	KEY_ORDER,    /* parallel.order */
+	KEY_STAGES,   /* parallel.layers_per_stage */
+	KEY_RANKS,    /* cluster.slow_ranks: a mapping of which only the size is kept */
+	KEY_TYPE_COUNT
+};
+
+struct word {
+	const char *text;
+	int value;
+	bool modelled;
+};
+struct words {
+	const struct word *at;
+	size_t n;
+};
+
+/* Strategies as a mask of 1 << enum strategy. */
+#define USED_BY(s) (1u << (s))
+#define BUCKETED (USED_BY(STRAT_DDP) | USED_BY(STRAT_ZERO1) | USED_BY(STRAT_ZERO2))
+#define SHARDED (USED_BY(STRAT_FSDP) | USED_BY(STRAT_HSDP))
+#define EVERY ((1u << STRAT_COUNT) - 1)
+
+struct config_key {
+	const char *section, *name;
+	const char *path; /* "section.name" */
+	enum key_type type;
+	double low, high;
+	enum unit unit;
+	const struct words *words;
+	size_t offset, size;
+	const char *default_;
+	bool modelled; /* false: only the default is */
+	unsigned used_by;
+};
+
+/* X(section, key, type, AT(member), default, modelled, used_by). Strategies not named do not use the key. */
+#define CONFIG_KEYS(X) \
+	X(model, preset, TEXT, AT(model.name), "", ANY, EVERY) \
+	X(model, hf_config, TEXT, AT(hf_config), "", ANY, EVERY) \
+	X(model, layers, INT(1, 10000), AT(model.layers), "12", ANY, EVERY) \
+	X(model, hidden, INT(1, 1048576), AT(model.hidden), "768", ANY, EVERY) \
+	X(model, heads, INT(1, 65536), AT(model.heads), "12", ANY, EVERY) \
+	X(model, kv_heads, INT(1, 65536), AT(model.kv_heads), NULL, ANY, EVERY) \
+	X(model, head_dim, INT(1, 65536), AT(model.head_dim), NULL, ANY, EVERY) \
+	X(model, ffn_hidden, INT(1, 4194304), AT(model.ffn_hidden), NULL, ANY, EVERY) \
+	X(model, vocab, INT(1, 16777216), AT(model.vocab), "50257", ANY, EVERY) \
+	X(model, vocab_padding, INT(1, 1048576), AT(model.vocab_padding), "1", ANY, EVERY) \
+	X(model, seq_len, INT(1, 16777216), AT(model.seq_len), "1024", ANY, EVERY) \
+	X(model, max_positions, INT(0, 16777216), AT(model.max_positions), NULL, ANY, EVERY) \
+	X(model, causal, BOOL, AT(model.causal), "true", ANY, EVERY) \
+	X(model, sliding_window, INT(0, 16777216), AT(model.sliding_window), "0", ANY, EVERY) \
+	X(model, position, WORD(positions), AT(model.position), "learned", ANY, EVERY) \
+	X(model, mlp, WORD(mlps), AT(model.mlp), "gelu", ANY, EVERY) \
+	X(model, norm, WORD(norms), AT(model.norm), "layernorm", ANY, EVERY) \
+	X(model, bias, BOOL, AT(model.bias), "true", ANY, EVERY) \
+	X(model, qkv_bias, BOOL, AT(model.qkv_bias), NULL, ANY, EVERY) \
+	X(model, post_norm, BOOL, AT(model.post_norm), "false", ANY, EVERY) \
+	X(model, embedding_norm, BOOL, AT(model.embedding_norm), "false", ANY, EVERY) \
+	X(model, final_norm, BOOL, AT(model.final_norm), "true", ANY, EVERY) \
+	X(model, pooler, BOOL, AT(model.pooler), "false", ANY, EVERY) \
+	X(model, lm_head, BOOL, AT(model.lm_head), "true", ANY, EVERY) \
+	X(model, type_vocab, INT(0, 65536), AT(model.type_vocab), "0", ANY, EVERY) \
+	X(model, parallel_residual, BOOL, AT(model.parallel_residual), "false", ANY, EVERY) \
+	X(model, tied_embeddings, BOOL, AT(model.tied_embeddings), "true", ANY, EVERY) \
+	X(model, experts, INT(0, 4096), AT(model.experts), "0", ANY, EVERY) \
+	X(model, experts_per_token, INT(1, 4096), AT(model.experts_per_token), "2", ANY, EVERY) \
+	X(model, shared_experts, INT(0, 4096), AT(model.shared_experts), "0", ANY, EVERY) \
+	X(model, moe_ffn_hidden, INT(1, 4194304), AT(model.moe_ffn_hidden), NULL, ANY, EVERY) \
+	X(model, moe_layer_freq, INT(1, 10000), AT(model.moe_layer_freq), "1", ANY, EVERY) \
+	X(model, capacity_factor, REAL(0, 1000, UNIT_NONE), AT(model.capacity_factor), "0", ANY, EVERY) \
+	X(train, stack, TEXT, AT(train.stack), "pytorch-ddp", ANY, EVERY) \
+	X(train, global_batch, INT(1, 1000000000), AT(train.global_batch), "64", ANY, EVERY) \
+	X(train, micro_batch, INT(1, 1000000), AT(train.micro_batch), "8", ANY, EVERY) \
+	X(train, dtype, WORD(compute_dtypes), AT(train.dtype), "bf16", ANY, EVERY) \
+	X(train, param_dtype, WORD(storage_dtypes), AT(train.param_dtype), "fp32", ANY, EVERY) \
+	X(train, grad_dtype, WORD(storage_dtypes), AT(train.grad_dtype), "fp32", ANY, EVERY) \
+	X(train, reduce_dtype, WORD(storage_dtypes), AT(train.reduce_dtype), "fp32", ANY, EVERY) \
+	X(train, master_weights, BOOL, AT(train.master_weights), "false", ANY, EVERY) \
+	X(train, grad_compression, WORD(compressions), AT(train.grad_compression), "none", ANY, USED_BY(STRAT_DDP)) \
+	X(train, optimizer, WORD(optimizers), AT(train.optimizer), "adamw", ANY, EVERY) \
+	X(train, optimizer_bits, NUMBER_WORD(optimizer_bits), AT(train.optimizer_bits), "32", ANY, EVERY) \
+	X(train, attention, WORD(attentions), AT(train.attention), "flash", ANY, EVERY) \
+	X(train, recompute, WORD(recomputes), AT(train.recompute), "none", ANY, EVERY) \
+	X(train, recompute_layers, INT_AUTO(0, 10000), AT(train.recompute_layers), "auto", ANY, EVERY) \
+	X(train, offload, WORD(offloads), AT(train.offload), "none", ANY, EVERY) \
+	X(train, fused, BOOL, AT(train.fused), "true", ANY, EVERY) \
+	X(train, cuda_graph, BOOL, AT(train.cuda_graph), "false", DEFAULT_ONLY, EVERY) \
+	X(train, sync_every, INT(0, 1000000000), AT(train.sync_every), "0", DEFAULT_ONLY, EVERY) \
+	X(data, load_time, REAL(0, 1e6, UNIT_SECOND), AT(data.load_time_s), "0ms", DEFAULT_ONLY, EVERY) \
+	X(data, bytes, BYTES(0, 1e15), AT(data.bytes), "0", ANY, EVERY) \
+	X(data, workers, INT(0, 100000), AT(data.workers), "8", DEFAULT_ONLY, EVERY) \
+	X(data, prefetch, INT(0, 100000), AT(data.prefetch), "2", DEFAULT_ONLY, EVERY) \
+	X(data, pin_memory, BOOL, AT(data.pin_memory), "true", DEFAULT_ONLY, EVERY) \
+	X(parallel, strategy, WORD(strategies), AT(parallel.strategy), "ddp", ANY, EVERY) \
+	X(parallel, data, INT_AUTO(1, 10000000), AT(parallel.data), "auto", ANY, EVERY) \
+	X(parallel, shard, INT_AUTO(1, 10000000), AT(parallel.shard), "auto", ANY, USED_BY(STRAT_HSDP)) \
+	X(parallel, tensor, INT(1, 65536), AT(parallel.tensor), "1", ANY, EVERY) \
+	X(parallel, tensor_overlap, BOOL, AT(parallel.tensor_overlap), "false", DEFAULT_ONLY, EVERY) \
+	X(parallel, sequence_parallel, BOOL, AT(parallel.sequence_parallel), "false", ANY, EVERY) \
+	X(parallel, pipeline, INT(1, 10000), AT(parallel.pipeline), "1", DEFAULT_ONLY, EVERY) \
+	X(parallel, virtual_stages, INT(1, 10000), AT(parallel.virtual_stages), "1", DEFAULT_ONLY, EVERY) \
+	X(parallel, schedule, WORD(schedules), AT(parallel.schedule), "1f1b", ANY, EVERY) \
+	X(parallel, layers_per_stage, STAGES, AT(parallel.layers_per_stage), "[]", DEFAULT_ONLY, EVERY) \
+	X(parallel, context, INT(1, 65536), AT(parallel.context), "1", DEFAULT_ONLY, EVERY) \
+	X(parallel, context_kind, WORD(context_kinds), AT(parallel.context_kind), "ring", ANY, EVERY) \
+	X(parallel, expert, INT(1, 65536), AT(parallel.expert), "1", DEFAULT_ONLY, EVERY) \
+	X(parallel, expert_tensor, INT(1, 65536), AT(parallel.expert_tensor), "1", DEFAULT_ONLY, EVERY) \
+	X(parallel, order, ORDER, AT(parallel.order), "tp-cp-ep-dp-pp", ANY, EVERY) \
+	X(parallel, bucket_mb, MIB(1e-6, 1e6), AT(parallel.bucket_mb), "25", ANY, BUCKETED) \
+	X(parallel, first_bucket_mb, MIB_AUTO(1e-6, 1e6), AT(parallel.first_bucket_mb), "auto", ANY, BUCKETED) \
+	X(parallel, overlap, BOOL, AT(parallel.overlap), "true", ANY, BUCKETED | SHARDED) \
+	X(parallel, prefetch, INT(0, 10000), AT(parallel.prefetch), "1", ANY, SHARDED) \
+	X(parallel, reshard_after_forward, BOOL, AT(parallel.reshard_after_forward), "true", ANY, SHARDED) \
+	X(collectives, algorithm, WORD(algorithms), AT(algorithm), "auto", ANY, EVERY) \
+	X(collectives, protocol, WORD(protocols), AT(protocol), "auto", ANY, EVERY) \
+	X(cluster, system, TEXT, AT(cluster.system), "auto", ANY, EVERY) \
+	X(cluster, nodes, INT(1, 1000000), AT(cluster.nodes), "1", ANY, EVERY) \
+	X(cluster, gpus_per_node, INT(1, 65536), AT(cluster.gpus_per_node), NULL, ANY, EVERY) \
+	X(cluster, profile, TEXT, AT(cluster.profile), "", ANY, EVERY) \
+	X(cluster, slow_ranks, RANKS, AT(cluster.slow_ranks), "{}", DEFAULT_ONLY, EVERY) \
+	X(cluster, jitter, REAL(0, 10, UNIT_NONE), AT(cluster.jitter), "0", DEFAULT_ONLY, EVERY) \
+	X(cluster, mtbf_hours, REAL(0, 1e9, UNIT_NONE), AT(cluster.mtbf_hours), "0", DEFAULT_ONLY, EVERY) \
+	X(cluster, checkpoint_s, REAL(0, 1e9, UNIT_SECOND), AT(cluster.checkpoint_s), "0", DEFAULT_ONLY, EVERY) \
+	X(run, execute, WORD(tristates), AT(run.execute), "auto", ANY, EVERY) \
+	X(run, backend, WORD(backends), AT(run.backend), "auto", ANY, EVERY) \
+	X(run, share_gpu, BOOL, AT(run.share_gpu), "false", DEFAULT_ONLY, EVERY) \
+	X(run, warmup, INT(0, 1000000), AT(run.warmup), "3", ANY, EVERY) \
+	X(run, steps, INT(1, 1000000), AT(run.steps), "10", ANY, EVERY) \
+	X(run, timeout_s, REAL(0.001, 1e9, UNIT_SECOND), AT(run.timeout_s), "60", ANY, EVERY) \
+	X(run, verify, BOOL, AT(run.verify), "true", ANY, EVERY) \
+	X(cost, gpu_hour_usd, REAL(0, 1e9, UNIT_USD), AT(cost.gpu_hour_usd), "2.5", ANY, EVERY) \
+	X(cost, system_price_usd, REAL(0, 1e12, UNIT_USD), AT(cost.system_price_usd), "0", ANY, EVERY) \
+	X(cost, amortize_years, REAL(0.01, 1000, UNIT_NONE), AT(cost.amortize_years), "4", ANY, EVERY) \
+	X(cost, power_usd_per_kwh, REAL(0, 1e6, UNIT_USD), AT(cost.power_usd_per_kwh), "0", ANY, EVERY) \
+	X(cost, pue, REAL(1, 100, UNIT_NONE), AT(cost.pue), "1", ANY, EVERY)
+
+#define CONFIG_KEY_ID(section, key, ...) KEY_##section##_##key,
+enum key_id { CONFIG_KEYS(CONFIG_KEY_ID) KEY_COUNT };
+#undef CONFIG_KEY_ID
+
+/* Storage formats `auto` until config_resolve: weights as the compute format, gradients as the weights, the wire as the gradients. */
+#define DTYPE_AUTO DT_COUNT
+
+const struct config_key *config_key(enum key_id id);
+/* KEY_COUNT when there is none. */
+enum key_id config_key_find(const char *section, const char *name, size_t name_len);
+
+#define CONFIG_SECTIONS 8
+extern const char *const config_section_name[CONFIG_SECTIONS];
+
+/* The nearest valid spelling of an unknown key: of the section's keys, or "section.key" when another section has exactly this key; section NULL or unknown: of all. */
+const char *config_key_nearest(const char *section, const char *name);
+
+/* ---- config_value.c ---- */
+
+/* Reads `n` into c. On failure `inner` says what is wrong with the value, without position and key. */
+enum status key_read(const struct config_key *k, const struct ynode *n, struct config *c, struct error *inner);
+/* The table's default; zero bytes where it has none. */
+void key_set_default(const struct config_key *k, struct config *c);
+/* The same value in both. */
+bool key_equal(const struct config_key *k, const struct config *a, const struct config *b);
+/* The value as a text of CONFIG.yaml; returns buf. */
+#define KEY_VALUE_MAX 320
+char *key_value_text(const struct config_key *k, const struct config *c, char buf[KEY_VALUE_MAX]);
+/* The value as JSON; new reference. */
+json_t *key_value_json(const struct config_key *k, const struct config *c);
+/* The values the program models, for messages: "1" or "none, selective, full"; returns buf. */
+char *key_accepted(const struct config_key *k, char buf[KEY_VALUE_MAX]);
+bool key_value_modelled(const struct config_key *k, const struct config *c);
+bool key_in_range(const struct config_key *k, const struct config *c);
+
+/* ---- config_check.c ---- */
+
+/* Fills what follows from other keys, then checks what does not depend on the number of ranks. Idempotent. */
+void config_derive(struct config *c);
+enum status config_check(const struct config *c, struct error *e);
+/* User-given: in the file or by --set. */
+bool config_is_given(const struct config *c, enum key_id id);
+/* Records "<where the value came from>: section.key: <message>" (ST_INPUT). */
+enum status config_error(const struct config *c, enum key_id id, struct error *e, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* The same at the key instead of its value. */
+enum status config_error_key(const struct config *c, enum key_id id, struct error *e, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* The divisors of n on both sides of `value`, as "2, 4" or "1"; returns buf. */
+#define NEAREST_MAX 64
+char *nearest_divisors(int64_t n, int64_t value, char buf[NEAREST_MAX]);
+char *nearest_multiples(int64_t unit, int64_t value, char buf[NEAREST_MAX]);
+
+/* ---- config_catalogue.c: files of configs/models and configs/stacks; `at` is the node that names the file, and `where` what stands before messages about the name ---- */
+
+/* Applies every key of `section` (a mapping) with this origin. */
+typedef enum status (*config_apply_fn)(struct config *c, const char *section, const struct ynode *map, const struct key_origin *origin, struct error *e);
+enum status config_apply_preset(struct config *c, const char *name, const struct key_origin *origin, config_apply_fn apply, struct error *e);
+enum status config_apply_stack(struct config *c, const char *name, const struct key_origin *origin, config_apply_fn apply, struct error *e);
+
+#endif

@@ -1,0 +1,218 @@
+/* Time here is counted in compute ops that have ended: an op that knows K of them may reuse what was last touched, or known to be over, by the K-th. */
+#include "step/layout.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "step/clocks.h"
+
+struct life {
+	uint32_t buffer;
+	uint64_t bytes;      /* aligned */
+	int64_t begin, end;  /* alive in [begin, end) */
+	uint64_t offset_B;
+};
+
+static uint64_t aligned(uint64_t bytes)
+{
+	return (bytes + LAYOUT_ALIGN - 1) / LAYOUT_ALIGN * LAYOUT_ALIGN;
+}
+
+/* The number of compute ops that must have ended before op `id` is certainly over; INT64_MAX when nothing on the compute lane waits for it. */
+static int64_t over_at(const struct role *r, const struct clocks *c, const uint32_t *compute, size_t n_compute, uint32_t id)
+{
+	enum lane lane = r->ops.at[id].lane;
+	uint32_t place = c->place.at[id];
+	if (lane == LANE_COMPUTE)
+		return (int64_t)place + 1;
+	size_t lo = 0, hi = n_compute; /* what compute ops know of a lane only grows */
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		if (c->at.at[compute[mid]].known[lane] > place)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo == n_compute ? INT64_MAX : (int64_t)lo + 1;
+}
+
+static enum status find_lives(const struct role *r, struct life *life, struct error *e)
+{
+	struct clocks c;
+	enum status st = clocks_of(r, &c, e);
+	if (st)
+		return st;
+	uint32_t *compute = malloc((r->ops.n + 1) * sizeof *compute);
+	size_t n_compute = 0;
+	if (!compute) {
+		clocks_free(&c);
+		return error_nomem(e, "the memory plan");
+	}
+	for (size_t i = 0; i < r->ops.n; i++)
+		if (r->ops.at[i].lane == LANE_COMPUTE)
+			compute[n_compute++] = (uint32_t)i;
+	for (size_t i = 0; i < r->buffers.n; i++) {
+		const struct buffer *buf = &r->buffers.at[i];
+		life[i] = (struct life){(uint32_t)i, aligned(buf->bytes), buf->persistent ? 0 : -1, buf->persistent ? INT64_MAX : 0, 0};
+	}
+	for (size_t i = 0; i < r->ops.n; i++) {
+		const struct op *op = &r->ops.at[i];
+		int64_t over = over_at(r, &c, compute, n_compute, (uint32_t)i);
+		for (int a = 0; a < op_kind_info(op->kind)->n_args; a++) {
+			int32_t buffer = op_arg(r, op, a)->buffer;
+			if (buffer < 0 || r->buffers.at[buffer].persistent)
+				continue;
+			struct life *l = &life[buffer];
+			if (l->begin < 0)
+				l->begin = (int64_t)c.at.at[i].known[LANE_COMPUTE];
+			if (l->end < over)
+				l->end = over;
+		}
+	}
+	free(compute);
+	clocks_free(&c);
+	return ST_OK;
+}
+
+struct event {
+	int64_t at;
+	uint32_t buffer;
+	bool begins;
+};
+
+/* Ends before begins at one instant: a buffer may take over the bytes of one that is over. */
+static int by_time(const void *x, const void *y)
+{
+	const struct event *a = x, *b = y;
+	if (a->at != b->at)
+		return a->at < b->at ? -1 : 1;
+	if (a->begins != b->begins)
+		return a->begins ? 1 : -1;
+	return a->buffer < b->buffer ? -1 : a->buffer > b->buffer;
+}
+
+static enum status find_peak(const struct role *r, const struct life *life, struct layout *out, struct error *e)
+{
+	struct event *event = malloc((2 * r->buffers.n + 1) * sizeof *event);
+	size_t n = 0;
+	if (!event)
+		return error_nomem(e, "the memory plan");
+	for (size_t i = 0; i < r->buffers.n; i++) {
+		if (life[i].begin < 0)
+			continue;
+		event[n++] = (struct event){life[i].begin, (uint32_t)i, true};
+		event[n++] = (struct event){life[i].end, (uint32_t)i, false};
+	}
+	qsort(event, n, sizeof *event, by_time);
+	uint64_t live[COMP_KIND_COUNT] = {0}, sum = 0;
+	for (size_t i = 0; i < n; i++) {
+		enum component comp = r->buffers.at[event[i].buffer].component;
+		uint64_t bytes = life[event[i].buffer].bytes;
+		if (!event[i].begins) {
+			live[comp] -= bytes;
+			sum -= comp == COMP_HOST ? 0 : bytes;
+			continue;
+		}
+		live[comp] += bytes;
+		sum += comp == COMP_HOST ? 0 : bytes;
+		if (out->host_B < live[COMP_HOST])
+			out->host_B = live[COMP_HOST];
+		if (sum > out->peak_B) {
+			out->peak_B = sum;
+			memcpy(out->peak_component_B, live, sizeof live);
+		}
+	}
+	free(event);
+	return ST_OK;
+}
+
+static int largest_first(const void *x, const void *y)
+{
+	const struct life *a = x, *b = y;
+	if (a->bytes != b->bytes)
+		return a->bytes > b->bytes ? -1 : 1;
+	return a->buffer < b->buffer ? -1 : 1;
+}
+
+static int by_offset(const void *x, const void *y)
+{
+	const struct life *a = *(struct life *const *)x, *b = *(struct life *const *)y;
+	return a->offset_B < b->offset_B ? -1 : a->offset_B > b->offset_B;
+}
+
+/* Lowest gap among the buffers placed before (life[0 .. i)) that are alive at the same time and in the same arena. */
+static uint64_t first_fit(const struct role *r, struct life *life, size_t i, struct life **near)
+{
+	size_t n = 0;
+	bool host = r->buffers.at[life[i].buffer].component == COMP_HOST;
+	for (size_t k = 0; k < i; k++)
+		if ((r->buffers.at[life[k].buffer].component == COMP_HOST) == host && life[k].begin < life[i].end && life[i].begin < life[k].end)
+			near[n++] = &life[k];
+	qsort(near, n, sizeof *near, by_offset);
+	uint64_t at = 0;
+	for (size_t k = 0; k < n; k++) {
+		if (near[k]->offset_B >= at + life[i].bytes)
+			break;
+		if (near[k]->offset_B + near[k]->bytes > at)
+			at = near[k]->offset_B + near[k]->bytes;
+	}
+	return at;
+}
+
+static enum status place(const struct role *r, struct life *life, struct layout *out, struct error *e)
+{
+	size_t n = r->buffers.n;
+	struct life **near = malloc((n + 1) * sizeof *near);
+	out->offset_B = calloc(n + 1, sizeof *out->offset_B);
+	if (!near || !out->offset_B) {
+		free(near);
+		return error_nomem(e, "the memory plan");
+	}
+	qsort(life, n, sizeof *life, largest_first);
+	for (size_t i = 0; i < n; i++) {
+		if (life[i].begin < 0)
+			continue;
+		life[i].offset_B = first_fit(r, life, i, near);
+		out->offset_B[life[i].buffer] = life[i].offset_B;
+		uint64_t end = life[i].offset_B + life[i].bytes;
+		if (r->buffers.at[life[i].buffer].component != COMP_HOST && out->total_B < end)
+			out->total_B = end;
+	}
+	free(near);
+	return ST_OK;
+}
+
+static enum status plan(const struct role *r, struct layout *out, bool offsets, struct error *e)
+{
+	memset(out, 0, sizeof *out);
+	struct life *life = malloc((r->buffers.n + 1) * sizeof *life);
+	if (!life)
+		return error_nomem(e, "the memory plan");
+	enum status st = find_lives(r, life, e);
+	if (!st)
+		st = find_peak(r, life, out, e);
+	if (!st && offsets)
+		st = place(r, life, out, e);
+	free(life);
+	if (st)
+		layout_free(out);
+	return st;
+}
+
+enum status layout_plan(const struct role *r, struct layout *out, struct error *e)
+{
+	return plan(r, out, true, e);
+}
+
+enum status layout_peak(const struct role *r, struct layout *out, struct error *e)
+{
+	return plan(r, out, false, e);
+}
+
+void layout_free(struct layout *l)
+{
+	if (!l)
+		return;
+	free(l->offset_B);
+	memset(l, 0, sizeof *l);
+}

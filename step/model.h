@@ -1,0 +1,99 @@
+/* The model: dimensions, and the list of its parameters. Pure data and pure functions. */
+#ifndef STEPSIM_STEP_MODEL_H
+#define STEPSIM_STEP_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum position { POS_LEARNED, POS_ROPE, POS_ALIBI, POS_NONE, POS_COUNT };
+enum mlp { MLP_GELU, MLP_RELU, MLP_SQUARED_RELU, MLP_SWIGLU, MLP_GEGLU, MLP_COUNT };
+enum norm { NORM_LAYERNORM, NORM_RMSNORM, NORM_COUNT };
+
+/* POD: the config is broadcast as bytes. Every count is at least 1 unless said. */
+struct model {
+	char name[64]; /* preset, or "custom" */
+	int64_t layers, hidden, heads, kv_heads, head_dim, ffn_hidden, vocab, vocab_padding, seq_len;
+	int64_t max_positions;  /* rows of the learned position table (>= seq_len); 0 unless position is learned */
+	bool causal;
+	int64_t sliding_window; /* 0: none */
+	enum position position;
+	enum mlp mlp;
+	enum norm norm;
+	bool bias;              /* on the linear layers and the layer norms */
+	bool qkv_bias;          /* on Q, K, V; follows bias unless set (Qwen2: true with bias false) */
+	bool post_norm;         /* norm after the residual add (BERT); default before */
+	bool embedding_norm;    /* a norm after the embedding (BERT, BLOOM) */
+	bool final_norm;        /* a norm before the head */
+	bool pooler;            /* a dense layer on the first token (BERT); counted and reduced, its gradient is zero under the language-model loss */
+	bool lm_head;           /* false: no vocabulary head (BertModel); the loss then needs one, so such a model only counts */
+	int64_t type_vocab;     /* token types (BERT: 2); 0: none */
+	bool parallel_residual;
+	bool tied_embeddings;
+	/* mixture of experts; experts == 0: dense */
+	int64_t experts, experts_per_token, shared_experts, moe_ffn_hidden, moe_layer_freq;
+	double capacity_factor;
+};
+
+enum param_kind {
+	PARAM_TOKEN_EMBEDDING, /* [vocab padded, hidden]; tp: rows */
+	PARAM_POSITION_EMBEDDING,
+	PARAM_TYPE_EMBEDDING,
+	PARAM_EMBEDDING_NORM_W,
+	PARAM_EMBEDDING_NORM_B,
+	PARAM_NORM1_W,
+	PARAM_NORM1_B,
+	PARAM_QKV_W,  /* [(heads + 2 kv_heads) head_dim, hidden], rows: all Q heads, all K heads, all V heads of this tensor rank; tp: heads */
+	PARAM_QKV_B,
+	PARAM_PROJ_W, /* [hidden, heads head_dim]; tp: columns */
+	PARAM_PROJ_B, /* [hidden]; replicated over tp */
+	PARAM_NORM2_W,
+	PARAM_NORM2_B,
+	PARAM_FC1_W,  /* [ffn or 2 ffn (gate rows, then up rows), hidden]; tp: rows of each half */
+	PARAM_FC1_B,
+	PARAM_FC2_W,  /* [hidden, ffn]; tp: columns */
+	PARAM_FC2_B,
+	PARAM_ROUTER_W,     /* [experts, hidden] */
+	PARAM_EXPERT_FC1_W, /* one expert's; `copies` experts a layer */
+	PARAM_EXPERT_FC2_W,
+	PARAM_FINAL_NORM_W,
+	PARAM_FINAL_NORM_B,
+	PARAM_HEAD_W, /* [vocab padded, hidden] when not tied; tp: rows */
+	PARAM_POOLER_W,
+	PARAM_POOLER_B,
+	PARAM_KIND_COUNT
+};
+
+/* How tensor parallelism cuts a parameter. TP_QKV: the Q, K and V row groups are each cut by heads; TP_HALVES: the gate and the up rows are each cut. */
+enum tp_split { TP_REPLICATED, TP_ROWS, TP_COLS, TP_QKV, TP_HALVES };
+
+/* One parameter tensor (`copies` of it, for experts). Global (uncut) shape; vectors have cols == 1. */
+struct param {
+	enum param_kind kind;
+	int64_t layer; /* -1 outside the blocks */
+	int64_t rows, cols, copies;
+	enum tp_split split;
+	bool norm_like; /* replicated, and each sequence-parallel rank has only its own rows' share of the gradient: norms, biases behind a row-cut product, position and type tables, the router */
+};
+
+/* The padded vocabulary: the smallest multiple of vocab_padding x tensor at or above vocab when vocab_padding > 1 (Megatron-LM's rule,
+ * megatron/training/tokenizer: make-vocab-size-divisible-by x tensor-parallel size); of vocab_padding alone at tensor == 1. vocab_padding == 1 never pads. */
+int64_t model_padded_vocab(const struct model *m, int64_t tensor);
+
+/* The number of parameter tensors, and tensor i, in the order of PyTorch's model.parameters(): embeddings, blocks front to back, final norm, head. */
+int64_t model_param_count(const struct model *m);
+struct param model_param(const struct model *m, int64_t i, int64_t tensor);
+const char *param_kind_name(enum param_kind k);
+
+/* Elements of the global tensor (all copies), and of one tensor-parallel rank's part. */
+uint64_t param_elements(const struct param *p);
+uint64_t param_local_elements(const struct param *p, int64_t tensor);
+
+/* All parameters with the unpadded vocabulary, tied weights once: the published count. */
+uint64_t model_parameters(const struct model *m);
+/* Those that work on a token: as above, with experts_per_token (+ shared) experts in place of all. */
+uint64_t model_active_parameters(const struct model *m);
+
+/* FLOP of forward + backward for one token, 6N + 12 L h s (non-causal; Chowdhery et al. 2022, PaLM, appendix B), h = heads x head_dim, N active. */
+double model_flop_per_token(const struct model *m);
+
+#endif

@@ -1,0 +1,294 @@
+/* Op kinds as a table: names, classes, arguments with their sizes and formats; and the pure functions over it. */
+#include "step/program.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+typedef double (*size_fn)(const int64_t *d);
+
+/* Sizes in elements, by the names that program.h gives the dimensions. */
+static double sz_01(const int64_t *d) { return (double)d[0] * (double)d[1]; }
+static double sz_02(const int64_t *d) { return (double)d[0] * (double)d[2]; }
+static double sz_12(const int64_t *d) { return (double)d[1] * (double)d[2]; }
+static double sz_0(const int64_t *d) { return (double)d[0]; }
+static double sz_1(const int64_t *d) { return (double)d[1]; }
+static double sz_2x0(const int64_t *d) { return 2.0 * (double)d[0]; }
+static double sz_one(const int64_t *d) { (void)d; return 1.0; }
+static double sz_table(const int64_t *d) { return (double)d[2] * (double)d[1]; }
+static double sz_qkv(const int64_t *d) { return (double)d[0] * (double)d[3] * (double)(d[1] + 2 * d[2]) * (double)d[4]; }
+static double sz_rows(const int64_t *d) { return (double)d[0] * (double)d[3] * (double)d[1] * (double)d[4]; }
+static double sz_lse(const int64_t *d) { return (double)d[0] * (double)d[1] * (double)d[3]; }
+static double sz_scores(const int64_t *d) { return (double)d[0] * (double)d[1] * (double)d[3] * (double)d[3]; }
+
+enum arg_type { TYPE_OPERAND, TYPE_OUT, TYPE_FP32, TYPE_INT32, TYPE_BYTE };
+
+struct arg_info {
+	size_fn size;
+	enum arg_type type;
+};
+
+static const struct op_kind_info kinds[] = {
+	[OP_GEMM] = {"gemm", CLASS_GEMM, 4, 3, {"A", "B", "bias", "C"}, {ACC_R, ACC_R, ACC_R, ACC_A}},
+	[OP_ATTENTION] = {"attention", CLASS_ATTENTION, 3, 5, {"qkv", "out", "lse"}, {ACC_R, ACC_W, ACC_W}},
+	[OP_ATTENTION_GRAD] = {"attention_grad", CLASS_ATTENTION, 6, 5, {"qkv", "out", "lse", "dout", "delta", "dqkv"}, {ACC_R, ACC_R, ACC_R, ACC_R, ACC_W, ACC_W}},
+	[OP_ATTN_SCORES] = {"attn_scores", CLASS_ATTENTION, 2, 5, {"qkv", "scores"}, {ACC_R, ACC_W}},
+	[OP_ATTN_SOFTMAX] = {"attn_softmax", CLASS_ATTENTION, 1, 5, {"scores"}, {ACC_RW}},
+	[OP_ATTN_VALUES] = {"attn_values", CLASS_ATTENTION, 3, 5, {"probs", "qkv", "out"}, {ACC_R, ACC_R, ACC_W}},
+	[OP_ATTN_VALUES_GRAD] = {"attn_values_grad", CLASS_ATTENTION, 5, 5, {"probs", "qkv", "dout", "dprobs", "dqkv"}, {ACC_R, ACC_R, ACC_R, ACC_W, ACC_W}},
+	[OP_ATTN_SOFTMAX_GRAD] = {"attn_softmax_grad", CLASS_ATTENTION, 2, 5, {"probs", "dprobs"}, {ACC_R, ACC_RW}},
+	[OP_ATTN_SCORES_GRAD] = {"attn_scores_grad", CLASS_ATTENTION, 3, 5, {"dscores", "qkv", "dqkv"}, {ACC_R, ACC_R, ACC_RW}},
+	[OP_ROPE] = {"rope", CLASS_ELEMENTWISE, 1, 5, {"qkv"}, {ACC_RW}},
+	[OP_NORM] = {"norm", CLASS_NORM, 5, 2, {"x", "w", "b", "y", "stats"}, {ACC_R, ACC_R, ACC_R, ACC_W, ACC_W}},
+	[OP_NORM_GRAD] = {"norm_grad", CLASS_NORM, 7, 2, {"dy", "x", "w", "stats", "dx", "dw", "db"}, {ACC_R, ACC_R, ACC_R, ACC_R, ACC_DX, ACC_A, ACC_A}},
+	[OP_ADD] = {"add", CLASS_ELEMENTWISE, 4, 2, {"x", "y", "bias", "sum"}, {ACC_R, ACC_R, ACC_R, ACC_W}},
+	[OP_ADD_NORM] = {"add_norm", CLASS_NORM, 8, 2, {"x", "y", "bias", "w", "b", "sum", "out", "stats"}, {ACC_R, ACC_R, ACC_R, ACC_R, ACC_R, ACC_W, ACC_W, ACC_W}},
+	[OP_BIAS] = {"bias", CLASS_ELEMENTWISE, 2, 2, {"x", "bias"}, {ACC_RW, ACC_R}},
+	[OP_BIAS_GRAD] = {"bias_grad", CLASS_ELEMENTWISE, 2, 2, {"dy", "db"}, {ACC_R, ACC_A}},
+	[OP_ACT] = {"act", CLASS_ELEMENTWISE, 2, 2, {"x", "y"}, {ACC_R, ACC_W}},
+	[OP_ACT_GRAD] = {"act_grad", CLASS_ELEMENTWISE, 3, 2, {"x", "dy", "dx"}, {ACC_R, ACC_R, ACC_W}},
+	[OP_GATE_ACT] = {"gate_act", CLASS_ELEMENTWISE, 2, 2, {"x", "y"}, {ACC_R, ACC_W}},
+	[OP_GATE_MUL] = {"gate_mul", CLASS_ELEMENTWISE, 3, 2, {"x", "a", "y"}, {ACC_R, ACC_R, ACC_W}},
+	[OP_EMBED] = {"embed", CLASS_EMBEDDING, 3, 3, {"tokens", "w", "y"}, {ACC_R, ACC_R, ACC_W}},
+	[OP_EMBED_GRAD] = {"embed_grad", CLASS_EMBEDDING, 3, 3, {"tokens", "dy", "dw"}, {ACC_R, ACC_R, ACC_RW}},
+	[OP_POSITION] = {"position", CLASS_EMBEDDING, 3, 3, {"w", "type", "x"}, {ACC_R, ACC_R, ACC_RW}},
+	[OP_POSITION_GRAD] = {"position_grad", CLASS_EMBEDDING, 3, 3, {"dx", "dw", "dtype"}, {ACC_R, ACC_RW, ACC_RW}},
+	[OP_LOSS] = {"loss", CLASS_LOSS, 3, 2, {"logits", "targets", "loss"}, {ACC_RW, ACC_R, ACC_RW}},
+	[OP_LOSS_MAX] = {"loss_max", CLASS_LOSS, 2, 2, {"logits", "max"}, {ACC_R, ACC_W}},
+	[OP_LOSS_SUM] = {"loss_sum", CLASS_LOSS, 4, 2, {"logits", "targets", "max", "sums"}, {ACC_R, ACC_R, ACC_R, ACC_W}},
+	[OP_LOSS_GRAD] = {"loss_grad", CLASS_LOSS, 5, 2, {"logits", "targets", "max", "sums", "loss"}, {ACC_RW, ACC_R, ACC_R, ACC_R, ACC_RW}},
+	[OP_OPTIMIZER] = {"optimizer", CLASS_OPTIMIZER, 5, 1, {"p", "g", "m", "v", "master"}, {ACC_RW, ACC_R, ACC_RW, ACC_RW, ACC_RW}},
+	[OP_FILL] = {"fill", CLASS_MEMORY, 1, 1, {"x"}, {ACC_W}},
+	[OP_CAST] = {"cast", CLASS_MEMORY, 2, 1, {"x", "y"}, {ACC_R, ACC_W}},
+	[OP_COLLECTIVE] = {"collective", CLASS_COUNT, 2, 1, {"in", "out"}, {ACC_R, ACC_W}},
+	[OP_COPY] = {"copy", CLASS_COPY, 2, 1, {"src", "dst"}, {ACC_R, ACC_W}},
+};
+static_assert(sizeof kinds / sizeof kinds[0] == OP_KIND_COUNT, "a row for each op kind");
+
+/* Sizes and formats of the arguments, in the order of `kinds`. */
+static const struct arg_info arguments[][OP_MAX_ARGS] = {
+	[OP_GEMM] = {{sz_02, TYPE_OPERAND}, {sz_12, TYPE_OPERAND}, {sz_1, TYPE_OPERAND}, {sz_01, TYPE_OUT}},
+	[OP_ATTENTION] = {{sz_qkv, TYPE_OPERAND}, {sz_rows, TYPE_OPERAND}, {sz_lse, TYPE_FP32}},
+	[OP_ATTENTION_GRAD] = {{sz_qkv, TYPE_OPERAND}, {sz_rows, TYPE_OPERAND}, {sz_lse, TYPE_FP32}, {sz_rows, TYPE_OPERAND}, {sz_lse, TYPE_FP32}, {sz_qkv, TYPE_OPERAND}},
+	[OP_ATTN_SCORES] = {{sz_qkv, TYPE_OPERAND}, {sz_scores, TYPE_OPERAND}},
+	[OP_ATTN_SOFTMAX] = {{sz_scores, TYPE_OPERAND}},
+	[OP_ATTN_VALUES] = {{sz_scores, TYPE_OPERAND}, {sz_qkv, TYPE_OPERAND}, {sz_rows, TYPE_OPERAND}},
+	[OP_ATTN_VALUES_GRAD] = {{sz_scores, TYPE_OPERAND}, {sz_qkv, TYPE_OPERAND}, {sz_rows, TYPE_OPERAND}, {sz_scores, TYPE_OPERAND}, {sz_qkv, TYPE_OPERAND}},
+	[OP_ATTN_SOFTMAX_GRAD] = {{sz_scores, TYPE_OPERAND}, {sz_scores, TYPE_OPERAND}},
+	[OP_ATTN_SCORES_GRAD] = {{sz_scores, TYPE_OPERAND}, {sz_qkv, TYPE_OPERAND}, {sz_qkv, TYPE_OPERAND}},
+	[OP_ROPE] = {{sz_qkv, TYPE_OPERAND}},
+	[OP_NORM] = {{sz_01, TYPE_OPERAND}, {sz_1, TYPE_OPERAND}, {sz_1, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}, {sz_2x0, TYPE_FP32}},
+	[OP_NORM_GRAD] = {{sz_01, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}, {sz_1, TYPE_OPERAND}, {sz_2x0, TYPE_FP32}, {sz_01, TYPE_OPERAND}, {sz_1, TYPE_OUT}, {sz_1, TYPE_OUT}},
+	[OP_ADD] = {{sz_01, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}, {sz_1, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}},
+	[OP_ADD_NORM] = {{sz_01, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}, {sz_1, TYPE_OPERAND}, {sz_1, TYPE_OPERAND}, {sz_1, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}, {sz_2x0, TYPE_FP32}},
+	[OP_BIAS] = {{sz_01, TYPE_OPERAND}, {sz_1, TYPE_OPERAND}},
+	[OP_BIAS_GRAD] = {{sz_01, TYPE_OPERAND}, {sz_1, TYPE_OUT}},
+	[OP_ACT] = {{sz_01, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}},
+	[OP_ACT_GRAD] = {{sz_01, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}},
+	[OP_GATE_ACT] = {{sz_01, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}},
+	[OP_GATE_MUL] = {{sz_01, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}},
+	[OP_EMBED] = {{sz_0, TYPE_INT32}, {sz_table, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}},
+	[OP_EMBED_GRAD] = {{sz_0, TYPE_INT32}, {sz_01, TYPE_OPERAND}, {sz_table, TYPE_OUT}},
+	[OP_POSITION] = {{sz_table, TYPE_OPERAND}, {sz_1, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}},
+	[OP_POSITION_GRAD] = {{sz_01, TYPE_OPERAND}, {sz_table, TYPE_OUT}, {sz_1, TYPE_OUT}},
+	[OP_LOSS] = {{sz_01, TYPE_OPERAND}, {sz_0, TYPE_INT32}, {sz_one, TYPE_FP32}},
+	[OP_LOSS_MAX] = {{sz_01, TYPE_OPERAND}, {sz_0, TYPE_FP32}},
+	[OP_LOSS_SUM] = {{sz_01, TYPE_OPERAND}, {sz_0, TYPE_INT32}, {sz_0, TYPE_FP32}, {sz_2x0, TYPE_FP32}},
+	[OP_LOSS_GRAD] = {{sz_01, TYPE_OPERAND}, {sz_0, TYPE_INT32}, {sz_0, TYPE_FP32}, {sz_2x0, TYPE_FP32}, {sz_one, TYPE_FP32}},
+	[OP_OPTIMIZER] = {{sz_0, TYPE_OPERAND}, {sz_0, TYPE_OUT}, {sz_0, TYPE_FP32}, {sz_0, TYPE_FP32}, {sz_0, TYPE_FP32}},
+	[OP_FILL] = {{sz_0, TYPE_OPERAND}},
+	[OP_CAST] = {{sz_0, TYPE_OPERAND}, {sz_0, TYPE_OUT}},
+	[OP_COLLECTIVE] = {{sz_0, TYPE_OPERAND}, {sz_0, TYPE_OPERAND}},
+	[OP_COPY] = {{sz_0, TYPE_BYTE}, {sz_0, TYPE_BYTE}},
+};
+static_assert(sizeof arguments / sizeof arguments[0] == OP_KIND_COUNT, "a row for each op kind");
+
+const struct op_kind_info *op_kind_info(enum op_kind k)
+{
+	return &kinds[k];
+}
+
+enum access op_access(const struct op *op, int arg)
+{
+	enum access a = kinds[op->kind].access[arg];
+	if (a == ACC_A)
+		return op->flags & OP_ACCUMULATE ? ACC_RW : ACC_W;
+	if (a == ACC_DX)
+		return op->flags & OP_DX_ACCUMULATE ? ACC_RW : ACC_W;
+	return a;
+}
+
+const struct view *op_arg(const struct role *r, const struct op *op, int i)
+{
+	return &r->args.at[op->arg0 + (uint32_t)i];
+}
+
+static double type_bytes(const struct op *op, enum arg_type t)
+{
+	switch (t) {
+	case TYPE_OPERAND: return dtype_bytes(op->dtype);
+	case TYPE_OUT: return dtype_bytes(op->out_dtype);
+	case TYPE_FP32:
+	case TYPE_INT32: return 4.0;
+	case TYPE_BYTE: return 1.0;
+	}
+	return 0.0;
+}
+
+/* A gated activation's input holds the gate and the up half. */
+static bool is_gated_input(const struct op *op, int arg)
+{
+	if (op->kind == OP_GATE_ACT || op->kind == OP_GATE_MUL)
+		return arg == 0;
+	bool gated = op->mlp == MLP_SWIGLU || op->mlp == MLP_GEGLU;
+	return gated && ((op->kind == OP_ACT && arg == 0) || (op->kind == OP_ACT_GRAD && (arg == 0 || arg == 2)));
+}
+
+static double arg_size_B(const struct op *op, int arg)
+{
+	const struct arg_info *a = &arguments[op->kind][arg];
+	double elements = a->size(op->d);
+	if (is_gated_input(op, arg))
+		elements *= 2.0;
+	return elements * type_bytes(op, a->type);
+}
+
+uint64_t op_arg_bytes(const struct op *op, int arg, int64_t group_size)
+{
+	double bytes = arg_size_B(op, arg);
+	if (op->kind == OP_COLLECTIVE && ((op->coll == COLL_ALL_GATHER && arg == 0) || (op->coll == COLL_REDUCE_SCATTER && arg == 1)))
+		bytes /= (double)group_size;
+	return (uint64_t)(bytes + 0.5);
+}
+
+/* Rows of a table that a lookup touches: not the whole table. */
+static double touched_B(const struct op *op, int arg)
+{
+	if ((op->kind == OP_EMBED && arg == 1) || (op->kind == OP_EMBED_GRAD && arg == 2) || (op->kind == OP_POSITION && arg == 0) || (op->kind == OP_POSITION_GRAD && arg == 1))
+		return sz_01(op->d) * type_bytes(op, arguments[op->kind][arg].type);
+	if (op->kind == OP_GATE_ACT && arg == 0)
+		return sz_01(op->d) * type_bytes(op, TYPE_OPERAND);
+	if (op->kind == OP_GATE_MUL && arg == 0)
+		return sz_01(op->d) * type_bytes(op, TYPE_OPERAND);
+	return arg_size_B(op, arg);
+}
+
+static double moved_B(const struct op *op, enum access what)
+{
+	double sum = 0.0;
+	for (int i = 0; i < kinds[op->kind].n_args; i++)
+		if (op_access(op, i) & what)
+			sum += touched_B(op, i);
+	return sum;
+}
+
+/* A multi-tensor optimizer that is not fused runs its update as separate elementwise passes over the state; PyTorch's foreach AdamW (torch/optim/adamw.py, _multi_tensor_adamw)
+ * reads and writes about 3.5 times the state's minimum. */
+#define UNFUSED_OPTIMIZER_PASSES 3.5
+
+static double optimizer_state_B(const struct op *op, enum access what)
+{
+	bool has_m = op->mlp != OPT_NONE, has_v = op->mlp == OPT_ADAM || op->mlp == OPT_ADAMW || op->mlp == OPT_LAMB;
+	double n = (double)op->d[0], p = dtype_bytes(op->dtype), g = what == ACC_R ? dtype_bytes(op->out_dtype) : 0.0;
+	bool has_master = dtype_bytes(op->dtype) < 4.0;
+	double bytes = n * (p + g + 4.0 * (has_m + has_v + has_master));
+	return op->flags & OP_FUSED ? bytes : bytes * UNFUSED_OPTIMIZER_PASSES;
+}
+
+double op_read_B(const struct op *op)
+{
+	return op->kind == OP_OPTIMIZER ? optimizer_state_B(op, ACC_R) : moved_B(op, ACC_R);
+}
+
+double op_write_B(const struct op *op)
+{
+	return op->kind == OP_OPTIMIZER ? optimizer_state_B(op, ACC_W) : moved_B(op, ACC_W);
+}
+
+double op_wire_B(const struct op *op, int64_t group_size)
+{
+	if (op->kind != OP_COLLECTIVE || group_size < 2)
+		return 0.0;
+	double n = (double)group_size, once = (n - 1.0) / n * (double)op->d[0] * dtype_bytes(op->dtype);
+	return op->coll == COLL_ALL_REDUCE ? 2.0 * once : once;
+}
+
+static double attention_flop(const struct op *op)
+{
+	double s = (double)op->d[3], heads = (double)op->d[0] * (double)op->d[1], D = (double)op->d[4];
+	double pairs = op->flags & OP_CAUSAL ? s * (s + 1.0) / 2.0 : s * s;
+	return 2.0 * heads * pairs * D; /* of one of its matrix products */
+}
+
+double op_flop(const struct op *op)
+{
+	double full = 2.0 * sz_scores(op->d) * (double)op->d[4];
+	switch (op->kind) {
+	case OP_GEMM: return 2.0 * (double)op->d[0] * (double)op->d[1] * (double)op->d[2];
+	case OP_ATTENTION: return 2.0 * attention_flop(op);
+	case OP_ATTENTION_GRAD: return 5.0 * attention_flop(op); /* scores again, dV, dP, dQ, dK: Dao 2023, FlashAttention-2, section 3.1 */
+	case OP_ATTN_SCORES:
+	case OP_ATTN_VALUES: return full;
+	case OP_ATTN_VALUES_GRAD:
+	case OP_ATTN_SCORES_GRAD: return 2.0 * full;
+	case OP_ATTN_SOFTMAX:
+	case OP_ATTN_SOFTMAX_GRAD: return 5.0 * sz_scores(op->d);
+	case OP_COLLECTIVE:
+	case OP_COPY:
+	case OP_FILL:
+	case OP_CAST: return 0.0;
+	case OP_OPTIMIZER: return 12.0 * (double)op->d[0];
+	case OP_ROPE: return 3.0 * (double)op->d[0] * (double)op->d[3] * (double)(op->d[1] + op->d[2]) * (double)op->d[4];
+	case OP_NORM:
+	case OP_ADD_NORM:
+	case OP_LOSS: return 8.0 * sz_01(op->d);
+	case OP_NORM_GRAD: return 12.0 * sz_01(op->d);
+	case OP_ACT:
+	case OP_ACT_GRAD: return 10.0 * sz_01(op->d);
+	default: return sz_01(op->d);
+	}
+}
+
+enum op_class op_class_of(const struct op *op)
+{
+	static const enum op_class of_collective[] = {[COLL_ALL_REDUCE] = CLASS_ALL_REDUCE, [COLL_ALL_GATHER] = CLASS_ALL_GATHER, [COLL_REDUCE_SCATTER] = CLASS_REDUCE_SCATTER};
+	static_assert(sizeof of_collective / sizeof of_collective[0] == COLL_COUNT, "a class for each collective");
+	return op->kind == OP_COLLECTIVE ? of_collective[op->coll] : kinds[op->kind].class_;
+}
+
+bool op_class_is_comm(enum op_class c)
+{
+	return c == CLASS_ALL_REDUCE || c == CLASS_ALL_GATHER || c == CLASS_REDUCE_SCATTER;
+}
+
+static const char *const lane_names[] = {"compute", "comm", "model_comm", "copy", "host"};
+static const char *const phase_names[] = {"forward", "backward", "optimizer"};
+static const char *const class_names[] = {"gemm", "attention", "norm", "elementwise", "embedding", "loss", "memory", "optimizer", "all_reduce", "all_gather", "reduce_scatter", "copy", "host"};
+static const char *const collective_names[] = {"all_reduce", "all_gather", "reduce_scatter"};
+static const char *const component_names[] = {"weights", "gradients", "optimizer", "activations", "buffers", "host"};
+static_assert(sizeof lane_names / sizeof lane_names[0] == LANE_COUNT, "lanes");
+static_assert(sizeof phase_names / sizeof phase_names[0] == PHASE_COUNT, "phases");
+static_assert(sizeof class_names / sizeof class_names[0] == CLASS_COUNT, "classes");
+static_assert(sizeof collective_names / sizeof collective_names[0] == COLL_COUNT, "collectives");
+static_assert(sizeof component_names / sizeof component_names[0] == COMP_KIND_COUNT, "components");
+
+const char *lane_name(enum lane l) { return lane_names[l]; }
+const char *phase_name(enum phase p) { return phase_names[p]; }
+const char *op_class_name(enum op_class c) { return class_names[c]; }
+const char *collective_name(enum collective c) { return collective_names[c]; }
+const char *component_name(enum component c) { return component_names[c]; }
+
+char *op_name(const struct op *op, char buf[OP_NAME_MAX])
+{
+	size_t n = 0;
+	const char *kind = op->kind == OP_COLLECTIVE ? collective_names[op->coll] : kinds[op->kind].name;
+	if (op->layer >= 0)
+		n += (size_t)snprintf(buf + n, OP_NAME_MAX - n, "L%d ", (int)op->layer);
+	n += (size_t)snprintf(buf + n, OP_NAME_MAX - n, "%s %s %s", op->what, phase_names[op->phase], kind);
+	if (n < OP_NAME_MAX && op->bucket >= 0)
+		n += (size_t)snprintf(buf + n, OP_NAME_MAX - n, " bucket %d", (int)op->bucket);
+	if (n < OP_NAME_MAX && op->micro >= 0)
+		n += (size_t)snprintf(buf + n, OP_NAME_MAX - n, " mb%d", (int)op->micro);
+	for (int i = 0; n < OP_NAME_MAX && i < kinds[op->kind].n_dims; i++)
+		n += (size_t)snprintf(buf + n, OP_NAME_MAX - n, "%s%lld%s", i ? " " : " [", (long long)op->d[i], i + 1 == kinds[op->kind].n_dims ? "]" : "");
+	return buf;
+}

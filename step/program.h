@@ -1,0 +1,226 @@
+/* The step program: what one training step does, for one role. Shapes and buffers, never costs.
+ *
+ * A role is a class of ranks that do the same. Its ops stand in issue order, the order in which the host thread issues them to all lanes. An op starts when
+ * (1) it has been issued, (2) the op before it on its lane has ended, (3) the ops it names as dependencies have ended, and (4), for a collective, every
+ * member of its group has arrived. Dependencies name only ops of other lanes (a lane is in order by itself) and always earlier ones: issue order is a topological order.
+ *
+ * All matrices are row-major and contiguous. A rank holds T = micro_batch x seq_len tokens of a micro-batch (T / tensor of them where sequence parallelism
+ * cuts the token rows: rank i of the tensor group has rows [i T/t, (i+1) T/t)).
+ */
+#ifndef STEPSIM_STEP_PROGRAM_H
+#define STEPSIM_STEP_PROGRAM_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/vec.h"
+#include "step/config.h"
+#include "step/mesh.h"
+
+/* ---- lanes, phases, classes ---- */
+
+enum lane {
+	LANE_COMPUTE,
+	LANE_COMM,       /* data-parallel collectives: gradient reduction, parameter gathering */
+	LANE_MODEL_COMM, /* collectives inside a layer (tensor, sequence, context, expert): never queued behind gradients */
+	LANE_COPY,       /* host-device copies */
+	LANE_HOST,
+	LANE_COUNT
+};
+enum phase { PHASE_FORWARD, PHASE_BACKWARD, PHASE_OPTIMIZER, PHASE_COUNT };
+
+enum op_class {
+	CLASS_GEMM, CLASS_ATTENTION, CLASS_NORM, CLASS_ELEMENTWISE, CLASS_EMBEDDING, CLASS_LOSS, CLASS_MEMORY /* fills and casts */, CLASS_OPTIMIZER,
+	CLASS_ALL_REDUCE, CLASS_ALL_GATHER, CLASS_REDUCE_SCATTER, CLASS_COPY, CLASS_HOST, CLASS_COUNT
+};
+
+/* ---- ops: kinds, their dimensions d[] and their arguments ----
+ *
+ * `r` reads, `w` writes, `rw` both; `a` writes, or adds to what stands there when OP_ACCUMULATE is set; `?` may be absent (buffer -1).
+ * T rows of tokens, b batch, s sequence, H heads, K kv_heads, D head_dim.
+ *
+ * GEMM            d = m, n, k            A r, B r, bias r?, C a         C = op(A) op(B) (+ bias, one value a column, forward only); TRANS_A: A is stored [k, m]; TRANS_B: B is stored [n, k]
+ * ATTENTION       d = b, H, K, s, D      qkv r, out w, lse w            flash: out [b s, H D]; qkv [b s, (H + 2 K) D], columns Q heads, K heads, V heads; lse fp32 [b, H, s]; scale 1/sqrt(D)
+ * ATTENTION_GRAD  d = b, H, K, s, D      qkv r, out r, lse r, dout r, delta w, dqkv w     delta fp32 [b, H, s] is scratch: row sums of dout x out
+ * ATTN_SCORES     d = b, H, K, s, D      qkv r, scores w                naive: scores [b, H, s, s] = Q K^T / sqrt(D) (+ alibi bias; masked entries -inf)
+ * ATTN_SOFTMAX    d = b, H, K, s, D      scores rw                      in place, rows
+ * ATTN_VALUES     d = b, H, K, s, D      probs r, qkv r, out w
+ * ATTN_VALUES_GRAD   "                   probs r, qkv r, dout r, dprobs w, dqkv w          writes the V columns of dqkv
+ * ATTN_SOFTMAX_GRAD  "                   probs r, dprobs rw             dscores, in place (with the 1/sqrt(D) of the scores still to come)
+ * ATTN_SCORES_GRAD   "                   dscores r, qkv r, dqkv rw      writes the Q and K columns of dqkv, with 1/sqrt(D)
+ * ROPE            d = b, H, K, s, D      qkv rw                         rotates Q and K by position, pairs (i, i + D/2), theta 10000; INVERSE rotates back (the gradient)
+ * NORM            d = T, cols            x r, w r, b r?, y w, stats w   stats fp32 [T, 2]: mean (0 for RMS), 1/sigma; eps 1e-5
+ * NORM_GRAD       d = T, cols            dy r, x r, w r, stats r, dx w (rw with DX_ACCUMULATE), dw a, db a?
+ * ADD             d = T, cols            x r, y r, bias r?, sum w       sum = x + y + bias
+ * ADD_NORM        d = T, cols            x r, y r, bias r?, w r, b r?, sum w, out w, stats w     sum as ADD, out = norm(sum)
+ * BIAS            d = T, cols            x rw, bias r                   unfused bias add
+ * BIAS_GRAD       d = T, cols            dy r, db a                     column sums
+ * ACT             d = T, f               x r, y w                       gelu (tanh form), relu, squared_relu: x [T, f]; swiglu, geglu: x [T, 2 f], gate columns then up columns, y = act(gate) x up
+ * ACT_GRAD        d = T, f               x r, dy r, dx w
+ * GATE_ACT        d = T, f               x r, y w                       unfused swiglu/geglu, first half: y = act(gate)
+ * GATE_MUL        d = T, f               x r, a r, y w                  second half: y = a x up
+ * EMBED           d = T, cols, rows      tokens r, w r, y w             rows: of this rank's part of the table; VOCAB_PARALLEL: tokens of other parts give zeros, the part begins at row coord(tp) x rows
+ * EMBED_GRAD      d = T, cols, rows      tokens r, dy r, dw rw          scatter-add
+ * POSITION        d = T, cols, s         w r?, type r?, x rw            x[i] += w[position of row i] + type[0]; SEQUENCE_PARALLEL: row i is token coord(tp) x T + i
+ * POSITION_GRAD   d = T, cols, s         dx r, dw rw?, dtype rw?        scatter-add
+ * LOSS            d = T, V               logits rw, targets r, loss rw  cross-entropy and its gradient in one pass: logits become loss_scale x (softmax - onehot); loss fp32 [1] += loss_scale x sum of -log p
+ * LOSS_MAX        d = T, V               logits r, max w                vocabulary-parallel: row maxima fp32 [T]
+ * LOSS_SUM        d = T, V               logits r, targets r, max r, sums w     fp32 [2, T]: sum of exp(logit - max), then the target's logit - max (0 when another rank holds the target)
+ * LOSS_GRAD       d = T, V               logits rw, targets r, max r, sums r, loss rw      sums as reduced; every rank of the group adds the same loss
+ * OPTIMIZER       d = elements           p rw, g r, m rw?, v rw?, master rw?    Adam bias correction by the step number, which the executor holds
+ * FILL            d = elements           x w                            zeros
+ * CAST            d = elements           x r, y w                       dtype to out_dtype
+ * COLLECTIVE      d = elements           in r, out w                    over group `group`; elements counts the FULL buffer (all-gather: out; reduce-scatter: in; all-reduce: both);
+ *                                                                       shards lie in the order of the members' coordinates; all-reduce may be in place (in == out)
+ * COPY            d = bytes              src r, dst w                   host to device
+ */
+enum op_kind {
+	OP_GEMM, OP_ATTENTION, OP_ATTENTION_GRAD, OP_ATTN_SCORES, OP_ATTN_SOFTMAX, OP_ATTN_VALUES, OP_ATTN_VALUES_GRAD, OP_ATTN_SOFTMAX_GRAD, OP_ATTN_SCORES_GRAD,
+	OP_ROPE, OP_NORM, OP_NORM_GRAD, OP_ADD, OP_ADD_NORM, OP_BIAS, OP_BIAS_GRAD, OP_ACT, OP_ACT_GRAD, OP_GATE_ACT, OP_GATE_MUL,
+	OP_EMBED, OP_EMBED_GRAD, OP_POSITION, OP_POSITION_GRAD, OP_LOSS, OP_LOSS_MAX, OP_LOSS_SUM, OP_LOSS_GRAD,
+	OP_OPTIMIZER, OP_FILL, OP_CAST, OP_COLLECTIVE, OP_COPY,
+	OP_KIND_COUNT
+};
+
+enum op_flag {
+	OP_ACCUMULATE = 1 << 0,
+	OP_TRANS_A = 1 << 1,
+	OP_TRANS_B = 1 << 2,
+	OP_DX_ACCUMULATE = 1 << 3,
+	OP_CAUSAL = 1 << 4,
+	OP_ALIBI = 1 << 5,
+	OP_INVERSE = 1 << 6,
+	OP_RMS = 1 << 7,
+	OP_VOCAB_PARALLEL = 1 << 8,
+	OP_SEQUENCE_PARALLEL = 1 << 9,
+	OP_RECOMPUTED = 1 << 10, /* a forward op done again in backward: counts in HFU, not in MFU */
+	OP_FUSED = 1 << 11,      /* the optimizer as one pass; unset: as a sequence of elementwise passes */
+};
+
+enum collective { COLL_ALL_REDUCE, COLL_ALL_GATHER, COLL_REDUCE_SCATTER, COLL_COUNT };
+enum reduce_op { RED_SUM, RED_MAX, RED_COUNT };
+
+#define OP_MAX_ARGS 8
+#define OP_MAX_DIMS 5
+
+/* Bytes [offset_B + coord(dp) x dp_stride_B, ...) of a buffer. buffer -1: absent. */
+struct view {
+	int32_t buffer;
+	uint64_t offset_B;
+	uint64_t dp_stride_B; /* ZeRO: a rank's own part of a shared layout */
+};
+
+struct op {
+	uint8_t kind, lane, phase, dtype, out_dtype; /* enum op_kind, lane, phase, dtype; out_dtype: of what it writes (gradients, casts) */
+	uint8_t coll, reduce, group;                 /* COLLECTIVE: enum collective, reduce_op, mesh_dim */
+	uint8_t mlp;                                 /* ACT family: enum mlp; OPTIMIZER: enum optimizer */
+	uint16_t flags;
+	int16_t micro;  /* micro-step, -1 outside */
+	int32_t layer;  /* -1 outside the blocks */
+	int32_t bucket; /* index in role.buckets, -1 */
+	const char *what; /* static: "qkv", "fc1", "grad bucket", ... */
+	int64_t d[OP_MAX_DIMS];
+	uint32_t arg0, dep0; /* first argument in role.args (op_kind_info.n_args of them), first dependency in role.deps */
+	uint32_t n_dep;
+};
+
+enum access { ACC_NONE = 0, ACC_R = 1, ACC_W = 2, ACC_RW = 3, ACC_A = 4 /* in the table only: W, or RW with OP_ACCUMULATE */, ACC_DX = 5 /* W, or RW with OP_DX_ACCUMULATE */ };
+
+struct op_kind_info {
+	const char *name;
+	enum op_class class_;
+	uint8_t n_args, n_dims;
+	const char *arg_name[OP_MAX_ARGS];
+	uint8_t access[OP_MAX_ARGS]; /* enum access; op_access resolves ACC_A and ACC_DX */
+};
+const struct op_kind_info *op_kind_info(enum op_kind k);
+
+/* ---- buffers ---- */
+
+enum component { COMP_WEIGHTS, COMP_GRADIENTS, COMP_OPTIMIZER, COMP_ACTIVATIONS, COMP_BUFFERS /* buckets, unsharded units, scratch, input */, COMP_HOST /* host memory, not on the device */, COMP_KIND_COUNT };
+
+struct buffer {
+	enum component component;
+	enum dtype dtype;
+	uint64_t bytes;
+	bool persistent; /* keeps its contents from step to step; else dead before its first write of the step */
+	int32_t layer;   /* -1 */
+	const char *what; /* static */
+};
+
+/* A bucket: parameters that are stored, reduced and sharded together. ddp, zero1, zero2: PyTorch DDP's rule (below); fsdp: a unit (a block; the root unit has the rest).
+ * Parameters lie one after the other in `elements`, padded to a multiple of the shard count; those that tensor parallelism replicates stand last, so that under
+ * sequence parallelism one all-reduce over the tensor group completes all their gradients. */
+struct bucket {
+	uint64_t elements, padded; /* local to this tensor rank */
+	int64_t shards;            /* ranks among which it is cut: 1, or the dp group's size */
+	struct view weights;       /* the whole bucket, persistent; absent (-1) when shards > 1 under fsdp: gathers then write buffers of their own */
+	struct view shard;         /* what the optimizer updates: fsdp: the rank's persistent part; zero1, zero2: its part of `weights`; else all of `weights` */
+	struct view gradients;     /* the whole bucket, persistent; absent when shards > 1 under fsdp and zero2, whose buckets live from their first gradient to their reduction */
+	struct view grad_shard;    /* what the optimizer reads, persistent; shards == 1: `gradients` */
+};
+
+struct role_param {
+	struct param param;
+	int32_t bucket;
+	uint64_t offset; /* elements from the bucket's beginning */
+	uint64_t elements; /* of this tensor rank's part */
+};
+
+struct role {
+	int64_t ranks;          /* how many ranks do this */
+	int64_t representative; /* one of them */
+	VEC(struct op) ops;
+	VEC(uint32_t) deps;
+	VEC(struct view) args;
+	VEC(struct buffer) buffers;
+	VEC(struct bucket) buckets;
+	VEC(struct role_param) params; /* model.parameters() order */
+	int32_t input;                 /* host buffer (COMP_HOST): for each micro-step input_stride_B bytes: T int32 tokens, then T int32 targets; COPY ops bring them to the device */
+	uint64_t input_stride_B;
+	int32_t loss;                  /* fp32 [1] */
+};
+
+struct program {
+	struct config config;
+	struct mesh mesh;
+	double loss_scale; /* 1 / (global_batch x seq_len): summed over micro-steps and ranks, the gradient of the mean loss */
+	size_t n_roles;
+	struct role *roles;
+};
+
+/* Builds the program of a resolved config. Owns everything in it. */
+enum status program_build(const struct config *c, struct program **out, struct error *e);
+void program_destroy(struct program *p); /* NULL-safe */
+
+/* The invariants: dependencies point back and across lanes; of two accesses to a buffer of which one writes, one happens before the other; a non-persistent
+ * buffer is written before it is read; views lie inside their buffers; collectives of a group come in the same order and shape for every role; every parameter's gradient
+ * is reduced exactly as its strategy says, and its optimizer runs once. ST_RUN with the first violation. */
+enum status program_check(const struct program *p, struct error *e);
+
+/* One line an op. */
+void program_dump(const struct program *p, FILE *out);
+
+/* "L3 fc1 backward gemm mb0 [4096 768 3072]"; returns buf. */
+#define OP_NAME_MAX 128
+char *op_name(const struct op *op, char buf[OP_NAME_MAX]);
+const char *lane_name(enum lane l);
+const char *phase_name(enum phase p);
+const char *op_class_name(enum op_class c);
+const char *collective_name(enum collective c);
+const char *component_name(enum component c);
+enum op_class op_class_of(const struct op *op);
+bool op_class_is_comm(enum op_class c);
+const struct view *op_arg(const struct role *r, const struct op *op, int i);
+enum access op_access(const struct op *op, int arg);
+/* Bytes that argument i covers from its view's beginning. */
+uint64_t op_arg_bytes(const struct op *op, int arg, int64_t group_size);
+
+/* Work of an op: pure functions of it. FLOP counts multiply and add as two; causal attention counts the lower triangle only in op_flop (what is executed).
+ * Bytes are those that must cross the memory interface once. Wire bytes: what one rank sends, ring algorithm: 2(n-1)/n S for all-reduce, (n-1)/n S else (Thakur et al. 2005). */
+double op_flop(const struct op *op);
+double op_read_B(const struct op *op);
+double op_write_B(const struct op *op);
+double op_wire_B(const struct op *op, int64_t group_size);
+
+#endif

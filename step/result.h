@@ -1,0 +1,51 @@
+/* A result: one side (predicted or measured) of one step, with the keys of INTERFACE.md's JSON. */
+#ifndef STEPSIM_STEP_RESULT_H
+#define STEPSIM_STEP_RESULT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "step/timeline.h"
+
+enum bound { BOUND_COMPUTE, BOUND_MEMORY, BOUND_LATENCY, BOUND_LINK, BOUND_HOST, BOUND_COUNT };
+const char *bound_name(enum bound b);
+
+struct result_memory {
+	uint64_t weights_B, gradients_B, optimizer_B, activations_B, buffers_B, overhead_B; /* they add up to total_B */
+	uint64_t total_B, capacity_B;
+	bool fits;
+};
+
+#define RESULT_MAX_NOTES 16
+
+struct result {
+	struct breakdown time;     /* of the critical rank; time.overlap is NAN where a rank has a single core */
+	double tokens_per_s, tokens_per_s_per_gpu, tflops_per_gpu, mfu, hfu;
+	double interval90_s[2];
+	struct result_memory memory;
+	enum bound class_bound[CLASS_COUNT];
+	char bottleneck[128];
+	size_t n_warnings;
+	char warning[RESULT_MAX_NOTES][256];
+	/* measurement only */
+	int64_t steps;
+	double step_min_s, step_max_s;
+	int verified; /* -1 not asked, 0 no, 1 yes */
+};
+
+/* Fills rates, MFU and HFU from time.step_s. peak_flop_per_s: one device's dense matrix peak for the compute dtype. program_flop: FLOP the program executes on one rank. */
+void result_rates(struct result *r, const struct program *p, double peak_flop_per_s);
+
+/* Adds a warning, once, dropped when there are RESULT_MAX_NOTES. */
+void result_warn(struct result *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Both sides, ready for report/. Pointers are borrowed; measured and its timeline may be NULL. */
+struct outcome {
+	const struct program *program;
+	const struct result *predicted, *measured;
+	const struct timeline *predicted_timeline, *measured_timeline;
+	json_t *system; /* what was found or taken, and from where; owned by the caller */
+	const char *mode; /* one line: why nothing was executed; NULL when it was */
+};
+
+#endif

@@ -1,0 +1,280 @@
+/* The step program: every strategy's program keeps the invariants; FLOP, volumes, buckets and memory agree with closed forms worked out here. */
+#include "harness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "step/clocks.h"
+#include "step/layout.h"
+#include "step/program.h"
+
+static struct config tiny(enum strategy s, int64_t dp, int64_t tp)
+{
+	struct config c;
+	memset(&c, 0, sizeof c);
+	c.model = (struct model){.layers = 3, .hidden = 64, .heads = 8, .kv_heads = 8, .head_dim = 8, .ffn_hidden = 256, .vocab = 96, .vocab_padding = 1, .seq_len = 32, .max_positions = 32, .causal = true, .bias = true, .qkv_bias = true, .final_norm = true, .lm_head = true, .tied_embeddings = true};
+	c.train = (struct train){.global_batch = 4 * dp, .micro_batch = 2, .dtype = DT_FP32, .param_dtype = DT_FP32, .grad_dtype = DT_FP32, .reduce_dtype = DT_FP32, .optimizer = OPT_ADAMW, .optimizer_bits = 32, .fused = true, .recompute_layers = AUTO};
+	c.parallel = (struct parallel){.strategy = s, .data = dp, .shard = dp, .tensor = tp, .pipeline = 1, .virtual_stages = 1, .context = 1, .expert = 1, .expert_tensor = 1, .order = {DIM_TP, DIM_CP, DIM_EP, DIM_DP, DIM_PP}, .bucket_mb = 0.05, .first_bucket_mb = 0.02, .overlap = true, .prefetch = 1, .reshard_after_forward = true};
+	c.ranks = dp * tp;
+	c.micro_batches = 2;
+	return c;
+}
+
+static struct program *built(const struct config *c)
+{
+	struct error e = {0};
+	struct program *p = NULL;
+	CU_ASSERT_EQUAL_FATAL(program_build(c, &p, &e), ST_OK);
+	if (program_check(p, &e)) {
+		printf("\n  strategy %s: %s\n", strategy_name(c->parallel.strategy), e.text);
+		CU_FAIL("program_check");
+	}
+	return p;
+}
+
+/* Two buffers may share bytes only when every access of one happens before every access of the other. Returns the number of violations. */
+static size_t layout_violations(const struct role *r, const struct layout *l)
+{
+	struct clocks c;
+	struct error e = {0};
+	CU_ASSERT_EQUAL_FATAL(clocks_of(r, &c, &e), ST_OK);
+	size_t bad = 0;
+	for (uint32_t i = 0; i < r->ops.n; i++)
+		for (uint32_t k = i + 1; k < r->ops.n; k++) {
+			bool ordered = clocks_before(&c, r, i, k) || r->ops.at[i].lane == r->ops.at[k].lane;
+			for (int a = 0; a < op_kind_info(r->ops.at[i].kind)->n_args; a++)
+				for (int b = 0; b < op_kind_info(r->ops.at[k].kind)->n_args; b++) {
+					int32_t x = op_arg(r, &r->ops.at[i], a)->buffer, y = op_arg(r, &r->ops.at[k], b)->buffer;
+					if (x < 0 || y < 0 || x == y || ordered)
+						continue;
+					const struct buffer *bx = &r->buffers.at[x], *by = &r->buffers.at[y];
+					if ((bx->component == COMP_HOST) != (by->component == COMP_HOST))
+						continue;
+					if (l->offset_B[x] < l->offset_B[y] + by->bytes && l->offset_B[y] < l->offset_B[x] + bx->bytes)
+						bad++;
+				}
+		}
+	clocks_free(&c);
+	return bad;
+}
+
+static void check_layout(const struct program *p)
+{
+	struct layout l;
+	struct error e = {0};
+	const struct role *r = &p->roles[0];
+	CU_ASSERT_EQUAL_FATAL(layout_plan(r, &l, &e), ST_OK);
+	CU_ASSERT(l.total_B >= l.peak_B);
+	uint64_t sum = 0;
+	for (int k = 0; k < COMP_KIND_COUNT; k++)
+		sum += k == COMP_HOST ? 0 : l.peak_component_B[k];
+	CU_ASSERT_EQUAL(sum, l.peak_B);
+	CU_ASSERT_EQUAL(layout_violations(r, &l), 0);
+	layout_free(&l);
+}
+
+static void test_matrix(void)
+{
+	static const enum strategy strategies[] = {STRAT_DDP, STRAT_ZERO1, STRAT_ZERO2, STRAT_FSDP};
+	for (size_t s = 0; s < 4; s++)
+		for (int64_t dp = 1; dp <= 4; dp *= 2)
+			for (int64_t tp = 1; tp <= 2; tp++)
+				for (int variant = 0; variant < 12; variant++) {
+					struct config c = tiny(strategies[s], dp, tp);
+					c.parallel.sequence_parallel = variant & 1 && tp > 1;
+					c.train.attention = variant & 2 ? ATT_NAIVE : ATT_FLASH;
+					c.train.fused = !(variant & 4);
+					c.train.recompute = variant == 3 ? REC_SELECTIVE : variant & 1 ? REC_FULL : REC_NONE;
+					c.parallel.overlap = variant != 5;
+					c.parallel.reshard_after_forward = variant != 6;
+					c.parallel.prefetch = variant % 3;
+					if (variant >= 8) {
+						c.model.mlp = MLP_SWIGLU;
+						c.model.norm = NORM_RMSNORM;
+						c.model.kv_heads = 4;
+						c.model.bias = c.model.qkv_bias = c.model.tied_embeddings = false;
+						c.model.position = POS_ROPE;
+						c.model.max_positions = 0;
+					}
+					c.model.parallel_residual = variant == 9;
+					if (variant == 10 || variant == 2) {
+						c.model.post_norm = c.model.embedding_norm = c.model.pooler = true;
+						c.model.final_norm = false;
+						c.model.type_vocab = 2;
+					}
+					if (variant == 11) { /* mixed precision with a reduction format of its own */
+						c.train.dtype = DT_BF16;
+						c.train.reduce_dtype = DT_BF16;
+					}
+					struct program *p = built(&c);
+					check_layout(p);
+					program_destroy(p);
+				}
+}
+
+static double gemm_flop(const struct program *p)
+{
+	double sum = 0;
+	for (size_t i = 0; i < p->roles[0].ops.n; i++)
+		if (p->roles[0].ops.at[i].kind == OP_GEMM)
+			sum += op_flop(&p->roles[0].ops.at[i]);
+	return sum;
+}
+
+/* Every weight matrix meets every token in three products: 6 x (weights of the linear layers and the head) x tokens. */
+static void test_gemm_flop(void)
+{
+	struct config c = tiny(STRAT_DDP, 2, 1);
+	struct program *p = built(&c);
+	double weights = 3.0 * (64.0 * 192 + 64.0 * 64 + 2 * 64.0 * 256) + 96.0 * 64, tokens = 2.0 * 2 * 32;
+	CU_ASSERT_DOUBLE_EQUAL(gemm_flop(p), 6.0 * weights * tokens, 1.0);
+	program_destroy(p);
+	c.train.recompute = REC_FULL; /* everything again but FC2, whose output backward does not need */
+	p = built(&c);
+	double again = 3.0 * (64.0 * 192 + 64.0 * 64 + 64.0 * 256);
+	CU_ASSERT_DOUBLE_EQUAL(gemm_flop(p), (6.0 * weights + 2.0 * again) * tokens, 1.0);
+	program_destroy(p);
+	c = tiny(STRAT_DDP, 1, 2); /* half the weights on each of two tensor ranks */
+	p = built(&c);
+	CU_ASSERT_DOUBLE_EQUAL(gemm_flop(p), 3.0 * weights * tokens, 1.0);
+	program_destroy(p);
+}
+
+static double wire_B(const struct program *p, enum mesh_dim group)
+{
+	double sum = 0;
+	for (size_t i = 0; i < p->roles[0].ops.n; i++) {
+		const struct op *op = &p->roles[0].ops.at[i];
+		if (op->kind == OP_COLLECTIVE && op->group == group)
+			sum += op_wire_B(op, p->mesh.size[group]);
+	}
+	return sum;
+}
+
+/* One micro-step, P parameters in fp32 on n ranks: DDP and ZeRO-1 and ZeRO-2 send 2 (n-1)/n P, FSDP 3 (n-1)/n P for its blocks and 2 for the root, which stays gathered. */
+static void test_volumes(void)
+{
+	for (int s = STRAT_DDP; s <= STRAT_FSDP; s++) {
+		struct config c = tiny((enum strategy)s, 4, 1);
+		c.micro_batches = 1;
+		c.train.global_batch = 8;
+		struct program *p = built(&c);
+		double padded = 0, root = (double)p->roles[0].buckets.at[p->roles[0].buckets.n - 1].padded;
+		for (size_t k = 0; k < p->roles[0].buckets.n; k++)
+			padded += (double)p->roles[0].buckets.at[k].padded;
+		double volumes = s == STRAT_FSDP ? 3.0 * (padded - root) + 2.0 * root : 2.0 * padded;
+		CU_ASSERT_DOUBLE_EQUAL(wire_B(p, DIM_DP), volumes * 4.0 * 3.0 / 4.0, 1.0);
+		program_destroy(p);
+	}
+	/* Tensor parallelism, b s h bytes x 4 all-reduces a layer, twice forward and twice backward (Shoeybi et al. 2019), and as much under sequence parallelism plus a gather again of both inputs */
+	struct config c = tiny(STRAT_DDP, 1, 2);
+	c.micro_batches = 1;
+	c.train.global_batch = 2;
+	double unit = 64.0 * 64 * 4 * 0.5; /* T h x 4 B x (n-1)/n */
+	struct program *p = built(&c);
+	double loss = 3.0 * 64 * 4; /* maxima and two sums a token, all-reduced: 2 (n-1)/n = 1 */
+	CU_ASSERT_DOUBLE_EQUAL(wire_B(p, DIM_TP), (3 * 4 + 2) * 2 * unit + loss, 1.0);
+	program_destroy(p);
+	c.parallel.sequence_parallel = true;
+	p = built(&c);
+	double replicated = 0;
+	for (size_t i = 0; i < p->roles[0].params.n; i++)
+		if (p->roles[0].params.at[i].param.split == TP_REPLICATED)
+			replicated += (double)p->roles[0].params.at[i].elements * 4;
+	/* a layer: forward 2 gathers + 2 scatters, backward 2 + 2 and the 2 inputs and... the ends: embedding scatter and gather, head gather and scatter */
+	CU_ASSERT_DOUBLE_EQUAL(wire_B(p, DIM_TP), (3 * (8 + 2) + 4) * unit + loss + replicated, 1.0);
+	program_destroy(p);
+}
+
+/* PyTorch's rule on known sizes: last parameter first, a bucket closes when it reaches its cap, never splitting a parameter. */
+static void test_buckets(void)
+{
+	struct config c = tiny(STRAT_DDP, 2, 1);
+	c.parallel.first_bucket_mb = 300.0 / 1048576.0; /* final norm b (256 B) + final norm w (256 B) */
+	c.parallel.bucket_mb = 66000.0 / 1048576.0;     /* fc2 b (256) + fc2 w (65536) = 65792 < 66000: fc1 b (1024) closes it */
+	struct program *p = built(&c);
+	const struct role *r = &p->roles[0];
+	CU_ASSERT_EQUAL(r->buckets.at[0].elements, 128);
+	CU_ASSERT_EQUAL(r->buckets.at[1].elements, 64 + 64 * 256 + 256);
+	CU_ASSERT_EQUAL(r->params.at[r->params.n - 1].bucket, 0);
+	uint64_t all = 0;
+	for (size_t k = 0; k < r->buckets.n; k++)
+		all += r->buckets.at[k].elements;
+	CU_ASSERT_EQUAL(all, model_parameters(&c.model));
+	int32_t last = -1; /* launched in order, and only in the last micro-step */
+	for (size_t i = 0; i < r->ops.n; i++)
+		if (r->ops.at[i].kind == OP_COLLECTIVE) {
+			CU_ASSERT_EQUAL(r->ops.at[i].bucket, last + 1);
+			CU_ASSERT_EQUAL(r->ops.at[i].micro, 1);
+			last = r->ops.at[i].bucket;
+		}
+	CU_ASSERT_EQUAL(last, (int32_t)r->buckets.n - 1);
+	program_destroy(p);
+}
+
+/* FSDP holds the root unit and prefetch + 1 blocks at once: memory for gathered units grows by one block with each prefetch, until all are there. */
+static void test_gathered_memory(void)
+{
+	uint64_t before = 0;
+	for (int64_t prefetch = 0; prefetch <= 2; prefetch++) {
+		struct config c = tiny(STRAT_FSDP, 4, 1);
+		c.model.layers = 8;
+		c.parallel.prefetch = prefetch;
+		struct program *p = built(&c);
+		struct error e = {0};
+		struct layout l;
+		CU_ASSERT_EQUAL_FATAL(layout_peak(&p->roles[0], &l, &e), ST_OK);
+		uint64_t buffers = l.peak_component_B[COMP_BUFFERS];
+		if (prefetch)
+			CU_ASSERT(buffers > before);
+		before = buffers;
+		layout_free(&l);
+		program_destroy(p);
+	}
+}
+
+/* ZeRO: 4 + 4 + 8 bytes a parameter in fp32 Adam; zero1 shards the 8, zero2 the gradients too, fsdp all (Rajbhandari et al. 2020). */
+static void test_state_memory(void)
+{
+	static const double parts[][3] = {[STRAT_DDP] = {1, 1, 1}, [STRAT_ZERO1] = {1, 1.25, 0.25}, [STRAT_ZERO2] = {1, 0.25, 0.25}, [STRAT_FSDP] = {0.25, 0.25, 0.25}};
+	for (int s = STRAT_DDP; s <= STRAT_FSDP; s++) {
+		struct config c = tiny((enum strategy)s, 4, 1);
+		struct program *p = built(&c);
+		double got[COMP_KIND_COUNT] = {0}, P = 4.0 * (double)model_parameters(&c.model);
+		for (size_t i = 0; i < p->roles[0].buffers.n; i++)
+			if (p->roles[0].buffers.at[i].persistent)
+				got[p->roles[0].buffers.at[i].component] += (double)p->roles[0].buffers.at[i].bytes;
+		CU_ASSERT_DOUBLE_EQUAL(got[COMP_WEIGHTS] / P, parts[s][0], 0.001);
+		CU_ASSERT_DOUBLE_EQUAL(got[COMP_GRADIENTS] / P, parts[s][1], 0.001);
+		CU_ASSERT_DOUBLE_EQUAL(got[COMP_OPTIMIZER] / P, 2.0 * parts[s][2], 0.001);
+		program_destroy(p);
+	}
+}
+
+/* The checker finds what it is there to find. */
+static void test_check_catches(void)
+{
+	struct config c = tiny(STRAT_FSDP, 2, 2);
+	struct program *p = built(&c);
+	struct role *r = &p->roles[0];
+	size_t caught = 0, tried = 0;
+	for (size_t i = 0; i < r->ops.n; i++) {
+		if (!r->ops.at[i].n_dep)
+			continue;
+		struct op saved = r->ops.at[i];
+		struct error e = {0};
+		r->ops.at[i].n_dep = 0; /* every dependency that the builder kept is needed, but for policies */
+		tried++;
+		caught += program_check(p, &e) != ST_OK;
+		r->ops.at[i] = saved;
+	}
+	CU_ASSERT(tried > 20);
+	CU_ASSERT(caught * 10 >= tried * 9);
+	struct error e = {0};
+	r->args.at[r->ops.at[5].arg0].offset_B = UINT64_MAX / 4;
+	CU_ASSERT_EQUAL(program_check(p, &e), ST_RUN);
+	program_destroy(p);
+}
+
+UNIT_MAIN("program", {"matrix of strategies", test_matrix}, {"gemm flop", test_gemm_flop}, {"volumes", test_volumes}, {"buckets", test_buckets}, {"gathered memory", test_gathered_memory}, {"state memory", test_state_memory},
+	  {"check catches", test_check_catches})
