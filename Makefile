@@ -39,7 +39,20 @@ COMMIT = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 .PHONY: all tests check check-long bench bench-accuracy install clean help
 .DELETE_ON_ERROR:
 
-all: $(B)/stepsim ## build/release/stepsim (VARIANT=release|debug|asan, CUDA=auto|0|1)
+# CUDA=auto builds the CUDA part where all its libraries are found and says what was found; 1 fails loudly where they are not; 0 leaves it out.
+CUDA_FLAGS := $(if $(filter 0,$(CUDA)),,$(shell bash scripts/find_cuda.sh flags))
+CUDA_FOUND := $(if $(filter 0,$(CUDA)),left out (CUDA=0),$(shell bash scripts/find_cuda.sh))
+ifeq ($(CUDA)$(CUDA_FLAGS),1)
+$(error CUDA=1, but $(CUDA_FOUND))
+endif
+CUDA_OBJECT = $(if $(CUDA_FLAGS),$(B)/libstepsim_cuda.so)
+
+all: $(B)/stepsim $(CUDA_OBJECT) ## build/release/stepsim (VARIANT=release|debug|asan, CUDA=auto|0|1)
+	@echo "CUDA: $(CUDA_FOUND)"
+
+$(B)/libstepsim_cuda.so: $(wildcard exec/cuda/*.c) exec/cuda/cuda.h base/status.h
+	@mkdir -p $(@D)
+	$(CC) -I. -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS_$(VARIANT)) $(CFLAGS) -fPIC -shared -fvisibility=default -o $@ $(filter %.c,$^) $(CUDA_FLAGS)
 
 $(B)/stepsim: $(B)/obj/cli/main.o $(LIB)
 	$(CC) $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $^ $(LDLIBS_ALL)

@@ -1,0 +1,48 @@
+/* Finding and opening the CUDA room's shared object; the only part of it that the binary itself holds. */
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/paths.h"
+#include "exec/cuda/cuda.h"
+
+static bool object_beside_binary(char path[PATH_MAX_LEN])
+{
+	static const char *const places[] = {"", "../lib/stepsim/"};
+	char self[PATH_MAX_LEN / 2];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+	if (n <= 0)
+		return false;
+	self[n] = '\0';
+	char *slash = strrchr(self, '/');
+	if (!slash)
+		return false;
+	slash[1] = '\0';
+	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+		snprintf(path, PATH_MAX_LEN, "%s%s" CUDA_OBJECT, self, places[i]);
+		if (access(path, R_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+enum status cuda_facts_read(struct cuda_facts *out, struct error *e)
+{
+	char path[PATH_MAX_LEN];
+	memset(out, 0, sizeof *out);
+	if (!object_beside_binary(path))
+		return error_set(e, ST_RUN, "this build has no CUDA part (make CUDA=1 says what is missing)");
+	void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!object)
+		return error_set(e, ST_RUN, "the CUDA part does not load: %s", dlerror());
+	cuda_facts_fn entry = NULL;
+	void *symbol = dlsym(object, CUDA_ENTRY);
+	memcpy(&entry, &symbol, sizeof entry); /* ISO C has no conversion from object to function pointers */
+	if (entry)
+		entry(out);
+	enum status st = entry ? ST_OK : error_set(e, ST_RUN, "%s has no %s", path, CUDA_ENTRY);
+	dlclose(object);
+	return st;
+}
