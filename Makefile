@@ -21,7 +21,7 @@ CFLAGS_ALL = -std=c11 $(WARN) $(CFLAGS_$(VARIANT)) -pthread $(CFLAGS)
 LDLIBS_ALL = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm -pthread $(LDLIBS)
 
 # The kernels of the host device are what is timed: they are built for the machine at hand.
-KERNEL_CFLAGS_release = -O3 -march=native -fno-math-errno -fno-trapping-math
+KERNEL_CFLAGS_release = -O3 -march=native -ffp-contract=fast -fno-math-errno -fno-trapping-math
 
 ROOMS = base topology step sim exec exec/host report cli
 SRC = $(foreach r,$(ROOMS),$(wildcard $(r)/*.c))
@@ -36,7 +36,7 @@ BENCH = $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/bench_*.c))
 COMMIT = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := all
-.PHONY: all tests check check-long bench bench-accuracy install clean help
+.PHONY: all tests unit check check-long bench bench-accuracy install clean help
 .DELETE_ON_ERROR:
 
 # CUDA=auto builds the CUDA part where all its libraries are found and says what was found; 1 fails loudly where they are not; 0 leaves it out.
@@ -73,6 +73,8 @@ $(B)/tests/%: tests/%.c $(LIB)
 	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $< $(LIB) -lcunit $(LDLIBS_ALL)
 
 tests: $(UNIT) $(EXEC_TESTS) $(FUZZ) ## build the test programs
+
+unit: $(UNIT) ## build the unit and property tests alone
 
 check: all tests ## everything that must never break
 	bash tests/run.sh

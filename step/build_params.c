@@ -277,6 +277,8 @@ static void reduce_bucket(struct builder *b, int32_t i)
 		out = in;
 	if (scratch)
 		b->finish[i] = out.buffer;
+	if (!b->c->parallel.overlap)
+		build_after(b, LANE_COMM, build_last(b, LANE_COMPUTE));
 	build_collective(b, k->shards > 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, RED_SUM, DIM_DP, LANE_COMM, b->reduce, full, in, out, "grads", i);
 	if (!b->c->parallel.overlap)
 		build_after(b, LANE_COMPUTE, build_last(b, LANE_COMM));

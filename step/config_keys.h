@@ -36,10 +36,6 @@ struct word {
 	int value;
 	bool modelled;
 };
-struct words {
-	const struct word *at;
-	size_t n;
-};
 
 /* Strategies as a mask of 1 << enum strategy. */
 #define USED_BY(s) (1u << (s))
@@ -53,7 +49,8 @@ struct config_key {
 	enum key_type type;
 	double low, high;
 	enum unit unit;
-	const struct words *words;
+	const struct word *words;
+	size_t n_words;
 	size_t offset, size;
 	const char *default_;
 	bool modelled; /* false: only the default is */
@@ -68,7 +65,7 @@ struct config_key {
 	X(model, hidden, INT(1, 1048576), AT(model.hidden), "768", ANY, EVERY) \
 	X(model, heads, INT(1, 65536), AT(model.heads), "12", ANY, EVERY) \
 	X(model, kv_heads, INT(1, 65536), AT(model.kv_heads), NULL, ANY, EVERY) \
-	X(model, head_dim, INT(1, 65536), AT(model.head_dim), NULL, ANY, EVERY) \
+	X(model, head_dim, INT(1, 1048576), AT(model.head_dim), NULL, ANY, EVERY) \
 	X(model, ffn_hidden, INT(1, 4194304), AT(model.ffn_hidden), NULL, ANY, EVERY) \
 	X(model, vocab, INT(1, 16777216), AT(model.vocab), "50257", ANY, EVERY) \
 	X(model, vocab_padding, INT(1, 1048576), AT(model.vocab_padding), "1", ANY, EVERY) \
@@ -76,9 +73,9 @@ struct config_key {
 	X(model, max_positions, INT(0, 16777216), AT(model.max_positions), NULL, ANY, EVERY) \
 	X(model, causal, BOOL, AT(model.causal), "true", ANY, EVERY) \
 	X(model, sliding_window, INT(0, 16777216), AT(model.sliding_window), "0", ANY, EVERY) \
-	X(model, position, WORD(positions), AT(model.position), "learned", ANY, EVERY) \
-	X(model, mlp, WORD(mlps), AT(model.mlp), "gelu", ANY, EVERY) \
-	X(model, norm, WORD(norms), AT(model.norm), "layernorm", ANY, EVERY) \
+	X(model, position, WORD(position), AT(model.position), "learned", ANY, EVERY) \
+	X(model, mlp, WORD(mlp), AT(model.mlp), "gelu", ANY, EVERY) \
+	X(model, norm, WORD(norm), AT(model.norm), "layernorm", ANY, EVERY) \
 	X(model, bias, BOOL, AT(model.bias), "true", ANY, EVERY) \
 	X(model, qkv_bias, BOOL, AT(model.qkv_bias), NULL, ANY, EVERY) \
 	X(model, post_norm, BOOL, AT(model.post_norm), "false", ANY, EVERY) \
@@ -98,18 +95,18 @@ struct config_key {
 	X(train, stack, TEXT, AT(train.stack), "pytorch-ddp", ANY, EVERY) \
 	X(train, global_batch, INT(1, 1000000000), AT(train.global_batch), "64", ANY, EVERY) \
 	X(train, micro_batch, INT(1, 1000000), AT(train.micro_batch), "8", ANY, EVERY) \
-	X(train, dtype, WORD(compute_dtypes), AT(train.dtype), "bf16", ANY, EVERY) \
-	X(train, param_dtype, WORD(storage_dtypes), AT(train.param_dtype), "fp32", ANY, EVERY) \
-	X(train, grad_dtype, WORD(storage_dtypes), AT(train.grad_dtype), "fp32", ANY, EVERY) \
-	X(train, reduce_dtype, WORD(storage_dtypes), AT(train.reduce_dtype), "fp32", ANY, EVERY) \
+	X(train, dtype, WORD(compute_dtype), AT(train.dtype), "bf16", ANY, EVERY) \
+	X(train, param_dtype, WORD(storage_dtype), AT(train.param_dtype), "fp32", ANY, EVERY) \
+	X(train, grad_dtype, WORD(storage_dtype), AT(train.grad_dtype), "fp32", ANY, EVERY) \
+	X(train, reduce_dtype, WORD(storage_dtype), AT(train.reduce_dtype), "fp32", ANY, EVERY) \
 	X(train, master_weights, BOOL, AT(train.master_weights), "false", ANY, EVERY) \
-	X(train, grad_compression, WORD(compressions), AT(train.grad_compression), "none", ANY, USED_BY(STRAT_DDP)) \
-	X(train, optimizer, WORD(optimizers), AT(train.optimizer), "adamw", ANY, EVERY) \
+	X(train, grad_compression, WORD(compression), AT(train.grad_compression), "none", ANY, USED_BY(STRAT_DDP)) \
+	X(train, optimizer, WORD(optimizer), AT(train.optimizer), "adamw", ANY, EVERY) \
 	X(train, optimizer_bits, NUMBER_WORD(optimizer_bits), AT(train.optimizer_bits), "32", ANY, EVERY) \
-	X(train, attention, WORD(attentions), AT(train.attention), "flash", ANY, EVERY) \
-	X(train, recompute, WORD(recomputes), AT(train.recompute), "none", ANY, EVERY) \
+	X(train, attention, WORD(attention), AT(train.attention), "flash", ANY, EVERY) \
+	X(train, recompute, WORD(recompute), AT(train.recompute), "none", ANY, EVERY) \
 	X(train, recompute_layers, INT_AUTO(0, 10000), AT(train.recompute_layers), "auto", ANY, EVERY) \
-	X(train, offload, WORD(offloads), AT(train.offload), "none", ANY, EVERY) \
+	X(train, offload, WORD(offload), AT(train.offload), "none", ANY, EVERY) \
 	X(train, fused, BOOL, AT(train.fused), "true", ANY, EVERY) \
 	X(train, cuda_graph, BOOL, AT(train.cuda_graph), "false", DEFAULT_ONLY, EVERY) \
 	X(train, sync_every, INT(0, 1000000000), AT(train.sync_every), "0", DEFAULT_ONLY, EVERY) \
@@ -118,7 +115,7 @@ struct config_key {
 	X(data, workers, INT(0, 100000), AT(data.workers), "8", DEFAULT_ONLY, EVERY) \
 	X(data, prefetch, INT(0, 100000), AT(data.prefetch), "2", DEFAULT_ONLY, EVERY) \
 	X(data, pin_memory, BOOL, AT(data.pin_memory), "true", DEFAULT_ONLY, EVERY) \
-	X(parallel, strategy, WORD(strategies), AT(parallel.strategy), "ddp", ANY, EVERY) \
+	X(parallel, strategy, WORD(strategy), AT(parallel.strategy), "ddp", ANY, EVERY) \
 	X(parallel, data, INT_AUTO(1, 10000000), AT(parallel.data), "auto", ANY, EVERY) \
 	X(parallel, shard, INT_AUTO(1, 10000000), AT(parallel.shard), "auto", ANY, USED_BY(STRAT_HSDP)) \
 	X(parallel, tensor, INT(1, 65536), AT(parallel.tensor), "1", ANY, EVERY) \
@@ -126,10 +123,10 @@ struct config_key {
 	X(parallel, sequence_parallel, BOOL, AT(parallel.sequence_parallel), "false", ANY, EVERY) \
 	X(parallel, pipeline, INT(1, 10000), AT(parallel.pipeline), "1", DEFAULT_ONLY, EVERY) \
 	X(parallel, virtual_stages, INT(1, 10000), AT(parallel.virtual_stages), "1", DEFAULT_ONLY, EVERY) \
-	X(parallel, schedule, WORD(schedules), AT(parallel.schedule), "1f1b", ANY, EVERY) \
+	X(parallel, schedule, WORD(schedule), AT(parallel.schedule), "1f1b", ANY, EVERY) \
 	X(parallel, layers_per_stage, STAGES, AT(parallel.layers_per_stage), "[]", DEFAULT_ONLY, EVERY) \
 	X(parallel, context, INT(1, 65536), AT(parallel.context), "1", DEFAULT_ONLY, EVERY) \
-	X(parallel, context_kind, WORD(context_kinds), AT(parallel.context_kind), "ring", ANY, EVERY) \
+	X(parallel, context_kind, WORD(context_kind), AT(parallel.context_kind), "ring", ANY, EVERY) \
 	X(parallel, expert, INT(1, 65536), AT(parallel.expert), "1", DEFAULT_ONLY, EVERY) \
 	X(parallel, expert_tensor, INT(1, 65536), AT(parallel.expert_tensor), "1", DEFAULT_ONLY, EVERY) \
 	X(parallel, order, ORDER, AT(parallel.order), "tp-cp-ep-dp-pp", ANY, EVERY) \
@@ -138,8 +135,8 @@ struct config_key {
 	X(parallel, overlap, BOOL, AT(parallel.overlap), "true", ANY, BUCKETED | SHARDED) \
 	X(parallel, prefetch, INT(0, 10000), AT(parallel.prefetch), "1", ANY, SHARDED) \
 	X(parallel, reshard_after_forward, BOOL, AT(parallel.reshard_after_forward), "true", ANY, SHARDED) \
-	X(collectives, algorithm, WORD(algorithms), AT(algorithm), "auto", ANY, EVERY) \
-	X(collectives, protocol, WORD(protocols), AT(protocol), "auto", ANY, EVERY) \
+	X(collectives, algorithm, WORD(algorithm), AT(algorithm), "auto", ANY, EVERY) \
+	X(collectives, protocol, WORD(protocol), AT(protocol), "auto", ANY, EVERY) \
 	X(cluster, system, TEXT, AT(cluster.system), "auto", ANY, EVERY) \
 	X(cluster, nodes, INT(1, 1000000), AT(cluster.nodes), "1", ANY, EVERY) \
 	X(cluster, gpus_per_node, INT(1, 65536), AT(cluster.gpus_per_node), NULL, ANY, EVERY) \
@@ -148,18 +145,18 @@ struct config_key {
 	X(cluster, jitter, REAL(0, 10, UNIT_NONE), AT(cluster.jitter), "0", DEFAULT_ONLY, EVERY) \
 	X(cluster, mtbf_hours, REAL(0, 1e9, UNIT_NONE), AT(cluster.mtbf_hours), "0", DEFAULT_ONLY, EVERY) \
 	X(cluster, checkpoint_s, REAL(0, 1e9, UNIT_SECOND), AT(cluster.checkpoint_s), "0", DEFAULT_ONLY, EVERY) \
-	X(run, execute, WORD(tristates), AT(run.execute), "auto", ANY, EVERY) \
-	X(run, backend, WORD(backends), AT(run.backend), "auto", ANY, EVERY) \
+	X(run, execute, WORD(tristate), AT(run.execute), "auto", ANY, EVERY) \
+	X(run, backend, WORD(backend), AT(run.backend), "auto", ANY, EVERY) \
 	X(run, share_gpu, BOOL, AT(run.share_gpu), "false", DEFAULT_ONLY, EVERY) \
 	X(run, warmup, INT(0, 1000000), AT(run.warmup), "3", ANY, EVERY) \
 	X(run, steps, INT(1, 1000000), AT(run.steps), "10", ANY, EVERY) \
 	X(run, timeout_s, REAL(0.001, 1e9, UNIT_SECOND), AT(run.timeout_s), "60", ANY, EVERY) \
 	X(run, verify, BOOL, AT(run.verify), "true", ANY, EVERY) \
-	X(cost, gpu_hour_usd, REAL(0, 1e9, UNIT_USD), AT(cost.gpu_hour_usd), "2.5", ANY, EVERY) \
-	X(cost, system_price_usd, REAL(0, 1e12, UNIT_USD), AT(cost.system_price_usd), "0", ANY, EVERY) \
-	X(cost, amortize_years, REAL(0.01, 1000, UNIT_NONE), AT(cost.amortize_years), "4", ANY, EVERY) \
-	X(cost, power_usd_per_kwh, REAL(0, 1e6, UNIT_USD), AT(cost.power_usd_per_kwh), "0", ANY, EVERY) \
-	X(cost, pue, REAL(1, 100, UNIT_NONE), AT(cost.pue), "1", ANY, EVERY)
+	X(cost, gpu_hour_usd, REAL(0, INFINITY, UNIT_USD), AT(cost.gpu_hour_usd), "2.5", ANY, EVERY) \
+	X(cost, system_price_usd, REAL(0, INFINITY, UNIT_USD), AT(cost.system_price_usd), "0", ANY, EVERY) \
+	X(cost, amortize_years, REAL(0.01, INFINITY, UNIT_NONE), AT(cost.amortize_years), "4", ANY, EVERY) \
+	X(cost, power_usd_per_kwh, REAL(0, INFINITY, UNIT_USD), AT(cost.power_usd_per_kwh), "0", ANY, EVERY) \
+	X(cost, pue, REAL(1, INFINITY, UNIT_NONE), AT(cost.pue), "1", ANY, EVERY)
 
 #define CONFIG_KEY_ID(section, key, ...) KEY_##section##_##key,
 enum key_id { CONFIG_KEYS(CONFIG_KEY_ID) KEY_COUNT };
@@ -169,14 +166,17 @@ enum key_id { CONFIG_KEYS(CONFIG_KEY_ID) KEY_COUNT };
 #define DTYPE_AUTO DT_COUNT
 
 const struct config_key *config_key(enum key_id id);
-/* KEY_COUNT when there is none. */
-enum key_id config_key_find(const char *section, const char *name, size_t name_len);
+/* KEY_COUNT when there is none. `section` need not end behind section_len. */
+enum key_id config_key_find(const char *section, size_t section_len, const char *name);
 
 #define CONFIG_SECTIONS 8
-extern const char *const config_section_name[CONFIG_SECTIONS];
+extern const char *const config_sections[CONFIG_SECTIONS];
+bool config_is_section(const char *name);
 
-/* The nearest valid spelling of an unknown key: of the section's keys, or "section.key" when another section has exactly this key; section NULL or unknown: of all. */
-const char *config_key_nearest(const char *section, const char *name);
+/* The nearest valid spelling of a key that `section` does not have: its own keys first, then "section.key" of another one; always with the section when `full`. */
+const char *config_key_nearest(const char *section, const char *name, bool full);
+/* Of a name at the top of a file: a section, or "section.key" when a section has exactly this key. */
+const char *config_section_nearest(const char *name);
 
 /* ---- config_value.c ---- */
 
@@ -189,34 +189,42 @@ bool key_equal(const struct config_key *k, const struct config *a, const struct 
 /* The value as a text of CONFIG.yaml; returns buf. */
 #define KEY_VALUE_MAX 320
 char *key_value_text(const struct config_key *k, const struct config *c, char buf[KEY_VALUE_MAX]);
-/* The value as JSON; new reference. */
+/* The value as JSON; new reference, NULL when out of memory. */
 json_t *key_value_json(const struct config_key *k, const struct config *c);
-/* The values the program models, for messages: "1" or "none, selective, full"; returns buf. */
+/* The values that the program models: "1" or "none, selective, full"; returns buf. */
 char *key_accepted(const struct config_key *k, char buf[KEY_VALUE_MAX]);
 bool key_value_modelled(const struct config_key *k, const struct config *c);
+/* Integers and reals inside [low, high]: for values that did not come through key_read. */
 bool key_in_range(const struct config_key *k, const struct config *c);
 
-/* ---- config_check.c ---- */
+/* ---- config_error.c ---- */
 
-/* Fills what follows from other keys, then checks what does not depend on the number of ranks. Idempotent. */
-void config_derive(struct config *c);
-enum status config_check(const struct config *c, struct error *e);
 /* User-given: in the file or by --set. */
 bool config_is_given(const struct config *c, enum key_id id);
-/* Records "<where the value came from>: section.key: <message>" (ST_INPUT). */
+/* Records "<where the value came from>: section.key: <message>" (ST_INPUT): "file:line:col" or "--set KEY=VALUE"; what a preset, a stack or the table chose is marked as such. */
 enum status config_error(const struct config *c, enum key_id id, struct error *e, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* The same at the key instead of its value. */
 enum status config_error_key(const struct config *c, enum key_id id, struct error *e, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* The divisors of n on both sides of `value`, as "2, 4" or "1"; returns buf. */
+/* The divisors of n, or the positive multiples of `unit`, on both sides of `value`: "2, 4", or one of them; returns buf. */
 #define NEAREST_MAX 64
 char *nearest_divisors(int64_t n, int64_t value, char buf[NEAREST_MAX]);
 char *nearest_multiples(int64_t unit, int64_t value, char buf[NEAREST_MAX]);
 
-/* ---- config_catalogue.c: files of configs/models and configs/stacks; `at` is the node that names the file, and `where` what stands before messages about the name ---- */
+/* ---- config_derive.c, config_check.c ---- */
 
-/* Applies every key of `section` (a mapping) with this origin. */
-typedef enum status (*config_apply_fn)(struct config *c, const char *section, const struct ynode *map, const struct key_origin *origin, struct error *e);
-enum status config_apply_preset(struct config *c, const char *name, const struct key_origin *origin, config_apply_fn apply, struct error *e);
-enum status config_apply_stack(struct config *c, const char *name, const struct key_origin *origin, config_apply_fn apply, struct error *e);
+/* Fills what follows from other keys. Idempotent. */
+void config_derive(struct config *c);
+/* Checks what does not depend on the number of ranks. */
+enum status config_check(const struct config *c, struct error *e);
+
+/* ---- config.c ---- */
+
+/* Applies every key of a mapping of `section`. origin NULL: the mapping is the config file's own. */
+enum status config_apply(struct config *c, const char *section, const struct ynode *map, const struct key_origin *origin, struct error *e);
+
+/* ---- config_catalogue.c: configs/models and configs/stacks. `where` stands before a message about the name itself. ---- */
+
+enum status config_apply_preset(struct config *c, const char *name, const struct key_origin *origin, const char *where, struct error *e);
+enum status config_apply_stack(struct config *c, const char *name, const struct key_origin *origin, const char *where, struct error *e);
 
 #endif

@@ -23,7 +23,7 @@ enum work_form { FORM_NONE /* collectives, copies */, FORM_FIT, FORM_CURVE };
 
 struct work {
 	enum work_form form;
-	char name[WORK_NAME]; /* "gemm.nt", "norm.layernorm", "act.gelu", "optimizer.adamw", "fill", ... */
+	char name[WORK_NAME]; /* "gemm.nt", "norm.layernorm", "act.gelu", "optimizer.adamw", "optimizer.adamw.unfused", "fill", ... */
 	double term[WORK_TERMS];
 	double elements, footprint_B; /* FORM_CURVE */
 };

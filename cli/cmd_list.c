@@ -1,0 +1,149 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/paths.h"
+#include "base/quantity.h"
+#include "base/suggest.h"
+#include "base/table.h"
+#include "base/yaml.h"
+#include "cli/command.h"
+#include "step/config.h"
+#include "topology/machine.h"
+
+typedef enum status add_rows_fn(struct table *t, const char *name, struct error *e);
+
+/* One kind of catalogue entry: the table's header and what adds the rows of one file. */
+struct listing {
+	const char *word, *folder, *columns;
+	add_rows_fn *add;
+	const char *footnote;
+};
+
+static const char *mark(bool unverified)
+{
+	return unverified ? "*" : "";
+}
+
+static enum status add_gpu(struct table *t, const char *name, struct error *e)
+{
+	struct device_spec d;
+	char bf16[QUANTITY_MAX], vector[QUANTITY_MAX], rate[QUANTITY_MAX], memory[QUANTITY_MAX];
+	enum status st = device_load(name, &d, e);
+	if (st)
+		return st;
+	quantity_format(bf16, d.matrix_flop_per_s[DT_BF16], UNIT_FLOP_PER_S);
+	return table_row(t, e, "%s%s|%s|%s|%s|%s|%s", name, mark(d.unverified), d.name, d.matrix_flop_per_s[DT_BF16] > 0 ? bf16 : "-", quantity_format(vector, d.vector_flop_per_s, UNIT_FLOP_PER_S),
+	                 quantity_format(memory, (double)d.mem_B, UNIT_BYTE), quantity_format(rate, d.mem_Bps, UNIT_BYTE_PER_S));
+}
+
+static enum status add_system(struct table *t, const char *name, struct error *e)
+{
+	struct machine m;
+	char intra[QUANTITY_MAX], inter[QUANTITY_MAX];
+	enum status st = machine_load(name, 1, 0, &m, e);
+	if (st)
+		return st;
+	return table_row(t, e, "%s%s|%s|%lld x %s|%s|%s", name, mark(m.unverified), m.name, (long long)m.devices_per_node, m.device.id, quantity_format(intra, m.intra.Bps, UNIT_BYTE_PER_S),
+	                 quantity_format(inter, m.inter.Bps, UNIT_BYTE_PER_S));
+}
+
+/* A config with one key: what that key's presets and defaults make of it. */
+static enum status resolve_alone(const char *text, struct config *c, struct error *e)
+{
+	return config_parse(text, strlen(text), "catalogue", NULL, 0, c, e);
+}
+
+static enum status add_model(struct table *t, const char *name, struct error *e)
+{
+	struct config c;
+	char text[160];
+	snprintf(text, sizeof text, "model: {preset: %s}\n", name);
+	enum status st = resolve_alone(text, &c, e);
+	if (st)
+		return st;
+	const struct model *m = &c.model;
+	double millions = (double)model_parameters(m) / 1e6;
+	char count[32];
+	snprintf(count, sizeof count, millions < 1000 ? "%.1f M" : "%.0f M", millions);
+	return table_row(t, e, "%s|%s|%lld|%lld|%lld|%lld|%lld|%lld|%lld", name, count, (long long)m->layers, (long long)m->hidden, (long long)m->heads,
+	                 (long long)m->kv_heads, (long long)m->vocab, (long long)m->seq_len, (long long)m->experts);
+}
+
+static enum status add_stack(struct table *t, const char *name, struct error *e)
+{
+	struct config c;
+	char text[160];
+	snprintf(text, sizeof text, "model: {preset: gpt2-124m}\ntrain: {stack: %s}\n", name);
+	enum status st = resolve_alone(text, &c, e);
+	if (st)
+		return st;
+	return table_row(t, e, "%s|%s|%s|%s|%s|%s|%s", name, strategy_name(c.parallel.strategy), dtype_name(c.train.dtype), dtype_name(c.train.param_dtype), dtype_name(c.train.reduce_dtype),
+	                 c.train.fused ? "yes" : "no", c.parallel.overlap ? "yes" : "no");
+}
+
+/* The constants of a device that are fitted to published measurements, with the source that its file names. */
+static enum status add_parameters(struct table *t, const char *name, struct error *e)
+{
+	static const struct {
+		const char *key, *meaning;
+	} parameters[] = {
+		{"gemm_share", "of the matrix rate that large GEMMs reach"},
+		{"memory_share", "of the memory bandwidth that streaming kernels reach"},
+		{"launch", "host time to issue one kernel"},
+	};
+	char path[PATH_MAX_LEN];
+	struct ydoc *doc = NULL;
+	enum status st = path_catalogue("gpus", name, path, e);
+	if (!st)
+		st = ydoc_load(path, &doc, e);
+	for (size_t i = 0; i < sizeof parameters / sizeof parameters[0] && !st; i++) {
+		const struct ynode *entry = ynode_get(ynode_get(ydoc_root(doc), "reached"), parameters[i].key);
+		const struct ynode *value = ynode_get(entry, "value"), *source = ynode_get(entry, "source");
+		st = table_row(t, e, "%s|%s|%s|%s|%s", name, parameters[i].key, value ? value->text : "-", parameters[i].meaning, source ? source->text : "-");
+	}
+	ydoc_destroy(doc);
+	return st;
+}
+
+#define UNVERIFIED "* a number in its file rests on memory (unverified: true); predictions that use it say so"
+
+static const struct listing listings[] = {
+	{"systems", "systems", "<name|<system|<GPUs of a node|to a GPU of the node|to another node, a GPU", add_system, UNVERIFIED},
+	{"gpus", "gpus", "<name|<device|bf16, dense|fp32, vector|memory|bandwidth", add_gpu, UNVERIFIED},
+	{"models", "models", "<name|parameters|layers|hidden|heads|kv heads|vocab|sequence|experts", add_model, NULL},
+	{"stacks", "stacks", "<name|<strategy|<compute|<weights|<on the wire|<fused|<overlap", add_stack, NULL},
+	{"parameters", "gpus", "<GPU|<parameter|value|<meaning|<source", add_parameters,
+	 "What is measured instead stands in profiles: `stepsim calibrate -o FILE` writes one as YAML with names, coefficients and residuals."},
+};
+
+#define LISTINGS (sizeof listings / sizeof listings[0])
+
+static enum status print_listing(const struct listing *l, struct error *e)
+{
+	char **names = NULL;
+	size_t n = 0;
+	struct table *t = table_create(l->columns);
+	enum status st = t ? path_catalogue_names(l->folder, &names, &n, e) : error_nomem(e, "the list");
+	for (size_t i = 0; i < n && !st; i++)
+		st = l->add(t, names[i], e);
+	if (!st) {
+		table_print(t, stdout);
+		if (l->footnote)
+			printf("\n%s\n", l->footnote);
+	}
+	path_names_free(names, n);
+	table_destroy(t);
+	return st;
+}
+
+enum status cmd_list(struct context *x, struct error *e)
+{
+	const char *word = x->options->positional[0];
+	const char *words[LISTINGS];
+	for (size_t i = 0; i < LISTINGS; i++) {
+		words[i] = listings[i].word;
+		if (strcmp(word, words[i]) == 0)
+			return print_listing(&listings[i], e);
+	}
+	return error_set(e, ST_INPUT, "nothing to list under '%s' (nearest: %s)", word, suggest_nearest(word, words, LISTINGS));
+}

@@ -1,0 +1,39 @@
+#include <stdio.h>
+
+#include "cli/command.h"
+#include "cli/job.h"
+#include "step/program.h"
+
+static enum status dump(const struct options *o, const struct job *job, struct error *e)
+{
+	struct program *p = NULL;
+	if (o->json || o->trace)
+		return error_set(e, ST_INPUT, "--dump-program prints the program in place of a prediction: there is nothing to write to --json or --trace");
+	enum status st = program_build(&job->config, &p, e);
+	if (!st)
+		program_dump(p, stdout);
+	program_destroy(p);
+	return st;
+}
+
+static enum status print_ranks(const struct options *o, struct error *e)
+{
+	int64_t ranks;
+	enum status st = job_suggest_ranks(o, &ranks, e);
+	if (!st)
+		printf("%lld\n", (long long)ranks);
+	return st;
+}
+
+enum status cmd_predict(struct context *x, struct error *e)
+{
+	struct context alone = {.options = x->options}; /* a launcher's other ranks take no part */
+	struct job job;
+	if (x->options->print_ranks)
+		return print_ranks(x->options, e);
+	enum status st = job_decide(x->options, 0, false, &job, e);
+	if (!st)
+		st = x->options->dump_program ? dump(x->options, &job, e) : job_perform(&alone, &job, e);
+	session_close(alone.session);
+	return st;
+}

@@ -1,0 +1,31 @@
+/* The commands: one row each in main.c's table, one file each. */
+#ifndef STEPSIM_CLI_COMMAND_H
+#define STEPSIM_CLI_COMMAND_H
+
+#include <stdbool.h>
+
+#include "base/status.h"
+#include "cli/options.h"
+#include "exec/exec.h"
+
+/* Stall limit of a session until the config says otherwise. */
+#define DEFAULT_TIMEOUT_S 60.0
+
+struct context {
+	const struct options *options;
+	struct session *session; /* NULL: no launcher started this process, and nothing has needed MPI yet. Closed by main. */
+};
+
+/* True on the one process that reads files, prints and decides. */
+bool context_leads(const struct context *x);
+
+/* Agreement over the session's ranks (session_agree); without a session, `st` itself. */
+enum status context_agree(const struct context *x, enum status st, struct error *e);
+
+/* Every command returns the exit status and says why in `e` when it is not 0. */
+enum status cmd_run(struct context *x, struct error *e);       /* all ranks */
+enum status cmd_calibrate(struct context *x, struct error *e); /* all ranks */
+enum status cmd_predict(struct context *x, struct error *e);
+enum status cmd_list(struct context *x, struct error *e);
+
+#endif

@@ -1,0 +1,195 @@
+#include "cli/job.h"
+
+#include <string.h>
+
+#include "cli/machine.h"
+#include "cli/output.h"
+#include "exec/exec.h"
+#include "sim/predict.h"
+
+/* ---- deciding ---- */
+
+static bool is_here(const struct config *c)
+{
+	return strcmp(c->cluster.system, "auto") == 0;
+}
+
+/* Ranks that the config fixes on this machine, 0 when it leaves them open. */
+static int64_t fixed_ranks(const struct config *c)
+{
+	return c->cluster.gpus_per_node > 0 ? c->cluster.nodes * c->cluster.gpus_per_node : config_fixed_ranks(c);
+}
+
+/* The fewest ranks that hold one model replica. */
+static int64_t model_ranks(const struct config *c)
+{
+	const struct parallel *p = &c->parallel;
+	return p->tensor * p->pipeline * p->context;
+}
+
+static enum status predict_only(struct job *job, struct error *e, const char *why)
+{
+	if (!job->execute) /* the `predict` command: nobody asked for more */
+		return ST_OK;
+	if (job->config.run.execute == TRI_TRUE)
+		return error_set(e, ST_INPUT, "%s: run.execute is true, but %s", job->config.path, why);
+	job->execute = false;
+	snprintf(job->mode, sizeof job->mode, "%s", why);
+	return ST_OK;
+}
+
+static enum status decide_elsewhere(struct job *job, int64_t *ranks, struct error *e)
+{
+	const struct cluster *c = &job->config.cluster;
+	struct machine machine;
+	enum status st = machine_load(c->system, c->nodes, c->gpus_per_node, &machine, e);
+	if (st)
+		return st;
+	*ranks = machine.nodes * machine.devices_per_node;
+	char why[JOB_MODE];
+	snprintf(why, sizeof why, "cluster.system %s is not this machine (--set cluster.system=auto executes here)", c->system);
+	return predict_only(job, e, why);
+}
+
+static enum status decide_here(struct job *job, int64_t started, int64_t *ranks, struct error *e)
+{
+	const struct config *c = &job->config;
+	int64_t fixed = fixed_ranks(c);
+	char why[JOB_MODE];
+	if (started) {
+		*ranks = started;
+		if (fixed && fixed != started)
+			return error_set(e, ST_INPUT, "%s: the plan needs %lld rank%s, the launcher started %lld: `mpirun -np %lld stepsim %s` executes it, `stepsim predict %s` predicts it", c->path,
+			                 (long long)fixed, fixed == 1 ? "" : "s", (long long)started, (long long)fixed, c->path, c->path);
+	} else {
+		*ranks = fixed ? fixed : model_ranks(c);
+		snprintf(why, sizeof why, "the plan needs %lld ranks: `mpirun -np %lld stepsim %s` executes it", (long long)*ranks, (long long)*ranks, c->path);
+		if (*ranks > 1)
+			return predict_only(job, e, why);
+	}
+	snprintf(why, sizeof why, "this machine's cores compute in fp32 only, and train.dtype is %s", dtype_name(c->train.dtype));
+	return c->train.dtype == DT_FP32 ? ST_OK : predict_only(job, e, why);
+}
+
+enum status job_decide(const struct options *o, int64_t started, bool may_execute, struct job *job, struct error *e)
+{
+	memset(job, 0, sizeof *job); /* its bytes are sent: no padding may be undefined */
+	struct config *c = &job->config;
+	enum status st = config_load(o->positional[0], o->sets, o->n_sets, c, e);
+	if (st)
+		return st;
+	int64_t ranks = 1;
+	job->here = is_here(c);
+	job->execute = may_execute;
+	st = job->here ? decide_here(job, started, &ranks, e) : decide_elsewhere(job, &ranks, e);
+	if (st)
+		return st;
+	if (job->execute && c->run.execute == TRI_FALSE)
+		st = predict_only(job, e, "run.execute is false");
+	if (!st && !job->execute && o->max_error_percent >= 0)
+		st = error_set(e, ST_INPUT, "--max-error needs a measurement, and nothing is executed%s%s", job->mode[0] ? ": " : "", job->mode);
+	return st ? st : config_resolve(c, ranks, e);
+}
+
+enum status job_suggest_ranks(const struct options *o, int64_t *ranks, struct error *e)
+{
+	struct config c;
+	enum status st = config_load(o->positional[0], o->sets, o->n_sets, &c, e);
+	if (st)
+		return st;
+	*ranks = 0;
+	if (!is_here(&c) || c.run.execute == TRI_FALSE || (c.run.execute == TRI_AUTO && c.train.dtype != DT_FP32))
+		return ST_OK;
+	*ranks = fixed_ranks(&c);
+	if (*ranks)
+		return ST_OK;
+	struct host_facts host;
+	if ((st = host_facts_read(&host, e)))
+		return st;
+	struct config pair = c;
+	*ranks = model_ranks(&c);
+	if (*ranks == 1 && host.cores >= 2 && config_resolve(&pair, 2, NULL) == ST_OK)
+		*ranks = 2;
+	return ST_OK;
+}
+
+/* ---- doing ---- */
+
+struct sides {
+	struct target target;
+	struct program *program;
+	struct result predicted, measured;
+	struct timeline predicted_timeline, measured_timeline;
+};
+
+static enum status predict_side(struct sides *s, struct error *e)
+{
+	enum status st = predict(s->program, &s->target.machine, &s->predicted, &s->predicted_timeline, e);
+	if (!st && s->target.note[0])
+		result_warn(&s->predicted, "%s", s->target.note);
+	return st;
+}
+
+static enum status execute_side(struct context *x, struct sides *s, struct error *e)
+{
+	enum status st = context_agree(x, execute(x->session, s->program, &s->measured, &s->measured_timeline, NULL, e), e);
+	if (st || !context_leads(x))
+		return st;
+	/* Utilisation is measured against the same peak on both sides: the executor knows times, the machine knows peaks. */
+	result_rates(&s->measured, s->program, s->target.machine.device.matrix_flop_per_s[s->program->config.train.dtype]);
+	return ST_OK;
+}
+
+static void say_placement(const struct context *x, const struct target *t)
+{
+	log_detail("machine: %s, %s", t->machine.name, t->machine.source);
+	if (t->profile)
+		log_detail("profile: %s of %s", t->profile_path, t->profile->date);
+	if (!x->session)
+		return;
+	const struct session_info *i = session_info(x->session);
+	log_detail("placement: %lld ranks on %lld host%s, %lld a host, %lld core%s a rank%s, binding %s", (long long)i->ranks, (long long)i->hosts, i->hosts == 1 ? "" : "s", (long long)i->ranks_per_host,
+	           (long long)i->cores_per_rank, i->cores_per_rank == 1 ? "" : "s", i->oversubscribed ? " (shared)" : "", i->binding);
+	log_detail("libraries: %s; %s", i->mpi, i->blas);
+}
+
+static enum status write_result(const struct context *x, const struct job *job, const struct sides *s, struct error *e)
+{
+	struct outcome o = {
+		.program = s->program,
+		.predicted = &s->predicted,
+		.predicted_timeline = &s->predicted_timeline,
+		.measured = job->execute ? &s->measured : NULL,
+		.measured_timeline = job->execute ? &s->measured_timeline : NULL,
+		.system = s->target.system,
+		.mode = job->mode[0] ? job->mode : NULL,
+	};
+	return output(x->options, &o, e);
+}
+
+enum status job_perform(struct context *x, const struct job *job, struct error *e)
+{
+	struct sides s = {0};
+	enum status st = job->here ? target_here(x, &job->config, job->config.ranks, &s.target, e) : context_leads(x) ? target_system(&job->config, &s.target, e) : ST_OK;
+	if ((st = context_agree(x, st, e)))
+		goto out;
+	bool leads = context_leads(x);
+	if (leads)
+		say_placement(x, &s.target);
+	if (leads || job->execute)
+		st = program_build(&job->config, &s.program, e);
+	if (!st && leads)
+		st = predict_side(&s, e);
+	if ((st = context_agree(x, st, e)))
+		goto out;
+	if (job->execute && (st = execute_side(x, &s, e)))
+		goto out;
+	if (leads)
+		st = write_result(x, job, &s, e);
+out:
+	timeline_free(&s.predicted_timeline);
+	timeline_free(&s.measured_timeline);
+	program_destroy(s.program);
+	target_free(&s.target);
+	return st;
+}

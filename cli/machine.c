@@ -1,0 +1,210 @@
+#include "cli/machine.h"
+
+#include <dirent.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+void target_free(struct target *t)
+{
+	profile_destroy(t->profile);
+	json_decref(t->system);
+	*t = (struct target){0};
+}
+
+/* ---- what is said about it ---- */
+
+static enum status describe(struct target *t, const struct session_info *info, struct error *e)
+{
+	t->system = machine_json(&t->machine);
+	bool good = t->system != NULL;
+	if (good && t->profile)
+		good = json_object_set_new(t->system, "profile_file", json_string(t->profile_path)) == 0;
+	if (good && info) {
+		json_t *run = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:b}", "host", info->host, "mpi", info->mpi, "blas", info->blas, "binding", info->binding, "ranks", (json_int_t)info->ranks, "hosts",
+		                        (json_int_t)info->hosts, "ranks_per_host", (json_int_t)info->ranks_per_host, "cores_per_rank", (json_int_t)info->cores_per_rank, "oversubscribed", info->oversubscribed);
+		good = json_object_set_new(t->system, "session", run) == 0;
+	}
+	return good ? ST_OK : error_nomem(e, "the system's description");
+}
+
+/* `sharing`: "8 ranks share 2 cores". The words in which execute() warns: a result that has both sides says it once. */
+static void note_oversubscription(struct target *t, const char *sharing, int64_t ranks)
+{
+	snprintf(t->note, sizeof t->note, "%s: the times say what this machine does, not what %lld devices would", sharing, (long long)ranks);
+	log_note("%s", t->note);
+}
+
+/* ---- the profile ---- */
+
+/* A relative path is looked for beside the config first, as hf_config is. */
+static void profile_file(const struct config *c, char path[PATH_MAX_LEN])
+{
+	const char *slash = strrchr(c->path, '/');
+	int folder = slash ? (int)(slash - c->path) + 1 : 0;
+	int len = -1;
+	if (c->cluster.profile[0] != '/' && folder)
+		len = snprintf(path, PATH_MAX_LEN, "%.*s%s", folder, c->path, c->cluster.profile);
+	if (len < 0 || access(path, R_OK) != 0)
+		snprintf(path, PATH_MAX_LEN, "%s", c->cluster.profile);
+}
+
+/* A profile that the user names is taken as it is, and a mismatch is said: it may be meant. */
+static enum status load_named(const struct config *c, int64_t ranks_per_host, int64_t cores_per_rank, struct target *t, struct error *e)
+{
+	profile_file(c, t->profile_path);
+	enum status st = profile_load(t->profile_path, &t->profile, e);
+	if (st)
+		return st;
+	const struct profile_key *k = &t->profile->key;
+	if (k->ranks_per_host != ranks_per_host || k->cores_per_rank != cores_per_rank)
+		log_warn("%s was measured with %lld ranks a host and %lld cores a rank; this run has %lld and %lld", t->profile_path, (long long)k->ranks_per_host, (long long)k->cores_per_rank,
+		         (long long)ranks_per_host, (long long)cores_per_rank);
+	return ST_OK;
+}
+
+/* A cached profile that cannot be read is measured again instead of stopping the run. */
+static struct profile *load_cached(const char *path)
+{
+	struct profile *p = NULL;
+	struct error ignored = {0};
+	if (access(path, R_OK) != 0)
+		return NULL;
+	if (profile_load(path, &p, &ignored)) {
+		log_detail("the cached profile is not used: %s", ignored.text);
+		return NULL;
+	}
+	return p;
+}
+
+static enum status from_cache(const struct session *s, struct target *t, struct error *e)
+{
+	struct profile_key key;
+	session_profile_key(s, &key);
+	enum status st = profile_cache_path(&key, t->profile_path, sizeof t->profile_path, e);
+	if (st)
+		return st;
+	t->profile = load_cached(t->profile_path);
+	if (t->profile && !profile_key_equal(&t->profile->key, &key)) {
+		profile_destroy(t->profile);
+		t->profile = NULL;
+	}
+	return ST_OK;
+}
+
+static bool fits_host(const struct profile_key *k, const struct host_facts *host, int64_t ranks, int64_t cores_per_rank)
+{
+	return strcmp(k->cpu, host->cpu) == 0 && k->ranks == ranks && k->ranks_per_host == ranks && k->cores_per_rank == cores_per_rank;
+}
+
+/* Without MPI the key of a run is not known in full: the newest cached profile of this CPU, rank count and cores a rank stands for it. */
+static enum status search_cache(const struct host_facts *host, int64_t ranks, int64_t cores_per_rank, struct target *t, struct error *e)
+{
+	char folder[PATH_MAX_LEN], path[PATH_MAX_LEN];
+	enum status st = path_cache(folder, e);
+	DIR *dir = st ? NULL : opendir(folder);
+	if (!dir)
+		return st;
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		if (strncmp(entry->d_name, "profile-", strlen("profile-")) != 0)
+			continue;
+		int len = snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+		struct profile *p = len < PATH_MAX_LEN ? load_cached(path) : NULL;
+		if (p && fits_host(&p->key, host, ranks, cores_per_rank) && (!t->profile || strcmp(p->date, t->profile->date) > 0)) {
+			profile_destroy(t->profile);
+			t->profile = p;
+			strcpy(t->profile_path, path);
+		} else {
+			profile_destroy(p);
+		}
+	}
+	closedir(dir);
+	return ST_OK;
+}
+
+/* All ranks measure; the leading one keeps the profile and caches it. */
+static enum status measure(struct context *x, struct target *t, struct error *e)
+{
+	log_note("no profile of this machine for this placement yet: measuring it, under 30 s, once");
+	enum status st = context_agree(x, calibrate(x->session, &t->profile, e), e);
+	if (st || !context_leads(x))
+		return st;
+	struct error unsaved = {0};
+	if (profile_save(t->profile, t->profile_path, &unsaved))
+		log_warn("the profile is not kept: %s", unsaved.text);
+	return ST_OK;
+}
+
+/* ---- this machine ---- */
+
+static enum status target_in_session(struct context *x, const struct config *c, struct target *t, struct error *e)
+{
+	const struct session_info *info = session_info(x->session);
+	bool leads = context_leads(x), missing = false;
+	enum status st = ST_OK;
+	if (leads) {
+		if (info->oversubscribed)
+			note_oversubscription(t, info->binding, info->ranks);
+		st = c->cluster.profile[0] ? load_named(c, info->ranks_per_host, info->cores_per_rank, t, e) : from_cache(x->session, t, e);
+		missing = !t->profile;
+	}
+	if ((st = context_agree(x, st, e)) || (st = session_broadcast(x->session, &missing, sizeof missing, e)))
+		return st;
+	if (missing && (st = measure(x, t, e)))
+		return st;
+	if (!leads)
+		return ST_OK;
+	if ((st = machine_this(info->ranks_per_host, info->cores_per_rank, &t->machine, e)))
+		return st;
+	t->machine.nodes = info->hosts;
+	machine_attach_profile(&t->machine, t->profile);
+	return describe(t, info, e);
+}
+
+static enum status target_without_session(struct context *x, const struct config *c, int64_t ranks, struct target *t, struct error *e)
+{
+	struct host_facts host;
+	int64_t launched;
+	enum status st = host_facts_read(&host, e);
+	if (st)
+		return st;
+	int64_t cores_per_rank = host.cores > ranks ? host.cores / ranks : 1;
+	st = c->cluster.profile[0] ? load_named(c, ranks, cores_per_rank, t, e) : search_cache(&host, ranks, cores_per_rank, t, e);
+	if (st)
+		return st;
+	if (!t->profile && (ranks > 1 || session_launched(&launched)))
+		return error_set(e, ST_INPUT, "no profile of this machine with %lld rank%s yet: `mpirun -np %lld stepsim calibrate` makes one", (long long)ranks, ranks == 1 ? "" : "s", (long long)ranks);
+	if (!t->profile) {
+		st = session_open(DEFAULT_TIMEOUT_S, &x->session, e);
+		return st ? st : target_in_session(x, c, t, e);
+	}
+	if ((st = machine_this(ranks, cores_per_rank, &t->machine, e)))
+		return st;
+	machine_attach_profile(&t->machine, t->profile);
+	if (ranks > host.cores) {
+		char sharing[64];
+		snprintf(sharing, sizeof sharing, "%lld ranks share %lld cores", (long long)ranks, (long long)host.cores);
+		note_oversubscription(t, sharing, ranks);
+	}
+	return describe(t, NULL, e);
+}
+
+enum status target_here(struct context *x, const struct config *c, int64_t ranks, struct target *t, struct error *e)
+{
+	return x->session ? target_in_session(x, c, t, e) : target_without_session(x, c, ranks, t, e);
+}
+
+enum status target_system(const struct config *c, struct target *t, struct error *e)
+{
+	enum status st = machine_load(c->cluster.system, c->cluster.nodes, c->cluster.gpus_per_node, &t->machine, e);
+	if (st)
+		return st;
+	if (c->cluster.profile[0]) {
+		profile_file(c, t->profile_path);
+		if ((st = profile_load(t->profile_path, &t->profile, e)))
+			return st;
+		machine_attach_profile(&t->machine, t->profile);
+	}
+	return describe(t, NULL, e);
+}

@@ -1,0 +1,31 @@
+/* cluster.system and cluster.profile, resolved: what a prediction is for. */
+#ifndef STEPSIM_CLI_MACHINE_H
+#define STEPSIM_CLI_MACHINE_H
+
+#include <jansson.h>
+
+#include "base/paths.h"
+#include "cli/command.h"
+#include "step/config.h"
+#include "topology/machine.h"
+
+/* Owns the profile that `machine` borrows, and `system`. */
+struct target {
+	struct machine machine;
+	struct profile *profile;
+	char profile_path[PATH_MAX_LEN]; /* "": datasheet only */
+	json_t *system;                  /* what was found or taken, and from where */
+	char note[256];                  /* a warning that belongs into the result; "" when there is none */
+};
+
+/* The catalogue's (or a file's) system. Leading rank only. */
+enum status target_system(const struct config *c, struct target *out, struct error *e);
+
+/* This machine for `ranks` ranks, with the profile that cluster.profile names, else this machine's cached one, else one that is measured now and cached.
+ * With a session: all its ranks call it together; the others get an empty target. Without one, a profile for more than one rank cannot be measured: ST_INPUT says how to make it;
+ * for one rank a session is opened in `x`. */
+enum status target_here(struct context *x, const struct config *c, int64_t ranks, struct target *out, struct error *e);
+
+void target_free(struct target *t); /* NULL-safe members */
+
+#endif

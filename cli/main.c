@@ -1,0 +1,181 @@
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/suggest.h"
+#include "base/table.h"
+#include "cli/command.h"
+#include "report/report.h"
+
+struct command {
+	const char *name; /* NULL: the config itself is the command */
+	const char *arguments;
+	const char *summary;
+	unsigned groups;      /* of options */
+	size_t n_arguments;
+	bool all_ranks;       /* runs on every rank; else on the leading one alone */
+	enum status (*run)(struct context *x, struct error *e);
+};
+
+static const struct command commands[] = {
+	{NULL, "CONFIG.yaml", "the main job: predict the step, execute it on all ranks, compare; alone with a config for more ranks: predict", TAKES_ALWAYS | TAKES_PREDICTING, 1, true, cmd_run},
+	{"predict", "CONFIG.yaml", "the prediction alone, for a cluster of any size", TAKES_ALWAYS | TAKES_PREDICTING | TAKES_PREDICT, 1, false, cmd_predict},
+	{"calibrate", "", "measure this machine's compute and link ceilings into a profile (under mpirun: its collectives too)", TAKES_ALWAYS | TAKES_CALIBRATE, 0, true, cmd_calibrate},
+	{"list", "systems|gpus|models|stacks|parameters", "the catalogue; the fitted constants with meaning and source", TAKES_ALWAYS, 1, false, cmd_list},
+};
+
+#define COMMANDS (sizeof commands / sizeof commands[0])
+
+bool context_leads(const struct context *x)
+{
+	return !x->session || session_info(x->session)->rank == 0;
+}
+
+enum status context_agree(const struct context *x, enum status st, struct error *e)
+{
+	return x->session ? session_agree(x->session, st, e) : st;
+}
+
+/* ---- help ---- */
+
+static void print_usage(const struct command *c, FILE *out)
+{
+	fprintf(out, "stepsim%s%s%s%s [options]\n", c->name ? " " : "", c->name ? c->name : "", *c->arguments ? " " : "", c->arguments);
+}
+
+static enum status help_command(const struct command *c, struct error *e)
+{
+	fputs("usage: ", stdout);
+	print_usage(c, stdout);
+	printf("%s\n\n", c->summary);
+	return options_help(c->groups, stdout, e);
+}
+
+static enum status help_all(struct error *e)
+{
+	printf("stepsim " STEPSIM_VERSION ": predicts a distributed training step, executes it, and compares the two op by op.\n\n");
+	unsigned groups = 0;
+	for (size_t i = 0; i < COMMANDS; i++) {
+		fputs(i ? "       " : "usage: ", stdout);
+		print_usage(&commands[i], stdout);
+		printf("           %s\n", commands[i].summary);
+		groups |= commands[i].groups;
+	}
+	printf("\nUnder `mpirun -np N` every rank takes part. `stepsim COMMAND --help` names the options of one command. All of them:\n\n");
+	enum status st = options_help(groups, stdout, e);
+	printf("\nExit codes: 0 done; 1 the execution failed; 2 the command line, config or input file is wrong; 3 done, but --max-error was missed.\n");
+	return st;
+}
+
+/* ---- which command ---- */
+
+/* The index of the first argument that is no option and no option's value; argc when there is none. */
+static int first_word(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--") == 0)
+			return i + 1 < argc ? i + 1 : argc;
+		if (argv[i][0] != '-' || !argv[i][1])
+			return i;
+		if (option_takes_next(argv[i]))
+			i++;
+	}
+	return argc;
+}
+
+static enum status unknown_command(const char *word, struct error *e)
+{
+	const char *names[COMMANDS];
+	size_t n = 0;
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (commands[i].name)
+			names[n++] = commands[i].name;
+	return error_set(e, ST_INPUT, "'%s' is neither a command (nearest: %s) nor a config file that exists", word, suggest_nearest(word, names, n));
+}
+
+/* A word with a dot or a slash, or one that names a file, is a config; whether it can be read is said when it is read. */
+static enum status find_command(const char *word, const struct command **out, struct error *e)
+{
+	for (size_t i = 0; i < COMMANDS; i++) {
+		if (commands[i].name && strcmp(word, commands[i].name) == 0) {
+			*out = &commands[i];
+			return ST_OK;
+		}
+	}
+	if (!strpbrk(word, "./") && access(word, F_OK) != 0)
+		return unknown_command(word, e);
+	*out = &commands[0];
+	return ST_OK;
+}
+
+/* Takes the command's own word out of argv, so that what remains are its options and arguments. */
+static void remove_word(int *argc, char **argv, int at)
+{
+	for (int i = at; i + 1 < *argc; i++)
+		argv[i] = argv[i + 1];
+	--*argc;
+}
+
+static enum status check_arguments(const struct command *c, const struct options *o, struct error *e)
+{
+	if (o->n_positional < c->n_arguments)
+		return error_set(e, ST_INPUT, "%s%s%s missing; `stepsim --help` shows what there is", c->name ? c->name : "", c->name ? ": " : "", c->arguments);
+	if (o->n_positional > c->n_arguments)
+		return error_set(e, ST_INPUT, "unexpected argument '%s'", o->positional[c->n_arguments]);
+	return ST_OK;
+}
+
+/* ---- the run of one command ---- */
+
+static enum status run_command(int argc, char **argv, struct context *x, struct options *o, struct error *e)
+{
+	int at = first_word(argc, argv);
+	const struct command *c = &commands[0];
+	bool leads = context_leads(x), named = at < argc;
+	enum status st;
+	if (named && (st = find_command(argv[at], &c, e)))
+		return st;
+	if (c->name)
+		remove_word(&argc, argv, at);
+	if ((st = options_parse(argc, argv, 1, c->groups, o, e)))
+		return st;
+	log_setup(o->quiet ? LOG_QUIET : o->verbose ? LOG_VERBOSE : LOG_NORMAL, o->progress, leads);
+	if (o->help) {
+		if (!leads)
+			return ST_OK;
+		return named ? help_command(c, e) : help_all(e);
+	}
+	if ((st = check_arguments(c, o, e)))
+		return st;
+	return leads || c->all_ranks ? c->run(x, e) : ST_OK;
+}
+
+static bool only_asks_version(int argc, char **argv)
+{
+	return argc == 2 && strcmp(argv[1], "--version") == 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = {0};
+	struct context x = {.options = &options};
+	struct error e = {0};
+	int64_t ranks;
+	if (only_asks_version(argc, argv)) {
+		puts("stepsim " STEPSIM_VERSION);
+		return 0;
+	}
+	/* Under a launcher the session comes first: it tells which rank speaks, even about a wrong option. */
+	enum status st = session_launched(&ranks) ? session_open(DEFAULT_TIMEOUT_S, &x.session, &e) : ST_OK;
+	if (!st) {
+		st = run_command(argc, argv, &x, &options, &e);
+		st = context_agree(&x, st, &e);
+	}
+	if (st && context_leads(&x))
+		fprintf(stderr, "stepsim: %s\n", e.text);
+	if (fflush(stdout) != 0 && !st)
+		st = ST_RUN;
+	session_close(x.session);
+	options_free(&options);
+	return (int)st;
+}

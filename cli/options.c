@@ -1,0 +1,187 @@
+#include "cli/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/quantity.h"
+#include "base/suggest.h"
+#include "base/table.h"
+
+struct option_row {
+	char letter;          /* 0: none */
+	const char *name;     /* with its dashes */
+	const char *argument; /* NULL: takes none */
+	const char *help;
+	unsigned groups;
+	enum status (*read)(struct options *o, const struct option_row *row, const char *value, struct error *e); /* NULL: not modelled yet */
+	size_t offset; /* in struct options, of what read_flag and read_path fill */
+};
+
+static enum status read_flag(struct options *o, const struct option_row *row, const char *value, struct error *e)
+{
+	(void)value;
+	(void)e;
+	*(bool *)(void *)((char *)o + row->offset) = true;
+	return ST_OK;
+}
+
+static enum status read_path(struct options *o, const struct option_row *row, const char *value, struct error *e)
+{
+	if (!*value)
+		return error_set(e, ST_INPUT, "%s: expected a path, or - for standard output", row->name);
+	*(const char **)(void *)((char *)o + row->offset) = value;
+	return ST_OK;
+}
+
+/* What stands in it is config_load's business. */
+static enum status read_set(struct options *o, const struct option_row *row, const char *value, struct error *e)
+{
+	(void)row;
+	(void)e;
+	o->sets[o->n_sets++] = value;
+	return ST_OK;
+}
+
+static enum status read_max_error(struct options *o, const struct option_row *row, const char *value, struct error *e)
+{
+	if (quantity_parse(value, UNIT_NONE, &o->max_error_percent, e))
+		return error_context(e, "%s", row->name);
+	if (o->max_error_percent < 0)
+		return error_set(e, ST_INPUT, "%s %s: expected a number of per cent, 0 or more", row->name, value);
+	return ST_OK;
+}
+
+static enum status read_progress(struct options *o, const struct option_row *row, const char *value, struct error *e)
+{
+	static const char *const words[] = {[PROGRESS_AUTO] = "auto", [PROGRESS_ALWAYS] = "always", [PROGRESS_NEVER] = "never"};
+	const size_t n = sizeof words / sizeof words[0];
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(value, words[i]) == 0) {
+			o->progress = (enum progress_mode)i;
+			return ST_OK;
+		}
+	}
+	return error_set(e, ST_INPUT, "%s %s: expected auto, always or never (nearest: %s)", row->name, value, suggest_nearest(value, words, n));
+}
+
+#define AT(field) offsetof(struct options, field)
+
+static const struct option_row rows[] = {
+	{0, "--set", "KEY.PATH=VALUE", "override one key of the config (repeatable)", TAKES_PREDICTING, read_set, 0},
+	{0, "--json", "FILE", "write the result as JSON; - is standard output, in place of the table", TAKES_PREDICTING, read_path, AT(json)},
+	{0, "--trace", "FILE", "write predicted and measured step as a Chrome trace, which opens in Perfetto", TAKES_PREDICTING, read_path, AT(trace)},
+	{0, "--html", "FILE", NULL, TAKES_PREDICTING, NULL, 0},
+	{0, "--csv", "FILE", NULL, TAKES_PREDICTING, NULL, 0},
+	{0, "--max-error", "PCT", "exit with 3 when the step time is predicted wrong by more than PCT per cent", TAKES_PREDICTING, read_max_error, 0},
+	{0, "--dump-program", NULL, "print the step program, one line an op, in place of the prediction", TAKES_PREDICT, read_flag, AT(dump_program)},
+	{0, "--print-ranks", NULL, "print how many ranks to start for this config, and stop; 0: it is not for this machine", TAKES_PREDICT, read_flag, AT(print_ranks)},
+	{'o', "--output", "FILE", "where the profile goes; - is standard output; default: this machine's cache", TAKES_CALIBRATE, read_path, AT(output)},
+	{0, "--progress", "WHEN", "the progress line on standard error: auto (when a terminal reads it), always, never", TAKES_ALWAYS, read_progress, 0},
+	{'q', "--quiet", NULL, "no notes and no progress line; warnings and the result remain", TAKES_ALWAYS, read_flag, AT(quiet)},
+	{'v', "--verbose", NULL, "also the placement of ranks, the profile, and the price of each kind of op", TAKES_ALWAYS, read_flag, AT(verbose)},
+	{'h', "--help", NULL, "this text", TAKES_ALWAYS, read_flag, AT(help)},
+};
+
+#define ROWS (sizeof rows / sizeof rows[0])
+
+/* The row of an argument; *value is set to what follows "=" in it, else to NULL. */
+static const struct option_row *find(const char *arg, const char **value)
+{
+	size_t len = strcspn(arg, "=");
+	*value = arg[len] ? arg + len + 1 : NULL;
+	for (size_t i = 0; i < ROWS; i++) {
+		if (len == strlen(rows[i].name) && strncmp(arg, rows[i].name, len) == 0)
+			return &rows[i];
+		if (rows[i].letter && len == 2 && arg[0] == '-' && arg[1] == rows[i].letter)
+			return &rows[i];
+	}
+	return NULL;
+}
+
+static enum status unknown(const char *arg, unsigned groups, struct error *e)
+{
+	const char *names[ROWS];
+	size_t n = 0;
+	for (size_t i = 0; i < ROWS; i++)
+		if ((rows[i].groups & groups) && rows[i].read)
+			names[n++] = rows[i].name;
+	char word[64];
+	snprintf(word, sizeof word, "%.*s", (int)strcspn(arg, "="), arg);
+	return error_set(e, ST_INPUT, "unknown option %s (nearest: %s)", arg, suggest_nearest(word, names, n));
+}
+
+/* One option at argv[*i]; *i is left at its last argument. */
+static enum status parse_option(int argc, char **argv, int *i, unsigned groups, struct options *out, struct error *e)
+{
+	const char *value;
+	const struct option_row *row = find(argv[*i], &value);
+	if (!row)
+		return unknown(argv[*i], groups, e);
+	if (!(row->groups & groups))
+		return error_set(e, ST_INPUT, "this command does not take %s", row->name);
+	if (!row->argument && value)
+		return error_set(e, ST_INPUT, "%s takes no value", row->name);
+	if (!row->read)
+		return error_set(e, ST_INPUT, "%s is not modelled yet", row->name);
+	if (row->argument && !value) {
+		if (*i + 1 >= argc)
+			return error_set(e, ST_INPUT, "%s needs a value: %s", row->name, row->argument);
+		value = argv[++*i];
+	}
+	return row->read(out, row, value, e);
+}
+
+enum status options_parse(int argc, char **argv, int first, unsigned groups, struct options *out, struct error *e)
+{
+	enum status st = ST_OK;
+	bool only_arguments = false; /* behind "--" */
+	*out = (struct options){.max_error_percent = -1};
+	out->positional = calloc((size_t)argc, sizeof *out->positional);
+	out->sets = calloc((size_t)argc, sizeof *out->sets);
+	if (!out->positional || !out->sets)
+		st = error_nomem(e, "the command line");
+	for (int i = first; i < argc && !st; i++) {
+		if (!only_arguments && strcmp(argv[i], "--") == 0)
+			only_arguments = true;
+		else if (!only_arguments && argv[i][0] == '-' && argv[i][1])
+			st = parse_option(argc, argv, &i, groups, out, e);
+		else
+			out->positional[out->n_positional++] = argv[i];
+	}
+	if (!st && out->json && out->trace && strcmp(out->json, "-") == 0 && strcmp(out->trace, "-") == 0)
+		st = error_set(e, ST_INPUT, "--json - and --trace - cannot both be standard output");
+	return st;
+}
+
+void options_free(struct options *o)
+{
+	free(o->positional);
+	free(o->sets);
+	*o = (struct options){0};
+}
+
+bool option_takes_next(const char *arg)
+{
+	const char *value;
+	const struct option_row *row = find(arg, &value);
+	return row && row->argument && !value;
+}
+
+enum status options_help(unsigned groups, FILE *out, struct error *e)
+{
+	struct table *t = table_create("<option|<effect");
+	enum status st = t ? ST_OK : error_nomem(e, "the help text");
+	for (size_t i = 0; i < ROWS && !st; i++) {
+		const struct option_row *r = &rows[i];
+		if (!(r->groups & groups) || !r->read)
+			continue;
+		char letter[8] = "    ";
+		if (r->letter)
+			snprintf(letter, sizeof letter, "-%c, ", r->letter);
+		st = table_row(t, e, "%s%s%s%s|%s", letter, r->name, r->argument ? " " : "", r->argument ? r->argument : "", r->help);
+	}
+	if (!st)
+		table_print(t, out);
+	table_destroy(t);
+	return st;
+}

@@ -1,0 +1,43 @@
+/* The command line: one table of options, from which the parser and --help both read. */
+#ifndef STEPSIM_CLI_OPTIONS_H
+#define STEPSIM_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "base/status.h"
+
+/* Which options a command takes: a bit each. */
+enum option_group {
+	TAKES_ALWAYS = 1 << 0,    /* --help, -q, -v, --progress */
+	TAKES_PREDICTING = 1 << 1, /* what every predicting command takes */
+	TAKES_PREDICT = 1 << 2,
+	TAKES_CALIBRATE = 1 << 3,
+};
+
+struct options {
+	const char **positional; /* arguments that are no options, in order */
+	size_t n_positional;
+	const char **sets; /* the texts of --set, in order */
+	size_t n_sets;
+	const char *json, *trace; /* paths, "-" is standard output; NULL: not asked for */
+	const char *output;       /* -o; NULL: not given */
+	double max_error_percent; /* < 0: not given */
+	enum progress_mode progress;
+	bool quiet, verbose, dump_program, print_ranks, help;
+};
+
+/* Reads argv[first..argc) for a command that takes the options of `groups`. Strings are borrowed from argv; the arrays are freed with options_free.
+ * ST_INPUT: an unknown option (with the nearest one that this command takes), a missing or wrong value, an option whose effect comes later ("not modelled yet"). */
+enum status options_parse(int argc, char **argv, int first, unsigned groups, struct options *out, struct error *e);
+void options_free(struct options *o);
+
+/* True when `arg` is an option that takes its value from the next argument: what follows it is no command. */
+bool option_takes_next(const char *arg);
+
+/* The options of `groups`, one line each. */
+enum status options_help(unsigned groups, FILE *out, struct error *e);
+
+#endif

@@ -1,0 +1,44 @@
+#include "cli/output.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "report/figures.h"
+#include "report/report.h"
+
+static bool takes_stdout(const char *path)
+{
+	return path && strcmp(path, "-") == 0;
+}
+
+static enum status write_json(const char *path, const struct outcome *outcome, struct error *e)
+{
+	json_t *j = report_json(outcome);
+	enum status st = j ? report_write_json(j, path, e) : error_nomem(e, "the JSON result");
+	json_decref(j);
+	return st;
+}
+
+static enum status check_limit(double limit_percent, const struct outcome *outcome, struct error *e)
+{
+	if (limit_percent < 0 || !outcome->measured)
+		return ST_OK;
+	double error = 100 * figure_error(outcome->predicted->time.step_s, outcome->measured->time.step_s);
+	if (fabs(error) <= limit_percent)
+		return ST_OK;
+	return error_set(e, ST_LIMIT, "the step time is predicted wrong by %+.1f %%, more than --max-error %g", error, limit_percent);
+}
+
+enum status output(const struct options *o, const struct outcome *outcome, struct error *e)
+{
+	enum status st;
+	if (log_level() == LOG_VERBOSE && (st = report_prices(outcome, stderr, e)))
+		return st;
+	if (!takes_stdout(o->json) && !takes_stdout(o->trace) && (st = report_text(outcome, stdout, e)))
+		return st;
+	if (o->json && (st = write_json(o->json, outcome, e)))
+		return st;
+	if (o->trace && (st = report_trace(outcome, o->trace, e)))
+		return st;
+	return check_limit(o->max_error_percent, outcome, e);
+}

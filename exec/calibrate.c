@@ -1,0 +1,74 @@
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "exec/calibrate.h"
+#include "exec/session.h"
+
+/* Parts of the progress line. */
+#define COMPUTE_SHARE 0.75
+
+/* The GEMM that stands for compute beside a collective: the forward product of middling size, by FLOP. */
+static const struct calibration_case *typical_gemm(const calibration_cases *cases)
+{
+	const double wanted_flop = 1e9;
+	const struct calibration_case *best = NULL;
+	for (size_t i = 0; i < cases->n; i++) {
+		const struct calibration_case *c = &cases->at[i];
+		bool forward = c->op.kind == OP_GEMM && (c->op.flags & OP_TRANS_B);
+		double off = op_flop(&c->op) > wanted_flop ? op_flop(&c->op) / wanted_flop : wanted_flop / op_flop(&c->op);
+		double best_off = !best ? 0 : op_flop(&best->op) > wanted_flop ? op_flop(&best->op) / wanted_flop : wanted_flop / op_flop(&best->op);
+		if (forward && (!best || off < best_off))
+			best = c;
+	}
+	return best;
+}
+
+static void name_profile(const struct session *s, struct profile *p)
+{
+	time_t now = time(NULL);
+	struct tm utc;
+	session_profile_key(s, &p->key);
+	gmtime_r(&now, &utc);
+	strftime(p->date, sizeof p->date, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
+static enum status measure(struct session *s, calibration_cases *cases, struct profile *p, struct error *e)
+{
+	enum status st = session_agree(s, calibration_grid(cases, e), e);
+	if (!st)
+		st = calibrate_compute(s, cases, 0, COMPUTE_SHARE, e);
+	if (!st && p)
+		st = calibration_fit(cases, p, e);
+	st = session_agree(s, st, e);
+	return st ? st : calibrate_comm(s, typical_gemm(cases), p, COMPUTE_SHARE, 1, e);
+}
+
+enum status calibrate(struct session *s, struct profile **out, struct error *e)
+{
+	calibration_cases cases = {0};
+	struct profile *p = NULL;
+	double begin_s = clock_s();
+	bool first = session_info(s)->rank == 0;
+	*out = NULL;
+	watchdog_arm(s->watchdog, "calibration");
+	progress_begin("measuring this machine");
+	p = first ? profile_create() : NULL;
+	enum status st = session_agree(s, first && !p ? error_nomem(e, "a profile") : ST_OK, e);
+	if (!st)
+		st = session_agree(s, measure(s, &cases, p, e), e);
+	progress_end();
+	watchdog_disarm(s->watchdog);
+	vec_free(&cases);
+	if (st) {
+		profile_destroy(p);
+		return st;
+	}
+	if (first) {
+		name_profile(s, p);
+		log_detail("calibration took %.1f s", clock_s() - begin_s);
+	}
+	*out = p;
+	return ST_OK;
+}

@@ -1,0 +1,285 @@
+/* Timing the kernels of the host device on hand-made arguments.
+ *
+ * What a step finds in cache decides much of an op's time, so arguments come from where a step has them: what the op before has just written lies in one place and is touched before each time is taken;
+ * all else (weights, saved activations, gradients, optimizer state, results) walks through regions larger than the last-level cache, so that it comes from memory.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/stats.h"
+#include "exec/calibrate.h"
+#include "exec/host/device.h"
+#include "exec/host/kernels.h"
+#include "exec/session.h"
+
+#define PASSES 5         /* over the whole grid: a slow period of the machine then spoils one time of many cases, not all times of one */
+#define TIMES_MAX 8      /* taken of one case in one pass */
+#define PASS_S 6e-3      /* spent on one case in one pass, where that allows more than one time */
+#define CASE_LIMIT_S 0.1 /* a case that takes longer is left out: a slow or overloaded machine needs its time for the others */
+#define SECTION_S 13.0   /* no further pass begins when it would end later */
+#define LINE 64
+#define REGION_MIN_B ((uint64_t)48 << 20)
+#define REGION_MAX_B ((uint64_t)256 << 20)
+
+enum region { REGION_READ, REGION_WRITE, REGION_UPDATE, REGION_HOT, REGION_COUNT };
+
+struct bench {
+	struct session *s;
+	struct host_env env;
+	char *memory;
+	uint64_t region_B, scratch_B;
+	uint64_t next_B[REGION_COUNT]; /* where the next argument lies in its region */
+	enum status st;                /* this rank's first failure: it goes on taking part, and all ranks agree at the end */
+	struct error *e;
+};
+
+/* ---- memory ---- */
+
+static enum status bench_open(struct bench *b, const calibration_cases *cases)
+{
+	struct host_facts host;
+	enum status st = host_facts_read(&host, b->e);
+	if (st)
+		return st;
+	const struct session_info *info = session_info(b->s);
+	uint64_t wanted = 3 * host.l3_B, most = host.mem_available_B / (uint64_t)info->ranks_per_host / 2 / REGION_COUNT;
+	wanted = wanted < REGION_MIN_B ? REGION_MIN_B : wanted > REGION_MAX_B ? REGION_MAX_B : wanted;
+	b->region_B = (wanted < most ? wanted : most) / LINE * LINE;
+	for (size_t i = 0; i < cases->n; i++) {
+		size_t need = host_kernel_scratch_B(&cases->at[i].op, (int)info->cores_per_rank);
+		b->scratch_B = need > b->scratch_B ? need : b->scratch_B;
+	}
+	b->memory = host_memory_map(REGION_COUNT * b->region_B);
+	b->env.scratch = host_memory_map(b->scratch_B);
+	b->env.scratch_B = b->scratch_B;
+	b->env.heads = 1;
+	b->env.loss_scale = 1;
+	b->env.step = 1;
+	if (!b->memory || (b->scratch_B && !b->env.scratch))
+		return error_nomem(b->e, "calibration");
+	if (info->cores_per_rank > 1 && (st = pool_create((int)info->cores_per_rank, &b->env.pool, b->e)))
+		return st;
+	float *x = (float *)(void *)b->memory;
+	for (uint64_t i = 0; i < REGION_COUNT * b->region_B / sizeof *x; i++)
+		x[i] = (float)(i % 1021) / 1021.0f - 0.49f; /* no zero and no denormal */
+	return ST_OK;
+}
+
+static void bench_close(struct bench *b)
+{
+	pool_destroy(b->env.pool);
+	host_memory_unmap(b->memory, REGION_COUNT * b->region_B);
+	host_memory_unmap(b->env.scratch, b->scratch_B);
+}
+
+/* The place of an argument: the next one in its region, from the beginning again at the end. */
+static void *place(struct bench *b, enum region r, uint64_t bytes)
+{
+	uint64_t size = (bytes + LINE - 1) / LINE * LINE;
+	if (b->next_B[r] + size > b->region_B)
+		b->next_B[r] = 0;
+	void *at = b->memory + (uint64_t)r * b->region_B + b->next_B[r];
+	b->next_B[r] += size;
+	return at;
+}
+
+/* Ids below the limit of the table that they point into, spread by a multiplicative hash. */
+static void fill_ids(int32_t *ids, int64_t n, int64_t limit)
+{
+	for (int64_t i = 0; i < n; i++)
+		ids[i] = (int32_t)(((uint64_t)i * UINT64_C(0x9e3779b97f4a7c15) >> 33) % (uint64_t)limit);
+}
+
+static int id_argument(enum op_kind k)
+{
+	return k == OP_EMBED || k == OP_EMBED_GRAD ? 0 : k == OP_LOSS || k == OP_LOSS_SUM || k == OP_LOSS_GRAD ? 1 : -1;
+}
+
+static enum region region_of(const struct calibration_case *c, int arg)
+{
+	if ((c->hot & (1u << arg)) || arg == id_argument(c->op.kind))
+		return REGION_HOT;
+	enum access a = op_access(&c->op, arg);
+	return a == ACC_R ? REGION_READ : a == ACC_W ? REGION_WRITE : REGION_UPDATE;
+}
+
+static void arguments(struct bench *b, const struct calibration_case *c, void *arg[OP_MAX_ARGS])
+{
+	b->next_B[REGION_HOT] = 0;
+	for (int i = 0; i < op_kind_info(c->op.kind)->n_args; i++) {
+		bool absent = c->absent & (1u << i);
+		arg[i] = absent ? NULL : place(b, region_of(c, i), op_arg_bytes(&c->op, i, 1));
+		if (!absent && i == id_argument(c->op.kind))
+			fill_ids(arg[i], c->op.d[0], c->op.kind == OP_EMBED || c->op.kind == OP_EMBED_GRAD ? c->op.d[2] : c->op.d[1]);
+	}
+}
+
+struct touch {
+	char *at;
+	const char *from;
+	uint64_t bytes;
+	int64_t parts;
+};
+
+static void touch_part(void *ctx, int64_t task, int thread)
+{
+	(void)thread;
+	const struct touch *t = ctx;
+	uint64_t begin = t->bytes * (uint64_t)task / (uint64_t)t->parts, end = t->bytes * (uint64_t)(task + 1) / (uint64_t)t->parts;
+	memcpy(t->at + begin, t->from + begin, end - begin);
+}
+
+/* What was just written: new values, so that ops in place do not work on their own results for ever, cut among the threads by rows as the op before would have done. */
+static void touch_hot(struct bench *b, const struct calibration_case *c, void *const arg[])
+{
+	for (int i = 0; i < op_kind_info(c->op.kind)->n_args; i++) {
+		if (!(c->hot & (1u << i)) || !arg[i])
+			continue;
+		struct touch t = {arg[i], b->memory + (uint64_t)REGION_READ * b->region_B, op_arg_bytes(&c->op, i, 1), pool_threads(b->env.pool)};
+		pool_run(b->env.pool, touch_part, &t, t.parts);
+	}
+}
+
+/* Every argument fits its region; the largest cases are left out where memory is scarce. */
+static bool fits(const struct bench *b, const struct calibration_case *c)
+{
+	uint64_t hot_B = 0;
+	for (int i = 0; i < op_kind_info(c->op.kind)->n_args; i++) {
+		uint64_t bytes = op_arg_bytes(&c->op, i, 1) + LINE;
+		hot_B += region_of(c, i) == REGION_HOT ? bytes : 0;
+		if (bytes > b->region_B)
+			return false;
+	}
+	return hot_B <= b->region_B;
+}
+
+/* ---- times ---- */
+
+static double take(struct bench *b, const struct calibration_case *c)
+{
+	void *arg[OP_MAX_ARGS] = {NULL};
+	arguments(b, c, arg);
+	touch_hot(b, c, arg);
+	double begin_s = clock_s();
+	if (!b->st)
+		b->st = host_kernel_run(&b->env, &c->op, arg, b->e);
+	return clock_s() - begin_s;
+}
+
+/* One pass over one case: all ranks begin together; the number of times is the same for all, so that none runs alone at the end for long. */
+static enum status time_case(struct bench *b, const struct calibration_case *c, int times, double *typical_s, struct error *e)
+{
+	double t[TIMES_MAX];
+	enum status st = session_barrier(b->s, e);
+	for (int i = 0; i < times && !st; i++)
+		t[i] = take(b, c);
+	if (!st) /* ranks that share cores are paused in the middle of an op now and then: the mean has that, the median has not */
+		*typical_s = session_info(b->s)->oversubscribed ? stats_mean(t, (size_t)times) : stats_median(t, (size_t)times);
+	return st;
+}
+
+/* `mine` by case to the slowest rank's. */
+static enum status slowest(struct session *s, double *mine, size_t n, struct error *e)
+{
+	size_t ranks = (size_t)session_info(s)->ranks;
+	double *all = malloc(ranks * n * sizeof *all);
+	enum status st = all ? session_gather_all(s, mine, n * sizeof *mine, all, e) : error_nomem(e, "the ranks' times");
+	for (size_t r = 0; r < ranks && !st; r++)
+		for (size_t i = 0; i < n; i++)
+			mine[i] = fmax(mine[i], all[r * n + i]);
+	free(all);
+	return st;
+}
+
+/* What each case takes about, and whether it is timed at all: one time of each, that of the slowest rank; also the warm-up. */
+static enum status probe(struct bench *b, calibration_cases *cases, double *about_s, double begin, double end, struct error *e)
+{
+	enum status st = ST_OK;
+	for (size_t i = 0; i < cases->n && !st; i++) {
+		about_s[i] = 0;
+		if (fits(b, &cases->at[i]))
+			st = time_case(b, &cases->at[i], 1, &about_s[i], e);
+		watchdog_progress(b->s->watchdog);
+		progress_update(begin + (end - begin) * (double)i / (double)cases->n, cases->at[i].work.name);
+	}
+	st = st ? st : slowest(b->s, about_s, cases->n, e);
+	for (size_t i = 0; i < cases->n && !st; i++)
+		if (about_s[i] > CASE_LIMIT_S)
+			about_s[i] = 0;
+	return st;
+}
+
+static int times_of(double about_s)
+{
+	int n = (int)(PASS_S / about_s);
+	return n < 1 ? 1 : n > TIMES_MAX ? TIMES_MAX : n;
+}
+
+static enum status pass(struct bench *b, const calibration_cases *cases, const double *about_s, double *found_s, double begin, double end, struct error *e)
+{
+	enum status st = ST_OK;
+	for (size_t i = 0; i < cases->n && !st; i++) {
+		if (about_s[i] > 0)
+			st = time_case(b, &cases->at[i], times_of(about_s[i]), &found_s[i], e);
+		watchdog_progress(b->s->watchdog);
+		progress_update(begin + (end - begin) * (double)i / (double)cases->n, cases->at[i].work.name);
+	}
+	return st;
+}
+
+/* Rank 0's clock decides for all. */
+static enum status another_pass(struct session *s, double begin_s, double first_s, int done, bool *go_on, struct error *e)
+{
+	double pass_s = done ? (clock_s() - first_s) / done : 0;
+	char yes = done < PASSES && (done == 0 || clock_s() + pass_s < begin_s + SECTION_S);
+	enum status st = session_broadcast(s, &yes, 1, e);
+	*go_on = yes;
+	return st;
+}
+
+static enum status passes(struct bench *b, calibration_cases *cases, double *about_s, double *found_s, double begin, double end, struct error *e)
+{
+	double begin_s = clock_s(), share = (end - begin) / (PASSES + 1);
+	enum status st = probe(b, cases, about_s, begin, begin + share, e);
+	double first_s = clock_s();
+	int done = 0;
+	for (bool go_on = true; !st; done++) {
+		st = another_pass(b->s, begin_s, first_s, done, &go_on, e);
+		if (st || !go_on)
+			break;
+		st = pass(b, cases, about_s, found_s + (size_t)done * cases->n, begin + (done + 1) * share, begin + (done + 2) * share, e);
+	}
+	for (size_t i = 0; i < cases->n && !st; i++) {
+		double of_pass[PASSES];
+		for (int k = 0; k < done; k++)
+			of_pass[k] = found_s[(size_t)k * cases->n + i];
+		cases->at[i].time_s = about_s[i] > 0 ? stats_median(of_pass, (size_t)done) : 0;
+		about_s[i] = cases->at[i].time_s;
+	}
+	st = st ? st : slowest(b->s, about_s, cases->n, e);
+	for (size_t i = 0; i < cases->n && !st; i++)
+		cases->at[i].time_s = about_s[i];
+	return st;
+}
+
+enum status calibrate_compute(struct session *s, calibration_cases *cases, double begin, double end, struct error *e)
+{
+	struct error mine = {ST_OK, ""};
+	struct bench b = {.s = s, .e = &mine};
+	double *about_s = calloc(cases->n, sizeof *about_s), *found_s = calloc(cases->n * PASSES, sizeof *found_s);
+	enum status st = about_s && found_s ? bench_open(&b, cases) : error_nomem(&mine, "calibration's times");
+	st = session_agree(s, st, &mine);
+	if (!st)
+		st = passes(&b, cases, about_s, found_s, begin, end, e);
+	if (!st)
+		st = session_agree(s, b.st, &mine);
+	if (mine.status)
+		error_set(e, mine.status, "%s", mine.text);
+	bench_close(&b);
+	free(about_s);
+	free(found_s);
+	return st;
+}

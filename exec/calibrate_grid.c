@@ -1,0 +1,167 @@
+/* The shapes that calibration times. */
+#include <assert.h>
+
+#include "exec/calibrate.h"
+
+#define BIT(arg) ((uint8_t)(1u << (arg)))
+#define COUNT(a) (sizeof(a) / sizeof(a)[0])
+
+const uint64_t calibration_comm_sizes[CALIBRATION_COMM_SIZES] = {2 << 10, 8 << 10, 32 << 10, 128 << 10, 512 << 10, 2 << 20, 8 << 20, 24 << 20, 40 << 20, 64 << 20};
+
+static bool add(calibration_cases *out, const struct op *op, unsigned hot, unsigned absent)
+{
+	struct calibration_case c = {.op = *op, .hot = (uint8_t)hot, .absent = (uint8_t)absent};
+	c.op.dtype = c.op.out_dtype = DT_FP32;
+	c.op.bucket = c.op.layer = c.op.micro = -1;
+	c.op.what = "calibration";
+	work_of(&c.op, &c.work);
+	return vec_push(out, c);
+}
+
+/* ---- GEMM ---- */
+
+/* tokens x out x in features, spread over sizes and aspect ratios; `accumulate` also as a weight gradient that is added to. Two have the width of a vocabulary. */
+static const struct gemm_shape {
+	int64_t tokens, out, in;
+	bool accumulate;
+} gemms[] = {
+	{97, 389, 773, false}, {131, 1543, 211, false}, {179, 2309, 1021, true}, {211, 131, 2309, false}, {211, 773, 773, true}, {293, 211, 509, false}, {389, 389, 389, false},
+	{389, 3067, 389, true}, {461, 9001, 131, false}, {509, 131, 1543, false}, {509, 1021, 2309, true}, {509, 15013, 293, false}, {587, 1543, 509, false}, {773, 293, 1021, true},
+	{773, 773, 211, false}, {827, 509, 3067, false}, {1021, 211, 211, false}, {1021, 1021, 1021, true}, {1021, 2309, 389, false}, {1279, 131, 587, false}, {1543, 773, 389, false},
+	{1543, 389, 1543, true}, {2053, 293, 773, false}, {2053, 1543, 131, false}, {3067, 389, 211, false}, {3067, 773, 773, true}, {4093, 211, 1021, false}, {4093, 587, 293, false},
+};
+
+/* The three products of a linear layer: forward, input gradient, weight gradient. What comes first is what was just computed. */
+static bool add_gemm(calibration_cases *out, const struct gemm_shape *g)
+{
+	struct op forward = {.kind = OP_GEMM, .phase = PHASE_FORWARD, .flags = OP_TRANS_B, .d = {g->tokens, g->out, g->in}};
+	struct op input = {.kind = OP_GEMM, .phase = PHASE_BACKWARD, .d = {g->tokens, g->in, g->out}};
+	struct op weight = {.kind = OP_GEMM, .phase = PHASE_BACKWARD, .flags = OP_TRANS_A, .d = {g->out, g->in, g->tokens}};
+	if (g->accumulate)
+		weight.flags |= OP_ACCUMULATE;
+	return add(out, &forward, BIT(0), BIT(2)) && add(out, &input, BIT(0), BIT(2)) && add(out, &weight, BIT(0), BIT(2));
+}
+
+/* ---- attention ---- */
+
+static const struct attention_shape {
+	int64_t b, heads, kv_heads, s, width;
+	bool causal;
+} attentions[] = {
+	{1, 3, 3, 131, 40, true}, {2, 7, 7, 131, 72, true}, {3, 5, 5, 211, 112, true}, {1, 5, 5, 509, 40, true}, {1, 6, 2, 509, 88, true}, {2, 3, 3, 389, 72, false}, {1, 5, 5, 773, 72, true},
+	{1, 3, 3, 1021, 40, false}, {1, 3, 1, 1021, 112, true}, {5, 3, 3, 293, 56, true}, {2, 5, 5, 389, 104, true},
+};
+
+static const struct {
+	enum op_kind kind;
+	unsigned hot;
+} attention_ops[] = {
+	{OP_ATTENTION, BIT(0)}, {OP_ATTENTION_GRAD, BIT(3)}, {OP_ATTN_SCORES, BIT(0)}, {OP_ATTN_VALUES, BIT(0)}, {OP_ATTN_VALUES_GRAD, BIT(2)}, {OP_ATTN_SCORES_GRAD, BIT(0) | BIT(2)},
+};
+
+/* ---- the rest: one time an element, by the bytes that an op touches ---- */
+
+static const double footprints_B[] = {128 * 1024, 1024 * 1024, 8 * 1024 * 1024, 64 * 1024 * 1024};
+
+/* One entry of a profile: an op kind with what tells its name. `cols`: the row's length (attention: of s); rows follow from the footprint. `third`: d[2] where the kind has it (rows of the embedding's
+ * table, positions). */
+static const struct curve_row {
+	enum op_kind kind;
+	uint8_t mlp; /* enum mlp, or enum optimizer */
+	uint16_t flags;
+	int64_t cols, third;
+	unsigned hot, absent;
+} curves[] = {
+	{OP_NORM, 0, 0, 773, 0, BIT(0), 0},
+	{OP_NORM, 0, OP_RMS, 773, 0, BIT(0), BIT(2)},
+	{OP_NORM_GRAD, 0, 0, 773, 0, BIT(0), 0},
+	{OP_NORM_GRAD, 0, OP_RMS, 773, 0, BIT(0), BIT(6)},
+	{OP_ADD, 0, 0, 773, 0, BIT(1), BIT(2)},
+	{OP_ADD_NORM, 0, 0, 773, 0, BIT(1), 0},
+	{OP_ADD_NORM, 0, OP_RMS, 773, 0, BIT(1), BIT(2) | BIT(4)},
+	{OP_BIAS, 0, 0, 773, 0, BIT(0), 0},
+	{OP_BIAS_GRAD, 0, 0, 773, 0, BIT(0), 0},
+	{OP_ACT, MLP_GELU, 0, 2309, 0, BIT(0), 0},
+	{OP_ACT, MLP_RELU, 0, 2309, 0, BIT(0), 0},
+	{OP_ACT, MLP_SQUARED_RELU, 0, 2309, 0, BIT(0), 0},
+	{OP_ACT, MLP_SWIGLU, 0, 2309, 0, BIT(0), 0},
+	{OP_ACT, MLP_GEGLU, 0, 2309, 0, BIT(0), 0},
+	{OP_ACT_GRAD, MLP_GELU, 0, 2309, 0, BIT(1), 0},
+	{OP_ACT_GRAD, MLP_RELU, 0, 2309, 0, BIT(1), 0},
+	{OP_ACT_GRAD, MLP_SQUARED_RELU, 0, 2309, 0, BIT(1), 0},
+	{OP_ACT_GRAD, MLP_SWIGLU, 0, 2309, 0, BIT(1), 0},
+	{OP_ACT_GRAD, MLP_GEGLU, 0, 2309, 0, BIT(1), 0},
+	{OP_GATE_ACT, MLP_SWIGLU, 0, 2309, 0, BIT(0), 0},
+	{OP_GATE_ACT, MLP_GEGLU, 0, 2309, 0, BIT(0), 0},
+	{OP_GATE_MUL, MLP_SWIGLU, 0, 2309, 0, BIT(0) | BIT(1), 0},
+	{OP_EMBED, 0, 0, 389, 9001, 0, 0},
+	{OP_EMBED_GRAD, 0, 0, 389, 9001, BIT(1), 0},
+	{OP_POSITION, 0, 0, 389, 509, BIT(2), BIT(1)},
+	{OP_POSITION_GRAD, 0, 0, 389, 509, BIT(0), BIT(2)},
+	{OP_LOSS, 0, 0, 9001, 0, BIT(0), 0},
+	{OP_LOSS_MAX, 0, 0, 9001, 0, BIT(0), 0},
+	{OP_LOSS_SUM, 0, 0, 9001, 0, BIT(0), 0},
+	{OP_LOSS_GRAD, 0, 0, 9001, 0, BIT(0), 0},
+	{OP_OPTIMIZER, OPT_ADAMW, OP_FUSED, 1, 0, 0, BIT(4)},
+	{OP_OPTIMIZER, OPT_ADAMW, 0, 1, 0, 0, BIT(4)},
+	{OP_OPTIMIZER, OPT_ADAM, OP_FUSED, 1, 0, 0, BIT(4)},
+	{OP_OPTIMIZER, OPT_ADAM, 0, 1, 0, 0, BIT(4)},
+	{OP_OPTIMIZER, OPT_LION, OP_FUSED, 1, 0, 0, BIT(3) | BIT(4)},
+	{OP_OPTIMIZER, OPT_LION, 0, 1, 0, 0, BIT(3) | BIT(4)},
+	{OP_OPTIMIZER, OPT_SGD, OP_FUSED, 1, 0, 0, BIT(3) | BIT(4)},
+	{OP_OPTIMIZER, OPT_SGD, 0, 1, 0, 0, BIT(3) | BIT(4)},
+	{OP_FILL, 0, 0, 1, 0, 0, 0},
+	{OP_CAST, 0, 0, 1, 0, 0, 0},
+};
+
+static bool add_curve(calibration_cases *out, const struct curve_row *r)
+{
+	bool vector = op_kind_info(r->kind)->n_dims == 1;
+	struct op op = {.kind = (uint8_t)r->kind, .mlp = r->mlp, .flags = r->flags};
+	op.d[1] = vector ? 0 : r->cols;
+	op.d[2] = r->third;
+	op.d[0] = vector ? 1 << 20 : 1;
+	double row_B = (op_read_B(&op) + op_write_B(&op)) / (double)op.d[0];
+	for (size_t i = 0; i < COUNT(footprints_B); i++) {
+		int64_t rows = (int64_t)(footprints_B[i] / row_B);
+		op.d[0] = rows | 1; /* odd, and at least one */
+		if (!add(out, &op, r->hot, r->absent))
+			return false;
+	}
+	return true;
+}
+
+/* Softmax over stored scores and the rotation of q and k have attention's dimensions. */
+static bool add_attention_curves(calibration_cases *out)
+{
+	static const int64_t rows[COUNT(footprints_B)] = {131, 389, 1021, 1021};
+	static const int64_t heads[COUNT(footprints_B)] = {1, 1, 1, 7};
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct op softmax = {.kind = OP_ATTN_SOFTMAX, .flags = OP_CAUSAL, .d = {1, heads[i], heads[i], rows[i], 72}};
+		struct op grad = softmax;
+		struct op rope = {.kind = OP_ROPE, .d = {1, 3 * heads[i], 3 * heads[i], rows[i], 72}};
+		grad.kind = OP_ATTN_SOFTMAX_GRAD;
+		if (!add(out, &softmax, BIT(0), 0) || !add(out, &grad, BIT(0) | BIT(1), 0) || !add(out, &rope, BIT(0), 0))
+			return false;
+	}
+	return true;
+}
+
+enum status calibration_grid(calibration_cases *out, struct error *e)
+{
+	bool ok = true;
+	for (size_t i = 0; i < COUNT(gemms) && ok; i++)
+		ok = add_gemm(out, &gemms[i]);
+	for (size_t i = 0; i < COUNT(attentions) && ok; i++)
+		for (size_t j = 0; j < COUNT(attention_ops) && ok; j++) {
+			const struct attention_shape *a = &attentions[i];
+			struct op op = {.kind = (uint8_t)attention_ops[j].kind, .flags = a->causal ? OP_CAUSAL : 0, .d = {a->b, a->heads, a->kv_heads, a->s, a->width}};
+			ok = add(out, &op, attention_ops[j].hot, 0);
+		}
+	for (size_t i = 0; i < COUNT(curves) && ok; i++)
+		ok = add_curve(out, &curves[i]);
+	ok = ok && add_attention_curves(out);
+	struct op nothing = {.kind = OP_FILL, .d = {1}}; /* what a call costs */
+	ok = ok && add(out, &nothing, 0, 0);
+	return ok ? ST_OK : error_nomem(e, "the calibration grid");
+}

@@ -1,0 +1,65 @@
+/* A communicator: collectives of one group of ranks, started without waiting and polled until they are done.
+ *
+ * Every member starts the same calls in the same order, the next one when the one before is done. One thread at a time uses a communicator.
+ * A call moves only while somebody polls it.
+ */
+#ifndef STEPSIM_EXEC_COMM_H
+#define STEPSIM_EXEC_COMM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/dtype.h"
+#include "base/status.h"
+#include "step/program.h"
+
+/* elements: of the full buffer (all-gather: `out`; reduce-scatter: `in`; all-reduce: both), a multiple of the group's size where it is cut.
+ * In place: all-reduce with in == out, all-gather and reduce-scatter with the own part inside the full buffer at its place. Otherwise `in` and `out` do not overlap. */
+struct comm_call {
+	enum collective coll;
+	enum reduce_op reduce;
+	enum dtype dtype; /* fp32, tf32 (stored alike), int32 */
+	uint64_t elements;
+	const void *in;
+	void *out;
+};
+
+struct comm_ops {
+	enum status (*start)(void *ctx, const struct comm_call *call, struct error *e);
+	enum status (*test)(void *ctx, bool *done, struct error *e);
+	void (*destroy)(void *ctx);
+};
+
+struct comm {
+	const struct comm_ops *ops;
+	void *ctx;
+	int64_t size, rank; /* members; this rank's place among them */
+};
+
+static inline enum status comm_start(const struct comm *c, const struct comm_call *call, struct error *e)
+{
+	return c->ops->start(c->ctx, call, e);
+}
+
+static inline enum status comm_test(const struct comm *c, bool *done, struct error *e)
+{
+	return c->ops->test(c->ctx, done, e);
+}
+
+static inline void comm_destroy(struct comm *c)
+{
+	if (c->ops)
+		c->ops->destroy(c->ctx);
+	c->ops = NULL;
+}
+
+struct session;
+
+/* The communicator over MPI of the groups whose members are `stride` ranks apart, `size` of them: rank r is member (r / stride) % size of the group that begins at r - member x stride.
+ * Collective over all ranks of the session, at set-up only. At the end of the job's ranks a group may have fewer members (see comm.size). */
+enum status comm_create_mpi(struct session *s, int64_t size, int64_t stride, struct comm *out, struct error *e);
+
+/* One call from start to end, polled by this thread. */
+enum status comm_run(struct session *s, const struct comm *c, const struct comm_call *call, struct error *e);
+
+#endif

@@ -1,0 +1,47 @@
+/* The executor, as cli/ sees it: a session under MPI, calibration, and the execution of a program. */
+#ifndef STEPSIM_EXEC_EXEC_H
+#define STEPSIM_EXEC_EXEC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "step/program.h"
+#include "step/result.h"
+#include "topology/machine.h"
+#include "topology/profile.h"
+
+struct session;
+
+struct session_info {
+	int64_t rank, ranks;
+	int64_t local_rank, ranks_per_host, hosts;
+	int64_t cores_per_rank;   /* cores bound to this rank; at least 1 */
+	bool oversubscribed;      /* ranks share cores */
+	char host[64], mpi[64], blas[128], binding[64];
+};
+
+/* True when a launcher (mpirun, srun) started this process as one of several or as a single rank: looked up in the environment, MPI is not started. `ranks` is its size, else 1. */
+bool session_launched(int64_t *ranks);
+
+/* Starts MPI (MPI_THREAD_MULTIPLE, errors returned), binds this rank to its share of the host's cores, sets the BLAS threads, and starts the watchdog: a rank that dies, or no progress for timeout_s, takes
+ * the job down with one line that names rank and op, exit code 1. Collective over all ranks. */
+enum status session_open(double timeout_s, struct session **out, struct error *e);
+void session_timeout(struct session *s, double timeout_s); /* once the config is known */
+const struct session_info *session_info(const struct session *s);
+/* Agrees on success: the worst status of all ranks, on every rank; when rank 0's own status is ST_OK but another's is not, its error text arrives in rank 0's `e`. */
+enum status session_agree(struct session *s, enum status st, struct error *e);
+/* Rank 0's bytes to every rank. */
+enum status session_broadcast(struct session *s, void *bytes, size_t n, struct error *e);
+void session_close(struct session *s); /* finalizes MPI; NULL-safe */
+
+/* The key of this session's profile. */
+void session_profile_key(const struct session *s, struct profile_key *k);
+
+/* Measures this session's ceilings, all ranks together; rank 0 gets the profile, the others NULL. Under 30 s, with a progress line. Reads no config. */
+enum status calibrate(struct session *s, struct profile **out, struct error *e);
+
+/* Executes the program on the host backend: verification (run.verify), warm-up, timed steps. On rank 0 `out` and `timeline` (actors are ranks; the median step) are filled; the caller frees the timeline.
+ * losses: NULL, or room for the mean loss of each timed step. ST_RUN: a wrong sum names bucket, rank and index; not enough memory says how much is missing. */
+enum status execute(struct session *s, const struct program *p, struct result *out, struct timeline *timeline, double *losses, struct error *e);
+
+#endif

@@ -1,0 +1,158 @@
+/* Attention with the whole matrix of scores: batches of GEMMs, one for each batch row and head, and row-wise passes between them. */
+#include <cblas.h>
+
+#include "exec/host/kernels_math.h"
+#include "exec/host/kernels_private.h"
+
+struct naive {
+	const struct host_env *env;
+	int64_t b, H, K, s, D, width;
+	float scale;
+	bool causal, alibi;
+	float *scores;
+	const float *probs;
+};
+
+static struct naive naive_of(const struct host_env *env, const struct op *op)
+{
+	const int64_t *d = op->d;
+	return (struct naive){.env = env, .b = d[0], .H = d[1], .K = d[2], .s = d[3], .D = d[4], .width = (d[1] + 2 * d[2]) * d[4], .scale = 1.0f / sqrtf((float)d[4]),
+		.causal = op->flags & OP_CAUSAL, .alibi = op->flags & OP_ALIBI};
+}
+
+/* Columns of qkv: query head h, and the key and value heads that it shares. */
+static float *q_of(const struct naive *n, float *qkv, int64_t b, int64_t h) { return qkv + b * n->s * n->width + h * n->D; }
+static float *k_of(const struct naive *n, float *qkv, int64_t b, int64_t h) { return qkv + b * n->s * n->width + (n->H + h / (n->H / n->K)) * n->D; }
+static float *v_of(const struct naive *n, float *qkv, int64_t b, int64_t h) { return k_of(n, qkv, b, h) + n->K * n->D; }
+static float *scores_of(const struct naive *n, float *scores, int64_t b, int64_t h) { return scores + (b * n->H + h) * n->s * n->s; }
+static float *out_of(const struct naive *n, float *out, int64_t b, int64_t h) { return out + (b * n->s * n->H + h) * n->D; }
+
+/* The first query head of a group overwrites the gradient of the keys or values that the group shares, the others add. */
+static float group_beta(const struct naive *n, int64_t h) { return h % (n->H / n->K) ? 1.0f : 0.0f; }
+
+/* c [s, cols of op(B)] = alpha op(A) B, A [s, s]: the shape of all products with a score matrix but the first. */
+static void scores_times(const struct naive *n, enum CBLAS_TRANSPOSE trans, float alpha, const float *scores, const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
+{
+	blasint s = (blasint)n->s;
+	cblas_sgemm(CblasRowMajor, trans, CblasNoTrans, s, (blasint)n->D, s, alpha, scores, s, b, (blasint)ldb, beta, c, (blasint)ldc);
+}
+
+/* scores [s, s] = alpha A B^T, both [s, D] */
+static void rows_times_rows(const struct naive *n, float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, float *scores)
+{
+	blasint s = (blasint)n->s;
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, s, s, (blasint)n->D, alpha, a, (blasint)lda, b, (blasint)ldb, 0.0f, scores, s);
+}
+
+/* ALiBi's bias and the mask, on rows of scores numbered over batch, heads and positions. */
+static void mask_part(void *ctx, int64_t begin, int64_t end, int part, int thread)
+{
+	(void)part, (void)thread;
+	const struct naive *n = ctx;
+	for (int64_t r = begin; r < end; r++) {
+		const int64_t i = r % n->s, h = r / n->s % n->H;
+		float *x = n->scores + r * n->s;
+		if (n->alibi) {
+			const float slope = (float)alibi_slope(n->env->tensor_coord * n->H + h, n->env->heads);
+			for (int64_t j = 0; j < n->s; j++)
+				x[j] += slope * (float)(j - i);
+		}
+		if (n->causal)
+			for (int64_t j = i + 1; j < n->s; j++)
+				x[j] = -INFINITY;
+	}
+}
+
+enum status kernel_attn_scores(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
+{
+	(void)e;
+	struct naive n = naive_of(env, op);
+	n.scores = arg[1];
+	for (int64_t b = 0; b < n.b; b++)
+		for (int64_t h = 0; h < n.H; h++)
+			rows_times_rows(&n, n.scale, q_of(&n, arg[0], b, h), n.width, k_of(&n, arg[0], b, h), n.width, scores_of(&n, n.scores, b, h));
+	if (n.causal || n.alibi)
+		kernel_split(env, kernel_parts(env, n.b * n.H * n.s, n.s), n.b * n.H * n.s, mask_part, &n);
+	return ST_OK;
+}
+
+static void softmax_part(void *ctx, int64_t begin, int64_t end, int part, int thread)
+{
+	(void)part, (void)thread;
+	const struct naive *n = ctx;
+	for (int64_t r = begin; r < end; r++) {
+		float *x = n->scores + r * n->s;
+		const float inverse = 1.0f / row_exp(x, n->s, row_max(x, n->s));
+		for (int64_t j = 0; j < n->s; j++)
+			x[j] *= inverse;
+	}
+}
+
+enum status kernel_attn_softmax(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
+{
+	(void)e;
+	struct naive n = naive_of(env, op);
+	n.scores = arg[0];
+	kernel_split(env, kernel_parts(env, n.b * n.H * n.s, n.s), n.b * n.H * n.s, softmax_part, &n);
+	return ST_OK;
+}
+
+enum status kernel_attn_values(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
+{
+	(void)e;
+	struct naive n = naive_of(env, op);
+	for (int64_t b = 0; b < n.b; b++)
+		for (int64_t h = 0; h < n.H; h++)
+			scores_times(&n, CblasNoTrans, 1.0f, scores_of(&n, arg[0], b, h), v_of(&n, arg[1], b, h), n.width, 0.0f, out_of(&n, arg[2], b, h), n.H * n.D);
+	return ST_OK;
+}
+
+enum status kernel_attn_values_grad(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
+{
+	(void)e;
+	struct naive n = naive_of(env, op);
+	for (int64_t b = 0; b < n.b; b++)
+		for (int64_t h = 0; h < n.H; h++) {
+			float *dout = out_of(&n, arg[2], b, h);
+			rows_times_rows(&n, 1.0f, dout, n.H * n.D, v_of(&n, arg[1], b, h), n.width, scores_of(&n, arg[3], b, h));
+			scores_times(&n, CblasTrans, 1.0f, scores_of(&n, arg[0], b, h), dout, n.H * n.D, group_beta(&n, h), v_of(&n, arg[4], b, h), n.width);
+		}
+	return ST_OK;
+}
+
+/* ds = p (dp - sum of p dp) */
+static void softmax_grad_part(void *ctx, int64_t begin, int64_t end, int part, int thread)
+{
+	(void)part, (void)thread;
+	const struct naive *n = ctx;
+	for (int64_t r = begin; r < end; r++) {
+		const float *restrict p = n->probs + r * n->s;
+		float *restrict dp = n->scores + r * n->s;
+		const float sum = row_dot(p, dp, n->s);
+		for (int64_t j = 0; j < n->s; j++)
+			dp[j] = p[j] * (dp[j] - sum);
+	}
+}
+
+enum status kernel_attn_softmax_grad(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
+{
+	(void)e;
+	struct naive n = naive_of(env, op);
+	n.probs = arg[0];
+	n.scores = arg[1];
+	kernel_split(env, kernel_parts(env, n.b * n.H * n.s, n.s), n.b * n.H * n.s, softmax_grad_part, &n);
+	return ST_OK;
+}
+
+enum status kernel_attn_scores_grad(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
+{
+	(void)e;
+	struct naive n = naive_of(env, op);
+	for (int64_t b = 0; b < n.b; b++)
+		for (int64_t h = 0; h < n.H; h++) {
+			const float *ds = scores_of(&n, arg[0], b, h);
+			scores_times(&n, CblasNoTrans, n.scale, ds, k_of(&n, arg[1], b, h), n.width, 0.0f, q_of(&n, arg[2], b, h), n.width);
+			scores_times(&n, CblasTrans, n.scale, ds, q_of(&n, arg[1], b, h), n.width, group_beta(&n, h), k_of(&n, arg[2], b, h), n.width);
+		}
+	return ST_OK;
+}

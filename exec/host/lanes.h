@@ -1,0 +1,44 @@
+/* The lanes of the host device: one thread walks the compute ops, one the copies, one both communication lanes; completion flags carry the dependencies between them. */
+#ifndef STEPSIM_EXEC_HOST_LANES_H
+#define STEPSIM_EXEC_HOST_LANES_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "exec/device.h"
+#include "exec/host/kernels.h"
+
+typedef void *op_args[OP_MAX_ARGS];
+
+struct lanes {
+	const struct device_job *job;
+	op_args *args; /* by op; borrowed from the device */
+	struct host_env env;
+	uint32_t *list[LANE_COUNT]; /* ops by lane, in order */
+	uint32_t n[LANE_COUNT];
+	_Atomic uint32_t *done;     /* by op: number of the round in which it ended last */
+	bool *awaited;              /* by op: another lane depends on it */
+
+	/* one round is one step */
+	_Atomic uint32_t round;
+	_Atomic uint32_t rounds_ended[2]; /* by thread: communication, copies */
+	const struct device_step *step;   /* written before `round` */
+	atomic_bool failed, end;
+	struct error error; /* under `lock` */
+
+	/* who has nothing to do sleeps here; a waker takes the lock only when somebody sleeps */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	atomic_int sleepers;
+	atomic_bool compute_waits; /* the compute lane needs nothing but what is under way */
+
+	pthread_t thread[2];
+	int threads;
+	bool comm_thread, copy_thread;
+};
+
+enum status lanes_start(struct lanes *l, const struct device_job *job, op_args *args, const struct host_env *env, struct error *e);
+enum status lanes_step(struct lanes *l, const struct device_step *step, struct error *e);
+void lanes_stop(struct lanes *l);
+
+#endif

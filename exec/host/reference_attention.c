@@ -1,0 +1,243 @@
+/* The reference's matrix product and attention. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/host/reference_private.h"
+
+/* ---- matrix product ---- */
+
+REFERENCE(ref_gemm)
+{
+	UNUSED();
+	const int64_t m = op->d[0], n = op->d[1], k = op->d[2];
+	const double *a = arg[0], *b = arg[1], *bias = arg[2];
+	double *c = arg[3];
+	for (int64_t i = 0; i < m; i++)
+		for (int64_t j = 0; j < n; j++) {
+			double sum = op->flags & OP_ACCUMULATE ? c[i * n + j] : 0.0;
+			for (int64_t l = 0; l < k; l++)
+				sum += (op->flags & OP_TRANS_A ? a[l * m + i] : a[i * k + l]) * (op->flags & OP_TRANS_B ? b[j * k + l] : b[l * n + j]);
+			c[i * n + j] = sum + (bias ? bias[j] : 0.0);
+		}
+	return ST_OK;
+}
+
+/* ---- attention ---- */
+
+struct shape {
+	int64_t b, H, K, s, D, width;
+	double scale;
+};
+
+static struct shape shape_of(const struct op *op)
+{
+	const int64_t *d = op->d;
+	return (struct shape){d[0], d[1], d[2], d[3], d[4], (d[1] + 2 * d[2]) * d[4], 1.0 / sqrt((double)d[4])};
+}
+
+/* Element d of query head h, or of the key or value head that it shares, at row i of batch b. */
+static int64_t q_at(const struct shape *z, int64_t b, int64_t h, int64_t i, int64_t d) { return (b * z->s + i) * z->width + h * z->D + d; }
+static int64_t k_at(const struct shape *z, int64_t b, int64_t h, int64_t i, int64_t d) { return (b * z->s + i) * z->width + (z->H + h / (z->H / z->K)) * z->D + d; }
+static int64_t v_at(const struct shape *z, int64_t b, int64_t h, int64_t i, int64_t d) { return k_at(z, b, h, i, d) + z->K * z->D; }
+static int64_t o_at(const struct shape *z, int64_t b, int64_t h, int64_t i, int64_t d) { return ((b * z->s + i) * z->H + h) * z->D + d; }
+
+static double score(const struct host_env *env, const struct op *op, const struct shape *z, const double *qkv, int64_t b, int64_t h, int64_t i, int64_t j)
+{
+	if (op->flags & OP_CAUSAL && j > i)
+		return -INFINITY;
+	double dot = 0.0;
+	for (int64_t d = 0; d < z->D; d++)
+		dot += qkv[q_at(z, b, h, i, d)] * qkv[k_at(z, b, h, j, d)];
+	double bias = op->flags & OP_ALIBI ? alibi_slope(env->tensor_coord * z->H + h, env->heads) * (double)(j - i) : 0.0;
+	return dot * z->scale + bias;
+}
+
+/* row becomes softmax(row); returns log(sum(exp(row))). */
+static double softmax_row(double *row, int64_t n)
+{
+	double max = -INFINITY, sum = 0.0;
+	for (int64_t j = 0; j < n; j++)
+		max = fmax(max, row[j]);
+	for (int64_t j = 0; j < n; j++)
+		sum += exp(row[j] - max);
+	for (int64_t j = 0; j < n; j++)
+		row[j] = exp(row[j] - max) / sum;
+	return max + log(sum);
+}
+
+static double softmax_of_scores(const struct host_env *env, const struct op *op, const struct shape *z, const double *qkv, int64_t b, int64_t h, int64_t i, double *row)
+{
+	for (int64_t j = 0; j < z->s; j++)
+		row[j] = score(env, op, z, qkv, b, h, i, j);
+	return softmax_row(row, z->s);
+}
+
+/* for each batch row, head and query */
+#define FOR_QUERIES(z)                                     \
+	for (int64_t b = 0; b < (z).b; b++)                \
+		for (int64_t h = 0; h < (z).H; h++)        \
+			for (int64_t i = 0; i < (z).s; i++)
+
+REFERENCE(ref_attention)
+{
+	const struct shape z = shape_of(op);
+	const double *qkv = arg[0];
+	double *out = arg[1], *lse = arg[2], *p = calloc((size_t)z.s, sizeof *p);
+	if (!p)
+		return error_nomem(e, "reference attention");
+	FOR_QUERIES(z) {
+		lse[(b * z.H + h) * z.s + i] = softmax_of_scores(env, op, &z, qkv, b, h, i, p);
+		for (int64_t d = 0; d < z.D; d++) {
+			double sum = 0.0;
+			for (int64_t j = 0; j < z.s; j++)
+				sum += p[j] * qkv[v_at(&z, b, h, j, d)];
+			out[o_at(&z, b, h, i, d)] = sum;
+		}
+	}
+	free(p);
+	return ST_OK;
+}
+
+REFERENCE(ref_attention_grad)
+{
+	const struct shape z = shape_of(op);
+	const double *qkv = arg[0], *out = arg[1], *dout = arg[3];
+	double *delta = arg[4], *dqkv = arg[5], *p = calloc((size_t)z.s, sizeof *p);
+	if (!p)
+		return error_nomem(e, "reference attention");
+	memset(dqkv, 0, (size_t)(z.b * z.s * z.width) * sizeof *dqkv);
+	FOR_QUERIES(z) {
+		double *row_delta = &delta[(b * z.H + h) * z.s + i];
+		*row_delta = 0.0;
+		for (int64_t d = 0; d < z.D; d++)
+			*row_delta += dout[o_at(&z, b, h, i, d)] * out[o_at(&z, b, h, i, d)];
+		softmax_of_scores(env, op, &z, qkv, b, h, i, p);
+		for (int64_t j = 0; j < z.s; j++) {
+			double dp = 0.0;
+			for (int64_t d = 0; d < z.D; d++)
+				dp += dout[o_at(&z, b, h, i, d)] * qkv[v_at(&z, b, h, j, d)];
+			double ds = p[j] * (dp - *row_delta) * z.scale;
+			for (int64_t d = 0; d < z.D; d++) {
+				dqkv[q_at(&z, b, h, i, d)] += ds * qkv[k_at(&z, b, h, j, d)];
+				dqkv[k_at(&z, b, h, j, d)] += ds * qkv[q_at(&z, b, h, i, d)];
+				dqkv[v_at(&z, b, h, j, d)] += p[j] * dout[o_at(&z, b, h, i, d)];
+			}
+		}
+	}
+	free(p);
+	return ST_OK;
+}
+
+static int64_t s_at(const struct shape *z, int64_t b, int64_t h, int64_t i, int64_t j) { return ((b * z->H + h) * z->s + i) * z->s + j; }
+
+REFERENCE(ref_attn_scores)
+{
+	UNUSED();
+	const struct shape z = shape_of(op);
+	double *scores = arg[1];
+	FOR_QUERIES(z)
+		for (int64_t j = 0; j < z.s; j++)
+			scores[s_at(&z, b, h, i, j)] = score(env, op, &z, arg[0], b, h, i, j);
+	return ST_OK;
+}
+
+REFERENCE(ref_attn_softmax)
+{
+	UNUSED();
+	const struct shape z = shape_of(op);
+	double *scores = arg[0];
+	FOR_QUERIES(z)
+		softmax_row(scores + s_at(&z, b, h, i, 0), z.s);
+	return ST_OK;
+}
+
+REFERENCE(ref_attn_values)
+{
+	UNUSED();
+	const struct shape z = shape_of(op);
+	const double *p = arg[0], *qkv = arg[1];
+	double *out = arg[2];
+	FOR_QUERIES(z)
+		for (int64_t d = 0; d < z.D; d++) {
+			double sum = 0.0;
+			for (int64_t j = 0; j < z.s; j++)
+				sum += p[s_at(&z, b, h, i, j)] * qkv[v_at(&z, b, h, j, d)];
+			out[o_at(&z, b, h, i, d)] = sum;
+		}
+	return ST_OK;
+}
+
+static void clear_columns(double *rows, int64_t n, int64_t width, int64_t from, int64_t to)
+{
+	for (int64_t i = 0; i < n; i++)
+		for (int64_t c = from; c < to; c++)
+			rows[i * width + c] = 0.0;
+}
+
+REFERENCE(ref_attn_values_grad)
+{
+	UNUSED();
+	const struct shape z = shape_of(op);
+	const double *p = arg[0], *qkv = arg[1], *dout = arg[2];
+	double *dp = arg[3], *dqkv = arg[4];
+	clear_columns(dqkv, z.b * z.s, z.width, (z.H + z.K) * z.D, z.width);
+	FOR_QUERIES(z)
+		for (int64_t j = 0; j < z.s; j++) {
+			double sum = 0.0;
+			for (int64_t d = 0; d < z.D; d++) {
+				sum += dout[o_at(&z, b, h, i, d)] * qkv[v_at(&z, b, h, j, d)];
+				dqkv[v_at(&z, b, h, j, d)] += p[s_at(&z, b, h, i, j)] * dout[o_at(&z, b, h, i, d)];
+			}
+			dp[s_at(&z, b, h, i, j)] = sum;
+		}
+	return ST_OK;
+}
+
+REFERENCE(ref_attn_softmax_grad)
+{
+	UNUSED();
+	const struct shape z = shape_of(op);
+	FOR_QUERIES(z) {
+		const double *p = (double *)arg[0] + s_at(&z, b, h, i, 0);
+		double *dp = (double *)arg[1] + s_at(&z, b, h, i, 0), sum = 0.0;
+		for (int64_t j = 0; j < z.s; j++)
+			sum += p[j] * dp[j];
+		for (int64_t j = 0; j < z.s; j++)
+			dp[j] = p[j] * (dp[j] - sum);
+	}
+	return ST_OK;
+}
+
+REFERENCE(ref_attn_scores_grad)
+{
+	UNUSED();
+	const struct shape z = shape_of(op);
+	const double *ds = arg[0], *qkv = arg[1];
+	double *dqkv = arg[2];
+	clear_columns(dqkv, z.b * z.s, z.width, 0, (z.H + z.K) * z.D);
+	FOR_QUERIES(z)
+		for (int64_t j = 0; j < z.s; j++)
+			for (int64_t d = 0; d < z.D; d++) {
+				double x = z.scale * ds[s_at(&z, b, h, i, j)];
+				dqkv[q_at(&z, b, h, i, d)] += x * qkv[k_at(&z, b, h, j, d)];
+				dqkv[k_at(&z, b, h, j, d)] += x * qkv[q_at(&z, b, h, i, d)];
+			}
+	return ST_OK;
+}
+
+REFERENCE(ref_rope)
+{
+	UNUSED();
+	const struct shape z = shape_of(op);
+	double *qkv = arg[0];
+	for (int64_t row = 0; row < z.b * z.s; row++)
+		for (int64_t h = 0; h < z.H + z.K; h++)
+			for (int64_t i = 0; i < z.D / 2; i++) {
+				double *x = &qkv[row * z.width + h * z.D + i], *y = x + z.D / 2, a = *x, c = *y;
+				double angle = (double)(row % z.s) * pow(ROPE_THETA, -2.0 * (double)i / (double)z.D) * (op->flags & OP_INVERSE ? -1.0 : 1.0);
+				*x = a * cos(angle) - c * sin(angle);
+				*y = a * sin(angle) + c * cos(angle);
+			}
+	return ST_OK;
+}

@@ -1,0 +1,129 @@
+#include "exec/init.h"
+
+#include <assert.h>
+#include <math.h>
+
+#define SIGMA 0.02
+#define CHUNK 8192 /* elements: 32 KiB, half of a small first-level cache beside its target */
+
+enum rule { NORMAL, RESIDUAL, ONE, ZERO };
+
+static const uint8_t rules[] = {
+	[PARAM_TOKEN_EMBEDDING] = NORMAL, [PARAM_POSITION_EMBEDDING] = NORMAL, [PARAM_TYPE_EMBEDDING] = NORMAL, [PARAM_EMBEDDING_NORM_W] = ONE, [PARAM_EMBEDDING_NORM_B] = ZERO,
+	[PARAM_NORM1_W] = ONE, [PARAM_NORM1_B] = ZERO, [PARAM_QKV_W] = NORMAL, [PARAM_QKV_B] = ZERO, [PARAM_PROJ_W] = RESIDUAL, [PARAM_PROJ_B] = ZERO, [PARAM_NORM2_W] = ONE, [PARAM_NORM2_B] = ZERO,
+	[PARAM_FC1_W] = NORMAL, [PARAM_FC1_B] = ZERO, [PARAM_FC2_W] = RESIDUAL, [PARAM_FC2_B] = ZERO, [PARAM_ROUTER_W] = NORMAL, [PARAM_EXPERT_FC1_W] = NORMAL, [PARAM_EXPERT_FC2_W] = RESIDUAL,
+	[PARAM_FINAL_NORM_W] = ONE, [PARAM_FINAL_NORM_B] = ZERO, [PARAM_HEAD_W] = NORMAL, [PARAM_POOLER_W] = NORMAL, [PARAM_POOLER_B] = ZERO,
+};
+static_assert(sizeof rules / sizeof rules[0] == PARAM_KIND_COUNT, "a rule for each parameter");
+
+static uint64_t mix(uint64_t x)
+{
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
+	return x ^ x >> 31;
+}
+
+#define GOLDEN 0x9e3779b97f4a7c15ULL
+
+/* The sum of four 16-bit uniforms, centred, to variance 1. */
+static float normal(uint64_t bits)
+{
+	int64_t sum = (int64_t)((bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48));
+	return (float)(sum - 2 * 65535) * (float)(1.7320508075688772 / 65536.0); /* variance of one: 65536^2 / 12 */
+}
+
+void init_values(const struct param *param, int64_t layers, uint64_t first, uint64_t n, float *out)
+{
+	enum rule rule = rules[param->kind];
+	uint64_t key = mix(((uint64_t)param->kind << 32) + (uint64_t)(param->layer + 1) + GOLDEN);
+	float sigma = (float)(rule == RESIDUAL ? SIGMA / sqrt(2.0 * (double)layers) : SIGMA);
+	for (uint64_t i = 0; i < n; i++)
+		out[i] = rule == ONE ? 1.0f : rule == ZERO ? 0.0f : sigma * normal(mix(key + (first + i) * GOLDEN));
+}
+
+/* ---- where a tensor-parallel rank's elements lie in the whole tensor ---- */
+
+/* Groups of rows that are cut one by one; returns how many. */
+static int row_groups(const struct model *m, const struct param *p, int64_t rows[3])
+{
+	rows[0] = p->split == TP_QKV ? m->heads * m->head_dim : p->split == TP_HALVES ? p->rows / 2 : p->rows;
+	rows[1] = p->split == TP_QKV ? m->kv_heads * m->head_dim : p->rows / 2;
+	rows[2] = m->kv_heads * m->head_dim;
+	return p->split == TP_QKV ? 3 : p->split == TP_HALVES ? 2 : 1;
+}
+
+struct stretch init_stretch(const struct model *m, const struct param *p, int64_t tensor, int64_t coord, uint64_t local)
+{
+	uint64_t t = (uint64_t)tensor, c = (uint64_t)coord, cols = (uint64_t)p->cols, whole = (uint64_t)p->rows * cols;
+	if (p->split == TP_REPLICATED || tensor == 1)
+		return (struct stretch){local, whole * (uint64_t)p->copies - local};
+	if (p->split == TP_COLS) {
+		uint64_t part = cols / t, row = local / part, col = local % part;
+		return (struct stretch){row * cols + c * part + col, part - col};
+	}
+	int64_t rows[3];
+	int n = row_groups(m, p, rows);
+	uint64_t copy = local / (whole / t), rest = local % (whole / t), begin = copy * whole;
+	for (int g = 0; g < n; g++) {
+		uint64_t group = (uint64_t)rows[g] * cols, part = group / t;
+		if (rest < part)
+			return (struct stretch){begin + c * part + rest, part - rest};
+		rest -= part;
+		begin += group;
+	}
+	return (struct stretch){0, 0}; /* beyond the tensor's end */
+}
+
+/* ---- writing ---- */
+
+/* Elements [lo, hi) of the bucket lie one after the other from `at` on. */
+static void init_param(const struct program *p, const struct device_job *job, const struct device *d, const struct role_param *rp, const struct view *at, uint64_t lo, uint64_t hi)
+{
+	float values[CHUNK];
+	uint64_t begin = rp->offset > lo ? rp->offset : lo, end = rp->offset + rp->elements < hi ? rp->offset + rp->elements : hi;
+	for (uint64_t i = begin; i < end;) {
+		struct stretch s = init_stretch(&p->config.model, &rp->param, p->mesh.size[DIM_TP], job->coord[DIM_TP], i - rp->offset);
+		uint64_t n = s.n < end - i ? s.n : end - i;
+		n = n < CHUNK ? n : CHUNK;
+		init_values(&rp->param, p->config.model.layers, s.global, n, values);
+		d->ops->write(d->ctx, at->buffer, view_offset_B(job, at) + (i - lo) * sizeof values[0], values, n * sizeof values[0]);
+		i += n;
+	}
+}
+
+void init_weights(const struct program *p, const struct device_job *job, const struct device *d)
+{
+	for (size_t i = 0; i < job->role->params.n; i++) {
+		const struct role_param *rp = &job->role->params.at[i];
+		const struct bucket *b = &job->role->buckets.at[rp->bucket];
+		if (b->weights.buffer >= 0) {
+			init_param(p, job, d, rp, &b->weights, 0, b->padded);
+		} else {
+			uint64_t part = b->padded / (uint64_t)b->shards, lo = (uint64_t)job->coord[DIM_DP] * part;
+			init_param(p, job, d, rp, &b->shard, lo, lo + part);
+		}
+	}
+}
+
+static int32_t token(const struct model *m, int64_t sequence, int64_t position)
+{
+	return (int32_t)(mix(mix((uint64_t)sequence + GOLDEN) + (uint64_t)position * GOLDEN) % (uint64_t)m->vocab);
+}
+
+void init_input(const struct program *p, const struct device_job *job, const struct device *d)
+{
+	const struct model *m = &p->config.model;
+	int64_t batch = p->config.train.micro_batch, seq_len = m->seq_len;
+	uint64_t half = (uint64_t)(batch * seq_len) * sizeof(int32_t);
+	for (int64_t micro = 0; micro < p->config.micro_batches; micro++)
+		for (int64_t b = 0; b < batch; b++) {
+			int64_t sequence = (micro * p->mesh.size[DIM_DP] + job->coord[DIM_DP]) * batch + b;
+			uint64_t row = (uint64_t)micro * job->role->input_stride_B + (uint64_t)(b * seq_len) * sizeof(int32_t);
+			for (int64_t i = 0; i < seq_len; i++) {
+				int32_t pair[2] = {token(m, sequence, i), token(m, sequence, i + 1)};
+				uint64_t at = row + (uint64_t)i * sizeof pair[0];
+				d->ops->write(d->ctx, job->role->input, at, &pair[0], sizeof pair[0]);
+				d->ops->write(d->ctx, job->role->input, at + half, &pair[1], sizeof pair[1]);
+			}
+		}
+}

@@ -1,0 +1,269 @@
+/* execute(): plan, memory, verification, warm-up, timed steps, result. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/quantity.h"
+#include "base/stats.h"
+#include "exec/gather.h"
+#include "exec/runner.h"
+#include "exec/session.h"
+#include "exec/verify.h"
+
+#define RESERVE 1.1 /* what MPI, BLAS and the kernels' scratch take beside the arenas */
+
+struct execution {
+	struct session *s;
+	const struct program *p;
+	struct runner runner;
+	uint64_t capacity_B;    /* of one rank, when the run began */
+	int64_t steps;          /* timed */
+	struct record *records; /* by timed step */
+	struct stamp *stamps;   /* of all of them */
+	double *loss;           /* by timed step */
+};
+
+/* ---- memory ---- */
+
+/* All ranks of a host allocate after all have looked. */
+static enum status check_memory(struct execution *x, struct error *e)
+{
+	const struct session_info *info = &x->s->info;
+	double need_B = RESERVE * (double)(x->runner.layout.total_B + x->runner.layout.host_B), sum_B = 0, *all = malloc((size_t)info->ranks * sizeof *all);
+	if (!all)
+		return error_nomem(e, "the ranks' memory needs");
+	struct host_facts facts;
+	enum status st = session_gather_all(x->s, &need_B, sizeof need_B, all, e);
+	if (!st)
+		st = host_facts_read(&facts, e);
+	for (int64_t r = 0; !st && r < info->ranks; r++)
+		sum_B += x->s->host_of[r] == x->s->host_of[info->rank] ? all[r] : 0;
+	free(all);
+	if (st)
+		return st;
+	double have_B = (double)facts.mem_available_B;
+	x->capacity_B = facts.mem_available_B / (uint64_t)info->ranks_per_host;
+	if (sum_B <= have_B)
+		return ST_OK;
+	char need[QUANTITY_MAX], have[QUANTITY_MAX], missing[QUANTITY_MAX];
+	return error_set(e, ST_RUN, "not enough memory on %s: its %lld rank%s need %s, %s are available, %s are missing (a smaller model or train.micro_batch, train.recompute, or parallel.strategy fsdp needs less)",
+	                 info->host, (long long)info->ranks_per_host, info->ranks_per_host == 1 ? "" : "s", quantity_format(need, sum_B, UNIT_BYTE), quantity_format(have, have_B, UNIT_BYTE),
+	                 quantity_format(missing, sum_B - have_B, UNIT_BYTE));
+}
+
+static enum status allocate_records(struct execution *x, struct error *e)
+{
+	size_t ops = x->p->roles[0].ops.n, steps = (size_t)x->steps;
+	x->records = calloc(steps + 1, sizeof *x->records);
+	x->stamps = malloc((steps * ops + 1) * sizeof *x->stamps);
+	x->loss = calloc(steps + 1, sizeof *x->loss);
+	if (!x->records || !x->stamps || !x->loss)
+		return error_nomem(e, "the times of the steps");
+	memset(x->stamps, 0, (steps * ops + 1) * sizeof *x->stamps); /* touched now, not in a timed step */
+	for (size_t i = 0; i < steps; i++)
+		x->records[i].stamps = x->stamps + i * ops;
+	return ST_OK;
+}
+
+/* ---- stepping ---- */
+
+static enum status prepare(struct execution *x, struct error *e)
+{
+	enum status st = x->s->info.ranks == x->p->mesh.ranks
+	                         ? runner_supports(x->p, e)
+	                         : error_set(e, ST_RUN, "the program is for %lld ranks, the session has %lld", (long long)x->p->mesh.ranks, (long long)x->s->info.ranks);
+	if (!st)
+		st = runner_plan(x->p, &x->runner, e);
+	if ((st = session_agree(x->s, st, e)) || (st = session_agree(x->s, check_memory(x, e), e)))
+		return st;
+	watchdog_roles(x->s->watchdog, x->p->roles, x->p->n_roles, 0);
+	watchdog_arm(x->s->watchdog, "set-up of the run");
+	st = runner_open(x->s, x->p, x->s->info.rank, &x->runner, e);
+	if (!st)
+		st = allocate_records(x, e);
+	return session_agree(x->s, st, e);
+}
+
+static enum status verify(struct execution *x, struct error *e)
+{
+	watchdog_arm(x->s->watchdog, "verification");
+	x->runner.device.ops->clear(x->runner.device.ctx);
+	return session_agree(x->s, verify_collectives(&x->runner.job, &x->runner.device, x->s->info.rank, e), e);
+}
+
+static enum status barrier(struct execution *x, struct error *e)
+{
+	enum status st = session_barrier(x->s, e);
+	watchdog_progress(x->s->watchdog);
+	return st;
+}
+
+/* After a failure this rank goes on with the collectives alone: the others must not wait for it before all agree. */
+static enum status run_steps(struct execution *x, struct error *e)
+{
+	int64_t warmup = x->p->config.run.warmup, all = warmup + x->steps;
+	enum status st = ST_OK;
+	runner_reset(&x->runner);
+	progress_begin("executing");
+	for (int64_t i = 0; i < all; i++) {
+		struct record *record = i < warmup ? NULL : &x->records[i - warmup];
+		enum status aligned = barrier(x, e), stepped;
+		if (aligned) {
+			st = aligned;
+			break;
+		}
+		watchdog_arm(x->s->watchdog, i < warmup ? "warm-up" : "the timed steps");
+		if (record)
+			record->begin_ns = stamp_now_ns();
+		stepped = runner_step(&x->runner, record ? record->stamps : NULL, st != ST_OK, record ? &x->loss[i - warmup] : NULL, e);
+		if (!st)
+			st = stepped;
+		progress_update((double)(i + 1) / (double)all, NULL);
+	}
+	progress_end();
+	return session_agree(x->s, st, e);
+}
+
+/* ---- the result ---- */
+
+/* Ranks of a model-parallel group hold the same loss: one of them counts. */
+static enum status sum_losses(struct execution *x, struct error *e)
+{
+	bool counts = true;
+	for (int d = 0; d < DIM_COUNT; d++)
+		counts = counts && (d == DIM_DP || x->runner.job.coord[d] == 0);
+	for (int64_t i = 0; i < x->steps; i++)
+		x->loss[i] = counts ? x->loss[i] : 0;
+	return session_sum(x->s, x->loss, (size_t)x->steps, e);
+}
+
+struct measured {
+	double *step_s;
+	struct breakdown *time; /* of each step's critical rank */
+};
+
+static int by_time(const void *a, const void *b)
+{
+	double x = **(const double *const *)a, y = **(const double *const *)b;
+	return (x > y) - (x < y);
+}
+
+/* The lower median: a step that took place. */
+static int64_t median_step(const double *step_s, const double **order, int64_t n)
+{
+	for (int64_t i = 0; i < n; i++)
+		order[i] = &step_s[i];
+	qsort(order, (size_t)n, sizeof *order, by_time);
+	return order[(n - 1) / 2] - step_s;
+}
+
+static void fill_memory(const struct execution *x, struct result *out)
+{
+	const struct layout *l = &x->runner.layout;
+	struct result_memory *m = &out->memory;
+	m->weights_B = l->peak_component_B[COMP_WEIGHTS];
+	m->gradients_B = l->peak_component_B[COMP_GRADIENTS];
+	m->optimizer_B = l->peak_component_B[COMP_OPTIMIZER];
+	m->activations_B = l->peak_component_B[COMP_ACTIVATIONS];
+	m->buffers_B = l->peak_component_B[COMP_BUFFERS];
+	/* What was allocated beyond the peak: gaps of the plan, and the kernels' scratch. */
+	m->overhead_B = l->total_B - l->peak_B + x->runner.device.ops->overhead_B(x->runner.device.ctx);
+	m->total_B = l->peak_B + m->overhead_B;
+	m->capacity_B = x->capacity_B;
+	m->fits = true;
+}
+
+/* The partition is the median step's, and adds up. The classes' sums are medians over the steps, each of that step's critical rank: one step's are noisier than its total. */
+static void fill_time(const struct execution *x, const struct measured *m, int64_t median, double *column, struct result *out)
+{
+	size_t n = (size_t)x->steps;
+	out->time = m->time[median];
+	for (int c = 0; c < CLASS_COUNT; c++) {
+		for (size_t i = 0; i < n; i++)
+			column[i] = m->time[i].class_s[c];
+		out->time.class_s[c] = stats_median(column, n);
+	}
+	if (x->s->info.cores_per_rank == 1)
+		out->time.overlap = NAN;
+	memcpy(column, m->step_s, n * sizeof *column);
+	out->steps = x->steps;
+	out->step_min_s = stats_min(column, n);
+	out->step_max_s = stats_max(column, n);
+	out->interval90_s[0] = stats_percentile(column, n, 5);
+	out->interval90_s[1] = stats_percentile(column, n, 95);
+	result_rates(out, x->p, NAN); /* the peak is the machine's, which the caller knows */
+}
+
+static void fill_notes(const struct execution *x, struct result *out)
+{
+	const struct session_info *info = &x->s->info;
+	if (info->oversubscribed)
+		result_warn(out, "%lld ranks share %lld cores: the times say what this machine does, not what %lld devices would", (long long)info->ranks_per_host, (long long)x->s->host_cores, (long long)info->ranks);
+	for (int64_t i = 0; i < x->steps; i++)
+		if (!isfinite(x->loss[i]))
+			result_warn(out, "the loss of step %lld is not a number", (long long)(x->p->config.run.warmup + i + 1));
+	out->verified = x->p->config.run.verify ? 1 : -1;
+}
+
+/* Every step is gathered, priced and dropped again; the median one is gathered once more and kept. */
+static enum status collect(struct execution *x, struct result *out, struct timeline *timeline, struct error *e)
+{
+	bool root = x->s->info.rank == 0;
+	size_t n = (size_t)x->steps;
+	struct measured m = {calloc(n, sizeof *m.step_s), calloc(n, sizeof *m.time)};
+	const double **order = calloc(n, sizeof *order);
+	double *column = calloc(n, sizeof *column);
+	enum status st = m.step_s && m.time && order && column ? ST_OK : error_nomem(e, "the result");
+	if ((st = session_agree(x->s, st, e)))
+		goto out;
+	watchdog_arm(x->s->watchdog, "collecting the times");
+	for (size_t i = 0; i < n; i++) {
+		struct timeline t;
+		enum status here = gather_timeline(x->s, x->p, &x->records[i], &t, e);
+		if (!here && root)
+			here = timeline_breakdown(&t, timeline_critical_actor(&t), &m.time[i], e);
+		m.step_s[i] = m.time[i].step_s;
+		timeline_free(&t);
+		watchdog_progress(x->s->watchdog);
+		st = st ? st : here;
+	}
+	int64_t median = median_step(m.step_s, order, x->steps);
+	enum status comm = session_broadcast(x->s, &median, sizeof median, e);
+	if ((st = session_agree(x->s, st ? st : comm, e)) || (st = gather_timeline(x->s, x->p, &x->records[median], timeline, e)) || (st = sum_losses(x, e)) || !root)
+		goto out;
+	*out = (struct result){0};
+	fill_memory(x, out);
+	fill_time(x, &m, median, column, out);
+	fill_notes(x, out);
+out:
+	free(m.step_s);
+	free(m.time);
+	free(order);
+	free(column);
+	return st;
+}
+
+enum status execute(struct session *s, const struct program *p, struct result *out, struct timeline *timeline, double *losses, struct error *e)
+{
+	struct execution x = {.s = s, .p = p, .steps = p->config.run.steps};
+	*timeline = (struct timeline){0};
+	enum status st = prepare(&x, e);
+	if (!st && p->config.run.verify)
+		st = verify(&x, e);
+	if (!st)
+		st = run_steps(&x, e);
+	if (!st)
+		st = session_agree(s, collect(&x, out, timeline, e), e);
+	if (!st && losses)
+		memcpy(losses, x.loss, (size_t)x.steps * sizeof *losses);
+	watchdog_disarm(s->watchdog);
+	watchdog_roles(s->watchdog, NULL, 0, 0);
+	runner_close(&x.runner);
+	free(x.records);
+	free(x.stamps);
+	free(x.loss);
+	if (st)
+		timeline_free(timeline);
+	return st;
+}

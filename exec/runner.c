@@ -1,0 +1,109 @@
+#include "exec/runner.h"
+
+#include <string.h>
+
+#include "exec/host/device.h"
+#include "exec/init.h"
+#include "exec/session.h"
+
+/* ---- what is executed ---- */
+
+/* tf32 is fp32 here: the same bytes, a finer product. */
+static bool executed(uint8_t dtype)
+{
+	return dtype == DT_FP32 || dtype == DT_TF32 || dtype == DT_INT32;
+}
+
+enum status runner_supports(const struct program *p, struct error *e)
+{
+	if (p->n_roles != 1)
+		return error_set(e, ST_RUN, "a program of %zu roles is not executed on the host", p->n_roles);
+	const struct role *r = &p->roles[0];
+	for (size_t i = 0; i < r->ops.n; i++) {
+		const struct op *op = &r->ops.at[i];
+		if (!executed(op->dtype) || !executed(op->out_dtype))
+			return error_set(e, ST_RUN, "the host backend computes in fp32 only, and the step has ops in %s (train.dtype, param_dtype, grad_dtype, reduce_dtype: fp32)",
+			                 dtype_name(executed(op->dtype) ? op->out_dtype : op->dtype));
+	}
+	return ST_OK;
+}
+
+enum status runner_plan(const struct program *p, struct runner *r, struct error *e)
+{
+	memset(r, 0, sizeof *r);
+	return layout_plan(&p->roles[0], &r->layout, e);
+}
+
+/* ---- opening ---- */
+
+static void broken(void *ctx, const char *text)
+{
+	watchdog_fail(((struct session *)ctx)->watchdog, text);
+}
+
+/* In the order of the table on every rank: making a communicator is collective. */
+static enum status open_comms(struct runner *r, struct error *e)
+{
+	bool used[LANE_COUNT][DIM_COUNT] = {{false}};
+	const struct role *role = r->job.role;
+	for (size_t i = 0; i < role->ops.n; i++)
+		if (role->ops.at[i].kind == OP_COLLECTIVE)
+			used[role->ops.at[i].lane][role->ops.at[i].group] = true;
+	const struct mesh *m = &r->program->mesh;
+	for (int lane = 0; lane < LANE_COUNT; lane++)
+		for (int d = 0; d < DIM_COUNT; d++) {
+			if (!used[lane][d])
+				continue;
+			enum status st = comm_create_mpi(r->session, m->size[d], m->stride[d], &r->job.comm[lane][d], e);
+			if (st)
+				return st;
+		}
+	return ST_OK;
+}
+
+enum status runner_open(struct session *s, const struct program *p, int64_t rank, struct runner *r, struct error *e)
+{
+	r->session = s;
+	r->program = p;
+	r->rank = rank;
+	r->job = (struct device_job){.role = &p->roles[0], .layout = &r->layout, .heads = p->config.model.heads, .loss_scale = p->loss_scale, .beacon = watchdog_beacon(s->watchdog),
+	                             .cores = s->info.cores_per_rank, .oversubscribed = s->info.oversubscribed, .broken = broken, .broken_ctx = s};
+	for (int d = 0; d < DIM_COUNT; d++)
+		r->job.coord[d] = mesh_coord(&p->mesh, rank, d);
+	enum status st;
+	if ((st = open_comms(r, e)) || (st = host_device_create(&r->device, e)))
+		return st;
+	return r->device.ops->load(r->device.ctx, &r->job, e);
+}
+
+void runner_reset(struct runner *r)
+{
+	r->steps = 0;
+	r->device.ops->clear(r->device.ctx);
+	init_weights(r->program, &r->job, &r->device);
+	init_input(r->program, &r->job, &r->device);
+}
+
+enum status runner_step(struct runner *r, struct stamp *stamps, bool collectives_only, double *loss, struct error *e)
+{
+	struct device_step step = {.number = ++r->steps, .stamps = stamps, .collectives_only = collectives_only};
+	enum status st = r->device.ops->step(r->device.ctx, &step, e);
+	if (!st && loss) {
+		float sum;
+		r->device.ops->read(r->device.ctx, r->job.role->loss, 0, &sum, sizeof sum);
+		*loss = (double)sum;
+	}
+	return st;
+}
+
+void runner_close(struct runner *r)
+{
+	if (!r)
+		return;
+	device_destroy(&r->device);
+	for (int lane = 0; lane < LANE_COUNT; lane++)
+		for (int d = 0; d < DIM_COUNT; d++)
+			comm_destroy(&r->job.comm[lane][d]);
+	layout_free(&r->layout);
+	memset(r, 0, sizeof *r);
+}

@@ -1,0 +1,349 @@
+#include "exec/session.h"
+
+#include <cblas.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/version.h"
+#include "exec/affinity.h"
+#include "exec/mpi_check.h"
+
+/* ---- was this process launched? ---- */
+
+bool session_launched(int64_t *ranks)
+{
+	/* Sizes first; then signs that say only that a launcher was there. */
+	static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_WORLD_SIZE"};
+	static const char *const signs[] = {"PMIX_RANK", "PMI_RANK", "SLURM_STEP_NUM_TASKS"};
+	*ranks = 1;
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+		const char *value = getenv(sizes[i]);
+		if (value && atoll(value) >= 1) {
+			*ranks = atoll(value);
+			return true;
+		}
+	}
+	for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
+		if (!getenv(signs[i]))
+			continue;
+		const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
+		if (tasks && atoll(tasks) >= 1)
+			*ranks = atoll(tasks);
+		return true;
+	}
+	return false;
+}
+
+/* ---- waiting ---- */
+
+#define YIELD_S 200e-6
+#define SHORT_S 10e-3
+
+enum status session_wait(struct session *s, MPI_Request *request, struct error *e)
+{
+	double begin_s = clock_s();
+	for (;;) {
+		int done = 0;
+		enum status st = MPI_CHECK(MPI_Test(request, &done, MPI_STATUS_IGNORE), e);
+		if (st || done)
+			return st;
+		double waited_s = clock_s() - begin_s;
+		if (waited_s < YIELD_S && !s->info.oversubscribed) {
+			sched_yield();
+		} else {
+			struct timespec nap = {0, waited_s < SHORT_S ? 20000 : 500000};
+			nanosleep(&nap, NULL);
+		}
+	}
+}
+
+enum status session_barrier(struct session *s, struct error *e)
+{
+	MPI_Request r;
+	enum status st = MPI_CHECK(MPI_Ibarrier(s->world, &r), e);
+	return st ? st : session_wait(s, &r, e);
+}
+
+enum status session_gather_all(struct session *s, const void *mine, size_t n, void *all, struct error *e)
+{
+	MPI_Request r;
+	enum status st = MPI_CHECK(MPI_Iallgather(mine, (int)n, MPI_BYTE, all, (int)n, MPI_BYTE, s->world, &r), e);
+	return st ? st : session_wait(s, &r, e);
+}
+
+enum status session_sum(struct session *s, double *x, size_t n, struct error *e)
+{
+	MPI_Request r;
+	enum status st = MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, x, (int)n, MPI_DOUBLE, MPI_SUM, s->world, &r), e);
+	return st ? st : session_wait(s, &r, e);
+}
+
+enum status session_broadcast(struct session *s, void *bytes, size_t n, struct error *e)
+{
+	if (n > INT_MAX)
+		return error_set(e, ST_RUN, "%zu bytes are too many for one broadcast", n);
+	MPI_Request r;
+	enum status st = MPI_CHECK(MPI_Ibcast(bytes, (int)n, MPI_BYTE, 0, s->world, &r), e);
+	return st ? st : session_wait(s, &r, e);
+}
+
+enum status session_agree(struct session *s, enum status st, struct error *e)
+{
+	enum status worst = st, comm;
+	int mine = (int)st, *all = malloc((size_t)s->info.ranks * sizeof *all);
+	if (!all)
+		return error_nomem(e, "the ranks' states");
+	if ((comm = session_gather_all(s, &mine, sizeof mine, all, e))) {
+		worst = comm;
+		goto out;
+	}
+	int64_t speaker = -1;
+	for (int64_t i = 0; i < s->info.ranks; i++) {
+		if ((enum status)all[i] > worst)
+			worst = (enum status)all[i];
+		if (all[i] != ST_OK && speaker < 0)
+			speaker = i;
+	}
+	if (speaker < 0)
+		goto out;
+	struct error told = {ST_OK, ""};
+	if (speaker == s->info.rank && e)
+		told = *e;
+	MPI_Request r;
+	if ((comm = MPI_CHECK(MPI_Ibcast(&told, (int)sizeof told, MPI_BYTE, (int)speaker, s->world, &r), e)) || (comm = session_wait(s, &r, e))) {
+		worst = comm;
+		goto out;
+	}
+	if (!st)
+		error_set(e, worst, "%s", told.text[0] ? told.text : "another rank failed without a word");
+out:
+	free(all);
+	return worst;
+}
+
+/* ---- opening ---- */
+
+/* Two ranks are on one host when they see the same processes and the same shared memory. The name alone does not say it: containers and network namespaces share names. */
+struct card {
+	char host[64];
+	uint64_t processes, memory;
+	int64_t pid;
+};
+
+static struct card card_of_this_process(void)
+{
+	struct card c;
+	memset(&c, 0, sizeof c);
+	struct stat st;
+	gethostname(c.host, sizeof c.host - 1);
+	if (!stat("/proc/self/ns/pid", &st))
+		c.processes = st.st_ino;
+	if (!stat("/dev/shm", &st))
+		c.memory = st.st_dev;
+	c.pid = getpid();
+	return c;
+}
+
+static bool same_host(const struct card *a, const struct card *b)
+{
+	return !strcmp(a->host, b->host) && a->processes == b->processes && a->memory == b->memory;
+}
+
+/* Numbers the hosts; returns the card of the first rank of this host. */
+static const struct card *group_hosts(struct session *s, const struct card *cards)
+{
+	struct session_info *info = &s->info;
+	int64_t leader = 0;
+	for (int64_t r = 0; r < info->ranks; r++) {
+		int64_t first = 0;
+		while (!same_host(&cards[first], &cards[r]))
+			first++;
+		s->host_of[r] = first == r ? (int32_t)info->hosts++ : s->host_of[first];
+		if (same_host(&cards[r], &cards[info->rank])) {
+			leader = first;
+			info->local_rank += r < info->rank;
+			info->ranks_per_host++;
+		}
+	}
+	snprintf(info->host, sizeof info->host, "%s", cards[info->rank].host);
+	return &cards[leader];
+}
+
+static void abort_job(void)
+{
+	MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/* The board of this host: its first rank makes it, the others open it, then the name goes. */
+static enum status open_board(struct session *s, const struct card *leader, struct error *e)
+{
+	char name[96];
+	snprintf(name, sizeof name, "/stepsim-%lld-%llx", (long long)leader->pid, (unsigned long long)leader->processes);
+	bool first = s->info.local_rank == 0;
+	enum status st = first ? board_create(name, s->info.ranks_per_host, &s->board, e) : ST_OK;
+	st = session_agree(s, st, e);
+	if (!st && !first)
+		st = board_open(name, s->info.ranks_per_host, &s->board, e);
+	st = session_agree(s, st, e);
+	if (first && s->board)
+		board_unlink(name);
+	return st;
+}
+
+static enum status open_watchdog(struct session *s, double timeout_s, struct error *e)
+{
+	struct board_slot *slot = &s->board->slot[s->info.local_rank];
+	slot->rank = s->info.rank;
+	affinity_given(slot->cpus);
+	board_doing(slot, "set-up");
+	atomic_store(&slot->pid, getpid());
+	struct watchdog_site site = {.board = s->board, .slot = s->info.local_rank, .rank0_here = s->host_of[s->info.rank] == 0, .timeout_s = timeout_s, .end_job = abort_job};
+	snprintf(site.host, sizeof site.host, "%s", s->info.host);
+	return watchdog_start(&site, &s->watchdog, e);
+}
+
+static enum status bind(struct session *s, struct error *e)
+{
+	struct session_info *info = &s->info;
+	uint64_t cpus[BOARD_CPU_WORDS] = {0};
+	for (int64_t i = 0; i < s->board->slots; i++)
+		for (size_t w = 0; w < BOARD_CPU_WORDS; w++)
+			cpus[w] |= s->board->slot[i].cpus[w];
+	struct share share;
+	enum status st = affinity_bind(cpus, info->local_rank, info->ranks_per_host, &share, e);
+	if (st)
+		return st;
+	info->cores_per_rank = share.cores_per_rank;
+	info->oversubscribed = share.shared;
+	s->host_cores = share.cores;
+	if (share.shared)
+		snprintf(info->binding, sizeof info->binding, "%lld ranks share %lld cores", (long long)info->ranks_per_host, (long long)share.cores);
+	else
+		snprintf(info->binding, sizeof info->binding, "%lld of %lld cores a rank", (long long)share.cores_per_rank, (long long)share.cores);
+	/* After the binding: workers that BLAS starts now inherit it. */
+	openblas_set_num_threads((int)info->cores_per_rank);
+	return ST_OK;
+}
+
+static void name_libraries(struct session_info *info)
+{
+	char version[MPI_MAX_LIBRARY_VERSION_STRING];
+	int length;
+	MPI_Get_library_version(version, &length);
+	version[strcspn(version, ",\n")] = 0;
+	snprintf(info->mpi, sizeof info->mpi, "%.63s", version);
+	snprintf(info->blas, sizeof info->blas, "%.80s %.40s", openblas_get_config(), openblas_get_corename());
+}
+
+static enum status start_mpi(struct session *s, struct error *e)
+{
+	int64_t ranks;
+	/* A process started by hand needs no runtime daemon beside it. */
+	if (!session_launched(&ranks))
+		setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+	int provided = 0, rank, size;
+	enum status st = MPI_CHECK(MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided), e);
+	if (st)
+		return st;
+	if (provided < MPI_THREAD_MULTIPLE)
+		return error_set(e, ST_RUN, "this MPI library does not support MPI_THREAD_MULTIPLE");
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	if ((st = MPI_CHECK(MPI_Comm_dup(MPI_COMM_WORLD, &s->world), e)))
+		return st;
+	MPI_Comm_set_errhandler(s->world, MPI_ERRORS_RETURN);
+	MPI_Comm_rank(s->world, &rank);
+	MPI_Comm_size(s->world, &size);
+	s->info.rank = rank;
+	s->info.ranks = size;
+	return ST_OK;
+}
+
+enum status session_open(double timeout_s, struct session **out, struct error *e)
+{
+	enum status st = ST_OK;
+	struct card *cards = NULL;
+	struct session *s = calloc(1, sizeof *s);
+	if (!s)
+		return error_nomem(e, "the session");
+	s->world = MPI_COMM_NULL;
+	watchdog_block_signals();
+	if ((st = start_mpi(s, e)))
+		goto out;
+	cards = calloc((size_t)s->info.ranks, sizeof *cards);
+	s->host_of = calloc((size_t)s->info.ranks, sizeof *s->host_of);
+	if (!cards || !s->host_of) {
+		st = error_nomem(e, "the list of ranks");
+		goto out;
+	}
+	struct card mine = card_of_this_process();
+	if ((st = session_gather_all(s, &mine, sizeof mine, cards, e)))
+		goto out;
+	const struct card *leader = group_hosts(s, cards);
+	if ((st = open_board(s, leader, e)) || (st = session_agree(s, open_watchdog(s, timeout_s, e), e)))
+		goto out;
+	if ((st = session_agree(s, bind(s, e), e)))
+		goto out;
+	name_libraries(&s->info);
+	*out = s;
+out:
+	free(cards);
+	if (st)
+		session_close(s);
+	return st;
+}
+
+void session_close(struct session *s)
+{
+	if (!s)
+		return;
+	/* From here on this rank may go; the watchdog still looks after the others, whom MPI_Finalize waits for. */
+	if (s->watchdog)
+		atomic_store(&s->board->slot[s->info.local_rank].state, BOARD_FINISHED);
+	if (s->world != MPI_COMM_NULL)
+		MPI_Comm_free(&s->world);
+	int initialized = 0;
+	MPI_Initialized(&initialized);
+	if (initialized)
+		MPI_Finalize();
+	watchdog_stop(s->watchdog);
+	board_close(s->board);
+	free(s->host_of);
+	free(s);
+}
+
+/* ---- small things ---- */
+
+void session_timeout(struct session *s, double timeout_s)
+{
+	watchdog_timeout(s->watchdog, timeout_s);
+}
+
+const struct session_info *session_info(const struct session *s)
+{
+	return &s->info;
+}
+
+void session_profile_key(const struct session *s, struct profile_key *k)
+{
+	memset(k, 0, sizeof *k);
+	struct host_facts facts;
+	struct error ignored = {ST_OK, ""};
+	/* Without hwloc's facts the key still tells hosts apart, by name. */
+	const char *cpu = host_facts_read(&facts, &ignored) ? s->info.host : facts.cpu;
+	snprintf(k->stepsim, sizeof k->stepsim, "%s", STEPSIM_VERSION);
+	snprintf(k->backend, sizeof k->backend, "host");
+	snprintf(k->cpu, sizeof k->cpu, "%s", cpu);
+	snprintf(k->mpi, sizeof k->mpi, "%s", s->info.mpi);
+	snprintf(k->blas, sizeof k->blas, "%s", s->info.blas);
+	snprintf(k->binding, sizeof k->binding, "%s", s->info.binding);
+	k->cores_per_rank = s->info.cores_per_rank;
+	k->ranks_per_host = s->info.ranks_per_host;
+	k->ranks = s->info.ranks;
+}

@@ -1,0 +1,15 @@
+/* Verification: a step in which compute ops are skipped and every collective carries small whole numbers whose sum is exact in any order, so that each element of each result on
+ * each rank has one right value, bit for bit. The collectives go through the same threads, communicators and buffers as in a timed step. Contents of the device are lost.
+ */
+#ifndef STEPSIM_EXEC_VERIFY_H
+#define STEPSIM_EXEC_VERIFY_H
+
+#include "exec/device.h"
+
+/* ST_RUN with this rank's first wrong element: "verification failed: all_reduce bucket 3 (op 512) rank 1 element 77: got 5, expected 6". The step always runs to its end. */
+enum status verify_collectives(const struct device_job *job, const struct device *d, int64_t rank, struct error *e);
+
+/* What member `member` puts at `element` of the full buffer of op `op` (all-gather: only its own part is its). */
+int32_t verify_value(uint32_t op, int64_t member, uint64_t element);
+
+#endif

@@ -1,0 +1,26 @@
+/* What a user sees: text, JSON, Chrome trace. Pure functions of an outcome. */
+#ifndef STEPSIM_REPORT_REPORT_H
+#define STEPSIM_REPORT_REPORT_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "base/version.h"
+#include "step/result.h"
+
+/* The table: prediction | measurement | error for the step, its partition, each op class, overlap, memory. Without a measurement: the prediction alone. */
+enum status report_text(const struct outcome *o, FILE *out, struct error *e);
+
+/* Prices by the name under which an op is calibrated and priced (step/work.h; collectives: name.group size): count, FLOP, bytes, time, achieved rate. For -v. */
+enum status report_prices(const struct outcome *o, FILE *out, struct error *e);
+
+/* INTERFACE.md's JSON; new reference, NULL when out of memory. */
+json_t *report_json(const struct outcome *o);
+
+/* Chrome trace event format (Trace Event Format, Google 2016), predicted and measured: one process an actor, one thread a lane. */
+enum status report_trace(const struct outcome *o, const char *path, struct error *e);
+
+/* Writes a JSON value to a path, "-" is standard output. */
+enum status report_write_json(const json_t *j, const char *path, struct error *e);
+
+#endif

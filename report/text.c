@@ -1,0 +1,288 @@
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/quantity.h"
+#include "base/table.h"
+#include "report/figures.h"
+#include "report/report.h"
+
+#define CELL 32
+#define MARGIN "  "
+#define NOISE 0.001 /* times below this share of both steps say nothing to a reader: their error is not printed (the JSON has it) */
+
+/* The table under construction. With a measurement its columns are predicted | measured | error, without one predicted | share of the step.
+ * The first failure is kept in `st`, so that rows can be added without asking each time. */
+struct sheet {
+	struct table *table;
+	const struct result *predicted, *measured;
+	enum status st;
+	struct error *e;
+};
+
+static void add(struct sheet *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void add(struct sheet *s, const char *fmt, ...)
+{
+	char line[512];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof line, fmt, ap);
+	va_end(ap);
+	if (!s->st)
+		s->st = table_row(s->table, s->e, "%s", line);
+}
+
+/* A heading inside the table: a rule, then the word alone. */
+static void section(struct sheet *s, const char *heading)
+{
+	add(s, "-");
+	if (heading)
+		add(s, "%s", heading);
+}
+
+static char *error_text(char buf[CELL], double error)
+{
+	if (isnan(error))
+		snprintf(buf, CELL, "-");
+	else if (fabs(error) >= 10)
+		snprintf(buf, CELL, "> 1000 %%");
+	else
+		snprintf(buf, CELL, "%+.1f %%", 100 * error);
+	return buf;
+}
+
+static char *share_text(char buf[CELL], double share)
+{
+	if (isnan(share))
+		buf[0] = '\0';
+	else
+		snprintf(buf, CELL, "%.1f %%", 100 * share);
+	return buf;
+}
+
+/* One row: the texts of both sides, the error between them, the share of the step (shown when there is no measurement; NAN: none), and a word behind. */
+static void row(struct sheet *s, const char *label, const char *predicted, const char *measured, double error, double share, const char *behind)
+{
+	char third[CELL];
+	if (s->measured)
+		add(s, "%s|%s|%s|%s|%s", label, predicted, measured, error_text(third, error), behind);
+	else
+		add(s, "%s|%s|%s|%s", label, predicted, share_text(third, share), behind);
+}
+
+static void quantity_row(struct sheet *s, const char *label, double predicted, double measured, enum unit unit, const char *behind)
+{
+	char p[QUANTITY_MAX], m[QUANTITY_MAX];
+	row(s, label, quantity_format(p, predicted, unit), quantity_format(m, measured, unit), figure_error(predicted, measured), NAN, behind);
+}
+
+static void time_row(struct sheet *s, const char *label, double predicted_s, double measured_s, const char *behind)
+{
+	char p[QUANTITY_MAX], m[QUANTITY_MAX];
+	double step_s = s->predicted->time.step_s;
+	bool noise = s->measured && predicted_s < NOISE * step_s && measured_s < NOISE * s->measured->time.step_s;
+	row(s, label, quantity_format(p, predicted_s, UNIT_SECOND), quantity_format(m, measured_s, UNIT_SECOND), noise ? NAN : figure_error(predicted_s, measured_s), predicted_s / step_s, behind);
+}
+
+/* Rates without a unit of their own: "12.4 k". */
+static char *count_text(char buf[CELL], double x)
+{
+	static const char *const prefix[] = {"", " k", " M", " G", " T"};
+	size_t i = 0;
+	while (x >= 999.5 && i + 1 < sizeof prefix / sizeof prefix[0]) {
+		x /= 1000;
+		i++;
+	}
+	char digits[QUANTITY_MAX];
+	snprintf(buf, CELL, "%s%s", quantity_format(digits, x, UNIT_NONE), prefix[i]);
+	return buf;
+}
+
+static char *percent_text(char buf[CELL], double share)
+{
+	if (isnan(share))
+		snprintf(buf, CELL, "-");
+	else
+		snprintf(buf, CELL, "%.1f %%", 100 * share);
+	return buf;
+}
+
+static void percent_row(struct sheet *s, const char *label, double predicted, double measured, const char *behind)
+{
+	char p[CELL], m[CELL];
+	row(s, label, percent_text(p, predicted), percent_text(m, measured), figure_error(predicted, measured), NAN, behind);
+}
+
+static void rate_rows(struct sheet *s)
+{
+	const struct result *p = s->predicted, *m = s->measured;
+	char a[CELL], b[CELL];
+	quantity_row(s, "step time", p->time.step_s, m ? m->time.step_s : NAN, UNIT_SECOND, "");
+	double measured = m ? m->tokens_per_s : NAN;
+	row(s, "tokens/s", count_text(a, p->tokens_per_s), count_text(b, measured), figure_error(p->tokens_per_s, measured), NAN, "");
+	quantity_row(s, "model FLOP/s a device", p->tflops_per_gpu * 1e12, m ? m->tflops_per_gpu * 1e12 : NAN, UNIT_FLOP_PER_S, "");
+	percent_row(s, "MFU", p->mfu, m ? m->mfu : NAN, "");
+	if (p->hfu != p->mfu)
+		percent_row(s, "HFU", p->hfu, m ? m->hfu : NAN, "");
+}
+
+/* The partition of the step. Kinds of time that neither side has are left out; the rest adds up to the step. */
+static void partition_rows(struct sheet *s)
+{
+	section(s, "where the step goes");
+	for (size_t i = 0; i < FIGURE_PARTS; i++) {
+		double p = figure_part_s(&s->predicted->time, i), m = s->measured ? figure_part_s(&s->measured->time, i) : NAN;
+		char label[CELL];
+		if (p == 0 && !(m > 0))
+			continue;
+		snprintf(label, sizeof label, MARGIN "%s", figure_parts[i].label);
+		time_row(s, label, p, m, "");
+	}
+}
+
+static void communication_rows(struct sheet *s)
+{
+	const struct breakdown *p = &s->predicted->time, *m = s->measured ? &s->measured->time : NULL;
+	if (p->comm_s == 0 && !(m && m->comm_s > 0))
+		return;
+	section(s, "communication");
+	time_row(s, MARGIN "moving bytes", p->comm_s, m ? m->comm_s : NAN, "");
+	time_row(s, MARGIN "waiting for late ranks", p->wait_s, m ? m->wait_s : NAN, "");
+	bool meaningless = isnan(p->overlap) || (m && isnan(m->overlap));
+	percent_row(s, MARGIN "overlap", p->overlap, m ? m->overlap : NAN, meaningless ? "means nothing on a single core" : "");
+}
+
+static void class_rows(struct sheet *s)
+{
+	section(s, "ops, summed (count)");
+	for (int k = 0; k < CLASS_COUNT; k++) {
+		const struct breakdown *p = &s->predicted->time;
+		char label[2 * CELL];
+		if (!figure_has_class(s->predicted, s->measured, (enum op_class)k))
+			continue;
+		snprintf(label, sizeof label, MARGIN "%s (%lld)", op_class_name((enum op_class)k), (long long)p->class_n[k]);
+		time_row(s, label, p->class_s[k], s->measured ? s->measured->time.class_s[k] : NAN, bound_name(s->predicted->class_bound[k]));
+	}
+}
+
+static void memory_rows(struct sheet *s)
+{
+	const struct result_memory *p = &s->predicted->memory, *m = s->measured ? &s->measured->memory : NULL;
+	section(s, "memory of a rank");
+	for (size_t i = 0; i < FIGURE_MEMORIES; i++) {
+		uint64_t predicted = figure_memory_B(p, i), measured = m ? figure_memory_B(m, i) : 0;
+		char label[CELL];
+		if (predicted == 0 && measured == 0)
+			continue;
+		snprintf(label, sizeof label, MARGIN "%s", figure_memories[i].label);
+		quantity_row(s, label, (double)predicted, m ? (double)measured : NAN, UNIT_BYTE, "");
+	}
+	char capacity[QUANTITY_MAX], behind[2 * QUANTITY_MAX];
+	snprintf(behind, sizeof behind, "%s %s", p->fits ? "fits in" : "DOES NOT FIT in", quantity_format(capacity, (double)p->capacity_B, UNIT_BYTE));
+	quantity_row(s, MARGIN "total", (double)p->total_B, m ? (double)m->total_B : NAN, UNIT_BYTE, p->capacity_B ? behind : "");
+}
+
+/* "tensor 2 x data 4", the sizes above 1, innermost first. */
+static void mesh_text(const struct mesh *m, char *buf, size_t size)
+{
+	buf[0] = '\0';
+	for (int i = 0; i < DIM_COUNT; i++) {
+		enum mesh_dim d = m->order[i];
+		size_t at = strlen(buf);
+		if (m->size[d] > 1)
+			snprintf(buf + at, size - at, "%s%s %lld", at ? " x " : " (", mesh_dim_name(d), (long long)m->size[d]);
+	}
+	if (buf[0])
+		strncat(buf, ")", size - strlen(buf) - 1);
+}
+
+static const char *plural(int64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static const char *text_of(const json_t *o, const char *key)
+{
+	const char *text = json_string_value(json_object_get(o, key));
+	return text ? text : "";
+}
+
+static void print_header(const struct outcome *o, FILE *out)
+{
+	const struct config *c = &o->program->config;
+	char mesh[128];
+	mesh_text(&o->program->mesh, mesh, sizeof mesh);
+	fprintf(out, "%s, %s on %lld rank%s%s, %s\n", c->model.name, strategy_name(c->parallel.strategy), (long long)c->ranks, plural(c->ranks), mesh, dtype_name(c->train.dtype));
+	fprintf(out, "a step: %lld sequence%s of %lld tokens, %lld micro-batch%s of %lld a replica\n", (long long)c->train.global_batch, plural(c->train.global_batch), (long long)c->model.seq_len,
+	        (long long)c->micro_batches, c->micro_batches == 1 ? "" : "es", (long long)c->train.micro_batch);
+	const char *name = text_of(o->system, "name"), *source = text_of(o->system, "source");
+	if (*name)
+		fprintf(out, "on: %s%s%s%s\n", name, *source ? " (" : "", source, *source ? ")" : "");
+	fputc('\n', out);
+}
+
+static void print_interval(const struct result *p, const struct result *m, FILE *out)
+{
+	char low[QUANTITY_MAX], high[QUANTITY_MAX];
+	fprintf(out, "90 %% interval of the prediction: %s to %s", quantity_format(low, p->interval90_s[0], UNIT_SECOND), quantity_format(high, p->interval90_s[1], UNIT_SECOND));
+	if (m) {
+		bool inside = m->time.step_s >= p->interval90_s[0] && m->time.step_s <= p->interval90_s[1];
+		fprintf(out, "; the measurement lies %s", inside ? "inside" : "OUTSIDE");
+	}
+	fputc('\n', out);
+}
+
+static void print_measured(const struct result *m, FILE *out)
+{
+	static const char *const words[] = {"not verified", "a wrong sum was found", "every collective's sum verified"};
+	char low[QUANTITY_MAX], high[QUANTITY_MAX];
+	fprintf(out, "Measured: median of %lld step%s, %s to %s; %s\n", (long long)m->steps, plural(m->steps), quantity_format(low, m->step_min_s, UNIT_SECOND),
+	        quantity_format(high, m->step_max_s, UNIT_SECOND), words[m->verified < 0 ? 0 : 1 + m->verified]);
+}
+
+static bool is_among(const char *text, const struct result *r)
+{
+	for (size_t i = 0; i < r->n_warnings; i++)
+		if (strcmp(text, r->warning[i]) == 0)
+			return true;
+	return false;
+}
+
+static void print_notes(const struct outcome *o, FILE *out)
+{
+	const struct result *p = o->predicted, *m = o->measured;
+	fputc('\n', out);
+	if (m)
+		print_measured(m, out);
+	print_interval(p, m, out);
+	if (p->bottleneck[0])
+		fprintf(out, "Bottleneck: %s\n", p->bottleneck);
+	for (size_t i = 0; i < p->n_warnings; i++)
+		fprintf(out, "Warning: %s\n", p->warning[i]);
+	for (size_t i = 0; m && i < m->n_warnings; i++)
+		if (!is_among(m->warning[i], p))
+			fprintf(out, "Warning: %s\n", m->warning[i]);
+	if (o->mode)
+		fprintf(out, "Not executed: %s\n", o->mode);
+}
+
+enum status report_text(const struct outcome *o, FILE *out, struct error *e)
+{
+	struct sheet s = {.predicted = o->predicted, .measured = o->measured, .e = e};
+	s.table = table_create(o->measured ? "<|predicted|measured|error|<bound by" : "<|predicted|of the step|<bound by");
+	if (!s.table)
+		return error_nomem(e, "the table");
+	rate_rows(&s);
+	partition_rows(&s);
+	communication_rows(&s);
+	class_rows(&s);
+	memory_rows(&s);
+	if (!s.st) {
+		print_header(o, out);
+		table_print(s.table, out);
+		print_notes(o, out);
+	}
+	table_destroy(s.table);
+	return s.st;
+}

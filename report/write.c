@@ -1,0 +1,21 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/paths.h"
+#include "report/report.h"
+
+/* 15 digits: every decimal of that length survives, and 0.1 is written as 0.1. */
+#define JSON_STYLE (JSON_INDENT(2) | JSON_REAL_PRECISION(15))
+
+enum status report_write_json(const json_t *j, const char *path, struct error *e)
+{
+	size_t len = j ? json_dumpb(j, NULL, 0, JSON_STYLE) : 0;
+	char *text = len ? malloc(len + 1) : NULL;
+	if (!text)
+		return error_nomem(e, "the JSON text");
+	json_dumpb(j, text, len, JSON_STYLE);
+	text[len] = '\n';
+	enum status st = file_write(path, text, len + 1, e);
+	free(text);
+	return st;
+}

@@ -1,0 +1,218 @@
+#include "sim/cost.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "step/work.h"
+
+/* ---- parameters that no datasheet and no profile gives ---- */
+
+/* What a running collective takes from compute when nothing was measured: a tenth of the compute unit, and its own memory traffic (below). Its CTAs hold SMs of their own
+ * (24 of an H100's 132 in NVIDIA's forum, thread 337991), so that compute cannot push it back: it is slowed by memory alone. Overlapped compute is 18.9 % slower on the mean
+ * of four GPU types (arXiv:2507.03114), memory included. */
+#define COLLECTIVE_COMPUTE_SHARE 0.1
+/* A ring collective reads what it sends and writes what it receives. */
+#define COLLECTIVE_MEMORY_PASSES 2.0
+/* Measured rates are kept away from 0, where a weight or a demand would be infinite. */
+#define LEAST_OVERLAP_RATE 0.02
+/* Host-device copies where the catalogue names no PCIe rate: x16 of generation 4, one direction. */
+#define DEFAULT_PCIE_Bps 31.5e9
+
+/* Relative uncertainties, one standard deviation: how far from the truth each way of pricing is expected to be. */
+#define SIGMA_CURVE 0.10     /* a measured curve, interpolated */
+#define SIGMA_LINK_CURVE 0.15
+#define SIGMA_CATALOGUE 0.15 /* datasheet x the share that its kind of op usually reaches */
+#define SIGMA_ALPHA_BETA 0.25
+#define SIGMA_GUESSED 0.5    /* a profile without the entry */
+
+/* ---- compute ---- */
+
+static double bytes_of(const struct op *op)
+{
+	return op_read_B(op) + op_write_B(op);
+}
+
+static double mem_rate_Bps(const struct machine *m)
+{
+	return m->device.mem_Bps * m->device.mem_share;
+}
+
+static double memory_s(const struct op *op, const struct machine *m)
+{
+	double rate = mem_rate_Bps(m);
+	return rate > 0 ? bytes_of(op) / rate : 0;
+}
+
+/* Matrix units do these; softmax over stored scores is vector work. */
+static bool uses_matrix_units(const struct op *op)
+{
+	enum op_class c = op_class_of(op);
+	return (c == CLASS_GEMM || c == CLASS_ATTENTION) && op->kind != OP_ATTN_SOFTMAX && op->kind != OP_ATTN_SOFTMAX_GRAD;
+}
+
+static void price_by_roofline(const struct op *op, const struct machine *m, struct op_cost *out)
+{
+	const struct device_spec *d = &m->device;
+	double peak = uses_matrix_units(op) ? d->matrix_flop_per_s[op->dtype] * d->gemm_share : d->vector_flop_per_s;
+	double compute_s = peak > 0 ? op_flop(op) / peak : 0, mem_s = memory_s(op, m);
+	double call_s = d->is_host ? d->launch_s : 0, work_s = fmax(compute_s, mem_s);
+	out->alone_s = call_s + work_s;
+	out->issue_s = d->is_host ? 0 : d->launch_s;
+	out->bound = d->launch_s > work_s ? BOUND_LATENCY : compute_s > mem_s ? BOUND_COMPUTE : BOUND_MEMORY;
+	out->rel_sigma = m->profile ? SIGMA_GUESSED : SIGMA_CATALOGUE;
+	out->guessed = m->profile != NULL;
+}
+
+/* What each term of a fit (step/work.h) is spent on. */
+static const uint8_t gemm_terms[WORK_TERMS] = {BOUND_LATENCY, BOUND_COMPUTE, BOUND_MEMORY, BOUND_MEMORY, BOUND_MEMORY};
+static const uint8_t flash_terms[WORK_TERMS] = {BOUND_LATENCY, BOUND_COMPUTE, BOUND_COMPUTE, BOUND_MEMORY, BOUND_LATENCY};
+static const uint8_t naive_terms[WORK_TERMS] = {BOUND_LATENCY, BOUND_COMPUTE, BOUND_MEMORY, BOUND_MEMORY, BOUND_LATENCY};
+
+static const uint8_t *term_bounds(const struct op *op)
+{
+	if (op->kind == OP_GEMM)
+		return gemm_terms;
+	return op->kind == OP_ATTENTION || op->kind == OP_ATTENTION_GRAD ? flash_terms : naive_terms;
+}
+
+static enum bound largest(const double spent_s[BOUND_COUNT])
+{
+	enum bound most = BOUND_COMPUTE;
+	for (int b = 0; b < BOUND_COUNT; b++)
+		most = spent_s[b] > spent_s[most] ? (enum bound)b : most;
+	return most;
+}
+
+static bool price_by_fit(const struct op *op, const struct work *w, const struct profile *p, struct op_cost *out)
+{
+	const struct profile_fit *fit = profile_get_fit(p, w->name);
+	if (!fit || fit->n != WORK_TERMS)
+		return false;
+	const uint8_t *bound_of = term_bounds(op);
+	double spent_s[BOUND_COUNT] = {0};
+	out->alone_s = 0;
+	for (int i = 0; i < WORK_TERMS; i++) {
+		out->alone_s += fit->coef[i] * w->term[i];
+		spent_s[bound_of[i]] += fit->coef[i] * w->term[i];
+	}
+	out->bound = largest(spent_s);
+	out->rel_sigma = fit->residual;
+	return true;
+}
+
+static bool price_by_curve(const struct op *op, const struct work *w, const struct machine *m, struct op_cost *out)
+{
+	const struct profile_curve *curve = profile_get_curve(m->profile, w->name);
+	if (!curve)
+		return false;
+	double call_s = profile_get_value(m->profile, "call_s", 0), work_s = w->elements * profile_curve_at(curve, w->footprint_B, 1);
+	out->alone_s = call_s + work_s;
+	/* In cache it moves its bytes faster than memory could, out of cache at memory's rate; arithmetic shows as a time well above that. */
+	out->bound = call_s > work_s ? BOUND_LATENCY : memory_s(op, m) >= work_s / 2 ? BOUND_MEMORY : BOUND_COMPUTE;
+	out->rel_sigma = SIGMA_CURVE;
+	return true;
+}
+
+static enum status no_such_format(const struct op *op, const struct device_spec *d, struct error *e)
+{
+	char known[128] = "";
+	size_t n = 0;
+	for (int t = 0; t < DT_COUNT; t++)
+		if (d->matrix_flop_per_s[t] > 0)
+			n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", dtype_name((enum dtype)t));
+	return error_set(e, ST_INPUT, "train.dtype: %s does not multiply matrices in %s (it does in: %s)", d->name, dtype_name(op->dtype), n ? known : "none that is known");
+}
+
+static enum status cost_compute(const struct op *op, const struct machine *m, struct op_cost *out, struct error *e)
+{
+	if (uses_matrix_units(op) && !(m->device.matrix_flop_per_s[op->dtype] > 0))
+		return no_such_format(op, &m->device, e);
+	if (!m->device.is_host)
+		out->issue_s = m->device.launch_s;
+	struct work w;
+	work_of(op, &w);
+	bool priced = m->profile && (w.form == FORM_FIT ? price_by_fit(op, &w, m->profile, out) : price_by_curve(op, &w, m, out));
+	if (!priced)
+		price_by_roofline(op, m, out);
+	out->use.demand[RES_COMPUTE] = 1;
+	out->use.demand[RES_MEMORY] = out->alone_s > 0 ? fmin(1, memory_s(op, m) / out->alone_s) : 0;
+	return ST_OK;
+}
+
+/* ---- copies ---- */
+
+static void cost_copy(const struct op *op, const struct machine *m, struct op_cost *out)
+{
+	const struct device_spec *d = &m->device;
+	if (d->is_host) {
+		/* A thread copies: it takes one core of the rank's. */
+		int64_t cores = m->profile && m->profile->key.cores_per_rank > 0 ? m->profile->key.cores_per_rank : 1;
+		out->alone_s = d->launch_s + memory_s(op, m);
+		out->use.demand[RES_COMPUTE] = 1 / (double)cores;
+		out->bound = memory_s(op, m) > d->launch_s ? BOUND_MEMORY : BOUND_LATENCY;
+	} else {
+		out->alone_s = op_write_B(op) / (d->pcie_Bps > 0 ? d->pcie_Bps : DEFAULT_PCIE_Bps);
+		out->issue_s = d->launch_s;
+		out->bound = out->alone_s > d->launch_s ? BOUND_LINK : BOUND_LATENCY;
+	}
+	out->use.demand[RES_MEMORY] = out->alone_s > 0 ? fmin(1, memory_s(op, m) / out->alone_s) : 0;
+	out->rel_sigma = SIGMA_CATALOGUE;
+}
+
+/* ---- collectives ---- */
+
+/* Weight and compute demand with which one collective beside one op of compute (weight 1, demand 1) gives exactly the rates measured for that pair: max-min filling stops where
+ * t + d w t = 1; with w = x_c / x_g and d = (1 - x_g) / x_c that is t = x_g, and the collective moves at w t = x_c. */
+static void set_overlap(struct activity *use, double compute_rate, double comm_rate)
+{
+	double x_g = fmin(1, fmax(LEAST_OVERLAP_RATE, compute_rate)), x_c = fmin(1, fmax(LEAST_OVERLAP_RATE, comm_rate));
+	use->weight = x_c / x_g;
+	use->demand[RES_COMPUTE] = (1 - x_g) / x_c;
+}
+
+static void use_of_collective(const struct op *op, const struct machine *m, int64_t size, int64_t stride, struct op_cost *out)
+{
+	bool inside_node = (m->devices_per_node + stride - 1) / stride >= size;
+	out->use.demand[inside_node ? RES_LINK_INTRA : RES_LINK_INTER] = 1;
+	double x_g = m->profile ? profile_get_value(m->profile, "overlap.compute_rate", 0) : 0;
+	double x_c = m->profile ? profile_get_value(m->profile, "overlap.comm_rate", 0) : 0;
+	if (x_g > 0 && x_c > 0) {
+		set_overlap(&out->use, x_g, x_c); /* memory is part of what was measured */
+		return;
+	}
+	set_overlap(&out->use, 1 - COLLECTIVE_COMPUTE_SHARE, 1);
+	double moved_s = mem_rate_Bps(m) > 0 ? COLLECTIVE_MEMORY_PASSES * op_wire_B(op, size) / mem_rate_Bps(m) : 0;
+	out->use.demand[RES_MEMORY] = fmin(1, moved_s / out->alone_s);
+}
+
+static enum status cost_collective(const struct program *p, const struct op *op, const struct machine *m, struct op_cost *out, struct error *e)
+{
+	int64_t size = p->mesh.size[op->group], stride = p->mesh.stride[op->group];
+	if (size <= 1)
+		return ST_OK;
+	enum collective c = (enum collective)op->coll;
+	double bytes = (double)op->d[0] * dtype_bytes(op->dtype), empty_s = collective_time_s(m, c, size, stride, 0);
+	out->alone_s = collective_time_s(m, c, size, stride, bytes);
+	if (!isfinite(out->alone_s) || !(out->alone_s > 0))
+		return error_set(e, ST_INPUT, "%s over %lld ranks: no rate of the link between them is known; measure it with `stepsim calibrate` under mpirun", collective_name(c), (long long)size);
+	out->issue_s = m->device.is_host ? 0 : m->device.launch_s;
+	out->bound = empty_s > out->alone_s / 2 ? BOUND_LATENCY : BOUND_LINK;
+	char curve[PROFILE_NAME];
+	snprintf(curve, sizeof curve, "%s.%lld", collective_name(c), (long long)size);
+	bool measured = m->profile && profile_get_curve(m->profile, curve);
+	out->rel_sigma = measured ? SIGMA_LINK_CURVE : SIGMA_ALPHA_BETA;
+	out->guessed = m->profile && !measured;
+	use_of_collective(op, m, size, stride, out);
+	return ST_OK;
+}
+
+enum status cost_op(const struct program *p, const struct op *op, const struct machine *m, struct op_cost *out, struct error *e)
+{
+	*out = (struct op_cost){.use.weight = 1};
+	if (op->kind == OP_COLLECTIVE)
+		return cost_collective(p, op, m, out, e);
+	if (op->kind != OP_COPY)
+		return cost_compute(op, m, out, e);
+	cost_copy(op, m, out);
+	return ST_OK;
+}

@@ -1,0 +1,30 @@
+/* What an op costs on a machine: the time it takes alone, and what it takes from what runs beside it. */
+#ifndef STEPSIM_SIM_COST_H
+#define STEPSIM_SIM_COST_H
+
+#include <stdbool.h>
+
+#include "sim/engine.h"
+#include "step/program.h"
+#include "step/result.h"
+#include "topology/machine.h"
+
+struct op_cost {
+	double alone_s, issue_s; /* issue_s: the host thread's time for launching it. On a host device calling is part of alone_s */
+	enum bound bound;        /* compute, memory, latency (the call or the launch lasts longer than the work), link */
+	double rel_sigma;        /* relative uncertainty (one standard deviation) of alone_s: the profile's residual, or the catalogue's */
+	bool guessed;            /* there is a profile, but it has no entry for this: priced from peak rates */
+	struct activity use;
+};
+
+/* With a profile: its fits and curves (step/work.h). Without: the roofline of the device's shares of its datasheet rates, and a launch on the host thread for each kernel.
+ * Depends on the op's kind, formats, flags, group and dimensions alone. ST_INPUT when the machine cannot do it (a format that the device does not support, a link of unknown rate). */
+enum status cost_op(const struct program *p, const struct op *op, const struct machine *m, struct op_cost *out, struct error *e);
+
+/* Time of a collective over `size` ranks, `stride` apart, on S = elements x bytes of the full buffer; 0 for one rank.
+ * From the profile's curve "<collective>.<size>" where there is one. Else from its curve of the nearest size k: a ring's step on S/n bytes takes T_k(k S/n) / steps(k), so
+ * T_n(S) = (n-1)/(k-1) T_k(k S/n). Else ring alpha-beta over the group's link: all-reduce 2(n-1) alpha + 2(n-1)/n S beta, all-gather and reduce-scatter half of it
+ * (Thakur, Rabenseifner, Gropp 2005, IJHPCA 19(1)). Infinite when no rate of the link is known. */
+double collective_time_s(const struct machine *m, enum collective c, int64_t size, int64_t stride, double bytes);
+
+#endif

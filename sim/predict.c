@@ -1,0 +1,167 @@
+#include "sim/predict.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "sim/summary.h"
+
+#define PS_PER_S 1e12
+#define NO_JOIN (-1)
+
+/* ---- joins ---- */
+
+/* Two roles meet in the groups along `d` when their ranks differ along it alone. Returns the first role that role `r` meets there, itself if none before it. */
+static size_t first_met(const struct program *p, size_t r, enum mesh_dim d)
+{
+	for (size_t q = 0; q < r; q++) {
+		bool meets = true;
+		for (int other = 0; other < DIM_COUNT; other++)
+			if (other != (int)d && mesh_coord(&p->mesh, p->roles[q].representative, (enum mesh_dim)other) != mesh_coord(&p->mesh, p->roles[r].representative, (enum mesh_dim)other))
+				meets = false;
+		if (meets)
+			return q;
+	}
+	return r;
+}
+
+static bool is_met(const struct program *p, size_t r, enum mesh_dim d)
+{
+	if (first_met(p, r, d) != r)
+		return true;
+	for (size_t q = r + 1; q < p->n_roles; q++)
+		if (first_met(p, q, d) == r)
+			return true;
+	return false;
+}
+
+/* A role's collectives along each dimension: the k-th of one is the k-th of all roles that it meets there. Their joins are named by the task of the first role. */
+static enum status set_joins(const struct program *p, struct task *tasks, const size_t *first_task, struct error *e)
+{
+	for (size_t r = 0; r < p->n_roles; r++) {
+		const struct role *role = &p->roles[r];
+		for (int d = 0; d < DIM_COUNT; d++) {
+			size_t other = first_met(p, r, (enum mesh_dim)d), at = 0;
+			if (!is_met(p, r, (enum mesh_dim)d))
+				continue; /* all members of its groups do the same at the same time: nobody is waited for */
+			const struct role *first = &p->roles[other];
+			for (size_t i = 0; i < role->ops.n; i++) {
+				if (role->ops.at[i].kind != OP_COLLECTIVE || role->ops.at[i].group != d)
+					continue;
+				while (at < first->ops.n && (first->ops.at[at].kind != OP_COLLECTIVE || first->ops.at[at].group != d))
+					at++;
+				if (at == first->ops.n)
+					return error_set(e, ST_RUN, "role %zu has more collectives along %s than role %zu", r, mesh_dim_name((enum mesh_dim)d), other);
+				tasks[first_task[r] + i].join = (int32_t)(first_task[other] + at++);
+			}
+		}
+	}
+	return ST_OK;
+}
+
+/* ---- tasks ---- */
+
+static int64_t ps(double s)
+{
+	return llround(s * PS_PER_S);
+}
+
+static void fill_tasks(const struct role *role, const struct prices *prices, uint32_t actor, size_t first_task, size_t first_dep, struct task *tasks, uint32_t *deps)
+{
+	for (size_t i = 0; i < role->ops.n; i++) {
+		const struct op *op = &role->ops.at[i];
+		const struct op_cost *c = &prices->different.at[prices->of_op[i]];
+		tasks[first_task + i] = (struct task){
+			.actor = actor,
+			.lane = op->lane,
+			.alone_ps = ps(c->alone_s),
+			.issue_ps = ps(c->issue_s),
+			.join = NO_JOIN,
+			.dep0 = (uint32_t)first_dep + op->dep0,
+			.n_dep = op->n_dep,
+			.use = c->use,
+		};
+	}
+	for (size_t i = 0; i < role->deps.n; i++)
+		deps[first_dep + i] = (uint32_t)first_task + role->deps.at[i];
+}
+
+static enum status fill_timeline(const struct program *p, const size_t *first_task, const struct task_time *times, struct timeline *t, struct error *e)
+{
+	*t = (struct timeline){.actors = (uint32_t)p->n_roles};
+	if (!vec_reserve(&t->spans, first_task[p->n_roles]))
+		return error_nomem(e, "timeline");
+	for (size_t r = 0; r < p->n_roles; r++) {
+		const struct role *role = &p->roles[r];
+		for (size_t i = 0; i < role->ops.n; i++) {
+			const struct op *op = &role->ops.at[i];
+			const struct task_time *at = &times[first_task[r] + i];
+			t->spans.at[t->spans.n++] = (struct span){
+				.actor = (uint32_t)r,
+				.op = (uint32_t)i,
+				.lane = op->lane,
+				.class_ = (uint8_t)op_class_of(op),
+				.phase = op->phase,
+				.recomputed = op->flags & OP_RECOMPUTED ? 1 : 0,
+				.start_ps = at->start_ps,
+				.move_ps = at->move_ps,
+				.end_ps = at->end_ps,
+			};
+			t->step_ps = at->end_ps > t->step_ps ? at->end_ps : t->step_ps;
+		}
+	}
+	return ST_OK;
+}
+
+/* first_task: by role, and one more for the number of all tasks. */
+static enum status simulate(const struct program *p, const struct prices *prices, size_t *first_task, struct timeline *timeline, struct error *e)
+{
+	enum status st = ST_OK;
+	size_t n_deps = 0;
+	for (size_t r = 0; r < p->n_roles; r++) {
+		first_task[r + 1] = first_task[r] + p->roles[r].ops.n;
+		n_deps += p->roles[r].deps.n;
+	}
+	size_t n = first_task[p->n_roles];
+	struct task *tasks = calloc(n + 1, sizeof *tasks);
+	struct task_time *times = calloc(n + 1, sizeof *times);
+	uint32_t *deps = calloc(n_deps + 1, sizeof *deps);
+	if (!tasks || !times || !deps || n > INT32_MAX || n_deps > INT32_MAX) {
+		st = error_nomem(e, "simulation");
+		goto out;
+	}
+	for (size_t r = 0, first_dep = 0; r < p->n_roles; first_dep += p->roles[r++].deps.n)
+		fill_tasks(&p->roles[r], &prices[r], (uint32_t)r, first_task[r], first_dep, tasks, deps);
+	if ((st = set_joins(p, tasks, first_task, e)) || (st = engine_run(tasks, n, deps, (uint32_t)p->n_roles, times, e)) || (st = fill_timeline(p, first_task, times, timeline, e)))
+		goto out;
+	st = timeline_check(timeline, e);
+out:
+	free(tasks);
+	free(times);
+	free(deps);
+	return st;
+}
+
+enum status predict(const struct program *p, const struct machine *m, struct result *out, struct timeline *timeline, struct error *e)
+{
+	*timeline = (struct timeline){0};
+	enum status st = ST_OK;
+	struct prices *prices = calloc(p->n_roles, sizeof *prices);
+	size_t *first_task = calloc(p->n_roles + 1, sizeof *first_task);
+	if (!prices || !first_task) {
+		st = error_nomem(e, "prediction");
+		goto out;
+	}
+	for (size_t r = 0; r < p->n_roles && !st; r++)
+		st = price_role(p, &p->roles[r], m, &prices[r], e);
+	if (st || (st = simulate(p, prices, first_task, timeline, e)))
+		goto out;
+	st = summarize(p, m, prices, timeline, out, e);
+out:
+	for (size_t r = 0; prices && r < p->n_roles; r++)
+		prices_free(&prices[r]);
+	free(prices);
+	free(first_task);
+	if (st)
+		timeline_free(timeline);
+	return st;
+}

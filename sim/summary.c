@@ -1,0 +1,159 @@
+#include "sim/summary.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "step/layout.h"
+#include "step/work.h"
+
+/* What a GPU's memory holds beside the program's buffers: CUDA context and NCCL's buffers (4 MiB a channel, twice a peer), 0.5 to 2 GB together by experience,
+ * not by a published figure. Allocator fragmentation is not in it. */
+#define GPU_OVERHEAD_B (UINT64_C(1536) << 20)
+/* 90 % of a normal distribution lie within so many standard deviations. */
+#define SIGMAS_90 1.645
+/* The least half-width of the interval, of the step, where nothing was measured on the machine. */
+#define CATALOGUE_HALF_WIDTH 0.25
+/* The host holds the device back when launching takes so much of the step. */
+#define LAUNCH_BOUND_SHARE 0.9
+
+#define GB 1e9
+
+/* ---- memory ---- */
+
+static enum status fill_memory(const struct program *p, const struct machine *m, struct result *out, struct error *e)
+{
+	struct result_memory *mem = &out->memory;
+	for (size_t i = 0; i < p->n_roles; i++) {
+		struct layout l;
+		enum status st = layout_peak(&p->roles[i], &l, e);
+		if (st)
+			return st;
+		struct result_memory here = {
+			.weights_B = l.peak_component_B[COMP_WEIGHTS],
+			.gradients_B = l.peak_component_B[COMP_GRADIENTS],
+			.optimizer_B = l.peak_component_B[COMP_OPTIMIZER],
+			.activations_B = l.peak_component_B[COMP_ACTIVATIONS],
+			.buffers_B = l.peak_component_B[COMP_BUFFERS],
+			.overhead_B = m->device.is_host ? 0 : GPU_OVERHEAD_B,
+		};
+		here.total_B = here.weights_B + here.gradients_B + here.optimizer_B + here.activations_B + here.buffers_B + here.overhead_B;
+		layout_free(&l);
+		if (here.total_B > mem->total_B)
+			*mem = here;
+	}
+	mem->capacity_B = m->device.mem_B;
+	mem->fits = mem->total_B <= mem->capacity_B;
+	if (!mem->fits)
+		result_warn(out, "does not fit in memory: %.2f GB are missing (%.2f GB needed, %.2f GB there)", (double)(mem->total_B - mem->capacity_B) / GB, (double)mem->total_B / GB,
+			(double)mem->capacity_B / GB);
+	return ST_OK;
+}
+
+/* ---- bounds and uncertainty ---- */
+
+static void warn_guessed(const struct op *op, struct result *out)
+{
+	struct work w;
+	work_of(op, &w);
+	if (op->kind == OP_COLLECTIVE)
+		result_warn(out, "the profile has no curve for %s over this number of ranks: scaled from another, or from the link's latency and bandwidth", collective_name((enum collective)op->coll));
+	else
+		result_warn(out, "the profile has no entry for %s: priced from peak rates", w.name);
+}
+
+static void fill_bounds_and_interval(const struct role *r, const struct prices *prices, const struct machine *m, const struct timeline *t, uint32_t actor, struct result *out)
+{
+	double by_bound_s[CLASS_COUNT][BOUND_COUNT] = {{0}}, sigma_s[CLASS_COUNT] = {0};
+	for (size_t i = 0; i < t->spans.n; i++) {
+		const struct span *s = &t->spans.at[i];
+		if (s->actor != actor)
+			continue;
+		const struct op_cost *c = &prices->different.at[prices->of_op[s->op]];
+		double moving_s = (double)(s->end_ps - s->move_ps) * 1e-12;
+		by_bound_s[s->class_][c->bound] += moving_s;
+		sigma_s[s->class_] += c->rel_sigma * moving_s;
+		if (c->guessed)
+			warn_guessed(&r->ops.at[s->op], out);
+	}
+	double exposed = out->time.comm_s > 0 ? out->time.exposed_comm_s / out->time.comm_s : 0, variance = 0;
+	for (int c = 0; c < CLASS_COUNT; c++) {
+		/* Errors of one class go together (one wrong coefficient), those of different classes do not; of communication, what is hidden does not lengthen the step. */
+		double s = op_class_is_comm((enum op_class)c) ? sigma_s[c] * exposed : sigma_s[c];
+		variance += s * s;
+		enum bound most = BOUND_COMPUTE;
+		for (int b = 0; b < BOUND_COUNT; b++)
+			most = by_bound_s[c][b] > by_bound_s[c][most] ? (enum bound)b : most;
+		out->class_bound[c] = most;
+	}
+	double half_s = SIGMAS_90 * sqrt(variance);
+	if (!m->profile)
+		half_s = fmax(half_s, CATALOGUE_HALF_WIDTH * out->time.step_s);
+	out->interval90_s[0] = fmax(0, out->time.step_s - half_s);
+	out->interval90_s[1] = out->time.step_s + half_s;
+}
+
+/* ---- bottleneck ---- */
+
+static enum op_class longest_class(const struct breakdown *b, bool comm)
+{
+	enum op_class most = comm ? CLASS_ALL_REDUCE : CLASS_GEMM;
+	for (int c = 0; c < CLASS_COUNT; c++)
+		if (op_class_is_comm((enum op_class)c) == comm && b->class_s[c] > b->class_s[most])
+			most = (enum op_class)c;
+	return most;
+}
+
+static double launching_s(const struct role *r, const struct prices *prices)
+{
+	double sum = 0;
+	for (size_t i = 0; i < r->ops.n; i++)
+		sum += prices->different.at[prices->of_op[i]].issue_s;
+	return sum;
+}
+
+static void fill_bottleneck(const struct role *r, const struct prices *prices, struct result *out)
+{
+	const struct breakdown *b = &out->time;
+	enum { PART_COMPUTE, PART_COMM, PART_OTHER };
+	const struct { double s; int what; const char *text; } part[] = {
+		{b->compute_s, PART_COMPUTE, NULL},
+		{b->exposed_comm_s, PART_COMM, NULL},
+		{b->optimizer_s, PART_OTHER, "optimizer"},
+		{b->copy_s, PART_OTHER, "copies between host and device"},
+		{b->host_s, PART_OTHER, "host work"},
+		{b->bubble_s, PART_OTHER, "pipeline bubble"},
+		{b->idle_s, PART_OTHER, launching_s(r, prices) > LAUNCH_BOUND_SHARE * b->step_s ? "kernel launches on the host leave the device idle" : "idle"},
+	};
+	size_t most = 0;
+	for (size_t i = 0; i < sizeof part / sizeof part[0]; i++)
+		most = part[i].s > part[most].s ? i : most;
+	double percent = b->step_s > 0 ? 100 / b->step_s : 0;
+	enum op_class c = longest_class(b, part[most].what == PART_COMM);
+	if (part[most].what == PART_COMPUTE)
+		snprintf(out->bottleneck, sizeof out->bottleneck, "compute: %s %.0f %% of the step", op_class_name(c), b->class_s[c] * percent);
+	else if (part[most].what == PART_COMM)
+		snprintf(out->bottleneck, sizeof out->bottleneck, "exposed communication: %s %.0f %% of the step", op_class_name(c), part[most].s * percent);
+	else
+		snprintf(out->bottleneck, sizeof out->bottleneck, "%s: %.0f %% of the step", part[most].text, part[most].s * percent);
+}
+
+enum status summarize(const struct program *p, const struct machine *m, const struct prices *prices, const struct timeline *t, struct result *out, struct error *e)
+{
+	*out = (struct result){.verified = -1};
+	uint32_t actor = timeline_critical_actor(t);
+	const struct role *role = &p->roles[actor];
+	enum status st = timeline_breakdown(t, actor, &out->time, e);
+	if (st)
+		return st;
+	if (m->device.is_host && m->profile && m->profile->key.cores_per_rank == 1)
+		out->time.overlap = NAN; /* progress and compute take turns on the core: what runs beside what means nothing */
+	if (!m->profile)
+		result_warn(out, "nothing was measured on this machine: rates are the catalogue's, and the interval is at least +-%.0f %%", 100 * CATALOGUE_HALF_WIDTH);
+	if (m->unverified)
+		result_warn(out, "the catalogue holds unverified numbers for %.128s", m->name);
+	result_rates(out, p, m->device.matrix_flop_per_s[p->config.train.dtype]);
+	fill_bounds_and_interval(role, &prices[actor], m, t, actor, out);
+	fill_bottleneck(role, &prices[actor], out);
+	return fill_memory(p, m, out, e);
+}

@@ -1,0 +1,111 @@
+/* Presets and stacks: catalogue files in the words of CONFIG.yaml. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/paths.h"
+#include "base/suggest.h"
+#include "step/config_keys.h"
+
+/* What a file of a folder may hold besides its mapping of keys. */
+struct folder {
+	const char *kind, *what;
+	const char *mapping; /* the key under which its keys stand */
+	const char *notes[6];
+};
+static const struct folder models = {"models", "preset", "model", {"source", "description", "note", "published_parameters", "published_parameters_rounded", NULL}};
+static const struct folder stacks = {"stacks", "stack", "defaults", {"source", "description", "note", NULL}};
+
+static enum status find_file(const struct folder *f, const char *name, const char *where, char path[PATH_MAX_LEN], struct error *e)
+{
+	char **names = NULL;
+	size_t n = 0;
+	enum status st = path_catalogue_names(f->kind, &names, &n, e);
+	if (st)
+		return st;
+	bool found = false;
+	for (size_t i = 0; i < n && !found; i++)
+		found = strcmp(names[i], name) == 0;
+	if (!found) {
+		const char *nearest = suggest_nearest(name, (const char *const *)names, n);
+		st = error_set(e, ST_INPUT, "%s: unknown %s \"%.60s\" (nearest: %s)", where, f->what, name, nearest ? nearest : "none, the catalogue is empty");
+	} else {
+		st = path_catalogue(f->kind, name, path, e);
+	}
+	path_names_free(names, n);
+	return st;
+}
+
+static bool is_note(const struct folder *f, const char *key)
+{
+	for (size_t i = 0; f->notes[i]; i++)
+		if (strcmp(f->notes[i], key) == 0)
+			return true;
+	return false;
+}
+
+static enum status check_entries(const struct folder *f, const struct ynode *root, struct error *e)
+{
+	if (root->kind != Y_MAP || !ynode_get(root, f->mapping))
+		return ynode_error(root, e, "a %s file needs a mapping `%s`", f->what, f->mapping);
+	for (size_t i = 0; i < root->n; i++) {
+		const char *key = root->child[i]->key;
+		if (strcmp(key, f->mapping) != 0 && !is_note(f, key))
+			return ynode_error_key(root->child[i], e, "%s: unknown key of a %s file", key, f->what);
+	}
+	return ST_OK;
+}
+
+static enum status load(const struct folder *f, const char *name, const char *where, struct ydoc **doc, struct error *e)
+{
+	char path[PATH_MAX_LEN];
+	enum status st = find_file(f, name, where, path, e);
+	if (!st)
+		st = ydoc_load(path, doc, e);
+	if (!st)
+		st = check_entries(f, ydoc_root(*doc), e);
+	return st;
+}
+
+static enum status refuse_key(const struct ynode *map, const char *key, struct error *e)
+{
+	const struct ynode *n = ynode_get(map, key);
+	return n ? ynode_error_key(n, e, "%s: a catalogue file cannot name another", key) : ST_OK;
+}
+
+enum status config_apply_preset(struct config *c, const char *name, const struct key_origin *origin, const char *where, struct error *e)
+{
+	struct ydoc *doc = NULL;
+	enum status st = load(&models, name, where, &doc, e);
+	if (st)
+		goto out;
+	const struct ynode *map = ynode_get(ydoc_root(doc), models.mapping);
+	if ((st = refuse_key(map, "preset", e)) || (st = refuse_key(map, "hf_config", e)))
+		goto out;
+	st = config_apply(c, "model", map, origin, e);
+out:
+	ydoc_destroy(doc);
+	return st;
+}
+
+enum status config_apply_stack(struct config *c, const char *name, const struct key_origin *origin, const char *where, struct error *e)
+{
+	struct ydoc *doc = NULL;
+	enum status st = load(&stacks, name, where, &doc, e);
+	if (st)
+		goto out;
+	const struct ynode *defaults = ynode_get(ydoc_root(doc), stacks.mapping);
+	if (defaults->kind != Y_MAP) {
+		st = ynode_error(defaults, e, "%s: expected a mapping of the sections train and parallel", stacks.mapping);
+		goto out;
+	}
+	for (size_t i = 0; i < defaults->n && !st; i++) {
+		const struct ynode *map = defaults->child[i];
+		if (strcmp(map->key, "train") != 0 && strcmp(map->key, "parallel") != 0)
+			st = ynode_error_key(map, e, "%s: a stack has defaults for train and parallel only", map->key);
+		else if (!(st = refuse_key(map, "stack", e)))
+			st = config_apply(c, map->key, map, origin, e);
+	}
+out:
+	ydoc_destroy(doc);
+	return st;
+}

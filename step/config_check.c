@@ -1,0 +1,177 @@
+/* What can be wrong with a config whatever the number of ranks is. */
+#include <inttypes.h>
+
+#include "step/config_keys.h"
+
+#define PARAMETERS_MAX 1e15
+#define TOKENS_MAX ((int64_t)INT32_MAX)
+#define SCORES_MAX_B 1e15
+
+/* ---- every key by itself ---- */
+
+static enum status check_keys(const struct config *c, struct error *e)
+{
+	enum status st = ST_OK;
+	for (int i = 0; i < KEY_COUNT && !st; i++) {
+		enum key_id id = (enum key_id)i;
+		const struct config_key *k = config_key(id);
+		char accepted[KEY_VALUE_MAX];
+		if (!key_value_modelled(k, c))
+			st = config_error_key(c, id, e, "not modelled yet (accepted: %s)", key_accepted(k, accepted));
+		else if (c->origin[id].kind != ORIGIN_DEFAULT && !key_in_range(k, c))
+			st = config_error(c, id, e, "outside %.0f to %.0f", k->low, k->high);
+	}
+	return st;
+}
+
+/* ---- the model ---- */
+
+static enum status check_heads(const struct config *c, struct error *e)
+{
+	const struct model *m = &c->model;
+	char near[NEAREST_MAX];
+	if (m->head_dim == 0)
+		return config_error(c, KEY_model_heads, e, "%" PRId64 " does not divide hidden %" PRId64 ", and head_dim is not given (nearest that do: %s)", m->heads, m->hidden,
+		                    nearest_divisors(m->hidden, m->heads, near));
+	if (m->heads % m->kv_heads != 0)
+		return config_error(c, KEY_model_kv_heads, e, "%" PRId64 " does not divide the %" PRId64 " heads (nearest that do: %s)", m->kv_heads, m->heads,
+		                    nearest_divisors(m->heads, m->kv_heads, near));
+	if (m->position == POS_ROPE && m->head_dim % 2 != 0) {
+		enum key_id id = c->origin[KEY_model_head_dim].kind == ORIGIN_DEFAULT ? KEY_model_position : KEY_model_head_dim;
+		return config_error(c, id, e, "rope rotates pairs, so head_dim must be even, not %" PRId64, m->head_dim);
+	}
+	return ST_OK;
+}
+
+static enum status check_positions(const struct config *c, struct error *e)
+{
+	const struct model *m = &c->model;
+	if (m->position != POS_LEARNED && m->max_positions != 0)
+		return config_error_key(c, KEY_model_max_positions, e, "not used unless position is learned");
+	if (m->position == POS_LEARNED && m->seq_len > m->max_positions)
+		return config_error(c, KEY_model_seq_len, e, "%" PRId64 " is longer than the %" PRId64 " rows of the position table (max_positions)", m->seq_len, m->max_positions);
+	return ST_OK;
+}
+
+static enum status check_experts(const struct config *c, struct error *e)
+{
+	static const enum key_id ids[] = {KEY_model_experts_per_token, KEY_model_shared_experts, KEY_model_moe_ffn_hidden, KEY_model_moe_layer_freq, KEY_model_capacity_factor};
+	const struct model *m = &c->model;
+	if (m->experts > 0) {
+		if (m->experts_per_token > m->experts)
+			return config_error(c, KEY_model_experts_per_token, e, "%" PRId64 " are more than the %" PRId64 " experts", m->experts_per_token, m->experts);
+		return ST_OK;
+	}
+	struct config defaults = {0};
+	for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
+		const struct config_key *k = config_key(ids[i]);
+		key_set_default(k, &defaults);
+		if (ids[i] == KEY_model_moe_ffn_hidden)
+			defaults.model.moe_ffn_hidden = m->ffn_hidden;
+		if (config_is_given(c, ids[i]) && !key_equal(k, c, &defaults))
+			return config_error_key(c, ids[i], e, "not used without experts");
+	}
+	return ST_OK;
+}
+
+/* In doubles, from above: the exact count could overflow. */
+static double parameters_at_most(const struct model *m)
+{
+	double h = (double)m->hidden, width = (double)m->head_dim * (double)(2 * m->heads + 2 * m->kv_heads);
+	double mlp = 3.0 * (double)m->ffn_hidden, experts = 3.0 * (double)m->moe_ffn_hidden * (double)(m->experts + m->shared_experts);
+	double ends = 2.0 * (double)(m->vocab + m->vocab_padding) + (double)m->max_positions + (double)m->type_vocab;
+	return h * ((double)m->layers * (width + mlp + experts + 16.0) + ends + h);
+}
+
+static enum status check_model(const struct config *c, struct error *e)
+{
+	const struct model *m = &c->model;
+	enum status st;
+	if ((st = check_heads(c, e)) || (st = check_positions(c, e)) || (st = check_experts(c, e)))
+		return st;
+	if (m->post_norm && m->parallel_residual)
+		return config_error_key(c, KEY_model_parallel_residual, e, "needs the norms before attention and MLP: post_norm must be false");
+	if (parameters_at_most(m) > PARAMETERS_MAX)
+		return config_error(c, KEY_model_hidden, e, "these dimensions make %.2g parameters, more than %.0e", parameters_at_most(m), PARAMETERS_MAX);
+	return ST_OK;
+}
+
+/* ---- training ---- */
+
+/* Weights, gradients and the wire are fp32 or the compute format: no framework mixes fp16 with bf16 or computes wider than it stores. */
+static enum status check_dtypes(const struct config *c, struct error *e)
+{
+	const struct train *t = &c->train;
+	const struct {
+		enum key_id id;
+		enum dtype value;
+	} formats[] = {{KEY_train_param_dtype, t->param_dtype}, {KEY_train_grad_dtype, t->grad_dtype}};
+	for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
+		if (formats[i].value != DT_FP32 && formats[i].value != t->dtype)
+			return config_error(c, formats[i].id, e, "%s does not go with dtype %s (accepted: fp32%s%s)", dtype_name(formats[i].value), dtype_name(t->dtype),
+			                    t->dtype == DT_BF16 || t->dtype == DT_FP16 ? ", " : "", t->dtype == DT_BF16 || t->dtype == DT_FP16 ? dtype_name(t->dtype) : "");
+	if (t->grad_compression != COMP_NONE && t->reduce_dtype != (t->grad_compression == COMP_BF16 ? DT_BF16 : DT_FP16))
+		return config_error(c, KEY_train_reduce_dtype, e, "%s contradicts grad_compression, which sets it", dtype_name(t->reduce_dtype));
+	if (t->master_weights && t->param_dtype == DT_FP32)
+		return config_error_key(c, KEY_train_master_weights, e, "not used unless param_dtype is narrower than fp32");
+	return ST_OK;
+}
+
+static enum status check_recompute(const struct config *c, struct error *e)
+{
+	const struct train *t = &c->train;
+	if (t->recompute == REC_NONE && t->recompute_layers > 0)
+		return config_error_key(c, KEY_train_recompute_layers, e, "not used unless recompute is selective or full");
+	if (t->recompute_layers > c->model.layers)
+		return config_error(c, KEY_train_recompute_layers, e, "%" PRId64 " are more than the %" PRId64 " layers", t->recompute_layers, c->model.layers);
+	return ST_OK;
+}
+
+static enum status check_sizes(const struct config *c, struct error *e)
+{
+	int64_t tokens = c->train.micro_batch * c->model.seq_len;
+	if (tokens > TOKENS_MAX)
+		return config_error(c, KEY_train_micro_batch, e, "%" PRId64 " sequences of %" PRId64 " tokens are more than %" PRId64 " tokens in a micro-batch", c->train.micro_batch,
+		                    c->model.seq_len, TOKENS_MAX);
+	double scores_B = 4.0 * (double)tokens * (double)c->model.seq_len * (double)c->model.heads;
+	if (c->train.attention == ATT_NAIVE && scores_B > SCORES_MAX_B)
+		return config_error(c, KEY_train_attention, e, "naive attention stores %.2g bytes of scores a layer; use flash", scores_B);
+	return ST_OK;
+}
+
+/* ---- tensor parallelism ---- */
+
+static enum status check_tensor(const struct config *c, struct error *e)
+{
+	const struct model *m = &c->model;
+	int64_t t = c->parallel.tensor;
+	const struct {
+		const char *what;
+		int64_t n;
+	} cut[] = {{"heads", m->heads}, {"kv_heads", m->kv_heads}, {"ffn_hidden", m->ffn_hidden}};
+	char near[NEAREST_MAX];
+	for (size_t i = 0; i < sizeof cut / sizeof cut[0]; i++)
+		if (cut[i].n % t != 0)
+			return config_error(c, KEY_parallel_tensor, e, "%" PRId64 " does not divide %s %" PRId64 " (nearest that do: %s)", t, cut[i].what, cut[i].n,
+			                    nearest_divisors(cut[i].n, t, near));
+	if (model_padded_vocab(m, t) % t != 0) {
+		struct model padded = *m;
+		padded.vocab_padding = 128;
+		return config_error(c, KEY_parallel_tensor, e, "%" PRId64 " does not divide the vocabulary of %" PRId64 " (nearest that do: %s; or model.vocab_padding: 128, which makes it %" PRId64 ")",
+		                    t, m->vocab, nearest_divisors(m->vocab, t, near), model_padded_vocab(&padded, t));
+	}
+	if (c->parallel.sequence_parallel && c->train.micro_batch * m->seq_len % t != 0)
+		return config_error(c, KEY_parallel_tensor, e, "%" PRId64 " does not divide the %" PRId64 " tokens of a micro-batch, as sequence_parallel needs (nearest that do: %s)", t,
+		                    c->train.micro_batch * m->seq_len, nearest_divisors(c->train.micro_batch * m->seq_len, t, near));
+	return ST_OK;
+}
+
+enum status config_check(const struct config *c, struct error *e)
+{
+	enum status st;
+	if ((st = check_keys(c, e)) || (st = check_model(c, e)) || (st = check_dtypes(c, e)) || (st = check_recompute(c, e)) || (st = check_sizes(c, e)) || (st = check_tensor(c, e)))
+		return st;
+	if (config_is_given(c, KEY_cost_system_price_usd) && config_is_given(c, KEY_cost_gpu_hour_usd) && c->cost.system_price_usd > 0 && c->cost.gpu_hour_usd > 0)
+		return config_error_key(c, KEY_cost_system_price_usd, e, "contradicts gpu_hour_usd: give one of them");
+	return ST_OK;
+}

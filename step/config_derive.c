@@ -1,0 +1,74 @@
+/* Values that follow from other keys where neither the user nor a preset gave them. */
+#include "step/config_keys.h"
+
+static bool chosen(const struct config *c, enum key_id id)
+{
+	return c->origin[id].kind != ORIGIN_DEFAULT;
+}
+
+static int64_t default_ffn(const struct model *m)
+{
+	if (m->mlp != MLP_SWIGLU && m->mlp != MLP_GEGLU)
+		return 4 * m->hidden;
+	return (8 * m->hidden + 3 * 256 - 1) / (3 * 256) * 256; /* 8/3 x hidden up to a multiple of 256: Llama's rule, keeps the size of an ungated MLP */
+}
+
+static void derive_model(struct config *c)
+{
+	struct model *m = &c->model;
+	if (!chosen(c, KEY_model_kv_heads))
+		m->kv_heads = m->heads;
+	if (!chosen(c, KEY_model_head_dim))
+		m->head_dim = m->hidden % m->heads == 0 ? m->hidden / m->heads : 0; /* 0: config_check complains */
+	if (!chosen(c, KEY_model_ffn_hidden))
+		m->ffn_hidden = default_ffn(m);
+	if (!chosen(c, KEY_model_moe_ffn_hidden))
+		m->moe_ffn_hidden = m->ffn_hidden;
+	if (!chosen(c, KEY_model_qkv_bias))
+		m->qkv_bias = m->bias;
+	if (m->position == POS_LEARNED) {
+		if (!chosen(c, KEY_model_max_positions) || m->max_positions == 0)
+			m->max_positions = m->seq_len;
+	} else if (!config_is_given(c, KEY_model_max_positions)) {
+		m->max_positions = 0;
+	}
+}
+
+/* How a compute format is stored: tf32 lies in memory as fp32, the 8-bit and 4-bit formats are casts of bf16 weights. */
+static enum dtype stored(enum dtype compute)
+{
+	switch (compute) {
+	case DT_FP16:
+	case DT_BF16:
+		return compute;
+	case DT_FP8:
+	case DT_MXFP8:
+	case DT_NVFP4:
+		return DT_BF16;
+	default:
+		return DT_FP32;
+	}
+}
+
+static void derive_train(struct config *c)
+{
+	struct train *t = &c->train;
+	if (t->param_dtype == DTYPE_AUTO)
+		t->param_dtype = stored(t->dtype);
+	if (t->grad_dtype == DTYPE_AUTO)
+		t->grad_dtype = t->param_dtype;
+	if (t->reduce_dtype == DTYPE_AUTO)
+		t->reduce_dtype = t->grad_dtype;
+	if (t->grad_compression != COMP_NONE && !config_is_given(c, KEY_train_reduce_dtype))
+		t->reduce_dtype = t->grad_compression == COMP_BF16 ? DT_BF16 : DT_FP16;
+	if (!config_is_given(c, KEY_train_master_weights) && t->param_dtype == DT_FP32)
+		t->master_weights = false; /* a stack's default for narrow weights */
+}
+
+void config_derive(struct config *c)
+{
+	derive_model(c);
+	derive_train(c);
+	if (c->cost.system_price_usd > 0 && !config_is_given(c, KEY_cost_gpu_hour_usd))
+		c->cost.gpu_hour_usd = 0;
+}

@@ -1,0 +1,185 @@
+#include "step/config_keys.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/suggest.h"
+
+#define COUNT(a) (sizeof(a) / sizeof(a)[0])
+
+/* ---- words; the last column: the program models it ---- */
+
+static const struct word position_words[] = {{"learned", POS_LEARNED, true}, {"rope", POS_ROPE, true}, {"alibi", POS_ALIBI, true}, {"none", POS_NONE, true}};
+static const struct word mlp_words[] = {
+	{"gelu", MLP_GELU, true}, {"relu", MLP_RELU, true}, {"squared_relu", MLP_SQUARED_RELU, true}, {"swiglu", MLP_SWIGLU, true}, {"geglu", MLP_GEGLU, true}};
+static const struct word norm_words[] = {{"layernorm", NORM_LAYERNORM, true}, {"rmsnorm", NORM_RMSNORM, true}};
+static const struct word compute_dtype_words[] = {{"fp32", DT_FP32, true}, {"tf32", DT_TF32, true}, {"fp16", DT_FP16, true}, {"bf16", DT_BF16, true},
+                                                  {"fp8", DT_FP8, false}, {"mxfp8", DT_MXFP8, false}, {"nvfp4", DT_NVFP4, false}};
+static const struct word storage_dtype_words[] = {{"auto", DTYPE_AUTO, true}, {"fp32", DT_FP32, true}, {"fp16", DT_FP16, true}, {"bf16", DT_BF16, true},
+                                                  {"fp8", DT_FP8, false}, {"mxfp8", DT_MXFP8, false}, {"nvfp4", DT_NVFP4, false}};
+static const struct word compression_words[] = {{"none", COMP_NONE, true}, {"bf16", COMP_BF16, true}, {"fp16", COMP_FP16, true}};
+static const struct word optimizer_words[] = {{"adamw", OPT_ADAMW, true}, {"adam", OPT_ADAM, true}, {"lamb", OPT_LAMB, false},
+                                              {"lion", OPT_LION, true}, {"sgd", OPT_SGD, true}, {"none", OPT_NONE, true}};
+static const struct word optimizer_bits_words[] = {{"32", 32, true}, {"8", 8, false}};
+static const struct word attention_words[] = {{"flash", ATT_FLASH, true}, {"naive", ATT_NAIVE, true}};
+static const struct word recompute_words[] = {{"none", REC_NONE, true}, {"selective", REC_SELECTIVE, true}, {"full", REC_FULL, true}};
+static const struct word offload_words[] = {
+	{"none", OFF_NONE, true}, {"optimizer", OFF_OPTIMIZER, false}, {"optimizer+params", OFF_OPTIMIZER_PARAMS, false}, {"activations", OFF_ACTIVATIONS, false}};
+static const struct word strategy_words[] = {{"ddp", STRAT_DDP, true}, {"zero1", STRAT_ZERO1, true}, {"zero2", STRAT_ZERO2, true},
+                                             {"fsdp", STRAT_FSDP, true}, {"zero3", STRAT_FSDP, true}, {"hsdp", STRAT_HSDP, false}, {"none", STRAT_NONE, true}};
+static const struct word schedule_words[] = {{"gpipe", SCHED_GPIPE, false}, {"1f1b", SCHED_1F1B, true}, {"interleaved", SCHED_INTERLEAVED, false},
+                                             {"zero_bubble", SCHED_ZERO_BUBBLE, false}, {"zbv", SCHED_ZBV, false}};
+static const struct word context_kind_words[] = {{"ring", CTX_RING, true}, {"all_gather", CTX_ALL_GATHER, false}};
+static const struct word dim_words[] = {{"tp", DIM_TP, true}, {"cp", DIM_CP, true}, {"ep", DIM_EP, true}, {"dp", DIM_DP, true}, {"pp", DIM_PP, true}};
+static const struct word algorithm_words[] = {{"auto", ALGO_AUTO, true}, {"ring", ALGO_RING, true}, {"tree", ALGO_TREE, false},
+                                              {"nvls", ALGO_NVLS, false}, {"collnet", ALGO_COLLNET, false}, {"pat", ALGO_PAT, false}};
+static const struct word protocol_words[] = {{"auto", PROTO_AUTO, true}, {"ll", PROTO_LL, false}, {"ll128", PROTO_LL128, false}, {"simple", PROTO_SIMPLE, false}};
+static const struct word tristate_words[] = {{"auto", TRI_AUTO, true}, {"true", TRI_TRUE, true}, {"false", TRI_FALSE, true}};
+static const struct word backend_words[] = {{"auto", BACKEND_AUTO, true}, {"cuda", BACKEND_CUDA, false}, {"host", BACKEND_HOST, true}};
+
+static_assert(COUNT(position_words) == POS_COUNT, "a word for each");
+static_assert(COUNT(mlp_words) == MLP_COUNT, "a word for each");
+static_assert(COUNT(norm_words) == NORM_COUNT, "a word for each");
+static_assert(COUNT(compute_dtype_words) == DT_COUNT - 1, "a word for each but int32");
+static_assert(COUNT(storage_dtype_words) == DT_COUNT - 1, "a word for each but int32 and tf32, and auto");
+static_assert(COUNT(compression_words) == COMP_COUNT, "a word for each");
+static_assert(COUNT(optimizer_words) == OPT_COUNT, "a word for each");
+static_assert(COUNT(attention_words) == ATT_COUNT, "a word for each");
+static_assert(COUNT(recompute_words) == REC_COUNT, "a word for each");
+static_assert(COUNT(offload_words) == OFF_COUNT, "a word for each");
+static_assert(COUNT(strategy_words) == STRAT_COUNT + 1, "a word for each, two for fsdp");
+static_assert(COUNT(schedule_words) == SCHED_COUNT, "a word for each");
+static_assert(COUNT(context_kind_words) == CTX_COUNT, "a word for each");
+static_assert(COUNT(dim_words) == DIM_COUNT, "a word for each");
+static_assert(COUNT(algorithm_words) == ALGO_COUNT, "a word for each");
+static_assert(COUNT(protocol_words) == PROTO_COUNT, "a word for each");
+static_assert(COUNT(tristate_words) == TRI_COUNT, "a word for each");
+static_assert(COUNT(backend_words) == BACKEND_COUNT, "a word for each");
+
+/* ---- the table ---- */
+
+#define INT(l, h) .type = KEY_INT, .low = (l), .high = (h)
+#define INT_AUTO(l, h) .type = KEY_INT_AUTO, .low = (l), .high = (h)
+#define REAL(l, h, u) .type = KEY_REAL, .low = (l), .high = (h), .unit = (u)
+#define MIB(l, h) .type = KEY_MIB, .low = (l), .high = (h)
+#define MIB_AUTO(l, h) .type = KEY_MIB_AUTO, .low = (l), .high = (h)
+#define BYTES(l, h) .type = KEY_BYTES, .low = (l), .high = (h), .unit = UNIT_BYTE
+#define BOOL .type = KEY_BOOL
+#define WORD(w) .type = KEY_WORD, .words = w##_words, .n_words = COUNT(w##_words)
+#define NUMBER_WORD(w) .type = KEY_NUMBER_WORD, .words = w##_words, .n_words = COUNT(w##_words)
+#define TEXT .type = KEY_TEXT
+#define ORDER .type = KEY_ORDER, .words = dim_words, .n_words = COUNT(dim_words)
+#define STAGES .type = KEY_STAGES, .low = 1, .high = 10000
+#define RANKS .type = KEY_RANKS
+#define AT(member) .offset = offsetof(struct config, member), .size = sizeof((struct config *)0)->member
+#define ANY true
+#define DEFAULT_ONLY false
+#define ROW(section_, key_, type_, at_, def, modelled_, used) \
+	[KEY_##section_##_##key_] = {.section = #section_, .name = #key_, .path = #section_ "." #key_, type_, at_, .default_ = def, .modelled = modelled_, .used_by = (used)},
+
+static const struct config_key keys[] = {CONFIG_KEYS(ROW)};
+static_assert(COUNT(keys) == KEY_COUNT, "one row for each key");
+static_assert(KEY_COUNT <= CONFIG_MAX_KEYS, "struct config has an origin for each key");
+static_assert(sizeof(enum dtype) == sizeof(int) && sizeof(enum position) == sizeof(int), "words are stored as int");
+
+const char *const config_sections[CONFIG_SECTIONS] = {"model", "train", "data", "parallel", "collectives", "cluster", "run", "cost"};
+
+const struct config_key *config_key(enum key_id id)
+{
+	return &keys[id];
+}
+
+enum key_id config_key_find(const char *section, size_t section_len, const char *name)
+{
+	for (int i = 0; i < KEY_COUNT; i++)
+		if (strlen(keys[i].section) == section_len && memcmp(keys[i].section, section, section_len) == 0 && strcmp(keys[i].name, name) == 0)
+			return (enum key_id)i;
+	return KEY_COUNT;
+}
+
+bool config_is_section(const char *name)
+{
+	for (size_t i = 0; i < CONFIG_SECTIONS; i++)
+		if (strcmp(config_sections[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* ---- suggestions ---- */
+
+static const struct config_key *elsewhere(const char *name)
+{
+	for (int i = 0; i < KEY_COUNT; i++)
+		if (strcmp(keys[i].name, name) == 0)
+			return &keys[i];
+	return NULL;
+}
+
+const char *config_key_nearest(const char *section, const char *name, bool full)
+{
+	const struct config_key *other = elsewhere(name);
+	if (other)
+		return other->path;
+	/* "timeout" for timeout_s, "algo" for algorithm: a beginning says more than an edit distance. */
+	size_t len = strlen(name);
+	for (int i = 0; i < KEY_COUNT && len >= 3; i++)
+		if (strcmp(keys[i].section, section) == 0 && strncmp(keys[i].name, name, len) == 0)
+			return full ? keys[i].path : keys[i].name;
+	/* The section's own keys come first, so that they win ties. */
+	const char *names[KEY_COUNT];
+	const struct config_key *of[KEY_COUNT];
+	size_t n = 0;
+	for (int own = 1; own >= 0; own--)
+		for (int i = 0; i < KEY_COUNT; i++)
+			if ((strcmp(keys[i].section, section) == 0) == own) {
+				of[n] = &keys[i];
+				names[n++] = keys[i].name;
+			}
+	const char *nearest = suggest_nearest(name, names, n);
+	for (size_t i = 0; i < n; i++)
+		if (names[i] == nearest)
+			return full || strcmp(of[i]->section, section) != 0 ? of[i]->path : nearest;
+	return nearest;
+}
+
+const char *config_section_nearest(const char *name)
+{
+	const struct config_key *k = elsewhere(name);
+	return k ? k->path : suggest_nearest(name, config_sections, CONFIG_SECTIONS);
+}
+
+/* ---- words of config.h ---- */
+
+static const char *word_of(const struct word *words, size_t n, int value)
+{
+	for (size_t i = 0; i < n; i++)
+		if (words[i].value == value)
+			return words[i].text;
+	return "?";
+}
+
+const char *strategy_name(enum strategy s)
+{
+	return word_of(strategy_words, COUNT(strategy_words), (int)s);
+}
+
+const char *mesh_dim_name(enum mesh_dim d)
+{
+	return word_of(dim_words, COUNT(dim_words), (int)d);
+}
+
+const char *optimizer_name(enum optimizer o)
+{
+	return word_of(optimizer_words, COUNT(optimizer_words), (int)o);
+}
+
+const char *recompute_name(enum recompute r)
+{
+	return word_of(recompute_words, COUNT(recompute_words), (int)r);
+}
+
+const char *attention_name(enum attention a)
+{
+	return word_of(attention_words, COUNT(attention_words), (int)a);
+}

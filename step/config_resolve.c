@@ -1,0 +1,84 @@
+/* The plan for a given number of ranks. */
+#include <inttypes.h>
+
+#include "step/config_keys.h"
+
+int64_t config_fixed_ranks(const struct config *c)
+{
+	const struct parallel *p = &c->parallel;
+	return p->data == AUTO ? 0 : p->data * p->tensor * p->pipeline * p->context;
+}
+
+/* A preset may describe what no program can be built for yet; it loads, so that it can be listed and counted. */
+static enum status check_modelled(const struct config *c, struct error *e)
+{
+	const struct model *m = &c->model;
+	if (m->experts > 0)
+		return config_error_key(c, KEY_model_experts, e, "not modelled yet (accepted: 0)");
+	if (m->sliding_window > 0 && m->sliding_window < m->seq_len)
+		return config_error_key(c, KEY_model_sliding_window, e, "not modelled yet (accepted: 0, or no less than seq_len)");
+	if (!m->lm_head)
+		return config_error_key(c, KEY_model_lm_head, e, "not modelled yet (accepted: true): the loss needs a head");
+	return ST_OK;
+}
+
+static enum status resolve_data(struct config *c, int64_t ranks, struct error *e)
+{
+	struct parallel *p = &c->parallel;
+	int64_t model_ranks = p->tensor * p->pipeline * p->context;
+	char near[NEAREST_MAX];
+	if (ranks % model_ranks != 0)
+		return config_error(c, KEY_parallel_tensor, e, "%" PRId64 " does not divide %" PRId64 " rank%s (nearest that do: %s)", p->tensor, ranks, ranks == 1 ? "" : "s",
+		                    nearest_divisors(ranks, p->tensor, near));
+	int64_t data = ranks / model_ranks;
+	if (p->data != AUTO && p->data != data)
+		return config_error(c, KEY_parallel_data, e, "%" PRId64 " x tensor %" PRId64 " is not %" PRId64 " rank%s (accepted: auto, %" PRId64 ")", p->data, model_ranks, ranks,
+		                    ranks == 1 ? "" : "s", data);
+	if (p->strategy == STRAT_NONE && data != 1)
+		return config_error(c, KEY_parallel_strategy, e, "none trains one replica, and %" PRId64 " ranks make %" PRId64 " (nearest: ddp)", ranks, data);
+	p->data = data;
+	return ST_OK;
+}
+
+static enum status resolve_batch(struct config *c, struct error *e)
+{
+	const struct train *t = &c->train;
+	int64_t replicas = c->parallel.data, unit = t->micro_batch * replicas;
+	char near[NEAREST_MAX];
+	if (t->global_batch % unit != 0)
+		return config_error(c, KEY_train_global_batch, e, "%" PRId64 " does not split into micro-batches of %" PRId64 " on %" PRId64 " replica%s (nearest that do: %s)", t->global_batch,
+		                    t->micro_batch, replicas, replicas == 1 ? "" : "s", nearest_multiples(unit, t->global_batch, near));
+	c->micro_batches = t->global_batch / unit;
+	return ST_OK;
+}
+
+static void resolve_autos(struct config *c)
+{
+	struct parallel *p = &c->parallel;
+	if (c->train.recompute == REC_NONE)
+		c->train.recompute_layers = 0;
+	else if (c->train.recompute_layers == AUTO)
+		c->train.recompute_layers = c->model.layers;
+	if (p->shard == AUTO)
+		p->shard = p->data;
+	/* PyTorch: a first bucket of 1 MiB only where bucket_cap_mb is left alone (torch/nn/parallel/distributed.py). */
+	if (p->first_bucket_mb < 0)
+		p->first_bucket_mb = c->origin[KEY_parallel_bucket_mb].kind == ORIGIN_DEFAULT ? 1.0 : p->bucket_mb;
+	if (p->tensor == 1)
+		p->sequence_parallel = false; /* as Megatron-LM does: nothing is cut */
+	if (c->data.bytes == 0)
+		c->data.bytes = 8 * (uint64_t)(c->train.micro_batch * c->model.seq_len);
+}
+
+enum status config_resolve(struct config *c, int64_t ranks, struct error *e)
+{
+	if (ranks < 1)
+		return error_set(e, ST_INPUT, "a plan needs at least one rank, not %" PRId64, ranks);
+	enum status st;
+	config_derive(c);
+	if ((st = config_check(c, e)) || (st = check_modelled(c, e)) || (st = resolve_data(c, ranks, e)) || (st = resolve_batch(c, e)))
+		return st;
+	resolve_autos(c);
+	c->ranks = ranks;
+	return ST_OK;
+}

@@ -1,0 +1,56 @@
+#include "step/result.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const bound_names[] = {"compute", "memory", "latency", "link", "host"};
+static_assert(sizeof bound_names / sizeof bound_names[0] == BOUND_COUNT, "a word for each bound");
+
+const char *bound_name(enum bound b)
+{
+	return bound_names[b];
+}
+
+/* FLOP done again for each FLOP done once, over all ranks. */
+static double recomputed_share(const struct program *p)
+{
+	double once = 0, again = 0;
+	for (size_t r = 0; r < p->n_roles; r++) {
+		const struct role *role = &p->roles[r];
+		double ranks = (double)role->ranks;
+		for (size_t i = 0; i < role->ops.n; i++) {
+			const struct op *op = &role->ops.at[i];
+			*(op->flags & OP_RECOMPUTED ? &again : &once) += ranks * op_flop(op);
+		}
+	}
+	return once > 0 ? again / once : 0;
+}
+
+void result_rates(struct result *r, const struct program *p, double peak_flop_per_s)
+{
+	double ranks = (double)p->mesh.ranks;
+	r->tokens_per_s = (double)p->config.train.global_batch * (double)p->config.model.seq_len / r->time.step_s;
+	r->tokens_per_s_per_gpu = r->tokens_per_s / ranks;
+	double flop_per_s = model_flop_per_token(&p->config.model) * r->tokens_per_s_per_gpu;
+	r->tflops_per_gpu = flop_per_s / 1e12;
+	r->mfu = peak_flop_per_s > 0 ? flop_per_s / peak_flop_per_s : NAN; /* the caller may not know the peak */
+	r->hfu = r->mfu * (1 + recomputed_share(p));
+}
+
+void result_warn(struct result *r, const char *fmt, ...)
+{
+	if (r->n_warnings == RESULT_MAX_NOTES)
+		return;
+	char *text = r->warning[r->n_warnings];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof r->warning[0], fmt, ap);
+	va_end(ap);
+	for (size_t i = 0; i < r->n_warnings; i++)
+		if (strcmp(text, r->warning[i]) == 0)
+			return;
+	r->n_warnings++;
+}

@@ -1,0 +1,236 @@
+#include "step/timeline.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#define S_PER_PS 1e-12
+
+/* In order of precedence: an instant belongs to the first that is going on. */
+enum category { CAT_OPTIMIZER, CAT_COMPUTE, CAT_COMM, CAT_COPY, CAT_HOST, CAT_IDLE, CAT_COUNT };
+
+static enum category category_of(const struct span *s)
+{
+	if (op_class_is_comm(s->class_))
+		return CAT_COMM;
+	if (s->class_ == CLASS_COPY)
+		return CAT_COPY;
+	if (s->class_ == CLASS_HOST)
+		return CAT_HOST;
+	return s->class_ == CLASS_OPTIMIZER || s->phase == PHASE_OPTIMIZER ? CAT_OPTIMIZER : CAT_COMPUTE;
+}
+
+void timeline_free(struct timeline *t)
+{
+	if (!t)
+		return;
+	vec_free(&t->spans);
+	*t = (struct timeline){0};
+}
+
+static enum status check_span(const struct timeline *t, size_t i, struct error *e)
+{
+	const struct span *s = &t->spans.at[i], *before = i > 0 ? s - 1 : NULL;
+	if (s->actor >= t->actors || s->lane >= LANE_COUNT || s->class_ >= CLASS_COUNT || s->phase >= PHASE_COUNT)
+		return error_set(e, ST_RUN, "timeline: span %zu: actor, lane, class or phase out of range", i);
+	if (before && (s->actor < before->actor || (s->actor == before->actor && s->op <= before->op)))
+		return error_set(e, ST_RUN, "timeline: span %zu is not in order of actor and op", i);
+	if (s->start_ps < 0 || s->move_ps < s->start_ps || s->end_ps < s->move_ps || s->end_ps > t->step_ps)
+		return error_set(e, ST_RUN, "timeline: span %zu: 0 <= start %lld <= move %lld <= end %lld <= step %lld ps does not hold", i, (long long)s->start_ps,
+			(long long)s->move_ps, (long long)s->end_ps, (long long)t->step_ps);
+	if (s->move_ps != s->start_ps && !op_class_is_comm(s->class_))
+		return error_set(e, ST_RUN, "timeline: span %zu: only a collective waits for others", i);
+	return ST_OK;
+}
+
+enum status timeline_check(const struct timeline *t, struct error *e)
+{
+	const struct span *last[LANE_COUNT] = {0};
+	for (size_t i = 0; i < t->spans.n; i++) {
+		const struct span *s = &t->spans.at[i];
+		if (check_span(t, i, e))
+			return ST_RUN;
+		const struct span *before = last[s->lane];
+		if (before && before->actor == s->actor && s->start_ps < before->end_ps)
+			return error_set(e, ST_RUN, "timeline: actor %u, lane %u: op %u starts before op %u has ended", s->actor, s->lane, s->op, before->op);
+		last[s->lane] = s;
+	}
+	return ST_OK;
+}
+
+uint32_t timeline_critical_actor(const struct timeline *t)
+{
+	uint32_t critical = 0;
+	int64_t latest = -1;
+	for (size_t i = 0; i < t->spans.n; i++)
+		if (t->spans.at[i].end_ps > latest) {
+			latest = t->spans.at[i].end_ps;
+			critical = t->spans.at[i].actor;
+		}
+	return critical;
+}
+
+/* ---- the partition: the lanes' boundaries, each already in order, merged ---- */
+
+struct cursor {
+	size_t span; /* t->spans.n: the lane is done */
+	enum { BEFORE, WAITING, MOVING } stage;
+};
+
+static size_t next_span(const struct timeline *t, size_t from, uint32_t actor, uint8_t lane)
+{
+	while (from < t->spans.n && t->spans.at[from].actor == actor && t->spans.at[from].lane != lane)
+		from++;
+	return from < t->spans.n && t->spans.at[from].actor == actor ? from : t->spans.n;
+}
+
+static int64_t next_boundary(const struct timeline *t, const struct cursor *c)
+{
+	if (c->span == t->spans.n)
+		return INT64_MAX;
+	const struct span *s = &t->spans.at[c->span];
+	return c->stage == BEFORE ? s->start_ps : c->stage == WAITING ? s->move_ps : s->end_ps;
+}
+
+static void step_cursor(const struct timeline *t, struct cursor *c, uint32_t actor, uint8_t lane)
+{
+	if (c->stage != MOVING) {
+		c->stage++;
+		return;
+	}
+	c->span = next_span(t, c->span + 1, actor, lane);
+	c->stage = BEFORE;
+}
+
+struct partition {
+	int64_t part_ps[CAT_COUNT], comm_ps, wait_ps;
+};
+
+static void account(struct partition *p, const struct timeline *t, const struct cursor lanes[LANE_COUNT], int64_t lasts_ps)
+{
+	enum category first = CAT_IDLE;
+	bool moving = false, waiting = false;
+	for (int l = 0; l < LANE_COUNT; l++) {
+		if (lanes[l].stage == BEFORE)
+			continue;
+		enum category c = category_of(&t->spans.at[lanes[l].span]);
+		waiting = waiting || lanes[l].stage == WAITING;
+		if (lanes[l].stage == WAITING)
+			continue; /* what waits does nothing: the instant is idle unless another lane works */
+		moving = moving || c == CAT_COMM;
+		first = c < first ? c : first;
+	}
+	p->part_ps[first] += lasts_ps;
+	p->comm_ps += moving ? lasts_ps : 0;
+	p->wait_ps += waiting ? lasts_ps : 0;
+}
+
+static struct partition partition_of(const struct timeline *t, uint32_t actor, size_t first_span)
+{
+	struct partition p = {0};
+	struct cursor lanes[LANE_COUNT];
+	for (int l = 0; l < LANE_COUNT; l++)
+		lanes[l] = (struct cursor){.span = next_span(t, first_span, actor, (uint8_t)l)};
+	int64_t now = 0;
+	for (;;) {
+		int64_t next = INT64_MAX;
+		for (int l = 0; l < LANE_COUNT; l++) {
+			int64_t at = next_boundary(t, &lanes[l]);
+			next = at < next ? at : next;
+		}
+		if (next == INT64_MAX)
+			break;
+		account(&p, t, lanes, next - now);
+		now = next;
+		for (int l = 0; l < LANE_COUNT; l++)
+			while (next_boundary(t, &lanes[l]) == now)
+				step_cursor(t, &lanes[l], actor, (uint8_t)l);
+	}
+	p.part_ps[CAT_IDLE] += t->step_ps - now;
+	return p;
+}
+
+enum status timeline_breakdown(const struct timeline *t, uint32_t actor, struct breakdown *out, struct error *e)
+{
+	*out = (struct breakdown){0};
+	enum status st = timeline_check(t, e);
+	if (st)
+		return st;
+	size_t first = 0;
+	while (first < t->spans.n && t->spans.at[first].actor < actor)
+		first++;
+	struct partition p = partition_of(t, actor, first);
+	out->step_s = (double)t->step_ps * S_PER_PS;
+	out->optimizer_s = (double)p.part_ps[CAT_OPTIMIZER] * S_PER_PS;
+	out->compute_s = (double)p.part_ps[CAT_COMPUTE] * S_PER_PS;
+	out->exposed_comm_s = (double)p.part_ps[CAT_COMM] * S_PER_PS;
+	out->copy_s = (double)p.part_ps[CAT_COPY] * S_PER_PS;
+	out->host_s = (double)p.part_ps[CAT_HOST] * S_PER_PS;
+	out->bubble_s = 0; /* no class of span waits for another pipeline stage */
+	out->idle_s = (double)p.part_ps[CAT_IDLE] * S_PER_PS;
+	out->comm_s = (double)p.comm_ps * S_PER_PS;
+	out->wait_s = (double)p.wait_ps * S_PER_PS;
+	out->overlap = p.comm_ps > 0 ? 1 - (double)p.part_ps[CAT_COMM] / (double)p.comm_ps : 1;
+	for (size_t i = first; i < t->spans.n && t->spans.at[i].actor == actor; i++) {
+		const struct span *s = &t->spans.at[i];
+		out->class_s[s->class_] += (double)(s->end_ps - s->move_ps) * S_PER_PS;
+		out->class_n[s->class_]++;
+	}
+	return ST_OK;
+}
+
+/* ---- critical path ---- */
+
+static enum status role_of_actor(const struct timeline *t, const struct program *p, uint32_t actor, const struct role **role, struct error *e)
+{
+	/* Simulated timelines have an actor a role; measured ones an actor a rank, which only a program of one role maps without doubt. */
+	if (p->n_roles != 1 && p->n_roles != t->actors)
+		return error_set(e, ST_RUN, "timeline: %u actors for %zu roles", t->actors, p->n_roles);
+	*role = &p->roles[p->n_roles == 1 ? 0 : actor];
+	return ST_OK;
+}
+
+/* Longest chain that ends with each op of one actor. ready_ps: by op; 0 for ops without a span. */
+static enum status longest_chain(const struct timeline *t, size_t *at, const struct role *role, int64_t *end_ps, int64_t *longest, struct error *e)
+{
+	uint32_t actor = t->spans.at[*at].actor;
+	int64_t lane_end_ps[LANE_COUNT] = {0};
+	for (size_t i = 0; i < role->ops.n; i++)
+		end_ps[i] = 0;
+	for (; *at < t->spans.n && t->spans.at[*at].actor == actor; ++*at) {
+		const struct span *s = &t->spans.at[*at];
+		if (s->op >= role->ops.n)
+			return error_set(e, ST_RUN, "timeline: actor %u has op %u, of %zu", actor, s->op, role->ops.n);
+		const struct op *op = &role->ops.at[s->op];
+		int64_t begin_ps = lane_end_ps[s->lane];
+		for (uint32_t k = 0; k < op->n_dep; k++) {
+			int64_t dep_ps = end_ps[role->deps.at[op->dep0 + k]];
+			begin_ps = dep_ps > begin_ps ? dep_ps : begin_ps;
+		}
+		end_ps[s->op] = lane_end_ps[s->lane] = begin_ps + s->end_ps - s->move_ps;
+		*longest = end_ps[s->op] > *longest ? end_ps[s->op] : *longest;
+	}
+	return ST_OK;
+}
+
+enum status timeline_critical_path(const struct timeline *t, const struct program *p, double *path_s, struct error *e)
+{
+	*path_s = 0;
+	enum status st = timeline_check(t, e);
+	if (st)
+		return st;
+	size_t most_ops = 1;
+	for (size_t r = 0; r < p->n_roles; r++)
+		most_ops = p->roles[r].ops.n > most_ops ? p->roles[r].ops.n : most_ops;
+	int64_t *end_ps = calloc(most_ops, sizeof *end_ps), longest = 0;
+	if (!end_ps)
+		return error_nomem(e, "critical path");
+	for (size_t at = 0; at < t->spans.n && !st;) {
+		const struct role *role = NULL;
+		st = role_of_actor(t, p, t->spans.at[at].actor, &role, e);
+		if (!st)
+			st = longest_chain(t, &at, role, end_ps, &longest, e);
+	}
+	free(end_ps);
+	*path_s = (double)longest * S_PER_PS;
+	return st;
+}

@@ -1,0 +1,137 @@
+#include "step/work.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+
+/* What stands behind the kind's name: that which changes the kernel without changing its shape. */
+enum suffix { SUF_NONE, SUF_TRANS, SUF_NORM, SUF_MLP, SUF_OPTIMIZER };
+
+/* Terms (FORM_FIT) or elements (FORM_CURVE, in term[0]) from the dimensions. */
+typedef void (*measure_fn)(const struct op *op, double *term);
+
+static double dim(const struct op *op, int i)
+{
+	return (double)op->d[i];
+}
+
+static void gemm_terms(const struct op *op, double *term)
+{
+	double m = dim(op, 0), n = dim(op, 1), k = dim(op, 2);
+	term[0] = 1;
+	term[1] = 2 * m * n * k;
+	term[2] = m * k;
+	term[3] = k * n;
+	term[4] = op->flags & OP_ACCUMULATE ? 2 * m * n : m * n;
+}
+
+static void flash_terms(const struct op *op, double *term)
+{
+	double b = dim(op, 0), heads = dim(op, 1), kv = dim(op, 2), s = dim(op, 3), width = dim(op, 4);
+	double pairs = op->flags & OP_CAUSAL ? fmin(s * s, s * (s + FLASH_TILE) / 2) : s * s;
+	term[0] = 1;
+	term[1] = b * heads * pairs * width;
+	term[2] = b * heads * pairs;
+	term[3] = b * s * (heads + 2 * kv) * width;
+	term[4] = b * heads;
+}
+
+static void naive_terms(const struct op *op, double *term)
+{
+	double b = dim(op, 0), heads = dim(op, 1), s = dim(op, 3), width = dim(op, 4);
+	term[0] = 1;
+	term[1] = b * heads * s * s * width;
+	term[2] = b * heads * s * s;
+	term[3] = b * s * heads * width;
+	term[4] = b * heads;
+}
+
+static void vector_elements(const struct op *op, double *term)
+{
+	term[0] = dim(op, 0);
+}
+
+static void matrix_elements(const struct op *op, double *term)
+{
+	term[0] = dim(op, 0) * dim(op, 1);
+}
+
+static void score_elements(const struct op *op, double *term)
+{
+	term[0] = dim(op, 0) * dim(op, 1) * dim(op, 3) * dim(op, 3);
+}
+
+static void rotated_elements(const struct op *op, double *term)
+{
+	term[0] = dim(op, 0) * dim(op, 3) * (dim(op, 1) + dim(op, 2)) * dim(op, 4);
+}
+
+static const struct {
+	enum work_form form;
+	enum suffix suffix;
+	measure_fn measure;
+} rows[] = {
+	[OP_GEMM] = {FORM_FIT, SUF_TRANS, gemm_terms},
+	[OP_ATTENTION] = {FORM_FIT, SUF_NONE, flash_terms},
+	[OP_ATTENTION_GRAD] = {FORM_FIT, SUF_NONE, flash_terms},
+	[OP_ATTN_SCORES] = {FORM_FIT, SUF_NONE, naive_terms},
+	[OP_ATTN_SOFTMAX] = {FORM_CURVE, SUF_NONE, score_elements},
+	[OP_ATTN_VALUES] = {FORM_FIT, SUF_NONE, naive_terms},
+	[OP_ATTN_VALUES_GRAD] = {FORM_FIT, SUF_NONE, naive_terms},
+	[OP_ATTN_SOFTMAX_GRAD] = {FORM_CURVE, SUF_NONE, score_elements},
+	[OP_ATTN_SCORES_GRAD] = {FORM_FIT, SUF_NONE, naive_terms},
+	[OP_ROPE] = {FORM_CURVE, SUF_NONE, rotated_elements},
+	[OP_NORM] = {FORM_CURVE, SUF_NORM, matrix_elements},
+	[OP_NORM_GRAD] = {FORM_CURVE, SUF_NORM, matrix_elements},
+	[OP_ADD] = {FORM_CURVE, SUF_NONE, matrix_elements},
+	[OP_ADD_NORM] = {FORM_CURVE, SUF_NORM, matrix_elements},
+	[OP_BIAS] = {FORM_CURVE, SUF_NONE, matrix_elements},
+	[OP_BIAS_GRAD] = {FORM_CURVE, SUF_NONE, matrix_elements},
+	[OP_ACT] = {FORM_CURVE, SUF_MLP, matrix_elements},
+	[OP_ACT_GRAD] = {FORM_CURVE, SUF_MLP, matrix_elements},
+	[OP_GATE_ACT] = {FORM_CURVE, SUF_MLP, matrix_elements},
+	[OP_GATE_MUL] = {FORM_CURVE, SUF_NONE, matrix_elements},
+	[OP_EMBED] = {FORM_CURVE, SUF_NONE, matrix_elements},
+	[OP_EMBED_GRAD] = {FORM_CURVE, SUF_NONE, matrix_elements},
+	[OP_POSITION] = {FORM_CURVE, SUF_NONE, matrix_elements},
+	[OP_POSITION_GRAD] = {FORM_CURVE, SUF_NONE, matrix_elements},
+	[OP_LOSS] = {FORM_CURVE, SUF_NONE, matrix_elements},
+	[OP_LOSS_MAX] = {FORM_CURVE, SUF_NONE, matrix_elements},
+	[OP_LOSS_SUM] = {FORM_CURVE, SUF_NONE, matrix_elements},
+	[OP_LOSS_GRAD] = {FORM_CURVE, SUF_NONE, matrix_elements},
+	[OP_OPTIMIZER] = {FORM_CURVE, SUF_OPTIMIZER, vector_elements},
+	[OP_FILL] = {FORM_CURVE, SUF_NONE, vector_elements},
+	[OP_CAST] = {FORM_CURVE, SUF_NONE, vector_elements},
+	[OP_COLLECTIVE] = {FORM_NONE, SUF_NONE, NULL},
+	[OP_COPY] = {FORM_NONE, SUF_NONE, NULL},
+};
+static_assert(sizeof rows / sizeof rows[0] == OP_KIND_COUNT, "a row for each op kind");
+
+static const char *const mlp_words[] = {"gelu", "relu", "squared_relu", "swiglu", "geglu"};
+static_assert(sizeof mlp_words / sizeof mlp_words[0] == MLP_COUNT, "a word for each activation");
+
+static const char *suffix_of(const struct op *op)
+{
+	switch (rows[op->kind].suffix) {
+	case SUF_TRANS: return op->flags & OP_TRANS_A ? "tn" : op->flags & OP_TRANS_B ? "nt" : "nn"; /* no gradient transposes both */
+	case SUF_NORM: return op->flags & OP_RMS ? "rmsnorm" : "layernorm";
+	case SUF_MLP: return mlp_words[op->mlp];
+	case SUF_OPTIMIZER: return optimizer_name((enum optimizer)op->mlp);
+	case SUF_NONE: break;
+	}
+	return NULL;
+}
+
+void work_of(const struct op *op, struct work *out)
+{
+	*out = (struct work){.form = rows[op->kind].form};
+	const char *suffix = suffix_of(op);
+	bool passes = op->kind == OP_OPTIMIZER && !(op->flags & OP_FUSED); /* another kernel: one pass over memory for each term */
+	snprintf(out->name, sizeof out->name, "%s%s%s%s", op_kind_info(op->kind)->name, suffix ? "." : "", suffix ? suffix : "", passes ? ".unfused" : "");
+	if (out->form == FORM_FIT) {
+		rows[op->kind].measure(op, out->term);
+	} else if (out->form == FORM_CURVE) {
+		rows[op->kind].measure(op, &out->elements);
+		out->footprint_B = op_read_B(op) + op_write_B(op);
+	}
+}

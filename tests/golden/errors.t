@@ -1,0 +1,123 @@
+What is wrong with a command line: one line, the nearest name, exit code 2. (Wrong configs are in bad/.)
+
+    $ stepsim
+    stepsim: CONFIG.yaml missing; `stepsim --help` shows what there is
+    [2]
+
+    $ stepsim prdict x.yaml
+    stepsim: 'prdict' is neither a command (nearest: predict) nor a config file that exists
+    [2]
+
+    $ stepsim quickstart
+    stepsim: 'quickstart' is neither a command (nearest: list) nor a config file that exists
+    [2]
+
+    $ stepsim nowhere.yaml
+    stepsim: cannot read nowhere.yaml: No such file or directory
+    [2]
+
+    $ stepsim predict
+    stepsim: predict: CONFIG.yaml missing; `stepsim --help` shows what there is
+    [2]
+
+    $ stepsim predict a.yaml b.yaml
+    stepsim: unexpected argument 'b.yaml'
+    [2]
+
+    $ stepsim predict --jsn out a.yaml
+    stepsim: unknown option --jsn (nearest: --json)
+    [2]
+
+    $ stepsim predict a.yaml --json
+    stepsim: --json needs a value: FILE
+    [2]
+
+    $ stepsim predict a.yaml --json=
+    stepsim: --json: expected a path, or - for standard output
+    [2]
+
+    $ stepsim predict --html out.html a.yaml
+    stepsim: --html is not modelled yet
+    [2]
+
+    $ stepsim predict --csv out.csv a.yaml
+    stepsim: --csv is not modelled yet
+    [2]
+
+    $ stepsim predict --max-error ten a.yaml
+    stepsim: --max-error: expected a number such as 1.5 (no unit), got "ten"
+    [2]
+
+    $ stepsim predict --max-error -3 a.yaml
+    stepsim: --max-error -3: expected a number of per cent, 0 or more
+    [2]
+
+    $ stepsim predict --progress sometimes a.yaml
+    stepsim: --progress sometimes: expected auto, always or never (nearest: never)
+    [2]
+
+    $ stepsim predict --set model.layers $ROOT/configs/ddp-tiny.yaml
+    stepsim: --set model.layers: expected KEY=VALUE, such as train.micro_batch=4
+    [2]
+
+    $ stepsim predict --json - --trace - a.yaml
+    stepsim: --json - and --trace - cannot both be standard output
+    [2]
+
+    $ stepsim predict --quiet=yes a.yaml
+    stepsim: --quiet takes no value
+    [2]
+
+    $ stepsim list gpuz
+    stepsim: nothing to list under 'gpuz' (nearest: gpus)
+    [2]
+
+    $ stepsim list gpus --json out
+    stepsim: this command does not take --json
+    [2]
+
+    $ stepsim calibrate --json out
+    stepsim: this command does not take --json
+    [2]
+
+    $ stepsim -x
+    stepsim: unknown option -x (nearest: --set)
+    [2]
+
+An accuracy limit needs a measurement:
+
+    $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --max-error 10
+    stepsim: --max-error needs a measurement, and nothing is executed
+    [2]
+
+    $ stepsim $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --max-error 10
+    stepsim: --max-error needs a measurement, and nothing is executed: cluster.system dgx-h100 is not this machine (--set cluster.system=auto executes here)
+    [2]
+
+Executing what this machine cannot:
+
+    $ stepsim $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set run.execute=true
+    stepsim: $ROOT/configs/llama3-8b-fsdp-64xh100.yaml: run.execute is true, but cluster.system dgx-h100 is not this machine (--set cluster.system=auto executes here)
+    [2]
+
+    $ stepsim $ROOT/configs/ddp-tiny.yaml --set train.dtype=bf16 --set run.execute=true --set parallel.data=1
+    stepsim: $ROOT/configs/ddp-tiny.yaml: run.execute is true, but this machine's cores compute in fp32 only, and train.dtype is bf16
+    [2]
+
+A plan for more ranks, on a machine that no profile describes yet:
+
+    $ stepsim predict $ROOT/configs/ddp-tiny.yaml --set parallel.data=4
+    stepsim: no profile of this machine with 4 ranks yet: `mpirun -np 4 stepsim calibrate` makes one
+    [2]
+
+A file that cannot be written:
+
+    $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --json /nowhere/x.json > /dev/null
+    stepsim: cannot write /nowhere/x.json: No such file or directory
+    [2]
+
+Another catalogue than the one beside the binary:
+
+    $ STEPSIM_HOME=/nowhere stepsim list gpus
+    stepsim: STEPSIM_HOME=/nowhere does not hold configs/gpus
+    [2]

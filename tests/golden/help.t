@@ -1,0 +1,56 @@
+--help comes from the tables of commands and options: what is printed is what is parsed.
+
+    $ stepsim --help
+    stepsim 0.1.0: predicts a distributed training step, executes it, and compares the two op by op.
+    usage: stepsim CONFIG.yaml [options]
+               the main job: predict the step, execute it on all ranks, compare; alone with a config for more ranks: predict
+           stepsim predict CONFIG.yaml [options]
+               the prediction alone, for a cluster of any size
+           stepsim calibrate [options]
+               measure this machine's compute and link ceilings into a profile (under mpirun: its collectives too)
+           stepsim list systems|gpus|models|stacks|parameters [options]
+               the catalogue; the fitted constants with meaning and source
+    Under `mpirun -np N` every rank takes part. `stepsim COMMAND --help` names the options of one command. All of them:
+    option                    effect
+    ----------------------------------------------------------------------------------------------------------------
+        --set KEY.PATH=VALUE  override one key of the config (repeatable)
+        --json FILE           write the result as JSON; - is standard output, in place of the table
+        --trace FILE          write predicted and measured step as a Chrome trace, which opens in Perfetto
+        --max-error PCT       exit with 3 when the step time is predicted wrong by more than PCT per cent
+        --dump-program        print the step program, one line an op, in place of the prediction
+        --print-ranks         print how many ranks to start for this config, and stop; 0: it is not for this machine
+    -o, --output FILE         where the profile goes; - is standard output; default: this machine's cache
+        --progress WHEN       the progress line on standard error: auto (when a terminal reads it), always, never
+    -q, --quiet               no notes and no progress line; warnings and the result remain
+    -v, --verbose             also the placement of ranks, the profile, and the price of each kind of op
+    -h, --help                this text
+    Exit codes: 0 done; 1 the execution failed; 2 the command line, config or input file is wrong; 3 done, but --max-error was missed.
+
+    $ stepsim predict --help
+    usage: stepsim predict CONFIG.yaml [options]
+    the prediction alone, for a cluster of any size
+    option                    effect
+    ----------------------------------------------------------------------------------------------------------------
+        --set KEY.PATH=VALUE  override one key of the config (repeatable)
+        --json FILE           write the result as JSON; - is standard output, in place of the table
+        --trace FILE          write predicted and measured step as a Chrome trace, which opens in Perfetto
+        --max-error PCT       exit with 3 when the step time is predicted wrong by more than PCT per cent
+        --dump-program        print the step program, one line an op, in place of the prediction
+        --print-ranks         print how many ranks to start for this config, and stop; 0: it is not for this machine
+        --progress WHEN       the progress line on standard error: auto (when a terminal reads it), always, never
+    -q, --quiet               no notes and no progress line; warnings and the result remain
+    -v, --verbose             also the placement of ranks, the profile, and the price of each kind of op
+    -h, --help                this text
+
+    $ stepsim -h list
+    usage: stepsim list systems|gpus|models|stacks|parameters [options]
+    the catalogue; the fitted constants with meaning and source
+    option               effect
+    --------------------------------------------------------------------------------------------------------
+        --progress WHEN  the progress line on standard error: auto (when a terminal reads it), always, never
+    -q, --quiet          no notes and no progress line; warnings and the result remain
+    -v, --verbose        also the placement of ranks, the profile, and the price of each kind of op
+    -h, --help           this text
+
+    $ stepsim --version
+    stepsim 0.1.0

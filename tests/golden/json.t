@@ -1,0 +1,85 @@
+The keys that INTERFACE promises, in the order in which they are written (no key of the config or the system is listed here).
+
+    $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --json out.json > /dev/null; grep -oE '^  "[a-z_]+"' out.json
+      "stepsim"
+      "commit"
+      "config"
+      "system"
+      "prediction"
+      "measurement"
+      "comparison"
+      "not_executed"
+
+    $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --json - | sed -n '/^  "prediction"/,/^  }/p' | grep -oE '^    "[a-z0-9_]+"'
+        "step_time_s"
+        "tokens_per_s"
+        "tokens_per_s_per_gpu"
+        "tflops_per_gpu"
+        "mfu"
+        "hfu"
+        "mfu_convention"
+        "compute_s"
+        "exposed_comm_s"
+        "copy_s"
+        "host_s"
+        "bubble_s"
+        "optimizer_s"
+        "idle_s"
+        "comm_s"
+        "overlap"
+        "wait_s"
+        "interval90_s"
+        "memory"
+        "by_class"
+        "bottleneck"
+        "advice"
+        "warnings"
+
+    $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --json - | sed -n '/^    "memory"/,/^    }/p' | grep -oE '^      "[a-z_]+"'
+          "total_bytes"
+          "weights_bytes"
+          "gradients_bytes"
+          "optimizer_bytes"
+          "activations_bytes"
+          "buffers_bytes"
+          "overhead_bytes"
+          "capacity_bytes"
+          "fits"
+
+    $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --json - | sed -n '/^    "by_class"/,/^      }/p' | grep -oE '^        "[a-z_]+"'
+            "class"
+            "count"
+            "time_s"
+            "bound"
+
+The sections of the config:
+
+    $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --json - | sed -n '/^  "config"/,/^  }/p' | grep -oE '^    "[a-z]+"'
+        "model"
+        "train"
+        "data"
+        "parallel"
+        "collectives"
+        "cluster"
+        "run"
+        "cost"
+
+The partition of the step adds up to it, and so does memory:
+
+    $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --json - | awk -F '[:,]' '
+    >   /"(compute|exposed_comm|copy|host|bubble|optimizer|idle)_s"/ { sum += $2 } /"step_time_s"/ { step = $2 }
+    >   /"(weights|gradients|optimizer|activations|buffers|overhead)_bytes"/ { bytes += $2 } /"total_bytes"/ { total = $2 }
+    >   END { d = sum / step - 1; print (d < 1e-6 && d > -1e-6 ? "adds up" : "differs"), bytes == total ? "adds up" : "differs" }'
+    adds up adds up
+
+--json - leaves nothing else on standard output:
+
+    $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --json - | head -c 1; stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --json - | tail -n 1
+    {}
+
+A trace is one object with one event a line:
+
+    $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --trace - | sed -n '1,2p;$p'
+    {"displayTimeUnit":"ms","traceEvents":[
+    {"ph":"M","name":"process_name","pid":1,"tid":0,"args":{"name":"predicted: every rank like rank 0 (64 of them)"}},
+    ]}

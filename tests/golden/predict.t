@@ -1,0 +1,88 @@
+A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
+
+    $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
+    llama3-8b, fsdp on 64 ranks (dp 64), bf16
+    a step: 128 sequences of 8192 tokens, 1 micro-batch of 2 a replica
+    on: NVIDIA DGX H100 (catalogue configs/systems/dgx-h100.yaml)
+                                predicted  of the step  bound by
+    --------------------------------------------------------------------
+    step time                      1.50 s
+    tokens/s                        701 k
+    model FLOP/s a device     669 TFLOP/s
+    MFU                            67.6 %
+    HFU                            83.5 %
+    --------------------------------------------------------------------
+    where the step goes
+      compute                      1.48 s       98.7 %
+      exposed communication       18.2 ms        1.2 %
+      copy                        2.08 us        0.0 %
+      optimizer                   1.16 ms        0.1 %
+      idle                        18.9 us        0.0 %
+    --------------------------------------------------------------------
+    communication
+      moving bytes                 180 ms       12.1 %
+      waiting for late ranks          0 s        0.0 %
+      overlap                      89.9 %
+    --------------------------------------------------------------------
+    ops, summed (count)
+      gemm (483)                   1.15 s       76.8 %  compute
+      attention (96)               204 ms       13.6 %  compute
+      norm (194)                  30.2 ms        2.0 %  memory
+      elementwise (224)           73.0 ms        4.9 %  memory
+      embedding (2)                277 us        0.0 %  memory
+      loss (1)                    2.78 ms        0.2 %  memory
+      memory (100)                17.3 ms        1.2 %  memory
+      optimizer (33)              1.16 ms        0.1 %  memory
+      all_gather (65)             89.2 ms        6.0 %  link
+      reduce_scatter (33)         91.1 ms        6.1 %  link
+      copy (1)                    2.08 us        0.0 %  latency
+    --------------------------------------------------------------------
+    memory of a rank
+      weights                     479 MiB
+      gradients                   479 MiB
+      optimizer state             957 MiB
+      activations                8.29 GiB
+      buffers                    4.33 GiB
+      overhead                   1.50 GiB
+      total                      16.0 GiB               fits in 79.6 GiB
+    90 % interval of the prediction: 1.12 s to 1.87 s
+    Bottleneck: compute: gemm 77 % of the step
+    Warning: nothing was measured on this machine: rates are the catalogue's, and the interval is at least +-25 %
+
+Alone, a config for another machine is predicted, and the last line says why it was not executed:
+
+    $ stepsim $ROOT/configs/llama3-8b-fsdp-64xh100.yaml | tail -n 1
+    Not executed: cluster.system dgx-h100 is not this machine (--set cluster.system=auto executes here)
+
+The step program begins with the role, then one line an op:
+
+    $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --dump-program | head -n 2
+    role 0: 64 ranks, 1232 ops, 1329 buffers, 33 buckets, 195 parameters
+    bucket 0: 218112000 elements, padded 218112000, 64 shards
+
+The same input gives the same bytes:
+
+    $ for i in 1 2; do stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --json $i.json --trace $i.trace > $i.txt; done
+    > cmp 1.json 2.json && cmp 1.trace 2.trace && cmp 1.txt 2.txt && echo same
+    same
+
+No MPI is started (it would leave its folder), and no CUDA library is linked:
+
+    $ mkdir t; TMPDIR=$PWD/t stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml > /dev/null; ls t; ldd $(command -v stepsim) | grep -ciE 'cuda|cublas|nccl|cudnn'
+    0
+    [1]
+
+More nodes, by --set:
+
+    $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set cluster.nodes=16 --set train.global_batch=256 | head -n 3
+    llama3-8b, fsdp on 128 ranks (dp 128), bf16
+    a step: 256 sequences of 8192 tokens, 1 micro-batch of 2 a replica
+    on: NVIDIA DGX H100 (catalogue configs/systems/dgx-h100.yaml)
+
+How many ranks scripts/run.sh starts: none for another machine, the plan's own, or two.
+
+    $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --print-ranks
+    0
+
+    $ stepsim predict $ROOT/configs/ddp-tiny.yaml --set parallel.data=8 --print-ranks
+    8

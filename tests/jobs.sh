@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# The main job as users start it: every example plan on 1, 2, 4 and 8 ranks, what it writes, and how it fails. The last line is "N passed, N failed".
+set -u
+# shellcheck source=scripts/env.sh
+. "$(dirname "$0")/../scripts/env.sh"
+cd "$root" || exit 2
+stepsim=${STEPSIM:-$root/build/release/stepsim}
+passed=0 failed=0
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+launch() { # ranks, then the arguments of stepsim
+	local ranks=$1
+	shift
+	timeout 300 mpirun "${mpirun_flags[@]}" -np "$ranks" "$stepsim" "$@" </dev/null >"$scratch/out" 2>"$scratch/err"
+}
+
+# Counts one check: its name, then a condition that was evaluated by the caller as $?.
+expect() {
+	if [ "$2" -eq 0 ]; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAILED $1"
+		sed 's/^/    /' "$scratch/out" "$scratch/err"
+	fi
+}
+
+# ---- every plan executes, and every collective's sum is right ----
+
+# Tensor plans need as many ranks as their tensor size, or a multiple.
+plans='ddp-tiny 1 2 4 8
+zero1-tiny 1 2 4 8
+zero2-tiny 1 2 4 8
+fsdp-tiny 1 2 4 8
+tp-tiny 1 2 4 8
+tp-sp-tiny 1 2 4 8
+tp-dp-tiny 2 4 8'
+while read -r plan ranks; do
+	for n in $ranks; do
+		options=()
+		case $plan in tp-tiny | tp-sp-tiny) options=(--set "parallel.tensor=$n") ;; esac
+		launch "$n" "configs/$plan.yaml" ${options[@]+"${options[@]}"} --json "$scratch/result.json" && grep -q '"verified": true' "$scratch/result.json"
+		expect "$plan on $n ranks" $?
+	done
+done <<<"$plans"
+
+launch 8 configs/ddp-tiny.yaml && grep -q 'Warning: 8 ranks share' "$scratch/out"
+said=$?
+[ "$(cores)" -ge 8 ] && said=0
+expect 'more ranks than cores is said' $said
+
+# ---- what it writes ----
+
+launch 2 configs/quickstart.yaml --set run.steps=2 --trace "$scratch/trace.json" && grep -q 'predicted *measured *error' "$scratch/out" &&
+	[ "$(grep -c '"process_name"' "$scratch/trace.json")" -eq 3 ]
+expect 'a table, and a trace with the predicted role and two ranks' $?
+
+launch 2 configs/quickstart.yaml --set run.steps=2 --json - && [ "$(head -c 1 "$scratch/out")" = '{' ] && [ "$(tail -n 1 "$scratch/out")" = '}' ]
+expect '--json - is all there is on standard output' $?
+
+"$stepsim" configs/ddp-tiny.yaml </dev/null >"$scratch/out" 2>"$scratch/err" && grep -q 'Measured: median' "$scratch/out"
+expect 'alone, one rank is executed without a launcher' $?
+
+"$stepsim" configs/ddp-tiny.yaml --set parallel.data=2 </dev/null >"$scratch/out" 2>"$scratch/err" && grep -q 'Not executed: the plan needs 2 ranks: `mpirun -np 2' "$scratch/out"
+expect 'alone, a plan for two ranks is predicted, and how to execute it is said' $?
+
+# ---- limits and errors ----
+
+launch 2 configs/ddp-tiny.yaml --max-error 0
+[ $? -eq 3 ] && grep -q 'more than --max-error 0' "$scratch/err"
+expect 'a missed limit ends with 3' $?
+
+launch 2 configs/ddp-tiny.yaml --max-error 100000
+expect 'a kept limit ends with 0' $?
+
+launch 2 configs/ddp-tiny.yaml --set parallel.data=64 --set train.global_batch=128
+[ $? -eq 2 ] && [ "$(wc -l <"$scratch/err")" -eq 1 ] && grep -q 'mpirun -np 64' "$scratch/err"
+expect 'a plan for 64 ranks on 2: one line says what to do' $?
+
+launch 2 configs/ddp-tiny.yaml --bogus
+[ $? -eq 2 ] && [ "$(wc -l <"$scratch/err")" -eq 1 ]
+expect 'a wrong option is said once, not by every rank' $?
+
+launch 2 predict configs/llama3-8b-fsdp-64xh100.yaml && [ "$(grep -c 'step time' "$scratch/out")" -eq 1 ]
+expect 'a prediction under mpirun is printed once' $?
+
+# ---- a rank that dies ----
+
+# One of two ranks is killed in the middle of a run that would last for minutes: the job ends, with a reason, and nobody is left.
+killed_rank() {
+	local job victim deadline left
+	timeout 300 mpirun "${mpirun_flags[@]}" -np 2 "$stepsim" configs/quickstart.yaml --set run.steps=100000 --set run.timeout_s=10 </dev/null >"$scratch/out" 2>"$scratch/err" &
+	job=$!
+	sleep 4
+	local launcher ranks
+	launcher=$(pgrep -P "$job" | head -n 1)
+	ranks=$(pgrep -P "$launcher")
+	victim=$(tail -n 1 <<<"$ranks")
+	kill -KILL "$victim" || return 1
+	deadline=$((SECONDS + 15))
+	while kill -0 "$job" 2>/dev/null && [ $SECONDS -lt $deadline ]; do sleep 0.2; done
+	if kill -0 "$job" 2>/dev/null; then
+		kill -KILL "$launcher" "$job"
+		echo 'the job outlived its rank' >>"$scratch/err"
+		return 1
+	fi
+	wait "$job" && return 1
+	for left in $ranks; do
+		kill -0 "$left" 2>/dev/null && return 1
+	done
+	[ "$(grep -c '^stepsim: ' "$scratch/err")" -eq 1 ] && grep -q 'rank' "$scratch/err"
+}
+killed_rank
+expect 'kill -9 of a rank ends the job with one line' $?
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

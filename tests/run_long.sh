@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# What takes too long for every change: fuzzers under the sanitizers (SECONDS_EACH, default 60; SEED), and valgrind over the unit tests and over an executed step.
+# The last line is "N passed, N failed".
+set -u
+# shellcheck source=scripts/env.sh
+. "$(dirname "$0")/../scripts/env.sh"
+cd "$root" || exit 2
+seconds=${SECONDS_EACH:-60}
+seed=${SEED:-$RANDOM}
+passed=0 failed=0
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+export XDG_CACHE_HOME=$scratch/cache
+
+bash scripts/setup.sh long || exit 1
+make -s VARIANT=asan CUDA=0 -j"$(cores)" all tests || exit 1
+# The debug variant: its kernels are not built for this very processor, whose newest instructions valgrind may not know.
+make -s VARIANT=debug CUDA=0 -j"$(cores)" all tests || exit 1
+
+check() {
+	local name=$1 code
+	shift
+	"$@" >"$scratch/log" 2>&1 </dev/null
+	code=$?
+	if [ $code -eq 0 ]; then
+		passed=$((passed + 1))
+		echo "passed $name"
+	else
+		failed=$((failed + 1))
+		echo "FAILED $name (exit code $code)"
+		sed 's/^/    /' "$scratch/log"
+	fi
+}
+
+for source in tests/fuzz/fuzz_*.c; do
+	check "$source, $seconds s, seed $seed" timeout $((seconds + 60)) "build/asan/${source%.c}" "$seconds" "$seed"
+done
+
+memcheck=(valgrind --quiet --error-exitcode=9)
+for source in tests/unit/test_*.c tests/property/test_*.c; do
+	check "valgrind $source" "${memcheck[@]}" --leak-check=full --errors-for-leak-kinds=definite "build/debug/${source%.c}"
+done
+
+# A step of a tiny model, executed by two ranks. The profile comes first and without valgrind: what it measures is time.
+tiny=(configs/ddp-tiny.yaml --set run.steps=1 --set run.warmup=0 --set run.timeout_s=600)
+run=(mpirun "${mpirun_flags[@]}" -np 2)
+check 'a profile of the debug variant' "${run[@]}" build/debug/stepsim calibrate -o "$scratch/profile.yaml"
+tiny+=(--set "cluster.profile=$scratch/profile.yaml")
+for file in /usr/share/openmpi/openmpi-valgrind.supp /usr/share/openmpi-*/openmpi-valgrind.supp; do
+	[ -e "$file" ] && memcheck+=("--suppressions=$file")
+done
+check 'valgrind, an executed step' "${run[@]}" "${memcheck[@]}" build/debug/stepsim "${tiny[@]}"
+# Open MPI keeps memory until the process ends: leaks are looked for in the unit tests.
+check 'sanitizers, an executed step' env ASAN_OPTIONS=detect_leaks=0 "${run[@]}" build/asan/stepsim "${tiny[@]}"
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,392 @@
+/* The config: defaults, layers of origin, derived values, resolution, JSON. The wrong ones are in tests/golden/bad. */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/paths.h"
+#include "step/config_keys.h"
+#include "tests/unit/harness.h"
+
+#define COUNT(a) (sizeof(a) / sizeof(a)[0])
+
+static enum status parse_sets(const char *text, const char *const *sets, size_t n, struct config *c, struct error *e)
+{
+	memset(e, 0, sizeof *e);
+	return config_parse(text, strlen(text), "cfg.yaml", sets, n, c, e);
+}
+
+static struct config parsed(const char *text)
+{
+	struct config c;
+	struct error e;
+	CU_ASSERT_EQUAL(parse_sets(text, NULL, 0, &c, &e), ST_OK);
+	if (e.status)
+		printf("\n%s\n%s\n", text, e.text);
+	return c;
+}
+
+static struct config with_set(const char *text, const char *set)
+{
+	struct config c;
+	struct error e;
+	CU_ASSERT_EQUAL(parse_sets(text, &set, 1, &c, &e), ST_OK);
+	if (e.status)
+		printf("\n%s\n", e.text);
+	return c;
+}
+
+static struct config resolved(const char *text, int64_t ranks)
+{
+	struct config c = parsed(text);
+	struct error e = {0};
+	CU_ASSERT_EQUAL(config_resolve(&c, ranks, &e), ST_OK);
+	if (e.status)
+		printf("\n%s\n%s\n", text, e.text);
+	return c;
+}
+
+static void refused(const char *text, int64_t ranks, const char *message)
+{
+	struct config c;
+	struct error e;
+	enum status st = parse_sets(text, NULL, 0, &c, &e);
+	if (!st)
+		st = config_resolve(&c, ranks, &e);
+	CU_ASSERT_EQUAL(st, ST_INPUT);
+	CU_ASSERT_STRING_EQUAL(e.text, message);
+	if (strcmp(e.text, message) != 0)
+		printf("\ngot %s\n", e.text);
+}
+
+#define GPT2 "model: {preset: gpt2-124m}\n"
+
+/* Everything that the reference documents as a default, in one place. */
+static void test_defaults(void)
+{
+	struct config c = parsed(GPT2);
+	CU_ASSERT_STRING_EQUAL(c.path, "cfg.yaml");
+	CU_ASSERT_STRING_EQUAL(c.model.name, "gpt2-124m");
+	CU_ASSERT_TRUE(c.model.causal && c.model.bias && c.model.qkv_bias && c.model.tied_embeddings && c.model.lm_head && c.model.final_norm);
+	CU_ASSERT_FALSE(c.model.parallel_residual || c.model.post_norm || c.model.embedding_norm || c.model.pooler);
+	CU_ASSERT_EQUAL(c.model.max_positions, 1024);
+	CU_ASSERT_STRING_EQUAL(c.train.stack, "pytorch-ddp");
+	CU_ASSERT_EQUAL(c.train.global_batch, 64);
+	CU_ASSERT_EQUAL(c.train.micro_batch, 8);
+	CU_ASSERT_EQUAL(c.train.dtype, DT_BF16);
+	CU_ASSERT_EQUAL(c.train.param_dtype, DT_FP32);
+	CU_ASSERT_EQUAL(c.train.grad_dtype, DT_FP32);
+	CU_ASSERT_EQUAL(c.train.reduce_dtype, DT_FP32);
+	CU_ASSERT_FALSE(c.train.master_weights || c.train.cuda_graph);
+	CU_ASSERT_EQUAL(c.train.grad_compression, COMP_NONE);
+	CU_ASSERT_EQUAL(c.train.optimizer, OPT_ADAMW);
+	CU_ASSERT_EQUAL(c.train.optimizer_bits, 32);
+	CU_ASSERT_EQUAL(c.train.attention, ATT_FLASH);
+	CU_ASSERT_EQUAL(c.train.recompute, REC_NONE);
+	CU_ASSERT_EQUAL(c.train.recompute_layers, AUTO);
+	CU_ASSERT_EQUAL(c.train.offload, OFF_NONE);
+	CU_ASSERT_TRUE(c.train.fused);
+	CU_ASSERT_EQUAL(c.data.workers, 8);
+	CU_ASSERT_EQUAL(c.data.prefetch, 2);
+	CU_ASSERT_TRUE(c.data.pin_memory);
+	CU_ASSERT_EQUAL(c.parallel.strategy, STRAT_DDP);
+	CU_ASSERT_EQUAL(c.parallel.data, AUTO);
+	CU_ASSERT_EQUAL(c.parallel.tensor, 1);
+	CU_ASSERT_EQUAL(c.parallel.schedule, SCHED_1F1B);
+	CU_ASSERT_EQUAL(c.parallel.order[0], DIM_TP);
+	CU_ASSERT_EQUAL(c.parallel.order[4], DIM_PP);
+	CU_ASSERT_EQUAL(c.parallel.bucket_mb, 25.0);
+	CU_ASSERT(c.parallel.first_bucket_mb < 0);
+	CU_ASSERT_TRUE(c.parallel.overlap && c.parallel.reshard_after_forward);
+	CU_ASSERT_EQUAL(c.parallel.prefetch, 1);
+	CU_ASSERT_EQUAL(c.algorithm, ALGO_AUTO);
+	CU_ASSERT_STRING_EQUAL(c.cluster.system, "auto");
+	CU_ASSERT_EQUAL(c.cluster.nodes, 1);
+	CU_ASSERT_EQUAL(c.cluster.gpus_per_node, 0);
+	CU_ASSERT_STRING_EQUAL(c.cluster.profile, "");
+	CU_ASSERT_EQUAL(c.run.execute, TRI_AUTO);
+	CU_ASSERT_EQUAL(c.run.backend, BACKEND_AUTO);
+	CU_ASSERT_EQUAL(c.run.warmup, 3);
+	CU_ASSERT_EQUAL(c.run.steps, 10);
+	CU_ASSERT_EQUAL(c.run.timeout_s, 60.0);
+	CU_ASSERT_TRUE(c.run.verify);
+	CU_ASSERT_EQUAL(c.cost.gpu_hour_usd, 2.5);
+	CU_ASSERT_EQUAL(c.ranks, 0);
+}
+
+/* The table itself: every default reads back as what it writes, every id finds its row. */
+static void test_key_table(void)
+{
+	for (int i = 0; i < KEY_COUNT; i++) {
+		enum key_id id = (enum key_id)i;
+		const struct config_key *k = config_key(id);
+		char path[96], text[KEY_VALUE_MAX];
+		snprintf(path, sizeof path, "%s.%s", k->section, k->name);
+		CU_ASSERT_STRING_EQUAL(k->path, path);
+		CU_ASSERT_TRUE(config_is_section(k->section));
+		CU_ASSERT_EQUAL(config_key_find(k->section, strlen(k->section), k->name), id);
+		CU_ASSERT_EQUAL(config_key_find(k->section, strlen(k->section) - 1, k->name), KEY_COUNT);
+		if (!k->default_ || !*k->default_)
+			continue;
+		struct config a = {0}, b = {0};
+		key_set_default(k, &a);
+		CU_ASSERT_TRUE(key_value_modelled(k, &a));
+		CU_ASSERT_TRUE(key_in_range(k, &a));
+		key_value_text(k, &a, text);
+		enum ykind kind = text[0] == '[' ? Y_SEQ : text[0] == '{' ? Y_MAP : Y_SCALAR;
+		struct ynode n = {.kind = kind, .file = "x", .text = text};
+		CU_ASSERT_EQUAL(key_read(k, &n, &b, NULL), ST_OK);
+		CU_ASSERT_TRUE(key_equal(k, &a, &b));
+	}
+}
+
+static void test_units(void)
+{
+	struct config c = parsed(GPT2 "parallel: {bucket_mb: 64MiB}\nrun: {timeout_s: 2min}\ndata: {bytes: 4KiB}\ncost: {gpu_hour_usd: 3USD}\n");
+	CU_ASSERT_EQUAL(c.parallel.bucket_mb, 64.0);
+	CU_ASSERT_EQUAL(c.run.timeout_s, 120.0);
+	CU_ASSERT_EQUAL(c.data.bytes, 4096);
+	CU_ASSERT_EQUAL(c.cost.gpu_hour_usd, 3.0);
+	c = parsed(GPT2 "parallel: {bucket_mb: 1.5, first_bucket_mb: 512KiB}\n");
+	CU_ASSERT_EQUAL(c.parallel.bucket_mb, 1.5);
+	CU_ASSERT_EQUAL(c.parallel.first_bucket_mb, 0.5);
+}
+
+static void test_derived(void)
+{
+	struct config c = parsed("model: {layers: 2, hidden: 512, heads: 8}");
+	CU_ASSERT_STRING_EQUAL(c.model.name, "custom");
+	CU_ASSERT_EQUAL(c.model.head_dim, 64);
+	CU_ASSERT_EQUAL(c.model.kv_heads, 8);
+	CU_ASSERT_EQUAL(c.model.ffn_hidden, 2048);
+	CU_ASSERT_EQUAL(c.model.max_positions, 1024);
+	c = parsed("model: {hidden: 4096, heads: 32, mlp: swiglu, position: rope, bias: false}");
+	CU_ASSERT_EQUAL(c.model.ffn_hidden, 11008); /* Llama 2 7B's */
+	CU_ASSERT_EQUAL(c.model.max_positions, 0);
+	CU_ASSERT_FALSE(c.model.qkv_bias);
+	c = parsed("model: {bias: false, qkv_bias: true}");
+	CU_ASSERT_TRUE(c.model.qkv_bias);
+	c = parsed("model: {hidden: 100, heads: 12, head_dim: 8}");
+	CU_ASSERT_EQUAL(c.model.head_dim, 8);
+	c = parsed("model: {preset: gpt2-124m, hidden: 1536, seq_len: 512}"); /* what the preset leaves open follows the override */
+	CU_ASSERT_EQUAL(c.model.head_dim, 128);
+	CU_ASSERT_EQUAL(c.model.ffn_hidden, 6144);
+	CU_ASSERT_EQUAL(c.model.max_positions, 1024);
+	c = parsed("model: {preset: gpt2-124m, position: alibi}");
+	CU_ASSERT_EQUAL(c.model.max_positions, 0);
+	c = parsed("model: {preset: mpt-125m, seq_len: 4096}");
+	CU_ASSERT_EQUAL(c.model.max_positions, 4096);
+	c = parsed(GPT2 "cost: {system_price_usd: 300000}");
+	CU_ASSERT_EQUAL(c.cost.gpu_hour_usd, 0.0);
+}
+
+static void test_formats(void)
+{
+	struct config c = parsed(GPT2 "train: {param_dtype: bf16}"); /* PyTorch: gradients as the weights, the wire as the gradients */
+	CU_ASSERT_EQUAL(c.train.grad_dtype, DT_BF16);
+	CU_ASSERT_EQUAL(c.train.reduce_dtype, DT_BF16);
+	c = parsed(GPT2 "train: {param_dtype: auto, dtype: fp16, master_weights: true}");
+	CU_ASSERT_EQUAL(c.train.param_dtype, DT_FP16);
+	CU_ASSERT_TRUE(c.train.master_weights);
+	c = parsed(GPT2 "train: {grad_compression: bf16}");
+	CU_ASSERT_EQUAL(c.train.grad_dtype, DT_FP32);
+	CU_ASSERT_EQUAL(c.train.reduce_dtype, DT_BF16);
+	c = parsed(GPT2 "train: {stack: megatron-core}");
+	CU_ASSERT_EQUAL(c.train.param_dtype, DT_BF16);
+	CU_ASSERT_EQUAL(c.train.grad_dtype, DT_FP32);
+	CU_ASSERT_TRUE(c.train.master_weights);
+	CU_ASSERT_DOUBLE_EQUAL(c.parallel.bucket_mb * 1048576.0, 160e6, 1e-3);
+	c = parsed(GPT2 "train: {stack: megatron-core, dtype: fp32}"); /* the stack's defaults follow the compute format */
+	CU_ASSERT_EQUAL(c.train.param_dtype, DT_FP32);
+	CU_ASSERT_FALSE(c.train.master_weights);
+	c = parsed(GPT2 "train: {stack: deepspeed, dtype: fp16}");
+	CU_ASSERT_EQUAL(c.train.grad_dtype, DT_FP16);
+	CU_ASSERT_EQUAL(c.train.reduce_dtype, DT_FP16);
+	c = parsed(GPT2 "train: {stack: pytorch-fsdp}");
+	CU_ASSERT_EQUAL(c.parallel.strategy, STRAT_FSDP);
+	c = parsed(GPT2 "train: {dtype: tf32}");
+	CU_ASSERT_EQUAL(c.train.param_dtype, DT_FP32);
+}
+
+/* Every stack of the catalogue loads with every compute format and, with two ranks, makes a plan. */
+static void test_stacks(void)
+{
+	char **names = NULL;
+	size_t n = 0;
+	struct error e = {0};
+	CU_ASSERT_EQUAL_FATAL(path_catalogue_names("stacks", &names, &n, &e), ST_OK);
+	CU_ASSERT(n >= 4);
+	for (size_t i = 0; i < n; i++) {
+		static const char *const dtypes[] = {"fp32", "tf32", "fp16", "bf16"};
+		for (size_t j = 0; j < COUNT(dtypes); j++) {
+			char text[160];
+			snprintf(text, sizeof text, GPT2 "train: {stack: %s, dtype: %s}", names[i], dtypes[j]);
+			struct config c = resolved(text, 2);
+			CU_ASSERT_STRING_EQUAL(c.train.stack, names[i]);
+		}
+	}
+	path_names_free(names, n);
+}
+
+static void test_sets(void)
+{
+	struct config c = with_set(GPT2 "train: {micro_batch: 4}", "train.micro_batch=2");
+	CU_ASSERT_EQUAL(c.train.micro_batch, 2);
+	CU_ASSERT_EQUAL(c.origin[KEY_train_micro_batch].kind, ORIGIN_SET);
+	c = with_set(GPT2 "parallel: {pipeline: 4}", "parallel.pipeline=1"); /* only the value that holds counts */
+	CU_ASSERT_EQUAL(c.parallel.pipeline, 1);
+	c = with_set(GPT2, "model.preset=llama3-8b");
+	CU_ASSERT_STRING_EQUAL(c.model.name, "llama3-8b");
+	CU_ASSERT_EQUAL(c.model.kv_heads, 8);
+	c = with_set("", "model.preset=bert-base");
+	CU_ASSERT_FALSE(c.model.causal);
+	c = with_set(GPT2, "train.stack=pytorch-fsdp");
+	CU_ASSERT_EQUAL(c.parallel.strategy, STRAT_FSDP);
+	c = with_set(GPT2, "cluster.system=node:4 gpu:8 rtx4090 pcie4 nic:1x100Gb/s");
+	CU_ASSERT_STRING_EQUAL(c.cluster.system, "node:4 gpu:8 rtx4090 pcie4 nic:1x100Gb/s");
+	c = with_set(GPT2, "cluster.profile=\"a: b.yaml\"");
+	CU_ASSERT_STRING_EQUAL(c.cluster.profile, "a: b.yaml");
+	c = with_set(GPT2, "parallel.layers_per_stage=[]");
+	CU_ASSERT_EQUAL(c.parallel.n_layers_per_stage, 0);
+	c = with_set(GPT2, "parallel.order=dp-tp-cp-ep-pp");
+	CU_ASSERT_EQUAL(c.parallel.order[0], DIM_DP);
+
+	static const char *const twice[] = {"run.steps=3", "run.steps=5"};
+	struct error e;
+	CU_ASSERT_EQUAL(parse_sets(GPT2, twice, 2, &c, &e), ST_OK);
+	CU_ASSERT_EQUAL(c.run.steps, 5);
+}
+
+static void test_resolve(void)
+{
+	struct config c = resolved(GPT2, 4);
+	CU_ASSERT_EQUAL(c.ranks, 4);
+	CU_ASSERT_EQUAL(c.parallel.data, 4);
+	CU_ASSERT_EQUAL(c.micro_batches, 2);
+	CU_ASSERT_EQUAL(c.parallel.first_bucket_mb, 1.0);
+	CU_ASSERT_EQUAL(c.train.recompute_layers, 0);
+	CU_ASSERT_EQUAL(c.data.bytes, 8 * 8 * 1024);
+	c = resolved(GPT2 "parallel: {bucket_mb: 25}", 4); /* given, so PyTorch has no smaller first bucket */
+	CU_ASSERT_EQUAL(c.parallel.first_bucket_mb, 25.0);
+	c = resolved(GPT2 "parallel: {bucket_mb: 100, first_bucket_mb: 2}", 4);
+	CU_ASSERT_EQUAL(c.parallel.first_bucket_mb, 2.0);
+	c = resolved(GPT2 "train: {stack: deepspeed}", 4);
+	CU_ASSERT_EQUAL(c.parallel.first_bucket_mb, c.parallel.bucket_mb);
+	c = resolved(GPT2 "train: {recompute: full}", 4);
+	CU_ASSERT_EQUAL(c.train.recompute_layers, 12);
+	c = resolved(GPT2 "train: {recompute: selective, recompute_layers: 5}", 4);
+	CU_ASSERT_EQUAL(c.train.recompute_layers, 5);
+	c = resolved("model: {preset: llama3-8b}\ntrain: {micro_batch: 1}\nparallel: {tensor: 4, sequence_parallel: true, strategy: zero1}", 16);
+	CU_ASSERT_EQUAL(c.parallel.data, 4);
+	CU_ASSERT_EQUAL(c.micro_batches, 16);
+	CU_ASSERT_TRUE(c.parallel.sequence_parallel);
+	c = resolved("model: {preset: llama3-8b}\nparallel: {tensor: 1, sequence_parallel: true}", 1);
+	CU_ASSERT_FALSE(c.parallel.sequence_parallel);
+	c = resolved("model: {preset: bert-base}", 2); /* predicts although its published count has no head */
+	CU_ASSERT_EQUAL(c.model.type_vocab, 2);
+	c = resolved(GPT2 "parallel: {strategy: none}", 1);
+	CU_ASSERT_EQUAL(c.parallel.data, 1);
+	c = resolved("model: {preset: llama3-8b, sliding_window: 8192}", 1); /* no narrower than the sequence */
+	CU_ASSERT_EQUAL(c.model.sliding_window, 8192);
+	c = resolved(GPT2 "parallel: {strategy: zero3}", 2); /* DeepSpeed's word for fsdp */
+	CU_ASSERT_EQUAL(c.parallel.strategy, STRAT_FSDP);
+}
+
+static void test_fixed_ranks(void)
+{
+	struct config c = parsed(GPT2);
+	CU_ASSERT_EQUAL(config_fixed_ranks(&c), 0);
+	c = parsed("model: {preset: llama3-8b}\nparallel: {data: 4, tensor: 2}");
+	CU_ASSERT_EQUAL(config_fixed_ranks(&c), 8);
+}
+
+/* Messages that need the number of ranks, or say where a value came from that the file does not hold. */
+static void test_plan_messages(void)
+{
+	refused(GPT2 "train:\n  global_batch: 96", 64, "cfg.yaml:3:17: train.global_batch: 96 does not split into micro-batches of 8 on 64 replicas (nearest that do: 512)");
+	refused(GPT2, 24, "cfg.yaml:1:1: train.global_batch: 64 does not split into micro-batches of 8 on 24 replicas (nearest that do: 192) (default)");
+	refused("model: {preset: llama3-8b}\nparallel: {tensor: 8}", 12, "cfg.yaml:2:20: parallel.tensor: 8 does not divide 12 ranks (nearest that do: 6, 12)");
+	refused("model: {preset: llama3-8b}\nparallel: {tensor: 2, data: 2}", 8, "cfg.yaml:2:29: parallel.data: 2 x tensor 2 is not 8 ranks (accepted: auto, 4)");
+	refused("model:\n  preset: mixtral-8x7b", 8, "cfg.yaml:2:3: model.experts: not modelled yet (accepted: 0) (from preset mixtral-8x7b)");
+	refused("model:\n  preset: gpt2-124m\n  max_positions: 512", 1, "cfg.yaml:2:11: model.seq_len: 1024 is longer than the 512 rows of the position table (max_positions) (from preset gpt2-124m)");
+	refused(GPT2, 0, "a plan needs at least one rank, not 0");
+	struct config c = parsed("model: {preset: mixtral-8x7b}"); /* loads, so that it can be listed and counted */
+	CU_ASSERT_EQUAL(c.model.experts, 8);
+	CU_ASSERT_EQUAL(config_resolve(&c, 1, NULL), ST_INPUT);
+}
+
+/* A prediction re-created from the JSON of its result is the same prediction. */
+static void json_round_trip(const char *path, int64_t ranks)
+{
+	struct config a, b;
+	struct error e = {0};
+	CU_ASSERT_EQUAL_FATAL(config_load(path, NULL, 0, &a, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(config_resolve(&a, ranks, &e), ST_OK);
+	json_t *json = config_json(&a), *again = NULL;
+	CU_ASSERT_PTR_NOT_NULL_FATAL(json);
+	char *text = json_dumps(json, 0);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+	CU_ASSERT_EQUAL(config_parse(text, strlen(text), "again.json", NULL, 0, &b, &e), ST_OK);
+	CU_ASSERT_EQUAL(config_resolve(&b, ranks, &e), ST_OK);
+	if (e.status)
+		printf("\n%s: %s\n", path, e.text);
+	again = config_json(&b);
+	CU_ASSERT_TRUE(json_equal(json, again));
+	CU_ASSERT_EQUAL(a.micro_batches, b.micro_batches);
+	json_decref(json);
+	json_decref(again);
+	free(text);
+}
+
+static void test_examples(void)
+{
+	char home[PATH_MAX_LEN], folder[PATH_MAX_LEN + 16], path[PATH_MAX_LEN + 300];
+	CU_ASSERT_EQUAL_FATAL(path_home(home, NULL), ST_OK);
+	snprintf(folder, sizeof folder, "%s/configs", home);
+	DIR *dir = opendir(folder);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(dir);
+	int n = 0;
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		size_t len = strlen(entry->d_name);
+		if (len < 6 || strcmp(entry->d_name + len - 5, ".yaml") != 0)
+			continue;
+		snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+		json_round_trip(path, strstr(entry->d_name, "64x") ? 64 : 2);
+		n++;
+	}
+	closedir(dir);
+	CU_ASSERT(n >= 9);
+}
+
+/* Rank 0 sends the struct as bytes, so two loads of one text have the same ones, padding included. */
+static void test_plain_bytes(void)
+{
+	static struct config a, b;
+	struct error e;
+	memset(&a, 0x5a, sizeof a);
+	memset(&b, 0xa5, sizeof b);
+	CU_ASSERT_EQUAL(parse_sets(GPT2 "train: {micro_batch: 4}", NULL, 0, &a, &e), ST_OK);
+	CU_ASSERT_EQUAL(parse_sets(GPT2 "train: {micro_batch: 4}", NULL, 0, &b, &e), ST_OK);
+	CU_ASSERT_EQUAL(memcmp(&a.train, &b.train, sizeof a.train), 0);
+	CU_ASSERT_EQUAL(memcmp(&a.cluster, &b.cluster, sizeof a.cluster), 0);
+	CU_ASSERT_EQUAL(memcmp(&a, &b, sizeof a), 0);
+}
+
+static void test_words(void)
+{
+	CU_ASSERT_STRING_EQUAL(strategy_name(STRAT_FSDP), "fsdp");
+	CU_ASSERT_STRING_EQUAL(mesh_dim_name(DIM_CP), "cp");
+	CU_ASSERT_STRING_EQUAL(optimizer_name(OPT_LION), "lion");
+	CU_ASSERT_STRING_EQUAL(recompute_name(REC_SELECTIVE), "selective");
+	CU_ASSERT_STRING_EQUAL(attention_name(ATT_NAIVE), "naive");
+	for (int i = 0; i < DT_COUNT; i++)
+		CU_ASSERT_EQUAL(dtype_by_name(dtype_name((enum dtype)i)), i);
+	CU_ASSERT_EQUAL(dtype_by_name("fp64"), DT_COUNT);
+	CU_ASSERT_EQUAL(dtype_bytes(DT_TF32), 4.0);
+	CU_ASSERT_EQUAL(dtype_bytes(DT_BF16), 2.0);
+	CU_ASSERT_EQUAL(dtype_bytes(DT_MXFP8), 33.0 / 32.0);
+	CU_ASSERT_EQUAL(dtype_bytes(DT_NVFP4), 9.0 / 16.0);
+}
+
+UNIT_MAIN("config", {"defaults", test_defaults}, {"key table", test_key_table}, {"units", test_units}, {"derived values", test_derived}, {"formats", test_formats}, {"stacks", test_stacks},
+          {"--set", test_sets}, {"resolve", test_resolve}, {"fixed ranks", test_fixed_ranks}, {"messages about plans", test_plan_messages}, {"examples and their JSON", test_examples},
+          {"plain bytes", test_plain_bytes}, {"words", test_words})

@@ -1,0 +1,332 @@
+#include "tests/unit/harness.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "sim/price.h"
+#include "topology/profile.h"
+
+#define NEAR(a, b) CU_ASSERT_DOUBLE_EQUAL((a) / (b), 1, 1e-12)
+
+static struct program program;
+static struct profile *profile;
+static struct error error;
+
+/* A GPU with round numbers, eight in a node. */
+static struct machine gpu(void)
+{
+	struct machine m = {.name = "round", .nodes = 4, .devices_per_node = 8, .intra = {3e-6, 100e9}, .inter = {10e-6, 25e9}};
+	m.device = (struct device_spec){.name = "round GPU", .vector_flop_per_s = 50e12, .mem_Bps = 2e12, .mem_share = 0.9, .gemm_share = 0.8, .launch_s = 4e-6, .pcie_Bps = 50e9};
+	m.device.matrix_flop_per_s[DT_BF16] = 1000e12;
+	m.device.matrix_flop_per_s[DT_FP32] = 50e12;
+	return m;
+}
+
+/* A host of two cores a rank with an empty profile, which the test fills. */
+static struct machine host(void)
+{
+	struct machine m = {.name = "host", .nodes = 1, .devices_per_node = 4, .intra = {1e-6, 5e9}};
+	m.device = (struct device_spec){.name = "2 cores", .is_host = true, .vector_flop_per_s = 100e9, .mem_Bps = 10e9, .mem_share = 1, .gemm_share = 1, .launch_s = 2e-6};
+	m.device.matrix_flop_per_s[DT_FP32] = 100e9;
+	profile_destroy(profile);
+	profile = profile_create();
+	CU_ASSERT_PTR_NOT_NULL_FATAL(profile);
+	profile->key.cores_per_rank = 2;
+	m.profile = profile;
+	return m;
+}
+
+static void mesh(int64_t tp, int64_t dp)
+{
+	program = (struct program){0};
+	for (int d = 0; d < DIM_COUNT; d++)
+		program.mesh.size[d] = program.mesh.stride[d] = 1;
+	program.mesh.size[DIM_TP] = tp;
+	program.mesh.size[DIM_DP] = dp;
+	program.mesh.stride[DIM_DP] = tp;
+	program.mesh.ranks = tp * dp;
+}
+
+static struct op_cost cost(const struct machine *m, struct op op)
+{
+	struct op_cost c;
+	error = (struct error){0};
+	CU_ASSERT_EQUAL_FATAL(cost_op(&program, &op, m, &c, &error), ST_OK);
+	return c;
+}
+
+static struct op gemm(enum dtype t, int64_t m, int64_t n, int64_t k)
+{
+	return (struct op){.kind = OP_GEMM, .dtype = (uint8_t)t, .out_dtype = (uint8_t)t, .d = {m, n, k}};
+}
+
+static struct op collective(enum collective c, enum mesh_dim group, int64_t elements)
+{
+	return (struct op){.kind = OP_COLLECTIVE, .lane = LANE_COMM, .coll = (uint8_t)c, .group = (uint8_t)group, .dtype = DT_FP32, .out_dtype = DT_FP32, .d = {elements}};
+}
+
+/* ---- roofline ---- */
+
+static void test_roofline(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct op square = gemm(DT_BF16, 4096, 4096, 4096);
+	struct op_cost c = cost(&m, square);
+	NEAR(c.alone_s, 2 * 4096.0 * 4096 * 4096 / 800e12);
+	CU_ASSERT_EQUAL(c.issue_s, 4e-6);
+	CU_ASSERT_EQUAL(c.bound, BOUND_COMPUTE);
+	CU_ASSERT_EQUAL(c.use.demand[RES_COMPUTE], 1);
+	NEAR(c.use.demand[RES_MEMORY], (op_read_B(&square) + op_write_B(&square)) / 1.8e12 / c.alone_s);
+	CU_ASSERT_FALSE(c.guessed);
+
+	/* The same in fp32 has a twentieth of the rate. */
+	NEAR(cost(&m, gemm(DT_FP32, 4096, 4096, 4096)).alone_s, 20 * c.alone_s);
+
+	struct op norm = {.kind = OP_NORM, .dtype = DT_BF16, .out_dtype = DT_BF16, .d = {65536, 4096}};
+	c = cost(&m, norm);
+	NEAR(c.alone_s, (op_read_B(&norm) + op_write_B(&norm)) / 1.8e12);
+	CU_ASSERT_EQUAL(c.bound, BOUND_MEMORY);
+	CU_ASSERT_EQUAL(c.use.demand[RES_MEMORY], 1);
+
+	/* Softmax over stored scores runs on vector units and is bound by memory there. */
+	struct op softmax = {.kind = OP_ATTN_SOFTMAX, .dtype = DT_BF16, .out_dtype = DT_BF16, .d = {8, 16, 16, 1024, 64}};
+	c = cost(&m, softmax);
+	NEAR(c.alone_s, 2 * 2 * 8 * 16 * 1024.0 * 1024 / 1.8e12);
+
+	CU_ASSERT_EQUAL(cost(&m, gemm(DT_BF16, 64, 64, 64)).bound, BOUND_LATENCY); /* shorter than its launch */
+}
+
+static void test_unsupported_format(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct op op = gemm(DT_FP8, 128, 128, 128);
+	struct op_cost c;
+	error = (struct error){0};
+	CU_ASSERT_EQUAL(cost_op(&program, &op, &m, &c, &error), ST_INPUT);
+	CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "round GPU does not multiply matrices in fp8 (it does in: fp32, bf16)"));
+	op.kind = OP_CAST; /* it may still convert to it */
+	CU_ASSERT_EQUAL(cost_op(&program, &op, &m, &c, NULL), ST_OK);
+}
+
+static void test_copies(void)
+{
+	mesh(1, 1);
+	struct op copy = {.kind = OP_COPY, .lane = LANE_COPY, .d = {50000000}};
+	struct machine m = gpu();
+	struct op_cost c = cost(&m, copy);
+	NEAR(c.alone_s, 1e-3);
+	CU_ASSERT_EQUAL(c.bound, BOUND_LINK);
+	CU_ASSERT_EQUAL(c.use.demand[RES_COMPUTE], 0);
+	m.device.pcie_Bps = 0;
+	NEAR(cost(&m, copy).alone_s, 50e6 / 31.5e9);
+
+	m = host();
+	c = cost(&m, copy);
+	NEAR(c.alone_s, 2e-6 + 2 * 50e6 / 10e9);
+	CU_ASSERT_EQUAL(c.use.demand[RES_COMPUTE], 0.5); /* one core of two */
+	CU_ASSERT_EQUAL(c.issue_s, 0);
+}
+
+/* ---- profile ---- */
+
+static void test_fit(void)
+{
+	mesh(1, 1);
+	struct machine m = host();
+	const double coef[] = {1e-6, 2e-11, 3e-10, 4e-10, 5e-10};
+	CU_ASSERT_EQUAL_FATAL(profile_set_fit(profile, "gemm.nn", coef, 5, 0.04, NULL), ST_OK);
+	struct op_cost c = cost(&m, gemm(DT_FP32, 100, 200, 300));
+	NEAR(c.alone_s, 1e-6 + 2e-11 * 2 * 100 * 200 * 300 + 3e-10 * 100 * 300 + 4e-10 * 300 * 200 + 5e-10 * 100 * 200);
+	CU_ASSERT_EQUAL(c.issue_s, 0); /* calling is part of it */
+	CU_ASSERT_EQUAL(c.rel_sigma, 0.04);
+	CU_ASSERT_EQUAL(c.bound, BOUND_COMPUTE);
+	CU_ASSERT_FALSE(c.guessed);
+	CU_ASSERT_EQUAL(cost(&m, gemm(DT_FP32, 1, 2, 3)).bound, BOUND_LATENCY);
+	CU_ASSERT_EQUAL(cost(&m, gemm(DT_FP32, 1, 100000, 1)).bound, BOUND_MEMORY);
+}
+
+static void test_curve(void)
+{
+	mesh(1, 1);
+	struct machine m = host();
+	const double x[] = {1e3, 1e5, 1e7}, y[] = {1e-10, 1e-10, 4e-10};
+	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "fill", x, y, 3, NULL), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, "call_s", 1e-6, NULL), ST_OK);
+	struct op fill = {.kind = OP_FILL, .dtype = DT_FP32, .out_dtype = DT_FP32, .d = {25000}};
+	NEAR(cost(&m, fill).alone_s, 1e-6 + 25000 * 1e-10);
+	fill.d[0] = 250000; /* half way between 1e5 and 1e7 bytes, in log-log */
+	NEAR(cost(&m, fill).alone_s, 1e-6 + 250000 * 2e-10);
+	fill.d[0] = 250000000; /* the end value goes on */
+	struct op_cost c = cost(&m, fill);
+	NEAR(c.alone_s, 1e-6 + 250000000 * 4e-10);
+	CU_ASSERT_EQUAL(c.bound, BOUND_MEMORY);
+	CU_ASSERT_DOUBLE_EQUAL(c.use.demand[RES_MEMORY], 1, 1e-4); /* all but the call */
+	fill.d[0] = 10;
+	CU_ASSERT_EQUAL(cost(&m, fill).bound, BOUND_LATENCY);
+
+	/* Ten times slower than memory would be: arithmetic. */
+	const double slow[] = {1e-9, 1e-8, 1e-8};
+	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "act.gelu", x, slow, 3, NULL), ST_OK);
+	struct op act = {.kind = OP_ACT, .mlp = MLP_GELU, .dtype = DT_FP32, .out_dtype = DT_FP32, .d = {1000, 4000}};
+	c = cost(&m, act);
+	CU_ASSERT_EQUAL(c.bound, BOUND_COMPUTE);
+	NEAR(c.use.demand[RES_MEMORY], 32e6 / 10e9 / c.alone_s);
+}
+
+static void test_missing_entry(void)
+{
+	mesh(1, 1);
+	struct machine m = host();
+	struct op_cost c = cost(&m, gemm(DT_FP32, 1000, 1000, 1000));
+	NEAR(c.alone_s, 2e-6 + 2e9 / 100e9);
+	CU_ASSERT_EQUAL(c.issue_s, 0);
+	CU_ASSERT(c.guessed);
+	CU_ASSERT(c.rel_sigma > 0.3);
+	const double coef[] = {1, 1}; /* a fit of another form is none */
+	CU_ASSERT_EQUAL_FATAL(profile_set_fit(profile, "gemm.nn", coef, 2, 0, NULL), ST_OK);
+	CU_ASSERT(cost(&m, gemm(DT_FP32, 1000, 1000, 1000)).guessed);
+}
+
+/* ---- collectives ---- */
+
+static void test_ring(void)
+{
+	struct machine m = gpu();
+	NEAR(collective_time_s(&m, COLL_ALL_REDUCE, 8, 1, 800e6), 14 * (3e-6 + 100e6 / 100e9));
+	NEAR(collective_time_s(&m, COLL_ALL_GATHER, 8, 1, 800e6), 7 * (3e-6 + 100e6 / 100e9));
+	NEAR(collective_time_s(&m, COLL_REDUCE_SCATTER, 8, 1, 800e6), 7 * (3e-6 + 100e6 / 100e9));
+	CU_ASSERT_EQUAL(collective_time_s(&m, COLL_ALL_REDUCE, 1, 1, 800e6), 0);
+	/* One member a node: the node's link. */
+	NEAR(collective_time_s(&m, COLL_ALL_REDUCE, 4, 8, 400e6), 6 * (10e-6 + 100e6 / 25e9));
+}
+
+/* Gradients of 7 billion parameters in fp32 on 8 ranks: 1.53 s over PCIe 4.0 (32 GB/s), 163 ms over A100's NVLink (300 GB/s). */
+static void test_seven_billion(void)
+{
+	struct machine m = gpu();
+	m.intra = (struct link_spec){0, 32e9};
+	CU_ASSERT_DOUBLE_EQUAL(collective_time_s(&m, COLL_ALL_REDUCE, 8, 1, 28e9), 1.53, 0.005);
+	m.intra.Bps = 300e9;
+	CU_ASSERT_DOUBLE_EQUAL(collective_time_s(&m, COLL_ALL_REDUCE, 8, 1, 28e9), 0.163, 0.0005);
+}
+
+static void test_collective_curve(void)
+{
+	mesh(1, 4);
+	struct machine m = host();
+	const double x[] = {4e3, 4e5, 4e7}, y[] = {1e-5, 1e-4, 1e-2};
+	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_reduce.4", x, y, 3, NULL), ST_OK);
+	struct op_cost c = cost(&m, collective(COLL_ALL_REDUCE, DIM_DP, 100000));
+	NEAR(c.alone_s, 1e-4);
+	CU_ASSERT_EQUAL(c.bound, BOUND_LINK);
+	CU_ASSERT_FALSE(c.guessed);
+	NEAR(cost(&m, collective(COLL_ALL_REDUCE, DIM_DP, 100000000)).alone_s, 0.1); /* the last slope goes on */
+	c = cost(&m, collective(COLL_ALL_REDUCE, DIM_DP, 100));
+	NEAR(c.alone_s, 1e-5);
+	CU_ASSERT_EQUAL(c.bound, BOUND_LATENCY);
+
+	/* Another group size: three steps on S/4 took 1e-4 s, so one step on S/2 of two ranks takes a third of what four took on 2 S. */
+	mesh(1, 2);
+	c = cost(&m, collective(COLL_ALL_REDUCE, DIM_DP, 50000));
+	NEAR(c.alone_s, 1e-4 / 3);
+	CU_ASSERT(c.guessed);
+	/* Another collective has no curve: the link. */
+	NEAR(cost(&m, collective(COLL_ALL_GATHER, DIM_DP, 50000)).alone_s, 1e-6 + 1e5 / 5e9);
+}
+
+static void test_collective_use(void)
+{
+	mesh(2, 16);
+	struct machine m = gpu();
+	struct op_cost inner = cost(&m, collective(COLL_ALL_REDUCE, DIM_TP, 1 << 24)), outer = cost(&m, collective(COLL_ALL_REDUCE, DIM_DP, 1 << 24));
+	CU_ASSERT_EQUAL(inner.issue_s, 4e-6);
+	CU_ASSERT_EQUAL(inner.use.demand[RES_LINK_INTRA], 1);
+	CU_ASSERT_EQUAL(inner.use.demand[RES_LINK_INTER], 0);
+	CU_ASSERT_EQUAL(outer.use.demand[RES_LINK_INTRA], 0);
+	CU_ASSERT_EQUAL(outer.use.demand[RES_LINK_INTER], 1);
+	/* What the wire carries is read from and written to memory. */
+	NEAR(inner.use.demand[RES_MEMORY], 2 * (double)(4 << 24) / 1.8e12 / inner.alone_s);
+	/* Compute beside it loses a tenth, the collective nothing. */
+	const struct activity gemm_use = {.weight = 1, .demand = {1}};
+	const double cap[RES_COUNT] = {1, 1, 1, 1};
+	double x[2];
+	maxmin_rates((const struct activity *[]){&gemm_use, &inner.use}, 2, cap, x);
+	CU_ASSERT_DOUBLE_EQUAL(x[0], 0.9, 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(x[1], 1, 1e-12);
+
+	m = host();
+	mesh(1, 2);
+	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, "overlap.compute_rate", 0.6, NULL), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, "overlap.comm_rate", 0.3, NULL), ST_OK);
+	struct op_cost c = cost(&m, collective(COLL_ALL_REDUCE, DIM_DP, 1 << 24));
+	CU_ASSERT_EQUAL(c.issue_s, 0);
+	maxmin_rates((const struct activity *[]){&gemm_use, &c.use}, 2, cap, x);
+	CU_ASSERT_DOUBLE_EQUAL(x[0], 0.6, 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(x[1], 0.3, 1e-12);
+}
+
+static void test_group_of_one(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct op_cost c = cost(&m, collective(COLL_REDUCE_SCATTER, DIM_DP, 1 << 20));
+	CU_ASSERT_EQUAL(c.alone_s, 0);
+	CU_ASSERT_EQUAL(c.issue_s, 0);
+	for (int r = 0; r < RES_COUNT; r++)
+		CU_ASSERT_EQUAL(c.use.demand[r], 0);
+}
+
+/* Ops that are alike are priced once; ops that differ in anything that matters are told apart. */
+static void test_prices(void)
+{
+	mesh(2, 16);
+	struct machine m = gpu();
+	struct op ops[] = {
+		gemm(DT_BF16, 128, 128, 4096), gemm(DT_BF16, 128, 128, 4096), gemm(DT_BF16, 128, 4096, 128), gemm(DT_FP32, 128, 128, 4096), gemm(DT_BF16, 128, 128, 4096),
+		collective(COLL_ALL_REDUCE, DIM_TP, 1 << 20), collective(COLL_ALL_REDUCE, DIM_DP, 1 << 20), collective(COLL_ALL_GATHER, DIM_DP, 1 << 20), collective(COLL_ALL_REDUCE, DIM_DP, 1 << 20),
+	};
+	ops[1].layer = 3; /* where and when it stands does not matter */
+	ops[1].phase = PHASE_BACKWARD;
+	ops[1].flags = OP_RECOMPUTED;
+	ops[4].flags = OP_ACCUMULATE;
+	static const uint32_t same_as[] = {0, 0, 2, 3, 4, 5, 6, 7, 6};
+	struct role role = {.ranks = 32};
+	role.ops.at = ops;
+	role.ops.n = sizeof ops / sizeof ops[0];
+	struct prices prices = {0};
+	CU_ASSERT_EQUAL_FATAL(price_role(&program, &role, &m, &prices, &error), ST_OK);
+	CU_ASSERT_EQUAL(prices.different.n, 7);
+	for (size_t i = 0; i < role.ops.n; i++) {
+		CU_ASSERT_EQUAL(prices.of_op[i], prices.of_op[same_as[i]]);
+		CU_ASSERT_EQUAL(prices.different.at[prices.of_op[i]].alone_s, cost(&m, ops[i]).alone_s);
+	}
+	prices_free(&prices);
+	prices_free(NULL);
+
+	ops[3].dtype = DT_FP8;
+	error = (struct error){0};
+	CU_ASSERT_EQUAL(price_role(&program, &role, &m, &prices, &error), ST_INPUT);
+	prices_free(&prices);
+}
+
+static void test_unknown_link(void)
+{
+	mesh(1, 2);
+	struct machine m = host();
+	m.intra = (struct link_spec){0};
+	struct op op = collective(COLL_ALL_REDUCE, DIM_DP, 1000);
+	struct op_cost c;
+	error = (struct error){0};
+	CU_ASSERT(isinf(collective_time_s(&m, COLL_ALL_REDUCE, 2, 1, 4000)));
+	CU_ASSERT_EQUAL(cost_op(&program, &op, &m, &c, &error), ST_INPUT);
+	CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "all_reduce over 2 ranks: no rate of the link"));
+	profile_destroy(profile);
+	profile = NULL;
+}
+
+UNIT_MAIN("cost", {"roofline", test_roofline}, {"a format that the device does not support", test_unsupported_format}, {"copies", test_copies}, {"a profile's fit", test_fit},
+	{"a profile's curve", test_curve}, {"an entry that the profile lacks", test_missing_entry}, {"ring over links", test_ring}, {"gradients of 7 billion parameters", test_seven_billion},
+	{"a profile's collective", test_collective_curve}, {"what a collective takes from compute", test_collective_use}, {"a group of one", test_group_of_one}, {"prices of a role", test_prices},
+	{"a link of unknown rate", test_unknown_link})

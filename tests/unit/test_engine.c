@@ -1,0 +1,188 @@
+#include "tests/unit/harness.h"
+
+#include <string.h>
+
+#include "sim/engine.h"
+
+#define FREE {.weight = 1}
+#define CPU(share) {.weight = 1, .demand = {share}}
+
+static struct task_time times[16];
+static struct error error;
+
+static enum status run(const struct task *t, size_t n, const uint32_t *deps, uint32_t actors)
+{
+	error = (struct error){0};
+	return engine_run(t, n, deps, actors, times, &error);
+}
+
+static void test_nothing(void)
+{
+	CU_ASSERT_EQUAL(run(NULL, 0, NULL, 0), ST_OK);
+	CU_ASSERT_EQUAL(run(NULL, 0, NULL, 3), ST_OK);
+}
+
+static void test_alone_is_exact(void)
+{
+	/* Also with demands above the capacity, and at a size where a double still holds every picosecond. */
+	struct task t[] = {{.lane = 2, .alone_ps = 1234567890123457, .join = -1, .use = {.weight = 0.1, .demand = {1.4, 0.3, 1, 1}}}};
+	CU_ASSERT_EQUAL(run(t, 1, NULL, 1), ST_OK);
+	CU_ASSERT_EQUAL(times[0].start_ps, 0);
+	CU_ASSERT_EQUAL(times[0].move_ps, 0);
+	CU_ASSERT_EQUAL(times[0].end_ps, 1234567890123457);
+}
+
+static void test_lane_is_in_order(void)
+{
+	struct task t[] = {{.alone_ps = 5, .join = -1, .use = CPU(1)}, {.alone_ps = 0, .join = -1, .use = CPU(1)}, {.alone_ps = 7, .join = -1, .use = CPU(1)}};
+	CU_ASSERT_EQUAL(run(t, 3, NULL, 1), ST_OK);
+	CU_ASSERT_EQUAL(times[0].end_ps, 5);
+	CU_ASSERT_EQUAL(times[1].start_ps, 5);
+	CU_ASSERT_EQUAL(times[1].end_ps, 5);
+	CU_ASSERT_EQUAL(times[2].start_ps, 5);
+	CU_ASSERT_EQUAL(times[2].end_ps, 12);
+}
+
+static void test_dependencies(void)
+{
+	const uint32_t deps[] = {0, 1};
+	struct task t[] = {
+		{.lane = 0, .alone_ps = 10, .join = -1, .use = FREE},
+		{.lane = 1, .alone_ps = 30, .join = -1, .use = FREE},
+		{.lane = 2, .alone_ps = 5, .join = -1, .dep0 = 0, .n_dep = 2, .use = FREE},
+		{.lane = 0, .alone_ps = 100, .join = -1, .use = FREE},
+	};
+	CU_ASSERT_EQUAL(run(t, 4, deps, 1), ST_OK);
+	CU_ASSERT_EQUAL(times[2].start_ps, 30);
+	CU_ASSERT_EQUAL(times[2].end_ps, 35);
+	CU_ASSERT_EQUAL(times[3].start_ps, 10); /* lanes run side by side */
+	CU_ASSERT_EQUAL(times[3].end_ps, 110);
+}
+
+/* The host issues one after the other whatever the lanes do: short kernels wait for it, long ones hide it. */
+static void test_issue(void)
+{
+	struct task t[] = {
+		{.alone_ps = 2, .issue_ps = 5, .join = -1, .use = CPU(1)},
+		{.alone_ps = 2, .issue_ps = 5, .join = -1, .use = CPU(1)},
+		{.alone_ps = 50, .issue_ps = 5, .join = -1, .use = CPU(1)},
+		{.alone_ps = 2, .issue_ps = 5, .join = -1, .use = CPU(1)},
+	};
+	CU_ASSERT_EQUAL(run(t, 4, NULL, 1), ST_OK);
+	CU_ASSERT_EQUAL(times[0].start_ps, 5);
+	CU_ASSERT_EQUAL(times[1].start_ps, 10);
+	CU_ASSERT_EQUAL(times[2].start_ps, 15);
+	CU_ASSERT_EQUAL(times[3].start_ps, 65);
+}
+
+/* Both at 1/2 until the short one ends at 20; the long one has 20 left and goes on alone. */
+static void test_sharing(void)
+{
+	struct task t[] = {{.lane = 0, .alone_ps = 30, .join = -1, .use = CPU(1)}, {.lane = 1, .alone_ps = 10, .join = -1, .use = CPU(1)}};
+	CU_ASSERT_EQUAL(run(t, 2, NULL, 1), ST_OK);
+	CU_ASSERT_EQUAL(times[1].end_ps, 20);
+	CU_ASSERT_EQUAL(times[0].end_ps, 40);
+}
+
+static void test_actors_share_nothing(void)
+{
+	struct task t[] = {{.actor = 0, .alone_ps = 30, .join = -1, .use = CPU(1)}, {.actor = 1, .lane = 1, .alone_ps = 10, .join = -1, .use = CPU(1)}};
+	CU_ASSERT_EQUAL(run(t, 2, NULL, 2), ST_OK);
+	CU_ASSERT_EQUAL(times[0].end_ps, 30);
+	CU_ASSERT_EQUAL(times[1].end_ps, 10);
+}
+
+/* The collective waits for actor 1, which computes until 40, and takes nothing from actor 0 while it waits: actor 0's compute ends at 25, undisturbed. */
+static void test_join_waits(void)
+{
+	struct task t[] = {
+		{.actor = 0, .lane = 0, .alone_ps = 25, .join = -1, .use = CPU(1)},
+		{.actor = 0, .lane = 1, .alone_ps = 10, .join = 3, .use = CPU(1)},
+		{.actor = 1, .lane = 0, .alone_ps = 40, .join = -1, .use = CPU(1)},
+		{.actor = 1, .lane = 0, .alone_ps = 12, .join = 3, .use = CPU(1)},
+	};
+	CU_ASSERT_EQUAL(run(t, 4, NULL, 2), ST_OK);
+	CU_ASSERT_EQUAL(times[0].end_ps, 25);
+	CU_ASSERT_EQUAL(times[1].start_ps, 0);
+	CU_ASSERT_EQUAL(times[1].move_ps, 40);
+	CU_ASSERT_EQUAL(times[1].end_ps, 52); /* the longest member counts */
+	CU_ASSERT_EQUAL(times[3].start_ps, 40);
+	CU_ASSERT_EQUAL(times[3].move_ps, 40);
+	CU_ASSERT_EQUAL(times[3].end_ps, 52);
+}
+
+/* Actor 1 computes beside the collective, which therefore moves at 1/2 on both; actor 0 has nothing else. At 40 actor 1's compute is done. */
+static void test_join_moves_at_the_slowest_rate(void)
+{
+	struct task t[] = {
+		{.actor = 0, .lane = 1, .alone_ps = 50, .join = 0, .use = CPU(1)},
+		{.actor = 1, .lane = 0, .alone_ps = 20, .join = -1, .use = CPU(1)},
+		{.actor = 1, .lane = 1, .alone_ps = 50, .join = 0, .use = CPU(1)},
+	};
+	CU_ASSERT_EQUAL(run(t, 3, NULL, 2), ST_OK);
+	CU_ASSERT_EQUAL(times[1].end_ps, 40);
+	CU_ASSERT_EQUAL(times[0].end_ps, 70); /* 20 done by 40, 30 left */
+	CU_ASSERT_EQUAL(times[2].end_ps, 70);
+}
+
+/* At 10 a task ends, another is issued and a join completes: none of the three may see a state between. */
+static void test_all_that_is_due_is_collected(void)
+{
+	struct task t[] = {
+		{.actor = 0, .lane = 0, .alone_ps = 10, .join = -1, .use = CPU(1)},
+		{.actor = 0, .lane = 1, .alone_ps = 4, .issue_ps = 10, .join = 0, .use = CPU(1)},
+		{.actor = 0, .lane = 2, .alone_ps = 6, .join = -1, .use = CPU(1)},
+		{.actor = 1, .lane = 0, .alone_ps = 4, .issue_ps = 10, .join = 0, .use = CPU(1)},
+	};
+	CU_ASSERT_EQUAL(run(t, 4, NULL, 2), ST_OK);
+	CU_ASSERT_EQUAL(times[0].end_ps, 10);
+	CU_ASSERT_EQUAL(times[1].move_ps, 10);
+	CU_ASSERT_EQUAL(times[2].start_ps, 10);
+	CU_ASSERT_EQUAL(times[1].end_ps, 18); /* both at 1/2 from 10 */
+	CU_ASSERT_EQUAL(times[2].end_ps, 20);
+	CU_ASSERT_EQUAL(times[3].end_ps, 18);
+}
+
+static void test_deadlock(void)
+{
+	struct task t[] = {
+		{.actor = 0, .lane = 0, .alone_ps = 5, .join = -1, .use = FREE},
+		{.actor = 0, .lane = 1, .alone_ps = 5, .join = 0, .use = FREE},
+		{.actor = 0, .lane = 1, .alone_ps = 5, .join = 1, .use = FREE},
+		{.actor = 1, .lane = 1, .alone_ps = 5, .join = 1, .use = FREE},
+		{.actor = 1, .lane = 1, .alone_ps = 5, .join = 0, .use = FREE},
+	};
+	CU_ASSERT_EQUAL(run(t, 5, NULL, 2), ST_RUN);
+	CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "deadlock: task 1 (actor 0, lane 1) waits forever: 1 of the 2 members"));
+}
+
+static void test_broken_rules(void)
+{
+	const struct activity use = FREE;
+	const uint32_t later[] = {1};
+	struct task good[2] = {{.alone_ps = 1, .join = -1, .use = use}, {.alone_ps = 1, .join = -1, .use = use}};
+	struct task bad[2];
+	CU_ASSERT_EQUAL(run(good, 2, later, 1), ST_OK);
+#define REFUSED(change, says)                                                                                        \
+	do {                                                                                                         \
+		memcpy(bad, good, sizeof bad);                                                                       \
+		change;                                                                                              \
+		CU_ASSERT_EQUAL(run(bad, 2, later, 1), ST_RUN);                                                      \
+		CU_ASSERT_PTR_NOT_NULL(strstr(error.text, says));                                                    \
+	} while (0)
+	REFUSED(bad[1].actor = 1, "actor 1 out of order or range");
+	REFUSED(bad[1].lane = ENGINE_LANES, "lane 8");
+	REFUSED(bad[1].alone_ps = -1, "negative time");
+	REFUSED(bad[0].issue_ps = -1, "negative time");
+	REFUSED(bad[0].join = 2, "join 2");
+	REFUSED(bad[0].use.weight = 0, "weight or demand");
+	REFUSED(bad[0].use.demand[RES_MEMORY] = -0.1, "weight or demand");
+	REFUSED(bad[1].n_dep = 1, "depends on task 1");
+#undef REFUSED
+}
+
+UNIT_MAIN("engine", {"no task, no actor", test_nothing}, {"alone exactly alone_ps", test_alone_is_exact}, {"a lane is in order", test_lane_is_in_order},
+	{"dependencies across lanes", test_dependencies}, {"issue by the host", test_issue}, {"two share a resource", test_sharing},
+	{"actors share nothing", test_actors_share_nothing}, {"a join waits for its last member", test_join_waits},
+	{"a join moves at its slowest member's rate", test_join_moves_at_the_slowest_rate}, {"what is due at one instant is collected first", test_all_that_is_due_is_collected},
+	{"deadlock is reported", test_deadlock}, {"broken rules are refused", test_broken_rules})

@@ -1,0 +1,183 @@
+/* Machines: systems of the catalogue, this host, what a profile fills in, and the link of a group. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/paths.h"
+#include "tests/unit/harness.h"
+#include "topology/machine.h"
+
+static struct machine load(const char *system, int64_t nodes, int64_t gpus)
+{
+	struct machine m = {0};
+	struct error e = {0};
+	CU_ASSERT_EQUAL(machine_load(system, nodes, gpus, &m, &e), ST_OK);
+	CU_ASSERT_STRING_EQUAL(e.text, "");
+	return m;
+}
+
+static void test_system(void)
+{
+	struct machine m = load("dgx-h100", 4, 0);
+	CU_ASSERT_STRING_EQUAL(m.device.id, "h100-sxm");
+	CU_ASSERT_EQUAL(m.nodes, 4);
+	CU_ASSERT_EQUAL(m.devices_per_node, 8);
+	CU_ASSERT_DOUBLE_EQUAL(m.intra.Bps, 370.8e9, 1);
+	CU_ASSERT_DOUBLE_EQUAL(m.inter.Bps, 50e9, 1);
+	CU_ASSERT_DOUBLE_EQUAL(m.device.matrix_flop_per_s[DT_BF16], 989.4e12, 1);
+	CU_ASSERT_EQUAL(m.device.matrix_flop_per_s[DT_NVFP4], 0);
+	CU_ASSERT_FALSE(m.unverified);
+	CU_ASSERT_TRUE(load("dgx-h200", 1, 0).unverified);
+	CU_ASSERT_STRING_EQUAL(m.source, "catalogue configs/systems/dgx-h100.yaml");
+}
+
+static void test_nic_share(void)
+{
+	/* p4d: 8 GPUs, 4 NICs of 12.5 GB/s. */
+	CU_ASSERT_DOUBLE_EQUAL(load("aws-p4d", 2, 0).inter.Bps, 6.25e9, 1);
+	CU_ASSERT_DOUBLE_EQUAL(load("aws-p4d", 2, 4).inter.Bps, 12.5e9, 1);
+	CU_ASSERT_DOUBLE_EQUAL(load("aws-p4d", 2, 1).inter.Bps, 12.5e9, 1); /* not all four: one GPU reaches one NIC */
+	/* p5: 32 NICs, four to a GPU. */
+	CU_ASSERT_DOUBLE_EQUAL(load("aws-p5", 2, 0).inter.Bps, 50e9, 1);
+	CU_ASSERT_DOUBLE_EQUAL(load("aws-p5", 2, 1).inter.Bps, 50e9, 1);
+}
+
+static void refuses(const char *system, int64_t nodes, int64_t gpus, const char *complaint)
+{
+	struct machine m;
+	struct error e = {0};
+	CU_ASSERT_EQUAL(machine_load(system, nodes, gpus, &m, &e), ST_INPUT);
+	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, complaint));
+	if (!strstr(e.text, complaint))
+		fprintf(stderr, "%s: %s\n", system, e.text);
+}
+
+static void test_refusals(void)
+{
+	refuses("dgx-h10", 1, 0, "unknown system 'dgx-h10' (nearest: dgx-h100)");
+	refuses("node:4 gpu:8 rtx4090 pcie4", 1, 0, "not modelled yet");
+	refuses("dgx-h100", 0, 0, "at least one");
+	refuses("dgx-h100", 1, -1, "at least one");
+	refuses("./no-such-system.yaml", 1, 0, "no-such-system");
+	refuses("", 1, 0, "unknown system");
+}
+
+static void test_system_file(void)
+{
+	static const char text[] = "name: Mine\ngpu: a100-sxm-80\ngpus_per_node: {value: 4, source: mine}\n"
+				   "intra:\n  fabric: nvlink\n  datasheet: {value: 100GB/s, source: mine}\n  usable: {value: 80GB/s, source: mine, unverified: true}\n  latency: {value: 2us, source: mine}\n"
+				   "nic:\n  count: {value: 0, source: mine}\n  rate: {value: 10Gb/s, source: mine}\n  latency: {value: 5us, source: mine}\n";
+	char path[] = "/tmp/stepsim-system-XXXXXX.yaml";
+	int fd = mkstemps(path, 5);
+	CU_ASSERT_FATAL(fd >= 0);
+	close(fd);
+	struct error e = {0};
+	CU_ASSERT_EQUAL(file_write(path, text, strlen(text), &e), ST_OK);
+	struct machine m = load(path, 1, 0);
+	CU_ASSERT_STRING_EQUAL(m.name, "Mine");
+	CU_ASSERT_EQUAL(m.intra.Bps, 80e9);
+	CU_ASSERT_EQUAL(m.inter.Bps, 0);
+	CU_ASSERT_TRUE(m.unverified);
+	refuses(path, 2, 0, "no NIC");
+	unlink(path);
+}
+
+static void test_group_link(void)
+{
+	struct machine m = load("dgx-h100", 4, 0);
+	struct link_spec l = machine_group_link(&m, 1, 1);
+	CU_ASSERT_EQUAL(l.latency_s, 0);
+	CU_ASSERT_TRUE(isinf(l.Bps));
+	l = machine_group_link(&m, 8, 1); /* one node */
+	CU_ASSERT_EQUAL(l.Bps, m.intra.Bps);
+	CU_ASSERT_EQUAL(l.latency_s, m.intra.latency_s);
+	l = machine_group_link(&m, 4, 8); /* one GPU of each node: its own NIC */
+	CU_ASSERT_EQUAL(l.Bps, 50e9);
+	CU_ASSERT_EQUAL(l.latency_s, m.inter.latency_s);
+	l = machine_group_link(&m, 32, 1); /* all: 8 NICs a node would give 400 GB/s, NVLink does not */
+	CU_ASSERT_EQUAL(l.Bps, m.intra.Bps);
+	CU_ASSERT_DOUBLE_EQUAL(l.latency_s, (4 * m.inter.latency_s + 28 * m.intra.latency_s) / 32, 1e-15);
+	l = machine_group_link(&m, 8, 4); /* two of each node: two NICs */
+	CU_ASSERT_EQUAL(l.Bps, 100e9);
+	l = machine_group_link(&m, 2, 4); /* both in one node */
+	CU_ASSERT_EQUAL(l.Bps, m.intra.Bps);
+}
+
+/* Published: nccl-tests on 10 nodes of 8 H100 gave bus bandwidths of 49, 98, 196 and 345 GB/s for all-reduces over 1, 2, 4 and 8 GPUs a node. The rate of the link is what bus bandwidth tends to. */
+static void test_published_bus_bandwidth(void)
+{
+	static const struct {
+		int64_t per_node;
+		double busbw_Bps;
+	} rows[] = {{1, 49e9}, {2, 98e9}, {4, 196e9}, {8, 345e9}};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct machine m = load("dgx-h100", 10, rows[i].per_node);
+		double rate = machine_group_link(&m, 10 * rows[i].per_node, 1).Bps;
+		CU_ASSERT_TRUE(rate >= rows[i].busbw_Bps);
+		CU_ASSERT_TRUE(rate <= 1.1 * rows[i].busbw_Bps);
+	}
+}
+
+static void test_this_host(void)
+{
+	struct machine m;
+	struct host_facts h;
+	struct error e = {0};
+	CU_ASSERT_EQUAL_FATAL(host_facts_read(&h, &e), ST_OK);
+	CU_ASSERT_TRUE(h.cores >= 1);
+	CU_ASSERT_TRUE(h.cores <= sysconf(_SC_NPROCESSORS_CONF));
+	CU_ASSERT_TRUE(h.packages >= 1);
+	CU_ASSERT_TRUE(h.numa_nodes >= 1);
+	CU_ASSERT_TRUE(h.mem_available_B > 0);
+	CU_ASSERT_TRUE(h.mem_available_B <= h.mem_total_B);
+	CU_ASSERT_EQUAL(h.mem_total_B, (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE));
+	CU_ASSERT_NOT_EQUAL(h.cpu[0], '\0');
+	CU_ASSERT_EQUAL_FATAL(machine_this(2, 1, &m, &e), ST_OK);
+	CU_ASSERT_TRUE(m.device.is_host);
+	CU_ASSERT_EQUAL(m.devices_per_node, 2);
+	CU_ASSERT_EQUAL(m.device.matrix_flop_per_s[DT_FP32], 0); /* unknown until it is measured: never guessed */
+	CU_ASSERT_TRUE(m.device.mem_B <= h.mem_total_B / 2);
+}
+
+static void test_attach_profile(void)
+{
+	struct machine m;
+	struct error e = {0};
+	struct profile *p = profile_create();
+	CU_ASSERT_EQUAL_FATAL(machine_this(2, 1, &m, &e), ST_OK);
+	strcpy(p->date, "2026-01-02");
+	profile_set_value(p, "peak.fp32", 1e11, &e);
+	profile_set_value(p, "mem_Bps", 2e10, &e);
+	profile_set_value(p, "call_s", 3e-7, &e);
+	profile_set_value(p, "p2p.latency_s", 4e-7, &e);
+	profile_set_value(p, "p2p.Bps", 5e9, &e);
+	machine_attach_profile(&m, p);
+	CU_ASSERT_EQUAL(m.profile, p);
+	CU_ASSERT_EQUAL(m.device.matrix_flop_per_s[DT_FP32], 1e11);
+	CU_ASSERT_EQUAL(m.device.mem_Bps, 2e10);
+	CU_ASSERT_EQUAL(m.device.launch_s, 3e-7);
+	CU_ASSERT_EQUAL(m.intra.latency_s, 4e-7);
+	CU_ASSERT_EQUAL(m.inter.Bps, 5e9);
+	CU_ASSERT_STRING_EQUAL(m.source, "hwloc + profile of 2026-01-02");
+	json_t *j = machine_json(&m);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(j);
+	CU_ASSERT_EQUAL(json_real_value(json_object_get(json_object_get(json_object_get(j, "device"), "matrix_flop_per_s"), "fp32")), 1e11);
+	CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(json_object_get(j, "profile"), "date")), "2026-01-02");
+	json_decref(j);
+	profile_destroy(p);
+}
+
+static void test_json_of_a_system(void)
+{
+	struct machine m = load("dgx-h100", 2, 0);
+	json_t *j = machine_json(&m);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(j);
+	CU_ASSERT_TRUE(json_is_null(json_object_get(j, "profile")));
+	CU_ASSERT_EQUAL(json_integer_value(json_object_get(j, "nodes")), 2);
+	CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(j, "source")), "catalogue configs/systems/dgx-h100.yaml");
+	json_decref(j);
+}
+
+UNIT_MAIN("machine", {"a system", test_system}, {"NIC share", test_nic_share}, {"refusals", test_refusals}, {"a system file", test_system_file}, {"group link", test_group_link},
+	  {"published bus bandwidth", test_published_bus_bandwidth}, {"this host", test_this_host}, {"a profile attached", test_attach_profile}, {"JSON of a system", test_json_of_a_system})

@@ -1,0 +1,237 @@
+#include "tests/unit/harness.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "step/timeline.h"
+
+#define S(ps) ((double)(ps) * 1e-12)
+#define N(a) (sizeof(a) / sizeof(a)[0])
+#define COMPUTE_SPAN(i, from, to) {.op = i, .lane = LANE_COMPUTE, .class_ = CLASS_GEMM, .phase = PHASE_BACKWARD, .start_ps = from, .move_ps = from, .end_ps = to}
+#define COMM_SPAN(i, from, moves, to) {.op = i, .lane = LANE_COMM, .class_ = CLASS_ALL_REDUCE, .phase = PHASE_BACKWARD, .start_ps = from, .move_ps = moves, .end_ps = to}
+
+static struct timeline timeline_of(struct span *spans, size_t n, uint32_t actors, int64_t step_ps)
+{
+	struct timeline t = {.actors = actors, .step_ps = step_ps};
+	t.spans.at = spans;
+	t.spans.n = n;
+	return t;
+}
+
+static void same(double a, double b)
+{
+	CU_ASSERT_DOUBLE_EQUAL(a, b, 1e-15);
+}
+
+static double sum_of(const struct breakdown *b)
+{
+	return b->compute_s + b->exposed_comm_s + b->copy_s + b->host_s + b->bubble_s + b->optimizer_s + b->idle_s;
+}
+
+/*  compute   0----100      150--200
+ *  comm           60 .(waits). 120=======180
+ *  optimizer                                 210--240, its step ends at 300 because of the other actor */
+static void test_partition(void)
+{
+	struct span s[] = {
+		COMPUTE_SPAN(0, 0, 100),
+		COMM_SPAN(1, 60, 120, 180),
+		COMPUTE_SPAN(2, 150, 200),
+		{.op = 3, .lane = LANE_COMPUTE, .class_ = CLASS_OPTIMIZER, .phase = PHASE_OPTIMIZER, .start_ps = 210, .move_ps = 210, .end_ps = 240},
+		{.actor = 1, .op = 0, .lane = LANE_COMPUTE, .class_ = CLASS_NORM, .end_ps = 300},
+	};
+	struct timeline t = timeline_of(s, N(s), 2, 300);
+	struct breakdown b;
+	struct error e = {0};
+	CU_ASSERT_EQUAL(timeline_critical_actor(&t), 1);
+	CU_ASSERT_EQUAL_FATAL(timeline_breakdown(&t, 0, &b, &e), ST_OK);
+	same(b.step_s, S(300));
+	same(b.compute_s, S(150));
+	same(b.exposed_comm_s, S(30)); /* 120 to 150 */
+	same(b.optimizer_s, S(30));
+	same(b.idle_s, S(90)); /* 100 to 120 while the collective waits, 200 to 210, 240 to 300 */
+	same(b.comm_s, S(60));
+	same(b.wait_s, S(60));
+	same(b.overlap, 0.5);
+	same(sum_of(&b), b.step_s);
+	same(b.class_s[CLASS_GEMM], S(150));
+	same(b.class_s[CLASS_ALL_REDUCE], S(60)); /* moving time */
+	CU_ASSERT_EQUAL(b.class_n[CLASS_GEMM], 2);
+	CU_ASSERT_EQUAL(b.class_n[CLASS_ALL_REDUCE], 1);
+	CU_ASSERT_EQUAL(b.class_n[CLASS_NORM], 0);
+}
+
+/* Each instant belongs to the first of optimizer, compute, communication, copy, host. */
+static void test_precedence(void)
+{
+	struct span s[] = {
+		{.op = 0, .lane = LANE_HOST, .class_ = CLASS_HOST, .end_ps = 50},
+		{.op = 1, .lane = LANE_COPY, .class_ = CLASS_COPY, .end_ps = 40},
+		{.op = 2, .lane = LANE_COMM, .class_ = CLASS_ALL_GATHER, .phase = PHASE_OPTIMIZER, .end_ps = 30},
+		{.op = 3, .lane = LANE_MODEL_COMM, .class_ = CLASS_ALL_REDUCE, .phase = PHASE_FORWARD, .end_ps = 25},
+		{.op = 4, .lane = LANE_COMPUTE, .class_ = CLASS_OPTIMIZER, .phase = PHASE_OPTIMIZER, .end_ps = 10},
+		{.op = 5, .lane = LANE_COMPUTE, .class_ = CLASS_MEMORY, .phase = PHASE_OPTIMIZER, .start_ps = 10, .move_ps = 10, .end_ps = 15}, /* a cast of the optimizer's */
+		{.op = 6, .lane = LANE_COMPUTE, .class_ = CLASS_LOSS, .phase = PHASE_FORWARD, .start_ps = 15, .move_ps = 15, .end_ps = 20},
+	};
+	struct timeline t = timeline_of(s, N(s), 1, 60);
+	struct breakdown b;
+	CU_ASSERT_EQUAL_FATAL(timeline_breakdown(&t, 0, &b, NULL), ST_OK);
+	same(b.optimizer_s, S(15));
+	same(b.compute_s, S(5));
+	same(b.exposed_comm_s, S(10));
+	same(b.copy_s, S(10));
+	same(b.host_s, S(10));
+	same(b.idle_s, S(10));
+	same(b.comm_s, S(30)); /* two at once count once */
+	same(b.overlap, 1 - 10.0 / 30);
+}
+
+static void test_no_communication(void)
+{
+	struct span s[] = {COMPUTE_SPAN(0, 5, 5), COMPUTE_SPAN(1, 5, 9)};
+	struct timeline t = timeline_of(s, N(s), 1, 9);
+	struct breakdown b;
+	CU_ASSERT_EQUAL_FATAL(timeline_breakdown(&t, 0, &b, NULL), ST_OK);
+	same(b.overlap, 1);
+	same(b.idle_s, S(5));
+	CU_ASSERT_EQUAL(b.class_n[CLASS_GEMM], 2);
+
+	struct timeline empty = timeline_of(NULL, 0, 1, 7);
+	CU_ASSERT_EQUAL_FATAL(timeline_breakdown(&empty, 0, &b, NULL), ST_OK);
+	same(b.idle_s, S(7));
+	CU_ASSERT_EQUAL(timeline_critical_actor(&empty), 0);
+}
+
+static void refused(struct span *s, size_t n, const char *says)
+{
+	struct timeline t = timeline_of(s, n, 1, 100);
+	struct breakdown b;
+	struct error e = {0};
+	CU_ASSERT_EQUAL(timeline_check(&t, &e), ST_RUN);
+	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, says));
+	CU_ASSERT_EQUAL(timeline_breakdown(&t, 0, &b, NULL), ST_RUN);
+}
+
+static void test_check(void)
+{
+	struct span good[] = {COMPUTE_SPAN(0, 0, 10), COMM_SPAN(1, 0, 5, 50), COMPUTE_SPAN(2, 10, 100)};
+	struct timeline t = timeline_of(good, N(good), 1, 100);
+	CU_ASSERT_EQUAL(timeline_check(&t, NULL), ST_OK);
+
+	struct span overlapping[] = {COMPUTE_SPAN(0, 0, 10), COMM_SPAN(1, 0, 0, 50), COMPUTE_SPAN(2, 9, 20)};
+	refused(overlapping, 3, "op 2 starts before op 0 has ended");
+	struct span late[] = {COMPUTE_SPAN(0, 0, 101)};
+	refused(late, 1, "step 100");
+	struct span backwards[] = {COMPUTE_SPAN(0, 7, 5)};
+	refused(backwards, 1, "does not hold");
+	struct span moves_first[] = {COMM_SPAN(0, 5, 4, 9)};
+	refused(moves_first, 1, "does not hold");
+	struct span waits[] = {{.class_ = CLASS_GEMM, .start_ps = 0, .move_ps = 1, .end_ps = 2}};
+	refused(waits, 1, "only a collective waits");
+	struct span twice[] = {COMPUTE_SPAN(3, 0, 1), COMPUTE_SPAN(3, 1, 2)};
+	refused(twice, 2, "not in order of actor and op");
+	struct span lane[] = {{.lane = LANE_COUNT}};
+	refused(lane, 1, "out of range");
+	struct span actor[] = {{.actor = 1}};
+	refused(actor, 1, "out of range");
+}
+
+/* Three lanes' random spans, one actor: the merged sweep against counting every picosecond. */
+static void test_against_counting(void)
+{
+	enum { STEP = 400 };
+	static const struct { uint8_t class_, phase; } lanes[LANE_COUNT] = {
+		[LANE_COMPUTE] = {CLASS_GEMM, 0}, [LANE_COMM] = {CLASS_ALL_REDUCE, 0}, [LANE_MODEL_COMM] = {CLASS_ALL_GATHER, 0}, [LANE_COPY] = {CLASS_COPY, 0}, [LANE_HOST] = {CLASS_HOST, 0}};
+	srandom(5);
+	for (int round = 0; round < 300; round++) {
+		struct span s[60];
+		int64_t lane_end[LANE_COUNT] = {0};
+		size_t n = 0;
+		for (uint32_t i = 0; i < N(s); i++) {
+			uint8_t l = (uint8_t)(random() % LANE_COUNT);
+			int64_t start = lane_end[l] + random() % 20, move = start + (op_class_is_comm(lanes[l].class_) ? random() % 9 : 0), end = move + random() % 25;
+			if (end > STEP)
+				continue;
+			bool optimizer = l == LANE_COMPUTE && random() % 3 == 0;
+			s[n++] = (struct span){.op = i, .lane = l, .class_ = optimizer ? CLASS_OPTIMIZER : lanes[l].class_, .start_ps = start, .move_ps = move, .end_ps = end};
+			lane_end[l] = end;
+		}
+		int64_t part[CLASS_COUNT + 1] = {0}, comm = 0, wait = 0; /* by the class of the first in line; the last: idle */
+		for (int64_t at = 0; at < STEP; at++) {
+			static const int order[] = {CLASS_OPTIMIZER, CLASS_GEMM, CLASS_ALL_REDUCE, CLASS_ALL_GATHER, CLASS_COPY, CLASS_HOST};
+			bool on[CLASS_COUNT] = {false}, waits = false;
+			for (size_t i = 0; i < n; i++) {
+				on[s[i].class_] |= s[i].move_ps <= at && at < s[i].end_ps;
+				waits |= s[i].start_ps <= at && at < s[i].move_ps;
+			}
+			size_t first = 0;
+			while (first < N(order) && !on[order[first]])
+				first++;
+			part[first < N(order) ? order[first] : CLASS_COUNT]++;
+			comm += on[CLASS_ALL_REDUCE] || on[CLASS_ALL_GATHER];
+			wait += waits;
+		}
+		struct timeline t = timeline_of(s, n, 1, STEP);
+		struct breakdown b;
+		CU_ASSERT_EQUAL_FATAL(timeline_breakdown(&t, 0, &b, NULL), ST_OK);
+		same(b.optimizer_s, S(part[CLASS_OPTIMIZER]));
+		same(b.compute_s, S(part[CLASS_GEMM]));
+		same(b.exposed_comm_s, S(part[CLASS_ALL_REDUCE] + part[CLASS_ALL_GATHER]));
+		same(b.copy_s, S(part[CLASS_COPY]));
+		same(b.host_s, S(part[CLASS_HOST]));
+		same(b.idle_s, S(part[CLASS_COUNT]));
+		same(b.comm_s, S(comm));
+		same(b.wait_s, S(wait));
+	}
+}
+
+/* Lane chain 10 + 30 on compute; the collective (20 of moving) depends on the first, the last op on both: 10 + max(30, 20) + 5. The waiting before `move` counts for nothing. */
+static void test_critical_path(void)
+{
+	struct op ops[] = {{.kind = OP_GEMM, .lane = LANE_COMPUTE}, {.kind = OP_COLLECTIVE, .lane = LANE_COMM, .dep0 = 0, .n_dep = 1}, {.kind = OP_GEMM, .lane = LANE_COMPUTE},
+		{.kind = OP_COPY, .lane = LANE_COPY, .dep0 = 1, .n_dep = 2}};
+	uint32_t deps[] = {0, 1, 2};
+	struct role role = {.ranks = 2};
+	role.ops.at = ops;
+	role.ops.n = N(ops);
+	role.deps.at = deps;
+	role.deps.n = N(deps);
+	struct role roles[3] = {role, role, role};
+	struct program p = {.n_roles = 1, .roles = roles};
+	struct span s[] = {
+		COMPUTE_SPAN(0, 0, 10),
+		COMM_SPAN(1, 12, 40, 60),
+		COMPUTE_SPAN(2, 20, 50),
+		{.op = 3, .lane = LANE_COPY, .class_ = CLASS_COPY, .start_ps = 60, .move_ps = 60, .end_ps = 65},
+		{.actor = 1, .op = 0, .lane = LANE_COMPUTE, .class_ = CLASS_GEMM, .start_ps = 0, .end_ps = 44}, /* another rank of the same role, where only one op was seen */
+	};
+	struct timeline t = timeline_of(s, N(s), 2, 65);
+	double path_s;
+	struct error e = {0};
+	CU_ASSERT_EQUAL_FATAL(timeline_critical_path(&t, &p, &path_s, &e), ST_OK);
+	same(path_s, S(45));
+
+	s[4].end_ps = 46;
+	CU_ASSERT_EQUAL_FATAL(timeline_critical_path(&t, &p, &path_s, &e), ST_OK);
+	same(path_s, S(46));
+
+	s[4].op = 4;
+	CU_ASSERT_EQUAL(timeline_critical_path(&t, &p, &path_s, &e), ST_RUN);
+	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "op 4, of 4"));
+	p.n_roles = 3;
+	CU_ASSERT_EQUAL(timeline_critical_path(&t, &p, &path_s, NULL), ST_RUN);
+}
+
+static void test_free(void)
+{
+	struct timeline t = {.actors = 1, .step_ps = 3};
+	CU_ASSERT_FATAL(vec_push(&t.spans, ((struct span)COMPUTE_SPAN(0, 0, 3))));
+	timeline_free(&t);
+	CU_ASSERT_EQUAL(t.spans.n, 0);
+	CU_ASSERT_PTR_NULL(t.spans.at);
+	timeline_free(NULL);
+}
+
+UNIT_MAIN("timeline", {"the partition of a step", test_partition}, {"precedence", test_precedence}, {"no communication", test_no_communication}, {"the check", test_check},
+	{"random spans against counting picoseconds", test_against_counting}, {"critical path", test_critical_path}, {"free", test_free})

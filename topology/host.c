@@ -1,0 +1,169 @@
+/* Host facts: hwloc for what the hardware is, the kernel for what this process may have of it. */
+#include <errno.h>
+#include <hwloc.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/paths.h"
+#include "topology/machine.h"
+
+#define FILE_LIMIT_B 65536
+
+/* The number after `key` in a small text file (key "": at its beginning); false when the file or the number is not there ("max" is none). */
+static bool number_in(const char *path, const char *key, uint64_t *value)
+{
+	char *text = NULL;
+	size_t len;
+	struct error ignored = {0};
+	if (file_read(path, FILE_LIMIT_B, &text, &len, &ignored))
+		return false;
+	const char *at = strstr(text, key);
+	char *end = NULL;
+	errno = 0;
+	unsigned long long v = at ? strtoull(at + strlen(key), &end, 10) : 0;
+	bool ok = at && end != at + strlen(key) && errno == 0;
+	if (ok)
+		*value = v;
+	free(text);
+	return ok;
+}
+
+/* What is left under one cgroup's memory limit. The page cache is counted as used there although the kernel gives it back, so it is added again (memory.stat's inactive_file). */
+static bool cgroup_left(const char *folder, const char *limit_file, const char *used_file, const char *cache_key, uint64_t *left_B)
+{
+	char path[PATH_MAX_LEN + 64];
+	uint64_t limit, used, cache = 0;
+	snprintf(path, sizeof path, "%s/%s", folder, limit_file);
+	if (!number_in(path, "", &limit) || limit >= UINT64_C(1) << 60) /* version 1 writes a huge number for "no limit" */
+		return false;
+	snprintf(path, sizeof path, "%s/%s", folder, used_file);
+	if (!number_in(path, "", &used))
+		return false;
+	snprintf(path, sizeof path, "%s/memory.stat", folder);
+	number_in(path, cache_key, &cache);
+	used -= cache < used ? cache : used;
+	*left_B = limit > used ? limit - used : 0;
+	return true;
+}
+
+/* The folder of this process's cgroup below `mount`: the line of /proc/self/cgroup that begins after `tag` ("0::" for version 2, ":memory:" for 1). */
+static bool cgroup_folder(const char *mount, const char *tag, char *folder, size_t size)
+{
+	char *text = NULL;
+	size_t len;
+	struct error ignored = {0};
+	if (file_read("/proc/self/cgroup", FILE_LIMIT_B, &text, &len, &ignored))
+		return false;
+	const char *at = strstr(text, tag);
+	if (at) {
+		at += strlen(tag);
+		size_t n = strcspn(at, "\n");
+		snprintf(folder, size, "%s%.*s", mount, (int)n, at);
+	}
+	free(text);
+	return at != NULL;
+}
+
+/* The limit holds at every level up to the mount; inside a container the own folder is often the mount itself. */
+static void cgroup_limits(const char *mount, const char *tag, const char *limit_file, const char *used_file, const char *cache_key, uint64_t *available_B)
+{
+	char folder[PATH_MAX_LEN];
+	if (!cgroup_folder(mount, tag, folder, sizeof folder))
+		return;
+	for (;;) {
+		uint64_t left;
+		if (cgroup_left(folder, limit_file, used_file, cache_key, &left) && left < *available_B)
+			*available_B = left;
+		char *slash = strrchr(folder, '/');
+		if (strlen(folder) <= strlen(mount) || !slash)
+			return;
+		*slash = '\0';
+	}
+}
+
+static enum status read_memory(struct host_facts *out, struct error *e)
+{
+	uint64_t kB;
+	if (!number_in("/proc/meminfo", "MemTotal:", &kB))
+		return error_set(e, ST_RUN, "cannot read the size of memory from /proc/meminfo");
+	out->mem_total_B = kB * 1024;
+	out->mem_available_B = number_in("/proc/meminfo", "MemAvailable:", &kB) ? kB * 1024 : out->mem_total_B;
+	cgroup_limits("/sys/fs/cgroup", "0::", "memory.max", "memory.current", "inactive_file ", &out->mem_available_B);
+	cgroup_limits("/sys/fs/cgroup/memory", ":memory:", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file ", &out->mem_available_B);
+	return ST_OK;
+}
+
+static void read_name(hwloc_topology_t topology, struct host_facts *out)
+{
+	hwloc_obj_t package = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0);
+	const char *model = package ? hwloc_obj_get_info_by_name(package, "CPUModel") : NULL;
+	if (!model)
+		model = hwloc_obj_get_info_by_name(hwloc_get_root_obj(topology), "CPUModel");
+	snprintf(out->cpu, sizeof out->cpu, "%s", model ? model : "unknown CPU");
+	if (gethostname(out->host, sizeof out->host - 1))
+		strcpy(out->host, "unknown");
+}
+
+static uint64_t cache_size(hwloc_topology_t topology, hwloc_obj_type_t type)
+{
+	hwloc_obj_t cache = hwloc_get_obj_by_type(topology, type, 0);
+	return cache ? cache->attr->cache.size : 0;
+}
+
+/* Cores with at least one hardware thread that the affinity mask leaves to this process. */
+static int64_t allowed_cores(hwloc_topology_t topology, hwloc_const_bitmap_t allowed)
+{
+	int64_t cores = 0;
+	for (hwloc_obj_t core = NULL; (core = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE, core));)
+		cores += hwloc_bitmap_intersects(core->cpuset, allowed) ? 1 : 0;
+	return cores ? cores : hwloc_bitmap_weight(allowed); /* machines that show hardware threads only */
+}
+
+/* A container may have less CPU time than cores (cpu.max of cgroup version 2: quota and period in microseconds). */
+static int64_t quota_cores(int64_t cores)
+{
+	char folder[PATH_MAX_LEN], path[PATH_MAX_LEN + 16];
+	char *text = NULL;
+	size_t len;
+	struct error ignored = {0};
+	if (!cgroup_folder("/sys/fs/cgroup", "0::", folder, sizeof folder))
+		return cores;
+	snprintf(path, sizeof path, "%s/cpu.max", folder);
+	if (file_read(path, FILE_LIMIT_B, &text, &len, &ignored))
+		return cores;
+	double quota = 0, period = 0;
+	if (sscanf(text, "%lf %lf", &quota, &period) == 2 && quota > 0 && period > 0 && quota / period < (double)cores)
+		cores = quota < period ? 1 : (int64_t)(quota / period);
+	free(text);
+	return cores;
+}
+
+enum status host_facts_read(struct host_facts *out, struct error *e)
+{
+	memset(out, 0, sizeof *out);
+	hwloc_topology_t topology;
+	if (hwloc_topology_init(&topology))
+		return error_nomem(e, "hwloc's topology");
+	hwloc_bitmap_t allowed = hwloc_bitmap_alloc();
+	enum status st = allowed ? ST_OK : error_nomem(e, "a CPU set");
+	if (!st && hwloc_topology_load(topology))
+		st = error_set(e, ST_RUN, "hwloc cannot read this machine's topology: %s", strerror(errno));
+	if (st)
+		goto out;
+	if (hwloc_get_cpubind(topology, allowed, HWLOC_CPUBIND_PROCESS) || hwloc_bitmap_iszero(allowed))
+		hwloc_bitmap_copy(allowed, hwloc_topology_get_allowed_cpuset(topology));
+	read_name(topology, out);
+	out->cores = quota_cores(allowed_cores(topology, allowed));
+	out->l2_B = cache_size(topology, HWLOC_OBJ_L2CACHE);
+	out->l3_B = cache_size(topology, HWLOC_OBJ_L3CACHE);
+	out->numa_nodes = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE);
+	out->packages = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PACKAGE);
+	st = read_memory(out, e);
+out:
+	hwloc_bitmap_free(allowed);
+	hwloc_topology_destroy(topology);
+	return st;
+}

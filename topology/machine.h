@@ -1,0 +1,53 @@
+/* The machine a prediction is for: devices, how many, the links between them, and the profile measured on it, if any. */
+#ifndef STEPSIM_TOPOLOGY_MACHINE_H
+#define STEPSIM_TOPOLOGY_MACHINE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "topology/device.h"
+#include "topology/profile.h"
+
+/* One direction, of one device. */
+struct link_spec {
+	double latency_s, Bps;
+};
+
+struct machine {
+	char name[128];
+	char source[256]; /* "catalogue configs/systems/dgx-h100.yaml", "hwloc + profile ..." */
+	struct device_spec device;
+	int64_t nodes, devices_per_node;
+	struct link_spec intra, inter; /* intra: as usable, not as the datasheet has it; inter: a device's share of its node's NICs */
+	bool unverified;
+	const struct profile *profile; /* borrowed; NULL: datasheet only */
+};
+
+/* A system of the catalogue, or a system file (a name with '/' or ending in ".yaml"); nodes and gpus_per_node (0: the system's own) as in the config. ST_INPUT with the nearest name. */
+enum status machine_load(const char *system, int64_t nodes, int64_t gpus_per_node, struct machine *out, struct error *e);
+
+/* This machine as hwloc sees it: a device is `cores` cores of the host; links are unknown until a profile says. */
+enum status machine_this(int64_t ranks, int64_t cores_per_rank, struct machine *out, struct error *e);
+
+/* Fills the device's rates (from "peak.fp32", "mem_Bps", "call_s") and the links (from "p2p.latency_s", "p2p.Bps") with what was measured, and keeps the profile, which stays the caller's. */
+void machine_attach_profile(struct machine *m, const struct profile *p);
+
+/* The ring over a group of `size` ranks whose neighbours are `stride` ranks apart (ranks fill nodes in order): the mean latency of a hop, and the rate of its slowest link. Where the group spans
+ * nodes, the members on one node use the NICs' shares of all of them, as NCCL's rings do, each of which enters and leaves a node at another GPU. size 1: latency 0, infinite rate. */
+struct link_spec machine_group_link(const struct machine *m, int64_t size, int64_t stride);
+
+/* What was taken and from where, for the JSON's "system". New reference. */
+json_t *machine_json(const struct machine *m);
+
+/* Host facts through hwloc: cores that this process may use, and memory available to it (cgroup limit included). */
+struct host_facts {
+	char host[64], cpu[128];
+	int64_t cores;             /* physical cores allowed to this process */
+	uint64_t mem_total_B, mem_available_B;
+	uint64_t l2_B, l3_B;
+	int64_t numa_nodes, packages;
+};
+enum status host_facts_read(struct host_facts *out, struct error *e);
+
+#endif
