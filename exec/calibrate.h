@@ -22,7 +22,7 @@ struct calibration_case {
 };
 typedef VEC(struct calibration_case) calibration_cases;
 
-/* All cases, in the order of the grid. Sizes are odd or prime, so that no sane model has them; test_calibration_grid compares them with the example configs. */
+/* All cases, in the order of the grid. No sane model has such sizes; test_calibration_grid compares them with the example configs. */
 enum status calibration_grid(calibration_cases *out, struct error *e);
 
 /* Sizes in bytes of the full buffer at which collectives are timed. */

@@ -19,7 +19,7 @@
 #define TIMES_MAX 8      /* taken of one case in one pass */
 #define PASS_S 6e-3      /* spent on one case in one pass, where that allows more than one time */
 #define CASE_LIMIT_S 0.1 /* a case that takes longer is left out: a slow or overloaded machine needs its time for the others */
-#define SECTION_S 13.0   /* no further pass begins when it would end later */
+#define SECTION_S 14.0   /* of a busy machine fewer times are taken */
 #define LINE 64
 #define REGION_MIN_B ((uint64_t)48 << 20)
 #define REGION_MAX_B ((uint64_t)256 << 20)
@@ -32,6 +32,8 @@ struct bench {
 	char *memory;
 	uint64_t region_B, scratch_B;
 	uint64_t next_B[REGION_COUNT]; /* where the next argument lies in its region */
+	double until_s;                /* clock_s() at which the section ends */
+	double begin, share;           /* of the progress line: where it begins, and what one of PASSES + 1 rounds has of it */
 	enum status st;                /* this rank's first failure: it goes on taking part, and all ranks agree at the end */
 	struct error *e;
 };
@@ -169,16 +171,28 @@ static double take(struct bench *b, const struct calibration_case *c)
 	return clock_s() - begin_s;
 }
 
-/* One pass over one case: all ranks begin together; the number of times is the same for all, so that none runs alone at the end for long. */
-static enum status time_case(struct bench *b, const struct calibration_case *c, int times, double *typical_s, struct error *e)
+/* All ranks together; *late: rank 0's clock is past the section's end, and everybody leaves. */
+static enum status together(struct bench *b, bool *late, struct error *e)
+{
+	double past = session_info(b->s)->rank == 0 && clock_s() > b->until_s ? 1 : 0;
+	enum status st = session_sum(b->s, &past, 1, e);
+	*late = past > 0;
+	return st;
+}
+
+/* One pass over one case: all ranks begin together and take the same number of times, so that none runs alone at the end for long. */
+static enum status time_case(struct bench *b, const struct calibration_case *c, int times, double *typical_s, bool *late, struct error *e)
 {
 	double t[TIMES_MAX];
-	enum status st = session_barrier(b->s, e);
-	for (int i = 0; i < times && !st; i++)
+	enum status st = together(b, late, e);
+	if (st || *late)
+		return st;
+	for (int i = 0; i < times; i++)
 		t[i] = take(b, c);
-	if (!st) /* ranks that share cores are paused in the middle of an op now and then: the mean has that, the median has not */
-		*typical_s = session_info(b->s)->oversubscribed ? stats_mean(t, (size_t)times) : stats_median(t, (size_t)times);
-	return st;
+	/* Ranks that share cores are paused in the middle of an op now and then: the mean has that, the median has not. */
+	*typical_s = session_info(b->s)->oversubscribed ? stats_mean(t, (size_t)times) : stats_median(t, (size_t)times);
+	watchdog_progress(b->s->watchdog);
+	return ST_OK;
 }
 
 /* `mine` by case to the slowest rank's. */
@@ -194,16 +208,15 @@ static enum status slowest(struct session *s, double *mine, size_t n, struct err
 	return st;
 }
 
-/* What each case takes about, and whether it is timed at all: one time of each, that of the slowest rank; also the warm-up. */
-static enum status probe(struct bench *b, calibration_cases *cases, double *about_s, double begin, double end, struct error *e)
+/* What each case takes about, and whether it is timed at all (0: not): one time of each, that of the slowest rank; also the warm-up. */
+static enum status probe(struct bench *b, const calibration_cases *cases, double *about_s, struct error *e)
 {
 	enum status st = ST_OK;
-	for (size_t i = 0; i < cases->n && !st; i++) {
-		about_s[i] = 0;
+	bool late = false;
+	for (size_t i = 0; i < cases->n && !st && !late; i++) {
 		if (fits(b, &cases->at[i]))
-			st = time_case(b, &cases->at[i], 1, &about_s[i], e);
-		watchdog_progress(b->s->watchdog);
-		progress_update(begin + (end - begin) * (double)i / (double)cases->n, cases->at[i].work.name);
+			st = time_case(b, &cases->at[i], 1, &about_s[i], &late, e);
+		progress_update(b->begin + b->share * (double)i / (double)cases->n, cases->at[i].work.name);
 	}
 	st = st ? st : slowest(b->s, about_s, cases->n, e);
 	for (size_t i = 0; i < cases->n && !st; i++)
@@ -218,46 +231,33 @@ static int times_of(double about_s)
 	return n < 1 ? 1 : n > TIMES_MAX ? TIMES_MAX : n;
 }
 
-static enum status pass(struct bench *b, const calibration_cases *cases, const double *about_s, double *found_s, double begin, double end, struct error *e)
+/* The passes that the time allows; found_s: by pass, then by case, 0 where the time was up. */
+static enum status passes(struct bench *b, const calibration_cases *cases, const double *about_s, double *found_s, struct error *e)
 {
 	enum status st = ST_OK;
-	for (size_t i = 0; i < cases->n && !st; i++) {
-		if (about_s[i] > 0)
-			st = time_case(b, &cases->at[i], times_of(about_s[i]), &found_s[i], e);
-		watchdog_progress(b->s->watchdog);
-		progress_update(begin + (end - begin) * (double)i / (double)cases->n, cases->at[i].work.name);
-	}
+	bool late = false;
+	for (int k = 0; k < PASSES && !late; k++)
+		for (size_t i = 0; i < cases->n && !st && !late; i++) {
+			if (about_s[i] > 0)
+				st = time_case(b, &cases->at[i], times_of(about_s[i]), &found_s[(size_t)k * cases->n + i], &late, e);
+			progress_update(b->begin + b->share * (1 + k + (double)i / (double)cases->n), cases->at[i].work.name);
+		}
 	return st;
 }
 
-/* Rank 0's clock decides for all. */
-static enum status another_pass(struct session *s, double begin_s, double first_s, int done, bool *go_on, struct error *e)
+static enum status measure(struct bench *b, calibration_cases *cases, double *about_s, double *found_s, struct error *e)
 {
-	double pass_s = done ? (clock_s() - first_s) / done : 0;
-	char yes = done < PASSES && (done == 0 || clock_s() + pass_s < begin_s + SECTION_S);
-	enum status st = session_broadcast(s, &yes, 1, e);
-	*go_on = yes;
-	return st;
-}
-
-static enum status passes(struct bench *b, calibration_cases *cases, double *about_s, double *found_s, double begin, double end, struct error *e)
-{
-	double begin_s = clock_s(), share = (end - begin) / (PASSES + 1);
-	enum status st = probe(b, cases, about_s, begin, begin + share, e);
-	double first_s = clock_s();
-	int done = 0;
-	for (bool go_on = true; !st; done++) {
-		st = another_pass(b->s, begin_s, first_s, done, &go_on, e);
-		if (st || !go_on)
-			break;
-		st = pass(b, cases, about_s, found_s + (size_t)done * cases->n, begin + (done + 1) * share, begin + (done + 2) * share, e);
-	}
+	b->until_s = clock_s() + SECTION_S;
+	enum status st = probe(b, cases, about_s, e);
+	st = st ? st : passes(b, cases, about_s, found_s, e);
 	for (size_t i = 0; i < cases->n && !st; i++) {
 		double of_pass[PASSES];
-		for (int k = 0; k < done; k++)
-			of_pass[k] = found_s[(size_t)k * cases->n + i];
-		cases->at[i].time_s = about_s[i] > 0 ? stats_median(of_pass, (size_t)done) : 0;
-		about_s[i] = cases->at[i].time_s;
+		size_t n = 0;
+		for (size_t k = 0; k < PASSES; k++)
+			if (found_s[k * cases->n + i] > 0)
+				of_pass[n++] = found_s[k * cases->n + i];
+		if (n)
+			about_s[i] = stats_median(of_pass, n);
 	}
 	st = st ? st : slowest(b->s, about_s, cases->n, e);
 	for (size_t i = 0; i < cases->n && !st; i++)
@@ -268,12 +268,12 @@ static enum status passes(struct bench *b, calibration_cases *cases, double *abo
 enum status calibrate_compute(struct session *s, calibration_cases *cases, double begin, double end, struct error *e)
 {
 	struct error mine = {ST_OK, ""};
-	struct bench b = {.s = s, .e = &mine};
+	struct bench b = {.s = s, .e = &mine, .begin = begin, .share = (end - begin) / (PASSES + 1)};
 	double *about_s = calloc(cases->n, sizeof *about_s), *found_s = calloc(cases->n * PASSES, sizeof *found_s);
 	enum status st = about_s && found_s ? bench_open(&b, cases) : error_nomem(&mine, "calibration's times");
 	st = session_agree(s, st, &mine);
 	if (!st)
-		st = passes(&b, cases, about_s, found_s, begin, end, e);
+		st = measure(&b, cases, about_s, found_s, e);
 	if (!st)
 		st = session_agree(s, b.st, &mine);
 	if (mine.status)

@@ -1,4 +1,6 @@
-/* The shapes that calibration times. */
+/* The shapes that calibration times.
+ *
+ * Sizes are 16 times a prime (or times 7 x 7 and the like): rows begin on cache lines, as those of real models do, but no sane model is made of such numbers. */
 #include <assert.h>
 
 #include "exec/calibrate.h"
@@ -25,10 +27,10 @@ static const struct gemm_shape {
 	int64_t tokens, out, in;
 	bool accumulate;
 } gemms[] = {
-	{97, 389, 773, false}, {131, 1543, 211, false}, {179, 2309, 1021, true}, {211, 131, 2309, false}, {211, 773, 773, true}, {293, 211, 509, false}, {389, 389, 389, false},
-	{389, 3067, 389, true}, {461, 9001, 131, false}, {509, 131, 1543, false}, {509, 1021, 2309, true}, {509, 15013, 293, false}, {587, 1543, 509, false}, {773, 293, 1021, true},
-	{773, 773, 211, false}, {827, 509, 3067, false}, {1021, 211, 211, false}, {1021, 1021, 1021, true}, {1021, 2309, 389, false}, {1279, 131, 587, false}, {1543, 773, 389, false},
-	{1543, 389, 1543, true}, {2053, 293, 773, false}, {2053, 1543, 131, false}, {3067, 389, 211, false}, {3067, 773, 773, true}, {4093, 211, 1021, false}, {4093, 587, 293, false},
+	{112, 368, 752, false}, {112, 1552, 208, false}, {176, 2288, 976, true}, {208, 112, 2288, false}, {208, 752, 752, true}, {304, 208, 496, false}, {368, 368, 368, false},
+	{368, 3056, 368, true}, {464, 9008, 112, false}, {496, 112, 1552, false}, {496, 976, 2288, true}, {496, 15088, 304, false}, {592, 1552, 496, false}, {752, 304, 976, true},
+	{752, 752, 208, false}, {848, 496, 3056, false}, {976, 208, 208, false}, {976, 976, 976, true}, {976, 2288, 368, false}, {1264, 112, 592, false}, {1552, 752, 368, false},
+	{1552, 368, 1552, true}, {2032, 304, 752, false}, {2032, 1552, 112, false}, {3056, 368, 208, false}, {3056, 752, 752, true}, {4048, 208, 976, false}, {4048, 592, 304, false},
 };
 
 /* The three products of a linear layer: forward, input gradient, weight gradient. What comes first is what was just computed. */
@@ -48,8 +50,8 @@ static const struct attention_shape {
 	int64_t b, heads, kv_heads, s, width;
 	bool causal;
 } attentions[] = {
-	{1, 3, 3, 131, 40, true}, {2, 7, 7, 131, 72, true}, {3, 5, 5, 211, 112, true}, {1, 5, 5, 509, 40, true}, {1, 6, 2, 509, 88, true}, {2, 3, 3, 389, 72, false}, {1, 5, 5, 773, 72, true},
-	{1, 3, 3, 1021, 40, false}, {1, 3, 1, 1021, 112, true}, {5, 3, 3, 293, 56, true}, {2, 5, 5, 389, 104, true},
+	{1, 3, 3, 112, 48, true}, {2, 7, 7, 112, 80, true}, {3, 5, 5, 208, 112, true}, {1, 5, 5, 496, 48, true}, {1, 6, 2, 496, 80, true}, {2, 3, 3, 368, 80, false}, {1, 5, 5, 752, 80, true},
+	{1, 3, 3, 1072, 48, false}, {1, 3, 1, 1072, 112, true}, {5, 3, 3, 304, 48, true}, {2, 5, 5, 368, 112, true},
 };
 
 static const struct {
@@ -72,36 +74,36 @@ static const struct curve_row {
 	int64_t cols, third;
 	unsigned hot, absent;
 } curves[] = {
-	{OP_NORM, 0, 0, 773, 0, BIT(0), 0},
-	{OP_NORM, 0, OP_RMS, 773, 0, BIT(0), BIT(2)},
-	{OP_NORM_GRAD, 0, 0, 773, 0, BIT(0), 0},
-	{OP_NORM_GRAD, 0, OP_RMS, 773, 0, BIT(0), BIT(6)},
-	{OP_ADD, 0, 0, 773, 0, BIT(1), BIT(2)},
-	{OP_ADD_NORM, 0, 0, 773, 0, BIT(1), 0},
-	{OP_ADD_NORM, 0, OP_RMS, 773, 0, BIT(1), BIT(2) | BIT(4)},
-	{OP_BIAS, 0, 0, 773, 0, BIT(0), 0},
-	{OP_BIAS_GRAD, 0, 0, 773, 0, BIT(0), 0},
-	{OP_ACT, MLP_GELU, 0, 2309, 0, BIT(0), 0},
-	{OP_ACT, MLP_RELU, 0, 2309, 0, BIT(0), 0},
-	{OP_ACT, MLP_SQUARED_RELU, 0, 2309, 0, BIT(0), 0},
-	{OP_ACT, MLP_SWIGLU, 0, 2309, 0, BIT(0), 0},
-	{OP_ACT, MLP_GEGLU, 0, 2309, 0, BIT(0), 0},
-	{OP_ACT_GRAD, MLP_GELU, 0, 2309, 0, BIT(1), 0},
-	{OP_ACT_GRAD, MLP_RELU, 0, 2309, 0, BIT(1), 0},
-	{OP_ACT_GRAD, MLP_SQUARED_RELU, 0, 2309, 0, BIT(1), 0},
-	{OP_ACT_GRAD, MLP_SWIGLU, 0, 2309, 0, BIT(1), 0},
-	{OP_ACT_GRAD, MLP_GEGLU, 0, 2309, 0, BIT(1), 0},
-	{OP_GATE_ACT, MLP_SWIGLU, 0, 2309, 0, BIT(0), 0},
-	{OP_GATE_ACT, MLP_GEGLU, 0, 2309, 0, BIT(0), 0},
-	{OP_GATE_MUL, MLP_SWIGLU, 0, 2309, 0, BIT(0) | BIT(1), 0},
-	{OP_EMBED, 0, 0, 389, 9001, 0, 0},
-	{OP_EMBED_GRAD, 0, 0, 389, 9001, BIT(1), 0},
-	{OP_POSITION, 0, 0, 389, 509, BIT(2), BIT(1)},
-	{OP_POSITION_GRAD, 0, 0, 389, 509, BIT(0), BIT(2)},
-	{OP_LOSS, 0, 0, 9001, 0, BIT(0), 0},
-	{OP_LOSS_MAX, 0, 0, 9001, 0, BIT(0), 0},
-	{OP_LOSS_SUM, 0, 0, 9001, 0, BIT(0), 0},
-	{OP_LOSS_GRAD, 0, 0, 9001, 0, BIT(0), 0},
+	{OP_NORM, 0, 0, 752, 0, BIT(0), 0},
+	{OP_NORM, 0, OP_RMS, 752, 0, BIT(0), BIT(2)},
+	{OP_NORM_GRAD, 0, 0, 752, 0, BIT(0), 0},
+	{OP_NORM_GRAD, 0, OP_RMS, 752, 0, BIT(0), BIT(6)},
+	{OP_ADD, 0, 0, 752, 0, BIT(1), BIT(2)},
+	{OP_ADD_NORM, 0, 0, 752, 0, BIT(1), 0},
+	{OP_ADD_NORM, 0, OP_RMS, 752, 0, BIT(1), BIT(2) | BIT(4)},
+	{OP_BIAS, 0, 0, 752, 0, BIT(0), 0},
+	{OP_BIAS_GRAD, 0, 0, 752, 0, BIT(0), 0},
+	{OP_ACT, MLP_GELU, 0, 2288, 0, BIT(0), 0},
+	{OP_ACT, MLP_RELU, 0, 2288, 0, BIT(0), 0},
+	{OP_ACT, MLP_SQUARED_RELU, 0, 2288, 0, BIT(0), 0},
+	{OP_ACT, MLP_SWIGLU, 0, 2288, 0, BIT(0), 0},
+	{OP_ACT, MLP_GEGLU, 0, 2288, 0, BIT(0), 0},
+	{OP_ACT_GRAD, MLP_GELU, 0, 2288, 0, BIT(1), 0},
+	{OP_ACT_GRAD, MLP_RELU, 0, 2288, 0, BIT(1), 0},
+	{OP_ACT_GRAD, MLP_SQUARED_RELU, 0, 2288, 0, BIT(1), 0},
+	{OP_ACT_GRAD, MLP_SWIGLU, 0, 2288, 0, BIT(1), 0},
+	{OP_ACT_GRAD, MLP_GEGLU, 0, 2288, 0, BIT(1), 0},
+	{OP_GATE_ACT, MLP_SWIGLU, 0, 2288, 0, BIT(0), 0},
+	{OP_GATE_ACT, MLP_GEGLU, 0, 2288, 0, BIT(0), 0},
+	{OP_GATE_MUL, MLP_SWIGLU, 0, 2288, 0, BIT(0) | BIT(1), 0},
+	{OP_EMBED, 0, 0, 368, 9008, 0, 0},
+	{OP_EMBED_GRAD, 0, 0, 368, 9008, BIT(1), 0},
+	{OP_POSITION, 0, 0, 368, 496, BIT(2), BIT(1)},
+	{OP_POSITION_GRAD, 0, 0, 368, 496, BIT(0), BIT(2)},
+	{OP_LOSS, 0, 0, 9008, 0, BIT(0), 0},
+	{OP_LOSS_MAX, 0, 0, 9008, 0, BIT(0), 0},
+	{OP_LOSS_SUM, 0, 0, 9008, 0, BIT(0), 0},
+	{OP_LOSS_GRAD, 0, 0, 9008, 0, BIT(0), 0},
 	{OP_OPTIMIZER, OPT_ADAMW, OP_FUSED, 1, 0, 0, BIT(4)},
 	{OP_OPTIMIZER, OPT_ADAMW, 0, 1, 0, 0, BIT(4)},
 	{OP_OPTIMIZER, OPT_ADAM, OP_FUSED, 1, 0, 0, BIT(4)},
@@ -134,12 +136,12 @@ static bool add_curve(calibration_cases *out, const struct curve_row *r)
 /* Softmax over stored scores and the rotation of q and k have attention's dimensions. */
 static bool add_attention_curves(calibration_cases *out)
 {
-	static const int64_t rows[COUNT(footprints_B)] = {131, 389, 1021, 1021};
+	static const int64_t rows[COUNT(footprints_B)] = {112, 368, 1072, 1072};
 	static const int64_t heads[COUNT(footprints_B)] = {1, 1, 1, 7};
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		struct op softmax = {.kind = OP_ATTN_SOFTMAX, .flags = OP_CAUSAL, .d = {1, heads[i], heads[i], rows[i], 72}};
+		struct op softmax = {.kind = OP_ATTN_SOFTMAX, .flags = OP_CAUSAL, .d = {1, heads[i], heads[i], rows[i], 80}};
 		struct op grad = softmax;
-		struct op rope = {.kind = OP_ROPE, .d = {1, 3 * heads[i], 3 * heads[i], rows[i], 72}};
+		struct op rope = {.kind = OP_ROPE, .d = {1, 3 * heads[i], 3 * heads[i], rows[i], 80}};
 		grad.kind = OP_ATTN_SOFTMAX_GRAD;
 		if (!add(out, &softmax, BIT(0), 0) || !add(out, &grad, BIT(0) | BIT(1), 0) || !add(out, &rope, BIT(0), 0))
 			return false;

@@ -176,6 +176,7 @@ static const struct card *group_hosts(struct session *s, const struct card *card
 	return &cards[leader];
 }
 
+/* Open MPI's mpirun ends the job by itself when a rank leaves with a status other than 0, and MPI_Abort would print a banner behind the reason. srun may go on. */
 static void abort_job(void)
 {
 	MPI_Abort(MPI_COMM_WORLD, 1);
@@ -204,7 +205,7 @@ static enum status open_watchdog(struct session *s, double timeout_s, struct err
 	affinity_given(slot->cpus);
 	board_doing(slot, "set-up");
 	atomic_store(&slot->pid, getpid());
-	struct watchdog_site site = {.board = s->board, .slot = s->info.local_rank, .rank0_here = s->host_of[s->info.rank] == 0, .timeout_s = timeout_s, .end_job = abort_job};
+	struct watchdog_site site = {.board = s->board, .slot = s->info.local_rank, .rank0_here = s->host_of[s->info.rank] == 0, .timeout_s = timeout_s, .end_job = s->under_mpirun ? NULL : abort_job};
 	snprintf(site.host, sizeof site.host, "%s", s->info.host);
 	return watchdog_start(&site, &s->watchdog, e);
 }
@@ -273,7 +274,7 @@ enum status session_open(double timeout_s, struct session **out, struct error *e
 	if (!s)
 		return error_nomem(e, "the session");
 	s->world = MPI_COMM_NULL;
-	watchdog_block_signals();
+	s->under_mpirun = getenv("OMPI_COMM_WORLD_SIZE") != NULL;
 	if ((st = start_mpi(s, e)))
 		goto out;
 	cards = calloc((size_t)s->info.ranks, sizeof *cards);

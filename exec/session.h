@@ -15,6 +15,7 @@ struct session {
 	struct watchdog *watchdog;
 	int32_t *host_of; /* by rank: index of its host, in the order of their first ranks */
 	int64_t host_cores;
+	bool under_mpirun; /* Open MPI's */
 };
 
 /* Polls until the request is done: no call of exec/ blocks inside MPI. */

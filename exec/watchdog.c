@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 #define PERIOD_S 0.2
 #define ZOMBIE_AFTER_S 1.0 /* /proc is read only once a rank has been silent for so long */
 #define STOPPED_S 2.0      /* this process itself stood still: what it saw before says nothing */
-#define SEARCH_S 0.8       /* Open MPI sends SIGKILL one second after SIGTERM */
+#define SEARCH_S 0.4       /* Open MPI sends SIGKILL one second after SIGTERM, and the line must be out by then */
 #define ABORT_WAIT_S 0.5
 #define TEXT 256
 
@@ -47,19 +48,42 @@ static void nap(double s)
 	nanosleep(&t, NULL);
 }
 
-static sigset_t signals(void)
+/* ---- signals ----
+ *
+ * A handler, and not blocked signals with sigwait: a thread that a library started before main (BLAS) has nothing blocked, and would be the one that the signal ends. */
+
+static const int signals[] = {SIGTERM, SIGINT};
+static struct sigaction before[2];
+static sem_t wake_up; /* the watchdog sleeps on it; one a process */
+static atomic_int signalled;
+
+static void on_signal(int sig)
 {
-	sigset_t set;
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	return set;
+	atomic_store(&signalled, sig);
+	sem_post(&wake_up);
 }
 
-void watchdog_block_signals(void)
+static void take_signals(void)
 {
-	sigset_t set = signals();
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	struct sigaction take = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+	for (int i = 0; i < 2; i++)
+		sigaction(signals[i], &take, &before[i]);
+}
+
+static void give_signals_back(void)
+{
+	for (int i = 0; i < 2; i++)
+		sigaction(signals[i], &before[i], NULL);
+}
+
+static void sleep_a_period(void)
+{
+	struct timespec until;
+	clock_gettime(CLOCK_REALTIME, &until);
+	int64_t ns = until.tv_nsec + (int64_t)(PERIOD_S * 1e9);
+	until.tv_sec += ns / 1000000000;
+	until.tv_nsec = ns % 1000000000;
+	sem_timedwait(&wake_up, &until);
 }
 
 /* ---- what a rank is at ---- */
@@ -300,16 +324,15 @@ static void told_to_end(struct watchdog *w, int sig)
 static void *watch(void *arg)
 {
 	struct watchdog *w = arg;
-	sigset_t set = signals();
-	struct timespec period = {0, (long)(PERIOD_S * 1e9)};
 	while (!atomic_load(&w->stop)) {
-		int sig = sigtimedwait(&set, NULL, &period);
+		sleep_a_period();
 		if (atomic_load(&w->stop))
 			break;
 		if (atomic_load(&w->site.board->verdict))
 			report(w, "");
 		/* A rank that has finished with a status other than 0 makes the launcher send SIGTERM to those that are about to: they need no reason. */
-		if (sig > 0 && atomic_load(&own(w)->state) != BOARD_FINISHED)
+		int sig = atomic_load(&signalled);
+		if (sig && atomic_load(&own(w)->state) != BOARD_FINISHED)
 			told_to_end(w, sig);
 		look_for_dead(w, false);
 		look_for_stall(w);
@@ -333,8 +356,11 @@ enum status watchdog_start(const struct watchdog_site *site, struct watchdog **o
 	for (int64_t i = 0; i < site->board->slots; i++)
 		seen[i].since_s = w->last_look_s;
 	pthread_mutex_init(&w->lock, NULL);
+	sem_init(&wake_up, 0, 0);
+	take_signals();
 	int code = pthread_create(&w->thread, NULL, watch, w);
 	if (code) {
+		give_signals_back();
 		pthread_mutex_destroy(&w->lock);
 		free(seen);
 		free(w);
@@ -350,8 +376,9 @@ void watchdog_stop(struct watchdog *w)
 		return;
 	atomic_store(&own(w)->state, BOARD_FINISHED);
 	atomic_store(&w->stop, true);
-	pthread_kill(w->thread, SIGTERM); /* ends its wait at once */
+	sem_post(&wake_up);
 	pthread_join(w->thread, NULL);
+	give_signals_back();
 	pthread_mutex_destroy(&w->lock);
 	free(w->seen);
 	free(w);

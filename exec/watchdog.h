@@ -6,8 +6,7 @@
  *   stepsim: no progress for 60 s: rank 1 (node3, process 4711) hangs in op ...; rank 0 was in op ...; the job ends
  * What it acts on:
  * - a process of the board that is gone (or a zombie) before it said BOARD_FINISHED;
- * - SIGTERM, as a launcher sends it when a rank died: the same is looked for during a second; SIGINT alike. All other threads keep both signals blocked, so
- *   that they arrive here;
+ * - SIGTERM, as a launcher sends it when a rank died: the same is looked for during half a second; SIGINT alike;
  * - every rank of this host armed, and none of them with progress for the timeout: a rank that is stopped, or whose kernel does not end, stops the others sooner or later
  *   ("is stopped in", "left in" stand for "hangs in" where that is known).
  */
@@ -19,7 +18,7 @@
 struct watchdog;
 
 /* `slot` is this rank's place on the board; `rank0_here`: rank 0 of the job is on this host. `end_job` (may be NULL) tells the launcher to end the other hosts' ranks; it may hang.
- * Call watchdog_block_signals before the first thread starts. */
+ * One watchdog a process. */
 struct watchdog_site {
 	struct board *board;
 	int64_t slot;
@@ -28,7 +27,6 @@ struct watchdog_site {
 	double timeout_s;
 	void (*end_job)(void);
 };
-void watchdog_block_signals(void);
 enum status watchdog_start(const struct watchdog_site *site, struct watchdog **out, struct error *e);
 void watchdog_stop(struct watchdog *w); /* says BOARD_FINISHED, ends the thread; NULL-safe */
 

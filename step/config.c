@@ -234,13 +234,15 @@ static void name_model(struct config *c, enum key_id drop, const char *hf_name)
 	}
 }
 
-/* A key that the strategy does not use must hold its default, or the user believes in an effect that is not there. */
-static enum status check_used(const struct config *c, const struct config *defaults, struct error *e)
+/* A key that the strategy does not use must hold its default, the stack's or the table's, or the user believes in an effect that is not there. */
+static enum status check_used(const struct config *c, const struct config *stack, struct error *e)
 {
+	struct config defaults = {0};
 	for (int i = 0; i < KEY_COUNT; i++) {
 		enum key_id id = (enum key_id)i;
 		const struct config_key *k = config_key(id);
-		if (!config_is_given(c, id) || (k->used_by & USED_BY(c->parallel.strategy)) || key_equal(k, c, defaults))
+		key_set_default(k, &defaults);
+		if (!config_is_given(c, id) || (k->used_by & USED_BY(c->parallel.strategy)) || key_equal(k, c, stack) || key_equal(k, c, &defaults))
 			continue;
 		char users[96] = "";
 		for (int s = 0; s < STRAT_COUNT; s++)
@@ -255,7 +257,7 @@ static enum status check_used(const struct config *c, const struct config *defau
 
 static enum status build(struct loader *l)
 {
-	struct config *c = l->c, defaults;
+	struct config *c = l->c, with_stack;
 	enum status st;
 	enum key_id drop;
 	for (int i = 0; i < KEY_COUNT; i++)
@@ -265,7 +267,7 @@ static enum status build(struct loader *l)
 			return st;
 	if ((st = check_sections(l)) || (st = check_model_given(l)) || (st = apply_stack(l)))
 		return st;
-	defaults = *c;
+	with_stack = *c;
 	if ((st = apply_model_base(l, &drop)))
 		return st;
 	char hf_name[sizeof c->model.name];
@@ -279,7 +281,7 @@ static enum status build(struct loader *l)
 	config_derive(c);
 	if ((st = config_check(c, l->e)))
 		return st;
-	return check_used(c, &defaults, l->e);
+	return check_used(c, &with_stack, l->e);
 }
 
 enum status config_parse(const char *text, size_t len, const char *name, const char *const *sets, size_t n_sets, struct config *c, struct error *e)

@@ -174,6 +174,17 @@ static enum status read_word(const struct config_key *k, const struct ynode *n, 
 	return error_set(inner, ST_INPUT, "unknown value \"%.60s\" (nearest: %s; known: %s)", text, suggest_nearest(text, candidates, k->n_words), all);
 }
 
+/* Names end up in JSON, on a terminal and in paths. A --set text has not gone through the YAML reader, which refuses such bytes in files. */
+static bool is_clean(const char *text)
+{
+	for (const char *p = text; *p; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			return false;
+	json_t *utf8 = json_string(text);
+	json_decref(utf8);
+	return utf8 != NULL;
+}
+
 static enum status read_text(const struct config_key *k, const struct ynode *n, struct config *c, struct error *inner)
 {
 	const char *text;
@@ -182,6 +193,8 @@ static enum status read_text(const struct config_key *k, const struct ynode *n, 
 		return st;
 	if (strlen(text) >= k->size)
 		return error_set(inner, ST_INPUT, "longer than %zu bytes", k->size - 1);
+	if (!is_clean(text))
+		return error_set(inner, ST_INPUT, "expected a text in UTF-8 without control characters");
 	memset(place(k, c), 0, k->size);
 	memcpy(place(k, c), text, strlen(text));
 	return ST_OK;

@@ -89,7 +89,7 @@ for script in tests/golden/run*.sh; do
 done
 
 heading 'execution'
-for script in tests/exec/*.sh; do
+for script in tests/exec/*.sh tests/jobs.sh; do
 	[ -e "$script" ] && counted "$script" bash "$script"
 done
 

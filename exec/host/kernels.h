@@ -2,7 +2,7 @@
  *
  * Number formats: every floating-point argument is fp32, whatever the op's dtype says; token and target ids are int32. OP_CAST therefore copies.
  * Aliasing: an argument that is written is the same memory as one that is read, element for element, or does not overlap it.
- * Determinism: the same op on the same bytes with the same number of threads gives the same bytes, up to what OpenBLAS does with its own threads.
+ * Determinism: the same op on the same bytes with the same number of threads gives the same bytes (with OpenBLAS told one thread).
  * Errors: ST_RUN for ids outside their table, sizes that BLAS cannot take, scratch that is too small, LAMB.
  *
  * Optimizers (step counts from 1):
@@ -52,8 +52,8 @@ struct host_env {
 /* Bytes of scratch that the op needs with so many threads; 0 for most. Linear in the sequence length. */
 size_t host_kernel_scratch_B(const struct op *op, int threads);
 
-/* Computes the op on `arg`, op_kind_info(kind)->n_args pointers, NULL where an argument is absent. GEMMs run on OpenBLAS with as many threads as it has been told; all else
- * on the pool. OP_COLLECTIVE is no kernel: ST_RUN. */
+/* Computes the op on `arg`, op_kind_info(kind)->n_args pointers, NULL where an argument is absent. All of it runs on the pool, matrix products too when
+ * OpenBLAS has been told one thread (openblas_set_num_threads(1), the faster way); told more, they are single calls on its own threads. OP_COLLECTIVE is no kernel: ST_RUN. */
 enum status host_kernel_run(const struct host_env *env, const struct op *op, void *const arg[OP_MAX_ARGS], struct error *e);
 
 /* ALiBi's slope of query head `head` (from 0) among `heads`: Press et al. 2022, "Train Short, Test Long", section 3 and its published code for counts that are no power of two. */

@@ -9,15 +9,17 @@ struct naive {
 	int64_t b, H, K, s, D, width;
 	float scale;
 	bool causal, alibi;
-	float *scores;
-	const float *probs;
+	void *const *arg;
 };
 
-static struct naive naive_of(const struct host_env *env, const struct op *op)
+/* What is done for query head h of batch row b. */
+typedef void head_fn(const struct naive *n, int64_t b, int64_t h);
+
+static struct naive naive_of(const struct host_env *env, const struct op *op, void *const arg[])
 {
 	const int64_t *d = op->d;
 	return (struct naive){.env = env, .b = d[0], .H = d[1], .K = d[2], .s = d[3], .D = d[4], .width = (d[1] + 2 * d[2]) * d[4], .scale = 1.0f / sqrtf((float)d[4]),
-		.causal = op->flags & OP_CAUSAL, .alibi = op->flags & OP_ALIBI};
+		.causal = op->flags & OP_CAUSAL, .alibi = op->flags & OP_ALIBI, .arg = arg};
 }
 
 /* Columns of qkv: query head h, and the key and value heads that it shares. */
@@ -44,36 +46,53 @@ static void rows_times_rows(const struct naive *n, float alpha, const float *a, 
 	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, s, s, (blasint)n->D, alpha, a, (blasint)lda, b, (blasint)ldb, 0.0f, scores, s);
 }
 
-/* ALiBi's bias and the mask, on rows of scores numbered over batch, heads and positions. */
-static void mask_part(void *ctx, int64_t begin, int64_t end, int part, int thread)
+struct heads_job {
+	const struct naive *n;
+	head_fn *fn;
+};
+
+/* The query heads that share a key and value head, in order: they add to the same gradients. */
+static void group_task(void *ctx, int64_t task, int thread)
 {
-	(void)part, (void)thread;
-	const struct naive *n = ctx;
-	for (int64_t r = begin; r < end; r++) {
-		const int64_t i = r % n->s, h = r / n->s % n->H;
-		float *x = n->scores + r * n->s;
-		if (n->alibi) {
-			const float slope = (float)alibi_slope(n->env->tensor_coord * n->H + h, n->env->heads);
-			for (int64_t j = 0; j < n->s; j++)
-				x[j] += slope * (float)(j - i);
-		}
-		if (n->causal)
-			for (int64_t j = i + 1; j < n->s; j++)
-				x[j] = -INFINITY;
-	}
+	(void)thread;
+	const struct heads_job *j = ctx;
+	const int64_t b = task / j->n->K, kv = task % j->n->K, group = j->n->H / j->n->K;
+	for (int64_t h = kv * group; h < (kv + 1) * group; h++)
+		j->fn(j->n, b, h);
+}
+
+static enum status for_heads(const struct naive *n, head_fn *fn)
+{
+	struct heads_job j = {n, fn};
+	pool_run(kernel_blas_is_serial() ? n->env->pool : NULL, group_task, &j, n->b * n->K);
+	return ST_OK;
+}
+
+/* Row i of the scores of head h: ALiBi's bias and the mask. */
+static void mask_row(const struct naive *n, float *x, int64_t i, float slope)
+{
+	if (n->alibi)
+		for (int64_t j = 0; j < n->s; j++)
+			x[j] += slope * (float)(j - i);
+	if (n->causal)
+		for (int64_t j = i + 1; j < n->s; j++)
+			x[j] = -INFINITY;
+}
+
+static void scores_head(const struct naive *n, int64_t b, int64_t h)
+{
+	float *scores = scores_of(n, n->arg[1], b, h);
+	const float slope = n->alibi ? (float)alibi_slope(n->env->tensor_coord * n->H + h, n->env->heads) : 0.0f;
+	rows_times_rows(n, n->scale, q_of(n, n->arg[0], b, h), n->width, k_of(n, n->arg[0], b, h), n->width, scores);
+	for (int64_t i = 0; i < n->s; i++)
+		mask_row(n, scores + i * n->s, i, slope);
 }
 
 enum status kernel_attn_scores(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	struct naive n = naive_of(env, op);
-	n.scores = arg[1];
-	for (int64_t b = 0; b < n.b; b++)
-		for (int64_t h = 0; h < n.H; h++)
-			rows_times_rows(&n, n.scale, q_of(&n, arg[0], b, h), n.width, k_of(&n, arg[0], b, h), n.width, scores_of(&n, n.scores, b, h));
-	if (n.causal || n.alibi)
-		kernel_split(env, kernel_parts(env, n.b * n.H * n.s, n.s), n.b * n.H * n.s, mask_part, &n);
-	return ST_OK;
+	struct naive n = naive_of(env, op, arg);
+	return for_heads(&n, scores_head);
 }
 
 static void softmax_part(void *ctx, int64_t begin, int64_t end, int part, int thread)
@@ -81,7 +100,7 @@ static void softmax_part(void *ctx, int64_t begin, int64_t end, int part, int th
 	(void)part, (void)thread;
 	const struct naive *n = ctx;
 	for (int64_t r = begin; r < end; r++) {
-		float *x = n->scores + r * n->s;
+		float *x = (float *)n->arg[0] + r * n->s;
 		const float inverse = 1.0f / row_exp(x, n->s, row_max(x, n->s));
 		for (int64_t j = 0; j < n->s; j++)
 			x[j] *= inverse;
@@ -91,33 +110,35 @@ static void softmax_part(void *ctx, int64_t begin, int64_t end, int part, int th
 enum status kernel_attn_softmax(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	struct naive n = naive_of(env, op);
-	n.scores = arg[0];
+	struct naive n = naive_of(env, op, arg);
 	kernel_split(env, kernel_parts(env, n.b * n.H * n.s, n.s), n.b * n.H * n.s, softmax_part, &n);
 	return ST_OK;
+}
+
+static void values_head(const struct naive *n, int64_t b, int64_t h)
+{
+	scores_times(n, CblasNoTrans, 1.0f, scores_of(n, n->arg[0], b, h), v_of(n, n->arg[1], b, h), n->width, 0.0f, out_of(n, n->arg[2], b, h), n->H * n->D);
 }
 
 enum status kernel_attn_values(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	struct naive n = naive_of(env, op);
-	for (int64_t b = 0; b < n.b; b++)
-		for (int64_t h = 0; h < n.H; h++)
-			scores_times(&n, CblasNoTrans, 1.0f, scores_of(&n, arg[0], b, h), v_of(&n, arg[1], b, h), n.width, 0.0f, out_of(&n, arg[2], b, h), n.H * n.D);
-	return ST_OK;
+	struct naive n = naive_of(env, op, arg);
+	return for_heads(&n, values_head);
+}
+
+static void values_grad_head(const struct naive *n, int64_t b, int64_t h)
+{
+	const float *dout = out_of(n, n->arg[2], b, h);
+	rows_times_rows(n, 1.0f, dout, n->H * n->D, v_of(n, n->arg[1], b, h), n->width, scores_of(n, n->arg[3], b, h));
+	scores_times(n, CblasTrans, 1.0f, scores_of(n, n->arg[0], b, h), dout, n->H * n->D, group_beta(n, h), v_of(n, n->arg[4], b, h), n->width);
 }
 
 enum status kernel_attn_values_grad(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	struct naive n = naive_of(env, op);
-	for (int64_t b = 0; b < n.b; b++)
-		for (int64_t h = 0; h < n.H; h++) {
-			float *dout = out_of(&n, arg[2], b, h);
-			rows_times_rows(&n, 1.0f, dout, n.H * n.D, v_of(&n, arg[1], b, h), n.width, scores_of(&n, arg[3], b, h));
-			scores_times(&n, CblasTrans, 1.0f, scores_of(&n, arg[0], b, h), dout, n.H * n.D, group_beta(&n, h), v_of(&n, arg[4], b, h), n.width);
-		}
-	return ST_OK;
+	struct naive n = naive_of(env, op, arg);
+	return for_heads(&n, values_grad_head);
 }
 
 /* ds = p (dp - sum of p dp) */
@@ -126,8 +147,8 @@ static void softmax_grad_part(void *ctx, int64_t begin, int64_t end, int part, i
 	(void)part, (void)thread;
 	const struct naive *n = ctx;
 	for (int64_t r = begin; r < end; r++) {
-		const float *restrict p = n->probs + r * n->s;
-		float *restrict dp = n->scores + r * n->s;
+		const float *restrict p = (float *)n->arg[0] + r * n->s;
+		float *restrict dp = (float *)n->arg[1] + r * n->s;
 		const float sum = row_dot(p, dp, n->s);
 		for (int64_t j = 0; j < n->s; j++)
 			dp[j] = p[j] * (dp[j] - sum);
@@ -137,22 +158,21 @@ static void softmax_grad_part(void *ctx, int64_t begin, int64_t end, int part, i
 enum status kernel_attn_softmax_grad(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	struct naive n = naive_of(env, op);
-	n.probs = arg[0];
-	n.scores = arg[1];
+	struct naive n = naive_of(env, op, arg);
 	kernel_split(env, kernel_parts(env, n.b * n.H * n.s, n.s), n.b * n.H * n.s, softmax_grad_part, &n);
 	return ST_OK;
+}
+
+static void scores_grad_head(const struct naive *n, int64_t b, int64_t h)
+{
+	const float *ds = scores_of(n, n->arg[0], b, h);
+	scores_times(n, CblasNoTrans, n->scale, ds, k_of(n, n->arg[1], b, h), n->width, 0.0f, q_of(n, n->arg[2], b, h), n->width);
+	scores_times(n, CblasTrans, n->scale, ds, q_of(n, n->arg[1], b, h), n->width, group_beta(n, h), k_of(n, n->arg[2], b, h), n->width);
 }
 
 enum status kernel_attn_scores_grad(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	struct naive n = naive_of(env, op);
-	for (int64_t b = 0; b < n.b; b++)
-		for (int64_t h = 0; h < n.H; h++) {
-			const float *ds = scores_of(&n, arg[0], b, h);
-			scores_times(&n, CblasNoTrans, n.scale, ds, k_of(&n, arg[1], b, h), n.width, 0.0f, q_of(&n, arg[2], b, h), n.width);
-			scores_times(&n, CblasTrans, n.scale, ds, q_of(&n, arg[1], b, h), n.width, group_beta(&n, h), k_of(&n, arg[2], b, h), n.width);
-		}
-	return ST_OK;
+	struct naive n = naive_of(env, op, arg);
+	return for_heads(&n, scores_grad_head);
 }

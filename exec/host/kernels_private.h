@@ -35,6 +35,9 @@ void kernel_split(const struct host_env *env, int parts, int64_t rows, part_fn *
 /* db[i] = sum over parts of partial[part][i], or += with `accumulate`; in the order of the parts. */
 void kernel_sum_parts(const float *partial, int parts, int64_t stride, int64_t n, float *db, bool accumulate);
 
+/* True when OpenBLAS has been told one thread: only then may several threads of the pool call it at once and gain by it. */
+bool kernel_blas_is_serial(void);
+
 /* Floats of a row of `n` in scratch: rows of different threads share no cache line. */
 static inline int64_t padded(int64_t n)
 {

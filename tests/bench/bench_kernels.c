@@ -142,7 +142,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s\n", e.text);
 		return 1;
 	}
-	openblas_set_num_threads(pool_threads(pool));
+	openblas_set_num_threads(1);
 	printf("%d thread%s, BLAS: %s\n", pool_threads(pool), pool_threads(pool) == 1 ? "" : "s", openblas_get_corename());
 	for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
 		for (int size = 0; size < 3; size++) {

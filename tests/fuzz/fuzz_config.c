@@ -2,7 +2,7 @@
  *
  * Each round takes an example, a wrong config of tests/golden/bad, or a config made up from the key table; changes it a few times by bytes; adds --set texts; reads and
  * resolves it for some number of ranks. A refusal must be one line of wrong input; a plan must be one that the program builder can rely on, and must come out
- * of its own JSON again. A broken promise prints the text and ends with 1.
+ * of its own JSON again. One round in eight reads a Hugging Face config.json instead. A broken promise prints the text and ends with 1.
  */
 #include <dirent.h>
 #include <math.h>
@@ -14,6 +14,7 @@
 #include "base/paths.h"
 #include "base/vec.h"
 #include "step/config_keys.h"
+#include "step/hf_config.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 #define TEXT_MAX 4096
@@ -255,6 +256,33 @@ static void try_text(const struct text *t, char sets[SETS_MAX][SET_LEN], size_t 
 	free(exact);
 }
 
+static const char *const hf_seeds[] = {
+	"{\"model_type\": \"llama\", \"hidden_size\": 64, \"intermediate_size\": 128, \"num_attention_heads\": 4, \"num_key_value_heads\": 2, \"num_hidden_layers\": 2, \"vocab_size\": 100}",
+	"{\"model_type\": \"mixtral\", \"hidden_size\": 64, \"intermediate_size\": 128, \"num_attention_heads\": 4, \"num_hidden_layers\": 2, \"vocab_size\": 100, \"sliding_window\": null}",
+	"{\"model_type\": \"gpt2\", \"n_embd\": 768, \"n_head\": 12, \"n_inner\": null, \"n_layer\": 12, \"n_positions\": 1024, \"vocab_size\": 50257, \"tie_word_embeddings\": true}",
+	"{\"model_type\": \"qwen2\", \"hidden_act\": \"silu\", \"hidden_size\": 896, \"intermediate_size\": 4864, \"num_attention_heads\": 14, \"num_hidden_layers\": 24, \"vocab_size\": 151936, "
+	"\"use_sliding_window\": true}",
+};
+
+static void try_hf(struct text *t)
+{
+	struct model m;
+	struct error e = {0};
+	t->n = 0;
+	add(t, hf_seeds[below(COUNT(hf_seeds))]);
+	for (size_t i = below(6); i > 0; i--)
+		mutate(t);
+	char *exact = malloc(t->n ? t->n : 1);
+	if (!exact)
+		exit(1);
+	memcpy(exact, t->at, t->n);
+	if (hf_config_parse(exact, t->n, NAME, &m, &e))
+		check_message(&e);
+	else
+		check(m.layers >= 1 && m.hidden >= 1 && m.heads >= 1 && m.kv_heads >= 1 && m.head_dim >= 1 && m.ffn_hidden >= 1 && m.vocab >= 1 && m.seq_len >= 1, "dimensions are positive");
+	free(exact);
+}
+
 int main(int argc, char **argv)
 {
 	double seconds = argc > 1 ? strtod(argv[1], NULL) : 10;
@@ -285,7 +313,12 @@ int main(int argc, char **argv)
 		for (size_t i = rounds < seeds.n || below(3) == 0 ? 0 : below(6); i > 0; i--)
 			mutate(&t);
 		size_t n_sets = rounds < seeds.n ? 0 : make_sets(sets);
-		try_text(&t, sets, n_sets);
+		if (rounds >= seeds.n && below(8) == 0) {
+			n_sets = 0;
+			try_hf(&t);
+		} else {
+			try_text(&t, sets, n_sets);
+		}
 		rounds++;
 		if (broken) {
 			fprintf(stderr, "fuzz_config: round %llu of seed %llu: broken promise: %s\n", rounds, seed, broken);

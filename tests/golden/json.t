@@ -83,3 +83,11 @@ A trace is one object with one event a line:
     {"displayTimeUnit":"ms","traceEvents":[
     {"ph":"M","name":"process_name","pid":1,"tid":0,"args":{"name":"predicted: every rank like rank 0 (64 of them)"}},
     ]}
+
+configs/reference.yaml names every key of the config and can be read; in the JSON three are missing that are not given:
+
+    $ stepsim predict $ROOT/configs/reference.yaml --set cluster.system=dgx-h100 --json - | sed -n '/^  "config"/,/^  }/p' | grep -oE '^      "[a-z_0-9]+"' | tr -d ' "' > in-json
+    > grep -oE '^  (# )?[a-z_]+:' $ROOT/configs/reference.yaml | tr -d ' :#' | diff in-json - | grep '[<>]'
+    > hf_config
+    > gpus_per_node
+    > profile

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Every strategy on 1, 2, 4 and 8 ranks, and variants of the model, trained for real and compared with a single rank (test_train.c). The last line counts.
+set -u
+# shellcheck source=scripts/env.sh
+. "$(dirname "$0")/../../scripts/env.sh"
+cd "$root" || exit 2
+program=${1:-build/release/tests/exec/test_train}
+config=tests/exec/tiny.yaml
+passed=0 failed=0
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+# ranks, then KEY=VALUE...
+train() {
+	local ranks=$1
+	shift
+	if timeout 120 mpirun "${mpirun_flags[@]}" -np "$ranks" "$program" "$config" "$@" >"$log" 2>&1 </dev/null; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAILED with $ranks ranks: $*"
+		sed 's/^/    /' "$log"
+	fi
+}
+
+for strategy in ddp zero1 zero2 fsdp; do
+	for ranks in 1 2 4 8; do
+		# bucket sizes mean nothing to fsdp, and a key that is not used must hold its default
+		bucket=(); [ $strategy = fsdp ] && bucket=(parallel.bucket_mb=25)
+		train $ranks parallel.strategy=$strategy "${bucket[@]}"
+		[ $ranks -eq 1 ] || train $ranks parallel.strategy=$strategy "${bucket[@]}" train.micro_batch=2 train.global_batch=$((4 * ranks)) train.optimizer=sgd
+		[ $ranks -lt 4 ] || train $ranks parallel.strategy=$strategy "${bucket[@]}" parallel.tensor=2 parallel.sequence_parallel=true
+	done
+done
+for ranks in 2 4 8; do
+	train $ranks parallel.tensor=$ranks
+	train $ranks parallel.tensor=$ranks parallel.sequence_parallel=true
+done
+train 8 parallel.tensor=4 parallel.order=dp-tp-cp-ep-pp
+
+llama=(model.position=rope model.mlp=swiglu model.norm=rmsnorm model.bias=false model.kv_heads=2 model.tied_embeddings=false)
+bert=(model.causal=false model.embedding_norm=true model.post_norm=true model.final_norm=false model.type_vocab=2)
+for ranks in 1 2; do
+	tensor=(parallel.tensor="$ranks"); [ $ranks -eq 2 ] && tensor+=(parallel.sequence_parallel=true)
+	train $ranks "${llama[@]}" "${tensor[@]}"
+	train $ranks "${llama[@]}" "${tensor[@]}" train.attention=naive train.fused=false
+	train $ranks "${bert[@]}" "${tensor[@]}"
+	train $ranks model.position=alibi model.mlp=geglu "${tensor[@]}" train.attention=naive
+	train $ranks model.position=none model.mlp=squared_relu model.parallel_residual=true "${tensor[@]}"
+	train $ranks train.attention=naive train.recompute=selective "${tensor[@]}"
+	train $ranks train.fused=false train.recompute=full "${tensor[@]}"
+	train $ranks model.position=alibi model.qkv_bias=false train.optimizer=adam train.recompute=full train.recompute_layers=1 "${tensor[@]}"
+done
+train 2 parallel.tensor=2 model.mlp=relu # its kinks defeat finite differences
+train 4 parallel.strategy=fsdp parallel.bucket_mb=25 parallel.reshard_after_forward=false "${llama[@]}"
+train 4 parallel.strategy=fsdp parallel.bucket_mb=25 parallel.prefetch=0 train.recompute=full
+train 4 parallel.strategy=fsdp parallel.bucket_mb=25 parallel.prefetch=3 parallel.overlap=false
+train 4 parallel.strategy=ddp parallel.overlap=false
+train 4 parallel.strategy=zero1 parallel.overlap=false train.optimizer=lion
+train 4 parallel.strategy=zero2 parallel.overlap=false
+train 3 parallel.strategy=zero2 train.global_batch=6
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# A run that goes wrong ends: all ranks gone in time, exit code not 0, one line of reason that names rank and op (test_faults.c). The last line counts.
+set -u
+# shellcheck source=scripts/env.sh
+. "$(dirname "$0")/../../scripts/env.sh"
+cd "$root" || exit 2
+program=${1:-build/release/tests/exec/test_faults}
+config=tests/exec/tiny.yaml
+long=(run.steps=4000 model.layers=8 train.global_batch=32) # some minutes, were it not for the fault
+passed=0 failed=0
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+verdict() { # name, then what is wrong ("" for nothing)
+	if [ -z "$2" ]; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAILED $1: $2"
+		sed 's/^/    /' "$log"
+	fi
+}
+
+# What is wrong with the end of a job: exit code, the line, how many lines, who is left. Arguments: exit code, pattern.
+complaint() {
+	local code=$1 pattern=$2 lines left=''
+	lines=$(grep -c '^stepsim: ' "$log")
+	for pid in $(sed -n 's/^rank [0-9]* process //p' "$log"); do
+		[ -d "/proc/$pid" ] && ! grep -q '^State:[[:space:]]*Z' "/proc/$pid/status" 2>/dev/null && left+=" $pid"
+	done
+	if [ "$code" -eq 0 ]; then
+		echo 'exit code 0'
+	elif [ "$code" -eq 124 ]; then
+		echo 'it did not end'
+	elif [ "$lines" -ne 1 ]; then
+		echo "$lines lines of reason"
+	elif ! grep -Eq "^stepsim: $pattern" "$log"; then
+		echo "no line like: $pattern"
+	elif [ -n "$left" ]; then
+		echo "processes are left:$left"
+	fi
+}
+
+# name, ranks, mode, pattern, KEY=VALUE...
+ends() {
+	local name=$1 ranks=$2 mode=$3 pattern=$4
+	shift 4
+	timeout 60 mpirun "${mpirun_flags[@]}" -np "$ranks" "$program" "$mode" "$config" "$@" >"$log" 2>&1 </dev/null
+	verdict "$name" "$(complaint $? "$pattern")"
+}
+
+# Starts a long run, sends a signal to one rank (or to the launcher, -1) in the middle of it, and waits. name, ranks, signal, whom, limit in s, pattern, KEY=VALUE...
+struck() {
+	local name=$1 ranks=$2 signal=$3 whom=$4 limit=$5 pattern=$6 launcher target begin code
+	shift 6
+	mpirun "${mpirun_flags[@]}" -np "$ranks" "$program" steps "$config" "${long[@]}" "$@" >"$log" 2>&1 </dev/null &
+	launcher=$!
+	for _ in $(seq 200); do
+		[ "$(grep -c '^rank [0-9]* process ' "$log")" -eq "$ranks" ] && break
+		sleep 0.1
+	done
+	sleep 2
+	target=$launcher
+	[ "$whom" -ge 0 ] && target=$(sed -n "s/^rank $whom process //p" "$log")
+	begin=$SECONDS
+	kill -"$signal" "$target"
+	while kill -0 "$launcher" 2>/dev/null && [ $((SECONDS - begin)) -le "$limit" ]; do
+		sleep 0.1
+	done
+	if kill -0 "$launcher" 2>/dev/null; then
+		kill -KILL "$launcher"
+		wait "$launcher" 2>/dev/null
+		verdict "$name" "not over after $limit s"
+		for pid in $(sed -n 's/^rank [0-9]* process //p' "$log"); do kill -KILL "$pid" 2>/dev/null; done
+		return
+	fi
+	wait "$launcher"
+	code=$?
+	sleep 0.5
+	verdict "$name" "$(complaint $code "$pattern")"
+}
+
+# A wrong sum is found, by name, and only while it is wrong: this one must end well.
+if timeout 60 mpirun "${mpirun_flags[@]}" -np 4 "$program" sum "$config" >"$log" 2>&1 </dev/null; then verdict 'a wrong sum' ''; else verdict 'a wrong sum' 'it was not found as it should'; fi
+ends 'a communicator breaks' 4 broken 'rank 3 \(.*\): op [0-9]+ .*all_reduce bucket 1 .*: the wire is cut$'
+ends 'a kernel fails on one rank' 4 kernel 'op [0-9]+ embedding .*: token 0 is -5, the table has 64 rows'
+ends 'out of memory' 2 steps 'not enough memory on .*: its 2 ranks need .*, .* are available, .* are missing' model.hidden=65536
+struck 'a rank is killed' 2 KILL 1 10 'rank 1 \(.*, process [0-9]+\) died in .*op [0-9]+ .*; rank 0 was in .*; the job ends$'
+struck 'a rank of eight is killed' 8 KILL 5 10 'rank 5 \(.*, process [0-9]+\) died in .*; rank 0 was in .*; the job ends$'
+struck 'the first rank is killed' 4 KILL 0 10 'rank 0 \(.*, process [0-9]+\) died in .*; rank 1 was in .*; the job ends$'
+struck 'a rank crashes' 2 SEGV 1 10 'rank 1 \(.*, process [0-9]+\) died in .*; rank 0 was in .*; the job ends$'
+struck 'a rank is stopped' 2 STOP 1 9 'no progress for [2-4] s: rank 1 \(.*, process [0-9]+\) is stopped in .*op [0-9]+ .*; rank 0 was in .*; the job ends$' run.timeout_s=2
+struck 'the launcher is told to end' 2 TERM -1 10 'told to end .*while rank 0 was in .*; the job ends$'
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,152 @@
+/* From times to a profile: known coefficients come back from synthetic times, noise shows in the residual, and what was left out leaves no trace. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/calibrate.h"
+#include "tests/unit/harness.h"
+
+#define CALL_S 1e-7
+
+/* A machine of the imagination: coefficients of every fit differ by name, so that a mix-up shows. */
+static double coefficient(const char *name, size_t term)
+{
+	static const double base[WORK_TERMS] = {2e-6, 1e-11, 4e-10, 3e-10, 5e-10};
+	return base[term] * (1 + 0.1 * (double)(strlen(name) % 7));
+}
+
+static double seconds_an_element(const struct work *w)
+{
+	return 3e-10 * (1 + 0.05 * (double)strlen(w->name)) * pow(w->footprint_B / 1e6, 0.1);
+}
+
+static double imagined_time_s(const struct work *w)
+{
+	double t = w->form == FORM_CURVE ? CALL_S + w->elements * seconds_an_element(w) : 0;
+	for (size_t i = 0; i < WORK_TERMS && w->form == FORM_FIT; i++)
+		t += coefficient(w->name, i) * w->term[i];
+	return t;
+}
+
+static struct profile *fitted(calibration_cases *cases)
+{
+	struct error e = {0};
+	struct profile *p = profile_create();
+	CU_ASSERT_EQUAL_FATAL(calibration_fit(cases, p, &e), ST_OK);
+	CU_ASSERT_STRING_EQUAL(e.text, "");
+	return p;
+}
+
+static calibration_cases timed_grid(void)
+{
+	calibration_cases cases = {0};
+	struct error e = {0};
+	CU_ASSERT_EQUAL_FATAL(calibration_grid(&cases, &e), ST_OK);
+	for (size_t i = 0; i < cases.n; i++)
+		cases.at[i].time_s = imagined_time_s(&cases.at[i].work);
+	return cases;
+}
+
+static double fit_time_s(const struct profile_fit *f, const struct work *w)
+{
+	double t = 0;
+	for (size_t i = 0; i < WORK_TERMS; i++)
+		t += f->coef[i] * w->term[i];
+	return t;
+}
+
+static void test_recovers_fits(void)
+{
+	calibration_cases cases = timed_grid();
+	struct profile *p = fitted(&cases);
+	size_t fits = 0;
+	for (size_t i = 0; i < cases.n; i++) {
+		const struct work *w = &cases.at[i].work;
+		if (w->form != FORM_FIT)
+			continue;
+		const struct profile_fit *f = profile_get_fit(p, w->name);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+		CU_ASSERT_DOUBLE_EQUAL(fit_time_s(f, w) / cases.at[i].time_s, 1, 1e-6);
+		CU_ASSERT_TRUE(f->residual < 1e-6);
+		fits++;
+	}
+	CU_ASSERT_TRUE(fits > 100);
+	/* The coefficients themselves too, where the grid tells the terms apart. */
+	const char *const names[] = {"gemm.nn", "gemm.nt", "gemm.tn", "attention", "attention_grad"};
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		for (size_t t = 0; t < WORK_TERMS; t++)
+			CU_ASSERT_DOUBLE_EQUAL(profile_get_fit(p, names[i])->coef[t] / coefficient(names[i], t), 1, 1e-3);
+	profile_destroy(p);
+	vec_free(&cases);
+}
+
+/* A sum of roofs is fitted, not one: shapes off the grid are priced as well as those on it. */
+static void test_prices_other_shapes(void)
+{
+	calibration_cases cases = timed_grid();
+	struct profile *p = fitted(&cases);
+	struct op op = {.kind = OP_GEMM, .flags = OP_TRANS_B, .d = {2048, 8192, 512}};
+	struct work w;
+	work_of(&op, &w);
+	CU_ASSERT_DOUBLE_EQUAL(fit_time_s(profile_get_fit(p, w.name), &w) / imagined_time_s(&w), 1, 1e-4);
+	profile_destroy(p);
+	vec_free(&cases);
+}
+
+static void test_curves_and_values(void)
+{
+	calibration_cases cases = timed_grid();
+	struct profile *p = fitted(&cases);
+	double call_s = profile_get_value(p, "call_s", 0), peak = 0;
+	CU_ASSERT_DOUBLE_EQUAL(call_s, CALL_S, 0.01 * CALL_S);
+	for (size_t i = 0; i < cases.n; i++) {
+		const struct calibration_case *c = &cases.at[i];
+		if (c->op.kind == OP_GEMM)
+			peak = fmax(peak, op_flop(&c->op) / c->time_s);
+		if (c->work.form != FORM_CURVE || c->work.elements <= 2)
+			continue;
+		const struct profile_curve *curve = profile_get_curve(p, c->work.name);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(curve);
+		CU_ASSERT_DOUBLE_EQUAL(profile_curve_at(curve, c->work.footprint_B, 1) / seconds_an_element(&c->work), 1, 0.01);
+		CU_ASSERT_TRUE(curve->n == 4);
+	}
+	CU_ASSERT_EQUAL(profile_get_value(p, "peak.fp32", 0), peak);
+	CU_ASSERT_TRUE(profile_get_value(p, "mem_Bps", 0) > 0);
+	profile_destroy(p);
+	vec_free(&cases);
+}
+
+static void test_noise_shows(void)
+{
+	calibration_cases cases = timed_grid();
+	for (size_t i = 0; i < cases.n; i++) /* +- 4 %, every other case */
+		cases.at[i].time_s *= i % 2 ? 1.04 : 0.96;
+	struct profile *p = fitted(&cases);
+	const struct profile_fit *f = profile_get_fit(p, "gemm.nt");
+	CU_ASSERT_TRUE(f->residual > 0.025 && f->residual < 0.045);
+	profile_destroy(p);
+	vec_free(&cases);
+}
+
+static void test_left_out(void)
+{
+	calibration_cases cases = timed_grid();
+	for (size_t i = 0; i < cases.n; i++)
+		if (cases.at[i].op.kind == OP_ROPE || (cases.at[i].op.kind == OP_GEMM && i % 3 == 0) || cases.at[i].op.kind == OP_ATTN_SCORES)
+			cases.at[i].time_s = 0;
+	struct profile *p = fitted(&cases);
+	CU_ASSERT_PTR_NULL(profile_get_curve(p, "rope"));
+	CU_ASSERT_PTR_NULL(profile_get_fit(p, "attn_scores"));
+	CU_ASSERT_PTR_NOT_NULL(profile_get_fit(p, "gemm.nn"));
+	profile_destroy(p);
+	for (size_t i = 0; i < cases.n; i++)
+		cases.at[i].time_s = 0;
+	struct error e = {0};
+	p = profile_create();
+	CU_ASSERT_EQUAL(calibration_fit(&cases, p, &e), ST_RUN); /* nothing was timed: no roof, and no profile that pretends */
+	profile_destroy(p);
+	vec_free(&cases);
+}
+
+UNIT_MAIN("calibration fit", {"recovers the coefficients", test_recovers_fits}, {"prices other shapes", test_prices_other_shapes}, {"curves and values", test_curves_and_values}, {"noise shows", test_noise_shows},
+	  {"left out", test_left_out})
