@@ -74,13 +74,13 @@ static const struct curve_row {
 	int64_t cols, third;
 	unsigned hot, absent;
 } curves[] = {
-	{OP_NORM, 0, 0, 752, 0, BIT(0), 0},
-	{OP_NORM, 0, OP_RMS, 752, 0, BIT(0), BIT(2)},
-	{OP_NORM_GRAD, 0, 0, 752, 0, BIT(0), 0},
-	{OP_NORM_GRAD, 0, OP_RMS, 752, 0, BIT(0), BIT(6)},
+	{OP_NORM, 0, 0, 368, 0, BIT(0), 0},
+	{OP_NORM, 0, OP_RMS, 368, 0, BIT(0), BIT(2)},
+	{OP_NORM_GRAD, 0, 0, 368, 0, BIT(0), 0},
+	{OP_NORM_GRAD, 0, OP_RMS, 368, 0, BIT(0), BIT(6)},
 	{OP_ADD, 0, 0, 752, 0, BIT(1), BIT(2)},
-	{OP_ADD_NORM, 0, 0, 752, 0, BIT(1), 0},
-	{OP_ADD_NORM, 0, OP_RMS, 752, 0, BIT(1), BIT(2) | BIT(4)},
+	{OP_ADD_NORM, 0, 0, 368, 0, BIT(1), 0},
+	{OP_ADD_NORM, 0, OP_RMS, 368, 0, BIT(1), BIT(2) | BIT(4)},
 	{OP_BIAS, 0, 0, 752, 0, BIT(0), 0},
 	{OP_BIAS_GRAD, 0, 0, 752, 0, BIT(0), 0},
 	{OP_ACT, MLP_GELU, 0, 2288, 0, BIT(0), 0},

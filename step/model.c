@@ -212,37 +212,36 @@ static const struct row {
 	enum place place;
 	bool (*present)(const struct model *m);
 	struct shape (*shape)(const struct model *m, int64_t v);
-	bool norm_like;
 } rows[] = {
-	{PARAM_TOKEN_EMBEDDING, BEFORE, always, table_shape, false},
-	{PARAM_POSITION_EMBEDDING, BEFORE, has_positions, positions_shape, true},
-	{PARAM_TYPE_EMBEDDING, BEFORE, has_types, types_shape, true},
-	{PARAM_EMBEDDING_NORM_W, BEFORE, has_embedding_norm, vector_shape, true},
-	{PARAM_EMBEDDING_NORM_B, BEFORE, has_embedding_norm_bias, vector_shape, true},
-	{PARAM_NORM1_W, BLOCK, norms_first, vector_shape, true},
-	{PARAM_NORM1_B, BLOCK, norms_first_bias, vector_shape, true},
-	{PARAM_QKV_W, BLOCK, always, qkv_shape, false},
-	{PARAM_QKV_B, BLOCK, has_qkv_bias, qkv_bias_shape, false},
-	{PARAM_PROJ_W, BLOCK, always, proj_shape, false},
-	{PARAM_PROJ_B, BLOCK, has_bias, vector_shape, true},
-	{PARAM_NORM1_W, BLOCK, norms_last, vector_shape, true},
-	{PARAM_NORM1_B, BLOCK, norms_last_bias, vector_shape, true},
-	{PARAM_NORM2_W, BLOCK, norms_first, vector_shape, true},
-	{PARAM_NORM2_B, BLOCK, norms_first_bias, vector_shape, true},
-	{PARAM_FC1_W, BLOCK_DENSE, always, fc1_shape, false},
-	{PARAM_FC1_B, BLOCK_DENSE, has_bias, fc1_bias_shape, false},
-	{PARAM_FC2_W, BLOCK_DENSE, always, fc2_shape, false},
-	{PARAM_FC2_B, BLOCK_DENSE, has_bias, vector_shape, true},
-	{PARAM_ROUTER_W, BLOCK_MOE, always, router_shape, true},
-	{PARAM_EXPERT_FC1_W, BLOCK_MOE, always, expert_fc1_shape, false},
-	{PARAM_EXPERT_FC2_W, BLOCK_MOE, always, expert_fc2_shape, false},
-	{PARAM_NORM2_W, BLOCK, norms_last, vector_shape, true},
-	{PARAM_NORM2_B, BLOCK, norms_last_bias, vector_shape, true},
-	{PARAM_FINAL_NORM_W, AFTER, has_final_norm, vector_shape, true},
-	{PARAM_FINAL_NORM_B, AFTER, has_final_norm_bias, vector_shape, true},
-	{PARAM_POOLER_W, AFTER, has_pooler, square_shape, false},
-	{PARAM_POOLER_B, AFTER, has_pooler_bias, vector_shape, false},
-	{PARAM_HEAD_W, AFTER, has_own_head, table_shape, false},
+	{PARAM_TOKEN_EMBEDDING, BEFORE, always, table_shape},
+	{PARAM_POSITION_EMBEDDING, BEFORE, has_positions, positions_shape},
+	{PARAM_TYPE_EMBEDDING, BEFORE, has_types, types_shape},
+	{PARAM_EMBEDDING_NORM_W, BEFORE, has_embedding_norm, vector_shape},
+	{PARAM_EMBEDDING_NORM_B, BEFORE, has_embedding_norm_bias, vector_shape},
+	{PARAM_NORM1_W, BLOCK, norms_first, vector_shape},
+	{PARAM_NORM1_B, BLOCK, norms_first_bias, vector_shape},
+	{PARAM_QKV_W, BLOCK, always, qkv_shape},
+	{PARAM_QKV_B, BLOCK, has_qkv_bias, qkv_bias_shape},
+	{PARAM_PROJ_W, BLOCK, always, proj_shape},
+	{PARAM_PROJ_B, BLOCK, has_bias, vector_shape},
+	{PARAM_NORM1_W, BLOCK, norms_last, vector_shape},
+	{PARAM_NORM1_B, BLOCK, norms_last_bias, vector_shape},
+	{PARAM_NORM2_W, BLOCK, norms_first, vector_shape},
+	{PARAM_NORM2_B, BLOCK, norms_first_bias, vector_shape},
+	{PARAM_FC1_W, BLOCK_DENSE, always, fc1_shape},
+	{PARAM_FC1_B, BLOCK_DENSE, has_bias, fc1_bias_shape},
+	{PARAM_FC2_W, BLOCK_DENSE, always, fc2_shape},
+	{PARAM_FC2_B, BLOCK_DENSE, has_bias, vector_shape},
+	{PARAM_ROUTER_W, BLOCK_MOE, always, router_shape},
+	{PARAM_EXPERT_FC1_W, BLOCK_MOE, always, expert_fc1_shape},
+	{PARAM_EXPERT_FC2_W, BLOCK_MOE, always, expert_fc2_shape},
+	{PARAM_NORM2_W, BLOCK, norms_last, vector_shape},
+	{PARAM_NORM2_B, BLOCK, norms_last_bias, vector_shape},
+	{PARAM_FINAL_NORM_W, AFTER, has_final_norm, vector_shape},
+	{PARAM_FINAL_NORM_B, AFTER, has_final_norm_bias, vector_shape},
+	{PARAM_POOLER_W, AFTER, has_pooler, square_shape},
+	{PARAM_POOLER_B, AFTER, has_pooler_bias, vector_shape},
+	{PARAM_HEAD_W, AFTER, has_own_head, table_shape},
 };
 #define ROWS (sizeof rows / sizeof rows[0])
 static_assert(ROWS == PARAM_KIND_COUNT + 4, "one row for each kind, two for the four of a block's norms");
@@ -288,7 +287,7 @@ static struct param nth(const struct model *m, enum place part, bool moe, int64_
 			break;
 	}
 	struct shape s = r->shape(m, vocab);
-	return (struct param){.kind = r->kind, .layer = layer, .rows = s.rows, .cols = s.cols, .copies = s.copies, .split = s.split, .norm_like = r->norm_like};
+	return (struct param){.kind = r->kind, .layer = layer, .rows = s.rows, .cols = s.cols, .copies = s.copies, .split = s.split};
 }
 
 static struct param param_at(const struct model *m, int64_t i, int64_t vocab)

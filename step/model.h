@@ -64,6 +64,7 @@ enum param_kind {
 };
 
 /* How tensor parallelism cuts a parameter. TP_QKV: the Q, K and V row groups are each cut by heads; TP_HALVES: the gate and the up rows are each cut. */
+/* TP_REPLICATED: whole on every tensor rank; under sequence parallelism each then sees only its own rows' share of its gradient. */
 enum tp_split { TP_REPLICATED, TP_ROWS, TP_COLS, TP_QKV, TP_HALVES };
 
 /* One parameter tensor (`copies` of it, for experts). Global (uncut) shape; vectors have cols == 1. */
@@ -72,7 +73,6 @@ struct param {
 	int64_t layer; /* -1 outside the blocks */
 	int64_t rows, cols, copies;
 	enum tp_split split;
-	bool norm_like; /* replicated, and each sequence-parallel rank has only its own rows' share of the gradient: norms, biases behind a row-cut product, position and type tables, the router */
 };
 
 /* The padded vocabulary: the smallest multiple of vocab_padding x tensor at or above vocab when vocab_padding > 1 (Megatron-LM's rule,

@@ -144,8 +144,7 @@ static void test_order_of_llama(void)
 	CU_ASSERT_EQUAL(fc2.rows, 4096);
 	CU_ASSERT_EQUAL(fc2.cols, 14336);
 	CU_ASSERT_EQUAL(fc2.split, TP_COLS);
-	CU_ASSERT_FALSE(qkv.norm_like);
-	CU_ASSERT_TRUE(model_param(&m, 1, 1).norm_like);
+	CU_ASSERT_EQUAL(model_param(&m, 1, 1).split, TP_REPLICATED);
 }
 
 /* Biases and norms by their switches: bias off leaves norm weights; RMSNorm never has a bias; Qwen2 keeps the one of Q, K, V. */
