@@ -59,7 +59,4 @@ struct session;
  * Collective over all ranks of the session, at set-up only. At the end of the job's ranks a group may have fewer members (see comm.size). */
 enum status comm_create_mpi(struct session *s, int64_t size, int64_t stride, struct comm *out, struct error *e);
 
-/* One call from start to end, polled by this thread. */
-enum status comm_run(struct session *s, const struct comm *c, const struct comm_call *call, struct error *e);
-
 #endif

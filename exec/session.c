@@ -228,8 +228,8 @@ static enum status bind(struct session *s, struct error *e)
 		snprintf(info->binding, sizeof info->binding, "%lld ranks share %lld cores", (long long)info->ranks_per_host, (long long)share.cores);
 	else
 		snprintf(info->binding, sizeof info->binding, "%lld of %lld cores a rank", (long long)share.cores_per_rank, (long long)share.cores);
-	/* After the binding: workers that BLAS starts now inherit it. */
-	openblas_set_num_threads((int)info->cores_per_rank);
+	/* The device's pool shares a product out among the cores, and each of its threads calls BLAS for its part: BLAS's own workers would spin on those cores after each call. */
+	openblas_set_num_threads(1);
 	return ST_OK;
 }
 

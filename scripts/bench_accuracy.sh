@@ -23,7 +23,7 @@ figures() {
 		side ~ /comparison/ && /"class":/ { gsub(/[",]/, "", $2); class = $2 }
 		side ~ /comparison/ && /"predicted_s":/ { gsub(/,/, "", $2); predicted = $2 }
 		side ~ /comparison/ && /"measured_s":/ { gsub(/,/, "", $2); measured = $2 }
-		side ~ /comparison/ && /"error":/ { print "class", class, predicted * 1e3, measured * 1e3, $2 == "null" ? "nan" : $2 * 100 }
+		side ~ /comparison/ && /"error":/ { print "class", class, predicted * 1e3, measured * 1e3, ($2 == "null" ? "nan" : $2 * 100) }
 		END { print "step", step["\"prediction\":"] * 1e3, step["\"measurement\":"] * 1e3, error * 100 }
 	' "$1"
 }
@@ -31,10 +31,11 @@ figures() {
 json_row() { # name ranks run predicted measured error classes-file
 	printf '    {"config": "%s", "ranks": %s, "run": %s, "predicted_s": %s, "measured_s": %s, "error": %s, "by_class": [' "$1" "$2" "$3" \
 		"$(awk "BEGIN { print $4 / 1e3 }")" "$(awk "BEGIN { print $5 / 1e3 }")" "$(awk "BEGIN { print $6 / 100 }")"
-	awk '$1 == "class" { printf "%s{\"class\": \"%s\", \"predicted_s\": %s, \"measured_s\": %s, \"error\": %s}", n++ ? ", " : "", $2, $3 / 1e3, $4 / 1e3, $5 == "nan" ? "null" : $5 / 100 }' "$7"
+	awk '$1 == "class" { printf "%s{\"class\": \"%s\", \"predicted_s\": %s, \"measured_s\": %s, \"error\": %s}", (n++ ? ", " : ""), $2, $3 / 1e3, $4 / 1e3, ($5 == "nan" ? "null" : $5 / 100) }' "$7"
 	printf ']}'
 }
 
+printf 'load of the machine before the first run: %s (other work on it is measured too)\n\n' "$(cut -d ' ' -f 1-3 /proc/loadavg 2>/dev/null)"
 printf '%-28s %5s %3s %12s %12s %8s   %s\n' config ranks run 'predicted ms' 'measured ms' error 'by class'
 : >"$scratch/errors"
 : >"$scratch/classes"
@@ -46,7 +47,8 @@ for run in $(seq "$runs"); do
 		mpirun "${mpirun_flags[@]}" -np "$ranks" "$stepsim" "$config" -q --json "$scratch/result.json" >/dev/null </dev/null
 		figures "$scratch/result.json" >"$scratch/figures"
 		read -r _ predicted measured error < <(grep '^step ' "$scratch/figures")
-		classes=$(awk '$1 == "class" { printf "%s %s%.0f%%  ", $2, $5 > 0 ? "+" : "", $5 }' "$scratch/figures")
+		# Classes below a hundredth of the step stand in the JSON and in the table at the end.
+		classes=$(awk -v step="$measured" '$1 == "class" && $4 >= step / 100 { printf "%s %s%.0f%%  ", $2, ($5 > 0 ? "+" : ""), $5 }' "$scratch/figures")
 		printf '%-28s %5s %3s %12.2f %12.2f %+7.1f%%   %s\n' "$name" "$ranks" "$run" "$predicted" "$measured" "$error" "$classes"
 		echo "$error" >>"$scratch/errors"
 		grep '^class ' "$scratch/figures" >>"$scratch/classes" || true
@@ -55,11 +57,10 @@ for run in $(seq "$runs"); do
 	done
 done
 
-echo
-awk '$5 != "nan" { e = $5 < 0 ? -$5 : $5; n[$2]++; sum[$2] += $5; abs[$2] += e; weight[$2] += $4; if (e > worst[$2]) worst[$2] = e }
-	END { printf "%-16s %5s %14s %12s %12s %12s\n", "class", "rows", "measured ms", "mean error", "mean |error|", "worst"
-	      for (c in n) printf "%-16s %5d %14.1f %+11.1f%% %11.1f%% %11.1f%%\n", c, n[c], weight[c], sum[c] / n[c], abs[c] / n[c], worst[c] }' "$scratch/classes"
-read -r n median worst < <(awk '{ print $1 < 0 ? -$1 : $1 }' "$scratch/errors" | sort -g | awk '{ x[NR] = $1 } END { print NR, NR % 2 ? x[(NR + 1) / 2] : (x[NR / 2] + x[NR / 2 + 1]) / 2, x[NR] }')
+printf '\n%-16s %5s %14s %12s %12s %12s\n' class rows 'measured ms' 'mean error' 'mean |error|' worst
+awk '$5 != "nan" { e = ($5 < 0 ? -$5 : $5); n[$2]++; sum[$2] += $5; abs[$2] += e; weight[$2] += $4; if (e > worst[$2]) worst[$2] = e }
+	END { for (c in n) printf "%-16s %5d %14.1f %+11.1f%% %11.1f%% %11.1f%%\n", c, n[c], weight[c], sum[c] / n[c], abs[c] / n[c], worst[c] }' "$scratch/classes" | sort -k3,3gr
+read -r n median worst < <(awk '{ print ($1 < 0 ? -$1 : $1) }' "$scratch/errors" | sort -g | awk '{ x[NR] = $1 } END { print NR, (NR % 2 ? x[(NR + 1) / 2] : (x[NR / 2] + x[NR / 2 + 1]) / 2), x[NR] }')
 {
 	printf '{\n  "median_abs_error": %s,\n  "worst_abs_error": %s,\n  "results": [\n' "$(awk "BEGIN { print $median / 100 }")" "$(awk "BEGIN { print $worst / 100 }")"
 	sed '$!s/$/,/' "$scratch/rows"

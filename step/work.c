@@ -25,12 +25,22 @@ static void gemm_terms(const struct op *op, double *term)
 	term[4] = op->flags & OP_ACCUMULATE ? 2 * m * n : m * n;
 }
 
+/* (query, key) pairs: causal, each tile of queries with the keys up to the tile's end. Where queries are the vectors, a tile of them is computed `whole`, whatever part of the last one is there. */
+static double flash_pairs(const struct op *op, bool whole)
+{
+	double s = dim(op, 3), tiles = ceil(s / FLASH_TILE), last = whole ? FLASH_TILE : s - FLASH_TILE * (tiles - 1);
+	if (!(op->flags & OP_CAUSAL))
+		return (FLASH_TILE * (tiles - 1) + last) * s;
+	return FLASH_TILE * FLASH_TILE * tiles * (tiles - 1) / 2 + last * s;
+}
+
 static void flash_terms(const struct op *op, double *term)
 {
-	double b = dim(op, 0), heads = dim(op, 1), kv = dim(op, 2), s = dim(op, 3), width = dim(op, 4);
-	double pairs = op->flags & OP_CAUSAL ? fmin(s * s, s * (s + FLASH_TILE) / 2) : s * s;
+	double b = dim(op, 0), heads = dim(op, 1), kv = dim(op, 2), s = dim(op, 3), width = dim(op, 4), pairs = flash_pairs(op, true), products = pairs * width;
+	if (op->kind == OP_ATTENTION_GRAD) /* two of its five products have D as their vectors, in whole vectors of FLASH_LANES */
+		products = (3 * products + 2 * flash_pairs(op, false) * ceil(width / FLASH_LANES) * FLASH_LANES) / 5;
 	term[0] = 1;
-	term[1] = b * heads * pairs * width;
+	term[1] = b * heads * products;
 	term[2] = b * heads * pairs;
 	term[3] = b * s * (heads + 2 * kv) * width;
 	term[4] = b * heads;

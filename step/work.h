@@ -6,7 +6,7 @@
  *     gemm.nn / gemm.nt / gemm.tn   terms: 1 (a call), 2mnk (FLOP), mk (reading and packing A), kn (B), mn (C; counted twice with OP_ACCUMULATE)
  *     attention, attention_grad     terms: 1, pairs x D x heads (matrix FLOP / 4), pairs x heads (softmax), b s (H + 2K) D (reading and writing rows), b H (tasks)
  *     attn_scores, attn_values, attn_*_grad (naive)   terms: 1, b H s s D, b H s s, b s H D, b H
- *   pairs: (query, key) pairs that the kernel computes: with OP_CAUSAL s (s + tile) / 2 for flash, whose diagonal tiles are whole, s s for naive.
+ *   pairs: (query, key) pairs that the kernel computes: s s for naive; for flash those of whole tiles of FLASH_TILE queries, with OP_CAUSAL each with the keys up to its end.
  * - FORM_CURVE: time = call + elements x curve(footprint in bytes), seconds an element, interpolated in log-log; beyond the ends the end value.
  *     everything else that computes; elements = rows x columns of the widest argument.
  */
@@ -20,6 +20,7 @@ enum work_form { FORM_NONE /* collectives, copies */, FORM_FIT, FORM_CURVE };
 #define WORK_TERMS 5
 #define WORK_NAME 48
 #define FLASH_TILE 64 /* rows and columns of a tile of the flash kernels whose time this describes */
+#define FLASH_LANES 16 /* to whole multiples of which their gradient pads D */
 
 struct work {
 	enum work_form form;

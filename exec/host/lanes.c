@@ -260,7 +260,7 @@ static void quick_wakes(void)
 		attr.runtime = SLICE_NS;
 		syscall(SYS_sched_setattr, 0, &attr, 0);
 	}
-	prctl(PR_SET_TIMERSLACK, 1);
+	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 }
 
 static void *comm_thread(void *arg)

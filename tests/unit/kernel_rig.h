@@ -18,7 +18,7 @@ struct rig {
 	struct op op;
 	struct host_env env; /* without pool and scratch */
 	int n_args;
-	double terms; /* size of the terms that a result is a sum of, where these may cancel; 0: that of the results */
+	double terms; /* size of the terms that results are sums of: what rounding errors are relative to where the terms cancel. 1, as the arguments; 0: that of the results */
 	bool is_int[OP_MAX_ARGS], absent[OP_MAX_ARGS];
 	size_t n[OP_MAX_ARGS]; /* elements */
 	void *block[OP_MAX_ARGS]; /* guard, fp32 or int32 elements, guard */
@@ -59,7 +59,7 @@ static inline void rig_sync(struct rig *r, int a)
 static inline void rig_open(struct rig *r, struct op op, unsigned absent)
 {
 	const struct op_kind_info *info = op_kind_info(op.kind);
-	*r = (struct rig){.op = op, .env = {.heads = 12, .loss_scale = 0.125, .step = 3}};
+	*r = (struct rig){.op = op, .env = {.heads = 12, .loss_scale = 0.125, .step = 3}, .terms = 1.0};
 	r->n_args = info->n_args;
 	for (int a = 0; a < r->n_args; a++) {
 		r->n[a] = op_arg_bytes(&op, a, 1) / 4;

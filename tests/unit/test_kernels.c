@@ -9,7 +9,7 @@
 
 static const int64_t odd[] = {1, 31, 33, 65, 130};
 #define N_ODD (sizeof odd / sizeof odd[0])
-#define MANY 700 /* rows enough for several parts a thread */
+#define MANY 400 /* rows enough that every thread gets some */
 
 static char *copy_of(const struct rig *r, int a)
 {
@@ -29,7 +29,7 @@ static void check_guards(const char *block, size_t bytes, const char *what)
 	CU_ASSERT_EQUAL(wrong, 0);
 }
 
-/* Unchanged where the op only reads; where it writes, within `tolerance` of the reference, relative to the buffer's largest value or to r->terms. */
+/* Unchanged where the op only reads; where it writes, within `tolerance` of the reference, relative to the buffer's largest value, at least to r->terms. */
 static void check_argument(const struct rig *r, int a, const char *block, const char *before, double tolerance, int threads)
 {
 	const struct op_kind_info *info = op_kind_info(r->op.kind);
@@ -142,7 +142,7 @@ static void check_op(struct op op, unsigned absent, double tolerance)
 static void test_exp(void)
 {
 	double worst = 0.0;
-	for (double x = -87.3; x <= 88.3; x += 1.7e-4) {
+	for (double x = -87.3; x <= 88.3; x += 1e-3) {
 		double exact = exp((double)(float)x);
 		worst = fmax(worst, fabs((double)fast_expf((float)x) - exact) / exact);
 	}
@@ -171,7 +171,7 @@ static void test_alibi_slopes(void)
 
 static void test_gemm(void)
 {
-	static const int64_t sizes[][3] = {{1, 1, 1}, {31, 33, 65}, {65, 130, 31}, {130, 1, 33}, {1, 130, 65}, {130, 65, 130}, {MANY, 130, 33}};
+	static const int64_t sizes[][3] = {{1, 1, 1}, {31, 33, 65}, {65, 130, 31}, {130, 1, 33}, {1, 130, 65}, {130, 65, 130}, {MANY, 130, 65}};
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
 		for (unsigned flags = 0; flags < 8; flags++) /* OP_ACCUMULATE, OP_TRANS_A, OP_TRANS_B */
 			for (unsigned absent = 0; absent <= 4; absent += 4)
@@ -183,7 +183,7 @@ static void test_gemm(void)
 }
 
 /* b, H, K, s, D */
-static const int64_t attentions[][5] = {{1, 1, 1, 1, 2}, {2, 3, 1, 31, 6}, {1, 2, 2, 33, 64}, {2, 4, 2, 65, 16}, {1, 6, 2, 130, 34}, {1, 2, 1, 130, 80}};
+static const int64_t attentions[][5] = {{1, 1, 1, 1, 2}, {2, 3, 1, 31, 6}, {1, 2, 2, 33, 64}, {2, 4, 2, 65, 16}, {1, 3, 1, 130, 34}, {1, 1, 1, 130, 80}};
 static const unsigned masks[] = {0, OP_CAUSAL, OP_ALIBI, OP_CAUSAL | OP_ALIBI};
 #define FOR_ATTENTIONS(d, flags)                                                             \
 	for (size_t i_ = 0; i_ < sizeof attentions / sizeof attentions[0]; i_++)             \
@@ -233,6 +233,7 @@ static void test_naive_attention(void)
 		for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
 			struct rig r;
 			open_attention(&r, kinds[k], flags, d);
+			r.terms = 0.0;
 			check(&r, attention_tolerance(flags));
 		}
 	/* masked scores have probability zero, whatever else the row holds */
@@ -259,7 +260,7 @@ static void for_sizes(void (*test)(int64_t rows, int64_t cols))
 		for (size_t j = 0; j < N_ODD; j++)
 			test(odd[i], odd[j]);
 	test(MANY, 130);
-	test(3, 40000);
+	test(3, 12000);
 }
 
 static void norm_of(int64_t rows, int64_t cols)
@@ -372,6 +373,7 @@ static void loss_of(int64_t rows, int64_t cols)
 {
 	struct rig r, max, sum;
 	rig_open(&r, rig_op(OP_LOSS, 0, 0, rows, cols, 0, 0, 0), 0);
+	r.terms = r.env.loss_scale;
 	r.env.tensor_coord = 1; /* without meaning here */
 	set_targets(&r, cols);
 	check(&r, SUMS);
@@ -390,6 +392,7 @@ static void loss_of(int64_t rows, int64_t cols)
 		}
 		rig_reference(&sum);
 		rig_open(&r, rig_op(OP_LOSS_GRAD, 0, 0, rows, cols, 0, 0, 0), 0);
+		r.terms = r.env.loss_scale;
 		r.env.tensor_coord = 1;
 		copy_argument(&r, 0, &max, 0);
 		memcpy(r.fast[1], sum.fast[1], r.n[1] * 4);
@@ -419,7 +422,7 @@ static void optimizer_of(enum optimizer o, int64_t n, unsigned fused, unsigned a
 
 static void test_optimizer(void)
 {
-	static const int64_t sizes[] = {1, 31, 33, 65, 130, 100003};
+	static const int64_t sizes[] = {1, 31, 33, 65, 130, 50003};
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
 		for (unsigned fused = 0; fused < 2; fused++)
 			for (unsigned master = 0; master < 2; master++) {
@@ -434,7 +437,7 @@ static void test_optimizer(void)
 
 static void test_memory(void)
 {
-	static const int64_t sizes[] = {1, 31, 33, 65, 130, 100003};
+	static const int64_t sizes[] = {1, 31, 33, 65, 130, 50003};
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
 		check_op(rig_op(OP_FILL, 0, 0, sizes[i], 0, 0, 0, 0), 0, 0.0);
 		check_op(rig_op(OP_CAST, 0, 0, sizes[i], 0, 0, 0, 0), 0, 0.0);

@@ -82,7 +82,8 @@ static void test_suffixes(void)
 	static const char *const optimizers[] = {"optimizer.adamw", "optimizer.adam", "optimizer.lamb", "optimizer.lion", "optimizer.sgd", "optimizer.none"};
 	static_assert(sizeof optimizers / sizeof optimizers[0] == OPT_COUNT, "every optimizer");
 	for (int o = 0; o < OPT_COUNT; o++)
-		CU_ASSERT_STRING_EQUAL(work(OP_OPTIMIZER, (struct op){.mlp = (uint8_t)o}).name, optimizers[o]);
+		CU_ASSERT_STRING_EQUAL(work(OP_OPTIMIZER, (struct op){.mlp = (uint8_t)o, .flags = OP_FUSED}).name, optimizers[o]);
+	CU_ASSERT_STRING_EQUAL(work(OP_OPTIMIZER, (struct op){.mlp = OPT_ADAMW}).name, "optimizer.adamw.unfused");
 }
 
 static void check_terms(struct work w, double a, double b, double c, double d)
@@ -115,8 +116,16 @@ static void test_attention_terms(void)
 	check_terms(work(OP_ATTENTION_GRAD, op), heads * pairs * 16, heads * pairs, rows, heads);
 	check_terms(work(OP_ATTN_VALUES, op), heads * 256 * 256 * 16, heads * 256 * 256, 2 * 256 * 4 * 16, heads);
 
-	op.d[3] = FLASH_TILE / 4; /* less than a tile: all pairs, not more */
-	CU_ASSERT_EQUAL(work(OP_ATTENTION, op).term[2], heads * FLASH_TILE / 4 * FLASH_TILE / 4);
+	op.d[3] = FLASH_TILE / 4; /* less than a tile: a whole tile of queries, with the keys that are there */
+	CU_ASSERT_EQUAL(work(OP_ATTENTION, op).term[2], heads * FLASH_TILE * FLASH_TILE / 4);
+	op.d[3] = 3 * FLASH_TILE + 1;
+	CU_ASSERT_EQUAL(work(OP_ATTENTION, op).term[2], heads * FLASH_TILE * ((1 + 2 + 3) * FLASH_TILE + 3 * FLASH_TILE + 1));
+	op.flags = 0;
+	CU_ASSERT_EQUAL(work(OP_ATTENTION, op).term[2], heads * 4 * FLASH_TILE * (3 * FLASH_TILE + 1));
+	op.d[4] = FLASH_LANES + 1; /* two of the gradient's five products are padded */
+	struct work grad = work(OP_ATTENTION_GRAD, op);
+	double whole = 4.0 * FLASH_TILE * (double)op.d[3] * (FLASH_LANES + 1.0), rows = (double)(op.d[3] * op.d[3]) * 2 * FLASH_LANES;
+	CU_ASSERT_DOUBLE_EQUAL(grad.term[1], heads * (3 * whole + 2 * rows) / 5, 1e-6);
 }
 
 UNIT_MAIN("work", {"name, form and elements of every kind", test_every_kind}, {"suffixes", test_suffixes}, {"terms of a GEMM", test_gemm_terms}, {"terms of attention", test_attention_terms})
