@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/version.h"
 
 void target_free(struct target *t)
 {
@@ -95,7 +96,7 @@ static enum status from_cache(const struct session *s, struct target *t, struct 
 
 static bool fits_host(const struct profile_key *k, const struct host_facts *host, int64_t ranks, int64_t cores_per_rank)
 {
-	return strcmp(k->cpu, host->cpu) == 0 && k->ranks == ranks && k->ranks_per_host == ranks && k->cores_per_rank == cores_per_rank;
+	return strncmp(k->stepsim, STEPSIM_VERSION, strlen(STEPSIM_VERSION)) == 0 && strcmp(k->cpu, host->cpu) == 0 && k->ranks == ranks && k->ranks_per_host == ranks && k->cores_per_rank == cores_per_rank;
 }
 
 /* Without MPI the key of a run is not known in full: the newest cached profile of this CPU, rank count and cores a rank stands for it. */

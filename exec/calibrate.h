@@ -18,16 +18,22 @@ struct calibration_case {
 	struct op op;
 	struct work work;
 	uint8_t hot, absent;
-	double time_s; /* what calibration found; 0: left out, too slow for this machine */
+	double time_s; /* what calibration found; 0: not timed, for want of time or memory */
 };
 typedef VEC(struct calibration_case) calibration_cases;
 
 /* All cases, in the order of the grid. No sane model has such sizes; test_calibration_grid compares them with the example configs. */
 enum status calibration_grid(calibration_cases *out, struct error *e);
 
+/* A checksum of names, shapes and terms: profiles of another grid, or of terms with another meaning, are other profiles. */
+uint32_t calibration_checksum(void);
+
 /* Sizes in bytes of the full buffer at which collectives are timed. */
 #define CALIBRATION_COMM_SIZES 10
 extern const uint64_t calibration_comm_sizes[CALIBRATION_COMM_SIZES];
+
+/* What else runs on a machine only ever adds time, now here, now there: of times taken far apart the one at this percentile is taken. */
+#define CALIBRATION_PERCENTILE 25.0
 
 /* ---- timing (calibrate_compute.c, calibrate_comm.c); collective over all ranks; `begin` and `end` are the part of the progress line ---- */
 

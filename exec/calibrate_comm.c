@@ -15,12 +15,14 @@
 #include "exec/mpi_check.h"
 #include "exec/session.h"
 
-#define STEPS_MAX 15
-#define STEPS_MIN 5        /* timed; one more before them as the warm-up */
-#define GROUP_S 2.0        /* for the collectives of one group size, where that allows more than the fewest steps */
+#define STEPS_MAX 15 /* timed; one more before them as the warm-up */
+#define STEPS_MIN 2  /* however slow the machine is */
+#define COLLECTIVES_S 4.0 /* for the collectives of all group sizes together, where that allows more than the fewest steps */
+#define OVERLAP_S 0.5     /* for each of the roles that overlap is found with */
 #define OVERLAP_B ((uint64_t)8 << 20)
-#define OVERLAP_CALLS 4    /* one after the other, beside GEMMs that take longer */
-#define OVERLAP_COMPUTE 3  /* times as long as those collectives alone */
+#define OVERLAP_COMM_S 20e-3 /* of collectives one after the other, beside GEMMs that take longer */
+#define OVERLAP_CALLS_MAX 8
+#define OVERLAP_COMPUTE 3    /* times as long as those collectives alone */
 #define OVERLAP_GEMMS_MAX 512
 #define PING_SMALL_B 8
 #define PING_LARGE_B ((size_t)4 << 20)
@@ -141,6 +143,16 @@ static enum status hand_step(struct hand *h, struct error *e)
 	return st ? st : h->device.ops->step(h->device.ctx, &step, e);
 }
 
+/* Whether to take another step: rank 0's clock decides for all. */
+static enum status another_step(struct session *s, int done, double begin_s, double budget_s, bool *go_on, struct error *e)
+{
+	char yes = done < STEPS_MIN || (done < STEPS_MAX && clock_s() - begin_s < budget_s);
+	enum status st = session_broadcast(s, &yes, 1, e);
+	watchdog_progress(s->watchdog);
+	*go_on = yes && !st;
+	return st;
+}
+
 /* ---- collectives alone ---- */
 
 static double seconds(int64_t ns)
@@ -166,27 +178,25 @@ static double moved_s(const struct session *s, const struct stamp *all, size_t n
 	return slowest;
 }
 
-/* Median over steps of every op; the first step is the warm-up. `times`: room for one a step. */
-static enum status time_ops(struct hand *h, int64_t size, double *median_s, struct error *e)
+/* The typical time of every op over some steps; the first step is the warm-up. */
+static enum status time_ops(struct hand *h, int64_t size, double budget_s, double *typical_s, struct error *e)
 {
 	struct session *s = h->s;
 	size_t n = h->role.ops.n;
 	int steps = 0;
+	bool go_on = true;
 	double begin_s = clock_s(), *times = calloc(n * STEPS_MAX, sizeof *times);
 	struct stamp *all = calloc((size_t)s->info.ranks * n, sizeof *all);
 	enum status st = times && all ? hand_step(h, e) : error_nomem(e, "calibration's times");
-	for (char go_on = 1; !st && go_on;) {
+	while (!st && !(st = another_step(s, steps, begin_s, budget_s, &go_on, e)) && go_on) {
 		if ((st = hand_step(h, e)) || (st = session_gather_all(s, h->stamps, n * sizeof *h->stamps, all, e)))
 			break;
 		for (size_t i = 0; i < n; i++)
 			times[i * STEPS_MAX + (size_t)steps] = moved_s(s, all, n, i, size);
 		steps++;
-		watchdog_progress(s->watchdog);
-		go_on = steps < STEPS_MIN || (steps < STEPS_MAX && clock_s() - begin_s < GROUP_S);
-		st = session_broadcast(s, &go_on, 1, e);
 	}
 	for (size_t i = 0; i < n && !st; i++)
-		median_s[i] = stats_median(times + i * STEPS_MAX, (size_t)steps);
+		typical_s[i] = stats_percentile(times + i * STEPS_MAX, (size_t)steps, CALIBRATION_PERCENTILE);
 	free(times);
 	free(all);
 	return st;
@@ -208,12 +218,12 @@ static enum status progress_share(struct hand *h, double *share, struct error *e
 	return st;
 }
 
-static enum status collectives(struct session *s, int64_t size, struct profile *p, struct error *e)
+static enum status collectives(struct session *s, int64_t size, double budget_s, struct profile *p, struct error *e)
 {
 	enum { FULL, SHARD };
 	const uint64_t largest = calibration_comm_sizes[CALIBRATION_COMM_SIZES - 1];
 	struct hand h = {.s = s};
-	double median_s[COLL_COUNT * CALIBRATION_COMM_SIZES], x[CALIBRATION_COMM_SIZES], share = 0;
+	double typical_s[COLL_COUNT * CALIBRATION_COMM_SIZES], x[CALIBRATION_COMM_SIZES], share = 0;
 	uint64_t bytes[CALIBRATION_COMM_SIZES];
 	bool ok = hand_buffer(&h, largest) && hand_buffer(&h, largest);
 	for (int c = 0; c < COLL_COUNT; c++)
@@ -225,13 +235,13 @@ static enum status collectives(struct session *s, int64_t size, struct profile *
 		}
 	enum status st = hand_load(&h, size, ok, e);
 	if (!st)
-		st = time_ops(&h, size, median_s, e);
+		st = time_ops(&h, size, budget_s, typical_s, e);
 	if (!st)
 		st = progress_share(&h, &share, e);
 	for (int c = 0; c < COLL_COUNT && !st && p; c++) {
 		char name[PROFILE_NAME];
 		snprintf(name, sizeof name, "%s.%lld", collective_name((enum collective)c), (long long)size);
-		st = profile_set_curve(p, name, x, median_s + c * CALIBRATION_COMM_SIZES, CALIBRATION_COMM_SIZES, e);
+		st = profile_set_curve(p, name, x, typical_s + c * CALIBRATION_COMM_SIZES, CALIBRATION_COMM_SIZES, e);
 	}
 	if (!st && p)
 		st = profile_set_value(p, "progress.share", share, e);
@@ -254,12 +264,13 @@ static double lane_s(const struct hand *h, enum lane lane)
 	return end > begin ? seconds(end - begin) : 0;
 }
 
-/* Medians over steps of how long this rank's compute lane and communication lane take in a role of `gemms` GEMMs beside `calls` collectives. */
+/* How long this rank's compute lane and communication lane take in a role of `gemms` GEMMs beside `calls` collectives, over some steps. */
 static enum status beside(struct session *s, const struct op *gemm, int gemms, int calls, double *compute_s, double *comm_s, struct error *e)
 {
 	struct hand h = {.s = s};
-	double compute[STEPS_MIN], comm[STEPS_MIN];
-	bool ok = hand_buffer(&h, OVERLAP_B);
+	double compute[STEPS_MAX], comm[STEPS_MAX], begin_s = 0;
+	int steps = 0;
+	bool go_on = true, ok = hand_buffer(&h, OVERLAP_B);
 	for (int i = 0; i < op_kind_info(gemm->kind)->n_args && ok; i++)
 		ok = hand_buffer(&h, op_arg_bytes(gemm, i, 1));
 	struct op op = *gemm;
@@ -270,17 +281,15 @@ static enum status beside(struct session *s, const struct op *gemm, int gemms, i
 	for (int i = 0; i < calls && ok; i++)
 		ok = hand_collective(&h, COLL_ALL_REDUCE, OVERLAP_B, 0, 0);
 	enum status st = hand_load(&h, s->info.ranks, ok, e);
-	for (int i = -1; i < STEPS_MIN && !st; i++) { /* the first is the warm-up */
-		st = hand_step(&h, e);
-		watchdog_progress(s->watchdog);
-		if (i >= 0) {
-			compute[i] = lane_s(&h, LANE_COMPUTE);
-			comm[i] = lane_s(&h, LANE_COMM);
-		}
+	st = st ? st : hand_step(&h, e); /* the warm-up */
+	begin_s = clock_s();
+	while (!st && !(st = another_step(s, steps, begin_s, OVERLAP_S, &go_on, e)) && go_on && !(st = hand_step(&h, e))) {
+		compute[steps] = lane_s(&h, LANE_COMPUTE);
+		comm[steps++] = lane_s(&h, LANE_COMM);
 	}
 	if (!st) {
-		*compute_s = stats_median(compute, STEPS_MIN);
-		*comm_s = stats_median(comm, STEPS_MIN);
+		*compute_s = stats_percentile(compute, (size_t)steps, CALIBRATION_PERCENTILE);
+		*comm_s = stats_percentile(comm, (size_t)steps, CALIBRATION_PERCENTILE);
 	}
 	hand_close(&h);
 	return st;
@@ -302,17 +311,17 @@ static enum status mean_over_ranks(struct session *s, double *x, size_t n, struc
 /* GEMMs that take longer than the collectives beside them lose D seconds while these are in flight for L: they ran at 1 - D / L of their speed. */
 static enum status overlap(struct session *s, const struct op *gemm, struct profile *p, struct error *e)
 {
-	double one_s, none, alone_s, comm_alone_s, compute_s, comm_s;
-	enum status st = beside(s, gemm, 2, 0, &one_s, &none, e);
+	double none, one[2], alone[2], beside_s[2]; /* compute lane, communication lane */
+	enum status st = beside(s, gemm, 2, 0, &one[0], &none, e);
 	if (!st)
-		st = beside(s, gemm, 0, OVERLAP_CALLS, &none, &comm_alone_s, e);
-	double agreed[2] = {one_s / 2, comm_alone_s};
-	if (st || (st = mean_over_ranks(s, agreed, 2, e)))
+		st = beside(s, gemm, 0, 1, &none, &one[1], e);
+	if (st || (st = mean_over_ranks(s, one, 2, e)))
 		return st;
-	int gemms = (int)within(ceil(OVERLAP_COMPUTE * agreed[1] / agreed[0]), 2, OVERLAP_GEMMS_MAX);
-	if ((st = beside(s, gemm, gemms, 0, &alone_s, &none, e)) || (st = beside(s, gemm, gemms, OVERLAP_CALLS, &compute_s, &comm_s, e)))
+	int calls = (int)within(ceil(OVERLAP_COMM_S / one[1]), 1, OVERLAP_CALLS_MAX);
+	int gemms = (int)within(ceil(OVERLAP_COMPUTE * calls * one[1] / (one[0] / 2)), 2, OVERLAP_GEMMS_MAX);
+	if ((st = beside(s, gemm, gemms, 0, &alone[0], &none, e)) || (st = beside(s, gemm, 0, calls, &none, &alone[1], e)) || (st = beside(s, gemm, gemms, calls, &beside_s[0], &beside_s[1], e)))
 		return st;
-	double both_s = fmin(comm_s, compute_s), rates[2] = {within(1 - (compute_s - alone_s) / both_s, 0.01, 1), within(comm_alone_s / comm_s, 0.01, 1)};
+	double together_s = fmin(beside_s[0], beside_s[1]), rates[2] = {within(1 - (beside_s[0] - alone[0]) / together_s, 0.01, 1), within(alone[1] / beside_s[1], 0.01, 1)};
 	if ((st = mean_over_ranks(s, rates, 2, e)) || !p)
 		return st;
 	st = profile_set_value(p, "overlap.compute_rate", rates[0], e);
@@ -331,7 +340,7 @@ static enum status wait_polling(MPI_Request *r, struct error *e)
 	}
 }
 
-/* Neighbours 2i and 2i+1 send `bytes` to and fro; half a round trip, the median of `n`. */
+/* Neighbours 2i and 2i+1 send `bytes` to and fro; half a round trip, over `n` of them. */
 static enum status ping_pong(struct session *s, char *buffer, size_t bytes, int n, double *one_way_s, struct error *e)
 {
 	double times[PINGS];
@@ -349,7 +358,7 @@ static enum status ping_pong(struct session *s, char *buffer, size_t bytes, int 
 	}
 	watchdog_progress(s->watchdog);
 	if (!st && peer < s->info.ranks)
-		*one_way_s = stats_median(times, (size_t)n);
+		*one_way_s = stats_percentile(times, (size_t)n, CALIBRATION_PERCENTILE);
 	return st;
 }
 
@@ -376,12 +385,15 @@ enum status calibrate_comm(struct session *s, const struct calibration_case *gem
 	int64_t ranks = s->info.ranks;
 	if (ranks < 2)
 		return ST_OK;
+	int sizes = 0;
+	for (int64_t size = 2; size <= ranks; size++)
+		sizes += ranks % size == 0;
 	enum status st = point_to_point(s, p, e);
 	for (int64_t size = 2; size <= ranks && !st; size++) {
 		if (ranks % size)
 			continue;
 		progress_update(begin + (end - begin) * 0.8 * (double)size / (double)ranks, "collectives");
-		st = collectives(s, size, p, e);
+		st = collectives(s, size, COLLECTIVES_S / sizes, p, e);
 	}
 	progress_update(begin + (end - begin) * 0.9, "overlap");
 	return st ? st : overlap(s, &gemm->op, p, e);

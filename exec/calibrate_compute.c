@@ -16,11 +16,10 @@
 #include "exec/session.h"
 
 #define PASSES 5         /* over the whole grid: a slow period of the machine then spoils one time of many cases, not all times of one */
-#define QUIET_PERCENTILE 25.0 /* of the passes' medians: what else runs on a machine only ever adds time, now in this pass, now in that */
 #define TIMES_MAX 8      /* taken of one case in one pass */
 #define PASS_S 6e-3      /* spent on one case in one pass, where that allows more than one time */
-#define CASE_LIMIT_S 0.1 /* a case that takes longer is left out: a slow or overloaded machine needs its time for the others */
-#define SECTION_S 14.0   /* of a busy machine fewer times are taken */
+#define CASE_LIMIT_S 0.1 /* a case that takes longer is timed once: a slow or overloaded machine needs its time for the others */
+#define SECTION_S 11.0   /* of a busy machine fewer times are taken */
 #define LINE 64
 #define REGION_MIN_B ((uint64_t)48 << 20)
 #define REGION_MAX_B ((uint64_t)256 << 20)
@@ -172,28 +171,24 @@ static double take(struct bench *b, const struct calibration_case *c)
 	return clock_s() - begin_s;
 }
 
-/* All ranks together; *late: rank 0's clock is past the section's end, and everybody leaves. */
+/* All ranks together; *late: rank 0's clock is past the section's end. */
 static enum status together(struct bench *b, bool *late, struct error *e)
 {
 	double past = session_info(b->s)->rank == 0 && clock_s() > b->until_s ? 1 : 0;
 	enum status st = session_sum(b->s, &past, 1, e);
 	*late = past > 0;
+	watchdog_progress(b->s->watchdog);
 	return st;
 }
 
-/* One pass over one case: all ranks begin together and take the same number of times, so that none runs alone at the end for long. */
-static enum status time_case(struct bench *b, const struct calibration_case *c, int times, double *typical_s, bool *late, struct error *e)
+/* Right after `together`: every rank takes the same number of times, so that none runs alone at the end for long. */
+static double time_case(struct bench *b, const struct calibration_case *c, int times)
 {
 	double t[TIMES_MAX];
-	enum status st = together(b, late, e);
-	if (st || *late)
-		return st;
 	for (int i = 0; i < times; i++)
 		t[i] = take(b, c);
 	/* Ranks that share cores are paused in the middle of an op now and then: the mean has that, the median has not. */
-	*typical_s = session_info(b->s)->oversubscribed ? stats_mean(t, (size_t)times) : stats_median(t, (size_t)times);
-	watchdog_progress(b->s->watchdog);
-	return ST_OK;
+	return session_info(b->s)->oversubscribed ? stats_mean(t, (size_t)times) : stats_median(t, (size_t)times);
 }
 
 /* `mine` by case to the slowest rank's. */
@@ -209,21 +204,26 @@ static enum status slowest(struct session *s, double *mine, size_t n, struct err
 	return st;
 }
 
-/* What each case takes about, and whether it is timed at all (0: not): one time of each, that of the slowest rank; also the warm-up. */
+static bool name_is_timed(const calibration_cases *cases, const double *about_s, size_t index)
+{
+	for (size_t i = 0; i < index; i++)
+		if (about_s[i] > 0 && strcmp(cases->at[i].work.name, cases->at[index].work.name) == 0)
+			return true;
+	return false;
+}
+
+/* What each case takes about, of the slowest rank; also the warm-up. Once the time is up, one case of every name that has none yet: however slow the machine, no name is without a time. 0: not timed. */
 static enum status probe(struct bench *b, const calibration_cases *cases, double *about_s, struct error *e)
 {
 	enum status st = ST_OK;
 	bool late = false;
-	for (size_t i = 0; i < cases->n && !st && !late; i++) {
-		if (fits(b, &cases->at[i]))
-			st = time_case(b, &cases->at[i], 1, &about_s[i], &late, e);
+	for (size_t i = 0; i < cases->n && !st; i++) {
+		st = together(b, &late, e);
+		if (!st && fits(b, &cases->at[i]) && !(late && name_is_timed(cases, about_s, i)))
+			about_s[i] = time_case(b, &cases->at[i], 1);
 		progress_update(b->begin + b->share * (double)i / (double)cases->n, cases->at[i].work.name);
 	}
-	st = st ? st : slowest(b->s, about_s, cases->n, e);
-	for (size_t i = 0; i < cases->n && !st; i++)
-		if (about_s[i] > CASE_LIMIT_S)
-			about_s[i] = 0;
-	return st;
+	return st ? st : slowest(b->s, about_s, cases->n, e);
 }
 
 static int times_of(double about_s)
@@ -232,17 +232,22 @@ static int times_of(double about_s)
 	return n < 1 ? 1 : n > TIMES_MAX ? TIMES_MAX : n;
 }
 
-/* The passes that the time allows; found_s: by pass, then by case, 0 where the time was up. */
+/* The passes that the time allows; found_s: by pass, then by case, 0 where there is none. */
 static enum status passes(struct bench *b, const calibration_cases *cases, const double *about_s, double *found_s, struct error *e)
 {
 	enum status st = ST_OK;
 	bool late = false;
-	for (int k = 0; k < PASSES && !late; k++)
+	int k = 0;
+	for (; k < PASSES && !late && !st; k++)
 		for (size_t i = 0; i < cases->n && !st && !late; i++) {
-			if (about_s[i] > 0)
-				st = time_case(b, &cases->at[i], times_of(about_s[i]), &found_s[(size_t)k * cases->n + i], &late, e);
+			if (about_s[i] <= 0 || about_s[i] > CASE_LIMIT_S)
+				continue;
+			st = together(b, &late, e);
+			if (!st && !late)
+				found_s[(size_t)k * cases->n + i] = time_case(b, &cases->at[i], times_of(about_s[i]));
 			progress_update(b->begin + b->share * (1 + k + (double)i / (double)cases->n), cases->at[i].work.name);
 		}
+	log_detail("kernels: %d of %d passes, %.1f s to spare", late ? k - 1 : k, PASSES, b->until_s - clock_s());
 	return st;
 }
 
@@ -258,7 +263,7 @@ static enum status measure(struct bench *b, calibration_cases *cases, double *ab
 			if (found_s[k * cases->n + i] > 0)
 				of_pass[n++] = found_s[k * cases->n + i];
 		if (n)
-			about_s[i] = stats_percentile(of_pass, n, QUIET_PERCENTILE);
+			about_s[i] = stats_percentile(of_pass, n, CALIBRATION_PERCENTILE);
 	}
 	st = st ? st : slowest(b->s, about_s, cases->n, e);
 	for (size_t i = 0; i < cases->n && !st; i++)

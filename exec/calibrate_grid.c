@@ -1,7 +1,7 @@
 /* The shapes that calibration times.
  *
  * Sizes are 16 times a prime (or times 7 x 7 and the like): rows begin on cache lines, as those of real models do, but no sane model is made of such numbers. */
-#include <assert.h>
+#include <string.h>
 
 #include "exec/calibrate.h"
 
@@ -167,4 +167,30 @@ enum status calibration_grid(calibration_cases *out, struct error *e)
 	struct op nothing = {.kind = OP_FILL, .d = {1}}; /* what a call costs */
 	ok = ok && add(out, &nothing, 0, 0);
 	return ok ? ST_OK : error_nomem(e, "the calibration grid");
+}
+
+/* FNV-1a, 32 bits. */
+static uint32_t mix(uint32_t h, const void *bytes, size_t n)
+{
+	for (const unsigned char *b = bytes; n--; b++)
+		h = (h ^ *b) * UINT32_C(0x01000193);
+	return h;
+}
+
+uint32_t calibration_checksum(void)
+{
+	uint32_t h = UINT32_C(0x811c9dc5);
+	calibration_cases cases = {0};
+	struct error ignored = {0};
+	if (calibration_grid(&cases, &ignored) == ST_OK)
+		for (size_t i = 0; i < cases.n; i++) {
+			const struct work *w = &cases.at[i].work;
+			h = mix(h, w->name, strlen(w->name));
+			h = mix(h, w->term, sizeof w->term);
+			h = mix(h, &w->elements, sizeof w->elements);
+			h = mix(h, &w->footprint_B, sizeof w->footprint_B);
+		}
+	h = mix(h, calibration_comm_sizes, sizeof calibration_comm_sizes);
+	vec_free(&cases);
+	return h;
 }

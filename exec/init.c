@@ -102,6 +102,7 @@ void init_weights(const struct program *p, const struct device_job *job, const s
 			uint64_t part = b->padded / (uint64_t)b->shards, lo = (uint64_t)job->coord[DIM_DP] * part;
 			init_param(p, job, d, rp, &b->shard, lo, lo + part);
 		}
+		atomic_fetch_add(&job->beacon->progress, 1); /* a large model takes its time */
 	}
 }
 

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/version.h"
 #include "exec/affinity.h"
+#include "exec/calibrate.h"
 #include "exec/mpi_check.h"
 
 /* ---- was this process launched? ---- */
@@ -338,7 +339,7 @@ void session_profile_key(const struct session *s, struct profile_key *k)
 	struct error ignored = {ST_OK, ""};
 	/* Without hwloc's facts the key still tells hosts apart, by name. */
 	const char *cpu = host_facts_read(&facts, &ignored) ? s->info.host : facts.cpu;
-	snprintf(k->stepsim, sizeof k->stepsim, "%s", STEPSIM_VERSION);
+	snprintf(k->stepsim, sizeof k->stepsim, "%s, grid %08x", STEPSIM_VERSION, calibration_checksum());
 	snprintf(k->backend, sizeof k->backend, "host");
 	snprintf(k->cpu, sizeof k->cpu, "%s", cpu);
 	snprintf(k->mpi, sizeof k->mpi, "%s", s->info.mpi);

@@ -183,7 +183,7 @@ static void memory_rows(struct sheet *s)
 	quantity_row(s, MARGIN "total", (double)p->total_B, m ? (double)m->total_B : NAN, UNIT_BYTE, p->capacity_B ? behind : "");
 }
 
-/* "tensor 2 x data 4", the sizes above 1, innermost first. */
+/* " (tp 2, dp 4)": the sizes above 1, innermost first. */
 static void mesh_text(const struct mesh *m, char *buf, size_t size)
 {
 	buf[0] = '\0';
@@ -191,7 +191,7 @@ static void mesh_text(const struct mesh *m, char *buf, size_t size)
 		enum mesh_dim d = m->order[i];
 		size_t at = strlen(buf);
 		if (m->size[d] > 1)
-			snprintf(buf + at, size - at, "%s%s %lld", at ? " x " : " (", mesh_dim_name(d), (long long)m->size[d]);
+			snprintf(buf + at, size - at, "%s%s %lld", at ? ", " : " (", mesh_dim_name(d), (long long)m->size[d]);
 	}
 	if (buf[0])
 		strncat(buf, ")", size - strlen(buf) - 1);
@@ -208,17 +208,38 @@ static const char *text_of(const json_t *o, const char *key)
 	return text ? text : "";
 }
 
+/* As people count them: 124 M, 8.03 B. */
+static char *parameters_text(char buf[CELL], uint64_t n)
+{
+	char digits[QUANTITY_MAX];
+	double billions = (double)n / 1e9;
+	snprintf(buf, CELL, "%s %s", quantity_format(digits, billions >= 0.9995 ? billions : billions * 1e3, UNIT_NONE), billions >= 0.9995 ? "B" : "M");
+	return buf;
+}
+
+static void print_system(const struct outcome *o, FILE *out)
+{
+	const char *name = text_of(o->system, "name"), *device = text_of(json_object_get(o->system, "device"), "name"), *source = text_of(o->system, "source");
+	if (!*name)
+		return;
+	fprintf(out, "on: %s", name);
+	if (*device)
+		fprintf(out, ", %lld x %s", (long long)o->program->config.ranks, device);
+	if (*source)
+		fprintf(out, " (%s)", source);
+	fputc('\n', out);
+}
+
 static void print_header(const struct outcome *o, FILE *out)
 {
 	const struct config *c = &o->program->config;
-	char mesh[128];
+	char mesh[128], parameters[CELL];
 	mesh_text(&o->program->mesh, mesh, sizeof mesh);
-	fprintf(out, "%s, %s on %lld rank%s%s, %s\n", c->model.name, strategy_name(c->parallel.strategy), (long long)c->ranks, plural(c->ranks), mesh, dtype_name(c->train.dtype));
+	fprintf(out, "%s (%s parameters), %s on %lld rank%s%s, %s\n", c->model.name, parameters_text(parameters, model_parameters(&c->model)), strategy_name(c->parallel.strategy), (long long)c->ranks,
+	        plural(c->ranks), mesh, dtype_name(c->train.dtype));
 	fprintf(out, "a step: %lld sequence%s of %lld tokens, %lld micro-batch%s of %lld a replica\n", (long long)c->train.global_batch, plural(c->train.global_batch), (long long)c->model.seq_len,
 	        (long long)c->micro_batches, c->micro_batches == 1 ? "" : "es", (long long)c->train.micro_batch);
-	const char *name = text_of(o->system, "name"), *source = text_of(o->system, "source");
-	if (*name)
-		fprintf(out, "on: %s%s%s%s\n", name, *source ? " (" : "", source, *source ? ")" : "");
+	print_system(o, out);
 	fputc('\n', out);
 }
 

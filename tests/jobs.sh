@@ -65,6 +65,10 @@ expect 'alone, one rank is executed without a launcher' $?
 "$stepsim" configs/ddp-tiny.yaml --set parallel.data=2 </dev/null >"$scratch/out" 2>"$scratch/err" && grep -q 'Not executed: the plan needs 2 ranks: `mpirun -np 2' "$scratch/out"
 expect 'alone, a plan for two ranks is predicted, and how to execute it is said' $?
 
+launch 2 calibrate -o "$scratch/profile.yaml" && grep -q 'matrix rate' "$scratch/out" &&
+	"$stepsim" predict configs/ddp-tiny.yaml --set parallel.data=2 --set cluster.profile="$scratch/profile.yaml" -v >"$scratch/out" 2>"$scratch/err" && grep -q "profile: $scratch/profile.yaml" "$scratch/err"
+expect 'calibrate writes a profile that predict reads' $?
+
 # ---- limits and errors ----
 
 launch 2 configs/ddp-tiny.yaml --max-error 0

@@ -13,6 +13,7 @@ trap 'rm -rf "$scratch"' EXIT
 export XDG_CACHE_HOME=$scratch/cache
 
 bash scripts/setup.sh long || exit 1
+make -s -j"$(cores)" all || exit 1
 make -s VARIANT=asan CUDA=0 -j"$(cores)" all tests || exit 1
 # The debug variant: its kernels are not built for this very processor, whose newest instructions valgrind may not know.
 make -s VARIANT=debug CUDA=0 -j"$(cores)" all tests || exit 1
@@ -41,11 +42,12 @@ for source in tests/unit/test_*.c tests/property/test_*.c; do
 	check "valgrind $source" "${memcheck[@]}" --leak-check=full --errors-for-leak-kinds=definite "build/debug/${source%.c}"
 done
 
-# A step of a tiny model, executed by two ranks. The profile comes first and without valgrind: what it measures is time.
-tiny=(configs/ddp-tiny.yaml --set run.steps=1 --set run.warmup=0 --set run.timeout_s=600)
+# A step of a tiny model, executed by two ranks. The profile is the release variant's: what it measures is time, and here only the prediction reads it.
+tiny=(configs/ddp-tiny.yaml --set model.layers=1 --set train.global_batch=8 --set run.steps=1 --set run.warmup=0 --set run.timeout_s=600)
 run=(mpirun "${mpirun_flags[@]}" -np 2)
-check 'a profile of the debug variant' "${run[@]}" build/debug/stepsim calibrate -o "$scratch/profile.yaml"
+check 'a profile' "${run[@]}" build/release/stepsim calibrate -o "$scratch/profile.yaml"
 tiny+=(--set "cluster.profile=$scratch/profile.yaml")
+memcheck+=(--suppressions=tests/valgrind.supp)
 for file in /usr/share/openmpi/openmpi-valgrind.supp /usr/share/openmpi-*/openmpi-valgrind.supp; do
 	[ -e "$file" ] && memcheck+=("--suppressions=$file")
 done

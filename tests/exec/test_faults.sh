@@ -25,9 +25,9 @@ verdict() { # name, then what is wrong ("" for nothing)
 complaint() {
 	local code=$1 pattern=$2 lines left=''
 	lines=$(grep -c '^stepsim: ' "$log")
-	for pid in $(sed -n 's/^rank [0-9]* process //p' "$log"); do
+	while read -r pid; do
 		[ -d "/proc/$pid" ] && ! grep -q '^State:[[:space:]]*Z' "/proc/$pid/status" 2>/dev/null && left+=" $pid"
-	done
+	done < <(sed -n 's/^rank [0-9]* process //p' "$log")
 	if [ "$code" -eq 0 ]; then
 		echo 'exit code 0'
 	elif [ "$code" -eq 124 ]; then
@@ -71,7 +71,7 @@ struck() {
 		kill -KILL "$launcher"
 		wait "$launcher" 2>/dev/null
 		verdict "$name" "not over after $limit s"
-		for pid in $(sed -n 's/^rank [0-9]* process //p' "$log"); do kill -KILL "$pid" 2>/dev/null; done
+		while read -r pid; do kill -KILL "$pid" 2>/dev/null; done < <(sed -n 's/^rank [0-9]* process //p' "$log")
 		return
 	fi
 	wait "$launcher"

@@ -1,9 +1,9 @@
 A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
 
     $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
-    llama3-8b, fsdp on 64 ranks (dp 64), bf16
+    llama3-8b (8.03 B parameters), fsdp on 64 ranks (dp 64), bf16
     a step: 128 sequences of 8192 tokens, 1 micro-batch of 2 a replica
-    on: NVIDIA DGX H100 (catalogue configs/systems/dgx-h100.yaml)
+    on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
                                 predicted  of the step  bound by
     --------------------------------------------------------------------
     step time                      1.50 s
@@ -75,9 +75,9 @@ No MPI is started (it would leave its folder), and no CUDA library is linked:
 More nodes, by --set:
 
     $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set cluster.nodes=16 --set train.global_batch=256 | head -n 3
-    llama3-8b, fsdp on 128 ranks (dp 128), bf16
+    llama3-8b (8.03 B parameters), fsdp on 128 ranks (dp 128), bf16
     a step: 256 sequences of 8192 tokens, 1 micro-batch of 2 a replica
-    on: NVIDIA DGX H100 (catalogue configs/systems/dgx-h100.yaml)
+    on: NVIDIA DGX H100, 128 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
 
 How many ranks scripts/run.sh starts: none for another machine, the plan's own, or two.
 

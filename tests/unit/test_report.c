@@ -85,7 +85,7 @@ static void set_up(struct fixture *f, bool measured)
 	f->predicted_line = line_of(f->program, 1);
 	f->measured_line = line_of(f->program, 2);
 	f->outcome = (struct outcome){.program = f->program, .predicted = &f->predicted, .predicted_timeline = &f->predicted_line};
-	f->outcome.system = json_pack("{s:s, s:s}", "name", "a machine", "source", "made up");
+	f->outcome.system = json_pack("{s:s, s:s, s:{s:s}}", "name", "a machine", "source", "made up", "device", "name", "a device");
 	if (measured) {
 		f->outcome.measured = &f->measured;
 		f->outcome.measured_timeline = &f->measured_line;
@@ -160,8 +160,8 @@ static void test_table_of_both(void)
 	LINE(text, "gemm (12)", "50.0 ms", "40.0 ms", "+25.0 %", "compute");
 	LINE(text, "all_reduce (2)", "40.0 ms", "32.0 ms", "link");
 	LINE(text, "total", "8.00 MiB", "8.00 MiB", "fits in 1.00 GiB");
-	LINE(text, "on: a machine (made up)");
-	LINE(text, "tiny, ddp on 2 ranks", "fp32");
+	LINE(text, "on: a machine, 2 x a device (made up)");
+	LINE(text, "tiny (", "M parameters), ddp on 2 ranks (dp 2), fp32");
 	LINE(text, "interval", "90.0 ms to 110 ms", "OUTSIDE");
 	LINE(text, "median of 10 steps", "72.0 ms to 96.0 ms", "verified");
 	LINE(text, "Warning: second");

@@ -124,8 +124,8 @@ static void test_attention_terms(void)
 	CU_ASSERT_EQUAL(work(OP_ATTENTION, op).term[2], heads * 4 * FLASH_TILE * (3 * FLASH_TILE + 1));
 	op.d[4] = FLASH_LANES + 1; /* two of the gradient's five products are padded */
 	struct work grad = work(OP_ATTENTION_GRAD, op);
-	double whole = 4.0 * FLASH_TILE * (double)op.d[3] * (FLASH_LANES + 1.0), rows = (double)(op.d[3] * op.d[3]) * 2 * FLASH_LANES;
-	CU_ASSERT_DOUBLE_EQUAL(grad.term[1], heads * (3 * whole + 2 * rows) / 5, 1e-6);
+	double whole = 4.0 * FLASH_TILE * (double)op.d[3] * (FLASH_LANES + 1.0), part = (double)(op.d[3] * op.d[3]) * 2 * FLASH_LANES;
+	CU_ASSERT_DOUBLE_EQUAL(grad.term[1], heads * (3 * whole + 2 * part) / 5, 1e-6);
 }
 
 UNIT_MAIN("work", {"name, form and elements of every kind", test_every_kind}, {"suffixes", test_suffixes}, {"terms of a GEMM", test_gemm_terms}, {"terms of attention", test_attention_terms})
