@@ -3,6 +3,7 @@
 #define STEPSIM_CLI_COMMAND_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "base/status.h"
 #include "cli/options.h"
@@ -23,6 +24,7 @@ bool context_leads(const struct context *x);
 enum status context_agree(const struct context *x, enum status st, struct error *e);
 
 /* Every command returns the exit status and says why in `e` when it is not 0. */
+void print_version(FILE *out);
 enum status cmd_run(struct context *x, struct error *e);       /* all ranks */
 enum status cmd_calibrate(struct context *x, struct error *e); /* all ranks */
 enum status cmd_predict(struct context *x, struct error *e);

@@ -162,7 +162,7 @@ int main(int argc, char **argv)
 	struct error e = {0};
 	int64_t ranks;
 	if (only_asks_version(argc, argv)) {
-		puts("stepsim " STEPSIM_VERSION);
+		print_version(stdout);
 		return 0;
 	}
 	/* Under a launcher the session comes first: it tells which rank speaks, even about a wrong option. */

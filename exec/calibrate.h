@@ -12,8 +12,8 @@
 
 /* ---- the grid (calibrate_grid.c) ---- */
 
-/* An op to time. Its arguments are made by hand: `hot` has a bit for each argument that the op before it in a step has just written (these are in cache as far as they fit; all others come from
- * memory), `absent` a bit for each that is not passed. */
+/* An op to time. Its arguments are made by hand: `hot` has a bit for each argument that an op shortly before it in a step has written (these are in the last-level cache as far as they fit; all others
+ * come from memory), `absent` a bit for each that is not passed. */
 struct calibration_case {
 	struct op op;
 	struct work work;

@@ -1,7 +1,8 @@
 /* Timing the kernels of the host device on hand-made arguments.
  *
- * What a step finds in cache decides much of an op's time, so arguments come from where a step has them: what the op before has just written lies in one place and is touched before each time is taken;
- * all else (weights, saved activations, gradients, optimizer state, results) walks through regions larger than the last-level cache, so that it comes from memory.
+ * What a step finds in cache decides much of an op's time, so arguments come from where a step has them: what an op shortly before has written lies in one place and is written anew before each time
+ * is taken; all else (weights, saved activations, gradients, optimizer state, results) walks through regions larger than the last-level cache, so that it comes from memory. Most ops come after a GEMM,
+ * and those of backward after the GEMM of a weight's gradient, which used the same input or none of it: by then the input has left the first caches, which other memory goes through here as well.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 #define CASE_LIMIT_S 0.1 /* a case that takes longer is timed once: a slow or overloaded machine needs its time for the others */
 #define SECTION_S 11.0   /* of a busy machine fewer times are taken */
 #define LINE 64
+#define BETWEEN_B ((uint64_t)4 << 20) /* what a GEMM between moves, about; at least the second-level caches */
 #define REGION_MIN_B ((uint64_t)48 << 20)
 #define REGION_MAX_B ((uint64_t)256 << 20)
 
@@ -30,7 +32,7 @@ struct bench {
 	struct session *s;
 	struct host_env env;
 	char *memory;
-	uint64_t region_B, scratch_B;
+	uint64_t region_B, scratch_B, between_B;
 	uint64_t next_B[REGION_COUNT]; /* where the next argument lies in its region */
 	double until_s;                /* clock_s() at which the section ends */
 	double begin, share;           /* of the progress line: where it begins, and what one of PASSES + 1 rounds has of it */
@@ -49,6 +51,7 @@ static enum status bench_open(struct bench *b, const calibration_cases *cases)
 	const struct session_info *info = session_info(b->s);
 	uint64_t wanted = 3 * host.l3_B, most = host.mem_available_B / (uint64_t)info->ranks_per_host / 2 / REGION_COUNT;
 	wanted = wanted < REGION_MIN_B ? REGION_MIN_B : wanted > REGION_MAX_B ? REGION_MAX_B : wanted;
+	b->between_B = (uint64_t)info->cores_per_rank * host.l2_B > BETWEEN_B ? (uint64_t)info->cores_per_rank * host.l2_B : BETWEEN_B;
 	b->region_B = (wanted < most ? wanted : most) / LINE * LINE;
 	for (size_t i = 0; i < cases->n; i++) {
 		size_t need = host_kernel_scratch_B(&cases->at[i].op, (int)info->cores_per_rank);
@@ -119,36 +122,48 @@ static void arguments(struct bench *b, const struct calibration_case *c, void *a
 	}
 }
 
-struct touch {
+/* Bytes that all threads go through, cut as ops cut rows: copied from `from`, or only read. */
+struct sweep {
 	char *at;
 	const char *from;
 	uint64_t bytes;
 	int64_t parts;
 };
 
-static void touch_part(void *ctx, int64_t task, int thread)
+static void sweep_part(void *ctx, int64_t task, int thread)
 {
 	(void)thread;
-	const struct touch *t = ctx;
-	uint64_t begin = t->bytes * (uint64_t)task / (uint64_t)t->parts, end = t->bytes * (uint64_t)(task + 1) / (uint64_t)t->parts;
-	memcpy(t->at + begin, t->from + begin, end - begin);
+	const struct sweep *w = ctx;
+	uint64_t begin = w->bytes * (uint64_t)task / (uint64_t)w->parts, end = w->bytes * (uint64_t)(task + 1) / (uint64_t)w->parts;
+	if (w->from)
+		memcpy(w->at + begin, w->from + begin, end - begin);
+	else
+		for (uint64_t i = begin; i < end; i += LINE)
+			(void)*(volatile const char *)(w->at + i);
 }
 
-/* What was just written: new values, so that ops in place do not work on their own results for ever, cut among the threads by rows as the op before would have done. */
-static void touch_hot(struct bench *b, const struct calibration_case *c, void *const arg[])
+static void sweep(struct bench *b, void *at, const void *from, uint64_t bytes)
 {
-	for (int i = 0; i < op_kind_info(c->op.kind)->n_args; i++) {
-		if (!(c->hot & (1u << i)) || !arg[i])
-			continue;
-		struct touch t = {arg[i], b->memory + (uint64_t)REGION_READ * b->region_B, op_arg_bytes(&c->op, i, 1), pool_threads(b->env.pool)};
-		pool_run(b->env.pool, touch_part, &t, t.parts);
-	}
+	struct sweep w = {at, from, bytes, pool_threads(b->env.pool)};
+	pool_run(b->env.pool, sweep_part, &w, w.parts);
+}
+
+/* The hot arguments get new values, so that ops in place do not work on their own results for ever; then comes what lies between their writer and this op. */
+static void prepare(struct bench *b, const struct calibration_case *c, void *const arg[])
+{
+	for (int i = 0; i < op_kind_info(c->op.kind)->n_args; i++)
+		if ((c->hot & (1u << i)) && arg[i])
+			sweep(b, arg[i], b->memory + (uint64_t)REGION_READ * b->region_B, op_arg_bytes(&c->op, i, 1));
+	if (c->hot && c->op.kind != OP_GEMM)
+		sweep(b, place(b, REGION_READ, b->between_B), NULL, b->between_B);
 }
 
 /* Every argument fits its region; the largest cases are left out where memory is scarce. */
 static bool fits(const struct bench *b, const struct calibration_case *c)
 {
 	uint64_t hot_B = 0;
+	if (b->between_B > b->region_B)
+		return false;
 	for (int i = 0; i < op_kind_info(c->op.kind)->n_args; i++) {
 		uint64_t bytes = op_arg_bytes(&c->op, i, 1) + LINE;
 		hot_B += region_of(c, i) == REGION_HOT ? bytes : 0;
@@ -164,7 +179,7 @@ static double take(struct bench *b, const struct calibration_case *c)
 {
 	void *arg[OP_MAX_ARGS] = {NULL};
 	arguments(b, c, arg);
-	touch_hot(b, c, arg);
+	prepare(b, c, arg);
 	double begin_s = clock_s();
 	if (!b->st)
 		b->st = host_kernel_run(&b->env, &c->op, arg, b->e);

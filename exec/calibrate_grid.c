@@ -77,8 +77,8 @@ static const struct curve_row {
 } curves[] = {
 	{OP_NORM, 0, 0, 368, 0, BIT(0), 0},
 	{OP_NORM, 0, OP_RMS, 368, 0, BIT(0), BIT(2)},
-	{OP_NORM_GRAD, 0, 0, 368, 0, BIT(0), 0},
-	{OP_NORM_GRAD, 0, OP_RMS, 368, 0, BIT(0), BIT(6)},
+	{OP_NORM_GRAD, 0, OP_DX_ACCUMULATE, 368, 0, BIT(0), 0}, /* the residual stream's gradient is there already */
+	{OP_NORM_GRAD, 0, OP_RMS | OP_DX_ACCUMULATE, 368, 0, BIT(0), BIT(6)},
 	{OP_ADD, 0, 0, 752, 0, BIT(1), BIT(2)},
 	{OP_ADD_NORM, 0, 0, 368, 0, BIT(1), 0},
 	{OP_ADD_NORM, 0, OP_RMS, 368, 0, BIT(1), BIT(2) | BIT(4)},

@@ -54,3 +54,4 @@
 
     $ stepsim --version
     stepsim 0.1.0
+    CUDA: * (glob)

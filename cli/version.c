@@ -1,0 +1,24 @@
+/* `stepsim --version`: the program, and what its CUDA part says of the libraries and devices it finds. */
+#include <stdio.h>
+
+#include "base/version.h"
+#include "cli/command.h"
+#include "exec/cuda/cuda.h"
+
+void print_version(FILE *out)
+{
+	struct cuda_facts f;
+	struct error e = {0};
+	fprintf(out, "stepsim " STEPSIM_VERSION "\n");
+	if (cuda_facts_read(&f, &e)) {
+		fprintf(out, "CUDA: none: %s\n", e.text);
+		return;
+	}
+	/* CUDA and cuBLASLt count 1000 a major version and 10 a minor one, cuDNN and NCCL 10000 and 100 */
+	fprintf(out, "CUDA: runtime %d.%d, cuBLASLt %d, cuDNN %d.%d.%d, NCCL %d.%d.%d; ", f.runtime / 1000, f.runtime % 1000 / 10, f.cublas, f.cudnn / 10000, f.cudnn / 100 % 100, f.cudnn % 100, f.nccl / 10000,
+		f.nccl / 100 % 100, f.nccl % 100);
+	if (f.devices > 0)
+		fprintf(out, "%d device%s (%s); steps are not executed on GPUs yet\n", f.devices, f.devices == 1 ? "" : "s", f.device);
+	else
+		fprintf(out, "no device (%s)\n", f.why_none);
+}
