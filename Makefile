@@ -66,6 +66,12 @@ $(B)/obj/%.o: %.c
 	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
 $(B)/obj/exec/host/kernels%.o: CFLAGS_ALL += $(KERNEL_CFLAGS_$(VARIANT))
+# The commit is part of every result: json.o follows it.
+$(B)/commit: FORCE
+	@mkdir -p $(@D)
+	@echo '$(COMMIT)' | cmp -s - $@ || echo '$(COMMIT)' > $@
+FORCE:
+$(B)/obj/report/json.o: $(B)/commit
 $(B)/obj/report/json.o: CPPFLAGS += -DSTEPSIM_COMMIT='"$(COMMIT)"'
 
 $(B)/tests/%: tests/%.c $(LIB)
@@ -91,6 +97,7 @@ bench-accuracy: all ## predicted against measured on 12 configs
 PREFIX ?= /usr/local
 install: all ## into PREFIX (/usr/local)
 	install -D $(B)/stepsim $(DESTDIR)$(PREFIX)/bin/stepsim
+	$(if $(CUDA_OBJECT),install -D $(CUDA_OBJECT) $(DESTDIR)$(PREFIX)/lib/stepsim/libstepsim_cuda.so)
 	mkdir -p $(DESTDIR)$(PREFIX)/share/stepsim
 	cp -R configs $(DESTDIR)$(PREFIX)/share/stepsim/
 

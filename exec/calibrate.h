@@ -25,7 +25,7 @@ typedef VEC(struct calibration_case) calibration_cases;
 /* All cases, in the order of the grid. No sane model has such sizes; test_calibration_grid compares them with the example configs. */
 enum status calibration_grid(calibration_cases *out, struct error *e);
 
-/* A checksum of names, shapes and terms: profiles of another grid, or of terms with another meaning, are other profiles. */
+/* A checksum of the grid's names, terms and warmth: times of another grid, or of terms with another meaning, are another profile. */
 uint32_t calibration_checksum(void);
 
 /* Sizes in bytes of the full buffer at which collectives are timed. */

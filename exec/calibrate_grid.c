@@ -79,9 +79,9 @@ static const struct curve_row {
 	{OP_NORM, 0, OP_RMS, 368, 0, BIT(0), BIT(2)},
 	{OP_NORM_GRAD, 0, OP_DX_ACCUMULATE, 368, 0, BIT(0), 0}, /* the residual stream's gradient is there already */
 	{OP_NORM_GRAD, 0, OP_RMS | OP_DX_ACCUMULATE, 368, 0, BIT(0), BIT(6)},
-	{OP_ADD, 0, 0, 752, 0, BIT(1), BIT(2)},
-	{OP_ADD_NORM, 0, 0, 368, 0, BIT(1), 0},
-	{OP_ADD_NORM, 0, OP_RMS, 368, 0, BIT(1), BIT(2) | BIT(4)},
+	{OP_ADD, 0, 0, 752, 0, BIT(0) | BIT(1), BIT(2)},
+	{OP_ADD_NORM, 0, 0, 368, 0, BIT(0) | BIT(1), 0},
+	{OP_ADD_NORM, 0, OP_RMS, 368, 0, BIT(0) | BIT(1), BIT(2) | BIT(4)},
 	{OP_BIAS, 0, 0, 752, 0, BIT(0), 0},
 	{OP_BIAS_GRAD, 0, 0, 752, 0, BIT(0), 0},
 	{OP_ACT, MLP_GELU, 0, 2288, 0, BIT(0), 0},
@@ -189,6 +189,7 @@ uint32_t calibration_checksum(void)
 			h = mix(h, w->term, sizeof w->term);
 			h = mix(h, &w->elements, sizeof w->elements);
 			h = mix(h, &w->footprint_B, sizeof w->footprint_B);
+			h = mix(h, &cases.at[i].hot, sizeof cases.at[i].hot);
 		}
 	h = mix(h, calibration_comm_sizes, sizeof calibration_comm_sizes);
 	vec_free(&cases);

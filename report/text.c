@@ -9,7 +9,7 @@
 
 #define CELL 32
 #define MARGIN "  "
-#define NOISE 0.001 /* times below this share of both steps say nothing to a reader: their error is not printed (the JSON has it) */
+#define NOISE 0.001 /* what is below this share of both steps (or memories) says nothing to a reader: its error is not printed (the JSON has it) */
 
 /* The table under construction. With a measurement its columns are predicted | measured | error, without one predicted | share of the step.
  * The first failure is kept in `st`, so that rows can be added without asking each time. */
@@ -176,7 +176,9 @@ static void memory_rows(struct sheet *s)
 		if (predicted == 0 && measured == 0)
 			continue;
 		snprintf(label, sizeof label, MARGIN "%s", figure_memories[i].label);
-		quantity_row(s, label, (double)predicted, m ? (double)measured : NAN, UNIT_BYTE, "");
+		bool noise = m && (double)predicted < NOISE * (double)p->total_B && (double)measured < NOISE * (double)m->total_B;
+		char a[QUANTITY_MAX], b[QUANTITY_MAX];
+		row(s, label, quantity_format(a, (double)predicted, UNIT_BYTE), quantity_format(b, m ? (double)measured : NAN, UNIT_BYTE), noise ? NAN : figure_error((double)predicted, (double)measured), NAN, "");
 	}
 	char capacity[QUANTITY_MAX], behind[2 * QUANTITY_MAX];
 	snprintf(behind, sizeof behind, "%s %s", p->fits ? "fits in" : "DOES NOT FIT in", quantity_format(capacity, (double)p->capacity_B, UNIT_BYTE));

@@ -51,11 +51,20 @@ for run in $(seq "$runs"); do
 		classes=$(awk -v step="$measured" '$1 == "class" && $4 >= step / 100 { printf "%s %s%.0f%%  ", $2, ($5 > 0 ? "+" : ""), $5 }' "$scratch/figures")
 		printf '%-28s %5s %3s %12.2f %12.2f %+7.1f%%   %s\n' "$name" "$ranks" "$run" "$predicted" "$measured" "$error" "$classes"
 		echo "$error" >>"$scratch/errors"
+		echo "$name $predicted $measured" >>"$scratch/steps"
 		grep '^class ' "$scratch/figures" >>"$scratch/classes" || true
 		json_row "$name" "$ranks" "$run" "$predicted" "$measured" "$error" "$scratch/figures" >>"$scratch/rows"
 		printf '\n' >>"$scratch/rows"
 	done
 done
+
+# The median of the runs of a config, and how far they lie apart: a large spread is the machine's, not the prediction's.
+printf '\n%-28s %12s %12s %8s %12s\n' config 'predicted ms' 'median ms' error 'max/min'
+sort -k1,1 -k3,3g "$scratch/steps" | awk '
+	function flush() { if (n) { m = (n % 2 ? x[(n + 1) / 2] : (x[n / 2] + x[n / 2 + 1]) / 2); printf "%-28s %12.2f %12.2f %+7.1f%% %12.2f\n", name, predicted, m, 100 * (predicted - m) / m, x[n] / x[1] } n = 0 }
+	$1 != name { flush(); name = $1; predicted = $2 }
+	{ x[++n] = $3 }
+	END { flush() }'
 
 printf '\n%-16s %5s %14s %12s %12s %12s\n' class rows 'measured ms' 'mean error' 'mean |error|' worst
 awk '$5 != "nan" { e = ($5 < 0 ? -$5 : $5); n[$2]++; sum[$2] += $5; abs[$2] += e; weight[$2] += $4; if (e > worst[$2]) worst[$2] = e }

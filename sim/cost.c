@@ -172,8 +172,7 @@ static void set_overlap(struct activity *use, double compute_rate, double comm_r
 
 static void use_of_collective(const struct op *op, const struct machine *m, int64_t size, int64_t stride, struct op_cost *out)
 {
-	bool inside_node = (m->devices_per_node + stride - 1) / stride >= size;
-	out->use.demand[inside_node ? RES_LINK_INTRA : RES_LINK_INTER] = 1;
+	out->use.demand[machine_group_in_node(m, size, stride) ? RES_LINK_INTRA : RES_LINK_INTER] = 1;
 	double x_g = m->profile ? profile_get_value(m->profile, "overlap.compute_rate", 0) : 0;
 	double x_c = m->profile ? profile_get_value(m->profile, "overlap.comm_rate", 0) : 0;
 	if (x_g > 0 && x_c > 0) {

@@ -60,6 +60,17 @@ static enum status set_joins(const struct program *p, struct task *tasks, const 
 
 /* ---- tasks ---- */
 
+/* The clock is int64 picoseconds, 107 days; a step is the sum of its tasks at the most. */
+#define STEP_MAX_S 1e6
+
+static enum status check_range(const struct role *role, const struct prices *prices, struct error *e)
+{
+	double sum_s = 0;
+	for (size_t i = 0; i < role->ops.n; i++)
+		sum_s += prices->different.at[prices->of_op[i]].alone_s + prices->different.at[prices->of_op[i]].issue_s;
+	return sum_s > STEP_MAX_S ? error_set(e, ST_INPUT, "one step would take up to %.0f days: that is out of the simulator's range (%.0f days)", sum_s / 86400, STEP_MAX_S / 86400) : ST_OK;
+}
+
 static int64_t ps(double s)
 {
 	return llround(s * PS_PER_S);
@@ -151,8 +162,11 @@ enum status predict(const struct program *p, const struct machine *m, struct res
 		st = error_nomem(e, "prediction");
 		goto out;
 	}
-	for (size_t r = 0; r < p->n_roles && !st; r++)
+	for (size_t r = 0; r < p->n_roles && !st; r++) {
 		st = price_role(p, &p->roles[r], m, &prices[r], e);
+		if (!st)
+			st = check_range(&p->roles[r], &prices[r], e);
+	}
 	if (st || (st = simulate(p, prices, first_task, timeline, e)))
 		goto out;
 	st = summarize(p, m, prices, timeline, out, e);

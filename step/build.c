@@ -67,8 +67,7 @@ void build_after(struct builder *b, enum lane lane, int64_t op)
 {
 	if (op == NONE)
 		return;
-	b->after_lane = lane;
-	if (!vec_push(&b->after, op))
+	if (!vec_push(&b->after[lane], op))
 		fail_nomem(b);
 }
 
@@ -124,11 +123,9 @@ void build_op(struct builder *b, struct op op, const struct view *args)
 	struct role *r = b->r;
 	int64_t wait[OP_MAX_ARGS * (LANE_COUNT + 1) + 16];
 	size_t n = hazards(b, &op, args, wait);
-	if (b->after.n && b->after_lane == op.lane) {
-		for (size_t i = 0; i < b->after.n && n < sizeof wait / sizeof wait[0]; i++)
-			wait[n++] = b->after.at[i];
-		b->after.n = 0;
-	}
+	for (size_t i = 0; i < b->after[op.lane].n && n < sizeof wait / sizeof wait[0]; i++)
+		wait[n++] = b->after[op.lane].at[i];
+	b->after[op.lane].n = 0;
 	qsort(wait, n, sizeof wait[0], descending); /* the latest first: they often imply the others */
 	struct clock known = clocks_lane(&b->clocks, r, op.lane);
 	op.dep0 = (uint32_t)r->deps.n;
@@ -215,6 +212,7 @@ static enum status builder_init(struct builder *b, const struct config *c, struc
 	b->grad = stored(c->train.grad_dtype);
 	b->reduce = stored(c->train.reduce_dtype);
 	b->layer = b->micro = NONE;
+	b->reduced[0] = b->reduced[1] = NONE;
 	b->acts = calloc((size_t)c->model.layers, sizeof *b->acts);
 	if (!b->acts)
 		fail_nomem(b);
@@ -225,13 +223,15 @@ static void builder_free(struct builder *b)
 {
 	clocks_free(&b->clocks);
 	vec_free(&b->usage);
-	vec_free(&b->after);
+	for (int l = 0; l < LANE_COUNT; l++)
+		vec_free(&b->after[l]);
 	free(b->param_index);
 	free(b->weights_now);
 	free(b->cast_now);
 	free(b->use_buffer);
 	free(b->use_end);
 	free(b->finish);
+	free(b->replicated);
 	free(b->acts);
 }
 
@@ -250,7 +250,7 @@ static void copy_input(struct builder *b)
 static bool recomputes(const struct builder *b, int64_t layer)
 {
 	const struct train *t = &b->c->train;
-	return t->recompute == REC_FULL && (t->recompute_layers < 0 || layer < t->recompute_layers);
+	return t->recompute == REC_FULL && layer < t->recompute_layers;
 }
 
 static int32_t forward(struct builder *b)

@@ -34,8 +34,7 @@ struct builder {
 	enum status st;
 	struct clocks clocks;
 	VEC(struct usage) usage; /* by buffer */
-	VEC(int64_t) after;      /* policy dependencies of the next op on lane after_lane */
-	enum lane after_lane;
+	VEC(int64_t) after[LANE_COUNT]; /* policy dependencies of the next op on each lane */
 
 	/* derived once */
 	int64_t tensor, dp, tokens /* of a micro-batch */, rows /* of them on a sequence-parallel rank */;
@@ -56,7 +55,9 @@ struct builder {
 	int32_t *weights_now, *grads_now; /* buffers in use; NONE when not gathered, not begun */
 	int32_t *missing;                 /* parameters whose gradient this micro-step still lacks */
 	int32_t *moment1, *moment2, *master;
+	uint64_t *replicated;             /* elements before those that tensor parallelism replicates, which stand last */
 	int32_t next_bucket;              /* buckets are reduced in order */
+	int64_t reduced[2];               /* the latest reductions of transient buckets, the last one first, NONE */
 	int32_t *cast_now;                /* by parameter: this micro-step's copy in the compute format, NONE */
 	int64_t *finish;                  /* by bucket: reduced into a scratch buffer that still has to be added or cast into place, NONE */
 

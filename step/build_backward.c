@@ -48,7 +48,7 @@ static int32_t attention_core_grad(struct builder *b, const struct acts *a, int3
 		return dqkv;
 	}
 	int32_t probs = a->probs;
-	if (b->c->train.recompute == REC_SELECTIVE) { /* the n^2 part again instead of keeping it: Korthikanti et al. 2022, section 5 */
+	if (b->c->train.recompute == REC_SELECTIVE && b->layer < b->c->train.recompute_layers) { /* the n^2 part again instead of keeping it: Korthikanti et al. 2022, section 5 */
 		b->recomputing = true;
 		probs = build_probs(b, a->qkv);
 		b->recomputing = false;

@@ -56,7 +56,8 @@ void gather_micro_begin(struct builder *b)
 	}
 	b->gathered = 0;
 	int32_t root = (int32_t)b->m->layers;
-	b->weights_now[root] = gather(b, root, NONE);
+	/* a micro-step's gathers begin when the one before has ended: FSDP's root lets its gather stream wait for the compute stream */
+	b->weights_now[root] = gather(b, root, b->micro > 0 ? build_last(b, LANE_COMPUTE) : NONE);
 	gather_up_to(b, prefetch(b) - 1);
 }
 

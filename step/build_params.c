@@ -79,6 +79,8 @@ static void place_params(struct builder *b)
 			struct bucket *k = &b->r->buckets.at[rp->bucket];
 			rp->offset = k->elements;
 			k->elements += rp->elements;
+			if (!replicated)
+				b->replicated[rp->bucket] = k->elements;
 		}
 }
 
@@ -123,12 +125,12 @@ void build_buckets(struct builder *b)
 		assign_by_size(b);
 	if (b->st)
 		return;
-	place_params(b);
 	size_t n = b->r->buckets.n, params = b->r->params.n;
 	b->weights_now = calloc(6 * n, sizeof *b->weights_now); /* six arrays by bucket in one block */
 	b->cast_now = calloc(params, sizeof *b->cast_now);
 	b->finish = calloc(n, sizeof *b->finish);
-	if (!b->weights_now || !b->cast_now || !b->finish) {
+	b->replicated = calloc(n, sizeof *b->replicated);
+	if (!b->weights_now || !b->cast_now || !b->finish || !b->replicated) {
 		b->st = error_nomem(b->e, "the buckets");
 		return;
 	}
@@ -137,6 +139,7 @@ void build_buckets(struct builder *b)
 	b->moment1 = b->weights_now + 3 * n;
 	b->moment2 = b->weights_now + 4 * n;
 	b->master = b->weights_now + 5 * n;
+	place_params(b);
 	for (size_t i = 0; i < n && !b->st; i++)
 		store_bucket(b, (int32_t)i);
 }
@@ -207,8 +210,11 @@ struct view gradient_of(struct builder *b, int32_t layer, enum param_kind k, boo
 	const struct role_param *rp = &b->r->params.at[i];
 	enum dtype dt = bucket_grad_dtype(b);
 	*accumulate = b->micro > 0 && !transient(b, rp->bucket);
-	if (b->grads_now[rp->bucket] == NONE)
+	if (b->grads_now[rp->bucket] == NONE) {
+		/* FSDP waits for a bucket's reduction before it begins the second one after it, so that two are alive at the most (torch/distributed/fsdp: post_backward and its reduce-scatter state) */
+		build_after(b, LANE_COMPUTE, b->reduced[1]);
 		b->grads_now[rp->bucket] = build_buffer(b, COMP_BUFFERS, dt, (int64_t)b->r->buckets.at[rp->bucket].padded, "bucket", false);
+	}
 	return view_at(b->grads_now[rp->bucket], byte_offset(rp, dt));
 }
 
@@ -217,15 +223,8 @@ struct view gradient_of(struct builder *b, int32_t layer, enum param_kind k, boo
 /* Under sequence parallelism each tensor rank saw only its rows: the gradients of replicated parameters are partial sums. */
 static void complete_replicated(struct builder *b, int32_t i)
 {
-	uint64_t begin = UINT64_MAX, end = 0;
-	for (size_t p = 0; p < b->r->params.n; p++) {
-		const struct role_param *rp = &b->r->params.at[p];
-		if (rp->bucket != i || rp->param.split != TP_REPLICATED)
-			continue;
-		begin = rp->offset < begin ? rp->offset : begin;
-		end = rp->offset + rp->elements > end ? rp->offset + rp->elements : end;
-	}
-	if (!b->sequence_parallel || end == 0)
+	uint64_t begin = b->replicated[i], end = b->r->buckets.at[i].elements;
+	if (!b->sequence_parallel || begin == end)
 		return;
 	enum dtype dt = bucket_grad_dtype(b);
 	struct view v = view_at(b->grads_now[i], (uint64_t)((double)begin * dtype_bytes(dt)));
@@ -282,8 +281,11 @@ static void reduce_bucket(struct builder *b, int32_t i)
 	build_collective(b, k->shards > 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, RED_SUM, DIM_DP, LANE_COMM, b->reduce, full, in, out, "grads", i);
 	if (!b->c->parallel.overlap)
 		build_after(b, LANE_COMPUTE, build_last(b, LANE_COMM));
-	if (b->shards_gradients)
+	if (b->shards_gradients) {
 		b->grads_now[i] = NONE;
+		b->reduced[1] = b->reduced[0];
+		b->reduced[0] = build_last(b, LANE_COMM);
+	}
 }
 
 static bool reduces_now(const struct builder *b, int32_t bucket)
@@ -341,7 +343,7 @@ static void update_bucket(struct builder *b, int32_t i)
 	op.dtype = (uint8_t)b->weight;
 	op.out_dtype = (uint8_t)b->grad;
 	op.mlp = (uint8_t)b->c->train.optimizer;
-	op.flags = b->c->train.fused ? OP_FUSED : 0;
+	op.flags = (uint16_t)((b->c->train.fused ? OP_FUSED : 0) | (b->master[i] != NONE ? OP_MASTER : 0));
 	op.bucket = i;
 	op.d[0] = part;
 	build_op(b, op, (const struct view[]){k->shard, k->grad_shard, view_of(b->moment1[i]), view_of(b->moment2[i]), view_of(b->master[i])});

@@ -17,6 +17,7 @@
 
 #define CONFIG_TEXT 256
 #define CONFIG_MAX_STAGES 128
+#define MICRO_BATCHES_MAX 16384 /* a program unrolls them */
 #define AUTO (-1) /* integers whose config word is `auto` until resolved */
 
 enum optimizer { OPT_ADAMW, OPT_ADAM, OPT_LAMB, OPT_LION, OPT_SGD, OPT_NONE, OPT_COUNT };

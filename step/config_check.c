@@ -133,6 +133,8 @@ static enum status check_sizes(const struct config *c, struct error *e)
 	if (tokens > TOKENS_MAX)
 		return config_error(c, KEY_train_micro_batch, e, "%" PRId64 " sequences of %" PRId64 " tokens are more than %" PRId64 " tokens in a micro-batch", c->train.micro_batch,
 		                    c->model.seq_len, TOKENS_MAX);
+	if (c->data.bytes > 0 && c->data.bytes < 8 * (uint64_t)tokens)
+		return config_error(c, KEY_data_bytes, e, "%" PRIu64 " are less than the 8 bytes a token of ids and targets, %" PRIu64, c->data.bytes, 8 * (uint64_t)tokens);
 	double scores_B = 4.0 * (double)tokens * (double)c->model.seq_len * (double)c->model.heads;
 	if (c->train.attention == ATT_NAIVE && scores_B > SCORES_MAX_B)
 		return config_error(c, KEY_train_attention, e, "naive attention stores %.2g bytes of scores a layer; use flash", scores_B);
@@ -171,7 +173,5 @@ enum status config_check(const struct config *c, struct error *e)
 	enum status st;
 	if ((st = check_keys(c, e)) || (st = check_model(c, e)) || (st = check_dtypes(c, e)) || (st = check_recompute(c, e)) || (st = check_sizes(c, e)) || (st = check_tensor(c, e)))
 		return st;
-	if (config_is_given(c, KEY_cost_system_price_usd) && config_is_given(c, KEY_cost_gpu_hour_usd) && c->cost.system_price_usd > 0 && c->cost.gpu_hour_usd > 0)
-		return config_error_key(c, KEY_cost_system_price_usd, e, "contradicts gpu_hour_usd: give one of them");
 	return ST_OK;
 }

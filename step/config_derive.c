@@ -69,6 +69,4 @@ void config_derive(struct config *c)
 {
 	derive_model(c);
 	derive_train(c);
-	if (c->cost.system_price_usd > 0 && !config_is_given(c, KEY_cost_gpu_hour_usd))
-		c->cost.gpu_hour_usd = 0;
 }

@@ -111,7 +111,7 @@ struct config_key {
 	X(train, cuda_graph, BOOL, AT(train.cuda_graph), "false", DEFAULT_ONLY, EVERY) \
 	X(train, sync_every, INT(0, 1000000000), AT(train.sync_every), "0", DEFAULT_ONLY, EVERY) \
 	X(data, load_time, REAL(0, 1e6, UNIT_SECOND), AT(data.load_time_s), "0ms", DEFAULT_ONLY, EVERY) \
-	X(data, bytes, BYTES(0, 1e15), AT(data.bytes), "0", ANY, EVERY) \
+	X(data, bytes, BYTES(0, 1e12), AT(data.bytes), "0", ANY, EVERY) \
 	X(data, workers, INT(0, 100000), AT(data.workers), "8", DEFAULT_ONLY, EVERY) \
 	X(data, prefetch, INT(0, 100000), AT(data.prefetch), "2", DEFAULT_ONLY, EVERY) \
 	X(data, pin_memory, BOOL, AT(data.pin_memory), "true", DEFAULT_ONLY, EVERY) \
@@ -152,11 +152,11 @@ struct config_key {
 	X(run, steps, INT(1, 1000000), AT(run.steps), "10", ANY, EVERY) \
 	X(run, timeout_s, REAL(0.001, 1e9, UNIT_SECOND), AT(run.timeout_s), "60", ANY, EVERY) \
 	X(run, verify, BOOL, AT(run.verify), "true", ANY, EVERY) \
-	X(cost, gpu_hour_usd, REAL(0, INFINITY, UNIT_USD), AT(cost.gpu_hour_usd), "2.5", ANY, EVERY) \
-	X(cost, system_price_usd, REAL(0, INFINITY, UNIT_USD), AT(cost.system_price_usd), "0", ANY, EVERY) \
-	X(cost, amortize_years, REAL(0.01, INFINITY, UNIT_NONE), AT(cost.amortize_years), "4", ANY, EVERY) \
-	X(cost, power_usd_per_kwh, REAL(0, INFINITY, UNIT_USD), AT(cost.power_usd_per_kwh), "0", ANY, EVERY) \
-	X(cost, pue, REAL(1, INFINITY, UNIT_NONE), AT(cost.pue), "1", ANY, EVERY)
+	X(cost, gpu_hour_usd, REAL(0, INFINITY, UNIT_USD), AT(cost.gpu_hour_usd), "2.5", DEFAULT_ONLY, EVERY) \
+	X(cost, system_price_usd, REAL(0, INFINITY, UNIT_USD), AT(cost.system_price_usd), "0", DEFAULT_ONLY, EVERY) \
+	X(cost, amortize_years, REAL(0.01, INFINITY, UNIT_NONE), AT(cost.amortize_years), "4", DEFAULT_ONLY, EVERY) \
+	X(cost, power_usd_per_kwh, REAL(0, INFINITY, UNIT_USD), AT(cost.power_usd_per_kwh), "0", DEFAULT_ONLY, EVERY) \
+	X(cost, pue, REAL(1, INFINITY, UNIT_NONE), AT(cost.pue), "1", DEFAULT_ONLY, EVERY)
 
 #define CONFIG_KEY_ID(section, key, ...) KEY_##section##_##key,
 enum key_id { CONFIG_KEYS(CONFIG_KEY_ID) KEY_COUNT };

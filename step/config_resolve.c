@@ -49,6 +49,9 @@ static enum status resolve_batch(struct config *c, struct error *e)
 		return config_error(c, KEY_train_global_batch, e, "%" PRId64 " does not split into micro-batches of %" PRId64 " on %" PRId64 " replica%s (nearest that do: %s)", t->global_batch,
 		                    t->micro_batch, replicas, replicas == 1 ? "" : "s", nearest_multiples(unit, t->global_batch, near));
 	c->micro_batches = t->global_batch / unit;
+	if (c->micro_batches > MICRO_BATCHES_MAX)
+		return config_error(c, KEY_train_global_batch, e, "%" PRId64 " makes %" PRId64 " micro-batches a rank, more than %d: use a larger micro_batch or more replicas", t->global_batch,
+		                    c->micro_batches, MICRO_BATCHES_MAX);
 	return ST_OK;
 }
 

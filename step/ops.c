@@ -189,7 +189,7 @@ static double optimizer_state_B(const struct op *op, enum access what)
 {
 	bool has_m = op->mlp != OPT_NONE, has_v = op->mlp == OPT_ADAM || op->mlp == OPT_ADAMW || op->mlp == OPT_LAMB;
 	double n = (double)op->d[0], p = dtype_bytes(op->dtype), g = what == ACC_R ? dtype_bytes(op->out_dtype) : 0.0;
-	bool has_master = dtype_bytes(op->dtype) < 4.0;
+	bool has_master = op->flags & OP_MASTER;
 	double bytes = n * (p + g + 4.0 * (has_m + has_v + has_master));
 	return op->flags & OP_FUSED ? bytes : bytes * UNFUSED_OPTIMIZER_PASSES;
 }

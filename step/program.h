@@ -94,6 +94,7 @@ enum op_flag {
 	OP_VOCAB_PARALLEL = 1 << 8,
 	OP_SEQUENCE_PARALLEL = 1 << 9,
 	OP_RECOMPUTED = 1 << 10, /* a forward op done again in backward: counts in HFU, not in MFU */
+	OP_MASTER = 1 << 12,     /* the optimizer keeps an fp32 copy of narrower weights */
 	OP_FUSED = 1 << 11,      /* the optimizer as one pass; unset: as a sequence of elementwise passes */
 };
 

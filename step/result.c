@@ -14,6 +14,14 @@ const char *bound_name(enum bound b)
 	return bound_names[b];
 }
 
+/* In MFU's convention attention counts as if it were not causal; so must what is done again. */
+static double flop_by_convention(const struct op *op)
+{
+	struct op full = *op;
+	full.flags = (uint16_t)(full.flags & ~OP_CAUSAL);
+	return op_flop(&full);
+}
+
 /* FLOP done again for each FLOP done once, over all ranks. */
 static double recomputed_share(const struct program *p)
 {
@@ -23,7 +31,7 @@ static double recomputed_share(const struct program *p)
 		double ranks = (double)role->ranks;
 		for (size_t i = 0; i < role->ops.n; i++) {
 			const struct op *op = &role->ops.at[i];
-			*(op->flags & OP_RECOMPUTED ? &again : &once) += ranks * op_flop(op);
+			*(op->flags & OP_RECOMPUTED ? &again : &once) += ranks * flop_by_convention(op);
 		}
 	}
 	return once > 0 ? again / once : 0;

@@ -33,7 +33,7 @@ struct result {
 	int verified; /* -1 not asked, 0 no, 1 yes */
 };
 
-/* Fills rates, MFU and HFU from time.step_s. peak_flop_per_s: one device's dense matrix peak for the compute dtype. program_flop: FLOP the program executes on one rank. */
+/* Fills rates, MFU and HFU from time.step_s. peak_flop_per_s: one device's dense matrix peak for the compute dtype. HFU is MFU x (1 + recomputed FLOP / other FLOP), in the same convention. */
 void result_rates(struct result *r, const struct program *p, double peak_flop_per_s);
 
 /* Adds a warning, once, dropped when there are RESULT_MAX_NOTES. */

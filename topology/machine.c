@@ -134,16 +134,25 @@ void machine_attach_profile(struct machine *m, const struct profile *p)
 
 /* ---- groups ---- */
 
+/* Groups begin at multiples of size x stride: all lie inside nodes only where nodes are cut into whole groups; else the worst one counts. */
+bool machine_group_in_node(const struct machine *m, int64_t size, int64_t stride)
+{
+	int64_t block = size * stride;
+	return m->nodes == 1 || (block <= m->devices_per_node && m->devices_per_node % block == 0);
+}
+
 struct link_spec machine_group_link(const struct machine *m, int64_t size, int64_t stride)
 {
 	if (size <= 1)
 		return (struct link_spec){0, INFINITY};
+	if (machine_group_in_node(m, size, stride))
+		return m->intra;
 	int64_t per_node = (m->devices_per_node + stride - 1) / stride; /* members that one node holds */
 	if (per_node > size)
 		per_node = size;
+	if (per_node == size)
+		per_node = size > 1 ? size - 1 : 1; /* a group that straddles a boundary: some pair of neighbours is on two nodes */
 	int64_t nodes = (size + per_node - 1) / per_node;
-	if (nodes == 1)
-		return m->intra;
 	struct link_spec link = {
 		.latency_s = ((double)nodes * m->inter.latency_s + (double)(size - nodes) * m->intra.latency_s) / (double)size,
 		.Bps = (double)per_node * m->inter.Bps,

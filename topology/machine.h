@@ -35,6 +35,9 @@ void machine_attach_profile(struct machine *m, const struct profile *p);
 
 /* The ring over a group of `size` ranks whose neighbours are `stride` ranks apart (ranks fill nodes in order): the mean latency of a hop, and the rate of its slowest link. Where the group spans
  * nodes, the members on one node use the NICs' shares of all of them, as NCCL's rings do, each of which enters and leaves a node at another GPU. size 1: latency 0, infinite rate. */
+/* True when every group of `size` ranks, neighbours `stride` apart, lies inside one node. */
+bool machine_group_in_node(const struct machine *m, int64_t size, int64_t stride);
+
 struct link_spec machine_group_link(const struct machine *m, int64_t size, int64_t stride);
 
 /* What was taken and from where, for the JSON's "system". New reference. */

@@ -10,7 +10,7 @@ A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
     tokens/s                        701 k
     model FLOP/s a device     669 TFLOP/s
     MFU                            67.6 %
-    HFU                            83.5 %
+    HFU                            83.9 %
     --------------------------------------------------------------------
     where the step goes
       compute                      1.48 s       98.7 %
@@ -45,9 +45,9 @@ A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
       buffers                    4.33 GiB
       overhead                   1.50 GiB
       total                      16.0 GiB               fits in 79.6 GiB
-    90 % interval of the prediction: 1.12 s to 1.87 s
+    90 % interval of the prediction: 1.35 s to 2.84 s
     Bottleneck: compute: gemm 77 % of the step
-    Warning: nothing was measured on this machine: rates are the catalogue's, and the interval is at least +-25 %
+    Warning: nothing was measured on this machine: rates are the best that the catalogue knows of, and real steps take up to 90 % longer
 
 Alone, a config for another machine is predicted, and the last line says why it was not executed:
 

@@ -141,11 +141,10 @@ static void test_key_table(void)
 
 static void test_units(void)
 {
-	struct config c = parsed(GPT2 "parallel: {bucket_mb: 64MiB}\nrun: {timeout_s: 2min}\ndata: {bytes: 4KiB}\ncost: {gpu_hour_usd: 3USD}\n");
+	struct config c = parsed(GPT2 "parallel: {bucket_mb: 64MiB}\nrun: {timeout_s: 2min}\ndata: {bytes: 4MiB}\n");
 	CU_ASSERT_EQUAL(c.parallel.bucket_mb, 64.0);
 	CU_ASSERT_EQUAL(c.run.timeout_s, 120.0);
-	CU_ASSERT_EQUAL(c.data.bytes, 4096);
-	CU_ASSERT_EQUAL(c.cost.gpu_hour_usd, 3.0);
+	CU_ASSERT_EQUAL(c.data.bytes, 4194304);
 	c = parsed(GPT2 "parallel: {bucket_mb: 1.5, first_bucket_mb: 512KiB}\n");
 	CU_ASSERT_EQUAL(c.parallel.bucket_mb, 1.5);
 	CU_ASSERT_EQUAL(c.parallel.first_bucket_mb, 0.5);
@@ -175,8 +174,6 @@ static void test_derived(void)
 	CU_ASSERT_EQUAL(c.model.max_positions, 0);
 	c = parsed("model: {preset: mpt-125m, seq_len: 4096}");
 	CU_ASSERT_EQUAL(c.model.max_positions, 4096);
-	c = parsed(GPT2 "cost: {system_price_usd: 300000}");
-	CU_ASSERT_EQUAL(c.cost.gpu_hour_usd, 0.0);
 }
 
 static void test_formats(void)

@@ -13,7 +13,7 @@ static struct config tiny(enum strategy s, int64_t dp, int64_t tp)
 	struct config c;
 	memset(&c, 0, sizeof c);
 	c.model = (struct model){.layers = 3, .hidden = 64, .heads = 8, .kv_heads = 8, .head_dim = 8, .ffn_hidden = 256, .vocab = 96, .vocab_padding = 1, .seq_len = 32, .max_positions = 32, .causal = true, .bias = true, .qkv_bias = true, .final_norm = true, .lm_head = true, .tied_embeddings = true};
-	c.train = (struct train){.global_batch = 4 * dp, .micro_batch = 2, .dtype = DT_FP32, .param_dtype = DT_FP32, .grad_dtype = DT_FP32, .reduce_dtype = DT_FP32, .optimizer = OPT_ADAMW, .optimizer_bits = 32, .fused = true, .recompute_layers = AUTO};
+	c.train = (struct train){.global_batch = 4 * dp, .micro_batch = 2, .dtype = DT_FP32, .param_dtype = DT_FP32, .grad_dtype = DT_FP32, .reduce_dtype = DT_FP32, .optimizer = OPT_ADAMW, .optimizer_bits = 32, .fused = true, .recompute_layers = 3};
 	c.parallel = (struct parallel){.strategy = s, .data = dp, .shard = dp, .tensor = tp, .pipeline = 1, .virtual_stages = 1, .context = 1, .expert = 1, .expert_tensor = 1, .order = {DIM_TP, DIM_CP, DIM_EP, DIM_DP, DIM_PP}, .bucket_mb = 0.05, .first_bucket_mb = 0.02, .overlap = true, .prefetch = 1, .reshard_after_forward = true};
 	c.ranks = dp * tp;
 	c.micro_batches = 2;
@@ -233,6 +233,31 @@ static void test_gathered_memory(void)
 	}
 }
 
+/* Buckets that live only until their reduction: at most three at once (one reduced, one waiting, one being written), however many there are. */
+static void test_transient_memory(void)
+{
+	for (int s = STRAT_ZERO2; s <= STRAT_FSDP; s++) {
+		struct config c = tiny((enum strategy)s, 4, 1);
+		c.model.layers = 24;
+		c.micro_batches = 1;
+		c.train.global_batch = 8;
+		struct program *p = built(&c);
+		struct error e = {0};
+		struct layout l;
+		CU_ASSERT_EQUAL_FATAL(layout_peak(&p->roles[0], &l, &e), ST_OK);
+		uint64_t largest = 0, all = 0;
+		for (size_t i = 0; i < p->roles[0].buckets.n; i++) {
+			uint64_t bytes = 4 * p->roles[0].buckets.at[i].padded;
+			largest = bytes > largest ? bytes : largest;
+			all += bytes;
+		}
+		CU_ASSERT(all > 10 * largest);
+		CU_ASSERT(l.peak_component_B[COMP_BUFFERS] < (s == STRAT_FSDP ? 7 : 4) * largest); /* fsdp: also the gathered root and two or three gathered blocks */
+		layout_free(&l);
+		program_destroy(p);
+	}
+}
+
 /* ZeRO: 4 + 4 + 8 bytes a parameter in fp32 Adam; zero1 shards the 8, zero2 the gradients too, fsdp all (Rajbhandari et al. 2020). */
 static void test_state_memory(void)
 {
@@ -276,5 +301,5 @@ static void test_check_catches(void)
 	program_destroy(p);
 }
 
-UNIT_MAIN("program", {"matrix of strategies", test_matrix}, {"gemm flop", test_gemm_flop}, {"volumes", test_volumes}, {"buckets", test_buckets}, {"gathered memory", test_gathered_memory}, {"state memory", test_state_memory},
+UNIT_MAIN("program", {"matrix of strategies", test_matrix}, {"gemm flop", test_gemm_flop}, {"volumes", test_volumes}, {"buckets", test_buckets}, {"gathered memory", test_gathered_memory}, {"transient memory", test_transient_memory}, {"state memory", test_state_memory},
 	  {"check catches", test_check_catches})
