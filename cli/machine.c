@@ -79,19 +79,21 @@ static struct profile *load_cached(const char *path)
 	return p;
 }
 
-static enum status from_cache(const struct session *s, struct target *t, struct error *e)
+static void from_cache(const struct session *s, struct target *t)
 {
 	struct profile_key key;
 	session_profile_key(s, &key);
-	enum status st = profile_cache_path(&key, t->profile_path, sizeof t->profile_path, e);
-	if (st)
-		return st;
+	struct error no_cache = {0};
+	if (profile_cache_path(&key, t->profile_path, sizeof t->profile_path, &no_cache)) {
+		log_warn("no profile is kept: %s", no_cache.text);
+		t->profile_path[0] = '\0';
+		return;
+	}
 	t->profile = load_cached(t->profile_path);
 	if (t->profile && !profile_key_equal(&t->profile->key, &key)) {
 		profile_destroy(t->profile);
 		t->profile = NULL;
 	}
-	return ST_OK;
 }
 
 static bool fits_host(const struct profile_key *k, const struct host_facts *host, int64_t ranks, int64_t cores_per_rank)
@@ -100,13 +102,13 @@ static bool fits_host(const struct profile_key *k, const struct host_facts *host
 }
 
 /* Without MPI the key of a run is not known in full: the newest cached profile of this CPU, rank count and cores a rank stands for it. */
-static enum status search_cache(const struct host_facts *host, int64_t ranks, int64_t cores_per_rank, struct target *t, struct error *e)
+static void search_cache(const struct host_facts *host, int64_t ranks, int64_t cores_per_rank, struct target *t)
 {
 	char folder[PATH_MAX_LEN], path[PATH_MAX_LEN];
-	enum status st = path_cache(folder, e);
-	DIR *dir = st ? NULL : opendir(folder);
+	struct error no_cache = {0};
+	DIR *dir = path_cache(folder, &no_cache) ? NULL : opendir(folder);
 	if (!dir)
-		return st;
+		return;
 	for (struct dirent *entry; (entry = readdir(dir));) {
 		if (strncmp(entry->d_name, "profile-", strlen("profile-")) != 0)
 			continue;
@@ -121,7 +123,6 @@ static enum status search_cache(const struct host_facts *host, int64_t ranks, in
 		}
 	}
 	closedir(dir);
-	return ST_OK;
 }
 
 /* All ranks measure; the leading one keeps the profile and caches it. */
@@ -132,7 +133,7 @@ static enum status measure(struct context *x, struct target *t, struct error *e)
 	if (st || !context_leads(x))
 		return st;
 	struct error unsaved = {0};
-	if (profile_save(t->profile, t->profile_path, &unsaved))
+	if (t->profile_path[0] && profile_save(t->profile, t->profile_path, &unsaved))
 		log_warn("the profile is not kept: %s", unsaved.text);
 	return ST_OK;
 }
@@ -147,7 +148,10 @@ static enum status target_in_session(struct context *x, const struct config *c, 
 	if (leads) {
 		if (info->oversubscribed)
 			note_oversubscription(t, info->binding, info->ranks);
-		st = c->cluster.profile[0] ? load_named(c, info->ranks_per_host, info->cores_per_rank, t, e) : from_cache(x->session, t, e);
+		if (c->cluster.profile[0])
+			st = load_named(c, info->ranks_per_host, info->cores_per_rank, t, e);
+		else
+			from_cache(x->session, t);
 		missing = !t->profile;
 	}
 	if ((st = context_agree(x, st, e)) || (st = session_broadcast(x->session, &missing, sizeof missing, e)))
@@ -163,26 +167,43 @@ static enum status target_in_session(struct context *x, const struct config *c, 
 	return describe(t, info, e);
 }
 
+/* The profile of this placement, or (*borrowed) that of one rank with all cores, which is what can be measured here and now. */
+static enum status find_profile(struct context *x, const struct config *c, const struct host_facts *host, int64_t ranks, int64_t cores_per_rank, struct target *t, bool *borrowed, struct error *e)
+{
+	int64_t launched;
+	enum status st;
+	*borrowed = false;
+	if (c->cluster.profile[0])
+		return load_named(c, ranks, cores_per_rank, t, e);
+	search_cache(host, ranks, cores_per_rank, t);
+	if (t->profile)
+		return ST_OK;
+	*borrowed = ranks > 1;
+	search_cache(host, 1, host->cores, t);
+	if (t->profile)
+		return ST_OK;
+	if (session_launched(&launched))
+		return error_set(e, ST_INPUT, "no profile of this machine with %lld rank%s yet: `mpirun -np %lld stepsim calibrate` makes one", (long long)ranks, ranks == 1 ? "" : "s", (long long)ranks);
+	if ((st = session_open(DEFAULT_TIMEOUT_S, &x->session, e)))
+		return st;
+	from_cache(x->session, t);
+	return t->profile ? ST_OK : measure(x, t, e);
+}
+
 static enum status target_without_session(struct context *x, const struct config *c, int64_t ranks, struct target *t, struct error *e)
 {
 	struct host_facts host;
-	int64_t launched;
+	bool borrowed;
 	enum status st = host_facts_read(&host, e);
 	if (st)
 		return st;
 	int64_t cores_per_rank = host.cores > ranks ? host.cores / ranks : 1;
-	st = c->cluster.profile[0] ? load_named(c, ranks, cores_per_rank, t, e) : search_cache(&host, ranks, cores_per_rank, t, e);
-	if (st)
+	if ((st = find_profile(x, c, &host, ranks, cores_per_rank, t, &borrowed, e)) || (st = machine_this(ranks, cores_per_rank, &t->machine, e)))
 		return st;
-	if (!t->profile && (ranks > 1 || session_launched(&launched)))
-		return error_set(e, ST_INPUT, "no profile of this machine with %lld rank%s yet: `mpirun -np %lld stepsim calibrate` makes one", (long long)ranks, ranks == 1 ? "" : "s", (long long)ranks);
-	if (!t->profile) {
-		st = session_open(DEFAULT_TIMEOUT_S, &x->session, e);
-		return st ? st : target_in_session(x, c, t, e);
-	}
-	if ((st = machine_this(ranks, cores_per_rank, &t->machine, e)))
-		return st;
-	machine_attach_profile(&t->machine, t->profile);
+	if (borrowed)
+		machine_borrow_profile(&t->machine, t->profile, (double)host.cores / (double)ranks);
+	else
+		machine_attach_profile(&t->machine, t->profile);
 	if (ranks > host.cores) {
 		char sharing[64];
 		snprintf(sharing, sizeof sharing, "%lld ranks share %lld cores", (long long)ranks, (long long)host.cores);

@@ -26,11 +26,19 @@ struct execution {
 
 /* ---- memory ---- */
 
+/* The stamps of all timed steps; on rank 0 all ranks' records of one step and the timeline made of them as well. */
+static uint64_t times_B(const struct execution *x)
+{
+	uint64_t ops = x->p->roles[0].ops.n, mine = (uint64_t)x->steps * ops * sizeof(struct stamp);
+	uint64_t gathered = (uint64_t)x->s->info.ranks * ops * (sizeof(struct stamp) + sizeof(struct span));
+	return x->s->info.rank == 0 ? mine + gathered : mine;
+}
+
 /* All ranks of a host allocate after all have looked. */
 static enum status check_memory(struct execution *x, struct error *e)
 {
 	const struct session_info *info = &x->s->info;
-	double need_B = RESERVE * (double)(x->runner.layout.total_B + x->runner.layout.host_B), sum_B = 0, *all = malloc((size_t)info->ranks * sizeof *all);
+	double need_B = RESERVE * (double)(x->runner.layout.total_B + x->runner.layout.host_B + times_B(x)), sum_B = 0, *all = malloc((size_t)info->ranks * sizeof *all);
 	if (!all)
 		return error_nomem(e, "the ranks' memory needs");
 	struct host_facts facts;
@@ -89,17 +97,22 @@ static enum status verify(struct execution *x, struct error *e)
 {
 	watchdog_arm(x->s->watchdog, "verification");
 	x->runner.device.ops->clear(x->runner.device.ctx);
-	return session_agree(x->s, verify_collectives(&x->runner.job, &x->runner.device, x->s->info.rank, e), e);
+	return session_agree(x->s, verify_collectives(&x->p->mesh, &x->runner.job, &x->runner.device, x->s->info.rank, e), e);
 }
 
-static enum status barrier(struct execution *x, struct error *e)
+/* Before each step all ranks hear whether one has failed, and leave together: the barrier comes last because a sum may reach some ranks earlier than others. */
+static enum status align(struct execution *x, bool failed, bool *stop, struct error *e)
 {
-	enum status st = session_barrier(x->s, e);
+	double failures = failed;
+	enum status st = session_sum(x->s, &failures, 1, e);
+	if (!st)
+		st = session_barrier(x->s, e);
 	watchdog_progress(x->s->watchdog);
+	*stop = failures > 0;
 	return st;
 }
 
-/* After a failure this rank goes on with the collectives alone: the others must not wait for it before all agree. */
+/* A step in which a kernel fails goes on to its end with the collectives alone; after it all ranks stop. */
 static enum status run_steps(struct execution *x, struct error *e)
 {
 	int64_t warmup = x->p->config.run.warmup, all = warmup + x->steps;
@@ -108,17 +121,16 @@ static enum status run_steps(struct execution *x, struct error *e)
 	progress_begin("executing");
 	for (int64_t i = 0; i < all; i++) {
 		struct record *record = i < warmup ? NULL : &x->records[i - warmup];
-		enum status aligned = barrier(x, e), stepped;
-		if (aligned) {
-			st = aligned;
+		bool stop;
+		enum status aligned = align(x, st != ST_OK, &stop, e);
+		if (aligned || stop) {
+			st = st ? st : aligned;
 			break;
 		}
 		watchdog_arm(x->s->watchdog, i < warmup ? "warm-up" : "the timed steps");
 		if (record)
 			record->begin_ns = stamp_now_ns();
-		stepped = runner_step(&x->runner, record ? record->stamps : NULL, st != ST_OK, record ? &x->loss[i - warmup] : NULL, e);
-		if (!st)
-			st = stepped;
+		st = runner_step(&x->runner, record ? record->stamps : NULL, record ? &x->loss[i - warmup] : NULL, e);
 		progress_update((double)(i + 1) / (double)all, NULL);
 	}
 	progress_end();
@@ -183,6 +195,7 @@ static void fill_time(const struct execution *x, const struct measured *m, int64
 		for (size_t i = 0; i < n; i++)
 			column[i] = m->time[i].class_s[c];
 		out->time.class_s[c] = stats_median(column, n);
+		out->class_bound[c] = BOUND_COUNT; /* times do not say what bounds them */
 	}
 	if (x->s->info.cores_per_rank == 1)
 		out->time.overlap = NAN;
@@ -192,6 +205,7 @@ static void fill_time(const struct execution *x, const struct measured *m, int64
 	out->step_max_s = stats_max(column, n);
 	out->interval90_s[0] = stats_percentile(column, n, 5);
 	out->interval90_s[1] = stats_percentile(column, n, 95);
+	result_bottleneck(out, NULL);
 	result_rates(out, x->p, NAN); /* the peak is the machine's, which the caller knows */
 }
 
@@ -230,7 +244,7 @@ static enum status collect(struct execution *x, struct result *out, struct timel
 	}
 	int64_t median = median_step(m.step_s, order, x->steps);
 	enum status comm = session_broadcast(x->s, &median, sizeof median, e);
-	if ((st = session_agree(x->s, st ? st : comm, e)) || (st = gather_timeline(x->s, x->p, &x->records[median], timeline, e)) || (st = sum_losses(x, e)) || !root)
+	if ((st = session_agree(x->s, st ? st : comm, e)) || (st = session_agree(x->s, gather_timeline(x->s, x->p, &x->records[median], timeline, e), e)) || (st = sum_losses(x, e)) || !root)
 		goto out;
 	*out = (struct result){0};
 	fill_memory(x, out);

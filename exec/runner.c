@@ -84,9 +84,9 @@ void runner_reset(struct runner *r)
 	init_input(r->program, &r->job, &r->device);
 }
 
-enum status runner_step(struct runner *r, struct stamp *stamps, bool collectives_only, double *loss, struct error *e)
+enum status runner_step(struct runner *r, struct stamp *stamps, double *loss, struct error *e)
 {
-	struct device_step step = {.number = ++r->steps, .stamps = stamps, .collectives_only = collectives_only};
+	struct device_step step = {.number = ++r->steps, .stamps = stamps};
 	enum status st = r->device.ops->step(r->device.ctx, &step, e);
 	if (!st && loss) {
 		float sum;

@@ -25,8 +25,8 @@ enum status runner_plan(const struct program *p, struct runner *r, struct error 
 enum status runner_open(struct session *s, const struct program *p, int64_t rank, struct runner *r, struct error *e);
 /* The model and the data as they are before the first step; everything else zero. */
 void runner_reset(struct runner *r);
-/* One optimizer step. stamps (by op): NULL or where they go; loss: NULL or this rank's sum in the loss buffer. After an error further steps run their collectives only. */
-enum status runner_step(struct runner *r, struct stamp *stamps, bool collectives_only, double *loss, struct error *e);
+/* One optimizer step. stamps (by op): NULL or where they go; loss: NULL or this rank's sum in the loss buffer. After an error of a kernel the step goes on with its collectives, and no further one is run. */
+enum status runner_step(struct runner *r, struct stamp *stamps, double *loss, struct error *e);
 void runner_close(struct runner *r); /* NULL-safe; of a zeroed runner too */
 
 #endif

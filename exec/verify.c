@@ -6,17 +6,29 @@
 #define BITS 6 /* values below 64: sums over up to 2^18 members are exact in fp32 */
 
 struct verifier {
+	const struct mesh *mesh;
 	const struct device_job *job;
 	const struct device *device;
 	int64_t rank;
 	struct error *error;
 };
 
-int32_t verify_value(uint32_t op, int64_t member, uint64_t element)
+int32_t verify_value(uint32_t op, int64_t rank, uint64_t element)
 {
-	/* Multiplicative hashing (Knuth 1998, section 6.4): neighbours, members and ops differ in the bits that are kept. */
-	uint32_t x = ((uint32_t)element + (uint32_t)(element >> 32) * 77u) * 2654435761u + (uint32_t)member * 0x85ebca6bu + op * 0xc2b2ae35u;
+	/* Multiplicative hashing (Knuth 1998, section 6.4): neighbours, ranks and ops differ in the bits that are kept. */
+	uint32_t x = ((uint32_t)element + (uint32_t)(element >> 32) * 77u) * 2654435761u + (uint32_t)rank * 0x85ebca6bu + op * 0xc2b2ae35u;
 	return (int32_t)(x >> (32 - BITS));
+}
+
+/* The op's group as the mesh has it: the communicator's own idea of it is what is verified. Member i is rank first + i x stride. */
+struct group {
+	int64_t size, place, first, stride;
+};
+
+static struct group group_of(const struct verifier *v, const struct op *op)
+{
+	enum mesh_dim d = (enum mesh_dim)op->group;
+	return (struct group){v->mesh->size[d], mesh_coord(v->mesh, v->rank, d), mesh_member(v->mesh, v->rank, d, 0), v->mesh->stride[d]};
 }
 
 /* Each member's share of the full buffer that the op reads or writes: [first, first + n). */
@@ -24,20 +36,20 @@ struct range {
 	uint64_t first, n;
 };
 
-static struct range range_of(const struct op *op, const struct comm *c, bool input)
+static struct range range_of(const struct op *op, const struct group *g, bool input)
 {
-	uint64_t all = (uint64_t)op->d[0], part = all / (uint64_t)c->size;
+	uint64_t all = (uint64_t)op->d[0], part = all / (uint64_t)g->size;
 	bool own_part = op->coll == (input ? COLL_ALL_GATHER : COLL_REDUCE_SCATTER);
-	return own_part ? (struct range){(uint64_t)c->rank * part, part} : (struct range){0, all};
+	return own_part ? (struct range){(uint64_t)g->place * part, part} : (struct range){0, all};
 }
 
-static int32_t expected(const struct op *op, uint32_t id, const struct comm *c, uint64_t element)
+static int32_t expected(const struct op *op, uint32_t id, const struct group *g, uint64_t element)
 {
 	if (op->coll == COLL_ALL_GATHER)
-		return verify_value(id, (int64_t)(element / ((uint64_t)op->d[0] / (uint64_t)c->size)), element);
+		return verify_value(id, g->first + (int64_t)(element / ((uint64_t)op->d[0] / (uint64_t)g->size)) * g->stride, element);
 	int32_t sum = 0, max = 0;
-	for (int64_t m = 0; m < c->size; m++) {
-		int32_t v = verify_value(id, m, element);
+	for (int64_t m = 0; m < g->size; m++) {
+		int32_t v = verify_value(id, g->first + m * g->stride, element);
 		sum += v;
 		max = v > max ? v : max;
 	}
@@ -62,23 +74,18 @@ static double number(enum dtype d, uint32_t bits)
 	return d == DT_INT32 ? i : (double)f;
 }
 
-static const struct comm *comm_of(const struct verifier *v, const struct op *op)
-{
-	return &v->job->comm[op->lane][op->group];
-}
-
 static void fill(void *ctx, uint32_t id)
 {
 	struct verifier *v = ctx;
 	const struct op *op = &v->job->role->ops.at[id];
-	const struct comm *c = comm_of(v, op);
+	struct group g = group_of(v, op);
 	const struct view *in = op_arg(v->job->role, op, 0);
-	struct range r = range_of(op, c, true);
+	struct range r = range_of(op, &g, true);
 	uint32_t chunk[CHUNK];
 	for (uint64_t i = 0; i < r.n; i += CHUNK) {
 		uint64_t n = r.n - i < CHUNK ? r.n - i : CHUNK;
 		for (uint64_t j = 0; j < n; j++)
-			chunk[j] = stored(op->dtype, verify_value(id, c->rank, r.first + i + j));
+			chunk[j] = stored(op->dtype, verify_value(id, v->rank, r.first + i + j));
 		v->device->ops->write(v->device->ctx, in->buffer, view_offset_B(v->job, in) + i * sizeof chunk[0], chunk, n * sizeof chunk[0]);
 	}
 }
@@ -98,15 +105,15 @@ static void check(void *ctx, uint32_t id)
 {
 	struct verifier *v = ctx;
 	const struct op *op = &v->job->role->ops.at[id];
-	const struct comm *c = comm_of(v, op);
+	struct group g = group_of(v, op);
 	const struct view *out = op_arg(v->job->role, op, 1);
-	struct range r = range_of(op, c, false);
+	struct range r = range_of(op, &g, false);
 	uint32_t chunk[CHUNK];
 	for (uint64_t i = 0; i < r.n && !v->error->status; i += CHUNK) {
 		uint64_t n = r.n - i < CHUNK ? r.n - i : CHUNK;
 		v->device->ops->read(v->device->ctx, out->buffer, view_offset_B(v->job, out) + i * sizeof chunk[0], chunk, n * sizeof chunk[0]);
 		for (uint64_t j = 0; j < n; j++) {
-			uint32_t want = stored(op->dtype, expected(op, id, c, r.first + i + j));
+			uint32_t want = stored(op->dtype, expected(op, id, &g, r.first + i + j));
 			if (chunk[j] != want) {
 				report(v, op, id, r.first + i + j, chunk[j], want);
 				break;
@@ -115,10 +122,10 @@ static void check(void *ctx, uint32_t id)
 	}
 }
 
-enum status verify_collectives(const struct device_job *job, const struct device *d, int64_t rank, struct error *e)
+enum status verify_collectives(const struct mesh *mesh, const struct device_job *job, const struct device *d, int64_t rank, struct error *e)
 {
 	struct error wrong = {ST_OK, ""};
-	struct verifier v = {job, d, rank, &wrong};
+	struct verifier v = {mesh, job, d, rank, &wrong};
 	struct step_hooks hooks = {fill, check, &v};
 	struct device_step step = {.number = 1, .hooks = &hooks, .collectives_only = true};
 	enum status st = d->ops->step(d->ctx, &step, e);

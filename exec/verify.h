@@ -6,10 +6,11 @@
 
 #include "exec/device.h"
 
-/* ST_RUN with this rank's first wrong element: "verification failed: all_reduce bucket 3 (op 512) rank 1 element 77: got 5, expected 6". The step always runs to its end. */
-enum status verify_collectives(const struct device_job *job, const struct device *d, int64_t rank, struct error *e);
+/* ST_RUN with this rank's first wrong element: "verification failed: all_reduce bucket 3 (op 512) rank 1 element 77: got 5, expected 6". The step always runs to its end.
+ * Right is what the groups of `mesh` give, with `rank` this process's place in it: members are told apart by their ranks, so that a group of the right size with wrong members is found. */
+enum status verify_collectives(const struct mesh *mesh, const struct device_job *job, const struct device *d, int64_t rank, struct error *e);
 
-/* What member `member` puts at `element` of the full buffer of op `op` (all-gather: only its own part is its). */
-int32_t verify_value(uint32_t op, int64_t member, uint64_t element);
+/* What rank `rank` puts at `element` of the full buffer of op `op` (all-gather: only its own part is its). */
+int32_t verify_value(uint32_t op, int64_t rank, uint64_t element);
 
 #endif

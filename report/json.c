@@ -65,7 +65,7 @@ static json_t *classes_json(const struct result *r)
 		set(o, "class", json_string(op_class_name((enum op_class)k)), &good);
 		set(o, "count", json_integer(r->time.class_n[k]), &good);
 		set(o, "time_s", real(r->time.class_s[k]), &good);
-		set(o, "bound", json_string(bound_name(r->class_bound[k])), &good);
+		set(o, "bound", r->class_bound[k] == BOUND_COUNT ? json_null() : json_string(bound_name(r->class_bound[k])), &good);
 		append(list, o, &good);
 	}
 	return checked(list, good);

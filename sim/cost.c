@@ -134,6 +134,8 @@ static enum status cost_compute(const struct op *op, const struct machine *m, st
 	bool priced = m->profile && (w.form == FORM_FIT ? price_by_fit(op, &w, m->profile, out) : price_by_curve(op, &w, m, out));
 	if (!priced)
 		price_by_roofline(op, m, out);
+	else if (m->borrowed_scale > 0)
+		out->alone_s *= m->borrowed_scale;
 	out->use.demand[RES_COMPUTE] = 1;
 	out->use.demand[RES_MEMORY] = out->alone_s > 0 ? fmin(1, memory_s(op, m) / out->alone_s) : 0;
 	return ST_OK;

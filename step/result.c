@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const bound_names[] = {"compute", "memory", "latency", "link", "host"};
-static_assert(sizeof bound_names / sizeof bound_names[0] == BOUND_COUNT, "a word for each bound");
+static const char *const bound_names[] = {"compute", "memory", "latency", "link", "host", ""};
+static_assert(sizeof bound_names / sizeof bound_names[0] == BOUND_COUNT + 1, "a word for each bound, and none for an unknown one");
 
 const char *bound_name(enum bound b)
 {
@@ -47,6 +47,45 @@ void result_rates(struct result *r, const struct program *p, double peak_flop_pe
 	r->mfu = peak_flop_per_s > 0 ? flop_per_s / peak_flop_per_s : NAN; /* the caller may not know the peak */
 	r->hfu = r->mfu * (1 + recomputed_share(p));
 }
+
+/* ---- bottleneck ---- */
+
+static enum op_class longest_class(const struct breakdown *b, bool comm)
+{
+	enum op_class most = comm ? CLASS_ALL_REDUCE : CLASS_GEMM;
+	for (int c = 0; c < CLASS_COUNT; c++)
+		if (op_class_is_comm((enum op_class)c) == comm && b->class_s[c] > b->class_s[most])
+			most = (enum op_class)c;
+	return most;
+}
+
+void result_bottleneck(struct result *r, const char *idle)
+{
+	const struct breakdown *b = &r->time;
+	enum { PART_COMPUTE, PART_COMM, PART_OTHER };
+	const struct { double s; int what; const char *text; } part[] = {
+		{b->compute_s, PART_COMPUTE, NULL},
+		{b->exposed_comm_s, PART_COMM, NULL},
+		{b->optimizer_s, PART_OTHER, "optimizer"},
+		{b->copy_s, PART_OTHER, "copies between host and device"},
+		{b->host_s, PART_OTHER, "host work"},
+		{b->bubble_s, PART_OTHER, "pipeline bubble"},
+		{b->idle_s, PART_OTHER, idle ? idle : "idle"},
+	};
+	size_t most = 0;
+	for (size_t i = 0; i < sizeof part / sizeof part[0]; i++)
+		most = part[i].s > part[most].s ? i : most;
+	double percent = b->step_s > 0 ? 100 / b->step_s : 0;
+	enum op_class c = longest_class(b, part[most].what == PART_COMM);
+	if (part[most].what == PART_COMPUTE)
+		snprintf(r->bottleneck, sizeof r->bottleneck, "compute: %s %.0f %% of the step", op_class_name(c), b->class_s[c] * percent);
+	else if (part[most].what == PART_COMM)
+		snprintf(r->bottleneck, sizeof r->bottleneck, "exposed communication: %s %.0f %% of the step", op_class_name(c), part[most].s * percent);
+	else
+		snprintf(r->bottleneck, sizeof r->bottleneck, "%s: %.0f %% of the step", part[most].text, part[most].s * percent);
+}
+
+/* ---- warnings ---- */
 
 void result_warn(struct result *r, const char *fmt, ...)
 {

@@ -8,6 +8,7 @@
 #include "step/timeline.h"
 
 enum bound { BOUND_COMPUTE, BOUND_MEMORY, BOUND_LATENCY, BOUND_LINK, BOUND_HOST, BOUND_COUNT };
+/* Of BOUND_COUNT, which stands for unknown: "". */
 const char *bound_name(enum bound b);
 
 struct result_memory {
@@ -23,7 +24,7 @@ struct result {
 	double tokens_per_s, tokens_per_s_per_gpu, tflops_per_gpu, mfu, hfu;
 	double interval90_s[2];
 	struct result_memory memory;
-	enum bound class_bound[CLASS_COUNT];
+	enum bound class_bound[CLASS_COUNT]; /* BOUND_COUNT: unknown (measurement) */
 	char bottleneck[128];
 	size_t n_warnings;
 	char warning[RESULT_MAX_NOTES][256];
@@ -35,6 +36,9 @@ struct result {
 
 /* Fills rates, MFU and HFU from time.step_s. peak_flop_per_s: one device's dense matrix peak for the compute dtype. HFU is MFU x (1 + recomputed FLOP / other FLOP), in the same convention. */
 void result_rates(struct result *r, const struct program *p, double peak_flop_per_s);
+
+/* Fills bottleneck from time: the largest part of the step, and its longest class where it is compute or communication. idle: what to call idle time; NULL: "idle". */
+void result_bottleneck(struct result *r, const char *idle);
 
 /* Adds a warning, once, dropped when there are RESULT_MAX_NOTES. */
 void result_warn(struct result *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -132,6 +132,18 @@ void machine_attach_profile(struct machine *m, const struct profile *p)
 	snprintf(m->source + len, sizeof m->source - len, " + profile of %.32s", p->date);
 }
 
+void machine_borrow_profile(struct machine *m, const struct profile *p, double cores_per_rank)
+{
+	machine_attach_profile(m, p);
+	m->borrowed_scale = (double)p->key.cores_per_rank / cores_per_rank;
+	m->device.matrix_flop_per_s[DT_FP32] /= m->borrowed_scale;
+	m->device.vector_flop_per_s /= m->borrowed_scale;
+	if (!(m->intra.Bps > 0)) {
+		m->intra = (struct link_spec){1e-6, m->device.mem_Bps / 2 / (double)m->devices_per_node};
+		m->inter = m->intra;
+	}
+}
+
 /* ---- groups ---- */
 
 /* Groups begin at multiples of size x stride: all lie inside nodes only where nodes are cut into whole groups; else the worst one counts. */

@@ -22,6 +22,7 @@ struct machine {
 	struct link_spec intra, inter; /* intra: as usable, not as the datasheet has it; inter: a device's share of its node's NICs */
 	bool unverified;
 	const struct profile *profile; /* borrowed; NULL: datasheet only */
+	double borrowed_scale;         /* 0: the profile is of this placement; else it is another placement's, and times of compute are this many times its own */
 };
 
 /* A system of the catalogue, or a system file (a name with '/' or ending in ".yaml"); nodes and gpus_per_node (0: the system's own) as in the config. ST_INPUT with the nearest name. */
@@ -39,6 +40,10 @@ void machine_attach_profile(struct machine *m, const struct profile *p);
 bool machine_group_in_node(const struct machine *m, int64_t size, int64_t stride);
 
 struct link_spec machine_group_link(const struct machine *m, int64_t size, int64_t stride);
+
+/* The profile of another number of ranks on the same host, for want of one of this: compute takes longer as a rank has less of the host's cores, and what passes between ranks,
+ * where the profile has no figure for it, goes in and out of memory. Predictions with it say so. */
+void machine_borrow_profile(struct machine *m, const struct profile *p, double cores_per_rank);
 
 /* What was taken and from where, for the JSON's "system". New reference. */
 json_t *machine_json(const struct machine *m);

@@ -4,6 +4,7 @@
  *
  * steps   execute() as the config says; each rank prints "rank R process P" first
  * sum     a communicator adds 1 to element 77 of one result on the last rank: verification must name it, on all ranks, and pass without it
+ * groups  the communicator of the gradients has groups of the right size with the wrong members: verification must find it
  * broken  a communicator fails on the last rank in the middle of a step
  * kernel  the last rank's data has a token that is not in the vocabulary: all ranks must end with its reason
  */
@@ -96,7 +97,7 @@ static enum status mode_sum(struct test *t, struct error *e)
 		return st;
 	if (t->last)
 		spoil(&t->r.job.comm[LANE_COMM][DIM_DP], &t->bad);
-	session_agree(t->s, verify_collectives(&t->r.job, &t->r.device, t->s->info.rank, &found), &found);
+	session_agree(t->s, verify_collectives(&t->p->mesh, &t->r.job, &t->r.device, t->s->info.rank, &found), &found);
 	char want[64];
 	snprintf(want, sizeof want, "rank %lld element 77: got ", (long long)t->s->info.ranks - 1);
 	if (found.status != ST_RUN || strncmp(found.text, "verification failed: all_reduce bucket 1 (op ", 45) || !strstr(found.text, want))
@@ -105,8 +106,25 @@ static enum status mode_sum(struct test *t, struct error *e)
 		fprintf(stderr, "found: %s\n", found.text);
 	/* Later calls are clean. */
 	struct error again = {ST_OK, ""};
-	if (session_agree(t->s, verify_collectives(&t->r.job, &t->r.device, t->s->info.rank, &again), &again))
+	if (session_agree(t->s, verify_collectives(&t->p->mesh, &t->r.job, &t->r.device, t->s->info.rank, &again), &again))
 		st = error_set(e, ST_RUN, "without the fault: %s", again.text);
+	return session_agree(t->s, st, e);
+}
+
+/* Neighbours in place of ranks that are a tensor group apart. */
+static enum status mode_groups(struct test *t, struct error *e)
+{
+	struct error found = {ST_OK, ""};
+	enum status st = open_runner(t, e);
+	if (st)
+		return st;
+	struct comm *c = &t->r.job.comm[LANE_COMM][DIM_DP];
+	comm_destroy(c);
+	if ((st = session_agree(t->s, comm_create_mpi(t->s, t->p->mesh.size[DIM_DP], 1, c, e), e)))
+		return st;
+	session_agree(t->s, verify_collectives(&t->p->mesh, &t->r.job, &t->r.device, t->s->info.rank, &found), &found);
+	if (found.status != ST_RUN || !strstr(found.text, "verification failed: all_reduce bucket "))
+		st = error_set(e, ST_RUN, "verification said \"%s\"", found.text);
 	return session_agree(t->s, st, e);
 }
 
@@ -118,7 +136,7 @@ static enum status mode_broken(struct test *t, struct error *e)
 		return st;
 	if (t->last)
 		spoil(&t->r.job.comm[LANE_COMM][DIM_DP], &t->bad);
-	st = runner_step(&t->r, NULL, false, NULL, e);
+	st = runner_step(&t->r, NULL, NULL, e);
 	return session_agree(t->s, st, e);
 }
 
@@ -130,14 +148,14 @@ static enum status mode_kernel(struct test *t, struct error *e)
 		return st;
 	if (t->last)
 		t->r.device.ops->write(t->r.device.ctx, t->r.job.role->input, 0, &token, sizeof token);
-	st = runner_step(&t->r, NULL, false, NULL, e);
+	st = runner_step(&t->r, NULL, NULL, e);
 	return session_agree(t->s, st, e);
 }
 
 static const struct mode {
 	const char *name;
 	enum status (*run)(struct test *t, struct error *e);
-} modes[] = {{"steps", mode_steps}, {"sum", mode_sum}, {"broken", mode_broken}, {"kernel", mode_kernel}};
+} modes[] = {{"steps", mode_steps}, {"sum", mode_sum}, {"groups", mode_groups}, {"broken", mode_broken}, {"kernel", mode_kernel}};
 
 int main(int argc, char **argv)
 {
@@ -149,7 +167,7 @@ int main(int argc, char **argv)
 		if (argc > 2 && !strcmp(argv[1], modes[i].name))
 			mode = &modes[i];
 	if (!mode) {
-		fprintf(stderr, "test_faults steps|sum|broken|kernel CONFIG.yaml [KEY=VALUE ...]\n");
+		fprintf(stderr, "test_faults steps|sum|groups|broken|kernel CONFIG.yaml [KEY=VALUE ...]\n");
 		return 2;
 	}
 	enum status st = session_open(60, &t.s, &e);

@@ -82,6 +82,7 @@ struck() {
 
 # A wrong sum is found, by name, and only while it is wrong: this one must end well.
 if timeout 60 mpirun "${mpirun_flags[@]}" -np 4 "$program" sum "$config" >"$log" 2>&1 </dev/null; then verdict 'a wrong sum' ''; else verdict 'a wrong sum' 'it was not found as it should'; fi
+if timeout 60 mpirun "${mpirun_flags[@]}" -np 4 "$program" groups "$config" parallel.tensor=2 >"$log" 2>&1 </dev/null; then verdict 'wrong groups' ''; else verdict 'wrong groups' 'they were not found as they should'; fi
 ends 'a communicator breaks' 4 broken 'rank 3 \(.*\): op [0-9]+ .*all_reduce bucket 1 .*: the wire is cut$'
 ends 'a kernel fails on one rank' 4 kernel 'op [0-9]+ embedding .*: token 0 is -5, the table has 64 rows'
 ends 'out of memory' 2 steps 'not enough memory on .*: its 2 ranks need .*, .* are available, .* are missing' model.hidden=65536

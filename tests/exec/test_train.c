@@ -70,7 +70,7 @@ static const struct role *role_of(const struct side *s)
 static double step(struct session *s, struct side *x, struct error *e)
 {
 	double loss = 0;
-	if (runner_step(&x->runner, NULL, false, &loss, e))
+	if (runner_step(&x->runner, NULL, &loss, e))
 		wrong("%s", e->text);
 	if (x->ranks == 1)
 		return loss;
