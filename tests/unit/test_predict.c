@@ -214,7 +214,7 @@ static void test_single_core(void)
 	program_destroy(p);
 }
 
-/* With every GEMM's uncertainty known and nothing else in the step, the interval is 1.645 of it on either side. */
+/* With every GEMM's uncertainty known and nothing else in the step, the interval is 1.645 of it and of the 6 % inside a step, as independent errors, on either side. */
 static void test_interval(void)
 {
 	struct program *p = build("train.dtype=fp32", 1);
@@ -232,8 +232,8 @@ static void test_interval(void)
 	m.device.launch_s = 0;
 	struct result r = predicted(p, &m);
 	CU_ASSERT_DOUBLE_EQUAL(r.time.class_s[CLASS_GEMM] / r.time.step_s, 1, 1e-9);
-	CU_ASSERT_DOUBLE_EQUAL(r.interval90_s[1] / r.time.step_s, 1 + 1.645 * 0.08, 1e-9);
-	CU_ASSERT_DOUBLE_EQUAL(r.interval90_s[0] / r.time.step_s, 1 - 1.645 * 0.08, 1e-9);
+	CU_ASSERT_DOUBLE_EQUAL(r.interval90_s[1] / r.time.step_s, 1 + 1.645 * 0.1, 1e-9);
+	CU_ASSERT_DOUBLE_EQUAL(r.interval90_s[0] / r.time.step_s, 1 - 1.645 * 0.1, 1e-9);
 	program_destroy(p);
 }
 
