@@ -59,7 +59,12 @@ static int bound(const uint64_t cpus[BOARD_CPU_WORDS], int64_t rank, int64_t ran
 		bad = bad || sched_getaffinity(0, sizeof mine, (cpu_set_t *)mine) < 0;
 		for (int i = 0; i < BOARD_CPU_WORDS; i++)
 			bad = bad || (mine[i] & ~cpus[i]);
-		bad = bad || bits(mine) < s.cores_per_rank || write(pipe_fd[1], &s, sizeof s) != sizeof s;
+		struct share sent; /* field by field: padding of `s` is not initialised */
+		memset(&sent, 0, sizeof sent);
+		sent.cores = s.cores;
+		sent.cores_per_rank = s.cores_per_rank;
+		sent.shared = s.shared;
+		bad = bad || bits(mine) < s.cores_per_rank || write(pipe_fd[1], &sent, sizeof sent) != sizeof sent;
 		_exit(bad);
 	}
 	close(pipe_fd[1]);
