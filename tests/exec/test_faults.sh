@@ -86,7 +86,7 @@ if timeout 60 mpirun "${mpirun_flags[@]}" -np 4 "$program" groups "$config" para
 ends 'a communicator breaks' 4 broken 'rank 3 \(.*\): op [0-9]+ .*all_reduce bucket 1 .*: the wire is cut$'
 ends 'a kernel fails on one rank' 4 kernel 'op [0-9]+ embedding .*: token 0 is -5, the table has 64 rows'
 ends 'out of memory' 2 steps 'not enough memory on .*: its 2 ranks need .*, .* are available, .* are missing' model.hidden=65536
-struck 'a rank is killed' 2 KILL 1 10 'rank 1 \(.*, process [0-9]+\) died in .*op [0-9]+ .*; rank 0 was in .*; the job ends$'
+struck 'a rank is killed' 2 KILL 1 10 'rank 1 \(.*, process [0-9]+\) died in (.*op [0-9]+ .*|the timed steps); rank 0 was in .*; the job ends$'
 struck 'a rank of eight is killed' 8 KILL 5 10 'rank 5 \(.*, process [0-9]+\) died in .*; rank 0 was in .*; the job ends$'
 struck 'the first rank is killed' 4 KILL 0 10 'rank 0 \(.*, process [0-9]+\) died in .*; rank 1 was in .*; the job ends$'
 struck 'a rank crashes' 2 SEGV 1 10 'rank 1 \(.*, process [0-9]+\) died in .*; rank 0 was in .*; the job ends$'
