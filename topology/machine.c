@@ -160,10 +160,8 @@ struct link_spec machine_group_link(const struct machine *m, int64_t size, int64
 	if (machine_group_in_node(m, size, stride))
 		return m->intra;
 	int64_t per_node = (m->devices_per_node + stride - 1) / stride; /* members that one node holds */
-	if (per_node > size)
-		per_node = size;
-	if (per_node == size)
-		per_node = size > 1 ? size - 1 : 1; /* a group that straddles a boundary: some pair of neighbours is on two nodes */
+	if (per_node >= size)
+		per_node = size - 1; /* a group that straddles a boundary: some pair of neighbours is on two nodes */
 	int64_t nodes = (size + per_node - 1) / per_node;
 	struct link_spec link = {
 		.latency_s = ((double)nodes * m->inter.latency_s + (double)(size - nodes) * m->intra.latency_s) / (double)size,
