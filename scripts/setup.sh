@@ -16,6 +16,7 @@ run|command mpicc|libopenmpi-dev|openmpi-devel
 run|command mpirun|openmpi-bin|openmpi
 run|module ompi-c|libopenmpi-dev|openmpi-devel
 run|module hwloc|libhwloc-dev|hwloc-devel
+run|module expat|libexpat1-dev|expat-devel
 run|module yaml-0.1|libyaml-dev|libyaml-devel
 run|module jansson|libjansson-dev|jansson-devel
 run|module openblas|libopenblas-dev|openblas-devel
