@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "cli/command.h"
 #include "step/config.h"
 #include "topology/machine.h"
+#include "topology/system.h"
 
 typedef enum status add_rows_fn(struct table *t, const char *name, struct error *e);
 
@@ -24,27 +26,55 @@ static const char *mark(bool unverified)
 	return unverified ? "*" : "";
 }
 
+/* "1599", "30000*"; "-" without a figure. */
+static const char *price_cell(char cell[QUANTITY_MAX], double usd, bool unverified)
+{
+	if (usd > 0)
+		snprintf(cell, QUANTITY_MAX, usd < 100 ? "%.2f%s" : "%.0f%s", usd, mark(unverified));
+	else
+		snprintf(cell, QUANTITY_MAX, "-");
+	return cell;
+}
+
+static const char *number_cell(char cell[QUANTITY_MAX], double value)
+{
+	snprintf(cell, QUANTITY_MAX, value > 0 ? value < 10 ? "%.3g" : value < 1000 ? "%.4g" : "%.0f" : "-", value);
+	return cell;
+}
+
 static enum status add_gpu(struct table *t, const char *name, struct error *e)
 {
 	struct device_spec d;
-	char bf16[QUANTITY_MAX], vector[QUANTITY_MAX], rate[QUANTITY_MAX], memory[QUANTITY_MAX];
+	char matrix[QUANTITY_MAX], fp8[QUANTITY_MAX], vector[QUANTITY_MAX], memory[QUANTITY_MAX], rate[QUANTITY_MAX], ridge[QUANTITY_MAX];
+	char links[QUANTITY_MAX], pcie[QUANTITY_MAX], power[QUANTITY_MAX], price[QUANTITY_MAX], rent[QUANTITY_MAX];
 	enum status st = device_load(name, &d, e);
 	if (st)
 		return st;
-	quantity_format(bf16, d.matrix_flop_per_s[DT_BF16], UNIT_FLOP_PER_S);
-	return table_row(t, e, "%s%s|%s|%s|%s|%s|%s", name, mark(d.unverified), d.name, d.matrix_flop_per_s[DT_BF16] > 0 ? bf16 : "-", quantity_format(vector, d.vector_flop_per_s, UNIT_FLOP_PER_S),
-	                 quantity_format(memory, (double)d.mem_B, UNIT_BYTE), quantity_format(rate, d.mem_Bps, UNIT_BYTE_PER_S));
+	bool bf16 = d.matrix_flop_per_s[DT_BF16] > 0;
+	double peak = d.matrix_flop_per_s[bf16 ? DT_BF16 : DT_FP16];
+	double balance = peak / d.mem_Bps;
+	return table_row(t, e, "%s%s|%s|%s%s|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s", name, mark(d.unverified), d.name, bf16 ? "" : "fp16 ", number_cell(matrix, peak / 1e12), number_cell(fp8, d.matrix_flop_per_s[DT_FP8] / 1e12),
+	                 number_cell(vector, d.vector_flop_per_s / 1e12), quantity_format(memory, (double)d.mem_B, UNIT_BYTE), quantity_format(rate, d.mem_Bps, UNIT_BYTE_PER_S), number_cell(ridge, balance < 10 ? balance : round(balance)),
+	                 number_cell(links, (double)d.nvlink_links * d.nvlink_link_Bps / 1e9), number_cell(pcie, d.pcie_Bps / 1e9), number_cell(power, d.power_W), price_cell(price, d.price_usd, d.price_unverified),
+	                 price_cell(rent, d.rent_usd_per_hour, d.rent_unverified));
 }
 
 static enum status add_system(struct table *t, const char *name, struct error *e)
 {
-	struct machine m;
-	char intra[QUANTITY_MAX], inter[QUANTITY_MAX];
-	enum status st = machine_load(name, 1, 0, &m, e);
-	if (st)
-		return st;
-	return table_row(t, e, "%s%s|%s|%lld x %s|%s|%s", name, mark(m.unverified), m.name, (long long)m.devices_per_node, m.device.id, quantity_format(intra, m.intra.Bps, UNIT_BYTE_PER_S),
-	                 quantity_format(inter, m.inter.Bps, UNIT_BYTE_PER_S));
+	struct system_spec s;
+	struct machine m = {0};
+	struct group whole;
+	char pair[QUANTITY_MAX], node[QUANTITY_MAX], nics[QUANTITY_MAX], out[QUANTITY_MAX], power[QUANTITY_MAX], price[QUANTITY_MAX], rent[QUANTITY_MAX];
+	enum status st = system_load(name, &s, e);
+	if (st || (st = machine_load(name, 1, 0, &m, e)) || (st = machine_group(&m, m.devices_per_node, 1, &whole, e)))
+		goto out;
+	snprintf(nics, sizeof nics, s.nics ? "%lld x %.0f" : "-", (long long)s.nics, s.nic_Bps * 8 / 1e9);
+	st = table_row(t, e, "%s%s|%s|%lld x %s|%s|%s|%s|%s|%s|%s|%s|%s", name, mark(m.unverified), m.name, (long long)m.devices_per_node, m.device.id, fabric_name(s.fabric), number_cell(pair, m.intra.Bps / 1e9),
+	               number_cell(node, isinf(whole.ring_Bps) ? 0 : whole.ring_Bps / 1e9), nics, number_cell(out, m.inter.Bps / 1e9), price_cell(power, s.power_W / 1e3, s.power_unverified),
+	               price_cell(price, s.price_usd, s.price_unverified), price_cell(rent, s.rent_usd_per_hour, s.rent_unverified));
+out:
+	machine_free(&m);
+	return st;
 }
 
 /* A config with one key: what that key's presets and defaults make of it. */
@@ -108,8 +138,12 @@ static enum status add_parameters(struct table *t, const char *name, struct erro
 #define UNVERIFIED "* a number in its file rests on memory (unverified: true); predictions that use it say so"
 
 static const struct listing listings[] = {
-	{"systems", "systems", "<name|<system|<GPUs of a node|to a GPU of the node|to another node, a GPU", add_system, UNVERIFIED},
-	{"gpus", "gpus", "<name|<device|bf16, dense|fp32, vector|memory|bandwidth", add_gpu, UNVERIFIED},
+	{"systems", "systems", "<name|<system|<GPUs of a node|<joined by|pair|node|NICs, Gb/s|out|kW|USD|USD/h", add_system,
+	 "pair: what two GPUs of a node get, node: the ring over all of them (busbw of a long all-reduce), out: a GPU's share of the NICs, GB/s in one direction;\n"
+	 "kW, USD and USD/h: of a node, dated in configs/systems\n" UNVERIFIED},
+	{"gpus", "gpus", "<name|<device|bf16|fp8|fp32|memory|bandwidth|ridge|links|PCIe|W|USD|USD/h", add_gpu,
+	 "bf16 (fp16 where a GPU has no bf16), fp8: dense matrix rates, fp32: the vector rate, TFLOP/s; ridge: FLOP/B from which on bf16 is bound by compute;\n"
+	 "links: all NVLinks, or the maker's own links, of one GPU together, and PCIe, GB/s in one direction; USD: price of one and rent an hour, dated in configs/gpus\n" UNVERIFIED},
 	{"models", "models", "<name|parameters|layers|hidden|heads|kv heads|vocab|sequence|experts", add_model, NULL},
 	{"stacks", "stacks", "<name|<strategy|<compute|<weights|<on the wire|<fused|<overlap", add_stack, NULL},
 	{"parameters", "gpus", "<GPU|<parameter|value|<meaning|<source", add_parameters,

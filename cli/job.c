@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/log.h"
+#include "base/quantity.h"
 #include "cli/machine.h"
 #include "cli/output.h"
 #include "exec/exec.h"
@@ -40,12 +42,14 @@ static enum status predict_only(struct job *job, struct error *e, const char *wh
 
 static enum status decide_elsewhere(struct job *job, int64_t *ranks, struct error *e)
 {
-	const struct cluster *c = &job->config.cluster;
+	struct cluster_config *c = &job->config.cluster;
 	struct machine machine;
 	enum status st = machine_load(c->system, c->nodes, c->gpus_per_node, &machine, e);
 	if (st)
 		return st;
 	*ranks = machine.nodes * machine.devices_per_node;
+	c->nodes = machine.nodes; /* a synthetic line may have said it */
+	machine_free(&machine);
 	char why[JOB_MODE];
 	snprintf(why, sizeof why, "cluster.system %s is not this machine (--set cluster.system=auto executes here)", c->system);
 	return predict_only(job, e, why);
@@ -153,6 +157,19 @@ static void say_placement(const struct context *x, const struct target *t)
 	log_detail("libraries: %s; %s", i->mpi, i->blas);
 }
 
+/* Which link limits the groups of each dimension of the plan. */
+static void say_links(const struct machine *m, const struct program *p)
+{
+	for (int d = 0; d < DIM_COUNT; d++) {
+		struct group g;
+		char rate[QUANTITY_MAX];
+		int64_t size = p->mesh.size[d];
+		if (size > 1 && machine_group(m, size, p->mesh.stride[d], &g, NULL) == ST_OK && g.ring_Bps > 0)
+			log_detail("links: %s over %lld ranks on %lld host%s: %s, limited by %s", mesh_dim_name((enum mesh_dim)d), (long long)size, (long long)g.hosts, g.hosts == 1 ? "" : "s",
+			           quantity_format(rate, g.ring_Bps, UNIT_BYTE_PER_S), g.bottleneck_text);
+	}
+}
+
 static enum status write_result(const struct context *x, const struct job *job, const struct sides *s, struct error *e)
 {
 	struct outcome o = {
@@ -178,8 +195,10 @@ enum status job_perform(struct context *x, const struct job *job, struct error *
 		say_placement(x, &s.target);
 	if (leads || job->execute)
 		st = program_build(&job->config, &s.program, e);
-	if (!st && leads)
+	if (!st && leads) {
+		say_links(&s.target.machine, s.program);
 		st = predict_side(&s, e);
+	}
 	if ((st = context_agree(x, st, e)))
 		goto out;
 	if (job->execute && (st = execute_side(x, &s, e)))

@@ -9,6 +9,7 @@
 
 void target_free(struct target *t)
 {
+	machine_free(&t->machine);
 	profile_destroy(t->profile);
 	json_decref(t->system);
 	*t = (struct target){0};

@@ -9,7 +9,7 @@
 #include "step/config.h"
 #include "topology/machine.h"
 
-/* Owns the profile that `machine` borrows, and `system`. */
+/* Owns the machine, the profile that it borrows, and `system`. */
 struct target {
 	struct machine machine;
 	struct profile *profile;
@@ -18,7 +18,7 @@ struct target {
 	char note[256];                  /* a warning that belongs into the result; "" when there is none */
 };
 
-/* The catalogue's (or a file's) system. Leading rank only. */
+/* The system of the catalogue, of a file or of a synthetic line. Leading rank only. */
 enum status target_system(const struct config *c, struct target *out, struct error *e);
 
 /* This machine for `ranks` ranks, with the profile that cluster.profile names, else this machine's cached one, else one that is measured now and cached.

@@ -33,6 +33,13 @@ static enum status read_path(struct options *o, const struct option_row *row, co
 	return ST_OK;
 }
 
+static enum status read_input(struct options *o, const struct option_row *row, const char *value, struct error *e)
+{
+	if (!*value)
+		return error_set(e, ST_INPUT, "%s: expected a path, or - for standard input", row->name);
+	return read_path(o, row, value, e);
+}
+
 /* What stands in it is config_load's business. */
 static enum status read_set(struct options *o, const struct option_row *row, const char *value, struct error *e)
 {
@@ -68,7 +75,7 @@ static enum status read_progress(struct options *o, const struct option_row *row
 
 static const struct option_row rows[] = {
 	{0, "--set", "KEY.PATH=VALUE", "override one key of the config (repeatable)", TAKES_PREDICTING, read_set, 0},
-	{0, "--json", "FILE", "write the result as JSON; - is standard output, in place of the table", TAKES_PREDICTING, read_path, AT(json)},
+	{0, "--json", "FILE", "write the result as JSON; - is standard output, in place of the table", TAKES_PREDICTING | TAKES_TOPO, read_path, AT(json)},
 	{0, "--trace", "FILE", "write predicted and measured step as a Chrome trace, which opens in Perfetto", TAKES_PREDICTING, read_path, AT(trace)},
 	{0, "--html", "FILE", NULL, TAKES_PREDICTING, NULL, 0},
 	{0, "--csv", "FILE", NULL, TAKES_PREDICTING, NULL, 0},
@@ -76,9 +83,14 @@ static const struct option_row rows[] = {
 	{0, "--dump-program", NULL, "print the step program, one line an op, in place of the prediction", TAKES_PREDICT, read_flag, AT(dump_program)},
 	{0, "--print-ranks", NULL, "print how many ranks to start for this config, and stop; 0: it is not for this machine", TAKES_PREDICT, read_flag, AT(print_ranks)},
 	{'o', "--output", "FILE", "where the profile goes; - is standard output; default: this machine's cache", TAKES_CALIBRATE, read_path, AT(output)},
+	{0, "--smi", "FILE", "of another machine: what `nvidia-smi topo -m` printed there; - is standard input", TAKES_TOPO, read_input, AT(smi)},
+	{0, "--nccl-xml", "FILE", "of another machine: its NCCL or RCCL topology file (NCCL_TOPO_DUMP_FILE)", TAKES_TOPO, read_input, AT(nccl_xml)},
+	{0, "--hwloc-xml", "FILE", "of another machine: what `lstopo FILE.xml` wrote there", TAKES_TOPO, read_input, AT(hwloc_xml)},
+	{0, "--dot", "FILE", "write the links for graphviz", TAKES_TOPO, read_path, AT(dot)},
+	{0, "--svg", "FILE", "write the links as a picture", TAKES_TOPO, read_path, AT(svg)},
 	{0, "--progress", "WHEN", "the progress line on standard error: auto (when a terminal reads it), always, never", TAKES_ALWAYS, read_progress, 0},
 	{'q', "--quiet", NULL, "no notes and no progress line; warnings and the result remain", TAKES_ALWAYS, read_flag, AT(quiet)},
-	{'v', "--verbose", NULL, "also the placement of ranks, the profile, and the price of each kind of op", TAKES_ALWAYS, read_flag, AT(verbose)},
+	{'v', "--verbose", NULL, "also the placement of ranks, the profile, the price of each kind of op, every link", TAKES_ALWAYS, read_flag, AT(verbose)},
 	{'h', "--help", NULL, "this text", TAKES_ALWAYS, read_flag, AT(help)},
 };
 

@@ -15,6 +15,7 @@ enum option_group {
 	TAKES_PREDICTING = 1 << 1, /* what every predicting command takes */
 	TAKES_PREDICT = 1 << 2,
 	TAKES_CALIBRATE = 1 << 3,
+	TAKES_TOPO = 1 << 4,
 };
 
 struct options {
@@ -24,6 +25,8 @@ struct options {
 	size_t n_sets;
 	const char *json, *trace; /* paths, "-" is standard output; NULL: not asked for */
 	const char *output;       /* -o; NULL: not given */
+	const char *smi, *nccl_xml, *hwloc_xml; /* dumps of another machine, "-" is standard input; NULL: not given */
+	const char *dot, *svg;                  /* pictures to write; NULL: not asked for */
 	double max_error_percent; /* < 0: not given */
 	enum progress_mode progress;
 	bool quiet, verbose, dump_program, print_ranks, help;

@@ -75,53 +75,28 @@ static enum status bind_threads(const uint64_t cpus[BOARD_CPU_WORDS], struct err
 	return st;
 }
 
-/* The cores that have a CPU in `cpus`, in hwloc's order (neighbours share caches and memory). */
-static int64_t list_cores(hwloc_topology_t topology, const uint64_t cpus[BOARD_CPU_WORDS], uint64_t (*mask)[BOARD_CPU_WORDS])
+enum status affinity_text(const uint64_t cpus[BOARD_CPU_WORDS], char **out, struct error *e)
 {
-	hwloc_obj_type_t type = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
-	int64_t n = 0;
-	for (hwloc_obj_t core = NULL; (core = hwloc_get_next_obj_by_type(topology, type, core));) {
-		bool any = false;
-		memset(mask[n], 0, sizeof mask[n]);
-		for (int cpu = hwloc_bitmap_first(core->cpuset); cpu >= 0 && cpu < 64 * BOARD_CPU_WORDS; cpu = hwloc_bitmap_next(core->cpuset, cpu)) {
-			uint64_t bit = cpus[cpu / 64] & 1ULL << cpu % 64;
-			mask[n][cpu / 64] |= bit;
-			any = any || bit;
-		}
-		n += any;
-	}
-	return n;
+	hwloc_bitmap_t set = hwloc_bitmap_alloc();
+	*out = NULL;
+	bool good = set != NULL;
+	for (int cpu = 0; good && cpu < 64 * BOARD_CPU_WORDS; cpu++)
+		good = !(cpus[cpu / 64] >> cpu % 64 & 1) || hwloc_bitmap_set(set, (unsigned)cpu) == 0;
+	good = good && hwloc_bitmap_list_asprintf(out, set) >= 0;
+	hwloc_bitmap_free(set);
+	return good ? ST_OK : error_nomem(e, "the list of CPUs");
 }
 
-enum status affinity_bind(const uint64_t cpus[BOARD_CPU_WORDS], int64_t local_rank, int64_t local_ranks, struct share *out, struct error *e)
+enum status affinity_bind(const char *list, struct error *e)
 {
-	enum status st = ST_OK;
-	uint64_t (*cores)[BOARD_CPU_WORDS] = NULL, mine[BOARD_CPU_WORDS] = {0};
-	hwloc_topology_t topology = NULL;
-	if (hwloc_topology_init(&topology) || hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE) ||
-	    hwloc_topology_set_type_filter(topology, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL) || hwloc_topology_load(topology)) {
-		st = error_set(e, ST_RUN, "hwloc cannot read this host's cores: %s", strerror(errno));
-		goto out;
+	uint64_t cpus[BOARD_CPU_WORDS] = {0};
+	hwloc_bitmap_t set = hwloc_bitmap_alloc();
+	if (!set || hwloc_bitmap_list_sscanf(set, list)) {
+		hwloc_bitmap_free(set);
+		return error_nomem(e, "a set of CPUs");
 	}
-	cores = calloc((size_t)hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU) + 1, sizeof *cores);
-	if (!cores) {
-		st = error_nomem(e, "the list of cores");
-		goto out;
-	}
-	int64_t n = list_cores(topology, cpus, cores);
-	if (n < 1) {
-		st = error_set(e, ST_RUN, "hwloc finds none of the CPUs that this process may use");
-		goto out;
-	}
-	*out = (struct share){.cores = n, .cores_per_rank = n >= local_ranks ? n / local_ranks : 1, .shared = n < local_ranks};
-	int64_t first = out->shared ? local_rank * n / local_ranks : local_rank * out->cores_per_rank;
-	for (int64_t i = first; i < first + out->cores_per_rank; i++)
-		for (size_t w = 0; w < BOARD_CPU_WORDS; w++)
-			mine[w] |= cores[i][w];
-	st = bind_threads(mine, e);
-out:
-	free(cores);
-	if (topology)
-		hwloc_topology_destroy(topology);
-	return st;
+	for (int cpu = hwloc_bitmap_first(set); cpu >= 0 && cpu < 64 * BOARD_CPU_WORDS; cpu = hwloc_bitmap_next(set, cpu))
+		cpus[cpu / 64] |= 1ULL << cpu % 64;
+	hwloc_bitmap_free(set);
+	return bind_threads(cpus, e);
 }

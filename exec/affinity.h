@@ -1,8 +1,7 @@
-/* Which CPUs a rank runs on: the host's allowed cores, divided evenly among its ranks. */
+/* The CPUs of this process: which ones it was given, and binding to those that topology/placement.h chose for it. */
 #ifndef STEPSIM_EXEC_AFFINITY_H
 #define STEPSIM_EXEC_AFFINITY_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -12,13 +11,10 @@
  * the launcher (taskset, a container) holds and the launcher's narrower binding of its children does not. */
 void affinity_given(uint64_t cpus[BOARD_CPU_WORDS]);
 
-struct share {
-	int64_t cores, cores_per_rank; /* physical cores in `cpus`; of one rank, at least 1 */
-	bool shared;                   /* more ranks than cores */
-};
+/* The same as a list, "0-3,8", as topology/placement.h takes it; "" for no CPU. The caller frees it. */
+enum status affinity_text(const uint64_t cpus[BOARD_CPU_WORDS], char **out, struct error *e);
 
-/* Binds all threads of this process to rank `local_rank`'s share of the cores in `cpus` (all their hardware threads): with c cores and n ranks, c / n neighbouring cores each,
- * and where that is none, core local_rank c / n. */
-enum status affinity_bind(const uint64_t cpus[BOARD_CPU_WORDS], int64_t local_rank, int64_t local_ranks, struct share *out, struct error *e);
+/* Binds all threads of this process to the CPUs of a list that topology/placement.h gave (struct seat). ST_RUN when the kernel refuses, as it does when none of them may be used. */
+enum status affinity_bind(const char *list, struct error *e);
 
 #endif

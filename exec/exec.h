@@ -7,6 +7,7 @@
 
 #include "step/program.h"
 #include "step/result.h"
+#include "topology/cluster.h"
 #include "topology/machine.h"
 #include "topology/profile.h"
 
@@ -28,10 +29,15 @@ bool session_launched(int64_t *ranks);
 enum status session_open(double timeout_s, struct session **out, struct error *e);
 void session_timeout(struct session *s, double timeout_s); /* once the config is known */
 const struct session_info *session_info(const struct session *s);
+/* Where a rank runs, in one line: "rank 3: host vm, cores 3, no GPU". Rank 0 alone may ask; the session keeps the text. */
+const char *session_seat(const struct session *s, int64_t rank);
 /* Agrees on success: the worst status of all ranks, on every rank; when rank 0's own status is ST_OK but another's is not, its error text arrives in rank 0's `e`. */
 enum status session_agree(struct session *s, enum status st, struct error *e);
 /* Rank 0's bytes to every rank. */
 enum status session_broadcast(struct session *s, void *bytes, size_t n, struct error *e);
+/* Collective. On rank 0 *out is the cluster of all hosts of the session, in the order of their first ranks, with their names, each as its first rank discovered it; NULL on the others. The caller destroys it.
+ * ST_RUN or ST_INPUT, on all ranks, names the first host whose discovery failed. */
+enum status session_cluster(struct session *s, struct cluster **out, struct error *e);
 void session_close(struct session *s); /* finalizes MPI; NULL-safe */
 
 /* The key of this session's profile. */

@@ -211,27 +211,58 @@ static enum status open_watchdog(struct session *s, double timeout_s, struct err
 	return watchdog_start(&site, &s->watchdog, e);
 }
 
-static enum status bind(struct session *s, struct error *e)
+/* The seat of this rank among those of its host, from the CPUs that any of them was given. */
+static enum status choose_seat(struct session *s, struct seat *out, struct error *e)
 {
 	struct session_info *info = &s->info;
 	uint64_t cpus[BOARD_CPU_WORDS] = {0};
+	char *allowed = NULL;
+	struct seat *seats = calloc((size_t)info->ranks_per_host, sizeof *seats);
+	enum status st = seats ? ST_OK : error_nomem(e, "the ranks' places");
 	for (int64_t i = 0; i < s->board->slots; i++)
 		for (size_t w = 0; w < BOARD_CPU_WORDS; w++)
 			cpus[w] |= s->board->slot[i].cpus[w];
-	struct share share;
-	enum status st = affinity_bind(cpus, info->local_rank, info->ranks_per_host, &share, e);
-	if (st)
-		return st;
-	info->cores_per_rank = share.cores_per_rank;
-	info->oversubscribed = share.shared;
-	s->host_cores = share.cores;
-	if (share.shared)
-		snprintf(info->binding, sizeof info->binding, "%lld ranks share %lld cores", (long long)info->ranks_per_host, (long long)share.cores);
+	if (st || (st = affinity_text(cpus, &allowed, e)) || (st = placement_seats(NULL, allowed, info->ranks_per_host, false, false, seats, e)))
+		goto out;
+	*out = seats[info->local_rank];
+out:
+	free(allowed);
+	free(seats);
+	return st;
+}
+
+static enum status bind(struct session *s, struct error *e)
+{
+	struct session_info *info = &s->info;
+	struct seat *seat = calloc(1, sizeof *seat);
+	enum status st = seat ? ST_OK : error_nomem(e, "the rank's place");
+	if (st || (st = choose_seat(s, seat, e)) || (st = affinity_bind(seat->cores, e)))
+		goto out;
+	info->cores_per_rank = seat->n_cores;
+	info->oversubscribed = seat->shared;
+	s->host_cores = seat->host_cores;
+	if (seat->shared)
+		snprintf(info->binding, sizeof info->binding, "%lld ranks share %lld cores", (long long)info->ranks_per_host, (long long)seat->host_cores);
 	else
-		snprintf(info->binding, sizeof info->binding, "%lld of %lld cores a rank", (long long)share.cores_per_rank, (long long)share.cores);
+		snprintf(info->binding, sizeof info->binding, "%lld of %lld cores a rank", (long long)seat->n_cores, (long long)seat->host_cores);
+	seat_text(seat, NULL, info->host, info->rank, s->seat);
 	/* The device's pool shares a product out among the cores, and each of its threads calls BLAS for its part: BLAS's own workers would spin on those cores after each call. */
 	openblas_set_num_threads(1);
-	return ST_OK;
+out:
+	free(seat);
+	return st;
+}
+
+static enum status gather_seats(struct session *s, struct error *e)
+{
+	bool root = s->info.rank == 0;
+	s->seats = root ? malloc((size_t)s->info.ranks * sizeof *s->seats) : NULL;
+	enum status st = session_agree(s, root && !s->seats ? error_nomem(e, "the ranks' places") : ST_OK, e);
+	if (st)
+		return st;
+	MPI_Request r;
+	st = MPI_CHECK(MPI_Igather(s->seat, SEAT_TEXT, MPI_BYTE, s->seats, SEAT_TEXT, MPI_BYTE, 0, s->world, &r), e);
+	return st ? st : session_wait(s, &r, e);
 }
 
 static void name_libraries(struct session_info *info)
@@ -290,7 +321,7 @@ enum status session_open(double timeout_s, struct session **out, struct error *e
 	const struct card *leader = group_hosts(s, cards);
 	if ((st = open_board(s, leader, e)) || (st = session_agree(s, open_watchdog(s, timeout_s, e), e)))
 		goto out;
-	if ((st = session_agree(s, bind(s, e), e)))
+	if ((st = session_agree(s, bind(s, e), e)) || (st = gather_seats(s, e)))
 		goto out;
 	name_libraries(&s->info);
 	*out = s;
@@ -316,6 +347,7 @@ void session_close(struct session *s)
 		MPI_Finalize();
 	watchdog_stop(s->watchdog);
 	board_close(s->board);
+	free(s->seats);
 	free(s->host_of);
 	free(s);
 }
@@ -330,6 +362,11 @@ void session_timeout(struct session *s, double timeout_s)
 const struct session_info *session_info(const struct session *s)
 {
 	return &s->info;
+}
+
+const char *session_seat(const struct session *s, int64_t rank)
+{
+	return s->seats[rank];
 }
 
 void session_profile_key(const struct session *s, struct profile_key *k)

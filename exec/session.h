@@ -7,6 +7,7 @@
 #include "exec/board.h"
 #include "exec/exec.h"
 #include "exec/watchdog.h"
+#include "topology/placement.h"
 
 struct session {
 	struct session_info info;
@@ -15,6 +16,7 @@ struct session {
 	struct watchdog *watchdog;
 	int32_t *host_of; /* by rank: index of its host, in the order of their first ranks */
 	int64_t host_cores;
+	char seat[SEAT_TEXT], (*seats)[SEAT_TEXT]; /* of this rank in words; of all ranks, on rank 0 alone */
 	bool under_mpirun; /* Open MPI's */
 };
 

@@ -76,7 +76,7 @@ struct parallel {
 	bool reshard_after_forward;
 };
 
-struct cluster {
+struct cluster_config {
 	char system[CONFIG_TEXT];  /* "auto", a system's name, a file, or a synthetic line */
 	int64_t nodes;
 	int64_t gpus_per_node;     /* 0: the system's own */
@@ -115,7 +115,7 @@ struct config {
 	struct parallel parallel;
 	enum algorithm algorithm;
 	enum protocol protocol;
-	struct cluster cluster;
+	struct cluster_config cluster;
 	struct run run;
 	struct cost cost;
 	int64_t ranks;        /* set by config_resolve */

@@ -1,5 +1,6 @@
 #include "topology/catalogue.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,8 @@
 #define KEYS_MAX 64
 #define PATH_TEXT 64
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
+
+static_assert(offsetof(struct catalogue_figure, value) == 0, "read_value writes there");
 
 struct reader {
 	const struct catalogue_key *keys;
@@ -34,8 +37,14 @@ static enum status read_text(const struct reader *r, const struct catalogue_key 
 	return ST_OK;
 }
 
+struct number {
+	const struct ynode *value;
+	const char *source;
+	bool unverified;
+};
+
 /* {value: ..., source: ..., unverified: true}: a bare number is refused, because nobody could check it. */
-static enum status number_node(const struct reader *r, const struct ynode *node, const struct ynode **value)
+static enum status number_node(const struct reader *r, const struct ynode *node, struct number *out)
 {
 	static const char *const known[] = {"value", "source", "unverified"};
 	if (node->kind != Y_MAP)
@@ -46,31 +55,32 @@ static enum status number_node(const struct reader *r, const struct ynode *node,
 			return ynode_error_key(node->child[i], r->e, "unknown key '%s' (nearest: %s)", key, nearest);
 	}
 	const struct ynode *source = ynode_get(node, "source"), *flag = ynode_get(node, "unverified");
-	const char *text = "";
-	*value = ynode_get(node, "value");
-	if (!*value || !source)
-		return ynode_error(node, r->e, "%s: '%s' is missing", node->key, *value ? "source" : "value");
-	enum status st = ynode_string(source, &text, r->e);
-	if (!st && !*text)
+	out->value = ynode_get(node, "value");
+	if (!out->value || !source)
+		return ynode_error(node, r->e, "%s: '%s' is missing", node->key, out->value ? "source" : "value");
+	enum status st = ynode_string(source, &out->source, r->e);
+	if (!st && !*out->source)
 		st = ynode_error(source, r->e, "%s: the source is empty", node->key);
-	bool unverified = false;
 	if (!st && flag)
-		st = ynode_bool(flag, &unverified, r->e);
-	*r->unverified |= unverified;
+		st = ynode_bool(flag, &out->unverified, r->e);
 	return st;
 }
 
-static enum status read_number(const struct reader *r, const struct catalogue_key *k, const struct ynode *node)
+static enum status read_value(const struct reader *r, const struct catalogue_key *k, const struct ynode *value)
 {
-	const struct ynode *value = NULL;
+	char *at = (char *)r->out + k->offset;
 	double v = 0;
-	enum status st = number_node(r, node, &value);
-	if (!st)
-		st = ynode_quantity(value, k->unit, k->min, k->max, &v, r->e);
+	bool yes = false;
+	if (k->type == CATALOGUE_BOOL) {
+		enum status st = ynode_bool(value, &yes, r->e);
+		if (!st)
+			memcpy(at, &yes, sizeof yes);
+		return st;
+	}
+	enum status st = ynode_quantity(value, k->unit, k->min, k->max, &v, r->e);
 	if (st)
 		return st;
-	char *at = (char *)r->out + k->offset;
-	if (k->type == CATALOGUE_DOUBLE) {
+	if (k->type == CATALOGUE_DOUBLE || k->type == CATALOGUE_FIGURE) { /* a figure begins with its value */
 		memcpy(at, &v, sizeof v);
 		return ST_OK;
 	}
@@ -78,6 +88,22 @@ static enum status read_number(const struct reader *r, const struct catalogue_ke
 	if (k->type == CATALOGUE_INT64 && (double)whole != v)
 		return ynode_error(value, r->e, "%s: expected a whole number, got \"%.60s\"", k->path, value->text);
 	memcpy(at, &whole, sizeof whole);
+	return ST_OK;
+}
+
+static enum status read_number(const struct reader *r, const struct catalogue_key *k, const struct ynode *node)
+{
+	struct number number = {0};
+	enum status st = number_node(r, node, &number);
+	if (!st)
+		st = read_value(r, k, number.value);
+	if (st || k->type != CATALOGUE_FIGURE) {
+		*r->unverified |= number.unverified;
+		return st;
+	}
+	struct catalogue_figure *figure = (void *)((char *)r->out + k->offset);
+	figure->unverified = number.unverified;
+	snprintf(figure->source, sizeof figure->source, "%s", number.source);
 	return ST_OK;
 }
 

@@ -1,7 +1,7 @@
 /* Reading a catalogue file by a table of its keys. Private to topology/.
  *
  * A text is a plain value; every number is a mapping {value, source} with the place that the figure comes from, and `unverified: true` where it rests on memory or on a sister part.
- * Sections nest one deep: the path "matrix.bf16" is the key bf16 of the section matrix.
+ * Sections nest one deep: the path "matrix.bf16" is the key bf16 of the section matrix. Yes or no is written as a number is: {value: false, source}.
  */
 #ifndef STEPSIM_TOPOLOGY_CATALOGUE_H
 #define STEPSIM_TOPOLOGY_CATALOGUE_H
@@ -12,7 +12,14 @@
 #include "base/quantity.h"
 #include "base/status.h"
 
-enum catalogue_type { CATALOGUE_TEXT /* char[size] */, CATALOGUE_DOUBLE, CATALOGUE_INT64, CATALOGUE_BYTES /* uint64_t */ };
+enum catalogue_type { CATALOGUE_TEXT /* char[size] */, CATALOGUE_DOUBLE, CATALOGUE_INT64, CATALOGUE_BYTES /* uint64_t */, CATALOGUE_BOOL, CATALOGUE_FIGURE /* struct catalogue_figure */ };
+
+/* A number that no step time depends on (a price, a power) keeps its source and its own mark: it does not mark the whole file. */
+struct catalogue_figure {
+	double value;
+	bool unverified;
+	char source[192]; /* cut where it is longer */
+};
 
 struct catalogue_key {
 	const char *path;

@@ -1,7 +1,6 @@
 #include "topology/graph.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,12 +94,13 @@ int32_t graph_add_vertex(struct graph *g, const struct vertex *v)
 	struct vertex *added = &g->vertex.at[at];
 	if (!added->label[0]) {
 		int32_t number = 0;
+		char label[GRAPH_LABEL];
 		for (int32_t i = 0; i < at; i++)
 			number += g->vertex.at[i].kind == v->kind;
-		if (v->kind == VERTEX_NETWORK)
-			snprintf(added->label, sizeof added->label, "%s", kinds[v->kind].prefix);
-		else
-			snprintf(added->label, sizeof added->label, "%s%d", kinds[v->kind].prefix, number);
+		do
+			snprintf(label, sizeof label, v->kind == VERTEX_NETWORK ? "%s" : "%s%d", kinds[v->kind].prefix, number++);
+		while (v->kind != VERTEX_NETWORK && graph_find_label(g, label) >= 0);
+		memcpy(added->label, label, sizeof label);
 	}
 	if (v->kind == VERTEX_GPU)
 		g->gpu.at[g->gpu.n++] = at;
@@ -128,13 +128,13 @@ bool graph_normal_pci(const char *text, char out[GRAPH_PCI])
 {
 	unsigned domain = 0, bus, device, function;
 	int end = -1, end_short = -1;
+	if (text[strspn(text, "0123456789abcdefABCDEF:.")]) /* sscanf would pass signs, blanks and "0x" */
+		return false;
 	if (sscanf(text, "%8x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &end) < 4 || end < 0 || text[end]) {
 		domain = 0;
 		if (sscanf(text, "%2x:%2x.%1x%n", &bus, &device, &function, &end_short) < 3 || end_short < 0 || text[end_short])
 			return false;
 	}
-	if (!isxdigit((unsigned char)text[0]))
-		return false;
 	snprintf(out, GRAPH_PCI, "%04x:%02x:%02x.%x", domain, bus, device, function);
 	return true;
 }

@@ -41,6 +41,7 @@ struct gpu_facts {
 	double power_limit_W, power_default_W;
 	uint64_t throttle;                                          /* nvmlClocksEventReasons bits that were on */
 	bool no_peer;                                               /* its driver refuses peer-to-peer over PCIe (GeForce): bytes pass through host memory */
+	bool peer_known;                                            /* no_peer is the driver's own answer (NVML), not a conclusion from the name */
 };
 
 struct nic_facts {
@@ -131,5 +132,7 @@ enum status topology_check(const struct graph *g, struct error *e);
 /* The form in which ranks exchange graphs. graph_parse gives back an equal graph; ST_INPUT on anything else. */
 json_t *graph_json(const struct graph *g); /* new reference; NULL when out of memory */
 enum status graph_parse(const json_t *json, struct graph **out, struct error *e);
+
+bool graph_same(const struct graph *a, const struct graph *b); /* equal in all but the host's name */
 
 #endif

@@ -67,21 +67,26 @@ static bool cgroup_folder(const char *mount, const char *tag, char *folder, size
 	return at != NULL;
 }
 
-/* The limit holds at every level up to the mount; inside a container the own folder is often the mount itself. */
+/* A limit holds at every level up to the mount; inside a container the own folder is often the mount itself. False when `folder` was the mount. */
+static bool level_up(const char *mount, char *folder)
+{
+	char *slash = strrchr(folder, '/');
+	if (strlen(folder) <= strlen(mount) || !slash)
+		return false;
+	*slash = '\0';
+	return true;
+}
+
 static void cgroup_limits(const char *mount, const char *tag, const char *limit_file, const char *used_file, const char *cache_key, uint64_t *available_B)
 {
 	char folder[PATH_MAX_LEN];
 	if (!cgroup_folder(mount, tag, folder, sizeof folder))
 		return;
-	for (;;) {
+	do {
 		uint64_t left;
 		if (cgroup_left(folder, limit_file, used_file, cache_key, &left) && left < *available_B)
 			*available_B = left;
-		char *slash = strrchr(folder, '/');
-		if (strlen(folder) <= strlen(mount) || !slash)
-			return;
-		*slash = '\0';
-	}
+	} while (level_up(mount, folder));
 }
 
 static enum status read_memory(struct host_facts *out, struct error *e)
@@ -122,22 +127,30 @@ static int64_t allowed_cores(hwloc_topology_t topology, hwloc_const_bitmap_t all
 	return cores ? cores : hwloc_bitmap_weight(allowed); /* machines that show hardware threads only */
 }
 
-/* A container may have less CPU time than cores (cpu.max of cgroup version 2: quota and period in microseconds). */
-static int64_t quota_cores(int64_t cores)
+/* Where each version of cgroups keeps CPU time: quota and period in microseconds, each the number behind a key in a file. "max" and -1, which reads as a huge number, are no quota. */
+static const struct {
+	const char *mount, *tag, *quota_file, *period_file, *period_key;
+} cpu_limits[] = {
+	{"/sys/fs/cgroup", "0::", "cpu.max", "cpu.max", " "},
+	{"/sys/fs/cgroup/cpu", ":cpu:", "cpu.cfs_quota_us", "cpu.cfs_period_us", ""},
+	{"/sys/fs/cgroup/cpu", ":cpu,cpuacct:", "cpu.cfs_quota_us", "cpu.cfs_period_us", ""},
+	{"/sys/fs/cgroup/cpu", ":cpuacct,cpu:", "cpu.cfs_quota_us", "cpu.cfs_period_us", ""},
+};
+
+int64_t host_quota(int64_t cores)
 {
-	char folder[PATH_MAX_LEN], path[PATH_MAX_LEN + 16];
-	char *text = NULL;
-	size_t len;
-	struct error ignored = {0};
-	if (!cgroup_folder("/sys/fs/cgroup", "0::", folder, sizeof folder))
-		return cores;
-	snprintf(path, sizeof path, "%s/cpu.max", folder);
-	if (file_read(path, FILE_LIMIT_B, &text, &len, &ignored))
-		return cores;
-	double quota = 0, period = 0;
-	if (sscanf(text, "%lf %lf", &quota, &period) == 2 && quota > 0 && period > 0 && quota / period < (double)cores)
-		cores = quota < period ? 1 : (int64_t)(quota / period);
-	free(text);
+	for (size_t i = 0; i < sizeof cpu_limits / sizeof cpu_limits[0]; i++) {
+		char folder[PATH_MAX_LEN], quota_path[PATH_MAX_LEN + 32], period_path[PATH_MAX_LEN + 32];
+		if (!cgroup_folder(cpu_limits[i].mount, cpu_limits[i].tag, folder, sizeof folder))
+			continue;
+		do {
+			uint64_t quota, period;
+			snprintf(quota_path, sizeof quota_path, "%s/%s", folder, cpu_limits[i].quota_file);
+			snprintf(period_path, sizeof period_path, "%s/%s", folder, cpu_limits[i].period_file);
+			if (number_in(quota_path, "", &quota) && number_in(period_path, cpu_limits[i].period_key, &period) && period > 0 && quota / period < (uint64_t)cores)
+				cores = quota < period ? 1 : (int64_t)(quota / period);
+		} while (level_up(cpu_limits[i].mount, folder));
+	}
 	return cores;
 }
 
@@ -156,7 +169,7 @@ enum status host_facts_read(struct host_facts *out, struct error *e)
 	if (hwloc_get_cpubind(topology, allowed, HWLOC_CPUBIND_PROCESS) || hwloc_bitmap_iszero(allowed))
 		hwloc_bitmap_copy(allowed, hwloc_topology_get_allowed_cpuset(topology));
 	read_name(topology, out);
-	out->cores = quota_cores(allowed_cores(topology, allowed));
+	out->cores = host_quota(allowed_cores(topology, allowed));
 	out->l2_B = cache_size(topology, HWLOC_OBJ_L2CACHE);
 	out->l3_B = cache_size(topology, HWLOC_OBJ_L3CACHE);
 	out->numa_nodes = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE);

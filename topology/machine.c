@@ -2,88 +2,102 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stddef.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/paths.h"
-#include "topology/catalogue.h"
+#include "base/vec.h"
+#include "topology/system.h"
 
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
+/* ---- described systems ---- */
 
-/* ---- systems of the catalogue ---- */
-
-struct system_file {
-	char name[128], gpu[64], fabric[32];
-	int64_t gpus, nics;
-	double intra_datasheet_Bps, intra_usable_Bps, intra_latency_s;
-	double nic_Bps, inter_latency_s;
+/* Answers of cluster_mesh_groups, which searches: a prediction asks for the same few groups over and over, from several threads where plans are compared. */
+struct machine_groups {
+	pthread_mutex_t lock;
+	VEC(struct known_group) known;
 };
 
-#define NUMBER(path, unit, min, max, field) {path, CATALOGUE_DOUBLE, true, unit, min, max, offsetof(struct system_file, field), 0}
-#define WHOLE(path, min, max, field) {path, CATALOGUE_INT64, true, UNIT_NONE, min, max, offsetof(struct system_file, field), 0}
-#define TEXT(path, field) {path, CATALOGUE_TEXT, true, UNIT_NONE, 0, 0, offsetof(struct system_file, field), sizeof ((struct system_file *)0)->field}
-
-static const struct catalogue_key keys[] = {
-	TEXT("name", name),
-	TEXT("gpu", gpu),
-	WHOLE("gpus_per_node", 1, 1024, gpus),
-	TEXT("intra.fabric", fabric),
-	NUMBER("intra.datasheet", UNIT_BYTE_PER_S, 1e8, 1e14, intra_datasheet_Bps),
-	NUMBER("intra.usable", UNIT_BYTE_PER_S, 1e8, 1e14, intra_usable_Bps),
-	NUMBER("intra.latency", UNIT_SECOND, 1e-8, 1e-2, intra_latency_s),
-	WHOLE("nic.count", 0, 1024, nics),
-	NUMBER("nic.rate", UNIT_BYTE_PER_S, 1e7, 1e13, nic_Bps),
-	NUMBER("nic.latency", UNIT_SECOND, 1e-8, 1e-1, inter_latency_s),
+struct known_group {
+	int64_t size, stride;
+	struct group group;
 };
 
-static bool is_path(const char *system)
+void machine_free(struct machine *m)
 {
-	size_t len = strlen(system);
-	return strchr(system, '/') || (len > 5 && strcmp(system + len - 5, ".yaml") == 0);
+	cluster_destroy((struct cluster *)m->cluster);
+	if (m->groups) {
+		pthread_mutex_destroy(&m->groups->lock);
+		vec_free(&m->groups->known);
+		free(m->groups);
+	}
+	*m = (struct machine){0};
 }
 
 /* A GPU reaches the NICs that are its own, or one NIC where several GPUs share it and the others are idle. */
-static double nic_share_Bps(const struct system_file *f, int64_t used)
+static double nic_share_Bps(const struct system_spec *s, int64_t used)
 {
-	double total = (double)f->nics * f->nic_Bps, even = total / (double)used;
-	double own = fmax(total / (double)f->gpus, f->nics ? f->nic_Bps : 0);
+	double total = (double)s->nics * s->nic_Bps, even = total / (double)used;
+	double own = fmax(total / (double)s->gpus, s->nics ? s->nic_Bps : 0);
 	return fmin(even, own);
+}
+
+static enum status join_hosts(struct machine *m, const struct system_spec *s, struct error *e)
+{
+	struct graph *g = NULL;
+	struct cluster *c = NULL;
+	enum status st = system_graph(s, m->devices_per_node, &g, e);
+	if (st)
+		return st;
+	if (!(c = cluster_create(s->nic_latency_s)) || !(m->groups = calloc(1, sizeof *m->groups))) {
+		graph_destroy(g);
+		cluster_destroy(c);
+		return error_nomem(e, "the machine's links");
+	}
+	pthread_mutex_init(&m->groups->lock, NULL);
+	m->cluster = c;
+	return cluster_add(c, g, m->nodes, NULL, e);
+}
+
+static enum status check_counts(const char *system, const struct system_spec *s, int64_t nodes, struct machine *m, struct error *e)
+{
+	if (s->nodes > 0 && nodes != 1 && nodes != s->nodes)
+		return error_set(e, ST_INPUT, "cluster.nodes is %" PRId64 ", but the synthetic line '%.60s' has node:%" PRId64 ": give one of them", nodes, system, s->nodes);
+	m->nodes = s->nodes > 0 ? s->nodes : nodes;
+	if (m->nodes > 1 && s->nics == 0)
+		return error_set(e, ST_INPUT, "%s has no NIC, so %" PRId64 " nodes of it cannot be joined", s->name, m->nodes);
+	return ST_OK;
 }
 
 enum status machine_load(const char *system, int64_t nodes, int64_t gpus_per_node, struct machine *out, struct error *e)
 {
-	char path[PATH_MAX_LEN];
-	struct system_file f = {0};
+	struct system_spec s;
 	struct machine m = {0};
-	enum status st = ST_OK;
-	if (strchr(system, ':'))
-		return error_set(e, ST_INPUT, "system '%.60s': synthetic machine lines are not modelled yet; name a system of configs/systems or a system file", system);
+	struct group pair = {0};
 	if (nodes < 1 || gpus_per_node < 0)
 		return error_set(e, ST_INPUT, "system '%.60s': %" PRId64 " nodes with %" PRId64 " devices: expected at least one", system, nodes, gpus_per_node);
-	if (!is_path(system))
-		st = catalogue_find("systems", "system", system, path, e);
-	else if (snprintf(path, sizeof path, "%s", system) >= (int)sizeof path)
-		st = error_set(e, ST_INPUT, "the path of the system file is too long");
-	if (!st)
-		st = catalogue_read(path, keys, COUNT(keys), &f, &m.unverified, e);
-	if (!st && (st = device_load(f.gpu, &m.device, e)))
-		error_context(e, "%s: gpu", path);
-	if (!st && f.intra_usable_Bps > f.intra_datasheet_Bps)
-		st = error_set(e, ST_INPUT, "%s: intra: the usable rate is above the datasheet's", path);
-	m.devices_per_node = gpus_per_node ? gpus_per_node : f.gpus;
-	m.nodes = nodes;
-	if (!st && nodes > 1 && f.nics == 0)
-		st = error_set(e, ST_INPUT, "%s has no NIC, so %" PRId64 " nodes of it cannot be joined", f.name, nodes);
-	if (st)
+	enum status st = system_load(system, &s, e);
+	if (st || (st = check_counts(system, &s, nodes, &m, e)))
 		return st;
-	memcpy(m.name, f.name, sizeof m.name);
-	snprintf(m.source, sizeof m.source, is_path(system) ? "%s" : "catalogue configs/systems/%s.yaml", system);
-	m.intra = (struct link_spec){f.intra_latency_s, f.intra_usable_Bps};
-	m.inter = (struct link_spec){f.inter_latency_s, nic_share_Bps(&f, m.devices_per_node)};
-	m.unverified |= m.device.unverified;
+	m.devices_per_node = gpus_per_node ? gpus_per_node : s.gpus;
+	m.device = s.device;
+	m.unverified = s.unverified;
+	snprintf(m.name, sizeof m.name, "%s", s.name);
+	snprintf(m.source, sizeof m.source, s.synthetic ? "synthetic: %.200s" : "%s", s.source);
+	if ((st = join_hosts(&m, &s, e)))
+		goto out;
+	m.intra = (struct link_spec){s.intra_latency_s, s.intra_usable_Bps};
+	m.inter = (struct link_spec){s.nic_latency_s, nic_share_Bps(&s, m.devices_per_node)};
+	if (m.devices_per_node > 1) {
+		if ((st = machine_group(&m, m.devices_per_node, 1, &pair, e)))
+			goto out;
+		m.intra = (struct link_spec){pair.ring_latency_s, pair.pair_Bps};
+	}
 	*out = m;
-	return ST_OK;
+out:
+	if (st)
+		machine_free(&m);
+	return st;
 }
 
 /* ---- this machine ---- */
@@ -153,10 +167,8 @@ bool machine_group_in_node(const struct machine *m, int64_t size, int64_t stride
 	return m->nodes == 1 || (block <= m->devices_per_node && m->devices_per_node % block == 0);
 }
 
-struct link_spec machine_group_link(const struct machine *m, int64_t size, int64_t stride)
+static struct link_spec link_by_pairs(const struct machine *m, int64_t size, int64_t stride)
 {
-	if (size <= 1)
-		return (struct link_spec){0, INFINITY};
 	if (machine_group_in_node(m, size, stride))
 		return m->intra;
 	int64_t per_node = (m->devices_per_node + stride - 1) / stride; /* members that one node holds */
@@ -170,6 +182,67 @@ struct link_spec machine_group_link(const struct machine *m, int64_t size, int64
 	if (per_node > 1)
 		link.Bps = fmin(link.Bps, m->intra.Bps);
 	return link;
+}
+
+static void group_by_pairs(const struct machine *m, int64_t size, int64_t stride, struct group *out)
+{
+	bool in_node = machine_group_in_node(m, size, stride);
+	int64_t per_node = in_node ? size : (m->devices_per_node + stride - 1) / stride;
+	struct link_spec link = link_by_pairs(m, size, stride);
+	*out = (struct group){
+		.size = size,
+		.hosts = (size + per_node - 1) / per_node,
+		.in_node = in_node,
+		.ring_Bps = link.Bps,
+		.ring_latency_s = link.latency_s,
+		.rings = 1,
+		.pair_Bps = in_node ? m->intra.Bps : m->inter.Bps,
+		.network_Bps = in_node ? 0 : m->inter.Bps,
+		.bottleneck = in_node ? LINK_LOCAL : LINK_NETWORK,
+	};
+	snprintf(out->bottleneck_text, sizeof out->bottleneck_text, "%s", in_node ? "the path between ranks of one host" : "the path between hosts");
+}
+
+/* What was measured between ranks stands above what the links should give. */
+static bool links_are_measured(const struct machine *m)
+{
+	return m->profile && profile_get_value(m->profile, "p2p.Bps", 0) > 0;
+}
+
+enum status machine_group(const struct machine *m, int64_t size, int64_t stride, struct group *out, struct error *e)
+{
+	if (size <= 1) {
+		*out = (struct group){.size = 1, .hosts = 1, .in_node = true, .ring_Bps = INFINITY, .pair_Bps = INFINITY};
+		return ST_OK;
+	}
+	if (!m->cluster || links_are_measured(m)) {
+		group_by_pairs(m, size, stride, out);
+		return ST_OK;
+	}
+	struct machine_groups *groups = m->groups;
+	enum status st = ST_OK;
+	pthread_mutex_lock(&groups->lock);
+	for (size_t i = 0; i < groups->known.n; i++) {
+		const struct known_group *k = &groups->known.at[i];
+		if (k->size == size && k->stride == stride) {
+			*out = k->group;
+			goto out;
+		}
+	}
+	st = cluster_mesh_groups(m->cluster, size, stride, out, e);
+	if (!st && !vec_push(&groups->known, ((struct known_group){size, stride, *out})))
+		st = error_nomem(e, "a group's links");
+out:
+	pthread_mutex_unlock(&groups->lock);
+	return st;
+}
+
+struct link_spec machine_group_link(const struct machine *m, int64_t size, int64_t stride)
+{
+	struct group g;
+	if (machine_group(m, size, stride, &g, NULL))
+		return (struct link_spec){0};
+	return (struct link_spec){g.ring_latency_s, g.ring_Bps};
 }
 
 /* ---- JSON ---- */

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "topology/device.h"
+#include "topology/group.h"
 #include "topology/profile.h"
 
 /* One direction, of one device. */
@@ -19,14 +20,19 @@ struct machine {
 	char source[256]; /* "catalogue configs/systems/dgx-h100.yaml", "hwloc + profile ..." */
 	struct device_spec device;
 	int64_t nodes, devices_per_node;
-	struct link_spec intra, inter; /* intra: as usable, not as the datasheet has it; inter: a device's share of its node's NICs */
+	struct link_spec intra, inter; /* intra: what one pair gets, as usable, not as the datasheet has it; inter: a device's share of its node's NICs */
+	const struct cluster *cluster; /* owned: its hosts' link graph; NULL: intra and inter are all that is known */
+	struct machine_groups *groups; /* owned: answers about the cluster that were found once */
 	bool unverified;
 	const struct profile *profile; /* borrowed; NULL: datasheet only */
 	double borrowed_scale;         /* 0: the profile is of this placement; else it is another placement's, and times of compute are this many times its own */
 };
 
-/* A system of the catalogue, or a system file (a name with '/' or ending in ".yaml"); nodes and gpus_per_node (0: the system's own) as in the config. ST_INPUT with the nearest name. */
+/* A system as system_load takes it (a name, a file, a synthetic line); nodes and gpus_per_node (0: the system's own) as in the config. Where a line says its hosts and `nodes` is 1, the config's
+ * default, the line's count is taken. ST_INPUT with the nearest name, or when both counts are given and differ. The caller frees it with machine_free. */
 enum status machine_load(const char *system, int64_t nodes, int64_t gpus_per_node, struct machine *out, struct error *e);
+
+void machine_free(struct machine *m); /* NULL-safe members; a copy shares them: free one of them */
 
 /* This machine as hwloc sees it: a device is `cores` cores of the host; links are unknown until a profile says. */
 enum status machine_this(int64_t ranks, int64_t cores_per_rank, struct machine *out, struct error *e);
@@ -34,11 +40,15 @@ enum status machine_this(int64_t ranks, int64_t cores_per_rank, struct machine *
 /* Fills the device's rates (from "peak.fp32", "mem_Bps", "call_s") and the links (from "p2p.latency_s", "p2p.Bps") with what was measured, and keeps the profile, which stays the caller's. */
 void machine_attach_profile(struct machine *m, const struct profile *p);
 
-/* The ring over a group of `size` ranks whose neighbours are `stride` ranks apart (ranks fill nodes in order): the mean latency of a hop, and the rate of its slowest link. Where the group spans
- * nodes, the members on one node use the NICs' shares of all of them, as NCCL's rings do, each of which enters and leaves a node at another GPU. size 1: latency 0, infinite rate. */
+/* A group of `size` ranks whose neighbours are `stride` ranks apart (ranks fill nodes in order), among all such groups, which communicate at once: of a machine with a cluster, what its link graph
+ * gives (topology/group.h); else, and where a profile has measured the path between ranks, what intra and inter give. May be called by several threads. */
+enum status machine_group(const struct machine *m, int64_t size, int64_t stride, struct group *out, struct error *e);
+
 /* True when every group of `size` ranks, neighbours `stride` apart, lies inside one node. */
 bool machine_group_in_node(const struct machine *m, int64_t size, int64_t stride);
 
+/* Of machine_group: the mean latency of a hop of the ring, and the rate of all its rings together. Where the group spans nodes and only intra and inter are known, the members on one node use the NICs'
+ * shares of all of them, as NCCL's rings do, each of which enters and leaves a node at another GPU. size 1: latency 0, infinite rate. Rate 0: not known. */
 struct link_spec machine_group_link(const struct machine *m, int64_t size, int64_t stride);
 
 /* The profile of another number of ranks on the same host, for want of one of this: compute takes longer as a rank has less of the host's cores, and what passes between ranks,
@@ -57,5 +67,8 @@ struct host_facts {
 	int64_t numa_nodes, packages;
 };
 enum status host_facts_read(struct host_facts *out, struct error *e);
+
+/* `cores`, or fewer where a cgroup of this process has less CPU time than that (cpu.max of version 2, cpu.cfs_quota_us of version 1; at every level up to the mount): whole cores, at least 1. */
+int64_t host_quota(int64_t cores);
 
 #endif

@@ -87,7 +87,7 @@ struct rate rate_socket(const char *cpu_model, int same_package)
 		double Bps;
 	} socket[] = {
 		{"EPYC", 16e9}, {"AMD", 16e9}, {"POWER", 32e9}, {"ZHAOXIN", 9e9}, {"ARM", 6e9}, {"Neoverse", 6e9}, {"Grace", 40e9},
-		{"E5-", 6e9}, {"E7-", 6e9}, {"Platinum 84", 22e9}, {"Platinum 85", 22e9}, {"Gold 64", 22e9}, {"Gold 65", 22e9}, {"67", 40e9}, {"69", 40e9}, {"", 10e9},
+		{"E5-", 6e9}, {"E7-", 6e9}, {"Platinum 84", 22e9}, {"Platinum 85", 22e9}, {"Gold 64", 22e9}, {"Gold 65", 22e9}, {" 67", 40e9}, {" 69", 40e9}, {"", 10e9},
 	};
 	struct rate r = {.datasheet_Bps = 0, .latency_s = pcie_s, .source = NCCL_TOPO_H ": AMD_BW 16, P9_BW 32, ARM_BW 6, BDW_QPI_BW 6, SKL_QPI_BW 10, SRP_QPI_BW 22, ERP_QPI_BW 40 GB/s"};
 	for (size_t i = 0; i < COUNT(socket); i++) {

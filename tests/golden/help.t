@@ -6,6 +6,8 @@
                the main job: predict the step, execute it on all ranks, compare; alone with a config for more ranks: predict
            stepsim predict CONFIG.yaml [options]
                the prediction alone, for a cluster of any size
+           stepsim topo [options]
+               the links found on this machine, as a matrix with GB/s; or those of a dumped one
            stepsim calibrate [options]
                measure this machine's compute and link ceilings into a profile (under mpirun: its collectives too)
            stepsim list systems|gpus|models|stacks|parameters [options]
@@ -20,9 +22,14 @@
         --dump-program        print the step program, one line an op, in place of the prediction
         --print-ranks         print how many ranks to start for this config, and stop; 0: it is not for this machine
     -o, --output FILE         where the profile goes; - is standard output; default: this machine's cache
+        --smi FILE            of another machine: what `nvidia-smi topo -m` printed there; - is standard input
+        --nccl-xml FILE       of another machine: its NCCL or RCCL topology file (NCCL_TOPO_DUMP_FILE)
+        --hwloc-xml FILE      of another machine: what `lstopo FILE.xml` wrote there
+        --dot FILE            write the links for graphviz
+        --svg FILE            write the links as a picture
         --progress WHEN       the progress line on standard error: auto (when a terminal reads it), always, never
     -q, --quiet               no notes and no progress line; warnings and the result remain
-    -v, --verbose             also the placement of ranks, the profile, and the price of each kind of op
+    -v, --verbose             also the placement of ranks, the profile, the price of each kind of op, every link
     -h, --help                this text
     Exit codes: 0 done; 1 the execution failed; 2 the command line, config or input file is wrong; 3 done, but --max-error was missed.
 
@@ -39,7 +46,7 @@
         --print-ranks         print how many ranks to start for this config, and stop; 0: it is not for this machine
         --progress WHEN       the progress line on standard error: auto (when a terminal reads it), always, never
     -q, --quiet               no notes and no progress line; warnings and the result remain
-    -v, --verbose             also the placement of ranks, the profile, and the price of each kind of op
+    -v, --verbose             also the placement of ranks, the profile, the price of each kind of op, every link
     -h, --help                this text
 
     $ stepsim -h list
@@ -49,7 +56,7 @@
     --------------------------------------------------------------------------------------------------------
         --progress WHEN  the progress line on standard error: auto (when a terminal reads it), always, never
     -q, --quiet          no notes and no progress line; warnings and the result remain
-    -v, --verbose        also the placement of ranks, the profile, and the price of each kind of op
+    -v, --verbose        also the placement of ranks, the profile, the price of each kind of op, every link
     -h, --help           this text
 
     $ stepsim --version

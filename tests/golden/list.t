@@ -1,32 +1,117 @@
 The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: here it is the listing.)
 
     $ stepsim list gpus
-    name         device                  bf16, dense  fp32, vector    memory  bandwidth
-    -----------------------------------------------------------------------------------
-    a100-sxm-40  NVIDIA A100 SXM4 40GB   312 TFLOP/s  19.5 TFLOP/s  40.0 GiB  1.55 TB/s
-    a100-sxm-80  NVIDIA A100 SXM4 80GB   312 TFLOP/s  19.5 TFLOP/s  80.0 GiB  2.04 TB/s
-    b200         NVIDIA B200 SXM 180GB  2.25 PFLOP/s  75.0 TFLOP/s   178 GiB  7.70 TB/s
-    h100-pcie*   NVIDIA H100 PCIe 80GB   756 TFLOP/s  51.2 TFLOP/s  79.6 GiB  2.04 TB/s
-    h100-sxm     NVIDIA H100 SXM5 80GB   989 TFLOP/s  66.9 TFLOP/s  79.6 GiB  3.35 TB/s
-    h200-sxm     NVIDIA H200 SXM 141GB   989 TFLOP/s  66.9 TFLOP/s   140 GiB  4.80 TB/s
+    name           device                                    bf16    fp8   fp32    memory  bandwidth  ridge  links   PCIe      W    USD  USD/h
+    ------------------------------------------------------------------------------------------------------------------------------------------
+    a10*           NVIDIA A10                                 125      -   31.2  22.5 GiB   600 GB/s    208      -   31.5    150      -   1.10
+    a100-pcie-40   NVIDIA A100 PCIe 40GB                      312      -   19.5  40.0 GiB  1.55 TB/s    201    300   31.5    250      -      -
+    a100-pcie-80   NVIDIA A100 PCIe 80GB                      312      -   19.5  80.0 GiB  1.94 TB/s    161    300   31.5    300  11500   1.59
+    a100-sxm-40    NVIDIA A100 SXM4 40GB                      312      -   19.5  40.0 GiB  1.55 TB/s    201    300   31.5    400      -   2.74
+    a100-sxm-80    NVIDIA A100 SXM4 80GB                      312      -   19.5  80.0 GiB  2.04 TB/s    153    300   31.5    400  11500   3.43
+    a10g*          NVIDIA A10G                                 70      -     35  22.5 GiB   600 GB/s    117      -   31.5    300      -   2.04
+    a30*           NVIDIA A30                                 165      -   10.3  24.0 GiB   933 GB/s    177    100   31.5    165      -      -
+    a40*           NVIDIA A40                               149.7      -   37.4  45.0 GiB   696 GB/s    215  56.25   31.5    300      -      -
+    a800-sxm-80    NVIDIA A800 SXM4 80GB                      312      -   19.5  80.0 GiB  2.04 TB/s    153    200   31.5    400      -      -
+    b100*          NVIDIA B100 SXM 192GB                     1750   3500     60   179 GiB  8.00 TB/s    219    900     63    700      -      -
+    b200           NVIDIA B200 SXM 180GB                     2250   4500     75   178 GiB  7.70 TB/s    292    900     63   1000  40000  14.24
+    b300*          NVIDIA B300 SXM 288GB                     2250   4500     75   269 GiB  8.00 TB/s    281    900    121   1100      -  17.80
+    cs-2*          Cerebras CS-2 (WSE-2)                fp16 7500      -    234  37.3 GiB  20.0 PB/s  0.375      -      -  23000      -      -
+    cs-3*          Cerebras CS-3 (WSE-3)               fp16 15800      -    494  41.0 GiB  21.0 PB/s  0.752      -      -  23000      -      -
+    gaudi2*        Intel Gaudi 2                              432    865   13.5  89.4 GiB  2.46 TB/s    176  262.5   31.5    600  8125*      -
+    gaudi3*        Intel Gaudi 3                             1678   1678   52.4   119 GiB  3.70 TB/s    454    525     63    900  15625      -
+    gb200*         NVIDIA GB200 (one GPU of an NVL72)        2500   5000     80   185 GiB  8.00 TB/s    313    900     63   1200      -  28.51
+    gb300*         NVIDIA GB300 (one GPU of an NVL72)        2500   5000     80   278 GiB  8.00 TB/s    313    900    121   1400      -      -
+    gh200*         NVIDIA GH200 96GB                          989   1979     67  95.6 GiB  4.00 TB/s    247    450     63   1000      -   2.29
+    groq-lpu*      Groq LPU (GroqChip1)                  fp16 188      -   5.88   219 MiB  80.0 TB/s   2.35      -   31.5    215      -      -
+    h100-96*       NVIDIA H100 96GB HBM2e                   989.4   1979   66.9  95.6 GiB  2.40 TB/s    412    450     63    500      -      -
+    h100-nvl*      NVIDIA H100 NVL 94GB                     835.5   1670     60  93.6 GiB  3.94 TB/s    212    300     63    400      -   3.19
+    h100-pcie*     NVIDIA H100 PCIe 80GB                      756   1513   51.2  79.6 GiB  2.04 TB/s    371    300     63    350  27500   2.89
+    h100-sxm       NVIDIA H100 SXM5 80GB                    989.4   1979   66.9  79.6 GiB  3.35 TB/s    295    450     63    700  30000   6.88
+    h20*           NVIDIA H20 96GB                            148    296     44  95.6 GiB  4.00 TB/s     37    450     63    400      -      -
+    h200-nvl*      NVIDIA H200 NVL 141GB                    835.5   1670     60   140 GiB  4.80 TB/s    174    450     63    600      -      -
+    h200-sxm       NVIDIA H200 SXM 141GB                    989.4   1979   66.9   140 GiB  4.80 TB/s    206    450     63    700  35000   7.91
+    h800-sxm*      NVIDIA H800 SXM5 80GB                    989.4   1979   66.9  79.6 GiB  3.35 TB/s    295    200     63    700      -      -
+    l4*            NVIDIA L4                                  121  242.5   30.3  22.5 GiB   300 GB/s    403      -   31.5     72      -   0.80
+    l40*           NVIDIA L40                                 181    362   90.5  45.0 GiB   864 GB/s    209      -   31.5    300      -   0.82
+    l40s*          NVIDIA L40S                                362    733   91.6  45.0 GiB   864 GB/s    419      -   31.5    350  7500*   1.86
+    mi210*         AMD Instinct MI210                         181      -   22.6  64.0 GiB  1.64 TB/s    111    150   31.5    300      -      -
+    mi250x*        AMD Instinct MI250X, the module            383      -   47.9   128 GiB  3.28 TB/s    117    400   31.5    560      -      -
+    mi250x-gcd*    AMD Instinct MI250X, one GCD             191.5      -  23.95  64.0 GiB  1.64 TB/s    117    200   31.5    280      -      -
+    mi300a*        AMD Instinct MI300A                      980.6   1961  122.6   128 GiB  5.30 TB/s    185    384     63    760      -      -
+    mi300x*        AMD Instinct MI300X                       1307   2615  163.4   192 GiB  5.30 TB/s    247    448     63    750  17500      -
+    mi325x*        AMD Instinct MI325X                       1307   2615  163.4   256 GiB  6.00 TB/s    218    448     63   1000      -      -
+    mi355x*        AMD Instinct MI355X                       2517   5033  157.3   288 GiB  8.00 TB/s    315  537.6     63   1400      -      -
+    p100-pcie*     NVIDIA Tesla P100 PCIe 16GB           fp16 9.3      -    9.3  15.9 GiB   732 GB/s     13      -  15.75    250      -      -
+    p100-sxm*      NVIDIA Tesla P100 SXM2 16GB          fp16 10.6      -   10.6  15.9 GiB   732 GB/s     14     80  15.75    300   5699      -
+    rtx-a6000*     NVIDIA RTX A6000                         154.8      -   38.7  48.0 GiB   768 GB/s    202  56.25   31.5    300  4650*   1.09
+    rtx-pro-6000*  NVIDIA RTX PRO 6000 Blackwell            503.8   1008    125  95.6 GiB  1.79 TB/s    281      -     63    600   8565   3.36
+    rtx3090*       NVIDIA GeForce RTX 3090                   71.2      -   35.6  24.0 GiB   936 GB/s     76  56.25   31.5    350  1499*   0.50
+    rtx4090*       NVIDIA GeForce RTX 4090                  165.2  330.3   82.6  24.0 GiB  1.01 TB/s    164      -   31.5    450   1599   0.74
+    rtx5090*       NVIDIA GeForce RTX 5090                  209.5    419  104.8  31.8 GiB  1.79 TB/s    117      -     63    575   1999   0.99
+    rtx6000-ada*   NVIDIA RTX 6000 Ada Generation           364.2  728.5   91.1  48.0 GiB   960 GB/s    379      -   31.5    300  6800*   0.84
+    t4*            NVIDIA T4                              fp16 65      -    8.1  15.0 GiB   320 GB/s    203      -  15.75     70      -   0.53
+    tpu-v3*        Google TPU v3                              123      -   3.84  29.8 GiB   900 GB/s    137      -      -    450      -      -
+    tpu-v4*        Google TPU v4                              275      -   8.59  29.8 GiB  1.20 TB/s    229    300      -    192      -      -
+    tpu-v5e*       Google TPU v5e                             197      -   6.16  14.9 GiB   819 GB/s    241    200      -      -      -      -
+    tpu-v5p*       Google TPU v5p                             459    459   14.3  95.0 GiB  2.77 TB/s    166    600      -      -      -      -
+    tpu-v6e*       Google TPU v6e Trillium                    918    918   28.7  32.0 GiB  1.64 TB/s    560    400      -      -      -      -
+    tpu-v7x*       Google TPU7x Ironwood                     2307   4614   72.1   192 GiB  7.38 TB/s    313    600      -      -      -      -
+    trainium1*     AWS Trainium1                              190    190   5.94  32.0 GiB   820 GB/s    232    384      -      -      -  1.34*
+    trainium2*     AWS Trainium2                              667   1299   20.8  96.0 GiB  2.90 TB/s    230    640      -      -      -      -
+    v100-pcie*     NVIDIA Tesla V100 PCIe 16GB           fp16 112      -     14  15.8 GiB   900 GB/s    124      -  15.75    250      -      -
+    v100-sxm-16*   NVIDIA Tesla V100 SXM2 16GB           fp16 125      -   15.7  15.8 GiB   900 GB/s    139    150  15.75    300  10000   0.79
+    v100-sxm-32*   NVIDIA Tesla V100 SXM2 32GB           fp16 125      -   15.7  31.7 GiB   900 GB/s    139    150  15.75    300  10000   0.79
+    bf16 (fp16 where a GPU has no bf16), fp8: dense matrix rates, fp32: the vector rate, TFLOP/s; ridge: FLOP/B from which on bf16 is bound by compute;
+    links: all NVLinks, or the maker's own links, of one GPU together, and PCIe, GB/s in one direction; USD: price of one and rent an hour, dated in configs/gpus
     * a number in its file rests on memory (unverified: true); predictions that use it say so
 
     $ stepsim list systems
-    name              system                      GPUs of a node   to a GPU of the node  to another node, a GPU
-    -----------------------------------------------------------------------------------------------------------
-    aws-p4d           AWS p4d.24xlarge            8 x a100-sxm-40              240 GB/s               6.25 GB/s
-    aws-p4de          AWS p4de.24xlarge           8 x a100-sxm-80              240 GB/s               6.25 GB/s
-    aws-p5            AWS p5.48xlarge             8 x h100-sxm                 371 GB/s               50.0 GB/s
-    aws-p5en          AWS p5en.48xlarge           8 x h200-sxm                 371 GB/s               50.0 GB/s
-    aws-p6-b200       AWS p6-b200.48xlarge        8 x b200                     722 GB/s               50.0 GB/s
-    azure-nd-a100-v4  Azure ND A100 v4 (ND96asr)  8 x a100-sxm-40              240 GB/s               25.0 GB/s
-    azure-nd-h100-v5  Azure ND H100 v5 (ND96isr)  8 x h100-sxm                 371 GB/s               50.0 GB/s
-    dgx-a100          NVIDIA DGX A100 640GB       8 x a100-sxm-80              240 GB/s               25.0 GB/s
-    dgx-a100-320      NVIDIA DGX A100 320GB       8 x a100-sxm-40              240 GB/s               25.0 GB/s
-    dgx-b200          NVIDIA DGX B200             8 x b200                     722 GB/s               50.0 GB/s
-    dgx-h100          NVIDIA DGX H100             8 x h100-sxm                 371 GB/s               50.0 GB/s
-    dgx-h200*         NVIDIA DGX H200             8 x h200-sxm                 371 GB/s               50.0 GB/s
-    gcp-a3-mega       GCP a3-megagpu-8g           8 x h100-sxm                 371 GB/s               25.0 GB/s
+    name                  system                                             GPUs of a node    joined by   pair   node  NICs, Gb/s    out      kW       USD   USD/h
+    ---------------------------------------------------------------------------------------------------------------------------------------------------------------
+    aws-g5*               AWS g5.48xlarge                                    8 x a10g          PCIe          24     16     1 x 100   1.56       -         -   16.29
+    aws-g6e*              AWS g6e.48xlarge                                   8 x l40s          PCIe          24     16     4 x 100   6.25       -         -   30.13
+    aws-g7e*              AWS g7e.48xlarge                                   8 x rtx-pro-6000  PCIe          48     22     4 x 400     25       -         -   33.14
+    aws-p3*               AWS p3.16xlarge                                    8 x v100-sxm-16   mesh          20    120      1 x 25  0.391       -         -  24.48*
+    aws-p3dn*             AWS p3dn.24xlarge                                  8 x v100-sxm-32   mesh          20    120     1 x 100   1.56       -         -  31.21*
+    aws-p4d               AWS p4d.24xlarge                                   8 x a100-sxm-40   NVSwitch     240    240     4 x 100   6.25       -         -   21.96
+    aws-p4de              AWS p4de.24xlarge                                  8 x a100-sxm-80   NVSwitch     240    240     4 x 100   6.25       -         -   27.45
+    aws-p5                AWS p5.48xlarge                                    8 x h100-sxm      NVSwitch   370.8  370.8    32 x 100     50       -         -   55.04
+    aws-p5en              AWS p5en.48xlarge                                  8 x h200-sxm      NVSwitch   370.8  370.8    16 x 200     50       -         -   63.30
+    aws-p6-b200           AWS p6-b200.48xlarge                               8 x b200          NVSwitch   721.8  721.8     8 x 400     50       -         -     114
+    aws-p6-b300*          AWS p6-b300.48xlarge                               8 x b300          NVSwitch   721.8  721.8    16 x 400    100       -         -     142
+    aws-trn1*             AWS trn1.32xlarge                                  16 x trainium1    torus       76.8  307.2     8 x 100   6.25       -         -  21.50*
+    aws-trn2*             AWS trn2.48xlarge                                  16 x trainium2    torus        128    512    16 x 200     25       -         -       -
+    azure-nc-a100-v4      Azure NC96ads A100 v4                              4 x a100-pcie-80  bridges      240     16           -      -       -         -   14.69
+    azure-nd-a100-v4      Azure ND A100 v4 (ND96asr)                         8 x a100-sxm-40   NVSwitch     240    240     8 x 200     25       -         -   27.20
+    azure-nd-gb200-v6*    Azure ND GB200 v6 (ND128isr), one tray             4 x gb200         NVSwitch   721.8  721.8     4 x 400     50       -         -     114
+    azure-nd-h100-v5      Azure ND H100 v5 (ND96isr)                         8 x h100-sxm      NVSwitch   370.8  370.8     8 x 400     50       -         -   98.32
+    azure-ndv2*           Azure NDv2 (ND40rs_v2)                             8 x v100-sxm-32   mesh          20    120     1 x 100   1.56       -         -  22.03*
+    dgx-1-p100*           NVIDIA DGX-1 (P100)                                8 x p100-sxm      mesh          18     72     4 x 100   6.25   3.20*    129000       -
+    dgx-1-v100*           NVIDIA DGX-1 (V100 16 GB)                          8 x v100-sxm-16   mesh          20    120     4 x 100   6.25   3.50*   149000*       -
+    dgx-1-v100-32*        NVIDIA DGX-1 (V100 32 GB)                          8 x v100-sxm-32   mesh          20    120     4 x 100   6.25   3.50*   149000*       -
+    dgx-2*                NVIDIA DGX-2                                       16 x v100-sxm-32  NVSwitch     120    120     8 x 100   6.25  10.00*   399000*       -
+    dgx-a100              NVIDIA DGX A100 640GB                              8 x a100-sxm-80   NVSwitch     240    240     8 x 200     25    6.50         -       -
+    dgx-a100-320          NVIDIA DGX A100 320GB                              8 x a100-sxm-40   NVSwitch     240    240     8 x 200     25    6.50    199000       -
+    dgx-b200              NVIDIA DGX B200                                    8 x b200          NVSwitch   721.8  721.8     8 x 400     50   14.30   515410*       -
+    dgx-b300*             NVIDIA DGX B300                                    8 x b300          NVSwitch   721.8  721.8     8 x 800    100  14.00*         -       -
+    dgx-h100              NVIDIA DGX H100                                    8 x h100-sxm      NVSwitch   370.8  370.8     8 x 400     50   10.20   400000*       -
+    dgx-h200*             NVIDIA DGX H200                                    8 x h200-sxm      NVSwitch   370.8  370.8     8 x 400     50  10.20*         -       -
+    gb200-nvl72*          NVIDIA GB200 NVL72                                 72 x gb200        NVSwitch   721.8  721.8    72 x 400     50     120  3000000*       -
+    gcp-a2-high           GCP a2-highgpu-8g                                  8 x a100-sxm-40   NVSwitch     240    240     1 x 100   1.56       -         -   29.38
+    gcp-a3-high           GCP a3-highgpu-8g                                  8 x h100-sxm      NVSwitch   370.8  370.8     4 x 200   12.5       -         -   88.49
+    gcp-a3-mega           GCP a3-megagpu-8g                                  8 x h100-sxm      NVSwitch   370.8  370.8     8 x 200     25       -         -       -
+    gcp-a3-ultra          GCP a3-ultragpu-8g                                 8 x h200-sxm      NVSwitch   370.8  370.8     8 x 400     50       -         -   84.81
+    gcp-a4-high           GCP a4-highgpu-8g                                  8 x b200          NVSwitch   721.8  721.8     8 x 400     50       -         -       -
+    lenovo-sr675v3*       Lenovo ThinkSystem SR675 V3, 8 x H100              8 x h100-pcie     bridges    247.2     16           -      -       -    833806       -
+    oci-gpu4              OCI BM.GPU4.8                                      8 x a100-sxm-40   NVSwitch     240    240    16 x 100     25       -         -  24.40*
+    oci-h100              OCI BM.GPU.H100.8                                  8 x h100-sxm      NVSwitch   370.8  370.8    16 x 200     50       -         -   80.00
+    server-4xl40s*        Server, 4 x L40S at 2 CPUs                         4 x l40s          PCIe          24     16     1 x 100   3.12   2.00*    45000*       -
+    server-8xl40s*        Server, 8 x L40S behind PCIe switches              8 x l40s          PCIe          24     16     4 x 200   12.5   4.00*    85000*       -
+    server-8xrtx4090*     Server, 8 x GeForce RTX 4090 behind PCIe switches  8 x rtx4090       PCIe          24      6     1 x 100   1.56   4.50*    35000*       -
+    server-8xrtxpro6000*  Server, 8 x RTX PRO 6000 behind PCIe 5 switches    8 x rtx-pro-6000  PCIe          48     16     1 x 400   6.25   6.50*   100000*       -
+    workstation-4xa6000*  Workstation, 4 x RTX A6000 with 2 bridges          4 x rtx-a6000     bridges       48     24           -      -   1.60*    30000*       -
+    pair: what two GPUs of a node get, node: the ring over all of them (busbw of a long all-reduce), out: a GPU's share of the NICs, GB/s in one direction;
+    kW, USD and USD/h: of a node, dated in configs/systems
     * a number in its file rests on memory (unverified: true); predictions that use it say so
 
     $ stepsim list models
@@ -72,7 +157,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     pytorch-fsdp   fsdp      bf16     fp32     fp32         yes    yes
 
     $ stepsim list parameters | head -n 4 | cut -c 1-90
-    GPU          parameter     value  meaning                                               so
+    GPU           parameter     value  meaning                                               s
     ------------------------------------------------------------------------------------------
-    a100-sxm-40  gemm_share    0.869  of the matrix rate that large GEMMs reach             27
-    a100-sxm-40  memory_share  0.871  of the memory bandwidth that streaming kernels reach  co
+    a10           gemm_share    0.797  of the matrix rate that large GEMMs reach             n
+    a10           memory_share  0.871  of the memory bandwidth that streaming kernels reach  n

@@ -1,13 +1,16 @@
-/* The board that ranks of a host share, and the cores they get. */
+/* The board that ranks of a host share, the CPUs they were given, and binding to some of them. */
 #include "tests/unit/harness.h"
 
+#include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "exec/affinity.h"
 #include "exec/board.h"
+#include "topology/placement.h"
 
 static void test_board(void)
 {
@@ -44,66 +47,95 @@ static int bits(const uint64_t cpus[BOARD_CPU_WORDS])
 	return n;
 }
 
-/* In a child, since binding cannot be undone: what rank `rank` of `ranks` gets of `cpus`. Exit code of the child: 0 when all holds. */
-static int bound(const uint64_t cpus[BOARD_CPU_WORDS], int64_t rank, int64_t ranks, struct share *out)
+static void test_text(void)
 {
-	int pipe_fd[2], status = -1;
-	if (pipe(pipe_fd))
+	struct error e = {ST_OK, ""};
+	uint64_t cpus[BOARD_CPU_WORDS] = {0};
+	char *text = NULL;
+	CU_ASSERT_EQUAL_FATAL(affinity_text(cpus, &text, &e), ST_OK);
+	CU_ASSERT_STRING_EQUAL(text, "");
+	free(text);
+	cpus[0] = 0x8000000000000107;
+	cpus[1] = 1;
+	cpus[BOARD_CPU_WORDS - 1] = 1ULL << 63;
+	CU_ASSERT_EQUAL_FATAL(affinity_text(cpus, &text, &e), ST_OK);
+	CU_ASSERT_STRING_EQUAL(text, "0-2,8,63-64,8191");
+	free(text);
+}
+
+/* In a child, since binding cannot be undone: its main thread and one that was there before are bound to `list`. Exit code of the child: affinity_bind's status, 10 when the CPUs are others than `want`. */
+static void *wait_for_end(void *pipe_end)
+{
+	char byte;
+	while (read(*(int *)pipe_end, &byte, 1) > 0)
+		;
+	return NULL;
+}
+
+static int bound(const char *list, const uint64_t want[BOARD_CPU_WORDS])
+{
+	int status = -1, end[2];
+	if (pipe(end))
 		return -1;
 	pid_t pid = fork();
 	if (pid == 0) {
 		struct error e = {ST_OK, ""};
-		struct share s;
-		uint64_t mine[BOARD_CPU_WORDS] = {0};
-		int bad = affinity_bind(cpus, rank, ranks, &s, &e) != ST_OK;
-		bad = bad || sched_getaffinity(0, sizeof mine, (cpu_set_t *)mine) < 0;
-		for (int i = 0; i < BOARD_CPU_WORDS; i++)
-			bad = bad || (mine[i] & ~cpus[i]);
-		struct share sent; /* field by field: padding of `s` is not initialised */
-		memset(&sent, 0, sizeof sent);
-		sent.cores = s.cores;
-		sent.cores_per_rank = s.cores_per_rank;
-		sent.shared = s.shared;
-		bad = bad || bits(mine) < s.cores_per_rank || write(pipe_fd[1], &sent, sizeof sent) != sizeof sent;
-		_exit(bad);
+		pthread_t thread;
+		uint64_t main_cpus[BOARD_CPU_WORDS] = {0}, thread_cpus[BOARD_CPU_WORDS] = {0};
+		bool started = pthread_create(&thread, NULL, wait_for_end, &end[0]) == 0;
+		enum status st = affinity_bind(list, &e);
+		bool same = started && sched_getaffinity(0, sizeof main_cpus, (cpu_set_t *)main_cpus) == 0 && pthread_getaffinity_np(thread, sizeof thread_cpus, (cpu_set_t *)thread_cpus) == 0 &&
+		            !memcmp(main_cpus, want, sizeof main_cpus) && !memcmp(thread_cpus, want, sizeof thread_cpus);
+		_exit(st ? (int)st : same ? 0 : 10);
 	}
-	close(pipe_fd[1]);
-	if (read(pipe_fd[0], out, sizeof *out) != sizeof *out)
-		memset(out, 0, sizeof *out);
-	close(pipe_fd[0]);
+	close(end[0]);
 	waitpid(pid, &status, 0);
+	close(end[1]);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static void test_shares(void)
+static void test_binding(void)
 {
-	uint64_t cpus[BOARD_CPU_WORDS];
-	struct share all, half, one;
+	struct error e = {ST_OK, ""};
+	uint64_t cpus[BOARD_CPU_WORDS], one[BOARD_CPU_WORDS] = {0}, none[BOARD_CPU_WORDS] = {0};
+	char *list = NULL, *single = NULL;
 	affinity_given(cpus);
 	CU_ASSERT_TRUE_FATAL(bits(cpus) >= 1);
-	CU_ASSERT_EQUAL(bound(cpus, 0, 1, &all), 0);
-	CU_ASSERT_TRUE(all.cores >= 1 && all.cores <= bits(cpus));
-	CU_ASSERT_EQUAL(all.cores_per_rank, all.cores);
-	CU_ASSERT_FALSE(all.shared);
-	for (int64_t rank = 0; rank < 2; rank++) {
-		CU_ASSERT_EQUAL(bound(cpus, rank, 2, &half), 0);
-		CU_ASSERT_EQUAL(half.cores_per_rank, all.cores >= 2 ? all.cores / 2 : 1);
-		CU_ASSERT_EQUAL(half.shared, all.cores < 2);
-	}
-	for (int64_t rank = 0; rank <= all.cores; rank++) { /* one rank more than cores */
-		CU_ASSERT_EQUAL(bound(cpus, rank, all.cores + 1, &one), 0);
-		CU_ASSERT_EQUAL(one.cores_per_rank, 1);
-		CU_ASSERT_TRUE(one.shared);
-	}
-	/* A limit that the user set on the launcher holds: one CPU stays one. */
-	uint64_t single[BOARD_CPU_WORDS] = {0};
-	for (int i = 0; i < BOARD_CPU_WORDS && !bits(single); i++)
-		single[i] = cpus[i] & (~cpus[i] + 1);
-	CU_ASSERT_EQUAL(bound(single, 0, 1, &one), 0);
-	CU_ASSERT_EQUAL(one.cores, 1);
-	uint64_t none[BOARD_CPU_WORDS] = {0};
-	struct error e = {ST_OK, ""};
-	CU_ASSERT_EQUAL(affinity_bind(none, 0, 1, &one, &e), ST_RUN);
+	CU_ASSERT_EQUAL_FATAL(affinity_text(cpus, &list, &e), ST_OK);
+	CU_ASSERT_EQUAL(bound(list, cpus), 0);
+	for (int i = 0; i < BOARD_CPU_WORDS && !bits(one); i++)
+		one[i] = cpus[i] & (~cpus[i] + 1);
+	CU_ASSERT_EQUAL_FATAL(affinity_text(one, &single, &e), ST_OK);
+	CU_ASSERT_EQUAL(bound(single, one), 0);
+	CU_ASSERT_EQUAL(bound("", none), ST_RUN);
+	free(list);
+	free(single);
 }
 
-UNIT_MAIN("exec place", {"the board", test_board}, {"shares of the cores", test_shares})
+/* What a session does: from the CPUs that were given to a seat. A limit that the user set on the launcher holds: one CPU stays one. */
+static void test_seat(void)
+{
+	struct error e = {ST_OK, ""};
+	uint64_t cpus[BOARD_CPU_WORDS], one[BOARD_CPU_WORDS] = {0};
+	char *list = NULL, *single = NULL;
+	struct seat seats[2];
+	affinity_given(cpus);
+	CU_ASSERT_EQUAL_FATAL(affinity_text(cpus, &list, &e), ST_OK);
+	CU_ASSERT_EQUAL(placement_seats(NULL, list, 1, false, false, seats, &e), ST_OK);
+	CU_ASSERT_STRING_EQUAL(seats[0].cores, list);
+	CU_ASSERT_EQUAL(seats[0].n_cores, seats[0].host_cores);
+	CU_ASSERT_FALSE(seats[0].shared);
+	for (int i = 0; i < BOARD_CPU_WORDS && !bits(one); i++)
+		one[i] = cpus[i] & (~cpus[i] + 1);
+	CU_ASSERT_EQUAL_FATAL(affinity_text(one, &single, &e), ST_OK);
+	CU_ASSERT_EQUAL(placement_seats(NULL, single, 2, false, false, seats, &e), ST_OK);
+	CU_ASSERT_STRING_EQUAL(seats[0].cores, single);
+	CU_ASSERT_STRING_EQUAL(seats[1].cores, single);
+	CU_ASSERT_EQUAL(seats[1].n_cores, 1);
+	CU_ASSERT_EQUAL(seats[1].host_cores, 1);
+	CU_ASSERT_TRUE(seats[1].shared);
+	free(list);
+	free(single);
+}
+
+UNIT_MAIN("exec place", {"the board", test_board}, {"CPUs as a list", test_text}, {"binding of all threads", test_binding}, {"from the CPUs given to a seat", test_seat})

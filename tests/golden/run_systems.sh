@@ -1,0 +1,69 @@
+#!/bin/bash
+# `stepsim predict` on every system of the catalogue, and on a host of eight of every GPU, ends with exit code 0, and warns where the catalogue marks a number as unverified.
+# STEPSIM: another binary than build/release/stepsim.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+stepsim=${STEPSIM:-build/${VARIANT:-release}/stepsim}
+passed=0
+failed=0
+config=$(mktemp --suffix=.yaml)
+trap 'rm -f "$config"' EXIT
+cat >"$config" <<'YAML'
+model: {preset: gpt2-124m, layers: 1}
+train: {stack: pytorch-ddp, micro_batch: 1, global_batch: 2304}
+YAML
+
+# The system, the nodes and the format; prints what was predicted.
+predict() {
+	"$stepsim" predict "$config" --set "cluster.system=$1" --set "cluster.nodes=$2" --set "train.dtype=$3" 2>&1 </dev/null
+}
+
+expect() {
+	local what=$1 code=$2 text=$3 unverified=$4
+	local warned=false
+	[[ $text == *"unverified numbers"* ]] && warned=true
+	if [ "$code" -eq 0 ] && [ "$warned" = "$unverified" ]; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		printf '%s: exit code %d, unverified: %s, warned: %s\n%s\n' "$what" "$code" "$unverified" "$warned" "$(tail -n 1 <<<"$text")"
+	fi
+}
+
+# A number of the file counts, but not that of a price, a rent or the power of a host: no step time depends on them.
+marked() {
+	grep -vE '^(price|price_usd|power|rent_usd_per_hour):' "$1" | grep -q 'unverified: true'
+}
+
+format_of() {
+	local file=configs/gpus/$1.yaml dtype
+	for dtype in bf16 fp16 fp32; do
+		if grep -qE "^  $dtype: " <(sed -n '/^matrix:/,/^[a-z]*:/p' "$file"); then
+			echo "$dtype"
+			return
+		fi
+	done
+}
+
+for file in configs/systems/*.yaml; do
+	name=$(basename "$file" .yaml)
+	gpu=$(awk '$1 == "gpu:" { print $2 }' "$file")
+	nodes=2
+	grep -qE '^  count: \{value: 0,' "$file" && nodes=1
+	unverified=false
+	if marked "$file" || marked "configs/gpus/$gpu.yaml"; then unverified=true; fi
+	text=$(predict "$name" "$nodes" "$(format_of "$gpu")")
+	expect "$name" $? "$text" $unverified
+done
+for file in configs/gpus/*.yaml; do
+	gpu=$(basename "$file" .yaml)
+	unverified=false
+	marked "$file" && unverified=true
+	text=$(predict "gpu:8 $gpu" 1 "$(format_of "$gpu")")
+	expect "gpu:8 $gpu" $? "$text" $unverified
+done
+text=$(predict "node:4 gpu:8 rtx4090 pcie4 nic:1x100Gb/s" 1 fp16)
+code=$?
+if [ $code -eq 0 ] && [[ $text == *"on 32 ranks"* ]]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "a line with nodes: exit code $code, $(head -n 1 <<<"$text")"; fi
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

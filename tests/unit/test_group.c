@@ -1,0 +1,446 @@
+/* What groups get, against hand computations. Rates in GB/s: PCIe x16 gen 3, 4, 5: 12, 24, 48 usable; a link of V100 or A100 20 usable and 25 by the datasheet, of H100 20.6 and 25; sockets: EPYC 16, Xeon E5 6. */
+#include <math.h>
+
+#include "tests/unit/graph_rig.h"
+#include "topology/group.h"
+
+#define NEAR(x, GB_per_s) CU_ASSERT_DOUBLE_EQUAL((x) / 1e9, GB_per_s, 1e-6)
+
+static struct cluster *hosts(struct graph *g, int64_t n)
+{
+	struct cluster *c = cluster_create(4e-6);
+	struct error e = {0};
+	CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+	CU_ASSERT_EQUAL(topology_check(g, &e), ST_OK);
+	CU_ASSERT_EQUAL(cluster_add(c, g, n, NULL, &e), ST_OK);
+	CU_ASSERT_STRING_EQUAL(e.text, "");
+	return c;
+}
+
+static struct group of(const struct cluster *c, const int64_t *devices, size_t n)
+{
+	struct group g = {0};
+	struct error e = {0};
+	CU_ASSERT_EQUAL(cluster_group(c, devices, n, &g, &e), ST_OK);
+	CU_ASSERT_STRING_EQUAL(e.text, "");
+	return g;
+}
+
+/* Devices 0 to n - 1, step apart. */
+static struct group first(const struct cluster *c, int64_t n, int64_t step)
+{
+	int64_t devices[128];
+	for (int64_t i = 0; i < n; i++)
+		devices[i] = i * step;
+	return of(c, devices, (size_t)n);
+}
+
+static struct group pair(const struct cluster *c, int64_t a, int64_t b)
+{
+	return of(c, (int64_t[]){a, b}, 2);
+}
+
+static struct group mesh(const struct cluster *c, int64_t size, int64_t stride)
+{
+	struct group g = {0};
+	struct error e = {0};
+	CU_ASSERT_EQUAL(cluster_mesh_groups(c, size, stride, &g, &e), ST_OK);
+	CU_ASSERT_STRING_EQUAL(e.text, "");
+	return g;
+}
+
+static void test_cube_mesh(void)
+{
+	struct cluster *c = hosts(rig_dgx1(), 1);
+	/* All 8: 6 links a GPU make three rings each way round: 6 x 20. */
+	struct group g = first(c, 8, 1);
+	CU_ASSERT_EQUAL(g.rings, 6);
+	NEAR(g.ring_Bps, 120);
+	NEAR(g.ring_datasheet_Bps, 150);
+	CU_ASSERT_EQUAL(g.bottleneck, LINK_NVLINK);
+	CU_ASSERT_STRING_EQUAL(g.bottleneck_text, "NVLink among 8 GPUs, 6 rings of 20.0 GB/s");
+	CU_ASSERT_TRUE(g.in_node);
+	CU_ASSERT_FALSE(g.nvlink_switch);
+	CU_ASSERT_DOUBLE_EQUAL(g.ring_latency_s, 1.9e-6, 1e-12);
+	CU_ASSERT_EQUAL(g.n_order, 8);
+	/* One socket: 01 02 13 single, 03 12 23 double. GPU0 has 4 links there, so no more than two rings each way; 0-1-2-3 and 0-2-1-3 are two. */
+	g = first(c, 4, 1);
+	CU_ASSERT_EQUAL(g.rings, 4);
+	NEAR(g.ring_Bps, 80);
+	NEAR(g.ring_datasheet_Bps, 100);
+	g = mesh(c, 4, 1); /* both sockets at once: no link in common */
+	NEAR(g.ring_Bps, 80);
+	g = pair(c, 0, 3); /* NV2 */
+	NEAR(g.ring_Bps, 40);
+	NEAR(g.pair_Bps, 40);
+	NEAR(g.ring_datasheet_Bps, 50);
+	CU_ASSERT_STRING_EQUAL(g.bottleneck_text, "NVLink between GPU0 and GPU3, 40.0 GB/s");
+	g = pair(c, 0, 5); /* no link: PCIe gen 3 (12) and the socket link of a Xeon E5 (6) */
+	NEAR(g.ring_Bps, 6);
+	CU_ASSERT_EQUAL(g.ring_datasheet_Bps, 0); /* of a socket link no datasheet rate is known */
+	CU_ASSERT_EQUAL(g.bottleneck, LINK_SOCKET);
+	g = of(c, (int64_t[]){0, 1, 2}, 3); /* a triangle of single links (12 is double): one ring each way */
+	CU_ASSERT_EQUAL(g.rings, 2);
+	NEAR(g.ring_Bps, 40);
+	/* 0, 1, 6: 0-1 and no way back but over PCIe and the sockets: GPU1 to GPU6 and GPU6 to GPU0 cross the socket link, one flow each way: 6. */
+	g = of(c, (int64_t[]){0, 1, 6}, 3);
+	NEAR(g.ring_Bps, 6);
+	CU_ASSERT_STRING_EQUAL(g.bottleneck_text, "socket between CPU0 and CPU1, 6.00 GB/s");
+	/* Pairs (i, i + 5) cannot all be looked at by a stride; four pairs 0-7 1-6 .. would share the socket link; stride 4 pairs are 0-4 1-5 (double) 2-6 3-7 (single). */
+	g = mesh(c, 2, 4);
+	NEAR(g.ring_Bps, 20);
+	cluster_destroy(c);
+}
+
+static void test_switches(void)
+{
+	struct graph *a100 = rig_host(&(struct rig){.gpus = 8, .cpus = 2, .gpus_per_switch = 2, .pcie_gen = 4, .cpu_model = "AMD EPYC 7742"});
+	rig_nvswitch(a100, 12, 80);
+	struct cluster *c = hosts(a100, 1);
+	for (int64_t n = 2; n <= 8; n++) {
+		struct group g = first(c, n, 1);
+		NEAR(g.ring_Bps, 240); /* 12 x 20 */
+		NEAR(g.ring_datasheet_Bps, 300);
+		CU_ASSERT_TRUE(g.nvlink_switch);
+		CU_ASSERT_EQUAL(g.rings, 1);
+		CU_ASSERT_DOUBLE_EQUAL(g.ring_latency_s, 1.9e-6, 1e-12);
+	}
+	NEAR(mesh(c, 2, 4).ring_Bps, 240); /* four groups at once */
+	CU_ASSERT_STRING_EQUAL(mesh(c, 2, 4).bottleneck_text, "NVLink between GPU0 and NVS0, 240 GB/s");
+	cluster_destroy(c);
+
+	struct graph *h100 = rig_host(&(struct rig){.gpus = 8, .cpus = 2, .gpus_per_switch = 1, .pcie_gen = 5});
+	rig_nvswitch(h100, 18, 90);
+	c = hosts(h100, 1);
+	NEAR(first(c, 8, 1).ring_Bps, 370.8); /* 18 x 20.6 */
+	NEAR(first(c, 8, 1).ring_datasheet_Bps, 450);
+	NEAR(first(c, 2, 7).ring_Bps, 370.8);
+	cluster_destroy(c);
+
+	struct graph *dgx2 = rig_host(&(struct rig){.gpus = 16, .cpus = 2, .gpus_per_switch = 4, .pcie_gen = 3});
+	rig_nvswitch(dgx2, 6, 70);
+	c = hosts(dgx2, 1);
+	NEAR(first(c, 16, 1).ring_Bps, 120); /* 6 x 20 */
+	NEAR(first(c, 16, 1).ring_datasheet_Bps, 150);
+	cluster_destroy(c);
+
+	struct graph *nvl72 = rig_host(&(struct rig){.gpus = 72, .cpus = 8, .gpus_per_switch = 2, .pcie_gen = 5});
+	rig_nvswitch(nvl72, 18, 100);
+	c = hosts(nvl72, 1);
+	struct group g = first(c, 72, 1);
+	NEAR(g.ring_Bps, 721.8); /* 18 x 40.1 */
+	CU_ASSERT_EQUAL(g.n_order, 72);
+	CU_ASSERT_EQUAL(g.order[71], 71);
+	cluster_destroy(c);
+}
+
+static void test_bridges(void)
+{
+	/* Four A100 PCIe, each on a root port of its own; bridges of 12 links 0-1 and 2-3. */
+	for (int32_t cpus = 1; cpus <= 2; cpus++) {
+		struct graph *host = rig_host(&(struct rig){.gpus = 4, .cpus = cpus, .pcie_gen = 4, .cpu_model = "AMD EPYC 7763"});
+		rig_join(host, 0, 1, LINK_NVLINK, 12, rate_nvlink(80));
+		rig_join(host, 2, 3, LINK_NVLINK, 12, rate_nvlink(80));
+		struct cluster *c = hosts(host, 1);
+		NEAR(pair(c, 0, 1).ring_Bps, 240);
+		NEAR(mesh(c, 2, 1).ring_Bps, 240);
+		/* The ring 0-1-2-3 has one hop each way between the pairs: PCIe's 24 in one socket, 16 between two EPYCs. */
+		NEAR(first(c, 4, 1).ring_Bps, cpus == 1 ? 24 : 16);
+		CU_ASSERT_EQUAL(first(c, 4, 1).bottleneck, cpus == 1 ? LINK_PCIE : LINK_SOCKET);
+		CU_ASSERT_EQUAL(first(c, 4, 1).rings, 1);
+		/* Two pairs 0-2 and 1-3 at once: each its own slots within a socket; the socket link carries two flows each way. */
+		NEAR(mesh(c, 2, 2).ring_Bps, cpus == 1 ? 24 : 8);
+		NEAR(pair(c, 0, 2).ring_Bps, cpus == 1 ? 24 : 16);
+		cluster_destroy(c);
+	}
+	/* Bridges 0-2 and 1-3: in the order of the numbers 1-2 and 3-0 would cross the socket link. The ring 0-2-3-1 crosses by the bridges alone, and PCIe within the sockets is its slowest hop. */
+	struct graph *host = rig_host(&(struct rig){.gpus = 4, .cpus = 2, .pcie_gen = 4, .cpu_model = "AMD EPYC 7763"});
+	rig_join(host, 0, 2, LINK_NVLINK, 12, rate_nvlink(80));
+	rig_join(host, 1, 3, LINK_NVLINK, 12, rate_nvlink(80));
+	struct cluster *c = hosts(host, 1);
+	struct group g = first(c, 4, 1);
+	NEAR(g.ring_Bps, 24);
+	CU_ASSERT_EQUAL(g.bottleneck, LINK_PCIE);
+	static const int32_t best[] = {0, 2, 3, 1};
+	for (int i = 0; i < 4; i++)
+		CU_ASSERT_EQUAL(g.order[i], best[i]);
+	cluster_destroy(c);
+}
+
+static void test_no_peer(void)
+{
+	/* Eight RTX 4090 (PCIe gen 4) behind two switches: every hop is a write to host memory and a read from it. All four GPUs of a switch send up its uplink at once and all four read down it: 24 / 4. The two hops between
+	 * the CPUs cross the socket link (16) one each way. */
+	struct cluster *c = hosts(rig_host(&(struct rig){.gpus = 8, .cpus = 2, .gpus_per_switch = 4, .pcie_gen = 4, .no_peer = true, .cpu_model = "AMD EPYC 7302"}), 1);
+	struct group g = first(c, 8, 1);
+	NEAR(g.ring_Bps, 6);
+	CU_ASSERT_STRING_EQUAL(g.bottleneck_text, "PCIe between PCI0 and HB0, 4 flows share 24.0 GB/s");
+	NEAR(g.pair_Bps, 24);
+	NEAR(g.ring_datasheet_Bps, 0);  /* the socket link's is not known */
+	NEAR(first(c, 4, 1).ring_Bps, 6);
+	NEAR(pair(c, 0, 1).ring_Bps, 12); /* two up, two down */
+	NEAR(mesh(c, 2, 1).ring_Bps, 6);  /* two such pairs at once behind each switch */
+	NEAR(mesh(c, 2, 4).ring_Bps, 4);  /* four pairs across: the socket link carries four flows each way: 16 / 4, less than the uplink's 24 / 4 */
+	CU_ASSERT_EQUAL(mesh(c, 2, 4).bottleneck, LINK_SOCKET);
+	NEAR(first(c, 4, 1).ring_datasheet_Bps, 31.507692307692308 / 4); /* 16 lanes x 16 GT/s x 128/130 / 8 */
+	cluster_destroy(c);
+	/* Each on a root port of its own and peers that talk: no link carries two flows; between the sockets 16. */
+	c = hosts(rig_host(&(struct rig){.gpus = 8, .cpus = 2, .pcie_gen = 4, .cpu_model = "AMD EPYC 7302"}), 1);
+	NEAR(first(c, 8, 1).ring_Bps, 16);
+	NEAR(first(c, 4, 1).ring_Bps, 24);
+	NEAR(mesh(c, 4, 1).ring_Bps, 24);
+	cluster_destroy(c);
+}
+
+static void test_peers_behind_switches(void)
+{
+	/* Two switches of four on one CPU: hops inside a switch do not touch its uplink, the two crossing hops do, one each way. */
+	struct cluster *c = hosts(rig_host(&(struct rig){.gpus = 8, .cpus = 1, .gpus_per_switch = 4, .pcie_gen = 4}), 1);
+	NEAR(first(c, 8, 1).ring_Bps, 24);
+	NEAR(first(c, 4, 1).ring_Bps, 24);
+	NEAR(first(c, 8, 1).ring_datasheet_Bps, 31.507692307692308);
+	/* The stride pairs 0-4 1-5 2-6 3-7 all cross: four flows each way on both uplinks. */
+	NEAR(mesh(c, 2, 4).ring_Bps, 6);
+	NEAR(mesh(c, 4, 2).ring_Bps, 12); /* 0 2 4 6 and 1 3 5 7: two rings, one crossing each way each */
+	NEAR(pair(c, 0, 4).ring_Bps, 24);
+	/* Members given in an order that jumps: the search puts neighbours together. */
+	NEAR(of(c, (int64_t[]){0, 4, 1, 5, 2, 6, 3, 7}, 8).ring_Bps, 24);
+	cluster_destroy(c);
+}
+
+static struct cluster *two_nodes(int32_t nics, const char *cpu_model)
+{
+	struct graph *g = rig_host(&(struct rig){.gpus = 8, .cpus = 2, .gpus_per_switch = 1, .pcie_gen = 5, .cpu_model = cpu_model, .nics = nics, .nic_bits_per_s = 400e9});
+	rig_nvswitch(g, 18, 90);
+	return hosts(g, 2);
+}
+
+static void test_two_nodes(void)
+{
+	struct cluster *c = two_nodes(1, "Intel Xeon 6767P");
+	/* All 16 with a NIC of 50 a host, beside GPU0: the rings leave there. */
+	struct group g = mesh(c, 16, 1);
+	NEAR(g.ring_Bps, 50);
+	NEAR(g.network_Bps, 50. / 8);
+	CU_ASSERT_EQUAL(g.hosts, 2);
+	CU_ASSERT_FALSE(g.in_node);
+	CU_ASSERT_FALSE(g.nvlink_switch);
+	CU_ASSERT_STRING_EQUAL(g.bottleneck_text, "network between NIC0 and NET, 50.0 GB/s");
+	CU_ASSERT_DOUBLE_EQUAL(g.ring_latency_s, (2 * 4e-6 + 14 * 1.9e-6) / 16, 1e-15); /* two hops of sixteen between hosts */
+	NEAR(first(c, 16, 1).ring_Bps, 50);
+	/* Eight groups of one GPU of each node at once: an eighth each; one such group alone: all of it. */
+	g = mesh(c, 2, 8);
+	NEAR(g.ring_Bps, 6.25);
+	NEAR(g.network_Bps, 6.25);
+	CU_ASSERT_DOUBLE_EQUAL(g.ring_latency_s, 4e-6, 1e-15);
+	NEAR(g.pair_Bps, 50); /* a lone transfer */
+	CU_ASSERT_STRING_EQUAL(g.bottleneck_text, "network between NIC0 and NET, 8 flows share 50.0 GB/s");
+	NEAR(pair(c, 0, 8).ring_Bps, 50);
+	cluster_destroy(c);
+	/* Between two EPYCs (16) the four groups on the far socket have 4 each, before the NIC's 6.25. All 16 still leave by GPU0. */
+	c = two_nodes(1, "AMD EPYC 9654");
+	NEAR(mesh(c, 2, 8).ring_Bps, 4);
+	CU_ASSERT_STRING_EQUAL(mesh(c, 2, 8).bottleneck_text, "socket between CPU0 and CPU1, 4 flows share 16.0 GB/s");
+	NEAR(mesh(c, 16, 1).ring_Bps, 50);
+	NEAR(pair(c, 7, 15).ring_Bps, 16);
+	cluster_destroy(c);
+	c = two_nodes(8, "");
+	g = mesh(c, 16, 1); /* 8 x 50 would do, NVLink's 370.8 does not */
+	NEAR(g.ring_Bps, 370.8);
+	NEAR(g.network_Bps, 50);
+	NEAR(g.ring_datasheet_Bps, 400); /* by datasheets NVLink (450) is not the limit */
+	NEAR(mesh(c, 2, 8).ring_Bps, 50);
+	NEAR(mesh(c, 4, 4).ring_Bps, 100); /* two of each node: two NICs */
+	NEAR(mesh(c, 8, 1).ring_Bps, 370.8);
+	CU_ASSERT_TRUE(mesh(c, 8, 1).in_node);
+	CU_ASSERT_EQUAL(mesh(c, 8, 1).hosts, 1);
+	CU_ASSERT_TRUE(isinf(mesh(c, 1, 1).ring_Bps));
+	cluster_destroy(c);
+}
+
+/* Published: nccl-tests on 10 nodes of 8 H100 gave bus bandwidths of 49, 98, 196 and 345 GB/s for all-reduces over 1, 2, 4 and 8 GPUs a node. */
+static void test_published_bus_bandwidth(void)
+{
+	static const double busbw[] = {49e9, 98e9, 196e9, 345e9};
+	struct graph *g = rig_host(&(struct rig){.gpus = 8, .cpus = 2, .gpus_per_switch = 1, .pcie_gen = 5, .nics = 8, .nic_bits_per_s = 400e9});
+	rig_nvswitch(g, 18, 90);
+	struct cluster *c = hosts(g, 10);
+	for (int64_t k = 0; k < 4; k++) {
+		double rate = first(c, 10 << k, 8 >> k).ring_Bps;
+		CU_ASSERT_TRUE(rate >= busbw[k]);
+		CU_ASSERT_TRUE(rate <= 1.1 * busbw[k]);
+	}
+	cluster_destroy(c);
+}
+
+static void test_nics_shared(void)
+{
+	/* p4d: 8 A100, 4 NICs of 12.5, two GPUs beside each. One GPU of each node, all eight groups at once: half a NIC; alone: the NIC beside it, not all four. Half of each node: two NICs. */
+	struct graph *p4d = rig_host(&(struct rig){.gpus = 8, .cpus = 2, .gpus_per_switch = 2, .pcie_gen = 4, .nics = 4, .nic_bits_per_s = 100e9});
+	rig_nvswitch(p4d, 12, 80);
+	struct cluster *c = hosts(p4d, 4);
+	NEAR(mesh(c, 4, 8).ring_Bps, 6.25);
+	NEAR(first(c, 4, 8).ring_Bps, 12.5);
+	NEAR(mesh(c, 32, 1).ring_Bps, 50);
+	NEAR(of(c, (int64_t[]){0, 1, 2, 3, 8, 9, 10, 11}, 8).ring_Bps, 25);
+	NEAR(of(c, (int64_t[]){0, 1, 2, 3, 8}, 5).ring_Bps, 12.5); /* the second host's one GPU has one NIC */
+	cluster_destroy(c);
+	/* p5: 32 NICs, four beside each GPU: all of them: 4 x 12.5. */
+	struct graph *p5 = rig_host(&(struct rig){.gpus = 8, .cpus = 2, .gpus_per_switch = 1, .pcie_gen = 5, .nics = 32, .nic_bits_per_s = 100e9});
+	rig_nvswitch(p5, 18, 90);
+	c = hosts(p5, 2);
+	NEAR(mesh(c, 2, 8).ring_Bps, 50);
+	CU_ASSERT_STRING_EQUAL(mesh(c, 2, 8).bottleneck_text, "network between NIC0 and NET, 12.5 GB/s");
+	cluster_destroy(c);
+	/* A NIC faster than its GPU's slot: 16 lanes of gen 3 carry 15.75 by the datasheet, 200 Gb/s would be 25. */
+	c = hosts(rig_host(&(struct rig){.gpus = 2, .cpus = 1, .pcie_gen = 3, .nics = 1, .nic_bits_per_s = 200e9}), 2);
+	NEAR(pair(c, 0, 2).ring_Bps, 15.753846153846154);
+	CU_ASSERT_EQUAL(pair(c, 0, 2).bottleneck, LINK_PCIE);
+	cluster_destroy(c);
+}
+
+static void test_straddling(void)
+{
+	/* Groups of 3 on nodes of 4: nodes hold 3+1, 2+2, 1+3: the ones with a single member on a host have one NIC of 50; the whole ones 370.8. */
+	struct graph *g = rig_host(&(struct rig){.gpus = 4, .cpus = 1, .gpus_per_switch = 1, .pcie_gen = 5, .nics = 4, .nic_bits_per_s = 400e9});
+	rig_nvswitch(g, 18, 90);
+	struct cluster *c = hosts(g, 3);
+	struct group w = mesh(c, 3, 1);
+	NEAR(w.ring_Bps, 50);
+	CU_ASSERT_EQUAL(w.hosts, 2);
+	CU_ASSERT_FALSE(w.in_node);
+	w = mesh(c, 6, 1); /* 4+2, 2+4: two NICs at the narrower end */
+	NEAR(w.ring_Bps, 100);
+	w = mesh(c, 5, 1); /* 4+1 and 3+2; devices 10 and 11 are in no group */
+	NEAR(w.ring_Bps, 50);
+	struct error e = {0};
+	CU_ASSERT_EQUAL(cluster_mesh_groups(c, 13, 1, &w, &e), ST_INPUT);
+	CU_ASSERT_STRING_EQUAL(e.text, "groups of 13 devices 1 apart on 12 devices");
+	cluster_destroy(c);
+}
+
+static void test_meshes(void)
+{
+	/* MI300X: eight GPUs, a link of 48 (64 by the datasheet) between any two: 7 links a GPU, and the 56 directed ones part into 7 rings. */
+	struct graph *mi300x = rig_host(&(struct rig){.gpus = 8, .cpus = 2, .gpus_per_switch = 1, .pcie_gen = 5});
+	for (int32_t i = 0; i < 8; i++)
+		for (int32_t j = i + 1; j < 8; j++)
+			rig_join(mi300x, i, j, LINK_XGMI, 1, rate_xgmi(0x942));
+	struct cluster *c = hosts(mi300x, 1);
+	struct group g = first(c, 8, 1);
+	CU_ASSERT_EQUAL(g.rings, 7);
+	NEAR(g.ring_Bps, 336);
+	NEAR(g.ring_datasheet_Bps, 448);
+	CU_ASSERT_EQUAL(g.bottleneck, LINK_XGMI);
+	/* Four of them: K4 has 12 directed links, but not three rings of four: two. Three: a ring each way. Two: the link. */
+	NEAR(first(c, 4, 1).ring_Bps, 96);
+	NEAR(first(c, 3, 1).ring_Bps, 96);
+	NEAR(first(c, 2, 1).ring_Bps, 48);
+	cluster_destroy(c);
+	/* Four A100 with four links between any two: K4 has three undirected rings, each leaves out one pairing; each of them twice uses every link: 6 each way round: 12 x 20. */
+	struct graph *a100 = rig_host(&(struct rig){.gpus = 4, .cpus = 1, .pcie_gen = 4});
+	for (int32_t i = 0; i < 4; i++)
+		for (int32_t j = i + 1; j < 4; j++)
+			rig_join(a100, i, j, LINK_NVLINK, 4, rate_nvlink(80));
+	c = hosts(a100, 1);
+	g = first(c, 4, 1);
+	CU_ASSERT_EQUAL(g.rings, 12);
+	NEAR(g.ring_Bps, 240);
+	NEAR(g.ring_datasheet_Bps, 300);
+	NEAR(first(c, 3, 1).ring_Bps, 160); /* four rings each way */
+	NEAR(first(c, 2, 1).ring_Bps, 80);
+	cluster_destroy(c);
+}
+
+static void test_mixed_hosts(void)
+{
+	struct graph *fast = rig_host(&(struct rig){.gpus = 8, .cpus = 2, .gpus_per_switch = 1, .pcie_gen = 5, .nics = 8, .nic_bits_per_s = 400e9});
+	rig_nvswitch(fast, 18, 90);
+	struct graph *slow = rig_host(&(struct rig){.gpus = 8, .cpus = 2, .gpus_per_switch = 4, .pcie_gen = 4, .cpu_model = "EPYC", .nics = 1, .nic_bits_per_s = 100e9});
+	struct cluster *c = hosts(fast, 1);
+	struct error e = {0};
+	CU_ASSERT_EQUAL(cluster_add(c, slow, 1, NULL, &e), ST_OK);
+	NEAR(mesh(c, 8, 1).ring_Bps, 16);  /* the second host's socket link */
+	NEAR(mesh(c, 16, 1).ring_Bps, 12.5); /* its NIC */
+	NEAR(mesh(c, 2, 8).ring_Bps, 12.5 / 8);
+	NEAR(first(c, 8, 1).ring_Bps, 370.8);
+	cluster_destroy(c);
+}
+
+static void test_refusals(void)
+{
+	struct cluster *c = hosts(rig_host(&(struct rig){.gpus = 2, .cpus = 1, .pcie_gen = 3}), 2);
+	struct group g;
+	struct error e = {0};
+	CU_ASSERT_EQUAL(cluster_group(c, (int64_t[]){0, 4}, 2, &g, &e), ST_INPUT);
+	CU_ASSERT_STRING_EQUAL(e.text, "device 4 of a group: the cluster has 4");
+	e = (struct error){0};
+	CU_ASSERT_EQUAL(cluster_group(c, (int64_t[]){1, 0, 1}, 3, &g, &e), ST_INPUT);
+	CU_ASSERT_STRING_EQUAL(e.text, "device 1 is in a group twice");
+	e = (struct error){0};
+	CU_ASSERT_EQUAL(cluster_group(c, NULL, 0, &g, &e), ST_INPUT);
+	e = (struct error){0};
+	CU_ASSERT_EQUAL(cluster_group(c, (int64_t[]){0, 2}, 2, &g, &e), ST_RUN);
+	CU_ASSERT_STRING_EQUAL(e.text, "GPU0 has no NIC that leads out of its host");
+	e = (struct error){0};
+	CU_ASSERT_EQUAL(cluster_mesh_groups(c, 0, 1, &g, &e), ST_INPUT);
+	e = (struct error){0};
+	CU_ASSERT_EQUAL(cluster_mesh_groups(c, INT64_MAX, INT64_MAX, &g, &e), ST_INPUT);
+	CU_ASSERT_EQUAL(cluster_group(c, (int64_t[]){3}, 1, &g, &e), ST_OK);
+	CU_ASSERT_TRUE(isinf(g.ring_Bps) && g.in_node && g.hosts == 1 && g.n_order == 1 && g.order[0] == 1);
+	cluster_destroy(c);
+}
+
+static void test_cluster(void)
+{
+	struct error e = {0};
+	struct rig r = {.gpus = 8, .cpus = 2, .gpus_per_switch = 2, .pcie_gen = 4, .nics = 4, .nic_bits_per_s = 100e9};
+	struct cluster *c = cluster_create(1e-6);
+	for (int i = 0; i < 3; i++) {
+		char name[8] = {'n', (char)('0' + i)};
+		struct graph *g = rig_host(&r);
+		strcpy(g->host, name);
+		CU_ASSERT_EQUAL(cluster_add(c, g, 1, name, &e), ST_OK);
+	}
+	CU_ASSERT_EQUAL(c->shape.n, 1); /* alike in all but the name */
+	CU_ASSERT_EQUAL(c->shape.at[0].hosts, 3);
+	CU_ASSERT_STRING_EQUAL(c->host_name.at[2], "n2");
+	struct graph *other = rig_host(&r);
+	strcpy(other->vertex.at[other->gpu.at[0]].name, "another");
+	CU_ASSERT_EQUAL(cluster_add(c, other, 2, NULL, &e), ST_OK);
+	CU_ASSERT_EQUAL(c->shape.n, 2);
+	CU_ASSERT_EQUAL(c->distinct.n, 1); /* its links are the same */
+	CU_ASSERT_EQUAL(c->host_name.n, 5);
+	CU_ASSERT_STRING_EQUAL(c->host_name.at[4], "");
+	CU_ASSERT_EQUAL(c->devices, 40);
+	struct device_place p = cluster_device(c, 27);
+	CU_ASSERT_EQUAL(p.host, 3);
+	CU_ASSERT_PTR_EQUAL(p.graph, other);
+	CU_ASSERT_STRING_EQUAL(p.graph->vertex.at[p.vertex].label, "GPU3");
+	CU_ASSERT_PTR_NULL(cluster_device(c, 40).graph);
+	CU_ASSERT_PTR_NULL(cluster_device(c, -1).graph);
+	/* Across hosts: GPU3 and its neighbour NIC1; NIC 12.5 of 100 Gb/s; the slowest hop on the way has 4 us. */
+	struct cluster_route way;
+	CU_ASSERT_EQUAL(cluster_route(c, 3, 27, &way, &e), ST_OK);
+	CU_ASSERT_FALSE(way.in_node);
+	NEAR(way.Bps, 12.5);
+	CU_ASSERT_DOUBLE_EQUAL(way.latency_s, 4e-6, 1e-15);
+	CU_ASSERT_STRING_EQUAL(other->vertex.at[way.nic_b].label, "NIC1");
+	CU_ASSERT_EQUAL(way.nics, 1);
+	CU_ASSERT_EQUAL(way.out.n, 2);
+	CU_ASSERT_EQUAL(cluster_route(c, 0, 1, &way, &e), ST_OK);
+	CU_ASSERT_TRUE(way.in_node);
+	NEAR(way.Bps, 24);
+	CU_ASSERT_EQUAL(cluster_route(c, 0, 40, &way, &e), ST_INPUT);
+	CU_ASSERT_EQUAL(cluster_add(c, rig_host(&r), 0, NULL, NULL), ST_INPUT);
+	CU_ASSERT_EQUAL(cluster_add(c, rig_host(&r), 2, "two", NULL), ST_INPUT);
+	CU_ASSERT_EQUAL(cluster_add(c, rig_host(&r), INT64_MAX, NULL, NULL), ST_INPUT);
+	CU_ASSERT_EQUAL(c->devices, 40);
+	CU_ASSERT_EQUAL(c->host_name.n, 5);
+	cluster_destroy(c);
+	cluster_destroy(NULL);
+}
+
+UNIT_MAIN("group", {"cube mesh", test_cube_mesh}, {"NVLink switches", test_switches}, {"bridges", test_bridges}, {"no peers", test_no_peer}, {"peers behind switches", test_peers_behind_switches}, {"two nodes", test_two_nodes},
+	  {"published bus bandwidth", test_published_bus_bandwidth}, {"NICs shared", test_nics_shared}, {"straddling", test_straddling}, {"meshes", test_meshes}, {"mixed hosts", test_mixed_hosts}, {"refusals", test_refusals},
+	  {"clusters", test_cluster})

@@ -1,0 +1,458 @@
+/* Systems: files of the catalogue, files of one's own, synthetic lines, and the link graphs that they become. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/paths.h"
+#include "base/yaml.h"
+#include "tests/unit/harness.h"
+#include "topology/discover/discover.h"
+#include "topology/group.h"
+#include "topology/machine.h"
+#include "topology/rates.h"
+#include "topology/route.h"
+#include "topology/system.h"
+
+#define COUNT(a) (sizeof(a) / sizeof(a)[0])
+
+static struct system_spec load(const char *text)
+{
+	struct system_spec s = {0};
+	struct error e = {0};
+	enum status st = system_load(text, &s, &e);
+	if (st)
+		fprintf(stderr, "%s: %s\n", text, e.text);
+	CU_ASSERT_EQUAL_FATAL(st, ST_OK);
+	return s;
+}
+
+/* The caller destroys it. */
+static struct graph *graph_of(const struct system_spec *s, int64_t gpus)
+{
+	struct graph *g = NULL;
+	struct error e = {0};
+	CU_ASSERT_EQUAL_FATAL(system_graph(s, gpus, &g, &e), ST_OK);
+	CU_ASSERT_EQUAL(topology_check(g, &e), ST_OK);
+	if (e.text[0])
+		fprintf(stderr, "%s: %s\n", s->name, e.text);
+	return g;
+}
+
+static bool words_are(const struct graph *g, const char *row, int32_t from)
+{
+	char word[GRAPH_WORD], all[256] = "";
+	struct error e = {0};
+	for (size_t i = 0; i < graph_entries(g); i++) {
+		CU_ASSERT_EQUAL(graph_word(g, g->gpu.at[from], graph_entry(g, i), word, &e), ST_OK);
+		snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? " " : "", word);
+	}
+	if (strcmp(all, row))
+		fprintf(stderr, "expected %s, got %s\n", row, all);
+	return strcmp(all, row) == 0;
+}
+
+static void refuses(const char *text, const char *complaint)
+{
+	struct system_spec s;
+	struct error e = {0};
+	CU_ASSERT_EQUAL(system_load(text, &s, &e), ST_INPUT);
+	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, complaint));
+	if (!strstr(e.text, complaint))
+		fprintf(stderr, "%s: %s\n", text, e.text);
+}
+
+/* ---- the catalogue ---- */
+
+static void check_links_of(const struct system_spec *s, const struct graph *g)
+{
+	double most_Bps = 0, most_datasheet_Bps = 0;
+	for (size_t i = 0; i < g->gpu.n; i++) {
+		double sum_Bps = 0, sum_datasheet_Bps = 0;
+		int32_t width = 0;
+		for (size_t k = 0; k < g->link.n; k++) {
+			const struct link *l = &g->link.at[k];
+			bool own = (l->a == g->gpu.at[i] || l->b == g->gpu.at[i]) && (l->kind == LINK_NVLINK || l->kind == LINK_XGMI);
+			sum_Bps += own ? l->Bps : 0;
+			sum_datasheet_Bps += own ? l->datasheet_Bps : 0;
+			width += own ? l->width : 0;
+		}
+		most_Bps = fmax(most_Bps, sum_Bps);
+		most_datasheet_Bps = fmax(most_datasheet_Bps, sum_datasheet_Bps);
+		if (s->fabric != FABRIC_TORUS)
+			CU_ASSERT_EQUAL(width, s->fabric == FABRIC_NONE ? 0 : s->device.nvlink_links);
+	}
+	if (s->fabric == FABRIC_NONE) {
+		struct rate slot = rate_pcie(s->pcie_gen, s->pcie_lanes);
+		CU_ASSERT_DOUBLE_EQUAL(s->intra_datasheet_Bps, slot.datasheet_Bps, 1e-3 * slot.datasheet_Bps);
+		CU_ASSERT_DOUBLE_EQUAL(s->intra_usable_Bps, slot.Bps, 1);
+		return;
+	}
+	CU_ASSERT_DOUBLE_EQUAL(most_datasheet_Bps, s->intra_datasheet_Bps, 1);
+	CU_ASSERT_DOUBLE_EQUAL(most_Bps, s->intra_usable_Bps, 1);
+	CU_ASSERT_DOUBLE_EQUAL(s->intra_datasheet_Bps, (double)s->device.nvlink_links * s->device.nvlink_link_Bps, 1e-9 * s->intra_datasheet_Bps);
+	CU_ASSERT_TRUE(s->intra_usable_Bps > 0.79 * s->intra_datasheet_Bps && s->intra_usable_Bps <= 0.9 * s->intra_datasheet_Bps);
+}
+
+static void check_system(const char *id)
+{
+	struct system_spec s = load(id);
+	char source[256];
+	snprintf(source, sizeof source, "catalogue configs/systems/%s.yaml", id);
+	CU_ASSERT_STRING_EQUAL(s.source, source);
+	CU_ASSERT_STRING_EQUAL(s.id, id);
+	CU_ASSERT_FALSE(s.synthetic);
+	for (int64_t gpus = 1; gpus <= s.gpus + 1; gpus++) {
+		struct graph *g = graph_of(&s, gpus);
+		CU_ASSERT_EQUAL(g->gpu.n, gpus);
+		CU_ASSERT_EQUAL(g->nic.n, s.nics);
+		CU_ASSERT_EQUAL(g->source, SAID_BY_CATALOGUE);
+		if (gpus == s.gpus)
+			check_links_of(&s, g);
+		graph_destroy(g);
+	}
+	/* What the fabric gives the whole host: on switches and on a mesh all links of each GPU carry rings. */
+	if (s.fabric == FABRIC_NVSWITCH || s.fabric == FABRIC_MESH) {
+		struct machine m = {0};
+		struct group whole;
+		struct error e = {0};
+		CU_ASSERT_EQUAL_FATAL(machine_load(id, 1, 0, &m, &e), ST_OK);
+		CU_ASSERT_EQUAL(machine_group(&m, s.gpus, 1, &whole, &e), ST_OK);
+		CU_ASSERT_DOUBLE_EQUAL(whole.ring_datasheet_Bps, s.intra_datasheet_Bps, 1);
+		CU_ASSERT_DOUBLE_EQUAL(whole.ring_Bps, s.intra_usable_Bps, 1);
+		CU_ASSERT_EQUAL(whole.nvlink_switch, s.fabric == FABRIC_NVSWITCH);
+		machine_free(&m);
+	}
+}
+
+static void test_catalogue(void)
+{
+	char **names = NULL;
+	size_t n = 0;
+	struct error e = {0};
+	CU_ASSERT_EQUAL_FATAL(path_catalogue_names("systems", &names, &n, &e), ST_OK);
+	CU_ASSERT_TRUE(n >= 40);
+	for (size_t i = 0; i < n; i++)
+		check_system(names[i]);
+	path_names_free(names, n);
+}
+
+/* Figures typed from the makers' and clouds' pages, apart from the files: GPUs, NICs together in Gb/s, links of a GPU in both directions in GB/s. */
+static void test_known_figures(void)
+{
+	static const struct {
+		const char *id;
+		int64_t gpus;
+		double nic_Gbps, links_both_GBps;
+		enum fabric_kind fabric;
+		bool unverified; /* a number of the system itself */
+	} rows[] = {
+		{"dgx-1-p100", 8, 400, 160, FABRIC_MESH, false},
+		{"dgx-1-v100", 8, 400, 300, FABRIC_MESH, false},
+		{"dgx-2", 16, 800, 300, FABRIC_NVSWITCH, false},
+		{"dgx-a100", 8, 1600, 600, FABRIC_NVSWITCH, false},
+		{"dgx-h100", 8, 3200, 900, FABRIC_NVSWITCH, false},
+		{"dgx-b300", 8, 6400, 1800, FABRIC_NVSWITCH, false},
+		{"gb200-nvl72", 72, 28800, 1800, FABRIC_NVSWITCH, false},
+		{"aws-p3", 8, 25, 300, FABRIC_MESH, true},
+		{"aws-p4d", 8, 400, 600, FABRIC_NVSWITCH, false},
+		{"aws-p5", 8, 3200, 900, FABRIC_NVSWITCH, false},
+		{"aws-p6-b300", 8, 6400, 1800, FABRIC_NVSWITCH, false},
+		{"aws-g5", 8, 100, 0, FABRIC_NONE, false},
+		{"aws-trn2", 16, 3200, 1280, FABRIC_TORUS, true},
+		{"azure-ndv2", 8, 100, 300, FABRIC_MESH, false},
+		{"azure-nc-a100-v4", 4, 0, 600, FABRIC_BRIDGE, false},
+		{"gcp-a3-high", 8, 800, 900, FABRIC_NVSWITCH, false},
+		{"oci-gpu4", 8, 1600, 600, FABRIC_NVSWITCH, false},
+		{"server-8xrtx4090", 8, 100, 0, FABRIC_NONE, true},
+		{"workstation-4xa6000", 4, 0, 112.5, FABRIC_BRIDGE, true},
+	};
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct system_spec s = load(rows[i].id);
+		CU_ASSERT_EQUAL(s.gpus, rows[i].gpus);
+		CU_ASSERT_EQUAL(s.fabric, rows[i].fabric);
+		CU_ASSERT_DOUBLE_EQUAL((double)s.nics * s.nic_Bps * 8 / 1e9, rows[i].nic_Gbps, 1e-6);
+		if (rows[i].links_both_GBps > 0)
+			CU_ASSERT_DOUBLE_EQUAL(2 * s.intra_datasheet_Bps / 1e9, rows[i].links_both_GBps, 1e-6);
+		CU_ASSERT_EQUAL(s.unverified, rows[i].unverified || s.device.unverified);
+	}
+	struct system_spec s = load("dgx-h100"); /* its price rests on memory, which no step time does */
+	CU_ASSERT_EQUAL(s.price_usd, 400000);
+	CU_ASSERT_TRUE(s.price_unverified);
+	CU_ASSERT_FALSE(s.unverified);
+	CU_ASSERT_EQUAL(s.power_W, 10200);
+	s = load("aws-p5");
+	CU_ASSERT_DOUBLE_EQUAL(s.rent_usd_per_hour, 55.04, 1e-9);
+	CU_ASSERT_PTR_NOT_NULL(strstr(s.rent_note, "2026-09-10"));
+	CU_ASSERT_TRUE(load("server-8xrtx4090").no_peer);
+	CU_ASSERT_FALSE(load("aws-g5").no_peer);
+}
+
+/* The words of recorded dumps: DGX-1 V100 (NIC columns in the order 0 1 2 3 of the switches; a dump's PHB between switches of one socket is NODE here), 8 RTX 4090, 8 RTX PRO 6000, NC96ads. */
+static void test_words(void)
+{
+	static const struct {
+		const char *id;
+		int32_t gpu;
+		const char *row;
+	} rows[] = {
+		{"dgx-1-v100", 0, "X NV1 NV1 NV2 NV2 SYS SYS SYS PIX NODE SYS SYS"},
+		{"dgx-1-v100", 5, "SYS NV2 SYS SYS NV1 X NV2 NV1 SYS SYS PIX NODE"},
+		{"dgx-1-p100", 7, "SYS SYS SYS NV1 NV1 NV1 NV1 X SYS SYS NODE PIX"},
+		{"server-8xrtx4090", 1, "PIX X PIX PIX SYS SYS SYS SYS PIX"},
+		{"server-8xrtx4090", 7, "SYS SYS SYS SYS PIX PIX PIX X SYS"},
+		{"server-8xrtxpro6000", 2, "NODE NODE X PIX SYS SYS SYS SYS NODE"},
+		{"workstation-4xa6000", 0, "X NV4 NODE NODE"},
+		{"dgx-h100", 3, "NV18 NV18 NV18 X NV18 NV18 NV18 NV18 NODE NODE NODE PIX SYS SYS SYS SYS"},
+		{"dgx-a100", 2, "NV12 NV12 X NV12 NV12 NV12 NV12 NV12 NODE NODE PIX PIX SYS SYS SYS SYS"},
+	};
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct system_spec s = load(rows[i].id);
+		struct graph *g = graph_of(&s, 0);
+		CU_ASSERT_TRUE(words_are(g, rows[i].row, rows[i].gpu));
+		graph_destroy(g);
+	}
+}
+
+/* How far a GPU is from a NIC: below one switch, on one socket, or beyond. */
+static int distance(const struct graph *g, size_t gpu, size_t nic)
+{
+	char word[GRAPH_WORD];
+	struct error e = {0};
+	CU_ASSERT_EQUAL(graph_word(g, g->gpu.at[gpu], g->nic.at[nic], word, &e), ST_OK);
+	return strcmp(word, "SYS") == 0 ? 2 : strcmp(word, "PIX") == 0 || strcmp(word, "PXB") == 0 ? 0 : 1;
+}
+
+/* The clouds' own NCCL topology files: each GPU is as far from each NIC as the catalogue has it. */
+static void test_recorded(void)
+{
+	static const struct {
+		const char *file, *id;
+	} rows[] = {{"aws-p4d-24xl-topo.xml", "aws-p4d"}, {"aws-p4de-24xl-topo.xml", "aws-p4de"}, {"azure-ndv5-topo.xml", "azure-nd-h100-v5"}, {"oci-H100-topology.xml", "oci-h100"}, {"azure-ndv2-topo.xml", "azure-ndv2"}};
+	const char *shared = getenv("STEPSIM_SHARED");
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		char path[PATH_MAX_LEN], *text = NULL;
+		size_t len;
+		struct graph *recorded = NULL;
+		struct error e = {0};
+		snprintf(path, sizeof path, "%s/machines/nccl_xml/%s", shared ? shared : "../shared", rows[i].file);
+		if (access(path, R_OK) != 0) {
+			printf("skipped: %s is not beside the checkout\n", path);
+			return;
+		}
+		CU_ASSERT_EQUAL_FATAL(file_read(path, 1 << 20, &text, &len, &e), ST_OK);
+		CU_ASSERT_EQUAL_FATAL(nccl_xml_read(text, len, path, &recorded, &e), ST_OK);
+		struct system_spec s = load(rows[i].id);
+		struct graph *g = graph_of(&s, 0);
+		CU_ASSERT_EQUAL_FATAL(recorded->gpu.n, g->gpu.n);
+		CU_ASSERT_EQUAL_FATAL(recorded->nic.n, g->nic.n);
+		int different = 0;
+		for (size_t a = 0; a < g->gpu.n; a++)
+			for (size_t b = 0; b < g->nic.n; b++)
+				different += distance(g, a, b) != distance(recorded, a, b);
+		CU_ASSERT_EQUAL(different, 0);
+		graph_destroy(g);
+		graph_destroy(recorded);
+		free(text);
+	}
+}
+
+/* Fewer GPUs: on a switch they are spread, so that each has its NIC; else the first ones. */
+static void test_fewer_gpus(void)
+{
+	struct system_spec s = load("aws-p4d");
+	struct graph *g = graph_of(&s, 4);
+	CU_ASSERT_TRUE(words_are(g, "X NV12 NV12 NV12 PIX NODE SYS SYS", 0));
+	CU_ASSERT_TRUE(words_are(g, "NV12 NV12 X NV12 SYS SYS PIX NODE", 2));
+	graph_destroy(g);
+	s = load("dgx-1-v100");
+	g = graph_of(&s, 4);
+	CU_ASSERT_TRUE(words_are(g, "X NV1 NV1 NV2 PIX NODE SYS SYS", 0));
+	graph_destroy(g);
+	g = graph_of(&s, 16); /* built alike: the second eight have the same wiring */
+	CU_ASSERT_TRUE(words_are(g, "SYS SYS SYS SYS SYS SYS SYS SYS NV1 X NV2 NV1 NODE NV2 NODE NODE SYS SYS SYS SYS", 9));
+	graph_destroy(g);
+	struct error e = {0};
+	CU_ASSERT_EQUAL(system_graph(&s, SYSTEM_GPUS + 1, &g, &e), ST_INPUT);
+}
+
+/* ---- lines ---- */
+
+static void test_lines(void)
+{
+	struct system_spec s = load("node:4 gpu:8 rtx4090 pcie4 nic:1x100Gb");
+	CU_ASSERT_EQUAL(s.nodes, 4);
+	CU_ASSERT_EQUAL(s.gpus, 8);
+	CU_ASSERT_STRING_EQUAL(s.device.id, "rtx4090");
+	CU_ASSERT_EQUAL(s.fabric, FABRIC_NONE);
+	CU_ASSERT_EQUAL(s.pcie_gen, 4);
+	CU_ASSERT_EQUAL(s.pcie_lanes, 16);
+	CU_ASSERT_EQUAL(s.sockets, 2);
+	CU_ASSERT_EQUAL(s.gpus_per_switch, 0);
+	CU_ASSERT_EQUAL(s.nics, 1);
+	CU_ASSERT_EQUAL(s.nic_Bps, 12.5e9);
+	CU_ASSERT_EQUAL(s.nic_latency_s, 4e-6);
+	CU_ASSERT_EQUAL(s.intra_usable_Bps, 24e9);
+	CU_ASSERT_TRUE(s.synthetic);
+	CU_ASSERT_TRUE(s.no_peer);
+	CU_ASSERT_STRING_EQUAL(s.source, "node:4 gpu:8 rtx4090 pcie4 nic:1x100Gb");
+	/* Order and blanks do not matter; rates in bytes; fewer lanes; switches. */
+	s = load("  nic:8x50GB/s\tnvswitch gpu:16 v100-sxm-32 cpu:4 switch:4 pcie3x8 ");
+	CU_ASSERT_EQUAL(s.nodes, 0);
+	CU_ASSERT_EQUAL(s.fabric, FABRIC_NVSWITCH);
+	CU_ASSERT_EQUAL(s.intra_datasheet_Bps, 150e9);
+	CU_ASSERT_EQUAL(s.intra_usable_Bps, 120e9);
+	CU_ASSERT_EQUAL(s.sockets, 4);
+	CU_ASSERT_EQUAL(s.pcie_lanes, 8);
+	CU_ASSERT_EQUAL(s.nics_per_switch, 2);
+	CU_ASSERT_EQUAL(s.nic_Bps, 50e9);
+	struct graph *g = graph_of(&s, 0);
+	CU_ASSERT_EQUAL(g->source, SAID_BY_LINE);
+	CU_ASSERT_TRUE(words_are(g, "X NV6 NV6 NV6 NV6 NV6 NV6 NV6 NV6 NV6 NV6 NV6 NV6 NV6 NV6 NV6 PIX PIX SYS SYS SYS SYS SYS SYS", 0));
+	graph_destroy(g);
+}
+
+static void test_line_fabrics(void)
+{
+	static const struct {
+		const char *line;
+		enum fabric_kind fabric;
+		double datasheet_GBps;
+		const char *row; /* of GPU0 */
+	} rows[] = {
+		{"gpu:8 h100-sxm", FABRIC_NVSWITCH, 450, "X NV18 NV18 NV18 NV18 NV18 NV18 NV18"},
+		{"gpu:4 h100-sxm mesh", FABRIC_MESH, 450, "X NV6 NV6 NV6"},
+		{"gpu:4 h100-pcie", FABRIC_NONE, 63.015, "X NODE SYS SYS"},
+		{"gpu:4 h100-pcie nvlink", FABRIC_BRIDGE, 300, "X NV12 SYS SYS"},
+		{"gpu:4 a100-pcie-80 bridge cpu:1", FABRIC_BRIDGE, 300, "X NV12 NODE NODE"},
+		{"gpu:3 rtx-a6000 bridge", FABRIC_BRIDGE, 56.25, "X NV4 NODE"},
+		{"gpu:4 a100-sxm-40 none", FABRIC_NONE, 31.508, "X NODE SYS SYS"},
+		{"gpu:8 p100-sxm", FABRIC_MESH, 80, "X NV1 NV1 NV1 NV1 SYS SYS SYS"},
+		{"gpu:8 v100-sxm-16 mesh", FABRIC_MESH, 150, "X NV1 NV1 NV2 NV2 SYS SYS SYS"},
+		{"gpu:8 mi300x", FABRIC_MESH, 448, "X NV1 NV1 NV1 NV1 NV1 NV1 NV1"},
+		{"gpu:16 trainium2", FABRIC_TORUS, 640, "X NV1 NODE NV1 NV1 NODE NODE NODE SYS SYS SYS SYS NV1 SYS SYS SYS"},
+		{"gpu:2 rtx4090", FABRIC_NONE, 31.508, "X NODE"},
+		{"gpu:2 rtx4090 switch:2", FABRIC_NONE, 31.508, "X PIX"},
+		{"gpu:8 l40s switch:4 pcie4x8", FABRIC_NONE, 15.754, "X PIX PIX PIX SYS SYS SYS SYS"},
+		{"gpu:1 t4", FABRIC_NONE, 15.754, "X"},
+	};
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct system_spec s = load(rows[i].line);
+		CU_ASSERT_EQUAL(s.fabric, rows[i].fabric);
+		CU_ASSERT_DOUBLE_EQUAL(s.intra_datasheet_Bps / 1e9, rows[i].datasheet_GBps, 0.01);
+		struct graph *g = graph_of(&s, 0);
+		CU_ASSERT_TRUE(words_are(g, rows[i].row, 0));
+		graph_destroy(g);
+	}
+}
+
+static void test_line_refusals(void)
+{
+	refuses("gpu:8 rtx4090 nik:1x100Gb", "synthetic line, word 3 'nik:1x100Gb': unknown (nearest: nic)");
+	refuses("gpu:8 rtx409", "synthetic line, word 2 'rtx409': unknown (nearest: rtx4090)");
+	refuses("gpu:8 rtx4090 nvswich", "word 3 'nvswich': unknown (nearest: nvswitch)");
+	refuses("gpu:8 gpu:8 rtx4090", "synthetic line, word 2 'gpu:8': gpu is given twice");
+	refuses("gpu:8 rtx4090 h100-sxm", "word 3 'h100-sxm': the GPU's name is given twice");
+	refuses("gpu:8 a100-sxm-80 mesh none", "word 4 'none': how the GPUs are joined is given twice");
+	refuses("pcie4 gpu:8 rtx4090 pcie3", "word 4 'pcie3': pcie is given twice");
+	refuses("node:4 rtx4090", "gpu:N, the GPUs of a host, is missing");
+	refuses("gpu:8", "the GPU's name is missing");
+	refuses("gpu:0 rtx4090", "word 1 'gpu:0': expected a whole number of 1 to 1024");
+	refuses("gpu:1025 rtx4090", "expected a whole number of 1 to 1024");
+	refuses("gpu:-8 rtx4090", "expected a whole number of 1 to 1024");
+	refuses("gpu:8x rtx4090", "expected a whole number of 1 to 1024");
+	refuses("gpu: rtx4090", "expected a whole number of 1 to 1024");
+	refuses("node:1000001 gpu:8 rtx4090", "expected a whole number of 1 to 1000000");
+	refuses("gpu:8 rtx4090 nic:1", "expected 1 to 1024 NICs and the rate of each");
+	refuses("gpu:8 rtx4090 nic:0x100Gb", "expected 1 to 1024 NICs and the rate of each");
+	refuses("gpu:8 rtx4090 nic:1x100Gz", "word 3 'nic:1x100Gz': expected a data rate such as 400Gb/s");
+	refuses("gpu:8 rtx4090 nic:1x100", "out of range");
+	refuses("gpu:8 rtx4090 nic:1x", "expected a data rate");
+	refuses("gpu:8 rtx4090 pcie4x3", "expected the generation, 1 to 7, and the lanes");
+	refuses("gpu:8 rtx4090 pcie8", "expected the generation, 1 to 7, and the lanes");
+	refuses("gpu:8 rtx4090 pcie5", "word 3 'pcie': the NVIDIA GeForce RTX 4090 goes up to PCIe 4 with 16 lanes");
+	refuses("gpu:8 rtx4090 nvlink", "word 3 'nvlink': the NVIDIA GeForce RTX 4090 has no links of its own to other GPUs");
+	refuses("gpu:2 rtx4090 switch:4", "switch:4, but a host has 2 GPUs");
+	refuses("gpu:16 p100-sxm", "a mesh of 16 GPUs");
+	refuses("gpu:8 rtx4090 :", "unknown (nearest: ");
+	refuses("gpu:8\x01 rtx4090", "word 1 'gpu:8?'");
+}
+
+/* ---- files ---- */
+
+static const char file_head[] = "name: Mine\ngpu: a100-sxm-80\ngpus_per_node: {value: 4, source: my own}\n";
+static const char file_nic[] = "nic:\n  count: {value: 0, source: my own}\n";
+
+static void write_file(char path[32], const char *intra, const char *rest)
+{
+	char text[2048];
+	struct error e = {0};
+	strcpy(path, "/tmp/stepsim-system-XXXXXX.yaml");
+	int fd = mkstemps(path, 5);
+	CU_ASSERT_FATAL(fd >= 0);
+	close(fd);
+	snprintf(text, sizeof text, "%sintra:\n%s  datasheet: {value: 100GB/s, source: my own}\n  usable: {value: 80GB/s, source: my own}\n  latency: {value: 2us, source: my own}\n%s", file_head, intra, rest);
+	CU_ASSERT_EQUAL(file_write(path, text, strlen(text), &e), ST_OK);
+}
+
+static void refuses_file(const char *intra, const char *rest, const char *complaint)
+{
+	char path[32];
+	write_file(path, intra, rest);
+	refuses(path, complaint);
+	unlink(path);
+}
+
+static void test_file(void)
+{
+	char path[32];
+	write_file(path, "  fabric: mesh\n  wiring: 0-1:2 1-2:2 2-3:2 3-0:2\n", "nic:\n  count: {value: 2, source: my own}\n  rate: {value: 25Gb/s, source: my own}\n  latency: {value: 9us, source: my own}\n"
+	           "pcie:\n  generation: {value: 3, source: my own}\n  gpus_per_switch: {value: 2, source: my own}\n  uplink: {value: 8GB/s, source: my own}\n"
+	           "host:\n  cpu: AMD EPYC 7742\n  sockets: {value: 2, source: my own}\n  socket_rate: {value: 30GB/s, source: my own}\nprice: {value: 90000USD, source: a quote of 2026-05}\n");
+	struct system_spec s = load(path);
+	unlink(path);
+	CU_ASSERT_STRING_EQUAL(s.name, "Mine");
+	CU_ASSERT_STRING_EQUAL(s.source, path);
+	CU_ASSERT_STRING_EQUAL(s.price_note, "a quote of 2026-05");
+	CU_ASSERT_EQUAL(s.price_usd, 90000);
+	CU_ASSERT_EQUAL(s.rent_usd_per_hour, 0);
+	struct graph *g = graph_of(&s, 0);
+	CU_ASSERT_TRUE(words_are(g, "X NV2 SYS NV2 NODE SYS", 0));
+	struct link *ring = graph_link(g, g->gpu.at[0], g->gpu.at[3], LINK_NVLINK);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(ring);
+	CU_ASSERT_EQUAL(ring->datasheet_Bps, 50e9); /* 4 links a GPU share 100 GB/s */
+	CU_ASSERT_EQUAL(ring->Bps, 40e9);
+	struct link *sockets = graph_link(g, graph_find_label(g, "CPU0"), graph_find_label(g, "CPU1"), LINK_SOCKET);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(sockets);
+	CU_ASSERT_EQUAL(sockets->Bps, 30e9);
+	CU_ASSERT_FALSE(sockets->assumed);
+	struct link *uplink = graph_link(g, graph_find_label(g, "PCI0"), graph_find_label(g, "HB0"), LINK_PCIE);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(uplink);
+	CU_ASSERT_EQUAL(uplink->Bps, 8e9);
+	struct route r;
+	struct error e = {0};
+	CU_ASSERT_EQUAL(graph_route(g, g->gpu.at[0], g->gpu.at[2], &r, &e), ST_OK);
+	CU_ASSERT_EQUAL(r.Bps, 8e9);
+	graph_destroy(g);
+}
+
+static void test_file_refusals(void)
+{
+	refuses_file("  fabric: nvswich\n", file_nic, "intra.fabric: unknown 'nvswich' (nearest: nvswitch)");
+	refuses_file("  fabric: mesh\n  wiring: 0-4\n", file_nic, "wiring: '0-4': expected two different GPUs of 0 to 3");
+	refuses_file("  fabric: mesh\n  wiring: 1-1\n", file_nic, "wiring: '1-1': expected two different GPUs of 0 to 3");
+	refuses_file("  fabric: mesh\n  wiring: 0-1 1-0\n", file_nic, "GPUs 1 and 0 are joined twice");
+	refuses_file("  fabric: mesh\n  wiring: 0-1 2,3\n", file_nic, "wiring: '2,3': expected two GPUs");
+	refuses_file("  fabric: mesh\n  wiring: 0-1:0\n", file_nic, "wiring: '0-1:0': expected two GPUs");
+	refuses_file("  fabric: nvswitch\n  wiring: 0-1\n", file_nic, "the fabric 'nvswitch' has none");
+	refuses_file("  fabric: nvswitch\n", "nic:\n  count: {value: 2, source: my own}\n", "2 NICs need a rate and a latency");
+	refuses_file("  fabric: nvswitch\n", "nic:\n  count: {value: 0, source: my own}\npcie:\n  nics_per_switch: {value: 2, source: my own}\n", "nics_per_switch needs gpus_per_switch");
+	refuses_file("  fabric: nvswitch\n", "nic:\n  count: {value: 0, source: my own}\nhost:\n  gpu_link: usb\n", "host.gpu_link: expected c2c or pcie, got 'usb'");
+	refuses_file("  fabric: nvswitch\n", "", "the key 'nic.count' is missing");
+	refuses("dgx-h10", "unknown system 'dgx-h10' (nearest: dgx-h100)");
+	refuses("./no-such-system.yaml", "no-such-system");
+	refuses("", "unknown system");
+}
+
+UNIT_MAIN("system", {"the catalogue", test_catalogue}, {"known figures", test_known_figures}, {"words of known machines", test_words}, {"recorded layouts", test_recorded}, {"fewer GPUs", test_fewer_gpus}, {"lines", test_lines},
+	  {"fabrics of lines", test_line_fabrics}, {"refused lines", test_line_refusals}, {"a file", test_file}, {"refused files", test_file_refusals})
