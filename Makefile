@@ -23,7 +23,7 @@ LDLIBS_ALL = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm -pthread $(LDLIB
 # The kernels of the host device are what is timed: they are built for the machine at hand.
 KERNEL_CFLAGS_release = -O3 -march=native -ffp-contract=fast -fno-math-errno -fno-trapping-math
 
-ROOMS = base topology topology/discover step sim exec exec/host report cli
+ROOMS = base topology topology/catalogue topology/graph topology/discover topology/view step sim exec exec/host report cli
 SRC = $(foreach r,$(ROOMS),$(wildcard $(r)/*.c))
 OBJ = $(SRC:%.c=$(B)/obj/%.o)
 LIB_OBJ = $(filter-out $(B)/obj/cli/main.o,$(OBJ))
@@ -36,7 +36,7 @@ BENCH = $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/bench_*.c))
 COMMIT = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := all
-.PHONY: all tests unit check check-long bench bench-accuracy install clean help
+.PHONY: all tests unit check check-long check-root bench bench-accuracy install clean help
 .DELETE_ON_ERROR:
 
 # CUDA=auto builds the CUDA part where all its libraries are found and says what was found; 1 fails loudly where they are not; 0 leaves it out.
@@ -87,6 +87,9 @@ check: all tests ## everything that must never break
 
 check-long: ## fuzzing, soak, random configs
 	bash tests/run_long.sh
+
+check-root: all tests ## several hosts in namespaces, CPU quotas (as root)
+	bash tests/root/test_hosts.sh
 
 bench: all $(BENCH) ## figures of the simulator
 	@set -e; for b in $(BENCH); do $$b; done

@@ -10,7 +10,7 @@
 #include "cli/command.h"
 #include "step/config.h"
 #include "topology/machine.h"
-#include "topology/system.h"
+#include "topology/catalogue/system.h"
 
 typedef enum status add_rows_fn(struct table *t, const char *name, struct error *e);
 

@@ -8,7 +8,7 @@
 #include "cli/command.h"
 #include "report/report.h"
 #include "topology/discover/discover.h"
-#include "topology/view.h"
+#include "topology/view/view.h"
 
 #define DUMP_LIMIT_B ((size_t)16 << 20)
 #define NETWORK_LATENCY_S 4e-6 /* NIC to NIC, as topology/rates.c counts a hop over the network */

@@ -154,6 +154,8 @@ static void say_placement(const struct context *x, const struct target *t)
 	const struct session_info *i = session_info(x->session);
 	log_detail("placement: %lld ranks on %lld host%s, %lld a host, %lld core%s a rank%s, binding %s", (long long)i->ranks, (long long)i->hosts, i->hosts == 1 ? "" : "s", (long long)i->ranks_per_host,
 	           (long long)i->cores_per_rank, i->cores_per_rank == 1 ? "" : "s", i->oversubscribed ? " (shared)" : "", i->binding);
+	for (int64_t r = 0; r < i->ranks; r++)
+		log_detail("%s", session_seat(x->session, r));
 	log_detail("libraries: %s; %s", i->mpi, i->blas);
 }
 

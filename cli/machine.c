@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/version.h"
+#include "topology/view/view.h"
 
 void target_free(struct target *t)
 {
@@ -17,10 +18,18 @@ void target_free(struct target *t)
 
 /* ---- what is said about it ---- */
 
-static enum status describe(struct target *t, const struct session_info *info, struct error *e)
+/* `hosts`: of a session, what each of its hosts is made of; else NULL. */
+static enum status describe(struct target *t, const struct session_info *info, const struct cluster *hosts, struct error *e)
 {
+	json_t *topology = NULL;
+	const struct view_beside nothing = {0};
+	enum status st = hosts ? view_json(hosts, &nothing, &topology, e) : ST_OK;
+	if (st)
+		return st;
 	t->system = machine_json(&t->machine);
 	bool good = t->system != NULL;
+	if (topology)
+		good = json_object_set_new(t->system, "topology", topology) == 0 && good;
 	if (good && t->profile)
 		good = json_object_set_new(t->system, "profile_file", json_string(t->profile_path)) == 0;
 	if (good && info) {
@@ -159,13 +168,17 @@ static enum status target_in_session(struct context *x, const struct config *c, 
 		return st;
 	if (missing && (st = measure(x, t, e)))
 		return st;
-	if (!leads)
-		return ST_OK;
+	struct cluster *hosts = NULL;
+	if ((st = context_agree(x, session_cluster(x->session, &hosts, e), e)) || !leads)
+		goto out;
 	if ((st = machine_this(info->ranks_per_host, info->cores_per_rank, &t->machine, e)))
-		return st;
+		goto out;
 	t->machine.nodes = info->hosts;
 	machine_attach_profile(&t->machine, t->profile);
-	return describe(t, info, e);
+	st = describe(t, info, hosts, e);
+out:
+	cluster_destroy(hosts);
+	return st;
 }
 
 /* The profile of this placement, or (*borrowed) that of one rank with all cores, which is what can be measured here and now. */
@@ -210,7 +223,7 @@ static enum status target_without_session(struct context *x, const struct config
 		snprintf(sharing, sizeof sharing, "%lld ranks share %lld cores", (long long)ranks, (long long)host.cores);
 		note_oversubscription(t, sharing, ranks);
 	}
-	return describe(t, NULL, e);
+	return describe(t, NULL, NULL, e);
 }
 
 enum status target_here(struct context *x, const struct config *c, int64_t ranks, struct target *t, struct error *e)
@@ -229,5 +242,5 @@ enum status target_system(const struct config *c, struct target *t, struct error
 			return st;
 		machine_attach_profile(&t->machine, t->profile);
 	}
-	return describe(t, NULL, e);
+	return describe(t, NULL, NULL, e);
 }

@@ -7,7 +7,7 @@
 
 #include "step/program.h"
 #include "step/result.h"
-#include "topology/cluster.h"
+#include "topology/graph/cluster.h"
 #include "topology/machine.h"
 #include "topology/profile.h"
 

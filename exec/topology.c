@@ -6,7 +6,7 @@
 
 #include "exec/mpi_check.h"
 #include "exec/session.h"
-#include "topology/cluster.h"
+#include "topology/graph/cluster.h"
 #include "topology/discover/discover.h"
 
 #define CHUNK_B (INT64_C(1) << 20)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "topology/system.h"
+#include "topology/catalogue/system.h"
 
 /* ---- described systems ---- */
 

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "topology/device.h"
-#include "topology/group.h"
+#include "topology/catalogue/device.h"
+#include "topology/graph/group.h"
 #include "topology/profile.h"
 
 /* One direction, of one device. */
@@ -41,7 +41,7 @@ enum status machine_this(int64_t ranks, int64_t cores_per_rank, struct machine *
 void machine_attach_profile(struct machine *m, const struct profile *p);
 
 /* A group of `size` ranks whose neighbours are `stride` ranks apart (ranks fill nodes in order), among all such groups, which communicate at once: of a machine with a cluster, what its link graph
- * gives (topology/group.h); else, and where a profile has measured the path between ranks, what intra and inter give. May be called by several threads. */
+ * gives (topology/graph/group.h); else, and where a profile has measured the path between ranks, what intra and inter give. May be called by several threads. */
 enum status machine_group(const struct machine *m, int64_t size, int64_t stride, struct group *out, struct error *e);
 
 /* True when every group of `size` ranks, neighbours `stride` apart, lies inside one node. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "topology/machine.h"
-#include "topology/route.h"
+#include "topology/graph/route.h"
 
 #define CPU_MOST (1 << 16)
 #define CORES_SHOWN 160

@@ -2,7 +2,7 @@
 #ifndef STEPSIM_TOPOLOGY_PLACEMENT_H
 #define STEPSIM_TOPOLOGY_PLACEMENT_H
 
-#include "topology/graph.h"
+#include "topology/graph/graph.h"
 
 #define SEAT_CORES 4096
 #define SEAT_TEXT 704

@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-#include "topology/view.h"
-#include "topology/view_layout.h"
+#include "topology/view/view.h"
+#include "topology/view/view_layout.h"
 
 extern const char *const svg_wire_class[LINK_KINDS]; /* of the style sheet */
 

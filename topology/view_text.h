@@ -2,7 +2,7 @@
 #ifndef STEPSIM_TOPOLOGY_VIEW_TEXT_H
 #define STEPSIM_TOPOLOGY_VIEW_TEXT_H
 
-#include "topology/view.h"
+#include "topology/view/view.h"
 
 /* A GPU's own NVLinks (or their like) together. */
 struct own_links {

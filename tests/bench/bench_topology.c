@@ -4,8 +4,8 @@
 #include <sys/resource.h>
 
 #include "base/clock.h"
-#include "topology/group.h"
-#include "topology/rates.h"
+#include "topology/graph/group.h"
+#include "topology/graph/rates.h"
 
 #define HOSTS 1024
 #define GPUS 8

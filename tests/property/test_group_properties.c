@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "tests/unit/graph_rig.h"
-#include "topology/group.h"
-#include "topology/route.h"
+#include "topology/graph/group.h"
+#include "topology/graph/route.h"
 
 #define ROUNDS 400
 #define EPS 1e-9

@@ -110,7 +110,7 @@ static void cell(struct text *t, const struct format *f, const char *what, size_
 
 static void affinity(struct text *t, const struct format *f, size_t gpu, size_t column)
 {
-	char cores[24];
+	char cores[48];
 	snprintf(cores, sizeof cores, "%zu-%zu", gpu * 4, gpu * 4 + 3);
 	if (f->cpu)
 		cell(t, f, cores, column, true);

@@ -5,7 +5,7 @@
 #include "base/paths.h"
 #include "tests/unit/harness.h"
 #include "topology/machine.h"
-#include "topology/system.h"
+#include "topology/catalogue/system.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 #define LINE 256

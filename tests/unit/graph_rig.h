@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "tests/unit/harness.h"
-#include "topology/graph.h"
-#include "topology/rates.h"
+#include "topology/graph/graph.h"
+#include "topology/graph/rates.h"
 
 #define RIG __attribute__((unused)) static
 

@@ -10,8 +10,8 @@
 #include "base/paths.h"
 #include "base/yaml.h"
 #include "tests/unit/harness.h"
-#include "topology/catalogue.h"
-#include "topology/device.h"
+#include "topology/catalogue/catalogue.h"
+#include "topology/catalogue/device.h"
 
 static void close_to(double value, double expected, double tolerance, const char *what)
 {

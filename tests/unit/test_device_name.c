@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/unit/harness.h"
-#include "topology/device.h"
+#include "topology/catalogue/device.h"
 
 static void test_shown_names(void)
 {

@@ -12,7 +12,7 @@
 #include "topology/discover/command.h"
 #include "topology/discover/discover.h"
 #include "topology/discover/join.h"
-#include "topology/route.h"
+#include "topology/graph/route.h"
 
 #define MARK "STEPSIM_TEST_DISCOVER" /* set once the search path leads to the double of NVML: its folder */
 

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "tests/unit/graph_rig.h"
-#include "topology/route.h"
+#include "topology/graph/route.h"
 
 static struct graph *plain(void)
 {

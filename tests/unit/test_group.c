@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "tests/unit/graph_rig.h"
-#include "topology/group.h"
+#include "topology/graph/group.h"
 
 #define NEAR(x, GB_per_s) CU_ASSERT_DOUBLE_EQUAL((x) / 1e9, GB_per_s, 1e-6)
 

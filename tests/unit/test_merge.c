@@ -4,8 +4,8 @@
 #include "tests/unit/harness.h"
 #include "topology/discover/discover.h"
 #include "topology/discover/join.h"
-#include "topology/rates.h"
-#include "topology/route.h"
+#include "topology/graph/rates.h"
+#include "topology/graph/route.h"
 
 #define HEADER                                                                                                                                          \
 	"index, pci.bus_id, name, memory.total [MiB], compute_cap, pcie.link.gen.current, pcie.link.gen.max, pcie.link.width.current, pcie.link.width.max, " \

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "tests/unit/graph_rig.h"
-#include "topology/route.h"
+#include "topology/graph/route.h"
 
 static struct route route(const struct graph *g, int32_t a, int32_t b)
 {

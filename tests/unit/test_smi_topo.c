@@ -11,7 +11,7 @@
 
 #include "base/paths.h"
 #include "topology/discover/discover.h"
-#include "topology/graph.h"
+#include "topology/graph/graph.h"
 
 static int failures;
 

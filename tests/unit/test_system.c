@@ -8,11 +8,11 @@
 #include "base/yaml.h"
 #include "tests/unit/harness.h"
 #include "topology/discover/discover.h"
-#include "topology/group.h"
+#include "topology/graph/group.h"
 #include "topology/machine.h"
-#include "topology/rates.h"
-#include "topology/route.h"
-#include "topology/system.h"
+#include "topology/graph/rates.h"
+#include "topology/graph/route.h"
+#include "topology/catalogue/system.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 

@@ -1,8 +1,8 @@
 /* Graphs, routes and groups when memory runs out. */
 #include "tests/unit/failing_malloc.h"
 #include "tests/unit/graph_rig.h"
-#include "topology/group.h"
-#include "topology/route.h"
+#include "topology/graph/group.h"
+#include "topology/graph/route.h"
 
 static struct graph *host; /* made before allocations fail */
 static struct cluster *two;

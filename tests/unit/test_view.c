@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topology/system.h"
-#include "topology/view.h"
+#include "topology/catalogue/system.h"
+#include "topology/view/view.h"
 
 static int32_t vertex(struct graph *g, enum vertex_kind kind, const char *name, int32_t numa)
 {

@@ -6,7 +6,7 @@
 #ifndef STEPSIM_TOPOLOGY_DISCOVER_H
 #define STEPSIM_TOPOLOGY_DISCOVER_H
 
-#include "topology/graph.h"
+#include "topology/graph/graph.h"
 
 /* Every reader: *out is the caller's. ST_INPUT "name:line: what" on a text that cannot be read right; never a guess. `name` is for messages. */
 enum status smi_topo_read(const char *text, size_t len, const char *name, struct graph **out, struct error *e);   /* nvidia-smi topo -m */

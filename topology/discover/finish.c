@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topology/device.h"
+#include "topology/catalogue/device.h"
 #include "topology/discover/discover.h"
 #include "topology/discover/join.h"
 #include "topology/discover/tree.h"
-#include "topology/rates.h"
+#include "topology/graph/rates.h"
 
 /* GeForce of Turing and later: the driver refuses peer access over PCIe (`nvidia-smi topo -p2p w` shows GNS or CNS on every pair); Pascal and older had it. */
 static bool refuses_peers(const char *name)

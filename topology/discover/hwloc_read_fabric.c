@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "topology/discover/hwloc_read.h"
-#include "topology/rates.h"
+#include "topology/graph/rates.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 #define SELF_MBps 1000000u

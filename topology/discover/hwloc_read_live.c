@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "topology/discover/hwloc_read.h"
-#include "topology/rates.h"
+#include "topology/graph/rates.h"
 
 /* The number that the file begins with; 0 where there is none ("Unknown", -1, no such file). */
 static double first_number(const char *path)

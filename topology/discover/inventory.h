@@ -2,7 +2,7 @@
 #ifndef STEPSIM_TOPOLOGY_DISCOVER_INVENTORY_H
 #define STEPSIM_TOPOLOGY_DISCOVER_INVENTORY_H
 
-#include "topology/graph.h"
+#include "topology/graph/graph.h"
 
 struct pci_device {
 	char address[GRAPH_PCI];

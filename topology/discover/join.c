@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topology/rates.h"
+#include "topology/graph/rates.h"
 
 static bool taken(const int32_t *to, size_t n, int32_t base)
 {

@@ -4,7 +4,7 @@
 #ifndef STEPSIM_TOPOLOGY_DISCOVER_JOIN_H
 #define STEPSIM_TOPOLOGY_DISCOVER_JOIN_H
 
-#include "topology/graph.h"
+#include "topology/graph/graph.h"
 
 /* to[i]: the vertex of `base` that vertex i of `more` is, or -1; each vertex of base at most once. `to` has more->vertex.n elements.
  * GPUs: by PCI address, by number where one of the two has no address. NICs: by PCI address, by name, by number where one side has neither and both have as many. CPUs: by NUMA number, and the only one with the

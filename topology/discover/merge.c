@@ -5,8 +5,8 @@
 
 #include "topology/discover/discover.h"
 #include "topology/discover/join.h"
-#include "topology/rates.h"
-#include "topology/route.h"
+#include "topology/graph/rates.h"
+#include "topology/graph/route.h"
 
 int join_rank(enum evidence from)
 {

@@ -20,7 +20,7 @@
 
 #include "topology/discover/discover.h"
 #include "topology/discover/nccl_xml.h"
-#include "topology/rates.h"
+#include "topology/graph/rates.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 #define TEXT_MAX_B ((size_t)64 << 20)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "topology/discover/nccl_xml.h"
-#include "topology/rates.h"
+#include "topology/graph/rates.h"
 
 /* Comparable as a number: domain (up to 28 bits), bus, device, function. */
 static uint64_t pci_key(const char *pci)

@@ -8,7 +8,7 @@
 
 #include "topology/discover/discover.h"
 #include "topology/discover/tree.h"
-#include "topology/rates.h"
+#include "topology/graph/rates.h"
 
 #define GPUS_MOST 64
 

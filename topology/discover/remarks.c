@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topology/device.h"
+#include "topology/catalogue/device.h"
 #include "topology/discover/discover.h"
 #include "topology/discover/join.h"
-#include "topology/rates.h"
-#include "topology/route.h"
+#include "topology/graph/rates.h"
+#include "topology/graph/route.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 #define LIST 96

@@ -6,7 +6,7 @@
 #ifndef STEPSIM_TOPOLOGY_DISCOVER_SMI_TOPO_H
 #define STEPSIM_TOPOLOGY_DISCOVER_SMI_TOPO_H
 
-#include "topology/graph.h"
+#include "topology/graph/graph.h"
 
 #define SMI_ENTRIES 128 /* GPUs and NICs of one host, at most */
 #define SMI_NOTES 24

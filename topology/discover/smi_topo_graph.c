@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topology/rates.h"
+#include "topology/graph/rates.h"
 
 enum level { LEVEL_SWITCH = 1, LEVEL_SWITCHES, LEVEL_BRIDGE, LEVEL_CPU, LEVEL_FAR, LEVELS };
 static const char *const level_names[LEVELS] = {"", "a PCIe switch", "PCIe switches", "a host bridge", "a CPU", ""};

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topology/rates.h"
+#include "topology/graph/rates.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 

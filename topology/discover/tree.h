@@ -6,7 +6,7 @@
 #ifndef STEPSIM_TOPOLOGY_DISCOVER_TREE_H
 #define STEPSIM_TOPOLOGY_DISCOVER_TREE_H
 
-#include "topology/graph.h"
+#include "topology/graph/graph.h"
 
 #define TREE_NODES 4096 /* most nodes of one host */
 #define TREE_CPUS 64
