@@ -137,7 +137,10 @@ static void check_cell(const struct graph *g, const char *a, const char *b, cons
 {
 	struct view_cell cell;
 	struct error e = {0};
-	CU_ASSERT_EQUAL_FATAL(view_cell(g, graph_find_label(g, a), graph_find_label(g, b), &cell, &e), ST_OK);
+	struct router *router = router_create(g);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(router);
+	CU_ASSERT_EQUAL_FATAL(view_cell(g, router, graph_find_label(g, a), graph_find_label(g, b), &cell, &e), ST_OK);
+	router_destroy(router);
 	CU_ASSERT_STRING_EQUAL(cell.word, word);
 	CU_ASSERT_EQUAL(cell.Bps, Bps);
 	CU_ASSERT_EQUAL(cell.assumed, assumed);
@@ -426,7 +429,7 @@ static void test_inventory(void)
 	CU_ASSERT_EQUAL(d->numa, 0);
 	inventory_free(&list);
 	CU_ASSERT_EQUAL(inventory_read("nothing", 7, "bad.xml", &list, &e), ST_INPUT);
-	CU_ASSERT_STRING_EQUAL(e.text, "bad.xml: hwloc cannot load it");
+	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "bad.xml:1: "));
 	CU_ASSERT_EQUAL(list.device.n, 0);
 	e = (struct error){0};
 	CU_ASSERT_EQUAL(inventory_read(NULL, 0, "this host", &list, &e), ST_OK);

@@ -78,8 +78,8 @@ out:
 	return st;
 }
 
-/* Loads with all devices, and without hwloc's remarks on standard error: hwloc reads the variable once, so it may go again. */
-static enum status load(hwloc_topology_t *t, const char *xml, size_t len, const char *name, struct error *e)
+/* hwloc reads HWLOC_HIDE_ERRORS once, so it may go again. */
+enum status hwloc_load(hwloc_topology_t *t, const char *xml, size_t len, const char *name, struct error *e)
 {
 	enum status st = ST_OK;
 	char *copy = NULL; /* hwloc wants the terminator counted in */
@@ -108,6 +108,10 @@ static enum status load(hwloc_topology_t *t, const char *xml, size_t len, const 
 	if ((copy && hwloc_topology_set_xmlbuffer(*t, copy, (int)len + 1)) || hwloc_topology_load(*t))
 		st = xml ? error_set(e, ST_INPUT, "%s: hwloc " HWLOC_VERSION " cannot load it: damaged, or of another version", name) : error_set(e, ST_RUN, "hwloc cannot read this host");
 out:
+	if (st && *t) {
+		hwloc_topology_destroy(*t);
+		*t = NULL;
+	}
 	if (hide)
 		unsetenv("HWLOC_HIDE_ERRORS");
 	free(copy);
@@ -121,7 +125,7 @@ enum status hwloc_xml_read(const char *text, size_t len, const char *name, struc
 	if (len > TEXT_MAX_B)
 		return error_set(e, ST_INPUT, "%s: larger than 256 MiB: no hwloc export", name);
 	enum status st = hwloc_xml_check(text, len, name, e);
-	if (!st && !(st = load(&t, text, len, name, e)))
+	if (!st && !(st = hwloc_load(&t, text, len, name, e)))
 		st = build(t, SAID_BY_HWLOC_XML, out, e);
 	if (t)
 		hwloc_topology_destroy(t);
@@ -132,7 +136,7 @@ enum status hwloc_read(struct graph **out, struct error *e)
 {
 	hwloc_topology_t t = NULL;
 	*out = NULL;
-	enum status st = load(&t, NULL, 0, "", e);
+	enum status st = hwloc_load(&t, NULL, 0, "", e);
 	if (!st)
 		st = build(t, SAID_BY_HWLOC, out, e);
 	if (t)

@@ -1,10 +1,8 @@
 #include "topology/discover/inventory.h"
 
-#include <errno.h>
-#include <hwloc.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+
+#include "topology/discover/hwloc_read.h"
 
 /* Base classes and the two subclasses that a reader of this list looks for (PCI Code and ID Assignment Specification 1.15). */
 static const struct {
@@ -94,33 +92,17 @@ static void take_counts(hwloc_topology_t t, struct inventory *out)
 
 enum status inventory_read(const char *xml, size_t len, const char *name, struct inventory *out, struct error *e)
 {
-	enum status st = ST_OK;
-	hwloc_topology_t t;
+	hwloc_topology_t t = NULL;
 	*out = (struct inventory){0};
-	char *copy = NULL;
-	if (hwloc_topology_init(&t))
-		return error_nomem(e, "hwloc's topology");
-	if (xml && (!(copy = malloc(len + 1)))) {
-		st = error_nomem(e, "an hwloc export");
-		goto out;
-	}
-	if (copy) {
-		memcpy(copy, xml, len);
-		copy[len] = '\0';
-	}
-	static const char *const plugins[] = {"gl", "opencl", "pci"}; /* as in hwloc_read.c */
-	for (size_t i = 0; i < sizeof plugins / sizeof plugins[0]; i++)
-		hwloc_topology_set_components(t, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, plugins[i]);
-	if ((copy && (len >= INT32_MAX || hwloc_topology_set_xmlbuffer(t, copy, (int)len + 1))) || hwloc_topology_set_io_types_filter(t, HWLOC_TYPE_FILTER_KEEP_IMPORTANT) || hwloc_topology_load(t)) {
-		st = error_set(e, xml ? ST_INPUT : ST_RUN, "%s: hwloc cannot load it", name);
-		goto out;
-	}
+	enum status st = xml ? hwloc_xml_check(xml, len, name, e) : ST_OK;
+	if (!st)
+		st = hwloc_load(&t, xml, len, name, e);
+	if (st)
+		return st;
 	take_counts(t, out);
 	for (hwloc_obj_t o = NULL; (o = hwloc_get_next_pcidev(t, o)) && !st;)
 		st = add(t, o, out, e);
-out:
 	hwloc_topology_destroy(t);
-	free(copy);
 	if (st)
 		inventory_free(out);
 	return st;

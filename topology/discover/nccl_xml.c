@@ -3,7 +3,7 @@
  * What the elements become:
  * - <cpu> a CPU with one host bridge: the format does not tell root complexes apart, and NCCL calls everything of one CPU PHB as well. A <pci> of class 0600 (virtual machines hang NICs below one) stands for that bridge.
  * - <pci> of class 0604, or without a class but with others inside, a PCIe switch; with a <gpu> inside, or of a GPU's class (files for clouds have no <gpu>), a GPU; with a <net> inside, or of class 02xx, a NIC.
- * - each <net> on a PCI device a NIC: ports of one card share the card's slot, which a remark says. A <net> directly under <cpu> has no PCI device (veth, bridges, bonds): left out, with a remark.
+ * - each <net> on a PCI device a NIC: ports of one card share the card's slot. A <net> directly under <cpu> has no PCI device (veth, bridges, bonds): left out, with a remark.
  * - <nvlink> and <xgmi> by the class of the target: 0680 00 one NVLink switch for all of them (its chips are planes that each GPU is wired to alike, and invisible in virtual machines), a GPU, else the GPU's own CPU (POWER).
  *   A target that is the GPU itself (Azure NC A100 v4) says that a bridge is there and not where it ends: a remark, no link.
  * - CPUs of a second host (host_hash: a dump of a rack) are left out with a remark: a graph is one host.
@@ -420,12 +420,6 @@ static void XMLCALL on_start(void *user, const char *name, const char **atts)
 		r->depth--;
 }
 
-static enum status remark_ports(struct nccl_reader *r, const struct nccl_level *l)
-{
-	const struct tree_node *n = &r->tree.node.at[l->node];
-	return graph_remark(r->g, false, r->e, "%" PRId32 " network devices at %s are ports of one card: they share its slot", l->nets, n->v.pci);
-}
-
 static void XMLCALL on_end(void *user, const char *name)
 {
 	struct nccl_reader *r = user;
@@ -436,9 +430,7 @@ static void XMLCALL on_end(void *user, const char *name)
 		r->skip--;
 		return;
 	}
-	const struct nccl_level *l = &r->level[--r->depth];
-	if (l->tag == TAG_PCI && !l->stand_in && !l->bridge && l->pcis == 0 && l->nets > 1 && remark_ports(r, l))
-		no_memory(r);
+	r->depth--;
 }
 
 static void XMLCALL on_doctype(void *user, const char *name, const char *system_id, const char *public_id, int internal)

@@ -46,14 +46,14 @@ const char *view_host(const struct cluster *c, const struct cluster_shape *s, in
 	return s->graph->host;
 }
 
-enum status view_cell(const struct graph *g, int32_t a, int32_t b, struct view_cell *out, struct error *e)
+enum status view_cell(const struct graph *g, struct router *router, int32_t a, int32_t b, struct view_cell *out, struct error *e)
 {
 	struct route r;
 	*out = (struct view_cell){0};
-	enum status st = graph_word(g, a, b, out->word, e);
+	enum status st = router_word(router, a, b, out->word, e);
 	if (st || a == b)
 		return st;
-	if ((st = graph_route(g, a, b, &r, e)))
+	if ((st = router_route(router, a, b, &r, e)))
 		return st;
 	out->Bps = r.Bps;
 	out->through_memory = r.through_memory;

@@ -46,14 +46,14 @@ double view_nic_Bps(const struct graph *g, int32_t nic, bool *assumed);
 /* The host's name at which hosts of this shape begin; "" where it has none. */
 const char *view_host(const struct cluster *c, const struct cluster_shape *s, int64_t host);
 
-/* One cell of the matrix. */
+/* One cell of the matrix; `router` is of the graph. */
 struct view_cell {
 	char word[GRAPH_WORD];
 	double Bps;
 	bool assumed;        /* the slowest link's rate is a default */
 	bool through_memory; /* written to host memory and read again */
 };
-enum status view_cell(const struct graph *g, int32_t a, int32_t b, struct view_cell *out, struct error *e);
+enum status view_cell(const struct graph *g, struct router *router, int32_t a, int32_t b, struct view_cell *out, struct error *e);
 
 /* The first hosts that have GPUs and no NIC: no ring goes over all hosts then. NULL: none. */
 const struct cluster_shape *view_without_nic(const struct cluster *c);

@@ -212,12 +212,13 @@ static enum status egress(const struct entry *x, double *Bps, struct error *e)
 	return ST_OK;
 }
 
-static enum status cell_json(const struct entry *a, const struct entry *b, json_t *link, json_t *rate, struct error *e)
+/* `router`: of the graph of `a`. */
+static enum status cell_json(const struct entry *a, const struct entry *b, struct router *router, json_t *link, json_t *rate, struct error *e)
 {
 	struct view_cell cell = {.word = "NET"};
 	enum status st = ST_OK;
 	if (a->place.host == b->place.host) {
-		st = view_cell(a->place.g, a->vertex, b->vertex, &cell, e);
+		st = view_cell(a->place.g, router, a->vertex, b->vertex, &cell, e);
 	} else {
 		cell.Bps = fmin(a->egress_Bps, b->egress_Bps);
 	}
@@ -229,6 +230,8 @@ static enum status cell_json(const struct entry *a, const struct entry *b, json_
 static enum status matrix_json(const struct entries *x, json_t **out, struct error *e)
 {
 	json_t *labels = json_array(), *links = json_array(), *rates = json_array();
+	struct router *router = NULL; /* of the row's graph: hosts alike share it */
+	const struct graph *routed = NULL;
 	enum status st = labels && links && rates ? ST_OK : error_nomem(e, "the JSON matrix");
 	for (size_t i = 0; i < x->list.n && !st; i++)
 		st = egress(&x->list.at[i], &x->list.at[i].egress_Bps, e);
@@ -236,14 +239,19 @@ static enum status matrix_json(const struct entries *x, json_t **out, struct err
 		char text[LABEL_LEN];
 		const struct entry *from = &x->list.at[i];
 		json_t *link = json_array(), *rate = json_array();
+		if (from->place.g != routed) {
+			router_destroy(router);
+			router = router_create(routed = from->place.g);
+		}
 		bool ok = append(links, link) & append(rates, rate);
-		if (!ok || !append(labels, text_or_null(label(text, &from->place, from->vertex))))
+		if (!ok || !router || !append(labels, text_or_null(label(text, &from->place, from->vertex))))
 			st = error_nomem(e, "the JSON matrix");
 		for (size_t j = 0; j < x->list.n && !st; j++)
-			st = cell_json(from, &x->list.at[j], link, rate, e);
+			st = cell_json(from, &x->list.at[j], router, link, rate, e);
 	}
 	if (!st && !(*out = json_pack("{s:O, s:O, s:O}", "labels", labels, "link", links, "bandwidth_Bps", rates)))
 		st = error_nomem(e, "the JSON matrix");
+	router_destroy(router);
 	json_decref(labels);
 	json_decref(links);
 	json_decref(rates);

@@ -58,7 +58,7 @@ static enum status line_close(struct line *l, struct error *e)
 	return bad ? error_nomem(e, "a line of the matrix") : ST_OK;
 }
 
-static enum status matrix_row(const struct graph *g, size_t i, struct table *t, struct seen *seen, struct error *e)
+static enum status matrix_row(const struct graph *g, struct router *router, size_t i, struct table *t, struct seen *seen, struct error *e)
 {
 	const struct vertex *v = &g->vertex.at[graph_entry(g, i)];
 	struct line row;
@@ -69,7 +69,7 @@ static enum status matrix_row(const struct graph *g, size_t i, struct table *t, 
 	for (size_t j = 0; j < graph_entries(g) && !st; j++) {
 		struct view_cell cell;
 		char rate[VIEW_RATE];
-		if ((st = view_cell(g, graph_entry(g, i), graph_entry(g, j), &cell, e)))
+		if ((st = view_cell(g, router, graph_entry(g, i), graph_entry(g, j), &cell, e)))
 			break;
 		if (i == j)
 			fputs("|X", row.out);
@@ -94,9 +94,12 @@ static enum status matrix(const struct graph *g, struct seen *seen, FILE *out, s
 {
 	struct line header;
 	struct table *t = NULL;
-	enum status st = line_open(&header, e);
-	if (st)
+	struct router *router = router_create(g);
+	enum status st = router ? line_open(&header, e) : error_nomem(e, "the matrix");
+	if (st) {
+		router_destroy(router);
 		return st;
+	}
 	fputs("<", header.out);
 	for (size_t i = 0; i < graph_entries(g); i++)
 		fprintf(header.out, "|<%s", g->vertex.at[graph_entry(g, i)].label);
@@ -108,10 +111,11 @@ static enum status matrix(const struct graph *g, struct seen *seen, FILE *out, s
 		goto out;
 	}
 	for (size_t i = 0; i < graph_entries(g) && !st; i++)
-		st = matrix_row(g, i, t, seen, e);
+		st = matrix_row(g, router, i, t, seen, e);
 	if (!st)
 		table_print(t, out);
 out:
+	router_destroy(router);
 	free(header.text);
 	table_destroy(t);
 	return st;
