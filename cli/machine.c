@@ -150,6 +150,16 @@ static enum status measure(struct context *x, struct target *t, struct error *e)
 
 /* ---- this machine ---- */
 
+/* What the hosts are made of belongs into the JSON; nothing else needs it, so nothing else waits for nvidia-smi. All ranks have the same options. NULL on all but the leading rank. */
+static struct cluster *find_hosts(struct context *x)
+{
+	struct cluster *hosts = NULL;
+	struct error undiscovered = {0};
+	if (x->options->json && context_agree(x, session_cluster(x->session, &hosts, &undiscovered), &undiscovered) && context_leads(x))
+		log_warn("the JSON does not say what the hosts are made of: %s", undiscovered.text);
+	return hosts;
+}
+
 static enum status target_in_session(struct context *x, const struct config *c, struct target *t, struct error *e)
 {
 	const struct session_info *info = session_info(x->session);
@@ -168,9 +178,9 @@ static enum status target_in_session(struct context *x, const struct config *c, 
 		return st;
 	if (missing && (st = measure(x, t, e)))
 		return st;
-	struct cluster *hosts = NULL;
-	if ((st = context_agree(x, session_cluster(x->session, &hosts, e), e)) || !leads)
-		goto out;
+	struct cluster *hosts = find_hosts(x);
+	if (!leads)
+		return ST_OK;
 	if ((st = machine_this(info->ranks_per_host, info->cores_per_rank, &t->machine, e)))
 		goto out;
 	t->machine.nodes = info->hosts;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A test-bed of several hosts on one machine, for root: scripts/testbed.sh HOSTS COMMAND [ARGUMENT ...]
 # Each host h1, h2, ... has a name, an address, /tmp and /dev/shm of its own (namespaces). The command runs on h1 with TESTBED_HOSTS="h1:64,h2:64,..." and Open MPI set up to reach the others:
-#   scripts/testbed.sh 2 mpirun --host h1:2,h2:2 --bind-to none build/release/stepsim configs/tiny.yaml
+#   scripts/testbed.sh 2 mpirun --host h1:2,h2:2 --bind-to none build/release/stepsim configs/ddp-tiny.yaml
 # Exit code: the command's; 2 where namespaces cannot be made. Nothing is left when it ends.
 set -u
 if [ $# -lt 2 ] || ! [[ $1 =~ ^[1-9]$ ]]; then

@@ -25,21 +25,13 @@ struct known_group {
 
 void machine_free(struct machine *m)
 {
-	cluster_destroy((struct cluster *)m->cluster);
+	cluster_destroy(m->cluster);
 	if (m->groups) {
 		pthread_mutex_destroy(&m->groups->lock);
 		vec_free(&m->groups->known);
 		free(m->groups);
 	}
 	*m = (struct machine){0};
-}
-
-/* A GPU reaches the NICs that are its own, or one NIC where several GPUs share it and the others are idle. */
-static double nic_share_Bps(const struct system_spec *s, int64_t used)
-{
-	double total = (double)s->nics * s->nic_Bps, even = total / (double)used;
-	double own = fmax(total / (double)s->gpus, s->nics ? s->nic_Bps : 0);
-	return fmin(even, own);
 }
 
 static enum status join_hosts(struct machine *m, const struct system_spec *s, struct error *e)
@@ -57,6 +49,21 @@ static enum status join_hosts(struct machine *m, const struct system_spec *s, st
 	pthread_mutex_init(&m->groups->lock, NULL);
 	m->cluster = c;
 	return cluster_add(c, g, m->nodes, NULL, e);
+}
+
+/* What a device gets of its host's NICs when all devices send to other hosts: of two hosts, also where the machine has one. */
+static enum status nic_share(const struct machine *m, const struct system_spec *s, struct link_spec *out, struct error *e)
+{
+	struct group g = {0};
+	*out = (struct link_spec){s->nic_latency_s, 0};
+	if (s->nics == 0)
+		return ST_OK;
+	struct machine two = {.nodes = 2, .devices_per_node = m->devices_per_node};
+	enum status st = join_hosts(&two, s, e);
+	if (!st && !(st = machine_group(&two, 2, two.devices_per_node, &g, e)))
+		out->Bps = g.network_Bps;
+	machine_free(&two);
+	return st;
 }
 
 static enum status check_counts(const char *system, const struct system_spec *s, int64_t nodes, struct machine *m, struct error *e)
@@ -87,7 +94,8 @@ enum status machine_load(const char *system, int64_t nodes, int64_t gpus_per_nod
 	if ((st = join_hosts(&m, &s, e)))
 		goto out;
 	m.intra = (struct link_spec){s.intra_latency_s, s.intra_usable_Bps};
-	m.inter = (struct link_spec){s.nic_latency_s, nic_share_Bps(&s, m.devices_per_node)};
+	if ((st = nic_share(&m, &s, &m.inter, e)))
+		goto out;
 	if (m.devices_per_node > 1) {
 		if ((st = machine_group(&m, m.devices_per_node, 1, &pair, e)))
 			goto out;

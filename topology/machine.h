@@ -21,7 +21,7 @@ struct machine {
 	struct device_spec device;
 	int64_t nodes, devices_per_node;
 	struct link_spec intra, inter; /* intra: what one pair gets, as usable, not as the datasheet has it; inter: a device's share of its node's NICs */
-	const struct cluster *cluster; /* owned: its hosts' link graph; NULL: intra and inter are all that is known */
+	struct cluster *cluster; /* owned: its hosts' link graph; NULL: intra and inter are all that is known */
 	struct machine_groups *groups; /* owned: answers about the cluster that were found once */
 	bool unverified;
 	const struct profile *profile; /* borrowed; NULL: datasheet only */

