@@ -1,7 +1,9 @@
 #include "base/suggest.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define WORD_MAX 63 /* longer words are compared by their first characters: no key of ours is that long */
 
@@ -54,4 +56,15 @@ const char *suggest_nearest(const char *word, const char *const *candidates, siz
 		}
 	}
 	return nearest;
+}
+
+char *suggest_text(const char *word, const char *const *candidates, size_t n, char *buf, size_t size)
+{
+	size_t len = strlen(word), used = 0;
+	const char *nearest = suggest_nearest(word, candidates, n);
+	snprintf(buf, size, "%s", nearest ? nearest : "");
+	for (size_t i = 0; i < n && len >= 2 && used < size; i++)
+		if (strncasecmp(candidates[i], word, len) == 0)
+			used += (size_t)snprintf(buf + used, size - used, "%s%s", used ? ", " : "", candidates[i]);
+	return buf;
 }

@@ -46,7 +46,7 @@ static enum status decide_elsewhere(struct job *job, int64_t *ranks, struct erro
 	struct machine machine;
 	enum status st = machine_load(c->system, c->nodes, c->gpus_per_node, &machine, e);
 	if (st)
-		return st;
+		return config_blame_system(&job->config, e);
 	*ranks = machine.nodes * machine.devices_per_node;
 	c->nodes = machine.nodes; /* a synthetic line may have said it */
 	machine_free(&machine);

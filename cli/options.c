@@ -29,7 +29,10 @@ static enum status read_path(struct options *o, const struct option_row *row, co
 {
 	if (!*value)
 		return error_set(e, ST_INPUT, "%s: expected a path, or - for standard output", row->name);
-	*(const char **)(void *)((char *)o + row->offset) = value;
+	const char **path = (const char **)(void *)((char *)o + row->offset);
+	if (*path)
+		return error_set(e, ST_INPUT, "%s is given twice: %s and %s", row->name, *path, value);
+	*path = value;
 	return ST_OK;
 }
 

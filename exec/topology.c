@@ -6,8 +6,9 @@
 
 #include "exec/mpi_check.h"
 #include "exec/session.h"
-#include "topology/graph/cluster.h"
 #include "topology/discover/discover.h"
+#include "topology/graph/cluster.h"
+#include "topology/graph/rates.h"
 
 #define CHUNK_B (INT64_C(1) << 20)
 #define TAG 1
@@ -115,8 +116,7 @@ enum status session_cluster(struct session *s, struct cluster **out, struct erro
 		goto out;
 	for (int64_t r = 0; r < s->info.ranks; r++)
 		most_B = length_B[r] > most_B ? length_B[r] : most_B;
-	/* The links to the network port have their latency already. */
-	if (root && (!(buffer = malloc((size_t)most_B)) || !(c = cluster_create(0))))
+	if (root && (!(buffer = malloc((size_t)most_B)) || !(c = cluster_create(rate_network(0).latency_s))))
 		st = error_nomem(e, "the cluster's topology");
 	if ((st = session_agree(s, st, e)))
 		goto out;

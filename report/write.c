@@ -13,9 +13,11 @@ enum status report_write_json(const json_t *j, const char *path, struct error *e
 	char *text = len ? malloc(len + 1) : NULL;
 	if (!text)
 		return error_nomem(e, "the JSON text");
-	json_dumpb(j, text, len, JSON_STYLE);
+	/* jansson sorts and marks what it has visited: the second pass may lack memory too. */
+	enum status st = json_dumpb(j, text, len, JSON_STYLE) == len ? ST_OK : error_nomem(e, "the JSON text");
 	text[len] = '\n';
-	enum status st = file_write(path, text, len + 1, e);
+	if (!st)
+		st = file_write(path, text, len + 1, e);
 	free(text);
 	return st;
 }

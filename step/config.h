@@ -137,6 +137,9 @@ int64_t config_fixed_ranks(const struct config *c);
  * ST_INPUT names the key and the nearest values that work. */
 enum status config_resolve(struct config *c, int64_t ranks, struct error *e);
 
+/* Puts "file:line:col: cluster.system: " (or "--set cluster.system=VALUE: ") before a failure that the system's name led to. Returns the recorded status. */
+enum status config_blame_system(const struct config *c, struct error *e);
+
 /* The resolved config as JSON, one object a section, the words of CONFIG.yaml. New reference; NULL when out of memory. */
 json_t *config_json(const struct config *c);
 

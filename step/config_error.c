@@ -54,6 +54,16 @@ enum status config_error_key(const struct config *c, enum key_id id, struct erro
 	return st;
 }
 
+enum status config_blame_system(const struct config *c, struct error *e)
+{
+	struct error where = {0};
+	config_error(c, KEY_cluster_system, &where, "%s", e->text);
+	enum status st = e->status;
+	*e = where;
+	e->status = st;
+	return st;
+}
+
 /* ---- nearest values that work ---- */
 
 static char *two(int64_t below, int64_t above, char buf[NEAREST_MAX])

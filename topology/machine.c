@@ -66,10 +66,12 @@ static enum status nic_share(const struct machine *m, const struct system_spec *
 	return st;
 }
 
-static enum status check_counts(const char *system, const struct system_spec *s, int64_t nodes, struct machine *m, struct error *e)
+static enum status check_counts(const char *system, const struct system_spec *s, int64_t nodes, int64_t gpus_per_node, struct machine *m, struct error *e)
 {
 	if (s->nodes > 0 && nodes != 1 && nodes != s->nodes)
 		return error_set(e, ST_INPUT, "cluster.nodes is %" PRId64 ", but the synthetic line '%.60s' has node:%" PRId64 ": give one of them", nodes, system, s->nodes);
+	if (s->synthetic && gpus_per_node > s->gpus)
+		return error_set(e, ST_INPUT, "cluster.gpus_per_node is %" PRId64 ", but the synthetic line '%.60s' has gpu:%" PRId64, gpus_per_node, system, s->gpus);
 	m->nodes = s->nodes > 0 ? s->nodes : nodes;
 	if (m->nodes > 1 && s->nics == 0)
 		return error_set(e, ST_INPUT, "%s has no NIC, so %" PRId64 " nodes of it cannot be joined", s->name, m->nodes);
@@ -84,7 +86,7 @@ enum status machine_load(const char *system, int64_t nodes, int64_t gpus_per_nod
 	if (nodes < 1 || gpus_per_node < 0)
 		return error_set(e, ST_INPUT, "system '%.60s': %" PRId64 " nodes with %" PRId64 " devices: expected at least one", system, nodes, gpus_per_node);
 	enum status st = system_load(system, &s, e);
-	if (st || (st = check_counts(system, &s, nodes, &m, e)))
+	if (st || (st = check_counts(system, &s, nodes, gpus_per_node, &m, e)))
 		return st;
 	m.devices_per_node = gpus_per_node ? gpus_per_node : s.gpus;
 	m.device = s.device;

@@ -2,12 +2,12 @@
 
 #include <errno.h>
 #include <hwloc.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "topology/machine.h"
+#include "topology/graph/cluster.h"
 #include "topology/graph/route.h"
 
 #define CPU_MOST (1 << 16)
@@ -134,36 +134,20 @@ static enum status near_gpu(const struct division *d, const struct graph *g, con
 	return st;
 }
 
-static int distance(const struct graph *g, int32_t gpu, int32_t nic)
-{
-	static const char *const words[] = {"PIX", "PXB", "PHB", "NODE", "SYS"};
-	enum { WORDS = sizeof words / sizeof words[0] };
-	char word[GRAPH_WORD];
-	struct error not_connected = {ST_OK, ""};
-	if (graph_word(g, gpu, nic, word, &not_connected))
-		return WORDS + 1;
-	for (int i = 0; i < WORDS; i++)
-		if (strcmp(word, words[i]) == 0)
-			return i;
-	return WORDS;
-}
-
 /* GPUs behind one switch with as many NICs take one each. */
-static void nearest_nic(const struct graph *g, int32_t gpu, char label[GRAPH_LABEL])
+static enum status nearest_nics(const struct graph *g, struct seat *seats, int64_t ranks, struct error *e)
 {
-	size_t equals = 0;
-	int best = INT_MAX;
-	for (size_t i = 0; i < g->nic.n; i++) {
-		int d = distance(g, g->gpu.at[gpu], g->nic.at[i]);
-		equals = d < best ? 1 : equals + (d == best);
-		best = d < best ? d : best;
+	struct router *router = router_create(g);
+	int32_t *nic = malloc((g->nic.n + 1) * sizeof *nic), n = 0;
+	for (int64_t r = 0; router && nic && n >= 0 && r < ranks; r++) {
+		n = cluster_nics(router, g, g->gpu.at[seats[r].gpu], nic, (int32_t)g->nic.n);
+		if (n > 0)
+			snprintf(seats[r].nic, GRAPH_LABEL, "%s", g->vertex.at[nic[seats[r].gpu % n]].label);
 	}
-	if (!equals)
-		return;
-	size_t turn = (size_t)gpu % equals;
-	for (size_t i = 0; i < g->nic.n; i++)
-		if (distance(g, g->gpu.at[gpu], g->nic.at[i]) == best && turn-- == 0)
-			snprintf(label, GRAPH_LABEL, "%s", g->vertex.at[g->nic.at[i]].label);
+	enum status st = router && nic && n >= 0 ? ST_OK : error_nomem(e, "the NICs of the ranks");
+	free(nic);
+	router_destroy(router);
+	return st;
 }
 
 /* ---- the division ---- */
@@ -234,11 +218,9 @@ static enum status give_gpus(const struct graph *g, int64_t ranks, bool share_gp
 		return error_set(e, ST_RUN, "this host has no GPU");
 	if (gpus < ranks && !share_gpu)
 		return error_set(e, ST_RUN, "this host has %lld GPU%s for %lld ranks; run.share_gpu=true lets ranks share them, for correctness only", (long long)gpus, gpus == 1 ? "" : "s", (long long)ranks);
-	for (int64_t r = 0; r < ranks; r++) {
+	for (int64_t r = 0; r < ranks; r++)
 		out[r].gpu = (int32_t)(r % gpus);
-		nearest_nic(g, out[r].gpu, out[r].nic);
-	}
-	return ST_OK;
+	return nearest_nics(g, out, ranks, e);
 }
 
 enum status placement_seats(const struct graph *g, const char *allowed, int64_t ranks, bool use_gpus, bool share_gpu, struct seat *out, struct error *e)

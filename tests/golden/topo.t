@@ -111,6 +111,26 @@ The links of dumped machines, and what is refused. (What this machine has differ
     $ stepsim topo --json - | tr -s ' \n' ' ' | cut -c 1-11
     { "hosts": 
 
+From a pipe and from standard input, with all that hwloc counts and lists:
+
+    $ stepsim topo --hwloc-xml <(cat $ROOT/tests/golden/topo/disk.xml)
+    a pipe: 0 GPUs, 0 NICs; source: hwloc xml
+    2 hardware threads, 1 NUMA node, 8.00 GiB of memory
+    CPU   NUMA  package    memory  CPUs  model
+    ------------------------------------------
+    CPU0     0           8.00 GiB  0-1
+    PCI           what          device     known as  GB/s  NUMA
+    -----------------------------------------------------------
+    0000:01:00.0  NVMe storage  144d:a80a  nvme0n1   7.88     0
+
+    $ stepsim topo --hwloc-xml - --json - < $ROOT/tests/golden/topo/disk.xml | grep -e '"class"' -e '"threads"' -e '"known_as"'
+        "threads": 2,
+          "class": "NVMe storage",
+          "known_as": "nvme0n1",
+
+    $ stepsim topo --nccl-xml <(cat $ROOT/tests/golden/topo/switch.xml) --smi - < $ROOT/tests/golden/topo/bridges.txt | head -n 1
+    standard input: 4 GPUs, 1 NIC; source: nccl xml
+
 Refused, each in one line:
 
     $ stepsim topo --smi $ROOT/tests/golden/topo/bad.txt
@@ -129,8 +149,12 @@ Refused, each in one line:
     stepsim: cannot read nowhere.txt: No such file or directory
     [2]
 
-    $ truncate -s 17M large.txt; stepsim topo --smi large.txt
-    stepsim: large.txt: larger than 16 MiB: no dump of a topology
+    $ truncate -s 65M large.txt; stepsim topo --smi large.txt
+    stepsim: large.txt is larger than 67108864 bytes
+    [2]
+
+    $ truncate -s 65M large.txt; stepsim topo --hwloc-xml large.txt
+    stepsim: large.txt is larger than 67108864 bytes
     [2]
 
     $ stepsim topo --smi - --nccl-xml -

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "topology/discover/discover.h"
+#include "topology/graph/route.h"
 
 #define MOST 20
 #define TEXT 32768
@@ -53,6 +54,19 @@ static void put(struct text *t, const char *fmt, ...)
 	t->n = t->n + (size_t)n < TEXT ? t->n + (size_t)n : TEXT - 1;
 }
 
+/* GPUs on one NVLink switch, some with links down. */
+static void on_switch(struct truth *t)
+{
+	uint32_t full = below(2) ? 12 : 18, width[MOST];
+	for (size_t i = 0; i < t->gpus; i++) {
+		width[i] = below(4) ? full : full - below(5);
+		for (size_t k = 0; k < i; k++) {
+			snprintf(t->word[i][k], 8, "NV%u", width[i] < width[k] ? width[i] : width[k]);
+			strcpy(t->word[k][i], t->word[i][k]);
+		}
+	}
+}
+
 static struct truth random_truth(void)
 {
 	static const char *const far[] = {"PIX", "PXB", "PHB", "NODE", "SYS", "SOC", "PSB"};
@@ -72,15 +86,17 @@ static struct truth random_truth(void)
 			strcpy(t.word[k][i], t.word[i][k]);
 		}
 	}
+	if (t.gpus > 2 && below(4) == 0)
+		on_switch(&t);
 	return t;
 }
 
 static struct format random_format(void)
 {
-	static const char *const prefixes[] = {"", "", "", "    ", "# ", "> ", "// ", " * ", "notes.txt:", "log/a.txt:# ", "node07: ", "+"};
+	static const char *const prefixes[] = {"", "", "", "    ", "# ", "> ", "// ", " * ", "notes.txt:", "log/a.txt:# ", "node07: ", "+", "gpu017: ", "GPU1  | ", "Nov  3 17:20:01 gpu04 sh[811]: ", "{\"node\":\"gpu3\"} "};
 	static const char *const escapes[] = {"", "", "\x1b", "\\u001b", "^["};
 	struct format f = {
-		.gap = (int)below(5), .cpu = below(2), .legend = below(2), .glue = below(4) == 0, .shuffle = below(6) == 0, .no_header = below(12) == 0, .wrap = below(5) == 0, .prefix = prefixes[below(12)],
+		.gap = (int)below(5), .cpu = below(2), .legend = below(2), .glue = below(4) == 0, .shuffle = below(6) == 0, .no_header = below(12) == 0, .wrap = below(5) == 0, .prefix = prefixes[below(16)],
 		.escape = escapes[below(5)], .newline = below(4) ? "\n" : "\r\n", .width = 60 + below(60)};
 	f.numa = f.cpu && below(2);
 	f.gpu_numa = f.numa && below(2);
@@ -209,6 +225,41 @@ static void insert(struct text *t, size_t at, const char *s, size_t n)
 	t->n += n;
 }
 
+/* Columns from `width` on away from every line. */
+static void cut_right(struct text *t, size_t width)
+{
+	for (size_t i = 0, column = 0; i < t->n;) {
+		if (t->at[i] == '\n') {
+			column = 0;
+			i++;
+		} else if (column++ >= width) {
+			cut(t, i, 1);
+		} else {
+			i++;
+		}
+	}
+}
+
+/* The tab or blanks behind each label away; the label's own number keeps them apart from the cell. */
+static void glue_labels(struct text *t)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		bool start = i == 0 || t->at[i - 1] == '\n';
+		size_t end = i + strcspn(t->at + i, " \t\r\n"), n = strspn(t->at + end, " \t");
+		if (start && end > i && n && below(3))
+			cut(t, end, n);
+	}
+}
+
+static void surplus(struct text *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if ((t->at[i] == '\n' || t->at[i] == '\r') && i > 0 && t->at[i - 1] >= '0' && t->at[i - 1] <= '9' && below(3) == 0) {
+			insert(t, i, "\t7", 2);
+			i += 2;
+		}
+}
+
 static void damage(struct text *t)
 {
 	static const char *const words[] = {"SYS", "\tNV12\t", "X", " NODE ", "PI", "#", "\n", "0-7", "\t", "...", "12"};
@@ -220,7 +271,7 @@ static void damage(struct text *t)
 	while (end < t->n && t->at[end] != '\n')
 		end++;
 	end += end < t->n;
-	switch (below(7)) {
+	switch (below(11)) {
 	case 0: /* a line away */
 		cut(t, start, end - start);
 		break;
@@ -245,6 +296,18 @@ static void damage(struct text *t)
 		break;
 	case 5:
 		insert(t, at, word, strlen(word));
+		break;
+	case 6:
+		cut_right(t, 10 + below(120));
+		break;
+	case 7:
+		glue_labels(t);
+		break;
+	case 8:
+		surplus(t);
+		break;
+	case 9: /* a sentence before it */
+		insert(t, 0, "GPU2 is slow on gpu04\n", 22);
 		break;
 	default: /* the end away, at a line */
 		if (start > 0)
@@ -284,6 +347,9 @@ static const char *compare(const struct graph *g, const struct truth *truth, boo
 			}
 			if ((whole || *word) && strcmp(word, truth->word[a][b]))
 				return "a wrong word";
+			char told[GRAPH_WORD];
+			if (graph_word(g, graph_entry(g, i), graph_entry(g, k), told, &e) || strcmp(told, word))
+				return "a word that the dump does not have";
 		}
 	return NULL;
 }

@@ -139,7 +139,7 @@ static void check_formats(const struct device_spec *d)
 	}
 }
 
-/* Independent of topology/rates.c. GT/s a lane; 128/130 of the bits are data up to generation 5, 242/256 in 6. */
+/* Independent of topology/graph/rates.c. GT/s a lane; 128/130 of the bits are data up to generation 5, 242/256 in 6. */
 static void check_pcie(const struct device_spec *d)
 {
 	static const double gt_per_s[] = {0, 2.5, 5, 8, 16, 32, 64};

@@ -11,7 +11,7 @@
 #include "tests/unit/harness.h"
 #include "topology/discover/command.h"
 #include "topology/discover/discover.h"
-#include "topology/discover/join.h"
+#include "topology/discover/discover_here.h"
 #include "topology/graph/route.h"
 
 #define MARK "STEPSIM_TEST_DISCOVER" /* set once the search path leads to the double of NVML: its folder */
@@ -343,7 +343,7 @@ static const char *recorded(char path[PATH_MAX_LEN * 2], const char *kind, const
 
 static struct graph *dumped(const char *smi, const char *nccl, const char *hwloc)
 {
-	struct dumps d = {smi, nccl, hwloc};
+	struct dumps d = {.smi = smi, .nccl_xml = nccl, .hwloc_xml = hwloc};
 	struct graph *g = NULL;
 	struct error e = {0};
 	CU_ASSERT_TRUE_FATAL(smi || nccl || hwloc); /* else it would be this host that is read */
@@ -361,7 +361,7 @@ static void test_recorded(void)
 	static const char *const healthy[] = {"07-dgx1-v100-tabs.txt", "58-sglang-h200-8-8nic-offset-names.txt", "65-sxm-8-nv18-10nic-ansi-tabs.txt", "09-leonardo-a100-4-mlx5-indented.txt", "10-a100-4-reversed-numa.txt",
 					      "25-princeton-traverse-p9-v100.txt", "37-a100-sxm-4-of-8-vm-nic.txt", "77-litgpt-a100-8-10nic.txt", "83-gke-8-nv18-8nic-collapsed.txt"};
 	static const char *const noted[][2] = {{"21-gb200-4-8nic.txt", "NUMA affinity"}, {"22-gh200-4-nv6.txt", "NUMA affinity"}, {"39-h200-nvl-4-annotated.txt", "NIC rows"}, {"52-dgxh100-8-12nic-glued-cells.txt", "NIC rows"},
-					       {"40-a800-sxm-8-nv8-8nic-vm-trunc.txt", "NIC rows"}};
+					       {"40-a800-sxm-8-nv8-8nic-vm-trunc.txt", "NIC rows"}, {"63-runpod-a100-sxm-2-nv12.txt", "a bridge, or two GPUs of a machine with NVLink switches"}};
 	char path[PATH_MAX_LEN * 2], other[PATH_MAX_LEN * 2];
 	struct graph *g;
 	if (!recorded(path, "smi", healthy[0])) {

@@ -258,6 +258,11 @@ static void test_rates(void)
 	CU_ASSERT_EQUAL(rate_socket("Intel(R) Xeon(R) Platinum 8168", 0).Bps, 10e9);
 	CU_ASSERT_EQUAL(rate_socket("Intel(R) Xeon(R) Platinum 8167M CPU @ 2.00GHz", 0).Bps, 10e9); /* of 2017: not the 67 of "Xeon 6767P" */
 	CU_ASSERT_EQUAL(rate_socket("Intel(R) Xeon(R) 6767P", 0).Bps, 40e9);
+	CU_ASSERT_EQUAL(rate_socket("INTEL(R) XEON(R) PLATINUM 8570", 0).Bps, 40e9);
+	CU_ASSERT_EQUAL(rate_socket("Intel(R) Xeon(R) Gold 5418Y", 0).Bps, 22e9);
+	CU_ASSERT_EQUAL(rate_socket("Intel(R) Xeon(R) Silver 4410Y", 0).Bps, 22e9);
+	CU_ASSERT_EQUAL(rate_socket("Intel(R) Xeon(R) CPU Max 9480", 0).Bps, 22e9);
+	CU_ASSERT_EQUAL(rate_socket("Intel Xeon 6 (Granite Rapids)", 0).Bps, 40e9);
 	CU_ASSERT_EQUAL(rate_socket("", 0).Bps, 10e9);
 	CU_ASSERT_EQUAL(rate_socket("AMD EPYC 7763", 1).Bps, 48e9);
 	CU_ASSERT_EQUAL(rate_network(0).Bps, 12.5e9);

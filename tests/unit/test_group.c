@@ -292,9 +292,9 @@ static void test_nics_shared(void)
 	NEAR(mesh(c, 2, 8).ring_Bps, 50);
 	CU_ASSERT_STRING_EQUAL(mesh(c, 2, 8).bottleneck_text, "network between NIC0 and NET, 12.5 GB/s");
 	cluster_destroy(c);
-	/* A NIC faster than its GPU's slot: 16 lanes of gen 3 carry 15.75 by the datasheet, 200 Gb/s would be 25. */
+	/* A NIC faster than its GPU's slot: nine tenths of what 16 lanes of gen 3 have by the datasheet, 15.75; 200 Gb/s would be 25. */
 	c = hosts(rig_host(&(struct rig){.gpus = 2, .cpus = 1, .pcie_gen = 3, .nics = 1, .nic_bits_per_s = 200e9}), 2);
-	NEAR(pair(c, 0, 2).ring_Bps, 15.753846153846154);
+	NEAR(pair(c, 0, 2).ring_Bps, 0.9 * 15.753846153846154);
 	CU_ASSERT_EQUAL(pair(c, 0, 2).bottleneck, LINK_PCIE);
 	cluster_destroy(c);
 }

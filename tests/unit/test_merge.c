@@ -287,6 +287,10 @@ static void test_merge_nvlinks(void)
 	/* a better one wins: links to a switch in place of a mesh, the old switch gone */
 	g = host(SAID_BY_SMI_TOPO, 4, 0, false);
 	mesh(g, 4);
+	g->words = calloc(16, sizeof *g->words);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(g->words);
+	for (size_t i = 0; i < 16; i++)
+		strcpy(g->words[i], i % 5 == 0 ? "X" : "NV4");
 	more = graph_create(SAID_BY_NVML);
 	int32_t nvswitch = add(more, VERTEX_NVSWITCH, -1, "", "");
 	for (size_t i = 0; i < 4; i++)
@@ -295,6 +299,7 @@ static void test_merge_nvlinks(void)
 	CU_ASSERT_TRUE(remarked(g, true, "NVLinks join other GPUs according to nvidia-smi topo than according to nvml: nvml is believed"));
 	CU_ASSERT_PTR_NULL(graph_link(g, g->gpu.at[0], g->gpu.at[1], LINK_NVLINK));
 	CU_ASSERT_STRING_EQUAL(graph_fabric(g), "nvswitch");
+	CU_ASSERT_STRING_EQUAL(g->words[0 * 4 + 3], "NV12");
 	/* and NVML's word that there are none */
 	more = graph_create(SAID_BY_NVML);
 	for (size_t i = 0; i < 4; i++)
@@ -307,6 +312,7 @@ static void test_merge_nvlinks(void)
 	graph_destroy(more);
 	CU_ASSERT_TRUE(remarked(g, true, "GPU0 has 12 NVLinks according to nvidia-smi topo, 0 according to nvml"));
 	CU_ASSERT_STRING_EQUAL(graph_fabric(g), "pcie");
+	CU_ASSERT_STRING_EQUAL(g->words[0 * 4 + 3], ""); /* the dump had an NVLink there, and nothing tells the PCIe way below it */
 	sound(g);
 	graph_destroy(g);
 	/* hwloc's silence is no statement */
@@ -363,6 +369,32 @@ static void test_words(void)
 	CU_ASSERT_STRING_EQUAL(g->words[0 * 3 + 2], "PXB");
 	CU_ASSERT_STRING_EQUAL(g->words[2 * 3 + 0], "PXB");
 	graph_destroy(g);
+}
+
+/* What the dump leaves out is taken from the other source, where that has it. */
+static void test_words_filled(void)
+{
+	struct graph *g = host(SAID_BY_SMI_TOPO, 3, 1, false), *more = host(SAID_BY_HWLOC_XML, 3, 1, false);
+	char word[GRAPH_WORD], theirs[GRAPH_WORD];
+	struct error e = {0};
+	g->words = calloc(16, sizeof *g->words);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(g->words);
+	for (size_t i = 0; i < 4; i++)
+		strcpy(g->words[i * 4 + i], "X");
+	strcpy(g->words[0 * 4 + 1], "PHB");
+	strcpy(g->words[1 * 4 + 0], "PHB");
+	CU_ASSERT_EQUAL(graph_word(g, g->gpu.at[1], g->gpu.at[2], word, &e), ST_OK);
+	CU_ASSERT_STRING_EQUAL(word, "");
+	CU_ASSERT_EQUAL(graph_merge(g, more, &e), ST_OK);
+	sound(g);
+	CU_ASSERT_EQUAL(graph_word(more, more->gpu.at[1], more->gpu.at[2], theirs, &e), ST_OK);
+	CU_ASSERT_EQUAL(graph_word(g, g->gpu.at[1], g->gpu.at[2], word, &e), ST_OK);
+	CU_ASSERT_NOT_EQUAL(theirs[0], '\0');
+	CU_ASSERT_STRING_EQUAL(word, theirs);
+	CU_ASSERT_EQUAL(graph_word(g, g->gpu.at[0], g->gpu.at[1], word, &e), ST_OK);
+	CU_ASSERT_STRING_EQUAL(word, "PHB");
+	graph_destroy(g);
+	graph_destroy(more);
 }
 
 static struct graph *finished(struct graph *g, const char *text)
@@ -498,5 +530,5 @@ static void test_finish_mixture_and_nics(void)
 }
 
 UNIT_MAIN("merge", {"nvidia-smi's list", test_query}, {"its spellings", test_query_spellings}, {"its joins", test_query_joins}, {"GPUs in trouble", test_query_trouble}, {"refusals", test_query_refusals}, {"facts", test_merge_facts},
-	  {"contradictions", test_merge_contradictions}, {"NVLinks", test_merge_nvlinks}, {"NICs", test_merge_nics}, {"words", test_words}, {"finish", test_finish}, {"slots", test_finish_slots}, {"power", test_finish_power},
+	  {"contradictions", test_merge_contradictions}, {"NVLinks", test_merge_nvlinks}, {"NICs", test_merge_nics}, {"words", test_words}, {"words filled", test_words_filled}, {"finish", test_finish}, {"slots", test_finish_slots}, {"power", test_finish_power},
 	  {"peers", test_finish_peers}, {"bridges", test_finish_bridges}, {"mixture and NICs", test_finish_mixture_and_nics})

@@ -78,11 +78,23 @@ static void test_words(void)
 	g->words = calloc(7 * 7, sizeof *g->words);
 	strcpy(g->words[0 * 7 + 4], "SOC"); /* what the dump said counts, from either side */
 	word_is(g, gpu[0], gpu[4], "SOC");
-	word_is(g, gpu[0], gpu[1], "PIX");
+	word_is(g, gpu[0], gpu[1], ""); /* and what it does not say is not made up */
+	word_is(g, nic[0], gpu[1], "");
 	CU_ASSERT_STRING_EQUAL(graph_fabric(g), "bridge");
 	rig_join(g, 0, 1, LINK_NVLINK, 4, rate_nvlink(80));
 	CU_ASSERT_STRING_EQUAL(graph_fabric(g), "mesh");
 	graph_destroy(g);
+}
+
+static void test_levels(void)
+{
+	static const struct {
+		const char *word;
+		int level;
+	} all[] = {{"X", ROUTE_SELF}, {"NV1", ROUTE_NV}, {"NV18", ROUTE_NV}, {"PIX", ROUTE_PIX}, {"PSB", ROUTE_PIX}, {"PXB", ROUTE_PXB}, {"PHB", ROUTE_PHB}, {"NODE", ROUTE_NODE}, {"SYS", ROUTE_SYS}, {"SOC", ROUTE_SYS},
+		   {"", -1}, {"NV", -1}, {"NV1x", -1}, {"pix", -1}, {"PI", -1}};
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		CU_ASSERT_EQUAL(route_level_of_word(all[i].word), all[i].level);
 }
 
 static void test_routes(void)
@@ -129,8 +141,8 @@ static void test_choice(void)
 	/* Two CPUs joined directly by a narrow link and by a third one with wide links: the fewest sockets are crossed, however narrow. */
 	struct graph *g = rig_host(&(struct rig){.gpus = 2, .cpus = 2, .pcie_gen = 4, .cpu_model = "E5-"});
 	int32_t third = rig_vertex(g, VERTEX_CPU);
-	rig_link(g, graph_find_label(g, "CPU0"), third, LINK_SOCKET, 0, rate_socket("Grace", 0));
-	rig_link(g, graph_find_label(g, "CPU1"), third, LINK_SOCKET, 0, rate_socket("Grace", 0));
+	rig_link(g, graph_find_label(g, "CPU0"), third, LINK_SOCKET, 0, rate_socket("Xeon 6767P", 0));
+	rig_link(g, graph_find_label(g, "CPU1"), third, LINK_SOCKET, 0, rate_socket("Xeon 6767P", 0));
 	CU_ASSERT_EQUAL(route(g, g->gpu.at[0], g->gpu.at[1]).Bps, 6e9);
 	/* A second, wider bridge to the same CPU: the wider one. */
 	int32_t wide = rig_vertex(g, VERTEX_BRIDGE);
@@ -158,7 +170,7 @@ static void test_choice(void)
 	/* Grace Hopper without NVLink between GPUs: C2C, CPU, CPU, C2C. */
 	g = graph_create(SAID_BY_LINE);
 	int32_t cpu[] = {rig_vertex(g, VERTEX_CPU), rig_vertex(g, VERTEX_CPU)};
-	rig_link(g, cpu[0], cpu[1], LINK_SOCKET, 0, rate_socket("Grace", 0));
+	rig_link(g, cpu[0], cpu[1], LINK_SOCKET, 0, rate_socket("Xeon 6767P", 0));
 	for (int i = 0; i < 2; i++)
 		rig_link(g, rig_vertex(g, VERTEX_GPU), cpu[i], LINK_C2C, 0, rate_c2c());
 	word_is(g, g->gpu.at[0], g->gpu.at[1], "SYS");
@@ -190,4 +202,4 @@ static void test_none(void)
 	graph_destroy(g);
 }
 
-UNIT_MAIN("route", {"words", test_words}, {"routes", test_routes}, {"choice", test_choice}, {"none", test_none})
+UNIT_MAIN("route", {"words", test_words}, {"levels of words", test_levels}, {"routes", test_routes}, {"choice", test_choice}, {"none", test_none})

@@ -370,7 +370,8 @@ static void test_line_refusals(void)
 	refuses("gpu:8 rtx4090 nic:1x", "expected a data rate");
 	refuses("gpu:8 rtx4090 pcie4x3", "expected the generation, 1 to 7, and the lanes");
 	refuses("gpu:8 rtx4090 pcie8", "expected the generation, 1 to 7, and the lanes");
-	refuses("gpu:8 rtx4090 pcie5", "word 3 'pcie': the NVIDIA GeForce RTX 4090 goes up to PCIe 4 with 16 lanes");
+	refuses("gpu:8 rtx4090 nic:1x100GB", "bits or bytes?");
+	refuses("gpu:8 rtx4090 pcie5", "word 3 'pcie5': the NVIDIA GeForce RTX 4090 goes up to PCIe 4 with 16 lanes");
 	refuses("gpu:8 rtx4090 nvlink", "word 3 'nvlink': the NVIDIA GeForce RTX 4090 has no links of its own to other GPUs");
 	refuses("gpu:2 rtx4090 switch:4", "switch:4, but a host has 2 GPUs");
 	refuses("gpu:16 p100-sxm", "a mesh of 16 GPUs");

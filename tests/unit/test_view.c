@@ -84,8 +84,6 @@ static struct cluster *from_line(const char *line, int64_t hosts)
 	return alone(g, hosts);
 }
 
-typedef enum status view_fn(const struct cluster *c, FILE *out, struct error *e);
-
 static enum status plain_text(const struct cluster *c, FILE *out, struct error *e)
 {
 	struct view_beside beside = {.links = true};
@@ -97,10 +95,8 @@ static char *text_of(view_fn *view, const struct cluster *c)
 	char *text = NULL;
 	size_t len = 0;
 	struct error e = {0};
-	FILE *out = open_memstream(&text, &len);
-	CU_ASSERT_FATAL(out != NULL);
-	CU_ASSERT_EQUAL(view(c, out, &e), ST_OK);
-	CU_ASSERT_EQUAL(fclose(out), 0);
+	CU_ASSERT_EQUAL_FATAL(view_to_text(view, c, &text, &len, &e), ST_OK);
+	CU_ASSERT_EQUAL(strlen(text), len);
 	return text;
 }
 
@@ -158,12 +154,21 @@ static void test_cells(void)
 	graph_destroy(g);
 }
 
+static struct view_groups groups_of(const struct cluster *c)
+{
+	struct view_groups groups;
+	struct view_makes makes;
+	struct error e = {0};
+	CU_ASSERT_EQUAL_FATAL(view_makes(c, &makes, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(view_groups(c, &makes, &groups, &e), ST_OK);
+	view_makes_free(&makes);
+	return groups;
+}
+
 static void test_groups(void)
 {
 	struct cluster *c = alone(two_pairs("A6000"), 1);
-	struct view_groups groups;
-	struct error e = {0};
-	CU_ASSERT_EQUAL_FATAL(view_groups(c, &groups, &e), ST_OK);
+	struct view_groups groups = groups_of(c);
 	/* the sockets hold the same GPUs as the islands: said once */
 	CU_ASSERT_EQUAL_FATAL(groups.list.n, 3);
 	CU_ASSERT_STRING_EQUAL(groups.list.at[0].what, "all GPUs");
@@ -179,7 +184,7 @@ static void test_groups(void)
 
 	/* over PCIe alone the sockets are groups of their own */
 	c = from_line("gpu:8 rtx4090 pcie4 switch:4 cpu:2", 1);
-	CU_ASSERT_EQUAL_FATAL(view_groups(c, &groups, &e), ST_OK);
+	groups = groups_of(c);
 	CU_ASSERT_EQUAL_FATAL(groups.list.n, 3);
 	CU_ASSERT_STRING_EQUAL(groups.list.at[1].what, "socket");
 	CU_ASSERT_EQUAL(groups.list.at[1].n, 4);
@@ -189,7 +194,7 @@ static void test_groups(void)
 
 	/* one switch: one group; two hosts: all of them first */
 	c = from_line("gpu:8 h100-sxm nic:8x400Gb/s", 2);
-	CU_ASSERT_EQUAL_FATAL(view_groups(c, &groups, &e), ST_OK);
+	groups = groups_of(c);
 	CU_ASSERT_EQUAL_FATAL(groups.list.n, 2);
 	CU_ASSERT_TRUE(groups.list.at[0].everywhere);
 	CU_ASSERT_EQUAL(groups.list.at[0].n, 16);
@@ -322,6 +327,126 @@ static void test_json_of_hosts(void)
 	cluster_destroy(c);
 }
 
+static struct graph *idle(double clock_Hz, const char *pci, const char *remark)
+{
+	struct error e = {0};
+	struct graph *g = two_pairs("A6000");
+	struct vertex *first = &g->vertex.at[g->gpu.at[0]];
+	first->gpu.clock_Hz = clock_Hz;
+	first->gpu.throttle = clock_Hz > 1e9;
+	first->gpu.pcie_gen = clock_Hz > 1e9 ? 4 : 1;
+	first->gpu.mem_B -= (uint64_t)clock_Hz / 1000;
+	snprintf(first->pci, sizeof first->pci, "%s", pci);
+	if (*remark)
+		CU_ASSERT_EQUAL(graph_remark(g, false, &e, "%s", remark), ST_OK);
+	return g;
+}
+
+/* Clocks, PCI addresses and the like make no difference to what is shown; names and links do. */
+static void test_makes(void)
+{
+	struct error e = {0};
+	struct cluster *c = cluster_create(5e-6);
+	CU_ASSERT_FATAL(c != NULL);
+	for (int i = 0; i < 64; i++) {
+		char name[16];
+		snprintf(name, sizeof name, "n%02d", i);
+		CU_ASSERT_EQUAL_FATAL(cluster_add(c, idle(210e6 + 15e6 * i, i % 2 ? "0000:01:00.0" : "0000:81:00.0", i == 5 || i == 9 ? "GPU3 is hot" : ""), 1, name, &e), ST_OK);
+	}
+	CU_ASSERT_EQUAL_FATAL(c->shape.n, 64);
+	struct view_makes makes;
+	CU_ASSERT_EQUAL_FATAL(view_makes(c, &makes, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(makes.list.n, 1);
+	CU_ASSERT_EQUAL(makes.list.at[0].hosts, 64);
+	view_makes_free(&makes);
+	char *text = text_of(plain_text, c);
+	CU_ASSERT_EQUAL(count(text, "Fabric:"), 1);
+	HAS(text, "n00, n01, n02, n03, n04, n05, n06, n07, ... (64 hosts alike): Example 4000; 4 GPUs, 1 NIC; source: hwloc xml\n");
+	HAS(text, "all 256 GPUs of 64 hosts");
+	HAS(text, "all 4 GPUs of a host");
+	HAS(text, "\nwarning: GPU0 runs at x8\n");
+	HAS(text, "\nwarning: n05, n09: GPU3 is hot\n");
+	CU_ASSERT_EQUAL(count(text, "GPU3 is hot"), 1);
+	free(text);
+	text = text_of(view_dot, c);
+	HAS(text, "n00 (64 hosts alike)");
+	CU_ASSERT_EQUAL(count(text, " -- "), 13);
+	free(text);
+	json_t *j = json_of(c), *warnings = json_object_get(j, "warnings");
+	CU_ASSERT_EQUAL_FATAL(json_array_size(warnings), 3);
+	CU_ASSERT_STRING_EQUAL(json_string_value(json_array_get(warnings, 2)), "n05, n09: GPU3 is hot");
+	CU_ASSERT_EQUAL(json_real_value(json_object_get(json_array_get(json_object_get(j, "gpus"), 4), "clock_Hz")), 225e6); /* each host's own */
+	json_decref(j);
+
+	/* the names of two GPUs differ; then a link's rate */
+	struct graph *other = two_pairs("A6000"), *slow = two_pairs("A6000");
+	snprintf(other->vertex.at[other->gpu.at[2]].name, GRAPH_NAME, "A5000");
+	slow->link.at[1].Bps /= 2;
+	CU_ASSERT_EQUAL_FATAL(cluster_add(c, other, 1, "other", &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(cluster_add(c, slow, 1, "slow", &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(cluster_add(c, two_pairs("A6000"), 1, "late", &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(view_makes(c, &makes, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(makes.list.n, 3);
+	CU_ASSERT_EQUAL(makes.list.at[0].hosts, 65);
+	CU_ASSERT_EQUAL(makes.list.at[2].shape, 65);
+	CU_ASSERT_EQUAL(makes.of_shape[66], 0);
+	view_makes_free(&makes);
+	cluster_destroy(c);
+}
+
+/* Beyond VIEW_MATRIX_MOST entries: a matrix of each make, whatever the number of hosts. */
+static void test_json_of_many(void)
+{
+	struct cluster *c = alone(two_pairs("A6000"), 102);
+	json_t *j = json_of(c);
+	CU_ASSERT_EQUAL(json_array_size(json_object_get(json_object_get(j, "matrix"), "labels")), 510);
+	CU_ASSERT_PTR_NULL(json_object_get(j, "matrices"));
+	CU_ASSERT_EQUAL(json_array_size(json_object_get(j, "links")), 102 * 13);
+	json_decref(j);
+	cluster_destroy(c);
+	c = alone(two_pairs("A6000"), 1024);
+	j = json_of(c);
+	const json_t *one = json_array_get(json_object_get(j, "matrices"), 0);
+	CU_ASSERT_TRUE(json_is_null(json_object_get(j, "matrix")));
+	CU_ASSERT_EQUAL(json_array_size(json_object_get(j, "matrices")), 1);
+	CU_ASSERT_EQUAL(json_array_size(json_object_get(j, "gpus")), 4096);
+	CU_ASSERT_EQUAL(json_array_size(json_object_get(j, "links")), 13);
+	CU_ASSERT_EQUAL(json_array_size(json_object_get(one, "hosts")), 1024);
+	CU_ASSERT_STRING_EQUAL(json_string_value(json_array_get(json_object_get(one, "hosts"), 1023)), "node71023");
+	CU_ASSERT_STRING_EQUAL(json_string_value(json_array_get(json_object_get(one, "labels"), 4)), "NIC0");
+	CU_ASSERT_STRING_EQUAL(json_string_value(json_array_get(json_array_get(json_object_get(one, "link"), 2), 3)), "NV4");
+	CU_ASSERT_EQUAL(json_real_value(json_array_get(json_array_get(json_object_get(one, "bandwidth_Bps"), 0), 1)), 48e9);
+	CU_ASSERT_EQUAL(json_real_value(json_array_get(json_object_get(one, "egress_Bps"), 0)), 12.5e9);
+	CU_ASSERT_EQUAL(json_real_value(json_array_get(json_object_get(one, "egress_Bps"), 3)), 10e9);
+	CU_ASSERT_EQUAL(json_real_value(json_array_get(json_object_get(one, "egress_Bps"), 4)), 12.5e9);
+	json_decref(j);
+	cluster_destroy(c);
+}
+
+/* A matrix wider than a page: GPUs by GPUs, then GPUs by NICs. */
+static void test_wide(void)
+{
+	struct cluster *c = from_line("gpu:16 h100-sxm nic:16x400Gb/s", 1);
+	char *text = text_of(plain_text, c);
+	HAS(text, "\n       NIC0");
+	HAS(text, "Rows of NICs would not fit here: --json has them.\n");
+	size_t widest = 0;
+	const char *legend = strstr(text, "Each cell");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(legend);
+	for (const char *at = text; at < legend; at = strchr(at, '\n') + 1)
+		widest = strcspn(at, "\n") > widest ? strcspn(at, "\n") : widest;
+	CU_ASSERT_TRUE(widest > 100 && widest <= 200);
+	CU_ASSERT_TRUE(count(text, "\nGPU15 ") >= 3); /* two blocks or more, and the table of GPUs */
+	free(text);
+	cluster_destroy(c);
+	c = from_line("gpu:72 b200 nic:72x400Gb/s", 1);
+	text = text_of(plain_text, c);
+	HAS(text, "  GPU71\n");
+	HAS(text, "  NIC71\n");
+	free(text);
+	cluster_destroy(c);
+}
+
 static void test_dot(void)
 {
 	struct cluster *c = alone(two_pairs("a \"quoted\" name"), 1);
@@ -372,8 +497,33 @@ static void test_svg(void)
 	char *text = text_of(view_svg, c);
 	CU_ASSERT_EQUAL(count(text, "class=\"nv\""), 3); /* two bridges, and one in the key */
 	CU_ASSERT_EQUAL(count(text, "class=\"wire\""), 1);
+	CU_ASSERT_EQUAL(count(text, ">48 GB/s</text>"), 2); /* on each bridge */
+	HAS(text, ">~10 GB/s</text>");
+	HAS(text, ">net 12.5 GB/s</text>");
+	HAS(text, ">PCIe 4 x16</text>");
+	HAS_NOT(text, "Gb/s");
 	HAS(text, "Example 4000");
 	HAS(text, "prefers-color-scheme:dark");
+	free(text);
+	cluster_destroy(c);
+
+	/* NICs' wires go around the bar of NVLink switches; sockets on two lines are joined along the margin, with their rate */
+	c = from_line("gpu:16 h100-sxm nic:16x400Gb/s cpu:2", 1);
+	text = text_of(view_svg, c);
+	HAS_NOT(text, "class=\"wire\"");
+	CU_ASSERT_EQUAL(count(text, "class=\"rail\""), 16 + 2);
+	CU_ASSERT_EQUAL(count(text, "class=\"dot\""), 16);
+	CU_ASSERT_EQUAL(count(text, "class=\"rate\""), 1);
+	HAS(text, ">network (the same)<");
+	free(text);
+	cluster_destroy(c);
+
+	/* too small for words that are cut: the rate alone */
+	c = from_line("gpu:72 b200 cpu:1 switch:2", 1);
+	text = text_of(view_svg, c);
+	HAS(text, "rotate(-90)");
+	HAS_NOT(text, "&#8230;");
+	CU_ASSERT_EQUAL(count(text, ">48 GB/s</text>"), 36);
 	free(text);
 	cluster_destroy(c);
 }
@@ -437,5 +587,5 @@ static void test_inventory(void)
 	inventory_free(&list);
 }
 
-UNIT_MAIN("view", {"words", test_words}, {"cells", test_cells}, {"groups", test_groups}, {"text", test_text}, {"text of hosts", test_text_of_hosts}, {"hosts without NICs", test_hosts_without_nics}, {"json", test_json}, {"json of hosts", test_json_of_hosts}, {"dot", test_dot},
-          {"svg", test_svg}, {"bare", test_bare}, {"inventory", test_inventory})
+UNIT_MAIN("view", {"words", test_words}, {"cells", test_cells}, {"groups", test_groups}, {"text", test_text}, {"text of hosts", test_text_of_hosts}, {"hosts without NICs", test_hosts_without_nics}, {"makes", test_makes},
+          {"wide", test_wide}, {"json", test_json}, {"json of hosts", test_json_of_hosts}, {"json of many", test_json_of_many}, {"dot", test_dot}, {"svg", test_svg}, {"bare", test_bare}, {"inventory", test_inventory})

@@ -178,8 +178,9 @@ enum status catalogue_find(const char *kind, const char *what, const char *id, c
 	enum status st = path_catalogue_names(kind, &names, &n, e);
 	if (st)
 		return st;
-	const char *nearest = suggest_nearest(id, (const char *const *)names, n);
-	st = error_set(e, ST_INPUT, "unknown %s '%s' (nearest: %s)", what, id, nearest ? nearest : "none: the catalogue is empty");
+	char nearest[256];
+	suggest_text(id, (const char *const *)names, n, nearest, sizeof nearest);
+	st = error_set(e, ST_INPUT, "unknown %s '%s' (nearest: %s)", what, id, n ? nearest : "none: the catalogue is empty");
 	path_names_free(names, n);
 	return st;
 }

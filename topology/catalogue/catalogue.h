@@ -1,4 +1,4 @@
-/* Reading a catalogue file by a table of its keys. Private to topology/.
+/* Reading a catalogue file by a table of its keys. Private to topology/catalogue/.
  *
  * A text is a plain value; every number is a mapping {value, source} with the place that the figure comes from, and `unverified: true` where it rests on memory or on a sister part.
  * Sections nest one deep: the path "matrix.bf16" is the key bf16 of the section matrix. Yes or no is written as a number is: {value: false, source}.

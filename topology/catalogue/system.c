@@ -38,7 +38,7 @@ static bool is_card(const struct device_spec *d)
 	return d->compute_capability == 86 || strstr(d->name, "PCIe") || strstr(d->name, " NVL ") || strstr(d->name, "A30");
 }
 
-enum fabric_kind fabric_by_default(const struct device_spec *d)
+enum fabric_kind fabric_by_default(const struct device_spec *d, int64_t gpus)
 {
 	static const char *const torus[] = {"ICI", "NeuronLink"};
 	for (size_t i = 0; i < COUNT(torus); i++)
@@ -46,10 +46,12 @@ enum fabric_kind fabric_by_default(const struct device_spec *d)
 			return FABRIC_TORUS;
 	if (d->nvlink_links == 0 || is_card(d))
 		return FABRIC_NONE;
-	return links_are_nvlink(d) && d->compute_capability >= 70 ? FABRIC_NVSWITCH : FABRIC_MESH; /* NVLink switches came with Volta */
+	/* NVLink switches came with Volta, for hosts of 16; boards of 8 were cube meshes until Ampere. */
+	bool switched = d->compute_capability >= 80 || (d->compute_capability >= 70 && gpus > 8);
+	return links_are_nvlink(d) && switched ? FABRIC_NVSWITCH : FABRIC_MESH;
 }
 
-bool fabric_of_word(const char *word, const struct device_spec *d, enum fabric_kind *out)
+bool fabric_of_word(const char *word, const struct device_spec *d, int64_t gpus, enum fabric_kind *out)
 {
 	static const struct {
 		const char *word;
@@ -63,7 +65,7 @@ bool fabric_of_word(const char *word, const struct device_spec *d, enum fabric_k
 	}
 	if (strcmp(word, "nvlink") != 0)
 		return false;
-	*out = fabric_by_default(d);
+	*out = fabric_by_default(d, gpus);
 	if (*out == FABRIC_NONE)
 		*out = FABRIC_BRIDGE;
 	return true;
@@ -163,7 +165,7 @@ static void take_figure(const struct catalogue_figure *from, double *value, char
 static enum status check_file(struct system_file *f, const char *path, struct error *e)
 {
 	struct system_spec *s = &f->s;
-	if (!fabric_of_word(f->fabric, &s->device, &s->fabric))
+	if (!fabric_of_word(f->fabric, &s->device, s->gpus, &s->fabric))
 		return error_set(e, ST_INPUT, "%s: intra.fabric: unknown '%s' (nearest: %s)", path, f->fabric, suggest_nearest(f->fabric, fabric_words, n_fabric_words));
 	if (s->intra_usable_Bps > s->intra_datasheet_Bps)
 		return error_set(e, ST_INPUT, "%s: intra: the usable rate is above the datasheet's", path);

@@ -69,7 +69,9 @@ static enum status nic_word(struct line *l, const char *word, const char *text)
 	if (!x || !whole(text, (size_t)(x - text), &l->s->nics) || l->s->nics < 1 || l->s->nics > 1024)
 		return wrong(l, word, "expected 1 to 1024 NICs and the rate of each, such as nic:1x100Gb/s");
 	size_t len = (size_t)snprintf(rate, sizeof rate, "%s", x + 1);
-	bool bare = len > 0 && (rate[len - 1] == 'b' || rate[len - 1] == 'B');
+	if (len > 0 && rate[len - 1] == 'B')
+		return wrong(l, word, "bits or bytes? write nic:1x100Gb for 100 Gb/s, or the whole unit, nic:1x12.5GB/s");
+	bool bare = len > 0 && rate[len - 1] == 'b';
 	snprintf(rate + len, sizeof rate - len, "%s", bare ? "/s" : "");
 	if (quantity_parse(rate, UNIT_BYTE_PER_S, &l->s->nic_Bps, &why))
 		return wrong(l, word, why.text);
@@ -135,7 +137,8 @@ static enum status unknown_word(const struct line *l, const char *word)
 		candidates[all++] = keys[i];
 	for (size_t i = 0; i < n; i++)
 		candidates[all++] = names[i];
-	snprintf(text, sizeof text, "unknown (nearest: %.60s)", suggest_nearest(word, candidates, all));
+	char nearest[128];
+	snprintf(text, sizeof text, "unknown (nearest: %s)", suggest_text(word, candidates, all, nearest, sizeof nearest));
 	st = wrong(l, word, text);
 out:
 	free(candidates);
@@ -203,10 +206,10 @@ static enum status check_words(struct line *l)
 	const struct device_spec *d = &s->device;
 	char text[WORD + 160];
 	static const char *const on_c2c[] = {"GH200", "GB200", "GB300"};
-	s->fabric = fabric_by_default(d);
+	s->fabric = fabric_by_default(d, s->gpus);
 	for (size_t i = 0; i < COUNT(on_c2c); i++)
 		s->c2c |= strstr(d->name, on_c2c[i]) != NULL;
-	if (l->fabric[0] && fabric_of_word(l->fabric, d, &s->fabric) && s->fabric != FABRIC_NONE && (d->nvlink_links == 0 || d->nvlink_link_Bps <= 0)) {
+	if (l->fabric[0] && fabric_of_word(l->fabric, d, s->gpus, &s->fabric) && s->fabric != FABRIC_NONE && (d->nvlink_links == 0 || d->nvlink_link_Bps <= 0)) {
 		l->number = l->fabric_word;
 		snprintf(text, sizeof text, "the %s has no links of its own to other GPUs", d->name);
 		return wrong(l, l->fabric, text);
@@ -214,7 +217,9 @@ static enum status check_words(struct line *l)
 	if (d->pcie_gen > 0 && (s->pcie_gen > d->pcie_gen || (d->pcie_lanes > 0 && s->pcie_lanes > d->pcie_lanes))) {
 		l->number = l->pcie_word;
 		snprintf(text, sizeof text, "the %s goes up to PCIe %" PRId64 " with %" PRId64 " lanes", d->name, (int64_t)d->pcie_gen, (int64_t)(d->pcie_lanes ? d->pcie_lanes : 16));
-		return wrong(l, "pcie", text);
+		char word[WORD];
+		snprintf(word, sizeof word, "pcie%" PRId32, s->pcie_gen);
+		return wrong(l, word, text);
 	}
 	if (s->gpus_per_switch > s->gpus)
 		return error_set(l->e, ST_INPUT, "synthetic line: switch:%" PRId64 ", but a host has %" PRId64 " GPU%s", s->gpus_per_switch, s->gpus, s->gpus == 1 ? "" : "s");

@@ -1,4 +1,4 @@
-/* What the parts of topology/system*.c share. Private to them. */
+/* What the parts of topology/catalogue/system*.c share. Private to them. */
 #ifndef STEPSIM_TOPOLOGY_CATALOGUE_SYSTEM_PARTS_H
 #define STEPSIM_TOPOLOGY_CATALOGUE_SYSTEM_PARTS_H
 
@@ -6,12 +6,12 @@
 #include "topology/catalogue/system.h"
 
 /* Words of a fabric ("nvswitch", ...; "nvlink" is what the GPU has of it). False when it is none. */
-bool fabric_of_word(const char *word, const struct device_spec *d, enum fabric_kind *out);
+bool fabric_of_word(const char *word, const struct device_spec *d, int64_t gpus, enum fabric_kind *out);
 extern const char *const fabric_words[];
 extern const size_t n_fabric_words;
 
-/* How GPUs of this kind come joined when nobody says otherwise. */
-enum fabric_kind fabric_by_default(const struct device_spec *d);
+/* How `gpus` GPUs of this kind in a host come joined when nobody says otherwise. */
+enum fabric_kind fabric_by_default(const struct device_spec *d, int64_t gpus);
 
 /* Links of a GPU to its peers: NVIDIA's NVLink, or other makers' own. */
 bool links_are_nvlink(const struct device_spec *d);

@@ -7,20 +7,24 @@
 
 #include "base/paths.h"
 #include "topology/discover/command.h"
+#include "topology/discover/discover_here.h"
 #include "topology/discover/join.h"
+#include "topology/discover/smi_query.h"
 
-#define FILE_MOST (64u << 20)
 #define SMI "nvidia-smi"
 
 typedef enum status reader(const char *text, size_t len, const char *name, struct graph **out, struct error *e);
 
-static enum status read_dump(const char *path, reader *read, struct graph **out, struct error *e)
+/* `inventory`: NULL but for hwloc's. */
+static enum status read_dump(const char *path, reader *read, struct graph **out, struct inventory *inventory, struct error *e)
 {
 	char *text = NULL;
 	size_t len = 0;
-	enum status st = file_read(path, FILE_MOST, &text, &len, e);
+	enum status st = file_read(path, DUMP_MOST_B, &text, &len, e);
 	if (!st)
 		st = read(text, len, path, out, e);
+	if (!st && inventory)
+		st = inventory_read(text, len, path, inventory, e);
 	free(text);
 	return st;
 }
@@ -38,7 +42,7 @@ static enum status read_dumps(const struct dumps *d, struct graph **out, struct 
 		struct graph *g = NULL;
 		if (!sources[i].path)
 			continue;
-		st = read_dump(sources[i].path, sources[i].read, &g, e);
+		st = read_dump(sources[i].path, sources[i].read, &g, sources[i].read == hwloc_xml_read ? d->inventory : NULL, e);
 		if (!st && main_one) {
 			st = graph_merge(main_one, g, e);
 		} else if (!st) {
@@ -49,10 +53,12 @@ static enum status read_dumps(const struct dumps *d, struct graph **out, struct 
 	}
 	if (!st)
 		st = graph_finish(main_one, e);
-	if (st)
+	if (st) {
 		graph_destroy(main_one);
-	else
+		inventory_free(d->inventory);
+	} else {
 		*out = main_one;
+	}
 	return st;
 }
 
@@ -71,7 +77,7 @@ static enum status take_topology_file(const struct discover_tools *tools, struct
 	const char *path = getenv("NCCL_TOPO_FILE");
 	struct graph *better = NULL;
 	if (path && path[0]) {
-		enum status st = read_dump(path, nccl_xml_read, &better, e);
+		enum status st = read_dump(path, nccl_xml_read, &better, NULL, e);
 		if (st) {
 			error_context(e, "NCCL_TOPO_FILE");
 			return st;
@@ -81,7 +87,7 @@ static enum status take_topology_file(const struct discover_tools *tools, struct
 	if (!tools->virtual_topology || access(tools->virtual_topology, R_OK) != 0)
 		return ST_OK;
 	struct error why = {0};
-	if (read_dump(tools->virtual_topology, nccl_xml_read, &better, &why))
+	if (read_dump(tools->virtual_topology, nccl_xml_read, &better, NULL, &why))
 		return why.status == ST_INPUT ? graph_remark(*g, false, e, "%.180s: left aside", why.text) : error_set(e, why.status, "%s", why.text);
 	return replace_main(g, better, e);
 }
@@ -272,6 +278,8 @@ enum status discover(const struct dumps *d, struct graph **out, struct error *e)
 	/* The default path: NVIDIA/nccl src/graph/topo.cc, ncclTopoGetSystem. */
 	static const struct discover_tools tools = {.smi_limit_s = 10, .virtual_topology = "/var/run/nvidia-topologyd/virtualTopology.xml"};
 	*out = NULL;
+	if (d && d->inventory)
+		*d->inventory = (struct inventory){0};
 	if (d && (d->smi || d->nccl_xml || d->hwloc_xml))
 		return read_dumps(d, out, e);
 	return discover_here(&tools, out, e);

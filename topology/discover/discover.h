@@ -6,7 +6,11 @@
 #ifndef STEPSIM_TOPOLOGY_DISCOVER_H
 #define STEPSIM_TOPOLOGY_DISCOVER_H
 
+#include "topology/discover/inventory.h"
 #include "topology/graph/graph.h"
+
+#define DUMP_MOST_MIB 64 /* the largest file that is read as a dump, of any format */
+#define DUMP_MOST_B ((size_t)DUMP_MOST_MIB << 20)
 
 /* Every reader: *out is the caller's. ST_INPUT "name:line: what" on a text that cannot be read right; never a guess. `name` is for messages. */
 enum status smi_topo_read(const char *text, size_t len, const char *name, struct graph **out, struct error *e);   /* nvidia-smi topo -m */
@@ -28,9 +32,10 @@ enum status graph_merge(struct graph *base, const struct graph *more, struct err
  * a pair without the bridge that other pairs have, a power limit under the default, clocks held down. Called once, when all sources are in. */
 enum status graph_finish(struct graph *g, struct error *e);
 
-/* The files of another machine, NULL where not given; all NULL: this host, with NCCL_TOPO_FILE as NCCL takes it. */
+/* The files of another machine, NULL where not given; all NULL: this host, with NCCL_TOPO_FILE as NCCL takes it. Each is read once, so that it may be a pipe. */
 struct dumps {
 	const char *smi, *nccl_xml, *hwloc_xml;
+	struct inventory *inventory; /* filled from hwloc_xml where that is given, empty else; the caller's. NULL: not wanted */
 };
 enum status discover(const struct dumps *d, struct graph **out, struct error *e);
 

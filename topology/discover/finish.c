@@ -5,7 +5,7 @@
 
 #include "topology/catalogue/device.h"
 #include "topology/discover/discover.h"
-#include "topology/discover/join.h"
+#include "topology/discover/remarks.h"
 #include "topology/discover/tree.h"
 #include "topology/graph/rates.h"
 

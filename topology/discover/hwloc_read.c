@@ -7,8 +7,6 @@
 
 #include "topology/discover/discover.h"
 
-#define TEXT_MAX_B ((size_t)256 << 20)
-
 static void trim_end(char *text)
 {
 	for (size_t n = strlen(text); n > 0 && text[n - 1] == ' '; n--)
@@ -122,8 +120,8 @@ enum status hwloc_xml_read(const char *text, size_t len, const char *name, struc
 {
 	hwloc_topology_t t = NULL;
 	*out = NULL;
-	if (len > TEXT_MAX_B)
-		return error_set(e, ST_INPUT, "%s: larger than 256 MiB: no hwloc export", name);
+	if (len > DUMP_MOST_B)
+		return error_set(e, ST_INPUT, "%s: larger than %d MiB: no hwloc export", name, DUMP_MOST_MIB);
 	enum status st = hwloc_xml_check(text, len, name, e);
 	if (!st && !(st = hwloc_load(&t, text, len, name, e)))
 		st = build(t, SAID_BY_HWLOC_XML, out, e);

@@ -20,27 +20,6 @@ enum status join_attach(struct graph *g, int32_t v, int32_t gen, int32_t width, 
 /* Takes the vertices with keep[i] false away, with their links and words; GPUs are labelled anew from GPU0. `moved` (or NULL) gets the new index of each old vertex, -1 for those that went. */
 enum status join_keep(struct graph *g, const bool *keep, int32_t *moved, struct error *e);
 
-/* Adds what another source, `from`, knows of GPU `at` (a vertex of g) to it. Of two values the more direct source's stays (NVML, nvidia-smi, its matrix, NCCL's file, hwloc); where PCIe lanes, generations beyond the slot's
- * or NUMA nodes disagree, a remark names both sources. */
-enum status join_gpu(struct graph *g, int32_t at, const struct vertex *v, enum evidence from, struct error *e);
-int join_rank(enum evidence from); /* how directly a source sees the GPUs and their NVLinks: the larger wins */
-
-/* smi_query_read; listed[number] is set for the GPUs of the graph that have a row, those that it adds included (NULL: a remark names those without). `listed` has room for `most` of them. */
-enum status join_query(const char *text, size_t len, const char *name, struct graph *g, bool *listed, size_t most, struct error *e);
-
-/* Turns listed[i] around for the graph's first n GPUs: true for those without a row that NVIDIA may have made, and a remark that names them. `missing` gets their number. */
-enum status join_unlisted(struct graph *g, bool *listed, size_t n, size_t *missing, struct error *e);
-
-/* discover() on this host, with the limit of each run of nvidia-smi, and the file that NCCL reads when NCCL_TOPO_FILE is not set (NULL: none). */
-struct discover_tools {
-	double smi_limit_s;
-	const char *virtual_topology;
-};
-enum status discover_here(const struct discover_tools *tools, struct graph **out, struct error *e);
-
-/* The remarks of graph_finish, once rates are set. */
-enum status join_remarks(struct graph *g, struct error *e);
-
 /* "GPU0-3, GPU6" of the GPUs with in[number] true. */
 char *join_gpu_list(char *buf, size_t size, const bool *in, size_t n);
 

@@ -5,6 +5,7 @@
 
 #include "topology/discover/discover.h"
 #include "topology/discover/join.h"
+#include "topology/discover/merge.h"
 #include "topology/graph/rates.h"
 #include "topology/graph/route.h"
 
@@ -16,8 +17,7 @@ int join_rank(enum evidence from)
 	return rank[from];
 }
 
-/* The graph's own source where a builder left a vertex or a link without one. */
-static enum evidence said_by(const struct graph *g, enum evidence from)
+enum evidence merge_said_by(const struct graph *g, enum evidence from)
 {
 	return from == SAID_BY_CATALOGUE ? g->source : from;
 }
@@ -53,15 +53,15 @@ static enum status take_numa(struct graph *g, int32_t at, const struct vertex *v
 	if (b->numa < 0)
 		b->numa = v->numa;
 	else if (v->numa >= 0 && v->numa != b->numa)
-		return graph_remark(g, true, e, "%s is on NUMA node %d according to %s, on %d according to %s: %s is believed", b->label, b->numa, evidence_name(said_by(g, b->from)), v->numa, evidence_name(from),
-				    evidence_name(said_by(g, b->from)));
+		return graph_remark(g, true, e, "%s is on NUMA node %d according to %s, on %d according to %s: %s is believed", b->label, b->numa, evidence_name(merge_said_by(g, b->from)), v->numa, evidence_name(from),
+				    evidence_name(merge_said_by(g, b->from)));
 	return ST_OK;
 }
 
 /* Lanes are compared, the generation as trained is not: an idle GPU trains down and up again between two looks at it. It may not lie above what the slot can, though. */
 static enum status compare_pcie(struct graph *g, const struct vertex *b, const struct vertex *v, enum evidence from, struct error *e)
 {
-	const char *one = evidence_name(said_by(g, b->from)), *two = evidence_name(from);
+	const char *one = evidence_name(merge_said_by(g, b->from)), *two = evidence_name(from);
 	enum status st = ST_OK;
 	if (b->gpu.pcie_width > 0 && v->gpu.pcie_width > 0 && b->gpu.pcie_width != v->gpu.pcie_width)
 		st = graph_remark(g, true, e, "%s has PCIe x%d according to %s, x%d according to %s", b->label, b->gpu.pcie_width, one, v->gpu.pcie_width, two);
@@ -74,12 +74,12 @@ enum status join_gpu(struct graph *g, int32_t at, const struct vertex *v, enum e
 {
 	struct vertex *b = &g->vertex.at[at];
 	const struct gpu_facts *f = &v->gpu;
-	bool wins = join_rank(from) > join_rank(said_by(g, b->from));
+	bool wins = join_rank(from) > join_rank(merge_said_by(g, b->from));
 	enum status st = take_numa(g, at, v, from, e);
 	if (!st)
 		st = compare_pcie(g, b, v, from, e);
 	if (!st && b->gpu.compute_capability > 0 && f->compute_capability > 0 && b->gpu.compute_capability != f->compute_capability)
-		st = graph_remark(g, true, e, "%s is sm_%d according to %s, sm_%d according to %s", b->label, b->gpu.compute_capability, evidence_name(said_by(g, b->from)), f->compute_capability, evidence_name(from));
+		st = graph_remark(g, true, e, "%s is sm_%d according to %s, sm_%d according to %s", b->label, b->gpu.compute_capability, evidence_name(merge_said_by(g, b->from)), f->compute_capability, evidence_name(from));
 	if (st)
 		return st;
 	take_pci(g, at, v->pci);
@@ -109,13 +109,6 @@ enum status join_gpu(struct graph *g, int32_t at, const struct vertex *v, enum e
 	return ST_OK;
 }
 
-struct merge {
-	struct graph *base;
-	const struct graph *more;
-	int32_t *to; /* as join_vertices gives it; kept up to date while vertices are added and taken away */
-	struct error *e;
-};
-
 static enum status join_other(struct merge *m, int32_t at, const struct vertex *v)
 {
 	struct vertex *b = &m->base->vertex.at[at];
@@ -126,7 +119,7 @@ static enum status join_other(struct merge *m, int32_t at, const struct vertex *
 		take_double(&b->nic.Bps, v->nic.Bps, false);
 		take_int(&b->nic.port, v->nic.port, false);
 		b->nic.infiniband |= v->nic.infiniband;
-		return take_numa(m->base, at, v, said_by(m->more, v->from), m->e);
+		return take_numa(m->base, at, v, merge_said_by(m->more, v->from), m->e);
 	}
 	if (v->kind == VERTEX_CPU) {
 		if (b->numa < 0)
@@ -146,7 +139,7 @@ static enum status merge_facts(struct merge *m)
 	for (size_t i = 0; i < m->more->vertex.n && !st; i++) {
 		const struct vertex *v = &m->more->vertex.at[i];
 		if (m->to[i] >= 0)
-			st = v->kind == VERTEX_GPU ? join_gpu(m->base, m->to[i], v, said_by(m->more, v->from), m->e) : join_other(m, m->to[i], v);
+			st = v->kind == VERTEX_GPU ? join_gpu(m->base, m->to[i], v, merge_said_by(m->more, v->from), m->e) : join_other(m, m->to[i], v);
 	}
 	return st;
 }
@@ -200,22 +193,21 @@ static bool goal_cpu(const void *ctx, int32_t v)
 	return ((const struct graph *)ctx)->vertex.at[v].kind == VERTEX_CPU;
 }
 
-/* A link of `more` between two vertices that base has by now. */
-static enum status copy_link(struct merge *m, const struct link *l)
+enum status merge_copy_link(struct merge *m, const struct link *l)
 {
 	struct link copy = *l;
 	copy.a = m->to[l->a];
 	copy.b = m->to[l->b];
-	copy.from = said_by(m->more, l->from);
+	copy.from = merge_said_by(m->more, l->from);
 	if (graph_link(m->base, copy.a, copy.b, copy.kind))
 		return ST_OK;
 	return graph_add_link(m->base, &copy) < 0 ? error_nomem(m->e, "a link") : ST_OK;
 }
 
-static enum status copy_vertex(struct merge *m, int32_t i)
+enum status merge_copy_vertex(struct merge *m, int32_t i)
 {
 	struct vertex v = m->more->vertex.at[i];
-	v.from = said_by(m->more, v.from);
+	v.from = merge_said_by(m->more, v.from);
 	if (v.pci[0] && graph_find_pci(m->base, v.pci) >= 0)
 		v.pci[0] = '\0';
 	m->to[i] = join_add(m->base, &v);
@@ -232,50 +224,55 @@ static enum status copy_network(struct merge *m, int32_t i)
 			continue;
 		int32_t net = l->a == i ? l->b : l->a;
 		if (m->to[net] < 0)
-			st = copy_vertex(m, net);
+			st = merge_copy_vertex(m, net);
 		if (!st)
-			st = copy_link(m, l);
+			st = merge_copy_link(m, l);
 	}
 	return st;
 }
 
-/* A source without PCI addresses cannot say which of base's slots a NIC is in; its words say which GPU is nearest: the NIC goes under that GPU's switch or host bridge. */
-static int32_t place_by_words(struct merge *m, int32_t nic, int32_t *path)
+/* A source without PCI addresses cannot say which of base's slots a NIC is in; its words say which GPU is nearest: the NIC goes under that GPU's switch or host bridge. *parent: -1 where they do not say. */
+static enum status place_by_words(struct merge *m, int32_t nic, int32_t *path, int32_t *parent)
 {
-	static const char *const words[] = {"PIX", "PXB", "PHB"};
-	for (size_t w = 0; w < sizeof words / sizeof words[0]; w++) {
-		for (size_t i = 0; i < m->more->gpu.n; i++) {
+	struct router *r = router_create(m->more);
+	bool memory = r != NULL;
+	*parent = -1;
+	for (int level = ROUTE_PIX; level <= ROUTE_PHB && memory && *parent < 0; level++) {
+		for (size_t i = 0; i < m->more->gpu.n && memory && *parent < 0; i++) {
 			char word[GRAPH_WORD];
-			struct error ignored = {0};
+			struct error none = {0};
 			int32_t gpu = m->more->gpu.at[i];
-			if (m->to[gpu] < 0 || graph_word(m->more, gpu, nic, word, &ignored) || strcmp(word, words[w]) != 0)
+			bool known = m->to[gpu] >= 0 && !router_word(r, gpu, nic, word, &none);
+			memory = !router_out_of_memory(r);
+			if (!known || route_level_of_word(word) != level)
 				continue;
 			size_t n = climb(m->base, m->to[gpu], goal_cpu, m->base, path);
 			if (n >= 3)
-				return w == 0 ? path[1] : path[n - 2];
+				*parent = level == ROUTE_PIX ? path[1] : path[n - 2];
 		}
 	}
-	return -1;
+	router_destroy(r);
+	return memory ? ST_OK : error_nomem(m->e, "link words");
 }
 
 /* A GPU or NIC that base lacks, with its way up to the first vertex that both have. */
 static enum status add_missing(struct merge *m, int32_t i)
 {
 	const struct vertex *v = &m->more->vertex.at[i];
-	enum evidence from = said_by(m->more, v->from);
+	enum evidence from = merge_said_by(m->more, v->from);
 	int32_t *path = malloc((m->more->vertex.n + m->base->vertex.n + 1) * sizeof *path), parent = -1;
 	enum status st = path ? ST_OK : error_nomem(m->e, "a path");
 	size_t n = 0;
 	if (!st && v->kind == VERTEX_NIC && !v->pci[0])
-		parent = place_by_words(m, i, path);
+		st = place_by_words(m, i, path, &parent);
 	if (!st && parent < 0)
 		n = climb(m->more, i, goal_joined, m, path);
 	if (!st)
-		st = copy_vertex(m, i);
+		st = merge_copy_vertex(m, i);
 	for (size_t k = 1; k + 1 < n && !st; k++)
-		st = copy_vertex(m, path[k]);
+		st = merge_copy_vertex(m, path[k]);
 	for (size_t k = 0; k + 1 < n && !st; k++)
-		st = copy_link(m, graph_link(m->more, path[k], path[k + 1], LINK_KINDS));
+		st = merge_copy_link(m, graph_link(m->more, path[k], path[k + 1], LINK_KINDS));
 	if (!st && parent >= 0) {
 		struct rate slot = rate_pcie(0, 0);
 		struct link l = {.a = m->to[i], .b = parent, .kind = LINK_PCIE, .Bps = slot.Bps, .datasheet_Bps = slot.datasheet_Bps, .latency_s = slot.latency_s, .from = from, .assumed = true};
@@ -307,186 +304,6 @@ static enum status merge_missing(struct merge *m)
 	return st;
 }
 
-static bool is_nvlink(const struct link *l)
-{
-	return l->kind == LINK_NVLINK || l->kind == LINK_XGMI;
-}
-
-/* Links of each of base's GPUs, as one of the two graphs has them: column j < n to GPU j, column n to a switch, column n + 1 to a CPU. `to` is NULL for base itself. */
-static int32_t *count_nvlinks(const struct graph *base, const struct graph *g, const int32_t *to, bool *any)
-{
-	size_t n = base->gpu.n, columns = n + 2;
-	int32_t *count = calloc(n * columns + 1, sizeof *count), *number = malloc((base->vertex.n + 1) * sizeof *number);
-	*any = false;
-	if (!count || !number) {
-		free(count);
-		free(number);
-		return NULL;
-	}
-	for (size_t i = 0; i < base->vertex.n; i++)
-		number[i] = -1;
-	for (size_t i = 0; i < n; i++)
-		number[base->gpu.at[i]] = (int32_t)i;
-	for (size_t k = 0; k < g->link.n; k++) {
-		const struct link *l = &g->link.at[k];
-		if (!is_nvlink(l))
-			continue;
-		for (int side = 0; side < 2; side++) {
-			int32_t v = side ? l->b : l->a, w = side ? l->a : l->b, bv = to ? to[v] : v, bw = to ? to[w] : w;
-			if (g->vertex.at[v].kind != VERTEX_GPU || bv < 0)
-				continue;
-			enum vertex_kind other = g->vertex.at[w].kind;
-			size_t column = other == VERTEX_NVSWITCH ? n : other == VERTEX_CPU ? n + 1 : bw >= 0 && number[bw] >= 0 ? (size_t)number[bw] : columns;
-			if (column < columns)
-				count[(size_t)number[bv] * columns + column] += l->width > 0 ? l->width : 1;
-			*any = true;
-		}
-	}
-	free(number);
-	return count;
-}
-
-/* Who says how NVLinks are wired; no link at all is a statement of the graph's source. */
-static enum evidence nvlinks_said_by(const struct graph *g)
-{
-	for (size_t i = 0; i < g->link.n; i++)
-		if (is_nvlink(&g->link.at[i]))
-			return said_by(g, g->link.at[i].from);
-	return g->source;
-}
-
-/* hwloc and NCCL's file leave NVLinks out where they could not see them; the driver's own matrix and NVML do not. */
-static bool silence_counts(enum evidence from)
-{
-	return from == SAID_BY_SMI_TOPO || from == SAID_BY_NVML;
-}
-
-static enum status adopt_nvlinks(struct merge *m)
-{
-	struct graph *base = m->base;
-	bool *keep = malloc(base->vertex.n + 1);
-	int32_t *moved = malloc((base->vertex.n + 1) * sizeof *moved);
-	enum status st = keep && moved ? ST_OK : error_nomem(m->e, "NVLinks");
-	for (size_t i = 0; i < base->vertex.n && !st; i++)
-		keep[i] = base->vertex.at[i].kind != VERTEX_NVSWITCH;
-	if (!st)
-		st = join_keep(base, keep, moved, m->e);
-	if (st)
-		goto out;
-	for (size_t i = 0; i < m->more->vertex.n; i++)
-		m->to[i] = m->to[i] >= 0 ? moved[m->to[i]] : -1;
-	size_t n = 0;
-	for (size_t i = 0; i < base->link.n; i++)
-		if (!is_nvlink(&base->link.at[i]))
-			base->link.at[n++] = base->link.at[i];
-	base->link.n = n;
-	for (size_t i = 0; i < m->more->gpu.n; i++) {
-		int32_t at = m->to[m->more->gpu.at[i]];
-		if (at >= 0) {
-			base->vertex.at[at].gpu.nvlinks = m->more->vertex.at[m->more->gpu.at[i]].gpu.nvlinks;
-			base->vertex.at[at].gpu.nvlink_gen = m->more->vertex.at[m->more->gpu.at[i]].gpu.nvlink_gen;
-		}
-	}
-	free(base->words); /* they say what no longer holds */
-	base->words = NULL;
-	for (size_t i = 0; i < m->more->link.n && !st; i++) {
-		const struct link *l = &m->more->link.at[i];
-		for (int side = 0; side < 2 && is_nvlink(l) && !st; side++) {
-			int32_t v = side ? l->b : l->a;
-			if (m->to[v] < 0 && m->more->vertex.at[v].kind == VERTEX_NVSWITCH)
-				st = copy_vertex(m, v);
-		}
-		if (!st && is_nvlink(l) && m->to[l->a] >= 0 && m->to[l->b] >= 0)
-			st = copy_link(m, l);
-	}
-out:
-	free(keep);
-	free(moved);
-	return st;
-}
-
-static enum status remark_nvlinks(struct merge *m, const int32_t *ours, const int32_t *theirs, enum evidence winner)
-{
-	size_t n = m->base->gpu.n, columns = n + 2, differ = 0, first = 0;
-	int32_t a = 0, b = 0;
-	for (size_t i = 0; i < n; i++) {
-		int32_t x = 0, y = 0;
-		for (size_t j = 0; j < columns; j++) {
-			x += ours[i * columns + j];
-			y += theirs[i * columns + j];
-		}
-		if (x != y && differ++ == 0) {
-			first = i;
-			a = x;
-			b = y;
-		}
-	}
-	const char *one = evidence_name(nvlinks_said_by(m->base)), *two = evidence_name(nvlinks_said_by(m->more)), *believed = evidence_name(winner);
-	if (differ == 0)
-		return graph_remark(m->base, true, m->e, "NVLinks join other GPUs according to %s than according to %s: %s is believed", one, two, believed);
-	return graph_remark(m->base, true, m->e, "GPU%zu has %d NVLinks according to %s, %d according to %s%s: %s is believed", first, a, one, b, two, differ > 1 ? ", and other GPUs differ as well" : "", believed);
-}
-
-static enum status merge_nvlinks(struct merge *m)
-{
-	bool ours_any, theirs_any;
-	int32_t *ours = count_nvlinks(m->base, m->base, NULL, &ours_any), *theirs = count_nvlinks(m->base, m->more, m->to, &theirs_any);
-	enum evidence one = nvlinks_said_by(m->base), two = nvlinks_said_by(m->more);
-	enum status st = ours && theirs ? ST_OK : error_nomem(m->e, "NVLinks");
-	size_t size = m->base->gpu.n * (m->base->gpu.n + 2) * sizeof *ours;
-	if (st || (!theirs_any && (!ours_any || !silence_counts(two))))
-		goto out;
-	bool same = memcmp(ours, theirs, size) == 0, silent = !ours_any && !silence_counts(one), wins = silent || join_rank(two) > join_rank(one);
-	if (!same && !silent)
-		st = remark_nvlinks(m, ours, theirs, wins ? two : one);
-	if (!st && wins && !same)
-		st = adopt_nvlinks(m);
-	for (size_t i = 0; same && wins && !silent && i < m->base->link.n; i++)
-		if (is_nvlink(&m->base->link.at[i]))
-			m->base->link.at[i].from = two;
-out:
-	free(ours);
-	free(theirs);
-	return st;
-}
-
-/* 0: below one host bridge, 1: on one CPU, 2: between CPUs; -1: not a word about PCIe. Finer differences do not change what a transfer gets, and sources draw them differently. */
-static int word_class(const char *word)
-{
-	static const struct {
-		const char *word;
-		int class;
-	} classes[] = {{"PIX", 0}, {"PXB", 0}, {"PHB", 1}, {"NODE", 1}, {"SYS", 2}, {"SOC", 2}};
-	for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
-		if (strcmp(word, classes[i].word) == 0)
-			return classes[i].class;
-	return -1;
-}
-
-static enum status compare_words(struct merge *m)
-{
-	const struct graph *more = m->more;
-	size_t n = graph_entries(more), differ = 0;
-	char first[2 * GRAPH_LABEL + 2] = "", ours[GRAPH_WORD] = "", theirs[GRAPH_WORD] = "";
-	for (size_t i = 0; i < more->gpu.n; i++) {
-		for (size_t j = i + 1; j < n; j++) {
-			int32_t a = graph_entry(more, i), b = graph_entry(more, j);
-			char x[GRAPH_WORD], y[GRAPH_WORD];
-			struct error ignored = {0};
-			if (m->to[a] < 0 || m->to[b] < 0 || graph_word(m->base, m->to[a], m->to[b], x, &ignored) || graph_word(more, a, b, y, &ignored))
-				continue;
-			if (word_class(x) < 0 || word_class(y) < 0 || word_class(x) == word_class(y) || differ++ > 0)
-				continue;
-			snprintf(first, sizeof first, "%s-%s", m->base->vertex.at[m->to[a]].label, m->base->vertex.at[m->to[b]].label);
-			memcpy(ours, x, sizeof ours);
-			memcpy(theirs, y, sizeof theirs);
-		}
-	}
-	if (differ == 0)
-		return ST_OK;
-	return graph_remark(m->base, true, m->e, "%s is %s according to %s, %s according to %s%s", first, ours, evidence_name(m->base->source), theirs, evidence_name(more->source), differ > 1 ? "; other pairs differ as well" : "");
-}
-
 enum status graph_merge(struct graph *base, const struct graph *more, struct error *e)
 {
 	struct merge m = {.base = base, .more = more, .to = calloc(more->vertex.n + 1, sizeof(int32_t)), .e = e};
@@ -497,11 +314,13 @@ enum status graph_merge(struct graph *base, const struct graph *more, struct err
 	take_text(base->model, sizeof base->model, more->model, false);
 	enum status st = merge_facts(&m);
 	if (!st && more->source != SAID_BY_NVML)
-		st = compare_words(&m);
+		st = merge_compare_words(&m);
 	if (!st)
 		st = merge_missing(&m);
 	if (!st)
 		st = merge_nvlinks(&m);
+	if (!st)
+		st = merge_fill_words(&m);
 	for (size_t i = 0; i < more->remark.n && !st; i++)
 		st = graph_remark(base, more->remark.at[i].contradiction, e, "%s", more->remark.at[i].text);
 	free(m.to);

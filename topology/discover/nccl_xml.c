@@ -23,7 +23,6 @@
 #include "topology/graph/rates.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
-#define TEXT_MAX_B ((size_t)64 << 20)
 #define CORE_WORDS 128
 #define NET_MBIT_MAX 10e6 /* 10 Tb/s: no NIC is faster, so more is another unit (RCCL's dumps of Slingshot have kb/s) */
 
@@ -101,24 +100,24 @@ static int32_t add_node(struct nccl_reader *r, enum vertex_kind kind, int32_t pa
 static const struct {
 	const char *arch, *vendor;
 	int64_t family, model_from;
-	const char *name, *word; /* word: as rate_socket knows it */
+	const char *name; /* with a word that rate_socket knows */
 } processors[] = {
-	{"x86_64", "GenuineIntel", 6, 0xd0, "Intel Xeon", "67"},
-	{"x86_64", "GenuineIntel", 6, 0xcf, "Intel Xeon (Emerald Rapids)", "Platinum 85"},
-	{"x86_64", "GenuineIntel", 6, 0xad, "Intel Xeon 6 (Granite Rapids)", "67"},
-	{"x86_64", "GenuineIntel", 6, 0x8f, "Intel Xeon (Sapphire Rapids)", "Platinum 84"},
-	{"x86_64", "GenuineIntel", 6, 0x6a, "Intel Xeon (Ice Lake)", "Xeon"},
-	{"x86_64", "GenuineIntel", 6, 0x55, "Intel Xeon (Skylake, Cascade Lake)", "Xeon"},
-	{"x86_64", "GenuineIntel", 6, 0x3f, "Intel Xeon E5 (Haswell, Broadwell)", "E5-"},
-	{"x86_64", "GenuineIntel", -1, 0, "Intel", "Xeon"},
-	{"x86_64", "AuthenticAMD", 143, 0, "AMD EPYC (family 17h)", "EPYC"},
-	{"x86_64", "AuthenticAMD", 175, 0, "AMD EPYC (family 19h)", "EPYC"},
-	{"x86_64", "AuthenticAMD", 191, 0, "AMD EPYC (family 1Ah)", "EPYC"},
-	{"x86_64", "AuthenticAMD", -1, 0, "AMD", "AMD"},
-	{"x86_64", "CentaurHauls", -1, 0, "Zhaoxin", "ZHAOXIN"},
-	{"x86_64", "  Shanghai  ", -1, 0, "Zhaoxin", "ZHAOXIN"},
-	{"ppc64", "", -1, 0, "IBM POWER", "POWER"},
-	{"arm64", "", -1, 0, "Arm", "ARM"},
+	{"x86_64", "GenuineIntel", 6, 0xd0, "Intel Xeon 6 (after Emerald Rapids)"},
+	{"x86_64", "GenuineIntel", 6, 0xcf, "Intel Xeon (Emerald Rapids)"},
+	{"x86_64", "GenuineIntel", 6, 0xad, "Intel Xeon 6 (Granite Rapids)"},
+	{"x86_64", "GenuineIntel", 6, 0x8f, "Intel Xeon (Sapphire Rapids)"},
+	{"x86_64", "GenuineIntel", 6, 0x6a, "Intel Xeon (Ice Lake)"},
+	{"x86_64", "GenuineIntel", 6, 0x55, "Intel Xeon (Skylake, Cascade Lake)"},
+	{"x86_64", "GenuineIntel", 6, 0x3f, "Intel Xeon E5 (Haswell, Broadwell)"},
+	{"x86_64", "GenuineIntel", -1, 0, "Intel"},
+	{"x86_64", "AuthenticAMD", 143, 0, "AMD EPYC (family 17h)"},
+	{"x86_64", "AuthenticAMD", 175, 0, "AMD EPYC (family 19h)"},
+	{"x86_64", "AuthenticAMD", 191, 0, "AMD EPYC (family 1Ah)"},
+	{"x86_64", "AuthenticAMD", -1, 0, "AMD"},
+	{"x86_64", "CentaurHauls", -1, 0, "Zhaoxin"},
+	{"x86_64", "  Shanghai  ", -1, 0, "Zhaoxin"},
+	{"ppc64", "", -1, 0, "IBM POWER"},
+	{"arm64", "", -1, 0, "Arm"},
 };
 
 static void name_processor(struct tree_node *cpu, const char *arch, const char *vendor, int64_t family, int64_t model)
@@ -127,7 +126,6 @@ static void name_processor(struct tree_node *cpu, const char *arch, const char *
 		if (strcmp(arch, processors[i].arch) || (processors[i].vendor[0] && strcmp(vendor, processors[i].vendor)) || (processors[i].family >= 0 && processors[i].family != family) || model < processors[i].model_from)
 			continue;
 		snprintf(cpu->v.cpu.model, sizeof cpu->v.cpu.model, "%s", processors[i].name);
-		snprintf(cpu->socket_word, sizeof cpu->socket_word, "%s", processors[i].word);
 		return;
 	}
 }
@@ -457,8 +455,8 @@ static enum status parse(struct nccl_reader *r, const char *text, size_t len)
 enum status nccl_xml_read(const char *text, size_t len, const char *name, struct graph **out, struct error *e)
 {
 	*out = NULL;
-	if (len > TEXT_MAX_B)
-		return error_set(e, ST_INPUT, "%s: larger than 64 MiB: no topology file", name);
+	if (len > DUMP_MOST_B)
+		return error_set(e, ST_INPUT, "%s: larger than %d MiB: no topology file", name, DUMP_MOST_MIB);
 	enum status st = ST_OK;
 	struct nccl_reader *r = calloc(1, sizeof *r);
 	if (!r)

@@ -7,6 +7,8 @@
 #include "base/quantity.h"
 #include "topology/discover/discover.h"
 #include "topology/discover/join.h"
+#include "topology/discover/merge.h"
+#include "topology/discover/smi_query.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 #define COLUMNS_MOST 64

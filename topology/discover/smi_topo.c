@@ -1,5 +1,6 @@
 #include "topology/discover/smi_topo.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,18 +26,37 @@ static struct smi_token legend_name(struct smi_token t, const char *rest)
 	return next;
 }
 
+/* A name without a digit counts below the title, where nothing else stands on the line. */
+static bool legend_alone(const char *line, struct smi_token said)
+{
+	struct smi_token first, more;
+	const char *rest = said.at + said.len;
+	smi_token_next(&line, &first);
+	for (size_t i = 0; i < said.len; i++)
+		if (!isalnum((unsigned char)said.at[i]) && !strchr("_.-", said.at[i]))
+			return false;
+	return said.len < GRAPH_NAME && isalpha((unsigned char)said.at[0]) && smi_label_prefix(first.at, first.len) && !smi_token_next(&rest, &more);
+}
+
 /* "NIC0: mlx5_0", wherever it stands. */
 static void legend(const struct smi_text *text, struct smi_matrix *m)
 {
+	bool titled = false;
 	for (size_t i = 0; i < text->line.n; i++) {
 		const char *s = text->line.at[i].text;
 		struct smi_token t;
+		titled |= strcasestr(s, "Legend") != NULL;
 		while (smi_token_next(&s, &t)) {
 			char key[GRAPH_NAME], name[GRAPH_NAME];
 			int32_t number;
 			struct smi_token said = legend_name(t, s);
-			if (!said.len || smi_label_of((struct smi_token){t.at, smi_label_prefix(t.at, t.len)}, key, &number) != SMI_NIC || smi_label_of(said, name, &number) != SMI_NAMED)
+			if (!said.len || smi_label_of((struct smi_token){t.at, smi_label_prefix(t.at, t.len)}, key, &number) != SMI_NIC)
 				continue;
+			bool named = smi_label_of(said, name, &number) == SMI_NAMED;
+			if (!named && (!titled || !legend_alone(text->line.at[i].text, said)))
+				continue;
+			if (!named)
+				snprintf(name, sizeof name, "%.*s", (int)said.len, said.at);
 			for (size_t k = 0; k < m->n; k++) {
 				struct smi_entry *en = &m->entry[k];
 				if (strcmp(en->key, key))
@@ -89,14 +109,50 @@ static enum status no_matrix(const struct smi_text *t, int peer_line, const char
 	return st ? st : error_set(e, ST_INPUT, "%s:1: no matrix of `nvidia-smi topo -m` here: no line of column names with GPU0 or another GPU", name);
 }
 
+/* Whether another line that can be a header stands between line `at` and the next row: then what stands at `at` is a sentence, or the name of a host, that looked like one. */
+static bool header_follows(const struct smi_text *t, size_t at, struct smi_columns *c)
+{
+	for (size_t i = at + 1; i < t->line.n; i++) {
+		if (smi_columns_of(t->line.at[i].text, c))
+			return true;
+		if (smi_is_row(t->line.at[i].text))
+			return false;
+	}
+	return false;
+}
+
+/* smi_matrix_read; a header that does not fit is passed over where another follows it. *widest keeps the columns of the one in `why`, whose refusal is the one to show when none fits. */
+static enum status next_matrix(const struct smi_text *t, size_t *at, const char *name, struct smi_columns *c, struct smi_matrix **m, size_t *widest, struct error *why, struct error *e)
+{
+	struct error refusal = {0};
+	size_t line = *at;
+	enum status st = smi_matrix_read(t, line, name, m, at, &refusal);
+	if (!st)
+		return ST_OK;
+	*at = line + 1;
+	size_t columns = smi_columns_of(t->line.at[line].text, c) ? c->n : 0;
+	if (st == ST_INPUT && columns > *widest) {
+		*widest = columns;
+		*why = refusal;
+	}
+	if (st == ST_INPUT && header_follows(t, line, c))
+		return ST_OK;
+	return error_set(e, st, "%s", st == ST_INPUT ? why->text : refusal.text);
+}
+
 /* The one matrix of link words in the text. */
 static enum status find_matrix(const struct smi_text *t, const char *name, struct smi_matrix **out, struct error *e)
 {
 	enum status st = ST_OK;
 	struct smi_matrix *found = NULL, *m = NULL;
+	struct smi_columns *c = malloc(sizeof *c);
+	struct error why = {0};
+	size_t widest = 0;
 	int peer_line = 0, again = 0;
+	if (!c)
+		return error_nomem(e, "a topology dump");
 	for (size_t i = 0; i < t->line.n && !st;) {
-		st = smi_matrix_read(t, i, name, &m, &i, e);
+		st = next_matrix(t, &i, name, c, &m, &widest, &why, e);
 		if (!m)
 			continue;
 		if (m->peer) {
@@ -111,8 +167,10 @@ static enum status find_matrix(const struct smi_text *t, const char *name, struc
 		}
 		free(m);
 		m = NULL;
+		why = (struct error){0};
+		widest = 0;
 	}
-	if (!st && !found && !peer_line) {
+	if (!st && !found && !peer_line && !why.status) {
 		size_t next;
 		st = smi_matrix_read(t, t->line.n, name, &found, &next, e);
 		if (!st && found && found->peer) {
@@ -122,7 +180,7 @@ static enum status find_matrix(const struct smi_text *t, const char *name, struc
 		}
 	}
 	if (!st && !found)
-		st = no_matrix(t, peer_line, name, e);
+		st = why.status && !peer_line ? error_set(e, ST_INPUT, "%s", why.text) : no_matrix(t, peer_line, name, e);
 	if (!st && peer_line)
 		smi_note(found, false, "line %d: a peer-to-peer matrix (nvidia-smi topo -p2p) as well: not read", peer_line);
 	if (!st && again)
@@ -131,6 +189,7 @@ static enum status find_matrix(const struct smi_text *t, const char *name, struc
 		free(found);
 		found = NULL;
 	}
+	free(c);
 	*out = found;
 	return st;
 }

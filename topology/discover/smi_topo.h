@@ -14,6 +14,7 @@
 struct smi_line {
 	char *text;
 	int number; /* in the file, from 1 */
+	bool row;   /* it looked like one before a prefix was taken off */
 };
 
 /* Lines without escape codes, quotes, table bars and comment marks; tabs stay tabs. */
@@ -70,6 +71,8 @@ struct smi_columns {
 	enum smi_tail tail[SMI_TAILS];
 	bool odd; /* something else stands behind them */
 };
+
+bool smi_is_row(const char *line); /* a label, then a link word */
 
 /* The columns that a header line names; false when it is no header. Keeps no pointers. */
 bool smi_columns_of(const char *line, struct smi_columns *c);

@@ -10,8 +10,10 @@
 #include <string.h>
 
 #include "topology/graph/rates.h"
+#include "topology/graph/route.h"
 
-enum level { LEVEL_SWITCH = 1, LEVEL_SWITCHES, LEVEL_BRIDGE, LEVEL_CPU, LEVEL_FAR, LEVELS };
+/* The levels of words about PCIe, from 1 on. */
+enum level { LEVEL_SWITCH = ROUTE_PIX - ROUTE_NV, LEVEL_SWITCHES = ROUTE_PXB - ROUTE_NV, LEVEL_BRIDGE = ROUTE_PHB - ROUTE_NV, LEVEL_CPU = ROUTE_NODE - ROUTE_NV, LEVEL_FAR = ROUTE_SYS - ROUTE_NV, LEVELS };
 static const char *const level_names[LEVELS] = {"", "a PCIe switch", "PCIe switches", "a host bridge", "a CPU", ""};
 
 struct build {
@@ -25,14 +27,8 @@ struct build {
 
 static enum level level_of(const char *word)
 {
-	static const struct {
-		const char *word;
-		enum level level;
-	} levels[] = {{"PSB", LEVEL_SWITCH}, {"PIX", LEVEL_SWITCH}, {"PXB", LEVEL_SWITCHES}, {"PHB", LEVEL_BRIDGE}, {"NODE", LEVEL_CPU}, {"SYS", LEVEL_FAR}, {"SOC", LEVEL_FAR}};
-	for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++)
-		if (strcmp(word, levels[i].word) == 0)
-			return levels[i].level;
-	return 0; /* not told: NVLink, or not in the dump */
+	int level = route_level_of_word(word);
+	return level > ROUTE_NV ? (enum level)(level - ROUTE_NV) : 0; /* 0: not told: NVLink, or not in the dump */
 }
 
 static int32_t links_of(const char *word)
@@ -248,99 +244,99 @@ static enum status attach(struct build *b)
 /* ---- NVLink ---- */
 
 struct island {
-	size_t n, not_joined; /* pairs whose word is another link */
-	int32_t links, most;  /* links of each word, 0: they differ; of the GPU that has most */
-	size_t peers;         /* of the GPU that has most */
+	size_t n, not_joined;       /* pairs whose word is another link */
+	bool alike, fits;           /* one word for all; words as GPUs of these widths have them to a switch */
+	int32_t widest, most;       /* the largest word; the links of the GPU that has most, to all its peers together */
+	int32_t width[SMI_ENTRIES]; /* of each GPU: its largest word */
 };
 
-static struct island island_of(const struct smi_matrix *m, const int32_t *of, int32_t first)
+/* Behind a switch two GPUs talk over as many links as the narrower of them has, so that a GPU with links down shows in its whole row, and in nobody else's. */
+static void island_of(const struct smi_matrix *m, const int32_t *of, int32_t first, struct island *is)
 {
-	struct island is = {0};
-	bool differ = false;
+	*is = (struct island){.alike = true, .fits = true};
 	for (size_t i = 0; i < m->n_gpus; i++) {
 		int32_t sum = 0;
-		size_t peers = 0;
 		if (of[i] != first)
 			continue;
-		is.n++;
+		is->n++;
 		for (size_t k = 0; k < m->n_gpus; k++) {
-			int32_t links = links_of(m->word[i][k]);
-			if (of[k] != first || k == i)
-				continue;
-			is.not_joined += !links && m->word[i][k][0] && k > i;
-			if (!links)
-				continue;
+			int32_t links = of[k] == first && k != i ? links_of(m->word[i][k]) : 0;
+			is->not_joined += of[k] == first && k > i && !links && m->word[i][k][0];
+			is->width[i] = links > is->width[i] ? links : is->width[i];
 			sum += links;
-			peers++;
-			differ |= is.links && is.links != links;
-			is.links = links;
 		}
-		is.most = sum > is.most ? sum : is.most;
-		is.peers = peers > is.peers ? peers : is.peers;
+		is->most = sum > is->most ? sum : is->most;
+		is->widest = is->width[i] > is->widest ? is->width[i] : is->widest;
 	}
-	is.links = differ ? 0 : is.links;
-	return is;
+	for (size_t i = 0; i < m->n_gpus; i++)
+		for (size_t k = 0; k < i; k++) {
+			int32_t links = of[i] == first && of[k] == first ? links_of(m->word[i][k]) : 0;
+			is->alike &= !links || links == is->widest;
+			is->fits &= !links || links == (is->width[i] < is->width[k] ? is->width[i] : is->width[k]);
+		}
 }
 
 /* No GPU has more links than B200's 18, and no board joins three GPUs by eight links or more each: such words count the links of a GPU to a switch. */
 static bool is_switch(const struct island *is)
 {
-	return is->links && is->n > 2 && (is->most > nvlinks_most(0) || is->links >= 8);
+	return is->n > 2 && (is->most > nvlinks_most(0) || (is->alike && is->widest >= 8));
 }
 
-/* The dump does not name the GPUs. By the number of links: 18, or 6 in a mesh of four (GH200, H100, H200 NVL): sm_90; 4 in a pair: the bridge of GeForce and RTX, sm_86; 4 in a mesh, 8 (A800), 12: sm_80; else V100's sm_70. */
-static int32_t capability_guess(const struct island *is, int32_t links)
+/* `links` of NVLink at a first rate: graph_finish knows which GPUs they are. */
+static enum status nvlink_up(struct build *b, int32_t from, int32_t to, int32_t links)
 {
-	bool mesh_of_four = is->n == 4 && is->links;
-	if (links > 12 || (links == 6 && mesh_of_four && !is_switch(is)))
-		return 90;
-	if (links == 4 && is->n == 2)
-		return 86;
-	return links == 12 || links == 8 || links == 4 ? 80 : 70;
-}
-
-static struct rate bonded(int32_t capability, int32_t links)
-{
-	struct rate r = rate_nvlink(capability);
+	struct rate r = rate_nvlink(0);
 	r.Bps *= links;
 	r.datasheet_Bps *= links;
-	return r;
+	return link_up(b, from, to, LINK_NVLINK, r, links, true);
 }
 
-static enum status island_links(struct build *b, const int32_t *of, int32_t first)
+static enum status switch_links(struct build *b, const int32_t *of, int32_t first, const struct island *is)
 {
 	const struct smi_matrix *m = b->m;
-	struct island is = island_of(m, of, first);
-	bool one_switch = is_switch(&is);
-	enum status st = ST_OK;
-	int32_t hub = one_switch ? add(b, VERTEX_NVSWITCH, -1, LINK_NVLINK) : -1;
-	if (one_switch && hub < 0)
-		return ST_RUN;
+	int32_t hub = add(b, VERTEX_NVSWITCH, -1, LINK_NVLINK);
+	enum status st = hub < 0 ? ST_RUN : ST_OK;
 	for (size_t i = 0; i < m->n_gpus && !st; i++) {
-		struct vertex *v = &b->g->vertex.at[b->vertex[i]];
 		if (of[i] != first)
 			continue;
-		if (one_switch) {
-			v->gpu.nvlinks = is.links;
-			st = link_up(b, b->vertex[i], hub, LINK_NVLINK, bonded(capability_guess(&is, is.links), is.links), is.links, true);
-			continue;
-		}
+		b->g->vertex.at[b->vertex[i]].gpu.nvlinks = is->width[i];
+		st = nvlink_up(b, b->vertex[i], hub, is->width[i]);
+	}
+	if (!st && is->not_joined)
+		st = graph_remark(b->g, true, b->e, "link words: NV%d from %s on is more than GPUs have to each peer, so an NVLink switch, yet %zu pairs of its GPUs are not joined by NVLink", is->widest, m->entry[first].key,
+				  is->not_joined);
+	if (!st && !is->fits)
+		st = graph_remark(b->g, true, b->e, "link words: %d links of one GPU to its peers are more than any GPU has, so an NVLink switch at %s, yet no one number of links for each GPU explains the words: the largest of each is taken",
+				  is->most, m->entry[first].key);
+	return st;
+}
+
+static enum status direct_links(struct build *b, const int32_t *of, int32_t first)
+{
+	const struct smi_matrix *m = b->m;
+	enum status st = ST_OK;
+	for (size_t i = 0; i < m->n_gpus && !st; i++) {
 		bool whole = true;
 		int32_t sum = 0;
+		if (of[i] != first)
+			continue;
 		for (size_t k = 0; k < m->n_gpus && !st; k++) {
 			int32_t links = links_of(m->word[i][k]);
 			whole &= m->word[i][k][0] != '\0';
 			sum += links;
 			if (links && k > i)
-				st = link_up(b, b->vertex[i], b->vertex[k], LINK_NVLINK, bonded(capability_guess(&is, links), links), links, true);
+				st = nvlink_up(b, b->vertex[i], b->vertex[k], links);
 		}
-		v->gpu.nvlinks = whole ? sum : 0;
+		b->g->vertex.at[b->vertex[i]].gpu.nvlinks = whole ? sum : 0;
 	}
-	if (!st && one_switch && is.not_joined)
-		st = graph_remark(b->g, true, b->e, "link words: NV%d from %s on is more than GPUs have to each peer, so an NVLink switch, yet %zu pairs of its GPUs are not joined by NVLink", is.links, m->entry[first].key, is.not_joined);
-	if (!st && !one_switch && is.n > 2 && is.most > nvlinks_most(0))
-		st = graph_remark(b->g, true, b->e, "link words: a GPU of the NVLink island of %s has %d links, more than any GPU has", m->entry[first].key, is.most);
 	return st;
+}
+
+static enum status island_links(struct build *b, const int32_t *of, int32_t first)
+{
+	struct island is;
+	island_of(b->m, of, first, &is);
+	return is_switch(&is) ? switch_links(b, of, first, &is) : direct_links(b, of, first);
 }
 
 static enum status nvlinks(struct build *b)

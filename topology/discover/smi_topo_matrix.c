@@ -1,14 +1,12 @@
-#include "topology/discover/smi_topo.h"
+#include "topology/discover/smi_topo_rows.h"
 
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-#define PIECES 7 /* lines that one row or header can be wrapped onto, the first not counted */
-#define ROW_TEXT 8192
+#include "topology/graph/rates.h"
 
 void smi_note(struct smi_matrix *m, bool contradiction, const char *fmt, ...)
 {
@@ -20,284 +18,6 @@ void smi_note(struct smi_matrix *m, bool contradiction, const char *fmt, ...)
 	vsnprintf(r->text, sizeof r->text, fmt, args);
 	va_end(args);
 	r->contradiction = contradiction;
-}
-
-/* A row before its cells are told apart: the text behind its label, and what a wrap put onto lines of its own. */
-struct raw {
-	char key[GRAPH_NAME];
-	int32_t number;
-	enum smi_label kind;
-	size_t line, n_pieces;
-	const char *rest, *piece[PIECES];
-};
-
-struct cells {
-	char word[SMI_ENTRIES][GRAPH_WORD];
-	const char *tail;
-	char why[200];
-	bool peer, few; /* few: only cells are missing at the end, or the last one is cut */
-};
-
-struct reading {
-	const struct smi_text *t;
-	const char *name;
-	struct smi_columns *c;
-	struct smi_matrix *m;
-	int32_t column[SMI_ENTRIES]; /* entry of each column */
-	struct raw *raw;
-	size_t n_raw, next, cores_cut, lists, odd_tails;
-	struct cells cells;
-	char text[ROW_TEXT], best[ROW_TEXT];
-};
-
-static bool is_blank(const char *s)
-{
-	return s[strspn(s, " \t-+=:.~_")] == '\0';
-}
-
-static bool is_legend(const char *s)
-{
-	struct smi_token a, b;
-	if (!smi_token_next(&s, &a))
-		return false;
-	if (a.len >= 6 && strncasecmp(a.at, "Legend", 6) == 0)
-		return true;
-	return smi_token_next(&s, &b) && ((b.len == 1 && *b.at == '=') || (b.len >= 6 && strncasecmp(b.at, "Legend", 6) == 0));
-}
-
-static bool has_column(const struct smi_columns *c, const char *key)
-{
-	for (size_t i = 0; c && i < c->n; i++)
-		if (strcmp(c->key[i], key) == 0)
-			return true;
-	return false;
-}
-
-/* Whether a line is a row: a label, then a link word. Names of NICs count where the header has them (c NULL: only mlx5_0 and the like). */
-static bool is_row(const char *line, const struct smi_columns *c, struct raw *r)
-{
-	struct smi_token t, cell;
-	const char *s = line;
-	while (smi_token_next(&s, &t)) {
-		if (smi_all_words(t))
-			return false;
-		r->kind = smi_label_of(t, r->key, &r->number);
-		bool label = r->kind == SMI_GPU || r->kind == SMI_NIC || (r->kind == SMI_NAMED && (c ? has_column(c, r->key) : strncmp(r->key, "mlx", 3) == 0));
-		const char *after = s;
-		if (label && smi_token_next(&after, &cell) && (smi_all_words(cell) || smi_peer_word(cell))) {
-			r->rest = s;
-			r->n_pieces = 0;
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Puts pieces behind `first`; bit i of `direct`: piece i goes on within a word. *cost: how often that ignores a blank. False when it is too long. */
-static bool put_together(char out[ROW_TEXT], const char *first, const char *const *piece, size_t n, unsigned direct, int *cost)
-{
-	size_t used = strlen(first);
-	*cost = 0;
-	if (used >= ROW_TEXT)
-		return false;
-	memcpy(out, first, used + 1);
-	for (size_t i = 0; i < n; i++) {
-		const char *p = piece[i];
-		bool spaced = strspn(p, " \t") > 0 || (used && strchr(" \t", out[used - 1]));
-		if (direct >> i & 1) {
-			*cost += spaced;
-			p += strspn(p, " \t");
-			while (used && strchr(" \t", out[used - 1]))
-				used--;
-		} else if (used + 1 < ROW_TEXT) {
-			out[used++] = ' ';
-		}
-		size_t len = strlen(p);
-		if (used + len + 1 >= ROW_TEXT)
-			return false;
-		memcpy(out + used, p, len + 1);
-		used += len;
-	}
-	return true;
-}
-
-/* Exactly n link words, then something else. */
-static bool cells_of(const char *text, size_t n, struct cells *out)
-{
-	size_t got = 0;
-	const char *s = text;
-	struct smi_token t;
-	out->peer = out->few = false;
-	while (got < n) {
-		if (!smi_token_next(&s, &t)) {
-			out->few = true;
-			snprintf(out->why, sizeof out->why, "%zu link words, but %zu columns", got, n);
-			return false;
-		}
-		size_t at = 0, len;
-		while (at < t.len && got < n && (len = smi_word_at(t.at + at, t.len - at, out->word[got])) > 0) {
-			at += len;
-			got++;
-		}
-		if (at == t.len)
-			continue;
-		/* "NV120-63" is NV12 and a list or NV1 and a list */
-		bool glued = got == n && at > 0 && !(strncmp(out->word[got - 1], "NV", 2) == 0) && !isalpha((unsigned char)t.at[at]);
-		if (glued) {
-			s = t.at + at;
-			break;
-		}
-		const char *left = s;
-		struct smi_token more;
-		out->peer = smi_peer_word(t);
-		out->few = !smi_token_next(&left, &more);
-		snprintf(out->why, sizeof out->why, "'%.*s' in column %zu of %zu is no link word", (int)(t.len < 60 ? t.len : 60), t.at, got + 1, n);
-		return false;
-	}
-	out->tail = s;
-	if (smi_token_next(&s, &t) && smi_all_words(t)) {
-		snprintf(out->why, sizeof out->why, "more link words than the %zu columns", n);
-		return false;
-	}
-	return true;
-}
-
-static bool same_cells(const struct cells *a, const struct cells *b, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(a->word[i], b->word[i]))
-			return false;
-	return true;
-}
-
-/* The cells of a row, over every way in which its pieces can belong together: the one that takes the least liberty, if it is the only one. The text stays in r->best. */
-static bool row_cells(struct reading *r, const struct raw *raw)
-{
-	struct cells *try = calloc(1, sizeof *try);
-	int best = -1, cost;
-	bool twice = false;
-	if (!try) {
-		snprintf(r->cells.why, sizeof r->cells.why, "out of memory");
-		return false;
-	}
-	char why[sizeof try->why] = "";
-	bool peer = false, few = false;
-	for (unsigned direct = 0; direct < 1u << raw->n_pieces; direct++) {
-		if (!put_together(r->text, raw->rest, raw->piece, raw->n_pieces, direct, &cost))
-			continue;
-		if (!cells_of(r->text, r->c->n, try)) {
-			if (!why[0])
-				memcpy(why, try->why, sizeof why);
-			peer |= try->peer;
-			few |= try->few;
-			continue;
-		}
-		cost += smi_tail_odd(try->tail, r->c) ? PIECES + 1 : 0; /* a digit left over was part of "NV12" */
-		if (best >= 0 && cost == best && !same_cells(try, &r->cells, r->c->n)) {
-			twice = true;
-		} else if (best < 0 || cost < best) {
-			twice = false;
-			best = cost;
-			r->cells = *try;
-			memcpy(r->best, r->text, sizeof r->best);
-			r->cells.tail = r->best + (try->tail - r->text);
-		}
-	}
-	free(try);
-	if (best >= 0 && !twice)
-		return true;
-	r->cells.peer = peer;
-	r->cells.few = few;
-	memcpy(r->cells.why, why, sizeof why);
-	if (best >= 0)
-		snprintf(r->cells.why, sizeof r->cells.why, "the wrapped row can be read in two ways");
-	return false;
-}
-
-/* Affinity in every way in which the pieces can belong together; unknown unless all that can be told are the same. */
-static void row_affinity(struct reading *r, const struct raw *raw, struct smi_entry *entry)
-{
-	struct cells *try = calloc(1, sizeof *try);
-	bool any = false, same = true, list = false, cut = false;
-	char cores[GRAPH_CORES];
-	int32_t numa;
-	int cost;
-	if (!try)
-		return;
-	for (unsigned direct = 0; direct < 1u << raw->n_pieces; direct++) {
-		bool l = false, k = false;
-		if (!put_together(r->text, raw->rest, raw->piece, raw->n_pieces, direct, &cost) || !cells_of(r->text, r->c->n, try) || !smi_tail_read(try->tail, r->c, cores, &numa, &l, &k))
-			continue;
-		same &= !any || (numa == entry->numa && strcmp(cores, entry->cores) == 0);
-		any = true;
-		list |= l;
-		cut |= k;
-		entry->numa = numa;
-		memcpy(entry->cores, cores, sizeof cores);
-	}
-	free(try);
-	if (!any || !same) {
-		entry->numa = -1;
-		entry->cores[0] = '\0';
-		r->odd_tails++;
-		return;
-	}
-	r->lists += list;
-	r->cores_cut += cut;
-}
-
-/* A line that is no row can be the rest of a wrapped one: cells, or (where the header was wrapped too) a list of cores. */
-static bool is_piece(const char *line, bool only_lists)
-{
-	struct smi_token t;
-	bool any = false;
-	while (smi_token_next(&line, &t)) {
-		any = true;
-		bool list = strspn(t.at, "0123456789,-") >= t.len || (t.len == 3 && strncasecmp(t.at, "N/A", 3) == 0);
-		if (only_lists && !list)
-			return false;
-	}
-	return any;
-}
-
-/* The rows below the header, until a legend, another header, or text behind a blank line. */
-static enum status gather(struct reading *r, size_t from, bool wrapped, struct error *e)
-{
-	const struct smi_text *t = r->t;
-	struct smi_columns *other = malloc(sizeof *other);
-	struct raw *last = NULL;
-	bool blank = false;
-	size_t i;
-	if (!other)
-		return error_nomem(e, "the rows of a topology dump");
-	for (i = from; i < t->line.n && r->n_raw < 4 * SMI_ENTRIES; i++) {
-		char *line = t->line.at[i].text;
-		struct raw row = {.line = i};
-		if (is_row(line, r->c, &row)) {
-			r->raw[r->n_raw] = row;
-			last = &r->raw[r->n_raw++];
-			blank = false;
-		} else if (is_blank(line)) {
-			blank = true;
-		} else if (is_legend(line)) {
-			break;
-		} else if (smi_columns_of(line, other)) {
-			if (last)
-				break;
-		} else if (last && !blank && last->n_pieces < PIECES) {
-			bool full = last->n_pieces == 0 && cells_of(last->rest, r->c->n, &r->cells);
-			const char *s = line;
-			struct smi_token first;
-			bool links = smi_token_next(&s, &first) && smi_all_words(first);
-			if (!full || links || (wrapped && is_piece(line, true)))
-				last->piece[last->n_pieces++] = line;
-		} else if (last && blank) {
-			break;
-		}
-	}
-	r->next = i;
-	free(other);
-	return ST_OK;
 }
 
 static int compare_entries(const void *a, const void *b)
@@ -332,7 +52,7 @@ static bool add_entry(struct smi_matrix *m, const char *key)
 }
 
 /* Entries from columns and rows; NICs that go by their names are numbered behind those that have a number, in the order of the columns. */
-static enum status entries(struct reading *r, int line, struct error *e)
+static enum status entries(struct smi_reading *r, int line, struct error *e)
 {
 	struct smi_matrix *m = r->m;
 	int32_t free_number = 0;
@@ -359,7 +79,7 @@ static enum status entries(struct reading *r, int line, struct error *e)
 	return ST_OK;
 }
 
-static enum status take_row(struct reading *r, const struct raw *raw, struct error *e)
+static enum status take_row(struct smi_reading *r, const struct smi_raw *raw, struct error *e)
 {
 	struct smi_matrix *m = r->m;
 	size_t me = (size_t)entry_of(m, raw->key);
@@ -370,6 +90,8 @@ static enum status take_row(struct reading *r, const struct raw *raw, struct err
 		const char *word = r->cells.word[i];
 		if ((strcmp(word, "X") == 0) != (other == me))
 			return error_set(e, ST_INPUT, "%s:%d: row %s has '%s' in column %s: the X of a row stands in its own column", r->name, line, raw->key, word, r->c->key[i]);
+		if (strncmp(word, "NV", 2) == 0 && strtol(word + 2, NULL, 10) > nvlinks_most(0))
+			return error_set(e, ST_INPUT, "%s:%d: row %s says '%s' to %s: no GPU that is known here has more than %d NVLinks", r->name, line, raw->key, word, r->c->key[i], nvlinks_most(0));
 		if (again && strcmp(m->word[me][other], word))
 			return error_set(e, ST_INPUT, "%s:%d: a second row %s (the first is line %d) that says '%s' to %s where the first says '%s': one host a file", r->name, line, raw->key, m->entry[me].row, word,
 				r->c->key[i], m->word[me][other]);
@@ -378,25 +100,25 @@ static enum status take_row(struct reading *r, const struct raw *raw, struct err
 	if (again)
 		return ST_OK;
 	m->entry[me].row = line;
-	row_affinity(r, raw, &m->entry[me]);
+	smi_row_affinity(r, raw, &m->entry[me]);
 	return ST_OK;
 }
 
 static bool last_of_text(const struct smi_text *t, size_t line)
 {
 	for (size_t i = line + 1; i < t->line.n; i++)
-		if (!is_blank(t->line.at[i].text))
+		if (!smi_blank(t->line.at[i].text))
 			return false;
 	return true;
 }
 
-static enum status rows(struct reading *r, struct error *e)
+static enum status rows(struct smi_reading *r, struct error *e)
 {
 	for (size_t i = 0; i < r->n_raw; i++) {
-		const struct raw *raw = &r->raw[i];
+		const struct smi_raw *raw = &r->raw[i];
 		int line = r->t->line.at[raw->line].number;
 		enum status st = ST_OK;
-		if (row_cells(r, raw)) {
+		if (smi_row_cells(r, raw)) {
 			st = take_row(r, raw, e);
 		} else if (r->cells.peer) {
 			r->m->peer = true;
@@ -413,7 +135,7 @@ static enum status rows(struct reading *r, struct error *e)
 }
 
 /* Both halves agree, or only one was pasted. */
-static enum status halves(struct reading *r, struct error *e)
+static enum status halves(struct smi_reading *r, struct error *e)
 {
 	struct smi_matrix *m = r->m;
 	for (size_t i = 0; i < m->n; i++)
@@ -430,27 +152,86 @@ static enum status halves(struct reading *r, struct error *e)
 	return ST_OK;
 }
 
-static void notes(struct reading *r)
+/* Adds "GPU0-3, NIC1" of the marked entries to a list, as far as they fit. */
+static void list_entries(const struct smi_matrix *m, const bool *in, char *list, size_t size)
+{
+	size_t used = 0;
+	for (size_t i = 0; i < m->n; i++) {
+		size_t last = i;
+		char text[2 * GRAPH_NAME];
+		if (!in[i])
+			continue;
+		while (!m->entry[i].named && last + 1 < m->n && in[last + 1] && m->entry[last + 1].nic == m->entry[i].nic && !m->entry[last + 1].named && m->entry[last + 1].number == m->entry[last].number + 1)
+			last++;
+		int n = last > i ? snprintf(text, sizeof text, "%s%s-%d", used ? ", " : "", m->entry[i].key, m->entry[last].number) : snprintf(text, sizeof text, "%s%s", used ? ", " : "", m->entry[i].key);
+		if (used + (size_t)n + sizeof ", ..." > size) {
+			snprintf(list + used, size - used, ", ...");
+			return;
+		}
+		memcpy(list + used, text, (size_t)n + 1);
+		used += (size_t)n;
+		i = last;
+	}
+}
+
+/* Which links stand in neither half of what is left of the matrix. `named`: the entries that the remark on their missing rows names already. */
+static void note_untold(struct smi_matrix *m, const bool *named)
+{
+	bool in[SMI_ENTRIES] = {false};
+	size_t pairs = 0, among = 0, used = 0;
+	char list[150] = "";
+	for (size_t i = 0; i < m->n; i++)
+		for (size_t k = i + 1; k < m->n; k++) {
+			if (m->word[i][k][0])
+				continue;
+			in[i] = in[k] = true;
+			pairs++;
+			if (used + strlen(m->entry[i].key) + strlen(m->entry[k].key) + 16 < sizeof list)
+				used += (size_t)snprintf(list + used, sizeof list - used, "%s%s to %s", used ? ", " : "", m->entry[i].key, m->entry[k].key);
+		}
+	for (size_t i = 0; i < m->n; i++)
+		among += in[i];
+	bool all = pairs == among * (among - 1) / 2;
+	if (!pairs || (all && memcmp(in, named, sizeof in) == 0))
+		return;
+	if (all && pairs > 1)
+		list_entries(m, in, list, sizeof list);
+	smi_note(m, false, "the dump does not tell %zu link%s: %s%s", pairs, pairs == 1 ? "" : "s", all && pairs > 1 ? "those among " : "", list);
+}
+
+/* Entries of a kind without a row; how many links that leaves untold. */
+static size_t missing_rows(const struct smi_matrix *m, bool nic, bool *in, size_t *of, size_t *links)
+{
+	size_t n = 0;
+	*of = *links = 0;
+	for (size_t i = 0; i < m->n; i++) {
+		bool counts = m->entry[i].nic == nic;
+		in[i] = counts && !m->entry[i].row;
+		*of += counts;
+		n += in[i];
+		for (size_t k = 0; k < i && in[i]; k++)
+			*links += in[k] && !m->word[i][k][0];
+	}
+	return n;
+}
+
+static void notes(struct smi_reading *r)
 {
 	struct smi_matrix *m = r->m;
+	bool named[SMI_ENTRIES] = {false};
 	for (int nic = 0; nic < 2; nic++) {
-		char list[160] = "";
-		size_t missing = 0, used = 0, of = 0;
-		for (size_t i = 0; i < m->n; i++) {
-			if (m->entry[i].nic != (nic == 1))
-				continue;
-			of++;
-			if (m->entry[i].row)
-				continue;
-			missing++;
-			if (used + strlen(m->entry[i].key) + 8 < sizeof list)
-				used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", missing > 1 ? ", " : "", m->entry[i].key);
-			else if (used && list[used - 1] != '.')
-				used += (size_t)snprintf(list + used, sizeof list - used, ", ...");
-		}
-		if (missing)
-			smi_note(m, false, "%zu of %zu %s rows are missing: %s", missing, of, nic ? "NIC" : "GPU", list);
+		char list[150] = "", among[64] = "";
+		bool in[SMI_ENTRIES] = {false};
+		size_t of, links, missing = missing_rows(m, nic == 1, in, &of, &links);
+		if (!missing)
+			continue;
+		list_entries(m, in, list, sizeof list);
+		if (links)
+			snprintf(among, sizeof among, "; the dump does not tell %zu link%s among them", links, links == 1 ? "" : "s");
+		smi_note(m, false, "%zu of %zu %s rows are missing: %s%s", missing, of, nic ? "NIC" : "GPU", list, among);
+		memcpy(named, in, sizeof named);
 	}
+	note_untold(m, named);
 	if (r->lists)
 		smi_note(m, false, "the NUMA affinity of %zu rows is a list: the first node of each is taken for the CPU's", r->lists);
 	if (r->cores_cut)
@@ -460,48 +241,49 @@ static void notes(struct reading *r)
 }
 
 /* Reads the rows from line `from` on under these columns. */
-static enum status attempt(struct reading *r, size_t from, bool wrapped, int line, struct error *e)
+static enum status attempt(struct smi_reading *r, size_t from, int line, struct error *e)
 {
-	enum status st = gather(r, from, wrapped, e);
 	bool gpu = false;
+	smi_rows_gather(r, from);
 	r->m->line = line;
-	if (!st)
-		st = entries(r, line, e);
+	enum status st = entries(r, line, e);
 	if (!st)
 		st = rows(r, e);
 	if (st || r->m->peer)
 		return st;
 	st = halves(r, e);
-	for (size_t i = 0; i < r->m->n; i++)
-		gpu |= !r->m->entry[i].nic && r->m->entry[i].row;
+	for (size_t i = 0; i < r->c->n; i++) /* a row with its X: else it may be no header, but the remains of a row */
+		gpu |= !r->m->entry[r->column[i]].nic && r->m->entry[r->column[i]].row;
 	if (!st && !gpu)
-		st = error_set(e, ST_INPUT, "%s:%d: no row of a GPU below this header", r->name, line);
+		st = error_set(e, ST_INPUT, "%s:%d: no row of one of these GPUs below this header", r->name, line);
 	if (!st)
 		notes(r);
 	return st;
 }
 
-static void reading_free(struct reading *r)
+static void reading_free(struct smi_reading *r)
 {
 	if (!r)
 		return;
 	free(r->raw);
 	free(r->c);
+	free(r->other);
 	free(r->m);
 	free(r);
 }
 
-static struct reading *reading_create(const struct smi_text *t, const char *name)
+static struct smi_reading *reading_create(const struct smi_text *t, const char *name)
 {
-	struct reading *r = calloc(1, sizeof *r);
+	struct smi_reading *r = calloc(1, sizeof *r);
 	if (!r)
 		return NULL;
 	r->t = t;
 	r->name = name;
 	r->c = calloc(1, sizeof *r->c);
+	r->other = calloc(1, sizeof *r->other);
 	r->m = calloc(1, sizeof *r->m);
 	r->raw = calloc(4 * SMI_ENTRIES, sizeof *r->raw);
-	if (!r->c || !r->m || !r->raw) {
+	if (!r->c || !r->other || !r->m || !r->raw) {
 		reading_free(r);
 		return NULL;
 	}
@@ -511,11 +293,11 @@ static struct reading *reading_create(const struct smi_text *t, const char *name
 /* Columns where the header was not pasted: every row has its X in its own column, and there is a row for each. */
 static bool columns_of_rows(const struct smi_text *t, struct smi_columns *c, size_t *first)
 {
-	struct raw row;
+	struct smi_raw row;
 	char word[GRAPH_WORD];
 	size_t n = 0;
 	for (size_t i = 0; i < t->line.n; i++)
-		if (is_row(t->line.at[i].text, NULL, &row)) {
+		if (smi_row(t->line.at[i].text, NULL, &row)) {
 			*first = n ? *first : i;
 			n++;
 		}
@@ -526,7 +308,7 @@ static bool columns_of_rows(const struct smi_text *t, struct smi_columns *c, siz
 		struct smi_token cell;
 		size_t at = 0;
 		bool own = false;
-		if (!is_row(t->line.at[i].text, NULL, &row))
+		if (!smi_row(t->line.at[i].text, NULL, &row))
 			continue;
 		for (const char *s = row.rest; !own && smi_token_next(&s, &cell) && smi_all_words(cell);) {
 			for (size_t k = 0, len; k < cell.len && !own; k += len) {
@@ -552,100 +334,113 @@ static bool same_columns(const struct smi_columns *a, const struct smi_columns *
 }
 
 /* The lines between a header and its first row: the rest of a wrapped header, or nothing of it. False when no row follows. */
-static bool header_pieces(const struct smi_text *t, size_t at, const struct smi_columns *header, const char **piece, size_t *n, size_t *first_row)
+static bool header_pieces(struct smi_reading *r, size_t at, const char **piece, size_t *n, size_t *first_row)
 {
-	struct raw row;
+	const struct smi_text *t = r->t;
+	struct smi_raw row;
 	size_t blanks = 0;
 	*n = 0;
 	for (size_t i = at + 1; i < t->line.n; i++) {
 		const char *line = t->line.at[i].text;
-		if (is_row(line, header, &row)) {
+		if (smi_row(line, r->c, &row)) {
 			*first_row = i;
 			return true;
 		}
-		if (is_blank(line)) {
+		if (smi_blank(line)) {
 			if (++blanks > 3)
 				return false;
 			continue;
 		}
-		struct smi_columns *other = malloc(sizeof *other);
-		bool again = other && smi_columns_of(line, other) && same_columns(other, header);
-		free(other);
-		if (again)
+		if (smi_columns_of(line, r->other) && same_columns(r->other, r->c))
 			continue;
-		if (*n == PIECES)
+		if (*n == SMI_PIECES)
 			return false;
 		piece[(*n)++] = line;
 	}
 	return false;
 }
 
+/* The best reading so far of a header in the ways in which its pieces can belong together. */
+struct choice {
+	struct smi_reading *best;
+	int cost;
+	struct error refusal; /* the first one */
+};
+
+/* Tries one way: bit i of `direct` as in smi_put_together. *r is a fresh reading, and may be exchanged for a worse one. */
+static enum status try_header(struct smi_reading **r, struct choice *c, size_t at, const char *const *piece, size_t n, unsigned direct, size_t first_row, struct error *e)
+{
+	struct smi_reading *now = *r;
+	struct error why = {0};
+	int cost, line = now->t->line.at[at].number;
+	if (!smi_put_together(now->text, now->t->line.at[at].text, piece, n, direct, &cost) || !smi_columns_of(now->text, now->c))
+		return ST_OK;
+	cost += now->c->odd ? SMI_PIECES + 1 : 0; /* what leaves nothing over is the better reading */
+	if (c->best && cost >= c->cost && same_columns(c->best->c, now->c))
+		return ST_OK;
+	enum status tried = attempt(now, first_row, line, &why);
+	if (tried == ST_RUN)
+		return error_set(e, tried, "%s", why.text);
+	if (tried) {
+		c->refusal = c->refusal.status ? c->refusal : why;
+	} else if (c->best && cost == c->cost && !same_columns(c->best->c, now->c)) {
+		return error_set(e, ST_INPUT, "%s:%d: the wrapped header can be read in two ways", now->name, line);
+	} else if (!c->best || cost < c->cost) {
+		*r = c->best;
+		c->best = now;
+		c->cost = cost;
+	}
+	return ST_OK;
+}
+
+/* Where no header was pasted. */
+static enum status without_header(struct smi_reading *r, struct smi_matrix **m, struct error *e)
+{
+	size_t first_row = 0;
+	if (!columns_of_rows(r->t, r->c, &first_row))
+		return ST_OK;
+	enum status st = attempt(r, first_row, r->t->line.at[first_row].number, e);
+	if (st)
+		return st;
+	smi_note(r->m, false, "there is no header line: the columns are taken from the rows, affinity is left out");
+	*m = r->m;
+	r->m = NULL;
+	return ST_OK;
+}
+
 enum status smi_matrix_read(const struct smi_text *t, size_t at, const char *name, struct smi_matrix **m, size_t *next, struct error *e)
 {
-	enum status st = ST_OK;
-	const char *piece[PIECES];
+	const char *piece[SMI_PIECES];
 	size_t n = 0, first_row = 0;
-	struct reading *r = reading_create(t, name), *best = NULL;
-	struct error first_error = {0};
+	struct choice c = {0};
+	struct smi_reading *r = reading_create(t, name);
+	enum status st = r ? ST_OK : error_nomem(e, "a topology dump");
 	*m = NULL;
 	*next = at + 1;
-	if (!r)
-		return error_nomem(e, "a topology dump");
-	if (at == t->line.n) {
-		if (!columns_of_rows(t, r->c, &first_row))
-			goto out;
-		st = attempt(r, first_row, false, t->line.at[first_row].number, e);
-		if (!st) {
-			smi_note(r->m, false, "there is no header line: the columns are taken from the rows, affinity is left out");
-			*m = r->m;
-			r->m = NULL;
-		}
+	if (!st && at == t->line.n) {
+		st = without_header(r, m, e);
 		goto out;
 	}
-	if (!smi_columns_of(t->line.at[at].text, r->c) || !header_pieces(t, at, r->c, piece, &n, &first_row))
+	if (st || !smi_columns_of(t->line.at[at].text, r->c) || !header_pieces(r, at, piece, &n, &first_row))
 		goto out;
 	/* Every way in which the pieces can belong together, and the header line alone last; the first that works, and none that works otherwise. */
-	int best_cost = 0;
 	for (unsigned direct = 0; direct <= 1u << n && !st; direct++) {
 		bool alone = direct == 1u << n;
-		int cost;
-		struct error why = {0};
-		if (alone && (n == 0 || best))
+		if (alone && (n == 0 || c.best))
 			break;
 		reading_free(r);
 		r = reading_create(t, name);
-		if (!r) {
-			st = error_nomem(e, "a topology dump");
-			break;
-		}
-		if (!put_together(r->text, t->line.at[at].text, piece, alone ? 0 : n, direct, &cost) || !smi_columns_of(r->text, r->c))
-			continue;
-		cost += r->c->odd ? PIECES + 1 : 0; /* what leaves nothing over is the better reading */
-		if (best && cost >= best_cost && same_columns(best->c, r->c))
-			continue;
-		enum status tried = attempt(r, first_row, n > 0, t->line.at[at].number, &why);
-		if (tried == ST_RUN) {
-			st = error_set(e, tried, "%s", why.text);
-		} else if (tried) {
-			first_error = first_error.status ? first_error : why;
-		} else if (best && cost == best_cost && !same_columns(best->c, r->c)) {
-			st = error_set(e, ST_INPUT, "%s:%d: the wrapped header can be read in two ways", name, t->line.at[at].number);
-		} else if (!best || cost < best_cost) {
-			struct reading *worse = best;
-			best = r;
-			best_cost = cost;
-			r = worse;
-		}
+		st = r ? try_header(&r, &c, at, piece, alone ? 0 : n, direct, first_row, e) : error_nomem(e, "a topology dump");
 	}
-	if (!st && best) {
-		*m = best->m;
-		*next = best->next > at ? best->next : at + 1;
-		best->m = NULL;
-	} else if (!st && first_error.status) {
-		st = error_set(e, ST_INPUT, "%s", first_error.text);
+	if (!st && c.best) {
+		*m = c.best->m;
+		*next = c.best->next > at ? c.best->next : at + 1;
+		c.best->m = NULL;
+	} else if (!st && c.refusal.status) {
+		st = error_set(e, ST_INPUT, "%s", c.refusal.text);
 	}
 out:
 	reading_free(r);
-	reading_free(best);
+	reading_free(c.best);
 	return st;
 }

@@ -16,6 +16,7 @@ static const struct {
 	{"\xE2\x80\x90", '-'}, {"\xE2\x80\x91", '-'}, {"\xE2\x80\x92", '-'}, {"\xE2\x80\x93", '-'}, {"\xE2\x80\x94", '-'}, {"\xE2\x80\x98", ' '}, {"\xE2\x80\x99", ' '}, {"\xE2\x80\x9C", ' '},
 	{"\xE2\x80\x9D", ' '}, {"\xE2\x94\x82", ' '}, {"\xE2\x94\x83", ' '}, {"\xE2\x80\x80", ' '}, {"\xE2\x80\x82", ' '}, {"\xE2\x80\x83", ' '}, {"\xE2\x80\x84", ' '}, {"\xE2\x80\x85", ' '},
 	{"\xE2\x80\x87", ' '}, {"\xE2\x80\x88", ' '}, {"\xE2\x80\x89", ' '}, {"\xE2\x80\x8A", ' '}, {"&nbsp;", ' '},
+	{"<br>", '\n'}, {"<br/>", '\n'}, {"<br />", '\n'},
 	{"\\u0009", '\t'}, {"\\u000a", '\n'}, {"\\r\\n", '\n'}, {"\\n", '\n'}, {"\\r", ' '}, {"\\t", '\t'}, {"\\\"", ' '},
 };
 
@@ -48,15 +49,32 @@ static size_t control_sequence(const char *s, size_t len)
 	return 0;
 }
 
-/* UTF-16, as a Windows shell redirects, to one byte a character. */
-static char *narrow(const char *text, size_t len, size_t *out_len)
+/* UTF-16, as a Windows shell redirects: by its mark or, where that is lost, because every other byte of the first line is 0. */
+enum wide { NARROW, LOW_FIRST, HIGH_FIRST };
+static enum wide wide_of(const char *text, size_t len)
 {
-	bool low_first = (unsigned char)text[0] == 0xFF;
+	size_t zeros[2] = {0, 0}, n = len < 64 ? len & ~(size_t)1 : 64;
+	if (len < 2)
+		return NARROW;
+	if (memcmp(text, "\xFF\xFE", 2) == 0 || memcmp(text, "\xFE\xFF", 2) == 0)
+		return (unsigned char)text[0] == 0xFF ? LOW_FIRST : HIGH_FIRST;
+	for (size_t i = 0; i < n; i++)
+		zeros[i % 2] += text[i] == '\0';
+	if (n < 16 || zeros[0] + zeros[1] != n / 2)
+		return NARROW;
+	return zeros[1] == n / 2 ? LOW_FIRST : zeros[0] == n / 2 ? HIGH_FIRST : NARROW;
+}
+
+/* To one byte a character. */
+static char *narrow(const char *text, size_t len, bool low_first, size_t *out_len)
+{
 	char *out = malloc(len / 2 + 1);
 	if (!out)
 		return NULL;
 	*out_len = 0;
-	for (size_t i = 2; i + 1 < len; i += 2) {
+	for (size_t i = 0; i + 1 < len; i += 2) {
+		if (i == 0 && (memcmp(text, "\xFF\xFE", 2) == 0 || memcmp(text, "\xFE\xFF", 2) == 0))
+			continue;
 		char low = text[low_first ? i : i + 1], high = text[low_first ? i + 1 : i];
 		out[(*out_len)++] = high ? ' ' : low;
 	}
@@ -80,7 +98,7 @@ static char *without_marks(char *s)
 
 static enum status push_line(struct smi_text *t, char *start, int number, struct error *e)
 {
-	struct smi_line l = {without_marks(start), number};
+	struct smi_line l = {.text = without_marks(start), .number = number};
 	return vec_push(&t->line, l) ? ST_OK : error_nomem(e, "the lines of a topology dump");
 }
 
@@ -99,8 +117,102 @@ static size_t clean_one(const char *s, size_t len, char *to)
 		}
 	}
 	unsigned char c = (unsigned char)*s;
-	*to = c == '\r' ? '\n' : c == '\n' || c == '\t' ? (char)c : c < 0x20 || c == 0x7F || strchr("|\"'`", c) ? ' ' : (char)c;
+	*to = c == '\r' ? '\n' : c == '\n' || c == '\t' ? (char)c : c < 0x20 || c == 0x7F || c == 0xA0 /* Latin-1's no-break space */ || strchr("|\"'`*", c) ? ' ' : (char)c;
 	return c == '\r' && len > 1 && s[1] == '\n' ? 2 : 1;
+}
+
+/* ---- what a log puts before each line ---- */
+
+#define PREFIX_TOKENS 8
+
+/* The token at place `at` of a line, and what follows it; false where the line is shorter, or its cells begin before: link words behind a label, or at once. */
+static bool prefix_token(const char *line, size_t at, struct smi_token *t, const char **after)
+{
+	bool cells = true;
+	for (size_t i = 0; i <= at; i++) {
+		char key[GRAPH_NAME];
+		int32_t number;
+		if (!smi_token_next(&line, t) || (cells && smi_all_words(*t)))
+			return false;
+		cells = smi_label_of(*t, key, &number) != SMI_NO_LABEL;
+	}
+	*after = line;
+	return true;
+}
+
+static bool same_token(struct smi_token a, struct smi_token b)
+{
+	return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
+}
+
+/* The token that most rows have at a place: a majority, if there is one, is what is left over when unlike tokens cancel out. */
+static struct smi_token most_common(const struct smi_text *t, size_t at)
+{
+	struct smi_token common = {0}, own;
+	const char *after;
+	size_t votes = 0;
+	for (size_t i = 0; i < t->line.n; i++) {
+		if (!t->line.at[i].row || !prefix_token(t->line.at[i].text, at, &own, &after))
+			continue;
+		common = votes ? common : own;
+		votes = same_token(common, own) ? votes + 1 : votes - 1;
+	}
+	return common;
+}
+
+/* The names of hosts, pods and files before each line may look like labels ("gpu001: "). What most rows have in common at the same place, and are rows without, is such a prefix, with all before it. */
+static void strip_prefixes(struct smi_text *t)
+{
+	for (size_t i = 0; i < t->line.n; i++)
+		t->line.at[i].row = smi_is_row(t->line.at[i].text);
+	for (size_t at = PREFIX_TOKENS; at-- > 0;) {
+		struct smi_token common = most_common(t, at), own;
+		const char *after;
+		size_t rows = 0, agree = 0, lines = 0, left = 0;
+		for (size_t i = 0; common.len && i < t->line.n; i++) {
+			bool row = t->line.at[i].row, has = prefix_token(t->line.at[i].text, at, &own, &after) && same_token(common, own);
+			rows += row;
+			agree += row && has;
+			lines += has;
+			left += has && smi_is_row(after);
+		}
+		if (!left || lines < 2 || 4 * agree < 3 * rows)
+			continue;
+		for (size_t i = 0; i < t->line.n; i++)
+			if (prefix_token(t->line.at[i].text, at, &own, &after) && same_token(common, own))
+				t->line.at[i].text += after - t->line.at[i].text;
+		return;
+	}
+}
+
+/* ---- cells between commas or semicolons ---- */
+
+static bool is_separator(const char *s)
+{
+	return *s == ';' || *s == ',';
+}
+
+/* "GPU0,GPU1" */
+static bool separates_labels(const char *line)
+{
+	for (const char *s = line; *s; s++) {
+		size_t n = smi_label_prefix(s, strlen(s));
+		if (n && is_separator(s + n) && smi_label_prefix(s + n + 1, strlen(s + n + 1)))
+			return true;
+	}
+	return false;
+}
+
+/* Separators to tabs; a comma between digits may belong to a list of cores and stays. */
+static void split_fields(struct smi_text *t)
+{
+	bool separated = false;
+	for (size_t i = 0; i < t->line.n && !separated; i++)
+		separated = separates_labels(t->line.at[i].text);
+	for (size_t i = 0; separated && i < t->line.n; i++)
+		for (char *s = t->line.at[i].text; *s; s++)
+			if (*s == ';' || (*s == ',' && s[1] && !(s > t->line.at[i].text && isdigit((unsigned char)s[-1]) && isdigit((unsigned char)s[1]))))
+				*s = '\t';
 }
 
 enum status smi_text_clean(const char *text, size_t len, struct smi_text *out, struct error *e)
@@ -108,8 +220,9 @@ enum status smi_text_clean(const char *text, size_t len, struct smi_text *out, s
 	enum status st = ST_OK;
 	char *wide = NULL;
 	*out = (struct smi_text){0};
-	if (len >= 2 && (((unsigned char)text[0] == 0xFF && (unsigned char)text[1] == 0xFE) || ((unsigned char)text[0] == 0xFE && (unsigned char)text[1] == 0xFF))) {
-		wide = narrow(text, len, &len);
+	enum wide width = wide_of(text, len);
+	if (width != NARROW) {
+		wide = narrow(text, len, width == LOW_FIRST, &len);
 		if (!wide)
 			return error_nomem(e, "a topology dump");
 		text = wide;
@@ -139,6 +252,10 @@ enum status smi_text_clean(const char *text, size_t len, struct smi_text *out, s
 	}
 	*w = '\0';
 	st = push_line(out, start, number, e);
+	if (!st) {
+		strip_prefixes(out);
+		split_fields(out);
+	}
 out:
 	free(wide);
 	if (st)

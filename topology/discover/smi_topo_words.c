@@ -6,21 +6,24 @@
 #include <string.h>
 #include <strings.h>
 
+#include "topology/graph/route.h"
+
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
-static const char *const words[] = {"X", "PIX", "PXB", "PHB", "PSB", "NODE", "SYS", "SOC"};
 static const char *const peer_words[] = {"OK", "NS", "CNS", "GNS", "TNS", "DR", "U"};
 /* Their words without blanks: a wrap or an editor may have put blanks anywhere. */
 static const char *const tails[] = {[SMI_CPU_AFFINITY] = "CPUAffinity", [SMI_NUMA_AFFINITY] = "NUMAAffinity", [SMI_GPU_NUMA_ID] = "GPUNUMAID"};
 
 size_t smi_word_at(const char *s, size_t len, char word[GRAPH_WORD])
 {
-	for (size_t i = 0; i < COUNT(words); i++) {
-		size_t n = strlen(words[i]);
-		if (n <= len && strncasecmp(s, words[i], n) == 0) {
-			snprintf(word, GRAPH_WORD, "%s", words[i]);
+	/* none of them begins with another one */
+	for (size_t n = 1; n <= 4 && n <= len; n++) {
+		for (size_t i = 0; i < n; i++)
+			word[i] = (char)toupper((unsigned char)s[i]);
+		word[n] = '\0';
+		int level = route_level_of_word(word);
+		if (level >= 0 && level != ROUTE_NV)
 			return n;
-		}
 	}
 	size_t n = 2;
 	if (len < 3 || strncasecmp(s, "NV", 2) || s[2] < '1' || s[2] > '9')
@@ -162,6 +165,25 @@ static void tails_of(const char *text, struct smi_columns *c)
 	}
 }
 
+/* Where the title of an affinity column begins in a token that has lost the tab before it ("mlx5_2CPU Affinity"): the length of the label before, t.len where there is none. */
+static size_t label_before_title(struct smi_token t, const char *rest)
+{
+	static const char *const titles[] = {"CPU", "NUMA"};
+	struct smi_token next;
+	bool affinity = smi_token_next(&rest, &next) && next.len >= 8 && strncasecmp(next.at, "Affinity", 8) == 0;
+	size_t labels = 0, n;
+	while (labels < t.len && (n = smi_label_prefix(t.at + labels, t.len - labels)) > 0)
+		labels += n;
+	for (size_t i = 0; i < COUNT(titles); i++) {
+		size_t len = strlen(titles[i]);
+		if (labels && labels + len <= t.len && strncasecmp(t.at + labels, titles[i], len) == 0)
+			return labels;
+		if (affinity && t.len > len && strncasecmp(t.at + t.len - len, titles[i], len) == 0)
+			return t.len - len;
+	}
+	return t.len;
+}
+
 /* Adds the labels that a token consists of; false when it is none. */
 static bool add_columns(struct smi_columns *c, struct smi_token t)
 {
@@ -200,11 +222,19 @@ bool smi_columns_of(const char *line, struct smi_columns *c)
 	}
 	if (kind == SMI_NO_LABEL)
 		return false;
-	if (!add_columns(c, t)) /* with a file's name before it */
-		return false;
-	for (tail = s; smi_token_next(&s, &t); tail = s)
-		if (!add_columns(c, t))
+	for (bool first = true, more = true; more; first = false) {
+		size_t label = label_before_title(t, s);
+		bool title = label < t.len;
+		t.len = label;
+		if (!add_columns(c, t)) {
+			if (first) /* with a file's name before it */
+				return false;
 			break;
+		}
+		tail = t.at + t.len;
+		s = title ? tail : s;
+		more = !title && smi_token_next(&s, &t);
+	}
 	for (s = tail; smi_token_next(&s, &t);)
 		if (smi_all_words(t) || smi_peer_word(t) || smi_label_of(t, key, &number) == SMI_GPU)
 			return false;
@@ -306,7 +336,7 @@ bool smi_tail_read(const char *text, const struct smi_columns *c, char cores[GRA
 	}
 	if (n + 1 == c->n_tails && empty_first(text))
 		skip = 1;
-	else if (n < c->n_tails || (n > c->n_tails && empty_first(text)))
+	else if (n != c->n_tails)
 		return false;
 	for (size_t i = skip; i < c->n_tails; i++) {
 		const char *s = f[i - skip].text;

@@ -114,8 +114,7 @@ static enum status add_socket_links(const struct tree *t, struct graph *g, const
 			/* Two packages have one set of links between them, whatever number of NUMA nodes each is cut into. */
 			if (known && !same && !(first_of_package(g, a) && first_of_package(g, b)))
 				continue;
-			const char *word = t->node.at[i].socket_word[0] ? t->node.at[i].socket_word : a->cpu.model;
-			st = add_link(g, LINK_SOCKET, vertex_of[i], vertex_of[j], rate_socket(word, same), true, 0, 0, e);
+			st = add_link(g, LINK_SOCKET, vertex_of[i], vertex_of[j], rate_socket(a->cpu.model, same), true, 0, 0, e);
 		}
 	}
 	return st;

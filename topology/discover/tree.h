@@ -16,7 +16,6 @@ struct tree_node {
 	int32_t parent;
 	int32_t gen, lanes;   /* of the PCIe link towards the parent; 0: not known */
 	int32_t order;
-	char socket_word[24]; /* CPU: the words by which rate_socket knows it; "": those of its model */
 };
 
 struct tree {

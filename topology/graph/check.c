@@ -198,15 +198,6 @@ static enum status check_reach(const struct graph *g, struct error *e)
 	return on_tree == graph_entries(g) ? ST_OK : check_pairs(g, e);
 }
 
-static bool is_word(const char *w)
-{
-	static const char *const words[] = {"X", "PIX", "PXB", "PHB", "NODE", "SYS", "SOC", "PSB"};
-	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-		if (strcmp(w, words[i]) == 0)
-			return true;
-	return strncmp(w, "NV", 2) == 0 && w[2] && strspn(w + 2, "0123456789") == strlen(w + 2);
-}
-
 static enum status check_words(const struct graph *g, struct error *e)
 {
 	size_t n = g->words ? graph_entries(g) : 0;
@@ -214,7 +205,7 @@ static enum status check_words(const struct graph *g, struct error *e)
 		for (size_t j = 0; j < n; j++) {
 			const char *word = g->words[i * n + j], *back = g->words[j * n + i];
 			const char *a = g->vertex.at[graph_entry(g, i)].label, *b = g->vertex.at[graph_entry(g, j)].label;
-			if (!memchr(word, 0, GRAPH_WORD) || (*word && !is_word(word)))
+			if (!memchr(word, 0, GRAPH_WORD) || (*word && route_level_of_word(word) < 0))
 				return error_set(e, ST_RUN, "%s to %s: '%.*s' is no word for a link", a, b, GRAPH_WORD, word);
 			if (*word && (i == j) != (strcmp(word, "X") == 0))
 				return error_set(e, ST_RUN, "%s to %s: the word is %s", a, b, word);

@@ -25,10 +25,12 @@ struct host {
 	enum route_level *nearest;   /* scratch, by NIC's vertex */
 };
 
-/* What a NIC's transfers get of a link. A NIC's rate is that of its line, so links to it are counted by what they carry on the line as well: 49 GB/s were measured through a slot that copies by GPUs use at 48. */
+/* What a NIC's transfers get of a link. NCCL's figure for a slot (48 GB/s of a PCIe 5 x16's 63) is what its search counts with, not the most that was seen: NICs reached 49 GB/s through such a slot
+ * (published all-reduces on H100 with 400 Gb/s a GPU), and copies between GPUs 56.5 (local-inference-lab/rtx6kpro, RTX PRO 6000): 0.9 of the raw rate, which leaves headers of 256-byte payloads and flow control. */
+#define SLOT_REACHED 0.9
 static double exit_Bps(const struct link *l)
 {
-	return l->kind == LINK_PCIE && l->datasheet_Bps > 0 ? l->datasheet_Bps : l->Bps;
+	return l->kind == LINK_PCIE && l->datasheet_Bps > 0 ? SLOT_REACHED * l->datasheet_Bps : l->Bps;
 }
 
 static bool without_limit(const struct link *l)

@@ -1,4 +1,4 @@
-/* The parts that groups are computed from: the ring inside one host, and what all groups of one host get while they run at once. Private to topology/group*.c and its tests. */
+/* The parts that groups are computed from: the ring inside one host, and what all groups of one host get while they run at once. Private to topology/graph/group*.c, cluster.c and their tests. */
 #ifndef STEPSIM_TOPOLOGY_GRAPH_GROUP_PARTS_H
 #define STEPSIM_TOPOLOGY_GRAPH_GROUP_PARTS_H
 

@@ -9,11 +9,6 @@
 #define STEPS 20000  /* placements tried: all orders of 8 members, about a millisecond */
 #define PER_LINK_RATES 4
 
-static bool is_nv(enum link_kind k)
-{
-	return k == LINK_NVLINK || k == LINK_XGMI;
-}
-
 void ring_free(struct host_ring *ring)
 {
 	free(ring->order);
@@ -36,7 +31,7 @@ static bool try_switch(const struct graph *g, const int32_t *index, int32_t n, s
 		for (size_t i = 0; i < g->link.n; i++) {
 			const struct link *l = &g->link.at[i];
 			int32_t other = l->a == (int32_t)s ? l->b : l->b == (int32_t)s ? l->a : -1;
-			if (other < 0 || index[other] < 0 || !is_nv(l->kind))
+			if (other < 0 || index[other] < 0 || !link_is_nv(l))
 				continue;
 			joined++;
 			slowest = l->Bps < Bps ? (int32_t)i : slowest;
@@ -66,7 +61,7 @@ static void widths(const struct graph *g, const int32_t *index, int32_t n, doubl
 	for (size_t i = 0; i < g->link.n; i++) {
 		const struct link *l = &g->link.at[i];
 		int32_t a = index[l->a], b = index[l->b], w = l->width > 0 ? l->width : 1;
-		if (a < 0 || b < 0 || !is_nv(l->kind) || l->Bps / w < least_Bps * (1 - 1e-9))
+		if (a < 0 || b < 0 || !link_is_nv(l) || l->Bps / w < least_Bps * (1 - 1e-9))
 			continue;
 		width[a * n + b] += w;
 		width[b * n + a] += w;
@@ -82,7 +77,7 @@ static void rates_of_links(const struct graph *g, int32_t n, struct host_ring *o
 		for (size_t k = 0; k < g->link.n; k++) {
 			const struct link *l = &g->link.at[k];
 			int32_t a = out->order[i], b = out->order[(i + 1) % n], w = l->width > 0 ? l->width : 1;
-			if (!is_nv(l->kind) || !((l->a == a && l->b == b) || (l->a == b && l->b == a)))
+			if (!link_is_nv(l) || !((l->a == a && l->b == b) || (l->a == b && l->b == a)))
 				continue;
 			if (l->Bps / w > best) {
 				best = l->Bps / w;
@@ -107,7 +102,7 @@ static enum status try_links(const struct graph *g, const int32_t *index, const 
 	for (size_t i = 0; i < g->link.n; i++) {
 		const struct link *l = &g->link.at[i];
 		double rate = l->Bps / (l->width > 0 ? l->width : 1);
-		bool known = index[l->a] < 0 || index[l->b] < 0 || !is_nv(l->kind);
+		bool known = index[l->a] < 0 || index[l->b] < 0 || !link_is_nv(l);
 		for (int32_t k = 0; k < n_rates && !known; k++)
 			known = fabs(rates[k] - rate) <= 1e-9 * rate;
 		if (!known && n_rates < PER_LINK_RATES)

@@ -1,5 +1,6 @@
 #include "topology/graph/rates.h"
 
+#include <ctype.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -79,23 +80,38 @@ struct rate rate_c2c(void)
 	return (struct rate){370.8e9, 450e9, nvlink_s, "NVIDIA Grace Hopper: NVLink-C2C 900 GB/s in both directions (stas00/ml-engineering@744d01e18b compute/accelerator/README.md); usable: NVLink's share on sm_90, " NCCL_TOPO_H};
 }
 
+/* Intel's generations by the number in the name: Scalable processors say theirs in the second of four digits (8168, 6248, 8380, 8480+, 8570), Xeon 6 has 67xx and 69xx with P or E behind. 0: no such number. */
+static double intel_Bps(const char *model)
+{
+	static const double scalable[] = {[1] = 10e9, [2] = 10e9, [3] = 10e9, [4] = 22e9, [5] = 40e9};
+	for (const char *p = model; *p; p++) {
+		if (!isdigit((unsigned char)*p) || (p > model && isalnum((unsigned char)p[-1])))
+			continue;
+		size_t digits = strspn(p, "0123456789");
+		int letter = toupper((unsigned char)p[digits]), second = p[1] - '0';
+		if (digits == 4 && p[0] == '6' && second >= 5 && (letter == 'P' || letter == 'E'))
+			return 40e9;
+		if (digits == 4 && second >= 1 && second < (int)COUNT(scalable))
+			return scalable[second];
+	}
+	return 0;
+}
+
 struct rate rate_socket(const char *cpu_model, int same_package)
 {
-	/* First match wins. NCCL's constants for one direction. */
+	/* First match wins, without regard to case; then Intel's numbers. */
 	static const struct {
 		const char *word;
 		double Bps;
 	} socket[] = {
-		{"EPYC", 16e9}, {"AMD", 16e9}, {"POWER", 32e9}, {"ZHAOXIN", 9e9}, {"ARM", 6e9}, {"Neoverse", 6e9}, {"Grace", 40e9},
-		{"E5-", 6e9}, {"E7-", 6e9}, {"Platinum 84", 22e9}, {"Platinum 85", 22e9}, {"Gold 64", 22e9}, {"Gold 65", 22e9}, {" 67", 40e9}, {" 69", 40e9}, {"", 10e9},
+		{"EPYC", 16e9}, {"AMD", 16e9}, {"POWER", 32e9}, {"ZHAOXIN", 9e9}, {"ARM", 6e9}, {"Neoverse", 6e9}, {"Grace", 6e9}, {"E5-", 6e9}, {"E7-", 6e9}, {"Broadwell", 6e9}, {"Haswell", 6e9},
+		{"Max 94", 22e9}, {"Sapphire Rapids", 22e9}, {"Emerald Rapids", 40e9}, {"Granite Rapids", 40e9}, {"Sierra Forest", 40e9},
 	};
-	struct rate r = {.datasheet_Bps = 0, .latency_s = pcie_s, .source = NCCL_TOPO_H ": AMD_BW 16, P9_BW 32, ARM_BW 6, BDW_QPI_BW 6, SKL_QPI_BW 10, SRP_QPI_BW 22, ERP_QPI_BW 40 GB/s"};
-	for (size_t i = 0; i < COUNT(socket); i++) {
-		if (strstr(cpu_model, socket[i].word)) {
-			r.Bps = socket[i].Bps;
-			break;
-		}
-	}
+	struct rate r = {.Bps = 0, .latency_s = pcie_s, .source = NCCL_TOPO_H ": AMD_BW 16, P9_BW 32, ARM_BW 6, BDW_QPI_BW 6, SKL_QPI_BW 10, SRP_QPI_BW 22, ERP_QPI_BW 40 GB/s"};
+	for (size_t i = 0; i < COUNT(socket) && !(r.Bps > 0); i++)
+		r.Bps = strcasestr(cpu_model, socket[i].word) ? socket[i].Bps : 0;
+	r.Bps = r.Bps > 0 ? r.Bps : intel_Bps(cpu_model);
+	r.Bps = r.Bps > 0 ? r.Bps : 10e9;
 	if (same_package) { /* NUMA nodes of one package are joined on it: no slower than a slot of its generation */
 		struct rate slot = rate_pcie(5, 16);
 		r.Bps = slot.Bps > r.Bps ? slot.Bps : r.Bps;

@@ -35,11 +35,6 @@ struct router {
 	int32_t *open;              /* scratch: forwarding vertices that were reached and not yet gone on from */
 };
 
-static bool is_nv(enum link_kind k)
-{
-	return k == LINK_NVLINK || k == LINK_XGMI;
-}
-
 void router_destroy(struct router *r)
 {
 	if (!r)
@@ -135,7 +130,7 @@ static const struct reach *ways_from(struct router *r, enum way w, int32_t sourc
 		for (int32_t i = r->first[v]; i < r->first[v + 1]; i++) {
 			const struct link *l = &g->link.at[r->arc[i].link];
 			int32_t to = r->arc[i].to;
-			if ((w == OVER_NV && !is_nv(l->kind)) || (nic && !from_network && g->vertex.at[to].kind != VERTEX_NETWORK))
+			if ((w == OVER_NV && !link_is_nv(l)) || (nic && !from_network && g->vertex.at[to].kind != VERTEX_NETWORK))
 				continue;
 			struct reach next = {at[v].cost + crossing(g, v, to, v == source), fmin(at[v].Bps, l->Bps), at[v].hops + 1, r->arc[i].link, v};
 			if (!better(&next, &at[to]))
@@ -252,6 +247,19 @@ enum status graph_route(const struct graph *g, int32_t from, int32_t to, struct 
 
 /* ---- words ---- */
 
+static const char *const level_words[ROUTE_LEVELS] = {"X", "NV", "PIX", "PXB", "PHB", "NODE", "SYS"};
+
+int route_level_of_word(const char *word)
+{
+	if (strncmp(word, "NV", 2) == 0)
+		return word[2] && strspn(word + 2, "0123456789") == strlen(word + 2) ? ROUTE_NV : -1;
+	for (int i = 0; i < ROUTE_LEVELS; i++)
+		if (strcmp(word, level_words[i]) == 0)
+			return i;
+	/* Of old drivers: PSB, one PCIe switch on a board; SOC, what SYS is called now. */
+	return strcmp(word, "PSB") == 0 ? ROUTE_PIX : strcmp(word, "SOC") == 0 ? ROUTE_SYS : -1;
+}
+
 static int64_t entry_of(const struct graph *g, int32_t v)
 {
 	for (size_t i = 0; i < graph_entries(g); i++)
@@ -260,13 +268,14 @@ static int64_t entry_of(const struct graph *g, int32_t v)
 	return -1;
 }
 
+/* NULL: not a pair of the matrix. */
 static const char *kept_word(const struct graph *g, int32_t a, int32_t b)
 {
 	if (!g->words)
-		return "";
+		return NULL;
 	int64_t i = entry_of(g, a), j = entry_of(g, b), n = (int64_t)graph_entries(g);
 	if (i < 0 || j < 0)
-		return "";
+		return NULL;
 	return g->words[i * n + j][0] ? g->words[i * n + j] : g->words[j * n + i];
 }
 
@@ -277,7 +286,7 @@ static int32_t nv_width(const struct router *r, int32_t v, int32_t to)
 	for (int32_t i = r->first[v]; i < r->first[v + 1]; i++) {
 		const struct link *l = &r->g->link.at[r->arc[i].link];
 		int32_t other = r->arc[i].to;
-		if (is_nv(l->kind) && (to >= 0 ? other == to : r->g->vertex.at[other].kind == VERTEX_NVSWITCH))
+		if (link_is_nv(l) && (to >= 0 ? other == to : r->g->vertex.at[other].kind == VERTEX_NVSWITCH))
 			sum += l->width > 0 ? l->width : 1;
 	}
 	return sum;
@@ -285,11 +294,10 @@ static int32_t nv_width(const struct router *r, int32_t v, int32_t to)
 
 enum status router_word(struct router *router, int32_t a, int32_t b, char out[GRAPH_WORD], struct error *e)
 {
-	static const char *const words[ROUTE_LEVELS] = {"X", "NV", "PIX", "PXB", "PHB", "NODE", "SYS"};
 	const struct graph *g = router->g;
 	struct route r;
 	const char *kept = kept_word(g, a, b);
-	if (kept[0]) {
+	if (kept) {
 		snprintf(out, GRAPH_WORD, "%s", kept);
 		return ST_OK;
 	}
@@ -300,7 +308,7 @@ enum status router_word(struct router *router, int32_t a, int32_t b, char out[GR
 		int32_t of_a = nv_width(router, a, r.n == 1 ? b : -1), of_b = nv_width(router, b, r.n == 1 ? a : -1);
 		snprintf(out, GRAPH_WORD, "NV%" PRId32, of_a < of_b ? of_a : of_b);
 	} else {
-		snprintf(out, GRAPH_WORD, "%s", words[r.level]);
+		snprintf(out, GRAPH_WORD, "%s", level_words[r.level]);
 	}
 	return ST_OK;
 }
@@ -323,7 +331,7 @@ const char *graph_fabric(const struct graph *g)
 		int32_t v = g->gpu.at[i], peers = 0;
 		for (size_t k = 0; k < g->link.n; k++) {
 			const struct link *l = &g->link.at[k];
-			if ((l->a != v && l->b != v) || !is_nv(l->kind))
+			if ((l->a != v && l->b != v) || !link_is_nv(l))
 				continue;
 			enum vertex_kind other = g->vertex.at[l->a == v ? l->b : l->a].kind;
 			if (other == VERTEX_NVSWITCH)

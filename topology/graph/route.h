@@ -6,6 +6,12 @@
 
 #define ROUTE_HOPS 48
 
+/* A link of accelerators among themselves, that "NV" stands for. */
+static inline bool link_is_nv(const struct link *l)
+{
+	return l->kind == LINK_NVLINK || l->kind == LINK_XGMI;
+}
+
 /* How far two vertices are apart, nearest first. */
 enum route_level { ROUTE_SELF, ROUTE_NV, ROUTE_PIX, ROUTE_PXB, ROUTE_PHB, ROUTE_NODE, ROUTE_SYS, ROUTE_LEVELS };
 
@@ -25,8 +31,11 @@ struct route {
  * between such a GPU and a NIC. NICs forward to and from the network port alone. ST_RUN when the two are not connected. */
 enum status graph_route(const struct graph *g, int32_t from, int32_t to, struct route *out, struct error *e);
 
-/* "X", "NV12", "PIX", "PXB", "PHB", "NODE", "SYS" between two vertices (GPUs and NICs): the dump's own word where the graph keeps one, else derived from the route, XGMI links counted as NV.
- * NIC to NIC as well. The number behind NV is the links to that peer, or on an NVLink switch the links of the GPU to it. */
+/* The level of a link word of nvidia-smi, those of old drivers included (PSB, SOC); -1 where it is none, and for "". */
+int route_level_of_word(const char *word);
+
+/* "X", "NV12", "PIX", "PXB", "PHB", "NODE", "SYS" between two vertices (GPUs and NICs): where the graph keeps a dump's words, the dump's own, and "" for a pair that the dump does not tell; else derived from the route,
+ * XGMI links counted as NV. NIC to NIC as well. The number behind NV is the links to that peer, or on an NVLink switch the links of the GPU to it. */
 enum status graph_word(const struct graph *g, int32_t a, int32_t b, char out[GRAPH_WORD], struct error *e);
 
 /* Both for many pairs of one graph, which it borrows: what was found out for one is kept for the next. One thread at a time. */

@@ -25,43 +25,60 @@ char *view_link(char buf[VIEW_TEXT], const struct link *l)
 	return buf;
 }
 
-double view_nic_Bps(const struct graph *g, int32_t nic, bool *assumed)
+/* ---- streams ---- */
+
+static ssize_t take(void *cookie, const char *text, size_t n)
 {
-	double Bps = g->vertex.at[nic].nic.Bps;
-	*assumed = false;
-	for (size_t i = 0; i < g->link.n; i++) {
-		const struct link *l = &g->link.at[i];
-		if (l->kind != LINK_NETWORK || (l->a != nic && l->b != nic))
-			continue;
-		*assumed = l->assumed;
-		Bps = Bps > 0 ? Bps : l->Bps;
+	struct view_stream *s = cookie;
+	if (s->lost || !vec_reserve(&s->text, n + 1)) { /* room for the terminator */
+		s->lost = true;
+		return 0;
 	}
-	return Bps;
+	memcpy(s->text.at + s->text.n, text, n);
+	s->text.n += n;
+	return (ssize_t)n;
 }
 
-const char *view_host(const struct cluster *c, const struct cluster_shape *s, int64_t host)
+enum status view_open(struct view_stream *s, struct error *e)
 {
-	if (host >= 0 && (size_t)host < c->host_name.n && c->host_name.at[host])
-		return c->host_name.at[host];
-	return s->graph->host;
-}
-
-enum status view_cell(const struct graph *g, struct router *router, int32_t a, int32_t b, struct view_cell *out, struct error *e)
-{
-	struct route r;
-	*out = (struct view_cell){0};
-	enum status st = router_word(router, a, b, out->word, e);
-	if (st || a == b)
-		return st;
-	if ((st = router_route(router, a, b, &r, e)))
-		return st;
-	out->Bps = r.Bps;
-	out->through_memory = r.through_memory;
-	for (int32_t i = 0; i < r.n; i++) {
-		const struct link *l = &g->link.at[r.link[i]];
-		out->assumed |= l->assumed && l->Bps <= r.Bps;
-	}
+	s->lost = false;
+	memset(&s->text, 0, sizeof s->text);
+	s->out = fopencookie(s, "w", (cookie_io_functions_t){.write = take});
+	if (!s->out)
+		return error_nomem(e, "a text");
+	setvbuf(s->out, s->buffer, _IOFBF, sizeof s->buffer);
 	return ST_OK;
+}
+
+enum status view_close(struct view_stream *s, char **text, size_t *len, struct error *e)
+{
+	bool lost = fclose(s->out) != 0;
+	*text = NULL;
+	if (lost || s->lost || !vec_reserve(&s->text, 1)) {
+		vec_free(&s->text);
+		return error_nomem(e, "a text");
+	}
+	s->text.at[s->text.n] = '\0';
+	*text = s->text.at;
+	if (len)
+		*len = s->text.n;
+	return ST_OK;
+}
+
+enum status view_to_text(view_fn *view, const struct cluster *c, char **text, size_t *len, struct error *e)
+{
+	struct view_stream s;
+	*text = NULL;
+	enum status st = view_open(&s, e);
+	if (st)
+		return st;
+	st = view(c, s.out, e);
+	enum status closed = view_close(&s, text, len, st ? NULL : e);
+	if (st) {
+		free(*text);
+		*text = NULL;
+	}
+	return st ? st : closed;
 }
 
 /* ---- groups ---- */
@@ -73,14 +90,6 @@ void view_groups_free(struct view_groups *groups)
 	for (size_t i = 0; i < groups->list.n; i++)
 		free(groups->list.at[i].device);
 	vec_free(&groups->list);
-}
-
-static int64_t first_device(const struct cluster *c, size_t shape)
-{
-	int64_t device = 0;
-	for (size_t i = 0; i < shape; i++)
-		device += c->shape.at[i].hosts * (int64_t)c->shape.at[i].graph->gpu.n;
-	return device;
 }
 
 /* Takes `device` over. */
@@ -149,7 +158,7 @@ static void join_packages(const struct graph *g, int32_t *part)
 static enum status add_parts(const struct cluster *c, struct view_groups *out, const char *what, size_t shape, const int32_t *part, struct error *e)
 {
 	const struct graph *g = c->shape.at[shape].graph;
-	int64_t first = first_device(c, shape);
+	int64_t first = c->shape.at[shape].first_device;
 	enum status st = ST_OK;
 	for (size_t i = 0; i < g->gpu.n && !st; i++) {
 		int64_t n = 0, *device = malloc(g->gpu.n * sizeof *device);
@@ -202,7 +211,7 @@ static enum status groups_of_shape(const struct cluster *c, struct view_groups *
 	const struct graph *g = c->shape.at[shape].graph;
 	if (g->gpu.n < 2)
 		return ST_OK;
-	enum status st = add_range(c, out, shape, first_device(c, shape), (int64_t)g->gpu.n, e);
+	enum status st = add_range(c, out, shape, c->shape.at[shape].first_device, (int64_t)g->gpu.n, e);
 	int32_t *part = malloc(g->vertex.n * sizeof *part);
 	if (!part && !st)
 		st = error_nomem(e, "the parts of a link graph");
@@ -230,12 +239,12 @@ const struct cluster_shape *view_without_nic(const struct cluster *c)
 	return NULL;
 }
 
-enum status view_groups(const struct cluster *c, struct view_groups *out, struct error *e)
+enum status view_groups(const struct cluster *c, const struct view_makes *makes, struct view_groups *out, struct error *e)
 {
 	*out = (struct view_groups){0};
 	enum status st = c->hosts > 1 && c->devices > 1 && !view_without_nic(c) ? add_range(c, out, 0, 0, c->devices, e) : ST_OK;
-	for (size_t i = 0; i < c->shape.n && !st; i++)
-		st = groups_of_shape(c, out, i, e);
+	for (size_t i = 0; i < makes->list.n && !st; i++)
+		st = groups_of_shape(c, out, makes->list.at[i].shape, e);
 	if (st)
 		view_groups_free(out);
 	else

@@ -75,8 +75,9 @@ static void under_cpus(const struct graph *g, int32_t *part)
 	}
 }
 
-static enum status shape_dot(const struct cluster *c, size_t shape, FILE *out, struct error *e)
+static enum status make_dot(const struct cluster *c, const struct view_make *make, FILE *out, struct error *e)
 {
+	size_t shape = make->shape;
 	const struct cluster_shape *s = &c->shape.at[shape];
 	const struct graph *g = s->graph;
 	int32_t *part = malloc((g->vertex.n + 1) * sizeof *part);
@@ -85,6 +86,8 @@ static enum status shape_dot(const struct cluster *c, size_t shape, FILE *out, s
 	under_cpus(g, part);
 	fprintf(out, "\tsubgraph cluster_host%zu {\n\t\tlabel=\"", shape);
 	quoted(view_host(c, s, s->first_host), out);
+	if (make->hosts > 1)
+		fprintf(out, " (%lld hosts alike)", (long long)make->hosts);
 	fputs("\";\n", out);
 	for (size_t cpu = 0; cpu < g->vertex.n; cpu++) {
 		if (g->vertex.at[cpu].kind != VERTEX_CPU)
@@ -107,10 +110,14 @@ static enum status shape_dot(const struct cluster *c, size_t shape, FILE *out, s
 
 enum status view_dot(const struct cluster *c, FILE *out, struct error *e)
 {
-	enum status st = ST_OK;
+	struct view_makes makes;
+	enum status st = view_makes(c, &makes, e);
+	if (st)
+		return st;
 	fputs("graph topology {\n\trankdir=BT; newrank=true;\n\tnode [style=filled, fontname=\"Helvetica\", fontsize=11];\n\tedge [fontname=\"Helvetica\", fontsize=9];\n", out);
-	for (size_t i = 0; i < c->shape.n && !st; i++)
-		st = shape_dot(c, i, out, e);
+	for (size_t i = 0; i < makes.list.n && !st; i++)
+		st = make_dot(c, &makes.list.at[i], out, e);
 	fputs("}\n", out);
+	view_makes_free(&makes);
 	return st;
 }

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE_WIDTH 1960.0
+#define LINE_WIDTH 2200.0
 #define PANEL_PAD 12.0
-#define PANEL_GAP 40.0
+#define PANEL_GAP 60.0
 #define LEAF_GAP 8.0
 #define ROW 84.0       /* from one row of the tree to the next */
 #define BOX 46.0       /* height of CPUs, bridges and switches */
@@ -94,7 +94,7 @@ static double leaf_width(const struct picture *l, const struct vertex *v)
 {
 	if (l->compact)
 		return v->kind == VERTEX_GPU ? 34 : 28;
-	return v->kind == VERTEX_GPU ? 112 : v->kind == VERTEX_NIC ? 82 : 96;
+	return v->kind == VERTEX_NIC ? 96 : 124; /* "net ~12.5 GB/s", "PCIe 5 x16: 48 GB/s" */
 }
 
 /* Columns from `x` on for the leaves below `at`, and for itself the middle above them; the next free x. */
@@ -206,7 +206,7 @@ static void place_rows(struct picture *l, size_t line, double y)
 	}
 	row->top = y;
 	row->leaves = y + ROW * (deepest + 1);
-	double leaf_h = l->compact ? 92 : 86;
+	double leaf_h = l->compact ? 92 : 104;
 	for (size_t i = 0; i < g->vertex.n; i++) {
 		struct spot *s = &l->spot[i];
 		if (s->panel < 0 || l->panel.at[s->panel].line != (int32_t)line)
@@ -222,9 +222,10 @@ static void place_rows(struct picture *l, size_t line, double y)
 		}
 	}
 	row->nvlink = row->leaves + leaf_h;
+	row->barred = l->switched || l->bundled;
 	row->arcs = l->bundled ? 40 + LAYOUT_BAR : deepest_arc(l, line);
-	row->network = row->nvlink + row->arcs + (l->switched ? 40 + LAYOUT_BAR : 0) + 36;
-	row->end = row->has_network ? row->network + LAYOUT_BAR : row->network - 30;
+	row->network = row->nvlink + row->arcs + (l->switched ? 40 + LAYOUT_BAR : 0) + (row->barred ? 20 : 36);
+	row->end = row->has_network ? row->network + LAYOUT_BAR : row->network - (row->barred ? 20 : 30);
 }
 
 static void look_at_links(struct picture *l)
@@ -260,11 +261,16 @@ enum status picture_make(const struct graph *g, struct picture *out, struct erro
 	}
 	if ((st = break_lines(out, e)))
 		goto out;
-	double y = 60;
+	double y = 76; /* below the title and the arcs between sockets */
 	for (size_t i = 0; i < out->line.n; i++) {
 		place_rows(out, i, y);
 		y = out->line.at[i].end + 64;
 	}
+	for (size_t i = 0; i < VERTEX_KINDS; i++)
+		out->narrowest[i] = INFINITY;
+	for (size_t i = 0; i < g->vertex.n; i++)
+		if (out->spot[i].panel >= 0)
+			out->narrowest[g->vertex.at[i].kind] = fmin(out->narrowest[g->vertex.at[i].kind], out->spot[i].w);
 	out->height = out->line.n ? out->line.at[out->line.n - 1].end : y;
 out:
 	free(key);

@@ -1,4 +1,4 @@
-/* Where each vertex of one host stands in its picture. Private to topology/.
+/* Where each vertex of one host stands in its picture. Private to topology/view/.
  *
  * The PCI trees below the CPUs stand beside each other as panels, GPUs and NICs in one row at their feet, and as many panels in a line as fit; lines stand below each other.
  */
@@ -23,6 +23,7 @@ struct line_of_panels {
 	double top, leaves, nvlink, network, end;  /* y of the row of CPUs, of GPUs and NICs, of the zones below them, and of its end */
 	double arcs;                               /* height of the zone of NVLinks between GPUs */
 	bool has_network;
+	bool barred;                               /* a bar of NVLinks between the GPUs and the network: the NICs' wire goes around it */
 };
 
 struct picture {
@@ -34,6 +35,7 @@ struct picture {
 	bool switched;      /* there are NVLink switches */
 	size_t direct;      /* links between GPUs */
 	bool bundled;       /* too many of those to draw each: one bar stands for them */
+	double narrowest[VERTEX_KINDS]; /* box of each kind: boxes of one kind are named alike */
 	double width, height;
 };
 

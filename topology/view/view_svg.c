@@ -6,23 +6,24 @@
 
 #include "base/quantity.h"
 #include "topology/view/view.h"
-#include "topology/view_svg.h"
+#include "topology/view/view_svg.h"
 
-#define CHAR_WIDTH 0.56 /* of the font size, about, of a sans-serif letter */
 #define CLASSES_SHOWN 12
 
 static const char style[] =
 	"<style>\n"
 	"text{font-family:Inter,\"Helvetica Neue\",Helvetica,Arial,sans-serif;font-size:12px;fill:#1d2430}\n"
 	".paper{fill:#ffffff}.title{font-size:20px;font-weight:600}.soft{fill:#5b6676}.b{font-weight:600;font-size:13px}.alarm{fill:#b42318;font-weight:600}\n"
+	".up{font-weight:600;font-size:11px}.rate{font-size:11px}\n"
 	".panel{fill:#f5f7fa;stroke:#dbe1e9}.cpu{fill:#e3e8ef;stroke:#8b98a9}.hb{fill:#fff;stroke:#b3bdca}.sw{fill:#ece6fa;stroke:#8d78c9}\n"
 	".gpu{fill:#e5f3d0;stroke:#5d9300}.nic{fill:#dcebfa;stroke:#3f84c4}.nvs{fill:#cfe8a8;stroke:#5d9300}.xgb{fill:#fde3d3;stroke:#c2410c}.net{fill:#dcebfa;stroke:#3f84c4}\n"
-	".tree{fill:none;stroke:#8d78c9;stroke-width:1.6}.nv{fill:none;stroke:#5d9300}.xg{fill:none;stroke:#c2410c}.c2c{fill:none;stroke:#0f8a8a}.sock{fill:none;stroke:#64748b}.wire{fill:none;stroke:#3f84c4;stroke-width:1.4;stroke-dasharray:4 4}\n"
+	".tree{fill:none;stroke:#8d78c9;stroke-width:1.6}.nv{fill:none;stroke:#5d9300}.xg{fill:none;stroke:#c2410c}.c2c{fill:none;stroke:#0f8a8a}.sock{fill:none;stroke:#64748b}\n"
+	".wire{fill:none;stroke:#3f84c4;stroke-width:1.4;stroke-dasharray:4 4}.rail{fill:none;stroke:#3f84c4;stroke-width:1.8}.dot{fill:#3f84c4}\n"
 	"@media (prefers-color-scheme:dark){\n"
 	"text{fill:#e6eaf0}.paper{fill:#12161c}.soft{fill:#9aa6b6}.alarm{fill:#ff9b8f}\n"
 	".panel{fill:#1a2028;stroke:#2c3541}.cpu{fill:#2a333f;stroke:#6c7a8c}.hb{fill:#1f2731;stroke:#55616f}.sw{fill:#2d2746;stroke:#9a86d8}\n"
 	".gpu{fill:#24350f;stroke:#8bc63e}.nic{fill:#152c44;stroke:#63a8e6}.nvs{fill:#33491a;stroke:#8bc63e}.xgb{fill:#47230f;stroke:#fb8a4f}.net{fill:#152c44;stroke:#63a8e6}\n"
-	".tree{stroke:#9a86d8}.nv{stroke:#8bc63e}.xg{stroke:#fb8a4f}.c2c{stroke:#3fc4c4}.sock{stroke:#94a3b8}.wire{stroke:#63a8e6}\n"
+	".tree{stroke:#9a86d8}.nv{stroke:#8bc63e}.xg{stroke:#fb8a4f}.c2c{stroke:#3fc4c4}.sock{stroke:#94a3b8}.wire,.rail{stroke:#63a8e6}.dot{fill:#63a8e6}\n"
 	"}\n"
 	"</style>\n";
 
@@ -43,6 +44,15 @@ void svg_escaped(const char *text, FILE *out)
 	}
 }
 
+/* Of a sans-serif font, about (Helvetica's and Arial's are alike), at 12 px, of UTF-8's first 128. */
+double svg_width(const char *text)
+{
+	double em = 0;
+	for (; *text; text++)
+		em += strchr("iljtfrI.,:;!/|()[]- '", *text) ? 0.3 : strchr("mwMW@%", *text) ? 0.88 : *text >= 'A' && *text <= 'Z' ? 0.69 : 0.56;
+	return 12 * em;
+}
+
 void svg_words(FILE *out, double x, double y, double room, const char *look, const char *fmt, ...)
 {
 	char text[256];
@@ -50,10 +60,11 @@ void svg_words(FILE *out, double x, double y, double room, const char *look, con
 	va_start(args, fmt);
 	vsnprintf(text, sizeof text, fmt, args);
 	va_end(args);
-	size_t fits = room > 0 ? (size_t)(room / (12 * CHAR_WIDTH)) : sizeof text;
-	bool cut = strlen(text) > fits;
-	if (cut)
-		text[fits > 1 ? fits - 1 : 0] = '\0';
+	if (strcmp(look, "b") == 0)
+		room /= 1.15; /* bold, and larger */
+	bool cut = room > 0 && svg_width(text) > room;
+	for (size_t n = strlen(text); cut && n > 0 && svg_width(text) > room - 12; n--)
+		text[n - 1] = '\0';
 	if (!text[0])
 		return;
 	fprintf(out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">", look, x, y);
@@ -82,12 +93,10 @@ static void pcie_words(char out[VIEW_TEXT], const struct link *k)
 {
 	char rate[VIEW_RATE];
 	view_rate(rate, k->Bps);
-	if (k->kind != LINK_PCIE)
-		snprintf(out, VIEW_TEXT, "%s %s%s GB/s", link_kind_name(k->kind), k->assumed ? "~" : "", rate);
-	else if (k->gen > 0 && k->width > 0)
-		snprintf(out, VIEW_TEXT, "PCIe %d x%d: %s%s", k->gen, k->width, k->assumed ? "~" : "", rate);
+	if (k->kind == LINK_PCIE && k->gen > 0 && k->width > 0)
+		snprintf(out, VIEW_TEXT, "PCIe %d x%d: %s%s GB/s", k->gen, k->width, k->assumed ? "~" : "", rate);
 	else
-		snprintf(out, VIEW_TEXT, "PCIe %s%s GB/s", k->assumed ? "~" : "", rate);
+		snprintf(out, VIEW_TEXT, "%s: %s%s GB/s", link_kind_name(k->kind), k->assumed ? "~" : "", rate);
 }
 
 static const char *short_name(const struct vertex *v)
@@ -102,7 +111,7 @@ static const char *short_name(const struct vertex *v)
 
 static void upright(const struct spot *s, const char *text, FILE *out)
 {
-	fprintf(out, "<text class=\"b\" text-anchor=\"middle\" transform=\"translate(%.1f %.1f) rotate(-90)\">", svg_middle(s) + 4.5, s->y + s->h / 2);
+	fprintf(out, "<text class=\"up\" text-anchor=\"middle\" transform=\"translate(%.1f %.1f) rotate(-90)\">", svg_middle(s) + 4, s->y + s->h / 2);
 	svg_escaped(text, out);
 	fputs("</text>\n", out);
 }
@@ -120,21 +129,28 @@ static void leaf_words(const struct picture *l, int32_t at, FILE *out)
 	const struct link *up = s->parent_link >= 0 ? &l->g->link.at[s->parent_link] : NULL;
 	if (up)
 		pcie_words(slot, up);
-	char second[QUANTITY_MAX + 8] = "", rate[VIEW_RATE];
+	char second[QUANTITY_MAX + 8] = "", rate[VIEW_RATE], *below = slot + strlen(slot);
 	if (v->kind == VERTEX_GPU && v->gpu.mem_B) {
 		quantity_format(second, (double)v->gpu.mem_B, UNIT_BYTE);
 	} else if (v->kind == VERTEX_NIC) {
 		bool assumed;
-		view_rate(rate, 8 * view_nic_Bps(l->g, at, &assumed));
-		snprintf(second, sizeof second, "%s%s Gb/s", assumed ? "~" : "", rate);
+		view_rate(rate, view_nic_Bps(l->g, at, &assumed));
+		snprintf(second, sizeof second, "net %s%s GB/s", assumed ? "~" : "", rate);
+	}
+	if (svg_width(slot) > room && strchr(slot, ':')) { /* in two rows */
+		below = strchr(slot, ':');
+		*below = '\0';
+		below += 2;
 	}
 	bool narrow = v->kind == VERTEX_GPU && v->gpu.pcie_width > 0 && v->gpu.pcie_width < v->gpu.pcie_width_max;
-	const char *const rows[] = {short_name(v), second, s->w < 100 && strncmp(slot, "PCIe ", 5) == 0 ? slot + 5 : slot};
-	double y = s->y + 19 + 9 * ((double)!*rows[0] + !*rows[1] + !*rows[2]);
+	const char *const rows[] = {short_name(v), second, slot, below};
+	double y = s->y + 20;
+	for (size_t i = 0; i < 4; i++)
+		y += *rows[i] ? 0 : 9;
 	svg_words(out, x, y, room, "b", "%s", v->label);
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 4; i++) {
 		y += *rows[i] ? 18 : 0;
-		svg_words(out, x, y, room, narrow && i == 2 ? "alarm" : "soft", "%s", rows[i]);
+		svg_words(out, x, y, room, narrow && i >= 2 ? "alarm" : "soft", "%s", rows[i]);
 	}
 }
 
@@ -160,10 +176,11 @@ static void inner_words(const struct picture *l, int32_t at, FILE *out)
 		upright(s, v->label, out);
 		return;
 	}
-	bool wide = s->w >= 160;
-	svg_words(out, x, s->y + (*slot && !l->compact ? 19 : 27), room, "b", "%s%s%s", v->label, wide ? "  " : "", wide ? vertex_kind_name(v->kind) : "");
+	bool wide = l->narrowest[v->kind] >= 150;
+	svg_words(out, x, s->y + (*slot ? 19 : 27), room, "b", "%s%s%s", v->label, wide ? " " : "", wide ? vertex_kind_name(v->kind) : "");
+	const char *rate = svg_width(slot) > room ? strchr(slot, ':') : NULL; /* then this alone */
 	if (*slot)
-		svg_words(out, x, s->y + 37, room, "soft", "%s", slot);
+		svg_words(out, x, s->y + 37, room, "soft", "%s", rate ? rate + 2 : slot);
 }
 
 static void vertex_svg(const struct picture *l, int32_t at, FILE *out)
@@ -187,7 +204,9 @@ static void vertex_svg(const struct picture *l, int32_t at, FILE *out)
 
 /* ---- the whole ---- */
 
-/* One sample of each sort of link that has no words of its own in the picture. */
+static const char conventions[] = "Rates: one direction, as a transfer alone can use them; those of PCIe stand in the box at the lower end, a NIC's own behind \"net\". ~ a default, not found on this machine.";
+
+/* One sample of each sort of link. */
 static void key_svg(const struct picture *l, FILE *out)
 {
 	const struct graph *g = l->g;
@@ -205,7 +224,7 @@ static void key_svg(const struct picture *l, FILE *out)
 		shown[n++] = i;
 		char kind[VIEW_TEXT], rate[VIEW_RATE], text[3 * VIEW_TEXT];
 		snprintf(text, sizeof text, "%s: %s%s GB/s%s", view_link(kind, k), k->assumed ? "~" : "", view_rate(rate, k->Bps), k->kind == LINK_SOCKET && svg_crowded(g) ? ", between neighbours alone drawn" : "");
-		double w = 46 + (double)strlen(text) * 12 * CHAR_WIDTH + 20;
+		double w = 46 + svg_width(text) + 24;
 		if (x > LAYOUT_MARGIN && x + w > l->width) {
 			x = LAYOUT_MARGIN;
 			y += 20;
@@ -217,11 +236,12 @@ static void key_svg(const struct picture *l, FILE *out)
 		x += w;
 	}
 	y += n ? 24 : 0;
-	fprintf(out, "<text class=\"soft\" x=\"%.1f\" y=\"%.1f\">Rates: one direction, as a transfer alone can use them; those of PCIe in GB/s stand in the box at the lower end. ~ a default, not found on this machine.</text>\n", LAYOUT_MARGIN, y);
+	fprintf(out, "<text class=\"soft\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", LAYOUT_MARGIN, y, conventions);
 }
 
-static void shape_svg(const struct cluster *c, const struct cluster_shape *s, const struct picture *l, FILE *out)
+static void make_svg(const struct cluster *c, const struct view_make *make, const struct picture *l, FILE *out)
 {
+	const struct cluster_shape *s = &c->shape.at[make->shape];
 	const struct graph *g = l->g;
 	const char *host = view_host(c, s, s->first_host);
 	fprintf(out, "<text class=\"title\" x=\"%.1f\" y=\"34\">", LAYOUT_MARGIN);
@@ -230,8 +250,8 @@ static void shape_svg(const struct cluster *c, const struct cluster_shape *s, co
 		fputs(*host ? ": " : "", out);
 		svg_escaped(g->model, out);
 	}
-	if (s->hosts > 1)
-		fprintf(out, " (%lld hosts alike)", (long long)s->hosts);
+	if (make->hosts > 1)
+		fprintf(out, " (%lld hosts alike)", (long long)make->hosts);
 	fprintf(out, "<tspan class=\"soft\" font-size=\"13\" font-weight=\"400\" dx=\"14\">%zu GPU%s, %zu NIC%s; source: %s</tspan></text>\n", g->gpu.n, g->gpu.n == 1 ? "" : "s", g->nic.n, g->nic.n == 1 ? "" : "s", evidence_name(g->source));
 	for (size_t i = 0; i < l->panel.n; i++) {
 		const struct panel *p = &l->panel.at[i];
@@ -247,15 +267,16 @@ static void shape_svg(const struct cluster *c, const struct cluster_shape *s, co
 
 enum status view_svg(const struct cluster *c, FILE *out, struct error *e)
 {
-	enum status st = ST_OK;
+	struct view_makes makes;
 	double width = 0, height = 0;
-	struct picture *layout = calloc(c->shape.n + 1, sizeof *layout);
-	if (!layout)
-		return error_nomem(e, "a picture's layout");
-	for (size_t i = 0; i < c->shape.n && !st; i++) {
-		if ((st = picture_make(c->shape.at[i].graph, &layout[i], e)))
+	struct picture *layout = NULL;
+	enum status st = view_makes(c, &makes, e);
+	if (!st && !(layout = calloc(makes.list.n + 1, sizeof *layout)))
+		st = error_nomem(e, "a picture's layout");
+	for (size_t i = 0; i < makes.list.n && !st; i++) {
+		if ((st = picture_make(c->shape.at[makes.list.at[i].shape].graph, &layout[i], e)))
 			break;
-		width = fmax(width, fmax(layout[i].width, 900));
+		width = fmax(width, fmax(layout[i].width, svg_width(conventions) + 2 * LAYOUT_MARGIN));
 		height += layout[i].height + 110;
 	}
 	if (st)
@@ -264,16 +285,17 @@ enum status view_svg(const struct cluster *c, FILE *out, struct error *e)
 	fputs(style, out);
 	fprintf(out, "<rect class=\"paper\" width=\"%.0f\" height=\"%.0f\"/>\n", width, height);
 	double y = 0;
-	for (size_t i = 0; i < c->shape.n; i++) {
+	for (size_t i = 0; i < makes.list.n; i++) {
 		fprintf(out, "<g transform=\"translate(0 %.0f)\">\n", y);
-		shape_svg(c, &c->shape.at[i], &layout[i], out);
+		make_svg(c, &makes.list.at[i], &layout[i], out);
 		fputs("</g>\n", out);
 		y += layout[i].height + 110;
 	}
 	fputs("</svg>\n", out);
 out:
-	for (size_t i = 0; i < c->shape.n; i++)
+	for (size_t i = 0; layout && i < makes.list.n; i++)
 		picture_free(&layout[i]);
 	free(layout);
+	view_makes_free(&makes);
 	return st;
 }

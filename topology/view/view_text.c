@@ -5,9 +5,11 @@
 
 #include "base/quantity.h"
 #include "base/table.h"
-#include "topology/view_text.h"
+#include "topology/view/view_text.h"
 
 #define NAMES_SHOWN 8
+#define PAGE_WIDTH 200 /* the widest matrix, in characters */
+#define COLUMN_GAP 2   /* base/table.c's */
 
 static const struct {
 	const char *word, *meaning;
@@ -26,7 +28,7 @@ static const struct {
 
 /* What the legend has to explain. */
 struct seen {
-	bool word[WORDS], assumed, through_memory;
+	bool word[WORDS], assumed, through_memory, split;
 };
 
 static void note_word(struct seen *seen, const struct view_cell *cell)
@@ -37,87 +39,137 @@ static void note_word(struct seen *seen, const struct view_cell *cell)
 	seen->through_memory |= cell->through_memory;
 }
 
-/* A row of a table whose number of columns is not known when this is written. */
-struct line {
-	char *text;
-	size_t len;
-	FILE *out;
+/* ---- the matrix ---- */
+
+static size_t cell_text(char out[VIEW_TEXT], const struct view_cell *cell)
+{
+	char rate[VIEW_RATE];
+	int n = strcmp(cell->word, "X") == 0 ? snprintf(out, VIEW_TEXT, "X") : snprintf(out, VIEW_TEXT, "%s %s%s%s", cell->word, cell->assumed ? "~" : "", view_rate(rate, cell->Bps), cell->through_memory ? "m" : "");
+	return n > 0 ? (size_t)n : 0;
+}
+
+/* Some columns, for the first rows. */
+struct block {
+	size_t from, to, rows;
+	bool affinity; /* with the columns of NUMA nodes and cores */
 };
 
-static enum status line_open(struct line *l, struct error *e)
+static size_t column_width(const struct graph *g, const struct view_matrix *m, size_t column, size_t rows)
 {
-	*l = (struct line){0};
-	l->out = open_memstream(&l->text, &l->len);
-	return l->out ? ST_OK : error_nomem(e, "a line of the matrix");
+	size_t width = strlen(g->vertex.at[graph_entry(g, column)].label);
+	for (size_t i = 0; i < rows; i++) {
+		char text[VIEW_TEXT];
+		size_t n = cell_text(text, &m->cell[i * m->n + column]);
+		width = n > width ? n : width;
+	}
+	return width + COLUMN_GAP;
 }
 
-static enum status line_close(struct line *l, struct error *e)
+/* Labels, and the affinity where it is wanted. */
+static size_t frame_width(const struct graph *g, const struct block *b)
 {
-	bool bad = l->out && fclose(l->out) != 0;
-	l->out = NULL;
-	return bad ? error_nomem(e, "a line of the matrix") : ST_OK;
+	size_t label = 0, cores = strlen("CPUs");
+	for (size_t i = 0; i < b->rows; i++) {
+		const struct vertex *v = &g->vertex.at[graph_entry(g, i)];
+		label = strlen(v->label) > label ? strlen(v->label) : label;
+		cores = strlen(v->cores) > cores ? strlen(v->cores) : cores;
+	}
+	return label + (b->affinity ? COLUMN_GAP + strlen("NUMA") + COLUMN_GAP + cores : 0);
 }
 
-static enum status matrix_row(const struct graph *g, struct router *router, size_t i, struct table *t, struct seen *seen, struct error *e)
+/* The next columns that a page holds, at least one, up to `end`. */
+static size_t block_end(const struct graph *g, const struct view_matrix *m, const struct block *b, size_t end)
+{
+	size_t width = frame_width(g, b), to = b->from;
+	while (to < end && (to == b->from || width + column_width(g, m, to, b->rows) <= PAGE_WIDTH))
+		width += column_width(g, m, to++, b->rows);
+	return to;
+}
+
+static enum status header(const struct graph *g, const struct block *b, struct table **t, struct error *e)
+{
+	struct view_stream row; /* how many columns is not known when this is written */
+	char *text;
+	enum status st = view_open(&row, e);
+	if (st)
+		return st;
+	fputs("<", row.out);
+	for (size_t i = b->from; i < b->to; i++)
+		fprintf(row.out, "|<%s", g->vertex.at[graph_entry(g, i)].label);
+	fputs(b->affinity ? "|NUMA|<CPUs" : "", row.out);
+	if ((st = view_close(&row, &text, NULL, e)))
+		return st;
+	*t = table_create(text);
+	free(text);
+	return *t ? ST_OK : error_nomem(e, "the matrix");
+}
+
+static enum status matrix_row(const struct graph *g, const struct view_matrix *m, const struct block *b, size_t i, struct table *t, struct error *e)
 {
 	const struct vertex *v = &g->vertex.at[graph_entry(g, i)];
-	struct line row;
-	enum status st = line_open(&row, e);
+	struct view_stream row; /* how many columns is not known when this is written */
+	char *text;
+	enum status st = view_open(&row, e);
 	if (st)
 		return st;
 	fputs(v->label, row.out);
-	for (size_t j = 0; j < graph_entries(g) && !st; j++) {
-		struct view_cell cell;
-		char rate[VIEW_RATE];
-		if ((st = view_cell(g, router, graph_entry(g, i), graph_entry(g, j), &cell, e)))
-			break;
-		if (i == j)
-			fputs("|X", row.out);
-		else
-			fprintf(row.out, "|%s %s%s%s", cell.word, cell.assumed ? "~" : "", view_rate(rate, cell.Bps), cell.through_memory ? "m" : "");
-		if (i != j)
-			note_word(seen, &cell);
+	for (size_t j = b->from; j < b->to; j++) {
+		char cell[VIEW_TEXT];
+		cell_text(cell, &m->cell[i * m->n + j]);
+		fprintf(row.out, "|%s", cell);
 	}
-	if (v->numa >= 0)
+	if (b->affinity && v->numa >= 0)
 		fprintf(row.out, "|%d|%s", v->numa, v->cores);
-	else
+	else if (b->affinity)
 		fprintf(row.out, "||%s", v->cores);
-	enum status closed = line_close(&row, e);
-	st = st ? st : closed;
-	if (!st)
-		st = table_row(t, e, "%s", row.text);
-	free(row.text);
+	if ((st = view_close(&row, &text, NULL, e)))
+		return st;
+	st = table_row(t, e, "%s", text);
+	free(text);
 	return st;
 }
 
-static enum status matrix(const struct graph *g, struct seen *seen, FILE *out, struct error *e)
+static enum status print_block(const struct graph *g, const struct view_matrix *m, const struct block *b, struct seen *seen, FILE *out, struct error *e)
 {
-	struct line header;
 	struct table *t = NULL;
-	struct router *router = router_create(g);
-	enum status st = router ? line_open(&header, e) : error_nomem(e, "the matrix");
-	if (st) {
-		router_destroy(router);
-		return st;
+	enum status st = header(g, b, &t, e);
+	for (size_t i = 0; i < b->rows && !st; i++) {
+		st = matrix_row(g, m, b, i, t, e);
+		for (size_t j = b->from; j < b->to; j++)
+			if (i != j)
+				note_word(seen, &m->cell[i * m->n + j]);
 	}
-	fputs("<", header.out);
-	for (size_t i = 0; i < graph_entries(g); i++)
-		fprintf(header.out, "|<%s", g->vertex.at[graph_entry(g, i)].label);
-	fputs("|NUMA|<CPUs", header.out);
-	if ((st = line_close(&header, e)))
-		goto out;
-	if (!(t = table_create(header.text))) {
-		st = error_nomem(e, "the matrix");
-		goto out;
-	}
-	for (size_t i = 0; i < graph_entries(g) && !st; i++)
-		st = matrix_row(g, router, i, t, seen, e);
 	if (!st)
 		table_print(t, out);
-out:
-	router_destroy(router);
-	free(header.text);
 	table_destroy(t);
+	return st;
+}
+
+/* In one piece where it fits on a page; else GPUs by GPUs, then GPUs by NICs, each in as many blocks as it takes. */
+static enum status matrix(const struct graph *g, struct seen *seen, FILE *out, struct error *e)
+{
+	struct view_matrix m;
+	enum status st = view_matrix(g, &m, e);
+	if (st)
+		return st;
+	struct block b = {.to = m.n, .rows = m.n, .affinity = true};
+	size_t gpus = g->gpu.n ? g->gpu.n : m.n; /* NICs alone are shown by NICs */
+	if (block_end(g, &m, &b, m.n) == m.n) {
+		st = print_block(g, &m, &b, seen, out, e);
+		goto out;
+	}
+	b.rows = gpus;
+	seen->split = gpus < m.n;
+	while (b.from < m.n && !st) {
+		if (b.from)
+			putc('\n', out);
+		b.to = block_end(g, &m, &b, b.from < gpus ? gpus : m.n);
+		st = print_block(g, &m, &b, seen, out, e);
+		b.from = b.to;
+		b.affinity = false;
+	}
+out:
+	view_matrix_free(&m);
 	return st;
 }
 
@@ -131,6 +183,8 @@ static void legend(const struct seen *seen, FILE *out)
 		fputs("  ~     a default: no source says how fast this machine's slowest link on the way is\n", out);
 	if (seen->through_memory)
 		fputs("  m     through host memory: these two cannot read each other's memory\n", out);
+	if (seen->split)
+		fputs("Rows of NICs would not fit here: --json has them.\n", out);
 }
 
 /* ---- groups ---- */
@@ -164,7 +218,7 @@ static bool alike(const struct view_group *a, const struct view_group *b)
 	       a->group.bottleneck == b->group.bottleneck;
 }
 
-static void group_name(const struct cluster *c, const struct view_groups *groups, size_t from, size_t to, FILE *out)
+static void group_name(const struct cluster *c, const struct view_makes *makes, const struct view_groups *groups, size_t from, size_t to, FILE *out)
 {
 	const struct view_group *v = &groups->list.at[from];
 	const struct cluster_shape *s = &c->shape.at[v->shape];
@@ -172,7 +226,7 @@ static void group_name(const struct cluster *c, const struct view_groups *groups
 		fprintf(out, "all %lld GPUs of %lld hosts", (long long)v->n, (long long)v->group.hosts);
 		return;
 	}
-	if (c->shape.n > 1)
+	if (makes->list.n > 1)
 		fprintf(out, "%s: ", view_host(c, s, s->first_host));
 	if (v->n == (int64_t)s->graph->gpu.n) {
 		if (v->n == 2)
@@ -204,11 +258,11 @@ static bool on_default(const struct cluster *c, const struct view_group *v)
 	return false;
 }
 
-static enum status group_table(const struct cluster *c, FILE *out, struct error *e)
+static enum status group_table(const struct cluster *c, const struct view_makes *makes, FILE *out, struct error *e)
 {
 	struct view_groups groups;
 	struct table *t = NULL;
-	enum status st = view_groups(c, &groups, e);
+	enum status st = view_groups(c, makes, &groups, e);
 	if (st || groups.list.n == 0)
 		goto out;
 	if (!(t = table_create("<GPUs|ring, GB/s|datasheet|<the slowest link"))) {
@@ -219,15 +273,14 @@ static enum status group_table(const struct cluster *c, FILE *out, struct error 
 		for (to = i + 1; to < groups.list.n && alike(&groups.list.at[i], &groups.list.at[to]);)
 			to++;
 		const struct group *g = &groups.list.at[i].group;
-		struct line name;
-		char rate[VIEW_RATE], sheet[VIEW_RATE];
-		if ((st = line_open(&name, e)))
+		struct view_stream name;
+		char *text, rate[VIEW_RATE], sheet[VIEW_RATE];
+		if ((st = view_open(&name, e)))
 			break;
-		group_name(c, &groups, i, to, name.out);
-		st = line_close(&name, e);
-		if (!st)
-			st = table_row(t, e, "%s|%s%s|%s|%s%s", name.text, on_default(c, &groups.list.at[i]) ? "~" : "", view_rate(rate, g->ring_Bps), view_rate(sheet, g->ring_datasheet_Bps), g->bottleneck_text, groups.list.at[i].nvls ? "; NVLS possible" : "");
-		free(name.text);
+		group_name(c, makes, &groups, i, to, name.out);
+		if (!(st = view_close(&name, &text, NULL, e)))
+			st = table_row(t, e, "%s|%s%s|%s|%s%s", text, on_default(c, &groups.list.at[i]) ? "~" : "", view_rate(rate, g->ring_Bps), view_rate(sheet, g->ring_datasheet_Bps), g->bottleneck_text, groups.list.at[i].nvls ? "; NVLS possible" : "");
+		free(text);
 	}
 	if (!st) {
 		fputs("\nRings: one direction, every member at once; a long all-reduce's busbw in nccl-tests tends to this.\n", out);
@@ -241,20 +294,30 @@ out:
 
 /* ---- the whole ---- */
 
-static void heading(const struct cluster *c, const struct cluster_shape *s, FILE *out)
+/* The names of a make's hosts, as far as they fit in a line. */
+static void host_names(const struct cluster *c, const struct view_makes *makes, size_t make, FILE *out)
 {
-	const struct graph *g = s->graph;
-	const char *before = "";
-	int64_t shown = s->hosts < NAMES_SHOWN ? s->hosts : NAMES_SHOWN;
-	for (int64_t i = 0; i < shown; i++) {
-		const char *name = view_host(c, s, s->first_host + i);
-		if (i > 0 && (size_t)(s->first_host + i) >= c->host_name.n)
-			break;
-		fprintf(out, "%s%s", before, *name ? name : "one host");
-		before = ", ";
+	int64_t shown = 0;
+	for (size_t i = makes->list.at[make].shape; i < c->shape.n; i++) {
+		const struct cluster_shape *s = &c->shape.at[i];
+		for (int64_t h = s->first_host; h < s->first_host + s->hosts && makes->of_shape[i] == make && shown < NAMES_SHOWN; h++, shown++) {
+			const char *name = view_host(c, s, h);
+			if (shown && (size_t)h >= c->host_name.n)
+				return;
+			fprintf(out, "%s%s", shown ? ", " : "", *name ? name : "one host");
+		}
 	}
-	if (s->hosts > 1)
-		fprintf(out, " (%lld hosts alike)", (long long)s->hosts);
+	if (shown < makes->list.at[make].hosts)
+		fputs(", ...", out);
+}
+
+static void heading(const struct cluster *c, const struct view_makes *makes, size_t make, FILE *out)
+{
+	const struct graph *g = c->shape.at[makes->list.at[make].shape].graph;
+	int64_t hosts = makes->list.at[make].hosts;
+	host_names(c, makes, make, out);
+	if (hosts > 1)
+		fprintf(out, " (%lld hosts alike)", (long long)hosts);
 	fprintf(out, ":%s%s%s %zu GPU%s, %zu NIC%s; source: %s\n", *g->model ? " " : "", g->model, *g->model ? ";" : "", g->gpu.n, g->gpu.n == 1 ? "" : "s", g->nic.n, g->nic.n == 1 ? "" : "s", evidence_name(g->source));
 }
 
@@ -304,12 +367,18 @@ static void convention(const struct graph *g, FILE *out)
 	}
 }
 
-static void remarks(const struct graph *g, FILE *out)
+static enum status remarks(const struct cluster *c, const struct view_makes *makes, size_t make, FILE *out, struct error *e)
 {
-	if (g->remark.n)
+	struct view_remarks list;
+	enum status st = view_remarks(c, makes, make, &list, e);
+	if (st)
+		return st;
+	if (list.list.n)
 		putc('\n', out);
-	for (size_t i = 0; i < g->remark.n; i++)
-		fprintf(out, "%s: %s\n", g->remark.at[i].contradiction ? "sources disagree" : "warning", g->remark.at[i].text);
+	for (size_t i = 0; i < list.list.n; i++)
+		fprintf(out, "%s: %s%s\n", list.list.at[i].remark->contradiction ? "sources disagree" : "warning", list.list.at[i].who, list.list.at[i].remark->text);
+	view_remarks_free(&list);
+	return ST_OK;
 }
 
 static bool has_cpu(const struct graph *g)
@@ -320,15 +389,15 @@ static bool has_cpu(const struct graph *g)
 	return false;
 }
 
-static enum status shape_text(const struct cluster *c, const struct cluster_shape *s, const struct view_beside *beside, FILE *out, struct error *e)
+static enum status make_text(const struct cluster *c, const struct view_makes *makes, size_t make, const struct view_beside *beside, FILE *out, struct error *e)
 {
-	const struct graph *g = s->graph;
+	const struct graph *g = c->shape.at[makes->list.at[make].shape].graph;
+	const struct inventory *inventory = make == 0 ? beside->inventory : NULL; /* of the first host */
 	struct seen seen = {0};
 	enum status st = ST_OK;
-	bool first = s->first_host == 0;
-	heading(c, s, out);
-	if (first && beside->inventory)
-		counts(beside->inventory, out);
+	heading(c, makes, make, out);
+	if (inventory)
+		counts(inventory, out);
 	if (g->gpu.n || g->nic.n > 1) {
 		putc('\n', out);
 		if ((st = matrix(g, &seen, out, e)))
@@ -338,36 +407,39 @@ static enum status shape_text(const struct cluster *c, const struct cluster_shap
 	}
 	if (g->gpu.n)
 		convention(g, out);
-	if (c->shape.n == 1 && (st = group_table(c, out, e)))
+	if (makes->list.n == 1 && (st = group_table(c, makes, out, e)))
 		return st;
 	if (g->gpu.n && (st = view_gpu_table(g, out, e)))
 		return st;
-	if (g->nic.n && (st = view_nic_table(g, out, e)))
+	if (g->nic.n && (st = view_nic_table(g, seen.split, out, e)))
 		return st;
 	if (has_cpu(g) && (st = view_cpu_table(g, out, e)))
 		return st;
-	if (first && beside->inventory && beside->inventory->device.n && (st = view_pci_table(beside->inventory, out, e)))
+	if (inventory && inventory->device.n && (st = view_pci_table(inventory, out, e)))
 		return st;
 	if (beside->links && g->link.n && (st = view_link_table(g, out, e)))
 		return st;
-	remarks(g, out);
-	return ST_OK;
+	return remarks(c, makes, make, out, e);
 }
 
 enum status view_text(const struct cluster *c, const struct view_beside *beside, FILE *out, struct error *e)
 {
-	enum status st = ST_OK;
-	for (size_t i = 0; i < c->shape.n && !st; i++) {
+	struct view_makes makes;
+	enum status st = view_makes(c, &makes, e);
+	if (st)
+		return st;
+	for (size_t i = 0; i < makes.list.n && !st; i++) {
 		if (i)
 			putc('\n', out);
-		st = shape_text(c, &c->shape.at[i], beside, out, e);
+		st = make_text(c, &makes, i, beside, out, e);
 	}
-	if (!st && c->shape.n > 1)
-		st = group_table(c, out, e);
+	if (!st && makes.list.n > 1)
+		st = group_table(c, &makes, out, e);
 	const struct cluster_shape *cut_off = c->hosts > 1 ? view_without_nic(c) : NULL;
 	if (!st && cut_off) {
 		const char *host = view_host(c, cut_off, cut_off->first_host);
 		fprintf(out, "\nNo ring over all hosts: no NIC is known of %s.\n", *host ? host : "these hosts");
 	}
+	view_makes_free(&makes);
 	return st;
 }

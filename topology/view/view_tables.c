@@ -1,5 +1,5 @@
 /* The tables of devices and links in the report that people read. */
-#include "topology/view_text.h"
+#include "topology/view/view_text.h"
 
 #include "base/quantity.h"
 #include "base/table.h"
@@ -78,28 +78,30 @@ enum status view_gpu_table(const struct graph *g, FILE *out, struct error *e)
 }
 
 /* `nvidia-smi topo -m` may say that there are NICs, and no more. */
-static bool nothing_known_of_nics(const struct graph *g)
+static bool nothing_known_of_nics(const struct graph *g, bool numa)
 {
 	for (size_t i = 0; i < g->nic.n; i++) {
 		const struct vertex *v = &g->vertex.at[g->nic.at[i]];
-		if (v->name[0] || v->pci[0] || v->nic.Bps > 0)
+		if (v->name[0] || v->pci[0] || v->nic.Bps > 0 || (numa && v->numa >= 0))
 			return false;
 	}
 	return true;
 }
 
-enum status view_nic_table(const struct graph *g, FILE *out, struct error *e)
+enum status view_nic_table(const struct graph *g, bool numa, FILE *out, struct error *e)
 {
-	if (nothing_known_of_nics(g))
+	if (nothing_known_of_nics(g, numa))
 		return ST_OK;
-	struct table *t = table_create("<NIC|<name|<PCI|<kind|GB/s");
+	struct table *t = table_create(numa ? "<NIC|<name|<PCI|<kind|GB/s|NUMA" : "<NIC|<name|<PCI|<kind|GB/s");
 	enum status st = t ? ST_OK : error_nomem(e, "the table of NICs");
 	for (size_t i = 0; i < g->nic.n && !st; i++) {
 		const struct vertex *v = &g->vertex.at[g->nic.at[i]];
-		char name[GRAPH_NAME], rate[VIEW_RATE];
+		char name[GRAPH_NAME], rate[VIEW_RATE], node[16] = "";
 		bool assumed;
 		view_rate(rate, view_nic_Bps(g, g->nic.at[i], &assumed));
-		st = table_row(t, e, "%s|%s|%s|%s|%s%s", v->label, plain(name, v->name), v->pci, v->nic.infiniband ? "InfiniBand" : "", assumed ? "~" : "", rate);
+		if (numa && v->numa >= 0)
+			snprintf(node, sizeof node, "|%d", v->numa);
+		st = table_row(t, e, "%s|%s|%s|%s|%s%s%s", v->label, plain(name, v->name), v->pci, v->nic.infiniband ? "InfiniBand" : "", assumed ? "~" : "", rate, node);
 	}
 	if (!st) {
 		putc('\n', out);

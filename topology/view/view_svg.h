@@ -1,6 +1,6 @@
-/* What the two halves of the picture's writer share: boxes and words (view_svg.c), lines and bars (view_svg_wires.c). Private to topology/. */
-#ifndef STEPSIM_TOPOLOGY_VIEW_SVG_H
-#define STEPSIM_TOPOLOGY_VIEW_SVG_H
+/* What the two halves of the picture's writer share: boxes and words (view_svg.c), lines and bars (view_svg_wires.c). Private to topology/view/. */
+#ifndef STEPSIM_TOPOLOGY_VIEW_VIEW_SVG_H
+#define STEPSIM_TOPOLOGY_VIEW_VIEW_SVG_H
 
 #include <stdio.h>
 
@@ -9,6 +9,7 @@
 
 extern const char *const svg_wire_class[LINK_KINDS]; /* of the style sheet */
 
+double svg_width(const char *text);
 void svg_escaped(const char *text, FILE *out);
 /* A text centred at x, cut to `room` where that is positive. */
 void svg_words(FILE *out, double x, double y, double room, const char *look, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
