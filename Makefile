@@ -50,12 +50,58 @@ CUDA_OBJECT = $(if $(CUDA_FLAGS),$(B)/libstepsim_cuda.so)
 all: $(B)/stepsim $(CUDA_OBJECT) ## build/release/stepsim (VARIANT=release|debug|asan, CUDA=auto|0|1)
 	@echo "CUDA: $(CUDA_FOUND)"
 
-$(B)/libstepsim_cuda.so: $(wildcard exec/cuda/*.c) exec/cuda/cuda.h base/status.h
+# The CUDA room: C on cudart's API, kernels by nvcc, one shared object. It takes base/ and step/ from the binary that opens it.
+NVCC ?= $(shell bash scripts/find_cuda.sh nvcc)
+CUDA_ARCH = $(foreach a,80 90 100,-gencode arch=compute_$(a),code=sm_$(a)) -gencode arch=compute_100,code=compute_100
+CUDA_KERNELS = $(wildcard exec/cuda/*.cu)
+CUDA_OBJ = $(patsubst exec/cuda/%.c,$(B)/cuda/%.o,$(wildcard exec/cuda/*.c)) $(patsubst exec/cuda/%.cu,$(B)/cuda/%.cu.o,$(CUDA_KERNELS))
+
+$(B)/libstepsim_cuda.so: $(CUDA_OBJ)
+	$(CC) -shared $(LDFLAGS_$(VARIANT)) -o $@ $^ $(CUDA_FLAGS) -lstdc++
+
+$(B)/cuda/%.o: exec/cuda/%.c
 	@mkdir -p $(@D)
-	$(CC) -I. -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS_$(VARIANT)) $(CFLAGS) -fPIC -shared -fvisibility=default -o $@ $(filter %.c,$^) $(CUDA_FLAGS)
+	$(CC) -I. -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS_$(VARIANT)) $(CFLAGS) -fPIC -MMD -MP $(CUDA_FLAGS) -c -o $@ $<
+
+$(B)/cuda/%.cu.o: exec/cuda/%.cu
+	@mkdir -p $(@D)
+	$(NVCC) -std=c++17 -O3 -I. -Xcompiler -fPIC,-Wall,-Wextra $(CUDA_ARCH) -MMD -MF $(@:.o=.d) -c -o $@ $<
+
+# The same kernels by the host's compiler, for the tests.
+TWIN_OBJ = $(patsubst exec/cuda/%.cu,$(B)/twin/%.o,$(CUDA_KERNELS)) $(B)/twin/twin.o $(B)/twin/kernels.o
+TWIN_FLAGS = -DSTEPSIM_TWIN -I. -D_GNU_SOURCE -Wall -Wextra $(CFLAGS_$(VARIANT)) -fPIC -MMD -MP $(CUDA_FLAGS)
+
+$(B)/twin/%.o: exec/cuda/%.cu
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 $(TWIN_FLAGS) -x c++ -c -o $@ $<
+
+$(B)/twin/twin.o: tests/doubles/twin.cc
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 $(TWIN_FLAGS) -c -o $@ $<
+
+$(B)/twin/kernels.o: exec/cuda/kernels.c
+	@mkdir -p $(@D)
+	$(CC) -std=c11 $(TWIN_FLAGS) -c -o $@ $<
+
+# Doubles of the libraries that the shared object loads, under their own names: LD_LIBRARY_PATH=$(B)/doubles puts them in their place.
+DOUBLES = $(addprefix $(B)/doubles/,libcudart.so.13 libcublasLt.so.13 libcudnn.so.9 libnccl.so.2)
+$(B)/doubles/libcudart.so.13: tests/doubles/cudart.cc $(TWIN_OBJ)
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 $(TWIN_FLAGS) -pthread -shared -Wl,-soname,$(@F) -o $@ $^
+$(B)/doubles/libcublasLt.so.13: tests/doubles/cublaslt.cc $(B)/doubles/libcudart.so.13
+$(B)/doubles/libcudnn.so.9: tests/doubles/cudnn.cc $(B)/doubles/libcudart.so.13
+$(B)/doubles/libnccl.so.2: tests/doubles/nccl.cc $(B)/doubles/libcudart.so.13
+$(filter-out %/libcudart.so.13,$(DOUBLES)):
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 $(TWIN_FLAGS) $(shell pkg-config --cflags ompi-c) -pthread -shared -Wl,-soname,$(@F) -o $@ $^ $(shell pkg-config --libs ompi-c)
+
+CUDA_TESTS = $(if $(CUDA_FLAGS),$(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/cuda/test_*.c)))
+$(B)/tests/cuda/%: tests/cuda/%.c $(LIB) $(TWIN_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) $(CUDA_FLAGS) -MMD -MP -MF $@.d $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $< $(TWIN_OBJ) $(LIB) -lcunit $(LDLIBS_ALL) -lstdc++
 
 $(B)/stepsim: $(B)/obj/cli/main.o $(LIB)
-	$(CC) $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
+	$(CC) -rdynamic $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
 
 $(LIB): $(LIB_OBJ)
 	@rm -f $@
@@ -78,7 +124,7 @@ $(B)/tests/%: tests/%.c $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $< $(LIB) -lcunit $(LDLIBS_ALL)
 
-tests: $(UNIT) $(EXEC_TESTS) $(FUZZ) ## build the test programs
+tests: $(UNIT) $(EXEC_TESTS) $(FUZZ) $(CUDA_TESTS) $(if $(CUDA_FLAGS),$(DOUBLES)) ## build the test programs
 
 unit: $(UNIT) ## build the unit and property tests alone
 
@@ -110,4 +156,4 @@ clean: ## remove build/
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
--include $(OBJ:.o=.d) $(UNIT:=.d) $(EXEC_TESTS:=.d) $(FUZZ:=.d) $(BENCH:=.d)
+-include $(OBJ:.o=.d) $(CUDA_OBJ:.o=.d) $(TWIN_OBJ:.o=.d) $(UNIT:=.d) $(EXEC_TESTS:=.d) $(FUZZ:=.d) $(BENCH:=.d)

@@ -5,11 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "exec/cuda/cuda.h"
+#include "exec/cuda/facts.h"
 
-void stepsim_cuda_facts(struct cuda_facts *out);
-
-void stepsim_cuda_facts(struct cuda_facts *out)
+void cuda_facts_find(struct cuda_facts *out)
 {
 	memset(out, 0, sizeof *out);
 	if (cudaRuntimeGetVersion(&out->runtime) != cudaSuccess)
