@@ -57,7 +57,7 @@ CUDA_KERNELS = $(wildcard exec/cuda/*.cu)
 CUDA_OBJ = $(patsubst exec/cuda/%.c,$(B)/cuda/%.o,$(wildcard exec/cuda/*.c)) $(patsubst exec/cuda/%.cu,$(B)/cuda/%.cu.o,$(CUDA_KERNELS))
 
 $(B)/libstepsim_cuda.so: $(CUDA_OBJ)
-	$(CC) -shared $(LDFLAGS_$(VARIANT)) -o $@ $^ $(CUDA_FLAGS) -lstdc++
+	$(CC) -shared $(LDFLAGS_$(VARIANT)) -o $@ $^ $(CUDA_FLAGS) -lstdc++ -lm
 
 $(B)/cuda/%.o: exec/cuda/%.c
 	@mkdir -p $(@D)
@@ -69,13 +69,17 @@ $(B)/cuda/%.cu.o: exec/cuda/%.cu
 
 # The same kernels by the host's compiler, for the tests.
 TWIN_OBJ = $(patsubst exec/cuda/%.cu,$(B)/twin/%.o,$(CUDA_KERNELS)) $(B)/twin/twin.o $(B)/twin/kernels.o
-TWIN_FLAGS = -DSTEPSIM_TWIN -I. -D_GNU_SOURCE -Wall -Wextra $(CFLAGS_$(VARIANT)) -fPIC -MMD -MP $(CUDA_FLAGS)
+TWIN_FLAGS = -DSTEPSIM_TWIN -I. -D_GNU_SOURCE -Wall -Wextra $(CFLAGS_$(VARIANT)) -fPIC -MMD -MP $(filter-out -L% -Wl% -l%,$(CUDA_FLAGS))
 
 $(B)/twin/%.o: exec/cuda/%.cu
 	@mkdir -p $(@D)
 	$(CXX) -std=c++17 $(TWIN_FLAGS) -x c++ -c -o $@ $<
 
-$(B)/twin/twin.o: tests/doubles/twin.cc
+$(B)/twin/probe.o: tests/cuda/probe.cu
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 $(TWIN_FLAGS) -x c++ -c -o $@ $<
+
+$(B)/twin/%.o: tests/doubles/%.cc
 	@mkdir -p $(@D)
 	$(CXX) -std=c++17 $(TWIN_FLAGS) -c -o $@ $<
 
@@ -85,20 +89,40 @@ $(B)/twin/kernels.o: exec/cuda/kernels.c
 
 # Doubles of the libraries that the shared object loads, under their own names: LD_LIBRARY_PATH=$(B)/doubles puts them in their place.
 DOUBLES = $(addprefix $(B)/doubles/,libcudart.so.13 libcublasLt.so.13 libcudnn.so.9 libnccl.so.2)
-$(B)/doubles/libcudart.so.13: tests/doubles/cudart.cc $(TWIN_OBJ)
+CUDART_OBJ = $(patsubst tests/doubles/%.cc,$(B)/twin/%.o,$(wildcard tests/doubles/cudart*.cc)) $(filter-out %/kernels.o,$(TWIN_OBJ)) $(B)/twin/probe.o
+$(B)/doubles/libcudart.so.13: $(CUDART_OBJ) tests/doubles/cudart.map
 	@mkdir -p $(@D)
-	$(CXX) -std=c++17 $(TWIN_FLAGS) -pthread -shared -Wl,-soname,$(@F) -o $@ $^
-$(B)/doubles/libcublasLt.so.13: tests/doubles/cublaslt.cc $(B)/doubles/libcudart.so.13
-$(B)/doubles/libcudnn.so.9: tests/doubles/cudnn.cc $(B)/doubles/libcudart.so.13
-$(B)/doubles/libnccl.so.2: tests/doubles/nccl.cc $(B)/doubles/libcudart.so.13
-$(filter-out %/libcudart.so.13,$(DOUBLES)):
+	$(CXX) $(LDFLAGS_$(VARIANT)) -pthread -shared -Wl,-soname,$(@F) -Wl,--version-script=tests/doubles/cudart.map -Wl,-z,lazy -o $@ $(CUDART_OBJ)
+$(B)/doubles/libcublasLt.so.13: $(B)/twin/cublaslt.o tests/doubles/cublaslt.map
+$(B)/doubles/libcudnn.so.9: $(B)/twin/cudnn.o tests/doubles/cudnn.map
+$(B)/doubles/libnccl.so.2: $(B)/twin/nccl.o tests/doubles/nccl.map
+$(B)/twin/nccl.o: TWIN_FLAGS += $(shell pkg-config --cflags ompi-c)
+$(filter-out %/libcudart.so.13,$(DOUBLES)): $(B)/doubles/libcudart.so.13
 	@mkdir -p $(@D)
-	$(CXX) -std=c++17 $(TWIN_FLAGS) $(shell pkg-config --cflags ompi-c) -pthread -shared -Wl,-soname,$(@F) -o $@ $^ $(shell pkg-config --libs ompi-c)
+	$(CXX) $(LDFLAGS_$(VARIANT)) -pthread -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) -o $@ $(filter %.o %.so.13,$^) $(if $(findstring nccl,$@),$(shell pkg-config --libs ompi-c))
 
-CUDA_TESTS = $(if $(CUDA_FLAGS),$(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/cuda/test_*.c)))
+CUDA_TESTS = $(if $(CUDA_FLAGS),$(patsubst tests/%,$(B)/tests/%,$(basename $(wildcard tests/cuda/test_*.c tests/cuda/test_*.cc))))
 $(B)/tests/cuda/%: tests/cuda/%.c $(LIB) $(TWIN_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) $(CUDA_FLAGS) -MMD -MP -MF $@.d $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $< $(TWIN_OBJ) $(LIB) -lcunit $(LDLIBS_ALL) -lstdc++
+
+$(B)/tests/cuda/test_twin: tests/cuda/test_twin.cc $(B)/twin/twin.o $(LIB)
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 $(TWIN_FLAGS) -MF $@.d $(LDFLAGS_$(VARIANT)) -o $@ $< $(B)/twin/twin.o $(LIB) -lcunit
+
+# The doubled runtime under the launches that nvcc makes, without a search for libraries. The launchers inside the double lack what they are never called with.
+$(B)/tests/cuda/test_cudart_double: tests/cuda/test_cudart_double.cc $(B)/tests/cuda/probe.cu.o $(B)/doubles/libcudart.so.13 $(LIB)
+	@mkdir -p $(@D)
+	$(CXX) -rdynamic -std=c++17 $(TWIN_FLAGS) -MF $@.d $(LDFLAGS_$(VARIANT)) -o $@ $(filter %.cc %.o %.so.13,$^) $(LIB) -Wl,--allow-shlib-undefined,-rpath,'$$ORIGIN/../../doubles' -lcunit
+
+$(B)/tests/cuda/probe.cu.o: tests/cuda/probe.cu
+	@mkdir -p $(@D)
+	$(NVCC) -std=c++17 -I. -Xcompiler -fPIC,-Wall,-Wextra -gencode arch=compute_80,code=sm_80 -c -o $@ $<
+
+# The room's own files, on the doubles (LD_LIBRARY_PATH puts others before them).
+$(addprefix $(B)/tests/cuda/,test_cuda_gemm test_cuda_device): $(B)/tests/cuda/%: tests/cuda/%.c $(LIB) $(CUDA_OBJ) $(DOUBLES)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../../doubles' -o $@ $< $(CUDA_OBJ) $(LIB) $(CUDA_FLAGS) -lcunit $(LDLIBS_ALL) -lstdc++
 
 $(B)/stepsim: $(B)/obj/cli/main.o $(LIB)
 	$(CC) -rdynamic $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
@@ -156,4 +180,4 @@ clean: ## remove build/
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
--include $(OBJ:.o=.d) $(CUDA_OBJ:.o=.d) $(TWIN_OBJ:.o=.d) $(UNIT:=.d) $(EXEC_TESTS:=.d) $(FUZZ:=.d) $(BENCH:=.d)
+-include $(OBJ:.o=.d) $(CUDA_OBJ:.o=.d) $(TWIN_OBJ:.o=.d) $(CUDART_OBJ:.o=.d) $(addprefix $(B)/twin/,cublaslt.d cudnn.d nccl.d) $(CUDA_TESTS:=.d) $(UNIT:=.d) $(EXEC_TESTS:=.d) $(FUZZ:=.d) $(BENCH:=.d)

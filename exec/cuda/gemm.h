@@ -16,7 +16,7 @@ void gemm_plans_destroy(struct gemm_plans *g); /* NULL-safe */
 /* C = op(A) op(B) (+ bias), OP_ACCUMULATE adds to C; row-major as step/program.h has it. tf32 and fp32 by the op's dtype; fp8 takes scales of 1 on data that were cast. Never waits. */
 enum status gemm_run(struct gemm_plans *g, const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e);
 
-/* The two batched products of naive attention and their four gradients' (ATTN_SCORES, ATTN_VALUES, ...), strided over batch and heads. */
+/* The two batched products of naive attention and their four gradients' (ATTN_SCORES, ATTN_VALUES, ...), strided over batch and heads. `env` NULL: only plans them. */
 enum status gemm_attention_run(struct gemm_plans *g, const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e);
 
 #endif

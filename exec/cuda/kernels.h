@@ -10,6 +10,7 @@
 #define STEPSIM_EXEC_CUDA_KERNELS_H
 
 #include <cuda_runtime_api.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -54,7 +55,32 @@ cuda_launcher launch_act, launch_act_grad, launch_gate_act, launch_gate_mul;    
 cuda_launcher launch_embed, launch_embed_grad, launch_position, launch_position_grad;                 /* kernels_embed.cu */
 cuda_launcher launch_loss, launch_loss_max, launch_loss_sum, launch_loss_grad;                        /* kernels_loss.cu */
 cuda_launcher launch_optimizer;                                                                       /* kernels_optimizer.cu */
-cuda_launcher launch_fill, launch_cast;                                                               /* kernels_memory.cu */
+cuda_launcher launch_fill, launch_cast;                                                               /* kernels_memory.cu; casts to and from fp8 (E4M3, scale 1) too */
+
+/* Parts of cuda_scratch_B, in the family's .cu file. */
+size_t cuda_scratch_norm_grad_B(const struct op *op);
+size_t cuda_scratch_bias_grad_B(const struct op *op);
+size_t cuda_scratch_optimizer_B(const struct op *op);
+size_t cuda_scratch_position_grad_B(const struct op *op);
+
+/* ---- kernels_check.cu: what buffers are filled with, and compared with, outside of a step ---- */
+
+/* Normal numbers of standard deviation sigma, the same for the same seed. */
+enum status cuda_fill_normal(cudaStream_t stream, void *at, enum dtype dtype, int64_t n, uint64_t seed, double sigma, struct error *e);
+
+/* The whole numbers of exec/verify.h (verify_value), each below 1 << bits (6 there; less keeps sums exact in 16-bit formats). What element i of a group's result has to be: the sum, or with `max` the
+ * largest, of what members first, first + stride, ... put there; with `part` > 0 what member i / part put there. One member: what it puts in itself. */
+struct cuda_pattern {
+	uint32_t op;
+	int64_t first, stride, members;
+	bool max;
+	uint64_t part;
+	uint64_t element; /* number of the buffer's first element */
+	int bits;
+};
+enum status cuda_fill_pattern(cudaStream_t stream, void *at, enum dtype dtype, int64_t n, const struct cuda_pattern *p, struct error *e);
+/* *wrong, on the device, becomes the place in the buffer of the first element that differs, where that is less than what stands there. */
+enum status cuda_check_pattern(cudaStream_t stream, const void *at, enum dtype dtype, int64_t n, const struct cuda_pattern *p, int64_t *wrong, struct error *e);
 
 #ifdef __cplusplus
 }

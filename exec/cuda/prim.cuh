@@ -3,7 +3,7 @@
  *
  * A kernel takes its work as `for (i = thread_rank(); i < n; i += thread_count())`, so that it is right for every number of threads in a block, one included, and its threads meet only in
  * block_sync, block_sum, block_max, warp_sum, warp_max and warp_broadcast, which all threads of the block (of the warp) call.
- * LAUNCH(kernel, grid, threads, stream, arguments...) starts one; TWIN(kernel) below it lets the host find its body by the name under which the runtime launches it.
+ * LAUNCH(kernel, grid, threads, stream, arguments...) starts one; TWIN(kernel) below it lets the host find its body by the name under which the runtime launches it (dispatch.cuh's `start` does both).
  */
 #ifndef STEPSIM_EXEC_CUDA_PRIM_CUH
 #define STEPSIM_EXEC_CUDA_PRIM_CUH
@@ -12,6 +12,9 @@
 #include <cuda_fp16.h>
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
+
+#include <type_traits>
 
 extern "C" {
 #include "base/status.h"
@@ -31,6 +34,9 @@ template <> __host__ __device__ __forceinline__ __half from_float<__half>(float 
 /* ---- threads, and where they meet ---- */
 
 #ifdef STEPSIM_TWIN
+#ifndef __launch_bounds__
+#define __launch_bounds__(...)
+#endif
 #include "tests/doubles/twin.h"
 #else
 
@@ -92,13 +98,97 @@ static __device__ __forceinline__ void atomic_add(__half *at, float x) { atomicA
 
 #endif
 
-/* ---- vectors: N values at once, as one access of 16 bytes at most ---- */
+#ifdef STEPSIM_TWIN
+#define UNROLL
+#define UNROLL_4
+#else
+#define UNROLL _Pragma("unroll")
+#define UNROLL_4 _Pragma("unroll 4")
+#endif
+
+/* Both sums over the block's threads in one meeting. */
+static __device__ __forceinline__ void block_sum_pair(float *a, float *b)
+{
+#ifdef STEPSIM_TWIN
+	*a = block_sum(*a);
+	*b = block_sum(*b);
+#else
+	__shared__ float part[2][WARP];
+	const float x = warp_sum(*a), y = warp_sum(*b);
+	if (lane_rank() == 0) {
+		part[0][warp_rank()] = x;
+		part[1][warp_rank()] = y;
+	}
+	__syncthreads();
+	*a = warp_sum(lane_rank() < warp_count() ? part[0][lane_rank()] : 0.0f);
+	*b = warp_sum(lane_rank() < warp_count() ? part[1][lane_rank()] : 0.0f);
+	__syncthreads();
+#endif
+}
+
+/* Who shares a row of a matrix: a warp, each of a block's its own, or the whole block. */
+struct warp_row {
+	static constexpr bool WARPS = true;
+	static __device__ __forceinline__ int rank(void) { return lane_rank(); }
+	static __device__ __forceinline__ int count(void) { return lane_count(); }
+	static __device__ __forceinline__ int64_t first(void) { return (int64_t)blockIdx.x * warp_count() + warp_rank(); }
+	static __device__ __forceinline__ int64_t stride(void) { return (int64_t)gridDim.x * warp_count(); }
+	static __device__ __forceinline__ float sum(float x) { return warp_sum(x); }
+	static __device__ __forceinline__ void sum_pair(float *a, float *b)
+	{
+		*a = warp_sum(*a);
+		*b = warp_sum(*b);
+	}
+};
+
+struct block_row {
+	static constexpr bool WARPS = false;
+	static __device__ __forceinline__ int rank(void) { return thread_rank(); }
+	static __device__ __forceinline__ int count(void) { return thread_count(); }
+	static __device__ __forceinline__ int64_t first(void) { return (int64_t)blockIdx.x; }
+	static __device__ __forceinline__ int64_t stride(void) { return (int64_t)gridDim.x; }
+	static __device__ __forceinline__ float sum(float x) { return block_sum(x); }
+	static __device__ __forceinline__ void sum_pair(float *a, float *b) { block_sum_pair(a, b); }
+};
+
+/* ---- arithmetic ---- */
+
+/* Relative error of a few 1e-7 for |x| < 10, growing with |x|. */
+static __device__ __forceinline__ float fast_exp(float x)
+{
+#ifdef STEPSIM_TWIN
+	return expf(x);
+#else
+	return __expf(x);
+#endif
+}
+
+static __device__ __forceinline__ float fast_sigmoid(float x)
+{
+#ifdef STEPSIM_TWIN
+	return 1.0f / (1.0f + expf(-x));
+#else
+	return __fdividef(1.0f, 1.0f + __expf(-x));
+#endif
+}
+
+/* i / d and i % d of numbers from 0 to DIVIDE_MAX: 64-bit division is ten times the price. */
+#define DIVIDE_MAX 0xffffffff
+static __device__ __forceinline__ int64_t divide(int64_t i, int64_t d, int64_t *rest)
+{
+	const uint32_t q = (uint32_t)i / (uint32_t)d;
+	*rest = (int64_t)((uint32_t)i - q * (uint32_t)d);
+	return (int64_t)q;
+}
+
+/* ---- vectors: N values at once, in accesses of 16 bytes at most ---- */
 
 template <class T> struct vec_of {
 	static constexpr int N = 16 / (int)sizeof(T);
 };
 
-template <class T, int N> struct alignas(sizeof(T) * N) vec {
+/* As stored: a register holds two narrow values. */
+template <class T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) vec {
 	T at[N];
 };
 
@@ -108,19 +198,80 @@ template <class T> static __host__ __device__ __forceinline__ bool vec_fits(cons
 	return (uintptr_t)p % 16 == 0 && cols % vec_of<T>::N == 0;
 }
 
-template <class T, int N> static __host__ __device__ __forceinline__ void load_vec(const T *p, float out[N])
+/* True when accesses of 16 bytes can begin at `p`; an absent array is in nobody's way. */
+static inline bool is_aligned(const void *p)
 {
-	vec<T, N> v = *(const vec<T, N> *)p;
-	for (int i = 0; i < N; i++)
-		out[i] = to_float(v.at[i]);
+	return (uintptr_t)p % 16 == 0;
 }
 
-template <class T, int N> static __host__ __device__ __forceinline__ void store_vec(T *p, const float in[N])
+template <class T, int N> static __device__ __forceinline__ vec<T, N> vec_at(const T *p)
+{
+	return *(const vec<T, N> *)p;
+}
+
+template <class T, int N> static __device__ __forceinline__ void vec_put(T *p, vec<T, N> v)
+{
+	*(vec<T, N> *)p = v;
+}
+
+template <class T, int N> static __device__ __forceinline__ void unpack_vec(const vec<T, N> &v, float out[N])
+{
+	if constexpr (std::is_same_v<T, __nv_bfloat16> && N % 2 == 0) { /* a bf16 is the upper half of its float: so the stored pairs stay in their registers */
+		UNROLL
+		for (int i = 0; i < N; i += 2) {
+			uint32_t pair, wide[2];
+			memcpy(&pair, v.at + i, sizeof pair);
+			wide[0] = pair << 16;
+			wide[1] = pair & 0xffff0000u;
+			memcpy(out + i, wide, sizeof wide);
+		}
+	} else {
+		UNROLL
+		for (int i = 0; i < N; i++)
+			out[i] = to_float(v.at[i]);
+	}
+}
+
+/* Two at once are one instruction. */
+static __device__ __forceinline__ void pack_pair(float a, float b, __nv_bfloat16 *to)
+{
+	const __nv_bfloat162 p = __floats2bfloat162_rn(a, b);
+	to[0] = p.x;
+	to[1] = p.y;
+}
+
+static __device__ __forceinline__ void pack_pair(float a, float b, __half *to)
+{
+	const __half2 p = __floats2half2_rn(a, b);
+	to[0] = p.x;
+	to[1] = p.y;
+}
+
+static __device__ __forceinline__ void pack_pair(float a, float b, float *to)
+{
+	to[0] = a;
+	to[1] = b;
+}
+
+template <class T, int N> static __device__ __forceinline__ vec<T, N> pack_vec(const float in[N])
 {
 	vec<T, N> v;
-	for (int i = 0; i < N; i++)
-		v.at[i] = from_float<T>(in[i]);
-	*(vec<T, N> *)p = v;
+	UNROLL
+	for (int i = 0; i + 1 < N; i += 2)
+		pack_pair(in[i], in[i + 1], v.at + i);
+	if (N % 2)
+		v.at[N - 1] = from_float<T>(in[N - 1]);
+	return v;
+}
+
+template <class T, int N> static __device__ __forceinline__ void load_vec(const T *p, float out[N])
+{
+	unpack_vec<T, N>(vec_at<T, N>(p), out);
+}
+
+template <class T, int N> static __device__ __forceinline__ void store_vec(T *p, const float in[N])
+{
+	vec_put<T, N>(p, pack_vec<T, N>(in));
 }
 
 #endif

@@ -54,6 +54,14 @@ struct cuda_room {
 	enum status (*nccl_world)(const unsigned char id[NCCL_ID_B], int64_t ranks, int64_t rank, int device, double timeout_s, struct comm *out, struct error *e);
 	/* Collective over the members of `world`: ranks of the same colour form a communicator, ordered by key. colour -1: no part, out->ops is NULL. */
 	enum status (*nccl_split)(const struct comm *world, int32_t colour, int32_t key, struct comm *out, struct error *e);
+	/* Lets NCCL read and write this device memory directly, until the communicator is destroyed. At most 4 ranges; every member registers as many. */
+	enum status (*nccl_register)(const struct comm *c, void *at, size_t bytes, struct error *e);
+	/* What NCCL itself expects the call to take; nothing is sent. The buffers and the queue are those of a real call. Collective the first time it is asked of a communicator (it makes one for
+	 * estimates). ST_RUN where NCCL is older than 2.22. */
+	enum status (*nccl_estimate)(const struct comm *c, const struct comm_call *call, double *seconds, struct error *e);
+	/* Where NCCL cannot serve: a communicator for device buffers over one on the host (MPI with MPI_THREAD_MULTIPLE, polled by a thread of its own), through pinned memory. 16-bit formats travel and are
+	 * summed as fp32. Takes `host` over when it succeeds. A call that is not done after timeout_s lets its stream go on and is told by test(). */
+	enum status (*staged)(const struct comm *host, double timeout_s, struct comm *out, struct error *e);
 };
 
 /* Opens the object that lies beside the running binary (or in ../lib/stepsim of it), once; and keeps it. ST_RUN, with the reason, when it was not built or does not load. */
