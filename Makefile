@@ -50,12 +50,82 @@ CUDA_OBJECT = $(if $(CUDA_FLAGS),$(B)/libstepsim_cuda.so)
 all: $(B)/stepsim $(CUDA_OBJECT) ## build/release/stepsim (VARIANT=release|debug|asan, CUDA=auto|0|1)
 	@echo "CUDA: $(CUDA_FOUND)"
 
-$(B)/libstepsim_cuda.so: $(wildcard exec/cuda/*.c) exec/cuda/cuda.h base/status.h
+# The CUDA room: C on cudart's API, kernels by nvcc, one shared object. It takes base/ and step/ from the binary that opens it.
+NVCC ?= $(shell bash scripts/find_cuda.sh nvcc)
+CUDA_ARCH = $(foreach a,80 90 100,-gencode arch=compute_$(a),code=sm_$(a)) -gencode arch=compute_100,code=compute_100
+CUDA_KERNELS = $(wildcard exec/cuda/*.cu)
+CUDA_OBJ = $(patsubst exec/cuda/%.c,$(B)/cuda/%.o,$(wildcard exec/cuda/*.c)) $(patsubst exec/cuda/%.cu,$(B)/cuda/%.cu.o,$(CUDA_KERNELS))
+
+$(B)/libstepsim_cuda.so: $(CUDA_OBJ)
+	$(CC) -shared $(LDFLAGS_$(VARIANT)) -o $@ $^ $(CUDA_FLAGS) -lstdc++ -lm
+
+$(B)/cuda/%.o: exec/cuda/%.c
 	@mkdir -p $(@D)
-	$(CC) -I. -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS_$(VARIANT)) $(CFLAGS) -fPIC -shared -fvisibility=default -o $@ $(filter %.c,$^) $(CUDA_FLAGS)
+	$(CC) -I. -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS_$(VARIANT)) $(CFLAGS) -fPIC -MMD -MP $(CUDA_FLAGS) -c -o $@ $<
+
+$(B)/cuda/%.cu.o: exec/cuda/%.cu
+	@mkdir -p $(@D)
+	$(NVCC) -std=c++17 -O3 -I. -Xcompiler -fPIC,-Wall,-Wextra $(CUDA_ARCH) -MMD -MF $(@:.o=.d) -c -o $@ $<
+
+# The same kernels by the host's compiler, for the tests.
+TWIN_OBJ = $(patsubst exec/cuda/%.cu,$(B)/twin/%.o,$(CUDA_KERNELS)) $(B)/twin/twin.o $(B)/twin/kernels.o
+TWIN_FLAGS = -DSTEPSIM_TWIN -I. -D_GNU_SOURCE -Wall -Wextra $(CFLAGS_$(VARIANT)) -fPIC -MMD -MP $(filter-out -L% -Wl% -l%,$(CUDA_FLAGS))
+
+$(B)/twin/%.o: exec/cuda/%.cu
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 $(TWIN_FLAGS) -x c++ -c -o $@ $<
+
+$(B)/twin/probe.o: tests/cuda/probe.cu
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 $(TWIN_FLAGS) -x c++ -c -o $@ $<
+
+$(B)/twin/%.o: tests/doubles/%.cc
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 $(TWIN_FLAGS) -c -o $@ $<
+
+$(B)/twin/kernels.o: exec/cuda/kernels.c
+	@mkdir -p $(@D)
+	$(CC) -std=c11 $(TWIN_FLAGS) -c -o $@ $<
+
+# Doubles of the libraries that the shared object loads, under their own names: LD_LIBRARY_PATH=$(B)/doubles puts them in their place.
+DOUBLES = $(addprefix $(B)/doubles/,libcudart.so.13 libcublasLt.so.13 libcudnn.so.9 libnccl.so.2)
+CUDART_OBJ = $(patsubst tests/doubles/%.cc,$(B)/twin/%.o,$(wildcard tests/doubles/cudart*.cc)) $(filter-out %/kernels.o,$(TWIN_OBJ)) $(B)/twin/probe.o
+$(B)/doubles/libcudart.so.13: $(CUDART_OBJ) tests/doubles/cudart.map
+	@mkdir -p $(@D)
+	$(CXX) $(LDFLAGS_$(VARIANT)) -pthread -shared -Wl,-soname,$(@F) -Wl,--version-script=tests/doubles/cudart.map -Wl,-z,lazy -o $@ $(CUDART_OBJ)
+$(B)/doubles/libcublasLt.so.13: $(B)/twin/cublaslt.o tests/doubles/cublaslt.map
+$(B)/doubles/libcudnn.so.9: $(B)/twin/cudnn.o tests/doubles/cudnn.map
+$(B)/doubles/libnccl.so.2: $(B)/twin/nccl.o tests/doubles/nccl.map
+$(B)/twin/nccl.o: TWIN_FLAGS += $(shell pkg-config --cflags ompi-c)
+$(filter-out %/libcudart.so.13,$(DOUBLES)): $(B)/doubles/libcudart.so.13
+	@mkdir -p $(@D)
+	$(CXX) $(LDFLAGS_$(VARIANT)) -pthread -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) -o $@ $(filter %.o %.so.13,$^) $(if $(findstring nccl,$@),$(shell pkg-config --libs ompi-c))
+
+CUDA_TESTS = $(if $(CUDA_FLAGS),$(patsubst tests/%,$(B)/tests/%,$(basename $(wildcard tests/cuda/test_*.c tests/cuda/test_*.cc))))
+$(B)/tests/cuda/%: tests/cuda/%.c $(LIB) $(TWIN_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) $(CUDA_FLAGS) -MMD -MP -MF $@.d $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $< $(TWIN_OBJ) $(LIB) -lcunit $(LDLIBS_ALL) -lstdc++
+
+$(B)/tests/cuda/test_twin: tests/cuda/test_twin.cc $(B)/twin/twin.o $(LIB)
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 $(TWIN_FLAGS) -MF $@.d $(LDFLAGS_$(VARIANT)) -o $@ $< $(B)/twin/twin.o $(LIB) -lcunit
+
+# The doubled runtime under the launches that nvcc makes, without a search for libraries. The launchers inside the double lack what they are never called with.
+$(B)/tests/cuda/test_cudart_double: tests/cuda/test_cudart_double.cc $(B)/tests/cuda/probe.cu.o $(B)/doubles/libcudart.so.13 $(LIB)
+	@mkdir -p $(@D)
+	$(CXX) -rdynamic -std=c++17 $(TWIN_FLAGS) -MF $@.d $(LDFLAGS_$(VARIANT)) -o $@ $(filter %.cc %.o %.so.13,$^) $(LIB) -Wl,--allow-shlib-undefined,-rpath,'$$ORIGIN/../../doubles' -lcunit
+
+$(B)/tests/cuda/probe.cu.o: tests/cuda/probe.cu
+	@mkdir -p $(@D)
+	$(NVCC) -std=c++17 -I. -Xcompiler -fPIC,-Wall,-Wextra -gencode arch=compute_80,code=sm_80 -c -o $@ $<
+
+# The room's own files, on the doubles (LD_LIBRARY_PATH puts others before them).
+$(addprefix $(B)/tests/cuda/,test_cuda_gemm test_cuda_device test_cublaslt_double test_nccl_double): $(B)/tests/cuda/%: tests/cuda/%.c $(LIB) $(CUDA_OBJ) $(DOUBLES)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../../doubles' -o $@ $< $(CUDA_OBJ) $(LIB) $(CUDA_FLAGS) -lcunit $(LDLIBS_ALL) -lstdc++
 
 $(B)/stepsim: $(B)/obj/cli/main.o $(LIB)
-	$(CC) $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
+	$(CC) -rdynamic $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
 
 $(LIB): $(LIB_OBJ)
 	@rm -f $@
@@ -78,7 +148,7 @@ $(B)/tests/%: tests/%.c $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $< $(LIB) -lcunit $(LDLIBS_ALL)
 
-tests: $(UNIT) $(EXEC_TESTS) $(FUZZ) ## build the test programs
+tests: $(UNIT) $(EXEC_TESTS) $(FUZZ) $(CUDA_TESTS) $(if $(CUDA_FLAGS),$(DOUBLES)) ## build the test programs
 
 unit: $(UNIT) ## build the unit and property tests alone
 
@@ -110,4 +180,4 @@ clean: ## remove build/
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
--include $(OBJ:.o=.d) $(UNIT:=.d) $(EXEC_TESTS:=.d) $(FUZZ:=.d) $(BENCH:=.d)
+-include $(OBJ:.o=.d) $(CUDA_OBJ:.o=.d) $(TWIN_OBJ:.o=.d) $(CUDART_OBJ:.o=.d) $(addprefix $(B)/twin/,cublaslt.d cudnn.d nccl.d) $(CUDA_TESTS:=.d) $(UNIT:=.d) $(EXEC_TESTS:=.d) $(FUZZ:=.d) $(BENCH:=.d)

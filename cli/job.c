@@ -71,8 +71,9 @@ static enum status decide_here(struct job *job, int64_t started, int64_t *ranks,
 		if (*ranks > 1)
 			return predict_only(job, e, why);
 	}
+	job->gpus = c->run.backend == BACKEND_CUDA || (c->run.backend == BACKEND_AUTO && gpus_here());
 	snprintf(why, sizeof why, "this machine's cores compute in fp32 only, and train.dtype is %s", dtype_name(c->train.dtype));
-	return c->train.dtype == DT_FP32 ? ST_OK : predict_only(job, e, why);
+	return job->gpus || c->train.dtype == DT_FP32 ? ST_OK : predict_only(job, e, why);
 }
 
 enum status job_decide(const struct options *o, int64_t started, bool may_execute, struct job *job, struct error *e)
@@ -179,7 +180,7 @@ static enum status write_result(const struct context *x, const struct job *job, 
 		.predicted = &s->predicted,
 		.predicted_timeline = &s->predicted_timeline,
 		.measured = job->execute ? &s->measured : NULL,
-		.measured_timeline = job->execute ? &s->measured_timeline : NULL,
+		.measured_timeline = job->execute && !s->measured.doubles ? &s->measured_timeline : NULL,
 		.system = s->target.system,
 		.mode = job->mode[0] ? job->mode : NULL,
 	};
@@ -189,7 +190,10 @@ static enum status write_result(const struct context *x, const struct job *job, 
 enum status job_perform(struct context *x, const struct job *job, struct error *e)
 {
 	struct sides s = {0};
-	enum status st = job->here ? target_here(x, &job->config, job->config.ranks, &s.target, e) : context_leads(x) ? target_system(&job->config, &s.target, e) : ST_OK;
+	enum status st = job->execute && job->gpus ? session_use_gpus(x->session, job->config.run.share_gpu, job->config.run.timeout_s, e) : ST_OK;
+	if (st)
+		return st;
+	st = job->here ? target_here(x, &job->config, job->config.ranks, &s.target, e) : context_leads(x) ? target_system(&job->config, &s.target, e) : ST_OK;
 	if ((st = context_agree(x, st, e)))
 		goto out;
 	bool leads = context_leads(x);

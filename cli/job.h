@@ -12,6 +12,7 @@ struct job {
 	struct config config; /* resolved for the ranks that are predicted */
 	bool here;            /* cluster.system is auto: this machine */
 	bool execute;
+	bool gpus;            /* executed on this machine's GPUs */
 	char mode[JOB_MODE]; /* why nothing is executed; "" when it is */
 };
 

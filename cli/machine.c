@@ -236,8 +236,42 @@ static enum status target_without_session(struct context *x, const struct config
 	return describe(t, NULL, NULL, e);
 }
 
+/* On GPUs: hosts as discovered, rates of the catalogue, and the profile that the config names. */
+static enum status target_on_gpus(struct context *x, const struct config *c, struct target *t, struct error *e)
+{
+	const struct session_info *info = session_info(x->session);
+	struct cluster *hosts = NULL;
+	json_t *topology = NULL;
+	const struct view_beside nothing = {0};
+	enum status st = context_agree(x, session_cluster(x->session, &hosts, e), e);
+	if (st || !context_leads(x)) {
+		cluster_destroy(hosts);
+		return st;
+	}
+	if ((st = view_json(hosts, &nothing, &topology, e))) {
+		cluster_destroy(hosts);
+		return st;
+	}
+	if ((st = machine_of_gpus(hosts, info->ranks_per_host, info->gpu, info->gpu_mem_B, &t->machine, e)))
+		goto out;
+	if (c->cluster.profile[0]) {
+		profile_file(c, t->profile_path);
+		if ((st = profile_load(t->profile_path, &t->profile, e)))
+			goto out;
+		machine_attach_profile(&t->machine, t->profile);
+	}
+	st = describe(t, info, NULL, e);
+	if (!st && json_object_set(t->system, "topology", topology))
+		st = error_nomem(e, "the system's description");
+out:
+	json_decref(topology);
+	return st;
+}
+
 enum status target_here(struct context *x, const struct config *c, int64_t ranks, struct target *t, struct error *e)
 {
+	if (x->session && session_info(x->session)->gpus)
+		return target_on_gpus(x, c, t, e);
 	return x->session ? target_in_session(x, c, t, e) : target_without_session(x, c, ranks, t, e);
 }
 

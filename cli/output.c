@@ -23,6 +23,8 @@ static enum status check_limit(double limit_percent, const struct outcome *outco
 {
 	if (limit_percent < 0 || !outcome->measured)
 		return ST_OK;
+	if (outcome->measured->doubles)
+		return error_set(e, ST_RUN, "--max-error needs a measurement, and doubles of the CUDA libraries give none");
 	double error = 100 * figure_error(outcome->predicted->time.step_s, outcome->measured->time.step_s);
 	if (fabs(error) <= limit_percent)
 		return ST_OK;

@@ -18,10 +18,11 @@
 struct comm_call {
 	enum collective coll;
 	enum reduce_op reduce;
-	enum dtype dtype; /* fp32, tf32 (stored alike), int32 */
+	enum dtype dtype; /* fp32, tf32 (stored alike), int32; on GPUs bf16 and fp16 too */
 	uint64_t elements;
 	const void *in;
 	void *out;
+	void *queue; /* a CUDA stream: the call is enqueued there, starts when what stands before it is done, and test() tells only of errors. NULL on the host */
 };
 
 struct comm_ops {

@@ -1,16 +1,15 @@
 /* Finding and opening the CUDA room's shared object; the only part of it that the binary itself holds. */
 #include <dlfcn.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/paths.h"
-#include "exec/cuda/cuda.h"
+#include "exec/cuda/room.h"
 
 static bool object_beside_binary(char path[PATH_MAX_LEN])
 {
-	static const char *const places[] = {"", "../lib/stepsim/"};
+	static const char *const places[] = {"", "../", "../../", "../lib/stepsim/"}; /* test programs lie one or two folders below the build's */
 	char self[PATH_MAX_LEN / 2];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
 	if (n <= 0)
@@ -28,21 +27,19 @@ static bool object_beside_binary(char path[PATH_MAX_LEN])
 	return false;
 }
 
-enum status cuda_facts_read(struct cuda_facts *out, struct error *e)
+enum status cuda_room_open(const struct cuda_room **out, struct error *e)
 {
+	static const struct cuda_room *room; /* opened once, and kept: CUDA's libraries do not like to be unloaded */
 	char path[PATH_MAX_LEN];
-	memset(out, 0, sizeof *out);
+	*out = room;
+	if (room)
+		return ST_OK;
 	if (!object_beside_binary(path))
 		return error_set(e, ST_RUN, "this build has no CUDA part (make CUDA=1 says what is missing)");
 	void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!object)
 		return error_set(e, ST_RUN, "the CUDA part does not load: %s", dlerror());
-	cuda_facts_fn entry = NULL;
-	void *symbol = dlsym(object, CUDA_ENTRY);
-	memcpy(&entry, &symbol, sizeof entry); /* ISO C has no conversion from object to function pointers */
-	if (entry)
-		entry(out);
-	enum status st = entry ? ST_OK : error_set(e, ST_RUN, "%s has no %s", path, CUDA_ENTRY);
-	dlclose(object);
-	return st;
+	room = dlsym(object, CUDA_ENTRY);
+	*out = room;
+	return room ? ST_OK : error_set(e, ST_RUN, "%s has no %s", path, CUDA_ENTRY);
 }

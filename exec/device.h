@@ -65,7 +65,7 @@ struct device_ops {
 	/* Between steps, or in a hook. Offsets are from the buffer's beginning. */
 	void (*write)(void *ctx, int32_t buffer, uint64_t offset_B, const void *from, uint64_t bytes);
 	void (*read)(void *ctx, int32_t buffer, uint64_t offset_B, void *to, uint64_t bytes);
-	void (*clear)(void *ctx); /* zeros everywhere */
+	void (*clear)(void *ctx); /* zeros everywhere; a GPU has random numbers where ops only read */
 	uint64_t (*overhead_B)(void *ctx); /* memory beside the two arenas */
 	void (*destroy)(void *ctx);
 };

@@ -19,6 +19,11 @@ struct session_info {
 	int64_t cores_per_rank;   /* cores bound to this rank; at least 1 */
 	bool oversubscribed;      /* ranks share cores */
 	char host[64], mpi[64], blas[128], binding[64];
+	/* after session_use_gpus */
+	bool gpus, gpu_shared;    /* several ranks a GPU: correctness only */
+	bool gpu_doubles;         /* the CUDA libraries are the tests' doubles: nothing measured may be reported */
+	char gpu[96];             /* name of this rank's, as the driver shows it */
+	uint64_t gpu_mem_B;
 };
 
 /* True when a launcher (mpirun, srun) started this process as one of several or as a single rank: looked up in the environment, MPI is not started. `ranks` is its size, else 1. */
@@ -40,13 +45,19 @@ enum status session_broadcast(struct session *s, void *bytes, size_t n, struct e
 enum status session_cluster(struct session *s, struct cluster **out, struct error *e);
 void session_close(struct session *s); /* finalizes MPI; NULL-safe */
 
+/* Whether `run.backend: auto` means GPUs on this host: a driver is there, and the CUDA part finds a device. Cheap where there is no driver. */
+bool gpus_here(void);
+/* Collective. From now on this session executes on GPUs, one a rank by local rank. ST_RUN, on all ranks, with the first reason: no CUDA part, no device and why, fewer GPUs than ranks without `share_gpu`, a
+ * GPU that another process uses. timeout_s: how long NCCL may take to start. */
+enum status session_use_gpus(struct session *s, bool share_gpu, double timeout_s, struct error *e);
+
 /* The key of this session's profile. */
 void session_profile_key(const struct session *s, struct profile_key *k);
 
 /* Measures this session's ceilings, all ranks together; rank 0 gets the profile, the others NULL. Under 30 s, with a progress line. Reads no config. */
 enum status calibrate(struct session *s, struct profile **out, struct error *e);
 
-/* Executes the program on the host backend: verification (run.verify), warm-up, timed steps. On rank 0 `out` and `timeline` (actors are ranks; the median step) are filled; the caller frees the timeline.
+/* Executes the program, on the host's cores or on the session's GPUs: verification (run.verify), warm-up, timed steps. On rank 0 `out` and `timeline` (actors are ranks; the median step) are filled; the caller frees the timeline.
  * losses: NULL, or room for the mean loss of each timed step. ST_RUN: a wrong sum names bucket, rank and index; not enough memory says how much is missing. */
 enum status execute(struct session *s, const struct program *p, struct result *out, struct timeline *timeline, double *losses, struct error *e);
 

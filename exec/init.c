@@ -6,6 +6,8 @@
 #define SIGMA 0.02
 #define CHUNK 8192 /* elements: 32 KiB, half of a small first-level cache beside its target */
 
+#define OPTIMIZER_MASTER 4 /* argument of OP_OPTIMIZER: p, g, m, v, master */
+
 enum rule { NORMAL, RESIDUAL, ONE, ZERO };
 
 static const uint8_t rules[] = {
@@ -76,19 +78,35 @@ struct stretch init_stretch(const struct model *m, const struct param *p, int64_
 
 /* ---- writing ---- */
 
-/* Elements [lo, hi) of the bucket lie one after the other from `at` on. */
+/* Elements [lo, hi) of the bucket lie one after the other from `at` on, in its buffer's format. */
 static void init_param(const struct program *p, const struct device_job *job, const struct device *d, const struct role_param *rp, const struct view *at, uint64_t lo, uint64_t hi)
 {
-	float values[CHUNK];
+	float values[CHUNK], stored[CHUNK];
+	enum dtype format = job->role->buffers.at[at->buffer].dtype;
+	uint64_t size_B = (uint64_t)dtype_bytes(format);
 	uint64_t begin = rp->offset > lo ? rp->offset : lo, end = rp->offset + rp->elements < hi ? rp->offset + rp->elements : hi;
 	for (uint64_t i = begin; i < end;) {
 		struct stretch s = init_stretch(&p->config.model, &rp->param, p->mesh.size[DIM_TP], job->coord[DIM_TP], i - rp->offset);
 		uint64_t n = s.n < end - i ? s.n : end - i;
 		n = n < CHUNK ? n : CHUNK;
 		init_values(&rp->param, p->config.model.layers, s.global, n, values);
-		d->ops->write(d->ctx, at->buffer, view_offset_B(job, at) + (i - lo) * sizeof values[0], values, n * sizeof values[0]);
+		dtype_store(format, values, n, stored);
+		d->ops->write(d->ctx, at->buffer, view_offset_B(job, at) + (i - lo) * size_B, stored, n * size_B);
 		i += n;
 	}
+}
+
+/* The fp32 copy that the optimizer keeps of narrower weights begins as the weights do, unrounded. Views of the optimizer's arguments already stand at this rank's part. */
+static void init_master(const struct program *p, const struct device_job *job, const struct device *d, const struct op *op)
+{
+	const struct view *master = op_arg(job->role, op, OPTIMIZER_MASTER);
+	const struct bucket *b = &job->role->buckets.at[op->bucket];
+	if (master->buffer < 0)
+		return;
+	uint64_t lo = b->shards > 1 ? (uint64_t)job->coord[DIM_DP] * (b->padded / (uint64_t)b->shards) : 0;
+	for (size_t i = 0; i < job->role->params.n; i++)
+		if (job->role->params.at[i].bucket == op->bucket)
+			init_param(p, job, d, &job->role->params.at[i], master, lo, lo + (uint64_t)op->d[0]);
 }
 
 void init_weights(const struct program *p, const struct device_job *job, const struct device *d)
@@ -104,6 +122,9 @@ void init_weights(const struct program *p, const struct device_job *job, const s
 		}
 		atomic_fetch_add(&job->beacon->progress, 1); /* a large model takes its time */
 	}
+	for (size_t i = 0; i < job->role->ops.n; i++)
+		if (job->role->ops.at[i].kind == OP_OPTIMIZER)
+			init_master(p, job, d, &job->role->ops.at[i]);
 }
 
 static int32_t token(const struct model *m, int64_t sequence, int64_t position)
@@ -120,11 +141,14 @@ void init_input(const struct program *p, const struct device_job *job, const str
 		for (int64_t b = 0; b < batch; b++) {
 			int64_t sequence = (micro * p->mesh.size[DIM_DP] + job->coord[DIM_DP]) * batch + b;
 			uint64_t row = (uint64_t)micro * job->role->input_stride_B + (uint64_t)(b * seq_len) * sizeof(int32_t);
-			for (int64_t i = 0; i < seq_len; i++) {
-				int32_t pair[2] = {token(m, sequence, i), token(m, sequence, i + 1)};
-				uint64_t at = row + (uint64_t)i * sizeof pair[0];
-				d->ops->write(d->ctx, job->role->input, at, &pair[0], sizeof pair[0]);
-				d->ops->write(d->ctx, job->role->input, at + half, &pair[1], sizeof pair[1]);
+			for (int64_t first = 0; first < seq_len; first += CHUNK) {
+				int32_t tokens[CHUNK + 1]; /* the targets are the tokens after */
+				int64_t n = seq_len - first < CHUNK ? seq_len - first : CHUNK;
+				for (int64_t i = 0; i <= n; i++)
+					tokens[i] = token(m, sequence, first + i);
+				uint64_t at = row + (uint64_t)first * sizeof tokens[0];
+				d->ops->write(d->ctx, job->role->input, at, tokens, (uint64_t)n * sizeof tokens[0]);
+				d->ops->write(d->ctx, job->role->input, at + half, tokens + 1, (uint64_t)n * sizeof tokens[0]);
 			}
 		}
 }

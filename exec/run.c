@@ -7,6 +7,7 @@
 #include "base/quantity.h"
 #include "base/stats.h"
 #include "exec/gather.h"
+#include "exec/gpus.h"
 #include "exec/runner.h"
 #include "exec/session.h"
 #include "exec/verify.h"
@@ -34,8 +35,22 @@ static uint64_t times_B(const struct execution *x)
 	return x->s->info.rank == 0 ? mine + gathered : mine;
 }
 
+/* What CUDA, NCCL and the libraries' workspaces take beside the arena is known only when they run: an arena that leaves them nothing fails there, with CUDA's words. */
+static enum status check_gpu_memory(struct execution *x, struct error *e)
+{
+	const struct gpus *g = x->s->gpus;
+	char need[QUANTITY_MAX], have[QUANTITY_MAX], missing[QUANTITY_MAX];
+	uint64_t need_B = x->runner.layout.total_B;
+	x->capacity_B = g->gpu.mem_B;
+	if (need_B <= g->gpu.free_B)
+		return ST_OK;
+	return error_set(e, ST_RUN, "not enough memory on GPU %d of %s (%s): a rank needs %s, %s are free, %s are missing (a smaller model or train.micro_batch, train.recompute, or parallel.strategy fsdp needs less)",
+	                 g->device, x->s->info.host, g->gpu.name, quantity_format(need, (double)need_B, UNIT_BYTE), quantity_format(have, (double)g->gpu.free_B, UNIT_BYTE),
+	                 quantity_format(missing, (double)(need_B - g->gpu.free_B), UNIT_BYTE));
+}
+
 /* All ranks of a host allocate after all have looked. */
-static enum status check_memory(struct execution *x, struct error *e)
+static enum status check_host_memory(struct execution *x, struct error *e)
 {
 	const struct session_info *info = &x->s->info;
 	double need_B = RESERVE * (double)(x->runner.layout.total_B + x->runner.layout.host_B + times_B(x)), sum_B = 0, *all = malloc((size_t)info->ranks * sizeof *all);
@@ -60,6 +75,11 @@ static enum status check_memory(struct execution *x, struct error *e)
 	                 quantity_format(missing, sum_B - have_B, UNIT_BYTE));
 }
 
+static enum status check_memory(struct execution *x, struct error *e)
+{
+	return x->s->gpus ? check_gpu_memory(x, e) : check_host_memory(x, e);
+}
+
 static enum status allocate_records(struct execution *x, struct error *e)
 {
 	size_t ops = x->p->roles[0].ops.n, steps = (size_t)x->steps;
@@ -79,7 +99,7 @@ static enum status allocate_records(struct execution *x, struct error *e)
 static enum status prepare(struct execution *x, struct error *e)
 {
 	enum status st = x->s->info.ranks == x->p->mesh.ranks
-	                         ? runner_supports(x->p, e)
+	                         ? runner_supports(x->p, x->s->gpus != NULL, e)
 	                         : error_set(e, ST_RUN, "the program is for %lld ranks, the session has %lld", (long long)x->p->mesh.ranks, (long long)x->s->info.ranks);
 	if (!st)
 		st = runner_plan(x->p, &x->runner, e);
@@ -197,7 +217,7 @@ static void fill_time(const struct execution *x, const struct measured *m, int64
 		out->time.class_s[c] = stats_median(column, n);
 		out->class_bound[c] = BOUND_COUNT; /* times do not say what bounds them */
 	}
-	if (x->s->info.cores_per_rank == 1)
+	if (x->s->info.cores_per_rank == 1 && !x->s->gpus)
 		out->time.overlap = NAN;
 	memcpy(column, m->step_s, n * sizeof *column);
 	out->steps = x->steps;
@@ -212,12 +232,15 @@ static void fill_time(const struct execution *x, const struct measured *m, int64
 static void fill_notes(const struct execution *x, struct result *out)
 {
 	const struct session_info *info = &x->s->info;
-	if (info->oversubscribed)
+	if (info->gpu_shared)
+		result_warn(out, "several ranks share a GPU (run.share_gpu): the run checks that the sums are right; its times mean nothing");
+	if (info->oversubscribed && !info->gpus)
 		result_warn(out, "%lld ranks share %lld cores: the times say what this machine does, not what %lld devices would", (long long)info->ranks_per_host, (long long)x->s->host_cores, (long long)info->ranks);
 	for (int64_t i = 0; i < x->steps; i++)
 		if (!isfinite(x->loss[i]))
 			result_warn(out, "the loss of step %lld is not a number", (long long)(x->p->config.run.warmup + i + 1));
 	out->verified = x->p->config.run.verify ? 1 : -1;
+	out->doubles = info->gpu_doubles;
 }
 
 /* Every step is gathered, priced and dropped again; the median one is gathered once more and kept. */

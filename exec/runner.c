@@ -2,28 +2,29 @@
 
 #include <string.h>
 
+#include "exec/gpus.h"
 #include "exec/host/device.h"
 #include "exec/init.h"
 #include "exec/session.h"
 
 /* ---- what is executed ---- */
 
-/* tf32 is fp32 here: the same bytes, a finer product. */
-static bool executed(uint8_t dtype)
+/* tf32 is fp32 on the host: the same bytes, a finer product. */
+static bool executed(uint8_t dtype, bool gpus)
 {
-	return dtype == DT_FP32 || dtype == DT_TF32 || dtype == DT_INT32;
+	return dtype == DT_FP32 || dtype == DT_TF32 || dtype == DT_INT32 || (gpus && (dtype == DT_BF16 || dtype == DT_FP16));
 }
 
-enum status runner_supports(const struct program *p, struct error *e)
+enum status runner_supports(const struct program *p, bool gpus, struct error *e)
 {
 	if (p->n_roles != 1)
-		return error_set(e, ST_RUN, "a program of %zu roles is not executed on the host", p->n_roles);
+		return error_set(e, ST_RUN, "a program of %zu roles is not executed yet", p->n_roles);
 	const struct role *r = &p->roles[0];
 	for (size_t i = 0; i < r->ops.n; i++) {
 		const struct op *op = &r->ops.at[i];
-		if (!executed(op->dtype) || !executed(op->out_dtype))
-			return error_set(e, ST_RUN, "the host backend computes in fp32 only, and the step has ops in %s (train.dtype, param_dtype, grad_dtype, reduce_dtype: fp32)",
-			                 dtype_name(executed(op->dtype) ? op->out_dtype : op->dtype));
+		if (!executed(op->dtype, gpus) || !executed(op->out_dtype, gpus))
+			return error_set(e, ST_RUN, "%s, and the step has ops in %s (train.dtype, param_dtype, grad_dtype, reduce_dtype)", gpus ? "GPUs execute fp32, tf32, bf16 and fp16" : "the host backend computes in fp32 only",
+			                 dtype_name(executed(op->dtype, gpus) ? op->out_dtype : op->dtype));
 	}
 	return ST_OK;
 }
@@ -54,11 +55,20 @@ static enum status open_comms(struct runner *r, struct error *e)
 		for (int d = 0; d < DIM_COUNT; d++) {
 			if (!used[lane][d])
 				continue;
-			enum status st = comm_create_mpi(r->session, m->size[d], m->stride[d], &r->job.comm[lane][d], e);
+			enum status st = (r->session->gpus ? gpus_comm : comm_create_mpi)(r->session, m->size[d], m->stride[d], &r->job.comm[lane][d], e);
 			if (st)
 				return st;
 		}
 	return ST_OK;
+}
+
+static enum status open_device(struct runner *r, struct error *e)
+{
+	const struct gpus *g = r->session->gpus;
+	if (!g)
+		return host_device_create(&r->device, e);
+	const struct cuda_options options = {.device = g->device, .graph = r->program->config.train.cuda_graph, .share_gpu = g->shared};
+	return g->room->device_create(&options, &r->device, e);
 }
 
 enum status runner_open(struct session *s, const struct program *p, int64_t rank, struct runner *r, struct error *e)
@@ -71,7 +81,7 @@ enum status runner_open(struct session *s, const struct program *p, int64_t rank
 	for (int d = 0; d < DIM_COUNT; d++)
 		r->job.coord[d] = mesh_coord(&p->mesh, rank, d);
 	enum status st;
-	if ((st = open_comms(r, e)) || (st = host_device_create(&r->device, e)))
+	if ((st = open_comms(r, e)) || (st = open_device(r, e)))
 		return st;
 	return r->device.ops->load(r->device.ctx, &r->job, e);
 }

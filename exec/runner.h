@@ -15,8 +15,8 @@ struct runner {
 	int64_t steps; /* done */
 };
 
-/* Refuses what the host does not execute: other formats than fp32, programs of several roles. No communication. */
-enum status runner_supports(const struct program *p, struct error *e);
+/* Refuses what is not executed: formats other than fp32 on the host, or narrower than 16 bits on GPUs; programs of several roles. No communication. */
+enum status runner_supports(const struct program *p, bool gpus, struct error *e);
 
 /* The bytes that one rank needs. No communication. */
 enum status runner_plan(const struct program *p, struct runner *r, struct error *e);

@@ -14,6 +14,7 @@
 #include "base/version.h"
 #include "exec/affinity.h"
 #include "exec/calibrate.h"
+#include "exec/gpus.h"
 #include "exec/mpi_check.h"
 
 /* ---- was this process launched? ---- */
@@ -339,6 +340,7 @@ void session_close(struct session *s)
 	/* From here on this rank may go; the watchdog still looks after the others, whom MPI_Finalize waits for. */
 	if (s->watchdog)
 		atomic_store(&s->board->slot[s->info.local_rank].state, BOARD_FINISHED);
+	gpus_close(s->gpus);
 	if (s->world != MPI_COMM_NULL)
 		MPI_Comm_free(&s->world);
 	int initialized = 0;

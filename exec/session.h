@@ -18,6 +18,7 @@ struct session {
 	int64_t host_cores;
 	char seat[SEAT_TEXT], (*seats)[SEAT_TEXT]; /* of this rank in words; of all ranks, on rank 0 alone */
 	bool under_mpirun; /* Open MPI's */
+	struct gpus *gpus; /* owned; NULL: the host's cores compute */
 };
 
 /* Polls until the request is done: no call of exec/ blocks inside MPI. */

@@ -1,9 +1,9 @@
 #include "exec/verify.h"
 
-#include <string.h>
+#include <stdio.h>
 
 #define CHUNK 8192
-#define BITS 6 /* values below 64: sums over up to 2^18 members are exact in fp32 */
+#define BITS 6 /* values below 64: sums over up to 2^18 members are exact in fp32; of narrower formats fewer bits are used */
 
 struct verifier {
 	const struct mesh *mesh;
@@ -43,35 +43,27 @@ static struct range range_of(const struct op *op, const struct group *g, bool in
 	return own_part ? (struct range){(uint64_t)g->place * part, part} : (struct range){0, all};
 }
 
+/* What a rank puts there: as many bits as any sum over the group has exactly in the op's format. */
+static int32_t put(const struct op *op, uint32_t id, const struct group *g, int64_t rank, uint64_t element)
+{
+	int members = 0, bits = dtype_exact_bits(op->dtype);
+	while (op->coll != COLL_ALL_GATHER && ((int64_t)1 << members) < g->size)
+		members++;
+	bits = bits - members < BITS ? bits - members : BITS;
+	return bits > 0 ? verify_value(id, rank, element) >> (BITS - bits) : 0;
+}
+
 static int32_t expected(const struct op *op, uint32_t id, const struct group *g, uint64_t element)
 {
 	if (op->coll == COLL_ALL_GATHER)
-		return verify_value(id, g->first + (int64_t)(element / ((uint64_t)op->d[0] / (uint64_t)g->size)) * g->stride, element);
+		return put(op, id, g, g->first + (int64_t)(element / ((uint64_t)op->d[0] / (uint64_t)g->size)) * g->stride, element);
 	int32_t sum = 0, max = 0;
 	for (int64_t m = 0; m < g->size; m++) {
-		int32_t v = verify_value(id, g->first + m * g->stride, element);
+		int32_t v = put(op, id, g, g->first + m * g->stride, element);
 		sum += v;
 		max = v > max ? v : max;
 	}
 	return op->reduce == RED_MAX ? max : sum;
-}
-
-/* A number as the buffer holds it. */
-static uint32_t stored(enum dtype d, int32_t value)
-{
-	float f = (float)value;
-	uint32_t bits;
-	memcpy(&bits, d == DT_INT32 ? (const void *)&value : (const void *)&f, sizeof bits);
-	return bits;
-}
-
-static double number(enum dtype d, uint32_t bits)
-{
-	float f;
-	int32_t i;
-	memcpy(&f, &bits, sizeof f);
-	memcpy(&i, &bits, sizeof i);
-	return d == DT_INT32 ? i : (double)f;
 }
 
 static void fill(void *ctx, uint32_t id)
@@ -81,16 +73,18 @@ static void fill(void *ctx, uint32_t id)
 	struct group g = group_of(v, op);
 	const struct view *in = op_arg(v->job->role, op, 0);
 	struct range r = range_of(op, &g, true);
-	uint32_t chunk[CHUNK];
+	uint64_t size_B = (uint64_t)dtype_bytes(op->dtype);
+	float values[CHUNK], stored[CHUNK];
 	for (uint64_t i = 0; i < r.n; i += CHUNK) {
 		uint64_t n = r.n - i < CHUNK ? r.n - i : CHUNK;
 		for (uint64_t j = 0; j < n; j++)
-			chunk[j] = stored(op->dtype, verify_value(id, v->rank, r.first + i + j));
-		v->device->ops->write(v->device->ctx, in->buffer, view_offset_B(v->job, in) + i * sizeof chunk[0], chunk, n * sizeof chunk[0]);
+			values[j] = (float)put(op, id, &g, v->rank, r.first + i + j);
+		dtype_store(op->dtype, values, n, stored);
+		v->device->ops->write(v->device->ctx, in->buffer, view_offset_B(v->job, in) + i * size_B, stored, n * size_B);
 	}
 }
 
-static void report(struct verifier *v, const struct op *op, uint32_t id, uint64_t element, uint32_t got, uint32_t want)
+static void report(struct verifier *v, const struct op *op, uint32_t id, uint64_t element, double got, double want)
 {
 	char where[64];
 	if (op->bucket >= 0)
@@ -98,7 +92,7 @@ static void report(struct verifier *v, const struct op *op, uint32_t id, uint64_
 	else
 		snprintf(where, sizeof where, "%.48s", op->what);
 	error_set(v->error, ST_RUN, "verification failed: %s %s (op %u) rank %lld element %llu: got %g, expected %g", collective_name(op->coll), where, id, (long long)v->rank,
-	          (unsigned long long)element, number(op->dtype, got), number(op->dtype, want));
+	          (unsigned long long)element, got, want);
 }
 
 static void check(void *ctx, uint32_t id)
@@ -108,14 +102,16 @@ static void check(void *ctx, uint32_t id)
 	struct group g = group_of(v, op);
 	const struct view *out = op_arg(v->job->role, op, 1);
 	struct range r = range_of(op, &g, false);
-	uint32_t chunk[CHUNK];
+	uint64_t size_B = (uint64_t)dtype_bytes(op->dtype);
+	float values[CHUNK], stored[CHUNK];
 	for (uint64_t i = 0; i < r.n && !v->error->status; i += CHUNK) {
 		uint64_t n = r.n - i < CHUNK ? r.n - i : CHUNK;
-		v->device->ops->read(v->device->ctx, out->buffer, view_offset_B(v->job, out) + i * sizeof chunk[0], chunk, n * sizeof chunk[0]);
+		v->device->ops->read(v->device->ctx, out->buffer, view_offset_B(v->job, out) + i * size_B, stored, n * size_B);
+		dtype_load(op->dtype, stored, n, values);
 		for (uint64_t j = 0; j < n; j++) {
-			uint32_t want = stored(op->dtype, expected(op, id, &g, r.first + i + j));
-			if (chunk[j] != want) {
-				report(v, op, id, r.first + i + j, chunk[j], want);
+			double want = expected(op, id, &g, r.first + i + j);
+			if ((double)values[j] != want) {
+				report(v, op, id, r.first + i + j, (double)values[j], want);
 				break;
 			}
 		}

@@ -120,6 +120,17 @@ static json_t *result_json(const struct result *r, bool measured)
 	return checked(o, good);
 }
 
+/* Of a run on doubles only that it took place. */
+static json_t *doubles_json(const struct result *r)
+{
+	json_t *o = json_object();
+	bool good = o != NULL;
+	set(o, "double", json_true(), &good);
+	set(o, "steps", json_integer(r->steps), &good);
+	set(o, "verified", r->verified < 0 ? json_null() : json_boolean(r->verified), &good);
+	return checked(o, good);
+}
+
 static json_t *comparison_json(const struct result *p, const struct result *m)
 {
 	json_t *o = json_object(), *list = json_array();
@@ -151,8 +162,9 @@ json_t *report_json(const struct outcome *o)
 	set(j, "config", config_json(&o->program->config), &good);
 	set(j, "system", o->system ? json_incref(o->system) : json_null(), &good);
 	set(j, "prediction", result_json(o->predicted, false), &good);
-	set(j, "measurement", o->measured ? result_json(o->measured, true) : json_null(), &good);
-	set(j, "comparison", o->measured ? comparison_json(o->predicted, o->measured) : json_null(), &good);
+	bool doubles = o->measured && o->measured->doubles;
+	set(j, "measurement", doubles ? doubles_json(o->measured) : o->measured ? result_json(o->measured, true) : json_null(), &good);
+	set(j, "comparison", o->measured && !doubles ? comparison_json(o->predicted, o->measured) : json_null(), &good);
 	set(j, "not_executed", o->mode ? json_string(o->mode) : json_null(), &good);
 	return checked(j, good);
 }

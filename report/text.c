@@ -256,12 +256,13 @@ static void print_interval(const struct result *p, const struct result *m, FILE 
 	fputc('\n', out);
 }
 
+static const char *const verdicts[] = {"not verified", "a wrong sum was found", "every collective's sum verified"};
+
 static void print_measured(const struct result *m, FILE *out)
 {
-	static const char *const words[] = {"not verified", "a wrong sum was found", "every collective's sum verified"};
 	char low[QUANTITY_MAX], high[QUANTITY_MAX];
 	fprintf(out, "Measured: median of %lld step%s, %s to %s; %s\n", (long long)m->steps, plural(m->steps), quantity_format(low, m->step_min_s, UNIT_SECOND),
-	        quantity_format(high, m->step_max_s, UNIT_SECOND), words[m->verified < 0 ? 0 : 1 + m->verified]);
+	        quantity_format(high, m->step_max_s, UNIT_SECOND), verdicts[m->verified < 0 ? 0 : 1 + m->verified]);
 }
 
 static bool is_among(const char *text, const struct result *r)
@@ -276,9 +277,11 @@ static void print_notes(const struct outcome *o, FILE *out)
 {
 	const struct result *p = o->predicted, *m = o->measured;
 	fputc('\n', out);
-	if (m)
+	if (m && m->doubles)
+		fprintf(out, "Executed on doubles of the CUDA libraries: %s; nothing of it was measured\n", verdicts[m->verified < 0 ? 0 : 1 + m->verified]);
+	else if (m)
 		print_measured(m, out);
-	print_interval(p, m, out);
+	print_interval(p, m && !m->doubles ? m : NULL, out);
 	if (p->bottleneck[0])
 		fprintf(out, "Bottleneck: %s\n", p->bottleneck);
 	for (size_t i = 0; i < p->n_warnings; i++)
@@ -292,8 +295,8 @@ static void print_notes(const struct outcome *o, FILE *out)
 
 enum status report_text(const struct outcome *o, FILE *out, struct error *e)
 {
-	struct sheet s = {.predicted = o->predicted, .measured = o->measured, .e = e};
-	s.table = table_create(o->measured ? "<|predicted|measured|error|<bound by" : "<|predicted|of the step|<bound by");
+	struct sheet s = {.predicted = o->predicted, .measured = o->measured && !o->measured->doubles ? o->measured : NULL, .e = e};
+	s.table = table_create(s.measured ? "<|predicted|measured|error|<bound by" : "<|predicted|of the step|<bound by");
 	if (!s.table)
 		return error_nomem(e, "the table");
 	rate_rows(&s);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Prints what there is of CUDA, for the Makefile and for people:
 #   find_cuda.sh flags   preprocessor and linker flags for cudart, cuBLASLt, cuDNN and NCCL; nothing when one of them is missing
+#   find_cuda.sh nvcc    the kernels' compiler
 #   find_cuda.sh         one line that says what was found, what was not
 set -u
 
@@ -58,6 +59,13 @@ component "cuDNN$cudnn" cudnn.h cudnn
 nccl_h=$(find_in nccl.h "${includes[@]}" 2>/dev/null) && nccl=" $(version_of "$nccl_h/nccl.h" NCCL_MAJOR NCCL_MINOR NCCL_PATCH)" || nccl=""
 component "NCCL$nccl" nccl.h nccl
 
+nvcc=""
+[ -n "$root" ] && [ -x "$root/bin/nvcc" ] && nvcc=$root/bin/nvcc
+[ -n "$nvcc" ] || nvcc=$(command -v nvcc) || missing="$missing${missing:+, }nvcc"
+if [ "${1:-}" = nvcc ]; then
+	printf '%s\n' "$nvcc"
+	exit 0
+fi
 if [ "${1:-}" = flags ]; then
 	[ -z "$missing" ] && printf '%s\n' "${flags# }"
 	exit 0

@@ -36,7 +36,7 @@ static const struct word algorithm_words[] = {{"auto", ALGO_AUTO, true}, {"ring"
                                               {"nvls", ALGO_NVLS, false}, {"collnet", ALGO_COLLNET, false}, {"pat", ALGO_PAT, false}};
 static const struct word protocol_words[] = {{"auto", PROTO_AUTO, true}, {"ll", PROTO_LL, false}, {"ll128", PROTO_LL128, false}, {"simple", PROTO_SIMPLE, false}};
 static const struct word tristate_words[] = {{"auto", TRI_AUTO, true}, {"true", TRI_TRUE, true}, {"false", TRI_FALSE, true}};
-static const struct word backend_words[] = {{"auto", BACKEND_AUTO, true}, {"cuda", BACKEND_CUDA, false}, {"host", BACKEND_HOST, true}};
+static const struct word backend_words[] = {{"auto", BACKEND_AUTO, true}, {"cuda", BACKEND_CUDA, true}, {"host", BACKEND_HOST, true}};
 
 static_assert(COUNT(position_words) == POS_COUNT, "a word for each");
 static_assert(COUNT(mlp_words) == MLP_COUNT, "a word for each");

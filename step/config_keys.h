@@ -108,7 +108,7 @@ struct config_key {
 	X(train, recompute_layers, INT_AUTO(0, 10000), AT(train.recompute_layers), "auto", ANY, EVERY) \
 	X(train, offload, WORD(offload), AT(train.offload), "none", ANY, EVERY) \
 	X(train, fused, BOOL, AT(train.fused), "true", ANY, EVERY) \
-	X(train, cuda_graph, BOOL, AT(train.cuda_graph), "false", DEFAULT_ONLY, EVERY) \
+	X(train, cuda_graph, BOOL, AT(train.cuda_graph), "false", ANY, EVERY) \
 	X(train, sync_every, INT(0, 1000000000), AT(train.sync_every), "0", DEFAULT_ONLY, EVERY) \
 	X(data, load_time, REAL(0, 1e6, UNIT_SECOND), AT(data.load_time_s), "0ms", DEFAULT_ONLY, EVERY) \
 	X(data, bytes, BYTES(0, 1e12), AT(data.bytes), "0", ANY, EVERY) \
@@ -147,7 +147,7 @@ struct config_key {
 	X(cluster, checkpoint_s, REAL(0, 1e9, UNIT_SECOND), AT(cluster.checkpoint_s), "0", DEFAULT_ONLY, EVERY) \
 	X(run, execute, WORD(tristate), AT(run.execute), "auto", ANY, EVERY) \
 	X(run, backend, WORD(backend), AT(run.backend), "auto", ANY, EVERY) \
-	X(run, share_gpu, BOOL, AT(run.share_gpu), "false", DEFAULT_ONLY, EVERY) \
+	X(run, share_gpu, BOOL, AT(run.share_gpu), "false", ANY, EVERY) \
 	X(run, warmup, INT(0, 1000000), AT(run.warmup), "3", ANY, EVERY) \
 	X(run, steps, INT(1, 1000000), AT(run.steps), "10", ANY, EVERY) \
 	X(run, timeout_s, REAL(0.001, 1e9, UNIT_SECOND), AT(run.timeout_s), "60", ANY, EVERY) \

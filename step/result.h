@@ -32,6 +32,7 @@ struct result {
 	int64_t steps;
 	double step_min_s, step_max_s;
 	int verified; /* -1 not asked, 0 no, 1 yes */
+	bool doubles; /* executed on the tests' doubles of the CUDA libraries: no figure of it is a measurement, and none is reported */
 };
 
 /* Fills rates, MFU and HFU from time.step_s. peak_flop_per_s: one device's dense matrix peak for the compute dtype. HFU is MFU x (1 + recomputed FLOP / other FLOP), in the same convention. */

@@ -87,6 +87,18 @@ for source in tests/unit/test_*.c tests/property/test_*.c; do
 	suite "$source" "$build/${source%.c}"
 done
 
+heading 'the CUDA room on doubles of its libraries'
+if [ -e "$build/libstepsim_cuda.so" ]; then
+	doubles=$PWD/$build/doubles
+	for source in tests/cuda/test_*.c tests/cuda/test_*.cc; do
+		name=${source%.*}
+		[ "$name" = tests/cuda/test_nccl_double ] || suite "$source" env LD_LIBRARY_PATH="$doubles" "$build/$name"
+	done
+	counted tests/cuda/test_nccl_double.sh bash tests/cuda/test_nccl_double.sh
+else
+	skipped=$((skipped + 1))
+fi
+
 heading 'the command line'
 for script in tests/golden/run*.sh; do
 	counted "$script" bash "$script"

@@ -110,6 +110,65 @@ out:
 	return st;
 }
 
+/* ---- this machine's GPUs ---- */
+
+static bool has_gpus(const struct cluster *c, int64_t per_host)
+{
+	for (size_t i = 0; i < c->shape.n; i++)
+		if ((int64_t)c->shape.at[i].graph->gpu.n != per_host) /* devices are numbered through: a host whose GPUs are not all in use would shift them */
+			return false;
+	return c->shape.n > 0;
+}
+
+static enum status machine_of_kind(const char *id, int64_t nodes, int64_t per_host, struct machine *out, struct error *e)
+{
+	char line[160];
+	snprintf(line, sizeof line, "gpu:%" PRId64 " %.63s%s", per_host, id, nodes > 1 ? " nic:1x100Gb" : "");
+	enum status st = machine_load(line, nodes, per_host, out, e);
+	if (!st)
+		snprintf(out->source, sizeof out->source, "catalogue configs/gpus/%s.yaml, links as such GPUs come with them%s", id, nodes > 1 ? " and one 100 Gb/s NIC a host" : "");
+	return st;
+}
+
+enum status machine_of_gpus(struct cluster *hosts, int64_t per_host, const char *shown, uint64_t mem_B, struct machine *out, struct error *e)
+{
+	struct machine m = {.nodes = hosts->hosts, .devices_per_node = per_host};
+	struct group pair = {0};
+	char id[DEVICE_ID];
+	enum status st = device_by_shown_name(shown, mem_B, id, e);
+	if (!st && !id[0])
+		st = error_set(e, ST_INPUT, "the catalogue has no GPU that a driver shows as '%s' with %.0f GiB: add a file to configs/gpus with it in `shown_as`, or name one with cluster.system", shown, (double)mem_B / (1 << 30));
+	if (st)
+		goto out;
+	if (!has_gpus(hosts, per_host)) {
+		st = machine_of_kind(id, hosts->hosts, per_host, &m, e);
+		goto out;
+	}
+	if ((st = device_load(id, &m.device, e)))
+		goto out;
+	if (!(m.groups = calloc(1, sizeof *m.groups))) {
+		st = error_nomem(e, "the machine's links");
+		goto out;
+	}
+	pthread_mutex_init(&m.groups->lock, NULL);
+	m.cluster = hosts;
+	hosts = NULL;
+	m.unverified = m.device.unverified;
+	snprintf(m.name, sizeof m.name, "%" PRId64 " x %.100s", m.nodes * per_host, m.device.name);
+	snprintf(m.source, sizeof m.source, "discovered (%s) + catalogue configs/gpus/%s.yaml", evidence_name(m.cluster->shape.at[0].graph->source), id);
+	if (per_host > 1 && !(st = machine_group(&m, per_host, 1, &pair, e)))
+		m.intra = (struct link_spec){pair.ring_latency_s, pair.pair_Bps};
+	if (!st && m.nodes > 1 && !(st = machine_group(&m, m.nodes, per_host, &pair, e)))
+		m.inter = (struct link_spec){pair.ring_latency_s, pair.network_Bps};
+out:
+	cluster_destroy(hosts);
+	if (st)
+		machine_free(&m);
+	else
+		*out = m;
+	return st;
+}
+
 /* ---- this machine ---- */
 
 enum status machine_this(int64_t ranks, int64_t cores_per_rank, struct machine *out, struct error *e)

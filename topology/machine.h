@@ -40,6 +40,10 @@ enum status machine_this(int64_t ranks, int64_t cores_per_rank, struct machine *
 /* Fills the device's rates (from "peak.fp32", "mem_Bps", "call_s") and the links (from "p2p.latency_s", "p2p.Bps") with what was measured, and keeps the profile, which stays the caller's. */
 void machine_attach_profile(struct machine *m, const struct profile *p);
 
+/* Hosts as they were discovered, with `per_host` GPUs of each in use, all of the kind that the driver shows as `shown` with `mem_B` of memory. Takes `hosts` over, also when it fails. Where discovery found no such GPUs
+ * (no nvidia-smi, nothing in PCI), links are those that the kind comes with, and the source says so. ST_INPUT: a GPU that the catalogue does not know is never guessed. */
+enum status machine_of_gpus(struct cluster *hosts, int64_t per_host, const char *shown, uint64_t mem_B, struct machine *out, struct error *e);
+
 /* A group of `size` ranks whose neighbours are `stride` ranks apart (ranks fill nodes in order), among all such groups, which communicate at once: of a machine with a cluster, what its link graph
  * gives (topology/graph/group.h); else, and where a profile has measured the path between ranks, what intra and inter give. May be called by several threads. */
 enum status machine_group(const struct machine *m, int64_t size, int64_t stride, struct group *out, struct error *e);

@@ -151,7 +151,7 @@ static void start_collective(struct lanes *l, uint32_t op)
 {
 	const struct op *o = &l->job->role->ops.at[op];
 	struct error e = {ST_OK, ""};
-	struct comm_call call = {o->coll, o->reduce, o->dtype, (uint64_t)o->d[0], l->args[op][0], l->args[op][1]};
+	struct comm_call call = {.coll = o->coll, .reduce = o->reduce, .dtype = o->dtype, .elements = (uint64_t)o->d[0], .in = l->args[op][0], .out = l->args[op][1]};
 	say(l, o->lane, op, true);
 	if (l->step->hooks)
 		l->step->hooks->before(l->step->hooks->ctx, op);

@@ -50,7 +50,7 @@ static enum status side_open(struct session *s, const char *path, const char *co
 	out->ranks = alone ? 1 : session_info(s)->ranks;
 	enum status st;
 	if ((st = config_load(path, sets, n_sets, &out->config, e)) || (st = config_resolve(&out->config, out->ranks, e)) || (st = program_build(&out->config, &out->program, e)) ||
-	    (st = program_check(out->program, e)) || (st = runner_supports(out->program, e)) || (st = runner_plan(out->program, &out->runner, e)))
+	    (st = program_check(out->program, e)) || (st = runner_supports(out->program, false, e)) || (st = runner_plan(out->program, &out->runner, e)))
 		return st;
 	return runner_open(s, out->program, alone ? 0 : session_info(s)->rank, &out->runner, e);
 }

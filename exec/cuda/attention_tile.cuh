@@ -1,0 +1,128 @@
+/* What forward and backward of our own flash attention share: the shape, which tiles a block takes, scores. Private to attention_flash*.cu. */
+#ifndef STEPSIM_EXEC_CUDA_ATTENTION_TILE_CUH
+#define STEPSIM_EXEC_CUDA_ATTENTION_TILE_CUH
+
+#include "exec/cuda/mma.cuh"
+
+#define LOG2_E 1.4426950408889634f
+#define LN_2 0.6931471805599453f
+#define HEAD_DIM_MAX 256
+
+/* Counts of heads and rows fit 32 bits; offsets into the arrays do not (8 x 131072 rows of 49152 values) and are formed in 64. */
+struct attention_shape {
+	int b, heads, kv_heads, s, head_dim;
+	int64_t width, out_width; /* values in a row of qkv, of out */
+	float scale;              /* 1 / sqrt(head_dim) */
+	bool causal, alibi, vec;  /* vec: every row begins at a multiple of 16 bytes */
+	int alibi_first, alibi_power; /* number of head 0 in the whole model; the largest power of two within the model's heads */
+};
+
+static inline bool attention_fits(const struct cuda_arg *a, int first, int n)
+{
+	for (int i = first; i < first + n; i++)
+		if ((uintptr_t)a[i].at % 16)
+			return false;
+	return true;
+}
+
+static inline enum status attention_shape_of(const struct cuda_env *env, const struct op *op, struct attention_shape *z, struct error *e)
+{
+	const int64_t *d = op->d;
+	if (d[4] < 1 || d[4] > HEAD_DIM_MAX)
+		return error_set(e, ST_RUN, "flash attention: no kernel for heads of %lld values: 1 to %d", (long long)d[4], HEAD_DIM_MAX);
+	if (d[2] < 1 || d[1] % d[2])
+		return error_set(e, ST_RUN, "flash attention: %lld query heads do not share %lld key heads evenly", (long long)d[1], (long long)d[2]);
+	/* a tile's end, and the count of the smallest tiles of a group, must fit an int */
+	if (d[0] > INT32_MAX || d[3] > INT32_MAX - 1024 || d[1] > INT32_MAX / (d[3] / 16 + 1))
+		return error_set(e, ST_RUN, "flash attention: batch %lld, %lld heads, sequence %lld are beyond the kernel's counters", (long long)d[0], (long long)d[1], (long long)d[3]);
+	*z = attention_shape{(int)d[0], (int)d[1], (int)d[2], (int)d[3], (int)d[4], (d[1] + 2 * d[2]) * d[4], d[1] * d[4], 1.0f / sqrtf((float)d[4]),
+		(op->flags & OP_CAUSAL) != 0, (op->flags & OP_ALIBI) != 0, false, (int)(env->tensor_coord * d[1]), 1};
+	while (2 * (int64_t)z->alibi_power <= env->heads)
+		z->alibi_power *= 2;
+	return ST_OK;
+}
+
+/* f(std::integral_constant<int, columns>): heads are padded with zeros to so many values. */
+template <class F> static enum status with_head_dim(int head_dim, F f)
+{
+	if (head_dim <= 32)
+		return f(std::integral_constant<int, 32>{});
+	if (head_dim <= 64)
+		return f(std::integral_constant<int, 64>{});
+	if (head_dim <= 96)
+		return f(std::integral_constant<int, 96>{});
+	if (head_dim <= 128)
+		return f(std::integral_constant<int, 128>{});
+	return f(std::integral_constant<int, HEAD_DIM_MAX>{});
+}
+
+/* Warps of a block, each with 16 rows, such that a block fits the 163 KiB that the smallest of our GPUs has; by the bytes of a row in shared memory. */
+template <class T, int DP> constexpr int row_B = tile_stride<T>(DP) * (int)sizeof(T);
+template <class T, int DP> constexpr int attention_warps = row_B<T, DP> <= 300 ? 8 : row_B<T, DP> <= 600 ? 4 : 2;
+
+/* Rows that the warps of a block own, and two stages of a pair of tiles of N rows that pass by. */
+template <class T, int DP> __host__ __device__ constexpr size_t attention_shared_B(int own_rows, int passing)
+{
+	return (size_t)(own_rows + 4 * passing) * tile_stride<T>(DP) * sizeof(T);
+}
+
+/* ---- which tile a block takes ---- */
+
+struct tile_item {
+	int tile, head, batch;
+};
+
+/* Tiles of a head follow each other, so that its other operand stays in cache; the last tile, which a causal mask leaves the most work, first where `last_first`. */
+static __device__ __forceinline__ struct tile_item item_at(int64_t item, int tiles, int heads, bool last_first)
+{
+	const int tile = (int)(item % tiles);
+	const int64_t head = item / tiles;
+	return {last_first ? tiles - 1 - tile : tile, (int)(head % heads), (int)(head / heads)};
+}
+
+static __host__ __device__ __forceinline__ int tiles_of(int n, int of) { return (n + of - 1) / of; }
+
+template <class T> static __device__ __forceinline__ T *q_at(T *qkv, const attention_shape &z, int b, int h, int row) { return qkv + ((int64_t)b * z.s + row) * z.width + (int64_t)h * z.head_dim; }
+template <class T> static __device__ __forceinline__ T *k_at(T *qkv, const attention_shape &z, int b, int k, int row) { return q_at(qkv, z, b, z.heads + k, row); }
+template <class T> static __device__ __forceinline__ T *v_at(T *qkv, const attention_shape &z, int b, int k, int row) { return q_at(qkv, z, b, z.heads + z.kv_heads + k, row); }
+template <class T> static __device__ __forceinline__ T *out_at(T *out, const attention_shape &z, int b, int h, int row) { return out + ((int64_t)b * z.s + row) * z.out_width + (int64_t)h * z.head_dim; }
+static __device__ __forceinline__ int64_t stat_at(const attention_shape &z, int b, int h, int row) { return ((int64_t)b * z.heads + h) * z.s + row; }
+
+/* ---- scores, to base 2 ---- */
+
+/* Press et al. 2022, as alibi_slope of the host. */
+static __device__ __forceinline__ float slope_of(const attention_shape &z, int h)
+{
+	if (!z.alibi)
+		return 0.0f;
+	const int head = z.alibi_first + h, power = z.alibi_power;
+	return head < power ? exp2f(-8.0f * (float)(head + 1) / (float)power) : exp2f(-4.0f * (float)(2 * (head - power) + 1) / (float)power);
+}
+
+/* Products of queries and keys become log2(e) times their scores, -inf where masked. Rows are 16 queries from `row` on, columns keys from `col` on; TRANSPOSED: rows are keys, columns queries.
+ * Most tiles lie wholly inside the mask and skip its comparisons. */
+template <int TILES, bool TRANSPOSED> static __device__ __forceinline__ void scores_from_products(frag_c p[TILES], const attention_shape &z, float slope, int row, int col)
+{
+	const int last_key = TRANSPOSED ? row + 15 : col + 8 * TILES - 1, first_query = TRANSPOSED ? col : row;
+	UNROLL for (int n = 0; n < TILES; n++)
+		FOR_HELD(h)
+			UNROLL for (int r = 0; r < 4; r++)
+				p[n].v[h][r] *= z.scale * LOG2_E;
+	auto each = [&](auto f) {
+		UNROLL for (int n = 0; n < TILES; n++)
+			FOR_HELD(h)
+				UNROLL for (int r = 0; r < 4; r++) {
+					const int x = row + c_row(lane_of(h), r), y = col + 8 * n + c_col(lane_of(h), r);
+					f(p[n].v[h][r], TRANSPOSED ? y : x, TRANSPOSED ? x : y);
+				}
+	};
+	if (z.alibi)
+		each([&](float &score, int query, int key) { score += slope * LOG2_E * (float)(key - query); });
+	if (last_key >= z.s || (z.causal && last_key > first_query))
+		each([&](float &score, int query, int key) {
+			if (key >= z.s || (z.causal && key > query))
+				score = -INFINITY;
+		});
+}
+
+#endif

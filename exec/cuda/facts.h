@@ -1,0 +1,10 @@
+/* What the CUDA libraries and devices at hand are. Private to exec/cuda/. */
+#ifndef STEPSIM_EXEC_CUDA_FACTS_H
+#define STEPSIM_EXEC_CUDA_FACTS_H
+
+#include "exec/cuda/room.h"
+
+void cuda_facts_find(struct cuda_facts *out);
+enum status cuda_gpu_find(int device, struct cuda_gpu *out, struct error *e);
+
+#endif

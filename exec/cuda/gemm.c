@@ -1,0 +1,367 @@
+#include "exec/cuda/gemm.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/cuda/gemm_plan.h"
+
+#define ALIGN_MOST 256
+#define CANDIDATES 8 /* to be timed */
+#define NO_PLAN SIZE_MAX
+
+/* ---- formats ---- */
+
+static const struct {
+	int32_t type; /* -1: no operand of a product */
+} types[] = {
+	[DT_FP32] = {CUDA_R_32F}, [DT_TF32] = {CUDA_R_32F}, [DT_FP16] = {CUDA_R_16F}, [DT_BF16] = {CUDA_R_16BF}, [DT_FP8] = {CUDA_R_8F_E4M3},
+	[DT_MXFP8] = {-1}, [DT_NVFP4] = {-1}, [DT_INT32] = {-1},
+};
+_Static_assert(sizeof types / sizeof types[0] == DT_COUNT, "a row for each format");
+
+/* Largest power of two that divides the address, as far as it matters. */
+static int32_t alignment(uint64_t address)
+{
+	uint64_t low = address & (~address + 1);
+	return low == 0 || low > ALIGN_MOST ? ALIGN_MOST : (int32_t)low;
+}
+
+/* ---- one product ---- */
+
+enum status plan_enqueue(const struct gemm_plans *g, const struct plan *p, const cublasLtMatmulAlgo_t *algo, const struct operands *o, void *workspace, size_t workspace_B, cudaStream_t stream,
+                         struct error *e)
+{
+	const float beta = p->product.adds ? 1.0f : 0.0f;
+	enum status st = ST_OK;
+	if (o->bias && (st = CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &o->bias, sizeof o->bias), e)))
+		return st;
+	return CUBLAS_CHECK(
+		cublasLtMatmul(g->handle, p->desc, &o->alpha, o->a, p->layout[SIDE_A], o->b, p->layout[SIDE_B], &beta, o->c, p->layout[SIDE_C], o->c, p->layout[SIDE_C], algo, workspace, workspace_B, stream), e);
+}
+
+static enum status describe(struct plan *p, struct error *e)
+{
+	const struct product *q = &p->product;
+	enum status st = CUBLAS_CHECK(cublasLtMatmulDescCreate(&p->desc, (cublasComputeType_t)q->compute, CUDA_R_32F), e);
+	cublasOperation_t op[2] = {q->trans[0] ? CUBLAS_OP_T : CUBLAS_OP_N, q->trans[1] ? CUBLAS_OP_T : CUBLAS_OP_N};
+	if (!st)
+		st = CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_TRANSA, &op[0], sizeof op[0]), e);
+	if (!st)
+		st = CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_TRANSB, &op[1], sizeof op[1]), e);
+	if (st || q->bias < 0)
+		return st;
+	cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+	if (!(st = CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue), e)))
+		st = CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &q->bias, sizeof q->bias), e);
+	return st;
+}
+
+static enum status lay_out(struct plan *p, int side, struct error *e)
+{
+	const struct product *q = &p->product;
+	int64_t rows = side == SIDE_B ? q->k : q->m, cols = side == SIDE_A ? q->k : q->n;
+	bool turned = side != SIDE_C && q->trans[side];
+	int32_t batch = (int32_t)q->batch;
+	cublasLtMatrixLayout_t *l = &p->layout[side];
+	enum status st = CUBLAS_CHECK(cublasLtMatrixLayoutCreate(l, (cudaDataType_t)q->type[side], (uint64_t)(turned ? cols : rows), (uint64_t)(turned ? rows : cols), q->ld[side]), e);
+	if (st || q->batch == 1)
+		return st;
+	if (!(st = CUBLAS_CHECK(cublasLtMatrixLayoutSetAttribute(*l, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch), e)))
+		st = CUBLAS_CHECK(cublasLtMatrixLayoutSetAttribute(*l, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &q->stride[side], sizeof q->stride[side]), e);
+	return st;
+}
+
+static enum status prefer(cublasLtMatmulPreference_t pref, const struct product *q, struct error *e)
+{
+	static const cublasLtMatmulPreferenceAttributes_t align[] = {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES};
+	const uint64_t workspace_B = GEMM_WORKSPACE_B;
+	enum status st = CUBLAS_CHECK(cublasLtMatmulPreferenceSetAttribute(pref, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_B, sizeof workspace_B), e);
+	for (int i = 0; i < SIDE_COUNT && !st; i++) {
+		uint32_t bytes = (uint32_t)q->align[i];
+		st = CUBLAS_CHECK(cublasLtMatmulPreferenceSetAttribute(pref, align[i], &bytes, sizeof bytes), e);
+		if (i == SIDE_C && !st) /* C and D are the same memory */
+			st = CUBLAS_CHECK(cublasLtMatmulPreferenceSetAttribute(pref, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &bytes, sizeof bytes), e);
+	}
+	return st;
+}
+
+static enum status choose(const struct gemm_plans *g, struct plan *p, struct error *e)
+{
+	cublasLtMatmulHeuristicResult_t found[CANDIDATES];
+	cublasLtMatmulPreference_t pref = NULL;
+	int n = 0, best = 0;
+	enum status st = CUBLAS_CHECK(cublasLtMatmulPreferenceCreate(&pref), e);
+	if (st || (st = prefer(pref, &p->product, e)))
+		goto out;
+	cublasStatus_t code = cublasLtMatmulAlgoGetHeuristic(g->handle, p->desc, p->layout[SIDE_A], p->layout[SIDE_B], p->layout[SIDE_C], p->layout[SIDE_C], pref, g->tune ? CANDIDATES : 1, found, &n);
+	if (code != CUBLAS_STATUS_SUCCESS || n == 0) {
+		st = error_set(e, ST_RUN, "cuBLASLt has no algorithm for this product (%s)", code == CUBLAS_STATUS_SUCCESS ? "none found" : cublasLtGetStatusString(code));
+		goto out;
+	}
+	if (n > 1 && (st = gemm_tune(g, p, found, n, &best, e)))
+		goto out;
+	p->algo = found[best].algo;
+	p->workspace_B = found[best].workspaceSize;
+out:
+	if (pref)
+		cublasLtMatmulPreferenceDestroy(pref);
+	return st;
+}
+
+static void plan_free(struct plan *p)
+{
+	if (!p)
+		return;
+	for (int i = 0; i < SIDE_COUNT; i++)
+		if (p->layout[i])
+			cublasLtMatrixLayoutDestroy(p->layout[i]);
+	if (p->desc)
+		cublasLtMatmulDescDestroy(p->desc);
+	free(p);
+}
+
+/* The product's plan, made when it is the first of its kind. */
+static enum status plan_of(struct gemm_plans *g, const struct product *q, size_t *out, struct error *e)
+{
+	for (size_t i = 0; i < g->plans.n; i++)
+		if (!memcmp(&g->plans.at[i]->product, q, sizeof *q)) {
+			*out = i;
+			return ST_OK;
+		}
+	struct plan *p = calloc(1, sizeof *p);
+	if (!p)
+		return error_nomem(e, "the plan of a product");
+	p->product = *q;
+	enum status st = describe(p, e);
+	for (int i = 0; i < SIDE_COUNT && !st; i++)
+		st = lay_out(p, i, e);
+	if (st || (st = choose(g, p, e))) {
+		plan_free(p);
+		return st;
+	}
+	if (!vec_push(&g->plans, p)) {
+		plan_free(p);
+		return error_nomem(e, "the plan of a product");
+	}
+	*out = g->plans.n - 1;
+	return ST_OK;
+}
+
+static enum status run_plan(struct gemm_plans *g, const struct cuda_env *env, size_t plan, const struct operands *o, struct error *e)
+{
+	const struct plan *p = g->plans.at[plan];
+	if (p->workspace_B > env->scratch_B)
+		return error_set(e, ST_RUN, "a product needs %zu bytes of workspace, and there are %zu", p->workspace_B, env->scratch_B);
+	return plan_enqueue(g, p, &p->algo, o, env->scratch, env->scratch_B, env->stream, e);
+}
+
+/* ---- GEMM ops ---- */
+
+static enum status type_of(enum dtype d, int32_t *out, struct error *e)
+{
+	*out = types[d].type;
+	return *out >= 0 ? ST_OK : error_set(e, ST_RUN, "no products in %s on this device", dtype_name(d));
+}
+
+static int32_t compute_of(const struct op *op)
+{
+	return op->dtype == DT_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+}
+
+/* Row-major C = op(A) op(B) is column-major C' = op(B)' op(A)': the operands change places, and keep their own turns. */
+static enum status product_of(const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], bool bias, struct product *q, struct error *e)
+{
+	const int64_t m = op->d[0], n = op->d[1], k = op->d[2];
+	const bool ta = op->flags & OP_TRANS_A, tb = op->flags & OP_TRANS_B;
+	memset(q, 0, sizeof *q);
+	*q = (struct product){.m = n, .n = m, .k = k, .batch = 1, .ld = {tb ? k : n, ta ? m : k, n}, .trans = {tb, ta}, .bias = -1, .compute = compute_of(op), .adds = (op->flags & OP_ACCUMULATE) != 0};
+	q->align[SIDE_A] = alignment((uintptr_t)arg[1].at);
+	q->align[SIDE_B] = alignment((uintptr_t)arg[0].at);
+	q->align[SIDE_C] = alignment((uintptr_t)arg[3].at);
+	enum status st;
+	if ((st = type_of(arg[1].dtype, &q->type[SIDE_A], e)) || (st = type_of(arg[0].dtype, &q->type[SIDE_B], e)) || (st = type_of(arg[3].dtype, &q->type[SIDE_C], e)))
+		return st;
+	return bias ? type_of(arg[2].dtype, &q->bias, e) : ST_OK;
+}
+
+static enum status gemm_context(const struct op *op, enum status st, struct error *e)
+{
+	char name[OP_NAME_MAX];
+	return st ? error_context(e, "%s", op_name(op, name)) : ST_OK;
+}
+
+enum status gemm_run(struct gemm_plans *g, const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+{
+	struct product q;
+	enum status st = product_of(op, arg, arg[2].at != NULL, &q, e);
+	if (st)
+		return gemm_context(op, st, e);
+	size_t plan = env->op < g->n_ops ? g->by_op[env->op] : NO_PLAN;
+	if (plan == NO_PLAN || memcmp(&g->plans.at[plan]->product, &q, sizeof q))
+		st = plan_of(g, &q, &plan, e);
+	struct operands o = {arg[1].at, arg[0].at, arg[2].at, arg[3].at, 1.0f};
+	return gemm_context(op, st ? st : run_plan(g, env, plan, &o, e), e);
+}
+
+/* ---- naive attention ---- */
+
+/* A matrix for each batch row and head: element (i, j) at from + b x of_batch + h x of_head + i x ld + j; `shared`: the heads are key and value heads. */
+struct heads {
+	int arg;
+	int64_t from, of_batch, of_head, ld;
+	bool shared;
+};
+
+/* Row-major C = alpha op(A) op(B) for all heads; C of shared heads is the sum over the query heads that share one. */
+struct batched {
+	struct heads a, b, c;
+	bool ta, tb;
+	int64_t m, n, k;
+	float alpha;
+};
+
+static void *at(const struct cuda_arg arg[OP_MAX_ARGS], const struct heads *x, int64_t batch, int64_t kv, int64_t member, int64_t group)
+{
+	int64_t element = x->from + batch * x->of_batch + (x->shared ? kv : kv * group + member) * x->of_head;
+	return (char *)arg[x->arg].at + (uint64_t)element * (uint64_t)dtype_bytes(arg[x->arg].dtype);
+}
+
+/* Distance from one matrix to the next along batch rows, or along key and value heads. */
+static int64_t along(const struct heads *x, bool rows, int64_t group)
+{
+	return rows ? x->of_batch : x->of_head * (x->shared ? 1 : group);
+}
+
+static enum status one_batch(struct gemm_plans *g, const struct cuda_env *env, const struct op *op, const struct batched *w, const struct cuda_arg arg[OP_MAX_ARGS], bool rows, int64_t fixed, int64_t member,
+                             struct error *e)
+{
+	const int64_t group = op->d[1] / op->d[2], count = rows ? op->d[0] : op->d[2], batch = rows ? 0 : fixed, kv = rows ? fixed : 0;
+	const struct heads *side[SIDE_COUNT] = {&w->b, &w->a, &w->c};
+	void *address[SIDE_COUNT];
+	struct product q;
+	memset(&q, 0, sizeof q);
+	q = (struct product){.m = w->n, .n = w->m, .k = w->k, .batch = count, .trans = {w->tb, w->ta}, .bias = -1, .compute = compute_of(op), .adds = w->c.shared && member > 0};
+	enum status st = ST_OK;
+	for (int i = 0; i < SIDE_COUNT && !st; i++) {
+		address[i] = at(arg, side[i], batch, kv, member, group);
+		q.ld[i] = side[i]->ld;
+		q.stride[i] = count > 1 ? along(side[i], rows, group) : 0;
+		st = type_of(arg[side[i]->arg].dtype, &q.type[i], e);
+		int32_t step = alignment((uint64_t)q.stride[i] * (uint64_t)dtype_bytes(arg[side[i]->arg].dtype)), first = alignment((uint64_t)(uintptr_t)address[i]);
+		q.align[i] = step < first ? step : first;
+	}
+	size_t plan = 0;
+	if (st || (st = plan_of(g, &q, &plan, e)) || !env)
+		return st;
+	struct operands o = {address[SIDE_A], address[SIDE_B], NULL, address[SIDE_C], w->alpha};
+	return run_plan(g, env, plan, &o, e);
+}
+
+/* `env` NULL: only plans. One call covers either all batch rows of a head or all key and value heads of a batch row, whichever needs fewer calls; the query heads that share one follow one another. */
+static enum status all_heads(struct gemm_plans *g, const struct cuda_env *env, const struct op *op, const struct batched *w, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+{
+	const int64_t group = op->d[1] / op->d[2];
+	const bool rows = op->d[0] > op->d[2];
+	const int64_t calls = rows ? op->d[2] : op->d[0];
+	enum status st = ST_OK;
+	for (int64_t member = 0; member < group && !st; member++)
+		for (int64_t i = 0; i < calls && !st; i++)
+			st = one_batch(g, env, op, w, arg, rows, i, member, e);
+	return st;
+}
+
+enum status gemm_attention_run(struct gemm_plans *g, const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+{
+	const int64_t H = op->d[1], K = op->d[2], s = op->d[3], D = op->d[4], width = (H + 2 * K) * D;
+	const float scale = (float)(1.0 / sqrt((double)D));
+#define COLUMNS(argument, first, are_shared) {.arg = (argument), .from = (first) * D, .of_batch = s * width, .of_head = D, .ld = width, .shared = (are_shared)} /* of qkv or dqkv */
+#define SQUARES(argument) {.arg = (argument), .of_batch = H * s * s, .of_head = s * s, .ld = s}
+#define ROWS(argument) {.arg = (argument), .of_batch = s * H * D, .of_head = D, .ld = H * D}
+	const struct batched scores = {COLUMNS(0, 0, false), COLUMNS(0, H, true), SQUARES(1), false, true, s, s, D, scale};
+	const struct batched values = {SQUARES(0), COLUMNS(1, H + K, true), ROWS(2), false, false, s, D, s, 1.0f};
+	const struct batched values_grad[] = {{ROWS(2), COLUMNS(1, H + K, true), SQUARES(3), false, true, s, s, D, 1.0f}, {SQUARES(0), ROWS(2), COLUMNS(4, H + K, true), true, false, s, D, s, 1.0f}};
+	const struct batched scores_grad[] = {{SQUARES(0), COLUMNS(1, H, true), COLUMNS(2, 0, false), false, false, s, D, s, scale}, {SQUARES(0), COLUMNS(1, 0, false), COLUMNS(2, H, true), true, false, s, D, s, scale}};
+#undef COLUMNS
+#undef SQUARES
+#undef ROWS
+	const struct {
+		const struct batched *first;
+		int n;
+	} work[OP_KIND_COUNT] = {[OP_ATTN_SCORES] = {&scores, 1}, [OP_ATTN_VALUES] = {&values, 1}, [OP_ATTN_VALUES_GRAD] = {values_grad, 2}, [OP_ATTN_SCORES_GRAD] = {scores_grad, 2}};
+	if (work[op->kind].n == 0)
+		return error_set(e, ST_RUN, "%s is no product of attention", op_kind_info(op->kind)->name);
+	enum status st = ST_OK;
+	for (int i = 0; i < work[op->kind].n && !st; i++)
+		st = all_heads(g, env, op, &work[op->kind].first[i], arg, e);
+	return gemm_context(op, st, e);
+}
+
+/* ---- planning ahead ---- */
+
+/* What is known of a view's address before there is memory: buffers begin at multiples of 256, and every rank's part lies whole strides behind. */
+static void *address_of(const struct view *v)
+{
+	return (void *)(uintptr_t)(v->offset_B | v->dp_stride_B);
+}
+
+static enum status plan_op(struct gemm_plans *g, const struct role *role, size_t i, struct error *e)
+{
+	const struct op *op = &role->ops.at[i];
+	const int n = op_kind_info(op->kind)->n_args;
+	struct cuda_arg arg[OP_MAX_ARGS] = {{0}};
+	for (int a = 0; a < n; a++) {
+		const struct view *v = op_arg(role, op, a);
+		if (v->buffer >= 0)
+			arg[a] = (struct cuda_arg){address_of(v), role->buffers.at[v->buffer].dtype};
+	}
+	if (op->kind != OP_GEMM)
+		return gemm_attention_run(g, NULL, op, arg, e);
+	struct product q;
+	enum status st = product_of(op, arg, op_arg(role, op, 2)->buffer >= 0, &q, e);
+	return gemm_context(op, st ? st : plan_of(g, &q, &g->by_op[i], e), e);
+}
+
+static bool is_product(const struct op *op)
+{
+	return op->kind == OP_GEMM || op->kind == OP_ATTN_SCORES || op->kind == OP_ATTN_VALUES || op->kind == OP_ATTN_VALUES_GRAD || op->kind == OP_ATTN_SCORES_GRAD;
+}
+
+enum status gemm_plans_create(const struct role *role, int device, bool tune, struct gemm_plans **out, struct error *e)
+{
+	*out = NULL;
+	struct gemm_plans *g = calloc(1, sizeof *g);
+	if (!g || !(g->by_op = malloc((role->ops.n + 1) * sizeof *g->by_op))) {
+		free(g);
+		return error_nomem(e, "the plans of products");
+	}
+	g->n_ops = role->ops.n;
+	g->tune = tune;
+	for (size_t i = 0; i < g->n_ops; i++)
+		g->by_op[i] = NO_PLAN;
+	enum status st = CUDA_CHECK(cudaSetDevice(device), e);
+	if (!st)
+		st = CUBLAS_CHECK(cublasLtCreate(&g->handle), e);
+	for (size_t i = 0; i < g->n_ops && !st; i++)
+		if (is_product(&role->ops.at[i]))
+			st = plan_op(g, role, i, e);
+	if (st) {
+		gemm_plans_destroy(g);
+		return st;
+	}
+	*out = g;
+	return ST_OK;
+}
+
+void gemm_plans_destroy(struct gemm_plans *g)
+{
+	if (!g)
+		return;
+	for (size_t i = 0; i < g->plans.n; i++)
+		plan_free(g->plans.at[i]);
+	vec_free(&g->plans);
+	if (g->handle)
+		cublasLtDestroy(g->handle);
+	free(g->by_op);
+	free(g);
+}

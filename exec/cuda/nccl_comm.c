@@ -1,0 +1,340 @@
+#include "exec/cuda/nccl_comm.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "exec/cuda/check.h"
+
+static_assert(NCCL_ID_B == NCCL_UNIQUE_ID_BYTES, "an id is carried whole");
+
+#define MAX_REGISTERED 4
+#define LEAVE_S 10.0 /* what a communicator's orderly end may take before it is aborted */
+
+struct nccl_comm {
+	ncclComm_t comm;      /* NULL once aborted */
+	ncclComm_t estimator; /* NULL until an estimate was asked for */
+	int size, rank, device;
+	int64_t world_rank;
+	int32_t colour; /* -1: all ranks */
+	double timeout_s;
+	char last[96];       /* the last call, in words */
+	struct error broken; /* the first failure; every later call gives it again */
+	void *registered[MAX_REGISTERED];
+	size_t n_registered;
+};
+
+static const struct comm_ops nccl_ops;
+
+static void group_text(const struct nccl_comm *c, char out[96])
+{
+	if (c->colour < 0)
+		snprintf(out, 96, "all %d ranks", c->size);
+	else
+		snprintf(out, 96, "member %d of %d of group %d", c->rank, c->size, c->colour);
+}
+
+/* Who failed at what: before the code's own words. */
+static enum status name_failure(const struct nccl_comm *c, const char *what, struct error *e)
+{
+	char group[96];
+	group_text(c, group);
+	return error_context(e, "rank %lld (device %d): NCCL: %s, %s", (long long)c->world_rank, c->device, what, group);
+}
+
+/* Nothing may be asked of a communicator that failed; aborting it ends what is still on the device, so that its streams do. */
+static enum status give_up(struct nccl_comm *c, const char *what, struct error *why, struct error *e)
+{
+	name_failure(c, what, why);
+	c->broken = *why;
+	if (c->comm)
+		ncclCommAbort(c->comm);
+	if (c->estimator)
+		ncclCommAbort(c->estimator);
+	c->comm = c->estimator = NULL;
+	return error_set(e, ST_RUN, "%s", why->text);
+}
+
+static enum status is_broken(const struct nccl_comm *c, struct error *e)
+{
+	return c->broken.status ? error_set(e, ST_RUN, "%s", c->broken.text) : ST_OK;
+}
+
+/* Polls until what the communicator does in the background is done. */
+static enum status settle(ncclComm_t comm, double limit_s, struct error *e)
+{
+	const struct timespec nap = {0, 50000};
+	double end_s = clock_s() + limit_s;
+	for (;;) {
+		ncclResult_t state;
+		enum status st = NCCL_CHECK(ncclCommGetAsyncError(comm, &state), comm, e);
+		if (st)
+			return st;
+		if (state != ncclInProgress)
+			return nccl_check(state, comm, "asynchronous error", __FILE__, __LINE__, e);
+		if (clock_s() > end_s) {
+			const char *last = ncclGetLastError(comm);
+			return error_set(e, ST_RUN, "not done after %g s%s%s", limit_s, last && *last ? "; NCCL's last error: " : "", last ? last : "");
+		}
+		nanosleep(&nap, NULL);
+	}
+}
+
+/* A call on a non-blocking communicator may answer "in progress": then nothing else may be asked of it, or put on its stream, until it is done. */
+static enum status begun(ncclComm_t comm, ncclResult_t code, const char *expression, int line, double limit_s, struct error *e)
+{
+	if (code != ncclInProgress && code != ncclSuccess)
+		return nccl_check(code, comm, expression, __FILE__, line, e);
+	return comm ? settle(comm, limit_s, e) : ST_OK;
+}
+#define BEGUN(expression, comm, limit_s, e) begun((comm), (expression), #expression, __LINE__, (limit_s), (e))
+
+/* ---- calls ---- */
+
+struct nccl_format {
+	ncclDataType_t type;
+	bool known;
+};
+
+static const struct nccl_format formats[DT_COUNT] = {
+	[DT_FP32] = {ncclFloat32, true}, [DT_TF32] = {ncclFloat32, true}, [DT_FP16] = {ncclFloat16, true}, [DT_BF16] = {ncclBfloat16, true}, [DT_INT32] = {ncclInt32, true},
+};
+
+static ncclResult_t call_all_reduce(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm)
+{
+	(void)part;
+	return ncclAllReduce(call->in, call->out, call->elements, type, op, comm, call->queue);
+}
+
+static ncclResult_t call_all_gather(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm)
+{
+	(void)op;
+	return ncclAllGather(call->in, call->out, part, type, comm, call->queue);
+}
+
+static ncclResult_t call_reduce_scatter(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm)
+{
+	return ncclReduceScatter(call->in, call->out, part, type, op, comm, call->queue);
+}
+
+static ncclResult_t issue(const struct nccl_comm *c, const struct comm_call *call, ncclComm_t comm)
+{
+	typedef ncclResult_t call_fn(const struct comm_call *, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t);
+	static call_fn *const calls[] = {[COLL_ALL_REDUCE] = call_all_reduce, [COLL_ALL_GATHER] = call_all_gather, [COLL_REDUCE_SCATTER] = call_reduce_scatter};
+	static_assert(sizeof calls / sizeof calls[0] == COLL_COUNT, "a row for each collective");
+	static const ncclRedOp_t ops[] = {[RED_SUM] = ncclSum, [RED_MAX] = ncclMax};
+	static_assert(sizeof ops / sizeof ops[0] == RED_COUNT, "every reduction");
+	return calls[call->coll](call, (size_t)(call->elements / (uint64_t)c->size), formats[call->dtype].type, ops[call->reduce], comm);
+}
+
+static enum status check_call(const struct nccl_comm *c, const struct comm_call *call, struct error *e)
+{
+	if (!formats[call->dtype].known)
+		return error_set(e, ST_RUN, "%s of %s: NCCL is used for fp32, bf16, fp16 and int32 only", collective_name(call->coll), dtype_name(call->dtype));
+	if (call->coll != COLL_ALL_REDUCE && call->elements % (uint64_t)c->size)
+		return error_set(e, ST_RUN, "%s of %llu elements does not divide among %d ranks", collective_name(call->coll), (unsigned long long)call->elements, c->size);
+	if (!call->queue)
+		return error_set(e, ST_RUN, "%s: NCCL's communicators enqueue on a stream, and none was given", collective_name(call->coll));
+	return ST_OK;
+}
+
+static enum status nccl_start(void *ctx, const struct comm_call *call, struct error *e)
+{
+	struct nccl_comm *c = ctx;
+	struct error why = {ST_OK, ""};
+	enum status st = is_broken(c, e);
+	if (st || (st = check_call(c, call, e)))
+		return st;
+	snprintf(c->last, sizeof c->last, "%s of %llu %s elements", collective_name(call->coll), (unsigned long long)call->elements, dtype_name(call->dtype));
+	st = begun(c->comm, issue(c, call, c->comm), collective_name(call->coll), __LINE__, c->timeout_s, &why);
+	return st ? give_up(c, c->last, &why, e) : ST_OK;
+}
+
+static enum status nccl_test(void *ctx, bool *done, struct error *e)
+{
+	struct nccl_comm *c = ctx;
+	struct error why = {ST_OK, ""};
+	ncclResult_t state = ncclSuccess;
+	enum status st = is_broken(c, e);
+	*done = false;
+	if (st)
+		return st;
+	st = NCCL_CHECK(ncclCommGetAsyncError(c->comm, &state), c->comm, &why);
+	if (!st && state != ncclInProgress)
+		st = nccl_check(state, c->comm, "asynchronous error", __FILE__, __LINE__, &why);
+	*done = !st && state == ncclSuccess;
+	if (!st)
+		return ST_OK;
+	char what[112];
+	snprintf(what, sizeof what, "after %s", c->last[0] ? c->last : "set-up");
+	return give_up(c, what, &why, e);
+}
+
+/* ---- set-up and end ---- */
+
+static void nccl_destroy(void *ctx)
+{
+	struct nccl_comm *c = ctx;
+	struct error ignored = {ST_OK, ""}; /* whatever goes wrong at the end is aborted */
+	if (c->estimator)
+		ncclCommDestroy(c->estimator);
+	if (c->comm) {
+		for (size_t i = 0; i < c->n_registered; i++)
+			ncclCommDeregister(c->comm, c->registered[i]);
+		double limit_s = c->timeout_s < LEAVE_S ? c->timeout_s : LEAVE_S;
+		if (BEGUN(ncclCommFinalize(c->comm), c->comm, limit_s, &ignored) || ncclCommDestroy(c->comm) != ncclSuccess)
+			ncclCommAbort(c->comm);
+	}
+	free(c);
+}
+
+static struct nccl_comm *comm_new(int64_t world_rank, int device, int32_t colour, double timeout_s)
+{
+	struct nccl_comm *c = calloc(1, sizeof *c);
+	if (c) {
+		c->world_rank = world_rank;
+		c->device = device;
+		c->colour = colour;
+		c->timeout_s = timeout_s;
+	}
+	return c;
+}
+
+static enum status adopt(struct nccl_comm *c, struct comm *out, struct error *e)
+{
+	enum status st;
+	if ((st = NCCL_CHECK(ncclCommCount(c->comm, &c->size), c->comm, e)) || (st = NCCL_CHECK(ncclCommUserRank(c->comm, &c->rank), c->comm, e)))
+		return st;
+	*out = (struct comm){&nccl_ops, c, c->size, c->rank};
+	return ST_OK;
+}
+
+/* Communicators of two lanes work beside each other: they share no channels. */
+static ncclConfig_t config_of(bool blocking)
+{
+	ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+	config.blocking = blocking;
+	config.splitShare = 0;
+	return config;
+}
+
+enum status nccl_comm_id(unsigned char id[NCCL_ID_B], struct error *e)
+{
+	ncclUniqueId made;
+	enum status st = NCCL_CHECK(ncclGetUniqueId(&made), NULL, e);
+	if (!st)
+		memcpy(id, made.internal, NCCL_ID_B);
+	return st;
+}
+
+enum status nccl_comm_world(const unsigned char id[NCCL_ID_B], int64_t ranks, int64_t rank, int device, double timeout_s, struct comm *out, struct error *e)
+{
+	struct nccl_comm *c = comm_new(rank, device, -1, timeout_s);
+	ncclConfig_t config = config_of(false);
+	ncclUniqueId made;
+	struct error why = {ST_OK, ""};
+	enum status st;
+	*out = (struct comm){0};
+	if (!c)
+		return error_nomem(e, "a communicator");
+	memcpy(made.internal, id, NCCL_ID_B);
+	c->size = (int)ranks;
+	if (!(st = CUDA_CHECK(cudaSetDevice(device), &why))) {
+		ncclResult_t code = ncclCommInitRankConfig(&c->comm, (int)ranks, made, (int)rank, &config);
+		st = begun(c->comm, code, "ncclCommInitRankConfig", __LINE__, timeout_s, &why);
+	}
+	if (!st)
+		st = adopt(c, out, &why);
+	if (st) {
+		give_up(c, "set-up", &why, e);
+		nccl_destroy(c);
+	}
+	return st;
+}
+
+/* The parent is busy until the child is made, and the child may go on after it. */
+static enum status split(struct nccl_comm *parent, int colour, int key, bool blocking, ncclComm_t *child, struct error *e)
+{
+	ncclConfig_t config = config_of(blocking);
+	*child = NULL;
+	enum status st = BEGUN(ncclCommSplit(parent->comm, colour, key, child, &config), parent->comm, parent->timeout_s, e);
+	return !st && *child ? settle(*child, parent->timeout_s, e) : st;
+}
+
+enum status nccl_comm_split(const struct comm *world, int32_t colour, int32_t key, struct comm *out, struct error *e)
+{
+	struct nccl_comm *parent = world->ctx;
+	struct error why = {ST_OK, ""};
+	enum status st = is_broken(parent, e);
+	*out = (struct comm){0};
+	if (st)
+		return st;
+	struct nccl_comm *c = comm_new(parent->world_rank, parent->device, colour, parent->timeout_s);
+	if (!c)
+		return error_nomem(e, "a communicator");
+	st = split(parent, colour < 0 ? NCCL_SPLIT_NOCOLOR : colour, key, false, &c->comm, &why);
+	if (!st && c->comm)
+		st = adopt(c, out, &why);
+	if (st) {
+		char what[48];
+		snprintf(what, sizeof what, "set-up of group %d", colour);
+		give_up(parent, what, &why, e);
+		if (c->comm)
+			ncclCommAbort(c->comm);
+		c->comm = NULL;
+	}
+	if (st || !c->comm)
+		nccl_destroy(c);
+	return st;
+}
+
+enum status nccl_comm_register(const struct comm *of, void *at, size_t bytes, struct error *e)
+{
+	struct nccl_comm *c = of->ctx;
+	struct error why = {ST_OK, ""};
+	void *handle = NULL;
+	enum status st = is_broken(c, e);
+	if (st)
+		return st;
+	if (c->n_registered == MAX_REGISTERED)
+		return error_set(e, ST_RUN, "a communicator takes at most %d registered buffers", MAX_REGISTERED);
+	if (BEGUN(ncclCommRegister(c->comm, at, bytes, &handle), c->comm, c->timeout_s, &why))
+		return give_up(c, "registering the arena", &why, e);
+	if (handle)
+		c->registered[c->n_registered++] = handle;
+	return ST_OK;
+}
+
+/* NCCL (2.28) simulates a group of blocking communicators alone, and really launches what was meant as a simulation on others: estimates have a communicator of their own. */
+enum status nccl_comm_estimate(const struct comm *of, const struct comm_call *call, double *seconds, struct error *e)
+{
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 22, 0)
+	struct nccl_comm *c = of->ctx;
+	struct error why = {ST_OK, ""};
+	ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
+	enum status st = is_broken(c, e);
+	*seconds = 0;
+	if (st || (st = check_call(c, call, e)))
+		return st;
+	if (!c->estimator && split(c, 0, c->rank, true, &c->estimator, &why))
+		return give_up(c, "set-up of the estimates' communicator", &why, e);
+	if ((st = NCCL_CHECK(ncclGroupStart(), c->estimator, e)))
+		return st;
+	st = nccl_check(issue(c, call, c->estimator), c->estimator, collective_name(call->coll), __FILE__, __LINE__, e);
+	ncclResult_t ended = ncclGroupSimulateEnd(&info); /* leaves the group in any case */
+	if (!st)
+		st = nccl_check(ended, c->estimator, "ncclGroupSimulateEnd(&info)", __FILE__, __LINE__, e);
+	if (!st && !(info.estimatedTime > 0))
+		st = error_set(e, ST_RUN, "NCCL gives no estimate for %s of %llu elements", collective_name(call->coll), (unsigned long long)call->elements);
+	*seconds = st ? 0 : (double)info.estimatedTime * 1e-6;
+	return st;
+#else
+	(void)of, (void)call, (void)seconds;
+	return error_set(e, ST_RUN, "NCCL estimates from 2.22 on; this is %d.%d.%d", NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH);
+#endif
+}
+
+static const struct comm_ops nccl_ops = {nccl_start, nccl_test, nccl_destroy};

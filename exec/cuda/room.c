@@ -1,0 +1,21 @@
+/* The CUDA room's table: the one symbol of the shared object that is looked up. */
+#include "exec/cuda/room.h"
+
+#include "exec/cuda/device.h"
+#include "exec/cuda/facts.h"
+#include "exec/cuda/nccl_comm.h"
+#include "exec/cuda/staged_comm.h"
+
+extern const struct cuda_room stepsim_cuda_room;
+
+const struct cuda_room stepsim_cuda_room = {
+	.facts = cuda_facts_find,
+	.gpu = cuda_gpu_find,
+	.device_create = cuda_device_create,
+	.nccl_id = nccl_comm_id,
+	.nccl_world = nccl_comm_world,
+	.nccl_split = nccl_comm_split,
+	.nccl_register = nccl_comm_register,
+	.nccl_estimate = nccl_comm_estimate,
+	.staged = staged_comm_create,
+};

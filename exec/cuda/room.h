@@ -1,0 +1,70 @@
+/* What the shared object of the CUDA room offers to the rest of exec/: one table, found under one symbol.
+ *
+ * The object alone links cudart, cuBLASLt, cuDNN and NCCL, and is opened only when somebody asks for GPUs, so that stepsim starts and predicts where none of these libraries is (together they cost 155 MB
+ * and 0.6 s at start-up). It uses base/ and step/ from the binary that opens it (linked with -rdynamic): there is one copy of either.
+ */
+#ifndef STEPSIM_EXEC_CUDA_ROOM_H
+#define STEPSIM_EXEC_CUDA_ROOM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "exec/comm.h"
+#include "exec/device.h"
+
+#define CUDA_OBJECT "libstepsim_cuda.so"
+#define CUDA_ENTRY "stepsim_cuda_room"
+
+struct cuda_facts {
+	int runtime, driver;     /* CUDART_VERSION style: 13000 is 13.0; driver 0: none */
+	int cublas, cudnn, nccl; /* as each library encodes its version */
+	int devices;
+	bool doubles;            /* the libraries are the tests' doubles: no figure of them may be reported */
+	char why_none[256];      /* devices == 0: CUDA's own words */
+	char device[256];        /* name of device 0 */
+};
+
+/* One GPU as this rank may use it. */
+struct cuda_gpu {
+	char name[96], pci[20]; /* "0000:1b:00.0" */
+	int sms, compute_capability; /* 90 */
+	uint64_t mem_B, free_B;
+	bool in_use;            /* another process computes on it already */
+};
+
+struct cuda_options {
+	int device;      /* CUDA's number of it */
+	bool graph;      /* capture the step once and replay it (train.cuda_graph) */
+	bool share_gpu;
+};
+
+/* NCCL's id of a communicator, made by one rank and carried to the others by MPI. */
+#define NCCL_ID_B 128
+
+/* The symbol CUDA_ENTRY is the one object of this type. */
+struct cuda_room {
+	void (*facts)(struct cuda_facts *out); /* never fails: what is not there is 0 */
+	enum status (*gpu)(int device, struct cuda_gpu *out, struct error *e);
+	/* A device behind exec/device.h; its collectives are enqueued through comm_call.queue, so its communicators are this room's own (below) or host-staged ones. */
+	enum status (*device_create)(const struct cuda_options *o, struct device *out, struct error *e);
+	enum status (*nccl_id)(unsigned char id[NCCL_ID_B], struct error *e);
+	/* The communicator of all ranks, from which the others are split. Collective; waits by polling, at most timeout_s. */
+	enum status (*nccl_world)(const unsigned char id[NCCL_ID_B], int64_t ranks, int64_t rank, int device, double timeout_s, struct comm *out, struct error *e);
+	/* Collective over the members of `world`: ranks of the same colour form a communicator, ordered by key. colour -1: no part, out->ops is NULL. */
+	enum status (*nccl_split)(const struct comm *world, int32_t colour, int32_t key, struct comm *out, struct error *e);
+	/* Lets NCCL read and write this device memory directly, until the communicator is destroyed. At most 4 ranges; every member registers as many. */
+	enum status (*nccl_register)(const struct comm *c, void *at, size_t bytes, struct error *e);
+	/* What NCCL itself expects the call to take; nothing is sent. The buffers and the queue are those of a real call. Collective the first time it is asked of a communicator (it makes one for
+	 * estimates). ST_RUN where NCCL is older than 2.22. */
+	enum status (*nccl_estimate)(const struct comm *c, const struct comm_call *call, double *seconds, struct error *e);
+	/* Where NCCL cannot serve: a communicator for device buffers over one on the host (MPI with MPI_THREAD_MULTIPLE, polled by a thread of its own), through pinned memory. 16-bit formats travel and are
+	 * summed as fp32. Takes `host` over when it succeeds. A call that is not done after timeout_s lets its stream go on and is told by test(). */
+	enum status (*staged)(const struct comm *host, double timeout_s, struct comm *out, struct error *e);
+};
+
+/* Opens the object that lies beside the running binary (or in ../lib/stepsim of it), once; and keeps it. ST_RUN, with the reason, when it was not built or does not load. */
+enum status cuda_room_open(const struct cuda_room **out, struct error *e);
+
+#endif

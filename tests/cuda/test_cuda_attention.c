@@ -1,0 +1,281 @@
+/* Our own flash attention on the host, against the reference: odd sizes, masks, groups, ALiBi, all formats, with one thread a block and with real ones; gradients also against differences. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/cuda/kernels.h"
+#include "exec/host/reference.h"
+#include "tests/unit/harness.h"
+
+void twin_threads_real(_Bool real);
+
+/* A flat array that is stored in the format of a tensor, with a guard behind it. */
+#define GUARD 16
+#define GUARD_BYTE 0xa5
+
+struct tensor {
+	enum dtype dtype;
+	int64_t n;
+	void *at;
+	double *exact; /* the same values, as the reference takes them */
+};
+
+static float half_to_float(uint16_t x)
+{
+	int exponent = x >> 10 & 31, mantissa = x & 1023;
+	float y = exponent == 31 ? (mantissa ? NAN : INFINITY) : exponent ? ldexpf((float)(1024 + mantissa), exponent - 25) : ldexpf((float)mantissa, -24);
+	return x & 0x8000 ? -y : y;
+}
+
+static float bf16_to_float(uint16_t x)
+{
+	uint32_t bits = (uint32_t)x << 16;
+	float y;
+	memcpy(&y, &bits, sizeof y);
+	return y;
+}
+
+/* Multiples of 1/64 within (-2, 2): exact in every format. */
+static double draw(uint32_t *state)
+{
+	*state = *state * 1664525u + 1013904223u;
+	return ((double)(*state >> 24) - 127.5 + 0.5) / 64.0;
+}
+
+static void put(struct tensor *t, int64_t i, double x)
+{
+	float f = (float)x;
+	uint32_t bits;
+	memcpy(&bits, &f, sizeof bits);
+	if (t->dtype == DT_FP32) {
+		((float *)t->at)[i] = f;
+	} else if (t->dtype == DT_BF16) {
+		((uint16_t *)t->at)[i] = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+	} else {
+		/* the nearest of 2^-10 steps of the binade, ties to even by rint */
+		int exponent;
+		frexp(x, &exponent);
+		double step = ldexp(1.0, exponent < -13 ? -24 : exponent - 11), y = rint(x / step) * step;
+		uint16_t h = x < 0 ? 0x8000 : 0;
+		if (y != 0.0) {
+			frexp(y, &exponent);
+			h |= (uint16_t)(exponent < -13 ? (int)ldexp(fabs(y), 24) : (exponent + 14) << 10 | ((int)ldexp(fabs(y), 11 - exponent) & 1023));
+		}
+		((uint16_t *)t->at)[i] = h;
+	}
+}
+
+static double get(const struct tensor *t, int64_t i)
+{
+	return t->dtype == DT_FP32 ? ((float *)t->at)[i] : t->dtype == DT_BF16 ? bf16_to_float(((uint16_t *)t->at)[i]) : half_to_float(((uint16_t *)t->at)[i]);
+}
+
+/* `skew` bytes beyond a multiple of 16. */
+static struct tensor tensor_make(enum dtype d, int64_t n, size_t skew)
+{
+	size_t bytes = (size_t)n * (d == DT_FP32 ? 4 : 2);
+	char *at = aligned_alloc(16, (bytes + skew + GUARD + 15) / 16 * 16);
+	struct tensor t = {d, n, at + skew, calloc((size_t)n, sizeof(double))};
+	memset(t.at, 0xff, bytes); /* not a number: what a kernel leaves is seen */
+	memset((char *)t.at + bytes, GUARD_BYTE, GUARD - skew);
+	return t;
+}
+
+static void tensor_fill(struct tensor *t, uint32_t *state, double scale)
+{
+	for (int64_t i = 0; i < t->n; i++) {
+		put(t, i, scale * draw(state));
+		t->exact[i] = get(t, i);
+	}
+}
+
+static void tensor_free(struct tensor *t, size_t skew)
+{
+	size_t bytes = (size_t)t->n * (t->dtype == DT_FP32 ? 4 : 2);
+	for (size_t i = 0; i < GUARD - skew; i++)
+		if (((unsigned char *)t->at)[bytes + i] != GUARD_BYTE) {
+			CU_FAIL("written behind an array");
+			break;
+		}
+	free((char *)t->at - skew);
+	free(t->exact);
+}
+
+/* Largest error over the largest value. */
+static double error_of(const struct tensor *t)
+{
+	double worst = 0.0, largest = 1e-30;
+	for (int64_t i = 0; i < t->n; i++) {
+		double d = fabs(get(t, i) - t->exact[i]);
+		worst = isnan(worst) || d <= worst ? worst : d; /* a NaN is the worst, and stays */
+		largest = fmax(largest, fabs(t->exact[i]));
+	}
+	return worst / largest;
+}
+
+struct attention_case {
+	int64_t b, H, K, s, D;
+	unsigned flags;
+	size_t skew;
+	int64_t tensor_coord, heads;
+};
+
+static double limit_of(enum dtype d) { return d == DT_FP32 ? 1e-5 : d == DT_FP16 ? 4e-3 : 2e-2; }
+
+static void check(const char *what, const struct attention_case *c, const struct tensor *t, enum dtype format)
+{
+	double error = error_of(t);
+	if (!(error <= limit_of(format))) {
+		fprintf(stderr, "%s [%ld %ld %ld %ld %ld] flags %x %s: error %g\n", what, (long)c->b, (long)c->H, (long)c->K, (long)c->s, (long)c->D, c->flags, dtype_name(format), error);
+		CU_FAIL("error beyond the limit");
+	}
+}
+
+enum { QKV, OUT, LSE, DOUT, DELTA, DQKV, TENSORS };
+
+static void run_case(const struct attention_case *c, enum dtype d)
+{
+	const int64_t tokens = c->b * c->s, width = (c->H + 2 * c->K) * c->D;
+	const int64_t n[TENSORS] = {tokens * width, tokens * c->H * c->D, tokens * c->H, tokens * c->H * c->D, tokens * c->H, tokens * width};
+	struct tensor t[TENSORS];
+	struct cuda_arg forward[OP_MAX_ARGS] = {0}, backward[OP_MAX_ARGS] = {0};
+	void *exact[OP_MAX_ARGS] = {0};
+	uint32_t state = (uint32_t)(c->s * 31 + c->D);
+	for (int i = 0; i < TENSORS; i++) {
+		t[i] = tensor_make(i == LSE || i == DELTA ? DT_FP32 : d, n[i], c->skew);
+		exact[i] = t[i].exact;
+		backward[i] = (struct cuda_arg){t[i].at, t[i].dtype};
+		if (i < 3)
+			forward[i] = backward[i];
+	}
+	tensor_fill(&t[QKV], &state, 1.0);
+	tensor_fill(&t[DOUT], &state, 1.0);
+	struct op op = {.kind = OP_ATTENTION, .dtype = (uint8_t)d, .flags = (uint16_t)c->flags, .d = {c->b, c->H, c->K, c->s, c->D}};
+	struct cuda_env env = {.tensor_coord = c->tensor_coord, .heads = c->heads ? c->heads : c->H, .loss_scale = 1.0};
+	struct host_env host = {.tensor_coord = env.tensor_coord, .heads = env.heads, .loss_scale = 1.0};
+	struct error e = {0};
+	CU_ASSERT_EQUAL(reference_run(&host, &op, exact, &e), ST_OK);
+	CU_ASSERT_EQUAL(cuda_kernel_run(&env, &op, forward, &e), ST_OK);
+	check("out", c, &t[OUT], d);
+	check("lse", c, &t[LSE], DT_FP32);
+	/* backward from what forward gave, rounded: the error is of this op alone */
+	for (int i = OUT; i <= LSE; i++)
+		for (int64_t j = 0; j < n[i]; j++)
+			t[i].exact[j] = get(&t[i], j);
+	op.kind = OP_ATTENTION_GRAD;
+	CU_ASSERT_EQUAL(reference_run(&host, &op, exact, &e), ST_OK);
+	CU_ASSERT_EQUAL(cuda_kernel_run(&env, &op, backward, &e), ST_OK);
+	check("delta", c, &t[DELTA], DT_FP32);
+	check("dqkv", c, &t[DQKV], d);
+	if (e.status)
+		fprintf(stderr, "%s\n", e.text);
+	for (int i = 0; i < TENSORS; i++)
+		tensor_free(&t[i], c->skew);
+}
+
+static const enum dtype formats[] = {DT_FP32, DT_BF16, DT_FP16};
+
+/* Sequences around the sizes of tiles; heads as they are, padded, not whole vectors, and addresses that are not aligned. */
+static const struct attention_case cases[] = {
+	{1, 1, 1, 1, 32, OP_CAUSAL, 0, 0, 0},
+	{1, 1, 1, 1, 64, 0, 0, 0, 0},
+	{2, 4, 2, 31, 64, OP_CAUSAL, 0, 0, 0},
+	{1, 2, 1, 33, 80, OP_CAUSAL, 0, 0, 0},
+	{1, 2, 2, 65, 96, 0, 0, 0, 0},
+	{2, 3, 1, 70, 128, OP_CAUSAL, 0, 0, 0},
+	{1, 6, 2, 47, 32, OP_CAUSAL | OP_ALIBI, 0, 1, 12},
+	{1, 3, 3, 47, 32, OP_ALIBI, 0, 0, 0},
+	{1, 1, 1, 37, 160, OP_CAUSAL, 0, 0, 0},
+	{1, 2, 1, 19, 256, 0, 0, 0, 0},
+	{1, 2, 2, 45, 20, OP_CAUSAL, 0, 0, 0},
+	{1, 2, 2, 35, 33, OP_CAUSAL, 0, 0, 0},
+	{1, 2, 1, 40, 64, OP_CAUSAL, 4, 0, 0},
+};
+#define N_CASES (sizeof cases / sizeof cases[0])
+
+static void run_cases(const struct attention_case *c, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		for (size_t f = 0; f < sizeof formats / sizeof formats[0]; f++)
+			run_case(&c[i], formats[f]);
+}
+
+static void test_one_thread(void)
+{
+	static const struct attention_case longer[] = {{1, 2, 1, 257, 64, OP_CAUSAL, 0, 0, 0}, {1, 1, 1, 200, 128, 0, 0, 0, 0}};
+	twin_threads_real(0);
+	run_cases(cases, N_CASES);
+	run_cases(longer, 2);
+}
+
+static void test_real_threads(void)
+{
+	static const struct attention_case longer[] = {{1, 2, 1, 150, 32, OP_CAUSAL, 0, 0, 0}};
+	twin_threads_real(1);
+	run_cases(cases, N_CASES);
+	run_cases(longer, 1);
+	twin_threads_real(0);
+}
+
+/* What of a loss, the sum of out x dout, one element of qkv changes. */
+static void test_gradients_are_differences(void)
+{
+	enum { B = 1, H = 2, K = 1, S = 5, D = 32, WIDTH = (H + 2 * K) * D };
+	static float qkv[B * S * WIDTH], out[B * S * H * D], lse[B * H * S], dout[B * S * H * D], delta[B * H * S], dqkv[B * S * WIDTH];
+	uint32_t state = 7;
+	for (size_t i = 0; i < sizeof qkv / sizeof qkv[0]; i++)
+		qkv[i] = (float)draw(&state);
+	for (size_t i = 0; i < sizeof dout / sizeof dout[0]; i++)
+		dout[i] = (float)draw(&state);
+	struct cuda_env env = {.heads = H};
+	struct op op = {.kind = OP_ATTENTION, .dtype = DT_FP32, .flags = OP_CAUSAL | OP_ALIBI, .d = {B, H, K, S, D}};
+	struct cuda_arg arg[OP_MAX_ARGS] = {{qkv, DT_FP32}, {out, DT_FP32}, {lse, DT_FP32}, {dout, DT_FP32}, {delta, DT_FP32}, {dqkv, DT_FP32}};
+	CU_ASSERT_EQUAL(cuda_kernel_run(&env, &op, arg, NULL), ST_OK);
+	op.kind = OP_ATTENTION_GRAD;
+	CU_ASSERT_EQUAL(cuda_kernel_run(&env, &op, arg, NULL), ST_OK);
+	op.kind = OP_ATTENTION;
+	for (size_t i = 0; i < sizeof qkv / sizeof qkv[0]; i += 3) {
+		const float x = qkv[i], step = 1.0f / 64.0f;
+		double loss[2];
+		for (int side = 0; side < 2; side++) {
+			qkv[i] = side ? x + step : x - step;
+			loss[side] = 0.0;
+			CU_ASSERT_EQUAL(cuda_kernel_run(&env, &op, arg, NULL), ST_OK);
+			for (size_t j = 0; j < sizeof out / sizeof out[0]; j++)
+				loss[side] += (double)out[j] * (double)dout[j];
+		}
+		qkv[i] = x;
+		CU_ASSERT_DOUBLE_EQUAL((loss[1] - loss[0]) / (2.0 * (double)step), dqkv[i], 2e-3);
+	}
+}
+
+static void test_refusals(void)
+{
+	float x[4] = {0};
+	struct cuda_env env = {.heads = 1};
+	struct cuda_arg arg[OP_MAX_ARGS] = {{x, DT_FP32}, {x, DT_FP32}, {x, DT_FP32}};
+	struct op op = {.kind = OP_ATTENTION, .d = {1, 1, 1, 1, 257}};
+	struct error e = {0};
+	CU_ASSERT_EQUAL(cuda_kernel_run(&env, &op, arg, &e), ST_RUN);
+	CU_ASSERT_STRING_EQUAL(e.text, "flash attention: no kernel for heads of 257 values: 1 to 256");
+	op.d[4] = 1;
+	op.d[1] = 3;
+	op.d[2] = 2;
+	e.status = ST_OK;
+	CU_ASSERT_EQUAL(cuda_kernel_run(&env, &op, arg, &e), ST_RUN);
+	CU_ASSERT_STRING_EQUAL(e.text, "flash attention: 3 query heads do not share 2 key heads evenly");
+	op.d[1] = op.d[2] = 1;
+	arg[0].dtype = arg[1].dtype = DT_FP8;
+	e.status = ST_OK;
+	CU_ASSERT_EQUAL(cuda_kernel_run(&env, &op, arg, &e), ST_RUN);
+	CU_ASSERT_STRING_EQUAL(e.text, "no kernel for format fp8");
+	arg[0].dtype = DT_BF16;
+	e.status = ST_OK;
+	CU_ASSERT_EQUAL(cuda_kernel_run(&env, &op, arg, &e), ST_RUN);
+	CU_ASSERT(strstr(e.text, "as fp8 beside") != NULL);
+	op.d[3] = 0; /* nothing to do */
+	arg[1].dtype = DT_BF16;
+	CU_ASSERT_EQUAL(cuda_kernel_run(&env, &op, arg, NULL), ST_OK);
+}
+
+UNIT_MAIN("cuda attention", {"one thread a block", test_one_thread}, {"real threads", test_real_threads}, {"gradients are differences", test_gradients_are_differences}, {"refusals", test_refusals})

@@ -1,0 +1,116 @@
+/* Optimizers against the reference, in one pass and in several. Weights are as small as the steps, so that a step that is missing or wrong is seen in 16-bit weights too. */
+#include "tests/cuda/cuda_rig.h"
+
+static const int64_t sizes[] = {0, 1, 31, 33, 1023, 1025};
+static const enum dtype formats[] = {DT_FP32, DT_BF16, DT_FP16};
+static const enum optimizer rules[] = {OPT_ADAMW, OPT_ADAM, OPT_LION, OPT_SGD};
+static const int64_t steps[] = {1, 2, 1000};
+#define COUNT(a) (sizeof(a) / sizeof(a)[0])
+
+#define ARG_M 2
+#define ARG_V 3
+#define ARG_MASTER 4
+
+static void open_case(struct cuda_rig *r, enum optimizer rule, unsigned flags, int64_t n, enum dtype p, enum dtype g, unsigned absent, size_t shift)
+{
+	absent |= rule == OPT_SGD || rule == OPT_LION ? 1u << ARG_V : 0;
+	absent |= flags & OP_MASTER ? 0 : 1u << ARG_MASTER;
+	cuda_rig_open(r, cuda_rig_op(OP_OPTIMIZER, flags, (int)rule, p, g, n, 0, 0, 0, 0), (struct cuda_rig_options){.absent = absent, .shift = shift});
+	static const int weights[] = {0, ARG_MASTER};
+	for (size_t w = 0; w < 2; w++) {
+		for (size_t i = 0; i < r->n[weights[w]]; i++)
+			((double *)r->ref[weights[w]])[i] *= 1e-3;
+		cuda_rig_sync(r, weights[w]);
+	}
+	for (size_t i = 0; i < r->n[ARG_V]; i++)
+		((double *)r->ref[ARG_V])[i] = fabs(((double *)r->ref[ARG_V])[i]);
+	cuda_rig_sync(r, ARG_V);
+	r->terms = 1e-3;
+}
+
+static void optimizer_case(enum optimizer rule, unsigned flags, int64_t n, enum dtype p, enum dtype g, unsigned absent, size_t shift, int64_t step)
+{
+	struct cuda_rig r;
+	open_case(&r, rule, flags, n, p, g, absent, shift);
+	r.env.step = step;
+	cuda_rig_check(&r);
+	cuda_rig_close(&r);
+}
+
+static void all_cases(unsigned flags)
+{
+	for (size_t o = 0; o < COUNT(rules); o++)
+		for (size_t n = 0; n < COUNT(sizes); n++)
+			for (size_t p = 0; p < COUNT(formats); p++)
+				for (size_t g = 0; g < COUNT(formats); g++) {
+					const int64_t step = steps[(n + p + g) % COUNT(steps)];
+					optimizer_case(rules[o], flags, sizes[n], formats[p], formats[g], 0, 0, step);
+					optimizer_case(rules[o], flags | OP_MASTER, sizes[n], formats[p], formats[g], 0, 1, step);
+				}
+	optimizer_case(OPT_SGD, flags, 1025, DT_BF16, DT_FP32, 1u << ARG_M, 0, 1);
+	optimizer_case(OPT_SGD, flags | OP_MASTER, 1025, DT_BF16, DT_BF16, 1u << ARG_M, 0, 1);
+}
+
+static void test_fused(void)
+{
+	all_cases(OP_FUSED);
+}
+
+static void test_passes(void)
+{
+	all_cases(0);
+}
+
+static void test_refused(void)
+{
+	struct cuda_rig r;
+	struct error e = {0};
+	open_case(&r, OPT_LAMB, OP_FUSED, 33, DT_FP32, DT_FP32, 0, 0);
+	CU_ASSERT_EQUAL(cuda_rig_run(&r, &e), ST_RUN);
+	CU_ASSERT_STRING_EQUAL(e.text, "the GPU has no kernel for optimizer lamb");
+	cuda_rig_close(&r);
+	e = (struct error){0};
+	open_case(&r, OPT_ADAMW, OP_FUSED, 33, DT_FP32, DT_FP32, 1u << ARG_V, 0);
+	CU_ASSERT_EQUAL(cuda_rig_run(&r, &e), ST_RUN);
+	CU_ASSERT_STRING_EQUAL(e.text, "optimizer adamw without its state");
+	cuda_rig_close(&r);
+	e = (struct error){0};
+	const enum dtype narrow[OP_MAX_ARGS] = {DT_BF16, DT_BF16, DT_BF16, DT_FP32, DT_FP32};
+	cuda_rig_open(&r, cuda_rig_op(OP_OPTIMIZER, OP_FUSED, OPT_ADAMW, DT_BF16, DT_BF16, 33, 0, 0, 0, 0), (struct cuda_rig_options){.formats = narrow});
+	CU_ASSERT_EQUAL(cuda_rig_run(&r, &e), ST_RUN);
+	CU_ASSERT_STRING_EQUAL(e.text, "optimizer: no kernel for m as bf16, only as fp32");
+	cuda_rig_close(&r);
+}
+
+/* Less scratch memory than the state: in parts, with the same result; none at all: refused. */
+static void test_little_scratch(void)
+{
+	struct cuda_rig r;
+	struct error e = {0};
+	open_case(&r, OPT_ADAMW, OP_MASTER, 1001, DT_BF16, DT_BF16, 0, 0);
+	r.env.step = 5;
+	r.scratch = rig_block_new(24 * sizeof(float), 0);
+	r.step = rig_block_new(sizeof(int64_t), 0);
+	memcpy(rig_host(&r.step), &r.env.step, sizeof r.env.step);
+	rig_block_upload(&r.scratch);
+	rig_block_upload(&r.step);
+	struct cuda_arg arg[OP_MAX_ARGS] = {{NULL, DT_COUNT}};
+	for (int a = 0; a < r.n_args; a++) {
+		rig_block_upload(&r.block[a]);
+		arg[a] = (struct cuda_arg){rig_device(&r.block[a]), r.format[a]};
+	}
+	r.cuda.step = rig_device(&r.step);
+	r.cuda.scratch = rig_device(&r.scratch);
+	CU_ASSERT_EQUAL(cuda_kernel_run(&r.cuda, &r.op, arg, &e), ST_RUN);
+	CU_ASSERT_STRING_EQUAL(e.text, "optimizer: no scratch memory");
+	r.cuda.scratch_B = r.scratch.bytes;
+	CU_ASSERT_EQUAL(cuda_kernel_run(&r.cuda, &r.op, arg, &e), ST_OK);
+	CU_ASSERT_TRUE(rig_block_download(&r.scratch));
+	for (int a = 0; a < r.n_args; a++)
+		CU_ASSERT_TRUE(rig_block_download(&r.block[a]));
+	CU_ASSERT_EQUAL(reference_run(&r.env, &r.op, r.ref, &e), ST_OK);
+	cuda_rig_compare(&r);
+	cuda_rig_close(&r);
+}
+
+CUDA_MAIN("cuda optimizers", {"fused", test_fused}, {"in passes", test_passes}, {"refused", test_refused}, {"little scratch memory", test_little_scratch})

@@ -1,0 +1,502 @@
+/* The room's communicators on the doubles of NCCL and cudart, for test_nccl_double.sh.
+ *
+ *   mpirun -np N test_nccl_double all      every collective, format and place against sums by hand, over NCCL, its groups, and through the host
+ *   mpirun -np N test_nccl_double calls    ten all-reduces: for faults. The first line of standard error is what went wrong
+ *   mpirun -np N test_nccl_double open     set-up alone. "strangers": each rank with an id of its own; "same": all ranks on device 0; "hosts": the same, each with an NCCL_HOSTID
+ *
+ * Exit code 0, or 1 with a line for each thing that is wrong.
+ */
+#include <mpi.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "exec/cuda/check.h"
+#include "exec/cuda/nccl_comm.h"
+#include "exec/cuda/staged_comm.h"
+#include "exec/exec.h"
+
+#define GUARD 16
+#define LIMIT_S 20.0
+
+static int wrong, checked;
+static int64_t own_rank;
+
+static void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static void complain(const char *fmt, ...)
+{
+	char text[1400];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	if (wrong++ < 10)
+		fprintf(stderr, "%s [%lld]\n", text, (long long)own_rank);
+}
+
+/* ---- numbers ---- */
+
+static size_t size_of(enum dtype d)
+{
+	return d == DT_BF16 || d == DT_FP16 ? 2 : 4;
+}
+
+static void put(enum dtype d, void *at, size_t i, double x)
+{
+	float f = (float)x;
+	_Float16 h = (_Float16)f;
+	uint32_t bits;
+	memcpy(&bits, &f, 4);
+	if (d == DT_BF16)
+		((uint16_t *)at)[i] = (uint16_t)(bits >> 16); /* of numbers that it holds exactly */
+	else if (d == DT_FP16)
+		memcpy((uint16_t *)at + i, &h, 2);
+	else if (d == DT_INT32)
+		((int32_t *)at)[i] = (int32_t)x;
+	else
+		((float *)at)[i] = f;
+}
+
+static double get(enum dtype d, const void *at, size_t i)
+{
+	float f;
+	_Float16 h;
+	if (d == DT_INT32)
+		return ((const int32_t *)at)[i];
+	if (d == DT_FP16) {
+		memcpy(&h, (const uint16_t *)at + i, 2);
+		return (double)(float)h;
+	}
+	if (d == DT_BF16) {
+		uint32_t bits = (uint32_t)((const uint16_t *)at)[i] << 16;
+		memcpy(&f, &bits, 4);
+		return (double)f;
+	}
+	return (double)((const float *)at)[i];
+}
+
+/* What rank r brings at place i: small whole numbers, whose sums every format holds. */
+static double brought(int64_t r, size_t i)
+{
+	return (double)((r + 1) * ((int64_t)(i % 7) - 3));
+}
+
+static double reduced(enum reduce_op red, int64_t n, size_t i)
+{
+	double x = brought(0, i);
+	for (int64_t r = 1; r < n; r++) {
+		double y = brought(r, i);
+		x = red == RED_SUM ? x + y : y > x ? y : x;
+	}
+	return x;
+}
+
+/* ---- one call ---- */
+
+struct rig {
+	cudaStream_t stream;
+	char *in, *out; /* of room for the largest, and a guard */
+	size_t bytes;
+};
+
+/* The stream's end, as a device waits for it: polling, and asking the communicator. */
+static enum status drain(const struct comm *c, cudaStream_t stream, double limit_s, struct error *e)
+{
+	const struct timespec nap = {0, 20000};
+	double end_s = clock_s() + limit_s;
+	bool done;
+	while (cudaStreamQuery(stream) == cudaErrorNotReady) {
+		if (comm_test(c, &done, e))
+			return ST_RUN;
+		if (clock_s() > end_s)
+			return error_set(e, ST_RUN, "a stream did not end within %g s", limit_s);
+		nanosleep(&nap, NULL);
+	}
+	return comm_test(c, &done, e);
+}
+
+struct form {
+	enum collective coll;
+	enum reduce_op red;
+	enum dtype dtype;
+	bool in_place;
+	size_t part;
+};
+
+static size_t in_elements(const struct form *f, size_t n)
+{
+	return f->coll == COLL_ALL_GATHER ? f->part : f->part * n;
+}
+
+static size_t out_elements(const struct form *f, size_t n)
+{
+	return f->coll == COLL_REDUCE_SCATTER ? f->part : f->part * n;
+}
+
+static double expected(const struct form *f, const struct comm *c, size_t i)
+{
+	if (f->coll == COLL_ALL_GATHER)
+		return brought((int64_t)(i / f->part), i % f->part);
+	return reduced(f->red, c->size, f->coll == COLL_REDUCE_SCATTER ? (size_t)c->rank * f->part + i : i);
+}
+
+static void try_form(const struct comm *c, struct rig *rig, const struct form *f, const char *where)
+{
+	size_t n = (size_t)c->size, each = size_of(f->dtype), own = (size_t)c->rank * f->part * each;
+	char *in = rig->in, *out = rig->out;
+	struct error e = {ST_OK, ""};
+	memset(rig->in, 0x5a, rig->bytes);
+	memset(rig->out, 0x5a, rig->bytes);
+	if (f->in_place && f->coll == COLL_ALL_GATHER)
+		in = out + own;
+	else if (f->in_place)
+		out = f->coll == COLL_REDUCE_SCATTER ? in + own : in;
+	for (size_t i = 0; i < in_elements(f, n); i++)
+		put(f->dtype, in, i, brought(c->rank, i));
+	char *end = f->in_place && f->coll != COLL_ALL_GATHER ? in + in_elements(f, n) * each : out + out_elements(f, n) * each;
+	struct comm_call call = {f->coll, f->red, f->dtype, f->part * n, in, out, rig->stream};
+	if (comm_start(c, &call, &e) || drain(c, rig->stream, LIMIT_S, &e)) {
+		complain("%s: %s", where, e.text);
+		return;
+	}
+	checked++;
+	for (size_t i = 0; i < out_elements(f, n); i++)
+		if (get(f->dtype, out, i) != expected(f, c, i)) {
+			complain("%s: %s %s of %zu %s%s: place %zu is %g, not %g", where, collective_name(f->coll), f->red ? "max" : "sum", f->part * n, dtype_name(f->dtype), f->in_place ? " in place" : "", i,
+				get(f->dtype, out, i), expected(f, c, i));
+			break;
+		}
+	for (size_t i = 0; i < GUARD; i++)
+		if (end[i] != 0x5a) {
+			complain("%s: %s of %zu %s: wrote behind its buffer", where, collective_name(f->coll), f->part * n, dtype_name(f->dtype));
+			break;
+		}
+}
+
+static void try_all(const struct comm *c, struct rig *rig, const char *where)
+{
+	static const enum dtype dtypes[] = {DT_FP32, DT_TF32, DT_BF16, DT_FP16, DT_INT32};
+	static const size_t parts[] = {1, 31, 1025};
+	for (int coll = 0; coll < COLL_COUNT; coll++)
+		for (int red = 0; red < (coll == COLL_ALL_GATHER ? 1 : RED_COUNT); red++)
+			for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; d++)
+				for (size_t p = 0; p < sizeof parts / sizeof parts[0]; p++)
+					for (int in_place = 0; in_place < 2; in_place++)
+						try_form(c, rig, &(struct form){(enum collective)coll, (enum reduce_op)red, dtypes[d], in_place, parts[p]}, where);
+}
+
+/* A captured call is run again at each launch of the graph: three sums in place. */
+static void try_graph(const struct comm *c, struct rig *rig, const char *where)
+{
+	struct comm_call call = {COLL_ALL_REDUCE, RED_SUM, DT_BF16, 3, rig->in, rig->in, rig->stream};
+	struct error e = {ST_OK, ""};
+	cudaGraph_t graph = NULL;
+	cudaGraphExec_t exec = NULL;
+	enum status st = comm_start(c, &call, &e); /* what needs memory takes it outside */
+	if (st || (st = drain(c, rig->stream, LIMIT_S, &e)) || (st = CUDA_CHECK(cudaStreamBeginCapture(rig->stream, cudaStreamCaptureModeThreadLocal), &e)))
+		goto out;
+	st = comm_start(c, &call, &e);
+	if (CUDA_CHECK(cudaStreamEndCapture(rig->stream, &graph), &e) || st || (st = CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0), &e)))
+		goto out;
+	put(DT_BF16, rig->in, 2, 1);
+	for (int i = 0; i < 3 && !st; i++)
+		st = CUDA_CHECK(cudaGraphLaunch(exec, rig->stream), &e);
+	if (!st)
+		st = drain(c, rig->stream, LIMIT_S, &e);
+	if (!st && get(DT_BF16, rig->in, 2) != (double)(c->size * c->size * c->size))
+		complain("%s: three sums of a graph give %g", where, get(DT_BF16, rig->in, 2));
+out:
+	if (st)
+		complain("%s: a graph: %s", where, e.text);
+	checked++;
+	if (exec)
+		cudaGraphExecDestroy(exec);
+	if (graph)
+		cudaGraphDestroy(graph);
+}
+
+/* 256 + 1 + 1 + 1 is 259: in bf16, rounded once, 260 (and 263 is 264); rounded after each addition it stays 256. */
+static void try_rounding(const struct comm *c, struct rig *rig, const char *where)
+{
+	struct error e = {ST_OK, ""};
+	struct comm_call call = {COLL_ALL_REDUCE, RED_SUM, DT_BF16, 1, rig->in, rig->out, rig->stream};
+	put(DT_BF16, rig->in, 0, c->rank == 0 ? 256 : 1);
+	if (comm_start(c, &call, &e) || drain(c, rig->stream, LIMIT_S, &e))
+		complain("%s: %s", where, e.text);
+	else if (get(DT_BF16, rig->out, 0) != (c->size >= 4 ? 256 + (double)c->size : 256))
+		complain("%s: 256 and ones sum up to %g in bf16", where, get(DT_BF16, rig->out, 0));
+	checked++;
+}
+
+static void expect_refusal(const struct comm *c, const struct comm_call *call, const char *words)
+{
+	struct error e = {ST_OK, ""};
+	checked++;
+	if (comm_start(c, call, &e) == ST_OK)
+		complain("not refused: %s", words);
+	else if (!strstr(e.text, words))
+		complain("refused as \"%s\", without \"%s\"", e.text, words);
+}
+
+static void try_refusals(const struct comm *c, struct rig *rig)
+{
+	uint64_t odd = (uint64_t)c->size + 1;
+	expect_refusal(c, &(struct comm_call){COLL_ALL_REDUCE, RED_SUM, DT_FP8, 4, rig->in, rig->out, rig->stream}, "all_reduce of fp8");
+	expect_refusal(c, &(struct comm_call){COLL_ALL_REDUCE, RED_SUM, DT_FP32, 4, rig->in, rig->out, NULL}, "none was given");
+	if (c->size > 1)
+		expect_refusal(c, &(struct comm_call){COLL_ALL_GATHER, RED_SUM, DT_FP32, odd, rig->in, rig->out, rig->stream}, "does not divide");
+}
+
+/* 10 us and a ring's bytes at 100 GB/s: what the double says. */
+static void try_estimate(const struct comm *c, struct rig *rig)
+{
+	struct error e = {ST_OK, ""};
+	double seconds, n = (double)c->size, should = 1e-6 * (10 + 2 * (n - 1) / n * 4096 / 1e5);
+	struct comm_call call = {COLL_ALL_REDUCE, RED_SUM, DT_FP32, 1024, rig->in, rig->out, rig->stream};
+	put(DT_FP32, rig->out, 0, 77);
+	for (int i = 0; i < 2; i++) {
+		if (nccl_comm_estimate(c, &call, &seconds, &e) || cudaStreamSynchronize(rig->stream) != cudaSuccess)
+			complain("estimate: %s", e.text);
+		else if (seconds < should * 0.999 || seconds > should * 1.001)
+			complain("estimated as %g s, not %g", seconds, should);
+	}
+	if (get(DT_FP32, rig->out, 0) != 77)
+		complain("an estimate moved data");
+	checked += 2;
+}
+
+/* ---- communicators ---- */
+
+static enum status make_world(const struct session_info *info, const char *mode, double limit_s, struct comm *out, struct error *e)
+{
+	unsigned char id[NCCL_ID_B];
+	char host[32];
+	int device = 0, devices = 1;
+	enum status st = nccl_comm_id(id, e);
+	if (st || (st = CUDA_CHECK(cudaGetDeviceCount(&devices), e)))
+		return st;
+	if (strcmp(mode, "strangers") != 0 && info->ranks > 1)
+		MPI_Bcast(id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
+	if (strcmp(mode, "same") != 0 && strcmp(mode, "hosts") != 0)
+		device = (int)(info->rank % devices);
+	snprintf(host, sizeof host, "host%lld", (long long)info->rank);
+	if (strcmp(mode, "hosts") == 0)
+		setenv("NCCL_HOSTID", host, 1);
+	return nccl_comm_world(id, info->ranks, info->rank, device, limit_s, out, e);
+}
+
+static void try_groups(const struct comm *world, struct rig *rig)
+{
+	struct comm group, none;
+	struct error e = {ST_OK, ""};
+	int64_t groups = world->size >= 4 ? 2 : 1, part = world->size / groups;
+	if (nccl_comm_split(world, (int32_t)(world->rank % groups), (int32_t)(world->size - world->rank), &group, &e)) {
+		complain("split: %s", e.text);
+		return;
+	}
+	if (group.size != part || group.rank != part - 1 - world->rank / groups)
+		complain("member %lld of %lld of its group", (long long)group.rank, (long long)group.size);
+	try_all(&group, rig, "a group");
+	try_estimate(&group, rig);
+	if (nccl_comm_register(&group, rig->in, rig->bytes, &e))
+		complain("register: %s", e.text);
+	if (nccl_comm_split(world, world->rank == 0 ? -1 : 5, 0, &none, &e))
+		complain("split: %s", e.text);
+	else if ((none.ops == NULL) != (world->rank == 0) || (none.ops && none.size != world->size - 1))
+		complain("colour -1 has a part, or others have none");
+	comm_destroy(&none);
+	comm_destroy(&group);
+}
+
+/* Two lanes through the host at once, in an order that ranks do not agree on. */
+static void try_two_lanes(struct session *s, const struct session_info *info, struct rig *rig)
+{
+	struct comm host[2], staged[2] = {{0}, {0}};
+	struct error e = {ST_OK, ""};
+	cudaStream_t second;
+	enum status st = CUDA_CHECK(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking), &e);
+	for (int k = 0; k < 2 && !st; k++)
+		if (!(st = comm_create_mpi(s, info->ranks, 1, &host[k], &e)))
+			st = staged_comm_create(&host[k], LIMIT_S, &staged[k], &e);
+	for (int round = 0; round < 20 && !st; round++) {
+		put(DT_FP32, rig->in, 0, 1);
+		put(DT_FP32, rig->in, 1, 2);
+		for (int i = 0; i < 2 && !st; i++) {
+			int k = (int)((info->rank + i) % 2);
+			struct comm_call call = {COLL_ALL_REDUCE, RED_SUM, DT_FP32, 1, rig->in + 4 * k, rig->out + 4 * k, k ? second : rig->stream};
+			st = comm_start(&staged[k], &call, &e);
+		}
+		if (!st && !(st = drain(&staged[0], rig->stream, LIMIT_S, &e)))
+			st = drain(&staged[1], second, LIMIT_S, &e);
+		if (!st && (get(DT_FP32, rig->out, 0) != (double)info->ranks || get(DT_FP32, rig->out, 1) != 2 * (double)info->ranks))
+			complain("two lanes: %g and %g", get(DT_FP32, rig->out, 0), get(DT_FP32, rig->out, 1));
+	}
+	if (st)
+		complain("two lanes: %s", e.text);
+	checked++;
+	comm_destroy(&staged[0]);
+	comm_destroy(&staged[1]);
+	cudaStreamDestroy(second);
+}
+
+static void try_staged(struct session *s, const struct session_info *info, struct rig *rig)
+{
+	struct comm host, staged;
+	struct error e = {ST_OK, ""};
+	if (comm_create_mpi(s, info->ranks, 1, &host, &e) || staged_comm_create(&host, LIMIT_S, &staged, &e)) {
+		complain("through the host: %s", e.text);
+		return;
+	}
+	try_all(&staged, rig, "through the host");
+	try_rounding(&staged, rig, "through the host");
+	try_graph(&staged, rig, "through the host");
+	comm_destroy(&staged);
+	try_two_lanes(s, info, rig);
+}
+
+/* ---- NCCL's own calls that the room has no use for yet ---- */
+
+static void expect(ncclResult_t got_code, ncclResult_t code, const char *what)
+{
+	checked++;
+	if (got_code != code)
+		complain("%s: %s (%s) instead of %s", what, ncclGetErrorString(got_code), ncclGetLastError(NULL), ncclGetErrorString(code));
+}
+
+static void expect_value(const void *at, size_t i, double value, const char *what)
+{
+	checked++;
+	if (get(DT_FP32, at, i) != value)
+		complain("%s: %g instead of %g", what, get(DT_FP32, at, i), value);
+}
+
+static void try_blocking(ncclComm_t comm, const struct session_info *info, struct rig *rig)
+{
+	int n = (int)info->ranks, r = (int)info->rank;
+	for (size_t i = 0; i < 1000; i++)
+		put(DT_FP32, rig->in, i, (double)(r + 1));
+	expect(ncclBroadcast(rig->in, rig->out, 1000, ncclFloat32, n - 1, comm, rig->stream), ncclSuccess, "broadcast");
+	cudaStreamSynchronize(rig->stream);
+	expect_value(rig->out, 999, n, "broadcast");
+	ncclGroupStart();
+	expect(ncclSend(rig->in, 1000, ncclFloat32, (r + 1) % n, comm, rig->stream), ncclSuccess, "send");
+	expect(ncclRecv(rig->out, 1000, ncclFloat32, (r + n - 1) % n, comm, rig->stream), ncclSuccess, "receive");
+	expect(ncclGroupEnd(), ncclSuccess, "a group");
+	cudaStreamSynchronize(rig->stream);
+	expect_value(rig->out, 999, (r + n - 1) % n + 1, "receive");
+	expect(ncclAllReduce(rig->in, rig->out, 1, ncclFloat32, ncclAvg, comm, rig->stream), ncclSuccess, "average");
+	cudaStreamSynchronize(rig->stream);
+	expect_value(rig->out, 0, (n + 1) / 2.0, "average");
+	expect(ncclAllReduce(rig->in, rig->in + 4, 2, ncclFloat32, ncclSum, comm, rig->stream), ncclInvalidArgument, "buffers that overlap");
+	expect(ncclAllReduce(NULL, rig->out, 2, ncclFloat32, ncclSum, comm, rig->stream), ncclInvalidArgument, "no buffer");
+	expect(ncclAllReduce(rig->in, rig->out, 2, ncclFloat8e4m3, ncclSum, comm, rig->stream), ncclInvalidArgument, "a sum of fp8");
+	expect(ncclBroadcast(rig->in, rig->out, 2, ncclFloat32, n, comm, rig->stream), ncclInvalidArgument, "a root that is none");
+	expect(ncclGroupEnd(), ncclInvalidUsage, "the end of no group");
+}
+
+/* A second call while the first is not on its stream yet. */
+static void try_nonblocking(ncclComm_t comm, struct rig *rig)
+{
+	ncclResult_t state;
+	expect(ncclAllReduce(rig->in, rig->out, 1, ncclFloat32, ncclSum, comm, rig->stream), ncclInProgress, "a non-blocking call");
+	expect(ncclAllReduce(rig->in, rig->out, 1, ncclFloat32, ncclSum, comm, rig->stream), ncclInvalidArgument, "a call in between");
+	expect(ncclCommGetAsyncError(comm, &state), ncclSuccess, "polling");
+	expect(state, ncclInProgress, "after the first poll");
+	expect(ncclCommGetAsyncError(comm, &state), ncclSuccess, "polling");
+	expect(state, ncclSuccess, "after the second poll");
+	cudaStreamSynchronize(rig->stream);
+}
+
+static void try_raw(const struct session_info *info, struct rig *rig)
+{
+	for (int blocking = 0; blocking < 2; blocking++) {
+		ncclUniqueId id;
+		ncclComm_t comm;
+		ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+		ncclResult_t state = ncclSuccess;
+		const struct timespec nap = {0, 1000000};
+		config.blocking = blocking;
+		expect(ncclGetUniqueId(&id), ncclSuccess, "an id");
+		if (info->ranks > 1)
+			MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
+		expect(ncclCommInitRankConfig(&comm, (int)info->ranks, id, (int)info->rank, &config), blocking || info->ranks == 1 ? ncclSuccess : ncclInProgress, "set-up");
+		while (ncclCommGetAsyncError(comm, &state) == ncclSuccess && state == ncclInProgress)
+			nanosleep(&nap, NULL);
+		expect(state, ncclSuccess, "set-up");
+		if (blocking)
+			try_blocking(comm, info, rig);
+		else
+			try_nonblocking(comm, rig);
+		expect(ncclCommDestroy(comm), ncclSuccess, "the end");
+	}
+}
+
+/* ---- faults ---- */
+
+static enum status ten_calls(const struct comm *world, struct rig *rig, struct error *e)
+{
+	for (int i = 0; i < 10; i++) {
+		struct comm_call call = {COLL_ALL_REDUCE, RED_SUM, DT_FP32, 64, rig->in, rig->out, rig->stream};
+		enum status st = comm_start(world, &call, e);
+		if (st || (st = drain(world, rig->stream, 3, e)))
+			return st;
+	}
+	return ST_OK;
+}
+
+int main(int argc, char **argv)
+{
+	const char *mode = argc > 1 ? argv[1] : "all";
+	bool opens = strcmp(mode, "all") != 0 && strcmp(mode, "calls") != 0;
+	struct error e = {ST_OK, ""};
+	struct session *s = NULL;
+	struct comm world = {0};
+	struct rig rig = {.bytes = 64 << 10};
+	alarm(120);
+	enum status st = session_open(60, &s, &e);
+	if (st)
+		goto out;
+	const struct session_info *info = session_info(s);
+	own_rank = info->rank;
+	if ((st = make_world(info, mode, opens ? 2 : LIMIT_S, &world, &e)) || opens)
+		goto out;
+	if ((st = CUDA_CHECK(cudaMalloc((void **)&rig.in, rig.bytes), &e)) || (st = CUDA_CHECK(cudaMalloc((void **)&rig.out, rig.bytes), &e)) ||
+	    (st = CUDA_CHECK(cudaStreamCreateWithFlags(&rig.stream, cudaStreamNonBlocking), &e)))
+		goto out;
+	if (strcmp(mode, "calls") == 0) {
+		st = ten_calls(&world, &rig, &e);
+		goto out;
+	}
+	try_all(&world, &rig, "all ranks");
+	try_rounding(&world, &rig, "all ranks");
+	try_graph(&world, &rig, "all ranks");
+	try_refusals(&world, &rig);
+	try_estimate(&world, &rig);
+	if (nccl_comm_register(&world, rig.in, rig.bytes, &e))
+		complain("register: %s", e.text);
+	try_groups(&world, &rig);
+	try_staged(s, info, &rig);
+	try_raw(info, &rig);
+out:
+	if (st)
+		fprintf(stderr, "%s\n", e.text);
+	fflush(stderr);
+	if (st && !opens)
+		_exit(1); /* what others still wait for cannot be taken down in order */
+	comm_destroy(&world);
+	if (st)
+		_exit(1);
+	if (rig.stream)
+		cudaStreamDestroy(rig.stream);
+	cudaFree(rig.in);
+	cudaFree(rig.out);
+	if (wrong == 0)
+		printf("%d checked\n", checked);
+	fflush(stdout);
+	session_close(s);
+	return wrong ? 1 : 0;
+}

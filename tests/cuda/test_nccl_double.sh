@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# The room's communicators on the doubles, at 1, 2, 4 and 8 ranks, and what becomes of faults (test_nccl_double.c). The last line counts.
+set -u
+# shellcheck source=scripts/env.sh
+. "$(dirname "$0")/../../scripts/env.sh"
+cd "$root" || exit 2
+program=${1:-build/release/tests/cuda/test_nccl_double}
+doubles=${2:-build/release/doubles}
+export LD_LIBRARY_PATH=$doubles${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+passed=0 failed=0
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+log=$scratch/log
+
+verdict() { # name, then what is wrong ("" for nothing)
+	if [ -z "$2" ]; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAILED $1: $2"
+		head -20 "$log" | sed 's/^/    /'
+	fi
+}
+
+# run RANKS MODE [FAULT]: the exit code.
+run() {
+	STEPSIM_DOUBLE_FAULT=${3:-} timeout 90 mpirun "${mpirun_flags[@]}" -np "$1" "$program" "$2" >"$log" 2>&1 </dev/null
+}
+
+# wants CODE ACTUAL PATTERN...: what is missing.
+wants() {
+	local code=$1 actual=$2 pattern
+	shift 2
+	[ "$actual" -eq "$code" ] || { echo "exit code $actual"; return; }
+	for pattern in "$@"; do
+		grep -Eq "$pattern" "$log" || { echo "no line with \"$pattern\""; return; }
+	done
+}
+
+for ranks in 1 2 4 8; do
+	for seed in 1 2; do
+		STEPSIM_DOUBLE_SEED=$seed run "$ranks" all
+		code=$?
+		wrong=$(wants 0 "$code" '^[45][0-9][0-9] checked$')
+		[ -n "$wrong" ] || [ "$(grep -c ' checked$' "$log")" -eq "$ranks" ] || wrong='not every rank came to its end'
+		verdict "$ranks ranks, seed $seed" "$wrong"
+	done
+done
+
+run 2 calls nccl:5
+verdict 'an asynchronous error' "$(wants 1 $? '^rank [01] \(device [01]\): NCCL: (after )?all_reduce of 64 fp32 elements, all 2 ranks: asynchronous error: .*injected: a peer is gone')"
+run 1 calls nccl:5
+verdict 'an asynchronous error of one rank' "$(wants 1 $? '^rank 0 \(device 0\): NCCL: .*injected: a peer is gone')"
+run 4 calls rank:1:hang:3
+verdict 'a collective that never ends' "$(wants 1 $? '^a stream did not end within 3 s')"
+run 2 calls rank:1:die:3
+verdict 'a rank that dies' "$(wants 137 $?)"
+run 2 strangers
+verdict 'set-up that never ends' "$(wants 1 $? '^rank 0 \(device [01]\): NCCL: set-up, all 2 ranks: not done after 2 s' '^rank 1 \(device [01]\): NCCL: set-up')"
+run 2 same
+verdict 'two ranks on one GPU' "$(wants 1 $? 'NCCL: set-up, all 2 ranks: .*Duplicate GPU detected : rank 0 and rank 1')"
+run 2 hosts
+verdict 'two ranks on one GPU that say they are two hosts' "$(wants 0 $? '^0 checked$')"
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# The main job on GPUs, with doubles of the CUDA libraries in their place (tests/doubles): every strategy at 1, 2, 4 and 8 ranks, verified; formats and graphs; faults end in one line and in time.
+# Skipped where the CUDA part is not built. The last line counts.
+set -u
+# shellcheck source=scripts/env.sh
+. "$(dirname "$0")/../../scripts/env.sh"
+cd "$root" || exit 2
+stepsim=build/release/stepsim
+doubles=$PWD/build/release/doubles
+passed=0 failed=0
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+log=$scratch/log
+
+if [ ! -e build/release/libstepsim_cuda.so ]; then
+	echo 'skipped: this build has no CUDA part'
+	echo '0 passed, 0 failed, 1 skipped'
+	exit 0
+fi
+
+verdict() { # name, then what is wrong ("" for nothing)
+	if [ -z "$2" ]; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAILED $1: $2"
+		head -20 "$log" | sed 's/^/    /'
+	fi
+}
+
+# RANKS CONFIG [--set ...]: a job on the doubles; its exit code. FAULT and SEED are the doubles'.
+job() {
+	local ranks=$1 config=configs/$2.yaml
+	shift 2
+	STEPSIM_DOUBLE_FAULT=${FAULT:-} STEPSIM_DOUBLE_SEED=${SEED:-1} LD_LIBRARY_PATH=$doubles${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
+		timeout 120 mpirun "${mpirun_flags[@]}" -np "$ranks" "$stepsim" "$config" --set run.backend=cuda --set run.steps=1 --set run.warmup=0 --set run.timeout_s=20 "$@" >"$log" 2>&1 </dev/null
+}
+
+verified() { # name, then as job
+	local name=$1 code wrong=''
+	shift
+	job "$@"
+	code=$?
+	[ "$code" -eq 0 ] || wrong="exit code $code"
+	grep -q "Executed on doubles of the CUDA libraries: every collective's sum verified; nothing of it was measured" "$log" || wrong=${wrong:-no verdict}
+	grep -q 'measured  ' "$log" && wrong=${wrong:-a figure of doubles is reported}
+	verdict "$name" "$wrong"
+}
+
+for ranks in 1 2 4 8; do
+	for config in ddp-tiny zero1-tiny zero2-tiny fsdp-tiny tp-tiny tp-sp-tiny tp-dp-tiny; do
+		case $ranks-$config in 1-tp* | 2-tp-dp*) continue ;; esac
+		SEED=$ranks verified "$config at $ranks" "$ranks" "$config"
+	done
+done
+verified 'bf16, fp32 weights' 2 ddp-tiny --set train.dtype=bf16
+verified 'bf16 throughout, fp32 master weights' 2 fsdp-tiny --set train.dtype=bf16 --set train.param_dtype=bf16 --set train.grad_dtype=bf16 --set train.reduce_dtype=bf16 --set train.master_weights=true
+verified 'fp16, naive attention, unfused' 2 zero1-tiny --set train.dtype=fp16 --set train.attention=naive --set train.fused=false
+verified 'tf32 in a graph' 2 ddp-tiny --set train.dtype=tf32 --set train.cuda_graph=true
+
+# name, exit code, pattern, then as job: one line that says what happened, and no hanging
+ends() {
+	local name=$1 want=$2 pattern=$3 code wrong=''
+	shift 3
+	job "$@"
+	code=$?
+	[ "$code" -eq "$want" ] || wrong="exit code $code, not $want"
+	grep -Eq "^stepsim: .*$pattern" "$log" || wrong=${wrong:-"no line with \"$pattern\""}
+	verdict "$name" "$wrong"
+}
+FAULT=nogpu ends 'no GPU' 1 'no CUDA device' 2 ddp-tiny
+STEPSIM_DOUBLE_MEM_B=5000000 ends 'no memory for the plan' 1 'not enough memory on GPU 0 .* are missing' 2 ddp-tiny
+STEPSIM_DOUBLE_MEM_B=12000000 ends 'no memory for the workspace' 1 'cudaMalloc.*out of memory' 2 ddp-tiny
+FAULT=rank:1:kernel:40 ends 'a kernel fails' 1 'illegal memory access' 2 ddp-tiny
+FAULT=rank:0:nccl:3 ends 'an asynchronous NCCL error' 1 'nccl' 2 ddp-tiny
+FAULT=rank:1:hang:3 ends 'a collective that never ends' 1 'no progress for 20 s' 2 ddp-tiny
+FAULT=rank:1:die:3 ends 'a rank dies' 137 'rank 1 .* died' 2 ddp-tiny
+FAULT=busy ends 'a GPU in use' 1 'GPU|device' 2 ddp-tiny
+STEPSIM_DOUBLE_GPUS=1 ends 'two ranks, one GPU' 1 'run.share_gpu' 2 ddp-tiny
+STEPSIM_DOUBLE_GPUS=1 verified 'two ranks share a GPU' 2 ddp-tiny --set run.share_gpu=true
+
+# Without doubles and without a driver the libraries find no device.
+if [ ! -e /dev/nvidiactl ]; then
+	timeout 60 "$stepsim" configs/ddp-tiny.yaml --set run.backend=cuda >"$log" 2>&1 </dev/null
+	code=$?
+	wrong=''
+	[ "$code" -eq 1 ] || wrong="exit code $code"
+	[ "$(grep -c '^stepsim: no CUDA device on ' "$log")" -eq 1 ] || wrong=${wrong:-no line}
+	verdict 'the real libraries without a GPU' "$wrong"
+fi
+LD_LIBRARY_PATH=$doubles "$stepsim" configs/ddp-tiny.yaml --set run.backend=cuda --set run.steps=1 --json "$scratch/out.json" >"$log" 2>&1
+verdict 'JSON of doubles' "$(python3 - "$scratch/out.json" <<'PY'
+import json, sys
+j = json.load(open(sys.argv[1]))
+print('' if j["comparison"] is None and j["measurement"] == {"double": True, "steps": 1, "verified": True} else j["measurement"])
+PY
+)"
+ldd build/release/libstepsim_cuda.so >"$log" 2>&1
+wrong=''
+for library in libcudart libcublasLt libcudnn libnccl; do
+	grep -q "$library" "$log" || wrong="the object does not load $library"
+	ldd "$stepsim" | grep -q "$library" && wrong="stepsim itself loads $library"
+done
+verdict 'what is linked where' "$wrong"
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
