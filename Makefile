@@ -69,7 +69,7 @@ $(B)/cuda/%.cu.o: exec/cuda/%.cu
 
 # The same kernels by the host's compiler, for the tests.
 TWIN_OBJ = $(patsubst exec/cuda/%.cu,$(B)/twin/%.o,$(CUDA_KERNELS)) $(B)/twin/twin.o $(B)/twin/kernels.o
-TWIN_FLAGS = -DSTEPSIM_TWIN -I. -D_GNU_SOURCE -Wall -Wextra $(CFLAGS_$(VARIANT)) -fPIC -MMD -MP $(filter-out -L% -Wl% -l%,$(CUDA_FLAGS))
+TWIN_FLAGS = -DSTEPSIM_TWIN -I. -D_GNU_SOURCE -Wall -Wextra -Wno-maybe-uninitialized $(CFLAGS_$(VARIANT)) -fPIC -MMD -MP $(filter-out -L% -Wl% -l%,$(CUDA_FLAGS))
 
 $(B)/twin/%.o: exec/cuda/%.cu
 	@mkdir -p $(@D)

@@ -28,7 +28,7 @@ static enum status check_unique(const struct graph *g, size_t offset, const char
 	qsort(names, n, sizeof *names, compare_names);
 	for (size_t i = 1; i < n && !st; i++)
 		if (strcmp(names[i - 1], names[i]) == 0)
-			st = error_set(e, ST_RUN, "two vertices have the %s %s", what, names[i]);
+			st = error_set(e, ST_INPUT, "two vertices have the %s %s", what, names[i]);
 	free(names);
 	return st;
 }
@@ -40,21 +40,21 @@ static enum status check_vertices(const struct graph *g, struct error *e)
 		const struct vertex *v = &g->vertex.at[i];
 		char normal[GRAPH_PCI];
 		if ((unsigned)v->kind >= VERTEX_KINDS || (unsigned)v->from >= EVIDENCES)
-			return error_set(e, ST_RUN, "vertex %zu: no such kind or source", i);
+			return error_set(e, ST_INPUT, "vertex %zu: no such kind or source", i);
 		if (!memchr(v->label, 0, sizeof v->label) || !memchr(v->name, 0, sizeof v->name) || !memchr(v->pci, 0, sizeof v->pci) || !memchr(v->cores, 0, sizeof v->cores))
-			return error_set(e, ST_RUN, "vertex %zu: a text without an end", i);
+			return error_set(e, ST_INPUT, "vertex %zu: a text without an end", i);
 		if (!v->label[0])
-			return error_set(e, ST_RUN, "vertex %zu has no label", i);
+			return error_set(e, ST_INPUT, "vertex %zu has no label", i);
 		if (v->pci[0] && (!graph_normal_pci(v->pci, normal) || strcmp(normal, v->pci)))
-			return error_set(e, ST_RUN, "%s: '%s' is no PCI address as it is kept", v->label, v->pci);
+			return error_set(e, ST_INPUT, "%s: '%s' is no PCI address as it is kept", v->label, v->pci);
 		if (v->numa < -1)
-			return error_set(e, ST_RUN, "%s: NUMA node %" PRId32, v->label, v->numa);
+			return error_set(e, ST_INPUT, "%s: NUMA node %" PRId32, v->label, v->numa);
 		if (v->kind == VERTEX_NIC && !(v->nic.Bps >= 0 && isfinite(v->nic.Bps)))
-			return error_set(e, ST_RUN, "%s: a rate of %g B/s", v->label, v->nic.Bps);
+			return error_set(e, ST_INPUT, "%s: a rate of %g B/s", v->label, v->nic.Bps);
 		ports += v->kind == VERTEX_NETWORK;
 	}
 	if (ports > 1)
-		return error_set(e, ST_RUN, "%zu network ports", ports);
+		return error_set(e, ST_INPUT, "%zu network ports", ports);
 	enum status st = check_unique(g, offsetof(struct vertex, label), "label", e);
 	return st ? st : check_unique(g, offsetof(struct vertex, pci), "PCI address", e);
 }
@@ -67,15 +67,15 @@ static enum status check_list(const struct graph *g, const int32_t *at, size_t n
 	for (size_t i = 0; i < g->vertex.n; i++)
 		all += g->vertex.at[i].kind == kind;
 	if (all != n)
-		return error_set(e, ST_RUN, "%zu of %zu %ss are listed", n, all, vertex_kind_name(kind));
+		return error_set(e, ST_INPUT, "%zu of %zu %ss are listed", n, all, vertex_kind_name(kind));
 	for (size_t i = 0; i < n; i++) {
 		if (at[i] < 0 || (size_t)at[i] >= g->vertex.n || g->vertex.at[at[i]].kind != kind)
-			return error_set(e, ST_RUN, "the list of %ss names vertex %" PRId32 ", which is none", vertex_kind_name(kind), at[i]);
+			return error_set(e, ST_INPUT, "the list of %ss names vertex %" PRId32 ", which is none", vertex_kind_name(kind), at[i]);
 		const char *label = g->vertex.at[at[i]].label, *digits = label + strlen(prefix);
 		bool fits = strncmp(label, prefix, strlen(prefix)) == 0 && *digits && strspn(digits, "0123456789") == strlen(digits);
 		long number = fits ? strtol(digits, NULL, 10) : -1;
 		if (number <= before)
-			return error_set(e, ST_RUN, "%s %zu is labelled '%s': labels are %s and a number that rises", vertex_kind_name(kind), i, label, prefix);
+			return error_set(e, ST_INPUT, "%s %zu is labelled '%s': labels are %s and a number that rises", vertex_kind_name(kind), i, label, prefix);
 		before = number;
 	}
 	return ST_OK;
@@ -105,16 +105,16 @@ static enum status check_link(const struct graph *g, size_t i, struct error *e)
 	const struct link *l = &g->link.at[i];
 	int64_t n = (int64_t)g->vertex.n;
 	if (l->a < 0 || l->b < 0 || l->a >= n || l->b >= n || l->a == l->b)
-		return error_set(e, ST_RUN, "link %zu joins vertices %" PRId32 " and %" PRId32 " of %" PRId64, i, l->a, l->b, n);
+		return error_set(e, ST_INPUT, "link %zu joins vertices %" PRId32 " and %" PRId32 " of %" PRId64, i, l->a, l->b, n);
 	const char *a = g->vertex.at[l->a].label, *b = g->vertex.at[l->b].label;
 	if ((unsigned)l->kind >= LINK_KINDS || (unsigned)l->from >= EVIDENCES)
-		return error_set(e, ST_RUN, "link %s-%s: no such kind or source", a, b);
+		return error_set(e, ST_INPUT, "link %s-%s: no such kind or source", a, b);
 	if (!is_rate(l->Bps) || !(l->datasheet_Bps >= 0 && isfinite(l->datasheet_Bps)))
-		return error_set(e, ST_RUN, "link %s-%s: a rate of %g B/s (%g by the datasheet)", a, b, l->Bps, l->datasheet_Bps);
+		return error_set(e, ST_INPUT, "link %s-%s: a rate of %g B/s (%g by the datasheet)", a, b, l->Bps, l->datasheet_Bps);
 	if (!(l->latency_s >= 0 && isfinite(l->latency_s)))
-		return error_set(e, ST_RUN, "link %s-%s: a latency of %g s", a, b, l->latency_s);
+		return error_set(e, ST_INPUT, "link %s-%s: a latency of %g s", a, b, l->latency_s);
 	if (l->width < 0 || l->gen < 0)
-		return error_set(e, ST_RUN, "link %s-%s: width %" PRId32 ", generation %" PRId32, a, b, l->width, l->gen);
+		return error_set(e, ST_INPUT, "link %s-%s: width %" PRId32 ", generation %" PRId32, a, b, l->width, l->gen);
 	return ST_OK;
 }
 
@@ -132,7 +132,7 @@ static enum status check_links(const struct graph *g, struct error *e)
 		qsort(ends, g->link.n, sizeof *ends, compare_ends);
 	for (size_t i = 1; i < g->link.n && !st; i++)
 		if (compare_ends(&ends[i - 1], &ends[i]) == 0)
-			st = error_set(e, ST_RUN, "%s and %s are joined twice by %s", g->vertex.at[ends[i].low].label, g->vertex.at[ends[i].high].label, link_kind_name((enum link_kind)ends[i].kind));
+			st = error_set(e, ST_INPUT, "%s and %s are joined twice by %s", g->vertex.at[ends[i].low].label, g->vertex.at[ends[i].high].label, link_kind_name((enum link_kind)ends[i].kind));
 	free(ends);
 	return st;
 }
@@ -158,6 +158,11 @@ static enum status check_pairs(const struct graph *g, struct error *e)
 	for (size_t i = 0; i < n && !st; i++)
 		for (size_t j = 0; j < n && !st; j++)
 			st = router_route(r, graph_entry(g, i), graph_entry(g, j), &route, e);
+	if (st && r && !router_out_of_memory(r)) {
+		st = ST_INPUT; /* not connected: the graph's fault */
+		if (e)
+			e->status = st;
+	}
 	router_destroy(r);
 	return st;
 }
@@ -206,11 +211,11 @@ static enum status check_words(const struct graph *g, struct error *e)
 			const char *word = g->words[i * n + j], *back = g->words[j * n + i];
 			const char *a = g->vertex.at[graph_entry(g, i)].label, *b = g->vertex.at[graph_entry(g, j)].label;
 			if (!memchr(word, 0, GRAPH_WORD) || (*word && route_level_of_word(word) < 0))
-				return error_set(e, ST_RUN, "%s to %s: '%.*s' is no word for a link", a, b, GRAPH_WORD, word);
+				return error_set(e, ST_INPUT, "%s to %s: '%.*s' is no word for a link", a, b, GRAPH_WORD, word);
 			if (*word && (i == j) != (strcmp(word, "X") == 0))
-				return error_set(e, ST_RUN, "%s to %s: the word is %s", a, b, word);
+				return error_set(e, ST_INPUT, "%s to %s: the word is %s", a, b, word);
 			if (*word && *back && strcmp(word, back))
-				return error_set(e, ST_RUN, "%s to %s is %s, but back it is %s", a, b, word, back);
+				return error_set(e, ST_INPUT, "%s to %s is %s, but back it is %s", a, b, word, back);
 		}
 	return ST_OK;
 }
@@ -219,7 +224,7 @@ enum status topology_check(const struct graph *g, struct error *e)
 {
 	enum status st;
 	if ((unsigned)g->source >= EVIDENCES)
-		return error_set(e, ST_RUN, "the graph has no such source: %d", (int)g->source);
+		return error_set(e, ST_INPUT, "the graph has no such source: %d", (int)g->source);
 	if ((st = check_vertices(g, e)) || (st = check_list(g, g->gpu.at, g->gpu.n, VERTEX_GPU, "GPU", e)) || (st = check_list(g, g->nic.at, g->nic.n, VERTEX_NIC, "NIC", e)))
 		return st;
 	if ((st = check_links(g, e)) || (st = check_reach(g, e)))

@@ -126,7 +126,7 @@ const char *link_kind_name(enum link_kind k);     /* "NVLink", "PCIe", ... */
 const char *evidence_name(enum evidence e);       /* "nvidia-smi topo", "nccl xml", "hwloc xml", "hwloc", ... */
 
 /* The invariants that every builder keeps and every test calls: indices in range, labels and PCI addresses unique, no link twice between the same two vertices in the same kind, positive finite rates,
- * every GPU and NIC reaches every other one, GPUs labelled in order, at most one network port, words symmetric where there are any. ST_RUN names the first one that does not hold. */
+ * every GPU and NIC reaches every other one, GPUs labelled in order, at most one network port, words symmetric where there are any. ST_INPUT names the first one that does not hold; ST_RUN: out of memory. */
 enum status topology_check(const struct graph *g, struct error *e);
 
 /* The form in which ranks exchange graphs. graph_parse gives back an equal graph; ST_INPUT on anything else. */

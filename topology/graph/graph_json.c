@@ -383,7 +383,6 @@ enum status graph_parse(const json_t *json, struct graph **out, struct error *e)
 		enum status (*read)(const json_t *, struct graph *, struct error *);
 		bool needed;
 	} lists[] = {{"vertices", get_vertex, true}, {"links", get_link, true}, {"remarks", get_remark, false}};
-	struct error why = {0};
 	struct graph *g = graph_create(SAID_BY_CATALOGUE);
 	if (!g)
 		return error_nomem(e, "a topology");
@@ -404,8 +403,8 @@ enum status graph_parse(const json_t *json, struct graph **out, struct error *e)
 		qsort_r(g->nic.at, g->nic.n, sizeof *g->nic.at, by_number, g);
 	if (!st && !(st = get_words(json_object_get(json, "words"), g, e)))
 		st = no_more(json, used + (g->words != NULL), e);
-	if (!st && topology_check(g, &why))
-		st = strncmp(why.text, "out of memory", 13) == 0 ? error_set(e, ST_RUN, "%s", why.text) : error_set(e, ST_INPUT, "%s", why.text);
+	if (!st)
+		st = topology_check(g, e);
 	if (st) {
 		graph_destroy(g);
 		error_context(e, "topology");

@@ -53,7 +53,7 @@ static void next_ring(struct packing *p, int32_t done);
 static void extend(struct packing *p, int32_t done, int32_t at, bool tight)
 {
 	int32_t n = p->n, *path = p->path + (size_t)done * (size_t)n;
-	const int32_t *before = path - n;
+	const int32_t *before = tight ? path - n : path; /* read only where there is a ring before */
 	if (p->best == p->bound || p->steps <= 0)
 		return;
 	p->steps--;

@@ -28,11 +28,12 @@ static const struct {
 
 /* What the legend has to explain. */
 struct seen {
-	bool word[WORDS], assumed, through_memory, split;
+	bool word[WORDS], assumed, through_memory, split, untold;
 };
 
 static void note_word(struct seen *seen, const struct view_cell *cell)
 {
+	seen->untold |= !cell->word[0];
 	for (size_t i = 0; i < WORDS; i++)
 		seen->word[i] |= i ? strcmp(cell->word, words[i].word) == 0 : strncmp(cell->word, "NV", 2) == 0;
 	seen->assumed |= cell->assumed;
@@ -44,7 +45,8 @@ static void note_word(struct seen *seen, const struct view_cell *cell)
 static size_t cell_text(char out[VIEW_TEXT], const struct view_cell *cell)
 {
 	char rate[VIEW_RATE];
-	int n = strcmp(cell->word, "X") == 0 ? snprintf(out, VIEW_TEXT, "X") : snprintf(out, VIEW_TEXT, "%s %s%s%s", cell->word, cell->assumed ? "~" : "", view_rate(rate, cell->Bps), cell->through_memory ? "m" : "");
+	bool bare = !cell->word[0] || strcmp(cell->word, "X") == 0; /* without a word: the dump does not tell of this pair */
+	int n = bare ? snprintf(out, VIEW_TEXT, "%s", cell->word[0] ? "X" : "?") : snprintf(out, VIEW_TEXT, "%s %s%s%s", cell->word, cell->assumed ? "~" : "", view_rate(rate, cell->Bps), cell->through_memory ? "m" : "");
 	return n > 0 ? (size_t)n : 0;
 }
 
@@ -183,6 +185,8 @@ static void legend(const struct seen *seen, FILE *out)
 		fputs("  ~     a default: no source says how fast this machine's slowest link on the way is\n", out);
 	if (seen->through_memory)
 		fputs("  m     through host memory: these two cannot read each other's memory\n", out);
+	if (seen->untold)
+		fputs("  ?     the dump does not tell of this pair\n", out);
 	if (seen->split)
 		fputs("Rows of NICs would not fit here: --json has them.\n", out);
 }
