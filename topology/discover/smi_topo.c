@@ -121,8 +121,10 @@ static bool header_follows(const struct smi_text *t, size_t at, struct smi_colum
 	return false;
 }
 
+#define HEADERS 64 /* that are tried at most: each may take a look at the whole text */
+
 /* smi_matrix_read; a header that does not fit is passed over where another follows it. *widest keeps the columns of the one in `why`, whose refusal is the one to show when none fits. */
-static enum status next_matrix(const struct smi_text *t, size_t *at, const char *name, struct smi_columns *c, struct smi_matrix **m, size_t *widest, struct error *why, struct error *e)
+static enum status next_matrix(const struct smi_text *t, size_t *at, const char *name, struct smi_columns *c, struct smi_matrix **m, size_t *widest, int *refused, struct error *why, struct error *e)
 {
 	struct error refusal = {0};
 	size_t line = *at;
@@ -135,7 +137,7 @@ static enum status next_matrix(const struct smi_text *t, size_t *at, const char 
 		*widest = columns;
 		*why = refusal;
 	}
-	if (st == ST_INPUT && header_follows(t, line, c))
+	if (st == ST_INPUT && ++*refused < HEADERS && header_follows(t, line, c))
 		return ST_OK;
 	return error_set(e, st, "%s", st == ST_INPUT ? why->text : refusal.text);
 }
@@ -148,11 +150,11 @@ static enum status find_matrix(const struct smi_text *t, const char *name, struc
 	struct smi_columns *c = malloc(sizeof *c);
 	struct error why = {0};
 	size_t widest = 0;
-	int peer_line = 0, again = 0;
+	int peer_line = 0, again = 0, refused = 0;
 	if (!c)
 		return error_nomem(e, "a topology dump");
 	for (size_t i = 0; i < t->line.n && !st;) {
-		st = next_matrix(t, &i, name, c, &m, &widest, &why, e);
+		st = next_matrix(t, &i, name, c, &m, &widest, &refused, &why, e);
 		if (!m)
 			continue;
 		if (m->peer) {
@@ -194,12 +196,30 @@ static enum status find_matrix(const struct smi_text *t, const char *name, struc
 	return st;
 }
 
+/* What looks for words in a line takes longer than in proportion to it. */
+#define LINE_MOST 65536
+
+static enum status check_lines(const char *text, size_t len, const char *name, struct error *e)
+{
+	size_t number = 1;
+	for (const char *at = text, *end = text + len; at < end; number++) {
+		const char *stop = memchr(at, '\n', (size_t)(end - at));
+		size_t n = (size_t)((stop ? stop : end) - at);
+		if (n > LINE_MOST)
+			return error_set(e, ST_INPUT, "%s:%zu: a line of %zu characters: no output of `nvidia-smi topo -m`", name, number, n);
+		at += n + 1;
+	}
+	return ST_OK;
+}
+
 enum status smi_topo_read(const char *text, size_t len, const char *name, struct graph **out, struct error *e)
 {
 	struct smi_text t = {0};
 	struct smi_matrix *m = NULL;
 	*out = NULL;
-	enum status st = smi_text_clean(text, len, &t, e);
+	enum status st = check_lines(text, len, name, e);
+	if (!st)
+		st = smi_text_clean(text, len, &t, e);
 	if (!st)
 		st = find_matrix(&t, name, &m, e);
 	if (!st) {

@@ -338,7 +338,7 @@ static bool header_pieces(struct smi_reading *r, size_t at, const char **piece, 
 {
 	const struct smi_text *t = r->t;
 	struct smi_raw row;
-	size_t blanks = 0;
+	size_t blanks = 0, again = 0;
 	*n = 0;
 	for (size_t i = at + 1; i < t->line.n; i++) {
 		const char *line = t->line.at[i].text;
@@ -351,8 +351,11 @@ static bool header_pieces(struct smi_reading *r, size_t at, const char **piece, 
 				return false;
 			continue;
 		}
-		if (smi_columns_of(line, r->other) && same_columns(r->other, r->c))
+		if (smi_columns_of(line, r->other) && same_columns(r->other, r->c)) {
+			if (++again > 3)
+				return false;
 			continue;
+		}
 		if (*n == SMI_PIECES)
 			return false;
 		piece[(*n)++] = line;
