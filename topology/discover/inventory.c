@@ -56,6 +56,13 @@ static int32_t numa_of(hwloc_topology_t t, hwloc_obj_t o)
 	return hwloc_bitmap_first(near->nodeset);
 }
 
+/* What lstopo lists unless told otherwise: storage, network, display, processors and accelerators, fabrics, NVSwitches; no bridges, balloons, timers. */
+static bool is_listed(unsigned class_id)
+{
+	unsigned base = class_id >> 8;
+	return base <= 0x03 || base == 0x0b || base == 0x12 || class_id == 0x0c04 || class_id == 0x0c06 || class_id == 0x0680;
+}
+
 static enum status add(hwloc_topology_t t, hwloc_obj_t o, struct inventory *out, struct error *e)
 {
 	const struct hwloc_pcidev_attr_s *a = &o->attr->pcidev;
@@ -101,7 +108,8 @@ enum status inventory_read(const char *xml, size_t len, const char *name, struct
 		return st;
 	take_counts(t, out);
 	for (hwloc_obj_t o = NULL; (o = hwloc_get_next_pcidev(t, o)) && !st;)
-		st = add(t, o, out, e);
+		if (is_listed(o->attr->pcidev.class_id))
+			st = add(t, o, out, e);
 	hwloc_topology_destroy(t);
 	if (st)
 		inventory_free(out);

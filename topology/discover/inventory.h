@@ -1,4 +1,4 @@
-/* What hwloc counts and lists of a host beside its link graph: packages, cores, memory, and all PCI devices, those included that are no vertex (disks, management controllers). */
+/* What hwloc counts and lists of a host beside its link graph: packages, cores, memory, and the PCI devices that lstopo lists, those included that are no vertex (disks, management controllers). */
 #ifndef STEPSIM_TOPOLOGY_DISCOVER_INVENTORY_H
 #define STEPSIM_TOPOLOGY_DISCOVER_INVENTORY_H
 
