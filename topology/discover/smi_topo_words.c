@@ -207,7 +207,7 @@ static bool add_columns(struct smi_columns *c, struct smi_token t)
 
 bool smi_columns_of(const char *line, struct smi_columns *c)
 {
-	const char *s = line, *tail;
+	const char *s = line, *tail = line;
 	struct smi_token t;
 	char key[GRAPH_NAME];
 	int32_t number;
