@@ -18,18 +18,19 @@ void target_free(struct target *t)
 
 /* ---- what is said about it ---- */
 
-/* `hosts`: of a session, what each of its hosts is made of; else NULL. */
-static enum status describe(struct target *t, const struct session_info *info, const struct cluster *hosts, struct error *e)
+static enum status hosts_json(const struct cluster *hosts, json_t **out, struct error *e)
 {
-	json_t *topology = NULL;
 	const struct view_beside nothing = {0};
-	enum status st = hosts ? view_json(hosts, &nothing, &topology, e) : ST_OK;
-	if (st)
-		return st;
+	return view_json(hosts, &nothing, out, e);
+}
+
+/* `topology`: of a session, what each of its hosts is made of (hosts_json); else NULL. */
+static enum status describe(struct target *t, const struct session_info *info, json_t *topology, struct error *e)
+{
 	t->system = machine_json(&t->machine);
 	bool good = t->system != NULL;
-	if (topology)
-		good = json_object_set_new(t->system, "topology", topology) == 0 && good;
+	if (good && topology)
+		good = json_object_set(t->system, "topology", topology) == 0;
 	if (good && t->profile)
 		good = json_object_set_new(t->system, "profile_file", json_string(t->profile_path)) == 0;
 	if (good && info) {
@@ -59,6 +60,18 @@ static void profile_file(const struct config *c, char path[PATH_MAX_LEN])
 		len = snprintf(path, PATH_MAX_LEN, "%.*s%s", folder, c->path, c->cluster.profile);
 	if (len < 0 || access(path, R_OK) != 0)
 		snprintf(path, PATH_MAX_LEN, "%s", c->cluster.profile);
+}
+
+/* Beside the catalogue's rates, the profile that the config names, if any. */
+static enum status attach_named(const struct config *c, struct target *t, struct error *e)
+{
+	if (!c->cluster.profile[0])
+		return ST_OK;
+	profile_file(c, t->profile_path);
+	enum status st = profile_load(t->profile_path, &t->profile, e);
+	if (!st)
+		machine_attach_profile(&t->machine, t->profile);
+	return st;
 }
 
 /* A profile that the user names is taken as it is, and a mismatch is said: it may be meant. */
@@ -179,14 +192,18 @@ static enum status target_in_session(struct context *x, const struct config *c, 
 	if (missing && (st = measure(x, t, e)))
 		return st;
 	struct cluster *hosts = find_hosts(x);
+	json_t *topology = NULL;
 	if (!leads)
 		return ST_OK;
+	if (hosts && (st = hosts_json(hosts, &topology, e)))
+		goto out;
 	if ((st = machine_this(info->ranks_per_host, info->cores_per_rank, &t->machine, e)))
 		goto out;
 	t->machine.nodes = info->hosts;
 	machine_attach_profile(&t->machine, t->profile);
-	st = describe(t, info, hosts, e);
+	st = describe(t, info, topology, e);
 out:
+	json_decref(topology);
 	cluster_destroy(hosts);
 	return st;
 }
@@ -242,27 +259,19 @@ static enum status target_on_gpus(struct context *x, const struct config *c, str
 	const struct session_info *info = session_info(x->session);
 	struct cluster *hosts = NULL;
 	json_t *topology = NULL;
-	const struct view_beside nothing = {0};
 	enum status st = context_agree(x, session_cluster(x->session, &hosts, e), e);
 	if (st || !context_leads(x)) {
 		cluster_destroy(hosts);
 		return st;
 	}
-	if ((st = view_json(hosts, &nothing, &topology, e))) {
+	if ((st = hosts_json(hosts, &topology, e))) {
 		cluster_destroy(hosts);
 		return st;
 	}
 	if ((st = machine_of_gpus(hosts, info->ranks_per_host, info->gpu, info->gpu_mem_B, &t->machine, e)))
 		goto out;
-	if (c->cluster.profile[0]) {
-		profile_file(c, t->profile_path);
-		if ((st = profile_load(t->profile_path, &t->profile, e)))
-			goto out;
-		machine_attach_profile(&t->machine, t->profile);
-	}
-	st = describe(t, info, NULL, e);
-	if (!st && json_object_set(t->system, "topology", topology))
-		st = error_nomem(e, "the system's description");
+	if (!(st = attach_named(c, t, e)))
+		st = describe(t, info, topology, e);
 out:
 	json_decref(topology);
 	return st;
@@ -280,11 +289,5 @@ enum status target_system(const struct config *c, struct target *t, struct error
 	enum status st = machine_load(c->cluster.system, c->cluster.nodes, c->cluster.gpus_per_node, &t->machine, e);
 	if (st)
 		return st;
-	if (c->cluster.profile[0]) {
-		profile_file(c, t->profile_path);
-		if ((st = profile_load(t->profile_path, &t->profile, e)))
-			return st;
-		machine_attach_profile(&t->machine, t->profile);
-	}
-	return describe(t, NULL, NULL, e);
+	return (st = attach_named(c, t, e)) ? st : describe(t, NULL, NULL, e);
 }

@@ -18,25 +18,10 @@
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 #define TEXT_MAX 4096
+#include "tests/fuzz/fuzz.h"
 #define SETS_MAX 4
 #define SET_LEN 96
 #define NAME "fuzz.yaml"
-
-static uint64_t random_state;
-
-/* splitmix64 */
-static size_t below(size_t n)
-{
-	uint64_t z = (random_state += 0x9E3779B97F4A7C15u);
-	z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-	z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-	return (size_t)((z ^ (z >> 31)) % n);
-}
-
-struct text {
-	char at[TEXT_MAX];
-	size_t n;
-};
 
 static VEC(struct text) seeds;
 

@@ -15,6 +15,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 #define TEXT_MAX 16384
+#include "tests/fuzz/fuzz.h"
 #define SEEDS_MAX 256
 
 static const char *const pieces[] = {
@@ -24,31 +25,6 @@ static const char *const pieces[] = {
 
 static char *seeds[SEEDS_MAX];
 static size_t n_seeds;
-static uint64_t random_state;
-
-/* splitmix64 */
-static size_t below(size_t n)
-{
-	uint64_t z = (random_state += 0x9E3779B97F4A7C15u);
-	z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-	z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-	return (size_t)((z ^ (z >> 31)) % n);
-}
-
-struct text {
-	char at[TEXT_MAX];
-	size_t n;
-};
-
-static void insert(struct text *t, size_t where, const char *piece, size_t len)
-{
-	if (t->n + len > TEXT_MAX)
-		return;
-	memmove(t->at + where + len, t->at + where, t->n - where);
-	memcpy(t->at + where, piece, len);
-	t->n += len;
-}
-
 static void mutate(struct text *t)
 {
 	size_t where = below(t->n + 1), rest = t->n - where;
@@ -62,8 +38,7 @@ static void mutate(struct text *t)
 			t->at[where] = (char)below(256);
 		break;
 	case 1:
-		memmove(t->at + where, t->at + where + len, rest - len);
-		t->n -= len;
+		cut(t, where, len);
 		break;
 	case 2:
 		memcpy(copy, t->at + where, len);

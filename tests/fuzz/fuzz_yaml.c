@@ -16,6 +16,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 #define TEXT_MAX 8192
+#include "tests/fuzz/fuzz.h"
 #define NAME "fuzz.yaml"
 
 static const char *const seeds[] = {
@@ -35,37 +36,6 @@ static const char *const pieces[] = {
 	"\n", "\n  ", "\t", ": ", "- ", "? ", "{", "}", "[", "]", ", ", "\"", "'", "# ", "|\n", ">\n", "&a ", "*a", "!!str ", "---\n", "...\n", "~", "<<: ",
 	"\\x00", "\\u", "%TAG ! x\n", "1e999", "25MiB", "99999999999999999999", "\r\n", "\xC3\xBC", "\xEF\xBB\xBF", "\xFF", "\xE2\x80\xA8", "[[[[[[[[", "a: ",
 };
-
-static uint64_t random_state;
-
-/* splitmix64 */
-static size_t below(size_t n)
-{
-	uint64_t z = (random_state += 0x9E3779B97F4A7C15u);
-	z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-	z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-	return (size_t)((z ^ (z >> 31)) % n);
-}
-
-struct text {
-	char at[TEXT_MAX];
-	size_t n;
-};
-
-static void insert(struct text *t, size_t where, const char *piece, size_t len)
-{
-	if (t->n + len > TEXT_MAX)
-		return;
-	memmove(t->at + where + len, t->at + where, t->n - where);
-	memcpy(t->at + where, piece, len);
-	t->n += len;
-}
-
-static void cut(struct text *t, size_t where, size_t len)
-{
-	memmove(t->at + where, t->at + where + len, t->n - where - len);
-	t->n -= len;
-}
 
 static void mutate(struct text *t)
 {

@@ -14,43 +14,13 @@
 #include "topology/discover/discover.h"
 
 #define TEXT_MAX 65536
+#include "tests/fuzz/fuzz.h"
 #define SEEDS_MAX 32
 
 typedef enum status (*xml_reader)(const char *text, size_t len, const char *name, struct graph **out, struct error *e);
 
-struct text {
-	char at[TEXT_MAX];
-	size_t n;
-};
-
 static struct text seeds[SEEDS_MAX], now;
 static size_t seed_count;
-static uint64_t random_state;
-
-/* splitmix64 */
-static size_t below(size_t n)
-{
-	uint64_t z = (random_state += 0x9E3779B97F4A7C15u);
-	z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-	z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-	return (size_t)((z ^ (z >> 31)) % n);
-}
-
-static void insert(struct text *t, size_t where, const char *piece, size_t len)
-{
-	if (t->n + len > TEXT_MAX)
-		return;
-	memmove(t->at + where + len, t->at + where, t->n - where);
-	memcpy(t->at + where, piece, len);
-	t->n += len;
-}
-
-static void cut(struct text *t, size_t where, size_t len)
-{
-	memmove(t->at + where, t->at + where + len, t->n - where - len);
-	t->n -= len;
-}
-
 /* The next place of `c` at or behind `from`, or the end. */
 static size_t next(const struct text *t, size_t from, char c)
 {

@@ -76,13 +76,13 @@ static void test_each(void)
 {
 	for (int nvlinks = 0; nvlinks < 2; nvlinks++) {
 		set_up(nvlinks);
-		fail_each(there_and_back, 20);
-		fail_each(check, 4);
-		fail_each(word, 6);
-		fail_each(add, 20);
-		fail_each(way, 10);
-		fail_each(group, 20);
-		fail_each(mesh, 20);
+		fail_each(there_and_back, 20, true);
+		fail_each(check, 4, true);
+		fail_each(word, 6, true);
+		fail_each(add, 20, true);
+		fail_each(way, 10, true);
+		fail_each(group, 20, true);
+		fail_each(mesh, 20, true);
 		graph_destroy(host);
 		cluster_destroy(two);
 	}

@@ -90,7 +90,7 @@ static void add(int64_t hosts, const char *name, const char *dump)
 
 static void test_readers(void)
 {
-	fail_each(read_dumps, 100);
+	fail_each(read_dumps, 100, true);
 }
 
 static void test_views(void)
@@ -109,9 +109,9 @@ static void test_views(void)
 			view = views[i];
 			CU_ASSERT_EQUAL_FATAL(view_to_text(view, cluster, &whole, &len, &e), ST_OK);
 			if (k == 0)
-				fail_each(show, 3);
+				fail_each(show, 3, true);
 			if (views[i] == json && k == 0)
-				fail_each(written, 20);
+				fail_each(written, 20, true);
 			free(whole);
 			whole = NULL;
 			cluster_destroy(cluster);
