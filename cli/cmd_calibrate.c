@@ -5,7 +5,7 @@
 #include "base/paths.h"
 #include "base/quantity.h"
 #include "base/table.h"
-#include "cli/command.h"
+#include "cli/devices.h"
 #include "topology/profile.h"
 
 /* What a person wants to know of a profile: its name for it, the value's name in the profile, its unit. */
@@ -56,8 +56,8 @@ static enum status keep(const struct context *x, const struct profile *p, struct
 enum status cmd_calibrate(struct context *x, struct error *e)
 {
 	struct profile *p = NULL;
-	enum status st;
-	if (!x->session && (st = session_open(DEFAULT_TIMEOUT_S, &x->session, e)))
+	enum status st = devices_open(x, e);
+	if (st)
 		return st;
 	st = context_agree(x, calibrate(x->session, &p, e), e);
 	if (!st && context_leads(x))

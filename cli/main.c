@@ -21,7 +21,7 @@ static const struct command commands[] = {
 	{NULL, "CONFIG.yaml", "the main job: predict the step, execute it on all ranks, compare; alone with a config for more ranks: predict", TAKES_ALWAYS | TAKES_PREDICTING, 1, true, cmd_run},
 	{"predict", "CONFIG.yaml", "the prediction alone, for a cluster of any size", TAKES_ALWAYS | TAKES_PREDICTING | TAKES_PREDICT, 1, false, cmd_predict},
 	{"topo", "", "the links found on this machine, as a matrix with GB/s; or those of a dumped one", TAKES_ALWAYS | TAKES_TOPO, 0, true, cmd_topo},
-	{"calibrate", "", "measure this machine's compute and link ceilings into a profile (under mpirun: its collectives too)", TAKES_ALWAYS | TAKES_CALIBRATE, 0, true, cmd_calibrate},
+	{"calibrate", "", "measure this machine's compute and link ceilings into a profile (under mpirun: its collectives too)", TAKES_ALWAYS | TAKES_DEVICES | TAKES_CALIBRATE, 0, true, cmd_calibrate},
 	{"list", "systems|gpus|models|stacks|parameters", "the catalogue; the fitted constants with meaning and source", TAKES_ALWAYS, 1, false, cmd_list},
 };
 

@@ -61,17 +61,34 @@ static enum status read_max_error(struct options *o, const struct option_row *ro
 	return ST_OK;
 }
 
-static enum status read_progress(struct options *o, const struct option_row *row, const char *value, struct error *e)
+/* One of `n` words; its number. */
+static enum status read_word(const struct option_row *row, const char *value, const char *const *words, size_t n, const char *expected, int *out, struct error *e)
 {
-	static const char *const words[] = {[PROGRESS_AUTO] = "auto", [PROGRESS_ALWAYS] = "always", [PROGRESS_NEVER] = "never"};
-	const size_t n = sizeof words / sizeof words[0];
 	for (size_t i = 0; i < n; i++) {
 		if (strcmp(value, words[i]) == 0) {
-			o->progress = (enum progress_mode)i;
+			*out = (int)i;
 			return ST_OK;
 		}
 	}
-	return error_set(e, ST_INPUT, "%s %s: expected auto, always or never (nearest: %s)", row->name, value, suggest_nearest(value, words, n));
+	return error_set(e, ST_INPUT, "%s %s: expected %s (nearest: %s)", row->name, value, expected, suggest_nearest(value, words, n));
+}
+
+static enum status read_progress(struct options *o, const struct option_row *row, const char *value, struct error *e)
+{
+	static const char *const words[] = {[PROGRESS_AUTO] = "auto", [PROGRESS_ALWAYS] = "always", [PROGRESS_NEVER] = "never"};
+	int word = 0;
+	enum status st = read_word(row, value, words, sizeof words / sizeof words[0], "auto, always or never", &word, e);
+	o->progress = (enum progress_mode)word;
+	return st;
+}
+
+static enum status read_backend(struct options *o, const struct option_row *row, const char *value, struct error *e)
+{
+	static const char *const words[] = {[BACKEND_AUTO] = "auto", [BACKEND_CUDA] = "cuda", [BACKEND_HOST] = "host"};
+	int word = 0;
+	enum status st = read_word(row, value, words, sizeof words / sizeof words[0], "auto, cuda or host", &word, e);
+	o->backend = (enum backend)word;
+	return st;
 }
 
 #define AT(field) offsetof(struct options, field)
@@ -91,6 +108,8 @@ static const struct option_row rows[] = {
 	{0, "--hwloc-xml", "FILE", "of another machine: what `lstopo FILE.xml` wrote there", TAKES_TOPO, read_input, AT(hwloc_xml)},
 	{0, "--dot", "FILE", "write the links for graphviz", TAKES_TOPO, read_path, AT(dot)},
 	{0, "--svg", "FILE", "write the links as a picture", TAKES_TOPO, read_path, AT(svg)},
+	{0, "--backend", "KIND", "what is measured: cuda, host, or auto (GPUs where there are any)", TAKES_DEVICES, read_backend, 0},
+	{0, "--share-gpu", NULL, "allow several ranks on one GPU: correctness only", TAKES_DEVICES, read_flag, AT(share_gpu)},
 	{0, "--progress", "WHEN", "the progress line on standard error: auto (when a terminal reads it), always, never", TAKES_ALWAYS, read_progress, 0},
 	{'q', "--quiet", NULL, "no notes and no progress line; warnings and the result remain", TAKES_ALWAYS, read_flag, AT(quiet)},
 	{'v', "--verbose", NULL, "also the placement of ranks, the profile, the price of each kind of op, every link", TAKES_ALWAYS, read_flag, AT(verbose)},

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "step/config.h"
 
 /* Which options a command takes: a bit each. */
 enum option_group {
@@ -16,6 +17,7 @@ enum option_group {
 	TAKES_PREDICT = 1 << 2,
 	TAKES_CALIBRATE = 1 << 3,
 	TAKES_TOPO = 1 << 4,
+	TAKES_DEVICES = 1 << 5, /* what every command takes that measures devices without a config */
 };
 
 struct options {
@@ -28,8 +30,9 @@ struct options {
 	const char *smi, *nccl_xml, *hwloc_xml; /* dumps of another machine, "-" is standard input; NULL: not given */
 	const char *dot, *svg;                  /* pictures to write; NULL: not asked for */
 	double max_error_percent; /* < 0: not given */
+	enum backend backend;
 	enum progress_mode progress;
-	bool quiet, verbose, dump_program, print_ranks, help;
+	bool quiet, verbose, dump_program, print_ranks, share_gpu, help;
 };
 
 /* Reads argv[first..argc) for a command that takes the options of `groups`. Strings are borrowed from argv; the arrays are freed with options_free.

@@ -27,6 +27,8 @@
         --hwloc-xml FILE      of another machine: what `lstopo FILE.xml` wrote there
         --dot FILE            write the links for graphviz
         --svg FILE            write the links as a picture
+        --backend KIND        what is measured: cuda, host, or auto (GPUs where there are any)
+        --share-gpu           allow several ranks on one GPU: correctness only
         --progress WHEN       the progress line on standard error: auto (when a terminal reads it), always, never
     -q, --quiet               no notes and no progress line; warnings and the result remain
     -v, --verbose             also the placement of ranks, the profile, the price of each kind of op, every link
