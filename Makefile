@@ -88,7 +88,7 @@ $(B)/twin/kernels.o: exec/cuda/kernels.c
 	$(CC) -std=c11 $(TWIN_FLAGS) -c -o $@ $<
 
 # Doubles of the libraries that the shared object loads, under their own names: LD_LIBRARY_PATH=$(B)/doubles puts them in their place.
-DOUBLES = $(addprefix $(B)/doubles/,libcudart.so.13 libcublasLt.so.13 libcudnn.so.9 libnccl.so.2)
+DOUBLES = $(addprefix $(B)/doubles/,libcudart.so.13 libcublasLt.so.13 libcudnn.so.9 libnccl.so.2 libnvidia-ml.so.1)
 CUDART_OBJ = $(patsubst tests/doubles/%.cc,$(B)/twin/%.o,$(wildcard tests/doubles/cudart*.cc)) $(filter-out %/kernels.o,$(TWIN_OBJ)) $(B)/twin/probe.o
 $(B)/doubles/libcudart.so.13: $(CUDART_OBJ) tests/doubles/cudart.map
 	@mkdir -p $(@D)
@@ -97,7 +97,10 @@ $(B)/doubles/libcublasLt.so.13: $(B)/twin/cublaslt.o tests/doubles/cublaslt.map
 $(B)/doubles/libcudnn.so.9: $(B)/twin/cudnn.o tests/doubles/cudnn.map
 $(B)/doubles/libnccl.so.2: $(B)/twin/nccl.o tests/doubles/nccl.map
 $(B)/twin/nccl.o: TWIN_FLAGS += $(shell pkg-config --cflags ompi-c)
-$(filter-out %/libcudart.so.13,$(DOUBLES)): $(B)/doubles/libcudart.so.13
+$(B)/doubles/libnvidia-ml.so.1: tests/doubles/nvml.c topology/discover/nvml.h
+	@mkdir -p $(@D)
+	$(CC) -I. -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS_$(VARIANT)) -DTYPES -DGPUS=8 -fPIC -fvisibility=hidden $(LDFLAGS_$(VARIANT)) -shared -Wl,-soname,$(@F) -o $@ $<
+$(filter-out %/libcudart.so.13 %/libnvidia-ml.so.1,$(DOUBLES)): $(B)/doubles/libcudart.so.13
 	@mkdir -p $(@D)
 	$(CXX) $(LDFLAGS_$(VARIANT)) -pthread -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) -o $@ $(filter %.o %.so.13,$^) $(if $(findstring nccl,$@),$(shell pkg-config --libs ompi-c))
 

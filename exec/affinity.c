@@ -59,6 +59,22 @@ void affinity_given(uint64_t cpus[BOARD_CPU_WORDS])
 		sched_getaffinity(0, bytes, (cpu_set_t *)cpus);
 }
 
+/* mpirun tells its children that it bound them, and which options its user gave (Open MPI 4). */
+static bool bound_by_default(void)
+{
+	const char *mapping = getenv("OMPI_MCA_rmaps_base_mapping_policy");
+	bool asked = getenv("OMPI_MCA_hwloc_base_binding_policy") || getenv("OMPI_MCA_hwloc_base_cpu_list") || getenv("OMPI_MCA_rmaps_rank_file_path") || (mapping && strcasestr(mapping, "pe="));
+	return getenv("OMPI_MCA_orte_bound_at_launch") && !asked;
+}
+
+void affinity_own(uint64_t cpus[BOARD_CPU_WORDS])
+{
+	size_t bytes = BOARD_CPU_WORDS * sizeof cpus[0];
+	memset(cpus, 0, bytes);
+	if (!bound_by_default())
+		sched_getaffinity(0, bytes, (cpu_set_t *)cpus);
+}
+
 static enum status bind_threads(const uint64_t cpus[BOARD_CPU_WORDS], struct error *e)
 {
 	/* Libraries that were loaded before have threads already: BLAS its workers, MPI its own. */

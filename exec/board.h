@@ -34,6 +34,7 @@ struct board_slot {
 	_Atomic int pid;
 	_Atomic int64_t rank, role;
 	uint64_t cpus[BOARD_CPU_WORDS]; /* that the rank was allowed when it started: read between two barriers */
+	uint64_t own[BOARD_CPU_WORDS];  /* that it was started on by its user's choice (affinity_own); likewise */
 	char doing[BOARD_TEXT];         /* when no lane is at an op */
 	char padding[64];
 };

@@ -19,8 +19,8 @@ bool gpus_here(void)
 	return facts.devices > 0;
 }
 
-/* One GPU a rank by local rank; CUDA_VISIBLE_DEVICES has been heeded by CUDA itself. */
-static enum status choose_gpu(struct session *s, struct gpus *g, bool share_gpu, struct error *e)
+/* One GPU a rank by local rank: the r-th of those that CUDA shows this process, which has heeded CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER. A wrapper may have shown each rank another one. */
+static enum status choose_gpu(struct session *s, struct gpus *g, struct error *e)
 {
 	const struct session_info *info = &s->info;
 	struct cuda_facts facts;
@@ -31,16 +31,57 @@ static enum status choose_gpu(struct session *s, struct gpus *g, bool share_gpu,
 	g->doubles = facts.doubles;
 	if (facts.devices < 1)
 		return error_set(e, ST_RUN, "no CUDA device on %s: %s", info->host, facts.why_none[0] ? facts.why_none : "none is visible");
-	g->shared = info->ranks_per_host > facts.devices;
-	if (g->shared && !share_gpu)
-		return error_set(e, ST_RUN, "%" PRId64 " ranks on %s, which has %d GPU%s: start at most one rank a GPU, or set run.share_gpu for a run that checks correctness and measures nothing", info->ranks_per_host, info->host,
-		                 facts.devices, facts.devices == 1 ? "" : "s");
 	g->device = (int)(info->local_rank % facts.devices);
-	if ((st = g->room->gpu(g->device, &g->gpu, e)))
+	return g->room->address(g->device, g->gpu.pci, e);
+}
+
+/* Ranks may see different devices under the same number: addresses say whether two of a host have one GPU. */
+static enum status find_shared(struct session *s, char (*pci)[GRAPH_PCI], bool share_gpu, bool *shared, struct error *e)
+{
+	const struct session_info *info = &s->info;
+	int64_t gpus = 0, twin[2] = {-1, -1};
+	for (int64_t r = 0; r < info->ranks; r++) {
+		int64_t k = 0;
+		while (k < r && (s->host_of[k] != s->host_of[r] || strcmp(pci[k], pci[r]) != 0))
+			k++;
+		if (s->host_of[r] != s->host_of[info->rank])
+			continue;
+		gpus += k == r;
+		if (k < r && twin[0] < 0) {
+			twin[0] = k;
+			twin[1] = r;
+		}
+	}
+	enum status st = ST_OK;
+	double any = twin[0] >= 0;
+	if (twin[0] >= 0 && !share_gpu)
+		st = error_set(e, ST_RUN, "%" PRId64 " ranks on %s, which has %" PRId64 " GPU%s for them (ranks %" PRId64 " and %" PRId64 " both have %s): start at most one rank a GPU, or set run.share_gpu for a run that checks correctness and measures nothing",
+		               info->ranks_per_host, info->host, gpus, gpus == 1 ? "" : "s", twin[0], twin[1], pci[twin[1]]);
+	if ((st = session_agree(s, st, e)) || (st = session_sum(s, &any, 1, e)))
 		return st;
-	if (g->gpu.in_use && !share_gpu)
-		return error_set(e, ST_RUN, "GPU %d of %s (%s) is used by another process: times would mean nothing (run.share_gpu allows it)", g->device, info->host, g->gpu.name);
+	*shared = any > 0;
 	return ST_OK;
+}
+
+/* Each rank on its GPU, and at that GPU's cores before CUDA and NCCL make threads and host memory. */
+static enum status take_gpu(struct session *s, struct gpus *g, bool share_gpu, struct error *e)
+{
+	const struct session_info *info = &s->info;
+	char (*pci)[GRAPH_PCI] = calloc((size_t)info->ranks, sizeof *pci);
+	enum status st = pci ? choose_gpu(s, g, e) : error_nomem(e, "the ranks' GPUs");
+	if ((st = session_agree(s, st, e)) || (st = session_gather_all(s, g->gpu.pci, GRAPH_PCI, pci, e)) || (st = find_shared(s, pci, share_gpu, &g->shared, e)) || (st = seats_at_gpus(s, pci, e)))
+		goto out;
+	watchdog_arm(s->watchdog, "set-up of the GPUs");
+	st = g->room->gpu(g->device, &g->gpu, e);
+	if (!st && g->gpu.in_use && !share_gpu)
+		st = error_set(e, ST_RUN, "GPU %d of %s (%s) is used by another process: times would mean nothing (run.share_gpu allows it)", g->device, info->host, g->gpu.name);
+	/* Times of ranks that share a GPU mean nothing, whatever its clocks do. */
+	if (!st && !g->shared && !(st = g->room->sampler_open(g->gpu.pci, &g->sampler, e)) && !g->sampler)
+		log_detail("NVML does not answer: clocks and power of the GPUs are not known");
+	st = session_agree(s, st, e);
+out:
+	free(pci);
+	return st;
 }
 
 /* NCCL takes two ranks on one GPU only when they seem to be on different hosts. */
@@ -76,13 +117,10 @@ static enum status join_world(struct session *s, struct gpus *g, struct error *e
 enum status session_use_gpus(struct session *s, bool share_gpu, double timeout_s, struct error *e)
 {
 	struct gpus *g = calloc(1, sizeof *g);
-	enum status st = g ? ST_OK : error_nomem(e, "the rank's GPU");
-	if (g)
-		g->timeout_s = timeout_s;
-	watchdog_arm(s->watchdog, "set-up of the GPUs");
+	enum status st = session_agree(s, g ? ST_OK : error_nomem(e, "the rank's GPU"), e);
 	if (!st)
-		st = choose_gpu(s, g, share_gpu, e);
-	if ((st = session_agree(s, st, e)) || (st = session_agree(s, join_world(s, g, e), e))) {
+		g->timeout_s = timeout_s;
+	if (st || (st = take_gpu(s, g, share_gpu, e)) || (st = session_agree(s, join_world(s, g, e), e))) {
 		gpus_close(g);
 		goto out;
 	}
@@ -110,10 +148,35 @@ enum status gpus_comm(struct session *s, int64_t size, int64_t stride, struct co
 	return st;
 }
 
+void gpus_sample_begin(struct session *s)
+{
+	if (s->gpus && s->gpus->sampler)
+		s->gpus->room->sample_begin(s->gpus->sampler);
+}
+
+void gpus_sample_end(struct session *s, struct gpu_samples *out)
+{
+	*out = (struct gpu_samples){0};
+	if (s->gpus && s->gpus->sampler)
+		s->gpus->room->sample_end(s->gpus->sampler, out);
+}
+
+enum status gpus_clocks(struct session *s, const struct gpu_samples *mine, struct result_clocks *out, struct error *e)
+{
+	struct gpu_samples *all = malloc((size_t)s->info.ranks * sizeof *all);
+	enum status st = session_agree(s, all ? ST_OK : error_nomem(e, "the samples of the GPUs' clocks"), e);
+	if (!st && !(st = session_gather_all(s, mine, sizeof *mine, all, e)))
+		clocks_sum(all, s->info.ranks, out);
+	free(all);
+	return st;
+}
+
 void gpus_close(struct gpus *g)
 {
 	if (!g)
 		return;
+	if (g->room)
+		g->room->sampler_close(g->sampler);
 	comm_destroy(&g->world);
 	free(g);
 }

@@ -2,6 +2,7 @@
 #ifndef STEPSIM_EXEC_GPUS_H
 #define STEPSIM_EXEC_GPUS_H
 
+#include "exec/clocks.h"
 #include "exec/cuda/room.h"
 #include "exec/session.h"
 
@@ -11,11 +12,18 @@ struct gpus {
 	int device;          /* CUDA's number of it */
 	bool shared, doubles;
 	double timeout_s;
+	struct gpu_sampler *sampler; /* NULL: NVML is not there, or several ranks share a GPU */
 	struct comm world;   /* ops NULL: one rank, or NCCL cannot serve */
 };
 
 /* The communicator over GPU memory of the groups whose members are `stride` ranks apart, as comm_create_mpi (exec/comm.h): NCCL's, or where it cannot serve, MPI's on host copies. Collective over the session. */
 enum status gpus_comm(struct session *s, int64_t size, int64_t stride, struct comm *out, struct error *e);
+
+/* Samples this rank's GPU (clocks, power, what holds them down, other processes) from begin to end, about every 50 ms. out->n is 0 where there is no NVML, and on the host's cores. */
+void gpus_sample_begin(struct session *s);
+void gpus_sample_end(struct session *s, struct gpu_samples *out);
+/* Collective: all ranks' samples together, on every rank. */
+enum status gpus_clocks(struct session *s, const struct gpu_samples *mine, struct result_clocks *out, struct error *e);
 
 void gpus_close(struct gpus *g); /* NULL-safe */
 

@@ -23,6 +23,8 @@ struct execution {
 	struct record *records; /* by timed step */
 	struct stamp *stamps;   /* of all of them */
 	double *loss;           /* by timed step */
+	struct gpu_samples samples; /* of this rank's GPU, during them */
+	struct result_clocks clocks; /* of all */
 };
 
 /* ---- memory ---- */
@@ -142,6 +144,8 @@ static enum status run_steps(struct execution *x, struct error *e)
 	for (int64_t i = 0; i < all; i++) {
 		struct record *record = i < warmup ? NULL : &x->records[i - warmup];
 		bool stop;
+		if (i == warmup)
+			gpus_sample_begin(x->s);
 		enum status aligned = align(x, st != ST_OK, &stop, e);
 		if (aligned || stop) {
 			st = st ? st : aligned;
@@ -153,6 +157,7 @@ static enum status run_steps(struct execution *x, struct error *e)
 		st = runner_step(&x->runner, record ? record->stamps : NULL, record ? &x->loss[i - warmup] : NULL, e);
 		progress_update((double)(i + 1) / (double)all, NULL);
 	}
+	gpus_sample_end(x->s, &x->samples);
 	progress_end();
 	return session_agree(x->s, st, e);
 }
@@ -229,9 +234,32 @@ static void fill_time(const struct execution *x, const struct measured *m, int64
 	result_rates(out, x->p, NAN); /* the peak is the machine's, which the caller knows */
 }
 
+static void warn_of_clocks(void *result, const char *text)
+{
+	result_warn(result, "%s", text);
+}
+
+/* What doubles say is no measurement, and no part of the result. */
+static void tell_of_clocks(void *ctx, const char *text)
+{
+	(void)ctx;
+	log_detail("clocks as the doubles have them: %s", text);
+}
+
+static void fill_clocks(const struct execution *x, struct result *out)
+{
+	const struct result_clocks *c = &x->clocks;
+	if (c->samples > 0)
+		log_detail("%s: %lld samples of %lld GPU%s", x->s->info.gpu_doubles ? "clocks as the doubles have them" : "clocks", (long long)c->samples, (long long)c->gpus, c->gpus == 1 ? "" : "s");
+	if (!x->s->info.gpu_doubles)
+		out->clocks = *c;
+	clocks_say(c, x->s->info.gpu_doubles ? tell_of_clocks : warn_of_clocks, out);
+}
+
 static void fill_notes(const struct execution *x, struct result *out)
 {
 	const struct session_info *info = &x->s->info;
+	fill_clocks(x, out);
 	if (info->gpu_shared)
 		result_warn(out, "several ranks share a GPU (run.share_gpu): the run checks that the sums are right; its times mean nothing");
 	if (info->oversubscribed && !info->gpus)
@@ -267,7 +295,8 @@ static enum status collect(struct execution *x, struct result *out, struct timel
 	}
 	int64_t median = median_step(m.step_s, order, x->steps);
 	enum status comm = session_broadcast(x->s, &median, sizeof median, e);
-	if ((st = session_agree(x->s, st ? st : comm, e)) || (st = session_agree(x->s, gather_timeline(x->s, x->p, &x->records[median], timeline, e), e)) || (st = sum_losses(x, e)) || !root)
+	if ((st = session_agree(x->s, st ? st : comm, e)) || (st = session_agree(x->s, gather_timeline(x->s, x->p, &x->records[median], timeline, e), e)) || (st = sum_losses(x, e)) ||
+	    (x->s->gpus && (st = gpus_clocks(x->s, &x->samples, &x->clocks, e))) || !root)
 		goto out;
 	*out = (struct result){0};
 	fill_memory(x, out);

@@ -205,6 +205,7 @@ static enum status open_watchdog(struct session *s, double timeout_s, struct err
 	struct board_slot *slot = &s->board->slot[s->info.local_rank];
 	slot->rank = s->info.rank;
 	affinity_given(slot->cpus);
+	affinity_own(slot->own);
 	board_doing(slot, "set-up");
 	atomic_store(&slot->pid, getpid());
 	struct watchdog_site site = {.board = s->board, .slot = s->info.local_rank, .rank0_here = s->host_of[s->info.rank] == 0, .timeout_s = timeout_s, .end_job = s->under_mpirun ? NULL : abort_job};
@@ -212,17 +213,23 @@ static enum status open_watchdog(struct session *s, double timeout_s, struct err
 	return watchdog_start(&site, &s->watchdog, e);
 }
 
+void session_given(const struct session *s, uint64_t cpus[BOARD_CPU_WORDS])
+{
+	memset(cpus, 0, BOARD_CPU_WORDS * sizeof cpus[0]);
+	for (int64_t i = 0; i < s->board->slots; i++)
+		for (size_t w = 0; w < BOARD_CPU_WORDS; w++)
+			cpus[w] |= s->board->slot[i].cpus[w];
+}
+
 /* The seat of this rank among those of its host, from the CPUs that any of them was given. */
 static enum status choose_seat(struct session *s, struct seat *out, struct error *e)
 {
 	struct session_info *info = &s->info;
-	uint64_t cpus[BOARD_CPU_WORDS] = {0};
+	uint64_t cpus[BOARD_CPU_WORDS];
 	char *allowed = NULL;
 	struct seat *seats = calloc((size_t)info->ranks_per_host, sizeof *seats);
 	enum status st = seats ? ST_OK : error_nomem(e, "the ranks' places");
-	for (int64_t i = 0; i < s->board->slots; i++)
-		for (size_t w = 0; w < BOARD_CPU_WORDS; w++)
-			cpus[w] |= s->board->slot[i].cpus[w];
+	session_given(s, cpus);
 	if (st || (st = affinity_text(cpus, &allowed, e)) || (st = placement_seats(NULL, allowed, info->ranks_per_host, false, false, seats, e)))
 		goto out;
 	*out = seats[info->local_rank];
@@ -232,13 +239,12 @@ out:
 	return st;
 }
 
-static enum status bind(struct session *s, struct error *e)
+enum status session_sit(struct session *s, const struct seat *seat, const char *text, struct error *e)
 {
 	struct session_info *info = &s->info;
-	struct seat *seat = calloc(1, sizeof *seat);
-	enum status st = seat ? ST_OK : error_nomem(e, "the rank's place");
-	if (st || (st = choose_seat(s, seat, e)) || (st = affinity_bind(seat->cores, e)))
-		goto out;
+	enum status st = affinity_bind(seat->cores, e);
+	if (st)
+		return st;
 	info->cores_per_rank = seat->n_cores;
 	info->oversubscribed = seat->shared;
 	s->host_cores = seat->host_cores;
@@ -246,7 +252,19 @@ static enum status bind(struct session *s, struct error *e)
 		snprintf(info->binding, sizeof info->binding, "%lld ranks share %lld cores", (long long)info->ranks_per_host, (long long)seat->host_cores);
 	else
 		snprintf(info->binding, sizeof info->binding, "%lld of %lld cores a rank", (long long)seat->n_cores, (long long)seat->host_cores);
-	seat_text(seat, NULL, info->host, info->rank, s->seat);
+	memcpy(s->seat, text, SEAT_TEXT);
+	return ST_OK;
+}
+
+static enum status bind(struct session *s, struct error *e)
+{
+	char text[SEAT_TEXT];
+	struct seat *seat = calloc(1, sizeof *seat);
+	enum status st = seat ? ST_OK : error_nomem(e, "the rank's place");
+	if (st || (st = choose_seat(s, seat, e)))
+		goto out;
+	seat_text(seat, NULL, s->info.host, s->info.rank, text);
+	st = session_sit(s, seat, text, e);
 	/* The device's pool shares a product out among the cores, and each of its threads calls BLAS for its part: BLAS's own workers would spin on those cores after each call. */
 	openblas_set_num_threads(1);
 out:
@@ -254,9 +272,10 @@ out:
 	return st;
 }
 
-static enum status gather_seats(struct session *s, struct error *e)
+enum status session_gather_seats(struct session *s, struct error *e)
 {
 	bool root = s->info.rank == 0;
+	free(s->seats);
 	s->seats = root ? malloc((size_t)s->info.ranks * sizeof *s->seats) : NULL;
 	enum status st = session_agree(s, root && !s->seats ? error_nomem(e, "the ranks' places") : ST_OK, e);
 	if (st)
@@ -322,7 +341,7 @@ enum status session_open(double timeout_s, struct session **out, struct error *e
 	const struct card *leader = group_hosts(s, cards);
 	if ((st = open_board(s, leader, e)) || (st = session_agree(s, open_watchdog(s, timeout_s, e), e)))
 		goto out;
-	if ((st = session_agree(s, bind(s, e), e)) || (st = gather_seats(s, e)))
+	if ((st = session_agree(s, bind(s, e), e)) || (st = session_gather_seats(s, e)))
 		goto out;
 	name_libraries(&s->info);
 	*out = s;
@@ -349,6 +368,7 @@ void session_close(struct session *s)
 		MPI_Finalize();
 	watchdog_stop(s->watchdog);
 	board_close(s->board);
+	graph_destroy(s->graph);
 	free(s->seats);
 	free(s->host_of);
 	free(s);

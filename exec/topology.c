@@ -13,25 +13,32 @@
 #define CHUNK_B (INT64_C(1) << 20)
 #define TAG 1
 
-/* This host's graph as text, named as this process knows the host: what rank 0 says about it must match what the session says. */
-static enum status describe_host(const struct session_info *info, char **out, struct error *e)
+/* Named as this process knows the host: what rank 0 says about it must match what the session says. */
+enum status session_graph(struct session *s, const struct graph **out, struct error *e)
 {
+	*out = s->graph;
+	if (s->graph)
+		return ST_OK;
 	struct graph *g = NULL;
-	json_t *json = NULL;
 	enum status st = discover(&(struct dumps){0}, &g, e);
-	if (st) {
-		error_context(e, "the topology of host %s", info->host);
-		goto out;
-	}
-	snprintf(g->host, sizeof g->host, "%s", info->host);
-	json = graph_json(g);
+	if (st)
+		return error_context(e, "the topology of host %s", s->info.host);
+	snprintf(g->host, sizeof g->host, "%s", s->info.host);
+	*out = s->graph = g;
+	return ST_OK;
+}
+
+/* This host's graph as text. */
+static enum status describe_host(struct session *s, char **out, struct error *e)
+{
+	const struct graph *g;
+	enum status st = session_graph(s, &g, e);
+	if (st)
+		return st;
+	json_t *json = graph_json(g);
 	*out = json ? json_dumps(json, JSON_COMPACT) : NULL;
-	if (!*out)
-		st = error_nomem(e, "this host's topology as text");
-out:
 	json_decref(json);
-	graph_destroy(g);
-	return st;
+	return *out ? ST_OK : error_nomem(e, "this host's topology as text");
 }
 
 static enum status send_text(struct session *s, const char *text, int64_t length_B, struct error *e)
@@ -106,7 +113,7 @@ enum status session_cluster(struct session *s, struct cluster **out, struct erro
 	int64_t mine_B = 0, most_B = 0, *length_B = NULL;
 	struct cluster *c = NULL;
 	*out = NULL;
-	enum status st = s->info.local_rank == 0 ? describe_host(&s->info, &text, e) : ST_OK;
+	enum status st = s->info.local_rank == 0 ? describe_host(s, &text, e) : ST_OK;
 	if (!st && !(length_B = calloc((size_t)s->info.ranks, sizeof *length_B)))
 		st = error_nomem(e, "the sizes of the hosts' topologies");
 	if ((st = session_agree(s, st, e)))

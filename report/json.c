@@ -89,6 +89,44 @@ static json_t *interval_json(const struct result *r)
 	return checked(pair, good);
 }
 
+static json_t *clock_events_json(const struct result_clocks *c)
+{
+	json_t *list = json_array();
+	bool good = list != NULL;
+	for (size_t i = 0; i < c->n_events; i++) {
+		const struct clock_event *e = &c->event[i];
+		json_t *o = json_object();
+		set(o, "what", json_string(e->what), &good);
+		set(o, "rank", json_integer(e->rank), &good);
+		set(o, "share", real(e->share), &good);
+		set(o, "gpus", json_integer(e->gpus), &good);
+		append(list, o, &good);
+	}
+	return checked(list, good);
+}
+
+static json_t *known(double x)
+{
+	return x > 0 ? real(x) : json_null();
+}
+
+static json_t *clocks_json(const struct result_clocks *c)
+{
+	json_t *o = json_object();
+	bool good = o != NULL;
+	set(o, "samples", json_integer(c->samples), &good);
+	set(o, "gpus", json_integer(c->gpus), &good);
+	set(o, "clock_Hz", known(c->clock_Hz), &good);
+	set(o, "boost_clock_Hz", known(c->boost_Hz), &good);
+	set(o, "slowest_rank", c->slowest_rank < 0 ? json_null() : json_integer(c->slowest_rank), &good);
+	set(o, "slowest_clock_Hz", known(c->slowest_Hz), &good);
+	set(o, "power_W", known(c->power_W), &good);
+	set(o, "power_limit_W", known(c->power_limit_W), &good);
+	set(o, "temperature_C", known(c->temperature_C), &good);
+	set(o, "events", clock_events_json(c), &good);
+	return checked(o, good);
+}
+
 static json_t *result_json(const struct result *r, bool measured)
 {
 	json_t *o = json_object();
@@ -116,6 +154,8 @@ static json_t *result_json(const struct result *r, bool measured)
 		set(o, "step_time_min_s", real(r->step_min_s), &good);
 		set(o, "step_time_max_s", real(r->step_max_s), &good);
 		set(o, "verified", r->verified < 0 ? json_null() : json_boolean(r->verified), &good);
+		if (r->clocks.samples > 0)
+			set(o, "clocks", clocks_json(&r->clocks), &good);
 	}
 	return checked(o, good);
 }

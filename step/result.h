@@ -18,6 +18,29 @@ struct result_memory {
 };
 
 #define RESULT_MAX_NOTES 16
+#define RESULT_CLOCK_EVENTS 8
+
+/* Something that held GPUs' clocks down, or another process beside this one, and the rank that it hit most. */
+struct clock_event {
+	char what[48];   /* "power cap" */
+	bool slows;      /* a reason for lower clocks; else another process */
+	int64_t rank, samples; /* of that rank */
+	double share;    /* of them in which it was so */
+	double of_boost; /* that rank's mean clock over the most that its GPU can; 0: not known */
+	int64_t gpus;    /* that it hit at all */
+};
+
+/* GPUs' clocks during the timed steps. What the driver does not say is 0. */
+struct result_clocks {
+	int64_t samples, gpus;      /* 0: not sampled; GPUs that were */
+	double clock_Hz, boost_Hz;  /* of the SMs: means over the GPUs */
+	int64_t slowest_rank;       /* -1: not known */
+	double slowest_Hz;
+	double power_W, power_limit_W; /* means over the GPUs */
+	double temperature_C;       /* the highest */
+	size_t n_events;
+	struct clock_event event[RESULT_CLOCK_EVENTS];
+};
 
 struct result {
 	struct breakdown time;     /* of the critical rank; time.overlap is NAN where a rank has a single core */
@@ -32,6 +55,7 @@ struct result {
 	int64_t steps;
 	double step_min_s, step_max_s;
 	int verified; /* -1 not asked, 0 no, 1 yes */
+	struct result_clocks clocks;
 	bool doubles; /* executed on the tests' doubles of the CUDA libraries: no figure of it is a measurement, and none is reported */
 };
 

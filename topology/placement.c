@@ -223,14 +223,11 @@ static enum status give_gpus(const struct graph *g, int64_t ranks, bool share_gp
 	return nearest_nics(g, out, ranks, e);
 }
 
-enum status placement_seats(const struct graph *g, const char *allowed, int64_t ranks, bool use_gpus, bool share_gpu, struct seat *out, struct error *e)
+/* Cores, once it is known which GPU each rank has. */
+static enum status give_cores(const struct graph *g, const char *allowed, int64_t ranks, struct seat *out, struct error *e)
 {
 	enum status st = ST_OK;
 	struct division d = {.ranks = ranks};
-	for (int64_t r = 0; r < ranks; r++)
-		out[r] = (struct seat){.gpu = -1};
-	if (use_gpus && (st = give_gpus(g, ranks, share_gpu, out, e)))
-		goto out;
 	d.allowed = hwloc_bitmap_alloc();
 	d.part = calloc((size_t)ranks, sizeof *d.part);
 	d.part_of = calloc((size_t)ranks, sizeof *d.part_of);
@@ -253,6 +250,22 @@ out:
 	if (d.topology)
 		hwloc_topology_destroy(d.topology);
 	return st;
+}
+
+enum status placement_seats(const struct graph *g, const char *allowed, int64_t ranks, bool use_gpus, bool share_gpu, struct seat *out, struct error *e)
+{
+	for (int64_t r = 0; r < ranks; r++)
+		out[r] = (struct seat){.gpu = -1};
+	enum status st = use_gpus ? give_gpus(g, ranks, share_gpu, out, e) : ST_OK;
+	return st ? st : give_cores(g, allowed, ranks, out, e);
+}
+
+enum status placement_seats_at(const struct graph *g, const char *allowed, int64_t ranks, const int32_t *gpu, struct seat *out, struct error *e)
+{
+	for (int64_t r = 0; r < ranks; r++)
+		out[r] = (struct seat){.gpu = gpu[r]};
+	enum status st = nearest_nics(g, out, ranks, e);
+	return st ? st : give_cores(g, allowed, ranks, out, e);
 }
 
 void placement_limit(struct seat *seats, int64_t ranks, int64_t quota)

@@ -22,6 +22,9 @@ struct seat {
  * ST_INPUT: `allowed`, or a GPU's own list, is no list of CPUs. ST_RUN: none of the CPUs exists here. */
 enum status placement_seats(const struct graph *g, const char *allowed, int64_t ranks, bool use_gpus, bool share_gpu, struct seat *out, struct error *e);
 
+/* The same where each rank's GPU is decided already: gpu[r] is the number in the graph of local rank r's. */
+enum status placement_seats_at(const struct graph *g, const char *allowed, int64_t ranks, const int32_t *gpu, struct seat *out, struct error *e);
+
 /* What is left of the seats of one host when its ranks have the CPU time of `quota` cores together (whole; a fraction of one counts as one). placement_seats has done it for this host's quota. */
 void placement_limit(struct seat *seats, int64_t ranks, int64_t quota);
 

@@ -1,11 +1,10 @@
 #include "exec/cuda/facts.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "exec/cuda/check.h"
+#include "exec/cuda/nvml.h"
 
 /* The tests' doubles say so; no library of NVIDIA's has this symbol. */
 extern int stepsim_double(void) __attribute__((weak));
@@ -33,67 +32,6 @@ void cuda_facts_find(struct cuda_facts *out)
 		snprintf(out->device, sizeof out->device, "%s", prop.name);
 }
 
-/* ---- who else computes there ---- */
-
-#define NVML "libnvidia-ml.so.1"
-#define MAX_PROCESSES 64
-
-/* nvmlProcessInfo_t as NVML's version 3 of the call has it. */
-struct process {
-	unsigned pid;
-	unsigned long long used_B;
-	unsigned instance, compute_instance;
-};
-
-struct nvml {
-	int (*init)(void);
-	int (*shutdown)(void);
-	int (*by_pci)(const char *pci, void **device);
-	int (*processes)(void *device, unsigned *n, struct process *out);
-};
-
-static bool nvml_resolve(void *library, struct nvml *out)
-{
-	const struct {
-		const char *name;
-		void *to;
-	} symbols[] = {{"nvmlInit_v2", &out->init}, {"nvmlShutdown", &out->shutdown}, {"nvmlDeviceGetHandleByPciBusId_v2", &out->by_pci}, {"nvmlDeviceGetComputeRunningProcesses_v3", &out->processes}};
-	for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
-		void *symbol = dlsym(library, symbols[i].name);
-		if (!symbol)
-			return false;
-		memcpy(symbols[i].to, &symbol, sizeof symbol);
-	}
-	return true;
-}
-
-/* In a container NVML may give the numbers of another namespace, this process's own among them: only a number that lives here is believed. */
-static bool counts_as_other(const struct process *p)
-{
-	char path[32];
-	snprintf(path, sizeof path, "/proc/%u", p->pid);
-	return p->pid != (unsigned)getpid() && access(path, F_OK) == 0;
-}
-
-static bool others_compute(const char *pci)
-{
-	struct nvml nvml;
-	struct process list[MAX_PROCESSES];
-	unsigned n = MAX_PROCESSES;
-	void *device = NULL, *library = dlopen(NVML, RTLD_NOW | RTLD_LOCAL);
-	bool others = false;
-	if (!library)
-		return false;
-	if (nvml_resolve(library, &nvml) && nvml.init() == 0) {
-		if (nvml.by_pci(pci, &device) == 0 && nvml.processes(device, &n, list) == 0)
-			for (unsigned i = 0; i < n && !others; i++)
-				others = counts_as_other(&list[i]);
-		nvml.shutdown();
-	}
-	dlclose(library);
-	return others;
-}
-
 /* An address in lower case, as the rest of stepsim writes it. */
 static void lower(char *text)
 {
@@ -102,20 +40,27 @@ static void lower(char *text)
 			*text = (char)(*text - 'A' + 'a');
 }
 
+enum status cuda_address_find(int device, char pci[20], struct error *e)
+{
+	memset(pci, 0, 20);
+	enum status st = CUDA_CHECK(cudaDeviceGetPCIBusId(pci, 20, device), e);
+	lower(pci);
+	return st;
+}
+
 enum status cuda_gpu_find(int device, struct cuda_gpu *out, struct error *e)
 {
 	struct cudaDeviceProp prop;
 	size_t free_B = 0, total_B = 0;
 	memset(out, 0, sizeof *out);
 	enum status st;
-	if ((st = CUDA_CHECK(cudaGetDeviceProperties(&prop, device), e)) || (st = CUDA_CHECK(cudaDeviceGetPCIBusId(out->pci, sizeof out->pci, device), e)))
+	if ((st = CUDA_CHECK(cudaGetDeviceProperties(&prop, device), e)) || (st = cuda_address_find(device, out->pci, e)))
 		return st;
-	lower(out->pci);
 	snprintf(out->name, sizeof out->name, "%.*s", (int)sizeof out->name - 1, prop.name);
 	out->sms = prop.multiProcessorCount;
 	out->compute_capability = 10 * prop.major + prop.minor;
 	out->mem_B = prop.totalGlobalMem;
-	out->in_use = others_compute(out->pci);
+	out->in_use = nvml_others_compute(out->pci);
 	if ((st = CUDA_CHECK(cudaSetDevice(device), e)))
 		return st;
 	/* The first call that needs a context: a GPU in an exclusive mode that somebody has refuses it. */

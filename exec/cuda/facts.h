@@ -5,6 +5,7 @@
 #include "exec/cuda/room.h"
 
 void cuda_facts_find(struct cuda_facts *out);
+enum status cuda_address_find(int device, char pci[20], struct error *e);
 enum status cuda_gpu_find(int device, struct cuda_gpu *out, struct error *e);
 
 #endif

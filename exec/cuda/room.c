@@ -4,13 +4,19 @@
 #include "exec/cuda/device.h"
 #include "exec/cuda/facts.h"
 #include "exec/cuda/nccl_comm.h"
+#include "exec/cuda/nvml.h"
 #include "exec/cuda/staged_comm.h"
 
 extern const struct cuda_room stepsim_cuda_room;
 
 const struct cuda_room stepsim_cuda_room = {
 	.facts = cuda_facts_find,
+	.address = cuda_address_find,
 	.gpu = cuda_gpu_find,
+	.sampler_open = nvml_sampler_open,
+	.sample_begin = nvml_sample_begin,
+	.sample_end = nvml_sample_end,
+	.sampler_close = nvml_sampler_close,
 	.device_create = cuda_device_create,
 	.nccl_id = nccl_comm_id,
 	.nccl_world = nccl_comm_world,

@@ -34,6 +34,28 @@ struct cuda_gpu {
 	bool in_use;            /* another process computes on it already */
 };
 
+/* Why a GPU's clocks were below what was asked of it: name, bit of nvmlClocksEventReasons, words. Idle GPUs and clocks that somebody set are no reason here. */
+#define GPU_REASONS(X) \
+	X(POWER_CAP, 0x4, "power cap") \
+	X(HARDWARE, 0x8, "hardware slowdown") \
+	X(THERMAL_DRIVER, 0x20, "thermal slowdown by the driver") \
+	X(THERMAL_HARDWARE, 0x40, "thermal slowdown by the hardware") \
+	X(POWER_BRAKE, 0x80, "power brake of the supply")
+#define GPU_REASON_ID(id, bit, words) GPU_REASON_##id,
+enum gpu_reason { GPU_REASONS(GPU_REASON_ID) GPU_REASON_COUNT };
+
+/* One GPU over a stretch of time. What NVML does not say is 0. */
+struct gpu_samples {
+	int64_t n;                        /* samples in which the GPU was not idle */
+	double clock_Hz, boost_Hz;        /* of the SMs: mean, and the most that this GPU can */
+	double power_W, power_limit_W;    /* mean, and as enforced */
+	double temperature_C;             /* highest */
+	int64_t reason[GPU_REASON_COUNT]; /* samples in which the clocks were held down for it */
+	int64_t shared;                   /* samples in which another process computed there */
+};
+
+struct gpu_sampler;
+
 struct cuda_options {
 	int device;      /* CUDA's number of it */
 	bool graph;      /* capture the step once and replay it (train.cuda_graph) */
@@ -46,7 +68,14 @@ struct cuda_options {
 /* The symbol CUDA_ENTRY is the one object of this type. */
 struct cuda_room {
 	void (*facts)(struct cuda_facts *out); /* never fails: what is not there is 0 */
+	/* "0000:1b:00.0", lower case. Makes no context. */
+	enum status (*address)(int device, char pci[20], struct error *e);
 	enum status (*gpu)(int device, struct cuda_gpu *out, struct error *e);
+	/* Samples the GPU at this address about every 50 ms, on a thread of its own, between begin and end. ST_OK with *out NULL where NVML is not there. close is NULL-safe. */
+	enum status (*sampler_open)(const char *pci, struct gpu_sampler **out, struct error *e);
+	void (*sample_begin)(struct gpu_sampler *s);
+	void (*sample_end)(struct gpu_sampler *s, struct gpu_samples *out);
+	void (*sampler_close)(struct gpu_sampler *s);
 	/* A device behind exec/device.h; its collectives are enqueued through comm_call.queue, so its communicators are this room's own (below) or host-staged ones. */
 	enum status (*device_create)(const struct cuda_options *o, struct device *out, struct error *e);
 	enum status (*nccl_id)(unsigned char id[NCCL_ID_B], struct error *e);

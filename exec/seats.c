@@ -1,0 +1,156 @@
+/* The seats of ranks that have GPUs: the first rank of each host works them out from the host's link graph, since nvidia-smi need not run once a rank, and tells the others theirs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "exec/affinity.h"
+#include "exec/mpi_check.h"
+#include "exec/session.h"
+
+#define TAG 2
+
+/* What a rank is told. The seat's NIC is told, not set: NCCL chooses NICs by its own search of the topology (NCCL_IB_HCA and NCCL_TOPO_FILE are the user's means), and finds the nearest one too. */
+struct place {
+	struct seat seat;
+	char text[SEAT_TEXT];
+	bool good; /* false: the rank stays where it is */
+};
+
+/* Local ranks of this host, of `ranks_per_host`: their ranks. */
+static void local_ranks(const struct session *s, int64_t *rank)
+{
+	for (int64_t r = 0, n = 0; r < s->info.ranks; r++)
+		if (s->host_of[r] == s->host_of[s->info.rank])
+			rank[n++] = r;
+}
+
+static enum status find_gpus(const struct session *s, const struct graph *g, const int64_t *rank, char (*pci)[GRAPH_PCI], int32_t *gpu, struct error *e)
+{
+	for (int64_t i = 0; i < s->info.ranks_per_host; i++) {
+		int32_t v = graph_find_pci(g, pci[rank[i]]);
+		gpu[i] = -1;
+		for (size_t k = 0; k < g->gpu.n && v >= 0; k++)
+			if (g->gpu.at[k] == v)
+				gpu[i] = (int32_t)k;
+		if (gpu[i] < 0)
+			return error_set(e, ST_RUN, "the topology of host %s has %zu GPU%s, none at %s, which CUDA gives to rank %lld", s->info.host, g->gpu.n, g->gpu.n == 1 ? "" : "s", pci[rank[i]], (long long)rank[i]);
+	}
+	return ST_OK;
+}
+
+/* Whether the user started this rank on a part of what the host's ranks have. */
+static bool bound_by_user(const struct board_slot *slot, const uint64_t host[BOARD_CPU_WORDS])
+{
+	bool any = false, less = false;
+	for (size_t w = 0; w < BOARD_CPU_WORDS; w++) {
+		any |= (slot->own[w] & host[w]) != 0;
+		less |= (host[w] & ~slot->own[w]) != 0;
+	}
+	return any && less;
+}
+
+static bool overlap(const struct board_slot *a, const struct board_slot *b)
+{
+	for (size_t w = 0; w < BOARD_CPU_WORDS; w++)
+		if (a->own[w] & b->own[w])
+			return true;
+	return false;
+}
+
+/* A rank whose user bound it keeps those cores; the GPU and the NIC stay the seat's. */
+static enum status keep_bound(const struct session *s, const uint64_t host[BOARD_CPU_WORDS], struct place *place, struct error *e)
+{
+	const struct board *b = s->board;
+	struct seat *own = malloc(sizeof *own);
+	enum status st = own ? ST_OK : error_nomem(e, "a rank's place");
+	for (int64_t i = 0; !st && i < b->slots; i++) {
+		struct seat *seat = &place[i].seat;
+		char *list = NULL;
+		if (!bound_by_user(&b->slot[i], host))
+			continue;
+		if (!(st = affinity_text(b->slot[i].own, &list, e)) && !(st = placement_seats(NULL, list, 1, false, false, own, e))) {
+			memcpy(seat->cores, own->cores, sizeof seat->cores);
+			seat->n_cores = own->n_cores;
+			seat->shared = own->shared;
+			for (int64_t k = 0; k < b->slots; k++)
+				seat->shared |= k != i && overlap(&b->slot[i], &b->slot[k]);
+		}
+		free(list);
+	}
+	free(own);
+	return st;
+}
+
+static enum status find_places(struct session *s, const int64_t *rank, char (*pci)[GRAPH_PCI], struct place *place, struct error *e)
+{
+	const struct graph *g = NULL;
+	uint64_t cpus[BOARD_CPU_WORDS];
+	char *allowed = NULL;
+	int64_t n = s->info.ranks_per_host;
+	int32_t *gpu = malloc((size_t)n * sizeof *gpu);
+	struct seat *seats = malloc((size_t)n * sizeof *seats);
+	enum status st = gpu && seats ? ST_OK : error_nomem(e, "the ranks' places");
+	session_given(s, cpus);
+	if (st || (st = session_graph(s, &g, e)) || (st = find_gpus(s, g, rank, pci, gpu, e)) || (st = affinity_text(cpus, &allowed, e)) || (st = placement_seats_at(g, allowed, n, gpu, seats, e)))
+		goto out;
+	for (int64_t i = 0; i < n; i++)
+		place[i].seat = seats[i];
+	if ((st = keep_bound(s, cpus, place, e)))
+		goto out;
+	for (int64_t i = 0; i < n; i++) {
+		seat_text(&place[i].seat, g, s->info.host, rank[i], place[i].text);
+		place[i].good = true;
+	}
+out:
+	free(allowed);
+	free(gpu);
+	free(seats);
+	return st;
+}
+
+/* To each of the host's other ranks its own. */
+static enum status hand_out(struct session *s, const int64_t *rank, const struct place *place, struct error *e)
+{
+	enum status st = ST_OK;
+	for (int64_t i = 1; !st && i < s->info.ranks_per_host; i++) {
+		MPI_Request r;
+		st = MPI_CHECK(MPI_Isend(&place[i], (int)sizeof *place, MPI_BYTE, (int)rank[i], TAG, s->world, &r), e);
+		if (!st)
+			st = session_wait(s, &r, e);
+	}
+	return st;
+}
+
+static enum status receive(struct session *s, int64_t from, struct place *place, struct error *e)
+{
+	MPI_Request r;
+	enum status st = MPI_CHECK(MPI_Irecv(place, (int)sizeof *place, MPI_BYTE, (int)from, TAG, s->world, &r), e);
+	return st ? st : session_wait(s, &r, e);
+}
+
+enum status seats_at_gpus(struct session *s, char (*pci)[GRAPH_PCI], struct error *e)
+{
+	bool leads = s->info.local_rank == 0;
+	size_t n = leads ? (size_t)s->info.ranks_per_host : 1;
+	int64_t *rank = malloc((size_t)s->info.ranks_per_host * sizeof *rank);
+	struct place *place = calloc(n, sizeof *place);
+	struct error why = {ST_OK, ""};
+	enum status st = session_agree(s, rank && place ? ST_OK : error_nomem(e, "the ranks' places"), e);
+	if (st)
+		goto out;
+	local_ranks(s, rank);
+	if (leads && find_places(s, rank, pci, place, &why)) {
+		for (size_t i = 0; i < n; i++)
+			place[i].good = false;
+		log_warn("ranks on %s are not bound to the cores of their GPUs: %s", s->info.host, why.text);
+	}
+	st = leads ? hand_out(s, rank, place, e) : receive(s, rank[0], place, e);
+	if (!st && place->good)
+		st = session_sit(s, &place->seat, place->text, e);
+	if (!(st = session_agree(s, st, e)))
+		st = session_gather_seats(s, e);
+out:
+	free(rank);
+	free(place);
+	return st;
+}
