@@ -67,6 +67,8 @@ struct device_ops {
 	void (*read)(void *ctx, int32_t buffer, uint64_t offset_B, void *to, uint64_t bytes);
 	void (*clear)(void *ctx); /* zeros everywhere; a GPU has random numbers where ops only read */
 	uint64_t (*overhead_B)(void *ctx); /* memory beside the two arenas */
+	/* (optional) Once loaded: the memory in which collectives' buffers lie, for communicators that want to know it before; *bytes 0 where there is none. Default: no such memory. */
+	void (*collective_memory)(void *ctx, void **at, uint64_t *bytes);
 	void (*destroy)(void *ctx);
 };
 

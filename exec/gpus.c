@@ -148,6 +148,44 @@ enum status gpus_comm(struct session *s, int64_t size, int64_t stride, struct co
 	return st;
 }
 
+/* NCCL's own variable, for all the registrations that a program asks for (NCCL 2.19). */
+static bool registers(const struct session *s)
+{
+	const char *set = getenv("NCCL_LOCAL_REGISTER");
+	return s->gpus && s->gpus->world.ops && !s->gpus->shared && !(set && !strcmp(set, "0"));
+}
+
+static enum status register_all(struct gpus *g, const struct comm *comms, size_t n, void *at, uint64_t bytes, struct error *e)
+{
+	enum status st = ST_OK;
+	for (size_t i = 0; i < n && !st; i++)
+		if (comms[i].ops)
+			st = g->room->nccl_register(&comms[i], at, bytes, e);
+	return st;
+}
+
+enum status gpus_register(struct session *s, const struct comm *comms, size_t n, void *at, uint64_t bytes, struct error *e)
+{
+	struct error why = {0};
+	double without = 1;
+	if (registers(s) && bytes > 0)
+		without = register_all(s->gpus, comms, n, at, bytes, &why) != ST_OK;
+	enum status st = session_sum(s, &without, 1, e);
+	if (st || without == 0)
+		return st;
+	gpus_unregister(s, comms, n);
+	if (why.status)
+		log_detail("NCCL copies what it sends: %s", why.text);
+	return ST_OK;
+}
+
+void gpus_unregister(struct session *s, const struct comm *comms, size_t n)
+{
+	for (size_t i = 0; i < n && registers(s); i++)
+		if (comms[i].ops)
+			s->gpus->room->nccl_deregister(&comms[i]);
+}
+
 void gpus_sample_begin(struct session *s)
 {
 	if (s->gpus && s->gpus->sampler)

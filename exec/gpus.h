@@ -19,6 +19,11 @@ struct gpus {
 /* The communicator over GPU memory of the groups whose members are `stride` ranks apart, as comm_create_mpi (exec/comm.h): NCCL's, or where it cannot serve, MPI's on host copies. Collective over the session. */
 enum status gpus_comm(struct session *s, int64_t size, int64_t stride, struct comm *out, struct error *e);
 
+/* Collective: makes the memory known to communicators of gpus_comm (those with ops), so that NCCL need not copy it; to all of them on all ranks, or to none, which -v tells and is no failure. Not where ranks share a GPU, nor with
+ * NCCL_LOCAL_REGISTER=0. gpus_unregister comes before the memory goes; it does not communicate. */
+enum status gpus_register(struct session *s, const struct comm *comms, size_t n, void *at, uint64_t bytes, struct error *e);
+void gpus_unregister(struct session *s, const struct comm *comms, size_t n);
+
 /* Samples this rank's GPU (clocks, power, what holds them down, other processes) from begin to end, about every 50 ms. out->n is 0 where there is no NVML, and on the host's cores. */
 void gpus_sample_begin(struct session *s);
 void gpus_sample_end(struct session *s, struct gpu_samples *out);

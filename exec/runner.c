@@ -7,6 +7,8 @@
 #include "exec/init.h"
 #include "exec/session.h"
 
+#define COMMS ((size_t)LANE_COUNT * DIM_COUNT)
+
 /* ---- what is executed ---- */
 
 /* tf32 is fp32 on the host: the same bytes, a finer product. */
@@ -71,6 +73,24 @@ static enum status open_device(struct runner *r, struct error *e)
 	return g->room->device_create(&options, &r->device, e);
 }
 
+static struct comm *all_comms(struct runner *r)
+{
+	return &r->job.comm[0][0];
+}
+
+/* Collective: only once all have their memory. */
+static enum status tell_memory(struct runner *r, enum status opened, struct error *e)
+{
+	void *at = NULL;
+	uint64_t bytes = 0;
+	enum status st = session_agree(r->session, opened, e);
+	if (st)
+		return st;
+	if (r->device.ops->collective_memory)
+		r->device.ops->collective_memory(r->device.ctx, &at, &bytes);
+	return gpus_register(r->session, all_comms(r), COMMS, at, bytes, e);
+}
+
 enum status runner_open(struct session *s, const struct program *p, int64_t rank, struct runner *r, struct error *e)
 {
 	r->session = s;
@@ -81,9 +101,9 @@ enum status runner_open(struct session *s, const struct program *p, int64_t rank
 	for (int d = 0; d < DIM_COUNT; d++)
 		r->job.coord[d] = mesh_coord(&p->mesh, rank, d);
 	enum status st;
-	if ((st = open_comms(r, e)) || (st = open_device(r, e)))
-		return st;
-	return r->device.ops->load(r->device.ctx, &r->job, e);
+	if (!(st = open_comms(r, e)) && !(st = open_device(r, e)))
+		st = r->device.ops->load(r->device.ctx, &r->job, e);
+	return s->gpus ? tell_memory(r, st, e) : st;
 }
 
 void runner_reset(struct runner *r)
@@ -110,6 +130,8 @@ void runner_close(struct runner *r)
 {
 	if (!r)
 		return;
+	if (r->session)
+		gpus_unregister(r->session, all_comms(r), COMMS);
 	device_destroy(&r->device);
 	for (int lane = 0; lane < LANE_COUNT; lane++)
 		for (int d = 0; d < DIM_COUNT; d++)

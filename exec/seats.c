@@ -1,4 +1,5 @@
 /* The seats of ranks that have GPUs: the first rank of each host works them out from the host's link graph, since nvidia-smi need not run once a rank, and tells the others theirs. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,6 +129,14 @@ static enum status receive(struct session *s, int64_t from, struct place *place,
 	return st ? st : session_wait(s, &r, e);
 }
 
+/* In the text of a seat that was chosen without a graph. */
+static void name_gpu(char text[SEAT_TEXT], const char *pci)
+{
+	char *at = strstr(text, ", no GPU");
+	if (at)
+		snprintf(at, SEAT_TEXT - (size_t)(at - text), ", GPU at %s", pci);
+}
+
 enum status seats_at_gpus(struct session *s, char (*pci)[GRAPH_PCI], struct error *e)
 {
 	bool leads = s->info.local_rank == 0;
@@ -147,6 +156,8 @@ enum status seats_at_gpus(struct session *s, char (*pci)[GRAPH_PCI], struct erro
 	st = leads ? hand_out(s, rank, place, e) : receive(s, rank[0], place, e);
 	if (!st && place->good)
 		st = session_sit(s, &place->seat, place->text, e);
+	else if (!st)
+		name_gpu(s->seat, pci[s->info.rank]);
 	if (!(st = session_agree(s, st, e)))
 		st = session_gather_seats(s, e);
 out:

@@ -145,6 +145,13 @@ static uint64_t device_overhead_B(void *ctx)
 	return ((struct cuda_device *)ctx)->scratch_B + sizeof(struct notes);
 }
 
+static void device_collective_memory(void *ctx, void **at, uint64_t *bytes)
+{
+	const struct cuda_device *d = ctx;
+	*at = d->memory;
+	*bytes = d->job->layout->total_B;
+}
+
 /* ---- loading ---- */
 
 static bool is_kind(const struct role *r, enum op_kind first, enum op_kind last)
@@ -258,7 +265,7 @@ static void device_free(void *ctx)
 
 enum status cuda_device_create(const struct cuda_options *o, struct device *out, struct error *e)
 {
-	static const struct device_ops ops = {device_load, device_step, device_write, device_read, device_clear, device_overhead_B, device_free};
+	static const struct device_ops ops = {device_load, device_step, device_write, device_read, device_clear, device_overhead_B, device_collective_memory, device_free};
 	struct cuda_device *d = calloc(1, sizeof *d);
 	if (!d)
 		return error_nomem(e, "the CUDA device");

@@ -175,6 +175,13 @@ static enum status nccl_test(void *ctx, bool *done, struct error *e)
 
 /* ---- set-up and end ---- */
 
+static void deregister(struct nccl_comm *c)
+{
+	for (size_t i = 0; i < c->n_registered && c->comm; i++)
+		ncclCommDeregister(c->comm, c->registered[i]);
+	c->n_registered = 0;
+}
+
 static void nccl_destroy(void *ctx)
 {
 	struct nccl_comm *c = ctx;
@@ -182,8 +189,7 @@ static void nccl_destroy(void *ctx)
 	if (c->estimator)
 		ncclCommDestroy(c->estimator);
 	if (c->comm) {
-		for (size_t i = 0; i < c->n_registered; i++)
-			ncclCommDeregister(c->comm, c->registered[i]);
+		deregister(c);
 		double limit_s = c->timeout_s < LEAVE_S ? c->timeout_s : LEAVE_S;
 		if (BEGUN(ncclCommFinalize(c->comm), c->comm, limit_s, &ignored) || ncclCommDestroy(c->comm) != ncclSuccess)
 			ncclCommAbort(c->comm);
@@ -301,11 +307,20 @@ enum status nccl_comm_register(const struct comm *of, void *at, size_t bytes, st
 		return st;
 	if (c->n_registered == MAX_REGISTERED)
 		return error_set(e, ST_RUN, "a communicator takes at most %d registered buffers", MAX_REGISTERED);
-	if (BEGUN(ncclCommRegister(c->comm, at, bytes, &handle), c->comm, c->timeout_s, &why))
+	/* What NCCL will not register it copies: the communicator is lost only when it says so itself. */
+	ncclResult_t code = ncclCommRegister(c->comm, at, bytes, &handle);
+	if (code != ncclSuccess && code != ncclInProgress)
+		st = nccl_check(code, c->comm, "ncclCommRegister", __FILE__, __LINE__, e);
+	if (settle(c->comm, c->timeout_s, &why))
 		return give_up(c, "registering the arena", &why, e);
-	if (handle)
+	if (!st && handle)
 		c->registered[c->n_registered++] = handle;
-	return ST_OK;
+	return st;
+}
+
+void nccl_comm_deregister(const struct comm *of)
+{
+	deregister(of->ctx);
 }
 
 /* NCCL (2.28) simulates a group of blocking communicators alone, and really launches what was meant as a simulation on others: estimates have a communicator of their own. */

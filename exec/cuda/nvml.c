@@ -145,10 +145,10 @@ struct gpu_sampler {
 	struct gpu_samples all;
 };
 
-static void add(struct mean *m, int code, unsigned x)
+static void add(struct mean *m, unsigned x)
 {
-	m->sum += code == 0 ? x : 0;
-	m->n += code == 0;
+	m->sum += x;
+	m->n++;
 }
 
 static double mean_of(const struct mean *m, double unit)
@@ -174,10 +174,10 @@ static void sample(struct gpu_sampler *s)
 	s->all.n++;
 	for (int i = 0; i < GPU_REASON_COUNT; i++)
 		s->all.reason[i] += (reasons & bits[i]) != 0;
-	if (n->clock)
-		add(&s->clock, n->clock(s->device, CLOCK_SM, &x), x);
-	if (n->power)
-		add(&s->power, n->power(s->device, &x), x);
+	if (n->clock && n->clock(s->device, CLOCK_SM, &x) == 0)
+		add(&s->clock, x);
+	if (n->power && n->power(s->device, &x) == 0)
+		add(&s->power, x);
 	if (n->temperature && n->temperature(s->device, SENSOR_GPU, &x) == 0 && (double)x > s->all.temperature_C)
 		s->all.temperature_C = x;
 	s->all.shared += others_compute(n, s->device);

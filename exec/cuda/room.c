@@ -22,6 +22,7 @@ const struct cuda_room stepsim_cuda_room = {
 	.nccl_world = nccl_comm_world,
 	.nccl_split = nccl_comm_split,
 	.nccl_register = nccl_comm_register,
+	.nccl_deregister = nccl_comm_deregister,
 	.nccl_estimate = nccl_comm_estimate,
 	.staged = staged_comm_create,
 };

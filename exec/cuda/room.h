@@ -83,8 +83,11 @@ struct cuda_room {
 	enum status (*nccl_world)(const unsigned char id[NCCL_ID_B], int64_t ranks, int64_t rank, int device, double timeout_s, struct comm *out, struct error *e);
 	/* Collective over the members of `world`: ranks of the same colour form a communicator, ordered by key. colour -1: no part, out->ops is NULL. */
 	enum status (*nccl_split)(const struct comm *world, int32_t colour, int32_t key, struct comm *out, struct error *e);
-	/* Lets NCCL read and write this device memory directly, until the communicator is destroyed. At most 4 ranges; every member registers as many. */
+	/* Lets NCCL read and write this device memory directly (user buffer registration), until the ranges are deregistered, which has to happen before the memory goes, or the communicator is destroyed. At most 4 ranges.
+	 * NCCL does not define what happens when some members' buffers are registered and others' are not: after a failure anywhere, all deregister. ST_RUN where NCCL refuses, or the communicator is broken: test() says
+	 * which. Memory of cudaMalloc will do, but for NVLS, which takes ncclMemAlloc's alone (NCCL's user guide, User Buffer Registration). */
 	enum status (*nccl_register)(const struct comm *c, void *at, size_t bytes, struct error *e);
+	void (*nccl_deregister)(const struct comm *c);
 	/* What NCCL itself expects the call to take; nothing is sent. The buffers and the queue are those of a real call. Collective the first time it is asked of a communicator (it makes one for
 	 * estimates). ST_RUN where NCCL is older than 2.22. */
 	enum status (*nccl_estimate)(const struct comm *c, const struct comm_call *call, double *seconds, struct error *e);

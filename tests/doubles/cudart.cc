@@ -1,6 +1,6 @@
 /* Stands in for libcudart.so.13: devices, errors, injected faults. Memory, streams and events, launches, graphs: the other cudart_*.cc.
  *
- * STEPSIM_DOUBLE_GPUS (8), STEPSIM_DOUBLE_MEM_B (16 GiB each), STEPSIM_DOUBLE_SEED (1), STEPSIM_DOUBLE_FAULT: "nogpu", "busy" (the device is in another process's hands), "malloc:N" (the Nth allocation of
+ * STEPSIM_DOUBLE_GPUS (8; CUDA_VISIBLE_DEVICES picks among them), STEPSIM_DOUBLE_MEM_B (16 GiB each), STEPSIM_DOUBLE_SEED (1), STEPSIM_DOUBLE_FAULT: "nogpu", "busy" (the device is in another process's hands), "malloc:N" (the Nth allocation of
  * device or pinned memory fails), "launch:N" (the Nth launch is refused), "kernel:N" (the Nth kernel, those of replayed graphs counted, breaks the device), each limited to a rank by "rank:R:" before it.
  */
 #include "tests/doubles/cudart.h"
@@ -26,12 +26,32 @@ static int64_t own_rank(void)
 	return (int64_t)env_number("OMPI_COMM_WORLD_RANK", 0);
 }
 
+/* The numbers of the GPUs that CUDA_VISIBLE_DEVICES lets this process see; the list ends at the first that does not exist. */
+static const std::vector<int> &visible(void)
+{
+	static std::vector<int> *list = [] {
+		auto *made = new std::vector<int>;
+		const char *set = getenv("CUDA_VISIBLE_DEVICES");
+		int all = double_fault("nogpu") ? 0 : (int)env_number("STEPSIM_DOUBLE_GPUS", 8), gpu = 0, n = 0;
+		if (!set)
+			for (int i = 0; i < all; i++)
+				made->push_back(i);
+		for (const char *at = set; at && sscanf(at, "%d%n", &gpu, &n) == 1 && gpu >= 0 && gpu < all; at += n + 1) {
+			made->push_back(gpu);
+			if (at[n] != ',')
+				break;
+		}
+		return made;
+	}();
+	return *list;
+}
+
 /* Never freed: the worker runs until the process ends. */
 world &the(void)
 {
 	static world *w = [] {
 		world *made = new world;
-		made->gpus = std::vector<gpu>(double_fault("nogpu") ? 0 : env_number("STEPSIM_DOUBLE_GPUS", 8));
+		made->gpus = std::vector<gpu>(visible().size());
 		for (size_t i = 0; i < made->gpus.size(); i++) {
 			made->gpus[i].legacy.device = (int)i;
 			made->gpus[i].legacy.legacy = true;
@@ -233,7 +253,12 @@ uint64_t memory_B(void)
 static int bus_of(int device)
 {
 	static const int buses[] = {0x1b, 0x3d, 0x9b, 0xbd, 0xc3, 0xcd, 0xd1, 0xdd};
-	return buses[device % 8];
+	return buses[visible()[(size_t)device] % 8];
+}
+
+static int domain_of(int device)
+{
+	return visible()[(size_t)device] / 8;
 }
 
 #define SHOWN_MEMORY_B ((size_t)81559 << 20) /* what nvidia-smi shows of an H100; what can be had is STEPSIM_DOUBLE_MEM_B */
@@ -251,7 +276,7 @@ API cudaError_t cudaDeviceGetPCIBusId(char *id, int size, int device)
 {
 	cudaError_t code = device_known(device);
 	if (code == cudaSuccess)
-		snprintf(id, (size_t)size, "%04X:%02X:%02X.0", device / 8, bus_of(device), 0);
+		snprintf(id, (size_t)size, "%04X:%02X:%02X.0", domain_of(device), bus_of(device), 0);
 	return said(code);
 }
 
@@ -282,7 +307,7 @@ API cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr what, int devi
 	cudaError_t code = device_known(device);
 	if (code != cudaSuccess)
 		return said(code);
-	*value = what == cudaDevAttrPciBusId ? bus_of(device) : what == cudaDevAttrPciDomainId ? device / 8 : what == cudaDevAttrComputeMode ? (double_fault("busy") ? cudaComputeModeExclusiveProcess : 0) :
+	*value = what == cudaDevAttrPciBusId ? bus_of(device) : what == cudaDevAttrPciDomainId ? domain_of(device) : what == cudaDevAttrComputeMode ? (double_fault("busy") ? cudaComputeModeExclusiveProcess : 0) :
 		attribute(what);
 	if (*value >= 0)
 		return cudaSuccess;
@@ -298,7 +323,7 @@ API cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
 	memset(p, 0, sizeof *p);
 	snprintf(p->name, sizeof p->name, "NVIDIA H100 80GB HBM3"); /* a name that the catalogue knows */
 	p->uuid.bytes[0] = 'd';
-	p->uuid.bytes[15] = (char)device;
+	p->uuid.bytes[15] = (char)visible()[(size_t)device];
 	p->totalGlobalMem = SHOWN_MEMORY_B;
 	p->sharedMemPerBlock = (size_t)attribute(cudaDevAttrMaxSharedMemoryPerBlock);
 	p->sharedMemPerBlockOptin = (size_t)attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
@@ -319,7 +344,7 @@ API cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
 	p->l2CacheSize = attribute(cudaDevAttrL2CacheSize);
 	p->asyncEngineCount = attribute(cudaDevAttrAsyncEngineCount);
 	p->concurrentKernels = p->unifiedAddressing = p->streamPrioritiesSupported = p->hostRegisterSupported = p->ECCEnabled = p->canMapHostMemory = 1;
-	p->pciDomainID = device / 8;
+	p->pciDomainID = domain_of(device);
 	p->pciBusID = bus_of(device);
 	return cudaSuccess;
 }

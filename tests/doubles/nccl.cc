@@ -4,7 +4,7 @@
  * non-blocking communicator puts a call on its stream only when ncclCommGetAsyncError is asked the second time, so that who does not wait for that is found out. At the stream's head a call posts MPI_I*,
  * and is polled. An estimate on a non-blocking communicator launches the call, as in the real one.
  *
- * Faults (double.h): "nccl:N" gives an asynchronous error at the Nth call, "hang:N" lets it never end, "die:N" ends the process by SIGKILL.
+ * Faults (double.h): "register" refuses buffers to be registered, "nccl:N" gives an asynchronous error at the Nth call, "hang:N" lets it never end, "die:N" ends the process by SIGKILL.
  */
 #include <stdio.h>
 
@@ -356,18 +356,44 @@ API ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int *device)
 	return ncclSuccess;
 }
 
+struct registration {
+	const void *at;
+	size_t bytes;
+};
+
+/* A program that leaves with registrations is found out, and one that frees registered memory before: STEPSIM_DOUBLE_TELL says both counts at the end. */
+static struct registrations {
+	std::atomic<int> made{0}, undone{0};
+	~registrations()
+	{
+		if (getenv("STEPSIM_DOUBLE_TELL"))
+			fprintf(stderr, "NCCL double: %d buffers registered, %d deregistered\n", made.load(), undone.load());
+	}
+} registered;
+
 API ncclResult_t ncclCommRegister(const ncclComm_t comm, void *at, size_t bytes, void **handle)
 {
 	*handle = NULL;
 	ncclResult_t code = check(comm, "CommRegister");
-	if (code == ncclSuccess && at && bytes > 0)
-		*handle = new char;
-	return code;
+	if (code != ncclSuccess)
+		return code;
+	if (!at || bytes == 0 || double_fault("register"))
+		return fail(ncclInvalidArgument, "CommRegister : the buffer cannot be registered");
+	if (!double_memory("CommRegister", at, bytes))
+		return ncclInvalidArgument;
+	*handle = new registration{at, bytes};
+	registered.made++;
+	return ncclSuccess;
 }
 
 API ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle)
 {
-	delete (char *)handle;
+	registration *r = (registration *)handle;
+	if (r && !double_memory("CommDeregister", r->at, r->bytes))
+		return ncclInvalidArgument;
+	if (r)
+		registered.undone++;
+	delete r;
 	return comm ? ncclSuccess : fail(ncclInvalidArgument, "CommDeregister : comm argument is NULL");
 }
 
