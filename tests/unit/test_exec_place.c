@@ -112,6 +112,39 @@ static void test_binding(void)
 	free(single);
 }
 
+static void launched(const char *bound, const char *binding, const char *mapping)
+{
+	const char *const variables[][2] = {{"OMPI_MCA_orte_bound_at_launch", bound}, {"OMPI_MCA_hwloc_base_binding_policy", binding}, {"OMPI_MCA_rmaps_base_mapping_policy", mapping}};
+	for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
+		if (!variables[i][1] || setenv(variables[i][0], variables[i][1], 1))
+			unsetenv(variables[i][0]);
+}
+
+/* What mpirun does to ranks unasked is nobody's choice. */
+static void test_own(void)
+{
+	uint64_t now[BOARD_CPU_WORDS] = {0}, own[BOARD_CPU_WORDS];
+	CU_ASSERT_EQUAL_FATAL(sched_getaffinity(0, sizeof now, (cpu_set_t *)now), 0);
+	unsetenv("OMPI_MCA_hwloc_base_cpu_list");
+	unsetenv("OMPI_MCA_rmaps_rank_file_path");
+	launched(NULL, "none", NULL);
+	affinity_own(own);
+	CU_ASSERT_EQUAL(memcmp(own, now, sizeof own), 0);
+	launched("1", NULL, NULL);
+	affinity_own(own);
+	CU_ASSERT_EQUAL(bits(own), 0);
+	launched("1", "core", NULL);
+	affinity_own(own);
+	CU_ASSERT_EQUAL(memcmp(own, now, sizeof own), 0);
+	launched("1", NULL, "ppr:4:socket");
+	affinity_own(own);
+	CU_ASSERT_EQUAL(bits(own), 0);
+	launched("1", NULL, "ppr:4:socket:PE=8");
+	affinity_own(own);
+	CU_ASSERT_EQUAL(memcmp(own, now, sizeof own), 0);
+	launched(NULL, NULL, NULL);
+}
+
 /* What a session does: from the CPUs that were given to a seat. A limit that the user set on the launcher holds: one CPU stays one. */
 static void test_seat(void)
 {
@@ -138,4 +171,4 @@ static void test_seat(void)
 	free(single);
 }
 
-UNIT_MAIN("exec place", {"the board", test_board}, {"CPUs as a list", test_text}, {"binding of all threads", test_binding}, {"from the CPUs given to a seat", test_seat})
+UNIT_MAIN("exec place", {"the board", test_board}, {"CPUs as a list", test_text}, {"binding of all threads", test_binding}, {"the user's own binding", test_own}, {"from the CPUs given to a seat", test_seat})

@@ -185,6 +185,27 @@ static void test_gpus(void)
 	graph_destroy(g);
 }
 
+/* CUDA's numbers need not be the graph's: each rank gets what belongs to its own GPU, two ranks of one GPU share that out. */
+static void test_given_gpus(void)
+{
+	static const int32_t crossed[] = {7, 0, 4}, twice[] = {5, 5};
+	struct graph *g = eight_gpus();
+	setenv("HWLOC_SYNTHETIC", TWO_NODES, 1);
+	CU_ASSERT_EQUAL(placement_seats_at(g, "", 3, crossed, seats, &e), ST_OK);
+	same_seat(0, 3, "64-95", 32, 128, false);
+	same_seat(1, 3, "0-63", 64, 128, false);
+	same_seat(2, 3, "96-127", 32, 128, false);
+	CU_ASSERT_EQUAL(seats[0].gpu, 7);
+	CU_ASSERT_STRING_EQUAL(seats[0].nic, "NIC7");
+	CU_ASSERT_STRING_EQUAL(seats[1].nic, "NIC0");
+	CU_ASSERT_EQUAL(placement_seats_at(g, "60-70", 2, twice, seats, &e), ST_OK);
+	same_seat(0, 2, "64-66", 3, 11, false);
+	same_seat(1, 2, "67-69", 3, 11, false);
+	CU_ASSERT_EQUAL(placement_seats_at(g, "a", 2, twice, seats, &e), ST_INPUT);
+	unsetenv("HWLOC_SYNTHETIC");
+	graph_destroy(g);
+}
+
 /* Who says where a GPU is: its own list before its node, the graph's list of a node before hwloc's. */
 static void test_lists_of_the_graph(void)
 {
@@ -334,6 +355,6 @@ static void test_quota(void)
 	CU_ASSERT_TRUE(host_quota(1 << 20) >= 1);
 }
 
-UNIT_MAIN("placement", {"even shares of all cores", test_cores}, {"hardware threads", test_threads}, {"lists of CPUs", test_lists}, {"long lists", test_long_lists}, {"GPUs on two nodes", test_gpus},
+UNIT_MAIN("placement", {"even shares of all cores", test_cores}, {"hardware threads", test_threads}, {"lists of CPUs", test_lists}, {"long lists", test_long_lists}, {"GPUs on two nodes", test_gpus}, {"GPUs that were chosen before", test_given_gpus},
           {"the graph's lists of CPUs", test_lists_of_the_graph}, {"odd nodes", test_odd_nodes}, {"too few GPUs", test_too_few_gpus}, {"the nearest NIC", test_nics}, {"a seat in words", test_text},
           {"less CPU time than cores", test_quota})

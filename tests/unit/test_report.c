@@ -258,6 +258,30 @@ static void test_json_keys(void)
 	tear_down(&f);
 }
 
+/* Clocks are there only where they were sampled; what the driver did not say is null. */
+static void test_json_clocks(void)
+{
+	struct fixture f;
+	set_up(&f, true);
+	json_t *j = report_json(&f.outcome);
+	CU_ASSERT_PTR_NULL(json_object_get(json_object_get(j, "measurement"), "clocks"));
+	json_decref(j);
+	f.measured.clocks = (struct result_clocks){.samples = 40, .gpus = 2, .clock_Hz = 1.5e9, .boost_Hz = 2e9, .slowest_rank = 1, .slowest_Hz = 1.4e9, .temperature_C = 70, .n_events = 1,
+	                                           .event = {{.what = "power cap", .slows = true, .rank = 1, .share = 0.5, .gpus = 2}}};
+	j = report_json(&f.outcome);
+	const json_t *c = json_object_get(json_object_get(j, "measurement"), "clocks"), *event = json_array_get(json_object_get(c, "events"), 0);
+	CU_ASSERT_EQUAL(number(c, "samples"), 40);
+	CU_ASSERT_EQUAL(number(c, "boost_clock_Hz"), 2e9);
+	CU_ASSERT_EQUAL(number(c, "slowest_rank"), 1);
+	CU_ASSERT_EQUAL(number(c, "temperature_C"), 70);
+	CU_ASSERT(json_is_null(json_object_get(c, "power_W")));
+	CU_ASSERT_EQUAL(json_array_size(json_object_get(c, "events")), 1);
+	CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(event, "what")), "power cap");
+	CU_ASSERT_EQUAL(number(event, "share"), 0.5);
+	json_decref(j);
+	tear_down(&f);
+}
+
 static void test_json_figures(void)
 {
 	struct fixture f;
@@ -367,4 +391,4 @@ static void test_trace(void)
 }
 
 UNIT_MAIN("report", {"relative error", test_error}, {"table of both sides", test_table_of_both}, {"table of a prediction", test_table_of_prediction}, {"prices", test_prices}, {"JSON: the promised keys", test_json_keys},
-	{"JSON: figures", test_json_figures}, {"JSON: null where there is no value", test_json_null}, {"JSON: written and read back", test_write_json}, {"trace: written and read back", test_trace})
+	{"JSON: figures", test_json_figures}, {"JSON: clocks", test_json_clocks}, {"JSON: null where there is no value", test_json_null}, {"JSON: written and read back", test_write_json}, {"trace: written and read back", test_trace})
