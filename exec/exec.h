@@ -47,8 +47,9 @@ void session_close(struct session *s); /* finalizes MPI; NULL-safe */
 
 /* Whether `run.backend: auto` means GPUs on this host: a driver is there, and the CUDA part finds a device. Cheap where there is no driver. */
 bool gpus_here(void);
-/* Collective. From now on this session executes on GPUs, one a rank by local rank. ST_RUN, on all ranks, with the first reason: no CUDA part, no device and why, fewer GPUs than ranks without `share_gpu`, a
- * GPU that another process uses. timeout_s: how long NCCL may take to start. */
+/* Collective. From now on this session executes on GPUs: local rank r on the r-th device that CUDA shows it, bound to that GPU's share of cores as topology/placement.h says (unless its user bound it himself, or the host's
+ * topology does not have the GPU, which a warning tells); session_seat names GPU, cores and NIC. ST_RUN, on all ranks, with the first reason: no CUDA part, no device and why, two ranks with one GPU (by PCI address)
+ * without `share_gpu`, a GPU that another process uses. timeout_s: how long NCCL may take to start. */
 enum status session_use_gpus(struct session *s, bool share_gpu, double timeout_s, struct error *e);
 
 /* The key of this session's profile. */

@@ -174,8 +174,8 @@ enum status gpus_register(struct session *s, const struct comm *comms, size_t n,
 	if (st || without == 0)
 		return st;
 	gpus_unregister(s, comms, n);
-	if (why.status)
-		log_detail("NCCL copies what it sends: %s", why.text);
+	if (registers(s) && bytes > 0)
+		log_detail("NCCL copies what it sends: %s", why.status ? why.text : "another rank's memory is not registered");
 	return ST_OK;
 }
 

@@ -309,8 +309,10 @@ enum status nccl_comm_register(const struct comm *of, void *at, size_t bytes, st
 		return error_set(e, ST_RUN, "a communicator takes at most %d registered buffers", MAX_REGISTERED);
 	/* What NCCL will not register it copies: the communicator is lost only when it says so itself. */
 	ncclResult_t code = ncclCommRegister(c->comm, at, bytes, &handle);
-	if (code != ncclSuccess && code != ncclInProgress)
+	if (code != ncclSuccess && code != ncclInProgress) {
 		st = nccl_check(code, c->comm, "ncclCommRegister", __FILE__, __LINE__, e);
+		cudaGetLastError(); /* what NCCL tried in vain is not the next kernel's failure */
+	}
 	if (settle(c->comm, c->timeout_s, &why))
 		return give_up(c, "registering the arena", &why, e);
 	if (!st && handle)

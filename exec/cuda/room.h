@@ -48,7 +48,7 @@ enum gpu_reason { GPU_REASONS(GPU_REASON_ID) GPU_REASON_COUNT };
 struct gpu_samples {
 	int64_t n;                        /* samples in which the GPU was not idle */
 	double clock_Hz, boost_Hz;        /* of the SMs: mean, and the most that this GPU can */
-	double power_W, power_limit_W;    /* mean, and as enforced */
+	double power_W, power_limit_W;    /* mean (the driver itself averages over up to a second), and as enforced */
 	double temperature_C;             /* highest */
 	int64_t reason[GPU_REASON_COUNT]; /* samples in which the clocks were held down for it */
 	int64_t shared;                   /* samples in which another process computed there */

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Where ranks with GPUs sit, what their GPUs' clocks are said to have done, and which buffers NCCL was told of: on doubles of the CUDA libraries, of NVML and of nvidia-smi.
 # Skipped where the CUDA part is not built. The last line counts.
+# shellcheck disable=SC2016 # wrappers' lines are for the shells that run them
 set -u
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/../../scripts/env.sh"
