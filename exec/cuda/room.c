@@ -3,6 +3,7 @@
 
 #include "exec/cuda/device.h"
 #include "exec/cuda/facts.h"
+#include "exec/cuda/micro.h"
 #include "exec/cuda/nccl_comm.h"
 #include "exec/cuda/staged_comm.h"
 
@@ -18,4 +19,5 @@ const struct cuda_room stepsim_cuda_room = {
 	.nccl_register = nccl_comm_register,
 	.nccl_estimate = nccl_comm_estimate,
 	.staged = staged_comm_create,
+	.micro_create = micro_cuda_create,
 };
