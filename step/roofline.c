@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <math.h>
 
+#define BEYOND_CACHES 2 /* a row whose arrays are at least half as large as what the memory's streams go through */
+
 const char *roof_stream_name(enum roof_stream s)
 {
 	static const char *const names[] = {[ROOF_READ] = "read", [ROOF_COPY] = "copy", [ROOF_TRIAD] = "triad"};
@@ -71,7 +73,16 @@ double roof_level_Bps(const struct roof_level *l)
 
 double roofline_mem_Bps(const struct roofline *r)
 {
-	return r->levels > 0 ? roof_level_Bps(&r->level[r->levels - 1]) : 0;
+	if (r->levels == 0)
+		return 0;
+	const struct roof_level *memory = &r->level[r->levels - 1];
+	double most = roof_level_Bps(memory);
+	for (size_t i = 0; i < r->rows.n; i++) {
+		const struct roof_row *x = &r->rows.at[i];
+		if (x->kind == ROOF_POLY && 2 * dtype_bytes(x->dtype) * (double)x->elements * BEYOND_CACHES >= (double)memory->footprint_B)
+			most = fmax(most, x->Bps);
+	}
+	return most;
 }
 
 double roofline_share_of_peak(const struct roofline *r, const struct roof_row *row)

@@ -50,7 +50,8 @@ struct roof_sheet {
 struct roofline {
 	char device[128], host[64];
 	bool gpu;
-	bool doubles;              /* all of it ran, and was checked, on the tests' doubles of the CUDA libraries: no figure may be shown */
+	bool doubles;              /* it ran on the tests' doubles of the CUDA libraries: there are no rows and no levels, for nothing was measured */
+	int64_t checked;           /* doubles: rows that ran and whose results were right */
 	bool shared;               /* ranks share cores or GPUs */
 	int64_t ranks, units;      /* units: SMs or cores, of one rank's device */
 	double clock_Hz;           /* the highest, as the driver says; 0: not known */
@@ -77,7 +78,8 @@ double roofline_peak(const struct roofline *r, enum roof_kind kind, enum dtype d
 double roofline_sheet_peak(const struct roofline *r, enum roof_kind kind, enum dtype d);
 /* The highest rate that any stream reaches at a level. */
 double roof_level_Bps(const struct roof_level *l);
-double roofline_mem_Bps(const struct roofline *r); /* of the last level; 0: none was measured */
+/* What memory gives: the last level's rate, or that of a row of the polynomial of about that footprint, whichever is higher; 0: nothing was measured. */
+double roofline_mem_Bps(const struct roofline *r);
 /* Of the datasheet's rate where it says one, else of the highest measured one. NAN where there is neither. */
 double roofline_share_of_peak(const struct roofline *r, const struct roof_row *row);
 /* Of what the measured roofs allow at the row's intensity. */

@@ -69,9 +69,11 @@ float micro_read_part(const float *x, int64_t n)
 		for (int c = 0; c < SUMS; c++)
 			sum[c] += load(x + i + c * WIDTH);
 	}
-	for (int c = 0; c < SUMS; c++)
-		for (int l = 0; l < WIDTH; l++)
-			all += sum[c][l];
+#pragma GCC unroll 8
+	for (int c = 1; c < SUMS; c++)
+		sum[0] += sum[c];
+	for (int l = 0; l < WIDTH; l++)
+		all += sum[0][l];
 	for (; i < n; i++)
 		all += x[i];
 	return all;

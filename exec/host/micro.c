@@ -13,7 +13,7 @@
 #define L1_ASSUMED_B 32768
 #define PARTS 4 /* a thread: one that loses its core for a while delays the others by a quarter of its share */
 #define KEPT 4  /* of the memory that is left, a quarter */
-#define ARENA_B ((uint64_t)1 << 30) /* or more: four times the last cache */
+#define ARENA_B ((uint64_t)1 << 29) /* or more: twice the last cache */
 #define UNIT 960 /* elements: whole steps of the kernels for every width of vectors */
 
 enum content { CONTENT_NONE, CONTENT_POLY, CONTENT_STREAM, CONTENT_CHASE, CONTENT_GEMM };
@@ -238,7 +238,7 @@ enum status micro_host_create(int64_t cores, int64_t ranks, uint64_t most_B, str
 	if (!m)
 		return error_nomem(e, "the roofline's device");
 	struct micro_facts *f = &m->facts;
-	const uint64_t left_B = host.mem_available_B / KEPT / (uint64_t)(ranks > 0 ? ranks : 1), past_B = 4 * host.l3_B > ARENA_B ? 4 * host.l3_B : ARENA_B;
+	const uint64_t left_B = host.mem_available_B / KEPT / (uint64_t)(ranks > 0 ? ranks : 1), past_B = 2 * host.l3_B > ARENA_B ? 2 * host.l3_B : ARENA_B;
 	most_B = most_B < left_B ? most_B : left_B;
 	snprintf(f->device, sizeof f->device, "%s", host.cpu);
 	f->units = cores;
