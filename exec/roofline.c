@@ -23,7 +23,7 @@
 #define GEMM_MIN 256
 #define GEMM_MAX 16384
 #define ROW_S 1.7      /* for all runs of one row of the sweep */
-#define GEMM_S 3.0     /* of one product */
+#define GEMM_S 5.0     /* of one product */
 #define TOTAL_S 40.0   /* after that no further product is begun */
 #define REPEATED_S 2e-4 /* a shorter kernel is run several times in one timed run */
 #define STREAM_RUN_S 0.015
@@ -423,6 +423,7 @@ static void describe(const struct sweep *w)
 	struct roofline *r = w->out;
 	snprintf(r->device, sizeof r->device, "%s", w->facts.device);
 	snprintf(r->host, sizeof r->host, "%s", info->host);
+	snprintf(r->blas, sizeof r->blas, "%s", info->blas);
 	r->gpu = info->gpus;
 	r->doubles = info->gpu_doubles;
 	r->shared = info->oversubscribed || info->gpu_shared;

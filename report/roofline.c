@@ -146,7 +146,7 @@ static void print_head(const struct roofline *r, FILE *out)
 static void print_little(const struct roofline *r, FILE *out)
 {
 	const struct roof_level *l = &r->level[r->levels - 1];
-	const double Bps = roof_level_Bps(l), flight = roof_in_flight_B(Bps, l->latency_s);
+	const double Bps = roofline_mem_Bps(r), flight = roof_in_flight_B(Bps, l->latency_s);
 	char a[QUANTITY_MAX], b[QUANTITY_MAX], c[QUANTITY_MAX], d[QUANTITY_MAX];
 	fprintf(out, "\nLittle's law: %s x %s = %s in flight keep memory busy, %s for each %s.\n", rate(a, Bps, UNIT_BYTE_PER_S), rate(b, l->latency_s, UNIT_SECOND), rate(c, flight, UNIT_BYTE),
 	        rate(d, flight / (double)r->units, UNIT_BYTE), r->gpu ? "SM" : "core");
@@ -184,6 +184,9 @@ static void print_verdict(const struct roofline *r, FILE *out)
 	print_low("The vector unit", vector, r->sheet.vector_flop_per_s, out);
 	if (d != DT_COUNT)
 		print_low("The matrix unit", roofline_peak(r, ROOF_GEMM, d), r->sheet.matrix_flop_per_s[d], out);
+	const double products = roofline_peak(r, ROOF_GEMM, DT_FP32);
+	if (!r->gpu && products > 0 && products < LOW_SHARE * vector)
+		fprintf(out, "Products in fp32 reach %.0f %% of what the same units give the polynomial: the BLAS library (%s) does not use this CPU well.\n", 100 * products / vector, r->blas);
 	size_t noisy = 0;
 	for (size_t i = 0; i < r->rows.n; i++)
 		noisy += r->rows.at[i].rms > ROOF_RMS_MOST;

@@ -105,7 +105,7 @@ static void collect(struct drawing *g)
 	static const char *const cache_look[] = {"roof l0", "roof l1", "roof l2"};
 	const struct roofline *r = g->r;
 	for (int i = 0; i < r->levels; i++)
-		add_slope(g, i == r->levels - 1 ? "roof memory" : cache_look[i % 3], roof_level_Bps(&r->level[i]), r->level[i].name, ", measured");
+		add_slope(g, i == r->levels - 1 ? "roof memory" : cache_look[i % 3], i == r->levels - 1 ? roofline_mem_Bps(r) : roof_level_Bps(&r->level[i]), r->level[i].name, ", measured");
 	add_slope(g, "sheet", r->sheet.mem_Bps, "memory", ", datasheet");
 	for (int k = 0; k < 2; k++)
 		for (int d = 0; d < DT_COUNT; d++)

@@ -48,7 +48,7 @@ struct roof_sheet {
 };
 
 struct roofline {
-	char device[128], host[64];
+	char device[128], host[64], blas[128]; /* blas: of the host's products */
 	bool gpu;
 	bool doubles;              /* it ran on the tests' doubles of the CUDA libraries: there are no rows and no levels, for nothing was measured */
 	int64_t checked;           /* doubles: rows that ran and whose results were right */

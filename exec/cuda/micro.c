@@ -182,10 +182,11 @@ static enum status find_facts(struct cuda_micro *m, uint64_t most_B, struct erro
 	struct micro_facts *f = &m->facts;
 	struct cudaDeviceProp prop;
 	int clock_kHz = 0, blocks = 0, threads = 0;
+	const void *kernel = micro_poly_kernel(&threads);
 	size_t free_B = 0, total_B = 0;
 	enum status st;
 	if ((st = CUDA_CHECK(cudaGetDeviceProperties(&prop, m->device), e)) || (st = CUDA_CHECK(cudaDeviceGetAttribute(&clock_kHz, cudaDevAttrClockRate, m->device), e)) ||
-	    (st = CUDA_CHECK(cudaMemGetInfo(&free_B, &total_B), e)) || (st = micro_poly_blocks(DT_FP32, &blocks, &threads, e)))
+	    (st = CUDA_CHECK(cudaMemGetInfo(&free_B, &total_B), e)) || (st = CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, 0), e)))
 		return st;
 	const uint64_t half_B = free_B / FREE_SHARE, l2_B = prop.l2CacheSize > 0 ? (uint64_t)prop.l2CacheSize : 0;
 	snprintf(f->device, sizeof f->device, "%.*s", (int)sizeof f->device - 1, prop.name);

@@ -100,14 +100,10 @@ extern "C" enum status micro_poly(const struct cuda_env *env, enum dtype d, cons
 	});
 }
 
-extern "C" enum status micro_poly_blocks(enum dtype d, int *blocks, int *threads, struct error *e)
+extern "C" const void *micro_poly_kernel(int *threads)
 {
 	*threads = POLY_THREADS;
-	return with_format(d, e, [&](auto x) {
-		using T = typename decltype(x)::type;
-		const cudaError_t code = cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void *)poly_kernel<T>, POLY_THREADS, 0);
-		return code == cudaSuccess ? ST_OK : error_set(e, ST_RUN, "cudaOccupancyMaxActiveBlocksPerMultiprocessor: %s", cudaGetErrorString(code));
-	});
+	return (const void *)poly_kernel<float>;
 }
 
 template <class T> __global__ void __launch_bounds__(STREAM_THREADS) constant_kernel(T *at, int64_t n, float value)

@@ -11,8 +11,8 @@ extern "C" {
 /* All enqueue on env->stream. Formats: fp32; bf16 and fp16 two to an instruction where the hardware has that. */
 enum status micro_poly(const struct cuda_env *env, enum dtype d, const void *a, void *b, int64_t n, int64_t k, struct error *e);
 enum status micro_constant(const struct cuda_env *env, enum dtype d, void *at, int64_t n, double value, struct error *e);
-/* Blocks of `threads` threads of the polynomial kernel that one SM holds at once. */
-enum status micro_poly_blocks(enum dtype d, int *blocks, int *threads, struct error *e);
+/* The polynomial kernel in fp32, for the runtime to say how many blocks of `threads` threads an SM holds. */
+const void *micro_poly_kernel(int *threads);
 
 /* `passes` times over arrays of n floats, past the first-level caches: those of all SMs together would hold what the second level is asked for. `sink`: a float that nobody reads. */
 enum status micro_read(const struct cuda_env *env, const float *x, int64_t n, int64_t passes, float *sink, struct error *e);
