@@ -63,7 +63,7 @@ enum status cmd_roofline(struct context *x, struct error *e)
 	enum status st = check(x->options, &only, e);
 	if (st || (st = devices_open(x, e)))
 		return st;
-	st = roofline_measure(x->session, only, &r, e);
+	st = roofline_measure(x->session, only, x->options->seconds > 0 ? x->options->seconds : ROOFLINE_S, &r, e);
 	if (!st && context_leads(x) && !(st = find_sheet(session_info(x->session), &r.sheet, e)))
 		st = show(x->options, &r, e);
 	roofline_free(&r);

@@ -71,6 +71,13 @@ static enum status read_max_error(struct options *o, const struct option_row *ro
 	return ST_OK;
 }
 
+static enum status read_seconds(struct options *o, const struct option_row *row, const char *value, struct error *e)
+{
+	if (quantity_parse(value, UNIT_SECOND, &o->seconds, e))
+		return error_context(e, "%s", row->name);
+	return o->seconds > 0 ? ST_OK : error_set(e, ST_INPUT, "%s %s: expected a time above 0", row->name, value);
+}
+
 /* One of `n` words; its number. */
 static enum status read_word(const struct option_row *row, const char *value, const char *const *words, size_t n, const char *expected, int *out, struct error *e)
 {
@@ -119,6 +126,7 @@ static const struct option_row rows[] = {
 	{0, "--dot", "FILE", "write the links for graphviz", TAKES_TOPO, read_path, AT(dot)},
 	{0, "--svg", "FILE", "write the links as a picture", TAKES_TOPO, read_path, AT(svg)},
 	{0, "--dtype", "FORMAT", "measure matrix products in this format alone", TAKES_ROOFLINE, read_text, AT(dtype)},
+	{0, "--time", "SECONDS", "about how long it may take (default 40 s): larger sizes, or smaller ones", TAKES_ROOFLINE, read_seconds, 0},
 	{0, "--csv", "FILE", "write the rows as k,ai,gflops,bandwidth,percent_peak,...; - is standard output", TAKES_ROOFLINE, read_path, AT(csv)},
 	{0, "--plot", "FILE", "write the roofline as an SVG picture", TAKES_ROOFLINE, read_path, AT(plot)},
 	{0, "--backend", "KIND", "what is measured: cuda, host, or auto (GPUs where there are any)", TAKES_DEVICES, read_backend, 0},

@@ -32,6 +32,7 @@ struct options {
 	const char *dot, *svg;                  /* pictures to write; NULL: not asked for */
 	const char *csv, *plot, *dtype;         /* of roofline; NULL: not given */
 	double max_error_percent; /* < 0: not given */
+	double seconds;           /* of roofline; 0: not given */
 	enum backend backend;
 	enum progress_mode progress;
 	bool quiet, verbose, dump_program, print_ranks, share_gpu, help;

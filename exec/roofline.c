@@ -22,9 +22,8 @@
 #define ELEMENTS_MAX ((int64_t)1 << 26)
 #define GEMM_MIN 256
 #define GEMM_MAX 16384
-#define ROW_S 1.7      /* for all runs of one row of the sweep */
-#define GEMM_S 5.0     /* of one product */
-#define TOTAL_S 40.0   /* after that no further product is begun */
+#define ROW_SHARE 0.04   /* of the time, for all runs of one row of the sweep */
+#define GEMM_SHARE 0.125 /* of one product */
 #define REPEATED_S 2e-4 /* a shorter kernel is run several times in one timed run */
 #define STREAM_RUN_S 0.015
 #define CHASE_RUN_S 0.015
@@ -49,7 +48,7 @@ struct sweep {
 	const struct extent *extent;
 	struct roofline *out;
 	enum dtype only;
-	double until_s;
+	double seconds, until_s; /* until_s: clock_s() after which no further product is begun */
 	enum status st; /* this rank's first failure: it goes on taking part, and all ranks agree at the end of each section */
 	struct error *mine;
 };
@@ -205,7 +204,7 @@ static enum status choose_elements(struct sweep *w, struct task *t, struct error
 		if (more > x->elements_max || 2 * micro_array_B(t->dtype, more) > w->facts.arena_B)
 			return ST_OK;
 		enum status st = probe(w, t, 1, &about_s, &late, e);
-		if (st || 4 * about_s * (WARM_UPS + RUNS) > ROW_S)
+		if (st || 4 * about_s * (WARM_UPS + RUNS) > ROW_SHARE * w->seconds)
 			return st;
 		t->elements = more;
 	}
@@ -294,7 +293,7 @@ static enum status gemm_row(struct sweep *w, enum dtype d, int64_t n, bool *done
 	check_gemm(w, &t);
 	if (!st)
 		st = timed(w, &t, times_in(w, about_s, REPEATED_S), &time, e);
-	*done |= 8 * about_s * (WARM_UPS + RUNS + 2) > GEMM_S;
+	*done |= 8 * about_s * (WARM_UPS + RUNS + 2) > GEMM_SHARE * w->seconds;
 	if ((st = session_agree(w->s, st ? st : w->st, st ? e : w->mine)))
 		return st;
 	const double flop = 2 * pow((double)n, 3), bytes = 3 * dtype_bytes(d) * (double)n * (double)n;
@@ -436,17 +435,17 @@ static void describe(const struct sweep *w)
 	r->runs = RUNS;
 }
 
-enum status roofline_measure(struct session *s, enum dtype only, struct roofline *out, struct error *e)
+enum status roofline_measure(struct session *s, enum dtype only, double seconds, struct roofline *out, struct error *e)
 {
 	struct error mine = {ST_OK, ""};
-	struct sweep w = {.s = s, .out = out, .only = only, .mine = &mine, .extent = session_info(s)->gpu_doubles ? &tiny : &full};
+	struct sweep w = {.s = s, .out = out, .only = only, .seconds = seconds, .mine = &mine, .extent = session_info(s)->gpu_doubles ? &tiny : &full};
 	*out = (struct roofline){0};
 	watchdog_arm(s->watchdog, "the roofline");
 	progress_begin("measuring the roofline");
 	enum status st = session_agree(s, open_micro(&w, &mine), &mine);
 	if (!st)
 		st = session_agree(s, level_facts(&w, e), e);
-	w.until_s = clock_s() + TOTAL_S;
+	w.until_s = clock_s() + seconds;
 	if (!st) {
 		describe(&w);
 		st = poly_sweep(&w, 0, 0.6, e);

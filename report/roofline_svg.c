@@ -234,7 +234,7 @@ static void draw_flats(struct drawing *g, FILE *out)
 	}
 }
 
-/* Where measured roofs meet memory's. Texts stand left of their points, above the slope. */
+/* Where measured roofs meet memory's. Texts stand left of their points, above the slope; of points that are hardly apart the highest has one. */
 static void draw_ridges(const struct drawing *g, FILE *out)
 {
 	const double Bps = roofline_mem_Bps(g->r);
@@ -251,8 +251,13 @@ static void draw_ridges(const struct drawing *g, FILE *out)
 		text[n].Bps = ridge;
 		text[n++].y = at_y(a, m->peak) - 8;
 	}
-	part(text, n, TOP + 12, TOP + PLOT_H);
+	qsort(text, (size_t)n, sizeof *text, by_height);
+	int kept = 0;
 	for (int i = 0; i < n; i++)
+		if (kept == 0 || text[i].y > text[kept - 1].y + LINE_H / 2)
+			text[kept++] = text[i];
+	part(text, kept, TOP + 12, TOP + PLOT_H);
+	for (int i = 0; i < kept; i++)
 		words(out, "halo", "end", at_x(a, text[i].Bps) - 8, text[i].y, text[i].Bps < 10 ? "ridge %.2f FLOP/B" : "ridge %.0f FLOP/B", text[i].Bps);
 }
 
@@ -313,8 +318,8 @@ static void draw(const struct roofline *r, FILE *out)
 	frame(&g, out);
 	draw_slopes(&g, out);
 	draw_flats(&g, out);
-	draw_points(&g, out);
 	draw_ridges(&g, out);
+	draw_points(&g, out);
 	draw_key(&g, out);
 	fputs("</svg>\n", out);
 }
