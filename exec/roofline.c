@@ -24,7 +24,7 @@
 #define GEMM_MAX 16384
 #define ROW_SHARE 0.04   /* of the time, for all runs of one row of the sweep */
 #define GEMM_SHARE 0.125 /* of one product */
-#define REPEATED_S 2e-4 /* a shorter kernel is run several times in one timed run */
+#define REPEATED_S 1e-3 /* a shorter kernel is run several times in one timed run */
 #define STREAM_RUN_S 0.015
 #define CHASE_RUN_S 0.015
 #define TIMES_MAX 100000000

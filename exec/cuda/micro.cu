@@ -136,11 +136,10 @@ static __device__ __forceinline__ float4 load_past_l1(const float4 *p)
 template <class F> static __device__ __forceinline__ void for_passes(int64_t vectors, int64_t passes, F f)
 {
 	const int64_t tile = (int64_t)thread_count() * STREAM_TILE, tiles = (vectors + tile - 1) / tile;
-	for (int64_t pass = 0; pass < passes; pass++)
-		for (int64_t t = blockIdx.x; t < tiles; t += gridDim.x) {
-			const int64_t at = (t + pass) % tiles * tile + thread_rank();
-			f(at, vectors);
-		}
+	int64_t shift = 0;
+	for (int64_t pass = 0; pass < passes; pass++, shift = shift + 1 < tiles ? shift + 1 : 0)
+		for (int64_t t = blockIdx.x; t < tiles; t += gridDim.x)
+			f((t + shift < tiles ? t + shift : t + shift - tiles) * tile + thread_rank(), vectors);
 }
 
 static __device__ __forceinline__ float sum_of(float4 v) { return (v.x + v.y) + (v.z + v.w); }
