@@ -48,6 +48,16 @@ static enum status finish(struct table *t, enum status st, FILE *out)
 
 /* ---- tables ---- */
 
+/* An empty cell where there is no figure. */
+static char *csv_percent(char buf[CELL], double share)
+{
+	if (isfinite(share))
+		snprintf(buf, CELL, "%.4g", 100 * share);
+	else
+		buf[0] = '\0';
+	return buf;
+}
+
 static enum status row_cells(struct table *t, const struct roofline *r, const struct roof_row *x, struct error *e)
 {
 	char elements[CELL] = "", ai[CELL], reached[CELL], Bps[CELL], peak[CELL], roof[CELL], elsewhere[CELL], mean[CELL + 1] = "";
@@ -227,8 +237,9 @@ enum status report_roofline_csv(const struct roofline *r, const char *path, stru
 	fputs("k,ai,gflops,bandwidth,percent_peak,kind,dtype,size,percent_roof,rms_percent,mean_gflops\n", out);
 	for (size_t i = 0; i < r->rows.n; i++) {
 		const struct roof_row *x = &r->rows.at[i];
-		fprintf(out, "%" PRId64 ",%.6g,%.6g,%.6g,%.4g,%s,%s,%" PRId64 ",%.4g,%.3g,%.6g\n", x->size, x->ai, x->flop_per_s * 1e-9, x->Bps * 1e-9, 100 * roofline_share_of_peak(r, x), kind_name(x->kind), dtype_name(x->dtype),
-		        x->kind == ROOF_POLY ? x->elements : x->size, 100 * roofline_share_of_roof(r, x), 100 * x->rms, x->mean_flop_per_s * 1e-9);
+		char peak[CELL], roof[CELL];
+		fprintf(out, "%" PRId64 ",%.6g,%.6g,%.6g,%s,%s,%s,%" PRId64 ",%s,%.3g,%.6g\n", x->size, x->ai, x->flop_per_s * 1e-9, x->Bps * 1e-9, csv_percent(peak, roofline_share_of_peak(r, x)), kind_name(x->kind), dtype_name(x->dtype),
+		        x->kind == ROOF_POLY ? x->elements : x->size, csv_percent(roof, roofline_share_of_roof(r, x)), 100 * x->rms, x->mean_flop_per_s * 1e-9);
 	}
 	bool good = fclose(out) == 0;
 	enum status st = good ? file_write(path, text, len, e) : error_nomem(e, "a CSV text");

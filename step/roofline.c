@@ -71,15 +71,19 @@ double roof_level_Bps(const struct roof_level *l)
 	return most;
 }
 
+static bool beyond_caches(const struct roofline *r, const struct roof_row *x)
+{
+	return x->kind == ROOF_POLY && r->levels > 0 && 2 * dtype_bytes(x->dtype) * (double)x->elements * BEYOND_CACHES >= (double)r->level[r->levels - 1].footprint_B;
+}
+
 double roofline_mem_Bps(const struct roofline *r)
 {
 	if (r->levels == 0)
 		return 0;
-	const struct roof_level *memory = &r->level[r->levels - 1];
-	double most = roof_level_Bps(memory);
+	double most = roof_level_Bps(&r->level[r->levels - 1]);
 	for (size_t i = 0; i < r->rows.n; i++) {
 		const struct roof_row *x = &r->rows.at[i];
-		if (x->kind == ROOF_POLY && 2 * dtype_bytes(x->dtype) * (double)x->elements * BEYOND_CACHES >= (double)memory->footprint_B)
+		if (beyond_caches(r, x))
 			most = fmax(most, x->Bps);
 	}
 	return most;
@@ -95,6 +99,8 @@ double roofline_share_of_peak(const struct roofline *r, const struct roof_row *r
 
 double roofline_share_of_roof(const struct roofline *r, const struct roof_row *row)
 {
-	double roof = roof_attainable(roofline_peak(r, row->kind, row->dtype), roofline_mem_Bps(r), row->ai);
+	const double peak = roofline_peak(r, row->kind, row->dtype), roof = roof_attainable(peak, roofline_mem_Bps(r), row->ai);
+	if (roof < peak && !beyond_caches(r, row))
+		return (double)NAN;
 	return roof > 0 ? row->flop_per_s / roof : (double)NAN;
 }

@@ -82,7 +82,7 @@ double roof_level_Bps(const struct roof_level *l);
 double roofline_mem_Bps(const struct roofline *r);
 /* Of the datasheet's rate where it says one, else of the highest measured one. NAN where there is neither. */
 double roofline_share_of_peak(const struct roofline *r, const struct roof_row *row);
-/* Of what the measured roofs allow at the row's intensity. */
+/* Of what the measured roofs allow at the row's intensity. NAN where that is memory's roof, and caches may have held the row's arrays. */
 double roofline_share_of_roof(const struct roofline *r, const struct roof_row *row);
 
 #endif

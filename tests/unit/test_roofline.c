@@ -207,6 +207,10 @@ static void test_report(void)
 	NEAR(roofline_share_of_peak(&r, &r.rows.at[9]), 60 / 66.9, 1e-9);
 	NEAR(roofline_share_of_peak(&r, &r.rows.at[10]), 1.0, 1e-9);
 	NEAR(roofline_share_of_roof(&r, &r.rows.at[0]), 2.9 / 3.05, 1e-9);
+	r.rows.at[0].elements = 1 << 20; /* in caches: memory is no roof of it; what arithmetic bounds has the same roof anywhere */
+	CU_ASSERT_TRUE(isnan(roofline_share_of_roof(&r, &r.rows.at[0])));
+	r.rows.at[9].elements = 1 << 20;
+	NEAR(roofline_share_of_roof(&r, &r.rows.at[9]), 1.0, 1e-9);
 	char *csv = written(report_roofline_csv, &r);
 	CU_ASSERT_EQUAL(strncmp(csv, "k,ai,gflops,bandwidth,percent_peak,kind,dtype,size,", 51), 0);
 	size_t lines = 0;
