@@ -36,6 +36,16 @@ static enum status read_path(struct options *o, const struct option_row *row, co
 	return ST_OK;
 }
 
+/* A word that the command itself understands. */
+static enum status read_text(struct options *o, const struct option_row *row, const char *value, struct error *e)
+{
+	const char **text = (const char **)(void *)((char *)o + row->offset);
+	if (*text)
+		return error_set(e, ST_INPUT, "%s is given twice: %s and %s", row->name, *text, value);
+	*text = value;
+	return ST_OK;
+}
+
 static enum status read_input(struct options *o, const struct option_row *row, const char *value, struct error *e)
 {
 	if (!*value)
@@ -59,6 +69,13 @@ static enum status read_max_error(struct options *o, const struct option_row *ro
 	if (o->max_error_percent < 0)
 		return error_set(e, ST_INPUT, "%s %s: expected a number of per cent, 0 or more", row->name, value);
 	return ST_OK;
+}
+
+static enum status read_seconds(struct options *o, const struct option_row *row, const char *value, struct error *e)
+{
+	if (quantity_parse(value, UNIT_SECOND, &o->seconds, e))
+		return error_context(e, "%s", row->name);
+	return o->seconds > 0 ? ST_OK : error_set(e, ST_INPUT, "%s %s: expected a time above 0", row->name, value);
 }
 
 /* One of `n` words; its number. */
@@ -95,7 +112,7 @@ static enum status read_backend(struct options *o, const struct option_row *row,
 
 static const struct option_row rows[] = {
 	{0, "--set", "KEY.PATH=VALUE", "override one key of the config (repeatable)", TAKES_PREDICTING, read_set, 0},
-	{0, "--json", "FILE", "write the result as JSON; - is standard output, in place of the table", TAKES_PREDICTING | TAKES_TOPO, read_path, AT(json)},
+	{0, "--json", "FILE", "write the result as JSON; - is standard output, in place of the table", TAKES_PREDICTING | TAKES_TOPO | TAKES_ROOFLINE, read_path, AT(json)},
 	{0, "--trace", "FILE", "write predicted and measured step as a Chrome trace, which opens in Perfetto", TAKES_PREDICTING, read_path, AT(trace)},
 	{0, "--html", "FILE", NULL, TAKES_PREDICTING, NULL, 0},
 	{0, "--csv", "FILE", NULL, TAKES_PREDICTING, NULL, 0},
@@ -108,6 +125,10 @@ static const struct option_row rows[] = {
 	{0, "--hwloc-xml", "FILE", "of another machine: what `lstopo FILE.xml` wrote there", TAKES_TOPO, read_input, AT(hwloc_xml)},
 	{0, "--dot", "FILE", "write the links for graphviz", TAKES_TOPO, read_path, AT(dot)},
 	{0, "--svg", "FILE", "write the links as a picture", TAKES_TOPO, read_path, AT(svg)},
+	{0, "--dtype", "FORMAT", "measure matrix products in this format alone", TAKES_ROOFLINE, read_text, AT(dtype)},
+	{0, "--time", "SECONDS", "about how long it may take (default 40 s): larger sizes, or smaller ones", TAKES_ROOFLINE, read_seconds, 0},
+	{0, "--csv", "FILE", "write the rows as k,ai,gflops,bandwidth,percent_peak,...; - is standard output", TAKES_ROOFLINE, read_path, AT(csv)},
+	{0, "--plot", "FILE", "write the roofline as an SVG picture", TAKES_ROOFLINE, read_path, AT(plot)},
 	{0, "--backend", "KIND", "what is measured: cuda, host, or auto (GPUs where there are any)", TAKES_DEVICES, read_backend, 0},
 	{0, "--share-gpu", NULL, "allow several ranks on one GPU: correctness only", TAKES_DEVICES, read_flag, AT(share_gpu)},
 	{0, "--progress", "WHEN", "the progress line on standard error: auto (when a terminal reads it), always, never", TAKES_ALWAYS, read_progress, 0},
@@ -118,18 +139,19 @@ static const struct option_row rows[] = {
 
 #define ROWS (sizeof rows / sizeof rows[0])
 
-/* The row of an argument; *value is set to what follows "=" in it, else to NULL. */
-static const struct option_row *find(const char *arg, const char **value)
+/* The row of an argument, of those of one name the one that `groups` take; *value is set to what follows "=" in it, else to NULL. */
+static const struct option_row *find(const char *arg, unsigned groups, const char **value)
 {
+	const struct option_row *found = NULL;
 	size_t len = strcspn(arg, "=");
 	*value = arg[len] ? arg + len + 1 : NULL;
 	for (size_t i = 0; i < ROWS; i++) {
-		if (len == strlen(rows[i].name) && strncmp(arg, rows[i].name, len) == 0)
-			return &rows[i];
-		if (rows[i].letter && len == 2 && arg[0] == '-' && arg[1] == rows[i].letter)
-			return &rows[i];
+		bool named = len == strlen(rows[i].name) && strncmp(arg, rows[i].name, len) == 0;
+		bool lettered = rows[i].letter && len == 2 && arg[0] == '-' && arg[1] == rows[i].letter;
+		if ((named || lettered) && (!found || (rows[i].groups & groups)))
+			found = &rows[i];
 	}
-	return NULL;
+	return found;
 }
 
 static enum status unknown(const char *arg, unsigned groups, struct error *e)
@@ -148,7 +170,7 @@ static enum status unknown(const char *arg, unsigned groups, struct error *e)
 static enum status parse_option(int argc, char **argv, int *i, unsigned groups, struct options *out, struct error *e)
 {
 	const char *value;
-	const struct option_row *row = find(argv[*i], &value);
+	const struct option_row *row = find(argv[*i], groups, &value);
 	if (!row)
 		return unknown(argv[*i], groups, e);
 	if (!(row->groups & groups))
@@ -197,7 +219,7 @@ void options_free(struct options *o)
 bool option_takes_next(const char *arg)
 {
 	const char *value;
-	const struct option_row *row = find(arg, &value);
+	const struct option_row *row = find(arg, ~0u, &value);
 	return row && row->argument && !value;
 }
 

@@ -18,6 +18,7 @@ enum option_group {
 	TAKES_CALIBRATE = 1 << 3,
 	TAKES_TOPO = 1 << 4,
 	TAKES_DEVICES = 1 << 5, /* what every command takes that measures devices without a config */
+	TAKES_ROOFLINE = 1 << 6,
 };
 
 struct options {
@@ -29,7 +30,9 @@ struct options {
 	const char *output;       /* -o; NULL: not given */
 	const char *smi, *nccl_xml, *hwloc_xml; /* dumps of another machine, "-" is standard input; NULL: not given */
 	const char *dot, *svg;                  /* pictures to write; NULL: not asked for */
+	const char *csv, *plot, *dtype;         /* of roofline; NULL: not given */
 	double max_error_percent; /* < 0: not given */
+	double seconds;           /* of roofline; 0: not given */
 	enum backend backend;
 	enum progress_mode progress;
 	bool quiet, verbose, dump_program, print_ranks, share_gpu, help;

@@ -3,6 +3,7 @@
 
 #include "exec/cuda/device.h"
 #include "exec/cuda/facts.h"
+#include "exec/cuda/micro.h"
 #include "exec/cuda/nccl_comm.h"
 #include "exec/cuda/nvml.h"
 #include "exec/cuda/staged_comm.h"
@@ -25,4 +26,5 @@ const struct cuda_room stepsim_cuda_room = {
 	.nccl_deregister = nccl_comm_deregister,
 	.nccl_estimate = nccl_comm_estimate,
 	.staged = staged_comm_create,
+	.micro_create = micro_cuda_create,
 };

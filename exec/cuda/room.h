@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "exec/comm.h"
 #include "exec/device.h"
+#include "exec/micro.h"
 
 #define CUDA_OBJECT "libstepsim_cuda.so"
 #define CUDA_ENTRY "stepsim_cuda_room"
@@ -94,6 +95,8 @@ struct cuda_room {
 	/* Where NCCL cannot serve: a communicator for device buffers over one on the host (MPI with MPI_THREAD_MULTIPLE, polled by a thread of its own), through pinned memory. 16-bit formats travel and are
 	 * summed as fp32. Takes `host` over when it succeeds. A call that is not done after timeout_s lets its stream go on and is told by test(). */
 	enum status (*staged)(const struct comm *host, double timeout_s, struct comm *out, struct error *e);
+	/* What a roofline is measured with, in an arena of `most_B` or of half the memory that is free (exec/micro.h). */
+	enum status (*micro_create)(int device, uint64_t most_B, struct micro *out, struct error *e);
 };
 
 /* Opens the object that lies beside the running binary (or in ../lib/stepsim of it), once; and keeps it. ST_RUN, with the reason, when it was not built or does not load. */

@@ -120,3 +120,27 @@ Another catalogue than the one beside the binary:
     $ STEPSIM_HOME=/nowhere stepsim list gpus
     stepsim: STEPSIM_HOME=/nowhere does not hold configs/gpus
     [2]
+
+    $ stepsim roofline --dtype bf17
+    stepsim: --dtype bf17: no such format (nearest: bf16)
+    [2]
+
+    $ stepsim roofline --dtype fp32 --dtype bf16
+    stepsim: --dtype is given twice: fp32 and bf16
+    [2]
+
+    $ stepsim roofline --csv - --plot -
+    stepsim: only one of --json, --csv and --plot can go to standard output
+    [2]
+
+    $ stepsim predict --plot out.svg configs/quickstart.yaml
+    stepsim: this command does not take --plot
+    [2]
+
+    $ stepsim predict --csv out.csv configs/quickstart.yaml
+    stepsim: --csv is not modelled yet
+    [2]
+
+    $ stepsim roofline --time 0
+    stepsim: --time 0: expected a time above 0
+    [2]

@@ -10,6 +10,8 @@
                the links found on this machine, as a matrix with GB/s; or those of a dumped one
            stepsim calibrate [options]
                measure this machine's compute and link ceilings into a profile (under mpirun: its collectives too)
+           stepsim roofline [options]
+               measure the roofline: polynomial sweep, products, caches and memory, beside the datasheet
            stepsim list systems|gpus|models|stacks|parameters [options]
                the catalogue; the fitted constants with meaning and source
     Under `mpirun -np N` every rank takes part. `stepsim COMMAND --help` names the options of one command. All of them:
@@ -27,6 +29,10 @@
         --hwloc-xml FILE      of another machine: what `lstopo FILE.xml` wrote there
         --dot FILE            write the links for graphviz
         --svg FILE            write the links as a picture
+        --dtype FORMAT        measure matrix products in this format alone
+        --time SECONDS        about how long it may take (default 40 s): larger sizes, or smaller ones
+        --csv FILE            write the rows as k,ai,gflops,bandwidth,percent_peak,...; - is standard output
+        --plot FILE           write the roofline as an SVG picture
         --backend KIND        what is measured: cuda, host, or auto (GPUs where there are any)
         --share-gpu           allow several ranks on one GPU: correctness only
         --progress WHEN       the progress line on standard error: auto (when a terminal reads it), always, never

@@ -4,13 +4,12 @@
 
 #include <stdio.h>
 
+#include "base/svg.h"
 #include "topology/view/view.h"
 #include "topology/view/view_layout.h"
 
 extern const char *const svg_wire_class[LINK_KINDS]; /* of the style sheet */
 
-double svg_width(const char *text);
-void svg_escaped(const char *text, FILE *out);
 /* A text centred at x, cut to `room` where that is positive. */
 void svg_words(FILE *out, double x, double y, double room, const char *look, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 void svg_box(FILE *out, const char *look, double x, double y, double w, double h);

@@ -1,0 +1,71 @@
+/* `stepsim roofline`: what this session's devices reach, beside what their datasheet says. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/devices.h"
+#include "exec/roofline.h"
+#include "report/report.h"
+#include "report/roofline.h"
+#include "topology/catalogue/device.h"
+
+static bool is_stdout(const char *path)
+{
+	return path && strcmp(path, "-") == 0;
+}
+
+static enum status check(const struct options *o, enum dtype *only, struct error *e)
+{
+	*only = DT_COUNT;
+	if (is_stdout(o->json) + is_stdout(o->csv) + is_stdout(o->plot) > 1)
+		return error_set(e, ST_INPUT, "only one of --json, --csv and --plot can go to standard output");
+	return o->dtype ? roofline_dtype(o->dtype, only, e) : ST_OK;
+}
+
+/* A GPU that the catalogue does not know has no datasheet; neither has a host. */
+static enum status find_sheet(const struct session_info *info, struct roof_sheet *out, struct error *e)
+{
+	char id[DEVICE_ID];
+	struct device_spec d;
+	enum status st;
+	if (!info->gpus)
+		return ST_OK;
+	if ((st = device_by_shown_name(info->gpu, info->gpu_mem_B, id, e)) || !*id || (st = device_load(id, &d, e)))
+		return st;
+	snprintf(out->name, sizeof out->name, "%.*s", (int)sizeof out->name - 1, d.name);
+	memcpy(out->matrix_flop_per_s, d.matrix_flop_per_s, sizeof out->matrix_flop_per_s);
+	out->vector_flop_per_s = d.vector_flop_per_s;
+	out->mem_Bps = d.mem_Bps;
+	out->unverified = d.unverified;
+	return ST_OK;
+}
+
+static enum status show(const struct options *o, const struct roofline *r, struct error *e)
+{
+	enum status st;
+	if (!is_stdout(o->json) && !is_stdout(o->csv) && !is_stdout(o->plot) && (st = report_roofline_text(r, stdout, e)))
+		return st;
+	if (o->csv && (st = report_roofline_csv(r, o->csv, e)))
+		return st;
+	if (o->plot && (st = report_roofline_svg(r, o->plot, e)))
+		return st;
+	if (!o->json)
+		return ST_OK;
+	json_t *j = report_roofline_json(r);
+	st = j ? report_write_json(j, o->json, e) : error_nomem(e, "the JSON result");
+	json_decref(j);
+	return st;
+}
+
+enum status cmd_roofline(struct context *x, struct error *e)
+{
+	struct roofline r = {0};
+	enum dtype only;
+	enum status st = check(x->options, &only, e);
+	if (st || (st = devices_open(x, e)))
+		return st;
+	st = roofline_measure(x->session, only, x->options->seconds > 0 ? x->options->seconds : ROOFLINE_S, &r, e);
+	if (!st && context_leads(x) && !(st = find_sheet(session_info(x->session), &r.sheet, e)))
+		st = show(x->options, &r, e);
+	roofline_free(&r);
+	return st;
+}
