@@ -117,7 +117,7 @@ if make -s VARIANT=asan -j"$(cores)" unit twins >"$scratch/log" 2>&1; then
 	# What is built stands in one place, the Makefile. One thread a block for the kernels whose many contexts would take minutes here: test_twin tries those.
 	for program in $(make -s VARIANT=asan list-twins); do
 		case $program in
-		*attention | *elementwise | *norm) suite "asan $program" env STEPSIM_TWIN_THREADS=one "$program" ;;
+		*act | *attention | *elementwise | *norm) suite "asan $program" env STEPSIM_TWIN_THREADS=one "$program" ;;
 		*) suite "asan $program" "$program" ;;
 		esac
 	done
