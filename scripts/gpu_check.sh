@@ -179,6 +179,8 @@ part 'calibrate, 1 GPU' 90 "$stepsim" calibrate --backend cuda
 
 # Those that name no other system.
 mapfile -t examples < <(grep -L '^  system:' configs/*.yaml)
+graphs=(configs/ddp-tiny.yaml configs/gpt2-124m-gpu.yaml)
+$doubles && examples=(configs/*-tiny.yaml) graphs=(configs/ddp-tiny.yaml) # what a CPU can compute
 run_example() { # ranks, config, label, limit, then options; skipped where the config does not take so many ranks
 	local ranks=$1 config=$2 label=$3 limit=$4 name refusal
 	shift 4
@@ -193,7 +195,7 @@ run_example() { # ranks, config, label, limit, then options; skipped where the c
 for config in "${examples[@]}"; do
 	run_example 1 "$config" bf16 45 --set train.dtype=bf16
 done
-for config in configs/ddp-tiny.yaml configs/gpt2-124m-gpu.yaml; do
+for config in "${graphs[@]}"; do
 	run_example 1 "$config" bf16-graph 45 --set train.dtype=bf16 --set train.cuda_graph=true
 done
 if [ "$gpus" -gt 1 ]; then
