@@ -36,7 +36,7 @@ BENCH = $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/bench_*.c))
 COMMIT = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := all
-.PHONY: all tests unit check check-long check-root bench bench-accuracy install clean help
+.PHONY: all tests unit twins list-twins gpu-tests check check-long check-root bench bench-accuracy install clean help
 .DELETE_ON_ERROR:
 
 # CUDA=auto builds the CUDA part where all its libraries are found and says what was found; 1 fails loudly where they are not; 0 leaves it out.
@@ -69,7 +69,9 @@ $(B)/cuda/%.cu.o: exec/cuda/%.cu
 
 # The same kernels by the host's compiler, for the tests.
 TWIN_OBJ = $(patsubst exec/cuda/%.cu,$(B)/twin/%.o,$(CUDA_KERNELS)) $(B)/twin/twin.o $(B)/twin/kernels.o
-TWIN_FLAGS = -DSTEPSIM_TWIN -I. -D_GNU_SOURCE -Wall -Wextra -Wno-maybe-uninitialized $(CFLAGS_$(VARIANT)) -fPIC -MMD -MP $(filter-out -L% -Wl% -l%,$(CUDA_FLAGS))
+# Under sanitizers templates compile slowly: line numbers alone, and without the checks of UBSan that AddressSanitizer makes as well.
+TWIN_CFLAGS_asan = -g1 -fno-sanitize=vptr,object-size,pointer-overflow,null
+TWIN_FLAGS = -DSTEPSIM_TWIN -I. -D_GNU_SOURCE -Wall -Wextra -Wno-maybe-uninitialized $(CFLAGS_$(VARIANT)) $(TWIN_CFLAGS_$(VARIANT)) -fPIC -MMD -MP $(filter-out -L% -Wl% -l%,$(CUDA_FLAGS))
 
 $(B)/twin/%.o: exec/cuda/%.cu
 	@mkdir -p $(@D)
@@ -104,6 +106,9 @@ $(filter-out %/libcudart.so.13 %/libnvidia-ml.so.1,$(DOUBLES)): $(B)/doubles/lib
 	@mkdir -p $(@D)
 	$(CXX) $(LDFLAGS_$(VARIANT)) -pthread -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) -o $@ $(filter %.o %.so.13,$^) $(if $(findstring nccl,$@),$(shell pkg-config --libs ompi-c))
 
+# The kernels' twins against the host's reference: no nvcc, no library.
+TWIN_TESTS = $(if $(CUDA_FLAGS),$(addprefix $(B)/tests/cuda/,test_twin $(addprefix test_cuda_,act attention elementwise embed loss memory norm optimizer softmax)))
+
 CUDA_TESTS = $(if $(CUDA_FLAGS),$(patsubst tests/%,$(B)/tests/%,$(basename $(wildcard tests/cuda/test_*.c tests/cuda/test_*.cc))))
 $(B)/tests/cuda/%: tests/cuda/%.c $(LIB) $(TWIN_OBJ)
 	@mkdir -p $(@D)
@@ -126,6 +131,12 @@ $(B)/tests/cuda/probe.cu.o: tests/cuda/probe.cu
 $(addprefix $(B)/tests/cuda/,test_cuda_gemm test_cuda_device test_cublaslt_double test_nccl_double): $(B)/tests/cuda/%: tests/cuda/%.c $(LIB) $(CUDA_OBJ) $(DOUBLES)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../../doubles' -o $@ $< $(CUDA_OBJ) $(LIB) $(CUDA_FLAGS) -lcunit $(LDLIBS_ALL) -lstdc++
+
+# The same lists of cases on a device's memory with the kernels themselves, and the tests of gemm and device on the libraries themselves: what a machine with a GPU runs (LD_LIBRARY_PATH puts the doubles there).
+GPU_TESTS = $(if $(CUDA_FLAGS),$(patsubst %,$(B)/tests/gpu/test_cuda_%,act attention elementwise embed loss memory norm optimizer softmax gemm device))
+$(B)/tests/gpu/%: tests/cuda/%.c $(LIB) $(CUDA_OBJ)
+	@mkdir -p $(@D)
+	$(CC) -DCUDA_RIG_ON_GPU $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $< $(CUDA_OBJ) $(LIB) $(CUDA_FLAGS) -lcunit $(LDLIBS_ALL) -lstdc++
 
 $(B)/stepsim: $(B)/obj/cli/main.o $(LIB)
 	$(CC) -rdynamic $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
@@ -151,9 +162,16 @@ $(B)/tests/%: tests/%.c $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $< $(LIB) -lcunit $(LDLIBS_ALL)
 
-tests: $(UNIT) $(EXEC_TESTS) $(FUZZ) $(CUDA_TESTS) $(if $(CUDA_FLAGS),$(DOUBLES)) ## build the test programs
+tests: $(UNIT) $(EXEC_TESTS) $(FUZZ) $(CUDA_TESTS) $(GPU_TESTS) $(if $(CUDA_FLAGS),$(DOUBLES)) ## build the test programs
 
 unit: $(UNIT) ## build the unit and property tests alone
+
+twins: $(TWIN_TESTS) ## build the tests of the kernels' twins alone
+
+list-twins: # for tests/run.sh
+	@echo $(TWIN_TESTS)
+
+gpu-tests: $(GPU_TESTS) ## build the tests of the kernels for a real GPU (scripts/gpu_check.sh runs them)
 
 check: all tests ## everything that must never break
 	bash tests/run.sh
@@ -183,4 +201,4 @@ clean: ## remove build/
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
--include $(OBJ:.o=.d) $(CUDA_OBJ:.o=.d) $(TWIN_OBJ:.o=.d) $(CUDART_OBJ:.o=.d) $(addprefix $(B)/twin/,cublaslt.d cudnn.d nccl.d) $(CUDA_TESTS:=.d) $(UNIT:=.d) $(EXEC_TESTS:=.d) $(FUZZ:=.d) $(BENCH:=.d)
+-include $(OBJ:.o=.d) $(CUDA_OBJ:.o=.d) $(TWIN_OBJ:.o=.d) $(CUDART_OBJ:.o=.d) $(addprefix $(B)/twin/,cublaslt.d cudnn.d nccl.d) $(CUDA_TESTS:=.d) $(GPU_TESTS:=.d) $(UNIT:=.d) $(EXEC_TESTS:=.d) $(FUZZ:=.d) $(BENCH:=.d)

@@ -109,10 +109,17 @@ for script in tests/exec/*.sh tests/jobs.sh; do
 	[ -e "$script" ] && counted "$script" bash "$script"
 done
 
-heading 'unit and property tests under AddressSanitizer and UndefinedBehaviorSanitizer'
-if make -s VARIANT=asan CUDA=0 -j"$(cores)" unit >"$scratch/log" 2>&1; then
+heading 'unit tests, property tests and kernels under AddressSanitizer and UndefinedBehaviorSanitizer'
+if make -s VARIANT=asan -j"$(cores)" unit twins >"$scratch/log" 2>&1; then
 	for source in tests/unit/test_*.c tests/property/test_*.c; do
 		suite "asan $source" "build/asan/${source%.c}"
+	done
+	# What is built stands in one place, the Makefile. One thread a block for the kernels whose many contexts would take minutes here: test_twin tries those.
+	for program in $(make -s VARIANT=asan list-twins); do
+		case $program in
+		*act | *attention | *elementwise | *norm) suite "asan $program" env STEPSIM_TWIN_THREADS=one "$program" ;;
+		*) suite "asan $program" "$program" ;;
+		esac
 	done
 else
 	failed=$((failed + 1))

@@ -1,12 +1,12 @@
 /* An op with its arguments twice: in the stored formats for a kernel of exec/cuda, and in double, rounded to the same values, for the reference. Guards of known bytes stand before and behind each buffer
- * of the kernel's, scratch included; under ASan they may not even be read.
+ * of the kernel's, scratch included (rig_memory.h).
  *
  *   struct cuda_rig r;
  *   cuda_rig_open(&r, cuda_rig_op(OP_NORM, OP_RMS, 0, DT_BF16, DT_BF16, 7, 33, 0, 0, 0), (struct cuda_rig_options){.absent = 1u << 2});
  *   cuda_rig_check(&r);
  *   cuda_rig_close(&r);
  *
- * Runs on the kernels' twins, in host memory; with CUDA_RIG_ON_GPU defined on the device, linked with the kernels themselves.
+ * Runs on the kernels' twins, in host memory; with CUDA_RIG_ON_GPU defined (tests/gpu in the Makefile) on the device, linked with the kernels themselves.
  */
 #ifndef STEPSIM_TESTS_CUDA_RIG_H
 #define STEPSIM_TESTS_CUDA_RIG_H
@@ -21,19 +21,9 @@
 #include "exec/cuda/kernels.h"
 #include "exec/host/reference.h"
 #include "step/program.h"
+#include "tests/cuda/rig_memory.h"
 #include "tests/unit/harness.h"
 
-#if defined(__SANITIZE_ADDRESS__) && !defined(CUDA_RIG_ON_GPU)
-#include <sanitizer/asan_interface.h>
-#define RIG_POISON(at, n) ASAN_POISON_MEMORY_REGION(at, n)
-#define RIG_UNPOISON(at, n) ASAN_UNPOISON_MEMORY_REGION(at, n)
-#else
-#define RIG_POISON(at, n) ((void)0)
-#define RIG_UNPOISON(at, n) ((void)0)
-#endif
-
-#define RIG_GUARD_B 256 /* keeps what stands behind it aligned as device memory is */
-#define RIG_GUARD_BYTE 0xA5
 #define RIG_FAILURES_SHOWN 20
 
 struct cuda_rig_options {
@@ -41,12 +31,6 @@ struct cuda_rig_options {
 	size_t shift;              /* elements by which every buffer begins behind an aligned address */
 	const enum dtype *formats; /* by argument, DT_COUNT: as the op says; NULL: all as the op says */
 	const char *in_place[2];   /* names: the second argument is the same memory as the first */
-};
-
-/* `bytes` of the kernel's between guards; `host` holds a copy where the kernel's memory is a device's. */
-struct rig_block {
-	size_t before, bytes;
-	unsigned char *host, *device;
 };
 
 struct cuda_rig {
@@ -109,74 +93,6 @@ static inline double rig_load(enum dtype d, const void *at, size_t i)
 	float f;
 	memcpy(&f, &bits, sizeof f);
 	return (double)f;
-}
-
-/* ---- memory ---- */
-
-static inline void *rig_memory(size_t bytes)
-{
-	void *p = aligned_alloc(256, (bytes + 511) / 256 * 256);
-	if (!p)
-		abort();
-	return p;
-}
-
-static inline struct rig_block rig_block_new(size_t bytes, size_t shift_B)
-{
-	struct rig_block b = {.before = RIG_GUARD_B + shift_B, .bytes = bytes};
-	b.host = rig_memory(b.before + bytes + RIG_GUARD_B);
-	memset(b.host, RIG_GUARD_BYTE, b.before + bytes + RIG_GUARD_B);
-#ifdef CUDA_RIG_ON_GPU
-	void *device = NULL;
-	if (cudaMalloc(&device, b.before + bytes + RIG_GUARD_B) != cudaSuccess)
-		abort();
-	b.device = device;
-#else
-	b.device = b.host;
-#endif
-	return b;
-}
-
-static inline void *rig_host(const struct rig_block *b) { return b->host + b->before; }
-static inline void *rig_device(const struct rig_block *b) { return b->device + b->before; }
-
-static inline void rig_block_free(struct rig_block *b)
-{
-	if (!b->host)
-		return;
-#ifdef CUDA_RIG_ON_GPU
-	cudaFree(b->device);
-#endif
-	free(b->host);
-}
-
-/* Before and after the kernel. */
-static inline void rig_block_upload(struct rig_block *b)
-{
-	if (!b->host)
-		return;
-#ifdef CUDA_RIG_ON_GPU
-	CU_ASSERT_EQUAL(cudaMemcpy(b->device, b->host, b->before + b->bytes + RIG_GUARD_B, cudaMemcpyHostToDevice), cudaSuccess);
-#endif
-	RIG_POISON(b->host, b->before);
-	RIG_POISON(b->host + b->before + b->bytes, RIG_GUARD_B);
-}
-
-static inline bool rig_block_download(struct rig_block *b)
-{
-	if (!b->host)
-		return true;
-	RIG_UNPOISON(b->host, b->before + b->bytes + RIG_GUARD_B);
-#ifdef CUDA_RIG_ON_GPU
-	CU_ASSERT_EQUAL(cudaMemcpy(b->host, b->device, b->before + b->bytes + RIG_GUARD_B, cudaMemcpyDeviceToHost), cudaSuccess);
-#endif
-	for (size_t i = 0; i < b->before; i++)
-		if (b->host[i] != RIG_GUARD_BYTE)
-			return false;
-	for (size_t i = b->before + b->bytes; i < b->before + b->bytes + RIG_GUARD_B; i++)
-		if (b->host[i] != RIG_GUARD_BYTE)
-			return false;
-	return true;
 }
 
 /* ---- the op ---- */
@@ -340,9 +256,7 @@ static inline enum status cuda_rig_run(struct cuda_rig *r, struct error *e)
 			arg[a] = (struct cuda_arg){rig_device(&r->block[at]), r->format[at]};
 	}
 	enum status st = cuda_kernel_run(&r->cuda, &r->op, arg, e);
-#ifdef CUDA_RIG_ON_GPU
-	CU_ASSERT_EQUAL(cudaDeviceSynchronize(), cudaSuccess);
-#endif
+	rig_wait();
 	for (size_t i = 0; i < 3; i++)
 		CU_ASSERT_TRUE(rig_block_download(extra[i]));
 	for (int a = 0; a < r->n_args; a++) {
@@ -440,10 +354,5 @@ static inline void cuda_rig_check(struct cuda_rig *r)
 		execv("/proc/self/exe", argv);                                                      \
 		return 2;                                                                           \
 	}
-#ifdef CUDA_RIG_ON_GPU
-#define RIG_ON_GPU true
-#else
-#define RIG_ON_GPU false
-#endif
 
 #endif

@@ -1,22 +1,19 @@
-/* Our own flash attention on the host, against the reference: odd sizes, masks, groups, ALiBi, all formats, with one thread a block and with real ones; gradients also against differences. */
+/* Our own flash attention against the reference: odd sizes, masks, groups, ALiBi, all formats, with one thread a block and with real ones; gradients also against differences. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "exec/cuda/kernels.h"
 #include "exec/host/reference.h"
+#include "tests/cuda/rig_memory.h"
 #include "tests/unit/harness.h"
 
-void twin_threads_real(_Bool real);
-
-/* A flat array that is stored in the format of a tensor, with a guard behind it. */
-#define GUARD 16
-#define GUARD_BYTE 0xa5
-
+/* A flat array that is stored in the format of a tensor, between guards. */
 struct tensor {
 	enum dtype dtype;
 	int64_t n;
-	void *at;
+	struct rig_block block;
+	void *at; /* the host's */
 	double *exact; /* the same values, as the reference takes them */
 };
 
@@ -73,11 +70,9 @@ static double get(const struct tensor *t, int64_t i)
 /* `skew` bytes beyond a multiple of 16. */
 static struct tensor tensor_make(enum dtype d, int64_t n, size_t skew)
 {
-	size_t bytes = (size_t)n * (d == DT_FP32 ? 4 : 2);
-	char *at = aligned_alloc(16, (bytes + skew + GUARD + 15) / 16 * 16);
-	struct tensor t = {d, n, at + skew, calloc((size_t)n, sizeof(double))};
-	memset(t.at, 0xff, bytes); /* not a number: what a kernel leaves is seen */
-	memset((char *)t.at + bytes, GUARD_BYTE, GUARD - skew);
+	struct tensor t = {d, n, rig_block_new((size_t)n * (d == DT_FP32 ? 4 : 2), skew), NULL, calloc((size_t)n + 1, sizeof(double))};
+	t.at = rig_host(&t.block);
+	memset(t.at, 0xff, t.block.bytes); /* not a number: what a kernel leaves is seen */
 	return t;
 }
 
@@ -89,16 +84,24 @@ static void tensor_fill(struct tensor *t, uint32_t *state, double scale)
 	}
 }
 
-static void tensor_free(struct tensor *t, size_t skew)
+static void tensor_free(struct tensor *t)
 {
-	size_t bytes = (size_t)t->n * (t->dtype == DT_FP32 ? 4 : 2);
-	for (size_t i = 0; i < GUARD - skew; i++)
-		if (((unsigned char *)t->at)[bytes + i] != GUARD_BYTE) {
-			CU_FAIL("written behind an array");
-			break;
-		}
-	free((char *)t->at - skew);
+	rig_block_free(&t->block);
 	free(t->exact);
+}
+
+/* The kernel on all of them. */
+static void kernel(const struct cuda_env *env, const struct op *op, struct tensor *t, size_t n, const struct cuda_arg arg[OP_MAX_ARGS])
+{
+	struct error e = {0};
+	for (size_t i = 0; i < n; i++)
+		rig_block_upload(&t[i].block);
+	CU_ASSERT_EQUAL(cuda_kernel_run(env, op, arg, &e), ST_OK);
+	if (e.status)
+		fprintf(stderr, "%s\n", e.text);
+	rig_wait();
+	for (size_t i = 0; i < n; i++)
+		CU_ASSERT_TRUE(rig_block_download(&t[i].block));
 }
 
 /* Largest error over the largest value. */
@@ -144,7 +147,7 @@ static void run_case(const struct attention_case *c, enum dtype d)
 	for (int i = 0; i < TENSORS; i++) {
 		t[i] = tensor_make(i == LSE || i == DELTA ? DT_FP32 : d, n[i], c->skew);
 		exact[i] = t[i].exact;
-		backward[i] = (struct cuda_arg){t[i].at, t[i].dtype};
+		backward[i] = (struct cuda_arg){rig_device(&t[i].block), t[i].dtype};
 		if (i < 3)
 			forward[i] = backward[i];
 	}
@@ -155,7 +158,7 @@ static void run_case(const struct attention_case *c, enum dtype d)
 	struct host_env host = {.tensor_coord = env.tensor_coord, .heads = env.heads, .loss_scale = 1.0};
 	struct error e = {0};
 	CU_ASSERT_EQUAL(reference_run(&host, &op, exact, &e), ST_OK);
-	CU_ASSERT_EQUAL(cuda_kernel_run(&env, &op, forward, &e), ST_OK);
+	kernel(&env, &op, t, TENSORS, forward);
 	check("out", c, &t[OUT], d);
 	check("lse", c, &t[LSE], DT_FP32);
 	/* backward from what forward gave, rounded: the error is of this op alone */
@@ -164,13 +167,13 @@ static void run_case(const struct attention_case *c, enum dtype d)
 			t[i].exact[j] = get(&t[i], j);
 	op.kind = OP_ATTENTION_GRAD;
 	CU_ASSERT_EQUAL(reference_run(&host, &op, exact, &e), ST_OK);
-	CU_ASSERT_EQUAL(cuda_kernel_run(&env, &op, backward, &e), ST_OK);
+	kernel(&env, &op, t, TENSORS, backward);
 	check("delta", c, &t[DELTA], DT_FP32);
 	check("dqkv", c, &t[DQKV], d);
 	if (e.status)
 		fprintf(stderr, "%s\n", e.text);
 	for (int i = 0; i < TENSORS; i++)
-		tensor_free(&t[i], c->skew);
+		tensor_free(&t[i]);
 }
 
 static const enum dtype formats[] = {DT_FP32, DT_BF16, DT_FP16};
@@ -190,6 +193,7 @@ static const struct attention_case cases[] = {
 	{1, 2, 2, 45, 20, OP_CAUSAL, 0, 0, 0},
 	{1, 2, 2, 35, 33, OP_CAUSAL, 0, 0, 0},
 	{1, 2, 1, 40, 64, OP_CAUSAL, 4, 0, 0},
+	{0, 2, 1, 33, 64, OP_CAUSAL, 0, 0, 0},
 };
 #define N_CASES (sizeof cases / sizeof cases[0])
 
@@ -203,50 +207,62 @@ static void run_cases(const struct attention_case *c, size_t n)
 static void test_one_thread(void)
 {
 	static const struct attention_case longer[] = {{1, 2, 1, 257, 64, OP_CAUSAL, 0, 0, 0}, {1, 1, 1, 200, 128, 0, 0, 0, 0}};
-	twin_threads_real(0);
+	static const struct attention_case longest[] = {{1, 1, 1, 1023, 32, OP_CAUSAL, 0, 0, 0}, {1, 1, 1, 1025, 32, OP_CAUSAL, 0, 0, 0}};
+	rig_real_threads(false);
 	run_cases(cases, N_CASES);
 	run_cases(longer, 2);
+	for (size_t i = 0; i < 2; i++)
+		run_case(&longest[i], DT_BF16);
 }
 
 static void test_real_threads(void)
 {
 	static const struct attention_case longer[] = {{1, 2, 1, 150, 32, OP_CAUSAL, 0, 0, 0}};
-	twin_threads_real(1);
+	const char *threads = getenv("STEPSIM_TWIN_THREADS");
+	if (threads && strcmp(threads, "one") == 0)
+		return;
+	rig_real_threads(true);
 	run_cases(cases, N_CASES);
 	run_cases(longer, 1);
-	twin_threads_real(0);
+	rig_real_threads(false);
 }
 
 /* What of a loss, the sum of out x dout, one element of qkv changes. */
 static void test_gradients_are_differences(void)
 {
 	enum { B = 1, H = 2, K = 1, S = 5, D = 32, WIDTH = (H + 2 * K) * D };
-	static float qkv[B * S * WIDTH], out[B * S * H * D], lse[B * H * S], dout[B * S * H * D], delta[B * H * S], dqkv[B * S * WIDTH];
+	static const int64_t n[TENSORS] = {B * S * WIDTH, B * S * H * D, B * H * S, B * S * H * D, B * H * S, B * S * WIDTH};
+	struct tensor t[TENSORS];
+	struct cuda_arg arg[OP_MAX_ARGS] = {{NULL, DT_COUNT}};
 	uint32_t state = 7;
-	for (size_t i = 0; i < sizeof qkv / sizeof qkv[0]; i++)
-		qkv[i] = (float)draw(&state);
-	for (size_t i = 0; i < sizeof dout / sizeof dout[0]; i++)
-		dout[i] = (float)draw(&state);
+	for (int i = 0; i < TENSORS; i++) {
+		t[i] = tensor_make(DT_FP32, n[i], 0);
+		arg[i] = (struct cuda_arg){rig_device(&t[i].block), DT_FP32};
+	}
+	tensor_fill(&t[QKV], &state, 1.0);
+	tensor_fill(&t[DOUT], &state, 1.0);
+	float *qkv = t[QKV].at, *out = t[OUT].at, *dout = t[DOUT].at, *dqkv = t[DQKV].at;
 	struct cuda_env env = {.heads = H};
 	struct op op = {.kind = OP_ATTENTION, .dtype = DT_FP32, .flags = OP_CAUSAL | OP_ALIBI, .d = {B, H, K, S, D}};
-	struct cuda_arg arg[OP_MAX_ARGS] = {{qkv, DT_FP32}, {out, DT_FP32}, {lse, DT_FP32}, {dout, DT_FP32}, {delta, DT_FP32}, {dqkv, DT_FP32}};
-	CU_ASSERT_EQUAL(cuda_kernel_run(&env, &op, arg, NULL), ST_OK);
+	kernel(&env, &op, t, TENSORS, arg);
 	op.kind = OP_ATTENTION_GRAD;
-	CU_ASSERT_EQUAL(cuda_kernel_run(&env, &op, arg, NULL), ST_OK);
+	kernel(&env, &op, t, TENSORS, arg);
 	op.kind = OP_ATTENTION;
-	for (size_t i = 0; i < sizeof qkv / sizeof qkv[0]; i += 3) {
+	for (int64_t i = 0; i < n[QKV]; i += 3) {
 		const float x = qkv[i], step = 1.0f / 64.0f;
 		double loss[2];
 		for (int side = 0; side < 2; side++) {
 			qkv[i] = side ? x + step : x - step;
 			loss[side] = 0.0;
-			CU_ASSERT_EQUAL(cuda_kernel_run(&env, &op, arg, NULL), ST_OK);
-			for (size_t j = 0; j < sizeof out / sizeof out[0]; j++)
+			kernel(&env, &op, t, TENSORS, arg);
+			for (int64_t j = 0; j < n[OUT]; j++)
 				loss[side] += (double)out[j] * (double)dout[j];
 		}
 		qkv[i] = x;
 		CU_ASSERT_DOUBLE_EQUAL((loss[1] - loss[0]) / (2.0 * (double)step), dqkv[i], 2e-3);
 	}
+	for (int i = 0; i < TENSORS; i++)
+		tensor_free(&t[i]);
 }
 
 static void test_refusals(void)

@@ -1,7 +1,7 @@
 /* Residual adds, biases, their gradients, and rotary positions. */
 #include "tests/cuda/cuda_rig.h"
 
-static const int64_t sizes[] = {1, 31, 33, 256, 1023, 1024, 1025};
+static const int64_t sizes[] = {0, 1, 31, 33, 256, 1023, 1024, 1025};
 static const int64_t row_counts[] = {0, 1, 3, 11};
 static const enum dtype formats[] = {DT_FP32, DT_BF16, DT_FP16};
 #define N(a) (sizeof(a) / sizeof(a)[0])
