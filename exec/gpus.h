@@ -17,6 +17,9 @@ struct gpus {
 /* The communicator over GPU memory of the groups whose members are `stride` ranks apart, as comm_create_mpi (exec/comm.h): NCCL's, or where it cannot serve, MPI's on host copies. Collective over the session. */
 enum status gpus_comm(struct session *s, int64_t size, int64_t stride, struct comm *out, struct error *e);
 
+/* What a profile of these GPUs depends on beside the numbers of ranks: GPU and SMs in `cpu`, NCCL and driver in `mpi`, cuBLASLt and cuDNN in `blas`. cores_per_rank is 1: of the host's cores only launches depend. */
+void gpus_profile_key(const struct gpus *g, struct profile_key *k);
+
 void gpus_close(struct gpus *g); /* NULL-safe */
 
 #endif

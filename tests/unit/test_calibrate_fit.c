@@ -32,7 +32,7 @@ static struct profile *fitted(calibration_cases *cases)
 {
 	struct error e = {0};
 	struct profile *p = profile_create();
-	CU_ASSERT_EQUAL_FATAL(calibration_fit(cases, p, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(calibration_fit(cases, NULL, p, &e), ST_OK);
 	CU_ASSERT_STRING_EQUAL(e.text, "");
 	return p;
 }
@@ -41,7 +41,7 @@ static calibration_cases timed_grid(void)
 {
 	calibration_cases cases = {0};
 	struct error e = {0};
-	CU_ASSERT_EQUAL_FATAL(calibration_grid(&cases, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(calibration_grid(NULL, &cases, &e), ST_OK);
 	for (size_t i = 0; i < cases.n; i++)
 		cases.at[i].time_s = imagined_time_s(&cases.at[i].work);
 	return cases;
@@ -87,7 +87,7 @@ static void test_prices_other_shapes(void)
 	struct profile *p = fitted(&cases);
 	struct op op = {.kind = OP_GEMM, .flags = OP_TRANS_B, .d = {2048, 8192, 512}};
 	struct work w;
-	work_of(&op, &w);
+	work_of(&op, NULL, &w);
 	CU_ASSERT_DOUBLE_EQUAL(fit_time_s(profile_get_fit(p, w.name), &w) / imagined_time_s(&w), 1, 1e-4);
 	profile_destroy(p);
 	vec_free(&cases);
@@ -143,7 +143,7 @@ static void test_left_out(void)
 		cases.at[i].time_s = 0;
 	struct error e = {0};
 	p = profile_create();
-	CU_ASSERT_EQUAL(calibration_fit(&cases, p, &e), ST_RUN); /* nothing was timed: no roof, and no profile that pretends */
+	CU_ASSERT_EQUAL(calibration_fit(&cases, NULL, p, &e), ST_RUN); /* nothing was timed: no roof, and no profile that pretends */
 	profile_destroy(p);
 	vec_free(&cases);
 }

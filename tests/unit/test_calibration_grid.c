@@ -15,7 +15,7 @@ static calibration_cases grid(void)
 {
 	calibration_cases cases = {0};
 	struct error e = {0};
-	CU_ASSERT_EQUAL_FATAL(calibration_grid(&cases, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(calibration_grid(NULL, &cases, &e), ST_OK);
 	return cases;
 }
 
@@ -39,7 +39,7 @@ static bool on_grid(const calibration_cases *cases, const struct op *op)
 static bool has_entry(const calibration_cases *cases, const struct op *op)
 {
 	struct work w;
-	work_of(op, &w);
+	work_of(op, NULL, &w);
 	for (size_t i = 0; i < cases->n; i++)
 		if (strcmp(cases->at[i].work.name, w.name) == 0)
 			return true;

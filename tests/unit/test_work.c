@@ -54,7 +54,7 @@ static struct work work(int kind, struct op op)
 {
 	struct work w;
 	op.kind = (uint8_t)kind;
-	work_of(&op, &w);
+	work_of(&op, NULL, &w);
 	return w;
 }
 
