@@ -21,7 +21,7 @@
 #define WARM_UPS 2       /* libraries load lazily in the first step; the second one is captured */
 #define TRIALS 48        /* of a product, when its algorithm is chosen (exec/cuda/gemm_tune.c) */
 #define CASE_S 0.4       /* a case that would take longer is left out */
-#define DOUBLES_S 1.5    /* a section on doubles: nobody keeps their times */
+#define DOUBLES_S 1.5    /* a section on doubles, whose times nobody keeps; their cases run once a step */
 #define SMALL_B 65536.0  /* an op of less says nothing about a larger one's time */
 #define LAUNCHES 1000
 #define COPY_B ((uint64_t)64 << 20)
@@ -128,7 +128,7 @@ static int copies_of(const struct section *x, size_t index)
 {
 	const struct calibration_case *c = &x->cases->at[index];
 	double about_s = estimate_s(x->cases, index);
-	int copies = about_s > 0 ? (int)fmin(COPIES_MAX, ceil(ROW_S / about_s)) : COPIES_UNKNOWN;
+	int copies = x->s->info.gpu_doubles ? 1 : about_s > 0 ? (int)fmin(COPIES_MAX, ceil(ROW_S / about_s)) : COPIES_UNKNOWN;
 	enum op_class class = op_class_of(&c->op);
 	int trials = class == CLASS_GEMM || (class == CLASS_ATTENTION && c->work.form == FORM_FIT) ? TRIALS : 0;
 	bool late = clock_s() > x->until_s || about_s * (copies * (WARM_UPS + REPEATS) + trials) > CASE_S;
