@@ -20,6 +20,7 @@
 #define OVERLAP_S 0.5     /* for each of the roles that overlap is found with */
 #define OVERLAP_B ((uint64_t)8 << 20)
 #define OVERLAP_GPU_B ((uint64_t)64 << 20) /* about 0.3 ms on NVLink */
+#define OVERLAP_DOUBLES_B ((uint64_t)256 << 10)
 #define OVERLAP_COMM_S 20e-3 /* of collectives one after the other, beside GEMMs that take longer */
 #define OVERLAP_CALLS_MAX 8
 #define OVERLAP_COMPUTE 3    /* times as long as those collectives alone */
@@ -34,10 +35,11 @@
 static const enum collective calibrated[] = {COLL_ALL_REDUCE, COLL_ALL_GATHER, COLL_REDUCE_SCATTER};
 #define CALIBRATED (sizeof calibrated / sizeof calibrated[0])
 
-/* NCCL moves bytes: the format matters little. The doubles, whose times nobody keeps, take the host's sizes. */
-static const uint64_t *sizes_of(const struct session *s)
+/* NCCL moves bytes: the format matters little. Of doubles, whose times nobody keeps, the small ones do. */
+static const uint64_t *sizes_of(const struct session *s, size_t *n)
 {
-	return s->gpus && !s->info.gpu_doubles ? calibration_gpu_comm_sizes : calibration_comm_sizes;
+	*n = s->info.gpu_doubles ? CALIBRATION_COMM_SIZES / 2 : CALIBRATION_COMM_SIZES;
+	return s->gpus ? calibration_gpu_comm_sizes : calibration_comm_sizes;
 }
 
 /* Whether to take another step: rank 0's clock decides for all. */
@@ -115,13 +117,13 @@ static enum status progress_share(struct hand *h, double *share, struct error *e
 	return st;
 }
 
-static bool add_collectives(struct hand *h, int64_t size, double x[CALIBRATION_COMM_SIZES])
+static bool add_collectives(struct hand *h, int64_t size, double x[CALIBRATION_COMM_SIZES], size_t *n)
 {
 	enum { FULL, SHARD };
-	const uint64_t *sizes = sizes_of(h->session), largest = sizes[CALIBRATION_COMM_SIZES - 1];
+	const uint64_t *sizes = sizes_of(h->session, n), largest = sizes[*n - 1];
 	bool ok = hand_buffer(h, COMP_BUFFERS, DT_FP32, largest) && hand_buffer(h, COMP_BUFFERS, DT_FP32, largest);
 	for (size_t c = 0; c < CALIBRATED; c++)
-		for (size_t i = 0; i < CALIBRATION_COMM_SIZES && ok; i++) {
+		for (size_t i = 0; i < *n && ok; i++) {
 			uint64_t bytes = sizes[i] / (4 * (uint64_t)size) * (4 * (uint64_t)size); /* shards are whole elements */
 			bytes = bytes ? bytes : 4 * (uint64_t)size;
 			x[i] = (double)bytes;
@@ -134,7 +136,9 @@ static enum status collectives(struct session *s, int64_t size, double budget_s,
 {
 	struct hand h = {.session = s};
 	double typical_s[CALIBRATED * CALIBRATION_COMM_SIZES], x[CALIBRATION_COMM_SIZES], share = 0;
-	enum status st = hand_load(&h, size, add_collectives(&h, size, x), e);
+	size_t n;
+	bool ok = add_collectives(&h, size, x, &n);
+	enum status st = hand_load(&h, size, ok, e);
 	if (!st)
 		st = time_ops(&h, size, budget_s, typical_s, e);
 	if (!st && !s->gpus)
@@ -142,7 +146,7 @@ static enum status collectives(struct session *s, int64_t size, double budget_s,
 	for (size_t c = 0; c < CALIBRATED && !st && p; c++) {
 		char name[PROFILE_NAME];
 		snprintf(name, sizeof name, "%s.%lld", collective_name(calibrated[c]), (long long)size);
-		st = profile_set_curve(p, name, x, typical_s + c * CALIBRATION_COMM_SIZES, CALIBRATION_COMM_SIZES, e);
+		st = profile_set_curve(p, name, x, typical_s + c * n, n, e);
 	}
 	if (!st && p && !s->gpus)
 		st = profile_set_value(p, "progress.share", share, e);
@@ -169,7 +173,7 @@ static double lane_s(const struct hand *h, enum lane lane)
 static enum status beside(struct session *s, const struct op *gemm, int gemms, int calls, double *compute_s, double *comm_s, struct error *e)
 {
 	struct hand h = {.session = s};
-	const uint64_t bytes = s->gpus && !s->info.gpu_doubles ? OVERLAP_GPU_B : OVERLAP_B;
+	const uint64_t bytes = s->info.gpu_doubles ? OVERLAP_DOUBLES_B : s->gpus ? OVERLAP_GPU_B : OVERLAP_B;
 	double compute[STEPS_MAX], comm[STEPS_MAX], begin_s = 0;
 	int steps = 0;
 	int32_t args[OP_MAX_ARGS];
