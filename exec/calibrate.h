@@ -56,7 +56,7 @@ void calibration_ids(const struct op *op, int32_t *ids);
 /* `mine`, n times, to the slowest rank's. Collective. */
 enum status calibration_slowest(struct session *s, double *mine, size_t n, struct error *e);
 
-/* Adds the collectives' curves, "overlap.*" and (of the host) "p2p.*" and "progress.share" on rank 0. `gemm`: a case to run beside a collective. With one rank there is nothing to add. */
+/* Adds the collectives' curves, "overlap.*" and (of the host) "p2p.*" and "progress.share" on rank 0. `gemm`: a case to run beside a collective (NULL: none was timed). With one rank there is nothing to add. */
 enum status calibrate_comm(struct session *s, const struct calibration_case *gemm, struct profile *p, double begin, double end, struct error *e);
 
 /* ---- fitting (calibrate_fit.c) ---- */

@@ -301,5 +301,5 @@ enum status calibrate_comm(struct session *s, const struct calibration_case *gem
 		st = collectives(s, size, COLLECTIVES_S / sizes, p, e);
 	}
 	progress_update(begin + (end - begin) * 0.9, "overlap");
-	return st ? st : overlap(s, &gemm->op, p, e);
+	return st || !gemm ? st : overlap(s, &gemm->op, p, e);
 }

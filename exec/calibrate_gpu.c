@@ -22,7 +22,7 @@
 #define TRIALS 48        /* of a product, when its algorithm is chosen (exec/cuda/gemm_tune.c) */
 #define CASE_S 0.4       /* a case that would take longer is left out */
 #define DOUBLES_S 1.5    /* a section on doubles, whose times nobody keeps; their cases run once a step */
-#define SMALL_B 65536.0  /* an op of less says nothing about a larger one's time */
+#define SMALL_B 1024.0    /* an op of less says nothing about a larger one's time */
 #define LAUNCHES 1000
 #define COPY_B ((uint64_t)64 << 20)
 #define COPY_DOUBLES_B ((uint64_t)1 << 20)

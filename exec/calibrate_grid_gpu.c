@@ -51,11 +51,12 @@ static bool add_gemms(calibration_cases *out, const struct work_device *d)
 
 /* ---- attention ---- */
 
+/* Each not so much larger than the one before that its time, foretold from that one's, seems beyond the limit. */
 static const struct attention_shape {
 	int64_t b, heads, kv_heads, s;
 	bool causal;
-} bf16_attentions[] = {{1, 2, 2, 64, true}, {2, 12, 12, 1024, true}, {1, 24, 6, 1024, false}, {1, 24, 6, 2048, true}, {2, 12, 3, 4096, false}, {1, 24, 6, 4096, true}, {1, 24, 6, 8192, true}, {1, 12, 3, 16384, true}},
-  other_attentions[] = {{1, 2, 2, 64, true}, {1, 24, 6, 1024, false}, {1, 24, 6, 2048, true}, {1, 24, 6, 4096, true}}, naive_attentions[] = {{1, 2, 2, 64, true}, {2, 12, 12, 512, true}, {1, 24, 6, 1024, true}, {1, 12, 3, 2048, true}};
+} bf16_attentions[] = {{1, 2, 2, 64, true}, {1, 8, 8, 256, true}, {2, 12, 12, 1024, true}, {1, 24, 6, 1024, false}, {1, 24, 6, 2048, true}, {2, 12, 3, 4096, false}, {1, 24, 6, 4096, true}, {1, 24, 6, 8192, true}, {1, 12, 3, 16384, true}},
+  other_attentions[] = {{1, 2, 2, 64, true}, {1, 8, 8, 256, true}, {1, 24, 6, 1024, false}, {1, 24, 6, 2048, true}, {1, 24, 6, 4096, true}}, naive_attentions[] = {{1, 2, 2, 64, true}, {1, 8, 8, 256, true}, {2, 12, 12, 512, true}, {1, 24, 6, 1024, true}, {1, 12, 3, 2048, true}};
 
 static bool add_attention(calibration_cases *out, const struct work_device *d, enum op_kind kind, const struct attention_shape *a, enum dtype dtype, int64_t width)
 {

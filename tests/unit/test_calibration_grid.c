@@ -190,6 +190,14 @@ static void test_gpu_grid_is_sound(void)
 		for (int a = 0; a < op_kind_info((enum op_kind)c->op.kind)->n_args; a++)
 			CU_ASSERT_TRUE((c->absent & (1u << a)) || op_arg_bytes(&c->op, a, 1) < (uint64_t)2 << 30);
 	}
+	/* From one case of a name to the next the work grows by steps: what is foretold of a case decides whether it is timed. */
+	for (size_t i = 0; i < cases.n; i++) {
+		const struct op *next = NULL, *op = &cases.at[i].op;
+		for (size_t j = i + 1; j < cases.n && !next; j++)
+			next = strcmp(cases.at[j].work.name, cases.at[i].work.name) == 0 ? &cases.at[j].op : NULL;
+		if (next && op_read_B(op) + op_write_B(op) > 8)
+			CU_ASSERT_TRUE(op_flop(next) <= 150 * op_flop(op) && op_read_B(next) + op_write_B(next) <= 150 * (op_read_B(op) + op_write_B(op)));
+	}
 	CU_ASSERT_TRUE(fits <= PROFILE_ENTRIES);
 	CU_ASSERT_TRUE(curves + 3 * 10 <= PROFILE_ENTRIES);
 	CU_ASSERT_EQUAL(calibration_checksum(&d), calibration_checksum(&d));
