@@ -6,6 +6,7 @@
 #include "base/quantity.h"
 #include "base/table.h"
 #include "cli/devices.h"
+#include "step/program.h"
 #include "topology/profile.h"
 
 /* What a person wants to know of a profile: its name for it, the value's name in the profile, its unit. */
@@ -13,12 +14,48 @@ static const struct ceiling {
 	const char *label, *name;
 	enum unit unit;
 } ceilings[] = {
+	{"matrix rate, bf16, a rank", "peak.bf16", UNIT_FLOP_PER_S},
+	{"matrix rate, fp16, a rank", "peak.fp16", UNIT_FLOP_PER_S},
+	{"matrix rate, tf32, a rank", "peak.tf32", UNIT_FLOP_PER_S},
 	{"matrix rate, fp32, a rank", "peak.fp32", UNIT_FLOP_PER_S},
 	{"memory bandwidth, a rank", "mem_Bps", UNIT_BYTE_PER_S},
-	{"issuing one op", "call_s", UNIT_SECOND},
+	{"launching one op", "launch_s", UNIT_SECOND},
+	{"copy to the GPU, a rank", "copy.h2d_Bps", UNIT_BYTE_PER_S},
+	{"copy from the GPU, a rank", "copy.d2h_Bps", UNIT_BYTE_PER_S},
+	{NULL, "call_s", UNIT_SECOND}, /* call_label */
 	{"message between ranks, latency", "p2p.latency_s", UNIT_SECOND},
 	{"message between ranks, bandwidth", "p2p.Bps", UNIT_BYTE_PER_S},
 };
+
+static bool of_gpus(const struct profile *p)
+{
+	return strcmp(p->key.backend, "cuda") == 0;
+}
+
+/* A host's call takes the core's time, a GPU's least time is the GPU's own. */
+static const char *call_label(const struct profile *p)
+{
+	return of_gpus(p) ? "least time of an op on the GPU" : "issuing one op";
+}
+
+/* The largest buffer of a collective that was timed, over all ranks: bytes that each rank sends a second, as a ring would. */
+static enum status print_collectives(const struct profile *p, struct table *t, struct error *e)
+{
+	static const enum collective shown[] = {COLL_ALL_REDUCE, COLL_ALL_GATHER, COLL_REDUCE_SCATTER};
+	enum status st = ST_OK;
+	for (size_t i = 0; i < sizeof shown / sizeof shown[0] && !st; i++) {
+		char name[PROFILE_NAME], text[QUANTITY_MAX], size[QUANTITY_MAX];
+		const int64_t ranks = p->key.ranks;
+		snprintf(name, sizeof name, "%s.%lld", collective_name(shown[i]), (long long)ranks);
+		const struct profile_curve *c = profile_get_curve(p, name);
+		if (!c)
+			continue;
+		const struct op op = {.kind = OP_COLLECTIVE, .coll = (uint8_t)shown[i], .dtype = DT_FP32, .d = {(int64_t)(c->x[c->n - 1] / 4)}};
+		st = table_row(t, e, "%s of %s, %lld ranks: bus bandwidth|%s", collective_name(shown[i]), quantity_format(size, c->x[c->n - 1], UNIT_BYTE), (long long)ranks,
+		               quantity_format(text, op_wire_B(&op, ranks) / c->y[c->n - 1], UNIT_BYTE_PER_S));
+	}
+	return st;
+}
 
 static enum status print_ceilings(const struct profile *p, struct error *e)
 {
@@ -28,8 +65,10 @@ static enum status print_ceilings(const struct profile *p, struct error *e)
 		char text[QUANTITY_MAX];
 		double value = profile_get_value(p, ceilings[i].name, NAN);
 		if (!isnan(value))
-			st = table_row(t, e, "%s|%s", ceilings[i].label, quantity_format(text, value, ceilings[i].unit));
+			st = table_row(t, e, "%s|%s", ceilings[i].label ? ceilings[i].label : call_label(p), quantity_format(text, value, ceilings[i].unit));
 	}
+	if (!st && of_gpus(p))
+		st = print_collectives(p, t, e);
 	if (!st)
 		table_print(t, stdout);
 	table_destroy(t);
@@ -48,8 +87,12 @@ static enum status keep(const struct context *x, const struct profile *p, struct
 	if ((st = profile_save(p, path, e)) || strcmp(path, "-") == 0)
 		return st;
 	const struct profile_key *k = &p->key;
-	printf("%s: %lld rank%s, %lld a host, %lld core%s each\n%s\n\n", k->cpu, (long long)k->ranks, k->ranks == 1 ? "" : "s", (long long)k->ranks_per_host, (long long)k->cores_per_rank,
-	       k->cores_per_rank == 1 ? "" : "s", path);
+	char each[sizeof k->binding];
+	if (of_gpus(p))
+		snprintf(each, sizeof each, "%s", k->binding);
+	else
+		snprintf(each, sizeof each, "%lld core%s each", (long long)k->cores_per_rank, k->cores_per_rank == 1 ? "" : "s");
+	printf("%s: %lld rank%s, %lld a host, %s\n%s\n\n", k->cpu, (long long)k->ranks, k->ranks == 1 ? "" : "s", (long long)k->ranks_per_host, each, path);
 	return print_ceilings(p, e);
 }
 
@@ -60,7 +103,10 @@ enum status cmd_calibrate(struct context *x, struct error *e)
 	if (st)
 		return st;
 	st = context_agree(x, calibrate(x->session, &p, e), e);
-	if (!st && context_leads(x))
+	const struct session_info *info = session_info(x->session);
+	if (!st && context_leads(x) && (info->gpu_doubles || info->gpu_shared))
+		printf("%s: everything was run, nothing was measured, no profile is written\n", info->gpu_doubles ? "Doubles of the CUDA libraries" : "Several ranks share a GPU");
+	else if (!st && context_leads(x))
 		st = keep(x, p, e);
 	profile_destroy(p);
 	return st;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/suggest.h"
 #include "base/version.h"
 #include "topology/view/view.h"
 
@@ -50,16 +51,50 @@ static void note_oversubscription(struct target *t, const char *sharing, int64_t
 
 /* ---- the profile ---- */
 
-/* A relative path is looked for beside the config first, as hf_config is. */
-static void profile_file(const struct config *c, char path[PATH_MAX_LEN])
+static bool readable(const char *path)
 {
-	const char *slash = strrchr(c->path, '/');
+	return access(path, R_OK) == 0;
+}
+
+/* `name` has no file of its own: one of the catalogue's, by its bare name. */
+static enum status profile_of_catalogue(const char *name, char path[PATH_MAX_LEN], struct error *e)
+{
+	char **names = NULL, nearest[256];
+	size_t n = 0;
+	struct error none = {0};
+	enum status st = path_catalogue("profiles", name, path, e);
+	if (st || readable(path))
+		return st;
+	path_catalogue_names("profiles", &names, &n, &none);
+	if (n)
+		error_set(e, ST_INPUT, "cluster.profile: no file '%.200s', and no profile of that name in configs/profiles (nearest: %s)", name, suggest_text(name, (const char *const *)names, n, nearest, sizeof nearest));
+	else
+		error_set(e, ST_INPUT, "cluster.profile: no file '%.200s', and configs/profiles holds no profile", name);
+	path_names_free(names, n);
+	return ST_INPUT;
+}
+
+/* A relative path is looked for beside the config first, as hf_config is. */
+static enum status profile_file(const struct config *c, char path[PATH_MAX_LEN], struct error *e)
+{
+	const char *name = c->cluster.profile, *slash = strrchr(c->path, '/');
 	int folder = slash ? (int)(slash - c->path) + 1 : 0;
-	int len = -1;
-	if (c->cluster.profile[0] != '/' && folder)
-		len = snprintf(path, PATH_MAX_LEN, "%.*s%s", folder, c->path, c->cluster.profile);
-	if (len < 0 || access(path, R_OK) != 0)
-		snprintf(path, PATH_MAX_LEN, "%s", c->cluster.profile);
+	if (name[0] != '/' && folder && snprintf(path, PATH_MAX_LEN, "%.*s%s", folder, c->path, name) < PATH_MAX_LEN && readable(path))
+		return ST_OK;
+	snprintf(path, PATH_MAX_LEN, "%s", name);
+	return readable(path) || strpbrk(name, "/.") ? ST_OK : profile_of_catalogue(name, path, e);
+}
+
+/* Entries of cores mean nothing on GPUs, and the other way round: nothing of the profile would be used. */
+static enum status load_of_backend(const struct config *c, bool gpus, struct target *t, struct error *e)
+{
+	enum status st = profile_file(c, t->profile_path, e);
+	if (st || (st = profile_load(t->profile_path, &t->profile, e)))
+		return st;
+	bool of_gpus = strcmp(t->profile->key.backend, "cuda") == 0;
+	if (of_gpus == gpus)
+		return ST_OK;
+	return error_set(e, ST_INPUT, "%s was measured on %s (%s), and this prediction is for %s", t->profile_path, of_gpus ? "GPUs" : "cores of a host", t->profile->key.cpu, gpus ? "GPUs" : "cores of a host");
 }
 
 /* Beside the catalogue's rates, the profile that the config names, if any. */
@@ -67,8 +102,7 @@ static enum status attach_named(const struct config *c, struct target *t, struct
 {
 	if (!c->cluster.profile[0])
 		return ST_OK;
-	profile_file(c, t->profile_path);
-	enum status st = profile_load(t->profile_path, &t->profile, e);
+	enum status st = load_of_backend(c, !t->machine.device.is_host, t, e);
 	if (!st)
 		machine_attach_profile(&t->machine, t->profile);
 	return st;
@@ -77,8 +111,7 @@ static enum status attach_named(const struct config *c, struct target *t, struct
 /* A profile that the user names is taken as it is, and a mismatch is said: it may be meant. */
 static enum status load_named(const struct config *c, int64_t ranks_per_host, int64_t cores_per_rank, struct target *t, struct error *e)
 {
-	profile_file(c, t->profile_path);
-	enum status st = profile_load(t->profile_path, &t->profile, e);
+	enum status st = load_of_backend(c, false, t, e);
 	if (st)
 		return st;
 	const struct profile_key *k = &t->profile->key;
@@ -151,7 +184,7 @@ static void search_cache(const struct host_facts *host, int64_t ranks, int64_t c
 /* All ranks measure; the leading one keeps the profile and caches it. */
 static enum status measure(struct context *x, struct target *t, struct error *e)
 {
-	log_note("no profile of this machine for this placement yet: measuring it, under 30 s, once");
+	log_note("no profile of %s for this placement yet: measuring it, under %s, once", session_info(x->session)->gpus ? "these GPUs" : "this machine", session_info(x->session)->gpus ? "a minute" : "30 s");
 	enum status st = context_agree(x, calibrate(x->session, &t->profile, e), e);
 	if (st || !context_leads(x))
 		return st;
@@ -253,13 +286,32 @@ static enum status target_without_session(struct context *x, const struct config
 	return describe(t, NULL, NULL, e);
 }
 
-/* On GPUs: hosts as discovered, rates of the catalogue, and the profile that the config names. */
+/* The profile of these GPUs unless the config names one: the cached one, else measured now. Of doubles and of shared GPUs none is measured or kept. All ranks. */
+static enum status gpu_profile(struct context *x, const struct config *c, struct target *t, struct error *e)
+{
+	const struct session_info *info = session_info(x->session);
+	bool missing = false;
+	if (context_leads(x) && !c->cluster.profile[0]) {
+		if (info->gpu_doubles || info->gpu_shared) {
+			log_note("%s: no profile of them; the prediction takes the catalogue's rates", info->gpu_doubles ? "doubles of the CUDA libraries" : "several ranks share a GPU");
+		} else {
+			from_cache(x->session, t);
+			missing = !t->profile;
+		}
+	}
+	enum status st = session_broadcast(x->session, &missing, sizeof missing, e);
+	return st || !missing ? st : measure(x, t, e);
+}
+
+/* On GPUs: hosts as discovered, rates of the catalogue, and beside them what was measured. */
 static enum status target_on_gpus(struct context *x, const struct config *c, struct target *t, struct error *e)
 {
 	const struct session_info *info = session_info(x->session);
 	struct cluster *hosts = NULL;
 	json_t *topology = NULL;
 	enum status st = context_agree(x, session_cluster(x->session, &hosts, e), e);
+	if (!st)
+		st = gpu_profile(x, c, t, e);
 	if (st || !context_leads(x)) {
 		cluster_destroy(hosts);
 		return st;
@@ -270,7 +322,11 @@ static enum status target_on_gpus(struct context *x, const struct config *c, str
 	}
 	if ((st = machine_of_gpus(hosts, info->ranks_per_host, info->gpu, info->gpu_mem_B, &t->machine, e)))
 		goto out;
-	if (!(st = attach_named(c, t, e)))
+	if (t->profile)
+		machine_attach_profile(&t->machine, t->profile);
+	else
+		st = attach_named(c, t, e);
+	if (!st)
 		st = describe(t, info, topology, e);
 out:
 	json_decref(topology);

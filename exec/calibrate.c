@@ -4,19 +4,20 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "exec/calibrate.h"
+#include "exec/gpus.h"
 #include "exec/session.h"
 
 /* Parts of the progress line. */
 #define COMPUTE_SHARE 0.75
 
-/* The GEMM that stands for compute beside a collective: the forward product of middling size, by FLOP. */
-static const struct calibration_case *typical_gemm(const calibration_cases *cases)
+/* The GEMM that stands for compute beside a collective: the forward product of middling size, by FLOP; on a GPU (which has all formats) one that was timed, in bf16. */
+static const struct calibration_case *typical_gemm(const calibration_cases *cases, bool gpu)
 {
-	const double wanted_flop = 1e9;
+	const double wanted_flop = gpu ? 1e11 : 1e9;
 	const struct calibration_case *best = NULL;
 	for (size_t i = 0; i < cases->n; i++) {
 		const struct calibration_case *c = &cases->at[i];
-		bool forward = c->op.kind == OP_GEMM && (c->op.flags & OP_TRANS_B);
+		bool forward = c->op.kind == OP_GEMM && (c->op.flags & OP_TRANS_B) && (!gpu || (c->op.dtype == DT_BF16 && c->time_s > 0));
 		double off = op_flop(&c->op) > wanted_flop ? op_flop(&c->op) / wanted_flop : wanted_flop / op_flop(&c->op);
 		double best_off = !best ? 0 : op_flop(&best->op) > wanted_flop ? op_flop(&best->op) / wanted_flop : wanted_flop / op_flop(&best->op);
 		if (forward && (!best || off < best_off))
@@ -36,13 +37,14 @@ static void name_profile(const struct session *s, struct profile *p)
 
 static enum status measure(struct session *s, calibration_cases *cases, struct profile *p, struct error *e)
 {
-	enum status st = session_agree(s, calibration_grid(cases, e), e);
+	const struct work_device d = {.gpu = s->gpus != NULL, .sms = s->gpus ? s->gpus->gpu.sms : 0};
+	enum status st = session_agree(s, calibration_grid(&d, cases, e), e);
 	if (!st)
-		st = calibrate_compute(s, cases, 0, COMPUTE_SHARE, e);
+		st = s->gpus ? calibrate_gpu(s, cases, p, 0, COMPUTE_SHARE, e) : calibrate_compute(s, cases, 0, COMPUTE_SHARE, e);
 	if (!st && p)
-		st = calibration_fit(cases, p, e);
+		st = calibration_fit(cases, &d, p, e);
 	st = session_agree(s, st, e);
-	return st ? st : calibrate_comm(s, typical_gemm(cases), p, COMPUTE_SHARE, 1, e);
+	return st ? st : calibrate_comm(s, typical_gemm(cases, d.gpu), p, COMPUTE_SHARE, 1, e);
 }
 
 enum status calibrate(struct session *s, struct profile **out, struct error *e)

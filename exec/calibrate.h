@@ -18,33 +18,50 @@ struct calibration_case {
 	struct op op;
 	struct work work;
 	uint8_t hot, absent;
+	uint8_t section; /* on GPUs: the sections are timed one after the other */
 	double time_s; /* what calibration found; 0: not timed, for want of time or memory */
 };
 typedef VEC(struct calibration_case) calibration_cases;
 
-/* All cases, in the order of the grid. No sane model has such sizes; test_calibration_grid compares them with the example configs. */
-enum status calibration_grid(calibration_cases *out, struct error *e);
+/* All cases, in the order of the grid. No sane model has such sizes; test_calibration_grid compares them with the example configs. `d`: NULL for the host (fp32). On a GPU (calibrate_grid_gpu.c) `hot` is empty: what is
+ * warm there is what the copies of an op, one after the other, leave in the L2 cache. */
+enum status calibration_grid(const struct work_device *d, calibration_cases *out, struct error *e);
+enum status calibration_grid_gpu(const struct work_device *d, calibration_cases *out, struct error *e);
 
 /* A checksum of the grid's names, terms and warmth: times of another grid, or of terms with another meaning, are another profile. */
-uint32_t calibration_checksum(void);
+uint32_t calibration_checksum(const struct work_device *d);
+
+/* What both grids are made of; false: out of memory. */
+bool calibration_add(calibration_cases *out, const struct work_device *d, const struct op *op, unsigned hot, unsigned absent);
+/* The kinds that have a curve, attention's apart: at each footprint, rows `widen` times as long as the table's (vocabularies and vectors as they are), operands in `dtype`. */
+bool calibration_add_curves(calibration_cases *out, const struct work_device *d, enum dtype dtype, int64_t widen, const double *footprints_B, size_t n);
 
 /* Sizes in bytes of the full buffer at which collectives are timed. */
 #define CALIBRATION_COMM_SIZES 10
-extern const uint64_t calibration_comm_sizes[CALIBRATION_COMM_SIZES];
+extern const uint64_t calibration_comm_sizes[CALIBRATION_COMM_SIZES], calibration_gpu_comm_sizes[CALIBRATION_COMM_SIZES];
 
 /* What else runs on a machine only ever adds time, now here, now there: of times taken far apart the one at this percentile is taken. */
 #define CALIBRATION_PERCENTILE 25.0
 
-/* ---- timing (calibrate_compute.c, calibrate_comm.c); collective over all ranks; `begin` and `end` are the part of the progress line ---- */
+/* ---- timing (calibrate_compute.c, calibrate_gpu.c, calibrate_comm.c); collective over all ranks; `begin` and `end` are the part of the progress line ---- */
 
 enum status calibrate_compute(struct session *s, calibration_cases *cases, double begin, double end, struct error *e);
 
-/* Adds the collectives' curves, "p2p.*", "overlap.*" and "progress.share" on rank 0. `gemm`: a case to run beside a collective. With one rank there is nothing to add. */
+/* The GPU's sections, and on rank 0 "sms", "launch_s" (host time an op) and "copy.h2d_Bps", "copy.d2h_Bps" (pinned, all ranks at once). */
+enum status calibrate_gpu(struct session *s, calibration_cases *cases, struct profile *p, double begin, double end, struct error *e);
+
+/* Which argument of the kind holds ids (-1: none), and ids below the limit of the table that they point into, spread. */
+int calibration_id_argument(enum op_kind k);
+void calibration_ids(const struct op *op, int32_t *ids);
+/* `mine`, n times, to the slowest rank's. Collective. */
+enum status calibration_slowest(struct session *s, double *mine, size_t n, struct error *e);
+
+/* Adds the collectives' curves, "overlap.*" and (of the host) "p2p.*" and "progress.share" on rank 0. `gemm`: a case to run beside a collective (NULL: none was timed). With one rank there is nothing to add. */
 enum status calibrate_comm(struct session *s, const struct calibration_case *gemm, struct profile *p, double begin, double end, struct error *e);
 
 /* ---- fitting (calibrate_fit.c) ---- */
 
-/* From timed cases to "call_s", fits, curves, "mem_Bps" and "peak.fp32". */
-enum status calibration_fit(const calibration_cases *cases, struct profile *p, struct error *e);
+/* From timed cases to "call_s" (on a GPU: the least time that an op takes there), fits, curves, "mem_Bps" and "peak.<format>". `d`: whose cases they are (NULL: the host's). */
+enum status calibration_fit(const calibration_cases *cases, const struct work_device *d, struct profile *p, struct error *e);
 
 #endif

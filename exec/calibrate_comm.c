@@ -1,4 +1,4 @@
-/* Timing the communicator, through the very lanes and the progress thread that a run uses: roles made by hand, with collectives alone and beside GEMMs. */
+/* Timing the communicator, through the very lanes (and on the host the progress thread) that a run uses: roles made by hand, with collectives alone and beside GEMMs. */
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
@@ -10,8 +10,7 @@
 #include "base/log.h"
 #include "base/stats.h"
 #include "exec/calibrate.h"
-#include "exec/device.h"
-#include "exec/host/device.h"
+#include "exec/hand.h"
 #include "exec/mpi_check.h"
 #include "exec/session.h"
 
@@ -20,6 +19,8 @@
 #define COLLECTIVES_S 4.0 /* for the collectives of all group sizes together, where that allows more than the fewest steps */
 #define OVERLAP_S 0.5     /* for each of the roles that overlap is found with */
 #define OVERLAP_B ((uint64_t)8 << 20)
+#define OVERLAP_GPU_B ((uint64_t)64 << 20) /* about 0.3 ms on NVLink */
+#define OVERLAP_DOUBLES_B ((uint64_t)256 << 10)
 #define OVERLAP_COMM_S 20e-3 /* of collectives one after the other, beside GEMMs that take longer */
 #define OVERLAP_CALLS_MAX 8
 #define OVERLAP_COMPUTE 3    /* times as long as those collectives alone */
@@ -30,117 +31,15 @@
 #define PINGS_LARGE 12
 #define TAG 4711
 
-/* ---- roles made by hand ---- */
+/* What is calibrated of enum collective. */
+static const enum collective calibrated[] = {COLL_ALL_REDUCE, COLL_ALL_GATHER, COLL_REDUCE_SCATTER};
+#define CALIBRATED (sizeof calibrated / sizeof calibrated[0])
 
-struct hand {
-	struct session *s;
-	struct role role;
-	struct layout layout;
-	struct device_job job;
-	struct device device;
-	struct comm comm;
-	struct stamp *stamps;
-};
-
-static bool hand_buffer(struct hand *h, uint64_t bytes)
+/* NCCL moves bytes: the format matters little. Of doubles, whose times nobody keeps, the small ones do. */
+static const uint64_t *sizes_of(const struct session *s, size_t *n)
 {
-	struct buffer b = {.component = COMP_BUFFERS, .dtype = DT_FP32, .bytes = bytes, .persistent = true, .layer = -1, .what = "calibration"};
-	return vec_push(&h->role.buffers, b);
-}
-
-/* Argument a of the op is all of buffer args[a]; -1: absent. Ops depend on nothing but their lane. */
-static bool hand_op(struct hand *h, const struct op *op, const int32_t *args)
-{
-	struct op o = *op;
-	o.dtype = o.out_dtype = DT_FP32;
-	o.layer = o.bucket = o.micro = -1;
-	o.what = "calibration";
-	o.arg0 = (uint32_t)h->role.args.n;
-	for (int i = 0; i < op_kind_info(o.kind)->n_args; i++) {
-		struct view v = {.buffer = args[i]};
-		if (!vec_push(&h->role.args, v))
-			return false;
-	}
-	return vec_push(&h->role.ops, o);
-}
-
-static bool hand_collective(struct hand *h, enum collective coll, uint64_t bytes, int32_t in, int32_t out)
-{
-	struct op op = {.kind = OP_COLLECTIVE, .lane = LANE_COMM, .phase = PHASE_BACKWARD, .coll = (uint8_t)coll, .reduce = RED_SUM, .group = DIM_DP, .d = {(int64_t)(bytes / sizeof(float))}};
-	int32_t args[] = {in, out};
-	return hand_op(h, &op, args);
-}
-
-static enum status hand_layout(struct hand *h, struct error *e)
-{
-	h->layout.offset_B = calloc(h->role.buffers.n, sizeof *h->layout.offset_B);
-	h->stamps = calloc(h->role.ops.n, sizeof *h->stamps);
-	if (!h->layout.offset_B || !h->stamps)
-		return error_nomem(e, "calibration");
-	for (size_t i = 0; i < h->role.buffers.n; i++) {
-		h->layout.offset_B[i] = h->layout.total_B;
-		h->layout.total_B += (h->role.buffers.at[i].bytes + LAYOUT_ALIGN - 1) / LAYOUT_ALIGN * LAYOUT_ALIGN;
-	}
-	return ST_OK;
-}
-
-static void comm_broken(void *ctx, const char *text)
-{
-	watchdog_fail(((struct session *)ctx)->watchdog, text);
-}
-
-/* Sine-like values everywhere: sums over ranks and steps stay finite, and no denormal slows them. */
-static void hand_fill(struct hand *h)
-{
-	float block[1024];
-	for (size_t i = 0; i < 1024; i++)
-		block[i] = (float)(i % 31) / 31.0f - 0.49f;
-	for (size_t i = 0; i < h->role.buffers.n; i++)
-		for (uint64_t at = 0, bytes = h->role.buffers.at[i].bytes; at < bytes; at += sizeof block)
-			h->device.ops->write(h->device.ctx, (int32_t)i, at, block, bytes - at < sizeof block ? bytes - at : sizeof block);
-}
-
-/* Loads the role into a device, with a communicator over groups of `size` neighbouring ranks. Collective; all ranks agree. */
-static enum status hand_load(struct hand *h, int64_t size, bool built, struct error *e)
-{
-	struct session *s = h->s;
-	enum status st = built ? hand_layout(h, e) : error_nomem(e, "calibration");
-	st = session_agree(s, st, e);
-	if (st || (st = comm_create_mpi(s, size, 1, &h->comm, e)))
-		return st;
-	h->role.ranks = s->info.ranks;
-	h->job = (struct device_job){.role = &h->role, .layout = &h->layout, .heads = 1, .loss_scale = 1, .beacon = watchdog_beacon(s->watchdog), .cores = s->info.cores_per_rank,
-		.oversubscribed = s->info.oversubscribed, .broken = comm_broken, .broken_ctx = s};
-	h->job.comm[LANE_COMM][DIM_DP] = h->comm;
-	st = host_device_create(&h->device, e);
-	if (!st)
-		st = h->device.ops->load(h->device.ctx, &h->job, e);
-	st = session_agree(s, st, e);
-	if (st)
-		return st;
-	hand_fill(h);
-	watchdog_roles(s->watchdog, &h->role, 1, 0);
-	return ST_OK;
-}
-
-static void hand_close(struct hand *h)
-{
-	watchdog_roles(h->s->watchdog, NULL, 0, 0);
-	device_destroy(&h->device);
-	comm_destroy(&h->comm);
-	free(h->layout.offset_B);
-	free(h->stamps);
-	vec_free(&h->role.ops);
-	vec_free(&h->role.args);
-	vec_free(&h->role.buffers);
-}
-
-/* One step of the role, begun by all ranks together; stamps in h->stamps. */
-static enum status hand_step(struct hand *h, struct error *e)
-{
-	struct device_step step = {.number = 1, .stamps = h->stamps};
-	enum status st = session_barrier(h->s, e);
-	return st ? st : h->device.ops->step(h->device.ctx, &step, e);
+	*n = s->info.gpu_doubles ? CALIBRATION_COMM_SIZES / 2 : CALIBRATION_COMM_SIZES;
+	return s->gpus ? calibration_gpu_comm_sizes : calibration_comm_sizes;
 }
 
 /* Whether to take another step: rank 0's clock decides for all. */
@@ -160,11 +59,11 @@ static double seconds(int64_t ns)
 	return (double)ns * 1e-9;
 }
 
-/* How long op `op` moved: from the last member's arrival to the last one's end, in the slowest group. Clocks of different hosts do not agree; there it is the shortest stay of a member, the last one's
- * to arrive. `all`: stamps by rank, then op. */
+/* How long op `op` moved: from the last member's arrival to the last one's end, in the slowest group. Clocks of different hosts do not agree, those of GPUs not to some
+ * microseconds; there it is the shortest stay of a member, the last one's to arrive. `all`: stamps by rank, then op. */
 static double moved_s(const struct session *s, const struct stamp *all, size_t n_ops, size_t op, int64_t size)
 {
-	double slowest = 0;
+	double slowest = 1e-9; /* a curve's times are positive */
 	for (int64_t first = 0; first < s->info.ranks; first += size) {
 		int64_t begin = INT64_MIN, end = INT64_MIN, shortest = INT64_MAX;
 		for (int64_t r = first; r < first + size; r++) {
@@ -173,7 +72,7 @@ static double moved_s(const struct session *s, const struct stamp *all, size_t n
 			end = t->end_ns > end ? t->end_ns : end;
 			shortest = t->end_ns - t->begin_ns < shortest ? t->end_ns - t->begin_ns : shortest;
 		}
-		slowest = fmax(slowest, seconds(s->info.hosts == 1 ? end - begin : shortest));
+		slowest = fmax(slowest, seconds(s->info.hosts == 1 && !s->gpus ? end - begin : shortest));
 	}
 	return slowest;
 }
@@ -181,15 +80,15 @@ static double moved_s(const struct session *s, const struct stamp *all, size_t n
 /* The typical time of every op over some steps; the first step is the warm-up. */
 static enum status time_ops(struct hand *h, int64_t size, double budget_s, double *typical_s, struct error *e)
 {
-	struct session *s = h->s;
+	struct session *s = h->session;
 	size_t n = h->role.ops.n;
 	int steps = 0;
 	bool go_on = true;
 	double begin_s = clock_s(), *times = calloc(n * STEPS_MAX, sizeof *times);
 	struct stamp *all = calloc((size_t)s->info.ranks * n, sizeof *all);
-	enum status st = times && all ? hand_step(h, e) : error_nomem(e, "calibration's times");
+	enum status st = times && all ? hand_step(h, true, e) : error_nomem(e, "calibration's times");
 	while (!st && !(st = another_step(s, steps, begin_s, budget_s, &go_on, e)) && go_on) {
-		if ((st = hand_step(h, e)) || (st = session_gather_all(s, h->stamps, n * sizeof *h->stamps, all, e)))
+		if ((st = hand_step(h, true, e)) || (st = session_gather_all(s, h->stamps, n * sizeof *h->stamps, all, e)))
 			break;
 		for (size_t i = 0; i < n; i++)
 			times[i * STEPS_MAX + (size_t)steps] = moved_s(s, all, n, i, size);
@@ -205,12 +104,12 @@ static enum status time_ops(struct hand *h, int64_t size, double budget_s, doubl
 /* CPU time that other threads than this one took during a step of collectives alone, as a share of it: what the progress thread takes from a core. */
 static enum status progress_share(struct hand *h, double *share, struct error *e)
 {
-	enum status st = session_barrier(h->s, e);
+	enum status st = session_barrier(h->session, e);
 	struct timespec cpu;
 	double begin_s = clock_s(), own_s = clock_thread_cpu_s();
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
 	double all_s = (double)cpu.tv_sec + 1e-9 * (double)cpu.tv_nsec;
-	if (st || (st = hand_step(h, e)))
+	if (st || (st = hand_step(h, true, e)))
 		return st;
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
 	double others_s = (double)cpu.tv_sec + 1e-9 * (double)cpu.tv_nsec - all_s - (clock_thread_cpu_s() - own_s);
@@ -218,32 +117,38 @@ static enum status progress_share(struct hand *h, double *share, struct error *e
 	return st;
 }
 
-static enum status collectives(struct session *s, int64_t size, double budget_s, struct profile *p, struct error *e)
+static bool add_collectives(struct hand *h, int64_t size, double x[CALIBRATION_COMM_SIZES], size_t *n)
 {
 	enum { FULL, SHARD };
-	const uint64_t largest = calibration_comm_sizes[CALIBRATION_COMM_SIZES - 1];
-	struct hand h = {.s = s};
-	double typical_s[COLL_COUNT * CALIBRATION_COMM_SIZES], x[CALIBRATION_COMM_SIZES], share = 0;
-	uint64_t bytes[CALIBRATION_COMM_SIZES];
-	bool ok = hand_buffer(&h, largest) && hand_buffer(&h, largest);
-	for (int c = 0; c < COLL_COUNT; c++)
-		for (size_t i = 0; i < CALIBRATION_COMM_SIZES && ok; i++) {
-			bytes[i] = calibration_comm_sizes[i] / (4 * (uint64_t)size) * (4 * (uint64_t)size); /* shards are whole elements */
-			bytes[i] = bytes[i] ? bytes[i] : 4 * (uint64_t)size;
-			x[i] = (double)bytes[i];
-			ok = hand_collective(&h, (enum collective)c, bytes[i], c == COLL_ALL_GATHER ? SHARD : FULL, c == COLL_REDUCE_SCATTER ? SHARD : FULL);
+	const uint64_t *sizes = sizes_of(h->session, n), largest = sizes[*n - 1];
+	bool ok = hand_buffer(h, COMP_BUFFERS, DT_FP32, largest) && hand_buffer(h, COMP_BUFFERS, DT_FP32, largest);
+	for (size_t c = 0; c < CALIBRATED; c++)
+		for (size_t i = 0; i < *n && ok; i++) {
+			uint64_t bytes = sizes[i] / (4 * (uint64_t)size) * (4 * (uint64_t)size); /* shards are whole elements */
+			bytes = bytes ? bytes : 4 * (uint64_t)size;
+			x[i] = (double)bytes;
+			ok = hand_collective(h, calibrated[c], DT_FP32, bytes, calibrated[c] == COLL_ALL_GATHER ? SHARD : FULL, calibrated[c] == COLL_REDUCE_SCATTER ? SHARD : FULL);
 		}
+	return ok;
+}
+
+static enum status collectives(struct session *s, int64_t size, double budget_s, struct profile *p, struct error *e)
+{
+	struct hand h = {.session = s};
+	double typical_s[CALIBRATED * CALIBRATION_COMM_SIZES], x[CALIBRATION_COMM_SIZES], share = 0;
+	size_t n;
+	bool ok = add_collectives(&h, size, x, &n);
 	enum status st = hand_load(&h, size, ok, e);
 	if (!st)
 		st = time_ops(&h, size, budget_s, typical_s, e);
-	if (!st)
+	if (!st && !s->gpus)
 		st = progress_share(&h, &share, e);
-	for (int c = 0; c < COLL_COUNT && !st && p; c++) {
+	for (size_t c = 0; c < CALIBRATED && !st && p; c++) {
 		char name[PROFILE_NAME];
-		snprintf(name, sizeof name, "%s.%lld", collective_name((enum collective)c), (long long)size);
-		st = profile_set_curve(p, name, x, typical_s + c * CALIBRATION_COMM_SIZES, CALIBRATION_COMM_SIZES, e);
+		snprintf(name, sizeof name, "%s.%lld", collective_name(calibrated[c]), (long long)size);
+		st = profile_set_curve(p, name, x, typical_s + c * n, n, e);
 	}
-	if (!st && p)
+	if (!st && p && !s->gpus)
 		st = profile_set_value(p, "progress.share", share, e);
 	hand_close(&h);
 	return st;
@@ -267,23 +172,23 @@ static double lane_s(const struct hand *h, enum lane lane)
 /* How long this rank's compute lane and communication lane take in a role of `gemms` GEMMs beside `calls` collectives, over some steps. */
 static enum status beside(struct session *s, const struct op *gemm, int gemms, int calls, double *compute_s, double *comm_s, struct error *e)
 {
-	struct hand h = {.s = s};
+	struct hand h = {.session = s};
+	const uint64_t bytes = s->info.gpu_doubles ? OVERLAP_DOUBLES_B : s->gpus ? OVERLAP_GPU_B : OVERLAP_B;
 	double compute[STEPS_MAX], comm[STEPS_MAX], begin_s = 0;
 	int steps = 0;
-	bool go_on = true, ok = hand_buffer(&h, OVERLAP_B);
-	for (int i = 0; i < op_kind_info(gemm->kind)->n_args && ok; i++)
-		ok = hand_buffer(&h, op_arg_bytes(gemm, i, 1));
+	int32_t args[OP_MAX_ARGS];
+	bool go_on = true, ok = hand_buffer(&h, COMP_BUFFERS, DT_FP32, bytes) && hand_arguments(&h, gemm, 1u << 2 /* no bias */, args);
 	struct op op = *gemm;
 	op.lane = LANE_COMPUTE;
-	int32_t args[OP_MAX_ARGS] = {1, 2, -1, 4}; /* no bias */
+	/* Collectives first: where one thread issues all lanes they are not to wait for the GEMMs' launches. */
+	for (int i = 0; i < calls && ok; i++)
+		ok = hand_collective(&h, COLL_ALL_REDUCE, DT_FP32, bytes, 0, 0);
 	for (int i = 0; i < gemms && ok; i++)
 		ok = hand_op(&h, &op, args);
-	for (int i = 0; i < calls && ok; i++)
-		ok = hand_collective(&h, COLL_ALL_REDUCE, OVERLAP_B, 0, 0);
 	enum status st = hand_load(&h, s->info.ranks, ok, e);
-	st = st ? st : hand_step(&h, e); /* the warm-up */
+	st = st ? st : hand_step(&h, true, e); /* the warm-up */
 	begin_s = clock_s();
-	while (!st && !(st = another_step(s, steps, begin_s, OVERLAP_S, &go_on, e)) && go_on && !(st = hand_step(&h, e))) {
+	while (!st && !(st = another_step(s, steps, begin_s, OVERLAP_S, &go_on, e)) && go_on && !(st = hand_step(&h, true, e))) {
 		compute[steps] = lane_s(&h, LANE_COMPUTE);
 		comm[steps++] = lane_s(&h, LANE_COMM);
 	}
@@ -388,7 +293,7 @@ enum status calibrate_comm(struct session *s, const struct calibration_case *gem
 	int sizes = 0;
 	for (int64_t size = 2; size <= ranks; size++)
 		sizes += ranks % size == 0;
-	enum status st = point_to_point(s, p, e);
+	enum status st = s->gpus ? ST_OK : point_to_point(s, p, e); /* MPI's; between GPUs the collectives say all */
 	for (int64_t size = 2; size <= ranks && !st; size++) {
 		if (ranks % size)
 			continue;
@@ -396,5 +301,5 @@ enum status calibrate_comm(struct session *s, const struct calibration_case *gem
 		st = collectives(s, size, COLLECTIVES_S / sizes, p, e);
 	}
 	progress_update(begin + (end - begin) * 0.9, "overlap");
-	return st ? st : overlap(s, &gemm->op, p, e);
+	return st || !gemm ? st : overlap(s, &gemm->op, p, e);
 }

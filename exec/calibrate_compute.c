@@ -91,21 +91,22 @@ static void *place(struct bench *b, enum region r, uint64_t bytes)
 	return at;
 }
 
-/* Ids below the limit of the table that they point into, spread by a multiplicative hash. */
-static void fill_ids(int32_t *ids, int64_t n, int64_t limit)
-{
-	for (int64_t i = 0; i < n; i++)
-		ids[i] = (int32_t)(((uint64_t)i * UINT64_C(0x9e3779b97f4a7c15) >> 33) % (uint64_t)limit);
-}
-
-static int id_argument(enum op_kind k)
+int calibration_id_argument(enum op_kind k)
 {
 	return k == OP_EMBED || k == OP_EMBED_GRAD ? 0 : k == OP_LOSS || k == OP_LOSS_SUM || k == OP_LOSS_GRAD ? 1 : -1;
 }
 
+/* By a multiplicative hash. */
+void calibration_ids(const struct op *op, int32_t *ids)
+{
+	const int64_t limit = op->kind == OP_EMBED || op->kind == OP_EMBED_GRAD ? op->d[2] : op->d[1];
+	for (int64_t i = 0; i < op->d[0]; i++)
+		ids[i] = (int32_t)(((uint64_t)i * UINT64_C(0x9e3779b97f4a7c15) >> 33) % (uint64_t)limit);
+}
+
 static enum region region_of(const struct calibration_case *c, int arg)
 {
-	if ((c->hot & (1u << arg)) || arg == id_argument(c->op.kind))
+	if ((c->hot & (1u << arg)) || arg == calibration_id_argument(c->op.kind))
 		return REGION_HOT;
 	enum access a = op_access(&c->op, arg);
 	return a == ACC_R ? REGION_READ : a == ACC_W ? REGION_WRITE : REGION_UPDATE;
@@ -117,8 +118,8 @@ static void arguments(struct bench *b, const struct calibration_case *c, void *a
 	for (int i = 0; i < op_kind_info(c->op.kind)->n_args; i++) {
 		bool absent = c->absent & (1u << i);
 		arg[i] = absent ? NULL : place(b, region_of(c, i), op_arg_bytes(&c->op, i, 1));
-		if (!absent && i == id_argument(c->op.kind))
-			fill_ids(arg[i], c->op.d[0], c->op.kind == OP_EMBED || c->op.kind == OP_EMBED_GRAD ? c->op.d[2] : c->op.d[1]);
+		if (!absent && i == calibration_id_argument(c->op.kind))
+			calibration_ids(&c->op, arg[i]);
 	}
 }
 
@@ -206,8 +207,7 @@ static double time_case(struct bench *b, const struct calibration_case *c, int t
 	return session_info(b->s)->oversubscribed ? stats_mean(t, (size_t)times) : stats_median(t, (size_t)times);
 }
 
-/* `mine` by case to the slowest rank's. */
-static enum status slowest(struct session *s, double *mine, size_t n, struct error *e)
+enum status calibration_slowest(struct session *s, double *mine, size_t n, struct error *e)
 {
 	size_t ranks = (size_t)session_info(s)->ranks;
 	double *all = malloc(ranks * n * sizeof *all);
@@ -238,7 +238,7 @@ static enum status probe(struct bench *b, const calibration_cases *cases, double
 			about_s[i] = time_case(b, &cases->at[i], 1);
 		progress_update(b->begin + b->share * (double)i / (double)cases->n, cases->at[i].work.name);
 	}
-	return st ? st : slowest(b->s, about_s, cases->n, e);
+	return st ? st : calibration_slowest(b->s, about_s, cases->n, e);
 }
 
 static int times_of(double about_s)
@@ -280,7 +280,7 @@ static enum status measure(struct bench *b, calibration_cases *cases, double *ab
 		if (n)
 			about_s[i] = stats_percentile(of_pass, n, CALIBRATION_PERCENTILE);
 	}
-	st = st ? st : slowest(b->s, about_s, cases->n, e);
+	st = st ? st : calibration_slowest(b->s, about_s, cases->n, e);
 	for (size_t i = 0; i < cases->n && !st; i++)
 		cases->at[i].time_s = about_s[i];
 	return st;

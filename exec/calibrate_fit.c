@@ -1,5 +1,6 @@
 /* From times to a profile. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,13 +9,23 @@
 
 /* A machine that does not reach this in any GEMM was not measured. */
 #define LEAST_CALL_S 1e-8
+#define CALL_B 8.0 /* the one case of so few bytes is there for the call's sake */
+/* On a GPU, where the time is the larger of a fit and memory's: a case that memory takes this share of says little about the fit. */
+#define MEMORY_SHARE 0.8
+/* Sizes of a curve that are as near as this, in ratio, are one point: the mean of its times. */
+#define SAME_SIZE 1.1
+
+static bool is_call(const struct calibration_case *c)
+{
+	return c->work.form == FORM_CURVE && c->work.footprint_B <= CALL_B;
+}
 
 /* The time of an op with next to no work: the smallest case of all. Every op of a curve pays it. */
 static double call_time_s(const calibration_cases *cases)
 {
 	double least = INFINITY;
 	for (size_t i = 0; i < cases->n; i++)
-		if (cases->at[i].work.form == FORM_CURVE && cases->at[i].time_s > 0 && cases->at[i].work.elements <= 2)
+		if (cases->at[i].time_s > 0 && is_call(&cases->at[i]))
 			least = fmin(least, cases->at[i].time_s);
 	return isfinite(least) ? least : LEAST_CALL_S;
 }
@@ -27,98 +38,140 @@ static bool first_of_name(const calibration_cases *cases, size_t index)
 	return true;
 }
 
-/* Non-negative coefficients that minimise the sum of squared relative errors: each row is divided by its time, so that a short op counts as much as a long one. */
-static enum status fit_terms(const calibration_cases *cases, const char *name, struct profile *p, struct error *e)
+static double memory_s(const struct calibration_case *c, double mem_Bps)
+{
+	return mem_Bps > 0 ? (op_read_B(&c->op) + op_write_B(&c->op)) / mem_Bps : 0;
+}
+
+/* Rows of the system for the cases of that name, divided by their times; `all`: also of those that memory bounds. */
+static size_t fill_rows(const calibration_cases *cases, const char *name, double mem_Bps, bool all, double *rows)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < cases->n; i++) {
+		const struct calibration_case *c = &cases->at[i];
+		if (c->time_s <= 0 || strcmp(c->work.name, name) != 0 || (!all && memory_s(c, mem_Bps) > MEMORY_SHARE * c->time_s))
+			continue;
+		for (size_t t = 0; t < WORK_TERMS; t++)
+			rows[n * WORK_TERMS + t] = c->work.term[t] / c->time_s;
+		n++;
+	}
+	return n;
+}
+
+static double residual(const calibration_cases *cases, const char *name, double mem_Bps, const double *coef)
+{
+	double squares = 0;
+	size_t n = 0;
+	for (size_t i = 0; i < cases->n; i++) {
+		const struct calibration_case *c = &cases->at[i];
+		if (c->time_s <= 0 || strcmp(c->work.name, name) != 0)
+			continue;
+		double fit_s = 0;
+		for (size_t t = 0; t < WORK_TERMS; t++)
+			fit_s += coef[t] * c->work.term[t];
+		double off = fmax(fit_s, memory_s(c, mem_Bps)) / c->time_s - 1;
+		squares += off * off;
+		n++;
+	}
+	return sqrt(squares / (double)n);
+}
+
+/* Non-negative coefficients that minimise the sum of squared relative errors: each row is divided by its time, so that a short op counts as much as a long one. mem_Bps 0: memory's time is among the terms. */
+static enum status fit_terms(const calibration_cases *cases, const char *name, double mem_Bps, struct profile *p, struct error *e)
 {
 	enum status st = ST_OK;
-	size_t n = 0;
-	double coef[WORK_TERMS], squares = 0;
+	double coef[WORK_TERMS];
 	double *rows = malloc(cases->n * WORK_TERMS * sizeof *rows), *ones = malloc(cases->n * sizeof *ones);
 	if (!rows || !ones) {
 		st = error_nomem(e, "a fit");
 		goto out;
 	}
-	for (size_t i = 0; i < cases->n; i++) {
-		const struct calibration_case *c = &cases->at[i];
-		if (c->time_s <= 0 || strcmp(c->work.name, name) != 0)
-			continue;
-		for (size_t t = 0; t < WORK_TERMS; t++)
-			rows[n * WORK_TERMS + t] = c->work.term[t] / c->time_s;
-		ones[n++] = 1;
-	}
+	size_t n = fill_rows(cases, name, mem_Bps, false, rows);
+	n = n ? n : fill_rows(cases, name, mem_Bps, true, rows);
 	if (n == 0)
 		goto out;
+	for (size_t i = 0; i < n; i++)
+		ones[i] = 1;
 	stats_nnls(rows, ones, n, WORK_TERMS, coef);
-	for (size_t i = 0; i < n; i++) {
-		double predicted = 0;
-		for (size_t t = 0; t < WORK_TERMS; t++)
-			predicted += coef[t] * rows[i * WORK_TERMS + t];
-		squares += (predicted - 1) * (predicted - 1);
-	}
-	st = profile_set_fit(p, name, coef, WORK_TERMS, sqrt(squares / (double)n), e);
+	st = profile_set_fit(p, name, coef, WORK_TERMS, residual(cases, name, mem_Bps, coef), e);
 out:
 	free(rows);
 	free(ones);
 	return st;
 }
 
-/* Points in ascending footprint; of two cases with the same, the later. */
+/* Points in ascending footprint. On a GPU each has two formats' times. */
 static enum status set_curve(const calibration_cases *cases, const char *name, double call_s, struct profile *p, struct error *e)
 {
-	double x[PROFILE_POINTS], y[PROFILE_POINTS];
+	double x[PROFILE_POINTS], y[PROFILE_POINTS], times[PROFILE_POINTS];
 	size_t n = 0;
 	for (size_t i = 0; i < cases->n; i++) {
 		const struct calibration_case *c = &cases->at[i];
-		if (c->time_s <= 0 || strcmp(c->work.name, name) != 0 || c->work.elements <= 2)
+		if (c->time_s <= 0 || strcmp(c->work.name, name) != 0 || is_call(c))
 			continue;
 		size_t at = 0;
-		while (at < n && x[at] < c->work.footprint_B)
+		while (at < n && x[at] * SAME_SIZE < c->work.footprint_B)
 			at++;
-		bool replaces = at < n && x[at] == c->work.footprint_B;
-		if (!replaces && n == PROFILE_POINTS)
+		bool same = at < n && x[at] < c->work.footprint_B * SAME_SIZE;
+		if (!same && n == PROFILE_POINTS)
 			return error_set(e, ST_RUN, "calibration has more than %d sizes of %s", PROFILE_POINTS, name);
-		for (size_t j = n; j > at && !replaces; j--) {
+		for (size_t j = n; j > at && !same; j--) {
 			x[j] = x[j - 1];
 			y[j] = y[j - 1];
+			times[j] = times[j - 1];
 		}
-		n += replaces ? 0 : 1;
-		x[at] = c->work.footprint_B;
+		if (!same) {
+			n++;
+			x[at] = c->work.footprint_B;
+			y[at] = times[at] = 0;
+		}
 		/* A tenth of the whole at least: the call is an estimate, and what is left must not vanish beside it. */
-		y[at] = fmax(c->time_s - call_s, 0.1 * c->time_s) / c->work.elements;
+		y[at] += (fmax(c->time_s - call_s, 0.1 * c->time_s) / c->work.elements - y[at]) / ++times[at];
 	}
 	return n ? profile_set_curve(p, name, x, y, n, e) : ST_OK;
 }
 
-/* The roofs: the best GEMM, and the largest add, which reads two arrays and writes one (STREAM's way of counting: the read that a write may cause is not counted). */
-static enum status set_roofs(const calibration_cases *cases, struct profile *p, struct error *e)
+/* The roofs: the best GEMM of each format, and the largest add, which reads two arrays and writes one (STREAM's way of counting: the read that a write may cause is not counted). */
+static enum status set_roofs(const calibration_cases *cases, double *mem_Bps, struct profile *p, struct error *e)
 {
-	double peak = 0, largest_B = 0, mem_Bps = 0;
+	double peak[DT_COUNT] = {0}, largest_B = 0;
+	bool any = false;
+	*mem_Bps = 0;
 	for (size_t i = 0; i < cases->n; i++) {
 		const struct calibration_case *c = &cases->at[i];
 		if (c->time_s <= 0)
 			continue;
-		if (c->op.kind == OP_GEMM)
-			peak = fmax(peak, op_flop(&c->op) / c->time_s);
-		if (c->op.kind == OP_ADD && c->work.footprint_B > largest_B) {
-			largest_B = c->work.footprint_B;
-			mem_Bps = largest_B / c->time_s;
+		if (c->op.kind == OP_GEMM) {
+			peak[c->op.dtype] = fmax(peak[c->op.dtype], op_flop(&c->op) / c->time_s);
+			any = true;
+		}
+		double bytes = op_read_B(&c->op) + op_write_B(&c->op);
+		if (c->op.kind == OP_ADD && bytes > largest_B) {
+			largest_B = bytes;
+			*mem_Bps = bytes / c->time_s;
 		}
 	}
-	if (!(peak > 0) || !(mem_Bps > 0))
-		return error_set(e, ST_RUN, "calibration timed no %s", peak > 0 ? "add" : "GEMM");
-	enum status st = profile_set_value(p, "peak.fp32", peak, e);
-	return st ? st : profile_set_value(p, "mem_Bps", mem_Bps, e);
+	if (!any || !(*mem_Bps > 0))
+		return error_set(e, ST_RUN, "calibration timed no %s", any ? "add" : "GEMM");
+	enum status st = profile_set_value(p, "mem_Bps", *mem_Bps, e);
+	for (int t = 0; t < DT_COUNT && !st; t++) {
+		char name[PROFILE_NAME];
+		snprintf(name, sizeof name, "peak.%s", dtype_name((enum dtype)t));
+		st = peak[t] > 0 ? profile_set_value(p, name, peak[t], e) : ST_OK;
+	}
+	return st;
 }
 
-enum status calibration_fit(const calibration_cases *cases, struct profile *p, struct error *e)
+enum status calibration_fit(const calibration_cases *cases, const struct work_device *d, struct profile *p, struct error *e)
 {
-	double call_s = call_time_s(cases);
-	enum status st = profile_set_value(p, "call_s", call_s, e);
+	double call_s = call_time_s(cases), mem_Bps;
+	enum status st = set_roofs(cases, &mem_Bps, p, e);
+	st = st ? st : profile_set_value(p, "call_s", call_s, e);
 	for (size_t i = 0; i < cases->n && !st; i++) {
 		const struct work *w = &cases->at[i].work;
 		if (!first_of_name(cases, i))
 			continue;
-		st = w->form == FORM_FIT ? fit_terms(cases, w->name, p, e) : set_curve(cases, w->name, call_s, p, e);
+		st = w->form == FORM_FIT ? fit_terms(cases, w->name, d && d->gpu ? mem_Bps : 0, p, e) : set_curve(cases, w->name, call_s, p, e);
 	}
-	return st ? st : set_roofs(cases, p, e);
+	return st;
 }

@@ -9,15 +9,22 @@
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
 const uint64_t calibration_comm_sizes[CALIBRATION_COMM_SIZES] = {2 << 10, 8 << 10, 32 << 10, 128 << 10, 512 << 10, 2 << 20, 8 << 20, 24 << 20, 40 << 20, 64 << 20};
+const uint64_t calibration_gpu_comm_sizes[CALIBRATION_COMM_SIZES] = {4 << 10, 32 << 10, 256 << 10, 1 << 20, 4 << 20, 8 << 20, 25 << 20, 50 << 20, 100 << 20, 256 << 20};
+
+bool calibration_add(calibration_cases *out, const struct work_device *d, const struct op *op, unsigned hot, unsigned absent)
+{
+	struct calibration_case c = {.op = *op, .hot = (uint8_t)hot, .absent = (uint8_t)absent};
+	c.op.bucket = c.op.layer = c.op.micro = -1;
+	c.op.what = "calibration";
+	work_of(&c.op, d, &c.work);
+	return vec_push(out, c);
+}
 
 static bool add(calibration_cases *out, const struct op *op, unsigned hot, unsigned absent)
 {
-	struct calibration_case c = {.op = *op, .hot = (uint8_t)hot, .absent = (uint8_t)absent};
-	c.op.dtype = c.op.out_dtype = DT_FP32;
-	c.op.bucket = c.op.layer = c.op.micro = -1;
-	c.op.what = "calibration";
-	work_of(&c.op, &c.work);
-	return vec_push(out, c);
+	struct op o = *op;
+	o.dtype = o.out_dtype = DT_FP32;
+	return calibration_add(out, NULL, &o, hot, absent);
 }
 
 /* ---- GEMM ---- */
@@ -117,19 +124,36 @@ static const struct curve_row {
 	{OP_CAST, 0, 0, 1, 0, 0, 0},
 };
 
-static bool add_curve(calibration_cases *out, const struct curve_row *r)
+/* The op of a row in a format: fp32 is cast to bf16 and the other way round, and narrower weights have an fp32 copy in the optimizer. */
+static struct op curve_op(const struct curve_row *r, enum dtype dtype, int64_t widen, unsigned *absent)
 {
-	bool vector = op_kind_info(r->kind)->n_dims == 1;
-	struct op op = {.kind = (uint8_t)r->kind, .mlp = r->mlp, .flags = r->flags};
-	op.d[1] = vector ? 0 : r->cols;
+	struct op op = {.kind = (uint8_t)r->kind, .mlp = r->mlp, .flags = r->flags, .dtype = (uint8_t)dtype, .out_dtype = (uint8_t)dtype};
+	bool vector = op_kind_info(r->kind)->n_dims == 1, vocabulary = op_class_of(&op) == CLASS_LOSS;
+	*absent = r->absent;
+	op.d[1] = vector ? 0 : vocabulary ? r->cols : r->cols * widen;
 	op.d[2] = r->third;
 	op.d[0] = vector ? 1 << 20 : 1;
-	double row_B = (op_read_B(&op) + op_write_B(&op)) / (double)op.d[0];
-	for (size_t i = 0; i < COUNT(footprints_B); i++) {
-		int64_t rows = (int64_t)(footprints_B[i] / row_B);
-		op.d[0] = rows | 1; /* odd, and at least one */
-		if (!add(out, &op, r->hot, r->absent))
-			return false;
+	if (r->kind == OP_CAST && widen > 1) /* the host casts fp32 to itself */
+		op.out_dtype = dtype == DT_FP32 ? DT_BF16 : DT_FP32;
+	if (r->kind == OP_OPTIMIZER && dtype != DT_FP32) {
+		op.flags |= OP_MASTER;
+		*absent &= ~(1u << 4);
+	}
+	return op;
+}
+
+bool calibration_add_curves(calibration_cases *out, const struct work_device *d, enum dtype dtype, int64_t widen, const double *footprints, size_t n)
+{
+	for (size_t k = 0; k < COUNT(curves); k++) {
+		unsigned absent;
+		struct op op = curve_op(&curves[k], dtype, widen, &absent);
+		double row_B = (op_read_B(&op) + op_write_B(&op)) / (double)op.d[0];
+		for (size_t i = 0; i < n; i++) {
+			int64_t rows = (int64_t)(footprints[i] / row_B);
+			op.d[0] = rows | 1; /* odd, and at least one */
+			if (!calibration_add(out, d, &op, curves[k].hot, absent))
+				return false;
+		}
 	}
 	return true;
 }
@@ -150,9 +174,11 @@ static bool add_attention_curves(calibration_cases *out)
 	return true;
 }
 
-enum status calibration_grid(calibration_cases *out, struct error *e)
+enum status calibration_grid(const struct work_device *d, calibration_cases *out, struct error *e)
 {
 	bool ok = true;
+	if (d && d->gpu)
+		return calibration_grid_gpu(d, out, e);
 	for (size_t i = 0; i < COUNT(gemms) && ok; i++)
 		ok = add_gemm(out, &gemms[i]);
 	for (size_t i = 0; i < COUNT(attentions) && ok; i++)
@@ -161,9 +187,7 @@ enum status calibration_grid(calibration_cases *out, struct error *e)
 			struct op op = {.kind = (uint8_t)attention_ops[j].kind, .flags = a->causal ? OP_CAUSAL : 0, .d = {a->b, a->heads, a->kv_heads, a->s, a->width}};
 			ok = add(out, &op, attention_ops[j].hot, 0);
 		}
-	for (size_t i = 0; i < COUNT(curves) && ok; i++)
-		ok = add_curve(out, &curves[i]);
-	ok = ok && add_attention_curves(out);
+	ok = ok && calibration_add_curves(out, NULL, DT_FP32, 1, footprints_B, COUNT(footprints_B)) && add_attention_curves(out);
 	struct op nothing = {.kind = OP_FILL, .d = {1}}; /* what a call costs */
 	ok = ok && add(out, &nothing, 0, 0);
 	return ok ? ST_OK : error_nomem(e, "the calibration grid");
@@ -177,12 +201,12 @@ static uint32_t mix(uint32_t h, const void *bytes, size_t n)
 	return h;
 }
 
-uint32_t calibration_checksum(void)
+uint32_t calibration_checksum(const struct work_device *d)
 {
 	uint32_t h = UINT32_C(0x811c9dc5);
 	calibration_cases cases = {0};
 	struct error ignored = {0};
-	if (calibration_grid(&cases, &ignored) == ST_OK)
+	if (calibration_grid(d, &cases, &ignored) == ST_OK)
 		for (size_t i = 0; i < cases.n; i++) {
 			const struct work *w = &cases.at[i].work;
 			h = mix(h, w->name, strlen(w->name));
@@ -191,7 +215,8 @@ uint32_t calibration_checksum(void)
 			h = mix(h, &w->footprint_B, sizeof w->footprint_B);
 			h = mix(h, &cases.at[i].hot, sizeof cases.at[i].hot);
 		}
-	h = mix(h, calibration_comm_sizes, sizeof calibration_comm_sizes);
+	const uint64_t *sizes = d && d->gpu ? calibration_gpu_comm_sizes : calibration_comm_sizes;
+	h = mix(h, sizes, CALIBRATION_COMM_SIZES * sizeof *sizes);
 	vec_free(&cases);
 	return h;
 }

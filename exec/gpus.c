@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/version.h"
+#include "exec/calibrate.h"
 
 bool gpus_here(void)
 {
@@ -207,6 +209,21 @@ enum status gpus_clocks(struct session *s, const struct gpu_samples *mine, struc
 		clocks_sum(all, s->info.ranks, out);
 	free(all);
 	return st;
+}
+
+/* Versions as the libraries encode them (cli/version.c). */
+void gpus_profile_key(const struct gpus *g, struct profile_key *k)
+{
+	const struct work_device d = {.gpu = true, .sms = g->gpu.sms};
+	struct cuda_facts f;
+	g->room->facts(&f);
+	snprintf(k->stepsim, sizeof k->stepsim, "%s, grid %08x", STEPSIM_VERSION, calibration_checksum(&d));
+	snprintf(k->backend, sizeof k->backend, "cuda");
+	snprintf(k->cpu, sizeof k->cpu, "%s, %d SMs", g->gpu.name, g->gpu.sms);
+	snprintf(k->mpi, sizeof k->mpi, "NCCL %d.%d.%d, driver %d.%d", f.nccl / 10000, f.nccl / 100 % 100, f.nccl % 100, f.driver / 1000, f.driver % 1000 / 10);
+	snprintf(k->blas, sizeof k->blas, "cuBLASLt %d, cuDNN %d.%d.%d", f.cublas, f.cudnn / 10000, f.cudnn / 100 % 100, f.cudnn % 100);
+	snprintf(k->binding, sizeof k->binding, "one GPU a rank");
+	k->cores_per_rank = 1;
 }
 
 void gpus_close(struct gpus *g)

@@ -30,6 +30,9 @@ void gpus_sample_end(struct session *s, struct gpu_samples *out);
 /* Collective: all ranks' samples together, on every rank. */
 enum status gpus_clocks(struct session *s, const struct gpu_samples *mine, struct result_clocks *out, struct error *e);
 
+/* What a profile of these GPUs depends on beside the numbers of ranks: GPU and SMs in `cpu`, NCCL and driver in `mpi`, cuBLASLt and cuDNN in `blas`. cores_per_rank is 1: of the host's cores only launches depend. */
+void gpus_profile_key(const struct gpus *g, struct profile_key *k);
+
 void gpus_close(struct gpus *g); /* NULL-safe */
 
 #endif

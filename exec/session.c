@@ -394,17 +394,21 @@ const char *session_seat(const struct session *s, int64_t rank)
 void session_profile_key(const struct session *s, struct profile_key *k)
 {
 	memset(k, 0, sizeof *k);
+	k->ranks_per_host = s->info.ranks_per_host;
+	k->ranks = s->info.ranks;
+	if (s->gpus) {
+		gpus_profile_key(s->gpus, k);
+		return;
+	}
 	struct host_facts facts;
 	struct error ignored = {ST_OK, ""};
 	/* Without hwloc's facts the key still tells hosts apart, by name. */
 	const char *cpu = host_facts_read(&facts, &ignored) ? s->info.host : facts.cpu;
-	snprintf(k->stepsim, sizeof k->stepsim, "%s, grid %08x", STEPSIM_VERSION, calibration_checksum());
+	snprintf(k->stepsim, sizeof k->stepsim, "%s, grid %08x", STEPSIM_VERSION, calibration_checksum(NULL));
 	snprintf(k->backend, sizeof k->backend, "host");
 	snprintf(k->cpu, sizeof k->cpu, "%s", cpu);
 	snprintf(k->mpi, sizeof k->mpi, "%s", s->info.mpi);
 	snprintf(k->blas, sizeof k->blas, "%s", s->info.blas);
 	snprintf(k->binding, sizeof k->binding, "%s", s->info.binding);
 	k->cores_per_rank = s->info.cores_per_rank;
-	k->ranks_per_host = s->info.ranks_per_host;
-	k->ranks = s->info.ranks;
 }

@@ -22,7 +22,7 @@ static void name_of(const struct program *p, const struct op *op, char name[WORK
 		return;
 	}
 	struct work work;
-	work_of(op, &work);
+	work_of(op, NULL, &work);
 	snprintf(name, WORK_NAME, "%s", work.name[0] ? work.name : op_kind_info((enum op_kind)op->kind)->name);
 }
 

@@ -4,9 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The curve of this collective whose group size is nearest to `size` in ratio, and that size; NULL when there is none. */
-static const struct profile_curve *nearest_curve(const struct profile *p, enum collective c, int64_t size, int64_t *found)
+/* Inside a host GPUs have other links than between hosts: a time of one says nothing of the other. On cores one path was measured for all. */
+static bool comparable(const struct machine *m, int64_t size, int64_t stride, int64_t measured)
 {
+	return m->device.is_host || machine_group_in_node(m, size, stride) == (measured <= m->profile->key.ranks_per_host);
+}
+
+/* The curve of this collective whose group size is nearest to `size` in ratio, and that size; NULL when there is none. */
+static const struct profile_curve *nearest_curve(const struct machine *m, enum collective c, int64_t size, int64_t stride, int64_t *found)
+{
+	const struct profile *p = m->profile;
 	const struct profile_curve *best = NULL;
 	const char *name = collective_name(c);
 	size_t len = strlen(name);
@@ -17,7 +24,7 @@ static const struct profile_curve *nearest_curve(const struct profile *p, enum c
 			continue;
 		char *end;
 		long long ranks = strtoll(text + len + 1, &end, 10);
-		if (*end || ranks < 2)
+		if (*end || ranks < 2 || !comparable(m, size, stride, ranks))
 			continue;
 		double ratio = fabs(log((double)size / (double)ranks));
 		if (ratio < best_ratio) {
@@ -29,13 +36,19 @@ static const struct profile_curve *nearest_curve(const struct profile *p, enum c
 	return best;
 }
 
+bool collective_measured(const struct machine *m, enum collective c, int64_t size, int64_t stride)
+{
+	int64_t found = 0;
+	return m->profile && nearest_curve(m, c, size, stride, &found) && found == size;
+}
+
 double collective_time_s(const struct machine *m, enum collective c, int64_t size, int64_t stride, double bytes)
 {
 	if (size <= 1)
 		return 0;
 	double n = (double)size;
 	int64_t k = size;
-	const struct profile_curve *curve = m->profile ? nearest_curve(m->profile, c, size, &k) : NULL;
+	const struct profile_curve *curve = m->profile ? nearest_curve(m, c, size, stride, &k) : NULL;
 	if (curve)
 		return (n - 1) / (double)(k - 1) * profile_curve_at(curve, bytes * (double)k / n, 0);
 	struct link_spec link = machine_group_link(m, size, stride);

@@ -3,8 +3,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "step/work.h"
-
 /* ---- parameters that no datasheet and no profile gives ---- */
 
 /* What a running collective takes from compute when nothing was measured: a tenth of the compute unit, and its own memory traffic (below). Its CTAs hold SMs of their own
@@ -63,13 +61,24 @@ static void price_by_roofline(const struct op *op, const struct machine *m, stru
 	out->guessed = m->profile != NULL;
 }
 
+struct work_device cost_device(const struct machine *m)
+{
+	double sms = m->profile ? profile_get_value(m->profile, "sms", (double)m->device.sms) : (double)m->device.sms;
+	return (struct work_device){.gpu = !m->device.is_host, .sms = sms >= 1 ? (int64_t)sms : 1};
+}
+
 /* What each term of a fit (step/work.h) is spent on. */
 static const uint8_t gemm_terms[WORK_TERMS] = {BOUND_LATENCY, BOUND_COMPUTE, BOUND_MEMORY, BOUND_MEMORY, BOUND_MEMORY};
 static const uint8_t flash_terms[WORK_TERMS] = {BOUND_LATENCY, BOUND_COMPUTE, BOUND_COMPUTE, BOUND_MEMORY, BOUND_LATENCY};
 static const uint8_t naive_terms[WORK_TERMS] = {BOUND_LATENCY, BOUND_COMPUTE, BOUND_MEMORY, BOUND_MEMORY, BOUND_LATENCY};
 
-static const uint8_t *term_bounds(const struct op *op)
+static const uint8_t gpu_gemm_terms[WORK_TERMS] = {BOUND_LATENCY, BOUND_COMPUTE, BOUND_COMPUTE};
+static const uint8_t gpu_attention_terms[WORK_TERMS] = {BOUND_LATENCY, BOUND_COMPUTE, BOUND_MEMORY};
+
+static const uint8_t *term_bounds(const struct op *op, bool gpu)
 {
+	if (gpu)
+		return op->kind == OP_GEMM ? gpu_gemm_terms : gpu_attention_terms;
 	if (op->kind == OP_GEMM)
 		return gemm_terms;
 	return op->kind == OP_ATTENTION || op->kind == OP_ATTENTION_GRAD ? flash_terms : naive_terms;
@@ -83,12 +92,19 @@ static enum bound largest(const double spent_s[BOUND_COUNT])
 	return most;
 }
 
-static bool price_by_fit(const struct op *op, const struct work *w, const struct profile *p, struct op_cost *out)
+/* On a GPU, a kernel that is over before the next one is launched waits for the host. */
+static void bound_by_launch(const struct machine *m, struct op_cost *out)
 {
-	const struct profile_fit *fit = profile_get_fit(p, w->name);
+	if (!m->device.is_host && m->device.launch_s > out->alone_s)
+		out->bound = BOUND_LATENCY;
+}
+
+static bool price_by_fit(const struct op *op, const struct work *w, const struct machine *m, struct op_cost *out)
+{
+	const struct profile_fit *fit = profile_get_fit(m->profile, w->name);
 	if (!fit || fit->n != WORK_TERMS)
 		return false;
-	const uint8_t *bound_of = term_bounds(op);
+	const uint8_t *bound_of = term_bounds(op, !m->device.is_host);
 	double spent_s[BOUND_COUNT] = {0};
 	out->alone_s = 0;
 	for (int i = 0; i < WORK_TERMS; i++) {
@@ -97,6 +113,11 @@ static bool price_by_fit(const struct op *op, const struct work *w, const struct
 	}
 	out->bound = largest(spent_s);
 	out->rel_sigma = fit->residual;
+	if (!m->device.is_host && memory_s(op, m) > out->alone_s) {
+		out->alone_s = memory_s(op, m);
+		out->bound = BOUND_MEMORY;
+	}
+	bound_by_launch(m, out);
 	return true;
 }
 
@@ -110,6 +131,7 @@ static bool price_by_curve(const struct op *op, const struct work *w, const stru
 	/* In cache it moves its bytes faster than memory could, out of cache at memory's rate; arithmetic shows as a time well above that. */
 	out->bound = call_s > work_s ? BOUND_LATENCY : memory_s(op, m) >= work_s / 2 ? BOUND_MEMORY : BOUND_COMPUTE;
 	out->rel_sigma = SIGMA_CURVE;
+	bound_by_launch(m, out);
 	return true;
 }
 
@@ -130,8 +152,9 @@ static enum status cost_compute(const struct op *op, const struct machine *m, st
 	if (!m->device.is_host)
 		out->issue_s = m->device.launch_s;
 	struct work w;
-	work_of(op, &w);
-	bool priced = m->profile && (w.form == FORM_FIT ? price_by_fit(op, &w, m->profile, out) : price_by_curve(op, &w, m, out));
+	struct work_device device = cost_device(m);
+	work_of(op, &device, &w);
+	bool priced = m->profile && (w.form == FORM_FIT ? price_by_fit(op, &w, m, out) : price_by_curve(op, &w, m, out));
 	if (!priced)
 		price_by_roofline(op, m, out);
 	else if (m->borrowed_scale > 0)
@@ -153,7 +176,8 @@ static void cost_copy(const struct op *op, const struct machine *m, struct op_co
 		out->use.demand[RES_COMPUTE] = 1 / (double)cores;
 		out->bound = memory_s(op, m) > d->launch_s ? BOUND_MEMORY : BOUND_LATENCY;
 	} else {
-		out->alone_s = op_write_B(op) / (d->pcie_Bps > 0 ? d->pcie_Bps : DEFAULT_PCIE_Bps);
+		double rate = m->profile ? profile_get_value(m->profile, "copy.h2d_Bps", d->pcie_Bps) : d->pcie_Bps;
+		out->alone_s = op_write_B(op) / (rate > 0 ? rate : DEFAULT_PCIE_Bps);
 		out->issue_s = d->launch_s;
 		out->bound = out->alone_s > d->launch_s ? BOUND_LINK : BOUND_LATENCY;
 	}
@@ -198,9 +222,7 @@ static enum status cost_collective(const struct program *p, const struct op *op,
 		return error_set(e, ST_INPUT, "%s over %lld ranks: no rate of the link between them is known; measure it with `stepsim calibrate` under mpirun", collective_name(c), (long long)size);
 	out->issue_s = m->device.is_host ? 0 : m->device.launch_s;
 	out->bound = empty_s > out->alone_s / 2 ? BOUND_LATENCY : BOUND_LINK;
-	char curve[PROFILE_NAME];
-	snprintf(curve, sizeof curve, "%s.%lld", collective_name(c), (long long)size);
-	bool measured = m->profile && profile_get_curve(m->profile, curve);
+	bool measured = collective_measured(m, c, size, stride);
 	out->rel_sigma = measured ? SIGMA_LINK_CURVE : SIGMA_ALPHA_BETA;
 	out->guessed = m->profile && !measured;
 	use_of_collective(op, m, size, stride, out);

@@ -7,6 +7,7 @@
 #include "sim/engine.h"
 #include "step/program.h"
 #include "step/result.h"
+#include "step/work.h"
 #include "topology/machine.h"
 
 struct op_cost {
@@ -17,14 +18,20 @@ struct op_cost {
 	struct activity use;
 };
 
-/* With a profile: its fits and curves (step/work.h). Without: the roofline of the device's shares of its datasheet rates, and a launch on the host thread for each kernel.
+/* With whose terms ops are priced on the machine: of a GPU with a profile, those of the number of SMs that it was measured on. */
+struct work_device cost_device(const struct machine *m);
+
+/* With a profile: its fits and curves (step/work.h), on a GPU not below bytes over its memory bandwidth, and its launch on the host thread. Without: the roofline of the device's shares of its datasheet rates, and a launch on the host thread for each kernel.
  * Depends on the op's kind, formats, flags, group and dimensions alone. ST_INPUT when the machine cannot do it (a format that the device does not support, a link of unknown rate). */
 enum status cost_op(const struct program *p, const struct op *op, const struct machine *m, struct op_cost *out, struct error *e);
 
 /* Time of a collective over `size` ranks, `stride` apart, on S = elements x bytes of the full buffer; 0 for one rank.
- * From the profile's curve "<collective>.<size>" where there is one. Else from its curve of the nearest size k: a ring's step on S/n bytes takes T_k(k S/n) / steps(k), so
+ * From the profile's curve "<collective>.<size>" where there is one (of a GPU's profile only those measured inside one host, for groups inside one, or between hosts, for groups between them). Else from its curve
+ * of the nearest size k: a ring's step on S/n bytes takes T_k(k S/n) / steps(k), so
  * T_n(S) = (n-1)/(k-1) T_k(k S/n). Else ring alpha-beta over the group's link: all-reduce 2(n-1) alpha + 2(n-1)/n S beta, all-gather and reduce-scatter half of it
  * (Thakur, Rabenseifner, Gropp 2005, IJHPCA 19(1)). Infinite when no rate of the link is known. */
 double collective_time_s(const struct machine *m, enum collective c, int64_t size, int64_t stride, double bytes);
+/* Whether that is a curve of this very size. */
+bool collective_measured(const struct machine *m, enum collective c, int64_t size, int64_t stride);
 
 #endif

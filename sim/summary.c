@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "sim/cost.h"
 #include "step/layout.h"
 #include "step/work.h"
 
@@ -57,10 +58,11 @@ static enum status fill_memory(const struct program *p, const struct machine *m,
 
 /* ---- bounds and uncertainty ---- */
 
-static void warn_guessed(const struct op *op, struct result *out)
+static void warn_guessed(const struct op *op, const struct machine *m, struct result *out)
 {
 	struct work w;
-	work_of(op, &w);
+	struct work_device device = cost_device(m);
+	work_of(op, &device, &w);
 	if (op->kind == OP_COLLECTIVE)
 		result_warn(out, "the profile has no curve for %s over this number of ranks: scaled from another, or from the link's latency and bandwidth", collective_name((enum collective)op->coll));
 	else
@@ -79,7 +81,7 @@ static void fill_bounds_and_interval(const struct role *r, const struct prices *
 		by_bound_s[s->class_][c->bound] += moving_s;
 		sigma_s[s->class_] += c->rel_sigma * moving_s;
 		if (c->guessed)
-			warn_guessed(&r->ops.at[s->op], out);
+			warn_guessed(&r->ops.at[s->op], m, out);
 	}
 	double exposed = out->time.comm_s > 0 ? out->time.exposed_comm_s / out->time.comm_s : 0, variance = 0;
 	for (int c = 0; c < CLASS_COUNT; c++) {

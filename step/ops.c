@@ -134,6 +134,18 @@ static double type_bytes(const struct op *op, enum arg_type t)
 	return 0.0;
 }
 
+enum dtype op_arg_dtype(const struct op *op, int arg)
+{
+	switch (arguments[op->kind][arg].type) {
+	case TYPE_OPERAND: return (enum dtype)op->dtype;
+	case TYPE_OUT: return (enum dtype)op->out_dtype;
+	case TYPE_INT32: return DT_INT32;
+	case TYPE_FP32:
+	case TYPE_BYTE: break;
+	}
+	return DT_FP32;
+}
+
 /* A gated activation's input holds the gate and the up half. */
 static bool is_gated_input(const struct op *op, int arg)
 {

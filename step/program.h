@@ -216,6 +216,7 @@ const struct view *op_arg(const struct role *r, const struct op *op, int i);
 enum access op_access(const struct op *op, int arg);
 /* Bytes that argument i covers from its view's beginning. */
 uint64_t op_arg_bytes(const struct op *op, int arg, int64_t group_size);
+enum dtype op_arg_dtype(const struct op *op, int arg); /* in which it is stored, where nothing else is said (weights may be kept in fp32); bytes: fp32 */
 
 /* Work of an op: pure functions of it. FLOP counts multiply and add as two; causal attention counts the lower triangle only in op_flop (what is executed).
  * Bytes are those that must cross the memory interface once. Wire bytes: what one rank sends, ring algorithm: 2(n-1)/n S for all-reduce, (n-1)/n S else (Thakur et al. 2005). */

@@ -3,12 +3,15 @@
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* What stands behind the kind's name: that which changes the kernel without changing its shape. */
 enum suffix { SUF_NONE, SUF_TRANS, SUF_NORM, SUF_MLP, SUF_OPTIMIZER };
 
 /* Terms (FORM_FIT) or elements (FORM_CURVE, in term[0]) from the dimensions. */
 typedef void (*measure_fn)(const struct op *op, double *term);
+/* Terms on a GPU of so many SMs. */
+typedef void (*gpu_measure_fn)(const struct op *op, int64_t sms, double *term);
 
 static double dim(const struct op *op, int i)
 {
@@ -56,6 +59,71 @@ static void naive_terms(const struct op *op, double *term)
 	term[4] = b * heads;
 }
 
+/* ---- on a GPU ---- */
+
+/* Output tiles of cuBLAS, and what their loops reach beside the largest one's: they load more for each product (DU-09799, section 3, names the order, not the figures: these are ours, unmeasured). */
+static const struct tile {
+	double m, n, efficiency;
+} tiles[] = {{256, 128, 1.0}, {128, 256, 1.0}, {128, 128, 0.93}, {128, 64, 0.8}, {64, 128, 0.8}, {64, 64, 0.65}};
+
+/* Half of what a later wave leaves idle counts. */
+static double waves(double ctas, double sms)
+{
+	double w = ctas / sms;
+	return w <= 1 ? 1 : (w + ceil(w)) / 2;
+}
+
+/* The least over all tiles, K of a part: k / split + GEMM_SPLIT_K where it is split. */
+static double padded(double m, double n, double k, double sms, int most_split)
+{
+	double least = INFINITY;
+	for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++)
+		for (int split = 1; split <= most_split; split *= 2) {
+			const struct tile *t = &tiles[i];
+			double ctas = ceil(m / t->m) * ceil(n / t->n) * split, part = k / split + (split > 1 ? GEMM_SPLIT_K : 0);
+			least = fmin(least, waves(ctas, sms) * sms * 2 * t->m * t->n * part / t->efficiency);
+		}
+	return least;
+}
+
+static void gpu_gemm_terms(const struct op *op, int64_t sms, double *term)
+{
+	term[0] = 1;
+	term[1] = padded(dim(op, 0), dim(op, 1), dim(op, 2), (double)sms, 8);
+	term[2] = padded(dim(op, 0), dim(op, 1), 1, (double)sms, 1);
+}
+
+/* Head dims that flash kernels are built for; larger ones as they are. */
+static int64_t kernel_width(int64_t width)
+{
+	static const int64_t widths[] = {64, 128, 256};
+	for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++)
+		if (width <= widths[i])
+			return widths[i];
+	return width;
+}
+
+static void gpu_flash_terms(const struct op *op, int64_t sms, double *term)
+{
+	(void)sms;
+	double s = dim(op, 3), pairs = s * s, products = op->kind == OP_ATTENTION ? 2 : 5;
+	if (op->flags & OP_CAUSAL)
+		pairs = fmin(pairs, s * (s + 1) / 2 + s * FLASH_GPU_TILE / 2);
+	term[0] = 1;
+	term[1] = products * 2 * dim(op, 0) * dim(op, 1) * pairs * (double)kernel_width(op->d[4]);
+	term[2] = op_read_B(op) + op_write_B(op);
+}
+
+static void gpu_naive_terms(const struct op *op, int64_t sms, double *term)
+{
+	(void)sms;
+	term[0] = 1;
+	term[1] = op_flop(op);
+	term[2] = dim(op, 0) * dim(op, 1) * dim(op, 3) * dim(op, 3);
+}
+
+/* ---- */
+
 static void vector_elements(const struct op *op, double *term)
 {
 	term[0] = dim(op, 0);
@@ -80,16 +148,17 @@ static const struct {
 	enum work_form form;
 	enum suffix suffix;
 	measure_fn measure;
+	gpu_measure_fn on_gpu; /* FORM_FIT */
 } rows[] = {
-	[OP_GEMM] = {FORM_FIT, SUF_TRANS, gemm_terms},
-	[OP_ATTENTION] = {FORM_FIT, SUF_NONE, flash_terms},
-	[OP_ATTENTION_GRAD] = {FORM_FIT, SUF_NONE, flash_terms},
-	[OP_ATTN_SCORES] = {FORM_FIT, SUF_NONE, naive_terms},
+	[OP_GEMM] = {FORM_FIT, SUF_TRANS, gemm_terms, gpu_gemm_terms},
+	[OP_ATTENTION] = {FORM_FIT, SUF_NONE, flash_terms, gpu_flash_terms},
+	[OP_ATTENTION_GRAD] = {FORM_FIT, SUF_NONE, flash_terms, gpu_flash_terms},
+	[OP_ATTN_SCORES] = {FORM_FIT, SUF_NONE, naive_terms, gpu_naive_terms},
 	[OP_ATTN_SOFTMAX] = {FORM_CURVE, SUF_NONE, score_elements},
-	[OP_ATTN_VALUES] = {FORM_FIT, SUF_NONE, naive_terms},
-	[OP_ATTN_VALUES_GRAD] = {FORM_FIT, SUF_NONE, naive_terms},
+	[OP_ATTN_VALUES] = {FORM_FIT, SUF_NONE, naive_terms, gpu_naive_terms},
+	[OP_ATTN_VALUES_GRAD] = {FORM_FIT, SUF_NONE, naive_terms, gpu_naive_terms},
 	[OP_ATTN_SOFTMAX_GRAD] = {FORM_CURVE, SUF_NONE, score_elements},
-	[OP_ATTN_SCORES_GRAD] = {FORM_FIT, SUF_NONE, naive_terms},
+	[OP_ATTN_SCORES_GRAD] = {FORM_FIT, SUF_NONE, naive_terms, gpu_naive_terms},
 	[OP_ROPE] = {FORM_CURVE, SUF_NONE, rotated_elements},
 	[OP_NORM] = {FORM_CURVE, SUF_NORM, matrix_elements},
 	[OP_NORM_GRAD] = {FORM_CURVE, SUF_NORM, matrix_elements},
@@ -132,16 +201,37 @@ static const char *suffix_of(const struct op *op)
 	return NULL;
 }
 
-void work_of(const struct op *op, struct work *out)
+static void on_host(const struct op *op, struct work *out)
+{
+	if (out->form == FORM_FIT)
+		rows[op->kind].measure(op, out->term);
+	else if (out->form == FORM_CURVE)
+		rows[op->kind].measure(op, &out->elements);
+}
+
+static void on_gpu(const struct op *op, int64_t sms, struct work *out)
+{
+	size_t n = strlen(out->name);
+	if (out->form == FORM_CURVE)
+		out->elements = out->footprint_B;
+	if (out->form != FORM_FIT)
+		return;
+	rows[op->kind].on_gpu(op, sms, out->term);
+	n += (size_t)snprintf(out->name + n, sizeof out->name - n, ".%s", dtype_name((enum dtype)op->dtype));
+	if (op->kind == OP_ATTENTION || op->kind == OP_ATTENTION_GRAD)
+		snprintf(out->name + n, sizeof out->name - n, ".%lld", (long long)kernel_width(op->d[4]));
+}
+
+void work_of(const struct op *op, const struct work_device *device, struct work *out)
 {
 	*out = (struct work){.form = rows[op->kind].form};
 	const char *suffix = suffix_of(op);
 	bool passes = op->kind == OP_OPTIMIZER && !(op->flags & OP_FUSED); /* another kernel: one pass over memory for each term */
 	snprintf(out->name, sizeof out->name, "%s%s%s%s", op_kind_info(op->kind)->name, suffix ? "." : "", suffix ? suffix : "", passes ? ".unfused" : "");
-	if (out->form == FORM_FIT) {
-		rows[op->kind].measure(op, out->term);
-	} else if (out->form == FORM_CURVE) {
-		rows[op->kind].measure(op, &out->elements);
+	if (out->form == FORM_CURVE)
 		out->footprint_B = op_read_B(op) + op_write_B(op);
-	}
+	if (device && device->gpu)
+		on_gpu(op, device->sms, out);
+	else
+		on_host(op, out);
 }

@@ -191,22 +191,33 @@ enum status machine_this(int64_t ranks, int64_t cores_per_rank, struct machine *
 	return ST_OK;
 }
 
-void machine_attach_profile(struct machine *m, const struct profile *p)
+/* Its datasheet peaks stay, which MFU is measured against: what memory reaches becomes a share of them. */
+static void attach_to_gpu(struct device_spec *d, const struct profile *p)
 {
-	struct device_spec *d = &m->device;
-	double peak = profile_get_value(p, "peak.fp32", 0);
-	m->profile = p;
+	double mem = profile_get_value(p, "mem_Bps", 0);
+	if (mem > 0 && d->mem_Bps > 0)
+		d->mem_share = mem / d->mem_Bps;
+	d->launch_s = profile_get_value(p, "launch_s", d->launch_s);
+}
+
+static void attach_to_host(struct device_spec *d, const struct profile *p)
+{
+	double peak = profile_get_value(p, "peak.fp32", 0), mem = profile_get_value(p, "mem_Bps", 0);
 	if (peak > 0) {
-		d->matrix_flop_per_s[DT_FP32] = peak;
-		d->vector_flop_per_s = d->is_host ? peak : d->vector_flop_per_s; /* a core's matrix and vector units are the same */
+		d->matrix_flop_per_s[DT_FP32] = d->vector_flop_per_s = peak; /* a core's matrix and vector units are the same */
 		d->gemm_share = 1;
 	}
-	double mem = profile_get_value(p, "mem_Bps", 0);
 	if (mem > 0) {
 		d->mem_Bps = mem;
 		d->mem_share = 1;
 	}
 	d->launch_s = profile_get_value(p, "call_s", d->launch_s);
+}
+
+void machine_attach_profile(struct machine *m, const struct profile *p)
+{
+	m->profile = p;
+	(m->device.is_host ? attach_to_host : attach_to_gpu)(&m->device, p);
 	m->intra.latency_s = profile_get_value(p, "p2p.latency_s", m->intra.latency_s);
 	m->intra.Bps = profile_get_value(p, "p2p.Bps", m->intra.Bps);
 	if (m->device.is_host) /* one path between any two ranks was measured; what is inside a host and what between two is told apart with discovery */

@@ -37,7 +37,8 @@ void machine_free(struct machine *m); /* NULL-safe members; a copy shares them: 
 /* This machine as hwloc sees it: a device is `cores` cores of the host; links are unknown until a profile says. */
 enum status machine_this(int64_t ranks, int64_t cores_per_rank, struct machine *out, struct error *e);
 
-/* Fills the device's rates (from "peak.fp32", "mem_Bps", "call_s") and the links (from "p2p.latency_s", "p2p.Bps") with what was measured, and keeps the profile, which stays the caller's. */
+/* Fills a host's rates (from "peak.fp32", "mem_Bps", "call_s"), a GPU's memory share and launch (from "mem_Bps", "launch_s"; its datasheet peaks stay) and the links (from "p2p.latency_s", "p2p.Bps") with what
+ * was measured, and keeps the profile, which stays the caller's. */
 void machine_attach_profile(struct machine *m, const struct profile *p);
 
 /* Hosts as they were discovered, with `per_host` GPUs of each in use, all of the kind that the driver shows as `shown` with `mem_B` of memory. Takes `hosts` over, also when it fails. Where discovery found no such GPUs

@@ -79,6 +79,21 @@ FAULT=busy ends 'a GPU in use' 1 'GPU|device' 2 ddp-tiny
 STEPSIM_DOUBLE_GPUS=1 ends 'two ranks, one GPU' 1 'run.share_gpu' 2 ddp-tiny
 STEPSIM_DOUBLE_GPUS=1 verified 'two ranks share a GPU' 2 ddp-tiny --set run.share_gpu=true
 
+# Calibration runs as on real GPUs, up to what the doubles do within its time; none of it is kept.
+calibrates() {
+	local ranks=$1 code wrong=''
+	LD_LIBRARY_PATH=$doubles${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} XDG_CACHE_HOME=$scratch/cache$ranks timeout 120 mpirun "${mpirun_flags[@]}" -np "$ranks" "$stepsim" calibrate --backend cuda -v -o "$scratch/profile$ranks.yaml" \
+		>"$log" 2>&1 </dev/null
+	code=$?
+	[ "$code" -eq 0 ] || wrong="exit code $code"
+	grep -q '^Doubles of the CUDA libraries: everything was run, nothing was measured, no profile is written$' "$log" || wrong=${wrong:-no verdict}
+	grep -q 'GPU section 4: [1-9]' "$log" || wrong=${wrong:-a section is missing}
+	[ -z "$(find "$scratch" -name 'profile*')" ] || wrong=${wrong:-a profile is written}
+	verdict "calibration at $ranks" "$wrong"
+}
+calibrates 1
+calibrates 2
+
 # Without doubles and without a driver the libraries find no device.
 if [ ! -e /dev/nvidiactl ]; then
 	timeout 60 "$stepsim" configs/ddp-tiny.yaml --set run.backend=cuda >"$log" 2>&1 </dev/null

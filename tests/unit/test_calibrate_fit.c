@@ -32,7 +32,7 @@ static struct profile *fitted(calibration_cases *cases)
 {
 	struct error e = {0};
 	struct profile *p = profile_create();
-	CU_ASSERT_EQUAL_FATAL(calibration_fit(cases, p, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(calibration_fit(cases, NULL, p, &e), ST_OK);
 	CU_ASSERT_STRING_EQUAL(e.text, "");
 	return p;
 }
@@ -41,7 +41,7 @@ static calibration_cases timed_grid(void)
 {
 	calibration_cases cases = {0};
 	struct error e = {0};
-	CU_ASSERT_EQUAL_FATAL(calibration_grid(&cases, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(calibration_grid(NULL, &cases, &e), ST_OK);
 	for (size_t i = 0; i < cases.n; i++)
 		cases.at[i].time_s = imagined_time_s(&cases.at[i].work);
 	return cases;
@@ -87,7 +87,7 @@ static void test_prices_other_shapes(void)
 	struct profile *p = fitted(&cases);
 	struct op op = {.kind = OP_GEMM, .flags = OP_TRANS_B, .d = {2048, 8192, 512}};
 	struct work w;
-	work_of(&op, &w);
+	work_of(&op, NULL, &w);
 	CU_ASSERT_DOUBLE_EQUAL(fit_time_s(profile_get_fit(p, w.name), &w) / imagined_time_s(&w), 1, 1e-4);
 	profile_destroy(p);
 	vec_free(&cases);
@@ -143,10 +143,69 @@ static void test_left_out(void)
 		cases.at[i].time_s = 0;
 	struct error e = {0};
 	p = profile_create();
-	CU_ASSERT_EQUAL(calibration_fit(&cases, p, &e), ST_RUN); /* nothing was timed: no roof, and no profile that pretends */
+	CU_ASSERT_EQUAL(calibration_fit(&cases, NULL, p, &e), ST_RUN); /* nothing was timed: no roof, and no profile that pretends */
+	profile_destroy(p);
+	vec_free(&cases);
+}
+
+/* ---- a GPU of the imagination: round constants come back from times on its grid ---- */
+
+#define GPU_MEM_BPS 3e12
+#define GPU_CALL_S 2e-6
+
+static const struct work_device gpu = {.gpu = true, .sms = 132};
+
+static double gpu_coefficient(const char *name, size_t term)
+{
+	static const double of_gemm[] = {3e-6, 1.5e-15, 1.2e-13}, of_attention[] = {5e-6, 2e-15, 1e-13}, of_naive[] = {4e-6, 3e-15, 1e-12};
+	const double *of = strncmp(name, "gemm", 4) == 0 ? of_gemm : strncmp(name, "attention", 9) == 0 ? of_attention : of_naive;
+	return term < 3 ? of[term] * (strstr(name, "fp32") ? 10 : 1) : 0;
+}
+
+static double gpu_time_s(const struct calibration_case *c)
+{
+	double t = 0, bytes = op_read_B(&c->op) + op_write_B(&c->op);
+	if (c->work.form == FORM_CURVE)
+		return GPU_CALL_S + bytes / GPU_MEM_BPS;
+	for (size_t i = 0; i < WORK_TERMS; i++)
+		t += gpu_coefficient(c->work.name, i) * c->work.term[i];
+	return fmax(t, bytes / GPU_MEM_BPS);
+}
+
+static void test_gpu_constants(void)
+{
+	calibration_cases cases = {0};
+	struct error e = {0};
+	struct profile *p = profile_create();
+	CU_ASSERT_EQUAL_FATAL(calibration_grid(&gpu, &cases, &e), ST_OK);
+	for (size_t i = 0; i < cases.n; i++)
+		cases.at[i].time_s = gpu_time_s(&cases.at[i]);
+	CU_ASSERT_EQUAL_FATAL(calibration_fit(&cases, &gpu, p, &e), ST_OK);
+	CU_ASSERT_DOUBLE_EQUAL(profile_get_value(p, "call_s", 0) / GPU_CALL_S, 1, 0.01);
+	CU_ASSERT_DOUBLE_EQUAL(profile_get_value(p, "mem_Bps", 0) / GPU_MEM_BPS, 1, 0.01);
+	CU_ASSERT_TRUE(profile_get_value(p, "peak.bf16", 0) > 5 * profile_get_value(p, "peak.fp32", 1e30));
+	static const char *const names[] = {"gemm.nt.bf16", "gemm.nn.fp16", "gemm.tn.tf32", "gemm.nt.fp32", "attention.bf16.128", "attention_grad.bf16.64", "attention.fp16.64", "attention_grad.fp32.128"};
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		const struct profile_fit *f = profile_get_fit(p, names[i]);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+		for (size_t t = 0; t < 3; t++)
+			CU_ASSERT_DOUBLE_EQUAL(f->coef[t] / gpu_coefficient(names[i], t), 1, 0.01);
+		CU_ASSERT_TRUE(f->residual < 0.01);
+	}
+	for (size_t i = 0; i < cases.n; i++) {
+		const struct work *w = &cases.at[i].work;
+		if (w->form == FORM_CURVE && w->footprint_B > 8) {
+			const struct profile_curve *curve = profile_get_curve(p, w->name);
+			CU_ASSERT_PTR_NOT_NULL_FATAL(curve);
+			if (w->footprint_B > 1e6) /* below, nine tenths of the time are the call */
+				CU_ASSERT_DOUBLE_EQUAL(profile_curve_at(curve, w->footprint_B, 1) * GPU_MEM_BPS, 1, 0.01);
+			CU_ASSERT_TRUE(curve->n >= 4 && curve->n <= 8); /* two formats' times of a size are one point */
+		}
+	}
 	profile_destroy(p);
 	vec_free(&cases);
 }
 
 UNIT_MAIN("calibration fit", {"recovers the coefficients", test_recovers_fits}, {"prices other shapes", test_prices_other_shapes}, {"curves and values", test_curves_and_values}, {"noise shows", test_noise_shows},
-	  {"left out", test_left_out})
+	  {"left out", test_left_out},
+	  {"a GPU's constants", test_gpu_constants})

@@ -15,7 +15,7 @@ static calibration_cases grid(void)
 {
 	calibration_cases cases = {0};
 	struct error e = {0};
-	CU_ASSERT_EQUAL_FATAL(calibration_grid(&cases, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(calibration_grid(NULL, &cases, &e), ST_OK);
 	return cases;
 }
 
@@ -39,7 +39,7 @@ static bool on_grid(const calibration_cases *cases, const struct op *op)
 static bool has_entry(const calibration_cases *cases, const struct op *op)
 {
 	struct work w;
-	work_of(op, &w);
+	work_of(op, NULL, &w);
 	for (size_t i = 0; i < cases->n; i++)
 		if (strcmp(cases->at[i].work.name, w.name) == 0)
 			return true;
@@ -167,4 +167,43 @@ static void test_grid_is_sound(void)
 	vec_free(&cases);
 }
 
-UNIT_MAIN("calibration grid", {"examples are off the grid", test_examples_are_off_the_grid}, {"every op has an entry", test_every_op_has_an_entry}, {"the grid is sound", test_grid_is_sound})
+/* Of a GPU: enough cases for every fit, room in the profile's tables, sections one after the other and in each what is small first; another number of SMs is another grid. */
+static void test_gpu_grid_is_sound(void)
+{
+	const struct work_device d = {.gpu = true, .sms = 132}, fewer = {.gpu = true, .sms = 108};
+	calibration_cases cases = {0};
+	struct error e = {0};
+	size_t fits = 0, curves = 0;
+	CU_ASSERT_EQUAL_FATAL(calibration_grid(&d, &cases, &e), ST_OK);
+	for (size_t i = 0; i < cases.n; i++) {
+		const struct calibration_case *c = &cases.at[i];
+		size_t same = 0, before = 0;
+		for (size_t j = 0; j < cases.n; j++) {
+			same += strcmp(cases.at[j].work.name, c->work.name) == 0;
+			before += j < i && strcmp(cases.at[j].work.name, c->work.name) == 0;
+		}
+		CU_ASSERT_TRUE(c->work.form == FORM_FIT ? same >= 4 : same >= 4 && same <= PROFILE_POINTS);
+		CU_ASSERT_FALSE(c->hot);
+		CU_ASSERT_TRUE(i == 0 || c->section >= cases.at[i - 1].section);
+		fits += before == 0 && c->work.form == FORM_FIT;
+		curves += before == 0 && c->work.form == FORM_CURVE;
+		for (int a = 0; a < op_kind_info((enum op_kind)c->op.kind)->n_args; a++)
+			CU_ASSERT_TRUE((c->absent & (1u << a)) || op_arg_bytes(&c->op, a, 1) < (uint64_t)2 << 30);
+	}
+	/* From one case of a name to the next the work grows by steps: what is foretold of a case decides whether it is timed. */
+	for (size_t i = 0; i < cases.n; i++) {
+		const struct op *next = NULL, *op = &cases.at[i].op;
+		for (size_t j = i + 1; j < cases.n && !next; j++)
+			next = strcmp(cases.at[j].work.name, cases.at[i].work.name) == 0 ? &cases.at[j].op : NULL;
+		if (next && op_read_B(op) + op_write_B(op) > 8)
+			CU_ASSERT_TRUE(op_flop(next) <= 150 * op_flop(op) && op_read_B(next) + op_write_B(next) <= 150 * (op_read_B(op) + op_write_B(op)));
+	}
+	CU_ASSERT_TRUE(fits <= PROFILE_ENTRIES);
+	CU_ASSERT_TRUE(curves + 3 * 10 <= PROFILE_ENTRIES);
+	CU_ASSERT_EQUAL(calibration_checksum(&d), calibration_checksum(&d));
+	CU_ASSERT_NOT_EQUAL(calibration_checksum(&d), calibration_checksum(&fewer));
+	CU_ASSERT_NOT_EQUAL(calibration_checksum(&d), calibration_checksum(NULL));
+	vec_free(&cases);
+}
+
+UNIT_MAIN("calibration grid", {"examples are off the grid", test_examples_are_off_the_grid}, {"every op has an entry", test_every_op_has_an_entry}, {"the grid is sound", test_grid_is_sound}, {"the GPU's grid is sound", test_gpu_grid_is_sound})

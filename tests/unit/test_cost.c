@@ -189,6 +189,64 @@ static void test_missing_entry(void)
 	CU_ASSERT(cost(&m, gemm(DT_FP32, 1000, 1000, 1000)).guessed);
 }
 
+/* A GPU's profile: fit or memory, a curve of bytes, the launch, copies; 100 SMs whatever the catalogue says. */
+static void test_gpu_profile(void)
+{
+	mesh(1, 1);
+	host(); /* an empty profile */
+	struct machine m = gpu();
+	m.device.sms = 132;
+	strcpy(profile->key.backend, "cuda");
+	profile->key.ranks_per_host = 8;
+	const double coef[] = {3e-6, 1.5e-15, 1e-13, 0, 0}, x[] = {1e6, 1e9}, y[] = {1e-12, 1e-12};
+	CU_ASSERT_EQUAL_FATAL(profile_set_fit(profile, "gemm.nn.bf16", coef, 5, 0.04, NULL), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "add", x, y, 2, NULL), ST_OK);
+	static const struct {
+		const char *name;
+		double value;
+	} values[] = {{"sms", 100}, {"mem_Bps", 1e12}, {"launch_s", 5e-6}, {"call_s", 2e-6}, {"copy.h2d_Bps", 25e9}, {"peak.fp32", 1}};
+	for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+		CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, values[i].name, values[i].value, NULL), ST_OK);
+	machine_attach_profile(&m, profile);
+	CU_ASSERT_EQUAL(m.device.matrix_flop_per_s[DT_BF16], 1000e12); /* the datasheet's peaks stay */
+	CU_ASSERT_EQUAL(m.device.matrix_flop_per_s[DT_FP32], 50e12);
+	CU_ASSERT_EQUAL(m.device.mem_Bps, 2e12);
+	CU_ASSERT_EQUAL(m.device.mem_share, 0.5);
+	CU_ASSERT_EQUAL(m.intra.Bps, 100e9);
+
+	const struct work_device d = {.gpu = true, .sms = 100};
+	struct op square = gemm(DT_BF16, 4096, 4096, 4096);
+	struct work w;
+	work_of(&square, &d, &w);
+	struct op_cost c = cost(&m, square);
+	NEAR(c.alone_s, 3e-6 + 1.5e-15 * w.term[1] + 1e-13 * w.term[2]);
+	CU_ASSERT_EQUAL(c.issue_s, 5e-6);
+	CU_ASSERT_EQUAL(c.bound, BOUND_COMPUTE);
+	CU_ASSERT_EQUAL(c.rel_sigma, 0.04);
+	CU_ASSERT_FALSE(c.guessed);
+	struct op flat = gemm(DT_BF16, 65536, 65536, 16); /* memory takes longer than the fit */
+	c = cost(&m, flat);
+	NEAR(c.alone_s, (op_read_B(&flat) + op_write_B(&flat)) / 1e12);
+	CU_ASSERT_EQUAL(c.bound, BOUND_MEMORY);
+	CU_ASSERT_EQUAL(cost(&m, gemm(DT_BF16, 16, 16, 16)).bound, BOUND_LATENCY);
+	CU_ASSERT(cost(&m, gemm(DT_FP32, 4096, 4096, 4096)).guessed); /* no such entry: the catalogue's roofline */
+
+	struct op add = {.kind = OP_ADD, .dtype = DT_BF16, .out_dtype = DT_BF16, .d = {4096, 4096}};
+	c = cost(&m, add);
+	NEAR(c.alone_s, 2e-6 + (op_read_B(&add) + op_write_B(&add)) * 1e-12);
+	CU_ASSERT_EQUAL(c.issue_s, 5e-6);
+	struct op copy = {.kind = OP_COPY, .lane = LANE_COPY, .d = {50000000}};
+	NEAR(cost(&m, copy).alone_s, 50e6 / 25e9);
+
+	/* A collective that was measured inside a host says nothing of one between hosts. */
+	const double bytes[] = {1e6, 1e8}, s[] = {1e-4, 1e-2};
+	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_reduce.4", bytes, s, 2, NULL), ST_OK);
+	NEAR(collective_time_s(&m, COLL_ALL_REDUCE, 4, 1, 1e8), 1e-2);
+	CU_ASSERT(collective_measured(&m, COLL_ALL_REDUCE, 4, 1));
+	NEAR(collective_time_s(&m, COLL_ALL_REDUCE, 4, 8, 400e6), 6 * (10e-6 + 100e6 / 25e9));
+	CU_ASSERT_FALSE(collective_measured(&m, COLL_ALL_REDUCE, 4, 8));
+}
+
 /* ---- collectives ---- */
 
 static void test_ring(void)
@@ -327,6 +385,6 @@ static void test_unknown_link(void)
 }
 
 UNIT_MAIN("cost", {"roofline", test_roofline}, {"a format that the device does not support", test_unsupported_format}, {"copies", test_copies}, {"a profile's fit", test_fit},
-	{"a profile's curve", test_curve}, {"an entry that the profile lacks", test_missing_entry}, {"ring over links", test_ring}, {"gradients of 7 billion parameters", test_seven_billion},
+	{"a profile's curve", test_curve}, {"an entry that the profile lacks", test_missing_entry}, {"a GPU's profile", test_gpu_profile}, {"ring over links", test_ring}, {"gradients of 7 billion parameters", test_seven_billion},
 	{"a profile's collective", test_collective_curve}, {"what a collective takes from compute", test_collective_use}, {"a group of one", test_group_of_one}, {"prices of a role", test_prices},
 	{"a link of unknown rate", test_unknown_link})

@@ -54,7 +54,7 @@ static struct work work(int kind, struct op op)
 {
 	struct work w;
 	op.kind = (uint8_t)kind;
-	work_of(&op, &w);
+	work_of(&op, NULL, &w);
 	return w;
 }
 
@@ -128,4 +128,116 @@ static void test_attention_terms(void)
 	CU_ASSERT_DOUBLE_EQUAL(grad.term[1], heads * (3 * whole + 2 * part) / 5, 1e-6);
 }
 
-UNIT_MAIN("work", {"name, form and elements of every kind", test_every_kind}, {"suffixes", test_suffixes}, {"terms of a GEMM", test_gemm_terms}, {"terms of attention", test_attention_terms})
+/* ---- on a GPU ---- */
+
+#define SMS 100
+
+static struct work gpu_work(int kind, struct op op)
+{
+	const struct work_device d = {.gpu = true, .sms = SMS};
+	struct work w;
+	op.kind = (uint8_t)kind;
+	work_of(&op, &d, &w);
+	return w;
+}
+
+static struct work gpu_gemm(int64_t m, int64_t n, int64_t k)
+{
+	return gpu_work(OP_GEMM, (struct op){.dtype = DT_BF16, .out_dtype = DT_BF16, .flags = OP_TRANS_B, .d = {m, n, k}});
+}
+
+static void test_gpu_names(void)
+{
+	CU_ASSERT_STRING_EQUAL(gpu_gemm(2, 3, 5).name, "gemm.nt.bf16");
+	CU_ASSERT_STRING_EQUAL(gpu_work(OP_GEMM, (struct op){.dtype = DT_TF32, .d = {2, 3, 5}}).name, "gemm.nn.tf32");
+	CU_ASSERT_STRING_EQUAL(gpu_work(OP_ATTENTION, (struct op){.dtype = DT_BF16, .d = {1, 2, 2, 8, 80}}).name, "attention.bf16.128");
+	CU_ASSERT_STRING_EQUAL(gpu_work(OP_ATTENTION_GRAD, (struct op){.dtype = DT_FP16, .d = {1, 2, 2, 8, 64}}).name, "attention_grad.fp16.64");
+	CU_ASSERT_STRING_EQUAL(gpu_work(OP_ATTN_VALUES, (struct op){.dtype = DT_FP32, .d = {1, 2, 2, 8, 64}}).name, "attn_values.fp32");
+	/* Curves are shared by formats, in bytes. */
+	struct op add = {.kind = OP_ADD, .dtype = DT_BF16, .out_dtype = DT_BF16, .d = {7, 9}};
+	struct work w = gpu_work(OP_ADD, add);
+	CU_ASSERT_STRING_EQUAL(w.name, "add");
+	CU_ASSERT_EQUAL(w.elements, op_read_B(&add) + op_write_B(&add));
+	CU_ASSERT_EQUAL(w.footprint_B, w.elements);
+	CU_ASSERT_EQUAL(gpu_work(OP_COLLECTIVE, (struct op){.d = {9}}).form, FORM_NONE);
+	/* A device that is no GPU has the host's. */
+	const struct work_device cores = {.gpu = false, .sms = 7};
+	work_of(&add, &cores, &w);
+	CU_ASSERT_EQUAL(w.elements, 63);
+}
+
+/* By hand, on 100 SMs. */
+static void test_gpu_gemm_terms(void)
+{
+	/* 64 tiles of 256 x 128: one wave, whole. 128 of 128 x 128: 1.28 waves, counted as (1.28 + 2) / 2. 256 of 128 x 64: 2.56 waves, as (2.56 + 3) / 2, which is the least. */
+	const double tile = 2.0 * 256 * 128;
+	struct work w = gpu_gemm(2048, 1024, 1024);
+	double whole = 100 * tile * 1024, small = (2.56 + 3) / 2 * 100 * 2 * 128 * 64 * 1024 / 0.8;
+	CU_ASSERT_TRUE(small < (1.28 + 2) / 2 * 100 * 2 * 128 * 128 * 1024 / 0.93);
+	CU_ASSERT_EQUAL(w.term[0], 1);
+	CU_ASSERT_TRUE(small < whole);
+	CU_ASSERT_DOUBLE_EQUAL(w.term[1] / small, 1, 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(w.term[2] / (small / 1024), 1, 1e-12);
+	CU_ASSERT_EQUAL(w.term[3], 0);
+	/* Many waves: all but the FLOP themselves. 16384 x 16384 are 8192 tiles of 256 x 128, 81.92 waves, (81.92 + 82) / 2. */
+	w = gpu_gemm(16384, 16384, 4096);
+	CU_ASSERT_DOUBLE_EQUAL(w.term[1] / (81.96 * 100 * tile * 4096), 1, 1e-12);
+	/* Few tiles and a long K: one tile of 128 x 128 split in eight is shorter than whole. */
+	w = gpu_gemm(128, 128, 65536);
+	CU_ASSERT_DOUBLE_EQUAL(w.term[1] / (100 * 2.0 * 64 * 64 * (65536 / 8 + GEMM_SPLIT_K) / 0.65), 1, 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(w.term[2] / (100 * 2.0 * 64 * 64 / 0.65), 1, 1e-12);
+}
+
+static void test_gpu_attention_terms(void)
+{
+	struct op op = {.dtype = DT_BF16, .out_dtype = DT_BF16, .flags = OP_CAUSAL, .d = {2, 8, 2, 1024, 80}};
+	double pairs = 1024 * 1025.0 / 2 + 1024 * FLASH_GPU_TILE / 2;
+	struct work w = gpu_work(OP_ATTENTION, op);
+	CU_ASSERT_EQUAL(w.term[1], 2 * 2 * 2 * 8 * pairs * 128); /* two products, padded to 128 */
+	CU_ASSERT_EQUAL(w.term[2], 2.0 * 2 * 1024 * (8 + 2 * 2) * 80 + 2.0 * 2 * 1024 * 8 * 80 + 4.0 * 2 * 8 * 1024);
+	CU_ASSERT_EQUAL(gpu_work(OP_ATTENTION_GRAD, op).term[1], 2.5 * w.term[1]);
+	op.flags = 0;
+	CU_ASSERT_EQUAL(gpu_work(OP_ATTENTION, op).term[1], 2 * 2 * 2 * 8 * 1024.0 * 1024 * 128);
+	op.flags = OP_CAUSAL;
+	op.d[3] = 16; /* less than a tile: never more than without the mask */
+	CU_ASSERT_EQUAL(gpu_work(OP_ATTENTION, op).term[1], 2 * 2 * 2 * 8 * 16.0 * 16 * 128);
+	op.d[3] = 1024;
+	w = gpu_work(OP_ATTN_SCORES, op);
+	CU_ASSERT_EQUAL(w.term[1], 2 * 2 * 8 * 1024.0 * 1024 * 80);
+	CU_ASSERT_EQUAL(w.term[2], 2 * 8 * 1024.0 * 1024);
+}
+
+/* No term falls when m, n, k, or attention's sizes grow: then no time does, whatever the coefficients. */
+static void test_gpu_terms_never_fall(void)
+{
+	uint64_t seed = 1;
+	for (int i = 0; i < 200000; i++) {
+		int64_t d[3];
+		for (int k = 0; k < 3; k++) {
+			seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+			d[k] = 1 + (int64_t)(seed >> 33) % (1 << (1 + (seed >> 20) % 14));
+		}
+		struct work before = gpu_gemm(d[0], d[1], d[2]);
+		d[i % 3] += 1 + (int64_t)(seed >> 40) % 200;
+		struct work after = gpu_gemm(d[0], d[1], d[2]);
+		bool falls = false;
+		for (int t = 0; t < WORK_TERMS; t++)
+			falls = falls || after.term[t] < before.term[t];
+		/* and never fewer FLOP than there are */
+		if (falls || after.term[1] < 2.0 * (double)d[0] * (double)d[1] * (double)d[2]) {
+			CU_FAIL("a term falls");
+			fprintf(stderr, "%lld %lld %lld\n", (long long)d[0], (long long)d[1], (long long)d[2]);
+		}
+	}
+	for (int kind = OP_ATTENTION; kind <= OP_ATTENTION_GRAD; kind++)
+		for (int64_t s = 1; s < 2000; s++)
+			for (int grows = 0; grows < 5; grows++) {
+				struct op op = {.dtype = DT_BF16, .flags = s % 2 ? OP_CAUSAL : 0, .d = {1 + s % 3, 2 + s % 4, 2, s, 1 + s % 200}}, more = op;
+				more.d[grows]++;
+				struct work a = gpu_work(kind, op), b = gpu_work(kind, more);
+				CU_ASSERT_TRUE(b.term[1] >= a.term[1] && b.term[2] >= a.term[2]);
+			}
+}
+
+UNIT_MAIN("work", {"name, form and elements of every kind", test_every_kind}, {"suffixes", test_suffixes}, {"terms of a GEMM", test_gemm_terms}, {"terms of attention", test_attention_terms},
+	  {"names on a GPU", test_gpu_names}, {"terms of a GEMM on a GPU", test_gpu_gemm_terms}, {"terms of attention on a GPU", test_gpu_attention_terms}, {"no term falls as work grows", test_gpu_terms_never_fall})
