@@ -218,29 +218,33 @@ static enum status progress_share(struct hand *h, double *share, struct error *e
 	return st;
 }
 
+/* What plans are made of. */
+static const enum collective timed[] = {COLL_ALL_REDUCE, COLL_ALL_GATHER, COLL_REDUCE_SCATTER};
+#define TIMED (sizeof timed / sizeof timed[0])
+
 static enum status collectives(struct session *s, int64_t size, double budget_s, struct profile *p, struct error *e)
 {
 	enum { FULL, SHARD };
 	const uint64_t largest = calibration_comm_sizes[CALIBRATION_COMM_SIZES - 1];
 	struct hand h = {.s = s};
-	double typical_s[COLL_COUNT * CALIBRATION_COMM_SIZES], x[CALIBRATION_COMM_SIZES], share = 0;
+	double typical_s[TIMED * CALIBRATION_COMM_SIZES], x[CALIBRATION_COMM_SIZES], share = 0;
 	uint64_t bytes[CALIBRATION_COMM_SIZES];
 	bool ok = hand_buffer(&h, largest) && hand_buffer(&h, largest);
-	for (int c = 0; c < COLL_COUNT; c++)
+	for (size_t c = 0; c < TIMED; c++)
 		for (size_t i = 0; i < CALIBRATION_COMM_SIZES && ok; i++) {
 			bytes[i] = calibration_comm_sizes[i] / (4 * (uint64_t)size) * (4 * (uint64_t)size); /* shards are whole elements */
 			bytes[i] = bytes[i] ? bytes[i] : 4 * (uint64_t)size;
 			x[i] = (double)bytes[i];
-			ok = hand_collective(&h, (enum collective)c, bytes[i], c == COLL_ALL_GATHER ? SHARD : FULL, c == COLL_REDUCE_SCATTER ? SHARD : FULL);
+			ok = hand_collective(&h, timed[c], bytes[i], timed[c] == COLL_ALL_GATHER ? SHARD : FULL, timed[c] == COLL_REDUCE_SCATTER ? SHARD : FULL);
 		}
 	enum status st = hand_load(&h, size, ok, e);
 	if (!st)
 		st = time_ops(&h, size, budget_s, typical_s, e);
 	if (!st)
 		st = progress_share(&h, &share, e);
-	for (int c = 0; c < COLL_COUNT && !st && p; c++) {
+	for (size_t c = 0; c < TIMED && !st && p; c++) {
 		char name[PROFILE_NAME];
-		snprintf(name, sizeof name, "%s.%lld", collective_name((enum collective)c), (long long)size);
+		snprintf(name, sizeof name, "%s.%lld", collective_name(timed[c]), (long long)size);
 		st = profile_set_curve(p, name, x, typical_s + c * CALIBRATION_COMM_SIZES, CALIBRATION_COMM_SIZES, e);
 	}
 	if (!st && p)

@@ -120,10 +120,57 @@ static ncclResult_t call_reduce_scatter(const struct comm_call *call, size_t par
 	return ncclReduceScatter(call->in, call->out, part, type, op, comm, call->queue);
 }
 
+static ncclResult_t call_broadcast(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm)
+{
+	(void)part, (void)op;
+	return ncclBroadcast(call->in, call->out, call->elements, type, 0, comm, call->queue);
+}
+
+/* Both halves of an exchange start together; the group ends in any case. */
+static ncclResult_t exchange(const void *in, int to, void *out, int from, size_t n, ncclDataType_t type, ncclComm_t comm, void *queue)
+{
+	ncclResult_t code = ncclSend(in, n, type, to, comm, queue);
+	return code == ncclSuccess || code == ncclInProgress ? ncclRecv(out, n, type, from, comm, queue) : code;
+}
+
+static ncclResult_t end_group(ncclResult_t code)
+{
+	ncclResult_t end = ncclGroupEnd();
+	return code == ncclSuccess || code == ncclInProgress ? end : code;
+}
+
+static ncclResult_t call_alltoall(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm)
+{
+	(void)op;
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
+	return ncclAlltoAll(call->in, call->out, part, type, comm, call->queue);
+#else
+	size_t part_B = part * (type == ncclFloat16 || type == ncclBfloat16 ? 2 : 4);
+	int size = (int)(part ? call->elements / part : 0);
+	ncclResult_t code = ncclGroupStart();
+	if (code != ncclSuccess)
+		return code;
+	for (int i = 0; i < size && (code == ncclSuccess || code == ncclInProgress); i++)
+		code = exchange((const char *)call->in + part_B * (size_t)i, i, (char *)call->out + part_B * (size_t)i, i, part, type, comm, call->queue);
+	return end_group(code);
+#endif
+}
+
+static ncclResult_t call_sendrecv(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm)
+{
+	(void)part, (void)op;
+	int size, rank;
+	ncclResult_t code;
+	if ((code = ncclCommCount(comm, &size)) != ncclSuccess || (code = ncclCommUserRank(comm, &rank)) != ncclSuccess || (code = ncclGroupStart()) != ncclSuccess)
+		return code;
+	return end_group(exchange(call->in, (rank + 1) % size, call->out, (rank + size - 1) % size, call->elements, type, comm, call->queue));
+}
+
 static ncclResult_t issue(const struct nccl_comm *c, const struct comm_call *call, ncclComm_t comm)
 {
 	typedef ncclResult_t call_fn(const struct comm_call *, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t);
-	static call_fn *const calls[] = {[COLL_ALL_REDUCE] = call_all_reduce, [COLL_ALL_GATHER] = call_all_gather, [COLL_REDUCE_SCATTER] = call_reduce_scatter};
+	static call_fn *const calls[] = {[COLL_ALL_REDUCE] = call_all_reduce, [COLL_ALL_GATHER] = call_all_gather, [COLL_REDUCE_SCATTER] = call_reduce_scatter,
+		[COLL_BROADCAST] = call_broadcast, [COLL_ALLTOALL] = call_alltoall, [COLL_SENDRECV] = call_sendrecv};
 	static_assert(sizeof calls / sizeof calls[0] == COLL_COUNT, "a row for each collective");
 	static const ncclRedOp_t ops[] = {[RED_SUM] = ncclSum, [RED_MAX] = ncclMax};
 	static_assert(sizeof ops / sizeof ops[0] == RED_COUNT, "every reduction");
@@ -134,7 +181,7 @@ static enum status check_call(const struct nccl_comm *c, const struct comm_call 
 {
 	if (!formats[call->dtype].known)
 		return error_set(e, ST_RUN, "%s of %s: NCCL is used for fp32, bf16, fp16 and int32 only", collective_name(call->coll), dtype_name(call->dtype));
-	if (call->coll != COLL_ALL_REDUCE && call->elements % (uint64_t)c->size)
+	if (collective_cuts(call->coll) && call->elements % (uint64_t)c->size)
 		return error_set(e, ST_RUN, "%s of %llu elements does not divide among %d ranks", collective_name(call->coll), (unsigned long long)call->elements, c->size);
 	if (!call->queue)
 		return error_set(e, ST_RUN, "%s: NCCL's communicators enqueue on a stream, and none was given", collective_name(call->coll));

@@ -99,7 +99,7 @@ ncclResult_t enqueue(const char *call, ncclComm_t comm, kind what, const void *i
 	bool sums = what == ALL_REDUCE || what == REDUCE_SCATTER;
 	if (f.bytes == 0 || (sums && (f.wire == MPI_DATATYPE_NULL || reduce < 0 || reduce >= ncclNumOps)))
 		return fail(ncclInvalidArgument, std::string(call) + " : invalid type " + std::to_string(type) + " or operation " + std::to_string(reduce));
-	if (!sums && what != ALL_GATHER && (peer < 0 || peer >= comm->s->size))
+	if (!sums && what != ALL_GATHER && what != ALLTOALL && (peer < 0 || peer >= comm->s->size))
 		return fail(ncclInvalidArgument, std::string(call) + " : invalid peer or root " + std::to_string(peer));
 	if (count * f.bytes * (size_t)comm->s->size > 0x7fffffff)
 		return fail(ncclInternalError, std::string(call) + " : the double carries at most 2 GiB");
@@ -389,6 +389,11 @@ API ncclResult_t ncclReduceScatter(const void *in, void *out, size_t count, nccl
 API ncclResult_t ncclBroadcast(const void *in, void *out, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream)
 {
 	return enqueue("Broadcast", comm, BROADCAST, in, out, count, type, ncclSum, root, stream);
+}
+
+API ncclResult_t ncclAlltoAll(const void *in, void *out, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream)
+{
+	return enqueue("AlltoAll", comm, ALLTOALL, in, out, count, type, ncclSum, 0, stream);
 }
 
 API ncclResult_t ncclSend(const void *in, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream)
