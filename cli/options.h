@@ -17,7 +17,15 @@ enum option_group {
 	TAKES_PREDICT = 1 << 2,
 	TAKES_CALIBRATE = 1 << 3,
 	TAKES_TOPO = 1 << 4,
+	TAKES_BENCH = 1 << 6,
 	TAKES_DEVICES = 1 << 5, /* what every command takes that measures devices without a config */
+};
+
+/* 0: not given, where 0 cannot be meant. */
+struct bench_options {
+	uint64_t min_B, max_B;
+	int64_t factor, iters, warmup, check;
+	enum dtype dtype;
 };
 
 struct options {
@@ -29,7 +37,9 @@ struct options {
 	const char *output;       /* -o; NULL: not given */
 	const char *smi, *nccl_xml, *hwloc_xml; /* dumps of another machine, "-" is standard input; NULL: not given */
 	const char *dot, *svg;                  /* pictures to write; NULL: not asked for */
+	const char *csv;          /* NULL: not asked for */
 	double max_error_percent; /* < 0: not given */
+	struct bench_options bench;
 	enum backend backend;
 	enum progress_mode progress;
 	bool quiet, verbose, dump_program, print_ranks, share_gpu, help;

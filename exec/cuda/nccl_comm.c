@@ -1,6 +1,7 @@
 #include "exec/cuda/nccl_comm.h"
 
 #include <assert.h>
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -311,7 +312,7 @@ static enum status split(struct nccl_comm *parent, int colour, int key, bool blo
 	return !st && *child ? settle(*child, parent->timeout_s, e) : st;
 }
 
-enum status nccl_comm_split(const struct comm *world, int32_t colour, int32_t key, struct comm *out, struct error *e)
+static enum status split_off(const struct comm *world, int32_t colour, int32_t key, bool blocking, struct comm *out, struct error *e)
 {
 	struct nccl_comm *parent = world->ctx;
 	struct error why = {ST_OK, ""};
@@ -322,7 +323,7 @@ enum status nccl_comm_split(const struct comm *world, int32_t colour, int32_t ke
 	struct nccl_comm *c = comm_new(parent->world_rank, parent->device, colour, parent->timeout_s);
 	if (!c)
 		return error_nomem(e, "a communicator");
-	st = split(parent, colour < 0 ? NCCL_SPLIT_NOCOLOR : colour, key, false, &c->comm, &why);
+	st = split(parent, colour < 0 ? NCCL_SPLIT_NOCOLOR : colour, key, blocking, &c->comm, &why);
 	if (!st && c->comm)
 		st = adopt(c, out, &why);
 	if (st) {
@@ -336,6 +337,16 @@ enum status nccl_comm_split(const struct comm *world, int32_t colour, int32_t ke
 	if (st || !c->comm)
 		nccl_destroy(c);
 	return st;
+}
+
+enum status nccl_comm_split(const struct comm *world, int32_t colour, int32_t key, struct comm *out, struct error *e)
+{
+	return split_off(world, colour, key, false, out, e);
+}
+
+enum status nccl_comm_direct(const struct comm *world, struct comm *out, struct error *e)
+{
+	return split_off(world, 0, (int32_t)world->rank, true, out, e);
 }
 
 enum status nccl_comm_register(const struct comm *of, void *at, size_t bytes, struct error *e)
@@ -382,6 +393,28 @@ enum status nccl_comm_estimate(const struct comm *of, const struct comm_call *ca
 	(void)of, (void)call, (void)seconds;
 	return error_set(e, ST_RUN, "NCCL estimates from 2.22 on; this is %d.%d.%d", NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH);
 #endif
+}
+
+bool nccl_comm_tells(const char *path)
+{
+	static bool telling; /* the variables are ours */
+	/* NCCL reads its environment again: in the library since 2.19, but no promise of its interface, so it may go. */
+	void *found = dlsym(RTLD_DEFAULT, "ncclResetDebugInit");
+	void (*read_again)(void);
+	static_assert(sizeof found == sizeof read_again, "a function's address fits");
+	memcpy(&read_again, &found, sizeof found);
+	if (!found || (!telling && (getenv("NCCL_DEBUG") || getenv("NCCL_DEBUG_FILE") || getenv("NCCL_DEBUG_SUBSYS"))))
+		return false;
+	telling = path != NULL;
+	const char *const variables[][2] = {{"NCCL_DEBUG", "INFO"}, {"NCCL_DEBUG_SUBSYS", "TUNING"}, {"NCCL_DEBUG_FILE", path}};
+	for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+		if (path)
+			setenv(variables[i][0], variables[i][1], 1);
+		else
+			unsetenv(variables[i][0]);
+	}
+	read_again();
+	return true;
 }
 
 static const struct comm_ops nccl_ops = {nccl_start, nccl_test, nccl_destroy};

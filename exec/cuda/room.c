@@ -5,6 +5,7 @@
 #include "exec/cuda/facts.h"
 #include "exec/cuda/nccl_comm.h"
 #include "exec/cuda/staged_comm.h"
+#include "exec/cuda/yard.h"
 
 extern const struct cuda_room stepsim_cuda_room;
 
@@ -17,5 +18,11 @@ const struct cuda_room stepsim_cuda_room = {
 	.nccl_split = nccl_comm_split,
 	.nccl_register = nccl_comm_register,
 	.nccl_estimate = nccl_comm_estimate,
+	.nccl_direct = nccl_comm_direct,
+	.nccl_tells = nccl_comm_tells,
+	.yard_open = cuda_yard_open,
+	.yard_close = cuda_yard_close,
+	.yard_copy = cuda_yard_copy,
+	.yard_idle = cuda_yard_idle,
 	.staged = staged_comm_create,
 };
