@@ -13,6 +13,7 @@
 #define MIN_B ((uint64_t)1 << 10)
 #define MAX_HOST_B ((uint64_t)64 << 20)
 #define MAX_GPU_B ((uint64_t)1 << 30)
+#define LATENCY_B ((uint64_t)64 << 10) /* below it no link is at its rate, whatever the model says */
 #define MPI_ELEMENTS_MAX 2147483647
 
 /* ---- what is asked for ---- */
@@ -81,7 +82,7 @@ static void predict_rows(const struct machine *m, struct bench_table *t)
 			return;
 		}
 		r->predicted_s = at_s;
-		r->latency = collective_time_s(m, c, t->ranks, 1, 2 * (double)r->bytes) < 1.5 * at_s;
+		r->latency = r->bytes < LATENCY_B || collective_time_s(m, c, t->ranks, 1, 2 * (double)r->bytes) < 1.5 * at_s;
 	}
 	if (t->ranks > 1 && machine_group(m, t->ranks, 1, &g, NULL) == ST_OK)
 		snprintf(t->limited_by, sizeof t->limited_by, "%s", g.bottleneck_text);

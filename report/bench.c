@@ -82,7 +82,7 @@ static void print_head(const struct bench_table *t, FILE *out)
 		fprintf(out, "#  Rank %2" PRId64 " Pid %6" PRId64 " on %10s %s\n", i, t->places[i].pid, t->places[i].host, t->places[i].device);
 	fprintf(out, "#\n#%12s %13s %9s %7s %7s %32s %32s\n", "", "", "", "", "", "out-of-place           ", "in-place             ");
 	fprintf(out, "#%12s %13s %9s %7s %7s %9s %7s %7s %6s %9s %7s %7s %6s %10s %8s", "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw", "#wrong", "predicted", "error");
-	fprintf(out, t->gpus ? " %10s %18s  verdict\n" : "%s%s  verdict\n", t->gpus ? "NCCL's est." : "", t->gpus ? "NCCL's choice" : "");
+	fprintf(out, t->gpus ? " %10s %18s  verdict\n" : "%s%s  verdict\n", t->gpus ? "NCCL est." : "", t->gpus ? "NCCL chose" : "");
 	fprintf(out, "#%12s %13s %9s %7s %7s %9s %7s %7s %6s %9s %7s %7s %6s %10s %8s\n", "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(%)");
 }
 
