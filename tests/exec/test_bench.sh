@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # `stepsim bench` on the host at 1, 2, 3 and 4 ranks and on doubles of the CUDA libraries: every collective's result is right, the columns are nccl-tests', files parse, exit codes hold. Times are not judged.
-# The last line counts.
+# The same collectives through the verification of runs (test_collectives.c). The last line counts.
 set -u
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/../../scripts/env.sh"
@@ -62,6 +62,12 @@ for coll in all_reduce all_gather reduce_scatter broadcast alltoall sendrecv; do
 		# 4 B are less than an element for each of four ranks, and come out as 16.
 		verdict "$coll at $ranks" "$(table "$code" "$coll" "$rows" measured)"
 	done
+done
+
+for ranks in 1 2 3 4; do
+	timeout 60 mpirun "${mpirun_flags[@]}" -np "$ranks" build/release/tests/exec/test_collectives >"$out" 2>"$err" </dev/null
+	code=$?
+	verdict "the verification of runs at $ranks" "$([ "$code" -eq 0 ] || echo "exit code $code")"
 done
 
 bench 2 all_gather -b 1M -e 1M -n 2 --json "$scratch/j.json" --csv "$scratch/t.csv"
