@@ -27,6 +27,7 @@ enum status context_agree(const struct context *x, enum status st, struct error 
 void print_version(FILE *out);
 enum status cmd_run(struct context *x, struct error *e);       /* all ranks */
 enum status cmd_calibrate(struct context *x, struct error *e); /* all ranks */
+enum status cmd_bench(struct context *x, struct error *e);     /* all ranks */
 enum status cmd_predict(struct context *x, struct error *e);
 enum status cmd_list(struct context *x, struct error *e);
 enum status cmd_topo(struct context *x, struct error *e);      /* all ranks */

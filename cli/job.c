@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/quantity.h"
+#include "cli/estimates.h"
 #include "cli/machine.h"
 #include "cli/output.h"
 #include "exec/exec.h"
@@ -173,6 +174,14 @@ static void say_links(const struct machine *m, const struct program *p)
 	}
 }
 
+/* The run itself is over and good. */
+static void say_estimates(struct context *x, const struct sides *s)
+{
+	struct error why = {0};
+	if (estimates_print(x, s->program, &s->predicted_timeline, s->measured.doubles ? NULL : &s->measured_timeline, &why) && context_leads(x))
+		log_warn("no estimates of NCCL's: %s", why.text);
+}
+
 static enum status write_result(const struct context *x, const struct job *job, const struct sides *s, struct error *e)
 {
 	struct outcome o = {
@@ -209,6 +218,8 @@ enum status job_perform(struct context *x, const struct job *job, struct error *
 		goto out;
 	if (job->execute && (st = execute_side(x, &s, e)))
 		goto out;
+	if (job->execute && job->gpus && log_level() == LOG_VERBOSE)
+		say_estimates(x, &s);
 	if (leads)
 		st = write_result(x, job, &s, e);
 out:

@@ -23,6 +23,7 @@ static const struct command commands[] = {
 	{"topo", "", "the links found on this machine, as a matrix with GB/s; or those of a dumped one", TAKES_ALWAYS | TAKES_TOPO, 0, true, cmd_topo},
 	{"calibrate", "", "measure this machine's compute and link ceilings into a profile (under mpirun: its collectives too)", TAKES_ALWAYS | TAKES_DEVICES | TAKES_CALIBRATE, 0, true, cmd_calibrate},
 	{"roofline", "", "measure the roofline: polynomial sweep, products, caches and memory, beside the datasheet", TAKES_ALWAYS | TAKES_DEVICES | TAKES_ROOFLINE, 0, true, cmd_roofline},
+	{"bench", "all_reduce|all_gather|reduce_scatter|broadcast|alltoall|sendrecv", "time and check one collective over a range of sizes, as nccl-tests does, with the predicted time and a verdict beside each row", TAKES_ALWAYS | TAKES_DEVICES | TAKES_BENCH, 1, true, cmd_bench},
 	{"list", "systems|gpus|models|stacks|parameters", "the catalogue; the fitted constants with meaning and source", TAKES_ALWAYS, 1, false, cmd_list},
 };
 

@@ -1,5 +1,7 @@
 #include "cli/options.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,15 +110,69 @@ static enum status read_backend(struct options *o, const struct option_row *row,
 	return st;
 }
 
+/* As nccl-tests reads sizes: K, M, G are powers of 1024. Units of ours (MiB, MB) are read as everywhere. */
+static enum status read_size(struct options *o, const struct option_row *row, const char *value, struct error *e)
+{
+	static const char letters[] = "KMGT";
+	char text[32];
+	size_t n = strlen(value);
+	const char *letter = n > 1 && n < sizeof text - 2 ? strchr(letters, toupper((unsigned char)value[n - 1])) : NULL;
+	double bytes;
+	if (letter && *letter) {
+		snprintf(text, sizeof text, "%.*s%ciB", (int)n - 1, value, *letter);
+		value = text;
+	}
+	if (quantity_parse(value, UNIT_BYTE, &bytes, e))
+		return error_context(e, "-%c", row->letter);
+	if (bytes < 1 || bytes > 0x1p50)
+		return error_set(e, ST_INPUT, "-%c %s: expected a size between 1 B and 1 PiB", row->letter, value);
+	*(uint64_t *)(void *)((char *)o + row->offset) = (uint64_t)bytes;
+	return ST_OK;
+}
+
+static enum status read_count(struct options *o, const struct option_row *row, const char *value, long least, struct error *e)
+{
+	char *end;
+	errno = 0;
+	long n = strtol(value, &end, 10);
+	if (end == value || *end || errno || n < least || n > 1000000000)
+		return error_set(e, ST_INPUT, "-%c %s: expected a whole number, %ld or more", row->letter, value, least);
+	*(int64_t *)(void *)((char *)o + row->offset) = n;
+	return ST_OK;
+}
+
+static enum status read_from_0(struct options *o, const struct option_row *row, const char *value, struct error *e) { return read_count(o, row, value, 0, e); }
+static enum status read_from_1(struct options *o, const struct option_row *row, const char *value, struct error *e) { return read_count(o, row, value, 1, e); }
+static enum status read_from_2(struct options *o, const struct option_row *row, const char *value, struct error *e) { return read_count(o, row, value, 2, e); }
+
+/* nccl-tests' words and the config's. */
+static enum status read_dtype(struct options *o, const struct option_row *row, const char *value, struct error *e)
+{
+	static const char *const words[] = {"float", "half", "bfloat16", "int32", "fp32", "fp16", "bf16"};
+	static const enum dtype dtypes[] = {DT_FP32, DT_FP16, DT_BF16, DT_INT32, DT_FP32, DT_FP16, DT_BF16};
+	int word = 0;
+	enum status st = read_word(row, value, words, sizeof words / sizeof words[0], "float (fp32), half (fp16), bfloat16 (bf16) or int32", &word, e);
+	o->bench.dtype = dtypes[word];
+	return st;
+}
+
 #define AT(field) offsetof(struct options, field)
 
 static const struct option_row rows[] = {
 	{0, "--set", "KEY.PATH=VALUE", "override one key of the config (repeatable)", TAKES_PREDICTING, read_set, 0},
-	{0, "--json", "FILE", "write the result as JSON; - is standard output, in place of the table", TAKES_PREDICTING | TAKES_TOPO | TAKES_ROOFLINE, read_path, AT(json)},
+	{0, "--json", "FILE", "write the result as JSON; - is standard output, in place of the table", TAKES_PREDICTING | TAKES_TOPO | TAKES_ROOFLINE | TAKES_BENCH, read_path, AT(json)},
 	{0, "--trace", "FILE", "write predicted and measured step as a Chrome trace, which opens in Perfetto", TAKES_PREDICTING, read_path, AT(trace)},
 	{0, "--html", "FILE", NULL, TAKES_PREDICTING, NULL, 0},
 	{0, "--csv", "FILE", NULL, TAKES_PREDICTING, NULL, 0},
-	{0, "--max-error", "PCT", "exit with 3 when the step time is predicted wrong by more than PCT per cent", TAKES_PREDICTING, read_max_error, 0},
+	{0, "--csv", "FILE", "write the rows as CSV; - is standard output, in place of the table", TAKES_BENCH | TAKES_ROOFLINE, read_path, AT(csv)},
+	{0, "--max-error", "PCT", "exit with 3 when the time (bench: the median row from 1 MiB on) is predicted wrong by more than PCT per cent", TAKES_PREDICTING | TAKES_BENCH, read_max_error, 0},
+	{'b', "--minbytes", "SIZE", "the smallest size, of the whole buffer; K, M, G are powers of 1024; default 1K", TAKES_BENCH, read_size, AT(bench.min_B)},
+	{'e', "--maxbytes", "SIZE", "the largest size; default 64M, on GPUs 1G", TAKES_BENCH, read_size, AT(bench.max_B)},
+	{'f', "--stepfactor", "N", "from size to size; default 4", TAKES_BENCH, read_from_2, AT(bench.factor)},
+	{'n', "--iters", "N", "timed calls of each size; default 20", TAKES_BENCH, read_from_1, AT(bench.iters)},
+	{'w', "--warmup_iters", "N", "calls before them; default 5", TAKES_BENCH, read_from_0, AT(bench.warmup)},
+	{'c', "--check", "N", "compare every element of one call of each size; 0: do not; default 1", TAKES_BENCH, read_from_0, AT(bench.check)},
+	{'d', "--datatype", "TYPE", "float, half, bfloat16 or int32 (fp32, fp16, bf16); default float; the host sums float and int32", TAKES_BENCH, read_dtype, 0},
 	{0, "--dump-program", NULL, "print the step program, one line an op, in place of the prediction", TAKES_PREDICT, read_flag, AT(dump_program)},
 	{0, "--print-ranks", NULL, "print how many ranks to start for this config, and stop; 0: it is not for this machine", TAKES_PREDICT, read_flag, AT(print_ranks)},
 	{'o', "--output", "FILE", "where the profile goes; - is standard output; default: this machine's cache", TAKES_CALIBRATE, read_path, AT(output)},
@@ -127,7 +183,6 @@ static const struct option_row rows[] = {
 	{0, "--svg", "FILE", "write the links as a picture", TAKES_TOPO, read_path, AT(svg)},
 	{0, "--dtype", "FORMAT", "measure matrix products in this format alone", TAKES_ROOFLINE, read_text, AT(dtype)},
 	{0, "--time", "SECONDS", "about how long it may take (default 40 s): larger sizes, or smaller ones", TAKES_ROOFLINE, read_seconds, 0},
-	{0, "--csv", "FILE", "write the rows as k,ai,gflops,bandwidth,percent_peak,...; - is standard output", TAKES_ROOFLINE, read_path, AT(csv)},
 	{0, "--plot", "FILE", "write the roofline as an SVG picture", TAKES_ROOFLINE, read_path, AT(plot)},
 	{0, "--backend", "KIND", "what is measured: cuda, host, or auto (GPUs where there are any)", TAKES_DEVICES, read_backend, 0},
 	{0, "--share-gpu", NULL, "allow several ranks on one GPU: correctness only", TAKES_DEVICES, read_flag, AT(share_gpu)},
@@ -191,7 +246,7 @@ enum status options_parse(int argc, char **argv, int first, unsigned groups, str
 {
 	enum status st = ST_OK;
 	bool only_arguments = false; /* behind "--" */
-	*out = (struct options){.max_error_percent = -1};
+	*out = (struct options){.max_error_percent = -1, .bench = {.factor = 4, .iters = 20, .warmup = 5, .check = 1}};
 	out->positional = calloc((size_t)argc, sizeof *out->positional);
 	out->sets = calloc((size_t)argc, sizeof *out->sets);
 	if (!out->positional || !out->sets)
@@ -206,6 +261,8 @@ enum status options_parse(int argc, char **argv, int first, unsigned groups, str
 	}
 	if (!st && out->json && out->trace && strcmp(out->json, "-") == 0 && strcmp(out->trace, "-") == 0)
 		st = error_set(e, ST_INPUT, "--json - and --trace - cannot both be standard output");
+	if (!st && out->json && out->csv && strcmp(out->json, "-") == 0 && strcmp(out->csv, "-") == 0)
+		st = error_set(e, ST_INPUT, "--json - and --csv - cannot both be standard output");
 	return st;
 }
 

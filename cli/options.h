@@ -19,6 +19,14 @@ enum option_group {
 	TAKES_TOPO = 1 << 4,
 	TAKES_DEVICES = 1 << 5, /* what every command takes that measures devices without a config */
 	TAKES_ROOFLINE = 1 << 6,
+	TAKES_BENCH = 1 << 7,
+};
+
+/* 0: not given, where 0 cannot be meant. */
+struct bench_options {
+	uint64_t min_B, max_B;
+	int64_t factor, iters, warmup, check;
+	enum dtype dtype;
 };
 
 struct options {
@@ -30,9 +38,10 @@ struct options {
 	const char *output;       /* -o; NULL: not given */
 	const char *smi, *nccl_xml, *hwloc_xml; /* dumps of another machine, "-" is standard input; NULL: not given */
 	const char *dot, *svg;                  /* pictures to write; NULL: not asked for */
-	const char *csv, *plot, *dtype;         /* of roofline; NULL: not given */
+	const char *csv, *plot, *dtype;         /* plot and dtype: of roofline; NULL: not given */
 	double max_error_percent; /* < 0: not given */
 	double seconds;           /* of roofline; 0: not given */
+	struct bench_options bench;
 	enum backend backend;
 	enum progress_mode progress;
 	bool quiet, verbose, dump_program, print_ranks, share_gpu, help;

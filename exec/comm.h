@@ -13,8 +13,9 @@
 #include "base/status.h"
 #include "step/program.h"
 
-/* elements: of the full buffer (all-gather: `out`; reduce-scatter: `in`; all-reduce: both), a multiple of the group's size where it is cut.
- * In place: all-reduce with in == out, all-gather and reduce-scatter with the own part inside the full buffer at its place. Otherwise `in` and `out` do not overlap. */
+/* elements: of the full buffer (all-gather: `out`; reduce-scatter: `in`; the others: both), a multiple of the group's size where it is cut (collective_cuts).
+ * broadcast: from member 0, whose `in` alone is read. alltoall: part i of `in` goes to member i, part i of `out` comes from it. sendrecv: `in` goes to the next member, `out` comes from the one before.
+ * In place: all-reduce and broadcast with in == out, all-gather and reduce-scatter with the own part inside the full buffer at its place. Otherwise `in` and `out` do not overlap. */
 struct comm_call {
 	enum collective coll;
 	enum reduce_op reduce;

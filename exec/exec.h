@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "step/bench.h"
 #include "step/program.h"
 #include "step/result.h"
 #include "topology/graph/cluster.h"
@@ -61,5 +62,13 @@ enum status calibrate(struct session *s, struct profile **out, struct error *e);
 /* Executes the program, on the host's cores or on the session's GPUs: verification (run.verify), warm-up, timed steps. On rank 0 `out` and `timeline` (actors are ranks; the median step) are filled; the caller frees the timeline.
  * losses: NULL, or room for the mean loss of each timed step. ST_RUN: a wrong sum names bucket, rank and index; not enough memory says how much is missing. */
 enum status execute(struct session *s, const struct program *p, struct result *out, struct timeline *timeline, double *losses, struct error *e);
+
+/* Collective, on GPUs, after execute(): what NCCL itself expects each collective of the program to take, by op of role 0; NAN for other ops, and where it gives none. Nothing is sent.
+ * ST_RUN: no memory for buffers as large as the largest collective's. */
+enum status execute_estimates(struct session *s, const struct program *p, double *seconds, struct error *e);
+
+/* Times the plan's collective over all ranks, on the host's cores over MPI or on the session's GPUs over NCCL, and checks it; all ranks get the table, without predictions. The caller frees it, also when this
+ * fails. What NCCL estimates and chooses stands in rank 0's. ST_RUN: not enough memory. A call that fails in the middle ends the job. */
+enum status bench(struct session *s, const struct bench_plan *plan, struct bench_table *out, struct error *e);
 
 #endif

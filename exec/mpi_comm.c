@@ -11,7 +11,7 @@
 struct mpi_comm {
 	MPI_Comm comm;
 	int size, rank;
-	MPI_Request request;
+	MPI_Request request, sent; /* sent: sendrecv's other half */
 	void *staged; /* a result's first place, where it cannot go straight to `out` */
 	size_t staged_B;
 	void *out; /* NULL: the result is in its place already */
@@ -68,10 +68,31 @@ static enum status start_reduce_scatter(struct mpi_comm *c, const struct comm_ca
 	return MPI_CHECK(MPI_Ireduce_scatter_block(call->in, c->out ? c->staged : call->out, part, type, mpi_op(call->reduce), c->comm, &c->request), e);
 }
 
+static enum status start_broadcast(struct mpi_comm *c, const struct comm_call *call, MPI_Datatype type, struct error *e)
+{
+	if (c->rank == 0 && call->in != call->out)
+		memcpy(call->out, call->in, (size_t)call->elements * 4);
+	return MPI_CHECK(MPI_Ibcast(call->out, (int)call->elements, type, 0, c->comm, &c->request), e);
+}
+
+static enum status start_alltoall(struct mpi_comm *c, const struct comm_call *call, MPI_Datatype type, struct error *e)
+{
+	int part = (int)(call->elements / (uint64_t)c->size);
+	return MPI_CHECK(MPI_Ialltoall(call->in, part, type, call->out, part, type, c->comm, &c->request), e);
+}
+
+static enum status start_sendrecv(struct mpi_comm *c, const struct comm_call *call, MPI_Datatype type, struct error *e)
+{
+	int n = (int)call->elements, next = (c->rank + 1) % c->size, before = (c->rank + c->size - 1) % c->size;
+	enum status st = MPI_CHECK(MPI_Irecv(call->out, n, type, before, 0, c->comm, &c->request), e);
+	return st ? st : MPI_CHECK(MPI_Isend(call->in, n, type, next, 0, c->comm, &c->sent), e);
+}
+
 static enum status mpi_start(void *ctx, const struct comm_call *call, struct error *e)
 {
 	typedef enum status start_fn(struct mpi_comm *, const struct comm_call *, MPI_Datatype, struct error *);
-	static start_fn *const start[] = {[COLL_ALL_REDUCE] = start_all_reduce, [COLL_ALL_GATHER] = start_all_gather, [COLL_REDUCE_SCATTER] = start_reduce_scatter};
+	static start_fn *const start[] = {[COLL_ALL_REDUCE] = start_all_reduce, [COLL_ALL_GATHER] = start_all_gather, [COLL_REDUCE_SCATTER] = start_reduce_scatter, [COLL_BROADCAST] = start_broadcast,
+		[COLL_ALLTOALL] = start_alltoall, [COLL_SENDRECV] = start_sendrecv};
 	static_assert(sizeof start / sizeof start[0] == COLL_COUNT, "a row for each collective");
 	struct mpi_comm *c = ctx;
 	MPI_Datatype type = mpi_type(call->dtype);
@@ -79,7 +100,7 @@ static enum status mpi_start(void *ctx, const struct comm_call *call, struct err
 		return error_set(e, ST_RUN, "%s of %s: the host backend communicates fp32 and int32 only", collective_name(call->coll), dtype_name(call->dtype));
 	if (call->elements > INT_MAX)
 		return error_set(e, ST_RUN, "%s of %llu elements: one MPI call carries at most %d", collective_name(call->coll), (unsigned long long)call->elements, INT_MAX);
-	if (call->coll != COLL_ALL_REDUCE && call->elements % (uint64_t)c->size)
+	if (collective_cuts(call->coll) && call->elements % (uint64_t)c->size)
 		return error_set(e, ST_RUN, "%s of %llu elements does not divide among %d ranks", collective_name(call->coll), (unsigned long long)call->elements, c->size);
 	c->out = NULL;
 	return start[call->coll](c, call, type, e);
@@ -90,6 +111,8 @@ static enum status mpi_test(void *ctx, bool *done, struct error *e)
 	struct mpi_comm *c = ctx;
 	int flag = 0;
 	enum status st = MPI_CHECK(MPI_Test(&c->request, &flag, MPI_STATUS_IGNORE), e);
+	if (!st && flag && c->sent != MPI_REQUEST_NULL)
+		st = MPI_CHECK(MPI_Test(&c->sent, &flag, MPI_STATUS_IGNORE), e);
 	*done = flag;
 	if (!st && flag && c->out) {
 		memcpy(c->out, c->staged, c->out_B);
@@ -115,7 +138,7 @@ enum status comm_create_mpi(struct session *s, int64_t size, int64_t stride, str
 		return error_nomem(e, "a communicator");
 	int64_t member = s->info.rank / stride % size;
 	c->comm = MPI_COMM_NULL;
-	c->request = MPI_REQUEST_NULL;
+	c->request = c->sent = MPI_REQUEST_NULL;
 	enum status st = MPI_CHECK(MPI_Comm_split(s->world, (int)(s->info.rank - member * stride), (int)member, &c->comm), e);
 	if (st) {
 		mpi_destroy(c);

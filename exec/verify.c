@@ -47,16 +47,30 @@ static struct range range_of(const struct op *op, const struct group *g, bool in
 static int32_t put(const struct op *op, uint32_t id, const struct group *g, int64_t rank, uint64_t element)
 {
 	int members = 0, bits = dtype_exact_bits(op->dtype);
-	while (op->coll != COLL_ALL_GATHER && ((int64_t)1 << members) < g->size)
+	while (collective_reduces((enum collective)op->coll) && ((int64_t)1 << members) < g->size)
 		members++;
 	bits = bits - members < BITS ? bits - members : BITS;
 	return bits > 0 ? verify_value(id, rank, element) >> (BITS - bits) : 0;
 }
 
+/* What is not reduced comes from one member, where it stood at `element` of the sender's full buffer. */
+static int32_t passed_on(const struct op *op, uint32_t id, const struct group *g, uint64_t element)
+{
+	uint64_t part = (uint64_t)op->d[0] / (uint64_t)g->size;
+	int64_t from = 0; /* broadcast's root */
+	if (op->coll == COLL_SENDRECV)
+		from = (g->place + g->size - 1) % g->size;
+	else if (op->coll != COLL_BROADCAST)
+		from = (int64_t)(element / part);
+	if (op->coll == COLL_ALLTOALL)
+		element = (uint64_t)g->place * part + element % part;
+	return put(op, id, g, g->first + from * g->stride, element);
+}
+
 static int32_t expected(const struct op *op, uint32_t id, const struct group *g, uint64_t element)
 {
-	if (op->coll == COLL_ALL_GATHER)
-		return put(op, id, g, g->first + (int64_t)(element / ((uint64_t)op->d[0] / (uint64_t)g->size)) * g->stride, element);
+	if (!collective_reduces((enum collective)op->coll))
+		return passed_on(op, id, g, element);
 	int32_t sum = 0, max = 0;
 	for (int64_t m = 0; m < g->size; m++) {
 		int32_t v = put(op, id, g, g->first + m * g->stride, element);

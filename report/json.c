@@ -10,6 +10,11 @@
 
 #define MFU_CONVENTION "6N+12Lhs, non-causal, dense peak"
 
+const char *report_commit(void)
+{
+	return STEPSIM_COMMIT;
+}
+
 /* JSON has neither NaN nor infinity: what has no value is null. */
 static json_t *real(double x)
 {
@@ -198,7 +203,7 @@ json_t *report_json(const struct outcome *o)
 	json_t *j = json_object();
 	bool good = j != NULL;
 	set(j, "stepsim", json_string(STEPSIM_VERSION), &good);
-	set(j, "commit", json_string(STEPSIM_COMMIT), &good);
+	set(j, "commit", json_string(report_commit()), &good);
 	set(j, "config", config_json(&o->program->config), &good);
 	set(j, "system", o->system ? json_incref(o->system) : json_null(), &good);
 	set(j, "prediction", result_json(o->predicted, false), &good);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/version.h"
+#include "step/bench.h"
 #include "step/result.h"
 
 /* The table: prediction | measurement | error for the step, its partition, each op class, overlap, memory. Without a measurement: the prediction alone. */
@@ -19,6 +20,14 @@ json_t *report_json(const struct outcome *o);
 
 /* Chrome trace event format (Trace Event Format, Google 2016), predicted and measured: one process an actor, one thread a lane. */
 enum status report_trace(const struct outcome *o, const char *path, struct error *e);
+
+/* `stepsim bench`: nccl-tests' table with ours beside it; the same as JSON (with `system`, borrowed, may be NULL) and as CSV. "-" is standard output. */
+enum status report_bench_text(const struct bench_table *t, FILE *out, struct error *e);
+enum status report_bench_json(const struct bench_table *t, json_t *system, const char *path, struct error *e);
+enum status report_bench_csv(const struct bench_table *t, const char *path, struct error *e);
+
+/* The commit that this binary was built from. */
+const char *report_commit(void);
 
 /* Writes a JSON value to a path, "-" is standard output. */
 enum status report_write_json(const json_t *j, const char *path, struct error *e);

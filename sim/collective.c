@@ -42,16 +42,30 @@ bool collective_measured(const struct machine *m, enum collective c, int64_t siz
 	return m->profile && nearest_curve(m, c, size, stride, &found) && found == size;
 }
 
+/* Of a chain of sends every member but the last passes the whole buffer on; what is dealt out in parts leaves a host by this member's share of its NICs. */
+static double exchange_Bps(const struct group *g, enum collective c)
+{
+	double rate = c == COLL_SENDRECV ? fmin(g->pair_Bps, g->ring_Bps) : g->ring_Bps;
+	if (g->hosts < 2 || !(g->network_Bps > 0))
+		return rate;
+	double n = (double)g->size, outside = c == COLL_ALLTOALL ? (n - n / (double)g->hosts) / (n - 1) : 1;
+	return fmin(rate, g->network_Bps / outside);
+}
+
 double collective_time_s(const struct machine *m, enum collective c, int64_t size, int64_t stride, double bytes)
 {
 	if (size <= 1)
 		return 0;
 	double n = (double)size;
 	int64_t k = size;
+	bool parts = collective_reduces(c) || collective_cuts(c);
 	const struct profile_curve *curve = m->profile ? nearest_curve(m, c, size, stride, &k) : NULL;
 	if (curve)
-		return (n - 1) / (double)(k - 1) * profile_curve_at(curve, bytes * (double)k / n, 0);
-	struct link_spec link = machine_group_link(m, size, stride);
-	double rounds = c == COLL_ALL_REDUCE ? 2 * (n - 1) : n - 1;
-	return link.Bps > 0 ? rounds * (link.latency_s + bytes / n / link.Bps) : INFINITY;
+		return parts ? (n - 1) / (double)(k - 1) * profile_curve_at(curve, bytes * (double)k / n, 0) : profile_curve_at(curve, bytes, 0);
+	struct group g;
+	if (machine_group(m, size, stride, &g, NULL) || !(g.ring_Bps > 0))
+		return INFINITY;
+	double hops = c == COLL_ALL_REDUCE ? 2 * (n - 1) : c == COLL_SENDRECV ? 1 : n - 1;
+	bool exchange = c == COLL_ALLTOALL || c == COLL_SENDRECV;
+	return hops * g.ring_latency_s + collective_wire_factor(c, size) * bytes / (exchange ? exchange_Bps(&g, c) : g.ring_Bps);
 }

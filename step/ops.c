@@ -216,12 +216,36 @@ double op_write_B(const struct op *op)
 	return op->kind == OP_OPTIMIZER ? optimizer_state_B(op, ACC_W) : moved_B(op, ACC_W);
 }
 
+static const struct {
+	const char *name;
+	enum op_class class_;
+	bool reduces, cuts;
+	double passes; /* of the whole buffer, or of all parts but a rank's own where it is sent in parts, over a rank's link */
+} collectives[] = {
+	[COLL_ALL_REDUCE] = {"all_reduce", CLASS_ALL_REDUCE, true, false, 2},
+	[COLL_ALL_GATHER] = {"all_gather", CLASS_ALL_GATHER, false, true, 1},
+	[COLL_REDUCE_SCATTER] = {"reduce_scatter", CLASS_REDUCE_SCATTER, true, true, 1},
+	[COLL_BROADCAST] = {"broadcast", CLASS_BROADCAST, false, false, 1},
+	[COLL_ALLTOALL] = {"alltoall", CLASS_ALLTOALL, false, true, 1},
+	[COLL_SENDRECV] = {"sendrecv", CLASS_SENDRECV, false, false, 1},
+};
+static_assert(sizeof collectives / sizeof collectives[0] == COLL_COUNT, "a row for each collective");
+
+const char *collective_name(enum collective c) { return collectives[c].name; }
+bool collective_reduces(enum collective c) { return collectives[c].reduces; }
+bool collective_cuts(enum collective c) { return collectives[c].cuts; }
+
+double collective_wire_factor(enum collective c, int64_t group_size)
+{
+	double n = (double)group_size;
+	if (group_size < 2)
+		return 0.0;
+	return collectives[c].passes * (collectives[c].reduces || collectives[c].cuts ? (n - 1.0) / n : 1.0);
+}
+
 double op_wire_B(const struct op *op, int64_t group_size)
 {
-	if (op->kind != OP_COLLECTIVE || group_size < 2)
-		return 0.0;
-	double n = (double)group_size, once = (n - 1.0) / n * (double)op->d[0] * dtype_bytes(op->dtype);
-	return op->coll == COLL_ALL_REDUCE ? 2.0 * once : once;
+	return op->kind == OP_COLLECTIVE ? collective_wire_factor((enum collective)op->coll, group_size) * (double)op->d[0] * dtype_bytes(op->dtype) : 0.0;
 }
 
 static double attention_flop(const struct op *op)
@@ -262,37 +286,35 @@ double op_flop(const struct op *op)
 
 enum op_class op_class_of(const struct op *op)
 {
-	static const enum op_class of_collective[] = {[COLL_ALL_REDUCE] = CLASS_ALL_REDUCE, [COLL_ALL_GATHER] = CLASS_ALL_GATHER, [COLL_REDUCE_SCATTER] = CLASS_REDUCE_SCATTER};
-	static_assert(sizeof of_collective / sizeof of_collective[0] == COLL_COUNT, "a class for each collective");
-	return op->kind == OP_COLLECTIVE ? of_collective[op->coll] : kinds[op->kind].class_;
+	return op->kind == OP_COLLECTIVE ? collectives[op->coll].class_ : kinds[op->kind].class_;
 }
 
 bool op_class_is_comm(enum op_class c)
 {
-	return c == CLASS_ALL_REDUCE || c == CLASS_ALL_GATHER || c == CLASS_REDUCE_SCATTER;
+	for (int i = 0; i < COLL_COUNT; i++)
+		if (collectives[i].class_ == c)
+			return true;
+	return false;
 }
 
 static const char *const lane_names[] = {"compute", "comm", "model_comm", "copy", "host"};
 static const char *const phase_names[] = {"forward", "backward", "optimizer"};
-static const char *const class_names[] = {"gemm", "attention", "norm", "elementwise", "embedding", "loss", "memory", "optimizer", "all_reduce", "all_gather", "reduce_scatter", "copy", "host"};
-static const char *const collective_names[] = {"all_reduce", "all_gather", "reduce_scatter"};
+static const char *const class_names[] = {"gemm", "attention", "norm", "elementwise", "embedding", "loss", "memory", "optimizer", "all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall", "sendrecv", "copy", "host"};
 static const char *const component_names[] = {"weights", "gradients", "optimizer", "activations", "buffers", "host"};
 static_assert(sizeof lane_names / sizeof lane_names[0] == LANE_COUNT, "lanes");
 static_assert(sizeof phase_names / sizeof phase_names[0] == PHASE_COUNT, "phases");
 static_assert(sizeof class_names / sizeof class_names[0] == CLASS_COUNT, "classes");
-static_assert(sizeof collective_names / sizeof collective_names[0] == COLL_COUNT, "collectives");
 static_assert(sizeof component_names / sizeof component_names[0] == COMP_KIND_COUNT, "components");
 
 const char *lane_name(enum lane l) { return lane_names[l]; }
 const char *phase_name(enum phase p) { return phase_names[p]; }
 const char *op_class_name(enum op_class c) { return class_names[c]; }
-const char *collective_name(enum collective c) { return collective_names[c]; }
 const char *component_name(enum component c) { return component_names[c]; }
 
 char *op_name(const struct op *op, char buf[OP_NAME_MAX])
 {
 	size_t n = 0;
-	const char *kind = op->kind == OP_COLLECTIVE ? collective_names[op->coll] : kinds[op->kind].name;
+	const char *kind = op->kind == OP_COLLECTIVE ? collectives[op->coll].name : kinds[op->kind].name;
 	if (op->layer >= 0)
 		n += (size_t)snprintf(buf + n, OP_NAME_MAX - n, "L%d ", (int)op->layer);
 	n += (size_t)snprintf(buf + n, OP_NAME_MAX - n, "%s %s %s", op->what, phase_names[op->phase], kind);

@@ -31,7 +31,7 @@ enum phase { PHASE_FORWARD, PHASE_BACKWARD, PHASE_OPTIMIZER, PHASE_COUNT };
 
 enum op_class {
 	CLASS_GEMM, CLASS_ATTENTION, CLASS_NORM, CLASS_ELEMENTWISE, CLASS_EMBEDDING, CLASS_LOSS, CLASS_MEMORY /* fills and casts */, CLASS_OPTIMIZER,
-	CLASS_ALL_REDUCE, CLASS_ALL_GATHER, CLASS_REDUCE_SCATTER, CLASS_COPY, CLASS_HOST, CLASS_COUNT
+	CLASS_ALL_REDUCE, CLASS_ALL_GATHER, CLASS_REDUCE_SCATTER, CLASS_BROADCAST, CLASS_ALLTOALL, CLASS_SENDRECV, CLASS_COPY, CLASS_HOST, CLASS_COUNT
 };
 
 /* ---- ops: kinds, their dimensions d[] and their arguments ----
@@ -71,7 +71,8 @@ enum op_class {
  * FILL            d = elements           x w                            zeros
  * CAST            d = elements           x r, y w                       dtype to out_dtype
  * COLLECTIVE      d = elements           in r, out w                    over group `group`; elements counts the FULL buffer (all-gather: out; reduce-scatter: in; all-reduce: both);
- *                                                                       shards lie in the order of the members' coordinates; all-reduce may be in place (in == out)
+ *                                                                       shards lie in the order of the members' coordinates; all-reduce may be in place (in == out);
+ *                                                                       broadcast: member 0's in to every out; alltoall: part i of in to member i, out by sender; sendrecv: in to the next member, out from the one before
  * COPY            d = bytes              src r, dst w                   host to device
  */
 enum op_kind {
@@ -98,7 +99,7 @@ enum op_flag {
 	OP_FUSED = 1 << 11,      /* the optimizer as one pass; unset: as a sequence of elementwise passes */
 };
 
-enum collective { COLL_ALL_REDUCE, COLL_ALL_GATHER, COLL_REDUCE_SCATTER, COLL_COUNT };
+enum collective { COLL_ALL_REDUCE, COLL_ALL_GATHER, COLL_REDUCE_SCATTER, COLL_BROADCAST, COLL_ALLTOALL, COLL_SENDRECV, COLL_COUNT };
 enum reduce_op { RED_SUM, RED_MAX, RED_COUNT };
 
 #define OP_MAX_ARGS 8
@@ -209,6 +210,8 @@ const char *lane_name(enum lane l);
 const char *phase_name(enum phase p);
 const char *op_class_name(enum op_class c);
 const char *collective_name(enum collective c);
+bool collective_reduces(enum collective c); /* its result is a sum or a maximum */
+bool collective_cuts(enum collective c);    /* it deals with one part a member: the elements divide by the group's size */
 const char *component_name(enum component c);
 enum op_class op_class_of(const struct op *op);
 bool op_class_is_comm(enum op_class c);
@@ -219,10 +222,12 @@ uint64_t op_arg_bytes(const struct op *op, int arg, int64_t group_size);
 enum dtype op_arg_dtype(const struct op *op, int arg); /* in which it is stored, where nothing else is said (weights may be kept in fp32); bytes: fp32 */
 
 /* Work of an op: pure functions of it. FLOP counts multiply and add as two; causal attention counts the lower triangle only in op_flop (what is executed).
- * Bytes are those that must cross the memory interface once. Wire bytes: what one rank sends, ring algorithm: 2(n-1)/n S for all-reduce, (n-1)/n S else (Thakur et al. 2005). */
+ * Bytes are those that must cross the memory interface once. Wire bytes: what one rank sends: 2(n-1)/n S for all-reduce by a ring, (n-1)/n S where parts are cut (Thakur et al. 2005), S for broadcast along
+ * a chain and for sendrecv; over the time this is the busbw of nccl-tests (doc/PERFORMANCE.md). 0 in a group of one. */
 double op_flop(const struct op *op);
 double op_read_B(const struct op *op);
 double op_write_B(const struct op *op);
 double op_wire_B(const struct op *op, int64_t group_size);
+double collective_wire_factor(enum collective c, int64_t group_size); /* wire bytes over S */
 
 #endif

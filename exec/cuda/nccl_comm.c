@@ -1,6 +1,7 @@
 #include "exec/cuda/nccl_comm.h"
 
 #include <assert.h>
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,10 +121,57 @@ static ncclResult_t call_reduce_scatter(const struct comm_call *call, size_t par
 	return ncclReduceScatter(call->in, call->out, part, type, op, comm, call->queue);
 }
 
+static ncclResult_t call_broadcast(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm)
+{
+	(void)part, (void)op;
+	return ncclBroadcast(call->in, call->out, call->elements, type, 0, comm, call->queue);
+}
+
+/* Both halves of an exchange start together; the group ends in any case. */
+static ncclResult_t exchange(const void *in, int to, void *out, int from, size_t n, ncclDataType_t type, ncclComm_t comm, void *queue)
+{
+	ncclResult_t code = ncclSend(in, n, type, to, comm, queue);
+	return code == ncclSuccess || code == ncclInProgress ? ncclRecv(out, n, type, from, comm, queue) : code;
+}
+
+static ncclResult_t end_group(ncclResult_t code)
+{
+	ncclResult_t end = ncclGroupEnd();
+	return code == ncclSuccess || code == ncclInProgress ? end : code;
+}
+
+static ncclResult_t call_alltoall(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm)
+{
+	(void)op;
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
+	return ncclAlltoAll(call->in, call->out, part, type, comm, call->queue);
+#else
+	size_t part_B = part * (type == ncclFloat16 || type == ncclBfloat16 ? 2 : 4);
+	int size = (int)(part ? call->elements / part : 0);
+	ncclResult_t code = ncclGroupStart();
+	if (code != ncclSuccess)
+		return code;
+	for (int i = 0; i < size && (code == ncclSuccess || code == ncclInProgress); i++)
+		code = exchange((const char *)call->in + part_B * (size_t)i, i, (char *)call->out + part_B * (size_t)i, i, part, type, comm, call->queue);
+	return end_group(code);
+#endif
+}
+
+static ncclResult_t call_sendrecv(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm)
+{
+	(void)part, (void)op;
+	int size, rank;
+	ncclResult_t code;
+	if ((code = ncclCommCount(comm, &size)) != ncclSuccess || (code = ncclCommUserRank(comm, &rank)) != ncclSuccess || (code = ncclGroupStart()) != ncclSuccess)
+		return code;
+	return end_group(exchange(call->in, (rank + 1) % size, call->out, (rank + size - 1) % size, call->elements, type, comm, call->queue));
+}
+
 static ncclResult_t issue(const struct nccl_comm *c, const struct comm_call *call, ncclComm_t comm)
 {
 	typedef ncclResult_t call_fn(const struct comm_call *, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t);
-	static call_fn *const calls[] = {[COLL_ALL_REDUCE] = call_all_reduce, [COLL_ALL_GATHER] = call_all_gather, [COLL_REDUCE_SCATTER] = call_reduce_scatter};
+	static call_fn *const calls[] = {[COLL_ALL_REDUCE] = call_all_reduce, [COLL_ALL_GATHER] = call_all_gather, [COLL_REDUCE_SCATTER] = call_reduce_scatter,
+		[COLL_BROADCAST] = call_broadcast, [COLL_ALLTOALL] = call_alltoall, [COLL_SENDRECV] = call_sendrecv};
 	static_assert(sizeof calls / sizeof calls[0] == COLL_COUNT, "a row for each collective");
 	static const ncclRedOp_t ops[] = {[RED_SUM] = ncclSum, [RED_MAX] = ncclMax};
 	static_assert(sizeof ops / sizeof ops[0] == RED_COUNT, "every reduction");
@@ -134,7 +182,7 @@ static enum status check_call(const struct nccl_comm *c, const struct comm_call 
 {
 	if (!formats[call->dtype].known)
 		return error_set(e, ST_RUN, "%s of %s: NCCL is used for fp32, bf16, fp16 and int32 only", collective_name(call->coll), dtype_name(call->dtype));
-	if (call->coll != COLL_ALL_REDUCE && call->elements % (uint64_t)c->size)
+	if (collective_cuts(call->coll) && call->elements % (uint64_t)c->size)
 		return error_set(e, ST_RUN, "%s of %llu elements does not divide among %d ranks", collective_name(call->coll), (unsigned long long)call->elements, c->size);
 	if (!call->queue)
 		return error_set(e, ST_RUN, "%s: NCCL's communicators enqueue on a stream, and none was given", collective_name(call->coll));
@@ -270,7 +318,7 @@ static enum status split(struct nccl_comm *parent, int colour, int key, bool blo
 	return !st && *child ? settle(*child, parent->timeout_s, e) : st;
 }
 
-enum status nccl_comm_split(const struct comm *world, int32_t colour, int32_t key, struct comm *out, struct error *e)
+static enum status split_off(const struct comm *world, int32_t colour, int32_t key, bool blocking, struct comm *out, struct error *e)
 {
 	struct nccl_comm *parent = world->ctx;
 	struct error why = {ST_OK, ""};
@@ -281,7 +329,7 @@ enum status nccl_comm_split(const struct comm *world, int32_t colour, int32_t ke
 	struct nccl_comm *c = comm_new(parent->world_rank, parent->device, colour, parent->timeout_s);
 	if (!c)
 		return error_nomem(e, "a communicator");
-	st = split(parent, colour < 0 ? NCCL_SPLIT_NOCOLOR : colour, key, false, &c->comm, &why);
+	st = split(parent, colour < 0 ? NCCL_SPLIT_NOCOLOR : colour, key, blocking, &c->comm, &why);
 	if (!st && c->comm)
 		st = adopt(c, out, &why);
 	if (st) {
@@ -295,6 +343,16 @@ enum status nccl_comm_split(const struct comm *world, int32_t colour, int32_t ke
 	if (st || !c->comm)
 		nccl_destroy(c);
 	return st;
+}
+
+enum status nccl_comm_split(const struct comm *world, int32_t colour, int32_t key, struct comm *out, struct error *e)
+{
+	return split_off(world, colour, key, false, out, e);
+}
+
+enum status nccl_comm_direct(const struct comm *world, struct comm *out, struct error *e)
+{
+	return split_off(world, 0, (int32_t)world->rank, true, out, e);
 }
 
 enum status nccl_comm_register(const struct comm *of, void *at, size_t bytes, struct error *e)
@@ -352,6 +410,28 @@ enum status nccl_comm_estimate(const struct comm *of, const struct comm_call *ca
 	(void)of, (void)call, (void)seconds;
 	return error_set(e, ST_RUN, "NCCL estimates from 2.22 on; this is %d.%d.%d", NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH);
 #endif
+}
+
+bool nccl_comm_tells(const char *path)
+{
+	static bool telling; /* the variables are ours */
+	/* NCCL reads its environment again: in the library since 2.19, but no promise of its interface, so it may go. */
+	void *found = dlsym(RTLD_DEFAULT, "ncclResetDebugInit");
+	void (*read_again)(void);
+	static_assert(sizeof found == sizeof read_again, "a function's address fits");
+	memcpy(&read_again, &found, sizeof found);
+	if (!found || (!telling && (getenv("NCCL_DEBUG") || getenv("NCCL_DEBUG_FILE") || getenv("NCCL_DEBUG_SUBSYS"))))
+		return false;
+	telling = path != NULL;
+	const char *const variables[][2] = {{"NCCL_DEBUG", "INFO"}, {"NCCL_DEBUG_SUBSYS", "TUNING"}, {"NCCL_DEBUG_FILE", path}};
+	for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+		if (path)
+			setenv(variables[i][0], variables[i][1], 1);
+		else
+			unsetenv(variables[i][0]);
+	}
+	read_again();
+	return true;
 }
 
 static const struct comm_ops nccl_ops = {nccl_start, nccl_test, nccl_destroy};

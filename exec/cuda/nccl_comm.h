@@ -10,5 +10,7 @@ enum status nccl_comm_split(const struct comm *world, int32_t colour, int32_t ke
 enum status nccl_comm_register(const struct comm *c, void *at, size_t bytes, struct error *e);
 void nccl_comm_deregister(const struct comm *c);
 enum status nccl_comm_estimate(const struct comm *c, const struct comm_call *call, double *seconds, struct error *e);
+enum status nccl_comm_direct(const struct comm *world, struct comm *out, struct error *e);
+bool nccl_comm_tells(const char *path);
 
 #endif

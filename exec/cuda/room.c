@@ -7,6 +7,7 @@
 #include "exec/cuda/nccl_comm.h"
 #include "exec/cuda/nvml.h"
 #include "exec/cuda/staged_comm.h"
+#include "exec/cuda/yard.h"
 
 extern const struct cuda_room stepsim_cuda_room;
 
@@ -25,6 +26,12 @@ const struct cuda_room stepsim_cuda_room = {
 	.nccl_register = nccl_comm_register,
 	.nccl_deregister = nccl_comm_deregister,
 	.nccl_estimate = nccl_comm_estimate,
+	.nccl_direct = nccl_comm_direct,
+	.nccl_tells = nccl_comm_tells,
+	.yard_open = cuda_yard_open,
+	.yard_close = cuda_yard_close,
+	.yard_copy = cuda_yard_copy,
+	.yard_idle = cuda_yard_idle,
 	.staged = staged_comm_create,
 	.micro_create = micro_cuda_create,
 };

@@ -66,6 +66,11 @@ struct cuda_options {
 /* NCCL's id of a communicator, made by one rank and carried to the others by MPI. */
 #define NCCL_ID_B 128
 
+/* Two buffers of device memory and a stream, for calls made by hand. */
+struct cuda_yard {
+	void *memory[2], *queue;
+};
+
 /* The symbol CUDA_ENTRY is the one object of this type. */
 struct cuda_room {
 	void (*facts)(struct cuda_facts *out); /* never fails: what is not there is 0 */
@@ -92,6 +97,15 @@ struct cuda_room {
 	/* What NCCL itself expects the call to take; nothing is sent. The buffers and the queue are those of a real call. Collective the first time it is asked of a communicator (it makes one for
 	 * estimates). ST_RUN where NCCL is older than 2.22. */
 	enum status (*nccl_estimate)(const struct comm *c, const struct comm_call *call, double *seconds, struct error *e);
+	/* Collective: a communicator of the same members whose calls return once they are enqueued, as those of PyTorch and nccl-tests do; world's go through a thread of NCCL's each, which costs more than a short
+	 * call takes. A call that waits for a rank that is gone does not return: the watchdog's business. */
+	enum status (*nccl_direct)(const struct comm *world, struct comm *out, struct error *e);
+	/* From now on NCCL writes into this file what it chooses for each call of this process; NULL: no more. False where it cannot, or where the user has set NCCL_DEBUG. */
+	bool (*nccl_tells)(const char *path);
+	enum status (*yard_open)(int device, size_t bytes, struct cuda_yard *out, struct error *e); /* `bytes` each */
+	void (*yard_close)(struct cuda_yard *y); /* zeroed members are passed over */
+	enum status (*yard_copy)(const struct cuda_yard *y, void *to, const void *from, size_t bytes, struct error *e); /* host to device or back; done on return, after what stands in the queue */
+	enum status (*yard_idle)(const struct cuda_yard *y, bool *idle, struct error *e); /* nothing stands in the queue any more */
 	/* Where NCCL cannot serve: a communicator for device buffers over one on the host (MPI with MPI_THREAD_MULTIPLE, polled by a thread of its own), through pinned memory. 16-bit formats travel and are
 	 * summed as fp32. Takes `host` over when it succeeds. A call that is not done after timeout_s lets its stream go on and is told by test(). */
 	enum status (*staged)(const struct comm *host, double timeout_s, struct comm *out, struct error *e);

@@ -35,6 +35,7 @@ struct staged_call {
 	struct staged *s;
 	struct comm_call call; /* as it was asked for */
 	char *raw, *wide;      /* the full buffer in its own format, and in fp32; one place where the format needs no other */
+	size_t apart;          /* elements from what is sent to what arrives: 0 where a collective may be in place */
 };
 
 struct staged {
@@ -149,7 +150,7 @@ static void serve(struct staged *s, const struct staged_call *c)
 	if (wide)
 		widen(call->dtype, c->raw + 2 * in.first, (float *)(void *)c->wide + in.first, (size_t)in.n);
 	struct comm_call host = {
-		.coll = call->coll, .reduce = call->reduce, .dtype = wide ? DT_FP32 : call->dtype, .elements = call->elements, .in = c->wide + 4 * in.first, .out = c->wide + 4 * out.first,
+		.coll = call->coll, .reduce = call->reduce, .dtype = wide ? DT_FP32 : call->dtype, .elements = call->elements, .in = c->wide + 4 * in.first, .out = c->wide + 4 * (c->apart + out.first),
 	};
 	if (run_host_call(s, &host, &e)) {
 		pthread_mutex_lock(&s->mutex);
@@ -159,7 +160,7 @@ static void serve(struct staged *s, const struct staged_call *c)
 		return;
 	}
 	if (wide)
-		narrow(call->dtype, (float *)(void *)c->wide + out.first, c->raw + 2 * out.first, (size_t)out.n);
+		narrow(call->dtype, (float *)(void *)c->wide + c->apart + out.first, c->raw + 2 * (c->apart + out.first), (size_t)out.n);
 }
 
 /* After a failure calls pass unserved, so that the streams end. */
@@ -237,16 +238,19 @@ static enum status call_of(struct staged *s, const struct comm_call *call, struc
 		return ST_OK;
 	if (!half && call->dtype != DT_FP32 && call->dtype != DT_TF32 && call->dtype != DT_INT32)
 		return error_set(e, ST_RUN, "%s of %s: collectives through the host are of fp32, bf16, fp16 and int32 only", collective_name(call->coll), dtype_name(call->dtype));
-	if (call->coll != COLL_ALL_REDUCE && call->elements % (uint64_t)s->host.size)
+	if (collective_cuts(call->coll) && call->elements % (uint64_t)s->host.size)
 		return error_set(e, ST_RUN, "%s of %llu elements does not divide among %lld ranks", collective_name(call->coll), (unsigned long long)call->elements, (long long)s->host.size);
 	if (!(c = calloc(1, sizeof *c)))
 		return error_nomem(e, "the record of a collective");
-	enum status st = buffer_of(s, (size_t)call->elements * (half ? 8 : 4), &c->wide, e);
+	bool in_place = call->coll != COLL_ALLTOALL && call->coll != COLL_SENDRECV;
+	size_t elements = (size_t)call->elements * (in_place ? 1 : 2);
+	enum status st = buffer_of(s, elements * (half ? 8 : 4), &c->wide, e);
 	if (st) {
 		free(c);
 		return st;
 	}
-	c->raw = half ? c->wide + 4 * call->elements : c->wide;
+	c->raw = half ? c->wide + 4 * elements : c->wide;
+	c->apart = in_place ? 0 : (size_t)call->elements;
 	c->s = s;
 	c->call = *call;
 	c->next = s->calls;
@@ -282,7 +286,7 @@ static enum status staged_start(void *ctx, const struct comm_call *call, struct 
 	CUresult waits = s->wait_value((CUstream)queue, (CUdeviceptr)(uintptr_t)s->arrived, 1, CU_STREAM_WAIT_VALUE_EQ);
 	if (waits != CUDA_SUCCESS)
 		return error_set(e, ST_RUN, "a stream cannot wait for the host: cuStreamWaitValue32 gives CUresult %d", (int)waits);
-	if ((st = CUDA_CHECK(cudaMemcpyAsync(call->out, c->raw + each * out.first, each * out.n, cudaMemcpyHostToDevice, queue), e)))
+	if ((st = CUDA_CHECK(cudaMemcpyAsync(call->out, c->raw + each * (c->apart + out.first), each * out.n, cudaMemcpyHostToDevice, queue), e)))
 		return st;
 	s->last_queue = call->queue;
 	return CUDA_CHECK(cudaEventRecord(s->ended, queue), e);

@@ -139,6 +139,12 @@ static size_t out_elements(const struct form *f, size_t n)
 
 static double expected(const struct form *f, const struct comm *c, size_t i)
 {
+	if (f->coll == COLL_BROADCAST)
+		return brought(0, i);
+	if (f->coll == COLL_ALLTOALL)
+		return brought((int64_t)(i / f->part), (size_t)c->rank * f->part + i % f->part);
+	if (f->coll == COLL_SENDRECV)
+		return brought((c->rank + c->size - 1) % c->size, i);
 	if (f->coll == COLL_ALL_GATHER)
 		return brought((int64_t)(i / f->part), i % f->part);
 	return reduced(f->red, c->size, f->coll == COLL_REDUCE_SCATTER ? (size_t)c->rank * f->part + i : i);
@@ -182,10 +188,10 @@ static void try_all(const struct comm *c, struct rig *rig, const char *where)
 	static const enum dtype dtypes[] = {DT_FP32, DT_TF32, DT_BF16, DT_FP16, DT_INT32};
 	static const size_t parts[] = {1, 31, 1025};
 	for (int coll = 0; coll < COLL_COUNT; coll++)
-		for (int red = 0; red < (coll == COLL_ALL_GATHER ? 1 : RED_COUNT); red++)
+		for (int red = 0; red < (collective_reduces((enum collective)coll) ? RED_COUNT : 1); red++)
 			for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; d++)
 				for (size_t p = 0; p < sizeof parts / sizeof parts[0]; p++)
-					for (int in_place = 0; in_place < 2; in_place++)
+					for (int in_place = 0; in_place < (coll == COLL_ALLTOALL || coll == COLL_SENDRECV ? 1 : 2); in_place++)
 						try_form(c, rig, &(struct form){(enum collective)coll, (enum reduce_op)red, dtypes[d], in_place, parts[p]}, where);
 }
 
@@ -309,6 +315,12 @@ static void try_groups(const struct comm *world, struct rig *rig)
 	else if ((none.ops == NULL) != (world->rank == 0) || (none.ops && none.size != world->size - 1))
 		complain("colour -1 has a part, or others have none");
 	comm_destroy(&none);
+	comm_destroy(&group);
+	if (nccl_comm_direct(world, &group, &e)) {
+		complain("direct: %s", e.text);
+		return;
+	}
+	try_all(&group, rig, "calls that do not wait");
 	comm_destroy(&group);
 }
 

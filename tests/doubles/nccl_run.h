@@ -135,7 +135,7 @@ MPI_Op mpi_op(ncclRedOp_t r)
 
 /* ---- calls ---- */
 
-enum kind { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, SEND, RECV };
+enum kind { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, ALLTOALL, SEND, RECV };
 
 struct op {
 	state_ref s;
@@ -155,8 +155,8 @@ struct flight {
 	bool done = false, stuck = false;
 };
 
-size_t in_count(const op &o) { return o.what == REDUCE_SCATTER ? o.count * (size_t)o.s->size : o.count; }
-size_t out_count(const op &o) { return o.what == ALL_GATHER ? o.count * (size_t)o.s->size : o.count; }
+size_t in_count(const op &o) { return o.what == REDUCE_SCATTER || o.what == ALLTOALL ? o.count * (size_t)o.s->size : o.count; }
+size_t out_count(const op &o) { return o.what == ALL_GATHER || o.what == ALLTOALL ? o.count * (size_t)o.s->size : o.count; }
 
 /* Without anybody else every collective is a copy, and what is received is what the group sends, in order. */
 void alone(const op &o, std::vector<const op *> &sent)
@@ -188,7 +188,7 @@ bool injected(const op &o)
 
 int post(const op &o, flight &f)
 {
-	bool moves = o.what == ALL_GATHER || o.what == BROADCAST || o.what == SEND || o.what == RECV;
+	bool moves = o.what == ALL_GATHER || o.what == BROADCAST || o.what == ALLTOALL || o.what == SEND || o.what == RECV;
 	size_t each = moves ? format_of(o.type).bytes : wire_bytes(o.type);
 	MPI_Datatype type = moves ? MPI_BYTE : format_of(o.type).wire;
 	int n = (int)(moves ? o.count * each : o.count);
@@ -208,6 +208,7 @@ int post(const op &o, flight &f)
 		if (o.peer == o.s->rank)
 			f.receive = f.send;
 		return MPI_Ibcast(f.receive.data(), n, type, o.peer, comm, &f.request);
+	case ALLTOALL: return MPI_Ialltoall(f.send.data(), n, type, f.receive.data(), n, type, comm, &f.request);
 	case SEND: return MPI_Isend(f.send.data(), n, type, o.peer, 0, comm, &f.request);
 	case RECV: return MPI_Irecv(f.receive.data(), n, type, o.peer, 0, comm, &f.request);
 	}

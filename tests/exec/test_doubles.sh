@@ -58,6 +58,14 @@ verified 'bf16 throughout, fp32 master weights' 2 fsdp-tiny --set train.dtype=bf
 verified 'fp16, naive attention, unfused' 2 zero1-tiny --set train.dtype=fp16 --set train.attention=naive --set train.fused=false
 verified 'tf32 in a graph' 2 ddp-tiny --set train.dtype=tf32 --set train.cuda_graph=true
 
+# The double estimates 10 us and what a ring sends at 100 GB/s.
+job 2 tp-tiny -v
+code=$?
+wrong=''
+[ "$code" -eq 0 ] || wrong="exit code $code"
+grep -Eq '^all_reduce, tp, fp32 +2 .* 1[0-9]\.[0-9] us +-$' "$log" || wrong=${wrong:-"no estimate of NCCL's"}
+verdict "NCCL's estimates" "$wrong"
+
 # name, exit code, pattern, then as job: one line that says what happened, and no hanging
 ends() {
 	local name=$1 want=$2 pattern=$3 code wrong=''

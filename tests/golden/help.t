@@ -12,15 +12,25 @@
                measure this machine's compute and link ceilings into a profile (under mpirun: its collectives too)
            stepsim roofline [options]
                measure the roofline: polynomial sweep, products, caches and memory, beside the datasheet
+           stepsim bench all_reduce|all_gather|reduce_scatter|broadcast|alltoall|sendrecv [options]
+               time and check one collective over a range of sizes, as nccl-tests does, with the predicted time and a verdict beside each row
            stepsim list systems|gpus|models|stacks|parameters [options]
                the catalogue; the fitted constants with meaning and source
     Under `mpirun -np N` every rank takes part. `stepsim COMMAND --help` names the options of one command. All of them:
     option                    effect
-    ----------------------------------------------------------------------------------------------------------------
+    --------------------------------------------------------------------------------------------------------------------------------------
         --set KEY.PATH=VALUE  override one key of the config (repeatable)
         --json FILE           write the result as JSON; - is standard output, in place of the table
         --trace FILE          write predicted and measured step as a Chrome trace, which opens in Perfetto
-        --max-error PCT       exit with 3 when the step time is predicted wrong by more than PCT per cent
+        --csv FILE            write the rows as CSV; - is standard output, in place of the table
+        --max-error PCT       exit with 3 when the time (bench: the median row from 1 MiB on) is predicted wrong by more than PCT per cent
+    -b, --minbytes SIZE       the smallest size, of the whole buffer; K, M, G are powers of 1024; default 1K
+    -e, --maxbytes SIZE       the largest size; default 64M, on GPUs 1G
+    -f, --stepfactor N        from size to size; default 4
+    -n, --iters N             timed calls of each size; default 20
+    -w, --warmup_iters N      calls before them; default 5
+    -c, --check N             compare every element of one call of each size; 0: do not; default 1
+    -d, --datatype TYPE       float, half, bfloat16 or int32 (fp32, fp16, bf16); default float; the host sums float and int32
         --dump-program        print the step program, one line an op, in place of the prediction
         --print-ranks         print how many ranks to start for this config, and stop; 0: it is not for this machine
     -o, --output FILE         where the profile goes; - is standard output; default: this machine's cache
@@ -31,7 +41,6 @@
         --svg FILE            write the links as a picture
         --dtype FORMAT        measure matrix products in this format alone
         --time SECONDS        about how long it may take (default 40 s): larger sizes, or smaller ones
-        --csv FILE            write the rows as k,ai,gflops,bandwidth,percent_peak,...; - is standard output
         --plot FILE           write the roofline as an SVG picture
         --backend KIND        what is measured: cuda, host, or auto (GPUs where there are any)
         --share-gpu           allow several ranks on one GPU: correctness only
@@ -45,11 +54,11 @@
     usage: stepsim predict CONFIG.yaml [options]
     the prediction alone, for a cluster of any size
     option                    effect
-    ----------------------------------------------------------------------------------------------------------------
+    --------------------------------------------------------------------------------------------------------------------------------------
         --set KEY.PATH=VALUE  override one key of the config (repeatable)
         --json FILE           write the result as JSON; - is standard output, in place of the table
         --trace FILE          write predicted and measured step as a Chrome trace, which opens in Perfetto
-        --max-error PCT       exit with 3 when the step time is predicted wrong by more than PCT per cent
+        --max-error PCT       exit with 3 when the time (bench: the median row from 1 MiB on) is predicted wrong by more than PCT per cent
         --dump-program        print the step program, one line an op, in place of the prediction
         --print-ranks         print how many ranks to start for this config, and stop; 0: it is not for this machine
         --progress WHEN       the progress line on standard error: auto (when a terminal reads it), always, never

@@ -256,8 +256,18 @@ static void test_ring(void)
 	NEAR(collective_time_s(&m, COLL_ALL_GATHER, 8, 1, 800e6), 7 * (3e-6 + 100e6 / 100e9));
 	NEAR(collective_time_s(&m, COLL_REDUCE_SCATTER, 8, 1, 800e6), 7 * (3e-6 + 100e6 / 100e9));
 	CU_ASSERT_EQUAL(collective_time_s(&m, COLL_ALL_REDUCE, 1, 1, 800e6), 0);
+	NEAR(collective_time_s(&m, COLL_BROADCAST, 8, 1, 800e6), 7 * 3e-6 + 800e6 / 100e9);
+	NEAR(collective_time_s(&m, COLL_ALLTOALL, 8, 1, 800e6), 7 * (3e-6 + 100e6 / 100e9));
+	NEAR(collective_time_s(&m, COLL_SENDRECV, 8, 1, 800e6), 3e-6 + 800e6 / 100e9);
 	/* One member a node: the node's link. */
 	NEAR(collective_time_s(&m, COLL_ALL_REDUCE, 4, 8, 400e6), 6 * (10e-6 + 100e6 / 25e9));
+	NEAR(collective_time_s(&m, COLL_BROADCAST, 4, 8, 400e6), 3 * 10e-6 + 400e6 / 25e9);
+	NEAR(collective_time_s(&m, COLL_ALLTOALL, 4, 8, 400e6), 3 * (10e-6 + 100e6 / 25e9));
+	NEAR(collective_time_s(&m, COLL_SENDRECV, 4, 8, 400e6), 10e-6 + 400e6 / 25e9);
+	/* Two nodes: of 15 parts that a member deals out, 8 go to the other node through its own share of the NICs. */
+	double hop_s = (2 * 10e-6 + 14 * 3e-6) / 16;
+	NEAR(collective_time_s(&m, COLL_ALLTOALL, 16, 1, 1600e6), 15 * hop_s + 8 * 100e6 / 25e9);
+	NEAR(collective_time_s(&m, COLL_SENDRECV, 16, 1, 1600e6), hop_s + 1600e6 / 25e9);
 }
 
 /* Gradients of 7 billion parameters in fp32 on 8 ranks: 1.53 s over PCIe 4.0 (32 GB/s), 163 ms over A100's NVLink (300 GB/s). */
@@ -290,6 +300,10 @@ static void test_collective_curve(void)
 	c = cost(&m, collective(COLL_ALL_REDUCE, DIM_DP, 50000));
 	NEAR(c.alone_s, 1e-4 / 3);
 	CU_ASSERT(c.guessed);
+	/* What is not cut takes as long on any number of ranks. */
+	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "broadcast.4", x, y, 3, NULL), ST_OK);
+	NEAR(collective_time_s(&m, COLL_BROADCAST, 4, 1, 4e5), 1e-4);
+	NEAR(collective_time_s(&m, COLL_BROADCAST, 2, 1, 4e5), 1e-4);
 	/* Another collective has no curve: the link. */
 	NEAR(cost(&m, collective(COLL_ALL_GATHER, DIM_DP, 50000)).alone_s, 1e-6 + 1e5 / 5e9);
 }
