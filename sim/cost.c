@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "sim/gpu.h"
 #include "step/work.h"
 
 /* ---- parameters that no datasheet and no profile gives ---- */
@@ -50,15 +51,24 @@ static bool uses_matrix_units(const struct op *op)
 	return (c == CLASS_GEMM || c == CLASS_ATTENTION) && op->kind != OP_ATTN_SOFTMAX && op->kind != OP_ATTN_SOFTMAX_GRAD;
 }
 
-static void price_by_roofline(const struct op *op, const struct machine *m, struct op_cost *out)
+static void price_host_by_roofline(const struct op *op, const struct machine *m, struct op_cost *out)
 {
 	const struct device_spec *d = &m->device;
 	double peak = uses_matrix_units(op) ? d->matrix_flop_per_s[op->dtype] * d->gemm_share : d->vector_flop_per_s;
-	double compute_s = peak > 0 ? op_flop(op) / peak : 0, mem_s = memory_s(op, m);
-	double call_s = d->is_host ? d->launch_s : 0, work_s = fmax(compute_s, mem_s);
-	out->alone_s = call_s + work_s;
-	out->issue_s = d->is_host ? 0 : d->launch_s;
+	double compute_s = peak > 0 ? op_flop(op) / peak : 0, mem_s = memory_s(op, m), work_s = fmax(compute_s, mem_s);
+	out->alone_s = d->launch_s + work_s;
 	out->bound = d->launch_s > work_s ? BOUND_LATENCY : compute_s > mem_s ? BOUND_COMPUTE : BOUND_MEMORY;
+}
+
+static void price_by_roofline(const struct program *p, const struct op *op, const struct machine *m, struct op_cost *out)
+{
+	if (m->device.is_host) {
+		price_host_by_roofline(op, m, out);
+	} else {
+		out->alone_s = gpu_op_s(op, &m->device, &p->config.stack, &out->bound);
+		if (out->issue_s > out->alone_s)
+			out->bound = BOUND_LATENCY;
+	}
 	out->rel_sigma = m->profile ? SIGMA_GUESSED : SIGMA_CATALOGUE;
 	out->guessed = m->profile != NULL;
 }
@@ -123,17 +133,17 @@ static enum status no_such_format(const struct op *op, const struct device_spec 
 	return error_set(e, ST_INPUT, "train.dtype: %s does not multiply matrices in %s (it does in: %s)", d->name, dtype_name(op->dtype), n ? known : "none that is known");
 }
 
-static enum status cost_compute(const struct op *op, const struct machine *m, struct op_cost *out, struct error *e)
+static enum status cost_compute(const struct program *p, const struct op *op, const struct machine *m, struct op_cost *out, struct error *e)
 {
 	if (uses_matrix_units(op) && !(m->device.matrix_flop_per_s[op->dtype] > 0))
 		return no_such_format(op, &m->device, e);
 	if (!m->device.is_host)
-		out->issue_s = m->device.launch_s;
+		out->issue_s = p->config.train.cuda_graph ? 0 : m->device.launch_s * p->config.stack.launch_scale; /* a graph launches all of its kernels at once */
 	struct work w;
 	work_of(op, &w);
 	bool priced = m->profile && (w.form == FORM_FIT ? price_by_fit(op, &w, m->profile, out) : price_by_curve(op, &w, m, out));
 	if (!priced)
-		price_by_roofline(op, m, out);
+		price_by_roofline(p, op, m, out);
 	else if (m->borrowed_scale > 0)
 		out->alone_s *= m->borrowed_scale;
 	out->use.demand[RES_COMPUTE] = 1;
@@ -172,13 +182,17 @@ static void set_overlap(struct activity *use, double compute_rate, double comm_r
 	use->demand[RES_COMPUTE] = (1 - x_g) / x_c;
 }
 
-static void use_of_collective(const struct op *op, const struct machine *m, int64_t size, int64_t stride, struct op_cost *out)
+static void use_of_collective(const struct program *p, const struct op *op, const struct machine *m, int64_t size, int64_t stride, struct op_cost *out)
 {
 	out->use.demand[machine_group_in_node(m, size, stride) ? RES_LINK_INTRA : RES_LINK_INTER] = 1;
 	double x_g = m->profile ? profile_get_value(m->profile, "overlap.compute_rate", 0) : 0;
 	double x_c = m->profile ? profile_get_value(m->profile, "overlap.comm_rate", 0) : 0;
 	if (x_g > 0 && x_c > 0) {
 		set_overlap(&out->use, x_g, x_c); /* memory is part of what was measured */
+		return;
+	}
+	if (!m->device.is_host) {
+		set_overlap(&out->use, 1 - p->config.stack.overlap_tax, 1); /* memory is part of what was fitted */
 		return;
 	}
 	set_overlap(&out->use, 1 - COLLECTIVE_COMPUTE_SHARE, 1);
@@ -203,7 +217,7 @@ static enum status cost_collective(const struct program *p, const struct op *op,
 	bool measured = m->profile && profile_get_curve(m->profile, curve);
 	out->rel_sigma = measured ? SIGMA_LINK_CURVE : SIGMA_ALPHA_BETA;
 	out->guessed = m->profile && !measured;
-	use_of_collective(op, m, size, stride, out);
+	use_of_collective(p, op, m, size, stride, out);
 	return ST_OK;
 }
 
@@ -213,7 +227,7 @@ enum status cost_op(const struct program *p, const struct op *op, const struct m
 	if (op->kind == OP_COLLECTIVE)
 		return cost_collective(p, op, m, out, e);
 	if (op->kind != OP_COPY)
-		return cost_compute(op, m, out, e);
+		return cost_compute(p, op, m, out, e);
 	cost_copy(op, m, out);
 	return ST_OK;
 }

@@ -139,7 +139,7 @@ static enum status write_train(const struct csv *t, size_t row, const struct fra
 	return ST_OK;
 }
 
-static enum status write_parallel(const struct csv *t, size_t row, FILE *out, struct error *e)
+static enum status write_parallel(const struct csv *t, size_t row, const struct framework_words *f, FILE *out, struct error *e)
 {
 	bool known;
 	const char *strategy = strategy_words(csv_get(t, row, "sharding"), &known);
@@ -149,7 +149,8 @@ static enum status write_parallel(const struct csv *t, size_t row, FILE *out, st
 	int64_t n = whole(t, row, "n_gpus", 0), replicas = tp * pp * cp > 0 ? n / (tp * pp * cp) : 0;
 	if (replicas * tp * pp * cp != n)
 		return error_set(e, ST_INPUT, "tp x pp x cp does not divide n_gpus");
-	fprintf(out, "parallel:\n  strategy: %s\n", replicas > 1 ? strategy : "none");
+	bool grad_op = f->fsdp && strcmp(strategy, "zero2") == 0;
+	fprintf(out, "parallel:\n  strategy: %s\n%s", replicas == 1 ? "none" : grad_op ? "fsdp" : strategy, replicas > 1 && grad_op ? "  reshard_after_forward: false\n" : "");
 	if (tp > 1)
 		fprintf(out, "  tensor: %" PRId64 "\n", tp);
 	if (tp > 1 && is(t, row, "seq_parallel", "true"))
@@ -178,7 +179,7 @@ enum status step_row_config(const struct csv *t, size_t row, char **text, struct
 	write_model(t, row, f, out);
 	enum status st = write_train(t, row, f, out, e);
 	if (!st)
-		st = write_parallel(t, row, out, e);
+		st = write_parallel(t, row, f, out, e);
 	fclose(out);
 	if (!st && !*text)
 		st = error_nomem(e, "a row's config");

@@ -32,6 +32,7 @@ struct framework_words {
 	const char *begins; /* the cell begins with this */
 	const char *stack, *position, *attention;
 	bool bias;
+	bool fsdp; /* zero2 means FSDP's SHARD_GRAD_OP: gathered before forward, kept until backward is over */
 	const char *recompute; /* where act_ckpt is blank */
 };
 const struct framework_words *framework_words(const char *cell); /* NULL: unknown */

@@ -10,16 +10,16 @@
 /* ---- frameworks ---- */
 
 static const struct framework_words frameworks[] = {
-	{"llm-foundry/Composer FSDP1", "composer-fsdp", "learned", "flash", false, "none"},
-	{"nanotron", "nanotron", "rope", "flash", false, "none"},
-	{"Megatron-Core", "megatron-core", "rope", "flash", false, "none"},
-	{"Megatron-Bridge", "megatron-core", "rope", "flash", false, "none"},
-	{"NeMo", "megatron-core", "rope", "flash", false, "none"},
-	{"Megatron-DeepSpeed", "megatron-deepspeed", "learned", "naive", true, "full"},
-	{"Megatron-LM", "megatron-deepspeed", "learned", "naive", true, "full"},
-	{"JAX PAX", "jax-pax", "learned", "flash", true, "none"},
-	{"NGC PyTorch", "pytorch-ddp", "learned", "naive", true, "none"},
-	{"PyTorch", "pytorch-ddp", "learned", "naive", true, "none"},
+	{"llm-foundry/Composer FSDP1", "composer-fsdp", "learned", "flash", false, true, "none"},
+	{"nanotron", "nanotron", "rope", "flash", false, false, "none"},
+	{"Megatron-Core", "megatron-core", "rope", "flash", false, false, "none"},
+	{"Megatron-Bridge", "megatron-core", "rope", "flash", false, false, "none"},
+	{"NeMo", "megatron-core", "rope", "flash", false, false, "none"},
+	{"Megatron-DeepSpeed", "megatron-deepspeed", "learned", "naive", true, false, "full"},
+	{"Megatron-LM", "megatron-deepspeed", "learned", "naive", true, false, "full"},
+	{"JAX PAX", "jax-pax", "learned", "flash", true, false, "none"},
+	{"NGC PyTorch", "pytorch-ddp", "learned", "naive", true, false, "none"},
+	{"PyTorch", "pytorch-ddp", "learned", "naive", true, false, "none"},
 };
 
 const struct framework_words *framework_words(const char *cell)
