@@ -181,10 +181,10 @@ void build_fill(struct builder *b, struct view v, enum dtype dt, int64_t element
 
 /* ---- the step ---- */
 
-/* tf32 is a way to multiply fp32 numbers, not a way to store them. */
+/* tf32 is a way to multiply fp32 numbers, not a way to store them; narrow formats are copies of bf16 (build_narrow.c). */
 static enum dtype stored(enum dtype d)
 {
-	return d == DT_TF32 ? DT_FP32 : d;
+	return d == DT_TF32 ? DT_FP32 : d == DT_FP8 || d == DT_MXFP8 || d == DT_NVFP4 ? DT_BF16 : d;
 }
 
 static enum status builder_init(struct builder *b, const struct config *c, struct program *p, struct error *e)
@@ -233,6 +233,8 @@ static void builder_free(struct builder *b)
 	free(b->finish);
 	free(b->replicated);
 	free(b->acts);
+	vec_free(&b->narrow);
+	vec_free(&b->narrow_first);
 }
 
 /* The tokens of a micro-batch travel as two int32 arrays, 8 bytes a token as PyTorch's loaders send int64 ids; data.bytes says otherwise. */
