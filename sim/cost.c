@@ -26,6 +26,14 @@
 #define SIGMA_ALPHA_BETA 0.25
 #define SIGMA_GUESSED 0.5    /* a profile without the entry */
 
+/* The host thread's time for one op on a GPU; a graph launches all that it holds at once. */
+static double issue_s(const struct program *p, const struct machine *m)
+{
+	if (p->config.train.cuda_graph)
+		return 0;
+	return p->config.stack.op_s > 0 ? p->config.stack.op_s : m->device.launch_s;
+}
+
 /* ---- compute ---- */
 
 static double bytes_of(const struct op *op)
@@ -138,7 +146,7 @@ static enum status cost_compute(const struct program *p, const struct op *op, co
 	if (uses_matrix_units(op) && !(m->device.matrix_flop_per_s[op->dtype] > 0))
 		return no_such_format(op, &m->device, e);
 	if (!m->device.is_host)
-		out->issue_s = p->config.train.cuda_graph ? 0 : m->device.launch_s * p->config.stack.launch_scale; /* a graph launches all of its kernels at once */
+		out->issue_s = issue_s(p, m);
 	struct work w;
 	work_of(op, &w);
 	bool priced = m->profile && (w.form == FORM_FIT ? price_by_fit(op, &w, m->profile, out) : price_by_curve(op, &w, m, out));
@@ -210,7 +218,7 @@ static enum status cost_collective(const struct program *p, const struct op *op,
 	out->alone_s = collective_time_s(m, c, size, stride, bytes);
 	if (!isfinite(out->alone_s) || !(out->alone_s > 0))
 		return error_set(e, ST_INPUT, "%s over %lld ranks: no rate of the link between them is known; measure it with `stepsim calibrate` under mpirun", collective_name(c), (long long)size);
-	out->issue_s = m->device.is_host ? 0 : m->device.launch_s;
+	out->issue_s = m->device.is_host ? 0 : issue_s(p, m);
 	out->bound = empty_s > out->alone_s / 2 ? BOUND_LATENCY : BOUND_LINK;
 	char curve[PROFILE_NAME];
 	snprintf(curve, sizeof curve, "%s.%lld", collective_name(c), (long long)size);

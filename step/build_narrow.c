@@ -3,14 +3,9 @@
  * fp8 weights), a gathered one as long as it is there. */
 #include "step/build.h"
 
-static bool is_narrow(enum dtype d)
-{
-	return d == DT_FP8 || d == DT_MXFP8 || d == DT_NVFP4;
-}
-
 bool narrow_here(const struct builder *b)
 {
-	return is_narrow(b->c->train.dtype) && b->layer != NONE;
+	return dtype_is_narrow(b->c->train.dtype) && b->layer != NONE;
 }
 
 /* The copy of this view that was made before, NONE if none was. */

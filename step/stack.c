@@ -11,8 +11,7 @@ const struct stack_number stack_numbers[STACK_NUMBERS] = {
 	{"logit", UNIT_BYTE, 0, 1000, AT(logit_B), "memory traffic a logit, forward and backward of the loss; 0: as counted"},
 	{"optimizer", UNIT_BYTE, 0, 1000, AT(optimizer_B), "memory traffic an updated parameter, with clipping and copies; 0: as counted"},
 	{"overlap_tax", UNIT_NONE, 0, 1, AT(overlap_tax), "compute time lost for each second of a collective beside it"},
-	{"launch_scale", UNIT_NONE, 0, 100, AT(launch_scale), "host time for an op, over the bare launch"},
-	{"layer", UNIT_SECOND, 0, 10, AT(layer_s), "host time of a layer's forward and backward, besides launches"},
+	{"op", UNIT_SECOND, 0, 1, AT(op_s), "host time to issue one op, with Python and dispatch; 0: the device's launch"},
 	{"micro_batch", UNIT_SECOND, 0, 100, AT(micro_batch_s), "time that each micro-batch adds"},
 	{"step", UNIT_SECOND, 0, 100, AT(step_s), "time that each step adds"},
 };
@@ -26,7 +25,7 @@ const char *attention_kernel_name(enum attention_kernel k)
 
 struct stack stack_default(void)
 {
-	return (struct stack){.elementwise_passes = 1, .launch_scale = 1, .attention_kernel = KERNEL_FA2};
+	return (struct stack){.elementwise_passes = 1, .attention_kernel = KERNEL_FA2};
 }
 
 static enum status read_number(const struct ynode *n, struct stack *s, struct error *e)

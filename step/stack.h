@@ -18,8 +18,7 @@ struct stack {
 	double logit_B;            /* bytes that cross memory for each logit, forward and backward of the loss together (fp32 copies, log-softmax, its gradient, metrics) */
 	double optimizer_B;        /* bytes that cross memory for each updated parameter: update, gradient clipping, copies */
 	double overlap_tax;        /* compute time lost for each second of a collective beside it */
-	double launch_scale;       /* host time for an op, over the device's launch (`reached.launch`): Python, autograd, dispatch */
-	double layer_s;            /* host time that a layer's forward and backward of one micro-batch takes besides launches */
+	double op_s;               /* host time to issue one op of the program (Python, autograd, dispatch, all its kernels); 0: the device's launch */
 	double micro_batch_s;      /* time that each micro-batch adds to all else: synchronisation, data loader hand-over */
 	double step_s;             /* the same for a step: gradient clipping's norm, logging, the scheduler */
 	enum attention_kernel attention_kernel;
@@ -34,7 +33,7 @@ struct stack_number {
 	size_t offset; /* in struct stack */
 	const char *meaning;
 };
-#define STACK_NUMBERS 8
+#define STACK_NUMBERS 7
 extern const struct stack_number stack_numbers[STACK_NUMBERS];
 
 /* Reads the mappings `numbers` ({name: {value, source}}) and `habits` of a file over `s`; either may be NULL. ST_INPUT with position and nearest name. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/validate/validate.h"
-#include "sim/predict.h"
+#include "sim/fold.h"
 
 /* ---- machines ---- */
 
@@ -191,23 +191,18 @@ enum status step_row_config(const struct csv *t, size_t row, char **text, struct
 static enum status predict_row(const struct csv *t, size_t row, struct machines *machines, struct judged *out, struct error *e)
 {
 	struct config *c = calloc(1, sizeof *c);
-	struct program *program = NULL;
-	struct timeline timeline = {0};
 	struct result *result = calloc(1, sizeof *result);
 	const struct machine *m = NULL;
 	char *text = NULL, line[256];
 	int64_t nodes, per_host;
 	enum status st = c && result ? step_row_config(t, row, &text, e) : error_nomem(e, "a row");
 	if (st || (st = config_parse(text, strlen(text), csv_get(t, row, "id"), NULL, 0, c, e)) || (st = system_words(t, row, line, &nodes, &per_host, e)) ||
-	    (st = find_machine(machines, line, nodes, &m, e)) || (st = config_resolve(c, nodes * per_host, e)) || (st = program_build(c, &program, e)) ||
-	    (st = predict(program, m, result, &timeline, e)))
+	    (st = find_machine(machines, line, nodes, &m, e)) || (st = config_resolve(c, nodes * per_host, e)) || (st = predict_folded(c, m, result, e)))
 		goto out;
 	out->predicted_s = result->time.step_s;
 	memcpy(out->interval90_s, result->interval90_s, sizeof out->interval90_s);
 	out->predicted_memory_B = (double)result->memory.total_B;
 out:
-	timeline_free(&timeline);
-	program_destroy(program);
 	free(text);
 	free(result);
 	free(c);
