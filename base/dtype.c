@@ -133,3 +133,13 @@ int dtype_exact_bits(enum dtype d)
 	static const int bits[DT_COUNT] = {[DT_FP32] = 24, [DT_TF32] = 24, [DT_INT32] = 24, [DT_FP16] = 11, [DT_BF16] = 8};
 	return bits[d];
 }
+
+bool dtype_is_narrow(enum dtype d)
+{
+	return d == DT_FP8 || d == DT_MXFP8 || d == DT_NVFP4;
+}
+
+enum dtype dtype_stored(enum dtype compute)
+{
+	return dtype_is_narrow(compute) ? DT_BF16 : compute == DT_TF32 ? DT_FP32 : compute;
+}

@@ -19,6 +19,10 @@ bool dtype_load(enum dtype d, const void *in, size_t n, float *values);
 /* Bits of the significand, the leading one included: whole numbers up to 2^bits are exact. 0 for formats that dtype_store does not know. */
 int dtype_exact_bits(enum dtype d);
 
+/* How numbers of a compute format lie in memory: tf32 as fp32; fp8, mxfp8 and nvfp4 are copies of bf16. */
+enum dtype dtype_stored(enum dtype compute);
+bool dtype_is_narrow(enum dtype d); /* fp8, mxfp8, nvfp4 */
+
 /* By name; DT_COUNT when there is none. */
 enum dtype dtype_by_name(const char *name);
 

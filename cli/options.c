@@ -160,7 +160,7 @@ static enum status read_dtype(struct options *o, const struct option_row *row, c
 
 static const struct option_row rows[] = {
 	{0, "--set", "KEY.PATH=VALUE", "override one key of the config (repeatable)", TAKES_PREDICTING, read_set, 0},
-	{0, "--json", "FILE", "write the result as JSON; - is standard output, in place of the table", TAKES_PREDICTING | TAKES_TOPO | TAKES_ROOFLINE | TAKES_BENCH, read_path, AT(json)},
+	{0, "--json", "FILE", "write the result as JSON; - is standard output, in place of the table", TAKES_PREDICTING | TAKES_TOPO | TAKES_ROOFLINE | TAKES_VALIDATE | TAKES_BENCH, read_path, AT(json)},
 	{0, "--trace", "FILE", "write predicted and measured step as a Chrome trace, which opens in Perfetto", TAKES_PREDICTING, read_path, AT(trace)},
 	{0, "--html", "FILE", NULL, TAKES_PREDICTING, NULL, 0},
 	{0, "--csv", "FILE", NULL, TAKES_PREDICTING, NULL, 0},

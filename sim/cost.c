@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "sim/gpu.h"
+
 /* ---- parameters that no datasheet and no profile gives ---- */
 
 /* What a running collective takes from compute when nothing was measured: a tenth of the compute unit, and its own memory traffic (below). Its CTAs hold SMs of their own
@@ -22,6 +24,14 @@
 #define SIGMA_CATALOGUE 0.15 /* datasheet x the share that its kind of op usually reaches */
 #define SIGMA_ALPHA_BETA 0.25
 #define SIGMA_GUESSED 0.5    /* a profile without the entry */
+
+/* The host thread's time for one op on a GPU; a graph launches all that it holds at once. */
+static double issue_s(const struct program *p, const struct machine *m)
+{
+	if (p->config.train.cuda_graph)
+		return 0;
+	return p->config.stack.op_s > 0 ? p->config.stack.op_s : m->device.launch_s;
+}
 
 /* ---- compute ---- */
 
@@ -48,15 +58,24 @@ static bool uses_matrix_units(const struct op *op)
 	return (c == CLASS_GEMM || c == CLASS_ATTENTION) && op->kind != OP_ATTN_SOFTMAX && op->kind != OP_ATTN_SOFTMAX_GRAD;
 }
 
-static void price_by_roofline(const struct op *op, const struct machine *m, struct op_cost *out)
+static void price_host_by_roofline(const struct op *op, const struct machine *m, struct op_cost *out)
 {
 	const struct device_spec *d = &m->device;
 	double peak = uses_matrix_units(op) ? d->matrix_flop_per_s[op->dtype] * d->gemm_share : d->vector_flop_per_s;
-	double compute_s = peak > 0 ? op_flop(op) / peak : 0, mem_s = memory_s(op, m);
-	double call_s = d->is_host ? d->launch_s : 0, work_s = fmax(compute_s, mem_s);
-	out->alone_s = call_s + work_s;
-	out->issue_s = d->is_host ? 0 : d->launch_s;
+	double compute_s = peak > 0 ? op_flop(op) / peak : 0, mem_s = memory_s(op, m), work_s = fmax(compute_s, mem_s);
+	out->alone_s = d->launch_s + work_s;
 	out->bound = d->launch_s > work_s ? BOUND_LATENCY : compute_s > mem_s ? BOUND_COMPUTE : BOUND_MEMORY;
+}
+
+static void price_by_roofline(const struct program *p, const struct op *op, const struct machine *m, struct op_cost *out)
+{
+	if (m->device.is_host) {
+		price_host_by_roofline(op, m, out);
+	} else {
+		out->alone_s = gpu_op_s(op, &m->device, &p->config.stack, &out->bound);
+		if (out->issue_s > out->alone_s)
+			out->bound = BOUND_LATENCY;
+	}
 	out->rel_sigma = m->profile ? SIGMA_GUESSED : SIGMA_CATALOGUE;
 	out->guessed = m->profile != NULL;
 }
@@ -145,18 +164,18 @@ static enum status no_such_format(const struct op *op, const struct device_spec 
 	return error_set(e, ST_INPUT, "train.dtype: %s does not multiply matrices in %s (it does in: %s)", d->name, dtype_name(op->dtype), n ? known : "none that is known");
 }
 
-static enum status cost_compute(const struct op *op, const struct machine *m, struct op_cost *out, struct error *e)
+static enum status cost_compute(const struct program *p, const struct op *op, const struct machine *m, struct op_cost *out, struct error *e)
 {
 	if (uses_matrix_units(op) && !(m->device.matrix_flop_per_s[op->dtype] > 0))
 		return no_such_format(op, &m->device, e);
 	if (!m->device.is_host)
-		out->issue_s = m->device.launch_s;
+		out->issue_s = issue_s(p, m);
 	struct work w;
 	struct work_device device = cost_device(m);
 	work_of(op, &device, &w);
 	bool priced = m->profile && (w.form == FORM_FIT ? price_by_fit(op, &w, m, out) : price_by_curve(op, &w, m, out));
 	if (!priced)
-		price_by_roofline(op, m, out);
+		price_by_roofline(p, op, m, out);
 	else if (m->borrowed_scale > 0)
 		out->alone_s *= m->borrowed_scale;
 	out->use.demand[RES_COMPUTE] = 1;
@@ -196,13 +215,17 @@ static void set_overlap(struct activity *use, double compute_rate, double comm_r
 	use->demand[RES_COMPUTE] = (1 - x_g) / x_c;
 }
 
-static void use_of_collective(const struct op *op, const struct machine *m, int64_t size, int64_t stride, struct op_cost *out)
+static void use_of_collective(const struct program *p, const struct op *op, const struct machine *m, int64_t size, int64_t stride, struct op_cost *out)
 {
 	out->use.demand[machine_group_in_node(m, size, stride) ? RES_LINK_INTRA : RES_LINK_INTER] = 1;
 	double x_g = m->profile ? profile_get_value(m->profile, "overlap.compute_rate", 0) : 0;
 	double x_c = m->profile ? profile_get_value(m->profile, "overlap.comm_rate", 0) : 0;
 	if (x_g > 0 && x_c > 0) {
 		set_overlap(&out->use, x_g, x_c); /* memory is part of what was measured */
+		return;
+	}
+	if (!m->device.is_host) {
+		set_overlap(&out->use, 1 - p->config.stack.overlap_tax, 1); /* memory is part of what was fitted */
 		return;
 	}
 	set_overlap(&out->use, 1 - COLLECTIVE_COMPUTE_SHARE, 1);
@@ -220,12 +243,12 @@ static enum status cost_collective(const struct program *p, const struct op *op,
 	out->alone_s = collective_time_s(m, c, size, stride, bytes);
 	if (!isfinite(out->alone_s) || !(out->alone_s > 0))
 		return error_set(e, ST_INPUT, "%s over %lld ranks: no rate of the link between them is known; measure it with `stepsim calibrate` under mpirun", collective_name(c), (long long)size);
-	out->issue_s = m->device.is_host ? 0 : m->device.launch_s;
+	out->issue_s = m->device.is_host ? 0 : issue_s(p, m);
 	out->bound = empty_s > out->alone_s / 2 ? BOUND_LATENCY : BOUND_LINK;
 	bool measured = collective_measured(m, c, size, stride);
 	out->rel_sigma = measured ? SIGMA_LINK_CURVE : SIGMA_ALPHA_BETA;
 	out->guessed = m->profile && !measured;
-	use_of_collective(op, m, size, stride, out);
+	use_of_collective(p, op, m, size, stride, out);
 	return ST_OK;
 }
 
@@ -235,7 +258,7 @@ enum status cost_op(const struct program *p, const struct op *op, const struct m
 	if (op->kind == OP_COLLECTIVE)
 		return cost_collective(p, op, m, out, e);
 	if (op->kind != OP_COPY)
-		return cost_compute(op, m, out, e);
+		return cost_compute(p, op, m, out, e);
 	cost_copy(op, m, out);
 	return ST_OK;
 }

@@ -181,12 +181,6 @@ void build_fill(struct builder *b, struct view v, enum dtype dt, int64_t element
 
 /* ---- the step ---- */
 
-/* tf32 is a way to multiply fp32 numbers, not a way to store them. */
-static enum dtype stored(enum dtype d)
-{
-	return d == DT_TF32 ? DT_FP32 : d;
-}
-
 static enum status builder_init(struct builder *b, const struct config *c, struct program *p, struct error *e)
 {
 	memset(b, 0, sizeof *b);
@@ -207,10 +201,10 @@ static enum status builder_init(struct builder *b, const struct config *c, struc
 	b->vocab = model_padded_vocab(&c->model, b->tensor) / b->tensor;
 	b->gathers = c->parallel.strategy == STRAT_FSDP && b->dp > 1;
 	b->shards_gradients = b->gathers || (c->parallel.strategy == STRAT_ZERO2 && b->dp > 1);
-	b->act = stored(c->train.dtype);
-	b->weight = stored(c->train.param_dtype);
-	b->grad = stored(c->train.grad_dtype);
-	b->reduce = stored(c->train.reduce_dtype);
+	b->act = dtype_stored(c->train.dtype);
+	b->weight = dtype_stored(c->train.param_dtype);
+	b->grad = dtype_stored(c->train.grad_dtype);
+	b->reduce = dtype_stored(c->train.reduce_dtype);
 	b->layer = b->micro = NONE;
 	b->reduced[0] = b->reduced[1] = NONE;
 	b->acts = calloc((size_t)c->model.layers, sizeof *b->acts);
@@ -233,6 +227,8 @@ static void builder_free(struct builder *b)
 	free(b->finish);
 	free(b->replicated);
 	free(b->acts);
+	vec_free(&b->narrow);
+	vec_free(&b->narrow_first);
 }
 
 /* The tokens of a micro-batch travel as two int32 arrays, 8 bytes a token as PyTorch's loaders send int64 ids; data.bytes says otherwise. */

@@ -25,6 +25,12 @@ struct acts {
 	int32_t sum2;              /* post-norm: the sum before norm2 */
 };
 
+/* A copy in the narrow compute format of what begins at offset_B of a buffer. */
+struct narrow_copy {
+	uint64_t offset_B;
+	int32_t copy, next; /* next: further copies of the same buffer, NONE */
+};
+
 struct builder {
 	const struct config *c;
 	const struct model *m;
@@ -67,6 +73,10 @@ struct builder {
 	int64_t *use_end;         /* the compute op that ended the use, NONE */
 
 	struct acts *acts; /* by layer */
+
+	/* fp8, mxfp8, nvfp4 */
+	VEC(struct narrow_copy) narrow;
+	VEC(int32_t) narrow_first; /* by buffer: its first copy, NONE */
 };
 
 /* ---- build.c: buffers and ops ---- */
@@ -107,6 +117,10 @@ int32_t head_step(struct builder *b, int32_t x); /* final norm, head, loss, and 
 /* Tensor parallelism around a pair of matrix products: the full rows that a column-parallel product reads, and the completed rows of a row-parallel one. */
 int32_t tp_gather(struct builder *b, int32_t rows_buffer, const char *what);
 int32_t tp_reduce(struct builder *b, int32_t full_buffer, const char *what);
+
+/* ---- build_narrow.c ---- */
+bool narrow_here(const struct builder *b); /* products of this layer are done in a format narrower than 16 bits */
+struct view narrow_copy_of(struct builder *b, struct view v, int64_t elements);
 
 struct op build_attention_op(const struct builder *b, enum op_kind k);
 int32_t build_probs(struct builder *b, int32_t qkv);

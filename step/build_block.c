@@ -8,8 +8,13 @@
 
 void build_gemm(struct builder *b, const char *what, uint16_t flags, int64_t m, int64_t n, int64_t k, enum dtype out_dtype, struct view A, struct view B, struct view bias, struct view C)
 {
+	bool narrow = narrow_here(b);
+	if (narrow) {
+		A = narrow_copy_of(b, A, m * k);
+		B = narrow_copy_of(b, B, n * k);
+	}
 	struct op op = build_new(b, OP_GEMM, what);
-	op.dtype = (uint8_t)b->c->train.dtype; /* tf32 stays a way to multiply */
+	op.dtype = (uint8_t)(narrow || b->c->train.dtype == DT_TF32 ? b->c->train.dtype : b->act); /* tf32 stays a way to multiply */
 	op.out_dtype = (uint8_t)out_dtype;
 	op.flags |= flags;
 	op.d[0] = m;

@@ -14,6 +14,7 @@
 #include "base/yaml.h"
 #include "base/dtype.h"
 #include "step/model.h"
+#include "step/stack.h"
 
 #define CONFIG_TEXT 256
 #define CONFIG_MAX_STAGES 128
@@ -111,6 +112,7 @@ struct config {
 	char hf_config[CONFIG_TEXT]; /* "": none */
 	struct model model;
 	struct train train;
+	struct stack stack; /* of train.stack */
 	struct data data;
 	struct parallel parallel;
 	enum algorithm algorithm;

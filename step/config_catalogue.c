@@ -10,10 +10,11 @@
 struct folder {
 	const char *kind, *what;
 	const char *mapping; /* the key under which its keys stand */
-	const char *notes[6];
+	const char *others[8]; /* further keys: notes, and what is read apart */
 };
 static const struct folder models = {"models", "preset", "model", {"source", "description", "note", "published_parameters", "published_parameters_rounded", NULL}};
-static const struct folder stacks = {"stacks", "stack", "defaults", {"source", "description", "note", NULL}};
+static const struct folder stacks = {"stacks", "stack", "defaults", {"source", "description", "note", "family", "numbers", "habits", NULL}};
+static const struct folder families = {"families", "stack family", "numbers", {"source", "description", "note", "habits", NULL}};
 
 static enum status find_file(const struct folder *f, const char *name, const char *where, char path[PATH_MAX_LEN], struct error *e)
 {
@@ -35,10 +36,10 @@ static enum status find_file(const struct folder *f, const char *name, const cha
 	return st;
 }
 
-static bool is_note(const struct folder *f, const char *key)
+static bool is_other(const struct folder *f, const char *key)
 {
-	for (size_t i = 0; f->notes[i]; i++)
-		if (strcmp(f->notes[i], key) == 0)
+	for (size_t i = 0; f->others[i]; i++)
+		if (strcmp(f->others[i], key) == 0)
 			return true;
 	return false;
 }
@@ -49,7 +50,7 @@ static enum status check_entries(const struct folder *f, const struct ynode *roo
 		return ynode_error(root, e, "a %s file needs a mapping `%s`", f->what, f->mapping);
 	for (size_t i = 0; i < root->n; i++) {
 		const char *key = root->child[i]->key;
-		if (strcmp(key, f->mapping) != 0 && !is_note(f, key))
+		if (strcmp(key, f->mapping) != 0 && !is_other(f, key))
 			return ynode_error_key(root->child[i], e, "%s: unknown key of a %s file", key, f->what);
 	}
 	return ST_OK;
@@ -87,11 +88,33 @@ out:
 	return st;
 }
 
+/* The numbers of the family that the stack names, then its own over them. */
+static enum status read_costs(struct config *c, const struct ynode *stack, struct error *e)
+{
+	struct ydoc *doc = NULL;
+	const struct ynode *family = ynode_get(stack, "family");
+	const char *name;
+	char where[64];
+	enum status st = ST_OK;
+	c->stack = stack_default();
+	if (family) {
+		if ((st = ynode_string(family, &name, e)))
+			return st;
+		snprintf(where, sizeof where, "%d:%d: family", family->line, family->col);
+		if (!(st = load(&families, name, where, &doc, e)))
+			st = stack_read(ynode_get(ydoc_root(doc), families.mapping), ynode_get(ydoc_root(doc), "habits"), &c->stack, e);
+	}
+	ydoc_destroy(doc);
+	return st ? st : stack_read(ynode_get(stack, "numbers"), ynode_get(stack, "habits"), &c->stack, e);
+}
+
 enum status config_apply_stack(struct config *c, const char *name, const struct key_origin *origin, const char *where, struct error *e)
 {
 	struct ydoc *doc = NULL;
 	enum status st = load(&stacks, name, where, &doc, e);
 	if (st)
+		goto out;
+	if ((st = read_costs(c, ydoc_root(doc), e)))
 		goto out;
 	const struct ynode *defaults = ynode_get(ydoc_root(doc), stacks.mapping);
 	if (defaults->kind != Y_MAP) {

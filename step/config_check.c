@@ -98,18 +98,19 @@ static enum status check_model(const struct config *c, struct error *e)
 
 /* ---- training ---- */
 
-/* Weights, gradients and the wire are fp32 or the compute format: no framework mixes fp16 with bf16 or computes wider than it stores. */
+/* Weights, gradients and the wire are fp32 or what the compute format is stored as: no framework mixes fp16 with bf16 or computes wider than it stores. */
 static enum status check_dtypes(const struct config *c, struct error *e)
 {
 	const struct train *t = &c->train;
+	enum dtype stored = dtype_stored(t->dtype);
 	const struct {
 		enum key_id id;
 		enum dtype value;
 	} formats[] = {{KEY_train_param_dtype, t->param_dtype}, {KEY_train_grad_dtype, t->grad_dtype}};
 	for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
-		if (formats[i].value != DT_FP32 && formats[i].value != t->dtype)
-			return config_error(c, formats[i].id, e, "%s does not go with dtype %s (accepted: fp32%s%s)", dtype_name(formats[i].value), dtype_name(t->dtype),
-			                    t->dtype == DT_BF16 || t->dtype == DT_FP16 ? ", " : "", t->dtype == DT_BF16 || t->dtype == DT_FP16 ? dtype_name(t->dtype) : "");
+		if (formats[i].value != DT_FP32 && formats[i].value != stored)
+			return config_error(c, formats[i].id, e, "%s does not go with dtype %s (accepted: fp32%s%s)", dtype_name(formats[i].value), dtype_name(t->dtype), stored == DT_FP32 ? "" : ", ",
+			                    stored == DT_FP32 ? "" : dtype_name(stored));
 	if (t->grad_compression != COMP_NONE && t->reduce_dtype != (t->grad_compression == COMP_BF16 ? DT_BF16 : DT_FP16))
 		return config_error(c, KEY_train_reduce_dtype, e, "%s contradicts grad_compression, which sets it", dtype_name(t->reduce_dtype));
 	if (t->master_weights && t->param_dtype == DT_FP32)

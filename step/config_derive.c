@@ -34,27 +34,11 @@ static void derive_model(struct config *c)
 	}
 }
 
-/* How a compute format is stored: tf32 lies in memory as fp32, the 8-bit and 4-bit formats are casts of bf16 weights. */
-static enum dtype stored(enum dtype compute)
-{
-	switch (compute) {
-	case DT_FP16:
-	case DT_BF16:
-		return compute;
-	case DT_FP8:
-	case DT_MXFP8:
-	case DT_NVFP4:
-		return DT_BF16;
-	default:
-		return DT_FP32;
-	}
-}
-
 static void derive_train(struct config *c)
 {
 	struct train *t = &c->train;
 	if (t->param_dtype == DTYPE_AUTO)
-		t->param_dtype = stored(t->dtype);
+		t->param_dtype = dtype_stored(t->dtype);
 	if (t->grad_dtype == DTYPE_AUTO)
 		t->grad_dtype = t->param_dtype;
 	if (t->reduce_dtype == DTYPE_AUTO)

@@ -15,7 +15,7 @@ static const struct word mlp_words[] = {
 	{"gelu", MLP_GELU, true}, {"relu", MLP_RELU, true}, {"squared_relu", MLP_SQUARED_RELU, true}, {"swiglu", MLP_SWIGLU, true}, {"geglu", MLP_GEGLU, true}};
 static const struct word norm_words[] = {{"layernorm", NORM_LAYERNORM, true}, {"rmsnorm", NORM_RMSNORM, true}};
 static const struct word compute_dtype_words[] = {{"fp32", DT_FP32, true}, {"tf32", DT_TF32, true}, {"fp16", DT_FP16, true}, {"bf16", DT_BF16, true},
-                                                  {"fp8", DT_FP8, false}, {"mxfp8", DT_MXFP8, false}, {"nvfp4", DT_NVFP4, false}};
+                                                  {"fp8", DT_FP8, true}, {"mxfp8", DT_MXFP8, true}, {"nvfp4", DT_NVFP4, true}};
 static const struct word storage_dtype_words[] = {{"auto", DTYPE_AUTO, true}, {"fp32", DT_FP32, true}, {"fp16", DT_FP16, true}, {"bf16", DT_BF16, true},
                                                   {"fp8", DT_FP8, false}, {"mxfp8", DT_MXFP8, false}, {"nvfp4", DT_NVFP4, false}};
 static const struct word compression_words[] = {{"none", COMP_NONE, true}, {"bf16", COMP_BF16, true}, {"fp16", COMP_FP16, true}};

@@ -14,6 +14,8 @@
                measure the roofline: polynomial sweep, products, caches and memory, beside the datasheet
            stepsim bench all_reduce|all_gather|reduce_scatter|broadcast|alltoall|sendrecv [options]
                time and check one collective over a range of sizes, as nccl-tests does, with the predicted time and a verdict beside each row
+           stepsim validate TABLE.csv [options]
+               predict every row of a table of published measurements: each error, and the summary
            stepsim list systems|gpus|models|stacks|parameters [options]
                the catalogue; the fitted constants with meaning and source
     Under `mpirun -np N` every rank takes part. `stepsim COMMAND --help` names the options of one command. All of them:

@@ -149,15 +149,19 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     mpt-7b            6659 M      32    4096     32        32   50368      2048        0
 
     $ stepsim list stacks
-    name           strategy  compute  weights  on the wire  fused  overlap
-    ----------------------------------------------------------------------
-    deepspeed      ddp       bf16     bf16     bf16         yes    yes
-    megatron-core  ddp       bf16     bf16     fp32         yes    yes
-    pytorch-ddp    ddp       bf16     fp32     fp32         yes    yes
-    pytorch-fsdp   fsdp      bf16     fp32     fp32         yes    yes
+    name                strategy  compute  weights  on the wire  fused  overlap
+    ---------------------------------------------------------------------------
+    composer-fsdp       fsdp      bf16     fp32     fp32         no     yes
+    deepspeed           ddp       bf16     bf16     bf16         yes    yes
+    jax-pax             ddp       bf16     fp32     fp32         yes    yes
+    megatron-core       ddp       bf16     bf16     fp32         yes    yes
+    megatron-deepspeed  ddp       bf16     bf16     fp32         yes    yes
+    nanotron            ddp       bf16     bf16     fp32         no     no
+    pytorch-ddp         ddp       bf16     fp32     fp32         yes    yes
+    pytorch-fsdp        fsdp      bf16     fp32     fp32         yes    yes
 
     $ stepsim list parameters | head -n 4 | cut -c 1-90
-    GPU           parameter     value  meaning                                               s
+    GPU           parameter      value  meaning                                               
     ------------------------------------------------------------------------------------------
-    a10           gemm_share    0.797  of the matrix rate that large GEMMs reach             n
-    a10           memory_share  0.871  of the memory bandwidth that streaming kernels reach  n
+    a10           gemm_share     0.797  of the matrix rate that large GEMMs reach             
+    a10           memory_share   0.871  of the memory bandwidth that streaming kernels reach  

@@ -6,36 +6,36 @@ A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
     on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
                                 predicted  of the step  bound by
     --------------------------------------------------------------------
-    step time                      1.50 s
-    tokens/s                        701 k
-    model FLOP/s a device     669 TFLOP/s
-    MFU                            67.6 %
-    HFU                            83.9 %
+    step time                      2.02 s
+    tokens/s                        519 k
+    model FLOP/s a device     495 TFLOP/s
+    MFU                            50.0 %
+    HFU                            62.1 %
     --------------------------------------------------------------------
     where the step goes
-      compute                      1.48 s       98.7 %
-      exposed communication       18.2 ms        1.2 %
-      copy                        2.08 us        0.0 %
-      optimizer                   1.16 ms        0.1 %
+      compute                      2.00 s       99.0 %
+      exposed communication       18.7 ms        0.9 %
+      copy                        2.13 us        0.0 %
+      optimizer                   1.19 ms        0.1 %
       idle                        18.9 us        0.0 %
     --------------------------------------------------------------------
     communication
-      moving bytes                 180 ms       12.1 %
+      moving bytes                 183 ms        9.0 %
       waiting for late ranks          0 s        0.0 %
-      overlap                      89.9 %
+      overlap                      89.8 %
     --------------------------------------------------------------------
     ops, summed (count)
-      gemm (483)                   1.15 s       76.8 %  compute
-      attention (96)               204 ms       13.6 %  compute
-      norm (194)                  30.2 ms        2.0 %  memory
-      elementwise (224)           73.0 ms        4.9 %  memory
-      embedding (2)                277 us        0.0 %  memory
-      loss (1)                    2.78 ms        0.2 %  memory
-      memory (100)                17.3 ms        1.2 %  memory
-      optimizer (33)              1.16 ms        0.1 %  memory
-      all_gather (65)             89.2 ms        6.0 %  link
-      reduce_scatter (33)         91.1 ms        6.1 %  link
-      copy (1)                    2.08 us        0.0 %  latency
+      gemm (483)                   1.45 s       71.7 %  compute
+      attention (96)               429 ms       21.2 %  compute
+      norm (194)                  29.3 ms        1.4 %  memory
+      elementwise (224)           73.4 ms        3.6 %  memory
+      embedding (2)                227 us        0.0 %  memory
+      loss (1)                    2.84 ms        0.1 %  memory
+      memory (100)                17.1 ms        0.8 %  memory
+      optimizer (33)              1.19 ms        0.1 %  memory
+      all_gather (65)             90.8 ms        4.5 %  link
+      reduce_scatter (33)         92.0 ms        4.6 %  link
+      copy (1)                    2.13 us        0.0 %  latency
     --------------------------------------------------------------------
     memory of a rank
       weights                     479 MiB
@@ -45,8 +45,8 @@ A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
       buffers                    4.33 GiB
       overhead                   1.50 GiB
       total                      16.0 GiB               fits in 79.6 GiB
-    90 % interval of the prediction: 1.35 s to 2.84 s
-    Bottleneck: compute: gemm 77 % of the step
+    90 % interval of the prediction: 1.82 s to 3.84 s
+    Bottleneck: compute: gemm 72 % of the step
     Warning: nothing was measured on this machine: rates are the best that the catalogue knows of, and real steps take up to 90 % longer
 
 Alone, a config for another machine is predicted, and the last line says why it was not executed:

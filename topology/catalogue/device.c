@@ -29,6 +29,9 @@ struct device_file {
 #define TEXT(path, required, field) {path, CATALOGUE_TEXT, required, UNIT_NONE, 0, 0, offsetof(struct device_file, field), sizeof ((struct device_file *)0)->field}
 #define MATRIX(word, dt) {"matrix." word, CATALOGUE_DOUBLE, false, UNIT_FLOP_PER_S, 1e9, 1e18, offsetof(struct device_file, d.matrix_flop_per_s) + (size_t)dt * sizeof(double), 0}
 
+#define NARROW(word, dt) {"reached." word "_share", CATALOGUE_DOUBLE, false, UNIT_NONE, 0.01, 1, offsetof(struct device_file, d.narrow_share) + (size_t)dt * sizeof(double), 0}
+#define ATTENTION(word, k) NUMBER("attention." word "_forward", false, UNIT_NONE, 0.01, 1, d.attention_share[k][0]), NUMBER("attention." word "_backward", false, UNIT_NONE, 0.01, 1, d.attention_share[k][1])
+
 static const struct catalogue_key keys[] = {
 	TEXT("name", true, d.name),
 	TEXT("vendor", true, vendor),
@@ -48,6 +51,12 @@ static const struct catalogue_key keys[] = {
 	BYTES("memory.capacity", true, 1e8, 1e15, d.mem_B),
 	NUMBER("memory.bandwidth", true, UNIT_BYTE_PER_S, 1e9, 1e17, d.mem_Bps),
 	NUMBER("reached.gemm_share", true, UNIT_NONE, 0.01, 1, d.gemm_share),
+	NARROW("fp8", DT_FP8),
+	NARROW("mxfp8", DT_MXFP8),
+	NARROW("nvfp4", DT_NVFP4),
+	ATTENTION("fa1", 0),
+	ATTENTION("fa2", 1),
+	ATTENTION("fa3", 2),
 	NUMBER("reached.memory_share", true, UNIT_NONE, 0.01, 1, d.mem_share),
 	NUMBER("reached.launch", true, UNIT_SECOND, 1e-7, 1e-3, d.launch_s),
 	WHOLE("chip.sms", false, 1, 10000000, d.sms),

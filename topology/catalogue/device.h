@@ -8,6 +8,8 @@
 #include "base/dtype.h"
 #include "base/status.h"
 
+#define DEVICE_KERNELS 3
+
 struct device_spec {
 	char id[64];    /* catalogue file's name */
 	char name[128]; /* as sold */
@@ -17,6 +19,8 @@ struct device_spec {
 	uint64_t mem_B;
 	double launch_s;        /* host time to issue one kernel, eager */
 	double gemm_share;      /* of matrix_flop_per_s that large GEMMs reach */
+	double narrow_share[DT_COUNT]; /* the same for fp8, mxfp8 and nvfp4; 0: as gemm_share */
+	double attention_share[DEVICE_KERNELS][2]; /* of the bf16 matrix rate that flash attention reaches, by the generation of its kernel (fa1, fa2, fa3), forward and backward; 0: not known */
 	double mem_share;       /* of mem_Bps that streaming kernels reach */
 	/* what the shares and the links were derived from, and what closed checks need; 0: the catalogue does not say */
 	int64_t sms;

@@ -1,0 +1,76 @@
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "cli/command.h"
+#include "cli/validate/validate.h"
+#include "report/report.h"
+
+static enum status check_columns(const struct csv *t, struct error *e)
+{
+	static const char *const needed[] = {"id", "gpu", "n_gpus", "n_layers", "d_model", "n_heads", "vocab", "seq_len", "global_batch_seqs", "framework"};
+	for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
+		if (csv_column(t, needed[i]) == CSV_NO_COLUMN)
+			return error_set(e, ST_INPUT, "%s:1: no column %s: this is no table of measured steps", t->path, needed[i]);
+	return ST_OK;
+}
+
+static enum status judge_all(const struct csv *t, judged_rows *rows, struct error *e)
+{
+	struct machines *machines = machines_create();
+	enum status st = machines && vec_reserve(rows, t->rows) ? ST_OK : error_nomem(e, "the rows");
+	progress_begin("predicting");
+	for (size_t i = 0; i < t->rows && !st; i++) {
+		st = step_row_judge(t, i, machines, &rows->at[rows->n], e);
+		if (st)
+			error_context(e, "%s:%d", t->path, t->line[i]);
+		else
+			rows->n++;
+		progress_update((double)(i + 1) / (double)t->rows, csv_get(t, i, "id"));
+	}
+	progress_end();
+	machines_destroy(machines);
+	return st;
+}
+
+static json_t *real(double x)
+{
+	return x > 0 ? json_real(x) : json_null();
+}
+
+static enum status write_json(const judged_rows *rows, const char *path, struct error *e)
+{
+	json_t *results = json_array();
+	for (size_t i = 0; i < rows->n && results; i++) {
+		const struct judged *j = &rows->at[i];
+		bool good = !j->reason[0];
+		json_t *row = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "id", j->id, "predicted_s", good ? json_real(j->predicted_s) : json_null(), "measured_s", real(j->measured_s), "error",
+		                        good ? json_real(judged_error(j)) : json_null(), "interval90_s", good ? json_pack("[f, f]", j->interval90_s[0], j->interval90_s[1]) : json_null(), "predicted_memory_bytes",
+		                        real(j->predicted_memory_B), "reason", good ? json_null() : json_string(j->reason));
+		json_array_append_new(results, row);
+	}
+	json_t *all = json_pack("{s:o}", "results", results);
+	enum status st = all ? report_write_json(all, path, e) : error_nomem(e, "the JSON result");
+	json_decref(all);
+	return st;
+}
+
+enum status cmd_validate(struct context *x, struct error *e)
+{
+	struct csv t;
+	judged_rows rows = {0};
+	enum status st = csv_load(x->options->positional[0], &t, e);
+	if (st)
+		return st;
+	if ((st = check_columns(&t, e)) || (st = judge_all(&t, &rows, e)))
+		goto out;
+	if (x->options->json && (st = write_json(&rows, x->options->json, e)))
+		goto out;
+	if (!x->options->json || strcmp(x->options->json, "-") != 0)
+		st = summary_print(&rows, stdout, e);
+out:
+	vec_free(&rows);
+	csv_free(&t);
+	return st;
+}

@@ -1,0 +1,233 @@
+/* A row of a table of steps: its config, its machine, its prediction. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/validate/validate.h"
+#include "sim/fold.h"
+
+/* ---- machines ---- */
+
+struct known_machine {
+	char line[256];
+	int64_t nodes;
+	struct machine machine;
+};
+struct machines {
+	VEC(struct known_machine *) known;
+};
+
+struct machines *machines_create(void)
+{
+	return calloc(1, sizeof(struct machines));
+}
+
+void machines_destroy(struct machines *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->known.n; i++) {
+		machine_free(&m->known.at[i]->machine);
+		free(m->known.at[i]);
+	}
+	vec_free(&m->known);
+	free(m);
+}
+
+static enum status find_machine(struct machines *m, const char *line, int64_t nodes, const struct machine **out, struct error *e)
+{
+	for (size_t i = 0; i < m->known.n; i++) {
+		if (m->known.at[i]->nodes == nodes && strcmp(m->known.at[i]->line, line) == 0) {
+			*out = &m->known.at[i]->machine;
+			return ST_OK;
+		}
+	}
+	struct known_machine *k = calloc(1, sizeof *k);
+	if (!k || !vec_reserve(&m->known, 1)) {
+		free(k);
+		return error_nomem(e, "machines");
+	}
+	snprintf(k->line, sizeof k->line, "%s", line);
+	k->nodes = nodes;
+	enum status st = machine_load(line, nodes, 0, &k->machine, e);
+	if (st) {
+		free(k);
+		return st;
+	}
+	m->known.at[m->known.n++] = k;
+	*out = &k->machine;
+	return ST_OK;
+}
+
+/* ---- cells ---- */
+
+static int64_t whole(const struct csv *t, size_t row, const char *column, int64_t blank)
+{
+	const char *cell = csv_get(t, row, column);
+	return *cell ? atoll(cell) : blank;
+}
+
+static double number(const struct csv *t, size_t row, const char *column)
+{
+	const char *cell = csv_get(t, row, column);
+	return *cell ? strtod(cell, NULL) : 0;
+}
+
+/* The published figure as seconds a step: the time itself, or tokens over a rate. */
+static double measured_s(const struct csv *t, size_t row)
+{
+	double tokens = number(t, row, "global_batch_seqs") * number(t, row, "seq_len"), rate = number(t, row, "tokens_per_s");
+	if (number(t, row, "step_time_s") > 0)
+		return number(t, row, "step_time_s");
+	if (rate <= 0)
+		rate = number(t, row, "tokens_per_s_per_gpu") * number(t, row, "n_gpus");
+	return rate > 0 ? tokens / rate : 0;
+}
+
+static bool is(const struct csv *t, size_t row, const char *column, const char *word)
+{
+	return strcmp(csv_get(t, row, column), word) == 0;
+}
+
+/* ---- the config ---- */
+
+static bool gated(const char *mlp)
+{
+	return strcmp(mlp, "swiglu") == 0 || strcmp(mlp, "geglu") == 0;
+}
+
+/* Defaults of ground_truth's tables: 4 x hidden; gated: 8/3 of it, up to a multiple of 256. */
+static int64_t ffn_of(const struct csv *t, size_t row, const char *mlp)
+{
+	int64_t hidden = whole(t, row, "d_model", 0);
+	return whole(t, row, "d_ff", gated(mlp) ? (8 * hidden / 3 + 255) / 256 * 256 : 4 * hidden);
+}
+
+static void write_model(const struct csv *t, size_t row, const struct framework_words *f, FILE *out)
+{
+	char mlp[32];
+	snprintf(mlp, sizeof mlp, "%s", *csv_get(t, row, "mlp") ? csv_get(t, row, "mlp") : "gelu");
+	for (char *p = mlp; (p = strchr(p, '-'));)
+		*p = '_';
+	bool llama = gated(mlp), encoder = is(t, row, "arch", "encoder");
+	fprintf(out, "model:\n  layers: %" PRId64 "\n  hidden: %" PRId64 "\n  heads: %" PRId64 "\n  kv_heads: %" PRId64 "\n  ffn_hidden: %" PRId64 "\n  vocab: %" PRId64 "\n  seq_len: %" PRId64 "\n",
+	        whole(t, row, "n_layers", 0), whole(t, row, "d_model", 0), whole(t, row, "n_heads", 0), whole(t, row, "n_kv_heads", whole(t, row, "n_heads", 0)), ffn_of(t, row, mlp),
+	        whole(t, row, "vocab", 0), whole(t, row, "seq_len", 0));
+	fprintf(out, "  mlp: %s\n  norm: %s\n  position: %s\n  bias: %s\n  qkv_bias: %s\n  causal: %s\n", mlp, llama ? "rmsnorm" : "layernorm", llama ? "rope" : f->position,
+	        !llama && f->bias ? "true" : "false", !llama && f->bias ? "true" : "false", encoder ? "false" : "true");
+	bool tied = is(t, row, "tied_emb", "true") || (!*csv_get(t, row, "tied_emb") && !llama);
+	fprintf(out, "  tied_embeddings: %s\n", tied ? "true" : "false");
+}
+
+static enum status write_train(const struct csv *t, size_t row, const struct framework_words *f, FILE *out, struct error *e)
+{
+	const char *dtype = dtype_words(csv_get(t, row, "dtype"), !is(t, row, "gpu", "V100")), *ckpt = csv_get(t, row, "act_ckpt");
+	if (!dtype)
+		return error_set(e, ST_INPUT, "dtype: '%s' is not known", csv_get(t, row, "dtype"));
+	int64_t batch = whole(t, row, "global_batch_seqs", 0), dp = whole(t, row, "dp", 0), micro = whole(t, row, "micro_batch_seqs", 0), accumulated = whole(t, row, "grad_accum", 0);
+	if (micro < 1 && accumulated > 0 && dp > 0)
+		micro = batch / (dp * accumulated);
+	if (batch < 1 || micro < 1)
+		return error_set(e, ST_INPUT, "the %s is not printed", batch < 1 ? "global batch" : "micro-batch");
+	const char *attention = csv_get(t, row, "attention");
+	fprintf(out, "train:\n  stack: %s\n  global_batch: %" PRId64 "\n  micro_batch: %" PRId64 "\n  dtype: %s\n  attention: %s\n  recompute: %s\n", f->stack, batch, micro, dtype,
+	        strncmp(attention, "flash", 5) == 0 ? "flash" : strncmp(attention, "naive", 5) == 0 ? "naive" : f->attention, *ckpt ? ckpt : f->recompute);
+	/* Composer's mixed_precision: PURE keeps and reduces parameters in the compute format. */
+	if (strstr(csv_get(t, row, "notes"), "mixed_precision=PURE"))
+		fprintf(out, "  param_dtype: %s\n  grad_dtype: %s\n  reduce_dtype: %s\n", dtype, dtype, dtype);
+	return ST_OK;
+}
+
+static enum status write_parallel(const struct csv *t, size_t row, const struct framework_words *f, FILE *out, struct error *e)
+{
+	bool known;
+	const char *strategy = strategy_words(csv_get(t, row, "sharding"), &known);
+	int64_t tp = whole(t, row, "tp", 1), pp = whole(t, row, "pp", 1), vp = whole(t, row, "vp", 1), cp = whole(t, row, "cp", 1), ep = whole(t, row, "ep", 1);
+	if (!known)
+		return error_set(e, ST_INPUT, "sharding: '%s' is not known", csv_get(t, row, "sharding"));
+	int64_t n = whole(t, row, "n_gpus", 0), replicas = tp * pp * cp > 0 ? n / (tp * pp * cp) : 0;
+	if (replicas * tp * pp * cp != n)
+		return error_set(e, ST_INPUT, "tp x pp x cp does not divide n_gpus");
+	bool grad_op = f->fsdp && strcmp(strategy, "zero2") == 0;
+	fprintf(out, "parallel:\n  strategy: %s\n%s", replicas == 1 ? "none" : grad_op ? "fsdp" : strategy, replicas > 1 && grad_op ? "  reshard_after_forward: false\n" : "");
+	if (tp > 1)
+		fprintf(out, "  tensor: %" PRId64 "\n", tp);
+	if (tp > 1 && is(t, row, "seq_parallel", "true"))
+		fprintf(out, "  sequence_parallel: true\n");
+	if (pp > 1)
+		fprintf(out, "  pipeline: %" PRId64 "\n  schedule: %s\n", pp, vp > 1 ? "interleaved" : "1f1b");
+	if (pp > 1 && vp > 1)
+		fprintf(out, "  virtual_stages: %" PRId64 "\n", vp);
+	if (cp > 1)
+		fprintf(out, "  context: %" PRId64 "\n", cp);
+	if (ep > 1)
+		fprintf(out, "  expert: %" PRId64 "\n", ep);
+	return ST_OK;
+}
+
+enum status step_row_config(const struct csv *t, size_t row, char **text, struct error *e)
+{
+	const struct framework_words *f = framework_words(csv_get(t, row, "framework"));
+	size_t len = 0;
+	*text = NULL;
+	if (!f)
+		return error_set(e, ST_INPUT, "framework: '%s' is not known", csv_get(t, row, "framework"));
+	FILE *out = open_memstream(text, &len);
+	if (!out)
+		return error_nomem(e, "a row's config");
+	write_model(t, row, f, out);
+	enum status st = write_train(t, row, f, out, e);
+	if (!st)
+		st = write_parallel(t, row, f, out, e);
+	fclose(out);
+	if (!st && !*text)
+		st = error_nomem(e, "a row's config");
+	return st;
+}
+
+/* ---- the prediction ---- */
+
+static enum status predict_row(const struct csv *t, size_t row, struct machines *machines, struct judged *out, struct error *e)
+{
+	struct config *c = calloc(1, sizeof *c);
+	struct result *result = calloc(1, sizeof *result);
+	const struct machine *m = NULL;
+	char *text = NULL, line[256];
+	int64_t nodes, per_host;
+	enum status st = c && result ? step_row_config(t, row, &text, e) : error_nomem(e, "a row");
+	if (st || (st = config_parse(text, strlen(text), csv_get(t, row, "id"), NULL, 0, c, e)) || (st = system_words(t, row, line, &nodes, &per_host, e)) ||
+	    (st = find_machine(machines, line, nodes, &m, e)) || (st = config_resolve(c, nodes * per_host, e)) || (st = predict_folded(c, m, result, e)))
+		goto out;
+	out->predicted_s = result->time.step_s;
+	memcpy(out->interval90_s, result->interval90_s, sizeof out->interval90_s);
+	out->predicted_memory_B = (double)result->memory.total_B;
+out:
+	free(text);
+	free(result);
+	free(c);
+	return st;
+}
+
+enum status step_row_judge(const struct csv *t, size_t row, struct machines *m, struct judged *out, struct error *e)
+{
+	struct error why = {ST_OK, ""};
+	*out = (struct judged){.id = csv_get(t, row, "id"), .source = csv_get(t, row, "source"), .use = csv_get(t, row, "use"), .line = t->line[row], .measured_s = measured_s(t, row),
+	                       .measured_memory_B = 1e9 * number(t, row, "mem_gb")};
+	if (!(out->measured_s > 0))
+		error_set(&why, ST_INPUT, "no step time and no rate is printed");
+	else
+		predict_row(t, row, m, out, &why);
+	snprintf(out->reason, sizeof out->reason, "%.255s", why.text);
+	return why.status == ST_RUN ? error_set(e, ST_RUN, "%s", why.text) : ST_OK;
+}
+
+double judged_error(const struct judged *j)
+{
+	return (j->predicted_s - j->measured_s) / j->measured_s;
+}
+
+bool judged_covered(const struct judged *j)
+{
+	return j->measured_s >= j->interval90_s[0] && j->measured_s <= j->interval90_s[1];
+}

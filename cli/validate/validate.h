@@ -1,0 +1,62 @@
+/* `stepsim validate`, inside: rows of published measurements, what stepsim predicts for them, and the summary of the errors. Private to cli/. */
+#ifndef STEPSIM_CLI_VALIDATE_VALIDATE_H
+#define STEPSIM_CLI_VALIDATE_VALIDATE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/csv.h"
+#include "base/vec.h"
+#include "step/config.h"
+#include "topology/machine.h"
+
+/* ---- one row and its prediction ---- */
+
+struct judged {
+	const char *id, *source, *use; /* cells of the table */
+	int line;
+	double measured_s, predicted_s, interval90_s[2];
+	double measured_memory_B, predicted_memory_B; /* 0: not known */
+	char reason[256];              /* why nothing is predicted; "" when it is */
+};
+typedef VEC(struct judged) judged_rows;
+
+/* Relative, of the prediction. */
+double judged_error(const struct judged *j);
+bool judged_covered(const struct judged *j); /* the measurement lies in the predicted interval */
+
+/* ---- what the words of a table mean (words.c) ---- */
+
+/* What stands in the config for a word of the table's column `framework`: a stack, and the model's habits that such a source does not print. */
+struct framework_words {
+	const char *begins; /* the cell begins with this */
+	const char *stack, *position, *attention;
+	bool bias;
+	bool fsdp; /* zero2 means FSDP's SHARD_GRAD_OP: gathered before forward, kept until backward is over */
+	const char *recompute; /* where act_ckpt is blank */
+};
+const struct framework_words *framework_words(const char *cell); /* NULL: unknown */
+const char *strategy_words(const char *sharding, bool *known);  /* of `sharding`; NULL with *known: as one replica needs it */
+const char *dtype_words(const char *cell, bool tf32);           /* NULL: unknown */
+
+/* The synthetic line (topology/catalogue/system.h) and the hosts of a row's machine. ST_INPUT: a GPU or network that is not known. */
+enum status system_words(const struct csv *t, size_t row, char line[256], int64_t *nodes, int64_t *per_host, struct error *e);
+
+/* ---- predicting (step_row.c) ---- */
+
+/* Machines that many rows share. */
+struct machines;
+struct machines *machines_create(void);
+void machines_destroy(struct machines *m); /* NULL-safe */
+
+/* Predicts one row of a table of steps. Whatever is wrong with the row is its `reason`; ST_RUN alone is returned. */
+enum status step_row_judge(const struct csv *t, size_t row, struct machines *m, struct judged *out, struct error *e);
+/* Its config as it would be read from a file, for people and tests. malloc'ed. ST_INPUT: a cell that cannot be mapped. */
+enum status step_row_config(const struct csv *t, size_t row, char **text, struct error *e);
+
+/* ---- the summary (summary.c) ---- */
+
+/* Over all rows, each use and each source: rows, mean, median, 90th percentile and worst |error|, mean signed error, coverage; then the rows without a prediction, by reason. */
+enum status summary_print(const judged_rows *rows, FILE *out, struct error *e);
+
+#endif

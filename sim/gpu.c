@@ -1,0 +1,82 @@
+#include "sim/gpu.h"
+
+#include <math.h>
+
+/* Iterations over k that a product's tiles pay for filling and draining their pipelines; 0 to 700 fit published steps alike (they trade with the elementwise passes), a tile's own depth is the physical choice. */
+#define K0 64.0
+/* Queries and keys of a tile of flash attention: causal attention computes whole tiles on the diagonal. */
+#define ATTENTION_TILE 128.0
+/* A flash kernel that nobody measured on this GPU reaches so much of what its large products do: FlashAttention-2 on A100, forward 73 % and backward 63 % of the datasheet (Dao 2023, arXiv:2307.08691,
+ * abstract and section 4.1: up to 230 and 196 of 312 TFLOP/s), products 87 %. */
+#define FORWARD_OF_GEMM 0.80
+#define BACKWARD_OF_GEMM 0.70
+
+static double share_of(const struct device_spec *d, enum dtype t)
+{
+	return d->narrow_share[t] > 0 ? d->narrow_share[t] : d->gemm_share;
+}
+
+static double product_s(const struct op *op, const struct device_spec *d)
+{
+	return op_flop(op) * (1 + K0 / (double)op->d[2]) / (d->matrix_flop_per_s[op->dtype] * share_of(d, (enum dtype)op->dtype));
+}
+
+static double flash_s(const struct op *op, const struct device_spec *d, const struct stack *s)
+{
+	bool backward = op->kind == OP_ATTENTION_GRAD;
+	double rate = d->attention_share[s->attention_kernel][backward], n = (double)op->d[3];
+	if (!(rate > 0))
+		rate = d->gemm_share * (backward ? BACKWARD_OF_GEMM : FORWARD_OF_GEMM);
+	double whole_tiles = op->flags & OP_CAUSAL ? (n + ATTENTION_TILE) / (n + 1) : 1;
+	return op_flop(op) * fmin(whole_tiles, 2) / (d->matrix_flop_per_s[op->dtype] * rate);
+}
+
+/* The stored scores' products run as batched matrix products. */
+static double naive_s(const struct op *op, const struct device_spec *d)
+{
+	return op_flop(op) / (d->matrix_flop_per_s[op->dtype] * d->gemm_share);
+}
+
+static double compute_s(const struct op *op, const struct device_spec *d, const struct stack *s)
+{
+	switch (op->kind) {
+	case OP_GEMM: return product_s(op, d);
+	case OP_ATTENTION:
+	case OP_ATTENTION_GRAD: return flash_s(op, d, s);
+	case OP_ATTN_SCORES:
+	case OP_ATTN_VALUES:
+	case OP_ATTN_VALUES_GRAD:
+	case OP_ATTN_SCORES_GRAD: return naive_s(op, d);
+	default: return op_flop(op) / d->vector_flop_per_s;
+	}
+}
+
+/* What part of the loss's traffic an op has: all of it, or that of its passes over the logits where tensor parallelism parts it into three. */
+static double loss_share(const struct op *op)
+{
+	switch (op->kind) {
+	case OP_LOSS_MAX:
+	case OP_LOSS_SUM: return 0.25;
+	case OP_LOSS_GRAD: return 0.5;
+	default: return 1;
+	}
+}
+
+double gpu_op_B(const struct op *op, const struct stack *s)
+{
+	double counted_B = op_read_B(op) + op_write_B(op);
+	switch (op_class_of(op)) {
+	case CLASS_NORM:
+	case CLASS_ELEMENTWISE: return counted_B * s->elementwise_passes;
+	case CLASS_LOSS: return s->logit_B > 0 ? s->logit_B * loss_share(op) * (double)op->d[0] * (double)op->d[1] : counted_B;
+	case CLASS_OPTIMIZER: return s->optimizer_B > 0 ? s->optimizer_B * (double)op->d[0] : counted_B;
+	default: return counted_B;
+	}
+}
+
+double gpu_op_s(const struct op *op, const struct device_spec *d, const struct stack *s, enum bound *bound)
+{
+	double compute = compute_s(op, d, s), memory = gpu_op_B(op, s) / (d->mem_Bps * d->mem_share);
+	*bound = compute > memory ? BOUND_COMPUTE : BOUND_MEMORY;
+	return fmax(compute, memory);
+}

@@ -1,0 +1,45 @@
+/* What a software stack costs beyond the step program's own counting: at most eight numbers, each with a physical meaning and a source in configs/stacks/<name>.yaml; and its habits.
+ * A number that a stack's file does not give is its family's (configs/families/<name>.yaml). */
+#ifndef STEPSIM_STEP_STACK_H
+#define STEPSIM_STEP_STACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/quantity.h"
+#include "base/yaml.h"
+
+/* Flash attention by the generation of its kernel: the rate that it reaches is the kernel's as much as the GPU's. */
+enum attention_kernel { KERNEL_FA1, KERNEL_FA2, KERNEL_FA3, KERNEL_COUNT };
+const char *attention_kernel_name(enum attention_kernel k); /* "fa1", ... */
+
+struct stack {
+	double elementwise_passes; /* memory traffic of norms and elementwise kernels, over the least that the program counts */
+	double logit_B;            /* bytes that cross memory for each logit, forward and backward of the loss together (fp32 copies, log-softmax, its gradient, metrics) */
+	double optimizer_B;        /* bytes that cross memory for each updated parameter: update, gradient clipping, copies */
+	double overlap_tax;        /* compute time lost for each second of a collective beside it */
+	double op_s;               /* host time to issue one op of the program (Python, autograd, dispatch, all its kernels); 0: the device's launch */
+	double micro_batch_s;      /* time that each micro-batch adds to all else: synchronisation, data loader hand-over */
+	double step_s;             /* the same for a step: gradient clipping's norm, logging, the scheduler */
+	enum attention_kernel attention_kernel;
+	bool recompute_last_gemm;  /* a recomputed block runs its last product again (reentrant checkpointing, Megatron), which non-reentrant torch.utils.checkpoint's early stop leaves out */
+};
+
+/* The numbers as a table: for the reader, the lists and the fits. */
+struct stack_number {
+	const char *name;
+	enum unit unit;
+	double min, max;
+	size_t offset; /* in struct stack */
+	const char *meaning;
+};
+#define STACK_NUMBERS 7
+extern const struct stack_number stack_numbers[STACK_NUMBERS];
+
+/* Reads the mappings `numbers` ({name: {value, source}}) and `habits` of a file over `s`; either may be NULL. ST_INPUT with position and nearest name. */
+enum status stack_read(const struct ynode *numbers, const struct ynode *habits, struct stack *s, struct error *e);
+
+/* Counted traffic, the device's own launch, FlashAttention-2: what is assumed before any file is read. */
+struct stack stack_default(void);
+
+#endif

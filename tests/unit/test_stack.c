@@ -1,0 +1,59 @@
+#include "tests/unit/harness.h"
+
+#include <string.h>
+
+#include "step/config.h"
+#include "step/stack.h"
+
+static struct error error;
+
+static enum status parse(const char *text, struct stack *s)
+{
+	struct ydoc *doc = NULL;
+	error = (struct error){0};
+	*s = stack_default();
+	enum status st = ydoc_parse(text, strlen(text), "s.yaml", &doc, &error);
+	if (!st)
+		st = stack_read(ynode_get(ydoc_root(doc), "numbers"), ynode_get(ydoc_root(doc), "habits"), s, &error);
+	ydoc_destroy(doc);
+	return st;
+}
+
+static void test_read(void)
+{
+	struct stack s;
+	CU_ASSERT_EQUAL(parse("numbers:\n  elementwise_passes: {value: 2.5, source: x}\n  op: {value: 40us, source: y}\nhabits:\n  attention_kernel: fa3\n  recompute_last_gemm: true\n", &s), ST_OK);
+	CU_ASSERT_EQUAL(s.elementwise_passes, 2.5);
+	CU_ASSERT_DOUBLE_EQUAL(s.op_s, 40e-6, 1e-15);
+	CU_ASSERT_EQUAL(s.attention_kernel, KERNEL_FA3);
+	CU_ASSERT_TRUE(s.recompute_last_gemm);
+	CU_ASSERT_EQUAL(s.logit_B, 0);
+}
+
+static void test_wrong(void)
+{
+	static const char *const texts[][2] = {
+		{"numbers:\n  logits: {value: 2, source: x}\n", "s.yaml:2:3: logits: unknown number of a stack (nearest: logit)"},
+		{"numbers:\n  logit: 2\n", "s.yaml:2:10: logit: expected {value: ..., source: ...}"},
+		{"numbers:\n  logit: {value: 2}\n", "s.yaml:2:10: logit: expected {value: ..., source: ...}"},
+		{"habits:\n  attention_kernel: fa4\n", "s.yaml:2:21: attention_kernel: unknown kernel \"fa4\" (nearest: fa1)"},
+		{"habits:\n  recompute: true\n", "s.yaml:2:3: recompute: unknown habit of a stack (nearest: recompute_last_gemm)"},
+	};
+	struct stack s;
+	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+		CU_ASSERT_EQUAL(parse(texts[i][0], &s), ST_INPUT);
+		CU_ASSERT_STRING_EQUAL(error.text, texts[i][1]);
+	}
+}
+
+/* A stack has its own numbers over those of its family. */
+static void test_family(void)
+{
+	static const char text[] = "model: {preset: gpt2-124m}\ntrain: {stack: composer-fsdp}\n";
+	struct config c;
+	CU_ASSERT_EQUAL_FATAL(config_parse(text, strlen(text), "c.yaml", NULL, 0, &c, &error), ST_OK);
+	CU_ASSERT_EQUAL(c.stack.attention_kernel, KERNEL_FA1);
+	CU_ASSERT_TRUE(c.stack.elementwise_passes > 1 && c.stack.logit_B > 0 && c.stack.overlap_tax > 0);
+}
+
+UNIT_MAIN("stack", {"numbers and habits", test_read}, {"what is wrong", test_wrong}, {"family", test_family})
