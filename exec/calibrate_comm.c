@@ -218,15 +218,17 @@ static enum status progress_share(struct hand *h, double *share, struct error *e
 	return st;
 }
 
+#define RING_COLLECTIVES (COLL_REDUCE_SCATTER + 1) /* those before the messages between stages */
+
 static enum status collectives(struct session *s, int64_t size, double budget_s, struct profile *p, struct error *e)
 {
 	enum { FULL, SHARD };
 	const uint64_t largest = calibration_comm_sizes[CALIBRATION_COMM_SIZES - 1];
 	struct hand h = {.s = s};
-	double typical_s[COLL_COUNT * CALIBRATION_COMM_SIZES], x[CALIBRATION_COMM_SIZES], share = 0;
+	double typical_s[RING_COLLECTIVES * CALIBRATION_COMM_SIZES], x[CALIBRATION_COMM_SIZES], share = 0;
 	uint64_t bytes[CALIBRATION_COMM_SIZES];
 	bool ok = hand_buffer(&h, largest) && hand_buffer(&h, largest);
-	for (int c = 0; c < COLL_COUNT; c++)
+	for (int c = 0; c < RING_COLLECTIVES; c++)
 		for (size_t i = 0; i < CALIBRATION_COMM_SIZES && ok; i++) {
 			bytes[i] = calibration_comm_sizes[i] / (4 * (uint64_t)size) * (4 * (uint64_t)size); /* shards are whole elements */
 			bytes[i] = bytes[i] ? bytes[i] : 4 * (uint64_t)size;
@@ -238,7 +240,7 @@ static enum status collectives(struct session *s, int64_t size, double budget_s,
 		st = time_ops(&h, size, budget_s, typical_s, e);
 	if (!st)
 		st = progress_share(&h, &share, e);
-	for (int c = 0; c < COLL_COUNT && !st && p; c++) {
+	for (int c = 0; c < RING_COLLECTIVES && !st && p; c++) {
 		char name[PROFILE_NAME];
 		snprintf(name, sizeof name, "%s.%lld", collective_name((enum collective)c), (long long)size);
 		st = profile_set_curve(p, name, x, typical_s + c * CALIBRATION_COMM_SIZES, CALIBRATION_COMM_SIZES, e);

@@ -71,7 +71,8 @@ static enum status start_reduce_scatter(struct mpi_comm *c, const struct comm_ca
 static enum status mpi_start(void *ctx, const struct comm_call *call, struct error *e)
 {
 	typedef enum status start_fn(struct mpi_comm *, const struct comm_call *, MPI_Datatype, struct error *);
-	static start_fn *const start[] = {[COLL_ALL_REDUCE] = start_all_reduce, [COLL_ALL_GATHER] = start_all_gather, [COLL_REDUCE_SCATTER] = start_reduce_scatter};
+	static start_fn *const start[] = {[COLL_ALL_REDUCE] = start_all_reduce, [COLL_ALL_GATHER] = start_all_gather, [COLL_REDUCE_SCATTER] = start_reduce_scatter,
+	                                   [COLL_RECV] = NULL}; /* messages between stages: a program of several roles is refused before (exec/runner.c) */
 	static_assert(sizeof start / sizeof start[0] == COLL_COUNT, "a row for each collective");
 	struct mpi_comm *c = ctx;
 	MPI_Datatype type = mpi_type(call->dtype);

@@ -29,6 +29,15 @@ static const struct profile_curve *nearest_curve(const struct profile *p, enum c
 	return best;
 }
 
+int64_t pair_stride(const struct machine *m, int64_t stride, int64_t from, int64_t to)
+{
+	int64_t low = (from < to ? from : to) * stride, distance = (from < to ? to - from : from - to) * stride, host = m->devices_per_node, last = low + stride - 1;
+	bool one_host = m->nodes == 1 || (low / host == (low + distance) / host && last / host == (last + distance) / host);
+	if (!one_host)
+		return host;
+	return host % (2 * distance) == 0 ? distance : 1;
+}
+
 double collective_time_s(const struct machine *m, enum collective c, int64_t size, int64_t stride, double bytes)
 {
 	if (size <= 1)
@@ -39,6 +48,8 @@ double collective_time_s(const struct machine *m, enum collective c, int64_t siz
 	if (curve)
 		return (n - 1) / (double)(k - 1) * profile_curve_at(curve, bytes * (double)k / n, 0);
 	struct link_spec link = machine_group_link(m, size, stride);
+	if (c == COLL_SEND || c == COLL_RECV)
+		return link.Bps > 0 ? link.latency_s + bytes / link.Bps : INFINITY;
 	double rounds = c == COLL_ALL_REDUCE ? 2 * (n - 1) : n - 1;
 	return link.Bps > 0 ? rounds * (link.latency_s + bytes / n / link.Bps) : INFINITY;
 }

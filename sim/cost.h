@@ -24,7 +24,11 @@ enum status cost_op(const struct program *p, const struct op *op, const struct m
 /* Time of a collective over `size` ranks, `stride` apart, on S = elements x bytes of the full buffer; 0 for one rank.
  * From the profile's curve "<collective>.<size>" where there is one. Else from its curve of the nearest size k: a ring's step on S/n bytes takes T_k(k S/n) / steps(k), so
  * T_n(S) = (n-1)/(k-1) T_k(k S/n). Else ring alpha-beta over the group's link: all-reduce 2(n-1) alpha + 2(n-1)/n S beta, all-gather and reduce-scatter half of it
- * (Thakur, Rabenseifner, Gropp 2005, IJHPCA 19(1)). Infinite when no rate of the link is known. */
+ * (Thakur, Rabenseifner, Gropp 2005, IJHPCA 19(1)); a message (send, recv) once latency + S beta over a pair's link. Infinite when no rate of the link is known. */
 double collective_time_s(const struct machine *m, enum collective c, int64_t size, int64_t stride, double bytes);
+
+/* Of two ranks with coordinates `from` and `to` along a dimension whose neighbours are `stride` ranks apart: the stride of groups of two that have their link. Ranks on two hosts have that of neighbouring hosts,
+ * with all devices of a host sending at once. Decided on the first ranks of the mesh. */
+int64_t pair_stride(const struct machine *m, int64_t stride, int64_t from, int64_t to);
 
 #endif

@@ -117,6 +117,16 @@ enum access op_access(const struct op *op, int arg)
 	return a;
 }
 
+bool op_is_message(const struct op *op)
+{
+	return op->kind == OP_COLLECTIVE && (op->coll == COLL_SEND || op->coll == COLL_RECV);
+}
+
+int64_t op_group_size(const struct mesh *m, const struct op *op)
+{
+	return op_is_message(op) || op->flags & OP_ENDS ? 2 : m->size[op->group];
+}
+
 const struct view *op_arg(const struct role *r, const struct op *op, int i)
 {
 	return &r->args.at[op->arg0 + (uint32_t)i];
@@ -208,7 +218,9 @@ double op_wire_B(const struct op *op, int64_t group_size)
 {
 	if (op->kind != OP_COLLECTIVE || group_size < 2)
 		return 0.0;
-	double n = (double)group_size, once = (n - 1.0) / n * (double)op->d[0] * dtype_bytes(op->dtype);
+	double n = (double)group_size, whole = (double)op->d[0] * dtype_bytes(op->dtype), once = (n - 1.0) / n * whole;
+	if (op_is_message(op))
+		return whole;
 	return op->coll == COLL_ALL_REDUCE ? 2.0 * once : once;
 }
 
@@ -250,20 +262,21 @@ double op_flop(const struct op *op)
 
 enum op_class op_class_of(const struct op *op)
 {
-	static const enum op_class of_collective[] = {[COLL_ALL_REDUCE] = CLASS_ALL_REDUCE, [COLL_ALL_GATHER] = CLASS_ALL_GATHER, [COLL_REDUCE_SCATTER] = CLASS_REDUCE_SCATTER};
+	static const enum op_class of_collective[] = {[COLL_ALL_REDUCE] = CLASS_ALL_REDUCE, [COLL_ALL_GATHER] = CLASS_ALL_GATHER, [COLL_REDUCE_SCATTER] = CLASS_REDUCE_SCATTER,
+	                                                [COLL_SEND] = CLASS_SEND_RECV, [COLL_RECV] = CLASS_SEND_RECV};
 	static_assert(sizeof of_collective / sizeof of_collective[0] == COLL_COUNT, "a class for each collective");
 	return op->kind == OP_COLLECTIVE ? of_collective[op->coll] : kinds[op->kind].class_;
 }
 
 bool op_class_is_comm(enum op_class c)
 {
-	return c == CLASS_ALL_REDUCE || c == CLASS_ALL_GATHER || c == CLASS_REDUCE_SCATTER;
+	return c == CLASS_ALL_REDUCE || c == CLASS_ALL_GATHER || c == CLASS_REDUCE_SCATTER || c == CLASS_SEND_RECV;
 }
 
-static const char *const lane_names[] = {"compute", "comm", "model_comm", "copy", "host"};
+static const char *const lane_names[] = {"compute", "comm", "model_comm", "copy", "host", "send_next", "recv_prev", "send_prev", "recv_next"};
 static const char *const phase_names[] = {"forward", "backward", "optimizer"};
-static const char *const class_names[] = {"gemm", "attention", "norm", "elementwise", "embedding", "loss", "memory", "optimizer", "all_reduce", "all_gather", "reduce_scatter", "copy", "host"};
-static const char *const collective_names[] = {"all_reduce", "all_gather", "reduce_scatter"};
+static const char *const class_names[] = {"gemm", "attention", "norm", "elementwise", "embedding", "loss", "memory", "optimizer", "all_reduce", "all_gather", "reduce_scatter", "copy", "host", "send_recv"};
+static const char *const collective_names[] = {"all_reduce", "all_gather", "reduce_scatter", "send", "recv"};
 static const char *const component_names[] = {"weights", "gradients", "optimizer", "activations", "buffers", "host"};
 static_assert(sizeof lane_names / sizeof lane_names[0] == LANE_COUNT, "lanes");
 static_assert(sizeof phase_names / sizeof phase_names[0] == PHASE_COUNT, "phases");
@@ -288,6 +301,8 @@ char *op_name(const struct op *op, char buf[OP_NAME_MAX])
 		n += (size_t)snprintf(buf + n, OP_NAME_MAX - n, " bucket %d", (int)op->bucket);
 	if (n < OP_NAME_MAX && op->micro >= 0)
 		n += (size_t)snprintf(buf + n, OP_NAME_MAX - n, " mb%d", (int)op->micro);
+	if (n < OP_NAME_MAX && op_is_message(op))
+		n += (size_t)snprintf(buf + n, OP_NAME_MAX - n, " %s stage %lld", op->coll == COLL_SEND ? "to" : "from", (long long)op->d[1]);
 	for (int i = 0; n < OP_NAME_MAX && i < kinds[op->kind].n_dims; i++)
 		n += (size_t)snprintf(buf + n, OP_NAME_MAX - n, "%s%lld%s", i ? " " : " [", (long long)op->d[i], i + 1 == kinds[op->kind].n_dims ? "]" : "");
 	return buf;
