@@ -187,8 +187,8 @@ static enum status check_layers_per_stage(const struct config *c, int64_t parts,
 	const struct parallel *p = &c->parallel;
 	int64_t sum = 0;
 	if (p->n_layers_per_stage != parts)
-		return config_error(c, KEY_parallel_layers_per_stage, e, "%" PRId64 " entr%s, one for each of the %" PRId64 " parts (pipeline x virtual_stages) is needed", p->n_layers_per_stage,
-		                    p->n_layers_per_stage == 1 ? "y" : "ies", parts);
+		return config_error(c, KEY_parallel_layers_per_stage, e, "%" PRId64 " entr%s, and pipeline %" PRId64 " x virtual_stages %" PRId64 " need %" PRId64, p->n_layers_per_stage,
+		                    p->n_layers_per_stage == 1 ? "y" : "ies", p->pipeline, p->virtual_stages, parts);
 	for (int64_t i = 0; i < parts; i++)
 		sum += p->layers_per_stage[i];
 	if (sum != c->model.layers)
