@@ -20,15 +20,15 @@
 
 static enum status read_collective(const char *word, enum collective *out, struct error *e)
 {
-	const char *names[COLL_COUNT];
-	for (int i = 0; i < COLL_COUNT; i++) {
+	const char *names[COLL_OF_GROUPS];
+	for (int i = 0; i < COLL_OF_GROUPS; i++) {
 		names[i] = collective_name((enum collective)i);
 		if (strcmp(word, names[i]) == 0) {
 			*out = (enum collective)i;
 			return ST_OK;
 		}
 	}
-	return error_set(e, ST_INPUT, "no collective '%s' (nearest: %s)", word, suggest_nearest(word, names, COLL_COUNT));
+	return error_set(e, ST_INPUT, "no collective '%s' (nearest: %s)", word, suggest_nearest(word, names, COLL_OF_GROUPS));
 }
 
 static enum status read_plan(const struct options *o, struct bench_plan *p, struct error *e)

@@ -92,7 +92,9 @@ static enum status mpi_start(void *ctx, const struct comm_call *call, struct err
 {
 	typedef enum status start_fn(struct mpi_comm *, const struct comm_call *, MPI_Datatype, struct error *);
 	static start_fn *const start[] = {[COLL_ALL_REDUCE] = start_all_reduce, [COLL_ALL_GATHER] = start_all_gather, [COLL_REDUCE_SCATTER] = start_reduce_scatter, [COLL_BROADCAST] = start_broadcast,
-		[COLL_ALLTOALL] = start_alltoall, [COLL_SENDRECV] = start_sendrecv};
+		[COLL_ALLTOALL] = start_alltoall, [COLL_SENDRECV] = start_sendrecv,
+
+		[COLL_RECV] = NULL}; /* messages between stages: a program of several roles is refused before (exec/runner.c) */
 	static_assert(sizeof start / sizeof start[0] == COLL_COUNT, "a row for each collective");
 	struct mpi_comm *c = ctx;
 	MPI_Datatype type = mpi_type(call->dtype);

@@ -3,6 +3,7 @@
 
 #include "report/figures.h"
 #include "report/report.h"
+#include "report/stages.h"
 
 #ifndef STEPSIM_COMMIT
 #define STEPSIM_COMMIT "unknown"
@@ -165,6 +166,26 @@ static json_t *result_json(const struct result *r, bool measured)
 	return checked(o, good);
 }
 
+/* One object a pipeline stage; NULL when out of memory. */
+static json_t *stages_json(const struct outcome *o)
+{
+	json_t *list = json_array();
+	bool good = list != NULL;
+	for (uint32_t i = 0; i < o->program->n_roles && good; i++) {
+		struct stage_figures f;
+		struct error e = {0};
+		json_t *stage = json_object();
+		good = stage_figures(o, i, &f, &e) == ST_OK;
+		set(stage, "stage", json_integer(i), &good);
+		set(stage, "layers", json_integer(f.layers), &good);
+		for (size_t k = 0; k < FIGURE_PARTS; k++)
+			set(stage, figure_parts[k].key, real(figure_part_s(&f.time, k)), &good);
+		set(stage, "memory_bytes", bytes(f.memory_B), &good);
+		append(list, stage, &good);
+	}
+	return checked(list, good);
+}
+
 /* Of a run on doubles only that it took place. */
 static json_t *doubles_json(const struct result *r)
 {
@@ -206,7 +227,10 @@ json_t *report_json(const struct outcome *o)
 	set(j, "commit", json_string(report_commit()), &good);
 	set(j, "config", config_json(&o->program->config), &good);
 	set(j, "system", o->system ? json_incref(o->system) : json_null(), &good);
-	set(j, "prediction", result_json(o->predicted, false), &good);
+	json_t *prediction = result_json(o->predicted, false);
+	if (o->program->n_roles > 1)
+		set(prediction, "stages", stages_json(o), &good);
+	set(j, "prediction", prediction, &good);
 	bool doubles = o->measured && o->measured->doubles;
 	set(j, "measurement", doubles ? doubles_json(o->measured) : o->measured ? result_json(o->measured, true) : json_null(), &good);
 	set(j, "comparison", o->measured && !doubles ? comparison_json(o->predicted, o->measured) : json_null(), &good);

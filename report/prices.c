@@ -18,7 +18,7 @@ typedef VEC(struct price) prices;
 static void name_of(const struct program *p, const struct op *op, char name[WORK_NAME])
 {
 	if (op->kind == OP_COLLECTIVE) {
-		snprintf(name, WORK_NAME, "%s.%lld", collective_name((enum collective)op->coll), (long long)p->mesh.size[op->group]);
+		snprintf(name, WORK_NAME, "%s.%lld", collective_name((enum collective)op->coll), (long long)op_group_size(&p->mesh, op));
 		return;
 	}
 	struct work work;
@@ -41,7 +41,7 @@ static struct price *price_of(prices *all, const char *name)
 static double moved_B(const struct program *p, const struct op *op)
 {
 	if (op->kind == OP_COLLECTIVE)
-		return op_wire_B(op, p->mesh.size[op->group]);
+		return op_wire_B(op, op_group_size(&p->mesh, op));
 	return op_read_B(op) + op_write_B(op);
 }
 

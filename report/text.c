@@ -6,6 +6,7 @@
 #include "base/table.h"
 #include "report/figures.h"
 #include "report/report.h"
+#include "report/stages.h"
 
 #define CELL 32
 #define MARGIN "  "
@@ -185,6 +186,38 @@ static void memory_rows(struct sheet *s)
 	quantity_row(s, MARGIN "total", (double)p->total_B, m ? (double)m->total_B : NAN, UNIT_BYTE, p->capacity_B ? behind : "");
 }
 
+/* Of the predicted step, a row a stage: times beside each other show which one paces the others. */
+static enum status stages_table(const struct outcome *o, struct table *t, struct error *e)
+{
+	enum status st = ST_OK;
+	for (uint32_t i = 0; i < o->program->n_roles && !st; i++) {
+		struct stage_figures f;
+		char compute[QUANTITY_MAX], comm[QUANTITY_MAX], bubble[QUANTITY_MAX], optimizer[QUANTITY_MAX], other[QUANTITY_MAX], memory[QUANTITY_MAX];
+		if ((st = stage_figures(o, i, &f, e)))
+			break;
+		st = table_row(t, e, "%u|%lld|%s|%s|%s|%s|%s|%s", i, (long long)f.layers, quantity_format(compute, f.time.compute_s, UNIT_SECOND), quantity_format(comm, f.time.exposed_comm_s, UNIT_SECOND),
+		               quantity_format(bubble, f.time.bubble_s, UNIT_SECOND), quantity_format(optimizer, f.time.optimizer_s, UNIT_SECOND),
+		               quantity_format(other, f.time.copy_s + f.time.host_s + f.time.idle_s, UNIT_SECOND), quantity_format(memory, (double)f.memory_B, UNIT_BYTE));
+	}
+	return st;
+}
+
+static enum status print_stages(const struct outcome *o, FILE *out, struct error *e)
+{
+	if (o->program->n_roles == 1)
+		return ST_OK;
+	struct table *t = table_create("<stage|layers|compute|exposed comm.|bubble|optimizer|other, idle|memory");
+	if (!t)
+		return error_nomem(e, "the table of stages");
+	enum status st = stages_table(o, t, e);
+	if (!st) {
+		fprintf(out, "\nThe stages of the predicted step; above stands the one that ends last.\n");
+		table_print(t, out);
+	}
+	table_destroy(t);
+	return st;
+}
+
 /* " (tp 2, dp 4)": the sizes above 1, innermost first. */
 static void mesh_text(const struct mesh *m, char *buf, size_t size)
 {
@@ -307,8 +340,10 @@ enum status report_text(const struct outcome *o, FILE *out, struct error *e)
 	if (!s.st) {
 		print_header(o, out);
 		table_print(s.table, out);
-		print_notes(o, out);
+		s.st = print_stages(o, out, e);
 	}
+	if (!s.st)
+		print_notes(o, out);
 	table_destroy(s.table);
 	return s.st;
 }

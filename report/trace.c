@@ -45,11 +45,15 @@ static void name_actor(struct writer *w, const struct program *p, const char *si
 	char name[96];
 	if (measured)
 		snprintf(name, sizeof name, "%s: rank %u", side, actor);
+	else if (p->n_roles > 1)
+		snprintf(name, sizeof name, "%s: stage %u, every rank like rank %lld (%lld of them)", side, actor, (long long)p->roles[actor].representative, (long long)p->roles[actor].ranks);
 	else
 		snprintf(name, sizeof name, "%s: every rank like rank %lld (%lld of them)", side, (long long)p->roles[actor].representative, (long long)p->roles[actor].ranks);
 	name_track(w, "process_name", pid, 0, name);
 	order_track(w, "process_sort_index", pid, 0, pid);
 	for (int lane = 0; lane < LANE_COUNT; lane++) {
+		if (lane > LANE_HOST && p->n_roles == 1)
+			continue; /* no messages */
 		name_track(w, "thread_name", pid, lane, lane_name((enum lane)lane));
 		order_track(w, "thread_sort_index", pid, lane, lane);
 	}
@@ -74,7 +78,7 @@ static void write_span(struct writer *w, const struct role *role, const struct s
 	                  "ts", us(s->start_ps), "dur", us(s->end_ps - s->start_ps), "args", args));
 	/* Waiting is a slice of its own inside the collective: on the screen, late ranks are told apart from moving bytes. */
 	if (s->move_ps > s->start_ps)
-		emit(w, json_pack("{s:s, s:s, s:s, s:I, s:i, s:f, s:f}", "ph", "X", "name", "wait for late ranks", "cat", "wait", "pid", (json_int_t)pid, "tid", (int)s->lane, "ts", us(s->start_ps), "dur", wait_us));
+		emit(w, json_pack("{s:s, s:s, s:s, s:I, s:i, s:f, s:f}", "ph", "X", "name", s->class_ == CLASS_SENDRECV ? "wait for the other stage" : "wait for late ranks", "cat", "wait", "pid", (json_int_t)pid, "tid", (int)s->lane, "ts", us(s->start_ps), "dur", wait_us));
 }
 
 static void write_side(struct writer *w, const struct program *p, const struct timeline *t, bool measured, int64_t first_pid)

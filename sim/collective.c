@@ -45,11 +45,20 @@ bool collective_measured(const struct machine *m, enum collective c, int64_t siz
 /* Of a chain of sends every member but the last passes the whole buffer on; what is dealt out in parts leaves a host by this member's share of its NICs. */
 static double exchange_Bps(const struct group *g, enum collective c)
 {
-	double rate = c == COLL_SENDRECV ? fmin(g->pair_Bps, g->ring_Bps) : g->ring_Bps;
+	double rate = c != COLL_ALLTOALL ? fmin(g->pair_Bps, g->ring_Bps) : g->ring_Bps;
 	if (g->hosts < 2 || !(g->network_Bps > 0))
 		return rate;
 	double n = (double)g->size, outside = c == COLL_ALLTOALL ? (n - n / (double)g->hosts) / (n - 1) : 1;
 	return fmin(rate, g->network_Bps / outside);
+}
+
+int64_t pair_stride(const struct machine *m, int64_t stride, int64_t from, int64_t to)
+{
+	int64_t low = (from < to ? from : to) * stride, distance = (from < to ? to - from : from - to) * stride, host = m->devices_per_node, last = low + stride - 1;
+	bool one_host = m->nodes == 1 || (low / host == (low + distance) / host && last / host == (last + distance) / host);
+	if (!one_host)
+		return host;
+	return host % (2 * distance) == 0 ? distance : 1;
 }
 
 double collective_time_s(const struct machine *m, enum collective c, int64_t size, int64_t stride, double bytes)
@@ -65,7 +74,7 @@ double collective_time_s(const struct machine *m, enum collective c, int64_t siz
 	struct group g;
 	if (machine_group(m, size, stride, &g, NULL) || !(g.ring_Bps > 0))
 		return INFINITY;
-	double hops = c == COLL_ALL_REDUCE ? 2 * (n - 1) : c == COLL_SENDRECV ? 1 : n - 1;
-	bool exchange = c == COLL_ALLTOALL || c == COLL_SENDRECV;
+	bool message = c == COLL_SEND || c == COLL_RECV, exchange = message || c == COLL_ALLTOALL || c == COLL_SENDRECV;
+	double hops = c == COLL_ALL_REDUCE ? 2 * (n - 1) : message || c == COLL_SENDRECV ? 1 : n - 1;
 	return hops * g.ring_latency_s + collective_wire_factor(c, size) * bytes / (exchange ? exchange_Bps(&g, c) : g.ring_Bps);
 }

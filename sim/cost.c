@@ -233,9 +233,21 @@ static void use_of_collective(const struct program *p, const struct op *op, cons
 	out->use.demand[RES_MEMORY] = fmin(1, moved_s / out->alone_s);
 }
 
+/* A message uses one direction of the link, half of what it is to a collective; its few channels take next to nothing from compute. */
+static void use_of_message(const struct op *op, const struct machine *m, int64_t stride, struct op_cost *out)
+{
+	double moved_s = mem_rate_Bps(m) > 0 ? op_wire_B(op, 2) / mem_rate_Bps(m) : 0;
+	out->use.demand[machine_group_in_node(m, 2, stride) ? RES_LINK_INTRA : RES_LINK_INTER] = 0.5;
+	out->use.demand[RES_MEMORY] = fmin(1, moved_s / out->alone_s);
+}
+
 static enum status cost_collective(const struct program *p, const struct op *op, const struct machine *m, struct op_cost *out, struct error *e)
 {
-	int64_t size = p->mesh.size[op->group], stride = p->mesh.stride[op->group];
+	int64_t size = op_group_size(&p->mesh, op), stride = p->mesh.stride[op->group];
+	if (op_is_message(op))
+		stride = pair_stride(m, stride, op->d[2], op->d[1]);
+	else if (op->flags & OP_ENDS)
+		stride = pair_stride(m, stride, 0, p->mesh.size[op->group] - 1);
 	if (size <= 1)
 		return ST_OK;
 	enum collective c = (enum collective)op->coll;
@@ -247,8 +259,11 @@ static enum status cost_collective(const struct program *p, const struct op *op,
 	out->bound = empty_s > out->alone_s / 2 ? BOUND_LATENCY : BOUND_LINK;
 	bool measured = collective_measured(m, c, size, stride);
 	out->rel_sigma = measured ? SIGMA_LINK_CURVE : SIGMA_ALPHA_BETA;
-	out->guessed = m->profile && !measured;
-	use_of_collective(p, op, m, size, stride, out);
+	out->guessed = m->profile && !measured && !op_is_message(op); /* a pair's link is what a profile measures */
+	if (op_is_message(op))
+		use_of_message(op, m, stride, out);
+	else
+		use_of_collective(p, op, m, size, stride, out);
 	return ST_OK;
 }
 

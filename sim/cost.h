@@ -30,10 +30,14 @@ enum status cost_op(const struct program *p, const struct op *op, const struct m
  * of the nearest size k: a ring's step on S/n bytes takes T_k(k S/n) / steps(k), so
  * T_n(S) = (n-1)/(k-1) T_k(k S/n); broadcast and sendrecv, which cut nothing, T_k(S). Else alpha-beta over the group's link: all-reduce by a ring 2(n-1) alpha + 2(n-1)/n S beta, all-gather and reduce-scatter
  * half of it, alltoall by pairwise exchange (n-1) alpha + (n-1)/n S beta (Thakur, Rabenseifner, Gropp 2005, IJHPCA 19(1)); broadcast along a chain of pipelined pieces (n-1) alpha + S beta (NVIDIA/nccl-tests
- * doc/PERFORMANCE.md: S/B); sendrecv alpha + S beta. Between hosts a member of the last two has its own share of the NICs: of alltoall the part of S that leaves the host crosses it, of sendrecv all.
+ * doc/PERFORMANCE.md: S/B); sendrecv and a message (send, recv) alpha + S beta. Between hosts a member of the last has its own share of the NICs: of alltoall the part of S that leaves the host crosses it, of sendrecv all.
  * Infinite when no rate of the link is known. */
 double collective_time_s(const struct machine *m, enum collective c, int64_t size, int64_t stride, double bytes);
 /* Whether that is a curve of this very size. */
 bool collective_measured(const struct machine *m, enum collective c, int64_t size, int64_t stride);
+
+/* Of two ranks with coordinates `from` and `to` along a dimension whose neighbours are `stride` ranks apart: the stride of groups of two that have their link. Ranks on two hosts have that of neighbouring hosts,
+ * with all devices of a host sending at once. Decided on the first ranks of the mesh. */
+int64_t pair_stride(const struct machine *m, int64_t stride, int64_t from, int64_t to);
 
 #endif

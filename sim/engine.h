@@ -18,7 +18,7 @@
 #include "base/status.h"
 #include "sim/maxmin.h"
 
-#define ENGINE_LANES 8
+#define ENGINE_LANES 9
 
 struct task {
 	uint32_t actor;

@@ -1,5 +1,6 @@
 #include "sim/predict.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -7,6 +8,7 @@
 
 #define PS_PER_S 1e12
 #define NO_JOIN (-1)
+static_assert(LANE_COUNT <= ENGINE_LANES, "a lane of the engine for each");
 
 /* ---- joins ---- */
 
@@ -34,6 +36,11 @@ static bool is_met(const struct program *p, size_t r, enum mesh_dim d)
 	return false;
 }
 
+static bool is_collective_along(const struct op *op, int d)
+{
+	return op->kind == OP_COLLECTIVE && op->group == d && !op_is_message(op);
+}
+
 /* A role's collectives along each dimension: the k-th of one is the k-th of all roles that it meets there. Their joins are named by the task of the first role. */
 static enum status set_joins(const struct program *p, struct task *tasks, const size_t *first_task, struct error *e)
 {
@@ -45,9 +52,9 @@ static enum status set_joins(const struct program *p, struct task *tasks, const 
 				continue; /* all members of its groups do the same at the same time: nobody is waited for */
 			const struct role *first = &p->roles[other];
 			for (size_t i = 0; i < role->ops.n; i++) {
-				if (role->ops.at[i].kind != OP_COLLECTIVE || role->ops.at[i].group != d)
+				if (!is_collective_along(&role->ops.at[i], d))
 					continue;
-				while (at < first->ops.n && (first->ops.at[at].kind != OP_COLLECTIVE || first->ops.at[at].group != d))
+				while (at < first->ops.n && !is_collective_along(&first->ops.at[at], d))
 					at++;
 				if (at == first->ops.n)
 					return error_set(e, ST_RUN, "role %zu has more collectives along %s than role %zu", r, mesh_dim_name((enum mesh_dim)d), other);
@@ -56,6 +63,35 @@ static enum status set_joins(const struct program *p, struct task *tasks, const 
 		}
 	}
 	return ST_OK;
+}
+
+/* The k-th message that a stage sends on a lane is the k-th that its peer receives on the lane of the other end. Their join is named by the send. */
+static enum status join_messages(const struct program *p, struct task *tasks, const size_t *first_task, size_t from, size_t to, enum lane sends, enum lane receives, struct error *e)
+{
+	const struct role *sender = &p->roles[from], *receiver = &p->roles[to];
+	size_t at = 0;
+	for (size_t i = 0; i < sender->ops.n; i++) {
+		if (sender->ops.at[i].lane != sends)
+			continue;
+		while (at < receiver->ops.n && receiver->ops.at[at].lane != receives)
+			at++;
+		if (at == receiver->ops.n)
+			return error_set(e, ST_RUN, "stage %zu sends more messages than stage %zu receives", from, to);
+		tasks[first_task[from] + i].join = tasks[first_task[to] + at++].join = (int32_t)(first_task[from] + i);
+	}
+	return ST_OK;
+}
+
+static enum status set_message_joins(const struct program *p, struct task *tasks, const size_t *first_task, struct error *e)
+{
+	enum status st = ST_OK;
+	size_t stages = (size_t)p->mesh.size[DIM_PP];
+	for (size_t i = 0; i < stages && stages > 1 && !st; i++) {
+		size_t next = (i + 1) % stages;
+		if (!(st = join_messages(p, tasks, first_task, i, next, LANE_SEND_NEXT, LANE_RECV_PREV, e)))
+			st = join_messages(p, tasks, first_task, next, i, LANE_SEND_PREV, LANE_RECV_NEXT, e);
+	}
+	return st;
 }
 
 /* ---- tasks ---- */
@@ -150,7 +186,7 @@ static enum status simulate(const struct program *p, const struct machine *m, co
 	}
 	for (size_t r = 0, first_dep = 0; r < p->n_roles; first_dep += p->roles[r++].deps.n)
 		fill_tasks(&p->roles[r], &prices[r], node_spread(m), (uint32_t)r, first_task[r], first_dep, tasks, deps);
-	if ((st = set_joins(p, tasks, first_task, e)) || (st = engine_run(tasks, n, deps, (uint32_t)p->n_roles, times, e)) || (st = fill_timeline(p, first_task, times, timeline, e)))
+	if ((st = set_joins(p, tasks, first_task, e)) || (st = set_message_joins(p, tasks, first_task, e)) || (st = engine_run(tasks, n, deps, (uint32_t)p->n_roles, times, e)) || (st = fill_timeline(p, first_task, times, timeline, e)))
 		goto out;
 	st = timeline_check(timeline, e);
 out:

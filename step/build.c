@@ -1,4 +1,4 @@
-/* The step: micro-batches forward and backward, then the optimizer; and the primitives that append buffers and ops. */
+/* The step: a program for each pipeline stage; and the primitives that append buffers and ops. */
 #include "step/build.h"
 
 #include <stdlib.h>
@@ -15,7 +15,9 @@ static void fail_nomem(struct builder *b)
 int32_t build_buffer(struct builder *b, enum component comp, enum dtype dt, int64_t elements, const char *what, bool persistent)
 {
 	struct buffer buf = {comp, dt, (uint64_t)((double)elements * dtype_bytes(dt) + 0.5), persistent, b->layer, what};
-	struct usage use = {NONE, {NONE, NONE, NONE, NONE, NONE}};
+	struct usage use = {.writer = NONE};
+	for (int l = 0; l < LANE_COUNT; l++)
+		use.reader[l] = NONE;
 	if (b->st || !vec_push(&b->r->buffers, buf) || !vec_push(&b->usage, use)) {
 		fail_nomem(b);
 		return NONE;
@@ -181,15 +183,20 @@ void build_fill(struct builder *b, struct view v, enum dtype dt, int64_t element
 
 /* ---- the step ---- */
 
-static enum status builder_init(struct builder *b, const struct config *c, struct program *p, struct error *e)
+static enum status builder_init(struct builder *b, const struct config *c, struct program *p, int64_t stage, struct error *e)
 {
 	memset(b, 0, sizeof *b);
 	b->c = c;
 	b->m = &p->config.model;
 	b->p = p;
-	b->r = &p->roles[0];
+	b->r = &p->roles[stage];
 	b->e = e;
 	clocks_init(&b->clocks);
+	b->stage = stage;
+	b->stages = c->parallel.pipeline;
+	b->chunks = c->parallel.virtual_stages;
+	b->has_embedding = stage == 0;
+	b->has_head = stage == b->stages - 1;
 	b->tensor = c->parallel.tensor;
 	b->dp = p->mesh.size[DIM_DP];
 	b->tokens = c->train.micro_batch * c->model.seq_len;
@@ -207,9 +214,7 @@ static enum status builder_init(struct builder *b, const struct config *c, struc
 	b->reduce = dtype_stored(c->train.reduce_dtype);
 	b->layer = b->micro = NONE;
 	b->reduced[0] = b->reduced[1] = NONE;
-	b->acts = calloc((size_t)c->model.layers, sizeof *b->acts);
-	if (!b->acts)
-		fail_nomem(b);
+	build_schedule(b);
 	return b->st;
 }
 
@@ -226,104 +231,63 @@ static void builder_free(struct builder *b)
 	free(b->use_end);
 	free(b->finish);
 	free(b->replicated);
-	free(b->acts);
 	vec_free(&b->narrow);
 	vec_free(&b->narrow_first);
+	build_pipeline_free(b);
 }
 
-/* The tokens of a micro-batch travel as two int32 arrays, 8 bytes a token as PyTorch's loaders send int64 ids; data.bytes says otherwise. */
-static void copy_input(struct builder *b)
+/* 8 bytes a token of ids and targets on the stages that embed or compute the loss; data.bytes says otherwise. */
+static void build_inputs(struct builder *b)
 {
 	struct role *r = b->r;
-	uint64_t bytes = r->input_stride_B;
-	b->input = build_buffer(b, COMP_BUFFERS, DT_INT32, (int64_t)(bytes / 4), "input", false);
-	struct op op = build_new(b, OP_COPY, "input");
-	op.lane = LANE_COPY;
-	op.d[0] = (int64_t)bytes;
-	build_op(b, op, (const struct view[]){view_at(r->input, (uint64_t)b->micro * bytes), view_of(b->input)});
-}
-
-static bool recomputes(const struct builder *b, int64_t layer)
-{
-	const struct train *t = &b->c->train;
-	return t->recompute == REC_FULL && layer < t->recompute_layers;
-}
-
-static int32_t forward(struct builder *b)
-{
-	b->phase = PHASE_FORWARD;
-	int32_t x = embedding_forward(b);
-	for (int64_t l = 0; l < b->m->layers && !b->st; l++) {
-		gather_use_begin(b, l);
-		b->layer = (int32_t)l;
-		x = block_forward(b, x, &b->acts[l]);
-		b->layer = NONE;
-		gather_use_end(b, l);
-	}
-	return x;
-}
-
-static void backward(struct builder *b, int32_t x)
-{
-	int32_t dx = head_step(b, x);
-	for (int64_t l = b->m->layers - 1; l >= 0 && !b->st; l--) {
-		int64_t use = b->c->parallel.reshard_after_forward ? 2 * b->m->layers - 1 - l : NONE;
-		gather_use_begin(b, use);
-		b->layer = (int32_t)l;
-		if (recomputes(b, l)) {
-			b->recomputing = true;
-			block_forward(b, b->acts[l].x_in, &b->acts[l]);
-			b->recomputing = false;
-		}
-		block_backward(b, &b->acts[l], &dx);
-		b->layer = NONE;
-		gather_use_end(b, use);
-	}
-	embedding_backward(b, dx);
+	uint64_t least_B = 8 * (uint64_t)b->tokens, stride_B = b->c->data.bytes > least_B ? (b->c->data.bytes + 3) / 4 * 4 : least_B;
+	r->loss = r->input = NONE;
+	r->input_stride_B = stride_B;
+	if (b->has_head)
+		r->loss = build_buffer(b, COMP_BUFFERS, DT_FP32, 1, "loss", true);
+	if (b->has_head || b->has_embedding)
+		r->input = build_buffer(b, COMP_HOST, DT_INT32, (int64_t)(stride_B / 4) * b->c->micro_batches, "input", true);
+	if (b->has_head)
+		build_fill(b, view_of(r->loss), DT_FP32, 1, "loss");
 }
 
 static void build_step(struct builder *b)
 {
-	struct role *r = b->r;
 	build_buckets(b);
-	r->loss = build_buffer(b, COMP_BUFFERS, DT_FP32, 1, "loss", true);
-	uint64_t least_B = 8 * (uint64_t)b->tokens, stride_B = b->c->data.bytes > least_B ? (b->c->data.bytes + 3) / 4 * 4 : least_B;
-	r->input_stride_B = stride_B;
-	r->input = build_buffer(b, COMP_HOST, DT_INT32, (int64_t)(stride_B / 4) * b->c->micro_batches, "input", true);
-	build_fill(b, view_of(r->loss), DT_FP32, 1, "loss");
-	for (int64_t i = 0; i < b->c->micro_batches && !b->st; i++) {
-		b->micro = (int16_t)i;
-		b->phase = PHASE_FORWARD;
-		copy_input(b);
-		build_micro_begin(b);
-		gather_micro_begin(b);
-		int32_t x = forward(b);
-		backward(b, x);
-		build_reductions_end(b);
-	}
+	build_inputs(b);
+	build_actions(b);
 	b->micro = NONE;
 	b->phase = PHASE_OPTIMIZER;
 	build_optimizer(b);
 }
 
+static enum status build_role(struct program *p, int64_t stage, struct error *e)
+{
+	struct builder b;
+	p->roles[stage].ranks = p->mesh.ranks / p->mesh.size[DIM_PP];
+	p->roles[stage].representative = mesh_member(&p->mesh, 0, DIM_PP, stage);
+	if (!builder_init(&b, &p->config, p, stage, e))
+		build_step(&b);
+	builder_free(&b);
+	return b.st;
+}
+
 enum status program_build(const struct config *c, struct program **out, struct error *e)
 {
+	int64_t stages = c->parallel.pipeline;
 	struct program *p = calloc(1, sizeof *p);
 	*out = NULL;
-	if (!p || !(p->roles = calloc(1, sizeof *p->roles))) {
+	if (!p || !(p->roles = calloc((size_t)stages, sizeof *p->roles))) {
 		program_destroy(p);
 		return error_nomem(e, "the step program");
 	}
 	p->config = *c;
 	p->mesh = mesh_of(c);
-	p->n_roles = 1;
+	p->n_roles = (size_t)stages;
 	p->loss_scale = 1.0 / ((double)c->train.global_batch * (double)c->model.seq_len);
-	p->roles[0].ranks = p->mesh.ranks;
-	struct builder b;
-	if (!builder_init(&b, &p->config, p, e))
-		build_step(&b);
-	enum status st = b.st;
-	builder_free(&b);
+	enum status st = ST_OK;
+	for (int64_t i = 0; i < stages && !st; i++)
+		st = build_role(p, i, e);
 	if (st) {
 		program_destroy(p);
 		return st;

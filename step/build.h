@@ -9,6 +9,8 @@
 
 #include "step/clocks.h"
 #include "step/program.h"
+#include "step/schedule.h"
+#include "step/stages.h"
 
 #define NONE (-1)
 
@@ -31,6 +33,39 @@ struct narrow_copy {
 	int32_t copy, next; /* next: further copies of the same buffer, NONE */
 };
 
+/* What the head's forward leaves for its backward. */
+struct head_acts {
+	int32_t x, stats; /* before the final norm */
+	int32_t in, logits;
+};
+
+/* A micro-batch on its way through one chunk of the stage. */
+struct flight {
+	int32_t input;                     /* tokens and targets on the device */
+	int32_t embedded, embedding_stats; /* the embedding before its norm */
+	struct head_acts head;
+	int32_t x;                         /* what the chunk makes of it */
+	int32_t arrived[2];                /* by enum action_kind: the activations, the gradient that came from another stage */
+	int64_t message[2];                /* the receives, NONE */
+};
+
+/* A gradient of weights that zero_bubble leaves for later: the arguments of build_weight_grad. */
+struct put_off {
+	const char *what;
+	int64_t rows, out, in;
+	int32_t dy, x, layer;
+	enum param_kind w;
+	int16_t micro;
+};
+
+/* A neighbour stage: the order of its actions, and what it was sent. */
+struct peer {
+	int64_t stage;
+	int32_t *place; /* [(kind x chunks + chunk) x micro-batches + micro] in its order of actions */
+	VEC(struct sent { int64_t op; int32_t used_at; /* the peer's action that uses it */ }) sent;
+	size_t known; /* so many have certainly arrived */
+};
+
 struct builder {
 	const struct config *c;
 	const struct model *m;
@@ -43,6 +78,8 @@ struct builder {
 	VEC(int64_t) after[LANE_COUNT]; /* policy dependencies of the next op on each lane */
 
 	/* derived once */
+	int64_t stage, stages, chunks;
+	bool has_embedding, has_head; /* the stage */
 	int64_t tensor, dp, tokens /* of a micro-batch */, rows /* of them on a sequence-parallel rank */;
 	int64_t heads, kv_heads, ffn, vocab; /* of this tensor rank */
 	bool sequence_parallel, gathers /* fsdp with shards */, shards_gradients /* fsdp or zero2 with shards */;
@@ -54,8 +91,9 @@ struct builder {
 	int16_t micro;
 	int32_t layer;
 	bool recomputing;
-	int32_t input; /* this micro-step's tokens and targets on the device */
-	int32_t embedded, embedding_stats; /* the embedding before its norm */
+	struct stage_part part; /* of the model: the chunk */
+	struct flight *now;
+	bool puts_off;          /* gradients of weights */
 
 	/* by bucket */
 	int32_t *weights_now, *grads_now; /* buffers in use; NONE when not gathered, not begun */
@@ -72,7 +110,16 @@ struct builder {
 	int32_t *use_buffer;
 	int64_t *use_end;         /* the compute op that ended the use, NONE */
 
-	struct acts *acts; /* by layer */
+	/* by slot: micro-batch modulo the number of them in flight */
+	int64_t slots;
+	struct acts *acts;     /* [slot x layers + layer] */
+	struct flight *flights; /* [slot x chunks + chunk] */
+
+	/* build_pipeline.c */
+	action_list actions;
+	struct peer peer[2]; /* the next stage, the one before */
+	VEC(struct put_off) put_off;
+	size_t caught_up; /* so many of them are done */
 
 	/* fp8, mxfp8, nvfp4 */
 	VEC(struct narrow_copy) narrow;
@@ -93,13 +140,20 @@ void build_collective(struct builder *b, enum collective coll, enum reduce_op re
 void build_fill(struct builder *b, struct view v, enum dtype dt, int64_t elements, const char *what); /* zeros */
 void build_cast(struct builder *b, struct view x, enum dtype from, struct view y, enum dtype to, int64_t elements, const char *what);
 
+/* ---- build_pipeline.c: the stage's actions in order, and the messages between them ---- */
+void build_schedule(struct builder *b); /* the actions, and room for the micro-batches in flight */
+void build_actions(struct builder *b);
+void build_pipeline_free(struct builder *b);
+
 /* ---- build_params.c: parameters in buckets, their gradients and reductions ---- */
 void build_buckets(struct builder *b);
-void build_micro_begin(struct builder *b);             /* forgets last micro-step's copies, counts the gradients to come */
+void build_micro_begin(struct builder *b);             /* forgets last micro-step's copies, counts the gradients to come; with several stages once a step */
 struct view weight_of(struct builder *b, int32_t layer, enum param_kind k);  /* absent when the model has none */
 struct view gradient_of(struct builder *b, int32_t layer, enum param_kind k, bool *accumulate);
 void gradient_done(struct builder *b, int32_t layer, enum param_kind k);     /* may launch reductions */
+void build_unused_gradients(struct builder *b);        /* zeros for parameters that the loss does not depend on */
 void build_reductions_end(struct builder *b);          /* what overlap: false put off, and what still has to be put into place */
+void build_ends_reduction(struct builder *b);          /* a tied table's gradient over the first and the last stage */
 void build_optimizer(struct builder *b);
 
 /* ---- build_gather.c: fsdp's gathers ---- */
@@ -112,7 +166,8 @@ int32_t block_forward(struct builder *b, int32_t x_in, struct acts *a);    /* of
 void block_backward(struct builder *b, struct acts *a, int32_t *dx);       /* *dx: gradient of x_out in, of x_in out */
 int32_t embedding_forward(struct builder *b);
 void embedding_backward(struct builder *b, int32_t dx);
-int32_t head_step(struct builder *b, int32_t x); /* final norm, head, loss, and back; returns the gradient of x */
+void head_forward(struct builder *b, int32_t x); /* final norm, head, loss */
+int32_t head_backward(struct builder *b);        /* returns the gradient of x */
 
 /* Tensor parallelism around a pair of matrix products: the full rows that a column-parallel product reads, and the completed rows of a row-parallel one. */
 int32_t tp_gather(struct builder *b, int32_t rows_buffer, const char *what);
@@ -127,6 +182,7 @@ int32_t build_probs(struct builder *b, int32_t qkv);
 void build_gemm(struct builder *b, const char *what, uint16_t flags, int64_t m, int64_t n, int64_t k, enum dtype out_dtype, struct view A, struct view B, struct view bias, struct view C);
 void build_linear(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t x, enum param_kind w, enum param_kind bias, int32_t y);
 void build_linear_grad(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t dy, enum param_kind w, int32_t dx);
+/* Or puts it off. The gradient is then done, but for a table that the embedding still adds its part to. */
 void build_weight_grad(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t dy, int32_t x, enum param_kind w);
 void build_bias_grad(struct builder *b, const char *what, int64_t rows, int64_t cols, int32_t dy, enum param_kind bias);
 void build_norm(struct builder *b, const char *what, int32_t x, enum param_kind w, enum param_kind bias, int32_t y, int32_t stats);

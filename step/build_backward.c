@@ -26,7 +26,6 @@ static int32_t mlp_backward(struct builder *b, const struct acts *a, int32_t dou
 	int32_t dg = build_act(b, T, F, "act grad");
 	build_linear_grad(b, "fc2", T, H, F, dy, PARAM_FC2_W, dg);
 	build_weight_grad(b, "fc2", T, H, F, dy, a->g, PARAM_FC2_W);
-	gradient_done(b, b->layer, PARAM_FC2_W);
 	int32_t dh = build_act_grad(b, a, dg);
 	build_bias_grad(b, "fc1", T, width, dh, PARAM_FC1_B);
 	int32_t x = tp_gather(b, a->n2, "mlp input");
@@ -34,7 +33,6 @@ static int32_t mlp_backward(struct builder *b, const struct acts *a, int32_t dou
 	build_linear_grad(b, "fc1", T, width, H, dh, PARAM_FC1_W, full);
 	int32_t dn = tp_reduce(b, full, "mlp input grad");
 	build_weight_grad(b, "fc1", T, width, H, dh, x, PARAM_FC1_W);
-	gradient_done(b, b->layer, PARAM_FC1_W);
 	return dn;
 }
 
@@ -69,7 +67,6 @@ static int32_t attention_backward(struct builder *b, const struct acts *a, int32
 	int32_t datt = build_act(b, T, att, "attention grad");
 	build_linear_grad(b, "proj", T, H, att, dy, PARAM_PROJ_W, datt);
 	build_weight_grad(b, "proj", T, H, att, dy, a->att, PARAM_PROJ_W);
-	gradient_done(b, b->layer, PARAM_PROJ_W);
 	int32_t dqkv = attention_core_grad(b, a, datt);
 	if (b->m->position == POS_ROPE) {
 		struct op op = build_attention_op(b, OP_ROPE);
@@ -82,7 +79,6 @@ static int32_t attention_backward(struct builder *b, const struct acts *a, int32
 	build_linear_grad(b, "qkv", T, width, H, dqkv, PARAM_QKV_W, full);
 	int32_t dn = tp_reduce(b, full, "attention input grad");
 	build_weight_grad(b, "qkv", T, width, H, dqkv, x, PARAM_QKV_W);
-	gradient_done(b, b->layer, PARAM_QKV_W);
 	return dn;
 }
 

@@ -8,12 +8,12 @@ static bool has_positions(const struct builder *b)
 
 static struct view tokens_view(const struct builder *b)
 {
-	return view_of(b->input);
+	return view_of(b->now->input);
 }
 
 static struct view targets_view(const struct builder *b)
 {
-	return view_at(b->input, 4 * (uint64_t)b->tokens);
+	return view_at(b->now->input, 4 * (uint64_t)b->tokens);
 }
 
 static enum dtype gradient_format(const struct builder *b)
@@ -52,12 +52,12 @@ int32_t embedding_forward(struct builder *b)
 		struct view pos = weight_of(b, NONE, PARAM_POSITION_EMBEDDING), type = weight_of(b, NONE, PARAM_TYPE_EMBEDDING);
 		build_op(b, position_op(b, OP_POSITION), (const struct view[]){pos, type, view_of(x)});
 	}
-	b->embedded = x;
+	b->now->embedded = x;
 	if (!b->m->embedding_norm)
 		return x;
 	int32_t normed = build_act(b, b->rows, b->m->hidden, "embedding norm");
-	b->embedding_stats = build_fp32(b, 2 * b->rows, "norm stats");
-	build_norm(b, "embedding norm", x, PARAM_EMBEDDING_NORM_W, PARAM_EMBEDDING_NORM_B, normed, b->embedding_stats);
+	b->now->embedding_stats = build_fp32(b, 2 * b->rows, "norm stats");
+	build_norm(b, "embedding norm", x, PARAM_EMBEDDING_NORM_W, PARAM_EMBEDDING_NORM_B, normed, b->now->embedding_stats);
 	return normed;
 }
 
@@ -75,7 +75,7 @@ void embedding_backward(struct builder *b, int32_t dx)
 {
 	if (b->m->embedding_norm) {
 		int32_t d = build_act(b, b->rows, b->m->hidden, "embedding grad");
-		build_norm_grad(b, "embedding norm", dx, b->embedded, b->embedding_stats, PARAM_EMBEDDING_NORM_W, PARAM_EMBEDDING_NORM_B, d, false);
+		build_norm_grad(b, "embedding norm", dx, b->now->embedded, b->now->embedding_stats, PARAM_EMBEDDING_NORM_W, PARAM_EMBEDDING_NORM_B, d, false);
 		dx = d;
 	}
 	if (has_positions(b)) {
@@ -85,7 +85,7 @@ void embedding_backward(struct builder *b, int32_t dx)
 		gradient_done(b, NONE, PARAM_TYPE_EMBEDDING);
 	}
 	int32_t dy = tp_gather(b, dx, "embedding grad");
-	struct view dw = table_gradient(b, PARAM_TOKEN_EMBEDDING, b->m->tied_embeddings);
+	struct view dw = table_gradient(b, PARAM_TOKEN_EMBEDDING, b->m->tied_embeddings && b->has_head);
 	build_op(b, embedding_op(b, OP_EMBED_GRAD), (const struct view[]){tokens_view(b), view_of(dy), dw});
 	gradient_done(b, NONE, PARAM_TOKEN_EMBEDDING);
 }
@@ -114,32 +114,39 @@ static enum param_kind head_weight(const struct builder *b)
 	return b->m->tied_embeddings ? PARAM_TOKEN_EMBEDDING : PARAM_HEAD_W;
 }
 
-int32_t head_step(struct builder *b, int32_t x)
+void head_forward(struct builder *b, int32_t x)
 {
 	int64_t T = b->tokens, H = b->m->hidden, V = b->vocab;
-	int32_t normed = x, stats = NONE;
+	struct head_acts *a = &b->now->head;
+	int32_t normed = x;
+	a->x = x;
+	a->stats = NONE;
 	if (b->m->final_norm) {
 		normed = build_act(b, b->rows, H, "final norm");
-		stats = build_fp32(b, 2 * b->rows, "norm stats");
-		build_norm(b, "final norm", x, PARAM_FINAL_NORM_W, PARAM_FINAL_NORM_B, normed, stats);
+		a->stats = build_fp32(b, 2 * b->rows, "norm stats");
+		build_norm(b, "final norm", x, PARAM_FINAL_NORM_W, PARAM_FINAL_NORM_B, normed, a->stats);
 	}
-	int32_t in = tp_gather(b, normed, "head input"), logits = build_act(b, T, V, "logits");
-	build_linear(b, "head", T, V, H, in, head_weight(b), PARAM_KIND_COUNT, logits);
+	a->in = tp_gather(b, normed, "head input");
+	a->logits = build_act(b, T, V, "logits");
+	build_linear(b, "head", T, V, H, a->in, head_weight(b), PARAM_KIND_COUNT, a->logits);
 	if (b->tensor > 1)
-		parallel_loss(b, logits);
+		parallel_loss(b, a->logits);
 	else
-		build_op(b, loss_op(b, OP_LOSS), (const struct view[]){view_of(logits), targets_view(b), view_of(b->r->loss)});
-	b->phase = PHASE_BACKWARD;
+		build_op(b, loss_op(b, OP_LOSS), (const struct view[]){view_of(a->logits), targets_view(b), view_of(b->r->loss)});
+}
+
+int32_t head_backward(struct builder *b)
+{
+	int64_t T = b->tokens, H = b->m->hidden, V = b->vocab;
+	const struct head_acts *a = &b->now->head;
 	int32_t full = build_act(b, T, H, "head input grad");
-	build_linear_grad(b, "head", T, V, H, logits, head_weight(b), full);
+	build_linear_grad(b, "head", T, V, H, a->logits, head_weight(b), full);
 	int32_t dx = tp_reduce(b, full, "head input grad");
-	build_weight_grad(b, "head", T, V, H, logits, in, head_weight(b));
-	if (!b->m->tied_embeddings)
-		gradient_done(b, NONE, PARAM_HEAD_W);
+	build_weight_grad(b, "head", T, V, H, a->logits, a->in, head_weight(b));
 	if (!b->m->final_norm)
 		return dx;
 	int32_t dnormed = dx;
 	dx = build_act(b, b->rows, H, "residual grad");
-	build_norm_grad(b, "final norm", dnormed, x, stats, PARAM_FINAL_NORM_W, PARAM_FINAL_NORM_B, dx, false);
+	build_norm_grad(b, "final norm", dnormed, a->x, a->stats, PARAM_FINAL_NORM_W, PARAM_FINAL_NORM_B, dx, false);
 	return dx;
 }

@@ -13,6 +13,20 @@ static int64_t padded_to(int64_t n, int64_t multiple)
 	return (n + multiple - 1) / multiple * multiple;
 }
 
+/* A tied table on a last stage that does not embed: there it is the head's weight, the last of the model's parameters. */
+static bool heads_table(const struct builder *b, const struct param *p)
+{
+	return stages_share(b->c, p) && b->has_head && !b->has_embedding;
+}
+
+static void list_param(struct builder *b, const struct param *p)
+{
+	struct role_param rp = {*p, NONE, 0, param_local_elements(p, b->tensor)};
+	b->param_index[(p->layer + 1) * PARAM_KIND_COUNT + p->kind] = (int32_t)b->r->params.n;
+	if (!b->st && !vec_push(&b->r->params, rp))
+		b->st = error_nomem(b->e, "the parameter list");
+}
+
 static void list_params(struct builder *b)
 {
 	int64_t n = model_param_count(b->m), slots = (b->m->layers + 1) * PARAM_KIND_COUNT;
@@ -24,13 +38,14 @@ static void list_params(struct builder *b)
 	for (int64_t i = 0; i < slots; i++)
 		b->param_index[i] = NONE;
 	for (int64_t i = 0; i < n; i++) {
-		struct role_param rp = {model_param(b->m, i, b->tensor), NONE, 0, 0};
-		rp.elements = param_local_elements(&rp.param, b->tensor);
-		if (!vec_push(&b->r->params, rp)) {
-			b->st = error_nomem(b->e, "the parameter list");
-			return;
-		}
-		b->param_index[(rp.param.layer + 1) * PARAM_KIND_COUNT + rp.param.kind] = (int32_t)i;
+		struct param p = model_param(b->m, i, b->tensor);
+		if (stage_has_param(b->c, b->stage, &p) && !(heads_table(b, &p)))
+			list_param(b, &p);
+	}
+	for (int64_t i = 0; i < n; i++) {
+		struct param p = model_param(b->m, i, b->tensor);
+		if (heads_table(b, &p))
+			list_param(b, &p);
 	}
 }
 
@@ -47,11 +62,13 @@ static void assign_by_size(struct builder *b)
 	const struct parallel *par = &b->c->parallel;
 	double cap_B = par->first_bucket_mb * 1048576.0, size_B = 0.0;
 	for (size_t i = b->r->params.n; i-- > 0 && !b->st;) {
-		if (size_B == 0.0)
+		/* a bucket to itself, so that both stages cut the table alike (Megatron-LM, param_and_grad_buffer.py: shared embedding) */
+		bool alone = stages_share(b->c, &b->r->params.at[i].param);
+		if (size_B == 0.0 || alone)
 			new_bucket(b);
 		b->r->params.at[i].bucket = (int32_t)b->r->buckets.n - 1;
 		size_B += (double)b->r->params.at[i].elements * dtype_bytes(b->grad);
-		if (size_B >= cap_B) {
+		if (size_B >= cap_B || alone) {
 			size_B = 0.0;
 			cap_B = par->bucket_mb * 1048576.0;
 		}
@@ -309,17 +326,17 @@ void gradient_done(struct builder *b, int32_t layer, enum param_kind k)
 	int32_t i = find_param(b, layer, k);
 	if (b->st || i == NONE)
 		return;
+	if (!reduces_now(b, b->r->params.at[i].bucket))
+		return;
 	b->missing[b->r->params.at[i].bucket]--;
 	/* without overlap DDP and ZeRO-1 reduce after backward; a transient bucket cannot wait so long */
 	if (b->c->parallel.overlap || b->shards_gradients)
 		launch_ready(b);
 }
 
-void build_reductions_end(struct builder *b)
+/* A parameter that the loss does not depend on: its gradient is zero, as in PyTorch with find_unused_parameters. */
+void build_unused_gradients(struct builder *b)
 {
-	if (b->st)
-		return;
-	/* a parameter that the loss does not depend on: its gradient is zero, as in PyTorch with find_unused_parameters */
 	static const enum param_kind unused[] = {PARAM_POOLER_W, PARAM_POOLER_B};
 	for (size_t u = 0; u < sizeof unused / sizeof unused[0]; u++) {
 		bool accumulate = false;
@@ -328,9 +345,36 @@ void build_reductions_end(struct builder *b)
 			build_fill(b, g, bucket_grad_dtype(b), (int64_t)b->r->params.at[find_param(b, NONE, unused[u])].elements, "pooler");
 		gradient_done(b, NONE, unused[u]);
 	}
+}
+
+void build_reductions_end(struct builder *b)
+{
+	if (b->st)
+		return;
 	launch_ready(b);
 	for (size_t i = 0; i < b->r->buckets.n; i++)
 		finish_bucket(b, (int32_t)i);
+}
+
+/* Each end has the gradient of its own use of the table. After the data-parallel reduction, so that a rank sends no more than the part that its optimizer updates. */
+void build_ends_reduction(struct builder *b)
+{
+	for (size_t i = 0; i < b->r->params.n && !b->st; i++) {
+		const struct role_param *rp = &b->r->params.at[i];
+		if (!stages_share(b->c, &rp->param))
+			continue;
+		const struct bucket *k = &b->r->buckets.at[rp->bucket];
+		struct op op = build_new(b, OP_COLLECTIVE, "tied table grads");
+		op.lane = LANE_COMM;
+		op.dtype = op.out_dtype = (uint8_t)b->grad;
+		op.coll = COLL_ALL_REDUCE;
+		op.reduce = RED_SUM;
+		op.group = DIM_PP;
+		op.flags |= OP_ENDS;
+		op.bucket = rp->bucket;
+		op.d[0] = (int64_t)k->padded / k->shards;
+		build_op(b, op, (const struct view[]){k->grad_shard, k->grad_shard});
+	}
 }
 
 /* ---- optimizer ---- */

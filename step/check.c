@@ -90,8 +90,8 @@ static enum status check_buffers(const struct program *p, const struct role *r, 
 		touch[i].written = false;
 	for (uint32_t i = 0; i < r->ops.n; i++) {
 		const struct op *op = &r->ops.at[i];
-		int64_t group = op->kind == OP_COLLECTIVE ? p->mesh.size[op->group] : 1;
-		if (op->kind == OP_COLLECTIVE && group < 2) {
+		int64_t group = op->kind == OP_COLLECTIVE ? op_group_size(&p->mesh, op) : 1;
+		if (op->kind == OP_COLLECTIVE && (group < 2 || p->mesh.size[op->group] < 2)) {
 			st = violation(r, i, e, "a collective of one rank");
 			goto out;
 		}
@@ -156,6 +156,76 @@ static enum status check_bucket(const struct program *p, const struct role *r, i
 	return ST_OK;
 }
 
+/* ---- between stages ---- */
+
+static size_t next_on(const struct role *r, size_t from, enum lane lane)
+{
+	while (from < r->ops.n && r->ops.at[from].lane != lane)
+		from++;
+	return from;
+}
+
+static enum status check_messages(const struct program *p, size_t from, size_t to, enum lane sends, enum lane receives, struct error *e)
+{
+	const struct role *a = &p->roles[from], *b = &p->roles[to];
+	size_t i = next_on(a, 0, sends), k = next_on(b, 0, receives);
+	while (i < a->ops.n && k < b->ops.n) {
+		const struct op *x = &a->ops.at[i], *y = &b->ops.at[k];
+		bool meet = op_is_message(x) && op_is_message(y) && x->coll == COLL_SEND && y->coll == COLL_RECV && x->d[1] == (int64_t)to && y->d[1] == (int64_t)from && x->d[2] == (int64_t)from && y->d[2] == (int64_t)to;
+		if (!meet || x->d[0] != y->d[0] || x->dtype != y->dtype || x->micro != y->micro || x->layer != y->layer || x->phase != y->phase)
+			return error_set(e, ST_RUN, "op %zu of stage %zu is not what op %zu of stage %zu receives", i, from, k, to);
+		i = next_on(a, i + 1, sends);
+		k = next_on(b, k + 1, receives);
+	}
+	if (i < a->ops.n || k < b->ops.n)
+		return error_set(e, ST_RUN, "stage %zu sends more or fewer messages than stage %zu receives", from, to);
+	return ST_OK;
+}
+
+static enum status check_owners(const struct program *p, struct error *e)
+{
+	const struct model *m = &p->config.model;
+	for (int64_t i = 0; i < model_param_count(m); i++) {
+		struct param param = model_param(m, i, p->config.parallel.tensor);
+		bool tied = param.kind == PARAM_TOKEN_EMBEDDING && m->tied_embeddings;
+		size_t owners = 0;
+		for (size_t r = 0; r < p->n_roles; r++)
+			for (size_t k = 0; k < p->roles[r].params.n; k++) {
+				const struct param *q = &p->roles[r].params.at[k].param;
+				owners += q->kind == param.kind && q->layer == param.layer;
+			}
+		if (owners != (tied ? 2 : 1))
+			return error_set(e, ST_RUN, "%s of layer %lld belongs to %zu stages", param_kind_name(param.kind), (long long)param.layer, owners);
+	}
+	return ST_OK;
+}
+
+static enum status check_ends(const struct program *p, struct error *e)
+{
+	for (size_t r = 0; r < p->n_roles; r++) {
+		bool end = r == 0 || r == p->n_roles - 1;
+		size_t sums = 0;
+		for (size_t i = 0; i < p->roles[r].ops.n; i++)
+			sums += (p->roles[r].ops.at[i].flags & OP_ENDS) != 0;
+		if (sums != (end && p->config.model.tied_embeddings ? 1 : 0))
+			return error_set(e, ST_RUN, "stage %zu sums the tied table's gradient %zu times", r, sums);
+	}
+	return ST_OK;
+}
+
+static enum status check_stages(const struct program *p, struct error *e)
+{
+	enum status st;
+	if ((int64_t)p->n_roles != p->mesh.size[DIM_PP])
+		return error_set(e, ST_RUN, "%zu roles for %lld stages", p->n_roles, (long long)p->mesh.size[DIM_PP]);
+	for (size_t i = 0; i < p->n_roles; i++) {
+		size_t next = (i + 1) % p->n_roles;
+		if ((st = check_messages(p, i, next, LANE_SEND_NEXT, LANE_RECV_PREV, e)) || (st = check_messages(p, next, i, LANE_SEND_PREV, LANE_RECV_NEXT, e)))
+			return st;
+	}
+	return (st = check_owners(p, e)) ? st : check_ends(p, e);
+}
+
 enum status program_check(const struct program *p, struct error *e)
 {
 	enum status st = ST_OK;
@@ -166,5 +236,7 @@ enum status program_check(const struct program *p, struct error *e)
 		for (int32_t k = 0; k < (int32_t)r->buckets.n && !st; k++)
 			st = check_bucket(p, r, k, e);
 	}
+	if (!st && p->mesh.size[DIM_PP] > 1)
+		st = check_stages(p, e);
 	return st;
 }

@@ -169,10 +169,55 @@ static enum status check_tensor(const struct config *c, struct error *e)
 	return ST_OK;
 }
 
+/* ---- pipeline parallelism ---- */
+
+static enum status check_schedule(const struct config *c, struct error *e)
+{
+	const struct parallel *p = &c->parallel;
+	if (p->strategy != STRAT_NONE && p->strategy != STRAT_DDP && p->strategy != STRAT_ZERO1)
+		return config_error(c, KEY_parallel_strategy, e, "%s is not modelled yet with pipeline (accepted: ddp, zero1, none)", strategy_name(p->strategy));
+	if (p->schedule == SCHED_INTERLEAVED && p->virtual_stages == 1)
+		return config_error(c, KEY_parallel_schedule, e, "interleaved needs virtual_stages of 2 or more (nearest: 1f1b)");
+	if (p->schedule != SCHED_INTERLEAVED && p->virtual_stages > 1)
+		return config_error(c, KEY_parallel_virtual_stages, e, "%" PRId64 " chunks a stage need schedule: interleaved (or virtual_stages: 1)", p->virtual_stages);
+	return ST_OK;
+}
+
+static enum status check_layers_per_stage(const struct config *c, int64_t parts, struct error *e)
+{
+	const struct parallel *p = &c->parallel;
+	int64_t sum = 0;
+	if (p->n_layers_per_stage != parts)
+		return config_error(c, KEY_parallel_layers_per_stage, e, "%" PRId64 " entr%s, and pipeline %" PRId64 " x virtual_stages %" PRId64 " need %" PRId64, p->n_layers_per_stage,
+		                    p->n_layers_per_stage == 1 ? "y" : "ies", p->pipeline, p->virtual_stages, parts);
+	for (int64_t i = 0; i < parts; i++)
+		sum += p->layers_per_stage[i];
+	if (sum != c->model.layers)
+		return config_error(c, KEY_parallel_layers_per_stage, e, "they add up to %" PRId64 ", not to the %" PRId64 " layers", sum, c->model.layers);
+	return ST_OK;
+}
+
+static enum status check_pipeline(const struct config *c, struct error *e)
+{
+	const struct parallel *p = &c->parallel;
+	int64_t parts = p->pipeline * p->virtual_stages, layers = c->model.layers;
+	enum status st;
+	if (p->pipeline == 1 && p->virtual_stages > 1)
+		return config_error_key(c, KEY_parallel_virtual_stages, e, "not used unless pipeline is 2 or more");
+	if (p->pipeline > 1 && (st = check_schedule(c, e)))
+		return st;
+	if (p->pipeline > layers)
+		return config_error(c, KEY_parallel_pipeline, e, "%" PRId64 " stages are more than the %" PRId64 " layer%s (nearest: %" PRId64 ")", p->pipeline, layers, layers == 1 ? "" : "s", layers);
+	if (parts > layers)
+		return config_error(c, KEY_parallel_virtual_stages, e, "%" PRId64 " x pipeline %" PRId64 " are more than the %" PRId64 " layers (nearest: %" PRId64 ")", p->virtual_stages, p->pipeline, layers,
+		                    layers / p->pipeline);
+	return p->n_layers_per_stage > 0 ? check_layers_per_stage(c, parts, e) : ST_OK;
+}
+
 enum status config_check(const struct config *c, struct error *e)
 {
 	enum status st;
-	if ((st = check_keys(c, e)) || (st = check_model(c, e)) || (st = check_dtypes(c, e)) || (st = check_recompute(c, e)) || (st = check_sizes(c, e)) || (st = check_tensor(c, e)))
+	if ((st = check_keys(c, e)) || (st = check_model(c, e)) || (st = check_dtypes(c, e)) || (st = check_recompute(c, e)) || (st = check_sizes(c, e)) || (st = check_tensor(c, e)) || (st = check_pipeline(c, e)))
 		return st;
 	return ST_OK;
 }

@@ -1,5 +1,6 @@
 /* The plan for a given number of ranks. */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "step/config_keys.h"
 
@@ -27,12 +28,18 @@ static enum status resolve_data(struct config *c, int64_t ranks, struct error *e
 	struct parallel *p = &c->parallel;
 	int64_t model_ranks = p->tensor * p->pipeline * p->context;
 	char near[NEAREST_MAX];
+	if (ranks % p->tensor == 0 && ranks % model_ranks != 0)
+		return config_error(c, KEY_parallel_pipeline, e, "%" PRId64 " x tensor %" PRId64 " does not divide %" PRId64 " rank%s (nearest that do: %s)", p->pipeline, p->tensor, ranks,
+		                    ranks == 1 ? "" : "s", nearest_divisors(ranks / p->tensor, p->pipeline, near));
 	if (ranks % model_ranks != 0)
 		return config_error(c, KEY_parallel_tensor, e, "%" PRId64 " does not divide %" PRId64 " rank%s (nearest that do: %s)", p->tensor, ranks, ranks == 1 ? "" : "s",
 		                    nearest_divisors(ranks, p->tensor, near));
 	int64_t data = ranks / model_ranks;
+	char pipeline[32] = "";
+	if (p->pipeline > 1)
+		snprintf(pipeline, sizeof pipeline, " x pipeline %" PRId64, p->pipeline);
 	if (p->data != AUTO && p->data != data)
-		return config_error(c, KEY_parallel_data, e, "%" PRId64 " x tensor %" PRId64 " is not %" PRId64 " rank%s (accepted: auto, %" PRId64 ")", p->data, model_ranks, ranks,
+		return config_error(c, KEY_parallel_data, e, "%" PRId64 " x tensor %" PRId64 "%s is not %" PRId64 " rank%s (accepted: auto, %" PRId64 ")", p->data, p->tensor, pipeline, ranks,
 		                    ranks == 1 ? "" : "s", data);
 	if (p->strategy == STRAT_NONE && data != 1)
 		return config_error(c, KEY_parallel_strategy, e, "none trains one replica, and %" PRId64 " ranks make %" PRId64 " (nearest: ddp)", ranks, data);
@@ -49,6 +56,9 @@ static enum status resolve_batch(struct config *c, struct error *e)
 		return config_error(c, KEY_train_global_batch, e, "%" PRId64 " does not split into micro-batches of %" PRId64 " on %" PRId64 " replica%s (nearest that do: %s)", t->global_batch,
 		                    t->micro_batch, replicas, replicas == 1 ? "" : "s", nearest_multiples(unit, t->global_batch, near));
 	c->micro_batches = t->global_batch / unit;
+	if (c->parallel.schedule == SCHED_INTERLEAVED && c->parallel.pipeline > 1 && c->micro_batches % c->parallel.pipeline != 0)
+		return config_error(c, KEY_train_global_batch, e, "%" PRId64 " makes %" PRId64 " micro-batches a replica, and schedule interleaved needs a multiple of pipeline %" PRId64 " (nearest that do: %s)",
+		                    t->global_batch, c->micro_batches, c->parallel.pipeline, nearest_multiples(unit * c->parallel.pipeline, t->global_batch, near));
 	if (c->micro_batches > MICRO_BATCHES_MAX)
 		return config_error(c, KEY_train_global_batch, e, "%" PRId64 " makes %" PRId64 " micro-batches a rank, more than %d: use a larger micro_batch or more replicas", t->global_batch,
 		                    c->micro_batches, MICRO_BATCHES_MAX);

@@ -117,6 +117,16 @@ enum access op_access(const struct op *op, int arg)
 	return a;
 }
 
+bool op_is_message(const struct op *op)
+{
+	return op->kind == OP_COLLECTIVE && (op->coll == COLL_SEND || op->coll == COLL_RECV);
+}
+
+int64_t op_group_size(const struct mesh *m, const struct op *op)
+{
+	return op_is_message(op) || op->flags & OP_ENDS ? 2 : m->size[op->group];
+}
+
 const struct view *op_arg(const struct role *r, const struct op *op, int i)
 {
 	return &r->args.at[op->arg0 + (uint32_t)i];
@@ -228,6 +238,8 @@ static const struct {
 	[COLL_BROADCAST] = {"broadcast", CLASS_BROADCAST, false, false, 1},
 	[COLL_ALLTOALL] = {"alltoall", CLASS_ALLTOALL, false, true, 1},
 	[COLL_SENDRECV] = {"sendrecv", CLASS_SENDRECV, false, false, 1},
+	[COLL_SEND] = {"send", CLASS_SENDRECV, false, false, 1},
+	[COLL_RECV] = {"recv", CLASS_SENDRECV, false, false, 1},
 };
 static_assert(sizeof collectives / sizeof collectives[0] == COLL_COUNT, "a row for each collective");
 
@@ -297,7 +309,7 @@ bool op_class_is_comm(enum op_class c)
 	return false;
 }
 
-static const char *const lane_names[] = {"compute", "comm", "model_comm", "copy", "host"};
+static const char *const lane_names[] = {"compute", "comm", "model_comm", "copy", "host", "send_next", "recv_prev", "send_prev", "recv_next"};
 static const char *const phase_names[] = {"forward", "backward", "optimizer"};
 static const char *const class_names[] = {"gemm", "attention", "norm", "elementwise", "embedding", "loss", "memory", "optimizer", "all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall", "sendrecv", "copy", "host"};
 static const char *const component_names[] = {"weights", "gradients", "optimizer", "activations", "buffers", "host"};
@@ -322,6 +334,8 @@ char *op_name(const struct op *op, char buf[OP_NAME_MAX])
 		n += (size_t)snprintf(buf + n, OP_NAME_MAX - n, " bucket %d", (int)op->bucket);
 	if (n < OP_NAME_MAX && op->micro >= 0)
 		n += (size_t)snprintf(buf + n, OP_NAME_MAX - n, " mb%d", (int)op->micro);
+	if (n < OP_NAME_MAX && op_is_message(op))
+		n += (size_t)snprintf(buf + n, OP_NAME_MAX - n, " %s stage %lld", op->coll == COLL_SEND ? "to" : "from", (long long)op->d[1]);
 	for (int i = 0; n < OP_NAME_MAX && i < kinds[op->kind].n_dims; i++)
 		n += (size_t)snprintf(buf + n, OP_NAME_MAX - n, "%s%lld%s", i ? " " : " [", (long long)op->d[i], i + 1 == kinds[op->kind].n_dims ? "]" : "");
 	return buf;

@@ -1,6 +1,6 @@
 /* The step program: what one training step does, for one role. Shapes and buffers, never costs.
  *
- * A role is a class of ranks that do the same. Its ops stand in issue order, the order in which the host thread issues them to all lanes. An op starts when
+ * A role is a class of ranks that do the same: a pipeline stage, whose number is its ranks' coordinate along DIM_PP. Its ops stand in issue order, the order in which the host thread issues them to all lanes. An op starts when
  * (1) it has been issued, (2) the op before it on its lane has ended, (3) the ops it names as dependencies have ended, and (4), for a collective, every
  * member of its group has arrived. Dependencies name only ops of other lanes (a lane is in order by itself) and always earlier ones: issue order is a topological order.
  *
@@ -25,6 +25,9 @@ enum lane {
 	LANE_MODEL_COMM, /* collectives inside a layer (tensor, sequence, context, expert): never queued behind gradients */
 	LANE_COPY,       /* host-device copies */
 	LANE_HOST,
+	/* messages between pipeline stages: each direction has a lane of its own at either end, so that their order cannot deadlock. The stage after the last is the first, and the other way round (interleaving) */
+	LANE_SEND_NEXT, LANE_RECV_PREV, /* activations */
+	LANE_SEND_PREV, LANE_RECV_NEXT, /* their gradients */
 	LANE_COUNT
 };
 enum phase { PHASE_FORWARD, PHASE_BACKWARD, PHASE_OPTIMIZER, PHASE_COUNT };
@@ -73,6 +76,8 @@ enum op_class {
  * COLLECTIVE      d = elements           in r, out w                    over group `group`; elements counts the FULL buffer (all-gather: out; reduce-scatter: in; all-reduce: both);
  *                                                                       shards lie in the order of the members' coordinates; all-reduce may be in place (in == out);
  *                                                                       broadcast: member 0's in to every out; alltoall: part i of in to member i, out by sender; sendrecv: in to the next member, out from the one before
+ *                 d = elements, peer, own    in r?, out w?              SEND (in) and RECV (out): one message between coordinates `own` and `peer` along DIM_PP; both ends have the same elements, micro and layer, which is
+ *                                                                       the block whose input the message is, or is the gradient of. A send and its receive move together and end together
  * COPY            d = bytes              src r, dst w                   host to device
  */
 enum op_kind {
@@ -95,11 +100,17 @@ enum op_flag {
 	OP_VOCAB_PARALLEL = 1 << 8,
 	OP_SEQUENCE_PARALLEL = 1 << 9,
 	OP_RECOMPUTED = 1 << 10, /* a forward op done again in backward: counts in HFU, not in MFU */
+	OP_ENDS = 1 << 13,       /* a collective along DIM_PP of its first and last coordinate alone */
 	OP_MASTER = 1 << 12,     /* the optimizer keeps an fp32 copy of narrower weights */
 	OP_FUSED = 1 << 11,      /* the optimizer as one pass; unset: as a sequence of elementwise passes */
 };
 
-enum collective { COLL_ALL_REDUCE, COLL_ALL_GATHER, COLL_REDUCE_SCATTER, COLL_BROADCAST, COLL_ALLTOALL, COLL_SENDRECV, COLL_COUNT };
+enum collective {
+	COLL_ALL_REDUCE, COLL_ALL_GATHER, COLL_REDUCE_SCATTER, COLL_BROADCAST, COLL_ALLTOALL, COLL_SENDRECV,
+	COLL_SEND, COLL_RECV, /* between pipeline stages */
+	COLL_COUNT,
+	COLL_OF_GROUPS = COLL_SEND /* so many that a whole group does */
+};
 enum reduce_op { RED_SUM, RED_MAX, RED_COUNT };
 
 #define OP_MAX_ARGS 8
@@ -177,10 +188,10 @@ struct role {
 	VEC(struct view) args;
 	VEC(struct buffer) buffers;
 	VEC(struct bucket) buckets;
-	VEC(struct role_param) params; /* model.parameters() order */
-	int32_t input;                 /* host buffer (COMP_HOST): for each micro-step input_stride_B bytes: T int32 tokens, then T int32 targets; COPY ops bring them to the device */
+	VEC(struct role_param) params; /* model.parameters() order; of a stage its own, a tied table that the last stage shares with the first stands last there */
+	int32_t input;                 /* -1 where no op needs it; else host buffer (COMP_HOST): for each micro-step input_stride_B bytes: T int32 tokens, then T int32 targets; COPY ops bring them to the device */
 	uint64_t input_stride_B;
-	int32_t loss;                  /* fp32 [1] */
+	int32_t loss;                  /* fp32 [1]; -1 where the role has no head */
 };
 
 struct program {
@@ -197,7 +208,8 @@ void program_destroy(struct program *p); /* NULL-safe */
 
 /* The invariants: dependencies point back and across lanes; of two accesses to a buffer of which one writes, one happens before the other; a non-persistent
  * buffer is written before it is read; views lie inside their buffers; collectives of a group come in the same order and shape for every role; every parameter's gradient
- * is reduced exactly as its strategy says, and its optimizer runs once. ST_RUN with the first violation. */
+ * is reduced exactly as its strategy says, and its optimizer runs once; every parameter of the model belongs to one pipeline stage, a tied table to the first and the last, which sum its gradient; the k-th send of a stage
+ * is the k-th receive of its peer. ST_RUN with the first violation. */
 enum status program_check(const struct program *p, struct error *e);
 
 /* One line an op. */
@@ -217,13 +229,17 @@ enum op_class op_class_of(const struct op *op);
 bool op_class_is_comm(enum op_class c);
 const struct view *op_arg(const struct role *r, const struct op *op, int i);
 enum access op_access(const struct op *op, int arg);
+/* True of SEND and RECV. */
+bool op_is_message(const struct op *op);
+/* Ranks that meet in a collective: 2 for messages and with OP_ENDS. */
+int64_t op_group_size(const struct mesh *m, const struct op *op);
 /* Bytes that argument i covers from its view's beginning. */
 uint64_t op_arg_bytes(const struct op *op, int arg, int64_t group_size);
 enum dtype op_arg_dtype(const struct op *op, int arg); /* in which it is stored, where nothing else is said (weights may be kept in fp32); bytes: fp32 */
 
 /* Work of an op: pure functions of it. FLOP counts multiply and add as two; causal attention counts the lower triangle only in op_flop (what is executed).
  * Bytes are those that must cross the memory interface once. Wire bytes: what one rank sends: 2(n-1)/n S for all-reduce by a ring, (n-1)/n S where parts are cut (Thakur et al. 2005), S for broadcast along
- * a chain and for sendrecv; over the time this is the busbw of nccl-tests (doc/PERFORMANCE.md). 0 in a group of one. */
+ * a chain, for sendrecv and for a message, at either end; over the time this is the busbw of nccl-tests (doc/PERFORMANCE.md). 0 in a group of one. */
 double op_flop(const struct op *op);
 double op_read_B(const struct op *op);
 double op_write_B(const struct op *op);

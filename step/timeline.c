@@ -6,7 +6,7 @@
 #define S_PER_PS 1e-12
 
 /* In order of precedence: an instant belongs to the first that is going on. */
-enum category { CAT_OPTIMIZER, CAT_COMPUTE, CAT_COMM, CAT_COPY, CAT_HOST, CAT_IDLE, CAT_COUNT };
+enum category { CAT_OPTIMIZER, CAT_COMPUTE, CAT_COMM, CAT_COPY, CAT_HOST, CAT_BUBBLE, CAT_IDLE, CAT_COUNT };
 
 static enum category category_of(const struct span *s)
 {
@@ -113,9 +113,12 @@ static void account(struct partition *p, const struct timeline *t, const struct 
 		if (lanes[l].stage == BEFORE)
 			continue;
 		enum category c = category_of(&t->spans.at[lanes[l].span]);
-		waiting = waiting || lanes[l].stage == WAITING;
-		if (lanes[l].stage == WAITING)
-			continue; /* what waits does nothing: the instant is idle unless another lane works */
+		if (lanes[l].stage == WAITING) { /* what waits does nothing: the instant is idle, or a bubble, unless another lane works */
+			bool receives = l == LANE_RECV_PREV || l == LANE_RECV_NEXT;
+			waiting = waiting || t->spans.at[lanes[l].span].class_ != CLASS_SENDRECV; /* messages are posted early: that is not lateness */
+			first = receives && first == CAT_IDLE ? CAT_BUBBLE : first;
+			continue;
+		}
 		moving = moving || c == CAT_COMM;
 		first = c < first ? c : first;
 	}
@@ -165,7 +168,7 @@ enum status timeline_breakdown(const struct timeline *t, uint32_t actor, struct 
 	out->exposed_comm_s = (double)p.part_ps[CAT_COMM] * S_PER_PS;
 	out->copy_s = (double)p.part_ps[CAT_COPY] * S_PER_PS;
 	out->host_s = (double)p.part_ps[CAT_HOST] * S_PER_PS;
-	out->bubble_s = 0; /* no class of span waits for another pipeline stage */
+	out->bubble_s = (double)p.part_ps[CAT_BUBBLE] * S_PER_PS;
 	out->idle_s = (double)p.part_ps[CAT_IDLE] * S_PER_PS;
 	out->comm_s = (double)p.comm_ps * S_PER_PS;
 	out->wait_s = (double)p.wait_ps * S_PER_PS;

@@ -31,7 +31,8 @@ enum status timeline_check(const struct timeline *t, struct error *e);
 uint32_t timeline_critical_actor(const struct timeline *t);
 
 /* The partition of one actor's step: each instant belongs to the first of optimizer, compute, communication, copy, host, bubble, idle that is going on.
- * The seven add up to step_s. comm_s: time in which any collective moves bytes; overlap = 1 - exposed_comm_s / comm_s, 1 when there is none; wait_s: time in which collectives waited for late members. */
+ * The seven add up to step_s. comm_s: time in which any collective moves bytes; overlap = 1 - exposed_comm_s / comm_s, 1 when there is none; wait_s: time in which collectives waited for late members.
+ * bubble: waiting for a message of another pipeline stage, which does not count as wait_s. */
 struct breakdown {
 	double step_s, compute_s, exposed_comm_s, copy_s, host_s, bubble_s, optimizer_s, idle_s;
 	double comm_s, overlap, wait_s;

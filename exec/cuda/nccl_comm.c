@@ -171,7 +171,9 @@ static ncclResult_t issue(const struct nccl_comm *c, const struct comm_call *cal
 {
 	typedef ncclResult_t call_fn(const struct comm_call *, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t);
 	static call_fn *const calls[] = {[COLL_ALL_REDUCE] = call_all_reduce, [COLL_ALL_GATHER] = call_all_gather, [COLL_REDUCE_SCATTER] = call_reduce_scatter,
-		[COLL_BROADCAST] = call_broadcast, [COLL_ALLTOALL] = call_alltoall, [COLL_SENDRECV] = call_sendrecv};
+		[COLL_BROADCAST] = call_broadcast, [COLL_ALLTOALL] = call_alltoall, [COLL_SENDRECV] = call_sendrecv,
+
+	                                 [COLL_RECV] = NULL}; /* messages between stages: a program of several roles is refused before (exec/runner.c) */
 	static_assert(sizeof calls / sizeof calls[0] == COLL_COUNT, "a row for each collective");
 	static const ncclRedOp_t ops[] = {[RED_SUM] = ncclSum, [RED_MAX] = ncclMax};
 	static_assert(sizeof ops / sizeof ops[0] == RED_COUNT, "every reduction");

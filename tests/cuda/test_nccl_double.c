@@ -187,7 +187,7 @@ static void try_all(const struct comm *c, struct rig *rig, const char *where)
 {
 	static const enum dtype dtypes[] = {DT_FP32, DT_TF32, DT_BF16, DT_FP16, DT_INT32};
 	static const size_t parts[] = {1, 31, 1025};
-	for (int coll = 0; coll < COLL_COUNT; coll++)
+	for (int coll = 0; coll < COLL_OF_GROUPS; coll++)
 		for (int red = 0; red < (collective_reduces((enum collective)coll) ? RED_COUNT : 1); red++)
 			for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; d++)
 				for (size_t p = 0; p < sizeof parts / sizeof parts[0]; p++)

@@ -20,7 +20,7 @@ static bool fill_role(struct role *r)
 	bool good = true;
 	for (int i = 0; i < 2; i++)
 		good = good && vec_push(&r->buffers, ((struct buffer){.component = COMP_BUFFERS, .dtype = DT_FP32, .bytes = 4 * ELEMENTS, .persistent = true, .layer = -1, .what = "test"}));
-	for (int c = 0; c < COLL_COUNT; c++) {
+	for (int c = 0; c < COLL_OF_GROUPS; c++) {
 		struct op op = {.kind = OP_COLLECTIVE, .lane = LANE_COMM, .coll = (uint8_t)c, .dtype = DT_FP32, .out_dtype = DT_FP32, .group = DIM_DP, .micro = -1, .layer = -1, .bucket = -1, .what = "test", .d = {ELEMENTS}};
 		op.arg0 = (uint32_t)r->args.n;
 		for (int a = 0; a < 2; a++)

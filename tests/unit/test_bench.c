@@ -18,8 +18,8 @@ static struct bench_table table_of(enum collective coll, enum dtype dtype, uint6
 
 static void test_factors(void)
 {
-	static const double of_8[COLL_COUNT] = {[COLL_ALL_REDUCE] = 1.75, [COLL_ALL_GATHER] = 0.875, [COLL_REDUCE_SCATTER] = 0.875, [COLL_BROADCAST] = 1, [COLL_ALLTOALL] = 0.875, [COLL_SENDRECV] = 1};
-	for (int c = 0; c < COLL_COUNT; c++) {
+	static const double of_8[COLL_OF_GROUPS] = {[COLL_ALL_REDUCE] = 1.75, [COLL_ALL_GATHER] = 0.875, [COLL_REDUCE_SCATTER] = 0.875, [COLL_BROADCAST] = 1, [COLL_ALLTOALL] = 0.875, [COLL_SENDRECV] = 1};
+	for (int c = 0; c < COLL_OF_GROUPS; c++) {
 		NEAR(collective_wire_factor((enum collective)c, 8), of_8[c]);
 		CU_ASSERT_EQUAL(collective_wire_factor((enum collective)c, 1), 0);
 		struct op op = {.kind = OP_COLLECTIVE, .coll = (uint8_t)c, .dtype = DT_BF16, .d = {1000}};

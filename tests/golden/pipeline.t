@@ -1,0 +1,128 @@
+Four stages of a tiny model: the step, and a row for each stage.
+
+    $ stepsim predict $ROOT/configs/pp-tiny.yaml --set train.cuda_graph=true | grep -v '^90 %'
+    custom (0.21 M parameters), none on 4 ranks (pp 4), bf16
+    a step: 8 sequences of 32 tokens, 4 micro-batches of 2 a replica
+    on: NVIDIA DGX H100, 4 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
+                                 predicted  of the step  bound by
+    ---------------------------------------------------------------------
+    step time                      46.1 us
+    tokens/s                        5.56 M
+    model FLOP/s a device     1.89 TFLOP/s
+    MFU                              0.2 %
+    ---------------------------------------------------------------------
+    where the step goes
+      compute                      2.18 us        4.7 %
+      exposed communication        18.9 us       41.1 %
+      copy                         24.4 ns        0.1 %
+      bubble                       5.05 us       11.0 %
+      optimizer                     557 ns        1.2 %
+      idle                         19.3 us       41.9 %
+    ---------------------------------------------------------------------
+    communication
+      moving bytes                 19.3 us       41.8 %
+      waiting for late ranks           0 s        0.0 %
+      overlap                        1.7 %
+    ---------------------------------------------------------------------
+    ops, summed (count)
+      gemm (48)                    1.24 us        2.7 %  memory
+      attention (8)                 134 ns        0.3 %  memory
+      norm (16)                     158 ns        0.3 %  memory
+      elementwise (28)              352 ns        0.8 %  memory
+      embedding (16)                164 ns        0.4 %  memory
+      memory (16)                   133 ns        0.3 %  memory
+      optimizer (2)                 557 ns        1.2 %  memory
+      all_reduce (1)               3.89 us        8.4 %  latency
+      sendrecv (8)                 15.4 us       33.4 %  latency
+      copy (4)                     32.8 ns        0.1 %  latency
+    ---------------------------------------------------------------------
+    memory of a rank
+      weights                      235 KiB
+      gradients                    235 KiB
+      optimizer state              470 KiB
+      activations                  576 KiB
+      buffers                     98.5 KiB
+      overhead                    1.50 GiB
+      total                       1.50 GiB               fits in 79.6 GiB
+    The stages of the predicted step; above stands the one that ends last.
+    stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
+    --------------------------------------------------------------------------------
+    0           1  2.18 us        18.9 us  5.05 us     557 ns      19.3 us  1.50 GiB
+    1           1  1.98 us        26.4 us  12.3 us     463 ns      4.83 us  1.50 GiB
+    2           1  1.98 us        24.5 us  12.0 us     463 ns      7.10 us  1.50 GiB
+    3           1  2.31 us        19.3 us  19.0 us     539 ns      4.96 us  1.50 GiB
+    Bottleneck: idle: 42 % of the step
+    Warning: nothing was measured on this machine: rates are the best that the catalogue knows of, and real steps take up to 90 % longer
+    Warning: cuda_graph: the prediction still counts a launch for each kernel, which a graph does without
+
+The program of the third stage: its role, its messages, and the compute op that waits for each.
+
+    $ stepsim predict $ROOT/configs/pp-tiny.yaml --dump-program | sed -n '/^role 2/,/^role 3/p' | grep -E 'role|stage| after '
+    role 2: 1 ranks, 129 ops, 104 buffers, 1 buckets, 12 parameters
+         0 recv_prev  L2 activations forward recv mb0 from stage 1 [4096] out:w=4+0
+         1 recv_prev  L2 activations forward recv mb1 from stage 1 [4096] out:w=5+0
+         2 compute    L2 weight forward cast mb0 [64] x:r=0+199680 y:w=8+0 after 0
+        23 send_next  L3 activations forward send mb0 to stage 3 [4096] in:r=29+0 after 22
+        24 recv_next  L3 gradient backward recv mb0 from stage 3 [4096] out:w=31+0 after 22
+        25 compute    L2 norm1 forward norm mb1 [64 64] x:r=5+0 w:r=8+0 b:r=9+0 y:w=32+0 stats:w=33+0 after 1
+        34 send_next  L3 activations forward send mb1 to stage 3 [4096] in:r=44+0 after 33
+        35 recv_prev  L2 activations forward recv mb2 from stage 1 [4096] out:w=45+0 after 33
+        36 compute    L2 fc2 backward bias_grad mb0 [64 64] dy:r=31+0 db:w=1+198400 after 24,23
+        52 send_prev  L2 gradient backward send mb0 to stage 1 [4096] in:r=31+0 after 51
+        53 recv_next  L3 gradient backward recv mb1 from stage 3 [4096] out:w=53+0 after 51
+        54 compute    L2 norm1 forward norm mb2 [64 64] x:r=45+0 w:r=8+0 b:r=9+0 y:w=54+0 stats:w=55+0 after 35
+        63 send_next  L3 activations forward send mb2 to stage 3 [4096] in:r=66+0 after 62
+        64 recv_prev  L2 activations forward recv mb3 from stage 1 [4096] out:w=67+0 after 62
+        65 compute    L2 fc2 backward bias_grad mb1 [64 64] dy:r=53+0 db:rw=1+198400 after 53,34
+        81 send_prev  L2 gradient backward send mb1 to stage 1 [4096] in:r=53+0 after 80
+        82 recv_next  L3 gradient backward recv mb2 from stage 3 [4096] out:w=75+0 after 80
+        83 compute    L2 norm1 forward norm mb3 [64 64] x:r=67+0 w:r=8+0 b:r=9+0 y:w=76+0 stats:w=77+0 after 64,52
+        92 send_next  L3 activations forward send mb3 to stage 3 [4096] in:r=88+0 after 91
+        93 recv_next  L3 gradient backward recv mb3 from stage 3 [4096] out:w=89+0 after 91
+        94 compute    L2 fc2 backward bias_grad mb2 [64 64] dy:r=75+0 db:rw=1+198400 after 82,63
+       110 send_prev  L2 gradient backward send mb2 to stage 1 [4096] in:r=75+0 after 109
+       111 compute    L2 fc2 backward bias_grad mb3 [64 64] dy:r=89+0 db:rw=1+198400 after 93,92
+       127 send_prev  L2 gradient backward send mb3 to stage 1 [4096] in:r=89+0 after 126
+    role 3: 1 ranks, 155 ops, 133 buffers, 2 buckets, 15 parameters
+
+Interleaved, the last stage sends to the first; zero_bubble keeps the gradients of weights for later.
+
+    $ stepsim predict $ROOT/configs/pp-tiny.yaml --set parallel.pipeline=2 --set cluster.gpus_per_node=2 --set parallel.schedule=interleaved --set parallel.virtual_stages=2 --dump-program | sed -n '/^role 1/,$p' | grep send
+        24 send_next  L2 activations forward send mb0 to stage 0 [4096] in:r=35+0 after 23
+        35 send_next  L2 activations forward send mb1 to stage 0 [4096] in:r=50+0 after 34
+        84 send_prev  L3 gradient backward send mb0 to stage 0 [4096] in:r=85+0 after 83
+       118 send_prev  L3 gradient backward send mb1 to stage 0 [4096] in:r=112+0 after 117
+       129 send_next  L2 activations forward send mb2 to stage 0 [4096] in:r=133+0 after 128
+       147 send_prev  L1 gradient backward send mb0 to stage 0 [4096] in:r=120+0 after 146
+       158 send_next  L2 activations forward send mb3 to stage 0 [4096] in:r=155+0 after 157
+       176 send_prev  L1 gradient backward send mb1 to stage 0 [4096] in:r=142+0 after 175
+       210 send_prev  L3 gradient backward send mb2 to stage 0 [4096] in:r=183+0 after 209
+       244 send_prev  L3 gradient backward send mb3 to stage 0 [4096] in:r=210+0 after 243
+       262 send_prev  L1 gradient backward send mb2 to stage 0 [4096] in:r=208+0 after 261
+       279 send_prev  L1 gradient backward send mb3 to stage 0 [4096] in:r=218+0 after 278
+
+    $ stepsim predict $ROOT/configs/pp-tiny.yaml --set parallel.schedule=zero_bubble --dump-program | sed -n '/^role 3/,$p' | grep 'qkv backward gemm' | cut -c 1-70
+        43 compute    L3 qkv backward gemm mb0 [64 64 192] A:r=50+0 B:r=17
+        72 compute    L3 qkv backward gemm mb1 [64 64 192] A:r=77+0 B:r=17
+       101 compute    L3 qkv backward gemm mb2 [64 64 192] A:r=104+0 B:r=1
+       129 compute    L3 qkv backward gemm mb3 [64 64 192] A:r=130+0 B:r=1
+       136 compute    L3 qkv backward gemm mb0 [192 64 64] A:r=50+0 B:r=12
+       141 compute    L3 qkv backward gemm mb1 [192 64 64] A:r=77+0 B:r=54
+       146 compute    L3 qkv backward gemm mb2 [192 64 64] A:r=104+0 B:r=8
+       151 compute    L3 qkv backward gemm mb3 [192 64 64] A:r=130+0 B:r=1
+
+Tied tables are summed over both ends; the stages stand in the JSON.
+
+    $ stepsim predict $ROOT/configs/pp-tiny.yaml --dump-program | grep -c 'tied table grads backward all_reduce'
+    2
+    $ stepsim predict $ROOT/configs/pp-tiny.yaml --json p.json > /dev/null; python3 -c 'import json; print([(s["stage"], s["layers"]) for s in json.load(open("p.json"))["prediction"]["stages"]])'
+    [(0, 1), (1, 1), (2, 1), (3, 1)]
+
+A cluster that is not here, in well under a second:
+
+    $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml | head -n 3
+    llama3-70b (70.6 B parameters), zero1 on 64 ranks (tp 8, dp 2, pp 4), bf16
+    a step: 128 sequences of 8192 tokens, 64 micro-batches of 1 a replica
+    on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
+    $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml --print-ranks
+    0

@@ -1,0 +1,238 @@
+/* Predictions of pipelines against closed forms: bubbles with uniform stages and free messages, what messages cost, and what the timeline says of each stage. */
+#include "tests/unit/harness.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cost.h"
+#include "sim/predict.h"
+
+#define NEAR(x, y, share) CU_ASSERT_DOUBLE_EQUAL((x) / (y), 1, share)
+
+/* Only matrix products take time: memory, vectors, launches and links are as good as free. */
+static struct machine ideal(void)
+{
+	struct machine m = {.name = "ideal", .nodes = 1, .devices_per_node = 64, .intra = {1e-15, 1e21}, .inter = {1e-15, 1e21}};
+	m.device = (struct device_spec){.name = "device", .vector_flop_per_s = 1e22, .mem_Bps = 1e22, .mem_B = 80000000000, .mem_share = 1, .gemm_share = 1, .pcie_Bps = 1e22};
+	m.device.matrix_flop_per_s[DT_BF16] = 1e15;
+	return m;
+}
+
+/* Embedding, head and loss are nothing beside a block. */
+static const char base[] = "model: {layers: 24, hidden: 2048, heads: 16, vocab: 2, seq_len: 512, position: none, tied_embeddings: false}\n"
+			   "train: {micro_batch: 1, dtype: bf16, param_dtype: bf16, grad_dtype: bf16, reduce_dtype: bf16, optimizer: none}\nparallel: {strategy: none}\n";
+
+static struct program *build_text(const char *text, const char *more, int64_t ranks)
+{
+	struct config c;
+	struct error e = {0};
+	struct program *p = NULL;
+	const char *sets[12];
+	size_t n = 0;
+	char copy[512];
+	snprintf(copy, sizeof copy, "%s", more);
+	for (char *at = strtok(copy, " "); at && n < 12; at = strtok(NULL, " "))
+		sets[n++] = at;
+	if (config_parse(text, strlen(text), "pipeline.yaml", sets, n, &c, &e) || config_resolve(&c, ranks, &e) || program_build(&c, &p, &e) || program_check(p, &e)) {
+		fprintf(stderr, "%s: %s\n", more, e.text);
+		CU_FAIL_FATAL("the config");
+	}
+	return p;
+}
+
+static struct program *plan(const char *schedule, int64_t pp, int64_t v, int64_t m)
+{
+	char more[256];
+	snprintf(more, sizeof more, "parallel.schedule=%s parallel.pipeline=%lld parallel.virtual_stages=%lld train.global_batch=%lld", schedule, (long long)pp, (long long)v, (long long)m);
+	return build_text(base, more, pp);
+}
+
+static struct result predicted(const struct program *p, const struct machine *m, struct timeline *t)
+{
+	struct result r;
+	struct error e = {0};
+	if (predict(p, m, &r, t, &e)) {
+		fprintf(stderr, "%s\n", e.text);
+		CU_FAIL_FATAL("predict");
+	}
+	return r;
+}
+
+/* (step - ideal) / ideal, ideal: what a stage computes. */
+static double bubble_of(const char *schedule, int64_t pp, int64_t v, int64_t m, double *step_s)
+{
+	struct machine free_links = ideal();
+	struct program *p = plan(schedule, pp, v, m);
+	struct timeline t;
+	struct breakdown b;
+	struct result r = predicted(p, &free_links, &t);
+	CU_ASSERT_EQUAL(timeline_breakdown(&t, 0, &b, NULL), ST_OK);
+	double bubble = (r.time.step_s - b.compute_s) / b.compute_s;
+	*step_s = r.time.step_s;
+	/* the first stage ends last: what it does not compute it waits for the next one */
+	CU_ASSERT_DOUBLE_EQUAL(b.bubble_s / b.compute_s, bubble, 1e-6);
+	timeline_free(&t);
+	program_destroy(p);
+	return bubble;
+}
+
+/* (p-1)/m for gpipe and 1f1b, (p-1)/(v m) interleaved: Narayanan et al. 2021, section 2.2. */
+static void test_bubbles(void)
+{
+	double step_s;
+	static const int64_t sizes[][2] = {{2, 2}, {2, 8}, {4, 4}, {4, 12}, {8, 8}, {8, 32}};
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+		int64_t p = sizes[i][0], m = sizes[i][1];
+		double expected = (double)(p - 1) / (double)m;
+		NEAR(bubble_of("gpipe", p, 1, m, &step_s), expected, 0.01);
+		NEAR(bubble_of("1f1b", p, 1, m, &step_s), expected, 0.01);
+		for (int64_t v = 2; v <= 3 && 24 % (p * v) == 0; v++)
+			NEAR(bubble_of("interleaved", p, v, m, &step_s), expected / (double)v, 0.01);
+	}
+	struct machine free_links = ideal();
+	struct program *one = build_text(base, "train.global_batch=8", 1), *four = plan("1f1b", 4, 1, 8);
+	struct timeline t, u;
+	struct result a = predicted(one, &free_links, &t), b = predicted(four, &free_links, &u);
+	NEAR(b.time.step_s, a.time.step_s / 4 * (1 + 3.0 / 8), 0.01); /* a quarter of the model each, and the bubble */
+	timeline_free(&t);
+	timeline_free(&u);
+	program_destroy(one);
+	program_destroy(four);
+}
+
+/* The stage's compute time of one micro-batch, forward, backward of the inputs and of the weights. */
+static void passes_of(const struct program *p, const struct timeline *t, uint32_t actor, double pass_s[3])
+{
+	pass_s[0] = pass_s[1] = pass_s[2] = 0;
+	for (size_t i = 0; i < t->spans.n; i++) {
+		const struct span *s = &t->spans.at[i];
+		const struct op *op = &p->roles[actor].ops.at[s->op];
+		if (s->actor != actor || s->lane != LANE_COMPUTE)
+			continue;
+		bool weights = op->kind == OP_GEMM && op->flags & OP_TRANS_A;
+		pass_s[op->phase == PHASE_FORWARD ? 0 : weights ? 2 : 1] += (double)(s->end_ps - s->start_ps) * 1e-12 / (double)p->config.micro_batches;
+	}
+}
+
+/* ZB-H1: (p-1)(F + B - W) in place of (p-1)(F + B + W) (Qi et al. 2023, table 1). */
+static void test_zero_bubble(void)
+{
+	static const int64_t sizes[][2] = {{2, 4}, {4, 8}, {4, 16}, {8, 24}};
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+		int64_t stages = sizes[i][0], m = sizes[i][1];
+		double one_s, pass_s[3];
+		bubble_of("1f1b", stages, 1, m, &one_s);
+		struct machine free_links = ideal();
+		struct program *p = plan("zero_bubble", stages, 1, m);
+		struct timeline t;
+		struct result r = predicted(p, &free_links, &t);
+		passes_of(p, &t, 0, pass_s);
+		double ideal_s = (double)m * (pass_s[0] + pass_s[1] + pass_s[2]), bubble_s = (double)(stages - 1) * (pass_s[0] + pass_s[1] - pass_s[2]);
+		CU_ASSERT(r.time.step_s < one_s);
+		NEAR(r.time.step_s, ideal_s + bubble_s, 0.01);
+		timeline_free(&t);
+		program_destroy(p);
+	}
+}
+
+/* A slow stage paces all: m times its passes, the first stage's forward before them and its backward after; what the last stage does fits beside. */
+static void test_uneven(void)
+{
+	struct machine free_links = ideal();
+	struct program *p = build_text(base, "parallel.pipeline=3 parallel.layers_per_stage=[4,16,4] train.global_batch=12", 3);
+	struct timeline t;
+	struct result r = predicted(p, &free_links, &t);
+	double layer_s[3];
+	passes_of(p, &t, 1, layer_s);
+	double slow_s = layer_s[0] + layer_s[1] + layer_s[2];
+	NEAR(r.time.step_s, 12 * slow_s + slow_s / 4, 0.001);
+	timeline_free(&t);
+	program_destroy(p);
+}
+
+/* ---- messages ---- */
+
+/* Latency and bytes over a pair's link, inside a host and between hosts; both ends move together. */
+static void test_message_cost(void)
+{
+	struct machine m = {.name = "nodes", .nodes = 8, .devices_per_node = 4, .intra = {2e-6, 100e9}, .inter = {9e-6, 25e9}};
+	m.device = (struct device_spec){.name = "device", .vector_flop_per_s = 50e12, .mem_Bps = 2e12, .mem_B = 80000000000, .mem_share = 0.9, .gemm_share = 0.8, .launch_s = 1e-6, .pcie_Bps = 50e9};
+	m.device.matrix_flop_per_s[DT_BF16] = 600e12;
+	struct program *p = build_text(base, "parallel.pipeline=4 parallel.tensor=2 parallel.sequence_parallel=true model.vocab=4 train.global_batch=8", 8);
+	double message_B = 256.0 * 2048 * 2;
+	size_t messages = 0;
+	for (size_t r = 0; r < p->n_roles; r++)
+		for (size_t i = 0; i < p->roles[r].ops.n; i++) {
+			const struct op *op = &p->roles[r].ops.at[i];
+			struct op_cost c;
+			if (!op_is_message(op))
+				continue;
+			CU_ASSERT_EQUAL_FATAL(cost_op(p, op, &m, &c, NULL), ST_OK);
+			bool inside = (op->d[1] < 2) == (op->d[2] < 2); /* two stages of two ranks fill a host */
+			NEAR(c.alone_s, inside ? 2e-6 + message_B / 100e9 : 9e-6 + message_B / 25e9, 1e-9);
+			CU_ASSERT_EQUAL(c.use.demand[inside ? RES_LINK_INTRA : RES_LINK_INTER], 0.5);
+			messages++;
+		}
+	CU_ASSERT_EQUAL(messages, 2 * 2 * 3 * 8);
+	CU_ASSERT_EQUAL(pair_stride(&m, 2, 0, 1), 2);
+	CU_ASSERT_EQUAL(pair_stride(&m, 2, 2, 1), 4);
+	CU_ASSERT_EQUAL(pair_stride(&m, 2, 3, 0), 4);
+	CU_ASSERT_EQUAL(pair_stride(&m, 1, 0, 3), 1); /* three apart in one host of four: no groups of two are so */
+	CU_ASSERT_EQUAL(pair_stride(&m, 4, 1, 2), 4);
+
+	struct timeline t;
+	predicted(p, &m, &t);
+	int64_t sends_end = 0, receives_end = 0;
+	size_t n = 0;
+	for (size_t i = 0; i < t.spans.n; i++) {
+		const struct span *s = &t.spans.at[i];
+		const struct op *op = &p->roles[s->actor].ops.at[s->op];
+		if (!op_is_message(op))
+			continue;
+		n++;
+		CU_ASSERT_EQUAL(s->class_, CLASS_SENDRECV);
+		*(op->coll == COLL_SEND ? &sends_end : &receives_end) += s->end_ps + s->move_ps;
+	}
+	CU_ASSERT_EQUAL(n, messages);
+	CU_ASSERT_EQUAL(sends_end, receives_end);
+	for (uint32_t a = 0; a < t.actors; a++) {
+		struct breakdown b;
+		CU_ASSERT_EQUAL(timeline_breakdown(&t, a, &b, NULL), ST_OK);
+		CU_ASSERT_DOUBLE_EQUAL(b.compute_s + b.exposed_comm_s + b.copy_s + b.host_s + b.bubble_s + b.optimizer_s + b.idle_s, b.step_s, 1e-12);
+		CU_ASSERT(b.bubble_s > 0);
+		CU_ASSERT_EQUAL(b.wait_s, 0); /* messages are early, and all ranks of a stage arrive at once */
+	}
+	timeline_free(&t);
+	program_destroy(p);
+}
+
+/* A tied table's gradient crosses from end to end once; messages that are missing on one side are found. */
+static void test_ends_and_missing(void)
+{
+	struct machine m = ideal();
+	struct program *p = build_text(base, "model.tied_embeddings=true train.optimizer=adamw parallel.pipeline=4 train.global_batch=8", 4);
+	struct timeline t;
+	predicted(p, &m, &t);
+	int64_t end_ps[2] = {0, 1};
+	size_t n = 0;
+	for (size_t i = 0; i < t.spans.n; i++)
+		if (p->roles[t.spans.at[i].actor].ops.at[t.spans.at[i].op].flags & OP_ENDS)
+			end_ps[n++ % 2] = t.spans.at[i].end_ps;
+	CU_ASSERT_EQUAL(n, 2);
+	CU_ASSERT_EQUAL(end_ps[0], end_ps[1]);
+	timeline_free(&t);
+	struct role *second = &p->roles[1];
+	size_t n_ops = second->ops.n;
+	for (second->ops.n = 0; second->ops.at[second->ops.n].coll != COLL_RECV; second->ops.n++)
+		;
+	struct result r;
+	struct error e = {0};
+	CU_ASSERT_EQUAL(predict(p, &m, &r, &t, &e), ST_RUN);
+	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "stage 0 sends more messages than stage 1 receives"));
+	second->ops.n = n_ops;
+	program_destroy(p);
+}
+
+UNIT_MAIN("predict_pipeline", {"bubbles", test_bubbles}, {"zero bubble", test_zero_bubble}, {"a slow stage paces", test_uneven}, {"messages", test_message_cost}, {"ends and missing messages", test_ends_and_missing})

@@ -1,0 +1,213 @@
+/* Pipeline schedules against the literature: orders drawn there, and lengths of the step in units of a pass, from a schedule's order and the messages between stages alone. */
+#include "harness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "step/schedule.h"
+#include "step/stages.h"
+
+#define MOST 16
+
+/* "F0.1 B0.1 W0.1": kind, chunk (where there are several), micro-batch. */
+static void text_of(const struct schedule_shape *s, int64_t stage, char *buf, size_t size)
+{
+	action_list l = {0};
+	CU_ASSERT_EQUAL_FATAL(schedule_actions(s, stage, &l, NULL), ST_OK);
+	buf[0] = '\0';
+	for (size_t i = 0; i < l.n; i++) {
+		size_t at = strlen(buf);
+		if (s->chunks > 1)
+			snprintf(buf + at, size - at, "%s%c%c%d", i ? " " : "", "FBW"[l.at[i].kind], 'a' + l.at[i].chunk, l.at[i].micro);
+		else
+			snprintf(buf + at, size - at, "%s%c%d", i ? " " : "", "FBW"[l.at[i].kind], l.at[i].micro);
+	}
+	vec_free(&l);
+}
+
+#define ORDER(kind, p, v, m, stage, expected) do { \
+	char got[2048]; \
+	text_of(&(struct schedule_shape){kind, p, v, m}, stage, got, sizeof got); \
+	CU_ASSERT_STRING_EQUAL(got, expected); \
+} while (0)
+
+static void test_orders(void)
+{
+	ORDER(SCHED_GPIPE, 4, 1, 3, 1, "F0 F1 F2 B0 B1 B2");
+	/* Narayanan et al. 2021, figure 4, top: four stages, eight micro-batches */
+	ORDER(SCHED_1F1B, 4, 1, 8, 0, "F0 F1 F2 F3 B0 F4 B1 F5 B2 F6 B3 F7 B4 B5 B6 B7");
+	ORDER(SCHED_1F1B, 4, 1, 8, 2, "F0 F1 B0 F2 B1 F3 B2 F4 B3 F5 B4 F6 B5 F7 B6 B7");
+	ORDER(SCHED_1F1B, 4, 1, 8, 3, "F0 B0 F1 B1 F2 B2 F3 B3 F4 B4 F5 B5 F6 B6 F7 B7");
+	ORDER(SCHED_1F1B, 4, 1, 2, 0, "F0 F1 B0 B1"); /* fewer micro-batches than stages */
+	ORDER(SCHED_1F1B, 1, 1, 2, 0, "F0 B0 F1 B1");
+	/* figure 4, bottom: two chunks a stage; device 1 and device 4 */
+	ORDER(SCHED_INTERLEAVED, 4, 2, 8, 0,
+	      "Fa0 Fa1 Fa2 Fa3 Fb0 Fb1 Fb2 Fb3 Fa4 Fa5 Fa6 Bb0 Fa7 Bb1 Fb4 Bb2 Fb5 Bb3 Fb6 Ba0 Fb7 Ba1 Ba2 Ba3 Bb4 Bb5 Bb6 Bb7 Ba4 Ba5 Ba6 Ba7");
+	ORDER(SCHED_INTERLEAVED, 4, 2, 8, 3,
+	      "Fa0 Fa1 Fa2 Fa3 Fb0 Bb0 Fb1 Bb1 Fb2 Bb2 Fb3 Bb3 Fa4 Ba0 Fa5 Ba1 Fa6 Ba2 Fa7 Ba3 Fb4 Bb4 Fb5 Bb5 Fb6 Bb6 Fb7 Bb7 Ba4 Ba5 Ba6 Ba7");
+	/* ZB-H1: the first stage never delays W, the last one by three micro-batches */
+	ORDER(SCHED_ZERO_BUBBLE, 4, 1, 5, 0, "F0 F1 F2 F3 B0 W0 F4 B1 W1 B2 W2 B3 W3 B4 W4");
+	ORDER(SCHED_ZERO_BUBBLE, 4, 1, 5, 3, "F0 B0 F1 B1 F2 B2 F3 B3 W0 F4 B4 W1 W2 W3 W4");
+	ORDER(SCHED_ZERO_BUBBLE, 4, 1, 2, 3, "F0 B0 F1 B1 W0 W1");
+}
+
+/* ---- the length of the step ---- */
+
+struct lengths {
+	int64_t forward, backward, weights; /* of one chunk */
+};
+
+/* When each (kind, chunk, micro) of a stage ends; -1: not yet. */
+struct ends {
+	int64_t *at;
+};
+
+static int64_t *end_of(const struct schedule_shape *s, struct ends *e, int64_t stage, enum action_kind kind, int64_t chunk, int64_t micro)
+{
+	return &e[stage].at[((int64_t)kind * s->chunks + chunk) * s->micro_batches + micro];
+}
+
+/* What an action waits for besides the one before it on its stage. -1: not there yet. */
+static int64_t ready(const struct schedule_shape *s, struct ends *e, int64_t stage, const struct action *a)
+{
+	int64_t part = a->chunk * s->stages + stage, parts = s->chunks * s->stages, other;
+	if (a->kind == ACTION_WEIGHTS)
+		return *end_of(s, e, stage, ACTION_BACKWARD, a->chunk, a->micro);
+	if (a->kind == ACTION_FORWARD)
+		return part == 0 ? 0 : *end_of(s, e, (part - 1) % s->stages, ACTION_FORWARD, (part - 1) / s->stages, a->micro);
+	if (part == parts - 1)
+		return *end_of(s, e, stage, ACTION_FORWARD, a->chunk, a->micro);
+	other = part + 1;
+	return *end_of(s, e, other % s->stages, ACTION_BACKWARD, other / s->stages, a->micro);
+}
+
+/* The step's length with free messages, -1 for a deadlock; in_flight: the most activations of a whole stage held at once, in chunks. */
+static int64_t length_of(const struct schedule_shape *s, struct lengths l, int64_t *in_flight)
+{
+	action_list lists[MOST] = {{0}};
+	struct ends e[MOST];
+	size_t at[MOST] = {0}, slots = (size_t)(ACTION_KIND_COUNT * s->chunks * s->micro_batches);
+	int64_t now[MOST] = {0}, longest = 0;
+	for (int64_t i = 0; i < s->stages; i++) {
+		CU_ASSERT_EQUAL_FATAL(schedule_actions(s, i, &lists[i], NULL), ST_OK);
+		e[i].at = malloc(slots * sizeof(int64_t));
+		CU_ASSERT_PTR_NOT_NULL_FATAL(e[i].at);
+		memset(e[i].at, 0xff, slots * sizeof(int64_t));
+	}
+	for (bool moved = true; moved;) {
+		moved = false;
+		for (int64_t i = 0; i < s->stages; i++)
+			while (at[i] < lists[i].n) {
+				const struct action *a = &lists[i].at[at[i]];
+				int64_t begin = ready(s, e, i, a);
+				if (begin < 0)
+					break;
+				begin = begin > now[i] ? begin : now[i];
+				now[i] = begin + (a->kind == ACTION_FORWARD ? l.forward : a->kind == ACTION_BACKWARD ? l.backward : l.weights);
+				CU_ASSERT_EQUAL(*end_of(s, e, i, a->kind, a->chunk, a->micro), -1); /* once each */
+				*end_of(s, e, i, a->kind, a->chunk, a->micro) = now[i];
+				longest = now[i] > longest ? now[i] : longest;
+				at[i]++;
+				moved = true;
+			}
+	}
+	for (int64_t i = 0; i < s->stages; i++) {
+		int64_t held = 0;
+		in_flight[i] = 0;
+		if (at[i] < lists[i].n)
+			longest = -1;
+		CU_ASSERT_EQUAL(lists[i].n, (size_t)((s->kind == SCHED_ZERO_BUBBLE ? 3 : 2) * s->chunks * s->micro_batches));
+		for (size_t k = 0; k < lists[i].n; k++) {
+			held += lists[i].at[k].kind == ACTION_FORWARD;
+			in_flight[i] = held > in_flight[i] ? held : in_flight[i];
+			held -= lists[i].at[k].kind == ACTION_BACKWARD;
+		}
+		free(e[i].at);
+		vec_free(&lists[i]);
+	}
+	return longest;
+}
+
+/* Bubble: (p-1)(F + B) for gpipe and 1f1b, 1/v of it interleaved (Narayanan et al. 2021, section 2.2), (p-1)(F + B - W) for ZB-H1 (Qi et al. 2023, section 2.3, table 1). */
+static void test_bubbles(void)
+{
+	int64_t held[MOST];
+	for (int64_t p = 2; p <= 8; p++)
+		for (int64_t m = 1; m <= 24; m++) {
+			struct schedule_shape s = {SCHED_GPIPE, p, 1, m};
+			CU_ASSERT_EQUAL(length_of(&s, (struct lengths){1, 2, 0}, held), 3 * m + 3 * (p - 1));
+			for (int64_t i = 0; i < p; i++)
+				CU_ASSERT_EQUAL(held[i], m);
+			s.kind = SCHED_1F1B;
+			CU_ASSERT_EQUAL(length_of(&s, (struct lengths){1, 2, 0}, held), 3 * m + 3 * (p - 1));
+			for (int64_t i = 0; i < p; i++)
+				CU_ASSERT_EQUAL(held[i], p - i < m ? p - i : m);
+			int64_t one = length_of(&s, (struct lengths){1, 2, 0}, held);
+			s.kind = SCHED_ZERO_BUBBLE;
+			int64_t zero = length_of(&s, (struct lengths){1, 1, 1}, held);
+			CU_ASSERT(zero > 0 && zero < one);
+			if (m >= p)
+				CU_ASSERT_EQUAL(zero, 3 * m + (p - 1));
+			CU_ASSERT(length_of(&s, (struct lengths){5, 7, 4}, held) > 0);
+			for (int64_t v = 2; v <= 4 && m % p == 0; v++) {
+				struct schedule_shape many = {SCHED_INTERLEAVED, p, v, m};
+				CU_ASSERT_EQUAL(length_of(&many, (struct lengths){1, 2, 0}, held), 3 * m * v + 3 * (p - 1));
+			}
+		}
+}
+
+static void test_in_flight(void)
+{
+	for (int64_t i = 0; i < 4; i++) {
+		action_list l = {0};
+		struct schedule_shape s = {SCHED_1F1B, 4, 1, 8};
+		CU_ASSERT_EQUAL_FATAL(schedule_actions(&s, i, &l, NULL), ST_OK);
+		CU_ASSERT_EQUAL(schedule_in_flight(&l, 1, false), 4 - i);
+		vec_free(&l);
+		l.n = 0;
+		s.kind = SCHED_ZERO_BUBBLE; /* with what W still needs, no stage holds more than the first */
+		CU_ASSERT_EQUAL_FATAL(schedule_actions(&s, i, &l, NULL), ST_OK);
+		CU_ASSERT_EQUAL(schedule_in_flight(&l, 1, true), 4);
+		vec_free(&l);
+	}
+}
+
+/* ---- which layers ---- */
+
+static void test_parts(void)
+{
+	struct config c;
+	memset(&c, 0, sizeof c);
+	c.model.layers = 14;
+	c.model.tied_embeddings = true;
+	c.parallel.pipeline = 4;
+	c.parallel.virtual_stages = 1;
+	static const int64_t first[] = {0, 4, 8, 11}, layers[] = {4, 4, 3, 3};
+	for (int64_t i = 0; i < 4; i++) {
+		struct stage_part s = stage_part(&c, i, 0);
+		CU_ASSERT(s.first == first[i] && s.layers == layers[i] && s.embedding == (i == 0) && s.head == (i == 3));
+	}
+	c.parallel.virtual_stages = 2; /* parts of 2 2 2 2 2 2 1 1 */
+	struct stage_part s = stage_part(&c, 1, 1);
+	CU_ASSERT(s.first == 10 && s.layers == 2 && !s.embedding && !s.head);
+	s = stage_part(&c, 3, 1);
+	CU_ASSERT(s.first == 13 && s.layers == 1 && s.head);
+	struct param table = {.kind = PARAM_TOKEN_EMBEDDING, .layer = -1}, norm = {.kind = PARAM_FINAL_NORM_W, .layer = -1}, fc1 = {.kind = PARAM_FC1_W, .layer = 10};
+	for (int64_t i = 0; i < 4; i++) {
+		CU_ASSERT_EQUAL(stage_has_param(&c, i, &table), i == 0 || i == 3);
+		CU_ASSERT_EQUAL(stage_has_param(&c, i, &norm), i == 3);
+		CU_ASSERT_EQUAL(stage_has_param(&c, i, &fc1), i == 1);
+	}
+	CU_ASSERT_TRUE(stages_share(&c, &table));
+	c.model.tied_embeddings = false;
+	CU_ASSERT_FALSE(stage_has_param(&c, 3, &table));
+	CU_ASSERT_FALSE(stages_share(&c, &table));
+	static const int64_t uneven[] = {1, 3, 5, 5};
+	c.parallel.virtual_stages = 1;
+	memcpy(c.parallel.layers_per_stage, uneven, sizeof uneven);
+	c.parallel.n_layers_per_stage = 4;
+	s = stage_part(&c, 2, 0);
+	CU_ASSERT(s.first == 4 && s.layers == 5);
+}
+
+UNIT_MAIN("schedule", {"orders of the literature", test_orders}, {"bubbles and activations in flight", test_bubbles}, {"slots for micro-batches", test_in_flight}, {"layers of the stages", test_parts})
