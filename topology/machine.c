@@ -90,6 +90,8 @@ enum status machine_load(const char *system, int64_t nodes, int64_t gpus_per_nod
 		return st;
 	m.devices_per_node = gpus_per_node ? gpus_per_node : s.gpus;
 	m.device = s.device;
+	m.network = s.network;
+	m.box_gpus = s.gpus;
 	m.unverified = s.unverified;
 	snprintf(m.name, sizeof m.name, "%s", s.name);
 	snprintf(m.source, sizeof m.source, s.synthetic ? "synthetic: %.200s" : "%s", s.source);
