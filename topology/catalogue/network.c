@@ -6,6 +6,7 @@
 #include "base/paths.h"
 #include "topology/catalogue/catalogue.h"
 
+#define INFINIBAND_FROM_Bps 25e9
 #define AT(field) offsetof(struct network_spec, field)
 #define RATIO(path, min, max, field) {path, CATALOGUE_DOUBLE, true, UNIT_NONE, min, max, AT(field), 0}
 #define TIME(path, field) {path, CATALOGUE_DOUBLE, true, UNIT_SECOND, 0, 1, AT(field), 0}
@@ -47,6 +48,11 @@ static const struct catalogue_key keys[] = {
 	RATIO("uncertainty.small", 0, 2, sigma_small),
 	RATIO("uncertainty.large", 0, 2, sigma_large),
 };
+
+const char *network_by_default(bool nvswitch, double nic_Bps)
+{
+	return nvswitch && nic_Bps >= INFINIBAND_FROM_Bps ? "infiniband" : "ethernet-unknown";
+}
 
 enum status network_load(const char *id, struct network_spec *out, struct error *e)
 {

@@ -33,6 +33,9 @@ struct network_spec {
 	bool unverified;
 };
 
+/* The id of what is taken where nobody names the network: NVSwitch hosts with NICs of 200 Gb/s and more are made for InfiniBand. */
+const char *network_by_default(bool nvswitch, double nic_Bps);
+
 /* Reads configs/fabrics/<id>.yaml. ST_INPUT with the nearest id. */
 enum status network_load(const char *id, struct network_spec *out, struct error *e);
 

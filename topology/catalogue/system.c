@@ -14,7 +14,6 @@
 #include "topology/catalogue/system_parts.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
-#define INFINIBAND_FROM_Bps 25e9 /* NVSwitch hosts with such NICs are made for it, where nobody names their network */
 
 /* ---- fabrics ---- */
 
@@ -106,7 +105,7 @@ enum status system_complete(struct system_spec *s, struct error *e)
 		s->sockets = s->gpus >= 4 ? 2 : 1;
 	s->no_peer = d->no_peer;
 	if (!s->network.id[0])
-		snprintf(s->network.id, sizeof s->network.id, "%s", s->fabric == FABRIC_NVSWITCH && s->nic_Bps >= INFINIBAND_FROM_Bps ? "infiniband" : "ethernet-unknown");
+		snprintf(s->network.id, sizeof s->network.id, "%s", network_by_default(s->fabric == FABRIC_NVSWITCH, s->nic_Bps));
 	s->unverified |= d->unverified;
 	if (s->fabric != FABRIC_NONE && d->nvlink_links == 0 && s->intra_datasheet_Bps <= 0)
 		return error_set(e, ST_INPUT, "the %s has no links of its own to other GPUs", d->name);
