@@ -146,6 +146,12 @@ static double ring_hop_s(const struct pricing *x, enum nccl_proto p, double bloc
 	return p == NCCL_LL128 ? n->ring_ll128_s : x->g->hosts > n->far_hosts ? n->ring_ll_far_s : n->ring_ll_s;
 }
 
+/* Across hosts a step inside one waits for the proxies that post its neighbours' transfers. */
+static double posting_s(const struct nccl_group *g, enum nccl_proto p)
+{
+	return (g->amd ? NET_OVERHEAD_AMD_s : NET_OVERHEAD_s) * (p == NCCL_SIMPLE ? 3 : 1);
+}
+
 static double ring_latency_s(const struct pricing *x, enum nccl_coll coll, enum nccl_proto p, double bytes)
 {
 	const struct nccl_group *g = x->g;
@@ -153,7 +159,7 @@ static double ring_latency_s(const struct pricing *x, enum nccl_coll coll, enum 
 	double steps = (double)nccl_steps(coll, g->ranks), crossings = crossings_of(x, coll), block = bytes / (double)g->ranks;
 	if (g->hosts <= 1)
 		return base + steps * intra + (g->nvlink ? 2 * (double)(g->ranks - 1) * PASS_LAUNCH_s : 0);
-	intra = fmax(intra, (g->amd ? NET_OVERHEAD_AMD_s : NET_OVERHEAD_s) * (p == NCCL_SIMPLE ? 3 : 1));
+	intra = fmax(intra, posting_s(g, p));
 	double stored = p == NCCL_SIMPLE ? 0 : steps * fmin(block, BLOCK_MOST_B) / (p == NCCL_LL ? x->net->block_ll_Bps : x->net->block_ll128_Bps);
 	return base + fmax(0, steps - crossings) * intra + crossings * ring_hop_s(x, p, block) + stored;
 }
@@ -178,6 +184,7 @@ static struct candidate tree(const struct pricing *x, enum nccl_proto p, double 
 	double intra = nccl_hop_us(g->version, inside_hop(x), NCCL_TREE, p) * 1e-6, hops = 2 * x->levels, rate = 1e9 * nccl_bandwidth_GBps(&x->comm, NCCL_ALL_REDUCE, NCCL_TREE, p);
 	double hop = p == NCCL_SIMPLE ? simple_hop_s(x->net, bytes / 8) : p == NCCL_LL ? x->net->tree_ll_s : x->net->tree_ll128_s;
 	double passes = 2 * (double)(g->per_host - 1);
+	intra = g->hosts > 1 ? fmax(intra, posting_s(g, p)) : intra;
 	struct candidate c = {.latency_s = 1e-6 * nccl_base_us(g->version, NCCL_TREE, p) + passes * intra};
 	if (g->hosts <= 1 || p == NCCL_LL128)
 		rate *= nccl_tree_factor(p, bytes, true);
