@@ -12,12 +12,13 @@
 #define PCIE_REACHED 0.85       /* judgement: no published row */
 #define HOST_COPY_SHARE 0.4     /* of a slot, where bytes pass through host memory; judgement: the one published row is of a broken machine */
 #define RAMP 0.005e-6           /* s / sqrt(B): free fits of the a100-sxm, h100-c01 and h200 rows */
-#define PASS_LAUNCH_s 0.43e-6   /* one host: a rank more that a ring or tree passes twice; a100-sxm under MPI, none on two PCIe GPUs */
+#define PASS_LAUNCH_s 0.43e-6   /* one host: a step over NVLink more than NCCL's; a100-sxm under MPI, none on two PCIe GPUs */
 #define ONE_PROCESS_s 14e-6     /* eight GPUs driven by one process, a100-sxm */
 #define NVLS_BUS 1.3            /* of NVLink, H100: 482 GB/s in h100-c01; others by NCCL's own efficiencies */
 #define NVLS_HOPPER_SHARE 0.85
 #define NVLS_BLACKWELL_SHARE 0.74
-#define NET_OVERHEAD_AMD_s 1.5e-6 /* NCCL has 2; alcf-sophia */
+#define NET_OVERHEAD_AMD_s 1.75e-6 /* NCCL has 2; small all-gathers of alcf-sophia and alcf-polaris */
+#define TREE_POSTING 0.75         /* of that for a tree's step inside a host: small all-reduces of the same */
 #define NET_OVERHEAD_s 1e-6
 #define BLOCK_MOST_B 65536.0
 #define TREE_LL128_BLOCK 0.6    /* of LL's cost, alcf-sophia */
@@ -158,7 +159,7 @@ static double ring_latency_s(const struct pricing *x, enum nccl_coll coll, enum 
 	double base = 1e-6 * nccl_base_us(g->version, NCCL_RING, p), intra = 1e-6 * nccl_hop_us(g->version, inside_hop(x), NCCL_RING, p);
 	double steps = (double)nccl_steps(coll, g->ranks), crossings = crossings_of(x, coll), block = bytes / (double)g->ranks;
 	if (g->hosts <= 1)
-		return base + steps * intra + (g->nvlink ? 2 * (double)(g->ranks - 1) * PASS_LAUNCH_s : 0);
+		return base + steps * intra + (g->nvlink ? steps * PASS_LAUNCH_s : 0);
 	intra = fmax(intra, posting_s(g, p));
 	double stored = p == NCCL_SIMPLE ? 0 : steps * fmin(block, BLOCK_MOST_B) / (p == NCCL_LL ? x->net->block_ll_Bps : x->net->block_ll128_Bps);
 	return base + fmax(0, steps - crossings) * intra + crossings * ring_hop_s(x, p, block) + stored;
@@ -184,7 +185,7 @@ static struct candidate tree(const struct pricing *x, enum nccl_proto p, double 
 	double intra = nccl_hop_us(g->version, inside_hop(x), NCCL_TREE, p) * 1e-6, hops = 2 * x->levels, rate = 1e9 * nccl_bandwidth_GBps(&x->comm, NCCL_ALL_REDUCE, NCCL_TREE, p);
 	double hop = p == NCCL_SIMPLE ? simple_hop_s(x->net, bytes / 8) : p == NCCL_LL ? x->net->tree_ll_s : x->net->tree_ll128_s;
 	double passes = 2 * (double)(g->per_host - 1);
-	intra = g->hosts > 1 ? fmax(intra, posting_s(g, p)) : intra;
+	intra = g->hosts > 1 ? fmax(intra, TREE_POSTING * posting_s(g, p)) : intra;
 	struct candidate c = {.latency_s = 1e-6 * nccl_base_us(g->version, NCCL_TREE, p) + passes * intra};
 	if (g->hosts <= 1 || p == NCCL_LL128)
 		rate *= nccl_tree_factor(p, bytes, true);

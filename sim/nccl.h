@@ -3,7 +3,7 @@
  * NCCL prices each algorithm with each protocol as latency + bytes / bandwidth and takes the cheapest (nccl_tuner below: its own composition and constants, untouched). Published measurements differ from that
  * in a few ways that all machines share, and in what a network does to a step between hosts (topology/catalogue/network.h). nccl_time prices every candidate with these corrections and takes the cheapest:
  *
- *   one host      t = L + S/B + c sqrt(S); L has a launch for each rank that is passed
+ *   one host      t = L + S/B + c sqrt(S); L has 0.43 us more than NCCL counts for each step over NVLink
  *   ring, hosts   t = c sqrt(S) + (L^p + (S/B)^p)^(1/p): a step's wait and other slices' transfers partly hide each other. L = base + (steps - crossings) x hop + crossings x hop of the network,
  *                 by the block S/n, + steps x min(block, 64 KiB) / rate, as a small block is stored before it is sent on
  *   tree, hosts   t = c sqrt(S) + L + 2 log2(hosts) x min(S, 64 KiB) / rate + S/B
