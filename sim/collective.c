@@ -29,16 +29,63 @@ static const struct profile_curve *nearest_curve(const struct profile *p, enum c
 	return best;
 }
 
-double collective_time_s(const struct machine *m, enum collective c, int64_t size, int64_t stride, double bytes)
+#define SIGMA_LINK_CURVE 0.15
+#define SIGMA_ALPHA_BETA 0.25
+
+static double ring_time_s(const struct machine *m, enum collective c, int64_t size, int64_t stride, double bytes)
 {
+	struct link_spec link = machine_group_link(m, size, stride);
+	double n = (double)size, rounds = c == COLL_ALL_REDUCE ? 2 * (n - 1) : n - 1;
+	return link.Bps > 0 ? rounds * (link.latency_s + bytes / n / link.Bps) : INFINITY;
+}
+
+/* The group's links as NCCL finds them. False: nothing of that kind, or not NCCL's. */
+static bool find_group(const struct machine *m, enum collective c, int64_t size, int64_t stride, struct nccl_group *g, enum nccl_coll *coll)
+{
+	bool measured_path = m->profile && profile_get_value(m->profile, "p2p.Bps", 0) > 0;
+	return !measured_path && nccl_coll_of(collective_name(c), coll) && nccl_group_of(m, size, stride, g, NULL) == ST_OK;
+}
+
+static struct collective_price price_as_nccl(const struct nccl_group *g, enum nccl_coll coll, struct nccl_choice forced, double bytes)
+{
+	struct nccl_result r = nccl_time(g, coll, forced, bytes);
+	return (struct collective_price){r.time_s, r.bound == NCCL_BY_LATENCY ? BOUND_LATENCY : BOUND_LINK, r.rel_sigma, false, r.channels, (int32_t)r.algo, (int32_t)r.proto};
+}
+
+struct collective_price collective_price(const struct machine *m, enum collective c, int64_t size, int64_t stride, struct nccl_choice forced, double bytes)
+{
+	struct collective_price p = {.rel_sigma = SIGMA_ALPHA_BETA, .algo = -1, .proto = -1};
+	struct nccl_group g;
+	enum nccl_coll coll;
 	if (size <= 1)
-		return 0;
-	double n = (double)size;
+		return p;
+	double n = (double)size, empty_s;
 	int64_t k = size;
 	const struct profile_curve *curve = m->profile ? nearest_curve(m->profile, c, size, &k) : NULL;
-	if (curve)
-		return (n - 1) / (double)(k - 1) * profile_curve_at(curve, bytes * (double)k / n, 0);
-	struct link_spec link = machine_group_link(m, size, stride);
-	double rounds = c == COLL_ALL_REDUCE ? 2 * (n - 1) : n - 1;
-	return link.Bps > 0 ? rounds * (link.latency_s + bytes / n / link.Bps) : INFINITY;
+	if (curve) {
+		double steps = (n - 1) / (double)(k - 1);
+		p.time_s = steps * profile_curve_at(curve, bytes * (double)k / n, 0);
+		empty_s = steps * profile_curve_at(curve, 0, 0);
+		p.measured = k == size;
+		p.rel_sigma = p.measured ? SIGMA_LINK_CURVE : SIGMA_ALPHA_BETA;
+	} else if (find_group(m, c, size, stride, &g, &coll)) {
+		return price_as_nccl(&g, coll, forced, bytes);
+	} else {
+		p.time_s = ring_time_s(m, c, size, stride, bytes);
+		empty_s = ring_time_s(m, c, size, stride, 0);
+	}
+	p.bound = empty_s > p.time_s / 2 ? BOUND_LATENCY : BOUND_LINK;
+	return p;
+}
+
+double collective_time_s(const struct machine *m, enum collective c, int64_t size, int64_t stride, double bytes)
+{
+	return collective_price(m, c, size, stride, NCCL_ANY, bytes).time_s;
+}
+
+struct nccl_choice collective_choice(const struct config *c)
+{
+	static const int algos[ALGO_COUNT] = {[ALGO_AUTO] = -1, [ALGO_RING] = NCCL_RING, [ALGO_TREE] = NCCL_TREE, [ALGO_NVLS] = NCCL_NVLS, [ALGO_COLLNET] = NCCL_COLLNET_DIRECT, [ALGO_PAT] = NCCL_PAT};
+	static const int protos[PROTO_COUNT] = {[PROTO_AUTO] = -1, [PROTO_LL] = NCCL_LL, [PROTO_LL128] = NCCL_LL128, [PROTO_SIMPLE] = NCCL_SIMPLE};
+	return (struct nccl_choice){algos[c->algorithm], protos[c->protocol]};
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "sim/engine.h"
+#include "sim/nccl.h"
 #include "step/program.h"
 #include "step/result.h"
 #include "topology/machine.h"
@@ -22,9 +23,22 @@ struct op_cost {
 enum status cost_op(const struct program *p, const struct op *op, const struct machine *m, struct op_cost *out, struct error *e);
 
 /* Time of a collective over `size` ranks, `stride` apart, on S = elements x bytes of the full buffer; 0 for one rank.
- * From the profile's curve "<collective>.<size>" where there is one. Else from its curve of the nearest size k: a ring's step on S/n bytes takes T_k(k S/n) / steps(k), so
+ * From the profile's curve "<collective>.<size>" where there is one. Else on NVIDIA's GPUs whose links are known, and where no curve was measured at all, as NCCL runs it (sim/nccl.h), `forced` to an algorithm
+ * and a protocol. Else from its curve of the nearest size k: a ring's step on S/n bytes takes T_k(k S/n) / steps(k), so
  * T_n(S) = (n-1)/(k-1) T_k(k S/n). Else ring alpha-beta over the group's link: all-reduce 2(n-1) alpha + 2(n-1)/n S beta, all-gather and reduce-scatter half of it
  * (Thakur, Rabenseifner, Gropp 2005, IJHPCA 19(1)). Infinite when no rate of the link is known. */
-double collective_time_s(const struct machine *m, enum collective c, int64_t size, int64_t stride, double bytes);
+struct collective_price {
+	double time_s;
+	enum bound bound;  /* latency or link */
+	double rel_sigma;
+	bool measured;     /* the group's own curve */
+	int32_t channels;  /* SMs that it holds; 0: not known */
+	int32_t algo, proto; /* enum nccl_algo, nccl_proto; -1: not priced as NCCL's */
+};
+struct collective_price collective_price(const struct machine *m, enum collective c, int64_t size, int64_t stride, struct nccl_choice forced, double bytes);
+double collective_time_s(const struct machine *m, enum collective c, int64_t size, int64_t stride, double bytes); /* of NCCL's own choice */
+
+/* What a config's collectives.algorithm and protocol force. */
+struct nccl_choice collective_choice(const struct config *c);
 
 #endif
