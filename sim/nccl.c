@@ -77,10 +77,9 @@ struct pricing {
 	double levels;            /* of a tree over the hosts */
 };
 
-static double share_of_nics(const struct nccl_group *g, double share)
+static double share_of_nics(const struct nccl_group *g, double share, double most)
 {
-	double rate = g->nics_Bps * share;
-	return g->network.node_Bps > 0 ? fmin(rate, g->network.node_Bps) : rate;
+	return most > 0 ? fmin(g->nics_Bps * share, most) : g->nics_Bps * share;
 }
 
 /* NCCL's channels before it doubles them: as many as the rate needs, up to its usual dozen. */
@@ -106,7 +105,7 @@ static double bus_rate(const struct nccl_group *g, double inside, double nics)
 
 static struct pricing pricing_of(const struct nccl_group *g)
 {
-	struct pricing x = {.g = g, .net = &g->network, .inside = inside_rate(g), .nics = share_of_nics(g, g->network.share), .levels = ceil(log2((double)g->hosts))};
+	struct pricing x = {.g = g, .net = &g->network, .inside = inside_rate(g), .nics = share_of_nics(g, g->network.share, g->network.node_Bps), .levels = ceil(log2((double)g->hosts))};
 	x.bus = bus_rate(g, x.inside, x.nics);
 	double GBps = x.bus / 1e9, channels = channels_for(g->arch, GBps);
 	x.comm = (struct nccl_comm){.ranks = g->ranks, .nodes = g->hosts, .arch = g->arch, .nvlink = g->nvlink, .amd = g->amd, .version = g->version, .channels = channels, .channel_GBps = GBps / channels};
@@ -264,7 +263,7 @@ static struct candidate alltoall(const struct pricing *x, double bytes)
 	if (here <= 1)
 		c.transfer_s = 0;
 	if (g->hosts > 1) {
-		double nics = share_of_nics(g, net->alltoall_share) * pow(growth, -net->alltoall_share_power), block = bytes / n;
+		double nics = share_of_nics(g, net->alltoall_share, net->alltoall_node_Bps) * pow(growth, -net->alltoall_share_power), block = bytes / n;
 		double peer = block < (double)net->peer_large_B ? net->peer_small_s : net->peer_large_s;
 		c.latency_s = net->alltoall_base_s + (n - here) * peer * pow(growth, net->peer_power);
 		c.transfer_s = fmax(c.transfer_s, bytes * (n - here) / n * here / nics);

@@ -36,6 +36,7 @@ static const struct catalogue_key keys[] = {
 	TIME("tree.ll128", tree_ll128_s),
 	RATE("tree.block", true, block_tree_Bps),
 	RATIO("alltoall.share", 0.001, 1, alltoall_share),
+	RATE("alltoall.node", false, alltoall_node_Bps),
 	RATIO("alltoall.share_power", 0, 1, alltoall_share_power),
 	TIME("alltoall.base", alltoall_base_s),
 	TIME("alltoall.peer_small", peer_small_s),

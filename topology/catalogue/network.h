@@ -25,6 +25,7 @@ struct network_spec {
 	/* A block, or its first 64 KiB, that is stored and sent on whole at every step: its rate. */
 	double block_ll_Bps, block_ll128_Bps, block_tree_Bps;
 	/* All to all: seconds that it costs at least, and for each rank on other hosts; beyond eight hosts the latter grows and the share falls with the hosts to these powers. */
+	double alltoall_node_Bps; /* as node_Bps, of an all-to-all, which has more connections; 0: none */
 	double alltoall_share, alltoall_base_s, peer_small_s, peer_large_s, alltoall_share_power, peer_power;
 	uint64_t peer_large_B; /* of one rank for another */
 	double pair_share, far_pair_share; /* of a NIC that one rank's sends to one other reach, among two hosts and among more */
