@@ -130,12 +130,15 @@ static double crossings_of(const struct pricing *x, enum nccl_coll coll)
 	return coll == NCCL_ALL_REDUCE ? 2 * once : coll == NCCL_BROADCAST ? (double)x->g->hosts : once;
 }
 
-/* From one level to the next in proportion to the block: fewer ranks with larger blocks are then never slower than more with smaller ones. */
+/* From one level to the next, which begins at `from_B`, in proportion to the block: fewer ranks with larger blocks are then never slower than more with smaller ones. */
+static double level_s(double lower_s, double upper_s, double block, uint64_t from_B)
+{
+	return fmax(lower_s, fmin(upper_s, lower_s * block / (double)from_B));
+}
+
 static double simple_hop_s(const struct network_spec *n, double block)
 {
-	double middle = fmin(n->simple_middle_s, n->simple_small_s * block / (double)n->simple_middle_B);
-	double large = fmin(n->simple_large_s, n->simple_middle_s * block / (double)n->simple_large_B);
-	return fmax(n->simple_small_s, fmax(middle, large));
+	return fmax(level_s(n->simple_small_s, n->simple_middle_s, block, n->simple_middle_B), block > (double)n->simple_large_B ? level_s(n->simple_middle_s, n->simple_large_s, block, n->simple_large_B) : 0);
 }
 
 static double ring_hop_s(const struct pricing *x, enum nccl_proto p, double block)
@@ -264,7 +267,7 @@ static struct candidate alltoall(const struct pricing *x, double bytes)
 		c.transfer_s = 0;
 	if (g->hosts > 1) {
 		double nics = share_of_nics(g, net->alltoall_share, net->alltoall_node_Bps) * pow(growth, -net->alltoall_share_power), block = bytes / n;
-		double peer = block < (double)net->peer_large_B ? net->peer_small_s : net->peer_large_s;
+		double peer = level_s(net->peer_small_s, net->peer_large_s, block, net->peer_large_B);
 		c.latency_s = net->alltoall_base_s + (n - here) * peer * pow(growth, net->peer_power);
 		c.transfer_s = fmax(c.transfer_s, bytes * (n - here) / n * here / nics);
 	}

@@ -92,9 +92,9 @@ double nccl_tree_factor(enum nccl_proto p, double bytes, bool smooth)
 {
 	double at = log2(fmax(bytes, 64) / 64);
 	int low = (int)at;
-	if (low >= TREE_SIZES - 1)
+	if (low >= TREE_SIZES)
 		return 1;
-	double a = tree_factor[p][low], b = tree_factor[p][low + 1];
+	double a = tree_factor[p][low], b = low + 1 < TREE_SIZES ? tree_factor[p][low + 1] : 1;
 	return smooth ? a * pow(b / a, at - low) : a; /* in logarithms: size / factor then never falls */
 }
 
