@@ -3,7 +3,7 @@
 
 usage: fit_collectives.py FABRIC KEY[,KEY...] TABLE.csv [--rows REGEX] [--all] [--write] [--stepsim PATH]
 
-KEY is section.key of configs/fabrics/FABRIC.yaml (ring.ll, rate.share). --rows chooses rows by "ID COLLECTIVE NOTES"; --all takes every repeat. Each number may move by a factor of four, shares up to 1.
+KEY is section.key of configs/fabrics/FABRIC.yaml (ring.ll, rate.share); numbers that move together are joined (ring.ll+ring.ll_far). --rows chooses rows by "ID COLLECTIVE NOTES"; --all takes every repeat. Each number may move by a factor of four, shares up to 1.
 Prints each with its standard error (from the Jacobian) and the errors before and after; --write puts them into the file, whose sources say what they were fitted to.
 """
 import argparse, csv, json, os, re, shutil, subprocess, sys, tempfile
@@ -60,25 +60,30 @@ def main():
         chosen = [r for r in rows if re.search(o.rows, '%s %s %s' % (r['id'], r['collective'], r['notes']))]
         with open(table, 'w') as out:
             w = csv.DictWriter(out, rows[0].keys()); w.writeheader(); w.writerows(chosen)
-        start = np.array([read(path, k) for k in keys])
-        say('before:', ratios(o.stepsim, work, table, o.all))
+        start = {k: read(path, k) for key in keys for k in key.split('+')}
+        first = ratios(o.stepsim, work, table, o.all)
+        say('before:', first)
+
+        def put(into, x):
+            for key, factor in zip(keys, np.exp(x - 1)):
+                for k in key.split('+'):
+                    write(into, k, min(start[k] * factor, 1) if 'share' in k and 'power' not in k else start[k] * factor)
 
         def residuals(x):
-            for k, v in zip(keys, start * np.exp(x)):
-                write(path, k, min(v, 1) if 'share' in k else v)
-            return np.log(ratios(o.stepsim, work, table, o.all))
+            put(path, x)
+            now = ratios(o.stepsim, work, table, o.all)
+            return np.log(now) if len(now) == len(first) else np.full(len(first), 2.0)  # numbers that the file may not hold together
 
-        fit = least_squares(residuals, np.zeros(len(keys)), bounds=(-1.4, 1.4), loss='soft_l1', f_scale=0.1, diff_step=0.02, max_nfev=12)
+        fit = least_squares(residuals, np.ones(len(keys)), bounds=(-0.4, 2.4), loss='soft_l1', f_scale=0.1, diff_step=0.02, max_nfev=12)
         say('after: ', np.exp(residuals(fit.x)))
         try:
-            sd = np.sqrt(np.diag(np.linalg.inv(fit.jac.T @ fit.jac))) * np.sqrt(np.mean(fit.fun ** 2))
+            sd = np.sqrt(np.diag(np.linalg.pinv(fit.jac.T @ fit.jac))) * np.sqrt(np.mean(fit.fun ** 2))
         except np.linalg.LinAlgError:
             sd = np.full(len(keys), np.nan)
-        for k, v, s, b in zip(keys, start * np.exp(fit.x), sd, start):
-            print('  %-24s %10.4g +- %2.0f %% (was %.4g)' % (k, v, 100 * s, b))
+        for key, factor, s in zip(keys, np.exp(fit.x - 1), sd):
+            print('  %-36s x %.3f +- %.0f %% (%s)' % (key, factor, 100 * s, ', '.join('%.4g -> %.4g' % (start[k], start[k] * factor) for k in key.split('+'))))
         if o.write:
-            for k, v in zip(keys, start * np.exp(fit.x)):
-                write(os.path.join(root, 'configs/fabrics/%s.yaml' % o.fabric), k, min(v, 1) if 'share' in k else v)
+            put(os.path.join(root, 'configs/fabrics/%s.yaml' % o.fabric), fit.x)
     finally:
         shutil.rmtree(work)
 
