@@ -23,7 +23,7 @@ static const struct command commands[] = {
 	{"topo", "", "the links found on this machine, as a matrix with GB/s; or those of a dumped one", TAKES_ALWAYS | TAKES_TOPO, 0, true, cmd_topo},
 	{"calibrate", "", "measure this machine's compute and link ceilings into a profile (under mpirun: its collectives too)", TAKES_ALWAYS | TAKES_DEVICES | TAKES_CALIBRATE, 0, true, cmd_calibrate},
 	{"validate", "TABLE.csv", "predict every row of a table of published measurements: each error, and the summary", TAKES_ALWAYS | TAKES_VALIDATE, 1, false, cmd_validate},
-	{"list", "systems|gpus|models|stacks|parameters", "the catalogue; the fitted constants with meaning and source", TAKES_ALWAYS, 1, false, cmd_list},
+	{"list", "systems|gpus|models|stacks|fabrics|parameters", "the catalogue; the fitted constants with meaning and source", TAKES_ALWAYS, 1, false, cmd_list},
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])

@@ -210,26 +210,24 @@ static double nvls_bus(const struct pricing *x)
 static struct candidate nvls(const struct pricing *x, enum nccl_algo a, double bytes)
 {
 	const struct nccl_group *g = x->g;
-	double n = (double)g->ranks, to_algorithm = n / (2 * (n - 1)), rate = nvls_bus(x) * to_algorithm, latency = nccl_hop_us(g->version, NCCL_HOP_NVLINK, NCCL_NVLS, NCCL_SIMPLE);
+	double n = (double)g->ranks, to_algorithm = n / (2 * (n - 1)), rate = nvls_bus(x) * to_algorithm, latency = 1e-6 * nccl_hop_us(g->version, NCCL_HOP_NVLINK, NCCL_NVLS, NCCL_SIMPLE);
 	if (a == NCCL_NVLS_TREE) {
 		rate = g->hosts == 2 ? fmin(rate, x->nics) : fmin(x->bus * to_algorithm, x->nics / 2);
-		latency += 2 * x->levels * nccl_hop_us(g->version, NCCL_HOP_NET, NCCL_NVLS_TREE, NCCL_SIMPLE);
-	} else if (g->hosts > 1) {
-		rate = fmin(rate, x->nics);
-		latency += nccl_hop_us(g->version, NCCL_HOP_NET, NCCL_NVLS, NCCL_SIMPLE);
+		latency += 2 * x->levels * fmax(1e-6 * nccl_hop_us(g->version, NCCL_HOP_NET, NCCL_NVLS_TREE, NCCL_SIMPLE), simple_hop_s(x->net, bytes / (double)g->per_host));
 	}
-	struct candidate c = {.latency_s = 1e-6 * latency, .transfer_s = bytes / rate};
+	struct candidate c = {.latency_s = latency, .transfer_s = bytes / rate};
 	c.time_s = ramp_s(bytes) + c.latency_s + c.transfer_s;
 	return c;
 }
 
-/* As NCCL has them: CollNet, PAT. */
+/* CollNet and PAT: as NCCL has them, with the network's own hops where those are slower. */
 static struct candidate by_tuner(const struct pricing *x, enum nccl_coll coll, enum nccl_algo a, enum nccl_proto p, double bytes)
 {
 	double latency_us, GBps;
 	if (!nccl_tuner(&x->comm, coll, a, p, &latency_us, &GBps))
 		return (struct candidate){.time_s = INFINITY};
-	struct candidate c = {.latency_s = 1e-6 * latency_us, .transfer_s = bytes / (1e9 * GBps)};
+	double slower = fmax(0, simple_hop_s(x->net, bytes / (double)x->g->ranks) - 1e-6 * nccl_hop_us(x->g->version, NCCL_HOP_NET, a, p));
+	struct candidate c = {.latency_s = 1e-6 * latency_us + (a == NCCL_PAT ? x->levels : 1) * slower, .transfer_s = bytes / (1e9 * GBps)};
 	c.time_s = ramp_s(bytes) + c.latency_s + c.transfer_s;
 	return c;
 }
@@ -279,14 +277,13 @@ static struct candidate sendrecv(const struct pricing *x, double bytes)
 {
 	const struct nccl_group *g = x->g;
 	const struct network_spec *net = x->net;
-	double nic = g->nics_Bps / (double)g->per_host;
 	struct candidate c = {.latency_s = 1e-6 * (nccl_base_us(g->version, NCCL_RING, NCCL_LL) + nccl_hop_us(g->version, inside_hop(x), NCCL_RING, NCCL_LL))};
 	if (g->per_host > 1) /* flat from where it has few channels to where many make up for it: NCCL's steps fall here */
 		c.transfer_s = g->nvlink ? fmin(bytes / (FEW_CHANNELS_SHARE * x->inside), fmax(FEW_CHANNELS_B / (FEW_CHANNELS_SHARE * x->inside), bytes / x->inside)) : bytes / x->inside;
 	if (g->hosts > 1) {
 		double share = g->hosts == 2 ? net->pair_share : net->far_pair_share;
 		c.latency_s += net->ring_ll_s;
-		c.transfer_s = fmax(c.transfer_s, bytes / (net->node_Bps > 0 ? fmin(nic * share, net->node_Bps) : nic * share));
+		c.transfer_s = fmax(c.transfer_s, bytes / (net->node_Bps > 0 ? fmin(g->pair_Bps * share, net->node_Bps) : g->pair_Bps * share));
 	}
 	c.time_s = ramp_s(bytes) + c.latency_s + c.transfer_s;
 	return c;

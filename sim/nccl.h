@@ -71,6 +71,7 @@ struct nccl_group {
 	double inside_Bps; /* of a ring of its ranks on one host; infinite when there is one */
 	double link_Bps;   /* PCIe, no peer-to-peer: of one GPU's slot */
 	double nics_Bps;   /* line rate that its ranks on one host share; 0 on one host */
+	double pair_Bps;   /* of those, what one rank's sends to another host can use */
 	struct network_spec network;
 };
 

@@ -10,7 +10,7 @@
                the links found on this machine, as a matrix with GB/s; or those of a dumped one
            stepsim calibrate [options]
                measure this machine's compute and link ceilings into a profile (under mpirun: its collectives too)
-           stepsim list systems|gpus|models|stacks|parameters [options]
+           stepsim list systems|gpus|models|stacks|fabrics|parameters [options]
                the catalogue; the fitted constants with meaning and source
     Under `mpirun -np N` every rank takes part. `stepsim COMMAND --help` names the options of one command. All of them:
     option                    effect
@@ -52,7 +52,7 @@
     -h, --help                this text
 
     $ stepsim -h list
-    usage: stepsim list systems|gpus|models|stacks|parameters [options]
+    usage: stepsim list systems|gpus|models|stacks|fabrics|parameters [options]
     the catalogue; the fitted constants with meaning and source
     option               effect
     --------------------------------------------------------------------------------------------------------
