@@ -111,6 +111,21 @@ static enum status add_stack(struct table *t, const char *name, struct error *e)
 	                 c.train.fused ? "yes" : "no", c.parallel.overlap ? "yes" : "no");
 }
 
+static enum status add_fabric(struct table *t, const char *name, struct error *e)
+{
+	struct network_spec n;
+	enum status st = network_load(name, &n, e);
+	if (st)
+		return st;
+	char ring[QUANTITY_MAX], small[QUANTITY_MAX], large[QUANTITY_MAX], most[QUANTITY_MAX] = "-";
+	quantity_format(ring, n.ring_ll_s, UNIT_SECOND);
+	quantity_format(small, n.simple_small_s, UNIT_SECOND);
+	quantity_format(large, n.simple_large_s, UNIT_SECOND);
+	if (n.node_Bps > 0)
+		quantity_format(most, n.node_Bps, UNIT_BYTE_PER_S);
+	return table_row(t, e, "%s|%s|%.3g %%|%s|%.3g %%|%s|%s|%s|%s|%.0f %%|%.0f %%", name, n.name, 100 * n.share, most, 100 * n.alltoall_share, ring, small, large, n.ll128 ? "yes" : "no", 100 * n.sigma_small, 100 * n.sigma_large);
+}
+
 /* The constants of a device that are fitted to published measurements, with the source that its file names. */
 static enum status add_parameters(struct table *t, const char *name, struct error *e)
 {
@@ -146,6 +161,9 @@ static const struct listing listings[] = {
 	 "links: all NVLinks, or the maker's own links, of one GPU together, and PCIe, GB/s in one direction; USD: price of one and rent an hour, dated in configs/gpus\n" UNVERIFIED},
 	{"models", "models", "<name|parameters|layers|hidden|heads|kv heads|vocab|sequence|experts", add_model, NULL},
 	{"stacks", "stacks", "<name|<strategy|<compute|<weights|<on the wire|<fused|<overlap", add_stack, NULL},
+	{"fabrics", "fabrics", "<name|<network between hosts|rings|at most|all to all|hop LL|hop, small|hop, large|LL128|below 16 MiB|above", add_fabric,
+	 "rings, all to all: of its NICs' line rate that a host reaches, at most: whatever its NICs; hop: of a ring from host to host with NCCL's LL protocol, and with Simple for small and large blocks;\n"
+	 "below, above: relative uncertainty (one standard deviation) of a collective. Sources in configs/fabrics"},
 	{"parameters", "gpus", "<GPU|<parameter|value|<meaning|<source", add_parameters,
 	 "What is measured instead stands in profiles: `stepsim calibrate -o FILE` writes one as YAML with names, coefficients and residuals."},
 };

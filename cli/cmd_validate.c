@@ -39,6 +39,56 @@ static json_t *real(double x)
 	return x > 0 ? json_real(x) : json_null();
 }
 
+static enum status judge_collectives(const struct csv *t, judged_collectives *rows, struct error *e)
+{
+	struct machines *machines = machines_create();
+	enum status st = machines && vec_reserve(rows, t->rows) ? ST_OK : error_nomem(e, "the rows");
+	for (size_t i = 0; i < t->rows && !st; i++) {
+		if ((st = collective_row_judge(t, i, machines, &rows->at[rows->n], e)))
+			error_context(e, "%s:%d", t->path, t->line[i]);
+		else
+			rows->n++;
+	}
+	collectives_mark_best(rows);
+	machines_destroy(machines);
+	return st;
+}
+
+static json_t *text(const char *s)
+{
+	return s && *s ? json_string(s) : json_null();
+}
+
+static enum status write_collectives_json(const judged_collectives *rows, const char *path, struct error *e)
+{
+	json_t *results = json_array();
+	for (size_t i = 0; i < rows->n && results; i++) {
+		const struct judged_collective *j = &rows->at[i];
+		bool good = !j->reason[0];
+		json_t *row = json_pack("{s:s, s:s, s:s, s:I, s:f, s:o, s:f, s:o, s:o, s:o, s:o, s:i, s:b, s:o, s:o}", "id", j->id, "machine", j->machine, "collective", j->collective, "ranks", (json_int_t)j->ranks, "bytes", j->bytes,
+		                        "predicted_s", good ? json_real(j->predicted_s) : json_null(), "measured_s", j->measured_s, "error", good ? json_real(j->predicted_s / j->measured_s - 1) : json_null(), "interval90_s",
+		                        good ? json_pack("[f, f]", j->interval90_s[0], j->interval90_s[1]) : json_null(), "algorithm", text(j->algorithm), "protocol", text(j->protocol), "channels", j->channels, "best", j->best,
+		                        "use", text(j->use), "reason", text(j->reason));
+		json_array_append_new(results, row);
+	}
+	json_t *all = json_pack("{s:o}", "results", results);
+	enum status st = all ? report_write_json(all, path, e) : error_nomem(e, "the JSON result");
+	json_decref(all);
+	return st;
+}
+
+static enum status validate_collectives(const struct csv *t, const char *json, struct error *e)
+{
+	judged_collectives rows = {0};
+	enum status st = judge_collectives(t, &rows, e);
+	if (!st && json)
+		st = write_collectives_json(&rows, json, e);
+	if (!st && (!json || strcmp(json, "-") != 0))
+		st = collectives_print(&rows, stdout, e);
+	vec_free(&rows);
+	return st;
+}
+
 static enum status write_json(const judged_rows *rows, const char *path, struct error *e)
 {
 	json_t *results = json_array();
@@ -63,6 +113,10 @@ enum status cmd_validate(struct context *x, struct error *e)
 	enum status st = csv_load(x->options->positional[0], &t, e);
 	if (st)
 		return st;
+	if (is_table_of_collectives(&t)) {
+		st = validate_collectives(&t, x->options->json, e);
+		goto out;
+	}
 	if ((st = check_columns(&t, e)) || (st = judge_all(&t, &rows, e)))
 		goto out;
 	if (x->options->json && (st = write_json(&rows, x->options->json, e)))

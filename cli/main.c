@@ -25,7 +25,7 @@ static const struct command commands[] = {
 	{"roofline", "", "measure the roofline: polynomial sweep, products, caches and memory, beside the datasheet", TAKES_ALWAYS | TAKES_DEVICES | TAKES_ROOFLINE, 0, true, cmd_roofline},
 	{"bench", "all_reduce|all_gather|reduce_scatter|broadcast|alltoall|sendrecv", "time and check one collective over a range of sizes, as nccl-tests does, with the predicted time and a verdict beside each row", TAKES_ALWAYS | TAKES_DEVICES | TAKES_BENCH, 1, true, cmd_bench},
 	{"validate", "TABLE.csv", "predict every row of a table of published measurements: each error, and the summary", TAKES_ALWAYS | TAKES_VALIDATE, 1, false, cmd_validate},
-	{"list", "systems|gpus|models|stacks|parameters", "the catalogue; the fitted constants with meaning and source", TAKES_ALWAYS, 1, false, cmd_list},
+	{"list", "systems|gpus|models|stacks|fabrics|parameters", "the catalogue; the fitted constants with meaning and source", TAKES_ALWAYS, 1, false, cmd_list},
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])

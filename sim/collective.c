@@ -10,6 +10,10 @@ static bool comparable(const struct machine *m, int64_t size, int64_t stride, in
 	return m->device.is_host || machine_group_in_node(m, size, stride) == (measured <= m->profile->key.ranks_per_host);
 }
 
+/* Relative uncertainties, one standard deviation. */
+#define SIGMA_LINK_CURVE 0.15
+#define SIGMA_ALPHA_BETA 0.25
+
 /* The curve of this collective whose group size is nearest to `size` in ratio, and that size; NULL when there is none. */
 static const struct profile_curve *nearest_curve(const struct machine *m, enum collective c, int64_t size, int64_t stride, int64_t *found)
 {
@@ -36,12 +40,6 @@ static const struct profile_curve *nearest_curve(const struct machine *m, enum c
 	return best;
 }
 
-bool collective_measured(const struct machine *m, enum collective c, int64_t size, int64_t stride)
-{
-	int64_t found = 0;
-	return m->profile && nearest_curve(m, c, size, stride, &found) && found == size;
-}
-
 /* Of a chain of sends every member but the last passes the whole buffer on; what is dealt out in parts leaves a host by this member's share of its NICs. */
 static double exchange_Bps(const struct group *g, enum collective c)
 {
@@ -61,20 +59,65 @@ int64_t pair_stride(const struct machine *m, int64_t stride, int64_t from, int64
 	return host % (2 * distance) == 0 ? distance : 1;
 }
 
-double collective_time_s(const struct machine *m, enum collective c, int64_t size, int64_t stride, double bytes)
+static double link_time_s(const struct machine *m, enum collective c, int64_t size, int64_t stride, double bytes)
 {
-	if (size <= 1)
-		return 0;
-	double n = (double)size;
-	int64_t k = size;
-	bool parts = collective_reduces(c) || collective_cuts(c);
-	const struct profile_curve *curve = m->profile ? nearest_curve(m, c, size, stride, &k) : NULL;
-	if (curve)
-		return parts ? (n - 1) / (double)(k - 1) * profile_curve_at(curve, bytes * (double)k / n, 0) : profile_curve_at(curve, bytes, 0);
 	struct group g;
+	double n = (double)size;
 	if (machine_group(m, size, stride, &g, NULL) || !(g.ring_Bps > 0))
 		return INFINITY;
-	bool message = c == COLL_SEND || c == COLL_RECV, exchange = message || c == COLL_ALLTOALL || c == COLL_SENDRECV;
-	double hops = c == COLL_ALL_REDUCE ? 2 * (n - 1) : message || c == COLL_SENDRECV ? 1 : n - 1;
+	bool lone = c == COLL_SENDRECV || c == COLL_SEND || c == COLL_RECV, exchange = lone || c == COLL_ALLTOALL;
+	double hops = c == COLL_ALL_REDUCE ? 2 * (n - 1) : lone ? 1 : n - 1;
 	return hops * g.ring_latency_s + collective_wire_factor(c, size) * bytes / (exchange ? exchange_Bps(&g, c) : g.ring_Bps);
+}
+
+/* The group's links as NCCL finds them. False: nothing of that kind, or not NCCL's. */
+static bool find_group(const struct machine *m, enum collective c, int64_t size, int64_t stride, struct nccl_group *g, enum nccl_coll *coll)
+{
+	bool measured_path = m->profile && profile_get_value(m->profile, "p2p.Bps", 0) > 0;
+	return !measured_path && nccl_coll_of(collective_name(c == COLL_SEND || c == COLL_RECV ? COLL_SENDRECV : c), coll) && nccl_group_of(m, size, stride, g, NULL) == ST_OK;
+}
+
+static struct collective_price price_as_nccl(const struct nccl_group *g, enum nccl_coll coll, struct nccl_choice forced, double bytes)
+{
+	struct nccl_result r = nccl_time(g, coll, forced, bytes);
+	return (struct collective_price){r.time_s, r.bound == NCCL_BY_LATENCY ? BOUND_LATENCY : BOUND_LINK, r.rel_sigma, false, r.channels, (int32_t)r.algo, (int32_t)r.proto};
+}
+
+struct collective_price collective_price(const struct machine *m, enum collective c, int64_t size, int64_t stride, struct nccl_choice forced, double bytes)
+{
+	struct collective_price p = {.rel_sigma = SIGMA_ALPHA_BETA, .algo = -1, .proto = -1};
+	struct nccl_group g;
+	enum nccl_coll coll;
+	if (size <= 1)
+		return p;
+	double n = (double)size, empty_s;
+	int64_t k = size;
+	const struct profile_curve *curve = m->profile ? nearest_curve(m, c, size, stride, &k) : NULL;
+	bool parts = collective_reduces(c) || collective_cuts(c);
+	if (curve) {
+		double steps = parts ? (n - 1) / (double)(k - 1) : 1;
+		p.time_s = steps * profile_curve_at(curve, parts ? bytes * (double)k / n : bytes, 0);
+		empty_s = steps * profile_curve_at(curve, 0, 0);
+		p.measured = k == size;
+		p.rel_sigma = p.measured ? SIGMA_LINK_CURVE : SIGMA_ALPHA_BETA;
+	} else if (find_group(m, c, size, stride, &g, &coll)) {
+		return price_as_nccl(&g, coll, forced, bytes);
+	} else {
+		p.time_s = link_time_s(m, c, size, stride, bytes);
+		empty_s = link_time_s(m, c, size, stride, 0);
+	}
+	p.bound = empty_s > p.time_s / 2 ? BOUND_LATENCY : BOUND_LINK;
+	return p;
+}
+
+double collective_time_s(const struct machine *m, enum collective c, int64_t size, int64_t stride, double bytes)
+{
+	return collective_price(m, c, size, stride, NCCL_ANY, bytes).time_s;
+}
+
+struct nccl_choice collective_choice(const struct config *c)
+{
+	static const int algos[ALGO_COUNT] = {[ALGO_AUTO] = -1, [ALGO_RING] = NCCL_RING, [ALGO_TREE] = NCCL_TREE, [ALGO_NVLS] = NCCL_NVLS, [ALGO_COLLNET] = NCCL_COLLNET_DIRECT, [ALGO_PAT] = NCCL_PAT};
+	static const int protos[PROTO_COUNT] = {[PROTO_AUTO] = -1, [PROTO_LL] = NCCL_LL, [PROTO_LL128] = NCCL_LL128, [PROTO_SIMPLE] = NCCL_SIMPLE};
+	return (struct nccl_choice){algos[c->algorithm], protos[c->protocol]};
 }

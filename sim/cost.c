@@ -20,9 +20,7 @@
 
 /* Relative uncertainties, one standard deviation: how far from the truth each way of pricing is expected to be. */
 #define SIGMA_CURVE 0.10     /* a measured curve, interpolated */
-#define SIGMA_LINK_CURVE 0.15
 #define SIGMA_CATALOGUE 0.15 /* datasheet x the share that its kind of op usually reaches */
-#define SIGMA_ALPHA_BETA 0.25
 #define SIGMA_GUESSED 0.5    /* a profile without the entry */
 
 /* The host thread's time for one op on a GPU; a graph launches all that it holds at once. */
@@ -251,15 +249,17 @@ static enum status cost_collective(const struct program *p, const struct op *op,
 	if (size <= 1)
 		return ST_OK;
 	enum collective c = (enum collective)op->coll;
-	double bytes = (double)op->d[0] * dtype_bytes(op->dtype), empty_s = collective_time_s(m, c, size, stride, 0);
-	out->alone_s = collective_time_s(m, c, size, stride, bytes);
+	struct nccl_choice forced = collective_choice(&p->config);
+	struct collective_price price = collective_price(m, c, size, stride, forced, (double)op->d[0] * dtype_bytes(op->dtype));
+	if (price.algo < 0 && m->device.compute_capability <= 0 && (forced.proto >= 0 || (forced.algo >= 0 && forced.algo != NCCL_RING)))
+		return error_set(e, ST_INPUT, "collectives.%s: %s runs no NCCL; only NVIDIA's GPUs do", forced.proto >= 0 ? "protocol" : "algorithm", m->device.name);
+	out->alone_s = price.time_s;
 	if (!isfinite(out->alone_s) || !(out->alone_s > 0))
 		return error_set(e, ST_INPUT, "%s over %lld ranks: no rate of the link between them is known; measure it with `stepsim calibrate` under mpirun", collective_name(c), (long long)size);
 	out->issue_s = m->device.is_host ? 0 : issue_s(p, m);
-	out->bound = empty_s > out->alone_s / 2 ? BOUND_LATENCY : BOUND_LINK;
-	bool measured = collective_measured(m, c, size, stride);
-	out->rel_sigma = measured ? SIGMA_LINK_CURVE : SIGMA_ALPHA_BETA;
-	out->guessed = m->profile && !measured && !op_is_message(op); /* a pair's link is what a profile measures */
+	out->bound = price.bound;
+	out->rel_sigma = price.rel_sigma;
+	out->guessed = m->profile && !price.measured && !op_is_message(op); /* a pair's link is what a profile measures */
 	if (op_is_message(op))
 		use_of_message(op, m, stride, out);
 	else

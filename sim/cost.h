@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "sim/engine.h"
+#include "sim/nccl.h"
 #include "step/program.h"
 #include "step/result.h"
 #include "step/work.h"
@@ -28,13 +29,23 @@ enum status cost_op(const struct program *p, const struct op *op, const struct m
 /* Time of a collective over `size` ranks, `stride` apart, on S = elements x bytes of the full buffer; 0 for one rank.
  * From the profile's curve "<collective>.<size>" where there is one (of a GPU's profile only those measured inside one host, for groups inside one, or between hosts, for groups between them). Else from its curve
  * of the nearest size k: a ring's step on S/n bytes takes T_k(k S/n) / steps(k), so
- * T_n(S) = (n-1)/(k-1) T_k(k S/n); broadcast and sendrecv, which cut nothing, T_k(S). Else alpha-beta over the group's link: all-reduce by a ring 2(n-1) alpha + 2(n-1)/n S beta, all-gather and reduce-scatter
+ * T_n(S) = (n-1)/(k-1) T_k(k S/n); broadcast and sendrecv, which cut nothing, T_k(S). Where no curve was measured, on NVIDIA's GPUs whose links are known as NCCL runs it (sim/nccl.h), `forced` to an algorithm and a protocol. Else alpha-beta over the group's link: all-reduce by a ring 2(n-1) alpha + 2(n-1)/n S beta, all-gather and reduce-scatter
  * half of it, alltoall by pairwise exchange (n-1) alpha + (n-1)/n S beta (Thakur, Rabenseifner, Gropp 2005, IJHPCA 19(1)); broadcast along a chain of pipelined pieces (n-1) alpha + S beta (NVIDIA/nccl-tests
  * doc/PERFORMANCE.md: S/B); sendrecv and a message (send, recv) alpha + S beta. Between hosts a member of the last has its own share of the NICs: of alltoall the part of S that leaves the host crosses it, of sendrecv all.
  * Infinite when no rate of the link is known. */
-double collective_time_s(const struct machine *m, enum collective c, int64_t size, int64_t stride, double bytes);
-/* Whether that is a curve of this very size. */
-bool collective_measured(const struct machine *m, enum collective c, int64_t size, int64_t stride);
+struct collective_price {
+	double time_s;
+	enum bound bound;  /* latency or link */
+	double rel_sigma;
+	bool measured;     /* the group's own curve */
+	int32_t channels;  /* SMs that it holds; 0: not known */
+	int32_t algo, proto; /* enum nccl_algo, nccl_proto; -1: not priced as NCCL's */
+};
+struct collective_price collective_price(const struct machine *m, enum collective c, int64_t size, int64_t stride, struct nccl_choice forced, double bytes);
+double collective_time_s(const struct machine *m, enum collective c, int64_t size, int64_t stride, double bytes); /* of NCCL's own choice */
+
+/* What a config's collectives.algorithm and protocol force. */
+struct nccl_choice collective_choice(const struct config *c);
 
 /* Of two ranks with coordinates `from` and `to` along a dimension whose neighbours are `stride` ranks apart: the stride of groups of two that have their link. Ranks on two hosts have that of neighbouring hosts,
  * with all devices of a host sending at once. Decided on the first ranks of the mesh. */

@@ -32,9 +32,9 @@ static const struct word schedule_words[] = {{"gpipe", SCHED_GPIPE, true}, {"1f1
                                              {"zero_bubble", SCHED_ZERO_BUBBLE, true}, {"zbv", SCHED_ZBV, false}};
 static const struct word context_kind_words[] = {{"ring", CTX_RING, true}, {"all_gather", CTX_ALL_GATHER, false}};
 static const struct word dim_words[] = {{"tp", DIM_TP, true}, {"cp", DIM_CP, true}, {"ep", DIM_EP, true}, {"dp", DIM_DP, true}, {"pp", DIM_PP, true}};
-static const struct word algorithm_words[] = {{"auto", ALGO_AUTO, true}, {"ring", ALGO_RING, true}, {"tree", ALGO_TREE, false},
-                                              {"nvls", ALGO_NVLS, false}, {"collnet", ALGO_COLLNET, false}, {"pat", ALGO_PAT, false}};
-static const struct word protocol_words[] = {{"auto", PROTO_AUTO, true}, {"ll", PROTO_LL, false}, {"ll128", PROTO_LL128, false}, {"simple", PROTO_SIMPLE, false}};
+static const struct word algorithm_words[] = {{"auto", ALGO_AUTO, true}, {"ring", ALGO_RING, true}, {"tree", ALGO_TREE, true},
+                                              {"nvls", ALGO_NVLS, true}, {"collnet", ALGO_COLLNET, true}, {"pat", ALGO_PAT, true}};
+static const struct word protocol_words[] = {{"auto", PROTO_AUTO, true}, {"ll", PROTO_LL, true}, {"ll128", PROTO_LL128, true}, {"simple", PROTO_SIMPLE, true}};
 static const struct word tristate_words[] = {{"auto", TRI_AUTO, true}, {"true", TRI_TRUE, true}, {"false", TRI_FALSE, true}};
 static const struct word backend_words[] = {{"auto", BACKEND_AUTO, true}, {"cuda", BACKEND_CUDA, true}, {"host", BACKEND_HOST, true}};
 

@@ -90,6 +90,8 @@ enum status machine_load(const char *system, int64_t nodes, int64_t gpus_per_nod
 		return st;
 	m.devices_per_node = gpus_per_node ? gpus_per_node : s.gpus;
 	m.device = s.device;
+	m.network = s.network;
+	m.box_gpus = s.gpus;
 	m.unverified = s.unverified;
 	snprintf(m.name, sizeof m.name, "%s", s.name);
 	snprintf(m.source, sizeof m.source, s.synthetic ? "synthetic: %.200s" : "%s", s.source);
@@ -130,6 +132,19 @@ static enum status machine_of_kind(const char *id, int64_t nodes, int64_t per_ho
 	return st;
 }
 
+/* No driver names the network: as a description without its name is taken. */
+static enum status network_of_hosts(const struct cluster *c, struct network_spec *out, struct error *e)
+{
+	const struct graph *g = c->shape.at[0].graph;
+	bool nvswitch = false;
+	double nic_Bps = 0;
+	for (size_t i = 0; i < g->vertex.n; i++)
+		nvswitch |= g->vertex.at[i].kind == VERTEX_NVSWITCH;
+	for (size_t i = 0; i < g->nic.n; i++)
+		nic_Bps = fmax(nic_Bps, g->vertex.at[g->nic.at[i]].nic.Bps);
+	return network_load(network_by_default(nvswitch, nic_Bps), out, e);
+}
+
 enum status machine_of_gpus(struct cluster *hosts, int64_t per_host, const char *shown, uint64_t mem_B, struct machine *out, struct error *e)
 {
 	struct machine m = {.nodes = hosts->hosts, .devices_per_node = per_host};
@@ -156,6 +171,8 @@ enum status machine_of_gpus(struct cluster *hosts, int64_t per_host, const char 
 	m.unverified = m.device.unverified;
 	snprintf(m.name, sizeof m.name, "%" PRId64 " x %.100s", m.nodes * per_host, m.device.name);
 	snprintf(m.source, sizeof m.source, "discovered (%s) + catalogue configs/gpus/%s.yaml", evidence_name(m.cluster->shape.at[0].graph->source), id);
+	if ((st = network_of_hosts(m.cluster, &m.network, e)))
+		goto out;
 	if (per_host > 1 && !(st = machine_group(&m, per_host, 1, &pair, e)))
 		m.intra = (struct link_spec){pair.ring_latency_s, pair.pair_Bps};
 	if (!st && m.nodes > 1 && !(st = machine_group(&m, m.nodes, per_host, &pair, e)))

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "topology/catalogue/device.h"
+#include "topology/catalogue/network.h"
 #include "topology/graph/group.h"
 #include "topology/profile.h"
 
@@ -21,6 +22,8 @@ struct machine {
 	struct device_spec device;
 	int64_t nodes, devices_per_node;
 	struct link_spec intra, inter; /* intra: what one pair gets, as usable, not as the datasheet has it; inter: a device's share of its node's NICs */
+	struct network_spec network; /* between nodes */
+	int64_t box_gpus;            /* GPUs of a node, in use or not; 0: not known */
 	struct cluster *cluster; /* owned: its hosts' link graph; NULL: intra and inter are all that is known */
 	struct machine_groups *groups; /* owned: answers about the cluster that were found once */
 	bool unverified;

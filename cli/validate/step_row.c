@@ -11,7 +11,7 @@
 
 struct known_machine {
 	char line[256];
-	int64_t nodes;
+	int64_t nodes, per_host;
 	struct machine machine;
 };
 struct machines {
@@ -35,10 +35,10 @@ void machines_destroy(struct machines *m)
 	free(m);
 }
 
-static enum status find_machine(struct machines *m, const char *line, int64_t nodes, const struct machine **out, struct error *e)
+enum status machines_find(struct machines *m, const char *line, int64_t nodes, int64_t per_host, const struct machine **out, struct error *e)
 {
 	for (size_t i = 0; i < m->known.n; i++) {
-		if (m->known.at[i]->nodes == nodes && strcmp(m->known.at[i]->line, line) == 0) {
+		if (m->known.at[i]->nodes == nodes && m->known.at[i]->per_host == per_host && strcmp(m->known.at[i]->line, line) == 0) {
 			*out = &m->known.at[i]->machine;
 			return ST_OK;
 		}
@@ -50,7 +50,8 @@ static enum status find_machine(struct machines *m, const char *line, int64_t no
 	}
 	snprintf(k->line, sizeof k->line, "%s", line);
 	k->nodes = nodes;
-	enum status st = machine_load(line, nodes, 0, &k->machine, e);
+	k->per_host = per_host;
+	enum status st = machine_load(line, nodes, per_host, &k->machine, e);
 	if (st) {
 		free(k);
 		return st;
@@ -197,7 +198,7 @@ static enum status predict_row(const struct csv *t, size_t row, struct machines 
 	int64_t nodes, per_host;
 	enum status st = c && result ? step_row_config(t, row, &text, e) : error_nomem(e, "a row");
 	if (st || (st = config_parse(text, strlen(text), csv_get(t, row, "id"), NULL, 0, c, e)) || (st = system_words(t, row, line, &nodes, &per_host, e)) ||
-	    (st = find_machine(machines, line, nodes, &m, e)) || (st = config_resolve(c, nodes * per_host, e)) || (st = predict_folded(c, m, result, e)))
+	    (st = machines_find(machines, line, nodes, 0, &m, e)) || (st = config_resolve(c, nodes * per_host, e)) || (st = predict_folded(c, m, result, e)))
 		goto out;
 	out->predicted_s = result->time.step_s;
 	memcpy(out->interval90_s, result->interval90_s, sizeof out->interval90_s);

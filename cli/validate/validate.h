@@ -48,11 +48,43 @@ enum status system_words(const struct csv *t, size_t row, char line[256], int64_
 struct machines;
 struct machines *machines_create(void);
 void machines_destroy(struct machines *m); /* NULL-safe */
+/* per_host: GPUs of a host in use; 0: all. */
+enum status machines_find(struct machines *m, const char *line, int64_t nodes, int64_t per_host, const struct machine **out, struct error *e);
 
 /* Predicts one row of a table of steps. Whatever is wrong with the row is its `reason`; ST_RUN alone is returned. */
 enum status step_row_judge(const struct csv *t, size_t row, struct machines *m, struct judged *out, struct error *e);
 /* Its config as it would be read from a file, for people and tests. malloc'ed. ST_INPUT: a cell that cannot be mapped. */
 enum status step_row_config(const struct csv *t, size_t row, char **text, struct error *e);
+
+/* ---- tables of collectives (collective_row.c) ---- */
+
+struct judged_collective {
+	const char *id, *collective, *use; /* cells of the table; use: "" is counted in the totals */
+	char machine[64];                  /* the id without its last number */
+	int line;
+	int64_t ranks;
+	double bytes, measured_s, predicted_s, interval90_s[2];
+	const char *algorithm, *protocol;
+	int channels;
+	bool best;                         /* the fastest of its machine, collective, ranks and size */
+	char reason[256];
+};
+typedef VEC(struct judged_collective) judged_collectives;
+
+bool is_table_of_collectives(const struct csv *t);
+/* What a row of it ran on: the synthetic line of the hosts, how many, how many GPUs of each were used. ST_INPUT: a word that is not known. */
+struct collective_run {
+	char line[256];
+	int64_t hosts, per_host, ranks;
+	bool one_process;
+	int version; /* 21800: NCCL 2.18; 0: not printed */
+};
+enum status collective_words(const struct csv *t, size_t row, struct collective_run *out, struct error *e);
+/* Whatever is wrong with the row is its `reason`; ST_RUN alone is returned. */
+enum status collective_row_judge(const struct csv *t, size_t row, struct machines *m, struct judged_collective *out, struct error *e);
+void collectives_mark_best(judged_collectives *rows);
+/* By machine, collective and range of sizes, over all rows and over the best repeats; then the totals, and the rows without a prediction. */
+enum status collectives_print(const judged_collectives *rows, FILE *out, struct error *e);
 
 /* ---- the summary (summary.c) ---- */
 

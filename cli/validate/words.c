@@ -83,7 +83,7 @@ static bool network_words(const char *cell, int64_t per_host, char out[64])
 {
 	const char *unit = strstr(cell, "Gbps");
 	if (strstr(cell, "EFA (AWS p5)")) {
-		strcpy(out, "nic:32x100Gb/s");
+		strcpy(out, "nic:32x100Gb/s fabric:efa-shared");
 		return true;
 	}
 	if (!unit || unit == cell)
@@ -140,5 +140,73 @@ enum status system_words(const struct csv *t, size_t row, char line[256], int64_
 	snprintf(line, 256, "gpu:%" PRId64 " %s%s %s", host, id, cards ? " pcie" : "", nic);
 	*nodes = n / host;
 	*per_host = host;
+	return ST_OK;
+}
+
+/* ---- tables of collectives ---- */
+
+/* Hosts by the words of the column intra; the first whose word is there. */
+static const struct {
+	const char *word, *joined;
+	int64_t gpus; /* of a host; 0: as many as ran */
+} boxes[] = {{"4-GPU all-to-all", "mesh", 4}, {"NVSwitch", "nvswitch", 8}, {"bridge", "bridge", 0}, {"PCIe", "pcie", 0}};
+
+/* Networks by the words of notes, then of inter. alcf-polaris: its sets env and env2 load no libfabric plugin (the repository's README), so NCCL falls back to sockets. */
+static const struct {
+	const char *column, *word, *fabric;
+} fabrics[] = {
+	{"notes", "ALCF polaris; env ;", "tcp"}, {"notes", "ALCF polaris; env2", "tcp"}, {"notes", "over many allocations", "efa-shared"}, {"inter", "Slingshot", "slingshot"}, {"inter", "EFA", "efa"}, {"inter", "IB", "infiniband"}, {"inter", "InfiniBand", "infiniband"},
+};
+
+/* Names that are several products, by how the rows' GPUs are joined. */
+static const char *const sxm_gpus[][2] = {{"H100 80GB", "h100-sxm"}, {"H200", "h200-sxm"}, {"B200", "b200"}};
+
+static enum status collective_gpu(const char *gpu, bool nvswitch, char id[DEVICE_ID], struct error *e)
+{
+	for (size_t i = 0; i < sizeof sxm_gpus / sizeof sxm_gpus[0] && nvswitch; i++)
+		if (strcmp(gpu, sxm_gpus[i][0]) == 0) {
+			strcpy(id, sxm_gpus[i][1]);
+			return ST_OK;
+		}
+	enum status st = device_by_shown_name(gpu, 0, id, e);
+	return st || id[0] ? st : error_set(e, ST_INPUT, "gpu: the catalogue does not know the %s", gpu);
+}
+
+static const char *fabric_of_row(const struct csv *t, size_t row)
+{
+	for (size_t i = 0; i < sizeof fabrics / sizeof fabrics[0]; i++)
+		if (strstr(csv_get(t, row, fabrics[i].column), fabrics[i].word))
+			return fabrics[i].fabric;
+	return NULL;
+}
+
+/* "2.19.3" -> 21903 */
+static int version_words(const char *cell)
+{
+	char *end;
+	long major = strtol(cell, &end, 10), minor = *end == '.' ? strtol(end + 1, &end, 10) : 0, patch = *end == '.' ? strtol(end + 1, &end, 10) : 0;
+	return (int)(10000 * major + 100 * minor + patch);
+}
+
+enum status collective_words(const struct csv *t, size_t row, struct collective_run *out, struct error *e)
+{
+	const char *intra = csv_get(t, row, "intra"), *inter = csv_get(t, row, "inter"), *fabric = fabric_of_row(t, row);
+	char id[DEVICE_ID], nic[64] = "";
+	size_t box = 0, n_boxes = sizeof boxes / sizeof boxes[0];
+	*out = (struct collective_run){.ranks = atoll(csv_get(t, row, "n_gpus")), .hosts = atoll(csv_get(t, row, "n_nodes")), .one_process = strstr(csv_get(t, row, "notes"), "single process"), .version = version_words(csv_get(t, row, "nccl_version"))};
+	if (out->ranks < 2 || out->hosts < 1 || out->ranks % out->hosts)
+		return error_set(e, ST_INPUT, "%" PRId64 " GPUs on %" PRId64 " hosts: expected at least two, as many on each", out->ranks, out->hosts);
+	out->per_host = out->ranks / out->hosts;
+	while (box < n_boxes && !strstr(intra, boxes[box].word))
+		box++;
+	if (box == n_boxes)
+		return error_set(e, ST_INPUT, "intra: '%.60s' is not known", intra);
+	enum status st = collective_gpu(csv_get(t, row, "gpu"), strcmp(boxes[box].joined, "nvswitch") == 0, id, e);
+	if (st)
+		return st;
+	int64_t of_box = boxes[box].gpus > 0 ? boxes[box].gpus : out->per_host;
+	if (out->hosts > 1 && !network_words(inter, of_box, nic))
+		snprintf(nic, sizeof nic, "nic:%" PRId64 "x%sGb/s", of_box, default_network(id));
+	snprintf(out->line, sizeof out->line, "gpu:%" PRId64 " %s %s %s%s%s", of_box, id, boxes[box].joined, nic, out->hosts > 1 && fabric ? " fabric:" : "", out->hosts > 1 && fabric ? fabric : "");
 	return ST_OK;
 }

@@ -69,7 +69,7 @@
     -h, --help                this text
 
     $ stepsim -h list
-    usage: stepsim list systems|gpus|models|stacks|parameters [options]
+    usage: stepsim list systems|gpus|models|stacks|fabrics|parameters [options]
     the catalogue; the fitted constants with meaning and source
     option               effect
     --------------------------------------------------------------------------------------------------------

@@ -160,6 +160,19 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     pytorch-ddp         ddp       bf16     fp32     fp32         yes    yes
     pytorch-fsdp        fsdp      bf16     fp32     fp32         yes    yes
 
+    $ stepsim list fabrics
+    name              network between hosts                               rings    at most  all to all   hop LL  hop, small  hop, large  LL128  below 16 MiB  above
+    ---------------------------------------------------------------------------------------------------------------------------------------------------------------
+    efa               EFA of AWS                                           85 %          -        70 %  15.0 us     40.0 us     40.0 us    yes          50 %   30 %
+    efa-shared        EFA of AWS in a cluster shared with other jobs       85 %          -        70 %  15.0 us     40.0 us     40.0 us    yes          50 %   30 %
+    ethernet-unknown  Ethernet of which nothing is known, taken as RoCE    90 %          -        90 %  2.70 us     14.0 us     14.0 us    yes          50 %   30 %
+    infiniband        InfiniBand (HDR, NDR)                                95 %          -        90 %  2.70 us     14.0 us     14.0 us    yes          20 %    8 %
+    roce              RoCE (RDMA over Ethernet)                            90 %          -        90 %  2.70 us     14.0 us     14.0 us    yes          30 %   15 %
+    slingshot         Slingshot-11 through aws-ofi-nccl                  73.5 %          -        43 %  2.70 us     25.0 us      155 us     no          45 %   20 %
+    tcp               TCP sockets                                          90 %  3.30 GB/s        90 %  30.0 us     60.0 us      300 us     no          60 %   40 %
+    rings, all to all: of its NICs' line rate that a host reaches, at most: whatever its NICs; hop: of a ring from host to host with NCCL's LL protocol, and with Simple for small and large blocks;
+    below, above: relative uncertainty (one standard deviation) of a collective. Sources in configs/fabrics
+
     $ stepsim list parameters | head -n 4 | cut -c 1-90
     GPU           parameter      value  meaning                                               
     ------------------------------------------------------------------------------------------

@@ -246,9 +246,9 @@ static void test_gpu_profile(void)
 	const double bytes[] = {1e6, 1e8}, s[] = {1e-4, 1e-2};
 	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_reduce.4", bytes, s, 2, NULL), ST_OK);
 	NEAR(collective_time_s(&m, COLL_ALL_REDUCE, 4, 1, 1e8), 1e-2);
-	CU_ASSERT(collective_measured(&m, COLL_ALL_REDUCE, 4, 1));
+	CU_ASSERT(collective_price(&m, COLL_ALL_REDUCE, 4, 1, NCCL_ANY, 4096).measured);
 	NEAR(collective_time_s(&m, COLL_ALL_REDUCE, 4, 8, 400e6), 6 * (10e-6 + 100e6 / 25e9));
-	CU_ASSERT_FALSE(collective_measured(&m, COLL_ALL_REDUCE, 4, 8));
+	CU_ASSERT_FALSE(collective_price(&m, COLL_ALL_REDUCE, 4, 8, NCCL_ANY, 4096).measured);
 }
 
 /* ---- collectives ---- */

@@ -104,6 +104,8 @@ enum status system_complete(struct system_spec *s, struct error *e)
 	if (s->sockets == 0)
 		s->sockets = s->gpus >= 4 ? 2 : 1;
 	s->no_peer = d->no_peer;
+	if (!s->network.id[0])
+		snprintf(s->network.id, sizeof s->network.id, "%s", network_by_default(s->fabric == FABRIC_NVSWITCH, s->nic_Bps));
 	s->unverified |= d->unverified;
 	if (s->fabric != FABRIC_NONE && d->nvlink_links == 0 && s->intra_datasheet_Bps <= 0)
 		return error_set(e, ST_INPUT, "the %s has no links of its own to other GPUs", d->name);
@@ -111,7 +113,9 @@ enum status system_complete(struct system_spec *s, struct error *e)
 	if (!st && s->intra_datasheet_Bps <= 0)
 		complete_links(s, &wires);
 	vec_free(&wires.wire);
-	return st;
+	char id[NETWORK_ID];
+	memcpy(id, s->network.id, sizeof id);
+	return st ? st : network_load(id, &s->network, e);
 }
 
 /* ---- a file ---- */
@@ -140,6 +144,7 @@ static const struct catalogue_key keys[] = {
 	NUMBER("intra.latency", true, UNIT_SECOND, 1e-8, 1e-2, s.intra_latency_s),
 	WHOLE("nic.count", true, 0, 1024, s.nics),
 	NUMBER("nic.rate", false, UNIT_BYTE_PER_S, 1e7, 1e13, s.nic_Bps),
+	TEXT("nic.fabric", false, s.network.id),
 	NUMBER("nic.latency", false, UNIT_SECOND, 1e-8, 1e-1, s.nic_latency_s),
 	WHOLE("pcie.generation", false, 1, 7, pcie_gen),
 	WHOLE("pcie.lanes", false, 1, 32, pcie_lanes),

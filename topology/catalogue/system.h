@@ -9,12 +9,14 @@
  *   nvlink | nvswitch | mesh | bridge | torus | none   how GPUs are joined (default: what the GPU's file has: NVSwitch for SXM parts, a mesh or torus for others with links of their own,
  *                 nothing for PCIe cards; `nvlink` asks a card for its bridges, `pcie` is another word for none)
  *   nic:NxRATE    NICs a host ("nic:1x100Gb/s", "nic:8x400Gb"; `Gb` is Gb/s), spread over the GPUs (default: none)
+ *   fabric:NAME   the network between hosts, a name in configs/fabrics ("infiniband", "roce", "efa", "tcp"; default: infiniband for NVSwitch hosts with NICs of 200 Gb/s and more, else ethernet-unknown)
  */
 #ifndef STEPSIM_TOPOLOGY_CATALOGUE_SYSTEM_H
 #define STEPSIM_TOPOLOGY_CATALOGUE_SYSTEM_H
 
 #include "topology/graph/cluster.h"
 #include "topology/catalogue/device.h"
+#include "topology/catalogue/network.h"
 
 enum fabric_kind { FABRIC_NONE, FABRIC_NVSWITCH, FABRIC_MESH, FABRIC_BRIDGE, FABRIC_TORUS, FABRIC_KINDS }; /* none: over PCIe only. mesh: by `wiring`. bridge: pairs. torus: TPU, Trainium */
 
@@ -37,6 +39,7 @@ struct system_spec {
 	bool no_peer;                        /* GPUs reach each other through host memory only */
 	int64_t nics;
 	double nic_Bps, nic_latency_s;
+	struct network_spec network;         /* what the NICs lead to; without NICs what such hosts would have */
 	double power_W, price_usd, rent_usd_per_hour; /* a host; 0: not known */
 	char price_note[192], rent_note[192], power_note[192]; /* their sources */
 	bool price_unverified, rent_unverified, power_unverified; /* no step time depends on them: they do not mark the system */

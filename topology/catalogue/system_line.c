@@ -81,9 +81,18 @@ static enum status nic_word(struct line *l, const char *word, const char *text)
 	return ST_OK;
 }
 
+/* The nearest name is said when the file is looked for. */
+static enum status network_word(struct line *l, const char *word, const char *text)
+{
+	struct error why = {0};
+	if (strlen(text) >= sizeof l->s->network.id)
+		return wrong(l, word, "the name is too long");
+	return network_load(text, &l->s->network, &why) ? wrong(l, word, why.text) : ST_OK;
+}
+
 static enum status keyed_word(struct line *l, const char *word, const char *text)
 {
-	static const char *const keys[] = {"node", "gpu", "switch", "cpu", "nic"};
+	static const char *const keys[] = {"node", "gpu", "switch", "cpu", "nic", "fabric"};
 	struct system_spec *s = l->s;
 	struct {
 		int64_t *value, most;
@@ -96,7 +105,9 @@ static enum status keyed_word(struct line *l, const char *word, const char *text
 		enum status st = once(l, word, keys[i]);
 		if (st)
 			return st;
-		return i < COUNT(counts) ? count_word(l, word, text, 1, counts[i].most, counts[i].value) : nic_word(l, word, text);
+		if (i < COUNT(counts))
+			return count_word(l, word, text, 1, counts[i].most, counts[i].value);
+		return strcmp(key, "nic") == 0 ? nic_word(l, word, text) : network_word(l, word, text);
 	}
 	snprintf(unknown, sizeof unknown, "unknown (nearest: %s)", suggest_nearest(key, keys, COUNT(keys)));
 	return wrong(l, word, unknown);
@@ -122,7 +133,7 @@ static enum status pcie_word(struct line *l, const char *word)
 /* The nearest of everything that may stand there without a colon, and of the words that have one. */
 static enum status unknown_word(const struct line *l, const char *word)
 {
-	static const char *const keys[] = {"node:", "gpu:", "switch:", "cpu:", "nic:", "pcie4", "pcie5"};
+	static const char *const keys[] = {"node:", "gpu:", "switch:", "cpu:", "nic:", "fabric:", "pcie4", "pcie5"};
 	char **names = NULL, text[WORD + 32];
 	size_t n = 0, all = 0;
 	enum status st = path_catalogue_names("gpus", &names, &n, l->e);

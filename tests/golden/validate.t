@@ -1,0 +1,62 @@
+Tables of published measurements. Collectives are recognised by their columns; every row is judged, and what is special is counted apart. Errors change with the model: what is compared here is the shape.
+
+    $ stepsim validate $ROOT/tests/validation/collectives-sample.csv | head -n 1
+    machine       collective      bytes      rows  median %  p90 %  signed %  in interval %  best  median %  p90 %
+    $ stepsim validate $ROOT/tests/validation/collectives-sample.csv | cut -c 1-46 | sed -n '3,/special/p'
+    alcf-polaris  all_gather      <= 64 KiB     8 
+    alcf-polaris  all_gather      to 16 MiB     8 
+    alcf-polaris  all_gather      > 16 MiB      8 
+    alcf-polaris  all_reduce      <= 64 KiB     8 
+    alcf-polaris  all_reduce      to 16 MiB     8 
+    alcf-polaris  all_reduce      > 16 MiB      7 
+    alcf-polaris  alltoall        <= 64 KiB     8 
+    alcf-polaris  alltoall        to 16 MiB     8 
+    alcf-polaris  alltoall        > 16 MiB      8 
+    alcf-sophia   all_gather      <= 64 KiB     4 
+    alcf-sophia   all_gather      to 16 MiB     4 
+    alcf-sophia   all_gather      > 16 MiB      4 
+    alcf-sophia   all_reduce      <= 64 KiB     3 
+    alcf-sophia   all_reduce      to 16 MiB     3 
+    alcf-sophia   all_reduce      > 16 MiB      3 
+    alcf-sophia   alltoall        <= 64 KiB     3 
+    alcf-sophia   alltoall        to 16 MiB     3 
+    alcf-sophia   alltoall        > 16 MiB      3 
+    h100-c01      all_reduce      > 16 MiB      1 
+    h100-c01      all_gather      > 16 MiB      1 
+    h100-c01      reduce_scatter  > 16 MiB      1 
+    h100-c01      alltoall        > 16 MiB      1 
+    h100-c01      sendrecv        > 16 MiB      1 
+    a100-sxm      all_reduce      <= 64 KiB     3 
+    a100-sxm      all_reduce      to 16 MiB     3 
+    a100-sxm      all_reduce      > 16 MiB      2 
+    ----------------------------------------------
+    all rows      all             all         114 
+    all rows      all             < 1 MiB      37 
+    all rows      all             >= 1 MiB     77 
+    special rows  all             all          31 
+    $ stepsim validate $ROOT/tests/validation/collectives-sample.csv | sed '1,/special/d'
+    rows  apart, because                                                           first
+    ------------------------------------------------------------------------------------------------
+       1  1.55 times slower than the same with NCCL 2.21                           alcf-polaris-020
+       6  TCP at three times the rate of the other rows with the same environment  alcf-polaris-023
+       1  not predicted: gpu: the catalogue does not know the RTX 2080 Ti          rtx2080ti-001
+       3  a broken host path: 2.2 GB/s                                             rtx4090-001
+       2  not predicted: intra: '' is not known                                    stas-arb-001
+      21  means over jobs of a shared cluster, one size                            us-comm-allreduce
+
+The best of each machine, collective, ranks and size, and the choice that is behind a figure, stand in the JSON:
+
+    $ stepsim validate $ROOT/tests/validation/collectives-sample.csv --json r.json >/dev/null && grep -c '"id"' r.json && grep -c '"best": true' r.json && grep -c '"reason": null' r.json
+    > stepsim validate $ROOT/tests/validation/collectives-sample.csv --json - | grep -A 12 'h100-c01-001' | grep -o '"[a-z0-9_]*":' | tr '\n' ' '
+    148
+    37
+    145
+    "id": "machine": "collective": "ranks": "bytes": "predicted_s": "measured_s": "error": "interval90_s": "algorithm": 
+
+A word that is not known is the row's reason, not the end:
+
+    $ printf 'id,collective,gpu,n_gpus,n_nodes,intra,inter,nccl_version,bytes,dtype,time_us_outofplace\na-1,all_reduce,H100 80GB,8,1,NVLink4 NVSwitch,,,1048576,float,50\na-2,all_reduce,FOO 9,8,1,NVLink4 NVSwitch,,,1048576,float,50\na-3,allreduce,H100 80GB,8,1,NVLink4 NVSwitch,,,1048576,float,50\n' > t.csv
+    > stepsim validate t.csv | sed '1,/^rows/d'
+    ----------------------------------------------------------------------
+       1  not predicted: gpu: the catalogue does not know the FOO 9  a-2
+       1  not predicted: collective: 'allreduce' is not known        a-3
