@@ -257,6 +257,8 @@ static enum status cost_collective(const struct program *p, const struct op *op,
 	if (!isfinite(out->alone_s) || !(out->alone_s > 0))
 		return error_set(e, ST_INPUT, "%s over %lld ranks: no rate of the link between them is known; measure it with `stepsim calibrate` under mpirun", collective_name(c), (long long)size);
 	out->issue_s = m->device.is_host ? 0 : issue_s(p, m);
+	if (op->group == DIM_TP && p->config.parallel.pipeline > 1 && m->nodes > 1)
+		out->issue_s += p->config.stack.tensor_call_s * (double)size;
 	out->bound = price.bound;
 	out->rel_sigma = price.rel_sigma;
 	out->guessed = m->profile && !price.measured && !op_is_message(op); /* a pair's link is what a profile measures */

@@ -255,6 +255,7 @@ static void build_step(struct builder *b)
 {
 	build_buckets(b);
 	build_inputs(b);
+	build_gather_ahead(b);
 	build_actions(b);
 	b->micro = NONE;
 	b->phase = PHASE_OPTIMIZER;

@@ -147,6 +147,7 @@ void build_pipeline_free(struct builder *b);
 
 /* ---- build_params.c: parameters in buckets, their gradients and reductions ---- */
 void build_buckets(struct builder *b);
+void build_gather_ahead(struct builder *b);            /* what the step before has updated, where the stack gathers that late */
 void build_micro_begin(struct builder *b);             /* forgets last micro-step's copies, counts the gradients to come; with several stages once a step */
 struct view weight_of(struct builder *b, int32_t layer, enum param_kind k);  /* absent when the model has none */
 struct view gradient_of(struct builder *b, int32_t layer, enum param_kind k, bool *accumulate);

@@ -379,10 +379,29 @@ void build_ends_reduction(struct builder *b)
 
 /* ---- optimizer ---- */
 
+static bool gathers_ahead(const struct builder *b)
+{
+	return b->c->stack.gather_ahead && b->c->parallel.overlap && b->c->parallel.strategy == STRAT_ZERO1;
+}
+
+static void gather_updated(struct builder *b, int32_t i)
+{
+	const struct bucket *k = &b->r->buckets.at[i];
+	build_collective(b, COLL_ALL_GATHER, RED_SUM, DIM_DP, LANE_COMM, b->weight, (int64_t)k->padded, k->shard, k->weights, "weights", i);
+}
+
+/* Buckets hold the parameters from the last to the first: forward needs them in reverse. */
+void build_gather_ahead(struct builder *b)
+{
+	for (size_t i = b->r->buckets.n; i-- > 0 && gathers_ahead(b) && b->c->train.optimizer != OPT_NONE;)
+		if (b->r->buckets.at[i].shards > 1)
+			gather_updated(b, (int32_t)i);
+}
+
 static void update_bucket(struct builder *b, int32_t i)
 {
 	const struct bucket *k = &b->r->buckets.at[i];
-	int64_t full = (int64_t)k->padded, part = full / k->shards;
+	int64_t part = (int64_t)k->padded / k->shards;
 	struct op op = build_new(b, OP_OPTIMIZER, "update");
 	op.dtype = (uint8_t)b->weight;
 	op.out_dtype = (uint8_t)b->grad;
@@ -391,8 +410,8 @@ static void update_bucket(struct builder *b, int32_t i)
 	op.bucket = i;
 	op.d[0] = part;
 	build_op(b, op, (const struct view[]){k->shard, k->grad_shard, view_of(b->moment1[i]), view_of(b->moment2[i]), view_of(b->master[i])});
-	if (k->shards > 1 && !b->gathers)
-		build_collective(b, COLL_ALL_GATHER, RED_SUM, DIM_DP, LANE_COMM, b->weight, full, k->shard, k->weights, "weights", i);
+	if (k->shards > 1 && !b->gathers && !gathers_ahead(b))
+		gather_updated(b, i);
 }
 
 void build_optimizer(struct builder *b)

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "step/config_keys.h"
+#include "step/stages.h"
 
 #define PARAMETERS_MAX 1e15
 #define TOKENS_MAX ((int64_t)INT32_MAX)
@@ -208,7 +209,7 @@ static enum status check_pipeline(const struct config *c, struct error *e)
 		return st;
 	if (p->pipeline > layers)
 		return config_error(c, KEY_parallel_pipeline, e, "%" PRId64 " stages are more than the %" PRId64 " layer%s (nearest: %" PRId64 ")", p->pipeline, layers, layers == 1 ? "" : "s", layers);
-	if (parts > layers)
+	if (parts > layers && !stages_count_ends(c))
 		return config_error(c, KEY_parallel_virtual_stages, e, "%" PRId64 " x pipeline %" PRId64 " are more than the %" PRId64 " layers (nearest: %" PRId64 ")", p->virtual_stages, p->pipeline, layers,
 		                    layers / p->pipeline);
 	return p->n_layers_per_stage > 0 ? check_layers_per_stage(c, parts, e) : ST_OK;

@@ -12,6 +12,7 @@ const struct stack_number stack_numbers[STACK_NUMBERS] = {
 	{"optimizer", UNIT_BYTE, 0, 1000, AT(optimizer_B), "memory traffic an updated parameter, with clipping and copies; 0: as counted"},
 	{"overlap_tax", UNIT_NONE, 0, 1, AT(overlap_tax), "compute time lost for each second of a collective beside it"},
 	{"op", UNIT_SECOND, 0, 1, AT(op_s), "host time to issue one op, with Python and dispatch; 0: the device's launch"},
+	{"tensor_call", UNIT_SECOND, 0, 1, AT(tensor_call_s), "host time a member of a tensor group in each of its collectives while a pipeline crosses hosts"},
 	{"micro_batch", UNIT_SECOND, 0, 100, AT(micro_batch_s), "time that each micro-batch adds"},
 	{"step", UNIT_SECOND, 0, 100, AT(step_s), "time that each step adds"},
 };
@@ -45,26 +46,54 @@ static enum status read_number(const struct ynode *n, struct stack *s, struct er
 	return st ? st : ynode_quantity(ynode_get(n, "value"), row->unit, row->min, row->max, (double *)(void *)((char *)s + row->offset), e);
 }
 
-static enum status read_kernel(const struct ynode *n, struct stack *s, struct error *e)
+/* One of the words; its number. */
+static enum status read_word(const struct ynode *n, const char *const *words, size_t count, int *out, struct error *e)
 {
 	const char *word;
 	enum status st = ynode_string(n, &word, e);
-	for (int k = 0; k < KERNEL_COUNT && !st; k++) {
-		if (strcmp(word, kernel_names[k]) == 0) {
-			s->attention_kernel = (enum attention_kernel)k;
+	for (size_t i = 0; i < count && !st; i++) {
+		if (strcmp(word, words[i]) == 0) {
+			*out = (int)i;
 			return ST_OK;
 		}
 	}
-	return st ? st : ynode_error(n, e, "attention_kernel: unknown kernel \"%.40s\" (nearest: %s)", word, suggest_nearest(word, kernel_names, KERNEL_COUNT));
+	return st ? st : ynode_error(n, e, "%s: \"%.40s\" is not known (nearest: %s)", n->key, word, suggest_nearest(word, words, count));
+}
+
+static enum status read_kernel(const struct ynode *n, struct stack *s, struct error *e)
+{
+	int k = (int)s->attention_kernel;
+	enum status st = read_word(n, kernel_names, KERNEL_COUNT, &k, e);
+	s->attention_kernel = (enum attention_kernel)k;
+	return st;
+}
+
+static enum status read_split(const struct ynode *n, struct stack *s, struct error *e)
+{
+	static const char *const words[SPLIT_COUNT] = {[SPLIT_EVEN] = "even", [SPLIT_ENDS] = "ends", [SPLIT_COST] = "cost"};
+	int k = (int)s->stage_split;
+	enum status st = read_word(n, words, SPLIT_COUNT, &k, e);
+	s->stage_split = (enum stage_split)k;
+	return st;
+}
+
+static enum status read_ahead(const struct ynode *n, struct stack *s, struct error *e)
+{
+	return ynode_bool(n, &s->gather_ahead, e);
+}
+
+static enum status read_last_gemm(const struct ynode *n, struct stack *s, struct error *e)
+{
+	return ynode_bool(n, &s->recompute_last_gemm, e);
 }
 
 static enum status read_habit(const struct ynode *n, struct stack *s, struct error *e)
 {
-	static const char *const names[] = {"attention_kernel", "recompute_last_gemm"};
-	if (strcmp(n->key, names[0]) == 0)
-		return read_kernel(n, s, e);
-	if (strcmp(n->key, names[1]) == 0)
-		return ynode_bool(n, &s->recompute_last_gemm, e);
+	static const char *const names[] = {"attention_kernel", "stage_split", "gather_ahead", "recompute_last_gemm"};
+	static enum status (*const readers[])(const struct ynode *, struct stack *, struct error *) = {read_kernel, read_split, read_ahead, read_last_gemm};
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (strcmp(n->key, names[i]) == 0)
+			return readers[i](n, s, e);
 	return ynode_error_key(n, e, "%s: unknown habit of a stack (nearest: %s)", n->key, suggest_nearest(n->key, names, sizeof names / sizeof names[0]));
 }
 

@@ -13,15 +13,26 @@
 enum attention_kernel { KERNEL_FA1, KERNEL_FA2, KERNEL_FA3, KERNEL_COUNT };
 const char *attention_kernel_name(enum attention_kernel k); /* "fa1", ... */
 
+/* How layers are cut into pipeline stages where parallel.layers_per_stage does not say it. */
+enum stage_split {
+	SPLIT_EVEN, /* as even as they go, the remainder one each to the early stages */
+	SPLIT_ENDS, /* embedding and head count as a layer each where layers + 2 then divide (Megatron's account_for_embedding_in_pipeline_split, account_for_loss_in_pipeline_split); else even */
+	SPLIT_COST, /* by FLOP: a stage is full once the layers so far, and in the end the head, have passed its share (nanotron, models/base.py) */
+	SPLIT_COUNT
+};
+
 struct stack {
 	double elementwise_passes; /* memory traffic of norms and elementwise kernels, over the least that the program counts */
 	double logit_B;            /* bytes that cross memory for each logit, forward and backward of the loss together (fp32 copies, log-softmax, its gradient, metrics) */
 	double optimizer_B;        /* bytes that cross memory for each updated parameter: update, gradient clipping, copies */
 	double overlap_tax;        /* compute time lost for each second of a collective beside it */
 	double op_s;               /* host time to issue one op of the program (Python, autograd, dispatch, all its kernels); 0: the device's launch */
+	double tensor_call_s;      /* host time, besides op_s, for each member of a tensor group in each of its collectives while a pipeline crosses hosts */
 	double micro_batch_s;      /* time that each micro-batch adds to all else: synchronisation, data loader hand-over */
 	double step_s;             /* the same for a step: gradient clipping's norm, logging, the scheduler */
 	enum attention_kernel attention_kernel;
+	enum stage_split stage_split;
+	bool gather_ahead;         /* zero1: updated weights are gathered at the beginning of the next step, beside its forward pass, bucket by bucket (Megatron's overlap_param_gather) */
 	bool recompute_last_gemm;  /* a recomputed block runs its last product again (reentrant checkpointing, Megatron), which non-reentrant torch.utils.checkpoint's early stop leaves out */
 };
 
@@ -33,7 +44,7 @@ struct stack_number {
 	size_t offset; /* in struct stack */
 	const char *meaning;
 };
-#define STACK_NUMBERS 7
+#define STACK_NUMBERS 8
 extern const struct stack_number stack_numbers[STACK_NUMBERS];
 
 /* Reads the mappings `numbers` ({name: {value, source}}) and `habits` of a file over `s`; either may be NULL. ST_INPUT with position and nearest name. */

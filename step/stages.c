@@ -1,12 +1,36 @@
 #include "step/stages.h"
 
+/* What nanotron counts: 4 h^2 + 3 h f a layer, h V the head. A part is closed by the block that passes its share. */
+static int64_t layers_by_cost(const struct model *m, int64_t parts, int64_t part)
+{
+	double h = (double)m->hidden, layer = 4 * h * h + 3 * h * (double)m->ffn_hidden, total = layer * (double)m->layers + h * (double)m->vocab, sum = 0;
+	int64_t now = 0, mine = 0;
+	for (int64_t i = 0; i < m->layers; i++) {
+		mine += now == part;
+		sum += layer;
+		if (now < parts - 1 && sum > total * (double)(now + 1) / (double)parts * (1 + 1e-12))
+			now++;
+	}
+	return mine;
+}
+
 static int64_t layers_of(const struct config *c, int64_t part)
 {
 	const struct parallel *p = &c->parallel;
-	int64_t parts = p->pipeline * p->virtual_stages;
+	int64_t parts = p->pipeline * p->virtual_stages, layers = c->model.layers;
 	if (p->n_layers_per_stage > 0)
 		return p->layers_per_stage[part];
-	return c->model.layers / parts + (part < c->model.layers % parts ? 1 : 0);
+	if (stages_count_ends(c))
+		return (layers + 2) / parts - (part == 0) - (part == parts - 1);
+	if (c->stack.stage_split == SPLIT_COST)
+		return layers_by_cost(&c->model, parts, part);
+	return layers / parts + (part < layers % parts ? 1 : 0);
+}
+
+bool stages_count_ends(const struct config *c)
+{
+	int64_t parts = c->parallel.pipeline * c->parallel.virtual_stages;
+	return c->stack.stage_split == SPLIT_ENDS && parts > 1 && c->model.layers % parts != 0 && (c->model.layers + 2) % parts == 0;
 }
 
 struct stage_part stage_part(const struct config *c, int64_t stage, int64_t chunk)

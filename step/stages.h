@@ -1,6 +1,6 @@
 /* Which part of the model a pipeline stage has. The model is cut into pipeline x virtual_stages parts in order; part k is chunk k / pipeline of stage k mod pipeline (Narayanan et al. 2021, arXiv:2104.04473,
  * section 2.2). The first part has the embedding, the last one the final norm, the head and the loss. Layers: as parallel.layers_per_stage says, in the order of the parts; without it as even as they go,
- * the remainder one each to the early parts. */
+ * the remainder one each to the early parts, or as the software stack cuts them (step/stack.h). A part may be without layers. */
 #ifndef STEPSIM_STEP_STAGES_H
 #define STEPSIM_STEP_STAGES_H
 
@@ -16,6 +16,9 @@ struct stage_part {
 
 /* stage < parallel.pipeline, chunk < parallel.virtual_stages. */
 struct stage_part stage_part(const struct config *c, int64_t stage, int64_t chunk);
+
+/* True when the stack's rule gives the two ends one layer less each. */
+bool stages_count_ends(const struct config *c);
 
 /* True when a rank of the stage stores the parameter. A tied table is stored by both ends: what embeds by the first stage, what the head multiplies with by the last. */
 bool stage_has_param(const struct config *c, int64_t stage, const struct param *p);

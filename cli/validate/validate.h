@@ -27,13 +27,15 @@ bool judged_covered(const struct judged *j); /* the measurement lies in the pred
 
 /* ---- what the words of a table mean (words.c) ---- */
 
-/* What stands in the config for a word of the table's column `framework`: a stack, and the model's habits that such a source does not print. */
+/* What stands in the config for a word of the table's column `framework`: a stack, and the habits that such a source does not print. */
 struct framework_words {
 	const char *begins; /* the cell begins with this */
 	const char *stack, *position, *attention;
+	const char *recompute; /* where act_ckpt is blank; "fit": none where that fits in memory, else full */
 	bool bias;
-	bool fsdp; /* zero2 means FSDP's SHARD_GRAD_OP: gathered before forward, kept until backward is over */
-	const char *recompute; /* where act_ckpt is blank */
+	bool fsdp;        /* zero2 means FSDP's SHARD_GRAD_OP: gathered before forward, kept until backward is over */
+	bool interleaves; /* a blank vp beside pp > 1: 5 where that divides the layers, else 2 */
+	bool ddp_overlaps; /* without ZeRO gradients are reduced beside backward, with it they are not */
 };
 const struct framework_words *framework_words(const char *cell); /* NULL: unknown */
 const char *strategy_words(const char *sharding, bool *known);  /* of `sharding`; NULL with *known: as one replica needs it */
@@ -53,8 +55,8 @@ enum status machines_find(struct machines *m, const char *line, int64_t nodes, i
 
 /* Predicts one row of a table of steps. Whatever is wrong with the row is its `reason`; ST_RUN alone is returned. */
 enum status step_row_judge(const struct csv *t, size_t row, struct machines *m, struct judged *out, struct error *e);
-/* Its config as it would be read from a file, for people and tests. malloc'ed. ST_INPUT: a cell that cannot be mapped. */
-enum status step_row_config(const struct csv *t, size_t row, char **text, struct error *e);
+/* Its config as it would be read from a file; tight_memory: recompute where the source leaves it to what fits. malloc'ed. ST_INPUT: a cell that cannot be mapped. */
+enum status step_row_config(const struct csv *t, size_t row, bool tight_memory, char **text, struct error *e);
 
 /* ---- tables of collectives (collective_row.c) ---- */
 

@@ -10,16 +10,16 @@
 /* ---- frameworks ---- */
 
 static const struct framework_words frameworks[] = {
-	{"llm-foundry/Composer FSDP1", "composer-fsdp", "learned", "flash", false, true, "none"},
-	{"nanotron", "nanotron", "rope", "flash", false, false, "none"},
-	{"Megatron-Core", "megatron-core", "rope", "flash", false, false, "none"},
-	{"Megatron-Bridge", "megatron-core", "rope", "flash", false, false, "none"},
-	{"NeMo", "megatron-core", "rope", "flash", false, false, "none"},
-	{"Megatron-DeepSpeed", "megatron-deepspeed", "learned", "naive", true, false, "full"},
-	{"Megatron-LM", "megatron-deepspeed", "learned", "naive", true, false, "full"},
-	{"JAX PAX", "jax-pax", "learned", "flash", true, false, "none"},
-	{"NGC PyTorch", "pytorch-ddp", "learned", "naive", true, false, "none"},
-	{"PyTorch", "pytorch-ddp", "learned", "naive", true, false, "none"},
+	{"llm-foundry/Composer FSDP1", "composer-fsdp", "learned", "flash", "none", .fsdp = true},
+	{"nanotron", "nanotron", "rope", "flash", "none", .ddp_overlaps = true},
+	{"Megatron-Core", "megatron-core", "rope", "flash", "none", .interleaves = true},
+	{"Megatron-Bridge", "megatron-core", "rope", "flash", "none", .interleaves = true},
+	{"NeMo", "megatron-core", "rope", "flash", "none", .interleaves = true},
+	{"Megatron-DeepSpeed", "megatron-deepspeed", "learned", "naive", "full", .bias = true},
+	{"Megatron-LM", "megatron-deepspeed", "learned", "naive", "full", .bias = true},
+	{"JAX PAX", "jax-pax", "learned", "flash", "fit", .bias = true},
+	{"NGC PyTorch", "pytorch-ddp", "learned", "naive", "none", .bias = true},
+	{"PyTorch", "pytorch-ddp", "learned", "naive", "none", .bias = true},
 };
 
 const struct framework_words *framework_words(const char *cell)

@@ -36,8 +36,9 @@ static void test_wrong(void)
 		{"numbers:\n  logits: {value: 2, source: x}\n", "s.yaml:2:3: logits: unknown number of a stack (nearest: logit)"},
 		{"numbers:\n  logit: 2\n", "s.yaml:2:10: logit: expected {value: ..., source: ...}"},
 		{"numbers:\n  logit: {value: 2}\n", "s.yaml:2:10: logit: expected {value: ..., source: ...}"},
-		{"habits:\n  attention_kernel: fa4\n", "s.yaml:2:21: attention_kernel: unknown kernel \"fa4\" (nearest: fa1)"},
+		{"habits:\n  attention_kernel: fa4\n", "s.yaml:2:21: attention_kernel: \"fa4\" is not known (nearest: fa1)"},
 		{"habits:\n  recompute: true\n", "s.yaml:2:3: recompute: unknown habit of a stack (nearest: recompute_last_gemm)"},
+		{"habits:\n  stage_split: uneven\n", "s.yaml:2:16: stage_split: \"uneven\" is not known (nearest: even)"},
 	};
 	struct stack s;
 	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
