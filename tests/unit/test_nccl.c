@@ -183,13 +183,13 @@ static const char *const lines[] = {
 static void test_monotone_in_bytes(void)
 {
 	static const struct nccl_choice choices[] = {{-1, -1}, {NCCL_RING, -1}, {NCCL_TREE, NCCL_LL128}, {NCCL_NVLS, -1}, {NCCL_COLLNET_DIRECT, -1}, {-1, NCCL_SIMPLE}};
-	static const int64_t hosts[] = {1, 2, 9};
+	static const int64_t hosts[] = {1, 2, 9, 64};
 	for (size_t i = 0; i < LINES; i++)
 		for (size_t h = 0; h < sizeof hosts / sizeof hosts[0]; h++) {
 			struct nccl_group g = group(lines[i], hosts[h], 0);
 			for (int c = 0; c < NCCL_COLLS; c++)
 				for (size_t k = 0; k < sizeof choices / sizeof choices[0]; k++)
-					for (double b = 1, before = 0; b < 1e11; b *= 1.6) {
+					for (double b = 1, before = 0; b < 1e11; b *= 1.19) {
 						double now = nccl_time(&g, (enum nccl_coll)c, choices[k], b).time_s;
 						if (!(isfinite(now) && now > 0 && now >= before * (1 - 1e-12))) {
 							printf("    %s x %d, %s, choice %zu: %g B %g s, before %g s\n", lines[i], (int)hosts[h], nccl_coll_name((enum nccl_coll)c), k, b, now, before);
@@ -203,19 +203,32 @@ static void test_monotone_in_bytes(void)
 /* ... nor when hosts are added. */
 static void test_monotone_in_hosts(void)
 {
-	for (size_t i = 0; i < LINES; i++)
+	static const int64_t hosts[] = {2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 32, 64, 128, 512};
+	enum { SIZES = sizeof hosts / sizeof hosts[0] };
+	for (size_t i = 0; i < LINES; i++) {
+		struct nccl_group g[SIZES];
+		for (size_t h = 0; h < SIZES; h++)
+			g[h] = group(lines[i], hosts[h], 0);
 		for (int c = 0; c < NCCL_COLLS; c++)
-			for (double b = 8; b < 1e11; b *= 4.7) {
-				double before = 0;
-				for (int64_t hosts = 2; hosts <= 512; hosts = hosts < 16 ? hosts + 1 : hosts * 2) {
-					struct nccl_group g = group(lines[i], hosts, 0);
-					double now = nccl_time(&g, (enum nccl_coll)c, NCCL_ANY, b).time_s;
-					if (!(now >= before * (1 - 1e-9))) {
-						printf("    %s x %d, %s, %g B: %g s, before %g s\n", lines[i], (int)hosts, nccl_coll_name((enum nccl_coll)c), b, now, before);
-						CU_FAIL_FATAL("time falls with hosts");
-					}
-					before = now;
+			for (double b = 8; b < 1e11; b *= 4.7)
+				for (size_t h = 1; h < SIZES; h++) {
+					double before = nccl_time(&g[h - 1], (enum nccl_coll)c, NCCL_ANY, b).time_s, now = nccl_time(&g[h], (enum nccl_coll)c, NCCL_ANY, b).time_s;
+					if (now >= before * (1 - 1e-9))
+						continue;
+					printf("    %s x %d, %s, %g B: %g s, before %g s\n", lines[i], (int)hosts[h], nccl_coll_name((enum nccl_coll)c), b, now, before);
+					CU_FAIL_FATAL("time falls with hosts");
 				}
+	}
+}
+
+/* ... nor when ranks are added on one host. */
+static void test_monotone_in_ranks(void)
+{
+	for (int c = 0; c < NCCL_COLLS; c++)
+		for (double b = 8; b < 1e11; b *= 2.9)
+			for (int64_t n = 3; n <= 8; n++) {
+				struct nccl_group fewer = group("dgx-a100", 1, n - 1), more = group("dgx-a100", 1, n);
+				CU_ASSERT_TRUE(nccl_time(&more, (enum nccl_coll)c, NCCL_ANY, b).time_s >= nccl_time(&fewer, (enum nccl_coll)c, NCCL_ANY, b).time_s * (1 - 1e-9));
 			}
 }
 
@@ -269,4 +282,4 @@ static void test_in_a_program(void)
 }
 
 UNIT_MAIN("nccl", {"in a program", test_in_a_program}, {"NCCL's own table, worked by hand", test_worked_table}, {"versions", test_versions_differ}, {"closed forms", test_closed_forms}, {"trees' factor", test_tree_factor}, {"groups", test_groups},
-	  {"asymptotes", test_asymptotes}, {"forced algorithms", test_forced}, {"time grows with bytes", test_monotone_in_bytes}, {"time grows with hosts", test_monotone_in_hosts}, {"names", test_names}, {"refused", test_refused})
+	  {"asymptotes", test_asymptotes}, {"forced algorithms", test_forced}, {"time grows with bytes", test_monotone_in_bytes}, {"time grows with hosts", test_monotone_in_hosts}, {"time grows with ranks", test_monotone_in_ranks}, {"names", test_names}, {"refused", test_refused})
