@@ -146,7 +146,10 @@ static double ring_hop_s(const struct pricing *x, enum nccl_proto p, double bloc
 	const struct network_spec *n = x->net;
 	if (p == NCCL_SIMPLE)
 		return simple_hop_s(n, block);
-	return p == NCCL_LL128 ? n->ring_ll128_s : x->g->hosts > n->far_hosts ? n->ring_ll_far_s : n->ring_ll_s;
+	if (p == NCCL_LL128)
+		return n->ring_ll128_s;
+	double near_s = x->g->hosts > n->far_hosts ? n->ring_ll_far_s : n->ring_ll_s;
+	return n->simple_middle_s > n->simple_small_s ? level_s(near_s, fmax(near_s, n->simple_middle_s), 2 * block, n->simple_middle_B) : near_s; /* LL sends two bytes for one: beyond the eager size it waits as Simple does */
 }
 
 /* Across hosts a step inside one waits for the proxies that post its neighbours' transfers. NCCL has 1 for LL128; medium all-gathers of alcf-sophia take twice that. */
