@@ -146,13 +146,16 @@ static double ring_hop_s(const struct pricing *x, enum nccl_proto p, double bloc
 	const struct network_spec *n = x->net;
 	if (p == NCCL_SIMPLE)
 		return simple_hop_s(n, block);
-	return p == NCCL_LL128 ? n->ring_ll128_s : x->g->hosts > n->far_hosts ? n->ring_ll_far_s : n->ring_ll_s;
+	if (p == NCCL_LL128)
+		return n->ring_ll128_s;
+	double near_s = x->g->hosts > n->far_hosts ? n->ring_ll_far_s : n->ring_ll_s;
+	return n->simple_middle_s > n->simple_small_s ? level_s(near_s, fmax(near_s, n->simple_middle_s), 2 * block, n->simple_middle_B) : near_s; /* LL sends two bytes for one: beyond the eager size it waits as Simple does */
 }
 
-/* Across hosts a step inside one waits for the proxies that post its neighbours' transfers. */
+/* Across hosts a step inside one waits for the proxies that post its neighbours' transfers. NCCL has 1 for LL128; medium all-gathers of alcf-sophia take twice that. */
 static double posting_s(const struct nccl_group *g, enum nccl_proto p)
 {
-	return (g->amd ? NET_OVERHEAD_AMD_s : NET_OVERHEAD_s) * (p == NCCL_SIMPLE ? 3 : 1);
+	return (g->amd ? NET_OVERHEAD_AMD_s : NET_OVERHEAD_s) * (p == NCCL_SIMPLE ? 3 : p == NCCL_LL128 ? 2 : 1);
 }
 
 static double ring_latency_s(const struct pricing *x, enum nccl_coll coll, enum nccl_proto p, double bytes)
@@ -187,7 +190,7 @@ static struct candidate tree(const struct pricing *x, enum nccl_proto p, double 
 	double intra = nccl_hop_us(g->version, inside_hop(x), NCCL_TREE, p) * 1e-6, hops = 2 * x->levels, rate = 1e9 * nccl_bandwidth_GBps(&x->comm, NCCL_ALL_REDUCE, NCCL_TREE, p);
 	double hop = p == NCCL_SIMPLE ? simple_hop_s(x->net, bytes / 8) : p == NCCL_LL ? x->net->tree_ll_s : x->net->tree_ll128_s;
 	double passes = 2 * (double)(g->per_host - 1);
-	intra = g->hosts > 1 ? fmax(intra, TREE_POSTING * posting_s(g, p)) : intra;
+	intra = g->hosts > 1 ? fmax(intra, TREE_POSTING * posting_s(g, p == NCCL_LL128 ? NCCL_LL : p)) : intra;
 	struct candidate c = {.latency_s = 1e-6 * nccl_base_us(g->version, NCCL_TREE, p) + passes * intra};
 	if (g->hosts <= 1 || p == NCCL_LL128)
 		rate *= nccl_tree_factor(p, bytes, true);

@@ -368,6 +368,6 @@ static json_t *profile_json(const struct profile *p)
 
 json_t *machine_json(const struct machine *m)
 {
-	return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:b, s:o}", "name", m->name, "source", m->source, "nodes", (json_int_t)m->nodes, "devices_per_node", (json_int_t)m->devices_per_node, "device", device_json(&m->device),
-			 "intra", link_json(&m->intra), "inter", link_json(&m->inter), "unverified", m->unverified, "profile", m->profile ? profile_json(m->profile) : json_null());
+	return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:b, s:o}", "name", m->name, "source", m->source, "nodes", (json_int_t)m->nodes, "devices_per_node", (json_int_t)m->devices_per_node, "device", device_json(&m->device),
+			 "intra", link_json(&m->intra), "inter", link_json(&m->inter), "network", m->network.id[0] ? json_string(m->network.id) : json_null(), "unverified", m->unverified, "profile", m->profile ? profile_json(m->profile) : json_null());
 }

@@ -111,6 +111,23 @@ static const char *default_network(const char *id)
 	return strncmp(id, "a100", 4) == 0 ? "200" : strncmp(id, "v100", 4) == 0 ? "100" : "400";
 }
 
+/* Networks by the words of notes, then of inter. alcf-polaris: its sets env and env2 load no libfabric plugin (the repository's README), so NCCL falls back to sockets. */
+static const struct {
+	bool in_notes;
+	const char *word, *fabric;
+} fabrics[] = {
+	{true, "ALCF polaris; env ;", "tcp"}, {true, "ALCF polaris; env2", "tcp"}, {true, "over many allocations", "efa-shared"}, {false, "Slingshot", "slingshot"}, {false, "EFA", "efa"}, {false, "IB", "infiniband"}, {false, "InfiniBand", "infiniband"}, {false, "RoCE", "roce"},
+};
+
+/* NULL: not named. */
+static const char *fabric_words(const char *notes, const char *inter)
+{
+	for (size_t i = 0; i < sizeof fabrics / sizeof fabrics[0]; i++)
+		if (strstr(fabrics[i].in_notes ? notes : inter, fabrics[i].word))
+			return fabrics[i].fabric;
+	return NULL;
+}
+
 /* Hosts of one NVLink domain: NVL72 racks are used in parts that divide the job. */
 static int64_t domain_of(int64_t n_gpus)
 {
@@ -137,7 +154,8 @@ enum status system_words(const struct csv *t, size_t row, char line[256], int64_
 	if (!network_words(inter, host, nic))
 		snprintf(nic, sizeof nic, "nic:%" PRId64 "x%sGb/s", host, default_network(id));
 	bool cards = strncmp(intra, "PCIe", 4) == 0;
-	snprintf(line, 256, "gpu:%" PRId64 " %s%s %s", host, id, cards ? " pcie" : "", nic);
+	const char *fabric = fabric_words("", inter);
+	snprintf(line, 256, "gpu:%" PRId64 " %s%s %s%s%s", host, id, cards ? " pcie" : "", nic, fabric ? " fabric:" : "", fabric ? fabric : "");
 	*nodes = n / host;
 	*per_host = host;
 	return ST_OK;
@@ -150,13 +168,6 @@ static const struct {
 	const char *word, *joined;
 	int64_t gpus; /* of a host; 0: as many as ran */
 } boxes[] = {{"4-GPU all-to-all", "mesh", 4}, {"NVSwitch", "nvswitch", 8}, {"bridge", "bridge", 0}, {"PCIe", "pcie", 0}};
-
-/* Networks by the words of notes, then of inter. alcf-polaris: its sets env and env2 load no libfabric plugin (the repository's README), so NCCL falls back to sockets. */
-static const struct {
-	const char *column, *word, *fabric;
-} fabrics[] = {
-	{"notes", "ALCF polaris; env ;", "tcp"}, {"notes", "ALCF polaris; env2", "tcp"}, {"notes", "over many allocations", "efa-shared"}, {"inter", "Slingshot", "slingshot"}, {"inter", "EFA", "efa"}, {"inter", "IB", "infiniband"}, {"inter", "InfiniBand", "infiniband"},
-};
 
 /* Names that are several products, by how the rows' GPUs are joined. */
 static const char *const sxm_gpus[][2] = {{"H100 80GB", "h100-sxm"}, {"H200", "h200-sxm"}, {"B200", "b200"}};
@@ -172,14 +183,6 @@ static enum status collective_gpu(const char *gpu, bool nvswitch, char id[DEVICE
 	return st || id[0] ? st : error_set(e, ST_INPUT, "gpu: the catalogue does not know the %s", gpu);
 }
 
-static const char *fabric_of_row(const struct csv *t, size_t row)
-{
-	for (size_t i = 0; i < sizeof fabrics / sizeof fabrics[0]; i++)
-		if (strstr(csv_get(t, row, fabrics[i].column), fabrics[i].word))
-			return fabrics[i].fabric;
-	return NULL;
-}
-
 /* "2.19.3" -> 21903 */
 static int version_words(const char *cell)
 {
@@ -190,7 +193,7 @@ static int version_words(const char *cell)
 
 enum status collective_words(const struct csv *t, size_t row, struct collective_run *out, struct error *e)
 {
-	const char *intra = csv_get(t, row, "intra"), *inter = csv_get(t, row, "inter"), *fabric = fabric_of_row(t, row);
+	const char *intra = csv_get(t, row, "intra"), *inter = csv_get(t, row, "inter"), *fabric = fabric_words(csv_get(t, row, "notes"), inter);
 	char id[DEVICE_ID], nic[64] = "";
 	size_t box = 0, n_boxes = sizeof boxes / sizeof boxes[0];
 	*out = (struct collective_run){.ranks = atoll(csv_get(t, row, "n_gpus")), .hosts = atoll(csv_get(t, row, "n_nodes")), .one_process = strstr(csv_get(t, row, "notes"), "single process"), .version = version_words(csv_get(t, row, "nccl_version"))};

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "sim/cost.h"
 #include "sim/nccl.h"
 
 /* ---- NCCL's own composition ---- */
@@ -202,19 +203,32 @@ static void test_monotone_in_bytes(void)
 /* ... nor when hosts are added. */
 static void test_monotone_in_hosts(void)
 {
-	for (size_t i = 0; i < LINES; i++)
+	static const int64_t hosts[] = {2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 32, 64, 128, 512};
+	enum { SIZES = sizeof hosts / sizeof hosts[0] };
+	for (size_t i = 0; i < LINES; i++) {
+		struct nccl_group g[SIZES];
+		for (size_t h = 0; h < SIZES; h++)
+			g[h] = group(lines[i], hosts[h], 0);
 		for (int c = 0; c < NCCL_COLLS; c++)
-			for (double b = 8; b < 1e11; b *= 4.7) {
-				double before = 0;
-				for (int64_t hosts = 2; hosts <= 512; hosts = hosts < 16 ? hosts + 1 : hosts * 2) {
-					struct nccl_group g = group(lines[i], hosts, 0);
-					double now = nccl_time(&g, (enum nccl_coll)c, NCCL_ANY, b).time_s;
-					if (!(now >= before * (1 - 1e-9))) {
-						printf("    %s x %d, %s, %g B: %g s, before %g s\n", lines[i], (int)hosts, nccl_coll_name((enum nccl_coll)c), b, now, before);
-						CU_FAIL_FATAL("time falls with hosts");
-					}
-					before = now;
+			for (double b = 8; b < 1e11; b *= 4.7)
+				for (size_t h = 1; h < SIZES; h++) {
+					double before = nccl_time(&g[h - 1], (enum nccl_coll)c, NCCL_ANY, b).time_s, now = nccl_time(&g[h], (enum nccl_coll)c, NCCL_ANY, b).time_s;
+					if (now >= before * (1 - 1e-9))
+						continue;
+					printf("    %s x %d, %s, %g B: %g s, before %g s\n", lines[i], (int)hosts[h], nccl_coll_name((enum nccl_coll)c), b, now, before);
+					CU_FAIL_FATAL("time falls with hosts");
 				}
+	}
+}
+
+/* ... nor when ranks are added on one host. */
+static void test_monotone_in_ranks(void)
+{
+	for (int c = 0; c < NCCL_COLLS; c++)
+		for (double b = 8; b < 1e11; b *= 2.9)
+			for (int64_t n = 3; n <= 8; n++) {
+				struct nccl_group fewer = group("dgx-a100", 1, n - 1), more = group("dgx-a100", 1, n);
+				CU_ASSERT_TRUE(nccl_time(&more, (enum nccl_coll)c, NCCL_ANY, b).time_s >= nccl_time(&fewer, (enum nccl_coll)c, NCCL_ANY, b).time_s * (1 - 1e-9));
 			}
 }
 
@@ -238,5 +252,34 @@ static void test_refused(void)
 	machine_free(&m);
 }
 
-UNIT_MAIN("nccl", {"NCCL's own table, worked by hand", test_worked_table}, {"versions", test_versions_differ}, {"closed forms", test_closed_forms}, {"trees' factor", test_tree_factor}, {"groups", test_groups},
-	  {"asymptotes", test_asymptotes}, {"forced algorithms", test_forced}, {"time grows with bytes", test_monotone_in_bytes}, {"time grows with hosts", test_monotone_in_hosts}, {"names", test_names}, {"refused", test_refused})
+/* A config's choice reaches the price; where no NCCL runs it is refused, not ignored. */
+static void test_in_a_program(void)
+{
+	static struct program p;
+	struct machine m;
+	struct op op = {.kind = OP_COLLECTIVE, .coll = COLL_ALL_REDUCE, .dtype = DT_BF16, .group = DIM_DP, .d = {1 << 28}};
+	struct op_cost ring, any;
+	struct error e = {0};
+	for (int d = 0; d < DIM_COUNT; d++)
+		p.mesh.size[d] = p.mesh.stride[d] = 1;
+	p.mesh.size[DIM_DP] = 8;
+	CU_ASSERT_EQUAL_FATAL(machine_load("dgx-h100", 1, 0, &m, &e), ST_OK);
+	CU_ASSERT_EQUAL(collective_price(&m, COLL_ALL_REDUCE, 8, 1, NCCL_ANY, 1e9).algo, NCCL_NVLS);
+	CU_ASSERT_EQUAL(collective_price(&m, COLL_ALL_REDUCE, 1, 1, NCCL_ANY, 1e9).time_s, 0);
+	p.config.algorithm = ALGO_AUTO;
+	CU_ASSERT_EQUAL(cost_op(&p, &op, &m, &any, &e), ST_OK);
+	CU_ASSERT_EQUAL(any.alone_s, collective_time_s(&m, COLL_ALL_REDUCE, 8, 1, 2.0 * (1 << 28)));
+	p.config.algorithm = ALGO_RING;
+	CU_ASSERT_EQUAL(cost_op(&p, &op, &m, &ring, &e), ST_OK);
+	CU_ASSERT_TRUE(ring.alone_s > any.alone_s);
+	machine_free(&m);
+	CU_ASSERT_EQUAL_FATAL(machine_load("gpu:8 mi300x", 1, 0, &m, &e), ST_OK);
+	CU_ASSERT_EQUAL(cost_op(&p, &op, &m, &ring, &e), ST_OK); /* its maker's library is a ring here too */
+	p.config.algorithm = ALGO_TREE;
+	CU_ASSERT_EQUAL(cost_op(&p, &op, &m, &ring, &e), ST_INPUT);
+	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "collectives.algorithm"));
+	machine_free(&m);
+}
+
+UNIT_MAIN("nccl", {"in a program", test_in_a_program}, {"NCCL's own table, worked by hand", test_worked_table}, {"versions", test_versions_differ}, {"closed forms", test_closed_forms}, {"trees' factor", test_tree_factor}, {"groups", test_groups},
+	  {"asymptotes", test_asymptotes}, {"forced algorithms", test_forced}, {"time grows with bytes", test_monotone_in_bytes}, {"time grows with hosts", test_monotone_in_hosts}, {"time grows with ranks", test_monotone_in_ranks}, {"names", test_names}, {"refused", test_refused})
