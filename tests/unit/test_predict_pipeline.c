@@ -148,6 +148,8 @@ static void test_uneven(void)
 	passes_of(p, &t, 1, layer_s);
 	double slow_s = layer_s[0] + layer_s[1] + layer_s[2];
 	NEAR(r.time.step_s, 12 * slow_s + slow_s / 4, 0.001);
+	CU_ASSERT_EQUAL(r.n_warnings, 2);
+	CU_ASSERT_PTR_NOT_NULL(strstr(r.warning[1], "stage 1 computes 100 % longer than the mean"));
 	timeline_free(&t);
 	program_destroy(p);
 }
