@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "sim/cost.h"
 #include "step/layout.h"
@@ -22,6 +23,9 @@
 #define BORROWED_FACTOR 2.0
 /* The host holds the device back when launching takes so much of the step. */
 #define LAUNCH_BOUND_SHARE 0.9
+
+/* A stage that works so much longer than the mean of all is worth a word. */
+#define PACING_SHARE 1.1
 
 #define GB 1e9
 
@@ -122,6 +126,27 @@ static const char *name_of_idle(const struct role *r, const struct prices *price
 	return launching_s(r, prices) > LAUNCH_BOUND_SHARE * b->step_s ? "kernel launches on the host leave the device idle" : NULL;
 }
 
+/* The slowest stage paces all others. */
+static enum status warn_pacing(const struct program *p, const struct timeline *t, struct result *out, struct error *e)
+{
+	double *busy_s = calloc(p->n_roles, sizeof *busy_s), sum_s = 0;
+	size_t slowest = 0;
+	if (!busy_s)
+		return error_nomem(e, "the stages");
+	for (size_t i = 0; i < t->spans.n; i++)
+		if (t->spans.at[i].lane == LANE_COMPUTE && t->spans.at[i].phase != PHASE_OPTIMIZER)
+			busy_s[t->spans.at[i].actor] += (double)(t->spans.at[i].end_ps - t->spans.at[i].start_ps) * 1e-12;
+	for (size_t r = 0; r < p->n_roles; r++) {
+		sum_s += busy_s[r];
+		slowest = busy_s[r] > busy_s[slowest] ? r : slowest;
+	}
+	double share = sum_s > 0 ? busy_s[slowest] * (double)p->n_roles / sum_s : 1;
+	if (share > PACING_SHARE)
+		result_warn(out, "stage %zu computes %.0f %% longer than the mean of the stages and paces them all; parallel.layers_per_stage moves layers to the others", slowest, 100 * (share - 1));
+	free(busy_s);
+	return ST_OK;
+}
+
 enum status summarize(const struct program *p, const struct machine *m, const struct prices *prices, const struct timeline *t, struct result *out, struct error *e)
 {
 	*out = (struct result){.verified = -1};
@@ -147,5 +172,7 @@ enum status summarize(const struct program *p, const struct machine *m, const st
 	result_rates(out, p, m->device.matrix_flop_per_s[p->config.train.dtype]);
 	fill_bounds_and_interval(role, &prices[actor], m, t, actor, out);
 	result_bottleneck(out, name_of_idle(role, &prices[actor], &out->time));
+	if (p->config.parallel.pipeline > 1 && (st = warn_pacing(p, t, out, e)))
+		return st;
 	return fill_memory(p, m, out, e);
 }

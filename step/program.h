@@ -162,7 +162,7 @@ struct buffer {
 };
 
 /* A bucket: parameters that are stored, reduced and sharded together. ddp, zero1, zero2: PyTorch DDP's rule (below); fsdp: a unit (a block; the root unit has the rest).
- * Parameters lie one after the other in `elements`, padded to a multiple of the shard count; those that tensor parallelism replicates stand last, so that under
+ * A table that the first and the last pipeline stage share has a bucket to itself on both. Parameters lie one after the other in `elements`, padded to a multiple of the shard count; those that tensor parallelism replicates stand last, so that under
  * sequence parallelism one all-reduce over the tensor group completes all their gradients. */
 struct bucket {
 	uint64_t elements, padded; /* local to this tensor rank */

@@ -66,7 +66,7 @@ void free(void *p)
 #endif
 
 /* Runs `operation` with its 1st, 2nd, ... allocation failing, until it needs no more of them. `contexts`: callers of what fails put words before "out of memory"; else the text begins with it. */
-static void fail_each(enum status (*operation)(struct error *e), long at_least, bool contexts)
+static inline void fail_each(enum status (*operation)(struct error *e), long at_least, bool contexts)
 {
 	long failures = 0;
 	for (;; failures++) {

@@ -148,6 +148,8 @@ static void test_uneven(void)
 	passes_of(p, &t, 1, layer_s);
 	double slow_s = layer_s[0] + layer_s[1] + layer_s[2];
 	NEAR(r.time.step_s, 12 * slow_s + slow_s / 4, 0.001);
+	CU_ASSERT_EQUAL(r.n_warnings, 2);
+	CU_ASSERT_PTR_NOT_NULL(strstr(r.warning[1], "stage 1 computes 100 % longer than the mean"));
 	timeline_free(&t);
 	program_destroy(p);
 }
@@ -208,6 +210,65 @@ static void test_message_cost(void)
 	program_destroy(p);
 }
 
+/* With time on the way gpipe's first message and last gradient cross every boundary: (p-1)(F + B + 2 t); all others travel while their receiver computes. */
+static void test_message_time(void)
+{
+	struct machine free_links = ideal(), slow = ideal();
+	slow.intra.latency_s = 20e-6;
+	for (int64_t stages = 2; stages <= 4; stages += 2) {
+		struct program *p = plan("gpipe", stages, 1, 12);
+		struct timeline t, u;
+		double fast_s = predicted(p, &free_links, &t).time.step_s, slow_s = predicted(p, &slow, &u).time.step_s;
+		NEAR(slow_s - fast_s, 2 * (double)(stages - 1) * 20e-6, 1e-6);
+		timeline_free(&t);
+		timeline_free(&u);
+		program_destroy(p);
+	}
+}
+
+/* Whatever the cut, the links and the schedule: no deadlock, the same result twice, no stage busier than the step is long, and every stage's partition adds up. */
+static void test_random(void)
+{
+	static const char *const schedules[] = {"gpipe", "1f1b", "interleaved", "zero_bubble"};
+	srandom(11);
+	for (int i = 0; i < 80; i++) {
+		int64_t s = random() % 4, pp = 2 + random() % 4, v = s == 2 ? 2 + random() % 2 : 1, m = s == 2 ? pp * (1 + random() % 3) : 1 + random() % 10;
+		char more[512], cut[128] = "";
+		int64_t left = 24 - pp * v;
+		for (int64_t k = 0; k < pp * v; k++) {
+			int64_t extra = k == pp * v - 1 ? left : random() % (left + 1);
+			left -= extra;
+			snprintf(cut + strlen(cut), sizeof cut - strlen(cut), "%s%lld", k ? "," : "", (long long)(1 + extra));
+		}
+		snprintf(more, sizeof more, "parallel.schedule=%s parallel.pipeline=%lld parallel.virtual_stages=%lld train.global_batch=%lld parallel.layers_per_stage=[%s] model.tied_embeddings=%s train.optimizer=adamw",
+		         schedules[s], (long long)pp, (long long)v, (long long)m, cut, random() % 2 ? "true" : "false");
+		struct program *p = build_text(base, more, pp);
+		struct machine links = ideal();
+		links.intra = (struct link_spec){1e-6 * (double)(1 + random() % 3000), 1e9 * (double)(1 + random() % 100)};
+		links.device.launch_s = 1e-6 * (double)(random() % 20);
+		struct timeline t, u;
+		struct result a = predicted(p, &links, &t), b = predicted(p, &links, &u);
+		double path_s = 0;
+		CU_ASSERT_EQUAL(a.time.step_s, b.time.step_s);
+		CU_ASSERT_EQUAL_FATAL(t.spans.n, u.spans.n);
+		size_t differ = 0;
+		for (size_t k = 0; k < t.spans.n; k++)
+			differ += t.spans.at[k].start_ps != u.spans.at[k].start_ps || t.spans.at[k].end_ps != u.spans.at[k].end_ps;
+		CU_ASSERT_EQUAL(differ, 0);
+		CU_ASSERT_EQUAL(timeline_critical_path(&t, p, &path_s, NULL), ST_OK);
+		CU_ASSERT(path_s <= a.time.step_s * (1 + 1e-12));
+		for (uint32_t actor = 0; actor < t.actors; actor++) {
+			struct breakdown x;
+			CU_ASSERT_EQUAL(timeline_breakdown(&t, actor, &x, NULL), ST_OK);
+			CU_ASSERT(x.compute_s <= a.time.step_s && x.overlap >= 0 && x.overlap <= 1);
+			CU_ASSERT_DOUBLE_EQUAL(x.compute_s + x.exposed_comm_s + x.copy_s + x.host_s + x.bubble_s + x.optimizer_s + x.idle_s, x.step_s, 1e-12);
+		}
+		timeline_free(&t);
+		timeline_free(&u);
+		program_destroy(p);
+	}
+}
+
 /* A tied table's gradient crosses from end to end once; messages that are missing on one side are found. */
 static void test_ends_and_missing(void)
 {
@@ -235,4 +296,5 @@ static void test_ends_and_missing(void)
 	program_destroy(p);
 }
 
-UNIT_MAIN("predict_pipeline", {"bubbles", test_bubbles}, {"zero bubble", test_zero_bubble}, {"a slow stage paces", test_uneven}, {"messages", test_message_cost}, {"ends and missing messages", test_ends_and_missing})
+UNIT_MAIN("predict_pipeline", {"bubbles", test_bubbles}, {"zero bubble", test_zero_bubble}, {"a slow stage paces", test_uneven}, {"messages", test_message_cost}, {"time on the way", test_message_time}, {"random pipelines", test_random},
+	  {"ends and missing messages", test_ends_and_missing})

@@ -390,5 +390,51 @@ static void test_trace(void)
 	unlink(path);
 }
 
+/* ---- stages ---- */
+
+/* Two stages, each with a timeline of its own: a row and an object for each, none for a plan without a pipeline. */
+static void test_stages(void)
+{
+	struct config c = tiny();
+	struct error e = {0};
+	struct program *p = NULL;
+	c.parallel.pipeline = 2;
+	c.parallel.schedule = SCHED_1F1B;
+	c.model.layers = 2;
+	c.ranks *= 2;
+	CU_ASSERT_EQUAL_FATAL(program_build(&c, &p, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(p->n_roles, 2);
+	struct result r = side(1);
+	struct timeline t = {.actors = 2};
+	for (uint32_t actor = 0; actor < 2; actor++)
+		for (uint32_t i = 0; i < p->roles[actor].ops.n; i++) {
+			const struct op *op = &p->roles[actor].ops.at[i];
+			struct span s = {.actor = actor, .op = i, .lane = op->lane, .class_ = (uint8_t)op_class_of(op), .phase = op->phase, .start_ps = i * 1000000LL, .move_ps = i * 1000000LL, .end_ps = (i + 1) * 1000000LL};
+			CU_ASSERT_FATAL(vec_push(&t.spans, s));
+			t.step_ps = s.end_ps > t.step_ps ? s.end_ps : t.step_ps;
+		}
+	struct outcome o = {.program = p, .predicted = &r, .predicted_timeline = &t};
+	char *text = text_of(&o, report_text);
+	LINE(text, "stage", "layers", "compute", "exposed comm.", "bubble", "memory");
+	LINE(text, "0", "us", "MiB");
+	free(text);
+	json_t *j = report_json(&o), *stages = json_object_get(json_object_get(j, "prediction"), "stages");
+	CU_ASSERT_EQUAL(json_array_size(stages), 2);
+	json_int_t layers = 0;
+	for (size_t i = 0; i < 2; i++) {
+		const json_t *s = json_array_get(stages, i);
+		double sum = 0;
+		for (size_t k = 0; k < FIGURE_PARTS; k++)
+			sum += json_real_value(json_object_get(s, figure_parts[k].key));
+		CU_ASSERT_DOUBLE_EQUAL(sum, (double)t.step_ps * 1e-12, 1e-15);
+		CU_ASSERT(json_integer_value(json_object_get(s, "memory_bytes")) > (json_int_t)r.memory.overhead_B);
+		layers += json_integer_value(json_object_get(s, "layers"));
+	}
+	CU_ASSERT_EQUAL(layers, c.model.layers);
+	json_decref(j);
+	timeline_free(&t);
+	program_destroy(p);
+}
+
 UNIT_MAIN("report", {"relative error", test_error}, {"table of both sides", test_table_of_both}, {"table of a prediction", test_table_of_prediction}, {"prices", test_prices}, {"JSON: the promised keys", test_json_keys},
-	{"JSON: figures", test_json_figures}, {"JSON: clocks", test_json_clocks}, {"JSON: null where there is no value", test_json_null}, {"JSON: written and read back", test_write_json}, {"trace: written and read back", test_trace})
+	{"JSON: figures", test_json_figures}, {"JSON: clocks", test_json_clocks}, {"JSON: null where there is no value", test_json_null}, {"JSON: written and read back", test_write_json}, {"trace: written and read back", test_trace}, {"stages of a pipeline", test_stages})

@@ -87,6 +87,27 @@ static void test_precedence(void)
 	same(b.overlap, 1 - 10.0 / 30);
 }
 
+/* A receive that waits while nothing else runs is a bubble; a send that waits, and a receive behind compute, are not. Neither is lateness. */
+static void test_bubble(void)
+{
+	struct span s[] = {
+		{.op = 0, .lane = LANE_RECV_PREV, .class_ = CLASS_SEND_RECV, .move_ps = 10, .end_ps = 12},
+		{.op = 1, .lane = LANE_COMPUTE, .class_ = CLASS_GEMM, .start_ps = 12, .move_ps = 12, .end_ps = 20},
+		{.op = 2, .lane = LANE_RECV_NEXT, .class_ = CLASS_SEND_RECV, .phase = PHASE_BACKWARD, .start_ps = 15, .move_ps = 23, .end_ps = 24},
+		{.op = 3, .lane = LANE_SEND_NEXT, .class_ = CLASS_SEND_RECV, .start_ps = 20, .move_ps = 28, .end_ps = 29},
+	};
+	struct timeline t = timeline_of(s, N(s), 1, 30);
+	struct breakdown b;
+	CU_ASSERT_EQUAL_FATAL(timeline_breakdown(&t, 0, &b, NULL), ST_OK);
+	same(b.bubble_s, S(13)); /* 0 to 10, 20 to 23 */
+	same(b.exposed_comm_s, S(4));
+	same(b.comm_s, S(4));
+	same(b.compute_s, S(8));
+	same(b.idle_s, S(5));
+	same(b.wait_s, 0);
+	CU_ASSERT_EQUAL(b.class_n[CLASS_SEND_RECV], 3);
+}
+
 static void test_no_communication(void)
 {
 	struct span s[] = {COMPUTE_SPAN(0, 5, 5), COMPUTE_SPAN(1, 5, 9)};
@@ -233,5 +254,5 @@ static void test_free(void)
 	timeline_free(NULL);
 }
 
-UNIT_MAIN("timeline", {"the partition of a step", test_partition}, {"precedence", test_precedence}, {"no communication", test_no_communication}, {"the check", test_check},
+UNIT_MAIN("timeline", {"the partition of a step", test_partition}, {"precedence", test_precedence}, {"bubbles", test_bubble}, {"no communication", test_no_communication}, {"the check", test_check},
 	{"random spans against counting picoseconds", test_against_counting}, {"critical path", test_critical_path}, {"free", test_free})

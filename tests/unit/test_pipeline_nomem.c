@@ -1,0 +1,66 @@
+/* A pipeline's program, its check and its prediction when memory runs out: an error each time, and nothing left behind. */
+#include "tests/unit/failing_malloc.h"
+
+#include "sim/predict.h"
+
+static struct config config;
+static struct machine machine = {.name = "node", .nodes = 1, .devices_per_node = 8, .intra = {4e-6, 100e9}, .inter = {10e-6, 25e9}};
+
+static double step_s; /* of the last prediction that was made */
+
+static enum status predicted(struct error *e)
+{
+	struct program *p = NULL;
+	struct result r;
+	struct timeline t = {0};
+	enum status st = program_build(&config, &p, e);
+	if (!st)
+		st = program_check(p, e);
+	if (!st)
+		st = predict(p, &machine, &r, &t, e);
+	if (!st)
+		step_s = r.time.step_s;
+	timeline_free(&t);
+	program_destroy(p);
+	return st;
+}
+
+/* qsort does without the memory that it asks for: a failure may go unnoticed, if the result is the same. */
+static void fail_each_or_do_without(void)
+{
+	struct error none = {0};
+	CU_ASSERT_EQUAL_FATAL(predicted(&none), ST_OK);
+	double expected_s = step_s;
+	long failures = 0, unnoticed = 0;
+	for (bool reached = true; reached; failures++) {
+		struct error e = {0};
+		long before = atomic_load(&live);
+		atomic_store(&until_fails, failures + 1);
+		enum status st = predicted(&e);
+		reached = atomic_exchange(&until_fails, 0) < 1;
+		CU_ASSERT_EQUAL(atomic_load(&live), before);
+		if (st == ST_OK) {
+			CU_ASSERT_EQUAL(step_s, expected_s);
+			unnoticed += reached;
+		} else {
+			CU_ASSERT(st == ST_RUN && e.status == ST_RUN && strstr(e.text, "out of memory") == e.text);
+		}
+	}
+	CU_ASSERT(failures > 100 && unnoticed <= 4);
+}
+
+static void test_predict(void)
+{
+	static const char text[] = "model: {layers: 4, hidden: 64, heads: 4, vocab: 128, seq_len: 32}\ntrain: {global_batch: 8, micro_batch: 1, dtype: bf16}\nparallel: {strategy: zero1, pipeline: 2, data: 2}\n";
+	static const char *const sets[][2] = {{"parallel.schedule=zero_bubble", "parallel.virtual_stages=1"}, {"parallel.schedule=interleaved", "parallel.virtual_stages=2"}};
+	struct error e = {0};
+	machine.device = (struct device_spec){.name = "device", .vector_flop_per_s = 50e12, .mem_Bps = 2e12, .mem_B = 80000000000, .mem_share = 0.9, .gemm_share = 0.8, .launch_s = 1e-6, .pcie_Bps = 50e9};
+	machine.device.matrix_flop_per_s[DT_BF16] = 600e12;
+	for (int i = 0; i < 2 && allocator_is_ours(); i++) {
+		CU_ASSERT_EQUAL_FATAL(config_parse(text, sizeof text - 1, "nomem.yaml", sets[i], 2, &config, &e), ST_OK);
+		CU_ASSERT_EQUAL_FATAL(config_resolve(&config, 4, &e), ST_OK);
+		fail_each_or_do_without();
+	}
+}
+
+UNIT_MAIN("pipeline_nomem", {"build, check and predict", test_predict})
