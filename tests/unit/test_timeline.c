@@ -91,10 +91,10 @@ static void test_precedence(void)
 static void test_bubble(void)
 {
 	struct span s[] = {
-		{.op = 0, .lane = LANE_RECV_PREV, .class_ = CLASS_SEND_RECV, .move_ps = 10, .end_ps = 12},
+		{.op = 0, .lane = LANE_RECV_PREV, .class_ = CLASS_SENDRECV, .move_ps = 10, .end_ps = 12},
 		{.op = 1, .lane = LANE_COMPUTE, .class_ = CLASS_GEMM, .start_ps = 12, .move_ps = 12, .end_ps = 20},
-		{.op = 2, .lane = LANE_RECV_NEXT, .class_ = CLASS_SEND_RECV, .phase = PHASE_BACKWARD, .start_ps = 15, .move_ps = 23, .end_ps = 24},
-		{.op = 3, .lane = LANE_SEND_NEXT, .class_ = CLASS_SEND_RECV, .start_ps = 20, .move_ps = 28, .end_ps = 29},
+		{.op = 2, .lane = LANE_RECV_NEXT, .class_ = CLASS_SENDRECV, .phase = PHASE_BACKWARD, .start_ps = 15, .move_ps = 23, .end_ps = 24},
+		{.op = 3, .lane = LANE_SEND_NEXT, .class_ = CLASS_SENDRECV, .start_ps = 20, .move_ps = 28, .end_ps = 29},
 	};
 	struct timeline t = timeline_of(s, N(s), 1, 30);
 	struct breakdown b;
@@ -105,7 +105,7 @@ static void test_bubble(void)
 	same(b.compute_s, S(8));
 	same(b.idle_s, S(5));
 	same(b.wait_s, 0);
-	CU_ASSERT_EQUAL(b.class_n[CLASS_SEND_RECV], 3);
+	CU_ASSERT_EQUAL(b.class_n[CLASS_SENDRECV], 3);
 }
 
 static void test_no_communication(void)
