@@ -6,6 +6,10 @@
 #define K0 64.0
 /* Queries and keys of a tile of flash attention: causal attention computes whole tiles on the diagonal. */
 #define ATTENTION_TILE 128.0
+/* 16-bit operands whose rows are no multiple of 16 bytes keep cuBLAS from the Tensor Cores (NVIDIA, "Matrix Multiplication Background", DU-09799): a head dimension of 108 instead of 104 made attention's
+ * products about 20 times slower (bigscience-workshop/bigscience, 176B experiments). */
+#define ALIGNED_DIMS 8
+#define UNALIGNED_SLOWER 20.0
 /* A flash kernel that nobody measured on this GPU reaches so much of what its large products do: FlashAttention-2 on A100, forward 73 % and backward 63 % of the datasheet (Dao 2023, arXiv:2307.08691,
  * abstract and section 4.1: up to 230 and 196 of 312 TFLOP/s), products 87 %. */
 #define FORWARD_OF_GEMM 0.80
@@ -31,10 +35,11 @@ static double flash_s(const struct op *op, const struct device_spec *d, const st
 	return op_flop(op) * fmin(whole_tiles, 2) / (d->matrix_flop_per_s[op->dtype] * rate);
 }
 
-/* The stored scores' products run as batched matrix products. */
+/* The stored scores' products run as batched matrix products, on vector units where a head's rows are no whole 16 bytes. */
 static double naive_s(const struct op *op, const struct device_spec *d)
 {
-	return op_flop(op) / (d->matrix_flop_per_s[op->dtype] * d->gemm_share);
+	double rate = d->matrix_flop_per_s[op->dtype] * d->gemm_share;
+	return op_flop(op) / (op->d[4] % ALIGNED_DIMS ? rate / UNALIGNED_SLOWER : rate);
 }
 
 static double compute_s(const struct op *op, const struct device_spec *d, const struct stack *s)
@@ -65,6 +70,8 @@ static double loss_share(const struct op *op)
 double gpu_op_B(const struct op *op, const struct stack *s)
 {
 	double counted_B = op_read_B(op) + op_write_B(op);
+	if (op->kind == OP_ATTN_SOFTMAX || op->kind == OP_ATTN_SOFTMAX_GRAD)
+		return counted_B * s->elementwise_passes;
 	switch (op_class_of(op)) {
 	case CLASS_NORM:
 	case CLASS_ELEMENTWISE: return counted_B * s->elementwise_passes;
