@@ -29,9 +29,18 @@ struct stack stack_default(void)
 	return (struct stack){.elementwise_passes = 1, .attention_kernel = KERNEL_FA2};
 }
 
+static enum status read_sourced(const struct ynode *n, const struct stack_number *row, struct stack *s, struct error *e)
+{
+	const char *source;
+	if (n->kind != Y_MAP || !ynode_get(n, "value") || !ynode_get(n, "source"))
+		return ynode_error(n, e, "%s: expected {value: ..., source: ...}", n->key);
+	enum status st = ynode_string(ynode_get(n, "source"), &source, e);
+	return st ? st : ynode_quantity(ynode_get(n, "value"), row->unit, row->min, row->max, (double *)(void *)((char *)s + row->offset), e);
+}
+
 static enum status read_number(const struct ynode *n, struct stack *s, struct error *e)
 {
-	const char *names[STACK_NUMBERS], *source;
+	const char *names[STACK_NUMBERS];
 	const struct stack_number *row = NULL;
 	for (size_t i = 0; i < STACK_NUMBERS; i++) {
 		names[i] = stack_numbers[i].name;
@@ -40,10 +49,7 @@ static enum status read_number(const struct ynode *n, struct stack *s, struct er
 	}
 	if (!row)
 		return ynode_error_key(n, e, "%s: unknown number of a stack (nearest: %s)", n->key, suggest_nearest(n->key, names, STACK_NUMBERS));
-	if (n->kind != Y_MAP || !ynode_get(n, "value") || !ynode_get(n, "source"))
-		return ynode_error(n, e, "%s: expected {value: ..., source: ...}", n->key);
-	enum status st = ynode_string(ynode_get(n, "source"), &source, e);
-	return st ? st : ynode_quantity(ynode_get(n, "value"), row->unit, row->min, row->max, (double *)(void *)((char *)s + row->offset), e);
+	return read_sourced(n, row, s, e);
 }
 
 /* One of the words; its number. */
@@ -105,8 +111,11 @@ static enum status read_all(const struct ynode *map, enum status (*read)(const s
 	return st;
 }
 
-enum status stack_read(const struct ynode *numbers, const struct ynode *habits, struct stack *s, struct error *e)
+enum status stack_read(const struct ynode *file, struct stack *s, struct error *e)
 {
-	enum status st = read_all(numbers, read_number, s, e);
-	return st ? st : read_all(habits, read_habit, s, e);
+	static const struct stack_number interval = {"interval", UNIT_NONE, 0.001, 3, AT(interval), "half the width of the 90 % interval, in log"};
+	enum status st = read_all(ynode_get(file, "numbers"), read_number, s, e);
+	if (!st)
+		st = read_all(ynode_get(file, "habits"), read_habit, s, e);
+	return !st && ynode_get(file, "interval") ? read_sourced(ynode_get(file, "interval"), &interval, s, e) : st;
 }
