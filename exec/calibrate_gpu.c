@@ -28,7 +28,7 @@
 #define COPY_DOUBLES_B ((uint64_t)1 << 20)
 #define COPIES 4
 
-static const double section_s[] = {10, 16, 12, 10};
+static const double section_s[] = {14, 16, 12, 6}; /* memory's largest cases, which give its rate, come last: their section has time to spare */
 
 struct section {
 	struct session *s;
