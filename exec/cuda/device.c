@@ -261,6 +261,7 @@ static void device_free(void *ctx)
 	cudaFreeHost(d->notes);
 	free(d->args);
 	free(d);
+	cudaGetLastError(); /* what failed here is told already; it is not the next device's first launch */
 }
 
 enum status cuda_device_create(const struct cuda_options *o, struct device *out, struct error *e)
