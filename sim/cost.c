@@ -254,6 +254,8 @@ static enum status cost_collective(const struct program *p, const struct op *op,
 	if (price.algo < 0 && m->device.compute_capability <= 0 && (forced.proto >= 0 || (forced.algo >= 0 && forced.algo != NCCL_RING)))
 		return error_set(e, ST_INPUT, "collectives.%s: %s runs no NCCL; only NVIDIA's GPUs do", forced.proto >= 0 ? "protocol" : "algorithm", m->device.name);
 	out->alone_s = price.time_s;
+	if (op->group == DIM_TP && !m->device.is_host && !price.measured)
+		out->alone_s *= p->config.stack.tensor_exposed;
 	if (!isfinite(out->alone_s) || !(out->alone_s > 0))
 		return error_set(e, ST_INPUT, "%s over %lld ranks: no rate of the link between them is known; measure it with `stepsim calibrate` under mpirun", collective_name(c), (long long)size);
 	out->issue_s = m->device.is_host ? 0 : issue_s(p, m);

@@ -2,8 +2,6 @@
 
 #include <math.h>
 
-/* Iterations over k that a product's tiles pay for filling and draining their pipelines; 0 to 700 fit published steps alike (they trade with the elementwise passes), a tile's own depth is the physical choice. */
-#define K0 64.0
 /* Queries and keys of a tile of flash attention: causal attention computes whole tiles on the diagonal. */
 #define ATTENTION_TILE 128.0
 /* 16-bit operands whose rows are no multiple of 16 bytes keep cuBLAS from the Tensor Cores (NVIDIA, "Matrix Multiplication Background", DU-09799): a head dimension of 108 instead of 104 made attention's
@@ -20,9 +18,11 @@ static double share_of(const struct device_spec *d, enum dtype t)
 	return d->narrow_share[t] > 0 ? d->narrow_share[t] : d->gemm_share;
 }
 
+/* A tile's result is written, and where it adds to what stands there read before, when its loop over k is over: that traffic is not hidden. */
 static double product_s(const struct op *op, const struct device_spec *d)
 {
-	return op_flop(op) * (1 + K0 / (double)op->d[2]) / (d->matrix_flop_per_s[op->dtype] * share_of(d, (enum dtype)op->dtype));
+	double result_B = (double)op->d[0] * (double)op->d[1] * dtype_bytes((enum dtype)op->out_dtype) * (op->flags & OP_ACCUMULATE ? 2 : 1);
+	return op_flop(op) / (d->matrix_flop_per_s[op->dtype] * share_of(d, (enum dtype)op->dtype)) + result_B / (d->mem_Bps * d->mem_share);
 }
 
 static double flash_s(const struct op *op, const struct device_spec *d, const struct stack *s)
@@ -70,7 +70,8 @@ static double loss_share(const struct op *op)
 double gpu_op_B(const struct op *op, const struct stack *s)
 {
 	double counted_B = op_read_B(op) + op_write_B(op);
-	if (op->kind == OP_ATTN_SOFTMAX || op->kind == OP_ATTN_SOFTMAX_GRAD)
+	bool elementwise = op->kind == OP_ATTN_SOFTMAX || op->kind == OP_ATTN_SOFTMAX_GRAD || (op->kind == OP_CAST && dtype_is_narrow((enum dtype)op->out_dtype)); /* a narrow copy is made along both axes */
+	if (elementwise)
 		return counted_B * s->elementwise_passes;
 	switch (op_class_of(op)) {
 	case CLASS_NORM:
