@@ -36,7 +36,7 @@ BENCH = $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/bench_*.c))
 COMMIT = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := all
-.PHONY: all tests unit twins list-twins gpu-tests check check-long check-root bench bench-accuracy install clean help
+.PHONY: all tests unit twins list-twins gpu-tests check check-long check-root validate bench bench-accuracy install clean help
 .DELETE_ON_ERROR:
 
 # CUDA=auto builds the CUDA part where all its libraries are found and says what was found; 1 fails loudly where they are not; 0 leaves it out.
@@ -181,6 +181,9 @@ check-long: ## fuzzing, soak, random configs
 
 check-root: all tests ## several hosts in namespaces, CPU quotas (as root)
 	bash tests/root/test_hosts.sh
+
+validate: all ## published measurements predicted, within limits
+	python3 scripts/validate.py
 
 bench: all $(BENCH) ## figures of the simulator
 	@set -e; for b in $(BENCH); do $$b; done
