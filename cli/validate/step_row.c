@@ -156,7 +156,7 @@ static enum status write_parallel(const struct csv *t, size_t row, const struct 
 	if (replicas * tp * pp * cp != n)
 		return error_set(e, ST_INPUT, "tp x pp x cp does not divide n_gpus");
 	bool grad_op = f->fsdp && strcmp(strategy, "zero2") == 0;
-	fprintf(out, "parallel:\n  strategy: %s\n%s", replicas == 1 ? "none" : grad_op ? "fsdp" : strategy, replicas > 1 && grad_op ? "  reshard_after_forward: false\n" : "");
+	fprintf(out, "parallel:\n  strategy: %s\n%s", replicas * cp == 1 ? "none" : grad_op ? "fsdp" : strategy, replicas > 1 && grad_op ? "  reshard_after_forward: false\n" : "");
 	if (tp > 1)
 		fprintf(out, "  tensor: %" PRId64 "\n", tp);
 	if (tp > 1 && is(t, row, "seq_parallel", "true"))
