@@ -126,6 +126,7 @@ struct config {
 	struct cluster_config cluster;
 	struct run run;
 	struct cost cost;
+	int64_t node_ranks;   /* GPUs of a node of the system, set before config_resolve by who knows the system; 0: not known */
 	int64_t ranks;        /* set by config_resolve */
 	int64_t micro_batches; /* micro-steps of a rank in one step: global_batch / (micro_batch x data replicas); set by config_resolve */
 	struct key_origin origin[CONFIG_MAX_KEYS]; /* by enum key_id (step/config_keys.h) */

@@ -67,11 +67,11 @@ static enum status check_order(const struct config *c, struct error *e)
 	return ST_OK;
 }
 
-/* A node's GPUs where that is said and possible, as PyTorch's HYBRID_SHARD; else one group of all. */
+/* What one replica of the model leaves of a node's GPUs, where that is known and possible, as PyTorch's HYBRID_SHARD; else one group of all. */
 static int64_t default_shard(const struct config *c)
 {
 	const struct parallel *p = &c->parallel;
-	int64_t node = c->cluster.gpus_per_node / (p->tensor * p->context);
+	int64_t ranks = c->cluster.gpus_per_node > 0 ? c->cluster.gpus_per_node : c->node_ranks, node = ranks / (p->tensor * p->context);
 	return node > 1 && p->data % node == 0 ? node : p->data;
 }
 

@@ -207,8 +207,11 @@ static enum status predict_as(const struct csv *t, size_t row, bool tight_memory
 	int64_t nodes, per_host;
 	enum status st = step_row_config(t, row, tight_memory, &text, e);
 	if (!st && !(st = config_parse(text, strlen(text), csv_get(t, row, "id"), NULL, 0, c, e)) && !(st = system_words(t, row, line, &nodes, &per_host, e)) &&
-	    !(st = machines_find(machines, line, nodes, 0, &m, e)) && !(st = config_resolve(c, nodes * per_host, e)))
-		st = predict_folded(c, m, result, e);
+	    !(st = machines_find(machines, line, nodes, 0, &m, e))) {
+		c->node_ranks = per_host;
+		if (!(st = config_resolve(c, nodes * per_host, e)))
+			st = predict_folded(c, m, result, e);
+	}
 	free(text);
 	return st;
 }
