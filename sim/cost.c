@@ -98,7 +98,7 @@ static const uint8_t *term_bounds(const struct op *op, bool gpu)
 		return op->kind == OP_GEMM ? gpu_gemm_terms : gpu_attention_terms;
 	if (op->kind == OP_GEMM)
 		return gemm_terms;
-	return op->kind == OP_ATTENTION || op->kind == OP_ATTENTION_GRAD ? flash_terms : naive_terms;
+	return op_is_flash(op) ? flash_terms : naive_terms;
 }
 
 static enum bound largest(const double spent_s[BOUND_COUNT])

@@ -27,11 +27,11 @@ static double product_s(const struct op *op, const struct device_spec *d)
 
 static double flash_s(const struct op *op, const struct device_spec *d, const struct stack *s)
 {
-	bool backward = op->kind == OP_ATTENTION_GRAD;
-	double rate = d->attention_share[s->attention_kernel][backward], n = (double)op->d[3];
+	bool backward = op->kind == OP_ATTENTION_GRAD || op->kind == OP_ATTENTION_PART_GRAD, diagonal = op->flags & OP_CAUSAL && op_sees_itself(op);
+	double rate = d->attention_share[s->attention_kernel][backward];
 	if (!(rate > 0))
 		rate = d->gemm_share * (backward ? BACKWARD_OF_GEMM : FORWARD_OF_GEMM);
-	double whole_tiles = op->flags & OP_CAUSAL ? (n + ATTENTION_TILE) / (n + 1) : 1;
+	double whole_tiles = diagonal ? 1 + (double)op->d[3] * (ATTENTION_TILE - 1) / 2 / op_pairs(op) : 1;
 	return op_flop(op) * fmin(whole_tiles, 2) / (d->matrix_flop_per_s[op->dtype] * rate);
 }
 
@@ -44,10 +44,10 @@ static double naive_s(const struct op *op, const struct device_spec *d)
 
 static double compute_s(const struct op *op, const struct device_spec *d, const struct stack *s)
 {
+	if (op_is_flash(op))
+		return flash_s(op, d, s);
 	switch (op->kind) {
 	case OP_GEMM: return product_s(op, d);
-	case OP_ATTENTION:
-	case OP_ATTENTION_GRAD: return flash_s(op, d, s);
 	case OP_ATTN_SCORES:
 	case OP_ATTN_VALUES:
 	case OP_ATTN_VALUES_GRAD:

@@ -80,7 +80,8 @@ struct builder {
 	/* derived once */
 	int64_t stage, stages, chunks;
 	bool has_embedding, has_head; /* the stage */
-	int64_t tensor, dp, tokens /* of a micro-batch */, rows /* of them on a sequence-parallel rank */;
+	int64_t tensor, dp /* ranks that hold the same parameters, hsdp: of a shard group */, tokens /* of a micro-batch, this rank's */, rows /* of them on a sequence-parallel rank */;
+	int64_t seq, context; /* tokens of a sequence, this rank's; ranks that share one */
 	int64_t heads, kv_heads, ffn, vocab; /* of this tensor rank */
 	bool sequence_parallel, gathers /* fsdp with shards */, shards_gradients /* fsdp or zero2 with shards */;
 	enum dtype act, weight, grad, reduce; /* storage formats: activations, stored weights, stored gradients, reduced gradients */
@@ -173,6 +174,10 @@ int32_t head_backward(struct builder *b);        /* returns the gradient of x */
 /* Tensor parallelism around a pair of matrix products: the full rows that a column-parallel product reads, and the completed rows of a row-parallel one. */
 int32_t tp_gather(struct builder *b, int32_t rows_buffer, const char *what);
 int32_t tp_reduce(struct builder *b, int32_t full_buffer, const char *what);
+
+/* ---- build_context.c: attention where each rank has a part of the sequence ---- */
+void context_attention(struct builder *b, struct acts *a);
+void context_attention_grad(struct builder *b, const struct acts *a, int32_t datt, int32_t delta, int32_t dqkv);
 
 /* ---- build_narrow.c ---- */
 bool narrow_here(const struct builder *b); /* products of this layer are done in a format narrower than 16 bits */

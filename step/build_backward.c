@@ -41,8 +41,11 @@ static int32_t attention_core_grad(struct builder *b, const struct acts *a, int3
 	int64_t width = (b->heads + 2 * b->kv_heads) * b->m->head_dim;
 	int32_t dqkv = build_act(b, b->tokens, width, "qkv grad");
 	if (b->c->train.attention == ATT_FLASH) {
-		int32_t delta = build_fp32(b, b->c->train.micro_batch * b->heads * b->m->seq_len, "delta");
-		build_op(b, build_attention_op(b, OP_ATTENTION_GRAD), (const struct view[]){view_of(a->qkv), view_of(a->att), view_of(a->lse), view_of(datt), view_of(delta), view_of(dqkv)});
+		int32_t delta = build_fp32(b, b->c->train.micro_batch * b->heads * b->seq, "delta");
+		if (b->context > 1)
+			context_attention_grad(b, a, datt, delta, dqkv);
+		else
+			build_op(b, build_attention_op(b, OP_ATTENTION_GRAD), (const struct view[]){view_of(a->qkv), view_of(a->att), view_of(a->lse), view_of(datt), view_of(delta), view_of(dqkv)});
 		return dqkv;
 	}
 	int32_t probs = a->probs;

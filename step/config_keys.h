@@ -125,7 +125,7 @@ struct config_key {
 	X(parallel, virtual_stages, INT(1, 10000), AT(parallel.virtual_stages), "1", ANY, EVERY) \
 	X(parallel, schedule, WORD(schedule), AT(parallel.schedule), "1f1b", ANY, EVERY) \
 	X(parallel, layers_per_stage, STAGES, AT(parallel.layers_per_stage), "[]", ANY, EVERY) \
-	X(parallel, context, INT(1, 65536), AT(parallel.context), "1", DEFAULT_ONLY, EVERY) \
+	X(parallel, context, INT(1, 65536), AT(parallel.context), "1", ANY, EVERY) \
 	X(parallel, context_kind, WORD(context_kind), AT(parallel.context_kind), "ring", ANY, EVERY) \
 	X(parallel, expert, INT(1, 65536), AT(parallel.expert), "1", DEFAULT_ONLY, EVERY) \
 	X(parallel, expert_tensor, INT(1, 65536), AT(parallel.expert_tensor), "1", DEFAULT_ONLY, EVERY) \

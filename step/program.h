@@ -6,6 +6,11 @@
  *
  * All matrices are row-major and contiguous. A rank holds T = micro_batch x seq_len tokens of a micro-batch (T / tensor of them where sequence parallelism
  * cuts the token rows: rank i of the tensor group has rows [i T/t, (i+1) T/t)).
+ *
+ * Context parallelism cuts each sequence: T = micro_batch x seq_len / c, and s below is seq_len / c. Attention that is not causal: rank i has tokens [i s, (i+1) s). Causal: the sequence is cut into 2 c chunks and rank i has
+ * chunks i and 2c-1-i, in this order, so that all have the same work (Llama 3, arXiv:2407.21783, section 3.3.2; Megatron-LM). Positions (ROPE, POSITION, ALIBI) are those in the whole sequence. Keys and values
+ *   ring        travel around the group, c - 1 exchanges, while attention works on what came before (Liu et al. 2023, arXiv:2310.01889); backward they travel again, and their gradients with them, c - 1 exchanges to the rank they belong to
+ *   all_gather  are gathered before attention, and again before its backward; their gradients are reduced and scattered
  */
 #ifndef STEPSIM_STEP_PROGRAM_H
 #define STEPSIM_STEP_PROGRAM_H
@@ -45,6 +50,12 @@ enum op_class {
  * GEMM            d = m, n, k            A r, B r, bias r?, C a         C = op(A) op(B) (+ bias, one value a column, forward only); TRANS_A: A is stored [k, m]; TRANS_B: B is stored [n, k]
  * ATTENTION       d = b, H, K, s, D      qkv r, out w, lse w            flash: out [b s, H D]; qkv [b s, (H + 2 K) D], columns Q heads, K heads, V heads; lse fp32 [b, H, s]; scale 1/sqrt(D)
  * ATTENTION_GRAD  d = b, H, K, s, D      qkv r, out r, lse r, dout r, delta w, dqkv w     delta fp32 [b, H, s] is scratch: row sums of dout x out
+ * ATTENTION_PART  d = b, H, K, s, D, k, j         qkv r, kv r, out a, lse a     flash, of these queries with k keys: j = 0: all that the group has (k = c s), this rank's own among them; j > 0: those of the rank j places before (k = s);
+ *                                                                       ACCUMULATE: the result over the keys seen before and these. kv [b k, 2 K D], rows by rank, columns K heads, V heads. With CAUSAL a visitor's pairs are s s / 2:
+ *                                                                       all queries see the first half of keys from an earlier place, the second half of queries sees all keys from a later one
+ * ATTENTION_PART_GRAD   "                         qkv r, kv r, out r, lse r, dout r, delta a, dqkv a, dkv w     lse of all keys; dqkv: the Q columns alone; ACCUMULATE: delta is there already and dqkv is added to; dkv [b k, 2 K D]
+ * KV_PACK         d = T, 2 K D, (H + 2K) D        qkv r, kv w           the K and V columns by themselves
+ * KV_UNPACK       d = T, 2 K D, (H + 2K) D        kv r, qkv rw          puts them back (ACCUMULATE: adds)
  * ATTN_SCORES     d = b, H, K, s, D      qkv r, scores w                naive: scores [b, H, s, s] = Q K^T / sqrt(D) (+ alibi bias; masked entries -inf)
  * ATTN_SOFTMAX    d = b, H, K, s, D      scores rw                      in place, rows
  * ATTN_VALUES     d = b, H, K, s, D      probs r, qkv r, out w
@@ -81,7 +92,7 @@ enum op_class {
  * COPY            d = bytes              src r, dst w                   host to device
  */
 enum op_kind {
-	OP_GEMM, OP_ATTENTION, OP_ATTENTION_GRAD, OP_ATTN_SCORES, OP_ATTN_SOFTMAX, OP_ATTN_VALUES, OP_ATTN_VALUES_GRAD, OP_ATTN_SOFTMAX_GRAD, OP_ATTN_SCORES_GRAD,
+	OP_GEMM, OP_ATTENTION, OP_ATTENTION_GRAD, OP_ATTENTION_PART, OP_ATTENTION_PART_GRAD, OP_KV_PACK, OP_KV_UNPACK, OP_ATTN_SCORES, OP_ATTN_SOFTMAX, OP_ATTN_VALUES, OP_ATTN_VALUES_GRAD, OP_ATTN_SOFTMAX_GRAD, OP_ATTN_SCORES_GRAD,
 	OP_ROPE, OP_NORM, OP_NORM_GRAD, OP_ADD, OP_ADD_NORM, OP_BIAS, OP_BIAS_GRAD, OP_ACT, OP_ACT_GRAD, OP_GATE_ACT, OP_GATE_MUL,
 	OP_EMBED, OP_EMBED_GRAD, OP_POSITION, OP_POSITION_GRAD, OP_LOSS, OP_LOSS_MAX, OP_LOSS_SUM, OP_LOSS_GRAD,
 	OP_OPTIMIZER, OP_FILL, OP_CAST, OP_COLLECTIVE, OP_COPY,
@@ -114,9 +125,9 @@ enum collective {
 enum reduce_op { RED_SUM, RED_MAX, RED_COUNT };
 
 #define OP_MAX_ARGS 8
-#define OP_MAX_DIMS 5
+#define OP_MAX_DIMS 7
 
-/* Bytes [offset_B + coord(dp) x dp_stride_B, ...) of a buffer. buffer -1: absent. */
+/* Bytes [offset_B + coord x dp_stride_B, ...) of a buffer, coord along mesh.params. buffer -1: absent. */
 struct view {
 	int32_t buffer;
 	uint64_t offset_B;
@@ -161,12 +172,12 @@ struct buffer {
 	const char *what; /* static */
 };
 
-/* A bucket: parameters that are stored, reduced and sharded together. ddp, zero1, zero2: PyTorch DDP's rule (below); fsdp: a unit (a block; the root unit has the rest).
+/* A bucket: parameters that are stored, reduced and sharded together. ddp, zero1, zero2: PyTorch DDP's rule (below); fsdp and hsdp, which `fsdp` below names both: a unit (a block; the root unit has the rest).
  * A table that the first and the last pipeline stage share has a bucket to itself on both. Parameters lie one after the other in `elements`, padded to a multiple of the shard count; those that tensor parallelism replicates stand last, so that under
  * sequence parallelism one all-reduce over the tensor group completes all their gradients. */
 struct bucket {
 	uint64_t elements, padded; /* local to this tensor rank */
-	int64_t shards;            /* ranks among which it is cut: 1, or the dp group's size */
+	int64_t shards;            /* ranks among which it is cut: 1, or the size of mesh.params */
 	struct view weights;       /* the whole bucket, persistent; absent (-1) when shards > 1 under fsdp: gathers then write buffers of their own */
 	struct view shard;         /* what the optimizer updates: fsdp: the rank's persistent part; zero1, zero2: its part of `weights`; else all of `weights` */
 	struct view gradients;     /* the whole bucket, persistent; absent when shards > 1 under fsdp and zero2, whose buckets live from their first gradient to their reduction */
@@ -241,6 +252,9 @@ enum dtype op_arg_dtype(const struct op *op, int arg); /* in which it is stored,
  * Bytes are those that must cross the memory interface once. Wire bytes: what one rank sends: 2(n-1)/n S for all-reduce by a ring, (n-1)/n S where parts are cut (Thakur et al. 2005), S for broadcast along
  * a chain, for sendrecv and for a message, at either end; over the time this is the busbw of nccl-tests (doc/PERFORMANCE.md). 0 in a group of one. */
 double op_flop(const struct op *op);
+double op_pairs(const struct op *op); /* (query, key) pairs that flash attention needs, of one head and sequence */
+bool op_is_flash(const struct op *op);
+bool op_sees_itself(const struct op *op); /* flash: its queries' own keys are among the keys, so that a causal mask has its diagonal here */
 double op_read_B(const struct op *op);
 double op_write_B(const struct op *op);
 double op_wire_B(const struct op *op, int64_t group_size);
