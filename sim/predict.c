@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sim/summary.h"
 
@@ -92,6 +93,7 @@ static void fill_tasks(const struct role *role, const struct prices *prices, dou
 		tasks[first_task + i] = (struct task){
 			.actor = actor,
 			.lane = op->lane,
+			.holds = c->holds,
 			.alone_ps = ps(c->alone_s * spread),
 			.issue_ps = ps(c->issue_s),
 			.join = NO_JOIN,
@@ -131,6 +133,68 @@ static enum status fill_timeline(const struct program *p, const size_t *first_ta
 	return ST_OK;
 }
 
+/* ---- the host thread ---- */
+
+/* A graph is launched once a step. */
+static void launch_graph(const struct machine *m, const size_t *first_task, size_t n_roles, struct task *tasks)
+{
+	for (size_t r = 0; r < n_roles; r++)
+		if (first_task[r + 1] > first_task[r])
+			tasks[first_task[r]].issue_ps = ps(m->device.launch_s);
+}
+
+/* What the host thread of a role does in a step: issue, and wait for what holds it. */
+static int64_t host_thread_ps(const struct task *tasks, size_t from, size_t to)
+{
+	int64_t sum = 0;
+	for (size_t i = from; i < to; i++)
+		sum += tasks[i].issue_ps + (tasks[i].holds ? tasks[i].alone_ps : 0);
+	return sum;
+}
+
+static int64_t last_end_ps(const struct task_time *times, size_t n)
+{
+	int64_t last = 0;
+	for (size_t i = 0; i < n; i++)
+		last = times[i].end_ps > last ? times[i].end_ps : last;
+	return last;
+}
+
+/* Every n-th step begins with nothing launched: on the mean, a n-th of what that costs goes to the synchronisation, the host thread's last op. */
+static void share_sync(const struct program *p, const size_t *first_task, int64_t costs_ps, struct task_time *times)
+{
+	for (size_t r = 0; r < p->n_roles; r++)
+		for (size_t i = 0; i < p->roles[r].ops.n; i++)
+			if (p->roles[r].ops.at[i].kind == OP_SYNC)
+				times[first_task[r] + i].end_ps += costs_ps / p->config.train.sync_every;
+}
+
+/* `times` is of a step that begins with nothing launched, as each does after a synchronisation. Without one the host thread runs ahead for as long as it is faster than the device: then what it has to issue
+ * is launched when the step begins. Where it is slower it never gets ahead, and `times` stands. (CUDA's queue of some thousand launches is not modelled: it is longer than what a GPU does meanwhile.) */
+static enum status run_ahead(const struct program *p, const size_t *first_task, struct task *tasks, const uint32_t *deps, struct task_time *times, struct error *e)
+{
+	const size_t n = first_task[p->n_roles];
+	int64_t host_ps = 0, drained_ps = last_end_ps(times, n);
+	struct task_time *ahead = malloc((n + 1) * sizeof *ahead);
+	if (!ahead)
+		return error_nomem(e, "simulation");
+	for (size_t r = 0; r < p->n_roles; r++) {
+		int64_t here_ps = host_thread_ps(tasks, first_task[r], first_task[r + 1]);
+		host_ps = here_ps > host_ps ? here_ps : host_ps;
+		if (first_task[r + 1] > first_task[r])
+			tasks[first_task[r]].issue_ps -= here_ps;
+	}
+	enum status st = engine_run(tasks, n, deps, (uint32_t)p->n_roles, ahead, e);
+	int64_t ahead_ps = st ? 0 : last_end_ps(ahead, n);
+	if (!st && ahead_ps >= host_ps) {
+		memcpy(times, ahead, n * sizeof *times);
+		if (p->config.train.sync_every > 0 && drained_ps > ahead_ps)
+			share_sync(p, first_task, drained_ps - ahead_ps, times);
+	}
+	free(ahead);
+	return st;
+}
+
 /* first_task: by role, and one more for the number of all tasks. */
 static enum status simulate(const struct program *p, const struct machine *m, const struct prices *prices, size_t *first_task, struct timeline *timeline, struct error *e)
 {
@@ -150,7 +214,10 @@ static enum status simulate(const struct program *p, const struct machine *m, co
 	}
 	for (size_t r = 0, first_dep = 0; r < p->n_roles; first_dep += p->roles[r++].deps.n)
 		fill_tasks(&p->roles[r], &prices[r], node_spread(m), (uint32_t)r, first_task[r], first_dep, tasks, deps);
-	if ((st = set_joins(p, tasks, first_task, e)) || (st = engine_run(tasks, n, deps, (uint32_t)p->n_roles, times, e)) || (st = fill_timeline(p, first_task, times, timeline, e)))
+	if (p->config.train.cuda_graph && !m->device.is_host)
+		launch_graph(m, first_task, p->n_roles, tasks);
+	if ((st = set_joins(p, tasks, first_task, e)) || (st = engine_run(tasks, n, deps, (uint32_t)p->n_roles, times, e)) ||
+	    (!m->device.is_host && p->config.train.sync_every != 1 && (st = run_ahead(p, first_task, tasks, deps, times, e))) || (st = fill_timeline(p, first_task, times, timeline, e)))
 		goto out;
 	st = timeline_check(timeline, e);
 out:

@@ -15,7 +15,7 @@ static void fail_nomem(struct builder *b)
 int32_t build_buffer(struct builder *b, enum component comp, enum dtype dt, int64_t elements, const char *what, bool persistent)
 {
 	struct buffer buf = {comp, dt, (uint64_t)((double)elements * dtype_bytes(dt) + 0.5), persistent, b->layer, what};
-	struct usage use = {NONE, {NONE, NONE, NONE, NONE, NONE}};
+	struct usage use = {NONE, {NONE, NONE, NONE, NONE, NONE, NONE}};
 	if (b->st || !vec_push(&b->r->buffers, buf) || !vec_push(&b->usage, use)) {
 		fail_nomem(b);
 		return NONE;
@@ -227,20 +227,9 @@ static void builder_free(struct builder *b)
 	free(b->finish);
 	free(b->replicated);
 	free(b->acts);
+	free(b->batch);
 	vec_free(&b->narrow);
 	vec_free(&b->narrow_first);
-}
-
-/* The tokens of a micro-batch travel as two int32 arrays, 8 bytes a token as PyTorch's loaders send int64 ids; data.bytes says otherwise. */
-static void copy_input(struct builder *b)
-{
-	struct role *r = b->r;
-	uint64_t bytes = r->input_stride_B;
-	b->input = build_buffer(b, COMP_BUFFERS, DT_INT32, (int64_t)(bytes / 4), "input", false);
-	struct op op = build_new(b, OP_COPY, "input");
-	op.lane = LANE_COPY;
-	op.d[0] = (int64_t)bytes;
-	build_op(b, op, (const struct view[]){view_at(r->input, (uint64_t)b->micro * bytes), view_of(b->input)});
 }
 
 static bool recomputes(const struct builder *b, int64_t layer)
@@ -287,14 +276,12 @@ static void build_step(struct builder *b)
 	struct role *r = b->r;
 	build_buckets(b);
 	r->loss = build_buffer(b, COMP_BUFFERS, DT_FP32, 1, "loss", true);
-	uint64_t least_B = 8 * (uint64_t)b->tokens, stride_B = b->c->data.bytes > least_B ? (b->c->data.bytes + 3) / 4 * 4 : least_B;
-	r->input_stride_B = stride_B;
-	r->input = build_buffer(b, COMP_HOST, DT_INT32, (int64_t)(stride_B / 4) * b->c->micro_batches, "input", true);
+	feed_begin(b);
 	build_fill(b, view_of(r->loss), DT_FP32, 1, "loss");
 	for (int64_t i = 0; i < b->c->micro_batches && !b->st; i++) {
 		b->micro = (int16_t)i;
 		b->phase = PHASE_FORWARD;
-		copy_input(b);
+		feed_micro_begin(b);
 		build_micro_begin(b);
 		gather_micro_begin(b);
 		int32_t x = forward(b);
@@ -304,6 +291,7 @@ static void build_step(struct builder *b)
 	b->micro = NONE;
 	b->phase = PHASE_OPTIMIZER;
 	build_optimizer(b);
+	feed_end(b);
 }
 
 enum status program_build(const struct config *c, struct program **out, struct error *e)

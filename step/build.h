@@ -55,6 +55,7 @@ struct builder {
 	int32_t layer;
 	bool recomputing;
 	int32_t input; /* this micro-step's tokens and targets on the device */
+	int32_t *batch; /* by micro-step: where the data loader puts it, on the host; NULL without a loader */
 	int32_t embedded, embedding_stats; /* the embedding before its norm */
 
 	/* by bucket */
@@ -92,6 +93,11 @@ int64_t build_last(const struct builder *b, enum lane lane);
 void build_collective(struct builder *b, enum collective coll, enum reduce_op red, enum mesh_dim group, enum lane lane, enum dtype dt, int64_t elements, struct view in, struct view out, const char *what, int32_t bucket);
 void build_fill(struct builder *b, struct view v, enum dtype dt, int64_t elements, const char *what); /* zeros */
 void build_cast(struct builder *b, struct view x, enum dtype from, struct view y, enum dtype to, int64_t elements, const char *what);
+
+/* ---- build_feed.c: what feeds the device ---- */
+void feed_begin(struct builder *b);       /* the step's input */
+void feed_micro_begin(struct builder *b); /* this micro-step's, on the device */
+void feed_end(struct builder *b);         /* behind all else */
 
 /* ---- build_params.c: parameters in buckets, their gradients and reductions ---- */
 void build_buckets(struct builder *b);

@@ -24,7 +24,8 @@ enum lane {
 	LANE_COMM,       /* data-parallel collectives: gradient reduction, parameter gathering */
 	LANE_MODEL_COMM, /* collectives inside a layer (tensor, sequence, context, expert): never queued behind gradients */
 	LANE_COPY,       /* host-device copies */
-	LANE_HOST,
+	LANE_HOST,       /* the host thread: its ops hold up what it has not yet issued */
+	LANE_LOAD,       /* the data loader's workers, all together */
 	LANE_COUNT
 };
 enum phase { PHASE_FORWARD, PHASE_BACKWARD, PHASE_OPTIMIZER, PHASE_COUNT };
@@ -73,13 +74,21 @@ enum op_class {
  * COLLECTIVE      d = elements           in r, out w                    over group `group`; elements counts the FULL buffer (all-gather: out; reduce-scatter: in; all-reduce: both);
  *                                                                       shards lie in the order of the members' coordinates; all-reduce may be in place (in == out);
  *                                                                       broadcast: member 0's in to every out; alltoall: part i of in to member i, out by sender; sendrecv: in to the next member, out from the one before
- * COPY            d = bytes              src r, dst w                   host to device
+ * COPY            d = bytes              src r, dst w                   host to device; PAGEABLE: through a pinned buffer of the driver's, and the host thread waits for it
+ * LOAD            d = bytes              data r, batch w                prepares a micro-batch (below)
+ * PAUSE           d = 0 or 1             -                              the stack's own time for a micro-batch (0) or a step (1), for which the device waits
+ * SYNC            -                      -                              the host thread waits for all that the step has issued (.item()), every train.sync_every-th step
+ *
+ * The data loader (data.load_time > 0). The input is copied from batches that LOAD ops prepare, one for each micro-batch. What is prepared ahead, at most A = min(workers x prefetch, micro-batches) batches
+ * (prefetch is each worker's, as PyTorch's prefetch_factor), is there when the step begins: the step before has prepared it, and this one prepares as much for the next. So the load that follows the copy of
+ * micro-batch k is that of micro-batch (k + A) mod micro-batches. Loads run on LANE_LOAD, one after the other in load_time / workers each (the pace of all workers together): the step is the longer of its
+ * own work and micro-batches x load_time / workers. Without workers or prefetch nothing is prepared ahead: the host thread loads each micro-batch, in load_time, when the device has ended the one before.
  */
 enum op_kind {
 	OP_GEMM, OP_ATTENTION, OP_ATTENTION_GRAD, OP_ATTN_SCORES, OP_ATTN_SOFTMAX, OP_ATTN_VALUES, OP_ATTN_VALUES_GRAD, OP_ATTN_SOFTMAX_GRAD, OP_ATTN_SCORES_GRAD,
 	OP_ROPE, OP_NORM, OP_NORM_GRAD, OP_ADD, OP_ADD_NORM, OP_BIAS, OP_BIAS_GRAD, OP_ACT, OP_ACT_GRAD, OP_GATE_ACT, OP_GATE_MUL,
 	OP_EMBED, OP_EMBED_GRAD, OP_POSITION, OP_POSITION_GRAD, OP_LOSS, OP_LOSS_MAX, OP_LOSS_SUM, OP_LOSS_GRAD,
-	OP_OPTIMIZER, OP_FILL, OP_CAST, OP_COLLECTIVE, OP_COPY,
+	OP_OPTIMIZER, OP_FILL, OP_CAST, OP_COLLECTIVE, OP_COPY, OP_LOAD, OP_PAUSE, OP_SYNC,
 	OP_KIND_COUNT
 };
 
@@ -97,6 +106,7 @@ enum op_flag {
 	OP_RECOMPUTED = 1 << 10, /* a forward op done again in backward: counts in HFU, not in MFU */
 	OP_MASTER = 1 << 12,     /* the optimizer keeps an fp32 copy of narrower weights */
 	OP_FUSED = 1 << 11,      /* the optimizer as one pass; unset: as a sequence of elementwise passes */
+	OP_PAGEABLE = 1 << 15,   /* a copy from memory that is not pinned */
 };
 
 enum collective { COLL_ALL_REDUCE, COLL_ALL_GATHER, COLL_REDUCE_SCATTER, COLL_BROADCAST, COLL_ALLTOALL, COLL_SENDRECV, COLL_COUNT };
@@ -209,6 +219,8 @@ char *op_name(const struct op *op, char buf[OP_NAME_MAX]);
 const char *lane_name(enum lane l);
 const char *phase_name(enum phase p);
 const char *op_class_name(enum op_class c);
+bool op_on_host(const struct op *op);     /* work of the host's threads: LOAD, PAUSE, SYNC */
+int64_t program_loads_ahead(const struct config *c); /* A of the data loader's rule; 0 where nothing is prepared ahead */
 const char *collective_name(enum collective c);
 bool collective_reduces(enum collective c); /* its result is a sum or a maximum */
 bool collective_cuts(enum collective c);    /* it deals with one part a member: the elements divide by the group's size */

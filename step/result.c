@@ -59,7 +59,7 @@ static enum op_class longest_class(const struct breakdown *b, bool comm)
 	return most;
 }
 
-void result_bottleneck(struct result *r, const char *idle)
+void result_bottleneck(struct result *r, const char *idle, const char *host)
 {
 	const struct breakdown *b = &r->time;
 	enum { PART_COMPUTE, PART_COMM, PART_OTHER };
@@ -68,7 +68,7 @@ void result_bottleneck(struct result *r, const char *idle)
 		{b->exposed_comm_s, PART_COMM, NULL},
 		{b->optimizer_s, PART_OTHER, "optimizer"},
 		{b->copy_s, PART_OTHER, "copies between host and device"},
-		{b->host_s, PART_OTHER, "host work"},
+		{b->host_s, PART_OTHER, host ? host : "host work"},
 		{b->bubble_s, PART_OTHER, "pipeline bubble"},
 		{b->idle_s, PART_OTHER, idle ? idle : "idle"},
 	};

@@ -173,7 +173,7 @@ static void test_broken_rules(void)
 	REFUSED(bad[1].actor = 1, "actor 1 out of order or range");
 	REFUSED(bad[1].lane = ENGINE_LANES, "lane 8");
 	REFUSED(bad[1].alone_ps = -1, "negative time");
-	REFUSED(bad[0].issue_ps = -1, "negative time");
+	REFUSED(bad[1].issue_ps = -1, "negative time");
 	REFUSED(bad[0].join = 2, "join 2");
 	REFUSED(bad[0].use.weight = 0, "weight or demand");
 	REFUSED(bad[0].use.demand[RES_MEMORY] = -0.1, "weight or demand");
