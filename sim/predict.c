@@ -94,7 +94,7 @@ static void fill_tasks(const struct role *role, const struct prices *prices, dou
 			.actor = actor,
 			.lane = op->lane,
 			.holds = c->holds,
-			.alone_ps = ps(c->alone_s * spread),
+			.alone_ps = ps(op_on_host(op) ? c->alone_s : c->alone_s * spread),
 			.issue_ps = ps(c->issue_s),
 			.join = NO_JOIN,
 			.dep0 = (uint32_t)first_dep + op->dep0,

@@ -54,7 +54,7 @@ static enum op_class longest_class(const struct breakdown *b, bool comm)
 {
 	enum op_class most = comm ? CLASS_ALL_REDUCE : CLASS_GEMM;
 	for (int c = 0; c < CLASS_COUNT; c++)
-		if (op_class_is_comm((enum op_class)c) == comm && b->class_s[c] > b->class_s[most])
+		if (c != CLASS_HOST && c != CLASS_COPY && op_class_is_comm((enum op_class)c) == comm && b->class_s[c] > b->class_s[most])
 			most = (enum op_class)c;
 	return most;
 }
