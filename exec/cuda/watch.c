@@ -15,6 +15,8 @@ static uint32_t marked(const struct cuda_lane *l, uint32_t mark)
 static bool has_ended(const struct cuda_device *d, uint32_t op)
 {
 	const struct cuda_lane *l = &d->lane[d->job->role->ops.at[op].lane];
+	if (op_on_host(&d->job->role->ops.at[op]))
+		return cuda_feed_ended(d, op);
 	return l->passed > 0 && op <= marked(l, l->passed - 1);
 }
 
