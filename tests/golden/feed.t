@@ -1,9 +1,9 @@
 What starves the device. A loader that cannot keep up: micro-batches x load_time / workers; without prefetch micro-batches x load_time and the model's own work:
 
     $ part() { stepsim predict "$@" -q | grep -E '^(step time|  (compute|exposed communication|copy|host|idle|optimizer)  |Bottleneck)'; }
-    > part $ROOT/configs/starved.yaml --set cluster.system=dgx-h100
-    > part $ROOT/configs/starved.yaml --set cluster.system=dgx-h100 --set data.workers=4 | head -n 1
-    > part $ROOT/configs/starved.yaml --set cluster.system=dgx-h100 --set data.prefetch=0
+    > part $ROOT/configs/starved.yaml --set cluster.system=dgx-h100 --set train.global_batch=64 --set data.load_time=80ms
+    > part $ROOT/configs/starved.yaml --set cluster.system=dgx-h100 --set train.global_batch=64 --set data.load_time=80ms --set data.workers=4 | head -n 1
+    > part $ROOT/configs/starved.yaml --set cluster.system=dgx-h100 --set train.global_batch=64 --set data.load_time=80ms --set data.prefetch=0
     step time                       160 ms
       compute                      59.7 us        0.0 %
       exposed communication        58.8 us        0.0 %
