@@ -169,28 +169,47 @@ static void share_sync(const struct program *p, const size_t *first_task, int64_
 				times[first_task[r] + i].end_ps += costs_ps / p->config.train.sync_every;
 }
 
-/* `times` is of a step that begins with nothing launched, as each does after a synchronisation. Without one the host thread runs ahead for as long as it is faster than the device: then what it has to issue
- * is launched when the step begins. Where it is slower it never gets ahead, and `times` stands. (CUDA's queue of some thousand launches is not modelled: it is longer than what a GPU does meanwhile.) */
+static void start_ahead(const size_t *first_task, size_t n_roles, int64_t by_ps, struct task *tasks)
+{
+	for (size_t r = 0; r < n_roles; r++)
+		if (first_task[r + 1] > first_task[r])
+			tasks[first_task[r]].issue_ps -= by_ps;
+}
+
+/* Tries of a lead with which a step takes as long as the host thread does; each comes nearer, the first mostly all the way. */
+#define LEADS 8
+#define LEAD_ENOUGH 1000 /* of the host thread's time, a part so small */
+
+/* `times` is of a step that begins with nothing launched, as each does after a synchronisation. Without one the host thread runs ahead of the device. Where it is the faster, all is launched when the step begins
+ * (CUDA's queue of some thousand launches is not modelled: it is longer than what a GPU does meanwhile). Where it is the slower, it gets ahead by what the step takes longer than itself, until it no longer does. */
 static enum status run_ahead(const struct program *p, const size_t *first_task, struct task *tasks, const uint32_t *deps, struct task_time *times, struct error *e)
 {
 	const size_t n = first_task[p->n_roles];
-	int64_t host_ps = 0, drained_ps = last_end_ps(times, n);
+	const int64_t drained_ps = last_end_ps(times, n);
+	int64_t host_ps = 0, step_ps = drained_ps;
 	struct task_time *ahead = malloc((n + 1) * sizeof *ahead);
 	if (!ahead)
 		return error_nomem(e, "simulation");
 	for (size_t r = 0; r < p->n_roles; r++) {
 		int64_t here_ps = host_thread_ps(tasks, first_task[r], first_task[r + 1]);
 		host_ps = here_ps > host_ps ? here_ps : host_ps;
-		if (first_task[r + 1] > first_task[r])
-			tasks[first_task[r]].issue_ps -= here_ps;
 	}
+	start_ahead(first_task, p->n_roles, host_ps, tasks);
 	enum status st = engine_run(tasks, n, deps, (uint32_t)p->n_roles, ahead, e);
-	int64_t ahead_ps = st ? 0 : last_end_ps(ahead, n);
-	if (!st && ahead_ps >= host_ps) {
+	if (!st && last_end_ps(ahead, n) >= host_ps) {
+		step_ps = last_end_ps(ahead, n);
 		memcpy(times, ahead, n * sizeof *times);
-		if (p->config.train.sync_every > 0 && drained_ps > ahead_ps)
-			share_sync(p, first_task, drained_ps - ahead_ps, times);
+		goto out;
 	}
+	start_ahead(first_task, p->n_roles, -host_ps, tasks);
+	for (int i = 0; i < LEADS && !st && step_ps - host_ps > host_ps / LEAD_ENOUGH; i++) {
+		start_ahead(first_task, p->n_roles, step_ps - host_ps, tasks);
+		st = engine_run(tasks, n, deps, (uint32_t)p->n_roles, times, e);
+		step_ps = st ? 0 : last_end_ps(times, n);
+	}
+out:
+	if (!st && p->config.train.sync_every > 0 && drained_ps > step_ps)
+		share_sync(p, first_task, drained_ps - step_ps, times);
 	free(ahead);
 	return st;
 }

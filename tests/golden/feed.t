@@ -26,13 +26,13 @@ Launches, and the graph that does without them:
     $ part() { stepsim predict "$@" -q | grep -E '^(step time|  (compute|exposed communication|copy|host|idle|optimizer)  |Bottleneck)'; }
     > part $ROOT/configs/launch-bound.yaml
     > part $ROOT/configs/launch-bound.yaml --set train.cuda_graph=true
-    step time                      14.5 ms
-      compute                       758 us        5.2 %
-      exposed communication         479 us        3.3 %
-      copy                          130 ns        0.0 %
-      optimizer                     682 us        4.7 %
-      idle                         12.6 ms       86.8 %
-    Bottleneck: kernel launches on the host leave the device idle: 87 % of the step
+    step time                      13.7 ms
+      compute                       758 us        5.5 %
+      exposed communication         479 us        3.5 %
+      copy                         65.0 ns        0.0 %
+      optimizer                     682 us        5.0 %
+      idle                         11.8 ms       86.0 %
+    Bottleneck: kernel launches on the host leave the device idle: 86 % of the step
     step time                      1.78 ms
       compute                       758 us       42.6 %
       exposed communication         340 us       19.1 %
