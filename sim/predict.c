@@ -152,6 +152,20 @@ static int64_t host_thread_ps(const struct task *tasks, size_t from, size_t to)
 	return sum;
 }
 
+static double host_thread_s(const struct program *p, const struct prices *prices)
+{
+	double most = 0;
+	for (size_t r = 0; r < p->n_roles; r++) {
+		double sum = 0;
+		for (size_t i = 0; i < p->roles[r].ops.n; i++) {
+			const struct op_cost *c = &prices[r].different.at[prices[r].of_op[i]];
+			sum += c->issue_s + (c->holds ? c->alone_s : 0);
+		}
+		most = fmax(most, sum);
+	}
+	return most;
+}
+
 static int64_t last_end_ps(const struct task_time *times, size_t n)
 {
 	int64_t last = 0;
@@ -264,6 +278,7 @@ enum status predict(const struct program *p, const struct machine *m, struct res
 	if (st || (st = simulate(p, m, prices, first_task, timeline, e)))
 		goto out;
 	st = summarize(p, m, prices, timeline, out, e);
+	out->host_thread_s = m->device.is_host || p->config.train.sync_every == 1 ? 0 : host_thread_s(p, prices);
 out:
 	for (size_t r = 0; prices && r < p->n_roles; r++)
 		prices_free(&prices[r]);
