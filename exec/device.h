@@ -12,6 +12,7 @@
 
 #include "exec/board.h"
 #include "exec/comm.h"
+#include "exec/host_work.h"
 #include "step/layout.h"
 #include "step/program.h"
 
@@ -24,6 +25,7 @@ struct device_job {
 	double loss_scale;
 	/* By lane and mesh dimension: a communicator of its own for each pair that the role's collectives use, since ranks agree on the order of calls within a lane only. ops == NULL: absent. */
 	struct comm comm[LANE_COUNT][DIM_COUNT];
+	struct host_times host; /* of the ops on the host's lanes */
 	struct beacon *beacon;
 	int64_t cores;       /* of this rank */
 	bool oversubscribed; /* other ranks compute on them too */

@@ -25,6 +25,7 @@ struct execution {
 	double *loss;           /* by timed step */
 	struct gpu_samples samples; /* of this rank's GPU, during them */
 	struct result_clocks clocks; /* of all */
+	const char *host_cause;      /* on rank 0 */
 };
 
 /* ---- memory ---- */
@@ -230,7 +231,7 @@ static void fill_time(const struct execution *x, const struct measured *m, int64
 	out->step_max_s = stats_max(column, n);
 	out->interval90_s[0] = stats_percentile(column, n, 5);
 	out->interval90_s[1] = stats_percentile(column, n, 95);
-	result_bottleneck(out, NULL);
+	result_bottleneck(out, NULL, x->host_cause);
 	result_rates(out, x->p, NAN); /* the peak is the machine's, which the caller knows */
 }
 
@@ -299,6 +300,7 @@ static enum status collect(struct execution *x, struct result *out, struct timel
 	    (x->s->gpus && (st = gpus_clocks(x->s, &x->samples, &x->clocks, e))) || !root)
 		goto out;
 	*out = (struct result){0};
+	x->host_cause = timeline_host_cause(timeline, &x->p->roles[0], timeline_critical_actor(timeline));
 	fill_memory(x, out);
 	fill_time(x, &m, median, column, out);
 	fill_notes(x, out);

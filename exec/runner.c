@@ -98,7 +98,7 @@ enum status runner_open(struct session *s, const struct program *p, int64_t rank
 	r->session = s;
 	r->program = p;
 	r->rank = rank;
-	r->job = (struct device_job){.role = &p->roles[0], .layout = &r->layout, .heads = p->config.model.heads, .loss_scale = p->loss_scale, .beacon = watchdog_beacon(s->watchdog),
+	r->job = (struct device_job){.role = &p->roles[0], .layout = &r->layout, .heads = p->config.model.heads, .loss_scale = p->loss_scale, .host = host_times_of(&p->config), .beacon = watchdog_beacon(s->watchdog),
 	                             .cores = s->info.cores_per_rank, .oversubscribed = s->info.oversubscribed, .broken = broken, .broken_ctx = s};
 	for (int d = 0; d < DIM_COUNT; d++)
 		r->job.coord[d] = mesh_coord(&p->mesh, rank, d);

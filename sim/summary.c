@@ -174,11 +174,9 @@ enum status summarize(const struct program *p, const struct machine *m, const st
 		result_warn(out, "recompute: selective recomputes the scores that naive attention stores; flash stores none, so nothing is recomputed");
 	if (m->unverified)
 		result_warn(out, "the catalogue holds unverified numbers for %.128s", m->name);
-	if (train->cuda_graph)
-		result_warn(out, "cuda_graph: the prediction still counts a launch for each kernel, which a graph does without");
 	result_rates(out, p, m->device.matrix_flop_per_s[p->config.train.dtype]);
 	fill_bounds_and_interval(role, &p->config.stack, &prices[actor], m, t, actor, out);
-	result_bottleneck(out, name_of_idle(role, &prices[actor], &out->time));
+	result_bottleneck(out, name_of_idle(role, &prices[actor], &out->time), timeline_host_cause(t, role, actor));
 	if (p->config.parallel.pipeline > 1 && (st = warn_pacing(p, t, out, e)))
 		return st;
 	return fill_memory(p, m, out, e);

@@ -95,6 +95,7 @@ struct builder {
 	struct stage_part part; /* of the model: the chunk */
 	struct flight *now;
 	bool puts_off;          /* gradients of weights */
+	int32_t *batch; /* by micro-step: where the data loader puts it, on the host; NULL without a loader */
 
 	/* by bucket */
 	int32_t *weights_now, *grads_now; /* buffers in use; NONE when not gathered, not begun */
@@ -145,6 +146,11 @@ void build_cast(struct builder *b, struct view x, enum dtype from, struct view y
 void build_schedule(struct builder *b); /* the actions, and room for the micro-batches in flight */
 void build_actions(struct builder *b);
 void build_pipeline_free(struct builder *b);
+
+/* ---- build_feed.c: what feeds the device ---- */
+void feed_begin(struct builder *b);       /* the step's input */
+void feed_micro_begin(struct builder *b); /* this micro-step's, on the device */
+void feed_end(struct builder *b);         /* behind all else */
 
 /* ---- build_params.c: parameters in buckets, their gradients and reductions ---- */
 void build_buckets(struct builder *b);

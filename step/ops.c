@@ -66,6 +66,9 @@ static const struct op_kind_info kinds[] = {
 	[OP_CAST] = {"cast", CLASS_MEMORY, 2, 1, {"x", "y"}, {ACC_R, ACC_W}},
 	[OP_COLLECTIVE] = {"collective", CLASS_COUNT, 2, 1, {"in", "out"}, {ACC_R, ACC_W}},
 	[OP_COPY] = {"copy", CLASS_COPY, 2, 1, {"src", "dst"}, {ACC_R, ACC_W}},
+	[OP_LOAD] = {"load", CLASS_HOST, 2, 1, {"data", "batch"}, {ACC_R, ACC_W}},
+	[OP_PAUSE] = {"pause", CLASS_HOST, 0, 1, {NULL}, {ACC_NONE}},
+	[OP_SYNC] = {"sync", CLASS_HOST, 0, 0, {NULL}, {ACC_NONE}},
 };
 static_assert(sizeof kinds / sizeof kinds[0] == OP_KIND_COUNT, "a row for each op kind");
 
@@ -108,6 +111,9 @@ static const struct arg_info arguments[][OP_MAX_ARGS] = {
 	[OP_CAST] = {{sz_0, TYPE_OPERAND}, {sz_0, TYPE_OUT}},
 	[OP_COLLECTIVE] = {{sz_0, TYPE_OPERAND}, {sz_0, TYPE_OPERAND}},
 	[OP_COPY] = {{sz_0, TYPE_BYTE}, {sz_0, TYPE_BYTE}},
+	[OP_LOAD] = {{sz_0, TYPE_BYTE}, {sz_0, TYPE_BYTE}},
+	[OP_PAUSE] = {{NULL, TYPE_BYTE}},
+	[OP_SYNC] = {{NULL, TYPE_BYTE}},
 };
 static_assert(sizeof arguments / sizeof arguments[0] == OP_KIND_COUNT, "a row for each op kind");
 
@@ -320,6 +326,9 @@ double op_flop(const struct op *op)
 	case OP_COPY:
 	case OP_KV_PACK:
 	case OP_KV_UNPACK:
+	case OP_LOAD:
+	case OP_PAUSE:
+	case OP_SYNC:
 	case OP_FILL:
 	case OP_CAST: return 0.0;
 	case OP_OPTIMIZER: return 12.0 * (double)op->d[0];
@@ -332,6 +341,11 @@ double op_flop(const struct op *op)
 	case OP_ACT_GRAD: return 10.0 * sz_01(op->d);
 	default: return sz_01(op->d);
 	}
+}
+
+bool op_on_host(const struct op *op)
+{
+	return kinds[op->kind].class_ == CLASS_HOST;
 }
 
 enum op_class op_class_of(const struct op *op)
@@ -347,7 +361,7 @@ bool op_class_is_comm(enum op_class c)
 	return false;
 }
 
-static const char *const lane_names[] = {"compute", "comm", "model_comm", "copy", "host", "send_next", "recv_prev", "send_prev", "recv_next"};
+static const char *const lane_names[] = {"compute", "comm", "model_comm", "copy", "host", "load", "send_next", "recv_prev", "send_prev", "recv_next"};
 static const char *const phase_names[] = {"forward", "backward", "optimizer"};
 static const char *const class_names[] = {"gemm", "attention", "norm", "elementwise", "embedding", "loss", "memory", "optimizer", "all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall", "sendrecv", "copy", "host"};
 static const char *const component_names[] = {"weights", "gradients", "optimizer", "activations", "buffers", "host"};

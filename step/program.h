@@ -29,7 +29,8 @@ enum lane {
 	LANE_COMM,       /* data-parallel collectives: gradient reduction, parameter gathering */
 	LANE_MODEL_COMM, /* collectives inside a layer (tensor, sequence, context, expert): never queued behind gradients */
 	LANE_COPY,       /* host-device copies */
-	LANE_HOST,
+	LANE_HOST,       /* the host thread: its ops hold up what it has not yet issued */
+	LANE_LOAD,       /* the data loader's workers, all together */
 	/* messages between pipeline stages: each direction has a lane of its own at either end, so that their order cannot deadlock. The stage after the last is the first, and the other way round (interleaving) */
 	LANE_SEND_NEXT, LANE_RECV_PREV, /* activations */
 	LANE_SEND_PREV, LANE_RECV_NEXT, /* their gradients */
@@ -89,13 +90,21 @@ enum op_class {
  *                                                                       broadcast: member 0's in to every out; alltoall: part i of in to member i, out by sender; sendrecv: in to the next member, out from the one before
  *                 d = elements, peer, own    in r?, out w?              SEND (in) and RECV (out): one message between coordinates `own` and `peer` along DIM_PP; both ends have the same elements, micro and layer, which is
  *                                                                       the block whose input the message is, or is the gradient of. A send and its receive move together and end together
- * COPY            d = bytes              src r, dst w                   host to device
+ * COPY            d = bytes              src r, dst w                   host to device; PAGEABLE: through a pinned buffer of the driver's, and the host thread waits for it
+ * LOAD            d = bytes              data r, batch w                prepares a micro-batch (below)
+ * PAUSE           d = 0 or 1             -                              the stack's own time for a micro-batch (0) or a step (1), for which the device waits
+ * SYNC            -                      -                              the host thread waits for all that the step has issued (.item()), every train.sync_every-th step
+ *
+ * The data loader (data.load_time > 0). The input is copied from batches that LOAD ops prepare, one for each micro-batch. What is prepared ahead, at most A = min(workers x prefetch, micro-batches) batches
+ * (prefetch is each worker's, as PyTorch's prefetch_factor), is there when the step begins: the step before has prepared it, and this one prepares as much for the next. So the load that follows the copy of
+ * micro-batch k is that of micro-batch (k + A) mod micro-batches. Loads run on LANE_LOAD, one after the other in load_time / workers each (the pace of all workers together): the step is the longer of its
+ * own work and micro-batches x load_time / workers. Without workers or prefetch nothing is prepared ahead: the host thread loads each micro-batch, in load_time, when the device has ended the one before.
  */
 enum op_kind {
 	OP_GEMM, OP_ATTENTION, OP_ATTENTION_GRAD, OP_ATTENTION_PART, OP_ATTENTION_PART_GRAD, OP_KV_PACK, OP_KV_UNPACK, OP_ATTN_SCORES, OP_ATTN_SOFTMAX, OP_ATTN_VALUES, OP_ATTN_VALUES_GRAD, OP_ATTN_SOFTMAX_GRAD, OP_ATTN_SCORES_GRAD,
 	OP_ROPE, OP_NORM, OP_NORM_GRAD, OP_ADD, OP_ADD_NORM, OP_BIAS, OP_BIAS_GRAD, OP_ACT, OP_ACT_GRAD, OP_GATE_ACT, OP_GATE_MUL,
 	OP_EMBED, OP_EMBED_GRAD, OP_POSITION, OP_POSITION_GRAD, OP_LOSS, OP_LOSS_MAX, OP_LOSS_SUM, OP_LOSS_GRAD,
-	OP_OPTIMIZER, OP_FILL, OP_CAST, OP_COLLECTIVE, OP_COPY,
+	OP_OPTIMIZER, OP_FILL, OP_CAST, OP_COLLECTIVE, OP_COPY, OP_LOAD, OP_PAUSE, OP_SYNC,
 	OP_KIND_COUNT
 };
 
@@ -114,6 +123,7 @@ enum op_flag {
 	OP_ENDS = 1 << 13,       /* a collective along DIM_PP of its first and last coordinate alone */
 	OP_MASTER = 1 << 12,     /* the optimizer keeps an fp32 copy of narrower weights */
 	OP_FUSED = 1 << 11,      /* the optimizer as one pass; unset: as a sequence of elementwise passes */
+	OP_PAGEABLE = 1 << 15,   /* a copy from memory that is not pinned */
 };
 
 enum collective {
@@ -232,6 +242,8 @@ char *op_name(const struct op *op, char buf[OP_NAME_MAX]);
 const char *lane_name(enum lane l);
 const char *phase_name(enum phase p);
 const char *op_class_name(enum op_class c);
+bool op_on_host(const struct op *op);     /* work of the host's threads: LOAD, PAUSE, SYNC */
+int64_t program_loads_ahead(const struct config *c); /* A of the data loader's rule; 0 where nothing is prepared ahead */
 const char *collective_name(enum collective c);
 bool collective_reduces(enum collective c); /* its result is a sum or a maximum */
 bool collective_cuts(enum collective c);    /* it deals with one part a member: the elements divide by the group's size */

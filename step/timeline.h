@@ -41,6 +41,9 @@ struct breakdown {
 };
 enum status timeline_breakdown(const struct timeline *t, uint32_t actor, struct breakdown *out, struct error *e);
 
+/* What most of an actor's host work is, in words: loading data, the stack's pauses, synchronisation. NULL where there is none. */
+const char *timeline_host_cause(const struct timeline *t, const struct role *r, uint32_t actor);
+
 /* The longest chain of spans through lanes and dependencies, as a sum of durations: no schedule of this program with these durations is shorter. */
 enum status timeline_critical_path(const struct timeline *t, const struct program *p, double *path_s, struct error *e);
 

@@ -201,6 +201,9 @@ static const struct {
 	[OP_CAST] = {FORM_CURVE, SUF_NONE, vector_elements},
 	[OP_COLLECTIVE] = {FORM_NONE, SUF_NONE, NULL},
 	[OP_COPY] = {FORM_NONE, SUF_NONE, NULL},
+	[OP_LOAD] = {FORM_NONE, SUF_NONE, NULL},
+	[OP_PAUSE] = {FORM_NONE, SUF_NONE, NULL},
+	[OP_SYNC] = {FORM_NONE, SUF_NONE, NULL},
 };
 static_assert(sizeof rows / sizeof rows[0] == OP_KIND_COUNT, "a row for each op kind");
 

@@ -70,6 +70,10 @@ static enum status await(struct cuda_device *d, uint32_t i, bool capturing, stru
 	enum status st = ST_OK;
 	for (uint32_t k = 0; k < op->n_dep && !st; k++) {
 		uint32_t dep = d->job->role->deps.at[op->dep0 + k];
+		if (op_on_host(op_at(d, dep))) {
+			cuda_feed_wait(d, dep);
+			continue;
+		}
 		st = CUDA_CHECK(cudaStreamWaitEvent(d->lane[op->lane].stream, capturing ? d->joined[dep] : d->mark[dep], 0), e);
 	}
 	return st;
@@ -117,6 +121,10 @@ static enum status hooked(struct cuda_device *d, const struct device_step *s, ui
 static enum status issue_op(struct cuda_device *d, const struct device_step *s, uint32_t i, bool capturing, struct error *kernel, struct error *e)
 {
 	const struct op *op = op_at(d, i);
+	if (op->lane == LANE_LOAD)
+		return ST_OK;
+	if (op->lane == LANE_HOST)
+		return cuda_feed_run(d, s, i, e);
 	enum status st = await(d, i, capturing, e);
 	if (st)
 		return st;
@@ -175,6 +183,7 @@ enum status cuda_issue_ops(struct cuda_device *d, const struct device_step *s, b
 		end_range(d);
 		if (!capturing) {
 			d->issued = i + 1;
+			cuda_feed_issued(d, i + 1);
 			if (i % MARK_EVERY == 0)
 				cuda_watch(d);
 		}
@@ -213,6 +222,7 @@ static void begin_step(struct cuda_device *d, const struct device_step *s)
 static enum status issue_step(struct cuda_device *d, const struct device_step *s, struct error *e)
 {
 	const bool plain = !s->hooks && !s->collectives_only;
+	cuda_feed_begin(d, s);
 	if (!d->options.graph || !plain || !d->warm) {
 		enum status st = cuda_issue_ops(d, s, false, e);
 		d->warm = d->warm || (plain && !st);
@@ -244,6 +254,8 @@ enum status cuda_device_step(struct cuda_device *d, const struct device_step *s,
 	st = issue_step(d, s, e);
 	if (cuda_wait(d, &wait) && !st)
 		st = error_set(e, wait.status, "%s", wait.text);
+	if (cuda_feed_end(d, st != ST_OK, &wait) && !st)
+		st = error_set(e, wait.status, "%s", wait.text);
 	if (!st && s->stamps)
 		st = cuda_stamps_read(d, anchor_ns, s->stamps, e);
 	return st ? st : read_flag(d, e);
@@ -255,7 +267,7 @@ static enum status check_op(const struct cuda_device *d, uint32_t i, struct erro
 {
 	const struct op *op = op_at(d, i);
 	const bool comm_lane = op->lane == LANE_COMM || op->lane == LANE_MODEL_COMM;
-	if (op->lane == LANE_HOST || comm_lane != (op->kind == OP_COLLECTIVE) || (op->lane == LANE_COPY && op->kind != OP_COPY))
+	if ((op->lane == LANE_HOST || op->lane == LANE_LOAD) != op_on_host(op) || comm_lane != (op->kind == OP_COLLECTIVE) || (op->lane == LANE_COPY && op->kind != OP_COPY))
 		return error_set(e, ST_RUN, "op %u: %s on the %s lane is not executed on a GPU", i, op_kind_info(op->kind)->name, lane_name(op->lane));
 	if (comm_lane && !comm_of(d, op)->ops)
 		return error_set(e, ST_RUN, "op %u: no communicator", i);
@@ -306,6 +318,8 @@ static enum status make_events(struct cuda_device *d, struct error *e)
 		awaited[r->deps.at[i]] = true;
 	for (int l = 0; l < LANE_COUNT; l++) {
 		struct cuda_lane *lane = &d->lane[l];
+		if (l == LANE_HOST || l == LANE_LOAD)
+			continue;
 		for (uint32_t k = 0; k < lane->n && !st; k++) {
 			uint32_t i = lane->ops[k];
 			if (!awaited[i] && l == LANE_COMPUTE && k % MARK_EVERY != MARK_EVERY - 1 && k != lane->n - 1)
@@ -324,7 +338,7 @@ static enum status make_streams(struct cuda_device *d, struct error *e)
 	int least = 0, greatest = 0;
 	enum status st = CUDA_CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest), e);
 	for (int l = 0; l < LANE_COUNT && !st; l++) {
-		if (l != LANE_COMPUTE && d->lane[l].n == 0)
+		if (l == LANE_HOST || l == LANE_LOAD || (l != LANE_COMPUTE && d->lane[l].n == 0))
 			continue;
 		st = CUDA_CHECK(cudaStreamCreateWithPriority(&d->lane[l].stream, cudaStreamNonBlocking, l == LANE_COMPUTE ? least : greatest), e);
 		if (!st)

@@ -15,6 +15,8 @@ static uint32_t marked(const struct cuda_lane *l, uint32_t mark)
 static bool has_ended(const struct cuda_device *d, uint32_t op)
 {
 	const struct cuda_lane *l = &d->lane[d->job->role->ops.at[op].lane];
+	if (op_on_host(&d->job->role->ops.at[op]))
+		return cuda_feed_ended(d, op);
 	return l->passed > 0 && op <= marked(l, l->passed - 1);
 }
 
@@ -55,7 +57,7 @@ void cuda_watch(struct cuda_device *d)
 /* Where the lanes stood when something broke: "op N name". */
 static void where(const struct cuda_device *d, enum lane only, struct error *e)
 {
-	static const enum lane by_weight[] = {LANE_COMPUTE, LANE_MODEL_COMM, LANE_COMM, LANE_COPY};
+	static const enum lane by_weight[] = {LANE_COMPUTE, LANE_MODEL_COMM, LANE_COMM, LANE_COPY, LANE_HOST, LANE_LOAD};
 	char name[OP_NAME_MAX];
 	for (size_t i = 0; i < sizeof by_weight / sizeof by_weight[0]; i++) {
 		int64_t op = stands_at(d, &d->lane[by_weight[i]]);

@@ -59,6 +59,11 @@ train 4 parallel.strategy=ddp parallel.overlap=false
 train 4 parallel.strategy=zero1 parallel.overlap=false train.optimizer=lion
 train 4 parallel.strategy=zero2 parallel.overlap=false
 train 3 parallel.strategy=zero2 train.global_batch=6
+# A loader's batches are the ones that the ranks would have had without it, in their order.
+for data in 'data.workers=2' 'data.workers=3 data.prefetch=1' 'data.prefetch=0' 'data.workers=0 train.sync_every=1' 'data.workers=1 data.prefetch=1 data.pin_memory=false train.sync_every=2'; do
+	# shellcheck disable=SC2086
+	train 2 data.load_time=1ms train.micro_batch=1 train.global_batch=8 $data
+done
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

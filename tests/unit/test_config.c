@@ -338,8 +338,11 @@ static void json_round_trip(const char *path, int64_t ranks)
 	struct error e = {0};
 	CU_ASSERT_EQUAL_FATAL(config_load(path, NULL, 0, &a, &e), ST_OK);
 	if (ranks == 0)
-		ranks = 2 * a.parallel.tensor * a.parallel.pipeline / (a.parallel.tensor * a.parallel.pipeline > 1 ? 2 : 1);
-	CU_ASSERT_EQUAL_FATAL(config_resolve(&a, ranks, &e), ST_OK);
+		ranks = a.parallel.tensor * a.parallel.pipeline * a.parallel.context > 1 ? a.parallel.tensor * a.parallel.pipeline * a.parallel.context : 2;
+	enum status st = config_resolve(&a, ranks, &e);
+	if (st)
+		printf("\n%s: %s\n", path, e.text);
+	CU_ASSERT_EQUAL_FATAL(st, ST_OK);
 	json_t *json = config_json(&a), *again = NULL;
 	CU_ASSERT_PTR_NOT_NULL_FATAL(json);
 	char *text = json_dumps(json, 0);

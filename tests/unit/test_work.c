@@ -51,6 +51,9 @@ static const struct {
 	[OP_CAST] = {{FP32, .d = {50}}, "cast", FORM_CURVE, 50},
 	[OP_COLLECTIVE] = {{FP32, .coll = COLL_ALL_GATHER, .d = {50}}, "collective", FORM_NONE, 0},
 	[OP_COPY] = {{FP32, .d = {50}}, "copy", FORM_NONE, 0},
+	[OP_LOAD] = {{FP32, .d = {50}}, "load", FORM_NONE, 0},
+	[OP_PAUSE] = {{FP32, .d = {1}}, "pause", FORM_NONE, 0},
+	[OP_SYNC] = {{FP32}, "sync", FORM_NONE, 0},
 };
 static_assert(sizeof cases / sizeof cases[0] == OP_KIND_COUNT, "a case for each op kind");
 
