@@ -70,9 +70,9 @@ struct test {
 
 static enum status open_runner(struct test *t, struct error *e)
 {
-	enum status st = runner_plan(t->p, &t->r, e);
+	enum status st = runner_plan(t->p, t->s->info.rank, &t->r, e);
 	if (!st)
-		st = runner_open(t->s, t->p, t->s->info.rank, &t->r, e);
+		st = runner_open(t->s, &t->r, e);
 	if (!st)
 		runner_reset(&t->r);
 	return session_agree(t->s, st, e);
