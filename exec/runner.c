@@ -23,6 +23,8 @@ enum status runner_supports(const struct program *p, bool gpus, struct error *e)
 		return error_set(e, ST_RUN, "a program of %zu roles is not executed yet", p->n_roles);
 	if (p->config.parallel.context > 1)
 		return error_set(e, ST_RUN, "context parallelism is not executed yet (parallel.context %lld)", (long long)p->config.parallel.context);
+	if (p->config.parallel.strategy == STRAT_HSDP)
+		return error_set(e, ST_RUN, "hsdp is not executed yet (parallel.strategy)");
 	const struct role *r = &p->roles[0];
 	for (size_t i = 0; i < r->ops.n; i++) {
 		const struct op *op = &r->ops.at[i];
