@@ -42,7 +42,7 @@ enum status execute_estimates(struct session *s, const struct program *p, double
 		const struct op *op = &r->ops.at[i];
 		struct comm *c = &comm[op->group];
 		int64_t size = p->mesh.size[op->group];
-		if (op->kind != OP_COLLECTIVE || size < 2)
+		if (op->kind != OP_COLLECTIVE || op->group == DIM_PP || size < 2)
 			continue;
 		size_t alike = first_alike(r, i);
 		if (alike < i) {

@@ -135,6 +135,8 @@ static int32_t token(const struct model *m, int64_t sequence, int64_t position)
 void init_input(const struct program *p, const struct device_job *job, const struct device *d)
 {
 	const struct model *m = &p->config.model;
+	if (job->role->input < 0)
+		return;
 	int64_t batch = p->config.train.micro_batch, seq_len = m->seq_len;
 	uint64_t half = (uint64_t)(batch * seq_len) * sizeof(int32_t);
 	for (int64_t micro = 0; micro < p->config.micro_batches; micro++)

@@ -91,11 +91,14 @@ static void sleep_a_period(void)
 static void op_text(struct watchdog *w, const struct board_slot *s, int64_t op, char out[TEXT])
 {
 	char name[OP_NAME_MAX];
+	int n = 0;
 	size_t role = (size_t)atomic_load(&s->role);
 	pthread_mutex_lock(&w->lock);
 	if (role < w->n_roles && (size_t)op < w->roles[role].ops.n)
-		snprintf(out, TEXT, "op %lld %s", (long long)op, op_name(&w->roles[role].ops.at[op], name));
-	else
+		n = snprintf(out, TEXT, "op %lld %s", (long long)op, op_name(&w->roles[role].ops.at[op], name));
+	if (n > 0 && n < TEXT && w->n_roles > 1)
+		snprintf(out + n, TEXT - (size_t)n, " of stage %zu", role);
+	if (n <= 0)
 		snprintf(out, TEXT, "op %lld", (long long)op);
 	pthread_mutex_unlock(&w->lock);
 }

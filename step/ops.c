@@ -126,6 +126,11 @@ enum access op_access(const struct op *op, int arg)
 	return a;
 }
 
+bool lane_is_comm(enum lane l)
+{
+	return l != LANE_COMPUTE && l != LANE_COPY && l != LANE_HOST;
+}
+
 bool op_is_message(const struct op *op)
 {
 	return op->kind == OP_COLLECTIVE && (op->coll == COLL_SEND || op->coll == COLL_RECV);

@@ -238,6 +238,7 @@ bool collective_cuts(enum collective c);    /* it deals with one part a member: 
 const char *component_name(enum component c);
 enum op_class op_class_of(const struct op *op);
 bool op_class_is_comm(enum op_class c);
+bool lane_is_comm(enum lane l); /* its ops are collectives, and no other lane's are */
 const struct view *op_arg(const struct role *r, const struct op *op, int i);
 enum access op_access(const struct op *op, int arg);
 /* True of SEND and RECV. */

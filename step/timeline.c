@@ -3,6 +3,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "step/peers.h"
+
 #define S_PER_PS 1e-12
 
 /* In order of precedence: an instant belongs to the first that is going on. */
@@ -183,12 +185,17 @@ enum status timeline_breakdown(const struct timeline *t, uint32_t actor, struct 
 
 /* ---- critical path ---- */
 
+/* With as many ranks as roles rank i is stage i. */
+const struct role *timeline_role(const struct timeline *t, const struct program *p, uint32_t actor)
+{
+	return &p->roles[t->actors == p->n_roles ? actor : role_of_rank(p, actor)];
+}
+
 static enum status role_of_actor(const struct timeline *t, const struct program *p, uint32_t actor, const struct role **role, struct error *e)
 {
-	/* Simulated timelines have an actor a role; measured ones an actor a rank, which only a program of one role maps without doubt. */
-	if (p->n_roles != 1 && p->n_roles != t->actors)
+	if (p->n_roles != 1 && p->n_roles != t->actors && p->mesh.ranks != t->actors)
 		return error_set(e, ST_RUN, "timeline: %u actors for %zu roles", t->actors, p->n_roles);
-	*role = &p->roles[p->n_roles == 1 ? 0 : actor];
+	*role = timeline_role(t, p, actor);
 	return ST_OK;
 }
 

@@ -66,9 +66,15 @@ enum status cuda_issue_prepare(struct cuda_device *d, struct error *e); /* lanes
 void cuda_issue_free(struct cuda_device *d);
 enum status cuda_device_step(struct cuda_device *d, const struct device_step *s, struct error *e);
 enum status cuda_issue_ops(struct cuda_device *d, const struct device_step *s, bool capturing, struct error *e);
+enum status cuda_collective(struct cuda_device *d, uint32_t op, struct error *e); /* enqueues it */
+/* hooked.c: a step of collectives alone, each between its hooks. */
+enum status cuda_hooked_step(struct cuda_device *d, const struct step_hooks *hooks, struct error *e);
 
 /* watch.c: the end of a step, or of what was issued so far, with progress for the watchdog. */
 void cuda_watch(struct cuda_device *d);
+void cuda_tell(struct cuda_device *d);                                /* the watchdog, where each lane is */
+bool cuda_op_waits(const struct cuda_device *d, uint32_t op);         /* an op that it names as a dependency has not ended, by the lanes' `passed` */
+enum status cuda_ask_communicators(struct cuda_device *d, struct error *e);
 enum status cuda_wait(struct cuda_device *d, struct error *e);
 /* A communicator failed, or the device did: `why` becomes the error, and goes to job->broken where other ranks wait for this one. */
 enum status cuda_broken(struct cuda_device *d, const struct error *why, struct error *e);

@@ -51,7 +51,7 @@ static const struct comm *comm_of(const struct cuda_device *d, const struct op *
 	return &d->job->comm[op->lane][op->group];
 }
 
-static enum status collective(struct cuda_device *d, uint32_t i, struct error *e)
+enum status cuda_collective(struct cuda_device *d, uint32_t i, struct error *e)
 {
 	const struct op *op = op_at(d, i);
 	const struct comm_call call = {op->coll, op->reduce, op->dtype, (uint64_t)op->d[0], d->args[i][0].at, d->args[i][1].at, d->lane[op->lane].stream};
@@ -96,23 +96,6 @@ static enum status finish(struct cuda_device *d, uint32_t i, bool stamped, bool 
 	return st;
 }
 
-/* Verification looks at the buffers before and after: everything issued has to end first. */
-static enum status hooked(struct cuda_device *d, const struct device_step *s, uint32_t i, struct error *e)
-{
-	const struct step_hooks *hooks = s->hooks;
-	enum status st = cuda_wait(d, e);
-	if (st)
-		return st;
-	hooks->before(hooks->ctx, i);
-	if ((st = cuda_flush(d, e)) || (s->stamps && (st = record(d->begin[i], d->lane[op_at(d, i)->lane].stream, false, e))) || (st = collective(d, i, e)) ||
-	    (st = finish(d, i, s->stamps != NULL, false, e)))
-		return st;
-	d->issued = i + 1;
-	if (!(st = cuda_wait(d, e)))
-		hooks->after(hooks->ctx, i);
-	return st;
-}
-
 /* What the kernel answers goes to `kernel`, whose first failure turns the rest of the step's kernels off; what is returned is beyond that. */
 static enum status issue_op(struct cuda_device *d, const struct device_step *s, uint32_t i, bool capturing, struct error *kernel, struct error *e)
 {
@@ -120,12 +103,10 @@ static enum status issue_op(struct cuda_device *d, const struct device_step *s, 
 	enum status st = await(d, i, capturing, e);
 	if (st)
 		return st;
-	if (op->kind == OP_COLLECTIVE && s->hooks)
-		return hooked(d, s, i, e);
 	if (s->stamps && (st = record(d->begin[i], d->lane[op->lane].stream, capturing, e)))
 		return st;
 	if (op->kind == OP_COLLECTIVE)
-		st = collective(d, i, e);
+		st = cuda_collective(d, i, e);
 	else if (!s->collectives_only && !kernel->status)
 		op_context(d, i, run_kernel(d, i, kernel), kernel);
 	return st ? st : finish(d, i, s->stamps != NULL, capturing, e);
@@ -212,7 +193,9 @@ static void begin_step(struct cuda_device *d, const struct device_step *s)
 /* A graph that is not launched leaves the other ranks waiting for this one's collectives. */
 static enum status issue_step(struct cuda_device *d, const struct device_step *s, struct error *e)
 {
-	const bool plain = !s->hooks && !s->collectives_only;
+	if (s->hooks)
+		return broken_off(d, cuda_hooked_step(d, s->hooks, e), e);
+	const bool plain = !s->collectives_only;
 	if (!d->options.graph || !plain || !d->warm) {
 		enum status st = cuda_issue_ops(d, s, false, e);
 		d->warm = d->warm || (plain && !st);
@@ -254,7 +237,7 @@ enum status cuda_device_step(struct cuda_device *d, const struct device_step *s,
 static enum status check_op(const struct cuda_device *d, uint32_t i, struct error *e)
 {
 	const struct op *op = op_at(d, i);
-	const bool comm_lane = op->lane == LANE_COMM || op->lane == LANE_MODEL_COMM;
+	const bool comm_lane = lane_is_comm((enum lane)op->lane);
 	if (op->lane == LANE_HOST || comm_lane != (op->kind == OP_COLLECTIVE) || (op->lane == LANE_COPY && op->kind != OP_COPY))
 		return error_set(e, ST_RUN, "op %u: %s on the %s lane is not executed on a GPU", i, op_kind_info(op->kind)->name, lane_name(op->lane));
 	if (comm_lane && !comm_of(d, op)->ops)

@@ -167,13 +167,28 @@ static ncclResult_t call_sendrecv(const struct comm_call *call, size_t part, ncc
 	return end_group(exchange(call->in, (rank + 1) % size, call->out, (rank + size - 1) % size, call->elements, type, comm, call->queue));
 }
 
+/* One way alone, in a communicator of two that has one stream at either end: in order, and behind no other lane's call. */
+static ncclResult_t call_send(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm)
+{
+	(void)part, (void)op;
+	int rank;
+	ncclResult_t code = ncclCommUserRank(comm, &rank);
+	return code == ncclSuccess ? ncclSend(call->in, call->elements, type, 1 - rank, comm, call->queue) : code;
+}
+
+static ncclResult_t call_recv(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm)
+{
+	(void)part, (void)op;
+	int rank;
+	ncclResult_t code = ncclCommUserRank(comm, &rank);
+	return code == ncclSuccess ? ncclRecv(call->out, call->elements, type, 1 - rank, comm, call->queue) : code;
+}
+
 static ncclResult_t issue(const struct nccl_comm *c, const struct comm_call *call, ncclComm_t comm)
 {
 	typedef ncclResult_t call_fn(const struct comm_call *, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t);
 	static call_fn *const calls[] = {[COLL_ALL_REDUCE] = call_all_reduce, [COLL_ALL_GATHER] = call_all_gather, [COLL_REDUCE_SCATTER] = call_reduce_scatter,
-		[COLL_BROADCAST] = call_broadcast, [COLL_ALLTOALL] = call_alltoall, [COLL_SENDRECV] = call_sendrecv,
-
-	                                 [COLL_RECV] = NULL}; /* messages between stages: a program of several roles is refused before (exec/runner.c) */
+		[COLL_BROADCAST] = call_broadcast, [COLL_ALLTOALL] = call_alltoall, [COLL_SENDRECV] = call_sendrecv, [COLL_SEND] = call_send, [COLL_RECV] = call_recv};
 	static_assert(sizeof calls / sizeof calls[0] == COLL_COUNT, "a row for each collective");
 	static const ncclRedOp_t ops[] = {[RED_SUM] = ncclSum, [RED_MAX] = ncclMax};
 	static_assert(sizeof ops / sizeof ops[0] == RED_COUNT, "every reduction");

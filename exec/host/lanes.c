@@ -127,7 +127,7 @@ static void walk(struct lanes *l, enum lane lane, uint32_t round)
 	}
 }
 
-/* ---- collectives: two lanes, one thread ---- */
+/* ---- collectives: all their lanes, one thread ---- */
 
 struct flight {
 	uint32_t next; /* place in the lane's list of the op that is under way, or comes next */
@@ -189,17 +189,19 @@ static bool advance(struct lanes *l, enum lane lane, struct flight *f, uint32_t 
 	return true;
 }
 
-static const enum lane comm_lanes[2] = {LANE_MODEL_COMM, LANE_COMM};
+/* What the compute lane waits for soonest comes first. */
+static const enum lane comm_lanes[] = {LANE_MODEL_COMM, LANE_RECV_PREV, LANE_RECV_NEXT, LANE_SEND_NEXT, LANE_SEND_PREV, LANE_COMM};
+#define COMM_LANES (sizeof comm_lanes / sizeof comm_lanes[0])
 
 struct flights {
-	struct flight of[2]; /* as comm_lanes */
+	struct flight of[COMM_LANES]; /* as comm_lanes */
 	uint32_t round;
 };
 
 static bool some_ready(struct lanes *l, const void *flights)
 {
 	const struct flights *f = flights;
-	for (int i = 0; i < 2; i++)
+	for (size_t i = 0; i < COMM_LANES; i++)
 		if (f->of[i].next < l->n[comm_lanes[i]] && ready(l, l->list[comm_lanes[i]][f->of[i].next], f->round))
 			return true;
 	return false;
@@ -221,7 +223,7 @@ static void fly(struct lanes *l, uint32_t round)
 	struct flights f = {.round = round};
 	for (;;) {
 		bool moved = false, under_way = false, left = false;
-		for (int i = 0; i < 2; i++) {
+		for (size_t i = 0; i < COMM_LANES; i++) {
 			moved = advance(l, comm_lanes[i], &f.of[i], round) || moved;
 			under_way = under_way || f.of[i].under_way;
 			left = left || f.of[i].next < l->n[comm_lanes[i]];
@@ -326,7 +328,7 @@ static enum status list_ops(struct lanes *l, struct error *e)
 		l->awaited[r->deps.at[i]] = true;
 	for (uint32_t i = 0; i < r->ops.n; i++) {
 		const struct op *op = &r->ops.at[i];
-		bool comm_lane = op->lane == LANE_COMM || op->lane == LANE_MODEL_COMM;
+		bool comm_lane = lane_is_comm((enum lane)op->lane);
 		if (op->lane == LANE_HOST || comm_lane != (op->kind == OP_COLLECTIVE) || (op->lane == LANE_COPY && op->kind != OP_COPY))
 			return error_set(e, ST_RUN, "op %u: %s on the %s lane is not executed on the host", i, op_kind_info(op->kind)->name, lane_name(op->lane));
 		if (comm_lane && !comm_of(l, i)->ops)
@@ -355,7 +357,10 @@ enum status lanes_start(struct lanes *l, const struct device_job *job, op_args *
 	pthread_mutex_init(&l->lock, NULL);
 	pthread_cond_init(&l->changed, NULL);
 	enum status st = list_ops(l, e);
-	if (!st && l->n[LANE_COMM] + l->n[LANE_MODEL_COMM])
+	uint32_t calls = 0;
+	for (size_t i = 0; i < COMM_LANES; i++)
+		calls += l->n[comm_lanes[i]];
+	if (!st && calls)
 		st = start_thread(l, comm_thread, &l->comm_thread, e);
 	if (!st && l->n[LANE_COPY])
 		st = start_thread(l, copy_thread, &l->copy_thread, e);

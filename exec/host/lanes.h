@@ -1,4 +1,4 @@
-/* The lanes of the host device: one thread walks the compute ops, one the copies, one both communication lanes; completion flags carry the dependencies between them. */
+/* The lanes of the host device: one thread walks the compute ops, one the copies, one all communication lanes; completion flags carry the dependencies between them. */
 #ifndef STEPSIM_EXEC_HOST_LANES_H
 #define STEPSIM_EXEC_HOST_LANES_H
 

@@ -60,5 +60,20 @@ train 4 parallel.strategy=zero1 parallel.overlap=false train.optimizer=lion
 train 4 parallel.strategy=zero2 parallel.overlap=false
 train 3 parallel.strategy=zero2 train.global_batch=6
 
+# Pipelines: each schedule at 2 and 4 stages, the table tied and not, and beside the other dimensions.
+for schedule in gpipe 1f1b zero_bubble; do
+	train 2 parallel.pipeline=2 parallel.schedule=$schedule
+	train 4 parallel.pipeline=4 parallel.schedule=$schedule model.layers=5 model.tied_embeddings=false
+done
+train 2 parallel.pipeline=2 parallel.schedule=interleaved parallel.virtual_stages=2 model.layers=4 model.tied_embeddings=false
+train 3 parallel.pipeline=3 parallel.schedule=interleaved parallel.virtual_stages=2 model.layers=6 train.global_batch=6
+train 4 parallel.pipeline=4 parallel.schedule=interleaved parallel.virtual_stages=2 model.layers=8
+train 2 parallel.pipeline=2 train.global_batch=1 train.optimizer=sgd
+train 4 parallel.pipeline=2 parallel.strategy=zero1
+train 4 parallel.pipeline=2 parallel.tensor=2 parallel.sequence_parallel=true model.tied_embeddings=false
+train 8 parallel.pipeline=2 parallel.tensor=2 parallel.strategy=zero1 parallel.schedule=zero_bubble
+train 2 parallel.pipeline=2 parallel.schedule=zero_bubble "${bert[@]}"
+train 2 parallel.pipeline=2 parallel.schedule=zero_bubble model.parallel_residual=true train.recompute=full parallel.overlap=false
+
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
