@@ -103,7 +103,7 @@ static void init_master(const struct program *p, const struct device_job *job, c
 	const struct bucket *b = &job->role->buckets.at[op->bucket];
 	if (master->buffer < 0)
 		return;
-	uint64_t lo = b->shards > 1 ? (uint64_t)job->coord[DIM_DP] * (b->padded / (uint64_t)b->shards) : 0;
+	uint64_t lo = b->shards > 1 ? (uint64_t)job->coord[job->params] * (b->padded / (uint64_t)b->shards) : 0;
 	for (size_t i = 0; i < job->role->params.n; i++)
 		if (job->role->params.at[i].bucket == op->bucket)
 			init_param(p, job, d, &job->role->params.at[i], master, lo, lo + (uint64_t)op->d[0]);
@@ -117,7 +117,7 @@ void init_weights(const struct program *p, const struct device_job *job, const s
 		if (b->weights.buffer >= 0) {
 			init_param(p, job, d, rp, &b->weights, 0, b->padded);
 		} else {
-			uint64_t part = b->padded / (uint64_t)b->shards, lo = (uint64_t)job->coord[DIM_DP] * part;
+			uint64_t part = b->padded / (uint64_t)b->shards, lo = (uint64_t)job->coord[job->params] * part;
 			init_param(p, job, d, rp, &b->shard, lo, lo + part);
 		}
 		atomic_fetch_add(&job->beacon->progress, 1); /* a large model takes its time */

@@ -9,7 +9,7 @@
 #include "exec/session.h"
 #include "step/peers.h"
 
-#define COMMS ((size_t)LANE_COUNT * DIM_COUNT)
+#define COMMS ((size_t)LANE_COUNT * DIM_ALL)
 
 /* ---- what is executed ---- */
 
@@ -33,6 +33,8 @@ static enum status role_supported(const struct role *r, bool gpus, struct error 
 enum status runner_supports(const struct program *p, bool gpus, struct error *e)
 {
 	enum status st = ST_OK;
+	if (p->config.parallel.context > 1)
+		return error_set(e, ST_RUN, "context parallelism is not executed yet (parallel.context %lld)", (long long)p->config.parallel.context);
 	/* CUDA does not promise that branches of a graph run beside each other. */
 	if (gpus && p->n_roles > 1 && p->config.train.cuda_graph)
 		return error_set(e, ST_RUN, "train.cuda_graph: pipeline stages are not executed as a graph, whose branches might wait for each other's messages for ever");
@@ -61,7 +63,7 @@ static void broken(void *ctx, const char *text)
 	watchdog_fail(((struct session *)ctx)->watchdog, text);
 }
 
-typedef bool lanes_used[LANE_COUNT][DIM_COUNT];
+typedef bool lanes_used[LANE_COUNT][DIM_ALL];
 
 static void find_used(const struct role *role, lanes_used used)
 {
@@ -123,7 +125,7 @@ static enum status open_comms(struct runner *r, struct error *e)
 	for (int lane = 0; lane < LANE_COUNT; lane++)
 		own[lane] = mine[lane][DIM_PP];
 	for (int lane = 0; lane < LANE_COUNT; lane++)
-		for (int d = 0; d < DIM_COUNT && !st; d++) {
+		for (int d = 0; d < DIM_ALL && !st; d++) {
 			if (!used[lane][d])
 				continue;
 			if (lane == LANE_SEND_NEXT || lane == LANE_SEND_PREV)
@@ -165,9 +167,9 @@ enum status runner_open(struct session *s, struct runner *r, struct error *e)
 {
 	const struct program *p = r->program;
 	r->session = s;
-	r->job = (struct device_job){.role = r->role, .peer_op = r->peer_op, .layout = &r->layout, .heads = p->config.model.heads, .loss_scale = p->loss_scale, .host = host_times_of(&p->config), .beacon = watchdog_beacon(s->watchdog),
+	r->job = (struct device_job){.role = r->role, .peer_op = r->peer_op, .params = p->mesh.params, .layout = &r->layout, .heads = p->config.model.heads, .loss_scale = p->loss_scale, .host = host_times_of(&p->config), .beacon = watchdog_beacon(s->watchdog),
 	                             .cores = s->info.cores_per_rank, .oversubscribed = s->info.oversubscribed, .broken = broken, .broken_ctx = s};
-	for (int d = 0; d < DIM_COUNT; d++)
+	for (int d = 0; d < DIM_ALL; d++)
 		r->job.coord[d] = mesh_coord(&p->mesh, r->rank, d);
 	enum status st;
 	if (!(st = open_comms(r, e)) && !(st = open_device(r, e)))
@@ -204,7 +206,7 @@ void runner_close(struct runner *r)
 		gpus_unregister(r->session, all_comms(r), COMMS);
 	device_destroy(&r->device);
 	for (int lane = 0; lane < LANE_COUNT; lane++)
-		for (int d = 0; d < DIM_COUNT; d++)
+		for (int d = 0; d < DIM_ALL; d++)
 			comm_destroy(&r->job.comm[lane][d]);
 	layout_free(&r->layout);
 	free(r->peer_op);

@@ -77,7 +77,7 @@ static void where(const struct cuda_device *d, enum lane only, struct error *e)
 static bool has_communicators(const struct cuda_device *d)
 {
 	for (int l = 0; l < LANE_COUNT; l++)
-		for (int g = 0; g < DIM_COUNT; g++)
+		for (int g = 0; g < DIM_ALL; g++)
 			if (d->job->comm[l][g].ops)
 				return true;
 	return false;
@@ -93,7 +93,7 @@ enum status cuda_broken(struct cuda_device *d, const struct error *why, struct e
 enum status cuda_ask_communicators(struct cuda_device *d, struct error *e)
 {
 	for (int l = 0; l < LANE_COUNT; l++)
-		for (int g = 0; g < DIM_COUNT; g++) {
+		for (int g = 0; g < DIM_ALL; g++) {
 			const struct comm *c = &d->job->comm[l][g];
 			struct error why = {ST_OK, ""};
 			bool done;

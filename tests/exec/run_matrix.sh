@@ -55,6 +55,12 @@ train 2 parallel.tensor=2 model.mlp=relu # its kinks defeat finite differences
 train 4 parallel.strategy=fsdp parallel.bucket_mb=25 parallel.reshard_after_forward=false "${llama[@]}"
 train 4 parallel.strategy=fsdp parallel.bucket_mb=25 parallel.prefetch=0 train.recompute=full
 train 4 parallel.strategy=fsdp parallel.bucket_mb=25 parallel.prefetch=3 parallel.overlap=false
+for shard in 2 4; do # replicas of 2 and 1 at 4 ranks, of 4 and 2 at 8
+	train 4 parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=$shard
+	train 8 parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=$shard train.optimizer=sgd
+done
+train 8 parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=2 parallel.tensor=2 parallel.sequence_parallel=true train.global_batch=16 train.recompute=full
+train 4 parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=2 parallel.overlap=false parallel.reshard_after_forward=false
 train 4 parallel.strategy=ddp parallel.overlap=false
 train 4 parallel.strategy=zero1 parallel.overlap=false train.optimizer=lion
 train 4 parallel.strategy=zero2 parallel.overlap=false

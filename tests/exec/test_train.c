@@ -95,7 +95,7 @@ static struct held held(const struct side *s, const struct role_param *rp, bool 
 	const struct bucket *b = &role_of(s)->buckets.at[rp->bucket];
 	bool whole = gradient ? b->shards == 1 : b->weights.buffer >= 0;
 	const struct view *v = gradient ? &b->grad_shard : whole ? &b->weights : &b->shard;
-	uint64_t part = b->padded / (uint64_t)b->shards, lo = whole ? 0 : part * (uint64_t)s->runner.job.coord[DIM_DP], hi = whole ? b->padded : lo + part;
+	uint64_t part = b->padded / (uint64_t)b->shards, lo = whole ? 0 : part * (uint64_t)s->runner.job.coord[s->runner.job.params], hi = whole ? b->padded : lo + part;
 	uint64_t begin = rp->offset > lo ? rp->offset : lo, end = rp->offset + rp->elements < hi ? rp->offset + rp->elements : hi;
 	if (begin >= end)
 		return (struct held){-1, 0, 0, 0};
@@ -320,7 +320,7 @@ int main(int argc, char **argv)
 	struct error e = {ST_OK, ""};
 	struct session *s = NULL;
 	struct side x = {0}, ref = {0}, still = {0};
-	const char *sets[MAX_SETS + 6];
+	const char *sets[MAX_SETS + 7];
 	size_t n = argc > 2 ? (size_t)argc - 2 : 0;
 	if (argc < 2 || n > MAX_SETS) {
 		fprintf(stderr, "test_train CONFIG.yaml [KEY=VALUE ...]\n");
@@ -340,11 +340,12 @@ int main(int argc, char **argv)
 	sets[n + 2] = "parallel.pipeline=1";
 	sets[n + 3] = "parallel.schedule=1f1b";
 	sets[n + 4] = "parallel.virtual_stages=1";
+	sets[n + 5] = "parallel.shard=auto";
 	if (!st)
-		st = side_open(s, argv[1], sets, n + 5, true, &ref, &e);
-	sets[n + 5] = "train.optimizer=none";
+		st = side_open(s, argv[1], sets, n + 6, true, &ref, &e);
+	sets[n + 6] = "train.optimizer=none";
 	if (!st && session_info(s)->ranks == 1)
-		st = side_open(s, argv[1], sets, n + 6, true, &still, &e);
+		st = side_open(s, argv[1], sets, n + 7, true, &still, &e);
 	if (!session_agree(s, st, &e)) {
 		compare(s, &x, &ref, &e);
 		must_fall(s, &x, &e);
