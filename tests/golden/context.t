@@ -57,7 +57,7 @@ The plan's line, and its communication.
     a step: 2 sequences of 64 tokens, 1 micro-batch of 2 a replica
       waiting for late ranks           0 s        0.0 %
       all_reduce (1)               17.3 us        3.3 %  latency
-      sendrecv (9)                 67.0 us       12.7 %  latency
+      sendrecv (9)                 67.0 us       12.9 %  latency
 
 hsdp: gathers and scatters in groups of neighbours, then a sum over the replicas of each part. A group is a node's GPUs unless the config says otherwise.
 

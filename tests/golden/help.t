@@ -16,7 +16,7 @@
                time and check one collective over a range of sizes, as nccl-tests does, with the predicted time and a verdict beside each row
            stepsim validate TABLE.csv [options]
                predict every row of a table of published measurements: each error, and the summary
-           stepsim list systems|gpus|models|stacks|parameters [options]
+           stepsim list systems|gpus|models|stacks|fabrics|parameters [options]
                the catalogue; the fitted constants with meaning and source
     Under `mpirun -np N` every rank takes part. `stepsim COMMAND --help` names the options of one command. All of them:
     option                    effect

@@ -153,9 +153,9 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     ---------------------------------------------------------------------------
     composer-fsdp       fsdp      bf16     fp32     fp32         no     yes
     deepspeed           ddp       bf16     bf16     bf16         yes    yes
-    jax-pax             ddp       bf16     fp32     fp32         yes    yes
+    jax-pax             ddp       bf16     bf16     bf16         yes    yes
     megatron-core       ddp       bf16     bf16     fp32         yes    yes
-    megatron-deepspeed  ddp       bf16     bf16     fp32         yes    yes
+    megatron-deepspeed  ddp       bf16     bf16     fp32         yes    no
     nanotron            ddp       bf16     bf16     fp32         no     no
     pytorch-ddp         ddp       bf16     fp32     fp32         yes    yes
     pytorch-fsdp        fsdp      bf16     fp32     fp32         yes    yes
@@ -164,7 +164,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     name              network between hosts                               rings    at most  all to all   hop LL  hop, small  hop, large  LL128  below 16 MiB  above
     ---------------------------------------------------------------------------------------------------------------------------------------------------------------
     efa               EFA of AWS                                           85 %          -        70 %  15.0 us     40.0 us     40.0 us    yes          50 %   30 %
-    efa-shared        EFA of AWS in a cluster shared with other jobs       85 %          -        70 %  15.0 us     40.0 us     40.0 us    yes          50 %   30 %
+    efa-shared        EFA of AWS in a cluster shared with other jobs      100 %          -        70 %  15.0 us     40.0 us     40.0 us    yes          50 %   30 %
     ethernet-unknown  Ethernet of which nothing is known, taken as RoCE    90 %          -        90 %  2.70 us     14.0 us     14.0 us    yes          50 %   30 %
     infiniband        InfiniBand (HDR, NDR)                                95 %          -        90 %  2.70 us     14.0 us     14.0 us    yes          20 %    8 %
     roce              RoCE (RDMA over Ethernet)                            90 %          -        90 %  2.70 us     14.0 us     14.0 us    yes          30 %   15 %

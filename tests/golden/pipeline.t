@@ -4,56 +4,53 @@ Four stages of a tiny model: the step, and a row for each stage.
     custom (0.21 M parameters), none on 4 ranks (pp 4), bf16
     a step: 8 sequences of 32 tokens, 4 micro-batches of 2 a replica
     on: NVIDIA DGX H100, 4 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
-                                 predicted  of the step  bound by
-    ---------------------------------------------------------------------
-    step time                      46.1 us
-    tokens/s                        5.56 M
-    model FLOP/s a device     1.89 TFLOP/s
-    MFU                              0.2 %
-    ---------------------------------------------------------------------
+                                predicted  of the step  bound by
+    --------------------------------------------------------------------
+    step time                      102 us
+    tokens/s                       2.50 M
+    model FLOP/s a device     851 GFLOP/s
+    MFU                             0.1 %
+    --------------------------------------------------------------------
     where the step goes
-      compute                      2.18 us        4.7 %
-      exposed communication        18.9 us       41.1 %
-      copy                         24.4 ns        0.1 %
-      bubble                       5.05 us       11.0 %
-      optimizer                     557 ns        1.2 %
-      idle                         19.3 us       41.9 %
-    ---------------------------------------------------------------------
+      compute                     2.18 us        2.1 %
+      exposed communication       74.8 us       73.1 %
+      bubble                      24.8 us       24.3 %
+      optimizer                    557 ns        0.5 %
+    --------------------------------------------------------------------
     communication
-      moving bytes                 19.3 us       41.8 %
-      waiting for late ranks           0 s        0.0 %
-      overlap                        1.7 %
-    ---------------------------------------------------------------------
+      moving bytes                75.2 us       73.5 %
+      waiting for late ranks          0 s        0.0 %
+      overlap                       0.6 %
+    --------------------------------------------------------------------
     ops, summed (count)
-      gemm (48)                    1.24 us        2.7 %  memory
-      attention (8)                 134 ns        0.3 %  memory
-      norm (16)                     158 ns        0.3 %  memory
-      elementwise (28)              352 ns        0.8 %  memory
-      embedding (16)                164 ns        0.4 %  memory
-      memory (16)                   133 ns        0.3 %  memory
-      optimizer (2)                 557 ns        1.2 %  memory
-      all_reduce (1)               3.89 us        8.4 %  latency
-      sendrecv (8)                 15.4 us       33.4 %  latency
-      copy (4)                     32.8 ns        0.1 %  latency
-    ---------------------------------------------------------------------
+      gemm (48)                   1.24 us        1.2 %  memory
+      attention (8)                134 ns        0.1 %  memory
+      norm (16)                    158 ns        0.2 %  memory
+      elementwise (28)             352 ns        0.3 %  memory
+      embedding (16)               164 ns        0.2 %  memory
+      memory (16)                  134 ns        0.1 %  memory
+      optimizer (2)                557 ns        0.5 %  memory
+      all_reduce (1)              9.80 us        9.6 %  latency
+      sendrecv (8)                65.4 us       63.9 %  latency
+      copy (4)                    33.9 ns        0.0 %  latency
+    --------------------------------------------------------------------
     memory of a rank
-      weights                      235 KiB
-      gradients                    235 KiB
-      optimizer state              470 KiB
-      activations                  576 KiB
-      buffers                     98.5 KiB
-      overhead                    1.50 GiB
-      total                       1.50 GiB               fits in 79.6 GiB
+      weights                     235 KiB
+      gradients                   235 KiB
+      optimizer state             470 KiB
+      activations                 576 KiB
+      buffers                    98.5 KiB
+      overhead                   1.50 GiB
+      total                      1.50 GiB               fits in 79.6 GiB
     The stages of the predicted step; above stands the one that ends last.
     stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
     --------------------------------------------------------------------------------
-    0           1  2.18 us        18.9 us  5.05 us     557 ns      19.3 us  1.50 GiB
-    1           1  1.98 us        26.4 us  12.3 us     463 ns      4.83 us  1.50 GiB
-    2           1  1.98 us        24.5 us  12.0 us     463 ns      7.10 us  1.50 GiB
-    3           1  2.31 us        19.3 us  19.0 us     539 ns      4.96 us  1.50 GiB
-    Bottleneck: idle: 42 % of the step
-    Warning: nothing was measured on this machine: rates are the best that the catalogue knows of, and real steps take up to 90 % longer
-    Warning: cuda_graph: the prediction still counts a launch for each kernel, which a graph does without
+    0           1  2.18 us        74.8 us  24.8 us     557 ns          0 s  1.50 GiB
+    1           1  1.98 us        87.7 us  1.42 us     462 ns      10.7 us  1.50 GiB
+    2           1  1.98 us        72.7 us  8.37 us     462 ns      18.8 us  1.50 GiB
+    3           1  2.31 us        66.8 us  16.2 us     539 ns      16.5 us  1.50 GiB
+    Bottleneck: exposed communication: sendrecv 73 % of the step
+    Warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
 
 The program of the third stage: its role, its messages, and the compute op that waits for each.
 
@@ -102,14 +99,14 @@ Interleaved, the last stage sends to the first; zero_bubble keeps the gradients 
        279 send_prev  L1 gradient backward send mb3 to stage 0 [4096] in:r=218+0 after 278
 
     $ stepsim predict $ROOT/configs/pp-tiny.yaml --set parallel.schedule=zero_bubble --dump-program | sed -n '/^role 3/,$p' | grep 'qkv backward gemm' | cut -c 1-70
-        43 compute    L3 qkv backward gemm mb0 [64 64 192] A:r=50+0 B:r=17
-        72 compute    L3 qkv backward gemm mb1 [64 64 192] A:r=77+0 B:r=17
-       101 compute    L3 qkv backward gemm mb2 [64 64 192] A:r=104+0 B:r=1
-       129 compute    L3 qkv backward gemm mb3 [64 64 192] A:r=130+0 B:r=1
-       136 compute    L3 qkv backward gemm mb0 [192 64 64] A:r=50+0 B:r=12
-       141 compute    L3 qkv backward gemm mb1 [192 64 64] A:r=77+0 B:r=54
-       146 compute    L3 qkv backward gemm mb2 [192 64 64] A:r=104+0 B:r=8
-       151 compute    L3 qkv backward gemm mb3 [192 64 64] A:r=130+0 B:r=1
+        44 compute    L3 qkv backward gemm mb0 [64 64 192] A:r=51+0 B:r=17
+        75 compute    L3 qkv backward gemm mb1 [64 64 192] A:r=80+0 B:r=17
+       106 compute    L3 qkv backward gemm mb2 [64 64 192] A:r=109+0 B:r=1
+       136 compute    L3 qkv backward gemm mb3 [64 64 192] A:r=137+0 B:r=1
+       144 compute    L3 qkv backward gemm mb0 [192 64 64] A:r=51+0 B:r=12
+       149 compute    L3 qkv backward gemm mb1 [192 64 64] A:r=80+0 B:r=56
+       154 compute    L3 qkv backward gemm mb2 [192 64 64] A:r=109+0 B:r=8
+       159 compute    L3 qkv backward gemm mb3 [192 64 64] A:r=137+0 B:r=1
 
 Tied tables are summed over both ends; the stages stand in the JSON.
 
