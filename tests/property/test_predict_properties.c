@@ -115,7 +115,7 @@ static void check_sums(const char *model, const char *plan, const struct program
 	CU_ASSERT_EQUAL(b->wait_s, 0); /* one role: all ranks arrive at once */
 	CU_ASSERT_EQUAL(mem->weights_B + mem->gradients_B + mem->optimizer_B + mem->activations_B + mem->buffers_B + mem->overhead_B, mem->total_B);
 	CU_ASSERT(mem->weights_B > 0 && mem->optimizer_B > 0); /* the peak may come when the last activation is gone */
-	CU_ASSERT(r.interval90_s[0] > 0 && r.interval90_s[0] <= 0.9 * b->step_s && r.interval90_s[1] >= 1.9 * b->step_s);
+	CU_ASSERT(r.interval90_s[0] > 0 && r.interval90_s[0] <= 0.9 * b->step_s && r.interval90_s[1] >= 1.3 * b->step_s);
 	CU_ASSERT(r.mfu > 0 && r.mfu < 1 && r.hfu >= r.mfu);
 	CU_ASSERT(r.bottleneck[0] != '\0');
 	timeline_free(&t);
