@@ -218,12 +218,14 @@ static enum status print_stages(const struct outcome *o, FILE *out, struct error
 	return st;
 }
 
-/* " (tp 2, dp 4)": the sizes above 1, innermost first. */
+/* " (tp 2, dp 4)": the sizes above 1, innermost first; under hsdp also its two parts of data and context. */
 static void mesh_text(const struct mesh *m, char *buf, size_t size)
 {
 	buf[0] = '\0';
-	for (int i = 0; i < DIM_COUNT; i++) {
-		enum mesh_dim d = m->order[i];
+	for (int i = 0; i < DIM_ALL; i++) {
+		enum mesh_dim d = i < DIM_COUNT ? m->order[i] : (enum mesh_dim)i;
+		if (d == DIM_DP_CP)
+			continue;
 		size_t at = strlen(buf);
 		if (m->size[d] > 1)
 			snprintf(buf + at, size - at, "%s%s %lld", at ? ", " : " (", mesh_dim_name(d), (long long)m->size[d]);

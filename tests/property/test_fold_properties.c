@@ -19,13 +19,13 @@ static unsigned below(unsigned n)
 
 static void random_plan(char *text, size_t size)
 {
-	static const char *const strategies[] = {"ddp", "zero1", "fsdp"}, *const stacks[] = {"pytorch-ddp", "composer-fsdp", "nanotron", "megatron-core"};
-	unsigned heads = 8u << below(2), tensor = 1u << below(3), micro = 7 + below(20), data = 8 / tensor;
+	static const char *const strategies[] = {"ddp", "zero1", "fsdp", "hsdp"}, *const stacks[] = {"pytorch-ddp", "composer-fsdp", "nanotron", "megatron-core"};
+	unsigned heads = 8u << below(2), tensor = 1u << below(3), context = 1u << below(2), micro = 7 + below(20), data = 8 / tensor / context;
 	snprintf(text, size,
 	         "model: {layers: %u, hidden: %u, heads: %u, vocab: %u, seq_len: %u}\n"
 	         "train: {stack: %s, dtype: bf16, micro_batch: %u, global_batch: %u, recompute: %s}\n"
-	         "parallel: {strategy: %s, tensor: %u}\n",
-	         2 + below(4), 64 * heads, heads, 512 * (1 + below(20)), 256u << below(4), stacks[below(4)], 1u, data * micro, below(2) ? "full" : "none", data > 1 ? strategies[below(3)] : "none", tensor);
+	         "parallel: {strategy: %s, tensor: %u, context: %u}\n",
+	         2 + below(4), 64 * heads, heads, 512 * (1 + below(20)), 256u << below(4), stacks[below(4)], 1u, data * micro, below(2) ? "full" : "none", data * context > 1 ? strategies[below(4)] : "none", tensor, context);
 }
 
 static void test_folded(void)
