@@ -43,6 +43,8 @@ static void test_wrong(void)
 	struct stack s;
 	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
 		CU_ASSERT_EQUAL(parse(texts[i][0], &s), ST_INPUT);
+		if (strcmp(error.text, texts[i][1]))
+			printf("\n%s\n", error.text);
 		CU_ASSERT_STRING_EQUAL(error.text, texts[i][1]);
 	}
 }
