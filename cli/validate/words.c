@@ -83,7 +83,7 @@ static bool network_words(const char *cell, int64_t per_host, char out[64])
 {
 	const char *unit = strstr(cell, "Gbps");
 	if (strstr(cell, "EFA (AWS p5)")) {
-		strcpy(out, "nic:32x100Gb/s fabric:efa-shared");
+		strcpy(out, "nic:32x100Gb/s");
 		return true;
 	}
 	if (!unit || unit == cell)
@@ -116,7 +116,7 @@ static const struct {
 	bool in_notes;
 	const char *word, *fabric;
 } fabrics[] = {
-	{true, "ALCF polaris; env ;", "tcp"}, {true, "ALCF polaris; env2", "tcp"}, {true, "over many allocations", "efa-shared"}, {false, "Slingshot", "slingshot"}, {false, "EFA", "efa"}, {false, "IB", "infiniband"}, {false, "InfiniBand", "infiniband"}, {false, "RoCE", "roce"},
+	{true, "ALCF polaris; env ;", "tcp"}, {true, "ALCF polaris; env2", "tcp"}, {true, "over many allocations", "efa-shared"}, {false, "Slingshot", "slingshot"}, {false, "EFA (AWS p5)", "efa-shared"}, {false, "EFA", "efa"}, {false, "IB", "infiniband"}, {false, "InfiniBand", "infiniband"}, {false, "RoCE", "roce"},
 };
 
 /* NULL: not named. */
