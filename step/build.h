@@ -25,6 +25,7 @@ struct acts {
 	int32_t x_mid, n2, stats2; /* x_mid: the sum after attention */
 	int32_t h, g;              /* before and after the activation */
 	int32_t sum2;              /* post-norm: the sum before norm2 */
+	int32_t kept_gate, kept_x[2]; /* held: the gate's activation, the gathered inputs of attention and MLP */
 };
 
 /* A copy in the narrow compute format of what begins at offset_B of a buffer. */
@@ -130,6 +131,8 @@ struct builder {
 int32_t build_buffer(struct builder *b, enum component comp, enum dtype dt, int64_t elements, const char *what, bool persistent);
 int32_t build_act(struct builder *b, int64_t rows, int64_t cols, const char *what); /* an activation in the compute format */
 int32_t build_fp32(struct builder *b, int64_t elements, const char *what);          /* statistics */
+int32_t build_hold(struct builder *b, enum component comp, double bytes, const char *what); /* from the next op on (struct held), throughout unless released; NONE for no bytes */
+void build_release(struct builder *b, int32_t *held);                               /* after the latest op; NONE: nothing. Sets NONE */
 struct view view_of(int32_t buffer);
 struct view view_at(int32_t buffer, uint64_t offset_B);
 struct op build_new(const struct builder *b, enum op_kind k, const char *what);
@@ -144,6 +147,7 @@ void build_cast(struct builder *b, struct view x, enum dtype from, struct view y
 void build_schedule(struct builder *b); /* the actions, and room for the micro-batches in flight */
 void build_actions(struct builder *b);
 void build_pipeline_free(struct builder *b);
+bool build_recomputes(const struct builder *b, int64_t layer); /* all of the layer, in backward */
 
 /* ---- build_params.c: parameters in buckets, their gradients and reductions ---- */
 void build_buckets(struct builder *b);

@@ -168,6 +168,12 @@ static void send(struct builder *b, const struct action *a, int32_t buffer)
 
 /* ---- actions ---- */
 
+bool build_recomputes(const struct builder *b, int64_t layer)
+{
+	const struct train *t = &b->c->train;
+	return t->recompute == REC_FULL && layer < t->recompute_layers;
+}
+
 /* The tokens of a micro-batch travel as two int32 arrays, 8 bytes a token as PyTorch's loaders send int64 ids. */
 static void copy_input(struct builder *b)
 {
@@ -201,12 +207,6 @@ static void forward(struct builder *b, const struct action *a)
 		send(b, a, x);
 }
 
-static bool recomputes(const struct builder *b, int64_t layer)
-{
-	const struct train *t = &b->c->train;
-	return t->recompute == REC_FULL && layer < t->recompute_layers;
-}
-
 static void backward(struct builder *b, const struct action *a)
 {
 	int32_t dx = b->part.head ? head_backward(b) : b->now->arrived[ACTION_BACKWARD];
@@ -215,7 +215,7 @@ static void backward(struct builder *b, const struct action *a)
 		struct acts *acts = acts_of(b, l);
 		gather_use_begin(b, use);
 		b->layer = (int32_t)l;
-		if (recomputes(b, l)) {
+		if (build_recomputes(b, l)) {
 			b->recomputing = true;
 			block_forward(b, acts->x_in, acts);
 			b->recomputing = false;

@@ -17,6 +17,17 @@ const struct stack_number stack_numbers[STACK_NUMBERS] = {
 	{"step", UNIT_SECOND, 0, 100, AT(step_s), "time that each step adds"},
 };
 
+const struct stack_number stack_memories[STACK_MEMORIES] = {
+	{"loss", UNIT_BYTE, 0, 100, AT(memory.loss_B), "bytes alive a logit at the loss, with the logits"},
+	{"gate", UNIT_BYTE, 0, 8, AT(memory.gate_B), "bytes kept an element of a gate's activation"},
+	{"gathered", UNIT_BYTE, 0, 8, AT(memory.gathered_B), "bytes kept an element of a sequence-parallel gather"},
+	{"gradient", UNIT_BYTE, 0, 32, AT(memory.gradient_B), "bytes a parameter of further gradients"},
+	{"flattened", UNIT_BYTE, 0, 32, AT(memory.flattened_B), "bytes a parameter of flattened gradients while ZeRO-1 reduces them"},
+	{"context", UNIT_BYTE, 0, 1e11, AT(memory.context_B), "CUDA context and library workspaces"},
+	{"communicator", UNIT_BYTE, 0, 1e11, AT(memory.communicator_B), "NCCL's buffers for each communicator"},
+	{"fragmentation", UNIT_NONE, 0, 1, AT(memory.fragmentation), "memory that the allocator reserves and cannot give out, over what it gives out"},
+};
+
 static const char *const kernel_names[KERNEL_COUNT] = {[KERNEL_FA1] = "fa1", [KERNEL_FA2] = "fa2", [KERNEL_FA3] = "fa3"};
 
 const char *attention_kernel_name(enum attention_kernel k)
@@ -26,24 +37,34 @@ const char *attention_kernel_name(enum attention_kernel k)
 
 struct stack stack_default(void)
 {
-	return (struct stack){.elementwise_passes = 1, .attention_kernel = KERNEL_FA2};
+	return (struct stack){.elementwise_passes = 1, .attention_kernel = KERNEL_FA2, .memory = {.context_B = 1.5 * 1024 * 1048576}};
 }
 
-static enum status read_number(const struct ynode *n, struct stack *s, struct error *e)
+static enum status read_value(const struct ynode *n, const struct stack_number *table, size_t count, struct stack *s, struct error *e)
 {
-	const char *names[STACK_NUMBERS], *source;
+	const char *names[STACK_NUMBERS > STACK_MEMORIES ? STACK_NUMBERS : STACK_MEMORIES], *source;
 	const struct stack_number *row = NULL;
-	for (size_t i = 0; i < STACK_NUMBERS; i++) {
-		names[i] = stack_numbers[i].name;
+	for (size_t i = 0; i < count; i++) {
+		names[i] = table[i].name;
 		if (strcmp(n->key, names[i]) == 0)
-			row = &stack_numbers[i];
+			row = &table[i];
 	}
 	if (!row)
-		return ynode_error_key(n, e, "%s: unknown number of a stack (nearest: %s)", n->key, suggest_nearest(n->key, names, STACK_NUMBERS));
+		return ynode_error_key(n, e, "%s: unknown number of a stack (nearest: %s)", n->key, suggest_nearest(n->key, names, count));
 	if (n->kind != Y_MAP || !ynode_get(n, "value") || !ynode_get(n, "source"))
 		return ynode_error(n, e, "%s: expected {value: ..., source: ...}", n->key);
 	enum status st = ynode_string(ynode_get(n, "source"), &source, e);
 	return st ? st : ynode_quantity(ynode_get(n, "value"), row->unit, row->min, row->max, (double *)(void *)((char *)s + row->offset), e);
+}
+
+static enum status read_number(const struct ynode *n, struct stack *s, struct error *e)
+{
+	return read_value(n, stack_numbers, STACK_NUMBERS, s, e);
+}
+
+static enum status read_memory(const struct ynode *n, struct stack *s, struct error *e)
+{
+	return read_value(n, stack_memories, STACK_MEMORIES, s, e);
 }
 
 /* One of the words; its number. */
@@ -105,8 +126,10 @@ static enum status read_all(const struct ynode *map, enum status (*read)(const s
 	return st;
 }
 
-enum status stack_read(const struct ynode *numbers, const struct ynode *habits, struct stack *s, struct error *e)
+enum status stack_read(const struct ynode *numbers, const struct ynode *memory, const struct ynode *habits, struct stack *s, struct error *e)
 {
 	enum status st = read_all(numbers, read_number, s, e);
+	if (!st)
+		st = read_all(memory, read_memory, s, e);
 	return st ? st : read_all(habits, read_habit, s, e);
 }

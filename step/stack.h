@@ -21,7 +21,20 @@ enum stage_split {
 	SPLIT_COUNT
 };
 
+/* Memory that the framework takes beside what the step program's buffers count. */
+struct stack_memory {
+	double loss_B;          /* bytes a logit at the loss's peak, with the logits themselves: fp32 copies, softmax */
+	double gate_B;          /* bytes kept for backward of each element of an unfused gate's activation, which a fused kernel computes again */
+	double gathered_B;      /* bytes kept for backward of each element of a sequence-parallel gather, which Megatron gathers again */
+	double gradient_B;      /* bytes a parameter of gradients beside those that the optimizer reads: DDP's buckets, 16-bit gradients before they are added in fp32 */
+	double flattened_B;     /* bytes a parameter of ZeRO-1's flattened gradients while it reduces them after backward */
+	double context_B;       /* CUDA context, modules, library workspaces */
+	double communicator_B;  /* NCCL's buffers for each communicator of the rank */
+	double fragmentation;   /* of what the allocator has given out: reserved beside it and lost */
+};
+
 struct stack {
+	struct stack_memory memory;
 	double elementwise_passes; /* memory traffic of norms and elementwise kernels, over the least that the program counts */
 	double logit_B;            /* bytes that cross memory for each logit, forward and backward of the loss together (fp32 copies, log-softmax, its gradient, metrics) */
 	double optimizer_B;        /* bytes that cross memory for each updated parameter: update, gradient clipping, copies */
@@ -46,9 +59,11 @@ struct stack_number {
 };
 #define STACK_NUMBERS 8
 extern const struct stack_number stack_numbers[STACK_NUMBERS];
+#define STACK_MEMORIES 8
+extern const struct stack_number stack_memories[STACK_MEMORIES];
 
-/* Reads the mappings `numbers` ({name: {value, source}}) and `habits` of a file over `s`; either may be NULL. ST_INPUT with position and nearest name. */
-enum status stack_read(const struct ynode *numbers, const struct ynode *habits, struct stack *s, struct error *e);
+/* Reads the mappings `numbers` and `memory` ({name: {value, source}}) and `habits` of a file over `s`; each may be NULL. ST_INPUT with position and nearest name. */
+enum status stack_read(const struct ynode *numbers, const struct ynode *memory, const struct ynode *habits, struct stack *s, struct error *e);
 
 /* Counted traffic, the device's own launch, FlashAttention-2: what is assumed before any file is read. */
 struct stack stack_default(void);
