@@ -48,6 +48,7 @@ struct flight {
 	int32_t x;                         /* what the chunk makes of it */
 	int32_t arrived[2];                /* by enum action_kind: the activations, the gradient that came from another stage */
 	int64_t message[2];                /* the receives, NONE */
+	int32_t kept_message;              /* held: what was sent to the next stage */
 };
 
 /* A gradient of weights that zero_bubble leaves for later: the arguments of build_weight_grad. */

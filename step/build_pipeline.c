@@ -201,14 +201,18 @@ static void forward(struct builder *b, const struct action *a)
 		b->layer = NONE;
 		gather_use_end(b, l);
 	}
-	if (b->part.head)
+	b->now->kept_message = NONE;
+	if (b->part.head) {
 		head_forward(b, x);
-	else
-		send(b, a, x);
+		return;
+	}
+	send(b, a, x);
+	b->now->kept_message = build_hold(b, COMP_ACTIVATIONS, (double)(b->rows * b->m->hidden) * b->c->stack.memory.message_B, "sent activations");
 }
 
 static void backward(struct builder *b, const struct action *a)
 {
+	build_release(b, &b->now->kept_message);
 	int32_t dx = b->part.head ? head_backward(b) : b->now->arrived[ACTION_BACKWARD];
 	for (int64_t l = b->part.first + b->part.layers - 1; l >= b->part.first && !b->st; l--) {
 		int64_t use = b->c->parallel.reshard_after_forward ? 2 * b->m->layers - 1 - l : NONE;
