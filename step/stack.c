@@ -26,7 +26,6 @@ const struct stack_number stack_memories[STACK_MEMORIES] = {
 	{"flattened", UNIT_BYTE, 0, 32, AT(memory.flattened_B), "bytes a parameter of flattened gradients while ZeRO-1 reduces them"},
 	{"context", UNIT_BYTE, 0, 1e11, AT(memory.context_B), "CUDA context and library workspaces"},
 	{"communicator", UNIT_BYTE, 0, 1e11, AT(memory.communicator_B), "NCCL's buffers for each communicator"},
-	{"fragmentation", UNIT_NONE, 0, 1, AT(memory.fragmentation), "memory that the allocator reserves and cannot give out, over what it gives out"},
 };
 
 static const char *const kernel_names[KERNEL_COUNT] = {[KERNEL_FA1] = "fa1", [KERNEL_FA2] = "fa2", [KERNEL_FA3] = "fa3"};
@@ -36,9 +35,14 @@ const char *attention_kernel_name(enum attention_kernel k)
 	return kernel_names[k];
 }
 
+/* By experience, not by a published figure: the context with its modules and library workspaces, from Volta to Blackwell. */
+#define CONTEXT_B (768.0 * 1048576)
+/* 4 MiB a channel, 16 channels, to send and to receive, with the two neighbours on a ring (NCCL_BUFFSIZE's default; NCCL's own choice of channels on NVSwitch). */
+#define COMMUNICATOR_B (4.0 * 16 * 2 * 2 * 1048576)
+
 struct stack stack_default(void)
 {
-	return (struct stack){.elementwise_passes = 1, .attention_kernel = KERNEL_FA2, .memory = {.context_B = 1.5 * 1024 * 1048576}};
+	return (struct stack){.elementwise_passes = 1, .attention_kernel = KERNEL_FA2, .memory = {.context_B = CONTEXT_B, .communicator_B = COMMUNICATOR_B}};
 }
 
 static enum status read_value(const struct ynode *n, const struct stack_number *table, size_t count, struct stack *s, struct error *e)

@@ -31,7 +31,6 @@ struct stack_memory {
 	double flattened_B;     /* bytes a parameter of ZeRO-1's flattened gradients while it reduces them after backward */
 	double context_B;       /* CUDA context, modules, library workspaces */
 	double communicator_B;  /* NCCL's buffers for each communicator of the rank */
-	double fragmentation;   /* of what the allocator has given out: reserved beside it and lost */
 };
 
 struct stack {
@@ -60,7 +59,7 @@ struct stack_number {
 };
 #define STACK_NUMBERS 8
 extern const struct stack_number stack_numbers[STACK_NUMBERS];
-#define STACK_MEMORIES 9
+#define STACK_MEMORIES 8
 extern const struct stack_number stack_memories[STACK_MEMORIES];
 
 /* Reads the mappings `numbers` and `memory` ({name: {value, source}}) and `habits` of a file over `s`; each may be NULL. ST_INPUT with position and nearest name. */

@@ -224,7 +224,8 @@ static enum status predict_row(const struct csv *t, size_t row, struct machines 
 	if (!st) {
 		out->predicted_s = result->time.step_s;
 		memcpy(out->interval90_s, result->interval90_s, sizeof out->interval90_s);
-		out->predicted_memory_B = (double)result->memory.total_B;
+		out->predicted_memory_B = (double)(f->reports_allocated ? result->memory.first_B : result->memory.total_B);
+		out->fits = result->memory.fits;
 	}
 	free(result);
 	free(c);
@@ -234,8 +235,9 @@ static enum status predict_row(const struct csv *t, size_t row, struct machines 
 enum status step_row_judge(const struct csv *t, size_t row, struct machines *m, struct judged *out, struct error *e)
 {
 	struct error why = {ST_OK, ""};
+	const struct framework_words *f = framework_words(csv_get(t, row, "framework"));
 	*out = (struct judged){.id = csv_get(t, row, "id"), .source = csv_get(t, row, "source"), .use = csv_get(t, row, "use"), .line = t->line[row], .measured_s = measured_s(t, row),
-	                       .measured_memory_B = 1e9 * number(t, row, "mem_gb")};
+	                       .measured_memory_B = (f && f->reports_allocated ? 0x1p30 : 1e9) * number(t, row, "mem_gb")};
 	if (!(out->measured_s > 0))
 		error_set(&why, ST_INPUT, "no step time and no rate is printed");
 	else

@@ -11,7 +11,7 @@
 
 static const struct framework_words frameworks[] = {
 	{"llm-foundry/Composer FSDP1", "composer-fsdp", "learned", "flash", "none", .fsdp = true},
-	{"nanotron", "nanotron", "rope", "flash", "none", .ddp_overlaps = true},
+	{"nanotron", "nanotron", "rope", "flash", "none", .ddp_overlaps = true, .reports_allocated = true},
 	{"Megatron-Core", "megatron-core", "rope", "flash", "none", .interleaves = true},
 	{"Megatron-Bridge", "megatron-core", "rope", "flash", "none", .interleaves = true},
 	{"NeMo", "megatron-core", "rope", "flash", "none", .interleaves = true},
