@@ -25,7 +25,7 @@ struct acts {
 	int32_t x_mid, n2, stats2; /* x_mid: the sum after attention */
 	int32_t h, g;              /* before and after the activation */
 	int32_t sum2;              /* post-norm: the sum before norm2 */
-	int32_t kept_gate, kept_x[2]; /* held: the gate's activation, the gathered inputs of attention and MLP */
+	int32_t kept_gate, kept_x[2], kept_masks, kept_scores; /* held: the gate's activation, the gathered inputs of attention and MLP, dropout masks, those of stored scores with the dropped scores */
 };
 
 /* A copy in the narrow compute format of what begins at offset_B of a buffer. */
@@ -185,6 +185,7 @@ struct view narrow_copy_of(struct builder *b, struct view v, int64_t elements);
 
 struct op build_attention_op(const struct builder *b, enum op_kind k);
 int32_t build_probs(struct builder *b, int32_t qkv);
+bool build_recomputes_scores(const struct builder *b); /* of b->layer, in backward */
 void build_gemm(struct builder *b, const char *what, uint16_t flags, int64_t m, int64_t n, int64_t k, enum dtype out_dtype, struct view A, struct view B, struct view bias, struct view C);
 void build_linear(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t x, enum param_kind w, enum param_kind bias, int32_t y);
 void build_linear_grad(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t dy, enum param_kind w, int32_t dx);

@@ -38,7 +38,12 @@ static int32_t mlp_backward(struct builder *b, struct acts *a, int32_t dout)
 	return dn;
 }
 
-static int32_t attention_core_grad(struct builder *b, const struct acts *a, int32_t datt)
+bool build_recomputes_scores(const struct builder *b)
+{
+	return b->c->train.recompute == REC_SELECTIVE && b->layer < b->c->train.recompute_layers;
+}
+
+static int32_t attention_core_grad(struct builder *b, struct acts *a, int32_t datt)
 {
 	int64_t width = (b->heads + 2 * b->kv_heads) * b->m->head_dim;
 	int32_t dqkv = build_act(b, b->tokens, width, "qkv grad");
@@ -48,12 +53,13 @@ static int32_t attention_core_grad(struct builder *b, const struct acts *a, int3
 		return dqkv;
 	}
 	int32_t probs = a->probs;
-	if (b->c->train.recompute == REC_SELECTIVE && b->layer < b->c->train.recompute_layers) { /* the n^2 part again instead of keeping it: Korthikanti et al. 2022, section 5 */
+	if (build_recomputes_scores(b)) { /* the n^2 part again instead of keeping it: Korthikanti et al. 2022, section 5 */
 		b->recomputing = true;
 		probs = build_probs(b, a->qkv);
 		b->recomputing = false;
 	}
 	int32_t dprobs = build_act(b, b->c->train.micro_batch * b->heads * b->m->seq_len, b->m->seq_len, "scores grad");
+	build_release(b, &a->kept_scores);
 	build_op(b, build_attention_op(b, OP_ATTN_VALUES_GRAD), (const struct view[]){view_of(probs), view_of(a->qkv), view_of(datt), view_of(dprobs), view_of(dqkv)});
 	build_op(b, build_attention_op(b, OP_ATTN_SOFTMAX_GRAD), (const struct view[]){view_of(probs), view_of(dprobs)});
 	build_op(b, build_attention_op(b, OP_ATTN_SCORES_GRAD), (const struct view[]){view_of(dprobs), view_of(a->qkv), view_of(dqkv)});
@@ -65,6 +71,7 @@ static int32_t attention_backward(struct builder *b, struct acts *a, int32_t dou
 {
 	int64_t T = b->tokens, H = b->m->hidden, att = b->heads * b->m->head_dim, width = (b->heads + 2 * b->kv_heads) * b->m->head_dim;
 	build_bias_grad(b, "proj", b->rows, H, dout, PARAM_PROJ_B);
+	build_release(b, &a->kept_masks);
 	int32_t dy = tp_gather(b, dout, "proj grad");
 	int32_t datt = build_act(b, T, att, "attention grad");
 	build_linear_grad(b, "proj", T, H, att, dy, PARAM_PROJ_W, datt);

@@ -144,6 +144,12 @@ int32_t build_probs(struct builder *b, int32_t qkv)
 	return probs;
 }
 
+/* A block whose forward pass backward does again keeps nothing of the first one. */
+static bool keeps(const struct builder *b)
+{
+	return b->recomputing || !build_recomputes(b, b->layer);
+}
+
 static void attention_core(struct builder *b, struct acts *a)
 {
 	a->att = build_act(b, b->tokens, b->heads * b->m->head_dim, "attention out");
@@ -154,13 +160,10 @@ static void attention_core(struct builder *b, struct acts *a)
 		return;
 	}
 	a->probs = build_probs(b, a->qkv);
+	double dropout_B = b->c->stack.memory.dropout_B;
+	if (keeps(b) && dropout_B > 0 && !build_recomputes_scores(b))
+		a->kept_scores = build_hold(b, COMP_ACTIVATIONS, (dropout_B + dtype_bytes(b->act)) * (double)(b->c->train.micro_batch * b->heads * b->m->seq_len * b->m->seq_len), "dropped scores");
 	build_op(b, build_attention_op(b, OP_ATTN_VALUES), (const struct view[]){view_of(a->probs), view_of(a->qkv), view_of(a->att)});
-}
-
-/* A block whose forward pass backward does again keeps nothing of the first one. */
-static bool keeps(const struct builder *b)
-{
-	return b->recomputing || !build_recomputes(b, b->layer);
 }
 
 static int32_t keep_gathered(struct builder *b)
@@ -287,7 +290,8 @@ static int32_t parallel_block(struct builder *b, struct acts *a)
 int32_t block_forward(struct builder *b, int32_t x_in, struct acts *a)
 {
 	a->x_in = x_in;
-	a->kept_gate = NONE;
+	a->kept_gate = a->kept_scores = NONE;
+	a->kept_masks = keeps(b) ? build_hold(b, COMP_ACTIVATIONS, 2 * (double)(b->rows * b->m->hidden) * b->c->stack.memory.dropout_B, "dropout masks") : NONE;
 	if (b->m->post_norm) {
 		a->n1 = x_in;
 		int32_t att = tp_reduce(b, attention_forward(b, a, x_in, true), "proj");

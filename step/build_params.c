@@ -167,7 +167,8 @@ void build_buckets(struct builder *b)
 	place_params(b);
 	for (size_t i = 0; i < n && !b->st; i++)
 		store_bucket(b, (int32_t)i);
-	build_hold(b, COMP_GRADIENTS, all_elements(b) * b->c->stack.memory.gradient_B, "gradient copies");
+	if (!b->shards_gradients)
+		build_hold(b, COMP_GRADIENTS, all_elements(b) * b->c->stack.memory.gradient_B, "gradient copies");
 }
 
 static bool last_micro(const struct builder *b)

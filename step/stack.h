@@ -25,6 +25,7 @@ enum stage_split {
 struct stack_memory {
 	double loss_B;          /* bytes a logit at the loss's peak, with the logits themselves: fp32 copies, softmax */
 	double gate_B;          /* bytes kept for backward of each element of an unfused gate's activation, which a fused kernel computes again */
+	double dropout_B;       /* bytes of each element of a dropout mask: after attention, after the MLP, and of stored scores, which keep the dropped copy as well. Its time is not modelled */
 	double gathered_B;      /* bytes kept for backward of each element of a sequence-parallel gather, which Megatron gathers again */
 	double message_B;       /* bytes of each element that a pipeline stage has sent, kept until its gradient comes back; Megatron frees them (deallocate_pipeline_outputs) */
 	double gradient_B;      /* bytes a parameter of gradients beside those that the optimizer reads: DDP's buckets, 16-bit gradients before they are added in fp32 */
@@ -59,7 +60,7 @@ struct stack_number {
 };
 #define STACK_NUMBERS 8
 extern const struct stack_number stack_numbers[STACK_NUMBERS];
-#define STACK_MEMORIES 8
+#define STACK_MEMORIES 9
 extern const struct stack_number stack_memories[STACK_MEMORIES];
 
 /* Reads the mappings `numbers` and `memory` ({name: {value, source}}) and `habits` of a file over `s`; each may be NULL. ST_INPUT with position and nearest name. */
