@@ -31,7 +31,7 @@ bool judged_covered(const struct judged *j); /* the measurement lies in the pred
 /* What stands in the config for a word of the table's column `framework`: a stack, and the habits that such a source does not print. */
 struct framework_words {
 	const char *begins; /* the cell begins with this */
-	const char *stack, *bf16_stack /* with bf16; NULL: no other */, *position, *attention;
+	const char *stack, *bf16_stack /* where the row says bf16; NULL: no other */, *position, *attention;
 	const char *recompute; /* where act_ckpt is blank; "fit": none where that fits in memory, else full */
 	bool bias;
 	bool fsdp;        /* zero2 means FSDP's SHARD_GRAD_OP: gathered before forward, kept until backward is over */
