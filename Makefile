@@ -36,7 +36,7 @@ BENCH = $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/bench_*.c))
 COMMIT = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := all
-.PHONY: all tests unit twins list-twins gpu-tests check check-long check-root bench bench-accuracy install clean help
+.PHONY: all tests unit twins list-twins gpu-tests check check-long check-root validate bench bench-accuracy install clean help
 .DELETE_ON_ERROR:
 
 # CUDA=auto builds the CUDA part where all its libraries are found and says what was found; 1 fails loudly where they are not; 0 leaves it out.
@@ -133,7 +133,7 @@ $(addprefix $(B)/tests/cuda/,test_cuda_gemm test_cuda_device test_cublaslt_doubl
 	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../../doubles' -o $@ $< $(CUDA_OBJ) $(LIB) $(CUDA_FLAGS) -lcunit $(LDLIBS_ALL) -lstdc++
 
 # The same lists of cases on a device's memory with the kernels themselves, and the tests of gemm and device on the libraries themselves: what a machine with a GPU runs (LD_LIBRARY_PATH puts the doubles there).
-GPU_TESTS = $(if $(CUDA_FLAGS),$(patsubst %,$(B)/tests/gpu/test_cuda_%,act attention elementwise embed loss memory norm optimizer softmax gemm device))
+GPU_TESTS = $(if $(CUDA_FLAGS),$(patsubst %,$(B)/tests/gpu/test_cuda_%,act attention elementwise embed loss memory micro norm optimizer softmax gemm device))
 $(B)/tests/gpu/%: tests/cuda/%.c $(LIB) $(CUDA_OBJ)
 	@mkdir -p $(@D)
 	$(CC) -DCUDA_RIG_ON_GPU $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $< $(CUDA_OBJ) $(LIB) $(CUDA_FLAGS) -lcunit $(LDLIBS_ALL) -lstdc++
@@ -181,6 +181,9 @@ check-long: ## fuzzing, soak, random configs
 
 check-root: all tests ## several hosts in namespaces, CPU quotas (as root)
 	bash tests/root/test_hosts.sh
+
+validate: all ## published measurements predicted, within limits
+	python3 scripts/validate.py
 
 bench: all $(BENCH) ## figures of the simulator
 	@set -e; for b in $(BENCH); do $$b; done

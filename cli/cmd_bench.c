@@ -112,6 +112,8 @@ static enum status check_limits(const struct options *o, const struct bench_tabl
 		return ST_OK;
 	if (t->doubles)
 		return error_set(e, ST_RUN, "--max-error needs a measurement, and doubles of the CUDA libraries give none");
+	if (t->meaningless)
+		return error_set(e, ST_RUN, "--max-error needs a measurement, and ranks that share a GPU give none");
 	if (isnan(s.error))
 		return error_set(e, ST_RUN, "--max-error needs a prediction: %s", t->unpredicted[0] ? t->unpredicted : "there is none for one rank");
 	if (100 * s.error <= limit)

@@ -7,12 +7,12 @@
 #include "base/table.h"
 
 /* The mean time for which the ops like `like` move bytes, over all actors; NAN: none. */
-static double moving_s(const struct timeline *t, const struct role *r, const struct op *like)
+static double moving_s(const struct timeline *t, const struct program *p, const struct op *like)
 {
 	double sum = 0, n = 0;
 	for (size_t i = 0; t && i < t->spans.n; i++) {
 		const struct span *s = &t->spans.at[i];
-		const struct op *op = &r->ops.at[s->op];
+		const struct op *op = &timeline_role(t, p, s->actor)->ops.at[s->op];
 		if (op->kind != OP_COLLECTIVE || op->coll != like->coll || op->dtype != like->dtype || op->group != like->group || op->reduce != like->reduce || op->d[0] != like->d[0])
 			continue;
 		sum += (double)(s->end_ps - s->move_ps) * 1e-12;
@@ -40,11 +40,11 @@ static enum status print(const struct program *p, const double *nccl_s, const st
 	for (size_t i = 0; i < r->ops.n && !st; i++) {
 		const struct op *op = &r->ops.at[i];
 		char size[QUANTITY_MAX], ours[QUANTITY_MAX], theirs[QUANTITY_MAX], real[QUANTITY_MAX];
-		if (!is_first(r, i) || p->mesh.size[op->group] < 2)
+		if (!is_first(r, i) || op_group_size(&p->mesh, op) < 2)
 			continue;
 		st = table_row(t, e, "%s, %s, %s|%lld|%s|%s|%s|%s", collective_name((enum collective)op->coll), mesh_dim_name((enum mesh_dim)op->group), dtype_name((enum dtype)op->dtype),
-		               (long long)p->mesh.size[op->group], quantity_format(size, (double)op->d[0] * dtype_bytes((enum dtype)op->dtype), UNIT_BYTE), quantity_format(ours, moving_s(predicted, r, op), UNIT_SECOND),
-		               quantity_format(theirs, nccl_s[i], UNIT_SECOND), quantity_format(real, moving_s(measured, r, op), UNIT_SECOND));
+		               (long long)op_group_size(&p->mesh, op), quantity_format(size, (double)op->d[0] * dtype_bytes((enum dtype)op->dtype), UNIT_BYTE), quantity_format(ours, moving_s(predicted, p, op), UNIT_SECOND),
+		               quantity_format(theirs, nccl_s[i], UNIT_SECOND), quantity_format(real, moving_s(measured, p, op), UNIT_SECOND));
 	}
 	if (!st)
 		table_print(t, stderr);

@@ -50,6 +50,7 @@ static enum status decide_elsewhere(struct job *job, int64_t *ranks, struct erro
 		return config_blame_system(&job->config, e);
 	*ranks = machine.nodes * machine.devices_per_node;
 	c->nodes = machine.nodes; /* a synthetic line may have said it */
+	job->config.node_ranks = machine.devices_per_node;
 	machine_free(&machine);
 	char why[JOB_MODE];
 	snprintf(why, sizeof why, "cluster.system %s is not this machine (--set cluster.system=auto executes here)", c->system);
@@ -164,10 +165,10 @@ static void say_placement(const struct context *x, const struct target *t)
 /* Which link limits the groups of each dimension of the plan. */
 static void say_links(const struct machine *m, const struct program *p)
 {
-	for (int d = 0; d < DIM_COUNT; d++) {
+	for (int d = 0; d < DIM_ALL; d++) {
 		struct group g;
 		char rate[QUANTITY_MAX];
-		int64_t size = p->mesh.size[d];
+		int64_t size = d == DIM_DP_CP && p->mesh.params != DIM_DP_CP ? 1 : p->mesh.size[d];
 		if (size > 1 && machine_group(m, size, p->mesh.stride[d], &g, NULL) == ST_OK && g.ring_Bps > 0)
 			log_detail("links: %s over %lld ranks on %lld host%s: %s, limited by %s", mesh_dim_name((enum mesh_dim)d), (long long)size, (long long)g.hosts, g.hosts == 1 ? "" : "s",
 			           quantity_format(rate, g.ring_Bps, UNIT_BYTE_PER_S), g.bottleneck_text);

@@ -186,12 +186,9 @@ static void run_calls(struct bench *b, const struct comm_call *call, int64_t n)
 static enum status fill(struct bench *b, const struct comm_call *call, struct error *e)
 {
 	uint64_t part = call->elements / (uint64_t)b->comm.size;
-	enum status st = ST_OK;
-	if (call->in != call->out && call->coll != COLL_ALL_GATHER && b->yard.memory[0] == call->in) { /* what stands there already is not right */
-		memset(b->pattern, 0xa5, PERIODS * PERIOD * b->element_B);
-		if ((st = put(b, b->yard.memory[1], call->elements, e)))
-			return st;
-	}
+	/* An earlier call may have left right values in the output, or in place in the parts that are to come from others. */
+	memset(b->pattern, 0xa5, PERIODS * PERIOD * b->element_B);
+	enum status st = put(b, b->yard.memory[1], call->elements, e);
 	for (int64_t to = 0; to < (call->coll == COLL_ALLTOALL ? b->comm.size : 1) && !st; to++) {
 		make_pattern(b, b->comm.rank, to);
 		char *at = (char *)(uintptr_t)call->in + part * (uint64_t)to * b->element_B;
@@ -279,18 +276,17 @@ static void ask_choices(struct bench *b)
 {
 	char path[PATH_MAX_LEN], *text = NULL;
 	const char *folder = getenv("TMPDIR");
-	size_t length;
+	size_t length, seen = 0; /* NCCL writes on where it is: the file is never cut */
 	snprintf(path, sizeof path, "%s/stepsim-nccl-XXXXXX", folder && *folder ? folder : "/tmp");
 	int file = b->s->info.rank == 0 ? mkstemp(path) : -1;
 	bool tells = file >= 0 && gpus_of(b)->room->nccl_tells(path);
 	for (size_t i = 0; i < b->t->n; i++) {
 		struct comm_call call = call_of(b, &b->t->rows[i], false);
 		struct error ignored = {ST_OK, ""};
-		if (tells && truncate(path, 0) != 0)
-			tells = false;
 		run_calls(b, &call, 1);
 		if (tells && file_read(path, LOG_MAX, &text, &length, &ignored) == ST_OK) {
-			bench_read_choice(text, &b->t->rows[i]);
+			bench_read_choice(text + seen, &b->t->rows[i]);
+			seen = length;
 			free(text);
 		}
 	}

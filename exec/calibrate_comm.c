@@ -117,25 +117,32 @@ static enum status progress_share(struct hand *h, double *share, struct error *e
 	return st;
 }
 
+/* Which collective, of which size, is op k of the role. On GPUs the largest come first: while they move the host gets ahead with issuing, so that a small one's time is not that of its launch. */
+static void which(const struct session *s, size_t n, size_t k, size_t *coll, size_t *size)
+{
+	*coll = s->gpus ? k % CALIBRATED : k / n;
+	*size = s->gpus ? n - 1 - k / CALIBRATED : k % n;
+}
+
 static bool add_collectives(struct hand *h, int64_t size, double x[CALIBRATION_COMM_SIZES], size_t *n)
 {
 	enum { FULL, SHARD };
 	const uint64_t *sizes = sizes_of(h->session, n), largest = sizes[*n - 1];
 	bool ok = hand_buffer(h, COMP_BUFFERS, DT_FP32, largest) && hand_buffer(h, COMP_BUFFERS, DT_FP32, largest);
-	for (size_t c = 0; c < CALIBRATED; c++)
-		for (size_t i = 0; i < *n && ok; i++) {
-			uint64_t bytes = sizes[i] / (4 * (uint64_t)size) * (4 * (uint64_t)size); /* shards are whole elements */
-			bytes = bytes ? bytes : 4 * (uint64_t)size;
-			x[i] = (double)bytes;
-			ok = hand_collective(h, calibrated[c], DT_FP32, bytes, calibrated[c] == COLL_ALL_GATHER ? SHARD : FULL, calibrated[c] == COLL_REDUCE_SCATTER ? SHARD : FULL);
-		}
+	for (size_t k = 0, c, i; k < CALIBRATED * *n && ok; k++) {
+		which(h->session, *n, k, &c, &i);
+		uint64_t bytes = sizes[i] / (4 * (uint64_t)size) * (4 * (uint64_t)size); /* shards are whole elements */
+		bytes = bytes ? bytes : 4 * (uint64_t)size;
+		x[i] = (double)bytes;
+		ok = hand_collective(h, calibrated[c], DT_FP32, bytes, calibrated[c] == COLL_ALL_GATHER ? SHARD : FULL, calibrated[c] == COLL_REDUCE_SCATTER ? SHARD : FULL);
+	}
 	return ok;
 }
 
 static enum status collectives(struct session *s, int64_t size, double budget_s, struct profile *p, struct error *e)
 {
 	struct hand h = {.session = s};
-	double typical_s[CALIBRATED * CALIBRATION_COMM_SIZES], x[CALIBRATION_COMM_SIZES], share = 0;
+	double typical_s[CALIBRATED * CALIBRATION_COMM_SIZES], curve_s[CALIBRATED][CALIBRATION_COMM_SIZES], x[CALIBRATION_COMM_SIZES], share = 0;
 	size_t n;
 	bool ok = add_collectives(&h, size, x, &n);
 	enum status st = hand_load(&h, size, ok, e);
@@ -143,10 +150,14 @@ static enum status collectives(struct session *s, int64_t size, double budget_s,
 		st = time_ops(&h, size, budget_s, typical_s, e);
 	if (!st && !s->gpus)
 		st = progress_share(&h, &share, e);
+	for (size_t k = 0, c, i; k < CALIBRATED * n && !st; k++) {
+		which(s, n, k, &c, &i);
+		curve_s[c][i] = typical_s[k];
+	}
 	for (size_t c = 0; c < CALIBRATED && !st && p; c++) {
 		char name[PROFILE_NAME];
 		snprintf(name, sizeof name, "%s.%lld", collective_name(calibrated[c]), (long long)size);
-		st = profile_set_curve(p, name, x, typical_s + c * n, n, e);
+		st = profile_set_curve(p, name, x, curve_s[c], n, e);
 	}
 	if (!st && p && !s->gpus)
 		st = profile_set_value(p, "progress.share", share, e);

@@ -22,19 +22,20 @@
 #define TRIALS 48        /* of a product, when its algorithm is chosen (exec/cuda/gemm_tune.c) */
 #define CASE_S 0.4       /* a case that would take longer is left out */
 #define DOUBLES_S 1.5    /* a section on doubles, whose times nobody keeps; their cases run once a step */
+#define FAILURES_MAX 3   /* one after the other: then it is no single shape that this GPU's libraries refuse */
 #define SMALL_B 1024.0    /* an op of less says nothing about a larger one's time */
 #define LAUNCHES 1000
 #define COPY_B ((uint64_t)64 << 20)
 #define COPY_DOUBLES_B ((uint64_t)1 << 20)
 #define COPIES 4
 
-static const double section_s[] = {10, 16, 12, 10};
+static const double section_s[] = {14, 16, 12, 6}; /* memory's largest cases, which give its rate, come last: their section has time to spare */
 
 struct section {
 	struct session *s;
 	calibration_cases *cases;
 	size_t first, end;   /* its cases */
-	size_t left_out;
+	size_t left_out, failed; /* failed: the last ones in a row */
 	double until_s;      /* clock_s() on rank 0 */
 	double begin, share; /* of the progress line */
 };
@@ -135,6 +136,20 @@ static int copies_of(const struct section *x, size_t index)
 	return late || arguments_B(c) > x->s->gpus->gpu.free_B / 2 ? 0 : copies;
 }
 
+/* A case that cannot be timed is no reason to lose all others: it is told and left out, until several fail in a row. Ranks agree on it. */
+static enum status left_out(struct section *x, struct calibration_case *c, enum status st, struct error *e)
+{
+	x->failed = st ? x->failed + 1 : 0;
+	if (!st || x->failed == FAILURES_MAX)
+		return st;
+	if (session_info(x->s)->rank == 0)
+		log_warn("calibration leaves out one op: %s", e->text);
+	c->time_s = 0;
+	x->left_out++;
+	e->status = ST_OK;
+	return ST_OK;
+}
+
 /* Rank 0 decides for all. */
 static enum status time_section(struct section *x, struct error *e)
 {
@@ -145,7 +160,7 @@ static enum status time_section(struct section *x, struct error *e)
 		if ((st = session_broadcast(x->s, &copies, sizeof copies, e)))
 			break;
 		if (copies > 0)
-			st = time_case(x->s, c, copies, e);
+			st = left_out(x, c, time_case(x->s, c, copies, e), e);
 		else
 			x->left_out++;
 		progress_update(x->begin + x->share * (double)(i - x->first) / (double)(x->end - x->first), c->work.name);
@@ -184,28 +199,20 @@ static enum status time_cases(struct session *s, calibration_cases *cases, doubl
 
 /* ---- launches and copies ---- */
 
-/* Host time an op: a long row of ops that are over before the next one is issued. */
+/* Host time an op, the event of its stamp included, as a run issues it: a long row of ops that are over before the next one is issued, from the first one's begin on the GPU to the last one's end. */
 static enum status time_launches(struct session *s, double *launch_s, struct error *e)
 {
 	struct hand h = {.session = s};
 	const struct op op = {.kind = OP_ADD, .lane = LANE_COMPUTE, .dtype = DT_FP32, .out_dtype = DT_FP32, .d = {1, 8}};
-	double t[REPEATS];
 	int32_t args[OP_MAX_ARGS];
 	bool ok = hand_arguments(&h, &op, 1u << 2, args);
 	for (int i = 0; i < LAUNCHES && ok; i++)
 		ok = hand_op(&h, &op, args);
 	enum status st = hand_load(&h, 1, ok, e);
 	if (!st)
-		st = hand_step(&h, false, e);
-	for (int i = 0; i < REPEATS && !st; i++) {
-		double begin_s = clock_s();
-		st = hand_step(&h, false, e);
-		t[i] = (clock_s() - begin_s) / LAUNCHES;
-	}
-	if (!st)
-		*launch_s = stats_median(t, REPEATS);
+		st = session_agree(s, time_row(&h, launch_s, e), e);
 	hand_close(&h);
-	return session_agree(s, st, e);
+	return st;
 }
 
 static enum status time_copies(struct session *s, bool to_host, double *rate_Bps, struct error *e)

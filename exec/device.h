@@ -12,6 +12,7 @@
 
 #include "exec/board.h"
 #include "exec/comm.h"
+#include "exec/host_work.h"
 #include "step/layout.h"
 #include "step/program.h"
 
@@ -19,11 +20,15 @@
 struct device_job {
 	const struct role *role;
 	const struct layout *layout; /* of layout_plan */
-	int64_t coord[DIM_COUNT];    /* this rank's, in the mesh */
+	int64_t coord[DIM_ALL];      /* this rank's, in the mesh */
+	enum mesh_dim params;        /* along which a bucket is cut: mesh.params */
 	int64_t heads;               /* query heads of the whole model */
 	double loss_scale;
-	/* By lane and mesh dimension: a communicator of its own for each pair that the role's collectives use, since ranks agree on the order of calls within a lane only. ops == NULL: absent. */
-	struct comm comm[LANE_COUNT][DIM_COUNT];
+	/* By lane and mesh dimension: a communicator of its own for each pair that the role's collectives use, since ranks agree on the order of calls within a lane only. ops == NULL: absent.
+	 * Along DIM_PP a communicator has two members: sender and receiver of a message lane's messages; on the other lanes the first and the last stage. */
+	struct comm comm[LANE_COUNT][DIM_ALL];
+	struct host_times host; /* of the ops on the host's lanes */
+	const uint32_t *peer_op; /* by op, of peer_ops (step/peers.h); NULL: every op has the same number at all members of its group. For verification alone */
 	struct beacon *beacon;
 	int64_t cores;       /* of this rank */
 	bool oversubscribed; /* other ranks compute on them too */
@@ -44,7 +49,7 @@ static inline int64_t stamp_now_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Around each collective, on the lane's thread: before it starts and when it has ended. */
+/* Around each collective, before it starts and when it has ended, one call at a time. With collectives_only alone. */
 struct step_hooks {
 	void (*before)(void *ctx, uint32_t op);
 	void (*after)(void *ctx, uint32_t op);
@@ -80,7 +85,7 @@ struct device {
 /* Where a view begins in its buffer for this rank. */
 static inline uint64_t view_offset_B(const struct device_job *job, const struct view *v)
 {
-	return v->offset_B + (uint64_t)job->coord[DIM_DP] * v->dp_stride_B;
+	return v->offset_B + (uint64_t)job->coord[job->params] * v->dp_stride_B;
 }
 
 #endif

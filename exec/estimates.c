@@ -30,7 +30,7 @@ enum status execute_estimates(struct session *s, const struct program *p, double
 {
 	const struct role *r = &p->roles[0];
 	const struct gpus *g = s->gpus;
-	struct comm comm[DIM_COUNT] = {{0}};
+	struct comm comm[DIM_ALL] = {{0}};
 	struct cuda_yard yard = {0};
 	for (size_t i = 0; i < r->ops.n; i++)
 		seconds[i] = NAN;
@@ -42,7 +42,7 @@ enum status execute_estimates(struct session *s, const struct program *p, double
 		const struct op *op = &r->ops.at[i];
 		struct comm *c = &comm[op->group];
 		int64_t size = p->mesh.size[op->group];
-		if (op->kind != OP_COLLECTIVE || size < 2)
+		if (op->kind != OP_COLLECTIVE || op->group == DIM_PP || size < 2)
 			continue;
 		size_t alike = first_alike(r, i);
 		if (alike < i) {
@@ -62,7 +62,7 @@ enum status execute_estimates(struct session *s, const struct program *p, double
 	if (!st)
 		st = session_barrier(s, e);
 	watchdog_disarm(s->watchdog);
-	for (int d = 0; d < DIM_COUNT; d++)
+	for (int d = 0; d < DIM_ALL; d++)
 		comm_destroy(&comm[d]);
 	g->room->yard_close(&yard);
 	return st;

@@ -63,7 +63,7 @@ enum status calibrate(struct session *s, struct profile **out, struct error *e);
  * losses: NULL, or room for the mean loss of each timed step. ST_RUN: a wrong sum names bucket, rank and index; not enough memory says how much is missing. */
 enum status execute(struct session *s, const struct program *p, struct result *out, struct timeline *timeline, double *losses, struct error *e);
 
-/* Collective, on GPUs, after execute(): what NCCL itself expects each collective of the program to take, by op of role 0; NAN for other ops, and where it gives none. Nothing is sent.
+/* Collective, on GPUs, after execute(): what NCCL itself expects each collective of the program to take, by op of role 0; NAN for other ops, for messages and what the two ends of a pipeline sum, and where it gives none. Nothing is sent.
  * ST_RUN: no memory for buffers as large as the largest collective's. */
 enum status execute_estimates(struct session *s, const struct program *p, double *seconds, struct error *e);
 

@@ -21,11 +21,19 @@ bool gpus_here(void)
 	return facts.devices > 0;
 }
 
+/* Each lane needs a hardware queue of its own: with fewer (CUDA shows 8, Megatron-LM's users set 1) a stream whose turn has not come holds up another behind it, and stages that wait for each other's messages
+ * wait for ever. Read when CUDA starts. */
+static void part_queues(void)
+{
+	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
+}
+
 /* One GPU a rank by local rank: the r-th of those that CUDA shows this process, which has heeded CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER. A wrapper may have shown each rank another one. */
 static enum status choose_gpu(struct session *s, struct gpus *g, struct error *e)
 {
 	const struct session_info *info = &s->info;
 	struct cuda_facts facts;
+	part_queues();
 	enum status st = cuda_room_open(&g->room, e);
 	if (st)
 		return st;
@@ -139,14 +147,38 @@ out:
 
 enum status gpus_comm(struct session *s, int64_t size, int64_t stride, struct comm *out, struct error *e)
 {
-	struct gpus *g = s->gpus;
 	int64_t member = s->info.rank / stride % size;
+	return gpus_split(s, s->info.rank - member * stride, member, out, e);
+}
+
+enum status gpus_split(struct session *s, int64_t colour, int64_t key, struct comm *out, struct error *e)
+{
+	struct gpus *g = s->gpus;
 	if (g->world.ops)
-		return g->room->nccl_split(&g->world, (int32_t)(s->info.rank - member * stride), (int32_t)member, out, e);
+		return g->room->nccl_split(&g->world, (int32_t)colour, (int32_t)key, out, e);
 	struct comm host = {0};
-	enum status st = comm_create_mpi(s, size, stride, &host, e);
-	if (!st && (st = g->room->staged(&host, g->timeout_s, out, e)))
+	enum status st = comm_split_mpi(s, colour, key, &host, e);
+	*out = (struct comm){0};
+	if (!st && host.ops && (st = g->room->staged(&host, g->timeout_s, out, e)))
 		comm_destroy(&host);
+	return st;
+}
+
+enum status gpus_meet(struct session *s, const struct comm *c, struct error *e)
+{
+	const struct gpus *g = s->gpus;
+	struct cuda_yard yard = {0};
+	if (!c->ops || !g->world.ops)
+		return ST_OK;
+	enum status st = g->room->yard_open(g->device, sizeof(float), &yard, e);
+	const struct comm_call call = {c->rank ? COLL_RECV : COLL_SEND, RED_SUM, DT_FP32, 1, yard.memory[0], yard.memory[1], yard.queue};
+	if (!st)
+		st = comm_start(c, &call, e);
+	for (bool idle = false, fine; !st && !idle;) {
+		if (!(st = comm_test(c, &fine, e)))
+			st = g->room->yard_idle(&yard, &idle, e);
+	}
+	g->room->yard_close(&yard);
 	return st;
 }
 

@@ -18,6 +18,11 @@ struct gpus {
 
 /* The communicator over GPU memory of the groups whose members are `stride` ranks apart, as comm_create_mpi (exec/comm.h): NCCL's, or where it cannot serve, MPI's on host copies. Collective over the session. */
 enum status gpus_comm(struct session *s, int64_t size, int64_t stride, struct comm *out, struct error *e);
+/* The same of any groups, as comm_split_mpi. */
+enum status gpus_split(struct session *s, int64_t colour, int64_t key, struct comm *out, struct error *e);
+/* Sends one element from member 0 to member 1 of a communicator of two, where there is one (ops NULL: no part): NCCL connects a pair at its first call, which does not return before both are there, and the ranks of a
+ * pipeline issue their messages in orders in which they would wait for each other. */
+enum status gpus_meet(struct session *s, const struct comm *c, struct error *e);
 
 /* Collective: makes the memory known to communicators of gpus_comm (those with ops), so that NCCL need not copy it; to all of them on all ranks, or to none, which -v tells and is no failure. Not where ranks share a GPU, nor with
  * NCCL_LOCAL_REGISTER=0. gpus_unregister comes before the memory goes; it does not communicate. */

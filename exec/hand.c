@@ -92,7 +92,9 @@ enum status hand_load(struct hand *h, int64_t size, bool built, struct error *e)
 	struct session *s = h->session;
 	enum status st = built ? lay_out(h, e) : error_nomem(e, "calibration");
 	st = session_agree(s, st, e);
-	if (st || (size > 1 && (st = (s->gpus ? gpus_comm : comm_create_mpi)(s, size, 1, &h->comm, e))))
+	if (!st && size > 1)
+		st = session_agree(s, (s->gpus ? gpus_comm : comm_create_mpi)(s, size, 1, &h->comm, e), e);
+	if (st)
 		return st;
 	h->role.ranks = s->info.ranks;
 	h->job = (struct device_job){.role = &h->role, .layout = &h->layout, .heads = 1, .loss_scale = 1, .beacon = watchdog_beacon(s->watchdog), .cores = s->info.cores_per_rank,

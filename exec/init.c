@@ -103,7 +103,7 @@ static void init_master(const struct program *p, const struct device_job *job, c
 	const struct bucket *b = &job->role->buckets.at[op->bucket];
 	if (master->buffer < 0)
 		return;
-	uint64_t lo = b->shards > 1 ? (uint64_t)job->coord[DIM_DP] * (b->padded / (uint64_t)b->shards) : 0;
+	uint64_t lo = b->shards > 1 ? (uint64_t)job->coord[job->params] * (b->padded / (uint64_t)b->shards) : 0;
 	for (size_t i = 0; i < job->role->params.n; i++)
 		if (job->role->params.at[i].bucket == op->bucket)
 			init_param(p, job, d, &job->role->params.at[i], master, lo, lo + (uint64_t)op->d[0]);
@@ -117,7 +117,7 @@ void init_weights(const struct program *p, const struct device_job *job, const s
 		if (b->weights.buffer >= 0) {
 			init_param(p, job, d, rp, &b->weights, 0, b->padded);
 		} else {
-			uint64_t part = b->padded / (uint64_t)b->shards, lo = (uint64_t)job->coord[DIM_DP] * part;
+			uint64_t part = b->padded / (uint64_t)b->shards, lo = (uint64_t)job->coord[job->params] * part;
 			init_param(p, job, d, rp, &b->shard, lo, lo + part);
 		}
 		atomic_fetch_add(&job->beacon->progress, 1); /* a large model takes its time */
@@ -132,23 +132,36 @@ static int32_t token(const struct model *m, int64_t sequence, int64_t position)
 	return (int32_t)(mix(mix((uint64_t)sequence + GOLDEN) + (uint64_t)position * GOLDEN) % (uint64_t)m->vocab);
 }
 
-void init_input(const struct program *p, const struct device_job *job, const struct device *d)
+/* Micro-batch `micro` of this rank into a buffer. */
+static void init_batch(const struct program *p, const struct device_job *job, const struct device *d, int64_t micro, int32_t buffer, uint64_t offset_B)
 {
 	const struct model *m = &p->config.model;
+	if (job->role->input < 0)
+		return;
 	int64_t batch = p->config.train.micro_batch, seq_len = m->seq_len;
 	uint64_t half = (uint64_t)(batch * seq_len) * sizeof(int32_t);
-	for (int64_t micro = 0; micro < p->config.micro_batches; micro++)
-		for (int64_t b = 0; b < batch; b++) {
-			int64_t sequence = (micro * p->mesh.size[DIM_DP] + job->coord[DIM_DP]) * batch + b;
-			uint64_t row = (uint64_t)micro * job->role->input_stride_B + (uint64_t)(b * seq_len) * sizeof(int32_t);
-			for (int64_t first = 0; first < seq_len; first += CHUNK) {
-				int32_t tokens[CHUNK + 1]; /* the targets are the tokens after */
-				int64_t n = seq_len - first < CHUNK ? seq_len - first : CHUNK;
-				for (int64_t i = 0; i <= n; i++)
-					tokens[i] = token(m, sequence, first + i);
-				uint64_t at = row + (uint64_t)first * sizeof tokens[0];
-				d->ops->write(d->ctx, job->role->input, at, tokens, (uint64_t)n * sizeof tokens[0]);
-				d->ops->write(d->ctx, job->role->input, at + half, tokens + 1, (uint64_t)n * sizeof tokens[0]);
-			}
+	for (int64_t b = 0; b < batch; b++) {
+		int64_t sequence = (micro * p->mesh.size[DIM_DP] + job->coord[DIM_DP]) * batch + b;
+		uint64_t row = offset_B + (uint64_t)(b * seq_len) * sizeof(int32_t);
+		for (int64_t first = 0; first < seq_len; first += CHUNK) {
+			int32_t tokens[CHUNK + 1]; /* the targets are the tokens after */
+			int64_t n = seq_len - first < CHUNK ? seq_len - first : CHUNK;
+			for (int64_t i = 0; i <= n; i++)
+				tokens[i] = token(m, sequence, first + i);
+			uint64_t at = row + (uint64_t)first * sizeof tokens[0];
+			d->ops->write(d->ctx, buffer, at, tokens, (uint64_t)n * sizeof tokens[0]);
+			d->ops->write(d->ctx, buffer, at + half, tokens + 1, (uint64_t)n * sizeof tokens[0]);
 		}
+	}
+}
+
+/* The data, and what a loader has prepared of it before the first step. */
+void init_input(const struct program *p, const struct device_job *job, const struct device *d)
+{
+	const struct role *r = job->role;
+	for (int64_t micro = 0; micro < p->config.micro_batches; micro++)
+		init_batch(p, job, d, micro, r->input, (uint64_t)micro * r->input_stride_B);
+	for (size_t i = 0; i < r->ops.n; i++)
+		if (r->ops.at[i].kind == OP_LOAD)
+			init_batch(p, job, d, r->ops.at[i].micro, op_arg(r, &r->ops.at[i], 1)->buffer, 0);
 }

@@ -13,7 +13,7 @@
 
 /* Into the buffers that hold weights from step to step. The rest of the device is untouched. */
 void init_weights(const struct program *p, const struct device_job *job, const struct device *d);
-/* Into the role's input buffer. */
+/* Into the role's input buffer, if it has one. */
 void init_input(const struct program *p, const struct device_job *job, const struct device *d);
 
 /* `n` values of parameter `param`'s uncut tensor from element `first` on. */

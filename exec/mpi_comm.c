@@ -88,13 +88,21 @@ static enum status start_sendrecv(struct mpi_comm *c, const struct comm_call *ca
 	return st ? st : MPI_CHECK(MPI_Isend(call->in, n, type, next, 0, c->comm, &c->sent), e);
 }
 
+static enum status start_send(struct mpi_comm *c, const struct comm_call *call, MPI_Datatype type, struct error *e)
+{
+	return MPI_CHECK(MPI_Isend(call->in, (int)call->elements, type, 1 - c->rank, 0, c->comm, &c->request), e);
+}
+
+static enum status start_recv(struct mpi_comm *c, const struct comm_call *call, MPI_Datatype type, struct error *e)
+{
+	return MPI_CHECK(MPI_Irecv(call->out, (int)call->elements, type, 1 - c->rank, 0, c->comm, &c->request), e);
+}
+
 static enum status mpi_start(void *ctx, const struct comm_call *call, struct error *e)
 {
 	typedef enum status start_fn(struct mpi_comm *, const struct comm_call *, MPI_Datatype, struct error *);
 	static start_fn *const start[] = {[COLL_ALL_REDUCE] = start_all_reduce, [COLL_ALL_GATHER] = start_all_gather, [COLL_REDUCE_SCATTER] = start_reduce_scatter, [COLL_BROADCAST] = start_broadcast,
-		[COLL_ALLTOALL] = start_alltoall, [COLL_SENDRECV] = start_sendrecv,
-
-		[COLL_RECV] = NULL}; /* messages between stages: a program of several roles is refused before (exec/runner.c) */
+		[COLL_ALLTOALL] = start_alltoall, [COLL_SENDRECV] = start_sendrecv, [COLL_SEND] = start_send, [COLL_RECV] = start_recv};
 	static_assert(sizeof start / sizeof start[0] == COLL_COUNT, "a row for each collective");
 	struct mpi_comm *c = ctx;
 	MPI_Datatype type = mpi_type(call->dtype);
@@ -134,15 +142,21 @@ static void mpi_destroy(void *ctx)
 
 enum status comm_create_mpi(struct session *s, int64_t size, int64_t stride, struct comm *out, struct error *e)
 {
+	int64_t member = s->info.rank / stride % size;
+	return comm_split_mpi(s, s->info.rank - member * stride, member, out, e);
+}
+
+enum status comm_split_mpi(struct session *s, int64_t colour, int64_t key, struct comm *out, struct error *e)
+{
 	static const struct comm_ops ops = {mpi_start, mpi_test, mpi_destroy};
 	struct mpi_comm *c = calloc(1, sizeof *c);
 	if (!c)
 		return error_nomem(e, "a communicator");
-	int64_t member = s->info.rank / stride % size;
 	c->comm = MPI_COMM_NULL;
 	c->request = c->sent = MPI_REQUEST_NULL;
-	enum status st = MPI_CHECK(MPI_Comm_split(s->world, (int)(s->info.rank - member * stride), (int)member, &c->comm), e);
-	if (st) {
+	*out = (struct comm){0};
+	enum status st = MPI_CHECK(MPI_Comm_split(s->world, colour < 0 ? MPI_UNDEFINED : (int)colour, (int)key, &c->comm), e);
+	if (st || c->comm == MPI_COMM_NULL) {
 		mpi_destroy(c);
 		return st;
 	}

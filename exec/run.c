@@ -11,6 +11,7 @@
 #include "exec/runner.h"
 #include "exec/session.h"
 #include "exec/verify.h"
+#include "step/peers.h"
 
 #define RESERVE 1.1 /* what MPI, BLAS and the kernels' scratch take beside the arenas */
 
@@ -25,6 +26,7 @@ struct execution {
 	double *loss;           /* by timed step */
 	struct gpu_samples samples; /* of this rank's GPU, during them */
 	struct result_clocks clocks; /* of all */
+	const char *host_cause;      /* on rank 0 */
 };
 
 /* ---- memory ---- */
@@ -32,8 +34,9 @@ struct execution {
 /* The stamps of all timed steps; on rank 0 all ranks' records of one step and the timeline made of them as well. */
 static uint64_t times_B(const struct execution *x)
 {
-	uint64_t ops = x->p->roles[0].ops.n, mine = (uint64_t)x->steps * ops * sizeof(struct stamp);
-	uint64_t gathered = (uint64_t)x->s->info.ranks * ops * (sizeof(struct stamp) + sizeof(struct span));
+	uint64_t mine = (uint64_t)x->steps * x->runner.role->ops.n * sizeof(struct stamp), gathered = 0;
+	for (size_t i = 0; i < x->p->n_roles; i++)
+		gathered += (uint64_t)x->p->roles[i].ranks * x->p->roles[i].ops.n * (sizeof(struct stamp) + sizeof(struct span));
 	return x->s->info.rank == 0 ? mine + gathered : mine;
 }
 
@@ -84,7 +87,7 @@ static enum status check_memory(struct execution *x, struct error *e)
 
 static enum status allocate_records(struct execution *x, struct error *e)
 {
-	size_t ops = x->p->roles[0].ops.n, steps = (size_t)x->steps;
+	size_t ops = x->runner.role->ops.n, steps = (size_t)x->steps;
 	x->records = calloc(steps + 1, sizeof *x->records);
 	x->stamps = malloc((steps * ops + 1) * sizeof *x->stamps);
 	x->loss = calloc(steps + 1, sizeof *x->loss);
@@ -104,12 +107,12 @@ static enum status prepare(struct execution *x, struct error *e)
 	                         ? runner_supports(x->p, x->s->gpus != NULL, e)
 	                         : error_set(e, ST_RUN, "the program is for %lld ranks, the session has %lld", (long long)x->p->mesh.ranks, (long long)x->s->info.ranks);
 	if (!st)
-		st = runner_plan(x->p, &x->runner, e);
+		st = runner_plan(x->p, x->s->info.rank, &x->runner, e);
 	if ((st = session_agree(x->s, st, e)) || (st = session_agree(x->s, check_memory(x, e), e)))
 		return st;
-	watchdog_roles(x->s->watchdog, x->p->roles, x->p->n_roles, 0);
+	watchdog_roles(x->s->watchdog, x->p->roles, x->p->n_roles, role_of_rank(x->p, x->s->info.rank));
 	watchdog_arm(x->s->watchdog, "set-up of the run");
-	st = runner_open(x->s, x->p, x->s->info.rank, &x->runner, e);
+	st = runner_open(x->s, &x->runner, e);
 	if (!st)
 		st = allocate_records(x, e);
 	return session_agree(x->s, st, e);
@@ -164,12 +167,12 @@ static enum status run_steps(struct execution *x, struct error *e)
 
 /* ---- the result ---- */
 
-/* Ranks of a model-parallel group hold the same loss: one of them counts. */
+/* Ranks of a model-parallel group hold the same loss: one of them counts, in the stage that has the head. */
 static enum status sum_losses(struct execution *x, struct error *e)
 {
-	bool counts = true;
+	bool counts = x->runner.role->loss >= 0;
 	for (int d = 0; d < DIM_COUNT; d++)
-		counts = counts && (d == DIM_DP || x->runner.job.coord[d] == 0);
+		counts = counts && (d == DIM_DP || d == DIM_PP || x->runner.job.coord[d] == 0);
 	for (int64_t i = 0; i < x->steps; i++)
 		x->loss[i] = counts ? x->loss[i] : 0;
 	return session_sum(x->s, x->loss, (size_t)x->steps, e);
@@ -195,10 +198,10 @@ static int64_t median_step(const double *step_s, const double **order, int64_t n
 	return order[(n - 1) / 2] - step_s;
 }
 
-static void fill_memory(const struct execution *x, struct result *out)
+static void own_memory(const struct execution *x, struct result_memory *m)
 {
 	const struct layout *l = &x->runner.layout;
-	struct result_memory *m = &out->memory;
+	*m = (struct result_memory){0};
 	m->weights_B = l->peak_component_B[COMP_WEIGHTS];
 	m->gradients_B = l->peak_component_B[COMP_GRADIENTS];
 	m->optimizer_B = l->peak_component_B[COMP_OPTIMIZER];
@@ -209,6 +212,21 @@ static void fill_memory(const struct execution *x, struct result *out)
 	m->total_B = l->peak_B + m->overhead_B;
 	m->capacity_B = x->capacity_B;
 	m->fits = true;
+}
+
+/* Collective: the rank that needs most, of ranks that need the same the first. */
+static enum status most_memory(struct execution *x, struct result_memory *out, struct error *e)
+{
+	struct result_memory mine, *all = malloc((size_t)x->s->info.ranks * sizeof *all);
+	enum status st = session_agree(x->s, all ? ST_OK : error_nomem(e, "the ranks' memory"), e);
+	own_memory(x, &mine);
+	if (!st && !(st = session_gather_all(x->s, &mine, sizeof mine, all, e))) {
+		*out = all[0];
+		for (int64_t r = 1; r < x->s->info.ranks; r++)
+			*out = all[r].total_B > out->total_B ? all[r] : *out;
+	}
+	free(all);
+	return st;
 }
 
 /* The partition is the median step's, and adds up. The classes' sums are medians over the steps, each of that step's critical rank: one step's are noisier than its total. */
@@ -230,7 +248,7 @@ static void fill_time(const struct execution *x, const struct measured *m, int64
 	out->step_max_s = stats_max(column, n);
 	out->interval90_s[0] = stats_percentile(column, n, 5);
 	out->interval90_s[1] = stats_percentile(column, n, 95);
-	result_bottleneck(out, NULL);
+	result_bottleneck(out, NULL, x->host_cause);
 	result_rates(out, x->p, NAN); /* the peak is the machine's, which the caller knows */
 }
 
@@ -276,6 +294,7 @@ static enum status collect(struct execution *x, struct result *out, struct timel
 {
 	bool root = x->s->info.rank == 0;
 	size_t n = (size_t)x->steps;
+	struct result_memory memory;
 	struct measured m = {calloc(n, sizeof *m.step_s), calloc(n, sizeof *m.time)};
 	const double **order = calloc(n, sizeof *order);
 	double *column = calloc(n, sizeof *column);
@@ -295,11 +314,13 @@ static enum status collect(struct execution *x, struct result *out, struct timel
 	}
 	int64_t median = median_step(m.step_s, order, x->steps);
 	enum status comm = session_broadcast(x->s, &median, sizeof median, e);
-	if ((st = session_agree(x->s, st ? st : comm, e)) || (st = session_agree(x->s, gather_timeline(x->s, x->p, &x->records[median], timeline, e), e)) || (st = sum_losses(x, e)) ||
+	if ((st = session_agree(x->s, st ? st : comm, e)) || (st = session_agree(x->s, gather_timeline(x->s, x->p, &x->records[median], timeline, e), e)) || (st = sum_losses(x, e)) || (st = most_memory(x, &memory, e)) ||
 	    (x->s->gpus && (st = gpus_clocks(x->s, &x->samples, &x->clocks, e))) || !root)
 		goto out;
 	*out = (struct result){0};
-	fill_memory(x, out);
+	out->memory = memory;
+	uint32_t critical = timeline_critical_actor(timeline);
+	x->host_cause = timeline_host_cause(timeline, timeline_role(timeline, x->p, critical), critical);
 	fill_time(x, &m, median, column, out);
 	fill_notes(x, out);
 out:

@@ -1,13 +1,15 @@
 #include "exec/runner.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "exec/gpus.h"
 #include "exec/host/device.h"
 #include "exec/init.h"
 #include "exec/session.h"
+#include "step/peers.h"
 
-#define COMMS ((size_t)LANE_COUNT * DIM_COUNT)
+#define COMMS ((size_t)LANE_COUNT * DIM_ALL)
 
 /* ---- what is executed ---- */
 
@@ -17,11 +19,8 @@ static bool executed(uint8_t dtype, bool gpus)
 	return dtype == DT_FP32 || dtype == DT_TF32 || dtype == DT_INT32 || (gpus && (dtype == DT_BF16 || dtype == DT_FP16));
 }
 
-enum status runner_supports(const struct program *p, bool gpus, struct error *e)
+static enum status role_supported(const struct role *r, bool gpus, struct error *e)
 {
-	if (p->n_roles != 1)
-		return error_set(e, ST_RUN, "a program of %zu roles is not executed yet", p->n_roles);
-	const struct role *r = &p->roles[0];
 	for (size_t i = 0; i < r->ops.n; i++) {
 		const struct op *op = &r->ops.at[i];
 		if (!executed(op->dtype, gpus) || !executed(op->out_dtype, gpus))
@@ -31,10 +30,30 @@ enum status runner_supports(const struct program *p, bool gpus, struct error *e)
 	return ST_OK;
 }
 
-enum status runner_plan(const struct program *p, struct runner *r, struct error *e)
+enum status runner_supports(const struct program *p, bool gpus, struct error *e)
 {
+	enum status st = ST_OK;
+	if (p->config.parallel.context > 1)
+		return error_set(e, ST_RUN, "context parallelism is not executed yet (parallel.context %lld)", (long long)p->config.parallel.context);
+	/* CUDA does not promise that branches of a graph run beside each other. */
+	if (gpus && p->n_roles > 1 && p->config.train.cuda_graph)
+		return error_set(e, ST_RUN, "train.cuda_graph: pipeline stages are not executed as a graph, whose branches might wait for each other's messages for ever");
+	if (p->config.parallel.context > 1)
+		return error_set(e, ST_RUN, "context parallelism is not executed yet (parallel.context %lld)", (long long)p->config.parallel.context);
+	for (size_t i = 0; i < p->n_roles && !st; i++)
+		st = role_supported(&p->roles[i], gpus, e);
+	return st;
+}
+
+enum status runner_plan(const struct program *p, int64_t rank, struct runner *r, struct error *e)
+{
+	size_t role = role_of_rank(p, rank);
 	memset(r, 0, sizeof *r);
-	return layout_plan(&p->roles[0], &r->layout, e);
+	r->program = p;
+	r->rank = rank;
+	r->role = &p->roles[role];
+	enum status st = peer_ops(p, role, &r->peer_op, e);
+	return st ? st : layout_plan(r->role, &r->layout, e);
 }
 
 /* ---- opening ---- */
@@ -44,24 +63,77 @@ static void broken(void *ctx, const char *text)
 	watchdog_fail(((struct session *)ctx)->watchdog, text);
 }
 
-/* In the order of the table on every rank: making a communicator is collective. */
-static enum status open_comms(struct runner *r, struct error *e)
+typedef bool lanes_used[LANE_COUNT][DIM_ALL];
+
+static void find_used(const struct role *role, lanes_used used)
 {
-	bool used[LANE_COUNT][DIM_COUNT] = {{false}};
-	const struct role *role = r->job.role;
 	for (size_t i = 0; i < role->ops.n; i++)
 		if (role->ops.at[i].kind == OP_COLLECTIVE)
 			used[role->ops.at[i].lane][role->ops.at[i].group] = true;
+}
+
+/* A rank whose own role has no use for a communicator of other roles takes no part in it. */
+static enum status split(struct runner *r, int64_t colour, int64_t key, bool mine, struct comm *out, struct error *e)
+{
+	return (r->session->gpus ? gpus_split : comm_split_mpi)(r->session, mine ? colour : -1, key, out, e);
+}
+
+/* By the session's ranks, not the mesh's: in tests each rank is all of a small program. */
+static enum status open_group(struct runner *r, enum lane lane, enum mesh_dim d, bool mine, struct error *e)
+{
 	const struct mesh *m = &r->program->mesh;
+	int64_t rank = r->session->info.rank, place = rank / m->stride[d] % m->size[d];
+	return split(r, rank - place * m->stride[d], place, mine, &r->job.comm[lane][d], e);
+}
+
+/* Two members for each neighbouring pair and direction: within one nothing can pass anything, and nothing has to. A rank is in two pairs of a direction, and a split puts it into one communicator: pairs whose
+ * first stage is even go first, then the others, and last that of the last stage and the first, where an odd number of stages makes it meet both. */
+static enum status open_pairs(struct runner *r, enum lane sends, const bool mine[LANE_COUNT], struct error *e)
+{
+	const struct mesh *m = &r->program->mesh;
+	int64_t stages = m->size[DIM_PP], stage = mesh_coord(m, r->rank, DIM_PP), forward = sends == LANE_SEND_NEXT ? 1 : stages - 1;
+	int64_t to = (stage + forward) % stages, from = (stage + stages - forward) % stages;
+	enum lane receives = peer_lane(sends);
+	enum status st = ST_OK;
+	for (int64_t turn = 0; turn < 3 && !st; turn++) {
+		struct { int64_t lower, sender; enum lane lane; } end[2] = {{sends == LANE_SEND_NEXT ? stage : to, stage, sends}, {sends == LANE_SEND_NEXT ? from : stage, from, receives}};
+		struct comm *out = NULL, none;
+		int64_t colour = -1, key = 0;
+		for (int i = 0; i < 2; i++) {
+			int64_t his = stages % 2 && end[i].lower == stages - 1 ? 2 : end[i].lower % 2;
+			if (his != turn || !mine[end[i].lane])
+				continue;
+			out = &r->job.comm[end[i].lane][DIM_PP];
+			colour = mesh_member(m, r->rank, DIM_PP, end[i].sender);
+			key = i;
+		}
+		if (!(st = split(r, colour, key, out != NULL, out ? out : &none, e)) && r->session->gpus && out)
+			st = gpus_meet(r->session, out, e);
+	}
+	return st;
+}
+
+/* In the same order on every rank: making a communicator is collective. */
+static enum status open_comms(struct runner *r, struct error *e)
+{
+	lanes_used used = {{false}}, mine = {{false}};
+	bool own[LANE_COUNT];
+	enum status st = ST_OK;
+	for (size_t i = 0; i < r->program->n_roles; i++)
+		find_used(&r->program->roles[i], used);
+	find_used(r->role, mine);
 	for (int lane = 0; lane < LANE_COUNT; lane++)
-		for (int d = 0; d < DIM_COUNT; d++) {
+		own[lane] = mine[lane][DIM_PP];
+	for (int lane = 0; lane < LANE_COUNT; lane++)
+		for (int d = 0; d < DIM_ALL && !st; d++) {
 			if (!used[lane][d])
 				continue;
-			enum status st = (r->session->gpus ? gpus_comm : comm_create_mpi)(r->session, m->size[d], m->stride[d], &r->job.comm[lane][d], e);
-			if (st)
-				return st;
+			if (lane == LANE_SEND_NEXT || lane == LANE_SEND_PREV)
+				st = open_pairs(r, (enum lane)lane, own, e);
+			else if (lane != LANE_RECV_PREV && lane != LANE_RECV_NEXT)
+				st = open_group(r, (enum lane)lane, (enum mesh_dim)d, mine[lane][d], e);
 		}
-	return ST_OK;
+	return st;
 }
 
 static enum status open_device(struct runner *r, struct error *e)
@@ -91,15 +163,14 @@ static enum status tell_memory(struct runner *r, enum status opened, struct erro
 	return gpus_register(r->session, all_comms(r), COMMS, at, bytes, e);
 }
 
-enum status runner_open(struct session *s, const struct program *p, int64_t rank, struct runner *r, struct error *e)
+enum status runner_open(struct session *s, struct runner *r, struct error *e)
 {
+	const struct program *p = r->program;
 	r->session = s;
-	r->program = p;
-	r->rank = rank;
-	r->job = (struct device_job){.role = &p->roles[0], .layout = &r->layout, .heads = p->config.model.heads, .loss_scale = p->loss_scale, .beacon = watchdog_beacon(s->watchdog),
+	r->job = (struct device_job){.role = r->role, .peer_op = r->peer_op, .params = p->mesh.params, .layout = &r->layout, .heads = p->config.model.heads, .loss_scale = p->loss_scale, .host = host_times_of(&p->config), .beacon = watchdog_beacon(s->watchdog),
 	                             .cores = s->info.cores_per_rank, .oversubscribed = s->info.oversubscribed, .broken = broken, .broken_ctx = s};
-	for (int d = 0; d < DIM_COUNT; d++)
-		r->job.coord[d] = mesh_coord(&p->mesh, rank, d);
+	for (int d = 0; d < DIM_ALL; d++)
+		r->job.coord[d] = mesh_coord(&p->mesh, r->rank, d);
 	enum status st;
 	if (!(st = open_comms(r, e)) && !(st = open_device(r, e)))
 		st = r->device.ops->load(r->device.ctx, &r->job, e);
@@ -119,8 +190,9 @@ enum status runner_step(struct runner *r, struct stamp *stamps, double *loss, st
 	struct device_step step = {.number = ++r->steps, .stamps = stamps};
 	enum status st = r->device.ops->step(r->device.ctx, &step, e);
 	if (!st && loss) {
-		float sum;
-		r->device.ops->read(r->device.ctx, r->job.role->loss, 0, &sum, sizeof sum);
+		float sum = 0;
+		if (r->role->loss >= 0)
+			r->device.ops->read(r->device.ctx, r->role->loss, 0, &sum, sizeof sum);
 		*loss = (double)sum;
 	}
 	return st;
@@ -134,8 +206,9 @@ void runner_close(struct runner *r)
 		gpus_unregister(r->session, all_comms(r), COMMS);
 	device_destroy(&r->device);
 	for (int lane = 0; lane < LANE_COUNT; lane++)
-		for (int d = 0; d < DIM_COUNT; d++)
+		for (int d = 0; d < DIM_ALL; d++)
 			comm_destroy(&r->job.comm[lane][d]);
 	layout_free(&r->layout);
+	free(r->peer_op);
 	memset(r, 0, sizeof *r);
 }

@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "step/peers.h"
+
 #define CHUNK 8192
 #define BITS 6 /* values below 64: sums over up to 2^18 members are exact in fp32; of narrower formats fewer bits are used */
 
@@ -27,8 +29,20 @@ struct group {
 
 static struct group group_of(const struct verifier *v, const struct op *op)
 {
+	if (op_is_message(op) || op->flags & OP_ENDS) {
+		int64_t peer = peer_rank(v->mesh, v->rank, op);
+		bool second = op_is_message(op) ? op->coll == COLL_RECV : mesh_coord(v->mesh, v->rank, DIM_PP) > 0;
+		int64_t first = second ? peer : v->rank;
+		return (struct group){2, second, first, (second ? v->rank : peer) - first};
+	}
 	enum mesh_dim d = (enum mesh_dim)op->group;
 	return (struct group){v->mesh->size[d], mesh_coord(v->mesh, v->rank, d), mesh_member(v->mesh, v->rank, d, 0), v->mesh->stride[d]};
+}
+
+/* The op's number at a member: stages count their own. */
+static uint32_t number_at(const struct verifier *v, uint32_t id, const struct group *g, int64_t member)
+{
+	return member == g->place || !v->job->peer_op ? id : v->job->peer_op[id];
 }
 
 /* Each member's share of the full buffer that the op reads or writes: [first, first + n). */
@@ -54,28 +68,28 @@ static int32_t put(const struct op *op, uint32_t id, const struct group *g, int6
 }
 
 /* What is not reduced comes from one member, where it stood at `element` of the sender's full buffer. */
-static int32_t passed_on(const struct op *op, uint32_t id, const struct group *g, uint64_t element)
+static int32_t passed_on(const struct verifier *v, const struct op *op, uint32_t id, const struct group *g, uint64_t element)
 {
 	uint64_t part = (uint64_t)op->d[0] / (uint64_t)g->size;
-	int64_t from = 0; /* broadcast's root */
+	int64_t from = 0; /* broadcast's root, a message's sender */
 	if (op->coll == COLL_SENDRECV)
 		from = (g->place + g->size - 1) % g->size;
-	else if (op->coll != COLL_BROADCAST)
+	else if (op->coll != COLL_BROADCAST && op->coll != COLL_RECV)
 		from = (int64_t)(element / part);
 	if (op->coll == COLL_ALLTOALL)
 		element = (uint64_t)g->place * part + element % part;
-	return put(op, id, g, g->first + from * g->stride, element);
+	return put(op, number_at(v, id, g, from), g, g->first + from * g->stride, element);
 }
 
-static int32_t expected(const struct op *op, uint32_t id, const struct group *g, uint64_t element)
+static int32_t expected(const struct verifier *v, const struct op *op, uint32_t id, const struct group *g, uint64_t element)
 {
 	if (!collective_reduces((enum collective)op->coll))
-		return passed_on(op, id, g, element);
+		return passed_on(v, op, id, g, element);
 	int32_t sum = 0, max = 0;
 	for (int64_t m = 0; m < g->size; m++) {
-		int32_t v = put(op, id, g, g->first + m * g->stride, element);
-		sum += v;
-		max = v > max ? v : max;
+		int32_t value = put(op, number_at(v, id, g, m), g, g->first + m * g->stride, element);
+		sum += value;
+		max = value > max ? value : max;
 	}
 	return op->reduce == RED_MAX ? max : sum;
 }
@@ -86,6 +100,8 @@ static void fill(void *ctx, uint32_t id)
 	const struct op *op = &v->job->role->ops.at[id];
 	struct group g = group_of(v, op);
 	const struct view *in = op_arg(v->job->role, op, 0);
+	if (op->coll == COLL_RECV)
+		return;
 	struct range r = range_of(op, &g, true);
 	uint64_t size_B = (uint64_t)dtype_bytes(op->dtype);
 	float values[CHUNK], stored[CHUNK];
@@ -115,6 +131,8 @@ static void check(void *ctx, uint32_t id)
 	const struct op *op = &v->job->role->ops.at[id];
 	struct group g = group_of(v, op);
 	const struct view *out = op_arg(v->job->role, op, 1);
+	if (op->coll == COLL_SEND)
+		return;
 	struct range r = range_of(op, &g, false);
 	uint64_t size_B = (uint64_t)dtype_bytes(op->dtype);
 	float values[CHUNK], stored[CHUNK];
@@ -123,7 +141,7 @@ static void check(void *ctx, uint32_t id)
 		v->device->ops->read(v->device->ctx, out->buffer, view_offset_B(v->job, out) + i * size_B, stored, n * size_B);
 		dtype_load(op->dtype, stored, n, values);
 		for (uint64_t j = 0; j < n; j++) {
-			double want = expected(op, id, &g, r.first + i + j);
+			double want = expected(v, op, id, &g, r.first + i + j);
 			if ((double)values[j] != want) {
 				report(v, op, id, r.first + i + j, (double)values[j], want);
 				break;

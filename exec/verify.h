@@ -1,5 +1,5 @@
 /* Verification: a step in which compute ops are skipped and every collective carries small whole numbers whose sum is exact in any order, so that each element of each result on
- * each rank has one right value, bit for bit. The collectives go through the same threads, communicators and buffers as in a timed step. Contents of the device are lost.
+ * each rank has one right value, bit for bit, and what a message brings is what its sender put there. The collectives go through the same threads, communicators and buffers as in a timed step. Contents of the device are lost.
  */
 #ifndef STEPSIM_EXEC_VERIFY_H
 #define STEPSIM_EXEC_VERIFY_H

@@ -91,11 +91,14 @@ static void sleep_a_period(void)
 static void op_text(struct watchdog *w, const struct board_slot *s, int64_t op, char out[TEXT])
 {
 	char name[OP_NAME_MAX];
+	int n = 0;
 	size_t role = (size_t)atomic_load(&s->role);
 	pthread_mutex_lock(&w->lock);
 	if (role < w->n_roles && (size_t)op < w->roles[role].ops.n)
-		snprintf(out, TEXT, "op %lld %s", (long long)op, op_name(&w->roles[role].ops.at[op], name));
-	else
+		n = snprintf(out, TEXT, "op %lld %s", (long long)op, op_name(&w->roles[role].ops.at[op], name));
+	if (n > 0 && n < TEXT && w->n_roles > 1)
+		snprintf(out + n, TEXT - (size_t)n, " of stage %zu", role);
+	if (n <= 0)
 		snprintf(out, TEXT, "op %lld", (long long)op);
 	pthread_mutex_unlock(&w->lock);
 }
@@ -103,7 +106,7 @@ static void op_text(struct watchdog *w, const struct board_slot *s, int64_t op, 
 /* A running compute op says most, then a collective on its way, then what the compute lane waits to begin. Returns whether a compute op runs. */
 static bool slot_text(struct watchdog *w, const struct board_slot *s, char out[TEXT])
 {
-	static const enum lane by_weight[] = {LANE_COMPUTE, LANE_MODEL_COMM, LANE_COMM, LANE_RECV_PREV, LANE_RECV_NEXT, LANE_SEND_NEXT, LANE_SEND_PREV, LANE_COPY, LANE_HOST};
+	static const enum lane by_weight[] = {LANE_COMPUTE, LANE_MODEL_COMM, LANE_COMM, LANE_RECV_PREV, LANE_RECV_NEXT, LANE_SEND_NEXT, LANE_SEND_PREV, LANE_COPY, LANE_HOST, LANE_LOAD};
 	_Static_assert(sizeof by_weight / sizeof by_weight[0] == LANE_COUNT, "every lane");
 	for (size_t i = 0; i < LANE_COUNT; i++) {
 		int64_t op = atomic_load(&s->beacon.op[by_weight[i]]);

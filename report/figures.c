@@ -49,7 +49,3 @@ bool figure_has_class(const struct result *predicted, const struct result *measu
 	return predicted->time.class_n[k] > 0 || (measured && measured->time.class_n[k] > 0);
 }
 
-const struct role *figure_role(const struct program *p, const struct timeline *t, uint32_t actor)
-{
-	return &p->roles[t->actors == p->n_roles ? actor : 0];
-}

@@ -32,7 +32,4 @@ uint64_t figure_memory_B(const struct result_memory *m, size_t i);
 /* True when either side has ops of this class; `measured` may be NULL. */
 bool figure_has_class(const struct result *predicted, const struct result *measured, enum op_class k);
 
-/* The role whose ops an actor's spans index: simulated actors are roles, measured ones are ranks, and ranks of one-role programs share that role. */
-const struct role *figure_role(const struct program *p, const struct timeline *t, uint32_t actor);
-
 #endif

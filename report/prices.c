@@ -48,7 +48,7 @@ static double moved_B(const struct program *p, const struct op *op)
 static bool gather(prices *all, const struct program *p, const struct timeline *t, bool measured)
 {
 	uint32_t actor = timeline_critical_actor(t);
-	const struct role *role = figure_role(p, t, actor);
+	const struct role *role = timeline_role(t, p, actor);
 	for (size_t i = 0; i < t->spans.n; i++) {
 		const struct span *s = &t->spans.at[i];
 		if (s->actor != actor)

@@ -87,7 +87,7 @@ static void write_side(struct writer *w, const struct program *p, const struct t
 		name_actor(w, p, measured ? "measured" : "predicted", measured, actor, first_pid + actor);
 	for (size_t i = 0; i < t->spans.n; i++) {
 		const struct span *s = &t->spans.at[i];
-		write_span(w, figure_role(p, t, s->actor), s, first_pid + s->actor);
+		write_span(w, timeline_role(t, p, s->actor), s, first_pid + s->actor);
 	}
 }
 

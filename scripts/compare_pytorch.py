@@ -238,6 +238,12 @@ def main():
         stop("PyTorch is not installed (--check-params needs none)")
     if o.device == "cuda" and not torch.cuda.is_available():
         stop("PyTorch sees no GPU (--device cpu --dtype fp32 for a tiny config)")
+    # Before PyTorch takes memory there: stepsim executes on no GPU that another process uses.
+    here = [f"run.backend={'cuda' if o.device == 'cuda' else 'host'}", f"run.steps={o.steps}", f"run.warmup={o.warmup}"]
+    ran = stepsim([o.config, *sets(pairs), *sets(here)])
+    measured = ran["measurement"]
+    if not measured or measured.get("double"):
+        stop("stepsim executed nothing that could be compared")
     rows = []
     for what, compiled in (("PyTorch eager", False), ("PyTorch compiled", True)):
         if compiled and o.no_compile:
@@ -247,11 +253,6 @@ def main():
         except RuntimeError as e:
             stop(f"{what}: {str(e).splitlines()[0]}")
         rows.append({"what": what, "step_time_s": statistics.median(times), "step_time_min_s": min(times), "step_time_max_s": max(times), "version": torch.__version__})
-    here = [f"run.backend={'cuda' if o.device == 'cuda' else 'host'}", f"run.steps={o.steps}", f"run.warmup={o.warmup}"]
-    ran = stepsim([o.config, *sets(pairs), *sets(here)])
-    measured = ran["measurement"]
-    if not measured or measured.get("double"):
-        stop("stepsim executed nothing that could be compared")
     rows.append({"what": "stepsim executed", **{k: measured.get(k) for k in ("step_time_s", "step_time_min_s", "step_time_max_s")}})
     rows.append({"what": "stepsim predicted", "step_time_s": ran["prediction"]["step_time_s"]})
     report(rows, c["train"]["global_batch"] * c["model"]["seq_len"], o.json)

@@ -81,7 +81,7 @@ def main():
             return np.log([now[i] for i in ids])
 
         low = np.array([parameters[n]['low'] for n in names]); high = np.array([parameters[n]['high'] for n in names])
-        fit = least_squares(residuals, np.clip(start, low * 1.0001, high * 0.9999), bounds=(low, high), loss='soft_l1', f_scale=o.scale, x_scale=np.maximum(np.abs(start), 1e-6), diff_step=0.01, max_nfev=10)
+        fit = least_squares(residuals, np.clip(start, low * 1.0001, high * 0.9999), bounds=(low, high), loss='soft_l1', f_scale=o.scale, x_scale=np.maximum(np.abs(start), 1e-6), diff_step=0.01, max_nfev=6)
         now = dict(zip(ids, np.exp(residuals(fit.x))))
         spread = np.sqrt(np.mean(fit.fun ** 2))
         try:

@@ -2,15 +2,15 @@
 # Everything worth knowing about stepsim on a machine with GPUs, in one command: bash scripts/gpu_check.sh [FOLDER]   (default: $OUT, else build/gpu_check)
 # Builds, records the machine, tests every kernel on the GPU against the host's reference, calibrates, executes the example configs, compares predicted with measured. FOLDER/summary.md holds the verdict of each part, and
 # FOLDER/NN-part.log what it printed. Parts come in order of worth; what does not fit into BUDGET_S=520 is skipped and says so. On the doubles of the CUDA libraries (LD_LIBRARY_PATH) the same flow runs without a figure;
-# --quick: a short one, built already. Exit code: 1 when a part failed, or where there is no GPU.
+# --quick: a short one, built already; --built: all of it with what is in build/ (a machine without compilers, or without a network to get the libraries from). Exit code: 1 when a part failed, or where there is no GPU.
 set -u
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/env.sh"
-quick=false
-if [ "${1:-}" = --quick ]; then
-	quick=true
-	shift
-fi
+quick=false built=false
+case ${1:-} in
+--quick) quick=true built=true && shift ;;
+--built) built=true && shift ;;
+esac
 out=${1:-${OUT:-$root/build/gpu_check}}
 mkdir -p "$out" && out=$(cd "$out" && pwd) || exit 1
 cd "$root" || exit 1
@@ -151,7 +151,7 @@ facts() {
 }
 
 export -f build facts
-if ! $quick; then
+if ! $built; then
 	part 'build with CUDA' 330 bash -c build || finish
 fi
 [ -x "$stepsim" ] && [ -e build/release/libstepsim_cuda.so ] || { skip 'everything else' 'there is no build with CUDA'; failures=1; finish; }
@@ -160,7 +160,7 @@ part topo 30 "$stepsim" topo -v --json "$out/topo.json"
 
 # ---- kernels against the host's reference ----
 
-kernels=(memory elementwise act norm embed loss softmax optimizer attention gemm device)
+kernels=(memory elementwise act norm embed loss softmax optimizer attention gemm micro device)
 $quick && kernels=(memory loss)
 for kernel in "${kernels[@]}"; do
 	part "kernels: $kernel" 60 "build/release/tests/gpu/test_cuda_$kernel"
@@ -182,14 +182,16 @@ mapfile -t examples < <(grep -L '^  system:' configs/*.yaml)
 graphs=(configs/ddp-tiny.yaml configs/gpt2-124m-gpu.yaml)
 $doubles && examples=(configs/*-tiny.yaml) graphs=(configs/ddp-tiny.yaml) # what a CPU can compute
 run_example() { # ranks, config, label, limit, then options; skipped where the config does not take so many ranks
-	local ranks=$1 config=$2 label=$3 limit=$4 name refusal
+	local ranks=$1 config=$2 label=$3 limit=$4 name refusal launch
 	shift 4
+	launch=(mpirun "${mpirun_flags[@]}" -np "$ranks")
+	[ "$ranks" -gt 1 ] || command -v mpirun >/dev/null || launch=() # a rank alone starts without
 	name=$(basename "$config" .yaml)-np$ranks${label:+-$label}
 	refusal=$("$stepsim" predict "$config" --set cluster.system=dgx-h100 --set cluster.gpus_per_node="$ranks" --set cluster.nodes=1 -q "$@" 2>&1 >/dev/null) || {
 		skip "run: $name" "$(echo "$refusal" | tail -1 | cut -c -140)"
 		return
 	}
-	part "run: $name" "$limit" mpirun "${mpirun_flags[@]}" -np "$ranks" "$stepsim" "$config" --set run.backend=cuda "$@" --json "$out/run-$name.json"
+	part "run: $name" "$limit" "${launch[@]}" "$stepsim" "$config" --set run.backend=cuda "$@" --json "$out/run-$name.json"
 }
 
 for config in "${examples[@]}"; do

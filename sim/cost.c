@@ -17,13 +17,15 @@
 #define LEAST_OVERLAP_RATE 0.02
 /* Host-device copies where the catalogue names no PCIe rate: x16 of generation 4, one direction. */
 #define DEFAULT_PCIE_Bps 31.5e9
+/* What copies from pageable memory reach of that: pinned ones are "more than twice as fast" (M. Harris, How to Optimize Data Transfers in CUDA C/C++, NVIDIA developer blog, 2012). */
+#define PAGEABLE_SHARE 0.5
 
 /* Relative uncertainties, one standard deviation: how far from the truth each way of pricing is expected to be. */
 #define SIGMA_CURVE 0.10     /* a measured curve, interpolated */
 #define SIGMA_CATALOGUE 0.15 /* datasheet x the share that its kind of op usually reaches */
 #define SIGMA_GUESSED 0.5    /* a profile without the entry */
 
-/* The host thread's time for one op on a GPU; a graph launches all that it holds at once. */
+/* The host thread's time for one op on a GPU; a graph launches all that it holds at once (sim/predict.c). */
 static double issue_s(const struct program *p, const struct machine *m)
 {
 	if (p->config.train.cuda_graph)
@@ -98,7 +100,7 @@ static const uint8_t *term_bounds(const struct op *op, bool gpu)
 		return op->kind == OP_GEMM ? gpu_gemm_terms : gpu_attention_terms;
 	if (op->kind == OP_GEMM)
 		return gemm_terms;
-	return op->kind == OP_ATTENTION || op->kind == OP_ATTENTION_GRAD ? flash_terms : naive_terms;
+	return op_is_flash(op) ? flash_terms : naive_terms;
 }
 
 static enum bound largest(const double spent_s[BOUND_COUNT])
@@ -110,9 +112,9 @@ static enum bound largest(const double spent_s[BOUND_COUNT])
 }
 
 /* On a GPU, a kernel that is over before the next one is launched waits for the host. */
-static void bound_by_launch(const struct machine *m, struct op_cost *out)
+static void bound_by_launch(struct op_cost *out)
 {
-	if (!m->device.is_host && m->device.launch_s > out->alone_s)
+	if (out->issue_s > out->alone_s)
 		out->bound = BOUND_LATENCY;
 }
 
@@ -134,7 +136,7 @@ static bool price_by_fit(const struct op *op, const struct work *w, const struct
 		out->alone_s = memory_s(op, m);
 		out->bound = BOUND_MEMORY;
 	}
-	bound_by_launch(m, out);
+	bound_by_launch(out);
 	return true;
 }
 
@@ -148,7 +150,7 @@ static bool price_by_curve(const struct op *op, const struct work *w, const stru
 	/* In cache it moves its bytes faster than memory could, out of cache at memory's rate; arithmetic shows as a time well above that. */
 	out->bound = call_s > work_s ? BOUND_LATENCY : memory_s(op, m) >= work_s / 2 ? BOUND_MEMORY : BOUND_COMPUTE;
 	out->rel_sigma = SIGMA_CURVE;
-	bound_by_launch(m, out);
+	bound_by_launch(out);
 	return true;
 }
 
@@ -183,7 +185,7 @@ static enum status cost_compute(const struct program *p, const struct op *op, co
 
 /* ---- copies ---- */
 
-static void cost_copy(const struct op *op, const struct machine *m, struct op_cost *out)
+static void cost_copy(const struct program *p, const struct op *op, const struct machine *m, struct op_cost *out)
 {
 	const struct device_spec *d = &m->device;
 	if (d->is_host) {
@@ -194,12 +196,34 @@ static void cost_copy(const struct op *op, const struct machine *m, struct op_co
 		out->bound = memory_s(op, m) > d->launch_s ? BOUND_MEMORY : BOUND_LATENCY;
 	} else {
 		double rate = m->profile ? profile_get_value(m->profile, "copy.h2d_Bps", d->pcie_Bps) : d->pcie_Bps;
-		out->alone_s = op_write_B(op) / (rate > 0 ? rate : DEFAULT_PCIE_Bps);
-		out->issue_s = d->launch_s;
+		out->alone_s = op_write_B(op) / (rate > 0 ? rate : DEFAULT_PCIE_Bps) / (op->flags & OP_PAGEABLE ? PAGEABLE_SHARE : 1);
+		out->issue_s = p->config.train.cuda_graph ? 0 : d->launch_s;
+		/* "The function will return once the pageable buffer has been copied to the staging memory" (CUDA Runtime API, API synchronization behavior) */
+		out->holds = op->flags & OP_PAGEABLE;
 		out->bound = out->alone_s > d->launch_s ? BOUND_LINK : BOUND_LATENCY;
 	}
 	out->use.demand[RES_MEMORY] = out->alone_s > 0 ? fmin(1, memory_s(op, m) / out->alone_s) : 0;
 	out->rel_sigma = SIGMA_CATALOGUE;
+}
+
+/* ---- the host's own work ---- */
+
+static double load_s(const struct config *c)
+{
+	return program_loads_ahead(c) > 0 ? c->data.load_time_s / (double)c->data.workers : c->data.load_time_s;
+}
+
+/* A synchronisation's own cost is the launch with which the device begins again; that nothing has been launched ahead by then is what it does to the step (sim/predict.c). */
+static void cost_host(const struct program *p, const struct op *op, const struct machine *m, struct op_cost *out)
+{
+	const struct config *c = &p->config;
+	switch (op->kind) {
+	case OP_LOAD: out->alone_s = load_s(c); break;
+	case OP_PAUSE: out->alone_s = op->d[0] ? c->stack.step_s : c->stack.micro_batch_s; break;
+	default: out->alone_s = m->device.is_host ? 0 : m->device.launch_s / (double)c->train.sync_every;
+	}
+	out->bound = BOUND_HOST;
+	out->holds = op->lane == LANE_HOST && !m->device.is_host;
 }
 
 /* ---- collectives ---- */
@@ -254,6 +278,8 @@ static enum status cost_collective(const struct program *p, const struct op *op,
 	if (price.algo < 0 && m->device.compute_capability <= 0 && (forced.proto >= 0 || (forced.algo >= 0 && forced.algo != NCCL_RING)))
 		return error_set(e, ST_INPUT, "collectives.%s: %s runs no NCCL; only NVIDIA's GPUs do", forced.proto >= 0 ? "protocol" : "algorithm", m->device.name);
 	out->alone_s = price.time_s;
+	if (op->group == DIM_TP && !m->device.is_host && !price.measured)
+		out->alone_s *= p->config.stack.tensor_exposed;
 	if (!isfinite(out->alone_s) || !(out->alone_s > 0))
 		return error_set(e, ST_INPUT, "%s over %lld ranks: no rate of the link between them is known; measure it with `stepsim calibrate` under mpirun", collective_name(c), (long long)size);
 	out->issue_s = m->device.is_host ? 0 : issue_s(p, m);
@@ -274,8 +300,11 @@ enum status cost_op(const struct program *p, const struct op *op, const struct m
 	*out = (struct op_cost){.use.weight = 1};
 	if (op->kind == OP_COLLECTIVE)
 		return cost_collective(p, op, m, out, e);
-	if (op->kind != OP_COPY)
+	if (op->kind == OP_COPY)
+		cost_copy(p, op, m, out);
+	else if (op_on_host(op))
+		cost_host(p, op, m, out);
+	else
 		return cost_compute(p, op, m, out, e);
-	cost_copy(op, m, out);
 	return ST_OK;
 }

@@ -13,8 +13,9 @@
 
 struct op_cost {
 	double alone_s, issue_s; /* issue_s: the host thread's time for launching it. On a host device calling is part of alone_s */
-	enum bound bound;        /* compute, memory, latency (the call or the launch lasts longer than the work), link */
+	enum bound bound;        /* compute, memory, latency (the call or the launch lasts longer than the work), link, host */
 	double rel_sigma;        /* relative uncertainty (one standard deviation) of alone_s: the profile's residual, or the catalogue's */
+	bool holds;              /* the host thread waits until it has ended before it issues more */
 	bool guessed;            /* there is a profile, but it has no entry for this: priced from peak rates */
 	struct activity use;
 };
@@ -23,6 +24,7 @@ struct op_cost {
 struct work_device cost_device(const struct machine *m);
 
 /* With a profile: its fits and curves (step/work.h), on a GPU not below bytes over its memory bandwidth, and its launch on the host thread. Without: the roofline of the device's shares of its datasheet rates, and a launch on the host thread for each kernel.
+ * The data loader's batches, the stack's pauses and the synchronisation: as the config says.
  * Depends on the op's kind, formats, flags, group and dimensions alone. ST_INPUT when the machine cannot do it (a format that the device does not support, a link of unknown rate). */
 enum status cost_op(const struct program *p, const struct op *op, const struct machine *m, struct op_cost *out, struct error *e);
 

@@ -52,7 +52,8 @@ struct engine {
 	size_t ended;
 	struct slot *slots;        /* actors x ENGINE_LANES */
 	uint32_t *next_on_lane;    /* by task */
-	int64_t *issued_ps;        /* by task */
+	int64_t *issued_ps;        /* by task: from the end of the task that held the host thread last */
+	uint32_t *held_by;         /* by task: that one, NONE */
 	struct join *joins;
 	uint32_t *heap, n_heap;
 	uint32_t *due;             /* slots collected at this instant */
@@ -198,11 +199,15 @@ static void advance(struct engine *g, uint32_t actor)
 			s->deps_ended++;
 		if (s->deps_ended < t->n_dep)
 			continue;
-		if (g->issued_ps[s->task] <= g->now_ps) {
+		const uint32_t held_by = g->held_by[s->task];
+		if (held_by != NONE && g->times[held_by].end_ps == NOT_ENDED)
+			continue;
+		const int64_t issued_ps = g->issued_ps[s->task] + (held_by != NONE ? g->times[held_by].end_ps : 0);
+		if (issued_ps <= g->now_ps) {
 			start(g, i);
 		} else {
 			s->state = SLOT_ISSUING;
-			schedule(g, i, g->issued_ps[s->task]);
+			schedule(g, i, issued_ps);
 		}
 	}
 }
@@ -291,7 +296,7 @@ static enum status check_task(const struct engine *g, size_t i, struct error *e)
 		return error_set(e, ST_RUN, "engine: task %zu: actor %u out of order or range", i, t->actor);
 	if (t->lane >= ENGINE_LANES)
 		return error_set(e, ST_RUN, "engine: task %zu: lane %u, of %d", i, t->lane, ENGINE_LANES);
-	if (t->alone_ps < 0 || t->issue_ps < 0)
+	if (t->alone_ps < 0 || (t->issue_ps < 0 && i > 0 && t->actor == g->tasks[i - 1].actor))
 		return error_set(e, ST_RUN, "engine: task %zu: negative time", i);
 	if (t->join >= 0 && (size_t)t->join >= g->n)
 		return error_set(e, ST_RUN, "engine: task %zu: join %d, of %zu tasks", i, t->join, g->n);
@@ -317,13 +322,14 @@ static enum status set_up(struct engine *g, struct error *e)
 	g->slots = calloc(slots, sizeof *g->slots);
 	g->next_on_lane = calloc(n, sizeof *g->next_on_lane);
 	g->issued_ps = calloc(n, sizeof *g->issued_ps);
+	g->held_by = calloc(n, sizeof *g->held_by);
 	g->joins = calloc(n, sizeof *g->joins);
 	g->heap = calloc(slots, sizeof *g->heap);
 	g->due = calloc(slots, sizeof *g->due);
 	g->changed = calloc(slots, sizeof *g->changed);
 	g->is_changed = calloc(slots, sizeof *g->is_changed);
 	g->leaders = calloc(slots, sizeof *g->leaders);
-	if (!g->slots || !g->next_on_lane || !g->issued_ps || !g->joins || !g->heap || !g->due || !g->changed || !g->is_changed || !g->leaders)
+	if (!g->slots || !g->next_on_lane || !g->issued_ps || !g->held_by || !g->joins || !g->heap || !g->due || !g->changed || !g->is_changed || !g->leaders)
 		return error_nomem(e, "engine");
 
 	for (size_t i = 0; i < g->n; i++) {
@@ -331,7 +337,9 @@ static enum status set_up(struct engine *g, struct error *e)
 			return ST_RUN;
 		const struct task *t = &g->tasks[i];
 		bool first = i == 0 || t[-1].actor != t->actor;
-		g->issued_ps[i] = (first ? 0 : g->issued_ps[i - 1]) + t->issue_ps;
+		const bool held = !first && t[-1].holds;
+		g->held_by[i] = first ? NONE : held ? (uint32_t)i - 1 : g->held_by[i - 1];
+		g->issued_ps[i] = (first || held ? 0 : g->issued_ps[i - 1]) + t->issue_ps;
 		g->times[i] = (struct task_time){.start_ps = NOT_ENDED, .move_ps = NOT_ENDED, .end_ps = NOT_ENDED};
 		if (t->join < 0)
 			continue;
@@ -374,6 +382,7 @@ out:
 	free(g.slots);
 	free(g.next_on_lane);
 	free(g.issued_ps);
+	free(g.held_by);
 	free(g.joins);
 	free(g.heap);
 	free(g.due);

@@ -47,6 +47,9 @@ static void extend(const struct result *few, const struct result *more, double t
 	ALONG(comm_s);
 	ALONG(wait_s);
 #undef ALONG
+	/* A device that is the slower for few micro-batches may be the faster for many: then it waits for the host. */
+	double work_s = x->compute_s + x->exposed_comm_s + x->copy_s + x->host_s + x->bubble_s + x->optimizer_s + x->idle_s, host_s = along(few->host_thread_s, more->host_thread_s, t);
+	x->idle_s += host_s > work_s ? host_s - work_s : 0;
 	x->step_s = x->compute_s + x->exposed_comm_s + x->copy_s + x->host_s + x->bubble_s + x->optimizer_s + x->idle_s;
 	x->overlap = x->comm_s > 0 ? 1 - x->exposed_comm_s / x->comm_s : 1;
 	for (int c = 0; c < CLASS_COUNT; c++) {

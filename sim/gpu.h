@@ -1,6 +1,6 @@
 /* What an op takes on a GPU by the constants of its catalogue file (configs/gpus) and the numbers of the software stack (configs/stacks), where no profile was measured.
  *
- *   matrix product     max( 2 m n k (1 + K0 / k) / (peak x share), bytes / memory )        K0: the pipeline fill of a tile's loop over k
+ *   matrix product     max( 2 m n k / (peak x share) + bytes of the result / memory, all bytes / memory )
  *   flash attention    FLOP of the pairs that causal leaves, half a diagonal tile more, over peak x the kernel's share (Dao 2023, section 3.1: backward is 2.5 forwards of FLOP)
  *   norm, elementwise  bytes x elementwise_passes / memory
  *   loss, optimizer    bytes by the stack's numbers where it has them

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sim/summary.h"
 
@@ -128,7 +129,8 @@ static void fill_tasks(const struct role *role, const struct prices *prices, dou
 		tasks[first_task + i] = (struct task){
 			.actor = actor,
 			.lane = op->lane,
-			.alone_ps = ps(c->alone_s * spread),
+			.holds = c->holds,
+			.alone_ps = ps(op_on_host(op) ? c->alone_s : c->alone_s * spread),
 			.issue_ps = ps(c->issue_s),
 			.join = NO_JOIN,
 			.dep0 = (uint32_t)first_dep + op->dep0,
@@ -167,6 +169,101 @@ static enum status fill_timeline(const struct program *p, const size_t *first_ta
 	return ST_OK;
 }
 
+/* ---- the host thread ---- */
+
+/* A graph is launched once a step. */
+static void launch_graph(const struct machine *m, const size_t *first_task, size_t n_roles, struct task *tasks)
+{
+	for (size_t r = 0; r < n_roles; r++)
+		if (first_task[r + 1] > first_task[r])
+			tasks[first_task[r]].issue_ps = ps(m->device.launch_s);
+}
+
+/* What the host thread of a role does in a step: issue, and wait for what holds it. */
+static int64_t host_thread_ps(const struct task *tasks, size_t from, size_t to)
+{
+	int64_t sum = 0;
+	for (size_t i = from; i < to; i++)
+		sum += tasks[i].issue_ps + (tasks[i].holds ? tasks[i].alone_ps : 0);
+	return sum;
+}
+
+static double host_thread_s(const struct program *p, const struct prices *prices)
+{
+	double most = 0;
+	for (size_t r = 0; r < p->n_roles; r++) {
+		double sum = 0;
+		for (size_t i = 0; i < p->roles[r].ops.n; i++) {
+			const struct op_cost *c = &prices[r].different.at[prices[r].of_op[i]];
+			sum += c->issue_s + (c->holds ? c->alone_s : 0);
+		}
+		most = fmax(most, sum);
+	}
+	return most;
+}
+
+static int64_t last_end_ps(const struct task_time *times, size_t n)
+{
+	int64_t last = 0;
+	for (size_t i = 0; i < n; i++)
+		last = times[i].end_ps > last ? times[i].end_ps : last;
+	return last;
+}
+
+/* Every n-th step begins with nothing launched: on the mean, a n-th of what that costs goes to the synchronisation, the host thread's last op. */
+static void share_sync(const struct program *p, const size_t *first_task, int64_t costs_ps, struct task_time *times)
+{
+	for (size_t r = 0; r < p->n_roles; r++)
+		for (size_t i = 0; i < p->roles[r].ops.n; i++)
+			if (p->roles[r].ops.at[i].kind == OP_SYNC)
+				times[first_task[r] + i].end_ps += costs_ps / p->config.train.sync_every;
+}
+
+static void start_ahead(const size_t *first_task, size_t n_roles, int64_t by_ps, struct task *tasks)
+{
+	for (size_t r = 0; r < n_roles; r++)
+		if (first_task[r + 1] > first_task[r])
+			tasks[first_task[r]].issue_ps -= by_ps;
+}
+
+/* Tries of a lead with which a step takes as long as the host thread does; each comes nearer, the first mostly all the way. */
+#define LEADS 8
+#define LEAD_ENOUGH 1000 /* of the host thread's time, a part so small */
+
+/* `times` is of a step that begins with nothing launched, as each does after a synchronisation. Without one the host thread runs ahead of the device. Where it is the faster, all is launched when the step begins
+ * (CUDA's queue of some thousand launches is not modelled: it is longer than what a GPU does meanwhile). Where it is the slower, it gets ahead by what the step takes longer than itself, until it no longer does. */
+static enum status run_ahead(const struct program *p, const size_t *first_task, struct task *tasks, const uint32_t *deps, struct task_time *times, struct error *e)
+{
+	const size_t n = first_task[p->n_roles];
+	const int64_t drained_ps = last_end_ps(times, n);
+	int64_t host_ps = 0, step_ps = drained_ps;
+	struct task_time *ahead = malloc((n + 1) * sizeof *ahead);
+	if (!ahead)
+		return error_nomem(e, "simulation");
+	for (size_t r = 0; r < p->n_roles; r++) {
+		int64_t here_ps = host_thread_ps(tasks, first_task[r], first_task[r + 1]);
+		host_ps = here_ps > host_ps ? here_ps : host_ps;
+	}
+	start_ahead(first_task, p->n_roles, host_ps, tasks);
+	enum status st = engine_run(tasks, n, deps, (uint32_t)p->n_roles, ahead, e);
+	if (!st && last_end_ps(ahead, n) >= host_ps) {
+		step_ps = last_end_ps(ahead, n);
+		memcpy(times, ahead, n * sizeof *times);
+		goto out;
+	}
+	start_ahead(first_task, p->n_roles, -host_ps, tasks);
+	for (int i = 0; i < LEADS && !st && step_ps - host_ps > host_ps / LEAD_ENOUGH; i++) {
+		start_ahead(first_task, p->n_roles, step_ps - host_ps, tasks);
+		st = engine_run(tasks, n, deps, (uint32_t)p->n_roles, times, e);
+		step_ps = st ? 0 : last_end_ps(times, n);
+	}
+out:
+	if (!st && p->config.train.sync_every > 0 && drained_ps > step_ps)
+		share_sync(p, first_task, drained_ps - step_ps, times);
+	free(ahead);
+	return st;
+}
+
 /* first_task: by role, and one more for the number of all tasks. */
 static enum status simulate(const struct program *p, const struct machine *m, const struct prices *prices, size_t *first_task, struct timeline *timeline, struct error *e)
 {
@@ -186,7 +283,10 @@ static enum status simulate(const struct program *p, const struct machine *m, co
 	}
 	for (size_t r = 0, first_dep = 0; r < p->n_roles; first_dep += p->roles[r++].deps.n)
 		fill_tasks(&p->roles[r], &prices[r], node_spread(m), (uint32_t)r, first_task[r], first_dep, tasks, deps);
-	if ((st = set_joins(p, tasks, first_task, e)) || (st = set_message_joins(p, tasks, first_task, e)) || (st = engine_run(tasks, n, deps, (uint32_t)p->n_roles, times, e)) || (st = fill_timeline(p, first_task, times, timeline, e)))
+	if (p->config.train.cuda_graph && !m->device.is_host)
+		launch_graph(m, first_task, p->n_roles, tasks);
+	if ((st = set_joins(p, tasks, first_task, e)) || (st = set_message_joins(p, tasks, first_task, e)) || (st = engine_run(tasks, n, deps, (uint32_t)p->n_roles, times, e)) ||
+	    (!m->device.is_host && p->config.train.sync_every != 1 && (st = run_ahead(p, first_task, tasks, deps, times, e))) || (st = fill_timeline(p, first_task, times, timeline, e)))
 		goto out;
 	st = timeline_check(timeline, e);
 out:
@@ -214,6 +314,7 @@ enum status predict(const struct program *p, const struct machine *m, struct res
 	if (st || (st = simulate(p, m, prices, first_task, timeline, e)))
 		goto out;
 	st = summarize(p, m, prices, timeline, out, e);
+	out->host_thread_s = m->device.is_host || p->config.train.sync_every == 1 ? 0 : host_thread_s(p, prices);
 out:
 	for (size_t r = 0; prices && r < p->n_roles; r++)
 		prices_free(&prices[r]);

@@ -49,10 +49,10 @@ double bench_busbw_Bps(const struct bench_table *t, const struct bench_row *r, c
 	return bench_algbw_Bps(r, side) * collective_wire_factor(t->plan.coll, t->ranks);
 }
 
-/* How much of the expected rate was reached. */
+/* How much of the expected rate was reached; of times that mean nothing none. */
 static double share(const struct bench_table *t, const struct bench_row *r)
 {
-	return !t->doubles && measured(&r->out_of_place) ? r->predicted_s / r->out_of_place.time_s : NAN;
+	return !t->doubles && !t->meaningless && measured(&r->out_of_place) ? r->predicted_s / r->out_of_place.time_s : NAN;
 }
 
 double bench_error(const struct bench_table *t, const struct bench_row *r)

@@ -217,15 +217,17 @@ static enum status builder_init(struct builder *b, const struct config *c, struc
 	b->has_embedding = stage == 0;
 	b->has_head = stage == b->stages - 1;
 	b->tensor = c->parallel.tensor;
-	b->dp = p->mesh.size[DIM_DP];
-	b->tokens = c->train.micro_batch * c->model.seq_len;
+	b->dp = p->mesh.size[p->mesh.params];
+	b->context = c->parallel.context;
+	b->seq = c->model.seq_len / b->context;
+	b->tokens = c->train.micro_batch * b->seq;
 	b->sequence_parallel = c->parallel.sequence_parallel && b->tensor > 1;
 	b->rows = b->sequence_parallel ? b->tokens / b->tensor : b->tokens;
 	b->heads = c->model.heads / b->tensor;
 	b->kv_heads = c->model.kv_heads / b->tensor;
 	b->ffn = c->model.ffn_hidden / b->tensor;
 	b->vocab = model_padded_vocab(&c->model, b->tensor) / b->tensor;
-	b->gathers = c->parallel.strategy == STRAT_FSDP && b->dp > 1;
+	b->gathers = (c->parallel.strategy == STRAT_FSDP || c->parallel.strategy == STRAT_HSDP) && b->dp > 1;
 	b->shards_gradients = b->gathers || (c->parallel.strategy == STRAT_ZERO2 && b->dp > 1);
 	b->act = dtype_stored(c->train.dtype);
 	b->weight = dtype_stored(c->train.param_dtype);
@@ -250,22 +252,21 @@ static void builder_free(struct builder *b)
 	free(b->use_end);
 	free(b->finish);
 	free(b->replicated);
+	free(b->batch);
 	vec_free(&b->narrow);
 	vec_free(&b->narrow_first);
 	build_pipeline_free(b);
 }
 
-/* 8 bytes a token of ids and targets on the stages that embed or compute the loss; data.bytes says otherwise. */
+/* The stages that embed or compute the loss have the input. */
 static void build_inputs(struct builder *b)
 {
 	struct role *r = b->r;
-	uint64_t least_B = 8 * (uint64_t)b->tokens, stride_B = b->c->data.bytes > least_B ? (b->c->data.bytes + 3) / 4 * 4 : least_B;
 	r->loss = r->input = NONE;
-	r->input_stride_B = stride_B;
 	if (b->has_head)
 		r->loss = build_buffer(b, COMP_BUFFERS, DT_FP32, 1, "loss", true);
 	if (b->has_head || b->has_embedding)
-		r->input = build_buffer(b, COMP_HOST, DT_INT32, (int64_t)(stride_B / 4) * b->c->micro_batches, "input", true);
+		feed_begin(b);
 	if (b->has_head)
 		build_fill(b, view_of(r->loss), DT_FP32, 1, "loss");
 }
@@ -279,6 +280,7 @@ static void build_step(struct builder *b)
 	b->micro = NONE;
 	b->phase = PHASE_OPTIMIZER;
 	build_optimizer(b);
+	feed_end(b);
 }
 
 static enum status build_role(struct program *p, int64_t stage, struct error *e)

@@ -82,7 +82,8 @@ struct builder {
 	/* derived once */
 	int64_t stage, stages, chunks;
 	bool has_embedding, has_head; /* the stage */
-	int64_t tensor, dp, tokens /* of a micro-batch */, rows /* of them on a sequence-parallel rank */;
+	int64_t tensor, dp /* ranks that hold the same parameters, hsdp: of a shard group */, tokens /* of a micro-batch, this rank's */, rows /* of them on a sequence-parallel rank */;
+	int64_t seq, context; /* tokens of a sequence, this rank's; ranks that share one */
 	int64_t heads, kv_heads, ffn, vocab; /* of this tensor rank */
 	bool sequence_parallel, gathers /* fsdp with shards */, shards_gradients /* fsdp or zero2 with shards */;
 	enum dtype act, weight, grad, reduce; /* storage formats: activations, stored weights, stored gradients, reduced gradients */
@@ -96,6 +97,7 @@ struct builder {
 	struct stage_part part; /* of the model: the chunk */
 	struct flight *now;
 	bool puts_off;          /* gradients of weights */
+	int32_t *batch; /* by micro-step: where the data loader puts it, on the host; NULL without a loader */
 
 	/* by bucket */
 	int32_t *weights_now, *grads_now; /* buffers in use; NONE when not gathered, not begun */
@@ -150,6 +152,11 @@ void build_actions(struct builder *b);
 void build_pipeline_free(struct builder *b);
 bool build_recomputes(const struct builder *b, int64_t layer); /* all of the layer, in backward */
 
+/* ---- build_feed.c: what feeds the device ---- */
+void feed_begin(struct builder *b);       /* the step's input */
+void feed_micro_begin(struct builder *b); /* this micro-step's, on the device */
+void feed_end(struct builder *b);         /* behind all else */
+
 /* ---- build_params.c: parameters in buckets, their gradients and reductions ---- */
 void build_buckets(struct builder *b);
 void build_gather_ahead(struct builder *b);            /* what the step before has updated, where the stack gathers that late */
@@ -178,6 +185,10 @@ int32_t head_backward(struct builder *b);        /* returns the gradient of x */
 /* Tensor parallelism around a pair of matrix products: the full rows that a column-parallel product reads, and the completed rows of a row-parallel one. */
 int32_t tp_gather(struct builder *b, int32_t rows_buffer, const char *what);
 int32_t tp_reduce(struct builder *b, int32_t full_buffer, const char *what);
+
+/* ---- build_context.c: attention where each rank has a part of the sequence ---- */
+void context_attention(struct builder *b, struct acts *a);
+void context_attention_grad(struct builder *b, const struct acts *a, int32_t datt, int32_t delta, int32_t dqkv);
 
 /* ---- build_narrow.c ---- */
 bool narrow_here(const struct builder *b); /* products of this layer are done in a format narrower than 16 bits */

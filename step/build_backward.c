@@ -48,8 +48,11 @@ static int32_t attention_core_grad(struct builder *b, struct acts *a, int32_t da
 	int64_t width = (b->heads + 2 * b->kv_heads) * b->m->head_dim;
 	int32_t dqkv = build_act(b, b->tokens, width, "qkv grad");
 	if (b->c->train.attention == ATT_FLASH) {
-		int32_t delta = build_fp32(b, b->c->train.micro_batch * b->heads * b->m->seq_len, "delta");
-		build_op(b, build_attention_op(b, OP_ATTENTION_GRAD), (const struct view[]){view_of(a->qkv), view_of(a->att), view_of(a->lse), view_of(datt), view_of(delta), view_of(dqkv)});
+		int32_t delta = build_fp32(b, b->c->train.micro_batch * b->heads * b->seq, "delta");
+		if (b->context > 1)
+			context_attention_grad(b, a, datt, delta, dqkv);
+		else
+			build_op(b, build_attention_op(b, OP_ATTENTION_GRAD), (const struct view[]){view_of(a->qkv), view_of(a->att), view_of(a->lse), view_of(datt), view_of(delta), view_of(dqkv)});
 		return dqkv;
 	}
 	int32_t probs = a->probs;
@@ -100,14 +103,33 @@ static void add_into(struct builder *b, int32_t x, int32_t y)
 	build_op(b, op, (const struct view[]){view_of(x), view_of(y), view_of(NONE), view_of(x)});
 }
 
+/* A branch's part of the residual gradient: added in place, unless products that were put off still read what stands there. */
+static void add_branch(struct builder *b, int32_t *dx, int32_t branch)
+{
+	if (!b->puts_off) {
+		add_into(b, *dx, branch);
+		return;
+	}
+	add_into(b, branch, *dx);
+	*dx = branch;
+}
+
+static void add_norm_grad(struct builder *b, const char *what, int32_t dn, int32_t x, int32_t stats, enum param_kind weight, enum param_kind bias, int32_t *dx)
+{
+	int32_t branch = b->puts_off ? new_rows(b, "residual grad") : *dx;
+	build_norm_grad(b, what, dn, x, stats, weight, bias, branch, !b->puts_off);
+	if (b->puts_off)
+		add_branch(b, dx, branch);
+}
+
 static void post_norm_backward(struct builder *b, struct acts *a, int32_t *dx)
 {
 	int32_t dsum = new_rows(b, "residual grad");
 	build_norm_grad(b, "norm2", *dx, a->sum2, a->stats2, PARAM_NORM2_W, PARAM_NORM2_B, dsum, false);
-	add_into(b, dsum, mlp_backward(b, a, dsum));
+	add_branch(b, &dsum, mlp_backward(b, a, dsum));
 	int32_t dsum1 = new_rows(b, "residual grad");
 	build_norm_grad(b, "norm1", dsum, a->x_mid, a->stats1, PARAM_NORM1_W, PARAM_NORM1_B, dsum1, false);
-	add_into(b, dsum1, attention_backward(b, a, dsum1));
+	add_branch(b, &dsum1, attention_backward(b, a, dsum1));
 	*dx = dsum1;
 }
 
@@ -119,12 +141,12 @@ void block_backward(struct builder *b, struct acts *a, int32_t *dx)
 	}
 	if (b->m->parallel_residual) { /* both branches see the gradient of the block's output, before either adds to it */
 		int32_t dn2 = mlp_backward(b, a, *dx), dn1 = attention_backward(b, a, *dx);
-		build_norm_grad(b, "norm2", dn2, a->x_in, a->stats2, PARAM_NORM2_W, PARAM_NORM2_B, *dx, true);
-		build_norm_grad(b, "norm1", dn1, a->x_in, a->stats1, PARAM_NORM1_W, PARAM_NORM1_B, *dx, true);
+		add_norm_grad(b, "norm2", dn2, a->x_in, a->stats2, PARAM_NORM2_W, PARAM_NORM2_B, dx);
+		add_norm_grad(b, "norm1", dn1, a->x_in, a->stats1, PARAM_NORM1_W, PARAM_NORM1_B, dx);
 		return;
 	}
 	int32_t dn2 = mlp_backward(b, a, *dx);
-	build_norm_grad(b, "norm2", dn2, a->x_mid, a->stats2, PARAM_NORM2_W, PARAM_NORM2_B, *dx, true);
+	add_norm_grad(b, "norm2", dn2, a->x_mid, a->stats2, PARAM_NORM2_W, PARAM_NORM2_B, dx);
 	int32_t dn1 = attention_backward(b, a, *dx);
-	build_norm_grad(b, "norm1", dn1, a->x_in, a->stats1, PARAM_NORM1_W, PARAM_NORM1_B, *dx, true);
+	add_norm_grad(b, "norm1", dn1, a->x_in, a->stats1, PARAM_NORM1_W, PARAM_NORM1_B, dx);
 }

@@ -130,7 +130,7 @@ struct op build_attention_op(const struct builder *b, enum op_kind k)
 	op.d[0] = b->c->train.micro_batch;
 	op.d[1] = b->heads;
 	op.d[2] = b->kv_heads;
-	op.d[3] = b->m->seq_len;
+	op.d[3] = b->seq;
 	op.d[4] = b->m->head_dim;
 	return op;
 }
@@ -155,8 +155,11 @@ static void attention_core(struct builder *b, struct acts *a)
 	a->att = build_act(b, b->tokens, b->heads * b->m->head_dim, "attention out");
 	a->lse = a->probs = NONE;
 	if (b->c->train.attention == ATT_FLASH) {
-		a->lse = build_fp32(b, b->c->train.micro_batch * b->heads * b->m->seq_len, "lse");
-		build_op(b, build_attention_op(b, OP_ATTENTION), (const struct view[]){view_of(a->qkv), view_of(a->att), view_of(a->lse)});
+		a->lse = build_fp32(b, b->c->train.micro_batch * b->heads * b->seq, "lse");
+		if (b->context > 1)
+			context_attention(b, a);
+		else
+			build_op(b, build_attention_op(b, OP_ATTENTION), (const struct view[]){view_of(a->qkv), view_of(a->att), view_of(a->lse)});
 		return;
 	}
 	a->probs = build_probs(b, a->qkv);

@@ -28,7 +28,7 @@ static int32_t gather(struct builder *b, int32_t bucket, int64_t after)
 	}
 	int32_t buffer = build_buffer(b, COMP_BUFFERS, b->act, full, "gathered unit", false);
 	build_after(b, LANE_COMM, after);
-	build_collective(b, COLL_ALL_GATHER, RED_SUM, DIM_DP, LANE_COMM, b->act, full, in, view_of(buffer), "weights", bucket);
+	build_collective(b, COLL_ALL_GATHER, RED_SUM, b->p->mesh.params, LANE_COMM, b->act, full, in, view_of(buffer), "weights", bucket);
 	return buffer;
 }
 

@@ -2,7 +2,7 @@
  *
  * ddp, zero1, zero2 cut the parameter list as PyTorch DDP does (torch/csrc/distributed/c10d/reducer.cpp, compute_bucket_assignment_by_size): in reverse order of
  * model.parameters(), a bucket is closed once its size reaches the cap, so a parameter is never split; the first bucket has a cap of its own. Buckets are launched in order.
- * fsdp cuts by unit: one a block, and the root unit with everything else, which is reduced last.
+ * fsdp and hsdp cut by unit: one a block, and the root unit with everything else, which is reduced last.
  */
 #include "step/build.h"
 
@@ -105,7 +105,7 @@ static void store_bucket(struct builder *b, int32_t i)
 {
 	struct bucket *k = &b->r->buckets.at[i];
 	enum strategy s = b->c->parallel.strategy;
-	k->shards = b->dp > 1 && (s == STRAT_ZERO1 || s == STRAT_ZERO2 || s == STRAT_FSDP) ? b->dp : 1;
+	k->shards = b->dp > 1 && (s == STRAT_ZERO1 || s == STRAT_ZERO2 || s == STRAT_FSDP || s == STRAT_HSDP) ? b->dp : 1;
 	k->padded = (uint64_t)padded_to((int64_t)k->elements, k->shards);
 	int64_t full = (int64_t)k->padded, part = full / k->shards;
 	if (b->gathers) {
@@ -305,7 +305,9 @@ static void reduce_bucket(struct builder *b, int32_t i)
 		b->finish[i] = out.buffer;
 	if (!b->c->parallel.overlap)
 		build_after(b, LANE_COMM, build_last(b, LANE_COMPUTE));
-	build_collective(b, k->shards > 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, RED_SUM, DIM_DP, LANE_COMM, b->reduce, full, in, out, "grads", i);
+	build_collective(b, k->shards > 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, RED_SUM, b->p->mesh.params, LANE_COMM, b->reduce, full, in, out, "grads", i);
+	if (b->p->mesh.size[DIM_REPLICA] > 1) /* hsdp: each replica of the part has seen other sequences (PyTorch, fully_shard on a mesh of two dimensions) */
+		build_collective(b, COLL_ALL_REDUCE, RED_SUM, DIM_REPLICA, LANE_COMM, b->reduce, part, out, out, "grads", i);
 	if (!b->c->parallel.overlap)
 		build_after(b, LANE_COMPUTE, build_last(b, LANE_COMM));
 	if (b->shards_gradients) {
@@ -401,7 +403,7 @@ static bool gathers_ahead(const struct builder *b)
 static void gather_updated(struct builder *b, int32_t i)
 {
 	const struct bucket *k = &b->r->buckets.at[i];
-	build_collective(b, COLL_ALL_GATHER, RED_SUM, DIM_DP, LANE_COMM, b->weight, (int64_t)k->padded, k->shard, k->weights, "weights", i);
+	build_collective(b, COLL_ALL_GATHER, RED_SUM, b->p->mesh.params, LANE_COMM, b->weight, (int64_t)k->padded, k->shard, k->weights, "weights", i);
 }
 
 /* Buckets hold the parameters from the last to the first: forward needs them in reverse. */

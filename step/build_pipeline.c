@@ -174,21 +174,10 @@ bool build_recomputes(const struct builder *b, int64_t layer)
 	return t->recompute == REC_FULL && layer < t->recompute_layers;
 }
 
-/* The tokens of a micro-batch travel as two int32 arrays, 8 bytes a token as PyTorch's loaders send int64 ids. */
-static void copy_input(struct builder *b)
-{
-	uint64_t bytes = b->r->input_stride_B;
-	b->now->input = build_buffer(b, COMP_BUFFERS, DT_INT32, (int64_t)(bytes / 4), "input", false);
-	struct op op = build_new(b, OP_COPY, "input");
-	op.lane = LANE_COPY;
-	op.d[0] = (int64_t)bytes;
-	build_op(b, op, (const struct view[]){view_at(b->r->input, (uint64_t)b->micro * bytes), view_of(b->now->input)});
-}
-
 static void forward(struct builder *b, const struct action *a)
 {
 	if (b->part.embedding || b->part.head)
-		copy_input(b);
+		feed_micro_begin(b);
 	if (b->stages == 1) {
 		build_micro_begin(b);
 		gather_micro_begin(b);

@@ -96,7 +96,7 @@ static enum status check_buffers(const struct program *p, const struct role *r, 
 			goto out;
 		}
 		for (int a = 0; a < op_kind_info(op->kind)->n_args; a++)
-			if ((st = check_arg(r, &c, i, a, group, p->mesh.size[DIM_DP], touch, e)))
+			if ((st = check_arg(r, &c, i, a, group, p->mesh.size[p->mesh.params], touch, e)))
 				goto out;
 		record(r, i, touch);
 	}
@@ -116,13 +116,14 @@ static struct expected expected_of(const struct program *p, const struct role *r
 	const struct config *c = &p->config;
 	int64_t micro = c->micro_batches, one = c->train.optimizer == OPT_NONE ? 0 : 1;
 	bool root = bucket == (int32_t)r->buckets.n - 1;
-	if (p->mesh.size[DIM_DP] == 1)
+	if (p->mesh.size[p->mesh.params] == 1)
 		return (struct expected){0, 0, 0};
 	switch (c->parallel.strategy) {
 	case STRAT_DDP: return (struct expected){1, 0, 0};
 	case STRAT_ZERO1: return (struct expected){0, 1, one};
 	case STRAT_ZERO2: return (struct expected){0, micro, one};
-	case STRAT_FSDP: return (struct expected){0, micro, micro * (!root && c->parallel.reshard_after_forward ? 2 : 1)};
+	case STRAT_FSDP:
+	case STRAT_HSDP: return (struct expected){p->mesh.size[DIM_REPLICA] > 1 ? micro : 0, micro, micro * (!root && c->parallel.reshard_after_forward ? 2 : 1)};
 	default: return (struct expected){0, 0, 0};
 	}
 }
@@ -140,10 +141,11 @@ static enum status check_bucket(const struct program *p, const struct role *r, i
 			updates++;
 			updated += op->d[0];
 		}
-		if (op->kind != OP_COLLECTIVE || op->group != DIM_DP)
+		bool replicas = op->group == DIM_REPLICA;
+		if (op->kind != OP_COLLECTIVE || (op->group != p->mesh.params && !replicas))
 			continue;
-		if (op->d[0] != (int64_t)k->padded)
-			return violation(r, (uint32_t)i, e, "does not move its whole bucket");
+		if (op->d[0] != (int64_t)k->padded / (replicas ? k->shards : 1))
+			return violation(r, (uint32_t)i, e, replicas ? "does not move its whole part" : "does not move its whole bucket");
 		got.all_reduce += op->coll == COLL_ALL_REDUCE;
 		got.reduce_scatter += op->coll == COLL_REDUCE_SCATTER;
 		got.all_gather += op->coll == COLL_ALL_GATHER;

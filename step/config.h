@@ -29,7 +29,13 @@ enum compression { COMP_NONE, COMP_BF16, COMP_FP16, COMP_COUNT };
 enum strategy { STRAT_DDP, STRAT_ZERO1, STRAT_ZERO2, STRAT_FSDP, STRAT_HSDP, STRAT_NONE, STRAT_COUNT };
 enum schedule { SCHED_GPIPE, SCHED_1F1B, SCHED_INTERLEAVED, SCHED_ZERO_BUBBLE, SCHED_ZBV, SCHED_COUNT };
 enum context_kind { CTX_RING, CTX_ALL_GATHER, CTX_COUNT };
-enum mesh_dim { DIM_TP, DIM_CP, DIM_EP, DIM_DP, DIM_PP, DIM_COUNT };
+enum mesh_dim {
+	DIM_TP, DIM_CP, DIM_EP, DIM_DP, DIM_PP,
+	DIM_COUNT, /* so many make the order */
+	/* and what is made of data and context: both together; hsdp's groups of ranks that cut a bucket among them, and of those that hold the same part */
+	DIM_DP_CP = DIM_COUNT, DIM_SHARD, DIM_REPLICA,
+	DIM_ALL
+};
 enum algorithm { ALGO_AUTO, ALGO_RING, ALGO_TREE, ALGO_NVLS, ALGO_COLLNET, ALGO_PAT, ALGO_COUNT };
 enum protocol { PROTO_AUTO, PROTO_LL, PROTO_LL128, PROTO_SIMPLE, PROTO_COUNT };
 enum tristate { TRI_AUTO, TRI_TRUE, TRI_FALSE, TRI_COUNT };
@@ -53,7 +59,7 @@ struct train {
 
 struct data {
 	double load_time_s;
-	uint64_t bytes; /* a micro-batch, host to device; 0: 8 bytes a token */
+	uint64_t bytes; /* a micro-batch on one rank, host to device; 0: 8 bytes a token */
 	int64_t workers, prefetch;
 	bool pin_memory;
 };
@@ -120,6 +126,7 @@ struct config {
 	struct cluster_config cluster;
 	struct run run;
 	struct cost cost;
+	int64_t node_ranks;   /* GPUs of a node of the system, set before config_resolve by who knows the system; 0: not known */
 	int64_t ranks;        /* set by config_resolve */
 	int64_t micro_batches; /* micro-steps of a rank in one step: global_batch / (micro_batch x data replicas); set by config_resolve */
 	struct key_origin origin[CONFIG_MAX_KEYS]; /* by enum key_id (step/config_keys.h) */

@@ -10,11 +10,11 @@
 struct folder {
 	const char *kind, *what;
 	const char *mapping; /* the key under which its keys stand */
-	const char *others[8]; /* further keys: notes, and what is read apart */
+	const char *others[10]; /* further keys: notes, and what is read apart */
 };
 static const struct folder models = {"models", "preset", "model", {"source", "description", "note", "published_parameters", "published_parameters_rounded", NULL}};
-static const struct folder stacks = {"stacks", "stack", "defaults", {"source", "description", "note", "family", "numbers", "memory", "habits", NULL}};
-static const struct folder families = {"families", "stack family", "numbers", {"source", "description", "note", "memory", "habits", NULL}};
+static const struct folder stacks = {"stacks", "stack", "defaults", {"source", "description", "note", "family", "numbers", "memory", "habits", "interval", NULL}};
+static const struct folder families = {"families", "stack family", "numbers", {"source", "description", "note", "memory", "habits", "interval", NULL}};
 
 static enum status find_file(const struct folder *f, const char *name, const char *where, char path[PATH_MAX_LEN], struct error *e)
 {
@@ -102,10 +102,10 @@ static enum status read_costs(struct config *c, const struct ynode *stack, struc
 			return st;
 		snprintf(where, sizeof where, "%d:%d: family", family->line, family->col);
 		if (!(st = load(&families, name, where, &doc, e)))
-			st = stack_read(ynode_get(ydoc_root(doc), families.mapping), ynode_get(ydoc_root(doc), "memory"), ynode_get(ydoc_root(doc), "habits"), &c->stack, e);
+			st = stack_read(ydoc_root(doc), &c->stack, e);
 	}
 	ydoc_destroy(doc);
-	return st ? st : stack_read(ynode_get(stack, "numbers"), ynode_get(stack, "memory"), ynode_get(stack, "habits"), &c->stack, e);
+	return st ? st : stack_read(stack, &c->stack, e);
 }
 
 enum status config_apply_stack(struct config *c, const char *name, const struct key_origin *origin, const char *where, struct error *e)

@@ -135,8 +135,9 @@ static enum status check_sizes(const struct config *c, struct error *e)
 	if (tokens > TOKENS_MAX)
 		return config_error(c, KEY_train_micro_batch, e, "%" PRId64 " sequences of %" PRId64 " tokens are more than %" PRId64 " tokens in a micro-batch", c->train.micro_batch,
 		                    c->model.seq_len, TOKENS_MAX);
-	if (c->data.bytes > 0 && c->data.bytes < 8 * (uint64_t)tokens)
-		return config_error(c, KEY_data_bytes, e, "%" PRIu64 " are less than the 8 bytes a token of ids and targets, %" PRIu64, c->data.bytes, 8 * (uint64_t)tokens);
+	uint64_t least_B = 8 * (uint64_t)(tokens / c->parallel.context);
+	if (c->data.bytes > 0 && c->data.bytes < least_B)
+		return config_error(c, KEY_data_bytes, e, "%" PRIu64 " are less than the 8 bytes a token of ids and targets, %" PRIu64, c->data.bytes, least_B);
 	double scores_B = 4.0 * (double)tokens * (double)c->model.seq_len * (double)c->model.heads;
 	if (c->train.attention == ATT_NAIVE && scores_B > SCORES_MAX_B)
 		return config_error(c, KEY_train_attention, e, "naive attention stores %.2g bytes of scores a layer; use flash", scores_B);
@@ -164,9 +165,29 @@ static enum status check_tensor(const struct config *c, struct error *e)
 		return config_error(c, KEY_parallel_tensor, e, "%" PRId64 " does not divide the vocabulary of %" PRId64 " (nearest that do: %s; or model.vocab_padding: 128, which makes it %" PRId64 ")",
 		                    t, m->vocab, nearest_divisors(m->vocab, t, near), model_padded_vocab(&padded, t));
 	}
-	if (c->parallel.sequence_parallel && c->train.micro_batch * m->seq_len % t != 0)
-		return config_error(c, KEY_parallel_tensor, e, "%" PRId64 " does not divide the %" PRId64 " tokens of a micro-batch, as sequence_parallel needs (nearest that do: %s)", t,
-		                    c->train.micro_batch * m->seq_len, nearest_divisors(c->train.micro_batch * m->seq_len, t, near));
+	int64_t tokens = c->train.micro_batch * m->seq_len / c->parallel.context;
+	if (c->parallel.sequence_parallel && tokens % t != 0)
+		return config_error(c, KEY_parallel_tensor, e, "%" PRId64 " does not divide the %" PRId64 " tokens of a micro-batch%s, as sequence_parallel needs (nearest that do: %s)", t, tokens,
+		                    c->parallel.context > 1 ? " on a rank" : "", nearest_divisors(tokens, t, near));
+	return ST_OK;
+}
+
+/* ---- context parallelism ---- */
+
+static enum status check_context(const struct config *c, struct error *e)
+{
+	int64_t n = c->parallel.context, s = c->model.seq_len, chunks = c->model.causal ? 2 : 1; /* of a rank */
+	char near[NEAREST_MAX];
+	if (n == 1)
+		return ST_OK;
+	if (c->train.attention == ATT_NAIVE)
+		return config_error(c, KEY_train_attention, e, "naive is not modelled yet with context (accepted: flash)");
+	if (c->parallel.strategy == STRAT_NONE)
+		return config_error(c, KEY_parallel_strategy, e, "none sums no gradients, and with context %" PRId64 " each rank has a part of them (nearest: ddp)", n);
+	if (s % chunks != 0)
+		return config_error(c, KEY_parallel_context, e, "causal attention is shared in pairs of chunks, and seq_len %" PRId64 " is odd (nearest: 1)", s);
+	if (s / chunks % n != 0)
+		return config_error(c, KEY_parallel_context, e, "%s%" PRId64 " does not divide seq_len %" PRId64 " (nearest that do: %s)", chunks > 1 ? "2 x " : "", n, s, nearest_divisors(s / chunks, n, near));
 	return ST_OK;
 }
 
@@ -218,7 +239,7 @@ static enum status check_pipeline(const struct config *c, struct error *e)
 enum status config_check(const struct config *c, struct error *e)
 {
 	enum status st;
-	if ((st = check_keys(c, e)) || (st = check_model(c, e)) || (st = check_dtypes(c, e)) || (st = check_recompute(c, e)) || (st = check_sizes(c, e)) || (st = check_tensor(c, e)) || (st = check_pipeline(c, e)))
+	if ((st = check_keys(c, e)) || (st = check_model(c, e)) || (st = check_dtypes(c, e)) || (st = check_recompute(c, e)) || (st = check_context(c, e)) || (st = check_sizes(c, e)) || (st = check_tensor(c, e)) || (st = check_pipeline(c, e)))
 		return st;
 	return ST_OK;
 }

@@ -27,10 +27,10 @@ static const struct word recompute_words[] = {{"none", REC_NONE, true}, {"select
 static const struct word offload_words[] = {
 	{"none", OFF_NONE, true}, {"optimizer", OFF_OPTIMIZER, false}, {"optimizer+params", OFF_OPTIMIZER_PARAMS, false}, {"activations", OFF_ACTIVATIONS, false}};
 static const struct word strategy_words[] = {{"ddp", STRAT_DDP, true}, {"zero1", STRAT_ZERO1, true}, {"zero2", STRAT_ZERO2, true},
-                                             {"fsdp", STRAT_FSDP, true}, {"zero3", STRAT_FSDP, true}, {"hsdp", STRAT_HSDP, false}, {"none", STRAT_NONE, true}};
+                                             {"fsdp", STRAT_FSDP, true}, {"zero3", STRAT_FSDP, true}, {"hsdp", STRAT_HSDP, true}, {"none", STRAT_NONE, true}};
 static const struct word schedule_words[] = {{"gpipe", SCHED_GPIPE, true}, {"1f1b", SCHED_1F1B, true}, {"interleaved", SCHED_INTERLEAVED, true},
                                              {"zero_bubble", SCHED_ZERO_BUBBLE, true}, {"zbv", SCHED_ZBV, false}};
-static const struct word context_kind_words[] = {{"ring", CTX_RING, true}, {"all_gather", CTX_ALL_GATHER, false}};
+static const struct word context_kind_words[] = {{"ring", CTX_RING, true}, {"all_gather", CTX_ALL_GATHER, true}};
 static const struct word dim_words[] = {{"tp", DIM_TP, true}, {"cp", DIM_CP, true}, {"ep", DIM_EP, true}, {"dp", DIM_DP, true}, {"pp", DIM_PP, true}};
 static const struct word algorithm_words[] = {{"auto", ALGO_AUTO, true}, {"ring", ALGO_RING, true}, {"tree", ALGO_TREE, true},
                                               {"nvls", ALGO_NVLS, true}, {"collnet", ALGO_COLLNET, true}, {"pat", ALGO_PAT, true}};
@@ -166,7 +166,8 @@ const char *strategy_name(enum strategy s)
 
 const char *mesh_dim_name(enum mesh_dim d)
 {
-	return word_of(dim_words, COUNT(dim_words), (int)d);
+	static const char *const merged[] = {[DIM_DP_CP - DIM_COUNT] = "dp-cp", [DIM_SHARD - DIM_COUNT] = "shard", [DIM_REPLICA - DIM_COUNT] = "replica"};
+	return d >= DIM_COUNT && d < DIM_ALL ? merged[d - DIM_COUNT] : word_of(dim_words, COUNT(dim_words), (int)d);
 }
 
 const char *optimizer_name(enum optimizer o)

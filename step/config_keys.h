@@ -109,12 +109,12 @@ struct config_key {
 	X(train, offload, WORD(offload), AT(train.offload), "none", ANY, EVERY) \
 	X(train, fused, BOOL, AT(train.fused), "true", ANY, EVERY) \
 	X(train, cuda_graph, BOOL, AT(train.cuda_graph), "false", ANY, EVERY) \
-	X(train, sync_every, INT(0, 1000000000), AT(train.sync_every), "0", DEFAULT_ONLY, EVERY) \
-	X(data, load_time, REAL(0, 1e6, UNIT_SECOND), AT(data.load_time_s), "0ms", DEFAULT_ONLY, EVERY) \
+	X(train, sync_every, INT(0, 1000000000), AT(train.sync_every), "0", ANY, EVERY) \
+	X(data, load_time, REAL(0, 1e6, UNIT_SECOND), AT(data.load_time_s), "0ms", ANY, EVERY) \
 	X(data, bytes, BYTES(0, 1e12), AT(data.bytes), "0", ANY, EVERY) \
-	X(data, workers, INT(0, 100000), AT(data.workers), "8", DEFAULT_ONLY, EVERY) \
-	X(data, prefetch, INT(0, 100000), AT(data.prefetch), "2", DEFAULT_ONLY, EVERY) \
-	X(data, pin_memory, BOOL, AT(data.pin_memory), "true", DEFAULT_ONLY, EVERY) \
+	X(data, workers, INT(0, 100000), AT(data.workers), "8", ANY, EVERY) \
+	X(data, prefetch, INT(0, 100000), AT(data.prefetch), "2", ANY, EVERY) \
+	X(data, pin_memory, BOOL, AT(data.pin_memory), "true", ANY, EVERY) \
 	X(parallel, strategy, WORD(strategy), AT(parallel.strategy), "ddp", ANY, EVERY) \
 	X(parallel, data, INT_AUTO(1, 10000000), AT(parallel.data), "auto", ANY, EVERY) \
 	X(parallel, shard, INT_AUTO(1, 10000000), AT(parallel.shard), "auto", ANY, USED_BY(STRAT_HSDP)) \
@@ -125,7 +125,7 @@ struct config_key {
 	X(parallel, virtual_stages, INT(1, 10000), AT(parallel.virtual_stages), "1", ANY, EVERY) \
 	X(parallel, schedule, WORD(schedule), AT(parallel.schedule), "1f1b", ANY, EVERY) \
 	X(parallel, layers_per_stage, STAGES, AT(parallel.layers_per_stage), "[]", ANY, EVERY) \
-	X(parallel, context, INT(1, 65536), AT(parallel.context), "1", DEFAULT_ONLY, EVERY) \
+	X(parallel, context, INT(1, 65536), AT(parallel.context), "1", ANY, EVERY) \
 	X(parallel, context_kind, WORD(context_kind), AT(parallel.context_kind), "ring", ANY, EVERY) \
 	X(parallel, expert, INT(1, 65536), AT(parallel.expert), "1", DEFAULT_ONLY, EVERY) \
 	X(parallel, expert_tensor, INT(1, 65536), AT(parallel.expert_tensor), "1", DEFAULT_ONLY, EVERY) \

@@ -28,6 +28,9 @@ static enum status resolve_data(struct config *c, int64_t ranks, struct error *e
 	struct parallel *p = &c->parallel;
 	int64_t model_ranks = p->tensor * p->pipeline * p->context;
 	char near[NEAREST_MAX];
+	if (p->context > 1 && ranks % (p->tensor * p->pipeline) == 0 && ranks % model_ranks != 0)
+		return config_error(c, KEY_parallel_context, e, "%" PRId64 " x tensor %" PRId64 " x pipeline %" PRId64 " does not divide %" PRId64 " ranks (nearest that do: %s)", p->context, p->tensor, p->pipeline,
+		                    ranks, nearest_divisors(ranks / p->tensor / p->pipeline, p->context, near));
 	if (ranks % p->tensor == 0 && ranks % model_ranks != 0)
 		return config_error(c, KEY_parallel_pipeline, e, "%" PRId64 " x tensor %" PRId64 " does not divide %" PRId64 " rank%s (nearest that do: %s)", p->pipeline, p->tensor, ranks,
 		                    ranks == 1 ? "" : "s", nearest_divisors(ranks / p->tensor, p->pipeline, near));
@@ -35,15 +38,58 @@ static enum status resolve_data(struct config *c, int64_t ranks, struct error *e
 		return config_error(c, KEY_parallel_tensor, e, "%" PRId64 " does not divide %" PRId64 " rank%s (nearest that do: %s)", p->tensor, ranks, ranks == 1 ? "" : "s",
 		                    nearest_divisors(ranks, p->tensor, near));
 	int64_t data = ranks / model_ranks;
-	char pipeline[32] = "";
+	char others[64] = "";
+	size_t n = 0;
 	if (p->pipeline > 1)
-		snprintf(pipeline, sizeof pipeline, " x pipeline %" PRId64, p->pipeline);
+		n += (size_t)snprintf(others, sizeof others, " x pipeline %" PRId64, p->pipeline);
+	if (p->context > 1)
+		snprintf(others + n, sizeof others - n, " x context %" PRId64, p->context);
 	if (p->data != AUTO && p->data != data)
-		return config_error(c, KEY_parallel_data, e, "%" PRId64 " x tensor %" PRId64 "%s is not %" PRId64 " rank%s (accepted: auto, %" PRId64 ")", p->data, p->tensor, pipeline, ranks,
+		return config_error(c, KEY_parallel_data, e, "%" PRId64 " x tensor %" PRId64 "%s is not %" PRId64 " rank%s (accepted: auto, %" PRId64 ")", p->data, p->tensor, others, ranks,
 		                    ranks == 1 ? "" : "s", data);
 	if (p->strategy == STRAT_NONE && data != 1)
 		return config_error(c, KEY_parallel_strategy, e, "none trains one replica, and %" PRId64 " ranks make %" PRId64 " (nearest: ddp)", ranks, data);
 	p->data = data;
+	return ST_OK;
+}
+
+/* Gradients are summed over data and context as over one dimension: nothing that cuts ranks stands between them. */
+static enum status check_order(const struct config *c, struct error *e)
+{
+	const struct parallel *p = &c->parallel;
+	const int64_t size[DIM_COUNT] = {[DIM_TP] = p->tensor, [DIM_CP] = p->context, [DIM_EP] = p->expert, [DIM_DP] = p->data, [DIM_PP] = p->pipeline};
+	enum mesh_dim inner = DIM_COUNT; /* the last one before data that cuts */
+	for (int i = 0; i < DIM_COUNT && p->order[i] != DIM_DP; i++)
+		if (size[p->order[i]] > 1)
+			inner = p->order[i];
+	if (p->context > 1 && p->data > 1 && inner != DIM_CP)
+		return config_error(c, KEY_parallel_order, e, "context %" PRId64 " needs cp right before dp (nearest: tp-cp-ep-dp-pp)", p->context);
+	return ST_OK;
+}
+
+/* What one replica of the model leaves of a node's GPUs, where that is known and possible, as PyTorch's HYBRID_SHARD; else one group of all. */
+static int64_t default_shard(const struct config *c)
+{
+	const struct parallel *p = &c->parallel;
+	int64_t ranks = c->cluster.gpus_per_node > 0 ? c->cluster.gpus_per_node : c->node_ranks, node = ranks / (p->tensor * p->context);
+	return node > 1 && p->data % node == 0 ? node : p->data;
+}
+
+static enum status resolve_shard(struct config *c, struct error *e)
+{
+	struct parallel *p = &c->parallel;
+	char near[NEAREST_MAX];
+	if (p->strategy != STRAT_HSDP) {
+		p->shard = p->shard == AUTO ? p->data : p->shard;
+		return ST_OK;
+	}
+	if (p->shard == AUTO)
+		p->shard = default_shard(c);
+	if (p->data % p->shard != 0)
+		return config_error(c, KEY_parallel_shard, e, "%" PRId64 " does not divide the %" PRId64 " replica%s (nearest that do: %s)", p->shard, p->data, p->data == 1 ? "" : "s",
+		                    nearest_divisors(p->data, p->shard, near));
+	if (p->shard == 1 && p->data > 1)
+		return config_error(c, KEY_parallel_shard, e, "1 cuts nothing: hsdp needs groups of 2 or more (nearest: 2, or strategy ddp)");
 	return ST_OK;
 }
 
@@ -72,15 +118,13 @@ static void resolve_autos(struct config *c)
 		c->train.recompute_layers = 0;
 	else if (c->train.recompute_layers == AUTO)
 		c->train.recompute_layers = c->model.layers;
-	if (p->shard == AUTO)
-		p->shard = p->data;
 	/* PyTorch: a first bucket of 1 MiB only where bucket_cap_mb is left alone (torch/nn/parallel/distributed.py). */
 	if (p->first_bucket_mb < 0)
 		p->first_bucket_mb = c->origin[KEY_parallel_bucket_mb].kind == ORIGIN_DEFAULT ? 1.0 : p->bucket_mb;
 	if (p->tensor == 1)
 		p->sequence_parallel = false; /* as Megatron-LM does: nothing is cut */
 	if (c->data.bytes == 0)
-		c->data.bytes = 8 * (uint64_t)(c->train.micro_batch * c->model.seq_len);
+		c->data.bytes = 8 * (uint64_t)(c->train.micro_batch * c->model.seq_len / p->context);
 }
 
 enum status config_resolve(struct config *c, int64_t ranks, struct error *e)
@@ -89,7 +133,8 @@ enum status config_resolve(struct config *c, int64_t ranks, struct error *e)
 		return error_set(e, ST_INPUT, "a plan needs at least one rank, not %" PRId64, ranks);
 	enum status st;
 	config_derive(c);
-	if ((st = config_check(c, e)) || (st = check_modelled(c, e)) || (st = resolve_data(c, ranks, e)) || (st = resolve_batch(c, e)))
+	if ((st = config_check(c, e)) || (st = check_modelled(c, e)) || (st = resolve_data(c, ranks, e)) || (st = check_order(c, e)) || (st = resolve_shard(c, e)) ||
+	    (st = resolve_batch(c, e)))
 		return st;
 	resolve_autos(c);
 	c->ranks = ranks;

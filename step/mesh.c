@@ -1,5 +1,17 @@
 #include "step/mesh.h"
 
+static void merge_data(struct mesh *m, const struct parallel *p)
+{
+	bool hybrid = p->strategy == STRAT_HSDP;
+	m->params = hybrid ? DIM_SHARD : p->context > 1 ? DIM_DP_CP : DIM_DP;
+	m->size[DIM_DP_CP] = p->data * p->context;
+	m->stride[DIM_DP_CP] = m->stride[p->context > 1 ? DIM_CP : DIM_DP];
+	m->size[DIM_SHARD] = hybrid ? p->shard * p->context : 1;
+	m->stride[DIM_SHARD] = m->stride[DIM_DP_CP];
+	m->size[DIM_REPLICA] = hybrid ? p->data / p->shard : 1;
+	m->stride[DIM_REPLICA] = m->stride[DIM_SHARD] * m->size[DIM_SHARD];
+}
+
 struct mesh mesh_of(const struct config *c)
 {
 	const struct parallel *p = &c->parallel;
@@ -15,6 +27,7 @@ struct mesh mesh_of(const struct config *c)
 		m.stride[d] = m.ranks;
 		m.ranks *= m.size[d];
 	}
+	merge_data(&m, p);
 	return m;
 }
 

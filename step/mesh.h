@@ -1,6 +1,9 @@
 /* The mesh: ranks as coordinates over the parallel dimensions, and the groups along each. Nothing is stored for each rank.
  *
  * rank = sum over dimensions (in `order`, innermost first) of coordinate x product of the sizes of the inner ones.
+ *
+ * Ranks that differ in data or context alone hold the same parameters: DIM_DP_CP takes both as one dimension (context stands right inside data), and hsdp cuts that into DIM_SHARD, neighbours, and DIM_REPLICA around it. These have a size and a
+ * stride as the others; they are no part of the order.
  */
 #ifndef STEPSIM_STEP_MESH_H
 #define STEPSIM_STEP_MESH_H
@@ -11,8 +14,9 @@
 
 struct mesh {
 	enum mesh_dim order[DIM_COUNT];
-	int64_t size[DIM_COUNT];   /* by dimension */
-	int64_t stride[DIM_COUNT]; /* ranks between neighbours along a dimension */
+	int64_t size[DIM_ALL];   /* by dimension */
+	int64_t stride[DIM_ALL]; /* ranks between neighbours along a dimension */
+	enum mesh_dim params;    /* along which the collectives of a bucket run: DIM_DP; DIM_DP_CP with context; DIM_SHARD under hsdp, which then sums along DIM_REPLICA */
 	int64_t ranks;
 };
 

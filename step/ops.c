@@ -18,6 +18,7 @@ static double sz_table(const int64_t *d) { return (double)d[2] * (double)d[1]; }
 static double sz_qkv(const int64_t *d) { return (double)d[0] * (double)d[3] * (double)(d[1] + 2 * d[2]) * (double)d[4]; }
 static double sz_rows(const int64_t *d) { return (double)d[0] * (double)d[3] * (double)d[1] * (double)d[4]; }
 static double sz_lse(const int64_t *d) { return (double)d[0] * (double)d[1] * (double)d[3]; }
+static double sz_kv(const int64_t *d) { return 2.0 * (double)d[0] * (double)d[5] * (double)d[2] * (double)d[4]; }
 static double sz_scores(const int64_t *d) { return (double)d[0] * (double)d[1] * (double)d[3] * (double)d[3]; }
 
 enum arg_type { TYPE_OPERAND, TYPE_OUT, TYPE_FP32, TYPE_INT32, TYPE_BYTE };
@@ -31,6 +32,10 @@ static const struct op_kind_info kinds[] = {
 	[OP_GEMM] = {"gemm", CLASS_GEMM, 4, 3, {"A", "B", "bias", "C"}, {ACC_R, ACC_R, ACC_R, ACC_A}},
 	[OP_ATTENTION] = {"attention", CLASS_ATTENTION, 3, 5, {"qkv", "out", "lse"}, {ACC_R, ACC_W, ACC_W}},
 	[OP_ATTENTION_GRAD] = {"attention_grad", CLASS_ATTENTION, 6, 5, {"qkv", "out", "lse", "dout", "delta", "dqkv"}, {ACC_R, ACC_R, ACC_R, ACC_R, ACC_W, ACC_W}},
+	[OP_ATTENTION_PART] = {"attention_part", CLASS_ATTENTION, 4, 7, {"qkv", "kv", "out", "lse"}, {ACC_R, ACC_R, ACC_A, ACC_A}},
+	[OP_ATTENTION_PART_GRAD] = {"attention_part_grad", CLASS_ATTENTION, 8, 7, {"qkv", "kv", "out", "lse", "dout", "delta", "dqkv", "dkv"}, {ACC_R, ACC_R, ACC_R, ACC_R, ACC_R, ACC_A, ACC_A, ACC_W}},
+	[OP_KV_PACK] = {"kv_pack", CLASS_MEMORY, 2, 3, {"qkv", "kv"}, {ACC_R, ACC_W}},
+	[OP_KV_UNPACK] = {"kv_unpack", CLASS_MEMORY, 2, 3, {"kv", "qkv"}, {ACC_R, ACC_RW}},
 	[OP_ATTN_SCORES] = {"attn_scores", CLASS_ATTENTION, 2, 5, {"qkv", "scores"}, {ACC_R, ACC_W}},
 	[OP_ATTN_SOFTMAX] = {"attn_softmax", CLASS_ATTENTION, 1, 5, {"scores"}, {ACC_RW}},
 	[OP_ATTN_VALUES] = {"attn_values", CLASS_ATTENTION, 3, 5, {"probs", "qkv", "out"}, {ACC_R, ACC_R, ACC_W}},
@@ -61,6 +66,9 @@ static const struct op_kind_info kinds[] = {
 	[OP_CAST] = {"cast", CLASS_MEMORY, 2, 1, {"x", "y"}, {ACC_R, ACC_W}},
 	[OP_COLLECTIVE] = {"collective", CLASS_COUNT, 2, 1, {"in", "out"}, {ACC_R, ACC_W}},
 	[OP_COPY] = {"copy", CLASS_COPY, 2, 1, {"src", "dst"}, {ACC_R, ACC_W}},
+	[OP_LOAD] = {"load", CLASS_HOST, 2, 1, {"data", "batch"}, {ACC_R, ACC_W}},
+	[OP_PAUSE] = {"pause", CLASS_HOST, 0, 1, {NULL}, {ACC_NONE}},
+	[OP_SYNC] = {"sync", CLASS_HOST, 0, 0, {NULL}, {ACC_NONE}},
 };
 static_assert(sizeof kinds / sizeof kinds[0] == OP_KIND_COUNT, "a row for each op kind");
 
@@ -69,6 +77,10 @@ static const struct arg_info arguments[][OP_MAX_ARGS] = {
 	[OP_GEMM] = {{sz_02, TYPE_OPERAND}, {sz_12, TYPE_OPERAND}, {sz_1, TYPE_OPERAND}, {sz_01, TYPE_OUT}},
 	[OP_ATTENTION] = {{sz_qkv, TYPE_OPERAND}, {sz_rows, TYPE_OPERAND}, {sz_lse, TYPE_FP32}},
 	[OP_ATTENTION_GRAD] = {{sz_qkv, TYPE_OPERAND}, {sz_rows, TYPE_OPERAND}, {sz_lse, TYPE_FP32}, {sz_rows, TYPE_OPERAND}, {sz_lse, TYPE_FP32}, {sz_qkv, TYPE_OPERAND}},
+	[OP_ATTENTION_PART] = {{sz_qkv, TYPE_OPERAND}, {sz_kv, TYPE_OPERAND}, {sz_rows, TYPE_OPERAND}, {sz_lse, TYPE_FP32}},
+	[OP_ATTENTION_PART_GRAD] = {{sz_qkv, TYPE_OPERAND}, {sz_kv, TYPE_OPERAND}, {sz_rows, TYPE_OPERAND}, {sz_lse, TYPE_FP32}, {sz_rows, TYPE_OPERAND}, {sz_lse, TYPE_FP32}, {sz_qkv, TYPE_OPERAND}, {sz_kv, TYPE_OPERAND}},
+	[OP_KV_PACK] = {{sz_02, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}},
+	[OP_KV_UNPACK] = {{sz_01, TYPE_OPERAND}, {sz_02, TYPE_OPERAND}},
 	[OP_ATTN_SCORES] = {{sz_qkv, TYPE_OPERAND}, {sz_scores, TYPE_OPERAND}},
 	[OP_ATTN_SOFTMAX] = {{sz_scores, TYPE_OPERAND}},
 	[OP_ATTN_VALUES] = {{sz_scores, TYPE_OPERAND}, {sz_qkv, TYPE_OPERAND}, {sz_rows, TYPE_OPERAND}},
@@ -99,6 +111,9 @@ static const struct arg_info arguments[][OP_MAX_ARGS] = {
 	[OP_CAST] = {{sz_0, TYPE_OPERAND}, {sz_0, TYPE_OUT}},
 	[OP_COLLECTIVE] = {{sz_0, TYPE_OPERAND}, {sz_0, TYPE_OPERAND}},
 	[OP_COPY] = {{sz_0, TYPE_BYTE}, {sz_0, TYPE_BYTE}},
+	[OP_LOAD] = {{sz_0, TYPE_BYTE}, {sz_0, TYPE_BYTE}},
+	[OP_PAUSE] = {{NULL, TYPE_BYTE}},
+	[OP_SYNC] = {{NULL, TYPE_BYTE}},
 };
 static_assert(sizeof arguments / sizeof arguments[0] == OP_KIND_COUNT, "a row for each op kind");
 
@@ -115,6 +130,11 @@ enum access op_access(const struct op *op, int arg)
 	if (a == ACC_DX)
 		return op->flags & OP_DX_ACCUMULATE ? ACC_RW : ACC_W;
 	return a;
+}
+
+bool lane_is_comm(enum lane l)
+{
+	return l != LANE_COMPUTE && l != LANE_COPY && l != LANE_HOST;
 }
 
 bool op_is_message(const struct op *op)
@@ -182,11 +202,15 @@ uint64_t op_arg_bytes(const struct op *op, int arg, int64_t group_size)
 	return (uint64_t)(bytes + 0.5);
 }
 
-/* Rows of a table that a lookup touches: not the whole table. */
+/* Rows of a table that a lookup touches, or columns: not the whole argument. */
 static double touched_B(const struct op *op, int arg)
 {
 	if ((op->kind == OP_EMBED && arg == 1) || (op->kind == OP_EMBED_GRAD && arg == 2) || (op->kind == OP_POSITION && arg == 0) || (op->kind == OP_POSITION_GRAD && arg == 1))
 		return sz_01(op->d) * type_bytes(op, arguments[op->kind][arg].type);
+	if ((op->kind == OP_ATTENTION_PART && arg == 0) || (op->kind == OP_ATTENTION_PART_GRAD && (arg == 0 || arg == 6))) /* the Q columns */
+		return sz_rows(op->d) * type_bytes(op, TYPE_OPERAND);
+	if ((op->kind == OP_KV_PACK && arg == 0) || (op->kind == OP_KV_UNPACK && arg == 1))
+		return sz_01(op->d) * type_bytes(op, TYPE_OPERAND);
 	if (op->kind == OP_GATE_ACT && arg == 0)
 		return sz_01(op->d) * type_bytes(op, TYPE_OPERAND);
 	if (op->kind == OP_GATE_MUL && arg == 0)
@@ -260,11 +284,32 @@ double op_wire_B(const struct op *op, int64_t group_size)
 	return op->kind == OP_COLLECTIVE ? collective_wire_factor((enum collective)op->coll, group_size) * (double)op->d[0] * dtype_bytes(op->dtype) : 0.0;
 }
 
+static bool is_part(const struct op *op)
+{
+	return op->kind == OP_ATTENTION_PART || op->kind == OP_ATTENTION_PART_GRAD;
+}
+
+bool op_is_flash(const struct op *op)
+{
+	return op->kind == OP_ATTENTION || op->kind == OP_ATTENTION_GRAD || is_part(op);
+}
+
+bool op_sees_itself(const struct op *op)
+{
+	return !is_part(op) || op->d[6] == 0;
+}
+
+double op_pairs(const struct op *op)
+{
+	double s = (double)op->d[3], keys = is_part(op) ? (double)op->d[5] : s;
+	if (!(op->flags & OP_CAUSAL))
+		return s * keys;
+	return op_sees_itself(op) ? s * (s + 1.0) / 2.0 + s * (keys - s) / 2.0 : s * keys / 2.0;
+}
+
 static double attention_flop(const struct op *op)
 {
-	double s = (double)op->d[3], heads = (double)op->d[0] * (double)op->d[1], D = (double)op->d[4];
-	double pairs = op->flags & OP_CAUSAL ? s * (s + 1.0) / 2.0 : s * s;
-	return 2.0 * heads * pairs * D; /* of one of its matrix products */
+	return 2.0 * (double)op->d[0] * (double)op->d[1] * op_pairs(op) * (double)op->d[4]; /* of one of its matrix products */
 }
 
 double op_flop(const struct op *op)
@@ -272,7 +317,9 @@ double op_flop(const struct op *op)
 	double full = 2.0 * sz_scores(op->d) * (double)op->d[4];
 	switch (op->kind) {
 	case OP_GEMM: return 2.0 * (double)op->d[0] * (double)op->d[1] * (double)op->d[2];
-	case OP_ATTENTION: return 2.0 * attention_flop(op);
+	case OP_ATTENTION:
+	case OP_ATTENTION_PART: return 2.0 * attention_flop(op);
+	case OP_ATTENTION_PART_GRAD:
 	case OP_ATTENTION_GRAD: return 5.0 * attention_flop(op); /* scores again, dV, dP, dQ, dK: Dao 2023, FlashAttention-2, section 3.1 */
 	case OP_ATTN_SCORES:
 	case OP_ATTN_VALUES: return full;
@@ -282,6 +329,11 @@ double op_flop(const struct op *op)
 	case OP_ATTN_SOFTMAX_GRAD: return 5.0 * sz_scores(op->d);
 	case OP_COLLECTIVE:
 	case OP_COPY:
+	case OP_KV_PACK:
+	case OP_KV_UNPACK:
+	case OP_LOAD:
+	case OP_PAUSE:
+	case OP_SYNC:
 	case OP_FILL:
 	case OP_CAST: return 0.0;
 	case OP_OPTIMIZER: return 12.0 * (double)op->d[0];
@@ -294,6 +346,11 @@ double op_flop(const struct op *op)
 	case OP_ACT_GRAD: return 10.0 * sz_01(op->d);
 	default: return sz_01(op->d);
 	}
+}
+
+bool op_on_host(const struct op *op)
+{
+	return kinds[op->kind].class_ == CLASS_HOST;
 }
 
 enum op_class op_class_of(const struct op *op)
@@ -309,7 +366,7 @@ bool op_class_is_comm(enum op_class c)
 	return false;
 }
 
-static const char *const lane_names[] = {"compute", "comm", "model_comm", "copy", "host", "send_next", "recv_prev", "send_prev", "recv_next"};
+static const char *const lane_names[] = {"compute", "comm", "model_comm", "copy", "host", "load", "send_next", "recv_prev", "send_prev", "recv_next"};
 static const char *const phase_names[] = {"forward", "backward", "optimizer"};
 static const char *const class_names[] = {"gemm", "attention", "norm", "elementwise", "embedding", "loss", "memory", "optimizer", "all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall", "sendrecv", "copy", "host"};
 static const char *const component_names[] = {"weights", "gradients", "optimizer", "activations", "buffers", "host"};

@@ -6,6 +6,11 @@
  *
  * All matrices are row-major and contiguous. A rank holds T = micro_batch x seq_len tokens of a micro-batch (T / tensor of them where sequence parallelism
  * cuts the token rows: rank i of the tensor group has rows [i T/t, (i+1) T/t)).
+ *
+ * Context parallelism cuts each sequence: T = micro_batch x seq_len / c, and s below is seq_len / c. Attention that is not causal: rank i has tokens [i s, (i+1) s). Causal: the sequence is cut into 2 c chunks and rank i has
+ * chunks i and 2c-1-i, in this order, so that all have the same work (Llama 3, arXiv:2407.21783, section 3.3.2; Megatron-LM). Positions (ROPE, POSITION, ALIBI) are those in the whole sequence. Keys and values
+ *   ring        travel around the group, c - 1 exchanges, while attention works on what came before (Liu et al. 2023, arXiv:2310.01889); backward they travel again, and their gradients with them, c - 1 exchanges to the rank they belong to
+ *   all_gather  are gathered before attention, and again before its backward; their gradients are reduced and scattered
  */
 #ifndef STEPSIM_STEP_PROGRAM_H
 #define STEPSIM_STEP_PROGRAM_H
@@ -24,7 +29,8 @@ enum lane {
 	LANE_COMM,       /* data-parallel collectives: gradient reduction, parameter gathering */
 	LANE_MODEL_COMM, /* collectives inside a layer (tensor, sequence, context, expert): never queued behind gradients */
 	LANE_COPY,       /* host-device copies */
-	LANE_HOST,
+	LANE_HOST,       /* the host thread: its ops hold up what it has not yet issued */
+	LANE_LOAD,       /* the data loader's workers, all together */
 	/* messages between pipeline stages: each direction has a lane of its own at either end, so that their order cannot deadlock. The stage after the last is the first, and the other way round (interleaving) */
 	LANE_SEND_NEXT, LANE_RECV_PREV, /* activations */
 	LANE_SEND_PREV, LANE_RECV_NEXT, /* their gradients */
@@ -45,6 +51,12 @@ enum op_class {
  * GEMM            d = m, n, k            A r, B r, bias r?, C a         C = op(A) op(B) (+ bias, one value a column, forward only); TRANS_A: A is stored [k, m]; TRANS_B: B is stored [n, k]
  * ATTENTION       d = b, H, K, s, D      qkv r, out w, lse w            flash: out [b s, H D]; qkv [b s, (H + 2 K) D], columns Q heads, K heads, V heads; lse fp32 [b, H, s]; scale 1/sqrt(D)
  * ATTENTION_GRAD  d = b, H, K, s, D      qkv r, out r, lse r, dout r, delta w, dqkv w     delta fp32 [b, H, s] is scratch: row sums of dout x out
+ * ATTENTION_PART  d = b, H, K, s, D, k, j         qkv r, kv r, out a, lse a     flash, of these queries with k keys: j = 0: all that the group has (k = c s), this rank's own among them; j > 0: those of the rank j places before (k = s);
+ *                                                                       ACCUMULATE: the result over the keys seen before and these. kv [b k, 2 K D], rows by rank, columns K heads, V heads. With CAUSAL a visitor's pairs are s s / 2:
+ *                                                                       all queries see the first half of keys from an earlier place, the second half of queries sees all keys from a later one
+ * ATTENTION_PART_GRAD   "                         qkv r, kv r, out r, lse r, dout r, delta a, dqkv a, dkv w     lse of all keys; dqkv: the Q columns alone; ACCUMULATE: delta is there already and dqkv is added to; dkv [b k, 2 K D]
+ * KV_PACK         d = T, 2 K D, (H + 2K) D        qkv r, kv w           the K and V columns by themselves
+ * KV_UNPACK       d = T, 2 K D, (H + 2K) D        kv r, qkv rw          puts them back (ACCUMULATE: adds)
  * ATTN_SCORES     d = b, H, K, s, D      qkv r, scores w                naive: scores [b, H, s, s] = Q K^T / sqrt(D) (+ alibi bias; masked entries -inf)
  * ATTN_SOFTMAX    d = b, H, K, s, D      scores rw                      in place, rows
  * ATTN_VALUES     d = b, H, K, s, D      probs r, qkv r, out w
@@ -78,13 +90,21 @@ enum op_class {
  *                                                                       broadcast: member 0's in to every out; alltoall: part i of in to member i, out by sender; sendrecv: in to the next member, out from the one before
  *                 d = elements, peer, own    in r?, out w?              SEND (in) and RECV (out): one message between coordinates `own` and `peer` along DIM_PP; both ends have the same elements, micro and layer, which is
  *                                                                       the block whose input the message is, or is the gradient of. A send and its receive move together and end together
- * COPY            d = bytes              src r, dst w                   host to device
+ * COPY            d = bytes              src r, dst w                   host to device; PAGEABLE: through a pinned buffer of the driver's, and the host thread waits for it
+ * LOAD            d = bytes              data r, batch w                prepares a micro-batch (below)
+ * PAUSE           d = 0 or 1             -                              the stack's own time for a micro-batch (0) or a step (1), for which the device waits
+ * SYNC            -                      -                              the host thread waits for all that the step has issued (.item()), every train.sync_every-th step
+ *
+ * The data loader (data.load_time > 0). The input is copied from batches that LOAD ops prepare, one for each micro-batch. What is prepared ahead, at most A = min(workers x prefetch, micro-batches) batches
+ * (prefetch is each worker's, as PyTorch's prefetch_factor), is there when the step begins: the step before has prepared it, and this one prepares as much for the next. So the load that follows the copy of
+ * micro-batch k is that of micro-batch (k + A) mod micro-batches. Loads run on LANE_LOAD, one after the other in load_time / workers each (the pace of all workers together): the step is the longer of its
+ * own work and micro-batches x load_time / workers. Without workers or prefetch nothing is prepared ahead: the host thread loads each micro-batch, in load_time, when the device has ended the one before.
  */
 enum op_kind {
-	OP_GEMM, OP_ATTENTION, OP_ATTENTION_GRAD, OP_ATTN_SCORES, OP_ATTN_SOFTMAX, OP_ATTN_VALUES, OP_ATTN_VALUES_GRAD, OP_ATTN_SOFTMAX_GRAD, OP_ATTN_SCORES_GRAD,
+	OP_GEMM, OP_ATTENTION, OP_ATTENTION_GRAD, OP_ATTENTION_PART, OP_ATTENTION_PART_GRAD, OP_KV_PACK, OP_KV_UNPACK, OP_ATTN_SCORES, OP_ATTN_SOFTMAX, OP_ATTN_VALUES, OP_ATTN_VALUES_GRAD, OP_ATTN_SOFTMAX_GRAD, OP_ATTN_SCORES_GRAD,
 	OP_ROPE, OP_NORM, OP_NORM_GRAD, OP_ADD, OP_ADD_NORM, OP_BIAS, OP_BIAS_GRAD, OP_ACT, OP_ACT_GRAD, OP_GATE_ACT, OP_GATE_MUL,
 	OP_EMBED, OP_EMBED_GRAD, OP_POSITION, OP_POSITION_GRAD, OP_LOSS, OP_LOSS_MAX, OP_LOSS_SUM, OP_LOSS_GRAD,
-	OP_OPTIMIZER, OP_FILL, OP_CAST, OP_COLLECTIVE, OP_COPY,
+	OP_OPTIMIZER, OP_FILL, OP_CAST, OP_COLLECTIVE, OP_COPY, OP_LOAD, OP_PAUSE, OP_SYNC,
 	OP_KIND_COUNT
 };
 
@@ -103,6 +123,7 @@ enum op_flag {
 	OP_ENDS = 1 << 13,       /* a collective along DIM_PP of its first and last coordinate alone */
 	OP_MASTER = 1 << 12,     /* the optimizer keeps an fp32 copy of narrower weights */
 	OP_FUSED = 1 << 11,      /* the optimizer as one pass; unset: as a sequence of elementwise passes */
+	OP_PAGEABLE = 1 << 15,   /* a copy from memory that is not pinned */
 };
 
 enum collective {
@@ -114,9 +135,9 @@ enum collective {
 enum reduce_op { RED_SUM, RED_MAX, RED_COUNT };
 
 #define OP_MAX_ARGS 8
-#define OP_MAX_DIMS 5
+#define OP_MAX_DIMS 7
 
-/* Bytes [offset_B + coord(dp) x dp_stride_B, ...) of a buffer. buffer -1: absent. */
+/* Bytes [offset_B + coord x dp_stride_B, ...) of a buffer, coord along mesh.params. buffer -1: absent. */
 struct view {
 	int32_t buffer;
 	uint64_t offset_B;
@@ -161,12 +182,12 @@ struct buffer {
 	const char *what; /* static */
 };
 
-/* A bucket: parameters that are stored, reduced and sharded together. ddp, zero1, zero2: PyTorch DDP's rule (below); fsdp: a unit (a block; the root unit has the rest).
+/* A bucket: parameters that are stored, reduced and sharded together. ddp, zero1, zero2: PyTorch DDP's rule (below); fsdp and hsdp, which `fsdp` below names both: a unit (a block; the root unit has the rest).
  * A table that the first and the last pipeline stage share has a bucket to itself on both. Parameters lie one after the other in `elements`, padded to a multiple of the shard count; those that tensor parallelism replicates stand last, so that under
  * sequence parallelism one all-reduce over the tensor group completes all their gradients. */
 struct bucket {
 	uint64_t elements, padded; /* local to this tensor rank */
-	int64_t shards;            /* ranks among which it is cut: 1, or the dp group's size */
+	int64_t shards;            /* ranks among which it is cut: 1, or the size of mesh.params */
 	struct view weights;       /* the whole bucket, persistent; absent (-1) when shards > 1 under fsdp: gathers then write buffers of their own */
 	struct view shard;         /* what the optimizer updates: fsdp: the rank's persistent part; zero1, zero2: its part of `weights`; else all of `weights` */
 	struct view gradients;     /* the whole bucket, persistent; absent when shards > 1 under fsdp and zero2, whose buckets live from their first gradient to their reduction */
@@ -231,12 +252,15 @@ char *op_name(const struct op *op, char buf[OP_NAME_MAX]);
 const char *lane_name(enum lane l);
 const char *phase_name(enum phase p);
 const char *op_class_name(enum op_class c);
+bool op_on_host(const struct op *op);     /* work of the host's threads: LOAD, PAUSE, SYNC */
+int64_t program_loads_ahead(const struct config *c); /* A of the data loader's rule; 0 where nothing is prepared ahead */
 const char *collective_name(enum collective c);
 bool collective_reduces(enum collective c); /* its result is a sum or a maximum */
 bool collective_cuts(enum collective c);    /* it deals with one part a member: the elements divide by the group's size */
 const char *component_name(enum component c);
 enum op_class op_class_of(const struct op *op);
 bool op_class_is_comm(enum op_class c);
+bool lane_is_comm(enum lane l); /* its ops are collectives, and no other lane's are */
 const struct view *op_arg(const struct role *r, const struct op *op, int i);
 enum access op_access(const struct op *op, int arg);
 /* True of SEND and RECV. */
@@ -251,6 +275,9 @@ enum dtype op_arg_dtype(const struct op *op, int arg); /* in which it is stored,
  * Bytes are those that must cross the memory interface once. Wire bytes: what one rank sends: 2(n-1)/n S for all-reduce by a ring, (n-1)/n S where parts are cut (Thakur et al. 2005), S for broadcast along
  * a chain, for sendrecv and for a message, at either end; over the time this is the busbw of nccl-tests (doc/PERFORMANCE.md). 0 in a group of one. */
 double op_flop(const struct op *op);
+double op_pairs(const struct op *op); /* (query, key) pairs that flash attention needs, of one head and sequence */
+bool op_is_flash(const struct op *op);
+bool op_sees_itself(const struct op *op); /* flash: its queries' own keys are among the keys, so that a causal mask has its diagonal here */
 double op_read_B(const struct op *op);
 double op_write_B(const struct op *op);
 double op_wire_B(const struct op *op, int64_t group_size);

@@ -54,12 +54,12 @@ static enum op_class longest_class(const struct breakdown *b, bool comm)
 {
 	enum op_class most = comm ? CLASS_ALL_REDUCE : CLASS_GEMM;
 	for (int c = 0; c < CLASS_COUNT; c++)
-		if (op_class_is_comm((enum op_class)c) == comm && b->class_s[c] > b->class_s[most])
+		if (c != CLASS_HOST && c != CLASS_COPY && op_class_is_comm((enum op_class)c) == comm && b->class_s[c] > b->class_s[most])
 			most = (enum op_class)c;
 	return most;
 }
 
-void result_bottleneck(struct result *r, const char *idle)
+void result_bottleneck(struct result *r, const char *idle, const char *host)
 {
 	const struct breakdown *b = &r->time;
 	enum { PART_COMPUTE, PART_COMM, PART_OTHER };
@@ -68,7 +68,7 @@ void result_bottleneck(struct result *r, const char *idle)
 		{b->exposed_comm_s, PART_COMM, NULL},
 		{b->optimizer_s, PART_OTHER, "optimizer"},
 		{b->copy_s, PART_OTHER, "copies between host and device"},
-		{b->host_s, PART_OTHER, "host work"},
+		{b->host_s, PART_OTHER, host ? host : "host work"},
 		{b->bubble_s, PART_OTHER, "pipeline bubble"},
 		{b->idle_s, PART_OTHER, idle ? idle : "idle"},
 	};

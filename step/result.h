@@ -52,6 +52,7 @@ struct result {
 	struct result_memory memory;
 	enum bound class_bound[CLASS_COUNT]; /* BOUND_COUNT: unknown (measurement) */
 	char bottleneck[128];
+	double host_thread_s; /* prediction: what the host thread needs to issue a step, no step being shorter; 0 where it has nothing to issue, or does not run ahead */
 	size_t n_warnings;
 	char warning[RESULT_MAX_NOTES][256];
 	/* measurement only */
@@ -65,8 +66,8 @@ struct result {
 /* Fills rates, MFU and HFU from time.step_s. peak_flop_per_s: one device's dense matrix peak for the compute dtype. HFU is MFU x (1 + recomputed FLOP / other FLOP), in the same convention. */
 void result_rates(struct result *r, const struct program *p, double peak_flop_per_s);
 
-/* Fills bottleneck from time: the largest part of the step, and its longest class where it is compute or communication. idle: what to call idle time; NULL: "idle". */
-void result_bottleneck(struct result *r, const char *idle);
+/* Fills bottleneck from time: the largest part of the step, and its longest class where it is compute or communication. idle, host: what to call idle time and host work; NULL: "idle", "host work". */
+void result_bottleneck(struct result *r, const char *idle, const char *host);
 
 /* Adds a warning, once, dropped when there are RESULT_MAX_NOTES. */
 void result_warn(struct result *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -12,6 +12,7 @@ const struct stack_number stack_numbers[STACK_NUMBERS] = {
 	{"optimizer", UNIT_BYTE, 0, 1000, AT(optimizer_B), "memory traffic an updated parameter, with clipping and copies; 0: as counted"},
 	{"overlap_tax", UNIT_NONE, 0, 1, AT(overlap_tax), "compute time lost for each second of a collective beside it"},
 	{"op", UNIT_SECOND, 0, 1, AT(op_s), "host time to issue one op, with Python and dispatch; 0: the device's launch"},
+	{"tensor_exposed", UNIT_NONE, 0.01, 1, AT(tensor_exposed), "of a tensor-parallel collective, what products around it do not hide"},
 	{"tensor_call", UNIT_SECOND, 0, 1, AT(tensor_call_s), "host time a member of a tensor group in each of its collectives while a pipeline crosses hosts"},
 	{"micro_batch", UNIT_SECOND, 0, 100, AT(micro_batch_s), "time that each micro-batch adds"},
 	{"step", UNIT_SECOND, 0, 100, AT(step_s), "time that each step adds"},
@@ -43,12 +44,21 @@ const char *attention_kernel_name(enum attention_kernel k)
 
 struct stack stack_default(void)
 {
-	return (struct stack){.elementwise_passes = 1, .attention_kernel = KERNEL_FA2, .memory = {.context_B = CONTEXT_B, .communicator_B = COMMUNICATOR_B}};
+	return (struct stack){.elementwise_passes = 1, .tensor_exposed = 1, .attention_kernel = KERNEL_FA2, .memory = {.context_B = CONTEXT_B, .communicator_B = COMMUNICATOR_B}};
+}
+
+static enum status read_sourced(const struct ynode *n, const struct stack_number *row, struct stack *s, struct error *e)
+{
+	const char *source;
+	if (n->kind != Y_MAP || !ynode_get(n, "value") || !ynode_get(n, "source"))
+		return ynode_error(n, e, "%s: expected {value: ..., source: ...}", n->key);
+	enum status st = ynode_string(ynode_get(n, "source"), &source, e);
+	return st ? st : ynode_quantity(ynode_get(n, "value"), row->unit, row->min, row->max, (double *)(void *)((char *)s + row->offset), e);
 }
 
 static enum status read_value(const struct ynode *n, const struct stack_number *table, size_t count, struct stack *s, struct error *e)
 {
-	const char *names[STACK_NUMBERS > STACK_MEMORIES ? STACK_NUMBERS : STACK_MEMORIES], *source;
+	const char *names[STACK_NUMBERS > STACK_MEMORIES ? STACK_NUMBERS : STACK_MEMORIES];
 	const struct stack_number *row = NULL;
 	for (size_t i = 0; i < count; i++) {
 		names[i] = table[i].name;
@@ -57,10 +67,7 @@ static enum status read_value(const struct ynode *n, const struct stack_number *
 	}
 	if (!row)
 		return ynode_error_key(n, e, "%s: unknown number of a stack (nearest: %s)", n->key, suggest_nearest(n->key, names, count));
-	if (n->kind != Y_MAP || !ynode_get(n, "value") || !ynode_get(n, "source"))
-		return ynode_error(n, e, "%s: expected {value: ..., source: ...}", n->key);
-	enum status st = ynode_string(ynode_get(n, "source"), &source, e);
-	return st ? st : ynode_quantity(ynode_get(n, "value"), row->unit, row->min, row->max, (double *)(void *)((char *)s + row->offset), e);
+	return read_sourced(n, row, s, e);
 }
 
 static enum status read_number(const struct ynode *n, struct stack *s, struct error *e)
@@ -132,10 +139,13 @@ static enum status read_all(const struct ynode *map, enum status (*read)(const s
 	return st;
 }
 
-enum status stack_read(const struct ynode *numbers, const struct ynode *memory, const struct ynode *habits, struct stack *s, struct error *e)
+enum status stack_read(const struct ynode *file, struct stack *s, struct error *e)
 {
-	enum status st = read_all(numbers, read_number, s, e);
+	static const struct stack_number interval = {"interval", UNIT_NONE, 0.001, 3, AT(interval), "half the width of the 90 % interval, in log"};
+	enum status st = read_all(ynode_get(file, "numbers"), read_number, s, e);
 	if (!st)
-		st = read_all(memory, read_memory, s, e);
-	return st ? st : read_all(habits, read_habit, s, e);
+		st = read_all(ynode_get(file, "memory"), read_memory, s, e);
+	if (!st)
+		st = read_all(ynode_get(file, "habits"), read_habit, s, e);
+	return !st && ynode_get(file, "interval") ? read_sourced(ynode_get(file, "interval"), &interval, s, e) : st;
 }

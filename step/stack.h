@@ -41,6 +41,8 @@ struct stack {
 	double optimizer_B;        /* bytes that cross memory for each updated parameter: update, gradient clipping, copies */
 	double overlap_tax;        /* compute time lost for each second of a collective beside it */
 	double op_s;               /* host time to issue one op of the program (Python, autograd, dispatch, all its kernels); 0: the device's launch */
+	double interval;           /* half the width of the 90 % interval of log(measured / predicted), from the residuals of rows left out of the fit; no part of any prediction */
+	double tensor_exposed;     /* of a tensor-parallel collective, what is not hidden beside the tiles of the products around it (Transformer Engine's user buffers, asynchronous TP); 1: all of it */
 	double tensor_call_s;      /* host time, besides op_s, for each member of a tensor group in each of its collectives while a pipeline crosses hosts */
 	double micro_batch_s;      /* time that each micro-batch adds to all else: synchronisation, data loader hand-over */
 	double step_s;             /* the same for a step: gradient clipping's norm, logging, the scheduler */
@@ -58,13 +60,13 @@ struct stack_number {
 	size_t offset; /* in struct stack */
 	const char *meaning;
 };
-#define STACK_NUMBERS 8
+#define STACK_NUMBERS 9 /* of which a family uses eight at the most */
 extern const struct stack_number stack_numbers[STACK_NUMBERS];
 #define STACK_MEMORIES 9
 extern const struct stack_number stack_memories[STACK_MEMORIES];
 
-/* Reads the mappings `numbers` and `memory` ({name: {value, source}}) and `habits` of a file over `s`; each may be NULL. ST_INPUT with position and nearest name. */
-enum status stack_read(const struct ynode *numbers, const struct ynode *memory, const struct ynode *habits, struct stack *s, struct error *e);
+/* Reads the mappings `numbers` and `memory` ({name: {value, source}}), `habits` and `interval` ({value, source}) of a file over `s`, those that are there. ST_INPUT with position and nearest name. */
+enum status stack_read(const struct ynode *file, struct stack *s, struct error *e);
 
 /* Counted traffic, the device's own launch, FlashAttention-2: what is assumed before any file is read. */
 struct stack stack_default(void);

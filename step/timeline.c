@@ -3,6 +3,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "step/peers.h"
+
 #define S_PER_PS 1e-12
 
 /* In order of precedence: an instant belongs to the first that is going on. */
@@ -181,14 +183,40 @@ enum status timeline_breakdown(const struct timeline *t, uint32_t actor, struct 
 	return ST_OK;
 }
 
+const char *timeline_host_cause(const struct timeline *t, const struct role *r, uint32_t actor)
+{
+	static const struct {
+		enum op_kind kind;
+		const char *text;
+	} causes[] = {{OP_LOAD, "loading data"}, {OP_PAUSE, "the software stack's own time on the host"}, {OP_SYNC, "synchronisation of host and device"}};
+	int64_t most_ps = 0;
+	const char *text = NULL;
+	for (size_t k = 0; k < sizeof causes / sizeof causes[0]; k++) {
+		int64_t sum_ps = 0;
+		for (size_t i = 0; i < t->spans.n; i++)
+			if (t->spans.at[i].actor == actor && r->ops.at[t->spans.at[i].op].kind == causes[k].kind)
+				sum_ps += t->spans.at[i].end_ps - t->spans.at[i].start_ps;
+		if (sum_ps > most_ps) {
+			most_ps = sum_ps;
+			text = causes[k].text;
+		}
+	}
+	return text;
+}
+
 /* ---- critical path ---- */
+
+/* With as many ranks as roles rank i is stage i. */
+const struct role *timeline_role(const struct timeline *t, const struct program *p, uint32_t actor)
+{
+	return &p->roles[t->actors == p->n_roles ? actor : role_of_rank(p, actor)];
+}
 
 static enum status role_of_actor(const struct timeline *t, const struct program *p, uint32_t actor, const struct role **role, struct error *e)
 {
-	/* Simulated timelines have an actor a role; measured ones an actor a rank, which only a program of one role maps without doubt. */
-	if (p->n_roles != 1 && p->n_roles != t->actors)
+	if (p->n_roles != 1 && p->n_roles != t->actors && p->mesh.ranks != t->actors)
 		return error_set(e, ST_RUN, "timeline: %u actors for %zu roles", t->actors, p->n_roles);
-	*role = &p->roles[p->n_roles == 1 ? 0 : actor];
+	*role = timeline_role(t, p, actor);
 	return ST_OK;
 }
 

@@ -41,6 +41,12 @@ struct breakdown {
 };
 enum status timeline_breakdown(const struct timeline *t, uint32_t actor, struct breakdown *out, struct error *e);
 
+/* What most of an actor's host work is, in words: loading data, the stack's pauses, synchronisation. NULL where there is none. */
+const char *timeline_host_cause(const struct timeline *t, const struct role *r, uint32_t actor);
+
+/* The role whose ops an actor's spans count: simulated timelines have an actor a role, measured ones an actor a rank. */
+const struct role *timeline_role(const struct timeline *t, const struct program *p, uint32_t actor);
+
 /* The longest chain of spans through lanes and dependencies, as a sum of durations: no schedule of this program with these durations is shorter. */
 enum status timeline_critical_path(const struct timeline *t, const struct program *p, double *path_s, struct error *e);
 

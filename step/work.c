@@ -28,24 +28,37 @@ static void gemm_terms(const struct op *op, double *term)
 	term[4] = op->flags & OP_ACCUMULATE ? 2 * m * n : m * n;
 }
 
-/* (query, key) pairs: causal, each tile of queries with the keys up to the tile's end. Where queries are the vectors, a tile of them is computed `whole`, whatever part of the last one is there. */
+static bool is_grad(const struct op *op)
+{
+	return op->kind == OP_ATTENTION_GRAD || op->kind == OP_ATTENTION_PART_GRAD;
+}
+
+static double keys_of(const struct op *op)
+{
+	return op->kind == OP_ATTENTION_PART || op->kind == OP_ATTENTION_PART_GRAD ? dim(op, 5) : dim(op, 3);
+}
+
+/* (query, key) pairs: causal, each tile of queries with the keys up to the tile's end, and half of those of other ranks. Where queries are the vectors, a tile of them is computed `whole`, whatever part of the last
+ * one is there. */
 static double flash_pairs(const struct op *op, bool whole)
 {
-	double s = dim(op, 3), tiles = ceil(s / FLASH_TILE), last = whole ? FLASH_TILE : s - FLASH_TILE * (tiles - 1);
+	double s = dim(op, 3), keys = keys_of(op), tiles = ceil(s / FLASH_TILE), last = whole ? FLASH_TILE : s - FLASH_TILE * (tiles - 1), queries = FLASH_TILE * (tiles - 1) + last;
 	if (!(op->flags & OP_CAUSAL))
-		return (FLASH_TILE * (tiles - 1) + last) * s;
-	return FLASH_TILE * FLASH_TILE * tiles * (tiles - 1) / 2 + last * s;
+		return queries * keys;
+	if (!op_sees_itself(op))
+		return queries * keys / 2;
+	return FLASH_TILE * FLASH_TILE * tiles * (tiles - 1) / 2 + last * s + queries * (keys - s) / 2;
 }
 
 static void flash_terms(const struct op *op, double *term)
 {
 	double b = dim(op, 0), heads = dim(op, 1), kv = dim(op, 2), s = dim(op, 3), width = dim(op, 4), pairs = flash_pairs(op, true), products = pairs * width;
-	if (op->kind == OP_ATTENTION_GRAD) /* two of its five products have D as their vectors, in whole vectors of FLASH_LANES */
+	if (is_grad(op)) /* two of its five products have D as their vectors, in whole vectors of FLASH_LANES */
 		products = (3 * products + 2 * flash_pairs(op, false) * ceil(width / FLASH_LANES) * FLASH_LANES) / 5;
 	term[0] = 1;
 	term[1] = b * heads * products;
 	term[2] = b * heads * pairs;
-	term[3] = b * s * (heads + 2 * kv) * width;
+	term[3] = b * (s * heads + keys_of(op) * 2 * kv) * width;
 	term[4] = b * heads;
 }
 
@@ -106,9 +119,9 @@ static int64_t kernel_width(int64_t width)
 static void gpu_flash_terms(const struct op *op, int64_t sms, double *term)
 {
 	(void)sms;
-	double s = dim(op, 3), pairs = s * s, products = op->kind == OP_ATTENTION ? 2 : 5;
-	if (op->flags & OP_CAUSAL)
-		pairs = fmin(pairs, s * (s + 1) / 2 + s * FLASH_GPU_TILE / 2);
+	double s = dim(op, 3), pairs = op_pairs(op), products = is_grad(op) ? 5 : 2;
+	if (op->flags & OP_CAUSAL && op_sees_itself(op))
+		pairs = fmin(s * keys_of(op), pairs + s * FLASH_GPU_TILE / 2);
 	term[0] = 1;
 	term[1] = products * 2 * dim(op, 0) * dim(op, 1) * pairs * (double)kernel_width(op->d[4]);
 	term[2] = op_read_B(op) + op_write_B(op);
@@ -149,10 +162,15 @@ static const struct {
 	enum suffix suffix;
 	measure_fn measure;
 	gpu_measure_fn on_gpu; /* FORM_FIT */
+	const char *like;      /* (optional) the kind whose kernel does it too, default its own */
 } rows[] = {
 	[OP_GEMM] = {FORM_FIT, SUF_TRANS, gemm_terms, gpu_gemm_terms},
 	[OP_ATTENTION] = {FORM_FIT, SUF_NONE, flash_terms, gpu_flash_terms},
 	[OP_ATTENTION_GRAD] = {FORM_FIT, SUF_NONE, flash_terms, gpu_flash_terms},
+	[OP_ATTENTION_PART] = {FORM_FIT, SUF_NONE, flash_terms, gpu_flash_terms, "attention"},
+	[OP_ATTENTION_PART_GRAD] = {FORM_FIT, SUF_NONE, flash_terms, gpu_flash_terms, "attention_grad"},
+	[OP_KV_PACK] = {FORM_CURVE, SUF_NONE, matrix_elements, NULL, "cast"},
+	[OP_KV_UNPACK] = {FORM_CURVE, SUF_NONE, matrix_elements, NULL, "cast"},
 	[OP_ATTN_SCORES] = {FORM_FIT, SUF_NONE, naive_terms, gpu_naive_terms},
 	[OP_ATTN_SOFTMAX] = {FORM_CURVE, SUF_NONE, score_elements},
 	[OP_ATTN_VALUES] = {FORM_FIT, SUF_NONE, naive_terms, gpu_naive_terms},
@@ -183,6 +201,9 @@ static const struct {
 	[OP_CAST] = {FORM_CURVE, SUF_NONE, vector_elements},
 	[OP_COLLECTIVE] = {FORM_NONE, SUF_NONE, NULL},
 	[OP_COPY] = {FORM_NONE, SUF_NONE, NULL},
+	[OP_LOAD] = {FORM_NONE, SUF_NONE, NULL},
+	[OP_PAUSE] = {FORM_NONE, SUF_NONE, NULL},
+	[OP_SYNC] = {FORM_NONE, SUF_NONE, NULL},
 };
 static_assert(sizeof rows / sizeof rows[0] == OP_KIND_COUNT, "a row for each op kind");
 
@@ -218,7 +239,7 @@ static void on_gpu(const struct op *op, int64_t sms, struct work *out)
 		return;
 	rows[op->kind].on_gpu(op, sms, out->term);
 	n += (size_t)snprintf(out->name + n, sizeof out->name - n, ".%s", dtype_name((enum dtype)op->dtype));
-	if (op->kind == OP_ATTENTION || op->kind == OP_ATTENTION_GRAD)
+	if (op_is_flash(op))
 		snprintf(out->name + n, sizeof out->name - n, ".%lld", (long long)kernel_width(op->d[4]));
 }
 
@@ -227,7 +248,7 @@ void work_of(const struct op *op, const struct work_device *device, struct work 
 	*out = (struct work){.form = rows[op->kind].form};
 	const char *suffix = suffix_of(op);
 	bool passes = op->kind == OP_OPTIMIZER && !(op->flags & OP_FUSED); /* another kernel: one pass over memory for each term */
-	snprintf(out->name, sizeof out->name, "%s%s%s%s", op_kind_info(op->kind)->name, suffix ? "." : "", suffix ? suffix : "", passes ? ".unfused" : "");
+	snprintf(out->name, sizeof out->name, "%s%s%s%s", rows[op->kind].like ? rows[op->kind].like : op_kind_info(op->kind)->name, suffix ? "." : "", suffix ? suffix : "", passes ? ".unfused" : "");
 	if (out->form == FORM_CURVE)
 		out->footprint_B = op_read_B(op) + op_write_B(op);
 	if (device && device->gpu)

@@ -45,6 +45,20 @@ while read -r plan ranks; do
 	done
 done <<<"$plans"
 
+# ranks, what it is, --set ...
+while read -r n name options; do
+	sets=()
+	for o in $options; do sets+=(--set "$o"); done
+	launch "$n" configs/ddp-tiny.yaml --set run.steps=2 "${sets[@]}" --json "$scratch/result.json" && grep -q '"verified": true' "$scratch/result.json" && grep -q '"bubble_s": 0.' "$scratch/result.json"
+	expect "a pipeline on $n ranks: $name" $?
+done <<'PIPELINES'
+2 1f1b parallel.pipeline=2
+2 interleaved parallel.pipeline=2 parallel.schedule=interleaved parallel.virtual_stages=2 model.layers=4
+4 gpipe,zero1 parallel.pipeline=2 parallel.schedule=gpipe parallel.strategy=zero1
+4 zero_bubble,untied parallel.pipeline=4 parallel.schedule=zero_bubble model.layers=4 model.tied_embeddings=false
+8 1f1b,tensor parallel.pipeline=4 parallel.tensor=2 model.layers=4
+PIPELINES
+
 launch 8 configs/ddp-tiny.yaml && grep -q 'Warning: 8 ranks share' "$scratch/out"
 said=$?
 [ "$(cores)" -ge 8 ] && said=0

@@ -104,6 +104,9 @@ for script in tests/golden/run*.sh; do
 	counted "$script" bash "$script"
 done
 
+heading 'published measurements'
+check 'a sample of published steps' python3 scripts/validate.py --sample
+
 heading 'execution'
 for script in tests/exec/*.sh tests/jobs.sh; do
 	[ -e "$script" ] && counted "$script" bash "$script"

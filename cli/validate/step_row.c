@@ -156,7 +156,7 @@ static enum status write_parallel(const struct csv *t, size_t row, const struct 
 	if (replicas * tp * pp * cp != n)
 		return error_set(e, ST_INPUT, "tp x pp x cp does not divide n_gpus");
 	bool grad_op = f->fsdp && strcmp(strategy, "zero2") == 0;
-	fprintf(out, "parallel:\n  strategy: %s\n%s", replicas == 1 ? "none" : grad_op ? "fsdp" : strategy, replicas > 1 && grad_op ? "  reshard_after_forward: false\n" : "");
+	fprintf(out, "parallel:\n  strategy: %s\n%s", replicas * cp == 1 ? "none" : grad_op ? "fsdp" : strategy, replicas > 1 && grad_op ? "  reshard_after_forward: false\n" : "");
 	if (tp > 1)
 		fprintf(out, "  tensor: %" PRId64 "\n", tp);
 	if (tp > 1 && is(t, row, "seq_parallel", "true"))
@@ -207,8 +207,11 @@ static enum status predict_as(const struct csv *t, size_t row, bool tight_memory
 	int64_t nodes, per_host;
 	enum status st = step_row_config(t, row, tight_memory, &text, e);
 	if (!st && !(st = config_parse(text, strlen(text), csv_get(t, row, "id"), NULL, 0, c, e)) && !(st = system_words(t, row, line, &nodes, &per_host, e)) &&
-	    !(st = machines_find(machines, line, nodes, 0, &m, e)) && !(st = config_resolve(c, nodes * per_host, e)))
-		st = predict_folded(c, m, result, e);
+	    !(st = machines_find(machines, line, nodes, 0, &m, e))) {
+		c->node_ranks = per_host;
+		if (!(st = config_resolve(c, nodes * per_host, e)))
+			st = predict_folded(c, m, result, e);
+	}
 	free(text);
 	return st;
 }

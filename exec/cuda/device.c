@@ -104,6 +104,7 @@ static enum status clear_memory(struct cuda_device *d, struct error *e)
 			st = CUDA_CHECK(cudaStreamSynchronize(d->lane[LANE_COMPUTE].stream), e);
 		progress(d);
 	}
+	cuda_feed_reset(d);
 	if (host_B)
 		memset(d->host_memory, 0, host_B);
 	return st;
@@ -208,7 +209,9 @@ static enum status allocate(struct cuda_device *d, struct error *e)
 	for (size_t i = 0; i < r->ops.n; i++)
 		needs(&d->scratch_B, cuda_scratch_B(&r->ops.at[i]));
 	enum status st;
-	if ((st = take((void **)&d->memory, d->job->layout->total_B, false, "the arena", e)) || (st = take((void **)&d->host_memory, d->job->layout->host_B, true, "the host arena", e)) ||
+	if (d->pageable && !(d->host_memory = malloc(d->job->layout->host_B)))
+		return error_nomem(e, "the host arena");
+	if ((st = take((void **)&d->memory, d->job->layout->total_B, false, "the arena", e)) || (!d->pageable && (st = take((void **)&d->host_memory, d->job->layout->host_B, true, "the host arena", e))) ||
 	    (st = take((void **)&d->scratch, d->scratch_B, false, "scratch", e)) || (st = take((void **)&d->stage, STAGE_B, true, "the staging buffer", e)) ||
 	    (st = take((void **)&d->notes, sizeof *d->notes, true, "the notes", e)) || (st = take((void **)&d->device_notes, sizeof *d->device_notes, false, "the notes", e)))
 		return st;
@@ -228,13 +231,28 @@ static void resolve_args(struct cuda_device *d)
 		}
 }
 
+/* A graph holds neither the host's work nor copies for which the host waits. */
+static void look_for_host_work(struct cuda_device *d)
+{
+	const struct role *r = d->job->role;
+	bool graph = d->options.graph;
+	for (size_t i = 0; i < r->ops.n; i++) {
+		const struct op *op = &r->ops.at[i];
+		d->pageable = d->pageable || (op->kind == OP_COPY && op->flags & OP_PAGEABLE);
+		d->options.graph = d->options.graph && !op_on_host(op) && !d->pageable;
+	}
+	if (graph && !d->options.graph)
+		log_note("train.cuda_graph: a step with work of the host in it (data.*, train.sync_every) is executed without a graph");
+}
+
 static enum status device_load(void *ctx, const struct device_job *job, struct error *e)
 {
 	struct cuda_device *d = ctx;
 	d->job = job;
+	look_for_host_work(d);
 	enum status st;
 	if ((st = CUDA_CHECK(cudaSetDevice(d->options.device), e)) || (st = CUDA_CHECK(cudaDeviceGetAttribute(&d->sms, cudaDevAttrMultiProcessorCount, d->options.device), e)) ||
-	    (st = cuda_issue_prepare(d, e)) || (st = plan(d, e)) || (st = allocate(d, e)))
+	    (st = cuda_issue_prepare(d, e)) || (st = cuda_feed_open(d, e)) || (st = plan(d, e)) || (st = allocate(d, e)))
 		return st;
 	progress(d);
 	resolve_args(d);
@@ -250,17 +268,22 @@ static void device_free(void *ctx)
 {
 	struct cuda_device *d = ctx;
 	cudaSetDevice(d->options.device);
+	cuda_feed_close(d);
 	cuda_issue_free(d);
 	gemm_plans_destroy(d->gemm);
 	attention_plans_destroy(d->attention);
 	cudaFree(d->memory);
 	cudaFree(d->scratch);
 	cudaFree(d->device_notes);
-	cudaFreeHost(d->host_memory);
+	if (d->pageable)
+		free(d->host_memory);
+	else
+		cudaFreeHost(d->host_memory);
 	cudaFreeHost(d->stage);
 	cudaFreeHost(d->notes);
 	free(d->args);
 	free(d);
+	cudaGetLastError(); /* what failed here is told already; it is not the next device's first launch */
 }
 
 enum status cuda_device_create(const struct cuda_options *o, struct device *out, struct error *e)

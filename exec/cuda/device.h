@@ -6,6 +6,8 @@
 #ifndef STEPSIM_EXEC_CUDA_DEVICE_H
 #define STEPSIM_EXEC_CUDA_DEVICE_H
 
+#include <pthread.h>
+
 #include "exec/cuda/attention.h"
 #include "exec/cuda/check.h"
 #include "exec/cuda/gemm.h"
@@ -31,7 +33,9 @@ struct cuda_device {
 	const struct device_job *job;
 	int sms;
 
-	char *memory, *host_memory; /* the two arenas; the second is pinned */
+	char *memory, *host_memory; /* the two arenas; the second is pinned, */
+	bool pageable;              /* unless the role's copies are from pageable memory */
+	struct cuda_feed *feed;
 	char *scratch, *stage;      /* stage: pinned, between the caller's memory and the device's */
 	size_t scratch_B, staged_B;
 	struct notes *notes, *device_notes;
@@ -66,12 +70,29 @@ enum status cuda_issue_prepare(struct cuda_device *d, struct error *e); /* lanes
 void cuda_issue_free(struct cuda_device *d);
 enum status cuda_device_step(struct cuda_device *d, const struct device_step *s, struct error *e);
 enum status cuda_issue_ops(struct cuda_device *d, const struct device_step *s, bool capturing, struct error *e);
+enum status cuda_collective(struct cuda_device *d, uint32_t op, struct error *e); /* enqueues it */
+/* hooked.c: a step of collectives alone, each between its hooks. */
+enum status cuda_hooked_step(struct cuda_device *d, const struct step_hooks *hooks, struct error *e);
 
 /* watch.c: the end of a step, or of what was issued so far, with progress for the watchdog. */
 void cuda_watch(struct cuda_device *d);
+void cuda_tell(struct cuda_device *d);                                /* the watchdog, where each lane is */
+bool cuda_op_waits(const struct cuda_device *d, uint32_t op);         /* an op that it names as a dependency has not ended, by the lanes' `passed` */
+enum status cuda_ask_communicators(struct cuda_device *d, struct error *e);
 enum status cuda_wait(struct cuda_device *d, struct error *e);
 /* A communicator failed, or the device did: `why` becomes the error, and goes to job->broken where other ranks wait for this one. */
 enum status cuda_broken(struct cuda_device *d, const struct error *why, struct error *e);
+
+/* feed.c: the ops of the host's lanes. */
+enum status cuda_feed_open(struct cuda_device *d, struct error *e);
+void cuda_feed_close(struct cuda_device *d);
+void cuda_feed_reset(struct cuda_device *d); /* before the data changes */
+void cuda_feed_begin(struct cuda_device *d, const struct device_step *s);
+void cuda_feed_issued(struct cuda_device *d, uint32_t ops); /* so many ops are on their streams */
+enum status cuda_feed_run(struct cuda_device *d, const struct device_step *s, uint32_t op, struct error *e); /* of LANE_HOST, here and now */
+void cuda_feed_wait(struct cuda_device *d, uint32_t op); /* the issuing thread, for an op of the host's */
+bool cuda_feed_ended(const struct cuda_device *d, uint32_t op);
+enum status cuda_feed_end(struct cuda_device *d, bool broken, struct error *e); /* all loads have ended; broken: what they wait for will not come */
 
 /* stamps.c */
 enum status cuda_stamps_prepare(struct cuda_device *d, struct error *e);

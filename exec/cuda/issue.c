@@ -51,7 +51,7 @@ static const struct comm *comm_of(const struct cuda_device *d, const struct op *
 	return &d->job->comm[op->lane][op->group];
 }
 
-static enum status collective(struct cuda_device *d, uint32_t i, struct error *e)
+enum status cuda_collective(struct cuda_device *d, uint32_t i, struct error *e)
 {
 	const struct op *op = op_at(d, i);
 	const struct comm_call call = {op->coll, op->reduce, op->dtype, (uint64_t)op->d[0], d->args[i][0].at, d->args[i][1].at, d->lane[op->lane].stream};
@@ -70,6 +70,10 @@ static enum status await(struct cuda_device *d, uint32_t i, bool capturing, stru
 	enum status st = ST_OK;
 	for (uint32_t k = 0; k < op->n_dep && !st; k++) {
 		uint32_t dep = d->job->role->deps.at[op->dep0 + k];
+		if (op_on_host(op_at(d, dep))) {
+			cuda_feed_wait(d, dep);
+			continue;
+		}
 		st = CUDA_CHECK(cudaStreamWaitEvent(d->lane[op->lane].stream, capturing ? d->joined[dep] : d->mark[dep], 0), e);
 	}
 	return st;
@@ -96,36 +100,21 @@ static enum status finish(struct cuda_device *d, uint32_t i, bool stamped, bool 
 	return st;
 }
 
-/* Verification looks at the buffers before and after: everything issued has to end first. */
-static enum status hooked(struct cuda_device *d, const struct device_step *s, uint32_t i, struct error *e)
-{
-	const struct step_hooks *hooks = s->hooks;
-	enum status st = cuda_wait(d, e);
-	if (st)
-		return st;
-	hooks->before(hooks->ctx, i);
-	if ((st = cuda_flush(d, e)) || (s->stamps && (st = record(d->begin[i], d->lane[op_at(d, i)->lane].stream, false, e))) || (st = collective(d, i, e)) ||
-	    (st = finish(d, i, s->stamps != NULL, false, e)))
-		return st;
-	d->issued = i + 1;
-	if (!(st = cuda_wait(d, e)))
-		hooks->after(hooks->ctx, i);
-	return st;
-}
-
 /* What the kernel answers goes to `kernel`, whose first failure turns the rest of the step's kernels off; what is returned is beyond that. */
 static enum status issue_op(struct cuda_device *d, const struct device_step *s, uint32_t i, bool capturing, struct error *kernel, struct error *e)
 {
 	const struct op *op = op_at(d, i);
+	if (op->lane == LANE_LOAD)
+		return ST_OK;
+	if (op->lane == LANE_HOST)
+		return cuda_feed_run(d, s, i, e);
 	enum status st = await(d, i, capturing, e);
 	if (st)
 		return st;
-	if (op->kind == OP_COLLECTIVE && s->hooks)
-		return hooked(d, s, i, e);
 	if (s->stamps && (st = record(d->begin[i], d->lane[op->lane].stream, capturing, e)))
 		return st;
 	if (op->kind == OP_COLLECTIVE)
-		st = collective(d, i, e);
+		st = cuda_collective(d, i, e);
 	else if (!s->collectives_only && !kernel->status)
 		op_context(d, i, run_kernel(d, i, kernel), kernel);
 	return st ? st : finish(d, i, s->stamps != NULL, capturing, e);
@@ -175,6 +164,7 @@ enum status cuda_issue_ops(struct cuda_device *d, const struct device_step *s, b
 		end_range(d);
 		if (!capturing) {
 			d->issued = i + 1;
+			cuda_feed_issued(d, i + 1);
 			if (i % MARK_EVERY == 0)
 				cuda_watch(d);
 		}
@@ -212,7 +202,10 @@ static void begin_step(struct cuda_device *d, const struct device_step *s)
 /* A graph that is not launched leaves the other ranks waiting for this one's collectives. */
 static enum status issue_step(struct cuda_device *d, const struct device_step *s, struct error *e)
 {
-	const bool plain = !s->hooks && !s->collectives_only;
+	if (s->hooks)
+		return broken_off(d, cuda_hooked_step(d, s->hooks, e), e);
+	cuda_feed_begin(d, s);
+	const bool plain = !s->collectives_only;
 	if (!d->options.graph || !plain || !d->warm) {
 		enum status st = cuda_issue_ops(d, s, false, e);
 		d->warm = d->warm || (plain && !st);
@@ -244,6 +237,8 @@ enum status cuda_device_step(struct cuda_device *d, const struct device_step *s,
 	st = issue_step(d, s, e);
 	if (cuda_wait(d, &wait) && !st)
 		st = error_set(e, wait.status, "%s", wait.text);
+	if (cuda_feed_end(d, st != ST_OK, &wait) && !st)
+		st = error_set(e, wait.status, "%s", wait.text);
 	if (!st && s->stamps)
 		st = cuda_stamps_read(d, anchor_ns, s->stamps, e);
 	return st ? st : read_flag(d, e);
@@ -254,8 +249,8 @@ enum status cuda_device_step(struct cuda_device *d, const struct device_step *s,
 static enum status check_op(const struct cuda_device *d, uint32_t i, struct error *e)
 {
 	const struct op *op = op_at(d, i);
-	const bool comm_lane = op->lane == LANE_COMM || op->lane == LANE_MODEL_COMM;
-	if (op->lane == LANE_HOST || comm_lane != (op->kind == OP_COLLECTIVE) || (op->lane == LANE_COPY && op->kind != OP_COPY))
+	const bool comm_lane = lane_is_comm((enum lane)op->lane);
+	if ((op->lane == LANE_HOST || op->lane == LANE_LOAD) != op_on_host(op) || comm_lane != (op->kind == OP_COLLECTIVE) || (op->lane == LANE_COPY && op->kind != OP_COPY))
 		return error_set(e, ST_RUN, "op %u: %s on the %s lane is not executed on a GPU", i, op_kind_info(op->kind)->name, lane_name(op->lane));
 	if (comm_lane && !comm_of(d, op)->ops)
 		return error_set(e, ST_RUN, "op %u: no communicator", i);
@@ -306,6 +301,8 @@ static enum status make_events(struct cuda_device *d, struct error *e)
 		awaited[r->deps.at[i]] = true;
 	for (int l = 0; l < LANE_COUNT; l++) {
 		struct cuda_lane *lane = &d->lane[l];
+		if (l == LANE_HOST || l == LANE_LOAD)
+			continue;
 		for (uint32_t k = 0; k < lane->n && !st; k++) {
 			uint32_t i = lane->ops[k];
 			if (!awaited[i] && l == LANE_COMPUTE && k % MARK_EVERY != MARK_EVERY - 1 && k != lane->n - 1)
@@ -324,7 +321,7 @@ static enum status make_streams(struct cuda_device *d, struct error *e)
 	int least = 0, greatest = 0;
 	enum status st = CUDA_CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest), e);
 	for (int l = 0; l < LANE_COUNT && !st; l++) {
-		if (l != LANE_COMPUTE && d->lane[l].n == 0)
+		if (l == LANE_HOST || l == LANE_LOAD || (l != LANE_COMPUTE && d->lane[l].n == 0))
 			continue;
 		st = CUDA_CHECK(cudaStreamCreateWithPriority(&d->lane[l].stream, cudaStreamNonBlocking, l == LANE_COMPUTE ? least : greatest), e);
 		if (!st)

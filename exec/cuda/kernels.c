@@ -36,6 +36,9 @@ static const struct cuda_kernel kernels[] = {
 	[OP_FILL] = {launch_fill, NULL},
 	[OP_CAST] = {launch_cast, NULL},
 	[OP_COPY] = {NULL, NULL},
+	[OP_LOAD] = {NULL, NULL},
+	[OP_PAUSE] = {NULL, NULL},
+	[OP_SYNC] = {NULL, NULL},
 };
 static_assert(sizeof kernels / sizeof kernels[0] == OP_KIND_COUNT, "a row for each kind of op");
 

@@ -106,7 +106,7 @@ static enum status cuda_chase(void *ctx, uint64_t footprint_B, int64_t times, do
 {
 	struct cuda_micro *m = ctx;
 	enum status st = fits(m, footprint_B, e);
-	if (!st && is_new(m, CONTENT_CHASE, DT_FP32, footprint_B))
+	if (!st && is_new(m, CONTENT_CHASE, DT_FP32, footprint_B) && !(st = CUDA_CHECK(cudaMemsetAsync(m->sink, 0, SINK_B, m->env.stream), e)))
 		st = micro_lay(&m->env, m->arena, footprint_B / MICRO_CUDA_LINE_B, e);
 	if (!st)
 		st = begin(m, e);

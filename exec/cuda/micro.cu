@@ -230,11 +230,11 @@ extern "C" enum status micro_lay(const struct cuda_env *env, void *at, uint64_t 
 	return start<lay_kernel>(env->stream, stream_grid(env, (int64_t)lines, STREAM_THREADS), STREAM_THREADS, e, (char *)at, lines);
 }
 
-__global__ void chase_kernel(const char *at, int64_t steps, unsigned long long *end)
+__global__ void chase_kernel(const char *at, int64_t steps, unsigned long long *place)
 {
-	unsigned long long now = 0;
 	if (thread_rank() != 0)
 		return;
+	unsigned long long now = *place;
 	for (int64_t i = 0; i < steps; i++) {
 #ifdef STEPSIM_TWIN
 		now = *(const unsigned long long *)(at + now);
@@ -242,10 +242,10 @@ __global__ void chase_kernel(const char *at, int64_t steps, unsigned long long *
 		now = __ldcg((const unsigned long long *)(at + now));
 #endif
 	}
-	*end = now;
+	*place = now;
 }
 
-extern "C" enum status micro_chase(const struct cuda_env *env, const void *at, int64_t steps, uint64_t *end, struct error *e)
+extern "C" enum status micro_chase(const struct cuda_env *env, const void *at, int64_t steps, uint64_t *place, struct error *e)
 {
-	return start<chase_kernel>(env->stream, 1, 1, e, (const char *)at, steps, (unsigned long long *)end);
+	return start<chase_kernel>(env->stream, 1, 1, e, (const char *)at, steps, (unsigned long long *)place);
 }

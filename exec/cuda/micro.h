@@ -19,10 +19,11 @@ enum status micro_read(const struct cuda_env *env, const float *x, int64_t n, in
 enum status micro_copy(const struct cuda_env *env, const float *x, float *y, int64_t n, int64_t passes, struct error *e);
 enum status micro_triad(const struct cuda_env *env, const float *x, const float *y, float *z, int64_t n, int64_t passes, struct error *e);
 
-/* Lays the lines, MICRO_CUDA_LINE_B apart; and follows them from the first one, `steps` loads by one thread. */
+/* Lays the lines, MICRO_CUDA_LINE_B apart; and follows them, `steps` loads by one thread, from *place (bytes into `at`, on the device) on, which it leaves where it ended: what one run has read, and caches
+ * hold, is not what the next one reads. */
 #define MICRO_CUDA_LINE_B 256
 enum status micro_lay(const struct cuda_env *env, void *at, uint64_t lines, struct error *e);
-enum status micro_chase(const struct cuda_env *env, const void *at, int64_t steps, uint64_t *end, struct error *e);
+enum status micro_chase(const struct cuda_env *env, const void *at, int64_t steps, uint64_t *place, struct error *e);
 
 #ifdef __cplusplus
 }

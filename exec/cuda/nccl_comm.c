@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <dlfcn.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 static_assert(NCCL_ID_B == NCCL_UNIQUE_ID_BYTES, "an id is carried whole");
 
 #define MAX_REGISTERED 4
+#define SPIN_S 1e-3 /* most calls are begun sooner, and a nap of any length takes a tenth of a millisecond of a step */
 #define LEAVE_S 10.0 /* what a communicator's orderly end may take before it is aborted */
 
 struct nccl_comm {
@@ -68,7 +70,7 @@ static enum status is_broken(const struct nccl_comm *c, struct error *e)
 static enum status settle(ncclComm_t comm, double limit_s, struct error *e)
 {
 	const struct timespec nap = {0, 50000};
-	double end_s = clock_s() + limit_s;
+	const double begin_s = clock_s();
 	for (;;) {
 		ncclResult_t state;
 		enum status st = NCCL_CHECK(ncclCommGetAsyncError(comm, &state), comm, e);
@@ -76,11 +78,15 @@ static enum status settle(ncclComm_t comm, double limit_s, struct error *e)
 			return st;
 		if (state != ncclInProgress)
 			return nccl_check(state, comm, "asynchronous error", __FILE__, __LINE__, e);
-		if (clock_s() > end_s) {
+		const double past_s = clock_s() - begin_s;
+		if (past_s > limit_s) {
 			const char *last = ncclGetLastError(comm);
 			return error_set(e, ST_RUN, "not done after %g s%s%s", limit_s, last && *last ? "; NCCL's last error: " : "", last ? last : "");
 		}
-		nanosleep(&nap, NULL);
+		if (past_s < SPIN_S)
+			sched_yield();
+		else
+			nanosleep(&nap, NULL);
 	}
 }
 
@@ -167,13 +173,28 @@ static ncclResult_t call_sendrecv(const struct comm_call *call, size_t part, ncc
 	return end_group(exchange(call->in, (rank + 1) % size, call->out, (rank + size - 1) % size, call->elements, type, comm, call->queue));
 }
 
+/* One way alone, in a communicator of two that has one stream at either end: in order, and behind no other lane's call. */
+static ncclResult_t call_send(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm)
+{
+	(void)part, (void)op;
+	int rank;
+	ncclResult_t code = ncclCommUserRank(comm, &rank);
+	return code == ncclSuccess ? ncclSend(call->in, call->elements, type, 1 - rank, comm, call->queue) : code;
+}
+
+static ncclResult_t call_recv(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm)
+{
+	(void)part, (void)op;
+	int rank;
+	ncclResult_t code = ncclCommUserRank(comm, &rank);
+	return code == ncclSuccess ? ncclRecv(call->out, call->elements, type, 1 - rank, comm, call->queue) : code;
+}
+
 static ncclResult_t issue(const struct nccl_comm *c, const struct comm_call *call, ncclComm_t comm)
 {
 	typedef ncclResult_t call_fn(const struct comm_call *, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t);
 	static call_fn *const calls[] = {[COLL_ALL_REDUCE] = call_all_reduce, [COLL_ALL_GATHER] = call_all_gather, [COLL_REDUCE_SCATTER] = call_reduce_scatter,
-		[COLL_BROADCAST] = call_broadcast, [COLL_ALLTOALL] = call_alltoall, [COLL_SENDRECV] = call_sendrecv,
-
-	                                 [COLL_RECV] = NULL}; /* messages between stages: a program of several roles is refused before (exec/runner.c) */
+		[COLL_BROADCAST] = call_broadcast, [COLL_ALLTOALL] = call_alltoall, [COLL_SENDRECV] = call_sendrecv, [COLL_SEND] = call_send, [COLL_RECV] = call_recv};
 	static_assert(sizeof calls / sizeof calls[0] == COLL_COUNT, "a row for each collective");
 	static const ncclRedOp_t ops[] = {[RED_SUM] = ncclSum, [RED_MAX] = ncclMax};
 	static_assert(sizeof ops / sizeof ops[0] == RED_COUNT, "every reduction");

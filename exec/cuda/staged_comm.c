@@ -105,12 +105,16 @@ struct span {
 static struct span given(const struct staged *s, const struct comm_call *call)
 {
 	uint64_t part = call->elements / (uint64_t)s->host.size;
+	if (call->coll == COLL_RECV)
+		return (struct span){0, 0};
 	return call->coll == COLL_ALL_GATHER ? (struct span){part * (uint64_t)s->host.rank, part} : (struct span){0, call->elements};
 }
 
 static struct span got(const struct staged *s, const struct comm_call *call)
 {
 	uint64_t part = call->elements / (uint64_t)s->host.size;
+	if (call->coll == COLL_SEND)
+		return (struct span){0, 0};
 	return call->coll == COLL_REDUCE_SCATTER ? (struct span){part * (uint64_t)s->host.rank, part} : (struct span){0, call->elements};
 }
 
@@ -281,12 +285,12 @@ static enum status staged_start(void *ctx, const struct comm_call *call, struct 
 	cudaStream_t queue = call->queue;
 	if (s->last_queue && s->last_queue != call->queue && (st = CUDA_CHECK(cudaStreamWaitEvent(queue, s->ended, 0), e)))
 		return st;
-	if ((st = CUDA_CHECK(cudaMemcpyAsync(c->raw + each * in.first, call->in, each * in.n, cudaMemcpyDeviceToHost, queue), e)) || (st = CUDA_CHECK(cudaLaunchHostFunc(queue, post, c), e)))
+	if ((in.n && (st = CUDA_CHECK(cudaMemcpyAsync(c->raw + each * in.first, call->in, each * in.n, cudaMemcpyDeviceToHost, queue), e))) || (st = CUDA_CHECK(cudaLaunchHostFunc(queue, post, c), e)))
 		return st;
 	CUresult waits = s->wait_value((CUstream)queue, (CUdeviceptr)(uintptr_t)s->arrived, 1, CU_STREAM_WAIT_VALUE_EQ);
 	if (waits != CUDA_SUCCESS)
 		return error_set(e, ST_RUN, "a stream cannot wait for the host: cuStreamWaitValue32 gives CUresult %d", (int)waits);
-	if ((st = CUDA_CHECK(cudaMemcpyAsync(call->out, c->raw + each * (c->apart + out.first), each * out.n, cudaMemcpyHostToDevice, queue), e)))
+	if (out.n && (st = CUDA_CHECK(cudaMemcpyAsync(call->out, c->raw + each * (c->apart + out.first), each * out.n, cudaMemcpyHostToDevice, queue), e)))
 		return st;
 	s->last_queue = call->queue;
 	return CUDA_CHECK(cudaEventRecord(s->ended, queue), e);

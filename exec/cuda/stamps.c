@@ -8,7 +8,7 @@
 /* An op that follows another on its lane at once begins when that one ends. */
 static bool needs_begin(const struct cuda_device *d, uint32_t i)
 {
-	return d->before[i] == 0 || d->job->role->ops.at[i].n_dep > 0;
+	return !op_on_host(&d->job->role->ops.at[i]) && (d->before[i] == 0 || d->job->role->ops.at[i].n_dep > 0);
 }
 
 enum status cuda_stamps_prepare(struct cuda_device *d, struct error *e)
@@ -26,6 +26,8 @@ enum status cuda_stamps_prepare(struct cuda_device *d, struct error *e)
 	if (!d->anchor)
 		st = CUDA_CHECK(cudaEventCreate(&d->anchor), e);
 	for (uint32_t i = 0; i < n && !st; i++) {
+		if (op_on_host(&d->job->role->ops.at[i]))
+			continue;
 		if (!d->end[i])
 			st = CUDA_CHECK(cudaEventCreate(&d->end[i]), e);
 		if (!st && !d->begin[i] && needs_begin(d, i))
@@ -67,6 +69,8 @@ enum status cuda_stamps_read(const struct cuda_device *d, int64_t anchor_ns, str
 	const uint32_t n = (uint32_t)d->job->role->ops.n;
 	enum status st = ST_OK;
 	for (uint32_t i = 0; i < n && !st; i++) {
+		if (op_on_host(&d->job->role->ops.at[i]))
+			continue;
 		if (d->begin[i])
 			st = time_of(d, d->begin[i], anchor_ns, &out[i].begin_ns, e);
 		else

@@ -15,10 +15,12 @@ static uint32_t marked(const struct cuda_lane *l, uint32_t mark)
 static bool has_ended(const struct cuda_device *d, uint32_t op)
 {
 	const struct cuda_lane *l = &d->lane[d->job->role->ops.at[op].lane];
+	if (op_on_host(&d->job->role->ops.at[op]))
+		return cuda_feed_ended(d, op);
 	return l->passed > 0 && op <= marked(l, l->passed - 1);
 }
 
-static bool waits(const struct cuda_device *d, uint32_t op)
+bool cuda_op_waits(const struct cuda_device *d, uint32_t op)
 {
 	const struct op *o = &d->job->role->ops.at[op];
 	for (uint32_t i = 0; i < o->n_dep; i++)
@@ -34,9 +36,15 @@ static int64_t stands_at(const struct cuda_device *d, const struct cuda_lane *l)
 		return 0;
 	const uint32_t first = l->passed ? l->marks[l->passed - 1] + 1 : 0;
 	for (uint32_t k = first; k <= l->marks[l->passed] && l->ops[k] < d->issued; k++)
-		if (waits(d, l->ops[k]))
+		if (cuda_op_waits(d, l->ops[k]))
 			return -((int64_t)l->ops[k] + 1);
 	return l->ops[first] < d->issued ? (int64_t)l->ops[first] + 1 : 0;
+}
+
+void cuda_tell(struct cuda_device *d)
+{
+	for (int i = 0; i < LANE_COUNT; i++)
+		atomic_store_explicit(&d->job->beacon->op[i], stands_at(d, &d->lane[i]), memory_order_relaxed);
 }
 
 void cuda_watch(struct cuda_device *d)
@@ -48,14 +56,13 @@ void cuda_watch(struct cuda_device *d)
 			atomic_fetch_add_explicit(&d->job->beacon->progress, 1, memory_order_relaxed);
 		}
 	}
-	for (int i = 0; i < LANE_COUNT; i++)
-		atomic_store_explicit(&d->job->beacon->op[i], stands_at(d, &d->lane[i]), memory_order_relaxed);
+	cuda_tell(d);
 }
 
 /* Where the lanes stood when something broke: "op N name". */
 static void where(const struct cuda_device *d, enum lane only, struct error *e)
 {
-	static const enum lane by_weight[] = {LANE_COMPUTE, LANE_MODEL_COMM, LANE_COMM, LANE_COPY};
+	static const enum lane by_weight[] = {LANE_COMPUTE, LANE_MODEL_COMM, LANE_COMM, LANE_RECV_PREV, LANE_RECV_NEXT, LANE_SEND_NEXT, LANE_SEND_PREV, LANE_COPY, LANE_HOST, LANE_LOAD};
 	char name[OP_NAME_MAX];
 	for (size_t i = 0; i < sizeof by_weight / sizeof by_weight[0]; i++) {
 		int64_t op = stands_at(d, &d->lane[by_weight[i]]);
@@ -70,7 +77,7 @@ static void where(const struct cuda_device *d, enum lane only, struct error *e)
 static bool has_communicators(const struct cuda_device *d)
 {
 	for (int l = 0; l < LANE_COUNT; l++)
-		for (int g = 0; g < DIM_COUNT; g++)
+		for (int g = 0; g < DIM_ALL; g++)
 			if (d->job->comm[l][g].ops)
 				return true;
 	return false;
@@ -83,10 +90,10 @@ enum status cuda_broken(struct cuda_device *d, const struct error *why, struct e
 	return error_set(e, why->status, "%s", why->text);
 }
 
-static enum status ask_communicators(struct cuda_device *d, struct error *e)
+enum status cuda_ask_communicators(struct cuda_device *d, struct error *e)
 {
 	for (int l = 0; l < LANE_COUNT; l++)
-		for (int g = 0; g < DIM_COUNT; g++) {
+		for (int g = 0; g < DIM_ALL; g++) {
 			const struct comm *c = &d->job->comm[l][g];
 			struct error why = {ST_OK, ""};
 			bool done;
@@ -138,7 +145,7 @@ enum status cuda_wait(struct cuda_device *d, struct error *e)
 		if (st || all)
 			return st;
 		if (stamp_now_ns() - asked_ns > ASK_NS) {
-			if ((st = ask_communicators(d, e)))
+			if ((st = cuda_ask_communicators(d, e)))
 				return st;
 			asked_ns = stamp_now_ns();
 		}

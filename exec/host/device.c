@@ -66,6 +66,7 @@ static void clear_arena(const struct host_device *d, void *arena, uint64_t bytes
 static void host_clear(void *ctx)
 {
 	struct host_device *d = ctx;
+	host_work_reset(d->lanes.host);
 	clear_arena(d, d->memory, d->job->layout->total_B);
 	clear_arena(d, d->host_memory, d->job->layout->host_B);
 }

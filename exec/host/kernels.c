@@ -17,6 +17,10 @@ static const struct kernel kernels[] = {
 	[OP_GEMM] = {kernel_gemm, NULL},
 	[OP_ATTENTION] = {kernel_attention, scratch_attention},
 	[OP_ATTENTION_GRAD] = {kernel_attention_grad, scratch_attention_grad},
+	[OP_ATTENTION_PART] = {NULL, NULL}, /* these four: runner_supports */
+	[OP_ATTENTION_PART_GRAD] = {NULL, NULL},
+	[OP_KV_PACK] = {NULL, NULL},
+	[OP_KV_UNPACK] = {NULL, NULL},
 	[OP_ATTN_SCORES] = {kernel_attn_scores, NULL},
 	[OP_ATTN_SOFTMAX] = {kernel_attn_softmax, NULL},
 	[OP_ATTN_VALUES] = {kernel_attn_values, NULL},
@@ -47,8 +51,11 @@ static const struct kernel kernels[] = {
 	[OP_CAST] = {kernel_cast, NULL},
 	[OP_COLLECTIVE] = {NULL, NULL}, /* the communicator's */
 	[OP_COPY] = {kernel_copy, NULL},
+	[OP_LOAD] = {NULL, NULL}, /* the host lane's, as the two below (exec/host_work.h) */
+	[OP_PAUSE] = {NULL, NULL},
+	[OP_SYNC] = {NULL, NULL},
 };
-static_assert(sizeof kernels / sizeof kernels[0] == OP_KIND_COUNT && OP_KIND_COUNT == 33, "a row for each op kind");
+static_assert(sizeof kernels / sizeof kernels[0] == OP_KIND_COUNT && OP_KIND_COUNT == 40, "a row for each op kind");
 
 size_t host_kernel_scratch_B(const struct op *op, int threads)
 {

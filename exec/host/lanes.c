@@ -17,8 +17,6 @@
 #define NAP_NS 20000       /* between two polls of a collective while the rank computes */
 #define SLICE_NS 100000    /* of the polling thread: see quick_wakes */
 
-enum { THREAD_COMM, THREAD_COPY };
-
 /* ---- completion ---- */
 
 static bool ended(const struct lanes *l, uint32_t op, uint32_t round)
@@ -98,7 +96,7 @@ static void run_kernel(struct lanes *l, uint32_t op)
 	struct error e = {ST_OK, ""};
 	if (l->step->collectives_only || atomic_load_explicit(&l->failed, memory_order_relaxed))
 		return;
-	if (host_kernel_run(&l->env, o, l->args[op], &e)) {
+	if (op_on_host(o) ? host_work_run(l->host, o, l->args[op][0], l->args[op][1], &e) : host_kernel_run(&l->env, o, l->args[op], &e)) {
 		char name[OP_NAME_MAX];
 		error_context(&e, "op %u %s", op, op_name(o, name));
 		fail(l, &e);
@@ -127,7 +125,7 @@ static void walk(struct lanes *l, enum lane lane, uint32_t round)
 	}
 }
 
-/* ---- collectives: two lanes, one thread ---- */
+/* ---- collectives: all their lanes, one thread ---- */
 
 struct flight {
 	uint32_t next; /* place in the lane's list of the op that is under way, or comes next */
@@ -189,17 +187,19 @@ static bool advance(struct lanes *l, enum lane lane, struct flight *f, uint32_t 
 	return true;
 }
 
-static const enum lane comm_lanes[2] = {LANE_MODEL_COMM, LANE_COMM};
+/* What the compute lane waits for soonest comes first. */
+static const enum lane comm_lanes[] = {LANE_MODEL_COMM, LANE_RECV_PREV, LANE_RECV_NEXT, LANE_SEND_NEXT, LANE_SEND_PREV, LANE_COMM};
+#define COMM_LANES (sizeof comm_lanes / sizeof comm_lanes[0])
 
 struct flights {
-	struct flight of[2]; /* as comm_lanes */
+	struct flight of[COMM_LANES]; /* as comm_lanes */
 	uint32_t round;
 };
 
 static bool some_ready(struct lanes *l, const void *flights)
 {
 	const struct flights *f = flights;
-	for (int i = 0; i < 2; i++)
+	for (size_t i = 0; i < COMM_LANES; i++)
 		if (f->of[i].next < l->n[comm_lanes[i]] && ready(l, l->list[comm_lanes[i]][f->of[i].next], f->round))
 			return true;
 	return false;
@@ -221,7 +221,7 @@ static void fly(struct lanes *l, uint32_t round)
 	struct flights f = {.round = round};
 	for (;;) {
 		bool moved = false, under_way = false, left = false;
-		for (int i = 0; i < 2; i++) {
+		for (size_t i = 0; i < COMM_LANES; i++) {
 			moved = advance(l, comm_lanes[i], &f.of[i], round) || moved;
 			under_way = under_way || f.of[i].under_way;
 			left = left || f.of[i].next < l->n[comm_lanes[i]];
@@ -265,7 +265,7 @@ static void quick_wakes(void)
 
 static void *comm_thread(void *arg)
 {
-	struct lanes *l = arg;
+	struct lanes *l = ((struct lanes_thread *)arg)->lanes;
 	quick_wakes();
 	for (uint32_t round = 0;;) {
 		sleep_until(l, next_round, &round);
@@ -277,15 +277,18 @@ static void *comm_thread(void *arg)
 	}
 }
 
-static void *copy_thread(void *arg)
+static const enum lane walked[LANES_THREADS] = {[THREAD_COPY] = LANE_COPY, [THREAD_HOST] = LANE_HOST, [THREAD_LOAD] = LANE_LOAD};
+
+static void *lane_thread(void *arg)
 {
-	struct lanes *l = arg;
+	struct lanes *l = ((struct lanes_thread *)arg)->lanes;
+	const int which = (int)((struct lanes_thread *)arg - l->thread);
 	for (uint32_t round = 0;;) {
 		sleep_until(l, next_round, &round);
 		if (atomic_load(&l->end))
 			return NULL;
-		walk(l, LANE_COPY, ++round);
-		atomic_store(&l->rounds_ended[THREAD_COPY], round);
+		walk(l, walked[which], ++round);
+		atomic_store(&l->rounds_ended[which], round);
 		wake(l);
 	}
 }
@@ -293,7 +296,10 @@ static void *copy_thread(void *arg)
 static bool threads_ended(struct lanes *l, const void *arg)
 {
 	uint32_t round = *(const uint32_t *)arg;
-	return (!l->comm_thread || atomic_load(&l->rounds_ended[THREAD_COMM]) == round) && (!l->copy_thread || atomic_load(&l->rounds_ended[THREAD_COPY]) == round);
+	for (int i = 0; i < LANES_THREADS; i++)
+		if (l->thread[i].started && atomic_load(&l->rounds_ended[i]) != round)
+			return false;
+	return true;
 }
 
 enum status lanes_step(struct lanes *l, const struct device_step *step, struct error *e)
@@ -326,8 +332,9 @@ static enum status list_ops(struct lanes *l, struct error *e)
 		l->awaited[r->deps.at[i]] = true;
 	for (uint32_t i = 0; i < r->ops.n; i++) {
 		const struct op *op = &r->ops.at[i];
-		bool comm_lane = op->lane == LANE_COMM || op->lane == LANE_MODEL_COMM;
-		if (op->lane == LANE_HOST || comm_lane != (op->kind == OP_COLLECTIVE) || (op->lane == LANE_COPY && op->kind != OP_COPY))
+		bool comm_lane = lane_is_comm((enum lane)op->lane);
+		bool host_lane = op->lane == LANE_HOST || op->lane == LANE_LOAD;
+		if (host_lane != op_on_host(op) || comm_lane != (op->kind == OP_COLLECTIVE) || (op->lane == LANE_COPY && op->kind != OP_COPY))
 			return error_set(e, ST_RUN, "op %u: %s on the %s lane is not executed on the host", i, op_kind_info(op->kind)->name, lane_name(op->lane));
 		if (comm_lane && !comm_of(l, i)->ops)
 			return error_set(e, ST_RUN, "op %u: no communicator", i);
@@ -336,13 +343,14 @@ static enum status list_ops(struct lanes *l, struct error *e)
 	return ST_OK;
 }
 
-static enum status start_thread(struct lanes *l, void *(*run)(void *), bool *started, struct error *e)
+static enum status start_thread(struct lanes *l, int which, void *(*run)(void *), struct error *e)
 {
-	int code = pthread_create(&l->thread[l->threads], NULL, run, l);
+	struct lanes_thread *t = &l->thread[which];
+	t->lanes = l;
+	int code = pthread_create(&t->id, NULL, run, t);
 	if (code)
 		return error_set(e, ST_RUN, "no thread for a lane: %s", strerror(code));
-	l->threads++;
-	*started = true;
+	t->started = true;
 	return ST_OK;
 }
 
@@ -355,10 +363,16 @@ enum status lanes_start(struct lanes *l, const struct device_job *job, op_args *
 	pthread_mutex_init(&l->lock, NULL);
 	pthread_cond_init(&l->changed, NULL);
 	enum status st = list_ops(l, e);
-	if (!st && l->n[LANE_COMM] + l->n[LANE_MODEL_COMM])
-		st = start_thread(l, comm_thread, &l->comm_thread, e);
-	if (!st && l->n[LANE_COPY])
-		st = start_thread(l, copy_thread, &l->copy_thread, e);
+	uint32_t calls = 0;
+	for (size_t i = 0; i < COMM_LANES; i++)
+		calls += l->n[comm_lanes[i]];
+	if (!st && calls)
+		st = start_thread(l, THREAD_COMM, comm_thread, e);
+	if (!st && l->n[LANE_HOST] + l->n[LANE_LOAD])
+		st = host_work_open(&job->host, &l->host, e);
+	for (int i = THREAD_COPY; i < LANES_THREADS && !st; i++)
+		if (l->n[walked[i]])
+			st = start_thread(l, i, lane_thread, e);
 	if (st)
 		lanes_stop(l);
 	return st;
@@ -370,8 +384,10 @@ void lanes_stop(struct lanes *l)
 		return;
 	atomic_store(&l->end, true);
 	wake(l);
-	for (int i = 0; i < l->threads; i++)
-		pthread_join(l->thread[i], NULL);
+	for (int i = 0; i < LANES_THREADS; i++)
+		if (l->thread[i].started)
+			pthread_join(l->thread[i].id, NULL);
+	host_work_close(l->host);
 	for (int lane = 0; lane < LANE_COUNT; lane++)
 		free(l->list[lane]);
 	free((void *)l->done);

@@ -1,4 +1,4 @@
-/* The lanes of the host device: one thread walks the compute ops, one the copies, one both communication lanes; completion flags carry the dependencies between them. */
+/* The lanes of the host device: one thread walks the compute ops, one each the copies, the host thread's ops and the loads, one all communication lanes; completion flags carry the dependencies between them. */
 #ifndef STEPSIM_EXEC_HOST_LANES_H
 #define STEPSIM_EXEC_HOST_LANES_H
 
@@ -9,6 +9,14 @@
 #include "exec/host/kernels.h"
 
 typedef void *op_args[OP_MAX_ARGS];
+
+enum { THREAD_COMM, THREAD_COPY, THREAD_HOST, THREAD_LOAD, LANES_THREADS };
+
+struct lanes_thread {
+	struct lanes *lanes;
+	pthread_t id;
+	bool started;
+};
 
 struct lanes {
 	const struct device_job *job;
@@ -21,7 +29,7 @@ struct lanes {
 
 	/* one round is one step */
 	_Atomic uint32_t round;
-	_Atomic uint32_t rounds_ended[2]; /* by thread: communication, copies */
+	_Atomic uint32_t rounds_ended[LANES_THREADS];
 	const struct device_step *step;   /* written before `round` */
 	atomic_bool failed, end;
 	struct error error; /* under `lock` */
@@ -32,9 +40,8 @@ struct lanes {
 	atomic_int sleepers;
 	atomic_bool compute_waits; /* the compute lane needs nothing but what is under way */
 
-	pthread_t thread[2];
-	int threads;
-	bool comm_thread, copy_thread;
+	struct lanes_thread thread[LANES_THREADS];
+	struct host_work *host;
 };
 
 enum status lanes_start(struct lanes *l, const struct device_job *job, op_args *args, const struct host_env *env, struct error *e);

@@ -25,6 +25,7 @@ struct host_micro {
 	/* what the arena holds */
 	enum content content;
 	uint64_t size;
+	uint64_t place; /* where the last chase ended: the next one reads lines that this one has not brought into the caches */
 };
 
 static void host_micro_facts(void *ctx, struct micro_facts *out)
@@ -155,13 +156,14 @@ static enum status host_chase(void *ctx, uint64_t footprint_B, int64_t times, do
 	enum status st = fits(m, footprint_B, e);
 	if (st)
 		return st;
-	if (is_new(m, CONTENT_CHASE, footprint_B))
+	if (is_new(m, CONTENT_CHASE, footprint_B)) {
 		for (uint64_t i = 0; i < lines; i++)
 			*(uint64_t *)(void *)(m->arena + i * MICRO_LINE_B) = micro_next(i, lines) * MICRO_LINE_B;
+		m->place = 0;
+	}
 	double begin_s = clock_s();
-	volatile uint64_t end = micro_chase_part(m->arena, times);
+	m->place = micro_chase_part(m->arena, m->place, times);
 	*seconds = (clock_s() - begin_s) / (double)times;
-	(void)end;
 	return ST_OK;
 }
 

@@ -13,7 +13,7 @@ void micro_poly_part(const float *a, float *b, int64_t n, int64_t k);
 float micro_read_part(const float *x, int64_t n); /* a sum, so that nothing is left out */
 void micro_copy_part(const float *x, float *y, int64_t n);
 void micro_triad_part(const float *x, const float *y, float *z, int64_t n);
-uint64_t micro_chase_part(const char *lines, int64_t steps); /* where it ends */
+uint64_t micro_chase_part(const char *lines, uint64_t at, int64_t steps); /* from `at` bytes on; where it ends */
 
 #define MICRO_LINE_B 64
 

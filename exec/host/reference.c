@@ -374,6 +374,10 @@ static reference_fn *const references[] = {
 	[OP_GEMM] = ref_gemm,
 	[OP_ATTENTION] = ref_attention,
 	[OP_ATTENTION_GRAD] = ref_attention_grad,
+	[OP_ATTENTION_PART] = NULL, /* these four: runner_supports */
+	[OP_ATTENTION_PART_GRAD] = NULL,
+	[OP_KV_PACK] = NULL,
+	[OP_KV_UNPACK] = NULL,
 	[OP_ATTN_SCORES] = ref_attn_scores,
 	[OP_ATTN_SOFTMAX] = ref_attn_softmax,
 	[OP_ATTN_VALUES] = ref_attn_values,
@@ -404,8 +408,11 @@ static reference_fn *const references[] = {
 	[OP_CAST] = ref_cast,
 	[OP_COLLECTIVE] = NULL,
 	[OP_COPY] = ref_copy,
+	[OP_LOAD] = NULL, /* the host lane's, as the two below (exec/host_work.h) */
+	[OP_PAUSE] = NULL,
+	[OP_SYNC] = NULL,
 };
-static_assert(sizeof references / sizeof references[0] == OP_KIND_COUNT && OP_KIND_COUNT == 33, "a row for each op kind");
+static_assert(sizeof references / sizeof references[0] == OP_KIND_COUNT && OP_KIND_COUNT == 40, "a row for each op kind");
 
 enum status reference_run(const struct host_env *env, const struct op *op, void *const arg[OP_MAX_ARGS], struct error *e)
 {

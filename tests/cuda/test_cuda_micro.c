@@ -1,9 +1,7 @@
-/* The roofline's kernels for GPUs, on their twins: the polynomial against its closed form, streams and chase against plain loops. */
+/* The roofline's kernels for GPUs, on their twins or on the device: the polynomial against its closed form, streams and chase against plain loops. */
 #include "exec/cuda/micro.h"
 #include "exec/micro.h"
 #include "tests/cuda/cuda_rig.h"
-
-extern void twin_threads_real(bool real);
 
 static const int64_t sizes[] = {0, 1, 31, 33, 1023, 1025};
 static const int64_t degrees[] = {1, 2, 15, 16, 17, 50, 1000};
@@ -33,14 +31,14 @@ static void test_polynomial(void)
 {
 	static const enum dtype formats[] = {DT_FP32, DT_BF16, DT_FP16};
 	for (int real = 0; real < 2; real++) {
-		twin_threads_real(real);
+		rig_real_threads(real);
 		for (size_t f = 0; f < COUNT(formats); f++)
 			for (size_t s = 0; s < COUNT(sizes); s++)
 				for (size_t k = 0; k < COUNT(degrees); k++)
 					for (size_t shift = 0; shift < 2; shift++)
 						poly_case(formats[f], sizes[s], degrees[k], shift);
 	}
-	twin_threads_real(false);
+	rig_real_threads(false);
 }
 
 /* More passes, and less than a tile: what is written must not depend on either. */
@@ -54,7 +52,7 @@ static void test_streams(void)
 				struct rig_block x = rig_block_new(4 * n, 0), y = rig_block_new(4 * n, 0), z = rig_block_new(4 * n, 0), sink = rig_block_new(4, 0);
 				float *px = rig_host(&x), *py = rig_host(&y), *pz = rig_host(&z);
 				struct error e = {0};
-				twin_threads_real(real);
+				rig_real_threads(real);
 				for (size_t i = 0; i < n; i++) {
 					px[i] = (float)(i % 101);
 					py[i] = (float)(i % 7);
@@ -78,19 +76,22 @@ static void test_streams(void)
 				rig_block_free(&z);
 				rig_block_free(&sink);
 			}
-	twin_threads_real(false);
+	rig_real_threads(false);
 }
 
 static void test_chase(void)
 {
 	for (uint64_t lines = 1; lines <= 256; lines *= 2) {
 		struct rig_block at = rig_block_new(lines * MICRO_CUDA_LINE_B, 0), end = rig_block_new(8, 0);
-		uint64_t want = 0, got = 1;
+		uint64_t want = 0, got = 0;
 		struct error e = {0};
+		memcpy(rig_host(&end), &got, sizeof got);
 		rig_block_upload(&at);
 		rig_block_upload(&end);
 		CU_ASSERT_EQUAL(micro_lay(&env, rig_device(&at), lines, &e), ST_OK);
-		CU_ASSERT_EQUAL(micro_chase(&env, rig_device(&at), 100, rig_device(&end), &e), ST_OK);
+		/* the second goes on where the first one ended */
+		CU_ASSERT_EQUAL(micro_chase(&env, rig_device(&at), 60, rig_device(&end), &e), ST_OK);
+		CU_ASSERT_EQUAL(micro_chase(&env, rig_device(&at), 40, rig_device(&end), &e), ST_OK);
 		CU_ASSERT_TRUE(rig_block_download(&at) && rig_block_download(&end));
 		for (int i = 0; i < 100; i++)
 			want = micro_next(want, lines);

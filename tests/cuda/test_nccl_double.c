@@ -355,6 +355,60 @@ static void try_two_lanes(struct session *s, const struct session_info *info, st
 	cudaStreamDestroy(second);
 }
 
+/* Messages of two directions cross, each over a communicator of its own, in an order in which one communicator for both would stand still. */
+static void try_messages(const struct comm pair[2], struct rig *rig, const char *where)
+{
+	struct error e = {ST_OK, ""};
+	cudaStream_t queue[2] = {rig->stream, NULL};
+	if (!pair[0].ops)
+		return;
+	enum status st = CUDA_CHECK(cudaStreamCreateWithFlags(&queue[1], cudaStreamNonBlocking), &e);
+	int64_t me = pair[0].rank;
+	for (size_t i = 0; i < 100; i++)
+		put(DT_BF16, rig->in, i, brought(me, i));
+	for (int i = 0; i < 2 && !st; i++) { /* first what comes, then what goes */
+		int64_t k = i ? me : 1 - me;
+		struct comm_call call = {i ? COLL_SEND : COLL_RECV, RED_SUM, DT_BF16, 100, i ? rig->in : NULL, i ? NULL : rig->out, queue[k]};
+		st = comm_start(&pair[k], &call, &e);
+	}
+	for (int k = 0; k < 2 && !st; k++)
+		st = drain(&pair[k], queue[k], LIMIT_S, &e);
+	for (size_t i = 0; i < 100 && !st; i++)
+		if (get(DT_BF16, rig->out, i) != brought(1 - me, i)) {
+			complain("%s: message element %zu is %g", where, i, get(DT_BF16, rig->out, i));
+			break;
+		}
+	if (st)
+		complain("%s: messages: %s", where, e.text);
+	checked++;
+	if (queue[1])
+		cudaStreamDestroy(queue[1]);
+}
+
+/* Ranks 0 and 1, 2 and 3, ...; a rank without a partner has no part. Communicator k carries what rank k of the pair sends. */
+static void try_pairs(struct session *s, const struct session_info *info, const struct comm *world, struct rig *rig)
+{
+	struct comm pair[2] = {{0}}, host = {0};
+	struct error e = {ST_OK, ""};
+	int64_t colour = (info->rank | 1) < info->ranks ? info->rank / 2 : -1;
+	enum status st = ST_OK;
+	for (int k = 0; k < 2 && !st; k++)
+		st = nccl_comm_split(world, (int32_t)colour, (int32_t)info->rank, &pair[k], &e);
+	if (!st)
+		try_messages(pair, rig, "pairs");
+	for (int k = 0; k < 2 && !st; k++) {
+		comm_destroy(&pair[k]);
+		if (!(st = comm_split_mpi(s, colour, info->rank, &host, &e)) && host.ops)
+			st = staged_comm_create(&host, LIMIT_S, &pair[k], &e);
+	}
+	if (!st)
+		try_messages(pair, rig, "pairs through the host");
+	else
+		complain("pairs: %s", e.text);
+	comm_destroy(&pair[0]);
+	comm_destroy(&pair[1]);
+}
+
 static void try_staged(struct session *s, const struct session_info *info, struct rig *rig)
 {
 	struct comm host, staged;
@@ -492,6 +546,7 @@ int main(int argc, char **argv)
 		complain("register: %s", e.text);
 	try_groups(&world, &rig);
 	try_staged(s, info, &rig);
+	try_pairs(s, info, &world, &rig);
 	try_raw(info, &rig);
 out:
 	if (st)

@@ -89,15 +89,20 @@ bool overlap(const op &o)
 	return o.what == ALL_GATHER ? o.in != o.out + own : o.what == REDUCE_SCATTER ? o.out != o.in + own : o.in != o.out;
 }
 
-/* As the real library words it (2.28), of its first rank. */
+/* As the real library (2.28) words it, of its first rank: the environment is read once, and again after a reset; the file is opened then, and written on wherever the last line ended. */
+struct {
+	bool read;
+	FILE *file;
+} debug;
+
 void tell(const char *call, size_t bytes)
 {
 	const char *level = getenv("NCCL_DEBUG"), *subsystem = getenv("NCCL_DEBUG_SUBSYS"), *path = getenv("NCCL_DEBUG_FILE");
-	FILE *f = level && !strcmp(level, "INFO") && subsystem && !strcmp(subsystem, "TUNING") && path ? fopen(path, "a") : NULL;
-	if (!f)
-		return;
-	fprintf(f, "double:1:1 [0] NCCL INFO %s: %zu Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..1}\n", call, bytes);
-	fclose(f);
+	if (!debug.read && level && !strcmp(level, "INFO") && subsystem && !strcmp(subsystem, "TUNING") && path && (debug.file = fopen(path, "w")))
+		setvbuf(debug.file, NULL, _IOLBF, BUFSIZ);
+	debug.read = true;
+	if (debug.file)
+		fprintf(debug.file, "double:1:1 [0] NCCL INFO %s: %zu Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..1}\n", call, bytes);
 }
 
 ncclResult_t enqueue(const char *call, ncclComm_t comm, kind what, const void *in, void *out, size_t count, ncclDataType_t type, ncclRedOp_t reduce, int peer, cudaStream_t stream)
@@ -409,9 +414,12 @@ API ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle)
 	return comm ? ncclSuccess : fail(ncclInvalidArgument, "CommDeregister : comm argument is NULL");
 }
 
-/* The environment is read at each call as it is. */
 API void ncclResetDebugInit(void)
 {
+	if (debug.file)
+		fclose(debug.file);
+	debug.file = NULL;
+	debug.read = false;
 }
 
 API ncclResult_t ncclAllReduce(const void *in, void *out, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)

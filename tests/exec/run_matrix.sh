@@ -55,10 +55,36 @@ train 2 parallel.tensor=2 model.mlp=relu # its kinks defeat finite differences
 train 4 parallel.strategy=fsdp parallel.bucket_mb=25 parallel.reshard_after_forward=false "${llama[@]}"
 train 4 parallel.strategy=fsdp parallel.bucket_mb=25 parallel.prefetch=0 train.recompute=full
 train 4 parallel.strategy=fsdp parallel.bucket_mb=25 parallel.prefetch=3 parallel.overlap=false
+for shard in 2 4; do # replicas of 2 and 1 at 4 ranks, of 4 and 2 at 8
+	train 4 parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=$shard
+	train 8 parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=$shard train.optimizer=sgd
+done
+train 8 parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=2 parallel.tensor=2 parallel.sequence_parallel=true train.global_batch=16 train.recompute=full
+train 4 parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=2 parallel.overlap=false parallel.reshard_after_forward=false
 train 4 parallel.strategy=ddp parallel.overlap=false
 train 4 parallel.strategy=zero1 parallel.overlap=false train.optimizer=lion
 train 4 parallel.strategy=zero2 parallel.overlap=false
 train 3 parallel.strategy=zero2 train.global_batch=6
+# A loader's batches are the ones that the ranks would have had without it, in their order.
+for data in 'data.workers=2' 'data.workers=3 data.prefetch=1' 'data.prefetch=0' 'data.workers=0 train.sync_every=1' 'data.workers=1 data.prefetch=1 data.pin_memory=false train.sync_every=2'; do
+	# shellcheck disable=SC2086
+	train 2 data.load_time=1ms train.micro_batch=1 train.global_batch=8 $data
+done
+
+# Pipelines: each schedule at 2 and 4 stages, the table tied and not, and beside the other dimensions.
+for schedule in gpipe 1f1b zero_bubble; do
+	train 2 parallel.pipeline=2 parallel.schedule=$schedule
+	train 4 parallel.pipeline=4 parallel.schedule=$schedule model.layers=5 model.tied_embeddings=false
+done
+train 2 parallel.pipeline=2 parallel.schedule=interleaved parallel.virtual_stages=2 model.layers=4 model.tied_embeddings=false
+train 3 parallel.pipeline=3 parallel.schedule=interleaved parallel.virtual_stages=2 model.layers=6 train.global_batch=6
+train 4 parallel.pipeline=4 parallel.schedule=interleaved parallel.virtual_stages=2 model.layers=8
+train 2 parallel.pipeline=2 train.global_batch=1 train.optimizer=sgd
+train 4 parallel.pipeline=2 parallel.strategy=zero1
+train 4 parallel.pipeline=2 parallel.tensor=2 parallel.sequence_parallel=true model.tied_embeddings=false
+train 8 parallel.pipeline=2 parallel.tensor=2 parallel.strategy=zero1 parallel.schedule=zero_bubble
+train 2 parallel.pipeline=2 parallel.schedule=zero_bubble "${bert[@]}"
+train 2 parallel.pipeline=2 parallel.schedule=zero_bubble model.parallel_residual=true train.recompute=full parallel.overlap=false
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

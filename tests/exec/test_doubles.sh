@@ -58,6 +58,11 @@ verified 'bf16 throughout, fp32 master weights' 2 fsdp-tiny --set train.dtype=bf
 verified 'fp16, naive attention, unfused' 2 zero1-tiny --set train.dtype=fp16 --set train.attention=naive --set train.fused=false
 verified 'tf32 in a graph' 2 ddp-tiny --set train.dtype=tf32 --set train.cuda_graph=true
 
+verified 'a pipeline' 2 ddp-tiny --set parallel.pipeline=2
+verified 'a pipeline, bf16, interleaved' 2 ddp-tiny --set parallel.pipeline=2 --set parallel.schedule=interleaved --set parallel.virtual_stages=2 --set model.layers=4 --set train.dtype=bf16
+SEED=4 verified 'a pipeline, gpipe, untied' 4 ddp-tiny --set parallel.pipeline=4 --set parallel.schedule=gpipe --set model.layers=4 --set model.tied_embeddings=false
+SEED=8 verified 'a pipeline, zero bubble, with tensor and data' 8 zero1-tiny --set parallel.pipeline=2 --set parallel.tensor=2 --set parallel.schedule=zero_bubble
+
 # The double estimates 10 us and what a ring sends at 100 GB/s.
 job 2 tp-tiny -v
 code=$?
@@ -83,6 +88,9 @@ FAULT=rank:1:kernel:40 ends 'a kernel fails' 1 'illegal memory access' 2 ddp-tin
 FAULT=rank:0:nccl:3 ends 'an asynchronous NCCL error' 1 'nccl' 2 ddp-tiny
 FAULT=rank:1:hang:3 ends 'a collective that never ends' 1 'no progress for 20 s' 2 ddp-tiny
 FAULT=rank:1:die:3 ends 'a rank dies' 137 'rank 1 .* died' 2 ddp-tiny
+FAULT=rank:1:die:5 ends 'a rank of a pipeline dies' 137 'rank 1 .* died' 2 ddp-tiny --set parallel.pipeline=2
+FAULT=rank:1:hang:5 ends 'a message that never comes' 1 'no progress for 3 s: .*(send|recv).* of stage [01]' 2 ddp-tiny --set parallel.pipeline=2 --set run.timeout_s=3
+ends 'a pipeline as a graph' 1 'train.cuda_graph: pipeline stages' 2 ddp-tiny --set parallel.pipeline=2 --set train.cuda_graph=true
 FAULT=busy ends 'a GPU in use' 1 'GPU|device' 2 ddp-tiny
 STEPSIM_DOUBLE_GPUS=1 ends 'two ranks, one GPU' 1 'run.share_gpu' 2 ddp-tiny
 STEPSIM_DOUBLE_GPUS=1 verified 'two ranks share a GPU' 2 ddp-tiny --set run.share_gpu=true
@@ -101,6 +109,8 @@ calibrates() {
 }
 calibrates 1
 calibrates 2
+STEPSIM_DOUBLE_FAULT=launch:7100 calibrates 1
+[ "$(grep -c '^stepsim: calibration leaves out one op: timing .* was not launched' "$log")" -eq 1 ] || verdict 'a case that fails is left out, and told' 'no line'
 
 # Without doubles and without a driver the libraries find no device.
 if [ ! -e /dev/nvidiactl ]; then

@@ -5,9 +5,12 @@
  * steps   execute() as the config says; each rank prints "rank R process P" first
  * sum     a communicator adds 1 to element 77 of one result on the last rank: verification must name it, on all ranks, and pass without it
  * groups  the communicator of the gradients has groups of the right size with the wrong members: verification must find it
+ * message as sum, in what the last stage of a pipeline receives
+ * receive the last stage dies while it waits for its first message
  * broken  a communicator fails on the last rank in the middle of a step
  * kernel  the last rank's data has a token that is not in the vocabulary: all ranks must end with its reason
  */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +19,7 @@
 #include "exec/runner.h"
 #include "exec/session.h"
 #include "exec/verify.h"
+#include "step/peers.h"
 
 /* ---- a communicator that does harm ---- */
 
@@ -23,6 +27,7 @@ struct bad_comm {
 	struct comm inner;
 	int calls, at; /* the call, from 0, to which it is done */
 	bool breaks;   /* else: adds 1 to element 77 of fp32 */
+	const struct beacon *dies; /* else NULL: kills the process, once nothing computes beside the call */
 	float *out;
 };
 
@@ -36,6 +41,12 @@ static enum status bad_start(void *ctx, const struct comm_call *call, struct err
 static enum status bad_test(void *ctx, bool *done, struct error *e)
 {
 	struct bad_comm *b = ctx;
+	if (b->dies) {
+		if (atomic_load(&b->dies->op[LANE_COMPUTE]) <= 0)
+			raise(SIGKILL);
+		*done = false;
+		return ST_OK;
+	}
 	if (b->breaks && b->calls == b->at)
 		return error_set(e, ST_RUN, "the wire is cut");
 	enum status st = comm_test(&b->inner, done, e);
@@ -70,9 +81,9 @@ struct test {
 
 static enum status open_runner(struct test *t, struct error *e)
 {
-	enum status st = runner_plan(t->p, &t->r, e);
+	enum status st = runner_plan(t->p, t->s->info.rank, &t->r, e);
 	if (!st)
-		st = runner_open(t->s, t->p, t->s->info.rank, &t->r, e);
+		st = runner_open(t->s, &t->r, e);
 	if (!st)
 		runner_reset(&t->r);
 	return session_agree(t->s, st, e);
@@ -87,20 +98,18 @@ static enum status mode_steps(struct test *t, struct error *e)
 	return st;
 }
 
-/* The first wrong element is known: bucket 1's, since the communicator carries nothing but buckets, in order. */
-static enum status mode_sum(struct test *t, struct error *e)
+/* The second call of the last rank's communicator is done wrong, and verification says so in words that begin with `begins`. */
+static enum status must_find(struct test *t, struct comm *c, const char *begins, struct error *e)
 {
 	t->bad = (struct bad_comm){.at = 1};
 	struct error found = {ST_OK, ""};
-	enum status st = open_runner(t, e);
-	if (st)
-		return st;
+	enum status st = ST_OK;
 	if (t->last)
-		spoil(&t->r.job.comm[LANE_COMM][DIM_DP], &t->bad);
+		spoil(c, &t->bad);
 	session_agree(t->s, verify_collectives(&t->p->mesh, &t->r.job, &t->r.device, t->s->info.rank, &found), &found);
 	char want[64];
 	snprintf(want, sizeof want, "rank %lld element 77: got ", (long long)t->s->info.ranks - 1);
-	if (found.status != ST_RUN || strncmp(found.text, "verification failed: all_reduce bucket 1 (op ", 45) || !strstr(found.text, want))
+	if (found.status != ST_RUN || strncmp(found.text, begins, strlen(begins)) || !strstr(found.text, want))
 		st = error_set(e, ST_RUN, "verification said \"%s\"", found.text);
 	else if (t->s->info.rank == 0)
 		fprintf(stderr, "found: %s\n", found.text);
@@ -108,6 +117,33 @@ static enum status mode_sum(struct test *t, struct error *e)
 	struct error again = {ST_OK, ""};
 	if (session_agree(t->s, verify_collectives(&t->p->mesh, &t->r.job, &t->r.device, t->s->info.rank, &again), &again))
 		st = error_set(e, ST_RUN, "without the fault: %s", again.text);
+	return session_agree(t->s, st, e);
+}
+
+/* The first wrong element is known: bucket 1's, since the communicator carries nothing but buckets, in order. */
+static enum status mode_sum(struct test *t, struct error *e)
+{
+	enum status st = open_runner(t, e);
+	return st ? st : must_find(t, &t->r.job.comm[LANE_COMM][DIM_DP], "verification failed: all_reduce bucket 1 (op ", e);
+}
+
+static enum status mode_message(struct test *t, struct error *e)
+{
+	enum status st = open_runner(t, e);
+	return st ? st : must_find(t, &t->r.job.comm[LANE_RECV_PREV][DIM_PP], "verification failed: recv activations (op ", e);
+}
+
+static enum status mode_receive(struct test *t, struct error *e)
+{
+	enum status st = open_runner(t, e);
+	if (st)
+		return st;
+	t->bad = (struct bad_comm){.dies = watchdog_beacon(t->s->watchdog)};
+	if (t->last)
+		spoil(&t->r.job.comm[LANE_RECV_PREV][DIM_PP], &t->bad);
+	watchdog_roles(t->s->watchdog, t->p->roles, t->p->n_roles, role_of_rank(t->p, t->s->info.rank));
+	watchdog_arm(t->s->watchdog, "a step");
+	st = runner_step(&t->r, NULL, NULL, e);
 	return session_agree(t->s, st, e);
 }
 
@@ -155,7 +191,7 @@ static enum status mode_kernel(struct test *t, struct error *e)
 static const struct mode {
 	const char *name;
 	enum status (*run)(struct test *t, struct error *e);
-} modes[] = {{"steps", mode_steps}, {"sum", mode_sum}, {"groups", mode_groups}, {"broken", mode_broken}, {"kernel", mode_kernel}};
+} modes[] = {{"steps", mode_steps}, {"sum", mode_sum}, {"message", mode_message}, {"receive", mode_receive}, {"groups", mode_groups}, {"broken", mode_broken}, {"kernel", mode_kernel}};
 
 int main(int argc, char **argv)
 {
@@ -167,7 +203,7 @@ int main(int argc, char **argv)
 		if (argc > 2 && !strcmp(argv[1], modes[i].name))
 			mode = &modes[i];
 	if (!mode) {
-		fprintf(stderr, "test_faults steps|sum|groups|broken|kernel CONFIG.yaml [KEY=VALUE ...]\n");
+		fprintf(stderr, "test_faults steps|sum|message|receive|groups|broken|kernel CONFIG.yaml [KEY=VALUE ...]\n");
 		return 2;
 	}
 	enum status st = session_open(60, &t.s, &e);

@@ -83,12 +83,15 @@ struck() {
 # A wrong sum is found, by name, and only while it is wrong: this one must end well.
 if timeout 60 mpirun "${mpirun_flags[@]}" -np 4 "$program" sum "$config" >"$log" 2>&1 </dev/null; then verdict 'a wrong sum' ''; else verdict 'a wrong sum' 'it was not found as it should'; fi
 if timeout 60 mpirun "${mpirun_flags[@]}" -np 4 "$program" groups "$config" parallel.tensor=2 >"$log" 2>&1 </dev/null; then verdict 'wrong groups' ''; else verdict 'wrong groups' 'they were not found as they should'; fi
+if timeout 60 mpirun "${mpirun_flags[@]}" -np 4 "$program" message "$config" parallel.pipeline=4 model.layers=4 >"$log" 2>&1 </dev/null; then verdict 'a wrong message' ''; else verdict 'a wrong message' 'it was not found as it should'; fi
+ends 'a rank dies in a receive' 4 receive 'rank 3 \(.*, process [0-9]+\) died in op [0-9]+ L3 activations forward recv mb0 from stage 2 .*of stage 3; rank 0 was in .*; the job ends$' parallel.pipeline=4 model.layers=4
 ends 'a communicator breaks' 4 broken 'rank 3 \(.*\): op [0-9]+ .*all_reduce bucket 1 .*: the wire is cut$'
 ends 'a kernel fails on one rank' 4 kernel 'op [0-9]+ embedding .*: token 0 is -5, the table has 64 rows'
 ends 'out of memory' 2 steps 'not enough memory on .*: its 2 ranks need .*, .* are available, .* are missing' model.hidden=65536
 struck 'a rank is killed' 2 KILL 1 10 'rank 1 \(.*, process [0-9]+\) died in (.*op [0-9]+ .*|the timed steps); rank 0 was in .*; the job ends$'
 struck 'a rank of eight is killed' 8 KILL 5 10 'rank 5 \(.*, process [0-9]+\) died in .*; rank 0 was in .*; the job ends$'
 struck 'the first rank is killed' 4 KILL 0 10 'rank 0 \(.*, process [0-9]+\) died in .*; rank 1 was in .*; the job ends$'
+struck 'a stage of a pipeline is killed' 4 KILL 2 10 'rank 2 \(.*, process [0-9]+\) died in (.*op [0-9]+ .* of stage 2|the timed steps); rank 0 was in .*; the job ends$' parallel.pipeline=4
 struck 'a rank crashes' 2 SEGV 1 10 'rank 1 \(.*, process [0-9]+\) died in .*; rank 0 was in .*; the job ends$'
 struck 'a rank is stopped' 2 STOP 1 9 'no progress for [2-4] s: rank 1 \(.*, process [0-9]+\) is stopped in .*op [0-9]+ .*; rank 0 was in .*; the job ends$' run.timeout_s=2
 struck 'the launcher is told to end' 2 TERM -1 10 'told to end .*while rank 0 was in .*; the job ends$'

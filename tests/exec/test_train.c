@@ -50,9 +50,9 @@ static enum status side_open(struct session *s, const char *path, const char *co
 	out->ranks = alone ? 1 : session_info(s)->ranks;
 	enum status st;
 	if ((st = config_load(path, sets, n_sets, &out->config, e)) || (st = config_resolve(&out->config, out->ranks, e)) || (st = program_build(&out->config, &out->program, e)) ||
-	    (st = program_check(out->program, e)) || (st = runner_supports(out->program, false, e)) || (st = runner_plan(out->program, &out->runner, e)))
+	    (st = program_check(out->program, e)) || (st = runner_supports(out->program, false, e)) || (st = runner_plan(out->program, alone ? 0 : session_info(s)->rank, &out->runner, e)))
 		return st;
-	return runner_open(s, out->program, alone ? 0 : session_info(s)->rank, &out->runner, e);
+	return runner_open(s, &out->runner, e);
 }
 
 static void side_close(struct side *s)
@@ -63,7 +63,7 @@ static void side_close(struct side *s)
 
 static const struct role *role_of(const struct side *s)
 {
-	return &s->program->roles[0];
+	return s->runner.role;
 }
 
 /* The mean loss before the update of one step. */
@@ -74,9 +74,9 @@ static double step(struct session *s, struct side *x, struct error *e)
 		wrong("%s", e->text);
 	if (x->ranks == 1)
 		return loss;
-	bool counts = true;
+	bool counts = role_of(x)->loss >= 0;
 	for (int d = 0; d < DIM_COUNT; d++)
-		counts = counts && (d == DIM_DP || x->runner.job.coord[d] == 0);
+		counts = counts && (d == DIM_DP || d == DIM_PP || x->runner.job.coord[d] == 0);
 	loss = counts ? loss : 0;
 	session_sum(s, &loss, 1, e);
 	return loss;
@@ -95,7 +95,7 @@ static struct held held(const struct side *s, const struct role_param *rp, bool 
 	const struct bucket *b = &role_of(s)->buckets.at[rp->bucket];
 	bool whole = gradient ? b->shards == 1 : b->weights.buffer >= 0;
 	const struct view *v = gradient ? &b->grad_shard : whole ? &b->weights : &b->shard;
-	uint64_t part = b->padded / (uint64_t)b->shards, lo = whole ? 0 : part * (uint64_t)s->runner.job.coord[DIM_DP], hi = whole ? b->padded : lo + part;
+	uint64_t part = b->padded / (uint64_t)b->shards, lo = whole ? 0 : part * (uint64_t)s->runner.job.coord[s->runner.job.params], hi = whole ? b->padded : lo + part;
 	uint64_t begin = rp->offset > lo ? rp->offset : lo, end = rp->offset + rp->elements < hi ? rp->offset + rp->elements : hi;
 	if (begin >= end)
 		return (struct held){-1, 0, 0, 0};
@@ -168,9 +168,24 @@ static float tolerance(const struct side *x, bool gradient, float g, float g_ten
 	return fabsf(g) > 10 * noise ? 0.01f * r.lr : 2.1f * r.lr;
 }
 
+/* The same parameter on one rank: a stage has its own alone, and the last may have a table that stands first in the model. */
+static const struct role_param *param_of(const struct side *ref, const struct param *p)
+{
+	for (size_t i = 0; i < role_of(ref)->params.n; i++) {
+		const struct role_param *rp = &role_of(ref)->params.at[i];
+		if (rp->param.kind == p->kind && rp->param.layer == p->layer)
+			return rp;
+	}
+	return NULL;
+}
+
 static void compare_param(const struct side *x, const struct side *ref, size_t i, bool gradient, float g_all)
 {
-	const struct role_param *rp = &role_of(x)->params.at[i], *rp_ref = &role_of(ref)->params.at[i];
+	const struct role_param *rp = &role_of(x)->params.at[i], *rp_ref = param_of(ref, &rp->param);
+	if (!rp_ref) {
+		wrong("a single rank has no %s of layer %lld", param_kind_name(rp->param.kind), (long long)rp->param.layer);
+		return;
+	}
 	struct held h = held(x, rp, gradient), whole = held(ref, rp_ref, gradient), g_whole = held(ref, rp_ref, true);
 	if (h.buffer < 0)
 		return;
@@ -193,7 +208,7 @@ static void compare(struct session *s, struct side *x, struct side *ref, struct 
 {
 	runner_reset(&x->runner);
 	runner_reset(&ref->runner);
-	if (role_of(x)->params.n != role_of(ref)->params.n)
+	if (x->program->n_roles == 1 && role_of(x)->params.n != role_of(ref)->params.n)
 		wrong("%zu parameters, a single rank has %zu", role_of(x)->params.n, role_of(ref)->params.n);
 	for (int i = 0; i < STEPS && !failures; i++) {
 		double loss = step(s, x, e), want = step(s, ref, e);
@@ -305,7 +320,7 @@ int main(int argc, char **argv)
 	struct error e = {ST_OK, ""};
 	struct session *s = NULL;
 	struct side x = {0}, ref = {0}, still = {0};
-	const char *sets[MAX_SETS + 3];
+	const char *sets[MAX_SETS + 7];
 	size_t n = argc > 2 ? (size_t)argc - 2 : 0;
 	if (argc < 2 || n > MAX_SETS) {
 		fprintf(stderr, "test_train CONFIG.yaml [KEY=VALUE ...]\n");
@@ -322,11 +337,15 @@ int main(int argc, char **argv)
 	st = side_open(s, argv[1], sets, n, false, &x, &e);
 	sets[n] = "parallel.tensor=1"; /* and one replica: on one rank no strategy has anybody to talk to */
 	sets[n + 1] = "parallel.sequence_parallel=false";
+	sets[n + 2] = "parallel.pipeline=1";
+	sets[n + 3] = "parallel.schedule=1f1b";
+	sets[n + 4] = "parallel.virtual_stages=1";
+	sets[n + 5] = "parallel.shard=auto";
 	if (!st)
-		st = side_open(s, argv[1], sets, n + 2, true, &ref, &e);
-	sets[n + 2] = "train.optimizer=none";
+		st = side_open(s, argv[1], sets, n + 6, true, &ref, &e);
+	sets[n + 6] = "train.optimizer=none";
 	if (!st && session_info(s)->ranks == 1)
-		st = side_open(s, argv[1], sets, n + 3, true, &still, &e);
+		st = side_open(s, argv[1], sets, n + 7, true, &still, &e);
 	if (!session_agree(s, st, &e)) {
 		compare(s, &x, &ref, &e);
 		must_fall(s, &x, &e);

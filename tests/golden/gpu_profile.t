@@ -4,7 +4,7 @@ A profile measured on GPUs (made up here) prices the same GPUs elsewhere; what i
     on: NVIDIA DGX H100, 8 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml + profile of 2026-11-21T00:00:00Z)
     MFU                            39.0 %
       gemm (147)                  10.6 ms       58.1 %  compute
-      all_reduce (13)             6.24 ms       34.1 %  link
+      all_reduce (13)             6.24 ms       34.2 %  link
     Bottleneck: compute: gemm 58 % of the step
     Warning: the profile has no entry for add: priced from peak rates
 

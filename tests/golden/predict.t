@@ -15,9 +15,7 @@ A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
     where the step goes
       compute                      2.00 s       99.0 %
       exposed communication       18.7 ms        0.9 %
-      copy                        2.13 us        0.0 %
       optimizer                   1.19 ms        0.1 %
-      idle                        18.9 us        0.0 %
     --------------------------------------------------------------------
     communication
       moving bytes                 183 ms        9.0 %
@@ -35,7 +33,7 @@ A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
       optimizer (33)              1.19 ms        0.1 %  memory
       all_gather (65)             90.8 ms        4.5 %  link
       reduce_scatter (33)         92.0 ms        4.6 %  link
-      copy (1)                    2.13 us        0.0 %  latency
+      copy (1)                    2.22 us        0.0 %  latency
     --------------------------------------------------------------------
     memory of a rank
       weights                     479 MiB

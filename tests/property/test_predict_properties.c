@@ -127,9 +127,13 @@ static void test_sums(void)
 }
 
 /* From costs alone, without the engine: each lane's ops one after the other, and the longest chain through lanes, dependencies and the host's launches. */
-static void check_bounds(const char *model, const char *plan, const struct program *p)
+static void check_bounds(const char *model, const char *plan, const struct program *of)
 {
 	(void)model, (void)plan;
+	static struct program drained; /* nothing is launched before the step begins */
+	drained = *of;
+	drained.config.train.sync_every = 1;
+	const struct program *p = &drained;
 	struct machine m = node();
 	const struct role *r = &p->roles[0];
 	double lane_s[LANE_COUNT] = {0}, lane_end_s[LANE_COUNT] = {0}, issued_s = 0, longest_s = 0, step = step_s(p, &m);

@@ -86,6 +86,11 @@ static void test_verdicts(void)
 	CU_ASSERT_STRING_EQUAL(bench_verdict(&t, &t.rows[1], buf), "");
 	CU_ASSERT_EQUAL_FATAL(bench_summarize(&t, &s, NULL), ST_OK);
 	CU_ASSERT_TRUE(isnan(s.error) && isnan(s.share) && !s.largest);
+	t.doubles = false;
+	t.meaningless = true; /* nor is what ranks that share a GPU take */
+	CU_ASSERT_STRING_EQUAL(bench_verdict(&t, &t.rows[1], buf), "");
+	CU_ASSERT_EQUAL_FATAL(bench_summarize(&t, &s, NULL), ST_OK);
+	CU_ASSERT_TRUE(isnan(s.error) && isnan(s.share) && !s.largest);
 	bench_free(&t);
 }
 

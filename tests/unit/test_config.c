@@ -337,9 +337,13 @@ static void json_round_trip(const char *path, int64_t ranks)
 	struct config a, b;
 	struct error e = {0};
 	CU_ASSERT_EQUAL_FATAL(config_load(path, NULL, 0, &a, &e), ST_OK);
+	int64_t replica = a.parallel.tensor * a.parallel.pipeline * a.parallel.context;
 	if (ranks == 0)
-		ranks = 2 * a.parallel.tensor * a.parallel.pipeline / (a.parallel.tensor * a.parallel.pipeline > 1 ? 2 : 1);
-	CU_ASSERT_EQUAL_FATAL(config_resolve(&a, ranks, &e), ST_OK);
+		ranks = replica > 1 ? replica : 2;
+	enum status st = config_resolve(&a, ranks, &e);
+	if (st)
+		printf("\n%s: %s\n", path, e.text);
+	CU_ASSERT_EQUAL_FATAL(st, ST_OK);
 	json_t *json = config_json(&a), *again = NULL;
 	CU_ASSERT_PTR_NOT_NULL_FATAL(json);
 	char *text = json_dumps(json, 0);
@@ -395,6 +399,8 @@ static void test_words(void)
 {
 	CU_ASSERT_STRING_EQUAL(strategy_name(STRAT_FSDP), "fsdp");
 	CU_ASSERT_STRING_EQUAL(mesh_dim_name(DIM_CP), "cp");
+	CU_ASSERT_STRING_EQUAL(mesh_dim_name(DIM_DP_CP), "dp-cp");
+	CU_ASSERT_STRING_EQUAL(mesh_dim_name(DIM_REPLICA), "replica");
 	CU_ASSERT_STRING_EQUAL(optimizer_name(OPT_LION), "lion");
 	CU_ASSERT_STRING_EQUAL(recompute_name(REC_SELECTIVE), "selective");
 	CU_ASSERT_STRING_EQUAL(attention_name(ATT_NAIVE), "naive");

@@ -156,6 +156,22 @@ static void test_deadlock(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "deadlock: task 1 (actor 0, lane 1) waits forever: 1 of the 2 members"));
 }
 
+/* A task that holds the host thread: what is behind it is issued when it has ended. One that was issued before time 0 starts there. */
+static void test_holding(void)
+{
+	const struct task t[] = {
+		{.lane = 0, .alone_ps = 10, .issue_ps = -7, .join = -1, .use = FREE},
+		{.lane = 1, .alone_ps = 20, .issue_ps = 3, .join = -1, .holds = true, .use = FREE},
+		{.lane = 0, .alone_ps = 5, .issue_ps = 4, .join = -1, .use = FREE},
+		{.lane = 2, .alone_ps = 1, .issue_ps = 1, .join = -1, .use = FREE},
+	};
+	CU_ASSERT_EQUAL_FATAL(run(t, 4, NULL, 1), ST_OK);
+	CU_ASSERT_EQUAL(times[0].start_ps, 0);
+	CU_ASSERT_EQUAL(times[1].start_ps, 0);
+	CU_ASSERT_EQUAL(times[2].start_ps, 24);
+	CU_ASSERT_EQUAL(times[3].start_ps, 25);
+}
+
 static void test_broken_rules(void)
 {
 	const struct activity use = FREE;
@@ -171,9 +187,9 @@ static void test_broken_rules(void)
 		CU_ASSERT_PTR_NOT_NULL(strstr(error.text, says));                                                    \
 	} while (0)
 	REFUSED(bad[1].actor = 1, "actor 1 out of order or range");
-	REFUSED(bad[1].lane = ENGINE_LANES, "lane 9");
+	REFUSED(bad[1].lane = ENGINE_LANES, "lane 10");
 	REFUSED(bad[1].alone_ps = -1, "negative time");
-	REFUSED(bad[0].issue_ps = -1, "negative time");
+	REFUSED(bad[1].issue_ps = -1, "negative time");
 	REFUSED(bad[0].join = 2, "join 2");
 	REFUSED(bad[0].use.weight = 0, "weight or demand");
 	REFUSED(bad[0].use.demand[RES_MEMORY] = -0.1, "weight or demand");
@@ -185,4 +201,4 @@ UNIT_MAIN("engine", {"no task, no actor", test_nothing}, {"alone exactly alone_p
 	{"dependencies across lanes", test_dependencies}, {"issue by the host", test_issue}, {"two share a resource", test_sharing},
 	{"actors share nothing", test_actors_share_nothing}, {"a join waits for its last member", test_join_waits},
 	{"a join moves at its slowest member's rate", test_join_moves_at_the_slowest_rate}, {"what is due at one instant is collected first", test_all_that_is_due_is_collected},
-	{"deadlock is reported", test_deadlock}, {"broken rules are refused", test_broken_rules})
+	{"deadlock is reported", test_deadlock}, {"a task that holds the host thread", test_holding}, {"broken rules are refused", test_broken_rules})

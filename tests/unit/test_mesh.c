@@ -47,6 +47,36 @@ static void test_other_order(void)
 	CU_ASSERT_EQUAL(mesh_member(&m, 6, DIM_TP, 0), 2);
 }
 
+/* Data and context as one dimension, and hsdp's two parts of it: each partitions the ranks that hold the same parameters. */
+static void test_merged(void)
+{
+	struct config c = plan(2, 3, 4, 2);
+	c.parallel.strategy = STRAT_HSDP;
+	c.parallel.shard = 2;
+	struct mesh m = mesh_of(&c);
+	CU_ASSERT_EQUAL(m.params, DIM_SHARD);
+	CU_ASSERT_EQUAL(m.size[DIM_DP_CP], 12);
+	CU_ASSERT_EQUAL(m.size[DIM_SHARD], 6);
+	CU_ASSERT_EQUAL(m.size[DIM_REPLICA], 2);
+	CU_ASSERT_EQUAL(m.ranks, 48);
+	for (int64_t rank = 0; rank < m.ranks; rank++) {
+		int64_t whole = mesh_coord(&m, rank, DIM_DP_CP);
+		CU_ASSERT_EQUAL(whole, mesh_coord(&m, rank, DIM_DP) * 3 + mesh_coord(&m, rank, DIM_CP));
+		CU_ASSERT_EQUAL(whole, mesh_coord(&m, rank, DIM_REPLICA) * 6 + mesh_coord(&m, rank, DIM_SHARD));
+		for (int64_t i = 0; i < 12; i++) {
+			int64_t member = mesh_member(&m, rank, DIM_DP_CP, i);
+			CU_ASSERT_EQUAL(mesh_coord(&m, member, DIM_TP), mesh_coord(&m, rank, DIM_TP));
+			CU_ASSERT_EQUAL(mesh_coord(&m, member, DIM_PP), mesh_coord(&m, rank, DIM_PP));
+		}
+	}
+	c.parallel.strategy = STRAT_DDP;
+	CU_ASSERT_EQUAL(mesh_of(&c).params, DIM_DP_CP);
+	c.parallel.context = 1;
+	m = mesh_of(&c);
+	CU_ASSERT_EQUAL(m.params, DIM_DP);
+	CU_ASSERT_EQUAL(m.stride[DIM_DP_CP], m.stride[DIM_DP]);
+}
+
 /* In every order: coordinates name a rank, groups partition the ranks, and members agree on their group. */
 static void test_groups_partition(void)
 {
@@ -76,4 +106,4 @@ static void test_groups_partition(void)
 	}
 }
 
-UNIT_MAIN("mesh", {"innermost first", test_innermost_first}, {"another order", test_other_order}, {"groups partition the ranks", test_groups_partition})
+UNIT_MAIN("mesh", {"innermost first", test_innermost_first}, {"another order", test_other_order}, {"data and context merged", test_merged}, {"groups partition the ranks", test_groups_partition})

@@ -193,7 +193,7 @@ static void test_warnings(void)
 	CU_ASSERT(warned(&r, "nothing was measured"));
 	CU_ASSERT_FALSE(warned(&r, "unverified"));
 	CU_ASSERT(r.interval90_s[0] <= 0.9 * r.time.step_s);
-	CU_ASSERT(r.interval90_s[1] >= 1.9 * r.time.step_s);
+	CU_ASSERT(r.interval90_s[1] >= 1.3 * r.time.step_s);
 	m.unverified = true;
 	r = predicted(p, &m);
 	CU_ASSERT(warned(&r, "unverified numbers for node"));
@@ -359,7 +359,77 @@ static void test_roles_that_do_not_meet(void)
 	program_destroy(p);
 }
 
+/* ---- what starves the device ---- */
+
+static struct result fed(const struct machine *m, const char *more)
+{
+	struct program *p = build(more, 1); /* 4 micro-batches */
+	struct result r;
+	struct timeline t;
+	struct error e = {0};
+	CU_ASSERT_EQUAL_FATAL(program_check(p, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(predict(p, m, &r, &t, &e), ST_OK);
+	const struct breakdown *b = &r.time;
+	CU_ASSERT_DOUBLE_EQUAL(b->compute_s + b->exposed_comm_s + b->copy_s + b->host_s + b->bubble_s + b->optimizer_s + b->idle_s, b->step_s, 1e-9);
+	timeline_free(&t);
+	program_destroy(p);
+	return r;
+}
+
+static void test_loader(void)
+{
+	struct machine m = gpu();
+	const double alone_s = fed(&m, "").time.step_s;
+	struct result slow = fed(&m, "data.load_time=1 data.workers=4"), slower = fed(&m, "data.load_time=1 data.workers=1 data.prefetch=1"), quick = fed(&m, "data.load_time=1us data.workers=4");
+	struct result serial = fed(&m, "data.load_time=1 data.workers=4 data.prefetch=0"), own = fed(&m, "data.load_time=1 data.workers=0");
+	/* What is loaded follows a copy; the device's own work hides. */
+	CU_ASSERT_DOUBLE_EQUAL(slow.time.step_s, 4 * 1.0 / 4, 1e-3);
+	CU_ASSERT_DOUBLE_EQUAL(slow.time.host_s, slow.time.step_s - alone_s, 2e-3);
+	CU_ASSERT_PTR_NOT_NULL(strstr(slow.bottleneck, "loading data"));
+	CU_ASSERT_DOUBLE_EQUAL(slower.time.step_s, 4 * 1.0, 1e-3);
+	CU_ASSERT_DOUBLE_EQUAL(quick.time.step_s, alone_s, 1e-9);
+	CU_ASSERT_EQUAL(quick.time.host_s, 0);
+	CU_ASSERT_DOUBLE_EQUAL(serial.time.step_s, 4 * 1.0 + alone_s, 2e-3);
+	CU_ASSERT_DOUBLE_EQUAL(serial.time.host_s, 4 * 1.0, 1e-9);
+	CU_ASSERT_EQUAL(own.time.step_s, serial.time.step_s);
+}
+
+static void test_sync(void)
+{
+	struct machine m = gpu();
+	const double never_s = fed(&m, "").time.step_s, each_s = fed(&m, "train.sync_every=1").time.step_s, fourth_s = fed(&m, "train.sync_every=4").time.step_s;
+	CU_ASSERT(each_s >= never_s + 2 * m.device.launch_s); /* its own launch, and that of the first op */
+	CU_ASSERT_DOUBLE_EQUAL(fourth_s - never_s, (each_s - never_s) / 4, 1e-9);
+	struct profile quiet = {.key.cores_per_rank = 4};
+	struct machine cores = host(&quiet);
+	CU_ASSERT_EQUAL(fed(&cores, "train.dtype=fp32 train.sync_every=1").time.step_s, fed(&cores, "train.dtype=fp32").time.step_s); /* a host launches nothing */
+}
+
+static void test_launches(void)
+{
+	struct machine m = gpu(), slow = m;
+	slow.device.launch_s = 1e-3; /* longer than any kernel here */
+	struct program *p = build("", 1);
+	const double ops = (double)p->roles[0].ops.n;
+	program_destroy(p);
+	struct result eager = fed(&slow, ""), graph = fed(&slow, "train.cuda_graph=true"), device = fed(&m, "train.cuda_graph=true");
+	CU_ASSERT_DOUBLE_EQUAL(eager.time.step_s / (ops * slow.device.launch_s), 1, 1e-3);
+	CU_ASSERT_PTR_NOT_NULL(strstr(eager.bottleneck, "kernel launches"));
+	CU_ASSERT_DOUBLE_EQUAL(graph.time.step_s, device.time.step_s, 1e-9);
+	CU_ASSERT_DOUBLE_EQUAL(fed(&slow, "train.cuda_graph=true train.sync_every=1").time.step_s, graph.time.step_s + 2 * slow.device.launch_s, 1e-9); /* the graph's, and the synchronisation's own */
+}
+
+static void test_pageable(void)
+{
+	struct machine m = gpu();
+	struct result pinned = fed(&m, "data.bytes=1GB"), pageable = fed(&m, "data.bytes=1GB data.pin_memory=false");
+	CU_ASSERT_DOUBLE_EQUAL(pinned.time.class_s[CLASS_COPY] / (4 * 1e9 / m.device.pcie_Bps), 1, 0.1); /* they share the memory with compute */
+	CU_ASSERT_DOUBLE_EQUAL(pageable.time.class_s[CLASS_COPY] / (2 * 4 * 1e9 / m.device.pcie_Bps), 1, 0.1);
+	CU_ASSERT(pageable.time.step_s > pinned.time.step_s);
+}
+
 UNIT_MAIN("predict", {"one rank is the sum of its ops", test_one_rank}, {"DDP without overlap exposes all", test_ddp_exposes_without_overlap}, {"tokens, FLOP, MFU, HFU", test_rates},
 	{"bounds and bottleneck", test_bottleneck}, {"memory", test_memory}, {"warnings", test_warnings}, {"a single core has no overlap", test_single_core},
 	{"interval", test_interval}, {"a format that the device does not support", test_unsupported}, {"a warning once, and not too many", test_warn_once_and_bounded},
-	{"words of the bounds", test_bound_names}, {"a slow role is waited for", test_slow_role}, {"roles that do not meet", test_roles_that_do_not_meet})
+	{"words of the bounds", test_bound_names}, {"a slow role is waited for", test_slow_role}, {"roles that do not meet", test_roles_that_do_not_meet},
+	{"a data loader", test_loader}, {"synchronisation", test_sync}, {"launches and graphs", test_launches}, {"copies from pageable memory", test_pageable})

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "step/layout.h"
+#include "step/peers.h"
 #include "step/program.h"
 #include "step/stages.h"
 
@@ -318,5 +319,56 @@ static void test_check_catches(void)
 	program_destroy(p);
 }
 
+/* ---- who meets whom ---- */
+
+/* Whom I meet meets me, in the same message or sum; the rank is the one that the op names. */
+static void check_peers(const struct program *p, size_t role, const uint32_t *own, uint32_t *const *all)
+{
+	const struct role *r = &p->roles[role];
+	for (size_t i = 0; i < r->ops.n; i++) {
+		const struct op *op = &r->ops.at[i];
+		size_t other = op_is_message(op) ? (size_t)op->d[1] : p->n_roles - 1 - role;
+		if (!op_is_message(op) && !(op->flags & OP_ENDS)) {
+			CU_ASSERT_EQUAL(own[i], i);
+			continue;
+		}
+		const struct op *met = &p->roles[other].ops.at[own[i]];
+		CU_ASSERT_EQUAL(all[other][own[i]], i);
+		CU_ASSERT(met->micro == op->micro && met->layer == op->layer && met->d[0] == op->d[0] && met->what == op->what);
+		CU_ASSERT_EQUAL(met->lane, peer_lane((enum lane)op->lane));
+		CU_ASSERT_EQUAL(role_of_rank(p, peer_rank(&p->mesh, r->representative, op)), other);
+	}
+}
+
+static void test_peers(void)
+{
+	struct error e = {0};
+	for (int k = 0; k < 4; k++) {
+		struct config c = plan(k == 3 ? SCHED_INTERLEAVED : SCHED_1F1B, 2 + k, k == 3 ? 2 : 1, 2 * (2 + k));
+		struct program *p = built(&c);
+		uint32_t *peer[8] = {0};
+		for (size_t r = 0; r < p->n_roles; r++)
+			CU_ASSERT_EQUAL_FATAL(peer_ops(p, r, &peer[r], &e), ST_OK);
+		for (size_t r = 0; r < p->n_roles; r++)
+			check_peers(p, r, peer[r], peer);
+		for (size_t r = 0; r < p->n_roles; r++)
+			free(peer[r]);
+		program_destroy(p);
+	}
+}
+
+static void test_meets_nobody(void)
+{
+	struct config c = plan(SCHED_1F1B, 2, 1, 2);
+	struct program *p = built(&c);
+	struct error e = {0};
+	uint32_t *peer;
+	first_of(&p->roles[1], COLL_RECV)->lane = LANE_RECV_NEXT;
+	CU_ASSERT_EQUAL(peer_ops(p, 0, &peer, &e), ST_RUN);
+	CU_ASSERT_PTR_NULL(peer);
+	program_destroy(p);
+}
+
 UNIT_MAIN("program_stages", {"random plans", test_random_plans}, {"parameters", test_parameters}, {"messages", test_messages}, {"names of messages", test_names}, {"activations in flight", test_in_flight},
-	  {"memory in the steady state", test_steady_memory}, {"casts once a step", test_casts_once}, {"reductions", test_reductions}, {"check catches", test_check_catches})
+	  {"memory in the steady state", test_steady_memory}, {"casts once a step", test_casts_once}, {"reductions", test_reductions}, {"check catches", test_check_catches},
+	  {"peers", test_peers}, {"meets nobody", test_meets_nobody})

@@ -14,7 +14,7 @@ static enum status parse(const char *text, struct stack *s)
 	*s = stack_default();
 	enum status st = ydoc_parse(text, strlen(text), "s.yaml", &doc, &error);
 	if (!st)
-		st = stack_read(ynode_get(ydoc_root(doc), "numbers"), ynode_get(ydoc_root(doc), "memory"), ynode_get(ydoc_root(doc), "habits"), s, &error);
+		st = stack_read(ydoc_root(doc), s, &error);
 	ydoc_destroy(doc);
 	return st;
 }

@@ -163,7 +163,7 @@ static void test_against_counting(void)
 {
 	enum { STEP = 400 };
 	static const struct { uint8_t class_, phase; } lanes[LANE_COUNT] = {
-		[LANE_COMPUTE] = {CLASS_GEMM, 0}, [LANE_COMM] = {CLASS_ALL_REDUCE, 0}, [LANE_MODEL_COMM] = {CLASS_ALL_GATHER, 0}, [LANE_COPY] = {CLASS_COPY, 0}, [LANE_HOST] = {CLASS_HOST, 0}};
+		[LANE_COMPUTE] = {CLASS_GEMM, 0}, [LANE_COMM] = {CLASS_ALL_REDUCE, 0}, [LANE_MODEL_COMM] = {CLASS_ALL_GATHER, 0}, [LANE_COPY] = {CLASS_COPY, 0}, [LANE_HOST] = {CLASS_HOST, 0}, [LANE_LOAD] = {CLASS_HOST, 0}};
 	srandom(5);
 	for (int round = 0; round < 300; round++) {
 		struct span s[60];

@@ -17,6 +17,10 @@ static const struct {
 	[OP_GEMM] = {{FP32, .flags = OP_TRANS_B, .d = {2, 3, 5}}, "gemm.nt", FORM_FIT, 0},
 	[OP_ATTENTION] = {{FP32, .d = {2, 4, 2, 8, 16}}, "attention", FORM_FIT, 0},
 	[OP_ATTENTION_GRAD] = {{FP32, .d = {2, 4, 2, 8, 16}}, "attention_grad", FORM_FIT, 0},
+	[OP_ATTENTION_PART] = {{FP32, .d = {2, 4, 2, 8, 16, 8, 1}}, "attention", FORM_FIT, 0},
+	[OP_ATTENTION_PART_GRAD] = {{FP32, .d = {2, 4, 2, 8, 16, 8, 1}}, "attention_grad", FORM_FIT, 0},
+	[OP_KV_PACK] = {{FP32, .d = {7, 9, 20}}, "cast", FORM_CURVE, 63},
+	[OP_KV_UNPACK] = {{FP32, .d = {7, 9, 20}}, "cast", FORM_CURVE, 63},
 	[OP_ATTN_SCORES] = {{FP32, .d = {2, 4, 2, 8, 16}}, "attn_scores", FORM_FIT, 0},
 	[OP_ATTN_SOFTMAX] = {{FP32, .d = {2, 4, 2, 8, 16}}, "attn_softmax", FORM_CURVE, 2 * 4 * 8 * 8},
 	[OP_ATTN_VALUES] = {{FP32, .d = {2, 4, 2, 8, 16}}, "attn_values", FORM_FIT, 0},
@@ -47,6 +51,9 @@ static const struct {
 	[OP_CAST] = {{FP32, .d = {50}}, "cast", FORM_CURVE, 50},
 	[OP_COLLECTIVE] = {{FP32, .coll = COLL_ALL_GATHER, .d = {50}}, "collective", FORM_NONE, 0},
 	[OP_COPY] = {{FP32, .d = {50}}, "copy", FORM_NONE, 0},
+	[OP_LOAD] = {{FP32, .d = {50}}, "load", FORM_NONE, 0},
+	[OP_PAUSE] = {{FP32, .d = {1}}, "pause", FORM_NONE, 0},
+	[OP_SYNC] = {{FP32}, "sync", FORM_NONE, 0},
 };
 static_assert(sizeof cases / sizeof cases[0] == OP_KIND_COUNT, "a case for each op kind");
 

@@ -1,0 +1,119 @@
+/* Attention under context parallelism: the ranks of a group share each sequence (step/program.h says how), queries stay and keys and values come.
+ *
+ * ring: while attention works on one rank's keys and values, the next rank's arrive. Backward they travel once more, and behind them the gradients, to which each rank adds its part and which end at home:
+ * forward c - 1 exchanges and backward 2 (c - 1) (Liu et al. 2023, arXiv:2310.01889; Megatron-LM through Transformer Engine's p2p). Gradients of a visitor are made in a buffer of their own, so that the exchange
+ * of the ones before hides behind them.
+ * all_gather: one gather forward, one more backward instead of keeping all keys, and one reduce-scatter, all in the open (Llama 3, arXiv:2407.21783, section 3.3.2).
+ */
+#include "step/build.h"
+
+static int64_t kv_width(const struct builder *b)
+{
+	return 2 * b->kv_heads * b->m->head_dim;
+}
+
+static struct op part_op(const struct builder *b, enum op_kind k, int64_t keys, int64_t place)
+{
+	struct op op = build_attention_op(b, k);
+	op.d[5] = keys;
+	op.d[6] = place;
+	op.flags |= place > 0 ? OP_ACCUMULATE : 0;
+	return op;
+}
+
+static struct op pack_op(const struct builder *b, enum op_kind k)
+{
+	struct op op = build_new(b, k, "kv");
+	op.d[0] = b->tokens;
+	op.d[1] = kv_width(b);
+	op.d[2] = (b->heads + 2 * b->kv_heads) * b->m->head_dim;
+	return op;
+}
+
+static int32_t pack(struct builder *b, int32_t qkv)
+{
+	int32_t kv = build_act(b, b->tokens, kv_width(b), "kv");
+	build_op(b, pack_op(b, OP_KV_PACK), (const struct view[]){view_of(qkv), view_of(kv)});
+	return kv;
+}
+
+static void unpack(struct builder *b, int32_t dkv, int32_t dqkv, bool adds)
+{
+	struct op op = pack_op(b, OP_KV_UNPACK);
+	op.what = "kv grad";
+	op.flags |= adds ? OP_ACCUMULATE : 0;
+	build_op(b, op, (const struct view[]){view_of(dkv), view_of(dqkv)});
+}
+
+/* To the next rank, from the one before. */
+static int32_t pass_on(struct builder *b, int32_t buffer, const char *what)
+{
+	int32_t arrived = build_act(b, b->tokens, kv_width(b), what);
+	build_collective(b, COLL_SENDRECV, RED_SUM, DIM_CP, LANE_MODEL_COMM, b->act, b->tokens * kv_width(b), view_of(buffer), view_of(arrived), what, NONE);
+	return arrived;
+}
+
+static int32_t gather_kv(struct builder *b, int32_t qkv)
+{
+	int32_t own = pack(b, qkv), all = build_act(b, b->context * b->tokens, kv_width(b), "gathered kv");
+	build_collective(b, COLL_ALL_GATHER, RED_SUM, DIM_CP, LANE_MODEL_COMM, b->act, b->context * b->tokens * kv_width(b), view_of(own), view_of(all), "kv", NONE);
+	return all;
+}
+
+void context_attention(struct builder *b, struct acts *a)
+{
+	struct view qkv = view_of(a->qkv), out = view_of(a->att), lse = view_of(a->lse);
+	if (b->c->parallel.context_kind == CTX_ALL_GATHER) {
+		int32_t all = gather_kv(b, a->qkv);
+		build_op(b, part_op(b, OP_ATTENTION_PART, b->context * b->seq, 0), (const struct view[]){qkv, view_of(all), out, lse});
+		return;
+	}
+	int32_t visitor = pass_on(b, pack(b, a->qkv), "kv");
+	build_op(b, build_attention_op(b, OP_ATTENTION), (const struct view[]){qkv, out, lse});
+	for (int64_t place = 1; place < b->context; place++) {
+		int32_t kv = visitor;
+		if (place + 1 < b->context)
+			visitor = pass_on(b, kv, "kv");
+		build_op(b, part_op(b, OP_ATTENTION_PART, b->seq, place), (const struct view[]){qkv, view_of(kv), out, lse});
+	}
+}
+
+static void gathered_grad(struct builder *b, const struct acts *a, int32_t datt, int32_t delta, int32_t dqkv)
+{
+	int64_t rows = b->context * b->tokens;
+	int32_t all = gather_kv(b, a->qkv), dall = build_act(b, rows, kv_width(b), "gathered kv grad"), dkv = build_act(b, b->tokens, kv_width(b), "kv grad");
+	build_op(b, part_op(b, OP_ATTENTION_PART_GRAD, b->context * b->seq, 0),
+	         (const struct view[]){view_of(a->qkv), view_of(all), view_of(a->att), view_of(a->lse), view_of(datt), view_of(delta), view_of(dqkv), view_of(dall)});
+	build_collective(b, COLL_REDUCE_SCATTER, RED_SUM, DIM_CP, LANE_MODEL_COMM, b->act, rows * kv_width(b), view_of(dall), view_of(dkv), "kv grad", NONE);
+	unpack(b, dkv, dqkv, false);
+}
+
+/* What came of a visitor's gradients, and this rank's part of them. */
+static void add_part(struct builder *b, int32_t part, int32_t arrived)
+{
+	struct op op = build_new(b, OP_ADD, "kv grad");
+	op.d[0] = b->tokens;
+	op.d[1] = kv_width(b);
+	build_op(b, op, (const struct view[]){view_of(part), view_of(arrived), view_of(NONE), view_of(part)});
+}
+
+void context_attention_grad(struct builder *b, const struct acts *a, int32_t datt, int32_t delta, int32_t dqkv)
+{
+	if (b->c->parallel.context_kind == CTX_ALL_GATHER) {
+		gathered_grad(b, a, datt, delta, dqkv);
+		return;
+	}
+	int32_t visitor = pass_on(b, pack(b, a->qkv), "kv"), arrived = NONE;
+	build_op(b, build_attention_op(b, OP_ATTENTION_GRAD), (const struct view[]){view_of(a->qkv), view_of(a->att), view_of(a->lse), view_of(datt), view_of(delta), view_of(dqkv)});
+	for (int64_t place = 1; place < b->context; place++) {
+		int32_t kv = visitor, part = build_act(b, b->tokens, kv_width(b), "kv grad");
+		if (place + 1 < b->context)
+			visitor = pass_on(b, kv, "kv");
+		build_op(b, part_op(b, OP_ATTENTION_PART_GRAD, b->seq, place),
+		         (const struct view[]){view_of(a->qkv), view_of(kv), view_of(a->att), view_of(a->lse), view_of(datt), view_of(delta), view_of(dqkv), view_of(part)});
+		if (arrived != NONE)
+			add_part(b, part, arrived);
+		arrived = pass_on(b, part, "kv grad");
+	}
+	unpack(b, arrived, dqkv, true);
+}
