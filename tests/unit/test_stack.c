@@ -40,7 +40,7 @@ static void test_wrong(void)
 		{"numbers:\n  logit: {value: 2}\n", "s.yaml:2:10: logit: expected {value: ..., source: ...}"},
 		{"memory:\n  gathers: {value: 2, source: x}\n", "s.yaml:2:3: gathers: unknown number of a stack (nearest: gathered)"},
 		{"habits:\n  attention_kernel: fa4\n", "s.yaml:2:21: attention_kernel: \"fa4\" is not known (nearest: fa1)"},
-		{"habits:\n  recompute: true\n", "s.yaml:2:3: recompute: unknown habit of a stack (nearest: recompute_last_gemm)"},
+		{"habits:\n  recompute_gemm: true\n", "s.yaml:2:3: recompute_gemm: unknown habit of a stack (nearest: recompute_last_gemm)"},
 		{"habits:\n  stage_split: uneven\n", "s.yaml:2:16: stage_split: \"uneven\" is not known (nearest: even)"},
 	};
 	struct stack s;
