@@ -15,6 +15,9 @@ enum status report_text(const struct outcome *o, FILE *out, struct error *e);
 /* Prices by the name under which an op is calibrated and priced (step/work.h; collectives: name.group size): count, FLOP, bytes, time, achieved rate. For -v. */
 enum status report_prices(const struct outcome *o, FILE *out, struct error *e);
 
+/* What the memory's overhead consists of, and what the stack holds beside the program's buffers, by name: the first stage's peak. For -v. */
+enum status report_memory(const struct outcome *o, FILE *out, struct error *e);
+
 /* INTERFACE.md's JSON; new reference, NULL when out of memory. */
 json_t *report_json(const struct outcome *o);
 

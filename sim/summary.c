@@ -8,9 +8,6 @@
 #include "step/layout.h"
 #include "step/work.h"
 
-/* What a GPU's memory holds beside the program's buffers: CUDA context and NCCL's buffers (4 MiB a channel, twice a peer), 0.5 to 2 GB together by experience,
- * not by a published figure. Allocator fragmentation is not in it. */
-#define GPU_OVERHEAD_B (UINT64_C(1536) << 20)
 /* 90 % of a normal distribution lie within so many standard deviations. */
 #define SIGMAS_90 1.645
 /* Half the width of the 90 % interval of log(measured / predicted) where nothing was measured on the machine: the stack's own, from published runs left out of its fit; of a stack that no run fixed; and what a GPU
@@ -27,36 +24,61 @@
 /* A stage that works so much longer than the mean of all is worth a word. */
 #define PACING_SHARE 1.1
 
+/* So full, PyTorch's allocator may have to free what it caches and try again: of MPT runs near capacity some took 12 to 28 % longer than their like, most did not (mosaicml/llm-foundry, scripts/train/benchmarking). */
+#define FULL_SHARE 0.9
+
 #define GB 1e9
 
 /* ---- memory ---- */
 
+/* What lies beside the allocator's memory: the context, and NCCL's buffers for each group that communicates. */
+static void fill_overhead(const struct program *p, const struct machine *m, struct result_memory *mem)
+{
+	const struct stack_memory *s = &p->config.stack.memory;
+	if (m->device.is_host)
+		return;
+	for (int d = 0; d < DIM_COUNT; d++)
+		mem->communicators += p->mesh.size[d] > 1;
+	mem->context_B = (uint64_t)s->context_B;
+	mem->communicators_B = (uint64_t)(s->communicator_B * (double)mem->communicators);
+	mem->overhead_B = mem->context_B + mem->communicators_B;
+}
+
+static void warn_memory(const struct result_memory *mem, struct result *out)
+{
+	double total_B = (double)mem->total_B, capacity_B = (double)mem->capacity_B;
+	if (!mem->fits)
+		result_warn(out, "does not fit in memory: %.2f GB are missing (%.2f GB needed, %.2f GB there)", (total_B - capacity_B) / GB, total_B / GB, capacity_B / GB);
+	else if (mem->overhead_B > 0 && total_B > FULL_SHARE * capacity_B)
+		result_warn(out, "memory is %.0f %% full: where the allocator has to free its cache and try again, steps take 12 to 28 %% longer", 100 * total_B / capacity_B);
+}
+
 static enum status fill_memory(const struct program *p, const struct machine *m, struct result *out, struct error *e)
 {
-	struct result_memory *mem = &out->memory;
+	struct result_memory *mem = &out->memory, overhead = {0};
+	uint64_t first_B = 0;
+	fill_overhead(p, m, &overhead);
 	for (size_t i = 0; i < p->n_roles; i++) {
 		struct layout l;
 		enum status st = layout_peak(&p->roles[i], &l, e);
 		if (st)
 			return st;
-		struct result_memory here = {
-			.weights_B = l.peak_component_B[COMP_WEIGHTS],
-			.gradients_B = l.peak_component_B[COMP_GRADIENTS],
-			.optimizer_B = l.peak_component_B[COMP_OPTIMIZER],
-			.activations_B = l.peak_component_B[COMP_ACTIVATIONS],
-			.buffers_B = l.peak_component_B[COMP_BUFFERS],
-			.overhead_B = m->device.is_host ? 0 : GPU_OVERHEAD_B,
-		};
-		here.total_B = here.weights_B + here.gradients_B + here.optimizer_B + here.activations_B + here.buffers_B + here.overhead_B;
+		struct result_memory here = overhead;
+		here.weights_B = l.peak_component_B[COMP_WEIGHTS];
+		here.gradients_B = l.peak_component_B[COMP_GRADIENTS];
+		here.optimizer_B = l.peak_component_B[COMP_OPTIMIZER];
+		here.activations_B = l.peak_component_B[COMP_ACTIVATIONS];
+		here.buffers_B = l.peak_component_B[COMP_BUFFERS];
+		here.total_B = l.peak_B + here.overhead_B;
+		first_B = i == 0 ? l.peak_B : first_B;
 		layout_free(&l);
 		if (here.total_B > mem->total_B)
 			*mem = here;
 	}
+	mem->first_B = first_B;
 	mem->capacity_B = m->device.mem_B;
 	mem->fits = mem->total_B <= mem->capacity_B;
-	if (!mem->fits)
-		result_warn(out, "does not fit in memory: %.2f GB are missing (%.2f GB needed, %.2f GB there)", (double)(mem->total_B - mem->capacity_B) / GB, (double)mem->total_B / GB,
-			(double)mem->capacity_B / GB);
+	warn_memory(mem, out);
 	return ST_OK;
 }
 

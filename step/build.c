@@ -25,6 +25,25 @@ int32_t build_buffer(struct builder *b, enum component comp, enum dtype dt, int6
 	return (int32_t)b->r->buffers.n - 1;
 }
 
+int32_t build_hold(struct builder *b, enum component comp, double bytes, const char *what)
+{
+	struct held h = {comp, (uint64_t)(bytes + 0.5), (uint32_t)b->r->ops.n, HELD_ALWAYS, what};
+	if (b->st || h.bytes == 0)
+		return NONE;
+	if (!vec_push(&b->r->held, h)) {
+		fail_nomem(b);
+		return NONE;
+	}
+	return (int32_t)b->r->held.n - 1;
+}
+
+void build_release(struct builder *b, int32_t *held)
+{
+	if (*held != NONE && !b->st)
+		b->r->held.at[*held].to = (uint32_t)b->r->ops.n - 1;
+	*held = NONE;
+}
+
 int32_t build_act(struct builder *b, int64_t rows, int64_t cols, const char *what)
 {
 	return build_buffer(b, COMP_ACTIVATIONS, b->act, rows * cols, what, false);
@@ -309,6 +328,7 @@ void program_destroy(struct program *p)
 		vec_free(&r->deps);
 		vec_free(&r->args);
 		vec_free(&r->buffers);
+		vec_free(&r->held);
 		vec_free(&r->buckets);
 		vec_free(&r->params);
 	}

@@ -25,6 +25,7 @@ struct acts {
 	int32_t x_mid, n2, stats2; /* x_mid: the sum after attention */
 	int32_t h, g;              /* before and after the activation */
 	int32_t sum2;              /* post-norm: the sum before norm2 */
+	int32_t kept_gate, kept_x[2], kept_masks, kept_scores; /* held: the gate's activation, the gathered inputs of attention and MLP, dropout masks, those of stored scores with the dropped scores */
 };
 
 /* A copy in the narrow compute format of what begins at offset_B of a buffer. */
@@ -47,6 +48,7 @@ struct flight {
 	int32_t x;                         /* what the chunk makes of it */
 	int32_t arrived[2];                /* by enum action_kind: the activations, the gradient that came from another stage */
 	int64_t message[2];                /* the receives, NONE */
+	int32_t kept_message;              /* held: what was sent to the next stage */
 };
 
 /* A gradient of weights that zero_bubble leaves for later: the arguments of build_weight_grad. */
@@ -132,6 +134,8 @@ struct builder {
 int32_t build_buffer(struct builder *b, enum component comp, enum dtype dt, int64_t elements, const char *what, bool persistent);
 int32_t build_act(struct builder *b, int64_t rows, int64_t cols, const char *what); /* an activation in the compute format */
 int32_t build_fp32(struct builder *b, int64_t elements, const char *what);          /* statistics */
+int32_t build_hold(struct builder *b, enum component comp, double bytes, const char *what); /* from the next op on (struct held), throughout unless released; NONE for no bytes */
+void build_release(struct builder *b, int32_t *held);                               /* after the latest op; NONE: nothing. Sets NONE */
 struct view view_of(int32_t buffer);
 struct view view_at(int32_t buffer, uint64_t offset_B);
 struct op build_new(const struct builder *b, enum op_kind k, const char *what);
@@ -146,6 +150,7 @@ void build_cast(struct builder *b, struct view x, enum dtype from, struct view y
 void build_schedule(struct builder *b); /* the actions, and room for the micro-batches in flight */
 void build_actions(struct builder *b);
 void build_pipeline_free(struct builder *b);
+bool build_recomputes(const struct builder *b, int64_t layer); /* all of the layer, in backward */
 
 /* ---- build_feed.c: what feeds the device ---- */
 void feed_begin(struct builder *b);       /* the step's input */
@@ -191,6 +196,7 @@ struct view narrow_copy_of(struct builder *b, struct view v, int64_t elements);
 
 struct op build_attention_op(const struct builder *b, enum op_kind k);
 int32_t build_probs(struct builder *b, int32_t qkv);
+bool build_recomputes_scores(const struct builder *b); /* of b->layer, in backward */
 void build_gemm(struct builder *b, const char *what, uint16_t flags, int64_t m, int64_t n, int64_t k, enum dtype out_dtype, struct view A, struct view B, struct view bias, struct view C);
 void build_linear(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t x, enum param_kind w, enum param_kind bias, int32_t y);
 void build_linear_grad(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t dy, enum param_kind w, int32_t dx);

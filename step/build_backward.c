@@ -6,7 +6,7 @@ static int32_t new_rows(struct builder *b, const char *what)
 	return build_act(b, b->rows, b->m->hidden, what);
 }
 
-static int32_t build_act_grad(struct builder *b, const struct acts *a, int32_t dg)
+static int32_t build_act_grad(struct builder *b, struct acts *a, int32_t dg)
 {
 	bool gated = b->m->mlp == MLP_SWIGLU || b->m->mlp == MLP_GEGLU;
 	int32_t dh = build_act(b, b->tokens, b->ffn * (gated ? 2 : 1), "fc1 grad");
@@ -14,11 +14,12 @@ static int32_t build_act_grad(struct builder *b, const struct acts *a, int32_t d
 	op.d[0] = b->tokens;
 	op.d[1] = b->ffn;
 	build_op(b, op, (const struct view[]){view_of(a->h), view_of(dg), view_of(dh)});
+	build_release(b, &a->kept_gate);
 	return dh;
 }
 
 /* From the gradient of the MLP's output rows to that of its normed input rows. */
-static int32_t mlp_backward(struct builder *b, const struct acts *a, int32_t dout)
+static int32_t mlp_backward(struct builder *b, struct acts *a, int32_t dout)
 {
 	int64_t T = b->tokens, H = b->m->hidden, F = b->ffn, width = b->m->mlp == MLP_SWIGLU || b->m->mlp == MLP_GEGLU ? 2 * F : F;
 	build_bias_grad(b, "fc2", b->rows, H, dout, PARAM_FC2_B);
@@ -28,6 +29,7 @@ static int32_t mlp_backward(struct builder *b, const struct acts *a, int32_t dou
 	build_weight_grad(b, "fc2", T, H, F, dy, a->g, PARAM_FC2_W);
 	int32_t dh = build_act_grad(b, a, dg);
 	build_bias_grad(b, "fc1", T, width, dh, PARAM_FC1_B);
+	build_release(b, &a->kept_x[1]); /* gathered again instead, at the same size */
 	int32_t x = tp_gather(b, a->n2, "mlp input");
 	int32_t full = build_act(b, T, H, "mlp input grad");
 	build_linear_grad(b, "fc1", T, width, H, dh, PARAM_FC1_W, full);
@@ -36,7 +38,12 @@ static int32_t mlp_backward(struct builder *b, const struct acts *a, int32_t dou
 	return dn;
 }
 
-static int32_t attention_core_grad(struct builder *b, const struct acts *a, int32_t datt)
+bool build_recomputes_scores(const struct builder *b)
+{
+	return b->c->train.recompute == REC_SELECTIVE && b->layer < b->c->train.recompute_layers;
+}
+
+static int32_t attention_core_grad(struct builder *b, struct acts *a, int32_t datt)
 {
 	int64_t width = (b->heads + 2 * b->kv_heads) * b->m->head_dim;
 	int32_t dqkv = build_act(b, b->tokens, width, "qkv grad");
@@ -49,12 +56,13 @@ static int32_t attention_core_grad(struct builder *b, const struct acts *a, int3
 		return dqkv;
 	}
 	int32_t probs = a->probs;
-	if (b->c->train.recompute == REC_SELECTIVE && b->layer < b->c->train.recompute_layers) { /* the n^2 part again instead of keeping it: Korthikanti et al. 2022, section 5 */
+	if (build_recomputes_scores(b)) { /* the n^2 part again instead of keeping it: Korthikanti et al. 2022, section 5 */
 		b->recomputing = true;
 		probs = build_probs(b, a->qkv);
 		b->recomputing = false;
 	}
 	int32_t dprobs = build_act(b, b->c->train.micro_batch * b->heads * b->m->seq_len, b->m->seq_len, "scores grad");
+	build_release(b, &a->kept_scores);
 	build_op(b, build_attention_op(b, OP_ATTN_VALUES_GRAD), (const struct view[]){view_of(probs), view_of(a->qkv), view_of(datt), view_of(dprobs), view_of(dqkv)});
 	build_op(b, build_attention_op(b, OP_ATTN_SOFTMAX_GRAD), (const struct view[]){view_of(probs), view_of(dprobs)});
 	build_op(b, build_attention_op(b, OP_ATTN_SCORES_GRAD), (const struct view[]){view_of(dprobs), view_of(a->qkv), view_of(dqkv)});
@@ -62,10 +70,11 @@ static int32_t attention_core_grad(struct builder *b, const struct acts *a, int3
 }
 
 /* From the gradient of attention's output rows to that of its normed input rows. */
-static int32_t attention_backward(struct builder *b, const struct acts *a, int32_t dout)
+static int32_t attention_backward(struct builder *b, struct acts *a, int32_t dout)
 {
 	int64_t T = b->tokens, H = b->m->hidden, att = b->heads * b->m->head_dim, width = (b->heads + 2 * b->kv_heads) * b->m->head_dim;
 	build_bias_grad(b, "proj", b->rows, H, dout, PARAM_PROJ_B);
+	build_release(b, &a->kept_masks);
 	int32_t dy = tp_gather(b, dout, "proj grad");
 	int32_t datt = build_act(b, T, att, "attention grad");
 	build_linear_grad(b, "proj", T, H, att, dy, PARAM_PROJ_W, datt);
@@ -77,6 +86,7 @@ static int32_t attention_backward(struct builder *b, const struct acts *a, int32
 		build_op(b, op, (const struct view[]){view_of(dqkv)});
 	}
 	build_bias_grad(b, "qkv", T, width, dqkv, PARAM_QKV_B);
+	build_release(b, &a->kept_x[0]);
 	int32_t x = tp_gather(b, a->n1, "attention input");
 	int32_t full = build_act(b, T, H, "attention input grad");
 	build_linear_grad(b, "qkv", T, width, H, dqkv, PARAM_QKV_W, full);
@@ -112,7 +122,7 @@ static void add_norm_grad(struct builder *b, const char *what, int32_t dn, int32
 		add_branch(b, dx, branch);
 }
 
-static void post_norm_backward(struct builder *b, const struct acts *a, int32_t *dx)
+static void post_norm_backward(struct builder *b, struct acts *a, int32_t *dx)
 {
 	int32_t dsum = new_rows(b, "residual grad");
 	build_norm_grad(b, "norm2", *dx, a->sum2, a->stats2, PARAM_NORM2_W, PARAM_NORM2_B, dsum, false);

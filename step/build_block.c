@@ -144,6 +144,12 @@ int32_t build_probs(struct builder *b, int32_t qkv)
 	return probs;
 }
 
+/* A block whose forward pass backward does again keeps nothing of the first one. */
+static bool keeps(const struct builder *b)
+{
+	return b->recomputing || !build_recomputes(b, b->layer);
+}
+
 static void attention_core(struct builder *b, struct acts *a)
 {
 	a->att = build_act(b, b->tokens, b->heads * b->m->head_dim, "attention out");
@@ -157,7 +163,15 @@ static void attention_core(struct builder *b, struct acts *a)
 		return;
 	}
 	a->probs = build_probs(b, a->qkv);
+	double dropout_B = b->c->stack.memory.dropout_B;
+	if (keeps(b) && dropout_B > 0 && !build_recomputes_scores(b))
+		a->kept_scores = build_hold(b, COMP_ACTIVATIONS, (dropout_B + dtype_bytes(b->act)) * (double)(b->c->train.micro_batch * b->heads * b->m->seq_len * b->m->seq_len), "dropped scores");
 	build_op(b, build_attention_op(b, OP_ATTN_VALUES), (const struct view[]){view_of(a->probs), view_of(a->qkv), view_of(a->att)});
+}
+
+static int32_t keep_gathered(struct builder *b)
+{
+	return b->sequence_parallel && keeps(b) ? build_hold(b, COMP_ACTIVATIONS, (double)(b->tokens * b->m->hidden) * b->c->stack.memory.gathered_B, "gathered input") : NONE;
 }
 
 /* Attention up to its projection, from normed rows; the result still misses PROJ's bias. `project`: false leaves the projection out. */
@@ -167,6 +181,7 @@ static int32_t attention_forward(struct builder *b, struct acts *a, int32_t norm
 	int32_t x = tp_gather(b, normed, "attention input");
 	a->qkv = build_act(b, b->tokens, width, "qkv");
 	build_linear(b, "qkv", b->tokens, width, b->m->hidden, x, PARAM_QKV_W, PARAM_QKV_B, a->qkv);
+	a->kept_x[0] = keep_gathered(b);
 	if (b->m->position == POS_ROPE)
 		build_op(b, build_attention_op(b, OP_ROPE), (const struct view[]){view_of(a->qkv)});
 	attention_core(b, a);
@@ -197,6 +212,8 @@ static void activation(struct builder *b, struct acts *a)
 	build_op(b, op, (const struct view[]){view_of(a->h), view_of(half)});
 	op.kind = OP_GATE_MUL;
 	build_op(b, op, (const struct view[]){view_of(a->h), view_of(half), view_of(a->g)});
+	if (keeps(b))
+		a->kept_gate = build_hold(b, COMP_ACTIVATIONS, (double)(b->tokens * b->ffn) * b->c->stack.memory.gate_B, "gate");
 }
 
 /* The MLP from normed rows; the result still misses FC2's bias. */
@@ -206,6 +223,7 @@ static int32_t mlp_forward(struct builder *b, struct acts *a, int32_t normed, bo
 	int32_t x = tp_gather(b, normed, "mlp input");
 	a->h = build_act(b, b->tokens, width, "fc1");
 	build_linear(b, "fc1", b->tokens, width, b->m->hidden, x, PARAM_FC1_W, PARAM_FC1_B, a->h);
+	a->kept_x[1] = keep_gathered(b);
 	activation(b, a);
 	if (!project)
 		return NONE;
@@ -275,6 +293,8 @@ static int32_t parallel_block(struct builder *b, struct acts *a)
 int32_t block_forward(struct builder *b, int32_t x_in, struct acts *a)
 {
 	a->x_in = x_in;
+	a->kept_gate = a->kept_scores = NONE;
+	a->kept_masks = keeps(b) ? build_hold(b, COMP_ACTIVATIONS, 2 * (double)(b->rows * b->m->hidden) * b->c->stack.memory.dropout_B, "dropout masks") : NONE;
 	if (b->m->post_norm) {
 		a->n1 = x_in;
 		int32_t att = tp_reduce(b, attention_forward(b, a, x_in, true), "proj");

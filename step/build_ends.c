@@ -129,10 +129,13 @@ void head_forward(struct builder *b, int32_t x)
 	a->in = tp_gather(b, normed, "head input");
 	a->logits = build_act(b, T, V, "logits");
 	build_linear(b, "head", T, V, H, a->in, head_weight(b), PARAM_KIND_COUNT, a->logits);
+	double more_B = b->c->stack.memory.loss_B - dtype_bytes(b->act);
+	int32_t copies = build_hold(b, COMP_ACTIVATIONS, (double)(T * V) * (more_B > 0 ? more_B : 0), "logit copies");
 	if (b->tensor > 1)
 		parallel_loss(b, a->logits);
 	else
 		build_op(b, loss_op(b, OP_LOSS), (const struct view[]){view_of(a->logits), targets_view(b), view_of(b->r->loss)});
+	build_release(b, &copies);
 }
 
 int32_t head_backward(struct builder *b)

@@ -131,6 +131,14 @@ static void store_bucket(struct builder *b, int32_t i)
 		b->master[i] = build_buffer(b, COMP_OPTIMIZER, DT_FP32, part, "master weights", true);
 }
 
+static double all_elements(const struct builder *b)
+{
+	double sum = 0;
+	for (size_t i = 0; i < b->r->buckets.n; i++)
+		sum += (double)b->r->buckets.at[i].padded;
+	return sum;
+}
+
 void build_buckets(struct builder *b)
 {
 	list_params(b);
@@ -159,6 +167,8 @@ void build_buckets(struct builder *b)
 	place_params(b);
 	for (size_t i = 0; i < n && !b->st; i++)
 		store_bucket(b, (int32_t)i);
+	if (!b->shards_gradients)
+		build_hold(b, COMP_GRADIENTS, all_elements(b) * b->c->stack.memory.gradient_B, "gradient copies");
 }
 
 static bool last_micro(const struct builder *b)
@@ -353,9 +363,13 @@ void build_reductions_end(struct builder *b)
 {
 	if (b->st)
 		return;
+	const struct parallel *par = &b->c->parallel;
+	bool flattens = par->strategy == STRAT_ZERO1 && b->dp > 1 && !par->overlap && last_micro(b);
+	int32_t flat = flattens ? build_hold(b, COMP_BUFFERS, all_elements(b) * b->c->stack.memory.flattened_B, "flattened gradients") : NONE;
 	launch_ready(b);
 	for (size_t i = 0; i < b->r->buckets.n; i++)
 		finish_bucket(b, (int32_t)i);
+	build_release(b, &flat);
 }
 
 /* Each end has the gradient of its own use of the table. After the data-parallel reduction, so that a rank sends no more than the part that its optimizer updates. */

@@ -168,6 +168,12 @@ static void send(struct builder *b, const struct action *a, int32_t buffer)
 
 /* ---- actions ---- */
 
+bool build_recomputes(const struct builder *b, int64_t layer)
+{
+	const struct train *t = &b->c->train;
+	return t->recompute == REC_FULL && layer < t->recompute_layers;
+}
+
 static void forward(struct builder *b, const struct action *a)
 {
 	if (b->part.embedding || b->part.head)
@@ -184,27 +190,25 @@ static void forward(struct builder *b, const struct action *a)
 		b->layer = NONE;
 		gather_use_end(b, l);
 	}
-	if (b->part.head)
+	b->now->kept_message = NONE;
+	if (b->part.head) {
 		head_forward(b, x);
-	else
-		send(b, a, x);
-}
-
-static bool recomputes(const struct builder *b, int64_t layer)
-{
-	const struct train *t = &b->c->train;
-	return t->recompute == REC_FULL && layer < t->recompute_layers;
+		return;
+	}
+	send(b, a, x);
+	b->now->kept_message = build_hold(b, COMP_ACTIVATIONS, (double)(b->rows * b->m->hidden) * b->c->stack.memory.message_B, "sent activations");
 }
 
 static void backward(struct builder *b, const struct action *a)
 {
+	build_release(b, &b->now->kept_message);
 	int32_t dx = b->part.head ? head_backward(b) : b->now->arrived[ACTION_BACKWARD];
 	for (int64_t l = b->part.first + b->part.layers - 1; l >= b->part.first && !b->st; l--) {
 		int64_t use = b->c->parallel.reshard_after_forward ? 2 * b->m->layers - 1 - l : NONE;
 		struct acts *acts = acts_of(b, l);
 		gather_use_begin(b, use);
 		b->layer = (int32_t)l;
-		if (recomputes(b, l)) {
+		if (build_recomputes(b, l)) {
 			b->recomputing = true;
 			block_forward(b, acts->x_in, acts);
 			b->recomputing = false;

@@ -10,11 +10,11 @@
 struct folder {
 	const char *kind, *what;
 	const char *mapping; /* the key under which its keys stand */
-	const char *others[9]; /* further keys: notes, and what is read apart */
+	const char *others[10]; /* further keys: notes, and what is read apart */
 };
 static const struct folder models = {"models", "preset", "model", {"source", "description", "note", "published_parameters", "published_parameters_rounded", NULL}};
-static const struct folder stacks = {"stacks", "stack", "defaults", {"source", "description", "note", "family", "numbers", "habits", "interval", NULL}};
-static const struct folder families = {"families", "stack family", "numbers", {"source", "description", "note", "habits", "interval", NULL}};
+static const struct folder stacks = {"stacks", "stack", "defaults", {"source", "description", "note", "family", "numbers", "memory", "habits", "interval", NULL}};
+static const struct folder families = {"families", "stack family", "numbers", {"source", "description", "note", "memory", "habits", "interval", NULL}};
 
 static enum status find_file(const struct folder *f, const char *name, const char *where, char path[PATH_MAX_LEN], struct error *e)
 {

@@ -76,7 +76,9 @@ static enum status find_lives(const struct role *r, struct life *life, struct er
 
 struct event {
 	int64_t at;
-	uint32_t buffer;
+	uint64_t bytes;
+	uint32_t order;
+	enum component component;
 	bool begins;
 };
 
@@ -88,26 +90,55 @@ static int by_time(const void *x, const void *y)
 		return a->at < b->at ? -1 : 1;
 	if (a->begins != b->begins)
 		return a->begins ? 1 : -1;
-	return a->buffer < b->buffer ? -1 : a->buffer > b->buffer;
+	return a->order < b->order ? -1 : a->order > b->order;
+}
+
+/* Both ends of a life that is not empty. */
+static size_t add_events(struct event *event, size_t n, int64_t begin, int64_t end, uint64_t bytes, enum component component)
+{
+	event[n] = (struct event){begin, bytes, (uint32_t)n, component, true};
+	event[n + 1] = (struct event){end, bytes, (uint32_t)n, component, false};
+	return n + 2;
+}
+
+/* What the stack holds lives by the compute ops between; where there are none, to the end of the next one. */
+static size_t held_events(const struct role *r, struct event *event, size_t n, struct error *e)
+{
+	int64_t *before = malloc((r->ops.n + 1) * sizeof *before); /* compute ops before op i */
+	if (!before) {
+		error_nomem(e, "the memory plan");
+		return 0;
+	}
+	before[0] = 0;
+	for (size_t i = 0; i < r->ops.n; i++)
+		before[i + 1] = before[i] + (r->ops.at[i].lane == LANE_COMPUTE);
+	for (size_t i = 0; i < r->held.n; i++) {
+		const struct held *h = &r->held.at[i];
+		int64_t begin = before[h->from], end = h->to == HELD_ALWAYS ? INT64_MAX : before[h->to + 1];
+		n = add_events(event, n, begin, end > begin ? end : begin + 1, aligned(h->bytes), h->component);
+	}
+	free(before);
+	return n;
 }
 
 static enum status find_peak(const struct role *r, const struct life *life, struct layout *out, struct error *e)
 {
-	struct event *event = malloc((2 * r->buffers.n + 1) * sizeof *event);
+	struct event *event = malloc((2 * (r->buffers.n + r->held.n) + 1) * sizeof *event);
 	size_t n = 0;
 	if (!event)
 		return error_nomem(e, "the memory plan");
-	for (size_t i = 0; i < r->buffers.n; i++) {
-		if (life[i].begin < 0)
-			continue;
-		event[n++] = (struct event){life[i].begin, (uint32_t)i, true};
-		event[n++] = (struct event){life[i].end, (uint32_t)i, false};
+	for (size_t i = 0; i < r->buffers.n; i++)
+		if (life[i].begin >= 0)
+			n = add_events(event, n, life[i].begin, life[i].end, life[i].bytes, r->buffers.at[i].component);
+	if (r->held.n > 0 && (n = held_events(r, event, n, e)) == 0) {
+		free(event);
+		return e->status;
 	}
 	qsort(event, n, sizeof *event, by_time);
 	uint64_t live[COMP_KIND_COUNT] = {0}, sum = 0;
 	for (size_t i = 0; i < n; i++) {
-		enum component comp = r->buffers.at[event[i].buffer].component;
-		uint64_t bytes = life[event[i].buffer].bytes;
+		enum component comp = event[i].component;
+		uint64_t bytes = event[i].bytes;
 		if (!event[i].begins) {
 			live[comp] -= bytes;
 			sum -= comp == COMP_HOST ? 0 : bytes;

@@ -201,6 +201,15 @@ struct role_param {
 	uint64_t elements; /* of this tensor rank's part */
 };
 
+/* Memory that the framework of the stack keeps beside what the ops need (struct stack_memory): counted in the peak, touched by no op, given no place by the executor. */
+struct held {
+	enum component component;
+	uint64_t bytes;
+	uint32_t from, to; /* alive from the beginning of the compute op that is, or follows, op `from` to the end of the one that is, or precedes, op `to`; HELD_ALWAYS: throughout */
+	const char *what;  /* static */
+};
+#define HELD_ALWAYS UINT32_MAX
+
 struct role {
 	int64_t ranks;          /* how many ranks do this */
 	int64_t representative; /* one of them */
@@ -208,6 +217,7 @@ struct role {
 	VEC(uint32_t) deps;
 	VEC(struct view) args;
 	VEC(struct buffer) buffers;
+	VEC(struct held) held;
 	VEC(struct bucket) buckets;
 	VEC(struct role_param) params; /* model.parameters() order; of a stage its own, a tied table that the last stage shares with the first stands last there */
 	int32_t input;                 /* -1 where no op needs it; else host buffer (COMP_HOST): for each micro-step input_stride_B bytes: T int32 tokens, then T int32 targets; COPY ops bring them to the device */

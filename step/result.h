@@ -15,6 +15,9 @@ struct result_memory {
 	uint64_t weights_B, gradients_B, optimizer_B, activations_B, buffers_B, overhead_B; /* they add up to total_B */
 	uint64_t total_B, capacity_B;
 	bool fits;
+	uint64_t context_B, communicators_B; /* they add up to overhead_B */
+	int64_t communicators;               /* of the rank */
+	uint64_t first_B;                    /* what the allocator has given out at the peak on the first stage, without overhead: what PyTorch's max_memory_allocated says on rank 0. 0: not known */
 };
 
 #define RESULT_MAX_NOTES 16

@@ -18,6 +18,18 @@ const struct stack_number stack_numbers[STACK_NUMBERS] = {
 	{"step", UNIT_SECOND, 0, 100, AT(step_s), "time that each step adds"},
 };
 
+const struct stack_number stack_memories[STACK_MEMORIES] = {
+	{"loss", UNIT_BYTE, 0, 100, AT(memory.loss_B), "bytes alive a logit at the loss, with the logits"},
+	{"gate", UNIT_BYTE, 0, 8, AT(memory.gate_B), "bytes kept an element of a gate's activation"},
+	{"dropout", UNIT_BYTE, 0, 8, AT(memory.dropout_B), "bytes kept an element of a dropout mask"},
+	{"gathered", UNIT_BYTE, 0, 8, AT(memory.gathered_B), "bytes kept an element of a sequence-parallel gather"},
+	{"message", UNIT_BYTE, 0, 8, AT(memory.message_B), "bytes kept an element of what a pipeline stage has sent"},
+	{"gradient", UNIT_BYTE, 0, 32, AT(memory.gradient_B), "bytes a parameter of further gradients"},
+	{"flattened", UNIT_BYTE, 0, 32, AT(memory.flattened_B), "bytes a parameter of flattened gradients while ZeRO-1 reduces them"},
+	{"context", UNIT_BYTE, 0, 1e11, AT(memory.context_B), "CUDA context and library workspaces"},
+	{"communicator", UNIT_BYTE, 0, 1e11, AT(memory.communicator_B), "NCCL's buffers for each communicator"},
+};
+
 static const char *const kernel_names[KERNEL_COUNT] = {[KERNEL_FA1] = "fa1", [KERNEL_FA2] = "fa2", [KERNEL_FA3] = "fa3"};
 
 const char *attention_kernel_name(enum attention_kernel k)
@@ -25,9 +37,14 @@ const char *attention_kernel_name(enum attention_kernel k)
 	return kernel_names[k];
 }
 
+/* By experience, not by a published figure: the context with its modules and library workspaces, from Volta to Blackwell. */
+#define CONTEXT_B (768.0 * 1048576)
+/* 4 MiB a channel, 16 channels, to send and to receive, with the two neighbours on a ring (NCCL_BUFFSIZE's default; NCCL's own choice of channels on NVSwitch). */
+#define COMMUNICATOR_B (4.0 * 16 * 2 * 2 * 1048576)
+
 struct stack stack_default(void)
 {
-	return (struct stack){.elementwise_passes = 1, .tensor_exposed = 1, .attention_kernel = KERNEL_FA2};
+	return (struct stack){.elementwise_passes = 1, .tensor_exposed = 1, .attention_kernel = KERNEL_FA2, .memory = {.context_B = CONTEXT_B, .communicator_B = COMMUNICATOR_B}};
 }
 
 static enum status read_sourced(const struct ynode *n, const struct stack_number *row, struct stack *s, struct error *e)
@@ -39,18 +56,28 @@ static enum status read_sourced(const struct ynode *n, const struct stack_number
 	return st ? st : ynode_quantity(ynode_get(n, "value"), row->unit, row->min, row->max, (double *)(void *)((char *)s + row->offset), e);
 }
 
-static enum status read_number(const struct ynode *n, struct stack *s, struct error *e)
+static enum status read_value(const struct ynode *n, const struct stack_number *table, size_t count, struct stack *s, struct error *e)
 {
-	const char *names[STACK_NUMBERS];
+	const char *names[STACK_NUMBERS > STACK_MEMORIES ? STACK_NUMBERS : STACK_MEMORIES];
 	const struct stack_number *row = NULL;
-	for (size_t i = 0; i < STACK_NUMBERS; i++) {
-		names[i] = stack_numbers[i].name;
+	for (size_t i = 0; i < count; i++) {
+		names[i] = table[i].name;
 		if (strcmp(n->key, names[i]) == 0)
-			row = &stack_numbers[i];
+			row = &table[i];
 	}
 	if (!row)
-		return ynode_error_key(n, e, "%s: unknown number of a stack (nearest: %s)", n->key, suggest_nearest(n->key, names, STACK_NUMBERS));
+		return ynode_error_key(n, e, "%s: unknown number of a stack (nearest: %s)", n->key, suggest_nearest(n->key, names, count));
 	return read_sourced(n, row, s, e);
+}
+
+static enum status read_number(const struct ynode *n, struct stack *s, struct error *e)
+{
+	return read_value(n, stack_numbers, STACK_NUMBERS, s, e);
+}
+
+static enum status read_memory(const struct ynode *n, struct stack *s, struct error *e)
+{
+	return read_value(n, stack_memories, STACK_MEMORIES, s, e);
 }
 
 /* One of the words; its number. */
@@ -116,6 +143,8 @@ enum status stack_read(const struct ynode *file, struct stack *s, struct error *
 {
 	static const struct stack_number interval = {"interval", UNIT_NONE, 0.001, 3, AT(interval), "half the width of the 90 % interval, in log"};
 	enum status st = read_all(ynode_get(file, "numbers"), read_number, s, e);
+	if (!st)
+		st = read_all(ynode_get(file, "memory"), read_memory, s, e);
 	if (!st)
 		st = read_all(ynode_get(file, "habits"), read_habit, s, e);
 	return !st && ynode_get(file, "interval") ? read_sourced(ynode_get(file, "interval"), &interval, s, e) : st;

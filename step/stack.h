@@ -21,7 +21,21 @@ enum stage_split {
 	SPLIT_COUNT
 };
 
+/* Memory that the framework takes beside what the step program's buffers count. */
+struct stack_memory {
+	double loss_B;          /* bytes a logit at the loss's peak, with the logits themselves: fp32 copies, softmax */
+	double gate_B;          /* bytes kept for backward of each element of an unfused gate's activation, which a fused kernel computes again */
+	double dropout_B;       /* bytes of each element of a dropout mask: after attention, after the MLP, and of stored scores, which keep the dropped copy as well. Its time is not modelled */
+	double gathered_B;      /* bytes kept for backward of each element of a sequence-parallel gather, which Megatron gathers again */
+	double message_B;       /* bytes of each element that a pipeline stage has sent, kept until its gradient comes back; Megatron frees them (deallocate_pipeline_outputs) */
+	double gradient_B;      /* bytes a parameter of gradients beside those that the optimizer reads: DDP's buckets, 16-bit gradients before they are added in fp32 */
+	double flattened_B;     /* bytes a parameter of ZeRO-1's flattened gradients while it reduces them after backward */
+	double context_B;       /* CUDA context, modules, library workspaces */
+	double communicator_B;  /* NCCL's buffers for each communicator of the rank */
+};
+
 struct stack {
+	struct stack_memory memory;
 	double elementwise_passes; /* memory traffic of norms and elementwise kernels, over the least that the program counts */
 	double logit_B;            /* bytes that cross memory for each logit, forward and backward of the loss together (fp32 copies, log-softmax, its gradient, metrics) */
 	double optimizer_B;        /* bytes that cross memory for each updated parameter: update, gradient clipping, copies */
@@ -48,8 +62,10 @@ struct stack_number {
 };
 #define STACK_NUMBERS 9 /* of which a family uses eight at the most */
 extern const struct stack_number stack_numbers[STACK_NUMBERS];
+#define STACK_MEMORIES 9
+extern const struct stack_number stack_memories[STACK_MEMORIES];
 
-/* Reads the mappings `numbers` ({name: {value, source}}), `habits` and `interval` ({value, source}) of a file over `s`, those that are there. ST_INPUT with position and nearest name. */
+/* Reads the mappings `numbers` and `memory` ({name: {value, source}}), `habits` and `interval` ({value, source}) of a file over `s`, those that are there. ST_INPUT with position and nearest name. */
 enum status stack_read(const struct ynode *file, struct stack *s, struct error *e);
 
 /* Counted traffic, the device's own launch, FlashAttention-2: what is assumed before any file is read. */

@@ -137,7 +137,7 @@ static enum status write_train(const struct csv *t, size_t row, const struct fra
 	if (batch < 1 || micro < 1)
 		return error_set(e, ST_INPUT, "the %s is not printed", batch < 1 ? "global batch" : "micro-batch");
 	const char *attention = csv_get(t, row, "attention");
-	fprintf(out, "train:\n  stack: %s\n  global_batch: %" PRId64 "\n  micro_batch: %" PRId64 "\n  dtype: %s\n  attention: %s\n  recompute: %s\n", f->stack, batch, micro, dtype,
+	fprintf(out, "train:\n  stack: %s\n  global_batch: %" PRId64 "\n  micro_batch: %" PRId64 "\n  dtype: %s\n  attention: %s\n  recompute: %s\n", f->bf16_stack && is(t, row, "dtype", "bf16") ? f->bf16_stack : f->stack, batch, micro, dtype,
 	        strncmp(attention, "flash", 5) == 0 ? "flash" : strncmp(attention, "naive", 5) == 0 ? "naive" : f->attention, *ckpt ? ckpt : !recompute_by_fit(t, row, f) ? f->recompute : tight_memory ? "full" : "none");
 	/* Composer's mixed_precision: PURE keeps and reduces parameters in the compute format. */
 	if (strstr(csv_get(t, row, "notes"), "mixed_precision=PURE"))
@@ -227,7 +227,8 @@ static enum status predict_row(const struct csv *t, size_t row, struct machines 
 	if (!st) {
 		out->predicted_s = result->time.step_s;
 		memcpy(out->interval90_s, result->interval90_s, sizeof out->interval90_s);
-		out->predicted_memory_B = (double)result->memory.total_B;
+		out->predicted_memory_B = (double)(f->reports_allocated ? result->memory.first_B : result->memory.total_B);
+		out->fits = result->memory.fits;
 	}
 	free(result);
 	free(c);
@@ -237,8 +238,9 @@ static enum status predict_row(const struct csv *t, size_t row, struct machines 
 enum status step_row_judge(const struct csv *t, size_t row, struct machines *m, struct judged *out, struct error *e)
 {
 	struct error why = {ST_OK, ""};
+	const struct framework_words *f = framework_words(csv_get(t, row, "framework"));
 	*out = (struct judged){.id = csv_get(t, row, "id"), .source = csv_get(t, row, "source"), .use = csv_get(t, row, "use"), .line = t->line[row], .measured_s = measured_s(t, row),
-	                       .measured_memory_B = 1e9 * number(t, row, "mem_gb")};
+	                       .measured_memory_B = (f && f->reports_allocated ? 0x1p30 : 1e9) * number(t, row, "mem_gb")};
 	if (!(out->measured_s > 0))
 		error_set(&why, ST_INPUT, "no step time and no rate is printed");
 	else

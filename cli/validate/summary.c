@@ -57,6 +57,51 @@ static enum status lines(struct table *t, const judged_rows *rows, label_fn labe
 	return st;
 }
 
+static bool compares_memory(const struct judged *j)
+{
+	return !j->reason[0] && j->measured_memory_B > 0 && j->predicted_memory_B > 0;
+}
+
+/* One line over the rows of this source and use that report memory. All of them ran: it fits in every one. */
+static enum status memory_line(struct table *t, const judged_rows *rows, const struct judged *like, double *room, struct error *e)
+{
+	size_t n = 0, fits = 0;
+	double *off = room + rows->n; /* with its sign */
+	for (size_t i = 0; i < rows->n; i++) {
+		const struct judged *j = &rows->at[i];
+		if (!compares_memory(j) || strcmp(source_of(j), source_of(like)) != 0 || strcmp(use_of(j), use_of(like)) != 0)
+			continue;
+		off[n] = 100 * (j->predicted_memory_B / j->measured_memory_B - 1);
+		room[n] = fabs(off[n]);
+		fits += j->fits;
+		n++;
+	}
+	return table_row(t, e, "%s, %s|%zu|%.1f|%.1f|%.1f|%+.1f|%.1f", source_of(like), use_of(like), n, stats_median(room, n), stats_percentile(room, n, 90), stats_max(room, n), stats_median(off, n), 100.0 * (double)fits / (double)n);
+}
+
+/* Peak memory, where a source prints it. */
+static enum status memory_lines(const judged_rows *rows, double *room, FILE *out, struct error *e)
+{
+	struct table *t = table_create("<memory of|rows|median %|p90 %|worst %|signed median %|fits, as it did, %");
+	enum status st = t ? ST_OK : error_nomem(e, "the summary");
+	bool any = false;
+	for (size_t i = 0; i < rows->n && !st; i++) {
+		const struct judged *j = &rows->at[i];
+		bool first = compares_memory(j);
+		for (size_t k = 0; k < i && first; k++)
+			first = !compares_memory(&rows->at[k]) || strcmp(source_of(&rows->at[k]), source_of(j)) != 0 || strcmp(use_of(&rows->at[k]), use_of(j)) != 0;
+		if (first)
+			st = memory_line(t, rows, j, room, e);
+		any = any || first;
+	}
+	if (!st && any) {
+		fputc('\n', out);
+		table_print(t, out);
+	}
+	table_destroy(t);
+	return st;
+}
+
 /* Rows that are not predicted, by what is said of them. */
 static enum status reasons(const judged_rows *rows, FILE *out, struct error *e)
 {
@@ -92,13 +137,14 @@ static enum status reasons(const judged_rows *rows, FILE *out, struct error *e)
 enum status summary_print(const judged_rows *rows, FILE *out, struct error *e)
 {
 	struct table *t = table_create("<rows of|rows|median %|mean %|p90 %|worst %|signed %|in interval %");
-	double *room = malloc((rows->n + 1) * sizeof *room);
+	double *room = malloc(2 * (rows->n + 1) * sizeof *room);
 	enum status st = t && room ? ST_OK : error_nomem(e, "the summary");
 	if (!st && !(st = lines(t, rows, everything, false, room, e)) && !(st = lines(t, rows, use_of, false, room, e)))
 		st = lines(t, rows, source_of, true, room, e);
 	if (!st) {
 		table_print(t, out);
-		st = reasons(rows, out, e);
+		if (!(st = memory_lines(rows, room, out, e)))
+			st = reasons(rows, out, e);
 	}
 	free(room);
 	table_destroy(t);

@@ -16,7 +16,8 @@ struct judged {
 	const char *id, *source, *use; /* cells of the table */
 	int line;
 	double measured_s, predicted_s, interval90_s[2];
-	double measured_memory_B, predicted_memory_B; /* 0: not known */
+	double measured_memory_B, predicted_memory_B; /* of what the source reports; 0: not known */
+	bool fits;                     /* predicted: the whole fits in the device's memory */
 	char reason[256];              /* why nothing is predicted; "" when it is */
 };
 typedef VEC(struct judged) judged_rows;
@@ -30,11 +31,12 @@ bool judged_covered(const struct judged *j); /* the measurement lies in the pred
 /* What stands in the config for a word of the table's column `framework`: a stack, and the habits that such a source does not print. */
 struct framework_words {
 	const char *begins; /* the cell begins with this */
-	const char *stack, *position, *attention;
+	const char *stack, *bf16_stack /* where the row says bf16; NULL: no other */, *position, *attention;
 	const char *recompute; /* where act_ckpt is blank; "fit": none where that fits in memory, else full */
 	bool bias;
 	bool fsdp;        /* zero2 means FSDP's SHARD_GRAD_OP: gathered before forward, kept until backward is over */
 	bool interleaves; /* a blank vp beside pp > 1: 5 where that divides the layers, else 2 */
+	bool reports_allocated; /* mem_gb is PyTorch's max_memory_allocated of rank 0 in GiB; else all that the device holds, in GB */
 	bool ddp_overlaps; /* without ZeRO gradients are reduced beside backward, with it they are not */
 };
 const struct framework_words *framework_words(const char *cell); /* NULL: unknown */
@@ -90,7 +92,7 @@ enum status collectives_print(const judged_collectives *rows, FILE *out, struct 
 
 /* ---- the summary (summary.c) ---- */
 
-/* Over all rows, each use and each source: rows, mean, median, 90th percentile and worst |error|, mean signed error, coverage; then the rows without a prediction, by reason. */
+/* Over all rows, each use and each source: rows, mean, median, 90th percentile and worst |error|, mean signed error, coverage; then memory by source, then the rows without a prediction, by reason. */
 enum status summary_print(const judged_rows *rows, FILE *out, struct error *e);
 
 #endif

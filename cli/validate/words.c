@@ -10,16 +10,16 @@
 /* ---- frameworks ---- */
 
 static const struct framework_words frameworks[] = {
-	{"llm-foundry/Composer FSDP1", "composer-fsdp", "learned", "flash", "none", .fsdp = true},
-	{"nanotron", "nanotron", "rope", "flash", "none", .ddp_overlaps = true},
-	{"Megatron-Core", "megatron-core", "rope", "flash", "none", .interleaves = true},
-	{"Megatron-Bridge", "megatron-core", "rope", "flash", "none", .interleaves = true},
-	{"NeMo", "megatron-core", "rope", "flash", "none", .interleaves = true},
-	{"Megatron-DeepSpeed", "megatron-deepspeed", "learned", "naive", "full", .bias = true},
-	{"Megatron-LM", "megatron-deepspeed", "learned", "naive", "full", .bias = true},
-	{"JAX PAX", "jax-pax", "learned", "flash", "fit", .bias = true},
-	{"NGC PyTorch", "pytorch-ddp", "learned", "naive", "none", .bias = true},
-	{"PyTorch", "pytorch-ddp", "learned", "naive", "none", .bias = true},
+	{"llm-foundry/Composer FSDP1", "composer-fsdp", NULL, "learned", "flash", "none", .fsdp = true},
+	{"nanotron", "nanotron", NULL, "rope", "flash", "none", .ddp_overlaps = true, .reports_allocated = true},
+	{"Megatron-Core", "megatron-core", NULL, "rope", "flash", "none", .interleaves = true},
+	{"Megatron-Bridge", "megatron-core", NULL, "rope", "flash", "none", .interleaves = true},
+	{"NeMo", "megatron-core", NULL, "rope", "flash", "none", .interleaves = true},
+	{"Megatron-DeepSpeed", "megatron-deepspeed", "megatron-deepspeed-bf16", "learned", "naive", "full", .bias = true},
+	{"Megatron-LM", "megatron-deepspeed", NULL, "learned", "naive", "full", .bias = true},
+	{"JAX PAX", "jax-pax", NULL, "learned", "flash", "fit", .bias = true},
+	{"NGC PyTorch", "pytorch-ddp", NULL, "learned", "naive", "none", .bias = true},
+	{"PyTorch", "pytorch-ddp", NULL, "learned", "naive", "none", .bias = true},
 };
 
 const struct framework_words *framework_words(const char *cell)

@@ -164,7 +164,14 @@ static void test_memory(void)
 	struct result r = predicted(p, &m);
 	CU_ASSERT(r.memory.fits);
 	CU_ASSERT_EQUAL(r.memory.capacity_B, 80000000000);
-	CU_ASSERT_EQUAL(r.memory.overhead_B, UINT64_C(1536) << 20);
+	CU_ASSERT_EQUAL(r.memory.communicators, 1);
+	CU_ASSERT_EQUAL(r.memory.context_B, UINT64_C(768) << 20);
+	CU_ASSERT_EQUAL(r.memory.overhead_B, r.memory.context_B + (UINT64_C(256) << 20));
+	CU_ASSERT_EQUAL(r.memory.first_B + r.memory.overhead_B, r.memory.total_B);
+	CU_ASSERT_FALSE(warned(&r, "memory is"));
+	m.device.mem_B = r.memory.total_B * 100 / 95;
+	r = predicted(p, &m);
+	CU_ASSERT(warned(&r, "memory is 95 % full: where the allocator"));
 	CU_ASSERT_FALSE(warned(&r, "does not fit"));
 	m.device.mem_B = r.memory.total_B - 250000000;
 	r = predicted(p, &m);

@@ -189,6 +189,26 @@ static void test_table_of_prediction(void)
 	tear_down(&f);
 }
 
+static void test_memory_beside(void)
+{
+	struct fixture f;
+	set_up(&f, false);
+	f.predicted.memory.context_B = 1 << 18;
+	f.predicted.memory.communicators_B = 1 << 18;
+	f.predicted.memory.communicators = 2;
+	struct held held[] = {{COMP_ACTIVATIONS, 1 << 20, 0, 1, "gate"}, {COMP_GRADIENTS, 1 << 21, 0, HELD_ALWAYS, "gradient copies"}, {COMP_ACTIVATIONS, 1 << 20, 1, 2, "gate"}};
+	struct role *r = &f.program->roles[0];
+	for (size_t i = 0; i < sizeof held / sizeof held[0]; i++)
+		CU_ASSERT_TRUE(vec_push(&r->held, held[i]));
+	char *text = text_of(&f.outcome, report_memory);
+	LINE(text, "CUDA context and libraries", "1", "256 KiB");
+	LINE(text, "NCCL communicator", "2", "128 KiB");
+	LINE(text, "gate", "2", "1.00 MiB");
+	LINE(text, "gradient copies", "1", "2.00 MiB");
+	free(text);
+	tear_down(&f);
+}
+
 static void test_prices(void)
 {
 	struct fixture f;
@@ -436,5 +456,5 @@ static void test_stages(void)
 	program_destroy(p);
 }
 
-UNIT_MAIN("report", {"relative error", test_error}, {"table of both sides", test_table_of_both}, {"table of a prediction", test_table_of_prediction}, {"prices", test_prices}, {"JSON: the promised keys", test_json_keys},
+UNIT_MAIN("report", {"relative error", test_error}, {"table of both sides", test_table_of_both}, {"table of a prediction", test_table_of_prediction}, {"prices", test_prices}, {"memory beside the buffers", test_memory_beside}, {"JSON: the promised keys", test_json_keys},
 	{"JSON: figures", test_json_figures}, {"JSON: clocks", test_json_clocks}, {"JSON: null where there is no value", test_json_null}, {"JSON: written and read back", test_write_json}, {"trace: written and read back", test_trace}, {"stages of a pipeline", test_stages})

@@ -22,7 +22,9 @@ static enum status parse(const char *text, struct stack *s)
 static void test_read(void)
 {
 	struct stack s;
-	CU_ASSERT_EQUAL(parse("numbers:\n  elementwise_passes: {value: 2.5, source: x}\n  op: {value: 40us, source: y}\nhabits:\n  attention_kernel: fa3\n  recompute_last_gemm: true\n", &s), ST_OK);
+	CU_ASSERT_EQUAL(parse("numbers:\n  elementwise_passes: {value: 2.5, source: x}\n  op: {value: 40us, source: y}\nmemory:\n  loss: {value: 12B, source: z}\nhabits:\n  attention_kernel: fa3\n  recompute_last_gemm: true\n", &s), ST_OK);
+	CU_ASSERT_EQUAL(s.memory.loss_B, 12);
+	CU_ASSERT_EQUAL(s.memory.gate_B, 0);
 	CU_ASSERT_EQUAL(s.elementwise_passes, 2.5);
 	CU_ASSERT_DOUBLE_EQUAL(s.op_s, 40e-6, 1e-15);
 	CU_ASSERT_EQUAL(s.attention_kernel, KERNEL_FA3);
@@ -36,8 +38,9 @@ static void test_wrong(void)
 		{"numbers:\n  logits: {value: 2, source: x}\n", "s.yaml:2:3: logits: unknown number of a stack (nearest: logit)"},
 		{"numbers:\n  logit: 2\n", "s.yaml:2:10: logit: expected {value: ..., source: ...}"},
 		{"numbers:\n  logit: {value: 2}\n", "s.yaml:2:10: logit: expected {value: ..., source: ...}"},
+		{"memory:\n  gathers: {value: 2, source: x}\n", "s.yaml:2:3: gathers: unknown number of a stack (nearest: gathered)"},
 		{"habits:\n  attention_kernel: fa4\n", "s.yaml:2:21: attention_kernel: \"fa4\" is not known (nearest: fa1)"},
-		{"habits:\n  recompute: true\n", "s.yaml:2:3: recompute: unknown habit of a stack (nearest: recompute_last_gemm)"},
+		{"habits:\n  recompute_gemm: true\n", "s.yaml:2:3: recompute_gemm: unknown habit of a stack (nearest: recompute_last_gemm)"},
 		{"habits:\n  stage_split: uneven\n", "s.yaml:2:16: stage_split: \"uneven\" is not known (nearest: even)"},
 	};
 	struct stack s;

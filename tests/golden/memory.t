@@ -1,0 +1,21 @@
+Peak memory beside what sources report: a line for each source that does. Errors change with the model: what is compared here is which rows count, and that what ran fits.
+
+    $ stepsim validate $ROOT/tests/validation/steps-sample.csv | sed -n '/^memory of/,/^$/p' | awk '{ print $1, $2, $3, $4, $5, $6 }' | head -n 4
+    memory of rows median % p90
+    --------------------------------------------------------------------------------------------------------------     
+    HF Ultra-Scale Playbook (nanotron), tight 40
+    BigScience 176B prequel chronicles, tight 4
+    $ stepsim validate $ROOT/tests/validation/steps-sample.csv | awk '/tight/ && /Ultra-Scale/ && $NF == "100.0" { print "all fit" }'
+    all fit
+
+With -v, what a stack keeps beside the buffers that ops touch, and what the overhead consists of:
+
+    $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml -v --set train.stack=nanotron --set parallel.strategy=zero1 2>&1 >/dev/null | sed -n '/^memory beside/,$p'
+    memory beside the ops' buffers  count      each
+    -----------------------------------------------
+    CUDA context and libraries          1   768 MiB
+    NCCL communicator                   1   256 MiB
+    gradient copies                     1  15.0 GiB
+    logit copies                        1  19.6 GiB
+    gate                               32   448 MiB
+    flattened gradients                 1  59.8 GiB

@@ -1,0 +1,171 @@
+/* What a stack holds beside the program's buffers: each term against its closed form, and the published formulas of model states and activations. */
+#include "harness.h"
+
+#include <string.h>
+
+#include "step/layout.h"
+#include "step/program.h"
+
+/* bf16 with fp32 gradients and master weights, Megatron's layers. */
+static struct config tiny(int64_t layers)
+{
+	struct config c;
+	memset(&c, 0, sizeof c);
+	c.model = (struct model){.layers = layers, .hidden = 256, .heads = 8, .kv_heads = 8, .head_dim = 32, .ffn_hidden = 1024, .vocab = 96, .vocab_padding = 1, .seq_len = 128, .max_positions = 128, .causal = true, .bias = true, .qkv_bias = true, .final_norm = true, .lm_head = true, .tied_embeddings = true};
+	c.train = (struct train){.global_batch = 8, .micro_batch = 2, .dtype = DT_BF16, .param_dtype = DT_BF16, .grad_dtype = DT_FP32, .reduce_dtype = DT_FP32, .master_weights = true, .optimizer = OPT_ADAMW, .optimizer_bits = 32, .fused = true, .recompute_layers = layers};
+	c.parallel = (struct parallel){.strategy = STRAT_DDP, .data = 2, .shard = 2, .tensor = 1, .pipeline = 1, .virtual_stages = 1, .context = 1, .expert = 1, .expert_tensor = 1, .order = {DIM_TP, DIM_CP, DIM_EP, DIM_DP, DIM_PP}, .bucket_mb = 1, .first_bucket_mb = 1, .overlap = true, .prefetch = 1, .reshard_after_forward = true};
+	c.ranks = 2;
+	c.micro_batches = 2;
+	return c;
+}
+
+static struct program *built(const struct config *c)
+{
+	struct error e = {0};
+	struct program *p = NULL;
+	CU_ASSERT_EQUAL_FATAL(program_build(c, &p, &e), ST_OK);
+	CU_ASSERT_EQUAL(program_check(p, &e), ST_OK);
+	for (size_t r = 0; r < p->n_roles; r++)
+		for (size_t i = 0; i < p->roles[r].held.n; i++) {
+			const struct held *h = &p->roles[r].held.at[i];
+			CU_ASSERT(h->to == HELD_ALWAYS || (h->from <= h->to && h->to < p->roles[r].ops.n));
+		}
+	return p;
+}
+
+static struct layout peak(const struct config *c)
+{
+	struct program *p = built(c);
+	struct error e = {0};
+	struct layout l;
+	CU_ASSERT_EQUAL_FATAL(layout_peak(&p->roles[0], &l, &e), ST_OK);
+	program_destroy(p);
+	return l;
+}
+
+/* All that the first role holds under a name, over the step; released: none of it lives to the end. */
+static double held_B(const struct config *c, const char *what, bool released)
+{
+	struct program *p = built(c);
+	double sum_B = 0;
+	for (size_t i = 0; i < p->roles[0].held.n; i++) {
+		const struct held *h = &p->roles[0].held.at[i];
+		if (strcmp(h->what, what) != 0)
+			continue;
+		sum_B += (double)h->bytes;
+		CU_ASSERT_EQUAL(h->to != HELD_ALWAYS, released);
+	}
+	program_destroy(p);
+	return sum_B;
+}
+
+#define MICRO 2.0
+#define LAYERS 3.0
+#define TOKENS 256.0 /* of a micro-batch */
+
+static void test_terms(void)
+{
+	struct config c = tiny(3);
+	double params = 0, H = 256, F = 1024, V = 96;
+	struct program *p = built(&c);
+	CU_ASSERT_EQUAL(p->roles[0].held.n, 0);
+	for (size_t i = 0; i < p->roles[0].params.n; i++)
+		params += (double)p->roles[0].params.at[i].elements;
+	program_destroy(p);
+
+	c.stack.memory.loss_B = 12;
+	CU_ASSERT_EQUAL(held_B(&c, "logit copies", true), MICRO * TOKENS * V * (12 - 2));
+	c.stack.memory.loss_B = 1; /* less than the logits themselves */
+	CU_ASSERT_EQUAL(held_B(&c, "logit copies", true), 0);
+	c.stack.memory.gradient_B = 2;
+	CU_ASSERT_EQUAL(held_B(&c, "gradient copies", false), 2 * params);
+	c.stack.memory.dropout_B = 1;
+	CU_ASSERT_EQUAL(held_B(&c, "dropout masks", true), MICRO * LAYERS * 2 * TOKENS * H);
+
+	c = tiny(3);
+	c.stack.memory.gate_B = 2;
+	c.model.mlp = MLP_SWIGLU;
+	CU_ASSERT_EQUAL(held_B(&c, "gate", true), 0); /* a fused kernel keeps none */
+	c.train.fused = false;
+	CU_ASSERT_EQUAL(held_B(&c, "gate", true), MICRO * LAYERS * TOKENS * F * 2);
+
+	c = tiny(3);
+	c.stack.memory.flattened_B = 8;
+	CU_ASSERT_EQUAL(held_B(&c, "flattened gradients", true), 0);
+	c.parallel.strategy = STRAT_ZERO1;
+	CU_ASSERT_EQUAL(held_B(&c, "flattened gradients", true), 0); /* bucket by bucket beside backward */
+	c.parallel.overlap = false;
+	CU_ASSERT_EQUAL(held_B(&c, "flattened gradients", true), 8 * params);
+
+	c = tiny(3);
+	c.parallel.data = c.parallel.shard = 1;
+	c.parallel.tensor = 2;
+	c.stack.memory.gathered_B = 2;
+	CU_ASSERT_EQUAL(held_B(&c, "gathered input", true), 0);
+	c.parallel.sequence_parallel = true;
+	CU_ASSERT_EQUAL(held_B(&c, "gathered input", true), MICRO * LAYERS * 2 * TOKENS * H * 2);
+
+	c = tiny(4);
+	c.parallel.data = c.parallel.shard = 1;
+	c.parallel.pipeline = 2;
+	c.stack.memory.message_B = 2;
+	CU_ASSERT_EQUAL(held_B(&c, "sent activations", true), MICRO * TOKENS * H * 2);
+}
+
+/* At the loss every layer's gate is alive; where backward does a layer again, that layer's alone. */
+static void test_lives(void)
+{
+	struct config c = tiny(6);
+	c.model.mlp = MLP_SWIGLU;
+	c.train.fused = false;
+	uint64_t without = peak(&c).peak_component_B[COMP_ACTIVATIONS], one = 256 * 1024 * 2;
+	c.stack.memory.gate_B = 2;
+	CU_ASSERT_EQUAL(peak(&c).peak_component_B[COMP_ACTIVATIONS], without + 6 * one);
+	c.train.recompute = REC_FULL;
+	uint64_t with = peak(&c).peak_component_B[COMP_ACTIVATIONS];
+	c.stack.memory.gate_B = 0;
+	CU_ASSERT(with - peak(&c).peak_component_B[COMP_ACTIVATIONS] <= one);
+}
+
+/* 2 + 4 + 12 bytes a parameter (Megatron-LM, theoretical_memory_usage.py); ZeRO-1 cuts the 12. */
+static void test_states(void)
+{
+	struct config c = tiny(3);
+	double params = (double)model_parameters(&c.model);
+	struct layout l = peak(&c);
+	double states_B = (double)(l.peak_component_B[COMP_WEIGHTS] + l.peak_component_B[COMP_GRADIENTS] + l.peak_component_B[COMP_OPTIMIZER]);
+	CU_ASSERT_DOUBLE_EQUAL(states_B / params, 18, 0.05);
+	c.parallel.strategy = STRAT_ZERO1;
+	l = peak(&c);
+	CU_ASSERT_DOUBLE_EQUAL((double)l.peak_component_B[COMP_OPTIMIZER] / params, 12.0 / 2, 0.05);
+}
+
+/* Of a layer, by what twelve more add. */
+static double layer_B(struct config c)
+{
+	c.model.layers = c.train.recompute_layers = 12;
+	double few = (double)peak(&c).peak_component_B[COMP_ACTIVATIONS];
+	c.model.layers = c.train.recompute_layers = 24;
+	return ((double)peak(&c).peak_component_B[COMP_ACTIVATIONS] - few) / 12;
+}
+
+/* Korthikanti et al. 2022, equations 1 and 2 and section 5: sbh(34 + 5as/h); with tensor and sequence parallelism over t a t-th of it; 34 sbh with the scores done again; 2 sbh with everything. */
+static void test_activations(void)
+{
+	struct config c = tiny(12);
+	double sbh = TOKENS * 256, scores = 5.0 * 8 * 128 / 256;
+	c.stack.memory.dropout_B = 1;
+	c.train.attention = ATT_NAIVE;
+	CU_ASSERT_DOUBLE_EQUAL(layer_B(c) / (sbh * (34 + scores)), 1, 0.05);
+	c.train.recompute = REC_SELECTIVE;
+	CU_ASSERT_DOUBLE_EQUAL(layer_B(c) / (sbh * 34), 1, 0.05);
+	c.train.recompute = REC_FULL;
+	CU_ASSERT_DOUBLE_EQUAL(layer_B(c) / (sbh * 2), 1, 0.05);
+	c.train.recompute = REC_NONE;
+	c.parallel.data = c.parallel.shard = 1;
+	c.parallel.tensor = 2;
+	c.parallel.sequence_parallel = true;
+	CU_ASSERT_DOUBLE_EQUAL(layer_B(c) / (sbh * (34 + scores) / 2), 1, 0.05);
+}
+
+UNIT_MAIN("memory", {"each term", test_terms}, {"lives", test_lives}, {"model states", test_states}, {"activations", test_activations})
