@@ -102,14 +102,14 @@ Interleaved, the last stage sends to the first; zero_bubble keeps the gradients 
        279 send_prev  L1 gradient backward send mb3 to stage 0 [4096] in:r=218+0 after 278
 
     $ stepsim predict $ROOT/configs/pp-tiny.yaml --set parallel.schedule=zero_bubble --dump-program | sed -n '/^role 3/,$p' | grep 'qkv backward gemm' | cut -c 1-70
-        43 compute    L3 qkv backward gemm mb0 [64 64 192] A:r=50+0 B:r=17
-        72 compute    L3 qkv backward gemm mb1 [64 64 192] A:r=77+0 B:r=17
-       101 compute    L3 qkv backward gemm mb2 [64 64 192] A:r=104+0 B:r=1
-       129 compute    L3 qkv backward gemm mb3 [64 64 192] A:r=130+0 B:r=1
-       136 compute    L3 qkv backward gemm mb0 [192 64 64] A:r=50+0 B:r=12
-       141 compute    L3 qkv backward gemm mb1 [192 64 64] A:r=77+0 B:r=54
-       146 compute    L3 qkv backward gemm mb2 [192 64 64] A:r=104+0 B:r=8
-       151 compute    L3 qkv backward gemm mb3 [192 64 64] A:r=130+0 B:r=1
+        44 compute    L3 qkv backward gemm mb0 [64 64 192] A:r=51+0 B:r=17
+        75 compute    L3 qkv backward gemm mb1 [64 64 192] A:r=80+0 B:r=17
+       106 compute    L3 qkv backward gemm mb2 [64 64 192] A:r=109+0 B:r=1
+       136 compute    L3 qkv backward gemm mb3 [64 64 192] A:r=137+0 B:r=1
+       144 compute    L3 qkv backward gemm mb0 [192 64 64] A:r=51+0 B:r=12
+       149 compute    L3 qkv backward gemm mb1 [192 64 64] A:r=80+0 B:r=56
+       154 compute    L3 qkv backward gemm mb2 [192 64 64] A:r=109+0 B:r=8
+       159 compute    L3 qkv backward gemm mb3 [192 64 64] A:r=137+0 B:r=1
 
 Tied tables are summed over both ends; the stages stand in the JSON.
 
