@@ -121,7 +121,7 @@ static size_t held_events(const struct role *r, struct event *event, size_t n, s
 	return n;
 }
 
-static enum status find_peak(const struct role *r, const struct life *life, struct layout *out, struct error *e)
+static enum status find_peak(const struct role *r, const struct life *life, bool held, struct layout *out, struct error *e)
 {
 	struct event *event = malloc((2 * (r->buffers.n + r->held.n) + 1) * sizeof *event);
 	size_t n = 0;
@@ -130,7 +130,7 @@ static enum status find_peak(const struct role *r, const struct life *life, stru
 	for (size_t i = 0; i < r->buffers.n; i++)
 		if (life[i].begin >= 0)
 			n = add_events(event, n, life[i].begin, life[i].end, life[i].bytes, r->buffers.at[i].component);
-	if (r->held.n > 0 && (n = held_events(r, event, n, e)) == 0) {
+	if (held && r->held.n > 0 && (n = held_events(r, event, n, e)) == 0) {
 		free(event);
 		return e->status;
 	}
@@ -221,7 +221,7 @@ static enum status plan(const struct role *r, struct layout *out, bool offsets, 
 		return error_nomem(e, "the memory plan");
 	enum status st = find_lives(r, life, e);
 	if (!st)
-		st = find_peak(r, life, out, e);
+		st = find_peak(r, life, !offsets, out, e);
 	if (!st && offsets)
 		st = place(r, life, out, e);
 	free(life);

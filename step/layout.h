@@ -22,7 +22,7 @@ struct layout {
 };
 
 enum status layout_plan(const struct role *r, struct layout *out, struct error *e);
-/* Only the peaks, without offsets: linear in the program, for prediction. */
+/* Only the peaks, with what the stack holds (struct held, which an executor does not), without offsets: linear in the program, for prediction. */
 enum status layout_peak(const struct role *r, struct layout *out, struct error *e);
 void layout_free(struct layout *l); /* NULL-safe */
 
