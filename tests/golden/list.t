@@ -149,16 +149,17 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     mpt-7b            6659 M      32    4096     32        32   50368      2048        0
 
     $ stepsim list stacks
-    name                strategy  compute  weights  on the wire  fused  overlap
-    ---------------------------------------------------------------------------
-    composer-fsdp       fsdp      bf16     fp32     fp32         no     yes
-    deepspeed           ddp       bf16     bf16     bf16         yes    yes
-    jax-pax             ddp       bf16     bf16     bf16         yes    yes
-    megatron-core       ddp       bf16     bf16     fp32         yes    yes
-    megatron-deepspeed  ddp       bf16     bf16     fp32         yes    no
-    nanotron            ddp       bf16     bf16     fp32         no     no
-    pytorch-ddp         ddp       bf16     fp32     fp32         yes    yes
-    pytorch-fsdp        fsdp      bf16     fp32     fp32         yes    yes
+    name                     strategy  compute  weights  on the wire  fused  overlap
+    --------------------------------------------------------------------------------
+    composer-fsdp            fsdp      bf16     fp32     fp32         no     yes
+    deepspeed                ddp       bf16     bf16     bf16         yes    yes
+    jax-pax                  ddp       bf16     bf16     bf16         yes    yes
+    megatron-core            ddp       bf16     bf16     fp32         yes    yes
+    megatron-deepspeed       ddp       bf16     bf16     fp32         yes    no
+    megatron-deepspeed-bf16  ddp       bf16     bf16     fp32         yes    no
+    nanotron                 ddp       bf16     bf16     fp32         no     no
+    pytorch-ddp              ddp       bf16     fp32     fp32         yes    yes
+    pytorch-fsdp             fsdp      bf16     fp32     fp32         yes    yes
 
     $ stepsim list fabrics
     name              network between hosts                               rings    at most  all to all   hop LL  hop, small  hop, large  LL128  below 16 MiB  above

@@ -40,15 +40,15 @@ Four stages of a tiny model: the step, and a row for each stage.
       optimizer state             470 KiB
       activations                 576 KiB
       buffers                    98.5 KiB
-      overhead                   1.50 GiB
-      total                      1.50 GiB               fits in 79.6 GiB
+      overhead                   1.00 GiB
+      total                      1.00 GiB               fits in 79.6 GiB
     The stages of the predicted step; above stands the one that ends last.
     stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
     --------------------------------------------------------------------------------
-    0           1  2.18 us        74.8 us  24.8 us     557 ns          0 s  1.50 GiB
-    1           1  1.98 us        87.7 us  1.42 us     462 ns      10.7 us  1.50 GiB
-    2           1  1.98 us        72.7 us  8.37 us     462 ns      18.8 us  1.50 GiB
-    3           1  2.31 us        66.8 us  16.2 us     539 ns      16.5 us  1.50 GiB
+    0           1  2.18 us        74.8 us  24.8 us     557 ns          0 s  1.00 GiB
+    1           1  1.98 us        87.7 us  1.42 us     462 ns      10.7 us  1.00 GiB
+    2           1  1.98 us        72.7 us  8.37 us     462 ns      18.8 us  1.00 GiB
+    3           1  2.31 us        66.8 us  16.2 us     539 ns      16.5 us  1.00 GiB
     Bottleneck: exposed communication: sendrecv 73 % of the step
     Warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
 

@@ -41,8 +41,8 @@ A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
       optimizer state             957 MiB
       activations                8.29 GiB
       buffers                    4.33 GiB
-      overhead                   1.50 GiB
-      total                      16.0 GiB               fits in 79.6 GiB
+      overhead                   1.00 GiB
+      total                      15.5 GiB               fits in 79.6 GiB
     90 % interval of the prediction: 1.49 s to 2.99 s
     Bottleneck: compute: gemm 69 % of the step
     Warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
