@@ -126,28 +126,55 @@ static enum status add_fabric(struct table *t, const char *name, struct error *e
 	return table_row(t, e, "%s|%s|%.3g %%|%s|%.3g %%|%s|%s|%s|%s|%.0f %%|%.0f %%", name, n.name, 100 * n.share, most, 100 * n.alltoall_share, ring, small, large, n.ll128 ? "yes" : "no", 100 * n.sigma_small, 100 * n.sigma_large);
 }
 
-/* The constants of a device that are fitted to published measurements, with the source that its file names. */
-static enum status add_parameters(struct table *t, const char *name, struct error *e)
+/* The constants that are fitted to published measurements: of a device, of a stack or a family of stacks; those that the file has, with the source that it names. */
+static enum status add_parameters_of(struct table *t, const char *folder, const char *name, struct error *e)
 {
 	static const struct {
-		const char *key, *meaning;
+		const char *section, *key, *meaning;
 	} parameters[] = {
-		{"gemm_share", "of the matrix rate that large GEMMs reach"},
-		{"memory_share", "of the memory bandwidth that streaming kernels reach"},
-		{"launch", "host time to issue one kernel"},
+		{"reached", "gemm_share", "of the matrix rate that large products reach"},
+		{"reached", "fp8_share", "the same in fp8"},
+		{"reached", "mxfp8_share", "the same in mxfp8"},
+		{"reached", "nvfp4_share", "the same in nvfp4"},
+		{"reached", "memory_share", "of the memory bandwidth that streaming kernels reach"},
+		{"reached", "launch", "host time to issue one kernel"},
+		{"attention", "fa1_forward", "of the bf16 rate: flash attention, first generation"},
+		{"attention", "fa1_backward", "the same, backward"},
+		{"attention", "fa2_forward", "of the bf16 rate: flash attention, second generation"},
+		{"attention", "fa2_backward", "the same, backward"},
+		{"attention", "fa3_forward", "of the bf16 rate: flash attention, third generation and cuDNN's"},
+		{"attention", "fa3_backward", "the same, backward"},
 	};
 	char path[PATH_MAX_LEN];
 	struct ydoc *doc = NULL;
-	enum status st = path_catalogue("gpus", name, path, e);
+	const size_t devices = sizeof parameters / sizeof parameters[0];
+	enum status st = path_catalogue(folder, name, path, e);
 	if (!st)
 		st = ydoc_load(path, &doc, e);
-	for (size_t i = 0; i < sizeof parameters / sizeof parameters[0] && !st; i++) {
-		const struct ynode *entry = ynode_get(ynode_get(ydoc_root(doc), "reached"), parameters[i].key);
-		const struct ynode *value = ynode_get(entry, "value"), *source = ynode_get(entry, "source");
-		st = table_row(t, e, "%s|%s|%s|%s|%s", name, parameters[i].key, value ? value->text : "-", parameters[i].meaning, source ? source->text : "-");
+	for (size_t i = 0; i < devices + STACK_NUMBERS && !st; i++) {
+		bool of_stack = i >= devices;
+		const char *section = of_stack ? "numbers" : parameters[i].section, *key = of_stack ? stack_numbers[i - devices].name : parameters[i].key;
+		const struct ynode *entry = ynode_get(ynode_get(ydoc_root(doc), section), key), *value = ynode_get(entry, "value"), *source = ynode_get(entry, "source");
+		if (value)
+			st = table_row(t, e, "%s|%s|%s|%s|%s", name, key, value->text, of_stack ? stack_numbers[i - devices].meaning : parameters[i].meaning, source ? source->text : "-");
 	}
 	ydoc_destroy(doc);
 	return st;
+}
+
+static enum status add_parameters(struct table *t, const char *name, struct error *e)
+{
+	return add_parameters_of(t, "gpus", name, e);
+}
+
+static enum status add_family(struct table *t, const char *name, struct error *e)
+{
+	return add_parameters_of(t, "families", name, e);
+}
+
+static enum status add_stack_parameters(struct table *t, const char *name, struct error *e)
+{
+	return add_parameters_of(t, "stacks", name, e);
 }
 
 #define UNVERIFIED "* a number in its file rests on memory (unverified: true); predictions that use it say so"
@@ -164,26 +191,38 @@ static const struct listing listings[] = {
 	{"fabrics", "fabrics", "<name|<network between hosts|rings|at most|all to all|hop LL|hop, small|hop, large|LL128|below 16 MiB|above", add_fabric,
 	 "rings, all to all: of its NICs' line rate that a host reaches, at most: whatever its NICs; hop: of a ring from host to host with NCCL's LL protocol, and with Simple for small and large blocks;\n"
 	 "below, above: relative uncertainty (one standard deviation) of a collective. Sources in configs/fabrics"},
-	{"parameters", "gpus", "<GPU|<parameter|value|<meaning|<source", add_parameters,
+	{"parameters", "gpus", "<of|<parameter|value|<meaning|<source", add_parameters,
 	 "What is measured instead stands in profiles: `stepsim calibrate -o FILE` writes one as YAML with names, coefficients and residuals."},
+	{"parameters", "families", NULL, add_family, NULL},
+	{"parameters", "stacks", NULL, add_stack_parameters, NULL},
 };
 
 #define LISTINGS (sizeof listings / sizeof listings[0])
 
-static enum status print_listing(const struct listing *l, struct error *e)
+/* All of the table's rows with this word, in one table. */
+static enum status print_listing(const char *word, struct error *e)
 {
-	char **names = NULL;
-	size_t n = 0;
-	struct table *t = table_create(l->columns);
-	enum status st = t ? path_catalogue_names(l->folder, &names, &n, e) : error_nomem(e, "the list");
-	for (size_t i = 0; i < n && !st; i++)
-		st = l->add(t, names[i], e);
-	if (!st) {
-		table_print(t, stdout);
-		if (l->footnote)
-			printf("\n%s\n", l->footnote);
+	struct table *t = NULL;
+	const char *footnote = NULL;
+	enum status st = ST_OK;
+	for (size_t l = 0; l < LISTINGS && !st; l++) {
+		char **names = NULL;
+		size_t n = 0;
+		if (strcmp(word, listings[l].word) != 0)
+			continue;
+		if (!t && !(t = table_create(listings[l].columns)))
+			st = error_nomem(e, "the list");
+		if (!st)
+			st = path_catalogue_names(listings[l].folder, &names, &n, e);
+		for (size_t i = 0; i < n && !st; i++)
+			st = listings[l].add(t, names[i], e);
+		footnote = listings[l].footnote ? listings[l].footnote : footnote;
+		path_names_free(names, n);
 	}
-	path_names_free(names, n);
+	if (!st)
+		table_print(t, stdout);
+	if (!st && footnote)
+		printf("\n%s\n", footnote);
 	table_destroy(t);
 	return st;
 }
@@ -195,7 +234,7 @@ enum status cmd_list(struct context *x, struct error *e)
 	for (size_t i = 0; i < LISTINGS; i++) {
 		words[i] = listings[i].word;
 		if (strcmp(word, words[i]) == 0)
-			return print_listing(&listings[i], e);
+			return print_listing(word, e);
 	}
 	return error_set(e, ST_INPUT, "nothing to list under '%s' (nearest: %s)", word, suggest_nearest(word, words, LISTINGS));
 }

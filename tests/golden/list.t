@@ -175,7 +175,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     below, above: relative uncertainty (one standard deviation) of a collective. Sources in configs/fabrics
 
     $ stepsim list parameters | head -n 4 | cut -c 1-90
-    GPU           parameter      value  meaning                                               
+    of                       parameter               value  meaning                           
     ------------------------------------------------------------------------------------------
-    a10           gemm_share     0.797  of the matrix rate that large GEMMs reach             
-    a10           memory_share   0.871  of the memory bandwidth that streaming kernels reach  
+    a10                      gemm_share              0.797  of the matrix rate that large prod
+    a10                      memory_share            0.871  of the memory bandwidth that strea
