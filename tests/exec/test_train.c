@@ -85,12 +85,12 @@ static double step(struct session *s, struct side *x, struct error *e)
 /* ---- what a rank holds of a parameter ---- */
 
 /* Local elements [begin, end) of a parameter that lie, one after the other, from `at` (bytes into its buffer) on. */
-struct held {
+struct own {
 	int32_t buffer;
 	uint64_t at_B, begin, end;
 };
 
-static struct held held(const struct side *s, const struct role_param *rp, bool gradient)
+static struct own held(const struct side *s, const struct role_param *rp, bool gradient)
 {
 	const struct bucket *b = &role_of(s)->buckets.at[rp->bucket];
 	bool whole = gradient ? b->shards == 1 : b->weights.buffer >= 0;
@@ -98,11 +98,11 @@ static struct held held(const struct side *s, const struct role_param *rp, bool 
 	uint64_t part = b->padded / (uint64_t)b->shards, lo = whole ? 0 : part * (uint64_t)s->runner.job.coord[s->runner.job.params], hi = whole ? b->padded : lo + part;
 	uint64_t begin = rp->offset > lo ? rp->offset : lo, end = rp->offset + rp->elements < hi ? rp->offset + rp->elements : hi;
 	if (begin >= end)
-		return (struct held){-1, 0, 0, 0};
-	return (struct held){v->buffer, view_offset_B(&s->runner.job, v) + (begin - lo) * sizeof(float), begin - rp->offset, end - rp->offset};
+		return (struct own){-1, 0, 0, 0};
+	return (struct own){v->buffer, view_offset_B(&s->runner.job, v) + (begin - lo) * sizeof(float), begin - rp->offset, end - rp->offset};
 }
 
-static float *fetch(const struct side *s, const struct held *h)
+static float *fetch(const struct side *s, const struct own *h)
 {
 	uint64_t bytes = (h->end - h->begin) * sizeof(float);
 	float *x = malloc(bytes + 1);
@@ -112,7 +112,7 @@ static float *fetch(const struct side *s, const struct held *h)
 	return x;
 }
 
-static void store(const struct side *s, const struct held *h, const float *x)
+static void store(const struct side *s, const struct own *h, const float *x)
 {
 	s->runner.device.ops->write(s->runner.device.ctx, h->buffer, h->at_B, x, (h->end - h->begin) * sizeof *x);
 }
@@ -129,7 +129,7 @@ static float largest_gradient(const struct side *s)
 {
 	float max = 0;
 	for (size_t i = 0; i < role_of(s)->params.n; i++) {
-		struct held h = held(s, &role_of(s)->params.at[i], true);
+		struct own h = held(s, &role_of(s)->params.at[i], true);
 		float *g = fetch(s, &h);
 		max = fmaxf(max, largest(g, h.end - h.begin));
 		free(g);
@@ -186,7 +186,7 @@ static void compare_param(const struct side *x, const struct side *ref, size_t i
 		wrong("a single rank has no %s of layer %lld", param_kind_name(rp->param.kind), (long long)rp->param.layer);
 		return;
 	}
-	struct held h = held(x, rp, gradient), whole = held(ref, rp_ref, gradient), g_whole = held(ref, rp_ref, true);
+	struct own h = held(x, rp, gradient), whole = held(ref, rp_ref, gradient), g_whole = held(ref, rp_ref, true);
 	if (h.buffer < 0)
 		return;
 	float *mine = fetch(x, &h), *want = fetch(ref, &whole), *g = fetch(ref, &g_whole), g_tensor = largest(g, g_whole.end - g_whole.begin);
@@ -242,7 +242,7 @@ static void must_fall(struct session *s, struct side *x, struct error *e)
 /* ---- gradients against finite differences ---- */
 
 /* The loss's slope along `direction` in one parameter, by central differences of fourth order (Abramowitz and Stegun 1964, 25.3.21): the loss bends too much for second order. */
-static double difference(struct session *s, struct side *x, const struct held *h, const float *w, const float *direction, double length, struct error *e)
+static double difference(struct session *s, struct side *x, const struct own *h, const float *w, const float *direction, double length, struct error *e)
 {
 	static const double weight[] = {1, -8, 8, -1}, place[] = {-2, -1, 1, 2};
 	uint64_t n = h->end - h->begin;
@@ -267,7 +267,7 @@ static double step_length(double slope)
 	return fmin(0.01, fmax(1e-3, 4e-3 / fmax(fabs(slope), 1e-9)));
 }
 
-static void check_slope(struct session *s, struct side *x, const struct role_param *rp, const struct held *h, const float *w, const float *direction, double slope, const char *what, struct error *e)
+static void check_slope(struct session *s, struct side *x, const struct role_param *rp, const struct own *h, const float *w, const float *direction, double slope, const char *what, struct error *e)
 {
 	double length = step_length(slope), measured = difference(s, x, h, w, direction, length, e), limit = 0.02 * fabs(slope) + 3e-6 / length;
 	if (!(fabs(measured - slope) <= limit))
@@ -277,7 +277,7 @@ static void check_slope(struct session *s, struct side *x, const struct role_par
 /* Along the gradient itself, and along some single elements: the steepest and two others. */
 static void check_param(struct session *s, struct side *x, const struct role_param *rp, struct error *e)
 {
-	struct held hw = held(x, rp, false), hg = held(x, rp, true);
+	struct own hw = held(x, rp, false), hg = held(x, rp, true);
 	uint64_t n = hw.end - hw.begin, steepest = 0;
 	float *w = fetch(x, &hw), *g = fetch(x, &hg), *direction = calloc(n, sizeof *direction);
 	double norm = 0;
