@@ -134,7 +134,7 @@ enum access op_access(const struct op *op, int arg)
 
 bool lane_is_comm(enum lane l)
 {
-	return l != LANE_COMPUTE && l != LANE_COPY && l != LANE_HOST;
+	return l != LANE_COMPUTE && l != LANE_COPY && l != LANE_HOST && l != LANE_LOAD;
 }
 
 bool op_is_message(const struct op *op)
