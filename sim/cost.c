@@ -67,14 +67,20 @@ static void price_host_by_roofline(const struct op *op, const struct machine *m,
 	out->bound = d->launch_s > work_s ? BOUND_LATENCY : compute_s > mem_s ? BOUND_COMPUTE : BOUND_MEMORY;
 }
 
+/* On a GPU, a kernel that is over before the next one is launched waits for the host. */
+static void bound_by_launch(struct op_cost *out)
+{
+	if (out->issue_s > out->alone_s)
+		out->bound = BOUND_LATENCY;
+}
+
 static void price_by_roofline(const struct program *p, const struct op *op, const struct machine *m, struct op_cost *out)
 {
 	if (m->device.is_host) {
 		price_host_by_roofline(op, m, out);
 	} else {
 		out->alone_s = gpu_op_s(op, &m->device, &p->config.stack, &out->bound);
-		if (out->issue_s > out->alone_s)
-			out->bound = BOUND_LATENCY;
+		bound_by_launch(out);
 	}
 	out->rel_sigma = m->profile ? SIGMA_GUESSED : SIGMA_CATALOGUE;
 	out->guessed = m->profile != NULL;
@@ -109,13 +115,6 @@ static enum bound largest(const double spent_s[BOUND_COUNT])
 	for (int b = 0; b < BOUND_COUNT; b++)
 		most = spent_s[b] > spent_s[most] ? (enum bound)b : most;
 	return most;
-}
-
-/* On a GPU, a kernel that is over before the next one is launched waits for the host. */
-static void bound_by_launch(struct op_cost *out)
-{
-	if (out->issue_s > out->alone_s)
-		out->bound = BOUND_LATENCY;
 }
 
 static bool price_by_fit(const struct op *op, const struct work *w, const struct machine *m, struct op_cost *out)

@@ -10,7 +10,7 @@
 
 /* 90 % of a normal distribution lie within so many standard deviations. */
 #define SIGMAS_90 1.645
-/* Half the width of the 90 % interval of log(measured / predicted) where nothing was measured on the machine: the stack's own, from published runs left out of its fit; of a stack that no run fixed; and what a GPU
+/* Half the width of the 90 % interval of log(measured / predicted) where nothing was measured on the machine: the stack's own, from the residuals of the published runs that it was fitted to; of a stack that no run fixed; and what a GPU
  * adds of whose kernels no run tells. The last two are judgement: stacks differ by as much (scripts/fit.py on one with the numbers of another), and so do the shares of a datasheet that GPUs reach. */
 #define UNKNOWN_STACK 0.35
 #define UNKNOWN_GPU 0.20
