@@ -4,22 +4,17 @@ set -u
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/../../scripts/env.sh"
 cd "$root" || exit 2
+# shellcheck source=tests/verdicts.sh
+. tests/verdicts.sh
 program=${1:-build/release/tests/cuda/test_nccl_double}
 doubles=${2:-build/release/doubles}
 export LD_LIBRARY_PATH=$doubles${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-passed=0 failed=0
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 log=$scratch/log
 
-verdict() { # name, then what is wrong ("" for nothing)
-	if [ -z "$2" ]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAILED $1: $2"
-		head -20 "$log" | sed 's/^/    /'
-	fi
+shown() {
+	head -20 "$log"
 }
 
 # run RANKS MODE [FAULT]: the exit code.
@@ -62,5 +57,4 @@ verdict 'two ranks on one GPU' "$(wants 1 $? 'NCCL: set-up, all 2 ranks: .*Dupli
 run 2 hosts
 verdict 'two ranks on one GPU that say they are two hosts' "$(wants 0 $? '^0 checked$')"
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+verdicts

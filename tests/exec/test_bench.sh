@@ -5,21 +5,16 @@ set -u
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/../../scripts/env.sh"
 cd "$root" || exit 2
+# shellcheck source=tests/verdicts.sh
+. tests/verdicts.sh
 stepsim=build/release/stepsim
 doubles=$PWD/build/release/doubles
-passed=0 failed=0 skipped=0
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 out=$scratch/out err=$scratch/err
 
-verdict() { # name, then what is wrong ("" for nothing)
-	if [ -z "$2" ]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAILED $1: $2"
-		head -30 "$out" "$err" | sed 's/^/    /'
-	fi
+shown() {
+	head -30 "$out" "$err"
 }
 
 # Ranks, then as the command line.
@@ -131,5 +126,4 @@ else
 	skipped=1
 fi
 
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ]
+verdicts

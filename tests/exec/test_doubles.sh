@@ -5,27 +5,18 @@ set -u
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/../../scripts/env.sh"
 cd "$root" || exit 2
+# shellcheck source=tests/verdicts.sh
+. tests/verdicts.sh
 stepsim=build/release/stepsim
 doubles=$PWD/build/release/doubles
-passed=0 failed=0
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 log=$scratch/log
 
-if [ ! -e build/release/libstepsim_cuda.so ]; then
-	echo 'skipped: this build has no CUDA part'
-	echo '0 passed, 0 failed, 1 skipped'
-	exit 0
-fi
+needs_cuda
 
-verdict() { # name, then what is wrong ("" for nothing)
-	if [ -z "$2" ]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAILED $1: $2"
-		head -20 "$log" | sed 's/^/    /'
-	fi
+shown() {
+	head -20 "$log"
 }
 
 # RANKS CONFIG [--set ...]: a job on the doubles; its exit code. FAULT and SEED are the doubles'.
@@ -136,5 +127,4 @@ for library in libcudart libcublasLt libcudnn libnccl; do
 done
 verdict 'what is linked where' "$wrong"
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+verdicts

@@ -4,22 +4,13 @@ set -u
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/../../scripts/env.sh"
 cd "$root" || exit 2
+# shellcheck source=tests/verdicts.sh
+. tests/verdicts.sh
 program=${1:-build/release/tests/exec/test_faults}
 config=tests/exec/tiny.yaml
 long=(run.steps=4000 model.layers=8 train.global_batch=32) # some minutes, were it not for the fault
-passed=0 failed=0
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-
-verdict() { # name, then what is wrong ("" for nothing)
-	if [ -z "$2" ]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAILED $1: $2"
-		sed 's/^/    /' "$log"
-	fi
-}
 
 # What is wrong with the end of a job: exit code, the line, how many lines, who is left. Arguments: exit code, pattern.
 complaint() {
@@ -96,5 +87,4 @@ struck 'a rank crashes' 2 SEGV 1 10 'rank 1 \(.*, process [0-9]+\) died in .*; r
 struck 'a rank is stopped' 2 STOP 1 9 'no progress for [2-4] s: rank 1 \(.*, process [0-9]+\) is stopped in .*op [0-9]+ .*; rank 0 was in .*; the job ends$' run.timeout_s=2
 struck 'the launcher is told to end' 2 TERM -1 10 'told to end .*while rank 0 was in .*; the job ends$'
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+verdicts

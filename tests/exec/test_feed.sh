@@ -5,21 +5,16 @@ set -u
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/../../scripts/env.sh"
 cd "$root" || exit 2
+# shellcheck source=tests/verdicts.sh
+. tests/verdicts.sh
 stepsim=build/release/stepsim
 doubles=$PWD/build/release/doubles
-passed=0 failed=0
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 log=$scratch/log
 
-verdict() { # name, then what is wrong ("" for nothing)
-	if [ -z "$2" ]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAILED $1: $2"
-		head -20 "$log" | sed 's/^/    /'
-	fi
+shown() {
+	head -20 "$log"
 }
 
 # RANKS [--set ...]: 2 micro-batches a rank, 500 ms each where two workers prepare them.
@@ -58,5 +53,4 @@ if [ -e build/release/libstepsim_cuda.so ]; then
 	done
 fi
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+verdicts

@@ -4,22 +4,13 @@ set -u
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/../../scripts/env.sh"
 cd "$root" || exit 2
-if [ ! -e build/release/libstepsim_cuda.so ]; then
-	echo 'skipped: this build has no CUDA part'
-	echo '0 passed, 0 failed, 1 skipped'
-	exit 0
-fi
+# shellcheck source=tests/verdicts.sh
+. tests/verdicts.sh
+needs_cuda
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-passed=0 failed=0
-verdict() { # name, then what is wrong ("" for nothing)
-	if [ -z "$2" ]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAILED $1: $2"
-		cat "$scratch/log" "$scratch/out/summary.md" 2>/dev/null | sed 's/^/    /'
-	fi
+shown() {
+	cat "$scratch/log" "$scratch/out/summary.md" 2>/dev/null
 }
 
 if ! command -v nvidia-smi >/dev/null; then
@@ -48,5 +39,4 @@ python3 scripts/compare_pytorch.py configs/fsdp-tiny.yaml --check-params --set m
 code=$?
 verdict 'compare_pytorch.py: a wrong config' "$([ "$code" -eq 2 ] || echo "exit code $code")"
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+verdicts

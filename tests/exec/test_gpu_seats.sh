@@ -6,28 +6,19 @@ set -u
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/../../scripts/env.sh"
 cd "$root" || exit 2
+# shellcheck source=tests/verdicts.sh
+. tests/verdicts.sh
 stepsim=build/release/stepsim
 doubles=$PWD/build/release/doubles
-passed=0 failed=0 skipped=0
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 log=$scratch/log
 unset NCCL_TOPO_FILE CUDA_VISIBLE_DEVICES NCCL_LOCAL_REGISTER
 
-if [ ! -e build/release/libstepsim_cuda.so ]; then
-	echo 'skipped: this build has no CUDA part'
-	echo '0 passed, 0 failed, 1 skipped'
-	exit 0
-fi
+needs_cuda
 
-verdict() { # name, then what is wrong ("" for nothing)
-	if [ -z "$2" ]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAILED $1: $2"
-		grep '^stepsim: \|double:' "$log" | head -20 | sed 's/^/    /'
-	fi
+shown() {
+	grep '^stepsim: \|double:' "$log" | head -20
 }
 
 # RANKS [WRAPPER]: a job on the doubles, told in detail; its exit code. SMI=1: with the double of nvidia-smi, whose four GPUs are those of the others; LIMIT: the launcher's CPU.
@@ -125,5 +116,4 @@ verdict 'not against the user' "$(wants 0 $? '^NCCL double: 0 buffers registered
 STEPSIM_DOUBLE_FAULT=rank:1:register job 2
 verdict 'all or none' "$(wants 0 $? '^NCCL double: 1 buffers registered, 1 deregistered$' '^NCCL double: 0 buffers registered')"
 
-echo "$passed passed, $failed failed$([ "$skipped" -eq 0 ] || echo ", $skipped skipped")"
-[ "$failed" -eq 0 ]
+verdicts

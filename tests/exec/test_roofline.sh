@@ -4,20 +4,15 @@ set -u
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/../../scripts/env.sh"
 cd "$root" || exit 2
+# shellcheck source=tests/verdicts.sh
+. tests/verdicts.sh
 stepsim=build/release/stepsim
-passed=0 failed=0 skipped=0
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 log=$scratch/log
 
-verdict() { # name, then what is wrong ("" for nothing)
-	if [ -z "$2" ]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAILED $1: $2"
-		head -40 "$log" | sed 's/^/    /'
-	fi
+shown() {
+	head -40 "$log"
 }
 
 # The files of a run whose products are of these formats; an empty line where all is right.
@@ -104,5 +99,4 @@ else
 	skipped=1
 fi
 
-echo "$passed passed, $failed failed$([ "$skipped" -gt 0 ] && echo ", $skipped skipped")"
-[ "$failed" -eq 0 ]
+verdicts

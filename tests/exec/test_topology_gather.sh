@@ -4,22 +4,13 @@ set -u
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/../../scripts/env.sh"
 cd "$root" || exit 2
+# shellcheck source=tests/verdicts.sh
+. tests/verdicts.sh
 program=${1:-build/release/tests/exec/test_topology_gather}
-passed=0 failed=0
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 log=$scratch/log
 host=$(hostname)
-
-verdict() { # name, then what is wrong ("" for nothing)
-	if [ -z "$2" ]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAILED $1: $2"
-		sed 's/^/    /' "$log"
-	fi
-}
 
 # Prints what is wrong with the log of a run of that many ranks.
 complaint() {
@@ -63,5 +54,4 @@ wrong=''
 [ "$(grep -c "^test_topology_gather: the topology of host $host: .*broken.xml" "$log")" -eq 1 ] || wrong='no line that names the host and the file'
 verdict 'a host that cannot be read' "$wrong"
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+verdicts

@@ -4,27 +4,16 @@ set -u
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/../../scripts/env.sh"
 cd "$root" || exit 2
+# shellcheck source=tests/verdicts.sh
+. tests/verdicts.sh
 program=$(realpath "${1:-build/release/tests/exec/test_topology_gather}")
-passed=0 failed=0
 scratch=$(mktemp -d "$root/build/hosts.XXXXXX") # where all hosts of the test-bed see it
 trap 'rm -rf "$scratch"' EXIT
 log=$scratch/log
 
 if ! bash scripts/testbed.sh 1 true >"$log" 2>&1; then
-	echo "skipped: $(tail -n 1 "$log")"
-	echo '0 passed, 0 failed, 1 skipped'
-	exit 0
+	skip_all "$(tail -n 1 "$log")"
 fi
-
-verdict() { # name, then what is wrong ("" for nothing)
-	if [ -z "$2" ]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAILED $1: $2"
-		sed 's/^/    /' "$log"
-	fi
-}
 
 # name, hosts, mpirun's host list, ranks, the hosts of the ranks in order
 gathers() {
@@ -68,5 +57,4 @@ if [ "$(cores)" -ge 2 ]; then
 	quota 'no CPU quota' 'max 100000' 0
 fi
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+verdicts

@@ -1,0 +1,36 @@
+# shellcheck shell=bash
+# Sourced by the test scripts that count their checks: one verdict each, and the last line, which tests/run.sh reads.
+passed=0 failed=0 skipped=0
+
+# What a reader wants to see of a check that failed; a script that knows better says it anew.
+shown() {
+	# shellcheck disable=SC2154 # the script's own
+	cat "$log"
+}
+
+verdict() { # name, then what is wrong ("" for nothing)
+	if [ -z "$2" ]; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAILED $1: $2"
+		shown | sed 's/^/    /'
+	fi
+}
+
+# Ends a script that can check nothing here: why.
+skip_all() {
+	echo "skipped: $1"
+	echo '0 passed, 0 failed, 1 skipped'
+	exit 0
+}
+
+needs_cuda() {
+	[ -e build/release/libstepsim_cuda.so ] || skip_all 'this build has no CUDA part'
+}
+
+# The last line; false when something failed.
+verdicts() {
+	echo "$passed passed, $failed failed$([ "$skipped" -eq 0 ] || echo ", $skipped skipped")"
+	[ "$failed" -eq 0 ]
+}
