@@ -6,23 +6,59 @@
 #define ATTENTION_TILE 128.0
 /* 16-bit operands whose rows are no multiple of 16 bytes keep cuBLAS from the Tensor Cores (NVIDIA, "Matrix Multiplication Background", DU-09799): a head dimension of 108 instead of 104 made attention's
  * products about 20 times slower (bigscience-workshop/bigscience, 176B experiments). */
-#define ALIGNED_DIMS 8
-#define UNALIGNED_SLOWER 20.0
+#define ALIGNED_B 16.0
+#define UNALIGNED_HEAD_SLOWER 20.0
+/* As products of whole matrices cuBLAS runs them on the Tensor Cores since version 11, by loads of less than 16 bytes (the same document): GPT-2's vocabulary of 50,257 made 50,304 shortens the step of
+ * the 124M model by about a quarter (A. Karpathy, nanoGPT, February 2023), of which the head's products are 0.31 of the FLOP. */
+#define UNALIGNED_SLOWER 2.0
+/* cuBLAS cuts a result into tiles (DU-09799, "Tile Quantization"): its smallest side, and the whole tile that one SM at its full rate works on. */
+#define TILE_STEP 64
+#define TILE 128.0
+/* Where tiles are fewer than SMs, k is split among them (Osama et al. 2023, "Stream-K", arXiv:2301.03598), down to so few steps that an SM's pipeline is hardly filled. */
+#define SPLIT_K 256.0
 /* A flash kernel that nobody measured on this GPU reaches so much of what its large products do: FlashAttention-2 on A100, forward 73 % and backward 63 % of the datasheet (Dao 2023, arXiv:2307.08691,
  * abstract and section 4.1: up to 230 and 196 of 312 TFLOP/s), products 87 %. */
 #define FORWARD_OF_GEMM 0.80
 #define BACKWARD_OF_GEMM 0.70
+
+/* What any kernel takes, launched early or from a graph: half a microsecond to the next one (A. Gray, "Getting Started with CUDA Graphs", NVIDIA developer blog 2019: kernels of 2.9 us, 3.4 us apart in a graph), and
+ * to start, reach memory once there and back, and drain, some three memory latencies of 0.3 us (Luo et al. 2024, arXiv:2402.13499, table of latencies). */
+#define KERNEL_S 1.5e-6
 
 static double share_of(const struct device_spec *d, enum dtype t)
 {
 	return d->narrow_share[t] > 0 ? d->narrow_share[t] : d->gemm_share;
 }
 
+static bool unaligned(int64_t columns, enum dtype t)
+{
+	return t != DT_FP32 && fmod((double)columns * dtype_bytes(t), ALIGNED_B) > 0;
+}
+
+static bool unaligned_product(const struct op *op)
+{
+	enum dtype in = (enum dtype)op->dtype;
+	return unaligned(op->flags & OP_TRANS_A ? op->d[0] : op->d[2], in) || unaligned(op->flags & OP_TRANS_B ? op->d[2] : op->d[1], in) || unaligned(op->d[1], in);
+}
+
+static double whole_tiles(int64_t rows)
+{
+	return (double)((rows + TILE_STEP - 1) / TILE_STEP * TILE_STEP);
+}
+
+/* FLOP of whole tiles, over the rate of the SMs that have one. */
+static double multiply_s(const struct op *op, const struct device_spec *d)
+{
+	double result = whole_tiles(op->d[0]) * whole_tiles(op->d[1]), parts = fmax(1, result / (TILE * TILE)) * fmax(1, (double)op->d[2] / SPLIT_K);
+	double rate = d->matrix_flop_per_s[op->dtype] * share_of(d, (enum dtype)op->dtype) * fmin(1, parts / fmax(1, (double)d->sms));
+	return 2 * result * (double)op->d[2] / (unaligned_product(op) ? rate / UNALIGNED_SLOWER : rate);
+}
+
 /* A tile's result is written, and where it adds to what stands there read before, when its loop over k is over: that traffic is not hidden. */
 static double product_s(const struct op *op, const struct device_spec *d)
 {
 	double result_B = (double)op->d[0] * (double)op->d[1] * dtype_bytes((enum dtype)op->out_dtype) * (op->flags & OP_ACCUMULATE ? 2 : 1);
-	return op_flop(op) / (d->matrix_flop_per_s[op->dtype] * share_of(d, (enum dtype)op->dtype)) + result_B / (d->mem_Bps * d->mem_share);
+	return multiply_s(op, d) + result_B / (d->mem_Bps * d->mem_share);
 }
 
 static double flash_s(const struct op *op, const struct device_spec *d, const struct stack *s)
@@ -31,15 +67,15 @@ static double flash_s(const struct op *op, const struct device_spec *d, const st
 	double rate = d->attention_share[s->attention_kernel][backward];
 	if (!(rate > 0))
 		rate = d->gemm_share * (backward ? BACKWARD_OF_GEMM : FORWARD_OF_GEMM);
-	double whole_tiles = diagonal ? 1 + (double)op->d[3] * (ATTENTION_TILE - 1) / 2 / op_pairs(op) : 1;
-	return op_flop(op) * fmin(whole_tiles, 2) / (d->matrix_flop_per_s[op->dtype] * rate);
+	double diagonal_tiles = diagonal ? 1 + (double)op->d[3] * (ATTENTION_TILE - 1) / 2 / op_pairs(op) : 1;
+	return op_flop(op) * fmin(diagonal_tiles, 2) / (d->matrix_flop_per_s[op->dtype] * rate);
 }
 
 /* The stored scores' products run as batched matrix products, on vector units where a head's rows are no whole 16 bytes. */
 static double naive_s(const struct op *op, const struct device_spec *d)
 {
 	double rate = d->matrix_flop_per_s[op->dtype] * d->gemm_share;
-	return op_flop(op) / (op->d[4] % ALIGNED_DIMS ? rate / UNALIGNED_SLOWER : rate);
+	return op_flop(op) / (unaligned(op->d[4], (enum dtype)op->dtype) ? rate / UNALIGNED_HEAD_SLOWER : rate);
 }
 
 static double compute_s(const struct op *op, const struct device_spec *d, const struct stack *s)
@@ -85,6 +121,7 @@ double gpu_op_B(const struct op *op, const struct stack *s)
 double gpu_op_s(const struct op *op, const struct device_spec *d, const struct stack *s, enum bound *bound)
 {
 	double compute = compute_s(op, d, s), memory = gpu_op_B(op, s) / (d->mem_Bps * d->mem_share);
-	*bound = compute > memory ? BOUND_COMPUTE : BOUND_MEMORY;
-	return fmax(compute, memory);
+	double work = fmax(compute, memory);
+	*bound = KERNEL_S > work ? BOUND_LATENCY : compute > memory ? BOUND_COMPUTE : BOUND_MEMORY;
+	return KERNEL_S + work;
 }

@@ -6,33 +6,33 @@ Four stages of a tiny model: the step, and a row for each stage.
     on: NVIDIA DGX H100, 4 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
                                 predicted  of the step  bound by
     --------------------------------------------------------------------
-    step time                      102 us
-    tokens/s                       2.50 M
-    model FLOP/s a device     851 GFLOP/s
-    MFU                             0.1 %
+    step time                      487 us
+    tokens/s                        526 k
+    model FLOP/s a device     179 GFLOP/s
+    MFU                             0.0 %
     --------------------------------------------------------------------
     where the step goes
-      compute                     2.18 us        2.1 %
-      exposed communication       74.8 us       73.1 %
-      bubble                      24.8 us       24.3 %
-      optimizer                    557 ns        0.5 %
+      compute                      215 us       44.1 %
+      exposed communication       48.3 us        9.9 %
+      bubble                       220 us       45.2 %
+      optimizer                   3.56 us        0.7 %
     --------------------------------------------------------------------
     communication
-      moving bytes                75.2 us       73.5 %
+      moving bytes                71.4 us       14.7 %
       waiting for late ranks          0 s        0.0 %
-      overlap                       0.6 %
+      overlap                      32.4 %
     --------------------------------------------------------------------
     ops, summed (count)
-      gemm (48)                   1.24 us        1.2 %  memory
-      attention (8)                134 ns        0.1 %  memory
-      norm (16)                    158 ns        0.2 %  memory
-      elementwise (28)             352 ns        0.3 %  memory
-      embedding (16)               164 ns        0.2 %  memory
-      memory (16)                  134 ns        0.1 %  memory
-      optimizer (2)                557 ns        0.5 %  memory
-      all_reduce (1)              9.80 us        9.6 %  latency
-      sendrecv (8)                65.4 us       63.9 %  latency
-      copy (4)                    33.9 ns        0.0 %  latency
+      gemm (48)                   87.8 us       18.0 %  latency
+      attention (8)               12.1 us        2.5 %  latency
+      norm (16)                   24.2 us        5.0 %  latency
+      elementwise (28)            42.4 us        8.7 %  latency
+      embedding (16)              24.2 us        5.0 %  latency
+      memory (16)                 24.1 us        5.0 %  latency
+      optimizer (2)               3.56 us        0.7 %  latency
+      all_reduce (1)              9.80 us        2.0 %  latency
+      sendrecv (8)                61.6 us       12.7 %  latency
+      copy (4)                    32.5 ns        0.0 %  latency
     --------------------------------------------------------------------
     memory of a rank
       weights                     235 KiB
@@ -43,14 +43,15 @@ Four stages of a tiny model: the step, and a row for each stage.
       overhead                   1.00 GiB
       total                      1.00 GiB               fits in 79.6 GiB
     The stages of the predicted step; above stands the one that ends last.
-    stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
-    --------------------------------------------------------------------------------
-    0           1  2.18 us        74.8 us  24.8 us     557 ns          0 s  1.00 GiB
-    1           1  1.98 us        87.7 us  1.42 us     462 ns      10.7 us  1.00 GiB
-    2           1  1.98 us        72.7 us  8.37 us     462 ns      18.8 us  1.00 GiB
-    3           1  2.31 us        66.8 us  16.2 us     539 ns      16.5 us  1.00 GiB
-    Bottleneck: exposed communication: sendrecv 73 % of the step
+    stage  layers  compute  exposed comm.  bubble  optimizer  other, idle    memory
+    -------------------------------------------------------------------------------
+    0           1   215 us        48.3 us  220 us    3.56 us          0 s  1.00 GiB
+    1           1   185 us        77.2 us  180 us    1.96 us      43.2 us  1.00 GiB
+    2           1   185 us        77.1 us  146 us    1.96 us      77.6 us  1.00 GiB
+    3           1   229 us        36.5 us  119 us    3.54 us      98.8 us  1.00 GiB
+    Bottleneck: pipeline bubble: 45 % of the step
     Warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
+    Warning: stage 3 computes 13 % longer than the mean of the stages and paces them all; parallel.layers_per_stage moves layers to the others
 
 The program of the third stage: its role, its messages, and the compute op that waits for each.
 

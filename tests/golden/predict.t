@@ -9,13 +9,13 @@ A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
     step time                      2.11 s
     tokens/s                        497 k
     model FLOP/s a device     474 TFLOP/s
-    MFU                            48.0 %
+    MFU                            47.9 %
     HFU                            59.5 %
     --------------------------------------------------------------------
     where the step goes
       compute                      2.09 s       98.9 %
       exposed communication       21.6 ms        1.0 %
-      optimizer                   1.19 ms        0.1 %
+      optimizer                   1.24 ms        0.1 %
     --------------------------------------------------------------------
     communication
       moving bytes                 215 ms       10.2 %
@@ -23,17 +23,17 @@ A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
       overlap                      90.0 %
     --------------------------------------------------------------------
     ops, summed (count)
-      gemm (483)                   1.45 s       69.0 %  compute
+      gemm (483)                   1.46 s       69.0 %  compute
       attention (96)               509 ms       24.1 %  compute
-      norm (194)                  29.3 ms        1.4 %  memory
-      elementwise (224)           73.4 ms        3.5 %  memory
-      embedding (2)                227 us        0.0 %  memory
-      loss (1)                    2.84 ms        0.1 %  memory
-      memory (100)                17.1 ms        0.8 %  memory
-      optimizer (33)              1.19 ms        0.1 %  memory
+      norm (194)                  29.6 ms        1.4 %  memory
+      elementwise (224)           73.7 ms        3.5 %  memory
+      embedding (2)                230 us        0.0 %  memory
+      loss (1)                    2.85 ms        0.1 %  memory
+      memory (100)                17.3 ms        0.8 %  memory
+      optimizer (33)              1.24 ms        0.1 %  memory
       all_gather (65)              109 ms        5.1 %  link
       reduce_scatter (33)          107 ms        5.1 %  link
-      copy (1)                    2.22 us        0.0 %  latency
+      copy (1)                    2.13 us        0.0 %  latency
     --------------------------------------------------------------------
     memory of a rank
       weights                     479 MiB
@@ -43,7 +43,7 @@ A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
       buffers                    4.33 GiB
       overhead                   1.00 GiB
       total                      15.5 GiB               fits in 79.6 GiB
-    90 % interval of the prediction: 1.49 s to 2.99 s
+    90 % interval of the prediction: 1.49 s to 3.00 s
     Bottleneck: compute: gemm 69 % of the step
     Warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
 
