@@ -3,7 +3,7 @@ VARIANT ?= release
 CUDA ?= auto
 CC = gcc
 MPICC ?= mpicc
-PKGS = hwloc expat yaml-0.1 jansson openblas ompi-c
+PKGS = hwloc expat yaml-0.1 jansson zlib sqlite3 openblas ompi-c
 
 VARIANTS = release debug asan
 ifeq ($(filter $(VARIANT),$(VARIANTS)),)
@@ -23,7 +23,7 @@ LDLIBS_ALL = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm -pthread $(LDLIB
 # The kernels of the host device are what is timed: they are built for the machine at hand.
 KERNEL_CFLAGS_release = -O3 -march=native -ffp-contract=fast -fno-math-errno -fno-trapping-math
 
-ROOMS = base topology topology/catalogue topology/graph topology/discover topology/view step sim exec exec/host report cli cli/validate
+ROOMS = base topology topology/catalogue topology/graph topology/discover topology/view step sim exec exec/host report report/import cli cli/validate
 SRC = $(foreach r,$(ROOMS),$(wildcard $(r)/*.c))
 OBJ = $(SRC:%.c=$(B)/obj/%.o)
 LIB_OBJ = $(filter-out $(B)/obj/cli/main.o,$(OBJ))

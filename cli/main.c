@@ -13,19 +13,21 @@ struct command {
 	const char *summary;
 	unsigned groups;      /* of options */
 	size_t n_arguments;
+	bool or_more;         /* arguments than that */
 	bool all_ranks;       /* runs on every rank; else on the leading one alone */
 	enum status (*run)(struct context *x, struct error *e);
 };
 
 static const struct command commands[] = {
-	{NULL, "CONFIG.yaml", "the main job: predict the step, execute it on all ranks, compare; alone with a config for more ranks: predict", TAKES_ALWAYS | TAKES_PREDICTING, 1, true, cmd_run},
-	{"predict", "CONFIG.yaml", "the prediction alone, for a cluster of any size", TAKES_ALWAYS | TAKES_PREDICTING | TAKES_PREDICT, 1, false, cmd_predict},
-	{"topo", "", "the links found on this machine, as a matrix with GB/s; or those of a dumped one", TAKES_ALWAYS | TAKES_TOPO, 0, true, cmd_topo},
-	{"calibrate", "", "measure this machine's compute and link ceilings into a profile (under mpirun: its collectives too)", TAKES_ALWAYS | TAKES_DEVICES | TAKES_CALIBRATE, 0, true, cmd_calibrate},
-	{"roofline", "", "measure the roofline: polynomial sweep, products, caches and memory, beside the datasheet", TAKES_ALWAYS | TAKES_DEVICES | TAKES_ROOFLINE, 0, true, cmd_roofline},
-	{"bench", "all_reduce|all_gather|reduce_scatter|broadcast|alltoall|sendrecv", "time and check one collective over a range of sizes, as nccl-tests does, with the predicted time and a verdict beside each row", TAKES_ALWAYS | TAKES_DEVICES | TAKES_BENCH, 1, true, cmd_bench},
-	{"validate", "TABLE.csv", "predict every row of a table of published measurements: each error, and the summary", TAKES_ALWAYS | TAKES_VALIDATE, 1, false, cmd_validate},
-	{"list", "systems|gpus|models|stacks|fabrics|parameters", "the catalogue; the fitted constants with meaning and source", TAKES_ALWAYS, 1, false, cmd_list},
+	{NULL, "CONFIG.yaml", "the main job: predict the step, execute it on all ranks, compare; alone with a config for more ranks: predict", TAKES_ALWAYS | TAKES_PREDICTING, 1, false, true, cmd_run},
+	{"predict", "CONFIG.yaml", "the prediction alone, for a cluster of any size", TAKES_ALWAYS | TAKES_PREDICTING | TAKES_PREDICT, 1, false, false, cmd_predict},
+	{"topo", "", "the links found on this machine, as a matrix with GB/s; or those of a dumped one", TAKES_ALWAYS | TAKES_TOPO, 0, false, true, cmd_topo},
+	{"calibrate", "", "measure this machine's compute and link ceilings into a profile (under mpirun: its collectives too)", TAKES_ALWAYS | TAKES_DEVICES | TAKES_CALIBRATE, 0, false, true, cmd_calibrate},
+	{"roofline", "", "measure the roofline: polynomial sweep, products, caches and memory, beside the datasheet", TAKES_ALWAYS | TAKES_DEVICES | TAKES_ROOFLINE, 0, false, true, cmd_roofline},
+	{"bench", "all_reduce|all_gather|reduce_scatter|broadcast|alltoall|sendrecv", "time and check one collective over a range of sizes, as nccl-tests does, with the predicted time and a verdict beside each row", TAKES_ALWAYS | TAKES_DEVICES | TAKES_BENCH, 1, false, true, cmd_bench},
+	{"validate", "TABLE.csv", "predict every row of a table of published measurements: each error, and the summary", TAKES_ALWAYS | TAKES_VALIDATE, 1, false, false, cmd_validate},
+	{"overlap", "TRACE... [CONFIG.yaml]", "compute, communication and overlap of a real run, from PyTorch profiler traces or Nsight Systems SQLite exports; beside the prediction when a config is given", TAKES_ALWAYS | TAKES_OVERLAP, 1, true, false, cmd_overlap},
+	{"list", "systems|gpus|models|stacks|fabrics|parameters", "the catalogue; the fitted constants with meaning and source", TAKES_ALWAYS, 1, false, false, cmd_list},
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])
@@ -124,7 +126,7 @@ static enum status check_arguments(const struct command *c, const struct options
 {
 	if (o->n_positional < c->n_arguments)
 		return error_set(e, ST_INPUT, "%s%s%s missing; `stepsim --help` shows what there is", c->name ? c->name : "", c->name ? ": " : "", c->arguments);
-	if (o->n_positional > c->n_arguments)
+	if (o->n_positional > c->n_arguments && !c->or_more)
 		return error_set(e, ST_INPUT, "unexpected argument '%s'", o->positional[c->n_arguments]);
 	return ST_OK;
 }

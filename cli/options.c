@@ -159,13 +159,13 @@ static enum status read_dtype(struct options *o, const struct option_row *row, c
 #define AT(field) offsetof(struct options, field)
 
 static const struct option_row rows[] = {
-	{0, "--set", "KEY.PATH=VALUE", "override one key of the config (repeatable)", TAKES_PREDICTING, read_set, 0},
-	{0, "--json", "FILE", "write the result as JSON; - is standard output, in place of the table", TAKES_PREDICTING | TAKES_TOPO | TAKES_ROOFLINE | TAKES_VALIDATE | TAKES_BENCH, read_path, AT(json)},
+	{0, "--set", "KEY.PATH=VALUE", "override one key of the config (repeatable)", TAKES_PREDICTING | TAKES_OVERLAP, read_set, 0},
+	{0, "--json", "FILE", "write the result as JSON; - is standard output, in place of the table", TAKES_PREDICTING | TAKES_TOPO | TAKES_ROOFLINE | TAKES_VALIDATE | TAKES_BENCH | TAKES_OVERLAP, read_path, AT(json)},
 	{0, "--trace", "FILE", "write predicted and measured step as a Chrome trace, which opens in Perfetto", TAKES_PREDICTING, read_path, AT(trace)},
 	{0, "--html", "FILE", NULL, TAKES_PREDICTING, NULL, 0},
 	{0, "--csv", "FILE", NULL, TAKES_PREDICTING, NULL, 0},
 	{0, "--csv", "FILE", "write the rows as CSV; - is standard output, in place of the table", TAKES_BENCH | TAKES_ROOFLINE, read_path, AT(csv)},
-	{0, "--max-error", "PCT", "exit with 3 when the time (bench: the median row from 1 MiB on) is predicted wrong by more than PCT per cent", TAKES_PREDICTING | TAKES_BENCH, read_max_error, 0},
+	{0, "--max-error", "PCT", "exit with 3 when the time (bench: the median row from 1 MiB on) is predicted wrong by more than PCT per cent", TAKES_PREDICTING | TAKES_BENCH | TAKES_OVERLAP, read_max_error, 0},
 	{'b', "--minbytes", "SIZE", "the smallest size, of the whole buffer; K, M, G are powers of 1024; default 1K", TAKES_BENCH, read_size, AT(bench.min_B)},
 	{'e', "--maxbytes", "SIZE", "the largest size; default 64M, on GPUs 1G", TAKES_BENCH, read_size, AT(bench.max_B)},
 	{'f', "--stepfactor", "N", "from size to size; default 4", TAKES_BENCH, read_from_2, AT(bench.factor)},

@@ -18,6 +18,7 @@ enum option_group {
 	TAKES_CALIBRATE = 1 << 3,
 	TAKES_TOPO = 1 << 4,
 	TAKES_VALIDATE = 1 << 8,
+	TAKES_OVERLAP = 1 << 9,
 	TAKES_DEVICES = 1 << 5, /* what every command takes that measures devices without a config */
 	TAKES_ROOFLINE = 1 << 6,
 	TAKES_BENCH = 1 << 7,

@@ -19,6 +19,8 @@ run|module hwloc|libhwloc-dev|hwloc-devel
 run|module expat|libexpat1-dev|expat-devel
 run|module yaml-0.1|libyaml-dev|libyaml-devel
 run|module jansson|libjansson-dev|jansson-devel
+run|module zlib|zlib1g-dev|zlib-devel
+run|module sqlite3|libsqlite3-dev|sqlite-devel
 run|module openblas|libopenblas-dev|openblas-devel
 test|module cunit|libcunit1-dev|CUnit-devel
 long|command valgrind|valgrind|valgrind
