@@ -1,0 +1,360 @@
+/* Traces made here, of steps whose overlap is known, in both profilers' formats. */
+#include "tests/unit/harness.h"
+
+#include <math.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "report/overlap.h"
+
+#define NEAR(a, b) CU_ASSERT_DOUBLE_EQUAL(a, b, 1e-9)
+#define GEMM "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64"
+#define FLASH "void flash_fwd_kernel<Flash_fwd_kernel_traits<128, 128, 64> >(Flash_fwd_params)"
+#define NCCL "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+#define BEGIN_US 1712345678000000.125 /* since 1970, as Kineto writes: beyond a double's microseconds only from 2^53 on */
+
+static char folder[64], path[128];
+static struct error error;
+
+static const char *in_folder(const char *name)
+{
+	if (!*folder) {
+		strcpy(folder, "/tmp/stepsim_test_overlap_XXXXXX");
+		CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+	}
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	return path;
+}
+
+/* ---- a Chrome trace, event by event ---- */
+
+static char text[1 << 16];
+static size_t text_n;
+static int correlation;
+
+static void add(const char *format, ...)
+{
+	va_list list;
+	va_start(list, format);
+	text_n += (size_t)vsnprintf(text + text_n, sizeof text - text_n, format, list);
+	va_end(list);
+}
+
+static void begin(int rank)
+{
+	text_n = 0;
+	correlation = 0;
+	add("{\n  \"schemaVersion\": 1, \"deviceProperties\": [{\"id\": 0, \"name\": \"a \\\"GPU\\\" [x}\"}],\n  \"distributedInfo\": {\"backend\": \"nccl\", \"rank\": %d, \"world_size\": 2},\n  \"traceEvents\": [\n", rank);
+	add("{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": 0, \"tid\": 0, \"args\": {\"name\": \"python\"}}");
+}
+
+static void end(void)
+{
+	add("\n],\n  \"traceName\": \"t.json\"\n}\n");
+}
+
+/* Times in us from the begin; the launch is what the host does for it. */
+static void kernel(const char *cat, const char *name, double at, double lasts, int stream, double launched)
+{
+	correlation++;
+	add(",\n{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 9, \"tid\": 9, \"ts\": %.3f, \"dur\": 4, \"args\": {\"External id\": 7, \"correlation\": %d}}", BEGIN_US + launched, correlation);
+	add(",\n{\"ph\": \"X\", \"cat\": \"%s\", \"name\": \"%s\", \"pid\": 0, \"tid\": %d, \"ts\": %.3f, \"dur\": %.3f, \"args\": {\"queued\": 0, \"device\": 0, \"grid\": [1, [2], {\"x\": \"]\"}], \"stream\": %d, \"correlation\": %d}}", cat, name,
+	    stream, BEGIN_US + at, lasts, stream, correlation);
+}
+
+static void step(int n, double at, double lasts)
+{
+	add(",\n{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"ProfilerStep#%d\", \"pid\": 9, \"tid\": 9, \"ts\": %.3f, \"dur\": %.3f}", n, BEGIN_US + at, lasts);
+}
+
+static const char *save(const char *name, size_t bytes)
+{
+	FILE *f = fopen(in_folder(name), "wb");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	CU_ASSERT_EQUAL(fwrite(text, 1, bytes, f), bytes);
+	fclose(f);
+	return path;
+}
+
+/* 1000 us of a step: 800 of compute, then nothing; 200 of communication, `hidden` of it beside compute. What lies on the GPU's streams and is no work must not count. */
+static void known_steps(int rank, double hidden, double slower)
+{
+	begin(rank);
+	for (int i = 0; i < 3; i++) {
+		double t = i * (1000 + slower);
+		step(i, t - 50, 1000 + slower);
+		add(",\n{\"ph\": \"X\", \"cat\": \"gpu_user_annotation\", \"name\": \"ProfilerStep#%d\", \"pid\": 0, \"tid\": 7, \"ts\": %.3f, \"dur\": 1000, \"args\": {\"stream\": 7}}", i, BEGIN_US + t);
+		add(",\n{\"ph\": \"X\", \"cat\": \"cuda_sync\", \"name\": \"Stream Sync\", \"pid\": 0, \"tid\": 7, \"ts\": %.3f, \"dur\": 1000, \"args\": {\"stream\": 7}}", BEGIN_US + t);
+		kernel("kernel", NCCL, t + 800 + slower - hidden, 200, 20, t - 30); /* out of order */
+		kernel("kernel", GEMM, t, 500 + slower, 7, t - 40);
+		kernel("kernel", FLASH, t + 500 + slower, 300, 7, t - 39);
+		kernel("kernel", GEMM, t + 100, 100, 8, t - 38); /* inside of the other */
+	}
+	end();
+}
+
+static enum status overlap_read(const char *const *paths, size_t n, struct trace_set *set, struct overlap *o)
+{
+	enum status st = ST_OK;
+	*set = (struct trace_set){0};
+	*o = (struct overlap){0};
+	error = (struct error){0};
+	for (size_t i = 0; i < n && !st; i++)
+		st = trace_read(paths[i], set, NULL, NULL, &error);
+	if (!st)
+		st = trace_finish(set, &error);
+	return st ? st : overlap_of(set, o, &error);
+}
+
+static void release(struct trace_set *set, struct overlap *o)
+{
+	overlap_free(o);
+	trace_free(set);
+}
+
+static void check_known(const struct breakdown *b, double hidden_us)
+{
+	NEAR(b->step_s, 1e-3);
+	NEAR(b->compute_s, 800e-6);
+	NEAR(b->comm_s, 200e-6);
+	NEAR(b->exposed_comm_s, (200 - hidden_us) * 1e-6);
+	NEAR(b->overlap, hidden_us / 200);
+	NEAR(b->idle_s, hidden_us * 1e-6);
+	NEAR(b->compute_s + b->exposed_comm_s + b->copy_s + b->optimizer_s + b->idle_s, b->step_s);
+	NEAR(b->class_s[CLASS_GEMM], 600e-6);
+	NEAR(b->class_s[CLASS_ATTENTION], 300e-6);
+	CU_ASSERT_EQUAL(b->class_n[CLASS_ALL_REDUCE], 3);
+}
+
+static void test_known(void)
+{
+	static const double hidden[] = {0, 75, 200};
+	for (int i = 0; i < 3; i++) {
+		struct trace_set set;
+		struct overlap o;
+		known_steps(0, hidden[i], 0);
+		const char *file = save("known.json", text_n);
+		CU_ASSERT_EQUAL_FATAL(overlap_read(&file, 1, &set, &o), ST_OK);
+		CU_ASSERT_EQUAL(o.n, 1);
+		CU_ASSERT_EQUAL(o.gpus[0].steps, 3);
+		CU_ASSERT_EQUAL(o.gpus[0].gpu->rank, 0);
+		check_known(&o.gpus[0].time, hidden[i]);
+		release(&set, &o);
+	}
+}
+
+static void test_gzip(void)
+{
+	struct trace_set set;
+	struct overlap o;
+	known_steps(0, 75, 0);
+	const char *file = in_folder("known.json.gz");
+	gzFile f = gzopen(file, "wb");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	CU_ASSERT_EQUAL(gzwrite(f, text, (unsigned)text_n), (int)text_n);
+	gzclose(f);
+	CU_ASSERT_EQUAL_FATAL(overlap_read(&file, 1, &set, &o), ST_OK);
+	check_known(&o.gpus[0].time, 75);
+	release(&set, &o);
+}
+
+/* At every length it is read, or refused with a reason: never wrong in silence. */
+static void test_cut_off(void)
+{
+	known_steps(0, 75, 0);
+	for (size_t n = 0; n < text_n; n += 97) {
+		struct trace_set set;
+		struct overlap o;
+		const char *file = save("cut.json", n);
+		enum status st = overlap_read(&file, 1, &set, &o);
+		CU_ASSERT(st ? st == ST_INPUT && *error.text : o.files_cut == 1);
+		if (!st && n > text_n * 9 / 10)
+			CU_ASSERT_DOUBLE_EQUAL(o.gpus[0].time.class_s[CLASS_GEMM], 600e-6, 101e-6);
+		release(&set, &o);
+	}
+}
+
+static void test_missing_fields(void)
+{
+	struct trace_set set;
+	struct overlap o;
+	known_steps(0, 75, 0);
+	text_n -= strlen("\n],\n  \"traceName\": \"t.json\"\n}\n");
+	add(",\n{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"no time\", \"dur\": 5, \"args\": {\"stream\": 7}}");
+	add(",\n{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"no duration\", \"ts\": %.3f, \"args\": {\"stream\": 7}}", BEGIN_US);
+	add(",\n{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"null\", \"ts\": null, \"dur\": null, \"args\": null}");
+	add(",\n{\"ph\": \"X\"},\n{},\n17,\n\"text\",\n[1, 2]");
+	end();
+	const char *file = save("missing.json", text_n);
+	CU_ASSERT_EQUAL_FATAL(overlap_read(&file, 1, &set, &o), ST_OK);
+	check_known(&o.gpus[0].time, 75);
+	CU_ASSERT_EQUAL(o.events_left_out, 3);
+	release(&set, &o);
+}
+
+/* Rank 1 takes 100 us longer: the other waits for it. Given in the wrong order. */
+static void test_ranks(void)
+{
+	struct trace_set set;
+	struct overlap o;
+	char files[2][128];
+	known_steps(1, 75, 100);
+	strcpy(files[0], save("r1.json", text_n));
+	known_steps(0, 75, 0);
+	strcpy(files[1], save("r0.json", text_n));
+	const char *names[] = {files[0], files[1]};
+	CU_ASSERT_EQUAL_FATAL(overlap_read(names, 2, &set, &o), ST_OK);
+	CU_ASSERT_EQUAL(o.gpus[0].gpu->rank, 0);
+	CU_ASSERT_EQUAL(o.slowest, 1);
+	NEAR(o.skew, 975.0 / 925 - 1);
+	CU_ASSERT_STRING_EQUAL(o.top[0].name, GEMM);
+	CU_ASSERT_EQUAL(o.top[0].calls, 12);
+	NEAR(o.top[0].time_s, 3 * (600 + 700) * 1e-6);
+	json_t *j = report_overlap_json(&o, NULL);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(j);
+	CU_ASSERT_EQUAL(json_array_size(json_object_get(j, "results")), 2);
+	NEAR(json_real_value(json_object_get(json_array_get(json_object_get(j, "results"), 1), "step_time_s")), 1.1e-3);
+	json_decref(j);
+	release(&set, &o);
+}
+
+/* Four kernels of 10 us. The second is launched 5 us after the first has ended: the device had run dry. The third was launched early and waits for something else. */
+static void test_launch_gaps(void)
+{
+	struct trace_set set;
+	struct overlap o;
+	begin(0);
+	kernel("kernel", "elementwise_kernel", 0, 10, 7, -20);
+	kernel("kernel", "elementwise_kernel", 30, 10, 7, 15);
+	kernel("kernel", "elementwise_kernel", 60, 10, 7, 16);
+	kernel("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 65, 15, 9, 17);
+	kernel("kernel", "multi_tensor_apply_kernel<adam>", 80, 10, 7, 18);
+	end();
+	const char *file = save("gaps.json", text_n);
+	CU_ASSERT_EQUAL_FATAL(overlap_read(&file, 1, &set, &o), ST_OK);
+	const struct overlap_gpu *g = &o.gpus[0];
+	CU_ASSERT_EQUAL(g->steps, 0);
+	NEAR(g->time.step_s, 90e-6);
+	NEAR(g->time.copy_s, 10e-6); /* the rest lies beside a kernel */
+	NEAR(g->time.optimizer_s, 10e-6);
+	NEAR(g->time.idle_s, 40e-6);
+	CU_ASSERT_EQUAL(g->gaps, 2);
+	CU_ASSERT_EQUAL(g->launch_gaps, 1);
+	NEAR(g->launch_gap_s, 20e-6);
+	NEAR(g->time.overlap, 1);
+	release(&set, &o);
+}
+
+static void test_names(void)
+{
+	static const struct {
+		const char *name;
+		enum op_class class_;
+	} cases[] = {
+		{NCCL, CLASS_ALL_REDUCE}, {"ncclKernel_AllGather_RING_LL_Sum_int8_t(ncclWorkElem)", CLASS_ALL_GATHER}, {"ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL", CLASS_REDUCE_SCATTER},
+		{"ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", CLASS_SENDRECV}, {"ncclDevKernel_Broadcast_RING_LL", CLASS_BROADCAST}, {"rcclGenericKernel<1, false>", CLASS_SENDRECV},
+		{"ncclDevKernel_Generic(ncclDevComm*)", CLASS_SENDRECV}, {"void deep_ep::internode::dispatch<true>", CLASS_ALLTOALL}, {"multimem_all_reduce_kernel", CLASS_ALL_REDUCE},
+		{GEMM, CLASS_GEMM}, {"nvjet_tst_128x256_64x4_1x2_h_bz_coopA_NTN", CLASS_GEMM}, {"Cijk_Ailk_Bljk_BBS_BH_MT128x128x32", CLASS_GEMM}, {FLASH, CLASS_ATTENTION},
+		{"cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma", CLASS_ATTENTION}, {"void at::native::(anonymous namespace)::cunn_SoftMaxForward<4, float>", CLASS_LOSS},
+		{"void at::native::vectorized_layer_norm_kernel<float>", CLASS_NORM}, {"void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor>", CLASS_ELEMENTWISE},
+		{"void at::native::(anonymous namespace)::multi_tensor_apply_kernel<FusedAdamMathFunctor>", CLASS_OPTIMIZER}, {"triton_red_fused_mul_3", CLASS_ELEMENTWISE},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+		if (trace_kernel_class(cases[i].name) != cases[i].class_) {
+			printf("\n%s: %s\n", cases[i].name, op_class_name(trace_kernel_class(cases[i].name)));
+			CU_FAIL("a kernel's class");
+		}
+	CU_ASSERT_EQUAL(trace_copy_class("Memcpy HtoD (Pageable -> Device)"), CLASS_COPY);
+	CU_ASSERT_EQUAL(trace_copy_class("Memcpy DtoD (Device -> Device)"), CLASS_MEMORY);
+	CU_ASSERT_EQUAL(trace_copy_class("Memcpy PtoP (Device -> Device)"), CLASS_SENDRECV);
+	CU_ASSERT_EQUAL(trace_copy_class("Memset (Device)"), CLASS_MEMORY);
+}
+
+/* ---- Nsight Systems ---- */
+
+static void sql(sqlite3 *db, const char *statement)
+{
+	char *why = NULL;
+	if (sqlite3_exec(db, statement, NULL, NULL, &why) != SQLITE_OK) {
+		printf("\n%s: %s\n", statement, why);
+		CU_FAIL_FATAL("SQL");
+	}
+}
+
+/* Two processes with a GPU each; correlation ids are those of a process. */
+static void test_nsys(void)
+{
+	struct trace_set set;
+	struct overlap o;
+	sqlite3 *db = NULL;
+	const char *file = in_folder("report.sqlite");
+	CU_ASSERT_EQUAL_FATAL(sqlite3_open(file, &db), SQLITE_OK);
+	sql(db, "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL)");
+	sql(db, "INSERT INTO StringIds VALUES (1, 'ampere_bf16_gemm_128x128'), (2, 'ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL')");
+	sql(db, "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, demangledName INTEGER, shortName INTEGER)");
+	sql(db, "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, eventClass INTEGER, globalTid INTEGER, correlationId INTEGER, nameId INTEGER)");
+	sql(db, "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, bytes INTEGER, copyKind INTEGER)");
+	sql(db, "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (0, 800000, 0, 1, 7, 1, 16777216, 1, 1), (700000, 1000000, 0, 1, 20, 2, 16777216, 2, 2), (1100000, 1200000, 0, 1, 7, 3, 16777216, 1, 1)");
+	sql(db, "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (0, 900000, 1, 1, 7, 1, 33554432, 1, 1)");
+	sql(db, "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (-100, 0, 0, 16777221, 1, 0), (-90, 0, 0, 16777221, 2, 0), (1050000, 1060000, 0, 16777221, 3, 0), (-5, 0, 0, 33554433, 1, 0)");
+	sql(db, "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (1000000, 1050000, 0, 1, 9, 4, 16777216, 100, 1)");
+	sqlite3_close(db);
+	CU_ASSERT_EQUAL_FATAL(overlap_read(&file, 1, &set, &o), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(o.n, 2);
+	const struct overlap_gpu *g = &o.gpus[0];
+	NEAR(g->time.step_s, 1200e-6);
+	NEAR(g->time.compute_s, 900e-6);
+	NEAR(g->time.comm_s, 300e-6);
+	NEAR(g->time.exposed_comm_s, 200e-6);
+	NEAR(g->time.copy_s, 50e-6);
+	NEAR(g->time.idle_s, 50e-6);
+	CU_ASSERT_EQUAL(g->launch_gaps, 0); /* launched while the copy went on */
+	CU_ASSERT_EQUAL(g->time.class_n[CLASS_REDUCE_SCATTER], 1);
+	NEAR(o.gpus[1].time.step_s, 900e-6);
+	CU_ASSERT_EQUAL(o.gpus[1].gpu->work.at[0].launch_ns, -5);
+	release(&set, &o);
+}
+
+static void test_refused(void)
+{
+	static const struct {
+		const char *text, *reason;
+	} cases[] = {
+		{"", "neither a Chrome trace"}, {"hello", "neither a Chrome trace"}, {"{\"a\": 1}", "neither a Chrome trace"}, {"{\"traceEvents\": []}", "no kernel of a GPU"}, {"[]", "no kernel of a GPU"},
+		{"{\"traceEvents\": [{\"ph\" \"X\"}]}", "byte 23: ':' was expected"}, {"{\"traceEvents\": [{\"ph\": \"X\"} {}]}", "',' or ']' was expected"}, {"SQLite format 3", "file is not a database"},
+		{"{\"traceEvents\": [{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"a\", \"ts\": 99999999999999999999, \"dur\": 1}]}", "a number in range"},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct trace_set set;
+		struct overlap o;
+		text_n = 0;
+		add("%s", cases[i].text);
+		const char *file = save("bad.json", cases[i].text[0] == 'S' ? text_n + 1 : text_n);
+		CU_ASSERT_EQUAL(overlap_read(&file, 1, &set, &o), ST_INPUT);
+		if (!strstr(error.text, cases[i].reason)) {
+			printf("\n%s: %s\n", cases[i].text, error.text);
+			CU_FAIL("the reason");
+		}
+		release(&set, &o);
+	}
+	struct trace_set set;
+	struct overlap o;
+	const char *none = in_folder("there_is_none");
+	CU_ASSERT_EQUAL(overlap_read(&none, 1, &set, &o), ST_INPUT);
+	release(&set, &o);
+}
+
+static void remove_folder(void)
+{
+	static const char *const names[] = {"known.json", "known.json.gz", "cut.json", "missing.json", "r0.json", "r1.json", "gaps.json", "report.sqlite", "bad.json"};
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		CU_ASSERT_EQUAL(unlink(in_folder(names[i])), 0);
+	CU_ASSERT_EQUAL(rmdir(folder), 0);
+}
+
+UNIT_MAIN("overlap", {"0, 37.5 and 100 % of communication hidden", test_known}, {"gzip", test_gzip}, {"files cut off", test_cut_off}, {"missing fields", test_missing_fields}, {"ranks", test_ranks},
+	{"launch gaps", test_launch_gaps}, {"kernels' names", test_names}, {"Nsight Systems", test_nsys}, {"refused", test_refused},
+	{"nothing is left behind", remove_folder})
