@@ -191,6 +191,7 @@ static enum status write_result(const struct context *x, const struct job *job, 
 		.predicted_timeline = &s->predicted_timeline,
 		.measured = job->execute ? &s->measured : NULL,
 		.measured_timeline = job->execute && !s->measured.doubles ? &s->measured_timeline : NULL,
+		.roofs = {s->target.machine.device.matrix_flop_per_s[job->config.train.dtype], s->target.machine.device.mem_Bps},
 		.system = s->target.system,
 		.mode = job->mode[0] ? job->mode : NULL,
 	};

@@ -36,7 +36,7 @@ struct options {
 	size_t n_positional;
 	const char **sets; /* the texts of --set, in order */
 	size_t n_sets;
-	const char *json, *trace; /* paths, "-" is standard output; NULL: not asked for */
+	const char *json, *trace, *html; /* paths, "-" is standard output; NULL: not asked for */
 	const char *output;       /* -o; NULL: not given */
 	const char *smi, *nccl_xml, *hwloc_xml; /* dumps of another machine, "-" is standard input; NULL: not given */
 	const char *dot, *svg;                  /* pictures to write; NULL: not asked for */

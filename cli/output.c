@@ -36,11 +36,13 @@ enum status output(const struct options *o, const struct outcome *outcome, struc
 	enum status st;
 	if (log_level() == LOG_VERBOSE && ((st = report_prices(outcome, stderr, e)) || (st = report_memory(outcome, stderr, e))))
 		return st;
-	if (!takes_stdout(o->json) && !takes_stdout(o->trace) && (st = report_text(outcome, stdout, e)))
+	if (!takes_stdout(o->json) && !takes_stdout(o->trace) && !takes_stdout(o->html) && (st = report_text(outcome, stdout, e)))
 		return st;
 	if (o->json && (st = write_json(o->json, outcome, e)))
 		return st;
 	if (o->trace && (st = report_trace(outcome, o->trace, e)))
+		return st;
+	if (o->html && (st = report_html(outcome, o->html, e)))
 		return st;
 	return check_limit(o->max_error_percent, outcome, e);
 }

@@ -24,6 +24,9 @@ json_t *report_json(const struct outcome *o);
 /* Chrome trace event format (Trace Event Format, Google 2016), predicted and measured: one process an actor, one thread a lane. */
 enum status report_trace(const struct outcome *o, const char *path, struct error *e);
 
+/* One self-contained page that opens offline: verdict, timeline, where the time goes, roofline, memory, table, config. */
+enum status report_html(const struct outcome *o, const char *path, struct error *e);
+
 /* `stepsim bench`: nccl-tests' table with ours beside it; the same as JSON (with `system`, borrowed, may be NULL) and as CSV. "-" is standard output. */
 enum status report_bench_text(const struct bench_table *t, FILE *out, struct error *e);
 enum status report_bench_json(const struct bench_table *t, json_t *system, const char *path, struct error *e);

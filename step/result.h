@@ -77,6 +77,9 @@ struct outcome {
 	const struct program *program;
 	const struct result *predicted, *measured;
 	const struct timeline *predicted_timeline, *measured_timeline;
+	struct {
+		double matrix_flop_per_s, mem_Bps; /* a device's, in the compute format, as its datasheet says or as it was measured; 0: not known */
+	} roofs;
 	json_t *system; /* what was found or taken, and from where; owned by the caller */
 	const char *mode; /* one line: why nothing was executed; NULL when it was */
 };
