@@ -5,10 +5,8 @@
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/job.h"
-#include "cli/machine.h"
 #include "report/overlap.h"
 #include "report/report.h"
-#include "sim/predict.h"
 
 static bool is_config(const char *path)
 {
@@ -72,26 +70,16 @@ static enum status read_all(const struct options *o, struct trace_set *set, stru
 
 /* ---- the prediction ---- */
 
-static enum status predict_config(struct context *x, const char *config, struct result *out, struct error *e)
+static enum status predict_config(const struct context *x, const char *config, struct result *out, struct error *e)
 {
 	struct options o = *x->options;
+	struct context alone = {.options = &o}; /* a launcher's other ranks take no part */
 	struct job job;
-	struct target target = {0};
-	struct program *p = NULL;
-	struct timeline timeline = {0};
 	o.positional = &config;
 	o.n_positional = 1;
 	o.max_error_percent = -1; /* of a measurement that is not made here */
-	enum status st = job_decide(&o, 0, false, &job, e);
-	if (!st)
-		st = job.here ? target_here(x, &job.config, job.config.ranks, &target, e) : target_system(&job.config, &target, e);
-	if (!st)
-		st = program_build(&job.config, &p, e);
-	if (!st)
-		st = predict(p, &target.machine, out, &timeline, e);
-	timeline_free(&timeline);
-	program_destroy(p);
-	target_free(&target);
+	enum status st = job_predict(&alone, &job, out, e);
+	session_close(alone.session);
 	return st;
 }
 
@@ -120,14 +108,13 @@ static enum status check_limit(const struct options *o, const struct overlap *fo
 
 enum status cmd_overlap(struct context *x, struct error *e)
 {
-	struct context alone = {.options = x->options}; /* a launcher's other ranks take no part */
 	const char *config;
 	struct trace_set set = {0};
 	struct overlap found = {0};
 	struct result predicted;
 	enum status st = find_config(x->options, &config, e);
 	if (!st && config)
-		st = predict_config(&alone, config, &predicted, e);
+		st = predict_config(x, config, &predicted, e);
 	if (!st)
 		st = read_all(x->options, &set, e);
 	if (!st)
@@ -138,6 +125,5 @@ enum status cmd_overlap(struct context *x, struct error *e)
 		st = check_limit(x->options, &found, &predicted, e);
 	overlap_free(&found);
 	trace_free(&set);
-	session_close(alone.session);
 	return st;
 }

@@ -231,3 +231,20 @@ out:
 	target_free(&s.target);
 	return st;
 }
+
+enum status job_predict(struct context *x, struct job *job, struct result *out, struct error *e)
+{
+	struct sides s = {0};
+	enum status st = job_decide(x->options, 0, false, job, e);
+	if (!st)
+		st = job->here ? target_here(x, &job->config, job->config.ranks, &s.target, e) : target_system(&job->config, &s.target, e);
+	if (!st)
+		st = program_build(&job->config, &s.program, e);
+	if (!st)
+		st = predict_side(&s, e);
+	*out = s.predicted;
+	timeline_free(&s.predicted_timeline);
+	program_destroy(s.program);
+	target_free(&s.target);
+	return st;
+}

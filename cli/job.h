@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 #include "step/config.h"
+#include "step/result.h"
 
 #define JOB_MODE (3 * CONFIG_TEXT)
 
@@ -22,6 +23,9 @@ enum status job_decide(const struct options *o, int64_t started, bool may_execut
 /* How many ranks to start for it on this machine: those that the plan fixes, else 2 (the fewest in which something is communicated) or one model replica where that
  * is more, else 1; 0 when nothing would be executed here. */
 enum status job_suggest_ranks(const struct options *o, int64_t *ranks, struct error *e);
+
+/* Decides and predicts, for commands that compare predictions: `x` without a session may get one, which the caller closes. */
+enum status job_predict(struct context *x, struct job *job, struct result *out, struct error *e);
 
 /* Predicts, executes when the job says so, and writes the result. With a session: all ranks together. */
 enum status job_perform(struct context *x, const struct job *job, struct error *e);

@@ -19,6 +19,7 @@ enum option_group {
 	TAKES_TOPO = 1 << 4,
 	TAKES_VALIDATE = 1 << 8,
 	TAKES_OVERLAP = 1 << 9,
+	TAKES_SWEEP = 1 << 10,
 	TAKES_DEVICES = 1 << 5, /* what every command takes that measures devices without a config */
 	TAKES_ROOFLINE = 1 << 6,
 	TAKES_BENCH = 1 << 7,
@@ -36,6 +37,8 @@ struct options {
 	size_t n_positional;
 	const char **sets; /* the texts of --set, in order */
 	size_t n_sets;
+	const char **varied; /* the texts of --vary, in order */
+	size_t n_varied;
 	const char *json, *trace, *html; /* paths, "-" is standard output; NULL: not asked for */
 	const char *output;       /* -o; NULL: not given */
 	const char *smi, *nccl_xml, *hwloc_xml; /* dumps of another machine, "-" is standard input; NULL: not given */

@@ -166,6 +166,11 @@ static json_t *result_json(const struct result *r, bool measured)
 	return checked(o, good);
 }
 
+json_t *report_side_json(const struct result *r)
+{
+	return result_json(r, false);
+}
+
 /* One object a pipeline stage; NULL when out of memory. */
 static json_t *stages_json(const struct outcome *o)
 {

@@ -20,6 +20,8 @@ enum status report_memory(const struct outcome *o, FILE *out, struct error *e);
 
 /* INTERFACE.md's JSON; new reference, NULL when out of memory. */
 json_t *report_json(const struct outcome *o);
+/* Its value for "prediction" alone. */
+json_t *report_side_json(const struct result *r);
 
 /* Chrome trace event format (Trace Event Format, Google 2016), predicted and measured: one process an actor, one thread a lane. */
 enum status report_trace(const struct outcome *o, const char *path, struct error *e);

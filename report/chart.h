@@ -1,0 +1,38 @@
+/* A line chart as an SVG picture, light and dark: scaling curves, bucket sizes, fronts of time and memory. */
+#ifndef STEPSIM_REPORT_CHART_H
+#define STEPSIM_REPORT_CHART_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/quantity.h"
+
+struct chart_point {
+	double x, y;
+	double low, high; /* a band around y; NAN: none */
+};
+
+struct chart_line {
+	const char *name;              /* in the key; borrowed */
+	const struct chart_point *at;  /* borrowed; in order of x; y NAN: a gap */
+	size_t n;
+	bool dashed, dots;             /* a reference; points alone */
+};
+
+struct chart {
+	const char *title, *x_name, *y_name; /* borrowed */
+	enum unit x_unit, y_unit;
+	bool x_log, y_log;
+	const char *const *x_words; /* NULL: numbers; else the names of x = 0, 1, ... */
+	size_t n_words;
+	const struct chart_line *line;
+	size_t lines;
+};
+
+#define CHART_LINES 12 /* so many looks there are; a chart has no more lines */
+
+/* Needs one point whose y is a number. Texts are escaped. */
+void chart_write(const struct chart *c, FILE *out);
+
+#endif

@@ -1,0 +1,128 @@
+#include "report/sweep.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/paths.h"
+#include "base/quantity.h"
+#include "base/table.h"
+#include "base/version.h"
+#include "report/report.h"
+
+#define LINE 1024
+
+/* ---- the table ---- */
+
+static size_t add_values(const struct sweep *s, const struct sweep_row *r, char *line)
+{
+	size_t n = 0;
+	for (size_t a = 0; a < s->axes && n < LINE; a++)
+		n += (size_t)snprintf(line + n, LINE - n, "%s%s", a ? "|" : "", s->axis[a].value[r->at[a]]);
+	return n < LINE ? n : LINE - 1;
+}
+
+static enum status add_row(struct table *t, const struct sweep *s, const struct sweep_row *r, struct error *e)
+{
+	char line[LINE], q[6][QUANTITY_MAX];
+	size_t n = add_values(s, r, line);
+	const struct result *p = r->predicted;
+	if (!p) {
+		snprintf(line + n, LINE - n, "||||||||%.300s", r->reason);
+		for (char *c = line + n + 8; *c; c++)
+			*c = *c == '|' ? '/' : *c;
+		return table_row(t, e, "%s", line);
+	}
+	snprintf(line + n, LINE - n, "|%lld|%s|%s|%.1f %%|%s|%.1f %%|%s%s|%s", (long long)r->ranks, quantity_format(q[0], p->time.step_s, UNIT_SECOND), quantity_format(q[1], p->tokens_per_s, UNIT_NONE), 100 * p->mfu,
+	         quantity_format(q[2], p->time.exposed_comm_s, UNIT_SECOND), 100 * p->time.overlap, quantity_format(q[3], (double)p->memory.total_B, UNIT_BYTE), p->memory.fits ? "" : " (too much)", p->bottleneck);
+	return table_row(t, e, "%s", line);
+}
+
+enum status report_sweep_text(const struct sweep *s, FILE *out, struct error *e)
+{
+	char head[LINE];
+	size_t n = 0;
+	for (size_t a = 0; a < s->axes && n < LINE; a++)
+		n += (size_t)snprintf(head + n, LINE - n, "%s%s", a ? "|" : "", s->axis[a].key);
+	if (n < LINE)
+		snprintf(head + n, LINE - n, "|ranks|step time|tokens/s|MFU|exposed|overlap|memory|<bottleneck");
+	struct table *t = table_create(head);
+	enum status st = t ? ST_OK : error_nomem(e, "the table");
+	for (size_t i = 0; i < s->rows.n && !st; i++)
+		st = add_row(t, s, &s->rows.at[i], e);
+	if (!st)
+		table_print(t, out);
+	table_destroy(t);
+	return st;
+}
+
+/* ---- CSV ---- */
+
+static void csv_cell(FILE *out, const char *text)
+{
+	if (!strpbrk(text, ",\"\n")) {
+		fputs(text, out);
+		return;
+	}
+	fputc('"', out);
+	for (; *text; text++)
+		fprintf(out, *text == '"' ? "\"\"" : "%c", *text);
+	fputc('"', out);
+}
+
+static void csv_row(const struct sweep *s, const struct sweep_row *r, FILE *out)
+{
+	const struct result *p = r->predicted;
+	for (size_t a = 0; a < s->axes; a++) {
+		csv_cell(out, s->axis[a].value[r->at[a]]);
+		fputc(',', out);
+	}
+	if (p)
+		fprintf(out, "%lld,%.9g,%.9g,%.9g,%.9g,%.6g,%.9g,%.6g,%llu,%s,", (long long)r->ranks, p->time.step_s, p->interval90_s[0], p->interval90_s[1], p->tokens_per_s, p->mfu, p->time.exposed_comm_s, p->time.overlap,
+		        (unsigned long long)p->memory.total_B, p->memory.fits ? "true" : "false");
+	else
+		fputs(",,,,,,,,,,", out);
+	csv_cell(out, p ? p->bottleneck : r->reason);
+	fputc('\n', out);
+}
+
+enum status report_sweep_csv(const struct sweep *s, const char *path, struct error *e)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	if (!out)
+		return error_nomem(e, "the CSV");
+	for (size_t a = 0; a < s->axes; a++)
+		fprintf(out, "%s,", s->axis[a].key);
+	fputs("ranks,step_time_s,interval90_low_s,interval90_high_s,tokens_per_s,mfu,exposed_comm_s,overlap,total_bytes,fits,bottleneck_or_reason\n", out);
+	for (size_t i = 0; i < s->rows.n; i++)
+		csv_row(s, &s->rows.at[i], out);
+	bool good = !ferror(out);
+	good = fclose(out) == 0 && good;
+	enum status st = good ? file_write(path, text, len, e) : error_nomem(e, "the CSV");
+	free(text);
+	return st;
+}
+
+/* ---- JSON ---- */
+
+static json_t *row_json(const struct sweep *s, const struct sweep_row *r)
+{
+	json_t *set = json_object();
+	for (size_t a = 0; a < s->axes; a++)
+		json_object_set_new(set, s->axis[a].key, json_string(s->axis[a].value[r->at[a]]));
+	return json_pack("{s:o, s:o, s:o, s:o}", "set", set, "ranks", r->predicted ? json_integer((json_int_t)r->ranks) : json_null(), "prediction", r->predicted ? report_side_json(r->predicted) : json_null(), "reason",
+	                 r->predicted ? json_null() : json_string(r->reason));
+}
+
+enum status report_sweep_json(const struct sweep *s, const char *path, struct error *e)
+{
+	json_t *results = json_array(), *j = json_pack("{s:s, s:o}", "stepsim", STEPSIM_VERSION, "results", results);
+	bool good = j != NULL;
+	for (size_t i = 0; i < s->rows.n && good; i++)
+		good = json_array_append_new(results, row_json(s, &s->rows.at[i])) == 0;
+	enum status st = good ? report_write_json(j, path, e) : error_nomem(e, "the JSON result");
+	json_decref(j);
+	return st;
+}

@@ -1,0 +1,41 @@
+/* `stepsim sweep`: the cross product of values of config keys, each predicted. */
+#ifndef STEPSIM_REPORT_SWEEP_H
+#define STEPSIM_REPORT_SWEEP_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "base/vec.h"
+#include "step/result.h"
+
+#define SWEEP_AXES 8
+#define SWEEP_ROWS_MOST 100000
+
+struct sweep_axis {
+	const char *key;    /* "parallel.bucket_mb" */
+	const char **value; /* as given */
+	size_t n;
+};
+
+struct sweep_row {
+	size_t at[SWEEP_AXES]; /* which value of each axis */
+	int64_t ranks;
+	struct result *predicted; /* owned; NULL: `reason` says why there is none */
+	char *reason;             /* owned */
+};
+
+struct sweep {
+	struct sweep_axis axis[SWEEP_AXES];
+	size_t axes;
+	VEC(struct sweep_row) rows; /* the last axis varies fastest */
+};
+
+enum status report_sweep_text(const struct sweep *s, FILE *out, struct error *e);
+/* Seconds, bytes, tokens per second; columns: the keys, then those of INTERFACE's JSON. "-" is standard output, as in the next two. */
+enum status report_sweep_csv(const struct sweep *s, const char *path, struct error *e);
+enum status report_sweep_json(const struct sweep *s, const char *path, struct error *e);
+/* Step time over the first axis, a line for each combination of the others, with its 90 % interval as a band where there is one line. Numbers on a log axis when they span more than a decade, words evenly.
+ * cluster.nodes and the like: tokens/s as well, beside the line of perfect scaling. ST_INPUT when fewer than two points were predicted. */
+enum status report_sweep_svg(const struct sweep *s, const char *path, struct error *e);
+
+#endif
