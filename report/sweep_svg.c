@@ -64,6 +64,17 @@ static size_t gather(const struct sweep *s, const double *x, struct plot *p)
 	return there;
 }
 
+/* Step times over a range of GPUs: straight lines on two log axes. */
+static bool spans_decades(const struct plot *p, size_t n)
+{
+	double least = INFINITY, most = 0;
+	for (size_t i = 0; i < p->lines * n; i++) {
+		least = fmin(least, p->points[i].y); /* a gap is NAN, which fmin and fmax leave out */
+		most = fmax(most, p->points[i].y);
+	}
+	return most / least >= 8;
+}
+
 static enum status draw(const struct sweep *s, struct plot *p, double *x, const char *path, struct error *e)
 {
 	struct chart c = {.title = "Predicted step time", .x_name = s->axis[0].key, .y_name = "step time", .y_unit = UNIT_SECOND, .line = p->line};
@@ -79,9 +90,11 @@ static enum status draw(const struct sweep *s, struct plot *p, double *x, const 
 		c.x_words = s->axis[0].value;
 		c.n_words = s->axis[0].n;
 	}
-	if (gather(s, x, p) < 2)
+	size_t there = gather(s, x, p);
+	if (there < 2)
 		return error_set(e, ST_INPUT, "--plot: fewer than two of the points could be predicted");
 	c.lines = p->lines;
+	c.y_log = c.x_log && spans_decades(p, s->axis[0].n);
 	char *text = NULL;
 	size_t len = 0;
 	FILE *out = open_memstream(&text, &len);
