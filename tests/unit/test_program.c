@@ -134,6 +134,10 @@ static void test_gemm_flop(void)
 	double again = 3.0 * (64.0 * 192 + 64.0 * 64 + 64.0 * 256);
 	CU_ASSERT_DOUBLE_EQUAL(gemm_flop(p), (6.0 * weights + 2.0 * again) * tokens, 1.0);
 	program_destroy(p);
+	c.stack.recompute_last_gemm = true; /* FC2 too: a third more than the blocks' own six products */
+	p = built(&c);
+	CU_ASSERT_DOUBLE_EQUAL(gemm_flop(p), (8.0 * (weights - 96.0 * 64) + 6.0 * 96 * 64) * tokens, 1.0);
+	program_destroy(p);
 	c = tiny(STRAT_DDP, 1, 2); /* half the weights on each of two tensor ranks */
 	p = built(&c);
 	CU_ASSERT_DOUBLE_EQUAL(gemm_flop(p), 3.0 * weights * tokens, 1.0);
