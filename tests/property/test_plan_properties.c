@@ -66,6 +66,7 @@ static unsigned replicas(const struct wish *w)
 struct answer {
 	struct program *p;
 	struct result r;
+	double peak_flop_per_s;
 };
 
 static void give_up(const char *text, const struct error *e)
@@ -95,6 +96,7 @@ static void ask(const struct wish *w, struct answer *a)
 	c.node_ranks = m.devices_per_node;
 	if (config_resolve(&c, (int64_t)w->gpus * w->nodes, &e) || program_build(&c, &a->p, &e) || predict(a->p, &m, &a->r, &t, &e))
 		give_up(text, &e);
+	a->peak_flop_per_s = m.device.matrix_flop_per_s[DT_BF16];
 	timeline_free(&t);
 	machine_free(&m);
 }
@@ -134,7 +136,7 @@ static void check_sums(const struct wish *w, const struct answer *a)
 	CU_ASSERT_TRUE(b->compute_s > 0 && b->exposed_comm_s >= 0 && b->copy_s >= 0 && b->host_s >= 0 && b->bubble_s >= 0 && b->optimizer_s >= 0 && b->idle_s >= 0 && b->wait_s >= 0);
 	CU_ASSERT_TRUE(b->overlap >= 0 && b->overlap <= 1);
 	CU_ASSERT_TRUE(r->interval90_s[0] > 0 && r->interval90_s[0] < b->step_s && b->step_s < r->interval90_s[1]);
-	CU_ASSERT_TRUE(r->mfu > 0 && r->mfu <= r->hfu && r->hfu < 1);
+	CU_ASSERT_TRUE(r->mfu > 0 && r->mfu <= r->hfu); /* may pass 1: the convention counts pairs that causal attention leaves out, and tables that are only looked up */
 	CU_ASSERT_TRUE(r->memory.total_B >= r->memory.weights_B + r->memory.overhead_B);
 }
 
@@ -183,6 +185,8 @@ static void check_flop(const struct wish *w, const struct answer *a)
 		again = 2 * w->layers * (block_parameters(w) - (a->p->config.stack.recompute_last_gemm ? 0 : h * w->ffn / w->tensor));
 	double want = tokens * (6 * (w->layers * block_parameters(w) + vocabulary_parameters(w)) + again);
 	CU_ASSERT_DOUBLE_EQUAL(count(a->p).gemm_flop / want, 1, EXACT);
+	if (w->pipeline == 1)
+		CU_ASSERT_TRUE(a->r.time.class_s[CLASS_GEMM] >= want / a->peak_flop_per_s);
 }
 
 /* Shoeybi et al. 2019, section 3, and Korthikanti et al. 2022, section 4.2: four all-reduces of T h a layer and micro-batch; with sequence parallelism as many bytes and two gathers more. The embedding's and the head's go
