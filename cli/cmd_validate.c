@@ -13,7 +13,9 @@ static enum status check_columns(const struct csv *t, struct error *e)
 	for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
 		if (csv_column(t, needed[i]) == CSV_NO_COLUMN)
 			return error_set(e, ST_INPUT, "%s:1: no column %s: this is no table of measured steps", t->path, needed[i]);
-	return ST_OK;
+	static const char *const numbers[] = {"n_gpus", "gpus_per_node", "n_layers", "d_model", "n_heads", "n_kv_heads", "d_ff", "vocab", "seq_len", "global_batch_seqs", "micro_batch_seqs", "grad_accum",
+	                                      "dp", "tp", "pp", "vp", "cp", "ep", "step_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "mem_gb", NULL};
+	return csv_check_numbers(t, numbers, e);
 }
 
 static enum status judge_all(const struct csv *t, judged_rows *rows, struct error *e)
@@ -41,6 +43,9 @@ static json_t *real(double x)
 
 static enum status judge_collectives(const struct csv *t, judged_collectives *rows, struct error *e)
 {
+	static const char *const numbers[] = {"n_gpus", "n_nodes", "bytes", "time_us_outofplace", "algbw", "busbw", NULL};
+	if (csv_check_numbers(t, numbers, e))
+		return ST_INPUT;
 	struct machines *machines = machines_create();
 	enum status st = machines && vec_reserve(rows, t->rows) ? ST_OK : error_nomem(e, "the rows");
 	for (size_t i = 0; i < t->rows && !st; i++) {
