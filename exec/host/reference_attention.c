@@ -101,31 +101,28 @@ REFERENCE(ref_attention)
 
 REFERENCE(ref_attention_grad)
 {
+	(void)e;
 	const struct shape z = shape_of(op);
-	const double *qkv = arg[0], *out = arg[1], *dout = arg[3];
-	double *delta = arg[4], *dqkv = arg[5], *p = calloc((size_t)z.s, sizeof *p);
-	if (!p)
-		return error_nomem(e, "reference attention");
+	const double *qkv = arg[0], *out = arg[1], *lse = arg[2], *dout = arg[3];
+	double *delta = arg[4], *dqkv = arg[5];
 	memset(dqkv, 0, (size_t)(z.b * z.s * z.width) * sizeof *dqkv);
 	FOR_QUERIES(z) {
 		double *row_delta = &delta[(b * z.H + h) * z.s + i];
 		*row_delta = 0.0;
 		for (int64_t d = 0; d < z.D; d++)
 			*row_delta += dout[o_at(&z, b, h, i, d)] * out[o_at(&z, b, h, i, d)];
-		softmax_of_scores(env, op, &z, qkv, b, h, i, p);
 		for (int64_t j = 0; j < z.s; j++) {
-			double dp = 0.0;
+			double p = exp(score(env, op, &z, qkv, b, h, i, j) - lse[(b * z.H + h) * z.s + i]), dp = 0.0;
 			for (int64_t d = 0; d < z.D; d++)
 				dp += dout[o_at(&z, b, h, i, d)] * qkv[v_at(&z, b, h, j, d)];
-			double ds = p[j] * (dp - *row_delta) * z.scale;
+			double ds = p * (dp - *row_delta) * z.scale;
 			for (int64_t d = 0; d < z.D; d++) {
 				dqkv[q_at(&z, b, h, i, d)] += ds * qkv[k_at(&z, b, h, j, d)];
 				dqkv[k_at(&z, b, h, j, d)] += ds * qkv[q_at(&z, b, h, i, d)];
-				dqkv[v_at(&z, b, h, j, d)] += p[j] * dout[o_at(&z, b, h, i, d)];
+				dqkv[v_at(&z, b, h, j, d)] += p * dout[o_at(&z, b, h, i, d)];
 			}
 		}
 	}
-	free(p);
 	return ST_OK;
 }
 
