@@ -13,6 +13,7 @@
 #include "exec/board.h"
 #include "exec/comm.h"
 #include "exec/host_work.h"
+#include "step/cut.h"
 #include "step/layout.h"
 #include "step/program.h"
 
@@ -23,6 +24,7 @@ struct device_job {
 	int64_t coord[DIM_ALL];      /* this rank's, in the mesh */
 	enum mesh_dim params;        /* along which a bucket is cut: mesh.params */
 	int64_t heads;               /* query heads of the whole model */
+	struct cut cut;              /* its place in the context group */
 	double loss_scale;
 	/* By lane and mesh dimension: a communicator of its own for each pair that the role's collectives use, since ranks agree on the order of calls within a lane only. ops == NULL: absent.
 	 * Along DIM_PP a communicator has two members: sender and receiver of a message lane's messages; on the other lanes the first and the last stage. */

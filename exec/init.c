@@ -138,19 +138,21 @@ static void init_batch(const struct program *p, const struct device_job *job, co
 	const struct model *m = &p->config.model;
 	if (job->role->input < 0)
 		return;
-	int64_t batch = p->config.train.micro_batch, seq_len = m->seq_len;
-	uint64_t half = (uint64_t)(batch * seq_len) * sizeof(int32_t);
+	int64_t batch = p->config.train.micro_batch, s = m->seq_len / cut_ranks(&job->cut); /* this rank's of a sequence */
+	uint64_t half = (uint64_t)(batch * s) * sizeof(int32_t);
 	for (int64_t b = 0; b < batch; b++) {
 		int64_t sequence = (micro * p->mesh.size[DIM_DP] + job->coord[DIM_DP]) * batch + b;
-		uint64_t row = offset_B + (uint64_t)(b * seq_len) * sizeof(int32_t);
-		for (int64_t first = 0; first < seq_len; first += CHUNK) {
-			int32_t tokens[CHUNK + 1]; /* the targets are the tokens after */
-			int64_t n = seq_len - first < CHUNK ? seq_len - first : CHUNK;
-			for (int64_t i = 0; i <= n; i++)
-				tokens[i] = token(m, sequence, first + i);
-			uint64_t at = row + (uint64_t)first * sizeof tokens[0];
-			d->ops->write(d->ctx, buffer, at, tokens, (uint64_t)n * sizeof tokens[0]);
-			d->ops->write(d->ctx, buffer, at + half, tokens + 1, (uint64_t)n * sizeof tokens[0]);
+		for (int64_t first = 0; first < s; first += CHUNK) {
+			int32_t tokens[CHUNK], targets[CHUNK]; /* the tokens after */
+			int64_t n = s - first < CHUNK ? s - first : CHUNK;
+			for (int64_t i = 0; i < n; i++) {
+				int64_t position = cut_position(&job->cut, s, first + i);
+				tokens[i] = token(m, sequence, position);
+				targets[i] = token(m, sequence, position + 1);
+			}
+			uint64_t at = offset_B + (uint64_t)(b * s + first) * sizeof tokens[0], bytes = (uint64_t)n * sizeof tokens[0];
+			d->ops->write(d->ctx, buffer, at, tokens, bytes);
+			d->ops->write(d->ctx, buffer, at + half, targets, bytes);
 		}
 	}
 }

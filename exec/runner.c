@@ -33,13 +33,9 @@ static enum status role_supported(const struct role *r, bool gpus, struct error 
 enum status runner_supports(const struct program *p, bool gpus, struct error *e)
 {
 	enum status st = ST_OK;
-	if (p->config.parallel.context > 1)
-		return error_set(e, ST_RUN, "context parallelism is not executed yet (parallel.context %lld)", (long long)p->config.parallel.context);
 	/* CUDA does not promise that branches of a graph run beside each other. */
 	if (gpus && p->n_roles > 1 && p->config.train.cuda_graph)
 		return error_set(e, ST_RUN, "train.cuda_graph: pipeline stages are not executed as a graph, whose branches might wait for each other's messages for ever");
-	if (p->config.parallel.context > 1)
-		return error_set(e, ST_RUN, "context parallelism is not executed yet (parallel.context %lld)", (long long)p->config.parallel.context);
 	for (size_t i = 0; i < p->n_roles && !st; i++)
 		st = role_supported(&p->roles[i], gpus, e);
 	return st;
@@ -171,6 +167,7 @@ enum status runner_open(struct session *s, struct runner *r, struct error *e)
 	                             .cores = s->info.cores_per_rank, .oversubscribed = s->info.oversubscribed, .broken = broken, .broken_ctx = s};
 	for (int d = 0; d < DIM_ALL; d++)
 		r->job.coord[d] = mesh_coord(&p->mesh, r->rank, d);
+	r->job.cut = (struct cut){p->mesh.size[DIM_CP], r->job.coord[DIM_CP], p->config.model.causal ? 2 : 1};
 	enum status st;
 	if (!(st = open_comms(r, e)) && !(st = open_device(r, e)))
 		st = r->device.ops->load(r->device.ctx, &r->job, e);

@@ -248,8 +248,7 @@ static void builder_free(struct builder *b)
 	free(b->param_index);
 	free(b->weights_now);
 	free(b->cast_now);
-	free(b->use_buffer);
-	free(b->use_end);
+	free(b->uses);
 	free(b->finish);
 	free(b->replicated);
 	free(b->batch);

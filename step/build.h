@@ -51,6 +51,12 @@ struct flight {
 	int32_t kept_message;              /* held: what was sent to the next stage */
 };
 
+/* fsdp: a block that needs its weights gathered. */
+struct unit_use {
+	int32_t bucket, buffer;
+	int64_t end; /* the compute op that ended the use, NONE */
+};
+
 /* A gradient of weights that zero_bubble leaves for later: the arguments of build_weight_grad. */
 struct put_off {
 	const char *what;
@@ -101,7 +107,7 @@ struct builder {
 
 	/* by bucket */
 	int32_t *weights_now, *grads_now; /* buffers in use; NONE when not gathered, not begun */
-	int32_t *missing;                 /* parameters whose gradient this micro-step still lacks */
+	int32_t *missing;                 /* parameters whose gradient this micro-step still lacks; NONE: the action has nothing to do with the bucket */
 	int32_t *moment1, *moment2, *master;
 	uint64_t *replicated;             /* elements before those that tensor parallelism replicates, which stand last */
 	int32_t next_bucket;              /* buckets are reduced in order */
@@ -109,10 +115,11 @@ struct builder {
 	int32_t *cast_now;                /* by parameter: this micro-step's copy in the compute format, NONE */
 	int64_t *finish;                  /* by bucket: reduced into a scratch buffer that still has to be added or cast into place, NONE */
 
-	/* fsdp: the uses of the block units in one micro-step, forward then backward */
-	int64_t n_uses, gathered; /* uses whose gather has been emitted */
-	int32_t *use_buffer;
-	int64_t *use_end;         /* the compute op that ended the use, NONE */
+	/* fsdp: the uses of the block units in one micro-step, forward then backward; of a stage, in one action */
+	int32_t n_units;                /* buckets of blocks, before those of the rest */
+	struct unit_use *uses;
+	int64_t n_uses, gathered, used; /* gathered: whose gather has been emitted */
+	int64_t gathers_after;          /* what the first gathers wait for, NONE */
 
 	/* by slot: micro-batch modulo the number of them in flight */
 	int64_t slots;
@@ -161,6 +168,7 @@ void feed_end(struct builder *b);         /* behind all else */
 void build_buckets(struct builder *b);
 void build_gather_ahead(struct builder *b);            /* what the step before has updated, where the stack gathers that late */
 void build_micro_begin(struct builder *b);             /* forgets last micro-step's copies, counts the gradients to come; with several stages once a step */
+void build_backward_begin(struct builder *b);          /* of a stage that shards gradients: counts those that this backward brings */
 struct view weight_of(struct builder *b, int32_t layer, enum param_kind k);  /* absent when the model has none */
 struct view gradient_of(struct builder *b, int32_t layer, enum param_kind k, bool *accumulate);
 void gradient_done(struct builder *b, int32_t layer, enum param_kind k);     /* may launch reductions */
@@ -170,9 +178,9 @@ void build_ends_reduction(struct builder *b);          /* a tied table's gradien
 void build_optimizer(struct builder *b);
 
 /* ---- build_gather.c: fsdp's gathers ---- */
-void gather_micro_begin(struct builder *b);
-void gather_use_begin(struct builder *b, int64_t use);
-void gather_use_end(struct builder *b, int64_t use);
+void gather_begin(struct builder *b); /* of a micro-batch; with several stages, of an action */
+void gather_use_begin(struct builder *b);
+void gather_use_end(struct builder *b);
 
 /* ---- build_block.c, build_backward.c, build_ends.c: the model ---- */
 int32_t block_forward(struct builder *b, int32_t x_in, struct acts *a);    /* of b->layer; returns x_out, NONE when recomputing and nothing needs it */

@@ -57,15 +57,32 @@ static void new_bucket(struct builder *b)
 		b->st = error_nomem(b->e, "the buckets");
 }
 
+/* The chunk of the stage that uses it: what is outside the blocks is used where the embedding or the head is, the first chunk of the first stage or the last of the last. */
+static int64_t chunk_of(const struct builder *b, const struct param *p)
+{
+	int64_t chunk = b->has_embedding ? 0 : b->chunks - 1;
+	for (int64_t i = 0; i < b->chunks && p->layer >= 0; i++)
+		if (stage_has_layer(stage_part(b->c, b->stage, i), p->layer))
+			chunk = i;
+	return chunk;
+}
+
 static void assign_by_size(struct builder *b)
 {
 	const struct parallel *par = &b->c->parallel;
 	double cap_B = par->first_bucket_mb * 1048576.0, size_B = 0.0;
+	int64_t chunk = NONE; /* of the bucket: gradients that are reduced with each micro-batch wait for those of no other chunk */
 	for (size_t i = b->r->params.n; i-- > 0 && !b->st;) {
 		/* a bucket to itself, so that both stages cut the table alike (Megatron-LM, param_and_grad_buffer.py: shared embedding) */
 		bool alone = stages_share(b->c, &b->r->params.at[i].param);
-		if (size_B == 0.0 || alone)
+		bool other = b->shards_gradients && chunk_of(b, &b->r->params.at[i].param) != chunk;
+		if (size_B > 0.0 && other)
+			cap_B = par->bucket_mb * 1048576.0;
+		if (size_B == 0.0 || alone || other) {
 			new_bucket(b);
+			size_B = 0.0;
+			chunk = chunk_of(b, &b->r->params.at[i].param);
+		}
 		b->r->params.at[i].bucket = (int32_t)b->r->buckets.n - 1;
 		size_B += (double)b->r->params.at[i].elements * dtype_bytes(b->grad);
 		if (size_B >= cap_B || alone) {
@@ -75,13 +92,31 @@ static void assign_by_size(struct builder *b)
 	}
 }
 
+/* The blocks' from the last to the first, then what is outside them; a table that two stages share by itself. */
 static void assign_by_unit(struct builder *b)
 {
-	for (int64_t i = 0; i <= b->m->layers && !b->st; i++)
-		new_bucket(b);
-	for (size_t i = 0; i < b->r->params.n && !b->st; i++) {
-		int64_t layer = b->r->params.at[i].param.layer;
-		b->r->params.at[i].bucket = (int32_t)(layer < 0 ? b->m->layers : b->m->layers - 1 - layer);
+	int64_t open = NONE; /* layer of the latest bucket */
+	for (size_t i = b->r->params.n; i-- > 0 && !b->st;) {
+		struct role_param *rp = &b->r->params.at[i];
+		if (rp->param.layer < 0)
+			continue;
+		if (rp->param.layer != open)
+			new_bucket(b);
+		open = rp->param.layer;
+		rp->bucket = (int32_t)b->r->buckets.n - 1;
+	}
+	b->n_units = (int32_t)b->r->buckets.n;
+	for (int shared = 0; shared < 2; shared++) {
+		bool none = true;
+		for (size_t i = 0; i < b->r->params.n && !b->st; i++) {
+			struct role_param *rp = &b->r->params.at[i];
+			if (rp->param.layer >= 0 || stages_share(b->c, &rp->param) != shared)
+				continue;
+			if (none)
+				new_bucket(b);
+			none = false;
+			rp->bucket = (int32_t)b->r->buckets.n - 1;
+		}
 	}
 }
 
@@ -206,6 +241,19 @@ void build_micro_begin(struct builder *b)
 	b->next_bucket = 0;
 }
 
+void build_backward_begin(struct builder *b)
+{
+	for (size_t i = 0; i < b->r->buckets.n && !b->st; i++)
+		b->missing[i] = NONE;
+	for (size_t i = 0; i < b->r->params.n && !b->st; i++) {
+		const struct role_param *rp = &b->r->params.at[i];
+		bool here = rp->param.layer < 0 ? b->part.embedding || b->part.head : stage_has_layer(b->part, rp->param.layer);
+		if (here)
+			b->missing[rp->bucket] = (b->missing[rp->bucket] == NONE ? 0 : b->missing[rp->bucket]) + 1;
+	}
+	b->next_bucket = 0;
+}
+
 static uint64_t byte_offset(const struct role_param *rp, enum dtype dt)
 {
 	return (uint64_t)((double)rp->offset * dtype_bytes(dt));
@@ -325,8 +373,9 @@ static bool reduces_now(const struct builder *b, int32_t bucket)
 static void launch_ready(struct builder *b)
 {
 	int32_t n = (int32_t)b->r->buckets.n;
-	while (b->next_bucket < n && b->missing[b->next_bucket] == 0 && reduces_now(b, b->next_bucket) && !b->st) {
-		reduce_bucket(b, b->next_bucket);
+	while (b->next_bucket < n && b->missing[b->next_bucket] <= 0 && reduces_now(b, b->next_bucket) && !b->st) {
+		if (b->missing[b->next_bucket] == 0)
+			reduce_bucket(b, b->next_bucket);
 		if (b->shards_gradients && b->next_bucket > 0) /* by now the one before has had a unit of backward to travel */
 			finish_bucket(b, b->next_bucket - 1);
 		b->next_bucket++;

@@ -115,7 +115,10 @@ static struct expected expected_of(const struct program *p, const struct role *r
 {
 	const struct config *c = &p->config;
 	int64_t micro = c->micro_batches, one = c->train.optimizer == OPT_NONE ? 0 : 1;
-	bool root = bucket == (int32_t)r->buckets.n - 1;
+	bool root = false;
+	for (size_t i = 0; i < r->params.n; i++)
+		root = root || (r->params.at[i].bucket == bucket && r->params.at[i].param.layer < 0);
+	int64_t uses = !root && c->parallel.reshard_after_forward ? 2 * micro : c->parallel.pipeline > 1 ? 1 : micro;
 	if (p->mesh.size[p->mesh.params] == 1)
 		return (struct expected){0, 0, 0};
 	switch (c->parallel.strategy) {
@@ -123,7 +126,7 @@ static struct expected expected_of(const struct program *p, const struct role *r
 	case STRAT_ZERO1: return (struct expected){0, 1, one};
 	case STRAT_ZERO2: return (struct expected){0, micro, one};
 	case STRAT_FSDP:
-	case STRAT_HSDP: return (struct expected){p->mesh.size[DIM_REPLICA] > 1 ? micro : 0, micro, micro * (!root && c->parallel.reshard_after_forward ? 2 : 1)};
+	case STRAT_HSDP: return (struct expected){p->mesh.size[DIM_REPLICA] > 1 ? micro : 0, micro, uses};
 	default: return (struct expected){0, 0, 0};
 	}
 }

@@ -196,8 +196,8 @@ static enum status check_context(const struct config *c, struct error *e)
 static enum status check_schedule(const struct config *c, struct error *e)
 {
 	const struct parallel *p = &c->parallel;
-	if (p->strategy != STRAT_NONE && p->strategy != STRAT_DDP && p->strategy != STRAT_ZERO1)
-		return config_error(c, KEY_parallel_strategy, e, "%s is not modelled yet with pipeline (accepted: ddp, zero1, none)", strategy_name(p->strategy));
+	if (p->schedule == SCHED_ZERO_BUBBLE && p->strategy != STRAT_NONE && p->strategy != STRAT_DDP && p->strategy != STRAT_ZERO1)
+		return config_error(c, KEY_parallel_strategy, e, "%s reduces the gradients of each micro-batch, which zero_bubble puts off (accepted: ddp, zero1, none)", strategy_name(p->strategy));
 	if (p->schedule == SCHED_INTERLEAVED && p->virtual_stages == 1)
 		return config_error(c, KEY_parallel_schedule, e, "interleaved needs virtual_stages of 2 or more (nearest: 1f1b)");
 	if (p->schedule != SCHED_INTERLEAVED && p->virtual_stages > 1)

@@ -52,7 +52,7 @@ enum op_class {
  * ATTENTION       d = b, H, K, s, D      qkv r, out w, lse w            flash: out [b s, H D]; qkv [b s, (H + 2 K) D], columns Q heads, K heads, V heads; lse fp32 [b, H, s]; scale 1/sqrt(D)
  * ATTENTION_GRAD  d = b, H, K, s, D      qkv r, out r, lse r, dout r, delta w, dqkv w     delta fp32 [b, H, s] is scratch: row sums of dout x out
  * ATTENTION_PART  d = b, H, K, s, D, k, j         qkv r, kv r, out a, lse a     flash, of these queries with k keys: j = 0: all that the group has (k = c s), this rank's own among them; j > 0: those of the rank j places before (k = s);
- *                                                                       ACCUMULATE: the result over the keys seen before and these. kv [b k, 2 K D], rows by rank, columns K heads, V heads. With CAUSAL a visitor's pairs are s s / 2:
+ *                                                                       ACCUMULATE: the result over the keys seen before and these. kv [b k, 2 K D], rank by rank (all sequences of the first, then of the next; j = 0), columns K heads, V heads. With CAUSAL a visitor's pairs are s s / 2:
  *                                                                       all queries see the first half of keys from an earlier place, the second half of queries sees all keys from a later one
  * ATTENTION_PART_GRAD   "                         qkv r, kv r, out r, lse r, dout r, delta a, dqkv a, dkv w     lse of all keys; dqkv: the Q columns alone; ACCUMULATE: delta is there already and dqkv is added to; dkv [b k, 2 K D]
  * KV_PACK         d = T, 2 K D, (H + 2K) D        qkv r, kv w           the K and V columns by themselves
@@ -76,8 +76,8 @@ enum op_class {
  * GATE_MUL        d = T, f               x r, a r, y w                  second half: y = a x up
  * EMBED           d = T, cols, rows      tokens r, w r, y w             rows: of this rank's part of the table; VOCAB_PARALLEL: tokens of other parts give zeros, the part begins at row coord(tp) x rows
  * EMBED_GRAD      d = T, cols, rows      tokens r, dy r, dw rw          scatter-add
- * POSITION        d = T, cols, s         w r?, type r?, x rw            x[i] += w[position of row i] + type[0]; SEQUENCE_PARALLEL: row i is token coord(tp) x T + i
- * POSITION_GRAD   d = T, cols, s         dx r, dw rw?, dtype rw?        scatter-add
+ * POSITION        d = T, cols, c s       w r?, type r?, x rw            x[i] += w[position of row i] + type[0]; SEQUENCE_PARALLEL: row i is token coord(tp) x T + i
+ * POSITION_GRAD   d = T, cols, c s         dx r, dw rw?, dtype rw?        scatter-add
  * LOSS            d = T, V               logits rw, targets r, loss rw  cross-entropy and its gradient in one pass: logits become loss_scale x (softmax - onehot); loss fp32 [1] += loss_scale x sum of -log p
  * LOSS_MAX        d = T, V               logits r, max w                vocabulary-parallel: row maxima fp32 [T]
  * LOSS_SUM        d = T, V               logits r, targets r, max r, sums w     fp32 [2, T]: sum of exp(logit - max), then the target's logit - max (0 when another rank holds the target)

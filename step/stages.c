@@ -47,8 +47,7 @@ bool stage_has_param(const struct config *c, int64_t stage, const struct param *
 	int64_t last = c->parallel.pipeline - 1;
 	if (p->layer >= 0) {
 		for (int64_t chunk = 0; chunk < c->parallel.virtual_stages; chunk++) {
-			struct stage_part s = stage_part(c, stage, chunk);
-			if (p->layer >= s.first && p->layer < s.first + s.layers)
+			if (stage_has_layer(stage_part(c, stage, chunk), p->layer))
 				return true;
 		}
 		return false;

@@ -11,6 +11,10 @@ struct cuda_kernel {
 static const struct cuda_kernel kernels[] = {
 	[OP_ATTENTION] = {launch_attention, NULL},
 	[OP_ATTENTION_GRAD] = {launch_attention_grad, NULL},
+	[OP_ATTENTION_PART] = {launch_attention_part, NULL},
+	[OP_ATTENTION_PART_GRAD] = {launch_attention_part_grad, NULL},
+	[OP_KV_PACK] = {launch_kv_pack, NULL},
+	[OP_KV_UNPACK] = {launch_kv_unpack, NULL},
 	[OP_ATTN_SOFTMAX] = {launch_attn_softmax, NULL},
 	[OP_ATTN_SOFTMAX_GRAD] = {launch_attn_softmax_grad, NULL},
 	[OP_ROPE] = {launch_rope, NULL},

@@ -245,6 +245,7 @@ static inline enum status cuda_rig_run(struct cuda_rig *r, struct error *e)
 	r->cuda.flag = rig_device(&r->flag);
 	r->cuda.step = rig_device(&r->step);
 	r->cuda.heads = r->env.heads;
+	r->cuda.cut = r->env.cut;
 	r->cuda.tensor_coord = r->env.tensor_coord;
 	r->cuda.loss_scale = r->env.loss_scale;
 	for (size_t i = 0; i < 3; i++)

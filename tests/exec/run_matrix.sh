@@ -86,5 +86,33 @@ train 8 parallel.pipeline=2 parallel.tensor=2 parallel.strategy=zero1 parallel.s
 train 2 parallel.pipeline=2 parallel.schedule=zero_bubble "${bert[@]}"
 train 2 parallel.pipeline=2 parallel.schedule=zero_bubble model.parallel_residual=true train.recompute=full parallel.overlap=false
 
+# zero2 and fsdp inside stages: units gathered for each pass and once a step, chunks, a table that two stages share.
+for strategy in zero2 fsdp; do
+	bucket=(); [ $strategy = fsdp ] && bucket=(parallel.bucket_mb=25)
+	train 4 parallel.pipeline=2 parallel.strategy=$strategy "${bucket[@]}"
+	train 4 parallel.pipeline=2 parallel.strategy=$strategy "${bucket[@]}" parallel.schedule=interleaved parallel.virtual_stages=2 model.layers=4 train.recompute=full
+	train 8 parallel.pipeline=4 parallel.strategy=$strategy "${bucket[@]}" parallel.schedule=gpipe model.layers=5 model.tied_embeddings=false train.global_batch=16 parallel.overlap=false
+done
+train 4 parallel.pipeline=2 parallel.strategy=fsdp parallel.bucket_mb=25 parallel.reshard_after_forward=false train.optimizer=sgd
+train 8 parallel.pipeline=2 parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=2
+train 8 parallel.pipeline=2 parallel.tensor=2 parallel.sequence_parallel=true parallel.strategy=fsdp parallel.bucket_mb=25 parallel.prefetch=0
+
+# Context parallelism: both ways, each position's kind, causal and not, and beside the other dimensions.
+for kind in ring all_gather; do
+	for position in rope learned alibi; do
+		train 2 parallel.context=2 parallel.context_kind=$kind model.position=$position
+		train 2 parallel.context=2 parallel.context_kind=$kind model.position=$position model.causal=false train.micro_batch=2
+	done
+	train 4 parallel.context=4 parallel.context_kind=$kind "${llama[@]}"
+	train 8 parallel.context=8 parallel.context_kind=$kind model.kv_heads=4 train.recompute=full
+	train 4 parallel.context=2 parallel.context_kind=$kind parallel.tensor=2 parallel.sequence_parallel=true model.position=learned train.micro_batch=2
+	train 8 parallel.context=2 parallel.context_kind=$kind parallel.tensor=2 parallel.strategy=zero1 model.position=alibi
+	train 8 parallel.context=4 parallel.context_kind=$kind parallel.strategy=fsdp parallel.bucket_mb=25 "${llama[@]}"
+done
+train 8 parallel.context=2 parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=2
+train 8 parallel.context=2 parallel.pipeline=2 parallel.strategy=zero2
+train 4 parallel.context=2 parallel.pipeline=2 parallel.schedule=zero_bubble
+train 2 parallel.context=2 data.load_time=1ms data.workers=2
+
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -76,7 +76,7 @@ static double step(struct session *s, struct side *x, struct error *e)
 		return loss;
 	bool counts = role_of(x)->loss >= 0;
 	for (int d = 0; d < DIM_COUNT; d++)
-		counts = counts && (d == DIM_DP || d == DIM_PP || x->runner.job.coord[d] == 0);
+		counts = counts && (d == DIM_DP || d == DIM_CP || d == DIM_PP || x->runner.job.coord[d] == 0);
 	loss = counts ? loss : 0;
 	session_sum(s, &loss, 1, e);
 	return loss;
@@ -320,7 +320,7 @@ int main(int argc, char **argv)
 	struct error e = {ST_OK, ""};
 	struct session *s = NULL;
 	struct side x = {0}, ref = {0}, still = {0};
-	const char *sets[MAX_SETS + 7];
+	const char *sets[MAX_SETS + 8];
 	size_t n = argc > 2 ? (size_t)argc - 2 : 0;
 	if (argc < 2 || n > MAX_SETS) {
 		fprintf(stderr, "test_train CONFIG.yaml [KEY=VALUE ...]\n");
@@ -341,11 +341,12 @@ int main(int argc, char **argv)
 	sets[n + 3] = "parallel.schedule=1f1b";
 	sets[n + 4] = "parallel.virtual_stages=1";
 	sets[n + 5] = "parallel.shard=auto";
+	sets[n + 6] = "parallel.context=1";
 	if (!st)
-		st = side_open(s, argv[1], sets, n + 6, true, &ref, &e);
-	sets[n + 6] = "train.optimizer=none";
+		st = side_open(s, argv[1], sets, n + 7, true, &ref, &e);
+	sets[n + 7] = "train.optimizer=none";
 	if (!st && session_info(s)->ranks == 1)
-		st = side_open(s, argv[1], sets, n + 7, true, &still, &e);
+		st = side_open(s, argv[1], sets, n + 8, true, &still, &e);
 	if (!session_agree(s, st, &e)) {
 		compare(s, &x, &ref, &e);
 		must_fall(s, &x, &e);
