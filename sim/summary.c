@@ -194,6 +194,8 @@ enum status summarize(const struct program *p, const struct machine *m, const st
 	const struct train *train = &p->config.train;
 	if (train->recompute == REC_SELECTIVE && train->attention == ATT_FLASH)
 		result_warn(out, "recompute: selective recomputes the scores that naive attention stores; flash stores none, so nothing is recomputed");
+	if (p->config.parallel.tensor_overlap && (m->device.is_host || m->profile))
+		result_warn(out, "tensor_overlap: what was measured here, and what stepsim executes, does not hide tensor-parallel collectives beside products");
 	if (m->unverified)
 		result_warn(out, "the catalogue holds unverified numbers for %.128s", m->name);
 	result_rates(out, p, m->device.matrix_flop_per_s[p->config.train.dtype]);

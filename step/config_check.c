@@ -165,6 +165,9 @@ static enum status check_tensor(const struct config *c, struct error *e)
 		return config_error(c, KEY_parallel_tensor, e, "%" PRId64 " does not divide the vocabulary of %" PRId64 " (nearest that do: %s; or model.vocab_padding: 128, which makes it %" PRId64 ")",
 		                    t, m->vocab, nearest_divisors(m->vocab, t, near), model_padded_vocab(&padded, t));
 	}
+	/* "Tensor parallel communication/GEMM overlap can happen only when sequence parallelism is enabled" (Megatron-LM, megatron/training/arguments.py). */
+	if (t > 1 && c->parallel.tensor_overlap && !c->parallel.sequence_parallel && config_is_given(c, KEY_parallel_tensor_overlap))
+		return config_error(c, KEY_parallel_tensor_overlap, e, "true needs sequence_parallel: true, whose gathers and scatters it hides");
 	int64_t tokens = c->train.micro_batch * m->seq_len / c->parallel.context;
 	if (c->parallel.sequence_parallel && tokens % t != 0)
 		return config_error(c, KEY_parallel_tensor, e, "%" PRId64 " does not divide the %" PRId64 " tokens of a micro-batch%s, as sequence_parallel needs (nearest that do: %s)", t, tokens,

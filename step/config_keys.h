@@ -119,7 +119,7 @@ struct config_key {
 	X(parallel, data, INT_AUTO(1, 10000000), AT(parallel.data), "auto", ANY, EVERY) \
 	X(parallel, shard, INT_AUTO(1, 10000000), AT(parallel.shard), "auto", ANY, USED_BY(STRAT_HSDP)) \
 	X(parallel, tensor, INT(1, 65536), AT(parallel.tensor), "1", ANY, EVERY) \
-	X(parallel, tensor_overlap, BOOL, AT(parallel.tensor_overlap), "false", DEFAULT_ONLY, EVERY) \
+	X(parallel, tensor_overlap, BOOL, AT(parallel.tensor_overlap), "false", ANY, EVERY) \
 	X(parallel, sequence_parallel, BOOL, AT(parallel.sequence_parallel), "false", ANY, EVERY) \
 	X(parallel, pipeline, INT(1, 10000), AT(parallel.pipeline), "1", ANY, EVERY) \
 	X(parallel, virtual_stages, INT(1, 10000), AT(parallel.virtual_stages), "1", ANY, EVERY) \

@@ -123,6 +123,8 @@ static void resolve_autos(struct config *c)
 		p->first_bucket_mb = c->origin[KEY_parallel_bucket_mb].kind == ORIGIN_DEFAULT ? 1.0 : p->bucket_mb;
 	if (p->tensor == 1)
 		p->sequence_parallel = false; /* as Megatron-LM does: nothing is cut */
+	if (!p->sequence_parallel)
+		p->tensor_overlap = false; /* a stack's default, or nothing is cut; check_tensor refuses it where a user asks for it */
 	if (c->data.bytes == 0)
 		c->data.bytes = 8 * (uint64_t)(c->train.micro_batch * c->model.seq_len / p->context);
 }

@@ -192,6 +192,9 @@ static void test_formats(void)
 	CU_ASSERT_EQUAL(c.train.grad_dtype, DT_FP32);
 	CU_ASSERT_TRUE(c.train.master_weights);
 	CU_ASSERT_DOUBLE_EQUAL(c.parallel.bucket_mb * 1048576.0, 160e6, 1e-3);
+	CU_ASSERT_TRUE(c.parallel.tensor_overlap);
+	CU_ASSERT_EQUAL_FATAL(config_resolve(&c, 8, NULL), ST_OK);
+	CU_ASSERT_FALSE(c.parallel.tensor_overlap); /* nothing is cut */
 	c = parsed(GPT2 "train: {stack: megatron-core, dtype: fp32}"); /* the stack's defaults follow the compute format */
 	CU_ASSERT_EQUAL(c.train.param_dtype, DT_FP32);
 	CU_ASSERT_FALSE(c.train.master_weights);
