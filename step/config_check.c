@@ -144,6 +144,18 @@ static enum status check_sizes(const struct config *c, struct error *e)
 	return ST_OK;
 }
 
+/* ---- the cluster ---- */
+
+static enum status check_failures(const struct config *c, struct error *e)
+{
+	const struct cluster_config *k = &c->cluster;
+	if (k->mtbf_hours > 0 && !(k->checkpoint_s > 0))
+		return config_error(c, KEY_cluster_mtbf_hours, e, "needs checkpoint_s, the time that writing a checkpoint takes");
+	if (k->checkpoint_s > 0 && !(k->mtbf_hours > 0))
+		return config_error(c, KEY_cluster_checkpoint_s, e, "needs mtbf_hours, the mean time between failures of the job");
+	return ST_OK;
+}
+
 /* ---- tensor parallelism ---- */
 
 static enum status check_tensor(const struct config *c, struct error *e)
@@ -242,7 +254,7 @@ static enum status check_pipeline(const struct config *c, struct error *e)
 enum status config_check(const struct config *c, struct error *e)
 {
 	enum status st;
-	if ((st = check_keys(c, e)) || (st = check_model(c, e)) || (st = check_dtypes(c, e)) || (st = check_recompute(c, e)) || (st = check_context(c, e)) || (st = check_sizes(c, e)) || (st = check_tensor(c, e)) || (st = check_pipeline(c, e)))
+	if ((st = check_keys(c, e)) || (st = check_model(c, e)) || (st = check_dtypes(c, e)) || (st = check_recompute(c, e)) || (st = check_context(c, e)) || (st = check_sizes(c, e)) || (st = check_tensor(c, e)) || (st = check_pipeline(c, e)) || (st = check_failures(c, e)))
 		return st;
 	return ST_OK;
 }

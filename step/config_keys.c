@@ -71,7 +71,7 @@ static_assert(COUNT(backend_words) == BACKEND_COUNT, "a word for each");
 #define TEXT .type = KEY_TEXT
 #define ORDER .type = KEY_ORDER, .words = dim_words, .n_words = COUNT(dim_words)
 #define STAGES .type = KEY_STAGES, .low = 1, .high = 10000
-#define RANKS .type = KEY_RANKS
+#define RANKS .type = KEY_RANKS, .low = 1, .high = 1000
 #define AT(member) .offset = offsetof(struct config, member), .size = sizeof((struct config *)0)->member
 #define ANY true
 #define DEFAULT_ONLY false

@@ -136,7 +136,7 @@ enum status config_resolve(struct config *c, int64_t ranks, struct error *e)
 	enum status st;
 	config_derive(c);
 	if ((st = config_check(c, e)) || (st = check_modelled(c, e)) || (st = resolve_data(c, ranks, e)) || (st = check_order(c, e)) || (st = resolve_shard(c, e)) ||
-	    (st = resolve_batch(c, e)))
+	    (st = resolve_batch(c, e)) || (st = slow_ranks_check(c, ranks, e)))
 		return st;
 	resolve_autos(c);
 	c->ranks = ranks;
