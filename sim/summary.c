@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/quantity.h"
 #include "sim/cost.h"
 #include "sim/spread.h"
 #include "step/layout.h"
@@ -181,8 +182,9 @@ static enum status warn_pacing(const struct program *p, const struct timeline *t
 static void warn_slowest(const struct program *p, const struct machine *m, uint32_t actor, struct result *out)
 {
 	double slow = role_slowness(p, actor, m), compute_s = out->time.compute_s + out->time.optimizer_s;
+	char wait[QUANTITY_MAX];
 	if (slow > 1)
-		result_warn(out, "the slowest rank computes %.3g times as long as the mean (cluster.slow_ranks, jitter): %.3g ms of this step, for which the others wait", slow, 1e3 * compute_s * (1 - 1 / slow));
+		result_warn(out, "the slowest rank computes %.3g times as long as the mean (cluster.slow_ranks, jitter): %s of this step, for which the others wait", slow, quantity_format(wait, compute_s * (1 - 1 / slow), UNIT_SECOND));
 }
 
 enum status summarize(const struct program *p, const struct machine *m, const struct prices *prices, const struct timeline *t, struct result *out, struct error *e)

@@ -54,6 +54,17 @@ static enum status check_positions(const struct config *c, struct error *e)
 	return ST_OK;
 }
 
+static enum status check_window(const struct config *c, struct error *e)
+{
+	if (model_window(&c->model) == 0)
+		return ST_OK;
+	if (!c->model.causal)
+		return config_error(c, KEY_model_sliding_window, e, "%" PRId64 " needs causal attention (nearest: 0)", c->model.sliding_window);
+	if (c->parallel.context > 1)
+		return config_error(c, KEY_model_sliding_window, e, "%" PRId64 " is not modelled yet with context (nearest: 0)", c->model.sliding_window);
+	return ST_OK;
+}
+
 static enum status check_experts(const struct config *c, struct error *e)
 {
 	static const enum key_id ids[] = {KEY_model_experts_per_token, KEY_model_shared_experts, KEY_model_moe_ffn_hidden, KEY_model_moe_layer_freq, KEY_model_capacity_factor};
@@ -88,7 +99,7 @@ static enum status check_model(const struct config *c, struct error *e)
 {
 	const struct model *m = &c->model;
 	enum status st;
-	if ((st = check_heads(c, e)) || (st = check_positions(c, e)) || (st = check_experts(c, e)))
+	if ((st = check_heads(c, e)) || (st = check_positions(c, e)) || (st = check_window(c, e)) || (st = check_experts(c, e)))
 		return st;
 	if (m->post_norm && m->parallel_residual)
 		return config_error_key(c, KEY_model_parallel_residual, e, "needs the norms before attention and MLP: post_norm must be false");
@@ -114,6 +125,8 @@ static enum status check_dtypes(const struct config *c, struct error *e)
 			                    stored == DT_FP32 ? "" : dtype_name(stored));
 	if (t->grad_compression != COMP_NONE && t->reduce_dtype != (t->grad_compression == COMP_BF16 ? DT_BF16 : DT_FP16))
 		return config_error(c, KEY_train_reduce_dtype, e, "%s contradicts grad_compression, which sets it", dtype_name(t->reduce_dtype));
+	if (t->optimizer_bits != 32 && t->optimizer == OPT_NONE)
+		return config_error_key(c, KEY_train_optimizer_bits, e, "not used without an optimizer");
 	if (t->master_weights && t->param_dtype == DT_FP32)
 		return config_error_key(c, KEY_train_master_weights, e, "not used unless param_dtype is narrower than fp32");
 	return ST_OK;

@@ -21,7 +21,7 @@ static const struct word storage_dtype_words[] = {{"auto", DTYPE_AUTO, true}, {"
 static const struct word compression_words[] = {{"none", COMP_NONE, true}, {"bf16", COMP_BF16, true}, {"fp16", COMP_FP16, true}};
 static const struct word optimizer_words[] = {{"adamw", OPT_ADAMW, true}, {"adam", OPT_ADAM, true}, {"lamb", OPT_LAMB, false},
                                               {"lion", OPT_LION, true}, {"sgd", OPT_SGD, true}, {"none", OPT_NONE, true}};
-static const struct word optimizer_bits_words[] = {{"32", 32, true}, {"8", 8, false}};
+static const struct word optimizer_bits_words[] = {{"32", 32, true}, {"8", 8, true}};
 static const struct word attention_words[] = {{"flash", ATT_FLASH, true}, {"naive", ATT_NAIVE, true}};
 static const struct word recompute_words[] = {{"none", REC_NONE, true}, {"selective", REC_SELECTIVE, true}, {"full", REC_FULL, true}};
 static const struct word offload_words[] = {

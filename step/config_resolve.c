@@ -16,8 +16,6 @@ static enum status check_modelled(const struct config *c, struct error *e)
 	const struct model *m = &c->model;
 	if (m->experts > 0)
 		return config_error_key(c, KEY_model_experts, e, "not modelled yet (accepted: 0)");
-	if (m->sliding_window > 0 && m->sliding_window < m->seq_len)
-		return config_error_key(c, KEY_model_sliding_window, e, "not modelled yet (accepted: 0, or no less than seq_len)");
 	if (!m->lm_head)
 		return config_error_key(c, KEY_model_lm_head, e, "not modelled yet (accepted: true): the loss needs a head");
 	return ST_OK;

@@ -5,7 +5,7 @@ Four ranks share each sequence: keys and values travel around the ring behind at
         10 compute    L0 attention forward rope mb0 [2 8 2 16 8] qkv:rw=13+0
         11 compute    L0 kv forward kv_pack mb0 [32 32 96] qkv:r=13+0 kv:w=18+0
         12 model_comm L0 kv forward sendrecv mb0 [1024] in:r=18+0 out:w=19+0 after 11
-        13 compute    L0 attention forward attention mb0 [2 8 2 16 8] qkv:r=13+0 out:w=16+0 lse:w=17+0
+        13 compute    L0 attention forward attention mb0 [2 8 2 16 8 0] qkv:r=13+0 out:w=16+0 lse:w=17+0
         14 model_comm L0 kv forward sendrecv mb0 [1024] in:r=19+0 out:w=20+0
         15 compute    L0 attention forward attention_part mb0 [2 8 2 16 8 16 1] qkv:r=13+0 kv:r=19+0 out:rw=16+0 lse:rw=17+0 after 12
         16 model_comm L0 kv forward sendrecv mb0 [1024] in:r=20+0 out:w=21+0
@@ -13,7 +13,7 @@ Four ranks share each sequence: keys and values travel around the ring behind at
         18 compute    L0 attention forward attention_part mb0 [2 8 2 16 8 16 3] qkv:r=13+0 kv:r=21+0 out:rw=16+0 lse:rw=17+0 after 16
         52 compute    L0 kv backward kv_pack mb0 [32 32 96] qkv:r=13+0 kv:w=51+0
         53 model_comm L0 kv backward sendrecv mb0 [1024] in:r=51+0 out:w=52+0 after 52
-        54 compute    L0 attention backward attention_grad mb0 [2 8 2 16 8] qkv:r=13+0 out:r=16+0 lse:r=17+0 dout:r=48+0 delta:w=50+0 dqkv:w=49+0
+        54 compute    L0 attention backward attention_grad mb0 [2 8 2 16 8 0] qkv:r=13+0 out:r=16+0 lse:r=17+0 dout:r=48+0 delta:w=50+0 dqkv:w=49+0
         55 model_comm L0 kv backward sendrecv mb0 [1024] in:r=52+0 out:w=54+0
         56 compute    L0 attention backward attention_part_grad mb0 [2 8 2 16 8 16 1] qkv:r=13+0 kv:r=52+0 out:r=16+0 lse:r=17+0 dout:r=48+0 delta:rw=50+0 dqkv:rw=49+0 dkv:w=53+0 after 53
         57 model_comm L0 kv grad backward sendrecv mb0 [1024] in:r=53+0 out:w=55+0 after 56
