@@ -200,6 +200,8 @@ static enum status write_result(const struct context *x, const struct job *job, 
 enum status job_perform(struct context *x, const struct job *job, struct error *e)
 {
 	struct sides s = {0};
+	if (job->execute && job->gpus)
+		force_collectives(job->config.algorithm, job->config.protocol);
 	enum status st = job->execute && job->gpus ? session_use_gpus(x->session, job->config.run.share_gpu, job->config.run.timeout_s, e) : ST_OK;
 	if (st)
 		return st;
