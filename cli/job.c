@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/quantity.h"
 #include "cli/estimates.h"
+#include "cli/explain.h"
 #include "cli/machine.h"
 #include "cli/output.h"
 #include "exec/exec.h"
@@ -217,6 +218,8 @@ enum status job_perform(struct context *x, const struct job *job, struct error *
 		say_links(&s.target.machine, s.program);
 		st = predict_side(&s, e);
 	}
+	if (!st && leads && log_level() == LOG_VERBOSE)
+		st = explain(s.program, timeline_critical_actor(&s.predicted_timeline), &s.target.machine, stderr, e);
 	if ((st = context_agree(x, st, e)))
 		goto out;
 	if (job->execute && (st = execute_side(x, &s, e)))
