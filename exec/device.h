@@ -32,6 +32,7 @@ struct device_job {
 	struct host_times host; /* of the ops on the host's lanes */
 	const uint32_t *peer_op; /* by op, of peer_ops (step/peers.h); NULL: every op has the same number at all members of its group. For verification alone */
 	struct beacon *beacon;
+	double slowness;     /* above 1: each op of the compute lane takes so many times as long (cluster.slow_ranks) */
 	int64_t cores;       /* of this rank */
 	bool oversubscribed; /* other ranks compute on them too */
 	/* Called on any thread when a communicator fails in the middle of a step: the other ranks wait, so it must not return. */

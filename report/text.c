@@ -126,6 +126,10 @@ static void rate_rows(struct sheet *s)
 	percent_row(s, "MFU", p->mfu, m ? m->mfu : NAN, "");
 	if (p->hfu != p->mfu)
 		percent_row(s, "HFU", p->hfu, m ? m->hfu : NAN, "");
+	if (p->goodput > 0) {
+		snprintf(a, sizeof a, "a checkpoint every %.0f min", p->checkpoint_interval_s / 60);
+		percent_row(s, "goodput", p->goodput, NAN, a);
+	}
 }
 
 /* The partition of the step. Kinds of time that neither side has are left out; the rest adds up to the step. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/spread.h"
 #include "sim/summary.h"
 
 #define PS_PER_S 1e12
@@ -121,7 +122,8 @@ static double node_spread(const struct machine *m)
 	return m->device.is_host || m->nodes < 2 ? 1 : 1 + SPREAD_PER_DOUBLING * log2((double)m->nodes);
 }
 
-static void fill_tasks(const struct role *role, const struct prices *prices, double spread, uint32_t actor, size_t first_task, size_t first_dep, struct task *tasks, uint32_t *deps)
+/* `spread` lengthens all that the device does, `slow` what it computes. */
+static void fill_tasks(const struct role *role, const struct prices *prices, double spread, double slow, uint32_t actor, size_t first_task, size_t first_dep, struct task *tasks, uint32_t *deps)
 {
 	for (size_t i = 0; i < role->ops.n; i++) {
 		const struct op *op = &role->ops.at[i];
@@ -130,7 +132,7 @@ static void fill_tasks(const struct role *role, const struct prices *prices, dou
 			.actor = actor,
 			.lane = op->lane,
 			.holds = c->holds,
-			.alone_ps = ps(op_on_host(op) ? c->alone_s : c->alone_s * spread),
+			.alone_ps = ps(op_on_host(op) ? c->alone_s : c->alone_s * spread * (op->lane == LANE_COMPUTE ? slow : 1)),
 			.issue_ps = ps(c->issue_s),
 			.join = NO_JOIN,
 			.dep0 = (uint32_t)first_dep + op->dep0,
@@ -282,7 +284,7 @@ static enum status simulate(const struct program *p, const struct machine *m, co
 		goto out;
 	}
 	for (size_t r = 0, first_dep = 0; r < p->n_roles; first_dep += p->roles[r++].deps.n)
-		fill_tasks(&p->roles[r], &prices[r], node_spread(m), (uint32_t)r, first_task[r], first_dep, tasks, deps);
+		fill_tasks(&p->roles[r], &prices[r], node_spread(m), role_slowness(p, r, m), (uint32_t)r, first_task[r], first_dep, tasks, deps);
 	if (p->config.train.cuda_graph && !m->device.is_host)
 		launch_graph(m, first_task, p->n_roles, tasks);
 	if ((st = set_joins(p, tasks, first_task, e)) || (st = set_message_joins(p, tasks, first_task, e)) || (st = engine_run(tasks, n, deps, (uint32_t)p->n_roles, times, e)) ||

@@ -132,6 +132,8 @@ struct op build_attention_op(const struct builder *b, enum op_kind k)
 	op.d[2] = b->kv_heads;
 	op.d[3] = b->seq;
 	op.d[4] = b->m->head_dim;
+	if (k == OP_ATTENTION || k == OP_ATTENTION_GRAD)
+		op.d[5] = model_window(b->m);
 	return op;
 }
 

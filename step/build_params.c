@@ -136,6 +136,12 @@ static void place_params(struct builder *b)
 		}
 }
 
+/* In words of 4 bytes, whatever lies in them. */
+static int32_t build_moment(struct builder *b, int64_t elements, const char *what)
+{
+	return build_buffer(b, COMP_OPTIMIZER, DT_FP32, (int64_t)((optimizer_state_size_B(elements, b->c->train.optimizer_bits) + 3) / 4), what, true);
+}
+
 static void store_bucket(struct builder *b, int32_t i)
 {
 	struct bucket *k = &b->r->buckets.at[i];
@@ -159,9 +165,9 @@ static void store_bucket(struct builder *b, int32_t i)
 	b->finish[i] = b->moment1[i] = b->moment2[i] = b->master[i] = NONE;
 	enum optimizer o = b->c->train.optimizer;
 	if (o != OPT_NONE)
-		b->moment1[i] = build_buffer(b, COMP_OPTIMIZER, DT_FP32, part, "first moment", true);
+		b->moment1[i] = build_moment(b, part, "first moment");
 	if (o == OPT_ADAM || o == OPT_ADAMW || o == OPT_LAMB)
-		b->moment2[i] = build_buffer(b, COMP_OPTIMIZER, DT_FP32, part, "second moment", true);
+		b->moment2[i] = build_moment(b, part, "second moment");
 	if (o != OPT_NONE && b->c->train.master_weights && dtype_bytes(b->weight) < 4.0)
 		b->master[i] = build_buffer(b, COMP_OPTIMIZER, DT_FP32, part, "master weights", true);
 }
@@ -471,7 +477,7 @@ static void update_bucket(struct builder *b, int32_t i)
 	op.dtype = (uint8_t)b->weight;
 	op.out_dtype = (uint8_t)b->grad;
 	op.mlp = (uint8_t)b->c->train.optimizer;
-	op.flags = (uint16_t)((b->c->train.fused ? OP_FUSED : 0) | (b->master[i] != NONE ? OP_MASTER : 0));
+	op.flags = (uint16_t)((b->c->train.fused ? OP_FUSED : 0) | (b->c->train.optimizer_bits == 8 ? OP_STATES_8 : 0) | (b->master[i] != NONE ? OP_MASTER : 0));
 	op.bucket = i;
 	op.d[0] = part;
 	build_op(b, op, (const struct view[]){k->shard, k->grad_shard, view_of(b->moment1[i]), view_of(b->moment2[i]), view_of(b->master[i])});

@@ -21,7 +21,7 @@ static const struct word storage_dtype_words[] = {{"auto", DTYPE_AUTO, true}, {"
 static const struct word compression_words[] = {{"none", COMP_NONE, true}, {"bf16", COMP_BF16, true}, {"fp16", COMP_FP16, true}};
 static const struct word optimizer_words[] = {{"adamw", OPT_ADAMW, true}, {"adam", OPT_ADAM, true}, {"lamb", OPT_LAMB, false},
                                               {"lion", OPT_LION, true}, {"sgd", OPT_SGD, true}, {"none", OPT_NONE, true}};
-static const struct word optimizer_bits_words[] = {{"32", 32, true}, {"8", 8, false}};
+static const struct word optimizer_bits_words[] = {{"32", 32, true}, {"8", 8, true}};
 static const struct word attention_words[] = {{"flash", ATT_FLASH, true}, {"naive", ATT_NAIVE, true}};
 static const struct word recompute_words[] = {{"none", REC_NONE, true}, {"selective", REC_SELECTIVE, true}, {"full", REC_FULL, true}};
 static const struct word offload_words[] = {
@@ -71,7 +71,7 @@ static_assert(COUNT(backend_words) == BACKEND_COUNT, "a word for each");
 #define TEXT .type = KEY_TEXT
 #define ORDER .type = KEY_ORDER, .words = dim_words, .n_words = COUNT(dim_words)
 #define STAGES .type = KEY_STAGES, .low = 1, .high = 10000
-#define RANKS .type = KEY_RANKS
+#define RANKS .type = KEY_RANKS, .low = 1, .high = 1000
 #define AT(member) .offset = offsetof(struct config, member), .size = sizeof((struct config *)0)->member
 #define ANY true
 #define DEFAULT_ONLY false

@@ -27,7 +27,7 @@ enum key_type {
 	KEY_TEXT,     /* char[]: `size` bytes with the terminator */
 	KEY_ORDER,    /* parallel.order */
 	KEY_STAGES,   /* parallel.layers_per_stage */
-	KEY_RANKS,    /* cluster.slow_ranks: a mapping of which only the size is kept */
+	KEY_RANKS,    /* cluster.slow_ranks: {3: 1.2, n1: 1.1} */
 	KEY_TYPE_COUNT
 };
 
@@ -119,7 +119,7 @@ struct config_key {
 	X(parallel, data, INT_AUTO(1, 10000000), AT(parallel.data), "auto", ANY, EVERY) \
 	X(parallel, shard, INT_AUTO(1, 10000000), AT(parallel.shard), "auto", ANY, USED_BY(STRAT_HSDP)) \
 	X(parallel, tensor, INT(1, 65536), AT(parallel.tensor), "1", ANY, EVERY) \
-	X(parallel, tensor_overlap, BOOL, AT(parallel.tensor_overlap), "false", DEFAULT_ONLY, EVERY) \
+	X(parallel, tensor_overlap, BOOL, AT(parallel.tensor_overlap), "false", ANY, EVERY) \
 	X(parallel, sequence_parallel, BOOL, AT(parallel.sequence_parallel), "false", ANY, EVERY) \
 	X(parallel, pipeline, INT(1, 10000), AT(parallel.pipeline), "1", ANY, EVERY) \
 	X(parallel, virtual_stages, INT(1, 10000), AT(parallel.virtual_stages), "1", ANY, EVERY) \
@@ -141,10 +141,10 @@ struct config_key {
 	X(cluster, nodes, INT(1, 1000000), AT(cluster.nodes), "1", ANY, EVERY) \
 	X(cluster, gpus_per_node, INT(1, 65536), AT(cluster.gpus_per_node), NULL, ANY, EVERY) \
 	X(cluster, profile, TEXT, AT(cluster.profile), "", ANY, EVERY) \
-	X(cluster, slow_ranks, RANKS, AT(cluster.slow_ranks), "{}", DEFAULT_ONLY, EVERY) \
-	X(cluster, jitter, REAL(0, 10, UNIT_NONE), AT(cluster.jitter), "0", DEFAULT_ONLY, EVERY) \
-	X(cluster, mtbf_hours, REAL(0, 1e9, UNIT_NONE), AT(cluster.mtbf_hours), "0", DEFAULT_ONLY, EVERY) \
-	X(cluster, checkpoint_s, REAL(0, 1e9, UNIT_SECOND), AT(cluster.checkpoint_s), "0", DEFAULT_ONLY, EVERY) \
+	X(cluster, slow_ranks, RANKS, AT(cluster.slow_ranks), "{}", ANY, EVERY) \
+	X(cluster, jitter, REAL(0, 10, UNIT_NONE), AT(cluster.jitter), "0", ANY, EVERY) \
+	X(cluster, mtbf_hours, REAL(0, 1e9, UNIT_NONE), AT(cluster.mtbf_hours), "0", ANY, EVERY) \
+	X(cluster, checkpoint_s, REAL(0, 1e9, UNIT_SECOND), AT(cluster.checkpoint_s), "0", ANY, EVERY) \
 	X(run, execute, WORD(tristate), AT(run.execute), "auto", ANY, EVERY) \
 	X(run, backend, WORD(backend), AT(run.backend), "auto", ANY, EVERY) \
 	X(run, share_gpu, BOOL, AT(run.share_gpu), "false", ANY, EVERY) \
@@ -196,6 +196,13 @@ char *key_accepted(const struct config_key *k, char buf[KEY_VALUE_MAX]);
 bool key_value_modelled(const struct config_key *k, const struct config *c);
 /* Integers and reals inside [low, high]: for values that did not come through key_read. */
 bool key_in_range(const struct config_key *k, const struct config *c);
+
+/* ---- config_slow.c: the KEY_RANKS of these, and the check against the plan's ranks ---- */
+
+enum status slow_ranks_read(const struct config_key *k, const struct ynode *n, struct config *c, struct error *inner);
+void slow_ranks_text(const struct config *c, char buf[KEY_VALUE_MAX]);
+json_t *slow_ranks_json(const struct config *c);
+enum status slow_ranks_check(const struct config *c, int64_t ranks, struct error *e);
 
 /* ---- config_error.c ---- */
 

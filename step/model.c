@@ -402,7 +402,13 @@ uint64_t model_active_parameters(const struct model *m)
 	return count(m, true);
 }
 
+int64_t model_window(const struct model *m)
+{
+	return m->sliding_window < m->seq_len ? m->sliding_window : 0;
+}
+
 double model_flop_per_token(const struct model *m)
 {
-	return 6.0 * (double)model_active_parameters(m) + 12.0 * (double)m->layers * (double)(m->heads * m->head_dim) * (double)m->seq_len;
+	int64_t keys = model_window(m) > 0 ? model_window(m) : m->seq_len;
+	return 6.0 * (double)model_active_parameters(m) + 12.0 * (double)m->layers * (double)(m->heads * m->head_dim) * (double)keys;
 }

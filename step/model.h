@@ -15,7 +15,7 @@ struct model {
 	int64_t layers, hidden, heads, kv_heads, head_dim, ffn_hidden, vocab, vocab_padding, seq_len;
 	int64_t max_positions;  /* rows of the learned position table (>= seq_len); 0 unless position is learned */
 	bool causal;
-	int64_t sliding_window; /* 0: none */
+	int64_t sliding_window; /* keys that a query sees; 0: all */
 	enum position position;
 	enum mlp mlp;
 	enum norm norm;
@@ -93,7 +93,10 @@ uint64_t model_parameters(const struct model *m);
 /* Those that work on a token: as above, with experts_per_token (+ shared) experts in place of all. */
 uint64_t model_active_parameters(const struct model *m);
 
-/* FLOP of forward + backward for one token, 6N + 12 L h s (non-causal; Chowdhery et al. 2022, PaLM, appendix B), h = heads x head_dim, N active. */
+/* sliding_window where it hides anything, 0 where the sequence is no longer. */
+int64_t model_window(const struct model *m);
+
+/* FLOP of forward + backward for one token, 6N + 12 L h s (non-causal; Chowdhery et al. 2022, PaLM, appendix B), h = heads x head_dim, N active; s: the keys that a query sees where a sliding window makes them fewer. */
 double model_flop_per_token(const struct model *m);
 
 #endif

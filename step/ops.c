@@ -30,8 +30,8 @@ struct arg_info {
 
 static const struct op_kind_info kinds[] = {
 	[OP_GEMM] = {"gemm", CLASS_GEMM, 4, 3, {"A", "B", "bias", "C"}, {ACC_R, ACC_R, ACC_R, ACC_A}},
-	[OP_ATTENTION] = {"attention", CLASS_ATTENTION, 3, 5, {"qkv", "out", "lse"}, {ACC_R, ACC_W, ACC_W}},
-	[OP_ATTENTION_GRAD] = {"attention_grad", CLASS_ATTENTION, 6, 5, {"qkv", "out", "lse", "dout", "delta", "dqkv"}, {ACC_R, ACC_R, ACC_R, ACC_R, ACC_W, ACC_W}},
+	[OP_ATTENTION] = {"attention", CLASS_ATTENTION, 3, 6, {"qkv", "out", "lse"}, {ACC_R, ACC_W, ACC_W}},
+	[OP_ATTENTION_GRAD] = {"attention_grad", CLASS_ATTENTION, 6, 6, {"qkv", "out", "lse", "dout", "delta", "dqkv"}, {ACC_R, ACC_R, ACC_R, ACC_R, ACC_W, ACC_W}},
 	[OP_ATTENTION_PART] = {"attention_part", CLASS_ATTENTION, 4, 7, {"qkv", "kv", "out", "lse"}, {ACC_R, ACC_R, ACC_A, ACC_A}},
 	[OP_ATTENTION_PART_GRAD] = {"attention_part_grad", CLASS_ATTENTION, 8, 7, {"qkv", "kv", "out", "lse", "dout", "delta", "dqkv", "dkv"}, {ACC_R, ACC_R, ACC_R, ACC_R, ACC_R, ACC_A, ACC_A, ACC_W}},
 	[OP_KV_PACK] = {"kv_pack", CLASS_MEMORY, 2, 3, {"qkv", "kv"}, {ACC_R, ACC_W}},
@@ -185,9 +185,24 @@ static bool is_gated_input(const struct op *op, int arg)
 	return gated && ((op->kind == OP_ACT && arg == 0) || (op->kind == OP_ACT_GRAD && (arg == 0 || arg == 2)));
 }
 
+/* Dettmers et al. 2022, 8-bit Optimizers via Block-wise Quantization (ICLR, arXiv:2110.02861): a byte a value, and each block's largest absolute value; blocks of 256 as bitsandbytes has them (bitsandbytes/optim/optimizer.py). Its rule that small
+ * tensors stay in 32 bits is left out: parameters lie in buckets. */
+uint64_t optimizer_state_size_B(int64_t elements, int64_t bits)
+{
+	uint64_t n = (uint64_t)elements;
+	return bits == 8 ? n + 4 * ((n + OPTIMIZER_BLOCK - 1) / OPTIMIZER_BLOCK) : 4 * n;
+}
+
+static double moment_B(const struct op *op)
+{
+	return (double)optimizer_state_size_B(op->d[0], op->flags & OP_STATES_8 ? 8 : 32);
+}
+
 static double arg_size_B(const struct op *op, int arg)
 {
 	const struct arg_info *a = &arguments[op->kind][arg];
+	if (op->kind == OP_OPTIMIZER && (arg == 2 || arg == 3))
+		return moment_B(op);
 	double elements = a->size(op->d);
 	if (is_gated_input(op, arg))
 		elements *= 2.0;
@@ -236,7 +251,7 @@ static double optimizer_state_B(const struct op *op, enum access what)
 	bool has_m = op->mlp != OPT_NONE, has_v = op->mlp == OPT_ADAM || op->mlp == OPT_ADAMW || op->mlp == OPT_LAMB;
 	double n = (double)op->d[0], p = dtype_bytes(op->dtype), g = what == ACC_R ? dtype_bytes(op->out_dtype) : 0.0;
 	bool has_master = op->flags & OP_MASTER;
-	double bytes = n * (p + g + 4.0 * (has_m + has_v + has_master));
+	double bytes = n * (p + g + 4.0 * has_master) + moment_B(op) * (has_m + has_v);
 	return op->flags & OP_FUSED ? bytes : bytes * UNFUSED_OPTIMIZER_PASSES;
 }
 
@@ -299,9 +314,22 @@ bool op_sees_itself(const struct op *op)
 	return !is_part(op) || op->d[6] == 0;
 }
 
+int64_t op_window(const struct op *op)
+{
+	return op->kind == OP_ATTENTION || op->kind == OP_ATTENTION_GRAD ? op->d[5] : 0;
+}
+
+double op_masked_ends(const struct op *op)
+{
+	bool diagonal = op->flags & OP_CAUSAL && op_sees_itself(op);
+	return (diagonal ? (double)op->d[3] : 0) + (op_window(op) > 0 ? (double)(op->d[3] - op_window(op)) : 0);
+}
+
 double op_pairs(const struct op *op)
 {
-	double s = (double)op->d[3], keys = is_part(op) ? (double)op->d[5] : s;
+	double s = (double)op->d[3], keys = is_part(op) ? (double)op->d[5] : s, window = (double)op_window(op);
+	if (window > 0)
+		return op->flags & OP_CAUSAL ? window * (window + 1.0) / 2.0 + (s - window) * window : s * window;
 	if (!(op->flags & OP_CAUSAL))
 		return s * keys;
 	return op_sees_itself(op) ? s * (s + 1.0) / 2.0 + s * (keys - s) / 2.0 : s * keys / 2.0;

@@ -49,8 +49,8 @@ enum op_class {
  * T rows of tokens, b batch, s sequence, H heads, K kv_heads, D head_dim.
  *
  * GEMM            d = m, n, k            A r, B r, bias r?, C a         C = op(A) op(B) (+ bias, one value a column, forward only); TRANS_A: A is stored [k, m]; TRANS_B: B is stored [n, k]
- * ATTENTION       d = b, H, K, s, D      qkv r, out w, lse w            flash: out [b s, H D]; qkv [b s, (H + 2 K) D], columns Q heads, K heads, V heads; lse fp32 [b, H, s]; scale 1/sqrt(D)
- * ATTENTION_GRAD  d = b, H, K, s, D      qkv r, out r, lse r, dout r, delta w, dqkv w     delta fp32 [b, H, s] is scratch: row sums of dout x out
+ * ATTENTION       d = b, H, K, s, D, w   qkv r, out w, lse w            flash; w > 0: query i sees keys i-w+1 to i alone (model.sliding_window; causal); out [b s, H D]; qkv [b s, (H + 2 K) D], columns Q heads, K heads, V heads; lse fp32 [b, H, s]; scale 1/sqrt(D)
+ * ATTENTION_GRAD  d = b, H, K, s, D, w   qkv r, out r, lse r, dout r, delta w, dqkv w     delta fp32 [b, H, s] is scratch: row sums of dout x out
  * ATTENTION_PART  d = b, H, K, s, D, k, j         qkv r, kv r, out a, lse a     flash, of these queries with k keys: j = 0: all that the group has (k = c s), this rank's own among them; j > 0: those of the rank j places before (k = s);
  *                                                                       ACCUMULATE: the result over the keys seen before and these. kv [b k, 2 K D], rank by rank (all sequences of the first, then of the next; j = 0), columns K heads, V heads. With CAUSAL a visitor's pairs are s s / 2:
  *                                                                       all queries see the first half of keys from an earlier place, the second half of queries sees all keys from a later one
@@ -123,6 +123,7 @@ enum op_flag {
 	OP_ENDS = 1 << 13,       /* a collective along DIM_PP of its first and last coordinate alone */
 	OP_MASTER = 1 << 12,     /* the optimizer keeps an fp32 copy of narrower weights */
 	OP_FUSED = 1 << 11,      /* the optimizer as one pass; unset: as a sequence of elementwise passes */
+	OP_STATES_8 = 1 << 14,   /* the optimizer's moments in 8 bits (step/ops.c) */
 	OP_PAGEABLE = 1 << 15,   /* a copy from memory that is not pinned */
 };
 
@@ -275,7 +276,11 @@ enum dtype op_arg_dtype(const struct op *op, int arg); /* in which it is stored,
  * Bytes are those that must cross the memory interface once. Wire bytes: what one rank sends: 2(n-1)/n S for all-reduce by a ring, (n-1)/n S where parts are cut (Thakur et al. 2005), S for broadcast along
  * a chain, for sendrecv and for a message, at either end; over the time this is the busbw of nccl-tests (doc/PERFORMANCE.md). 0 in a group of one. */
 double op_flop(const struct op *op);
+uint64_t optimizer_state_size_B(int64_t elements, int64_t bits); /* one moment of so many parameters: 32 bits each; 8: with an fp32 scale for each block of OPTIMIZER_BLOCK */
+#define OPTIMIZER_BLOCK 256
 double op_pairs(const struct op *op); /* (query, key) pairs that flash attention needs, of one head and sequence */
+int64_t op_window(const struct op *op); /* w of flash attention; 0: none */
+double op_masked_ends(const struct op *op); /* how often the mask cuts a query's keys off: at its own place and, beyond w queries, at the far end of the window. A kernel of tiles does half a tile more at each */
 bool op_is_flash(const struct op *op);
 bool op_sees_itself(const struct op *op); /* flash: its queries' own keys are among the keys, so that a causal mask has its diagonal here */
 double op_read_B(const struct op *op);

@@ -42,7 +42,7 @@ struct stack {
 	double overlap_tax;        /* compute time lost for each second of a collective beside it */
 	double op_s;               /* host time to issue one op of the program (Python, autograd, dispatch, all its kernels); 0: the device's launch */
 	double interval;           /* half the width of the 90 % interval of log(measured / predicted), from the residuals of the published rows that the stack was fitted to (none is held out yet); no part of any prediction */
-	double tensor_exposed;     /* of a tensor-parallel collective, what is not hidden beside the tiles of the products around it (Transformer Engine's user buffers, asynchronous TP); 1: all of it */
+	double tensor_exposed;     /* with parallel.tensor_overlap: of a tensor-parallel collective, what is not hidden beside the tiles of the products around it (Transformer Engine's user buffers, asynchronous TP); 0: not known, one of the group's pieces */
 	double tensor_call_s;      /* host time, besides op_s, for each member of a tensor group in each of its collectives while a pipeline crosses hosts */
 	double micro_batch_s;      /* time that each micro-batch adds to all else: synchronisation, data loader hand-over */
 	double step_s;             /* the same for a step: gradient clipping's norm, logging, the scheduler */

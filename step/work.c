@@ -47,6 +47,8 @@ static double flash_pairs(const struct op *op, bool whole)
 		return queries * keys;
 	if (!op_sees_itself(op))
 		return queries * keys / 2;
+	if (op_window(op) > 0)
+		return fmin(s * s, op_pairs(op) + op_masked_ends(op) * FLASH_TILE / 2);
 	return FLASH_TILE * FLASH_TILE * tiles * (tiles - 1) / 2 + last * s + queries * (keys - s) / 2;
 }
 
@@ -120,8 +122,7 @@ static void gpu_flash_terms(const struct op *op, int64_t sms, double *term)
 {
 	(void)sms;
 	double s = dim(op, 3), pairs = op_pairs(op), products = is_grad(op) ? 5 : 2;
-	if (op->flags & OP_CAUSAL && op_sees_itself(op))
-		pairs = fmin(s * keys_of(op), pairs + s * FLASH_GPU_TILE / 2);
+	pairs = fmin(s * keys_of(op), pairs + op_masked_ends(op) * FLASH_GPU_TILE / 2);
 	term[0] = 1;
 	term[1] = products * 2 * dim(op, 0) * dim(op, 1) * pairs * (double)kernel_width(op->d[4]);
 	term[2] = op_read_B(op) + op_write_B(op);
@@ -248,7 +249,7 @@ void work_of(const struct op *op, const struct work_device *device, struct work 
 	*out = (struct work){.form = rows[op->kind].form};
 	const char *suffix = suffix_of(op);
 	bool passes = op->kind == OP_OPTIMIZER && !(op->flags & OP_FUSED); /* another kernel: one pass over memory for each term */
-	snprintf(out->name, sizeof out->name, "%s%s%s%s", rows[op->kind].like ? rows[op->kind].like : op_kind_info(op->kind)->name, suffix ? "." : "", suffix ? suffix : "", passes ? ".unfused" : "");
+	snprintf(out->name, sizeof out->name, "%s%s%s%s%s", rows[op->kind].like ? rows[op->kind].like : op_kind_info(op->kind)->name, suffix ? "." : "", suffix ? suffix : "", passes ? ".unfused" : "", op->flags & OP_STATES_8 ? ".8" : "");
 	if (out->form == FORM_CURVE)
 		out->footprint_B = op_read_B(op) + op_write_B(op);
 	if (device && device->gpu)

@@ -61,6 +61,9 @@ done <<'PIPELINES'
 8 1f1b,tensor parallel.pipeline=4 parallel.tensor=2 model.layers=4
 PIPELINES
 
+launch 2 configs/ddp-tiny.yaml --set run.steps=2 --set 'cluster.slow_ranks={1: 3}' --json "$scratch/result.json" && grep -q '"verified": true' "$scratch/result.json" && grep -q 'computes 3 times as long' "$scratch/result.json"
+expect 'a slow rank is slowed, and verified' $?
+
 launch 8 configs/ddp-tiny.yaml && grep -q 'Warning: 8 ranks share' "$scratch/out"
 said=$?
 [ "$(cores)" -ge 8 ] && said=0

@@ -123,6 +123,19 @@ j = json.load(open(sys.argv[1]))
 print('' if j["comparison"] is None and j["measurement"] == {"double": True, "steps": 1, "verified": True} else j["measurement"])
 PY
 )"
+STEPSIM_DOUBLE_TELL=1 job 2 fsdp-tiny --set collectives.algorithm=pat --set collectives.protocol=simple
+code=$?
+wrong=''
+[ "$code" -eq 0 ] || wrong="exit code $code"
+[ "$(grep -c 'NCCL double: rank [01]: NCCL_ALGO=allgather:pat;reducescatter:pat' "$log")" -eq 2 ] || wrong=${wrong:-not every rank has the algorithm}
+[ "$(grep -c 'NCCL double: rank [01]: NCCL_PROTO=Simple' "$log")" -eq 2 ] || wrong=${wrong:-not every rank has the protocol}
+verdict 'an algorithm and a protocol are forced upon NCCL' "$wrong"
+STEPSIM_DOUBLE_TELL=1 NCCL_PROTO=LL job 2 ddp-tiny --set collectives.protocol=simple
+wrong=''
+[ "$(grep -c 'NCCL double: rank [01]: NCCL_PROTO=LL$' "$log")" -eq 2 ] || wrong="the user's own was changed"
+grep -q 'NCCL_PROTO=LL stands' "$log" || wrong=${wrong:-not said}
+grep -q 'NCCL_ALGO' "$log" && wrong=${wrong:-an algorithm that nobody asked for}
+verdict "the user's own NCCL_PROTO stands" "$wrong"
 ldd build/release/libstepsim_cuda.so >"$log" 2>&1
 wrong=''
 for library in libcudart libcublasLt libcudnn libnccl; do

@@ -281,5 +281,31 @@ static void test_deterministic(void)
 	for_each(check_deterministic);
 }
 
-UNIT_MAIN("predict properties", {"parts add up", test_sums}, {"at least the longest chain and the busiest lane", test_bounds}, {"faster parts are never slower", test_faster},
+/* ---- slow ranks ---- */
+
+static void check_slow(const char *model, const char *plan, const struct program *p)
+{
+	struct machine m = node();
+	double healthy_s = step_s(p, &m), last_s = healthy_s;
+	static const char *const factors[] = {"cluster.slow_ranks={7: 1.1}", "cluster.slow_ranks={7: 1.1, 2: 1.5}", "cluster.slow_ranks={n0: 2}"};
+	for (size_t k = 0; k < N(factors); k++) {
+		struct program *q = build(model, plan, factors[k]);
+		double s = step_s(q, &m);
+		CU_ASSERT(s > last_s && s <= 2 * healthy_s);
+		last_s = s;
+		program_destroy(q);
+	}
+	/* Spread over eight ranks: the slowest is 1.42 standard deviations slow. */
+	struct program *jitters = build(model, plan, "cluster.jitter=0.1"), *slow = build(model, plan, "cluster.slow_ranks={0: 1.142360031}");
+	CU_ASSERT_DOUBLE_EQUAL(step_s(jitters, &m) / step_s(slow, &m), 1, 1e-6);
+	program_destroy(jitters);
+	program_destroy(slow);
+}
+
+static void test_slow(void)
+{
+	for_each(check_slow);
+}
+
+UNIT_MAIN("predict properties", {"the slowest rank paces all", test_slow}, {"parts add up", test_sums}, {"at least the longest chain and the busiest lane", test_bounds}, {"faster parts are never slower", test_faster},
 	{"more work is never faster", test_more_work}, {"permuting ranks changes nothing", test_permuted}, {"deterministic", test_deterministic})

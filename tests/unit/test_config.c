@@ -192,6 +192,9 @@ static void test_formats(void)
 	CU_ASSERT_EQUAL(c.train.grad_dtype, DT_FP32);
 	CU_ASSERT_TRUE(c.train.master_weights);
 	CU_ASSERT_DOUBLE_EQUAL(c.parallel.bucket_mb * 1048576.0, 160e6, 1e-3);
+	CU_ASSERT_TRUE(c.parallel.tensor_overlap);
+	CU_ASSERT_EQUAL_FATAL(config_resolve(&c, 8, NULL), ST_OK);
+	CU_ASSERT_FALSE(c.parallel.tensor_overlap); /* nothing is cut */
 	c = parsed(GPT2 "train: {stack: megatron-core, dtype: fp32}"); /* the stack's defaults follow the compute format */
 	CU_ASSERT_EQUAL(c.train.param_dtype, DT_FP32);
 	CU_ASSERT_FALSE(c.train.master_weights);
@@ -413,6 +416,21 @@ static void test_words(void)
 	CU_ASSERT_EQUAL(dtype_bytes(DT_NVFP4), 9.0 / 16.0);
 }
 
-UNIT_MAIN("config", {"defaults", test_defaults}, {"key table", test_key_table}, {"units", test_units}, {"derived values", test_derived}, {"formats", test_formats}, {"stacks", test_stacks},
+static void test_slow_ranks(void)
+{
+	struct config c = parsed(GPT2 "train: {micro_batch: 2}\ncluster: {system: dgx-h100, nodes: 2, slow_ranks: {3: 1.2, n1: 1.5, 9: 1.1}}");
+	c.node_ranks = 8;
+	CU_ASSERT_EQUAL_FATAL(config_resolve(&c, 16, NULL), ST_OK);
+	CU_ASSERT_EQUAL(config_slowness(&c, 0, 8), 1);
+	CU_ASSERT_EQUAL(config_slowness(&c, 3, 8), 1.2);
+	CU_ASSERT_EQUAL(config_slowness(&c, 9, 8), 1.5); /* the larger of its own and its host's */
+	CU_ASSERT_EQUAL(config_slowness(&c, 15, 8), 1.5);
+	json_t *j = config_json(&c), *slow = json_object_get(json_object_get(j, "cluster"), "slow_ranks");
+	CU_ASSERT_EQUAL(json_object_size(slow), 3);
+	CU_ASSERT_EQUAL(json_real_value(json_object_get(slow, "n1")), 1.5);
+	json_decref(j);
+}
+
+UNIT_MAIN("config", {"slow ranks", test_slow_ranks}, {"defaults", test_defaults}, {"key table", test_key_table}, {"units", test_units}, {"derived values", test_derived}, {"formats", test_formats}, {"stacks", test_stacks},
           {"--set", test_sets}, {"resolve", test_resolve}, {"fixed ranks", test_fixed_ranks}, {"pipelines", test_pipeline}, {"messages about plans", test_plan_messages}, {"examples and their JSON", test_examples},
           {"plain bytes", test_plain_bytes}, {"words", test_words})
