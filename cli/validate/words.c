@@ -12,6 +12,7 @@
 static const struct framework_words frameworks[] = {
 	{"llm-foundry/Composer FSDP1", "composer-fsdp", NULL, "learned", "flash", "none", .fsdp = true},
 	{"nanotron", "nanotron", NULL, "rope", "flash", "none", .ddp_overlaps = true, .reports_allocated = true},
+	{"Megatron-Core (Flag", "megatron-lm", NULL, "rope", "flash", "none"},
 	{"Megatron-Core", "megatron-core", NULL, "rope", "flash", "none", .interleaves = true},
 	{"Megatron-Bridge", "megatron-core", NULL, "rope", "flash", "none", .interleaves = true},
 	{"NeMo", "megatron-core", NULL, "rope", "flash", "none", .interleaves = true},
@@ -27,10 +28,10 @@ static const struct framework_words frameworks[] = {
 	{"nanoGPT DDP, compiled", "pytorch-ddp", NULL, "learned", "flash", "none"},
 	{"flash-attention GPT", "pytorch-ddp", NULL, "learned", "flash", "none", .bias = true},
 	{"Transformer Engine, eager", "pytorch-ddp-eager", NULL, "learned", "flash", "none", .bias = true},
-	{"InternLM", "megatron-core", NULL, "rope", "flash", "none", .reduces_narrow = true},
+	{"InternLM", "internlm", NULL, "rope", "flash", "none"},
 	{"DeepSpeed", "deepspeed", NULL, "rope", "flash", "none"},
-	{"OneFlow GPT", "megatron-deepspeed", NULL, "learned", "naive", "full", .bias = true},
-	{"JAX MaxText", "jax-pax", NULL, "rope", "flash", "fit"},
+	{"OneFlow GPT", "megatron-lm", NULL, "learned", "naive", "full", .bias = true},
+	{"JAX MaxText", "maxtext", NULL, "rope", "flash", "fit"},
 	{"Megatron-LM", "megatron-deepspeed", NULL, "learned", "naive", "full", .bias = true},
 	{"JAX PAX", "jax-pax", NULL, "learned", "flash", "fit", .bias = true},
 	{"NGC PyTorch", "pytorch-ddp", NULL, "learned", "naive", "none", .bias = true},
@@ -88,6 +89,8 @@ static enum status gpu_words(const char *gpu, const char *variant, char id[DEVIC
 	snprintf(plain, sizeof plain, "%.*s", (int)strcspn(variant, "("), variant); /* "SXM 40GB (AWS p4d)" */
 	snprintf(shown, sizeof shown, "%s %s", gpu, plain);
 	enum status st = device_by_shown_name(shown, 0, id, e);
+	if (!st && !id[0]) /* a card that is sold in one form: "RTX 4090 PCIe 24GB" */
+		st = device_by_shown_name(gpu, 0, id, e);
 	if (!st && !id[0])
 		return error_set(e, ST_INPUT, "gpu: the catalogue does not know the %s %s", gpu, variant);
 	return st;
