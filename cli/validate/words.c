@@ -89,7 +89,7 @@ static enum status gpu_words(const char *gpu, const char *variant, char id[DEVIC
 	snprintf(plain, sizeof plain, "%.*s", (int)strcspn(variant, "("), variant); /* "SXM 40GB (AWS p4d)" */
 	snprintf(shown, sizeof shown, "%s %s", gpu, plain);
 	enum status st = device_by_shown_name(shown, 0, id, e);
-	if (!st && !id[0]) /* a card that is sold in one form: "RTX 4090 PCIe 24GB" */
+	if (!st && !id[0] && strncmp(plain, "PCIe", 4) == 0) /* a card that has no other form is not called one */
 		st = device_by_shown_name(gpu, 0, id, e);
 	if (!st && !id[0])
 		return error_set(e, ST_INPUT, "gpu: the catalogue does not know the %s %s", gpu, variant);
