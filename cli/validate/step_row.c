@@ -137,6 +137,7 @@ static enum status write_train(const struct csv *t, size_t row, const struct fra
 	if (batch < 1 || micro < 1)
 		return error_set(e, ST_INPUT, "the %s is not printed", batch < 1 ? "global batch" : "micro-batch");
 	const char *attention = csv_get(t, row, "attention");
+	/* Every second block again: torchtitan's selective checkpointing by layer, and by op (every second product and all elementwise) as near as this comes to it. */
 	bool half = strcmp(ckpt, "half") == 0;
 	if (half)
 		ckpt = "full";
