@@ -57,8 +57,22 @@ def steps():
     check('half of the mean interval', width, 20)
 
 
+def outside():
+    """Rows of other sources, in no fit: their errors are what a new run may expect. Only the interval has a limit."""
+    rows, results = judge('outside.csv')
+    good = [(r, p) for r, p in zip(rows, results) if p['predicted_s'] is not None]
+    print('rows of other sources, never fitted: %d, %d predicted; |error|: median, mean; signed mean; inside of the 90 %% interval' % (len(rows), len(good)))
+    for source in sorted({r['source'] for r, _ in good}) + ['']:
+        mine = [p for r, p in good if source in ('', r['source'])]
+        error = [100 * p['error'] for p in mine]
+        inside = 100 * sum(p['interval90_s'][0] <= p['measured_s'] <= p['interval90_s'][1] for p in mine) / len(mine)
+        print('  %-40s %3d %6.1f %6.1f %+6.1f %5.0f %%' % (source or 'all', len(mine), statistics.median(map(abs, error)), statistics.mean(map(abs, error)), statistics.mean(error), inside))
+    check('rows of other sources outside of their 90 % interval', 100 - inside, 20)
+
+
 steps()
 if not sample:
+    outside()
     judge('collectives.csv')
 print('%d limit%s missed%s' % (len(failed), '' if len(failed) == 1 else 's', ': ' + ', '.join(failed) if failed else ''))
 sys.exit(1 if failed else 0)

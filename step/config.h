@@ -50,6 +50,7 @@ struct train {
 	enum optimizer optimizer;
 	int64_t optimizer_bits;
 	enum attention attention;
+	enum attention_kernel attention_kernel; /* flash: its generation; AUTO: the stack's */
 	enum recompute recompute;
 	int64_t recompute_layers; /* AUTO: all */
 	enum offload offload;

@@ -23,6 +23,7 @@ static const struct word optimizer_words[] = {{"adamw", OPT_ADAMW, true}, {"adam
                                               {"lion", OPT_LION, true}, {"sgd", OPT_SGD, true}, {"none", OPT_NONE, true}};
 static const struct word optimizer_bits_words[] = {{"32", 32, true}, {"8", 8, true}};
 static const struct word attention_words[] = {{"flash", ATT_FLASH, true}, {"naive", ATT_NAIVE, true}};
+static const struct word attention_kernel_words[] = {{"auto", KERNEL_AUTO, true}, {"fa1", KERNEL_FA1, true}, {"fa2", KERNEL_FA2, true}, {"fa3", KERNEL_FA3, true}};
 static const struct word recompute_words[] = {{"none", REC_NONE, true}, {"selective", REC_SELECTIVE, true}, {"full", REC_FULL, true}};
 static const struct word offload_words[] = {
 	{"none", OFF_NONE, true}, {"optimizer", OFF_OPTIMIZER, false}, {"optimizer+params", OFF_OPTIMIZER_PARAMS, false}, {"activations", OFF_ACTIVATIONS, false}};
@@ -46,6 +47,7 @@ static_assert(COUNT(storage_dtype_words) == DT_COUNT - 1, "a word for each but i
 static_assert(COUNT(compression_words) == COMP_COUNT, "a word for each");
 static_assert(COUNT(optimizer_words) == OPT_COUNT, "a word for each");
 static_assert(COUNT(attention_words) == ATT_COUNT, "a word for each");
+static_assert(COUNT(attention_kernel_words) == KERNEL_COUNT + 1, "a word for each, and auto");
 static_assert(COUNT(recompute_words) == REC_COUNT, "a word for each");
 static_assert(COUNT(offload_words) == OFF_COUNT, "a word for each");
 static_assert(COUNT(strategy_words) == STRAT_COUNT + 1, "a word for each, two for fsdp");

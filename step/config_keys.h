@@ -104,6 +104,7 @@ struct config_key {
 	X(train, optimizer, WORD(optimizer), AT(train.optimizer), "adamw", ANY, EVERY) \
 	X(train, optimizer_bits, NUMBER_WORD(optimizer_bits), AT(train.optimizer_bits), "32", ANY, EVERY) \
 	X(train, attention, WORD(attention), AT(train.attention), "flash", ANY, EVERY) \
+	X(train, attention_kernel, WORD(attention_kernel), AT(train.attention_kernel), "auto", ANY, EVERY) \
 	X(train, recompute, WORD(recompute), AT(train.recompute), "none", ANY, EVERY) \
 	X(train, recompute_layers, INT_AUTO(0, 10000), AT(train.recompute_layers), "auto", ANY, EVERY) \
 	X(train, offload, WORD(offload), AT(train.offload), "none", ANY, EVERY) \

@@ -112,6 +112,8 @@ static enum status resolve_batch(struct config *c, struct error *e)
 static void resolve_autos(struct config *c)
 {
 	struct parallel *p = &c->parallel;
+	if (c->train.attention_kernel != KERNEL_AUTO)
+		c->stack.attention_kernel = c->train.attention_kernel;
 	if (c->train.recompute == REC_NONE)
 		c->train.recompute_layers = 0;
 	else if (c->train.recompute_layers == AUTO)

@@ -10,7 +10,7 @@
 #include "base/yaml.h"
 
 /* Flash attention by the generation of its kernel: the rate that it reaches is the kernel's as much as the GPU's. */
-enum attention_kernel { KERNEL_FA1, KERNEL_FA2, KERNEL_FA3, KERNEL_COUNT };
+enum attention_kernel { KERNEL_FA1, KERNEL_FA2, KERNEL_FA3, KERNEL_COUNT, KERNEL_AUTO = KERNEL_COUNT /* a config's word for the stack's */ };
 const char *attention_kernel_name(enum attention_kernel k); /* "fa1", ... */
 
 /* How layers are cut into pipeline stages where parallel.layers_per_stage does not say it. */

@@ -137,8 +137,18 @@ static enum status write_train(const struct csv *t, size_t row, const struct fra
 	if (batch < 1 || micro < 1)
 		return error_set(e, ST_INPUT, "the %s is not printed", batch < 1 ? "global batch" : "micro-batch");
 	const char *attention = csv_get(t, row, "attention");
+	/* Every second block again: torchtitan's selective checkpointing by layer, and by op (every second product and all elementwise) as near as this comes to it. */
+	bool half = strcmp(ckpt, "half") == 0;
+	if (half)
+		ckpt = "full";
 	fprintf(out, "train:\n  stack: %s\n  global_batch: %" PRId64 "\n  micro_batch: %" PRId64 "\n  dtype: %s\n  attention: %s\n  recompute: %s\n", f->bf16_stack && is(t, row, "dtype", "bf16") ? f->bf16_stack : f->stack, batch, micro, dtype,
 	        strncmp(attention, "flash", 5) == 0 ? "flash" : strncmp(attention, "naive", 5) == 0 ? "naive" : f->attention, *ckpt ? ckpt : !recompute_by_fit(t, row, f) ? f->recompute : tight_memory ? "full" : "none");
+	if (strcmp(attention, "flash1") == 0 || strcmp(attention, "flash2") == 0)
+		fprintf(out, "  attention_kernel: fa%c\n", attention[5]);
+	if (half)
+		fprintf(out, "  recompute_layers: %" PRId64 "\n", whole(t, row, "n_layers", 2) / 2);
+	if (f->reduces_narrow)
+		fprintf(out, "  reduce_dtype: %s\n", dtype);
 	/* Composer's mixed_precision: PURE keeps and reduces parameters in the compute format. */
 	if (strstr(csv_get(t, row, "notes"), "mixed_precision=PURE"))
 		fprintf(out, "  param_dtype: %s\n  grad_dtype: %s\n  reduce_dtype: %s\n", dtype, dtype, dtype);

@@ -38,7 +38,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     mi250x*        AMD Instinct MI250X, the module            383      -   47.9   128 GiB  3.28 TB/s    117    400   31.5    560      -      -
     mi250x-gcd*    AMD Instinct MI250X, one GCD             191.5      -  23.95  64.0 GiB  1.64 TB/s    117    200   31.5    280      -      -
     mi300a*        AMD Instinct MI300A                      980.6   1961  122.6   128 GiB  5.30 TB/s    185    384     63    760      -      -
-    mi300x*        AMD Instinct MI300X                       1307   2615  163.4   192 GiB  5.30 TB/s    247    448     63    750  17500      -
+    mi300x         AMD Instinct MI300X                       1307   2615  163.4   192 GiB  5.30 TB/s    247    448     63    750  17500      -
     mi325x*        AMD Instinct MI325X                       1307   2615  163.4   256 GiB  6.00 TB/s    218    448     63   1000      -      -
     mi355x*        AMD Instinct MI355X                       2517   5033  157.3   288 GiB  8.00 TB/s    315  537.6     63   1400      -      -
     p100-pcie*     NVIDIA Tesla P100 PCIe 16GB           fp16 9.3      -    9.3  15.9 GiB   732 GB/s     13      -  15.75    250      -      -
@@ -152,14 +152,19 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     name                     strategy  compute  weights  on the wire  fused  overlap
     --------------------------------------------------------------------------------
     composer-fsdp            fsdp      bf16     fp32     fp32         no     yes
-    deepspeed                ddp       bf16     bf16     bf16         yes    yes
+    deepspeed                ddp       bf16     bf16     bf16         no     yes
+    internlm                 ddp       bf16     bf16     bf16         yes    yes
     jax-pax                  ddp       bf16     bf16     bf16         yes    yes
+    maxtext                  ddp       bf16     fp32     fp32         yes    yes
     megatron-core            ddp       bf16     bf16     fp32         yes    yes
     megatron-deepspeed       ddp       bf16     bf16     fp32         yes    no
     megatron-deepspeed-bf16  ddp       bf16     bf16     fp32         yes    no
+    megatron-lm              ddp       bf16     bf16     fp32         yes    no
     nanotron                 ddp       bf16     bf16     fp32         no     no
     pytorch-ddp              ddp       bf16     fp32     fp32         yes    yes
+    pytorch-ddp-eager        ddp       bf16     fp32     fp32         no     yes
     pytorch-fsdp             fsdp      bf16     fp32     fp32         yes    yes
+    pytorch-fsdp-eager       fsdp      bf16     fp32     fp32         no     yes
 
     $ stepsim list fabrics
     name              network between hosts                               rings    at most  all to all   hop LL  hop, small  hop, large  LL128  below 16 MiB  above

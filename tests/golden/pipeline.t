@@ -14,7 +14,7 @@ Four stages of a tiny model: the step, and a row for each stage.
     where the step goes
       compute                      215 us       44.1 %
       exposed communication       48.3 us        9.9 %
-      bubble                       220 us       45.2 %
+      bubble                       220 us       45.3 %
       optimizer                   3.56 us        0.7 %
     --------------------------------------------------------------------
     communication
@@ -47,7 +47,7 @@ Four stages of a tiny model: the step, and a row for each stage.
     -------------------------------------------------------------------------------
     0           1   215 us        48.3 us  220 us    3.56 us          0 s  1.00 GiB
     1           1   185 us        77.2 us  180 us    1.96 us      43.2 us  1.00 GiB
-    2           1   185 us        77.1 us  146 us    1.96 us      77.6 us  1.00 GiB
+    2           1   185 us        77.1 us  146 us    1.96 us      77.7 us  1.00 GiB
     3           1   229 us        36.5 us  119 us    3.54 us      98.8 us  1.00 GiB
     Bottleneck: pipeline bubble: 45 % of the step
     Warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
