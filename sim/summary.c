@@ -41,6 +41,7 @@ static void fill_overhead(const struct program *p, const struct machine *m, stru
 		return;
 	for (int d = 0; d < DIM_COUNT; d++)
 		mem->communicators += p->mesh.size[d] > 1;
+	mem->communicators += p->mesh.size[DIM_REPLICA] > 1; /* hsdp has two in dp's place */
 	mem->context_B = (uint64_t)s->context_B;
 	mem->communicators_B = (uint64_t)(s->communicator_B * (double)mem->communicators);
 	mem->overhead_B = mem->context_B + mem->communicators_B;

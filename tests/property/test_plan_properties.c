@@ -278,7 +278,8 @@ static void check_memory(const struct wish *w, const struct answer *a)
 	v = *w;
 	v.recompute = "full";
 	ask(&v, &b);
-	CU_ASSERT_TRUE(b.r.memory.total_B <= a->r.memory.total_B);
+	if (w->layers > w->pipeline) /* a stage's only block is all there again when its backward begins */
+		CU_ASSERT_TRUE(b.r.memory.total_B <= a->r.memory.total_B);
 	CU_ASSERT_TRUE(b.r.time.step_s >= a->r.time.step_s * (1 - EXACT));
 	program_destroy(b.p);
 }
