@@ -1,0 +1,396 @@
+#include "sim/evaluate.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/fold.h"
+#include "sim/pieces.h"
+#include "sim/summary.h"
+#include "sim/walk.h"
+
+/* ---- memory of pieces: open addressing by a 128-bit hash of all that they depend on ---- */
+
+enum { PIECES_BLOCK, PIECES_MEMORY, PIECES_DATA, PIECES_FLAT, PIECES_WALK, PIECES_KINDS };
+static const size_t piece_size[PIECES_KINDS] = {sizeof(struct block_pieces), sizeof(struct memory_pieces), sizeof(struct data_pieces), sizeof(struct flat_pieces), 2 * sizeof(double)};
+
+struct known {
+	uint64_t key[2];
+	void *piece; /* owned; NULL: free */
+};
+
+struct evaluator {
+	const struct machine *m;
+	struct program shape; /* no roles: what costs of single messages are asked with */
+	struct config plan, small;
+	struct known *known;
+	size_t slots, n;
+	struct evaluator_counts counts;
+};
+
+static void hash(uint64_t h[2], const void *data, size_t bytes)
+{
+	const unsigned char *at = data;
+	for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {
+		uint64_t w = 0;
+		memcpy(&w, at + i, bytes - i < sizeof w ? bytes - i : sizeof w);
+		h[0] = (h[0] ^ w) * UINT64_C(0x9e3779b97f4a7c15); /* 2^64 / golden ratio (Knuth, TAOCP 3, section 6.4) */
+		h[0] ^= h[0] >> 29;
+		h[1] = (h[1] + w) * UINT64_C(0xd1342543de82ef95); /* Steele and Vigna 2021, arXiv:2001.05304, table 4 */
+		h[1] ^= h[1] >> 32;
+	}
+}
+
+static struct known *slot_of(struct evaluator *v, const uint64_t key[2])
+{
+	size_t at = key[0] & (v->slots - 1);
+	while (v->known[at].piece && (v->known[at].key[0] != key[0] || v->known[at].key[1] != key[1]))
+		at = (at + 1) & (v->slots - 1);
+	return &v->known[at];
+}
+
+static enum status grow(struct evaluator *v, struct error *e)
+{
+	if (2 * v->n < v->slots)
+		return ST_OK;
+	struct known *old = v->known;
+	size_t slots = v->slots;
+	v->known = calloc(slots ? 2 * slots : 1024, sizeof *v->known);
+	if (!v->known) {
+		v->known = old;
+		return error_nomem(e, "plans");
+	}
+	v->slots = slots ? 2 * slots : 1024;
+	for (size_t i = 0; i < slots; i++)
+		if (old[i].piece)
+			*slot_of(v, old[i].key) = old[i];
+	free(old);
+	return ST_OK;
+}
+
+/* The piece of a key; *fresh: it was not known and is still to be filled. */
+static enum status find(struct evaluator *v, int kind, const void *of, size_t bytes, void **out, bool *fresh, struct error *e)
+{
+	uint64_t key[2] = {(uint64_t)kind, 1};
+	hash(key, of, bytes);
+	enum status st = grow(v, e);
+	if (st)
+		return st;
+	struct known *k = slot_of(v, key);
+	*fresh = !k->piece;
+	if (*fresh) {
+		if (!(k->piece = calloc(1, piece_size[kind])))
+			return error_nomem(e, "plans");
+		memcpy(k->key, key, sizeof key);
+		v->n++;
+	}
+	*out = k->piece;
+	return ST_OK;
+}
+
+#define CONFIG_MEANT offsetof(struct config, origin) /* what comes behind is for messages */
+
+static enum status find_block(struct evaluator *v, const struct block_pieces **out, struct error *e)
+{
+	void *piece;
+	bool fresh;
+	block_config(&v->plan, 1, 1, &v->small);
+	enum status st = find(v, PIECES_BLOCK, &v->small, CONFIG_MEANT, &piece, &fresh, e);
+	if (!st && fresh) {
+		v->counts.measured += 6;
+		st = block_pieces_measure(&v->plan, v->m, piece, e);
+	}
+	*out = piece;
+	return st;
+}
+
+static enum status find_memory(struct evaluator *v, const struct block_pieces *block, const struct memory_pieces **out, struct error *e)
+{
+	void *piece;
+	bool fresh;
+	memory_config(&v->plan, &v->small);
+	enum status st = find(v, PIECES_MEMORY, &v->small, CONFIG_MEANT, &piece, &fresh, e);
+	if (!st && fresh) {
+		v->counts.measured += 2;
+		st = memory_pieces_measure(&v->plan, block, piece, e);
+	}
+	*out = piece;
+	return st;
+}
+
+static enum status find_data(struct evaluator *v, const struct block_pieces *block, const struct data_pieces **out, struct error *e)
+{
+	void *piece;
+	bool fresh;
+	data_config(&v->plan, 1, &v->small);
+	enum status st = find(v, PIECES_DATA, &v->small, CONFIG_MEANT, &piece, &fresh, e);
+	if (!st && fresh) {
+		v->counts.measured += 2;
+		st = data_pieces_measure(&v->plan, v->m, block, piece, e);
+	}
+	*out = piece;
+	return st;
+}
+
+/* ---- what folds ---- */
+
+#define BUCKETS_A_LAYER 3
+
+static bool folds(const struct evaluator *v, const struct config *c)
+{
+	const struct parallel *p = &c->parallel;
+	const int64_t parts = p->pipeline * p->virtual_stages;
+	const bool some_recompute = c->train.recompute_layers > 0 && c->train.recompute_layers < c->model.layers;
+	const bool reduces = p->data * p->context > 1 && (p->strategy == STRAT_DDP || p->strategy == STRAT_ZERO1 || p->strategy == STRAT_ZERO2);
+	const double parameters = (double)model_parameters(&c->model) / (double)(c->model.layers * p->tensor) * dtype_bytes(dtype_stored(c->train.grad_dtype));
+	const bool spans = reduces && p->bucket_mb * 1048576 * BUCKETS_A_LAYER > parameters; /* a bucket that spans layers comes at another place in each */
+	const bool paced = c->data.load_time_s > 0 || c->train.sync_every > 0;
+	return !v->m->device.is_host && !some_recompute && !paced && !spans && p->schedule != SCHED_ZERO_BUBBLE && c->model.experts == 0 && p->n_layers_per_stage == 0 && c->model.layers % parts == 0 && (parts == 1 || (c->stack.stage_split != SPLIT_COST && c->model.layers > parts)) &&
+	       (parts == 1 || p->strategy == STRAT_DDP || p->strategy == STRAT_ZERO1 || p->strategy == STRAT_NONE);
+}
+
+static double scale_of(const struct evaluator *v, const struct config *c)
+{
+	int64_t per = v->m->devices_per_node, nodes = (c->ranks + per - 1) / per;
+	return predict_spread(v->m, nodes) / predict_spread(v->m, v->m->nodes);
+}
+
+static uint64_t overhead_B(const struct evaluator *v, const struct config *c)
+{
+	struct result_memory mem = {0};
+	const struct mesh mesh = mesh_of(c);
+	summary_overhead(c, &mesh, v->m, &mem);
+	return mem.overhead_B;
+}
+
+static void set_memory(const struct evaluator *v, const struct config *c, double peak_B, struct evaluation *out)
+{
+	out->memory_B = (uint64_t)(peak_B + 0.5) + overhead_B(v, c);
+	out->fits = out->memory_B <= v->m->device.mem_B;
+}
+
+/* ---- a pipeline ---- */
+
+static enum status pipeline_memory(const struct evaluator *v, const struct block_pieces *b, const struct memory_pieces *mem, const struct data_pieces *d, struct evaluation *out, struct error *e)
+{
+	const struct config *c = &v->plan;
+	const int64_t layers = c->model.layers / c->parallel.pipeline;
+	double peak_B = 0;
+	for (int s = 0; s < END_COUNT; s++) {
+		double kept_B = most_kept_B(c, b, s, e);
+		if (kept_B < 0)
+			return e->status;
+		double here_B = mem->passing_B[s] + kept_B + line_at(d->static_B[s], layers);
+		peak_B = fmax(peak_B, fmax(here_B, line_at(d->least_B[s], layers)));
+	}
+	set_memory(v, c, peak_B, out);
+	return ST_OK;
+}
+
+static enum status message_s(struct evaluator *v, int64_t from, int64_t to, double *out, struct error *e)
+{
+	const struct config *c = &v->plan;
+	const int64_t rows = c->train.micro_batch * c->model.seq_len / c->parallel.context / (c->parallel.sequence_parallel ? c->parallel.tensor : 1);
+	struct op op = {.kind = OP_COLLECTIVE, .coll = COLL_SEND, .lane = LANE_SEND_NEXT, .group = DIM_PP, .dtype = (uint8_t)dtype_stored(c->train.dtype), .d = {rows * c->model.hidden, to, from}};
+	struct op_cost cost;
+	enum status st = cost_op(&v->shape, &op, v->m, &cost, e);
+	*out = st ? 0 : cost.alone_s * predict_spread(v->m, v->m->nodes);
+	return st;
+}
+
+static enum status walk(struct evaluator *v, const struct block_pieces *b, double ends_s[2], struct error *e)
+{
+	const struct parallel *p = &v->plan.parallel;
+	const struct schedule_shape shape = {p->schedule, p->pipeline, p->virtual_stages, v->plan.micro_batches};
+	const int64_t layers = v->plan.model.layers / p->pipeline / p->virtual_stages;
+	struct walk_times t;
+	memset(&t, 0, sizeof t);
+	for (int k = 0; k < ACTION_KIND_COUNT; k++) {
+		t.begin_s[0][k] = line_at(b->begin_s[END_FIRST][k], layers);
+		t.steady_s[0][k] = line_at(b->steady_s[END_FIRST][k], layers);
+		t.begin_s[1][k] = b->begin_s[END_FIRST][k].each * (double)layers;
+		t.steady_s[1][k] = b->steady_s[END_FIRST][k].each * (double)layers;
+		t.begin_s[2][k] = line_at(b->begin_s[END_LAST][k], layers);
+		t.steady_s[2][k] = line_at(b->steady_s[END_LAST][k], layers);
+	}
+	v->shape.config = v->plan;
+	v->shape.mesh = mesh_of(&v->plan);
+	enum status st = ST_OK;
+	for (int64_t i = 0; i < p->pipeline && !st; i++)
+		st = message_s(v, i, (i + 1) % p->pipeline, &t.message_s[i], e);
+	struct {
+		struct schedule_shape shape;
+		struct walk_times times;
+	} key;
+	memset(&key, 0, sizeof key);
+	key.shape = shape;
+	key.times = t;
+	void *piece;
+	bool fresh;
+	if (!st && !(st = find(v, PIECES_WALK, &key, sizeof key, &piece, &fresh, e))) {
+		double *known_s = piece;
+		if (fresh)
+			st = walk_pipeline(&shape, &t, &known_s[0], &known_s[1], e);
+		memcpy(ends_s, known_s, 2 * sizeof *ends_s);
+	}
+	return st;
+}
+
+/* False: reductions of a part outlast what is done beside them, or the host thread sets the pace. */
+static bool compose(const struct evaluator *v, const struct block_pieces *b, const struct data_pieces *d, const double ends_s[2], struct evaluation *out)
+{
+	const struct config *c = &v->plan;
+	const struct parallel *p = &c->parallel;
+	const int64_t layers = c->model.layers / p->pipeline, part = layers / p->virtual_stages, chunks = p->virtual_stages, m = c->micro_batches;
+	double latest_s = 0, scale = scale_of(v, c);
+	bool good = b->straight;
+	for (int s = 0; s < END_COUNT; s++) {
+		const double comm_s = line_at(d->comm_s[s], part), beside_s = line_at(b->steady_s[s][ACTION_BACKWARD], part) * (double)p->pipeline;
+		const double earlier_s = p->overlap ? (double)(chunks - 1) * c->stack.overlap_tax * comm_s : 0;
+		const double first_s = line_at(d->slowed_s[END_FIRST], part), last_s = line_at(d->slowed_s[END_LAST], part);
+		const double slowed_s = s == END_LAST ? last_s : p->schedule == SCHED_ZERO_BUBBLE ? first_s : last_s + (double)(p->pipeline - 1) * first_s;
+		const double reduce_s = line_at(d->reduce_s[s], p->overlap ? part : layers), optimize_s = line_at(d->optimize_s[s], layers);
+		const double end_s = (line_at(d->gathered_s[END_FIRST], part) + ends_s[s] + slowed_s + earlier_s + reduce_s + optimize_s) * scale;
+		good = good && (chunks == 1 || !p->overlap || comm_s < beside_s);
+		if (end_s <= latest_s)
+			continue;
+		latest_s = end_s;
+		double busy_s = 0, blocked_s = 0;
+		for (int k = 0; k < ACTION_KIND_COUNT; k++)
+			blocked_s += b->steady_s[s][k].at0 + b->steady_s[s][k].each * (double)layers;
+		busy_s = line_at(b->compute_s[s], layers);
+		out->compute_s = ((double)m * busy_s + line_at(d->slowed_s[s], part) + earlier_s) * scale;
+		out->exposed_comm_s = ((double)m * fmax(0, blocked_s - busy_s) + fmax(0, reduce_s)) * scale;
+		out->optimizer_s = optimize_s * scale;
+		out->bubble_s = fmax(0, end_s - out->compute_s - out->exposed_comm_s - out->optimizer_s);
+		good = good && (double)m * line_at(b->host_s[s], layers) < end_s;
+	}
+	out->step_s = latest_s;
+	out->other_s = latest_s - out->compute_s - out->exposed_comm_s - out->optimizer_s - out->bubble_s;
+	return good;
+}
+
+static enum status evaluate_pipeline(struct evaluator *v, struct evaluation *out, struct error *e)
+{
+	const struct block_pieces *b;
+	const struct data_pieces *d;
+	const struct memory_pieces *mem;
+	double ends_s[2];
+	enum status st = find_block(v, &b, e);
+	if (st || (st = find_memory(v, b, &mem, e)) || (st = find_data(v, b, &d, e)) || (st = pipeline_memory(v, b, mem, d, out, e)) || !out->fits || (st = walk(v, b, ends_s, e)))
+		return st;
+	out->folded = compose(v, b, d, ends_s, out);
+	return ST_OK;
+}
+
+/* ---- one stage ---- */
+
+static enum status evaluate_flat(struct evaluator *v, struct evaluation *out, struct error *e)
+{
+	const struct config *c = &v->plan;
+	void *piece;
+	bool fresh;
+	flat_config(c, 1, c->micro_batches > FLAT_MICROS ? FLAT_MICROS + 1 : FLAT_MICROS, &v->small);
+	enum status st = find(v, PIECES_FLAT, &v->small, CONFIG_MEANT, &piece, &fresh, e);
+	if (!st && fresh) {
+		v->counts.measured += 2;
+		st = flat_pieces_measure(c, v->m, piece, e);
+	}
+	if (st)
+		return st;
+	const struct flat_pieces *f = piece;
+	const int64_t layers = c->model.layers;
+	const double more = c->micro_batches > FLAT_MICROS ? (double)(c->micro_batches - FLAT_MICROS) : 0, scale = scale_of(v, c);
+	set_memory(v, c, line_at(f->peak_B, layers), out);
+	if (!out->fits)
+		return ST_OK;
+	out->step_s = (line_at(f->step_s, layers) + more * line_at(f->micro_s, layers)) * scale;
+	/* what a further micro-batch is made of: as those that were counted */
+	const double compute_s = line_at(f->compute_s, layers), comm_s = line_at(f->exposed_comm_s, layers), grows = 1 + more * line_at(f->micro_s, layers) / fmax(1e-12, compute_s + comm_s);
+	out->optimizer_s = line_at(f->optimizer_s, layers) * scale;
+	out->compute_s = compute_s * grows * scale;
+	out->exposed_comm_s = comm_s * grows * scale;
+	out->other_s = out->step_s - out->optimizer_s - out->compute_s - out->exposed_comm_s;
+	out->folded = f->straight && line_at(f->host_s, layers) * (double)c->micro_batches / FLAT_MICROS < out->step_s;
+	return ST_OK;
+}
+
+/* ---- any plan ---- */
+
+static enum status predict_plan(const struct evaluator *v, struct evaluation *out, struct error *e)
+{
+	struct result *r = malloc(sizeof *r);
+	struct machine here = *v->m;
+	here.nodes = (v->plan.ranks + here.devices_per_node - 1) / here.devices_per_node;
+	enum status st = r ? predict_folded(&v->plan, &here, r, e) : error_nomem(e, "a plan");
+	if (!st) {
+		const struct breakdown *t = &r->time;
+		out->memory_B = r->memory.total_B;
+		out->fits = r->memory.fits;
+		if (out->fits) {
+			out->step_s = t->step_s;
+			out->compute_s = t->compute_s;
+			out->exposed_comm_s = t->exposed_comm_s;
+			out->bubble_s = t->bubble_s;
+			out->optimizer_s = t->optimizer_s;
+			out->other_s = t->copy_s + t->host_s + t->idle_s;
+		}
+	}
+	free(r);
+	return st;
+}
+
+static void count(struct evaluator *v, const struct evaluation *out)
+{
+	v->counts.plans++;
+	v->counts.illegal += !out->legal;
+	v->counts.too_large += out->legal && !out->fits;
+	v->counts.timed += out->fits;
+	v->counts.predicted += out->fits && !out->folded;
+}
+
+enum status evaluate_plan(struct evaluator *v, const struct config *c, int64_t ranks, struct evaluation *out, struct error *e)
+{
+	struct error wrong = {0};
+	enum status st = ST_OK;
+	*out = (struct evaluation){0};
+	v->plan = *c;
+	if (config_resolve(&v->plan, ranks, &wrong)) {
+		snprintf(out->reason, sizeof out->reason, "%.255s", wrong.text);
+		count(v, out);
+		return wrong.status == ST_INPUT ? ST_OK : error_set(e, wrong.status, "%s", wrong.text);
+	}
+	out->legal = true;
+	const bool may = folds(v, &v->plan);
+	if (may)
+		st = v->plan.parallel.pipeline > 1 ? evaluate_pipeline(v, out, e) : evaluate_flat(v, out, e);
+	if (!st && !out->folded && (!may || out->fits))
+		st = predict_plan(v, out, e);
+	if (!st)
+		count(v, out);
+	return st;
+}
+
+enum status evaluator_create(const struct machine *m, struct evaluator **out, struct error *e)
+{
+	*out = calloc(1, sizeof **out);
+	if (!*out)
+		return error_nomem(e, "plans");
+	(*out)->m = m;
+	return ST_OK;
+}
+
+void evaluator_destroy(struct evaluator *v)
+{
+	for (size_t i = 0; v && i < v->slots; i++)
+		free(v->known[i].piece);
+	if (v)
+		free(v->known);
+	free(v);
+}
+
+struct evaluator_counts evaluator_counts(const struct evaluator *v)
+{
+	return v->counts;
+}
