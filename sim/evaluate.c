@@ -98,7 +98,7 @@ static enum status find_block(struct evaluator *v, const struct block_pieces **o
 	block_config(&v->plan, 1, 1, &v->small);
 	enum status st = find(v, PIECES_BLOCK, &v->small, CONFIG_MEANT, &piece, &fresh, e);
 	if (!st && fresh) {
-		v->counts.measured += 6;
+		v->counts.measured += 8;
 		st = block_pieces_measure(&v->plan, v->m, piece, e);
 	}
 	*out = piece;
@@ -112,7 +112,7 @@ static enum status find_memory(struct evaluator *v, const struct block_pieces *b
 	memory_config(&v->plan, &v->small);
 	enum status st = find(v, PIECES_MEMORY, &v->small, CONFIG_MEANT, &piece, &fresh, e);
 	if (!st && fresh) {
-		v->counts.measured += 2;
+		v->counts.measured++;
 		st = memory_pieces_measure(&v->plan, block, piece, e);
 	}
 	*out = piece;
@@ -145,8 +145,9 @@ static bool folds(const struct evaluator *v, const struct config *c)
 	const bool reduces = p->data * p->context > 1 && (p->strategy == STRAT_DDP || p->strategy == STRAT_ZERO1 || p->strategy == STRAT_ZERO2);
 	const double parameters = (double)model_parameters(&c->model) / (double)(c->model.layers * p->tensor) * dtype_bytes(dtype_stored(c->train.grad_dtype));
 	const bool spans = reduces && p->bucket_mb * 1048576 * BUCKETS_A_LAYER > parameters; /* a bucket that spans layers comes at another place in each */
+	const bool casts = parts > 1 && dtype_stored(c->train.param_dtype) != dtype_stored(c->train.dtype); /* copies of weights live from stage to stage in other ways */
 	const bool paced = c->data.load_time_s > 0 || c->train.sync_every > 0;
-	return !v->m->device.is_host && !some_recompute && !paced && !spans && p->schedule != SCHED_ZERO_BUBBLE && c->model.experts == 0 && p->n_layers_per_stage == 0 && c->model.layers % parts == 0 && (parts == 1 || (c->stack.stage_split != SPLIT_COST && c->model.layers > parts)) &&
+	return !v->m->device.is_host && !some_recompute && !paced && !spans && !casts && p->schedule != SCHED_ZERO_BUBBLE && c->model.experts == 0 && p->n_layers_per_stage == 0 && c->model.layers % parts == 0 && (parts == 1 || (c->stack.stage_split != SPLIT_COST && c->model.layers > parts)) &&
 	       (parts == 1 || p->strategy == STRAT_DDP || p->strategy == STRAT_ZERO1 || p->strategy == STRAT_NONE);
 }
 
@@ -199,7 +200,26 @@ static enum status message_s(struct evaluator *v, int64_t from, int64_t to, doub
 	return st;
 }
 
-static enum status walk(struct evaluator *v, const struct block_pieces *b, double ends_s[2], struct error *e)
+/* The tied table's gradient travels between the ends of the pipeline, which lie further apart than in a short one. */
+static enum status ends_s(struct evaluator *v, int64_t stages, double *out, struct error *e)
+{
+	const struct config *c = &v->plan;
+	const int64_t shards = c->parallel.strategy == STRAT_ZERO1 ? c->parallel.data * c->parallel.context : 1, table = model_padded_vocab(&c->model, c->parallel.tensor) / c->parallel.tensor * c->model.hidden;
+	const struct op op = {.kind = OP_COLLECTIVE, .coll = COLL_ALL_REDUCE, .flags = OP_ENDS, .lane = LANE_COMM, .group = DIM_PP, .dtype = (uint8_t)dtype_stored(c->train.grad_dtype), .d = {table / shards}};
+	struct op_cost cost;
+	v->shape.mesh.size[DIM_PP] = stages;
+	enum status st = cost_op(&v->shape, &op, v->m, &cost, e);
+	*out = st ? 0 : cost.alone_s * predict_spread(v->m, v->m->nodes);
+	return st;
+}
+
+struct walked {
+	double ends_s[END_COUNT]; /* the first and the last stage have ended their actions */
+	double message_s;         /* between the first two stages */
+	double further_s;         /* the tied table's gradient takes longer than in a short pipeline */
+};
+
+static enum status walk(struct evaluator *v, const struct block_pieces *b, struct walked *out, struct error *e)
 {
 	const struct parallel *p = &v->plan.parallel;
 	const struct schedule_shape shape = {p->schedule, p->pipeline, p->virtual_stages, v->plan.micro_batches};
@@ -232,13 +252,18 @@ static enum status walk(struct evaluator *v, const struct block_pieces *b, doubl
 		double *known_s = piece;
 		if (fresh)
 			st = walk_pipeline(&shape, &t, &known_s[0], &known_s[1], e);
-		memcpy(ends_s, known_s, 2 * sizeof *ends_s);
+		memcpy(out->ends_s, known_s, sizeof out->ends_s);
 	}
+	out->message_s = t.message_s[0];
+	out->further_s = 0;
+	double near_s, far_s;
+	if (!st && v->plan.model.tied_embeddings && !(st = ends_s(v, 2, &near_s, e)) && !(st = ends_s(v, p->pipeline, &far_s, e)))
+		out->further_s = far_s - near_s;
 	return st;
 }
 
 /* False: reductions of a part outlast what is done beside them, or the host thread sets the pace. */
-static bool compose(const struct evaluator *v, const struct block_pieces *b, const struct data_pieces *d, const double ends_s[2], struct evaluation *out)
+static bool compose(const struct evaluator *v, const struct block_pieces *b, const struct data_pieces *d, const struct walked *w, struct evaluation *out)
 {
 	const struct config *c = &v->plan;
 	const struct parallel *p = &c->parallel;
@@ -249,9 +274,9 @@ static bool compose(const struct evaluator *v, const struct block_pieces *b, con
 		const double comm_s = line_at(d->comm_s[s], part), beside_s = line_at(b->steady_s[s][ACTION_BACKWARD], part) * (double)p->pipeline;
 		const double earlier_s = p->overlap ? (double)(chunks - 1) * c->stack.overlap_tax * comm_s : 0;
 		const double first_s = line_at(d->slowed_s[END_FIRST], part), last_s = line_at(d->slowed_s[END_LAST], part);
-		const double slowed_s = s == END_LAST ? last_s : p->schedule == SCHED_ZERO_BUBBLE ? first_s : last_s + (double)(p->pipeline - 1) * first_s;
-		const double reduce_s = line_at(d->reduce_s[s], p->overlap ? part : layers), optimize_s = line_at(d->optimize_s[s], layers);
-		const double end_s = (line_at(d->gathered_s[END_FIRST], part) + ends_s[s] + slowed_s + earlier_s + reduce_s + optimize_s) * scale;
+		const double slowed_s = s == END_LAST ? last_s : p->schedule == SCHED_ZERO_BUBBLE ? first_s : last_s + (double)(p->pipeline - 1) * (first_s + d->message_s - w->message_s);
+		const double reduce_s = line_at(d->reduce_s[s], p->overlap ? part : layers) + w->further_s, optimize_s = line_at(d->optimize_s[s], layers);
+		const double end_s = (line_at(d->gathered_s[END_FIRST], part) + w->ends_s[s] + slowed_s + earlier_s + reduce_s + optimize_s) * scale;
 		good = good && (chunks == 1 || !p->overlap || comm_s < beside_s);
 		if (end_s <= latest_s)
 			continue;
@@ -276,11 +301,11 @@ static enum status evaluate_pipeline(struct evaluator *v, struct evaluation *out
 	const struct block_pieces *b;
 	const struct data_pieces *d;
 	const struct memory_pieces *mem;
-	double ends_s[2];
+	struct walked w;
 	enum status st = find_block(v, &b, e);
-	if (st || (st = find_memory(v, b, &mem, e)) || (st = find_data(v, b, &d, e)) || (st = pipeline_memory(v, b, mem, d, out, e)) || !out->fits || (st = walk(v, b, ends_s, e)))
+	if (st || (st = find_memory(v, b, &mem, e)) || (st = find_data(v, b, &d, e)) || (st = pipeline_memory(v, b, mem, d, out, e)) || !out->fits || (st = walk(v, b, &w, e)))
 		return st;
-	out->folded = compose(v, b, d, ends_s, out);
+	out->folded = compose(v, b, d, &w, out);
 	return ST_OK;
 }
 

@@ -31,21 +31,6 @@ static double along(double a, double b, double t)
 	return x > 0 ? x : 0;
 }
 
-/* Where all micro-batches are in flight at once, each takes its memory. */
-static void extend_memory(const struct result_memory *a, const struct result_memory *b, double t, struct result_memory *x)
-{
-#define ALONG(field) x->field = (uint64_t)(along((double)a->field, (double)b->field, t) + 0.5)
-	ALONG(weights_B);
-	ALONG(gradients_B);
-	ALONG(optimizer_B);
-	ALONG(activations_B);
-	ALONG(buffers_B);
-	ALONG(first_B);
-#undef ALONG
-	x->total_B = x->weights_B + x->gradients_B + x->optimizer_B + x->activations_B + x->buffers_B + x->overhead_B;
-	x->fits = x->total_B <= x->capacity_B;
-}
-
 static void extend(const struct result *few, const struct result *more, double t, struct result *out)
 {
 	const struct breakdown *a = &few->time, *b = &more->time;
@@ -90,16 +75,13 @@ enum status predict_folded(const struct config *c, const struct machine *m, stru
 	/* what is counted must be whole periods */
 	few += (c->micro_batches - few) % period;
 	more = few + period;
-	if (c->micro_batches <= more)
+	const bool all_in_flight = c->parallel.pipeline > 1 && c->parallel.schedule == SCHED_GPIPE; /* memory depends on their number */
+	if (c->micro_batches <= more || all_in_flight)
 		return predict_with(c, c->micro_batches, m, out, e);
 	struct result *small = malloc(sizeof *small), *large = malloc(sizeof *large);
 	enum status st = small && large ? ST_OK : error_nomem(e, "a prediction");
-	if (!st && !(st = predict_with(c, few, m, small, e)) && !(st = predict_with(c, more, m, large, e))) {
-		double t = (double)(c->micro_batches - few) / (double)(more - few);
-		extend(small, large, t, out);
-		if (c->parallel.pipeline > 1 && c->parallel.schedule == SCHED_GPIPE)
-			extend_memory(&small->memory, &large->memory, t, &out->memory);
-	}
+	if (!st && !(st = predict_with(c, few, m, small, e)) && !(st = predict_with(c, more, m, large, e)))
+		extend(small, large, (double)(c->micro_batches - few) / (double)(more - few), out);
 	free(small);
 	free(large);
 	return st;

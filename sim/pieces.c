@@ -7,7 +7,7 @@
 #include "step/layout.h"
 
 #define S_PER_PS 1e-12
-#define MICROS 2
+#define MICROS 3 /* the first accumulates nothing, the last one's gradients may be completed: the one between is steady */
 #define USUAL_LAYERS 2 /* so many, and one more, share buffers and overlap as any number does; one alone may not */
 /* The host thread is ahead when it needs no more than this part of a step. */
 #define HOST_AHEAD 0.8
@@ -51,12 +51,16 @@ void block_config(const struct config *c, int64_t layers, int64_t micro_batches,
 	out->ranks = 2 * p->tensor * p->context;
 }
 
-/* As many micro-batches as bring stages into their steady order, and layers as the plan has, up to so many that one more changes nothing. */
+/* Stages and micro-batches for a steady order, and layers as the plan has, up to so many that one more changes nothing. */
 void memory_config(const struct config *c, struct config *out)
 {
 	const enum schedule kind = c->parallel.schedule;
-	const int64_t chunks = kind == SCHED_INTERLEAVED ? 2 : 1, layers = c->model.layers / c->parallel.pipeline / c->parallel.virtual_stages;
-	block_config(c, (layers < USUAL_LAYERS + 1 ? layers : USUAL_LAYERS + 1) * chunks, 4, out);
+	const int64_t stages = c->parallel.pipeline < 3 ? c->parallel.pipeline : 3, chunks = kind == SCHED_INTERLEAVED ? 2 : 1, layers = c->model.layers / c->parallel.pipeline / c->parallel.virtual_stages;
+	block_config(c, 1, c->micro_batches < 2 * stages ? c->micro_batches : 2 * stages, out);
+	out->model.layers = (layers < USUAL_LAYERS ? layers : USUAL_LAYERS) * chunks * stages;
+	out->train.recompute_layers = c->train.recompute_layers > 0 ? out->model.layers : 0;
+	out->ranks = out->ranks / 2 * stages;
+	out->parallel.pipeline = stages;
 	out->parallel.schedule = kind;
 	out->parallel.virtual_stages = chunks;
 }
@@ -84,7 +88,7 @@ struct action_time {
 
 struct stage_times {
 	struct action_time action[ACTION_KIND_COUNT][MICROS];
-	int64_t comm_ps, optimizer_from_ps, to_ps; /* optimizer_from_ps < 0: none */
+	int64_t comm_ps, message_ps, optimizer_from_ps, to_ps; /* optimizer_from_ps < 0: none */
 };
 
 struct short_run {
@@ -107,6 +111,8 @@ static void add_span(struct stage_times *s, const struct op *op, const struct sp
 			s->optimizer_from_ps = at->start_ps;
 		return;
 	}
+	if (op->lane == LANE_RECV_NEXT)
+		s->message_ps = at->end_ps - at->move_ps;
 	if (op->lane == LANE_COMM && op->phase == PHASE_BACKWARD)
 		s->comm_ps += at->end_ps - at->move_ps;
 	if (op->micro < 0 || op->micro >= MICROS || (op->lane != LANE_COMPUTE && op->lane != LANE_MODEL_COMM && op->lane != LANE_HOST) || op->kind == OP_CAST || op->kind == OP_FILL)
@@ -131,12 +137,13 @@ static double static_of(const struct role *r)
 static enum status read_memory(const struct program *p, struct short_run *out, struct error *e)
 {
 	for (int s = 0; s < END_COUNT; s++) {
+		const struct role *role = &p->roles[s == END_FIRST ? 0 : p->n_roles - 1];
 		struct layout l;
-		enum status st = layout_peak(&p->roles[s], &l, e);
+		enum status st = layout_peak(role, &l, e);
 		if (st)
 			return st;
 		out->peak_B[s] = (double)l.peak_B;
-		out->static_B[s] = static_of(&p->roles[s]);
+		out->static_B[s] = static_of(role);
 		layout_free(&l);
 	}
 	return ST_OK;
@@ -304,6 +311,7 @@ enum status data_pieces_measure(const struct config *c, const struct machine *m,
 		data_config(c, USUAL_LAYERS + i, some);
 		st = run_short(some, m, true, &run[i], e);
 	}
+	out->message_s = st ? 0 : (double)run[0].stage[END_FIRST].message_ps * S_PER_PS;
 	for (int s = 0; s < END_COUNT && !st; s++) {
 		double v[2][5];
 		for (int i = 0; i < 2; i++) {
@@ -331,7 +339,7 @@ enum status data_pieces_measure(const struct config *c, const struct machine *m,
 /* ---- without a pipeline ---- */
 
 /* Programs of so many layers, and of one more. */
-#define FLAT_LAYERS 3
+#define FLAT_LAYERS 4
 #define FLAT_MEMORY_LAYERS 12 /* by then activations decide over what is gathered and reduced at the ends, or never */
 
 static enum status run_flat(const struct config *c, const struct machine *m, struct breakdown *out, double *host_s, struct error *e)
@@ -365,7 +373,7 @@ static enum status flat_memory(const struct config *c, struct config *some, stru
 	double peak_B[2] = {0, 0};
 	enum status st = ST_OK;
 	for (int i = 0; i < 2 && !st; i++) {
-		flat_config(c, layers + i, FLAT_MICROS, some);
+		flat_config(c, layers + i, FLAT_MICROS + 1, some);
 		st = flat_peak(some, &peak_B[i], e);
 	}
 	*out = through(layers, peak_B[0], peak_B[1]);

@@ -37,6 +37,7 @@ struct data_pieces {
 	struct line gathered_s[END_COUNT]; /* the first forward ends later, as weights are still gathered */
 	struct line slowed_s[END_COUNT];   /* the last backward ends later, as reductions run beside it */
 	struct line comm_s[END_COUNT];     /* reductions move */
+	double message_s;                  /* a gradient of the last micro-batch moves to the stage before */
 	struct line reduce_s[END_COUNT];   /* from the last backward's end to the optimizer's beginning */
 	struct line optimize_s[END_COUNT]; /* from there to the end */
 	struct line least_B[END_COUNT];    /* peak with one micro-batch in flight */
