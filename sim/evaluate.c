@@ -12,8 +12,8 @@
 
 /* ---- memory of pieces: open addressing by a 128-bit hash of all that they depend on ---- */
 
-enum { PIECES_BLOCK, PIECES_MEMORY, PIECES_DATA, PIECES_FLAT, PIECES_WALK, PIECES_KINDS };
-static const size_t piece_size[PIECES_KINDS] = {sizeof(struct block_pieces), sizeof(struct memory_pieces), sizeof(struct data_pieces), sizeof(struct flat_pieces), 2 * sizeof(double)};
+enum { PIECES_BLOCK, PIECES_MEMORY, PIECES_DATA, PIECES_STATIC, PIECES_FLAT_MEMORY, PIECES_FLAT, PIECES_WALK, PIECES_KINDS };
+static const size_t piece_size[PIECES_KINDS] = {sizeof(struct block_pieces), sizeof(struct memory_pieces), sizeof(struct data_pieces), sizeof(struct flat_memory), sizeof(struct flat_memory), sizeof(struct flat_pieces), 2 * sizeof(double)};
 
 struct known {
 	uint64_t key[2];
@@ -173,6 +173,15 @@ static void set_memory(const struct evaluator *v, const struct config *c, double
 
 /* ---- a pipeline ---- */
 
+/* ZeRO-1 cuts the optimizer's state and keeps the reduced gradients' part. */
+static double static_B(const struct config *c, const struct block_pieces *b, int end, int64_t layers)
+{
+	const double shards = c->parallel.strategy == STRAT_ZERO1 ? (double)(c->parallel.data * c->parallel.context) : 1;
+	const double cut_B = shards > 1 ? line_at(b->gradients_B[end], layers) / shards - line_at(b->optimizer_B[end], layers) * (1 - 1 / shards) : 0;
+	return line_at(b->static_B[end], layers) + cut_B;
+}
+
+/* d: NULL: what is there at the step's ends alone does not count. */
 static enum status pipeline_memory(const struct evaluator *v, const struct block_pieces *b, const struct memory_pieces *mem, const struct data_pieces *d, struct evaluation *out, struct error *e)
 {
 	const struct config *c = &v->plan;
@@ -182,8 +191,7 @@ static enum status pipeline_memory(const struct evaluator *v, const struct block
 		double kept_B = most_kept_B(c, b, s, e);
 		if (kept_B < 0)
 			return e->status;
-		double here_B = mem->passing_B[s] + kept_B + line_at(d->static_B[s], layers);
-		peak_B = fmax(peak_B, fmax(here_B, line_at(d->least_B[s], layers)));
+		peak_B = fmax(peak_B, fmax(mem->passing_B[s] + kept_B + static_B(c, b, s, layers), d ? line_at(d->least_B[s], layers) : 0));
 	}
 	set_memory(v, c, peak_B, out);
 	return ST_OK;
@@ -262,7 +270,13 @@ static enum status walk(struct evaluator *v, const struct block_pieces *b, struc
 	return st;
 }
 
-/* False: reductions of a part outlast what is done beside them, or the host thread sets the pace. */
+/* Reductions of the parts before the last that are still to come when its backward begins: each had as many actions to hide behind as there are stages. */
+static double backlog_s(double comm_s, double beside_s, int64_t chunks)
+{
+	return comm_s > beside_s ? (double)(chunks - 1) * (comm_s - beside_s) : 0;
+}
+
+/* False: the host thread sets the pace. */
 static bool compose(const struct evaluator *v, const struct block_pieces *b, const struct data_pieces *d, const struct walked *w, struct evaluation *out)
 {
 	const struct config *c = &v->plan;
@@ -275,9 +289,8 @@ static bool compose(const struct evaluator *v, const struct block_pieces *b, con
 		const double earlier_s = p->overlap ? (double)(chunks - 1) * c->stack.overlap_tax * comm_s : 0;
 		const double first_s = line_at(d->slowed_s[END_FIRST], part), last_s = line_at(d->slowed_s[END_LAST], part);
 		const double slowed_s = s == END_LAST ? last_s : p->schedule == SCHED_ZERO_BUBBLE ? first_s : last_s + (double)(p->pipeline - 1) * (first_s + d->message_s - w->message_s);
-		const double reduce_s = line_at(d->reduce_s[s], p->overlap ? part : layers) + w->further_s, optimize_s = line_at(d->optimize_s[s], layers);
+		const double reduce_s = line_at(d->reduce_s[s], p->overlap ? part : layers) + w->further_s + (p->overlap ? backlog_s(comm_s, beside_s, chunks) : 0), optimize_s = line_at(d->optimize_s[s], layers);
 		const double end_s = (line_at(d->gathered_s[END_FIRST], part) + w->ends_s[s] + slowed_s + earlier_s + reduce_s + optimize_s) * scale;
-		good = good && (chunks == 1 || !p->overlap || comm_s < beside_s);
 		if (end_s <= latest_s)
 			continue;
 		latest_s = end_s;
@@ -303,7 +316,7 @@ static enum status evaluate_pipeline(struct evaluator *v, struct evaluation *out
 	const struct memory_pieces *mem;
 	struct walked w;
 	enum status st = find_block(v, &b, e);
-	if (st || (st = find_memory(v, b, &mem, e)) || (st = find_data(v, b, &d, e)) || (st = pipeline_memory(v, b, mem, d, out, e)) || !out->fits || (st = walk(v, b, &w, e)))
+	if (st || (st = find_memory(v, b, &mem, e)) || (st = pipeline_memory(v, b, mem, NULL, out, e)) || !out->fits || (st = find_data(v, b, &d, e)) || (st = pipeline_memory(v, b, mem, d, out, e)) || !out->fits || (st = walk(v, b, &w, e)))
 		return st;
 	out->folded = compose(v, b, d, &w, out);
 	return ST_OK;
@@ -311,13 +324,40 @@ static enum status evaluate_pipeline(struct evaluator *v, struct evaluation *out
 
 /* ---- one stage ---- */
 
+/* What is there always may be too much already. */
+static enum status flat_memory(struct evaluator *v, struct evaluation *out, struct error *e)
+{
+	static enum status (*const measure[])(const struct config *, struct flat_memory *, struct error *) = {flat_static_measure, flat_memory_measure};
+	const struct config *c = &v->plan;
+	enum status st = ST_OK;
+	for (int i = 0; i < 2 && !st && (i == 0 || out->fits); i++) {
+		void *piece;
+		bool fresh;
+		if (i == 0)
+			flat_static_config(c, 1, &v->small);
+		else
+			flat_config(c, 1, FLAT_MICROS, &v->small);
+		st = find(v, PIECES_STATIC + i, &v->small, CONFIG_MEANT, &piece, &fresh, e);
+		if (!st && fresh) {
+			v->counts.measured += 2;
+			st = measure[i](c, piece, e);
+		}
+		if (!st)
+			set_memory(v, c, line_at(((struct flat_memory *)piece)->peak_B, c->model.layers), out);
+	}
+	return st;
+}
+
 static enum status evaluate_flat(struct evaluator *v, struct evaluation *out, struct error *e)
 {
 	const struct config *c = &v->plan;
 	void *piece;
 	bool fresh;
+	enum status st = flat_memory(v, out, e);
+	if (st || !out->fits)
+		return st;
 	flat_config(c, 1, c->micro_batches > FLAT_MICROS ? FLAT_MICROS + 1 : FLAT_MICROS, &v->small);
-	enum status st = find(v, PIECES_FLAT, &v->small, CONFIG_MEANT, &piece, &fresh, e);
+	st = find(v, PIECES_FLAT, &v->small, CONFIG_MEANT, &piece, &fresh, e);
 	if (!st && fresh) {
 		v->counts.measured += 2;
 		st = flat_pieces_measure(c, v->m, piece, e);
@@ -327,9 +367,6 @@ static enum status evaluate_flat(struct evaluator *v, struct evaluation *out, st
 	const struct flat_pieces *f = piece;
 	const int64_t layers = c->model.layers;
 	const double more = c->micro_batches > FLAT_MICROS ? (double)(c->micro_batches - FLAT_MICROS) : 0, scale = scale_of(v, c);
-	set_memory(v, c, line_at(f->peak_B, layers), out);
-	if (!out->fits)
-		return ST_OK;
 	out->step_s = (line_at(f->step_s, layers) + more * line_at(f->micro_s, layers)) * scale;
 	/* what a further micro-batch is made of: as those that were counted */
 	const double compute_s = line_at(f->compute_s, layers), comm_s = line_at(f->exposed_comm_s, layers), grows = 1 + more * line_at(f->micro_s, layers) / fmax(1e-12, compute_s + comm_s);

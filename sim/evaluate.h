@@ -14,7 +14,7 @@ struct evaluation {
 	bool legal, fits;
 	double step_s;        /* 0 where it is illegal or does not fit */
 	double compute_s, exposed_comm_s, bubble_s, optimizer_s, other_s; /* add up to step_s */
-	uint64_t memory_B;    /* of the stage that needs most */
+	uint64_t memory_B;    /* of the stage that needs most; where it does not fit: so much at least */
 	bool folded;          /* put together from pieces, or extended; else predicted */
 	char reason[256];     /* why it is illegal */
 };

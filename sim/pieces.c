@@ -80,6 +80,17 @@ void flat_config(const struct config *c, int64_t layers, int64_t micro_batches, 
 	out->train.global_batch = out->micro_batches * c->train.micro_batch * c->parallel.data;
 }
 
+void flat_static_config(const struct config *c, int64_t layers, struct config *out)
+{
+	flat_config(c, layers, 1, out);
+	out->train.micro_batch = 1;
+	out->train.recompute = REC_NONE;
+	out->train.recompute_layers = 0;
+	out->train.global_batch = c->parallel.data;
+	out->parallel.sequence_parallel = false;
+	out->data.bytes = 8 * (uint64_t)(c->model.seq_len / c->parallel.context);
+}
+
 /* ---- what is read off a program and its timeline ---- */
 
 struct action_time {
@@ -93,7 +104,7 @@ struct stage_times {
 
 struct short_run {
 	struct stage_times stage[END_COUNT];
-	double step_s, host_s, peak_B[END_COUNT], static_B[END_COUNT];
+	double step_s, host_s, peak_B[END_COUNT], static_B[END_COUNT], gradients_B[END_COUNT], optimizer_B[END_COUNT];
 };
 
 static enum action_kind kind_of(const struct op *op, bool parted)
@@ -123,13 +134,21 @@ static void add_span(struct stage_times *s, const struct op *op, const struct sp
 	a->busy_ps += op->lane == LANE_COMPUTE ? at->end_ps - at->start_ps : 0;
 }
 
-static double static_of(const struct role *r)
+static double aligned_B(const struct buffer *b)
+{
+	return (double)((b->bytes + LAYOUT_ALIGN - 1) / LAYOUT_ALIGN * LAYOUT_ALIGN);
+}
+
+/* What is there always: of one component, of all on the device (COMP_KIND_COUNT) with what the stack holds. */
+static double static_of(const struct role *r, enum component only)
 {
 	double sum = 0;
-	for (size_t i = 0; i < r->buffers.n; i++)
-		if (r->buffers.at[i].persistent && r->buffers.at[i].component != COMP_HOST)
-			sum += (double)((r->buffers.at[i].bytes + LAYOUT_ALIGN - 1) / LAYOUT_ALIGN * LAYOUT_ALIGN);
-	for (size_t i = 0; i < r->held.n; i++)
+	for (size_t i = 0; i < r->buffers.n; i++) {
+		const struct buffer *b = &r->buffers.at[i];
+		if (b->persistent && (only == COMP_KIND_COUNT ? b->component != COMP_HOST : b->component == only))
+			sum += aligned_B(b);
+	}
+	for (size_t i = 0; i < r->held.n && only == COMP_KIND_COUNT; i++)
 		sum += r->held.at[i].to == HELD_ALWAYS ? (double)r->held.at[i].bytes : 0;
 	return sum;
 }
@@ -143,7 +162,9 @@ static enum status read_memory(const struct program *p, struct short_run *out, s
 		if (st)
 			return st;
 		out->peak_B[s] = (double)l.peak_B;
-		out->static_B[s] = static_of(role);
+		out->static_B[s] = static_of(role, COMP_KIND_COUNT);
+		out->gradients_B[s] = static_of(role, COMP_GRADIENTS);
+		out->optimizer_B[s] = static_of(role, COMP_OPTIMIZER);
 		layout_free(&l);
 	}
 	return ST_OK;
@@ -212,6 +233,8 @@ static enum status measure_times(const struct config *c, const struct machine *m
 		out->compute_s[s] = through(1, busy_s(a, 1), busy_s(b, 1));
 		out->host_s[s] = through(1, run[0].host_s / MICROS, run[1].host_s / MICROS);
 		out->static_B[s] = through(1, run[0].static_B[s], run[1].static_B[s]);
+		out->gradients_B[s] = through(1, run[0].gradients_B[s], run[1].gradients_B[s]);
+		out->optimizer_B[s] = through(1, run[0].optimizer_B[s], run[1].optimizer_B[s]);
 	}
 	return st;
 }
@@ -329,7 +352,6 @@ enum status data_pieces_measure(const struct config *c, const struct machine *m,
 		out->reduce_s[s] = through(USUAL_LAYERS, v[0][3], v[1][3]);
 		out->optimize_s[s] = through(USUAL_LAYERS, v[0][4], v[1][4]);
 		out->least_B[s] = through(USUAL_LAYERS, run[0].peak_B[s], run[1].peak_B[s]);
-		out->static_B[s] = through(USUAL_LAYERS, run[0].static_B[s], run[1].static_B[s]);
 	}
 	free(some);
 	free(run);
@@ -340,7 +362,7 @@ enum status data_pieces_measure(const struct config *c, const struct machine *m,
 
 /* Programs of so many layers, and of one more. */
 #define FLAT_LAYERS 4
-#define FLAT_MEMORY_LAYERS 12 /* by then activations decide over what is gathered and reduced at the ends, or never */
+#define FLAT_MEMORY_LAYERS 9 /* by then activations decide over what is gathered and reduced at the ends, or never */
 
 static enum status run_flat(const struct config *c, const struct machine *m, struct breakdown *out, double *host_s, struct error *e)
 {
@@ -354,29 +376,47 @@ static enum status run_flat(const struct config *c, const struct machine *m, str
 	return st;
 }
 
-static enum status flat_peak(const struct config *c, double *peak_B, struct error *e)
+static enum status read_role(const struct config *c, bool peak, double *out_B, struct error *e)
 {
 	struct program *p = NULL;
 	struct layout l;
 	enum status st = program_build(c, &p, e);
-	if (!st && !(st = layout_peak(&p->roles[0], &l, e))) {
-		*peak_B = (double)l.peak_B;
+	if (!st && !peak) {
+		*out_B = static_of(&p->roles[0], COMP_KIND_COUNT);
+	} else if (!st && !(st = layout_peak(&p->roles[0], &l, e))) {
+		*out_B = (double)l.peak_B;
 		layout_free(&l);
 	}
 	program_destroy(p);
 	return st;
 }
 
-static enum status flat_memory(const struct config *c, struct config *some, struct line *out, struct error *e)
+enum status flat_static_measure(const struct config *c, struct flat_memory *out, struct error *e)
+{
+	struct config *some = malloc(sizeof *some);
+	double static_B[2] = {0, 0};
+	enum status st = some ? ST_OK : error_nomem(e, "pieces");
+	for (int i = 0; i < 2 && !st; i++) {
+		flat_static_config(c, 1 + i, some);
+		st = read_role(some, false, &static_B[i], e);
+	}
+	out->peak_B = through(1, static_B[0], static_B[1]);
+	free(some);
+	return st;
+}
+
+enum status flat_memory_measure(const struct config *c, struct flat_memory *out, struct error *e)
 {
 	const int64_t layers = c->model.layers <= FLAT_MEMORY_LAYERS ? c->model.layers - 1 : FLAT_MEMORY_LAYERS;
+	struct config *some = malloc(sizeof *some);
 	double peak_B[2] = {0, 0};
-	enum status st = ST_OK;
+	enum status st = some ? ST_OK : error_nomem(e, "pieces");
 	for (int i = 0; i < 2 && !st; i++) {
-		flat_config(c, layers + i, FLAT_MICROS + 1, some);
-		st = flat_peak(some, &peak_B[i], e);
+		flat_config(c, layers + i, FLAT_MICROS, some);
+		st = read_role(some, true, &peak_B[i], e);
 	}
-	*out = through(layers, peak_B[0], peak_B[1]);
+	out->peak_B = through(layers, peak_B[0], peak_B[1]);
+	free(some);
 	return st;
 }
 
@@ -387,7 +427,7 @@ enum status flat_pieces_measure(const struct config *c, const struct machine *m,
 	double host_s[2] = {0, 0}, unused_s;
 	const int64_t base = FLAT_LAYERS + (c->parallel.prefetch > 1 ? c->parallel.prefetch - 1 : 0);
 	*out = (struct flat_pieces){.straight = true};
-	enum status st = some ? flat_memory(c, some, &out->peak_B, e) : error_nomem(e, "pieces");
+	enum status st = some ? ST_OK : error_nomem(e, "pieces");
 	for (int i = 0; i < 2 && !st; i++) {
 		flat_config(c, base + i, FLAT_MICROS, some);
 		if (!(st = run_flat(some, m, &run[i], &host_s[i], e)) && c->micro_batches > FLAT_MICROS) {

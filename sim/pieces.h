@@ -23,7 +23,7 @@ struct block_pieces {
 	struct line host_s[END_COUNT];                       /* the host thread issues a micro-batch */
 	struct line kept_B[END_COUNT];                       /* each micro-batch in flight keeps, with two layers or more */
 	double kept_of_one_B[END_COUNT];                     /* with one */
-	struct line static_B[END_COUNT];                     /* weights, gradients, optimizer */
+	struct line static_B[END_COUNT], gradients_B[END_COUNT], optimizer_B[END_COUNT]; /* what is there always, and of that */
 	bool straight;                                       /* the host thread is ahead, and nothing else bends the lines */
 };
 
@@ -41,14 +41,17 @@ struct data_pieces {
 	struct line reduce_s[END_COUNT];   /* from the last backward's end to the optimizer's beginning */
 	struct line optimize_s[END_COUNT]; /* from there to the end */
 	struct line least_B[END_COUNT];    /* peak with one micro-batch in flight */
-	struct line static_B[END_COUNT];
 };
 
-/* A plan without a pipeline, by layers. */
+/* A plan without a pipeline, by layers: memory alone, and what is there always, for any micro-batch. */
+struct flat_memory {
+	struct line peak_B;
+};
+
 struct flat_pieces {
 	struct line step_s, micro_s;                       /* a step of FLAT_MICROS micro-batches (or all that there are), each further one */
 	struct line compute_s, exposed_comm_s, optimizer_s; /* of step_s */
-	struct line host_s, peak_B;
+	struct line host_s;
 	bool straight;
 };
 #define FLAT_MICROS 2
@@ -58,6 +61,8 @@ enum status block_pieces_measure(const struct config *c, const struct machine *m
 enum status memory_pieces_measure(const struct config *c, const struct block_pieces *block, struct memory_pieces *out, struct error *e);
 enum status data_pieces_measure(const struct config *c, const struct machine *m, const struct block_pieces *block, struct data_pieces *out, struct error *e);
 
+enum status flat_static_measure(const struct config *c, struct flat_memory *out, struct error *e);
+enum status flat_memory_measure(const struct config *c, struct flat_memory *out, struct error *e);
 enum status flat_pieces_measure(const struct config *c, const struct machine *m, struct flat_pieces *out, struct error *e);
 
 /* What the micro-batches in flight keep at most on the first or the last stage of a plan with so many stages; < 0 when out of memory. */
@@ -67,6 +72,7 @@ double most_kept_B(const struct config *c, const struct block_pieces *b, int end
 void block_config(const struct config *c, int64_t layers, int64_t micro_batches, struct config *out);
 void memory_config(const struct config *c, struct config *out);
 void data_config(const struct config *c, int64_t layers, struct config *out);
+void flat_static_config(const struct config *c, int64_t layers, struct config *out);
 void flat_config(const struct config *c, int64_t layers, int64_t micro_batches, struct config *out);
 
 #endif

@@ -39,7 +39,7 @@ static void random_plan(unsigned system, char *text, size_t size, int64_t *ranks
 	         "train: {stack: %s, dtype: bf16, micro_batch: %u, global_batch: %u, recompute: %s}\n"
 	         "parallel: {strategy: %s, tensor: %u, sequence_parallel: %s, pipeline: %u, virtual_stages: %u, schedule: %s, overlap: %s}\n",
 	         models[below(3)], stacks[below(4)], micro, micro * data * micros, below(2) ? "full" : "none", data == 1 ? "none" : pipeline > 1 ? pipelined[below(2)] : flat[below(4)], tensor,
-	         tensor > 1 && below(2) ? "true" : "false", pipeline, virtual, schedules[schedule], below(3) ? "true" : "false");
+	         tensor > 1 && below(2) ? "true" : "false", pipeline, virtual, schedules[schedule], data == 1 || below(3) ? "true" : "false");
 }
 
 static bool predicted(const struct config *c, int64_t ranks, const char *system, struct result *out, struct error *e)
@@ -75,12 +75,14 @@ static void compare(struct evaluator *v, const char *text, int64_t ranks, const 
 		CU_ASSERT_FALSE(quick.legal);
 		CU_ASSERT_STRING_EQUAL(quick.reason, e.text);
 	} else {
-		const double memory = (double)quick.memory_B / (double)full->memory.total_B - 1, step = quick.fits ? quick.step_s / full->time.step_s - 1 : 0;
+		const bool fits = quick.fits || full->memory.fits;
+		const double memory = !fits ? 0 : (double)quick.memory_B / (double)full->memory.total_B - 1, step = quick.fits ? quick.step_s / full->time.step_s - 1 : 0;
 		*timed += quick.fits;
 		if (fabs(memory) > MEMORY_ERROR || fabs(step) > STEP_ERROR || getenv("ALL"))
 			fprintf(stderr, "%s on %s, %lld ranks%s: step %.5g, predicted %.5g (%+.2f %%); memory %.5g GB, predicted %.5g (%+.3f %%)\n%s", quick.folded ? "folded" : "predicted", system, (long long)ranks, quick.fits ? "" : ", too large", quick.step_s,
 			        full->time.step_s, 100 * step, (double)quick.memory_B / 1e9, (double)full->memory.total_B / 1e9, 100 * memory, text);
 		CU_ASSERT_TRUE(quick.legal);
+		CU_ASSERT_TRUE(fits || (double)quick.memory_B <= (double)full->memory.total_B * (1 + MEMORY_ERROR));
 		CU_ASSERT_TRUE(fabs(memory) <= MEMORY_ERROR);
 		CU_ASSERT_TRUE(fabs(step) <= STEP_ERROR);
 		CU_ASSERT_DOUBLE_EQUAL(quick.compute_s + quick.exposed_comm_s + quick.bubble_s + quick.optimizer_s + quick.other_s, quick.step_s, 1e-9);
