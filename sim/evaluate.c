@@ -245,8 +245,15 @@ static enum status walk(struct evaluator *v, const struct block_pieces *b, struc
 	v->shape.config = v->plan;
 	v->shape.mesh = mesh_of(&v->plan);
 	enum status st = ST_OK;
-	for (int64_t i = 0; i < p->pipeline && !st; i++)
-		st = message_s(v, i, (i + 1) % p->pipeline, &t.message_s[i], e);
+	int64_t known = -1; /* the pair's stride that the last message was priced with */
+	for (int64_t i = 0; i < p->pipeline && !st; i++) {
+		const int64_t next = (i + 1) % p->pipeline, stride = pair_stride(v->m, v->shape.mesh.stride[DIM_PP], i, next);
+		if (stride == known)
+			t.message_s[i] = t.message_s[i - 1];
+		else
+			st = message_s(v, i, next, &t.message_s[i], e);
+		known = stride;
+	}
 	struct {
 		struct schedule_shape shape;
 		struct walk_times times;

@@ -425,7 +425,8 @@ enum status flat_pieces_measure(const struct config *c, const struct machine *m,
 	struct config *some = malloc(sizeof *some);
 	struct breakdown run[2] = {0}, more[2] = {0};
 	double host_s[2] = {0, 0}, unused_s;
-	const int64_t base = FLAT_LAYERS + (c->parallel.prefetch > 1 ? c->parallel.prefetch - 1 : 0);
+	const bool units = c->parallel.strategy == STRAT_FSDP || c->parallel.strategy == STRAT_HSDP;
+	const int64_t base = units ? 1 + (c->parallel.prefetch > 1 ? c->parallel.prefetch : 1) : FLAT_LAYERS;
 	*out = (struct flat_pieces){.straight = true};
 	enum status st = some ? ST_OK : error_nomem(e, "pieces");
 	for (int i = 0; i < 2 && !st; i++) {
