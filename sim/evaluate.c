@@ -181,7 +181,16 @@ static double static_B(const struct config *c, const struct block_pieces *b, int
 	return line_at(b->static_B[end], layers) + cut_B;
 }
 
-/* d: NULL: what is there at the step's ends alone does not count. */
+/* A message lives until its receiver is known to have used it. While a stage warms up it hears nothing of that; where little else is kept this is the peak. */
+static double warm_up_B(const struct config *c)
+{
+	const struct parallel *p = &c->parallel;
+	const int64_t rows = c->train.micro_batch * c->model.seq_len / p->context / (p->sequence_parallel ? p->tensor : 1);
+	const int64_t first = p->schedule == SCHED_GPIPE || c->micro_batches < p->pipeline ? c->micro_batches : p->pipeline;
+	return p->schedule == SCHED_INTERLEAVED || c->train.recompute != REC_FULL ? 0 : (double)((first - 1) * rows * c->model.hidden) * dtype_bytes(dtype_stored(c->train.dtype));
+}
+
+/* mem, d: NULL: what passes, what is there at the step's ends alone, does not count. */
 static enum status pipeline_memory(const struct evaluator *v, const struct block_pieces *b, const struct memory_pieces *mem, const struct data_pieces *d, struct evaluation *out, struct error *e)
 {
 	const struct config *c = &v->plan;
@@ -191,7 +200,9 @@ static enum status pipeline_memory(const struct evaluator *v, const struct block
 		double kept_B = most_kept_B(c, b, s, e);
 		if (kept_B < 0)
 			return e->status;
-		peak_B = fmax(peak_B, fmax(mem->passing_B[s] + kept_B + static_B(c, b, s, layers), d ? line_at(d->least_B[s], layers) : 0));
+		if (s == END_FIRST)
+			peak_B = fmax(peak_B, kept_B + warm_up_B(c) + static_B(c, b, s, layers));
+		peak_B = fmax(peak_B, fmax((mem ? mem->passing_B[s] : 0) + kept_B + static_B(c, b, s, layers), d ? line_at(d->least_B[s], layers) : 0));
 	}
 	set_memory(v, c, peak_B, out);
 	return ST_OK;
@@ -323,7 +334,8 @@ static enum status evaluate_pipeline(struct evaluator *v, struct evaluation *out
 	const struct memory_pieces *mem;
 	struct walked w;
 	enum status st = find_block(v, &b, e);
-	if (st || (st = find_memory(v, b, &mem, e)) || (st = pipeline_memory(v, b, mem, NULL, out, e)) || !out->fits || (st = find_data(v, b, &d, e)) || (st = pipeline_memory(v, b, mem, d, out, e)) || !out->fits || (st = walk(v, b, &w, e)))
+	if (st || (st = pipeline_memory(v, b, NULL, NULL, out, e)) || !out->fits || (st = find_memory(v, b, &mem, e)) || (st = pipeline_memory(v, b, mem, NULL, out, e)) || !out->fits ||
+	    (st = find_data(v, b, &d, e)) || (st = pipeline_memory(v, b, mem, d, out, e)) || !out->fits || (st = walk(v, b, &w, e)))
 		return st;
 	out->folded = compose(v, b, d, &w, out);
 	return ST_OK;
@@ -331,26 +343,49 @@ static enum status evaluate_pipeline(struct evaluator *v, struct evaluation *out
 
 /* ---- one stage ---- */
 
-/* What is there always may be too much already. */
-static enum status flat_memory(struct evaluator *v, struct evaluation *out, struct error *e)
+static enum status find_flat_memory(struct evaluator *v, int kind, int64_t layers, enum status (*measure)(const struct config *, int64_t, struct flat_memory *, struct error *), struct line *out, struct error *e)
 {
-	static enum status (*const measure[])(const struct config *, struct flat_memory *, struct error *) = {flat_static_measure, flat_memory_measure};
+	void *piece;
+	bool fresh;
+	enum status st = find(v, kind, &v->small, CONFIG_MEANT, &piece, &fresh, e);
+	if (!st && fresh) {
+		v->counts.measured += 2;
+		st = measure(&v->plan, layers, piece, e);
+	}
+	*out = st ? (struct line){0} : ((struct flat_memory *)piece)->peak_B;
+	return st;
+}
+
+/* The peak of few layers may be where hardly any activation lives; with more layers another moment takes over, and the line through few says too little. */
+#define BENT 0.001
+
+/* What is there always, and then with what all layers keep, may be too much already. *bent: the memory found may be too little. */
+static enum status flat_memory(struct evaluator *v, struct evaluation *out, bool *bent, struct error *e)
+{
+	static const int64_t few[] = {6, 24};
+	*bent = false;
 	const struct config *c = &v->plan;
-	enum status st = ST_OK;
-	for (int i = 0; i < 2 && !st && (i == 0 || out->fits); i++) {
-		void *piece;
-		bool fresh;
-		if (i == 0)
-			flat_static_config(c, 1, &v->small);
-		else
-			flat_config(c, 1, FLAT_MICROS, &v->small);
-		st = find(v, PIECES_STATIC + i, &v->small, CONFIG_MEANT, &piece, &fresh, e);
-		if (!st && fresh) {
-			v->counts.measured += 2;
-			st = measure[i](c, piece, e);
-		}
-		if (!st)
-			set_memory(v, c, line_at(((struct flat_memory *)piece)->peak_B, c->model.layers), out);
+	const struct block_pieces *b;
+	const int64_t layers = c->model.layers;
+	struct line always, peak;
+	flat_static_config(c, 1, &v->small);
+	enum status st = find_flat_memory(v, PIECES_STATIC, 1, flat_static_measure, &always, e);
+	if (st)
+		return st;
+	set_memory(v, c, line_at(always, layers), out);
+	if (!out->fits || (st = find_block(v, &b, e)))
+		return st;
+	const double each_B = always.each + b->kept_B[END_FIRST].each;
+	set_memory(v, c, line_at(always, layers) + b->kept_B[END_FIRST].each * (double)layers, out);
+	if (!out->fits)
+		return ST_OK;
+	*bent = true;
+	for (size_t i = 0; i < sizeof few / sizeof few[0] && *bent && !st; i++) {
+		const int64_t from = few[i] < layers ? few[i] : layers - 1;
+		flat_config(c, from, FLAT_MICROS, &v->small);
+		st = find_flat_memory(v, PIECES_FLAT_MEMORY, from, flat_memory_measure, &peak, e);
+		set_memory(v, c, line_at(peak, layers), out);
+		*bent = (double)(layers - from - 1) * (each_B - peak.each) > BENT * line_at(peak, layers);
 	}
 	return st;
 }
@@ -360,8 +395,9 @@ static enum status evaluate_flat(struct evaluator *v, struct evaluation *out, st
 	const struct config *c = &v->plan;
 	void *piece;
 	bool fresh;
-	enum status st = flat_memory(v, out, e);
-	if (st || !out->fits)
+	bool bent;
+	enum status st = flat_memory(v, out, &bent, e);
+	if (st || !out->fits || bent)
 		return st;
 	flat_config(c, 1, c->micro_batches > FLAT_MICROS ? FLAT_MICROS + 1 : FLAT_MICROS, &v->small);
 	st = find(v, PIECES_FLAT, &v->small, CONFIG_MEANT, &piece, &fresh, e);

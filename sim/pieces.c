@@ -285,7 +285,8 @@ double most_kept_B(const struct config *c, const struct block_pieces *b, int end
 		return -1;
 	for (size_t i = 0; i < list.n; i++) {
 		const struct action *a = &list.at[i];
-		double kept_B = a->chunk != special ? b->kept_B[end].each * (double)layers : layers == 1 ? b->kept_of_one_B[end] : line_at(b->kept_B[end], layers);
+		const int of = a->chunk == special ? end : END_FIRST; /* what a part between keeps comes to the first one from the embedding */
+		double kept_B = layers == 1 ? b->kept_of_one_B[of] : line_at(b->kept_B[of], layers);
 		now_B += a->kind == ACTION_FORWARD ? kept_B : a->kind == frees ? -kept_B : 0;
 		most_B = now_B > most_B ? now_B : most_B;
 	}
@@ -362,7 +363,6 @@ enum status data_pieces_measure(const struct config *c, const struct machine *m,
 
 /* Programs of so many layers, and of one more. */
 #define FLAT_LAYERS 4
-#define FLAT_MEMORY_LAYERS 9 /* by then activations decide over what is gathered and reduced at the ends, or never */
 
 static enum status run_flat(const struct config *c, const struct machine *m, struct breakdown *out, double *host_s, struct error *e)
 {
@@ -391,23 +391,22 @@ static enum status read_role(const struct config *c, bool peak, double *out_B, s
 	return st;
 }
 
-enum status flat_static_measure(const struct config *c, struct flat_memory *out, struct error *e)
+enum status flat_static_measure(const struct config *c, int64_t layers, struct flat_memory *out, struct error *e)
 {
 	struct config *some = malloc(sizeof *some);
 	double static_B[2] = {0, 0};
 	enum status st = some ? ST_OK : error_nomem(e, "pieces");
 	for (int i = 0; i < 2 && !st; i++) {
-		flat_static_config(c, 1 + i, some);
+		flat_static_config(c, layers + i, some);
 		st = read_role(some, false, &static_B[i], e);
 	}
-	out->peak_B = through(1, static_B[0], static_B[1]);
+	out->peak_B = through(layers, static_B[0], static_B[1]);
 	free(some);
 	return st;
 }
 
-enum status flat_memory_measure(const struct config *c, struct flat_memory *out, struct error *e)
+enum status flat_memory_measure(const struct config *c, int64_t layers, struct flat_memory *out, struct error *e)
 {
-	const int64_t layers = c->model.layers <= FLAT_MEMORY_LAYERS ? c->model.layers - 1 : FLAT_MEMORY_LAYERS;
 	struct config *some = malloc(sizeof *some);
 	double peak_B[2] = {0, 0};
 	enum status st = some ? ST_OK : error_nomem(e, "pieces");

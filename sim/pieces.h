@@ -61,8 +61,9 @@ enum status block_pieces_measure(const struct config *c, const struct machine *m
 enum status memory_pieces_measure(const struct config *c, const struct block_pieces *block, struct memory_pieces *out, struct error *e);
 enum status data_pieces_measure(const struct config *c, const struct machine *m, const struct block_pieces *block, struct data_pieces *out, struct error *e);
 
-enum status flat_static_measure(const struct config *c, struct flat_memory *out, struct error *e);
-enum status flat_memory_measure(const struct config *c, struct flat_memory *out, struct error *e);
+/* Through programs of so many layers and of one more. */
+enum status flat_static_measure(const struct config *c, int64_t layers, struct flat_memory *out, struct error *e);
+enum status flat_memory_measure(const struct config *c, int64_t layers, struct flat_memory *out, struct error *e);
 enum status flat_pieces_measure(const struct config *c, const struct machine *m, struct flat_pieces *out, struct error *e);
 
 /* What the micro-batches in flight keep at most on the first or the last stage of a plan with so many stages; < 0 when out of memory. */

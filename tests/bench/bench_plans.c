@@ -127,7 +127,7 @@ static void schedules(struct evaluator *v, struct config *c, int64_t gpus)
 /* Every legal way to split GPT-3 over 64 to 1,024 GPUs, as a search would go through it. */
 static void enumerate(struct evaluator *v, struct config *c)
 {
-	for (int64_t gpus = 64; gpus <= 1024; gpus *= 2)
+	for (int64_t gpus = 64; gpus <= 1024; gpus += gpus & (gpus - 1) ? gpus / 3 : gpus / 2) /* 64, 96, 128, 192, ... */
 		for (int64_t tensor = 1; tensor <= 8; tensor *= 2)
 			for (int sequence = 0; sequence < (tensor > 1 ? 2 : 1); sequence++)
 				for (int64_t stages = 1; stages <= c->model.layers; stages++)
