@@ -181,13 +181,12 @@ static double static_B(const struct config *c, const struct block_pieces *b, int
 	return line_at(b->static_B[end], layers) + cut_B;
 }
 
-/* A message lives until its receiver is known to have used it. While a stage warms up it hears nothing of that; where little else is kept this is the peak. */
-static double warm_up_B(const struct config *c)
+/* A message lives until its receiver is known to have used it, and while a stage warms up it hears nothing of that. Where little else is kept, the warm-up's end is the peak: messages of what is in flight beyond the short program. With sequence parallelism they are too small to move it. */
+static double unheard_B(const struct config *c, const struct block_pieces *b, const struct memory_pieces *mem, double kept_B)
 {
-	const struct parallel *p = &c->parallel;
-	const int64_t rows = c->train.micro_batch * c->model.seq_len / p->context / (p->sequence_parallel ? p->tensor : 1);
-	const int64_t first = p->schedule == SCHED_GPIPE || c->micro_batches < p->pipeline ? c->micro_batches : p->pipeline;
-	return p->schedule == SCHED_INTERLEAVED || c->train.recompute != REC_FULL ? 0 : (double)((first - 1) * rows * c->model.hidden) * dtype_bytes(dtype_stored(c->train.dtype));
+	const int64_t rows = c->train.micro_batch * c->model.seq_len / c->parallel.context / (c->parallel.sequence_parallel ? c->parallel.tensor : 1);
+	const double more = c->train.recompute == REC_FULL && !c->parallel.sequence_parallel ? kept_B / of_flight_B(c, b) - mem->flights : 0;
+	return more > 0 ? more * (double)(rows * c->model.hidden) * dtype_bytes(dtype_stored(c->train.dtype)) : 0;
 }
 
 /* mem, d: NULL: what passes, what is there at the step's ends alone, does not count. */
@@ -200,8 +199,8 @@ static enum status pipeline_memory(const struct evaluator *v, const struct block
 		double kept_B = most_kept_B(c, b, s, e);
 		if (kept_B < 0)
 			return e->status;
-		if (s == END_FIRST)
-			peak_B = fmax(peak_B, kept_B + warm_up_B(c) + static_B(c, b, s, layers));
+		if (mem && s == END_FIRST)
+			kept_B += unheard_B(c, b, mem, kept_B);
 		peak_B = fmax(peak_B, fmax((mem ? mem->passing_B[s] : 0) + kept_B + static_B(c, b, s, layers), d ? line_at(d->least_B[s], layers) : 0));
 	}
 	set_memory(v, c, peak_B, out);
@@ -356,14 +355,13 @@ static enum status find_flat_memory(struct evaluator *v, int kind, int64_t layer
 	return st;
 }
 
-/* The peak of few layers may be where hardly any activation lives; with more layers another moment takes over, and the line through few says too little. */
+/* The peak of few layers may be where hardly any activation lives; with more layers another moment takes over, and the line through few says too little: then all layers are laid out. */
 #define BENT 0.001
+#define FEW_LAYERS 6
 
-/* What is there always, and then with what all layers keep, may be too much already. *bent: the memory found may be too little. */
-static enum status flat_memory(struct evaluator *v, struct evaluation *out, bool *bent, struct error *e)
+/* What is there always, and then with what all layers keep, may be too much already. */
+static enum status flat_memory(struct evaluator *v, struct evaluation *out, struct error *e)
 {
-	static const int64_t few[] = {6, 24};
-	*bent = false;
 	const struct config *c = &v->plan;
 	const struct block_pieces *b;
 	const int64_t layers = c->model.layers;
@@ -379,13 +377,12 @@ static enum status flat_memory(struct evaluator *v, struct evaluation *out, bool
 	set_memory(v, c, line_at(always, layers) + b->kept_B[END_FIRST].each * (double)layers, out);
 	if (!out->fits)
 		return ST_OK;
-	*bent = true;
-	for (size_t i = 0; i < sizeof few / sizeof few[0] && *bent && !st; i++) {
-		const int64_t from = few[i] < layers ? few[i] : layers - 1;
+	for (int64_t from = FEW_LAYERS < layers ? FEW_LAYERS : layers; !st; from = layers) {
 		flat_config(c, from, FLAT_MICROS, &v->small);
-		st = find_flat_memory(v, PIECES_FLAT_MEMORY, from, flat_memory_measure, &peak, e);
-		set_memory(v, c, line_at(peak, layers), out);
-		*bent = (double)(layers - from - 1) * (each_B - peak.each) > BENT * line_at(peak, layers);
+		if (!(st = find_flat_memory(v, PIECES_FLAT_MEMORY, from, flat_memory_measure, &peak, e)))
+			set_memory(v, c, line_at(peak, layers), out);
+		if (from == layers || (double)(layers - from - 1) * (each_B - peak.each) <= BENT * line_at(peak, layers))
+			break;
 	}
 	return st;
 }
@@ -395,9 +392,8 @@ static enum status evaluate_flat(struct evaluator *v, struct evaluation *out, st
 	const struct config *c = &v->plan;
 	void *piece;
 	bool fresh;
-	bool bent;
-	enum status st = flat_memory(v, out, &bent, e);
-	if (st || !out->fits || bent)
+	enum status st = flat_memory(v, out, e);
+	if (st || !out->fits)
 		return st;
 	flat_config(c, 1, c->micro_batches > FLAT_MICROS ? FLAT_MICROS + 1 : FLAT_MICROS, &v->small);
 	st = find(v, PIECES_FLAT, &v->small, CONFIG_MEANT, &piece, &fresh, e);

@@ -55,8 +55,10 @@ void block_config(const struct config *c, int64_t layers, int64_t micro_batches,
 void memory_config(const struct config *c, struct config *out)
 {
 	const enum schedule kind = c->parallel.schedule;
-	const int64_t stages = c->parallel.pipeline < 3 ? c->parallel.pipeline : 3, chunks = kind == SCHED_INTERLEAVED ? 2 : 1, layers = c->model.layers / c->parallel.pipeline / c->parallel.virtual_stages;
-	block_config(c, 1, c->micro_batches < 2 * stages ? c->micro_batches : 2 * stages, out);
+	const int64_t usual = c->train.recompute != REC_FULL ? 3 : kind == SCHED_INTERLEAVED ? 4 : 6; /* where little is kept, the peak moves to the end of the warm-up as stages grow in number */
+	const int64_t stages = c->parallel.pipeline < usual ? c->parallel.pipeline : usual, chunks = kind == SCHED_INTERLEAVED ? 2 : 1, layers = c->model.layers / c->parallel.pipeline / c->parallel.virtual_stages;
+	const int64_t groups = c->micro_batches / c->parallel.pipeline, least = kind == SCHED_INTERLEAVED ? groups * stages : c->micro_batches; /* interleaved schedules go by groups of as many as there are stages */
+	block_config(c, 1, least < 2 * stages ? least : 2 * stages, out);
 	out->model.layers = (layers < USUAL_LAYERS ? layers : USUAL_LAYERS) * chunks * stages;
 	out->train.recompute_layers = c->train.recompute_layers > 0 ? out->model.layers : 0;
 	out->ranks = out->ranks / 2 * stages;
@@ -272,6 +274,16 @@ enum status block_pieces_measure(const struct config *c, const struct machine *m
 	return st;
 }
 
+static double kept_of_B(const struct block_pieces *b, int end, int64_t layers)
+{
+	return layers == 1 ? b->kept_of_one_B[end] : line_at(b->kept_B[end], layers);
+}
+
+double of_flight_B(const struct config *c, const struct block_pieces *b)
+{
+	return kept_of_B(b, END_FIRST, c->model.layers / c->parallel.pipeline / c->parallel.virtual_stages);
+}
+
 double most_kept_B(const struct config *c, const struct block_pieces *b, int end, struct error *e)
 {
 	const struct parallel *p = &c->parallel;
@@ -286,7 +298,7 @@ double most_kept_B(const struct config *c, const struct block_pieces *b, int end
 	for (size_t i = 0; i < list.n; i++) {
 		const struct action *a = &list.at[i];
 		const int of = a->chunk == special ? end : END_FIRST; /* what a part between keeps comes to the first one from the embedding */
-		double kept_B = layers == 1 ? b->kept_of_one_B[of] : line_at(b->kept_B[of], layers);
+		double kept_B = kept_of_B(b, of, layers);
 		now_B += a->kind == ACTION_FORWARD ? kept_B : a->kind == frees ? -kept_B : 0;
 		most_B = now_B > most_B ? now_B : most_B;
 	}
@@ -306,6 +318,8 @@ enum status memory_pieces_measure(const struct config *c, const struct block_pie
 	for (int s = 0; s < END_COUNT && !st; s++) {
 		double kept_B = most_kept_B(some, block, s, e);
 		out->passing_B[s] = run->peak_B[s] - kept_B - run->static_B[s];
+		if (s == END_FIRST)
+			out->flights = kept_B / of_flight_B(some, block);
 		st = kept_B < 0 ? e->status : ST_OK;
 	}
 	free(some);
@@ -410,11 +424,12 @@ enum status flat_memory_measure(const struct config *c, int64_t layers, struct f
 	struct config *some = malloc(sizeof *some);
 	double peak_B[2] = {0, 0};
 	enum status st = some ? ST_OK : error_nomem(e, "pieces");
-	for (int i = 0; i < 2 && !st; i++) {
+	const int programs = layers < c->model.layers ? 2 : 1;
+	for (int i = 0; i < programs && !st; i++) {
 		flat_config(c, layers + i, FLAT_MICROS, some);
 		st = read_role(some, true, &peak_B[i], e);
 	}
-	out->peak_B = through(layers, peak_B[0], peak_B[1]);
+	out->peak_B = programs == 2 ? through(layers, peak_B[0], peak_B[1]) : (struct line){peak_B[0], 0};
 	free(some);
 	return st;
 }

@@ -30,6 +30,7 @@ struct block_pieces {
 /* The peak under a schedule, without what micro-batches in flight keep and what is there always. */
 struct memory_pieces {
 	double passing_B[END_COUNT];
+	double flights; /* micro-batches, of a part each, that were in flight on the first stage */
 };
 
 /* What data parallelism adds. */
@@ -61,13 +62,15 @@ enum status block_pieces_measure(const struct config *c, const struct machine *m
 enum status memory_pieces_measure(const struct config *c, const struct block_pieces *block, struct memory_pieces *out, struct error *e);
 enum status data_pieces_measure(const struct config *c, const struct machine *m, const struct block_pieces *block, struct data_pieces *out, struct error *e);
 
-/* Through programs of so many layers and of one more. */
+/* Through programs of so many layers and of one more; flat_memory_measure: with all layers of that one alone. */
 enum status flat_static_measure(const struct config *c, int64_t layers, struct flat_memory *out, struct error *e);
 enum status flat_memory_measure(const struct config *c, int64_t layers, struct flat_memory *out, struct error *e);
 enum status flat_pieces_measure(const struct config *c, const struct machine *m, struct flat_pieces *out, struct error *e);
 
 /* What the micro-batches in flight keep at most on the first or the last stage of a plan with so many stages; < 0 when out of memory. */
 double most_kept_B(const struct config *c, const struct block_pieces *b, int end, struct error *e);
+/* One of them, of one part, on the first stage. */
+double of_flight_B(const struct config *c, const struct block_pieces *b);
 
 /* The configs that the above are measured on, all that does not matter to them set to one value: equal bytes, equal pieces. `layers` of each stage. */
 void block_config(const struct config *c, int64_t layers, int64_t micro_batches, struct config *out);
