@@ -351,7 +351,7 @@ static enum status find_flat_memory(struct evaluator *v, int kind, int64_t layer
 		v->counts.measured += 2;
 		st = measure(&v->plan, layers, piece, e);
 	}
-	*out = st ? (struct line){0} : ((struct flat_memory *)piece)->peak_B;
+	*out = st ? (struct line){0} : flat_memory_of(piece, &v->plan);
 	return st;
 }
 
@@ -378,7 +378,7 @@ static enum status flat_memory(struct evaluator *v, struct evaluation *out, stru
 	if (!out->fits)
 		return ST_OK;
 	for (int64_t from = FEW_LAYERS < layers ? FEW_LAYERS : layers; !st; from = layers) {
-		flat_config(c, from, FLAT_MICROS, &v->small);
+		flat_memory_config(c, from, &v->small);
 		if (!(st = find_flat_memory(v, PIECES_FLAT_MEMORY, from, flat_memory_measure, &peak, e)))
 			set_memory(v, c, line_at(peak, layers), out);
 		if (from == layers || (double)(layers - from - 1) * (each_B - peak.each) <= BENT * line_at(peak, layers))

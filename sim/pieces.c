@@ -9,16 +9,13 @@
 #define S_PER_PS 1e-12
 #define MICROS 3 /* the first accumulates nothing, the last one's gradients may be completed: the one between is steady */
 #define USUAL_LAYERS 2 /* so many, and one more, share buffers and overlap as any number does; one alone may not */
-/* The host thread is ahead when it needs no more than this part of a step. */
-#define HOST_AHEAD 0.8
 
 double line_at(struct line l, int64_t layers)
 {
 	return l.at0 + l.each * (double)layers;
 }
 
-/* Values with `from` layers and with one more. */
-static struct line through(int64_t from, double a, double b)
+struct line line_through(int64_t from, double a, double b)
 {
 	return (struct line){a - (double)from * (b - a), b - a};
 }
@@ -73,26 +70,6 @@ void data_config(const struct config *c, int64_t layers, struct config *out)
 	out->ranks = 2 * c->parallel.tensor * c->parallel.context * c->parallel.data;
 }
 
-void flat_config(const struct config *c, int64_t layers, int64_t micro_batches, struct config *out)
-{
-	*out = *c;
-	out->model.layers = layers;
-	out->train.recompute_layers = c->train.recompute_layers > 0 ? layers : 0;
-	out->micro_batches = c->micro_batches < micro_batches ? c->micro_batches : micro_batches;
-	out->train.global_batch = out->micro_batches * c->train.micro_batch * c->parallel.data;
-}
-
-void flat_static_config(const struct config *c, int64_t layers, struct config *out)
-{
-	flat_config(c, layers, 1, out);
-	out->train.micro_batch = 1;
-	out->train.recompute = REC_NONE;
-	out->train.recompute_layers = 0;
-	out->train.global_batch = c->parallel.data;
-	out->parallel.sequence_parallel = false;
-	out->data.bytes = 8 * (uint64_t)(c->model.seq_len / c->parallel.context);
-}
-
 /* ---- what is read off a program and its timeline ---- */
 
 struct action_time {
@@ -141,8 +118,7 @@ static double aligned_B(const struct buffer *b)
 	return (double)((b->bytes + LAYOUT_ALIGN - 1) / LAYOUT_ALIGN * LAYOUT_ALIGN);
 }
 
-/* What is there always: of one component, of all on the device (COMP_KIND_COUNT) with what the stack holds. */
-static double static_of(const struct role *r, enum component only)
+double static_of_role_B(const struct role *r, enum component only)
 {
 	double sum = 0;
 	for (size_t i = 0; i < r->buffers.n; i++) {
@@ -164,9 +140,9 @@ static enum status read_memory(const struct program *p, struct short_run *out, s
 		if (st)
 			return st;
 		out->peak_B[s] = (double)l.peak_B;
-		out->static_B[s] = static_of(role, COMP_KIND_COUNT);
-		out->gradients_B[s] = static_of(role, COMP_GRADIENTS);
-		out->optimizer_B[s] = static_of(role, COMP_OPTIMIZER);
+		out->static_B[s] = static_of_role_B(role, COMP_KIND_COUNT);
+		out->gradients_B[s] = static_of_role_B(role, COMP_GRADIENTS);
+		out->optimizer_B[s] = static_of_role_B(role, COMP_OPTIMIZER);
 		layout_free(&l);
 	}
 	return ST_OK;
@@ -229,14 +205,14 @@ static enum status measure_times(const struct config *c, const struct machine *m
 	for (int s = 0; s < END_COUNT && !st; s++) {
 		const struct stage_times *a = &run[0].stage[s], *b = &run[1].stage[s];
 		for (int k = 0; k < ACTION_KIND_COUNT; k++) {
-			out->begin_s[s][k] = through(1, lasts_s(&a->action[k][0]), lasts_s(&b->action[k][0]));
-			out->steady_s[s][k] = through(1, lasts_s(&a->action[k][1]), lasts_s(&b->action[k][1]));
+			out->begin_s[s][k] = line_through(1, lasts_s(&a->action[k][0]), lasts_s(&b->action[k][0]));
+			out->steady_s[s][k] = line_through(1, lasts_s(&a->action[k][1]), lasts_s(&b->action[k][1]));
 		}
-		out->compute_s[s] = through(1, busy_s(a, 1), busy_s(b, 1));
-		out->host_s[s] = through(1, run[0].host_s / MICROS, run[1].host_s / MICROS);
-		out->static_B[s] = through(1, run[0].static_B[s], run[1].static_B[s]);
-		out->gradients_B[s] = through(1, run[0].gradients_B[s], run[1].gradients_B[s]);
-		out->optimizer_B[s] = through(1, run[0].optimizer_B[s], run[1].optimizer_B[s]);
+		out->compute_s[s] = line_through(1, busy_s(a, 1), busy_s(b, 1));
+		out->host_s[s] = line_through(1, run[0].host_s / MICROS, run[1].host_s / MICROS);
+		out->static_B[s] = line_through(1, run[0].static_B[s], run[1].static_B[s]);
+		out->gradients_B[s] = line_through(1, run[0].gradients_B[s], run[1].gradients_B[s]);
+		out->optimizer_B[s] = line_through(1, run[0].optimizer_B[s], run[1].optimizer_B[s]);
 	}
 	return st;
 }
@@ -256,7 +232,7 @@ static enum status measure_kept(const struct config *c, const struct machine *m,
 	}
 	for (int s = 0; s < END_COUNT && !st; s++) {
 		out->kept_of_one_B[s] = kept_B[s][0];
-		out->kept_B[s] = through(USUAL_LAYERS, kept_B[s][USUAL_LAYERS - 1], kept_B[s][USUAL_LAYERS]);
+		out->kept_B[s] = line_through(USUAL_LAYERS, kept_B[s][USUAL_LAYERS - 1], kept_B[s][USUAL_LAYERS]);
 	}
 	return st;
 }
@@ -361,104 +337,14 @@ enum status data_pieces_measure(const struct config *c, const struct machine *m,
 			v[i][3] = optimizer_s - end_s;
 			v[i][4] = (double)x->to_ps * S_PER_PS - optimizer_s;
 		}
-		out->gathered_s[s] = through(USUAL_LAYERS, fmax(0, v[0][0]), fmax(0, v[1][0]));
-		out->slowed_s[s] = through(USUAL_LAYERS, v[0][1], v[1][1]);
-		out->comm_s[s] = through(USUAL_LAYERS, v[0][2], v[1][2]);
-		out->reduce_s[s] = through(USUAL_LAYERS, v[0][3], v[1][3]);
-		out->optimize_s[s] = through(USUAL_LAYERS, v[0][4], v[1][4]);
-		out->least_B[s] = through(USUAL_LAYERS, run[0].peak_B[s], run[1].peak_B[s]);
+		out->gathered_s[s] = line_through(USUAL_LAYERS, fmax(0, v[0][0]), fmax(0, v[1][0]));
+		out->slowed_s[s] = line_through(USUAL_LAYERS, v[0][1], v[1][1]);
+		out->comm_s[s] = line_through(USUAL_LAYERS, v[0][2], v[1][2]);
+		out->reduce_s[s] = line_through(USUAL_LAYERS, v[0][3], v[1][3]);
+		out->optimize_s[s] = line_through(USUAL_LAYERS, v[0][4], v[1][4]);
+		out->least_B[s] = line_through(USUAL_LAYERS, run[0].peak_B[s], run[1].peak_B[s]);
 	}
 	free(some);
 	free(run);
-	return st;
-}
-
-/* ---- without a pipeline ---- */
-
-/* Programs of so many layers, and of one more. */
-#define FLAT_LAYERS 4
-
-static enum status run_flat(const struct config *c, const struct machine *m, struct breakdown *out, double *host_s, struct error *e)
-{
-	struct program *p = NULL;
-	struct timeline t = {0};
-	enum status st = program_build(c, &p, e);
-	if (!st && !(st = predict_timeline(p, m, &t, host_s, e)))
-		st = timeline_breakdown(&t, 0, out, e);
-	timeline_free(&t);
-	program_destroy(p);
-	return st;
-}
-
-static enum status read_role(const struct config *c, bool peak, double *out_B, struct error *e)
-{
-	struct program *p = NULL;
-	struct layout l;
-	enum status st = program_build(c, &p, e);
-	if (!st && !peak) {
-		*out_B = static_of(&p->roles[0], COMP_KIND_COUNT);
-	} else if (!st && !(st = layout_peak(&p->roles[0], &l, e))) {
-		*out_B = (double)l.peak_B;
-		layout_free(&l);
-	}
-	program_destroy(p);
-	return st;
-}
-
-enum status flat_static_measure(const struct config *c, int64_t layers, struct flat_memory *out, struct error *e)
-{
-	struct config *some = malloc(sizeof *some);
-	double static_B[2] = {0, 0};
-	enum status st = some ? ST_OK : error_nomem(e, "pieces");
-	for (int i = 0; i < 2 && !st; i++) {
-		flat_static_config(c, layers + i, some);
-		st = read_role(some, false, &static_B[i], e);
-	}
-	out->peak_B = through(layers, static_B[0], static_B[1]);
-	free(some);
-	return st;
-}
-
-enum status flat_memory_measure(const struct config *c, int64_t layers, struct flat_memory *out, struct error *e)
-{
-	struct config *some = malloc(sizeof *some);
-	double peak_B[2] = {0, 0};
-	enum status st = some ? ST_OK : error_nomem(e, "pieces");
-	const int programs = layers < c->model.layers ? 2 : 1;
-	for (int i = 0; i < programs && !st; i++) {
-		flat_config(c, layers + i, FLAT_MICROS, some);
-		st = read_role(some, true, &peak_B[i], e);
-	}
-	out->peak_B = programs == 2 ? through(layers, peak_B[0], peak_B[1]) : (struct line){peak_B[0], 0};
-	free(some);
-	return st;
-}
-
-enum status flat_pieces_measure(const struct config *c, const struct machine *m, struct flat_pieces *out, struct error *e)
-{
-	struct config *some = malloc(sizeof *some);
-	struct breakdown run[2] = {0}, more[2] = {0};
-	double host_s[2] = {0, 0}, unused_s;
-	const bool units = c->parallel.strategy == STRAT_FSDP || c->parallel.strategy == STRAT_HSDP;
-	const int64_t base = units ? 1 + (c->parallel.prefetch > 1 ? c->parallel.prefetch : 1) : FLAT_LAYERS;
-	*out = (struct flat_pieces){.straight = true};
-	enum status st = some ? ST_OK : error_nomem(e, "pieces");
-	for (int i = 0; i < 2 && !st; i++) {
-		flat_config(c, base + i, FLAT_MICROS, some);
-		if (!(st = run_flat(some, m, &run[i], &host_s[i], e)) && c->micro_batches > FLAT_MICROS) {
-			flat_config(c, base + i, FLAT_MICROS + 1, some);
-			st = run_flat(some, m, &more[i], &unused_s, e);
-		}
-		out->straight = out->straight && host_s[i] < HOST_AHEAD * run[i].step_s;
-	}
-#define LINE(field) out->field = through(base, run[0].field, run[1].field)
-	LINE(step_s);
-	LINE(compute_s);
-	LINE(exposed_comm_s);
-	LINE(optimizer_s);
-#undef LINE
-	out->micro_s = through(base, more[0].step_s - run[0].step_s, more[1].step_s - run[1].step_s);
-	out->host_s = through(base, host_s[0], host_s[1]);
-	free(some);
 	return st;
 }

@@ -12,6 +12,11 @@ struct line {
 	double at0, each; /* value = at0 + each x layers */
 };
 double line_at(struct line l, int64_t layers);
+/* Of values with `from` layers and with one more. */
+struct line line_through(int64_t from, double a, double b);
+
+/* The host thread is ahead when it needs no more than this part of a step. */
+#define HOST_AHEAD 0.8
 
 enum { END_FIRST, END_LAST, END_COUNT }; /* the stage with the embedding, the stage with the head */
 
@@ -46,8 +51,9 @@ struct data_pieces {
 
 /* A plan without a pipeline, by layers: memory alone, and what is there always, for any micro-batch. */
 struct flat_memory {
-	struct line peak_B;
+	struct line whole_B, shard_B; /* peak: whole + shard / ranks that share it */
 };
+struct line flat_memory_of(const struct flat_memory *m, const struct config *c);
 
 struct flat_pieces {
 	struct line step_s, micro_s;                       /* a step of FLAT_MICROS micro-batches (or all that there are), each further one */
@@ -76,7 +82,11 @@ double of_flight_B(const struct config *c, const struct block_pieces *b);
 void block_config(const struct config *c, int64_t layers, int64_t micro_batches, struct config *out);
 void memory_config(const struct config *c, struct config *out);
 void data_config(const struct config *c, int64_t layers, struct config *out);
+void flat_memory_config(const struct config *c, int64_t layers, struct config *out); /* for any number of shards */
 void flat_static_config(const struct config *c, int64_t layers, struct config *out);
 void flat_config(const struct config *c, int64_t layers, int64_t micro_batches, struct config *out);
+
+/* What a role has always: of one component, or of all on the device (COMP_KIND_COUNT) with what the stack holds. */
+double static_of_role_B(const struct role *r, enum component only);
 
 #endif
