@@ -269,7 +269,10 @@ static enum status walk(struct evaluator *v, const struct block_pieces *b, struc
 		struct walk_times times;
 	} key;
 	memset(&key, 0, sizeof key);
-	key.shape = shape;
+	key.shape.kind = p->schedule; /* member by member: padding is hashed too */
+	key.shape.stages = p->pipeline;
+	key.shape.chunks = p->virtual_stages;
+	key.shape.micro_batches = v->plan.micro_batches;
 	key.times = t;
 	void *piece;
 	bool fresh;
