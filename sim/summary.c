@@ -34,14 +34,14 @@
 /* ---- memory ---- */
 
 /* What lies beside the allocator's memory: the context, and NCCL's buffers for each group that communicates. */
-static void fill_overhead(const struct program *p, const struct machine *m, struct result_memory *mem)
+void summary_overhead(const struct config *c, const struct mesh *mesh, const struct machine *m, struct result_memory *mem)
 {
-	const struct stack_memory *s = &p->config.stack.memory;
+	const struct stack_memory *s = &c->stack.memory;
 	if (m->device.is_host)
 		return;
 	for (int d = 0; d < DIM_COUNT; d++)
-		mem->communicators += p->mesh.size[d] > 1;
-	mem->communicators += p->mesh.size[DIM_REPLICA] > 1; /* hsdp has two in dp's place */
+		mem->communicators += mesh->size[d] > 1;
+	mem->communicators += mesh->size[DIM_REPLICA] > 1; /* hsdp has two in dp's place */
 	mem->context_B = (uint64_t)s->context_B;
 	mem->communicators_B = (uint64_t)(s->communicator_B * (double)mem->communicators);
 	mem->overhead_B = mem->context_B + mem->communicators_B;
@@ -60,7 +60,7 @@ static enum status fill_memory(const struct program *p, const struct machine *m,
 {
 	struct result_memory *mem = &out->memory, overhead = {0};
 	uint64_t first_B = 0;
-	fill_overhead(p, m, &overhead);
+	summary_overhead(&p->config, &p->mesh, m, &overhead);
 	for (size_t i = 0; i < p->n_roles; i++) {
 		struct layout l;
 		enum status st = layout_peak(&p->roles[i], &l, e);

@@ -42,7 +42,7 @@ static void list_params(struct builder *b)
 		if (stage_has_param(b->c, b->stage, &p) && !(heads_table(b, &p)))
 			list_param(b, &p);
 	}
-	for (int64_t i = 0; i < n; i++) {
+	for (int64_t i = 0; i < n && b->has_head && !b->has_embedding; i++) {
 		struct param p = model_param(b->m, i, b->tensor);
 		if (heads_table(b, &p))
 			list_param(b, &p);
