@@ -167,7 +167,7 @@ enum status runner_open(struct session *s, struct runner *r, struct error *e)
 {
 	const struct program *p = r->program;
 	r->session = s;
-	r->job = (struct device_job){.role = r->role, .peer_op = r->peer_op, .params = p->mesh.params, .layout = &r->layout, .heads = p->config.model.heads, .loss_scale = p->loss_scale, .host = host_times_of(&p->config), .beacon = watchdog_beacon(s->watchdog),
+	r->job = (struct device_job){.role = r->role, .peer_op = r->peer_op, .layout = &r->layout, .heads = p->config.model.heads, .loss_scale = p->loss_scale, .host = host_times_of(&p->config), .beacon = watchdog_beacon(s->watchdog),
 	                             .cores = s->info.cores_per_rank, .oversubscribed = s->info.oversubscribed, .broken = broken, .broken_ctx = s};
 	for (int d = 0; d < DIM_ALL; d++)
 		r->job.coord[d] = mesh_coord(&p->mesh, r->rank, d);

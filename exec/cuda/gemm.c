@@ -302,7 +302,7 @@ enum status gemm_attention_run(struct gemm_plans *g, const struct cuda_env *env,
 /* What is known of a view's address before there is memory: buffers begin at multiples of 256, and every rank's part lies whole strides behind. */
 static void *address_of(const struct view *v)
 {
-	return (void *)(uintptr_t)(v->offset_B | v->dp_stride_B);
+	return (void *)(uintptr_t)(v->offset_B | v->stride_B);
 }
 
 static enum status plan_op(struct gemm_plans *g, const struct role *role, size_t i, struct error *e)
