@@ -107,7 +107,7 @@ $(filter-out %/libcudart.so.13 %/libnvidia-ml.so.1,$(DOUBLES)): $(B)/doubles/lib
 	$(CXX) $(LDFLAGS_$(VARIANT)) -pthread -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) -o $@ $(filter %.o %.so.13,$^) $(if $(findstring nccl,$@),$(shell pkg-config --libs ompi-c))
 
 # The kernels' twins against the host's reference: no nvcc, no library.
-TWIN_TESTS = $(if $(CUDA_FLAGS),$(addprefix $(B)/tests/cuda/,test_twin $(addprefix test_cuda_,act attention elementwise embed loss memory norm optimizer softmax)))
+TWIN_TESTS = $(if $(CUDA_FLAGS),$(addprefix $(B)/tests/cuda/,test_twin $(addprefix test_cuda_,act attention elementwise embed loss memory moe norm optimizer softmax)))
 
 CUDA_TESTS = $(if $(CUDA_FLAGS),$(patsubst tests/%,$(B)/tests/%,$(basename $(wildcard tests/cuda/test_*.c tests/cuda/test_*.cc))))
 $(B)/tests/cuda/%: tests/cuda/%.c $(LIB) $(TWIN_OBJ)

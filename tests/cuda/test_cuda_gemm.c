@@ -100,7 +100,7 @@ static void open_side(struct side *s, struct op op)
 /* An argument of n elements that begins `shift` elements behind an aligned address; n 0: absent. Filled with random numbers. */
 static void argument(struct side *s, int i, enum dtype d, size_t n, size_t shift)
 {
-	struct view v = {n ? (int32_t)s->role.buffers.n : -1, shift * size_of(d), 0};
+	struct view v = {.buffer = n ? (int32_t)s->role.buffers.n : -1, .offset_B = shift * size_of(d)};
 	CU_ASSERT_FATAL(vec_push(&s->role.args, v));
 	if (n == 0)
 		return;
