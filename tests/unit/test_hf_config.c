@@ -50,6 +50,15 @@ static void test_published(void)
 		 "{\"model_type\": \"mixtral\", \"hidden_act\": \"silu\", \"hidden_size\": 4096, \"intermediate_size\": 14336, \"max_position_embeddings\": 32768, \"num_attention_heads\": 32, "
 		 "\"num_experts_per_tok\": 2, \"num_hidden_layers\": 32, \"num_key_value_heads\": 8, \"num_local_experts\": 8, \"sliding_window\": null, \"vocab_size\": 32000}",
 		 46702792704},
+		{"mistralai/Mixtral-8x22B-v0.1",
+		 "{\"model_type\": \"mixtral\", \"hidden_act\": \"silu\", \"hidden_size\": 6144, \"intermediate_size\": 16384, \"max_position_embeddings\": 65536, \"num_attention_heads\": 48, "
+		 "\"num_experts_per_tok\": 2, \"num_hidden_layers\": 56, \"num_key_value_heads\": 8, \"num_local_experts\": 8, \"sliding_window\": null, \"vocab_size\": 32000}",
+		 140620634112},
+		{"Qwen/Qwen3-30B-A3B", /* 30532122624 with the 48 x 2 x 128 weights of its head norms */
+		 "{\"model_type\": \"qwen3_moe\", \"decoder_sparse_step\": 1, \"head_dim\": 128, \"hidden_act\": \"silu\", \"hidden_size\": 2048, \"intermediate_size\": 6144, \"max_position_embeddings\": 40960, "
+		 "\"mlp_only_layers\": [], \"moe_intermediate_size\": 768, \"num_attention_heads\": 32, \"num_experts\": 128, \"num_experts_per_tok\": 8, \"num_hidden_layers\": 48, \"num_key_value_heads\": 4, "
+		 "\"tie_word_embeddings\": false, \"use_sliding_window\": false, \"vocab_size\": 151936}",
+		 30532122624 - 48 * 2 * 128},
 		{"EleutherAI/pythia-70m",
 		 "{\"model_type\": \"gpt_neox\", \"hidden_act\": \"gelu\", \"hidden_size\": 512, \"intermediate_size\": 2048, \"max_position_embeddings\": 2048, \"num_attention_heads\": 8, "
 		 "\"num_hidden_layers\": 6, \"rotary_pct\": 0.25, \"tie_word_embeddings\": false, \"use_parallel_residual\": true, \"vocab_size\": 50304}",
