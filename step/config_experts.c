@@ -46,7 +46,7 @@ static enum status check_tensor_experts(const struct config *c, struct error *e)
 	int64_t shared = m->shared_experts * m->moe_ffn_hidden;
 	char near[NEAREST_MAX];
 	if (p->tensor > 1 && !p->sequence_parallel)
-		return config_error_key(c, KEY_parallel_sequence_parallel, e, "experts beside tensor %" PRId64 " need it: each rank then sends tokens of its own to them (accepted: true)", p->tensor);
+		return config_error(c, KEY_parallel_tensor, e, "%" PRId64 " beside experts needs sequence_parallel: true, with which each rank sends them tokens of its own", p->tensor);
 	if (shared % p->tensor != 0)
 		return config_error(c, KEY_parallel_tensor, e, "%" PRId64 " does not divide the shared experts' width %" PRId64 " (nearest that do: %s)", p->tensor, shared, nearest_divisors(shared, p->tensor, near));
 	return ST_OK;

@@ -126,7 +126,7 @@ static void refused(const char *text, const char *message)
 }
 
 #define SIZES "\"hidden_size\": 64, \"intermediate_size\": 128, \"num_attention_heads\": 4, \"num_hidden_layers\": 2, \"vocab_size\": 100"
-#define KNOWN "known: llama, mistral, mixtral, gpt2, gpt_neox, qwen2)"
+#define KNOWN "known: llama, mistral, mixtral, gpt2, gpt_neox, qwen2, qwen3_moe)"
 
 static void test_refusals(void)
 {
