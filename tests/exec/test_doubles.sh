@@ -54,6 +54,13 @@ verified 'a pipeline, bf16, interleaved' 2 ddp-tiny --set parallel.pipeline=2 --
 SEED=4 verified 'a pipeline, gpipe, untied' 4 ddp-tiny --set parallel.pipeline=4 --set parallel.schedule=gpipe --set model.layers=4 --set model.tied_embeddings=false
 SEED=8 verified 'a pipeline, zero bubble, with tensor and data' 8 zero1-tiny --set parallel.pipeline=2 --set parallel.tensor=2 --set parallel.schedule=zero_bubble
 
+for ranks in 2 4 8; do
+	SEED=$ranks verified "ep-tiny at $ranks" "$ranks" ep-tiny --set parallel.expert="$ranks"
+done
+SEED=8 verified 'experts, bf16, with tensor, shared, zero1' 8 ep-tiny --set parallel.expert=4 --set parallel.tensor=2 --set parallel.sequence_parallel=true --set model.shared_experts=1 --set parallel.strategy=zero1 --set train.dtype=bf16
+verified 'experts in a graph' 2 ep-tiny --set train.cuda_graph=true
+verified 'experts in a pipeline' 4 ep-tiny --set parallel.pipeline=2
+
 # The double estimates 10 us and what a ring sends at 100 GB/s.
 job 2 tp-tiny -v
 code=$?
