@@ -35,8 +35,8 @@ REFERENCE(ref_route)
 			const double *logits = (double *)arg[0] + r * E;
 			int64_t own = choice_of(logits, E, j), place = 0;
 			double sum = 0.0;
-			for (int64_t e = 0; e < E; e++)
-				sum += k == 1 || rank_of(logits, E, e) < k ? exp(logits[e] - logits[own]) : 0.0;
+			for (int64_t i = 0; i < E; i++)
+				sum += k == 1 || rank_of(logits, E, i) < k ? exp(logits[i] - logits[own]) : 0.0;
 			gates[r * k + j] = 1.0 / sum;
 			while (place < C && taken[own * C + place] >= 0)
 				place++;
@@ -56,14 +56,14 @@ REFERENCE(ref_route_grad)
 	for (int64_t r = 0; r < R; r++) {
 		const double *logits = (double *)arg[0] + r * E, *gates = (double *)arg[1] + r * k;
 		double *out = (double *)arg[4] + r * E;
-		for (int64_t e = 0; e < E; e++) {
-			out[e] = 0.0;
+		for (int64_t i = 0; i < E; i++) {
+			out[i] = 0.0;
 			for (int64_t j = 0; j < k; j++) {
 				int32_t slot = slots[r * k + j];
 				int64_t own = slot < 0 ? -1 - slot : slot / C;
-				bool in_softmax = k == 1 || rank_of(logits, E, e) < k;
-				double p = in_softmax ? gates[j] * exp(logits[e] - logits[own]) : 0.0;
-				out[e] += slot < 0 ? 0.0 : ((double *)arg[3])[slot] * gates[j] * ((e == own ? 1.0 : 0.0) - p);
+				bool in_softmax = k == 1 || rank_of(logits, E, i) < k;
+				double p = in_softmax ? gates[j] * exp(logits[i] - logits[own]) : 0.0;
+				out[i] += slot < 0 ? 0.0 : ((double *)arg[3])[slot] * gates[j] * ((i == own ? 1.0 : 0.0) - p);
 			}
 		}
 	}
