@@ -133,7 +133,7 @@ $(addprefix $(B)/tests/cuda/,test_cuda_gemm test_cuda_device test_cublaslt_doubl
 	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../../doubles' -o $@ $< $(CUDA_OBJ) $(LIB) $(CUDA_FLAGS) -lcunit $(LDLIBS_ALL) -lstdc++
 
 # The same lists of cases on a device's memory with the kernels themselves, and the tests of gemm and device on the libraries themselves: what a machine with a GPU runs (LD_LIBRARY_PATH puts the doubles there).
-GPU_TESTS = $(if $(CUDA_FLAGS),$(patsubst %,$(B)/tests/gpu/test_cuda_%,act attention elementwise embed loss memory micro norm optimizer softmax gemm device))
+GPU_TESTS = $(if $(CUDA_FLAGS),$(patsubst %,$(B)/tests/gpu/test_cuda_%,act attention elementwise embed loss memory micro moe norm optimizer softmax gemm device))
 $(B)/tests/gpu/%: tests/cuda/%.c $(LIB) $(CUDA_OBJ)
 	@mkdir -p $(@D)
 	$(CC) -DCUDA_RIG_ON_GPU $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $< $(CUDA_OBJ) $(LIB) $(CUDA_FLAGS) -lcunit $(LDLIBS_ALL) -lstdc++

@@ -232,9 +232,9 @@ struct op build_attention_op(const struct builder *b, enum op_kind k);
 int32_t build_probs(struct builder *b, int32_t qkv);
 bool build_recomputes_scores(const struct builder *b); /* of b->layer, in backward */
 void build_gemm(struct builder *b, const char *what, uint16_t flags, int64_t m, int64_t n, int64_t k, enum dtype out_dtype, struct view A, struct view B, struct view bias, struct view C);
+/* This and the two below, with an expert's weights: a product for each of this rank's experts, of `rows` rows each, as one GROUPED_GEMM. */
 void build_linear(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t x, enum param_kind w, enum param_kind bias, int32_t y);
 void build_linear_grad(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t dy, enum param_kind w, int32_t dx);
-/* These three: products with an expert's weights are one for each of this rank's experts, `rows` rows each, as one GROUPED_GEMM. */
 /* Or puts it off. The gradient is then done, but for a table that the embedding still adds its part to. */
 void build_weight_grad(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t dy, int32_t x, enum param_kind w);
 void build_bias_grad(struct builder *b, const char *what, int64_t rows, int64_t cols, int32_t dy, enum param_kind bias);
