@@ -137,8 +137,9 @@ static void read_qwen3_moe(struct reader *r, struct model *m)
 	m->experts = get_int(r, "num_experts", KEY_model_experts, 128);
 	m->experts_per_token = get_int(r, "num_experts_per_tok", KEY_model_experts_per_token, 8);
 	m->moe_ffn_hidden = get_int(r, "moe_intermediate_size", KEY_model_moe_ffn_hidden, 768);
-	if (get_int(r, "decoder_sparse_step", KEY_model_moe_layer_freq, 1) != 1 || json_array_size(get(r, "mlp_only_layers")) > 0)
-		fail(r, get(r, "mlp_only_layers") && json_array_size(get(r, "mlp_only_layers")) > 0 ? "mlp_only_layers" : "decoder_sparse_step", "dense layers between those with experts cannot be described");
+	bool dense = json_array_size(get(r, "mlp_only_layers")) > 0;
+	if (dense || get_int(r, "decoder_sparse_step", KEY_model_moe_layer_freq, 1) != 1)
+		fail(r, dense ? "mlp_only_layers" : "decoder_sparse_step", "dense layers between those with experts cannot be described");
 	if (get_bool(r, "attention_bias", false))
 		fail(r, "attention_bias", "a bias on attention alone cannot be described");
 	if (get_bool(r, "use_sliding_window", false))

@@ -146,6 +146,11 @@ static void test_refusals(void)
 	refused("{\"model_type\": \"llama\", " SIZES ", \"attention_bias\": true}", "config.json: attention_bias: a bias on attention or on the MLP alone cannot be described");
 	refused("{\"model_type\": \"llama\", " SIZES ", \"tie_word_embeddings\": 1}", "config.json: tie_word_embeddings: expected true or false");
 	refused("{\"model_type\": \"gpt_neox\", " SIZES ", \"attention_bias\": false}", "config.json: attention_bias: a bias on the MLP alone cannot be described");
+	refused("{\"model_type\": \"qwen3_moe\", " SIZES ", \"mlp_only_layers\": [0]}", "config.json: mlp_only_layers: dense layers between those with experts cannot be described");
+	refused("{\"model_type\": \"qwen3_moe\", " SIZES ", \"decoder_sparse_step\": 2}", "config.json: decoder_sparse_step: dense layers between those with experts cannot be described");
+	refused("{\"model_type\": \"qwen3_moe\", " SIZES ", \"attention_bias\": true}", "config.json: attention_bias: a bias on attention alone cannot be described");
+	struct model m = read_ok("{\"model_type\": \"qwen3_moe\", " SIZES ", \"num_experts\": 6, \"num_experts_per_tok\": 3, \"moe_intermediate_size\": 32}");
+	CU_ASSERT(m.experts == 6 && m.experts_per_token == 3 && m.moe_ffn_hidden == 32 && !m.bias);
 
 	/* jansson's words differ between versions; the place does not */
 	static const struct {
