@@ -149,8 +149,8 @@ static void test_refusals(void)
 	refused("{\"model_type\": \"qwen3_moe\", " SIZES ", \"mlp_only_layers\": [0]}", "config.json: mlp_only_layers: dense layers between those with experts cannot be described");
 	refused("{\"model_type\": \"qwen3_moe\", " SIZES ", \"decoder_sparse_step\": 2}", "config.json: decoder_sparse_step: dense layers between those with experts cannot be described");
 	refused("{\"model_type\": \"qwen3_moe\", " SIZES ", \"attention_bias\": true}", "config.json: attention_bias: a bias on attention alone cannot be described");
-	struct model m = read_ok("{\"model_type\": \"qwen3_moe\", " SIZES ", \"num_experts\": 6, \"num_experts_per_tok\": 3, \"moe_intermediate_size\": 32}");
-	CU_ASSERT(m.experts == 6 && m.experts_per_token == 3 && m.moe_ffn_hidden == 32 && !m.bias);
+	struct model mixture = read_ok("{\"model_type\": \"qwen3_moe\", " SIZES ", \"num_experts\": 6, \"num_experts_per_tok\": 3, \"moe_intermediate_size\": 32}");
+	CU_ASSERT(mixture.experts == 6 && mixture.experts_per_token == 3 && mixture.moe_ffn_hidden == 32 && !mixture.bias);
 
 	/* jansson's words differ between versions; the place does not */
 	static const struct {
