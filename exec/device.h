@@ -22,7 +22,6 @@ struct device_job {
 	const struct role *role;
 	const struct layout *layout; /* of layout_plan */
 	int64_t coord[DIM_ALL];      /* this rank's, in the mesh */
-	enum mesh_dim params;        /* along which a bucket is cut: mesh.params */
 	int64_t heads;               /* query heads of the whole model */
 	struct cut cut;              /* its place in the context group */
 	double loss_scale;
@@ -88,7 +87,7 @@ struct device {
 /* Where a view begins in its buffer for this rank. */
 static inline uint64_t view_offset_B(const struct device_job *job, const struct view *v)
 {
-	return v->offset_B + (uint64_t)job->coord[job->params] * v->dp_stride_B;
+	return v->offset_B + (uint64_t)job->coord[v->along] * v->stride_B;
 }
 
 #endif

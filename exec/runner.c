@@ -169,7 +169,7 @@ enum status runner_open(struct session *s, struct runner *r, struct error *e)
 {
 	const struct program *p = r->program;
 	r->session = s;
-	r->job = (struct device_job){.role = r->role, .peer_op = r->peer_op, .params = p->mesh.params, .layout = &r->layout, .heads = p->config.model.heads, .loss_scale = p->loss_scale, .host = host_times_of(&p->config), .beacon = watchdog_beacon(s->watchdog),
+	r->job = (struct device_job){.role = r->role, .peer_op = r->peer_op, .layout = &r->layout, .heads = p->config.model.heads, .loss_scale = p->loss_scale, .host = host_times_of(&p->config), .beacon = watchdog_beacon(s->watchdog),
 	                             .slowness = config_slowness(&p->config, r->rank, s->info.ranks_per_host),
 	                             .cores = s->info.cores_per_rank, .oversubscribed = s->info.oversubscribed, .broken = broken, .broken_ctx = s};
 	for (int d = 0; d < DIM_ALL; d++)

@@ -103,8 +103,8 @@ static const uint8_t gpu_attention_terms[WORK_TERMS] = {BOUND_LATENCY, BOUND_COM
 static const uint8_t *term_bounds(const struct op *op, bool gpu)
 {
 	if (gpu)
-		return op->kind == OP_GEMM ? gpu_gemm_terms : gpu_attention_terms;
-	if (op->kind == OP_GEMM)
+		return op_is_product(op) ? gpu_gemm_terms : gpu_attention_terms;
+	if (op_is_product(op))
 		return gemm_terms;
 	return op_is_flash(op) ? flash_terms : naive_terms;
 }

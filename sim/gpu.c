@@ -57,7 +57,8 @@ static double multiply_s(const struct op *op, const struct device_spec *d)
 /* A tile's result is written, and where it adds to what stands there read before, when its loop over k is over: that traffic is not hidden. */
 static double product_s(const struct op *op, const struct device_spec *d)
 {
-	double result_B = (double)op->d[0] * (double)op->d[1] * dtype_bytes((enum dtype)op->out_dtype) * (op->flags & OP_ACCUMULATE ? 2 : 1);
+	double groups = op->kind == OP_GROUPED_GEMM ? (double)op->d[3] : 1;
+	double result_B = groups * (double)op->d[0] * (double)op->d[1] * dtype_bytes((enum dtype)op->out_dtype) * (op->flags & OP_ACCUMULATE ? 2 : 1);
 	return multiply_s(op, d) + result_B / (d->mem_Bps * d->mem_share);
 }
 
@@ -83,7 +84,8 @@ static double compute_s(const struct op *op, const struct device_spec *d, const 
 	if (op_is_flash(op))
 		return flash_s(op, d, s);
 	switch (op->kind) {
-	case OP_GEMM: return product_s(op, d);
+	case OP_GEMM:
+	case OP_GROUPED_GEMM: return product_s(op, d);
 	case OP_ATTN_SCORES:
 	case OP_ATTN_VALUES:
 	case OP_ATTN_VALUES_GRAD:

@@ -19,13 +19,33 @@ struct usage {
 	int64_t writer, reader[LANE_COUNT];
 };
 
+/* What an MLP's forward leaves for its backward. */
+struct mlp_acts {
+	int32_t h, g;              /* before and after the activation */
+	int32_t kept_gate, kept_x; /* held: the gate's activation, the gathered input */
+};
+
+/* What a mixture of experts leaves beside its experts' MLP. */
+struct moe_acts {
+	int32_t logits, gates, slots, taken; /* as ROUTE has them */
+	int32_t in, out;                     /* what the experts got, expert by expert; what they made of it, in the slots of the tokens' ranks */
+	struct mlp_acts shared;
+};
+
 /* What a block's forward leaves for its backward: buffers, NONE where the block has none. */
 struct acts {
 	int32_t x_in, n1, stats1, qkv, att, lse, probs;
 	int32_t x_mid, n2, stats2; /* x_mid: the sum after attention */
-	int32_t h, g;              /* before and after the activation */
+	struct mlp_acts mlp;       /* of the experts, where the block has some */
+	struct moe_acts moe;
 	int32_t sum2;              /* post-norm: the sum before norm2 */
-	int32_t kept_gate, kept_x[2], kept_masks, kept_scores; /* held: the gate's activation, the gathered inputs of attention and MLP, dropout masks, those of stored scores with the dropped scores */
+	int32_t kept_x, kept_masks, kept_scores; /* held: attention's gathered input, dropout masks, those of stored scores with the dropped scores */
+};
+
+/* An MLP by its parameters; ffn: this tensor rank's width. */
+struct mlp_shape {
+	enum param_kind fc1, fc1_bias, fc2, fc2_bias;
+	int64_t ffn;
 };
 
 /* A copy in the narrow compute format of what begins at offset_B of a buffer. */
@@ -158,6 +178,7 @@ void build_schedule(struct builder *b); /* the actions, and room for the micro-b
 void build_actions(struct builder *b);
 void build_pipeline_free(struct builder *b);
 bool build_recomputes(const struct builder *b, int64_t layer); /* all of the layer, in backward */
+bool build_ends_early(const struct builder *b); /* done again for backward, a block needs no more than its last product's input, unless the stack runs that too */
 
 /* ---- build_feed.c: what feeds the device ---- */
 void feed_begin(struct builder *b);       /* the step's input */
@@ -169,7 +190,7 @@ void build_buckets(struct builder *b);
 void build_gather_ahead(struct builder *b);            /* what the step before has updated, where the stack gathers that late */
 void build_micro_begin(struct builder *b);             /* forgets last micro-step's copies, counts the gradients to come; with several stages once a step */
 void build_backward_begin(struct builder *b);          /* of a stage that shards gradients: counts those that this backward brings */
-struct view weight_of(struct builder *b, int32_t layer, enum param_kind k);  /* absent when the model has none */
+struct view weight_of(struct builder *b, int32_t layer, enum param_kind k);  /* absent when the model has none, or k is PARAM_KIND_COUNT */
 struct view gradient_of(struct builder *b, int32_t layer, enum param_kind k, bool *accumulate);
 void gradient_done(struct builder *b, int32_t layer, enum param_kind k);     /* may launch reductions */
 void build_unused_gradients(struct builder *b);        /* zeros for parameters that the loss does not depend on */
@@ -194,6 +215,20 @@ int32_t head_backward(struct builder *b);        /* returns the gradient of x */
 int32_t tp_gather(struct builder *b, int32_t rows_buffer, const char *what);
 int32_t tp_reduce(struct builder *b, int32_t full_buffer, const char *what);
 
+/* An MLP, from normed rows to rows that still miss FC2's bias; and back to the gradient of the normed rows. */
+struct mlp_shape mlp_dense(const struct builder *b);
+int32_t mlp_forward(struct builder *b, const struct mlp_shape *s, struct mlp_acts *a, int32_t normed, bool project);
+int32_t mlp_backward(struct builder *b, const struct mlp_shape *s, struct mlp_acts *a, int32_t normed, int32_t dout);
+/* Its activation, of `rows` rows of a->h. */
+int64_t build_act_width(const struct builder *b, int64_t ffn); /* columns before the activation: twice as many where it is gated */
+void build_activation(struct builder *b, int64_t rows, int64_t ffn, struct mlp_acts *a);
+int32_t build_activation_grad(struct builder *b, int64_t rows, int64_t ffn, struct mlp_acts *a, int32_t dg);
+
+/* ---- build_moe.c: the same of a layer of experts. When recomputing, the result is NONE ---- */
+int32_t moe_forward(struct builder *b, struct acts *a, int32_t normed);
+int32_t moe_backward(struct builder *b, struct acts *a, int32_t dout);
+int64_t moe_local_experts(const struct builder *b); /* of this rank */
+
 /* ---- build_context.c: attention where each rank has a part of the sequence ---- */
 void context_attention(struct builder *b, struct acts *a);
 void context_attention_grad(struct builder *b, const struct acts *a, int32_t datt, int32_t delta, int32_t dqkv);
@@ -206,6 +241,7 @@ struct op build_attention_op(const struct builder *b, enum op_kind k);
 int32_t build_probs(struct builder *b, int32_t qkv);
 bool build_recomputes_scores(const struct builder *b); /* of b->layer, in backward */
 void build_gemm(struct builder *b, const char *what, uint16_t flags, int64_t m, int64_t n, int64_t k, enum dtype out_dtype, struct view A, struct view B, struct view bias, struct view C);
+/* This and the two below, with an expert's weights: a product for each of this rank's experts, of `rows` rows each, as one GROUPED_GEMM. */
 void build_linear(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t x, enum param_kind w, enum param_kind bias, int32_t y);
 void build_linear_grad(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t dy, enum param_kind w, int32_t dx);
 /* Or puts it off. The gradient is then done, but for a table that the embedding still adds its part to. */

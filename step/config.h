@@ -34,6 +34,7 @@ enum mesh_dim {
 	DIM_COUNT, /* so many make the order */
 	/* and what is made of data and context: both together; hsdp's groups of ranks that cut a bucket among them, and of those that hold the same part */
 	DIM_DP_CP = DIM_COUNT, DIM_SHARD, DIM_REPLICA,
+	DIM_EDP, /* of all ranks of a stage: those that hold the same experts. DIM_EP cuts the rest of them */
 	DIM_ALL
 };
 enum algorithm { ALGO_AUTO, ALGO_RING, ALGO_TREE, ALGO_NVLS, ALGO_COLLNET, ALGO_PAT, ALGO_COUNT };

@@ -168,7 +168,7 @@ const char *strategy_name(enum strategy s)
 
 const char *mesh_dim_name(enum mesh_dim d)
 {
-	static const char *const merged[] = {[DIM_DP_CP - DIM_COUNT] = "dp-cp", [DIM_SHARD - DIM_COUNT] = "shard", [DIM_REPLICA - DIM_COUNT] = "replica"};
+	static const char *const merged[] = {[DIM_DP_CP - DIM_COUNT] = "dp-cp", [DIM_SHARD - DIM_COUNT] = "shard", [DIM_REPLICA - DIM_COUNT] = "replica", [DIM_EDP - DIM_COUNT] = "edp"};
 	return d >= DIM_COUNT && d < DIM_ALL ? merged[d - DIM_COUNT] : word_of(dim_words, COUNT(dim_words), (int)d);
 }
 

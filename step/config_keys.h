@@ -128,7 +128,7 @@ struct config_key {
 	X(parallel, layers_per_stage, STAGES, AT(parallel.layers_per_stage), "[]", ANY, EVERY) \
 	X(parallel, context, INT(1, 65536), AT(parallel.context), "1", ANY, EVERY) \
 	X(parallel, context_kind, WORD(context_kind), AT(parallel.context_kind), "ring", ANY, EVERY) \
-	X(parallel, expert, INT(1, 65536), AT(parallel.expert), "1", DEFAULT_ONLY, EVERY) \
+	X(parallel, expert, INT(1, 65536), AT(parallel.expert), "1", ANY, EVERY) \
 	X(parallel, expert_tensor, INT(1, 65536), AT(parallel.expert_tensor), "1", DEFAULT_ONLY, EVERY) \
 	X(parallel, order, ORDER, AT(parallel.order), "tp-cp-ep-dp-pp", ANY, EVERY) \
 	X(parallel, bucket_mb, MIB(1e-6, 1e6), AT(parallel.bucket_mb), "25", ANY, BUCKETED) \
@@ -224,6 +224,11 @@ char *nearest_multiples(int64_t unit, int64_t value, char buf[NEAREST_MAX]);
 void config_derive(struct config *c);
 /* Checks what does not depend on the number of ranks. */
 enum status config_check(const struct config *c, struct error *e);
+
+/* ---- config_experts.c ---- */
+
+/* Checks experts against the plan of ranks; parallel.data is known. */
+enum status config_check_experts(const struct config *c, struct error *e);
 
 /* ---- config.c ---- */
 

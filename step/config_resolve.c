@@ -14,8 +14,6 @@ int64_t config_fixed_ranks(const struct config *c)
 static enum status check_modelled(const struct config *c, struct error *e)
 {
 	const struct model *m = &c->model;
-	if (m->experts > 0)
-		return config_error_key(c, KEY_model_experts, e, "not modelled yet (accepted: 0)");
 	if (!m->lm_head)
 		return config_error_key(c, KEY_model_lm_head, e, "not modelled yet (accepted: true): the loss needs a head");
 	return ST_OK;
@@ -55,7 +53,7 @@ static enum status resolve_data(struct config *c, int64_t ranks, struct error *e
 static enum status check_order(const struct config *c, struct error *e)
 {
 	const struct parallel *p = &c->parallel;
-	const int64_t size[DIM_COUNT] = {[DIM_TP] = p->tensor, [DIM_CP] = p->context, [DIM_EP] = p->expert, [DIM_DP] = p->data, [DIM_PP] = p->pipeline};
+	const int64_t size[DIM_COUNT] = {[DIM_TP] = p->tensor, [DIM_CP] = p->context, [DIM_EP] = 1, [DIM_DP] = p->data, [DIM_PP] = p->pipeline};
 	enum mesh_dim inner = DIM_COUNT; /* the last one before data that cuts */
 	for (int i = 0; i < DIM_COUNT && p->order[i] != DIM_DP; i++)
 		if (size[p->order[i]] > 1)
@@ -135,7 +133,7 @@ enum status config_resolve(struct config *c, int64_t ranks, struct error *e)
 		return error_set(e, ST_INPUT, "a plan needs at least one rank, not %" PRId64, ranks);
 	enum status st;
 	config_derive(c);
-	if ((st = config_check(c, e)) || (st = check_modelled(c, e)) || (st = resolve_data(c, ranks, e)) || (st = check_order(c, e)) || (st = resolve_shard(c, e)) ||
+	if ((st = config_check(c, e)) || (st = check_modelled(c, e)) || (st = resolve_data(c, ranks, e)) || (st = check_order(c, e)) || (st = config_check_experts(c, e)) || (st = resolve_shard(c, e)) ||
 	    (st = resolve_batch(c, e)) || (st = slow_ranks_check(c, ranks, e)))
 		return st;
 	resolve_autos(c);

@@ -13,6 +13,14 @@ static double sz_12(const int64_t *d) { return (double)d[1] * (double)d[2]; }
 static double sz_0(const int64_t *d) { return (double)d[0]; }
 static double sz_1(const int64_t *d) { return (double)d[1]; }
 static double sz_2x0(const int64_t *d) { return 2.0 * (double)d[0]; }
+static double sz_3(const int64_t *d) { return (double)d[3]; }
+static double sz_012(const int64_t *d) { return (double)d[0] * sz_12(d); }
+static double sz_023(const int64_t *d) { return sz_02(d) * sz_3(d); }
+static double sz_123(const int64_t *d) { return sz_12(d) * sz_3(d); }
+static double sz_013(const int64_t *d) { return sz_01(d) * sz_3(d); }
+static double sz_03(const int64_t *d) { return (double)d[0] * sz_3(d); }
+static double sz_13(const int64_t *d) { return sz_1(d) * sz_3(d); }
+static double sz_2(const int64_t *d) { return (double)d[2]; }
 static double sz_one(const int64_t *d) { (void)d; return 1.0; }
 static double sz_table(const int64_t *d) { return (double)d[2] * (double)d[1]; }
 static double sz_qkv(const int64_t *d) { return (double)d[0] * (double)d[3] * (double)(d[1] + 2 * d[2]) * (double)d[4]; }
@@ -53,6 +61,13 @@ static const struct op_kind_info kinds[] = {
 	[OP_ACT_GRAD] = {"act_grad", CLASS_ELEMENTWISE, 3, 2, {"x", "dy", "dx"}, {ACC_R, ACC_R, ACC_W}},
 	[OP_GATE_ACT] = {"gate_act", CLASS_ELEMENTWISE, 2, 2, {"x", "y"}, {ACC_R, ACC_W}},
 	[OP_GATE_MUL] = {"gate_mul", CLASS_ELEMENTWISE, 3, 2, {"x", "a", "y"}, {ACC_R, ACC_R, ACC_W}},
+	[OP_GROUPED_GEMM] = {"grouped_gemm", CLASS_GEMM, 3, 4, {"A", "B", "C"}, {ACC_R, ACC_R, ACC_A}},
+	[OP_ROUTE] = {"route", CLASS_ROUTING, 4, 4, {"logits", "gates", "slots", "taken"}, {ACC_R, ACC_W, ACC_W, ACC_W}},
+	[OP_ROUTE_GRAD] = {"route_grad", CLASS_ROUTING, 5, 4, {"logits", "gates", "slots", "dgates", "dlogits"}, {ACC_R, ACC_R, ACC_R, ACC_R, ACC_W}},
+	[OP_DISPATCH] = {"dispatch", CLASS_ROUTING, 3, 4, {"x", "taken", "y"}, {ACC_R, ACC_R, ACC_W}},
+	[OP_COMBINE] = {"combine", CLASS_ROUTING, 4, 4, {"y", "slots", "gates", "x"}, {ACC_R, ACC_R, ACC_R, ACC_A}},
+	[OP_COMBINE_GRAD] = {"combine_grad", CLASS_ROUTING, 6, 4, {"y", "dx", "taken", "gates", "dy", "dgates"}, {ACC_R, ACC_R, ACC_R, ACC_R, ACC_W, ACC_W}},
+	[OP_SWAP] = {"swap", CLASS_ROUTING, 2, 3, {"x", "y"}, {ACC_R, ACC_W}},
 	[OP_EMBED] = {"embed", CLASS_EMBEDDING, 3, 3, {"tokens", "w", "y"}, {ACC_R, ACC_R, ACC_W}},
 	[OP_EMBED_GRAD] = {"embed_grad", CLASS_EMBEDDING, 3, 3, {"tokens", "dy", "dw"}, {ACC_R, ACC_R, ACC_RW}},
 	[OP_POSITION] = {"position", CLASS_EMBEDDING, 3, 3, {"w", "type", "x"}, {ACC_R, ACC_R, ACC_RW}},
@@ -98,6 +113,13 @@ static const struct arg_info arguments[][OP_MAX_ARGS] = {
 	[OP_ACT_GRAD] = {{sz_01, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}},
 	[OP_GATE_ACT] = {{sz_01, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}},
 	[OP_GATE_MUL] = {{sz_01, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}},
+	[OP_GROUPED_GEMM] = {{sz_023, TYPE_OPERAND}, {sz_123, TYPE_OPERAND}, {sz_013, TYPE_OUT}},
+	[OP_ROUTE] = {{sz_01, TYPE_OPERAND}, {sz_02, TYPE_FP32}, {sz_02, TYPE_INT32}, {sz_13, TYPE_INT32}},
+	[OP_ROUTE_GRAD] = {{sz_01, TYPE_OPERAND}, {sz_02, TYPE_FP32}, {sz_02, TYPE_INT32}, {sz_13, TYPE_FP32}, {sz_01, TYPE_OPERAND}},
+	[OP_DISPATCH] = {{sz_01, TYPE_OPERAND}, {sz_2, TYPE_INT32}, {sz_12, TYPE_OPERAND}},
+	[OP_COMBINE] = {{sz_12, TYPE_OPERAND}, {sz_03, TYPE_INT32}, {sz_03, TYPE_FP32}, {sz_01, TYPE_OPERAND}},
+	[OP_COMBINE_GRAD] = {{sz_12, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}, {sz_2, TYPE_INT32}, {sz_03, TYPE_FP32}, {sz_12, TYPE_OPERAND}, {sz_2, TYPE_FP32}},
+	[OP_SWAP] = {{sz_012, TYPE_OPERAND}, {sz_012, TYPE_OPERAND}},
 	[OP_EMBED] = {{sz_0, TYPE_INT32}, {sz_table, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}},
 	[OP_EMBED_GRAD] = {{sz_0, TYPE_INT32}, {sz_01, TYPE_OPERAND}, {sz_table, TYPE_OUT}},
 	[OP_POSITION] = {{sz_table, TYPE_OPERAND}, {sz_1, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}},
@@ -325,6 +347,11 @@ double op_masked_ends(const struct op *op)
 	return (diagonal ? (double)op->d[3] : 0) + (op_window(op) > 0 ? (double)(op->d[3] - op_window(op)) : 0);
 }
 
+bool op_is_product(const struct op *op)
+{
+	return op->kind == OP_GEMM || op->kind == OP_GROUPED_GEMM;
+}
+
 double op_pairs(const struct op *op)
 {
 	double s = (double)op->d[3], keys = is_part(op) ? (double)op->d[5] : s, window = (double)op_window(op);
@@ -344,6 +371,9 @@ double op_flop(const struct op *op)
 {
 	double full = 2.0 * sz_scores(op->d) * (double)op->d[4];
 	switch (op->kind) {
+	case OP_GROUPED_GEMM: return 2.0 * sz_012(op->d) * sz_3(op->d);
+	case OP_COMBINE: return 2.0 * sz_013(op->d);
+	case OP_COMBINE_GRAD: return 3.0 * sz_12(op->d);
 	case OP_GEMM: return 2.0 * (double)op->d[0] * (double)op->d[1] * (double)op->d[2];
 	case OP_ATTENTION:
 	case OP_ATTENTION_PART: return 2.0 * attention_flop(op);
@@ -359,6 +389,8 @@ double op_flop(const struct op *op)
 	case OP_COPY:
 	case OP_KV_PACK:
 	case OP_KV_UNPACK:
+	case OP_DISPATCH:
+	case OP_SWAP:
 	case OP_LOAD:
 	case OP_PAUSE:
 	case OP_SYNC:
@@ -396,7 +428,7 @@ bool op_class_is_comm(enum op_class c)
 
 static const char *const lane_names[] = {"compute", "comm", "model_comm", "copy", "host", "load", "send_next", "recv_prev", "send_prev", "recv_next"};
 static const char *const phase_names[] = {"forward", "backward", "optimizer"};
-static const char *const class_names[] = {"gemm", "attention", "norm", "elementwise", "embedding", "loss", "memory", "optimizer", "all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall", "sendrecv", "copy", "host"};
+static const char *const class_names[] = {"gemm", "attention", "norm", "elementwise", "embedding", "routing", "loss", "memory", "optimizer", "all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall", "sendrecv", "copy", "host"};
 static const char *const component_names[] = {"weights", "gradients", "optimizer", "activations", "buffers", "host"};
 static_assert(sizeof lane_names / sizeof lane_names[0] == LANE_COUNT, "lanes");
 static_assert(sizeof phase_names / sizeof phase_names[0] == PHASE_COUNT, "phases");

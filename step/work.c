@@ -28,6 +28,14 @@ static void gemm_terms(const struct op *op, double *term)
 	term[4] = op->flags & OP_ACCUMULATE ? 2 * m * n : m * n;
 }
 
+/* Products one after the other. */
+static void grouped_terms(const struct op *op, double *term)
+{
+	gemm_terms(op, term);
+	for (int i = 0; i < WORK_TERMS; i++)
+		term[i] *= dim(op, 3);
+}
+
 static bool is_grad(const struct op *op)
 {
 	return op->kind == OP_ATTENTION_GRAD || op->kind == OP_ATTENTION_PART_GRAD;
@@ -89,23 +97,25 @@ static double waves(double ctas, double sms)
 }
 
 /* The least over all tiles, K of a part: k / split + GEMM_SPLIT_K where it is split. */
-static double padded(double m, double n, double k, double sms, int most_split)
+static double padded(double groups, double m, double n, double k, double sms, int most_split)
 {
 	double least = INFINITY;
 	for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++)
 		for (int split = 1; split <= most_split; split *= 2) {
 			const struct tile *t = &tiles[i];
-			double ctas = ceil(m / t->m) * ceil(n / t->n) * split, part = k / split + (split > 1 ? GEMM_SPLIT_K : 0);
+			double ctas = groups * ceil(m / t->m) * ceil(n / t->n) * split, part = k / split + (split > 1 ? GEMM_SPLIT_K : 0);
 			least = fmin(least, waves(ctas, sms) * sms * 2 * t->m * t->n * part / t->efficiency);
 		}
 	return least;
 }
 
+/* Products of a group fill the device together. */
 static void gpu_gemm_terms(const struct op *op, int64_t sms, double *term)
 {
+	double groups = op->kind == OP_GROUPED_GEMM ? dim(op, 3) : 1;
 	term[0] = 1;
-	term[1] = padded(dim(op, 0), dim(op, 1), dim(op, 2), (double)sms, 8);
-	term[2] = padded(dim(op, 0), dim(op, 1), 1, (double)sms, 1);
+	term[1] = padded(groups, dim(op, 0), dim(op, 1), dim(op, 2), (double)sms, 8);
+	term[2] = padded(groups, dim(op, 0), dim(op, 1), 1, (double)sms, 1);
 }
 
 /* Head dims that flash kernels are built for; larger ones as they are. */
@@ -146,6 +156,16 @@ static void vector_elements(const struct op *op, double *term)
 static void matrix_elements(const struct op *op, double *term)
 {
 	term[0] = dim(op, 0) * dim(op, 1);
+}
+
+static void slot_elements(const struct op *op, double *term)
+{
+	term[0] = dim(op, 1) * dim(op, 2);
+}
+
+static void block_elements(const struct op *op, double *term)
+{
+	term[0] = dim(op, 0) * dim(op, 1) * dim(op, 2);
 }
 
 static void score_elements(const struct op *op, double *term)
@@ -189,6 +209,13 @@ static const struct {
 	[OP_ACT_GRAD] = {FORM_CURVE, SUF_MLP, matrix_elements},
 	[OP_GATE_ACT] = {FORM_CURVE, SUF_MLP, matrix_elements},
 	[OP_GATE_MUL] = {FORM_CURVE, SUF_NONE, matrix_elements},
+	[OP_GROUPED_GEMM] = {FORM_FIT, SUF_TRANS, grouped_terms, gpu_gemm_terms, "gemm"},
+	[OP_ROUTE] = {FORM_CURVE, SUF_NONE, matrix_elements, NULL, "loss_max"}, /* a look at each row's columns */
+	[OP_ROUTE_GRAD] = {FORM_CURVE, SUF_NONE, matrix_elements, NULL, "loss_max"},
+	[OP_DISPATCH] = {FORM_CURVE, SUF_NONE, slot_elements, NULL, "cast"},
+	[OP_COMBINE] = {FORM_CURVE, SUF_NONE, slot_elements, NULL, "cast"},
+	[OP_COMBINE_GRAD] = {FORM_CURVE, SUF_NONE, slot_elements, NULL, "add"},
+	[OP_SWAP] = {FORM_CURVE, SUF_NONE, block_elements, NULL, "cast"},
 	[OP_EMBED] = {FORM_CURVE, SUF_NONE, matrix_elements},
 	[OP_EMBED_GRAD] = {FORM_CURVE, SUF_NONE, matrix_elements},
 	[OP_POSITION] = {FORM_CURVE, SUF_NONE, matrix_elements},

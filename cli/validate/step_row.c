@@ -105,9 +105,23 @@ static int64_t ffn_of(const struct csv *t, size_t row, const char *mlp)
 	return whole(t, row, "d_ff", gated(mlp) ? (8 * hidden / 3 + 255) / 256 * 256 : 4 * hidden);
 }
 
+/* Mixtures of experts are named, not described, in the tables. */
+static const char *preset_of(const struct csv *t, size_t row)
+{
+	static const struct { const char *model, *preset; } named[] = {{"Qwen3_30B_a3B", "qwen3-30b-a3b"}, {"Qwen3_235B_a22B", "qwen3-235b-a22b"}};
+	for (size_t i = 0; i < sizeof named / sizeof named[0]; i++)
+		if (is(t, row, "model", named[i].model))
+			return named[i].preset;
+	return NULL;
+}
+
 static void write_model(const struct csv *t, size_t row, const struct framework_words *f, FILE *out)
 {
 	char mlp[32];
+	if (preset_of(t, row)) {
+		fprintf(out, "model:\n  preset: %s\n  seq_len: %" PRId64 "\n", preset_of(t, row), whole(t, row, "seq_len", 0));
+		return;
+	}
 	snprintf(mlp, sizeof mlp, "%s", *csv_get(t, row, "mlp") ? csv_get(t, row, "mlp") : "gelu");
 	for (char *p = mlp; (p = strchr(p, '-'));)
 		*p = '_';

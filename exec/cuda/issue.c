@@ -35,7 +35,8 @@ static enum status run_kernel(struct cuda_device *d, uint32_t i, struct error *e
 	                             .tensor_coord = d->job->coord[DIM_TP], .heads = d->job->heads, .cut = d->job->cut, .loss_scale = d->job->loss_scale, .sms = d->sms, .op = i};
 	switch (op->kind) {
 	case OP_COPY: return copy(d, i, e);
-	case OP_GEMM: return gemm_run(d->gemm, &env, op, d->args[i], e);
+	case OP_GEMM:
+	case OP_GROUPED_GEMM: return gemm_run(d->gemm, &env, op, d->args[i], e);
 	case OP_ATTN_SCORES:
 	case OP_ATTN_VALUES:
 	case OP_ATTN_VALUES_GRAD:

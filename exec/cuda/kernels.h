@@ -58,6 +58,7 @@ cuda_launcher launch_add, launch_bias, launch_bias_grad;                        
 cuda_launcher launch_act, launch_act_grad, launch_gate_act, launch_gate_mul;                          /* kernels_act.cu */
 cuda_launcher launch_embed, launch_embed_grad, launch_position, launch_position_grad;                 /* kernels_embed.cu */
 cuda_launcher launch_loss, launch_loss_max, launch_loss_sum, launch_loss_grad;                        /* kernels_loss.cu */
+cuda_launcher launch_route, launch_route_grad, launch_dispatch, launch_combine, launch_combine_grad, launch_swap; /* kernels_moe.cu; the experts' products are gemm.c's */
 cuda_launcher launch_optimizer;                                                                       /* kernels_optimizer.cu */
 cuda_launcher launch_fill, launch_cast;                                                               /* kernels_memory.cu; casts to and from fp8 (E4M3, scale 1) too */
 

@@ -10,16 +10,6 @@ template <class A, class B> struct both {
 	static bool fit(const A *a, const B *b, int64_t cols) { return cols % N == 0 && span_fits<N>(a) && span_fits<N>(b); }
 };
 
-/* f(c, count) for the columns of a row, as for_spans, by one block's threads. */
-template <int N, class F> static __device__ __forceinline__ void for_columns(int64_t cols, bool spans, F f)
-{
-	const int64_t whole = spans ? cols / N : 0;
-	for (int64_t i = thread_rank(); i < whole; i += thread_count())
-		f(i * N, std::integral_constant<int, N>{});
-	for (int64_t i = whole * N + thread_rank(); i < cols; i += thread_count())
-		f(i, std::integral_constant<int, 1>{});
-}
-
 /* ---- tokens ---- */
 
 struct table {

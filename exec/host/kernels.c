@@ -38,6 +38,13 @@ static const struct kernel kernels[] = {
 	[OP_ACT_GRAD] = {kernel_act_grad, NULL},
 	[OP_GATE_ACT] = {kernel_gate_act, NULL},
 	[OP_GATE_MUL] = {kernel_gate_mul, NULL},
+	[OP_GROUPED_GEMM] = {kernel_grouped_gemm, NULL},
+	[OP_ROUTE] = {kernel_route, scratch_route},
+	[OP_ROUTE_GRAD] = {kernel_route_grad, NULL},
+	[OP_DISPATCH] = {kernel_dispatch, NULL},
+	[OP_COMBINE] = {kernel_combine, NULL},
+	[OP_COMBINE_GRAD] = {kernel_combine_grad, NULL},
+	[OP_SWAP] = {kernel_swap, NULL},
 	[OP_EMBED] = {kernel_embed, NULL},
 	[OP_EMBED_GRAD] = {kernel_embed_grad, NULL},
 	[OP_POSITION] = {kernel_position, NULL},
@@ -55,7 +62,7 @@ static const struct kernel kernels[] = {
 	[OP_PAUSE] = {NULL, NULL},
 	[OP_SYNC] = {NULL, NULL},
 };
-static_assert(sizeof kernels / sizeof kernels[0] == OP_KIND_COUNT && OP_KIND_COUNT == 40, "a row for each op kind");
+static_assert(sizeof kernels / sizeof kernels[0] == OP_KIND_COUNT && OP_KIND_COUNT == 47, "a row for each op kind");
 
 size_t host_kernel_scratch_B(const struct op *op, int threads)
 {

@@ -396,6 +396,13 @@ static reference_fn *const references[] = {
 	[OP_ACT_GRAD] = ref_act_grad,
 	[OP_GATE_ACT] = ref_gate_act,
 	[OP_GATE_MUL] = ref_gate_mul,
+	[OP_GROUPED_GEMM] = ref_grouped_gemm,
+	[OP_ROUTE] = ref_route,
+	[OP_ROUTE_GRAD] = ref_route_grad,
+	[OP_DISPATCH] = ref_dispatch,
+	[OP_COMBINE] = ref_combine,
+	[OP_COMBINE_GRAD] = ref_combine_grad,
+	[OP_SWAP] = ref_swap,
 	[OP_EMBED] = ref_embed,
 	[OP_EMBED_GRAD] = ref_embed_grad,
 	[OP_POSITION] = ref_position,
@@ -413,7 +420,7 @@ static reference_fn *const references[] = {
 	[OP_PAUSE] = NULL,
 	[OP_SYNC] = NULL,
 };
-static_assert(sizeof references / sizeof references[0] == OP_KIND_COUNT && OP_KIND_COUNT == 40, "a row for each op kind");
+static_assert(sizeof references / sizeof references[0] == OP_KIND_COUNT && OP_KIND_COUNT == 47, "a row for each op kind");
 
 enum status reference_run(const struct host_env *env, const struct op *op, void *const arg[OP_MAX_ARGS], struct error *e)
 {

@@ -10,7 +10,7 @@ passed=0 failed=0
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# ranks, then KEY=VALUE...
+# ranks, then KEY=VALUE... on `config`
 train() {
 	local ranks=$1
 	shift
@@ -113,6 +113,25 @@ train 8 parallel.context=2 parallel.strategy=hsdp parallel.bucket_mb=25 parallel
 train 8 parallel.context=2 parallel.pipeline=2 parallel.strategy=zero2
 train 4 parallel.context=2 parallel.pipeline=2 parallel.schedule=zero_bubble
 train 2 parallel.context=2 data.load_time=1ms data.workers=2
+
+# Experts, with places for all at each, so that what a rank drops does not depend on who is beside it. Choices jump where logits cross, which defeats finite differences, unless all are chosen.
+config=tests/exec/tiny-moe.yaml
+train 1 model.experts_per_token=8 model.capacity_factor=1
+train 1 model.experts=1 model.experts_per_token=1 model.shared_experts=0 train.fused=false train.recompute=full
+for ranks in 2 4 8; do
+	train $ranks parallel.expert=$ranks
+	train $ranks parallel.expert=2 parallel.strategy=zero1 train.optimizer=sgd
+	train $ranks parallel.expert=$ranks parallel.strategy=zero2 model.shared_experts=0 train.micro_batch=2 train.global_batch=$((4 * ranks))
+	train $ranks parallel.strategy=fsdp parallel.bucket_mb=25
+	train $ranks parallel.tensor=2 parallel.sequence_parallel=true parallel.expert=$ranks model.experts_per_token=1 model.capacity_factor=8
+done
+train 4 parallel.tensor=2 parallel.sequence_parallel=true parallel.strategy=zero2 train.recompute=full
+train 8 parallel.tensor=2 parallel.sequence_parallel=true parallel.expert=4 parallel.strategy=zero1 model.moe_layer_freq=2 train.fused=false
+train 4 parallel.expert=4 model.capacity_factor=0.5 # drops what the single rank drops: each micro-batch is routed by itself
+train 4 parallel.expert=2 parallel.pipeline=2 train.recompute=full
+train 4 parallel.expert=2 parallel.pipeline=2 parallel.schedule=zero_bubble
+train 8 parallel.expert=4 parallel.pipeline=2 parallel.schedule=interleaved parallel.virtual_stages=2 model.layers=4 parallel.strategy=zero1
+train 4 parallel.expert=4 model.post_norm=true model.final_norm=false model.norm=layernorm model.bias=true model.mlp=gelu
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -58,6 +58,13 @@ SEED=7 verified 'a pipeline of zero2, interleaved, bf16' 4 zero2-tiny --set para
 SEED=9 verified 'context gathered, with tensor and sequence, bf16, alibi' 8 cp-tiny --set parallel.context_kind=all_gather --set parallel.tensor=2 --set parallel.sequence_parallel=true --set train.dtype=bf16 --set model.position=alibi
 SEED=5 verified 'context in a graph' 4 cp-tiny --set parallel.context=4 --set train.cuda_graph=true
 
+for ranks in 2 4 8; do
+	SEED=$ranks verified "ep-tiny at $ranks" "$ranks" ep-tiny --set parallel.expert="$ranks"
+done
+SEED=8 verified 'experts, bf16, with tensor, shared, zero1' 8 ep-tiny --set parallel.expert=4 --set parallel.tensor=2 --set parallel.sequence_parallel=true --set model.shared_experts=1 --set parallel.strategy=zero1 --set train.dtype=bf16
+verified 'experts in a graph' 2 ep-tiny --set train.cuda_graph=true
+verified 'experts in a pipeline' 4 ep-tiny --set parallel.pipeline=2
+
 # The double estimates 10 us and what a ring sends at 100 GB/s.
 job 2 tp-tiny -v
 code=$?
