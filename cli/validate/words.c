@@ -18,8 +18,8 @@ static const struct framework_words frameworks[] = {
 	{"Megatron-DeepSpeed", "megatron-deepspeed", "megatron-deepspeed-bf16", "learned", "naive", "full", .bias = true},
 	{"Megatron-LM", "megatron-deepspeed", NULL, "learned", "naive", "full", .bias = true},
 	{"JAX PAX", "jax-pax", NULL, "learned", "flash", "fit", .bias = true},
-	{"NGC PyTorch", "pytorch-ddp", NULL, "learned", "naive", "none", .bias = true},
-	{"PyTorch", "pytorch-ddp", NULL, "learned", "naive", "none", .bias = true},
+	{"NGC PyTorch", "pytorch-ddp", NULL, "learned", "naive", "none", .bias = true, .half_weights = true},
+	{"PyTorch", "pytorch-ddp", NULL, "learned", "naive", "none", .bias = true, .half_weights = true},
 };
 
 const struct framework_words *framework_words(const char *cell)
@@ -41,6 +41,15 @@ const char *strategy_words(const char *sharding, bool *known)
 			return words[i][1];
 	*known = false;
 	return NULL;
+}
+
+bool multiplies_tf32(const char *gpu)
+{
+	static const char *const older[] = {"P100", "V100", "T4", "Quadro RTX", "RTX 20"};
+	for (size_t i = 0; i < sizeof older / sizeof older[0]; i++)
+		if (strncmp(gpu, older[i], strlen(older[i])) == 0)
+			return false;
+	return true;
 }
 
 const char *dtype_words(const char *cell, bool tf32)
@@ -73,6 +82,8 @@ static enum status gpu_words(const char *gpu, const char *variant, char id[DEVIC
 	snprintf(plain, sizeof plain, "%.*s", (int)strcspn(variant, "("), variant); /* "SXM 40GB (AWS p4d)" */
 	snprintf(shown, sizeof shown, "%s %s", gpu, plain);
 	enum status st = device_by_shown_name(shown, 0, id, e);
+	if (!st && !id[0] && strncmp(plain, "PCIe", 4) == 0) /* a card that has no other form is not called one */
+		st = device_by_shown_name(gpu, 0, id, e);
 	if (!st && !id[0])
 		return error_set(e, ST_INPUT, "gpu: the catalogue does not know the %s %s", gpu, variant);
 	return st;
