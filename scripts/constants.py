@@ -5,7 +5,8 @@ root = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..')
 
 
 def span(text, path):
-    """Where the number of section.key stands."""
+    """Where the number of section.key stands; of joined keys (ring.ll+ring.ll_far, which have one value) the first."""
+    path = path.split('+')[0]
     section, key = path.split('.')
     begin = re.search(r'^%s:.*$' % re.escape(section), text, re.M)
     found = begin and re.compile(r'^  %s: \{value: ([0-9.eE+-]+)' % re.escape(key), re.M).search(text, begin.end())
@@ -27,9 +28,11 @@ def read_value(home, constant):
 def write_value(home, constant, value):
     for name in constant['files']:
         text = open(file_of(home, name)).read()
-        begin, end = span(text, constant['path'])
+        for path in constant['path'].split('+'):
+            begin, end = span(text, path)
+            text = text[:begin] + '%.6g' % value + text[end:]
         with open(file_of(home, name), 'w') as out:
-            out.write(text[:begin] + '%.6g' % value + text[end:])
+            out.write(text)
 
 
 class Home:

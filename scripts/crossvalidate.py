@@ -1,6 +1,6 @@
 """Cross-validation of the constants that published steps fix (tests/validation/parameters.json), for validate.py.
 
-A step's logarithm is smooth in them, so a refit is one robust least-squares step over a Jacobian of finite differences (one prediction of its rows a constant, kept under build/ until the binary, configs/ or the table change).
+A step's logarithm is smooth in them, so a refit is one robust least-squares step over a Jacobian of finite differences (one prediction of its rows a constant, kept under build/ until they or a prediction change).
 By row: five folds, each predicted by that linear model. By source: refitted on the rest, what only the source fixes replaced by what stands in for it, and then its rows predicted by the program itself.
 """
 import concurrent.futures, hashlib, json, math, os, re
@@ -42,13 +42,9 @@ class Fit:
         self.derivative = self.jacobian()
 
     def fingerprint(self):
-        h = hashlib.sha256()
-        names = [self.stepsim, os.path.join(root, 'tests/validation/steps.csv'), os.path.join(root, 'tests/validation/parameters.json')]
-        for folder, _, files in sorted(os.walk(os.path.join(root, 'configs'))):
-            names += sorted(os.path.join(folder, f) for f in files)
-        for name in names:
-            h.update(open(name, 'rb').read())
-        return h.hexdigest()
+        """What a Jacobian belongs to: the residuals, and the constants with their values."""
+        of = json.dumps([self.constants, self.value, {i: '%.9f' % x for i, x in self.residual.items()}], sort_keys=True)
+        return hashlib.sha256(of.encode()).hexdigest()
 
     def column(self, name):
         c = self.constants[name]

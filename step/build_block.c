@@ -262,10 +262,16 @@ static void add_and_norm(struct builder *b, int32_t x, int32_t y, enum param_kin
 	build_op(b, op, (const struct view[]){view_of(x), view_of(y), bv, wv, wbv, view_of(*sum), view_of(*normed), view_of(*stats)});
 }
 
+/* Backward needs no more of a block that is done again than the input of its last product; where the stack runs the whole forward function again, that product and its reduction come with it. */
+static bool to_the_end(const struct builder *b)
+{
+	return !b->recomputing || b->c->stack.recompute_last_gemm;
+}
+
 /* GPT-NeoX and GPT-J: both branches read the block's input, and one reduction serves their sum. */
 static int32_t parallel_block(struct builder *b, struct acts *a)
 {
-	bool project = !b->recomputing;
+	bool project = to_the_end(b);
 	a->n2 = build_act(b, b->rows, b->m->hidden, "norm");
 	a->stats2 = build_fp32(b, 2 * b->rows, "norm stats");
 	build_norm(b, "norm2", a->x_in, PARAM_NORM2_W, PARAM_NORM2_B, a->n2, a->stats2);
@@ -310,9 +316,8 @@ int32_t block_forward(struct builder *b, int32_t x_in, struct acts *a)
 		return parallel_block(b, a);
 	int32_t att = tp_reduce(b, attention_forward(b, a, a->n1, true), "proj");
 	add_and_norm(b, x_in, att, PARAM_PROJ_B, PARAM_NORM2_W, PARAM_NORM2_B, &a->x_mid, &a->n2, &a->stats2);
-	/* done again for backward, a block needs no more than FC2's input */
-	int32_t mlp = mlp_forward(b, a, a->n2, !b->recomputing);
-	if (b->recomputing)
+	int32_t mlp = mlp_forward(b, a, a->n2, to_the_end(b));
+	if (mlp == NONE)
 		return NONE;
 	return residual_add(b, "residual", a->x_mid, tp_reduce(b, mlp, "fc2"), PARAM_FC2_B);
 }

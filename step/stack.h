@@ -49,7 +49,7 @@ struct stack {
 	enum attention_kernel attention_kernel;
 	enum stage_split stage_split;
 	bool gather_ahead;         /* zero1: updated weights are gathered at the beginning of the next step, beside its forward pass, bucket by bucket (Megatron's overlap_param_gather) */
-	bool recompute_last_gemm;  /* known, and without effect as yet: a recomputed block runs its last product again (reentrant checkpointing, Megatron), which non-reentrant torch.utils.checkpoint's early stop leaves out */
+	bool recompute_last_gemm;  /* a recomputed block runs its last product and that one's reduction again (Megatron's and PyTorch's reentrant checkpointing call the whole forward function), which the early stop of non-reentrant torch.utils.checkpoint leaves out */
 };
 
 /* The numbers as a table: for the reader, the lists and the fits. */

@@ -85,6 +85,7 @@ static void test_matrix(void)
 					c.train.attention = variant & 2 ? ATT_NAIVE : ATT_FLASH;
 					c.train.fused = !(variant & 4);
 					c.train.recompute = variant == 3 ? REC_SELECTIVE : variant & 1 ? REC_FULL : REC_NONE;
+					c.stack.recompute_last_gemm = variant & 4;
 					c.parallel.overlap = variant != 5;
 					c.parallel.reshard_after_forward = variant != 6;
 					c.parallel.prefetch = variant % 3;
@@ -133,6 +134,10 @@ static void test_gemm_flop(void)
 	p = built(&c);
 	double again = 3.0 * (64.0 * 192 + 64.0 * 64 + 64.0 * 256);
 	CU_ASSERT_DOUBLE_EQUAL(gemm_flop(p), (6.0 * weights + 2.0 * again) * tokens, 1.0);
+	program_destroy(p);
+	c.stack.recompute_last_gemm = true; /* FC2 as well */
+	p = built(&c);
+	CU_ASSERT_DOUBLE_EQUAL(gemm_flop(p), (6.0 * weights + 2.0 * (again + 3.0 * 256 * 64)) * tokens, 1.0);
 	program_destroy(p);
 	c = tiny(STRAT_DDP, 1, 2); /* half the weights on each of two tensor ranks */
 	p = built(&c);
