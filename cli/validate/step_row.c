@@ -142,6 +142,8 @@ static enum status write_train(const struct csv *t, size_t row, const struct fra
 	/* Composer's mixed_precision: PURE keeps and reduces parameters in the compute format. */
 	if (strstr(csv_get(t, row, "notes"), "mixed_precision=PURE"))
 		fprintf(out, "  param_dtype: %s\n  grad_dtype: %s\n  reduce_dtype: %s\n", dtype, dtype, dtype);
+	if (f->eager)
+		fprintf(out, "  fused: false\n");
 	if (f->half_weights && strcmp(dtype, "fp16") == 0)
 		fprintf(out, "  param_dtype: fp16\n  master_weights: true\n");
 	return ST_OK;

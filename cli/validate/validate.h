@@ -37,6 +37,7 @@ struct framework_words {
 	bool fsdp;        /* zero2 means FSDP's SHARD_GRAD_OP: gathered before forward, kept until backward is over */
 	bool interleaves; /* a blank vp beside pp > 1: 5 where that divides the layers, else 2 */
 	bool reports_allocated; /* mem_gb is PyTorch's max_memory_allocated of rank 0 in GiB; else all that the device holds, in GB */
+	bool eager;        /* not compiled, on a stack that is by default */
 	bool half_weights; /* beside dtype fp16: weights and gradients in fp16 too, fp32 master weights (apex.amp's O2, as NVIDIA's BERT scripts set it) */
 	bool ddp_overlaps; /* without ZeRO gradients are reduced beside backward, with it they are not */
 };

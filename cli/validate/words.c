@@ -18,8 +18,8 @@ static const struct framework_words frameworks[] = {
 	{"Megatron-DeepSpeed", "megatron-deepspeed", "megatron-deepspeed-bf16", "learned", "naive", "full", .bias = true},
 	{"Megatron-LM", "megatron-deepspeed", NULL, "learned", "naive", "full", .bias = true},
 	{"JAX PAX", "jax-pax", NULL, "learned", "flash", "fit", .bias = true},
-	{"NGC PyTorch", "pytorch-ddp", NULL, "learned", "naive", "none", .bias = true, .half_weights = true},
-	{"PyTorch", "pytorch-ddp", NULL, "learned", "naive", "none", .bias = true, .half_weights = true},
+	{"NGC PyTorch", "pytorch-ddp", NULL, "learned", "naive", "none", .bias = true, .eager = true, .half_weights = true},
+	{"PyTorch", "pytorch-ddp", NULL, "learned", "naive", "none", .bias = true, .eager = true, .half_weights = true},
 };
 
 const struct framework_words *framework_words(const char *cell)
