@@ -172,7 +172,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     name              network between hosts                               rings    at most  all to all   hop LL  hop, small  hop, large  LL128  below 16 MiB  above
     ---------------------------------------------------------------------------------------------------------------------------------------------------------------
     efa               EFA of AWS                                           85 %          -        70 %  15.0 us     40.0 us     40.0 us    yes          50 %   30 %
-    efa-shared        EFA of AWS in a cluster shared with other jobs      100 %          -        70 %  15.0 us     40.0 us     40.0 us    yes          50 %   30 %
+    efa-shared        EFA of AWS in a cluster shared with other jobs      100 %          -        70 %   350 us      350 us      350 us    yes          50 %   30 %
     ethernet-unknown  Ethernet of which nothing is known, taken as RoCE    90 %          -        90 %  2.70 us     14.0 us     14.0 us    yes          50 %   30 %
     infiniband        InfiniBand (HDR, NDR)                                95 %          -        90 %  2.70 us     14.0 us     14.0 us    yes          20 %    8 %
     roce              RoCE (RDMA over Ethernet)                            90 %          -        90 %  2.70 us     14.0 us     14.0 us    yes          30 %   15 %
@@ -184,5 +184,5 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     $ stepsim list parameters | head -n 4 | cut -c 1-90
     of                       parameter               value  meaning                           
     ------------------------------------------------------------------------------------------
-    a10                      gemm_share              0.797  of the matrix rate that large prod
+    a10                      gemm_share              0.669  of the matrix rate that large prod
     a10                      memory_share            0.871  of the memory bandwidth that strea
