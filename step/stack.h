@@ -41,7 +41,7 @@ struct stack {
 	double optimizer_B;        /* bytes that cross memory for each updated parameter: update, gradient clipping, copies */
 	double overlap_tax;        /* compute time lost for each second of a collective beside it */
 	double op_s;               /* host time to issue one op of the program (Python, autograd, dispatch, all its kernels); 0: the device's launch */
-	double interval;           /* half the width of the 90 % interval of log(measured / predicted), from the residuals of the published rows that the stack was fitted to (none is held out yet); no part of any prediction */
+	double interval;           /* half the width of the 90 % interval of log(measured / predicted), of a stack from the residuals of its rows in cross-validation, of a family from those of rows whose source was held out; no part of any prediction */
 	double tensor_exposed;     /* of a tensor-parallel collective, what is not hidden beside the tiles of the products around it (Transformer Engine's user buffers, asynchronous TP); 1: all of it */
 	double tensor_call_s;      /* host time, besides op_s, for each member of a tensor group in each of its collectives while a pipeline crosses hosts */
 	double micro_batch_s;      /* time that each micro-batch adds to all else: synchronisation, data loader hand-over */
