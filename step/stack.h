@@ -41,7 +41,7 @@ struct stack {
 	double optimizer_B;        /* bytes that cross memory for each updated parameter: update, gradient clipping, copies */
 	double overlap_tax;        /* compute time lost for each second of a collective beside it */
 	double op_s;               /* host time to issue one op of the program (Python, autograd, dispatch, all its kernels); 0: the device's launch */
-	double interval;           /* half the width of the 90 % interval of log(measured / predicted), from the residuals of the published rows that the stack was fitted to (none is held out yet); no part of any prediction */
+	double interval;           /* half the width of the 90 % interval of log(measured / predicted), of a stack from the residuals of its rows in cross-validation, of a family from those of rows whose source was held out; no part of any prediction */
 	double tensor_exposed;     /* with parallel.tensor_overlap: of a tensor-parallel collective, what is not hidden beside the tiles of the products around it (Transformer Engine's user buffers, asynchronous TP); 0: not known, one of the group's pieces */
 	double tensor_call_s;      /* host time, besides op_s, for each member of a tensor group in each of its collectives while a pipeline crosses hosts */
 	double micro_batch_s;      /* time that each micro-batch adds to all else: synchronisation, data loader hand-over */
@@ -49,7 +49,7 @@ struct stack {
 	enum attention_kernel attention_kernel;
 	enum stage_split stage_split;
 	bool gather_ahead;         /* zero1: updated weights are gathered at the beginning of the next step, beside its forward pass, bucket by bucket (Megatron's overlap_param_gather) */
-	bool recompute_last_gemm;  /* a recomputed block runs all of its forward again (reentrant checkpointing, Megatron), its last product too, which non-reentrant torch.utils.checkpoint's early stop leaves out */
+	bool recompute_last_gemm;  /* a recomputed block runs its last product and that one's reduction again (Megatron's and PyTorch's reentrant checkpointing call the whole forward function), which the early stop of non-reentrant torch.utils.checkpoint leaves out */
 };
 
 /* The numbers as a table: for the reader, the lists and the fits. */

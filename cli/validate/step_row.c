@@ -142,7 +142,7 @@ static bool recompute_by_fit(const struct csv *t, size_t row, const struct frame
 
 static enum status write_train(const struct csv *t, size_t row, const struct framework_words *f, bool tight_memory, FILE *out, struct error *e)
 {
-	const char *dtype = dtype_words(csv_get(t, row, "dtype"), !is(t, row, "gpu", "V100")), *ckpt = csv_get(t, row, "act_ckpt");
+	const char *dtype = dtype_words(csv_get(t, row, "dtype"), multiplies_tf32(csv_get(t, row, "gpu"))), *ckpt = csv_get(t, row, "act_ckpt");
 	if (!dtype)
 		return error_set(e, ST_INPUT, "dtype: '%s' is not known", csv_get(t, row, "dtype"));
 	int64_t batch = whole(t, row, "global_batch_seqs", 0), dp = whole(t, row, "dp", 0), micro = whole(t, row, "micro_batch_seqs", 0), accumulated = whole(t, row, "grad_accum", 0);
@@ -166,6 +166,8 @@ static enum status write_train(const struct csv *t, size_t row, const struct fra
 	/* Composer's mixed_precision: PURE keeps and reduces parameters in the compute format. */
 	if (strstr(csv_get(t, row, "notes"), "mixed_precision=PURE"))
 		fprintf(out, "  param_dtype: %s\n  grad_dtype: %s\n  reduce_dtype: %s\n", dtype, dtype, dtype);
+	if (f->half_weights && strcmp(dtype, "fp16") == 0)
+		fprintf(out, "  param_dtype: fp16\n  master_weights: true\n");
 	return ST_OK;
 }
 
@@ -188,7 +190,7 @@ static enum status write_parallel(const struct csv *t, size_t row, const struct 
 	if (pp > 1 && !*csv_get(t, row, "vp") && f->interleaves)
 		vp = whole(t, row, "n_layers", 1) % (5 * pp) == 0 ? 5 : 2;
 	if (replicas > 1 && strcmp(strategy, "ddp") == 0 && f->ddp_overlaps)
-		fprintf(out, "  overlap: true\n");
+		fprintf(out, "  overlap: true\n  bucket_mb: 25\n");
 	if (pp > 1)
 		fprintf(out, "  pipeline: %" PRId64 "\n  schedule: %s\n", pp, vp > 1 ? "interleaved" : "1f1b");
 	if (pp > 1 && vp > 1)

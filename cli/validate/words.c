@@ -34,8 +34,8 @@ static const struct framework_words frameworks[] = {
 	{"JAX MaxText", "maxtext", NULL, "rope", "flash", "fit", .bias = false},
 	{"Megatron-LM", "megatron-deepspeed", NULL, "learned", "naive", "full", .bias = true},
 	{"JAX PAX", "jax-pax", NULL, "learned", "flash", "fit", .bias = true},
-	{"NGC PyTorch", "pytorch-ddp", NULL, "learned", "naive", "none", .bias = true},
-	{"PyTorch", "pytorch-ddp-eager", NULL, "learned", "naive", "none", .bias = true},
+	{"NGC PyTorch", "pytorch-ddp-eager", NULL, "learned", "naive", "none", .bias = true, .half_weights = true},
+	{"PyTorch", "pytorch-ddp-eager", NULL, "learned", "naive", "none", .bias = true, .half_weights = true},
 };
 
 const struct framework_words *framework_words(const char *cell)
@@ -57,6 +57,15 @@ const char *strategy_words(const char *sharding, bool *known)
 			return words[i][1];
 	*known = false;
 	return NULL;
+}
+
+bool multiplies_tf32(const char *gpu)
+{
+	static const char *const older[] = {"P100", "V100", "T4", "Quadro RTX", "RTX 20"};
+	for (size_t i = 0; i < sizeof older / sizeof older[0]; i++)
+		if (strncmp(gpu, older[i], strlen(older[i])) == 0)
+			return false;
+	return true;
 }
 
 const char *dtype_words(const char *cell, bool tf32)

@@ -43,12 +43,19 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     mi355x*        AMD Instinct MI355X                       2517   5033  157.3   288 GiB  8.00 TB/s    315  537.6     63   1400      -      -
     p100-pcie*     NVIDIA Tesla P100 PCIe 16GB           fp16 9.3      -    9.3  15.9 GiB   732 GB/s     13      -  15.75    250      -      -
     p100-sxm*      NVIDIA Tesla P100 SXM2 16GB          fp16 10.6      -   10.6  15.9 GiB   732 GB/s     14     80  15.75    300   5699      -
+    rtx-a4000*     NVIDIA RTX A4000                          76.7      -   19.2  16.0 GiB   448 GB/s    171      -   31.5    140      -      -
+    rtx-a4500*     NVIDIA RTX A4500                          94.6      -   23.7  20.0 GiB   640 GB/s    148  56.25   31.5    200      -      -
+    rtx-a5000*     NVIDIA RTX A5000                         111.1      -   27.8  24.0 GiB   768 GB/s    145  56.25   31.5    230      -      -
+    rtx-a5500*     NVIDIA RTX A5500                         136.4      -   34.1  24.0 GiB   768 GB/s    178  56.25   31.5    230      -      -
     rtx-a6000*     NVIDIA RTX A6000                         154.8      -   38.7  48.0 GiB   768 GB/s    202  56.25   31.5    300  4650*   1.09
     rtx-pro-6000*  NVIDIA RTX PRO 6000 Blackwell            503.8   1008    125  95.6 GiB  1.79 TB/s    281      -     63    600   8565   3.36
+    rtx3070*       NVIDIA GeForce RTX 3070                   40.6      -   20.3  8.00 GiB   448 GB/s     91      -   31.5    220      -      -
+    rtx3080*       NVIDIA GeForce RTX 3080                   59.5      -   29.8  10.0 GiB   760 GB/s     78      -   31.5    320      -      -
     rtx3090*       NVIDIA GeForce RTX 3090                   71.2      -   35.6  24.0 GiB   936 GB/s     76  56.25   31.5    350  1499*   0.50
     rtx4090*       NVIDIA GeForce RTX 4090                  165.2  330.3   82.6  24.0 GiB  1.01 TB/s    164      -   31.5    450   1599   0.74
     rtx5090*       NVIDIA GeForce RTX 5090                  209.5    419  104.8  31.8 GiB  1.79 TB/s    117      -     63    575   1999   0.99
     rtx6000-ada*   NVIDIA RTX 6000 Ada Generation           364.2  728.5   91.1  48.0 GiB   960 GB/s    379      -   31.5    300  6800*   0.84
+    rtx8000*       NVIDIA Quadro RTX 8000              fp16 130.5      -   16.3  45.0 GiB   672 GB/s    194     50  15.75    260      -      -
     t4*            NVIDIA T4                              fp16 65      -    8.1  15.0 GiB   320 GB/s    203      -  15.75     70      -   0.53
     tpu-v3*        Google TPU v3                              123      -   3.84  29.8 GiB   900 GB/s    137      -      -    450      -      -
     tpu-v4*        Google TPU v4                              275      -   8.59  29.8 GiB  1.20 TB/s    229    300      -    192      -      -
@@ -173,7 +180,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     name              network between hosts                               rings    at most  all to all   hop LL  hop, small  hop, large  LL128  below 16 MiB  above
     ---------------------------------------------------------------------------------------------------------------------------------------------------------------
     efa               EFA of AWS                                           85 %          -        70 %  15.0 us     40.0 us     40.0 us    yes          50 %   30 %
-    efa-shared        EFA of AWS in a cluster shared with other jobs      100 %          -        70 %  15.0 us     40.0 us     40.0 us    yes          50 %   30 %
+    efa-shared        EFA of AWS in a cluster shared with other jobs      100 %          -        70 %   350 us      350 us      350 us    yes          50 %   30 %
     ethernet-unknown  Ethernet of which nothing is known, taken as RoCE    90 %          -        90 %  2.70 us     14.0 us     14.0 us    yes          50 %   30 %
     infiniband        InfiniBand (HDR, NDR)                                95 %          -        90 %  2.70 us     14.0 us     14.0 us    yes          20 %    8 %
     roce              RoCE (RDMA over Ethernet)                            90 %          -        90 %  2.70 us     14.0 us     14.0 us    yes          30 %   15 %
@@ -185,5 +192,5 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     $ stepsim list parameters | head -n 4 | cut -c 1-90
     of                       parameter               value  meaning                           
     ------------------------------------------------------------------------------------------
-    a10                      gemm_share              0.797  of the matrix rate that large prod
+    a10                      gemm_share              0.669  of the matrix rate that large prod
     a10                      memory_share            0.871  of the memory bandwidth that strea

@@ -85,6 +85,7 @@ static void test_matrix(void)
 					c.train.attention = variant & 2 ? ATT_NAIVE : ATT_FLASH;
 					c.train.fused = !(variant & 4);
 					c.train.recompute = variant == 3 ? REC_SELECTIVE : variant & 1 ? REC_FULL : REC_NONE;
+					c.stack.recompute_last_gemm = variant & 4;
 					c.parallel.overlap = variant != 5;
 					c.parallel.reshard_after_forward = variant != 6;
 					c.parallel.prefetch = variant % 3;
