@@ -1,5 +1,5 @@
 """The arithmetic of scripts/validate.py and scripts/crossvalidate.py, on what can be said by hand."""
-import math, os, sys
+import math, os, re, sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../scripts'))
 from constants import span
 from crossvalidate import Fit, solve
@@ -41,3 +41,20 @@ near(move['unseen'], 0)
 near(fit.at('3', move), 0, 0.01)
 fit.residual = {i: -0.5 * fit.derivative['share'][i] for i in ids}
 near(fit.refit(ids)['share'], math.log(1.05))
+
+# Few constants: at most twelve of a GPU, at most eight of a stack with its family's.
+configs = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../configs')
+
+
+def keys(path, *sections):
+    text = open(os.path.join(configs, path)).read()
+    return {k for s in sections for block in re.findall(r'^%s:.*\n((?:  .*\n)*)' % s, text, re.M) for k in re.findall(r'^  (\w+): \{value', block, re.M)}, text
+
+
+for name in os.listdir(os.path.join(configs, 'gpus')):
+    assert len(keys('gpus/' + name, 'reached', 'attention')[0]) <= 12, name
+for name in os.listdir(os.path.join(configs, 'stacks')):
+    own, text = keys('stacks/' + name, 'numbers')
+    family = re.search(r'^family: (\w+)', text, re.M)
+    assert len(own | (keys('families/%s.yaml' % family[1], 'numbers')[0] if family else set())) <= 8, name
+assert len(keys('gpus/h100-sxm.yaml', 'reached', 'attention')[0]) > 6 and len(keys('stacks/nanotron.yaml', 'numbers')[0]) > 4
