@@ -22,7 +22,7 @@ struct usage {
 /* What an MLP's forward leaves for its backward. */
 struct mlp_acts {
 	int32_t h, g;              /* before and after the activation */
-	int32_t kept_gate, kept_x; /* held: the gate's activation, the gathered input */
+	int32_t kept_gate; /* held: the gate's activation */
 };
 
 /* What a mixture of experts leaves beside its experts' MLP. */
@@ -39,7 +39,7 @@ struct acts {
 	struct mlp_acts mlp;       /* of the experts, where the block has some */
 	struct moe_acts moe;
 	int32_t sum2;              /* post-norm: the sum before norm2 */
-	int32_t kept_x, kept_masks, kept_scores; /* held: attention's gathered input, dropout masks, those of stored scores with the dropped scores */
+	int32_t kept_rotated, kept_masks, kept_scores; /* held: copies of queries and keys, dropout masks, those of stored scores with the dropped scores */
 };
 
 /* An MLP by its parameters; ffn: this tensor rank's width. */

@@ -27,7 +27,6 @@ int32_t mlp_backward(struct builder *b, const struct mlp_shape *s, struct mlp_ac
 	build_weight_grad(b, "fc2", T, H, F, dy, a->g, s->fc2);
 	int32_t dh = build_activation_grad(b, T, F, a, dg);
 	build_bias_grad(b, "fc1", T, width, dh, s->fc1_bias);
-	build_release(b, &a->kept_x); /* gathered again instead, at the same size */
 	int32_t x = tp_gather(b, normed, "mlp input");
 	int32_t full = build_act(b, T, H, "mlp input grad");
 	build_linear_grad(b, "fc1", T, width, H, dh, s->fc1, full);
@@ -92,7 +91,7 @@ static int32_t attention_backward(struct builder *b, struct acts *a, int32_t dou
 		build_op(b, op, (const struct view[]){view_of(dqkv)});
 	}
 	build_bias_grad(b, "qkv", T, width, dqkv, PARAM_QKV_B);
-	build_release(b, &a->kept_x);
+	build_release(b, &a->kept_rotated);
 	int32_t x = tp_gather(b, a->n1, "attention input");
 	int32_t full = build_act(b, T, H, "attention input grad");
 	build_linear_grad(b, "qkv", T, width, H, dqkv, PARAM_QKV_W, full);

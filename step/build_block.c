@@ -179,11 +179,6 @@ static void attention_core(struct builder *b, struct acts *a)
 	build_op(b, build_attention_op(b, OP_ATTN_VALUES), (const struct view[]){view_of(a->probs), view_of(a->qkv), view_of(a->att)});
 }
 
-static int32_t keep_gathered(struct builder *b)
-{
-	return b->sequence_parallel && keeps(b) ? build_hold(b, COMP_ACTIVATIONS, (double)(b->tokens * b->m->hidden) * b->c->stack.memory.gathered_B, "gathered input") : NONE;
-}
-
 /* Attention up to its projection, from normed rows; the result still misses PROJ's bias. `project`: false leaves the projection out. */
 static int32_t attention_forward(struct builder *b, struct acts *a, int32_t normed, bool project)
 {
@@ -191,9 +186,12 @@ static int32_t attention_forward(struct builder *b, struct acts *a, int32_t norm
 	int32_t x = tp_gather(b, normed, "attention input");
 	a->qkv = build_act(b, b->tokens, width, "qkv");
 	build_linear(b, "qkv", b->tokens, width, b->m->hidden, x, PARAM_QKV_W, PARAM_QKV_B, a->qkv);
-	a->kept_x = keep_gathered(b);
-	if (b->m->position == POS_ROPE)
+	a->kept_rotated = NONE;
+	if (b->m->position == POS_ROPE) {
 		build_op(b, build_attention_op(b, OP_ROPE), (const struct view[]){view_of(a->qkv)});
+		if (keeps(b))
+			a->kept_rotated = build_hold(b, COMP_ACTIVATIONS, (double)(b->tokens * (b->heads + b->kv_heads) * b->m->head_dim) * b->c->stack.memory.rotated_B, "rotated queries and keys");
+	}
 	attention_core(b, a);
 	if (!project)
 		return NONE;
@@ -243,7 +241,6 @@ int32_t mlp_forward(struct builder *b, const struct mlp_shape *s, struct mlp_act
 	int32_t x = tp_gather(b, normed, "mlp input");
 	a->h = build_act(b, b->tokens, width, "fc1");
 	build_linear(b, "fc1", b->tokens, width, b->m->hidden, x, s->fc1, s->fc1_bias, a->h);
-	a->kept_x = keep_gathered(b);
 	build_activation(b, b->tokens, s->ffn, a);
 	if (!project)
 		return NONE;

@@ -106,7 +106,6 @@ static void experts_forward(struct builder *b, struct acts *a, int32_t normed)
 	build_op(b, slots_op(b, OP_DISPATCH, "dispatch"), (const struct view[]){view_of(normed), view_of(a->moe.taken), view_of(sent)});
 	a->moe.in = to_experts(b, sent, "dispatch");
 	a->mlp.h = build_act(b, all, width, "expert fc1");
-	a->mlp.kept_x = NONE;
 	build_linear(b, "expert fc1", rows, width, H, a->moe.in, PARAM_EXPERT_FC1_W, PARAM_KIND_COUNT, a->mlp.h);
 	build_activation(b, all, F, &a->mlp);
 	build_linear(b, "expert fc2", rows, H, F, a->mlp.g, PARAM_EXPERT_FC2_W, PARAM_KIND_COUNT, y);

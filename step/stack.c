@@ -22,7 +22,7 @@ const struct stack_number stack_memories[STACK_MEMORIES] = {
 	{"loss", UNIT_BYTE, 0, 100, AT(memory.loss_B), "bytes alive a logit at the loss, with the logits"},
 	{"gate", UNIT_BYTE, 0, 8, AT(memory.gate_B), "bytes kept an element of a gate's activation"},
 	{"dropout", UNIT_BYTE, 0, 8, AT(memory.dropout_B), "bytes kept an element of a dropout mask"},
-	{"gathered", UNIT_BYTE, 0, 8, AT(memory.gathered_B), "bytes kept an element of a sequence-parallel gather"},
+	{"rotated", UNIT_BYTE, 0, 8, AT(memory.rotated_B), "bytes kept an element of rotated queries and keys"},
 	{"message", UNIT_BYTE, 0, 8, AT(memory.message_B), "bytes kept an element of what a pipeline stage has sent"},
 	{"gradient", UNIT_BYTE, 0, 32, AT(memory.gradient_B), "bytes a parameter of further gradients"},
 	{"flattened", UNIT_BYTE, 0, 32, AT(memory.flattened_B), "bytes a parameter of flattened gradients while ZeRO-1 reduces them"},

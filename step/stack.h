@@ -26,7 +26,7 @@ struct stack_memory {
 	double loss_B;          /* bytes a logit at the loss's peak, with the logits themselves: fp32 copies, softmax */
 	double gate_B;          /* bytes kept for backward of each element of an unfused gate's activation, which a fused kernel computes again */
 	double dropout_B;       /* bytes of each element of a dropout mask: after attention, after the MLP, and of stored scores, which keep the dropped copy as well. Its time is not modelled */
-	double gathered_B;      /* bytes kept for backward of each element of a sequence-parallel gather, which Megatron gathers again */
+	double rotated_B;       /* bytes kept for backward of each element of queries and keys that a rotation copies, beside the product's own result, whose values attention reads */
 	double message_B;       /* bytes of each element that a pipeline stage has sent, kept until its gradient comes back; Megatron frees them (deallocate_pipeline_outputs) */
 	double gradient_B;      /* bytes a parameter of gradients beside those that the optimizer reads: DDP's buckets, 16-bit gradients before they are added in fp32 */
 	double flattened_B;     /* bytes a parameter of ZeRO-1's flattened gradients while it reduces them after backward */

@@ -38,7 +38,7 @@ static void test_wrong(void)
 		{"numbers:\n  logits: {value: 2, source: x}\n", "s.yaml:2:3: logits: unknown number of a stack (nearest: logit)"},
 		{"numbers:\n  logit: 2\n", "s.yaml:2:10: logit: expected {value: ..., source: ...}"},
 		{"numbers:\n  logit: {value: 2}\n", "s.yaml:2:10: logit: expected {value: ..., source: ...}"},
-		{"memory:\n  gathers: {value: 2, source: x}\n", "s.yaml:2:3: gathers: unknown number of a stack (nearest: gathered)"},
+		{"memory:\n  gathers: {value: 2, source: x}\n", "s.yaml:2:3: gathers: unknown number of a stack (nearest: gate)"},
 		{"habits:\n  attention_kernel: fa4\n", "s.yaml:2:21: attention_kernel: \"fa4\" is not known (nearest: fa1)"},
 		{"habits:\n  recompute_gemm: true\n", "s.yaml:2:3: recompute_gemm: unknown habit of a stack (nearest: recompute_last_gemm)"},
 		{"habits:\n  stage_split: uneven\n", "s.yaml:2:16: stage_split: \"uneven\" is not known (nearest: even)"},
