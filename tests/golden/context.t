@@ -5,7 +5,7 @@ Four ranks share each sequence: keys and values travel around the ring behind at
          8 compute    L0 attention forward rope mb0 [2 8 2 16 8] qkv:rw=12+0
          9 compute    L0 kv forward kv_pack mb0 [32 32 96] qkv:r=12+0 kv:w=16+0
         10 model_comm L0 kv forward sendrecv mb0 [1024] in:r=16+0 out:w=17+0 after 9
-        11 compute    L0 attention forward attention mb0 [2 8 2 16 8] qkv:r=12+0 out:w=14+0 lse:w=15+0
+        11 compute    L0 attention forward attention mb0 [2 8 2 16 8 0] qkv:r=12+0 out:w=14+0 lse:w=15+0
         12 model_comm L0 kv forward sendrecv mb0 [1024] in:r=17+0 out:w=18+0
         13 compute    L0 attention forward attention_part mb0 [2 8 2 16 8 16 1] qkv:r=12+0 kv:r=17+0 out:rw=14+0 lse:rw=15+0 after 10
         14 model_comm L0 kv forward sendrecv mb0 [1024] in:r=18+0 out:w=19+0
@@ -13,7 +13,7 @@ Four ranks share each sequence: keys and values travel around the ring behind at
         16 compute    L0 attention forward attention_part mb0 [2 8 2 16 8 16 3] qkv:r=12+0 kv:r=19+0 out:rw=14+0 lse:rw=15+0 after 14
         43 compute    L0 kv backward kv_pack mb0 [32 32 96] qkv:r=12+0 kv:w=45+0
         44 model_comm L0 kv backward sendrecv mb0 [1024] in:r=45+0 out:w=46+0 after 43
-        45 compute    L0 attention backward attention_grad mb0 [2 8 2 16 8] qkv:r=12+0 out:r=14+0 lse:r=15+0 dout:r=42+0 delta:w=44+0 dqkv:w=43+0
+        45 compute    L0 attention backward attention_grad mb0 [2 8 2 16 8 0] qkv:r=12+0 out:r=14+0 lse:r=15+0 dout:r=42+0 delta:w=44+0 dqkv:w=43+0
         46 model_comm L0 kv backward sendrecv mb0 [1024] in:r=46+0 out:w=48+0
         47 compute    L0 attention backward attention_part_grad mb0 [2 8 2 16 8 16 1] qkv:r=12+0 kv:r=46+0 out:r=14+0 lse:r=15+0 dout:r=42+0 delta:rw=44+0 dqkv:rw=43+0 dkv:w=47+0 after 44
         48 model_comm L0 kv grad backward sendrecv mb0 [1024] in:r=47+0 out:w=49+0 after 47

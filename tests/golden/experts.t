@@ -36,8 +36,8 @@ The groups of tensor parallel ranks are a part of those that share experts.
     on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
                                 predicted  of the step  bound by
     --------------------------------------------------------------------
-    step time                      3.08 s
-    tokens/s                        340 k
+    step time                      3.20 s
+    tokens/s                        327 k
 
 Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on a token.
 
@@ -47,35 +47,35 @@ Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on 
     on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
                                 predicted  of the step  bound by
     --------------------------------------------------------------------
-    step time                      3.04 s
-    tokens/s                        344 k
-    model FLOP/s a device     451 TFLOP/s
-    MFU                            45.5 %
+    step time                      3.16 s
+    tokens/s                        332 k
+    model FLOP/s a device     434 TFLOP/s
+    MFU                            43.8 %
     --------------------------------------------------------------------
     where the step goes
-      compute                      2.54 s       83.5 %
-      exposed communication        119 ms        3.9 %
-      bubble                       376 ms       12.4 %
-      optimizer                   7.41 ms        0.2 %
+      compute                      2.65 s       83.7 %
+      exposed communication        118 ms        3.7 %
+      bubble                       391 ms       12.4 %
+      optimizer                   7.48 ms        0.2 %
     --------------------------------------------------------------------
     communication
-      moving bytes                 418 ms       13.7 %
+      moving bytes                 418 ms       13.2 %
       waiting for late ranks          0 s        0.0 %
-      overlap                      71.5 %
+      overlap                      71.7 %
     --------------------------------------------------------------------
     ops, summed (count)
-      gemm (1920)                  2.05 s       67.4 %  compute
-      attention (256)              139 ms        4.6 %  compute
-      norm (512)                  58.4 ms        1.9 %  memory
-      elementwise (640)            271 ms        8.9 %  memory
-      embedding (16)               637 us        0.0 %  memory
-      routing (768)               21.8 ms        0.7 %  memory
-      memory (1)                   177 us        0.0 %  memory
-      optimizer (49)              7.41 ms        0.2 %  memory
-      all_gather (49)              101 ms        3.3 %  link
-      reduce_scatter (49)          198 ms        6.5 %  link
-      alltoall (512)               117 ms        3.8 %  link
-      sendrecv (16)               14.2 ms        0.5 %  link
+      gemm (1920)                  2.14 s       67.6 %  compute
+      attention (256)              139 ms        4.4 %  compute
+      norm (512)                  61.6 ms        1.9 %  memory
+      elementwise (640)            283 ms        8.9 %  memory
+      embedding (16)               661 us        0.0 %  memory
+      routing (768)               23.0 ms        0.7 %  memory
+      memory (1)                   179 us        0.0 %  memory
+      optimizer (49)              7.48 ms        0.2 %  memory
+      all_gather (49)              101 ms        3.2 %  link
+      reduce_scatter (49)          198 ms        6.3 %  link
+      alltoall (512)               117 ms        3.7 %  link
+      sendrecv (16)               14.2 ms        0.4 %  link
       copy (8)                    4.26 us        0.0 %  latency
     --------------------------------------------------------------------
     memory of a rank
@@ -89,13 +89,13 @@ Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on 
     The stages of the predicted step; above stands the one that ends last.
     stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
     --------------------------------------------------------------------------------
-    0          16   2.54 s         119 ms   376 ms    7.41 ms          0 s  64.6 GiB
-    1          16   2.60 s         199 ms  20.1 ms    7.41 ms       218 ms  49.2 GiB
-    90 % interval of the prediction: 2.70 s to 3.43 s
-    Bottleneck: compute: gemm 67 % of the step
+    0          16   2.65 s         118 ms   391 ms    7.48 ms          0 s  64.6 GiB
+    1          16   2.71 s         199 ms  24.6 ms    7.49 ms       226 ms  49.2 GiB
+    90 % interval of the prediction: 2.80 s to 3.57 s
+    Bottleneck: compute: gemm 68 % of the step
     Warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
     $ stepsim predict $ROOT/configs/ep-mixtral-8x7b-64xh100.yaml --set train.micro_batch=2 --set model.capacity_factor=1.25 | grep -E 'step time|MFU|alltoall|total'
-    step time                      3.97 s
-    MFU                            35.0 %
-      alltoall (256)               130 ms        3.3 %  link
+    step time                      4.12 s
+    MFU                            33.6 %
+      alltoall (256)               130 ms        3.1 %  link
       total                       109 GiB               DOES NOT FIT in 79.6 GiB

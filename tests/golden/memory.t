@@ -17,6 +17,7 @@ With -v, what a stack keeps beside the buffers that ops touch, and what the over
     NCCL communicator                   1   256 MiB
     gradient copies                     1  15.0 GiB
     logit copies                        1  19.6 GiB
+    rotated queries and keys           32   320 MiB
     gate                               32   448 MiB
     flattened gradients                 1  59.8 GiB
 

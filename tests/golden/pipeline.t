@@ -6,32 +6,32 @@ Four stages of a tiny model: the step, and a row for each stage.
     on: NVIDIA DGX H100, 4 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
                                 predicted  of the step  bound by
     --------------------------------------------------------------------
-    step time                      487 us
-    tokens/s                        526 k
-    model FLOP/s a device     179 GFLOP/s
+    step time                      488 us
+    tokens/s                        524 k
+    model FLOP/s a device     178 GFLOP/s
     MFU                             0.0 %
     --------------------------------------------------------------------
     where the step goes
       compute                      215 us       44.1 %
       exposed communication       48.3 us        9.9 %
-      bubble                       220 us       45.3 %
+      bubble                       221 us       45.3 %
       optimizer                   3.56 us        0.7 %
     --------------------------------------------------------------------
     communication
-      moving bytes                71.4 us       14.7 %
+      moving bytes                71.4 us       14.6 %
       waiting for late ranks          0 s        0.0 %
       overlap                      32.4 %
     --------------------------------------------------------------------
     ops, summed (count)
-      gemm (48)                   87.8 us       18.0 %  latency
+      gemm (48)                   88.4 us       18.1 %  latency
       attention (8)               12.1 us        2.5 %  latency
       norm (16)                   24.2 us        5.0 %  latency
       elementwise (28)            42.4 us        8.7 %  latency
-      embedding (16)              24.2 us        5.0 %  latency
-      memory (16)                 24.1 us        5.0 %  latency
+      embedding (16)              24.2 us        4.9 %  latency
+      memory (16)                 24.1 us        4.9 %  latency
       optimizer (2)               3.56 us        0.7 %  latency
       all_reduce (1)              9.80 us        2.0 %  latency
-      sendrecv (8)                61.6 us       12.7 %  latency
+      sendrecv (8)                61.6 us       12.6 %  latency
       copy (4)                    32.5 ns        0.0 %  latency
     --------------------------------------------------------------------
     memory of a rank
@@ -45,10 +45,10 @@ Four stages of a tiny model: the step, and a row for each stage.
     The stages of the predicted step; above stands the one that ends last.
     stage  layers  compute  exposed comm.  bubble  optimizer  other, idle    memory
     -------------------------------------------------------------------------------
-    0           1   215 us        48.3 us  220 us    3.56 us          0 s  1.00 GiB
-    1           1   185 us        77.2 us  180 us    1.96 us      43.2 us  1.00 GiB
-    2           1   185 us        77.1 us  146 us    1.96 us      77.7 us  1.00 GiB
-    3           1   229 us        36.5 us  119 us    3.54 us      98.8 us  1.00 GiB
+    0           1   215 us        48.3 us  221 us    3.56 us          0 s  1.00 GiB
+    1           1   185 us        77.2 us  181 us    1.96 us      43.3 us  1.00 GiB
+    2           1   185 us        77.1 us  146 us    1.96 us      77.9 us  1.00 GiB
+    3           1   230 us        36.4 us  119 us    3.54 us      99.2 us  1.00 GiB
     Bottleneck: pipeline bubble: 45 % of the step
     Warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
     Warning: stage 3 computes 13 % longer than the mean of the stages and paces them all; parallel.layers_per_stage moves layers to the others
