@@ -107,7 +107,7 @@ $(filter-out %/libcudart.so.13 %/libnvidia-ml.so.1,$(DOUBLES)): $(B)/doubles/lib
 	$(CXX) $(LDFLAGS_$(VARIANT)) -pthread -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) -o $@ $(filter %.o %.so.13,$^) $(if $(findstring nccl,$@),$(shell pkg-config --libs ompi-c))
 
 # The kernels' twins against the host's reference: no nvcc, no library.
-TWIN_TESTS = $(if $(CUDA_FLAGS),$(addprefix $(B)/tests/cuda/,test_twin $(addprefix test_cuda_,act attention elementwise embed loss memory norm optimizer softmax)))
+TWIN_TESTS = $(if $(CUDA_FLAGS),$(addprefix $(B)/tests/cuda/,test_twin $(addprefix test_cuda_,act attention context elementwise embed loss memory moe norm optimizer softmax)))
 
 CUDA_TESTS = $(if $(CUDA_FLAGS),$(patsubst tests/%,$(B)/tests/%,$(basename $(wildcard tests/cuda/test_*.c tests/cuda/test_*.cc))))
 $(B)/tests/cuda/%: tests/cuda/%.c $(LIB) $(TWIN_OBJ)
@@ -133,7 +133,7 @@ $(addprefix $(B)/tests/cuda/,test_cuda_gemm test_cuda_device test_cublaslt_doubl
 	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../../doubles' -o $@ $< $(CUDA_OBJ) $(LIB) $(CUDA_FLAGS) -lcunit $(LDLIBS_ALL) -lstdc++
 
 # The same lists of cases on a device's memory with the kernels themselves, and the tests of gemm and device on the libraries themselves: what a machine with a GPU runs (LD_LIBRARY_PATH puts the doubles there).
-GPU_TESTS = $(if $(CUDA_FLAGS),$(patsubst %,$(B)/tests/gpu/test_cuda_%,act attention elementwise embed loss memory micro norm optimizer softmax gemm device))
+GPU_TESTS = $(if $(CUDA_FLAGS),$(patsubst %,$(B)/tests/gpu/test_cuda_%,act attention context elementwise embed loss memory micro moe norm optimizer softmax gemm device))
 $(B)/tests/gpu/%: tests/cuda/%.c $(LIB) $(CUDA_OBJ)
 	@mkdir -p $(@D)
 	$(CC) -DCUDA_RIG_ON_GPU $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $< $(CUDA_OBJ) $(LIB) $(CUDA_FLAGS) -lcunit $(LDLIBS_ALL) -lstdc++

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/paths.h"
+#include "base/quantity.h"
 #include "base/vec.h"
 
 #define CSV_LIMIT_B ((size_t)256 << 20)
@@ -162,4 +163,17 @@ const char *csv_get(const struct csv *t, size_t r, const char *name)
 {
 	size_t c = csv_column(t, name);
 	return c == CSV_NO_COLUMN ? "" : t->cell[r * t->columns + c];
+}
+
+enum status csv_check_numbers(const struct csv *t, const char *const *columns, struct error *e)
+{
+	for (; *columns; columns++) {
+		for (size_t r = 0; r < t->rows; r++) {
+			const char *cell = csv_get(t, r, *columns);
+			double value = 0;
+			if (*cell && (quantity_parse(cell, UNIT_NONE, &value, NULL) || value < 0))
+				return error_set(e, ST_INPUT, "%s:%d: %s: expected a number or nothing, got \"%.40s\"", t->path, t->line[r], *columns, cell);
+		}
+	}
+	return ST_OK;
 }

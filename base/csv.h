@@ -25,5 +25,7 @@ void csv_free(struct csv *t);
 size_t csv_column(const struct csv *t, const char *name); /* CSV_NO_COLUMN: there is none */
 /* The cell, or "" where there is no such column. */
 const char *csv_get(const struct csv *t, size_t row, const char *name);
+/* ST_INPUT with file:line: a cell of one of these columns, ended by NULL, that is neither empty nor a plain number from 0 on. Columns that are not there are fine. */
+enum status csv_check_numbers(const struct csv *t, const char *const *columns, struct error *e);
 
 #endif

@@ -13,7 +13,9 @@ static enum status check_columns(const struct csv *t, struct error *e)
 	for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
 		if (csv_column(t, needed[i]) == CSV_NO_COLUMN)
 			return error_set(e, ST_INPUT, "%s:1: no column %s: this is no table of measured steps", t->path, needed[i]);
-	return ST_OK;
+	static const char *const numbers[] = {"n_gpus", "gpus_per_node", "n_layers", "d_model", "n_heads", "n_kv_heads", "d_ff", "vocab", "seq_len", "global_batch_seqs", "micro_batch_seqs", "grad_accum",
+	                                      "dp", "tp", "pp", "vp", "cp", "ep", "step_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "mem_gb", NULL};
+	return csv_check_numbers(t, numbers, e);
 }
 
 static enum status judge_all(const struct csv *t, judged_rows *rows, struct error *e)
@@ -41,6 +43,9 @@ static json_t *real(double x)
 
 static enum status judge_collectives(const struct csv *t, judged_collectives *rows, struct error *e)
 {
+	static const char *const numbers[] = {"n_gpus", "n_nodes", "bytes", "time_us_outofplace", "algbw", "busbw", NULL};
+	if (csv_check_numbers(t, numbers, e))
+		return ST_INPUT;
 	struct machines *machines = machines_create();
 	enum status st = machines && vec_reserve(rows, t->rows) ? ST_OK : error_nomem(e, "the rows");
 	for (size_t i = 0; i < t->rows && !st; i++) {
@@ -95,9 +100,9 @@ static enum status write_json(const judged_rows *rows, const char *path, struct 
 	for (size_t i = 0; i < rows->n && results; i++) {
 		const struct judged *j = &rows->at[i];
 		bool good = !j->reason[0];
-		json_t *row = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "id", j->id, "predicted_s", good ? json_real(j->predicted_s) : json_null(), "measured_s", real(j->measured_s), "error",
+		json_t *row = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id", j->id, "predicted_s", good ? json_real(j->predicted_s) : json_null(), "measured_s", real(j->measured_s), "error",
 		                        good ? json_real(judged_error(j)) : json_null(), "interval90_s", good ? json_pack("[f, f]", j->interval90_s[0], j->interval90_s[1]) : json_null(), "predicted_memory_bytes",
-		                        real(j->predicted_memory_B), "reason", good ? json_null() : json_string(j->reason));
+		                        real(j->predicted_memory_B), "measured_memory_bytes", real(j->measured_memory_B), "fits", good ? json_boolean(j->fits) : json_null(), "reason", good ? json_null() : json_string(j->reason));
 		json_array_append_new(results, row);
 	}
 	json_t *all = json_pack("{s:o}", "results", results);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/quantity.h"
 #include "cli/estimates.h"
+#include "cli/explain.h"
 #include "cli/machine.h"
 #include "cli/output.h"
 #include "exec/exec.h"
@@ -201,6 +202,8 @@ static enum status write_result(const struct context *x, const struct job *job, 
 enum status job_perform(struct context *x, const struct job *job, struct error *e)
 {
 	struct sides s = {0};
+	if (job->execute && job->gpus)
+		force_collectives(job->config.algorithm, job->config.protocol);
 	enum status st = job->execute && job->gpus ? session_use_gpus(x->session, job->config.run.share_gpu, job->config.run.timeout_s, e) : ST_OK;
 	if (st)
 		return st;
@@ -216,6 +219,8 @@ enum status job_perform(struct context *x, const struct job *job, struct error *
 		say_links(&s.target.machine, s.program);
 		st = predict_side(&s, e);
 	}
+	if (!st && leads && log_level() == LOG_VERBOSE)
+		st = explain(s.program, timeline_critical_actor(&s.predicted_timeline), &s.target.machine, stderr, e);
 	if ((st = context_agree(x, st, e)))
 		goto out;
 	if (job->execute && (st = execute_side(x, &s, e)))

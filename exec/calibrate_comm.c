@@ -32,7 +32,7 @@
 #define TAG 4711
 
 /* What is calibrated of enum collective. */
-static const enum collective calibrated[] = {COLL_ALL_REDUCE, COLL_ALL_GATHER, COLL_REDUCE_SCATTER};
+static const enum collective calibrated[] = {COLL_ALL_REDUCE, COLL_ALL_GATHER, COLL_REDUCE_SCATTER, COLL_ALLTOALL};
 #define CALIBRATED (sizeof calibrated / sizeof calibrated[0])
 
 /* NCCL moves bytes: the format matters little. Of doubles, whose times nobody keeps, the small ones do. */
@@ -126,7 +126,7 @@ static void which(const struct session *s, size_t n, size_t k, size_t *coll, siz
 
 static bool add_collectives(struct hand *h, int64_t size, double x[CALIBRATION_COMM_SIZES], size_t *n)
 {
-	enum { FULL, SHARD };
+	enum { FULL, SHARD }; /* an exchange has the one as what comes and the other as what goes */
 	const uint64_t *sizes = sizes_of(h->session, n), largest = sizes[*n - 1];
 	bool ok = hand_buffer(h, COMP_BUFFERS, DT_FP32, largest) && hand_buffer(h, COMP_BUFFERS, DT_FP32, largest);
 	for (size_t k = 0, c, i; k < CALIBRATED * *n && ok; k++) {
@@ -134,7 +134,7 @@ static bool add_collectives(struct hand *h, int64_t size, double x[CALIBRATION_C
 		uint64_t bytes = sizes[i] / (4 * (uint64_t)size) * (4 * (uint64_t)size); /* shards are whole elements */
 		bytes = bytes ? bytes : 4 * (uint64_t)size;
 		x[i] = (double)bytes;
-		ok = hand_collective(h, calibrated[c], DT_FP32, bytes, calibrated[c] == COLL_ALL_GATHER ? SHARD : FULL, calibrated[c] == COLL_REDUCE_SCATTER ? SHARD : FULL);
+		ok = hand_collective(h, calibrated[c], DT_FP32, bytes, calibrated[c] == COLL_ALL_GATHER || calibrated[c] == COLL_ALLTOALL ? SHARD : FULL, calibrated[c] == COLL_REDUCE_SCATTER ? SHARD : FULL);
 	}
 	return ok;
 }

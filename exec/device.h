@@ -13,6 +13,7 @@
 #include "exec/board.h"
 #include "exec/comm.h"
 #include "exec/host_work.h"
+#include "step/cut.h"
 #include "step/layout.h"
 #include "step/program.h"
 
@@ -21,8 +22,8 @@ struct device_job {
 	const struct role *role;
 	const struct layout *layout; /* of layout_plan */
 	int64_t coord[DIM_ALL];      /* this rank's, in the mesh */
-	enum mesh_dim params;        /* along which a bucket is cut: mesh.params */
 	int64_t heads;               /* query heads of the whole model */
+	struct cut cut;              /* its place in the context group */
 	double loss_scale;
 	/* By lane and mesh dimension: a communicator of its own for each pair that the role's collectives use, since ranks agree on the order of calls within a lane only. ops == NULL: absent.
 	 * Along DIM_PP a communicator has two members: sender and receiver of a message lane's messages; on the other lanes the first and the last stage. */
@@ -30,6 +31,7 @@ struct device_job {
 	struct host_times host; /* of the ops on the host's lanes */
 	const uint32_t *peer_op; /* by op, of peer_ops (step/peers.h); NULL: every op has the same number at all members of its group. For verification alone */
 	struct beacon *beacon;
+	double slowness;     /* above 1: each op of the compute lane takes so many times as long (cluster.slow_ranks) */
 	int64_t cores;       /* of this rank */
 	bool oversubscribed; /* other ranks compute on them too */
 	/* Called on any thread when a communicator fails in the middle of a step: the other ranks wait, so it must not return. */
@@ -85,7 +87,7 @@ struct device {
 /* Where a view begins in its buffer for this rank. */
 static inline uint64_t view_offset_B(const struct device_job *job, const struct view *v)
 {
-	return v->offset_B + (uint64_t)job->coord[job->params] * v->dp_stride_B;
+	return v->offset_B + (uint64_t)job->coord[v->along] * v->stride_B;
 }
 
 #endif

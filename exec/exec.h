@@ -53,6 +53,10 @@ bool gpus_here(void);
  * without `share_gpu`, a GPU that another process uses. timeout_s: how long NCCL may take to start. */
 enum status session_use_gpus(struct session *s, bool share_gpu, double timeout_s, struct error *e);
 
+/* Before session_use_gpus: what collectives.algorithm and protocol force, as NCCL's environment variables NCCL_ALGO and NCCL_PROTO, which it reads when it makes its first communicator. Those that the user has set stay.
+ * An algorithm is forced upon the collectives that NCCL has it for, in its form FUNCTION:ALGORITHM (2.24 and later); the others choose freely, as the prediction has it. */
+void force_collectives(enum algorithm a, enum protocol p);
+
 /* The key of this session's profile. */
 void session_profile_key(const struct session *s, struct profile_key *k);
 

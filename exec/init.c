@@ -13,7 +13,7 @@ enum rule { NORMAL, RESIDUAL, ONE, ZERO };
 static const uint8_t rules[] = {
 	[PARAM_TOKEN_EMBEDDING] = NORMAL, [PARAM_POSITION_EMBEDDING] = NORMAL, [PARAM_TYPE_EMBEDDING] = NORMAL, [PARAM_EMBEDDING_NORM_W] = ONE, [PARAM_EMBEDDING_NORM_B] = ZERO,
 	[PARAM_NORM1_W] = ONE, [PARAM_NORM1_B] = ZERO, [PARAM_QKV_W] = NORMAL, [PARAM_QKV_B] = ZERO, [PARAM_PROJ_W] = RESIDUAL, [PARAM_PROJ_B] = ZERO, [PARAM_NORM2_W] = ONE, [PARAM_NORM2_B] = ZERO,
-	[PARAM_FC1_W] = NORMAL, [PARAM_FC1_B] = ZERO, [PARAM_FC2_W] = RESIDUAL, [PARAM_FC2_B] = ZERO, [PARAM_ROUTER_W] = NORMAL, [PARAM_EXPERT_FC1_W] = NORMAL, [PARAM_EXPERT_FC2_W] = RESIDUAL,
+	[PARAM_FC1_W] = NORMAL, [PARAM_FC1_B] = ZERO, [PARAM_FC2_W] = RESIDUAL, [PARAM_FC2_B] = ZERO, [PARAM_ROUTER_W] = NORMAL, [PARAM_EXPERT_FC1_W] = NORMAL, [PARAM_EXPERT_FC2_W] = RESIDUAL, [PARAM_SHARED_FC1_W] = NORMAL, [PARAM_SHARED_FC2_W] = RESIDUAL,
 	[PARAM_FINAL_NORM_W] = ONE, [PARAM_FINAL_NORM_B] = ZERO, [PARAM_HEAD_W] = NORMAL, [PARAM_POOLER_W] = NORMAL, [PARAM_POOLER_B] = ZERO,
 };
 static_assert(sizeof rules / sizeof rules[0] == PARAM_KIND_COUNT, "a rule for each parameter");
@@ -59,6 +59,10 @@ struct stretch init_stretch(const struct model *m, const struct param *p, int64_
 	uint64_t t = (uint64_t)tensor, c = (uint64_t)coord, cols = (uint64_t)p->cols, whole = (uint64_t)p->rows * cols;
 	if (p->split == TP_REPLICATED || tensor == 1)
 		return (struct stretch){local, whole * (uint64_t)p->copies - local};
+	if (p->split == CUT_EXPERTS) {
+		uint64_t part = whole * (uint64_t)p->copies / t;
+		return (struct stretch){c * part + local, part - local};
+	}
 	if (p->split == TP_COLS) {
 		uint64_t part = cols / t, row = local / part, col = local % part;
 		return (struct stretch){row * cols + c * part + col, part - col};
@@ -86,7 +90,7 @@ static void init_param(const struct program *p, const struct device_job *job, co
 	uint64_t size_B = (uint64_t)dtype_bytes(format);
 	uint64_t begin = rp->offset > lo ? rp->offset : lo, end = rp->offset + rp->elements < hi ? rp->offset + rp->elements : hi;
 	for (uint64_t i = begin; i < end;) {
-		struct stretch s = init_stretch(&p->config.model, &rp->param, p->mesh.size[DIM_TP], job->coord[DIM_TP], i - rp->offset);
+		struct stretch s = init_stretch(&p->config.model, &rp->param, p->mesh.size[param_cut_along(&rp->param)], job->coord[param_cut_along(&rp->param)], i - rp->offset);
 		uint64_t n = s.n < end - i ? s.n : end - i;
 		n = n < CHUNK ? n : CHUNK;
 		init_values(&rp->param, p->config.model.layers, s.global, n, values);
@@ -103,7 +107,7 @@ static void init_master(const struct program *p, const struct device_job *job, c
 	const struct bucket *b = &job->role->buckets.at[op->bucket];
 	if (master->buffer < 0)
 		return;
-	uint64_t lo = b->shards > 1 ? (uint64_t)job->coord[job->params] * (b->padded / (uint64_t)b->shards) : 0;
+	uint64_t lo = b->shards > 1 ? (uint64_t)job->coord[b->along] * (b->padded / (uint64_t)b->shards) : 0;
 	for (size_t i = 0; i < job->role->params.n; i++)
 		if (job->role->params.at[i].bucket == op->bucket)
 			init_param(p, job, d, &job->role->params.at[i], master, lo, lo + (uint64_t)op->d[0]);
@@ -117,7 +121,7 @@ void init_weights(const struct program *p, const struct device_job *job, const s
 		if (b->weights.buffer >= 0) {
 			init_param(p, job, d, rp, &b->weights, 0, b->padded);
 		} else {
-			uint64_t part = b->padded / (uint64_t)b->shards, lo = (uint64_t)job->coord[job->params] * part;
+			uint64_t part = b->padded / (uint64_t)b->shards, lo = (uint64_t)job->coord[b->along] * part;
 			init_param(p, job, d, rp, &b->shard, lo, lo + part);
 		}
 		atomic_fetch_add(&job->beacon->progress, 1); /* a large model takes its time */
@@ -138,19 +142,21 @@ static void init_batch(const struct program *p, const struct device_job *job, co
 	const struct model *m = &p->config.model;
 	if (job->role->input < 0)
 		return;
-	int64_t batch = p->config.train.micro_batch, seq_len = m->seq_len;
-	uint64_t half = (uint64_t)(batch * seq_len) * sizeof(int32_t);
+	int64_t batch = p->config.train.micro_batch, s = m->seq_len / cut_ranks(&job->cut); /* this rank's of a sequence */
+	uint64_t half = (uint64_t)(batch * s) * sizeof(int32_t);
 	for (int64_t b = 0; b < batch; b++) {
 		int64_t sequence = (micro * p->mesh.size[DIM_DP] + job->coord[DIM_DP]) * batch + b;
-		uint64_t row = offset_B + (uint64_t)(b * seq_len) * sizeof(int32_t);
-		for (int64_t first = 0; first < seq_len; first += CHUNK) {
-			int32_t tokens[CHUNK + 1]; /* the targets are the tokens after */
-			int64_t n = seq_len - first < CHUNK ? seq_len - first : CHUNK;
-			for (int64_t i = 0; i <= n; i++)
-				tokens[i] = token(m, sequence, first + i);
-			uint64_t at = row + (uint64_t)first * sizeof tokens[0];
-			d->ops->write(d->ctx, buffer, at, tokens, (uint64_t)n * sizeof tokens[0]);
-			d->ops->write(d->ctx, buffer, at + half, tokens + 1, (uint64_t)n * sizeof tokens[0]);
+		for (int64_t first = 0; first < s; first += CHUNK) {
+			int32_t tokens[CHUNK], targets[CHUNK]; /* the tokens after */
+			int64_t n = s - first < CHUNK ? s - first : CHUNK;
+			for (int64_t i = 0; i < n; i++) {
+				int64_t position = cut_position(&job->cut, s, first + i);
+				tokens[i] = token(m, sequence, position);
+				targets[i] = token(m, sequence, position + 1);
+			}
+			uint64_t at = offset_B + (uint64_t)(b * s + first) * sizeof tokens[0], bytes = (uint64_t)n * sizeof tokens[0];
+			d->ops->write(d->ctx, buffer, at, tokens, bytes);
+			d->ops->write(d->ctx, buffer, at + half, targets, bytes);
 		}
 	}
 }

@@ -172,7 +172,7 @@ static enum status sum_losses(struct execution *x, struct error *e)
 {
 	bool counts = x->runner.role->loss >= 0;
 	for (int d = 0; d < DIM_COUNT; d++)
-		counts = counts && (d == DIM_DP || d == DIM_PP || x->runner.job.coord[d] == 0);
+		counts = counts && (d == DIM_DP || d == DIM_CP || d == DIM_EP || d == DIM_PP || x->runner.job.coord[d] == 0);
 	for (int64_t i = 0; i < x->steps; i++)
 		x->loss[i] = counts ? x->loss[i] : 0;
 	return session_sum(x->s, x->loss, (size_t)x->steps, e);

@@ -33,13 +33,15 @@ static enum status role_supported(const struct role *r, bool gpus, struct error 
 enum status runner_supports(const struct program *p, bool gpus, struct error *e)
 {
 	enum status st = ST_OK;
-	if (p->config.parallel.context > 1)
-		return error_set(e, ST_RUN, "context parallelism is not executed yet (parallel.context %lld)", (long long)p->config.parallel.context);
+	if (gpus && p->config.cluster.n_slow_ranks > 0)
+		return error_set(e, ST_RUN, "cluster.slow_ranks: GPUs are not slowed; cores are (run.backend: host), and `stepsim predict` predicts it");
+	if (p->config.train.optimizer_bits != 32)
+		return error_set(e, ST_RUN, "train.optimizer_bits %lld is predicted, not executed yet (32 is)", (long long)p->config.train.optimizer_bits);
+	if (model_window(&p->config.model) > 0)
+		return error_set(e, ST_RUN, "model.sliding_window is predicted, not executed yet (0, or no less than seq_len, is)");
 	/* CUDA does not promise that branches of a graph run beside each other. */
 	if (gpus && p->n_roles > 1 && p->config.train.cuda_graph)
 		return error_set(e, ST_RUN, "train.cuda_graph: pipeline stages are not executed as a graph, whose branches might wait for each other's messages for ever");
-	if (p->config.parallel.context > 1)
-		return error_set(e, ST_RUN, "context parallelism is not executed yet (parallel.context %lld)", (long long)p->config.parallel.context);
 	for (size_t i = 0; i < p->n_roles && !st; i++)
 		st = role_supported(&p->roles[i], gpus, e);
 	return st;
@@ -167,10 +169,12 @@ enum status runner_open(struct session *s, struct runner *r, struct error *e)
 {
 	const struct program *p = r->program;
 	r->session = s;
-	r->job = (struct device_job){.role = r->role, .peer_op = r->peer_op, .params = p->mesh.params, .layout = &r->layout, .heads = p->config.model.heads, .loss_scale = p->loss_scale, .host = host_times_of(&p->config), .beacon = watchdog_beacon(s->watchdog),
+	r->job = (struct device_job){.role = r->role, .peer_op = r->peer_op, .layout = &r->layout, .heads = p->config.model.heads, .loss_scale = p->loss_scale, .host = host_times_of(&p->config), .beacon = watchdog_beacon(s->watchdog),
+	                             .slowness = config_slowness(&p->config, r->rank, s->info.ranks_per_host),
 	                             .cores = s->info.cores_per_rank, .oversubscribed = s->info.oversubscribed, .broken = broken, .broken_ctx = s};
 	for (int d = 0; d < DIM_ALL; d++)
 		r->job.coord[d] = mesh_coord(&p->mesh, r->rank, d);
+	r->job.cut = (struct cut){p->mesh.size[DIM_CP], r->job.coord[DIM_CP], p->config.model.causal ? 2 : 1};
 	enum status st;
 	if (!(st = open_comms(r, e)) && !(st = open_device(r, e)))
 		st = r->device.ops->load(r->device.ctx, &r->job, e);

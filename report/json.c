@@ -149,6 +149,10 @@ static json_t *result_json(const struct result *r, bool measured)
 	set(o, "comm_s", real(r->time.comm_s), &good);
 	set(o, "overlap", real(r->time.overlap), &good);
 	set(o, "wait_s", real(r->time.wait_s), &good);
+	if (!measured) {
+		set(o, "goodput", known(r->goodput), &good);
+		set(o, "checkpoint_interval_s", known(r->checkpoint_interval_s), &good);
+	}
 	set(o, "interval90_s", interval_json(r), &good);
 	set(o, "memory", memory_json(&r->memory), &good);
 	set(o, "by_class", classes_json(r), &good);

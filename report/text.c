@@ -126,6 +126,10 @@ static void rate_rows(struct sheet *s)
 	percent_row(s, "MFU", p->mfu, m ? m->mfu : NAN, "");
 	if (p->hfu != p->mfu)
 		percent_row(s, "HFU", p->hfu, m ? m->hfu : NAN, "");
+	if (p->goodput > 0) {
+		snprintf(a, sizeof a, "a checkpoint every %.0f min", p->checkpoint_interval_s / 60);
+		percent_row(s, "goodput", p->goodput, NAN, a);
+	}
 }
 
 /* The partition of the step. Kinds of time that neither side has are left out; the rest adds up to the step. */
@@ -218,7 +222,7 @@ static enum status print_stages(const struct outcome *o, FILE *out, struct error
 	return st;
 }
 
-/* " (tp 2, dp 4)": the sizes above 1, innermost first; under hsdp also its two parts of data and context. */
+/* " (tp 2, dp 4)": the sizes above 1, innermost first; under hsdp also its two parts of data and context, with experts the ranks that hold the same ones. */
 static void mesh_text(const struct mesh *m, char *buf, size_t size)
 {
 	buf[0] = '\0';
@@ -270,9 +274,11 @@ static void print_system(const struct outcome *o, FILE *out)
 static void print_header(const struct outcome *o, FILE *out)
 {
 	const struct config *c = &o->program->config;
-	char mesh[128], parameters[CELL];
+	char mesh[128], parameters[CELL], working[CELL], active[CELL + 16] = "";
+	if (c->model.experts > 0)
+		snprintf(active, sizeof active, ", %s active", parameters_text(working, model_active_parameters(&c->model)));
 	mesh_text(&o->program->mesh, mesh, sizeof mesh);
-	fprintf(out, "%s (%s parameters), %s on %lld rank%s%s, %s\n", c->model.name, parameters_text(parameters, model_parameters(&c->model)), strategy_name(c->parallel.strategy), (long long)c->ranks,
+	fprintf(out, "%s (%s parameters%s), %s on %lld rank%s%s, %s\n", c->model.name, parameters_text(parameters, model_parameters(&c->model)), active, strategy_name(c->parallel.strategy), (long long)c->ranks,
 	        plural(c->ranks), mesh, dtype_name(c->train.dtype));
 	fprintf(out, "a step: %lld sequence%s of %lld tokens, %lld micro-batch%s of %lld a replica\n", (long long)c->train.global_batch, plural(c->train.global_batch), (long long)c->model.seq_len,
 	        (long long)c->micro_batches, c->micro_batches == 1 ? "" : "es", (long long)c->train.micro_batch);

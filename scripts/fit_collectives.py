@@ -9,17 +9,7 @@ Prints each with its standard error (from the Jacobian) and the errors before an
 import argparse, csv, json, os, re, shutil, subprocess, sys, tempfile
 import numpy as np
 from scipy.optimize import least_squares
-
-root = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..')
-
-
-def span(text, key):
-    section, name = key.split('.')
-    begin = re.search(r'^%s:$' % re.escape(section), text, re.M)
-    found = begin and re.compile(r'^  %s: \{value: ([0-9.eE+-]+)' % re.escape(name), re.M).search(text, begin.end())
-    if not found:
-        raise SystemExit('no %s' % key)
-    return found.span(1)
+from constants import root, span
 
 
 def read(path, key):

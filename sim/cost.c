@@ -103,8 +103,8 @@ static const uint8_t gpu_attention_terms[WORK_TERMS] = {BOUND_LATENCY, BOUND_COM
 static const uint8_t *term_bounds(const struct op *op, bool gpu)
 {
 	if (gpu)
-		return op->kind == OP_GEMM ? gpu_gemm_terms : gpu_attention_terms;
-	if (op->kind == OP_GEMM)
+		return op_is_product(op) ? gpu_gemm_terms : gpu_attention_terms;
+	if (op_is_product(op))
 		return gemm_terms;
 	return op_is_flash(op) ? flash_terms : naive_terms;
 }
@@ -262,6 +262,18 @@ static void use_of_message(const struct op *op, const struct machine *m, int64_t
 	out->use.demand[RES_MEMORY] = fmin(1, moved_s / out->alone_s);
 }
 
+bool cost_hides_tensor(const struct program *p, const struct machine *m)
+{
+	return p->config.parallel.tensor_overlap && !m->device.is_host;
+}
+
+/* Cut into a piece for each member, a gather is bare until the first product can begin, a scatter once the last has ended: one piece of t (Wang et al. 2023, Overlap Communication with Dependent Computation via
+ * Decomposition, ASPLOS, https://doi.org/10.1145/3567955.3567959), unless the stack's runs tell more. */
+static double exposed_beside_tiles(const struct config *c)
+{
+	return c->stack.tensor_exposed > 0 ? c->stack.tensor_exposed : 1 / (double)c->parallel.tensor;
+}
+
 static enum status cost_collective(const struct program *p, const struct op *op, const struct machine *m, struct op_cost *out, struct error *e)
 {
 	int64_t size = op_group_size(&p->mesh, op), stride = p->mesh.stride[op->group];
@@ -277,8 +289,8 @@ static enum status cost_collective(const struct program *p, const struct op *op,
 	if (price.algo < 0 && m->device.compute_capability <= 0 && (forced.proto >= 0 || (forced.algo >= 0 && forced.algo != NCCL_RING)))
 		return error_set(e, ST_INPUT, "collectives.%s: %s runs no NCCL; only NVIDIA's GPUs do", forced.proto >= 0 ? "protocol" : "algorithm", m->device.name);
 	out->alone_s = price.time_s;
-	if (op->group == DIM_TP && !m->device.is_host && !price.measured)
-		out->alone_s *= p->config.stack.tensor_exposed;
+	if (op->group == DIM_TP && cost_hides_tensor(p, m) && !price.measured)
+		out->alone_s *= exposed_beside_tiles(&p->config);
 	if (!isfinite(out->alone_s) || !(out->alone_s > 0))
 		return error_set(e, ST_INPUT, "%s over %lld ranks: no rate of the link between them is known; measure it with `stepsim calibrate` under mpirun", collective_name(c), (long long)size);
 	out->issue_s = m->device.is_host ? 0 : issue_s(p, m);

@@ -28,6 +28,9 @@ struct work_device cost_device(const struct machine *m);
  * Depends on the op's kind, formats, flags, group and dimensions alone. ST_INPUT when the machine cannot do it (a format that the device does not support, a link of unknown rate). */
 enum status cost_op(const struct program *p, const struct op *op, const struct machine *m, struct op_cost *out, struct error *e);
 
+/* True where parallel.tensor_overlap hides tensor-parallel collectives beside the products around them: on GPUs. What stepsim itself executes runs them by themselves, and a curve measured of them says so. */
+bool cost_hides_tensor(const struct program *p, const struct machine *m);
+
 /* Time of a collective over `size` ranks, `stride` apart, on S = elements x bytes of the full buffer; 0 for one rank.
  * From the profile's curve "<collective>.<size>" where there is one (of a GPU's profile only those measured inside one host, for groups inside one, or between hosts, for groups between them). Else from its curve
  * of the nearest size k: a ring's step on S/n bytes takes T_k(k S/n) / steps(k), so

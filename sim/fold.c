@@ -75,7 +75,8 @@ enum status predict_folded(const struct config *c, const struct machine *m, stru
 	/* what is counted must be whole periods */
 	few += (c->micro_batches - few) % period;
 	more = few + period;
-	if (c->micro_batches <= more)
+	const bool all_in_flight = c->parallel.pipeline > 1 && c->parallel.schedule == SCHED_GPIPE; /* memory depends on their number */
+	if (c->micro_batches <= more || all_in_flight)
 		return predict_with(c, c->micro_batches, m, out, e);
 	struct result *small = malloc(sizeof *small), *large = malloc(sizeof *large);
 	enum status st = small && large ? ST_OK : error_nomem(e, "a prediction");

@@ -57,17 +57,18 @@ static double multiply_s(const struct op *op, const struct device_spec *d)
 /* A tile's result is written, and where it adds to what stands there read before, when its loop over k is over: that traffic is not hidden. */
 static double product_s(const struct op *op, const struct device_spec *d)
 {
-	double result_B = (double)op->d[0] * (double)op->d[1] * dtype_bytes((enum dtype)op->out_dtype) * (op->flags & OP_ACCUMULATE ? 2 : 1);
+	double groups = op->kind == OP_GROUPED_GEMM ? (double)op->d[3] : 1;
+	double result_B = groups * (double)op->d[0] * (double)op->d[1] * dtype_bytes((enum dtype)op->out_dtype) * (op->flags & OP_ACCUMULATE ? 2 : 1);
 	return multiply_s(op, d) + result_B / (d->mem_Bps * d->mem_share);
 }
 
 static double flash_s(const struct op *op, const struct device_spec *d, const struct stack *s)
 {
-	bool backward = op->kind == OP_ATTENTION_GRAD || op->kind == OP_ATTENTION_PART_GRAD, diagonal = op->flags & OP_CAUSAL && op_sees_itself(op);
+	bool backward = op->kind == OP_ATTENTION_GRAD || op->kind == OP_ATTENTION_PART_GRAD;
 	double rate = d->attention_share[s->attention_kernel][backward];
 	if (!(rate > 0))
 		rate = d->gemm_share * (backward ? BACKWARD_OF_GEMM : FORWARD_OF_GEMM);
-	double diagonal_tiles = diagonal ? 1 + (double)op->d[3] * (ATTENTION_TILE - 1) / 2 / op_pairs(op) : 1;
+	double diagonal_tiles = 1 + op_masked_ends(op) * (ATTENTION_TILE - 1) / 2 / op_pairs(op);
 	return op_flop(op) * fmin(diagonal_tiles, 2) / (d->matrix_flop_per_s[op->dtype] * rate);
 }
 
@@ -83,7 +84,8 @@ static double compute_s(const struct op *op, const struct device_spec *d, const 
 	if (op_is_flash(op))
 		return flash_s(op, d, s);
 	switch (op->kind) {
-	case OP_GEMM: return product_s(op, d);
+	case OP_GEMM:
+	case OP_GROUPED_GEMM: return product_s(op, d);
 	case OP_ATTN_SCORES:
 	case OP_ATTN_VALUES:
 	case OP_ATTN_VALUES_GRAD:
@@ -103,6 +105,14 @@ static double loss_share(const struct op *op)
 	}
 }
 
+/* What moments of 8 bits take off the traffic that stacks' numbers count. */
+static double saved_B(const struct op *op)
+{
+	struct op wide = *op;
+	wide.flags = (uint16_t)(wide.flags & ~OP_STATES_8);
+	return op_read_B(&wide) + op_write_B(&wide) - op_read_B(op) - op_write_B(op);
+}
+
 double gpu_op_B(const struct op *op, const struct stack *s)
 {
 	double counted_B = op_read_B(op) + op_write_B(op);
@@ -113,7 +123,7 @@ double gpu_op_B(const struct op *op, const struct stack *s)
 	case CLASS_NORM:
 	case CLASS_ELEMENTWISE: return counted_B * s->elementwise_passes;
 	case CLASS_LOSS: return s->logit_B > 0 ? s->logit_B * loss_share(op) * (double)op->d[0] * (double)op->d[1] : counted_B;
-	case CLASS_OPTIMIZER: return s->optimizer_B > 0 ? s->optimizer_B * (double)op->d[0] : counted_B;
+	case CLASS_OPTIMIZER: return s->optimizer_B > 0 ? s->optimizer_B * (double)op->d[0] - saved_B(op) : counted_B;
 	default: return counted_B;
 	}
 }

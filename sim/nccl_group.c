@@ -38,8 +38,8 @@ enum status nccl_group_of(const struct machine *m, int64_t size, int64_t stride,
 	inside = all;
 	if (all.hosts > 1 && per_host > 1 && (st = machine_group(m, per_host, stride, &inside, e)))
 		return st;
-	struct cluster_route out_of_host = {0};
-	if (all.hosts > 1 && (st = cluster_route(m->cluster, 0, m->devices_per_node, &out_of_host, e)))
+	double exit_Bps = 0;
+	if (all.hosts > 1 && (st = machine_exit(m, &exit_Bps, e)))
 		return st;
 	bool alone = all.hosts > 1 && per_host <= 1;
 	int64_t box = m->box_gpus > 0 ? m->box_gpus : m->devices_per_node;
@@ -57,7 +57,7 @@ enum status nccl_group_of(const struct machine *m, int64_t size, int64_t stride,
 		.nics_Bps = all.hosts > 1 ? all.network_Bps * (double)per_host : 0,
 		.network = m->network,
 	};
-	out->pair_Bps = fmin(out->nics_Bps, fmax(out_of_host.Bps, all.network_Bps)); /* a lone route counts NCCL's rate of a slot, which NICs exceed */
+	out->pair_Bps = fmin(out->nics_Bps, fmax(exit_Bps, all.network_Bps)); /* a lone route counts NCCL's rate of a slot, which NICs exceed */
 	if (!(out->inside_Bps > 0) || (all.hosts > 1 && !(out->nics_Bps > 0)))
 		return error_set(e, ST_INPUT, "%s: no rate of the links between %lld ranks is known", m->name, (long long)size);
 	return ST_OK;

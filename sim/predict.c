@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/spread.h"
 #include "sim/summary.h"
 
 #define PS_PER_S 1e12
@@ -116,12 +117,13 @@ static int64_t ps(double s)
 /* The slowest of many nodes paces all: whole steps of published FSDP runs take 0.83 % longer with each doubling of the nodes beyond what their collectives explain (mosaicml/llm-foundry, 1 to 64 nodes). */
 #define SPREAD_PER_DOUBLING 0.0083
 
-static double node_spread(const struct machine *m)
+double predict_spread(const struct machine *m, int64_t nodes)
 {
-	return m->device.is_host || m->nodes < 2 ? 1 : 1 + SPREAD_PER_DOUBLING * log2((double)m->nodes);
+	return m->device.is_host || nodes < 2 ? 1 : 1 + SPREAD_PER_DOUBLING * log2((double)nodes);
 }
 
-static void fill_tasks(const struct role *role, const struct prices *prices, double spread, uint32_t actor, size_t first_task, size_t first_dep, struct task *tasks, uint32_t *deps)
+/* `spread` lengthens all that the device does, `slow` what it computes. */
+static void fill_tasks(const struct role *role, const struct prices *prices, double spread, double slow, uint32_t actor, size_t first_task, size_t first_dep, struct task *tasks, uint32_t *deps)
 {
 	for (size_t i = 0; i < role->ops.n; i++) {
 		const struct op *op = &role->ops.at[i];
@@ -130,7 +132,7 @@ static void fill_tasks(const struct role *role, const struct prices *prices, dou
 			.actor = actor,
 			.lane = op->lane,
 			.holds = c->holds,
-			.alone_ps = ps(op_on_host(op) ? c->alone_s : c->alone_s * spread),
+			.alone_ps = ps(op_on_host(op) ? c->alone_s : c->alone_s * spread * (op->lane == LANE_COMPUTE ? slow : 1)),
 			.issue_ps = ps(c->issue_s),
 			.join = NO_JOIN,
 			.dep0 = (uint32_t)first_dep + op->dep0,
@@ -282,7 +284,7 @@ static enum status simulate(const struct program *p, const struct machine *m, co
 		goto out;
 	}
 	for (size_t r = 0, first_dep = 0; r < p->n_roles; first_dep += p->roles[r++].deps.n)
-		fill_tasks(&p->roles[r], &prices[r], node_spread(m), (uint32_t)r, first_task[r], first_dep, tasks, deps);
+		fill_tasks(&p->roles[r], &prices[r], predict_spread(m, m->nodes), role_slowness(p, r, m), (uint32_t)r, first_task[r], first_dep, tasks, deps);
 	if (p->config.train.cuda_graph && !m->device.is_host)
 		launch_graph(m, first_task, p->n_roles, tasks);
 	if ((st = set_joins(p, tasks, first_task, e)) || (st = set_message_joins(p, tasks, first_task, e)) || (st = engine_run(tasks, n, deps, (uint32_t)p->n_roles, times, e)) ||
@@ -296,30 +298,56 @@ out:
 	return st;
 }
 
-enum status predict(const struct program *p, const struct machine *m, struct result *out, struct timeline *timeline, struct error *e)
+static void free_prices(const struct program *p, struct prices *prices)
 {
-	*timeline = (struct timeline){0};
-	enum status st = ST_OK;
-	struct prices *prices = calloc(p->n_roles, sizeof *prices);
-	size_t *first_task = calloc(p->n_roles + 1, sizeof *first_task);
-	if (!prices || !first_task) {
-		st = error_nomem(e, "prediction");
-		goto out;
-	}
-	for (size_t r = 0; r < p->n_roles && !st; r++) {
-		st = price_role(p, &p->roles[r], m, &prices[r], e);
-		if (!st)
-			st = check_range(&p->roles[r], &prices[r], e);
-	}
-	if (st || (st = simulate(p, m, prices, first_task, timeline, e)))
-		goto out;
-	st = summarize(p, m, prices, timeline, out, e);
-	out->host_thread_s = m->device.is_host || p->config.train.sync_every == 1 ? 0 : host_thread_s(p, prices);
-out:
 	for (size_t r = 0; prices && r < p->n_roles; r++)
 		prices_free(&prices[r]);
 	free(prices);
+}
+
+/* *prices: one a role, also for the caller to free when it fails. */
+static enum status run(const struct program *p, const struct machine *m, struct prices **prices, struct timeline *timeline, struct error *e)
+{
+	*timeline = (struct timeline){0};
+	enum status st = ST_OK;
+	*prices = calloc(p->n_roles, sizeof **prices);
+	size_t *first_task = calloc(p->n_roles + 1, sizeof *first_task);
+	if (!*prices || !first_task)
+		st = error_nomem(e, "prediction");
+	for (size_t r = 0; r < p->n_roles && !st; r++) {
+		st = price_role(p, &p->roles[r], m, &(*prices)[r], e);
+		if (!st)
+			st = check_range(&p->roles[r], &(*prices)[r], e);
+	}
+	if (!st)
+		st = simulate(p, m, *prices, first_task, timeline, e);
 	free(first_task);
+	return st;
+}
+
+static double host_thread_of(const struct program *p, const struct machine *m, const struct prices *prices)
+{
+	return m->device.is_host || p->config.train.sync_every == 1 ? 0 : host_thread_s(p, prices);
+}
+
+enum status predict(const struct program *p, const struct machine *m, struct result *out, struct timeline *timeline, struct error *e)
+{
+	struct prices *prices;
+	enum status st = run(p, m, &prices, timeline, e);
+	if (!st && !(st = summarize(p, m, prices, timeline, out, e)))
+		out->host_thread_s = host_thread_of(p, m, prices);
+	free_prices(p, prices);
+	if (st)
+		timeline_free(timeline);
+	return st;
+}
+
+enum status predict_timeline(const struct program *p, const struct machine *m, struct timeline *timeline, double *host_s, struct error *e)
+{
+	struct prices *prices;
+	enum status st = run(p, m, &prices, timeline, e);
+	*host_s = st ? 0 : host_thread_of(p, m, prices);
+	free_prices(p, prices);
 	if (st)
 		timeline_free(timeline);
 	return st;

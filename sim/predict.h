@@ -9,4 +9,10 @@
 /* The timeline (the caller frees it) has one actor a role. Deterministic. */
 enum status predict(const struct program *p, const struct machine *m, struct result *out, struct timeline *timeline, struct error *e);
 
+/* The timeline alone, and what the host thread needs to issue the step (struct result). */
+enum status predict_timeline(const struct program *p, const struct machine *m, struct timeline *timeline, double *host_s, struct error *e);
+
+/* How much longer a device's work takes where so many of the machine's nodes run one job: the slowest paces all. */
+double predict_spread(const struct machine *m, int64_t nodes);
+
 #endif

@@ -4,7 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/quantity.h"
 #include "sim/cost.h"
+#include "sim/spread.h"
 #include "step/layout.h"
 #include "step/work.h"
 
@@ -32,13 +34,14 @@
 /* ---- memory ---- */
 
 /* What lies beside the allocator's memory: the context, and NCCL's buffers for each group that communicates. */
-static void fill_overhead(const struct program *p, const struct machine *m, struct result_memory *mem)
+void summary_overhead(const struct config *c, const struct mesh *mesh, const struct machine *m, struct result_memory *mem)
 {
-	const struct stack_memory *s = &p->config.stack.memory;
+	const struct stack_memory *s = &c->stack.memory;
 	if (m->device.is_host)
 		return;
 	for (int d = 0; d < DIM_COUNT; d++)
-		mem->communicators += p->mesh.size[d] > 1;
+		mem->communicators += mesh->size[d] > 1;
+	mem->communicators += mesh->size[DIM_REPLICA] > 1; /* hsdp has two in dp's place */
 	mem->context_B = (uint64_t)s->context_B;
 	mem->communicators_B = (uint64_t)(s->communicator_B * (double)mem->communicators);
 	mem->overhead_B = mem->context_B + mem->communicators_B;
@@ -57,7 +60,7 @@ static enum status fill_memory(const struct program *p, const struct machine *m,
 {
 	struct result_memory *mem = &out->memory, overhead = {0};
 	uint64_t first_B = 0;
-	fill_overhead(p, m, &overhead);
+	summary_overhead(&p->config, &p->mesh, m, &overhead);
 	for (size_t i = 0; i < p->n_roles; i++) {
 		struct layout l;
 		enum status st = layout_peak(&p->roles[i], &l, e);
@@ -176,6 +179,15 @@ static enum status warn_pacing(const struct program *p, const struct timeline *t
 	return ST_OK;
 }
 
+/* What the slowest rank of the critical role makes the others wait. */
+static void warn_slowest(const struct program *p, const struct machine *m, uint32_t actor, struct result *out)
+{
+	double slow = role_slowness(p, actor, m), compute_s = out->time.compute_s + out->time.optimizer_s;
+	char wait[QUANTITY_MAX];
+	if (slow > 1)
+		result_warn(out, "the slowest rank computes %.3g times as long as the mean (cluster.slow_ranks, jitter): %s of this step, for which the others wait", slow, quantity_format(wait, compute_s * (1 - 1 / slow), UNIT_SECOND));
+}
+
 enum status summarize(const struct program *p, const struct machine *m, const struct prices *prices, const struct timeline *t, struct result *out, struct error *e)
 {
 	*out = (struct result){.verified = -1};
@@ -194,11 +206,20 @@ enum status summarize(const struct program *p, const struct machine *m, const st
 	const struct train *train = &p->config.train;
 	if (train->recompute == REC_SELECTIVE && train->attention == ATT_FLASH)
 		result_warn(out, "recompute: selective recomputes the scores that naive attention stores; flash stores none, so nothing is recomputed");
+	if (p->config.parallel.tensor_overlap && (m->device.is_host || m->profile))
+		result_warn(out, "tensor_overlap: what was measured here, and what stepsim executes, does not hide tensor-parallel collectives beside products");
 	if (m->unverified)
 		result_warn(out, "the catalogue holds unverified numbers for %.128s", m->name);
 	result_rates(out, p, m->device.matrix_flop_per_s[p->config.train.dtype]);
 	fill_bounds_and_interval(role, &p->config.stack, &prices[actor], m, t, actor, out);
 	result_bottleneck(out, name_of_idle(role, &prices[actor], &out->time), timeline_host_cause(t, role, actor));
+	warn_slowest(p, m, actor, out);
+	const struct cluster_config *cluster = &p->config.cluster;
+	if (cluster->mtbf_hours > 0) {
+		struct goodput g = best_goodput(3600 * cluster->mtbf_hours, cluster->checkpoint_s);
+		out->goodput = g.goodput;
+		out->checkpoint_interval_s = g.interval_s;
+	}
 	if (p->config.parallel.pipeline > 1 && (st = warn_pacing(p, t, out, e)))
 		return st;
 	return fill_memory(p, m, out, e);

@@ -56,7 +56,7 @@ int32_t build_fp32(struct builder *b, int64_t elements, const char *what)
 
 struct view view_at(int32_t buffer, uint64_t offset_B)
 {
-	struct view v = {buffer, offset_B, 0};
+	struct view v = {.buffer = buffer, .offset_B = offset_B};
 	return v;
 }
 
@@ -228,7 +228,7 @@ static enum status builder_init(struct builder *b, const struct config *c, struc
 	b->ffn = c->model.ffn_hidden / b->tensor;
 	b->vocab = model_padded_vocab(&c->model, b->tensor) / b->tensor;
 	b->gathers = (c->parallel.strategy == STRAT_FSDP || c->parallel.strategy == STRAT_HSDP) && b->dp > 1;
-	b->shards_gradients = b->gathers || (c->parallel.strategy == STRAT_ZERO2 && b->dp > 1);
+	b->shards_gradients = b->gathers || (c->parallel.strategy == STRAT_ZERO2 && (b->dp > 1 || p->mesh.size[p->mesh.experts] > 1));
 	b->act = dtype_stored(c->train.dtype);
 	b->weight = dtype_stored(c->train.param_dtype);
 	b->grad = dtype_stored(c->train.grad_dtype);
@@ -248,8 +248,7 @@ static void builder_free(struct builder *b)
 	free(b->param_index);
 	free(b->weights_now);
 	free(b->cast_now);
-	free(b->use_buffer);
-	free(b->use_end);
+	free(b->uses);
 	free(b->finish);
 	free(b->replicated);
 	free(b->batch);

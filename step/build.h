@@ -19,13 +19,33 @@ struct usage {
 	int64_t writer, reader[LANE_COUNT];
 };
 
+/* What an MLP's forward leaves for its backward. */
+struct mlp_acts {
+	int32_t h, g;              /* before and after the activation */
+	int32_t kept_gate; /* held: the gate's activation */
+};
+
+/* What a mixture of experts leaves beside its experts' MLP. */
+struct moe_acts {
+	int32_t logits, gates, slots, taken; /* as ROUTE has them */
+	int32_t in, out;                     /* what the experts got, expert by expert; what they made of it, in the slots of the tokens' ranks */
+	struct mlp_acts shared;
+};
+
 /* What a block's forward leaves for its backward: buffers, NONE where the block has none. */
 struct acts {
 	int32_t x_in, n1, stats1, qkv, att, lse, probs;
 	int32_t x_mid, n2, stats2; /* x_mid: the sum after attention */
-	int32_t h, g;              /* before and after the activation */
+	struct mlp_acts mlp;       /* of the experts, where the block has some */
+	struct moe_acts moe;
 	int32_t sum2;              /* post-norm: the sum before norm2 */
-	int32_t kept_gate, kept_x[2], kept_masks, kept_scores; /* held: the gate's activation, the gathered inputs of attention and MLP, dropout masks, those of stored scores with the dropped scores */
+	int32_t kept_rotated, kept_masks, kept_scores; /* held: copies of queries and keys, dropout masks, those of stored scores with the dropped scores */
+};
+
+/* An MLP by its parameters; ffn: this tensor rank's width. */
+struct mlp_shape {
+	enum param_kind fc1, fc1_bias, fc2, fc2_bias;
+	int64_t ffn;
 };
 
 /* A copy in the narrow compute format of what begins at offset_B of a buffer. */
@@ -49,6 +69,12 @@ struct flight {
 	int32_t arrived[2];                /* by enum action_kind: the activations, the gradient that came from another stage */
 	int64_t message[2];                /* the receives, NONE */
 	int32_t kept_message;              /* held: what was sent to the next stage */
+};
+
+/* fsdp: a block that needs its weights gathered. */
+struct unit_use {
+	int32_t bucket, buffer;
+	int64_t end; /* the compute op that ended the use, NONE */
 };
 
 /* A gradient of weights that zero_bubble leaves for later: the arguments of build_weight_grad. */
@@ -101,7 +127,7 @@ struct builder {
 
 	/* by bucket */
 	int32_t *weights_now, *grads_now; /* buffers in use; NONE when not gathered, not begun */
-	int32_t *missing;                 /* parameters whose gradient this micro-step still lacks */
+	int32_t *missing;                 /* parameters whose gradient this micro-step still lacks; NONE: the action has nothing to do with the bucket */
 	int32_t *moment1, *moment2, *master;
 	uint64_t *replicated;             /* elements before those that tensor parallelism replicates, which stand last */
 	int32_t next_bucket;              /* buckets are reduced in order */
@@ -109,10 +135,11 @@ struct builder {
 	int32_t *cast_now;                /* by parameter: this micro-step's copy in the compute format, NONE */
 	int64_t *finish;                  /* by bucket: reduced into a scratch buffer that still has to be added or cast into place, NONE */
 
-	/* fsdp: the uses of the block units in one micro-step, forward then backward */
-	int64_t n_uses, gathered; /* uses whose gather has been emitted */
-	int32_t *use_buffer;
-	int64_t *use_end;         /* the compute op that ended the use, NONE */
+	/* fsdp: the uses of the block units in one micro-step, forward then backward; of a stage, in one action */
+	int32_t n_units;                /* buckets of blocks, before those of the rest */
+	struct unit_use *uses;
+	int64_t n_uses, gathered, used; /* gathered: whose gather has been emitted */
+	int64_t gathers_after;          /* what the first gathers wait for, NONE */
 
 	/* by slot: micro-batch modulo the number of them in flight */
 	int64_t slots;
@@ -151,6 +178,7 @@ void build_schedule(struct builder *b); /* the actions, and room for the micro-b
 void build_actions(struct builder *b);
 void build_pipeline_free(struct builder *b);
 bool build_recomputes(const struct builder *b, int64_t layer); /* all of the layer, in backward */
+bool build_ends_early(const struct builder *b); /* done again for backward, a block needs no more than its last product's input, unless the stack runs that too */
 
 /* ---- build_feed.c: what feeds the device ---- */
 void feed_begin(struct builder *b);       /* the step's input */
@@ -161,7 +189,8 @@ void feed_end(struct builder *b);         /* behind all else */
 void build_buckets(struct builder *b);
 void build_gather_ahead(struct builder *b);            /* what the step before has updated, where the stack gathers that late */
 void build_micro_begin(struct builder *b);             /* forgets last micro-step's copies, counts the gradients to come; with several stages once a step */
-struct view weight_of(struct builder *b, int32_t layer, enum param_kind k);  /* absent when the model has none */
+void build_backward_begin(struct builder *b);          /* of a stage that shards gradients: counts those that this backward brings */
+struct view weight_of(struct builder *b, int32_t layer, enum param_kind k);  /* absent when the model has none, or k is PARAM_KIND_COUNT */
 struct view gradient_of(struct builder *b, int32_t layer, enum param_kind k, bool *accumulate);
 void gradient_done(struct builder *b, int32_t layer, enum param_kind k);     /* may launch reductions */
 void build_unused_gradients(struct builder *b);        /* zeros for parameters that the loss does not depend on */
@@ -170,9 +199,9 @@ void build_ends_reduction(struct builder *b);          /* a tied table's gradien
 void build_optimizer(struct builder *b);
 
 /* ---- build_gather.c: fsdp's gathers ---- */
-void gather_micro_begin(struct builder *b);
-void gather_use_begin(struct builder *b, int64_t use);
-void gather_use_end(struct builder *b, int64_t use);
+void gather_begin(struct builder *b); /* of a micro-batch; with several stages, of an action */
+void gather_use_begin(struct builder *b);
+void gather_use_end(struct builder *b);
 
 /* ---- build_block.c, build_backward.c, build_ends.c: the model ---- */
 int32_t block_forward(struct builder *b, int32_t x_in, struct acts *a);    /* of b->layer; returns x_out, NONE when recomputing and nothing needs it */
@@ -186,6 +215,20 @@ int32_t head_backward(struct builder *b);        /* returns the gradient of x */
 int32_t tp_gather(struct builder *b, int32_t rows_buffer, const char *what);
 int32_t tp_reduce(struct builder *b, int32_t full_buffer, const char *what);
 
+/* An MLP, from normed rows to rows that still miss FC2's bias; and back to the gradient of the normed rows. */
+struct mlp_shape mlp_dense(const struct builder *b);
+int32_t mlp_forward(struct builder *b, const struct mlp_shape *s, struct mlp_acts *a, int32_t normed, bool project);
+int32_t mlp_backward(struct builder *b, const struct mlp_shape *s, struct mlp_acts *a, int32_t normed, int32_t dout);
+/* Its activation, of `rows` rows of a->h. */
+int64_t build_act_width(const struct builder *b, int64_t ffn); /* columns before the activation: twice as many where it is gated */
+void build_activation(struct builder *b, int64_t rows, int64_t ffn, struct mlp_acts *a);
+int32_t build_activation_grad(struct builder *b, int64_t rows, int64_t ffn, struct mlp_acts *a, int32_t dg);
+
+/* ---- build_moe.c: the same of a layer of experts. When recomputing, the result is NONE ---- */
+int32_t moe_forward(struct builder *b, struct acts *a, int32_t normed);
+int32_t moe_backward(struct builder *b, struct acts *a, int32_t dout);
+int64_t moe_local_experts(const struct builder *b); /* of this rank */
+
 /* ---- build_context.c: attention where each rank has a part of the sequence ---- */
 void context_attention(struct builder *b, struct acts *a);
 void context_attention_grad(struct builder *b, const struct acts *a, int32_t datt, int32_t delta, int32_t dqkv);
@@ -198,6 +241,7 @@ struct op build_attention_op(const struct builder *b, enum op_kind k);
 int32_t build_probs(struct builder *b, int32_t qkv);
 bool build_recomputes_scores(const struct builder *b); /* of b->layer, in backward */
 void build_gemm(struct builder *b, const char *what, uint16_t flags, int64_t m, int64_t n, int64_t k, enum dtype out_dtype, struct view A, struct view B, struct view bias, struct view C);
+/* This and the two below, with an expert's weights: a product for each of this rank's experts, of `rows` rows each, as one GROUPED_GEMM. */
 void build_linear(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t x, enum param_kind w, enum param_kind bias, int32_t y);
 void build_linear_grad(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t dy, enum param_kind w, int32_t dx);
 /* Or puts it off. The gradient is then done, but for a table that the embedding still adds its part to. */

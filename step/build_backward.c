@@ -6,36 +6,41 @@ static int32_t new_rows(struct builder *b, const char *what)
 	return build_act(b, b->rows, b->m->hidden, what);
 }
 
-static int32_t build_act_grad(struct builder *b, struct acts *a, int32_t dg)
+int32_t build_activation_grad(struct builder *b, int64_t rows, int64_t ffn, struct mlp_acts *a, int32_t dg)
 {
-	bool gated = b->m->mlp == MLP_SWIGLU || b->m->mlp == MLP_GEGLU;
-	int32_t dh = build_act(b, b->tokens, b->ffn * (gated ? 2 : 1), "fc1 grad");
+	int32_t dh = build_act(b, rows, build_act_width(b, ffn), "fc1 grad");
 	struct op op = build_new(b, OP_ACT_GRAD, "act");
-	op.d[0] = b->tokens;
-	op.d[1] = b->ffn;
+	op.d[0] = rows;
+	op.d[1] = ffn;
 	build_op(b, op, (const struct view[]){view_of(a->h), view_of(dg), view_of(dh)});
 	build_release(b, &a->kept_gate);
 	return dh;
 }
 
-/* From the gradient of the MLP's output rows to that of its normed input rows. */
-static int32_t mlp_backward(struct builder *b, struct acts *a, int32_t dout)
+int32_t mlp_backward(struct builder *b, const struct mlp_shape *s, struct mlp_acts *a, int32_t normed, int32_t dout)
 {
-	int64_t T = b->tokens, H = b->m->hidden, F = b->ffn, width = b->m->mlp == MLP_SWIGLU || b->m->mlp == MLP_GEGLU ? 2 * F : F;
-	build_bias_grad(b, "fc2", b->rows, H, dout, PARAM_FC2_B);
+	int64_t T = b->tokens, H = b->m->hidden, F = s->ffn, width = build_act_width(b, F);
+	build_bias_grad(b, "fc2", b->rows, H, dout, s->fc2_bias);
 	int32_t dy = tp_gather(b, dout, "fc2 grad");
 	int32_t dg = build_act(b, T, F, "act grad");
-	build_linear_grad(b, "fc2", T, H, F, dy, PARAM_FC2_W, dg);
-	build_weight_grad(b, "fc2", T, H, F, dy, a->g, PARAM_FC2_W);
-	int32_t dh = build_act_grad(b, a, dg);
-	build_bias_grad(b, "fc1", T, width, dh, PARAM_FC1_B);
-	build_release(b, &a->kept_x[1]); /* gathered again instead, at the same size */
-	int32_t x = tp_gather(b, a->n2, "mlp input");
+	build_linear_grad(b, "fc2", T, H, F, dy, s->fc2, dg);
+	build_weight_grad(b, "fc2", T, H, F, dy, a->g, s->fc2);
+	int32_t dh = build_activation_grad(b, T, F, a, dg);
+	build_bias_grad(b, "fc1", T, width, dh, s->fc1_bias);
+	int32_t x = tp_gather(b, normed, "mlp input");
 	int32_t full = build_act(b, T, H, "mlp input grad");
-	build_linear_grad(b, "fc1", T, width, H, dh, PARAM_FC1_W, full);
+	build_linear_grad(b, "fc1", T, width, H, dh, s->fc1, full);
 	int32_t dn = tp_reduce(b, full, "mlp input grad");
-	build_weight_grad(b, "fc1", T, width, H, dh, x, PARAM_FC1_W);
+	build_weight_grad(b, "fc1", T, width, H, dh, x, s->fc1);
 	return dn;
+}
+
+static int32_t mlp_branch_grad(struct builder *b, struct acts *a, int32_t dout)
+{
+	if (model_has_experts(b->m, b->layer))
+		return moe_backward(b, a, dout);
+	const struct mlp_shape dense = mlp_dense(b);
+	return mlp_backward(b, &dense, &a->mlp, a->n2, dout);
 }
 
 bool build_recomputes_scores(const struct builder *b)
@@ -86,7 +91,7 @@ static int32_t attention_backward(struct builder *b, struct acts *a, int32_t dou
 		build_op(b, op, (const struct view[]){view_of(dqkv)});
 	}
 	build_bias_grad(b, "qkv", T, width, dqkv, PARAM_QKV_B);
-	build_release(b, &a->kept_x[0]);
+	build_release(b, &a->kept_rotated);
 	int32_t x = tp_gather(b, a->n1, "attention input");
 	int32_t full = build_act(b, T, H, "attention input grad");
 	build_linear_grad(b, "qkv", T, width, H, dqkv, PARAM_QKV_W, full);
@@ -126,7 +131,7 @@ static void post_norm_backward(struct builder *b, struct acts *a, int32_t *dx)
 {
 	int32_t dsum = new_rows(b, "residual grad");
 	build_norm_grad(b, "norm2", *dx, a->sum2, a->stats2, PARAM_NORM2_W, PARAM_NORM2_B, dsum, false);
-	add_branch(b, &dsum, mlp_backward(b, a, dsum));
+	add_branch(b, &dsum, mlp_branch_grad(b, a, dsum));
 	int32_t dsum1 = new_rows(b, "residual grad");
 	build_norm_grad(b, "norm1", dsum, a->x_mid, a->stats1, PARAM_NORM1_W, PARAM_NORM1_B, dsum1, false);
 	add_branch(b, &dsum1, attention_backward(b, a, dsum1));
@@ -140,12 +145,12 @@ void block_backward(struct builder *b, struct acts *a, int32_t *dx)
 		return;
 	}
 	if (b->m->parallel_residual) { /* both branches see the gradient of the block's output, before either adds to it */
-		int32_t dn2 = mlp_backward(b, a, *dx), dn1 = attention_backward(b, a, *dx);
+		int32_t dn2 = mlp_branch_grad(b, a, *dx), dn1 = attention_backward(b, a, *dx);
 		add_norm_grad(b, "norm2", dn2, a->x_in, a->stats2, PARAM_NORM2_W, PARAM_NORM2_B, dx);
 		add_norm_grad(b, "norm1", dn1, a->x_in, a->stats1, PARAM_NORM1_W, PARAM_NORM1_B, dx);
 		return;
 	}
-	int32_t dn2 = mlp_backward(b, a, *dx);
+	int32_t dn2 = mlp_branch_grad(b, a, *dx);
 	add_norm_grad(b, "norm2", dn2, a->x_mid, a->stats2, PARAM_NORM2_W, PARAM_NORM2_B, dx);
 	int32_t dn1 = attention_backward(b, a, *dx);
 	add_norm_grad(b, "norm1", dn1, a->x_in, a->stats1, PARAM_NORM1_W, PARAM_NORM1_B, dx);

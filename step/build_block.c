@@ -6,29 +6,37 @@
  */
 #include "step/build.h"
 
-void build_gemm(struct builder *b, const char *what, uint16_t flags, int64_t m, int64_t n, int64_t k, enum dtype out_dtype, struct view A, struct view B, struct view bias, struct view C)
+/* A product with the weights `w`. The router's stays in the wider format. */
+static void product(struct builder *b, const char *what, enum param_kind w, uint16_t flags, int64_t m, int64_t n, int64_t k, enum dtype out_dtype, struct view A, struct view B, struct view bias, struct view C)
 {
-	bool narrow = narrow_here(b);
+	bool narrow = narrow_here(b) && w != PARAM_ROUTER_W, grouped = w == PARAM_EXPERT_FC1_W || w == PARAM_EXPERT_FC2_W;
+	int64_t groups = grouped ? moe_local_experts(b) : 1;
 	if (narrow) {
-		A = narrow_copy_of(b, A, m * k);
-		B = narrow_copy_of(b, B, n * k);
+		A = narrow_copy_of(b, A, groups * m * k);
+		B = narrow_copy_of(b, B, groups * n * k);
 	}
-	struct op op = build_new(b, OP_GEMM, what);
+	struct op op = build_new(b, grouped ? OP_GROUPED_GEMM : OP_GEMM, what);
 	op.dtype = (uint8_t)(narrow || b->c->train.dtype == DT_TF32 ? b->c->train.dtype : b->act); /* tf32 stays a way to multiply */
 	op.out_dtype = (uint8_t)out_dtype;
 	op.flags |= flags;
 	op.d[0] = m;
 	op.d[1] = n;
 	op.d[2] = k;
-	build_op(b, op, (const struct view[]){A, B, bias, C});
+	op.d[3] = grouped ? groups : 0;
+	build_op(b, op, grouped ? (const struct view[]){A, B, C} : (const struct view[]){A, B, bias, C});
+}
+
+void build_gemm(struct builder *b, const char *what, uint16_t flags, int64_t m, int64_t n, int64_t k, enum dtype out_dtype, struct view A, struct view B, struct view bias, struct view C)
+{
+	product(b, what, PARAM_KIND_COUNT, flags, m, n, k, out_dtype, A, B, bias, C);
 }
 
 void build_linear(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t x, enum param_kind w, enum param_kind bias, int32_t y)
 {
 	struct view wv = weight_of(b, b->layer, w);
-	struct view bv = bias == PARAM_KIND_COUNT ? view_of(NONE) : weight_of(b, b->layer, bias);
+	struct view bv = weight_of(b, b->layer, bias);
 	bool epilogue = b->c->train.fused;
-	build_gemm(b, what, OP_TRANS_B, rows, out, in, b->act, view_of(x), wv, epilogue ? bv : view_of(NONE), view_of(y));
+	product(b, what, w, OP_TRANS_B, rows, out, in, b->act, view_of(x), wv, epilogue ? bv : view_of(NONE), view_of(y));
 	if (epilogue || bv.buffer < 0)
 		return;
 	struct op op = build_new(b, OP_BIAS, what);
@@ -46,14 +54,14 @@ void build_weight_grad(struct builder *b, const char *what, int64_t rows, int64_
 		return;
 	}
 	struct view dw = gradient_of(b, b->layer, w, &accumulate);
-	build_gemm(b, what, (uint16_t)(OP_TRANS_A | (accumulate ? OP_ACCUMULATE : 0)), out, in, rows, b->gathers ? b->act : b->grad, view_of(dy), view_of(x), view_of(NONE), dw);
+	product(b, what, w, (uint16_t)(OP_TRANS_A | (accumulate ? OP_ACCUMULATE : 0)), out, in, rows, b->gathers ? b->act : b->grad, view_of(dy), view_of(x), view_of(NONE), dw);
 	if (w != PARAM_TOKEN_EMBEDDING || !b->has_embedding)
 		gradient_done(b, b->layer, w);
 }
 
 void build_linear_grad(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t dy, enum param_kind w, int32_t dx)
 {
-	build_gemm(b, what, 0, rows, in, out, b->act, view_of(dy), weight_of(b, b->layer, w), view_of(NONE), view_of(dx));
+	product(b, what, w, 0, rows, in, out, b->act, view_of(dy), weight_of(b, b->layer, w), view_of(NONE), view_of(dx));
 }
 
 void build_bias_grad(struct builder *b, const char *what, int64_t rows, int64_t cols, int32_t dy, enum param_kind bias)
@@ -132,6 +140,8 @@ struct op build_attention_op(const struct builder *b, enum op_kind k)
 	op.d[2] = b->kv_heads;
 	op.d[3] = b->seq;
 	op.d[4] = b->m->head_dim;
+	if (k == OP_ATTENTION || k == OP_ATTENTION_GRAD)
+		op.d[5] = model_window(b->m);
 	return op;
 }
 
@@ -169,11 +179,6 @@ static void attention_core(struct builder *b, struct acts *a)
 	build_op(b, build_attention_op(b, OP_ATTN_VALUES), (const struct view[]){view_of(a->probs), view_of(a->qkv), view_of(a->att)});
 }
 
-static int32_t keep_gathered(struct builder *b)
-{
-	return b->sequence_parallel && keeps(b) ? build_hold(b, COMP_ACTIVATIONS, (double)(b->tokens * b->m->hidden) * b->c->stack.memory.gathered_B, "gathered input") : NONE;
-}
-
 /* Attention up to its projection, from normed rows; the result still misses PROJ's bias. `project`: false leaves the projection out. */
 static int32_t attention_forward(struct builder *b, struct acts *a, int32_t normed, bool project)
 {
@@ -181,9 +186,12 @@ static int32_t attention_forward(struct builder *b, struct acts *a, int32_t norm
 	int32_t x = tp_gather(b, normed, "attention input");
 	a->qkv = build_act(b, b->tokens, width, "qkv");
 	build_linear(b, "qkv", b->tokens, width, b->m->hidden, x, PARAM_QKV_W, PARAM_QKV_B, a->qkv);
-	a->kept_x[0] = keep_gathered(b);
-	if (b->m->position == POS_ROPE)
+	a->kept_rotated = NONE;
+	if (b->m->position == POS_ROPE) {
 		build_op(b, build_attention_op(b, OP_ROPE), (const struct view[]){view_of(a->qkv)});
+		if (keeps(b))
+			a->kept_rotated = build_hold(b, COMP_ACTIVATIONS, (double)(b->tokens * (b->heads + b->kv_heads) * b->m->head_dim) * b->c->stack.memory.rotated_B, "rotated queries and keys");
+	}
 	attention_core(b, a);
 	if (!project)
 		return NONE;
@@ -197,39 +205,63 @@ static bool gated(const struct builder *b)
 	return b->m->mlp == MLP_SWIGLU || b->m->mlp == MLP_GEGLU;
 }
 
-static void activation(struct builder *b, struct acts *a)
+int64_t build_act_width(const struct builder *b, int64_t ffn)
+{
+	return gated(b) ? 2 * ffn : ffn;
+}
+
+void build_activation(struct builder *b, int64_t rows, int64_t ffn, struct mlp_acts *a)
 {
 	struct op op = build_new(b, OP_ACT, "act");
-	op.d[0] = b->tokens;
-	op.d[1] = b->ffn;
-	a->g = build_act(b, b->tokens, b->ffn, "act");
+	op.d[0] = rows;
+	op.d[1] = ffn;
+	a->g = build_act(b, rows, ffn, "act");
+	a->kept_gate = NONE;
 	if (!gated(b) || b->c->train.fused) {
 		build_op(b, op, (const struct view[]){view_of(a->h), view_of(a->g)});
 		return;
 	}
-	int32_t half = build_act(b, b->tokens, b->ffn, "gate");
+	int32_t half = build_act(b, rows, ffn, "gate");
 	op.kind = OP_GATE_ACT;
 	build_op(b, op, (const struct view[]){view_of(a->h), view_of(half)});
 	op.kind = OP_GATE_MUL;
 	build_op(b, op, (const struct view[]){view_of(a->h), view_of(half), view_of(a->g)});
 	if (keeps(b))
-		a->kept_gate = build_hold(b, COMP_ACTIVATIONS, (double)(b->tokens * b->ffn) * b->c->stack.memory.gate_B, "gate");
+		a->kept_gate = build_hold(b, COMP_ACTIVATIONS, (double)(rows * ffn) * b->c->stack.memory.gate_B, "gate");
 }
 
-/* The MLP from normed rows; the result still misses FC2's bias. */
-static int32_t mlp_forward(struct builder *b, struct acts *a, int32_t normed, bool project)
+struct mlp_shape mlp_dense(const struct builder *b)
 {
-	int64_t width = b->ffn * (gated(b) ? 2 : 1);
+	return (struct mlp_shape){PARAM_FC1_W, PARAM_FC1_B, PARAM_FC2_W, PARAM_FC2_B, b->ffn};
+}
+
+int32_t mlp_forward(struct builder *b, const struct mlp_shape *s, struct mlp_acts *a, int32_t normed, bool project)
+{
+	int64_t width = build_act_width(b, s->ffn);
 	int32_t x = tp_gather(b, normed, "mlp input");
 	a->h = build_act(b, b->tokens, width, "fc1");
-	build_linear(b, "fc1", b->tokens, width, b->m->hidden, x, PARAM_FC1_W, PARAM_FC1_B, a->h);
-	a->kept_x[1] = keep_gathered(b);
-	activation(b, a);
+	build_linear(b, "fc1", b->tokens, width, b->m->hidden, x, s->fc1, s->fc1_bias, a->h);
+	build_activation(b, b->tokens, s->ffn, a);
 	if (!project)
 		return NONE;
 	int32_t out = build_act(b, b->tokens, b->m->hidden, "fc2");
-	build_linear(b, "fc2", b->tokens, b->m->hidden, b->ffn, a->g, PARAM_FC2_W, PARAM_KIND_COUNT, out);
+	build_linear(b, "fc2", b->tokens, b->m->hidden, s->ffn, a->g, s->fc2, PARAM_KIND_COUNT, out);
 	return out;
+}
+
+bool build_ends_early(const struct builder *b)
+{
+	return b->recomputing && !b->c->stack.recompute_last_gemm;
+}
+
+/* The second branch from normed rows, complete but for FC2's bias; done again for backward, a block needs no more than FC2's input. */
+static int32_t mlp_branch(struct builder *b, struct acts *a, int32_t normed)
+{
+	if (model_has_experts(b->m, b->layer))
+		return moe_forward(b, a, normed);
+	const struct mlp_shape dense = mlp_dense(b);
+	int32_t out = mlp_forward(b, &dense, &a->mlp, normed, !build_ends_early(b));
+	return build_ends_early(b) ? NONE : tp_reduce(b, out, "fc2");
 }
 
 static int32_t residual_add(struct builder *b, const char *what, int32_t x, int32_t y, enum param_kind bias)
@@ -238,7 +270,7 @@ static int32_t residual_add(struct builder *b, const char *what, int32_t x, int3
 	struct op op = build_new(b, OP_ADD, what);
 	op.d[0] = b->rows;
 	op.d[1] = b->m->hidden;
-	struct view bv = bias == PARAM_KIND_COUNT ? view_of(NONE) : weight_of(b, b->layer, bias);
+	struct view bv = weight_of(b, b->layer, bias);
 	build_op(b, op, (const struct view[]){view_of(x), view_of(y), bv, view_of(sum)});
 	return sum;
 }
@@ -265,12 +297,13 @@ static void add_and_norm(struct builder *b, int32_t x, int32_t y, enum param_kin
 /* GPT-NeoX and GPT-J: both branches read the block's input, and one reduction serves their sum. */
 static int32_t parallel_block(struct builder *b, struct acts *a)
 {
-	bool project = !b->recomputing;
+	bool project = !build_ends_early(b);
 	a->n2 = build_act(b, b->rows, b->m->hidden, "norm");
 	a->stats2 = build_fp32(b, 2 * b->rows, "norm stats");
 	build_norm(b, "norm2", a->x_in, PARAM_NORM2_W, PARAM_NORM2_B, a->n2, a->stats2);
 	a->x_mid = a->x_in;
-	int32_t att = attention_forward(b, a, a->n1, project), mlp = mlp_forward(b, a, a->n2, project);
+	const struct mlp_shape dense = mlp_dense(b);
+	int32_t att = attention_forward(b, a, a->n1, project), mlp = mlp_forward(b, &dense, &a->mlp, a->n2, project);
 	if (!project)
 		return NONE;
 	struct op op = build_new(b, OP_ADD, "branches");
@@ -293,13 +326,13 @@ static int32_t parallel_block(struct builder *b, struct acts *a)
 int32_t block_forward(struct builder *b, int32_t x_in, struct acts *a)
 {
 	a->x_in = x_in;
-	a->kept_gate = a->kept_scores = NONE;
+	a->kept_scores = NONE;
 	a->kept_masks = keeps(b) ? build_hold(b, COMP_ACTIVATIONS, 2 * (double)(b->rows * b->m->hidden) * b->c->stack.memory.dropout_B, "dropout masks") : NONE;
 	if (b->m->post_norm) {
 		a->n1 = x_in;
 		int32_t att = tp_reduce(b, attention_forward(b, a, x_in, true), "proj");
 		add_and_norm(b, x_in, att, PARAM_PROJ_B, PARAM_NORM1_W, PARAM_NORM1_B, &a->x_mid, &a->n2, &a->stats1);
-		int32_t mlp = tp_reduce(b, mlp_forward(b, a, a->n2, true), "fc2"), out;
+		int32_t mlp = mlp_branch(b, a, a->n2), out;
 		add_and_norm(b, a->n2, mlp, PARAM_FC2_B, PARAM_NORM2_W, PARAM_NORM2_B, &a->sum2, &out, &a->stats2);
 		return out;
 	}
@@ -310,9 +343,6 @@ int32_t block_forward(struct builder *b, int32_t x_in, struct acts *a)
 		return parallel_block(b, a);
 	int32_t att = tp_reduce(b, attention_forward(b, a, a->n1, true), "proj");
 	add_and_norm(b, x_in, att, PARAM_PROJ_B, PARAM_NORM2_W, PARAM_NORM2_B, &a->x_mid, &a->n2, &a->stats2);
-	/* done again for backward, a block needs no more than FC2's input */
-	int32_t mlp = mlp_forward(b, a, a->n2, !b->recomputing);
-	if (b->recomputing)
-		return NONE;
-	return residual_add(b, "residual", a->x_mid, tp_reduce(b, mlp, "fc2"), PARAM_FC2_B);
+	int32_t mlp = mlp_branch(b, a, a->n2);
+	return build_ends_early(b) ? NONE : residual_add(b, "residual", a->x_mid, mlp, PARAM_FC2_B);
 }

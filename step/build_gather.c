@@ -1,6 +1,9 @@
 /* FSDP's gathers (PyTorch "FSDP notes"; torchtitan docs/fsdp.md): a block's parameters are gathered into a buffer of their own before their use in forward and again
  * before backward, `prefetch` uses ahead, and die with the use. The root unit stays gathered from the beginning of forward to the end of backward.
  * A gather waits for the end of the use prefetch + 1 before its own: so many gathered units are alive at once, no more.
+ *
+ * With pipeline stages each forward and each backward pass of a chunk gathers its own blocks; what stays gathered after a forward, and what is outside the blocks, is gathered once and serves all micro-batches
+ * (torch.distributed.pipelining: stage.py, backward_maybe_with_nosync reshards after the last of them; torchtitan's default with pipelines is not to reshard after forward).
  */
 #include "step/build.h"
 
@@ -11,10 +14,9 @@ static int64_t prefetch(const struct builder *b)
 	return b->c->parallel.overlap ? b->c->parallel.prefetch : 0;
 }
 
-static int32_t bucket_of_use(const struct builder *b, int64_t use)
+static int32_t unit_of(const struct builder *b, int64_t layer)
 {
-	int64_t L = b->m->layers, layer = use < L ? use : 2 * L - 1 - use;
-	return (int32_t)(L - 1 - layer);
+	return b->r->params.at[b->param_index[(layer + 1) * PARAM_KIND_COUNT + PARAM_QKV_W]].bucket;
 }
 
 static int32_t gather(struct builder *b, int32_t bucket, int64_t after)
@@ -36,41 +38,61 @@ static void gather_up_to(struct builder *b, int64_t use)
 {
 	for (; b->gathered <= use && b->gathered < b->n_uses && !b->st; b->gathered++) {
 		int64_t before = b->gathered - prefetch(b) - 1;
-		int64_t after = before >= 0 ? b->use_end[before] : prefetch(b) == 0 ? build_last(b, LANE_COMPUTE) : NONE;
-		b->use_buffer[b->gathered] = gather(b, bucket_of_use(b, b->gathered), after);
+		int64_t after = before >= 0 ? b->uses[before].end : prefetch(b) == 0 ? build_last(b, LANE_COMPUTE) : b->gathers_after;
+		b->uses[b->gathered].buffer = gather(b, b->uses[b->gathered].bucket, after);
 	}
 }
 
-void gather_micro_begin(struct builder *b)
+static void add_uses(struct builder *b, bool forward)
 {
-	if (!b->gathers || b->st)
-		return;
-	b->n_uses = b->c->parallel.reshard_after_forward ? 2 * b->m->layers : b->m->layers;
-	if (!b->use_buffer) {
-		b->use_buffer = malloc((size_t)b->n_uses * sizeof *b->use_buffer);
-		b->use_end = malloc((size_t)b->n_uses * sizeof *b->use_end);
-		if (!b->use_buffer || !b->use_end) {
-			b->st = error_nomem(b->e, "the gathers");
-			return;
-		}
+	for (int64_t i = 0; i < b->part.layers; i++) {
+		int32_t bucket = unit_of(b, forward ? b->part.first + i : b->part.first + b->part.layers - 1 - i);
+		bool kept = b->stages > 1 && !b->c->parallel.reshard_after_forward && b->weights_now[bucket] != NONE;
+		if (!kept)
+			b->uses[b->n_uses++] = (struct unit_use){bucket, NONE, NONE};
 	}
-	b->gathered = 0;
-	int32_t root = (int32_t)b->m->layers;
-	/* a micro-step's gathers begin when the one before has ended: FSDP's root lets its gather stream wait for the compute stream */
-	b->weights_now[root] = gather(b, root, b->micro > 0 ? build_last(b, LANE_COMPUTE) : NONE);
+}
+
+/* The buckets outside the blocks stand last. With one stage they are gathered anew for each micro-batch. */
+static void gather_roots(struct builder *b, int64_t after)
+{
+	for (int32_t i = b->n_units; i < (int32_t)b->r->buckets.n; i++)
+		if (b->stages == 1 || b->weights_now[i] == NONE)
+			b->weights_now[i] = gather(b, i, after);
+}
+
+void gather_begin(struct builder *b)
+{
+	bool forward = b->phase == PHASE_FORWARD, reshards = b->c->parallel.reshard_after_forward;
+	if (!b->gathers || b->st || (!forward && b->stages == 1))
+		return;
+	if (!b->uses && !(b->uses = malloc((size_t)(2 * b->m->layers) * sizeof *b->uses))) {
+		b->st = error_nomem(b->e, "the gathers");
+		return;
+	}
+	/* a forward's gathers begin when what is before has ended: FSDP's root lets its gather stream wait for the compute stream */
+	int64_t after = forward ? build_last(b, LANE_COMPUTE) : NONE;
+	b->n_uses = b->gathered = b->used = 0;
+	b->gathers_after = b->stages > 1 ? after : NONE;
+	if (forward || reshards)
+		add_uses(b, forward);
+	if (b->stages == 1 && reshards)
+		add_uses(b, false);
+	if (b->part.embedding || b->part.head)
+		gather_roots(b, b->stages > 1 || b->micro > 0 ? after : NONE);
 	gather_up_to(b, prefetch(b) - 1);
 }
 
-void gather_use_begin(struct builder *b, int64_t use)
+void gather_use_begin(struct builder *b)
 {
-	if (!b->gathers || b->st || use == NONE)
+	if (!b->gathers || b->st || b->used == b->n_uses)
 		return;
-	gather_up_to(b, use + prefetch(b));
-	b->weights_now[bucket_of_use(b, use)] = b->use_buffer[use];
+	gather_up_to(b, b->used + prefetch(b));
+	b->weights_now[b->uses[b->used].bucket] = b->uses[b->used].buffer;
 }
 
-void gather_use_end(struct builder *b, int64_t use)
+void gather_use_end(struct builder *b)
 {
-	if (b->gathers && !b->st && use != NONE)
-		b->use_end[use] = build_last(b, LANE_COMPUTE);
+	if (b->gathers && !b->st && b->used < b->n_uses)
+		b->uses[b->used++].end = build_last(b, LANE_COMPUTE);
 }

@@ -21,7 +21,7 @@ static bool heads_table(const struct builder *b, const struct param *p)
 
 static void list_param(struct builder *b, const struct param *p)
 {
-	struct role_param rp = {*p, NONE, 0, param_local_elements(p, b->tensor)};
+	struct role_param rp = {*p, NONE, 0, param_local_elements(p, b->p->mesh.size[param_cut_along(p)])};
 	b->param_index[(p->layer + 1) * PARAM_KIND_COUNT + p->kind] = (int32_t)b->r->params.n;
 	if (!b->st && !vec_push(&b->r->params, rp))
 		b->st = error_nomem(b->e, "the parameter list");
@@ -42,46 +42,84 @@ static void list_params(struct builder *b)
 		if (stage_has_param(b->c, b->stage, &p) && !(heads_table(b, &p)))
 			list_param(b, &p);
 	}
-	for (int64_t i = 0; i < n; i++) {
+	for (int64_t i = 0; i < n && b->has_head && !b->has_embedding; i++) {
 		struct param p = model_param(b->m, i, b->tensor);
 		if (heads_table(b, &p))
 			list_param(b, &p);
 	}
 }
 
-static void new_bucket(struct builder *b)
+static void new_bucket(struct builder *b, enum mesh_dim along)
 {
-	struct bucket k = {0};
+	struct bucket k = {.along = along};
 	k.weights = k.shard = k.gradients = k.grad_shard = view_of(NONE);
 	if (!vec_push(&b->r->buckets, k))
 		b->st = error_nomem(b->e, "the buckets");
 }
 
+/* The chunk of the stage that uses it: what is outside the blocks is used where the embedding or the head is, the first chunk of the first stage or the last of the last. */
+static int64_t chunk_of(const struct builder *b, const struct param *p)
+{
+	int64_t chunk = b->has_embedding ? 0 : b->chunks - 1;
+	for (int64_t i = 0; i < b->chunks && p->layer >= 0; i++)
+		if (stage_has_layer(stage_part(b->c, b->stage, i), p->layer))
+			chunk = i;
+	return chunk;
+}
+
 static void assign_by_size(struct builder *b)
 {
 	const struct parallel *par = &b->c->parallel;
-	double cap_B = par->first_bucket_mb * 1048576.0, size_B = 0.0;
+	struct { double cap_B, size_B; int32_t bucket; int64_t chunk; } open[2] = {{par->first_bucket_mb * 1048576.0, 0.0, NONE, NONE}, {par->bucket_mb * 1048576.0, 0.0, NONE, NONE}}; /* experts fill buckets of their own */
 	for (size_t i = b->r->params.n; i-- > 0 && !b->st;) {
+		struct role_param *rp = &b->r->params.at[i];
 		/* a bucket to itself, so that both stages cut the table alike (Megatron-LM, param_and_grad_buffer.py: shared embedding) */
-		bool alone = stages_share(b->c, &b->r->params.at[i].param);
-		if (size_B == 0.0 || alone)
-			new_bucket(b);
-		b->r->params.at[i].bucket = (int32_t)b->r->buckets.n - 1;
-		size_B += (double)b->r->params.at[i].elements * dtype_bytes(b->grad);
-		if (size_B >= cap_B || alone) {
-			size_B = 0.0;
-			cap_B = par->bucket_mb * 1048576.0;
+		bool alone = stages_share(b->c, &rp->param);
+		enum mesh_dim along = rp->param.split == CUT_EXPERTS ? b->p->mesh.experts : b->p->mesh.params;
+		int own = along != b->p->mesh.params;
+		bool other = b->shards_gradients && chunk_of(b, &rp->param) != open[own].chunk; /* gradients that are reduced with each micro-batch wait for those of no other chunk */
+		if (open[own].size_B > 0.0 && other)
+			open[own].cap_B = par->bucket_mb * 1048576.0;
+		if (open[own].size_B == 0.0 || alone || other) {
+			new_bucket(b, along);
+			open[own].bucket = (int32_t)b->r->buckets.n - 1;
+			open[own].size_B = 0.0;
+			open[own].chunk = chunk_of(b, &rp->param);
+		}
+		rp->bucket = open[own].bucket;
+		open[own].size_B += (double)rp->elements * dtype_bytes(b->grad);
+		if (open[own].size_B >= open[own].cap_B || alone) {
+			open[own].size_B = 0.0;
+			open[own].cap_B = par->bucket_mb * 1048576.0;
 		}
 	}
 }
 
+/* The blocks' from the last to the first, then what is outside them; a table that two stages share by itself. */
 static void assign_by_unit(struct builder *b)
 {
-	for (int64_t i = 0; i <= b->m->layers && !b->st; i++)
-		new_bucket(b);
-	for (size_t i = 0; i < b->r->params.n && !b->st; i++) {
-		int64_t layer = b->r->params.at[i].param.layer;
-		b->r->params.at[i].bucket = (int32_t)(layer < 0 ? b->m->layers : b->m->layers - 1 - layer);
+	int64_t open = NONE; /* layer of the latest bucket */
+	for (size_t i = b->r->params.n; i-- > 0 && !b->st;) {
+		struct role_param *rp = &b->r->params.at[i];
+		if (rp->param.layer < 0)
+			continue;
+		if (rp->param.layer != open)
+			new_bucket(b, b->p->mesh.params);
+		open = rp->param.layer;
+		rp->bucket = (int32_t)b->r->buckets.n - 1;
+	}
+	b->n_units = (int32_t)b->r->buckets.n;
+	for (int shared = 0; shared < 2; shared++) {
+		bool none = true;
+		for (size_t i = 0; i < b->r->params.n && !b->st; i++) {
+			struct role_param *rp = &b->r->params.at[i];
+			if (rp->param.layer >= 0 || stages_share(b->c, &rp->param) != shared)
+				continue;
+			if (none)
+				new_bucket(b, b->p->mesh.params);
+			none = false;
+			rp->bucket = (int32_t)b->r->buckets.n - 1;
+		}
 	}
 }
 
@@ -101,21 +139,30 @@ static void place_params(struct builder *b)
 		}
 }
 
+/* In words of 4 bytes, whatever lies in them. */
+static int32_t build_moment(struct builder *b, int64_t elements, const char *what)
+{
+	return build_buffer(b, COMP_OPTIMIZER, DT_FP32, (int64_t)((optimizer_state_size_B(elements, b->c->train.optimizer_bits) + 3) / 4), what, true);
+}
+
 static void store_bucket(struct builder *b, int32_t i)
 {
 	struct bucket *k = &b->r->buckets.at[i];
 	enum strategy s = b->c->parallel.strategy;
-	k->shards = b->dp > 1 && (s == STRAT_ZERO1 || s == STRAT_ZERO2 || s == STRAT_FSDP || s == STRAT_HSDP) ? b->dp : 1;
+	bool cuts = s == STRAT_ZERO1 || s == STRAT_ZERO2 || s == STRAT_FSDP || s == STRAT_HSDP, whole_gradients;
+	k->shards = cuts ? b->p->mesh.size[k->along] : 1;
+	whole_gradients = k->shards == 1 || s == STRAT_ZERO1;
 	k->padded = (uint64_t)padded_to((int64_t)k->elements, k->shards);
 	int64_t full = (int64_t)k->padded, part = full / k->shards;
 	if (b->gathers) {
 		k->shard = view_of(build_buffer(b, COMP_WEIGHTS, b->weight, part, "weight shard", true));
 	} else {
 		k->weights = k->shard = view_of(build_buffer(b, COMP_WEIGHTS, b->weight, full, "weights", true));
+		k->shard.along = k->along;
 		if (k->shards > 1)
-			k->shard.dp_stride_B = (uint64_t)((double)part * dtype_bytes(b->weight));
+			k->shard.stride_B = (uint64_t)((double)part * dtype_bytes(b->weight));
 	}
-	if (!b->shards_gradients)
+	if (whole_gradients)
 		k->gradients = k->grad_shard = view_of(build_buffer(b, COMP_GRADIENTS, b->grad, full, "gradients", true));
 	if (k->shards > 1)
 		k->grad_shard = view_of(build_buffer(b, COMP_GRADIENTS, b->grad, part, "gradient shard", true));
@@ -124,9 +171,9 @@ static void store_bucket(struct builder *b, int32_t i)
 	b->finish[i] = b->moment1[i] = b->moment2[i] = b->master[i] = NONE;
 	enum optimizer o = b->c->train.optimizer;
 	if (o != OPT_NONE)
-		b->moment1[i] = build_buffer(b, COMP_OPTIMIZER, DT_FP32, part, "first moment", true);
+		b->moment1[i] = build_moment(b, part, "first moment");
 	if (o == OPT_ADAM || o == OPT_ADAMW || o == OPT_LAMB)
-		b->moment2[i] = build_buffer(b, COMP_OPTIMIZER, DT_FP32, part, "second moment", true);
+		b->moment2[i] = build_moment(b, part, "second moment");
 	if (o != OPT_NONE && b->c->train.master_weights && dtype_bytes(b->weight) < 4.0)
 		b->master[i] = build_buffer(b, COMP_OPTIMIZER, DT_FP32, part, "master weights", true);
 }
@@ -184,7 +231,7 @@ static bool transient(const struct builder *b, int32_t bucket)
 
 static int32_t find_param(const struct builder *b, int32_t layer, enum param_kind k)
 {
-	return b->param_index[(layer + 1) * PARAM_KIND_COUNT + (int32_t)k];
+	return k == PARAM_KIND_COUNT ? NONE : b->param_index[(layer + 1) * PARAM_KIND_COUNT + (int32_t)k];
 }
 
 /* fsdp with a compute format of its own computes gradients in it and converts them for the reduction; autocast's gradients arrive in the format of the stored weights. */
@@ -202,6 +249,19 @@ void build_micro_begin(struct builder *b)
 	for (size_t i = 0; i < b->r->params.n; i++) {
 		b->missing[b->r->params.at[i].bucket]++;
 		b->cast_now[i] = NONE;
+	}
+	b->next_bucket = 0;
+}
+
+void build_backward_begin(struct builder *b)
+{
+	for (size_t i = 0; i < b->r->buckets.n && !b->st; i++)
+		b->missing[i] = NONE;
+	for (size_t i = 0; i < b->r->params.n && !b->st; i++) {
+		const struct role_param *rp = &b->r->params.at[i];
+		bool here = rp->param.layer < 0 ? b->part.embedding || b->part.head : stage_has_layer(b->part, rp->param.layer);
+		if (here)
+			b->missing[rp->bucket] = (b->missing[rp->bucket] == NONE ? 0 : b->missing[rp->bucket]) + 1;
 	}
 	b->next_bucket = 0;
 }
@@ -267,7 +327,7 @@ static void finish_bucket(struct builder *b, int32_t i)
 	int64_t part = (int64_t)k->padded / k->shards;
 	struct view reduced = view_of((int32_t)b->finish[i]);
 	b->finish[i] = NONE;
-	bool adds = k->shards > 1 && b->shards_gradients && b->micro > 0;
+	bool adds = k->shards > 1 && transient(b, i) && b->micro > 0;
 	if (b->reduce != b->grad) {
 		struct view to = adds ? view_of(build_buffer(b, COMP_BUFFERS, b->grad, part, "reduced bucket", false)) : k->grad_shard;
 		build_cast(b, reduced, b->reduce, to, b->grad, part, "reduced bucket");
@@ -286,7 +346,7 @@ static void finish_bucket(struct builder *b, int32_t i)
 static void reduce_bucket(struct builder *b, int32_t i)
 {
 	const struct bucket *k = &b->r->buckets.at[i];
-	bool reduces = b->c->parallel.strategy != STRAT_NONE && b->dp > 1;
+	bool reduces = b->c->parallel.strategy != STRAT_NONE && b->p->mesh.size[k->along] > 1;
 	complete_replicated(b, i);
 	if (!reduces)
 		return;
@@ -296,7 +356,7 @@ static void reduce_bucket(struct builder *b, int32_t i)
 		in = view_of(build_buffer(b, COMP_BUFFERS, b->reduce, full, "reduction bucket", false));
 		build_cast(b, view_of(b->grads_now[i]), bucket_grad_dtype(b), in, b->reduce, full, "reduction bucket");
 	}
-	bool scratch = b->reduce != b->grad || (b->shards_gradients && b->micro > 0);
+	bool scratch = b->reduce != b->grad || (transient(b, i) && b->micro > 0);
 	if (scratch && k->shards > 1)
 		out = view_of(build_buffer(b, COMP_BUFFERS, b->reduce, part, "reduced bucket", false));
 	else if (k->shards == 1)
@@ -305,12 +365,12 @@ static void reduce_bucket(struct builder *b, int32_t i)
 		b->finish[i] = out.buffer;
 	if (!b->c->parallel.overlap)
 		build_after(b, LANE_COMM, build_last(b, LANE_COMPUTE));
-	build_collective(b, k->shards > 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, RED_SUM, b->p->mesh.params, LANE_COMM, b->reduce, full, in, out, "grads", i);
+	build_collective(b, k->shards > 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, RED_SUM, k->along, LANE_COMM, b->reduce, full, in, out, "grads", i);
 	if (b->p->mesh.size[DIM_REPLICA] > 1) /* hsdp: each replica of the part has seen other sequences (PyTorch, fully_shard on a mesh of two dimensions) */
 		build_collective(b, COLL_ALL_REDUCE, RED_SUM, DIM_REPLICA, LANE_COMM, b->reduce, part, out, out, "grads", i);
 	if (!b->c->parallel.overlap)
 		build_after(b, LANE_COMPUTE, build_last(b, LANE_COMM));
-	if (b->shards_gradients) {
+	if (transient(b, i)) {
 		b->grads_now[i] = NONE;
 		b->reduced[1] = b->reduced[0];
 		b->reduced[0] = build_last(b, LANE_COMM);
@@ -325,11 +385,15 @@ static bool reduces_now(const struct builder *b, int32_t bucket)
 static void launch_ready(struct builder *b)
 {
 	int32_t n = (int32_t)b->r->buckets.n;
-	while (b->next_bucket < n && b->missing[b->next_bucket] == 0 && reduces_now(b, b->next_bucket) && !b->st) {
-		reduce_bucket(b, b->next_bucket);
+	for (; b->next_bucket < n && !b->st; b->next_bucket++) {
+		if (!reduces_now(b, b->next_bucket))
+			continue;
+		if (b->missing[b->next_bucket] > 0)
+			return;
+		if (b->missing[b->next_bucket] == 0)
+			reduce_bucket(b, b->next_bucket);
 		if (b->shards_gradients && b->next_bucket > 0) /* by now the one before has had a unit of backward to travel */
 			finish_bucket(b, b->next_bucket - 1);
-		b->next_bucket++;
 	}
 }
 
@@ -403,7 +467,7 @@ static bool gathers_ahead(const struct builder *b)
 static void gather_updated(struct builder *b, int32_t i)
 {
 	const struct bucket *k = &b->r->buckets.at[i];
-	build_collective(b, COLL_ALL_GATHER, RED_SUM, b->p->mesh.params, LANE_COMM, b->weight, (int64_t)k->padded, k->shard, k->weights, "weights", i);
+	build_collective(b, COLL_ALL_GATHER, RED_SUM, k->along, LANE_COMM, b->weight, (int64_t)k->padded, k->shard, k->weights, "weights", i);
 }
 
 /* Buckets hold the parameters from the last to the first: forward needs them in reverse. */
@@ -422,7 +486,7 @@ static void update_bucket(struct builder *b, int32_t i)
 	op.dtype = (uint8_t)b->weight;
 	op.out_dtype = (uint8_t)b->grad;
 	op.mlp = (uint8_t)b->c->train.optimizer;
-	op.flags = (uint16_t)((b->c->train.fused ? OP_FUSED : 0) | (b->master[i] != NONE ? OP_MASTER : 0));
+	op.flags = (uint16_t)((b->c->train.fused ? OP_FUSED : 0) | (b->c->train.optimizer_bits == 8 ? OP_STATES_8 : 0) | (b->master[i] != NONE ? OP_MASTER : 0));
 	op.bucket = i;
 	op.d[0] = part;
 	build_op(b, op, (const struct view[]){k->shard, k->grad_shard, view_of(b->moment1[i]), view_of(b->moment2[i]), view_of(b->master[i])});

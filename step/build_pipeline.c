@@ -178,17 +178,16 @@ static void forward(struct builder *b, const struct action *a)
 {
 	if (b->part.embedding || b->part.head)
 		feed_micro_begin(b);
-	if (b->stages == 1) {
+	if (b->stages == 1)
 		build_micro_begin(b);
-		gather_micro_begin(b);
-	}
+	gather_begin(b);
 	int32_t x = b->part.embedding ? embedding_forward(b) : b->now->arrived[ACTION_FORWARD];
 	for (int64_t l = b->part.first; l < b->part.first + b->part.layers && !b->st; l++) {
-		gather_use_begin(b, l);
+		gather_use_begin(b);
 		b->layer = (int32_t)l;
 		x = block_forward(b, x, acts_of(b, l));
 		b->layer = NONE;
-		gather_use_end(b, l);
+		gather_use_end(b);
 	}
 	b->now->kept_message = NONE;
 	if (b->part.head) {
@@ -202,11 +201,13 @@ static void forward(struct builder *b, const struct action *a)
 static void backward(struct builder *b, const struct action *a)
 {
 	build_release(b, &b->now->kept_message);
+	if (b->stages > 1 && b->shards_gradients)
+		build_backward_begin(b);
+	gather_begin(b);
 	int32_t dx = b->part.head ? head_backward(b) : b->now->arrived[ACTION_BACKWARD];
 	for (int64_t l = b->part.first + b->part.layers - 1; l >= b->part.first && !b->st; l--) {
-		int64_t use = b->c->parallel.reshard_after_forward ? 2 * b->m->layers - 1 - l : NONE;
 		struct acts *acts = acts_of(b, l);
-		gather_use_begin(b, use);
+		gather_use_begin(b);
 		b->layer = (int32_t)l;
 		if (build_recomputes(b, l)) {
 			b->recomputing = true;
@@ -215,7 +216,7 @@ static void backward(struct builder *b, const struct action *a)
 		}
 		block_backward(b, acts, &dx);
 		b->layer = NONE;
-		gather_use_end(b, use);
+		gather_use_end(b);
 	}
 	if (b->part.embedding)
 		embedding_backward(b, dx);
@@ -223,7 +224,7 @@ static void backward(struct builder *b, const struct action *a)
 		send(b, a, dx);
 	if (b->part.head)
 		build_unused_gradients(b);
-	if (b->stages == 1)
+	if (b->stages == 1 || b->shards_gradients)
 		build_reductions_end(b);
 }
 

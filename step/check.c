@@ -31,7 +31,7 @@ static enum status check_deps(const struct role *r, struct error *e)
 	return ST_OK;
 }
 
-static enum status check_arg(const struct role *r, const struct clocks *c, uint32_t id, int arg, int64_t group, int64_t dp, struct touch *touch, struct error *e)
+static enum status check_arg(const struct role *r, const struct clocks *c, uint32_t id, int arg, const struct mesh *mesh, int64_t group, struct touch *touch, struct error *e)
 {
 	const struct op *op = &r->ops.at[id];
 	const struct view *v = op_arg(r, op, arg);
@@ -39,7 +39,7 @@ static enum status check_arg(const struct role *r, const struct clocks *c, uint3
 		return ST_OK;
 	const struct buffer *buf = &r->buffers.at[v->buffer];
 	struct touch *t = &touch[v->buffer];
-	if (v->offset_B + (uint64_t)(dp - 1) * v->dp_stride_B + op_arg_bytes(op, arg, group) > buf->bytes)
+	if (v->offset_B + (uint64_t)(mesh->size[v->along] - 1) * v->stride_B + op_arg_bytes(op, arg, group) > buf->bytes)
 		return violation(r, id, e, "a view ends outside its buffer");
 	enum access how = op_access(op, arg);
 	if (how & ACC_R && !t->written && !buf->persistent)
@@ -96,7 +96,7 @@ static enum status check_buffers(const struct program *p, const struct role *r, 
 			goto out;
 		}
 		for (int a = 0; a < op_kind_info(op->kind)->n_args; a++)
-			if ((st = check_arg(r, &c, i, a, group, p->mesh.size[p->mesh.params], touch, e)))
+			if ((st = check_arg(r, &c, i, a, &p->mesh, group, touch, e)))
 				goto out;
 		record(r, i, touch);
 	}
@@ -115,15 +115,18 @@ static struct expected expected_of(const struct program *p, const struct role *r
 {
 	const struct config *c = &p->config;
 	int64_t micro = c->micro_batches, one = c->train.optimizer == OPT_NONE ? 0 : 1;
-	bool root = bucket == (int32_t)r->buckets.n - 1;
-	if (p->mesh.size[p->mesh.params] == 1)
+	bool root = false;
+	for (size_t i = 0; i < r->params.n; i++)
+		root = root || (r->params.at[i].bucket == bucket && r->params.at[i].param.layer < 0);
+	int64_t uses = !root && c->parallel.reshard_after_forward ? 2 * micro : c->parallel.pipeline > 1 ? 1 : micro;
+	if (p->mesh.size[r->buckets.at[bucket].along] == 1)
 		return (struct expected){0, 0, 0};
 	switch (c->parallel.strategy) {
 	case STRAT_DDP: return (struct expected){1, 0, 0};
 	case STRAT_ZERO1: return (struct expected){0, 1, one};
 	case STRAT_ZERO2: return (struct expected){0, micro, one};
 	case STRAT_FSDP:
-	case STRAT_HSDP: return (struct expected){p->mesh.size[DIM_REPLICA] > 1 ? micro : 0, micro, micro * (!root && c->parallel.reshard_after_forward ? 2 : 1)};
+	case STRAT_HSDP: return (struct expected){p->mesh.size[DIM_REPLICA] > 1 ? micro : 0, micro, uses};
 	default: return (struct expected){0, 0, 0};
 	}
 }
@@ -142,7 +145,7 @@ static enum status check_bucket(const struct program *p, const struct role *r, i
 			updated += op->d[0];
 		}
 		bool replicas = op->group == DIM_REPLICA;
-		if (op->kind != OP_COLLECTIVE || (op->group != p->mesh.params && !replicas))
+		if (op->kind != OP_COLLECTIVE || (op->group != k->along && !replicas))
 			continue;
 		if (op->d[0] != (int64_t)k->padded / (replicas ? k->shards : 1))
 			return violation(r, (uint32_t)i, e, replicas ? "does not move its whole part" : "does not move its whole bucket");

@@ -34,6 +34,7 @@ enum mesh_dim {
 	DIM_COUNT, /* so many make the order */
 	/* and what is made of data and context: both together; hsdp's groups of ranks that cut a bucket among them, and of those that hold the same part */
 	DIM_DP_CP = DIM_COUNT, DIM_SHARD, DIM_REPLICA,
+	DIM_EDP, /* of all ranks of a stage: those that hold the same experts. DIM_EP cuts the rest of them */
 	DIM_ALL
 };
 enum algorithm { ALGO_AUTO, ALGO_RING, ALGO_TREE, ALGO_NVLS, ALGO_COLLNET, ALGO_PAT, ALGO_COUNT };
@@ -50,6 +51,7 @@ struct train {
 	enum optimizer optimizer;
 	int64_t optimizer_bits;
 	enum attention attention;
+	enum attention_kernel attention_kernel; /* flash: its generation; AUTO: the stack's */
 	enum recompute recompute;
 	int64_t recompute_layers; /* AUTO: all */
 	enum offload offload;
@@ -83,13 +85,23 @@ struct parallel {
 	bool reshard_after_forward;
 };
 
+/* A rank, or each rank of host `index`, whose compute takes `factor` times as long. No padding: compared as bytes. */
+struct slow_rank {
+	int64_t index, is_host;
+	double factor;
+};
+#define CONFIG_MAX_SLOW 64
+
 struct cluster_config {
 	char system[CONFIG_TEXT];  /* "auto", a system's name, a file, or a synthetic line */
 	int64_t nodes;
 	int64_t gpus_per_node;     /* 0: the system's own */
 	char profile[CONFIG_TEXT]; /* "": cached or catalogue */
-	int64_t slow_ranks;        /* entries of slow_ranks; this and the next three: not modelled yet */
-	double jitter, mtbf_hours, checkpoint_s;
+	struct slow_rank slow_ranks[CONFIG_MAX_SLOW];
+	int64_t n_slow_ranks;
+	double jitter;      /* standard deviation of a rank's compute time in a step, over the mean */
+	double mtbf_hours;  /* mean time between failures that end the job, of all its hosts together; 0: not given */
+	double checkpoint_s; /* for which the job stands still to write one */
 };
 
 struct run {
@@ -148,6 +160,9 @@ enum status config_resolve(struct config *c, int64_t ranks, struct error *e);
 
 /* Puts "file:line:col: cluster.system: " (or "--set cluster.system=VALUE: ") before a failure that the system's name led to. Returns the recorded status. */
 enum status config_blame_system(const struct config *c, struct error *e);
+
+/* By what cluster.slow_ranks lengthens the compute of `rank`, where hosts have `ranks_per_host` ranks each: the largest factor that names it, 1 where none does. */
+double config_slowness(const struct config *c, int64_t rank, int64_t ranks_per_host);
 
 /* The resolved config as JSON, one object a section, the words of CONFIG.yaml. New reference; NULL when out of memory. */
 json_t *config_json(const struct config *c);

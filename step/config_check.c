@@ -54,6 +54,17 @@ static enum status check_positions(const struct config *c, struct error *e)
 	return ST_OK;
 }
 
+static enum status check_window(const struct config *c, struct error *e)
+{
+	if (model_window(&c->model) == 0)
+		return ST_OK;
+	if (!c->model.causal)
+		return config_error(c, KEY_model_sliding_window, e, "%" PRId64 " needs causal attention (nearest: 0)", c->model.sliding_window);
+	if (c->parallel.context > 1)
+		return config_error(c, KEY_model_sliding_window, e, "%" PRId64 " is not modelled yet with context (nearest: 0)", c->model.sliding_window);
+	return ST_OK;
+}
+
 static enum status check_experts(const struct config *c, struct error *e)
 {
 	static const enum key_id ids[] = {KEY_model_experts_per_token, KEY_model_shared_experts, KEY_model_moe_ffn_hidden, KEY_model_moe_layer_freq, KEY_model_capacity_factor};
@@ -88,7 +99,7 @@ static enum status check_model(const struct config *c, struct error *e)
 {
 	const struct model *m = &c->model;
 	enum status st;
-	if ((st = check_heads(c, e)) || (st = check_positions(c, e)) || (st = check_experts(c, e)))
+	if ((st = check_heads(c, e)) || (st = check_positions(c, e)) || (st = check_window(c, e)) || (st = check_experts(c, e)))
 		return st;
 	if (m->post_norm && m->parallel_residual)
 		return config_error_key(c, KEY_model_parallel_residual, e, "needs the norms before attention and MLP: post_norm must be false");
@@ -114,6 +125,8 @@ static enum status check_dtypes(const struct config *c, struct error *e)
 			                    stored == DT_FP32 ? "" : dtype_name(stored));
 	if (t->grad_compression != COMP_NONE && t->reduce_dtype != (t->grad_compression == COMP_BF16 ? DT_BF16 : DT_FP16))
 		return config_error(c, KEY_train_reduce_dtype, e, "%s contradicts grad_compression, which sets it", dtype_name(t->reduce_dtype));
+	if (t->optimizer_bits != 32 && t->optimizer == OPT_NONE)
+		return config_error_key(c, KEY_train_optimizer_bits, e, "not used without an optimizer");
 	if (t->master_weights && t->param_dtype == DT_FP32)
 		return config_error_key(c, KEY_train_master_weights, e, "not used unless param_dtype is narrower than fp32");
 	return ST_OK;
@@ -144,6 +157,18 @@ static enum status check_sizes(const struct config *c, struct error *e)
 	return ST_OK;
 }
 
+/* ---- the cluster ---- */
+
+static enum status check_failures(const struct config *c, struct error *e)
+{
+	const struct cluster_config *k = &c->cluster;
+	if (k->mtbf_hours > 0 && !(k->checkpoint_s > 0))
+		return config_error(c, KEY_cluster_mtbf_hours, e, "needs checkpoint_s, the time that writing a checkpoint takes");
+	if (k->checkpoint_s > 0 && !(k->mtbf_hours > 0))
+		return config_error(c, KEY_cluster_checkpoint_s, e, "needs mtbf_hours, the mean time between failures of the job");
+	return ST_OK;
+}
+
 /* ---- tensor parallelism ---- */
 
 static enum status check_tensor(const struct config *c, struct error *e)
@@ -165,6 +190,9 @@ static enum status check_tensor(const struct config *c, struct error *e)
 		return config_error(c, KEY_parallel_tensor, e, "%" PRId64 " does not divide the vocabulary of %" PRId64 " (nearest that do: %s; or model.vocab_padding: 128, which makes it %" PRId64 ")",
 		                    t, m->vocab, nearest_divisors(m->vocab, t, near), model_padded_vocab(&padded, t));
 	}
+	/* "Tensor parallel communication/GEMM overlap can happen only when sequence parallelism is enabled" (Megatron-LM, megatron/training/arguments.py). */
+	if (t > 1 && c->parallel.tensor_overlap && !c->parallel.sequence_parallel && config_is_given(c, KEY_parallel_tensor_overlap))
+		return config_error(c, KEY_parallel_tensor_overlap, e, "true needs sequence_parallel: true, whose gathers and scatters it hides");
 	int64_t tokens = c->train.micro_batch * m->seq_len / c->parallel.context;
 	if (c->parallel.sequence_parallel && tokens % t != 0)
 		return config_error(c, KEY_parallel_tensor, e, "%" PRId64 " does not divide the %" PRId64 " tokens of a micro-batch%s, as sequence_parallel needs (nearest that do: %s)", t, tokens,
@@ -196,8 +224,8 @@ static enum status check_context(const struct config *c, struct error *e)
 static enum status check_schedule(const struct config *c, struct error *e)
 {
 	const struct parallel *p = &c->parallel;
-	if (p->strategy != STRAT_NONE && p->strategy != STRAT_DDP && p->strategy != STRAT_ZERO1)
-		return config_error(c, KEY_parallel_strategy, e, "%s is not modelled yet with pipeline (accepted: ddp, zero1, none)", strategy_name(p->strategy));
+	if (p->schedule == SCHED_ZERO_BUBBLE && p->strategy != STRAT_NONE && p->strategy != STRAT_DDP && p->strategy != STRAT_ZERO1)
+		return config_error(c, KEY_parallel_strategy, e, "%s reduces the gradients of each micro-batch, which zero_bubble puts off (accepted: ddp, zero1, none)", strategy_name(p->strategy));
 	if (p->schedule == SCHED_INTERLEAVED && p->virtual_stages == 1)
 		return config_error(c, KEY_parallel_schedule, e, "interleaved needs virtual_stages of 2 or more (nearest: 1f1b)");
 	if (p->schedule != SCHED_INTERLEAVED && p->virtual_stages > 1)
@@ -239,7 +267,7 @@ static enum status check_pipeline(const struct config *c, struct error *e)
 enum status config_check(const struct config *c, struct error *e)
 {
 	enum status st;
-	if ((st = check_keys(c, e)) || (st = check_model(c, e)) || (st = check_dtypes(c, e)) || (st = check_recompute(c, e)) || (st = check_context(c, e)) || (st = check_sizes(c, e)) || (st = check_tensor(c, e)) || (st = check_pipeline(c, e)))
+	if ((st = check_keys(c, e)) || (st = check_model(c, e)) || (st = check_dtypes(c, e)) || (st = check_recompute(c, e)) || (st = check_context(c, e)) || (st = check_sizes(c, e)) || (st = check_tensor(c, e)) || (st = check_pipeline(c, e)) || (st = check_failures(c, e)))
 		return st;
 	return ST_OK;
 }

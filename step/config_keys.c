@@ -21,8 +21,9 @@ static const struct word storage_dtype_words[] = {{"auto", DTYPE_AUTO, true}, {"
 static const struct word compression_words[] = {{"none", COMP_NONE, true}, {"bf16", COMP_BF16, true}, {"fp16", COMP_FP16, true}};
 static const struct word optimizer_words[] = {{"adamw", OPT_ADAMW, true}, {"adam", OPT_ADAM, true}, {"lamb", OPT_LAMB, false},
                                               {"lion", OPT_LION, true}, {"sgd", OPT_SGD, true}, {"none", OPT_NONE, true}};
-static const struct word optimizer_bits_words[] = {{"32", 32, true}, {"8", 8, false}};
+static const struct word optimizer_bits_words[] = {{"32", 32, true}, {"8", 8, true}};
 static const struct word attention_words[] = {{"flash", ATT_FLASH, true}, {"naive", ATT_NAIVE, true}};
+static const struct word attention_kernel_words[] = {{"auto", KERNEL_AUTO, true}, {"fa1", KERNEL_FA1, true}, {"fa2", KERNEL_FA2, true}, {"fa3", KERNEL_FA3, true}};
 static const struct word recompute_words[] = {{"none", REC_NONE, true}, {"selective", REC_SELECTIVE, true}, {"full", REC_FULL, true}};
 static const struct word offload_words[] = {
 	{"none", OFF_NONE, true}, {"optimizer", OFF_OPTIMIZER, false}, {"optimizer+params", OFF_OPTIMIZER_PARAMS, false}, {"activations", OFF_ACTIVATIONS, false}};
@@ -46,6 +47,7 @@ static_assert(COUNT(storage_dtype_words) == DT_COUNT - 1, "a word for each but i
 static_assert(COUNT(compression_words) == COMP_COUNT, "a word for each");
 static_assert(COUNT(optimizer_words) == OPT_COUNT, "a word for each");
 static_assert(COUNT(attention_words) == ATT_COUNT, "a word for each");
+static_assert(COUNT(attention_kernel_words) == KERNEL_COUNT + 1, "a word for each, and auto");
 static_assert(COUNT(recompute_words) == REC_COUNT, "a word for each");
 static_assert(COUNT(offload_words) == OFF_COUNT, "a word for each");
 static_assert(COUNT(strategy_words) == STRAT_COUNT + 1, "a word for each, two for fsdp");
@@ -71,7 +73,7 @@ static_assert(COUNT(backend_words) == BACKEND_COUNT, "a word for each");
 #define TEXT .type = KEY_TEXT
 #define ORDER .type = KEY_ORDER, .words = dim_words, .n_words = COUNT(dim_words)
 #define STAGES .type = KEY_STAGES, .low = 1, .high = 10000
-#define RANKS .type = KEY_RANKS
+#define RANKS .type = KEY_RANKS, .low = 1, .high = 1000
 #define AT(member) .offset = offsetof(struct config, member), .size = sizeof((struct config *)0)->member
 #define ANY true
 #define DEFAULT_ONLY false
@@ -166,7 +168,7 @@ const char *strategy_name(enum strategy s)
 
 const char *mesh_dim_name(enum mesh_dim d)
 {
-	static const char *const merged[] = {[DIM_DP_CP - DIM_COUNT] = "dp-cp", [DIM_SHARD - DIM_COUNT] = "shard", [DIM_REPLICA - DIM_COUNT] = "replica"};
+	static const char *const merged[] = {[DIM_DP_CP - DIM_COUNT] = "dp-cp", [DIM_SHARD - DIM_COUNT] = "shard", [DIM_REPLICA - DIM_COUNT] = "replica", [DIM_EDP - DIM_COUNT] = "edp"};
 	return d >= DIM_COUNT && d < DIM_ALL ? merged[d - DIM_COUNT] : word_of(dim_words, COUNT(dim_words), (int)d);
 }
 

@@ -27,7 +27,7 @@ enum key_type {
 	KEY_TEXT,     /* char[]: `size` bytes with the terminator */
 	KEY_ORDER,    /* parallel.order */
 	KEY_STAGES,   /* parallel.layers_per_stage */
-	KEY_RANKS,    /* cluster.slow_ranks: a mapping of which only the size is kept */
+	KEY_RANKS,    /* cluster.slow_ranks: {3: 1.2, n1: 1.1} */
 	KEY_TYPE_COUNT
 };
 
@@ -104,6 +104,7 @@ struct config_key {
 	X(train, optimizer, WORD(optimizer), AT(train.optimizer), "adamw", ANY, EVERY) \
 	X(train, optimizer_bits, NUMBER_WORD(optimizer_bits), AT(train.optimizer_bits), "32", ANY, EVERY) \
 	X(train, attention, WORD(attention), AT(train.attention), "flash", ANY, EVERY) \
+	X(train, attention_kernel, WORD(attention_kernel), AT(train.attention_kernel), "auto", ANY, EVERY) \
 	X(train, recompute, WORD(recompute), AT(train.recompute), "none", ANY, EVERY) \
 	X(train, recompute_layers, INT_AUTO(0, 10000), AT(train.recompute_layers), "auto", ANY, EVERY) \
 	X(train, offload, WORD(offload), AT(train.offload), "none", ANY, EVERY) \
@@ -119,7 +120,7 @@ struct config_key {
 	X(parallel, data, INT_AUTO(1, 10000000), AT(parallel.data), "auto", ANY, EVERY) \
 	X(parallel, shard, INT_AUTO(1, 10000000), AT(parallel.shard), "auto", ANY, USED_BY(STRAT_HSDP)) \
 	X(parallel, tensor, INT(1, 65536), AT(parallel.tensor), "1", ANY, EVERY) \
-	X(parallel, tensor_overlap, BOOL, AT(parallel.tensor_overlap), "false", DEFAULT_ONLY, EVERY) \
+	X(parallel, tensor_overlap, BOOL, AT(parallel.tensor_overlap), "false", ANY, EVERY) \
 	X(parallel, sequence_parallel, BOOL, AT(parallel.sequence_parallel), "false", ANY, EVERY) \
 	X(parallel, pipeline, INT(1, 10000), AT(parallel.pipeline), "1", ANY, EVERY) \
 	X(parallel, virtual_stages, INT(1, 10000), AT(parallel.virtual_stages), "1", ANY, EVERY) \
@@ -127,7 +128,7 @@ struct config_key {
 	X(parallel, layers_per_stage, STAGES, AT(parallel.layers_per_stage), "[]", ANY, EVERY) \
 	X(parallel, context, INT(1, 65536), AT(parallel.context), "1", ANY, EVERY) \
 	X(parallel, context_kind, WORD(context_kind), AT(parallel.context_kind), "ring", ANY, EVERY) \
-	X(parallel, expert, INT(1, 65536), AT(parallel.expert), "1", DEFAULT_ONLY, EVERY) \
+	X(parallel, expert, INT(1, 65536), AT(parallel.expert), "1", ANY, EVERY) \
 	X(parallel, expert_tensor, INT(1, 65536), AT(parallel.expert_tensor), "1", DEFAULT_ONLY, EVERY) \
 	X(parallel, order, ORDER, AT(parallel.order), "tp-cp-ep-dp-pp", ANY, EVERY) \
 	X(parallel, bucket_mb, MIB(1e-6, 1e6), AT(parallel.bucket_mb), "25", ANY, BUCKETED) \
@@ -141,10 +142,10 @@ struct config_key {
 	X(cluster, nodes, INT(1, 1000000), AT(cluster.nodes), "1", ANY, EVERY) \
 	X(cluster, gpus_per_node, INT(1, 65536), AT(cluster.gpus_per_node), NULL, ANY, EVERY) \
 	X(cluster, profile, TEXT, AT(cluster.profile), "", ANY, EVERY) \
-	X(cluster, slow_ranks, RANKS, AT(cluster.slow_ranks), "{}", DEFAULT_ONLY, EVERY) \
-	X(cluster, jitter, REAL(0, 10, UNIT_NONE), AT(cluster.jitter), "0", DEFAULT_ONLY, EVERY) \
-	X(cluster, mtbf_hours, REAL(0, 1e9, UNIT_NONE), AT(cluster.mtbf_hours), "0", DEFAULT_ONLY, EVERY) \
-	X(cluster, checkpoint_s, REAL(0, 1e9, UNIT_SECOND), AT(cluster.checkpoint_s), "0", DEFAULT_ONLY, EVERY) \
+	X(cluster, slow_ranks, RANKS, AT(cluster.slow_ranks), "{}", ANY, EVERY) \
+	X(cluster, jitter, REAL(0, 10, UNIT_NONE), AT(cluster.jitter), "0", ANY, EVERY) \
+	X(cluster, mtbf_hours, REAL(0, 1e9, UNIT_NONE), AT(cluster.mtbf_hours), "0", ANY, EVERY) \
+	X(cluster, checkpoint_s, REAL(0, 1e9, UNIT_SECOND), AT(cluster.checkpoint_s), "0", ANY, EVERY) \
 	X(run, execute, WORD(tristate), AT(run.execute), "auto", ANY, EVERY) \
 	X(run, backend, WORD(backend), AT(run.backend), "auto", ANY, EVERY) \
 	X(run, share_gpu, BOOL, AT(run.share_gpu), "false", ANY, EVERY) \
@@ -197,6 +198,13 @@ bool key_value_modelled(const struct config_key *k, const struct config *c);
 /* Integers and reals inside [low, high]: for values that did not come through key_read. */
 bool key_in_range(const struct config_key *k, const struct config *c);
 
+/* ---- config_slow.c: the KEY_RANKS of these, and the check against the plan's ranks ---- */
+
+enum status slow_ranks_read(const struct config_key *k, const struct ynode *n, struct config *c, struct error *inner);
+void slow_ranks_text(const struct config *c, char buf[KEY_VALUE_MAX]);
+json_t *slow_ranks_json(const struct config *c);
+enum status slow_ranks_check(const struct config *c, int64_t ranks, struct error *e);
+
 /* ---- config_error.c ---- */
 
 /* User-given: in the file or by --set. */
@@ -216,6 +224,11 @@ char *nearest_multiples(int64_t unit, int64_t value, char buf[NEAREST_MAX]);
 void config_derive(struct config *c);
 /* Checks what does not depend on the number of ranks. */
 enum status config_check(const struct config *c, struct error *e);
+
+/* ---- config_experts.c ---- */
+
+/* Checks experts against the plan of ranks; parallel.data is known. */
+enum status config_check_experts(const struct config *c, struct error *e);
 
 /* ---- config.c ---- */
 

@@ -14,10 +14,6 @@ int64_t config_fixed_ranks(const struct config *c)
 static enum status check_modelled(const struct config *c, struct error *e)
 {
 	const struct model *m = &c->model;
-	if (m->experts > 0)
-		return config_error_key(c, KEY_model_experts, e, "not modelled yet (accepted: 0)");
-	if (m->sliding_window > 0 && m->sliding_window < m->seq_len)
-		return config_error_key(c, KEY_model_sliding_window, e, "not modelled yet (accepted: 0, or no less than seq_len)");
 	if (!m->lm_head)
 		return config_error_key(c, KEY_model_lm_head, e, "not modelled yet (accepted: true): the loss needs a head");
 	return ST_OK;
@@ -57,7 +53,7 @@ static enum status resolve_data(struct config *c, int64_t ranks, struct error *e
 static enum status check_order(const struct config *c, struct error *e)
 {
 	const struct parallel *p = &c->parallel;
-	const int64_t size[DIM_COUNT] = {[DIM_TP] = p->tensor, [DIM_CP] = p->context, [DIM_EP] = p->expert, [DIM_DP] = p->data, [DIM_PP] = p->pipeline};
+	const int64_t size[DIM_COUNT] = {[DIM_TP] = p->tensor, [DIM_CP] = p->context, [DIM_EP] = 1, [DIM_DP] = p->data, [DIM_PP] = p->pipeline};
 	enum mesh_dim inner = DIM_COUNT; /* the last one before data that cuts */
 	for (int i = 0; i < DIM_COUNT && p->order[i] != DIM_DP; i++)
 		if (size[p->order[i]] > 1)
@@ -114,6 +110,8 @@ static enum status resolve_batch(struct config *c, struct error *e)
 static void resolve_autos(struct config *c)
 {
 	struct parallel *p = &c->parallel;
+	if (c->train.attention_kernel != KERNEL_AUTO)
+		c->stack.attention_kernel = c->train.attention_kernel;
 	if (c->train.recompute == REC_NONE)
 		c->train.recompute_layers = 0;
 	else if (c->train.recompute_layers == AUTO)
@@ -123,6 +121,8 @@ static void resolve_autos(struct config *c)
 		p->first_bucket_mb = c->origin[KEY_parallel_bucket_mb].kind == ORIGIN_DEFAULT ? 1.0 : p->bucket_mb;
 	if (p->tensor == 1)
 		p->sequence_parallel = false; /* as Megatron-LM does: nothing is cut */
+	if (!p->sequence_parallel)
+		p->tensor_overlap = false; /* a stack's default, or nothing is cut; check_tensor refuses it where a user asks for it */
 	if (c->data.bytes == 0)
 		c->data.bytes = 8 * (uint64_t)(c->train.micro_batch * c->model.seq_len / p->context);
 }
@@ -133,8 +133,8 @@ enum status config_resolve(struct config *c, int64_t ranks, struct error *e)
 		return error_set(e, ST_INPUT, "a plan needs at least one rank, not %" PRId64, ranks);
 	enum status st;
 	config_derive(c);
-	if ((st = config_check(c, e)) || (st = check_modelled(c, e)) || (st = resolve_data(c, ranks, e)) || (st = check_order(c, e)) || (st = resolve_shard(c, e)) ||
-	    (st = resolve_batch(c, e)))
+	if ((st = config_check(c, e)) || (st = check_modelled(c, e)) || (st = resolve_data(c, ranks, e)) || (st = check_order(c, e)) || (st = config_check_experts(c, e)) || (st = resolve_shard(c, e)) ||
+	    (st = resolve_batch(c, e)) || (st = slow_ranks_check(c, ranks, e)))
 		return st;
 	resolve_autos(c);
 	c->ranks = ranks;

@@ -240,22 +240,13 @@ static enum status read_stages(const struct config_key *k, const struct ynode *n
 	return ST_OK;
 }
 
-static enum status read_ranks(const struct config_key *k, const struct ynode *n, struct config *c, struct error *inner)
-{
-	(void)k;
-	if (n->kind != Y_MAP)
-		return error_set(inner, ST_INPUT, "expected a mapping such as {3: 1.2}");
-	c->cluster.slow_ranks = (int64_t)n->n;
-	return ST_OK;
-}
-
 enum status key_read(const struct config_key *k, const struct ynode *n, struct config *c, struct error *inner)
 {
 	typedef enum status reader(const struct config_key *, const struct ynode *, struct config *, struct error *);
 	static reader *const readers[] = {
 		[KEY_INT] = read_int, [KEY_INT_AUTO] = read_int_auto, [KEY_REAL] = read_real, [KEY_MIB] = read_mib, [KEY_MIB_AUTO] = read_mib_auto,
 		[KEY_BYTES] = read_bytes, [KEY_BOOL] = read_bool, [KEY_WORD] = read_word, [KEY_NUMBER_WORD] = read_word, [KEY_TEXT] = read_text,
-		[KEY_ORDER] = read_order, [KEY_STAGES] = read_stages, [KEY_RANKS] = read_ranks,
+		[KEY_ORDER] = read_order, [KEY_STAGES] = read_stages, [KEY_RANKS] = slow_ranks_read,
 	};
 	static_assert(sizeof readers / sizeof readers[0] == KEY_TYPE_COUNT, "a reader for each type");
 
@@ -296,6 +287,8 @@ bool key_equal(const struct config_key *k, const struct config *a, const struct 
 		return real_of(k, a) == real_of(k, b);
 	case KEY_STAGES:
 		return a->parallel.n_layers_per_stage == b->parallel.n_layers_per_stage && memcmp(place_const(k, a), place_const(k, b), k->size) == 0;
+	case KEY_RANKS:
+		return a->cluster.n_slow_ranks == b->cluster.n_slow_ranks && memcmp(place_const(k, a), place_const(k, b), k->size) == 0;
 	case KEY_TEXT:
 		return strcmp(place_const(k, a), place_const(k, b)) == 0;
 	default:
@@ -419,8 +412,9 @@ char *key_value_text(const struct config_key *k, const struct config *c, char bu
 		stages_text(c, buf, KEY_VALUE_MAX);
 		break;
 	case KEY_RANKS:
+		slow_ranks_text(c, buf);
+		break;
 	case KEY_TYPE_COUNT:
-		snprintf(buf, KEY_VALUE_MAX, c->cluster.slow_ranks ? "{...}" : "{}");
 		break;
 	}
 	return buf;
@@ -464,7 +458,7 @@ json_t *key_value_json(const struct config_key *k, const struct config *c)
 	case KEY_STAGES:
 		return stages_json(c);
 	case KEY_RANKS:
-		return json_object();
+		return slow_ranks_json(c);
 	default:
 		return json_string(key_value_text(k, c, text));
 	}

@@ -130,6 +130,22 @@ static void read_mixtral(struct reader *r, struct model *m)
 	m->moe_ffn_hidden = m->ffn_hidden;
 }
 
+/* The norms of each head's queries and keys are left out: 2 x head_dim weights a layer. */
+static void read_qwen3_moe(struct reader *r, struct model *m)
+{
+	read_llama_like(r, m);
+	m->experts = get_int(r, "num_experts", KEY_model_experts, 128);
+	m->experts_per_token = get_int(r, "num_experts_per_tok", KEY_model_experts_per_token, 8);
+	m->moe_ffn_hidden = get_int(r, "moe_intermediate_size", KEY_model_moe_ffn_hidden, 768);
+	bool dense = json_array_size(get(r, "mlp_only_layers")) > 0;
+	if (dense || get_int(r, "decoder_sparse_step", KEY_model_moe_layer_freq, 1) != 1)
+		fail(r, dense ? "mlp_only_layers" : "decoder_sparse_step", "dense layers between those with experts cannot be described");
+	if (get_bool(r, "attention_bias", false))
+		fail(r, "attention_bias", "a bias on attention alone cannot be described");
+	if (get_bool(r, "use_sliding_window", false))
+		m->sliding_window = get_int(r, "sliding_window", KEY_model_sliding_window, 4096);
+}
+
 static void read_qwen2(struct reader *r, struct model *m)
 {
 	read_llama_like(r, m);
@@ -177,7 +193,7 @@ static const struct {
 	const char *name;
 	void (*read)(struct reader *r, struct model *m);
 } types[] = {
-	{"llama", read_llama}, {"mistral", read_mistral}, {"mixtral", read_mixtral}, {"gpt2", read_gpt2}, {"gpt_neox", read_gpt_neox}, {"qwen2", read_qwen2},
+	{"llama", read_llama}, {"mistral", read_mistral}, {"mixtral", read_mixtral}, {"gpt2", read_gpt2}, {"gpt_neox", read_gpt_neox}, {"qwen2", read_qwen2}, {"qwen3_moe", read_qwen3_moe},
 };
 
 static void unknown_type(struct reader *r, const char *type)

@@ -77,27 +77,15 @@ static enum status find_lives(const struct role *r, struct life *life, struct er
 struct event {
 	int64_t at;
 	uint64_t bytes;
-	uint32_t order;
 	enum component component;
 	bool begins;
 };
 
-/* Ends before begins at one instant: a buffer may take over the bytes of one that is over. */
-static int by_time(const void *x, const void *y)
-{
-	const struct event *a = x, *b = y;
-	if (a->at != b->at)
-		return a->at < b->at ? -1 : 1;
-	if (a->begins != b->begins)
-		return a->begins ? 1 : -1;
-	return a->order < b->order ? -1 : a->order > b->order;
-}
-
 /* Both ends of a life that is not empty. */
 static size_t add_events(struct event *event, size_t n, int64_t begin, int64_t end, uint64_t bytes, enum component component)
 {
-	event[n] = (struct event){begin, bytes, (uint32_t)n, component, true};
-	event[n + 1] = (struct event){end, bytes, (uint32_t)n, component, false};
+	event[n] = (struct event){begin, bytes, component, true};
+	event[n + 1] = (struct event){end, bytes, component, false};
 	return n + 2;
 }
 
@@ -121,20 +109,46 @@ static size_t held_events(const struct role *r, struct event *event, size_t n, s
 	return n;
 }
 
+/* By time; ends before begins at one instant: a buffer may take over the bytes of one that is over. What lives to the step's end never ends: it is left out. A counting sort, as times are few; returns how many are left. */
+static size_t in_order(const struct event *event, size_t n, size_t n_compute, struct event *out, size_t *place)
+{
+	const size_t keys = 2 * (n_compute + 2);
+	memset(place, 0, (keys + 1) * sizeof *place);
+	for (size_t i = 0; i < n; i++)
+		if (event[i].at != INT64_MAX)
+			place[2 * event[i].at + event[i].begins + 1]++;
+	for (size_t k = 0; k < keys; k++)
+		place[k + 1] += place[k];
+	for (size_t i = 0; i < n; i++)
+		if (event[i].at != INT64_MAX)
+			out[place[2 * event[i].at + event[i].begins]++] = event[i];
+	return place[keys - 1];
+}
+
+static size_t count_compute(const struct role *r)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < r->ops.n; i++)
+		n += r->ops.at[i].lane == LANE_COMPUTE;
+	return n;
+}
+
 static enum status find_peak(const struct role *r, const struct life *life, bool held, struct layout *out, struct error *e)
 {
-	struct event *event = malloc((2 * (r->buffers.n + r->held.n) + 1) * sizeof *event);
-	size_t n = 0;
-	if (!event)
-		return error_nomem(e, "the memory plan");
+	const size_t most = 2 * (r->buffers.n + r->held.n) + 1, n_compute = count_compute(r);
+	struct event *found = malloc(2 * most * sizeof *found), *event = found + most;
+	size_t *place = malloc((2 * (n_compute + 2) + 1) * sizeof *place), n = 0;
+	enum status st = found && place ? ST_OK : error_nomem(e, "the memory plan");
+	if (st)
+		goto out;
 	for (size_t i = 0; i < r->buffers.n; i++)
 		if (life[i].begin >= 0)
-			n = add_events(event, n, life[i].begin, life[i].end, life[i].bytes, r->buffers.at[i].component);
-	if (held && r->held.n > 0 && (n = held_events(r, event, n, e)) == 0) {
-		free(event);
-		return e->status;
+			n = add_events(found, n, life[i].begin, life[i].end, life[i].bytes, r->buffers.at[i].component);
+	if (held && r->held.n > 0 && (n = held_events(r, found, n, e)) == 0) {
+		st = e->status;
+		goto out;
 	}
-	qsort(event, n, sizeof *event, by_time);
+	n = in_order(found, n, n_compute, event, place);
 	uint64_t live[COMP_KIND_COUNT] = {0}, sum = 0;
 	for (size_t i = 0; i < n; i++) {
 		enum component comp = event[i].component;
@@ -153,8 +167,10 @@ static enum status find_peak(const struct role *r, const struct life *life, bool
 			memcpy(out->peak_component_B, live, sizeof live);
 		}
 	}
-	free(event);
-	return ST_OK;
+out:
+	free(found);
+	free(place);
+	return st;
 }
 
 static int largest_first(const void *x, const void *y)

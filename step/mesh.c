@@ -12,6 +12,28 @@ static void merge_data(struct mesh *m, const struct parallel *p)
 	m->stride[DIM_REPLICA] = m->stride[DIM_SHARD] * m->size[DIM_SHARD];
 }
 
+enum mesh_dim param_cut_along(const struct param *p)
+{
+	return p->split == CUT_EXPERTS ? DIM_EP : DIM_TP;
+}
+
+/* The ranks of a stage, by the experts they hold. */
+static void fold_experts(struct mesh *m, const struct config *c)
+{
+	static const enum mesh_dim stage[] = {DIM_TP, DIM_CP, DIM_DP};
+	int64_t ranks = 1, stride = 0;
+	bool folds = c->model.experts > 0 && m->size[DIM_TP] * m->size[DIM_EP] > 1;
+	for (size_t i = 0; i < sizeof stage / sizeof stage[0]; i++) {
+		ranks *= m->size[stage[i]];
+		if (m->size[stage[i]] > 1 && (stride == 0 || m->stride[stage[i]] < stride))
+			stride = m->stride[stage[i]];
+	}
+	m->experts = folds ? DIM_EDP : m->params;
+	m->stride[DIM_EP] = stride > 0 ? stride : 1;
+	m->size[DIM_EDP] = folds ? ranks / m->size[DIM_EP] : 1;
+	m->stride[DIM_EDP] = m->stride[DIM_EP] * m->size[DIM_EP];
+}
+
 struct mesh mesh_of(const struct config *c)
 {
 	const struct parallel *p = &c->parallel;
@@ -25,9 +47,10 @@ struct mesh mesh_of(const struct config *c)
 		enum mesh_dim d = p->order[i];
 		m.order[i] = d;
 		m.stride[d] = m.ranks;
-		m.ranks *= m.size[d];
+		m.ranks *= d == DIM_EP ? 1 : m.size[d];
 	}
 	merge_data(&m, p);
+	fold_experts(&m, c);
 	return m;
 }
 

@@ -2,6 +2,7 @@
 #include "step/model.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stddef.h>
 
 /* Where a parameter stands: before the blocks, in every block, only in dense or mixture-of-experts blocks, after the blocks. */
@@ -89,6 +90,11 @@ static bool has_final_norm_bias(const struct model *m)
 static bool has_own_head(const struct model *m)
 {
 	return m->lm_head && !m->tied_embeddings;
+}
+
+static bool has_shared(const struct model *m)
+{
+	return m->shared_experts > 0;
 }
 
 static bool has_pooler(const struct model *m)
@@ -197,13 +203,25 @@ static struct shape router_shape(const struct model *m, int64_t v)
 static struct shape expert_fc1_shape(const struct model *m, int64_t v)
 {
 	(void)v;
-	return (struct shape){fc1_rows(m, m->moe_ffn_hidden), m->hidden, m->experts + m->shared_experts, fc1_split(m)};
+	return (struct shape){fc1_rows(m, m->moe_ffn_hidden), m->hidden, m->experts, CUT_EXPERTS};
 }
 
 static struct shape expert_fc2_shape(const struct model *m, int64_t v)
 {
 	(void)v;
-	return (struct shape){m->hidden, m->moe_ffn_hidden, m->experts + m->shared_experts, TP_COLS};
+	return (struct shape){m->hidden, m->moe_ffn_hidden, m->experts, CUT_EXPERTS};
+}
+
+static struct shape shared_fc1_shape(const struct model *m, int64_t v)
+{
+	(void)v;
+	return (struct shape){fc1_rows(m, m->shared_experts * m->moe_ffn_hidden), m->hidden, 1, fc1_split(m)};
+}
+
+static struct shape shared_fc2_shape(const struct model *m, int64_t v)
+{
+	(void)v;
+	return (struct shape){m->hidden, m->shared_experts * m->moe_ffn_hidden, 1, TP_COLS};
 }
 
 /* In the order of model.parameters() of GPT-2, and of BERT where norms follow. Norms therefore have two rows each, of which a model has one. */
@@ -235,6 +253,8 @@ static const struct row {
 	{PARAM_ROUTER_W, BLOCK_MOE, always, router_shape},
 	{PARAM_EXPERT_FC1_W, BLOCK_MOE, always, expert_fc1_shape},
 	{PARAM_EXPERT_FC2_W, BLOCK_MOE, always, expert_fc2_shape},
+	{PARAM_SHARED_FC1_W, BLOCK_MOE, has_shared, shared_fc1_shape},
+	{PARAM_SHARED_FC2_W, BLOCK_MOE, has_shared, shared_fc2_shape},
 	{PARAM_NORM2_W, BLOCK, norms_last, vector_shape},
 	{PARAM_NORM2_B, BLOCK, norms_last_bias, vector_shape},
 	{PARAM_FINAL_NORM_W, AFTER, has_final_norm, vector_shape},
@@ -264,6 +284,18 @@ static int64_t rows_in(const struct model *m, enum place part, bool moe)
 static int64_t moe_period(const struct model *m)
 {
 	return m->experts > 0 && m->moe_layer_freq > 1 ? m->moe_layer_freq : 1;
+}
+
+bool model_has_experts(const struct model *m, int64_t layer)
+{
+	return m->experts > 0 && layer % moe_period(m) == 0;
+}
+
+int64_t model_expert_capacity(const struct model *m, int64_t tokens)
+{
+	double share = (double)tokens * (double)m->experts_per_token / (double)m->experts, factor = m->capacity_factor > 0 ? m->capacity_factor : 1;
+	double places = ceil(factor * share * (1 - 1e-12)); /* 1.1 x 10 is 11 */
+	return places < (double)tokens ? (int64_t)places : tokens;
 }
 
 static int64_t moe_layers(const struct model *m)
@@ -339,6 +371,8 @@ const char *param_kind_name(enum param_kind k)
 		[PARAM_ROUTER_W] = "router.weight",
 		[PARAM_EXPERT_FC1_W] = "expert.fc1.weight",
 		[PARAM_EXPERT_FC2_W] = "expert.fc2.weight",
+		[PARAM_SHARED_FC1_W] = "shared.fc1.weight",
+		[PARAM_SHARED_FC2_W] = "shared.fc2.weight",
 		[PARAM_FINAL_NORM_W] = "final_norm.weight",
 		[PARAM_FINAL_NORM_B] = "final_norm.bias",
 		[PARAM_HEAD_W] = "head.weight",
@@ -364,9 +398,9 @@ uint64_t param_elements(const struct param *p)
 	return (uint64_t)p->rows * (uint64_t)p->cols * (uint64_t)p->copies;
 }
 
-uint64_t param_local_elements(const struct param *p, int64_t tensor)
+uint64_t param_local_elements(const struct param *p, int64_t ranks)
 {
-	return p->split == TP_REPLICATED ? param_elements(p) : param_elements(p) / (uint64_t)tensor;
+	return p->split == TP_REPLICATED ? param_elements(p) : param_elements(p) / (uint64_t)ranks;
 }
 
 /* One block of each sort stands for all of its sort, so that a count costs the same for any depth. */
@@ -385,8 +419,8 @@ static uint64_t count(const struct model *m, bool active_only)
 			layers = (uint64_t)m->layers - moe;
 		else if (r->place == BLOCK_MOE)
 			layers = moe;
-		if (active_only && (r->kind == PARAM_EXPERT_FC1_W || r->kind == PARAM_EXPERT_FC2_W))
-			copies = (uint64_t)(m->experts_per_token + m->shared_experts);
+		if (active_only && s.split == CUT_EXPERTS)
+			copies = (uint64_t)m->experts_per_token;
 		total += (uint64_t)s.rows * (uint64_t)s.cols * copies * layers;
 	}
 	return total;
@@ -402,7 +436,13 @@ uint64_t model_active_parameters(const struct model *m)
 	return count(m, true);
 }
 
+int64_t model_window(const struct model *m)
+{
+	return m->sliding_window < m->seq_len ? m->sliding_window : 0;
+}
+
 double model_flop_per_token(const struct model *m)
 {
-	return 6.0 * (double)model_active_parameters(m) + 12.0 * (double)m->layers * (double)(m->heads * m->head_dim) * (double)m->seq_len;
+	int64_t keys = model_window(m) > 0 ? model_window(m) : m->seq_len;
+	return 6.0 * (double)model_active_parameters(m) + 12.0 * (double)m->layers * (double)(m->heads * m->head_dim) * (double)keys;
 }

@@ -15,7 +15,7 @@ struct model {
 	int64_t layers, hidden, heads, kv_heads, head_dim, ffn_hidden, vocab, vocab_padding, seq_len;
 	int64_t max_positions;  /* rows of the learned position table (>= seq_len); 0 unless position is learned */
 	bool causal;
-	int64_t sliding_window; /* 0: none */
+	int64_t sliding_window; /* keys that a query sees; 0: all */
 	enum position position;
 	enum mlp mlp;
 	enum norm norm;
@@ -53,8 +53,10 @@ enum param_kind {
 	PARAM_FC2_W,  /* [hidden, ffn]; tp: columns */
 	PARAM_FC2_B,
 	PARAM_ROUTER_W,     /* [experts, hidden] */
-	PARAM_EXPERT_FC1_W, /* one expert's; `copies` experts a layer */
+	PARAM_EXPERT_FC1_W, /* as FC1 and FC2, one expert's, without biases; `copies` experts a layer */
 	PARAM_EXPERT_FC2_W,
+	PARAM_SHARED_FC1_W, /* as FC1 and FC2: the shared experts side by side, an MLP of shared_experts x moe_ffn_hidden */
+	PARAM_SHARED_FC2_W,
 	PARAM_FINAL_NORM_W,
 	PARAM_FINAL_NORM_B,
 	PARAM_HEAD_W, /* [vocab padded, hidden] when not tied; tp: rows */
@@ -65,7 +67,8 @@ enum param_kind {
 
 /* How tensor parallelism cuts a parameter. TP_QKV: the Q, K and V row groups are each cut by heads; TP_HALVES: the gate and the up rows are each cut. */
 /* TP_REPLICATED: whole on every tensor rank; under sequence parallelism each then sees only its own rows' share of its gradient. */
-enum tp_split { TP_REPLICATED, TP_ROWS, TP_COLS, TP_QKV, TP_HALVES };
+/* CUT_EXPERTS: copies are dealt in order to the ranks of an expert group; tensor parallelism does not cut them. */
+enum tp_split { TP_REPLICATED, TP_ROWS, TP_COLS, TP_QKV, TP_HALVES, CUT_EXPERTS };
 
 /* One parameter tensor (`copies` of it, for experts). Global (uncut) shape; vectors have cols == 1. */
 struct param {
@@ -79,21 +82,30 @@ struct param {
  * megatron/training/tokenizer: make-vocab-size-divisible-by x tensor-parallel size); of vocab_padding alone at tensor == 1. vocab_padding == 1 never pads. */
 int64_t model_padded_vocab(const struct model *m, int64_t tensor);
 
+/* True of a layer whose MLP is a mixture of experts: the first of each moe_layer_freq (Megatron-LM's --moe-layer-freq). */
+bool model_has_experts(const struct model *m, int64_t layer);
+
+/* C of step/program.h: places for tokens at one expert, from a rank that routes so many. */
+int64_t model_expert_capacity(const struct model *m, int64_t tokens);
+
 /* The number of parameter tensors, and tensor i, in the order of PyTorch's model.parameters(): embeddings, blocks front to back, final norm, head. */
 int64_t model_param_count(const struct model *m);
 struct param model_param(const struct model *m, int64_t i, int64_t tensor);
 const char *param_kind_name(enum param_kind k);
 
-/* Elements of the global tensor (all copies), and of one tensor-parallel rank's part. */
+/* Elements of the global tensor (all copies), and of one rank's part where so many ranks cut it. */
 uint64_t param_elements(const struct param *p);
-uint64_t param_local_elements(const struct param *p, int64_t tensor);
+uint64_t param_local_elements(const struct param *p, int64_t ranks);
 
 /* All parameters with the unpadded vocabulary, tied weights once: the published count. */
 uint64_t model_parameters(const struct model *m);
 /* Those that work on a token: as above, with experts_per_token (+ shared) experts in place of all. */
 uint64_t model_active_parameters(const struct model *m);
 
-/* FLOP of forward + backward for one token, 6N + 12 L h s (non-causal; Chowdhery et al. 2022, PaLM, appendix B), h = heads x head_dim, N active. */
+/* sliding_window where it hides anything, 0 where the sequence is no longer. */
+int64_t model_window(const struct model *m);
+
+/* FLOP of forward + backward for one token, 6N + 12 L h s (non-causal; Chowdhery et al. 2022, PaLM, appendix B), h = heads x head_dim, N active; s: the keys that a query sees where a sliding window makes them fewer. */
 double model_flop_per_token(const struct model *m);
 
 #endif

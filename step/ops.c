@@ -13,6 +13,14 @@ static double sz_12(const int64_t *d) { return (double)d[1] * (double)d[2]; }
 static double sz_0(const int64_t *d) { return (double)d[0]; }
 static double sz_1(const int64_t *d) { return (double)d[1]; }
 static double sz_2x0(const int64_t *d) { return 2.0 * (double)d[0]; }
+static double sz_3(const int64_t *d) { return (double)d[3]; }
+static double sz_012(const int64_t *d) { return (double)d[0] * sz_12(d); }
+static double sz_023(const int64_t *d) { return sz_02(d) * sz_3(d); }
+static double sz_123(const int64_t *d) { return sz_12(d) * sz_3(d); }
+static double sz_013(const int64_t *d) { return sz_01(d) * sz_3(d); }
+static double sz_03(const int64_t *d) { return (double)d[0] * sz_3(d); }
+static double sz_13(const int64_t *d) { return sz_1(d) * sz_3(d); }
+static double sz_2(const int64_t *d) { return (double)d[2]; }
 static double sz_one(const int64_t *d) { (void)d; return 1.0; }
 static double sz_table(const int64_t *d) { return (double)d[2] * (double)d[1]; }
 static double sz_qkv(const int64_t *d) { return (double)d[0] * (double)d[3] * (double)(d[1] + 2 * d[2]) * (double)d[4]; }
@@ -30,8 +38,8 @@ struct arg_info {
 
 static const struct op_kind_info kinds[] = {
 	[OP_GEMM] = {"gemm", CLASS_GEMM, 4, 3, {"A", "B", "bias", "C"}, {ACC_R, ACC_R, ACC_R, ACC_A}},
-	[OP_ATTENTION] = {"attention", CLASS_ATTENTION, 3, 5, {"qkv", "out", "lse"}, {ACC_R, ACC_W, ACC_W}},
-	[OP_ATTENTION_GRAD] = {"attention_grad", CLASS_ATTENTION, 6, 5, {"qkv", "out", "lse", "dout", "delta", "dqkv"}, {ACC_R, ACC_R, ACC_R, ACC_R, ACC_W, ACC_W}},
+	[OP_ATTENTION] = {"attention", CLASS_ATTENTION, 3, 6, {"qkv", "out", "lse"}, {ACC_R, ACC_W, ACC_W}},
+	[OP_ATTENTION_GRAD] = {"attention_grad", CLASS_ATTENTION, 6, 6, {"qkv", "out", "lse", "dout", "delta", "dqkv"}, {ACC_R, ACC_R, ACC_R, ACC_R, ACC_W, ACC_W}},
 	[OP_ATTENTION_PART] = {"attention_part", CLASS_ATTENTION, 4, 7, {"qkv", "kv", "out", "lse"}, {ACC_R, ACC_R, ACC_A, ACC_A}},
 	[OP_ATTENTION_PART_GRAD] = {"attention_part_grad", CLASS_ATTENTION, 8, 7, {"qkv", "kv", "out", "lse", "dout", "delta", "dqkv", "dkv"}, {ACC_R, ACC_R, ACC_R, ACC_R, ACC_R, ACC_A, ACC_A, ACC_W}},
 	[OP_KV_PACK] = {"kv_pack", CLASS_MEMORY, 2, 3, {"qkv", "kv"}, {ACC_R, ACC_W}},
@@ -53,6 +61,13 @@ static const struct op_kind_info kinds[] = {
 	[OP_ACT_GRAD] = {"act_grad", CLASS_ELEMENTWISE, 3, 2, {"x", "dy", "dx"}, {ACC_R, ACC_R, ACC_W}},
 	[OP_GATE_ACT] = {"gate_act", CLASS_ELEMENTWISE, 2, 2, {"x", "y"}, {ACC_R, ACC_W}},
 	[OP_GATE_MUL] = {"gate_mul", CLASS_ELEMENTWISE, 3, 2, {"x", "a", "y"}, {ACC_R, ACC_R, ACC_W}},
+	[OP_GROUPED_GEMM] = {"grouped_gemm", CLASS_GEMM, 3, 4, {"A", "B", "C"}, {ACC_R, ACC_R, ACC_A}},
+	[OP_ROUTE] = {"route", CLASS_ROUTING, 4, 4, {"logits", "gates", "slots", "taken"}, {ACC_R, ACC_W, ACC_W, ACC_W}},
+	[OP_ROUTE_GRAD] = {"route_grad", CLASS_ROUTING, 5, 4, {"logits", "gates", "slots", "dgates", "dlogits"}, {ACC_R, ACC_R, ACC_R, ACC_R, ACC_W}},
+	[OP_DISPATCH] = {"dispatch", CLASS_ROUTING, 3, 4, {"x", "taken", "y"}, {ACC_R, ACC_R, ACC_W}},
+	[OP_COMBINE] = {"combine", CLASS_ROUTING, 4, 4, {"y", "slots", "gates", "x"}, {ACC_R, ACC_R, ACC_R, ACC_A}},
+	[OP_COMBINE_GRAD] = {"combine_grad", CLASS_ROUTING, 6, 4, {"y", "dx", "taken", "gates", "dy", "dgates"}, {ACC_R, ACC_R, ACC_R, ACC_R, ACC_W, ACC_W}},
+	[OP_SWAP] = {"swap", CLASS_ROUTING, 2, 3, {"x", "y"}, {ACC_R, ACC_W}},
 	[OP_EMBED] = {"embed", CLASS_EMBEDDING, 3, 3, {"tokens", "w", "y"}, {ACC_R, ACC_R, ACC_W}},
 	[OP_EMBED_GRAD] = {"embed_grad", CLASS_EMBEDDING, 3, 3, {"tokens", "dy", "dw"}, {ACC_R, ACC_R, ACC_RW}},
 	[OP_POSITION] = {"position", CLASS_EMBEDDING, 3, 3, {"w", "type", "x"}, {ACC_R, ACC_R, ACC_RW}},
@@ -98,6 +113,13 @@ static const struct arg_info arguments[][OP_MAX_ARGS] = {
 	[OP_ACT_GRAD] = {{sz_01, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}},
 	[OP_GATE_ACT] = {{sz_01, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}},
 	[OP_GATE_MUL] = {{sz_01, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}},
+	[OP_GROUPED_GEMM] = {{sz_023, TYPE_OPERAND}, {sz_123, TYPE_OPERAND}, {sz_013, TYPE_OUT}},
+	[OP_ROUTE] = {{sz_01, TYPE_OPERAND}, {sz_02, TYPE_FP32}, {sz_02, TYPE_INT32}, {sz_13, TYPE_INT32}},
+	[OP_ROUTE_GRAD] = {{sz_01, TYPE_OPERAND}, {sz_02, TYPE_FP32}, {sz_02, TYPE_INT32}, {sz_13, TYPE_FP32}, {sz_01, TYPE_OPERAND}},
+	[OP_DISPATCH] = {{sz_01, TYPE_OPERAND}, {sz_2, TYPE_INT32}, {sz_12, TYPE_OPERAND}},
+	[OP_COMBINE] = {{sz_12, TYPE_OPERAND}, {sz_03, TYPE_INT32}, {sz_03, TYPE_FP32}, {sz_01, TYPE_OPERAND}},
+	[OP_COMBINE_GRAD] = {{sz_12, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}, {sz_2, TYPE_INT32}, {sz_03, TYPE_FP32}, {sz_12, TYPE_OPERAND}, {sz_2, TYPE_FP32}},
+	[OP_SWAP] = {{sz_012, TYPE_OPERAND}, {sz_012, TYPE_OPERAND}},
 	[OP_EMBED] = {{sz_0, TYPE_INT32}, {sz_table, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}},
 	[OP_EMBED_GRAD] = {{sz_0, TYPE_INT32}, {sz_01, TYPE_OPERAND}, {sz_table, TYPE_OUT}},
 	[OP_POSITION] = {{sz_table, TYPE_OPERAND}, {sz_1, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}},
@@ -185,9 +207,24 @@ static bool is_gated_input(const struct op *op, int arg)
 	return gated && ((op->kind == OP_ACT && arg == 0) || (op->kind == OP_ACT_GRAD && (arg == 0 || arg == 2)));
 }
 
+/* Dettmers et al. 2022, 8-bit Optimizers via Block-wise Quantization (ICLR, arXiv:2110.02861): a byte a value, and each block's largest absolute value; blocks of 256 as bitsandbytes has them (bitsandbytes/optim/optimizer.py). Its rule that small
+ * tensors stay in 32 bits is left out: parameters lie in buckets. */
+uint64_t optimizer_state_size_B(int64_t elements, int64_t bits)
+{
+	uint64_t n = (uint64_t)elements;
+	return bits == 8 ? n + 4 * ((n + OPTIMIZER_BLOCK - 1) / OPTIMIZER_BLOCK) : 4 * n;
+}
+
+static double moment_B(const struct op *op)
+{
+	return (double)optimizer_state_size_B(op->d[0], op->flags & OP_STATES_8 ? 8 : 32);
+}
+
 static double arg_size_B(const struct op *op, int arg)
 {
 	const struct arg_info *a = &arguments[op->kind][arg];
+	if (op->kind == OP_OPTIMIZER && (arg == 2 || arg == 3))
+		return moment_B(op);
 	double elements = a->size(op->d);
 	if (is_gated_input(op, arg))
 		elements *= 2.0;
@@ -236,7 +273,7 @@ static double optimizer_state_B(const struct op *op, enum access what)
 	bool has_m = op->mlp != OPT_NONE, has_v = op->mlp == OPT_ADAM || op->mlp == OPT_ADAMW || op->mlp == OPT_LAMB;
 	double n = (double)op->d[0], p = dtype_bytes(op->dtype), g = what == ACC_R ? dtype_bytes(op->out_dtype) : 0.0;
 	bool has_master = op->flags & OP_MASTER;
-	double bytes = n * (p + g + 4.0 * (has_m + has_v + has_master));
+	double bytes = n * (p + g + 4.0 * has_master) + moment_B(op) * (has_m + has_v);
 	return op->flags & OP_FUSED ? bytes : bytes * UNFUSED_OPTIMIZER_PASSES;
 }
 
@@ -299,9 +336,27 @@ bool op_sees_itself(const struct op *op)
 	return !is_part(op) || op->d[6] == 0;
 }
 
+int64_t op_window(const struct op *op)
+{
+	return op->kind == OP_ATTENTION || op->kind == OP_ATTENTION_GRAD ? op->d[5] : 0;
+}
+
+double op_masked_ends(const struct op *op)
+{
+	bool diagonal = op->flags & OP_CAUSAL && op_sees_itself(op);
+	return (diagonal ? (double)op->d[3] : 0) + (op_window(op) > 0 ? (double)(op->d[3] - op_window(op)) : 0);
+}
+
+bool op_is_product(const struct op *op)
+{
+	return op->kind == OP_GEMM || op->kind == OP_GROUPED_GEMM;
+}
+
 double op_pairs(const struct op *op)
 {
-	double s = (double)op->d[3], keys = is_part(op) ? (double)op->d[5] : s;
+	double s = (double)op->d[3], keys = is_part(op) ? (double)op->d[5] : s, window = (double)op_window(op);
+	if (window > 0)
+		return op->flags & OP_CAUSAL ? window * (window + 1.0) / 2.0 + (s - window) * window : s * window;
 	if (!(op->flags & OP_CAUSAL))
 		return s * keys;
 	return op_sees_itself(op) ? s * (s + 1.0) / 2.0 + s * (keys - s) / 2.0 : s * keys / 2.0;
@@ -316,6 +371,9 @@ double op_flop(const struct op *op)
 {
 	double full = 2.0 * sz_scores(op->d) * (double)op->d[4];
 	switch (op->kind) {
+	case OP_GROUPED_GEMM: return 2.0 * sz_012(op->d) * sz_3(op->d);
+	case OP_COMBINE: return 2.0 * sz_013(op->d);
+	case OP_COMBINE_GRAD: return 3.0 * sz_12(op->d);
 	case OP_GEMM: return 2.0 * (double)op->d[0] * (double)op->d[1] * (double)op->d[2];
 	case OP_ATTENTION:
 	case OP_ATTENTION_PART: return 2.0 * attention_flop(op);
@@ -331,6 +389,8 @@ double op_flop(const struct op *op)
 	case OP_COPY:
 	case OP_KV_PACK:
 	case OP_KV_UNPACK:
+	case OP_DISPATCH:
+	case OP_SWAP:
 	case OP_LOAD:
 	case OP_PAUSE:
 	case OP_SYNC:
@@ -368,7 +428,7 @@ bool op_class_is_comm(enum op_class c)
 
 static const char *const lane_names[] = {"compute", "comm", "model_comm", "copy", "host", "load", "send_next", "recv_prev", "send_prev", "recv_next"};
 static const char *const phase_names[] = {"forward", "backward", "optimizer"};
-static const char *const class_names[] = {"gemm", "attention", "norm", "elementwise", "embedding", "loss", "memory", "optimizer", "all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall", "sendrecv", "copy", "host"};
+static const char *const class_names[] = {"gemm", "attention", "norm", "elementwise", "embedding", "routing", "loss", "memory", "optimizer", "all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall", "sendrecv", "copy", "host"};
 static const char *const component_names[] = {"weights", "gradients", "optimizer", "activations", "buffers", "host"};
 static_assert(sizeof lane_names / sizeof lane_names[0] == LANE_COUNT, "lanes");
 static_assert(sizeof phase_names / sizeof phase_names[0] == PHASE_COUNT, "phases");

@@ -11,7 +11,13 @@
  * chunks i and 2c-1-i, in this order, so that all have the same work (Llama 3, arXiv:2407.21783, section 3.3.2; Megatron-LM). Positions (ROPE, POSITION, ALIBI) are those in the whole sequence. Keys and values
  *   ring        travel around the group, c - 1 exchanges, while attention works on what came before (Liu et al. 2023, arXiv:2310.01889); backward they travel again, and their gradients with them, c - 1 exchanges to the rank they belong to
  *   all_gather  are gathered before attention, and again before its backward; their gradients are reduced and scattered
- */
+ *
+ * Experts (model.experts E > 0). Of the R rows that a rank routes (its tokens; with sequence parallelism its part of them), each goes to the k experts with the largest router logits (ties: the lower number), weighted by its gates:
+ * the softmax over these k logits (Mixtral, arXiv:2401.04088, section 2.1), or over all of them when k = 1 (Switch, arXiv:2101.03961, equation 2). A rank has C places at each expert,
+ *   C = min(R, ceil(capacity_factor x R k / E)), dealt first choices first, each in the order of rows (GShard, arXiv:2006.16668, algorithm 1);
+ * a choice that finds none is dropped: it adds nothing, and the other gates stay. capacity_factor 0 is training without dropping, taken as balanced: the shape of factor 1, each expert with its share. (Routing that is executed is
+ * not balanced, so an execution drops with 0 what it drops with 1; with E / k nothing is ever dropped.) All E C slots are sent, empty ones as zeros, so that every rank's program has one shape.
+ * Experts are dealt in order to the ranks of the expert group (mesh.h), E / e each; there is no auxiliary loss. */
 #ifndef STEPSIM_STEP_PROGRAM_H
 #define STEPSIM_STEP_PROGRAM_H
 
@@ -39,7 +45,7 @@ enum lane {
 enum phase { PHASE_FORWARD, PHASE_BACKWARD, PHASE_OPTIMIZER, PHASE_COUNT };
 
 enum op_class {
-	CLASS_GEMM, CLASS_ATTENTION, CLASS_NORM, CLASS_ELEMENTWISE, CLASS_EMBEDDING, CLASS_LOSS, CLASS_MEMORY /* fills and casts */, CLASS_OPTIMIZER,
+	CLASS_GEMM, CLASS_ATTENTION, CLASS_NORM, CLASS_ELEMENTWISE, CLASS_EMBEDDING, CLASS_ROUTING /* tokens to experts and back */, CLASS_LOSS, CLASS_MEMORY /* fills and casts */, CLASS_OPTIMIZER,
 	CLASS_ALL_REDUCE, CLASS_ALL_GATHER, CLASS_REDUCE_SCATTER, CLASS_BROADCAST, CLASS_ALLTOALL, CLASS_SENDRECV, CLASS_COPY, CLASS_HOST, CLASS_COUNT
 };
 
@@ -49,10 +55,11 @@ enum op_class {
  * T rows of tokens, b batch, s sequence, H heads, K kv_heads, D head_dim.
  *
  * GEMM            d = m, n, k            A r, B r, bias r?, C a         C = op(A) op(B) (+ bias, one value a column, forward only); TRANS_A: A is stored [k, m]; TRANS_B: B is stored [n, k]
- * ATTENTION       d = b, H, K, s, D      qkv r, out w, lse w            flash: out [b s, H D]; qkv [b s, (H + 2 K) D], columns Q heads, K heads, V heads; lse fp32 [b, H, s]; scale 1/sqrt(D)
- * ATTENTION_GRAD  d = b, H, K, s, D      qkv r, out r, lse r, dout r, delta w, dqkv w     delta fp32 [b, H, s] is scratch: row sums of dout x out
+ * GROUPED_GEMM    d = m, n, k, g         A r, B r, C a                 g products as GEMM, operands one after the other
+ * ATTENTION       d = b, H, K, s, D, w   qkv r, out w, lse w            flash; w > 0: query i sees keys i-w+1 to i alone (model.sliding_window; causal); out [b s, H D]; qkv [b s, (H + 2 K) D], columns Q heads, K heads, V heads; lse fp32 [b, H, s]; scale 1/sqrt(D)
+ * ATTENTION_GRAD  d = b, H, K, s, D, w   qkv r, out r, lse r, dout r, delta w, dqkv w     delta fp32 [b, H, s] is scratch: row sums of dout x out
  * ATTENTION_PART  d = b, H, K, s, D, k, j         qkv r, kv r, out a, lse a     flash, of these queries with k keys: j = 0: all that the group has (k = c s), this rank's own among them; j > 0: those of the rank j places before (k = s);
- *                                                                       ACCUMULATE: the result over the keys seen before and these. kv [b k, 2 K D], rows by rank, columns K heads, V heads. With CAUSAL a visitor's pairs are s s / 2:
+ *                                                                       ACCUMULATE: the result over the keys seen before and these. kv [b k, 2 K D], rank by rank (all sequences of the first, then of the next; j = 0), columns K heads, V heads. With CAUSAL a visitor's pairs are s s / 2:
  *                                                                       all queries see the first half of keys from an earlier place, the second half of queries sees all keys from a later one
  * ATTENTION_PART_GRAD   "                         qkv r, kv r, out r, lse r, dout r, delta a, dqkv a, dkv w     lse of all keys; dqkv: the Q columns alone; ACCUMULATE: delta is there already and dqkv is added to; dkv [b k, 2 K D]
  * KV_PACK         d = T, 2 K D, (H + 2K) D        qkv r, kv w           the K and V columns by themselves
@@ -76,8 +83,14 @@ enum op_class {
  * GATE_MUL        d = T, f               x r, a r, y w                  second half: y = a x up
  * EMBED           d = T, cols, rows      tokens r, w r, y w             rows: of this rank's part of the table; VOCAB_PARALLEL: tokens of other parts give zeros, the part begins at row coord(tp) x rows
  * EMBED_GRAD      d = T, cols, rows      tokens r, dy r, dw rw          scatter-add
- * POSITION        d = T, cols, s         w r?, type r?, x rw            x[i] += w[position of row i] + type[0]; SEQUENCE_PARALLEL: row i is token coord(tp) x T + i
- * POSITION_GRAD   d = T, cols, s         dx r, dw rw?, dtype rw?        scatter-add
+ * POSITION        d = T, cols, c s       w r?, type r?, x rw            x[i] += w[position of row i] + type[0]; SEQUENCE_PARALLEL: row i is token coord(tp) x T + i
+ * POSITION_GRAD   d = T, cols, c s         dx r, dw rw?, dtype rw?        scatter-add
+ * ROUTE           d = R, E, k, C         logits r, gates w, slots w, taken w    gates fp32 [R, k]; slots int32 [R, k]: expert x C + place, or -1 - expert where dropped; taken int32 [E C]: row x k + choice that has the slot, -1: empty
+ * ROUTE_GRAD      d = R, E, k, C         logits r, gates r, slots r, dgates r, dlogits w    dgates fp32 [E C], by slot
+ * DISPATCH        d = R, cols, S, k      x r, taken r, y w              S = E C rows: y[slot] = x[row], zeros where empty
+ * COMBINE         d = R, cols, S, k      y r, slots r, gates r?, x a    x[row] = sum over its slots of gate x y[slot]; gates absent: 1 each, the gradient of DISPATCH
+ * COMBINE_GRAD    d = R, cols, S, k      y r, dx r, taken r, gates r, dy w, dgates w     dy[slot] = gate x dx[row], dgates[slot] = dx[row] . y[slot]; zeros where empty
+ * SWAP            d = a, b, cols         x r, y w                       y [b, a, cols] from x [a, b, cols]
  * LOSS            d = T, V               logits rw, targets r, loss rw  cross-entropy and its gradient in one pass: logits become loss_scale x (softmax - onehot); loss fp32 [1] += loss_scale x sum of -log p
  * LOSS_MAX        d = T, V               logits r, max w                vocabulary-parallel: row maxima fp32 [T]
  * LOSS_SUM        d = T, V               logits r, targets r, max r, sums w     fp32 [2, T]: sum of exp(logit - max), then the target's logit - max (0 when another rank holds the target)
@@ -103,6 +116,7 @@ enum op_class {
 enum op_kind {
 	OP_GEMM, OP_ATTENTION, OP_ATTENTION_GRAD, OP_ATTENTION_PART, OP_ATTENTION_PART_GRAD, OP_KV_PACK, OP_KV_UNPACK, OP_ATTN_SCORES, OP_ATTN_SOFTMAX, OP_ATTN_VALUES, OP_ATTN_VALUES_GRAD, OP_ATTN_SOFTMAX_GRAD, OP_ATTN_SCORES_GRAD,
 	OP_ROPE, OP_NORM, OP_NORM_GRAD, OP_ADD, OP_ADD_NORM, OP_BIAS, OP_BIAS_GRAD, OP_ACT, OP_ACT_GRAD, OP_GATE_ACT, OP_GATE_MUL,
+	OP_GROUPED_GEMM, OP_ROUTE, OP_ROUTE_GRAD, OP_DISPATCH, OP_COMBINE, OP_COMBINE_GRAD, OP_SWAP,
 	OP_EMBED, OP_EMBED_GRAD, OP_POSITION, OP_POSITION_GRAD, OP_LOSS, OP_LOSS_MAX, OP_LOSS_SUM, OP_LOSS_GRAD,
 	OP_OPTIMIZER, OP_FILL, OP_CAST, OP_COLLECTIVE, OP_COPY, OP_LOAD, OP_PAUSE, OP_SYNC,
 	OP_KIND_COUNT
@@ -123,6 +137,7 @@ enum op_flag {
 	OP_ENDS = 1 << 13,       /* a collective along DIM_PP of its first and last coordinate alone */
 	OP_MASTER = 1 << 12,     /* the optimizer keeps an fp32 copy of narrower weights */
 	OP_FUSED = 1 << 11,      /* the optimizer as one pass; unset: as a sequence of elementwise passes */
+	OP_STATES_8 = 1 << 14,   /* the optimizer's moments in 8 bits (step/ops.c) */
 	OP_PAGEABLE = 1 << 15,   /* a copy from memory that is not pinned */
 };
 
@@ -137,11 +152,12 @@ enum reduce_op { RED_SUM, RED_MAX, RED_COUNT };
 #define OP_MAX_ARGS 8
 #define OP_MAX_DIMS 7
 
-/* Bytes [offset_B + coord x dp_stride_B, ...) of a buffer, coord along mesh.params. buffer -1: absent. */
+/* Bytes [offset_B + coord x stride_B, ...) of a buffer, coord along the mesh's dimension `along`. buffer -1: absent. */
 struct view {
 	int32_t buffer;
+	enum mesh_dim along;
 	uint64_t offset_B;
-	uint64_t dp_stride_B; /* ZeRO: a rank's own part of a shared layout */
+	uint64_t stride_B; /* ZeRO: a rank's own part of a shared layout */
 };
 
 struct op {
@@ -187,7 +203,8 @@ struct buffer {
  * sequence parallelism one all-reduce over the tensor group completes all their gradients. */
 struct bucket {
 	uint64_t elements, padded; /* local to this tensor rank */
-	int64_t shards;            /* ranks among which it is cut: 1, or the size of mesh.params */
+	enum mesh_dim along;       /* over which it is reduced and cut: mesh.params; mesh.experts where it holds experts, in buckets of their own where the two differ */
+	int64_t shards;            /* ranks among which it is cut: 1, or the size of `along` */
 	struct view weights;       /* the whole bucket, persistent; absent (-1) when shards > 1 under fsdp: gathers then write buffers of their own */
 	struct view shard;         /* what the optimizer updates: fsdp: the rank's persistent part; zero1, zero2: its part of `weights`; else all of `weights` */
 	struct view gradients;     /* the whole bucket, persistent; absent when shards > 1 under fsdp and zero2, whose buckets live from their first gradient to their reduction */
@@ -275,7 +292,12 @@ enum dtype op_arg_dtype(const struct op *op, int arg); /* in which it is stored,
  * Bytes are those that must cross the memory interface once. Wire bytes: what one rank sends: 2(n-1)/n S for all-reduce by a ring, (n-1)/n S where parts are cut (Thakur et al. 2005), S for broadcast along
  * a chain, for sendrecv and for a message, at either end; over the time this is the busbw of nccl-tests (doc/PERFORMANCE.md). 0 in a group of one. */
 double op_flop(const struct op *op);
+uint64_t optimizer_state_size_B(int64_t elements, int64_t bits); /* one moment of so many parameters: 32 bits each; 8: with an fp32 scale for each block of OPTIMIZER_BLOCK */
+#define OPTIMIZER_BLOCK 256
+bool op_is_product(const struct op *op); /* GEMM, GROUPED_GEMM */
 double op_pairs(const struct op *op); /* (query, key) pairs that flash attention needs, of one head and sequence */
+int64_t op_window(const struct op *op); /* w of flash attention; 0: none */
+double op_masked_ends(const struct op *op); /* how often the mask cuts a query's keys off: at its own place and, beyond w queries, at the far end of the window. A kernel of tiles does half a tile more at each */
 bool op_is_flash(const struct op *op);
 bool op_sees_itself(const struct op *op); /* flash: its queries' own keys are among the keys, so that a causal mask has its diagonal here */
 double op_read_B(const struct op *op);

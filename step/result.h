@@ -50,6 +50,7 @@ struct result {
 	double tokens_per_s, tokens_per_s_per_gpu, tflops_per_gpu, mfu, hfu;
 	double interval90_s[2];
 	struct result_memory memory;
+	double goodput, checkpoint_interval_s; /* prediction: the share of time that steps take in a job that fails and checkpoints, and the best time between checkpoints; 0: not asked */
 	enum bound class_bound[CLASS_COUNT]; /* BOUND_COUNT: unknown (measurement) */
 	char bottleneck[128];
 	double host_thread_s; /* prediction: what the host thread needs to issue a step, no step being shorter; 0 where it has nothing to issue, or does not run ahead */

@@ -12,7 +12,7 @@ const struct stack_number stack_numbers[STACK_NUMBERS] = {
 	{"optimizer", UNIT_BYTE, 0, 1000, AT(optimizer_B), "memory traffic an updated parameter, with clipping and copies; 0: as counted"},
 	{"overlap_tax", UNIT_NONE, 0, 1, AT(overlap_tax), "compute time lost for each second of a collective beside it"},
 	{"op", UNIT_SECOND, 0, 1, AT(op_s), "host time to issue one op, with Python and dispatch; 0: the device's launch"},
-	{"tensor_exposed", UNIT_NONE, 0.01, 1, AT(tensor_exposed), "of a tensor-parallel collective, what products around it do not hide"},
+	{"tensor_exposed", UNIT_NONE, 0.01, 1, AT(tensor_exposed), "of a tensor-parallel collective, what products around it do not hide where parallel.tensor_overlap is on"},
 	{"tensor_call", UNIT_SECOND, 0, 1, AT(tensor_call_s), "host time a member of a tensor group in each of its collectives while a pipeline crosses hosts"},
 	{"micro_batch", UNIT_SECOND, 0, 100, AT(micro_batch_s), "time that each micro-batch adds"},
 	{"step", UNIT_SECOND, 0, 100, AT(step_s), "time that each step adds"},
@@ -22,7 +22,7 @@ const struct stack_number stack_memories[STACK_MEMORIES] = {
 	{"loss", UNIT_BYTE, 0, 100, AT(memory.loss_B), "bytes alive a logit at the loss, with the logits"},
 	{"gate", UNIT_BYTE, 0, 8, AT(memory.gate_B), "bytes kept an element of a gate's activation"},
 	{"dropout", UNIT_BYTE, 0, 8, AT(memory.dropout_B), "bytes kept an element of a dropout mask"},
-	{"gathered", UNIT_BYTE, 0, 8, AT(memory.gathered_B), "bytes kept an element of a sequence-parallel gather"},
+	{"rotated", UNIT_BYTE, 0, 8, AT(memory.rotated_B), "bytes kept an element of rotated queries and keys"},
 	{"message", UNIT_BYTE, 0, 8, AT(memory.message_B), "bytes kept an element of what a pipeline stage has sent"},
 	{"gradient", UNIT_BYTE, 0, 32, AT(memory.gradient_B), "bytes a parameter of further gradients"},
 	{"flattened", UNIT_BYTE, 0, 32, AT(memory.flattened_B), "bytes a parameter of flattened gradients while ZeRO-1 reduces them"},
@@ -44,7 +44,7 @@ const char *attention_kernel_name(enum attention_kernel k)
 
 struct stack stack_default(void)
 {
-	return (struct stack){.elementwise_passes = 1, .tensor_exposed = 1, .attention_kernel = KERNEL_FA2, .memory = {.context_B = CONTEXT_B, .communicator_B = COMMUNICATOR_B}};
+	return (struct stack){.elementwise_passes = 1, .attention_kernel = KERNEL_FA2, .memory = {.context_B = CONTEXT_B, .communicator_B = COMMUNICATOR_B}};
 }
 
 static enum status read_sourced(const struct ynode *n, const struct stack_number *row, struct stack *s, struct error *e)

@@ -10,7 +10,7 @@
 #include "base/yaml.h"
 
 /* Flash attention by the generation of its kernel: the rate that it reaches is the kernel's as much as the GPU's. */
-enum attention_kernel { KERNEL_FA1, KERNEL_FA2, KERNEL_FA3, KERNEL_COUNT };
+enum attention_kernel { KERNEL_FA1, KERNEL_FA2, KERNEL_FA3, KERNEL_COUNT, KERNEL_AUTO = KERNEL_COUNT /* a config's word for the stack's */ };
 const char *attention_kernel_name(enum attention_kernel k); /* "fa1", ... */
 
 /* How layers are cut into pipeline stages where parallel.layers_per_stage does not say it. */
@@ -26,7 +26,7 @@ struct stack_memory {
 	double loss_B;          /* bytes a logit at the loss's peak, with the logits themselves: fp32 copies, softmax */
 	double gate_B;          /* bytes kept for backward of each element of an unfused gate's activation, which a fused kernel computes again */
 	double dropout_B;       /* bytes of each element of a dropout mask: after attention, after the MLP, and of stored scores, which keep the dropped copy as well. Its time is not modelled */
-	double gathered_B;      /* bytes kept for backward of each element of a sequence-parallel gather, which Megatron gathers again */
+	double rotated_B;       /* bytes kept for backward of each element of queries and keys that a rotation copies, beside the product's own result, whose values attention reads */
 	double message_B;       /* bytes of each element that a pipeline stage has sent, kept until its gradient comes back; Megatron frees them (deallocate_pipeline_outputs) */
 	double gradient_B;      /* bytes a parameter of gradients beside those that the optimizer reads: DDP's buckets, 16-bit gradients before they are added in fp32 */
 	double flattened_B;     /* bytes a parameter of ZeRO-1's flattened gradients while it reduces them after backward */
@@ -41,15 +41,15 @@ struct stack {
 	double optimizer_B;        /* bytes that cross memory for each updated parameter: update, gradient clipping, copies */
 	double overlap_tax;        /* compute time lost for each second of a collective beside it */
 	double op_s;               /* host time to issue one op of the program (Python, autograd, dispatch, all its kernels); 0: the device's launch */
-	double interval;           /* half the width of the 90 % interval of log(measured / predicted), from the residuals of the published rows that the stack was fitted to (none is held out yet); no part of any prediction */
-	double tensor_exposed;     /* of a tensor-parallel collective, what is not hidden beside the tiles of the products around it (Transformer Engine's user buffers, asynchronous TP); 1: all of it */
+	double interval;           /* half the width of the 90 % interval of log(measured / predicted), of a stack from the residuals of its rows in cross-validation, of a family from those of rows whose source was held out; no part of any prediction */
+	double tensor_exposed;     /* with parallel.tensor_overlap: of a tensor-parallel collective, what is not hidden beside the tiles of the products around it (Transformer Engine's user buffers, asynchronous TP); 0: not known, one of the group's pieces */
 	double tensor_call_s;      /* host time, besides op_s, for each member of a tensor group in each of its collectives while a pipeline crosses hosts */
 	double micro_batch_s;      /* time that each micro-batch adds to all else: synchronisation, data loader hand-over */
 	double step_s;             /* the same for a step: gradient clipping's norm, logging, the scheduler */
 	enum attention_kernel attention_kernel;
 	enum stage_split stage_split;
 	bool gather_ahead;         /* zero1: updated weights are gathered at the beginning of the next step, beside its forward pass, bucket by bucket (Megatron's overlap_param_gather) */
-	bool recompute_last_gemm;  /* known, and without effect as yet: a recomputed block runs its last product again (reentrant checkpointing, Megatron), which non-reentrant torch.utils.checkpoint's early stop leaves out */
+	bool recompute_last_gemm;  /* a recomputed block runs its last product and that one's reduction again (Megatron's and PyTorch's reentrant checkpointing call the whole forward function), which the early stop of non-reentrant torch.utils.checkpoint leaves out */
 };
 
 /* The numbers as a table: for the reader, the lists and the fits. */

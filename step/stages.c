@@ -1,30 +1,35 @@
 #include "step/stages.h"
 
 /* What nanotron counts: 4 h^2 + 3 h f a layer, h V the head. A part is closed by the block that passes its share. */
-static int64_t layers_by_cost(const struct model *m, int64_t parts, int64_t part)
+static int64_t before_by_cost(const struct model *m, int64_t parts, int64_t part)
 {
 	double h = (double)m->hidden, layer = 4 * h * h + 3 * h * (double)m->ffn_hidden, total = layer * (double)m->layers + h * (double)m->vocab, sum = 0;
-	int64_t now = 0, mine = 0;
-	for (int64_t i = 0; i < m->layers; i++) {
-		mine += now == part;
+	int64_t now = 0, i = 0;
+	for (; i < m->layers && now < part; i++) {
 		sum += layer;
 		if (now < parts - 1 && sum > total * (double)(now + 1) / (double)parts * (1 + 1e-12))
 			now++;
 	}
-	return mine;
+	return i;
 }
 
-static int64_t layers_of(const struct config *c, int64_t part)
+/* Blocks in the parts before. */
+static int64_t before(const struct config *c, int64_t part)
 {
 	const struct parallel *p = &c->parallel;
-	int64_t parts = p->pipeline * p->virtual_stages, layers = c->model.layers;
-	if (p->n_layers_per_stage > 0)
-		return p->layers_per_stage[part];
+	int64_t parts = p->pipeline * p->virtual_stages, layers = c->model.layers, sum = 0;
+	if (part == parts)
+		return layers;
+	if (p->n_layers_per_stage > 0) {
+		for (int64_t i = 0; i < part; i++)
+			sum += p->layers_per_stage[i];
+		return sum;
+	}
 	if (stages_count_ends(c))
-		return (layers + 2) / parts - (part == 0) - (part == parts - 1);
+		return part * ((layers + 2) / parts) - (part > 0);
 	if (c->stack.stage_split == SPLIT_COST)
-		return layers_by_cost(&c->model, parts, part);
-	return layers / parts + (part < layers % parts ? 1 : 0);
+		return before_by_cost(&c->model, parts, part);
+	return part * (layers / parts) + (part < layers % parts ? part : layers % parts);
 }
 
 bool stages_count_ends(const struct config *c)
@@ -35,11 +40,8 @@ bool stages_count_ends(const struct config *c)
 
 struct stage_part stage_part(const struct config *c, int64_t stage, int64_t chunk)
 {
-	int64_t part = chunk * c->parallel.pipeline + stage, parts = c->parallel.pipeline * c->parallel.virtual_stages;
-	struct stage_part s = {.layers = layers_of(c, part), .embedding = part == 0, .head = part == parts - 1};
-	for (int64_t i = 0; i < part; i++)
-		s.first += layers_of(c, i);
-	return s;
+	int64_t part = chunk * c->parallel.pipeline + stage, parts = c->parallel.pipeline * c->parallel.virtual_stages, first = before(c, part);
+	return (struct stage_part){.first = first, .layers = before(c, part + 1) - first, .embedding = part == 0, .head = part == parts - 1};
 }
 
 bool stage_has_param(const struct config *c, int64_t stage, const struct param *p)
@@ -47,8 +49,7 @@ bool stage_has_param(const struct config *c, int64_t stage, const struct param *
 	int64_t last = c->parallel.pipeline - 1;
 	if (p->layer >= 0) {
 		for (int64_t chunk = 0; chunk < c->parallel.virtual_stages; chunk++) {
-			struct stage_part s = stage_part(c, stage, chunk);
-			if (p->layer >= s.first && p->layer < s.first + s.layers)
+			if (stage_has_layer(stage_part(c, stage, chunk), p->layer))
 				return true;
 		}
 		return false;

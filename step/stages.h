@@ -14,6 +14,11 @@ struct stage_part {
 	bool embedding, head;
 };
 
+static inline bool stage_has_layer(struct stage_part s, int64_t layer)
+{
+	return layer >= s.first && layer < s.first + s.layers;
+}
+
 /* stage < parallel.pipeline, chunk < parallel.virtual_stages. */
 struct stage_part stage_part(const struct config *c, int64_t stage, int64_t chunk);
 

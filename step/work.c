@@ -28,6 +28,14 @@ static void gemm_terms(const struct op *op, double *term)
 	term[4] = op->flags & OP_ACCUMULATE ? 2 * m * n : m * n;
 }
 
+/* Products one after the other. */
+static void grouped_terms(const struct op *op, double *term)
+{
+	gemm_terms(op, term);
+	for (int i = 0; i < WORK_TERMS; i++)
+		term[i] *= dim(op, 3);
+}
+
 static bool is_grad(const struct op *op)
 {
 	return op->kind == OP_ATTENTION_GRAD || op->kind == OP_ATTENTION_PART_GRAD;
@@ -47,6 +55,8 @@ static double flash_pairs(const struct op *op, bool whole)
 		return queries * keys;
 	if (!op_sees_itself(op))
 		return queries * keys / 2;
+	if (op_window(op) > 0)
+		return fmin(s * s, op_pairs(op) + op_masked_ends(op) * FLASH_TILE / 2);
 	return FLASH_TILE * FLASH_TILE * tiles * (tiles - 1) / 2 + last * s + queries * (keys - s) / 2;
 }
 
@@ -87,23 +97,25 @@ static double waves(double ctas, double sms)
 }
 
 /* The least over all tiles, K of a part: k / split + GEMM_SPLIT_K where it is split. */
-static double padded(double m, double n, double k, double sms, int most_split)
+static double padded(double groups, double m, double n, double k, double sms, int most_split)
 {
 	double least = INFINITY;
 	for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++)
 		for (int split = 1; split <= most_split; split *= 2) {
 			const struct tile *t = &tiles[i];
-			double ctas = ceil(m / t->m) * ceil(n / t->n) * split, part = k / split + (split > 1 ? GEMM_SPLIT_K : 0);
+			double ctas = groups * ceil(m / t->m) * ceil(n / t->n) * split, part = k / split + (split > 1 ? GEMM_SPLIT_K : 0);
 			least = fmin(least, waves(ctas, sms) * sms * 2 * t->m * t->n * part / t->efficiency);
 		}
 	return least;
 }
 
+/* Products of a group fill the device together. */
 static void gpu_gemm_terms(const struct op *op, int64_t sms, double *term)
 {
+	double groups = op->kind == OP_GROUPED_GEMM ? dim(op, 3) : 1;
 	term[0] = 1;
-	term[1] = padded(dim(op, 0), dim(op, 1), dim(op, 2), (double)sms, 8);
-	term[2] = padded(dim(op, 0), dim(op, 1), 1, (double)sms, 1);
+	term[1] = padded(groups, dim(op, 0), dim(op, 1), dim(op, 2), (double)sms, 8);
+	term[2] = padded(groups, dim(op, 0), dim(op, 1), 1, (double)sms, 1);
 }
 
 /* Head dims that flash kernels are built for; larger ones as they are. */
@@ -120,8 +132,7 @@ static void gpu_flash_terms(const struct op *op, int64_t sms, double *term)
 {
 	(void)sms;
 	double s = dim(op, 3), pairs = op_pairs(op), products = is_grad(op) ? 5 : 2;
-	if (op->flags & OP_CAUSAL && op_sees_itself(op))
-		pairs = fmin(s * keys_of(op), pairs + s * FLASH_GPU_TILE / 2);
+	pairs = fmin(s * keys_of(op), pairs + op_masked_ends(op) * FLASH_GPU_TILE / 2);
 	term[0] = 1;
 	term[1] = products * 2 * dim(op, 0) * dim(op, 1) * pairs * (double)kernel_width(op->d[4]);
 	term[2] = op_read_B(op) + op_write_B(op);
@@ -145,6 +156,16 @@ static void vector_elements(const struct op *op, double *term)
 static void matrix_elements(const struct op *op, double *term)
 {
 	term[0] = dim(op, 0) * dim(op, 1);
+}
+
+static void slot_elements(const struct op *op, double *term)
+{
+	term[0] = dim(op, 1) * dim(op, 2);
+}
+
+static void block_elements(const struct op *op, double *term)
+{
+	term[0] = dim(op, 0) * dim(op, 1) * dim(op, 2);
 }
 
 static void score_elements(const struct op *op, double *term)
@@ -188,6 +209,13 @@ static const struct {
 	[OP_ACT_GRAD] = {FORM_CURVE, SUF_MLP, matrix_elements},
 	[OP_GATE_ACT] = {FORM_CURVE, SUF_MLP, matrix_elements},
 	[OP_GATE_MUL] = {FORM_CURVE, SUF_NONE, matrix_elements},
+	[OP_GROUPED_GEMM] = {FORM_FIT, SUF_TRANS, grouped_terms, gpu_gemm_terms, "gemm"},
+	[OP_ROUTE] = {FORM_CURVE, SUF_NONE, matrix_elements, NULL, "loss_max"}, /* a look at each row's columns */
+	[OP_ROUTE_GRAD] = {FORM_CURVE, SUF_NONE, matrix_elements, NULL, "loss_max"},
+	[OP_DISPATCH] = {FORM_CURVE, SUF_NONE, slot_elements, NULL, "cast"},
+	[OP_COMBINE] = {FORM_CURVE, SUF_NONE, slot_elements, NULL, "cast"},
+	[OP_COMBINE_GRAD] = {FORM_CURVE, SUF_NONE, slot_elements, NULL, "add"},
+	[OP_SWAP] = {FORM_CURVE, SUF_NONE, block_elements, NULL, "cast"},
 	[OP_EMBED] = {FORM_CURVE, SUF_NONE, matrix_elements},
 	[OP_EMBED_GRAD] = {FORM_CURVE, SUF_NONE, matrix_elements},
 	[OP_POSITION] = {FORM_CURVE, SUF_NONE, matrix_elements},
@@ -248,7 +276,7 @@ void work_of(const struct op *op, const struct work_device *device, struct work 
 	*out = (struct work){.form = rows[op->kind].form};
 	const char *suffix = suffix_of(op);
 	bool passes = op->kind == OP_OPTIMIZER && !(op->flags & OP_FUSED); /* another kernel: one pass over memory for each term */
-	snprintf(out->name, sizeof out->name, "%s%s%s%s", rows[op->kind].like ? rows[op->kind].like : op_kind_info(op->kind)->name, suffix ? "." : "", suffix ? suffix : "", passes ? ".unfused" : "");
+	snprintf(out->name, sizeof out->name, "%s%s%s%s%s", rows[op->kind].like ? rows[op->kind].like : op_kind_info(op->kind)->name, suffix ? "." : "", suffix ? suffix : "", passes ? ".unfused" : "", op->flags & OP_STATES_8 ? ".8" : "");
 	if (out->form == FORM_CURVE)
 		out->footprint_B = op_read_B(op) + op_write_B(op);
 	if (device && device->gpu)

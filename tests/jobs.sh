@@ -35,7 +35,8 @@ zero2-tiny 1 2 4 8
 fsdp-tiny 1 2 4 8
 tp-tiny 1 2 4 8
 tp-sp-tiny 1 2 4 8
-tp-dp-tiny 2 4 8'
+tp-dp-tiny 2 4 8
+cp-tiny 2 4 8'
 while read -r plan ranks; do
 	for n in $ranks; do
 		options=()
@@ -56,8 +57,12 @@ done <<'PIPELINES'
 2 interleaved parallel.pipeline=2 parallel.schedule=interleaved parallel.virtual_stages=2 model.layers=4
 4 gpipe,zero1 parallel.pipeline=2 parallel.schedule=gpipe parallel.strategy=zero1
 4 zero_bubble,untied parallel.pipeline=4 parallel.schedule=zero_bubble model.layers=4 model.tied_embeddings=false
+4 fsdp parallel.pipeline=2 parallel.strategy=fsdp parallel.bucket_mb=25
 8 1f1b,tensor parallel.pipeline=4 parallel.tensor=2 model.layers=4
 PIPELINES
+
+launch 2 configs/ddp-tiny.yaml --set run.steps=2 --set 'cluster.slow_ranks={1: 3}' --json "$scratch/result.json" && grep -q '"verified": true' "$scratch/result.json" && grep -q 'computes 3 times as long' "$scratch/result.json"
+expect 'a slow rank is slowed, and verified' $?
 
 launch 8 configs/ddp-tiny.yaml && grep -q 'Warning: 8 ranks share' "$scratch/out"
 said=$?

@@ -105,6 +105,7 @@ for script in tests/golden/run*.sh; do
 done
 
 heading 'published measurements'
+check 'the arithmetic of the validation' python3 tests/validation/test_arithmetic.py
 check 'a sample of published steps' python3 scripts/validate.py --sample
 
 heading 'execution'

@@ -16,6 +16,7 @@
 struct machine_groups {
 	pthread_mutex_t lock;
 	VEC(struct known_group) known;
+	double exit_Bps; /* 0: not found yet */
 };
 
 struct known_group {
@@ -370,4 +371,22 @@ json_t *machine_json(const struct machine *m)
 {
 	return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:b, s:o}", "name", m->name, "source", m->source, "nodes", (json_int_t)m->nodes, "devices_per_node", (json_int_t)m->devices_per_node, "device", device_json(&m->device),
 			 "intra", link_json(&m->intra), "inter", link_json(&m->inter), "network", m->network.id[0] ? json_string(m->network.id) : json_null(), "unverified", m->unverified, "profile", m->profile ? profile_json(m->profile) : json_null());
+}
+
+enum status machine_exit(const struct machine *m, double *out_Bps, struct error *e)
+{
+	struct machine_groups *groups = m->groups;
+	struct cluster_route route;
+	enum status st = ST_OK;
+	if (groups)
+		pthread_mutex_lock(&groups->lock);
+	*out_Bps = groups ? groups->exit_Bps : 0;
+	if (!(*out_Bps > 0) && !(st = cluster_route(m->cluster, 0, m->devices_per_node, &route, e))) {
+		*out_Bps = route.Bps;
+		if (groups)
+			groups->exit_Bps = route.Bps;
+	}
+	if (groups)
+		pthread_mutex_unlock(&groups->lock);
+	return st;
 }

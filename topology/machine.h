@@ -52,6 +52,9 @@ enum status machine_of_gpus(struct cluster *hosts, int64_t per_host, const char 
  * gives (topology/graph/group.h); else, and where a profile has measured the path between ranks, what intra and inter give. May be called by several threads. */
 enum status machine_group(const struct machine *m, int64_t size, int64_t stride, struct group *out, struct error *e);
 
+/* What the first device of the first host has alone on its way to the second host; the machine has a cluster of two hosts or more. May be called by several threads. */
+enum status machine_exit(const struct machine *m, double *out_Bps, struct error *e);
+
 /* True when every group of `size` ranks, neighbours `stride` apart, lies inside one node. */
 bool machine_group_in_node(const struct machine *m, int64_t size, int64_t stride);
 

@@ -105,9 +105,23 @@ static int64_t ffn_of(const struct csv *t, size_t row, const char *mlp)
 	return whole(t, row, "d_ff", gated(mlp) ? (8 * hidden / 3 + 255) / 256 * 256 : 4 * hidden);
 }
 
+/* Mixtures of experts are named, not described, in the tables. */
+static const char *preset_of(const struct csv *t, size_t row)
+{
+	static const struct { const char *model, *preset; } named[] = {{"Qwen3_30B_a3B", "qwen3-30b-a3b"}, {"Qwen3_235B_a22B", "qwen3-235b-a22b"}};
+	for (size_t i = 0; i < sizeof named / sizeof named[0]; i++)
+		if (is(t, row, "model", named[i].model))
+			return named[i].preset;
+	return NULL;
+}
+
 static void write_model(const struct csv *t, size_t row, const struct framework_words *f, FILE *out)
 {
 	char mlp[32];
+	if (preset_of(t, row)) {
+		fprintf(out, "model:\n  preset: %s\n  seq_len: %" PRId64 "\n", preset_of(t, row), whole(t, row, "seq_len", 0));
+		return;
+	}
 	snprintf(mlp, sizeof mlp, "%s", *csv_get(t, row, "mlp") ? csv_get(t, row, "mlp") : "gelu");
 	for (char *p = mlp; (p = strchr(p, '-'));)
 		*p = '_';
@@ -128,7 +142,7 @@ static bool recompute_by_fit(const struct csv *t, size_t row, const struct frame
 
 static enum status write_train(const struct csv *t, size_t row, const struct framework_words *f, bool tight_memory, FILE *out, struct error *e)
 {
-	const char *dtype = dtype_words(csv_get(t, row, "dtype"), !is(t, row, "gpu", "V100")), *ckpt = csv_get(t, row, "act_ckpt");
+	const char *dtype = dtype_words(csv_get(t, row, "dtype"), multiplies_tf32(csv_get(t, row, "gpu"))), *ckpt = csv_get(t, row, "act_ckpt");
 	if (!dtype)
 		return error_set(e, ST_INPUT, "dtype: '%s' is not known", csv_get(t, row, "dtype"));
 	int64_t batch = whole(t, row, "global_batch_seqs", 0), dp = whole(t, row, "dp", 0), micro = whole(t, row, "micro_batch_seqs", 0), accumulated = whole(t, row, "grad_accum", 0);
@@ -137,11 +151,23 @@ static enum status write_train(const struct csv *t, size_t row, const struct fra
 	if (batch < 1 || micro < 1)
 		return error_set(e, ST_INPUT, "the %s is not printed", batch < 1 ? "global batch" : "micro-batch");
 	const char *attention = csv_get(t, row, "attention");
+	/* Every second block again: torchtitan's selective checkpointing by layer, and by op (every second product and all elementwise) as near as this comes to it. */
+	bool half = strcmp(ckpt, "half") == 0;
+	if (half)
+		ckpt = "full";
 	fprintf(out, "train:\n  stack: %s\n  global_batch: %" PRId64 "\n  micro_batch: %" PRId64 "\n  dtype: %s\n  attention: %s\n  recompute: %s\n", f->bf16_stack && is(t, row, "dtype", "bf16") ? f->bf16_stack : f->stack, batch, micro, dtype,
 	        strncmp(attention, "flash", 5) == 0 ? "flash" : strncmp(attention, "naive", 5) == 0 ? "naive" : f->attention, *ckpt ? ckpt : !recompute_by_fit(t, row, f) ? f->recompute : tight_memory ? "full" : "none");
+	if (strcmp(attention, "flash1") == 0 || strcmp(attention, "flash2") == 0)
+		fprintf(out, "  attention_kernel: fa%c\n", attention[5]);
+	if (half)
+		fprintf(out, "  recompute_layers: %" PRId64 "\n", whole(t, row, "n_layers", 2) / 2);
+	if (f->reduces_narrow)
+		fprintf(out, "  reduce_dtype: %s\n", dtype);
 	/* Composer's mixed_precision: PURE keeps and reduces parameters in the compute format. */
 	if (strstr(csv_get(t, row, "notes"), "mixed_precision=PURE"))
 		fprintf(out, "  param_dtype: %s\n  grad_dtype: %s\n  reduce_dtype: %s\n", dtype, dtype, dtype);
+	if (f->half_weights && strcmp(dtype, "fp16") == 0)
+		fprintf(out, "  param_dtype: fp16\n  master_weights: true\n");
 	return ST_OK;
 }
 
@@ -164,7 +190,7 @@ static enum status write_parallel(const struct csv *t, size_t row, const struct 
 	if (pp > 1 && !*csv_get(t, row, "vp") && f->interleaves)
 		vp = whole(t, row, "n_layers", 1) % (5 * pp) == 0 ? 5 : 2;
 	if (replicas > 1 && strcmp(strategy, "ddp") == 0 && f->ddp_overlaps)
-		fprintf(out, "  overlap: true\n");
+		fprintf(out, "  overlap: true\n  bucket_mb: 25\n");
 	if (pp > 1)
 		fprintf(out, "  pipeline: %" PRId64 "\n  schedule: %s\n", pp, vp > 1 ? "interleaved" : "1f1b");
 	if (pp > 1 && vp > 1)

@@ -37,10 +37,13 @@ struct framework_words {
 	bool fsdp;        /* zero2 means FSDP's SHARD_GRAD_OP: gathered before forward, kept until backward is over */
 	bool interleaves; /* a blank vp beside pp > 1: 5 where that divides the layers, else 2 */
 	bool reports_allocated; /* mem_gb is PyTorch's max_memory_allocated of rank 0 in GiB; else all that the device holds, in GB */
-	bool ddp_overlaps; /* without ZeRO gradients are reduced beside backward, with it they are not */
+	bool reduces_narrow; /* gradients are reduced in the compute format (FSDP1 with MixedPrecision's reduce_dtype, InternLM) */
+	bool half_weights; /* beside dtype fp16: weights and gradients in fp16 too, fp32 master weights (apex.amp's O2, as NVIDIA's BERT scripts set it) */
+	bool ddp_overlaps; /* without ZeRO gradients are reduced beside backward in buckets of 25 MiB (src/nanotron/config/config.py: ddp_bucket_cap_mb), with it they are not */
 };
 const struct framework_words *framework_words(const char *cell); /* NULL: unknown */
 const char *strategy_words(const char *sharding, bool *known);  /* of `sharding`; NULL with *known: as one replica needs it */
+bool multiplies_tf32(const char *gpu);                           /* Ampere and later do */
 const char *dtype_words(const char *cell, bool tf32);           /* NULL: unknown */
 
 /* The synthetic line (topology/catalogue/system.h) and the hosts of a row's machine. ST_INPUT: a GPU or network that is not known. */

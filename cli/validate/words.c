@@ -12,14 +12,30 @@
 static const struct framework_words frameworks[] = {
 	{"llm-foundry/Composer FSDP1", "composer-fsdp", NULL, "learned", "flash", "none", .fsdp = true},
 	{"nanotron", "nanotron", NULL, "rope", "flash", "none", .ddp_overlaps = true, .reports_allocated = true},
+	{"Megatron-Core (Flag", "megatron-lm", NULL, "rope", "flash", "none", .bias = false},
 	{"Megatron-Core", "megatron-core", NULL, "rope", "flash", "none", .interleaves = true},
 	{"Megatron-Bridge", "megatron-core", NULL, "rope", "flash", "none", .interleaves = true},
 	{"NeMo", "megatron-core", NULL, "rope", "flash", "none", .interleaves = true},
 	{"Megatron-DeepSpeed", "megatron-deepspeed", "megatron-deepspeed-bf16", "learned", "naive", "full", .bias = true},
+	{"torchtitan FSDP2, eager", "pytorch-fsdp-eager", NULL, "rope", "flash", "none", .bias = false},
+	{"torchtitan FSDP2, compiled", "pytorch-fsdp", NULL, "rope", "flash", "none", .bias = false},
+	{"KempnerForge FSDP2, eager", "pytorch-fsdp-eager", NULL, "rope", "flash", "none", .bias = false},
+	{"KempnerForge FSDP2, compiled", "pytorch-fsdp", NULL, "rope", "flash", "none", .bias = false},
+	{"fms-fsdp FSDP1, eager", "pytorch-fsdp-eager", NULL, "rope", "flash", "none", .reduces_narrow = true},
+	{"fms-fsdp FSDP1, compiled", "pytorch-fsdp", NULL, "rope", "flash", "none", .reduces_narrow = true},
+	{"TinyLlama FSDP1, fused", "pytorch-fsdp", NULL, "rope", "flash", "none", .reduces_narrow = true},
+	{"nanoGPT DDP, eager", "pytorch-ddp-eager", NULL, "learned", "flash", "none", .bias = false},
+	{"nanoGPT DDP, compiled", "pytorch-ddp", NULL, "learned", "flash", "none", .bias = false},
+	{"flash-attention GPT", "pytorch-ddp", NULL, "learned", "flash", "none", .bias = true},
+	{"Transformer Engine, eager", "pytorch-ddp-eager", NULL, "learned", "flash", "none", .bias = true},
+	{"InternLM", "internlm", NULL, "rope", "flash", "none", .bias = false},
+	{"DeepSpeed", "deepspeed", NULL, "rope", "flash", "none", .bias = false},
+	{"OneFlow GPT", "megatron-lm", NULL, "learned", "naive", "full", .bias = true},
+	{"JAX MaxText", "maxtext", NULL, "rope", "flash", "fit", .bias = false},
 	{"Megatron-LM", "megatron-deepspeed", NULL, "learned", "naive", "full", .bias = true},
 	{"JAX PAX", "jax-pax", NULL, "learned", "flash", "fit", .bias = true},
-	{"NGC PyTorch", "pytorch-ddp", NULL, "learned", "naive", "none", .bias = true},
-	{"PyTorch", "pytorch-ddp", NULL, "learned", "naive", "none", .bias = true},
+	{"NGC PyTorch", "pytorch-ddp-eager", NULL, "learned", "naive", "none", .bias = true, .half_weights = true},
+	{"PyTorch", "pytorch-ddp-eager", NULL, "learned", "naive", "none", .bias = true, .half_weights = true},
 };
 
 const struct framework_words *framework_words(const char *cell)
@@ -41,6 +57,15 @@ const char *strategy_words(const char *sharding, bool *known)
 			return words[i][1];
 	*known = false;
 	return NULL;
+}
+
+bool multiplies_tf32(const char *gpu)
+{
+	static const char *const older[] = {"P100", "V100", "T4", "Quadro RTX", "RTX 20"};
+	for (size_t i = 0; i < sizeof older / sizeof older[0]; i++)
+		if (strncmp(gpu, older[i], strlen(older[i])) == 0)
+			return false;
+	return true;
 }
 
 const char *dtype_words(const char *cell, bool tf32)
@@ -73,6 +98,8 @@ static enum status gpu_words(const char *gpu, const char *variant, char id[DEVIC
 	snprintf(plain, sizeof plain, "%.*s", (int)strcspn(variant, "("), variant); /* "SXM 40GB (AWS p4d)" */
 	snprintf(shown, sizeof shown, "%s %s", gpu, plain);
 	enum status st = device_by_shown_name(shown, 0, id, e);
+	if (!st && !id[0] && strncmp(plain, "PCIe", 4) == 0) /* a card that has no other form is not called one */
+		st = device_by_shown_name(gpu, 0, id, e);
 	if (!st && !id[0])
 		return error_set(e, ST_INPUT, "gpu: the catalogue does not know the %s %s", gpu, variant);
 	return st;

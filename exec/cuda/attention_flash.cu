@@ -21,7 +21,26 @@ template <int DP> static __device__ __forceinline__ void state_clear(forward_sta
 		}
 }
 
-/* p becomes exp2(p - max) with the maximum so far; what was summed before is brought to it. Key 0 is masked for no query and comes first: the maximum is finite. */
+/* What earlier keys gave, of the warp's queries from `row` on, of which `rows` are there. */
+template <class T, int DP> static __device__ __forceinline__ void state_load(forward_state<DP> &x, const T *out, const float *lse, const attention_shape &z, const tile_item &at, int row, int rows)
+{
+	UNROLL for (int half = 0; half < 2; half++)
+		FOR_HELD(h) {
+			const int i = c_row(lane_of(h), 2 * half);
+			if (i >= rows)
+				continue;
+			const T *from = out_at(out, z, at.batch, at.head, row + i);
+			x.max[half][h] = lse[stat_at(z, at.batch, at.head, row + i)] * LOG2_E;
+			x.sum[half][h] = lane_of(h) % 4 == 0 ? 1.0f : 0.0f;
+			UNROLL for (int n = 0; n < DP / 8; n++)
+				UNROLL for (int r = 0; r < 2; r++) {
+					const int col = 8 * n + c_col(lane_of(h), r);
+					x.o[n].v[h][2 * half + r] = col < z.head_dim ? to_float(from[col]) : 0.0f;
+				}
+		}
+}
+
+/* p becomes exp2(p - max) with the maximum so far; what was summed before is brought to it. The first keys that come are masked for no query, or there is a maximum from before: it is finite. */
 template <int DP, int KEYS> static __device__ __forceinline__ void softmax_step(forward_state<DP> &x, frag_c p[KEYS / 8])
 {
 	UNROLL for (int half = 0; half < 2; half++) {
@@ -48,76 +67,98 @@ template <int DP, int KEYS> static __device__ __forceinline__ void softmax_step(
 }
 
 /* out and lse of the warp's queries from `row` on. */
-template <class T, int DP> static __device__ __forceinline__ void state_store(forward_state<DP> &x, T *out, float *lse, const attention_shape &z, const tile_item &at, int row)
+template <class T, int DP> static __device__ __forceinline__ void state_store(forward_state<DP> &x, T *out, float *lse, const attention_shape &z, const tile_item &at, int row, int rows)
 {
 	UNROLL for (int half = 0; half < 2; half++) {
 		quad_sum(x.sum[half]);
 		FOR_HELD(h) {
-			const int i = row + c_row(lane_of(h), 2 * half);
-			if (i < z.s && lane_of(h) % 4 == 0)
-				lse[stat_at(z, at.batch, at.head, i)] = (x.max[half][h] + log2f(x.sum[half][h])) * LN_2;
+			const int i = c_row(lane_of(h), 2 * half);
+			if (i < rows && lane_of(h) % 4 == 0)
+				lse[stat_at(z, at.batch, at.head, row + i)] = (x.max[half][h] + log2f(x.sum[half][h])) * LN_2;
 		}
 	}
-	if (row < z.s)
-		store_rows<DP>(out_at(out, z, at.batch, at.head, row), z.out_width, z.s - row, z.head_dim, z.vec, x.o, [&](int h, int half) { return 1.0f / x.sum[half][h]; });
+	if (rows > 0)
+		store_rows<DP>(out_at(out, z, at.batch, at.head, row), z.out_width, rows, z.head_dim, z.vec, x.o, [&](int h, int half) { return 1.0f / x.sum[half][h]; });
 }
 
-template <class T, int DP> static __device__ __forceinline__ void forward_tile(const T *qkv, T *out, float *lse, const attention_shape &z, const tile_item &at)
+template <class T, int DP> static __device__ __forceinline__ void forward_tile(const T *qkv, const T *keys, T *out, float *lse, const attention_shape &z, const tile_item &at)
 {
 	constexpr int LD = tile_stride<T>(DP), KEYS = forward_keys<T, DP>;
-	const int rows = 16 * warp_count(), q0 = at.tile * rows, row = q0 + 16 * warp_rank(), kv = at.head / (z.heads / z.kv_heads);
-	T *q = (T *)dynamic_shared(attention_shared_B<T, DP>(rows, KEYS)), *passing = q + rows * LD;
-	const int n_tiles = tiles_of(z.causal && q0 + rows < z.s ? q0 + rows : z.s, KEYS);
+	const int own = 16 * warp_count(), kv = at.head / (z.heads / z.kv_heads);
+	const struct place first = query_place(z, at.tile, own);
+	const int row = first.row + 16 * warp_rank(), rows = first.rows - 16 * warp_rank(), position = first.position + 16 * warp_rank(), last = first.position + (own < first.rows ? own : first.rows) - 1;
+	T *q = (T *)dynamic_shared(attention_shared_B<T, DP>(own, KEYS)), *passing = q + own * LD;
+	const int n_tiles = key_tiles(z, KEYS);
 	const float slope = slope_of(z, at.head);
-	auto fetch = [&](int tile) {
-		T *k = passing + tile % 2 * 2 * KEYS * LD;
-		load_tile<DP>(k, KEYS, k_at(qkv, z, at.batch, kv, tile * KEYS), z.width, z.s - tile * KEYS, z.head_dim, z.vec);
-		load_tile<DP>(k + KEYS * LD, KEYS, v_at(qkv, z, at.batch, kv, tile * KEYS), z.width, z.s - tile * KEYS, z.head_dim, z.vec);
+	auto fetch = [&](int tile, int stage) {
+		const struct place from = key_place(z, tile, KEYS);
+		T *k = passing + stage * 2 * KEYS * LD;
+		load_tile<DP>(k, KEYS, k_at(keys, z, at.batch, kv, from.row), z.key_width, from.rows, z.head_dim, z.vec);
+		load_tile<DP>(k + KEYS * LD, KEYS, v_at(keys, z, at.batch, kv, from.row), z.key_width, from.rows, z.head_dim, z.vec);
 	};
+	int tile = next_keys(z, 0, KEYS, last);
 	block_sync(); /* the tile before has been read */
-	load_tile<DP>(q, rows, q_at(qkv, z, at.batch, at.head, q0), z.width, z.s - q0, z.head_dim, z.vec);
-	fetch(0);
+	load_tile<DP>(q, own, q_at(qkv, z, at.batch, at.head, first.row), z.width, first.rows, z.head_dim, z.vec);
+	if (tile < n_tiles)
+		fetch(tile, 0);
 	forward_state<DP> x;
 	state_clear(x);
-	for (int tile = 0; tile < n_tiles; tile++) {
+	if (z.adds)
+		state_load(x, out, lse, z, at, row, rows);
+	for (int stage = 0, next; tile < n_tiles; tile = next, stage = 1 - stage) {
 		copies_wait();
 		block_sync();
-		if (tile + 1 < n_tiles)
-			fetch(tile + 1);
-		if (z.causal && tile * KEYS > row + 15)
+		next = next_keys(z, tile + 1, KEYS, last);
+		if (next < n_tiles)
+			fetch(next, 1 - stage);
+		const struct place at_keys = key_place(z, tile, KEYS);
+		if (z.causal && at_keys.position > position + 15)
 			continue;
-		const T *k = passing + tile % 2 * 2 * KEYS * LD;
+		const T *k = passing + stage * 2 * KEYS * LD;
 		frag_c p[KEYS / 8];
 		UNROLL for (int n = 0; n < KEYS / 8; n++)
 			clear(p[n]);
 		multiply_nt<LD, KEYS, DP>(p, q + 16 * warp_rank() * LD, k);
-		scores_from_products<KEYS / 8, false>(p, z, slope, row, tile * KEYS);
+		scores_from_products<KEYS / 8, false>(p, z, slope, position, at_keys.position, at_keys.position + at_keys.rows);
 		softmax_step<DP, KEYS>(x, p);
 		multiply_held<LD, DP, KEYS>(x.o, p, k + KEYS * LD);
 	}
-	state_store(x, out, lse, z, at, row);
+	copies_wait(); /* where there were no keys, the queries have come unused */
+	state_store(x, out, lse, z, at, row, rows);
 }
 
-template <class T, int DP> __global__ void __launch_bounds__(attention_warps<T, DP> * 32) attention_forward(const T *qkv, T *out, float *lse, attention_shape z)
+template <class T, int DP> __global__ void __launch_bounds__(attention_warps<T, DP> * 32) attention_forward(const T *qkv, const T *keys, T *out, float *lse, attention_shape z)
 {
-	const int tiles = tiles_of(z.s, 16 * warp_count());
+	const int tiles = query_tiles(z, 16 * warp_count());
 	for (int64_t i = blockIdx.x; i < (int64_t)tiles * z.heads * z.b; i += gridDim.x)
-		forward_tile<T, DP>(qkv, out, lse, z, item_at(i, tiles, z.heads, z.causal));
+		forward_tile<T, DP>(qkv, keys, out, lse, z, item_at(i, tiles, z.heads, z.causal));
+}
+
+/* `visitors`: the argument that has the keys of other ranks, 0: the rank's own, in qkv. Behind it out and lse. */
+static enum status forward_start(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], int visitors, struct error *e)
+{
+	struct attention_shape z = {};
+	enum status st = attention_shape_of(env, op, &z, e);
+	if (st || (st = same_format(op, arg, 0, 1u << visitors | 1u << (visitors + 1), e)))
+		return st;
+	return with_format(arg[0].dtype, e, [&](auto format) {
+		using T = typename decltype(format)::type;
+		const T *keys = (const T *)arg[visitors].at + (visitors ? 0 : z.out_width);
+		z.vec = attention_fits(arg, 0, visitors + 2) && z.head_dim % vec_of<T>::N == 0;
+		return with_head_dim(z.head_dim, [&](auto dim) {
+			constexpr int DP = decltype(dim)::value, warps = attention_warps<T, DP>;
+			return start_shared<attention_forward<T, DP>>(env->stream, (int64_t)query_tiles(z, 16 * warps) * z.heads * z.b, 32 * warps, attention_shared_B<T, DP>(16 * warps, forward_keys<T, DP>), e,
+				(const T *)arg[0].at, keys, (T *)arg[visitors + 1].at, (float *)arg[visitors + 2].at, z);
+		});
+	});
 }
 
 enum status launch_attention(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
-	struct attention_shape z = {};
-	enum status st = attention_shape_of(env, op, &z, e);
-	if (st || (st = same_format(op, arg, 0, 1u << 1, e)))
-		return st;
-	return with_format(arg[0].dtype, e, [&](auto format) {
-		using T = typename decltype(format)::type;
-		z.vec = attention_fits(arg, 0, 2) && z.head_dim % vec_of<T>::N == 0;
-		return with_head_dim(z.head_dim, [&](auto dim) {
-			constexpr int DP = decltype(dim)::value, warps = attention_warps<T, DP>;
-			return start_shared<attention_forward<T, DP>>(env->stream, (int64_t)tiles_of(z.s, 16 * warps) * z.heads * z.b, 32 * warps, attention_shared_B<T, DP>(16 * warps, forward_keys<T, DP>), e,
-				(const T *)arg[0].at, (T *)arg[1].at, (float *)arg[2].at, z);
-		});
-	});
+	return forward_start(env, op, arg, 0, e);
+}
+
+enum status launch_attention_part(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+{
+	return forward_start(env, op, arg, 1, e);
 }

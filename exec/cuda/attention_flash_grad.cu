@@ -32,10 +32,10 @@ template <class T, int DP> struct keys_state {
 	frag_c dk[held_cols<DP> / 8], dv[held_cols<DP> / 8];
 };
 
-/* One tile of queries, of query head h from row `q0` on: scores are held transposed, keys by queries, so that a warp's keys gather all of it. */
+/* One tile of queries, the first at position `query`, and keys from position `key` on, before `end`: scores are held transposed, keys by queries, so that a warp's keys gather all of it. */
 template <class T, int DP>
-static __device__ __forceinline__ void keys_step(keys_state<T, DP> &x, const T *k, const T *v, const T *q, const T *dout, const float *lse, const float *delta, const attention_shape &z, float slope, int q0,
-	int key, int col)
+static __device__ __forceinline__ void keys_step(keys_state<T, DP> &x, const T *k, const T *v, const T *q, const T *dout, const float *lse, const float *delta, const attention_shape &z, float slope,
+	int query, int key, int end, int col)
 {
 	constexpr int LD = tile_stride<T>(DP), N = passing_rows<T, DP>, COLS = held_cols<DP>;
 	frag_c p[N / 8], ds[N / 8];
@@ -44,7 +44,7 @@ static __device__ __forceinline__ void keys_step(keys_state<T, DP> &x, const T *
 		clear(ds[n]);
 	}
 	multiply_nt<LD, N, DP>(p, k, q);
-	scores_from_products<N / 8, true>(p, z, slope, key, q0);
+	scores_from_products<N / 8, true>(p, z, slope, key, query, end);
 	UNROLL for (int n = 0; n < N / 8; n++)
 		FOR_HELD(h)
 			UNROLL for (int r = 0; r < 4; r++)
@@ -58,97 +58,127 @@ static __device__ __forceinline__ void keys_step(keys_state<T, DP> &x, const T *
 	multiply_held<LD, COLS, N>(x.dk, ds, q + col);
 }
 
-template <class T, int DP>
-static __device__ __forceinline__ void keys_tile(const T *qkv, const T *dout, const float *lse, const float *delta, T *dqkv, const attention_shape &z, const tile_item &at, int col)
+/* What both kernels read, and write. */
+template <class T> struct grad_args {
+	const T *qkv, *keys, *dout;
+	const float *lse, *delta;
+	T *dqkv, *dkeys;
+};
+
+template <class T, int DP> static __device__ __forceinline__ void keys_tile(const grad_args<T> &g, const attention_shape &z, const tile_item &at, int col)
 {
 	constexpr int LD = tile_stride<T>(DP), N = passing_rows<T, DP>, COLS = held_cols<DP>;
-	const int rows = 16 * warp_count(), k0 = at.tile * rows, key = k0 + 16 * warp_rank(), group = z.heads / z.kv_heads;
-	T *k = (T *)dynamic_shared(grad_shared_B<T, DP>(rows)), *v = k + rows * LD, *passing = v + rows * LD;
+	const int own = 16 * warp_count(), group = z.heads / z.kv_heads, tiles = query_tiles(z, N), steps = group * tiles;
+	const struct place first = key_place(z, at.tile, own);
+	const int row = first.row + 16 * warp_rank(), rows = first.rows - 16 * warp_rank(), key = first.position + 16 * warp_rank();
+	T *k = (T *)dynamic_shared(grad_shared_B<T, DP>(own)), *v = k + own * LD, *passing = v + own * LD;
 	float *stats = (float *)(passing + 4 * N * LD);
-	const int first = z.causal ? k0 / N : 0, tiles = tiles_of(z.s, N) - first;
-	auto fetch = [&](int step) {
-		const int q0 = (first + step % tiles) * N, head = at.head * group + step / tiles;
-		T *q = passing + step % 2 * 2 * N * LD;
-		load_tile<DP>(q, N, q_at(qkv, z, at.batch, head, q0), z.width, z.s - q0, z.head_dim, z.vec);
-		load_tile<DP>(q + N * LD, N, out_at(dout, z, at.batch, head, q0), z.out_width, z.s - q0, z.head_dim, z.vec);
-		float *x = stats + step % 2 * 2 * N;
+	auto fetch = [&](int step, int stage) {
+		const struct place from = query_place(z, step % tiles, N);
+		const int head = at.head * group + step / tiles;
+		T *q = passing + stage * 2 * N * LD;
+		load_tile<DP>(q, N, q_at(g.qkv, z, at.batch, head, from.row), z.width, from.rows, z.head_dim, z.vec);
+		load_tile<DP>(q + N * LD, N, out_at(g.dout, z, at.batch, head, from.row), z.out_width, from.rows, z.head_dim, z.vec);
+		float *x = stats + stage * 2 * N;
 		for (int i = thread_rank(); i < N; i += thread_count()) {
-			x[i] = q0 + i < z.s ? lse[stat_at(z, at.batch, head, q0 + i)] * LOG2_E : INFINITY; /* beyond the end: no weight */
-			x[N + i] = q0 + i < z.s ? delta[stat_at(z, at.batch, head, q0 + i)] : 0.0f;
+			x[i] = i < from.rows ? g.lse[stat_at(z, at.batch, head, from.row + i)] * LOG2_E : INFINITY; /* beyond the end: no weight */
+			x[N + i] = i < from.rows ? g.delta[stat_at(z, at.batch, head, from.row + i)] : 0.0f;
 		}
 	};
+	int step = next_queries(z, 0, steps, N, first.position);
 	block_sync(); /* the tile before has been read */
-	load_tile<DP>(k, rows, k_at(qkv, z, at.batch, at.head, k0), z.width, z.s - k0, z.head_dim, z.vec);
-	load_tile<DP>(v, rows, v_at(qkv, z, at.batch, at.head, k0), z.width, z.s - k0, z.head_dim, z.vec);
-	fetch(0);
+	load_tile<DP>(k, own, k_at(g.keys, z, at.batch, at.head, first.row), z.key_width, first.rows, z.head_dim, z.vec);
+	load_tile<DP>(v, own, v_at(g.keys, z, at.batch, at.head, first.row), z.key_width, first.rows, z.head_dim, z.vec);
+	if (step < steps)
+		fetch(step, 0);
 	keys_state<T, DP> x;
 	UNROLL for (int n = 0; n < COLS / 8; n++) {
 		clear(x.dk[n]);
 		clear(x.dv[n]);
 	}
-	for (int step = 0; step < group * tiles; step++) {
+	for (int stage = 0, next; step < steps; step = next, stage = 1 - stage) {
 		copies_wait();
 		block_sync();
-		if (step + 1 < group * tiles)
-			fetch(step + 1);
-		const int q0 = (first + step % tiles) * N;
-		if (key >= z.s || (z.causal && q0 + N <= key))
+		next = next_queries(z, step + 1, steps, N, first.position);
+		if (next < steps)
+			fetch(next, 1 - stage);
+		const struct place from = query_place(z, step % tiles, N);
+		if (rows <= 0 || (z.causal && from.position + N <= key))
 			continue;
-		const T *q = passing + step % 2 * 2 * N * LD;
-		const float *s = stats + step % 2 * 2 * N;
-		keys_step<T, DP>(x, k + 16 * warp_rank() * LD, v + 16 * warp_rank() * LD, q, q + N * LD, s, s + N, z, slope_of(z, at.head * group + step / tiles), q0, key, col);
+		const T *q = passing + stage * 2 * N * LD;
+		const float *s = stats + stage * 2 * N;
+		keys_step<T, DP>(x, k + 16 * warp_rank() * LD, v + 16 * warp_rank() * LD, q, q + N * LD, s, s + N, z, slope_of(z, at.head * group + step / tiles), from.position, key, key + rows, col);
 	}
-	if (key >= z.s)
+	copies_wait(); /* where no query sees the keys, they have come unused */
+	if (rows <= 0)
 		return;
-	store_rows<COLS>(k_at(dqkv, z, at.batch, at.head, key) + col, z.width, z.s - key, z.head_dim - col, z.vec, x.dk, [&](int, int) { return z.scale; });
-	store_rows<COLS>(v_at(dqkv, z, at.batch, at.head, key) + col, z.width, z.s - key, z.head_dim - col, z.vec, x.dv, [](int, int) { return 1.0f; });
+	store_rows<COLS>(k_at(g.dkeys, z, at.batch, at.head, row) + col, z.key_width, rows, z.head_dim - col, z.vec, x.dk, [&](int, int) { return z.scale; });
+	store_rows<COLS>(v_at(g.dkeys, z, at.batch, at.head, row) + col, z.key_width, rows, z.head_dim - col, z.vec, x.dv, [](int, int) { return 1.0f; });
 }
 
-template <class T, int DP>
-__global__ void __launch_bounds__(attention_warps<T, DP> * 32) attention_grad_keys(const T *qkv, const T *dout, const float *lse, const float *delta, T *dqkv, attention_shape z)
+template <class T, int DP> __global__ void __launch_bounds__(attention_warps<T, DP> * 32) attention_grad_keys(grad_args<T> g, attention_shape z)
 {
-	const int tiles = tiles_of(z.s, 16 * warp_count());
+	const int tiles = key_tiles(z, 16 * warp_count());
 	for (int64_t i = blockIdx.x; i < (int64_t)tiles * z.kv_heads * z.b * (DP / held_cols<DP>); i += gridDim.x)
-		keys_tile<T, DP>(qkv, dout, lse, delta, dqkv, z, item_at(i / (DP / held_cols<DP>), tiles, z.kv_heads, false), (int)(i % (DP / held_cols<DP>)) * held_cols<DP>);
+		keys_tile<T, DP>(g, z, item_at(i / (DP / held_cols<DP>), tiles, z.kv_heads, false), (int)(i % (DP / held_cols<DP>)) * held_cols<DP>);
 }
 
 /* ---- dQ ---- */
 
-template <class T, int DP>
-static __device__ __forceinline__ void queries_tile(const T *qkv, const T *dout, const float *lse, const float *delta, T *dqkv, const attention_shape &z, const tile_item &at)
+/* What earlier keys gave, before the scale that the end brings. */
+template <class T, int DP> static __device__ __forceinline__ void queries_load(frag_c dq[DP / 8], const T *from, const attention_shape &z, int rows)
+{
+	FOR_HELD(h)
+		UNROLL for (int n = 0; n < DP / 8; n++)
+			UNROLL for (int r = 0; r < 4; r++) {
+				const int i = c_row(lane_of(h), r), col = 8 * n + c_col(lane_of(h), r);
+				dq[n].v[h][r] = i < rows && col < z.head_dim ? to_float(from[i * z.width + col]) / z.scale : 0.0f;
+			}
+}
+
+template <class T, int DP> static __device__ __forceinline__ void queries_tile(const grad_args<T> &g, const attention_shape &z, const tile_item &at)
 {
 	constexpr int LD = tile_stride<T>(DP), N = passing_rows<T, DP>;
-	const int rows = 16 * warp_count(), q0 = at.tile * rows, row = q0 + 16 * warp_rank(), kv = at.head / (z.heads / z.kv_heads);
-	T *q = (T *)dynamic_shared(grad_shared_B<T, DP>(rows)), *o = q + rows * LD, *passing = o + rows * LD;
-	const int n_tiles = tiles_of(z.causal && q0 + rows < z.s ? q0 + rows : z.s, N);
+	const int own = 16 * warp_count(), kv = at.head / (z.heads / z.kv_heads);
+	const struct place first = query_place(z, at.tile, own);
+	const int row = first.row + 16 * warp_rank(), rows = first.rows - 16 * warp_rank(), position = first.position + 16 * warp_rank(), last = first.position + (own < first.rows ? own : first.rows) - 1;
+	T *q = (T *)dynamic_shared(grad_shared_B<T, DP>(own)), *o = q + own * LD, *passing = o + own * LD;
+	const int n_tiles = key_tiles(z, N);
 	const float slope = slope_of(z, at.head);
-	auto fetch = [&](int tile) {
-		T *k = passing + tile % 2 * 2 * N * LD;
-		load_tile<DP>(k, N, k_at(qkv, z, at.batch, kv, tile * N), z.width, z.s - tile * N, z.head_dim, z.vec);
-		load_tile<DP>(k + N * LD, N, v_at(qkv, z, at.batch, kv, tile * N), z.width, z.s - tile * N, z.head_dim, z.vec);
+	auto fetch = [&](int tile, int stage) {
+		const struct place from = key_place(z, tile, N);
+		T *k = passing + stage * 2 * N * LD;
+		load_tile<DP>(k, N, k_at(g.keys, z, at.batch, kv, from.row), z.key_width, from.rows, z.head_dim, z.vec);
+		load_tile<DP>(k + N * LD, N, v_at(g.keys, z, at.batch, kv, from.row), z.key_width, from.rows, z.head_dim, z.vec);
 	};
+	int tile = next_keys(z, 0, N, last);
 	block_sync(); /* the tile before has been read */
-	load_tile<DP>(q, rows, q_at(qkv, z, at.batch, at.head, q0), z.width, z.s - q0, z.head_dim, z.vec);
-	load_tile<DP>(o, rows, out_at(dout, z, at.batch, at.head, q0), z.out_width, z.s - q0, z.head_dim, z.vec);
-	fetch(0);
+	load_tile<DP>(q, own, q_at(g.qkv, z, at.batch, at.head, first.row), z.width, first.rows, z.head_dim, z.vec);
+	load_tile<DP>(o, own, out_at(g.dout, z, at.batch, at.head, first.row), z.out_width, first.rows, z.head_dim, z.vec);
+	if (tile < n_tiles)
+		fetch(tile, 0);
 	frag_c dq[DP / 8];
 	UNROLL for (int n = 0; n < DP / 8; n++)
 		clear(dq[n]);
+	if (z.adds && rows > 0)
+		queries_load<T, DP>(dq, q_at(g.dqkv, z, at.batch, at.head, row), z, rows);
 	float row_lse[2][HELD_MAX], row_delta[2][HELD_MAX];
 	UNROLL for (int half = 0; half < 2; half++)
 		FOR_HELD(h) {
-			const int i = row + c_row(lane_of(h), 2 * half);
-			row_lse[half][h] = i < z.s ? lse[stat_at(z, at.batch, at.head, i)] * LOG2_E : INFINITY;
-			row_delta[half][h] = i < z.s ? delta[stat_at(z, at.batch, at.head, i)] : 0.0f;
+			const int i = c_row(lane_of(h), 2 * half);
+			row_lse[half][h] = i < rows ? g.lse[stat_at(z, at.batch, at.head, row + i)] * LOG2_E : INFINITY;
+			row_delta[half][h] = i < rows ? g.delta[stat_at(z, at.batch, at.head, row + i)] : 0.0f;
 		}
-	for (int tile = 0; tile < n_tiles; tile++) {
+	for (int stage = 0, next; tile < n_tiles; tile = next, stage = 1 - stage) {
 		copies_wait();
 		block_sync();
-		if (tile + 1 < n_tiles)
-			fetch(tile + 1);
-		if (row >= z.s || (z.causal && tile * N > row + 15))
+		next = next_keys(z, tile + 1, N, last);
+		if (next < n_tiles)
+			fetch(next, 1 - stage);
+		const struct place at_keys = key_place(z, tile, N);
+		if (rows <= 0 || (z.causal && at_keys.position > position + 15))
 			continue;
-		const T *k = passing + tile % 2 * 2 * N * LD;
+		const T *k = passing + stage * 2 * N * LD;
 		frag_c p[N / 8], ds[N / 8];
 		UNROLL for (int n = 0; n < N / 8; n++) {
 			clear(p[n]);
@@ -156,53 +186,64 @@ static __device__ __forceinline__ void queries_tile(const T *qkv, const T *dout,
 		}
 		multiply_nt<LD, N, DP>(p, q + 16 * warp_rank() * LD, k);
 		multiply_nt<LD, N, DP>(ds, o + 16 * warp_rank() * LD, k + N * LD);
-		scores_from_products<N / 8, false>(p, z, slope, row, tile * N);
+		scores_from_products<N / 8, false>(p, z, slope, position, at_keys.position, at_keys.position + at_keys.rows);
 		UNROLL for (int n = 0; n < N / 8; n++)
 			FOR_HELD(h)
 				UNROLL for (int r = 0; r < 4; r++)
 					ds[n].v[h][r] = exp2_fast(p[n].v[h][r] - row_lse[r / 2][h]) * (ds[n].v[h][r] - row_delta[r / 2][h]);
 		multiply_held<LD, DP, N>(dq, ds, k);
 	}
-	if (row < z.s)
-		store_rows<DP>(q_at(dqkv, z, at.batch, at.head, row), z.width, z.s - row, z.head_dim, z.vec, dq, [&](int, int) { return z.scale; });
+	copies_wait(); /* as in keys_tile */
+	if (rows > 0)
+		store_rows<DP>(q_at(g.dqkv, z, at.batch, at.head, row), z.width, rows, z.head_dim, z.vec, dq, [&](int, int) { return z.scale; });
 }
 
-template <class T, int DP>
-__global__ void __launch_bounds__(attention_warps<T, DP> * 32) attention_grad_queries(const T *qkv, const T *dout, const float *lse, const float *delta, T *dqkv, attention_shape z)
+template <class T, int DP> __global__ void __launch_bounds__(attention_warps<T, DP> * 32) attention_grad_queries(grad_args<T> g, attention_shape z)
 {
-	const int tiles = tiles_of(z.s, 16 * warp_count());
+	const int tiles = query_tiles(z, 16 * warp_count());
 	for (int64_t i = blockIdx.x; i < (int64_t)tiles * z.heads * z.b; i += gridDim.x)
-		queries_tile<T, DP>(qkv, dout, lse, delta, dqkv, z, item_at(i, tiles, z.heads, z.causal));
+		queries_tile<T, DP>(g, z, item_at(i, tiles, z.heads, z.causal));
 }
 
 /* ---- launch ---- */
 
-enum { QKV, OUT, LSE, DOUT, DELTA, DQKV };
 #define DELTA_WARPS 8
 
-template <class T, int DP> static enum status grad_start(const struct cuda_env *env, const struct cuda_arg *arg, const struct attention_shape &z, struct error *e)
+template <class T, int DP> static enum status grad_start(const struct cuda_env *env, const grad_args<T> &g, const struct attention_shape &z, struct error *e)
 {
 	constexpr int warps = attention_warps<T, DP>;
 	constexpr size_t shared_B = grad_shared_B<T, DP>(16 * warps);
-	const int64_t tiles = (int64_t)tiles_of(z.s, 16 * warps) * z.b;
-	const T *qkv = (const T *)arg[QKV].at, *dout = (const T *)arg[DOUT].at;
-	const float *lse = (const float *)arg[LSE].at, *delta = (const float *)arg[DELTA].at;
-	T *dqkv = (T *)arg[DQKV].at;
-	enum status st = start_shared<attention_grad_keys<T, DP>>(env->stream, tiles * z.kv_heads * (DP / held_cols<DP>), 32 * warps, shared_B, e, qkv, dout, lse, delta, dqkv, z);
-	return st ? st : start_shared<attention_grad_queries<T, DP>>(env->stream, tiles * z.heads, 32 * warps, shared_B, e, qkv, dout, lse, delta, dqkv, z);
+	enum status st = start_shared<attention_grad_keys<T, DP>>(env->stream, (int64_t)key_tiles(z, 16 * warps) * z.b * z.kv_heads * (DP / held_cols<DP>), 32 * warps, shared_B, e, g, z);
+	return st ? st : start_shared<attention_grad_queries<T, DP>>(env->stream, (int64_t)query_tiles(z, 16 * warps) * z.b * z.heads, 32 * warps, shared_B, e, g, z);
+}
+
+/* `visitors` as in forward_start, dkeys likewise. Behind visitors out, lse, dout, delta, dqkv. */
+static enum status grads_start(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], int visitors, int dkeys, struct error *e)
+{
+	const int out = visitors + 1, lse = out + 1, dout = lse + 1, delta = dout + 1, dqkv = delta + 1;
+	struct attention_shape z = {};
+	enum status st = attention_shape_of(env, op, &z, e);
+	if (st || (st = same_format(op, arg, 0, 1u << visitors | 1u << out | 1u << dout | 1u << dqkv | 1u << dkeys, e)))
+		return st;
+	return with_format(arg[0].dtype, e, [&](auto format) {
+		using T = typename decltype(format)::type;
+		const grad_args<T> g = {(const T *)arg[0].at, (const T *)arg[visitors].at + (visitors ? 0 : z.out_width), (const T *)arg[dout].at, (const float *)arg[lse].at, (const float *)arg[delta].at,
+			(T *)arg[dqkv].at, (T *)arg[dkeys].at + (visitors ? 0 : z.out_width)};
+		z.vec = attention_fits(arg, 0, out) && attention_fits(arg, dout, 1) && attention_fits(arg, dqkv, dkeys - dqkv + 1) && z.head_dim % vec_of<T>::N == 0;
+		const int64_t rows = (int64_t)z.b * z.s * z.heads, blocks = (rows + DELTA_WARPS - 1) / DELTA_WARPS;
+		enum status first = ST_OK;
+		if (!z.adds) /* else delta is there */
+			first = start_shared<attention_delta<T>>(env->stream, blocks, 32 * DELTA_WARPS, 0, e, (const T *)arg[out].at, g.dout, (float *)arg[delta].at, z);
+		return first ? first : with_head_dim(z.head_dim, [&](auto dim) { return grad_start<T, decltype(dim)::value>(env, g, z, e); });
+	});
 }
 
 enum status launch_attention_grad(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
-	struct attention_shape z = {};
-	enum status st = attention_shape_of(env, op, &z, e);
-	if (st || (st = same_format(op, arg, QKV, 1u << OUT | 1u << DOUT | 1u << DQKV, e)))
-		return st;
-	return with_format(arg[QKV].dtype, e, [&](auto format) {
-		using T = typename decltype(format)::type;
-		z.vec = attention_fits(arg, QKV, 1) && attention_fits(arg, DOUT, 1) && attention_fits(arg, DQKV, 1) && z.head_dim % vec_of<T>::N == 0;
-		const int64_t rows = (int64_t)z.b * z.s * z.heads, blocks = (rows + DELTA_WARPS - 1) / DELTA_WARPS;
-		enum status first = start_shared<attention_delta<T>>(env->stream, blocks, 32 * DELTA_WARPS, 0, e, (const T *)arg[OUT].at, (const T *)arg[DOUT].at, (float *)arg[DELTA].at, z);
-		return first ? first : with_head_dim(z.head_dim, [&](auto dim) { return grad_start<T, decltype(dim)::value>(env, arg, z, e); });
-	});
+	return grads_start(env, op, arg, 0, 5, e);
+}
+
+enum status launch_attention_part_grad(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+{
+	return grads_start(env, op, arg, 1, 7, e);
 }

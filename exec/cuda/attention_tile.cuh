@@ -11,9 +11,13 @@
 /* Counts of heads and rows fit 32 bits; offsets into the arrays do not (8 x 131072 rows of 49152 values) and are formed in 64. */
 struct attention_shape {
 	int b, heads, kv_heads, s, head_dim;
-	int64_t width, out_width; /* values in a row of qkv, of out */
+	int64_t width, out_width, key_width; /* values in a row of qkv, of out, of keys with their values */
 	float scale;              /* 1 / sqrt(head_dim) */
 	bool causal, alibi, vec;  /* vec: every row begins at a multiple of 16 bytes */
+	bool adds;                /* to what earlier keys gave */
+	struct cut cut;
+	int chunk, chunks;        /* rows whose positions follow each other; how many such a rank has of a sequence */
+	int first_rank, sections; /* keys: of how many ranks, from which on */
 	int alibi_first, alibi_power; /* number of head 0 in the whole model; the largest power of two within the model's heads */
 };
 
@@ -33,10 +37,14 @@ static inline enum status attention_shape_of(const struct cuda_env *env, const s
 	if (d[2] < 1 || d[1] % d[2])
 		return error_set(e, ST_RUN, "flash attention: %lld query heads do not share %lld key heads evenly", (long long)d[1], (long long)d[2]);
 	/* a tile's end, and the count of the smallest tiles of a group, must fit an int */
-	if (d[0] > INT32_MAX || d[3] > INT32_MAX - 1024 || d[1] > INT32_MAX / (d[3] / 16 + 1))
-		return error_set(e, ST_RUN, "flash attention: batch %lld, %lld heads, sequence %lld are beyond the kernel's counters", (long long)d[0], (long long)d[1], (long long)d[3]);
-	*z = attention_shape{(int)d[0], (int)d[1], (int)d[2], (int)d[3], (int)d[4], (d[1] + 2 * d[2]) * d[4], d[1] * d[4], 1.0f / sqrtf((float)d[4]),
-		(op->flags & OP_CAUSAL) != 0, (op->flags & OP_ALIBI) != 0, false, (int)(env->tensor_coord * d[1]), 1};
+	const int64_t ranks = cut_ranks(&env->cut), chunks = cut_chunks(&env->cut);
+	if (d[0] > INT32_MAX || ranks * d[3] > INT32_MAX - 1024 || d[1] > INT32_MAX / (ranks * d[3] / 16 + 2 * ranks))
+		return error_set(e, ST_RUN, "flash attention: batch %lld, %lld heads, sequence %lld are beyond the kernel's counters", (long long)d[0], (long long)d[1], (long long)(ranks * d[3]));
+	const bool part = op->kind == OP_ATTENTION_PART || op->kind == OP_ATTENTION_PART_GRAD, gathered = part && d[6] == 0;
+	const int64_t first = gathered ? 0 : part ? (env->cut.rank - d[6] + ranks) % ranks : env->cut.rank, width = (d[1] + 2 * d[2]) * d[4];
+	*z = attention_shape{(int)d[0], (int)d[1], (int)d[2], (int)d[3], (int)d[4], width, d[1] * d[4], part ? 2 * d[2] * d[4] : width, 1.0f / sqrtf((float)d[4]),
+		(op->flags & OP_CAUSAL) != 0, (op->flags & OP_ALIBI) != 0, false, (op->flags & OP_ACCUMULATE) != 0, env->cut, (int)(d[3] / chunks), (int)chunks, (int)first, (int)(gathered ? ranks : 1),
+		(int)(env->tensor_coord * d[1]), 1};
 	while (2 * (int64_t)z->alibi_power <= env->heads)
 		z->alibi_power *= 2;
 	return ST_OK;
@@ -83,10 +91,52 @@ static __device__ __forceinline__ struct tile_item item_at(int64_t item, int til
 static __host__ __device__ __forceinline__ int tiles_of(int n, int of) { return (n + of - 1) / of; }
 
 template <class T> static __device__ __forceinline__ T *q_at(T *qkv, const attention_shape &z, int b, int h, int row) { return qkv + ((int64_t)b * z.s + row) * z.width + (int64_t)h * z.head_dim; }
-template <class T> static __device__ __forceinline__ T *k_at(T *qkv, const attention_shape &z, int b, int k, int row) { return q_at(qkv, z, b, z.heads + k, row); }
-template <class T> static __device__ __forceinline__ T *v_at(T *qkv, const attention_shape &z, int b, int k, int row) { return q_at(qkv, z, b, z.heads + z.kv_heads + k, row); }
+/* Rows of keys are counted rank by rank. */
+template <class T> static __device__ __forceinline__ T *k_at(T *keys, const attention_shape &z, int b, int k, int row) { return keys + (((int64_t)(row / z.s) * z.b + b) * z.s + row % z.s) * z.key_width + (int64_t)k * z.head_dim; }
+template <class T> static __device__ __forceinline__ T *v_at(T *keys, const attention_shape &z, int b, int k, int row) { return k_at(keys, z, b, z.kv_heads + k, row); }
 template <class T> static __device__ __forceinline__ T *out_at(T *out, const attention_shape &z, int b, int h, int row) { return out + ((int64_t)b * z.s + row) * z.out_width + (int64_t)h * z.head_dim; }
 static __device__ __forceinline__ int64_t stat_at(const attention_shape &z, int b, int h, int row) { return ((int64_t)b * z.heads + h) * z.s + row; }
+
+/* ---- where tiles lie in the sequence: none reaches from one chunk into the next ---- */
+
+struct place {
+	int row, rows, position; /* the first row; rows from there to the chunk's end; position of the first one in the whole sequence */
+};
+
+static __host__ __device__ __forceinline__ int query_tiles(const attention_shape &z, int of) { return z.chunks * tiles_of(z.chunk, of); }
+static __host__ __device__ __forceinline__ int key_tiles(const attention_shape &z, int of) { return z.sections * query_tiles(z, of); }
+
+static __device__ __forceinline__ struct place place_of(const attention_shape &z, int rank, int tile, int of)
+{
+	const int per_chunk = tiles_of(z.chunk, of), chunk = tile / per_chunk, row = tile % per_chunk * of;
+	return {chunk * z.chunk + row, z.chunk - row, (int)cut_chunk(&z.cut, rank + chunk / z.chunks, chunk % z.chunks) * z.chunk + row};
+}
+
+static __device__ __forceinline__ struct place query_place(const attention_shape &z, int tile, int of) { return place_of(z, (int)z.cut.rank, tile, of); }
+static __device__ __forceinline__ struct place key_place(const attention_shape &z, int tile, int of) { return place_of(z, z.first_rank, tile, of); }
+
+/* The first tile of keys from `tile` on that a query at `last` or before sees; their number where there is none. */
+static __device__ __forceinline__ int next_keys(const attention_shape &z, int tile, int of, int last)
+{
+	const int per_chunk = tiles_of(z.chunk, of), all = key_tiles(z, of);
+	while (z.causal && tile < all && key_place(z, tile, of).position > last)
+		tile = (tile / per_chunk + 1) * per_chunk;
+	return tile;
+}
+
+/* The first step from `step` on, through `steps` of them and all tiles of queries again and again, whose queries see a key at `position`; `steps` where there is none. */
+static __device__ __forceinline__ int next_queries(const attention_shape &z, int step, int steps, int of, int position)
+{
+	const int per_chunk = tiles_of(z.chunk, of), tiles = query_tiles(z, of);
+	while (z.causal && step < steps) {
+		const struct place q = query_place(z, step % tiles, of);
+		const int ahead = position - q.position;
+		if (ahead < q.rows && ahead < of)
+			break;
+		step += ahead < q.rows ? ahead / of : per_chunk - step % per_chunk;
+	}
+	return step;
+}
 
 /* ---- scores, to base 2 ---- */
 
@@ -99,9 +149,9 @@ static __device__ __forceinline__ float slope_of(const attention_shape &z, int h
 	return head < power ? exp2f(-8.0f * (float)(head + 1) / (float)power) : exp2f(-4.0f * (float)(2 * (head - power) + 1) / (float)power);
 }
 
-/* Products of queries and keys become log2(e) times their scores, -inf where masked. Rows are 16 queries from `row` on, columns keys from `col` on; TRANSPOSED: rows are keys, columns queries.
+/* Products of queries and keys become log2(e) times their scores, -inf where masked. Rows are 16 queries from position `row` on, columns keys from `col` on, before `end`; TRANSPOSED: rows are keys, columns queries.
  * Most tiles lie wholly inside the mask and skip its comparisons. */
-template <int TILES, bool TRANSPOSED> static __device__ __forceinline__ void scores_from_products(frag_c p[TILES], const attention_shape &z, float slope, int row, int col)
+template <int TILES, bool TRANSPOSED> static __device__ __forceinline__ void scores_from_products(frag_c p[TILES], const attention_shape &z, float slope, int row, int col, int end)
 {
 	const int last_key = TRANSPOSED ? row + 15 : col + 8 * TILES - 1, first_query = TRANSPOSED ? col : row;
 	UNROLL for (int n = 0; n < TILES; n++)
@@ -118,9 +168,9 @@ template <int TILES, bool TRANSPOSED> static __device__ __forceinline__ void sco
 	};
 	if (z.alibi)
 		each([&](float &score, int query, int key) { score += slope * LOG2_E * (float)(key - query); });
-	if (last_key >= z.s || (z.causal && last_key > first_query))
+	if (last_key >= end || (z.causal && last_key > first_query))
 		each([&](float &score, int query, int key) {
-			if (key >= z.s || (z.causal && key > query))
+			if (key >= end || (z.causal && key > query))
 				score = -INFINITY;
 		});
 }

@@ -169,7 +169,7 @@ static enum status plan(struct cuda_device *d, struct error *e)
 	const struct role *r = d->job->role;
 	char why[256] = "";
 	enum status st = ST_OK;
-	bool gemm = is_kind(r, OP_GEMM, OP_GEMM) || is_kind(r, OP_ATTN_SCORES, OP_ATTN_SCORES_GRAD);
+	bool gemm = is_kind(r, OP_GEMM, OP_GEMM) || is_kind(r, OP_GROUPED_GEMM, OP_GROUPED_GEMM) || is_kind(r, OP_ATTN_SCORES, OP_ATTN_SCORES_GRAD);
 	if (gemm && (st = gemm_plans_create(r, d->options.device, true, &d->gemm, e)))
 		return st;
 	progress(d);

@@ -169,18 +169,28 @@ static int32_t compute_of(const struct op *op)
 	return op->dtype == DT_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }
 
+/* The argument that is C. A grouped product has no bias. */
+static int result_of(const struct op *op)
+{
+	return op->kind == OP_GEMM ? 3 : 2;
+}
+
 /* Row-major C = op(A) op(B) is column-major C' = op(B)' op(A)': the operands change places, and keep their own turns. */
 static enum status product_of(const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], bool bias, struct product *q, struct error *e)
 {
-	const int64_t m = op->d[0], n = op->d[1], k = op->d[2];
+	const int64_t m = op->d[0], n = op->d[1], k = op->d[2], groups = op->kind == OP_GROUPED_GEMM ? op->d[3] : 1;
+	const struct cuda_arg *side[SIDE_COUNT] = {&arg[1], &arg[0], &arg[result_of(op)]};
 	const bool ta = op->flags & OP_TRANS_A, tb = op->flags & OP_TRANS_B;
 	memset(q, 0, sizeof *q);
-	*q = (struct product){.m = n, .n = m, .k = k, .batch = 1, .ld = {tb ? k : n, ta ? m : k, n}, .trans = {tb, ta}, .bias = -1, .compute = compute_of(op), .adds = (op->flags & OP_ACCUMULATE) != 0};
-	q->align[SIDE_A] = alignment((uintptr_t)arg[1].at);
-	q->align[SIDE_B] = alignment((uintptr_t)arg[0].at);
-	q->align[SIDE_C] = alignment((uintptr_t)arg[3].at);
-	enum status st;
-	if ((st = type_of(arg[1].dtype, &q->type[SIDE_A], e)) || (st = type_of(arg[0].dtype, &q->type[SIDE_B], e)) || (st = type_of(arg[3].dtype, &q->type[SIDE_C], e)))
+	*q = (struct product){.m = n, .n = m, .k = k, .batch = groups, .ld = {tb ? k : n, ta ? m : k, n}, .trans = {tb, ta}, .bias = -1, .compute = compute_of(op), .adds = (op->flags & OP_ACCUMULATE) != 0};
+	const int64_t stride[SIDE_COUNT] = {n * k, m * k, m * n};
+	enum status st = ST_OK;
+	for (int i = 0; i < SIDE_COUNT && !st; i++) {
+		q->stride[i] = groups > 1 ? stride[i] : 0;
+		q->align[i] = alignment((uintptr_t)side[i]->at | (uint64_t)q->stride[i] * (uint64_t)dtype_bytes(side[i]->dtype));
+		st = type_of(side[i]->dtype, &q->type[i], e);
+	}
+	if (st)
 		return st;
 	return bias ? type_of(arg[2].dtype, &q->bias, e) : ST_OK;
 }
@@ -194,13 +204,14 @@ static enum status gemm_context(const struct op *op, enum status st, struct erro
 enum status gemm_run(struct gemm_plans *g, const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
 	struct product q;
-	enum status st = product_of(op, arg, arg[2].at != NULL, &q, e);
+	void *bias = op->kind == OP_GEMM ? arg[2].at : NULL;
+	enum status st = product_of(op, arg, bias != NULL, &q, e);
 	if (st)
 		return gemm_context(op, st, e);
 	size_t plan = env->op < g->n_ops ? g->by_op[env->op] : NO_PLAN;
 	if (plan == NO_PLAN || memcmp(&g->plans.at[plan]->product, &q, sizeof q))
 		st = plan_of(g, &q, &plan, e);
-	struct operands o = {arg[1].at, arg[0].at, arg[2].at, arg[3].at, 1.0f};
+	struct operands o = {arg[1].at, arg[0].at, bias, arg[result_of(op)].at, 1.0f};
 	return gemm_context(op, st ? st : run_plan(g, env, plan, &o, e), e);
 }
 
@@ -302,7 +313,7 @@ enum status gemm_attention_run(struct gemm_plans *g, const struct cuda_env *env,
 /* What is known of a view's address before there is memory: buffers begin at multiples of 256, and every rank's part lies whole strides behind. */
 static void *address_of(const struct view *v)
 {
-	return (void *)(uintptr_t)(v->offset_B | v->dp_stride_B);
+	return (void *)(uintptr_t)(v->offset_B | v->stride_B);
 }
 
 static enum status plan_op(struct gemm_plans *g, const struct role *role, size_t i, struct error *e)
@@ -315,16 +326,16 @@ static enum status plan_op(struct gemm_plans *g, const struct role *role, size_t
 		if (v->buffer >= 0)
 			arg[a] = (struct cuda_arg){address_of(v), role->buffers.at[v->buffer].dtype};
 	}
-	if (op->kind != OP_GEMM)
+	if (!op_is_product(op))
 		return gemm_attention_run(g, NULL, op, arg, e);
 	struct product q;
-	enum status st = product_of(op, arg, op_arg(role, op, 2)->buffer >= 0, &q, e);
+	enum status st = product_of(op, arg, op->kind == OP_GEMM && op_arg(role, op, 2)->buffer >= 0, &q, e);
 	return gemm_context(op, st ? st : plan_of(g, &q, &g->by_op[i], e), e);
 }
 
 static bool is_product(const struct op *op)
 {
-	return op->kind == OP_GEMM || op->kind == OP_ATTN_SCORES || op->kind == OP_ATTN_VALUES || op->kind == OP_ATTN_VALUES_GRAD || op->kind == OP_ATTN_SCORES_GRAD;
+	return op_is_product(op) || op->kind == OP_ATTN_SCORES || op->kind == OP_ATTN_VALUES || op->kind == OP_ATTN_VALUES_GRAD || op->kind == OP_ATTN_SCORES_GRAD;
 }
 
 enum status gemm_plans_create(const struct role *role, int device, bool tune, struct gemm_plans **out, struct error *e)

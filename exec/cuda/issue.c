@@ -32,10 +32,11 @@ static enum status run_kernel(struct cuda_device *d, uint32_t i, struct error *e
 {
 	const struct op *op = op_at(d, i);
 	const struct cuda_env env = {.stream = d->lane[op->lane].stream, .scratch = d->scratch, .scratch_B = d->scratch_B, .flag = &d->device_notes->flag, .step = &d->device_notes->step,
-	                             .tensor_coord = d->job->coord[DIM_TP], .heads = d->job->heads, .loss_scale = d->job->loss_scale, .sms = d->sms, .op = i};
+	                             .tensor_coord = d->job->coord[DIM_TP], .heads = d->job->heads, .cut = d->job->cut, .loss_scale = d->job->loss_scale, .sms = d->sms, .op = i};
 	switch (op->kind) {
 	case OP_COPY: return copy(d, i, e);
-	case OP_GEMM: return gemm_run(d->gemm, &env, op, d->args[i], e);
+	case OP_GEMM:
+	case OP_GROUPED_GEMM: return gemm_run(d->gemm, &env, op, d->args[i], e);
 	case OP_ATTN_SCORES:
 	case OP_ATTN_VALUES:
 	case OP_ATTN_VALUES_GRAD:

@@ -20,6 +20,7 @@ extern "C" {
 
 #include "base/dtype.h"
 #include "base/status.h"
+#include "step/cut.h"
 #include "step/program.h"
 
 struct cuda_arg {
@@ -35,6 +36,7 @@ struct cuda_env {
 	const int64_t *step;  /* on the device: number of this optimizer step, from 1 (a captured graph keeps reading it) */
 	int64_t tensor_coord; /* this rank's coordinate in its tensor group */
 	int64_t heads;        /* query heads of the whole model */
+	struct cut cut;       /* this rank's place in its context group */
 	double loss_scale;
 	int sms;              /* of the device */
 	uint32_t op;          /* number of the op, for `flag` */
@@ -47,13 +49,16 @@ size_t cuda_scratch_B(const struct op *op); /* 0 for most */
 /* One launcher an op kind, in the family's .cu file; cuda_kernel_run's table holds them. */
 typedef enum status cuda_launcher(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e);
 cuda_launcher launch_attn_softmax, launch_attn_softmax_grad;                                          /* kernels_softmax.cu; the products around them are gemm.c's */
-cuda_launcher launch_attention, launch_attention_grad;                                                /* attention_flash.cu: the fall-back */
+cuda_launcher launch_attention, launch_attention_grad;                                                /* attention_flash*.cu: the fall-back */
+cuda_launcher launch_attention_part, launch_attention_part_grad;                                      /* there; these have no graph of cuDNN's */
+cuda_launcher launch_kv_pack, launch_kv_unpack;                                                       /* kernels_memory.cu */
 cuda_launcher launch_rope;                                                                            /* kernels_rope.cu */
 cuda_launcher launch_norm, launch_norm_grad, launch_add_norm;                                         /* kernels_norm.cu */
 cuda_launcher launch_add, launch_bias, launch_bias_grad;                                              /* kernels_elementwise.cu */
 cuda_launcher launch_act, launch_act_grad, launch_gate_act, launch_gate_mul;                          /* kernels_act.cu */
 cuda_launcher launch_embed, launch_embed_grad, launch_position, launch_position_grad;                 /* kernels_embed.cu */
 cuda_launcher launch_loss, launch_loss_max, launch_loss_sum, launch_loss_grad;                        /* kernels_loss.cu */
+cuda_launcher launch_route, launch_route_grad, launch_dispatch, launch_combine, launch_combine_grad, launch_swap; /* kernels_moe.cu; the experts' products are gemm.c's */
 cuda_launcher launch_optimizer;                                                                       /* kernels_optimizer.cu */
 cuda_launcher launch_fill, launch_cast;                                                               /* kernels_memory.cu; casts to and from fp8 (E4M3, scale 1) too */
 

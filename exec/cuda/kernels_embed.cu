@@ -10,16 +10,6 @@ template <class A, class B> struct both {
 	static bool fit(const A *a, const B *b, int64_t cols) { return cols % N == 0 && span_fits<N>(a) && span_fits<N>(b); }
 };
 
-/* f(c, count) for the columns of a row, as for_spans, by one block's threads. */
-template <int N, class F> static __device__ __forceinline__ void for_columns(int64_t cols, bool spans, F f)
-{
-	const int64_t whole = spans ? cols / N : 0;
-	for (int64_t i = thread_rank(); i < whole; i += thread_count())
-		f(i * N, std::integral_constant<int, N>{});
-	for (int64_t i = whole * N + thread_rank(); i < cols; i += thread_count())
-		f(i, std::integral_constant<int, 1>{});
-}
-
 /* ---- tokens ---- */
 
 struct table {
@@ -143,7 +133,8 @@ extern "C" enum status launch_embed_grad(const struct cuda_env *env, const struc
 /* ---- positions ---- */
 
 struct positions {
-	int64_t T, cols, s, first; /* first: the token of row 0 */
+	int64_t T, cols, s, first; /* s: this rank's rows of a sequence; first: the token of row 0 */
+	struct cut cut;
 	bool spans;
 };
 
@@ -152,7 +143,7 @@ template <class W, class X> __global__ void __launch_bounds__(EMBED_THREADS) pos
 	for (int64_t i = blockIdx.x; i < p.T; i += gridDim.x) {
 		int64_t place;
 		divide(p.first + i, p.s, &place);
-		const W *from = w ? w + place * p.cols : NULL;
+		const W *from = w ? w + cut_position(&p.cut, p.s, place) * p.cols : NULL;
 		X *to = x + i * p.cols;
 		for_columns<both<W, X>::N>(p.cols, p.spans, [&](int64_t c, auto count) {
 			constexpr int C = decltype(count)::value;
@@ -170,14 +161,14 @@ template <class W, class X> __global__ void __launch_bounds__(EMBED_THREADS) pos
 	}
 }
 
-/* A block a position: the rows of its sequences that stand there, in their order. */
+/* A block a position of this rank's: the rows of its sequences that stand there, in their order. */
 template <class X, class W> __global__ void __launch_bounds__(EMBED_THREADS) position_grad_kernel(const X *dx, W *dw, struct positions p)
 {
 	for (int64_t place = blockIdx.x; place < p.s; place += gridDim.x) {
 		const int64_t row = (place - p.first % p.s + p.s) % p.s;
 		if (row >= p.T)
 			continue;
-		W *to = dw + place * p.cols;
+		W *to = dw + cut_position(&p.cut, p.s, place) * p.cols;
 		for_columns<both<X, W>::N>(p.cols, p.spans, [&](int64_t c, auto count) {
 			constexpr int C = decltype(count)::value;
 			float sum[C], v[C];
@@ -195,7 +186,7 @@ template <class X, class W> __global__ void __launch_bounds__(EMBED_THREADS) pos
 
 static struct positions positions_of(const struct cuda_env *env, const struct op *op)
 {
-	return {op->d[0], op->d[1], op->d[2], op->flags & OP_SEQUENCE_PARALLEL ? env->tensor_coord * op->d[0] : 0, false};
+	return {op->d[0], op->d[1], op->d[2] / cut_ranks(&env->cut), op->flags & OP_SEQUENCE_PARALLEL ? env->tensor_coord * op->d[0] : 0, env->cut, false};
 }
 
 extern "C" enum status launch_position(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)

@@ -1,4 +1,4 @@
-/* Fills and casts. fp8 is E4M3 with a scale of 1: numbers beyond its range become its largest. */
+/* Fills, casts, and the columns of keys and values. fp8 is E4M3 with a scale of 1: numbers beyond its range become its largest. */
 #include <cuda_fp8.h>
 
 #include "exec/cuda/stream.cuh"
@@ -72,5 +72,75 @@ extern "C" enum status launch_cast(const struct cuda_env *env, const struct op *
 			Y *y = (Y *)arg[1].at;
 			return start<cast_kernel<X, Y>>(env->stream, stream_grid(env, op->d[0], STREAM_THREADS * N), STREAM_THREADS, e, x, y, op->d[0], span_fits<N>(x) && span_fits<N>(y));
 		});
+	});
+}
+
+/* ---- the K and V columns, which end a row of qkv ---- */
+
+struct kv_columns {
+	int64_t rows, cols, width; /* of kv, of a row of qkv */
+	bool adds, spans;
+};
+
+/* f(element of kv, of qkv, count) */
+template <class T, class F> static __device__ __forceinline__ void for_kv(const struct kv_columns &k, F f)
+{
+	constexpr int N = vec_of<T>::N;
+	for_spans<N>(k.rows * k.cols, k.spans, [&](int64_t i, auto count) {
+		int64_t col;
+		const int64_t row = divide(i, k.cols, &col);
+		f(i, row * k.width + k.width - k.cols + col, count);
+	});
+}
+
+template <class T> __global__ void __launch_bounds__(STREAM_THREADS) kv_pack_kernel(const T *qkv, T *kv, struct kv_columns k)
+{
+	for_kv<T>(k, [&](int64_t to, int64_t from, auto count) {
+		constexpr int C = decltype(count)::value;
+		float v[C];
+		load_vec<T, C>(qkv + from, v);
+		store_vec<T, C>(kv + to, v);
+	});
+}
+
+template <class T> __global__ void __launch_bounds__(STREAM_THREADS) kv_unpack_kernel(const T *kv, T *qkv, struct kv_columns k)
+{
+	for_kv<T>(k, [&](int64_t from, int64_t to, auto count) {
+		constexpr int C = decltype(count)::value;
+		float v[C], had[C] = {};
+		load_vec<T, C>(kv + from, v);
+		if (k.adds)
+			load_vec<T, C>(qkv + to, had);
+		UNROLL
+		for (int i = 0; i < C; i++)
+			v[i] += had[i];
+		store_vec<T, C>(qkv + to, v);
+	});
+}
+
+template <class F> static enum status with_kv(const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e, F f)
+{
+	const enum status st = same_format(op, arg, 0, 1u << 1, e);
+	return st ? st : with_format(arg[0].dtype, e, [&](auto a) {
+		using T = typename decltype(a)::type;
+		constexpr int N = vec_of<T>::N;
+		const bool spans = op->d[1] % N == 0 && op->d[2] % N == 0 && span_fits<N>((const T *)arg[0].at) && span_fits<N>((const T *)arg[1].at);
+		return f(a, kv_columns{op->d[0], op->d[1], op->d[2], (op->flags & OP_ACCUMULATE) != 0, spans}, STREAM_THREADS * N);
+	});
+}
+
+extern "C" enum status launch_kv_pack(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+{
+	return with_kv(op, arg, e, [&](auto a, struct kv_columns k, int64_t share) {
+		using T = typename decltype(a)::type;
+		return start<kv_pack_kernel<T>>(env->stream, stream_grid(env, k.rows * k.cols, share), STREAM_THREADS, e, (const T *)arg[0].at, (T *)arg[1].at, k);
+	});
+}
+
+extern "C" enum status launch_kv_unpack(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+{
+	return with_kv(op, arg, e, [&](auto a, struct kv_columns k, int64_t share) {
+		using T = typename decltype(a)::type;
+		return start<kv_unpack_kernel<T>>(env->stream, stream_grid(env, k.rows * k.cols, share), STREAM_THREADS, e, (const T *)arg[0].at, (T *)arg[1].at, k);
 	});
 }

@@ -15,7 +15,8 @@ struct rope_turns {
 };
 
 struct rope_shape {
-	int64_t rows, s, width; /* rows of `width` values, in sequences of s */
+	int64_t rows, s, width; /* rows of `width` values, s of each sequence */
+	struct cut cut;
 	int heads, half;        /* heads that turn */
 	int group;              /* rows whose angles a block holds at once */
 	bool inverse;
@@ -39,7 +40,7 @@ template <class A, int V> __global__ void __launch_bounds__(ROPE_THREADS) rope_k
 	for (int64_t first = (int64_t)blockIdx.x * z.group; first < z.rows; first += (int64_t)gridDim.x * z.group) {
 		const int rows = z.rows - first < z.group ? (int)(z.rows - first) : z.group;
 		for (int i = thread_rank(); i < rows * z.half; i += thread_count()) {
-			const uint64_t phase = (uint64_t)((first + i / z.half) % z.s) * turns.at[i % z.half];
+			const uint64_t phase = (uint64_t)cut_position(&z.cut, z.s, (first + i / z.half) % z.s) * turns.at[i % z.half];
 			turn((float)(int32_t)(phase >> 32) * 0x1p-32f, &sine[i], &cosine[i]);
 			if (z.inverse)
 				sine[i] = -sine[i];
@@ -76,7 +77,7 @@ extern "C" enum status launch_rope(const struct cuda_env *env, const struct op *
 	struct rope_turns turns;
 	for (int64_t i = 0; i < half; i++)
 		turns.at[i] = (uint64_t)llround(ldexp(pow(ROPE_THETA, -2.0 * (double)i / (double)D) / (2.0 * M_PI), 62)) << 2;
-	const struct rope_shape z = {op->d[0] * op->d[3], op->d[3], (H + 2 * K) * D, (int)(H + K), (int)half, (int)(ROPE_ANGLES / half), (op->flags & OP_INVERSE) != 0};
+	const struct rope_shape z = {op->d[0] * op->d[3], op->d[3], (H + 2 * K) * D, env->cut, (int)(H + K), (int)half, (int)(ROPE_ANGLES / half), (op->flags & OP_INVERSE) != 0};
 	const int64_t groups = (z.rows + z.group - 1) / z.group, most = (int64_t)(env->sms > 0 ? env->sms : 1) * MAP_WAVES;
 	return with_format(arg[0].dtype, e, [&](auto a) {
 		using A = typename decltype(a)::type;

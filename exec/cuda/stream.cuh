@@ -41,6 +41,16 @@ template <int N, class F> static __device__ __forceinline__ void for_spans(int64
 
 /* ---- rows ---- */
 
+/* f(c, count) for the columns of a row, as for_spans, by one block's threads. */
+template <int N, class F> static __device__ __forceinline__ void for_columns(int64_t cols, bool spans, F f)
+{
+	const int64_t whole = spans ? cols / N : 0;
+	for (int64_t i = thread_rank(); i < whole; i += thread_count())
+		f(i * N, std::integral_constant<int, N>{});
+	for (int64_t i = whole * N + thread_rank(); i < cols; i += thread_count())
+		f(i, std::integral_constant<int, 1>{});
+}
+
 /* 16 bytes as four registers: narrow numbers held one by one would take a register each. */
 struct alignas(16) packed {
 	uint32_t at[4];

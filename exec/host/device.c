@@ -114,7 +114,7 @@ static enum status host_load(void *ctx, const struct device_job *job, struct err
 	resolve_args(d);
 	if (job->cores > 1 && (st = pool_create((int)job->cores, &d->pool, e)))
 		return st;
-	struct host_env env = {.pool = d->pool, .scratch = d->scratch, .scratch_B = d->scratch_B, .tensor_coord = job->coord[DIM_TP], .heads = job->heads, .loss_scale = job->loss_scale, .step = 1};
+	struct host_env env = {.pool = d->pool, .scratch = d->scratch, .scratch_B = d->scratch_B, .tensor_coord = job->coord[DIM_TP], .heads = job->heads, .cut = job->cut, .loss_scale = job->loss_scale, .step = 1};
 	return lanes_start(&d->lanes, job, d->args, &env, e);
 }
 

@@ -17,10 +17,10 @@ static const struct kernel kernels[] = {
 	[OP_GEMM] = {kernel_gemm, NULL},
 	[OP_ATTENTION] = {kernel_attention, scratch_attention},
 	[OP_ATTENTION_GRAD] = {kernel_attention_grad, scratch_attention_grad},
-	[OP_ATTENTION_PART] = {NULL, NULL}, /* these four: runner_supports */
-	[OP_ATTENTION_PART_GRAD] = {NULL, NULL},
-	[OP_KV_PACK] = {NULL, NULL},
-	[OP_KV_UNPACK] = {NULL, NULL},
+	[OP_ATTENTION_PART] = {kernel_attention_part, scratch_attention},
+	[OP_ATTENTION_PART_GRAD] = {kernel_attention_part_grad, scratch_attention_part_grad},
+	[OP_KV_PACK] = {kernel_kv_pack, NULL},
+	[OP_KV_UNPACK] = {kernel_kv_unpack, NULL},
 	[OP_ATTN_SCORES] = {kernel_attn_scores, NULL},
 	[OP_ATTN_SOFTMAX] = {kernel_attn_softmax, NULL},
 	[OP_ATTN_VALUES] = {kernel_attn_values, NULL},
@@ -38,6 +38,13 @@ static const struct kernel kernels[] = {
 	[OP_ACT_GRAD] = {kernel_act_grad, NULL},
 	[OP_GATE_ACT] = {kernel_gate_act, NULL},
 	[OP_GATE_MUL] = {kernel_gate_mul, NULL},
+	[OP_GROUPED_GEMM] = {kernel_grouped_gemm, NULL},
+	[OP_ROUTE] = {kernel_route, scratch_route},
+	[OP_ROUTE_GRAD] = {kernel_route_grad, NULL},
+	[OP_DISPATCH] = {kernel_dispatch, NULL},
+	[OP_COMBINE] = {kernel_combine, NULL},
+	[OP_COMBINE_GRAD] = {kernel_combine_grad, NULL},
+	[OP_SWAP] = {kernel_swap, NULL},
 	[OP_EMBED] = {kernel_embed, NULL},
 	[OP_EMBED_GRAD] = {kernel_embed_grad, NULL},
 	[OP_POSITION] = {kernel_position, NULL},
@@ -55,7 +62,7 @@ static const struct kernel kernels[] = {
 	[OP_PAUSE] = {NULL, NULL},
 	[OP_SYNC] = {NULL, NULL},
 };
-static_assert(sizeof kernels / sizeof kernels[0] == OP_KIND_COUNT && OP_KIND_COUNT == 40, "a row for each op kind");
+static_assert(sizeof kernels / sizeof kernels[0] == OP_KIND_COUNT && OP_KIND_COUNT == 47, "a row for each op kind");
 
 size_t host_kernel_scratch_B(const struct op *op, int threads)
 {

@@ -20,6 +20,7 @@
 
 #include "base/status.h"
 #include "exec/host/pool.h"
+#include "step/cut.h"
 #include "step/program.h"
 
 #define ADAM_LR 1e-3f
@@ -45,6 +46,7 @@ struct host_env {
 	size_t scratch_B;     /* at least host_kernel_scratch_B of the op */
 	int64_t tensor_coord; /* this rank's coordinate in its tensor group */
 	int64_t heads;        /* query heads of the whole model; ALiBi slopes: this rank's first head is tensor_coord x H */
+	struct cut cut;       /* this rank's place in its context group */
 	double loss_scale;    /* program.loss_scale */
 	int64_t step;         /* number of this optimizer step, from 1 */
 };

@@ -8,7 +8,8 @@ struct embed {
 	const int32_t *tokens;
 	const float *w, *type, *dy;
 	float *y, *dw, *dtype;
-	int64_t T, cols, first, rows, s, position0;
+	int64_t T, cols, first, rows, s, token0; /* s: this rank's rows of a sequence; token0: the row among the rank's tokens that row 0 is */
+	struct cut cut;
 };
 
 /* The row of this rank's table that token t reads, or -1. */
@@ -98,7 +99,12 @@ enum status kernel_embed_grad(const struct host_env *env, const struct op *op, v
 
 static struct embed position_setup(const struct host_env *env, const struct op *op)
 {
-	return (struct embed){.T = op->d[0], .cols = op->d[1], .s = op->d[2], .position0 = op->flags & OP_SEQUENCE_PARALLEL ? env->tensor_coord * op->d[0] : 0};
+	return (struct embed){.T = op->d[0], .cols = op->d[1], .s = op->d[2] / cut_ranks(&env->cut), .token0 = op->flags & OP_SEQUENCE_PARALLEL ? env->tensor_coord * op->d[0] : 0, .cut = env->cut};
+}
+
+static int64_t position_of(const struct embed *m, int64_t t)
+{
+	return cut_position(&m->cut, m->s, (m->token0 + t) % m->s);
 }
 
 static void position_part(void *ctx, int64_t begin, int64_t end, int part, int thread)
@@ -106,7 +112,7 @@ static void position_part(void *ctx, int64_t begin, int64_t end, int part, int t
 	(void)part, (void)thread;
 	const struct embed *m = ctx;
 	for (int64_t t = begin; t < end; t++) {
-		const float *restrict w = m->w ? m->w + (m->position0 + t) % m->s * m->cols : NULL, *restrict type = m->type;
+		const float *restrict w = m->w ? m->w + position_of(m, t) * m->cols : NULL, *restrict type = m->type;
 		float *restrict x = m->y + t * m->cols;
 		if (w && type)
 			for (int64_t i = 0; i < m->cols; i++)
@@ -134,7 +140,7 @@ static void position_grad_part(void *ctx, int64_t begin, int64_t end, int part, 
 	for (int64_t t = 0; t < m->T; t++) {
 		const float *dx = m->dy + t * m->cols;
 		if (m->dw)
-			add_columns(m->dw + (m->position0 + t) % m->s * m->cols, dx, column(m, begin), column(m, end));
+			add_columns(m->dw + position_of(m, t) * m->cols, dx, column(m, begin), column(m, end));
 		if (m->dtype)
 			add_columns(m->dtype, dx, column(m, begin), column(m, end));
 	}

@@ -8,16 +8,17 @@ typedef enum status kernel_fn(const struct host_env *env, const struct op *op, v
 typedef size_t scratch_fn(const struct op *op, int threads);
 
 kernel_fn kernel_gemm;
-kernel_fn kernel_attention, kernel_attention_grad;
+kernel_fn kernel_attention, kernel_attention_grad, kernel_attention_part, kernel_attention_part_grad, kernel_kv_pack, kernel_kv_unpack;
 kernel_fn kernel_attn_scores, kernel_attn_softmax, kernel_attn_values, kernel_attn_values_grad, kernel_attn_softmax_grad, kernel_attn_scores_grad;
 kernel_fn kernel_rope;
 kernel_fn kernel_norm, kernel_norm_grad, kernel_add_norm;
 kernel_fn kernel_add, kernel_bias, kernel_bias_grad, kernel_act, kernel_act_grad, kernel_gate_act, kernel_gate_mul;
 kernel_fn kernel_embed, kernel_embed_grad, kernel_position, kernel_position_grad;
 kernel_fn kernel_loss, kernel_loss_max, kernel_loss_sum, kernel_loss_grad;
+kernel_fn kernel_grouped_gemm, kernel_route, kernel_route_grad, kernel_dispatch, kernel_combine, kernel_combine_grad, kernel_swap;
 kernel_fn kernel_optimizer, kernel_fill, kernel_cast, kernel_copy;
 
-scratch_fn scratch_attention, scratch_attention_grad, scratch_rope, scratch_norm_grad, scratch_bias_grad, scratch_loss;
+scratch_fn scratch_attention, scratch_attention_grad, scratch_attention_part_grad, scratch_rope, scratch_norm_grad, scratch_bias_grad, scratch_loss, scratch_route;
 
 /* ---- splitting rows over the pool ---- */
 

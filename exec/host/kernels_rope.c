@@ -8,7 +8,8 @@
 struct rope {
 	float *qkv;
 	double *frequency, *step_cos, *step_sin, *own;
-	int64_t batch, s, heads, D, width, half, stride;
+	struct cut cut;
+	int64_t batch, s, chunk, heads, D, width, half, stride; /* chunk: rows whose positions follow each other */
 	double sign;
 };
 
@@ -35,14 +36,20 @@ static void next_position(double *restrict c, double *restrict s, const double *
 	}
 }
 
+static int64_t tasks_of(int64_t rows)
+{
+	return (rows + POSITIONS - 1) / POSITIONS;
+}
+
 static void rope_part(void *ctx, int64_t task, int thread)
 {
 	const struct rope *r = ctx;
-	int64_t begin = task * POSITIONS, end = begin + POSITIONS < r->s ? begin + POSITIONS : r->s;
+	int64_t per_chunk = tasks_of(r->chunk), first = task / per_chunk * r->chunk, in_chunk = task % per_chunk * POSITIONS, position = cut_position(&r->cut, r->s, first + in_chunk);
+	int64_t begin = first + in_chunk, end = first + (in_chunk + POSITIONS < r->chunk ? in_chunk + POSITIONS : r->chunk);
 	double *c = r->own + 2 * thread * r->stride, *s = c + r->stride;
 	for (int64_t i = 0; i < r->half; i++) {
-		c[i] = cos((double)begin * r->frequency[i]);
-		s[i] = r->sign * sin((double)begin * r->frequency[i]);
+		c[i] = cos((double)position * r->frequency[i]);
+		s[i] = r->sign * sin((double)position * r->frequency[i]);
 	}
 	for (int64_t p = begin; p < end; p++) {
 		for (int64_t b = 0; b < r->batch; b++)
@@ -61,12 +68,12 @@ enum status kernel_rope(const struct host_env *env, const struct op *op, void *c
 	(void)e;
 	const int64_t H = op->d[1], K = op->d[2], D = op->d[4], half = D / 2, stride = padded(half);
 	double *at = env->scratch;
-	struct rope r = {arg[0], at, at + stride, at + 2 * stride, at + 3 * stride, op->d[0], op->d[3], H + K, D, (H + 2 * K) * D, half, stride, op->flags & OP_INVERSE ? -1.0 : 1.0};
+	struct rope r = {arg[0], at, at + stride, at + 2 * stride, at + 3 * stride, env->cut, op->d[0], op->d[3], op->d[3] / cut_chunks(&env->cut), H + K, D, (H + 2 * K) * D, half, stride, op->flags & OP_INVERSE ? -1.0 : 1.0};
 	for (int64_t i = 0; i < half; i++) {
 		r.frequency[i] = pow(ROPE_THETA, -2.0 * (double)i / (double)D);
 		r.step_cos[i] = cos(r.frequency[i]);
 		r.step_sin[i] = r.sign * sin(r.frequency[i]);
 	}
-	pool_run(env->pool, rope_part, &r, (r.s + POSITIONS - 1) / POSITIONS);
+	pool_run(env->pool, rope_part, &r, cut_chunks(&r.cut) * tasks_of(r.chunk));
 	return ST_OK;
 }

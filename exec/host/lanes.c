@@ -15,6 +15,8 @@
 
 #define SPINS 2000         /* some 50 us, on ranks that have a second core for what they wait for */
 #define NAP_NS 20000       /* between two polls of a collective while the rank computes */
+#define WAKE_NS 100000     /* a sleep may last so much longer than asked for */
+#define NAP_MAX_NS 100000000
 #define SLICE_NS 100000    /* of the polling thread: see quick_wakes */
 
 /* ---- completion ---- */
@@ -103,6 +105,19 @@ static void run_kernel(struct lanes *l, uint32_t op)
 	}
 }
 
+/* A slow rank, made of a fast one: the core stays busy, as a slow one would be, but for what is long enough to be slept through. */
+static void linger(int64_t begin_ns, double slowness)
+{
+	int64_t end_ns = begin_ns + (int64_t)((double)(stamp_now_ns() - begin_ns) * slowness), now_ns;
+	while ((now_ns = stamp_now_ns()) < end_ns) {
+		struct timespec nap = {0, end_ns - now_ns - WAKE_NS < NAP_MAX_NS ? end_ns - now_ns - WAKE_NS : NAP_MAX_NS};
+		if (nap.tv_nsec > 0)
+			nanosleep(&nap, NULL);
+		else
+			RELAX();
+	}
+}
+
 static void walk(struct lanes *l, enum lane lane, uint32_t round)
 {
 	struct stamp unused, *stamps = l->step->stamps;
@@ -120,6 +135,8 @@ static void walk(struct lanes *l, enum lane lane, uint32_t round)
 		struct stamp *s = stamps ? &stamps[op] : &unused;
 		s->begin_ns = stamp_now_ns();
 		run_kernel(l, op);
+		if (lane == LANE_COMPUTE && l->job->slowness > 1)
+			linger(s->begin_ns, l->job->slowness);
 		s->end_ns = stamp_now_ns();
 		complete(l, op, lane, round);
 	}

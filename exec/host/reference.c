@@ -202,7 +202,8 @@ static REFERENCE(ref_embed_grad)
 static int64_t position_element(const struct host_env *env, const struct op *op, int64_t i)
 {
 	int64_t token = i / op->d[1] + (op->flags & OP_SEQUENCE_PARALLEL ? env->tensor_coord * op->d[0] : 0);
-	return token % op->d[2] * op->d[1] + i % op->d[1];
+	const int64_t s = op->d[2] / cut_ranks(&env->cut);
+	return cut_position(&env->cut, s, token % s) * op->d[1] + i % op->d[1];
 }
 
 static REFERENCE(ref_position)
@@ -374,10 +375,10 @@ static reference_fn *const references[] = {
 	[OP_GEMM] = ref_gemm,
 	[OP_ATTENTION] = ref_attention,
 	[OP_ATTENTION_GRAD] = ref_attention_grad,
-	[OP_ATTENTION_PART] = NULL, /* these four: runner_supports */
-	[OP_ATTENTION_PART_GRAD] = NULL,
-	[OP_KV_PACK] = NULL,
-	[OP_KV_UNPACK] = NULL,
+	[OP_ATTENTION_PART] = ref_attention_part,
+	[OP_ATTENTION_PART_GRAD] = ref_attention_part_grad,
+	[OP_KV_PACK] = ref_kv_pack,
+	[OP_KV_UNPACK] = ref_kv_unpack,
 	[OP_ATTN_SCORES] = ref_attn_scores,
 	[OP_ATTN_SOFTMAX] = ref_attn_softmax,
 	[OP_ATTN_VALUES] = ref_attn_values,
@@ -395,6 +396,13 @@ static reference_fn *const references[] = {
 	[OP_ACT_GRAD] = ref_act_grad,
 	[OP_GATE_ACT] = ref_gate_act,
 	[OP_GATE_MUL] = ref_gate_mul,
+	[OP_GROUPED_GEMM] = ref_grouped_gemm,
+	[OP_ROUTE] = ref_route,
+	[OP_ROUTE_GRAD] = ref_route_grad,
+	[OP_DISPATCH] = ref_dispatch,
+	[OP_COMBINE] = ref_combine,
+	[OP_COMBINE_GRAD] = ref_combine_grad,
+	[OP_SWAP] = ref_swap,
 	[OP_EMBED] = ref_embed,
 	[OP_EMBED_GRAD] = ref_embed_grad,
 	[OP_POSITION] = ref_position,
@@ -412,7 +420,7 @@ static reference_fn *const references[] = {
 	[OP_PAUSE] = NULL,
 	[OP_SYNC] = NULL,
 };
-static_assert(sizeof references / sizeof references[0] == OP_KIND_COUNT && OP_KIND_COUNT == 40, "a row for each op kind");
+static_assert(sizeof references / sizeof references[0] == OP_KIND_COUNT && OP_KIND_COUNT == 47, "a row for each op kind");
 
 enum status reference_run(const struct host_env *env, const struct op *op, void *const arg[OP_MAX_ARGS], struct error *e)
 {

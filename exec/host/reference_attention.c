@@ -49,7 +49,7 @@ static double score(const struct host_env *env, const struct op *op, const struc
 	double dot = 0.0;
 	for (int64_t d = 0; d < z->D; d++)
 		dot += qkv[q_at(z, b, h, i, d)] * qkv[k_at(z, b, h, j, d)];
-	double bias = op->flags & OP_ALIBI ? alibi_slope(env->tensor_coord * z->H + h, env->heads) * (double)(j - i) : 0.0;
+	double bias = op->flags & OP_ALIBI ? alibi_slope(env->tensor_coord * z->H + h, env->heads) * (double)(cut_position(&env->cut, z->s, j) - cut_position(&env->cut, z->s, i)) : 0.0;
 	return dot * z->scale + bias;
 }
 
@@ -101,33 +101,152 @@ REFERENCE(ref_attention)
 
 REFERENCE(ref_attention_grad)
 {
+	(void)e;
 	const struct shape z = shape_of(op);
-	const double *qkv = arg[0], *out = arg[1], *dout = arg[3];
-	double *delta = arg[4], *dqkv = arg[5], *p = calloc((size_t)z.s, sizeof *p);
-	if (!p)
-		return error_nomem(e, "reference attention");
+	const double *qkv = arg[0], *out = arg[1], *lse = arg[2], *dout = arg[3];
+	double *delta = arg[4], *dqkv = arg[5];
 	memset(dqkv, 0, (size_t)(z.b * z.s * z.width) * sizeof *dqkv);
 	FOR_QUERIES(z) {
 		double *row_delta = &delta[(b * z.H + h) * z.s + i];
 		*row_delta = 0.0;
 		for (int64_t d = 0; d < z.D; d++)
 			*row_delta += dout[o_at(&z, b, h, i, d)] * out[o_at(&z, b, h, i, d)];
-		softmax_of_scores(env, op, &z, qkv, b, h, i, p);
 		for (int64_t j = 0; j < z.s; j++) {
-			double dp = 0.0;
+			double p = exp(score(env, op, &z, qkv, b, h, i, j) - lse[(b * z.H + h) * z.s + i]), dp = 0.0;
 			for (int64_t d = 0; d < z.D; d++)
 				dp += dout[o_at(&z, b, h, i, d)] * qkv[v_at(&z, b, h, j, d)];
-			double ds = p[j] * (dp - *row_delta) * z.scale;
+			double ds = p * (dp - *row_delta) * z.scale;
 			for (int64_t d = 0; d < z.D; d++) {
 				dqkv[q_at(&z, b, h, i, d)] += ds * qkv[k_at(&z, b, h, j, d)];
 				dqkv[k_at(&z, b, h, j, d)] += ds * qkv[q_at(&z, b, h, i, d)];
-				dqkv[v_at(&z, b, h, j, d)] += p[j] * dout[o_at(&z, b, h, i, d)];
+				dqkv[v_at(&z, b, h, j, d)] += p * dout[o_at(&z, b, h, i, d)];
 			}
 		}
 	}
-	free(p);
 	return ST_OK;
 }
+
+/* ---- attention with the keys of other ranks, one query and key after the other ---- */
+
+struct visitors {
+	const struct host_env *env;
+	const struct op *op;
+	struct shape z;
+	const double *qkv, *kv;
+	int64_t keys, first; /* first: the rank whose keys come first */
+};
+
+static struct visitors visitors_of(const struct host_env *env, const struct op *op, const double *qkv, const double *kv)
+{
+	const int64_t ranks = cut_ranks(&env->cut), place = op->d[6];
+	return (struct visitors){env, op, shape_of(op), qkv, kv, op->d[5], place ? (env->cut.rank + ranks - place) % ranks : 0};
+}
+
+static int64_t visitor_at(const struct visitors *v, int64_t b, int64_t h, int64_t j, int64_t d)
+{
+	const struct shape *z = &v->z;
+	return ((j / z->s * z->b + b) * z->s + j % z->s) * 2 * z->K * z->D + h / (z->H / z->K) * z->D + d;
+}
+
+static double visitor_score(const struct visitors *v, int64_t b, int64_t h, int64_t i, int64_t j)
+{
+	const struct shape *z = &v->z;
+	struct cut there = v->env->cut;
+	there.rank = v->first + j / z->s;
+	const int64_t distance = cut_position(&there, z->s, j % z->s) - cut_position(&v->env->cut, z->s, i);
+	double dot = 0.0;
+	if (v->op->flags & OP_CAUSAL && distance > 0)
+		return -INFINITY;
+	for (int64_t d = 0; d < z->D; d++)
+		dot += v->qkv[q_at(z, b, h, i, d)] * v->kv[visitor_at(v, b, h, j, d)];
+	return dot * z->scale + (v->op->flags & OP_ALIBI ? alibi_slope(v->env->tensor_coord * z->H + h, v->env->heads) * (double)distance : 0.0);
+}
+
+/* One query: what it had counts exp(lse) of old, each key exp(score). */
+static void visit_query(const struct visitors *v, int64_t b, int64_t h, int64_t i, double *out, double *lse)
+{
+	const struct shape *z = &v->z;
+	const bool adds = v->op->flags & OP_ACCUMULATE;
+	double top = adds ? *lse : -INFINITY, sum = 0.0;
+	for (int64_t j = 0; j < v->keys; j++)
+		top = fmax(top, visitor_score(v, b, h, i, j));
+	sum = adds ? exp(*lse - top) : 0.0;
+	for (int64_t d = 0; d < z->D; d++)
+		out[d] = adds ? out[d] * sum : 0.0;
+	for (int64_t j = 0; j < v->keys; j++) {
+		double p = exp(visitor_score(v, b, h, i, j) - top);
+		sum += p;
+		for (int64_t d = 0; d < z->D; d++)
+			out[d] += p * v->kv[visitor_at(v, b, h, j, z->K * z->D + d)];
+	}
+	for (int64_t d = 0; d < z->D; d++)
+		out[d] /= sum;
+	*lse = top + log(sum);
+}
+
+REFERENCE(ref_attention_part)
+{
+	UNUSED();
+	const struct visitors v = visitors_of(env, op, arg[0], arg[1]);
+	const struct shape z = v.z;
+	FOR_QUERIES(z)
+		visit_query(&v, b, h, i, (double *)arg[2] + o_at(&z, b, h, i, 0), (double *)arg[3] + (b * z.H + h) * z.s + i);
+	return ST_OK;
+}
+
+REFERENCE(ref_attention_part_grad)
+{
+	UNUSED();
+	const struct visitors v = visitors_of(env, op, arg[0], arg[1]);
+	const struct shape z = v.z;
+	const double *out = arg[2], *lse = arg[3], *dout = arg[4];
+	double *delta = arg[5], *dqkv = arg[6], *dkv = arg[7];
+	memset(dkv, 0, (size_t)(z.b * v.keys * 2 * z.K * z.D) * sizeof *dkv);
+	FOR_QUERIES(z) {
+		const int64_t stat = (b * z.H + h) * z.s + i;
+		double *row_delta = &delta[stat], own = 0.0;
+		for (int64_t d = 0; d < z.D; d++)
+			own += dout[o_at(&z, b, h, i, d)] * out[o_at(&z, b, h, i, d)];
+		for (int64_t d = 0; d < z.D && !(op->flags & OP_ACCUMULATE); d++)
+			dqkv[q_at(&z, b, h, i, d)] = 0.0;
+		if (!(op->flags & OP_ACCUMULATE))
+			*row_delta = own;
+		for (int64_t j = 0; j < v.keys; j++) {
+			double p = exp(visitor_score(&v, b, h, i, j) - lse[stat]), dp = 0.0;
+			for (int64_t d = 0; d < z.D; d++)
+				dp += dout[o_at(&z, b, h, i, d)] * v.kv[visitor_at(&v, b, h, j, z.K * z.D + d)];
+			double ds = p * (dp - *row_delta) * z.scale;
+			for (int64_t d = 0; d < z.D; d++) {
+				dqkv[q_at(&z, b, h, i, d)] += ds * v.kv[visitor_at(&v, b, h, j, d)];
+				dkv[visitor_at(&v, b, h, j, d)] += ds * v.qkv[q_at(&z, b, h, i, d)];
+				dkv[visitor_at(&v, b, h, j, z.K * z.D + d)] += p * dout[o_at(&z, b, h, i, d)];
+			}
+		}
+	}
+	return ST_OK;
+}
+
+REFERENCE(ref_kv_pack)
+{
+	UNUSED();
+	const int64_t cols = op->d[1], width = op->d[2];
+	for (int64_t i = 0; i < op->d[0] * cols; i++)
+		((double *)arg[1])[i] = ((double *)arg[0])[i / cols * width + width - cols + i % cols];
+	return ST_OK;
+}
+
+REFERENCE(ref_kv_unpack)
+{
+	UNUSED();
+	const int64_t cols = op->d[1], width = op->d[2];
+	for (int64_t i = 0; i < op->d[0] * cols; i++) {
+		double *to = (double *)arg[1] + i / cols * width + width - cols + i % cols;
+		*to = (op->flags & OP_ACCUMULATE ? *to : 0.0) + ((double *)arg[0])[i];
+	}
+	return ST_OK;
+}
+
+/* ---- naive attention ---- */
 
 static int64_t s_at(const struct shape *z, int64_t b, int64_t h, int64_t i, int64_t j) { return ((b * z->H + h) * z->s + i) * z->s + j; }
 
@@ -235,7 +354,7 @@ REFERENCE(ref_rope)
 		for (int64_t h = 0; h < z.H + z.K; h++)
 			for (int64_t i = 0; i < z.D / 2; i++) {
 				double *x = &qkv[row * z.width + h * z.D + i], *y = x + z.D / 2, a = *x, c = *y;
-				double angle = (double)(row % z.s) * pow(ROPE_THETA, -2.0 * (double)i / (double)z.D) * (op->flags & OP_INVERSE ? -1.0 : 1.0);
+				double angle = (double)cut_position(&env->cut, z.s, row % z.s) * pow(ROPE_THETA, -2.0 * (double)i / (double)z.D) * (op->flags & OP_INVERSE ? -1.0 : 1.0);
 				*x = a * cos(angle) - c * sin(angle);
 				*y = a * sin(angle) + c * cos(angle);
 			}

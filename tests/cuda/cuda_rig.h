@@ -105,8 +105,7 @@ static inline struct op cuda_rig_op(enum op_kind kind, unsigned flags, int mlp, 
 /* The op's own format of an argument, from what its size depends on. */
 static inline enum dtype rig_format_of(const struct op *op, int a)
 {
-	const char *name = op_kind_info((enum op_kind)op->kind)->arg_name[a];
-	if (op->kind == OP_COPY || !strcmp(name, "tokens") || !strcmp(name, "targets"))
+	if (op->kind == OP_COPY || op_arg_dtype(op, a) == DT_INT32)
 		return DT_INT32;
 	struct op probe = *op;
 	for (int i = 0; i < OP_MAX_DIMS; i++)
@@ -132,7 +131,7 @@ static inline size_t rig_elements(const struct op *op, int a)
 static inline size_t rig_row(const struct op *op, int a)
 {
 	const struct op_kind_info *info = op_kind_info((enum op_kind)op->kind);
-	static const char *const single[] = {"stats", "max", "sums", "lse", "delta", "loss"};
+	static const char *const single[] = {"stats", "max", "sums", "lse", "delta", "loss", "gates", "dgates"};
 	for (size_t i = 0; i < sizeof single / sizeof single[0]; i++)
 		if (!strcmp(info->arg_name[a], single[i]))
 			return 1;
@@ -245,6 +244,7 @@ static inline enum status cuda_rig_run(struct cuda_rig *r, struct error *e)
 	r->cuda.flag = rig_device(&r->flag);
 	r->cuda.step = rig_device(&r->step);
 	r->cuda.heads = r->env.heads;
+	r->cuda.cut = r->env.cut;
 	r->cuda.tensor_coord = r->env.tensor_coord;
 	r->cuda.loss_scale = r->env.loss_scale;
 	for (size_t i = 0; i < 3; i++)

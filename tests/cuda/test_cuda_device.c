@@ -89,6 +89,8 @@ static enum status start_on_device(void *ctx, const struct comm_call *c, struct 
 	(void)ctx;
 	if (starts_left > 0 && --starts_left == 0)
 		return error_set(e, ST_RUN, "the link is cut");
+	if (c->coll == COLL_SENDRECV)
+		return cudaMemcpyAsync(c->out, c->in, c->elements * (uint64_t)dtype_bytes(c->dtype), cudaMemcpyDeviceToDevice, c->queue) == cudaSuccess ? ST_OK : error_set(e, ST_RUN, "a copy was refused");
 	if (c->coll == COLL_ALL_GATHER)
 		return copy_on_queue(c, part * (uint64_t)dtype_bytes(c->dtype), e);
 	if (c->reduce == RED_MAX)
@@ -101,7 +103,9 @@ static enum status start_on_host(void *ctx, const struct comm_call *c, struct er
 	const uint64_t part = c->elements / 2, n = c->coll == COLL_ALL_REDUCE ? c->elements : part;
 	(void)ctx;
 	(void)e;
-	if (c->coll == COLL_ALL_GATHER)
+	if (c->coll == COLL_SENDRECV)
+		memcpy(c->out, c->in, c->elements * sizeof(float));
+	else if (c->coll == COLL_ALL_GATHER)
 		for (int i = 0; i < 2; i++)
 			memmove((char *)c->out + (uint64_t)i * part * sizeof(float), c->in, part * sizeof(float));
 	else
@@ -173,7 +177,7 @@ static bool open_side(struct side *s, const struct variant *v, bool on_device, b
 	if (st)
 		return done_well(st, v->name);
 	const struct role *r = &s->program->roles[0];
-	s->job = (struct device_job){.role = r, .layout = &s->layout, .heads = s->config.model.heads, .loss_scale = s->program->loss_scale, .beacon = &s->beacon, .cores = 1, .oversubscribed = true,
+	s->job = (struct device_job){.role = r, .layout = &s->layout, .heads = s->config.model.heads, .cut = {s->config.parallel.context, s->config.parallel.context - 1, 2}, .loss_scale = s->program->loss_scale, .beacon = &s->beacon, .cores = 1, .oversubscribed = true,
 	                             .broken = on_broken, .broken_ctx = s->broken};
 	for (size_t i = 0; i < r->ops.n; i++)
 		if (r->ops.at[i].kind == OP_COLLECTIVE)
@@ -267,6 +271,8 @@ static const struct variant variants[] = {
 	{"zero2", 2, {"train.optimizer=sgd", "train.global_batch=4", "parallel.strategy=zero2"}},
 	{"fsdp", 2, {"train.optimizer=sgd", "train.global_batch=4", "parallel.strategy=fsdp", "parallel.bucket_mb=25"}},
 	{"tensor", 2, {"train.optimizer=sgd", "train.global_batch=4", "parallel.tensor=2"}},
+	{"context, ring", 2, {"train.optimizer=sgd", "train.global_batch=4", "parallel.context=2", "model.position=rope"}},
+	{"context, gathered", 2, {"train.optimizer=sgd", "train.global_batch=4", "parallel.context=2", "parallel.context_kind=all_gather", "model.position=alibi"}},
 	{"tensor, sequence", 2, {"train.optimizer=sgd", "train.global_batch=4", "parallel.tensor=2", "parallel.sequence_parallel=true"}},
 };
 #define N_VARIANTS (sizeof variants / sizeof variants[0])

@@ -100,7 +100,7 @@ static void open_side(struct side *s, struct op op)
 /* An argument of n elements that begins `shift` elements behind an aligned address; n 0: absent. Filled with random numbers. */
 static void argument(struct side *s, int i, enum dtype d, size_t n, size_t shift)
 {
-	struct view v = {n ? (int32_t)s->role.buffers.n : -1, shift * size_of(d), 0};
+	struct view v = {.buffer = n ? (int32_t)s->role.buffers.n : -1, .offset_B = shift * size_of(d)};
 	CU_ASSERT_FATAL(vec_push(&s->role.args, v));
 	if (n == 0)
 		return;
@@ -174,7 +174,7 @@ static enum status run(struct side *s, bool tune)
 		goto out;
 	struct cuda_env env = {.stream = stream, .scratch = scratch, .scratch_B = GEMM_WORKSPACE_B};
 	for (int i = 0; i < (s->op.flags & OP_ACCUMULATE ? 1 : 2) && !st; i++)
-		st = s->op.kind == OP_GEMM ? gemm_run(g, &env, &s->op, s->arg, &error) : gemm_attention_run(g, &env, &s->op, s->arg, &error);
+		st = op_is_product(&s->op) ? gemm_run(g, &env, &s->op, s->arg, &error) : gemm_attention_run(g, &env, &s->op, s->arg, &error);
 	if (!st)
 		st = CUDA_CHECK(cudaStreamSynchronize(stream), &error);
 	struct host_env host = {.heads = s->op.d[1], .step = 1};
@@ -283,6 +283,36 @@ static void test_refused(void)
 	close_side(&s);
 }
 
+/* ---- the products of several experts ---- */
+
+static void one_group(enum dtype how, enum dtype out, unsigned flags, struct shape z, int64_t groups, size_t shift)
+{
+	struct side s;
+	struct op op = gemm_op(how, out, flags, z);
+	op.kind = OP_GROUPED_GEMM;
+	op.d[3] = groups;
+	open_side(&s, op);
+	argument(&s, 0, how, (size_t)(groups * z.m * z.k), shift);
+	argument(&s, 1, how, (size_t)(groups * z.n * z.k), shift);
+	argument(&s, 2, out, (size_t)(groups * z.m * z.n), shift);
+	CU_ASSERT_EQUAL(run(&s, false), ST_OK);
+	shown("grouped", &s);
+	if (!error.status)
+		compare(&s, 2, (double)z.k);
+	close_side(&s);
+}
+
+static void test_groups(void)
+{
+	for (size_t z = 0; z < sizeof shapes / sizeof shapes[0]; z++)
+		for (int64_t groups = 1; groups <= 3; groups++)
+			for (size_t t = 0; t < 3; t++) { /* forward, the input's gradient, the weights' */
+				one_group(DT_FP32, DT_FP32, turns[t], shapes[z], groups, 0);
+				one_group(DT_BF16, DT_BF16, turns[t], shapes[z], groups, 1);
+				one_group(DT_BF16, DT_FP32, turns[t] | OP_ACCUMULATE, shapes[z], groups, 0);
+			}
+}
+
 /* ---- naive attention ---- */
 
 struct heads {
@@ -322,4 +352,4 @@ static void test_attention(void)
 }
 
 UNIT_MAIN("cuda gemm", {"turns", test_turns}, {"bias", test_bias}, {"accumulate", test_accumulate}, {"alignment", test_alignment}, {"fp8", test_fp8}, {"tuned", test_tuned}, {"refused", test_refused},
-          {"attention", test_attention})
+          {"experts", test_groups}, {"attention", test_attention})

@@ -221,6 +221,9 @@ API ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
 
 API ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int nranks, ncclUniqueId id, int rank, ncclConfig_t *config)
 {
+	for (const char *name : {"NCCL_ALGO", "NCCL_PROTO"})
+		if (getenv("STEPSIM_DOUBLE_TELL") && getenv(name))
+			fprintf(stderr, "NCCL double: rank %d: %s=%s\n", rank, name, getenv(name));
 	int world = 1, device = 0, started = 0;
 	*comm = NULL;
 	if (nranks < 1 || rank < 0 || rank >= nranks || !config_ok(config))

@@ -10,7 +10,7 @@ passed=0 failed=0
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# ranks, then KEY=VALUE...
+# ranks, then KEY=VALUE... on `config`
 train() {
 	local ranks=$1
 	shift
@@ -85,6 +85,53 @@ train 4 parallel.pipeline=2 parallel.tensor=2 parallel.sequence_parallel=true mo
 train 8 parallel.pipeline=2 parallel.tensor=2 parallel.strategy=zero1 parallel.schedule=zero_bubble
 train 2 parallel.pipeline=2 parallel.schedule=zero_bubble "${bert[@]}"
 train 2 parallel.pipeline=2 parallel.schedule=zero_bubble model.parallel_residual=true train.recompute=full parallel.overlap=false
+
+# zero2 and fsdp inside stages: units gathered for each pass and once a step, chunks, a table that two stages share.
+for strategy in zero2 fsdp; do
+	bucket=(); [ $strategy = fsdp ] && bucket=(parallel.bucket_mb=25)
+	train 4 parallel.pipeline=2 parallel.strategy=$strategy "${bucket[@]}"
+	train 4 parallel.pipeline=2 parallel.strategy=$strategy "${bucket[@]}" parallel.schedule=interleaved parallel.virtual_stages=2 model.layers=4 train.recompute=full
+	train 8 parallel.pipeline=4 parallel.strategy=$strategy "${bucket[@]}" parallel.schedule=gpipe model.layers=5 model.tied_embeddings=false train.global_batch=16 parallel.overlap=false
+done
+train 4 parallel.pipeline=2 parallel.strategy=fsdp parallel.bucket_mb=25 parallel.reshard_after_forward=false train.optimizer=sgd
+train 8 parallel.pipeline=2 parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=2
+train 8 parallel.pipeline=2 parallel.tensor=2 parallel.sequence_parallel=true parallel.strategy=fsdp parallel.bucket_mb=25 parallel.prefetch=0
+
+# Context parallelism: both ways, each position's kind, causal and not, and beside the other dimensions.
+for kind in ring all_gather; do
+	for position in rope learned alibi; do
+		train 2 parallel.context=2 parallel.context_kind=$kind model.position=$position
+		train 2 parallel.context=2 parallel.context_kind=$kind model.position=$position model.causal=false train.micro_batch=2
+	done
+	train 4 parallel.context=4 parallel.context_kind=$kind "${llama[@]}"
+	train 8 parallel.context=8 parallel.context_kind=$kind model.kv_heads=4 train.recompute=full
+	train 4 parallel.context=2 parallel.context_kind=$kind parallel.tensor=2 parallel.sequence_parallel=true model.position=learned train.micro_batch=2
+	train 8 parallel.context=2 parallel.context_kind=$kind parallel.tensor=2 parallel.strategy=zero1 model.position=alibi
+	train 8 parallel.context=4 parallel.context_kind=$kind parallel.strategy=fsdp parallel.bucket_mb=25 "${llama[@]}"
+done
+train 8 parallel.context=2 parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=2
+train 8 parallel.context=2 parallel.pipeline=2 parallel.strategy=zero2
+train 4 parallel.context=2 parallel.pipeline=2 parallel.schedule=zero_bubble
+train 2 parallel.context=2 data.load_time=1ms data.workers=2
+
+# Experts, with places for all at each, so that what a rank drops does not depend on who is beside it. Choices jump where logits cross, which defeats finite differences, unless all are chosen.
+config=tests/exec/tiny-moe.yaml
+train 1 model.experts_per_token=8 model.capacity_factor=1
+train 1 model.experts=1 model.experts_per_token=1 model.shared_experts=0 train.fused=false train.recompute=full
+for ranks in 2 4 8; do
+	train $ranks parallel.expert=$ranks
+	train $ranks parallel.expert=2 parallel.strategy=zero1 train.optimizer=sgd
+	train $ranks parallel.expert=$ranks parallel.strategy=zero2 model.shared_experts=0 train.micro_batch=2 train.global_batch=$((4 * ranks))
+	train $ranks parallel.strategy=fsdp parallel.bucket_mb=25
+	train $ranks parallel.tensor=2 parallel.sequence_parallel=true parallel.expert=$ranks model.experts_per_token=1 model.capacity_factor=8
+done
+train 4 parallel.tensor=2 parallel.sequence_parallel=true parallel.strategy=zero2 train.recompute=full
+train 8 parallel.tensor=2 parallel.sequence_parallel=true parallel.expert=4 parallel.strategy=zero1 model.moe_layer_freq=2 train.fused=false
+train 4 parallel.expert=4 model.capacity_factor=0.5 # drops what the single rank drops: each micro-batch is routed by itself
+train 4 parallel.expert=2 parallel.pipeline=2 train.recompute=full
+train 4 parallel.expert=2 parallel.pipeline=2 parallel.schedule=zero_bubble
+train 8 parallel.expert=4 parallel.pipeline=2 parallel.schedule=interleaved parallel.virtual_stages=2 model.layers=4 parallel.strategy=zero1
+train 4 parallel.expert=4 model.post_norm=true model.final_norm=false model.norm=layernorm model.bias=true model.mlp=gelu
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -39,8 +39,8 @@ verified() { # name, then as job
 }
 
 for ranks in 1 2 4 8; do
-	for config in ddp-tiny zero1-tiny zero2-tiny fsdp-tiny tp-tiny tp-sp-tiny tp-dp-tiny; do
-		case $ranks-$config in 1-tp* | 2-tp-dp*) continue ;; esac
+	for config in ddp-tiny zero1-tiny zero2-tiny fsdp-tiny tp-tiny tp-sp-tiny tp-dp-tiny cp-tiny; do
+		case $ranks-$config in 1-tp* | 1-cp* | 2-tp-dp*) continue ;; esac
 		SEED=$ranks verified "$config at $ranks" "$ranks" "$config"
 	done
 done
@@ -53,6 +53,17 @@ verified 'a pipeline' 2 ddp-tiny --set parallel.pipeline=2
 verified 'a pipeline, bf16, interleaved' 2 ddp-tiny --set parallel.pipeline=2 --set parallel.schedule=interleaved --set parallel.virtual_stages=2 --set model.layers=4 --set train.dtype=bf16
 SEED=4 verified 'a pipeline, gpipe, untied' 4 ddp-tiny --set parallel.pipeline=4 --set parallel.schedule=gpipe --set model.layers=4 --set model.tied_embeddings=false
 SEED=8 verified 'a pipeline, zero bubble, with tensor and data' 8 zero1-tiny --set parallel.pipeline=2 --set parallel.tensor=2 --set parallel.schedule=zero_bubble
+SEED=6 verified 'a pipeline of fsdp' 4 fsdp-tiny --set parallel.pipeline=2
+SEED=7 verified 'a pipeline of zero2, interleaved, bf16' 4 zero2-tiny --set parallel.pipeline=2 --set parallel.schedule=interleaved --set parallel.virtual_stages=2 --set model.layers=4 --set train.dtype=bf16
+SEED=9 verified 'context gathered, with tensor and sequence, bf16, alibi' 8 cp-tiny --set parallel.context_kind=all_gather --set parallel.tensor=2 --set parallel.sequence_parallel=true --set train.dtype=bf16 --set model.position=alibi
+SEED=5 verified 'context in a graph' 4 cp-tiny --set parallel.context=4 --set train.cuda_graph=true
+
+for ranks in 2 4 8; do
+	SEED=$ranks verified "ep-tiny at $ranks" "$ranks" ep-tiny --set parallel.expert="$ranks"
+done
+SEED=8 verified 'experts, bf16, with tensor, shared, zero1' 8 ep-tiny --set parallel.expert=4 --set parallel.tensor=2 --set parallel.sequence_parallel=true --set model.shared_experts=1 --set parallel.strategy=zero1 --set train.dtype=bf16
+verified 'experts in a graph' 2 ep-tiny --set train.cuda_graph=true
+verified 'experts in a pipeline' 4 ep-tiny --set parallel.pipeline=2
 
 # The double estimates 10 us and what a ring sends at 100 GB/s.
 job 2 tp-tiny -v
@@ -119,6 +130,19 @@ j = json.load(open(sys.argv[1]))
 print('' if j["comparison"] is None and j["measurement"] == {"double": True, "steps": 1, "verified": True} else j["measurement"])
 PY
 )"
+STEPSIM_DOUBLE_TELL=1 job 2 fsdp-tiny --set collectives.algorithm=pat --set collectives.protocol=simple
+code=$?
+wrong=''
+[ "$code" -eq 0 ] || wrong="exit code $code"
+[ "$(grep -c 'NCCL double: rank [01]: NCCL_ALGO=allgather:pat;reducescatter:pat' "$log")" -eq 2 ] || wrong=${wrong:-not every rank has the algorithm}
+[ "$(grep -c 'NCCL double: rank [01]: NCCL_PROTO=Simple' "$log")" -eq 2 ] || wrong=${wrong:-not every rank has the protocol}
+verdict 'an algorithm and a protocol are forced upon NCCL' "$wrong"
+STEPSIM_DOUBLE_TELL=1 NCCL_PROTO=LL job 2 ddp-tiny --set collectives.protocol=simple
+wrong=''
+[ "$(grep -c 'NCCL double: rank [01]: NCCL_PROTO=LL$' "$log")" -eq 2 ] || wrong="the user's own was changed"
+grep -q 'NCCL_PROTO=LL stands' "$log" || wrong=${wrong:-not said}
+grep -q 'NCCL_ALGO' "$log" && wrong=${wrong:-an algorithm that nobody asked for}
+verdict "the user's own NCCL_PROTO stands" "$wrong"
 ldd build/release/libstepsim_cuda.so >"$log" 2>&1
 wrong=''
 for library in libcudart libcublasLt libcudnn libnccl; do

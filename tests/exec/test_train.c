@@ -76,7 +76,7 @@ static double step(struct session *s, struct side *x, struct error *e)
 		return loss;
 	bool counts = role_of(x)->loss >= 0;
 	for (int d = 0; d < DIM_COUNT; d++)
-		counts = counts && (d == DIM_DP || d == DIM_PP || x->runner.job.coord[d] == 0);
+		counts = counts && (d == DIM_DP || d == DIM_CP || d == DIM_EP || d == DIM_PP || x->runner.job.coord[d] == 0);
 	loss = counts ? loss : 0;
 	session_sum(s, &loss, 1, e);
 	return loss;
@@ -95,7 +95,7 @@ static struct own held(const struct side *s, const struct role_param *rp, bool g
 	const struct bucket *b = &role_of(s)->buckets.at[rp->bucket];
 	bool whole = gradient ? b->shards == 1 : b->weights.buffer >= 0;
 	const struct view *v = gradient ? &b->grad_shard : whole ? &b->weights : &b->shard;
-	uint64_t part = b->padded / (uint64_t)b->shards, lo = whole ? 0 : part * (uint64_t)s->runner.job.coord[s->runner.job.params], hi = whole ? b->padded : lo + part;
+	uint64_t part = b->padded / (uint64_t)b->shards, lo = whole ? 0 : part * (uint64_t)s->runner.job.coord[b->along], hi = whole ? b->padded : lo + part;
 	uint64_t begin = rp->offset > lo ? rp->offset : lo, end = rp->offset + rp->elements < hi ? rp->offset + rp->elements : hi;
 	if (begin >= end)
 		return (struct own){-1, 0, 0, 0};
@@ -190,8 +190,9 @@ static void compare_param(const struct side *x, const struct side *ref, size_t i
 	if (h.buffer < 0)
 		return;
 	float *mine = fetch(x, &h), *want = fetch(ref, &whole), *g = fetch(ref, &g_whole), g_tensor = largest(g, g_whole.end - g_whole.begin);
+	enum mesh_dim along = param_cut_along(&rp->param);
 	for (uint64_t k = h.begin; k < h.end; k++) {
-		uint64_t global = init_stretch(&x->config.model, &rp->param, x->config.parallel.tensor, x->runner.job.coord[DIM_TP], k).global;
+		uint64_t global = init_stretch(&x->config.model, &rp->param, x->program->mesh.size[along], x->runner.job.coord[along], k).global;
 		float a = mine[k - h.begin], b = want[global], limit = tolerance(x, gradient, g[global], g_tensor, g_all);
 		if (!(fabsf(a - b) <= limit)) {
 			wrong("rank %lld: %s of layer %lld %s, element %llu: %g, a single rank has %g (allowed difference %g)", (long long)x->runner.rank, gradient ? "gradient" : "updated value", (long long)rp->param.layer,
@@ -320,7 +321,7 @@ int main(int argc, char **argv)
 	struct error e = {ST_OK, ""};
 	struct session *s = NULL;
 	struct side x = {0}, ref = {0}, still = {0};
-	const char *sets[MAX_SETS + 7];
+	const char *sets[MAX_SETS + 9];
 	size_t n = argc > 2 ? (size_t)argc - 2 : 0;
 	if (argc < 2 || n > MAX_SETS) {
 		fprintf(stderr, "test_train CONFIG.yaml [KEY=VALUE ...]\n");
@@ -341,11 +342,13 @@ int main(int argc, char **argv)
 	sets[n + 3] = "parallel.schedule=1f1b";
 	sets[n + 4] = "parallel.virtual_stages=1";
 	sets[n + 5] = "parallel.shard=auto";
+	sets[n + 6] = "parallel.context=1";
+	sets[n + 7] = "parallel.expert=1";
 	if (!st)
-		st = side_open(s, argv[1], sets, n + 6, true, &ref, &e);
-	sets[n + 6] = "train.optimizer=none";
+		st = side_open(s, argv[1], sets, n + 8, true, &ref, &e);
+	sets[n + 8] = "train.optimizer=none";
 	if (!st && session_info(s)->ranks == 1)
-		st = side_open(s, argv[1], sets, n + 7, true, &still, &e);
+		st = side_open(s, argv[1], sets, n + 9, true, &still, &e);
 	if (!session_agree(s, st, &e)) {
 		compare(s, &x, &ref, &e);
 		must_fall(s, &x, &e);

@@ -186,7 +186,8 @@ static void check_plan(const struct config *c, int64_t ranks)
 	check(c->train.recompute_layers >= 0 && c->train.recompute_layers <= m->layers, "recomputed layers are layers");
 	check(p->pipeline * p->virtual_stages <= m->layers && (p->pipeline > 1 || p->virtual_stages == 1), "every part of the pipeline has a layer");
 	check(p->bucket_mb > 0 && p->first_bucket_mb > 0 && p->shard > 0 && c->data.bytes > 0, "nothing is left at auto");
-	check(m->experts == 0 && m->lm_head && p->schedule != SCHED_ZBV && p->expert == 1, "what is not modelled is refused");
+	check(m->lm_head && p->schedule != SCHED_ZBV && p->expert_tensor == 1, "what is not modelled is refused");
+	check(m->experts > 0 ? m->experts % p->expert == 0 && p->tensor * p->context * p->data % p->expert == 0 : p->expert == 1, "experts are dealt evenly");
 	check(p->context == 1 || (c->train.attention == ATT_FLASH && m->seq_len % (m->causal ? 2 * p->context : p->context) == 0 && p->strategy != STRAT_NONE), "context divides the sequence");
 	check(p->strategy != STRAT_HSDP || (p->data % p->shard == 0 && (p->shard > 1 || p->data == 1)), "shard divides the replicas");
 	check(c->train.param_dtype < DT_COUNT && c->train.grad_dtype < DT_COUNT && c->train.reduce_dtype < DT_COUNT, "formats are settled");

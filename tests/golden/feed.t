@@ -5,14 +5,14 @@ What starves the device. A loader that cannot keep up: micro-batches x load_time
     > part $ROOT/configs/starved.yaml --set cluster.system=dgx-h100 --set train.global_batch=64 --set data.load_time=80ms --set data.workers=4 | head -n 1
     > part $ROOT/configs/starved.yaml --set cluster.system=dgx-h100 --set train.global_batch=64 --set data.load_time=80ms --set data.prefetch=0
     step time                       160 ms
-      compute                      2.08 ms        1.3 %
+      compute                      2.17 ms        1.4 %
       exposed communication        32.5 us        0.0 %
-      host                          158 ms       98.7 %
+      host                          158 ms       98.6 %
       optimizer                    7.35 us        0.0 %
     Bottleneck: loading data: 99 % of the step
     step time                      80.0 ms
     step time                       322 ms
-      compute                      2.08 ms        0.6 %
+      compute                      2.17 ms        0.7 %
       exposed communication        32.5 us        0.0 %
       copy                         65.0 ns        0.0 %
       host                          320 ms       99.3 %
@@ -26,38 +26,38 @@ Launches, and the graph that does without them:
     > part $ROOT/configs/launch-bound.yaml
     > part $ROOT/configs/launch-bound.yaml --set train.cuda_graph=true
     step time                      13.7 ms
-      compute                      4.47 ms       32.6 %
-      exposed communication         371 us        2.7 %
+      compute                      4.66 ms       34.0 %
+      exposed communication         300 us        2.2 %
       copy                         65.0 ns        0.0 %
       optimizer                     688 us        5.0 %
-      idle                         8.19 ms       59.7 %
-    Bottleneck: kernel launches on the host leave the device idle: 60 % of the step
-    step time                      5.33 ms
-      compute                      4.47 ms       84.0 %
-      exposed communication         164 us        3.1 %
-      optimizer                     688 us       12.9 %
+      idle                         8.07 ms       58.8 %
+    Bottleneck: kernel launches on the host leave the device idle: 59 % of the step
+    step time                      5.56 ms
+      compute                      4.71 ms       84.7 %
+      exposed communication         164 us        2.9 %
+      optimizer                     688 us       12.4 %
     Bottleneck: compute: gemm 38 % of the step
 
 Synchronisation, in every step, in every tenth, in none:
 
     $ part() { stepsim predict "$@" -q | grep -E '^(step time|  (host|idle)  |Bottleneck)'; }
     > for n in 1 10 0; do part $ROOT/configs/sync.yaml --set train.sync_every=$n; done
-    step time                     3.80 ms
+    step time                     4.41 ms
       host                        7.00 us        0.2 %
-      idle                        57.5 us        1.5 %
-    Bottleneck: compute: gemm 41 % of the step
-    step time                     3.74 ms
-      host                        6.48 us        0.2 %
-    Bottleneck: compute: gemm 41 % of the step
-    step time                     3.73 ms
-    Bottleneck: compute: gemm 42 % of the step
+      idle                        39.3 us        0.9 %
+    Bottleneck: compute: gemm 39 % of the step
+    step time                     4.36 ms
+      host                        4.65 us        0.1 %
+    Bottleneck: compute: gemm 39 % of the step
+    step time                     4.36 ms
+    Bottleneck: compute: gemm 39 % of the step
 
 Copies from memory that is not pinned hold the host thread:
 
     $ stepsim predict $ROOT/configs/sync.yaml -q --set data.bytes=100MB --set train.sync_every=0 | grep -E '^  (copy|idle) '
     > stepsim predict $ROOT/configs/sync.yaml -q --set data.bytes=100MB --set train.sync_every=0 --set data.pin_memory=false | grep -E '^  (copy|idle) '
-      copy                        1.51 ms       28.8 %
-      copy (1)                    1.59 ms       30.3 %  link
-      copy                        3.17 ms       45.7 %
-      idle                        45.3 us        0.7 %
-      copy (1)                    3.17 ms       45.7 %  link
+      copy                        1.51 ms       25.7 %
+      copy (1)                    1.59 ms       27.1 %  link
+      copy                        3.17 ms       42.0 %
+      idle                        27.0 us        0.4 %
+      copy (1)                    3.17 ms       42.0 %  link

@@ -2,10 +2,10 @@ A profile measured on GPUs (made up here) prices the same GPUs elsewhere; what i
 
     $ stepsim predict $ROOT/tests/golden/profiles/plan.yaml -q 2>&1 | grep -E '^on:|gemm|MFU|no entry for (gemm|add|attention):|all_reduce'
     on: NVIDIA DGX H100, 8 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml + profile of 2026-11-21T00:00:00Z)
-    MFU                            37.4 %
-      gemm (147)                  10.6 ms       55.7 %  compute
-      all_reduce (13)             6.24 ms       32.8 %  link
-    Bottleneck: compute: gemm 56 % of the step
+    MFU                            31.4 %
+      gemm (147)                  11.6 ms       51.0 %  compute
+      all_reduce (13)             6.24 ms       27.5 %  link
+    Bottleneck: compute: gemm 51 % of the step
     Warning: the profile has no entry for add: priced from peak rates
 
 By its bare name, of the catalogue's folder:

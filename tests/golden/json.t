@@ -28,6 +28,8 @@ The keys that INTERFACE promises, in the order in which they are written (no key
         "comm_s"
         "overlap"
         "wait_s"
+        "goodput"
+        "checkpoint_interval_s"
         "interval90_s"
         "memory"
         "by_class"

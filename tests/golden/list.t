@@ -38,17 +38,24 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     mi250x*        AMD Instinct MI250X, the module            383      -   47.9   128 GiB  3.28 TB/s    117    400   31.5    560      -      -
     mi250x-gcd*    AMD Instinct MI250X, one GCD             191.5      -  23.95  64.0 GiB  1.64 TB/s    117    200   31.5    280      -      -
     mi300a*        AMD Instinct MI300A                      980.6   1961  122.6   128 GiB  5.30 TB/s    185    384     63    760      -      -
-    mi300x*        AMD Instinct MI300X                       1307   2615  163.4   192 GiB  5.30 TB/s    247    448     63    750  17500      -
+    mi300x         AMD Instinct MI300X                       1307   2615  163.4   192 GiB  5.30 TB/s    247    448     63    750  17500      -
     mi325x*        AMD Instinct MI325X                       1307   2615  163.4   256 GiB  6.00 TB/s    218    448     63   1000      -      -
     mi355x*        AMD Instinct MI355X                       2517   5033  157.3   288 GiB  8.00 TB/s    315  537.6     63   1400      -      -
     p100-pcie*     NVIDIA Tesla P100 PCIe 16GB           fp16 9.3      -    9.3  15.9 GiB   732 GB/s     13      -  15.75    250      -      -
     p100-sxm*      NVIDIA Tesla P100 SXM2 16GB          fp16 10.6      -   10.6  15.9 GiB   732 GB/s     14     80  15.75    300   5699      -
+    rtx-a4000*     NVIDIA RTX A4000                          76.7      -   19.2  16.0 GiB   448 GB/s    171      -   31.5    140      -      -
+    rtx-a4500*     NVIDIA RTX A4500                          94.6      -   23.7  20.0 GiB   640 GB/s    148  56.25   31.5    200      -      -
+    rtx-a5000*     NVIDIA RTX A5000                         111.1      -   27.8  24.0 GiB   768 GB/s    145  56.25   31.5    230      -      -
+    rtx-a5500*     NVIDIA RTX A5500                         136.4      -   34.1  24.0 GiB   768 GB/s    178  56.25   31.5    230      -      -
     rtx-a6000*     NVIDIA RTX A6000                         154.8      -   38.7  48.0 GiB   768 GB/s    202  56.25   31.5    300  4650*   1.09
     rtx-pro-6000*  NVIDIA RTX PRO 6000 Blackwell            503.8   1008    125  95.6 GiB  1.79 TB/s    281      -     63    600   8565   3.36
+    rtx3070*       NVIDIA GeForce RTX 3070                   40.6      -   20.3  8.00 GiB   448 GB/s     91      -   31.5    220      -      -
+    rtx3080*       NVIDIA GeForce RTX 3080                   59.5      -   29.8  10.0 GiB   760 GB/s     78      -   31.5    320      -      -
     rtx3090*       NVIDIA GeForce RTX 3090                   71.2      -   35.6  24.0 GiB   936 GB/s     76  56.25   31.5    350  1499*   0.50
     rtx4090*       NVIDIA GeForce RTX 4090                  165.2  330.3   82.6  24.0 GiB  1.01 TB/s    164      -   31.5    450   1599   0.74
     rtx5090*       NVIDIA GeForce RTX 5090                  209.5    419  104.8  31.8 GiB  1.79 TB/s    117      -     63    575   1999   0.99
     rtx6000-ada*   NVIDIA RTX 6000 Ada Generation           364.2  728.5   91.1  48.0 GiB   960 GB/s    379      -   31.5    300  6800*   0.84
+    rtx8000*       NVIDIA Quadro RTX 8000              fp16 130.5      -   16.3  45.0 GiB   672 GB/s    194     50  15.75    260      -      -
     t4*            NVIDIA T4                              fp16 65      -    8.1  15.0 GiB   320 GB/s    203      -  15.75     70      -   0.53
     tpu-v3*        Google TPU v3                              123      -   3.84  29.8 GiB   900 GB/s    137      -      -    450      -      -
     tpu-v4*        Google TPU v4                              275      -   8.59  29.8 GiB  1.20 TB/s    229    300      -    192      -      -
@@ -115,57 +122,65 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     * a number in its file rests on memory (unverified: true); predictions that use it say so
 
     $ stepsim list models
-    name          parameters  layers  hidden  heads  kv heads   vocab  sequence  experts
-    ------------------------------------------------------------------------------------
-    bert-base        109.5 M      12     768     12        12   30522       512        0
-    bert-large       335.1 M      24    1024     16        16   30522       512        0
-    gpt2-1.5b         1558 M      48    1600     25        25   50257      1024        0
-    gpt2-124m        124.4 M      12     768     12        12   50257      1024        0
-    gpt2-350m        354.8 M      24    1024     16        16   50257      1024        0
-    gpt2-774m        774.0 M      36    1280     20        20   50257      1024        0
-    gpt3-1.3b         1316 M      24    2048     16        16   50257      2048        0
-    gpt3-125m        125.2 M      12     768     12        12   50257      2048        0
-    gpt3-13b         12853 M      40    5120     40        40   50257      2048        0
-    gpt3-175b       174604 M      96   12288     96        96   50257      2048        0
-    gpt3-2.7b         2652 M      32    2560     32        32   50257      2048        0
-    gpt3-350m        355.9 M      24    1024     16        16   50257      2048        0
-    gpt3-6.7b         6658 M      32    4096     32        32   50257      2048        0
-    gpt3-760m        760.3 M      24    1536     16        16   50257      2048        0
-    llama2-13b       13016 M      40    5120     40        40   32000      4096        0
-    llama2-70b       68977 M      80    8192     64         8   32000      4096        0
-    llama2-7b         6738 M      32    4096     32        32   32000      4096        0
-    llama3-405b     405853 M     126   16384    128         8  128256      8192        0
-    llama3-70b       70554 M      80    8192     64         8  128256      8192        0
-    llama3-8b         8030 M      32    4096     32         8  128256      8192        0
-    mixtral-8x7b     46703 M      32    4096     32         8   32000     32768        8
-    mpt-125m         125.3 M      12     768     12        12   50368      2048        0
-    mpt-13b          12854 M      40    5120     40        40   50368      2048        0
-    mpt-1b            1316 M      24    2048     16        16   50368      2048        0
-    mpt-30b          29975 M      48    7168     56        56   50368      2048        0
-    mpt-350m         356.0 M      24    1024     16        16   50368      2048        0
-    mpt-3b            2652 M      32    2560     20        20   50368      2048        0
-    mpt-70b          64862 M      80    8192     64        64   50368      2048        0
-    mpt-760m         760.5 M      24    1536     12        12   50368      2048        0
-    mpt-7b            6659 M      32    4096     32        32   50368      2048        0
+    name             parameters  layers  hidden  heads  kv heads   vocab  sequence  experts
+    ---------------------------------------------------------------------------------------
+    bert-base           109.5 M      12     768     12        12   30522       512        0
+    bert-large          335.1 M      24    1024     16        16   30522       512        0
+    gpt2-1.5b            1558 M      48    1600     25        25   50257      1024        0
+    gpt2-124m           124.4 M      12     768     12        12   50257      1024        0
+    gpt2-350m           354.8 M      24    1024     16        16   50257      1024        0
+    gpt2-774m           774.0 M      36    1280     20        20   50257      1024        0
+    gpt3-1.3b            1316 M      24    2048     16        16   50257      2048        0
+    gpt3-125m           125.2 M      12     768     12        12   50257      2048        0
+    gpt3-13b            12853 M      40    5120     40        40   50257      2048        0
+    gpt3-175b          174604 M      96   12288     96        96   50257      2048        0
+    gpt3-2.7b            2652 M      32    2560     32        32   50257      2048        0
+    gpt3-350m           355.9 M      24    1024     16        16   50257      2048        0
+    gpt3-6.7b            6658 M      32    4096     32        32   50257      2048        0
+    gpt3-760m           760.3 M      24    1536     16        16   50257      2048        0
+    llama2-13b          13016 M      40    5120     40        40   32000      4096        0
+    llama2-70b          68977 M      80    8192     64         8   32000      4096        0
+    llama2-7b            6738 M      32    4096     32        32   32000      4096        0
+    llama3-405b        405853 M     126   16384    128         8  128256      8192        0
+    llama3-70b          70554 M      80    8192     64         8  128256      8192        0
+    llama3-8b            8030 M      32    4096     32         8  128256      8192        0
+    mixtral-8x22b      140621 M      56    6144     48         8   32000     65536        8
+    mixtral-8x7b        46703 M      32    4096     32         8   32000     32768        8
+    mpt-125m            125.3 M      12     768     12        12   50368      2048        0
+    mpt-13b             12854 M      40    5120     40        40   50368      2048        0
+    mpt-1b               1316 M      24    2048     16        16   50368      2048        0
+    mpt-30b             29975 M      48    7168     56        56   50368      2048        0
+    mpt-350m            356.0 M      24    1024     16        16   50368      2048        0
+    mpt-3b               2652 M      32    2560     20        20   50368      2048        0
+    mpt-70b             64862 M      80    8192     64        64   50368      2048        0
+    mpt-760m            760.5 M      24    1536     12        12   50368      2048        0
+    mpt-7b               6659 M      32    4096     32        32   50368      2048        0
+    qwen3-235b-a22b    235094 M      94    4096     64         4  151936     40960      128
+    qwen3-30b-a3b       30532 M      48    2048     32         4  151936     40960      128
 
     $ stepsim list stacks
     name                     strategy  compute  weights  on the wire  fused  overlap
     --------------------------------------------------------------------------------
     composer-fsdp            fsdp      bf16     fp32     fp32         no     yes
-    deepspeed                ddp       bf16     bf16     bf16         yes    yes
+    deepspeed                ddp       bf16     bf16     bf16         no     yes
+    internlm                 ddp       bf16     bf16     bf16         yes    yes
     jax-pax                  ddp       bf16     bf16     bf16         yes    yes
+    maxtext                  ddp       bf16     fp32     fp32         yes    yes
     megatron-core            ddp       bf16     bf16     fp32         yes    yes
     megatron-deepspeed       ddp       bf16     bf16     fp32         yes    no
     megatron-deepspeed-bf16  ddp       bf16     bf16     fp32         yes    no
+    megatron-lm              ddp       bf16     bf16     fp32         yes    no
     nanotron                 ddp       bf16     bf16     fp32         no     no
     pytorch-ddp              ddp       bf16     fp32     fp32         yes    yes
+    pytorch-ddp-eager        ddp       bf16     fp32     fp32         no     yes
     pytorch-fsdp             fsdp      bf16     fp32     fp32         yes    yes
+    pytorch-fsdp-eager       fsdp      bf16     fp32     fp32         no     yes
 
     $ stepsim list fabrics
     name              network between hosts                               rings    at most  all to all   hop LL  hop, small  hop, large  LL128  below 16 MiB  above
     ---------------------------------------------------------------------------------------------------------------------------------------------------------------
     efa               EFA of AWS                                           85 %          -        70 %  15.0 us     40.0 us     40.0 us    yes          50 %   30 %
-    efa-shared        EFA of AWS in a cluster shared with other jobs      100 %          -        70 %  15.0 us     40.0 us     40.0 us    yes          50 %   30 %
+    efa-shared        EFA of AWS in a cluster shared with other jobs      100 %          -        70 %   350 us      350 us      350 us    yes          50 %   30 %
     ethernet-unknown  Ethernet of which nothing is known, taken as RoCE    90 %          -        90 %  2.70 us     14.0 us     14.0 us    yes          50 %   30 %
     infiniband        InfiniBand (HDR, NDR)                                95 %          -        90 %  2.70 us     14.0 us     14.0 us    yes          20 %    8 %
     roce              RoCE (RDMA over Ethernet)                            90 %          -        90 %  2.70 us     14.0 us     14.0 us    yes          30 %   15 %
@@ -177,5 +192,5 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     $ stepsim list parameters | head -n 4 | cut -c 1-90
     of                       parameter               value  meaning                           
     ------------------------------------------------------------------------------------------
-    a10                      gemm_share              0.797  of the matrix rate that large prod
+    a10                      gemm_share              0.669  of the matrix rate that large prod
     a10                      memory_share            0.871  of the memory bandwidth that strea

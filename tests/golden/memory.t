@@ -17,5 +17,11 @@ With -v, what a stack keeps beside the buffers that ops touch, and what the over
     NCCL communicator                   1   256 MiB
     gradient copies                     1  15.0 GiB
     logit copies                        1  19.6 GiB
+    rotated queries and keys           32   320 MiB
     gate                               32   448 MiB
     flattened gradients                 1  59.8 GiB
+
+hsdp has a communicator for the groups of parts and one for their replicas.
+
+    $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml -v --set parallel.strategy=hsdp 2>&1 >/dev/null | grep communicator
+    NCCL communicator                   2  256 MiB

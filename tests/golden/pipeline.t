@@ -6,32 +6,32 @@ Four stages of a tiny model: the step, and a row for each stage.
     on: NVIDIA DGX H100, 4 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
                                 predicted  of the step  bound by
     --------------------------------------------------------------------
-    step time                      487 us
-    tokens/s                        526 k
-    model FLOP/s a device     179 GFLOP/s
+    step time                      488 us
+    tokens/s                        524 k
+    model FLOP/s a device     178 GFLOP/s
     MFU                             0.0 %
     --------------------------------------------------------------------
     where the step goes
       compute                      215 us       44.1 %
       exposed communication       48.3 us        9.9 %
-      bubble                       220 us       45.2 %
+      bubble                       221 us       45.3 %
       optimizer                   3.56 us        0.7 %
     --------------------------------------------------------------------
     communication
-      moving bytes                71.4 us       14.7 %
+      moving bytes                71.4 us       14.6 %
       waiting for late ranks          0 s        0.0 %
       overlap                      32.4 %
     --------------------------------------------------------------------
     ops, summed (count)
-      gemm (48)                   87.8 us       18.0 %  latency
+      gemm (48)                   88.4 us       18.1 %  latency
       attention (8)               12.1 us        2.5 %  latency
       norm (16)                   24.2 us        5.0 %  latency
       elementwise (28)            42.4 us        8.7 %  latency
-      embedding (16)              24.2 us        5.0 %  latency
-      memory (16)                 24.1 us        5.0 %  latency
+      embedding (16)              24.2 us        4.9 %  latency
+      memory (16)                 24.1 us        4.9 %  latency
       optimizer (2)               3.56 us        0.7 %  latency
       all_reduce (1)              9.80 us        2.0 %  latency
-      sendrecv (8)                61.6 us       12.7 %  latency
+      sendrecv (8)                61.6 us       12.6 %  latency
       copy (4)                    32.5 ns        0.0 %  latency
     --------------------------------------------------------------------
     memory of a rank
@@ -45,10 +45,10 @@ Four stages of a tiny model: the step, and a row for each stage.
     The stages of the predicted step; above stands the one that ends last.
     stage  layers  compute  exposed comm.  bubble  optimizer  other, idle    memory
     -------------------------------------------------------------------------------
-    0           1   215 us        48.3 us  220 us    3.56 us          0 s  1.00 GiB
-    1           1   185 us        77.2 us  180 us    1.96 us      43.2 us  1.00 GiB
-    2           1   185 us        77.1 us  146 us    1.96 us      77.6 us  1.00 GiB
-    3           1   229 us        36.5 us  119 us    3.54 us      98.8 us  1.00 GiB
+    0           1   215 us        48.3 us  221 us    3.56 us          0 s  1.00 GiB
+    1           1   185 us        77.2 us  181 us    1.96 us      43.3 us  1.00 GiB
+    2           1   185 us        77.1 us  146 us    1.96 us      77.9 us  1.00 GiB
+    3           1   230 us        36.4 us  119 us    3.54 us      99.2 us  1.00 GiB
     Bottleneck: pipeline bubble: 45 % of the step
     Warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
     Warning: stage 3 computes 13 % longer than the mean of the stages and paces them all; parallel.layers_per_stage moves layers to the others
@@ -124,3 +124,40 @@ A cluster that is not here, in well under a second:
     on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
     $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml --print-ranks
     0
+
+fsdp inside stages: a block is gathered for each pass, as early as what came before has ended; gradients go with each micro-batch.
+
+    $ stepsim predict $ROOT/configs/fsdp-tiny.yaml --set cluster.system=dgx-h100 --set cluster.gpus_per_node=4 --set parallel.pipeline=2 --set train.global_batch=8 --dump-program | grep -E '^role|^stage|^bucket|weights|grads|activations'
+    role 0: 2 ranks, 71 ops, 66 buffers, 2 buckets, 7 parameters
+    bucket 0: 246016 elements, padded 246016, 2 shards
+    bucket 1: 65536 elements, padded 65536, 2 shards
+         1 comm       weights forward all_gather bucket 1 mb0 [65536] in:r=4+0 out:w=10+0
+         2 comm       weights forward all_gather bucket 0 mb0 [246016] in:r=0+0 out:w=11+0
+        14 send_next  L1 activations forward send mb0 to stage 1 [16384] in:r=25+0 after 13
+        17 comm       weights forward all_gather bucket 0 mb1 [246016] in:r=0+0 out:w=28+0 after 13
+        29 send_next  L1 activations forward send mb1 to stage 1 [16384] in:r=42+0 after 28
+        31 comm       weights backward all_gather bucket 0 mb0 [246016] in:r=0+0 out:w=44+0
+        45 comm       L0 grads backward reduce_scatter bucket 0 mb0 [246016] in:r=46+0 out:w=1+0 after 44
+        48 comm       grads backward reduce_scatter bucket 1 mb0 [65536] in:r=53+0 out:w=5+0 after 47
+        49 comm       weights backward all_gather bucket 0 mb1 [246016] in:r=0+0 out:w=54+0
+        63 comm       L0 grads backward reduce_scatter bucket 0 mb1 [246016] in:r=56+0 out:w=63+0 after 62
+        66 comm       grads backward reduce_scatter bucket 1 mb1 [65536] in:r=64+0 out:w=65+0 after 65
+    role 1: 2 ranks, 78 ops, 75 buffers, 2 buckets, 8 parameters
+    bucket 0: 246016 elements, padded 246016, 2 shards
+    bucket 1: 65664 elements, padded 65664, 2 shards
+         1 recv_prev  L1 activations forward recv mb0 from stage 0 [16384] out:w=10+0 after 0
+         3 comm       weights forward all_gather bucket 1 mb0 [65664] in:r=4+0 out:w=12+0 after 0
+         4 comm       weights forward all_gather bucket 0 mb0 [246016] in:r=0+0 out:w=13+0
+        18 recv_prev  L1 activations forward recv mb1 from stage 0 [16384] out:w=30+0 after 17
+        19 comm       weights backward all_gather bucket 0 mb0 [246016] in:r=0+0 out:w=31+0
+        36 comm       L1 grads backward reduce_scatter bucket 0 mb0 [246016] in:r=36+0 out:w=1+0 after 35
+        37 comm       L1 grads backward reduce_scatter bucket 1 mb0 [65664] in:r=33+0 out:w=5+0
+        40 comm       weights forward all_gather bucket 0 mb1 [246016] in:r=0+0 out:w=44+0
+        54 comm       weights backward all_gather bucket 0 mb1 [246016] in:r=0+0 out:w=61+0
+        71 comm       L1 grads backward reduce_scatter bucket 0 mb1 [246016] in:r=66+0 out:w=73+0 after 70
+        72 comm       L1 grads backward reduce_scatter bucket 1 mb1 [65664] in:r=63+0 out:w=74+0
+
+Kept after forward, once a step.
+
+    $ stepsim predict $ROOT/configs/fsdp-tiny.yaml --set cluster.system=dgx-h100 --set cluster.gpus_per_node=4 --set parallel.pipeline=2 --set train.global_batch=8 --set parallel.reshard_after_forward=false --dump-program | grep -c 'weights .* all_gather'
+    4

@@ -6,33 +6,33 @@ A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
     on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
                                 predicted  of the step  bound by
     --------------------------------------------------------------------
-    step time                      2.11 s
-    tokens/s                        497 k
-    model FLOP/s a device     474 TFLOP/s
-    MFU                            47.9 %
-    HFU                            59.5 %
+    step time                      2.27 s
+    tokens/s                        462 k
+    model FLOP/s a device     441 TFLOP/s
+    MFU                            44.6 %
+    HFU                            55.3 %
     --------------------------------------------------------------------
     where the step goes
-      compute                      2.09 s       98.9 %
-      exposed communication       21.6 ms        1.0 %
+      compute                      2.25 s       99.0 %
+      exposed communication       21.3 ms        0.9 %
       optimizer                   1.24 ms        0.1 %
     --------------------------------------------------------------------
     communication
-      moving bytes                 215 ms       10.2 %
+      moving bytes                 215 ms        9.5 %
       waiting for late ranks          0 s        0.0 %
-      overlap                      90.0 %
+      overlap                      90.1 %
     --------------------------------------------------------------------
     ops, summed (count)
-      gemm (483)                   1.46 s       69.0 %  compute
-      attention (96)               509 ms       24.1 %  compute
-      norm (194)                  29.6 ms        1.4 %  memory
-      elementwise (224)           73.7 ms        3.5 %  memory
-      embedding (2)                230 us        0.0 %  memory
-      loss (1)                    2.85 ms        0.1 %  memory
-      memory (100)                17.3 ms        0.8 %  memory
+      gemm (483)                   1.56 s       68.7 %  compute
+      attention (96)               529 ms       23.3 %  compute
+      norm (194)                  39.4 ms        1.7 %  memory
+      elementwise (224)           91.3 ms        4.0 %  memory
+      embedding (2)                360 us        0.0 %  memory
+      loss (1)                    9.96 ms        0.4 %  memory
+      memory (100)                18.4 ms        0.8 %  memory
       optimizer (33)              1.24 ms        0.1 %  memory
-      all_gather (65)              109 ms        5.1 %  link
-      reduce_scatter (33)          107 ms        5.1 %  link
+      all_gather (65)              109 ms        4.8 %  link
+      reduce_scatter (33)          107 ms        4.7 %  link
       copy (1)                    2.13 us        0.0 %  latency
     --------------------------------------------------------------------
     memory of a rank
@@ -43,7 +43,7 @@ A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
       buffers                    4.33 GiB
       overhead                   1.00 GiB
       total                      15.5 GiB               fits in 79.6 GiB
-    90 % interval of the prediction: 1.49 s to 3.00 s
+    90 % interval of the prediction: 1.77 s to 2.91 s
     Bottleneck: compute: gemm 69 % of the step
     Warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
 

@@ -26,6 +26,13 @@ static const char *const plans[] = {
 	"parallel: {strategy: fsdp, tensor: 2, sequence_parallel: true}\ntrain: {global_batch: 16, micro_batch: 2}",
 	"parallel: {strategy: zero1, tensor: 4}\ntrain: {global_batch: 8, micro_batch: 2}",
 };
+static const char *const expert_plans[] = {
+	"parallel: {strategy: ddp, expert: 8}\ntrain: {global_batch: 16, micro_batch: 1}",
+	"parallel: {strategy: zero1, expert: 2}\ntrain: {global_batch: 16, micro_batch: 2, recompute: full}",
+	"parallel: {strategy: zero2, expert: 4, tensor: 2, sequence_parallel: true}\ntrain: {global_batch: 16, micro_batch: 2}",
+	"parallel: {strategy: fsdp}\ntrain: {global_batch: 16, micro_batch: 1}",
+};
+static const char experts[] = "model: {preset: mixtral-8x7b, layers: 3, hidden: 1024, heads: 16, kv_heads: 8, head_dim: 64, ffn_hidden: 1024, seq_len: 1024, shared_experts: 1}";
 static const char *const models[] = {
 	"model: {preset: gpt2-350m, layers: 4, vocab: 50304}",
 	"model: {preset: llama3-8b, layers: 3, hidden: 1024, heads: 16, kv_heads: 8, head_dim: 64, ffn_hidden: 2816, seq_len: 1024, vocab: 32000}",
@@ -156,7 +163,7 @@ static void check_bounds(const char *model, const char *plan, const struct progr
 		CU_ASSERT(step >= lane_s[l] - rounding_s);
 	CU_ASSERT(step >= longest_s - rounding_s);
 	/* Where nothing disturbs anything, the longest chain is the step. */
-	if (p->mesh.size[DIM_TP] == 1) {
+	if (p->mesh.size[DIM_TP] * p->mesh.size[DIM_EP] == 1) { /* one lane of collectives */
 		struct machine u = undisturbed();
 		CU_ASSERT_DOUBLE_EQUAL(step_s(p, &u) / longest_s, 1, 1e-3); /* a copy and a collective's launch beside memory-bound kernels disturb a little */
 	}
@@ -244,6 +251,26 @@ static void test_more_work(void)
 	for_each(check_more_work);
 }
 
+/* Experts: the same of plans that share them; what makes their work more, and what a group of more ranks does to memory. */
+static void test_experts(void)
+{
+	static const char *const more[] = {"model.moe_ffn_hidden=2048", "model.capacity_factor=1.5", "model.experts_per_token=3", "model.shared_experts=2", "model.layers=6", "train.global_batch=64"};
+	struct machine m = node();
+	for (size_t k = 0; k < N(expert_plans); k++) {
+		struct program *p = build(experts, expert_plans[k], NULL);
+		check_sums(experts, expert_plans[k], p);
+		check_bounds(experts, expert_plans[k], p);
+		check_faster(experts, expert_plans[k], p);
+		double before_s = step_s(p, &m);
+		for (size_t i = 0; i < N(more); i++) {
+			struct program *q = build(experts, expert_plans[k], more[i]);
+			CU_ASSERT(step_s(q, &m) > before_s);
+			program_destroy(q);
+		}
+		program_destroy(p);
+	}
+}
+
 /* ---- who is who ---- */
 
 static void check_permuted(const char *model, const char *plan, const struct program *p)
@@ -281,5 +308,31 @@ static void test_deterministic(void)
 	for_each(check_deterministic);
 }
 
-UNIT_MAIN("predict properties", {"parts add up", test_sums}, {"at least the longest chain and the busiest lane", test_bounds}, {"faster parts are never slower", test_faster},
-	{"more work is never faster", test_more_work}, {"permuting ranks changes nothing", test_permuted}, {"deterministic", test_deterministic})
+/* ---- slow ranks ---- */
+
+static void check_slow(const char *model, const char *plan, const struct program *p)
+{
+	struct machine m = node();
+	double healthy_s = step_s(p, &m), last_s = healthy_s;
+	static const char *const factors[] = {"cluster.slow_ranks={7: 1.1}", "cluster.slow_ranks={7: 1.1, 2: 1.5}", "cluster.slow_ranks={n0: 2}"};
+	for (size_t k = 0; k < N(factors); k++) {
+		struct program *q = build(model, plan, factors[k]);
+		double s = step_s(q, &m);
+		CU_ASSERT(s > last_s && s <= 2 * healthy_s);
+		last_s = s;
+		program_destroy(q);
+	}
+	/* Spread over eight ranks: the slowest is 1.42 standard deviations slow. */
+	struct program *jitters = build(model, plan, "cluster.jitter=0.1"), *slow = build(model, plan, "cluster.slow_ranks={0: 1.142360031}");
+	CU_ASSERT_DOUBLE_EQUAL(step_s(jitters, &m) / step_s(slow, &m), 1, 1e-6);
+	program_destroy(jitters);
+	program_destroy(slow);
+}
+
+static void test_slow(void)
+{
+	for_each(check_slow);
+}
+
+UNIT_MAIN("predict properties", {"the slowest rank paces all", test_slow}, {"parts add up", test_sums}, {"at least the longest chain and the busiest lane", test_bounds}, {"faster parts are never slower", test_faster},
+	{"more work is never faster", test_more_work}, {"experts", test_experts}, {"permuting ranks changes nothing", test_permuted}, {"deterministic", test_deterministic})

@@ -374,6 +374,30 @@ static void test_collective_use(void)
 	CU_ASSERT_DOUBLE_EQUAL(x[1], 0.3, 1e-12);
 }
 
+/* parallel.tensor_overlap: the stack's share of a tensor-parallel collective, or one of its pieces; of no other collective; not where stepsim's own executor runs it, and not of a curve measured of that. */
+static void test_tensor_overlap(void)
+{
+	mesh(4, 2);
+	program.config.parallel.tensor = 4;
+	struct machine m = gpu();
+	struct op gather = collective(COLL_ALL_GATHER, DIM_TP, 1 << 20), gradients = collective(COLL_ALL_GATHER, DIM_DP, 1 << 20);
+	double whole_s = cost(&m, gather).alone_s, data_s = cost(&m, gradients).alone_s;
+	program.config.stack.tensor_exposed = 0.2;
+	NEAR(cost(&m, gather).alone_s, whole_s);
+	program.config.parallel.tensor_overlap = true;
+	NEAR(cost(&m, gather).alone_s, 0.2 * whole_s);
+	NEAR(cost(&m, gradients).alone_s, data_s);
+	program.config.stack.tensor_exposed = 0;
+	NEAR(cost(&m, gather).alone_s, whole_s / 4);
+	struct machine cores = host();
+	NEAR(cost(&cores, gather).alone_s, collective_time_s(&cores, COLL_ALL_GATHER, 4, 1, 4 << 20));
+	m.profile = profile;
+	profile->key.ranks_per_host = 8;
+	const double x[] = {4e3, 4e8}, y[] = {1e-5, 1};
+	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_gather.4", x, y, 2, NULL), ST_OK);
+	NEAR(cost(&m, gather).alone_s, collective_time_s(&m, COLL_ALL_GATHER, 4, 1, 4 << 20));
+}
+
 static void test_group_of_one(void)
 {
 	mesh(1, 1);
@@ -435,5 +459,5 @@ static void test_unknown_link(void)
 
 UNIT_MAIN("cost", {"roofline", test_roofline}, {"shapes of products", test_shapes_of_products}, {"a format that the device does not support", test_unsupported_format}, {"copies", test_copies}, {"a profile's fit", test_fit},
 	{"a profile's curve", test_curve}, {"an entry that the profile lacks", test_missing_entry}, {"a GPU's profile", test_gpu_profile}, {"ring over links", test_ring}, {"gradients of 7 billion parameters", test_seven_billion},
-	{"a profile's collective", test_collective_curve}, {"what a collective takes from compute", test_collective_use}, {"a group of one", test_group_of_one}, {"prices of a role", test_prices},
+	{"a profile's collective", test_collective_curve}, {"what a collective takes from compute", test_collective_use}, {"tensor-parallel collectives beside products", test_tensor_overlap}, {"a group of one", test_group_of_one}, {"prices of a role", test_prices},
 	{"a link of unknown rate", test_unknown_link})

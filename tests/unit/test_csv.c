@@ -56,4 +56,23 @@ static void test_wrong(void)
 	CU_ASSERT_EQUAL(csv_parse(zero, 3, "t.csv", &t, &error), ST_INPUT);
 }
 
-UNIT_MAIN("csv", {"cells", test_cells}, {"a header alone", test_header_alone}, {"what is wrong", test_wrong})
+static void test_numbers(void)
+{
+	static const char *const columns[] = {"n", "none", NULL}, *const wrong[] = {"abc", "-1", "nan", "inf", "1,5", "0x10", "16 s"};
+	struct csv t;
+	CU_ASSERT_EQUAL_FATAL(parse("n,word\n1.5e3,x\n,y\n0,z\n", &t), ST_OK);
+	CU_ASSERT_EQUAL(csv_check_numbers(&t, columns, &error), ST_OK);
+	csv_free(&t);
+	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+		char text[64], want[128];
+		snprintf(text, sizeof text, "n\n1\n\"%s\"\n", wrong[i]);
+		snprintf(want, sizeof want, "t.csv:3: n: expected a number or nothing, got \"%s\"", wrong[i]);
+		CU_ASSERT_EQUAL_FATAL(parse(text, &t), ST_OK);
+		error = (struct error){ST_OK, ""};
+		CU_ASSERT_EQUAL(csv_check_numbers(&t, columns, &error), ST_INPUT);
+		CU_ASSERT_STRING_EQUAL(error.text, want);
+		csv_free(&t);
+	}
+}
+
+UNIT_MAIN("csv", {"numbers", test_numbers}, {"cells", test_cells}, {"a header alone", test_header_alone}, {"what is wrong", test_wrong})

@@ -39,6 +39,10 @@ static void test_shown_names(void)
 		{"NVIDIA A40", 48, "a40"}, /* ECC off: 49140 MiB, not 46068 */
 		{"NVIDIA RTX A6000", 48, "rtx-a6000"},
 		{"RTX A6000", 0, "rtx-a6000"},
+		{"NVIDIA RTX A4000", 16, "rtx-a4000"},
+		{"NVIDIA RTX A5500", 24, "rtx-a5500"},
+		{"NVIDIA GeForce RTX 3080", 10, "rtx3080"},
+		{"Quadro RTX 8000", 48, "rtx8000"},
 		{"NVIDIA L4", 0, "l4"},
 		{"NVIDIA L40", 0, "l40"},
 		{"NVIDIA L40S", 0, "l40s"},

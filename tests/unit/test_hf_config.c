@@ -50,6 +50,15 @@ static void test_published(void)
 		 "{\"model_type\": \"mixtral\", \"hidden_act\": \"silu\", \"hidden_size\": 4096, \"intermediate_size\": 14336, \"max_position_embeddings\": 32768, \"num_attention_heads\": 32, "
 		 "\"num_experts_per_tok\": 2, \"num_hidden_layers\": 32, \"num_key_value_heads\": 8, \"num_local_experts\": 8, \"sliding_window\": null, \"vocab_size\": 32000}",
 		 46702792704},
+		{"mistralai/Mixtral-8x22B-v0.1",
+		 "{\"model_type\": \"mixtral\", \"hidden_act\": \"silu\", \"hidden_size\": 6144, \"intermediate_size\": 16384, \"max_position_embeddings\": 65536, \"num_attention_heads\": 48, "
+		 "\"num_experts_per_tok\": 2, \"num_hidden_layers\": 56, \"num_key_value_heads\": 8, \"num_local_experts\": 8, \"sliding_window\": null, \"vocab_size\": 32000}",
+		 140620634112},
+		{"Qwen/Qwen3-30B-A3B", /* 30532122624 with the 48 x 2 x 128 weights of its head norms */
+		 "{\"model_type\": \"qwen3_moe\", \"decoder_sparse_step\": 1, \"head_dim\": 128, \"hidden_act\": \"silu\", \"hidden_size\": 2048, \"intermediate_size\": 6144, \"max_position_embeddings\": 40960, "
+		 "\"mlp_only_layers\": [], \"moe_intermediate_size\": 768, \"num_attention_heads\": 32, \"num_experts\": 128, \"num_experts_per_tok\": 8, \"num_hidden_layers\": 48, \"num_key_value_heads\": 4, "
+		 "\"tie_word_embeddings\": false, \"use_sliding_window\": false, \"vocab_size\": 151936}",
+		 30532122624 - 48 * 2 * 128},
 		{"EleutherAI/pythia-70m",
 		 "{\"model_type\": \"gpt_neox\", \"hidden_act\": \"gelu\", \"hidden_size\": 512, \"intermediate_size\": 2048, \"max_position_embeddings\": 2048, \"num_attention_heads\": 8, "
 		 "\"num_hidden_layers\": 6, \"rotary_pct\": 0.25, \"tie_word_embeddings\": false, \"use_parallel_residual\": true, \"vocab_size\": 50304}",
@@ -117,7 +126,7 @@ static void refused(const char *text, const char *message)
 }
 
 #define SIZES "\"hidden_size\": 64, \"intermediate_size\": 128, \"num_attention_heads\": 4, \"num_hidden_layers\": 2, \"vocab_size\": 100"
-#define KNOWN "known: llama, mistral, mixtral, gpt2, gpt_neox, qwen2)"
+#define KNOWN "known: llama, mistral, mixtral, gpt2, gpt_neox, qwen2, qwen3_moe)"
 
 static void test_refusals(void)
 {
@@ -137,6 +146,11 @@ static void test_refusals(void)
 	refused("{\"model_type\": \"llama\", " SIZES ", \"attention_bias\": true}", "config.json: attention_bias: a bias on attention or on the MLP alone cannot be described");
 	refused("{\"model_type\": \"llama\", " SIZES ", \"tie_word_embeddings\": 1}", "config.json: tie_word_embeddings: expected true or false");
 	refused("{\"model_type\": \"gpt_neox\", " SIZES ", \"attention_bias\": false}", "config.json: attention_bias: a bias on the MLP alone cannot be described");
+	refused("{\"model_type\": \"qwen3_moe\", " SIZES ", \"mlp_only_layers\": [0]}", "config.json: mlp_only_layers: dense layers between those with experts cannot be described");
+	refused("{\"model_type\": \"qwen3_moe\", " SIZES ", \"decoder_sparse_step\": 2}", "config.json: decoder_sparse_step: dense layers between those with experts cannot be described");
+	refused("{\"model_type\": \"qwen3_moe\", " SIZES ", \"attention_bias\": true}", "config.json: attention_bias: a bias on attention alone cannot be described");
+	struct model mixture = read_ok("{\"model_type\": \"qwen3_moe\", " SIZES ", \"num_experts\": 6, \"num_experts_per_tok\": 3, \"moe_intermediate_size\": 32}");
+	CU_ASSERT(mixture.experts == 6 && mixture.experts_per_token == 3 && mixture.moe_ffn_hidden == 32 && !mixture.bias);
 
 	/* jansson's words differ between versions; the place does not */
 	static const struct {

@@ -182,7 +182,7 @@ static void test_groups_on_pcie(void)
 	} rows[] = {
 		{"gpu:4 l40s switch:4", 4, 1, 24},                /* inside the switch each slot carries one flow in and one out */
 		{"gpu:8 l40s switch:4 cpu:1", 2, 4, 6},           /* four rings of two cross both uplinks at once: four flows on 24 GB/s */
-		{"gpu:8 l40s switch:4 cpu:2", 2, 4, 2.5},         /* and four on the 10 GB/s that NCCL counts between sockets of an unknown make */
+		{"gpu:8 l40s switch:4 cpu:2", 2, 4, 4},           /* and four on the 16 GB/s that NCCL counts between AMD's sockets, with which PCIe 4 came */
 		{"gpu:8 l40s switch:4", 4, 1, 24},                /* each ring stays below its switch */
 		{"gpu:8 rtx-pro-6000", 8, 1, 16},                 /* one flow each way between sockets; processors with PCIe 5 are of a newer make */
 		{"gpu:2 a100-pcie-80 bridge", 2, 1, 240},         /* 12 links of 20 GB/s */

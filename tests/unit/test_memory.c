@@ -98,12 +98,10 @@ static void test_terms(void)
 	CU_ASSERT_EQUAL(held_B(&c, "flattened gradients", true), 8 * params);
 
 	c = tiny(3);
-	c.parallel.data = c.parallel.shard = 1;
-	c.parallel.tensor = 2;
-	c.stack.memory.gathered_B = 2;
-	CU_ASSERT_EQUAL(held_B(&c, "gathered input", true), 0);
-	c.parallel.sequence_parallel = true;
-	CU_ASSERT_EQUAL(held_B(&c, "gathered input", true), MICRO * LAYERS * 2 * TOKENS * H * 2);
+	c.stack.memory.rotated_B = 4;
+	CU_ASSERT_EQUAL(held_B(&c, "rotated queries and keys", true), 0);
+	c.model.position = POS_ROPE;
+	CU_ASSERT_EQUAL(held_B(&c, "rotated queries and keys", true), MICRO * LAYERS * TOKENS * 2 * H * 4);
 
 	c = tiny(4);
 	c.parallel.data = c.parallel.shard = 1;

@@ -73,8 +73,8 @@ static void test_published_counts(void)
 		}
 		ydoc_destroy(doc);
 	}
-	CU_ASSERT_EQUAL(exact, 4 + 3 + 3 + 1 + 9 + 2);
-	CU_ASSERT_EQUAL(rounded, 8);
+	CU_ASSERT_EQUAL(exact, 4 + 3 + 3 + 2 + 9 + 2);
+	CU_ASSERT_EQUAL(rounded, 8 + 2);
 	path_names_free(names, n);
 }
 
@@ -165,6 +165,12 @@ static void test_experts(void)
 	struct model m = preset("mixtral-8x7b", 0);
 	CU_ASSERT_EQUAL(model_active_parameters(&m), 12879925248ull); /* 46702792704 - 6 unused experts of 3 x 4096 x 14336 in 32 layers */
 
+	m = preset("qwen3-30b-a3b", 0); /* "3.3B activated" on its page */
+	CU_ASSERT_EQUAL(model_active_parameters(&m), 2ull * 151936 * 2048 + 2048 + 48ull * (2 * 2048 + 2048 * 128 * (2 * 32 + 2 * 4) + 128 * 2048 + 8 * 3 * 2048 * 768));
+	CU_ASSERT(fabs((double)model_active_parameters(&m) / 3.3e9 - 1) < 0.02);
+	m = preset("qwen3-235b-a22b", 0);
+	CU_ASSERT(fabs((double)model_active_parameters(&m) / 22e9 - 1) < 0.02);
+
 	/* every second block of five has experts: blocks 0, 2, 4 */
 	m = loaded("model: {layers: 5, hidden: 8, heads: 2, vocab: 16, position: none, mlp: swiglu, ffn_hidden: 12, bias: false, norm: rmsnorm, experts: 4, experts_per_token: 1, "
 	           "shared_experts: 1, moe_ffn_hidden: 3, moe_layer_freq: 2}");
@@ -172,13 +178,13 @@ static void test_experts(void)
 	int64_t routers = 0;
 	for (int64_t i = 0; i < model_param_count(&m); i++) {
 		struct param p = model_param(&m, i, 1);
-		bool expert = p.kind == PARAM_ROUTER_W || p.kind == PARAM_EXPERT_FC1_W || p.kind == PARAM_EXPERT_FC2_W;
+		bool expert = p.kind == PARAM_ROUTER_W || p.kind == PARAM_EXPERT_FC1_W || p.kind == PARAM_EXPERT_FC2_W || p.kind == PARAM_SHARED_FC1_W || p.kind == PARAM_SHARED_FC2_W;
 		if (expert)
 			CU_ASSERT_EQUAL(p.layer % 2, 0);
 		if (p.kind == PARAM_FC1_W || p.kind == PARAM_FC2_W)
 			CU_ASSERT_EQUAL(p.layer % 2, 1);
 		if (p.kind == PARAM_EXPERT_FC1_W)
-			CU_ASSERT_EQUAL(p.copies, 5);
+			CU_ASSERT_EQUAL(p.copies, 4);
 		routers += p.kind == PARAM_ROUTER_W;
 	}
 	CU_ASSERT_EQUAL(routers, 3);
@@ -186,6 +192,22 @@ static void test_experts(void)
 	uint64_t attention = 16 + 24 * 8 + 8 * 8, dense = 24 * 8 + 8 * 12, expert = 6 * 8 + 8 * 3;
 	CU_ASSERT_EQUAL(model_parameters(&m), 16 * 8 + 5 * attention + 2 * dense + 3 * (4 * 8 + 5 * expert) + 8);
 	CU_ASSERT_EQUAL(model_active_parameters(&m), 16 * 8 + 5 * attention + 2 * dense + 3 * (4 * 8 + 2 * expert) + 8);
+}
+
+/* Places at an expert: its share, rounded up, times the factor; a row takes one at the most. */
+static void test_capacity(void)
+{
+	struct model m = {.experts = 8, .experts_per_token = 2};
+	CU_ASSERT_EQUAL(model_expert_capacity(&m, 4096), 1024);
+	CU_ASSERT_EQUAL(model_expert_capacity(&m, 5), 2);
+	m.capacity_factor = 1.1;
+	CU_ASSERT_EQUAL(model_expert_capacity(&m, 40), 11);
+	m.capacity_factor = 1.25;
+	CU_ASSERT_EQUAL(model_expert_capacity(&m, 4096), 1280);
+	m.capacity_factor = 4;
+	CU_ASSERT_EQUAL(model_expert_capacity(&m, 4096), 4096);
+	m.capacity_factor = 100;
+	CU_ASSERT_EQUAL(model_expert_capacity(&m, 4096), 4096);
 }
 
 /* What t ranks hold adds up to the cut tensors once and the replicated ones t times. */
@@ -228,5 +250,5 @@ static void test_flop(void)
 }
 
 UNIT_MAIN("model", {"published counts", test_published_counts}, {"MPT by length", test_mpt_by_length}, {"order of a GPT", test_order_of_gpt}, {"order of a BERT", test_order_of_bert},
-          {"order of a Llama", test_order_of_llama}, {"bias switches", test_bias_switches}, {"experts", test_experts}, {"tensor-parallel parts", test_tensor_parts},
+          {"order of a Llama", test_order_of_llama}, {"bias switches", test_bias_switches}, {"experts", test_experts}, {"capacity", test_capacity}, {"tensor-parallel parts", test_tensor_parts},
           {"padded vocabulary", test_padded_vocabulary}, {"FLOP a token", test_flop})

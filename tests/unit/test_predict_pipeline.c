@@ -21,7 +21,7 @@ static struct machine ideal(void)
 }
 
 /* Embedding, head and loss are nothing beside a block. */
-static const char base[] = "model: {layers: 24, hidden: 2048, heads: 16, vocab: 2, seq_len: 512, position: none, tied_embeddings: false}\n"
+static const char base[] = "model: {layers: 24, hidden: 2048, heads: 16, vocab: 2, seq_len: 4096, position: none, tied_embeddings: false}\n"
 			   "train: {micro_batch: 1, dtype: bf16, param_dtype: bf16, grad_dtype: bf16, reduce_dtype: bf16, optimizer: none}\nparallel: {strategy: none}\n";
 
 static struct program *build_text(const char *text, const char *more, int64_t ranks)
@@ -89,7 +89,7 @@ static void test_bubbles(void)
 		NEAR(bubble_of("gpipe", p, 1, m, &step_s), expected, 0.01);
 		NEAR(bubble_of("1f1b", p, 1, m, &step_s), expected, 0.01);
 		for (int64_t v = 2; v <= 3 && 24 % (p * v) == 0; v++)
-			NEAR(bubble_of("interleaved", p, v, m, &step_s), expected / (double)v, 0.01);
+			NEAR(bubble_of("interleaved", p, v, m, &step_s), expected / (double)v, 0.02); /* a chunk is as little as one block: the head, a whole tile wide, shows */
 	}
 	struct machine free_links = ideal();
 	struct program *one = build_text(base, "train.global_batch=8", 1), *four = plan("1f1b", 4, 1, 8);
@@ -163,7 +163,7 @@ static void test_message_cost(void)
 	m.device = (struct device_spec){.name = "device", .vector_flop_per_s = 50e12, .mem_Bps = 2e12, .mem_B = 80000000000, .mem_share = 0.9, .gemm_share = 0.8, .launch_s = 1e-6, .pcie_Bps = 50e9};
 	m.device.matrix_flop_per_s[DT_BF16] = 600e12;
 	struct program *p = build_text(base, "parallel.pipeline=4 parallel.tensor=2 parallel.sequence_parallel=true model.vocab=4 train.global_batch=8", 8);
-	double message_B = 256.0 * 2048 * 2;
+	double message_B = 2048.0 * 2048 * 2;
 	size_t messages = 0;
 	for (size_t r = 0; r < p->n_roles; r++)
 		for (size_t i = 0; i < p->roles[r].ops.n; i++) {

@@ -85,6 +85,7 @@ static void test_matrix(void)
 					c.train.attention = variant & 2 ? ATT_NAIVE : ATT_FLASH;
 					c.train.fused = !(variant & 4);
 					c.train.recompute = variant == 3 ? REC_SELECTIVE : variant & 1 ? REC_FULL : REC_NONE;
+					c.stack.recompute_last_gemm = variant & 4;
 					c.parallel.overlap = variant != 5;
 					c.parallel.reshard_after_forward = variant != 6;
 					c.parallel.prefetch = variant % 3;
@@ -121,6 +122,62 @@ static double gemm_flop(const struct program *p)
 	return sum;
 }
 
+/* Pairs that a window leaves, counted one by one; bytes stay; a window that is no narrower than the sequence is none. */
+static void test_window(void)
+{
+	for (int64_t w = 1; w <= 33; w++) {
+		struct op op = {.kind = OP_ATTENTION, .flags = OP_CAUSAL, .d = {1, 1, 1, 33, 8, w < 33 ? w : 0}}, all = op;
+		int64_t pairs = 0, cut = 0;
+		for (int64_t i = 0; i < 33; i++)
+			for (int64_t j = 0; j <= i; j++)
+				pairs += i - j < w;
+		for (int64_t i = w < 33 ? w : 33; i < 33; i++)
+			cut++;
+		CU_ASSERT_EQUAL(op_pairs(&op), (double)pairs);
+		CU_ASSERT_EQUAL(op_masked_ends(&op), (double)(33 + cut));
+		all.d[5] = 0;
+		CU_ASSERT_EQUAL(op_read_B(&op), op_read_B(&all));
+	}
+	struct config c = tiny(STRAT_DDP, 2, 1);
+	c.model.sliding_window = 8;
+	struct program *p = built(&c);
+	double flop = 0, tokens = 2.0 * 2 * 32, per_sequence = 8 * 9 / 2 + 24 * 8;
+	for (size_t i = 0; i < p->roles[0].ops.n; i++)
+		flop += op_is_flash(&p->roles[0].ops.at[i]) ? op_flop(&p->roles[0].ops.at[i]) : 0;
+	CU_ASSERT_DOUBLE_EQUAL(flop, 3 * 7 * 2 * (tokens / 32) * 64 * per_sequence, 1e-6); /* layers x products x 2 h s_window */
+	program_destroy(p);
+	double with = model_flop_per_token(&c.model);
+	c.model.sliding_window = 32;
+	CU_ASSERT_DOUBLE_EQUAL(model_flop_per_token(&c.model) - with, 12.0 * 3 * 64 * (32 - 8), 1e-6);
+}
+
+/* Moments in 8 bits: a byte a parameter and 4 for each block that is begun, in memory and in the update's traffic. */
+static void test_eight_bits(void)
+{
+	CU_ASSERT_EQUAL(optimizer_state_size_B(256, 8), 260);
+	CU_ASSERT_EQUAL(optimizer_state_size_B(257, 8), 265);
+	CU_ASSERT_EQUAL(optimizer_state_size_B(257, 32), 1028);
+	uint64_t held_B[2] = {0}, parameters = 0;
+	double moved_B[2] = {0};
+	for (int wide = 0; wide < 2; wide++) {
+		struct config c = tiny(STRAT_ZERO1, 2, 1);
+		c.train.optimizer_bits = wide ? 32 : 8;
+		struct program *p = built(&c);
+		const struct role *r = &p->roles[0];
+		for (size_t i = 0; i < r->buffers.n; i++)
+			held_B[wide] += r->buffers.at[i].component == COMP_OPTIMIZER ? r->buffers.at[i].bytes : 0;
+		for (size_t i = 0; i < r->ops.n; i++)
+			if (r->ops.at[i].kind == OP_OPTIMIZER) {
+				moved_B[wide] += op_read_B(&r->ops.at[i]) + op_write_B(&r->ops.at[i]);
+				parameters += wide ? (uint64_t)r->ops.at[i].d[0] : 0;
+			}
+		program_destroy(p);
+	}
+	CU_ASSERT_EQUAL(held_B[1], 8 * parameters);
+	CU_ASSERT(held_B[0] >= 2 * parameters && (double)held_B[0] < 2.1 * (double)parameters); /* tiny buckets begin blocks that they do not fill */
+	CU_ASSERT_DOUBLE_EQUAL(moved_B[1] - moved_B[0], 2 * (double)(held_B[1] - held_B[0]), 64); /* words of 4 bytes are held */
+}
+
 /* Every weight matrix meets every token in three products: 6 x (weights of the linear layers and the head) x tokens. */
 static void test_gemm_flop(void)
 {
@@ -133,6 +190,10 @@ static void test_gemm_flop(void)
 	p = built(&c);
 	double again = 3.0 * (64.0 * 192 + 64.0 * 64 + 64.0 * 256);
 	CU_ASSERT_DOUBLE_EQUAL(gemm_flop(p), (6.0 * weights + 2.0 * again) * tokens, 1.0);
+	program_destroy(p);
+	c.stack.recompute_last_gemm = true; /* FC2 too: a third more than the blocks' own six products */
+	p = built(&c);
+	CU_ASSERT_DOUBLE_EQUAL(gemm_flop(p), (8.0 * (weights - 96.0 * 64) + 6.0 * 96 * 64) * tokens, 1.0);
 	program_destroy(p);
 	c = tiny(STRAT_DDP, 1, 2); /* half the weights on each of two tensor ranks */
 	p = built(&c);
@@ -301,5 +362,6 @@ static void test_check_catches(void)
 	program_destroy(p);
 }
 
-UNIT_MAIN("program", {"matrix of strategies", test_matrix}, {"gemm flop", test_gemm_flop}, {"volumes", test_volumes}, {"buckets", test_buckets}, {"gathered memory", test_gathered_memory}, {"transient memory", test_transient_memory}, {"state memory", test_state_memory},
+UNIT_MAIN("program", {"a sliding window", test_window}, {"moments in 8 bits", test_eight_bits},
+	{"matrix of strategies", test_matrix}, {"gemm flop", test_gemm_flop}, {"volumes", test_volumes}, {"buckets", test_buckets}, {"gathered memory", test_gathered_memory}, {"transient memory", test_transient_memory}, {"state memory", test_state_memory},
 	  {"check catches", test_check_catches})

@@ -77,7 +77,7 @@ static void test_combinations(void)
 	static const char *const strategies[] = {"ddp", "zero1", "zero2", "fsdp", "hsdp"};
 	uint32_t x = 7;
 	for (int i = 0; i < 300; i++) {
-		int64_t context = 1 << next(&x) % 3, tensor = 1 << next(&x) % 3, data = 1 << next(&x) % 3, strategy = next(&x) % 5, stages = strategy < 2 ? 1 + next(&x) % 3 : 1;
+		int64_t context = 1 << next(&x) % 3, tensor = 1 << next(&x) % 3, data = 1 << next(&x) % 3, strategy = next(&x) % 5, stages = 1 + next(&x) % 3;
 		char more[512];
 		int n = snprintf(more, sizeof more, "parallel.strategy=%s parallel.context=%lld parallel.tensor=%lld parallel.pipeline=%lld parallel.context_kind=%s model.causal=%s train.fused=%s train.recompute=%s model.position=%s",
 				 strategies[strategy], (long long)context, (long long)tensor, (long long)stages, next(&x) % 2 ? "ring" : "all_gather", next(&x) % 2 ? "true" : "false", next(&x) % 2 ? "true" : "false",

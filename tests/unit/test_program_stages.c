@@ -42,12 +42,13 @@ static int64_t below(int64_t n)
 static struct config random_plan(void)
 {
 	static const enum schedule schedules[] = {SCHED_GPIPE, SCHED_1F1B, SCHED_INTERLEAVED, SCHED_ZERO_BUBBLE};
-	static const enum strategy strategies[] = {STRAT_DDP, STRAT_ZERO1};
+	static const enum strategy strategies[] = {STRAT_DDP, STRAT_ZERO1, STRAT_ZERO2, STRAT_FSDP, STRAT_HSDP};
 	enum schedule s = schedules[below(4)];
 	int64_t pp = 2 + below(4), chunks = s == SCHED_INTERLEAVED ? 2 + below(2) : 1, micro = s == SCHED_INTERLEAVED ? pp * (1 + below(3)) : 1 + below(9), dp = 1 + below(3), tp = 1 + below(2);
 	struct config c = plan(s, pp, chunks, micro);
 	c.model.layers += below(4);
-	c.parallel.strategy = strategies[below(2)];
+	c.parallel.strategy = strategies[below(s == SCHED_ZERO_BUBBLE ? 2 : 5)];
+	c.parallel.reshard_after_forward = below(2);
 	if (dp == 1 && below(2))
 		c.parallel.strategy = STRAT_NONE;
 	c.parallel.data = c.parallel.shard = dp;
@@ -271,6 +272,35 @@ static void test_reductions(void)
 	}
 }
 
+/* (n-1)/n of a bucket crosses the wire: with fsdp a block's for each pass that gathers it, forward and backward of every micro-batch, or once; what is outside the blocks once; gradients with each micro-batch. */
+static void test_sharded_stages(void)
+{
+	for (int k = 0; k < 6; k++) {
+		struct config c = plan(k % 2 ? SCHED_INTERLEAVED : SCHED_1F1B, 2, k % 2 ? 2 : 1, 4);
+		bool fsdp = k < 4;
+		c.parallel.data = c.parallel.shard = 4;
+		c.train.global_batch *= 4;
+		c.ranks = 8;
+		c.parallel.strategy = fsdp ? STRAT_FSDP : STRAT_ZERO2;
+		c.parallel.reshard_after_forward = k < 2;
+		struct program *p = built(&c);
+		for (size_t r = 0; r < p->n_roles; r++) {
+			const struct role *role = &p->roles[r];
+			double blocks = 0, rest = 0, wire_B = 0;
+			for (size_t i = 0; i < role->params.n; i++)
+				*(role->params.at[i].param.layer < 0 ? &rest : &blocks) += (double)role->params.at[i].elements;
+			for (size_t i = 0; i < role->ops.n; i++)
+				if (role->ops.at[i].kind == OP_COLLECTIVE && role->ops.at[i].group == DIM_DP)
+					wire_B += op_wire_B(&role->ops.at[i], 4);
+			double gathers = fsdp && k < 2 ? 8 * blocks + rest : blocks + rest;
+			CU_ASSERT_DOUBLE_EQUAL(wire_B / (0.75 * 4 * (gathers + 4 * (blocks + rest))), 1, 1e-3); /* but for what pads buckets */
+			if (fsdp)
+				CU_ASSERT_EQUAL(role->buckets.n, (size_t)c.model.layers / 2 + 2); /* the tied table by itself; on the first stage beside the positions, on the last beside the final norm */
+		}
+		program_destroy(p);
+	}
+}
+
 /* ---- the checker ---- */
 
 static struct op *first_of(struct role *r, enum collective coll)
@@ -370,5 +400,5 @@ static void test_meets_nobody(void)
 }
 
 UNIT_MAIN("program_stages", {"random plans", test_random_plans}, {"parameters", test_parameters}, {"messages", test_messages}, {"names of messages", test_names}, {"activations in flight", test_in_flight},
-	  {"memory in the steady state", test_steady_memory}, {"casts once a step", test_casts_once}, {"reductions", test_reductions}, {"check catches", test_check_catches},
+	  {"memory in the steady state", test_steady_memory}, {"casts once a step", test_casts_once}, {"reductions", test_reductions}, {"sharded stages", test_sharded_stages}, {"check catches", test_check_catches},
 	  {"peers", test_peers}, {"meets nobody", test_meets_nobody})

@@ -139,6 +139,7 @@ static void test_attention_gradient(void)
 		rig_reference(&forward);
 		copy_named(&grad, "qkv", rig_ref(&forward, "qkv"));
 		copy_named(&grad, "out", rig_ref(&forward, "out"));
+		copy_named(&grad, "lse", rig_ref(&forward, "lse"));
 		rig_reference(&grad);
 		check_gradient(&forward, "qkv", "out", rig_ref(&grad, "dout"), rig_ref(&grad, "dqkv"));
 		rig_close(&forward);
@@ -163,6 +164,7 @@ static void test_naive_is_flash(void)
 		rig_reference(&flash);
 		copy_named(&flash_grad, "qkv", qkv);
 		copy_named(&flash_grad, "out", rig_ref(&flash, "out"));
+		copy_named(&flash_grad, "lse", rig_ref(&flash, "lse"));
 		rig_reference(&flash_grad);
 
 		copy_named(&scores, "qkv", qkv);

@@ -38,7 +38,7 @@ static void test_wrong(void)
 		{"numbers:\n  logits: {value: 2, source: x}\n", "s.yaml:2:3: logits: unknown number of a stack (nearest: logit)"},
 		{"numbers:\n  logit: 2\n", "s.yaml:2:10: logit: expected {value: ..., source: ...}"},
 		{"numbers:\n  logit: {value: 2}\n", "s.yaml:2:10: logit: expected {value: ..., source: ...}"},
-		{"memory:\n  gathers: {value: 2, source: x}\n", "s.yaml:2:3: gathers: unknown number of a stack (nearest: gathered)"},
+		{"memory:\n  gathers: {value: 2, source: x}\n", "s.yaml:2:3: gathers: unknown number of a stack (nearest: gate)"},
 		{"habits:\n  attention_kernel: fa4\n", "s.yaml:2:21: attention_kernel: \"fa4\" is not known (nearest: fa1)"},
 		{"habits:\n  recompute_gemm: true\n", "s.yaml:2:3: recompute_gemm: unknown habit of a stack (nearest: recompute_last_gemm)"},
 		{"habits:\n  stage_split: uneven\n", "s.yaml:2:16: stage_split: \"uneven\" is not known (nearest: even)"},
@@ -62,4 +62,35 @@ static void test_family(void)
 	CU_ASSERT_TRUE(c.stack.elementwise_passes > 1 && c.stack.logit_B > 0 && c.stack.overlap_tax > 0);
 }
 
-UNIT_MAIN("stack", {"numbers and habits", test_read}, {"what is wrong", test_wrong}, {"family", test_family})
+/* Compiled and eager PyTorch differ in what crosses memory; plain Megatron-LM hides none of tensor parallelism, NVIDIA's recipes do. */
+static void test_pairs(void)
+{
+	static const char *const pairs[][2] = {{"pytorch-fsdp", "pytorch-fsdp-eager"}, {"pytorch-ddp", "pytorch-ddp-eager"}, {"megatron-core", "megatron-lm"}};
+	struct config c[2];
+	char text[128];
+	for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+		for (size_t j = 0; j < 2; j++) {
+			snprintf(text, sizeof text, "model: {preset: gpt2-124m}\ntrain: {stack: %s}\n", pairs[i][j]);
+			CU_ASSERT_EQUAL_FATAL(config_parse(text, strlen(text), "c.yaml", NULL, 0, &c[j], &error), ST_OK);
+		}
+		bool pytorch = i < 2;
+		CU_ASSERT_EQUAL(c[0].train.fused && !c[1].train.fused, pytorch);
+		CU_ASSERT_EQUAL(c[0].stack.elementwise_passes < c[1].stack.elementwise_passes && c[0].stack.logit_B < c[1].stack.logit_B, pytorch);
+		CU_ASSERT_EQUAL(c[0].stack.tensor_exposed < c[1].stack.tensor_exposed, !pytorch);
+	}
+}
+
+/* train.attention_kernel stands over the stack's habit. */
+static void test_attention_kernel(void)
+{
+	static const char text[] = "model: {preset: gpt2-124m}\ntrain: {stack: composer-fsdp, attention_kernel: fa3}\n", own[] = "model: {preset: gpt2-124m}\ntrain: {stack: composer-fsdp}\n";
+	struct config c;
+	CU_ASSERT_EQUAL_FATAL(config_parse(text, strlen(text), "c.yaml", NULL, 0, &c, &error), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(config_resolve(&c, 1, &error), ST_OK);
+	CU_ASSERT_EQUAL(c.stack.attention_kernel, KERNEL_FA3);
+	CU_ASSERT_EQUAL_FATAL(config_parse(own, strlen(own), "c.yaml", NULL, 0, &c, &error), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(config_resolve(&c, 1, &error), ST_OK);
+	CU_ASSERT_EQUAL(c.stack.attention_kernel, KERNEL_FA1);
+}
+
+UNIT_MAIN("stack", {"numbers and habits", test_read}, {"what is wrong", test_wrong}, {"family", test_family}, {"eager and compiled, plain and tuned", test_pairs}, {"the flash kernel of a config", test_attention_kernel})

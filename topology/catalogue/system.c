@@ -35,7 +35,7 @@ bool links_are_nvlink(const struct device_spec *d)
 /* Cards, which have NVLink for a bridge to their neighbour and come without it. */
 static bool is_card(const struct device_spec *d)
 {
-	return d->compute_capability == 86 || strstr(d->name, "PCIe") || strstr(d->name, " NVL ") || strstr(d->name, "A30");
+	return d->compute_capability == 75 || d->compute_capability == 86 || strstr(d->name, "PCIe") || strstr(d->name, " NVL ") || strstr(d->name, "A30");
 }
 
 enum fabric_kind fabric_by_default(const struct device_spec *d, int64_t gpus)

@@ -74,8 +74,8 @@ static int64_t spread(int64_t i, int64_t n, int64_t over)
 static enum status add_sockets(struct builder *b)
 {
 	const struct system_spec *s = b->s;
-	/* Processors without a name: both makers' have PCIe 5, and the slower of the two between sockets is AMD's; before that Intel's is. */
-	struct rate rate = rate_socket(s->cpu[0] ? s->cpu : s->pcie_gen >= 5 ? "EPYC" : "", 0);
+	/* Processors without a name: PCIe 4 came with AMD's; both makers' have PCIe 5, and the slower of the two between sockets is AMD's; before that Intel's is. */
+	struct rate rate = rate_socket(s->cpu[0] ? s->cpu : s->pcie_gen >= 4 ? "EPYC" : "", 0);
 	if (s->socket_Bps > 0)
 		rate.Bps = s->socket_Bps;
 	enum status st = ST_OK;

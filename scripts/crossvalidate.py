@@ -1,0 +1,133 @@
+"""Cross-validation of the constants that published steps fix (tests/validation/parameters.json), for validate.py.
+
+A step's logarithm is smooth in them, so a refit is one robust least-squares step over a Jacobian of finite differences (one prediction of its rows a constant, kept under build/ until they or a prediction change).
+By row: five folds, each predicted by that linear model. By source: refitted on the rest, what only the source fixes replaced by what stands in for it, and then its rows predicted by the program itself.
+"""
+import concurrent.futures, hashlib, json, math, os, re
+from constants import Home, file_of, read_value, root, write_value
+
+STEP = 0.02      # of a constant, for its column of the Jacobian
+SOFT = 0.03      # log error beyond which a row pulls less (soft L1)
+FOLDS = 5
+OLD = 0.01       # how strongly constants stay where they are, in rows' errors for one standard deviation of PRIOR: a direction that no row sees stays put
+PRIOR = 0.2
+
+
+def solve(a, b):
+    """x of a x = b, by elimination."""
+    n = len(b)
+    m = [row[:] + [b[i]] for i, row in enumerate(a)]
+    for c in range(n):
+        p = max(range(c, n), key=lambda r: abs(m[r][c]))
+        m[c], m[p] = m[p], m[c]
+        for r in range(c + 1, n):
+            f = m[r][c] / m[c][c]
+            for k in range(c, n + 1):
+                m[r][k] -= f * m[c][k]
+    x = [0.0] * n
+    for c in reversed(range(n)):
+        x[c] = (m[c][n] - sum(m[c][k] * x[k] for k in range(c + 1, n))) / m[c][c]
+    return x
+
+
+class Fit:
+    """Residuals log(predicted / measured) at the constants as they are, and their derivatives by log(constant)."""
+    def __init__(self, stepsim, rows, results):
+        self.stepsim = stepsim
+        self.known = json.load(open(os.path.join(root, 'tests/validation/parameters.json')))
+        self.constants = self.known['constants']
+        self.value = {n: read_value(root, c) for n, c in self.constants.items()}
+        self.rows = [r for r in rows if results[r['id']]['predicted_s']]
+        self.residual = {r['id']: math.log(results[r['id']]['predicted_s'] / results[r['id']]['measured_s']) for r in self.rows}
+        self.derivative = self.jacobian()
+
+    def fingerprint(self):
+        """What a Jacobian belongs to: the residuals, and the constants with their values."""
+        of = json.dumps([self.constants, self.value, {i: '%.9f' % x for i, x in self.residual.items()}], sort_keys=True)
+        return hashlib.sha256(of.encode()).hexdigest()
+
+    def column(self, name):
+        c = self.constants[name]
+        mine = [r for r in self.rows if re.match(c['rows'], r['id'])]
+        up = STEP if self.value[name] * (1 + STEP) <= c['high'] else -STEP
+        with Home() as home:
+            write_value(home.path, c, self.value[name] * (1 + up))
+            moved = home.predict(self.stepsim, home.table(mine))
+        return {i: (math.log(p['predicted_s'] / p['measured_s']) - self.residual[i]) / math.log(1 + up) for i, p in moved.items() if p['predicted_s']}
+
+    def jacobian(self):
+        path, mark = os.path.join(root, 'build/validation/jacobian.json'), self.fingerprint()
+        if os.path.exists(path):
+            kept = json.load(open(path))
+            if kept['of'] == mark:
+                return kept['columns']
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            columns = dict(zip(self.constants, pool.map(self.column, self.constants)))
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        json.dump({'of': mark, 'columns': columns}, open(path, 'w'))
+        return columns
+
+    def refit(self, ids):
+        """log(new / old) of each constant, from these rows alone: reweighted least squares, a few times, inside the bounds."""
+        names, move = list(self.constants), dict.fromkeys(self.constants, 0.0)
+        for _ in range(8):
+            a = [[0.0] * len(names) for _ in names]
+            b = [0.0] * len(names)
+            for k in range(len(names)):
+                a[k][k] = (OLD / PRIOR) ** 2
+            for i in ids:
+                d = [(k, self.derivative[n][i]) for k, n in enumerate(names) if self.derivative[n].get(i)]
+                now = self.at(i, move)
+                weight = 1 / math.sqrt(1 + (now / SOFT) ** 2)
+                for k, x in d:
+                    b[k] -= weight * x * self.residual[i]
+                    for l, y in d:
+                        a[k][l] += weight * x * y
+            for n, x in zip(names, solve(a, b)):
+                c = self.constants[n]
+                move[n] = min(max(x, math.log(c['low'] / self.value[n]) if c['low'] > 0 else -3), math.log(c['high'] / self.value[n]))
+        return move
+
+    def at(self, i, move):
+        """The residual of a row with moved constants."""
+        return self.residual[i] + sum(self.derivative[n].get(i, 0) * x for n, x in move.items())
+
+    def predicted_again(self, ids, move, without=()):
+        """The program's own word on these rows with moved constants; `without`: files whose own interval nothing fixes any more."""
+        with Home() as home:
+            for n, x in move.items():
+                if x:
+                    write_value(home.path, self.constants[n], self.value[n] * math.exp(x))
+            for name in without:
+                text = open(file_of(home.path, name)).read()
+                with open(file_of(home.path, name), 'w') as out:
+                    out.write(re.sub(r'^interval:.*\n', '', text, flags=re.M))
+            return home.predict(self.stepsim, home.table([r for r in self.rows if r['id'] in ids]))
+
+    def by_row(self):
+        """Residuals of rows that no refit saw: five folds, every fifth row of the table's order; a run that is listed twice stays on one side."""
+        folds, seen = [[] for _ in range(FOLDS)], {}
+        for r in self.rows:
+            same = tuple(v for k, v in r.items() if k not in ('id', 'url_or_repo_path', 'step_time_s', 'tokens_per_s', 'tokens_per_s_per_gpu', 'mem_gb', 'notes'))
+            folds[seen.setdefault(same, len(seen)) % FOLDS].append(r['id'])
+        held = {}
+        for k in range(FOLDS):
+            move = self.refit([i for f in folds[:k] + folds[k + 1:] for i in f])
+            held.update({i: self.at(i, move) for i in folds[k]})
+        return held
+
+    def stand_ins(self, source):
+        """Where constants go that this source alone fixes: log of the ratio to what stands in for them."""
+        out = {}
+        for n, v in self.known['sources'].get(source, {}).get('instead', {}).items():
+            out[n] = math.log((self.value[v] if isinstance(v, str) else v) / self.value[n])
+        return out
+
+    def by_source(self):
+        """Results as of `stepsim validate` for rows of each source, from all others."""
+        out = {}
+        for source in sorted({r['source'] for r in self.rows}):
+            move = self.refit([r['id'] for r in self.rows if r['source'] != source])
+            move.update(self.stand_ins(source))
+            out.update(self.predicted_again({r['id'] for r in self.rows if r['source'] == source}, move, self.known['sources'].get(source, {}).get('alone', [])))
+        return out

@@ -1,0 +1,101 @@
+Four experts on each of two ranks. Each routes its 128 rows to 2 of 8 experts: 320 slots, 40 at an expert, leave and come back; shared experts are an MLP beside them.
+
+    $ stepsim predict $ROOT/configs/ep-tiny.yaml --set cluster.gpus_per_node=2 --set model.shared_experts=1 --dump-program | grep -E ' L0 .*(rout|dispatch|combine|expert|shared|grads).* mb0|^bucket'
+    bucket 0: 305792 elements, padded 305792, 1 shards
+    bucket 1: 393216 elements, padded 393216, 1 shards
+        12 compute    L0 router forward gemm mb0 [128 8 128] A:r=18+0 B:r=0+1185280 C:w=24+0
+        13 compute    L0 router forward route mb0 [128 8 2 40] logits:r=24+0 gates:w=25+0 slots:w=26+0 taken:w=27+0
+        14 compute    L0 dispatch forward dispatch mb0 [128 128 320 2] x:r=18+0 taken:r=27+0 y:w=28+0
+        15 model_comm L0 dispatch forward alltoall mb0 [40960] in:r=28+0 out:w=30+0 after 14
+        16 compute    L0 by expert forward swap mb0 [2 4 5120] x:r=30+0 y:w=31+0 after 15
+        17 compute    L0 expert fc1 forward grouped_gemm mb0 [80 256 128 4] A:r=31+0 B:r=4+1048576 C:w=32+0
+        19 compute    L0 expert fc2 forward grouped_gemm mb0 [80 128 128 4] A:r=33+0 B:r=4+786432 C:w=29+0
+        20 compute    L0 by expert forward swap mb0 [4 2 5120] x:r=29+0 y:w=34+0
+        21 model_comm L0 combine forward alltoall mb0 [40960] in:r=34+0 out:w=35+0 after 20
+        22 compute    L0 combine forward combine mb0 [128 128 320 2] y:r=35+0 slots:r=26+0 gates:r=25+0 x:rw=23+0 after 21
+        77 compute    L0 combine backward combine_grad mb0 [128 128 320 2] y:r=35+0 dx:r=66+0 taken:r=27+0 gates:r=25+0 dy:w=85+0 dgates:w=86+0
+        78 compute    L0 router backward route_grad mb0 [128 8 2 40] logits:r=24+0 gates:r=25+0 slots:r=26+0 dgates:r=86+0 dlogits:w=87+0
+        79 compute    L0 router backward gemm mb0 [128 128 8] A:r=87+0 B:r=0+1185280 C:w=88+0
+        80 compute    L0 router backward gemm mb0 [8 128 128] A:r=87+0 B:r=18+0 C:w=1+1185280
+        81 model_comm L0 combine grad backward alltoall mb0 [40960] in:r=85+0 out:w=89+0 after 77
+        82 compute    L0 by expert backward swap mb0 [2 4 5120] x:r=89+0 y:w=90+0 after 81
+        83 compute    L0 expert fc2 backward grouped_gemm mb0 [80 128 128 4] A:r=90+0 B:r=4+786432 C:w=91+0
+        84 compute    L0 expert fc2 backward grouped_gemm mb0 [128 128 80 4] A:r=90+0 B:r=33+0 C:w=5+786432
+        86 compute    L0 expert fc1 backward grouped_gemm mb0 [80 128 256 4] A:r=93+0 B:r=4+1048576 C:w=92+0
+        87 compute    L0 expert fc1 backward grouped_gemm mb0 [256 128 80 4] A:r=93+0 B:r=31+0 C:w=5+1048576
+        88 compute    L0 by expert backward swap mb0 [4 2 5120] x:r=92+0 y:w=94+0
+        89 model_comm L0 dispatch grad backward alltoall mb0 [40960] in:r=94+0 out:w=95+0 after 88
+        90 compute    L0 dispatch backward combine mb0 [128 128 320 2] y:r=95+0 slots:r=26+0 x:rw=88+0 after 89
+        96 compute    L0 shared grad backward add mb0 [128 128] x:r=88+0 y:r=98+0 sum:w=88+0
+
+The groups of tensor parallel ranks are a part of those that share experts.
+
+    $ stepsim predict $ROOT/configs/ep-mixtral-8x7b-64xh100.yaml --set parallel.tensor=2 --set parallel.sequence_parallel=true | head -8
+    mixtral-8x7b (46.7 B parameters, 12.9 B active), zero1 on 64 ranks (tp 2, ep 8, dp 16, pp 2, edp 4), bf16
+    a step: 256 sequences of 4096 tokens, 16 micro-batches of 1 a replica
+    on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
+                                predicted  of the step  bound by
+    --------------------------------------------------------------------
+    step time                      3.20 s
+    tokens/s                        327 k
+
+Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on a token.
+
+    $ stepsim predict $ROOT/configs/ep-mixtral-8x7b-64xh100.yaml
+    mixtral-8x7b (46.7 B parameters, 12.9 B active), zero1 on 64 ranks (ep 8, dp 32, pp 2, edp 4), bf16
+    a step: 256 sequences of 4096 tokens, 8 micro-batches of 1 a replica
+    on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
+                                predicted  of the step  bound by
+    --------------------------------------------------------------------
+    step time                      3.16 s
+    tokens/s                        332 k
+    model FLOP/s a device     434 TFLOP/s
+    MFU                            43.8 %
+    --------------------------------------------------------------------
+    where the step goes
+      compute                      2.65 s       83.7 %
+      exposed communication        118 ms        3.7 %
+      bubble                       391 ms       12.4 %
+      optimizer                   7.48 ms        0.2 %
+    --------------------------------------------------------------------
+    communication
+      moving bytes                 418 ms       13.2 %
+      waiting for late ranks          0 s        0.0 %
+      overlap                      71.7 %
+    --------------------------------------------------------------------
+    ops, summed (count)
+      gemm (1920)                  2.14 s       67.6 %  compute
+      attention (256)              139 ms        4.4 %  compute
+      norm (512)                  61.6 ms        1.9 %  memory
+      elementwise (640)            283 ms        8.9 %  memory
+      embedding (16)               661 us        0.0 %  memory
+      routing (768)               23.0 ms        0.7 %  memory
+      memory (1)                   179 us        0.0 %  memory
+      optimizer (49)              7.48 ms        0.2 %  memory
+      all_gather (49)              101 ms        3.2 %  link
+      reduce_scatter (49)          198 ms        6.3 %  link
+      alltoall (512)               117 ms        3.7 %  link
+      sendrecv (16)               14.2 ms        0.4 %  link
+      copy (8)                    4.26 us        0.0 %  latency
+    --------------------------------------------------------------------
+    memory of a rank
+      weights                    6.75 GiB
+      gradients                  16.2 GiB
+      optimizer state            8.16 GiB
+      activations                32.0 GiB
+      buffers                    64.0 KiB
+      overhead                   1.50 GiB
+      total                      64.6 GiB               fits in 79.6 GiB
+    The stages of the predicted step; above stands the one that ends last.
+    stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
+    --------------------------------------------------------------------------------
+    0          16   2.65 s         118 ms   391 ms    7.48 ms          0 s  64.6 GiB
+    1          16   2.71 s         199 ms  24.6 ms    7.49 ms       226 ms  49.2 GiB
+    90 % interval of the prediction: 2.80 s to 3.57 s
+    Bottleneck: compute: gemm 68 % of the step
+    Warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
+    $ stepsim predict $ROOT/configs/ep-mixtral-8x7b-64xh100.yaml --set train.micro_batch=2 --set model.capacity_factor=1.25 | grep -E 'step time|MFU|alltoall|total'
+    step time                      4.12 s
+    MFU                            33.6 %
+      alltoall (256)               130 ms        3.1 %  link
+      total                       109 GiB               DOES NOT FIT in 79.6 GiB

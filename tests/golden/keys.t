@@ -1,0 +1,108 @@
+Tensor-parallel collectives beside the tiles of products: Megatron's habit (user buffers), off by a key; elsewhere on by one.
+
+    $ cat > tp.yaml <<'EOF'
+    > model: {preset: llama3-8b}
+    > train: {stack: megatron-core, global_batch: 8, micro_batch: 1}
+    > parallel: {tensor: 8, sequence_parallel: true}
+    > cluster: {system: dgx-h100}
+    > EOF
+    > for overlap in true false; do for stack in megatron-core pytorch-ddp; do
+    >   stepsim predict tp.yaml --set train.stack=$stack --set parallel.tensor_overlap=$overlap | grep 'exposed comm'; done; done
+    > stepsim predict tp.yaml | grep 'exposed comm'
+      exposed communication        107 ms       10.5 %
+      exposed communication       34.8 ms        3.6 %
+      exposed communication        409 ms       30.9 %
+      exposed communication        378 ms       27.3 %
+      exposed communication        107 ms       10.5 %
+Slow ranks: the step is the slowest one's. Failures: how much of the time is steps.
+
+    $ for slow in '{}' '{5: 1.25}' '{n2: 1.25, 5: 1.1}'; do
+    >   stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set cluster.slow_ranks="$slow" | grep -E 'step time|MFU|slowest'; done
+    > stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set cluster.jitter=0.02 --set cluster.mtbf_hours=50 --set cluster.checkpoint_s=90s | grep -E 'step time|goodput|slowest'
+    > stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set cluster.mtbf_hours=50 --set cluster.checkpoint_s=90s --json - | grep -E 'goodput|checkpoint'
+    step time                      2.27 s
+    MFU                            44.6 %
+    step time                      2.81 s
+    MFU                            35.9 %
+    Warning: the slowest rank computes 1.25 times as long as the mean (cluster.slow_ranks, jitter): 558 ms of this step, for which the others wait
+    step time                      2.81 s
+    MFU                            35.9 %
+    Warning: the slowest rank computes 1.25 times as long as the mean (cluster.slow_ranks, jitter): 558 ms of this step, for which the others wait
+    step time                      2.37 s
+    goodput                        96.8 %               a checkpoint every 94 min
+    Warning: the slowest rank computes 1.05 times as long as the mean (cluster.slow_ranks, jitter): 105 ms of this step, for which the others wait
+          "checkpoint_s": 90.0
+        "goodput": 0.968225440841449,
+        "checkpoint_interval_s": 5632.25790218609,
+A sliding window: attention's work falls with it. Moments in 8 bits: memory and the update. Where they would be executed, one line says that they are not.
+
+    $ for window in 0 4096 1024; do stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set model.sliding_window=$window | grep -E 'attention|MFU'; done
+    > for bits in 32 8; do stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set train.optimizer_bits=$bits | grep -E '  optimizer'; done
+    > stepsim $ROOT/configs/ddp-tiny.yaml --set model.sliding_window=8 2>&1 | tail -n 1
+    > stepsim $ROOT/configs/ddp-tiny.yaml --set train.optimizer_bits=8 2>&1 | tail -n 1
+    MFU                            44.6 %
+      attention (96)               529 ms       23.3 %  compute
+    MFU                            42.1 %
+      attention (96)               408 ms       19.0 %  compute
+    MFU                            43.6 %
+      attention (96)               146 ms        7.7 %  compute
+      optimizer                   1.24 ms        0.1 %
+      optimizer (33)              1.24 ms        0.1 %  memory
+      optimizer state             957 MiB
+      optimizer                    733 us        0.0 %
+      optimizer (33)               733 us        0.0 %  memory
+      optimizer state             243 MiB
+    stepsim: model.sliding_window is predicted, not executed yet (0, or no less than seq_len, is)
+    stepsim: train.optimizer_bits 8 is predicted, not executed yet (32 is)
+Why a prediction is what it is: -v.
+
+    $ cat > why.yaml <<'EOF'
+    > model: {preset: llama3-8b}
+    > train: {stack: megatron-core, global_batch: 32, micro_batch: 1}
+    > parallel: {tensor: 2, sequence_parallel: true}
+    > cluster: {system: dgx-h100, nodes: 2}
+    > EOF
+    > stepsim predict why.yaml -v 2>&1 >/dev/null | sed -n '/^why/,/^assumed of the stack/p'
+    > stepsim predict why.yaml -v --set collectives.algorithm=tree --set collectives.protocol=ll128 2>&1 >/dev/null | grep -E '^(all_reduce|all_gather), '
+    why: what bounds the ops of a rank
+    class           bound by   ops        FLOP     bytes    alone        FLOP/s        B/s
+    --------------------------------------------------------------------------------------
+    gemm            compute   1548   738 TFLOP   418 GiB   1.24 s   596 TFLOP/s   363 GB/s
+    attention       compute    256   123 TFLOP  30.2 GiB   267 ms   462 TFLOP/s   122 GB/s
+    norm            memory     520  87.2 GFLOP   169 GiB  60.7 ms  1.44 TFLOP/s  2.99 TB/s
+    elementwise     memory     640   169 GFLOP   442 GiB   158 ms  1.07 TFLOP/s  3.01 TB/s
+    embedding       memory       8   268 MFLOP  1.75 GiB   633 us   424 GFLOP/s  2.97 TB/s
+    loss            memory      12  6.30 GFLOP  78.3 GiB  27.8 ms   227 GFLOP/s  3.03 TB/s
+    memory          memory       1           -  1002 MiB   348 us             -  3.02 TB/s
+    memory          latency      1           -       4 B  1.50 us             -  2.67 MB/s
+    optimizer       memory      65  48.2 GFLOP   112 GiB  39.9 ms  1.21 TFLOP/s  3.02 TB/s
+    all_reduce      latency     41           -  1.39 MiB   117 us             -  12.5 GB/s
+    all_reduce      link        65           -  26.2 GiB   155 ms             -   182 GB/s
+    all_gather      link       776           -  24.2 GiB  32.7 ms             -   796 GB/s
+    reduce_scatter  link       520           -  16.2 GiB  21.9 ms             -   796 GB/s
+    copy            latency      4           -   512 KiB  4.16 us             -   126 GB/s
+    how collectives run
+    collective          ranks      size  algorithm  protocol  channels    alone  bound by  limited by
+    ------------------------------------------------------------------------------------------------------------------------------
+    reduce_scatter, tp      2  64.0 MiB  ring       Simple          24  42.1 us  link      NVLink between GPU0 and NVS0, 371 GB/s
+    all_gather, tp          2  64.0 MiB  ring       Simple          24  42.1 us  link      NVLink between GPU0 and NVS0, 371 GB/s
+    all_reduce, tp          2  32.0 KiB  ring       LL               4  2.84 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
+    all_reduce, tp          2  64.0 KiB  ring       LL               8  3.01 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
+    all_reduce, dp          8  1002 MiB  ring       Simple          28  9.86 ms  link      network between NIC0 and NET, 50.0 GB/s
+    all_reduce, tp          2  16.0 KiB  ring       LL               2  2.73 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
+    all_reduce, dp          8   336 MiB  ring       Simple          28  3.36 ms  link      network between NIC0 and NET, 50.0 GB/s
+    all_reduce, dp          8   192 MiB  ring       Simple          28  1.95 ms  link      network between NIC0 and NET, 50.0 GB/s
+    all_reduce, dp          8   224 MiB  ring       Simple          28  2.27 ms  link      network between NIC0 and NET, 50.0 GB/s
+    all_reduce, dp          8  1.06 GiB  ring       Simple          28  10.6 ms  link      network between NIC0 and NET, 50.0 GB/s
+    of a tensor-parallel collective, what the products beside it do not hide (parallel.tensor_overlap)
+    assumed of the GPU (configs/gpus/h100-sxm.yaml): products reach 0.637 of the peak in bf16, memory 0.904 of its rate, a launch takes 7 us
+    assumed of the stack (megatron-core; sources: `stepsim list parameters`): elementwise_passes 2.984, logit 40, optimizer 30, overlap_tax 0.00288, op 2e-05, tensor_exposed 0.2895
+    all_gather, tp          2  64.0 MiB  ring       LL128           24  45.6 us  link      NVLink between GPU0 and NVS0, 371 GB/s
+    all_reduce, tp          2  32.0 KiB  tree       LL128            6  5.39 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
+    all_reduce, tp          2  64.0 KiB  tree       LL128           12  5.64 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
+    all_reduce, dp          8  1002 MiB  tree       LL128           28  13.0 ms  link      network between NIC0 and NET, 50.0 GB/s
+    all_reduce, tp          2  16.0 KiB  tree       LL128            3  5.26 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
+    all_reduce, dp          8   336 MiB  tree       LL128           28  4.44 ms  link      network between NIC0 and NET, 50.0 GB/s
+    all_reduce, dp          8   192 MiB  tree       LL128           28  2.57 ms  link      network between NIC0 and NET, 50.0 GB/s
+    all_reduce, dp          8   224 MiB  tree       LL128           28  2.99 ms  link      network between NIC0 and NET, 50.0 GB/s
+    all_reduce, dp          8  1.06 GiB  tree       LL128           28  14.1 ms  link      network between NIC0 and NET, 50.0 GB/s

@@ -1,0 +1,116 @@
+/* Plans put together from pieces are the full prediction's within 1 % of the step and 0.1 % of memory. */
+#include "tests/unit/harness.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/evaluate.h"
+#include "topology/machine.h"
+
+#define PLANS 200
+#define STEP_ERROR 0.01
+#define MEMORY_ERROR 0.001
+
+static uint64_t state = 88172645463325252u;
+
+static unsigned below(unsigned n)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (unsigned)(state % n);
+}
+
+static const char *const systems[] = {"dgx-a100", "dgx-h100", "aws-p4d", "azure-nd-h100-v5"};
+static const char *const models[] = {"layers: 24, hidden: 4096, heads: 32, vocab: 51200, seq_len: 2048", "layers: 16, hidden: 6144, heads: 48, vocab: 51200, seq_len: 2048, tied_embeddings: false",
+                                     "layers: 16, hidden: 8192, heads: 64, kv_heads: 8, ffn_hidden: 28672, vocab: 128256, seq_len: 4096, mlp: swiglu, norm: rmsnorm, position: rope, bias: false, tied_embeddings: false"};
+static const char *const stacks[] = {"megatron-core", "pytorch-ddp", "megatron-deepspeed", "pytorch-fsdp"};
+
+static void random_plan(unsigned system, char *text, size_t size, int64_t *ranks)
+{
+	static const char *const schedules[] = {"gpipe", "1f1b", "interleaved", "zero_bubble"}, *const pipelined[] = {"ddp", "zero1"}, *const flat[] = {"ddp", "zero1", "zero2", "fsdp"};
+	const unsigned tensor = 1u << below(4), pipeline = 1u << below(4), data = 1u << below(4), schedule = pipeline > 1 ? below(4) : 1, micro = 1u << below(2);
+	const unsigned virtual = schedule == 2 ? 2 : 1, micros = pipeline * (1 + below(4)) * (schedule == 2 ? 1 : 1 + below(2));
+	(void)system;
+	*ranks = (int64_t)tensor * pipeline * data;
+	snprintf(text, size,
+	         "model: {%s}\n"
+	         "train: {stack: %s, dtype: bf16, micro_batch: %u, global_batch: %u, recompute: %s}\n"
+	         "parallel: {strategy: %s, tensor: %u, sequence_parallel: %s, pipeline: %u, virtual_stages: %u, schedule: %s, overlap: %s}\n",
+	         models[below(3)], stacks[below(4)], micro, micro * data * micros, below(2) ? "full" : "none", data == 1 ? "none" : pipeline > 1 ? pipelined[below(2)] : flat[below(4)], tensor,
+	         tensor > 1 && below(2) ? "true" : "false", pipeline, virtual, schedules[schedule], data == 1 || below(3) ? "true" : "false");
+}
+
+static bool predicted(const struct config *c, int64_t ranks, const char *system, struct result *out, struct error *e)
+{
+	struct config *full = malloc(sizeof *full);
+	struct machine m;
+	struct program *p = NULL;
+	struct timeline t = {0};
+	*full = *c;
+	bool good = full && !machine_load(system, strncmp(system, "node:", 5) ? (ranks + 7) / 8 : 1, 0, &m, e);
+	if (good && !strncmp(system, "node:", 5))
+		m.nodes = (ranks + 7) / 8;
+	if (good) {
+		good = !config_resolve(full, ranks, e) && !program_build(full, &p, e) && !predict(p, &m, out, &t, e);
+		machine_free(&m);
+	}
+	timeline_free(&t);
+	program_destroy(p);
+	free(full);
+	return good;
+}
+
+static void compare(struct evaluator *v, const char *text, int64_t ranks, const char *system, int *timed)
+{
+	struct config *c = malloc(sizeof *c);
+	struct result *full = calloc(1, sizeof *full);
+	struct evaluation quick;
+	struct error e = {0};
+	if (config_parse(text, strlen(text), "plan", NULL, 0, c, &e) || evaluate_plan(v, c, ranks, &quick, &e)) {
+		fprintf(stderr, "%s%s\n", text, e.text);
+		CU_FAIL("a plan that cannot be evaluated");
+	} else if (!predicted(c, ranks, system, full, &e)) {
+		CU_ASSERT_FALSE(quick.legal);
+		CU_ASSERT_STRING_EQUAL(quick.reason, e.text);
+	} else {
+		const bool fits = quick.fits || full->memory.fits;
+		const double memory = !fits ? 0 : (double)quick.memory_B / (double)full->memory.total_B - 1, step = quick.fits ? quick.step_s / full->time.step_s - 1 : 0;
+		*timed += quick.fits;
+		if (fabs(memory) > MEMORY_ERROR || fabs(step) > STEP_ERROR || getenv("ALL"))
+			fprintf(stderr, "%s on %s, %lld ranks%s: step %.5g, predicted %.5g (%+.2f %%); memory %.5g GB, predicted %.5g (%+.3f %%)\n%s", quick.folded ? "folded" : "predicted", system, (long long)ranks, quick.fits ? "" : ", too large", quick.step_s,
+			        full->time.step_s, 100 * step, (double)quick.memory_B / 1e9, (double)full->memory.total_B / 1e9, 100 * memory, text);
+		CU_ASSERT_TRUE(quick.legal);
+		CU_ASSERT_TRUE(fits || (double)quick.memory_B <= (double)full->memory.total_B * (1 + MEMORY_ERROR));
+		CU_ASSERT_TRUE(fabs(memory) <= MEMORY_ERROR);
+		CU_ASSERT_TRUE(fabs(step) <= STEP_ERROR);
+		CU_ASSERT_DOUBLE_EQUAL(quick.compute_s + quick.exposed_comm_s + quick.bubble_s + quick.optimizer_s + quick.other_s, quick.step_s, 1e-9);
+	}
+	free(full);
+	free(c);
+}
+
+static void test_plans(void)
+{
+	int timed = 0;
+	for (unsigned s = 0; s < sizeof systems / sizeof systems[0]; s++) {
+		struct machine m;
+		struct evaluator *v = NULL;
+		struct error e = {0};
+		CU_ASSERT_EQUAL_FATAL(machine_load(systems[s], strncmp(systems[s], "node:", 5) ? 128 : 1, 0, &m, &e), ST_OK);
+		CU_ASSERT_EQUAL_FATAL(evaluator_create(&m, &v, &e), ST_OK);
+		for (int i = 0; i < PLANS / 4; i++) {
+			char text[1024];
+			int64_t ranks;
+			random_plan(s, text, sizeof text, &ranks);
+			compare(v, text, ranks, systems[s], &timed);
+		}
+		evaluator_destroy(v);
+		machine_free(&m);
+	}
+	printf("(%d of %d fit) ", timed, PLANS);
+	CU_ASSERT_TRUE(timed > PLANS / 4);
+}
+
+UNIT_MAIN("evaluate", {"plans", test_plans})

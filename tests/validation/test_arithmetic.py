@@ -1,0 +1,60 @@
+"""The arithmetic of scripts/validate.py and scripts/crossvalidate.py, on what can be said by hand."""
+import math, os, re, sys
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../scripts'))
+from constants import span
+from crossvalidate import Fit, solve
+from validate import percentile, ranks, spearman
+
+
+def near(a, b, by=1e-9):
+    assert abs(a - b) <= by, '%r is not %r' % (a, b)
+
+
+# A system that needs its rows exchanged.
+x = solve([[0, 2, 1], [1, 1, 0], [3, 0, 1]], [7, 3, 6])
+for a, b in zip(x, (1, 2, 3)):
+    near(a, b)
+
+# Equals share the mean of their ranks; an order turned around correlates by -1.
+assert ranks([5, 1, 5, 9]) == [2.5, 1, 2.5, 4]
+near(spearman([1, 2, 3, 4], [10, 20, 30, 40]), 1)
+near(spearman([1, 2, 3, 4], [9, 7, 5, 1]), -1)
+near(spearman([1, 2, 3, 4, 5], [2, 1, 4, 3, 5]), 1 - 6 * 4 / (5 * 24))
+near(percentile([4, 1, 3, 2], 50), 2.5)
+
+# Joined keys: the first tells the value; a key of another section is not found.
+text = 'a:\n  x: {value: 15us}\nb:\n  x: {value: 0.5}\n'
+assert [text[slice(*span(text, k))] for k in ('a.x', 'b.x', 'b.x+a.x')] == ['15', '0.5', '0.5']
+
+# A refit finds the constants that made the residuals, does not follow one odd row, stays inside its bounds, and leaves alone what no row sees.
+fit = Fit.__new__(Fit)
+fit.constants = {'rate': {'low': 0.1, 'high': 10}, 'share': {'low': 0.1, 'high': 1.05}, 'unseen': {'low': 0.1, 'high': 10}}
+fit.value = {'rate': 1.0, 'share': 1.0, 'unseen': 1.0}
+ids = [str(i) for i in range(40)]
+fit.derivative = {'rate': {i: -1 + 0.01 * int(i) for i in ids}, 'share': {i: 0.5 * (int(i) % 3) for i in ids}, 'unseen': {}}
+fit.residual = {i: -0.2 * fit.derivative['rate'][i] - 0.04 * fit.derivative['share'][i] for i in ids}
+fit.residual['7'] += 2
+move = fit.refit(ids)
+near(move['rate'], 0.2, 0.01)
+near(move['share'], 0.04, 0.01)
+near(move['unseen'], 0)
+near(fit.at('3', move), 0, 0.01)
+fit.residual = {i: -0.5 * fit.derivative['share'][i] for i in ids}
+near(fit.refit(ids)['share'], math.log(1.05))
+
+# Few constants: at most twelve of a GPU, at most eight of a stack with its family's.
+configs = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../configs')
+
+
+def keys(path, *sections):
+    text = open(os.path.join(configs, path)).read()
+    return {k for s in sections for block in re.findall(r'^%s:.*\n((?:  .*\n)*)' % s, text, re.M) for k in re.findall(r'^  (\w+): \{value', block, re.M)}, text
+
+
+for name in os.listdir(os.path.join(configs, 'gpus')):
+    assert len(keys('gpus/' + name, 'reached', 'attention')[0]) <= 12, name
+for name in os.listdir(os.path.join(configs, 'stacks')):
+    own, text = keys('stacks/' + name, 'numbers')
+    family = re.search(r'^family: (\w+)', text, re.M)
+    assert len(own | (keys('families/%s.yaml' % family[1], 'numbers')[0] if family else set())) <= 8, name
+assert len(keys('gpus/h100-sxm.yaml', 'reached', 'attention')[0]) > 6 and len(keys('stacks/nanotron.yaml', 'numbers')[0]) > 4
