@@ -36,10 +36,6 @@ What is wrong with a command line: one line, the nearest name, exit code 2. (Wro
     stepsim: --json: expected a path, or - for standard output
     [2]
 
-    $ stepsim predict --html out.html a.yaml
-    stepsim: --html is not modelled yet
-    [2]
-
     $ stepsim predict --csv out.csv a.yaml
     stepsim: --csv is not modelled yet
     [2]
