@@ -35,7 +35,7 @@ static const struct framework_words frameworks[] = {
 	{"Megatron-LM", "megatron-deepspeed", NULL, "learned", "naive", "full", .bias = true},
 	{"JAX PAX", "jax-pax", NULL, "learned", "flash", "fit", .bias = true},
 	{"NGC PyTorch", "pytorch-ddp-eager", NULL, "learned", "naive", "none", .bias = true, .half_weights = true},
-	{"PyTorch", "pytorch-ddp-eager", NULL, "learned", "naive", "none", .bias = true, .half_weights = true},
+	{"PyTorch", "pytorch-ddp", NULL, "learned", "naive", "none", .bias = true, .half_weights = true},
 };
 
 const struct framework_words *framework_words(const char *cell)
