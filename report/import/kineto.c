@@ -36,7 +36,20 @@ static enum category category_of(const char *cat)
 	return CAT_NONE;
 }
 
-static bool read_args(struct scan *s, struct event *v)
+static bool is_number(struct scan *s)
+{
+	int c = scan_peek(s);
+	return c == '-' || c == '"' || ('0' <= c && c <= '9');
+}
+
+/* A member that is a number, and where it goes. */
+struct member {
+	const char *key;
+	int64_t *into;
+};
+
+/* Those members of an object; what has another type is skipped. */
+static bool read_members(struct scan *s, const struct member *members, size_t n)
 {
 	char key[64];
 	bool first = true;
@@ -46,18 +59,13 @@ static bool read_args(struct scan *s, struct event *v)
 	while (scan_more(s, '}', &first)) {
 		if (!scan_key(s, key, sizeof key))
 			return false;
-		int64_t *into = strcmp(key, "stream") == 0 ? &v->stream : strcmp(key, "device") == 0 ? &v->device : strcmp(key, "correlation") == 0 ? &v->correlation : NULL;
-		int c = scan_peek(s);
-		if (into && (c == '-' || c == '"' || ('0' <= c && c <= '9')) ? !scan_integer(s, into) : !scan_skip(s))
+		int64_t *into = NULL;
+		for (size_t i = 0; i < n; i++)
+			into = strcmp(key, members[i].key) == 0 ? members[i].into : into;
+		if (into && is_number(s) ? !scan_integer(s, into) : !scan_skip(s))
 			return false;
 	}
 	return true;
-}
-
-static bool is_number(struct scan *s)
-{
-	int c = scan_peek(s);
-	return c == '-' || c == '"' || ('0' <= c && c <= '9');
 }
 
 /* Leaves an event as soon as it cannot count. */
@@ -69,6 +77,7 @@ static bool read_event(struct scan *s, struct event *v)
 	v->complete = v->timed = v->lasts = false;
 	v->name[0] = 0;
 	v->stream = v->correlation = v->device = 0;
+	const struct member args[] = {{"stream", &v->stream}, {"device", &v->device}, {"correlation", &v->correlation}};
 	if (!scan_enter(s, '{'))
 		return false;
 	while (scan_more(s, '}', &first)) {
@@ -94,7 +103,7 @@ static bool read_event(struct scan *s, struct event *v)
 		} else if (strcmp(key, "dur") == 0 && is_number(s)) {
 			ok = v->lasts = scan_thousandths(s, &v->dur_ns);
 		} else {
-			ok = strcmp(key, "args") == 0 ? read_args(s, v) : scan_skip(s);
+			ok = strcmp(key, "args") == 0 ? read_members(s, args, sizeof args / sizeof args[0]) : scan_skip(s);
 		}
 		if (!ok)
 			return false;
@@ -153,28 +162,12 @@ static enum status read_events(struct scan *s, const char *path, struct trace_se
 	return st;
 }
 
-static bool read_distributed(struct scan *s, int64_t *rank, int64_t *world)
-{
-	char key[64];
-	bool first = true;
-	if (scan_peek(s) != '{')
-		return scan_skip(s);
-	scan_enter(s, '{');
-	while (scan_more(s, '}', &first)) {
-		if (!scan_key(s, key, sizeof key))
-			return false;
-		int64_t *into = strcmp(key, "rank") == 0 ? rank : strcmp(key, "world_size") == 0 ? world : NULL;
-		if (into && is_number(s) ? !scan_integer(s, into) : !scan_skip(s))
-			return false;
-	}
-	return true;
-}
-
 static enum status read_top(struct scan *s, const char *path, struct trace_set *set, int64_t *rank, int64_t *world, bool *found, trace_progress *progress, void *ctx, struct error *e)
 {
 	char key[64];
 	bool first = true;
 	enum status st = ST_OK;
+	const struct member ranks[] = {{"rank", rank}, {"world_size", world}};
 	*found = scan_peek(s) == '[';
 	if (*found)
 		return read_events(s, path, set, progress, ctx, e);
@@ -186,7 +179,7 @@ static enum status read_top(struct scan *s, const char *path, struct trace_set *
 		if (strcmp(key, "traceEvents") == 0 && scan_peek(s) == '[') {
 			*found = true;
 			st = read_events(s, path, set, progress, ctx, e);
-		} else if (strcmp(key, "distributedInfo") == 0 ? !read_distributed(s, rank, world) : !scan_skip(s)) {
+		} else if (strcmp(key, "distributedInfo") == 0 ? !read_members(s, ranks, sizeof ranks / sizeof ranks[0]) : !scan_skip(s)) {
 			break;
 		}
 	}
