@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/paths.h"
+#include "report/json_build.h"
 #include "report/report.h"
 
 #define CELL 64
@@ -133,17 +134,12 @@ enum status report_bench_text(const struct bench_table *t, FILE *out, struct err
 
 /* ---- JSON ---- */
 
-static json_t *real(double x)
-{
-	return isfinite(x) ? json_real(x) : json_null();
-}
-
 static json_t *side_json(const struct bench_table *t, const struct bench_row *r, const struct bench_side *side)
 {
 	if (!side->done)
 		return json_null();
 	bool hidden = t->doubles;
-	return json_pack("{s:o, s:o, s:o, s:o}", "time_s", real(hidden ? NAN : side->time_s), "algbw_Bps", real(hidden ? NAN : bench_algbw_Bps(r, side)), "busbw_Bps", real(hidden ? NAN : bench_busbw_Bps(t, r, side)), "wrong",
+	return json_pack("{s:o, s:o, s:o, s:o}", "time_s", json_number(hidden ? NAN : side->time_s), "algbw_Bps", json_number(hidden ? NAN : bench_algbw_Bps(r, side)), "busbw_Bps", json_number(hidden ? NAN : bench_busbw_Bps(t, r, side)), "wrong",
 	                 t->plan.check ? json_integer((json_int_t)side->wrong) : json_null());
 }
 
@@ -151,7 +147,7 @@ static json_t *nccl_json(const struct bench_table *t, const struct bench_row *r)
 {
 	if (!t->gpus)
 		return json_null();
-	return json_pack("{s:o, s:s?, s:s?, s:o}", "estimate_s", real(t->doubles ? NAN : r->estimate_s), "algorithm", r->algorithm[0] ? r->algorithm : NULL, "protocol", r->protocol[0] ? r->protocol : NULL, "channels",
+	return json_pack("{s:o, s:s?, s:s?, s:o}", "estimate_s", json_number(t->doubles ? NAN : r->estimate_s), "algorithm", r->algorithm[0] ? r->algorithm : NULL, "protocol", r->protocol[0] ? r->protocol : NULL, "channels",
 	                 r->channels ? json_integer(r->channels) : json_null());
 }
 
@@ -160,7 +156,7 @@ static json_t *row_json(const struct bench_table *t, const struct bench_row *r)
 	char verdict[BENCH_VERDICT];
 	const char *word = bench_verdict(t, r, verdict);
 	return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:s?, s:o}", "size_bytes", (json_int_t)r->bytes, "count", (json_int_t)r->count, "out_of_place", side_json(t, r, &r->out_of_place), "in_place",
-	                 side_json(t, r, &r->in_place), "predicted_s", real(t->doubles ? NAN : r->predicted_s), "error", real(bench_error(t, r)), "verdict", *word ? word : NULL, "nccl", nccl_json(t, r));
+	                 side_json(t, r, &r->in_place), "predicted_s", json_number(t->doubles ? NAN : r->predicted_s), "error", json_number(bench_error(t, r)), "verdict", *word ? word : NULL, "nccl", nccl_json(t, r));
 }
 
 static json_t *rows_json(const struct bench_table *t)
@@ -197,8 +193,8 @@ enum status report_bench_json(const struct bench_table *t, json_t *system, const
 	json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:O?, s:o, s:o}", "stepsim", STEPSIM_VERSION, "commit", report_commit(), "collective", collective_name(p->coll), "dtype",
 	                      dtype_name(p->dtype), "ranks", places_json(t), "min_bytes", (json_int_t)p->min_B, "max_bytes", (json_int_t)p->max_B, "factor", (json_int_t)p->factor, "iters", (json_int_t)p->iters, "warmup",
 	                      (json_int_t)p->warmup, "check", p->check, "double", t->doubles, "system", system, "rows", rows_json(t), "summary",
-	                      json_pack("{s:o, s:o, s:o, s:o, s:s?, s:s}", "wrong", p->check ? json_integer((json_int_t)s.wrong) : json_null(), "busbw_Bps", real(t->doubles ? NAN : s.busbw_Bps), "share_of_expected", real(s.share),
-	                                "median_error", real(s.error), "limited_by", t->limited_by[0] ? t->limited_by : NULL, "verdict", verdict));
+	                      json_pack("{s:o, s:o, s:o, s:o, s:s?, s:s}", "wrong", p->check ? json_integer((json_int_t)s.wrong) : json_null(), "busbw_Bps", json_number(t->doubles ? NAN : s.busbw_Bps), "share_of_expected", json_number(s.share),
+	                                "median_error", json_number(s.error), "limited_by", t->limited_by[0] ? t->limited_by : NULL, "verdict", verdict));
 	st = j ? report_write_json(j, path, e) : error_nomem(e, "the JSON result");
 	json_decref(j);
 	return st;

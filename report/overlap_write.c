@@ -5,6 +5,7 @@
 #include "base/table.h"
 #include "base/version.h"
 #include "report/figures.h"
+#include "report/json_build.h"
 #include "report/overlap.h"
 
 #define CELL 48
@@ -124,17 +125,6 @@ enum status report_overlap_text(const struct overlap *o, const struct result *pr
 
 /* ---- JSON ---- */
 
-static void set(json_t *object, const char *key, json_t *value, bool *good)
-{
-	if (json_object_set_new(object, key, value) != 0)
-		*good = false;
-}
-
-static json_t *real_or_null(double x)
-{
-	return isfinite(x) ? json_real(x) : json_null();
-}
-
 static json_t *classes(const double class_s[CLASS_COUNT], const int64_t class_n[CLASS_COUNT], bool *good)
 {
 	json_t *list = json_array();
@@ -147,36 +137,36 @@ static json_t *classes(const double class_s[CLASS_COUNT], const int64_t class_n[
 static json_t *gpu_json(const struct overlap_gpu *g, bool *good)
 {
 	json_t *j = json_object();
-	set(j, "file", json_string(g->gpu->path), good);
-	set(j, "rank", g->gpu->rank >= 0 ? json_integer((json_int_t)g->gpu->rank) : json_null(), good);
-	set(j, "device", json_integer((json_int_t)g->gpu->device), good);
-	set(j, "steps", g->steps ? json_integer((json_int_t)g->steps) : json_null(), good);
-	set(j, "step_time_s", json_real(g->time.step_s), good);
+	json_put(j, "file", json_string(g->gpu->path), good);
+	json_put(j, "rank", g->gpu->rank >= 0 ? json_integer((json_int_t)g->gpu->rank) : json_null(), good);
+	json_put(j, "device", json_integer((json_int_t)g->gpu->device), good);
+	json_put(j, "steps", g->steps ? json_integer((json_int_t)g->steps) : json_null(), good);
+	json_put(j, "step_time_s", json_real(g->time.step_s), good);
 	for (size_t i = 0; i < FIGURE_PARTS; i++)
-		set(j, figure_parts[i].key, json_real(figure_part_s(&g->time, i)), good);
-	set(j, "comm_s", json_real(g->time.comm_s), good);
-	set(j, "overlap", json_real(g->time.overlap), good);
-	set(j, "launch_gap_s", g->launches_known ? json_real(g->launch_gap_s) : json_null(), good);
-	set(j, "gaps", json_integer((json_int_t)g->gaps), good);
-	set(j, "by_class", classes(g->time.class_s, g->time.class_n, good), good);
+		json_put(j, figure_parts[i].key, json_real(figure_part_s(&g->time, i)), good);
+	json_put(j, "comm_s", json_real(g->time.comm_s), good);
+	json_put(j, "overlap", json_real(g->time.overlap), good);
+	json_put(j, "launch_gap_s", g->launches_known ? json_real(g->launch_gap_s) : json_null(), good);
+	json_put(j, "gaps", json_integer((json_int_t)g->gaps), good);
+	json_put(j, "by_class", classes(g->time.class_s, g->time.class_n, good), good);
 	return j;
 }
 
 static json_t *comparison_json(const struct overlap *o, const struct result *p, bool *good)
 {
 	json_t *j = json_object(), *list = json_array();
-	set(j, "step_time_error", real_or_null(figure_error(p->time.step_s, o->step_s)), good);
+	json_put(j, "step_time_error", json_number(figure_error(p->time.step_s, o->step_s)), good);
 	for (int c = 0; c < CLASS_COUNT; c++) {
 		if (p->time.class_n[c] == 0 && o->mean_class_s[c] <= 0)
 			continue;
 		json_t *row = json_object();
-		set(row, "class", json_string(op_class_name((enum op_class)c)), good);
-		set(row, "predicted_s", json_real(p->time.class_s[c]), good);
-		set(row, "measured_s", json_real(o->mean_class_s[c]), good);
-		set(row, "error", real_or_null(figure_error(p->time.class_s[c], o->mean_class_s[c])), good);
+		json_put(row, "class", json_string(op_class_name((enum op_class)c)), good);
+		json_put(row, "predicted_s", json_real(p->time.class_s[c]), good);
+		json_put(row, "measured_s", json_real(o->mean_class_s[c]), good);
+		json_put(row, "error", json_number(figure_error(p->time.class_s[c], o->mean_class_s[c])), good);
 		*good = json_array_append_new(list, row) == 0 && *good;
 	}
-	set(j, "by_class", list, good);
+	json_put(j, "by_class", list, good);
 	return j;
 }
 
@@ -188,14 +178,14 @@ json_t *report_overlap_json(const struct overlap *o, const struct result *predic
 		good = json_array_append_new(results, gpu_json(&o->gpus[i], &good)) == 0 && good;
 	for (size_t i = 0; i < o->n_top; i++)
 		good = json_array_append_new(top, json_pack("{s:s, s:s, s:I, s:f}", "kernel", o->top[i].name, "class", op_class_name(o->top[i].class_), "calls", (json_int_t)o->top[i].calls, "time_s", o->top[i].time_s)) == 0 && good;
-	set(j, "stepsim", json_string(STEPSIM_VERSION), &good);
-	set(j, "results", results, &good);
-	set(j, "slowest", json_string(o->gpus[o->slowest].label), &good);
-	set(j, "skew", json_real(o->skew), &good);
-	set(j, "top_kernels", top, &good);
-	set(j, "files_cut", json_integer((json_int_t)o->files_cut), &good);
-	set(j, "events_left_out", json_integer((json_int_t)o->events_left_out), &good);
-	set(j, "comparison", predicted ? comparison_json(o, predicted, &good) : json_null(), &good);
+	json_put(j, "stepsim", json_string(STEPSIM_VERSION), &good);
+	json_put(j, "results", results, &good);
+	json_put(j, "slowest", json_string(o->gpus[o->slowest].label), &good);
+	json_put(j, "skew", json_real(o->skew), &good);
+	json_put(j, "top_kernels", top, &good);
+	json_put(j, "files_cut", json_integer((json_int_t)o->files_cut), &good);
+	json_put(j, "events_left_out", json_integer((json_int_t)o->events_left_out), &good);
+	json_put(j, "comparison", predicted ? comparison_json(o, predicted, &good) : json_null(), &good);
 	if (good)
 		return j;
 	json_decref(j);

@@ -1,3 +1,4 @@
+#include "report/json_build.h"
 #include "report/roofline.h"
 
 #include <inttypes.h>
@@ -249,18 +250,6 @@ enum status report_roofline_csv(const struct roofline *r, const char *path, stru
 
 /* ---- JSON ---- */
 
-static void set(json_t *o, const char *key, json_t *value, bool *good)
-{
-	if (json_object_set_new(o, key, value) != 0)
-		*good = false;
-}
-
-static void append(json_t *array, json_t *value, bool *good)
-{
-	if (json_array_append_new(array, value) != 0)
-		*good = false;
-}
-
 static json_t *real(double x)
 {
 	return isfinite(x) && x > 0 ? json_real(x) : json_null();
@@ -269,33 +258,33 @@ static json_t *real(double x)
 static json_t *row_json(const struct roofline *r, const struct roof_row *x, bool *good)
 {
 	json_t *j = json_object();
-	set(j, "kind", json_string(kind_name(x->kind)), good);
-	set(j, "dtype", json_string(dtype_name(x->dtype)), good);
-	set(j, x->kind == ROOF_POLY ? "k" : "size", json_integer(x->size), good);
+	json_put(j, "kind", json_string(kind_name(x->kind)), good);
+	json_put(j, "dtype", json_string(dtype_name(x->dtype)), good);
+	json_put(j, x->kind == ROOF_POLY ? "k" : "size", json_integer(x->size), good);
 	if (x->kind == ROOF_POLY)
-		set(j, "elements", json_integer(x->elements), good);
-	set(j, "ai", real(x->ai), good);
-	set(j, "flop_per_s", real(x->flop_per_s), good);
-	set(j, "mean_flop_per_s", real(x->mean_flop_per_s), good);
-	set(j, "bandwidth_Bps", real(x->Bps), good);
-	set(j, "share_of_peak", real(roofline_share_of_peak(r, x)), good);
-	set(j, "share_of_roof", real(roofline_share_of_roof(r, x)), good);
-	set(j, "rms", json_real(x->rms), good);
+		json_put(j, "elements", json_integer(x->elements), good);
+	json_put(j, "ai", real(x->ai), good);
+	json_put(j, "flop_per_s", real(x->flop_per_s), good);
+	json_put(j, "mean_flop_per_s", real(x->mean_flop_per_s), good);
+	json_put(j, "bandwidth_Bps", real(x->Bps), good);
+	json_put(j, "share_of_peak", real(roofline_share_of_peak(r, x)), good);
+	json_put(j, "share_of_roof", real(roofline_share_of_roof(r, x)), good);
+	json_put(j, "rms", json_real(x->rms), good);
 	return j;
 }
 
 static json_t *level_json(const struct roof_level *l, bool *good)
 {
 	json_t *j = json_object();
-	set(j, "name", json_string(l->name), good);
-	set(j, "footprint_bytes", json_integer((json_int_t)l->footprint_B), good);
+	json_put(j, "name", json_string(l->name), good);
+	json_put(j, "footprint_bytes", json_integer((json_int_t)l->footprint_B), good);
 	for (int s = 0; s < ROOF_STREAMS; s++) {
 		char key[24];
 		snprintf(key, sizeof key, "%s_Bps", roof_stream_name((enum roof_stream)s));
-		set(j, key, real(l->Bps[s]), good);
+		json_put(j, key, real(l->Bps[s]), good);
 	}
-	set(j, "latency_s", real(l->latency_s), good);
-	set(j, "bytes_in_flight", real(roof_in_flight_B(roof_level_Bps(l), l->latency_s)), good);
+	json_put(j, "latency_s", real(l->latency_s), good);
+	json_put(j, "bytes_in_flight", real(roof_in_flight_B(roof_level_Bps(l), l->latency_s)), good);
 	return j;
 }
 
@@ -303,12 +292,12 @@ static json_t *roof_json(const struct roofline *r, enum roof_kind kind, enum dty
 {
 	json_t *j = json_object();
 	const double peak = roofline_peak(r, kind, d), said = roofline_sheet_peak(r, kind, d);
-	set(j, "kind", json_string(kind == ROOF_POLY ? "vector" : "matrix"), good);
-	set(j, "dtype", json_string(dtype_name(d)), good);
-	set(j, "flop_per_s", real(peak), good);
-	set(j, "datasheet_flop_per_s", real(said), good);
-	set(j, "ridge", real(roof_ridge(peak, roofline_mem_Bps(r))), good);
-	set(j, "datasheet_ridge", real(roof_ridge(said, r->sheet.mem_Bps)), good);
+	json_put(j, "kind", json_string(kind == ROOF_POLY ? "vector" : "matrix"), good);
+	json_put(j, "dtype", json_string(dtype_name(d)), good);
+	json_put(j, "flop_per_s", real(peak), good);
+	json_put(j, "datasheet_flop_per_s", real(said), good);
+	json_put(j, "ridge", real(roof_ridge(peak, roofline_mem_Bps(r))), good);
+	json_put(j, "datasheet_ridge", real(roof_ridge(said, r->sheet.mem_Bps)), good);
 	return j;
 }
 
@@ -319,7 +308,7 @@ static json_t *roofs_json(const struct roofline *r, bool *good)
 		for (int d = 0; d < DT_COUNT; d++) {
 			const enum roof_kind kind = k ? ROOF_GEMM : ROOF_POLY;
 			if (roofline_peak(r, kind, (enum dtype)d) > 0 || roofline_sheet_peak(r, kind, (enum dtype)d) > 0)
-				append(roofs, roof_json(r, kind, (enum dtype)d, good), good);
+				json_push(roofs, roof_json(r, kind, (enum dtype)d, good), good);
 		}
 	return roofs;
 }
@@ -328,28 +317,28 @@ json_t *report_roofline_json(const struct roofline *r)
 {
 	bool good = true;
 	json_t *j = json_object(), *rows = json_array(), *levels = json_array();
-	set(j, "stepsim", json_string(STEPSIM_VERSION), &good);
-	set(j, "device", json_string(r->device), &good);
-	set(j, "host", json_string(r->host), &good);
-	set(j, "backend", json_string(r->gpu ? "cuda" : "host"), &good);
-	set(j, "double", json_boolean(r->doubles), &good);
-	set(j, "ranks", json_integer(r->ranks), &good);
-	set(j, "units", json_integer(r->units), &good);
-	set(j, "clock_Hz", real(r->clock_Hz), &good);
-	set(j, "threads_per_unit", r->threads > 0 ? json_integer(r->threads) : json_null(), &good);
-	set(j, "occupancy", real(r->threads_most > 0 ? (double)r->threads / (double)r->threads_most : (double)NAN), &good);
-	set(j, "warm_ups", json_integer(r->warm_ups), &good);
-	set(j, "runs", json_integer(r->runs), &good);
+	json_put(j, "stepsim", json_string(STEPSIM_VERSION), &good);
+	json_put(j, "device", json_string(r->device), &good);
+	json_put(j, "host", json_string(r->host), &good);
+	json_put(j, "backend", json_string(r->gpu ? "cuda" : "host"), &good);
+	json_put(j, "double", json_boolean(r->doubles), &good);
+	json_put(j, "ranks", json_integer(r->ranks), &good);
+	json_put(j, "units", json_integer(r->units), &good);
+	json_put(j, "clock_Hz", real(r->clock_Hz), &good);
+	json_put(j, "threads_per_unit", r->threads > 0 ? json_integer(r->threads) : json_null(), &good);
+	json_put(j, "occupancy", real(r->threads_most > 0 ? (double)r->threads / (double)r->threads_most : (double)NAN), &good);
+	json_put(j, "warm_ups", json_integer(r->warm_ups), &good);
+	json_put(j, "runs", json_integer(r->runs), &good);
 	for (size_t i = 0; i < r->rows.n; i++)
-		append(rows, row_json(r, &r->rows.at[i], &good), &good);
+		json_push(rows, row_json(r, &r->rows.at[i], &good), &good);
 	for (int i = 0; i < r->levels; i++)
-		append(levels, level_json(&r->level[i], &good), &good);
-	set(j, "rows", rows, &good);
-	set(j, "levels", levels, &good);
-	set(j, "roofs", roofs_json(r, &good), &good);
-	set(j, "memory_Bps", real(roofline_mem_Bps(r)), &good);
-	set(j, "datasheet", *r->sheet.name ? json_string(r->sheet.name) : json_null(), &good);
-	set(j, "datasheet_memory_Bps", real(r->sheet.mem_Bps), &good);
+		json_push(levels, level_json(&r->level[i], &good), &good);
+	json_put(j, "rows", rows, &good);
+	json_put(j, "levels", levels, &good);
+	json_put(j, "roofs", roofs_json(r, &good), &good);
+	json_put(j, "memory_Bps", real(roofline_mem_Bps(r)), &good);
+	json_put(j, "datasheet", *r->sheet.name ? json_string(r->sheet.name) : json_null(), &good);
+	json_put(j, "datasheet_memory_Bps", real(r->sheet.mem_Bps), &good);
 	if (good)
 		return j;
 	json_decref(j);
