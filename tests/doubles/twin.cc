@@ -5,11 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <ucontext.h>
 
 #include <map>
 #include <string>
 #include <vector>
+
+#include "tests/doubles/fiber.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/common_interface_defs.h>
@@ -80,7 +81,7 @@ static const char *const meeting_name[] = {"still runs", "has ended", "waits in 
 	"waits in warp_broadcast"};
 
 struct fiber {
-	ucontext_t context;
+	fiber_context context;
 	void *fake_stack; /* AddressSanitizer's */
 	char *stack;
 	meeting at;
@@ -90,7 +91,7 @@ struct fiber {
 
 struct block {
 	std::vector<fiber> fibers;
-	ucontext_t home;
+	fiber_context home;
 	void *home_fake_stack;
 	const void *home_bottom;
 	size_t home_size;
@@ -113,7 +114,7 @@ static thread_local block *now; /* of this thread of the process; kept until it 
 static void leave(fiber *f, bool for_good)
 {
 	FIBER_LEAVE(for_good ? NULL : &f->fake_stack, now->home_bottom, now->home_size);
-	swapcontext(&f->context, &now->home);
+	fiber_switch(&f->context, &now->home);
 	FIBER_ENTER(f->fake_stack, &now->home_bottom, &now->home_size);
 }
 
@@ -131,7 +132,7 @@ static void resume(int thread)
 	fiber *f = &now->fibers[(size_t)thread];
 	twin_now.thread = thread;
 	FIBER_LEAVE(&now->home_fake_stack, f->stack, STACK_B);
-	swapcontext(&now->home, &f->context);
+	fiber_switch(&now->home, &f->context);
 	FIBER_ENTER(now->home_fake_stack, NULL, NULL);
 }
 
@@ -242,13 +243,9 @@ static void fiber_add(void)
 
 static void fiber_begin(fiber *f)
 {
-	getcontext(&f->context);
-	f->context.uc_stack.ss_sp = f->stack;
-	f->context.uc_stack.ss_size = STACK_B;
-	f->context.uc_link = NULL;
+	fiber_prepare(&f->context, f->stack, STACK_B, fiber_main);
 	f->fake_stack = NULL;
 	f->at = RUNS;
-	makecontext(&f->context, fiber_main, 0);
 }
 
 /* The order of turns is reversed at each meeting: what a thread reads of another's before they met is there in one of the two orders, and not in the other. */
