@@ -46,6 +46,7 @@ done
 tiny=(configs/ddp-tiny.yaml --set model.layers=1 --set train.global_batch=8 --set run.steps=1 --set run.warmup=0 --set run.timeout_s=600)
 run=(mpirun "${mpirun_flags[@]}" -np 2)
 check 'a profile' "${run[@]}" build/release/stepsim calibrate -o "$scratch/profile.yaml"
+check 'a profile of 8 ranks' mpirun "${mpirun_flags[@]}" -np 8 build/release/stepsim calibrate -o "$scratch/profile8.yaml"
 tiny+=(--set "cluster.profile=$scratch/profile.yaml")
 memcheck+=(--suppressions=tests/valgrind.supp)
 for file in /usr/share/openmpi/openmpi-valgrind.supp /usr/share/openmpi-*/openmpi-valgrind.supp; do

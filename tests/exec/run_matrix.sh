@@ -9,18 +9,30 @@ config=tests/exec/tiny.yaml
 passed=0 failed=0
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+declare -A cases # by ranks; each ends in " -- "
+declare -A counts
 
-# ranks, then KEY=VALUE... on `config`
+# ranks, then KEY=VALUE... on `config`: one case of the job of that many ranks
 train() {
 	local ranks=$1
 	shift
-	if timeout 120 mpirun "${mpirun_flags[@]}" -np "$ranks" "$program" "$config" "$@" >"$log" 2>&1 </dev/null; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAILED with $ranks ranks: $*"
-		sed 's/^/    /' "$log"
-	fi
+	cases[$ranks]+="$config $* -- "
+	counts[$ranks]=$((${counts[$ranks]:-0} + 1))
+}
+
+# All cases of that many ranks, in one job. A case without a verdict has failed: the job ended before it.
+run_cases() {
+	local ranks=$1 good
+	# shellcheck disable=SC2086
+	timeout 600 mpirun "${mpirun_flags[@]}" -np "$ranks" "$program" ${cases[$ranks]% -- } >"$log" 2>&1 </dev/null
+	code=$?
+	good=$(grep -c '^passed ' "$log")
+	[ $code -eq 0 ] || [ "$good" -lt "${counts[$ranks]}" ] || good=$((good - 1)) # it broke behind its last case
+	passed=$((passed + good))
+	failed=$((failed + counts[$ranks] - good))
+	[ "$good" -eq "${counts[$ranks]}" ] && return
+	echo "FAILED with $ranks ranks, exit code $code, $good of ${counts[$ranks]} cases passed:"
+	grep -v '^passed ' "$log" | sed 's/^/    /'
 }
 
 for strategy in ddp zero1 zero2 fsdp; do
@@ -133,5 +145,8 @@ train 4 parallel.expert=2 parallel.pipeline=2 parallel.schedule=zero_bubble
 train 8 parallel.expert=4 parallel.pipeline=2 parallel.schedule=interleaved parallel.virtual_stages=2 model.layers=4 parallel.strategy=zero1
 train 4 parallel.expert=4 model.post_norm=true model.final_norm=false model.norm=layernorm model.bias=true model.mlp=gelu
 
+for ranks in $(printf '%s\n' "${!counts[@]}" | sort -n); do
+	run_cases "$ranks"
+done
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -88,7 +88,7 @@ STEPSIM_DOUBLE_MEM_B=5000000 ends 'no memory for the plan' 1 'not enough memory 
 STEPSIM_DOUBLE_MEM_B=12000000 ends 'no memory for the workspace' 1 'cudaMalloc.*out of memory' 2 ddp-tiny
 FAULT=rank:1:kernel:40 ends 'a kernel fails' 1 'illegal memory access' 2 ddp-tiny
 FAULT=rank:0:nccl:3 ends 'an asynchronous NCCL error' 1 'nccl' 2 ddp-tiny
-FAULT=rank:1:hang:3 ends 'a collective that never ends' 1 'no progress for 20 s' 2 ddp-tiny
+FAULT=rank:1:hang:3 ends 'a collective that never ends' 1 'no progress for 5 s' 2 ddp-tiny --set run.timeout_s=5
 FAULT=rank:1:die:3 ends 'a rank dies' 137 'rank 1 .* died' 2 ddp-tiny
 FAULT=rank:1:die:5 ends 'a rank of a pipeline dies' 137 'rank 1 .* died' 2 ddp-tiny --set parallel.pipeline=2
 FAULT=rank:1:hang:5 ends 'a message that never comes' 1 'no progress for 3 s: .*(send|recv).* of stage [01]' 2 ddp-tiny --set parallel.pipeline=2 --set run.timeout_s=3

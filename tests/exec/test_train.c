@@ -1,9 +1,9 @@
-/* The host executor against a single rank: one config (and --set overrides) is run by all ranks together, and by each rank for itself as one rank alone, without communication.
+/* The host executor against a single rank: a config (and --set overrides) is run by all ranks together, and by each rank for itself as one rank alone, without communication.
  * Loss, every gradient and every updated parameter must agree; on one rank the gradients are checked against finite differences of the loss; and the loss must fall over 30 steps.
  *
- *   mpirun -np N test_train CONFIG.yaml [KEY=VALUE ...]
+ *   mpirun -np N test_train CONFIG.yaml [KEY=VALUE ...] [-- CONFIG.yaml [KEY=VALUE ...]] ...
  *
- * Exit code 0 when all holds; each violation is a line on standard error.
+ * Cases between "--" come one after the other, each with a line that begins with "passed" or "failed". Exit code 0 when all hold; each violation is a line on standard error.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -314,28 +314,14 @@ static void check_gradients(struct session *s, struct side *x, struct error *e)
 	}
 }
 
-/* ---- */
+/* ---- a case: a config and its overrides ---- */
 
-int main(int argc, char **argv)
+static enum status run_case(struct session *s, const char *path, const char *const *given, size_t n, struct error *e)
 {
-	struct error e = {ST_OK, ""};
-	struct session *s = NULL;
 	struct side x = {0}, ref = {0}, still = {0};
 	const char *sets[MAX_SETS + 9];
-	size_t n = argc > 2 ? (size_t)argc - 2 : 0;
-	if (argc < 2 || n > MAX_SETS) {
-		fprintf(stderr, "test_train CONFIG.yaml [KEY=VALUE ...]\n");
-		return 2;
-	}
-	for (size_t i = 0; i < n; i++)
-		sets[i] = argv[2 + i];
-	enum status st = session_open(60, &s, &e);
-	if (st) {
-		fprintf(stderr, "test_train: %s\n", e.text);
-		return st;
-	}
-	log_setup(LOG_QUIET, PROGRESS_NEVER, session_info(s)->rank == 0);
-	st = side_open(s, argv[1], sets, n, false, &x, &e);
+	memcpy(sets, given, n * sizeof *sets);
+	enum status st = side_open(s, path, sets, n, false, &x, e);
 	sets[n] = "parallel.tensor=1"; /* and one replica: on one rank no strategy has anybody to talk to */
 	sets[n + 1] = "parallel.sequence_parallel=false";
 	sets[n + 2] = "parallel.pipeline=1";
@@ -345,23 +331,56 @@ int main(int argc, char **argv)
 	sets[n + 6] = "parallel.context=1";
 	sets[n + 7] = "parallel.expert=1";
 	if (!st)
-		st = side_open(s, argv[1], sets, n + 8, true, &ref, &e);
+		st = side_open(s, path, sets, n + 8, true, &ref, e);
 	sets[n + 8] = "train.optimizer=none";
 	if (!st && session_info(s)->ranks == 1)
-		st = side_open(s, argv[1], sets, n + 9, true, &still, &e);
-	if (!session_agree(s, st, &e)) {
-		compare(s, &x, &ref, &e);
-		must_fall(s, &x, &e);
+		st = side_open(s, path, sets, n + 9, true, &still, e);
+	failures = 0;
+	if (!session_agree(s, st, e)) {
+		compare(s, &x, &ref, e);
+		must_fall(s, &x, e);
 		if (session_info(s)->ranks == 1)
-			check_gradients(s, &still, &e);
-		st = session_agree(s, failures ? ST_RUN : ST_OK, &e);
+			check_gradients(s, &still, e);
+		st = session_agree(s, failures ? ST_RUN : ST_OK, e);
 	} else {
-		fprintf(stderr, "test_train: %s\n", e.text);
+		fprintf(stderr, "test_train: %s\n", e->text);
 		st = ST_INPUT;
 	}
 	side_close(&x);
 	side_close(&ref);
 	side_close(&still);
-	session_close(s);
 	return st;
+}
+
+int main(int argc, char **argv)
+{
+	struct error e = {ST_OK, ""};
+	struct session *s = NULL;
+	if (argc < 2) {
+		fprintf(stderr, "test_train CONFIG.yaml [KEY=VALUE ...] [-- CONFIG.yaml [KEY=VALUE ...]] ...\n");
+		return 2;
+	}
+	enum status st = session_open(60, &s, &e), worst = ST_OK;
+	if (st) {
+		fprintf(stderr, "test_train: %s\n", e.text);
+		return st;
+	}
+	const bool first = session_info(s)->rank == 0;
+	log_setup(LOG_QUIET, PROGRESS_NEVER, first);
+	for (int at = 1, end; at < argc; at = end + 1) {
+		for (end = at; end < argc && strcmp(argv[end], "--") != 0;)
+			end++;
+		e = (struct error){ST_OK, ""};
+		st = end - at < 1 || end - at - 1 > MAX_SETS ? ST_INPUT : run_case(s, argv[at], (const char *const *)argv + at + 1, (size_t)(end - at - 1), &e);
+		worst = st ? st : worst;
+		if (!first)
+			continue;
+		printf("%s", st ? "failed" : "passed");
+		for (int i = at; i < end; i++)
+			printf(" %s", argv[i]);
+		printf("\n");
+		fflush(stdout);
+	}
+	session_close(s);
+	return worst;
 }
