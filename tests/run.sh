@@ -116,12 +116,13 @@ done
 heading 'unit tests, property tests and kernels under AddressSanitizer and UndefinedBehaviorSanitizer'
 if make -s VARIANT=asan -j"$(cores)" unit twins >"$scratch/log" 2>&1; then
 	for source in tests/unit/test_*.c tests/property/test_*.c; do
-		suite "asan $source" "build/asan/${source%.c}"
+		# A quarter of the random cases, all of which the release variant has tried.
+		suite "asan $source" env STEPSIM_TEST_PART=4 "build/asan/${source%.c}"
 	done
-	# What is built stands in one place, the Makefile. One thread a block for the kernels whose many contexts would take minutes here: test_twin tries those.
+	# What is built stands in one place, the Makefile. One thread a block for the kernels whose many contexts take their time here: test_twin tries those, tests/run_long.sh all.
 	for program in $(make -s VARIANT=asan list-twins); do
 		case $program in
-		*act | *attention | *elementwise | *norm) suite "asan $program" env STEPSIM_TWIN_THREADS=one "$program" ;;
+		*act | *attention | *context | *elementwise | *norm) suite "asan $program" env STEPSIM_TWIN_THREADS=one "$program" ;;
 		*) suite "asan $program" "$program" ;;
 		esac
 	done

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What takes too long for every change: fuzzers under the sanitizers (SECONDS_EACH, default 60; SEED), and valgrind over the unit tests and over an executed step.
+# What takes too long for every change: fuzzers under the sanitizers (SECONDS_EACH, default 60; SEED), all random cases of the properties and the kernels' twins with all threads of a block under them,
+# valgrind over the unit tests and over an executed step, calibration of 8 ranks. The CUDA part is built for all its architectures.
 # The last line is "N passed, N failed".
 set -u
 # shellcheck source=scripts/env.sh
@@ -15,6 +16,7 @@ export XDG_CACHE_HOME=$scratch/cache
 bash scripts/setup.sh long || exit 1
 make -s -j"$(cores)" all || exit 1
 make -s VARIANT=asan CUDA=0 -j"$(cores)" all tests || exit 1
+make -s VARIANT=asan -j"$(cores)" twins || exit 1
 # The debug variant: its kernels are not built for this very processor, whose newest instructions valgrind may not know.
 make -s VARIANT=debug CUDA=0 -j"$(cores)" all tests || exit 1
 
@@ -35,6 +37,13 @@ check() {
 
 for source in tests/fuzz/fuzz_*.c; do
 	check "$source, $seconds s, seed $seed" timeout $((seconds + 60)) "build/asan/${source%.c}" "$seconds" "$seed"
+done
+
+for source in tests/property/test_*.c; do
+	check "sanitizers, $source" "build/asan/${source%.c}"
+done
+for program in $(make -s VARIANT=asan list-twins); do
+	check "sanitizers, $program" "$program"
 done
 
 memcheck=(valgrind --quiet --error-exitcode=9)

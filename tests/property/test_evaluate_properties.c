@@ -1,4 +1,5 @@
 /* Plans put together from pieces are the full prediction's within 1 % of the step and 0.1 % of memory. */
+#include "tests/property/rounds.h"
 #include "tests/unit/harness.h"
 
 #include <math.h>
@@ -93,6 +94,7 @@ static void compare(struct evaluator *v, const char *text, int64_t ranks, const 
 
 static void test_plans(void)
 {
+	const int plans = rounds_of(PLANS);
 	int timed = 0;
 	for (unsigned s = 0; s < sizeof systems / sizeof systems[0]; s++) {
 		struct machine m;
@@ -100,7 +102,7 @@ static void test_plans(void)
 		struct error e = {0};
 		CU_ASSERT_EQUAL_FATAL(machine_load(systems[s], strncmp(systems[s], "node:", 5) ? 128 : 1, 0, &m, &e), ST_OK);
 		CU_ASSERT_EQUAL_FATAL(evaluator_create(&m, &v, &e), ST_OK);
-		for (int i = 0; i < PLANS / 4; i++) {
+		for (int i = 0; i < plans / 4; i++) {
 			char text[1024];
 			int64_t ranks;
 			random_plan(s, text, sizeof text, &ranks);
@@ -109,8 +111,8 @@ static void test_plans(void)
 		evaluator_destroy(v);
 		machine_free(&m);
 	}
-	printf("(%d of %d fit) ", timed, PLANS);
-	CU_ASSERT_TRUE(timed > PLANS / 4);
+	printf("(%d of %d fit) ", timed, plans);
+	CU_ASSERT_TRUE(timed > plans / 4);
 }
 
 UNIT_MAIN("evaluate", {"plans", test_plans})

@@ -1,4 +1,5 @@
 /* Random plans on random clusters of 1 to 131,072 GPUs, fixed seed: what must hold of a prediction whatever the figures are, by closed forms that know nothing of the builder, and from one plan to its neighbour. */
+#include "tests/property/rounds.h"
 #include "tests/unit/harness.h"
 
 #include <inttypes.h>
@@ -111,7 +112,8 @@ static double step_s(const struct wish *w)
 
 static void for_each(void (*check)(const struct wish *w, const struct answer *a))
 {
-	for (int i = 0; i < ROUNDS; i++) {
+	const int rounds = rounds_of(ROUNDS);
+	for (int i = 0; i < rounds; i++) {
 		struct wish w = random_wish();
 		struct answer a;
 		unsigned before = CU_get_number_of_failures();

@@ -1,5 +1,6 @@
 /* Random matrices of link words, printed in the many ways in which people paste them, then damaged, fixed seed. Printed alone, a matrix must be read exactly; damaged, every word that the reader gives must be the
  * true one: it may leave words out, or refuse, but never be wrong. Damage is undone by nothing but the text itself: both halves of the matrix are there unless rows are taken out whole. */
+#include "tests/property/rounds.h"
 #include "tests/unit/harness.h"
 
 #include <stdarg.h>
@@ -376,8 +377,9 @@ static const char *try_text(const struct text *t, const struct truth *truth, boo
 static void test_formats(void)
 {
 	static struct text t;
+	const int rounds = rounds_of(ROUNDS);
 	int wrong = 0;
-	for (int i = 0; i < ROUNDS && wrong < 3; i++) {
+	for (int i = 0; i < rounds && wrong < 3; i++) {
 		struct truth truth = random_truth();
 		struct format f = random_format();
 		bool read;
@@ -390,8 +392,9 @@ static void test_formats(void)
 static void test_damaged(void)
 {
 	static struct text t;
+	const int rounds = rounds_of(ROUNDS);
 	int wrong = 0, read_n = 0;
-	for (int i = 0; i < ROUNDS && wrong < 3; i++) {
+	for (int i = 0; i < rounds && wrong < 3; i++) {
 		struct truth truth = random_truth();
 		struct format f = random_format();
 		bool read;
@@ -400,9 +403,9 @@ static void test_damaged(void)
 		wrong += try_text(&t, &truth, false, &read) != NULL;
 		read_n += read;
 	}
-	printf("damaged: %d of %d read, the others refused\n", read_n, ROUNDS);
+	printf("damaged: %d of %d read, the others refused\n", read_n, rounds);
 	CU_ASSERT_EQUAL(wrong, 0);
-	CU_ASSERT_TRUE(read_n > ROUNDS / 5 && read_n < ROUNDS);
+	CU_ASSERT_TRUE(read_n > rounds / 5 && read_n < rounds);
 }
 
 UNIT_MAIN("smi_mutations", {"formats", test_formats}, {"damaged", test_damaged})
