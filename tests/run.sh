@@ -122,7 +122,7 @@ if make -s VARIANT=asan -j"$(cores)" unit twins >"$scratch/log" 2>&1; then
 	# What is built stands in one place, the Makefile. One thread a block for the kernels whose many contexts take their time here: test_twin tries those, tests/run_long.sh all.
 	for program in $(make -s VARIANT=asan list-twins); do
 		case $program in
-		*act | *attention | *context | *elementwise | *norm) suite "asan $program" env STEPSIM_TWIN_THREADS=one "$program" ;;
+		*act | *attention | *context | *elementwise | *norm) suite "asan $program" env STEPSIM_TEST_PART=4 STEPSIM_TWIN_THREADS=one "$program" ;;
 		*) suite "asan $program" "$program" ;;
 		esac
 	done
