@@ -61,6 +61,7 @@ static void random_task(struct set *s, enum kind kind, uint32_t actor, size_t fi
 	t->alone_ps = kind == SMALL_TIMES ? below(4) : below(8) == 0 ? 0 : (int64_t)(1 + below(1000000));
 	t->issue_ps = kind == SMALL_TIMES ? below(2) : below(3) ? 0 : (int64_t)below(300000);
 	t->dep0 = (uint32_t)s->n_deps;
+	t->tail_ps = below(4) == 0 ? (int64_t)below((uint32_t)t->alone_ps + 1) : 0;
 	for (uint32_t want = below(3); want > 0 && s->n > first; want--, t->n_dep++)
 		s->dep[s->n_deps++] = (uint32_t)(first + below((uint32_t)(s->n - first)));
 	s->n++;
@@ -86,6 +87,7 @@ static void random_set(struct set *s, enum kind kind)
 			random_task(s, kind, a, first);
 			s->task[s->n - 1].join = (int32_t)j;
 			s->task[s->n - 1].lane = 5;
+			s->task[s->n - 1].tail_ps = 0;
 		}
 	}
 	for (size_t i = 0; i < s->n; i++) /* join ids are below the number of tasks */
@@ -96,7 +98,7 @@ static void random_set(struct set *s, enum kind kind)
 
 struct naive {
 	const struct set *s;
-	bool resident[MAX_TASKS], moving[MAX_TASKS], ended[MAX_TASKS];
+	bool resident[MAX_TASKS], moving[MAX_TASKS], ended[MAX_TASKS], released[MAX_TASKS];
 	double start[MAX_TASKS], move[MAX_TASKS], end[MAX_TASKS], left[MAX_TASKS], rate[MAX_TASKS];
 };
 
@@ -173,7 +175,7 @@ static bool may_start(const struct naive *v, size_t i)
 		if (v->s->task[k].actor == t->actor && v->s->task[k].lane == t->lane && !v->ended[k])
 			return false;
 	for (uint32_t k = 0; k < t->n_dep; k++)
-		if (!v->ended[v->s->dep[t->dep0 + k]])
+		if (!v->released[v->s->dep[t->dep0 + k]])
 			return false;
 	return !v->resident[i];
 }
@@ -231,7 +233,7 @@ static void naive_run(struct naive *v)
 		double next = next_issue;
 		for (size_t i = 0; i < v->s->n; i++)
 			if (v->moving[i])
-				next = fmin(next, now + v->left[i] / naive_pace(v, i));
+				next = fmin(next, now + (v->left[i] - (v->released[i] ? 0 : (double)v->s->task[i].tail_ps)) / naive_pace(v, i));
 		if (isinf(next))
 			return;
 		for (size_t i = 0; i < v->s->n; i++) {
@@ -240,6 +242,7 @@ static void naive_run(struct naive *v)
 			double pace = naive_pace(v, i);
 			bool ends = now + v->left[i] / pace <= next + 1e-6; /* a millionth of a picosecond */
 			v->left[i] -= pace * (next - now);
+			v->released[i] = v->released[i] || ends || (v->s->task[i].tail_ps > 0 && v->left[i] <= (double)v->s->task[i].tail_ps + 1e-6);
 			v->ended[i] = ends;
 			v->end[i] = next;
 		}
@@ -315,7 +318,7 @@ static void check_bounds(enum kind kind)
 		issued[t->actor] += t->issue_ps;
 		int64_t from = issued[t->actor] > lane_end[t->actor][t->lane] ? issued[t->actor] : lane_end[t->actor][t->lane];
 		for (uint32_t k = 0; k < t->n_dep; k++)
-			from = chain[set.dep[t->dep0 + k]] > from ? chain[set.dep[t->dep0 + k]] : from;
+			from = chain[set.dep[t->dep0 + k]] - set.task[set.dep[t->dep0 + k]].tail_ps > from ? chain[set.dep[t->dep0 + k]] - set.task[set.dep[t->dep0 + k]].tail_ps : from;
 		chain[i] = lane_end[t->actor][t->lane] = from + t->alone_ps;
 		busy[t->actor][t->lane] += t->alone_ps;
 		CU_ASSERT(times[i].end_ps >= chain[i]);
@@ -355,6 +358,7 @@ static void check_shorter_is_never_slower(enum kind kind)
 	other = set;
 	for (size_t i = 0; i < other.n; i++) {
 		other.task[i].alone_ps = below(3) ? other.task[i].alone_ps : (int64_t)((double)other.task[i].alone_ps * unit());
+		other.task[i].tail_ps = other.task[i].tail_ps < other.task[i].alone_ps ? other.task[i].tail_ps : other.task[i].alone_ps;
 		other.task[i].issue_ps = below(3) ? other.task[i].issue_ps : (int64_t)((double)other.task[i].issue_ps * unit());
 	}
 	run(&other, others);
