@@ -21,7 +21,7 @@
 #include "base/status.h"
 #include "sim/maxmin.h"
 
-#define ENGINE_LANES 10
+#define ENGINE_LANES 11
 
 struct task {
 	uint32_t actor;

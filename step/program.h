@@ -33,6 +33,7 @@
 enum lane {
 	LANE_COMPUTE,
 	LANE_COMM,       /* data-parallel collectives: gradient reduction, parameter gathering */
+	LANE_REPLICA_COMM, /* hsdp's sums over replicas: PyTorch's FSDP2 has a stream for them, beside the gathers and scatters (torch/distributed/fsdp/_fully_shard, FSDPCommContext.all_reduce_stream) */
 	LANE_MODEL_COMM, /* collectives inside a layer (tensor, sequence, context, expert): never queued behind gradients */
 	LANE_COPY,       /* host-device copies */
 	LANE_HOST,       /* the host thread: its ops hold up what it has not yet issued */

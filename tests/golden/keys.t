@@ -104,7 +104,7 @@ Why a prediction is what it is: -v.
     all_reduce, dp          8   192 MiB  ring       Simple          28  1.95 ms  link      network between NIC0 and NET, 50.0 GB/s
     all_reduce, dp          8   224 MiB  ring       Simple          28  2.27 ms  link      network between NIC0 and NET, 50.0 GB/s
     all_reduce, dp          8  1.06 GiB  ring       Simple          28  10.6 ms  link      network between NIC0 and NET, 50.0 GB/s
-    of a tensor-parallel collective, what the products beside it do not hide (parallel.tensor_overlap)
+    tensor-parallel gathers and scatters move beside products but for a part (parallel.tensor_overlap)
     assumed of the GPU (configs/gpus/h100-sxm.yaml): products reach 0.637 of the peak in bf16, memory 0.904 of its rate, a launch takes 7 us
     assumed of the stack (megatron-core; sources: `stepsim list parameters`): elementwise_passes 2.984, logit 40, optimizer 30, overlap_tax 0.00288, op 2e-05, tensor_exposed 0.2895
     all_gather, tp          2  64.0 MiB  ring       LL128           24   158 us  link      NVLink between GPU0 and NVS0, 371 GB/s

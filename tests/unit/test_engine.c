@@ -216,7 +216,7 @@ static void test_broken_rules(void)
 		CU_ASSERT_PTR_NOT_NULL(strstr(error.text, says));                                                    \
 	} while (0)
 	REFUSED(bad[1].actor = 1, "actor 1 out of order or range");
-	REFUSED(bad[1].lane = ENGINE_LANES, "lane 10");
+	REFUSED(bad[1].lane = ENGINE_LANES, "lane 11");
 	REFUSED(bad[1].alone_ps = -1, "negative time");
 	REFUSED(bad[1].issue_ps = -1, "negative time");
 	REFUSED(bad[0].join = 2, "join 2");
