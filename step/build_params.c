@@ -166,6 +166,8 @@ static void store_bucket(struct builder *b, int32_t i)
 		k->gradients = k->grad_shard = view_of(build_buffer(b, COMP_GRADIENTS, b->grad, full, "gradients", true));
 	if (k->shards > 1)
 		k->grad_shard = view_of(build_buffer(b, COMP_GRADIENTS, b->grad, part, "gradient shard", true));
+	if (whole_gradients && k->shards > 1 && !b->st)
+		b->r->buffers.at[k->grad_shard.buffer].inside = b->c->stack.shard_inside;
 	b->weights_now[i] = k->weights.buffer;
 	b->grads_now[i] = k->gradients.buffer;
 	b->finish[i] = b->moment1[i] = b->moment2[i] = b->master[i] = NONE;

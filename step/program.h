@@ -197,6 +197,7 @@ struct buffer {
 	bool persistent; /* keeps its contents from step to step; else dead before its first write of the step */
 	int32_t layer;   /* -1 */
 	const char *what; /* static */
+	bool inside;      /* the stack has it inside another buffer: it has a place of its own where it is executed, and does not count in the peak */
 };
 
 /* A bucket: parameters that are stored, reduced and sharded together. ddp, zero1, zero2: PyTorch DDP's rule (below); fsdp and hsdp, which `fsdp` below names both: a unit (a block; the root unit has the rest).
