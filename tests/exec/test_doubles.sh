@@ -63,7 +63,10 @@ for ranks in 2 4 8; do
 	SEED=$ranks verified "ep-tiny at $ranks" "$ranks" ep-tiny --set parallel.expert="$ranks"
 done
 SEED=8 verified 'experts, bf16, with tensor, shared, zero1' 8 ep-tiny --set parallel.expert=4 --set parallel.tensor=2 --set parallel.sequence_parallel=true --set model.shared_experts=1 --set parallel.strategy=zero1 --set train.dtype=bf16
-verified 'experts in a graph' 2 ep-tiny --set train.cuda_graph=true
+verified 'experts in a graph' 2 ep-tiny --set train.cuda_graph=true --set model.capacity_factor=0
+wrong=''
+grep -q 'capacity_factor 0 stands for training without dropping; executed' "$log" || wrong='no warning'
+verdict 'what is dropped is said' "$wrong"
 verified 'experts in a pipeline' 4 ep-tiny --set parallel.pipeline=2
 
 # The double estimates 10 us and what a ring sends at 100 GB/s.
