@@ -66,6 +66,19 @@ static enum status read_axes(const struct options *o, struct sweep *s, struct ax
 	return rows <= SWEEP_ROWS_MOST ? ST_OK : error_set(e, ST_INPUT, "--vary: %.0f combinations; at most %d are predicted", rows, SWEEP_ROWS_MOST);
 }
 
+/* What is wrong with a value that --vary gave is said of --vary. */
+static char *reason_of(const struct sweep *s, const char *text)
+{
+	char *reason = NULL;
+	const char *given = strncmp(text, "--set ", 6) == 0 ? text + 6 : "";
+	for (size_t a = 0; a < s->axes; a++) {
+		size_t n = strlen(s->axis[a].key);
+		if (strncmp(given, s->axis[a].key, n) == 0 && given[n] == '=')
+			return asprintf(&reason, "--vary %s", given) < 0 ? NULL : reason;
+	}
+	return strdup(text);
+}
+
 /* The combination's values as --set texts behind the user's own. */
 static enum status predict_row(struct context *x, const struct sweep *s, struct sweep_row *r, struct error *e)
 {
@@ -91,7 +104,7 @@ static enum status predict_row(struct context *x, const struct sweep *s, struct 
 		free(r->predicted);
 		r->predicted = NULL;
 		st = why.status == ST_INPUT ? ST_OK : error_set(e, why.status, "%s", why.text);
-		if (!(r->reason = strdup(why.text)))
+		if (!(r->reason = reason_of(s, why.text)))
 			st = error_nomem(e, "the sweep");
 	} else if (!st) {
 		r->ranks = job.config.ranks;

@@ -133,7 +133,7 @@ enum status explain(const struct program *p, size_t role, const struct machine *
 			fputs("how collectives run\n", out);
 			table_print(collectives, out);
 			if (cost_hides_tensor(p, m))
-				fputs("of a tensor-parallel collective, what the products beside it do not hide (parallel.tensor_overlap)\n", out);
+				fputs("tensor-parallel gathers and scatters move beside products but for a part (parallel.tensor_overlap)\n", out);
 		}
 		print_assumptions(p, m, out);
 	}

@@ -9,7 +9,7 @@
 #include "cli/machine.h"
 #include "cli/output.h"
 #include "exec/exec.h"
-#include "sim/predict.h"
+#include "sim/fold.h"
 
 /* ---- deciding ---- */
 
@@ -96,7 +96,10 @@ enum status job_decide(const struct options *o, int64_t started, bool may_execut
 		st = predict_only(job, e, "run.execute is false");
 	if (!st && !job->execute && o->max_error_percent >= 0)
 		st = error_set(e, ST_INPUT, "--max-error needs a measurement, and nothing is executed%s%s", job->mode[0] ? ": " : "", job->mode);
-	return st ? st : config_resolve(c, ranks, e);
+	if (st || (st = config_resolve(c, ranks, e)) || !fold_is_long(c) || !(job->execute || o->dump_program))
+		return st;
+	error_set(e, ST_INPUT, "%lld micro-batches of %lld layers: a step so long is predicted, but neither executed nor dumped", (long long)c->micro_batches, (long long)c->model.layers);
+	return config_blame_batch(c, e);
 }
 
 enum status job_suggest_ranks(const struct options *o, int64_t *ranks, struct error *e)
@@ -130,9 +133,9 @@ struct sides {
 	struct timeline predicted_timeline, measured_timeline;
 };
 
-static enum status predict_side(struct sides *s, struct error *e)
+static enum status predict_side(const struct job *job, struct sides *s, struct error *e)
 {
-	enum status st = predict(s->program, &s->target.machine, &s->predicted, &s->predicted_timeline, e);
+	enum status st = predict_step(&job->config, &s->target.machine, &s->program, &s->predicted, &s->predicted_timeline, e);
 	if (!st && s->target.note[0])
 		result_warn(&s->predicted, "%s", s->target.note);
 	return st;
@@ -213,11 +216,12 @@ enum status job_perform(struct context *x, const struct job *job, struct error *
 	bool leads = context_leads(x);
 	if (leads)
 		say_placement(x, &s.target);
-	if (leads || job->execute)
+	if (leads) {
+		st = predict_side(job, &s, e);
+		if (!st)
+			say_links(&s.target.machine, s.program);
+	} else if (job->execute) {
 		st = program_build(&job->config, &s.program, e);
-	if (!st && leads) {
-		say_links(&s.target.machine, s.program);
-		st = predict_side(&s, e);
 	}
 	if (!st && leads && log_level() == LOG_VERBOSE)
 		st = explain(s.program, timeline_critical_actor(&s.predicted_timeline), &s.target.machine, stderr, e);
@@ -244,9 +248,7 @@ enum status job_predict(struct context *x, struct job *job, struct result *out, 
 	if (!st)
 		st = job->here ? target_here(x, &job->config, job->config.ranks, &s.target, e) : target_system(&job->config, &s.target, e);
 	if (!st)
-		st = program_build(&job->config, &s.program, e);
-	if (!st)
-		st = predict_side(&s, e);
+		st = predict_side(job, &s, e);
 	*out = s.predicted;
 	timeline_free(&s.predicted_timeline);
 	program_destroy(s.program);

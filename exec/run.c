@@ -282,6 +282,9 @@ static void fill_notes(const struct execution *x, struct result *out)
 		result_warn(out, "several ranks share a GPU (run.share_gpu): the run checks that the sums are right; its times mean nothing");
 	if (info->oversubscribed && !info->gpus)
 		result_warn(out, "%lld ranks share %lld cores: the times say what this machine does, not what %lld devices would", (long long)info->ranks_per_host, (long long)x->s->host_cores, (long long)info->ranks);
+	const struct model *m = &x->p->config.model;
+	if (m->experts > 0 && !(m->capacity_factor > 0))
+		result_warn(out, "capacity_factor 0 stands for training without dropping; executed, each expert has the places of factor 1, and tokens beyond them are dropped");
 	for (int64_t i = 0; i < x->steps; i++)
 		if (!isfinite(x->loss[i]))
 			result_warn(out, "the loss of step %lld is not a number", (long long)(x->p->config.run.warmup + i + 1));

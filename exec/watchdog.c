@@ -106,7 +106,7 @@ static void op_text(struct watchdog *w, const struct board_slot *s, int64_t op, 
 /* A running compute op says most, then a collective on its way, then what the compute lane waits to begin. Returns whether a compute op runs. */
 static bool slot_text(struct watchdog *w, const struct board_slot *s, char out[TEXT])
 {
-	static const enum lane by_weight[] = {LANE_COMPUTE, LANE_MODEL_COMM, LANE_COMM, LANE_RECV_PREV, LANE_RECV_NEXT, LANE_SEND_NEXT, LANE_SEND_PREV, LANE_COPY, LANE_HOST, LANE_LOAD};
+	static const enum lane by_weight[] = {LANE_COMPUTE, LANE_MODEL_COMM, LANE_COMM, LANE_REPLICA_COMM, LANE_RECV_PREV, LANE_RECV_NEXT, LANE_SEND_NEXT, LANE_SEND_PREV, LANE_COPY, LANE_HOST, LANE_LOAD};
 	_Static_assert(sizeof by_weight / sizeof by_weight[0] == LANE_COUNT, "every lane");
 	for (size_t i = 0; i < LANE_COUNT; i++) {
 		int64_t op = atomic_load(&s->beacon.op[by_weight[i]]);

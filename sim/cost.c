@@ -274,6 +274,12 @@ static double exposed_beside_tiles(const struct config *c)
 	return c->stack.tensor_exposed > 0 ? c->stack.tensor_exposed : 1 / (double)c->parallel.tensor;
 }
 
+/* Sums of the loss and of replicated parameters' gradients have no product around them. */
+static bool lies_beside_products(const struct program *p, const struct op *op, const struct machine *m)
+{
+	return cost_hides_tensor(p, m) && op->group == DIM_TP && op->lane == LANE_MODEL_COMM && (op->coll == COLL_ALL_GATHER || op->coll == COLL_REDUCE_SCATTER);
+}
+
 static enum status cost_collective(const struct program *p, const struct op *op, const struct machine *m, struct op_cost *out, struct error *e)
 {
 	int64_t size = op_group_size(&p->mesh, op), stride = p->mesh.stride[op->group];
@@ -289,8 +295,8 @@ static enum status cost_collective(const struct program *p, const struct op *op,
 	if (price.algo < 0 && m->device.compute_capability <= 0 && (forced.proto >= 0 || (forced.algo >= 0 && forced.algo != NCCL_RING)))
 		return error_set(e, ST_INPUT, "collectives.%s: %s runs no NCCL; only NVIDIA's GPUs do", forced.proto >= 0 ? "protocol" : "algorithm", m->device.name);
 	out->alone_s = price.time_s;
-	if (op->group == DIM_TP && cost_hides_tensor(p, m) && !price.measured)
-		out->alone_s *= exposed_beside_tiles(&p->config);
+	if (lies_beside_products(p, op, m) && !price.measured)
+		out->beside_s = price.time_s * (1 - exposed_beside_tiles(&p->config));
 	if (!isfinite(out->alone_s) || !(out->alone_s > 0))
 		return error_set(e, ST_INPUT, "%s over %lld ranks: no rate of the link between them is known; measure it with `stepsim calibrate` under mpirun", collective_name(c), (long long)size);
 	out->issue_s = m->device.is_host ? 0 : issue_s(p, m);

@@ -13,6 +13,7 @@
 
 struct op_cost {
 	double alone_s, issue_s; /* issue_s: the host thread's time for launching it. On a host device calling is part of alone_s */
+	double beside_s;         /* so much of alone_s lies beside products at the most (sim/beside.h) */
 	enum bound bound;        /* compute, memory, latency (the call or the launch lasts longer than the work), link, host */
 	double rel_sigma;        /* relative uncertainty (one standard deviation) of alone_s: the profile's residual, or the catalogue's */
 	bool holds;              /* the host thread waits until it has ended before it issues more */

@@ -54,6 +54,7 @@ struct engine {
 	uint32_t *next_on_lane;    /* by task */
 	int64_t *issued_ps;        /* by task: from the end of the task that held the host thread last */
 	uint32_t *held_by;         /* by task: that one, NONE */
+	bool *released;            /* by task: what depends on it may start */
 	struct join *joins;
 	uint32_t *heap, n_heap;
 	uint32_t *due;             /* slots collected at this instant */
@@ -179,12 +180,36 @@ static void end(struct engine *g, uint32_t leader)
 		struct slot *s = &g->slots[i];
 		next = s->next_member;
 		g->times[s->task].end_ps = g->now_ps;
+		g->released[s->task] = true;
 		g->ended++;
 		s->task = g->next_on_lane[s->task];
 		s->deps_ended = 0;
 		s->state = s->task == NONE ? SLOT_EMPTY : SLOT_BLOCKED;
 		mark_changed(g, i / ENGINE_LANES);
 	}
+}
+
+static void schedule_end(struct engine *g, uint32_t leader, double left_ps)
+{
+	double last_ps = fmin(left_ps / g->slots[leader].rate, (double)(INT64_MAX / 4)); /* a rate near 0 must not overflow the clock */
+	schedule(g, leader, g->now_ps + llround(last_ps));
+}
+
+/* What has a tail is alone in its join. */
+static bool has_tail_left(const struct engine *g, uint32_t slot)
+{
+	const uint32_t task = g->slots[slot].task;
+	return g->tasks[task].tail_ps > 0 && !g->released[task];
+}
+
+static void release(struct engine *g, uint32_t slot)
+{
+	struct slot *s = &g->slots[slot];
+	g->released[s->task] = true;
+	s->left_ps = (double)g->tasks[s->task].tail_ps;
+	s->since_ps = g->now_ps;
+	schedule_end(g, slot, s->left_ps);
+	mark_changed(g, slot / ENGINE_LANES);
 }
 
 /* Starts what nothing holds back any more on an actor's lanes, or makes it due when it is issued. */
@@ -195,7 +220,7 @@ static void advance(struct engine *g, uint32_t actor)
 		if (s->state != SLOT_BLOCKED)
 			continue;
 		const struct task *t = &g->tasks[s->task];
-		while (s->deps_ended < t->n_dep && g->times[g->deps[t->dep0 + s->deps_ended]].end_ps != NOT_ENDED)
+		while (s->deps_ended < t->n_dep && g->released[g->deps[t->dep0 + s->deps_ended]])
 			s->deps_ended++;
 		if (s->deps_ended < t->n_dep)
 			continue;
@@ -253,8 +278,7 @@ static void repace(struct engine *g, uint32_t leader)
 	l->left_ps = fmax(0, l->left_ps - l->rate * (double)(g->now_ps - l->since_ps));
 	l->since_ps = g->now_ps;
 	l->rate = rate;
-	double last_ps = fmin(l->left_ps / rate, (double)(INT64_MAX / 4)); /* a rate near 0 must not overflow the clock */
-	schedule(g, leader, g->now_ps + llround(last_ps));
+	schedule_end(g, leader, has_tail_left(g, leader) ? fmax(0, l->left_ps - (double)g->tasks[l->task].tail_ps) : l->left_ps);
 }
 
 /* ---- running ---- */
@@ -283,6 +307,8 @@ static void run(struct engine *g)
 		for (uint32_t i = 0; i < n_due; i++) {
 			if (g->slots[g->due[i]].state == SLOT_ISSUING)
 				start(g, g->due[i]);
+			else if (has_tail_left(g, g->due[i]))
+				release(g, g->due[i]);
 			else
 				end(g, g->due[i]);
 		}
@@ -300,6 +326,8 @@ static enum status check_task(const struct engine *g, size_t i, struct error *e)
 		return error_set(e, ST_RUN, "engine: task %zu: negative time", i);
 	if (t->join >= 0 && (size_t)t->join >= g->n)
 		return error_set(e, ST_RUN, "engine: task %zu: join %d, of %zu tasks", i, t->join, g->n);
+	if (t->tail_ps < 0 || t->tail_ps > t->alone_ps || (t->tail_ps > 0 && (t->join >= 0 || t->holds)))
+		return error_set(e, ST_RUN, "engine: task %zu: a tail out of range, or of a task that others wait for", i);
 	bool sane = t->use.weight > 0 && isfinite(t->use.weight);
 	for (size_t r = 0; r < RES_COUNT; r++)
 		sane = sane && t->use.demand[r] >= 0 && isfinite(t->use.demand[r]);
@@ -323,13 +351,14 @@ static enum status set_up(struct engine *g, struct error *e)
 	g->next_on_lane = calloc(n, sizeof *g->next_on_lane);
 	g->issued_ps = calloc(n, sizeof *g->issued_ps);
 	g->held_by = calloc(n, sizeof *g->held_by);
+	g->released = calloc(n, sizeof *g->released);
 	g->joins = calloc(n, sizeof *g->joins);
 	g->heap = calloc(slots, sizeof *g->heap);
 	g->due = calloc(slots, sizeof *g->due);
 	g->changed = calloc(slots, sizeof *g->changed);
 	g->is_changed = calloc(slots, sizeof *g->is_changed);
 	g->leaders = calloc(slots, sizeof *g->leaders);
-	if (!g->slots || !g->next_on_lane || !g->issued_ps || !g->held_by || !g->joins || !g->heap || !g->due || !g->changed || !g->is_changed || !g->leaders)
+	if (!g->slots || !g->next_on_lane || !g->issued_ps || !g->held_by || !g->released || !g->joins || !g->heap || !g->due || !g->changed || !g->is_changed || !g->leaders)
 		return error_nomem(e, "engine");
 
 	for (size_t i = 0; i < g->n; i++) {
@@ -383,6 +412,7 @@ out:
 	free(g.next_on_lane);
 	free(g.issued_ps);
 	free(g.held_by);
+	free(g.released);
 	free(g.joins);
 	free(g.heap);
 	free(g.due);

@@ -1,6 +1,7 @@
 /* The event engine: tasks on lanes of actors, in virtual time.
  *
  * A task starts when it is issued (its actor's host thread issues tasks in order, `issue_ps` each), the task before it on its lane has ended, and its dependencies have ended.
+ * What depends on a task with a tail starts when no more of it is left than the tail, which moves on beside it and keeps the lane (sim/beside.h).
  * A task that holds the host thread (`holds`) must have ended before the tasks behind it are issued. An actor's first task may have a negative issue_ps: the host thread runs so far ahead of the device.
  * A task with join >= 0 is then resident; all tasks of one join move together from the moment the last is resident, at the slowest member's rate, and end together
  * (where their alone_ps differ, the longest counts). A task without a join moves as soon as it starts.
@@ -20,13 +21,13 @@
 #include "base/status.h"
 #include "sim/maxmin.h"
 
-#define ENGINE_LANES 10
+#define ENGINE_LANES 11
 
 struct task {
 	uint32_t actor;
 	uint8_t lane;
 	bool holds;
-	int64_t alone_ps, issue_ps;
+	int64_t alone_ps, issue_ps, tail_ps; /* tail_ps: of alone_ps; no join */
 	int32_t join;         /* -1: none; else below the number of tasks */
 	uint32_t dep0, n_dep; /* in deps[]: indices in tasks[] of earlier tasks of the same actor */
 	struct activity use;

@@ -173,11 +173,11 @@ static void set_memory(const struct evaluator *v, const struct config *c, double
 
 /* ---- a pipeline ---- */
 
-/* ZeRO-1 cuts the optimizer's state and keeps the reduced gradients' part. */
+/* ZeRO-1 cuts the optimizer's state and, where the stack does, keeps the reduced gradients' part. */
 static double static_B(const struct config *c, const struct block_pieces *b, int end, int64_t layers)
 {
 	const double shards = c->parallel.strategy == STRAT_ZERO1 ? (double)(c->parallel.data * c->parallel.context) : 1;
-	const double cut_B = shards > 1 ? line_at(b->gradients_B[end], layers) / shards - line_at(b->optimizer_B[end], layers) * (1 - 1 / shards) : 0;
+	const double part_B = c->stack.shard_inside ? 0 : line_at(b->gradients_B[end], layers) / shards, cut_B = shards > 1 ? part_B - line_at(b->optimizer_B[end], layers) * (1 - 1 / shards) : 0;
 	return line_at(b->static_B[end], layers) + cut_B;
 }
 

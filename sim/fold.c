@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+
 #define FOLD_FEW 3
 #define FOLD_MORE 5
 
@@ -67,22 +68,70 @@ static void extend(const struct result *few, const struct result *more, double t
 	out->hfu *= rates;
 }
 
-enum status predict_folded(const struct config *c, const struct machine *m, struct result *out, struct error *e)
+struct folds {
+	int64_t few, more; /* micro-batches that are simulated; 0: the step as it is */
+};
+
+static struct folds folds_of(const struct config *c)
 {
 	int64_t fill = c->parallel.pipeline > 1 ? c->parallel.pipeline : 0; /* by then every stage is in its steady order */
 	int64_t period = c->parallel.pipeline > 1 ? c->parallel.pipeline : FOLD_MORE - FOLD_FEW; /* interleaved schedules repeat with as many micro-batches as there are stages */
-	int64_t few = fill + (fill ? period : FOLD_FEW), more = few + period;
-	/* what is counted must be whole periods */
-	few += (c->micro_batches - few) % period;
-	more = few + period;
+	int64_t few = fill + (fill ? period : FOLD_FEW);
+	few += (c->micro_batches - few) % period; /* what is counted must be whole periods */
 	const bool all_in_flight = c->parallel.pipeline > 1 && c->parallel.schedule == SCHED_GPIPE; /* memory depends on their number */
-	if (c->micro_batches <= more || all_in_flight)
+	return c->micro_batches <= few + period || all_in_flight ? (struct folds){0, 0} : (struct folds){few, few + period};
+}
+
+enum status predict_folded(const struct config *c, const struct machine *m, struct result *out, struct error *e)
+{
+	const struct folds folds = folds_of(c);
+	if (folds.more == 0)
 		return predict_with(c, c->micro_batches, m, out, e);
 	struct result *small = malloc(sizeof *small), *large = malloc(sizeof *large);
 	enum status st = small && large ? ST_OK : error_nomem(e, "a prediction");
-	if (!st && !(st = predict_with(c, few, m, small, e)) && !(st = predict_with(c, more, m, large, e)))
-		extend(small, large, (double)(c->micro_batches - few) / (double)(more - few), out);
+	if (!st && !(st = predict_with(c, folds.few, m, small, e)) && !(st = predict_with(c, folds.more, m, large, e)))
+		extend(small, large, (double)(c->micro_batches - folds.few) / (double)(folds.more - folds.few), out);
 	free(small);
 	free(large);
 	return st;
+}
+
+/* ---- long steps ---- */
+
+#define LONG_BLOCKS 40000
+
+bool fold_is_long(const struct config *c)
+{
+	return (double)c->model.layers * (double)c->micro_batches > LONG_BLOCKS;
+}
+
+static enum status predict_long(const struct config *c, const struct machine *m, struct program **program, struct result *out, struct timeline *timeline, struct error *e)
+{
+	const struct folds folds = folds_of(c);
+	if (folds.more == 0) {
+		error_set(e, ST_INPUT, "gpipe keeps %lld micro-batches of %lld layers in flight, too many to be simulated (parallel.schedule 1f1b does not)", (long long)c->micro_batches, (long long)c->model.layers);
+		return config_blame_batch(c, e);
+	}
+	struct config *some = malloc(sizeof *some);
+	if (!some)
+		return error_nomem(e, "a prediction");
+	*some = *c;
+	some->micro_batches = folds.more;
+	enum status st = program_build(some, program, e);
+	if (!st && !(st = predict(*program, m, out, timeline, e))) {
+		(*program)->config.micro_batches = c->micro_batches; /* reports say what was asked for */
+		st = predict_folded(c, m, out, e);
+	}
+	if (!st)
+		result_warn(out, "a step of %lld micro-batches is long: %lld of them were simulated, and the rest counted; the timeline ends with those", (long long)c->micro_batches, (long long)folds.more);
+	free(some);
+	return st;
+}
+
+enum status predict_step(const struct config *c, const struct machine *m, struct program **program, struct result *out, struct timeline *timeline, struct error *e)
+{
+	if (fold_is_long(c))
+		return predict_long(c, m, program, out, timeline, e);
+	enum status st = program_build(c, program, e);
+	return st ? st : predict(*program, m, out, timeline, e);
 }

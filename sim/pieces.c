@@ -123,7 +123,7 @@ double static_of_role_B(const struct role *r, enum component only)
 	double sum = 0;
 	for (size_t i = 0; i < r->buffers.n; i++) {
 		const struct buffer *b = &r->buffers.at[i];
-		if (b->persistent && (only == COMP_KIND_COUNT ? b->component != COMP_HOST : b->component == only))
+		if (b->persistent && !b->inside && (only == COMP_KIND_COUNT ? b->component != COMP_HOST : b->component == only))
 			sum += aligned_B(b);
 	}
 	for (size_t i = 0; i < r->held.n && only == COMP_KIND_COUNT; i++)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/beside.h"
 #include "sim/spread.h"
 #include "sim/summary.h"
 
@@ -122,29 +123,33 @@ double predict_spread(const struct machine *m, int64_t nodes)
 	return m->device.is_host || nodes < 2 ? 1 : 1 + SPREAD_PER_DOUBLING * log2((double)nodes);
 }
 
-/* `spread` lengthens all that the device does, `slow` what it computes. */
-static void fill_tasks(const struct role *role, const struct prices *prices, double spread, double slow, uint32_t actor, size_t first_task, size_t first_dep, struct task *tasks, uint32_t *deps)
+/* `spread` lengthens all that the device does, `slow` what it computes. beside_ps: the role's (sim/beside.h). */
+static void fill_tasks(const struct role *role, const struct prices *prices, double spread, double slow, const int64_t *beside_ps, uint32_t actor, size_t first_task, size_t first_dep, struct task *tasks, uint32_t *deps)
 {
 	for (size_t i = 0; i < role->ops.n; i++) {
 		const struct op *op = &role->ops.at[i];
 		const struct op_cost *c = &prices->different.at[prices->of_op[i]];
+		const int64_t tail_ps = beside_is_tail(op) ? beside_ps[i] : 0;
 		tasks[first_task + i] = (struct task){
 			.actor = actor,
 			.lane = op->lane,
 			.holds = c->holds,
-			.alone_ps = ps(op_on_host(op) ? c->alone_s : c->alone_s * spread * (op->lane == LANE_COMPUTE ? slow : 1)),
+			.alone_ps = ps(op_on_host(op) ? c->alone_s : c->alone_s * spread * (op->lane == LANE_COMPUTE ? slow : 1)) - (beside_ps[i] - tail_ps),
+			.tail_ps = tail_ps,
 			.issue_ps = ps(c->issue_s),
 			.join = NO_JOIN,
 			.dep0 = (uint32_t)first_dep + op->dep0,
 			.n_dep = op->n_dep,
 			.use = c->use,
 		};
+		if (tail_ps > 0)
+			tasks[first_task + i].use.demand[RES_COMPUTE] = 0; /* what it takes from products is in the bare part */
 	}
 	for (size_t i = 0; i < role->deps.n; i++)
 		deps[first_dep + i] = (uint32_t)first_task + role->deps.at[i];
 }
 
-static enum status fill_timeline(const struct program *p, const size_t *first_task, const struct task_time *times, struct timeline *t, struct error *e)
+static enum status fill_timeline(const struct program *p, const size_t *first_task, const struct task_time *times, const int64_t *beside_ps, struct timeline *t, struct error *e)
 {
 	*t = (struct timeline){.actors = (uint32_t)p->n_roles};
 	if (!vec_reserve(&t->spans, first_task[p->n_roles]))
@@ -167,6 +172,7 @@ static enum status fill_timeline(const struct program *p, const size_t *first_ta
 			};
 			t->step_ps = at->end_ps > t->step_ps ? at->end_ps : t->step_ps;
 		}
+		beside_draw(role, &beside_ps[first_task[r]], &t->spans.at[first_task[r]]);
 	}
 	return ST_OK;
 }
@@ -279,22 +285,27 @@ static enum status simulate(const struct program *p, const struct machine *m, co
 	struct task *tasks = calloc(n + 1, sizeof *tasks);
 	struct task_time *times = calloc(n + 1, sizeof *times);
 	uint32_t *deps = calloc(n_deps + 1, sizeof *deps);
-	if (!tasks || !times || !deps || n > INT32_MAX || n_deps > INT32_MAX) {
+	int64_t *beside_ps = calloc(n + 1, sizeof *beside_ps);
+	const double spread = predict_spread(m, m->nodes);
+	if (!tasks || !times || !deps || !beside_ps || n > INT32_MAX || n_deps > INT32_MAX) {
 		st = error_nomem(e, "simulation");
 		goto out;
 	}
-	for (size_t r = 0, first_dep = 0; r < p->n_roles; first_dep += p->roles[r++].deps.n)
-		fill_tasks(&p->roles[r], &prices[r], predict_spread(m, m->nodes), role_slowness(p, r, m), (uint32_t)r, first_task[r], first_dep, tasks, deps);
+	for (size_t r = 0, first_dep = 0; r < p->n_roles; first_dep += p->roles[r++].deps.n) {
+		beside_find(&p->roles[r], &prices[r], spread, &beside_ps[first_task[r]]);
+		fill_tasks(&p->roles[r], &prices[r], spread, role_slowness(p, r, m), &beside_ps[first_task[r]], (uint32_t)r, first_task[r], first_dep, tasks, deps);
+	}
 	if (p->config.train.cuda_graph && !m->device.is_host)
 		launch_graph(m, first_task, p->n_roles, tasks);
 	if ((st = set_joins(p, tasks, first_task, e)) || (st = set_message_joins(p, tasks, first_task, e)) || (st = engine_run(tasks, n, deps, (uint32_t)p->n_roles, times, e)) ||
-	    (!m->device.is_host && p->config.train.sync_every != 1 && (st = run_ahead(p, first_task, tasks, deps, times, e))) || (st = fill_timeline(p, first_task, times, timeline, e)))
+	    (!m->device.is_host && p->config.train.sync_every != 1 && (st = run_ahead(p, first_task, tasks, deps, times, e))) || (st = fill_timeline(p, first_task, times, beside_ps, timeline, e)))
 		goto out;
 	st = timeline_check(timeline, e);
 out:
 	free(tasks);
 	free(times);
 	free(deps);
+	free(beside_ps);
 	return st;
 }
 

@@ -14,7 +14,7 @@ static void fail_nomem(struct builder *b)
 
 int32_t build_buffer(struct builder *b, enum component comp, enum dtype dt, int64_t elements, const char *what, bool persistent)
 {
-	struct buffer buf = {comp, dt, (uint64_t)((double)elements * dtype_bytes(dt) + 0.5), persistent, b->layer, what};
+	struct buffer buf = {comp, dt, (uint64_t)((double)elements * dtype_bytes(dt) + 0.5), persistent, b->layer, what, false};
 	struct usage use = {.writer = NONE};
 	for (int l = 0; l < LANE_COUNT; l++)
 		use.reader[l] = NONE;

@@ -166,6 +166,8 @@ static void store_bucket(struct builder *b, int32_t i)
 		k->gradients = k->grad_shard = view_of(build_buffer(b, COMP_GRADIENTS, b->grad, full, "gradients", true));
 	if (k->shards > 1)
 		k->grad_shard = view_of(build_buffer(b, COMP_GRADIENTS, b->grad, part, "gradient shard", true));
+	if (whole_gradients && k->shards > 1 && !b->st)
+		b->r->buffers.at[k->grad_shard.buffer].inside = b->c->stack.shard_inside;
 	b->weights_now[i] = k->weights.buffer;
 	b->grads_now[i] = k->gradients.buffer;
 	b->finish[i] = b->moment1[i] = b->moment2[i] = b->master[i] = NONE;
@@ -343,6 +345,13 @@ static void finish_bucket(struct builder *b, int32_t i)
 	build_op(b, op, (const struct view[]){k->grad_shard, reduced, view_of(NONE), k->grad_shard});
 }
 
+/* Compute goes on when every reduction so far has ended. */
+static void after_reductions(struct builder *b)
+{
+	build_after(b, LANE_COMPUTE, build_last(b, LANE_COMM));
+	build_after(b, LANE_COMPUTE, build_last(b, LANE_REPLICA_COMM));
+}
+
 static void reduce_bucket(struct builder *b, int32_t i)
 {
 	const struct bucket *k = &b->r->buckets.at[i];
@@ -367,9 +376,9 @@ static void reduce_bucket(struct builder *b, int32_t i)
 		build_after(b, LANE_COMM, build_last(b, LANE_COMPUTE));
 	build_collective(b, k->shards > 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, RED_SUM, k->along, LANE_COMM, b->reduce, full, in, out, "grads", i);
 	if (b->p->mesh.size[DIM_REPLICA] > 1) /* hsdp: each replica of the part has seen other sequences (PyTorch, fully_shard on a mesh of two dimensions) */
-		build_collective(b, COLL_ALL_REDUCE, RED_SUM, DIM_REPLICA, LANE_COMM, b->reduce, part, out, out, "grads", i);
+		build_collective(b, COLL_ALL_REDUCE, RED_SUM, DIM_REPLICA, LANE_REPLICA_COMM, b->reduce, part, out, out, "grads", i);
 	if (!b->c->parallel.overlap)
-		build_after(b, LANE_COMPUTE, build_last(b, LANE_COMM));
+		after_reductions(b);
 	if (transient(b, i)) {
 		b->grads_now[i] = NONE;
 		b->reduced[1] = b->reduced[0];
@@ -498,7 +507,7 @@ void build_optimizer(struct builder *b)
 {
 	if (b->st || b->c->train.optimizer == OPT_NONE)
 		return;
-	build_after(b, LANE_COMPUTE, build_last(b, LANE_COMM)); /* optimizer.step() comes after every reduction */
+	after_reductions(b); /* optimizer.step() */
 	for (size_t i = 0; i < b->r->buckets.n; i++)
 		update_bucket(b, (int32_t)i);
 }

@@ -160,6 +160,7 @@ enum status config_resolve(struct config *c, int64_t ranks, struct error *e);
 
 /* Puts "file:line:col: cluster.system: " (or "--set cluster.system=VALUE: ") before a failure that the system's name led to. Returns the recorded status. */
 enum status config_blame_system(const struct config *c, struct error *e);
+enum status config_blame_batch(const struct config *c, struct error *e); /* the same with train.global_batch */
 
 /* By what cluster.slow_ranks lengthens the compute of `rank`, where hosts have `ranks_per_host` ranks each: the largest factor that names it, 1 where none does. */
 double config_slowness(const struct config *c, int64_t rank, int64_t ranks_per_host);

@@ -171,6 +171,17 @@ static enum status check_failures(const struct config *c, struct error *e)
 
 /* ---- tensor parallelism ---- */
 
+/* NCCL has these algorithms with its Simple protocol alone (src/graph/tuning.cc, ncclTopoTuneModel; sim/nccl_tuner.c). */
+static enum status check_collectives(const struct config *c, struct error *e)
+{
+	char algorithm[KEY_VALUE_MAX], protocol[KEY_VALUE_MAX];
+	if ((c->algorithm != ALGO_NVLS && c->algorithm != ALGO_COLLNET && c->algorithm != ALGO_PAT) || c->protocol == PROTO_AUTO || c->protocol == PROTO_SIMPLE)
+		return ST_OK;
+	key_value_text(config_key(KEY_collectives_algorithm), c, algorithm);
+	key_value_text(config_key(KEY_collectives_protocol), c, protocol);
+	return config_error(c, KEY_collectives_protocol, e, "NCCL has algorithm %s with protocol simple alone, not with %s (nearest: simple; with %s: algorithm ring, tree)", algorithm, protocol, protocol);
+}
+
 static enum status check_tensor(const struct config *c, struct error *e)
 {
 	const struct model *m = &c->model;
@@ -267,7 +278,7 @@ static enum status check_pipeline(const struct config *c, struct error *e)
 enum status config_check(const struct config *c, struct error *e)
 {
 	enum status st;
-	if ((st = check_keys(c, e)) || (st = check_model(c, e)) || (st = check_dtypes(c, e)) || (st = check_recompute(c, e)) || (st = check_context(c, e)) || (st = check_sizes(c, e)) || (st = check_tensor(c, e)) || (st = check_pipeline(c, e)) || (st = check_failures(c, e)))
+	if ((st = check_keys(c, e)) || (st = check_model(c, e)) || (st = check_dtypes(c, e)) || (st = check_recompute(c, e)) || (st = check_context(c, e)) || (st = check_sizes(c, e)) || (st = check_collectives(c, e)) || (st = check_tensor(c, e)) || (st = check_pipeline(c, e)) || (st = check_failures(c, e)))
 		return st;
 	return ST_OK;
 }

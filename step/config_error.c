@@ -54,14 +54,24 @@ enum status config_error_key(const struct config *c, enum key_id id, struct erro
 	return st;
 }
 
-enum status config_blame_system(const struct config *c, struct error *e)
+static enum status blame(const struct config *c, enum key_id id, struct error *e)
 {
 	struct error where = {0};
-	config_error(c, KEY_cluster_system, &where, "%s", e->text);
+	config_error(c, id, &where, "%s", e->text);
 	enum status st = e->status;
 	*e = where;
 	e->status = st;
 	return st;
+}
+
+enum status config_blame_system(const struct config *c, struct error *e)
+{
+	return blame(c, KEY_cluster_system, e);
+}
+
+enum status config_blame_batch(const struct config *c, struct error *e)
+{
+	return blame(c, KEY_train_global_batch, e);
 }
 
 /* ---- nearest values that work ---- */

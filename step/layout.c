@@ -142,7 +142,7 @@ static enum status find_peak(const struct role *r, const struct life *life, bool
 	if (st)
 		goto out;
 	for (size_t i = 0; i < r->buffers.n; i++)
-		if (life[i].begin >= 0)
+		if (life[i].begin >= 0 && !(held && r->buffers.at[i].inside))
 			n = add_events(found, n, life[i].begin, life[i].end, life[i].bytes, r->buffers.at[i].component);
 	if (held && r->held.n > 0 && (n = held_events(r, found, n, e)) == 0) {
 		st = e->status;

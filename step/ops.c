@@ -426,7 +426,7 @@ bool op_class_is_comm(enum op_class c)
 	return false;
 }
 
-static const char *const lane_names[] = {"compute", "comm", "model_comm", "copy", "host", "load", "send_next", "recv_prev", "send_prev", "recv_next"};
+static const char *const lane_names[] = {"compute", "comm", "replica_comm", "model_comm", "copy", "host", "load", "send_next", "recv_prev", "send_prev", "recv_next"};
 static const char *const phase_names[] = {"forward", "backward", "optimizer"};
 static const char *const class_names[] = {"gemm", "attention", "norm", "elementwise", "embedding", "routing", "loss", "memory", "optimizer", "all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall", "sendrecv", "copy", "host"};
 static const char *const component_names[] = {"weights", "gradients", "optimizer", "activations", "buffers", "host"};

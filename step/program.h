@@ -33,6 +33,7 @@
 enum lane {
 	LANE_COMPUTE,
 	LANE_COMM,       /* data-parallel collectives: gradient reduction, parameter gathering */
+	LANE_REPLICA_COMM, /* hsdp's sums over replicas: PyTorch's FSDP2 has a stream for them, beside the gathers and scatters (torch/distributed/fsdp/_fully_shard, FSDPCommContext.all_reduce_stream) */
 	LANE_MODEL_COMM, /* collectives inside a layer (tensor, sequence, context, expert): never queued behind gradients */
 	LANE_COPY,       /* host-device copies */
 	LANE_HOST,       /* the host thread: its ops hold up what it has not yet issued */
@@ -196,6 +197,7 @@ struct buffer {
 	bool persistent; /* keeps its contents from step to step; else dead before its first write of the step */
 	int32_t layer;   /* -1 */
 	const char *what; /* static */
+	bool inside;      /* the stack has it inside another buffer: it has a place of its own where it is executed, and does not count in the peak */
 };
 
 /* A bucket: parameters that are stored, reduced and sharded together. ddp, zero1, zero2: PyTorch DDP's rule (below); fsdp and hsdp, which `fsdp` below names both: a unit (a block; the root unit has the rest).

@@ -49,6 +49,7 @@ struct stack {
 	enum attention_kernel attention_kernel;
 	enum stage_split stage_split;
 	bool gather_ahead;         /* zero1: updated weights are gathered at the beginning of the next step, beside its forward pass, bucket by bucket (Megatron's overlap_param_gather) */
+	bool shard_inside;         /* zero1: the scatter leaves a rank's part of the reduced gradients inside the whole ones; else it has a place of its own (DeepSpeed's flattened partitions; what stepsim executes) */
 	bool recompute_last_gemm;  /* a recomputed block runs its last product and that one's reduction again (Megatron's and PyTorch's reentrant checkpointing call the whole forward function), which the early stop of non-reentrant torch.utils.checkpoint leaves out */
 };
 

@@ -47,7 +47,7 @@ const char *timeline_host_cause(const struct timeline *t, const struct role *r, 
 /* The role whose ops an actor's spans count: simulated timelines have an actor a role, measured ones an actor a rank. */
 const struct role *timeline_role(const struct timeline *t, const struct program *p, uint32_t actor);
 
-/* The longest chain of spans through lanes and dependencies, as a sum of durations: no schedule of this program with these durations is shorter. */
+/* The longest chain of spans through lanes and dependencies, as a sum of durations: no schedule of this program with these durations is shorter, but where gathers go on beside what reads them (parallel.tensor_overlap). */
 enum status timeline_critical_path(const struct timeline *t, const struct program *p, double *path_s, struct error *e);
 
 #endif

@@ -62,7 +62,7 @@ void cuda_watch(struct cuda_device *d)
 /* Where the lanes stood when something broke: "op N name". */
 static void where(const struct cuda_device *d, enum lane only, struct error *e)
 {
-	static const enum lane by_weight[] = {LANE_COMPUTE, LANE_MODEL_COMM, LANE_COMM, LANE_RECV_PREV, LANE_RECV_NEXT, LANE_SEND_NEXT, LANE_SEND_PREV, LANE_COPY, LANE_HOST, LANE_LOAD};
+	static const enum lane by_weight[] = {LANE_COMPUTE, LANE_MODEL_COMM, LANE_COMM, LANE_REPLICA_COMM, LANE_RECV_PREV, LANE_RECV_NEXT, LANE_SEND_NEXT, LANE_SEND_PREV, LANE_COPY, LANE_HOST, LANE_LOAD};
 	char name[OP_NAME_MAX];
 	for (size_t i = 0; i < sizeof by_weight / sizeof by_weight[0]; i++) {
 		int64_t op = stands_at(d, &d->lane[by_weight[i]]);

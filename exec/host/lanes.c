@@ -205,7 +205,7 @@ static bool advance(struct lanes *l, enum lane lane, struct flight *f, uint32_t 
 }
 
 /* What the compute lane waits for soonest comes first. */
-static const enum lane comm_lanes[] = {LANE_MODEL_COMM, LANE_RECV_PREV, LANE_RECV_NEXT, LANE_SEND_NEXT, LANE_SEND_PREV, LANE_COMM};
+static const enum lane comm_lanes[] = {LANE_MODEL_COMM, LANE_RECV_PREV, LANE_RECV_NEXT, LANE_SEND_NEXT, LANE_SEND_PREV, LANE_COMM, LANE_REPLICA_COMM};
 #define COMM_LANES (sizeof comm_lanes / sizeof comm_lanes[0])
 
 struct flights {

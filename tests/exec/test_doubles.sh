@@ -54,6 +54,7 @@ verified 'a pipeline, bf16, interleaved' 2 ddp-tiny --set parallel.pipeline=2 --
 SEED=4 verified 'a pipeline, gpipe, untied' 4 ddp-tiny --set parallel.pipeline=4 --set parallel.schedule=gpipe --set model.layers=4 --set model.tied_embeddings=false
 SEED=8 verified 'a pipeline, zero bubble, with tensor and data' 8 zero1-tiny --set parallel.pipeline=2 --set parallel.tensor=2 --set parallel.schedule=zero_bubble
 SEED=6 verified 'a pipeline of fsdp' 4 fsdp-tiny --set parallel.pipeline=2
+SEED=3 verified 'hsdp, whose sums over replicas have a stream of their own' 4 fsdp-tiny --set parallel.strategy=hsdp --set parallel.shard=2
 SEED=7 verified 'a pipeline of zero2, interleaved, bf16' 4 zero2-tiny --set parallel.pipeline=2 --set parallel.schedule=interleaved --set parallel.virtual_stages=2 --set model.layers=4 --set train.dtype=bf16
 SEED=9 verified 'context gathered, with tensor and sequence, bf16, alibi' 8 cp-tiny --set parallel.context_kind=all_gather --set parallel.tensor=2 --set parallel.sequence_parallel=true --set train.dtype=bf16 --set model.position=alibi
 SEED=5 verified 'context in a graph' 4 cp-tiny --set parallel.context=4 --set train.cuda_graph=true
@@ -62,7 +63,10 @@ for ranks in 2 4 8; do
 	SEED=$ranks verified "ep-tiny at $ranks" "$ranks" ep-tiny --set parallel.expert="$ranks"
 done
 SEED=8 verified 'experts, bf16, with tensor, shared, zero1' 8 ep-tiny --set parallel.expert=4 --set parallel.tensor=2 --set parallel.sequence_parallel=true --set model.shared_experts=1 --set parallel.strategy=zero1 --set train.dtype=bf16
-verified 'experts in a graph' 2 ep-tiny --set train.cuda_graph=true
+verified 'experts in a graph' 2 ep-tiny --set train.cuda_graph=true --set model.capacity_factor=0
+wrong=''
+grep -q 'capacity_factor 0 stands for training without dropping; executed' "$log" || wrong='no warning'
+verdict 'what is dropped is said' "$wrong"
 verified 'experts in a pipeline' 4 ep-tiny --set parallel.pipeline=2
 
 # The double estimates 10 us and what a ring sends at 100 GB/s.

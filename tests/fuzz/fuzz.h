@@ -6,15 +6,12 @@
 #include <stdint.h>
 #include <string.h>
 
-static uint64_t random_state;
+#include "tests/random.h"
 
-/* splitmix64; from 0 to n - 1 */
-static size_t below(size_t n)
+/* From 0 to n - 1. */
+static inline size_t below(size_t n)
 {
-	uint64_t z = (random_state += 0x9E3779B97F4A7C15u);
-	z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-	z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-	return (size_t)((z ^ (z >> 31)) % n);
+	return (size_t)(random_next() % n);
 }
 
 struct text {

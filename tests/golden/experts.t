@@ -80,17 +80,17 @@ Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on 
     --------------------------------------------------------------------
     memory of a rank
       weights                    6.75 GiB
-      gradients                  16.2 GiB
+      gradients                  13.5 GiB
       optimizer state            8.16 GiB
       activations                32.0 GiB
       buffers                    64.0 KiB
       overhead                   1.50 GiB
-      total                      64.6 GiB               fits in 79.6 GiB
+      total                      61.9 GiB               fits in 79.6 GiB
     The stages of the predicted step; above stands the one that ends last.
     stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
     --------------------------------------------------------------------------------
-    0          16   2.65 s         118 ms   391 ms    7.48 ms          0 s  64.6 GiB
-    1          16   2.71 s         199 ms  24.6 ms    7.49 ms       226 ms  49.2 GiB
+    0          16   2.65 s         118 ms   391 ms    7.48 ms          0 s  61.9 GiB
+    1          16   2.71 s         199 ms  24.6 ms    7.49 ms       226 ms  46.5 GiB
     90 % interval of the prediction: 2.80 s to 3.57 s
     Bottleneck: compute: gemm 68 % of the step
     Warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
@@ -98,4 +98,4 @@ Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on 
     step time                      4.12 s
     MFU                            33.6 %
       alltoall (256)               130 ms        3.1 %  link
-      total                       109 GiB               DOES NOT FIT in 79.6 GiB
+      total                       107 GiB               DOES NOT FIT in 79.6 GiB

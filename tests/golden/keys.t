@@ -7,13 +7,23 @@ Tensor-parallel collectives beside the tiles of products: Megatron's habit (user
     > cluster: {system: dgx-h100}
     > EOF
     > for overlap in true false; do for stack in megatron-core pytorch-ddp; do
-    >   stepsim predict tp.yaml --set train.stack=$stack --set parallel.tensor_overlap=$overlap | grep 'exposed comm'; done; done
-    > stepsim predict tp.yaml | grep 'exposed comm'
-      exposed communication        107 ms       10.5 %
-      exposed communication       34.8 ms        3.6 %
+    >   stepsim predict tp.yaml --set train.stack=$stack --set parallel.tensor_overlap=$overlap | grep -E 'exposed comm|moving|  overlap'; done; done
+    > stepsim predict tp.yaml | grep -E 'exposed comm|moving|  overlap'
+      exposed communication        108 ms       10.6 %
+      moving bytes                 612 ms       60.0 %
+      overlap                      82.4 %
+      exposed communication       36.2 ms        3.8 %
+      moving bytes                 606 ms       62.8 %
+      overlap                      94.0 %
       exposed communication        409 ms       30.9 %
+      moving bytes                 617 ms       46.7 %
+      overlap                      33.8 %
       exposed communication        378 ms       27.3 %
-      exposed communication        107 ms       10.5 %
+      moving bytes                 617 ms       44.5 %
+      overlap                      38.8 %
+      exposed communication        108 ms       10.6 %
+      moving bytes                 612 ms       60.0 %
+      overlap                      82.4 %
 Slow ranks: the step is the slowest one's. Failures: how much of the time is steps.
 
     $ for slow in '{}' '{5: 1.25}' '{n2: 1.25, 5: 1.1}'; do
@@ -76,32 +86,32 @@ Why a prediction is what it is: -v.
     memory          memory       1           -  1002 MiB   348 us             -  3.02 TB/s
     memory          latency      1           -       4 B  1.50 us             -  2.67 MB/s
     optimizer       memory      65  48.2 GFLOP   112 GiB  39.9 ms  1.21 TFLOP/s  3.02 TB/s
-    all_reduce      latency     41           -  1.39 MiB   117 us             -  12.5 GB/s
+    all_reduce      latency     41           -  1.39 MiB   404 us             -  3.61 GB/s
     all_reduce      link        65           -  26.2 GiB   155 ms             -   182 GB/s
-    all_gather      link       776           -  24.2 GiB  32.7 ms             -   796 GB/s
-    reduce_scatter  link       520           -  16.2 GiB  21.9 ms             -   796 GB/s
+    all_gather      link       776           -  24.2 GiB   113 ms             -   231 GB/s
+    reduce_scatter  link       520           -  16.2 GiB  75.7 ms             -   231 GB/s
     copy            latency      4           -   512 KiB  4.16 us             -   126 GB/s
     how collectives run
     collective          ranks      size  algorithm  protocol  channels    alone  bound by  limited by
     ------------------------------------------------------------------------------------------------------------------------------
-    reduce_scatter, tp      2  64.0 MiB  ring       Simple          24  42.1 us  link      NVLink between GPU0 and NVS0, 371 GB/s
-    all_gather, tp          2  64.0 MiB  ring       Simple          24  42.1 us  link      NVLink between GPU0 and NVS0, 371 GB/s
-    all_reduce, tp          2  32.0 KiB  ring       LL               4  2.84 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
-    all_reduce, tp          2  64.0 KiB  ring       LL               8  3.01 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
+    reduce_scatter, tp      2  64.0 MiB  ring       Simple          24   146 us  link      NVLink between GPU0 and NVS0, 371 GB/s
+    all_gather, tp          2  64.0 MiB  ring       Simple          24   146 us  link      NVLink between GPU0 and NVS0, 371 GB/s
+    all_reduce, tp          2  32.0 KiB  ring       LL               4  9.80 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
+    all_reduce, tp          2  64.0 KiB  ring       LL               8  10.4 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
     all_reduce, dp          8  1002 MiB  ring       Simple          28  9.86 ms  link      network between NIC0 and NET, 50.0 GB/s
-    all_reduce, tp          2  16.0 KiB  ring       LL               2  2.73 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
+    all_reduce, tp          2  16.0 KiB  ring       LL               2  9.42 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
     all_reduce, dp          8   336 MiB  ring       Simple          28  3.36 ms  link      network between NIC0 and NET, 50.0 GB/s
     all_reduce, dp          8   192 MiB  ring       Simple          28  1.95 ms  link      network between NIC0 and NET, 50.0 GB/s
     all_reduce, dp          8   224 MiB  ring       Simple          28  2.27 ms  link      network between NIC0 and NET, 50.0 GB/s
     all_reduce, dp          8  1.06 GiB  ring       Simple          28  10.6 ms  link      network between NIC0 and NET, 50.0 GB/s
-    of a tensor-parallel collective, what the products beside it do not hide (parallel.tensor_overlap)
+    tensor-parallel gathers and scatters move beside products but for a part (parallel.tensor_overlap)
     assumed of the GPU (configs/gpus/h100-sxm.yaml): products reach 0.637 of the peak in bf16, memory 0.904 of its rate, a launch takes 7 us
     assumed of the stack (megatron-core; sources: `stepsim list parameters`): elementwise_passes 2.984, logit 40, optimizer 30, overlap_tax 0.00288, op 2e-05, tensor_exposed 0.2895
-    all_gather, tp          2  64.0 MiB  ring       LL128           24  45.6 us  link      NVLink between GPU0 and NVS0, 371 GB/s
-    all_reduce, tp          2  32.0 KiB  tree       LL128            6  5.39 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
-    all_reduce, tp          2  64.0 KiB  tree       LL128           12  5.64 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
+    all_gather, tp          2  64.0 MiB  ring       LL128           24   158 us  link      NVLink between GPU0 and NVS0, 371 GB/s
+    all_reduce, tp          2  32.0 KiB  tree       LL128            6  18.6 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
+    all_reduce, tp          2  64.0 KiB  tree       LL128           12  19.5 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
     all_reduce, dp          8  1002 MiB  tree       LL128           28  13.0 ms  link      network between NIC0 and NET, 50.0 GB/s
-    all_reduce, tp          2  16.0 KiB  tree       LL128            3  5.26 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
+    all_reduce, tp          2  16.0 KiB  tree       LL128            3  18.2 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
     all_reduce, dp          8   336 MiB  tree       LL128           28  4.44 ms  link      network between NIC0 and NET, 50.0 GB/s
     all_reduce, dp          8   192 MiB  tree       LL128           28  2.57 ms  link      network between NIC0 and NET, 50.0 GB/s
     all_reduce, dp          8   224 MiB  tree       LL128           28  2.99 ms  link      network between NIC0 and NET, 50.0 GB/s

@@ -84,3 +84,16 @@ How many ranks scripts/run.sh starts: none for another machine, the plan's own, 
 
     $ stepsim predict $ROOT/configs/ddp-tiny.yaml --set parallel.data=8 --print-ranks
     8
+
+A step of very many micro-batches: a few are simulated, the rest is counted. Where that cannot be, and where all would have to be held, one line says so.
+
+    $ long="$ROOT/configs/gpt2-124m-gpu.yaml --set cluster.system=dgx-h100 --set cluster.gpus_per_node=4 --set train.micro_batch=1 --set train.global_batch=16384"
+    > stepsim predict $long --set parallel.pipeline=4 | grep -E 'a step|step time|counted'
+    > stepsim predict $long --set parallel.pipeline=4 --set parallel.schedule=gpipe
+    > stepsim predict $long --set parallel.pipeline=4 --dump-program
+    a step: 16384 sequences of 1024 tokens, 16384 micro-batches of 1 a replica
+    step time                      21.5 s
+    Warning: a step of 16384 micro-batches is long: 12 of them were simulated, and the rest counted; the timeline ends with those
+    stepsim: --set train.global_batch=16384: gpipe keeps 16384 micro-batches of 12 layers in flight, too many to be simulated (parallel.schedule 1f1b does not)
+    stepsim: --set train.global_batch=16384: 16384 micro-batches of 12 layers: a step so long is predicted, but neither executed nor dumped
+    [2]

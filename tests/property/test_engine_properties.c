@@ -1,5 +1,6 @@
 /* Random task sets, fixed seed, against a second solver written from the headers' definitions: no heap, no lanes' heads, no incremental rates. It scans everything at every
  * event, finds max-min rates by bisection, and keeps time in doubles. */
+#include "tests/random.h"
 #include "tests/unit/harness.h"
 
 #include <math.h>
@@ -23,46 +24,27 @@ struct set {
 
 /* ---- random sets ---- */
 
-static uint64_t state;
-
-static uint64_t next_random(void) /* xorshift64* (Vigna 2016) */
-{
-	state ^= state >> 12;
-	state ^= state << 25;
-	state ^= state >> 27;
-	return state * UINT64_C(0x2545f4914f6cdd1d);
-}
-
-static uint32_t below(uint32_t n)
-{
-	return (uint32_t)((next_random() >> 33) % n);
-}
-
-static double unit(void)
-{
-	return (double)(next_random() >> 11) / 9007199254740992.0;
-}
-
 enum kind { CONTENDED, UNCONTENDED, SMALL_TIMES /* many events at one instant */, ONE_LANE, NO_JOINS, KIND_COUNT };
 
 static struct activity random_activity(enum kind kind)
 {
-	struct activity a = {.weight = kind == SMALL_TIMES || below(2) ? 1 : 0.2 + 2 * unit()};
+	struct activity a = {.weight = kind == SMALL_TIMES || random_below(2) ? 1 : 0.2 + 2 * random_unit()};
 	for (size_t r = 0; r < RES_COUNT; r++)
-		if (below(2))
-			a.demand[r] = kind == UNCONTENDED ? unit() / ENGINE_LANES : kind == SMALL_TIMES ? 0.5 * (1 + below(2)) : kind == NO_JOINS ? unit() : 1.3 * unit();
+		if (random_below(2))
+			a.demand[r] = kind == UNCONTENDED ? random_unit() / ENGINE_LANES : kind == SMALL_TIMES ? 0.5 * (1 + random_below(2)) : kind == NO_JOINS ? random_unit() : 1.3 * random_unit();
 	return a;
 }
 
 static void random_task(struct set *s, enum kind kind, uint32_t actor, size_t first)
 {
 	struct task *t = &s->task[s->n];
-	*t = (struct task){.actor = actor, .lane = kind == ONE_LANE ? 3 : (uint8_t)below(5), .join = -1, .use = random_activity(kind)};
-	t->alone_ps = kind == SMALL_TIMES ? below(4) : below(8) == 0 ? 0 : (int64_t)(1 + below(1000000));
-	t->issue_ps = kind == SMALL_TIMES ? below(2) : below(3) ? 0 : (int64_t)below(300000);
+	*t = (struct task){.actor = actor, .lane = kind == ONE_LANE ? 3 : (uint8_t)random_below(5), .join = -1, .use = random_activity(kind)};
+	t->alone_ps = kind == SMALL_TIMES ? random_below(4) : random_below(8) == 0 ? 0 : (int64_t)(1 + random_below(1000000));
+	t->issue_ps = kind == SMALL_TIMES ? random_below(2) : random_below(3) ? 0 : (int64_t)random_below(300000);
 	t->dep0 = (uint32_t)s->n_deps;
-	for (uint32_t want = below(3); want > 0 && s->n > first; want--, t->n_dep++)
-		s->dep[s->n_deps++] = (uint32_t)(first + below((uint32_t)(s->n - first)));
+	t->tail_ps = random_below(4) == 0 ? (int64_t)random_below((uint32_t)t->alone_ps + 1) : 0;
+	for (uint32_t want = random_below(3); want > 0 && s->n > first; want--, t->n_dep++)
+		s->dep[s->n_deps++] = (uint32_t)(first + random_below((uint32_t)(s->n - first)));
 	s->n++;
 }
 
@@ -71,21 +53,22 @@ static void random_set(struct set *s, enum kind kind)
 {
 	bool member[MAX_TASKS][MAX_ACTORS] = {{false}};
 	memset(s, 0, sizeof *s);
-	s->actors = 1 + below(MAX_ACTORS);
-	uint32_t joins = kind == ONE_LANE || kind == NO_JOINS ? 0 : below(8), each = 1 + below(MAX_TASKS / MAX_ACTORS / 2);
+	s->actors = 1 + random_below(MAX_ACTORS);
+	uint32_t joins = kind == ONE_LANE || kind == NO_JOINS ? 0 : random_below(8), each = 1 + random_below(MAX_TASKS / MAX_ACTORS / 2);
 	for (uint32_t j = 0; j < joins; j++)
 		for (uint32_t a = 0; a < s->actors; a++)
-			member[j][a] = below(4) > 0;
+			member[j][a] = random_below(4) > 0;
 	for (uint32_t a = 0; a < s->actors; a++) {
 		size_t first = s->n;
 		for (uint32_t j = 0; j <= joins; j++) {
-			for (uint32_t k = each / (joins + 1) + below(3); k > 0; k--)
+			for (uint32_t k = each / (joins + 1) + random_below(3); k > 0; k--)
 				random_task(s, kind, a, first);
 			if (j == joins || !member[j][a])
 				continue;
 			random_task(s, kind, a, first);
 			s->task[s->n - 1].join = (int32_t)j;
 			s->task[s->n - 1].lane = 5;
+			s->task[s->n - 1].tail_ps = 0;
 		}
 	}
 	for (size_t i = 0; i < s->n; i++) /* join ids are below the number of tasks */
@@ -96,7 +79,7 @@ static void random_set(struct set *s, enum kind kind)
 
 struct naive {
 	const struct set *s;
-	bool resident[MAX_TASKS], moving[MAX_TASKS], ended[MAX_TASKS];
+	bool resident[MAX_TASKS], moving[MAX_TASKS], ended[MAX_TASKS], released[MAX_TASKS];
 	double start[MAX_TASKS], move[MAX_TASKS], end[MAX_TASKS], left[MAX_TASKS], rate[MAX_TASKS];
 };
 
@@ -173,7 +156,7 @@ static bool may_start(const struct naive *v, size_t i)
 		if (v->s->task[k].actor == t->actor && v->s->task[k].lane == t->lane && !v->ended[k])
 			return false;
 	for (uint32_t k = 0; k < t->n_dep; k++)
-		if (!v->ended[v->s->dep[t->dep0 + k]])
+		if (!v->released[v->s->dep[t->dep0 + k]])
 			return false;
 	return !v->resident[i];
 }
@@ -231,7 +214,7 @@ static void naive_run(struct naive *v)
 		double next = next_issue;
 		for (size_t i = 0; i < v->s->n; i++)
 			if (v->moving[i])
-				next = fmin(next, now + v->left[i] / naive_pace(v, i));
+				next = fmin(next, now + (v->left[i] - (v->released[i] ? 0 : (double)v->s->task[i].tail_ps)) / naive_pace(v, i));
 		if (isinf(next))
 			return;
 		for (size_t i = 0; i < v->s->n; i++) {
@@ -240,6 +223,7 @@ static void naive_run(struct naive *v)
 			double pace = naive_pace(v, i);
 			bool ends = now + v->left[i] / pace <= next + 1e-6; /* a millionth of a picosecond */
 			v->left[i] -= pace * (next - now);
+			v->released[i] = v->released[i] || ends || (v->s->task[i].tail_ps > 0 && v->left[i] <= (double)v->s->task[i].tail_ps + 1e-6);
 			v->ended[i] = ends;
 			v->end[i] = next;
 		}
@@ -270,7 +254,7 @@ static int64_t makespan(const struct set *s, const struct task_time *t)
 
 static void for_each_set(uint64_t seed, enum kind first, enum kind last, int rounds, void (*check)(enum kind kind))
 {
-	state = seed;
+	random_state = seed;
 	for (int k = 0; k < rounds; k++) {
 		enum kind kind = (enum kind)((int)first + k % ((int)last - (int)first + 1));
 		random_set(&set, kind);
@@ -315,7 +299,7 @@ static void check_bounds(enum kind kind)
 		issued[t->actor] += t->issue_ps;
 		int64_t from = issued[t->actor] > lane_end[t->actor][t->lane] ? issued[t->actor] : lane_end[t->actor][t->lane];
 		for (uint32_t k = 0; k < t->n_dep; k++)
-			from = chain[set.dep[t->dep0 + k]] > from ? chain[set.dep[t->dep0 + k]] : from;
+			from = chain[set.dep[t->dep0 + k]] - set.task[set.dep[t->dep0 + k]].tail_ps > from ? chain[set.dep[t->dep0 + k]] - set.task[set.dep[t->dep0 + k]].tail_ps : from;
 		chain[i] = lane_end[t->actor][t->lane] = from + t->alone_ps;
 		busy[t->actor][t->lane] += t->alone_ps;
 		CU_ASSERT(times[i].end_ps >= chain[i]);
@@ -354,8 +338,9 @@ static void check_shorter_is_never_slower(enum kind kind)
 	(void)kind;
 	other = set;
 	for (size_t i = 0; i < other.n; i++) {
-		other.task[i].alone_ps = below(3) ? other.task[i].alone_ps : (int64_t)((double)other.task[i].alone_ps * unit());
-		other.task[i].issue_ps = below(3) ? other.task[i].issue_ps : (int64_t)((double)other.task[i].issue_ps * unit());
+		other.task[i].alone_ps = random_below(3) ? other.task[i].alone_ps : (int64_t)((double)other.task[i].alone_ps * random_unit());
+		other.task[i].tail_ps = other.task[i].tail_ps < other.task[i].alone_ps ? other.task[i].tail_ps : other.task[i].alone_ps;
+		other.task[i].issue_ps = random_below(3) ? other.task[i].issue_ps : (int64_t)((double)other.task[i].issue_ps * random_unit());
 	}
 	run(&other, others);
 	for (size_t i = 0; i < set.n; i++) {

@@ -1,4 +1,5 @@
 /* The folded prediction is the full one within 1 %. */
+#include "tests/random.h"
 #include "tests/unit/harness.h"
 
 #include <math.h>
@@ -7,56 +8,109 @@
 
 #include "sim/fold.h"
 
-static uint64_t state = 88172645463325252u;
-
-static unsigned below(unsigned n)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (unsigned)(state % n);
-}
-
 static void random_plan(char *text, size_t size)
 {
 	static const char *const strategies[] = {"ddp", "zero1", "fsdp", "hsdp"}, *const stacks[] = {"pytorch-ddp", "composer-fsdp", "nanotron", "megatron-core"};
-	unsigned heads = 8u << below(2), tensor = 1u << below(3), context = 1u << below(2), micro = 7 + below(20), data = 8 / tensor / context;
+	unsigned heads = 8u << random_below(2), tensor = 1u << random_below(3), context = 1u << random_below(2), micro = 7 + random_below(20), data = 8 / tensor / context;
 	snprintf(text, size,
 	         "model: {layers: %u, hidden: %u, heads: %u, vocab: %u, seq_len: %u}\n"
 	         "train: {stack: %s, dtype: bf16, micro_batch: %u, global_batch: %u, recompute: %s}\n"
 	         "parallel: {strategy: %s, tensor: %u, context: %u}\n",
-	         2 + below(4), 64 * heads, heads, 512 * (1 + below(20)), 256u << below(4), stacks[below(4)], 1u, data * micro, below(2) ? "full" : "none", data * context > 1 ? strategies[below(4)] : "none", tensor, context);
+	         2 + random_below(4), 64 * heads, heads, 512 * (1 + random_below(20)), 256u << random_below(4), stacks[random_below(4)], 1u, data * micro, random_below(2) ? "full" : "none", data * context > 1 ? strategies[random_below(4)] : "none", tensor, context);
+}
+
+/* How far apart, as a share of the full one. */
+static double apart(double folded, double full)
+{
+	return fabs(folded / full - 1);
+}
+
+static void compare(const char *text, const struct machine *m, double within)
+{
+	struct config c;
+	struct program *p = NULL;
+	struct timeline t = {0};
+	struct error e = {0};
+	struct result full, folded;
+	if (config_parse(text, strlen(text), "plan", NULL, 0, &c, &e) || config_resolve(&c, 8, &e) || program_build(&c, &p, &e) || predict(p, m, &full, &t, &e) || predict_folded(&c, m, &folded, &e)) {
+		fprintf(stderr, "%s%s\n", text, e.text);
+		CU_FAIL("a plan that cannot be predicted");
+	} else {
+		if (apart(folded.time.step_s, full.time.step_s) > within || apart((double)folded.memory.total_B, (double)full.memory.total_B) > within)
+			fprintf(stderr, "%s%.6g %.6g s, %.6g %.6g B\n", text, folded.time.step_s, full.time.step_s, (double)folded.memory.total_B, (double)full.memory.total_B);
+		CU_ASSERT_TRUE(apart(folded.time.step_s, full.time.step_s) <= within);
+		CU_ASSERT_TRUE(apart(folded.mfu, full.mfu) <= 1.1 * within);
+		CU_ASSERT_TRUE(apart(folded.time.class_s[CLASS_GEMM], full.time.class_s[CLASS_GEMM]) <= within);
+		CU_ASSERT_TRUE(apart((double)folded.memory.total_B, (double)full.memory.total_B) <= within);
+	}
+	timeline_free(&t);
+	program_destroy(p);
 }
 
 static void test_folded(void)
 {
 	struct machine m;
-	struct error e = {0};
-	CU_ASSERT_EQUAL_FATAL(machine_load("gpu:8 h100-sxm nic:8x400Gb/s", 1, 0, &m, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(machine_load("gpu:8 h100-sxm nic:8x400Gb/s", 1, 0, &m, NULL), ST_OK);
 	for (int i = 0; i < 60; i++) {
 		char text[512];
-		struct config c;
-		struct program *p = NULL;
-		struct timeline t;
-		struct result full, folded;
 		random_plan(text, sizeof text);
-		e = (struct error){0};
-		if (config_parse(text, strlen(text), "plan", NULL, 0, &c, &e) || config_resolve(&c, 8, &e) || program_build(&c, &p, &e) || predict(p, &m, &full, &t, &e) || predict_folded(&c, &m, &folded, &e)) {
-			fprintf(stderr, "%s%s\n", text, e.text);
-			CU_FAIL("a plan that cannot be predicted");
-		} else {
-			double off = fabs(folded.time.step_s / full.time.step_s - 1);
-			if (off > 0.01)
-				fprintf(stderr, "%s%.4g %.4g\n", text, folded.time.step_s, full.time.step_s);
-			CU_ASSERT_TRUE(off <= 0.01);
-			CU_ASSERT_DOUBLE_EQUAL(folded.mfu / full.mfu, 1, 0.011);
-			CU_ASSERT_DOUBLE_EQUAL(folded.time.class_s[CLASS_GEMM] / full.time.class_s[CLASS_GEMM], 1, 0.01);
-			CU_ASSERT_DOUBLE_EQUAL((double)folded.memory.total_B / (double)full.memory.total_B, 1, 0.01);
-			timeline_free(&t);
-		}
-		program_destroy(p);
+		compare(text, &m, 0.01);
 	}
 	machine_free(&m);
 }
 
-UNIT_MAIN("fold", {"folded and full", test_folded})
+/* gpipe keeps all micro-batches in flight: their number is memory, and nothing is counted. */
+static void test_pipelines(void)
+{
+	static const char *const schedules[] = {"gpipe", "1f1b", "interleaved", "zero_bubble"}, *const strategies[] = {"ddp", "zero1", "none"};
+	struct machine m;
+	CU_ASSERT_EQUAL_FATAL(machine_load("gpu:8 h100-sxm nic:8x400Gb/s", 1, 0, &m, NULL), ST_OK);
+	for (unsigned i = 0; i < 24; i++) {
+		char text[512];
+		const unsigned schedule = i % 4, pipeline = 2u << random_below(2), data = 1u << random_below(2), tensor = 8 / pipeline / data, micro = pipeline * (5 + random_below(4));
+		snprintf(text, sizeof text,
+		         "model: {layers: 8, hidden: %u, heads: 16, vocab: 8192, seq_len: 1024}\n"
+		         "train: {stack: megatron-core, dtype: bf16, micro_batch: 1, global_batch: %u, recompute: %s}\n"
+		         "parallel: {strategy: %s, tensor: %u, pipeline: %u, schedule: %s, virtual_stages: %u}\n",
+		         1024 << random_below(2), data * micro, random_below(2) ? "full" : "none", strategies[data > 1 ? random_below(2) : 2], tensor, pipeline, schedules[schedule], schedule == 2 ? 2 : 1);
+		compare(text, &m, schedule == 0 ? 0 : 0.01);
+	}
+	machine_free(&m);
+}
+
+/* A step too long to be simulated whole is as long as its micro-batches are many, and says that it was counted; the report's program knows how many there are. */
+static void test_long(void)
+{
+	double step_s[2];
+	struct machine m;
+	CU_ASSERT_EQUAL_FATAL(machine_load("gpu:1 h100-sxm", 1, 0, &m, NULL), ST_OK);
+	for (int i = 0; i < 3; i++) {
+		static const char *const more[] = {"train.global_batch=10500", "train.global_batch=15750", "train.global_batch=16384"};
+		static const char text[] = "model: {layers: 4, hidden: 256, heads: 4, vocab: 512, seq_len: 128}\ntrain: {micro_batch: 1, dtype: bf16}\nparallel: {strategy: none}\n";
+		const char *sets[] = {more[i], "parallel.pipeline=2", "parallel.schedule=gpipe"};
+		struct config c;
+		struct program *p = NULL;
+		struct timeline t = {0};
+		struct result r;
+		struct error e = {0};
+		CU_ASSERT_EQUAL_FATAL(config_parse(text, strlen(text), "plan", sets, i < 2 ? 1 : 3, &c, &e), ST_OK);
+		CU_ASSERT_EQUAL_FATAL(config_resolve(&c, i < 2 ? 1 : 2, &e), ST_OK);
+		CU_ASSERT_TRUE(fold_is_long(&c));
+		enum status st = predict_step(&c, &m, &p, &r, &t, &e);
+		CU_ASSERT_EQUAL_FATAL(st, i < 2 ? ST_OK : ST_INPUT);
+		if (i == 2) {
+			CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "train.global_batch=16384: gpipe keeps 16384 micro-batches of 4 layers in flight"));
+			continue;
+		}
+		step_s[i] = r.time.step_s;
+		CU_ASSERT_EQUAL(p->config.micro_batches, c.micro_batches);
+		CU_ASSERT_TRUE(t.spans.n < 10000);
+		CU_ASSERT_PTR_NOT_NULL(strstr(r.warning[r.n_warnings - 1], "the rest counted"));
+		timeline_free(&t);
+		program_destroy(p);
+	}
+	CU_ASSERT_DOUBLE_EQUAL(step_s[1] / step_s[0], 1.5, 0.001);
+	machine_free(&m);
+}
+
+UNIT_MAIN("fold", {"folded and full", test_folded}, {"pipelines", test_pipelines}, {"long steps", test_long})

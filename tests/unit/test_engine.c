@@ -59,6 +59,35 @@ static void test_dependencies(void)
 	CU_ASSERT_EQUAL(times[3].end_ps, 110);
 }
 
+/* What depends on a task with a tail starts when the rest of it has moved; the lane is free when all has. Both slow each other down where they take the same. */
+static void test_tail(void)
+{
+	const uint32_t deps[] = {0};
+	struct task t[] = {
+		{.lane = 1, .alone_ps = 100, .tail_ps = 70, .join = -1, .use = FREE},
+		{.lane = 0, .alone_ps = 50, .join = -1, .dep0 = 0, .n_dep = 1, .use = FREE},
+		{.lane = 1, .alone_ps = 5, .join = -1, .use = FREE},
+	};
+	CU_ASSERT_EQUAL(run(t, 3, deps, 1), ST_OK);
+	CU_ASSERT_EQUAL(times[1].start_ps, 30);
+	CU_ASSERT_EQUAL(times[1].end_ps, 80);
+	CU_ASSERT_EQUAL(times[0].end_ps, 100);
+	CU_ASSERT_EQUAL(times[2].start_ps, 100);
+	t[0].use = t[1].use = (struct activity)CPU(1);
+	CU_ASSERT_EQUAL(run(t, 3, deps, 1), ST_OK);
+	CU_ASSERT_EQUAL(times[1].start_ps, 30);
+	CU_ASSERT_EQUAL(times[1].end_ps, 130);
+	CU_ASSERT_EQUAL(times[0].end_ps, 150);
+	t[0].tail_ps = t[0].alone_ps;
+	CU_ASSERT_EQUAL(run(t, 3, deps, 1), ST_OK);
+	CU_ASSERT_EQUAL(times[1].start_ps, 0);
+	t[0].tail_ps = 101;
+	CU_ASSERT_EQUAL(run(t, 3, deps, 1), ST_RUN);
+	t[0].tail_ps = 1;
+	t[0].join = 0;
+	CU_ASSERT_EQUAL(run(t, 3, deps, 1), ST_RUN);
+}
+
 /* The host issues one after the other whatever the lanes do: short kernels wait for it, long ones hide it. */
 static void test_issue(void)
 {
@@ -187,7 +216,7 @@ static void test_broken_rules(void)
 		CU_ASSERT_PTR_NOT_NULL(strstr(error.text, says));                                                    \
 	} while (0)
 	REFUSED(bad[1].actor = 1, "actor 1 out of order or range");
-	REFUSED(bad[1].lane = ENGINE_LANES, "lane 10");
+	REFUSED(bad[1].lane = ENGINE_LANES, "lane 11");
 	REFUSED(bad[1].alone_ps = -1, "negative time");
 	REFUSED(bad[1].issue_ps = -1, "negative time");
 	REFUSED(bad[0].join = 2, "join 2");
@@ -198,7 +227,7 @@ static void test_broken_rules(void)
 }
 
 UNIT_MAIN("engine", {"no task, no actor", test_nothing}, {"alone exactly alone_ps", test_alone_is_exact}, {"a lane is in order", test_lane_is_in_order},
-	{"dependencies across lanes", test_dependencies}, {"issue by the host", test_issue}, {"two share a resource", test_sharing},
+	{"dependencies across lanes", test_dependencies}, {"a tail beside what depends on it", test_tail}, {"issue by the host", test_issue}, {"two share a resource", test_sharing},
 	{"actors share nothing", test_actors_share_nothing}, {"a join waits for its last member", test_join_waits},
 	{"a join moves at its slowest member's rate", test_join_moves_at_the_slowest_rate}, {"what is due at one instant is collected first", test_all_that_is_due_is_collected},
 	{"deadlock is reported", test_deadlock}, {"a task that holds the host thread", test_holding}, {"broken rules are refused", test_broken_rules})

@@ -136,6 +136,16 @@ static void test_states(void)
 	c.parallel.strategy = STRAT_ZERO1;
 	l = peak(&c);
 	CU_ASSERT_DOUBLE_EQUAL((double)l.peak_component_B[COMP_OPTIMIZER] / params, 12.0 / 2, 0.05);
+	CU_ASSERT_DOUBLE_EQUAL((double)l.peak_component_B[COMP_GRADIENTS] / params, 4 + 4.0 / 2, 0.05); /* DeepSpeed's flattened partition */
+	c.stack.shard_inside = true;
+	l = peak(&c);
+	CU_ASSERT_DOUBLE_EQUAL((double)l.peak_component_B[COMP_GRADIENTS] / params, 4, 0.05); /* Megatron's part of the gradient buffer */
+	struct program *p = built(&c);
+	struct layout executed;
+	CU_ASSERT_EQUAL_FATAL(layout_plan(&p->roles[0], &executed, NULL), ST_OK);
+	CU_ASSERT(executed.total_B >= l.peak_B + (uint64_t)(4.0 / 2 * params)); /* stepsim's own run has a place for it */
+	layout_free(&executed);
+	program_destroy(p);
 }
 
 /* Of a layer, by what twelve more add. */

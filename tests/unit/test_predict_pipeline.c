@@ -269,6 +269,34 @@ static void test_random(void)
 	}
 }
 
+/* Tensor-parallel collectives beside products: they move as long as ever, and what is exposed is the stack's share of that. */
+static void test_tensor_overlap(void)
+{
+	static const char more[] = "parallel.tensor=4 parallel.sequence_parallel=true train.global_batch=3 model.vocab=4";
+	struct machine m = ideal();
+	m.intra = (struct link_spec){1e-9, 4e11};
+	struct program *p = build_text(base, more, 4);
+	struct timeline t;
+	struct breakdown plain, beside;
+	predicted(p, &m, &t);
+	CU_ASSERT_EQUAL(timeline_breakdown(&t, 0, &plain, NULL), ST_OK);
+	timeline_free(&t);
+	p->config.parallel.tensor_overlap = true;
+	p->config.stack.tensor_exposed = 0.25;
+	predicted(p, &m, &t);
+	CU_ASSERT_EQUAL(timeline_breakdown(&t, 0, &beside, NULL), ST_OK);
+	timeline_free(&t);
+	program_destroy(p);
+	CU_ASSERT(plain.exposed_comm_s > 0.1 * plain.step_s);
+	NEAR(beside.class_s[CLASS_REDUCE_SCATTER], plain.class_s[CLASS_REDUCE_SCATTER], 0.03);
+	NEAR(beside.class_s[CLASS_ALL_GATHER], plain.class_s[CLASS_ALL_GATHER], 1e-3);
+	NEAR(beside.comm_s, plain.comm_s, 0.01);
+	CU_ASSERT(beside.compute_s <= plain.compute_s);
+	NEAR(beside.exposed_comm_s / beside.comm_s, 0.25 * plain.exposed_comm_s / plain.comm_s, 0.1);
+	NEAR(beside.overlap, 1 - beside.exposed_comm_s / beside.comm_s, 1e-9);
+	CU_ASSERT_DOUBLE_EQUAL(beside.step_s, beside.compute_s + beside.exposed_comm_s, 0.01 * beside.step_s);
+}
+
 /* A tied table's gradient crosses from end to end once; messages that are missing on one side are found. */
 static void test_ends_and_missing(void)
 {
@@ -296,5 +324,5 @@ static void test_ends_and_missing(void)
 	program_destroy(p);
 }
 
-UNIT_MAIN("predict_pipeline", {"bubbles", test_bubbles}, {"zero bubble", test_zero_bubble}, {"a slow stage paces", test_uneven}, {"messages", test_message_cost}, {"time on the way", test_message_time}, {"random pipelines", test_random},
+UNIT_MAIN("predict_pipeline", {"bubbles", test_bubbles}, {"zero bubble", test_zero_bubble}, {"a slow stage paces", test_uneven}, {"messages", test_message_cost}, {"time on the way", test_message_time}, {"random pipelines", test_random}, {"tensor-parallel collectives beside products", test_tensor_overlap},
 	  {"ends and missing messages", test_ends_and_missing})

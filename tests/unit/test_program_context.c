@@ -217,11 +217,17 @@ static void test_default_shard(void)
 
 /* ---- predictions ---- */
 
-static struct result predicted(const char *more, int64_t ranks, double intra_Bps, double inter_Bps)
+static struct machine two_nodes(int64_t ranks, double intra_Bps, double inter_Bps)
 {
 	struct machine m = {.name = "device", .nodes = 2, .devices_per_node = ranks / 2, .intra = {1e-6, intra_Bps}, .inter = {1e-6, inter_Bps}};
 	m.device = (struct device_spec){.name = "device", .vector_flop_per_s = 1e14, .mem_Bps = 1e13, .mem_B = 80000000000, .mem_share = 1, .gemm_share = 1, .pcie_Bps = 1e12};
 	m.device.matrix_flop_per_s[DT_FP32] = 1e14;
+	return m;
+}
+
+static struct result predicted(const char *more, int64_t ranks, double intra_Bps, double inter_Bps)
+{
+	struct machine m = two_nodes(ranks, intra_Bps, inter_Bps);
 	struct program *p = program_of(more, ranks);
 	struct timeline t;
 	struct result r;
@@ -256,6 +262,34 @@ static void test_predictions(void)
 	}
 }
 
+/* A part's sum over the replicas goes on beside the next unit's gather and scatter: those cross other links, and PyTorch gives it a stream of its own. */
+static void test_hybrid_lanes(void)
+{
+	struct machine m = two_nodes(8, 1e11, 1e9);
+	struct program *p = program_of("model.hidden=1024 model.head_dim=128 parallel.strategy=hsdp parallel.shard=4", 8);
+	const struct role *r = &p->roles[0];
+	struct timeline t;
+	struct result out;
+	struct error e = {0};
+	size_t beside = 0, sums = 0;
+	CU_ASSERT_EQUAL_FATAL(predict(p, &m, &out, &t, &e), ST_OK);
+	for (size_t i = 0; i < r->ops.n; i++) {
+		if (r->ops.at[i].kind != OP_COLLECTIVE || r->ops.at[i].group != DIM_REPLICA)
+			continue;
+		sums++;
+		CU_ASSERT_EQUAL(r->ops.at[i].lane, LANE_REPLICA_COMM);
+		for (size_t k = 0; k < r->ops.n; k++)
+			beside += r->ops.at[k].lane == LANE_COMM && t.spans.at[k].move_ps >= t.spans.at[i].move_ps && t.spans.at[k].end_ps <= t.spans.at[i].end_ps;
+	}
+	CU_ASSERT_EQUAL((int64_t)sums, p->config.micro_batches * (int64_t)r->buckets.n);
+	CU_ASSERT(beside > 0);
+	for (size_t i = 0; i < r->ops.n; i++) /* the update comes after all of them */
+		for (size_t k = 0; k < i && r->ops.at[i].kind == OP_OPTIMIZER; k++)
+			CU_ASSERT(r->ops.at[k].lane != LANE_REPLICA_COMM || t.spans.at[k].end_ps <= t.spans.at[i].start_ps);
+	timeline_free(&t);
+	program_destroy(p);
+}
+
 /* Slow links between nodes: sharding within a node beats sharding across. */
 static void test_hybrid_prediction(void)
 {
@@ -266,4 +300,4 @@ static void test_hybrid_prediction(void)
 }
 
 UNIT_MAIN("program, context and hsdp", {"combinations", test_combinations}, {"work", test_work}, {"volumes", test_volumes}, {"memory", test_memory}, {"hybrid", test_hybrid}, {"default shard", test_default_shard},
-	  {"predictions", test_predictions}, {"hybrid prediction", test_hybrid_prediction})
+	  {"predictions", test_predictions}, {"hybrid prediction", test_hybrid_prediction}, {"hybrid lanes", test_hybrid_lanes})
