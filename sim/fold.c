@@ -69,7 +69,7 @@ static void extend(const struct result *few, const struct result *more, double t
 
 enum status predict_folded(const struct config *c, const struct machine *m, struct result *out, struct error *e)
 {
-	int64_t fill = c->parallel.pipeline > 1 ? c->parallel.pipeline : 0; /* by then every stage is in its steady order */
+	int64_t fill = c->parallel.pipeline > 1 ? (c->parallel.schedule == SCHED_ZBV ? 2 : 1) * c->parallel.pipeline : 0; /* by then every stage is in its steady order */
 	int64_t period = c->parallel.pipeline > 1 ? c->parallel.pipeline : FOLD_MORE - FOLD_FEW; /* interleaved schedules repeat with as many micro-batches as there are stages */
 	int64_t few = fill + (fill ? period : FOLD_FEW), more = few + period;
 	/* what is counted must be whole periods */

@@ -66,9 +66,13 @@ struct flight {
 	int32_t embedded, embedding_stats; /* the embedding before its norm */
 	struct head_acts head;
 	int32_t x;                         /* what the chunk makes of it */
-	int32_t arrived[2];                /* by enum action_kind: the activations, the gradient that came from another stage */
-	int64_t message[2];                /* the receives, NONE */
 	int32_t kept_message;              /* held: what was sent to the next stage */
+};
+
+/* What an action takes from the part before it, or after it: its buffer, and the receive (NONE where that part is on this stage). */
+struct arrival {
+	int32_t buffer;
+	int64_t message;
 };
 
 /* fsdp: a block that needs its weights gathered. */
@@ -84,12 +88,15 @@ struct put_off {
 	int32_t dy, x, layer;
 	enum param_kind w;
 	int16_t micro;
+	int32_t chunk; /* NONE: done */
 };
 
 /* A neighbour stage: the order of its actions, and what it was sent. */
 struct peer {
 	int64_t stage;
+	action_list actions;
 	int32_t *place; /* [(kind x chunks + chunk) x micro-batches + micro] in its order of actions */
+	size_t heard; /* the messages of so many of its actions have receives */
 	VEC(struct sent { int64_t op; int32_t used_at; /* the peer's action that uses it */ }) sent;
 	size_t known; /* so many have certainly arrived */
 };
@@ -121,6 +128,7 @@ struct builder {
 	int32_t layer;
 	bool recomputing;
 	struct stage_part part; /* of the model: the chunk */
+	int32_t chunk;
 	struct flight *now;
 	bool puts_off;          /* gradients of weights */
 	int32_t *batch; /* by micro-step: where the data loader puts it, on the host; NULL without a loader */
@@ -149,8 +157,9 @@ struct builder {
 	/* build_pipeline.c */
 	action_list actions;
 	struct peer peer[2]; /* the next stage, the one before */
+	struct arrival *arrivals; /* as peer.place, without ACTION_WEIGHTS */
 	VEC(struct put_off) put_off;
-	size_t caught_up; /* so many of them are done */
+	size_t caught_up; /* so many of them are done, and perhaps some behind */
 
 	/* fp8, mxfp8, nvfp4 */
 	VEC(struct narrow_copy) narrow;

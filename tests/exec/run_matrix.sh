@@ -79,6 +79,10 @@ done
 train 2 parallel.pipeline=2 parallel.schedule=interleaved parallel.virtual_stages=2 model.layers=4 model.tied_embeddings=false
 train 3 parallel.pipeline=3 parallel.schedule=interleaved parallel.virtual_stages=2 model.layers=6 train.global_batch=6
 train 4 parallel.pipeline=4 parallel.schedule=interleaved parallel.virtual_stages=2 model.layers=8
+train 2 parallel.pipeline=2 parallel.schedule=zbv model.layers=4
+train 4 parallel.pipeline=4 parallel.schedule=zbv model.layers=9 model.tied_embeddings=false train.global_batch=8
+train 3 parallel.pipeline=3 parallel.schedule=zbv model.layers=6 train.global_batch=6 train.recompute=full
+train 8 parallel.pipeline=2 parallel.tensor=2 parallel.strategy=zero1 parallel.schedule=zbv model.layers=4 parallel.overlap=false
 train 2 parallel.pipeline=2 train.global_batch=1 train.optimizer=sgd
 train 4 parallel.pipeline=2 parallel.strategy=zero1
 train 4 parallel.pipeline=2 parallel.tensor=2 parallel.sequence_parallel=true model.tied_embeddings=false
