@@ -32,6 +32,8 @@ struct moe_acts {
 	struct mlp_acts shared;
 };
 
+#define OFFLOADED_ACTS 14
+
 /* What a block's forward leaves for its backward: buffers, NONE where the block has none. */
 struct acts {
 	int32_t x_in, n1, stats1, qkv, att, lse, probs;
@@ -39,6 +41,8 @@ struct acts {
 	struct mlp_acts mlp;       /* of the experts, where the block has some */
 	struct moe_acts moe;
 	int32_t sum2;              /* post-norm: the sum before norm2 */
+	int32_t away[OFFLOADED_ACTS]; /* copies in the host's memory */
+	int64_t out_at;            /* the last of their copies, NONE */
 	int32_t kept_rotated, kept_masks, kept_scores; /* held: copies of queries and keys, dropout masks, those of stored scores with the dropped scores */
 };
 
@@ -206,6 +210,16 @@ void build_unused_gradients(struct builder *b);        /* zeros for parameters t
 void build_reductions_end(struct builder *b);          /* what overlap: false put off, and what still has to be put into place */
 void build_ends_reduction(struct builder *b);          /* a tied table's gradient over the first and the last stage */
 void build_optimizer(struct builder *b);
+
+/* ---- build_offload.c: what waits in the host's memory; without train.offload nothing happens ---- */
+void offload_room(struct builder *b, const struct acts *two_before); /* before a block's forward; NULL: there is none */
+void offload_acts(struct builder *b, struct acts *a);                /* behind a block's forward: out */
+void offload_fetch(struct builder *b, struct acts *a);               /* before the backward of the block behind it: in */
+bool offloads_states(const struct builder *b);
+void offload_gradient(struct builder *b, int32_t bucket, struct view from); /* the reduced part, out */
+struct view offload_sum(struct builder *b, int32_t bucket);                 /* what earlier micro-batches left in a gradient's part, on the device */
+void offload_updated(struct builder *b, int32_t bucket);                    /* weights, in */
+struct view offload_shard(struct builder *b, int32_t bucket, int64_t after); /* the part that a gather takes, on the device */
 
 /* ---- build_gather.c: fsdp's gathers ---- */
 void gather_begin(struct builder *b); /* of a micro-batch; with several stages, of an action */

@@ -8,6 +8,7 @@
 #include "step/build.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { NEXT, PREVIOUS };
 
@@ -234,9 +235,13 @@ static void forward(struct builder *b, const struct action *a)
 	gather_begin(b);
 	int32_t x = b->part.embedding ? embedding_forward(b) : arrival_of(b, ACTION_FORWARD, a->chunk, a->micro)->buffer;
 	for (int64_t l = b->part.first; l < b->part.first + b->part.layers && !b->st; l++) {
+		struct acts *acts = acts_of(b, l);
 		gather_use_begin(b);
 		b->layer = (int32_t)l;
-		x = block_forward(b, x, acts_of(b, l));
+		memset(acts, 0xff, sizeof *acts); /* NONE */
+		offload_room(b, l >= b->part.first + 2 ? acts_of(b, l - 2) : NULL);
+		x = block_forward(b, x, acts);
+		offload_acts(b, acts);
 		b->layer = NONE;
 		gather_use_end(b);
 	}
@@ -259,6 +264,10 @@ static void backward(struct builder *b, const struct action *a)
 	int32_t dx = b->part.head ? head_backward(b) : arrival_of(b, ACTION_BACKWARD, a->chunk, a->micro)->buffer;
 	for (int64_t l = b->part.first + b->part.layers - 1; l >= b->part.first && !b->st; l--) {
 		struct acts *acts = acts_of(b, l);
+		if (l > b->part.first) {
+			b->layer = (int32_t)l - 1;
+			offload_fetch(b, acts_of(b, l - 1));
+		}
 		gather_use_begin(b);
 		b->layer = (int32_t)l;
 		if (build_recomputes(b, l)) {

@@ -321,7 +321,7 @@ int main(int argc, char **argv)
 	struct error e = {ST_OK, ""};
 	struct session *s = NULL;
 	struct side x = {0}, ref = {0}, still = {0};
-	const char *sets[MAX_SETS + 9];
+	const char *sets[MAX_SETS + 10];
 	size_t n = argc > 2 ? (size_t)argc - 2 : 0;
 	if (argc < 2 || n > MAX_SETS) {
 		fprintf(stderr, "test_train CONFIG.yaml [KEY=VALUE ...]\n");
@@ -344,11 +344,12 @@ int main(int argc, char **argv)
 	sets[n + 5] = "parallel.shard=auto";
 	sets[n + 6] = "parallel.context=1";
 	sets[n + 7] = "parallel.expert=1";
+	sets[n + 8] = "train.offload=none";
 	if (!st)
-		st = side_open(s, argv[1], sets, n + 8, true, &ref, &e);
-	sets[n + 8] = "train.optimizer=none";
+		st = side_open(s, argv[1], sets, n + 9, true, &ref, &e);
+	sets[n + 9] = "train.optimizer=none";
 	if (!st && session_info(s)->ranks == 1)
-		st = side_open(s, argv[1], sets, n + 9, true, &still, &e);
+		st = side_open(s, argv[1], sets, n + 10, true, &still, &e);
 	if (!session_agree(s, st, &e)) {
 		compare(s, &x, &ref, &e);
 		must_fall(s, &x, &e);
