@@ -20,7 +20,7 @@ static double moved_B(const struct program *p, const struct op *op, const struct
 {
 	if (op->kind == OP_COLLECTIVE)
 		return op_wire_B(op, op_group_size(&p->mesh, op));
-	bool by_stack = !m->device.is_host && !m->profile && op->kind != OP_COPY && !op_on_host(op);
+	bool by_stack = !m->device.is_host && !m->profile && op->kind != OP_COPY && op->lane != LANE_HOST && !op_on_host(op);
 	return by_stack ? gpu_op_B(op, &p->config.stack) : op_read_B(op) + op_write_B(op);
 }
 

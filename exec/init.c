@@ -118,12 +118,13 @@ void init_weights(const struct program *p, const struct device_job *job, const s
 	for (size_t i = 0; i < job->role->params.n; i++) {
 		const struct role_param *rp = &job->role->params.at[i];
 		const struct bucket *b = &job->role->buckets.at[rp->bucket];
-		if (b->weights.buffer >= 0) {
+		uint64_t part = b->padded / (uint64_t)b->shards, lo = b->shards > 1 ? (uint64_t)job->coord[b->along] * part : 0;
+		if (b->weights.buffer >= 0)
 			init_param(p, job, d, rp, &b->weights, 0, b->padded);
-		} else {
-			uint64_t part = b->padded / (uint64_t)b->shards, lo = (uint64_t)job->coord[b->along] * part;
+		else
 			init_param(p, job, d, rp, &b->shard, lo, lo + part);
-		}
+		if (b->host.buffer >= 0 && b->host.buffer != b->shard.buffer)
+			init_param(p, job, d, rp, &b->host, lo, lo + part);
 		atomic_fetch_add(&job->beacon->progress, 1); /* a large model takes its time */
 	}
 	for (size_t i = 0; i < job->role->ops.n; i++)

@@ -39,6 +39,8 @@ enum status runner_supports(const struct program *p, bool gpus, struct error *e)
 		return error_set(e, ST_RUN, "train.optimizer_bits %lld is predicted, not executed yet (32 is)", (long long)p->config.train.optimizer_bits);
 	if (model_window(&p->config.model) > 0)
 		return error_set(e, ST_RUN, "model.sliding_window is predicted, not executed yet (0, or no less than seq_len, is)");
+	if (gpus && (p->config.train.offload == OFF_OPTIMIZER || p->config.train.offload == OFF_OPTIMIZER_PARAMS))
+		return error_set(e, ST_RUN, "train.offload: the host's update is executed beside cores alone (run.backend: host), and `stepsim predict` predicts it");
 	/* CUDA does not promise that branches of a graph run beside each other. */
 	if (gpus && p->n_roles > 1 && p->config.train.cuda_graph)
 		return error_set(e, ST_RUN, "train.cuda_graph: pipeline stages are not executed as a graph, whose branches might wait for each other's messages for ever");

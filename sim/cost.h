@@ -25,9 +25,13 @@ struct op_cost {
 struct work_device cost_device(const struct machine *m);
 
 /* With a profile: its fits and curves (step/work.h), on a GPU not below bytes over its memory bandwidth, and its launch on the host thread. Without: the roofline of the device's shares of its datasheet rates, and a launch on the host thread for each kernel.
- * The data loader's batches, the stack's pauses and the synchronisation: as the config says.
+ * An optimizer on the host's lane, of a machine of GPUs: its bytes at what the host's cores are known to reach. The data loader's batches, the stack's pauses and the synchronisation: as the config says.
  * Depends on the op's kind, formats, flags, group and dimensions alone. ST_INPUT when the machine cannot do it (a format that the device does not support, a link of unknown rate). */
 enum status cost_op(const struct program *p, const struct op *op, const struct machine *m, struct op_cost *out, struct error *e);
+
+/* What a rank's update by the host's cores (train.offload) reads and writes in a second, its host's other ranks beside it, of a machine of GPUs; and how many times more or less may come true: hosts differ that much. */
+double cost_host_update_Bps(const struct program *p, const struct machine *m);
+double cost_host_update_factor(void);
 
 /* True where parallel.tensor_overlap hides tensor-parallel collectives beside the products around them: on GPUs. What stepsim itself executes runs them by themselves, and a curve measured of them says so. */
 bool cost_hides_tensor(const struct program *p, const struct machine *m);

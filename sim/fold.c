@@ -74,7 +74,7 @@ struct folds {
 
 static struct folds folds_of(const struct config *c)
 {
-	int64_t fill = c->parallel.pipeline > 1 ? c->parallel.pipeline : 0; /* by then every stage is in its steady order */
+	int64_t fill = c->parallel.pipeline > 1 ? (c->parallel.schedule == SCHED_ZBV ? 2 : 1) * c->parallel.pipeline : 0; /* by then every stage is in its steady order */
 	int64_t period = c->parallel.pipeline > 1 ? c->parallel.pipeline : FOLD_MORE - FOLD_FEW; /* interleaved schedules repeat with as many micro-batches as there are stages */
 	int64_t few = fill + (fill ? period : FOLD_FEW);
 	few += (c->micro_batches - few) % period; /* what is counted must be whole periods */

@@ -234,6 +234,13 @@ static void start_ahead(const size_t *first_task, size_t n_roles, int64_t by_ps,
 			tasks[first_task[r]].issue_ps -= by_ps;
 }
 
+/* Each step begins with nothing launched: the host thread has waited for the device, or updated the weights when all else was done. */
+static bool begins_drained(const struct program *p)
+{
+	const struct train *t = &p->config.train;
+	return t->sync_every == 1 || t->offload == OFF_OPTIMIZER || t->offload == OFF_OPTIMIZER_PARAMS;
+}
+
 /* Tries of a lead with which a step takes as long as the host thread does; each comes nearer, the first mostly all the way. */
 #define LEADS 8
 #define LEAD_ENOUGH 1000 /* of the host thread's time, a part so small */
@@ -298,7 +305,7 @@ static enum status simulate(const struct program *p, const struct machine *m, co
 	if (p->config.train.cuda_graph && !m->device.is_host)
 		launch_graph(m, first_task, p->n_roles, tasks);
 	if ((st = set_joins(p, tasks, first_task, e)) || (st = set_message_joins(p, tasks, first_task, e)) || (st = engine_run(tasks, n, deps, (uint32_t)p->n_roles, times, e)) ||
-	    (!m->device.is_host && p->config.train.sync_every != 1 && (st = run_ahead(p, first_task, tasks, deps, times, e))) || (st = fill_timeline(p, first_task, times, beside_ps, timeline, e)))
+	    (!m->device.is_host && !begins_drained(p) && (st = run_ahead(p, first_task, tasks, deps, times, e))) || (st = fill_timeline(p, first_task, times, beside_ps, timeline, e)))
 		goto out;
 	st = timeline_check(timeline, e);
 out:
@@ -338,7 +345,7 @@ static enum status run(const struct program *p, const struct machine *m, struct 
 
 static double host_thread_of(const struct program *p, const struct machine *m, const struct prices *prices)
 {
-	return m->device.is_host || p->config.train.sync_every == 1 ? 0 : host_thread_s(p, prices);
+	return m->device.is_host || begins_drained(p) ? 0 : host_thread_s(p, prices);
 }
 
 enum status predict(const struct program *p, const struct machine *m, struct result *out, struct timeline *timeline, struct error *e)

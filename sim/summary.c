@@ -56,10 +56,22 @@ static void warn_memory(const struct result_memory *mem, struct result *out)
 		result_warn(out, "memory is %.0f %% full: where the allocator has to free its cache and try again, steps take 12 to 28 %% longer", 100 * total_B / capacity_B);
 }
 
+static void warn_offload(const struct program *p, const struct machine *m, uint64_t host_B, struct result *out)
+{
+	const enum offload o = p->config.train.offload;
+	int64_t ranks = p->mesh.ranks < m->devices_per_node ? p->mesh.ranks : m->devices_per_node;
+	if (o == OFF_NONE || m->device.is_host)
+		return;
+	result_warn(out, "offload: %.3g GB of each host's memory are in use", (double)host_B * (double)ranks / GB);
+	if (o != OFF_ACTIVATIONS)
+		result_warn(out, "offload: the host's update is taken at %.3g GB/s for all ranks of a host; hosts, threads and bindings differ by a factor of %.0f either way, and so does the interval", cost_host_update_Bps(p, m) * (double)ranks / GB,
+		            cost_host_update_factor());
+}
+
 static enum status fill_memory(const struct program *p, const struct machine *m, struct result *out, struct error *e)
 {
 	struct result_memory *mem = &out->memory, overhead = {0};
-	uint64_t first_B = 0;
+	uint64_t first_B = 0, host_B = 0;
 	summary_overhead(&p->config, &p->mesh, m, &overhead);
 	for (size_t i = 0; i < p->n_roles; i++) {
 		struct layout l;
@@ -74,6 +86,7 @@ static enum status fill_memory(const struct program *p, const struct machine *m,
 		here.buffers_B = l.peak_component_B[COMP_BUFFERS];
 		here.total_B = l.peak_B + here.overhead_B;
 		first_B = i == 0 ? l.peak_B : first_B;
+		host_B = l.host_B > host_B ? l.host_B : host_B;
 		layout_free(&l);
 		if (here.total_B > mem->total_B)
 			*mem = here;
@@ -82,6 +95,7 @@ static enum status fill_memory(const struct program *p, const struct machine *m,
 	mem->capacity_B = m->device.mem_B;
 	mem->fits = mem->total_B <= mem->capacity_B;
 	warn_memory(mem, out);
+	warn_offload(p, m, host_B, out);
 	return ST_OK;
 }
 
@@ -102,6 +116,16 @@ static double published_width(const struct stack *s, const struct machine *m)
 {
 	bool known_gpu = m->device.attention_share[s->attention_kernel][0] > 0;
 	return hypot(s->interval > 0 ? s->interval : UNKNOWN_STACK, known_gpu ? 0 : UNKNOWN_GPU);
+}
+
+/* By the host's cores (train.offload). */
+static double host_update_s(const struct timeline *t, uint32_t actor)
+{
+	double sum = 0;
+	for (size_t i = 0; i < t->spans.n; i++)
+		if (t->spans.at[i].actor == actor && t->spans.at[i].lane == LANE_HOST && t->spans.at[i].class_ == CLASS_OPTIMIZER)
+			sum += (double)(t->spans.at[i].end_ps - t->spans.at[i].start_ps) * 1e-12;
+	return sum;
 }
 
 static void fill_bounds_and_interval(const struct role *r, const struct stack *stack, const struct prices *prices, const struct machine *m, const struct timeline *t, uint32_t actor, struct result *out)
@@ -138,6 +162,9 @@ static void fill_bounds_and_interval(const struct role *r, const struct stack *s
 		below_s = out->time.step_s * (1 - 1 / BORROWED_FACTOR);
 		above_s = out->time.step_s * (BORROWED_FACTOR - 1);
 	}
+	double update_s = m->device.is_host ? 0 : host_update_s(t, actor), factor = cost_host_update_factor();
+	below_s = hypot(below_s, update_s * (1 - 1 / factor));
+	above_s = hypot(above_s, update_s * (factor - 1));
 	out->interval90_s[0] = fmax(0, out->time.step_s - below_s);
 	out->interval90_s[1] = out->time.step_s + above_s;
 }

@@ -215,7 +215,7 @@ static enum status builder_init(struct builder *b, const struct config *c, struc
 	b->stages = c->parallel.pipeline;
 	b->chunks = c->parallel.virtual_stages;
 	b->has_embedding = stage == 0;
-	b->has_head = stage == b->stages - 1;
+	b->has_head = stage == stages_head(c);
 	b->tensor = c->parallel.tensor;
 	b->dp = p->mesh.size[p->mesh.params];
 	b->context = c->parallel.context;

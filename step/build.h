@@ -32,6 +32,8 @@ struct moe_acts {
 	struct mlp_acts shared;
 };
 
+#define OFFLOADED_ACTS 14
+
 /* What a block's forward leaves for its backward: buffers, NONE where the block has none. */
 struct acts {
 	int32_t x_in, n1, stats1, qkv, att, lse, probs;
@@ -39,6 +41,8 @@ struct acts {
 	struct mlp_acts mlp;       /* of the experts, where the block has some */
 	struct moe_acts moe;
 	int32_t sum2;              /* post-norm: the sum before norm2 */
+	int32_t away[OFFLOADED_ACTS]; /* copies in the host's memory */
+	int64_t out_at;            /* the last of their copies, NONE */
 	int32_t kept_rotated, kept_masks, kept_scores; /* held: copies of queries and keys, dropout masks, those of stored scores with the dropped scores */
 };
 
@@ -66,9 +70,13 @@ struct flight {
 	int32_t embedded, embedding_stats; /* the embedding before its norm */
 	struct head_acts head;
 	int32_t x;                         /* what the chunk makes of it */
-	int32_t arrived[2];                /* by enum action_kind: the activations, the gradient that came from another stage */
-	int64_t message[2];                /* the receives, NONE */
 	int32_t kept_message;              /* held: what was sent to the next stage */
+};
+
+/* What an action takes from the part before it, or after it: its buffer, and the receive (NONE where that part is on this stage). */
+struct arrival {
+	int32_t buffer;
+	int64_t message;
 };
 
 /* fsdp: a block that needs its weights gathered. */
@@ -84,12 +92,15 @@ struct put_off {
 	int32_t dy, x, layer;
 	enum param_kind w;
 	int16_t micro;
+	int32_t chunk; /* NONE: done */
 };
 
 /* A neighbour stage: the order of its actions, and what it was sent. */
 struct peer {
 	int64_t stage;
+	action_list actions;
 	int32_t *place; /* [(kind x chunks + chunk) x micro-batches + micro] in its order of actions */
+	size_t heard; /* the messages of so many of its actions have receives */
 	VEC(struct sent { int64_t op; int32_t used_at; /* the peer's action that uses it */ }) sent;
 	size_t known; /* so many have certainly arrived */
 };
@@ -121,6 +132,7 @@ struct builder {
 	int32_t layer;
 	bool recomputing;
 	struct stage_part part; /* of the model: the chunk */
+	int32_t chunk;
 	struct flight *now;
 	bool puts_off;          /* gradients of weights */
 	int32_t *batch; /* by micro-step: where the data loader puts it, on the host; NULL without a loader */
@@ -149,8 +161,9 @@ struct builder {
 	/* build_pipeline.c */
 	action_list actions;
 	struct peer peer[2]; /* the next stage, the one before */
+	struct arrival *arrivals; /* as peer.place, without ACTION_WEIGHTS */
 	VEC(struct put_off) put_off;
-	size_t caught_up; /* so many of them are done */
+	size_t caught_up; /* so many of them are done, and perhaps some behind */
 
 	/* fp8, mxfp8, nvfp4 */
 	VEC(struct narrow_copy) narrow;
@@ -197,6 +210,16 @@ void build_unused_gradients(struct builder *b);        /* zeros for parameters t
 void build_reductions_end(struct builder *b);          /* what overlap: false put off, and what still has to be put into place */
 void build_ends_reduction(struct builder *b);          /* a tied table's gradient over the first and the last stage */
 void build_optimizer(struct builder *b);
+
+/* ---- build_offload.c: what waits in the host's memory; without train.offload nothing happens ---- */
+void offload_room(struct builder *b, const struct acts *two_before); /* before a block's forward; NULL: there is none */
+void offload_acts(struct builder *b, struct acts *a);                /* behind a block's forward: out */
+void offload_fetch(struct builder *b, struct acts *a);               /* before the backward of the block behind it: in */
+bool offloads_states(const struct builder *b);
+void offload_gradient(struct builder *b, int32_t bucket, struct view from); /* the reduced part, out */
+struct view offload_sum(struct builder *b, int32_t bucket);                 /* what earlier micro-batches left in a gradient's part, on the device */
+void offload_updated(struct builder *b, int32_t bucket);                    /* weights, in */
+struct view offload_shard(struct builder *b, int32_t bucket, int64_t after); /* the part that a gather takes, on the device */
 
 /* ---- build_gather.c: fsdp's gathers ---- */
 void gather_begin(struct builder *b); /* of a micro-batch; with several stages, of an action */

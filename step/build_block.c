@@ -48,14 +48,15 @@ void build_linear(struct builder *b, const char *what, int64_t rows, int64_t out
 void build_weight_grad(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t dy, int32_t x, enum param_kind w)
 {
 	bool accumulate = false;
-	if (b->puts_off) {
-		if (!b->st && !vec_push(&b->put_off, ((struct put_off){what, rows, out, in, dy, x, b->layer, w, b->micro})))
+	bool shared = w == PARAM_TOKEN_EMBEDDING && b->has_embedding; /* the embedding adds to what the head's product begins */
+	if (b->puts_off && !shared) {
+		if (!b->st && !vec_push(&b->put_off, ((struct put_off){what, rows, out, in, dy, x, b->layer, w, b->micro, b->chunk})))
 			b->st = error_nomem(b->e, "the gradients of weights");
 		return;
 	}
 	struct view dw = gradient_of(b, b->layer, w, &accumulate);
 	product(b, what, w, (uint16_t)(OP_TRANS_A | (accumulate ? OP_ACCUMULATE : 0)), out, in, rows, b->gathers ? b->act : b->grad, view_of(dy), view_of(x), view_of(NONE), dw);
-	if (w != PARAM_TOKEN_EMBEDDING || !b->has_embedding)
+	if (!shared)
 		gradient_done(b, b->layer, w);
 }
 

@@ -23,10 +23,10 @@ static int32_t gather(struct builder *b, int32_t bucket, int64_t after)
 {
 	const struct bucket *k = &b->r->buckets.at[bucket];
 	int64_t full = (int64_t)k->padded, part = full / k->shards;
-	struct view in = k->shard;
+	struct view in = offload_shard(b, bucket, after), stored = in;
 	if (b->act != b->weight) {
 		in = view_of(build_buffer(b, COMP_BUFFERS, b->act, part, "cast shard", false));
-		build_cast(b, k->shard, b->weight, in, b->act, part, "weight shard");
+		build_cast(b, stored, b->weight, in, b->act, part, "weight shard");
 	}
 	int32_t buffer = build_buffer(b, COMP_BUFFERS, b->act, full, "gathered unit", false);
 	build_after(b, LANE_COMM, after);

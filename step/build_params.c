@@ -52,7 +52,7 @@ static void list_params(struct builder *b)
 static void new_bucket(struct builder *b, enum mesh_dim along)
 {
 	struct bucket k = {.along = along};
-	k.weights = k.shard = k.gradients = k.grad_shard = view_of(NONE);
+	k.weights = k.shard = k.gradients = k.grad_shard = k.host = k.host_grad = view_of(NONE);
 	if (!vec_push(&b->r->buckets, k))
 		b->st = error_nomem(b->e, "the buckets");
 }
@@ -139,10 +139,15 @@ static void place_params(struct builder *b)
 		}
 }
 
+static enum component state_component(const struct builder *b)
+{
+	return offloads_states(b) ? COMP_HOST : COMP_OPTIMIZER;
+}
+
 /* In words of 4 bytes, whatever lies in them. */
 static int32_t build_moment(struct builder *b, int64_t elements, const char *what)
 {
-	return build_buffer(b, COMP_OPTIMIZER, DT_FP32, (int64_t)((optimizer_state_size_B(elements, b->c->train.optimizer_bits) + 3) / 4), what, true);
+	return build_buffer(b, state_component(b), DT_FP32, (int64_t)((optimizer_state_size_B(elements, b->c->train.optimizer_bits) + 3) / 4), what, true);
 }
 
 static void store_bucket(struct builder *b, int32_t i)
@@ -155,7 +160,7 @@ static void store_bucket(struct builder *b, int32_t i)
 	k->padded = (uint64_t)padded_to((int64_t)k->elements, k->shards);
 	int64_t full = (int64_t)k->padded, part = full / k->shards;
 	if (b->gathers) {
-		k->shard = view_of(build_buffer(b, COMP_WEIGHTS, b->weight, part, "weight shard", true));
+		k->shard = view_of(build_buffer(b, b->c->train.offload == OFF_OPTIMIZER_PARAMS ? COMP_HOST : COMP_WEIGHTS, b->weight, part, "weight shard", true));
 	} else {
 		k->weights = k->shard = view_of(build_buffer(b, COMP_WEIGHTS, b->weight, full, "weights", true));
 		k->shard.along = k->along;
@@ -165,9 +170,13 @@ static void store_bucket(struct builder *b, int32_t i)
 	if (whole_gradients)
 		k->gradients = k->grad_shard = view_of(build_buffer(b, COMP_GRADIENTS, b->grad, full, "gradients", true));
 	if (k->shards > 1)
-		k->grad_shard = view_of(build_buffer(b, COMP_GRADIENTS, b->grad, part, "gradient shard", true));
+		k->grad_shard = view_of(build_buffer(b, offloads_states(b) && !whole_gradients ? COMP_HOST : COMP_GRADIENTS, b->grad, part, "gradient shard", true));
 	if (whole_gradients && k->shards > 1 && !b->st)
 		b->r->buffers.at[k->grad_shard.buffer].inside = b->c->stack.shard_inside;
+	if (offloads_states(b)) {
+		k->host = b->c->train.offload == OFF_OPTIMIZER_PARAMS ? k->shard : view_of(build_buffer(b, COMP_HOST, b->weight, part, "host weights", true));
+		k->host_grad = whole_gradients ? view_of(build_buffer(b, COMP_HOST, b->grad, part, "host gradients", true)) : k->grad_shard;
+	}
 	b->weights_now[i] = k->weights.buffer;
 	b->grads_now[i] = k->gradients.buffer;
 	b->finish[i] = b->moment1[i] = b->moment2[i] = b->master[i] = NONE;
@@ -177,7 +186,7 @@ static void store_bucket(struct builder *b, int32_t i)
 	if (o == OPT_ADAM || o == OPT_ADAMW || o == OPT_LAMB)
 		b->moment2[i] = build_moment(b, part, "second moment");
 	if (o != OPT_NONE && b->c->train.master_weights && dtype_bytes(b->weight) < 4.0)
-		b->master[i] = build_buffer(b, COMP_OPTIMIZER, DT_FP32, part, "master weights", true);
+		b->master[i] = build_buffer(b, state_component(b), DT_FP32, part, "master weights", true);
 }
 
 static double all_elements(const struct builder *b)
@@ -329,27 +338,30 @@ static void finish_bucket(struct builder *b, int32_t i)
 	int64_t part = (int64_t)k->padded / k->shards;
 	struct view reduced = view_of((int32_t)b->finish[i]);
 	b->finish[i] = NONE;
-	bool adds = k->shards > 1 && transient(b, i) && b->micro > 0;
+	bool adds = k->shards > 1 && transient(b, i) && b->micro > 0, leaves = offloads_states(b) && transient(b, i);
 	if (b->reduce != b->grad) {
-		struct view to = adds ? view_of(build_buffer(b, COMP_BUFFERS, b->grad, part, "reduced bucket", false)) : k->grad_shard;
+		struct view to = adds || leaves ? view_of(build_buffer(b, COMP_BUFFERS, b->grad, part, "reduced bucket", false)) : k->grad_shard;
 		build_cast(b, reduced, b->reduce, to, b->grad, part, "reduced bucket");
 		reduced = to;
 	}
-	if (!adds)
-		return;
-	struct op op = build_new(b, OP_ADD, "gradient shard");
-	op.dtype = op.out_dtype = (uint8_t)b->grad;
-	op.d[0] = 1;
-	op.d[1] = part;
-	op.bucket = i;
-	build_op(b, op, (const struct view[]){k->grad_shard, reduced, view_of(NONE), k->grad_shard});
+	if (adds) {
+		struct view sum = offload_sum(b, i);
+		struct op op = build_new(b, OP_ADD, "gradient shard");
+		op.dtype = op.out_dtype = (uint8_t)b->grad;
+		op.d[0] = 1;
+		op.d[1] = part;
+		op.bucket = i;
+		build_op(b, op, (const struct view[]){sum, reduced, view_of(NONE), sum});
+		reduced = sum;
+	}
+	offload_gradient(b, i, leaves ? reduced : k->grad_shard);
 }
 
-/* Compute goes on when every reduction so far has ended. */
-static void after_reductions(struct builder *b)
+/* The lane goes on when every reduction so far has ended. */
+static void after_reductions(struct builder *b, enum lane lane)
 {
-	build_after(b, LANE_COMPUTE, build_last(b, LANE_COMM));
-	build_after(b, LANE_COMPUTE, build_last(b, LANE_REPLICA_COMM));
+	build_after(b, lane, build_last(b, LANE_COMM));
+	build_after(b, lane, build_last(b, LANE_REPLICA_COMM));
 }
 
 static void reduce_bucket(struct builder *b, int32_t i)
@@ -357,15 +369,17 @@ static void reduce_bucket(struct builder *b, int32_t i)
 	const struct bucket *k = &b->r->buckets.at[i];
 	bool reduces = b->c->parallel.strategy != STRAT_NONE && b->p->mesh.size[k->along] > 1;
 	complete_replicated(b, i);
-	if (!reduces)
+	if (!reduces) {
+		offload_gradient(b, i, k->grad_shard);
 		return;
+	}
 	struct view in = view_of(b->grads_now[i]), out = k->grad_shard;
 	int64_t full = (int64_t)k->padded, part = full / k->shards;
 	if (bucket_grad_dtype(b) != b->reduce) {
 		in = view_of(build_buffer(b, COMP_BUFFERS, b->reduce, full, "reduction bucket", false));
 		build_cast(b, view_of(b->grads_now[i]), bucket_grad_dtype(b), in, b->reduce, full, "reduction bucket");
 	}
-	bool scratch = b->reduce != b->grad || (transient(b, i) && b->micro > 0);
+	bool scratch = b->reduce != b->grad || (transient(b, i) && (b->micro > 0 || offloads_states(b)));
 	if (scratch && k->shards > 1)
 		out = view_of(build_buffer(b, COMP_BUFFERS, b->reduce, part, "reduced bucket", false));
 	else if (k->shards == 1)
@@ -378,7 +392,9 @@ static void reduce_bucket(struct builder *b, int32_t i)
 	if (b->p->mesh.size[DIM_REPLICA] > 1) /* hsdp: each replica of the part has seen other sequences (PyTorch, fully_shard on a mesh of two dimensions) */
 		build_collective(b, COLL_ALL_REDUCE, RED_SUM, DIM_REPLICA, LANE_REPLICA_COMM, b->reduce, part, out, out, "grads", i);
 	if (!b->c->parallel.overlap)
-		after_reductions(b);
+		after_reductions(b, LANE_COMPUTE);
+	if (!scratch)
+		offload_gradient(b, i, k->grad_shard);
 	if (transient(b, i)) {
 		b->grads_now[i] = NONE;
 		b->reduced[1] = b->reduced[0];
@@ -498,7 +514,15 @@ static void update_bucket(struct builder *b, int32_t i)
 	op.flags = (uint16_t)((b->c->train.fused ? OP_FUSED : 0) | (b->c->train.optimizer_bits == 8 ? OP_STATES_8 : 0) | (b->master[i] != NONE ? OP_MASTER : 0));
 	op.bucket = i;
 	op.d[0] = part;
-	build_op(b, op, (const struct view[]){k->shard, k->grad_shard, view_of(b->moment1[i]), view_of(b->moment2[i]), view_of(b->master[i])});
+	struct view weights = k->shard, gradients = k->grad_shard;
+	if (offloads_states(b)) {
+		op.lane = LANE_HOST;
+		op.flags |= OP_FUSED;
+		weights = k->host;
+		gradients = k->host_grad;
+	}
+	build_op(b, op, (const struct view[]){weights, gradients, view_of(b->moment1[i]), view_of(b->moment2[i]), view_of(b->master[i])});
+	offload_updated(b, i);
 	if (k->shards > 1 && !b->gathers && !gathers_ahead(b))
 		gather_updated(b, i);
 }
@@ -507,7 +531,8 @@ void build_optimizer(struct builder *b)
 {
 	if (b->st || b->c->train.optimizer == OPT_NONE)
 		return;
-	after_reductions(b); /* optimizer.step() */
+	after_reductions(b, offloads_states(b) ? LANE_HOST : LANE_COMPUTE); /* optimizer.step() */
+	build_after(b, LANE_HOST, offloads_states(b) ? build_last(b, LANE_COMPUTE) : NONE);
 	for (size_t i = 0; i < b->r->buckets.n; i++)
 		update_bucket(b, (int32_t)i);
 }

@@ -1,12 +1,14 @@
 /* A stage's actions in the order of its schedule (step/schedule.h), and the messages between stages. One stage alone is the plain step: each micro-batch forward and backward.
  *
- * A receive is posted when the action before the one that needs it begins, so that a transfer has the time of one action to hide in and at most one message of a kind is early.
+ * A receive is posted when the action before the one that needs it begins, so that a transfer has the time of one action to hide in; and behind the receives of what its sender sends before on the same lane, which with zbv carries activations of
+ * one chunk and gradients of the other, used here in another order. Otherwise at most one message of a kind is early.
  * An action begins when its message has arrived. That also says that the peer, which works in order, had used certain earlier messages before it sent this one: the compute lane then waits for those sends,
  * which takes no time and sets their buffers free.
  */
 #include "step/build.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { NEXT, PREVIOUS };
 
@@ -25,20 +27,19 @@ static size_t place_of(const struct builder *b, enum action_kind kind, int64_t c
 
 static void meet(struct builder *b, struct peer *p, const struct schedule_shape *s, int64_t stage)
 {
-	action_list list = {0};
+	const action_list *list = &p->actions;
 	p->stage = stage;
 	p->place = calloc((size_t)(ACTION_KIND_COUNT * b->chunks * b->c->micro_batches), sizeof *p->place);
-	if (!p->place || schedule_actions(s, stage, &list, b->e))
+	if (!p->place || schedule_actions(s, stage, &p->actions, b->e))
 		fail_nomem(b);
-	for (size_t i = 0; i < list.n && !b->st; i++)
-		p->place[place_of(b, list.at[i].kind, list.at[i].chunk, list.at[i].micro)] = (int32_t)i;
-	vec_free(&list);
+	for (size_t i = 0; i < list->n && !b->st; i++)
+		p->place[place_of(b, list->at[i].kind, list->at[i].chunk, list->at[i].micro)] = (int32_t)i;
 }
 
 void build_schedule(struct builder *b)
 {
 	struct schedule_shape s = {b->stages > 1 ? b->c->parallel.schedule : SCHED_1F1B, b->stages, b->chunks, b->c->micro_batches};
-	b->puts_off = s.kind == SCHED_ZERO_BUBBLE;
+	b->puts_off = schedule_parts_backward(s.kind);
 	b->st = schedule_actions(&s, b->stage, &b->actions, b->e);
 	if (b->stages > 1) {
 		meet(b, &b->peer[NEXT], &s, (b->stage + 1) % b->stages);
@@ -49,7 +50,8 @@ void build_schedule(struct builder *b)
 		b->slots = schedule_in_flight(&b->actions, b->chunks, b->puts_off) + 1;
 	b->acts = calloc((size_t)(b->slots * b->m->layers), sizeof *b->acts);
 	b->flights = calloc((size_t)(b->slots * b->chunks), sizeof *b->flights);
-	if (!b->acts || !b->flights)
+	b->arrivals = calloc((size_t)(ACTION_WEIGHTS * b->chunks * b->c->micro_batches), sizeof *b->arrivals);
+	if (!b->acts || !b->flights || !b->arrivals)
 		fail_nomem(b);
 }
 
@@ -57,12 +59,14 @@ void build_pipeline_free(struct builder *b)
 {
 	vec_free(&b->actions);
 	for (int i = 0; i < 2; i++) {
+		vec_free(&b->peer[i].actions);
 		free(b->peer[i].place);
 		vec_free(&b->peer[i].sent);
 	}
 	vec_free(&b->put_off);
 	free(b->acts);
 	free(b->flights);
+	free(b->arrivals);
 }
 
 static struct flight *flight_of(struct builder *b, int64_t chunk, int64_t micro)
@@ -77,36 +81,60 @@ static struct acts *acts_of(struct builder *b, int64_t layer)
 
 /* ---- messages ---- */
 
-/* Gradients run against the activations. `arrives`: from a stage, else to one. */
-static struct peer *peer_of(struct builder *b, enum action_kind kind, bool arrives)
+/* The part of the model that an action on `part` gets its input from, or gives its result to: one further for activations, one back for gradients. -1: none, it is an end. */
+static int64_t other_part(const struct builder *b, enum action_kind kind, int64_t part, bool arrives)
 {
-	return &b->peer[(kind == ACTION_BACKWARD) == arrives ? NEXT : PREVIOUS];
+	int64_t other = (kind == ACTION_BACKWARD) == arrives ? part + 1 : part - 1;
+	return kind == ACTION_WEIGHTS || other >= b->stages * b->chunks ? -1 : other;
 }
 
-/* The peer's chunk whose neighbour `chunk` is: behind the last stage comes the first one with the next chunk. */
-static int64_t peer_chunk(const struct builder *b, const struct peer *p, int64_t chunk)
+static int64_t part_of(const struct builder *b, int64_t stage, int64_t chunk)
 {
-	if (p == &b->peer[NEXT])
-		return chunk + (b->stage == b->stages - 1);
-	return chunk - (b->stage == 0);
+	return schedule_part(b->c->parallel.schedule, b->stages, stage, chunk);
 }
 
-static bool crosses(const struct stage_part *part, enum action_kind kind, bool arrives)
+static struct schedule_place place_of_part(const struct builder *b, int64_t part)
 {
-	if (kind == ACTION_WEIGHTS)
-		return false;
-	return (kind == ACTION_BACKWARD) == arrives ? !part->head : !part->embedding;
+	return schedule_place(b->c->parallel.schedule, b->stages, part);
 }
 
-static void message(struct builder *b, enum collective coll, enum lane lane, const struct peer *p, const struct stage_part *part, struct view v)
+/* A message of an action of chunk `chunk` of this stage. */
+struct crossing {
+	struct peer *peer; /* NULL: nothing crosses */
+	enum lane lane;
+	int64_t chunk; /* the peer's */
+};
+
+/* Where both neighbours are one stage, what runs down the stages goes to the next, what comes back to the one before. */
+static struct crossing crossing_of(struct builder *b, const struct action *a, bool arrives)
+{
+	static const enum lane lanes[2][2] = {[NEXT] = {LANE_SEND_NEXT, LANE_RECV_NEXT}, [PREVIOUS] = {LANE_SEND_PREV, LANE_RECV_PREV}};
+	int64_t other = other_part(b, a->kind, part_of(b, b->stage, a->chunk), arrives);
+	if (other < 0)
+		return (struct crossing){0};
+	struct schedule_place at = place_of_part(b, other);
+	if (at.stage == b->stage)
+		return (struct crossing){0};
+	bool back = b->c->parallel.schedule == SCHED_ZBV && a->chunk % 2 == 1; /* the chunk comes back up the stages */
+	int direction = ((a->kind == ACTION_BACKWARD) == arrives) != back ? NEXT : PREVIOUS;
+	return (struct crossing){&b->peer[direction], lanes[direction][arrives], at.chunk};
+}
+
+static struct arrival *arrival_of(struct builder *b, enum action_kind kind, int64_t chunk, int64_t micro)
+{
+	return &b->arrivals[place_of(b, kind, chunk, micro)];
+}
+
+/* layer: the block whose input it is, or is the gradient of. */
+static void message(struct builder *b, enum collective coll, const struct crossing *x, int64_t layer, struct view v)
 {
 	struct op op = build_new(b, OP_COLLECTIVE, b->phase == PHASE_FORWARD ? "activations" : "gradient");
 	op.coll = (uint8_t)coll;
-	op.lane = (uint8_t)lane;
+	op.lane = (uint8_t)x->lane;
 	op.group = DIM_PP;
-	op.layer = (int32_t)(p == &b->peer[NEXT] ? part->first + part->layers : part->first);
+	op.layer = (int32_t)layer;
 	op.d[0] = b->rows * b->m->hidden;
-	op.d[1] = p->stage;
+	op.d[1] = x->peer->stage;
 	op.d[2] = b->stage;
 	struct view none = view_of(NONE);
 	build_op(b, op, coll == COLL_SEND ? (const struct view[]){v, none} : (const struct view[]){none, v});
@@ -116,53 +144,75 @@ static void at(struct builder *b, const struct action *a)
 {
 	b->micro = (int16_t)a->micro;
 	b->phase = a->kind == ACTION_FORWARD ? PHASE_FORWARD : PHASE_BACKWARD;
+	b->chunk = a->chunk;
 	b->part = stage_part(b->c, b->stage, a->chunk);
 	b->now = flight_of(b, a->chunk, a->micro);
 }
 
-/* What the action `i` needs from another stage. */
+/* The receive of what the action needs. */
+static void post(struct builder *b, const struct action *a, const struct crossing *x)
+{
+	at(b, a);
+	int32_t buffer = build_act(b, b->rows, b->m->hidden, "received");
+	build_after(b, x->lane, build_last(b, LANE_COMPUTE));
+	message(b, COLL_RECV, x, a->kind == ACTION_FORWARD ? b->part.first : b->part.first + b->part.layers, view_of(buffer));
+	*arrival_of(b, a->kind, a->chunk, a->micro) = (struct arrival){buffer, build_last(b, x->lane)};
+}
+
+/* What the action `i` needs from another stage, after all that this one sends before it the same way. */
 static void receive(struct builder *b, size_t i)
 {
 	if (i >= b->actions.n || b->st)
 		return;
 	const struct action *a = &b->actions.at[i];
-	at(b, a);
-	if (!crosses(&b->part, a->kind, true))
+	const struct crossing x = crossing_of(b, a, true);
+	if (!x.peer)
 		return;
-	enum lane lane = a->kind == ACTION_BACKWARD ? LANE_RECV_NEXT : LANE_RECV_PREV;
-	int32_t buffer = build_act(b, b->rows, b->m->hidden, "received");
-	build_after(b, lane, build_last(b, LANE_COMPUTE));
-	message(b, COLL_RECV, lane, peer_of(b, a->kind, true), &b->part, view_of(buffer));
-	b->now->arrived[a->kind] = buffer;
-	b->now->message[a->kind] = build_last(b, lane);
+	const size_t made_at = (size_t)x.peer->place[place_of(b, a->kind, x.chunk, a->micro)];
+	for (; x.peer->heard <= made_at && !b->st; x.peer->heard++) {
+		struct action sent = x.peer->actions.at[x.peer->heard];
+		int64_t mine = other_part(b, sent.kind, part_of(b, x.peer->stage, sent.chunk), false);
+		if (mine < 0 || place_of_part(b, mine).stage != b->stage)
+			continue;
+		sent.chunk = (int32_t)place_of_part(b, mine).chunk;
+		const struct crossing y = crossing_of(b, &sent, true);
+		if (y.peer == x.peer)
+			post(b, &sent, &y);
+	}
 }
 
 /* The next op that computes waits for the action's message, and for the sends that it proves to be over. */
 static void await(struct builder *b, const struct action *a)
 {
-	if (b->st || !crosses(&b->part, a->kind, true))
+	const struct crossing x = crossing_of(b, a, true);
+	if (b->st || !x.peer)
 		return;
-	const struct peer *from = peer_of(b, a->kind, true);
-	int32_t made_at = from->place[place_of(b, a->kind, peer_chunk(b, from, a->chunk), a->micro)];
-	build_after(b, LANE_COMPUTE, b->now->message[a->kind]);
+	int32_t made_at = x.peer->place[place_of(b, a->kind, x.chunk, a->micro)];
+	build_after(b, LANE_COMPUTE, arrival_of(b, a->kind, a->chunk, a->micro)->message);
 	for (int i = 0; i < 2; i++) {
 		struct peer *p = &b->peer[i];
 		size_t known = p->known;
-		while (p->stage == from->stage && p->known < p->sent.n && p->sent.at[p->known].used_at <= made_at)
+		while (p->stage == x.peer->stage && p->known < p->sent.n && p->sent.at[p->known].used_at <= made_at)
 			p->known++;
 		if (p->known > known)
 			build_after(b, LANE_COMPUTE, p->sent.at[p->known - 1].op); /* the last one says it of all before it */
 	}
 }
 
-static void send(struct builder *b, const struct action *a, int32_t buffer)
+/* Gives the action's result on: to another stage, or to this one's other chunk. */
+static void pass_on(struct builder *b, const struct action *a, int32_t buffer)
 {
-	struct peer *to = peer_of(b, a->kind, false);
+	const struct crossing x = crossing_of(b, a, false);
 	if (b->st)
 		return;
-	message(b, COLL_SEND, a->kind == ACTION_BACKWARD ? LANE_SEND_PREV : LANE_SEND_NEXT, to, &b->part, view_of(buffer));
-	struct sent s = {(int64_t)b->r->ops.n - 1, to->place[place_of(b, a->kind, peer_chunk(b, to, a->chunk), a->micro)]};
-	if (!vec_push(&to->sent, s))
+	if (!x.peer) {
+		int64_t other = other_part(b, a->kind, part_of(b, b->stage, a->chunk), false);
+		*arrival_of(b, a->kind, place_of_part(b, other).chunk, a->micro) = (struct arrival){buffer, NONE};
+		return;
+	}
+	message(b, COLL_SEND, &x, a->kind == ACTION_FORWARD ? b->part.first + b->part.layers : b->part.first, view_of(buffer));
+	struct sent s = {(int64_t)b->r->ops.n - 1, x.peer->place[place_of(b, a->kind, x.chunk, a->micro)]};
+	if (!vec_push(&x.peer->sent, s))
 		fail_nomem(b);
 }
 
@@ -176,16 +226,22 @@ bool build_recomputes(const struct builder *b, int64_t layer)
 
 static void forward(struct builder *b, const struct action *a)
 {
-	if (b->part.embedding || b->part.head)
+	if (b->part.head && !b->part.embedding && b->has_embedding)
+		b->now->input = flight_of(b, 0, a->micro)->input; /* the embedding's, in the other chunk */
+	else if (b->part.embedding || b->part.head)
 		feed_micro_begin(b);
 	if (b->stages == 1)
 		build_micro_begin(b);
 	gather_begin(b);
-	int32_t x = b->part.embedding ? embedding_forward(b) : b->now->arrived[ACTION_FORWARD];
+	int32_t x = b->part.embedding ? embedding_forward(b) : arrival_of(b, ACTION_FORWARD, a->chunk, a->micro)->buffer;
 	for (int64_t l = b->part.first; l < b->part.first + b->part.layers && !b->st; l++) {
+		struct acts *acts = acts_of(b, l);
 		gather_use_begin(b);
 		b->layer = (int32_t)l;
-		x = block_forward(b, x, acts_of(b, l));
+		memset(acts, 0xff, sizeof *acts); /* NONE */
+		offload_room(b, l >= b->part.first + 2 ? acts_of(b, l - 2) : NULL);
+		x = block_forward(b, x, acts);
+		offload_acts(b, acts);
 		b->layer = NONE;
 		gather_use_end(b);
 	}
@@ -194,8 +250,9 @@ static void forward(struct builder *b, const struct action *a)
 		head_forward(b, x);
 		return;
 	}
-	send(b, a, x);
-	b->now->kept_message = build_hold(b, COMP_ACTIVATIONS, (double)(b->rows * b->m->hidden) * b->c->stack.memory.message_B, "sent activations");
+	pass_on(b, a, x);
+	if (crossing_of(b, a, false).peer)
+		b->now->kept_message = build_hold(b, COMP_ACTIVATIONS, (double)(b->rows * b->m->hidden) * b->c->stack.memory.message_B, "sent activations");
 }
 
 static void backward(struct builder *b, const struct action *a)
@@ -204,9 +261,13 @@ static void backward(struct builder *b, const struct action *a)
 	if (b->stages > 1 && b->shards_gradients)
 		build_backward_begin(b);
 	gather_begin(b);
-	int32_t dx = b->part.head ? head_backward(b) : b->now->arrived[ACTION_BACKWARD];
+	int32_t dx = b->part.head ? head_backward(b) : arrival_of(b, ACTION_BACKWARD, a->chunk, a->micro)->buffer;
 	for (int64_t l = b->part.first + b->part.layers - 1; l >= b->part.first && !b->st; l--) {
 		struct acts *acts = acts_of(b, l);
+		if (l > b->part.first) {
+			b->layer = (int32_t)l - 1;
+			offload_fetch(b, acts_of(b, l - 1));
+		}
 		gather_use_begin(b);
 		b->layer = (int32_t)l;
 		if (build_recomputes(b, l)) {
@@ -221,7 +282,7 @@ static void backward(struct builder *b, const struct action *a)
 	if (b->part.embedding)
 		embedding_backward(b, dx);
 	else
-		send(b, a, dx);
+		pass_on(b, a, dx);
 	if (b->part.head)
 		build_unused_gradients(b);
 	if (b->stages == 1 || b->shards_gradients)
@@ -231,13 +292,15 @@ static void backward(struct builder *b, const struct action *a)
 static void weights(struct builder *b, const struct action *a)
 {
 	b->puts_off = false;
-	for (; b->caught_up < b->put_off.n && !b->st; b->caught_up++) {
-		struct put_off w = b->put_off.at[b->caught_up];
-		if (w.micro != a->micro)
-			break;
-		b->layer = w.layer;
-		build_weight_grad(b, w.what, w.rows, w.out, w.in, w.dy, w.x, w.w);
-		b->layer = NONE;
+	for (size_t i = b->caught_up; i < b->put_off.n && !b->st; i++) {
+		struct put_off w = b->put_off.at[i];
+		if (w.chunk == a->chunk && w.micro == a->micro) {
+			b->layer = w.layer;
+			build_weight_grad(b, w.what, w.rows, w.out, w.in, w.dy, w.x, w.w);
+			b->layer = NONE;
+			b->put_off.at[i].chunk = NONE;
+		}
+		b->caught_up += i == b->caught_up && b->put_off.at[i].chunk == NONE;
 	}
 	b->puts_off = true;
 }

@@ -4,6 +4,7 @@
 
 #include "step/clocks.h"
 #include "step/program.h"
+#include "step/stages.h"
 
 struct touch {
 	int64_t writer, reader[LANE_COUNT];
@@ -192,14 +193,13 @@ static enum status check_owners(const struct program *p, struct error *e)
 	const struct model *m = &p->config.model;
 	for (int64_t i = 0; i < model_param_count(m); i++) {
 		struct param param = model_param(m, i, p->config.parallel.tensor);
-		bool tied = param.kind == PARAM_TOKEN_EMBEDDING && m->tied_embeddings;
 		size_t owners = 0;
 		for (size_t r = 0; r < p->n_roles; r++)
 			for (size_t k = 0; k < p->roles[r].params.n; k++) {
 				const struct param *q = &p->roles[r].params.at[k].param;
 				owners += q->kind == param.kind && q->layer == param.layer;
 			}
-		if (owners != (tied ? 2 : 1))
+		if (owners != (stages_share(&p->config, &param) ? 2 : 1))
 			return error_set(e, ST_RUN, "%s of layer %lld belongs to %zu stages", param_kind_name(param.kind), (long long)param.layer, owners);
 	}
 	return ST_OK;
@@ -212,7 +212,7 @@ static enum status check_ends(const struct program *p, struct error *e)
 		size_t sums = 0;
 		for (size_t i = 0; i < p->roles[r].ops.n; i++)
 			sums += (p->roles[r].ops.at[i].flags & OP_ENDS) != 0;
-		if (sums != (end && p->config.model.tied_embeddings ? 1 : 0))
+		if (sums != (end && p->config.model.tied_embeddings && stages_head(&p->config) != 0 ? 1 : 0))
 			return error_set(e, ST_RUN, "stage %zu sums the tied table's gradient %zu times", r, sums);
 	}
 	return ST_OK;

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "step/config_keys.h"
+#include "step/schedule.h"
 #include "step/stages.h"
 
 #define PARAMETERS_MAX 1e15
@@ -235,11 +236,14 @@ static enum status check_context(const struct config *c, struct error *e)
 static enum status check_schedule(const struct config *c, struct error *e)
 {
 	const struct parallel *p = &c->parallel;
-	if (p->schedule == SCHED_ZERO_BUBBLE && p->strategy != STRAT_NONE && p->strategy != STRAT_DDP && p->strategy != STRAT_ZERO1)
-		return config_error(c, KEY_parallel_strategy, e, "%s reduces the gradients of each micro-batch, which zero_bubble puts off (accepted: ddp, zero1, none)", strategy_name(p->strategy));
+	if (schedule_parts_backward(p->schedule) && p->strategy != STRAT_NONE && p->strategy != STRAT_DDP && p->strategy != STRAT_ZERO1)
+		return config_error(c, KEY_parallel_strategy, e, "%s reduces the gradients of each micro-batch, which %s puts off (accepted: ddp, zero1, none)", strategy_name(p->strategy),
+		                    p->schedule == SCHED_ZBV ? "zbv" : "zero_bubble");
 	if (p->schedule == SCHED_INTERLEAVED && p->virtual_stages == 1)
 		return config_error(c, KEY_parallel_schedule, e, "interleaved needs virtual_stages of 2 or more (nearest: 1f1b)");
-	if (p->schedule != SCHED_INTERLEAVED && p->virtual_stages > 1)
+	if (p->schedule == SCHED_ZBV && p->virtual_stages != 2)
+		return config_error(c, KEY_parallel_virtual_stages, e, "%" PRId64 " chunks a stage: schedule zbv has two, one on the way down and one back up (accepted: 2)", p->virtual_stages);
+	if (p->schedule != SCHED_INTERLEAVED && p->schedule != SCHED_ZBV && p->virtual_stages > 1)
 		return config_error(c, KEY_parallel_virtual_stages, e, "%" PRId64 " chunks a stage need schedule: interleaved (or virtual_stages: 1)", p->virtual_stages);
 	return ST_OK;
 }

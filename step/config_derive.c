@@ -49,8 +49,17 @@ static void derive_train(struct config *c)
 		t->master_weights = false; /* a stack's default for narrow weights */
 }
 
+/* zbv is made of two chunks a stage. */
+static void derive_parallel(struct config *c)
+{
+	struct parallel *p = &c->parallel;
+	if (p->schedule == SCHED_ZBV && p->pipeline > 1 && !chosen(c, KEY_parallel_virtual_stages))
+		p->virtual_stages = 2;
+}
+
 void config_derive(struct config *c)
 {
 	derive_model(c);
 	derive_train(c);
+	derive_parallel(c);
 }

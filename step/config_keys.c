@@ -26,11 +26,11 @@ static const struct word attention_words[] = {{"flash", ATT_FLASH, true}, {"naiv
 static const struct word attention_kernel_words[] = {{"auto", KERNEL_AUTO, true}, {"fa1", KERNEL_FA1, true}, {"fa2", KERNEL_FA2, true}, {"fa3", KERNEL_FA3, true}};
 static const struct word recompute_words[] = {{"none", REC_NONE, true}, {"selective", REC_SELECTIVE, true}, {"full", REC_FULL, true}};
 static const struct word offload_words[] = {
-	{"none", OFF_NONE, true}, {"optimizer", OFF_OPTIMIZER, false}, {"optimizer+params", OFF_OPTIMIZER_PARAMS, false}, {"activations", OFF_ACTIVATIONS, false}};
+	{"none", OFF_NONE, true}, {"optimizer", OFF_OPTIMIZER, true}, {"optimizer+params", OFF_OPTIMIZER_PARAMS, true}, {"activations", OFF_ACTIVATIONS, true}};
 static const struct word strategy_words[] = {{"ddp", STRAT_DDP, true}, {"zero1", STRAT_ZERO1, true}, {"zero2", STRAT_ZERO2, true},
                                              {"fsdp", STRAT_FSDP, true}, {"zero3", STRAT_FSDP, true}, {"hsdp", STRAT_HSDP, true}, {"none", STRAT_NONE, true}};
 static const struct word schedule_words[] = {{"gpipe", SCHED_GPIPE, true}, {"1f1b", SCHED_1F1B, true}, {"interleaved", SCHED_INTERLEAVED, true},
-                                             {"zero_bubble", SCHED_ZERO_BUBBLE, true}, {"zbv", SCHED_ZBV, false}};
+                                             {"zero_bubble", SCHED_ZERO_BUBBLE, true}, {"zbv", SCHED_ZBV, true}};
 static const struct word context_kind_words[] = {{"ring", CTX_RING, true}, {"all_gather", CTX_ALL_GATHER, true}};
 static const struct word dim_words[] = {{"tp", DIM_TP, true}, {"cp", DIM_CP, true}, {"ep", DIM_EP, true}, {"dp", DIM_DP, true}, {"pp", DIM_PP, true}};
 static const struct word algorithm_words[] = {{"auto", ALGO_AUTO, true}, {"ring", ALGO_RING, true}, {"tree", ALGO_TREE, true},

@@ -89,6 +89,29 @@ static enum status resolve_shard(struct config *c, struct error *e)
 	return ST_OK;
 }
 
+/* What is offloaded beside what. */
+static enum status check_offload(const struct config *c, struct error *e)
+{
+	const struct train *t = &c->train;
+	const struct parallel *p = &c->parallel;
+	const bool states = t->offload == OFF_OPTIMIZER || t->offload == OFF_OPTIMIZER_PARAMS;
+	if (t->offload == OFF_NONE)
+		return ST_OK;
+	if (p->pipeline > 1)
+		return config_error_key(c, KEY_train_offload, e, "not modelled yet with pipeline (accepted: none)");
+	if (states && t->optimizer == OPT_NONE)
+		return config_error_key(c, KEY_train_offload, e, "not used without an optimizer (accepted: none, activations)");
+	if (states && t->optimizer_bits != 32)
+		return config_error(c, KEY_train_optimizer_bits, e, "%" PRId64 " is not modelled yet with an optimizer that is offloaded (accepted: 32)", t->optimizer_bits);
+	if (states && t->cuda_graph)
+		return config_error_key(c, KEY_train_offload, e, "a graph holds no work of the host: cuda_graph must be false (accepted: none, activations)");
+	if (t->offload == OFF_OPTIMIZER_PARAMS && p->strategy != STRAT_FSDP && p->strategy != STRAT_HSDP)
+		return config_error(c, KEY_parallel_strategy, e, "%s keeps whole weights on the device, and offload optimizer+params brings in a rank's part of them (accepted: fsdp, hsdp)", strategy_name(p->strategy));
+	if (t->offload == OFF_OPTIMIZER_PARAMS && p->shard * p->context == 1)
+		return config_error_key(c, KEY_train_offload, e, "one rank has nothing to gather: optimizer+params needs 2 or more (nearest: optimizer)");
+	return ST_OK;
+}
+
 static enum status resolve_batch(struct config *c, struct error *e)
 {
 	const struct train *t = &c->train;
@@ -133,7 +156,7 @@ enum status config_resolve(struct config *c, int64_t ranks, struct error *e)
 		return error_set(e, ST_INPUT, "a plan needs at least one rank, not %" PRId64, ranks);
 	enum status st;
 	config_derive(c);
-	if ((st = config_check(c, e)) || (st = check_modelled(c, e)) || (st = resolve_data(c, ranks, e)) || (st = check_order(c, e)) || (st = config_check_experts(c, e)) || (st = resolve_shard(c, e)) ||
+	if ((st = config_check(c, e)) || (st = check_modelled(c, e)) || (st = resolve_data(c, ranks, e)) || (st = check_order(c, e)) || (st = config_check_experts(c, e)) || (st = resolve_shard(c, e)) || (st = check_offload(c, e)) ||
 	    (st = resolve_batch(c, e)) || (st = slow_ranks_check(c, ranks, e)))
 		return st;
 	resolve_autos(c);

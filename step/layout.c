@@ -222,8 +222,8 @@ static enum status place(const struct role *r, struct life *life, struct layout 
 		life[i].offset_B = first_fit(r, life, i, near);
 		out->offset_B[life[i].buffer] = life[i].offset_B;
 		uint64_t end = life[i].offset_B + life[i].bytes;
-		if (r->buffers.at[life[i].buffer].component != COMP_HOST && out->total_B < end)
-			out->total_B = end;
+		uint64_t *arena_B = r->buffers.at[life[i].buffer].component == COMP_HOST ? &out->host_B : &out->total_B;
+		*arena_B = *arena_B < end ? end : *arena_B;
 	}
 	free(near);
 	return ST_OK;

@@ -36,7 +36,7 @@ enum lane {
 	LANE_REPLICA_COMM, /* hsdp's sums over replicas: PyTorch's FSDP2 has a stream for them, beside the gathers and scatters (torch/distributed/fsdp/_fully_shard, FSDPCommContext.all_reduce_stream) */
 	LANE_MODEL_COMM, /* collectives inside a layer (tensor, sequence, context, expert): never queued behind gradients */
 	LANE_COPY,       /* host-device copies */
-	LANE_HOST,       /* the host thread: its ops hold up what it has not yet issued */
+	LANE_HOST,       /* the host thread: its ops hold up what it has not yet issued. OPTIMIZER here: by the host's cores, in its memory */
 	LANE_LOAD,       /* the data loader's workers, all together */
 	/* messages between pipeline stages: each direction has a lane of its own at either end, so that their order cannot deadlock. The stage after the last is the first, and the other way round (interleaving) */
 	LANE_SEND_NEXT, LANE_RECV_PREV, /* activations */
@@ -104,7 +104,7 @@ enum op_class {
  *                                                                       broadcast: member 0's in to every out; alltoall: part i of in to member i, out by sender; sendrecv: in to the next member, out from the one before
  *                 d = elements, peer, own    in r?, out w?              SEND (in) and RECV (out): one message between coordinates `own` and `peer` along DIM_PP; both ends have the same elements, micro and layer, which is
  *                                                                       the block whose input the message is, or is the gradient of. A send and its receive move together and end together
- * COPY            d = bytes              src r, dst w                   host to device; PAGEABLE: through a pinned buffer of the driver's, and the host thread waits for it
+ * COPY            d = bytes              src r, dst w                   host to device; INVERSE: device to host; PAGEABLE: through a pinned buffer of the driver's, and the host thread waits for it
  * LOAD            d = bytes              data r, batch w                prepares a micro-batch (below)
  * PAUSE           d = 0 or 1             -                              the stack's own time for a micro-batch (0) or a step (1), for which the device waits
  * SYNC            -                      -                              the host thread waits for all that the step has issued (.item()), every train.sync_every-th step
@@ -211,6 +211,7 @@ struct bucket {
 	struct view shard;         /* what the optimizer updates: fsdp: the rank's persistent part; zero1, zero2: its part of `weights`; else all of `weights` */
 	struct view gradients;     /* the whole bucket, persistent; absent when shards > 1 under fsdp and zero2, whose buckets live from their first gradient to their reduction */
 	struct view grad_shard;    /* what the optimizer reads, persistent; shards == 1: `gradients` */
+	struct view host, host_grad; /* train.offload: of optimizer: what the host updates, and reads, in its memory; `shard` is then copied from `host` (optimizer+params: is it), and `grad_shard` to `host_grad` (where `gradients` is absent: is it). Else absent */
 };
 
 struct role_param {

@@ -28,12 +28,81 @@ static struct action nth(const struct schedule_shape *s, enum action_kind kind, 
 	return a;
 }
 
+struct schedule_place schedule_place(enum schedule kind, int64_t stages, int64_t part)
+{
+	int64_t chunk = part / stages, down = part % stages;
+	return (struct schedule_place){kind == SCHED_ZBV && chunk % 2 ? stages - 1 - down : down, chunk};
+}
+
+int64_t schedule_part(enum schedule kind, int64_t stages, int64_t stage, int64_t chunk)
+{
+	return chunk * stages + (kind == SCHED_ZBV && chunk % 2 ? stages - 1 - stage : stage);
+}
+
+/* ---- zbv ---- */
+
+struct v_order {
+	const struct schedule_shape *s;
+	action_list *out; /* with room for all */
+	int64_t done[ACTION_KIND_COUNT][2]; /* by chunk */
+};
+
+static void next_of(struct v_order *v, enum action_kind kind, int64_t chunk)
+{
+	int64_t micro = v->done[kind][chunk]++;
+	if (micro < v->s->micro_batches)
+		v->out->at[v->out->n++] = (struct action){kind, (int32_t)chunk, (int32_t)micro};
+}
+
+static void back_of(struct v_order *v, int64_t chunk)
+{
+	next_of(v, ACTION_BACKWARD, chunk);
+	next_of(v, ACTION_WEIGHTS, chunk);
+}
+
+static void v_actions(const struct schedule_shape *s, int64_t stage, action_list *out)
+{
+	struct v_order v = {.s = s, .out = out};
+	int64_t later = s->stages - stage, n = s->micro_batches > 2 * s->stages - 1 ? s->micro_batches : 2 * s->stages - 1;
+	for (int64_t i = 0; i < 2 * later - 1; i++)
+		next_of(&v, ACTION_FORWARD, 0);
+	for (int64_t i = 0; i < stage; i++) {
+		next_of(&v, ACTION_FORWARD, 1);
+		next_of(&v, ACTION_FORWARD, 0);
+	}
+	for (int64_t i = 0; i < later; i++) {
+		next_of(&v, ACTION_FORWARD, 1);
+		back_of(&v, 1);
+	}
+	while (v.done[ACTION_FORWARD][1] < n) {
+		if (v.done[ACTION_FORWARD][0] < n)
+			next_of(&v, ACTION_FORWARD, 0);
+		back_of(&v, 0);
+		next_of(&v, ACTION_FORWARD, 1);
+		back_of(&v, 1);
+	}
+	for (int64_t i = 0; i < stage; i++) {
+		next_of(&v, ACTION_BACKWARD, 0);
+		next_of(&v, ACTION_BACKWARD, 1);
+	}
+	for (int64_t i = 0; i < later; i++)
+		back_of(&v, 0);
+	while (v.done[ACTION_WEIGHTS][1] < n)
+		next_of(&v, ACTION_WEIGHTS, 1);
+	while (v.done[ACTION_WEIGHTS][0] < n)
+		next_of(&v, ACTION_WEIGHTS, 0);
+}
+
 enum status schedule_actions(const struct schedule_shape *s, int64_t stage, action_list *out, struct error *e)
 {
-	bool parted = s->kind == SCHED_ZERO_BUBBLE;
+	bool parted = schedule_parts_backward(s->kind);
 	int64_t n = s->chunks * s->micro_batches, ahead = warm_up(s, stage), delay = parted ? least(stage, n) : 0;
 	if (!vec_reserve(out, (size_t)(3 * n)))
 		return error_nomem(e, "the schedule");
+	if (s->kind == SCHED_ZBV) {
+		v_actions(s, stage, out);
+		return ST_OK;
+	}
 	for (int64_t k = 0; k < ahead; k++)
 		out->at[out->n++] = nth(s, ACTION_FORWARD, k);
 	for (int64_t k = 0; k < n; k++) {

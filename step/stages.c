@@ -1,5 +1,7 @@
 #include "step/stages.h"
 
+#include "step/schedule.h"
+
 /* What nanotron counts: 4 h^2 + 3 h f a layer, h V the head. A part is closed by the block that passes its share. */
 static int64_t before_by_cost(const struct model *m, int64_t parts, int64_t part)
 {
@@ -40,13 +42,18 @@ bool stages_count_ends(const struct config *c)
 
 struct stage_part stage_part(const struct config *c, int64_t stage, int64_t chunk)
 {
-	int64_t part = chunk * c->parallel.pipeline + stage, parts = c->parallel.pipeline * c->parallel.virtual_stages, first = before(c, part);
+	int64_t part = schedule_part(c->parallel.schedule, c->parallel.pipeline, stage, chunk), parts = c->parallel.pipeline * c->parallel.virtual_stages, first = before(c, part);
 	return (struct stage_part){.first = first, .layers = before(c, part + 1) - first, .embedding = part == 0, .head = part == parts - 1};
+}
+
+int64_t stages_head(const struct config *c)
+{
+	return schedule_place(c->parallel.schedule, c->parallel.pipeline, c->parallel.pipeline * c->parallel.virtual_stages - 1).stage;
 }
 
 bool stage_has_param(const struct config *c, int64_t stage, const struct param *p)
 {
-	int64_t last = c->parallel.pipeline - 1;
+	int64_t head = stages_head(c);
 	if (p->layer >= 0) {
 		for (int64_t chunk = 0; chunk < c->parallel.virtual_stages; chunk++) {
 			if (stage_has_layer(stage_part(c, stage, chunk), p->layer))
@@ -55,16 +62,16 @@ bool stage_has_param(const struct config *c, int64_t stage, const struct param *
 		return false;
 	}
 	switch (p->kind) {
-	case PARAM_TOKEN_EMBEDDING: return stage == 0 || (stage == last && c->model.tied_embeddings);
+	case PARAM_TOKEN_EMBEDDING: return stage == 0 || (stage == head && c->model.tied_embeddings);
 	case PARAM_POSITION_EMBEDDING:
 	case PARAM_TYPE_EMBEDDING:
 	case PARAM_EMBEDDING_NORM_W:
 	case PARAM_EMBEDDING_NORM_B: return stage == 0;
-	default: return stage == last;
+	default: return stage == head;
 	}
 }
 
 bool stages_share(const struct config *c, const struct param *p)
 {
-	return p->kind == PARAM_TOKEN_EMBEDDING && c->model.tied_embeddings && c->parallel.pipeline > 1;
+	return p->kind == PARAM_TOKEN_EMBEDDING && c->model.tied_embeddings && stages_head(c) != 0;
 }

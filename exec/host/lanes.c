@@ -351,7 +351,7 @@ static enum status list_ops(struct lanes *l, struct error *e)
 		const struct op *op = &r->ops.at[i];
 		bool comm_lane = lane_is_comm((enum lane)op->lane);
 		bool host_lane = op->lane == LANE_HOST || op->lane == LANE_LOAD;
-		if (host_lane != op_on_host(op) || comm_lane != (op->kind == OP_COLLECTIVE) || (op->lane == LANE_COPY && op->kind != OP_COPY))
+		if (host_lane != (op_on_host(op) || (op->kind == OP_OPTIMIZER && op->lane == LANE_HOST)) || comm_lane != (op->kind == OP_COLLECTIVE) || (op->lane == LANE_COPY && op->kind != OP_COPY))
 			return error_set(e, ST_RUN, "op %u: %s on the %s lane is not executed on the host", i, op_kind_info(op->kind)->name, lane_name(op->lane));
 		if (comm_lane && !comm_of(l, i)->ops)
 			return error_set(e, ST_RUN, "op %u: no communicator", i);

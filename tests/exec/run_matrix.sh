@@ -83,6 +83,15 @@ for data in 'data.workers=2' 'data.workers=3 data.prefetch=1' 'data.prefetch=0' 
 	train 2 data.load_time=1ms train.micro_batch=1 train.global_batch=8 $data
 done
 
+# Offloaded to another buffer and back; the single rank that they are compared with offloads nothing.
+train 1 train.offload=optimizer
+train 2 train.offload=optimizer parallel.strategy=zero1 parallel.overlap=false
+train 4 train.offload=optimizer parallel.strategy=zero2 train.optimizer=sgd
+train 4 train.offload=optimizer+params parallel.strategy=fsdp parallel.bucket_mb=25
+train 8 train.offload=optimizer+params parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=2 parallel.reshard_after_forward=false train.optimizer=lion
+train 2 train.offload=activations model.layers=4
+train 4 train.offload=activations model.layers=5 parallel.tensor=2 parallel.sequence_parallel=true train.recompute=full train.recompute_layers=2
+
 # Pipelines: each schedule at 2 and 4 stages, the table tied and not, and beside the other dimensions.
 for schedule in gpipe 1f1b zero_bubble; do
 	train 2 parallel.pipeline=2 parallel.schedule=$schedule
@@ -91,6 +100,10 @@ done
 train 2 parallel.pipeline=2 parallel.schedule=interleaved parallel.virtual_stages=2 model.layers=4 model.tied_embeddings=false
 train 3 parallel.pipeline=3 parallel.schedule=interleaved parallel.virtual_stages=2 model.layers=6 train.global_batch=6
 train 4 parallel.pipeline=4 parallel.schedule=interleaved parallel.virtual_stages=2 model.layers=8
+train 2 parallel.pipeline=2 parallel.schedule=zbv model.layers=4
+train 4 parallel.pipeline=4 parallel.schedule=zbv model.layers=9 model.tied_embeddings=false train.global_batch=8
+train 3 parallel.pipeline=3 parallel.schedule=zbv model.layers=6 train.global_batch=6 train.recompute=full
+train 8 parallel.pipeline=2 parallel.tensor=2 parallel.strategy=zero1 parallel.schedule=zbv model.layers=4 parallel.overlap=false
 train 2 parallel.pipeline=2 train.global_batch=1 train.optimizer=sgd
 train 4 parallel.pipeline=2 parallel.strategy=zero1
 train 4 parallel.pipeline=2 parallel.tensor=2 parallel.sequence_parallel=true model.tied_embeddings=false

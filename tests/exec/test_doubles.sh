@@ -53,6 +53,7 @@ verified 'a pipeline' 2 ddp-tiny --set parallel.pipeline=2
 verified 'a pipeline, bf16, interleaved' 2 ddp-tiny --set parallel.pipeline=2 --set parallel.schedule=interleaved --set parallel.virtual_stages=2 --set model.layers=4 --set train.dtype=bf16
 SEED=4 verified 'a pipeline, gpipe, untied' 4 ddp-tiny --set parallel.pipeline=4 --set parallel.schedule=gpipe --set model.layers=4 --set model.tied_embeddings=false
 SEED=8 verified 'a pipeline, zero bubble, with tensor and data' 8 zero1-tiny --set parallel.pipeline=2 --set parallel.tensor=2 --set parallel.schedule=zero_bubble
+SEED=3 verified 'a pipeline as a V, bf16' 4 ddp-tiny --set parallel.pipeline=4 --set parallel.schedule=zbv --set model.layers=8 --set train.dtype=bf16
 SEED=6 verified 'a pipeline of fsdp' 4 fsdp-tiny --set parallel.pipeline=2
 SEED=3 verified 'hsdp, whose sums over replicas have a stream of their own' 4 fsdp-tiny --set parallel.strategy=hsdp --set parallel.shard=2
 SEED=7 verified 'a pipeline of zero2, interleaved, bf16' 4 zero2-tiny --set parallel.pipeline=2 --set parallel.schedule=interleaved --set parallel.virtual_stages=2 --set model.layers=4 --set train.dtype=bf16

@@ -109,6 +109,47 @@ Interleaved, the last stage sends to the first; zero_bubble keeps the gradients 
        154 compute    L3 qkv backward gemm mb2 [192 64 64] A:r=109+0 B:r=8
        159 compute    L3 qkv backward gemm mb3 [192 64 64] A:r=137+0 B:r=1
 
+zbv: two chunks a stage, the second ones come back up. On its way to the first stage, each lane carries activations of one chunk and gradients of the other; nothing is sent where the V turns, and one stage has both ends.
+
+    $ stepsim predict $ROOT/configs/pp-tiny.yaml --set parallel.pipeline=2 --set cluster.gpus_per_node=2 --set parallel.schedule=zbv --set train.global_batch=4 --dump-program | grep -E '^role|sen[d]_|recv_|embedding|head forward'
+    role 0: 1 ranks, 169 ops, 140 buffers, 1 buckets, 28 parameters
+         3 compute    embedding forward embed mb0 [64 64 128] tokens:r=6+0 w:r=8+0 y:w=7+0 after 1
+        27 send_next  L1 activations forward send mb0 to stage 1 [4096] in:r=33+0 after 26
+        28 recv_next  L3 activations forward recv mb0 from stage 1 [4096] out:w=35+0 after 26
+        30 compute    embedding forward embed mb1 [64 64 128] tokens:r=36+0 w:r=8+0 y:w=37+0 after 29
+        41 send_next  L1 activations forward send mb1 to stage 1 [4096] in:r=50+0 after 40
+        66 compute    head forward gemm mb0 [64 128 64] A:r=76+0 B:r=8+0 C:w=80+0
+        85 send_next  L3 gradient backward send mb0 to stage 1 [4096] in:r=91+0 after 84
+        86 recv_next  L3 activations forward recv mb1 from stage 1 [4096] out:w=92+0 after 84
+       101 compute    head forward gemm mb1 [64 128 64] A:r=106+0 B:r=8+0 C:w=108+0
+       120 send_next  L3 gradient backward send mb1 to stage 1 [4096] in:r=119+0 after 119
+       121 recv_next  L1 gradient backward recv mb0 from stage 1 [4096] out:w=120+0 after 119
+       140 compute    embedding grad backward fill mb0 [2048] x:w=1+433152
+       142 compute    embedding backward embed_grad mb0 [64 64 128] tokens:r=6+0 dy:r=129+0 dw:rw=1+396800
+       143 recv_next  L1 gradient backward recv mb1 from stage 1 [4096] out:w=130+0 after 142
+       163 compute    embedding backward embed_grad mb1 [64 64 128] tokens:r=36+0 dy:r=139+0 dw:rw=1+396800
+    role 1: 1 ranks, 141 ops, 120 buffers, 1 buckets, 24 parameters
+         0 recv_prev  L1 activations forward recv mb0 from stage 0 [4096] out:w=4+0
+        22 recv_prev  L1 activations forward recv mb1 from stage 0 [4096] out:w=30+0 after 21
+        44 send_prev  L3 activations forward send mb0 to stage 0 [4096] in:r=54+0 after 43
+        54 recv_prev  L3 gradient backward recv mb0 from stage 0 [4096] out:w=69+0 after 53
+        64 send_prev  L3 activations forward send mb1 to stage 0 [4096] in:r=82+0 after 63
+        97 send_prev  L1 gradient backward send mb0 to stage 0 [4096] in:r=100+0 after 96
+        98 recv_prev  L3 gradient backward recv mb1 from stage 0 [4096] out:w=101+0 after 96
+       135 send_prev  L1 gradient backward send mb1 to stage 0 [4096] in:r=119+0 after 134
+    $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml --set parallel.schedule=zbv | sed -n '/^step time/p; /^  bubble/p; /^stage/,/^3/p'
+    step time                      16.4 s
+      bubble                       875 ms        5.3 %
+    stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
+    --------------------------------------------------------------------------------
+    0          20   15.1 s         1.32 s  17.5 ms    12.3 ms      35.4 ms  58.8 GiB
+    1          20   14.2 s         1.37 s   840 ms    10.9 ms      11.4 ms  55.9 GiB
+    2          20   14.2 s         1.35 s   855 ms    10.9 ms      14.2 ms  67.3 GiB
+    3          20   14.2 s         1.34 s   875 ms    10.9 ms          0 s  78.6 GiB
+    $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml --set parallel.schedule=zbv --set parallel.strategy=fsdp
+    stepsim: --set parallel.strategy=fsdp: fsdp reduces the gradients of each micro-batch, which zbv puts off (accepted: ddp, zero1, none)
+    [2]
+
 Tied tables are summed over both ends; the stages stand in the JSON.
 
     $ stepsim predict $ROOT/configs/pp-tiny.yaml --dump-program | grep -c 'tied table grads backward all_reduce'

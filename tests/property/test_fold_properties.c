@@ -47,10 +47,16 @@ static void compare(const char *text, const struct machine *m, double within)
 	program_destroy(p);
 }
 
+static void load(struct machine *m)
+{
+	struct error e = {0};
+	CU_ASSERT_EQUAL_FATAL(machine_load("gpu:8 h100-sxm nic:8x400Gb/s", 1, 0, m, &e), ST_OK);
+}
+
 static void test_folded(void)
 {
 	struct machine m;
-	CU_ASSERT_EQUAL_FATAL(machine_load("gpu:8 h100-sxm nic:8x400Gb/s", 1, 0, &m, NULL), ST_OK);
+	load(&m);
 	for (int i = 0; i < 60; i++) {
 		char text[512];
 		random_plan(text, sizeof text);
@@ -62,17 +68,17 @@ static void test_folded(void)
 /* gpipe keeps all micro-batches in flight: their number is memory, and nothing is counted. */
 static void test_pipelines(void)
 {
-	static const char *const schedules[] = {"gpipe", "1f1b", "interleaved", "zero_bubble"}, *const strategies[] = {"ddp", "zero1", "none"};
+	static const char *const schedules[] = {"gpipe", "1f1b", "interleaved", "zero_bubble", "zbv"}, *const strategies[] = {"ddp", "zero1", "none"};
 	struct machine m;
-	CU_ASSERT_EQUAL_FATAL(machine_load("gpu:8 h100-sxm nic:8x400Gb/s", 1, 0, &m, NULL), ST_OK);
-	for (unsigned i = 0; i < 24; i++) {
+	load(&m);
+	for (unsigned i = 0; i < 30; i++) {
 		char text[512];
-		const unsigned schedule = i % 4, pipeline = 2u << random_below(2), data = 1u << random_below(2), tensor = 8 / pipeline / data, micro = pipeline * (5 + random_below(4));
+		const unsigned schedule = i % 5, pipeline = 2u << random_below(2), data = 1u << random_below(2), tensor = 8 / pipeline / data, micro = pipeline * (5 + random_below(4));
 		snprintf(text, sizeof text,
 		         "model: {layers: 8, hidden: %u, heads: 16, vocab: 8192, seq_len: 1024}\n"
 		         "train: {stack: megatron-core, dtype: bf16, micro_batch: 1, global_batch: %u, recompute: %s}\n"
 		         "parallel: {strategy: %s, tensor: %u, pipeline: %u, schedule: %s, virtual_stages: %u}\n",
-		         1024 << random_below(2), data * micro, random_below(2) ? "full" : "none", strategies[data > 1 ? random_below(2) : 2], tensor, pipeline, schedules[schedule], schedule == 2 ? 2 : 1);
+		         1024 << random_below(2), data * micro, random_below(2) ? "full" : "none", strategies[data > 1 ? random_below(2) : 2], tensor, pipeline, schedules[schedule], schedule == 2 || schedule == 4 ? 2 : 1);
 		compare(text, &m, schedule == 0 ? 0 : 0.01);
 	}
 	machine_free(&m);

@@ -312,6 +312,9 @@ static void test_pipeline(void)
 	resolved(GPT2 "parallel: {pipeline: 1, layers_per_stage: [12]}", 1);
 	resolved(GPT2 "parallel: {strategy: fsdp, schedule: gpipe}", 2); /* nothing to order */
 	refused(GPT2 "parallel: {pipeline: 4, strategy: zero2, schedule: zero_bubble}", 4, "cfg.yaml:2:35: parallel.strategy: zero2 reduces the gradients of each micro-batch, which zero_bubble puts off (accepted: ddp, zero1, none)");
+	CU_ASSERT_EQUAL(resolved(GPT2 "parallel: {pipeline: 4, schedule: zbv}", 4).parallel.virtual_stages, 2);
+	refused(GPT2 "parallel: {pipeline: 4, strategy: zero2, schedule: zbv}", 4, "cfg.yaml:2:35: parallel.strategy: zero2 reduces the gradients of each micro-batch, which zbv puts off (accepted: ddp, zero1, none)");
+	refused(GPT2 "parallel: {pipeline: 4, schedule: zbv, virtual_stages: 3}", 4, "cfg.yaml:2:56: parallel.virtual_stages: 3 chunks a stage: schedule zbv has two, one on the way down and one back up (accepted: 2)");
 	refused(GPT2 "parallel: {pipeline: 4}", 6, "cfg.yaml:2:22: parallel.pipeline: 4 x tensor 1 does not divide 6 ranks (nearest that do: 3, 6)");
 	refused("model: {preset: llama3-8b}\nparallel: {tensor: 2, pipeline: 2, data: 4}", 8, "cfg.yaml:2:42: parallel.data: 4 x tensor 2 x pipeline 2 is not 8 ranks (accepted: auto, 2)");
 	refused(GPT2 "parallel: {pipeline: 13}", 13, "cfg.yaml:2:22: parallel.pipeline: 13 stages are more than the 12 layers (nearest: 12)");

@@ -52,11 +52,11 @@ static void fail_each_or_do_without(void)
 static void test_predict(void)
 {
 	static const char text[] = "model: {layers: 4, hidden: 64, heads: 4, vocab: 128, seq_len: 32}\ntrain: {global_batch: 8, micro_batch: 1, dtype: bf16}\nparallel: {strategy: zero1, pipeline: 2, data: 2}\n";
-	static const char *const sets[][2] = {{"parallel.schedule=zero_bubble", "parallel.virtual_stages=1"}, {"parallel.schedule=interleaved", "parallel.virtual_stages=2"}};
+	static const char *const sets[][2] = {{"parallel.schedule=zero_bubble", "parallel.virtual_stages=1"}, {"parallel.schedule=interleaved", "parallel.virtual_stages=2"}, {"parallel.schedule=zbv", "parallel.virtual_stages=2"}};
 	struct error e = {0};
 	machine.device = (struct device_spec){.name = "device", .vector_flop_per_s = 50e12, .mem_Bps = 2e12, .mem_B = 80000000000, .mem_share = 0.9, .gemm_share = 0.8, .launch_s = 1e-6, .pcie_Bps = 50e9};
 	machine.device.matrix_flop_per_s[DT_BF16] = 600e12;
-	for (int i = 0; i < 2 && allocator_is_ours(); i++) {
+	for (int i = 0; i < 3 && allocator_is_ours(); i++) {
 		CU_ASSERT_EQUAL_FATAL(config_parse(text, sizeof text - 1, "nomem.yaml", sets[i], 2, &config, &e), ST_OK);
 		CU_ASSERT_EQUAL_FATAL(config_resolve(&config, 4, &e), ST_OK);
 		fail_each_or_do_without();

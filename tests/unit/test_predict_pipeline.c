@@ -229,10 +229,10 @@ static void test_message_time(void)
 /* Whatever the cut, the links and the schedule: no deadlock, the same result twice, no stage busier than the step is long, and every stage's partition adds up. */
 static void test_random(void)
 {
-	static const char *const schedules[] = {"gpipe", "1f1b", "interleaved", "zero_bubble"};
+	static const char *const schedules[] = {"gpipe", "1f1b", "interleaved", "zero_bubble", "zbv"};
 	srandom(11);
-	for (int i = 0; i < 80; i++) {
-		int64_t s = random() % 4, pp = 2 + random() % 4, v = s == 2 ? 2 + random() % 2 : 1, m = s == 2 ? pp * (1 + random() % 3) : 1 + random() % 10;
+	for (int i = 0; i < 100; i++) {
+		int64_t s = random() % 5, pp = 2 + random() % 4, v = s == 2 ? 2 + random() % 2 : s == 4 ? 2 : 1, m = s == 2 ? pp * (1 + random() % 3) : 1 + random() % 10;
 		char more[512], cut[128] = "";
 		int64_t left = 24 - pp * v;
 		for (int64_t k = 0; k < pp * v; k++) {

@@ -7,6 +7,7 @@
 #include "step/layout.h"
 #include "step/peers.h"
 #include "step/program.h"
+#include "step/schedule.h"
 #include "step/stages.h"
 
 static struct config plan(enum schedule schedule, int64_t pp, int64_t chunks, int64_t micro)
@@ -41,13 +42,13 @@ static int64_t below(int64_t n)
 
 static struct config random_plan(void)
 {
-	static const enum schedule schedules[] = {SCHED_GPIPE, SCHED_1F1B, SCHED_INTERLEAVED, SCHED_ZERO_BUBBLE};
+	static const enum schedule schedules[] = {SCHED_GPIPE, SCHED_1F1B, SCHED_INTERLEAVED, SCHED_ZERO_BUBBLE, SCHED_ZBV};
 	static const enum strategy strategies[] = {STRAT_DDP, STRAT_ZERO1, STRAT_ZERO2, STRAT_FSDP, STRAT_HSDP};
-	enum schedule s = schedules[below(4)];
-	int64_t pp = 2 + below(4), chunks = s == SCHED_INTERLEAVED ? 2 + below(2) : 1, micro = s == SCHED_INTERLEAVED ? pp * (1 + below(3)) : 1 + below(9), dp = 1 + below(3), tp = 1 + below(2);
+	enum schedule s = schedules[below(5)];
+	int64_t pp = 2 + below(4), chunks = s == SCHED_INTERLEAVED ? 2 + below(2) : s == SCHED_ZBV ? 2 : 1, micro = s == SCHED_INTERLEAVED ? pp * (1 + below(3)) : 1 + below(9), dp = 1 + below(3), tp = 1 + below(2);
 	struct config c = plan(s, pp, chunks, micro);
 	c.model.layers += below(4);
-	c.parallel.strategy = strategies[below(s == SCHED_ZERO_BUBBLE ? 2 : 5)];
+	c.parallel.strategy = strategies[below(schedule_parts_backward(s) ? 2 : 5)];
 	c.parallel.reshard_after_forward = below(2);
 	if (dp == 1 && below(2))
 		c.parallel.strategy = STRAT_NONE;
@@ -114,8 +115,9 @@ static void test_random_plans(void)
 
 static void test_parameters(void)
 {
-	for (int tied = 0; tied < 2; tied++) {
-		struct config c = plan(SCHED_INTERLEAVED, 3, 2, 3);
+	for (int k = 0; k < 4; k++) {
+		const bool tied = k % 2, twice = tied && k < 2; /* zbv has both ends on one stage */
+		struct config c = plan(k < 2 ? SCHED_INTERLEAVED : SCHED_ZBV, 3, 2, 3);
 		c.model.tied_embeddings = tied;
 		struct program *p = built(&c);
 		uint64_t sum = 0, in_buckets = 0;
@@ -125,7 +127,7 @@ static void test_parameters(void)
 			for (size_t i = 0; i < p->roles[r].buckets.n; i++)
 				in_buckets += p->roles[r].buckets.at[i].elements;
 		}
-		CU_ASSERT_EQUAL(sum, model_parameters(&c.model) + (tied ? 96 * 64 : 0));
+		CU_ASSERT_EQUAL(sum, model_parameters(&c.model) + (twice ? 96 * 64 : 0));
 		CU_ASSERT_EQUAL(in_buckets, sum);
 		program_destroy(p);
 	}
@@ -136,9 +138,10 @@ static void test_parameters(void)
 /* T x hidden elements a message; forward and backward over pipeline x virtual_stages - 1 boundaries for each micro-batch (Narayanan et al. 2021, section 3.2). */
 static void test_messages(void)
 {
-	for (int64_t v = 1; v <= 3; v++)
+	static const struct { enum schedule schedule; int64_t chunks, borders; } cases[] = {{SCHED_1F1B, 1, 2}, {SCHED_INTERLEAVED, 2, 5}, {SCHED_INTERLEAVED, 3, 8}, {SCHED_ZBV, 2, 4} /* none where the V turns */};
+	for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++)
 		for (int64_t tp = 1; tp <= 2; tp++) {
-			struct config c = plan(v == 1 ? SCHED_1F1B : SCHED_INTERLEAVED, 3, v, 6);
+			struct config c = plan(cases[k].schedule, 3, cases[k].chunks, 6);
 			c.parallel.tensor = tp;
 			c.parallel.sequence_parallel = tp == 2;
 			c.ranks = 3 * tp;
@@ -152,7 +155,7 @@ static void test_messages(void)
 					*(op->coll == COLL_SEND ? &sent : &got) += op_wire_B(op, 2);
 					again += op->d[2] != (int64_t)r || op->d[1] == (int64_t)r;
 				}
-			CU_ASSERT_DOUBLE_EQUAL(sent, (3.0 * (double)v - 1) * 2 * 6 * 64 * 64 * 4 / (double)tp, 1e-6);
+			CU_ASSERT_DOUBLE_EQUAL(sent, (double)cases[k].borders * 2 * 6 * 64 * 64 * 4 / (double)tp, 1e-6);
 			CU_ASSERT_EQUAL(got, sent);
 			CU_ASSERT_EQUAL(again, 0);
 			program_destroy(p);
@@ -217,8 +220,8 @@ static void test_in_flight(void)
 /* However many micro-batches pass, 1f1b's memory stays. */
 static void test_steady_memory(void)
 {
-	for (int s = SCHED_1F1B; s <= SCHED_ZERO_BUBBLE; s++) {
-		struct config few = plan((enum schedule)s, 4, s == SCHED_INTERLEAVED ? 2 : 1, 16), many = few;
+	for (int s = SCHED_1F1B; s <= SCHED_ZBV; s++) {
+		struct config few = plan((enum schedule)s, 4, s == SCHED_INTERLEAVED || s == SCHED_ZBV ? 2 : 1, 16), many = few;
 		many.micro_batches = 32;
 		many.train.global_batch = 64;
 		struct program *p = built(&few), *q = built(&many);
@@ -373,8 +376,8 @@ static void check_peers(const struct program *p, size_t role, const uint32_t *ow
 static void test_peers(void)
 {
 	struct error e = {0};
-	for (int k = 0; k < 4; k++) {
-		struct config c = plan(k == 3 ? SCHED_INTERLEAVED : SCHED_1F1B, 2 + k, k == 3 ? 2 : 1, 2 * (2 + k));
+	for (int k = 0; k < 5; k++) {
+		struct config c = plan(k == 4 ? SCHED_ZBV : k == 3 ? SCHED_INTERLEAVED : SCHED_1F1B, 2 + k, k >= 3 ? 2 : 1, 2 * (2 + k));
 		struct program *p = built(&c);
 		uint32_t *peer[8] = {0};
 		for (size_t r = 0; r < p->n_roles; r++)

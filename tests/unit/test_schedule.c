@@ -49,6 +49,10 @@ static void test_orders(void)
 	ORDER(SCHED_ZERO_BUBBLE, 4, 1, 5, 0, "F0 F1 F2 F3 B0 W0 F4 B1 W1 B2 W2 B3 W3 B4 W4");
 	ORDER(SCHED_ZERO_BUBBLE, 4, 1, 5, 3, "F0 B0 F1 B1 F2 B2 F3 B3 W0 F4 B4 W1 W2 W3 W4");
 	ORDER(SCHED_ZERO_BUBBLE, 4, 1, 2, 3, "F0 B0 F1 B1 W0 W1");
+	/* V-ZB: chunk a goes down the stages, chunk b comes back up */
+	ORDER(SCHED_ZBV, 2, 2, 4, 0, "Fa0 Fa1 Fa2 Fb0 Bb0 Wb0 Fb1 Bb1 Wb1 Fa3 Ba0 Wa0 Fb2 Bb2 Wb2 Ba1 Wa1 Fb3 Bb3 Wb3 Ba2 Wa2 Ba3 Wa3");
+	ORDER(SCHED_ZBV, 2, 2, 4, 1, "Fa0 Fb0 Fa1 Fb1 Bb0 Wb0 Fa2 Ba0 Wa0 Fb2 Bb1 Wb1 Fa3 Ba1 Wa1 Fb3 Bb2 Wb2 Ba2 Bb3 Ba3 Wa2 Wb3 Wa3");
+	ORDER(SCHED_ZBV, 2, 2, 1, 0, "Fa0 Fb0 Bb0 Wb0 Ba0 Wa0");
 }
 
 /* ---- the length of the step ---- */
@@ -70,15 +74,15 @@ static int64_t *end_of(const struct schedule_shape *s, struct ends *e, int64_t s
 /* What an action waits for besides the one before it on its stage. -1: not there yet. */
 static int64_t ready(const struct schedule_shape *s, struct ends *e, int64_t stage, const struct action *a)
 {
-	int64_t part = a->chunk * s->stages + stage, parts = s->chunks * s->stages, other;
+	int64_t part = schedule_part(s->kind, s->stages, stage, a->chunk), parts = s->chunks * s->stages;
 	if (a->kind == ACTION_WEIGHTS)
 		return *end_of(s, e, stage, ACTION_BACKWARD, a->chunk, a->micro);
+	struct schedule_place before = schedule_place(s->kind, s->stages, part - 1), behind = schedule_place(s->kind, s->stages, part + 1);
 	if (a->kind == ACTION_FORWARD)
-		return part == 0 ? 0 : *end_of(s, e, (part - 1) % s->stages, ACTION_FORWARD, (part - 1) / s->stages, a->micro);
+		return part == 0 ? 0 : *end_of(s, e, before.stage, ACTION_FORWARD, before.chunk, a->micro);
 	if (part == parts - 1)
 		return *end_of(s, e, stage, ACTION_FORWARD, a->chunk, a->micro);
-	other = part + 1;
-	return *end_of(s, e, other % s->stages, ACTION_BACKWARD, other / s->stages, a->micro);
+	return *end_of(s, e, behind.stage, ACTION_BACKWARD, behind.chunk, a->micro);
 }
 
 /* The step's length with free messages, -1 for a deadlock; in_flight: the most activations of a whole stage held at once, in chunks. */
@@ -116,7 +120,7 @@ static int64_t length_of(const struct schedule_shape *s, struct lengths l, int64
 		in_flight[i] = 0;
 		if (at[i] < lists[i].n)
 			longest = -1;
-		CU_ASSERT_EQUAL(lists[i].n, (size_t)((s->kind == SCHED_ZERO_BUBBLE ? 3 : 2) * s->chunks * s->micro_batches));
+		CU_ASSERT_EQUAL(lists[i].n, (size_t)((schedule_parts_backward(s->kind) ? 3 : 2) * s->chunks * s->micro_batches));
 		for (size_t k = 0; k < lists[i].n; k++) {
 			held += lists[i].at[k].kind == ACTION_FORWARD;
 			in_flight[i] = held > in_flight[i] ? held : in_flight[i];
@@ -149,6 +153,15 @@ static void test_bubbles(void)
 			if (m >= p)
 				CU_ASSERT_EQUAL(zero, 3 * m + (p - 1));
 			CU_ASSERT(length_of(&s, (struct lengths){5, 7, 4}, held) > 0);
+			struct schedule_shape down_and_up = {SCHED_ZBV, p, 2, m};
+			int64_t v_zb = length_of(&down_and_up, (struct lengths){1, 1, 1}, held); /* in passes of a chunk, half of a stage's */
+			CU_ASSERT(v_zb > 0 && v_zb < 2 * one);
+			if (m >= 2 * p - 1) { /* no stage waits once it has begun: the last one begins p - 1 passes late, and all hold p micro-batches' activations (Qi et al. 2024, section 3) */
+				CU_ASSERT_EQUAL(v_zb, 6 * m + (p - 1));
+				for (int64_t i = 0; i < p; i++)
+					CU_ASSERT_EQUAL(held[i], 2 * p);
+			}
+			CU_ASSERT(length_of(&down_and_up, (struct lengths){5, 7, 4}, held) > 0);
 			for (int64_t v = 2; v <= 4 && m % p == 0; v++) {
 				struct schedule_shape many = {SCHED_INTERLEAVED, p, v, m};
 				CU_ASSERT_EQUAL(length_of(&many, (struct lengths){1, 2, 0}, held), 3 * m * v + 3 * (p - 1));
@@ -168,6 +181,10 @@ static void test_in_flight(void)
 		s.kind = SCHED_ZERO_BUBBLE; /* with what W still needs, no stage holds more than the first */
 		CU_ASSERT_EQUAL_FATAL(schedule_actions(&s, i, &l, NULL), ST_OK);
 		CU_ASSERT_EQUAL(schedule_in_flight(&l, 1, true), 4);
+		vec_free(&l);
+		l.n = 0;
+		CU_ASSERT_EQUAL_FATAL(schedule_actions(&(struct schedule_shape){SCHED_ZBV, 4, 2, 8}, i, &l, NULL), ST_OK);
+		CU_ASSERT_EQUAL(schedule_in_flight(&l, 2, true), 8 - i); /* of the first chunk: the warm-up and one */
 		vec_free(&l);
 	}
 }
@@ -199,6 +216,18 @@ static void test_parts(void)
 		CU_ASSERT_EQUAL(stage_has_param(&c, i, &fc1), i == 1);
 	}
 	CU_ASSERT_TRUE(stages_share(&c, &table));
+	c.parallel.schedule = SCHED_ZBV; /* a V: both ends are the first stage's */
+	s = stage_part(&c, 3, 1);
+	CU_ASSERT(s.first == 8 && s.layers == 2 && !s.head);
+	s = stage_part(&c, 0, 1);
+	CU_ASSERT(s.first == 13 && s.layers == 1 && s.head && !s.embedding && stage_part(&c, 0, 0).embedding);
+	for (int64_t i = 0; i < 4; i++) {
+		CU_ASSERT_EQUAL(stage_has_param(&c, i, &table), i == 0);
+		CU_ASSERT_EQUAL(stage_has_param(&c, i, &norm), i == 0);
+		CU_ASSERT_EQUAL(stage_has_param(&c, i, &fc1), i == 2);
+	}
+	CU_ASSERT_FALSE(stages_share(&c, &table));
+	c.parallel.schedule = SCHED_INTERLEAVED;
 	c.model.tied_embeddings = false;
 	CU_ASSERT_FALSE(stage_has_param(&c, 3, &table));
 	CU_ASSERT_FALSE(stages_share(&c, &table));
