@@ -1,5 +1,6 @@
 #include "cli/job.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -9,6 +10,7 @@
 #include "cli/machine.h"
 #include "cli/output.h"
 #include "exec/exec.h"
+#include "sim/advise.h"
 #include "sim/predict.h"
 
 /* ---- deciding ---- */
@@ -184,8 +186,27 @@ static void say_estimates(struct context *x, const struct sides *s)
 		log_warn("no estimates of NCCL's: %s", why.text);
 }
 
+static enum status find_advice(const struct options *o, const struct sides *s, struct advice *out, struct error *e)
+{
+	const struct advise_case a = {
+		.path = o->positional[0],
+		.sets = o->sets,
+		.n_sets = o->n_sets,
+		.program = s->program,
+		.machine = &s->target.machine,
+		.predicted = &s->predicted,
+		.budget_ops = o->verbose ? ADVICE_BUDGET_ALL_OPS : ADVICE_BUDGET_OPS,
+		.sensitivity = o->verbose || o->json,
+	};
+	return advise(&a, out, e);
+}
+
 static enum status write_result(const struct context *x, const struct job *job, const struct sides *s, struct error *e)
 {
+	struct advice *advice = NULL;
+	enum status st = ST_OK;
+	if (!x->options->quiet)
+		st = (advice = malloc(sizeof *advice)) ? find_advice(x->options, s, advice, e) : error_nomem(e, "advice");
 	struct outcome o = {
 		.program = s->program,
 		.predicted = &s->predicted,
@@ -193,10 +214,14 @@ static enum status write_result(const struct context *x, const struct job *job, 
 		.measured = job->execute ? &s->measured : NULL,
 		.measured_timeline = job->execute && !s->measured.doubles ? &s->measured_timeline : NULL,
 		.roofs = {s->target.machine.device.matrix_flop_per_s[job->config.train.dtype], s->target.machine.device.mem_Bps},
+		.advice = advice,
 		.system = s->target.system,
 		.mode = job->mode[0] ? job->mode : NULL,
 	};
-	return output(x->options, &o, e);
+	if (!st)
+		st = output(x->options, &o, e);
+	free(advice);
+	return st;
 }
 
 enum status job_perform(struct context *x, const struct job *job, struct error *e)

@@ -352,6 +352,8 @@ enum status report_text(const struct outcome *o, FILE *out, struct error *e)
 	}
 	if (!s.st)
 		print_notes(o, out);
+	if (!s.st && o->advice)
+		s.st = report_advice(o, out, e);
 	table_destroy(s.table);
 	return s.st;
 }
