@@ -18,6 +18,7 @@
 struct trial {
 	struct advice_row row;
 	size_t lever;
+	int variant;
 	struct config *config; /* owned, resolved */
 	bool wanted;           /* for the symptom that there is */
 	bool known, fits;      /* the row's step and memory are */
@@ -68,6 +69,11 @@ enum symptom diagnose(const struct program *p, const struct machine *m, const st
 
 /* ---- the changes ---- */
 
+static bool same(const struct config *a, const struct config *b)
+{
+	return memcmp(a, b, offsetof(struct config, origin)) == 0; /* what comes behind is for messages */
+}
+
 /* As the command line would have it: the file, its own --set texts, then these. *config: NULL where that is refused. */
 static enum status load_change(const struct advise_case *a, const struct advice_row *row, struct config **out, struct error *e)
 {
@@ -91,7 +97,7 @@ static enum status load_change(const struct advise_case *a, const struct advice_
 	if (!st)
 		st = config_resolve(c, base->ranks, &refused);
 	free(sets);
-	if (!st && memcmp(c, base, offsetof(struct config, origin)) != 0) {
+	if (!st && !same(c, base)) {
 		*out = c;
 		return ST_OK;
 	}
@@ -99,19 +105,32 @@ static enum status load_change(const struct advise_case *a, const struct advice_
 	return !st || st == ST_INPUT ? ST_OK : error_set(e, st, "%s", refused.text);
 }
 
+/* Two levers may come to the same. */
+static bool is_known(const struct advisor *v, const struct config *c)
+{
+	for (size_t i = 0; i < v->trials.n; i++)
+		if (same(v->trials.at[i].config, c))
+			return true;
+	return false;
+}
+
 static enum status collect_lever(struct advisor *v, const struct lever_case *k, size_t lever, struct error *e)
 {
-	struct trial t = {.lever = lever, .wanted = v->out->fits ? levers[lever].symptoms >> v->out->symptom & 1 : levers[lever].stage == WORK_FIT};
-	const struct advice_row none = {.what = levers[lever].what, .stage = levers[lever].stage};
-	t.row = none;
-	for (int i = 0; levers[lever].variant(k, i, &t.row); i++, t.row = none) {
+	struct trial t;
+	const struct trial none = {.lever = lever, .wanted = v->out->fits ? levers[lever].symptoms >> v->out->symptom & 1 : levers[lever].stage == WORK_FIT, .row = {.what = levers[lever].what, .stage = levers[lever].stage}};
+	for (t = none; levers[lever].variant(k, t.variant, &t.row);) {
 		enum status st = load_change(v->a, &t.row, &t.config, e);
+		const bool fresh = !st && t.config && !is_known(v, t.config);
+		if (fresh && vec_push(&v->trials, t))
+			t.config = NULL;
+		else if (fresh)
+			st = error_nomem(e, "advice");
+		free(t.config);
 		if (st)
 			return st;
-		if (t.config && !vec_push(&v->trials, t)) {
-			free(t.config);
-			return error_nomem(e, "advice");
-		}
+		const int next = t.variant + 1;
+		t = none;
+		t.variant = next;
 	}
 	return ST_OK;
 }
@@ -198,7 +217,7 @@ static double saves_s(const struct advisor *v, const struct trial *t)
 	return v->a->predicted->time.step_s - t->row.step_s;
 }
 
-/* What promises most first; then what is not known, for the symptom before others, in the order of levers and variants. */
+/* What promises most first; then what is not known: for the symptom before others, each lever's mildest variant before the next ones. */
 static int by_promise(const void *a, const void *b)
 {
 	const struct trial *x = *(const struct trial *const *)a, *y = *(const struct trial *const *)b;
@@ -208,7 +227,9 @@ static int by_promise(const void *a, const void *b)
 		return x->row.step_s < y->row.step_s ? -1 : 1;
 	if (x->wanted != y->wanted)
 		return x->wanted ? -1 : 1;
-	return x < y ? -1 : x > y;
+	if (x->variant != y->variant)
+		return x->variant < y->variant ? -1 : 1;
+	return x->lever < y->lever ? -1 : x->lever > y->lever;
 }
 
 static int by_step(const void *a, const void *b)

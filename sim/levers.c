@@ -178,8 +178,8 @@ static bool larger_micro_batch(const struct lever_case *k, int i, struct advice_
 
 static bool less_recompute(const struct lever_case *k, int i, struct advice_row *out)
 {
-	static const char *const words[] = {[REC_SELECTIVE] = "none", [REC_FULL] = "selective"};
 	const struct train *t = &k->c->train;
+	const bool scores = t->recompute == REC_FULL && t->attention == ATT_NAIVE; /* which selective recomputes; flash stores none */
 	if (t->recompute == REC_NONE || i > 4)
 		return false;
 	if (i < 3) { /* of fewer layers */
@@ -187,7 +187,7 @@ static bool less_recompute(const struct lever_case *k, int i, struct advice_row 
 		return set(out, "train.recompute_layers=%" PRId64, layers);
 	}
 	set(out, "train.recompute_layers=auto");
-	return set(out, "train.recompute=%s", i == 3 ? words[t->recompute] : "none");
+	return set(out, "train.recompute=%s", i == 3 && scores ? "selective" : "none");
 }
 
 static bool more_recompute(const struct lever_case *k, int i, struct advice_row *out)
