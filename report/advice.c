@@ -110,7 +110,6 @@ static json_t *row_json(const struct advice_row *r, bool *good)
 	json_put(o, "what", json_string(r->what), good);
 	json_put(o, "set", sets, good);
 	json_put(o, "saves_s", json_number(r->saves_s), good);
-	json_put(o, "step_time_s", json_number(r->step_s), good);
 	json_put(o, "memory_bytes", json_integer((json_int_t)r->memory_B), good);
 	json_put(o, "stage", json_string(stage_words[r->stage]), good);
 	json_put(o, "order", json_integer((int)r->stage + 1), good);

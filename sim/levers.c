@@ -321,7 +321,7 @@ static int64_t neighbour(int64_t size, int i)
 static bool tensor(const struct lever_case *k, int i, struct advice_row *out)
 {
 	const int64_t size = neighbour(k->c->parallel.tensor, i);
-	if (!k->mesh_is_free || i > 1)
+	if (!k->mesh_is_free || size == 0)
 		return false;
 	forget_mesh(k, out);
 	return set(out, "parallel.tensor=%" PRId64, size);
@@ -330,7 +330,7 @@ static bool tensor(const struct lever_case *k, int i, struct advice_row *out)
 static bool context(const struct lever_case *k, int i, struct advice_row *out)
 {
 	const int64_t size = neighbour(k->c->parallel.context, i);
-	if (!k->mesh_is_free || i > 1)
+	if (!k->mesh_is_free || size == 0)
 		return false;
 	forget_mesh(k, out);
 	return set(out, "parallel.context=%" PRId64, size);
@@ -339,7 +339,7 @@ static bool context(const struct lever_case *k, int i, struct advice_row *out)
 static bool pipeline(const struct lever_case *k, int i, struct advice_row *out)
 {
 	const int64_t size = neighbour(k->c->parallel.pipeline, i);
-	if (!k->mesh_is_free || i > 1)
+	if (!k->mesh_is_free || size == 0)
 		return false;
 	forget_mesh(k, out);
 	if (k->c->parallel.n_layers_per_stage > 0)

@@ -18,8 +18,8 @@ struct part {
 static const struct part parts[] = {
 	{"compute rate", "+10 %", offsetof(struct what_if, compute), true, ALWAYS},
 	{"memory bandwidth", "+10 %", offsetof(struct what_if, memory), true, ALWAYS},
-	{"links inside a node", "+10 %", offsetof(struct what_if, inside), true, MANY_RANKS_OF_A_NODE},
-	{"network between nodes", "+10 %", offsetof(struct what_if, network), true, MANY_NODES},
+	{"bandwidth inside a node", "+10 %", offsetof(struct what_if, inside), true, MANY_RANKS_OF_A_NODE},
+	{"network bandwidth", "+10 %", offsetof(struct what_if, network), true, MANY_NODES},
 	{"latency of communication", "-10 %", offsetof(struct what_if, latency), false, MANY_RANKS},
 	{"kernel launches", "-10 %", offsetof(struct what_if, launch), false, ALWAYS},
 };
