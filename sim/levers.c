@@ -43,6 +43,18 @@ static int64_t round_up(int64_t x, int64_t to)
 	return (x + to - 1) / to * to;
 }
 
+/* A micro-batch of another size takes the loader as much longer or shorter, and so do bytes that a user gives. */
+static bool set_micro_batch(const struct lever_case *k, struct advice_row *out, int64_t size)
+{
+	const struct config *c = k->c;
+	const double times = (double)size / (double)c->train.micro_batch;
+	if (c->data.load_time_s > 0)
+		set(out, "data.load_time=%.12gs", c->data.load_time_s * times);
+	if (c->data.bytes != 8 * (uint64_t)(c->train.micro_batch * c->model.seq_len / c->parallel.context))
+		set(out, "data.bytes=%.0f", (double)c->data.bytes * times);
+	return set(out, "train.micro_batch=%" PRId64, size);
+}
+
 /* ---- formats and shapes ---- */
 
 static bool tf32(const struct lever_case *k, int i, struct advice_row *out)
@@ -171,7 +183,7 @@ static bool newer_kernel(const struct lever_case *k, int i, struct advice_row *o
 
 static bool larger_micro_batch(const struct lever_case *k, int i, struct advice_row *out)
 {
-	return i < 5 && (k->c->micro_batches >> (i + 1)) >= 1 && set(out, "train.micro_batch=%" PRId64, k->c->train.micro_batch << (i + 1));
+	return i < 5 && (k->c->micro_batches >> (i + 1)) >= 1 && set_micro_batch(k, out, k->c->train.micro_batch << (i + 1));
 }
 
 /* ---- what memory is spent on ---- */
@@ -202,7 +214,7 @@ static bool more_recompute(const struct lever_case *k, int i, struct advice_row 
 
 static bool smaller_to_fit(const struct lever_case *k, int i, struct advice_row *out)
 {
-	return !k->fits && i < 5 && k->c->train.micro_batch >> (i + 1) >= 1 && set(out, "train.micro_batch=%" PRId64, k->c->train.micro_batch >> (i + 1));
+	return !k->fits && i < 5 && k->c->train.micro_batch >> (i + 1) >= 1 && set_micro_batch(k, out, k->c->train.micro_batch >> (i + 1));
 }
 
 static bool moments_in_8_bits(const struct lever_case *k, int i, struct advice_row *out)
@@ -210,15 +222,19 @@ static bool moments_in_8_bits(const struct lever_case *k, int i, struct advice_r
 	return once(on_gpu(k) && k->c->train.optimizer_bits == 32, i, out, "train.optimizer_bits=8");
 }
 
-/* Where one change is not enough: what takes least, then what is left. */
-static bool all_to_fit(const struct lever_case *k, int i, struct advice_row *out)
+/* Where one change is not enough: what two of weights, activations and micro-batches make together, then all three. */
+static bool several_to_fit(const struct lever_case *k, int i, struct advice_row *out)
 {
-	if (k->fits || i > 1)
+	if (k->fits || i > 3)
 		return false;
-	set(out, "train.micro_batch=1");
+	if (i != 2)
+		set(out, "parallel.strategy=%s", k->c->parallel.pipeline > 1 ? "zero1" : "fsdp");
+	if (i != 1)
+		set_micro_batch(k, out, 1);
+	if (i == 0)
+		return true;
 	set(out, "train.recompute_layers=auto");
-	set(out, "train.recompute=full");
-	return i == 0 || set(out, "parallel.strategy=%s", k->c->parallel.pipeline > 1 ? "zero1" : "fsdp");
+	return set(out, "train.recompute=full");
 }
 
 /* ---- communication ---- */
@@ -355,7 +371,7 @@ static bool pipeline(const struct lever_case *k, int i, struct advice_row *out)
 
 static bool smaller_micro_batch(const struct lever_case *k, int i, struct advice_row *out)
 {
-	return k->c->parallel.pipeline > 1 && i < 3 && k->c->train.micro_batch >> (i + 1) >= 1 && set(out, "train.micro_batch=%" PRId64, k->c->train.micro_batch >> (i + 1));
+	return k->c->parallel.pipeline > 1 && i < 3 && k->c->train.micro_batch >> (i + 1) >= 1 && set_micro_batch(k, out, k->c->train.micro_batch >> (i + 1));
 }
 
 static bool interleaved(const struct lever_case *k, int i, struct advice_row *out)
@@ -410,7 +426,7 @@ const struct lever levers[] = {
 	{"recomputation", WORK_FIT, 0, more_recompute},
 	{"smaller micro-batches", WORK_FIT, 0, smaller_to_fit},
 	{"8-bit moments", WORK_FIT, FOR(SYMPTOM_MEMORY), moments_in_8_bits},
-	{"all of it", WORK_FIT, 0, all_to_fit},
+	{"several at once", WORK_FIT, 0, several_to_fit},
 	{"overlapped communication", WORK_COMMUNICATE, COMM, overlap},
 	{"another bucket size", WORK_COMMUNICATE, COMM, bucket},
 	{"prefetched weights", WORK_COMMUNICATE, COMM, deeper_prefetch},

@@ -1,0 +1,158 @@
+/* What must hold of elasticities and limits whatever the figures are, and of a machine that differs from a real one. */
+#include "tests/unit/harness.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/advise.h"
+#include "sim/cost.h"
+
+#define N(a) (sizeof(a) / sizeof(a)[0])
+/* Picoseconds are whole, and a change of rates may change what runs beside what. */
+#define TINY 1e-3
+#define SUM_SLACK 0.02
+
+static const char *const plans[] = {
+	"model: {preset: gpt2-350m, layers: 4}\ntrain: {dtype: bf16, global_batch: 64, micro_batch: 4}\nparallel: {strategy: ddp}",
+	"model: {preset: gpt2-350m, layers: 4}\ntrain: {dtype: bf16, global_batch: 64, micro_batch: 4, sync_every: 1}\nparallel: {strategy: zero1, overlap: false}",
+	"model: {preset: gpt2-124m, layers: 4}\ntrain: {stack: pytorch-ddp-eager, dtype: fp32, fused: false, attention: naive, global_batch: 32, micro_batch: 1}\nparallel: {strategy: zero2}",
+	"model: {preset: llama3-8b, layers: 4}\ntrain: {stack: pytorch-fsdp, dtype: bf16, global_batch: 16, micro_batch: 1}\nparallel: {strategy: fsdp}",
+	"model: {preset: llama3-8b, layers: 4}\ntrain: {stack: megatron-core, dtype: bf16, global_batch: 16, micro_batch: 1}\nparallel: {strategy: zero1, tensor: 4, sequence_parallel: true}",
+	"model: {preset: llama3-8b, layers: 4}\ntrain: {stack: megatron-core, dtype: bf16, global_batch: 64, micro_batch: 1}\nparallel: {strategy: ddp, pipeline: 4}",
+	"model: {preset: gpt2-124m, layers: 2}\ntrain: {dtype: bf16, global_batch: 32, micro_batch: 2}\ndata: {load_time: 20ms, workers: 2}\nparallel: {strategy: ddp}",
+};
+static const struct {
+	const char *system;
+	int64_t nodes;
+} systems[] = {{"dgx-h100", 1}, {"dgx-a100", 2}, {"server-8xl40s", 1}};
+
+static struct program *build(const char *text, int64_t ranks)
+{
+	struct config *c = malloc(sizeof *c);
+	struct error e = {0};
+	struct program *p = NULL;
+	if (config_parse(text, strlen(text), "property.yaml", NULL, 0, c, &e) || config_resolve(c, ranks, &e) || program_build(c, &p, &e)) {
+		fprintf(stderr, "%s\n%s\n", text, e.text);
+		CU_FAIL_FATAL("the config");
+	}
+	free(c);
+	return p;
+}
+
+static double step_s(const struct program *p, const struct machine *m)
+{
+	struct timeline t = {0};
+	struct error e = {0};
+	double host_s;
+	CU_ASSERT_EQUAL_FATAL(predict_timeline(p, m, &t, &host_s, &e), ST_OK);
+	const double step = (double)t.step_ps * 1e-12;
+	timeline_free(&t);
+	return step;
+}
+
+static void check_sums(const struct program *p, const struct machine *m)
+{
+	struct advice *a = calloc(1, sizeof *a);
+	struct error e = {0};
+	const double step = step_s(p, m);
+	double sum = 0;
+	CU_ASSERT_EQUAL_FATAL(sensitivities(p, m, step, a, &e), ST_OK);
+	CU_ASSERT(a->n_sensitivity >= 4 && a->n_sensitivity <= SENSITIVITIES);
+	for (size_t i = 0; i < a->n_sensitivity; i++) {
+		const struct sensitivity *s = &a->sensitivity[i];
+		CU_ASSERT(s->limit_s > 0 && s->limit_s <= step * (1 + TINY));
+		if (isnan(s->elasticity))
+			continue;
+		CU_ASSERT(s->elasticity >= -TINY);
+		/* A tenth less of a part cannot gain more than the part. */
+		CU_ASSERT(s->saves_s <= step - s->limit_s + TINY * step);
+		sum += s->elasticity;
+	}
+	if (sum > 1 + SUM_SLACK)
+		fprintf(stderr, "the elasticities add up to %.4f on %s\n", sum, m->name);
+	CU_ASSERT(sum <= 1 + SUM_SLACK);
+	free(a);
+}
+
+static void test_sums(void)
+{
+	for (size_t s = 0; s < N(systems); s++) {
+		struct machine m;
+		struct error e = {0};
+		CU_ASSERT_EQUAL_FATAL(machine_load(systems[s].system, systems[s].nodes, 0, &m, &e), ST_OK);
+		for (size_t i = 0; i < N(plans); i++) {
+			struct program *p = build(plans[i], 8 * systems[s].nodes);
+			check_sums(p, &m);
+			program_destroy(p);
+		}
+		machine_free(&m);
+	}
+}
+
+/* Nothing but arithmetic and memory, large enough that kernels hardly start and launches are early: the two make up the step. */
+static void test_roofline(void)
+{
+	struct machine m;
+	struct error e = {0};
+	struct advice *a = calloc(1, sizeof *a);
+	struct program *p = build("model: {preset: llama3-8b, layers: 4}\ntrain: {dtype: bf16, global_batch: 2, micro_batch: 2}\nparallel: {strategy: none}", 1);
+	CU_ASSERT_EQUAL_FATAL(machine_load("gpu:1 h100-sxm", 1, 0, &m, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(sensitivities(p, &m, step_s(p, &m), a, &e), ST_OK);
+	double sum = 0;
+	for (size_t i = 0; i < a->n_sensitivity; i++)
+		sum += a->sensitivity[i].elasticity;
+	CU_ASSERT_EQUAL(a->n_sensitivity, 3);
+	CU_ASSERT(sum > 0.95 && sum < 1.01);
+	CU_ASSERT(a->sensitivity[0].elasticity > 0.5 && a->sensitivity[1].elasticity > 0.05);
+	program_destroy(p);
+	machine_free(&m);
+	free(a);
+}
+
+/* ---- a machine that differs ---- */
+
+static void test_as_it_is(void)
+{
+	const struct what_if none = {0}, ones = {1, 1, 1, 1, 1, 1};
+	struct machine m;
+	struct error e = {0};
+	CU_ASSERT_EQUAL_FATAL(machine_load("dgx-a100", 2, 0, &m, &e), ST_OK);
+	for (size_t i = 0; i < N(plans); i++) {
+		struct program *p = build(plans[i], 16);
+		const struct machine same = machine_what_if(&m, &none), times_one = machine_what_if(&m, &ones);
+		CU_ASSERT_EQUAL(step_s(p, &same), step_s(p, &m));
+		CU_ASSERT_DOUBLE_EQUAL(step_s(p, &times_one), step_s(p, &m), 1e-9 * step_s(p, &m));
+		program_destroy(p);
+	}
+	machine_free(&m);
+}
+
+/* Each part by itself, and all of communication by its three parts. */
+static void test_collectives(void)
+{
+	static const double sizes[] = {1e3, 1e6, 1e9};
+	static const struct {
+		const char *system;
+		int64_t nodes, size;
+	} groups[] = {{"dgx-h100", 1, 8}, {"dgx-h100", 4, 32}, {"dgx-a100", 2, 16}, {"server-8xl40s", 2, 16}, {"azure-nc-a100-v4", 1, 4}};
+	const struct what_if inside = {.inside = 2}, network = {.network = 2}, latency = {.latency = 0.5}, all = {.inside = 2, .network = 2, .latency = 0.5};
+	for (size_t g = 0; g < N(groups); g++) {
+		struct machine m;
+		struct error e = {0};
+		CU_ASSERT_EQUAL_FATAL(machine_load(groups[g].system, groups[g].nodes, 0, &m, &e), ST_OK);
+		const struct machine by_inside = machine_what_if(&m, &inside), by_network = machine_what_if(&m, &network), by_latency = machine_what_if(&m, &latency), by_all = machine_what_if(&m, &all);
+		for (int c = 0; c < COLL_OF_GROUPS; c++)
+			for (size_t s = 0; s < N(sizes); s++) {
+				const double t = collective_time_s(&m, (enum collective)c, groups[g].size, 1, sizes[s]);
+				const double i = collective_time_s(&by_inside, (enum collective)c, groups[g].size, 1, sizes[s]), n = collective_time_s(&by_network, (enum collective)c, groups[g].size, 1, sizes[s]);
+				const double l = collective_time_s(&by_latency, (enum collective)c, groups[g].size, 1, sizes[s]), a = collective_time_s(&by_all, (enum collective)c, groups[g].size, 1, sizes[s]);
+				CU_ASSERT(i <= t * (1 + 1e-12) && n <= t * (1 + 1e-12) && l < t);
+				CU_ASSERT(a <= fmin(i, fmin(n, l)) * (1 + 1e-12) && a >= t / 2 * (1 - 1e-12));
+				CU_ASSERT(groups[g].nodes > 1 || n == t);
+			}
+		machine_free(&m);
+	}
+}
+
+UNIT_MAIN("advice", {"elasticities", test_sums}, {"roofline", test_roofline}, {"as it is", test_as_it_is}, {"collectives", test_collectives})
