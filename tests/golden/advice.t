@@ -72,12 +72,7 @@ A step with nothing to gain, and none asked for:
     > advice $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set train.dtype=fp8 --set train.attention_kernel=fa3 --set train.recompute=none --set train.optimizer=none --set train.reduce_dtype=bf16 --set parallel.reshard_after_forward=false --set train.micro_batch=1
     > stepsim predict $ROOT/configs/launch-bound.yaml -q | grep -c 'would shorten'
     > stepsim predict $ROOT/configs/launch-bound.yaml -q --json - | python3 -c 'import json, sys; p = json.load(sys.stdin)["prediction"]; print(p["advice"], p["sensitivity"], p["symptom"], p["advice_untried"])'
-    What would shorten the step, each alone; symptom: a format without the fast matrix units (3 changes tried)
-                                  saves  of the step  order     with
-    --------------------------------------------------------------------------------------------
-      16-bit products            501 us       72.1 %  1 format  --set train.dtype=bf16
-      tf32 products              483 us       69.6 %  1 format  --set train.dtype=tf32
-      a newer attention kernel  3.73 us        0.5 %  3 fuse    --set train.attention_kernel=fa3
+    Symptom: compute-bound. No single change shortens the step by 0.5 % or more (12 changes tried)
     0
     [] [] None None
 
