@@ -117,7 +117,7 @@ static bool is_known(const struct advisor *v, const struct config *c)
 static enum status collect_lever(struct advisor *v, const struct lever_case *k, size_t lever, struct error *e)
 {
 	struct trial t;
-	const struct trial none = {.lever = lever, .wanted = v->out->fits ? levers[lever].symptoms >> v->out->symptom & 1 : levers[lever].stage == WORK_FIT, .row = {.what = levers[lever].what, .stage = levers[lever].stage}};
+	const struct trial none = {.lever = lever, .wanted = levers[lever].symptoms & (v->out->fits ? 1u << v->out->symptom : LEVER_FITS), .row = {.what = levers[lever].what, .stage = levers[lever].stage}};
 	for (t = none; levers[lever].variant(k, t.variant, &t.row);) {
 		enum status st = load_change(v->a, &t.row, &t.config, e);
 		const bool fresh = !st && t.config && !is_known(v, t.config);
@@ -143,6 +143,7 @@ static enum status collect(struct advisor *v, struct error *e)
 	enum status st = given ? config_load(a->path, a->sets, a->n_sets, given, e) : error_nomem(e, "advice");
 	if (!st) {
 		k.data_given = given->parallel.data != AUTO;
+		k.layers_given = given->train.recompute_layers != AUTO;
 		k.mesh_is_free = strcmp(given->cluster.system, "auto") != 0;
 	}
 	for (size_t i = 0; i < n_levers && !st; i++)

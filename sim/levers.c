@@ -188,6 +188,13 @@ static bool larger_micro_batch(const struct lever_case *k, int i, struct advice_
 
 /* ---- what memory is spent on ---- */
 
+static bool set_recompute(const struct lever_case *k, struct advice_row *out, const char *word)
+{
+	if (k->layers_given)
+		set(out, "train.recompute_layers=auto");
+	return set(out, "train.recompute=%s", word);
+}
+
 static bool less_recompute(const struct lever_case *k, int i, struct advice_row *out)
 {
 	const struct train *t = &k->c->train;
@@ -198,8 +205,7 @@ static bool less_recompute(const struct lever_case *k, int i, struct advice_row 
 		const int64_t layers = t->recompute_layers * (3 - i) / 4;
 		return set(out, "train.recompute_layers=%" PRId64, layers);
 	}
-	set(out, "train.recompute_layers=auto");
-	return set(out, "train.recompute=%s", i == 3 && scores ? "selective" : "none");
+	return set_recompute(k, out, i == 3 && scores ? "selective" : "none");
 }
 
 static bool more_recompute(const struct lever_case *k, int i, struct advice_row *out)
@@ -208,8 +214,7 @@ static bool more_recompute(const struct lever_case *k, int i, struct advice_row 
 	const struct train *t = &k->c->train;
 	if (k->fits || i > 1 || (t->recompute == REC_FULL && t->recompute_layers == k->c->model.layers))
 		return false;
-	set(out, "train.recompute_layers=auto");
-	return set(out, "train.recompute=%s", words[i]);
+	return set_recompute(k, out, words[i]);
 }
 
 static bool smaller_to_fit(const struct lever_case *k, int i, struct advice_row *out)
@@ -231,10 +236,7 @@ static bool several_to_fit(const struct lever_case *k, int i, struct advice_row 
 		set(out, "parallel.strategy=%s", k->c->parallel.pipeline > 1 ? "zero1" : "fsdp");
 	if (i != 1)
 		set_micro_batch(k, out, 1);
-	if (i == 0)
-		return true;
-	set(out, "train.recompute_layers=auto");
-	return set(out, "train.recompute=full");
+	return i == 0 || set_recompute(k, out, "full");
 }
 
 /* ---- communication ---- */
@@ -411,41 +413,41 @@ const struct lever levers[] = {
 	{"a vocabulary of whole 128", WORK_DTYPE, MATRIX, padded_vocabulary},
 	{"a head dimension of whole 8", WORK_DTYPE, MATRIX, head_dimension},
 	{"an MLP width of whole 64", WORK_DTYPE, MATRIX, mlp_width},
-	{"16-bit weights and a master copy", WORK_DTYPE, FOR(SYMPTOM_MEMORY), narrow_weights},
+	{"16-bit weights and a master copy", WORK_DTYPE, FOR(SYMPTOM_MEMORY) | LEVER_FITS, narrow_weights},
 	{"more loader workers", WORK_FEED, FOR(SYMPTOM_DATA), more_workers},
 	{"batches loaded ahead", WORK_FEED, FOR(SYMPTOM_DATA), load_ahead},
 	{"pinned memory", WORK_FEED, FOR(SYMPTOM_DATA), pinned},
 	{"no waiting for the device", WORK_FEED, FOR(SYMPTOM_SYNC) | FOR(SYMPTOM_DATA), no_sync},
-	{"flash attention", WORK_FUSE, FOR(SYMPTOM_MEMORY) | FOR(SYMPTOM_COMPUTE), flash},
+	{"flash attention", WORK_FUSE, FOR(SYMPTOM_MEMORY) | FOR(SYMPTOM_COMPUTE) | LEVER_FITS, flash},
 	{"fused kernels", WORK_FUSE, FOR(SYMPTOM_LAUNCH) | FOR(SYMPTOM_MEMORY), fused},
 	{"the step as one CUDA graph", WORK_FUSE, FOR(SYMPTOM_LAUNCH), graph},
 	{"the compiled stack", WORK_FUSE, FOR(SYMPTOM_LAUNCH) | FOR(SYMPTOM_MEMORY), compiled},
 	{"a newer attention kernel", WORK_FUSE, FOR(SYMPTOM_COMPUTE), newer_kernel},
 	{"larger micro-batches", WORK_FUSE, SMALL | COMM | FOR(SYMPTOM_SYNC), larger_micro_batch},
 	{"less recomputation", WORK_FIT, FOR(SYMPTOM_COMPUTE), less_recompute},
-	{"recomputation", WORK_FIT, 0, more_recompute},
-	{"smaller micro-batches", WORK_FIT, 0, smaller_to_fit},
-	{"8-bit moments", WORK_FIT, FOR(SYMPTOM_MEMORY), moments_in_8_bits},
-	{"several at once", WORK_FIT, 0, several_to_fit},
+	{"recomputation", WORK_FIT, LEVER_FITS, more_recompute},
+	{"smaller micro-batches", WORK_FIT, LEVER_FITS, smaller_to_fit},
+	{"8-bit moments", WORK_FIT, FOR(SYMPTOM_MEMORY) | LEVER_FITS, moments_in_8_bits},
+	{"several at once", WORK_FIT, LEVER_FITS, several_to_fit},
 	{"overlapped communication", WORK_COMMUNICATE, COMM, overlap},
 	{"another bucket size", WORK_COMMUNICATE, COMM, bucket},
 	{"prefetched weights", WORK_COMMUNICATE, COMM, deeper_prefetch},
 	{"weights kept after forward", WORK_COMMUNICATE, COMM, keep_weights},
 	{"weights cut inside a node alone", WORK_COMMUNICATE, COMM, hybrid},
-	{"another data-parallel strategy", WORK_COMMUNICATE, COMM | FOR(SYMPTOM_MEMORY), strategy},
+	{"another data-parallel strategy", WORK_COMMUNICATE, COMM | FOR(SYMPTOM_MEMORY) | LEVER_FITS, strategy},
 	{"16-bit reductions", WORK_COMMUNICATE, COMM, reduce_in_16_bits},
 	{"compressed gradients", WORK_COMMUNICATE, COMM, compression},
-	{"sequence parallelism", WORK_COMMUNICATE, COMM | FOR(SYMPTOM_MEMORY), sequence_parallel},
+	{"sequence parallelism", WORK_COMMUNICATE, COMM | FOR(SYMPTOM_MEMORY) | LEVER_FITS, sequence_parallel},
 	{"tensor collectives beside products", WORK_COMMUNICATE, COMM, tensor_overlap},
 	{"the other context exchange", WORK_COMMUNICATE, COMM, other_context},
 	{"NCCL's own choice", WORK_COMMUNICATE, COMM, free_choice},
 	{"another order of dimensions", WORK_COMMUNICATE, COMM, other_order},
-	{"another tensor group", WORK_COMMUNICATE, COMM | FOR(SYMPTOM_BUBBLE), tensor},
-	{"another context group", WORK_COMMUNICATE, COMM, context},
+	{"another tensor group", WORK_COMMUNICATE, COMM | FOR(SYMPTOM_BUBBLE) | LEVER_FITS, tensor},
+	{"another context group", WORK_COMMUNICATE, COMM | LEVER_FITS, context},
 	{"more micro-batches", WORK_PIPELINE, FOR(SYMPTOM_BUBBLE), smaller_micro_batch},
 	{"interleaved stages", WORK_PIPELINE, FOR(SYMPTOM_BUBBLE), interleaved},
 	{"another schedule", WORK_PIPELINE, FOR(SYMPTOM_BUBBLE), other_schedule},
 	{"even stages", WORK_PIPELINE, FOR(SYMPTOM_BUBBLE), even_stages},
-	{"another number of stages", WORK_PIPELINE, FOR(SYMPTOM_BUBBLE) | COMM, pipeline},
+	{"another number of stages", WORK_PIPELINE, FOR(SYMPTOM_BUBBLE) | COMM | LEVER_FITS, pipeline},
 };
 const size_t n_levers = N(levers);

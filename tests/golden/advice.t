@@ -95,8 +95,8 @@ A large program: within its budget some changes are put together from pieces, an
     $ stepsim predict $ROOT/configs/pp-gpt3-175b-384xa100.yaml | grep -A 3 '^What would'
     What would shorten the step, each alone; symptom: compute-bound (23 changes tried, 10 left untried for the program's size (-v tries them))
                               saves  of the step  order          with
-    -------------------------------------------------------------------------------------------------------------------------
-      less recomputation    ~19.0 s       25.9 %  4 fit          --set train.recompute_layers=auto --set train.recompute=none
+    -------------------------------------------------------------------------------------------------------------
+      less recomputation    ~19.0 s       25.9 %  4 fit          --set train.recompute=none
 
 With -v the rest of it, and what a little of each rate is worth:
 
