@@ -155,4 +155,38 @@ static void test_collectives(void)
 	}
 }
 
-UNIT_MAIN("advice", {"elasticities", test_sums}, {"roofline", test_roofline}, {"as it is", test_as_it_is}, {"collectives", test_collectives})
+/* Two ranks of a host whose products, norms and all-reduces were measured; the rest is priced from its rates. On cores nothing starts early: all of the step is one of the parts. */
+static void test_cores(void)
+{
+	static const double gemm[] = {2e-6, 1e-11, 1e-10, 1e-10, 2e-10}, bytes[] = {1e3, 1e5, 1e7, 1e9}, reduce_s[] = {2e-5, 1e-4, 5e-3, 5e-1}, norm_s[] = {1e-9, 1e-9, 2e-9, 2e-9};
+	static const char *const products[] = {"gemm.nn", "gemm.nt", "gemm.tn"};
+	struct profile *profile = profile_create();
+	struct machine m = {.name = "cores", .nodes = 1, .devices_per_node = 2, .intra = {1e-5, 2e9}, .inter = {1e-5, 2e9}};
+	struct advice *a = calloc(1, sizeof *a);
+	struct error e = {0};
+	double sum = 0;
+	m.device = (struct device_spec){.is_host = true, .vector_flop_per_s = 50e9, .mem_Bps = 10e9, .mem_B = 8000000000, .mem_share = 1, .gemm_share = 1, .launch_s = 2e-6};
+	m.device.matrix_flop_per_s[DT_FP32] = 100e9;
+	profile->key = (struct profile_key){.ranks = 2, .ranks_per_host = 2, .cores_per_rank = 1};
+	for (size_t i = 0; i < N(products); i++)
+		CU_ASSERT_EQUAL(profile_set_fit(profile, products[i], gemm, N(gemm), 0.05, &e), ST_OK);
+	CU_ASSERT_EQUAL(profile_set_curve(profile, "norm.layernorm", bytes, norm_s, N(bytes), &e), ST_OK);
+	CU_ASSERT_EQUAL(profile_set_curve(profile, "all_reduce.2", bytes, reduce_s, N(bytes), &e), ST_OK);
+	CU_ASSERT_EQUAL(profile_set_value(profile, "call_s", 2e-6, &e), ST_OK);
+	m.profile = profile;
+	struct program *p = build("model: {layers: 2, hidden: 128, heads: 4, vocab: 512, seq_len: 64}\ntrain: {dtype: fp32, global_batch: 8, micro_batch: 2}\nparallel: {strategy: ddp, overlap: false}", 2);
+	check_sums(p, &m);
+	CU_ASSERT_EQUAL(sensitivities(p, &m, step_s(p, &m), a, &e), ST_OK);
+	for (size_t i = 0; i < a->n_sensitivity; i++)
+		if (!isnan(a->sensitivity[i].elasticity)) {
+			CU_ASSERT(a->sensitivity[i].elasticity > 1e-4);
+			sum += a->sensitivity[i].elasticity;
+		}
+	CU_ASSERT_EQUAL(a->n_sensitivity, 6); /* compute, memory, inside, latency, calls; all communication */
+	CU_ASSERT_DOUBLE_EQUAL(sum, 1, 0.03); /* where two roofs nearly meet, a tenth more of one gains less */
+	program_destroy(p);
+	profile_destroy(profile);
+	free(a);
+}
+
+UNIT_MAIN("advice", {"cores", test_cores}, {"elasticities", test_sums}, {"roofline", test_roofline}, {"as it is", test_as_it_is}, {"collectives", test_collectives})
