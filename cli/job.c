@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/log.h"
 #include "base/quantity.h"
@@ -186,6 +187,16 @@ static void say_estimates(struct context *x, const struct sides *s)
 		log_warn("no estimates of NCCL's: %s", why.text);
 }
 
+/* Each change is read with the config again. */
+static bool can_be_read_again(const char *path)
+{
+	struct stat s;
+	const bool file = stat(path, &s) == 0 && S_ISREG(s.st_mode);
+	if (!file)
+		log_note("no advice: %s is no file that can be read again", path);
+	return file;
+}
+
 static enum status find_advice(const struct options *o, const struct sides *s, struct advice *out, struct error *e)
 {
 	const struct advise_case a = {
@@ -205,7 +216,7 @@ static enum status write_result(const struct context *x, const struct job *job, 
 {
 	struct advice *advice = NULL;
 	enum status st = ST_OK;
-	if (!x->options->quiet)
+	if (!x->options->quiet && can_be_read_again(x->options->positional[0]))
 		st = (advice = malloc(sizeof *advice)) ? find_advice(x->options, s, advice, e) : error_nomem(e, "advice");
 	struct outcome o = {
 		.program = s->program,
