@@ -15,6 +15,9 @@
 /* The host holds the device back when launching takes so much of the step. */
 #define LAUNCH_BOUND_SHARE 0.9
 
+/* Plans put together from pieces are off by so much (sim/evaluate.h). */
+#define ESTIMATE_LEAST 0.01
+
 struct trial {
 	struct advice_row row;
 	size_t lever;
@@ -184,7 +187,7 @@ static enum status predict_trial(const struct advisor *v, struct trial *t, struc
 	return !st || st == ST_INPUT ? ST_OK : error_set(e, st, "%s", refused.text);
 }
 
-/* Those that fold, as a share of what folding makes of the plan there is. */
+/* Those that fold, as a share of what folding makes of the plan there is, where that folds too. */
 static enum status estimate(struct advisor *v, struct error *e)
 {
 	const struct advise_case *a = v->a;
@@ -196,14 +199,15 @@ static enum status estimate(struct advisor *v, struct error *e)
 		return st;
 	evaluator_only_fold(plans);
 	st = evaluate_plan(plans, &a->program->config, a->program->config.ranks, &base, e);
-	for (size_t i = 0; i < v->trials.n && !st && base.folded; i++) {
+	const double step_s = a->predicted->time.step_s, scale = !st && base.folded ? step_s / base.step_s : 1;
+	for (size_t i = 0; i < v->trials.n && !st; i++) {
 		struct trial *t = &v->trials.at[i];
 		enum status one = evaluate_plan(plans, t->config, t->config->ranks, &x, &refused);
 		if (one && one != ST_INPUT)
 			st = error_set(e, one, "%s", refused.text);
 		if (one || !x.folded)
 			continue;
-		t->row.step_s = a->predicted->time.step_s * x.step_s / base.step_s;
+		t->row.step_s = scale * x.step_s;
 		t->row.memory_B = x.memory_B;
 		t->row.estimated = t->known = t->fits = true;
 	}
@@ -253,7 +257,8 @@ static void pick(struct advisor *v)
 			if (t->lever == l && t->known && t->fits && (!best || t->row.step_s < best->row.step_s - noise_s))
 				best = t;
 		}
-		if (!best || (out->fits && saves_s(v, best) < noise_s) || out->n == ADVICE_ROWS)
+		const double least_s = best && best->row.estimated ? ESTIMATE_LEAST / ADVICE_LEAST * noise_s : noise_s;
+		if (!best || (out->fits && saves_s(v, best) < least_s) || out->n == ADVICE_ROWS)
 			continue;
 		out->row[out->n] = best->row;
 		out->row[out->n++].saves_s = saves_s(v, best);

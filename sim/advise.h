@@ -14,7 +14,7 @@
 #define ADVICE_BUDGET_OPS 500000
 /* The same where a user asks for all of it: some half a minute. */
 #define ADVICE_BUDGET_ALL_OPS 40000000
-/* A change that saves less than this part of the step is not worth a line: plans put together from pieces are off by as much. */
+/* A change that saves less than this part of the step is not worth a line. */
 #define ADVICE_LEAST 0.005
 
 struct advise_case {

@@ -189,4 +189,75 @@ static void test_cores(void)
 	free(a);
 }
 
-UNIT_MAIN("advice", {"cores", test_cores}, {"elasticities", test_sums}, {"roofline", test_roofline}, {"as it is", test_as_it_is}, {"collectives", test_collectives})
+/* ---- the budget ---- */
+
+static void advised(const char *path, const struct program *p, const struct machine *m, int64_t budget_ops, struct advice *out)
+{
+	struct result *r = malloc(sizeof *r);
+	struct timeline t = {0};
+	struct error e = {0};
+	CU_ASSERT_EQUAL_FATAL(predict(p, m, r, &t, &e), ST_OK);
+	const struct advise_case a = {.path = path, .program = p, .machine = m, .predicted = r, .budget_ops = budget_ops};
+	if (advise(&a, out, &e))
+		fprintf(stderr, "%s\n", e.text);
+	CU_ASSERT_EQUAL_FATAL(e.status, ST_OK);
+	timeline_free(&t);
+	free(r);
+}
+
+static const struct advice_row *row_with(const struct advice *a, const struct advice_row *like)
+{
+	for (size_t i = 0; i < a->n; i++)
+		if (a->row[i].n_sets == like->n_sets && memcmp(a->row[i].set, like->set, sizeof like->set) == 0)
+			return &a->row[i];
+	return NULL;
+}
+
+/* With no budget at all what folds is estimated, and near what a full prediction says; with some, the best are predicted; nothing depends on when it is asked. */
+static void test_budget(void)
+{
+	static const char text[] = "model: {preset: llama3-8b, layers: 16}\ntrain: {stack: megatron-core, dtype: bf16, param_dtype: bf16, master_weights: true, global_batch: 128, micro_batch: 1, recompute: full}\n"
+				   "parallel: {strategy: ddp, tensor: 4, bucket_mb: 25}\ncluster: {system: dgx-h100, nodes: 2}\n";
+	char path[] = "/tmp/stepsim-advice-XXXXXX";
+	struct machine m;
+	struct error e = {0};
+	struct advice *full = calloc(1, sizeof *full), *none = calloc(1, sizeof *none), *some = calloc(1, sizeof *some), *again = calloc(1, sizeof *again);
+	int fd = mkstemp(path);
+	CU_ASSERT_FATAL(fd >= 0 && write(fd, text, sizeof text - 1) == (ssize_t)(sizeof text - 1) && close(fd) == 0);
+	CU_ASSERT_EQUAL_FATAL(machine_load("dgx-h100", 2, 0, &m, &e), ST_OK);
+	struct program *p = build(text, 16);
+	const double step = step_s(p, &m);
+	int matched = 0, exact = 0;
+	advised(path, p, &m, INT64_MAX, full);
+	advised(path, p, &m, 0, none);
+	advised(path, p, &m, 3 * (int64_t)p->roles[0].ops.n, some);
+	advised(path, p, &m, 3 * (int64_t)p->roles[0].ops.n, again);
+	CU_ASSERT(full->n > 2 && full->untried == 0 && none->untried > 0 && none->n > 0);
+	CU_ASSERT_EQUAL(full->tried, none->tried + none->untried);
+	for (size_t i = 0; i < full->n; i++)
+		CU_ASSERT(!full->row[i].estimated && full->row[i].saves_s >= ADVICE_LEAST * step && (i == 0 || full->row[i].saves_s <= full->row[i - 1].saves_s));
+	for (size_t i = 0; i < none->n; i++) {
+		const struct advice_row *same = row_with(full, &none->row[i]);
+		CU_ASSERT(none->row[i].estimated);
+		if (same) {
+			CU_ASSERT_DOUBLE_EQUAL(none->row[i].step_s, same->step_s, 0.015 * step);
+			matched++;
+		}
+	}
+	for (size_t i = 0; i < some->n; i++) {
+		const struct advice_row *same = row_with(full, &some->row[i]);
+		exact += !some->row[i].estimated;
+		CU_ASSERT(some->row[i].estimated || (same && same->step_s == some->row[i].step_s));
+	}
+	CU_ASSERT(matched > 1 && exact >= 1);
+	CU_ASSERT_EQUAL(memcmp(some, again, sizeof *some), 0);
+	unlink(path);
+	program_destroy(p);
+	machine_free(&m);
+	free(full);
+	free(none);
+	free(some);
+	free(again);
+}
+
+UNIT_MAIN("advice", {"budget", test_budget}, {"cores", test_cores}, {"elasticities", test_sums}, {"roofline", test_roofline}, {"as it is", test_as_it_is}, {"collectives", test_collectives})
