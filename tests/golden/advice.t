@@ -49,6 +49,23 @@ fp32 on a GPU with Tensor Cores, an odd vocabulary, naive attention, kernels one
       8-bit moments                     1.01 ms        2.0 %  4 fit          --set train.optimizer_bits=8
       compressed gradients               726 us        1.4 %  5 communicate  --set train.grad_compression=bf16
 
+A tensor group that crosses from node to node, over fewer NICs than it has GPUs:
+
+    $ cat > cross.yaml <<'EOF'
+    > model: {preset: gpt3-13b, heads: 32, vocab_padding: 128}
+    > train: {stack: megatron-core, dtype: bf16, global_batch: 32, micro_batch: 1}
+    > parallel: {strategy: ddp, tensor: 16, sequence_parallel: true, tensor_overlap: false}
+    > cluster: {system: aws-p4d, nodes: 4}
+    > EOF
+    > stepsim predict cross.yaml | sed -n '/^What would/,/^90 %/p' | grep -v '^90 %'
+    What would shorten the step, each alone; symptom: exposed communication (26 changes tried)
+                                           saves  of the step  order          with
+    ------------------------------------------------------------------------------------------------------------
+      tensor collectives beside products  2.28 s       50.7 %  5 communicate  --set parallel.tensor_overlap=true
+      another tensor group                1.51 s       33.6 %  5 communicate  --set parallel.tensor=8
+      another number of stages            476 ms       10.6 %  6 pipeline     --set parallel.pipeline=2
+      larger micro-batches                413 ms        9.2 %  3 fuse         --set train.micro_batch=8
+
 Where nothing fits, single changes with which it does; and where no single one suffices:
 
     $ cat > large.yaml <<'EOF'
