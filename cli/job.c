@@ -1,6 +1,8 @@
 #include "cli/job.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/log.h"
 #include "base/quantity.h"
@@ -9,6 +11,7 @@
 #include "cli/machine.h"
 #include "cli/output.h"
 #include "exec/exec.h"
+#include "sim/advise.h"
 #include "sim/fold.h"
 
 /* ---- deciding ---- */
@@ -187,8 +190,37 @@ static void say_estimates(struct context *x, const struct sides *s)
 		log_warn("no estimates of NCCL's: %s", why.text);
 }
 
+/* Each change is read with the config again. */
+static bool can_be_read_again(const char *path)
+{
+	struct stat s;
+	const bool file = stat(path, &s) == 0 && S_ISREG(s.st_mode);
+	if (!file)
+		log_note("no advice: %s is no file that can be read again", path);
+	return file;
+}
+
+static enum status find_advice(const struct options *o, const struct sides *s, struct advice *out, struct error *e)
+{
+	const struct advise_case a = {
+		.path = o->positional[0],
+		.sets = o->sets,
+		.n_sets = o->n_sets,
+		.program = s->program,
+		.machine = &s->target.machine,
+		.predicted = &s->predicted,
+		.budget_ops = o->verbose ? ADVICE_BUDGET_ALL_OPS : ADVICE_BUDGET_OPS,
+		.sensitivity = o->verbose || o->json,
+	};
+	return advise(&a, out, e);
+}
+
 static enum status write_result(const struct context *x, const struct job *job, const struct sides *s, struct error *e)
 {
+	struct advice *advice = NULL;
+	enum status st = ST_OK;
+	if (!x->options->quiet && can_be_read_again(x->options->positional[0]))
+		st = (advice = malloc(sizeof *advice)) ? find_advice(x->options, s, advice, e) : error_nomem(e, "advice");
 	struct outcome o = {
 		.program = s->program,
 		.predicted = &s->predicted,
@@ -196,10 +228,14 @@ static enum status write_result(const struct context *x, const struct job *job, 
 		.measured = job->execute ? &s->measured : NULL,
 		.measured_timeline = job->execute && !s->measured.doubles ? &s->measured_timeline : NULL,
 		.roofs = {s->target.machine.device.matrix_flop_per_s[job->config.train.dtype], s->target.machine.device.mem_Bps},
+		.advice = advice,
 		.system = s->target.system,
 		.mode = job->mode[0] ? job->mode : NULL,
 	};
-	return output(x->options, &o, e);
+	if (!st)
+		st = output(x->options, &o, e);
+	free(advice);
+	return st;
 }
 
 enum status job_perform(struct context *x, const struct job *job, struct error *e)

@@ -196,8 +196,8 @@ static const struct option_row rows[] = {
 	{0, "--backend", "KIND", "what is measured: cuda, host, or auto (GPUs where there are any)", TAKES_DEVICES, read_backend, 0},
 	{0, "--share-gpu", NULL, "allow several ranks on one GPU: correctness only", TAKES_DEVICES, read_flag, AT(share_gpu)},
 	{0, "--progress", "WHEN", "the progress line on standard error: auto (when a terminal reads it), always, never", TAKES_ALWAYS, read_progress, 0},
-	{'q', "--quiet", NULL, "no notes and no progress line; warnings and the result remain", TAKES_ALWAYS, read_flag, AT(quiet)},
-	{'v', "--verbose", NULL, "also the placement of ranks, the profile, the price of each kind of op, every link", TAKES_ALWAYS, read_flag, AT(verbose)},
+	{'q', "--quiet", NULL, "no notes, no advice and no progress line; warnings and the result remain", TAKES_ALWAYS, read_flag, AT(quiet)},
+	{'v', "--verbose", NULL, "also the placement of ranks, the profile, the price of each kind of op, all advice, every link", TAKES_ALWAYS, read_flag, AT(verbose)},
 	{'h', "--help", NULL, "this text", TAKES_ALWAYS, read_flag, AT(help)},
 };
 

@@ -34,7 +34,7 @@ static enum status check_limit(double limit_percent, const struct outcome *outco
 enum status output(const struct options *o, const struct outcome *outcome, struct error *e)
 {
 	enum status st;
-	if (log_level() == LOG_VERBOSE && ((st = report_prices(outcome, stderr, e)) || (st = report_memory(outcome, stderr, e))))
+	if (log_level() == LOG_VERBOSE && ((outcome->advice && (st = report_advice_more(outcome, stderr, e))) || (st = report_prices(outcome, stderr, e)) || (st = report_memory(outcome, stderr, e))))
 		return st;
 	if (!takes_stdout(o->json) && !takes_stdout(o->trace) && !takes_stdout(o->html) && (st = report_text(outcome, stdout, e)))
 		return st;

@@ -115,7 +115,8 @@ static json_t *clocks_json(const struct result_clocks *c)
 	return checked(o, good);
 }
 
-static json_t *result_json(const struct result *r, bool measured)
+/* advice: of a prediction; NULL: none. */
+static json_t *result_json(const struct result *r, bool measured, const struct advice *advice)
 {
 	json_t *o = json_object();
 	bool good = o != NULL;
@@ -139,7 +140,10 @@ static json_t *result_json(const struct result *r, bool measured)
 	json_put(o, "memory", memory_json(&r->memory), &good);
 	json_put(o, "by_class", classes_json(r), &good);
 	json_put(o, "bottleneck", json_string(r->bottleneck), &good);
-	json_put(o, "advice", json_array(), &good);
+	if (measured)
+		json_put(o, "advice", json_array(), &good);
+	else
+		report_put_advice(o, advice, &good);
 	json_put(o, "warnings", warnings_json(r), &good);
 	if (measured) {
 		json_put(o, "steps", json_integer(r->steps), &good);
@@ -154,7 +158,7 @@ static json_t *result_json(const struct result *r, bool measured)
 
 json_t *report_side_json(const struct result *r)
 {
-	return result_json(r, false);
+	return result_json(r, false, NULL);
 }
 
 /* One object a pipeline stage; NULL when out of memory. */
@@ -218,12 +222,12 @@ json_t *report_json(const struct outcome *o)
 	json_put(j, "commit", json_string(report_commit()), &good);
 	json_put(j, "config", config_json(&o->program->config), &good);
 	json_put(j, "system", o->system ? json_incref(o->system) : json_null(), &good);
-	json_t *prediction = result_json(o->predicted, false);
+	json_t *prediction = result_json(o->predicted, false, o->advice);
 	if (o->program->n_roles > 1)
 		json_put(prediction, "stages", stages_json(o), &good);
 	json_put(j, "prediction", prediction, &good);
 	bool doubles = o->measured && o->measured->doubles;
-	json_put(j, "measurement", doubles ? doubles_json(o->measured) : o->measured ? result_json(o->measured, true) : json_null(), &good);
+	json_put(j, "measurement", doubles ? doubles_json(o->measured) : o->measured ? result_json(o->measured, true, NULL) : json_null(), &good);
 	json_put(j, "comparison", o->measured && !doubles ? comparison_json(o->predicted, o->measured) : json_null(), &good);
 	json_put(j, "not_executed", o->mode ? json_string(o->mode) : json_null(), &good);
 	return checked(j, good);

@@ -18,6 +18,13 @@ enum status report_prices(const struct outcome *o, FILE *out, struct error *e);
 /* What the memory's overhead consists of, and what the stack holds beside the program's buffers, by name: the first stage's peak. For -v. */
 enum status report_memory(const struct outcome *o, FILE *out, struct error *e);
 
+/* What would shorten the step, in a few lines: the end of the table. The outcome has advice. */
+enum status report_advice(const struct outcome *o, FILE *out, struct error *e);
+/* The rest of it, and the sensitivities. For -v. */
+enum status report_advice_more(const struct outcome *o, FILE *out, struct error *e);
+/* The keys that it has in "prediction"; NULL: none was asked for. */
+void report_put_advice(json_t *prediction, const struct advice *a, bool *good);
+
 /* INTERFACE.md's JSON; new reference, NULL when out of memory. */
 json_t *report_json(const struct outcome *o);
 /* Its value for "prediction" alone. */

@@ -350,6 +350,8 @@ enum status report_text(const struct outcome *o, FILE *out, struct error *e)
 		table_print(s.table, out);
 		s.st = print_stages(o, out, e);
 	}
+	if (!s.st && o->advice)
+		s.st = report_advice(o, out, e);
 	if (!s.st)
 		print_notes(o, out);
 	table_destroy(s.table);

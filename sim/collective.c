@@ -83,6 +83,14 @@ static struct collective_price price_as_nccl(const struct nccl_group *g, enum nc
 	return (struct collective_price){r.time_s, r.bound == NCCL_BY_LATENCY ? BOUND_LATENCY : BOUND_LINK, r.rel_sigma, false, r.channels, (int32_t)r.algo, (int32_t)r.proto};
 }
 
+/* Of what a curve says of `k` ranks: the time of its first point is latency, the rest moves bytes. */
+static double curve_what_if(const struct machine *m, int64_t k, double empty_s, double time_s)
+{
+	const struct what_if *w = &m->what_if;
+	const double rate = m->device.is_host || k <= m->profile->key.ranks_per_host ? w->inside : w->network;
+	return fmin(empty_s, time_s) * what_if_factor(w->latency) + fmax(0, time_s - empty_s) / what_if_factor(rate);
+}
+
 struct collective_price collective_price(const struct machine *m, enum collective c, int64_t size, int64_t stride, struct nccl_choice forced, double bytes)
 {
 	struct collective_price p = {.rel_sigma = SIGMA_ALPHA_BETA, .algo = -1, .proto = -1};
@@ -98,6 +106,7 @@ struct collective_price collective_price(const struct machine *m, enum collectiv
 		double steps = parts ? (n - 1) / (double)(k - 1) : 1;
 		p.time_s = steps * profile_curve_at(curve, parts ? bytes * (double)k / n : bytes, 0);
 		empty_s = steps * profile_curve_at(curve, 0, 0);
+		p.time_s = curve_what_if(m, k, empty_s, p.time_s);
 		p.measured = k == size;
 		p.rel_sigma = p.measured ? SIGMA_LINK_CURVE : SIGMA_ALPHA_BETA;
 	} else if (find_group(m, c, size, stride, &g, &coll)) {

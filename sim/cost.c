@@ -36,7 +36,14 @@ static double issue_s(const struct program *p, const struct machine *m)
 {
 	if (p->config.train.cuda_graph)
 		return 0;
-	return p->config.stack.op_s > 0 ? p->config.stack.op_s : m->device.launch_s;
+	return p->config.stack.op_s > 0 ? p->config.stack.op_s * what_if_factor(m->what_if.launch) : m->device.launch_s;
+}
+
+/* By how much a time that is spent on `b` and comes from a profile is longer than measured. A GPU's kernels start and drain whatever a launch costs the host. */
+static double profile_what_if(const struct machine *m, enum bound b)
+{
+	const struct what_if *w = &m->what_if;
+	return b == BOUND_COMPUTE ? 1 / what_if_factor(w->compute) : b == BOUND_MEMORY ? 1 / what_if_factor(w->memory) : m->device.is_host ? what_if_factor(w->launch) : 1;
 }
 
 /* ---- compute ---- */
@@ -132,8 +139,9 @@ static bool price_by_fit(const struct op *op, const struct work *w, const struct
 	double spent_s[BOUND_COUNT] = {0};
 	out->alone_s = 0;
 	for (int i = 0; i < WORK_TERMS; i++) {
-		out->alone_s += fit->coef[i] * w->term[i];
-		spent_s[bound_of[i]] += fit->coef[i] * w->term[i];
+		const double term_s = fit->coef[i] * w->term[i] * profile_what_if(m, (enum bound)bound_of[i]);
+		out->alone_s += term_s;
+		spent_s[bound_of[i]] += term_s;
 	}
 	out->bound = largest(spent_s);
 	out->rel_sigma = fit->residual;
@@ -150,10 +158,12 @@ static bool price_by_curve(const struct op *op, const struct work *w, const stru
 	const struct profile_curve *curve = profile_get_curve(m->profile, w->name);
 	if (!curve)
 		return false;
-	double call_s = profile_get_value(m->profile, "call_s", 0), work_s = w->elements * profile_curve_at(curve, w->footprint_B, 1);
-	out->alone_s = call_s + work_s;
+	double call_s = profile_get_value(m->profile, "call_s", 0) * what_if_factor(m->what_if.launch), work_s = w->elements * profile_curve_at(curve, w->footprint_B, 1);
 	/* In cache it moves its bytes faster than memory could, out of cache at memory's rate; arithmetic shows as a time well above that. */
-	out->bound = call_s > work_s ? BOUND_LATENCY : memory_s(op, m) >= work_s / 2 ? BOUND_MEMORY : BOUND_COMPUTE;
+	const enum bound bound = memory_s(op, m) * what_if_factor(m->what_if.memory) >= work_s / 2 ? BOUND_MEMORY : BOUND_COMPUTE;
+	work_s *= profile_what_if(m, bound);
+	out->alone_s = call_s + work_s;
+	out->bound = call_s > work_s ? BOUND_LATENCY : bound;
 	out->rel_sigma = SIGMA_CURVE;
 	bound_by_launch(out);
 	return true;
@@ -327,7 +337,7 @@ static enum status cost_collective(const struct program *p, const struct op *op,
 		return error_set(e, ST_INPUT, "%s over %lld ranks: no rate of the link between them is known; measure it with `stepsim calibrate` under mpirun", collective_name(c), (long long)size);
 	out->issue_s = m->device.is_host ? 0 : issue_s(p, m);
 	if (op->group == DIM_TP && p->config.parallel.pipeline > 1 && m->nodes > 1)
-		out->issue_s += p->config.stack.tensor_call_s * (double)size;
+		out->issue_s += p->config.stack.tensor_call_s * (double)size * what_if_factor(m->what_if.launch);
 	out->bound = price.bound;
 	out->rel_sigma = price.rel_sigma;
 	out->guessed = m->profile && !price.measured && !op_is_message(op); /* a pair's link is what a profile measures */

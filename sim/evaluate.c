@@ -26,6 +26,7 @@ struct evaluator {
 	struct config plan, small;
 	struct known *known;
 	size_t slots, n;
+	bool only_fold;
 	struct evaluator_counts counts;
 };
 
@@ -469,7 +470,9 @@ enum status evaluate_plan(struct evaluator *v, const struct config *c, int64_t r
 	const bool may = folds(v, &v->plan);
 	if (may)
 		st = v->plan.parallel.pipeline > 1 ? evaluate_pipeline(v, out, e) : evaluate_flat(v, out, e);
-	if (!st && !out->folded && (!may || out->fits))
+	if (!st && v->only_fold && !out->folded && (!may || out->fits))
+		*out = (struct evaluation){.legal = true};
+	else if (!st && !out->folded && (!may || out->fits))
 		st = predict_plan(v, out, e);
 	if (!st)
 		count(v, out);
@@ -492,6 +495,11 @@ void evaluator_destroy(struct evaluator *v)
 	if (v)
 		free(v->known);
 	free(v);
+}
+
+void evaluator_only_fold(struct evaluator *v)
+{
+	v->only_fold = true;
 }
 
 struct evaluator_counts evaluator_counts(const struct evaluator *v)

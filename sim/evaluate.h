@@ -29,6 +29,9 @@ void evaluator_destroy(struct evaluator *v); /* NULL-safe */
 /* c: a parsed config; it is resolved for `ranks` ranks in a copy. A plan that is wrong is no error: out->legal. Not for two threads at once. */
 enum status evaluate_plan(struct evaluator *v, const struct config *c, int64_t ranks, struct evaluation *out, struct error *e);
 
+/* From here on a plan that does not fold is left alone: legal, not folded, step_s 0. */
+void evaluator_only_fold(struct evaluator *v);
+
 struct evaluator_counts {
 	int64_t plans, illegal, too_large, timed; /* of plans: illegal, more than memory, with a step time */
 	int64_t predicted;                        /* of those timed: not folded */

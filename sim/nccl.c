@@ -112,9 +112,14 @@ static struct pricing pricing_of(const struct nccl_group *g)
 	return x;
 }
 
-static double ramp_s(double bytes)
+static double latency_s(const struct nccl_group *g, double s)
 {
-	return RAMP * sqrt(bytes);
+	return s * what_if_factor(g->latency);
+}
+
+static double ramp_s(const struct nccl_group *g, double bytes)
+{
+	return latency_s(g, RAMP * sqrt(bytes));
 }
 
 /* ---- ring ---- */
@@ -178,9 +183,9 @@ struct candidate {
 
 static struct candidate ring(const struct pricing *x, enum nccl_coll coll, enum nccl_proto p, double bytes)
 {
-	struct candidate c = {.latency_s = ring_latency_s(x, coll, p, bytes), .transfer_s = bytes / (1e9 * nccl_bandwidth_GBps(&x->comm, coll, NCCL_RING, p))};
+	struct candidate c = {.latency_s = latency_s(x->g, ring_latency_s(x, coll, p, bytes)), .transfer_s = bytes / (1e9 * nccl_bandwidth_GBps(&x->comm, coll, NCCL_RING, p))};
 	double hidden = x->g->hosts > 1 ? x->net->hiding : 1;
-	c.time_s = ramp_s(bytes) + pow(pow(c.latency_s, hidden) + pow(c.transfer_s, hidden), 1 / hidden);
+	c.time_s = ramp_s(x->g, bytes) + pow(pow(c.latency_s, hidden) + pow(c.transfer_s, hidden), 1 / hidden);
 	return c;
 }
 
@@ -198,8 +203,9 @@ static struct candidate tree(const struct pricing *x, enum nccl_proto p, double 
 		c.latency_s += g->nvlink ? passes * PASS_LAUNCH_s : 0;
 	else
 		c.latency_s += hops * (hop + (p == NCCL_SIMPLE ? 0 : fmin(bytes, BLOCK_MOST_B) / x->net->block_tree_Bps * (p == NCCL_LL128 ? TREE_LL128_BLOCK : 1)));
+	c.latency_s = latency_s(g, c.latency_s);
 	c.transfer_s = bytes / rate;
-	c.time_s = ramp_s(bytes) + c.latency_s + c.transfer_s;
+	c.time_s = ramp_s(g, bytes) + c.latency_s + c.transfer_s;
 	return c;
 }
 
@@ -218,8 +224,8 @@ static struct candidate nvls(const struct pricing *x, enum nccl_algo a, double b
 		rate = g->hosts == 2 ? fmin(rate, x->nics) : fmin(x->bus * to_algorithm, x->nics / 2);
 		latency += 2 * x->levels * fmax(1e-6 * nccl_hop_us(g->version, NCCL_HOP_NET, NCCL_NVLS_TREE, NCCL_SIMPLE), simple_hop_s(x->net, bytes / (double)g->per_host));
 	}
-	struct candidate c = {.latency_s = latency, .transfer_s = bytes / rate};
-	c.time_s = ramp_s(bytes) + c.latency_s + c.transfer_s;
+	struct candidate c = {.latency_s = latency_s(g, latency), .transfer_s = bytes / rate};
+	c.time_s = ramp_s(g, bytes) + c.latency_s + c.transfer_s;
 	return c;
 }
 
@@ -230,8 +236,8 @@ static struct candidate by_tuner(const struct pricing *x, enum nccl_coll coll, e
 	if (!nccl_tuner(&x->comm, coll, a, p, &latency_us, &GBps))
 		return (struct candidate){.time_s = INFINITY};
 	double slower = fmax(0, simple_hop_s(x->net, bytes / (double)x->g->ranks) - 1e-6 * nccl_hop_us(x->g->version, NCCL_HOP_NET, a, p));
-	struct candidate c = {.latency_s = 1e-6 * latency_us + (a == NCCL_PAT ? x->levels : 1) * slower, .transfer_s = bytes / (1e9 * GBps)};
-	c.time_s = ramp_s(bytes) + c.latency_s + c.transfer_s;
+	struct candidate c = {.latency_s = latency_s(x->g, 1e-6 * latency_us + (a == NCCL_PAT ? x->levels : 1) * slower), .transfer_s = bytes / (1e9 * GBps)};
+	c.time_s = ramp_s(x->g, bytes) + c.latency_s + c.transfer_s;
 	return c;
 }
 
@@ -272,7 +278,8 @@ static struct candidate alltoall(const struct pricing *x, double bytes)
 		c.latency_s = net->alltoall_base_s + (n - here) * peer * pow(growth, net->peer_power);
 		c.transfer_s = fmax(c.transfer_s, bytes * (n - here) / n * here / nics);
 	}
-	c.time_s = (g->hosts > 1 ? 0 : ALLTOALL_RAMP * ramp_s(bytes)) + c.latency_s + c.transfer_s;
+	c.latency_s = latency_s(g, c.latency_s);
+	c.time_s = (g->hosts > 1 ? 0 : ALLTOALL_RAMP * ramp_s(g, bytes)) + c.latency_s + c.transfer_s;
 	return c;
 }
 
@@ -288,7 +295,8 @@ static struct candidate sendrecv(const struct pricing *x, double bytes)
 		c.latency_s += net->ring_ll_s;
 		c.transfer_s = fmax(c.transfer_s, bytes / (net->node_Bps > 0 ? fmin(g->pair_Bps * share, net->node_Bps) : g->pair_Bps * share));
 	}
-	c.time_s = ramp_s(bytes) + c.latency_s + c.transfer_s;
+	c.latency_s = latency_s(g, c.latency_s);
+	c.time_s = ramp_s(g, bytes) + c.latency_s + c.transfer_s;
 	return c;
 }
 

@@ -73,6 +73,7 @@ struct nccl_group {
 	double nics_Bps;   /* line rate that its ranks on one host share; 0 on one host */
 	double pair_Bps;   /* of those, what one rank's sends to another host can use */
 	struct network_spec network;
+	double latency;    /* of a machine_what_if: times what a collective of no bytes takes; 0: 1 */
 };
 
 struct nccl_choice {

@@ -56,6 +56,7 @@ enum status nccl_group_of(const struct machine *m, int64_t size, int64_t stride,
 		.link_Bps = alone ? INFINITY : inside.pair_Bps,
 		.nics_Bps = all.hosts > 1 ? all.network_Bps * (double)per_host : 0,
 		.network = m->network,
+		.latency = m->what_if.latency,
 	};
 	out->pair_Bps = fmin(out->nics_Bps, fmax(exit_Bps, all.network_Bps)); /* a lone route counts NCCL's rate of a slot, which NICs exceed */
 	if (!(out->inside_Bps > 0) || (all.hosts > 1 && !(out->nics_Bps > 0)))

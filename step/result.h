@@ -73,6 +73,8 @@ void result_bottleneck(struct result *r, const char *idle, const char *host);
 /* Adds a warning, once, dropped when there are RESULT_MAX_NOTES. */
 void result_warn(struct result *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+struct advice;
+
 /* Both sides, ready for report/. Pointers are borrowed; measured and its timeline may be NULL. */
 struct outcome {
 	const struct program *program;
@@ -81,6 +83,7 @@ struct outcome {
 	struct {
 		double matrix_flop_per_s, mem_Bps; /* a device's, in the compute format, as its datasheet says or as it was measured; 0: not known */
 	} roofs;
+	const struct advice *advice; /* step/advice.h; NULL: not asked for */
 	json_t *system; /* what was found or taken, and from where; owned by the caller */
 	const char *mode; /* one line: why nothing was executed; NULL when it was */
 };

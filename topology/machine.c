@@ -256,6 +256,27 @@ void machine_borrow_profile(struct machine *m, const struct profile *p, double c
 	}
 }
 
+/* ---- what if ---- */
+
+struct machine machine_what_if(const struct machine *m, const struct what_if *w)
+{
+	struct machine out = *m;
+	struct device_spec *d = &out.device;
+	for (int t = 0; t < DT_COUNT; t++)
+		d->matrix_flop_per_s[t] *= what_if_factor(w->compute);
+	d->vector_flop_per_s *= what_if_factor(w->compute);
+	d->mem_Bps *= what_if_factor(w->memory);
+	d->launch_s *= what_if_factor(w->launch);
+	out.intra.Bps *= what_if_factor(w->inside);
+	out.inter.Bps *= what_if_factor(w->network);
+	out.intra.latency_s *= what_if_factor(w->latency);
+	out.inter.latency_s *= what_if_factor(w->latency);
+	out.network.node_Bps *= what_if_factor(w->network);
+	out.network.alltoall_node_Bps *= what_if_factor(w->network);
+	out.what_if = *w;
+	return out;
+}
+
 /* ---- groups ---- */
 
 /* Groups begin at multiples of size x stride: all lie inside nodes only where nodes are cut into whole groups; else the worst one counts. */
@@ -307,16 +328,8 @@ static bool links_are_measured(const struct machine *m)
 	return m->profile && profile_get_value(m->profile, "p2p.Bps", 0) > 0;
 }
 
-enum status machine_group(const struct machine *m, int64_t size, int64_t stride, struct group *out, struct error *e)
+static enum status group_of_cluster(const struct machine *m, int64_t size, int64_t stride, struct group *out, struct error *e)
 {
-	if (size <= 1) {
-		*out = (struct group){.size = 1, .hosts = 1, .in_node = true, .ring_Bps = INFINITY, .pair_Bps = INFINITY};
-		return ST_OK;
-	}
-	if (!m->cluster || links_are_measured(m)) {
-		group_by_pairs(m, size, stride, out);
-		return ST_OK;
-	}
 	struct machine_groups *groups = m->groups;
 	enum status st = ST_OK;
 	pthread_mutex_lock(&groups->lock);
@@ -333,6 +346,41 @@ enum status machine_group(const struct machine *m, int64_t size, int64_t stride,
 out:
 	pthread_mutex_unlock(&groups->lock);
 	return st;
+}
+
+/* Across hosts a ring is as fast as the slower of its way through a host and what the NICs let out. */
+static enum status group_what_if(const struct machine *m, int64_t stride, struct group *g, struct error *e)
+{
+	const double inside = what_if_factor(m->what_if.inside), network = what_if_factor(m->what_if.network);
+	g->ring_latency_s *= what_if_factor(m->what_if.latency);
+	if (g->hosts <= 1) {
+		g->ring_Bps *= inside;
+		g->pair_Bps *= inside;
+		return ST_OK;
+	}
+	const int64_t per_host = (g->size + g->hosts - 1) / g->hosts;
+	const double out_Bps = g->network_Bps * (double)per_host;
+	const bool by_network = out_Bps <= g->ring_Bps;
+	struct group here = {.ring_Bps = by_network ? INFINITY : g->ring_Bps};
+	enum status st = by_network && per_host > 1 ? group_of_cluster(m, per_host, stride, &here, e) : ST_OK;
+	g->network_Bps *= network;
+	g->pair_Bps *= network;
+	g->ring_Bps = fmin((by_network ? g->ring_Bps : out_Bps) * network, here.ring_Bps * inside);
+	return st;
+}
+
+enum status machine_group(const struct machine *m, int64_t size, int64_t stride, struct group *out, struct error *e)
+{
+	if (size <= 1) {
+		*out = (struct group){.size = 1, .hosts = 1, .in_node = true, .ring_Bps = INFINITY, .pair_Bps = INFINITY};
+		return ST_OK;
+	}
+	if (!m->cluster || links_are_measured(m)) {
+		group_by_pairs(m, size, stride, out);
+		return ST_OK;
+	}
+	enum status st = group_of_cluster(m, size, stride, out, e);
+	return st ? st : group_what_if(m, stride, out, e);
 }
 
 struct link_spec machine_group_link(const struct machine *m, int64_t size, int64_t stride)
@@ -386,6 +434,7 @@ enum status machine_exit(const struct machine *m, double *out_Bps, struct error 
 		if (groups)
 			groups->exit_Bps = route.Bps;
 	}
+	*out_Bps *= what_if_factor(m->what_if.network);
 	if (groups)
 		pthread_mutex_unlock(&groups->lock);
 	return st;

@@ -16,6 +16,13 @@ struct link_spec {
 	double latency_s, Bps;
 };
 
+/* A machine that differs from a real one: how many times as fast (the first four) or as long (the last two) as there. 0: as there. */
+struct what_if {
+	double compute, memory;  /* arithmetic; memory bandwidth */
+	double inside, network;  /* rates of the links inside a node, and between nodes */
+	double latency, launch;  /* what a message or a collective of no bytes takes; host time for launching or calling */
+};
+
 struct machine {
 	char name[128];
 	char source[256]; /* "catalogue configs/systems/dgx-h100.yaml", "hwloc + profile ..." */
@@ -28,6 +35,7 @@ struct machine {
 	struct machine_groups *groups; /* owned: answers about the cluster that were found once */
 	bool unverified;
 	const struct profile *profile; /* borrowed; NULL: datasheet only */
+	struct what_if what_if;        /* of machine_what_if: what is not in the fields above already, for those who read the profile, the link graph and NCCL's constants */
 	double borrowed_scale;         /* 0: the profile is of this placement; else it is another placement's, and times of compute are this many times its own */
 };
 
@@ -36,6 +44,14 @@ struct machine {
 enum status machine_load(const char *system, int64_t nodes, int64_t gpus_per_node, struct machine *out, struct error *e);
 
 void machine_free(struct machine *m); /* NULL-safe members; a copy shares them: free one of them */
+
+/* The machine as it would be if. Shares all that m owns: only one of them is freed, and it lives no longer than m. */
+struct machine machine_what_if(const struct machine *m, const struct what_if *w);
+/* A factor of a what_if, 1 where it is not set. */
+static inline double what_if_factor(double x)
+{
+	return x > 0 ? x : 1;
+}
 
 /* This machine as hwloc sees it: a device is `cores` cores of the host; links are unknown until a profile says. */
 enum status machine_this(int64_t ranks, int64_t cores_per_rank, struct machine *out, struct error *e);

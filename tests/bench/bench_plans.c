@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sim/advise.h"
 #include "sim/cost.h"
 #include "sim/evaluate.h"
 #include "sim/predict.h"
@@ -40,6 +41,22 @@ static void load(const char *text, struct config *c)
 
 /* ---- full predictions ---- */
 
+/* As the command line gives it. */
+static void advise_on(const char *text, const struct program *p, const struct machine *m, const struct result *r)
+{
+	char path[] = "/tmp/stepsim-bench-XXXXXX";
+	struct advice *advice = malloc(sizeof *advice);
+	struct error e = {0};
+	int fd = mkstemp(path);
+	if (!advice || fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text) || close(fd))
+		exit(1);
+	const struct advise_case a = {.path = path, .program = p, .machine = m, .predicted = r, .budget_ops = ADVICE_BUDGET_OPS};
+	if (advise(&a, advice, &e))
+		die("advice", &e);
+	unlink(path);
+	free(advice);
+}
+
 static void predict_405b(int64_t gpus)
 {
 	static const char text[] = "model: {preset: llama3-405b}\ntrain: {stack: megatron-core, dtype: bf16, global_batch: %lld, micro_batch: 1}\n"
@@ -55,6 +72,7 @@ static void predict_405b(int64_t gpus)
 	load(filled, &c);
 	if (machine_load("dgx-h100", gpus / 8, 0, &m, &e) || config_resolve(&c, gpus, &e) || program_build(&c, &p, &e) || predict(p, &m, &r, &t, &e))
 		die("llama3-405b", &e);
+	advise_on(filled, p, &m, &r);
 	timeline_free(&t);
 	program_destroy(p);
 	machine_free(&m);
@@ -75,7 +93,7 @@ static int bench_predict(int64_t gpus, double most_s, double most_MB)
 	if (child < 0 || wait4(child, &status, 0, &u) != child || status != 0)
 		return 1;
 	double s = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
-	snprintf(what, sizeof what, "predict Llama 3 405B on %lld GPUs, TP 8, PP 16, DP %lld, 1F1B", (long long)gpus, (long long)(gpus / 128));
+	snprintf(what, sizeof what, "predict and advise Llama 3 405B, %lld GPUs, TP 8, PP 16, DP %lld", (long long)gpus, (long long)(gpus / 128));
 	int missed = verdict(what, s, most_s, 1, "s");
 	return verdict("  memory", (double)u.ru_maxrss * 1024 / 1e6, most_MB, 1, "MB") || missed;
 }

@@ -89,8 +89,14 @@ Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on 
     The stages of the predicted step; above stands the one that ends last.
     stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
     --------------------------------------------------------------------------------
-    0          16   2.65 s         118 ms   391 ms    7.48 ms          0 s  61.9 GiB
-    1          16   2.71 s         199 ms  24.6 ms    7.49 ms       226 ms  46.5 GiB
+    0          16   2.65 s         118 ms   391 ms    7.48 ms          0 s  64.6 GiB
+    1          16   2.71 s         199 ms  24.6 ms    7.49 ms       226 ms  49.2 GiB
+    What would shorten the step, each alone; symptom: pipeline bubble (25 changes tried)
+                            saves  of the step  order       with
+    ---------------------------------------------------------------------------------------------------------------------------
+      narrower products    1.07 s       33.8 %  1 format    --set train.dtype=fp8
+      interleaved stages   267 ms        8.4 %  6 pipeline  --set parallel.schedule=interleaved --set parallel.virtual_stages=8
+      another schedule    46.3 ms        1.5 %  6 pipeline  --set parallel.schedule=zero_bubble
     90 % interval of the prediction: 2.80 s to 3.57 s
     Bottleneck: compute: gemm 68 % of the step
     Warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others

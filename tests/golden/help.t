@@ -53,8 +53,8 @@
         --backend KIND             what is measured: cuda, host, or auto (GPUs where there are any)
         --share-gpu                allow several ranks on one GPU: correctness only
         --progress WHEN            the progress line on standard error: auto (when a terminal reads it), always, never
-    -q, --quiet                    no notes and no progress line; warnings and the result remain
-    -v, --verbose                  also the placement of ranks, the profile, the price of each kind of op, every link
+    -q, --quiet                    no notes, no advice and no progress line; warnings and the result remain
+    -v, --verbose                  also the placement of ranks, the profile, the price of each kind of op, all advice, every link
     -h, --help                     this text
     Exit codes: 0 done; 1 the execution failed; 2 the command line, config or input file is wrong; 3 done, but --max-error was missed.
 
@@ -71,18 +71,18 @@
         --dump-program        print the step program, one line an op, in place of the prediction
         --print-ranks         print how many ranks to start for this config, and stop; 0: it is not for this machine
         --progress WHEN       the progress line on standard error: auto (when a terminal reads it), always, never
-    -q, --quiet               no notes and no progress line; warnings and the result remain
-    -v, --verbose             also the placement of ranks, the profile, the price of each kind of op, every link
+    -q, --quiet               no notes, no advice and no progress line; warnings and the result remain
+    -v, --verbose             also the placement of ranks, the profile, the price of each kind of op, all advice, every link
     -h, --help                this text
 
     $ stepsim -h list
     usage: stepsim list systems|gpus|models|stacks|fabrics|parameters [options]
     the catalogue; the fitted constants with meaning and source
     option               effect
-    --------------------------------------------------------------------------------------------------------
+    -------------------------------------------------------------------------------------------------------------------
         --progress WHEN  the progress line on standard error: auto (when a terminal reads it), always, never
-    -q, --quiet          no notes and no progress line; warnings and the result remain
-    -v, --verbose        also the placement of ranks, the profile, the price of each kind of op, every link
+    -q, --quiet          no notes, no advice and no progress line; warnings and the result remain
+    -v, --verbose        also the placement of ranks, the profile, the price of each kind of op, all advice, every link
     -h, --help           this text
 
     $ stepsim --version

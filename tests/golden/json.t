@@ -35,6 +35,9 @@ The keys that INTERFACE promises, in the order in which they are written (no key
         "by_class"
         "bottleneck"
         "advice"
+        "advice_untried"
+        "symptom"
+        "sensitivity"
         "warnings"
 
     $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --json - | sed -n '/^    "memory"/,/^    }/p' | grep -oE '^      "[a-z_]+"'

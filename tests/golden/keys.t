@@ -7,8 +7,8 @@ Tensor-parallel collectives beside the tiles of products: Megatron's habit (user
     > cluster: {system: dgx-h100}
     > EOF
     > for overlap in true false; do for stack in megatron-core pytorch-ddp; do
-    >   stepsim predict tp.yaml --set train.stack=$stack --set parallel.tensor_overlap=$overlap | grep -E 'exposed comm|moving|  overlap'; done; done
-    > stepsim predict tp.yaml | grep -E 'exposed comm|moving|  overlap'
+    >   stepsim predict tp.yaml -q --set train.stack=$stack --set parallel.tensor_overlap=$overlap | grep -E 'exposed comm|moving|  overlap'; done; done
+    > stepsim predict tp.yaml -q | grep -E 'exposed comm|moving|  overlap'
       exposed communication        108 ms       10.6 %
       moving bytes                 612 ms       60.0 %
       overlap                      82.4 %
@@ -46,7 +46,7 @@ Slow ranks: the step is the slowest one's. Failures: how much of the time is ste
         "checkpoint_interval_s": 5632.25790218609,
 A sliding window: attention's work falls with it. Moments in 8 bits: memory and the update. Where they would be executed, one line says that they are not.
 
-    $ for window in 0 4096 1024; do stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set model.sliding_window=$window | grep -E 'attention|MFU'; done
+    $ for window in 0 4096 1024; do stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml -q --set model.sliding_window=$window | grep -E 'attention|MFU'; done
     > for bits in 32 8; do stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set train.optimizer_bits=$bits | grep -E '  optimizer'; done
     > stepsim $ROOT/configs/ddp-tiny.yaml --set model.sliding_window=8 2>&1 | tail -n 1
     > stepsim $ROOT/configs/ddp-tiny.yaml --set train.optimizer_bits=8 2>&1 | tail -n 1

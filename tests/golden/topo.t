@@ -193,7 +193,7 @@ Refused, each in one line:
     usage: stepsim topo [options]
     the links found on this machine, as a matrix with GB/s; or those of a dumped one
     option                effect
-    ---------------------------------------------------------------------------------------------------------
+    --------------------------------------------------------------------------------------------------------------------
         --json FILE       write the result as JSON; - is standard output, in place of the table
         --smi FILE        of another machine: what `nvidia-smi topo -m` printed there; - is standard input
         --nccl-xml FILE   of another machine: its NCCL or RCCL topology file (NCCL_TOPO_DUMP_FILE)
@@ -201,6 +201,6 @@ Refused, each in one line:
         --dot FILE        write the links for graphviz
         --svg FILE        write the links as a picture
         --progress WHEN   the progress line on standard error: auto (when a terminal reads it), always, never
-    -q, --quiet           no notes and no progress line; warnings and the result remain
-    -v, --verbose         also the placement of ranks, the profile, the price of each kind of op, every link
+    -q, --quiet           no notes, no advice and no progress line; warnings and the result remain
+    -v, --verbose         also the placement of ranks, the profile, the price of each kind of op, all advice, every link
     -h, --help            this text

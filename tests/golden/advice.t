@@ -1,0 +1,141 @@
+What would shorten the step: each change predicted by itself. Launches, a loader that cannot keep up, a host that waits:
+
+    $ advice() { stepsim predict "$@" | sed -n '/^What would\|^What makes\|^Symptom/,/^90 %/p' | grep -v '^90 %'; }
+    > advice $ROOT/configs/launch-bound.yaml
+    > advice $ROOT/configs/starved.yaml --set cluster.system=dgx-h100
+    > advice $ROOT/configs/sync.yaml
+    What would shorten the step, each alone; symptom: launch-bound (22 changes tried)
+                                          saves  of the step  order       with
+    ----------------------------------------------------------------------------------------------------------------------------------
+      the step as one CUDA graph        8.16 ms       59.4 %  3 fuse      --set train.cuda_graph=true
+      larger micro-batches              6.82 ms       49.7 %  3 fuse      --set train.micro_batch=8
+      16-bit weights and a master copy  4.10 ms       29.9 %  1 format    --set train.param_dtype=bf16 --set train.master_weights=true
+      another number of stages          2.98 ms       21.7 %  6 pipeline  --set parallel.pipeline=2
+    What would shorten the step, each alone; symptom: data-starved (22 changes tried)
+                             saves  of the step  order   with
+    --------------------------------------------------------------------------
+      more loader workers  75.0 ms       93.7 %  2 feed  --set data.workers=32
+    What would shorten the step, each alone; symptom: exposed communication (20 changes tried)
+                                         saves  of the step  order          with
+    ------------------------------------------------------------------------------------------------------------------------------------
+      16-bit weights and a master copy  635 us       14.4 %  1 format       --set train.param_dtype=bf16 --set train.master_weights=true
+      another data-parallel strategy    353 us        8.0 %  5 communicate  --set parallel.strategy=fsdp
+      8-bit moments                     267 us        6.1 %  4 fit          --set train.optimizer_bits=8
+      compressed gradients              181 us        4.1 %  5 communicate  --set train.grad_compression=bf16
+
+fp32 on a GPU with Tensor Cores, an odd vocabulary, naive attention, kernels one by one:
+
+    $ cat > slow.yaml <<'EOF'
+    > model: {preset: gpt2-350m, layers: 8}
+    > train: {stack: pytorch-ddp-eager, dtype: fp32, fused: false, attention: naive, global_batch: 64, micro_batch: 8}
+    > parallel: {strategy: ddp}
+    > cluster: {system: dgx-a100}
+    > EOF
+    > advice() { stepsim predict "$@" | sed -n '/^What would\|^What makes\|^Symptom/,/^90 %/p' | grep -v '^90 %'; }
+    > advice slow.yaml
+    > advice slow.yaml --set train.dtype=bf16 --set model.vocab_padding=128 --set train.attention=flash --set train.stack=pytorch-ddp --set train.fused=true
+    What would shorten the step, each alone; symptom: a format without the fast matrix units (20 changes tried)
+                            saves  of the step  order     with
+    -----------------------------------------------------------------------------------
+      16-bit products      542 ms       83.3 %  1 format  --set train.dtype=bf16
+      tf32 products        417 ms       64.1 %  1 format  --set train.dtype=tf32
+      the compiled stack  51.0 ms        7.8 %  3 fuse    --set train.stack=pytorch-ddp
+      flash attention     44.3 ms        6.8 %  3 fuse    --set train.attention=flash
+    What would shorten the step, each alone; symptom: compute-bound (18 changes tried)
+                                          saves  of the step  order          with
+    -------------------------------------------------------------------------------------------------------------------------------------
+      another data-parallel strategy    2.50 ms        4.9 %  5 communicate  --set parallel.strategy=fsdp
+      16-bit weights and a master copy  2.26 ms        4.5 %  1 format       --set train.param_dtype=bf16 --set train.master_weights=true
+      8-bit moments                     1.01 ms        2.0 %  4 fit          --set train.optimizer_bits=8
+      compressed gradients               726 us        1.4 %  5 communicate  --set train.grad_compression=bf16
+
+A tensor group that crosses from node to node, over fewer NICs than it has GPUs:
+
+    $ cat > cross.yaml <<'EOF'
+    > model: {preset: gpt3-13b, heads: 32, vocab_padding: 128}
+    > train: {stack: megatron-core, dtype: bf16, global_batch: 32, micro_batch: 1}
+    > parallel: {strategy: ddp, tensor: 16, sequence_parallel: true, tensor_overlap: false}
+    > cluster: {system: aws-p4d, nodes: 4}
+    > EOF
+    > stepsim predict cross.yaml | sed -n '/^What would/,/^90 %/p' | grep -v '^90 %'
+    What would shorten the step, each alone; symptom: exposed communication (26 changes tried)
+                                           saves  of the step  order          with
+    ------------------------------------------------------------------------------------------------------------
+      tensor collectives beside products  2.28 s       50.7 %  5 communicate  --set parallel.tensor_overlap=true
+      another tensor group                1.51 s       33.6 %  5 communicate  --set parallel.tensor=8
+      another number of stages            476 ms       10.6 %  6 pipeline     --set parallel.pipeline=2
+      larger micro-batches                413 ms        9.2 %  3 fuse         --set train.micro_batch=8
+
+Where nothing fits, single changes with which it does; and where no single one suffices:
+
+    $ cat > large.yaml <<'EOF'
+    > model: {preset: llama3-8b}
+    > train: {stack: pytorch-fsdp, dtype: bf16, global_batch: 16, micro_batch: 2}
+    > parallel: {strategy: ddp}
+    > cluster: {system: dgx-h100}
+    > EOF
+    > advice() { stepsim predict "$@" | sed -n '/^What would\|^What makes\|^Symptom/,/^90 %/p' | grep -v '^90 %'; }
+    > advice large.yaml
+    > advice large.yaml --set model.preset=llama3-405b
+    What makes it fit in memory, each alone, the shortest step first (28 changes tried)
+                          saves  of the step  order  with
+    -------------------------------------------------------------------------------------------------------
+      several at once  -54.0 ms       -2.9 %  4 fit  --set parallel.strategy=fsdp --set train.micro_batch=1
+    Symptom: compute-bound. No single change makes it fit in memory (28 changes tried)
+
+A config that can be read only once gets none:
+
+    $ stepsim predict <(printf 'model: {layers: 2}\ncluster: {system: dgx-h100}\n') 2>&1 | grep -E '^stepsim|^Symptom|^What|^step time' | sed 's/fd.[0-9]*/fd/'
+    stepsim: no advice: /dev/fd is no file that can be read again
+    step time                     11.9 ms
+
+A step with nothing to gain, and none asked for:
+
+    $ advice() { stepsim predict "$@" | sed -n '/^What would\|^What makes\|^Symptom/,/^90 %/p' | grep -v '^90 %'; }
+    > advice $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set train.dtype=fp8 --set train.attention_kernel=fa3 --set train.recompute=none --set train.optimizer=none --set train.reduce_dtype=bf16 --set parallel.reshard_after_forward=false --set train.micro_batch=1
+    > stepsim predict $ROOT/configs/launch-bound.yaml -q | grep -c 'would shorten'
+    > stepsim predict $ROOT/configs/launch-bound.yaml -q --json - | python3 -c 'import json, sys; p = json.load(sys.stdin)["prediction"]; print(p["advice"], p["sensitivity"], p["symptom"], p["advice_untried"])'
+    Symptom: compute-bound. No single change shortens the step by 0.5 % or more (12 changes tried)
+    0
+    [] [] None None
+
+Each lever keeps its word when it is given to the command line, to the picosecond; elasticities are not negative, add up to 1 at the most, and no part's limit is above the step:
+
+    $ for c in launch-bound sync gpt2-124m-gpu llama3-8b-fsdp-64xh100 ep-mixtral-8x7b-64xh100 pp-tiny; do python3 $ROOT/tests/golden/gained.py $ROOT/configs/$c.yaml --set cluster.system=dgx-h100 --set run.execute=false; done
+    > python3 $ROOT/tests/golden/gained.py $ROOT/configs/starved.yaml --set cluster.system=dgx-h100
+    > python3 $ROOT/tests/golden/gained.py $ROOT/tests/golden/profiles/plan.yaml
+    launch-bound: 6 levers as promised
+    exposed communication: 7 levers as promised
+    compute-bound: 8 levers as promised
+    compute-bound: 6 levers as promised
+    pipeline bubble: 3 levers as promised
+    pipeline bubble: 2 levers as promised
+    data-starved: 1 levers as promised
+    compute-bound: 8 levers as promised
+
+A large program: within its budget some changes are put together from pieces, and marked; some are left.
+
+    $ stepsim predict $ROOT/configs/pp-gpt3-175b-384xa100.yaml | grep -A 3 '^What would'
+    What would shorten the step, each alone; symptom: compute-bound (23 changes tried, 10 left untried for the program's size (-v tries them))
+                              saves  of the step  order          with
+    -------------------------------------------------------------------------------------------------------------
+      less recomputation    ~19.0 s       25.9 %  4 fit          --set train.recompute=none
+
+With -v the rest of it, and what a little of each rate is worth:
+
+    $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml -v 2>&1 >/dev/null | sed -n '/^further/,/^  all communication/p'
+    further changes, each alone:
+                                    saves  of the step  order          with
+    -------------------------------------------------------------------------------------------------------------
+      16-bit reductions           37.4 ms        1.6 %  5 communicate  --set train.reduce_dtype=bf16
+      weights kept after forward  18.6 ms        0.8 %  5 communicate  --set parallel.reshard_after_forward=false
+    sensitivity: what the step gains by a little, and what is left of it when a part costs nothing:
+                                change    saves  elasticity  step without it
+    ------------------------------------------------------------------------
+      compute rate               +10 %   180 ms       0.872           375 ms
+      memory bandwidth           +10 %  17.9 ms       0.087           2.08 s
+      bandwidth inside a node    +10 %  7.20 ms       0.035           2.26 s
+      network bandwidth          +10 %      0 s       0.000           2.27 s
+      latency of communication   -10 %  1.19 ms       0.005           2.26 s
+      kernel launches            -10 %      0 s       0.000           2.27 s
+      all communication           none                                2.18 s
