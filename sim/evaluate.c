@@ -306,8 +306,9 @@ static bool compose(const struct evaluator *v, const struct block_pieces *b, con
 	double latest_s = 0, scale = scale_of(v, c);
 	bool good = b->straight;
 	for (int s = 0; s < END_COUNT; s++) {
-		const double comm_s = line_at(d->comm_s[s], part), beside_s = line_at(b->steady_s[s][ACTION_BACKWARD], part) * (double)p->pipeline;
-		const double earlier_s = p->overlap ? (double)(chunks - 1) * c->stack.overlap_tax * comm_s : 0;
+		const double comm_s = d->comm_s[s].each * (double)part /* of a part with neither table: on either stage all but one */, beside_s = line_at(b->steady_s[s][ACTION_BACKWARD], part) * (double)p->pipeline;
+		/* While an earlier part's reductions move, messages of the actions beside them take longer. */
+		const double earlier_s = p->overlap ? (double)(chunks - 1) * (c->stack.overlap_tax * comm_s + fmin(1, comm_s / beside_s) * (double)p->pipeline * (d->message_s - w->message_s)) : 0;
 		const double first_s = line_at(d->slowed_s[END_FIRST], part), last_s = line_at(d->slowed_s[END_LAST], part);
 		const double slowed_s = s == END_LAST ? last_s : p->schedule == SCHED_ZERO_BUBBLE ? first_s : last_s + (double)(p->pipeline - 1) * (first_s + d->message_s - w->message_s);
 		const double reduce_s = line_at(d->reduce_s[s], p->overlap ? part : layers) + w->further_s + (p->overlap ? backlog_s(comm_s, beside_s, chunks) : 0), optimize_s = line_at(d->optimize_s[s], layers);

@@ -198,8 +198,11 @@ void feed_begin(struct builder *b);       /* the step's input */
 void feed_micro_begin(struct builder *b); /* this micro-step's, on the device */
 void feed_end(struct builder *b);         /* behind all else */
 
-/* ---- build_params.c: parameters in buckets, their gradients and reductions ---- */
+/* ---- build_params.c: parameters in buckets ---- */
 void build_buckets(struct builder *b);
+double build_elements(const struct builder *b); /* of all buckets, padded */
+
+/* ---- build_reduce.c: weights, gradients and their reductions, the optimizer ---- */
 void build_gather_ahead(struct builder *b);            /* what the step before has updated, where the stack gathers that late */
 void build_micro_begin(struct builder *b);             /* forgets last micro-step's copies, counts the gradients to come; with several stages once a step */
 void build_backward_begin(struct builder *b);          /* of a stage that shards gradients: counts those that this backward brings */
