@@ -31,6 +31,7 @@ struct flash {
 	float scale;
 	bool causal, alibi, adds; /* adds: to what earlier keys gave */
 	struct cut cut;
+	int64_t window; /* keys that a query sees, itself the last; 0: all. Then there is one chunk, so that tiles of queries and of keys are the same rows */
 	int64_t chunk, first_rank, sections; /* rows of a chunk; keys: of how many ranks, from which on */
 	const float *qkv, *keys, *out, *dout; /* keys: the K columns of the first one's row 0 */
 	float *o, *lse, *delta, *dqkv, *dkeys;
@@ -42,7 +43,7 @@ static struct flash flash_of(const struct host_env *env, const struct op *op, co
 	const int64_t *d = op->d, K = d[2], s = d[3], D = d[4];
 	const bool gathered = visitors && d[6] == 0;
 	struct flash f = {.env = env, .b = d[0], .H = d[1], .K = K, .s = s, .D = D, .lanes_D = padded(D), .width = (d[1] + 2 * K) * D, .scale = 1.0f / sqrtf((float)D), .causal = op->flags & OP_CAUSAL,
-		.alibi = op->flags & OP_ALIBI, .adds = op->flags & OP_ACCUMULATE, .cut = env->cut, .sections = gathered ? cut_ranks(&env->cut) : 1, .qkv = qkv};
+		.alibi = op->flags & OP_ALIBI, .adds = op->flags & OP_ACCUMULATE, .cut = env->cut, .window = op_window(op), .sections = gathered ? cut_ranks(&env->cut) : 1, .qkv = qkv};
 	f.chunk = s / cut_chunks(&f.cut);
 	f.first_rank = gathered ? 0 : visitors ? (f.cut.rank - d[6] + cut_ranks(&f.cut)) % cut_ranks(&f.cut) : f.cut.rank;
 	f.keys = visitors ? visitors : qkv + d[1] * D;
@@ -94,6 +95,13 @@ static int64_t keys_end(const struct flash *f, const struct queries *q, const st
 	return seen < 0 ? 0 : seen < f->chunk ? seen : f->chunk;
 }
 
+/* The tile before which no query sees a key of the chunk. */
+static int64_t keys_begin(const struct flash *f, const struct queries *q, const struct keys *k)
+{
+	const int64_t first = f->window > 0 ? q->position - f->window + 1 - k->position : 0;
+	return first > 0 ? first / TILE * TILE : 0;
+}
+
 /* to [D, TILE] = factor x rows^T */
 static void transpose_in(float *restrict to, const float *rows, int64_t stride, int64_t n, int64_t D, float factor)
 {
@@ -123,6 +131,10 @@ static void score_tile(const struct flash *f, const struct queries *q, const flo
 	if (f->causal && ahead + n > 0)
 		for (int64_t j = 0; j < n; j++)
 			for (int64_t i = 0; i < ahead + j && i < TILE; i++)
+				scores[j * TILE + i] = -INFINITY;
+	if (f->window > 0)
+		for (int64_t j = 0; j < n; j++)
+			for (int64_t i = ahead + j + f->window > 0 ? ahead + j + f->window : 0; i < q->n; i++)
 				scores[j * TILE + i] = -INFINITY;
 }
 
@@ -179,8 +191,11 @@ static void forward_begin(const struct flash *f, const struct queries *q, struct
 static void forward_keys(const struct flash *f, const struct queries *q, const struct keys *k, struct forward *w)
 {
 	const float *keys = f->keys + k->at, *values = keys + f->K * f->D;
+	const int64_t begin = keys_begin(f, q, k), tiles = (keys_end(f, q, k) - begin + TILE - 1) / TILE;
 	float factor[TILE];
-	for (int64_t first = 0, end = keys_end(f, q, k); first < end; first += TILE) {
+	for (int64_t tile = 0; tile < tiles; tile++) {
+		/* under a window backwards: each query has a key, its own, in the first tile that it meets */
+		const int64_t first = begin + (f->window > 0 ? tiles - 1 - tile : tile) * TILE;
 		const int64_t n = f->chunk - first < TILE ? f->chunk - first : TILE;
 		score_tile(f, q, keys + first * f->key_width, k->position + first - q->position, n, w->qt, w->scores);
 		softmax_tile(w->scores, n, w->max, w->sum, factor);
@@ -326,7 +341,7 @@ static void softmax_grad_tile(float *restrict p, float *restrict ds, int64_t n, 
 
 static void backward_keys(const struct flash *f, const struct queries *q, const struct keys *at, const struct backward *w)
 {
-	for (int64_t first = 0, end = keys_end(f, q, at), D = f->lanes_D; first < end; first += TILE) {
+	for (int64_t first = keys_begin(f, q, at), end = keys_end(f, q, at), D = f->lanes_D; first < end; first += TILE) {
 		const int64_t n = f->chunk - first < TILE ? f->chunk - first : TILE, row = (at->row + first) * D;
 		const float *k = f->keys + at->at + first * f->key_width, *v = k + f->K * f->D;
 		score_tile(f, q, k, at->position + first - q->position, n, w->qt, w->p);

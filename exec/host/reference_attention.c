@@ -44,7 +44,7 @@ static int64_t o_at(const struct shape *z, int64_t b, int64_t h, int64_t i, int6
 
 static double score(const struct host_env *env, const struct op *op, const struct shape *z, const double *qkv, int64_t b, int64_t h, int64_t i, int64_t j)
 {
-	if (op->flags & OP_CAUSAL && j > i)
+	if ((op->flags & OP_CAUSAL && j > i) || (op_window(op) > 0 && i - j >= op_window(op)))
 		return -INFINITY;
 	double dot = 0.0;
 	for (int64_t d = 0; d < z->D; d++)

@@ -83,6 +83,9 @@ for data in 'data.workers=2' 'data.workers=3 data.prefetch=1' 'data.prefetch=0' 
 	train 2 data.load_time=1ms train.micro_batch=1 train.global_batch=8 $data
 done
 
+train 2 model.sliding_window=5 model.position=rope
+train 4 model.sliding_window=3 model.position=alibi parallel.tensor=2 parallel.sequence_parallel=true train.recompute=full
+
 # Offloaded to another buffer and back; the single rank that they are compared with offloads nothing.
 train 1 train.offload=optimizer
 train 2 train.offload=optimizer parallel.strategy=zero1 parallel.overlap=false

@@ -101,6 +101,30 @@ static void test_attention(void)
 	}
 }
 
+/* Windows narrower and wider than a tile of 32 or 64 keys, and than the sequence by one. */
+static void test_window(void)
+{
+	static const int64_t windows[] = {1, 2, 31, 33, 64, 65, 129};
+	for (size_t i = 0; i < sizeof attentions / sizeof attentions[0]; i++)
+		for (size_t k = 0; k < sizeof windows / sizeof windows[0]; k++)
+			for (unsigned flags = OP_CAUSAL; windows[k] < attentions[i][3]; flags |= OP_ALIBI) {
+				struct rig forward, r;
+				open_attention(&r, OP_ATTENTION, flags, attentions[i]);
+				r.op.d[5] = windows[k];
+				check(&r, attention_tolerance(flags));
+				open_attention(&forward, OP_ATTENTION, flags, attentions[i]);
+				open_attention(&r, OP_ATTENTION_GRAD, flags, attentions[i]);
+				forward.op.d[5] = r.op.d[5] = windows[k];
+				rig_reference(&forward);
+				for (int a = 0; a < 3; a++)
+					copy_argument(&r, a, &forward, a);
+				check(&r, attention_tolerance(flags));
+				rig_close(&forward);
+				if (flags & OP_ALIBI)
+					break;
+			}
+}
+
 static void test_naive_attention(void)
 {
 	static const enum op_kind kinds[] = {OP_ATTN_SCORES, OP_ATTN_SOFTMAX, OP_ATTN_VALUES, OP_ATTN_VALUES_GRAD, OP_ATTN_SOFTMAX_GRAD, OP_ATTN_SCORES_GRAD};
@@ -397,7 +421,7 @@ int main(void)
 {
 	openblas_set_num_threads(1);
 	static const struct unit_test tests[] = {
-		{"exp", test_exp}, {"alibi slopes", test_alibi_slopes}, {"gemm", test_gemm}, {"attention", test_attention}, {"naive attention", test_naive_attention}, {"rope", test_rope}, {"norm", test_norm},
+		{"exp", test_exp}, {"alibi slopes", test_alibi_slopes}, {"gemm", test_gemm}, {"attention", test_attention}, {"attention through a window", test_window}, {"naive attention", test_naive_attention}, {"rope", test_rope}, {"norm", test_norm},
 		{"elementwise", test_elementwise}, {"activations far out", test_act_extremes}, {"embed", test_embed}, {"loss", test_loss}, {"optimizer", test_optimizer}, {"memory", test_memory},
 		{"in place", test_in_place}, {"errors", test_errors}, {"scratch is linear", test_scratch_is_linear},
 	};

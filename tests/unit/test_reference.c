@@ -132,10 +132,11 @@ static void open_attention(struct rig *r, enum op_kind kind, unsigned flags)
 
 static void test_attention_gradient(void)
 {
-	for (size_t i = 0; i < N_MASKS; i++) {
+	for (size_t i = 0; i < N_MASKS + 2; i++) {
 		struct rig forward, grad;
-		open_attention(&forward, OP_ATTENTION, masks[i]);
-		open_attention(&grad, OP_ATTENTION_GRAD, masks[i]);
+		open_attention(&forward, OP_ATTENTION, masks[i < N_MASKS ? i : i == N_MASKS ? 1 : 3]);
+		open_attention(&grad, OP_ATTENTION_GRAD, (unsigned)forward.op.flags);
+		forward.op.d[5] = grad.op.d[5] = i < N_MASKS ? 0 : 2; /* a window, in causal attention */
 		rig_reference(&forward);
 		copy_named(&grad, "qkv", rig_ref(&forward, "qkv"));
 		copy_named(&grad, "out", rig_ref(&forward, "out"));
@@ -144,6 +145,26 @@ static void test_attention_gradient(void)
 		check_gradient(&forward, "qkv", "out", rig_ref(&grad, "dout"), rig_ref(&grad, "dqkv"));
 		rig_close(&forward);
 		rig_close(&grad);
+	}
+}
+
+/* A window of one key gives each query its own value; one of two, the mean of two where scores are equal. */
+static void test_window(void)
+{
+	for (int64_t w = 1; w <= 2; w++) {
+		struct rig r;
+		rig_open(&r, rig_op(OP_ATTENTION, OP_CAUSAL, 0, 1, 1, 1, 4, 1), 0);
+		r.op.d[5] = w;
+		double *qkv = r.ref[0];
+		const double *out = r.ref[1];
+		for (int64_t i = 0; i < 4; i++) {
+			qkv[3 * i] = qkv[3 * i + 1] = 0;
+			qkv[3 * i + 2] = (double)(10 * i * i);
+		}
+		rig_reference(&r);
+		for (int64_t i = 0; i < 4; i++)
+			CU_ASSERT_DOUBLE_EQUAL(out[i], w == 1 || i == 0 ? (double)(10 * i * i) : 5.0 * (double)(i * i + (i - 1) * (i - 1)), 1e-12);
+		rig_close(&r);
 	}
 }
 
@@ -509,7 +530,7 @@ static void test_optimizer(void)
 	rig_close(&r);
 }
 
-UNIT_MAIN("reference", {"gemm", test_gemm}, {"attention gradient", test_attention_gradient}, {"naive is flash", test_naive_is_flash}, {"rope", test_rope}, {"norm gradient", test_norm_gradient},
+UNIT_MAIN("reference", {"gemm", test_gemm}, {"attention gradient", test_attention_gradient}, {"a window", test_window}, {"naive is flash", test_naive_is_flash}, {"rope", test_rope}, {"norm gradient", test_norm_gradient},
 	{"norm accumulates", test_norm_accumulates}, {"add_norm", test_add_norm}, {"activation gradient", test_act_gradient}, {"gate", test_gate}, {"bias gradient", test_bias_gradient},
 	{"embed gradient", test_embed_gradient}, {"position gradient", test_position_gradient}, {"loss gradient", test_loss_gradient}, {"loss value", test_loss_value},
 	{"loss over ranks", test_loss_over_ranks}, {"optimizer", test_optimizer})
