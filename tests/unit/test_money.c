@@ -59,14 +59,4 @@ static void test_budget(void)
 	CU_ASSERT_TRUE(isnan(money_for_years(NAN, NAN, 5)));
 }
 
-static const struct unit_test tests[] = {
-	{"by hand", test_by_hand},
-	{"goodput", test_goodput},
-	{"what is unknown", test_unknown},
-	{"a budget", test_budget},
-};
-
-int main(void)
-{
-	return unit_main("money", tests, sizeof tests / sizeof tests[0]);
-}
+UNIT_MAIN("money", {"by hand", test_by_hand}, {"goodput", test_goodput}, {"what is unknown", test_unknown}, {"a budget", test_budget})
