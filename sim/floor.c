@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "sim/predict.h"
-#include "sim/price.h"
+#include "sim/pieces.h"
+#include "sim/summary.h"
+#include "step/layout.h"
 #include "step/stages.h"
 
 /* ---- what one layer and the head take ---- */
@@ -22,6 +23,7 @@ struct floor_key {
 struct floor_piece {
 	struct floor_key key;
 	struct passes layer, head;
+	double kept_B; /* of a layer, from its forward to its backward */
 };
 
 struct comm_key {
@@ -31,6 +33,7 @@ struct comm_key {
 struct comm_piece {
 	struct comm_key key;
 	double layer_s, layer_again_s; /* collectives of a layer's parameters in the first micro-batch, and in each further one */
+	double always_B;               /* of a layer: weights, gradients, the optimizer's state */
 };
 
 struct floors {
@@ -66,6 +69,7 @@ struct floor_run {
 	struct pass_span pass[2]; /* forward, backward */
 	struct passes head;       /* its own ops, one after the other */
 	double comm_s;            /* sum over the lane of gradients and gathers */
+	double always_B, peak_B;
 };
 
 /* Every op starts as soon as its lane and what it depends on allow, and lasts what it takes alone: nothing in the engine is earlier. */
@@ -106,8 +110,12 @@ static enum status run_layers(const struct config *c, const struct machine *m, s
 	struct program *p = NULL;
 	struct prices prices = {0};
 	enum status st = program_build(c, &p, e);
-	if (!st && !(st = price_role(p, &p->roles[0], m, &prices, e)))
-		st = run_alone(&p->roles[0], &prices, out, e);
+	struct layout l;
+	if (!st && !(st = price_role(p, &p->roles[0], m, &prices, e)) && !(st = run_alone(&p->roles[0], &prices, out, e)) && !(st = layout_peak(&p->roles[0], &l, e))) {
+		out->always_B = static_of_role_B(&p->roles[0], COMP_KIND_COUNT);
+		out->peak_B = (double)l.peak_B;
+		layout_free(&l);
+	}
 	prices_free(&prices);
 	program_destroy(p);
 	return st;
@@ -154,6 +162,7 @@ static enum status piece_of(struct floors *f, const struct config *c, enum recom
 	for (int k = 0; k < 2; k++)
 		of_s[k] = fmax(0, (more.pass[k].to_s - more.pass[k].from_s) - (few.pass[k].to_s - few.pass[k].from_s));
 	out->layer = (struct passes){of_s[0], of_s[1], more.pass[1].weights_s - few.pass[1].weights_s};
+	out->kept_B = fmax(0, (more.peak_B - more.always_B) - (few.peak_B - few.always_B));
 	if (!vec_push(&f->pieces, *out))
 		return error_nomem(e, "plans");
 	return ST_OK;
@@ -169,7 +178,7 @@ static enum status comm_of(struct floors *f, const struct config *c, struct comm
 			*out = f->comms.at[i];
 			return ST_OK;
 		}
-	double sum_s[2][2]; /* micro-batches, layers */
+	double sum_s[2][2], always_B[2]; /* micro-batches, layers */
 	for (int micros = 0; micros < 2; micros++)
 		for (int layers = 0; layers < 2; layers++) {
 			struct floor_run run;
@@ -187,8 +196,9 @@ static enum status comm_of(struct floors *f, const struct config *c, struct comm
 			if (st)
 				return st;
 			sum_s[micros][layers] = run.comm_s;
+			always_B[layers] = run.always_B;
 		}
-	*out = (struct comm_piece){key, sum_s[0][1] - sum_s[0][0], (sum_s[1][1] - sum_s[1][0]) - (sum_s[0][1] - sum_s[0][0])};
+	*out = (struct comm_piece){key, sum_s[0][1] - sum_s[0][0], (sum_s[1][1] - sum_s[1][0]) - (sum_s[0][1] - sum_s[0][0]), fmax(0, always_B[1] - always_B[0])};
 	return vec_push(&f->comms, *out) ? ST_OK : error_nomem(e, "plans");
 }
 
@@ -230,14 +240,39 @@ static double pipeline_s(const struct config *c, const struct passes *layer, con
 	return most_s;
 }
 
-enum status floor_s(struct floors *f, const struct config *c, double *out_s, struct error *e)
+/* Parts of a stage's layers whose activations the first stage keeps at once (step/schedule.h), in stages' worth of layers. */
+static double flights(const struct config *c)
+{
+	const struct parallel *p = &c->parallel;
+	const double micros = (double)c->micro_batches, stages = (double)p->pipeline, chunks = (double)p->virtual_stages;
+	if (p->pipeline == 1)
+		return 1;
+	if (p->schedule == SCHED_GPIPE)
+		return micros;
+	return p->schedule == SCHED_INTERLEAVED ? fmin(chunks * micros, 2 * (stages - 1) + (chunks - 1) * stages + 1) / chunks : fmin(stages, micros);
+}
+
+/* What the first stage has of layers that its parts share evenly. */
+static double memory_B(const struct config *c, const struct machine *m, double kept_B, double always_B)
+{
+	const struct mesh mesh = mesh_of(c);
+	struct result_memory mem = {0};
+	double layers = (double)stage_part(c, 0, 0).layers;
+	for (int64_t chunk = 1; chunk < c->parallel.virtual_stages; chunk++)
+		layers = fmin(layers, (double)stage_part(c, 0, chunk).layers);
+	layers *= (double)c->parallel.virtual_stages;
+	summary_overhead(c, &mesh, m, &mem);
+	return layers * (always_B + flights(c) * kept_B) + (double)mem.overhead_B;
+}
+
+enum status floor_of(struct floors *f, const struct config *c, struct plan_floor *out, struct error *e)
 {
 	const struct parallel *p = &c->parallel;
 	const int64_t layers = c->model.layers, per = f->m->devices_per_node;
 	struct floor_piece piece, plain;
 	struct comm_piece comm = {.layer_s = 0};
 	enum status st;
-	*out_s = 0;
+	*out = (struct plan_floor){0};
 	if (c->model.experts > 0)
 		return ST_OK;
 	if ((st = piece_of(f, c, c->train.recompute, &piece, e)))
@@ -245,15 +280,19 @@ enum status floor_s(struct floors *f, const struct config *c, double *out_s, str
 	if (c->train.recompute_layers > 0 && c->train.recompute_layers < layers) {
 		if ((st = piece_of(f, c, REC_NONE, &plain, e)))
 			return st;
-		/* which stage recomputes is the builder's business: with a pipeline all layers count as plain ones */
-		const double again = p->pipeline == 1 ? (double)c->train.recompute_layers / (double)layers : 0;
+		/* which stage recomputes is the builder's business: with a pipeline all layers count as the shorter, and as the smaller ones */
+		const double again = p->pipeline == 1 ? (double)c->train.recompute_layers / (double)layers : 0, small = p->pipeline == 1 ? again : 1;
 		piece.layer.forward_s = fmin(piece.layer.forward_s, plain.layer.forward_s);
 		piece.layer.backward_s = plain.layer.backward_s + again * fmax(0, piece.layer.backward_s - plain.layer.backward_s);
+		piece.kept_B = plain.kept_B + small * fmin(0, piece.kept_B - plain.kept_B);
 	}
 	const bool pp_last = p->order[DIM_COUNT - 1] == DIM_PP || p->pipeline == 1;
-	if (p->data * p->context > 1 && p->strategy != STRAT_NONE && p->strategy != STRAT_DDP && p->strategy != STRAT_ZERO1 && pp_last && (st = comm_of(f, c, &comm, e)))
+	if (pp_last && (st = comm_of(f, c, &comm, e)))
 		return st;
-	*out_s = pipeline_s(c, &piece.layer, &piece.head, &comm) * predict_spread(f->m, (c->ranks + per - 1) / per);
+	if (p->strategy == STRAT_DDP || p->strategy == STRAT_ZERO1) /* one reduction a step, whose layers may be in other buckets */
+		comm.layer_s = comm.layer_again_s = 0;
+	out->step_s = pipeline_s(c, &piece.layer, &piece.head, &comm) * predict_spread(f->m, (c->ranks + per - 1) / per);
+	out->memory_B = memory_B(c, f->m, piece.kept_B, comm.always_B);
 	return ST_OK;
 }
 

@@ -1,4 +1,4 @@
-/* A time that a step cannot fall below, found without simulating it.
+/* A time that a step cannot fall below, and memory that it cannot do with less of, found without simulating it.
  *
  * A program is a graph: an op starts when the op before it on its lane and the ops that it depends on have ended, and lasts at least what it takes alone (sim/cost.h); what else the engine knows - the host thread, contention,
  * late peers - only makes it later. So a pass of a micro-batch through a layer occupies the compute lane for no less than it does where every op runs alone, with the collectives inside of the layer, and with neither data parallelism nor
@@ -7,6 +7,8 @@
  *     step >= sum over r < s of (f'_r + b'_r) + M (f_s + b_s)            for each s (Narayanan et al. 2021, arXiv:2104.04473, section 2.2: the pipeline bubble)
  * Under zero_bubble stage s leaves the weights of s micro-batches for after its last backward: w is in none of the b', and in M - s of the b.
  * Nor is it shorter than all that passes over the parameters of a stage's layers, micro-batch by micro-batch (zero2, fsdp, hsdp), one collective after the other on their lane.
+ *
+ * Memory: what the layers of the first stage have always, and what it keeps of the micro-batches that its schedule has in flight at once.
  */
 #ifndef STEPSIM_SIM_FLOOR_H
 #define STEPSIM_SIM_FLOOR_H
@@ -19,7 +21,11 @@ struct floors; /* what was found once: of one config's plans on one machine */
 enum status floors_create(const struct machine *m, struct floors **out, struct error *e); /* borrows m */
 void floors_destroy(struct floors *f); /* NULL-safe */
 
+struct plan_floor {
+	double step_s, memory_B;
+};
+
 /* Of a resolved config; 0 where nothing is known (mixtures of experts, whose layers differ). */
-enum status floor_s(struct floors *f, const struct config *c, double *out_s, struct error *e);
+enum status floor_of(struct floors *f, const struct config *c, struct plan_floor *out, struct error *e);
 
 #endif

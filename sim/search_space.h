@@ -22,7 +22,7 @@ struct shape {
 	int32_t shard, tensor, pipeline, chunks, context, expert, micro_batch, recompute_layers; /* recompute_layers: AUTO: all; shard: AUTO unless hsdp */
 	int8_t strategy, schedule, recompute;
 	bool sequence_parallel, tensor_overlap, reshard;
-	double floor_s;   /* no variant's step is shorter (sim/floor.h); filled by the search */
+	double floor_s, floor_B; /* no variant's step is shorter, none needs less memory (sim/floor.h); filled by the search */
 };
 
 struct variant {
