@@ -12,7 +12,7 @@
 #include "sim/search_space.h"
 
 #define BEST 10
-#define BATCH 64      /* shapes between two looks at the bounds */
+#define BATCH 16      /* shapes between two looks at the bounds */
 #define THREADS_MOST 64
 
 /* ---- one shape ---- */
@@ -109,7 +109,8 @@ struct quest {
 	const struct machine *m;
 	struct search_space space;
 	uint32_t *order;  /* shapes by floor */
-	size_t at, end;   /* of order: the batch */
+	uint32_t batch[BATCH]; /* shapes */
+	size_t n_batch;
 	atomic_size_t next;
 	struct seeker *seekers;
 	int threads;
@@ -131,8 +132,8 @@ static void *work(void *arg)
 {
 	const struct crew *crew = arg;
 	struct quest *q = crew->q;
-	for (size_t i = atomic_fetch_add(&q->next, 1); q->at + i < q->end; i = atomic_fetch_add(&q->next, 1))
-		q->status[i] = evaluate_shape(&q->seekers[crew->number], q->order[q->at + i], &q->found[i], &q->errors[i]);
+	for (size_t i = atomic_fetch_add(&q->next, 1); i < q->n_batch; i = atomic_fetch_add(&q->next, 1))
+		q->status[i] = evaluate_shape(&q->seekers[crew->number], q->batch[i], &q->found[i], &q->errors[i]);
 	return NULL;
 }
 
@@ -141,7 +142,7 @@ static enum status run_batch(struct quest *q, struct error *e)
 	pthread_t threads[THREADS_MOST];
 	struct crew crew[THREADS_MOST];
 	int started = 0;
-	const size_t n = q->end - q->at;
+	const size_t n = q->n_batch;
 	memset(q->errors, 0, n * sizeof *q->errors);
 	atomic_store(&q->next, 0);
 	for (int t = 0; t < q->threads; t++) {
@@ -198,9 +199,9 @@ static void thin_front(struct quest *q)
 
 static enum status take_batch(struct quest *q, struct search_counts *c, struct error *e)
 {
-	for (size_t i = 0; i < q->end - q->at; i++) {
+	for (size_t i = 0; i < q->n_batch; i++) {
 		const struct found *f = &q->found[i];
-		const uint32_t shape = q->order[q->at + i];
+		const uint32_t shape = q->batch[i];
 		c->illegal += f->illegal;
 		c->too_large += f->too_large;
 		c->timed += f->timed;
@@ -217,32 +218,65 @@ static enum status take_batch(struct quest *q, struct search_counts *c, struct e
 	return ST_OK;
 }
 
+/* Of the best that are wanted, the last. */
+static double last_s(const struct quest *q)
+{
+	return q->o->exhaustive || q->n_top < q->wanted ? INFINITY : q->top[q->n_top - 1].step_s;
+}
+
 /* No plan that takes longer is wanted. */
 static double limit_s(const struct quest *q)
 {
-	if (q->o->exhaustive || q->n_top < q->wanted)
-		return INFINITY;
-	const double last_s = q->top[q->n_top - 1].step_s;
-	return q->o->best_alone ? last_s : fmax(last_s, SEARCH_FRONT * q->top[0].step_s);
+	return q->o->best_alone || q->n_top < q->wanted ? last_s(q) : fmax(last_s(q), SEARCH_FRONT * q->top[0].step_s);
+}
+
+/* Not among the best, and some plan of the front needs neither more time nor more memory. */
+static bool behind(const struct quest *q, const struct shape *s)
+{
+	if (s->floor_s <= last_s(q))
+		return false;
+	for (size_t i = 0; i < q->front.n; i++)
+		if (q->front.at[i].step_s <= s->floor_s && (double)q->front.at[i].memory_B <= s->floor_B)
+			return true;
+	return false;
+}
+
+static int64_t variants_of(const struct quest *q, uint32_t shape)
+{
+	struct variant v[VARIANTS_MAX];
+	return (int64_t)search_variants(&q->space, &q->space.shapes.at[shape], v);
+}
+
+/* Takes shapes in order until there is a batch of them that no bound decides; *at: the next one, all of them when the rest is behind the limit. */
+static enum status fill_batch(struct quest *q, size_t *at, struct search_counts *c, struct error *e)
+{
+	for (q->n_batch = 0; *at < q->space.shapes.n && q->n_batch < BATCH; ++*at) {
+		const uint32_t shape = q->order[*at];
+		const struct shape *s = &q->space.shapes.at[shape];
+		if (s->floor_s > limit_s(q) || behind(q, s)) {
+			c->pruned += variants_of(q, shape);
+		} else if (s->floor_B > (double)q->m->device.mem_B && !q->o->exhaustive) {
+			c->too_large += variants_of(q, shape);
+			if (!vec_push(&q->least, ((struct least){(uint64_t)s->floor_B, shape, 0})))
+				return error_nomem(e, "plans");
+		} else {
+			q->batch[q->n_batch++] = shape;
+		}
+	}
+	return ST_OK;
 }
 
 static enum status seek(struct quest *q, struct search_counts *c, struct error *e)
 {
 	enum status st = ST_OK;
-	for (q->at = 0; q->at < q->space.shapes.n && !st; q->at = q->end) {
-		if (q->space.shapes.at[q->order[q->at]].floor_s > limit_s(q))
+	const size_t n = q->space.shapes.n;
+	for (size_t at = 0; at < n && !st;) {
+		if ((st = fill_batch(q, &at, c, e)) || (st = run_batch(q, e)) || (st = take_batch(q, c, e)))
 			break;
-		q->end = q->at + BATCH < q->space.shapes.n ? q->at + BATCH : q->space.shapes.n;
-		if (!(st = run_batch(q, e)))
-			st = take_batch(q, c, e);
 		if (q->o->progress)
-			q->o->progress((double)q->end / (double)q->space.shapes.n, c->illegal + c->too_large + c->timed, q->o->context);
+			q->o->progress((double)at / (double)n, c->illegal + c->too_large + c->timed, q->o->context);
 	}
-	for (size_t i = q->at; i < q->space.shapes.n && !st; i++) {
-		struct variant v[VARIANTS_MAX];
-		c->pruned += (int64_t)search_variants(&q->space, &q->space.shapes.at[q->order[i]], v);
-	}
-	c->shapes = (int64_t)q->space.shapes.n;
+	c->shapes = (int64_t)n;
 	c->plans = c->illegal + c->too_large + c->timed + c->pruned;
 	return st;
 }
@@ -281,7 +315,10 @@ static enum status bound_all(struct quest *q, struct search_counts *c, struct er
 			error_set(e, st, "%s", wrong.text);
 			break;
 		}
-		st = floor_s(floors, config, &shape.floor_s, e);
+		struct plan_floor floor;
+		st = floor_of(floors, config, &floor, e);
+		shape.floor_s = floor.step_s;
+		shape.floor_B = floor.memory_B;
 		s->shapes.at[legal] = shape;
 		q->order[legal] = (uint32_t)legal;
 		legal++;

@@ -1,7 +1,7 @@
 /* The search for plans: every way to train a config's model and batch on a number of ranks, priced by sim/evaluate.h; what is selected is predicted in full.
  *
- * A plan is a shape (what decides memory and most of the time: strategy, its shards, tensor, sequence_parallel, tensor_overlap, pipeline, virtual_stages, schedule, context, expert, micro_batch, recompute and its layers)
- * and a variant of it (bucket_mb, overlap, prefetch, reshard_after_forward). The list names the best variant of each shape. The values that each key takes: sim/search_space.h.
+ * A plan is a shape (what decides memory and most of the time: strategy, its shards, tensor, sequence_parallel, tensor_overlap, pipeline, virtual_stages, schedule, context, expert, micro_batch, recompute and its layers, reshard_after_forward)
+ * and a variant of it (bucket_mb, overlap, prefetch). The list names the best variant of each shape. The values that each key takes: sim/search_space.h.
  *
  * Shapes are evaluated in order of a time that none of their variants can fall below (sim/floor.h); those whose bound is above all that is wanted - the last of the best, and SEARCH_FRONT times the best for the front -
  * are pruned. Bounds are compared between batches of a fixed size, so that neither the result nor the counts depend on threads; ties go to the shape and the variant that come first in the fixed order of keys.

@@ -43,7 +43,8 @@ static void each_recompute(struct walker *w)
 	const struct search_space *s = w->s;
 	const int64_t all = s->start.model.layers, half = all / 2, kept = s->start.train.recompute_layers;
 	for (int r = 0; r < REC_COUNT; r++) {
-		if (!may_be(s, PLAN_RECOMPUTE, r))
+		const bool nothing = r == REC_SELECTIVE && s->start.train.attention == ATT_FLASH; /* which keeps no scores */
+		if (!may_be(s, PLAN_RECOMPUTE, r) || (nothing && !held(s, PLAN_RECOMPUTE)))
 			continue;
 		w->now.recompute = (int8_t)r;
 		w->now.recompute_layers = AUTO;
@@ -52,11 +53,11 @@ static void each_recompute(struct walker *w)
 		push(w);
 		if (r == REC_NONE || held(s, PLAN_RECOMPUTE_LAYERS))
 			continue;
-		if (half > 0 && half < all) {
+		if (half > 0 && half < all && w->now.pipeline == 1) {
 			w->now.recompute_layers = (int32_t)half;
 			push(w);
 		}
-		if (kept > 0 && kept < all && kept != half) {
+		if (kept > 0 && kept < all && (kept != half || w->now.pipeline > 1)) {
 			w->now.recompute_layers = (int32_t)kept;
 			push(w);
 		}
@@ -81,6 +82,16 @@ static void each_micro_batch(struct walker *w)
 	}
 }
 
+static void each_reshard(struct walker *w)
+{
+	const bool units = w->now.strategy == STRAT_FSDP || w->now.strategy == STRAT_HSDP;
+	for (int kept = 0; kept < 2; kept++) {
+		w->now.reshard = !kept;
+		if (units ? may_be(w->s, PLAN_RESHARD_AFTER_FORWARD, !kept) : !kept)
+			each_micro_batch(w);
+	}
+}
+
 static void each_shard(struct walker *w)
 {
 	const struct search_space *s = w->s;
@@ -88,13 +99,13 @@ static void each_shard(struct walker *w)
 	w->now.shard = AUTO;
 	if (w->now.strategy != STRAT_HSDP || held(s, PLAN_SHARD)) {
 		w->now.shard = w->now.strategy == STRAT_HSDP ? (int32_t)s->start.parallel.shard : AUTO;
-		each_micro_batch(w);
+		each_reshard(w);
 		return;
 	}
 	for (int64_t n = 2; n < data; n++)
 		if (data % n == 0 && (is_power_of_two(n) || n == node)) {
 			w->now.shard = (int32_t)n;
-			each_micro_batch(w);
+			each_reshard(w);
 		}
 }
 
@@ -231,7 +242,7 @@ size_t search_variants(const struct search_space *s, const struct shape *shape, 
 {
 	static const double buckets[] = {25, 100, 400}, ahead[] = {0, 1, 2};
 	const struct parallel *p = &s->start.parallel;
-	const struct variant start = {p->bucket_mb, p->prefetch, p->overlap, p->reshard_after_forward};
+	const struct variant start = {p->bucket_mb, p->prefetch, p->overlap};
 	const bool units = shape->strategy == STRAT_FSDP || shape->strategy == STRAT_HSDP, alone = s->ranks == (int64_t)shape->tensor * shape->pipeline;
 	double bucket[4], prefetch[4];
 	size_t n = 0, n_buckets = values_of(s, PLAN_BUCKET_MB, buckets, 3, bucket), n_ahead = values_of(s, PLAN_PREFETCH, ahead, 3, prefetch);
@@ -245,14 +256,12 @@ size_t search_variants(const struct search_space *s, const struct shape *shape, 
 			continue;
 		if (!units)
 			for (size_t b = 0; b < n_buckets; b++)
-				v[n++] = (struct variant){bucket[b], start.prefetch, overlap, start.reshard};
+				v[n++] = (struct variant){bucket[b], start.prefetch, overlap};
 		else if (!overlap)
-			v[n++] = (struct variant){start.bucket_mb, start.prefetch, overlap, start.reshard};
+			v[n++] = (struct variant){start.bucket_mb, start.prefetch, overlap};
 		else
 			for (size_t a = 0; a < n_ahead; a++)
-				for (int reshard = 1; reshard >= 0; reshard--)
-					if (may_be(s, PLAN_RESHARD_AFTER_FORWARD, reshard))
-						v[n++] = (struct variant){start.bucket_mb, (int64_t)prefetch[a], overlap, reshard};
+				v[n++] = (struct variant){start.bucket_mb, (int64_t)prefetch[a], overlap};
 	}
 	return n;
 }
@@ -287,7 +296,7 @@ void search_config(const struct search_space *s, const struct shape *shape, cons
 	put(out, PLAN_RECOMPUTE, shape->recompute);
 	put(out, PLAN_RECOMPUTE_LAYERS, shape->recompute_layers);
 	if (units)
-		put(out, PLAN_PREFETCH, (double)v->prefetch), put(out, PLAN_RESHARD_AFTER_FORWARD, v->reshard);
+		put(out, PLAN_PREFETCH, (double)v->prefetch), put(out, PLAN_RESHARD_AFTER_FORWARD, shape->reshard);
 	else if (shape->strategy != STRAT_NONE)
 		put(out, PLAN_BUCKET_MB, v->bucket_mb);
 	if (shape->strategy != STRAT_NONE)

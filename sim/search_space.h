@@ -6,10 +6,10 @@
  *   expert          divisors of the experts that divide the ranks of a stage
  *   strategy        ddp, zero1, zero2, fsdp, hsdp with shards of every divisor of the replicas that is a power of two or fills a node; ddp (or none, as the config has it) where nothing is replicated
  *   micro_batch     divisors of a replica's share of the batch: all up to 8, then powers of two
- *   recompute       none, selective, full; of all layers, of half of them
+ *   recompute       none, full, and selective where scores are kept (naive attention); of all layers, without a pipeline also of half of them, and the config's own number
  *   sequence_parallel both ways with tensor; tensor_overlap both ways with that where the stack does it at all
  *   bucket_mb       the config's, 25, 100, 400; overlap both ways (ddp, zero1, zero2)
- *   prefetch        the config's, 0, 1, 2; reshard_after_forward both ways; without overlap both as the config has them (fsdp, hsdp)
+ *   prefetch        the config's, 0, 1, 2; without overlap the config's (fsdp, hsdp); reshard_after_forward both ways
  * A held key takes the config's value alone. Where the config gives layers_per_stage, it stays with the pipeline that it is for.
  */
 #ifndef STEPSIM_SIM_SEARCH_SPACE_H
@@ -21,14 +21,14 @@
 struct shape {
 	int32_t shard, tensor, pipeline, chunks, context, expert, micro_batch, recompute_layers; /* recompute_layers: AUTO: all; shard: AUTO unless hsdp */
 	int8_t strategy, schedule, recompute;
-	bool sequence_parallel, tensor_overlap;
-	double floor_s;   /* no variant's step is shorter (sim/floor.h); filled by the search */
+	bool sequence_parallel, tensor_overlap, reshard;
+	double floor_s, floor_B; /* no variant's step is shorter, none needs less memory (sim/floor.h); filled by the search */
 };
 
 struct variant {
 	double bucket_mb;
 	int64_t prefetch;
-	bool overlap, reshard;
+	bool overlap;
 };
 #define VARIANTS_MAX 16
 
