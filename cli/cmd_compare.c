@@ -104,7 +104,7 @@ static enum status solve(void *context, const struct asked_system *a, struct siz
 	machine_free(&m);
 	free(c);
 	if (st == ST_INPUT) {
-		snprintf(r->reason, sizeof r->reason, "%s", why.text);
+		snprintf(r->reason, sizeof r->reason, "%.599s", why.text);
 		return ST_OK;
 	}
 	return st ? error_set(e, st, "%s", why.text) : ST_OK;

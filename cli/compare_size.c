@@ -121,8 +121,7 @@ static enum status by_budget(const struct compare *c, const struct compare_solve
 	compare_figures(&a->spec, s->config, (struct size){1, a->spec.gpus}, r);
 	double host_usd = host_price(c, r, words);
 	int64_t most = money_hosts(c->budget_usd, host_usd, NODES_MOST);
-	r->gpus = 0;
-	r->hosts = 0;
+	compare_figures(&a->spec, s->config, (struct size){0, a->spec.gpus}, r); /* until something is bought */
 	if (!(host_usd > 0))
 		snprintf(r->reason, sizeof r->reason, "neither a price nor a rent above 0 is known, so what the budget pays for is not known");
 	else if (most == 0)

@@ -61,7 +61,7 @@ static enum status money_row(const struct compare *c, struct table *t, const str
 	const struct money *m = &r->money;
 	double billions = c->tokens / 1e9;
 	bool owned_partial = r->price_usd.partial || r->power_W.partial, owned_unverified = r->price_usd.unverified || r->power_W.unverified;
-	snprintf(power, sizeof power, "%s%s%s", quantity_format(q[0], r->power_W.value, UNIT_WATT), r->power_W.partial ? " +" : "", r->power_W.unverified ? " *" : "");
+	snprintf(power, sizeof power, "%s%s%s", !(r->hosts > 0) ? "-" : quantity_format(q[0], r->power_W.value, UNIT_WATT), r->hosts > 0 && r->power_W.partial ? " +" : "", r->hosts > 0 && r->power_W.unverified ? " *" : "");
 	return table_row(t, e, "%s|%s|%.6g|%s|%s|%s|%s|%s|%s|%s", rank_cell(rank, r), r->name, r->hosts, power, quantity_format(q[1], m->time_s / DAY_S, UNIT_NONE), quantity_format(q[2], m->energy_kWh, UNIT_NONE),
 	                 usd(rented, m->rented_usd, r->rent_usd_per_hour.unverified, false), usd(owned, m->owned_usd, owned_unverified, owned_partial),
 	                 usd(rented_each, m->rented_usd / billions, r->rent_usd_per_hour.unverified, false), usd(owned_each, m->owned_usd / billions, owned_unverified, owned_partial));
@@ -69,10 +69,10 @@ static enum status money_row(const struct compare *c, struct table *t, const str
 
 static enum status money(const struct compare *c, FILE *out, struct error *e)
 {
-	char head[256], q[QUANTITY_MAX];
+	char head[256];
 	struct table *t = table_create("#|<system|hosts|power|days|kWh|USD rented|USD owned|rented, USD/1e9|owned, USD/1e9");
 	enum status st = t ? ST_OK : error_nomem(e, "the table");
-	snprintf(head, sizeof head, "\nFor %s tokens%s:\n", quantity_format(q, c->tokens, UNIT_NONE), c->tokens_given ? "" : " (--target \"15e12 tokens\": for so many)");
+	snprintf(head, sizeof head, "\nFor %.6g billion tokens%s:\n", c->tokens / 1e9, c->tokens_given ? "" : " (--target \"15e12 tokens\" counts others)");
 	for (size_t i = 0; i < c->rows.n && !st; i++)
 		st = money_row(c, t, &c->rows.at[i], e);
 	if (!st) {
@@ -103,8 +103,13 @@ static void legend(const struct compare *c, FILE *out)
 
 static void leader(const struct compare *c, enum compare_basis basis, const char *word, FILE *out)
 {
+	char why[160];
 	const struct compare_row *best = NULL, *next = NULL;
 	double a[2], b[2], least = INFINITY, second = INFINITY;
+	if (!compare_known(c, basis, why)) {
+		fprintf(out, "  %s %s\n", word, why);
+		return;
+	}
 	for (size_t i = 0; i < c->rows.n; i++) {
 		double v = c->rows.at[i].fits ? compare_value(&c->rows.at[i], basis, a) : NAN;
 		if (v < least) {
@@ -117,11 +122,9 @@ static void leader(const struct compare *c, enum compare_basis basis, const char
 			next = &c->rows.at[i];
 		}
 	}
-	if (!best || !next)
-		return;
 	compare_value(best, basis, a);
 	compare_value(next, basis, b);
-	fprintf(out, "  %s %s, %.3g times ahead of %s: %s\n", word, best->name, second / least, next->name, a[1] < b[0] ? "their 90 % intervals are apart" : "their 90 % intervals overlap, so either may be");
+	fprintf(out, "  %s %s, %.3g times ahead of %s: %s\n", word, best->name, second / least, next->name, a[1] < b[0] ? "their 90 % intervals are apart" : "their 90 % intervals overlap");
 }
 
 static void ranking(const struct compare *c, FILE *out)
@@ -140,11 +143,28 @@ static void ranking(const struct compare *c, FILE *out)
 	leader(c, BY_OWNED, "cheapest when owned:  ", out);
 	for (size_t i = 1; i < there && overlap; i++)
 		if (c->rows.at[i].overlaps)
-			fprintf(out, "  not sure: place %zu (%s) against %zu (%s), their intervals overlap\n", i, c->rows.at[i - 1].name, i + 1, c->rows.at[i].name);
-	fputs("Intervals are those of the step. Rows share a part of their error (the same model and software), which cancels between them; how much is not known, so no probability is given. Prices have no interval.\n", out);
+			fprintf(out, "  places %zu and %zu (%s, %s) may change: their intervals overlap\n", i, i + 1, c->rows.at[i - 1].name, c->rows.at[i].name);
+	fputs("Intervals are those of the step. Rows have a part of their error in common (the model, the software, where it is the same the GPU), which cancels when they are compared: an order can be right where intervals overlap.\n"
+	      "How much cancels is not known, so no probability is given. Prices have no interval.\n", out);
 }
 
 /* ---- notes and sources ---- */
+
+static bool warns(const struct compare_row *r, const char *text)
+{
+	for (size_t k = 0; k < r->predicted->n_warnings; k++)
+		if (strcmp(r->predicted->warning[k], text) == 0)
+			return true;
+	return false;
+}
+
+static bool of_all(const struct compare *c, const char *text)
+{
+	for (size_t i = 0; i < c->rows.n; i++)
+		if (c->rows.at[i].fits && !warns(&c->rows.at[i], text))
+			return false;
+	return true;
+}
 
 static void notes(const struct compare *c, FILE *out)
 {
@@ -158,7 +178,16 @@ static void notes(const struct compare *c, FILE *out)
 		if (r->size_note[0])
 			fprintf(out, "%s: %s\n", r->name, r->size_note);
 		for (size_t k = 0; r->fits && k < r->predicted->n_warnings; k++)
-			fprintf(out, "%s: warning: %s\n", r->name, r->predicted->warning[k]);
+			if (!of_all(c, r->predicted->warning[k]))
+				fprintf(out, "%s: warning: %s\n", r->name, r->predicted->warning[k]);
+	}
+	for (size_t i = 0; i < c->rows.n; i++) {
+		const struct compare_row *r = &c->rows.at[i];
+		for (size_t k = 0; r->fits && k < r->predicted->n_warnings; k++)
+			if (of_all(c, r->predicted->warning[k]))
+				fprintf(out, "warning: %s\n", r->predicted->warning[k]);
+		if (r->fits)
+			return;
 	}
 }
 
@@ -168,32 +197,31 @@ static void source(const char *what, const struct compare_figure *f, const char 
 		fprintf(out, "    %-6s not known: %s\n", what, f->source);
 		return;
 	}
-	fprintf(out, "    %-6s %.8g %s%s%s: %s%s\n", what, f->of ? f->each : f->value, unit, f->of ? " a " : "", f->of ? f->of : "", f->source, f->unverified ? " *" : "");
+	fprintf(out, "    %-6s %.8g%s%s%s: %s%s\n", what, f->of ? f->each : f->value, unit, f->of ? " a " : "", f->of ? f->of : "", f->source, f->unverified ? " *" : "");
 }
 
 static void sources(const struct compare *c, FILE *out)
 {
 	fputs("\nCounted with\n", out);
-	source("life", &c->amortize_years, "years", out);
-	source("energy", &c->power_usd_per_kwh, "USD/kWh", out);
+	source("life", &c->amortize_years, " years", out);
+	source("energy", &c->power_usd_per_kwh, " USD/kWh", out);
 	source("PUE", &c->pue, "", out);
 	for (size_t i = 0; i < c->rows.n; i++) {
 		const struct compare_row *r = &c->rows.at[i];
 		fprintf(out, "  %s (%s)\n", r->name, r->full);
-		source("power", &r->power_W, "W", out);
-		source("rent", &r->rent_usd_per_hour, "USD an hour", out);
-		source("price", &r->price_usd, "USD", out);
+		source("power", &r->power_W, " W", out);
+		source("rent", &r->rent_usd_per_hour, " USD an hour", out);
+		source("price", &r->price_usd, " USD", out);
 	}
 }
 
 static void title(const struct compare *c, FILE *out)
 {
-	char q[2][QUANTITY_MAX];
 	const char *plan = c->fixed_plan ? "the plan as given" : "each with its best plan";
 	if (c->mode == COMPARE_BUDGET)
-		fprintf(out, "Equal budget: %s USD of hosts; %s\n\n", quantity_format(q[0], c->budget_usd, UNIT_NONE), plan);
+		fprintf(out, "Equal budget: %.10g USD of hosts; %s\n\n", c->budget_usd, plan);
 	else if (c->mode == COMPARE_TARGET)
-		fprintf(out, "Equal target: %s tokens in %s d; %s\n\n", quantity_format(q[0], c->tokens, UNIT_NONE), quantity_format(q[1], c->within_s / DAY_S, UNIT_NONE), plan);
+		fprintf(out, "Equal target: %.6g billion tokens in %.4g d; %s\n\n", c->tokens / 1e9, c->within_s / DAY_S, plan);
 	else if (c->own_sizes)
 		fprintf(out, "Systems of the sizes asked for; %s\n\n", plan);
 	else
