@@ -172,7 +172,8 @@ static void notes(const struct compare *c, FILE *out)
 	for (size_t i = 0; i < c->rows.n; i++) {
 		const struct compare_row *r = &c->rows.at[i];
 		if (r->missing_B)
-			fprintf(out, "%s: does not fit, %s (%.1f GB) a GPU are missing%s%s\n", r->name, quantity_format(q, (double)r->missing_B, UNIT_BYTE), (double)r->missing_B / 1e9, r->reason[0] ? ": " : "", r->reason);
+			fprintf(out, "%s: does not fit, %s (%.1f GB) a GPU are missing; the plan%s: %s\n", r->name, quantity_format(q, (double)r->missing_B, UNIT_BYTE), (double)r->missing_B / 1e9,
+			        c->fixed_plan ? "" : " that needs least", r->plan);
 		else if (r->reason[0])
 			fprintf(out, "%s: %s\n", r->name, r->reason);
 		if (r->size_note[0])
