@@ -11,12 +11,29 @@
 
 static const char *const basis_words[BASIS_COUNT] = {[BY_OWNED] = "what owning costs", [BY_RENTED] = "what renting costs", [BY_TIME] = "time"};
 
-/* "1.23 M USD"; "*": rests on memory, "+": of the GPUs alone, "-": not known. */
+/* Three digits, or as many as stand before the point, up to a million: "0.83", "74.7", "299", "299000", "2.92 M". */
+static const char *plain(char cell[CELL], double v)
+{
+	static const struct {
+		double from;
+		const char *name;
+	} scales[] = {{1e12, " T"}, {1e9, " G"}, {1e6, " M"}, {0, ""}};
+	size_t i = 0;
+	if (!isfinite(v))
+		return strcpy(cell, "-");
+	while (v < scales[i].from)
+		i++;
+	v /= scales[i].from > 0 ? scales[i].from : 1;
+	snprintf(cell, CELL, v >= 100 ? "%.0f%s" : v >= 10 ? "%.1f%s" : "%.2f%s", v, scales[i].name);
+	return cell;
+}
+
+/* "*": rests on memory, "+": of the GPUs alone, "-": not known. */
 static const char *usd(char cell[CELL], double v, bool unverified, bool partial)
 {
-	char q[QUANTITY_MAX];
-	snprintf(cell, CELL, "%s%s%s", isfinite(v) && v >= 1e-2 && v < 1000 ? (snprintf(q, sizeof q, "%.*f", v < 100 ? 2 : 0, v), q) : quantity_format(q, v, UNIT_NONE), isfinite(v) && partial ? " +" : "",
-	         isfinite(v) && unverified ? " *" : "");
+	plain(cell, v);
+	if (isfinite(v))
+		snprintf(cell + strlen(cell), CELL - strlen(cell), "%s%s", partial ? " +" : "", unverified ? " *" : "");
 	return cell;
 }
 
@@ -30,15 +47,15 @@ static const char *rank_cell(char cell[CELL], const struct compare_row *r)
 
 static enum status speed_row(struct table *t, const struct compare_row *r, struct error *e)
 {
-	char rank[CELL], q[6][QUANTITY_MAX];
+	char rank[CELL], rate[CELL], q[6][QUANTITY_MAX];
 	const struct result *p = r->predicted;
 	if (!r->fits)
 		return table_row(t, e, "-|%s|%lld|-|-|-|-|%s|%s|-|%s", r->name, (long long)r->gpus, p ? quantity_format(q[0], (double)p->memory.total_B, UNIT_BYTE) : "-",
 		                 r->missing_B ? "too much" : "-", r->missing_B ? "nothing fits" : "none");
 	return table_row(t, e, "%s|%s|%lld|%s|%s to %s|%s|%.1f %%|%s|%s|%s|%s", rank_cell(rank, r), r->name, (long long)r->gpus, quantity_format(q[0], p->time.step_s, UNIT_SECOND),
-	                 quantity_format(q[1], p->interval90_s[0], UNIT_SECOND), quantity_format(q[2], p->interval90_s[1], UNIT_SECOND), quantity_format(q[3], p->tokens_per_s, UNIT_NONE), 100 * p->mfu,
+	                 quantity_format(q[1], p->interval90_s[0], UNIT_SECOND), quantity_format(q[2], p->interval90_s[1], UNIT_SECOND), plain(rate, p->tokens_per_s), 100 * p->mfu,
 	                 quantity_format(q[4], (double)p->memory.total_B, UNIT_BYTE), quantity_format(q[5], (double)p->memory.capacity_B - (double)p->memory.total_B, UNIT_BYTE),
-	                 quantity_format((char[QUANTITY_MAX]){0}, p->time.exposed_comm_s, UNIT_SECOND), r->plan);
+	                 quantity_format(q[3], p->time.exposed_comm_s, UNIT_SECOND), r->plan);
 }
 
 static enum status speed(const struct compare *c, FILE *out, struct error *e)
@@ -57,12 +74,12 @@ static enum status speed(const struct compare *c, FILE *out, struct error *e)
 
 static enum status money_row(const struct compare *c, struct table *t, const struct compare_row *r, struct error *e)
 {
-	char rank[CELL], rented[CELL], owned[CELL], rented_each[CELL], owned_each[CELL], power[CELL], q[3][QUANTITY_MAX];
+	char rank[CELL], rented[CELL], owned[CELL], rented_each[CELL], owned_each[CELL], power[CELL], days[CELL], kwh[CELL], q[QUANTITY_MAX];
 	const struct money *m = &r->money;
 	double billions = c->tokens / 1e9;
 	bool owned_partial = r->price_usd.partial || r->power_W.partial, owned_unverified = r->price_usd.unverified || r->power_W.unverified;
-	snprintf(power, sizeof power, "%s%s%s", !(r->hosts > 0) ? "-" : quantity_format(q[0], r->power_W.value, UNIT_WATT), r->hosts > 0 && r->power_W.partial ? " +" : "", r->hosts > 0 && r->power_W.unverified ? " *" : "");
-	return table_row(t, e, "%s|%s|%.6g|%s|%s|%s|%s|%s|%s|%s", rank_cell(rank, r), r->name, r->hosts, power, quantity_format(q[1], m->time_s / DAY_S, UNIT_NONE), quantity_format(q[2], m->energy_kWh, UNIT_NONE),
+	snprintf(power, sizeof power, "%s%s%s", !(r->hosts > 0) ? "-" : quantity_format(q, r->power_W.value, UNIT_WATT), r->hosts > 0 && r->power_W.partial ? " +" : "", r->hosts > 0 && r->power_W.unverified ? " *" : "");
+	return table_row(t, e, "%s|%s|%.6g|%s|%s|%s|%s|%s|%s|%s", rank_cell(rank, r), r->name, r->hosts, power, plain(days, m->time_s / DAY_S), plain(kwh, m->energy_kWh),
 	                 usd(rented, m->rented_usd, r->rent_usd_per_hour.unverified, false), usd(owned, m->owned_usd, owned_unverified, owned_partial),
 	                 usd(rented_each, m->rented_usd / billions, r->rent_usd_per_hour.unverified, false), usd(owned_each, m->owned_usd / billions, owned_unverified, owned_partial));
 }
