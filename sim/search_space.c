@@ -119,7 +119,7 @@ static void each_strategy(struct walker *w)
 		if (held(s, PLAN_STRATEGY) ? strategy != (int)start : !replicated && !alone)
 			continue;
 		const bool per_micro = strategy == STRAT_ZERO2 || strategy == STRAT_FSDP || strategy == STRAT_HSDP; /* communicates in each micro-batch */
-		if ((compresses && strategy != STRAT_DDP) /* a key of ddp's */ || (per_micro && w->now.pipeline > 1 && strategy != (int)start))
+		if ((compresses && strategy != STRAT_DDP) /* a key of ddp's */ || (per_micro && w->now.pipeline > 1 && (strategy != (int)start || s->start.parallel.pipeline == 1)))
 			continue;
 		w->now.strategy = (int8_t)strategy;
 		each_shard(w);

@@ -5,7 +5,7 @@
  *   pipeline        divisors of what is left, up to the layers; virtual_stages: divisors of a stage's layers, and interleaved with them; without them 1f1b, gpipe, zero_bubble
  *   expert          divisors of the experts that divide the ranks of a stage
  *   strategy        ddp, zero1, zero2, fsdp, hsdp with shards of every divisor of the replicas that is a power of two or fills a node; ddp (or none, as the config has it) where nothing is replicated.
- *                   With a pipeline zero2, fsdp and hsdp, which communicate in each micro-batch, only where they are the config's own strategy
+ *                   With a pipeline zero2, fsdp and hsdp, which communicate in each micro-batch, only where the config itself has them with a pipeline
  *   micro_batch     divisors of a replica's share of the batch: all up to 8, then powers of two
  *   recompute       none, full, and selective where scores are kept (naive attention); of all layers, without a pipeline also of half of them, and the config's own number
  *   sequence_parallel both ways with tensor; tensor_overlap both ways with that where the stack does it at all

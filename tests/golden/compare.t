@@ -213,7 +213,7 @@ What is wrong with it:
     stepsim: --systems dgx-h100@...: has a size of its own, and --gpus decides it: give one of them
     [2]
     $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100 --gpus none
-    stepsim: --gpus none: expected a number of GPUs from 1 to 10000000
+    stepsim: --gpus none: expected a whole number from 1 to 10000000
     [2]
     $ stepsim compare $ROOT/configs/quickstart.yaml --systems dgx-h100
     stepsim: $ROOT/configs/quickstart.yaml: cluster.system is auto, and no number of GPUs is given: --gpus N, --budget or --target says how many
