@@ -101,7 +101,7 @@ class Fit:
             for name in without:
                 text = open(file_of(home.path, name)).read()
                 with open(file_of(home.path, name), 'w') as out:
-                    out.write(re.sub(r'^interval:.*\n', '', text, flags=re.M))
+                    out.write(re.sub(r'^(interval|unseen):.*\n', '', text, flags=re.M))
             return home.predict(self.stepsim, home.table([r for r in self.rows if r['id'] in ids]))
 
     def by_row(self):
@@ -117,10 +117,11 @@ class Fit:
         return held
 
     def stand_ins(self, source):
-        """Where constants go that this source alone fixes: log of the ratio to what stands in for them."""
+        """Where constants go that this source alone fixes: log of the ratio to what stands in for them: a number, or the geometric mean of other constants."""
         out = {}
         for n, v in self.known['sources'].get(source, {}).get('instead', {}).items():
-            out[n] = math.log((self.value[v] if isinstance(v, str) else v) / self.value[n])
+            logs = [math.log(self.value[x] if isinstance(x, str) else x) for x in (v if isinstance(v, list) else [v])]
+            out[n] = sum(logs) / len(logs) - math.log(self.value[n])
         return out
 
     def by_source(self):
