@@ -121,16 +121,14 @@ static void fill_bounds_and_interval(const struct role *r, const struct stack *s
 	}
 	double in_step_s = IN_STEP_SIGMA * out->time.step_s;
 	double below_s = SIGMAS_90 * sqrt(variance + in_step_s * in_step_s), above_s = below_s;
-	if (!m->profile) {
-		double width = published_width(stack, out, m->device.attention_share[stack->attention_kernel][0] > 0);
-		below_s = out->time.step_s * (1 - exp(-width));
-		above_s = out->time.step_s * (exp(width) - 1);
-	} else if (m->borrowed_scale > 0) {
+	if (m->profile && m->borrowed_scale > 0) {
 		below_s = out->time.step_s * (1 - 1 / BORROWED_FACTOR);
 		above_s = out->time.step_s * (BORROWED_FACTOR - 1);
 	}
 	out->interval90_s[0] = fmax(0, out->time.step_s - below_s);
 	out->interval90_s[1] = out->time.step_s + above_s;
+	if (!m->profile)
+		published_interval(stack, m, out);
 }
 
 /* ---- bottleneck ---- */

@@ -32,3 +32,10 @@ double published_width(const struct stack *stack, const struct result *r, bool k
 {
 	return hypot(stack->interval > 0 ? stack->interval : unseen_width(stack, r), known_gpu ? 0 : width_sources[WIDTH_GPU].value);
 }
+
+void published_interval(const struct stack *stack, const struct machine *m, struct result *r)
+{
+	double width = published_width(stack, r, m->device.attention_share[stack->attention_kernel][0] > 0);
+	r->interval90_s[0] = r->time.step_s * exp(-width);
+	r->interval90_s[1] = r->time.step_s * exp(width);
+}

@@ -4,6 +4,7 @@
 
 #include "step/result.h"
 #include "step/stack.h"
+#include "topology/machine.h"
 
 /* What stacks and machines that were measured differ by, and so what those that nobody measured may be off by. In log, 90 %; none is fitted to the residuals of steps. */
 enum width_term {
@@ -24,5 +25,8 @@ extern const struct width_source width_sources[WIDTH_TERMS];
 /* A stack whose rows fixed its numbers has its own width (stack->interval). Of any other: what its family's rows leave open when their source is held out (stack->unseen), and beside it, in squares, each part of the step by as much as that part is
  * unsure, by its share of the step: traffic, host thread (no more than the whole), communication in the open. An unknown GPU comes on top of either. Of r: time and host_thread_s. */
 double published_width(const struct stack *stack, const struct result *r, bool known_gpu);
+
+/* Sets r->interval90_s by it. */
+void published_interval(const struct stack *stack, const struct machine *m, struct result *r);
 
 #endif

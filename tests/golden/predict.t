@@ -43,7 +43,7 @@ A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
       buffers                    4.33 GiB
       overhead                   1.00 GiB
       total                      15.5 GiB               fits in 79.6 GiB
-    90 % interval of the prediction: 1.77 s to 2.91 s
+    90 % interval of the prediction: 1.76 s to 2.92 s
     Bottleneck: compute: gemm 69 % of the step
     Warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
 
