@@ -9,7 +9,7 @@
 /* What stacks and machines that were measured differ by, and so what those that nobody measured may be off by. In log, 90 %; none is fitted to the residuals of steps. */
 enum width_term {
 	WIDTH_TRAFFIC, /* of the time of kernels that memory bounds: norms, elementwise kernels, the loss, casts */
-	WIDTH_HOST,    /* of what the host thread needs to issue the step, which is not seen in it until it is the longer of the two */
+	WIDTH_HOST,    /* of what the host thread needs to issue the step: so much later it may end, and the step with it where that is later than the device */
 	WIDTH_NETWORK, /* of communication in the open */
 	WIDTH_GPU,     /* of the whole step on a GPU whose attention kernels no published run tells of */
 	WIDTH_NO_FAMILY, /* in place of the family's own `unseen`, for a stack without a family */
@@ -23,7 +23,7 @@ struct width_source {
 extern const struct width_source width_sources[WIDTH_TERMS];
 
 /* A stack whose rows fixed its numbers has its own width (stack->interval). Of any other: what its family's rows leave open when their source is held out (stack->unseen), and beside it, in squares, each part of the step by as much as that part is
- * unsure, by its share of the step: traffic, host thread (no more than the whole), communication in the open. An unknown GPU comes on top of either. Of r: time and host_thread_s. */
+ * unsure, by its share of the step: traffic, communication in the open; of the host thread what it would need beyond the step. An unknown GPU comes on top of either. Of r: time and host_thread_s. */
 double published_width(const struct stack *stack, const struct result *r, bool known_gpu);
 
 /* Sets r->interval90_s by it. */

@@ -43,9 +43,12 @@ static void test_unseen(void)
 	r.time.exposed_comm_s = 0.5;
 	double network = hypot(traffic, of(WIDTH_NETWORK, 0.25));
 	CU_ASSERT_DOUBLE_EQUAL(published_width(&s, &r, true), network, 1e-12);
-	r.host_thread_s = 1;
-	CU_ASSERT_DOUBLE_EQUAL(published_width(&s, &r, true), hypot(network, of(WIDTH_HOST, 0.5)), 1e-12);
-	CU_ASSERT_DOUBLE_EQUAL(published_width(&s, &r, false), hypot(hypot(network, of(WIDTH_HOST, 0.5)), of(WIDTH_GPU, 1)), 1e-12);
+	/* The host thread counts where, slower by its own width, it would outlast the device. */
+	r.host_thread_s = 2 * 0.99 * exp(-of(WIDTH_HOST, 1));
+	CU_ASSERT_DOUBLE_EQUAL(published_width(&s, &r, true), network, 1e-12);
+	r.host_thread_s = 2 * 1.2 * exp(-of(WIDTH_HOST, 1));
+	CU_ASSERT_DOUBLE_EQUAL(published_width(&s, &r, true), hypot(network, log(1.2)), 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(published_width(&s, &r, false), hypot(hypot(network, log(1.2)), of(WIDTH_GPU, 1)), 1e-12);
 	/* The host thread of a step that waits for it takes all of it, and no more. */
 	r.host_thread_s = 5;
 	CU_ASSERT_DOUBLE_EQUAL(published_width(&s, &r, true), hypot(network, of(WIDTH_HOST, 1)), 1e-12);
