@@ -8,6 +8,7 @@
 #include "base/table.h"
 #include "base/yaml.h"
 #include "cli/command.h"
+#include "sim/width.h"
 #include "step/config.h"
 #include "topology/machine.h"
 #include "topology/catalogue/system.h"
@@ -144,6 +145,8 @@ static enum status add_parameters_of(struct table *t, const char *folder, const 
 		{"attention", "fa2_backward", "the same, backward"},
 		{"attention", "fa3_forward", "of the bf16 rate: flash attention, third generation and cuDNN's"},
 		{"attention", "fa3_backward", "the same, backward"},
+		{NULL, "interval", "half the width of the 90 % interval, in log"},
+		{NULL, "unseen", "of that of a stack without rows, what the parts of its step do not explain"},
 	};
 	char path[PATH_MAX_LEN];
 	struct ydoc *doc = NULL;
@@ -154,11 +157,21 @@ static enum status add_parameters_of(struct table *t, const char *folder, const 
 	for (size_t i = 0; i < devices + STACK_NUMBERS && !st; i++) {
 		bool of_stack = i >= devices;
 		const char *section = of_stack ? "numbers" : parameters[i].section, *key = of_stack ? stack_numbers[i - devices].name : parameters[i].key;
-		const struct ynode *entry = ynode_get(ynode_get(ydoc_root(doc), section), key), *value = ynode_get(entry, "value"), *source = ynode_get(entry, "source");
+		const struct ynode *entry = ynode_get(section ? ynode_get(ydoc_root(doc), section) : ydoc_root(doc), key), *value = ynode_get(entry, "value"), *source = ynode_get(entry, "source");
 		if (value)
 			st = table_row(t, e, "%s|%s|%s|%s|%s", name, key, value->text, of_stack ? stack_numbers[i - devices].meaning : parameters[i].meaning, source ? source->text : "-");
 	}
 	ydoc_destroy(doc);
+	return st;
+}
+
+/* What widens the interval of a stack that no row fixed: of no file. */
+static enum status add_widths(struct table *t, const char *name, struct error *e)
+{
+	enum status st = ST_OK;
+	(void)name;
+	for (size_t i = 0; i < WIDTH_TERMS && !st; i++)
+		st = table_row(t, e, "%s|%s|%.3g|%s|%s", "any stack", width_sources[i].name, width_sources[i].value, width_sources[i].meaning, width_sources[i].source);
 	return st;
 }
 
@@ -195,6 +208,7 @@ static const struct listing listings[] = {
 	 "What is measured instead stands in profiles: `stepsim calibrate -o FILE` writes one as YAML with names, coefficients and residuals."},
 	{"parameters", "families", NULL, add_family, NULL},
 	{"parameters", "stacks", NULL, add_stack_parameters, NULL},
+	{"parameters", NULL, NULL, add_widths, NULL},
 };
 
 #define LISTINGS (sizeof listings / sizeof listings[0])
@@ -212,7 +226,9 @@ static enum status print_listing(const char *word, struct error *e)
 			continue;
 		if (!t && !(t = table_create(listings[l].columns)))
 			st = error_nomem(e, "the list");
-		if (!st)
+		if (!st && !listings[l].folder)
+			st = listings[l].add(t, NULL, e);
+		else if (!st)
 			st = path_catalogue_names(listings[l].folder, &names, &n, e);
 		for (size_t i = 0; i < n && !st; i++)
 			st = listings[l].add(t, names[i], e);

@@ -11,6 +11,7 @@ SOFT = 0.03      # log error beyond which a row pulls less (soft L1)
 FOLDS = 5
 OLD = 0.01       # how strongly constants stay where they are, in rows' errors for one standard deviation of PRIOR: a direction that no row sees stays put
 PRIOR = 0.2
+INSIDE = 0.88   # of rows whose source was held out, what the families' `unseen` is to let lie in their interval
 
 
 def solve(a, b):
@@ -117,10 +118,11 @@ class Fit:
         return held
 
     def stand_ins(self, source):
-        """Where constants go that this source alone fixes: log of the ratio to what stands in for them."""
+        """Where constants go that this source alone fixes: log of the ratio to what stands in for them: a number, or the geometric mean of other constants."""
         out = {}
         for n, v in self.known['sources'].get(source, {}).get('instead', {}).items():
-            out[n] = math.log((self.value[v] if isinstance(v, str) else v) / self.value[n])
+            logs = [math.log(self.value[x] if isinstance(x, str) else x) for x in (v if isinstance(v, list) else [v])]
+            out[n] = sum(logs) / len(logs) - math.log(self.value[n])
         return out
 
     def by_source(self):
@@ -130,4 +132,24 @@ class Fit:
             move = self.refit([r['id'] for r in self.rows if r['source'] != source])
             move.update(self.stand_ins(source))
             out.update(self.predicted_again({r['id'] for r in self.rows if r['source'] == source}, move, self.known['sources'].get(source, {}).get('alone', [])))
+        return out
+
+    def widths_from_others(self, results):
+        """by_source()'s results, each interval with the one part that residuals fix, the family's `unseen`, from the rows of all other sources: as narrow as lets INSIDE of them lie in theirs."""
+        rest, size = {}, {}
+        families = {s: k['family'] for s, k in self.known['sources'].items() if 'family' in k}
+        for r in self.rows:
+            if r['source'] in families:
+                p, text = results[r['id']], open(file_of(root, families[r['source']])).read()
+                unseen = float(re.search(r'^unseen: \{value: ([0-9.]+)', text, re.M).group(1))
+                size[r['id']] = abs(math.log(p['measured_s'] / p['predicted_s']))
+                rest[r['id']] = math.sqrt(max(math.log(p['interval90_s'][1] / p['predicted_s']) ** 2 - unseen ** 2, 0))
+        out = dict(results)
+        for source in families:
+            needed = sorted(math.sqrt(max(size[r['id']] ** 2 - rest[r['id']] ** 2, 0)) for r in self.rows if r['id'] in size and r['source'] != source)
+            own = needed[math.ceil(INSIDE * len(needed)) - 1]
+            for r in self.rows:
+                if r['source'] == source:
+                    p, w = results[r['id']], math.hypot(own, rest[r['id']])
+                    out[r['id']] = dict(p, interval90_s=[p['predicted_s'] * math.exp(-w), p['predicted_s'] * math.exp(w)])
         return out

@@ -165,6 +165,9 @@ def held_out(rows, results):
     check('rows inside their interval, their source held out', unseen[0], 85, at_least=True)
     check('the same, at the most', unseen[0], 95)
     check('half of the mean interval, source held out', unseen[1], 20)
+    nested = coverage(list(fit.widths_from_others(by_source).values()))
+    check('rows inside, the widths too from the other sources alone', nested[0], 85, at_least=True)
+    check('half of that mean interval', nested[1], 20)
 
 
 # ---- collectives ----

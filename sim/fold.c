@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/width.h"
 
 #define FOLD_FEW 3
 #define FOLD_MORE 5
@@ -32,7 +33,7 @@ static double along(double a, double b, double t)
 	return x > 0 ? x : 0;
 }
 
-static void extend(const struct result *few, const struct result *more, double t, struct result *out)
+static void extend(const struct result *few, const struct result *more, double t, const struct config *config, const struct machine *m, struct result *out)
 {
 	const struct breakdown *a = &few->time, *b = &more->time;
 	struct breakdown *x = &out->time;
@@ -57,9 +58,12 @@ static void extend(const struct result *few, const struct result *more, double t
 		x->class_s[c] = along(a->class_s[c], b->class_s[c], t);
 		x->class_n[c] = (int64_t)along((double)a->class_n[c], (double)b->class_n[c], t);
 	}
+	out->host_thread_s = host_s;
 	double scale = x->step_s / b->step_s;
 	out->interval90_s[0] *= scale;
 	out->interval90_s[1] *= scale;
+	if (!m->profile && config->train.offload == OFF_NONE) /* with offloading the host's update widens it, by its share of the step */
+		published_interval(&config->stack, m, out);
 	double rates = (double)b->step_s / x->step_s; /* the rates of `more` count all tokens of the step in its own time */
 	out->tokens_per_s *= rates;
 	out->tokens_per_s_per_gpu *= rates;
@@ -90,7 +94,7 @@ enum status predict_folded(const struct config *c, const struct machine *m, stru
 	struct result *small = malloc(sizeof *small), *large = malloc(sizeof *large);
 	enum status st = small && large ? ST_OK : error_nomem(e, "a prediction");
 	if (!st && !(st = predict_with(c, folds.few, m, small, e)) && !(st = predict_with(c, folds.more, m, large, e)))
-		extend(small, large, (double)(c->micro_batches - folds.few) / (double)(folds.more - folds.few), out);
+		extend(small, large, (double)(c->micro_batches - folds.few) / (double)(folds.more - folds.few), c, m, out);
 	free(small);
 	free(large);
 	return st;

@@ -352,8 +352,8 @@ enum status predict(const struct program *p, const struct machine *m, struct res
 {
 	struct prices *prices;
 	enum status st = run(p, m, &prices, timeline, e);
-	if (!st && !(st = summarize(p, m, prices, timeline, out, e)))
-		out->host_thread_s = host_thread_of(p, m, prices);
+	if (!st)
+		st = summarize(p, m, prices, timeline, host_thread_of(p, m, prices), out, e);
 	free_prices(p, prices);
 	if (st)
 		timeline_free(timeline);

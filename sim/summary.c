@@ -7,15 +7,12 @@
 #include "base/quantity.h"
 #include "sim/cost.h"
 #include "sim/spread.h"
+#include "sim/width.h"
 #include "step/layout.h"
 #include "step/work.h"
 
 /* 90 % of a normal distribution lie within so many standard deviations. */
 #define SIGMAS_90 1.645
-/* Half the width of the 90 % interval of log(measured / predicted) where nothing was measured on the machine: the stack's own, from the residuals of the published runs that it was fitted to; of a stack that no run fixed; and what a GPU
- * adds of whose kernels no run tells. The last two are judgement: stacks differ by as much (scripts/fit.py on one with the numbers of another), and so do the shares of a datasheet that GPUs reach. */
-#define UNKNOWN_STACK 0.35
-#define UNKNOWN_GPU 0.20
 /* What calibration cannot see: caches, clocks and neighbours inside a step, the same for all its ops. One standard deviation; 51 runs of the configs of tests/accuracy lie 2.0 % off in the median and 14.9 % at the most on a quiet machine. */
 #define IN_STEP_SIGMA 0.06
 /* With the profile of another placement a factor of two either way is normal. */
@@ -112,12 +109,6 @@ static void warn_guessed(const struct op *op, const struct machine *m, struct re
 		result_warn(out, "the profile has no entry for %s: priced from peak rates", w.name);
 }
 
-static double published_width(const struct stack *s, const struct machine *m)
-{
-	bool known_gpu = m->device.attention_share[s->attention_kernel][0] > 0;
-	return hypot(s->interval > 0 ? s->interval : UNKNOWN_STACK, known_gpu ? 0 : UNKNOWN_GPU);
-}
-
 /* By the host's cores (train.offload). */
 static double host_update_s(const struct timeline *t, uint32_t actor)
 {
@@ -154,19 +145,17 @@ static void fill_bounds_and_interval(const struct role *r, const struct stack *s
 	}
 	double in_step_s = IN_STEP_SIGMA * out->time.step_s;
 	double below_s = SIGMAS_90 * sqrt(variance + in_step_s * in_step_s), above_s = below_s;
-	if (!m->profile) {
-		double width = published_width(stack, m);
-		below_s = out->time.step_s * (1 - exp(-width));
-		above_s = out->time.step_s * (exp(width) - 1);
-	} else if (m->borrowed_scale > 0) {
+	if (m->profile && m->borrowed_scale > 0) {
 		below_s = out->time.step_s * (1 - 1 / BORROWED_FACTOR);
 		above_s = out->time.step_s * (BORROWED_FACTOR - 1);
 	}
-	double update_s = m->device.is_host ? 0 : host_update_s(t, actor), factor = cost_host_update_factor();
-	below_s = hypot(below_s, update_s * (1 - 1 / factor));
-	above_s = hypot(above_s, update_s * (factor - 1));
 	out->interval90_s[0] = fmax(0, out->time.step_s - below_s);
 	out->interval90_s[1] = out->time.step_s + above_s;
+	if (!m->profile)
+		published_interval(stack, m, out);
+	double update_s = m->device.is_host ? 0 : host_update_s(t, actor), factor = cost_host_update_factor();
+	out->interval90_s[0] = fmax(0, out->time.step_s - hypot(out->time.step_s - out->interval90_s[0], update_s * (1 - 1 / factor)));
+	out->interval90_s[1] = out->time.step_s + hypot(out->interval90_s[1] - out->time.step_s, update_s * (factor - 1));
 }
 
 /* ---- bottleneck ---- */
@@ -215,9 +204,9 @@ static void warn_slowest(const struct program *p, const struct machine *m, uint3
 		result_warn(out, "the slowest rank computes %.3g times as long as the mean (cluster.slow_ranks, jitter): %s of this step, for which the others wait", slow, quantity_format(wait, compute_s * (1 - 1 / slow), UNIT_SECOND));
 }
 
-enum status summarize(const struct program *p, const struct machine *m, const struct prices *prices, const struct timeline *t, struct result *out, struct error *e)
+enum status summarize(const struct program *p, const struct machine *m, const struct prices *prices, const struct timeline *t, double host_thread_s, struct result *out, struct error *e)
 {
-	*out = (struct result){.verified = -1};
+	*out = (struct result){.verified = -1, .host_thread_s = host_thread_s};
 	uint32_t actor = timeline_critical_actor(t);
 	const struct role *role = &p->roles[actor];
 	enum status st = timeline_breakdown(t, actor, &out->time, e);

@@ -14,7 +14,7 @@ struct folder {
 };
 static const struct folder models = {"models", "preset", "model", {"source", "description", "note", "published_parameters", "published_parameters_rounded", NULL}};
 static const struct folder stacks = {"stacks", "stack", "defaults", {"source", "description", "note", "family", "numbers", "memory", "habits", "interval", NULL}};
-static const struct folder families = {"families", "stack family", "numbers", {"source", "description", "note", "memory", "habits", "interval", NULL}};
+static const struct folder families = {"families", "stack family", "numbers", {"source", "description", "note", "memory", "habits", "unseen", NULL}};
 
 static enum status find_file(const struct folder *f, const char *name, const char *where, char path[PATH_MAX_LEN], struct error *e)
 {

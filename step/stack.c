@@ -146,11 +146,17 @@ static enum status read_all(const struct ynode *map, enum status (*read)(const s
 
 enum status stack_read(const struct ynode *file, struct stack *s, struct error *e)
 {
-	static const struct stack_number interval = {"interval", UNIT_NONE, 0.001, 3, AT(interval), "half the width of the 90 % interval, in log"};
+	static const struct stack_number widths[] = {
+		{"interval", UNIT_NONE, 0.001, 3, AT(interval), "half the width of the 90 % interval, in log"},
+		{"unseen", UNIT_NONE, 0.001, 3, AT(unseen), "of that of a stack without rows, what the parts of its step do not explain"},
+	};
 	enum status st = read_all(ynode_get(file, "numbers"), read_number, s, e);
 	if (!st)
 		st = read_all(ynode_get(file, "memory"), read_memory, s, e);
 	if (!st)
 		st = read_all(ynode_get(file, "habits"), read_habit, s, e);
-	return !st && ynode_get(file, "interval") ? read_sourced(ynode_get(file, "interval"), &interval, s, e) : st;
+	for (size_t i = 0; i < sizeof widths / sizeof widths[0] && !st; i++)
+		if (ynode_get(file, widths[i].name))
+			st = read_sourced(ynode_get(file, widths[i].name), &widths[i], s, e);
+	return st;
 }

@@ -41,7 +41,8 @@ struct stack {
 	double optimizer_B;        /* bytes that cross memory for each updated parameter: update, gradient clipping, copies */
 	double overlap_tax;        /* compute time lost for each second of a collective beside it */
 	double op_s;               /* host time to issue one op of the program (Python, autograd, dispatch, all its kernels); 0: the device's launch */
-	double interval;           /* half the width of the 90 % interval of log(measured / predicted), of a stack from the residuals of its rows in cross-validation, of a family from those of rows whose source was held out; no part of any prediction */
+	double interval;           /* half the width of the 90 % interval of log(measured / predicted), from the residuals of the stack's own rows in cross-validation; 0: no row fixed the stack. No part of any prediction */
+	double unseen;             /* a family's: of that width for a stack without rows, what the parts of its step do not explain (sim/width.h), from rows whose source was held out */
 	double tensor_exposed;     /* with parallel.tensor_overlap: of a tensor-parallel collective, what is not hidden beside the tiles of the products around it (Transformer Engine's user buffers, asynchronous TP); 0: not known, one of the group's pieces */
 	double tensor_call_s;      /* host time, besides op_s, for each member of a tensor group in each of its collectives while a pipeline crosses hosts */
 	double micro_batch_s;      /* time that each micro-batch adds to all else: synchronisation, data loader hand-over */
@@ -66,7 +67,7 @@ extern const struct stack_number stack_numbers[STACK_NUMBERS];
 #define STACK_MEMORIES 9
 extern const struct stack_number stack_memories[STACK_MEMORIES];
 
-/* Reads the mappings `numbers` and `memory` ({name: {value, source}}), `habits` and `interval` ({value, source}) of a file over `s`, those that are there. ST_INPUT with position and nearest name. */
+/* Reads the mappings `numbers` and `memory` ({name: {value, source}}), `habits`, and `interval` and `unseen` ({value, source}) of a file over `s`, those that are there. ST_INPUT with position and nearest name. */
 enum status stack_read(const struct ynode *file, struct stack *s, struct error *e);
 
 /* Counted traffic, the device's own launch, FlashAttention-2: what is assumed before any file is read. */

@@ -30,6 +30,10 @@ static void test_read(void)
 	CU_ASSERT_EQUAL(s.attention_kernel, KERNEL_FA3);
 	CU_ASSERT_TRUE(s.recompute_last_gemm);
 	CU_ASSERT_EQUAL(s.logit_B, 0);
+	CU_ASSERT_EQUAL(s.interval, 0);
+	CU_ASSERT_EQUAL(parse("interval: {value: 0.1, source: x}\nunseen: {value: 0.2, source: y}\n", &s), ST_OK);
+	CU_ASSERT_EQUAL(s.interval, 0.1);
+	CU_ASSERT_EQUAL(s.unseen, 0.2);
 }
 
 static void test_wrong(void)
@@ -60,6 +64,7 @@ static void test_family(void)
 	CU_ASSERT_EQUAL_FATAL(config_parse(text, strlen(text), "c.yaml", NULL, 0, &c, &error), ST_OK);
 	CU_ASSERT_EQUAL(c.stack.attention_kernel, KERNEL_FA1);
 	CU_ASSERT_TRUE(c.stack.elementwise_passes > 1 && c.stack.logit_B > 0 && c.stack.overlap_tax > 0);
+	CU_ASSERT_TRUE(c.stack.interval > 0 && c.stack.unseen > c.stack.interval);
 }
 
 /* Compiled and eager PyTorch differ in what crosses memory; plain Megatron-LM hides none of tensor parallelism, NVIDIA's recipes do. */
