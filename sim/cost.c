@@ -22,7 +22,7 @@
 
 /* What AdamW on a host's cores, all its ranks at once, makes of its memory, bytes of parameters, gradients and moments counted once each way. DeepSpeed's CPUAdam: 40 GB/s (11.6 G parameters in 8.2 s: github.com/microsoft/DeepSpeed/pull/735),
  * 51 GB/s (72.7 G parameters on 4 hosts in about 10 s: deepspeedai/DeepSpeed#6834, copies included); Megatron-Core's with one GPU in use 18 GB/s (0.6 G in 0.93 s more a step: NVIDIA-NeMo/RL#3628); on a host of 8 H200 with cores bound
- * to their memory some 390 GB/s (30.5 G in 2.2 s more a step: PrimeIntellect-ai/prime-rl#3234). So cost_host_update_factor. */
+ * to their memory some 390 GB/s (30.5 G in 2.2 s more a step: PrimeIntellect-ai/prime-rl#3234). Hence the factor. */
 #define HOST_UPDATE_Bps 50e9
 #define HOST_UPDATE_FACTOR 4
 
@@ -240,7 +240,7 @@ static void cost_host_update(const struct program *p, const struct op *op, const
 	out->alone_s = bytes_of(op) / cost_host_update_Bps(p, m);
 	out->bound = BOUND_HOST;
 	out->holds = true;
-	out->rel_sigma = log(HOST_UPDATE_FACTOR) / 1.645; /* the interval is one of 90 % */
+	out->rel_sigma = 0; /* the interval takes the factor by itself (sim/summary.c) */
 }
 
 static double load_s(const struct config *c)

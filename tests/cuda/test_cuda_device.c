@@ -274,6 +274,8 @@ static const struct variant variants[] = {
 	{"context, ring", 2, {"train.optimizer=sgd", "train.global_batch=4", "parallel.context=2", "model.position=rope"}},
 	{"context, gathered", 2, {"train.optimizer=sgd", "train.global_batch=4", "parallel.context=2", "parallel.context_kind=all_gather", "model.position=alibi"}},
 	{"tensor, sequence", 2, {"train.optimizer=sgd", "train.global_batch=4", "parallel.tensor=2", "parallel.sequence_parallel=true"}},
+	{"activations offloaded", 1, {"train.optimizer=sgd", "train.offload=activations", "model.layers=4"}},
+	{"inputs of blocks offloaded", 2, {"train.optimizer=sgd", "train.global_batch=4", "train.offload=activations", "model.layers=4", "train.recompute=full", "train.recompute_layers=2"}},
 };
 #define N_VARIANTS (sizeof variants / sizeof variants[0])
 #define FIRST_PARALLEL 3 /* from here on with work on several lanes */
