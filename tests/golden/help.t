@@ -18,13 +18,15 @@
                predict every row of a table of published measurements: each error, and the summary
            stepsim sweep CONFIG.yaml [options]
                the cross product of values of config keys (--vary, repeatable), each predicted: a table, CSV, a plot
+           stepsim plan CONFIG.yaml [options]
+               search the parallel plans that fit in memory, best first; keys given by --set are held, those of the file are where it starts
            stepsim overlap TRACE... [CONFIG.yaml] [options]
                compute, communication and overlap of a real run, from PyTorch profiler traces or Nsight Systems SQLite exports; beside the prediction when a config is given
            stepsim list systems|gpus|models|stacks|fabrics|parameters [options]
                the catalogue; the fitted constants with meaning and source
     Under `mpirun -np N` every rank takes part. `stepsim COMMAND --help` names the options of one command. All of them:
     option                         effect
-    -------------------------------------------------------------------------------------------------------------------------------------------
+    -----------------------------------------------------------------------------------------------------------------------------------------------
         --set KEY.PATH=VALUE       override one key of the config (repeatable)
         --vary KEY.PATH=V1,V2,...  values of one key of the config (repeatable: all combinations)
         --json FILE                write the result as JSON; - is standard output, in place of the table
@@ -49,7 +51,10 @@
         --svg FILE                 write the links as a picture
         --dtype FORMAT             measure matrix products in this format alone
         --time SECONDS             about how long it may take (default 40 s): larger sizes, or smaller ones
-        --plot FILE                write the roofline, or the step time over the first varied key, as an SVG picture
+        --plot FILE                write the roofline, the step time over the first varied key, or step time and memory of plans, as an SVG picture
+        --gpus N                   plans for so many GPUs of the system, in place of the config's nodes
+        --exhaustive               prune nothing: every plan is evaluated
+        --write FILE               write the best plan as a config; - is standard output, in place of the table
         --backend KIND             what is measured: cuda, host, or auto (GPUs where there are any)
         --share-gpu                allow several ranks on one GPU: correctness only
         --progress WHEN            the progress line on standard error: auto (when a terminal reads it), always, never
