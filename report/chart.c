@@ -73,6 +73,10 @@ static void find_axes(const struct chart *c, struct axis *x, struct axis *y)
 			widen(y, p->low, &any_y);
 			widen(y, p->high, &any_y);
 		}
+	if (c->x_words && c->lines > 0 && c->line[0].dots) { /* points alone stand clear of the frame */
+		x->from -= 0.5;
+		x->to += 0.5;
+	}
 	if (!y->log)
 		widen(y, 0, &any_y);
 	double pad = y->log ? fmax(0.04, 0.05 * (y->to - y->from)) : 0.05 * (y->to - y->from);

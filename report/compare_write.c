@@ -182,7 +182,7 @@ static enum status draw(const struct compare *c, struct chart_point *at, char (*
 		if (c->rows.at[i].fits) {
 			const char *full = c->rows.at[i].name;
 			bool cut = strlen(full) > letters;
-			snprintf(name[k++], NAME, "%.*s%s", (int)(cut ? letters - 1 : letters), full, cut ? "\u2026" : "");
+			snprintf(name[k++], NAME, "%.*s%s", (int)(cut && letters > 3 ? letters - 3 : letters), full, cut ? "..." : "");
 		}
 	const struct chart_line line = {.name = "days", .at = at, .n = n, .dots = true};
 	struct chart chart = {.title = "Predicted time for the tokens, 90 % interval", .x_name = "system", .y_name = "days", .y_unit = UNIT_NONE, .x_words = names, .n_words = n, .line = &line, .lines = 1};
