@@ -7,6 +7,7 @@
 #include "report/figures.h"
 #include "report/report.h"
 #include "report/stages.h"
+#include "report/text.h"
 
 #define CELL 32
 #define MARGIN "  "
@@ -206,20 +207,13 @@ static enum status stages_table(const struct outcome *o, struct table *t, struct
 	return st;
 }
 
-static enum status print_stages(const struct outcome *o, FILE *out, struct error *e)
+enum status text_stages(const struct outcome *o, struct table **out, struct error *e)
 {
+	*out = NULL;
 	if (o->program->n_roles == 1)
 		return ST_OK;
-	struct table *t = table_create("<stage|layers|compute|exposed comm.|bubble|optimizer|other, idle|memory");
-	if (!t)
-		return error_nomem(e, "the table of stages");
-	enum status st = stages_table(o, t, e);
-	if (!st) {
-		fprintf(out, "\nThe stages of the predicted step; above stands the one that ends last.\n");
-		table_print(t, out);
-	}
-	table_destroy(t);
-	return st;
+	*out = table_create("<stage|layers|compute|exposed comm.|bubble|optimizer|other, idle|memory");
+	return *out ? stages_table(o, *out, e) : error_nomem(e, "the table of stages");
 }
 
 /* " (tp 2, dp 4)": the sizes above 1, innermost first; under hsdp also its two parts of data and context, with experts the ranks that hold the same ones. */
@@ -271,7 +265,7 @@ static void print_system(const struct outcome *o, FILE *out)
 	fputc('\n', out);
 }
 
-static void print_header(const struct outcome *o, FILE *out)
+void text_header(const struct outcome *o, FILE *out)
 {
 	const struct config *c = &o->program->config;
 	char mesh[128], parameters[CELL], working[CELL], active[CELL + 16] = "";
@@ -283,7 +277,6 @@ static void print_header(const struct outcome *o, FILE *out)
 	fprintf(out, "a step: %lld sequence%s of %lld tokens, %lld micro-batch%s of %lld a replica\n", (long long)c->train.global_batch, plural(c->train.global_batch), (long long)c->model.seq_len,
 	        (long long)c->micro_batches, c->micro_batches == 1 ? "" : "es", (long long)c->train.micro_batch);
 	print_system(o, out);
-	fputc('\n', out);
 }
 
 static void print_interval(const struct result *p, const struct result *m, FILE *out)
@@ -314,10 +307,9 @@ static bool is_among(const char *text, const struct result *r)
 	return false;
 }
 
-static void print_notes(const struct outcome *o, FILE *out)
+void text_findings(const struct outcome *o, FILE *out)
 {
 	const struct result *p = o->predicted, *m = o->measured;
-	fputc('\n', out);
 	if (m && m->doubles)
 		fprintf(out, "Executed on doubles of the CUDA libraries: %s; nothing of it was measured\n", verdicts[m->verified < 0 ? 0 : 1 + m->verified]);
 	else if (m)
@@ -325,6 +317,11 @@ static void print_notes(const struct outcome *o, FILE *out)
 	print_interval(p, m && !m->doubles ? m : NULL, out);
 	if (p->bottleneck[0])
 		fprintf(out, "Bottleneck: %s\n", p->bottleneck);
+}
+
+void text_warnings(const struct outcome *o, FILE *out)
+{
+	const struct result *p = o->predicted, *m = o->measured;
 	for (size_t i = 0; i < p->n_warnings; i++)
 		fprintf(out, "Warning: %s\n", p->warning[i]);
 	for (size_t i = 0; m && i < m->n_warnings; i++)
@@ -334,10 +331,10 @@ static void print_notes(const struct outcome *o, FILE *out)
 		fprintf(out, "Not executed: %s\n", o->mode);
 }
 
-enum status report_text(const struct outcome *o, FILE *out, struct error *e)
+enum status text_figures(const struct outcome *o, struct table **out, struct error *e)
 {
 	struct sheet s = {.predicted = o->predicted, .measured = o->measured && !o->measured->doubles ? o->measured : NULL, .e = e};
-	s.table = table_create(s.measured ? "<|predicted|measured|error|<bound by" : "<|predicted|of the step|<bound by");
+	*out = s.table = table_create(s.measured ? "<|predicted|measured|error|<bound by" : "<|predicted|of the step|<bound by");
 	if (!s.table)
 		return error_nomem(e, "the table");
 	rate_rows(&s);
@@ -345,13 +342,28 @@ enum status report_text(const struct outcome *o, FILE *out, struct error *e)
 	communication_rows(&s);
 	class_rows(&s);
 	memory_rows(&s);
-	if (!s.st) {
-		print_header(o, out);
-		table_print(s.table, out);
-		s.st = print_stages(o, out, e);
-	}
-	if (!s.st)
-		print_notes(o, out);
-	table_destroy(s.table);
 	return s.st;
+}
+
+enum status report_text(const struct outcome *o, FILE *out, struct error *e)
+{
+	struct table *figures = NULL, *stages = NULL;
+	enum status st = text_figures(o, &figures, e);
+	if (!st)
+		st = text_stages(o, &stages, e);
+	if (!st) {
+		text_header(o, out);
+		fputc('\n', out);
+		table_print(figures, out);
+		if (stages) {
+			fprintf(out, "\n%s\n", TEXT_STAGES);
+			table_print(stages, out);
+		}
+		fputc('\n', out);
+		text_findings(o, out);
+		text_warnings(o, out);
+	}
+	table_destroy(figures);
+	table_destroy(stages);
+	return st;
 }
