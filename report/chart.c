@@ -1,10 +1,11 @@
 #include "report/chart.h"
 
 #include <math.h>
-#include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/svg.h"
+#include "report/picture.h"
 
 #define LEFT 86.0
 #define TOP 52.0
@@ -107,10 +108,38 @@ static void tick(FILE *out, const struct chart *c, const struct axis *a, bool is
 	}
 }
 
+/* Between neighbours' labels, at least. */
+#define TICK_ROOM 44.0
+#define POINTS_FEW 10
+
+/* Where few numbers were asked for, they say more than round ones: 8, 16, 32 GPUs. */
+static bool few_points(const struct chart *c)
+{
+	for (size_t l = 0; l < c->lines; l++)
+		if (c->line[l].n > POINTS_FEW)
+			return false;
+	return c->lines > 0;
+}
+
+static void tick_points(FILE *out, const struct chart *c, const struct axis *a)
+{
+	double last = -INFINITY;
+	for (size_t i = 0; i < c->line[0].n; i++)
+		if (at_x(a, c->line[0].at[i].x) >= last + TICK_ROOM) {
+			last = at_x(a, c->line[0].at[i].x);
+			tick(out, c, a, true, c->line[0].at[i].x);
+		}
+}
+
 static void draw_axis(FILE *out, const struct chart *c, const struct axis *a, bool is_x)
 {
+	if (is_x && a->log && few_points(c)) {
+		tick_points(out, c, a);
+		return;
+	}
 	if (!a->log) {
-		double step = tick_of(a->to > a->from ? a->to - a->from : 1, is_x ? 8 : 6);
+		double length = a->to > a->from ? a->to - a->from : 1, most = is_x ? 8 : 6;
+		double step = (is_x ? c->x_unit : c->y_unit) == UNIT_BYTE ? exp2(ceil(log2(length / most))) : tick_of(length, most);
 		for (double v = ceil(a->from / step) * step; v <= a->to + step * 1e-9; v += step)
 			tick(out, c, a, is_x, v);
 		return;
@@ -201,4 +230,19 @@ void chart_write(const struct chart *c, FILE *out)
 		draw_line(out, c, k, &x, &y);
 	draw_key(out, c);
 	fputs("</svg>\n", out);
+}
+
+enum status chart_save(const struct chart *c, const char *path, struct error *e)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	if (!out)
+		return error_nomem(e, "the plot");
+	chart_write(c, out);
+	bool good = !ferror(out);
+	good = fclose(out) == 0 && good;
+	enum status st = good ? picture_save(path, text, len, e) : error_nomem(e, "the plot");
+	free(text);
+	return st;
 }

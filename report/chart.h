@@ -34,5 +34,7 @@ struct chart {
 
 /* Needs one point whose y is a number. Texts are escaped. */
 void chart_write(const struct chart *c, FILE *out);
+/* Into a file ("-": standard output). */
+enum status chart_save(const struct chart *c, const char *path, struct error *e);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/table.h"
 #include "base/version.h"
 #include "report/report.h"
+#include "report/sweep_chart.h"
 
 #define LINE 1024
 
@@ -38,7 +39,7 @@ static enum status add_row(struct table *t, const struct sweep *s, const struct 
 	return table_row(t, e, "%s", line);
 }
 
-enum status report_sweep_text(const struct sweep *s, FILE *out, struct error *e)
+enum status sweep_table(const struct sweep *s, struct table **out, struct error *e)
 {
 	char head[LINE];
 	size_t n = 0;
@@ -46,10 +47,17 @@ enum status report_sweep_text(const struct sweep *s, FILE *out, struct error *e)
 		n += (size_t)snprintf(head + n, LINE - n, "%s%s", a ? "|" : "", s->axis[a].key);
 	if (n < LINE)
 		snprintf(head + n, LINE - n, "|ranks|step time|tokens/s|MFU|exposed|overlap|memory|<bottleneck");
-	struct table *t = table_create(head);
-	enum status st = t ? ST_OK : error_nomem(e, "the table");
+	*out = table_create(head);
+	enum status st = *out ? ST_OK : error_nomem(e, "the table");
 	for (size_t i = 0; i < s->rows.n && !st; i++)
-		st = add_row(t, s, &s->rows.at[i], e);
+		st = add_row(*out, s, &s->rows.at[i], e);
+	return st;
+}
+
+enum status report_sweep_text(const struct sweep *s, FILE *out, struct error *e)
+{
+	struct table *t = NULL;
+	enum status st = sweep_table(s, &t, e);
 	if (!st)
 		table_print(t, out);
 	table_destroy(t);

@@ -116,8 +116,8 @@ function memory() {
 /* The first of some places around a dot where a text meets no other. */
 function place(boxes, cx, cy, r, text, W, top) {
   const w = 7 * text.length, h = 14;
-  const tries = [[cx + r + 4, cy - 7], [cx - r - 4 - w, cy - 7], [cx - w / 2, cy - r - 16], [cx - w / 2, cy + r + 3], [cx + r + 4, cy + 6], [cx - r - 4 - w, cy + 6], [cx + r + 4, cy - 20], [cx - r - 4 - w, cy - 20], [cx + r + 4, cy + 19], [cx - r - 4 - w, cy + 19]];
-  const free = tries.find(([x, y]) => x > 60 && x + w < W && y > top && !boxes.some(b => x < b[0] + b[2] && b[0] < x + w && y < b[1] + b[3] && b[1] < y + h)) || tries[0];
+  const tries = [[cx + r + 4, cy - 7], [cx - r - 4 - w, cy - 7], [cx - w / 2, cy - r - 16], [cx - w / 2, cy + r + 3], [cx + r + 4, cy + 6], [cx - r - 4 - w, cy + 6], [cx + r + 4, cy - 20], [cx - r - 4 - w, cy - 20], [cx + r + 4, cy + 19], [cx - r - 4 - w, cy + 19], [W - w - 2, cy + r + 3], [W - w - 2, cy + r + 18]];
+  const free = tries.find(([x, y]) => x > 60 && x + w < W - 1 && y > top && !boxes.some(b => x < b[0] + b[2] && b[0] < x + w && y < b[1] + b[3] && b[1] < y + h)) || tries[0];
   boxes.push([...free, w, h]);
   return free;
 }
