@@ -152,7 +152,7 @@ static enum status write_all(const struct options *o, const struct sweep *s, str
 
 enum status cmd_sweep(struct context *x, struct error *e)
 {
-	struct sweep s = {0};
+	struct sweep s = {.config = x->options->positional[0]};
 	struct axes_memory m = {0};
 	if (is_stdout(x->options->json) + is_stdout(x->options->csv) + is_stdout(x->options->plot) + is_stdout(x->options->html) > 1)
 		return error_set(e, ST_INPUT, "only one of --json, --csv, --plot and --html can go to standard output");

@@ -193,7 +193,7 @@ static const struct option_row rows[] = {
 	{0, "--svg", "FILE", "write the links as a picture", TAKES_TOPO, read_path, AT(svg)},
 	{0, "--dtype", "FORMAT", "measure matrix products in this format alone", TAKES_ROOFLINE, read_text, AT(dtype)},
 	{0, "--time", "SECONDS", "about how long it may take (default 40 s): larger sizes, or smaller ones", TAKES_ROOFLINE, read_seconds, 0},
-	{0, "--plot", "FILE", "write the roofline, or the step time over the first varied key, as a picture: SVG, or PNG where the name ends in .png and rsvg-convert is there", TAKES_ROOFLINE | TAKES_SWEEP, read_path, AT(plot)},
+	{0, "--plot", "FILE", "write the roofline, or the step time over the first varied key, as a picture: SVG, or PNG if FILE ends in .png", TAKES_ROOFLINE | TAKES_SWEEP, read_path, AT(plot)},
 	{0, "--backend", "KIND", "what is measured: cuda, host, or auto (GPUs where there are any)", TAKES_DEVICES, read_backend, 0},
 	{0, "--share-gpu", NULL, "allow several ranks on one GPU: correctness only", TAKES_DEVICES, read_flag, AT(share_gpu)},
 	{0, "--progress", "WHEN", "the progress line on standard error: auto (when a terminal reads it), always, never", TAKES_ALWAYS, read_progress, 0},

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/svg.h"
+#include "report/figures.h"
 #include "report/picture.h"
 
 #define LEFT 86.0
@@ -69,7 +70,8 @@ static void find_axes(const struct chart *c, struct axis *x, struct axis *y)
 	for (size_t l = 0; l < c->lines; l++)
 		for (size_t i = 0; i < c->line[l].n; i++) {
 			const struct chart_point *p = &c->line[l].at[i];
-			widen(x, p->x, &any_x);
+			if (isfinite(p->y))
+				widen(x, p->x, &any_x);
 			widen(y, p->y, &any_y);
 			widen(y, p->low, &any_y);
 			widen(y, p->high, &any_y);
@@ -92,13 +94,24 @@ static double tick_of(double length, double most)
 	return step * 10;
 }
 
+/* "16", not "16.0". */
+static const char *tick_text(char buf[QUANTITY_MAX], double v, enum unit unit)
+{
+	if (unit != UNIT_NONE)
+		return quantity_format(buf, v, unit);
+	if (fabs(v) >= 1e4)
+		return figure_count(buf, v);
+	snprintf(buf, QUANTITY_MAX, "%.4g", v);
+	return buf;
+}
+
 static void tick(FILE *out, const struct chart *c, const struct axis *a, bool is_x, double v)
 {
 	char text[QUANTITY_MAX];
 	double share = place(a, v);
 	if (share < -1e-9 || share > 1 + 1e-9)
 		return;
-	quantity_format(text, v, is_x ? c->x_unit : c->y_unit);
+	tick_text(text, v, is_x ? c->x_unit : c->y_unit);
 	if (is_x) {
 		fprintf(out, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", at_x(a, v), at_x(a, v), TOP, TOP + PLOT_H);
 		words(out, "soft", "middle", at_x(a, v), TOP + PLOT_H + 18, text);
@@ -197,7 +210,7 @@ static void draw_line(FILE *out, const struct chart *c, size_t k, const struct a
 			continue;
 		char a[QUANTITY_MAX], b[QUANTITY_MAX];
 		fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.6\" fill=\"%s\"><title>", at_x(x, l->at[i].x), at_y(y, l->at[i].y), colour);
-		svg_escaped(c->x_words ? c->x_words[(size_t)l->at[i].x] : quantity_format(a, l->at[i].x, c->x_unit), out);
+		svg_escaped(c->x_words ? c->x_words[(size_t)l->at[i].x] : tick_text(a, l->at[i].x, c->x_unit), out);
 		fprintf(out, ": %s</title></circle>\n", quantity_format(b, l->at[i].y, c->y_unit));
 	}
 }

@@ -25,6 +25,7 @@ struct sweep_row {
 };
 
 struct sweep {
+	const char *config; /* its path; borrowed */
 	struct sweep_axis axis[SWEEP_AXES];
 	size_t axes;
 	VEC(struct sweep_row) rows; /* the last axis varies fastest */

@@ -80,30 +80,50 @@ static size_t gather(const struct sweep *s, enum sweep_curve which, struct sweep
 	return there;
 }
 
+/* A dashed line to judge the others by: a value for each row of the first line that was predicted, where a line is left for it. */
+static void add_reference(const struct sweep *s, struct sweep_curves *c, const char *name, double (*value)(const struct sweep_row *r, const void *of), const void *of)
+{
+	const size_t stride = stride_of(s), n = s->axis[0].n, k = c->chart.lines;
+	if (k >= CHART_LINES)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		const struct sweep_row *r = &s->rows.at[i * stride];
+		c->points[k * n + i] = (struct chart_point){.x = c->x[i], .y = r->predicted ? value(r, of) : NAN, .low = NAN, .high = NAN};
+	}
+	qsort(c->points + k * n, n, sizeof *c->points, by_x);
+	snprintf(c->name[k], NAME, "%s", name);
+	if (!c->name[0][0])
+		snprintf(c->name[0], NAME, "predicted");
+	c->line[k] = (struct chart_line){.name = c->name[k], .at = c->points + k * n, .n = n, .dashed = true};
+	c->chart.lines++;
+}
+
+static double capacity_of(const struct sweep_row *r, const void *of)
+{
+	(void)of;
+	return r->predicted->memory.capacity_B ? (double)r->predicted->memory.capacity_B : NAN;
+}
+
+static double perfect_of(const struct sweep_row *r, const void *of)
+{
+	const struct sweep_row *least = of;
+	return least->predicted->tokens_per_s * (double)r->ranks / (double)least->ranks;
+}
+
 /* Where the ranks vary: the first line's tokens/s at its fewest ranks, as many times as there are more of them. */
 static void add_perfect(const struct sweep *s, struct sweep_curves *c)
 {
-	const size_t stride = stride_of(s), n = s->axis[0].n, k = c->chart.lines;
+	const size_t stride = stride_of(s);
 	const struct sweep_row *least = NULL;
 	bool vary = false;
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < s->axis[0].n; i++) {
 		const struct sweep_row *r = &s->rows.at[i * stride];
 		vary = vary || (r->predicted && least && r->ranks != least->ranks);
 		if (r->predicted && (!least || r->ranks < least->ranks))
 			least = r;
 	}
-	if (!vary || k >= CHART_LINES)
-		return;
-	for (size_t i = 0; i < n; i++) {
-		const struct sweep_row *r = &s->rows.at[i * stride];
-		c->points[k * n + i] = (struct chart_point){.x = c->x[i], .y = r->predicted ? least->predicted->tokens_per_s * (double)r->ranks / (double)least->ranks : NAN, .low = NAN, .high = NAN};
-	}
-	qsort(c->points + k * n, n, sizeof *c->points, by_x);
-	snprintf(c->name[k], NAME, "perfect scaling");
-	if (!c->name[0][0])
-		snprintf(c->name[0], NAME, "predicted");
-	c->line[k] = (struct chart_line){.name = c->name[k], .at = c->points + k * n, .n = n, .dashed = true};
-	c->chart.lines++;
+	if (vary)
+		add_reference(s, c, "perfect scaling", perfect_of, least);
 }
 
 /* Step times over a range of GPUs: straight lines on two log axes. What may be 0 has none. */
@@ -146,6 +166,8 @@ enum status sweep_curves_of(const struct sweep *s, enum sweep_curve which, struc
 		return error_set(e, ST_INPUT, "a curve needs two points, and fewer could be predicted");
 	if (which == CURVE_TOKENS)
 		add_perfect(s, c);
+	if (which == CURVE_MEMORY)
+		add_reference(s, c, "capacity", capacity_of, NULL);
 	c->chart.y_log = c->chart.x_log && spans_decades(c, n);
 	return ST_OK;
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/quantity.h"
+#include "report/figures.h"
 #include "report/page.h"
 #include "report/sweep_chart.h"
 
@@ -30,7 +31,7 @@ static void verdict(const struct sweep *s, char *out, size_t size)
 	for (size_t a = 0; a < s->axes && n < size; a++)
 		n += (size_t)snprintf(out + n, size - n, "%s%s = %s", a ? ", " : "", s->axis[a].key, s->axis[a].value[best->at[a]]);
 	if (n < size)
-		snprintf(out + n, size - n, ": %s tokens/s, %s a step on %lld ranks.", quantity_format(tokens, best->predicted->tokens_per_s, UNIT_NONE), quantity_format(step, best->predicted->time.step_s, UNIT_SECOND), (long long)best->ranks);
+		snprintf(out + n, size - n, ": %s tokens/s, %s a step on %lld ranks.", figure_count(tokens, best->predicted->tokens_per_s), quantity_format(step, best->predicted->time.step_s, UNIT_SECOND), (long long)best->ranks);
 }
 
 /* A curve that is 0 throughout shows nothing. */
@@ -69,6 +70,11 @@ enum status report_sweep_html(const struct sweep *s, const char *path, struct er
 		predicted += s->rows.at[i].predicted != NULL;
 	verdict(s, text, sizeof text);
 	enum status st = page_open(&p, "a sweep - stepsim", text, e);
+	if (!st) {
+		snprintf(text, sizeof text, "%s: %zu combination%s, of which %zu could be predicted.%s", s->config, s->rows.n, s->rows.n == 1 ? "" : "s", predicted,
+		         s->rows.n == s->axis[0].n ? " The band is the 90 % interval." : "");
+		page_paragraph(&p, "sub", text);
+	}
 	if (!st && predicted >= 2 && s->axis[0].n >= 2)
 		st = write_curves(&p, s, e);
 	if (!st)

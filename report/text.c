@@ -87,20 +87,6 @@ static void time_row(struct sheet *s, const char *label, double predicted_s, dou
 	row(s, label, quantity_format(p, predicted_s, UNIT_SECOND), quantity_format(m, measured_s, UNIT_SECOND), noise ? NAN : figure_error(predicted_s, measured_s), predicted_s / step_s, behind);
 }
 
-/* Rates without a unit of their own: "12.4 k". */
-static char *count_text(char buf[CELL], double x)
-{
-	static const char *const prefix[] = {"", " k", " M", " G", " T"};
-	size_t i = 0;
-	while (x >= 999.5 && i + 1 < sizeof prefix / sizeof prefix[0]) {
-		x /= 1000;
-		i++;
-	}
-	char digits[QUANTITY_MAX];
-	snprintf(buf, CELL, "%s%s", quantity_format(digits, x, UNIT_NONE), prefix[i]);
-	return buf;
-}
-
 static char *percent_text(char buf[CELL], double share)
 {
 	if (isnan(share))
@@ -122,7 +108,7 @@ static void rate_rows(struct sheet *s)
 	char a[CELL], b[CELL];
 	quantity_row(s, "step time", p->time.step_s, m ? m->time.step_s : NAN, UNIT_SECOND, "");
 	double measured = m ? m->tokens_per_s : NAN;
-	row(s, "tokens/s", count_text(a, p->tokens_per_s), count_text(b, measured), figure_error(p->tokens_per_s, measured), NAN, "");
+	row(s, "tokens/s", figure_count(a, p->tokens_per_s), figure_count(b, measured), figure_error(p->tokens_per_s, measured), NAN, "");
 	quantity_row(s, "model FLOP/s a device", p->tflops_per_gpu * 1e12, m ? m->tflops_per_gpu * 1e12 : NAN, UNIT_FLOP_PER_S, "");
 	percent_row(s, "MFU", p->mfu, m ? m->mfu : NAN, "");
 	if (p->hfu != p->mfu)
