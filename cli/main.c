@@ -27,6 +27,7 @@ static const struct command commands[] = {
 	{"bench", "all_reduce|all_gather|reduce_scatter|broadcast|alltoall|sendrecv", "time and check one collective over a range of sizes, as nccl-tests does, with the predicted time and a verdict beside each row", TAKES_ALWAYS | TAKES_DEVICES | TAKES_BENCH, 1, false, true, cmd_bench},
 	{"validate", "TABLE.csv", "predict every row of a table of published measurements: each error, and the summary", TAKES_ALWAYS | TAKES_VALIDATE, 1, false, false, cmd_validate},
 	{"sweep", "CONFIG.yaml", "the cross product of values of config keys (--vary, repeatable), each predicted: a table, CSV, a plot", TAKES_ALWAYS | TAKES_SWEEP, 1, false, false, cmd_sweep},
+	{"compare", "CONFIG.yaml", "one workload on several systems (--systems A,B,C), each with its best plan, at equal GPUs, budget or target: time, memory, energy, money, and which is ahead", TAKES_ALWAYS | TAKES_COMPARE, 1, false, false, cmd_compare},
 	{"overlap", "TRACE... [CONFIG.yaml]", "compute, communication and overlap of a real run, from PyTorch profiler traces or Nsight Systems SQLite exports; beside the prediction when a config is given", TAKES_ALWAYS | TAKES_OVERLAP, 1, true, false, cmd_overlap},
 	{"list", "systems|gpus|models|stacks|fabrics|parameters", "the catalogue; the fitted constants with meaning and source", TAKES_ALWAYS, 1, false, false, cmd_list},
 };

@@ -72,6 +72,31 @@ static enum status read_vary(struct options *o, const struct option_row *row, co
 	return ST_OK;
 }
 
+static enum status read_systems(struct options *o, const struct option_row *row, const char *value, struct error *e)
+{
+	(void)row;
+	(void)e;
+	o->systems[o->n_systems++] = value;
+	return ST_OK;
+}
+
+static enum status read_gpus(struct options *o, const struct option_row *row, const char *value, struct error *e)
+{
+	char *end;
+	errno = 0;
+	o->gpus = strtol(value, &end, 10);
+	if (end == value || *end || errno || o->gpus < 1 || o->gpus > 10000000)
+		return error_set(e, ST_INPUT, "%s %s: expected a number of GPUs from 1 to 10000000", row->name, value);
+	return ST_OK;
+}
+
+static enum status read_budget(struct options *o, const struct option_row *row, const char *value, struct error *e)
+{
+	if (quantity_parse(value, UNIT_USD, &o->budget_usd, e))
+		return error_context(e, "%s", row->name);
+	return o->budget_usd > 0 ? ST_OK : error_set(e, ST_INPUT, "%s %s: expected an amount above 0", row->name, value);
+}
+
 static enum status read_max_error(struct options *o, const struct option_row *row, const char *value, struct error *e)
 {
 	if (quantity_parse(value, UNIT_NONE, &o->max_error_percent, e))
@@ -167,14 +192,19 @@ static enum status read_dtype(struct options *o, const struct option_row *row, c
 #define AT(field) offsetof(struct options, field)
 
 static const struct option_row rows[] = {
-	{0, "--set", "KEY.PATH=VALUE", "override one key of the config (repeatable)", TAKES_PREDICTING | TAKES_OVERLAP | TAKES_SWEEP, read_set, 0},
+	{0, "--set", "KEY.PATH=VALUE", "override one key of the config (repeatable)", TAKES_PREDICTING | TAKES_OVERLAP | TAKES_SWEEP | TAKES_COMPARE, read_set, 0},
 	{0, "--vary", "KEY.PATH=V1,V2,...", "values of one key of the config (repeatable: all combinations)", TAKES_SWEEP, read_vary, 0},
-	{0, "--json", "FILE", "write the result as JSON; - is standard output, in place of the table", TAKES_PREDICTING | TAKES_TOPO | TAKES_ROOFLINE | TAKES_VALIDATE | TAKES_BENCH | TAKES_OVERLAP | TAKES_SWEEP, read_path, AT(json)},
+	{0, "--systems", "A,B,...", "names of `stepsim list systems`, files or synthetic lines, each with @GPUS behind it for a size of its own (repeatable)", TAKES_COMPARE, read_systems, 0},
+	{0, "--fixed-plan", NULL, "the config's own plan on each system, in place of the best one", TAKES_COMPARE, read_flag, AT(fixed_plan)},
+	{0, "--gpus", "N", "so many GPUs of each system; default: the config's", TAKES_COMPARE, read_gpus, 0},
+	{0, "--budget", "USD", "as many whole hosts of each as this buys", TAKES_COMPARE, read_budget, 0},
+	{0, "--target", "\"TOKENS tokens in TIME\"", "the fewest hosts of each that train so many tokens in so long (15e12 tokens in 30d); without a time: the tokens that are counted", TAKES_COMPARE, read_text, AT(target)},
+	{0, "--json", "FILE", "write the result as JSON; - is standard output, in place of the table", TAKES_PREDICTING | TAKES_TOPO | TAKES_ROOFLINE | TAKES_VALIDATE | TAKES_BENCH | TAKES_OVERLAP | TAKES_SWEEP | TAKES_COMPARE, read_path, AT(json)},
 	{0, "--trace", "FILE", "write predicted and measured step as a Chrome trace, which opens in Perfetto", TAKES_PREDICTING, read_path, AT(trace)},
 	{0, "--html", "FILE", "write the result as one page that opens offline: timeline, roofline, memory, the table", TAKES_PREDICTING, read_path, AT(html)},
 	{0, "--html", "FILE", "write curves and table as one page that opens offline", TAKES_SWEEP, read_path, AT(html)},
 	{0, "--csv", "FILE", NULL, TAKES_PREDICTING, NULL, 0},
-	{0, "--csv", "FILE", "write the rows as CSV; - is standard output, in place of the table", TAKES_BENCH | TAKES_ROOFLINE | TAKES_SWEEP, read_path, AT(csv)},
+	{0, "--csv", "FILE", "write the rows as CSV; - is standard output, in place of the table", TAKES_BENCH | TAKES_ROOFLINE | TAKES_SWEEP | TAKES_COMPARE, read_path, AT(csv)},
 	{0, "--max-error", "PCT", "exit with 3 when the time (bench: the median row from 1 MiB on) is predicted wrong by more than PCT per cent", TAKES_PREDICTING | TAKES_BENCH | TAKES_OVERLAP, read_max_error, 0},
 	{'b', "--minbytes", "SIZE", "the smallest size, of the whole buffer; K, M, G are powers of 1024; default 1K", TAKES_BENCH, read_size, AT(bench.min_B)},
 	{'e', "--maxbytes", "SIZE", "the largest size; default 64M, on GPUs 1G", TAKES_BENCH, read_size, AT(bench.max_B)},
@@ -193,7 +223,7 @@ static const struct option_row rows[] = {
 	{0, "--svg", "FILE", "write the links as a picture", TAKES_TOPO, read_path, AT(svg)},
 	{0, "--dtype", "FORMAT", "measure matrix products in this format alone", TAKES_ROOFLINE, read_text, AT(dtype)},
 	{0, "--time", "SECONDS", "about how long it may take (default 40 s): larger sizes, or smaller ones", TAKES_ROOFLINE, read_seconds, 0},
-	{0, "--plot", "FILE", "write the roofline, or the step time over the first varied key, as a picture: SVG, or PNG if FILE ends in .png", TAKES_ROOFLINE | TAKES_SWEEP, read_path, AT(plot)},
+	{0, "--plot", "FILE", "write the roofline, the step time over the first varied key, or the time on each system, as a picture: SVG, or PNG if FILE ends in .png", TAKES_ROOFLINE | TAKES_SWEEP | TAKES_COMPARE, read_path, AT(plot)},
 	{0, "--backend", "KIND", "what is measured: cuda, host, or auto (GPUs where there are any)", TAKES_DEVICES, read_backend, 0},
 	{0, "--share-gpu", NULL, "allow several ranks on one GPU: correctness only", TAKES_DEVICES, read_flag, AT(share_gpu)},
 	{0, "--progress", "WHEN", "the progress line on standard error: auto (when a terminal reads it), always, never", TAKES_ALWAYS, read_progress, 0},
@@ -260,7 +290,8 @@ enum status options_parse(int argc, char **argv, int first, unsigned groups, str
 	out->positional = calloc((size_t)argc, sizeof *out->positional);
 	out->sets = calloc((size_t)argc, sizeof *out->sets);
 	out->varied = calloc((size_t)argc, sizeof *out->varied);
-	if (!out->positional || !out->sets || !out->varied)
+	out->systems = calloc((size_t)argc, sizeof *out->systems);
+	if (!out->positional || !out->sets || !out->varied || !out->systems)
 		st = error_nomem(e, "the command line");
 	for (int i = first; i < argc && !st; i++) {
 		if (!only_arguments && strcmp(argv[i], "--") == 0)
@@ -282,6 +313,7 @@ void options_free(struct options *o)
 	free(o->positional);
 	free(o->sets);
 	free(o->varied);
+	free(o->systems);
 	*o = (struct options){0};
 }
 

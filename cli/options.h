@@ -20,6 +20,7 @@ enum option_group {
 	TAKES_VALIDATE = 1 << 8,
 	TAKES_OVERLAP = 1 << 9,
 	TAKES_SWEEP = 1 << 10,
+	TAKES_COMPARE = 1 << 12,
 	TAKES_DEVICES = 1 << 5, /* what every command takes that measures devices without a config */
 	TAKES_ROOFLINE = 1 << 6,
 	TAKES_BENCH = 1 << 7,
@@ -39,6 +40,12 @@ struct options {
 	size_t n_sets;
 	const char **varied; /* the texts of --vary, in order */
 	size_t n_varied;
+	const char **systems; /* the texts of --systems, in order */
+	size_t n_systems;
+	const char *target; /* of compare; NULL: not given */
+	double budget_usd;  /* of compare; 0: not given */
+	int64_t gpus;       /* how many; 0: the config's */
+	bool fixed_plan;
 	const char *json, *trace, *html; /* paths, "-" is standard output; NULL: not asked for */
 	const char *output;       /* -o; NULL: not given */
 	const char *smi, *nccl_xml, *hwloc_xml; /* dumps of another machine, "-" is standard input; NULL: not given */

@@ -191,7 +191,8 @@ static void draw_line(FILE *out, const struct chart *c, size_t k, const struct a
 {
 	const struct chart_line *l = &c->line[k];
 	const char *colour = l->dashed ? "#8b98a9" : colours[k % CHART_LINES];
-	draw_band(out, l, x, y, colour);
+	if (!l->dots)
+		draw_band(out, l, x, y, colour);
 	bool open = false;
 	for (size_t i = 0; i < l->n && !l->dots; i++) {
 		bool there = isfinite(l->at[i].y);
@@ -209,6 +210,8 @@ static void draw_line(FILE *out, const struct chart *c, size_t k, const struct a
 		if (!isfinite(l->at[i].y))
 			continue;
 		char a[QUANTITY_MAX], b[QUANTITY_MAX];
+		if (l->dots && isfinite(l->at[i].low) && isfinite(l->at[i].high))
+			fprintf(out, "<line class=\"line\" stroke=\"%s\" opacity=\".45\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", colour, at_x(x, l->at[i].x), at_x(x, l->at[i].x), at_y(y, l->at[i].low), at_y(y, l->at[i].high));
 		fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.6\" fill=\"%s\"><title>", at_x(x, l->at[i].x), at_y(y, l->at[i].y), colour);
 		svg_escaped(c->x_words ? c->x_words[(size_t)l->at[i].x] : tick_text(a, l->at[i].x, c->x_unit), out);
 		fprintf(out, ": %s</title></circle>\n", quantity_format(b, l->at[i].y, c->y_unit));

@@ -10,7 +10,7 @@
 
 struct chart_point {
 	double x, y;
-	double low, high; /* a band around y; NAN: none */
+	double low, high; /* a band around y, or a bar through a point of a line of points alone; NAN: none */
 };
 
 struct chart_line {

@@ -40,4 +40,7 @@ const char *report_commit(void);
 /* Writes a JSON value to a path, "-" is standard output. */
 enum status report_write_json(const json_t *j, const char *path, struct error *e);
 
+/* A cell of a CSV table, quoted where it needs to be. */
+void report_csv_cell(const char *text, FILE *out);
+
 #endif

@@ -67,23 +67,11 @@ enum status report_sweep_text(const struct sweep *s, FILE *out, struct error *e)
 
 /* ---- CSV ---- */
 
-static void csv_cell(FILE *out, const char *text)
-{
-	if (!strpbrk(text, ",\"\n")) {
-		fputs(text, out);
-		return;
-	}
-	fputc('"', out);
-	for (; *text; text++)
-		fprintf(out, *text == '"' ? "\"\"" : "%c", *text);
-	fputc('"', out);
-}
-
 static void csv_row(const struct sweep *s, const struct sweep_row *r, FILE *out)
 {
 	const struct result *p = r->predicted;
 	for (size_t a = 0; a < s->axes; a++) {
-		csv_cell(out, s->axis[a].value[r->at[a]]);
+		report_csv_cell(s->axis[a].value[r->at[a]], out);
 		fputc(',', out);
 	}
 	if (p)
@@ -91,7 +79,7 @@ static void csv_row(const struct sweep *s, const struct sweep_row *r, FILE *out)
 		        (unsigned long long)p->memory.total_B, p->memory.fits ? "true" : "false");
 	else
 		fputs(",,,,,,,,,,", out);
-	csv_cell(out, p ? p->bottleneck : r->reason);
+	report_csv_cell(p ? p->bottleneck : r->reason, out);
 	fputc('\n', out);
 }
 

@@ -21,3 +21,15 @@ enum status report_write_json(const json_t *j, const char *path, struct error *e
 	free(text);
 	return st;
 }
+
+void report_csv_cell(const char *text, FILE *out)
+{
+	if (!strpbrk(text, ",\"\n")) {
+		fputs(text, out);
+		return;
+	}
+	fputc('"', out);
+	for (; *text; text++)
+		fprintf(out, *text == '"' ? "\"\"" : "%c", *text);
+	fputc('"', out);
+}

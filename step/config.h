@@ -114,7 +114,7 @@ struct run {
 };
 
 struct cost {
-	double gpu_hour_usd, system_price_usd, amortize_years, power_usd_per_kwh, pue; /* 0: not given */
+	double gpu_hour_usd, system_price_usd, amortize_years, power_usd_per_kwh, pue; /* AUTO: not given */
 };
 
 /* Where a key's value came from, for messages. Later ones win. */

@@ -64,6 +64,7 @@ static_assert(COUNT(backend_words) == BACKEND_COUNT, "a word for each");
 #define INT(l, h) .type = KEY_INT, .low = (l), .high = (h)
 #define INT_AUTO(l, h) .type = KEY_INT_AUTO, .low = (l), .high = (h)
 #define REAL(l, h, u) .type = KEY_REAL, .low = (l), .high = (h), .unit = (u)
+#define REAL_AUTO(l, h, u) .type = KEY_REAL_AUTO, .low = (l), .high = (h), .unit = (u)
 #define MIB(l, h) .type = KEY_MIB, .low = (l), .high = (h)
 #define MIB_AUTO(l, h) .type = KEY_MIB_AUTO, .low = (l), .high = (h)
 #define BYTES(l, h) .type = KEY_BYTES, .low = (l), .high = (h), .unit = UNIT_BYTE

@@ -18,6 +18,7 @@ enum key_type {
 	KEY_INT,      /* int64_t in [low, high] */
 	KEY_INT_AUTO, /* the same, or `auto` (AUTO) */
 	KEY_REAL,     /* double in [low, high] of `unit` */
+	KEY_REAL_AUTO, /* the same, or `auto` (AUTO) */
 	KEY_MIB,      /* double: a number of MiB, or a size with its unit */
 	KEY_MIB_AUTO, /* the same, or `auto` (AUTO) */
 	KEY_BYTES,    /* uint64_t: a whole number of bytes */
@@ -153,11 +154,11 @@ struct config_key {
 	X(run, steps, INT(1, 1000000), AT(run.steps), "10", ANY, EVERY) \
 	X(run, timeout_s, REAL(0.001, 1e9, UNIT_SECOND), AT(run.timeout_s), "60", ANY, EVERY) \
 	X(run, verify, BOOL, AT(run.verify), "true", ANY, EVERY) \
-	X(cost, gpu_hour_usd, REAL(0, INFINITY, UNIT_USD), AT(cost.gpu_hour_usd), "2.5", DEFAULT_ONLY, EVERY) \
-	X(cost, system_price_usd, REAL(0, INFINITY, UNIT_USD), AT(cost.system_price_usd), "0", DEFAULT_ONLY, EVERY) \
-	X(cost, amortize_years, REAL(0.01, INFINITY, UNIT_NONE), AT(cost.amortize_years), "4", DEFAULT_ONLY, EVERY) \
-	X(cost, power_usd_per_kwh, REAL(0, INFINITY, UNIT_USD), AT(cost.power_usd_per_kwh), "0", DEFAULT_ONLY, EVERY) \
-	X(cost, pue, REAL(1, INFINITY, UNIT_NONE), AT(cost.pue), "1", DEFAULT_ONLY, EVERY)
+	X(cost, gpu_hour_usd, REAL_AUTO(0, INFINITY, UNIT_USD), AT(cost.gpu_hour_usd), "auto", ANY, EVERY) \
+	X(cost, system_price_usd, REAL_AUTO(0, INFINITY, UNIT_USD), AT(cost.system_price_usd), "auto", ANY, EVERY) \
+	X(cost, amortize_years, REAL_AUTO(0.01, INFINITY, UNIT_NONE), AT(cost.amortize_years), "auto", ANY, EVERY) \
+	X(cost, power_usd_per_kwh, REAL_AUTO(0, INFINITY, UNIT_USD), AT(cost.power_usd_per_kwh), "auto", ANY, EVERY) \
+	X(cost, pue, REAL_AUTO(1, INFINITY, UNIT_NONE), AT(cost.pue), "auto", ANY, EVERY)
 
 #define CONFIG_KEY_ID(section, key, ...) KEY_##section##_##key,
 enum key_id { CONFIG_KEYS(CONFIG_KEY_ID) KEY_COUNT };

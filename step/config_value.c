@@ -105,7 +105,7 @@ static enum status read_mib(const struct config_key *k, const struct ynode *n, s
 	return st;
 }
 
-static enum status read_mib_auto(const struct config_key *k, const struct ynode *n, struct config *c, struct error *inner)
+static enum status read_double_auto(const struct config_key *k, const struct ynode *n, struct config *c, struct error *inner)
 {
 	if (is_auto(n)) {
 		double v = AUTO;
@@ -113,7 +113,7 @@ static enum status read_mib_auto(const struct config_key *k, const struct ynode 
 		return ST_OK;
 	}
 	struct error number = {0};
-	return or_auto(read_mib(k, n, c, &number), &number, inner);
+	return or_auto((k->type == KEY_MIB_AUTO ? read_mib : read_real)(k, n, c, &number), &number, inner);
 }
 
 static enum status read_bytes(const struct config_key *k, const struct ynode *n, struct config *c, struct error *inner)
@@ -244,7 +244,8 @@ enum status key_read(const struct config_key *k, const struct ynode *n, struct c
 {
 	typedef enum status reader(const struct config_key *, const struct ynode *, struct config *, struct error *);
 	static reader *const readers[] = {
-		[KEY_INT] = read_int, [KEY_INT_AUTO] = read_int_auto, [KEY_REAL] = read_real, [KEY_MIB] = read_mib, [KEY_MIB_AUTO] = read_mib_auto,
+		[KEY_INT] = read_int, [KEY_INT_AUTO] = read_int_auto, [KEY_REAL] = read_real, [KEY_REAL_AUTO] = read_double_auto, [KEY_MIB] = read_mib,
+		[KEY_MIB_AUTO] = read_double_auto,
 		[KEY_BYTES] = read_bytes, [KEY_BOOL] = read_bool, [KEY_WORD] = read_word, [KEY_NUMBER_WORD] = read_word, [KEY_TEXT] = read_text,
 		[KEY_ORDER] = read_order, [KEY_STAGES] = read_stages, [KEY_RANKS] = slow_ranks_read,
 	};
@@ -282,6 +283,7 @@ bool key_equal(const struct config_key *k, const struct config *a, const struct 
 {
 	switch (k->type) {
 	case KEY_REAL:
+	case KEY_REAL_AUTO:
 	case KEY_MIB:
 	case KEY_MIB_AUTO:
 		return real_of(k, a) == real_of(k, b);
@@ -328,6 +330,8 @@ bool key_in_range(const struct config_key *k, const struct config *c)
 		return (double)int_of(k, c) >= k->low && (double)int_of(k, c) <= k->high;
 	case KEY_INT_AUTO:
 		return int_of(k, c) == AUTO || ((double)int_of(k, c) >= k->low && (double)int_of(k, c) <= k->high);
+	case KEY_REAL_AUTO:
+		return real_of(k, c) == AUTO || (real_of(k, c) >= k->low && real_of(k, c) <= k->high);
 	case KEY_REAL:
 	case KEY_MIB:
 		return real_of(k, c) >= k->low && real_of(k, c) <= k->high;
@@ -377,9 +381,10 @@ char *key_value_text(const struct config_key *k, const struct config *c, char bu
 			snprintf(buf, KEY_VALUE_MAX, "%" PRId64, int_of(k, c));
 		break;
 	case KEY_REAL:
+	case KEY_REAL_AUTO:
 	case KEY_MIB:
 	case KEY_MIB_AUTO:
-		if (k->type == KEY_MIB_AUTO && real_of(k, c) < 0)
+		if ((k->type == KEY_MIB_AUTO || k->type == KEY_REAL_AUTO) && real_of(k, c) < 0)
 			snprintf(buf, KEY_VALUE_MAX, "auto");
 		else
 			snprintf(buf, KEY_VALUE_MAX, "%.12g", real_of(k, c));
@@ -443,6 +448,7 @@ json_t *key_value_json(const struct config_key *k, const struct config *c)
 	case KEY_REAL:
 	case KEY_MIB:
 		return json_real(real_of(k, c));
+	case KEY_REAL_AUTO:
 	case KEY_MIB_AUTO:
 		return real_of(k, c) < 0 ? json_string("auto") : json_real(real_of(k, c));
 	case KEY_BYTES: {

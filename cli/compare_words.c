@@ -1,0 +1,129 @@
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/compare.h"
+
+/* ---- systems ---- */
+
+/* "NAME@16": sixteen GPUs of it. */
+static enum status cut_size(struct asked_system *a, struct error *e)
+{
+	char *at = strrchr(a->name, '@'), *end;
+	if (!at)
+		return ST_OK;
+	a->gpus = strtol(at + 1, &end, 10);
+	if (!isdigit((unsigned char)at[1]) || *end || a->gpus < 1 || a->gpus > 10000000)
+		return error_set(e, ST_INPUT, "--systems %s: expected a number of GPUs from 1 to 10000000 behind @, such as dgx-h100@16", a->name);
+	*at = '\0';
+	return ST_OK;
+}
+
+static enum status add_system(const char *text, size_t len, asked_systems *out, struct error *e)
+{
+	struct asked_system a = {0};
+	while (len && isspace((unsigned char)*text)) {
+		text++;
+		len--;
+	}
+	while (len && isspace((unsigned char)text[len - 1]))
+		len--;
+	if (len == 0)
+		return error_set(e, ST_INPUT, "--systems: a name is empty; expected names, files or synthetic lines, separated by commas");
+	if (len >= sizeof a.name)
+		return error_set(e, ST_INPUT, "--systems %.40s...: longer than %zu characters", text, sizeof a.name - 1);
+	memcpy(a.name, text, len);
+	enum status st = cut_size(&a, e);
+	if (!st && (st = system_load(a.name, &a.spec, e)))
+		error_context(e, "--systems");
+	if (!st && a.gpus && a.spec.nodes)
+		st = error_set(e, ST_INPUT, "--systems %s@%lld: the line says how many hosts by itself (node:%lld)", a.name, (long long)a.gpus, (long long)a.spec.nodes);
+	if (!st && out->n == COMPARE_ROWS_MOST)
+		st = error_set(e, ST_INPUT, "--systems: more than %d systems", COMPARE_ROWS_MOST);
+	return st ? st : vec_push(out, a) ? ST_OK : error_nomem(e, "the systems");
+}
+
+enum status compare_read_systems(const char *const *lists, size_t n, asked_systems *out, struct error *e)
+{
+	enum status st = n ? ST_OK : error_set(e, ST_INPUT, "--systems A,B,... is missing: which systems are to be compared? (`stepsim list systems`)");
+	for (size_t i = 0; i < n && !st; i++) {
+		const char *p = lists[i];
+		if (access(p, R_OK) == 0) {
+			st = add_system(p, strlen(p), out, e);
+			continue;
+		}
+		for (bool more = true; more && !st; p++) {
+			size_t len = strcspn(p, ",");
+			st = add_system(p, len, out, e);
+			p += len;
+			more = *p == ',';
+		}
+	}
+	return st;
+}
+
+/* ---- the target ---- */
+
+struct word {
+	const char *text;
+	double times;
+};
+
+/* As people write tokens and days; case does not count in the latter. */
+static const struct word amounts[] = {{"", 1}, {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"B", 1e9}, {"G", 1e9}, {"T", 1e12}};
+static const struct word times[] = {{"s", 1}, {"min", 60}, {"minutes", 60}, {"h", 3600}, {"hour", 3600}, {"hours", 3600}, {"d", 86400}, {"day", 86400}, {"days", 86400}, {"w", 604800}, {"week", 604800}, {"weeks", 604800}};
+
+/* A number above 0 and a word of the table behind it, with blanks between them or not; *end behind both. */
+static bool read_amount(const char *text, const struct word *words, size_t n, double *out, const char **end)
+{
+	char *p, word[16];
+	double v = strtod(text, &p);
+	if (p == text || !isfinite(v) || v <= 0 || !(isdigit((unsigned char)*text) || *text == '.') || strpbrk(text, "xX"))
+		return false;
+	while (*p == ' ')
+		p++;
+	size_t len = strspn(p, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
+	snprintf(word, sizeof word, "%.*s", (int)(len < 15 ? len : 15), p);
+	bool is_tokens = strcmp(word, "tokens") == 0; /* belongs to what follows */
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(is_tokens ? "" : word, words[i].text) == 0) {
+			*out = v * words[i].times;
+			*end = is_tokens ? p : p + len;
+			return true;
+		}
+	return false;
+}
+
+enum status compare_read_target(const char *text, double *tokens, double *within_s, struct error *e)
+{
+	const char *p = text;
+	*within_s = 0;
+	while (*p == ' ')
+		p++;
+	if (!read_amount(p, amounts, sizeof amounts / sizeof amounts[0], tokens, &p))
+		goto wrong;
+	while (*p == ' ')
+		p++;
+	if (strncmp(p, "tokens", 6) != 0)
+		goto wrong;
+	p += 6;
+	while (*p == ' ')
+		p++;
+	if (!*p)
+		return ST_OK;
+	if (strncmp(p, "in ", 3) != 0)
+		goto wrong;
+	p += 3;
+	while (*p == ' ')
+		p++;
+	if (!read_amount(p, times, sizeof times / sizeof times[0], within_s, &p))
+		goto wrong;
+	while (*p == ' ')
+		p++;
+	if (!*p)
+		return ST_OK;
+wrong:
+	return error_set(e, ST_INPUT, "--target %s: expected \"TOKENS tokens in TIME\", such as \"15e12 tokens in 30d\", or \"15e12 tokens\"", text);
+}

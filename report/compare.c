@@ -1,0 +1,145 @@
+/* What a comparison counts, and who wins. */
+#include "report/compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void compare_free(struct compare *c)
+{
+	for (size_t i = 0; i < c->rows.n; i++) {
+		free(c->rows.at[i].config);
+		free(c->rows.at[i].predicted);
+		json_decref(c->rows.at[i].system);
+	}
+	vec_free(&c->rows);
+}
+
+void compare_count(struct compare *c)
+{
+	for (size_t i = 0; i < c->rows.n; i++) {
+		struct compare_row *r = &c->rows.at[i];
+		const struct result *p = r->predicted;
+		struct money_terms t = {
+			.tokens_per_s = r->fits ? p->tokens_per_s : NAN,
+			.goodput = r->fits && p->goodput > 0 ? p->goodput : 1,
+			.power_W = r->power_W.value,
+			.pue = c->pue.value,
+			.usd_per_kwh = c->power_usd_per_kwh.value,
+			.rent_usd_per_hour = r->rent_usd_per_hour.value,
+			.price_usd = r->price_usd.value,
+			.years = c->amortize_years.value,
+		};
+		r->money = money_of(&t, c->tokens);
+	}
+}
+
+double compare_value(const struct compare_row *r, enum compare_basis basis, double interval[2])
+{
+	double v = basis == BY_OWNED ? r->money.owned_usd : basis == BY_RENTED ? r->money.rented_usd : r->money.time_s;
+	for (int i = 0; i < 2; i++)
+		interval[i] = v * r->predicted->interval90_s[i] / r->predicted->time.step_s;
+	return v;
+}
+
+/* ---- by what ---- */
+
+/* The first row that lacks it; NULL: none does. */
+static const struct compare_row *lacking(const struct compare *c, enum compare_basis basis)
+{
+	for (size_t i = 0; i < c->rows.n; i++) {
+		double interval[2];
+		if (c->rows.at[i].fits && !isfinite(compare_value(&c->rows.at[i], basis, interval)))
+			return &c->rows.at[i];
+	}
+	return NULL;
+}
+
+/* The first row of which something else is counted than of the first; NULL: none. */
+static const struct compare_row *unlike(const struct compare *c)
+{
+	const struct compare_row *first = NULL;
+	for (size_t i = 0; i < c->rows.n; i++) {
+		const struct compare_row *r = &c->rows.at[i];
+		if (!r->fits)
+			continue;
+		if (first && (r->price_usd.partial != first->price_usd.partial || r->power_W.partial != first->power_W.partial))
+			return r->price_usd.partial || r->power_W.partial ? r : first;
+		first = first ? first : r;
+	}
+	return NULL;
+}
+
+static void choose_basis(struct compare *c)
+{
+	const struct compare_row *owned = lacking(c, BY_OWNED), *rented = lacking(c, BY_RENTED), *other = owned ? NULL : unlike(c);
+	c->basis_note[0] = '\0';
+	c->basis = c->mode == COMPARE_BUDGET ? BY_TIME : !owned && !other ? BY_OWNED : !rented ? BY_RENTED : BY_TIME;
+	if (c->mode == COMPARE_BUDGET || c->basis == BY_OWNED)
+		return;
+	size_t n = owned ? (size_t)snprintf(c->basis_note, sizeof c->basis_note, "what owning %.60s costs is not known", owned->name)
+	                 : (size_t)snprintf(c->basis_note, sizeof c->basis_note, "of %.60s the GPUs alone are counted as owned", other->name);
+	if (rented)
+		snprintf(c->basis_note + n, sizeof c->basis_note - n, ", and no rent of %.60s is known", rented->name);
+}
+
+/* ---- in order ---- */
+
+struct key {
+	size_t at; /* in the rows */
+	bool fits;
+	double value;
+};
+
+static int by_key(const void *a, const void *b)
+{
+	const struct key *x = a, *y = b;
+	if (x->fits != y->fits)
+		return x->fits ? -1 : 1;
+	if (x->value != y->value)
+		return x->value < y->value ? -1 : 1;
+	return x->at < y->at ? -1 : 1;
+}
+
+static void sort_rows(struct compare *c, struct key *keys, struct compare_row *copy)
+{
+	for (size_t i = 0; i < c->rows.n; i++) {
+		const struct compare_row *r = &c->rows.at[i];
+		double interval[2];
+		copy[i] = *r;
+		keys[i] = (struct key){.at = i, .fits = r->fits, .value = r->fits ? compare_value(r, c->basis, interval) : r->missing_B ? (double)r->missing_B : INFINITY};
+	}
+	qsort(keys, c->rows.n, sizeof *keys, by_key);
+	for (size_t i = 0; i < c->rows.n; i++)
+		c->rows.at[i] = copy[keys[i].at];
+}
+
+static void number_rows(struct compare *c)
+{
+	double before[2] = {0}, own[2];
+	for (size_t i = 0; i < c->rows.n; i++) {
+		struct compare_row *r = &c->rows.at[i];
+		r->rank = r->fits ? i + 1 : 0;
+		r->overlaps = false;
+		if (!r->fits)
+			continue;
+		compare_value(r, c->basis, own);
+		r->overlaps = i > 0 && own[0] <= before[1];
+		memcpy(before, own, sizeof own);
+	}
+}
+
+enum status compare_rank(struct compare *c, struct error *e)
+{
+	struct key *keys = calloc(c->rows.n + 1, sizeof *keys);
+	struct compare_row *copy = calloc(c->rows.n + 1, sizeof *copy);
+	enum status st = keys && copy ? ST_OK : error_nomem(e, "the ranking");
+	if (!st) {
+		choose_basis(c);
+		sort_rows(c, keys, copy);
+		number_rows(c);
+	}
+	free(keys);
+	free(copy);
+	return st;
+}

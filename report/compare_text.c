@@ -1,0 +1,217 @@
+/* The comparison as tables for people: speed, money, who is ahead and how surely, and where every number comes from. */
+#include <math.h>
+#include <string.h>
+
+#include "base/quantity.h"
+#include "base/table.h"
+#include "report/compare.h"
+
+#define CELL 48
+#define DAY_S 86400.0
+
+static const char *const basis_words[BASIS_COUNT] = {[BY_OWNED] = "what owning costs", [BY_RENTED] = "what renting costs", [BY_TIME] = "time"};
+
+/* "1.23 M USD"; "*": rests on memory, "+": of the GPUs alone, "-": not known. */
+static const char *usd(char cell[CELL], double v, bool unverified, bool partial)
+{
+	char q[QUANTITY_MAX];
+	snprintf(cell, CELL, "%s%s%s", isfinite(v) && v >= 1e-2 && v < 1000 ? (snprintf(q, sizeof q, "%.*f", v < 100 ? 2 : 0, v), q) : quantity_format(q, v, UNIT_NONE), isfinite(v) && partial ? " +" : "",
+	         isfinite(v) && unverified ? " *" : "");
+	return cell;
+}
+
+static const char *rank_cell(char cell[CELL], const struct compare_row *r)
+{
+	snprintf(cell, CELL, r->rank ? "%zu" : "-", r->rank);
+	return cell;
+}
+
+/* ---- speed ---- */
+
+static enum status speed_row(struct table *t, const struct compare_row *r, struct error *e)
+{
+	char rank[CELL], q[6][QUANTITY_MAX];
+	const struct result *p = r->predicted;
+	if (!r->fits)
+		return table_row(t, e, "-|%s|%lld|-|-|-|-|%s|%s|-|%s", r->name, (long long)r->gpus, p ? quantity_format(q[0], (double)p->memory.total_B, UNIT_BYTE) : "-",
+		                 r->missing_B ? "too much" : "-", r->missing_B ? "nothing fits" : "none");
+	return table_row(t, e, "%s|%s|%lld|%s|%s to %s|%s|%.1f %%|%s|%s|%s|%s", rank_cell(rank, r), r->name, (long long)r->gpus, quantity_format(q[0], p->time.step_s, UNIT_SECOND),
+	                 quantity_format(q[1], p->interval90_s[0], UNIT_SECOND), quantity_format(q[2], p->interval90_s[1], UNIT_SECOND), quantity_format(q[3], p->tokens_per_s, UNIT_NONE), 100 * p->mfu,
+	                 quantity_format(q[4], (double)p->memory.total_B, UNIT_BYTE), quantity_format(q[5], (double)p->memory.capacity_B - (double)p->memory.total_B, UNIT_BYTE),
+	                 quantity_format((char[QUANTITY_MAX]){0}, p->time.exposed_comm_s, UNIT_SECOND), r->plan);
+}
+
+static enum status speed(const struct compare *c, FILE *out, struct error *e)
+{
+	struct table *t = table_create("#|<system|GPUs|step time|90 % interval|tokens/s|MFU|memory|free|exposed|<plan");
+	enum status st = t ? ST_OK : error_nomem(e, "the table");
+	for (size_t i = 0; i < c->rows.n && !st; i++)
+		st = speed_row(t, &c->rows.at[i], e);
+	if (!st)
+		table_print(t, out);
+	table_destroy(t);
+	return st;
+}
+
+/* ---- money ---- */
+
+static enum status money_row(const struct compare *c, struct table *t, const struct compare_row *r, struct error *e)
+{
+	char rank[CELL], rented[CELL], owned[CELL], rented_each[CELL], owned_each[CELL], power[CELL], q[3][QUANTITY_MAX];
+	const struct money *m = &r->money;
+	double billions = c->tokens / 1e9;
+	bool owned_partial = r->price_usd.partial || r->power_W.partial, owned_unverified = r->price_usd.unverified || r->power_W.unverified;
+	snprintf(power, sizeof power, "%s%s%s", quantity_format(q[0], r->power_W.value, UNIT_WATT), r->power_W.partial ? " +" : "", r->power_W.unverified ? " *" : "");
+	return table_row(t, e, "%s|%s|%.6g|%s|%s|%s|%s|%s|%s|%s", rank_cell(rank, r), r->name, r->hosts, power, quantity_format(q[1], m->time_s / DAY_S, UNIT_NONE), quantity_format(q[2], m->energy_kWh, UNIT_NONE),
+	                 usd(rented, m->rented_usd, r->rent_usd_per_hour.unverified, false), usd(owned, m->owned_usd, owned_unverified, owned_partial),
+	                 usd(rented_each, m->rented_usd / billions, r->rent_usd_per_hour.unverified, false), usd(owned_each, m->owned_usd / billions, owned_unverified, owned_partial));
+}
+
+static enum status money(const struct compare *c, FILE *out, struct error *e)
+{
+	char head[256], q[QUANTITY_MAX];
+	struct table *t = table_create("#|<system|hosts|power|days|kWh|USD rented|USD owned|rented, USD/1e9|owned, USD/1e9");
+	enum status st = t ? ST_OK : error_nomem(e, "the table");
+	snprintf(head, sizeof head, "\nFor %s tokens%s:\n", quantity_format(q, c->tokens, UNIT_NONE), c->tokens_given ? "" : " (--target \"15e12 tokens\": for so many)");
+	for (size_t i = 0; i < c->rows.n && !st; i++)
+		st = money_row(c, t, &c->rows.at[i], e);
+	if (!st) {
+		fputs(head, out);
+		table_print(t, out);
+	}
+	table_destroy(t);
+	return st;
+}
+
+static void legend(const struct compare *c, FILE *out)
+{
+	bool partial = false, unverified = false;
+	for (size_t i = 0; i < c->rows.n; i++) {
+		const struct compare_figure *f[] = {&c->rows.at[i].power_W, &c->rows.at[i].price_usd, &c->rows.at[i].rent_usd_per_hour};
+		for (size_t k = 0; k < sizeof f / sizeof f[0]; k++) {
+			partial |= isfinite(f[k]->value) && f[k]->partial;
+			unverified |= isfinite(f[k]->value) && f[k]->unverified;
+		}
+	}
+	if (partial)
+		fputs("+ of the GPUs alone, without the hosts they stand in\n", out);
+	if (unverified)
+		fputs("* rests on a number from memory (unverified: true in the catalogue)\n", out);
+}
+
+/* ---- who is ahead ---- */
+
+static void leader(const struct compare *c, enum compare_basis basis, const char *word, FILE *out)
+{
+	const struct compare_row *best = NULL, *next = NULL;
+	double a[2], b[2], least = INFINITY, second = INFINITY;
+	for (size_t i = 0; i < c->rows.n; i++) {
+		double v = c->rows.at[i].fits ? compare_value(&c->rows.at[i], basis, a) : NAN;
+		if (v < least) {
+			second = least;
+			next = best;
+			least = v;
+			best = &c->rows.at[i];
+		} else if (v < second) {
+			second = v;
+			next = &c->rows.at[i];
+		}
+	}
+	if (!best || !next)
+		return;
+	compare_value(best, basis, a);
+	compare_value(next, basis, b);
+	fprintf(out, "  %s %s, %.3g times ahead of %s: %s\n", word, best->name, second / least, next->name, a[1] < b[0] ? "their 90 % intervals are apart" : "their 90 % intervals overlap, so either may be");
+}
+
+static void ranking(const struct compare *c, FILE *out)
+{
+	size_t there = 0;
+	bool overlap = false;
+	for (size_t i = 0; i < c->rows.n; i++) {
+		there += c->rows.at[i].fits;
+		overlap |= c->rows.at[i].overlaps;
+	}
+	if (there < 2)
+		return;
+	fprintf(out, "\nRanked by %s%s%s%s.\n", basis_words[c->basis], c->basis_note[0] ? " (" : "", c->basis_note, c->basis_note[0] ? ")" : "");
+	leader(c, BY_TIME, "fastest:              ", out);
+	leader(c, BY_RENTED, "cheapest when rented: ", out);
+	leader(c, BY_OWNED, "cheapest when owned:  ", out);
+	for (size_t i = 1; i < there && overlap; i++)
+		if (c->rows.at[i].overlaps)
+			fprintf(out, "  not sure: place %zu (%s) against %zu (%s), their intervals overlap\n", i, c->rows.at[i - 1].name, i + 1, c->rows.at[i].name);
+	fputs("Intervals are those of the step. Rows share a part of their error (the same model and software), which cancels between them; how much is not known, so no probability is given. Prices have no interval.\n", out);
+}
+
+/* ---- notes and sources ---- */
+
+static void notes(const struct compare *c, FILE *out)
+{
+	char q[QUANTITY_MAX];
+	for (size_t i = 0; i < c->rows.n; i++) {
+		const struct compare_row *r = &c->rows.at[i];
+		if (r->missing_B)
+			fprintf(out, "%s: does not fit, %s (%.1f GB) a GPU are missing%s%s\n", r->name, quantity_format(q, (double)r->missing_B, UNIT_BYTE), (double)r->missing_B / 1e9, r->reason[0] ? ": " : "", r->reason);
+		else if (r->reason[0])
+			fprintf(out, "%s: %s\n", r->name, r->reason);
+		if (r->size_note[0])
+			fprintf(out, "%s: %s\n", r->name, r->size_note);
+		for (size_t k = 0; r->fits && k < r->predicted->n_warnings; k++)
+			fprintf(out, "%s: warning: %s\n", r->name, r->predicted->warning[k]);
+	}
+}
+
+static void source(const char *what, const struct compare_figure *f, const char *unit, FILE *out)
+{
+	if (!isfinite(f->value)) {
+		fprintf(out, "    %-6s not known: %s\n", what, f->source);
+		return;
+	}
+	fprintf(out, "    %-6s %.8g %s%s%s: %s%s\n", what, f->of ? f->each : f->value, unit, f->of ? " a " : "", f->of ? f->of : "", f->source, f->unverified ? " *" : "");
+}
+
+static void sources(const struct compare *c, FILE *out)
+{
+	fputs("\nCounted with\n", out);
+	source("life", &c->amortize_years, "years", out);
+	source("energy", &c->power_usd_per_kwh, "USD/kWh", out);
+	source("PUE", &c->pue, "", out);
+	for (size_t i = 0; i < c->rows.n; i++) {
+		const struct compare_row *r = &c->rows.at[i];
+		fprintf(out, "  %s (%s)\n", r->name, r->full);
+		source("power", &r->power_W, "W", out);
+		source("rent", &r->rent_usd_per_hour, "USD an hour", out);
+		source("price", &r->price_usd, "USD", out);
+	}
+}
+
+static void title(const struct compare *c, FILE *out)
+{
+	char q[2][QUANTITY_MAX];
+	const char *plan = c->fixed_plan ? "the plan as given" : "each with its best plan";
+	if (c->mode == COMPARE_BUDGET)
+		fprintf(out, "Equal budget: %s USD of hosts; %s\n\n", quantity_format(q[0], c->budget_usd, UNIT_NONE), plan);
+	else if (c->mode == COMPARE_TARGET)
+		fprintf(out, "Equal target: %s tokens in %s d; %s\n\n", quantity_format(q[0], c->tokens, UNIT_NONE), quantity_format(q[1], c->within_s / DAY_S, UNIT_NONE), plan);
+	else if (c->own_sizes)
+		fprintf(out, "Systems of the sizes asked for; %s\n\n", plan);
+	else
+		fprintf(out, "Equal number of GPUs: %lld; %s\n\n", (long long)c->gpus, plan);
+}
+
+enum status report_compare_text(const struct compare *c, FILE *out, struct error *e)
+{
+	title(c, out);
+	enum status st = speed(c, out, e);
+	if (!st)
+		st = money(c, out, e);
+	if (st)
+		return st;
+	legend(c, out);
+	ranking(c, out);
+	fputc('\n', out);
+	notes(c, out);
+	sources(c, out);
+	return ST_OK;
+}

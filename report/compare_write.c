@@ -1,0 +1,212 @@
+/* The comparison as JSON, CSV and a picture. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/paths.h"
+#include "base/version.h"
+#include "report/chart.h"
+#include "report/compare.h"
+#include "report/json_build.h"
+#include "report/report.h"
+
+static const char *const mode_names[] = {[COMPARE_GPUS] = "gpus", [COMPARE_BUDGET] = "budget", [COMPARE_TARGET] = "target"};
+static const char *const basis_names[BASIS_COUNT] = {[BY_OWNED] = "owned_usd", [BY_RENTED] = "rented_usd", [BY_TIME] = "time_s"};
+
+/* ---- JSON ---- */
+
+static json_t *figure_json(const struct compare_figure *f, bool *good)
+{
+	json_t *o = json_object();
+	json_put(o, "value", json_number(f->value), good);
+	json_put(o, "source", json_string(f->source), good);
+	json_put(o, "unverified", json_boolean(f->unverified), good);
+	if (f->of) {
+		json_put(o, "each", json_number(f->each), good);
+		json_put(o, "of", json_string(f->of), good);
+		json_put(o, "gpus_alone", json_boolean(f->partial), good);
+	}
+	return o;
+}
+
+static json_t *cost_json(const struct compare *c, const struct compare_row *r, bool *good)
+{
+	const struct money *m = &r->money;
+	double billions = c->tokens / 1e9;
+	json_t *o = json_object();
+	json_put(o, "tokens", json_number(c->tokens), good);
+	json_put(o, "time_s", json_number(m->time_s), good);
+	json_put(o, "energy_kwh", json_number(m->energy_kWh), good);
+	json_put(o, "rented_usd", json_number(m->rented_usd), good);
+	json_put(o, "owned_usd", json_number(m->owned_usd), good);
+	json_put(o, "rented_usd_per_billion_tokens", json_number(m->rented_usd / billions), good);
+	json_put(o, "owned_usd_per_billion_tokens", json_number(m->owned_usd / billions), good);
+	json_put(o, "power_w", figure_json(&r->power_W, good), good);
+	json_put(o, "rent_usd_per_hour", figure_json(&r->rent_usd_per_hour, good), good);
+	json_put(o, "price_usd", figure_json(&r->price_usd, good), good);
+	json_put(o, "spent_usd", json_number(r->spent_usd), good);
+	return o;
+}
+
+static json_t *row_json(const struct compare *c, const struct compare_row *r, bool *good)
+{
+	json_t *o = json_object();
+	json_put(o, "name", json_string(r->name), good);
+	json_put(o, "rank", r->rank ? json_integer((json_int_t)r->rank) : json_null(), good);
+	json_put(o, "overlaps_previous", r->rank > 1 ? json_boolean(r->overlaps) : json_null(), good);
+	json_put(o, "gpus", json_integer(r->gpus), good);
+	json_put(o, "hosts", json_number(r->hosts), good);
+	json_put(o, "plan", r->plan[0] ? json_string(r->plan) : json_null(), good);
+	json_put(o, "fits", json_boolean(r->fits), good);
+	json_put(o, "missing_bytes", r->missing_B ? json_integer((json_int_t)r->missing_B) : json_null(), good);
+	json_put(o, "reason", r->reason[0] ? json_string(r->reason) : json_null(), good);
+	json_put(o, "size_note", r->size_note[0] ? json_string(r->size_note) : json_null(), good);
+	json_put(o, "cost", cost_json(c, r, good), good);
+	json_put(o, "config", r->config ? config_json(r->config) : json_null(), good);
+	json_put(o, "system", r->system ? json_incref(r->system) : json_null(), good);
+	json_put(o, "prediction", r->predicted ? report_side_json(r->predicted) : json_null(), good);
+	json_put(o, "measurement", json_null(), good);
+	json_put(o, "comparison", json_null(), good);
+	return o;
+}
+
+enum status report_compare_json(const struct compare *c, const char *path, struct error *e)
+{
+	json_t *j = json_object(), *results = json_array(), *with = json_object();
+	bool good = true;
+	json_put(j, "stepsim", json_string(STEPSIM_VERSION), &good);
+	json_put(j, "commit", json_string(report_commit()), &good);
+	json_put(j, "equal", json_string(c->own_sizes ? "nothing" : mode_names[c->mode]), &good);
+	json_put(j, "fixed_plan", json_boolean(c->fixed_plan), &good);
+	json_put(j, "budget_usd", c->mode == COMPARE_BUDGET ? json_number(c->budget_usd) : json_null(), &good);
+	json_put(j, "within_s", c->mode == COMPARE_TARGET ? json_number(c->within_s) : json_null(), &good);
+	json_put(j, "tokens", json_number(c->tokens), &good);
+	json_put(j, "ranked_by", json_string(basis_names[c->basis]), &good);
+	json_put(j, "ranked_by_note", c->basis_note[0] ? json_string(c->basis_note) : json_null(), &good);
+	json_put(with, "amortize_years", figure_json(&c->amortize_years, &good), &good);
+	json_put(with, "power_usd_per_kwh", figure_json(&c->power_usd_per_kwh, &good), &good);
+	json_put(with, "pue", figure_json(&c->pue, &good), &good);
+	json_put(j, "counted_with", with, &good);
+	for (size_t i = 0; i < c->rows.n; i++)
+		json_push(results, row_json(c, &c->rows.at[i], &good), &good);
+	json_put(j, "results", results, &good);
+	enum status st = good ? report_write_json(j, path, e) : error_nomem(e, "the JSON result");
+	json_decref(j);
+	return st;
+}
+
+/* ---- CSV ---- */
+
+/* Empty: not known. */
+static void number(double v, FILE *out)
+{
+	fputc(',', out);
+	if (isfinite(v))
+		fprintf(out, "%.9g", v);
+}
+
+static void csv_row(const struct compare *c, const struct compare_row *r, FILE *out)
+{
+	const struct result *p = r->fits ? r->predicted : NULL;
+	double billions = c->tokens / 1e9;
+	if (r->rank)
+		fprintf(out, "%zu", r->rank);
+	fputc(',', out);
+	report_csv_cell(r->name, out);
+	fprintf(out, ",%lld,%.9g,", (long long)r->gpus, r->hosts);
+	report_csv_cell(r->plan, out);
+	number(p ? p->time.step_s : NAN, out);
+	number(p ? p->interval90_s[0] : NAN, out);
+	number(p ? p->interval90_s[1] : NAN, out);
+	number(p ? p->tokens_per_s : NAN, out);
+	number(p ? p->mfu : NAN, out);
+	number(p ? p->time.exposed_comm_s : NAN, out);
+	number(r->predicted ? (double)r->predicted->memory.total_B : NAN, out);
+	number(r->predicted ? (double)r->predicted->memory.capacity_B : NAN, out);
+	fprintf(out, ",%s", r->fits ? "true" : "false");
+	number(r->missing_B ? (double)r->missing_B : NAN, out);
+	number(r->power_W.value, out);
+	number(r->money.time_s, out);
+	number(r->money.energy_kWh, out);
+	number(r->money.rented_usd, out);
+	number(r->money.owned_usd, out);
+	number(r->money.rented_usd / billions, out);
+	number(r->money.owned_usd / billions, out);
+	fputc(',', out);
+	report_csv_cell(r->reason, out);
+	fputc('\n', out);
+}
+
+enum status report_compare_csv(const struct compare *c, const char *path, struct error *e)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	if (!out)
+		return error_nomem(e, "the CSV");
+	fputs("rank,system,gpus,hosts,plan,step_time_s,interval90_low_s,interval90_high_s,tokens_per_s,mfu,exposed_comm_s,total_bytes,capacity_bytes,fits,missing_bytes,power_w,time_s,energy_kwh,rented_usd,owned_usd,"
+	      "rented_usd_per_billion_tokens,owned_usd_per_billion_tokens,reason\n", out);
+	for (size_t i = 0; i < c->rows.n; i++)
+		csv_row(c, &c->rows.at[i], out);
+	bool good = !ferror(out);
+	good = fclose(out) == 0 && good;
+	enum status st = good ? file_write(path, text, len, e) : error_nomem(e, "the CSV");
+	free(text);
+	return st;
+}
+
+/* ---- the picture ---- */
+
+#define NAME 32
+/* So many letters fit under one point. */
+#define LETTERS 88
+
+/* Days and not steps: rows of other sizes, or of another batch, are comparable all the same. */
+static enum status draw(const struct compare *c, struct chart_point *at, char (*name)[NAME], const char **names, const char *path, struct error *e)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < c->rows.n; i++) {
+		const struct compare_row *r = &c->rows.at[i];
+		double interval[2];
+		if (!r->fits)
+			continue;
+		double v = compare_value(r, BY_TIME, interval);
+		at[n] = (struct chart_point){.x = (double)n, .y = v / 86400, .low = interval[0] / 86400, .high = interval[1] / 86400};
+		names[n] = name[n];
+		n++;
+	}
+	if (n == 0)
+		return error_set(e, ST_INPUT, "--plot: on none of the systems does anything fit");
+	size_t letters = LETTERS / n < NAME - 1 ? LETTERS / n : NAME - 1;
+	for (size_t i = 0, k = 0; i < c->rows.n; i++)
+		if (c->rows.at[i].fits) {
+			const char *full = c->rows.at[i].name;
+			bool cut = strlen(full) > letters;
+			snprintf(name[k++], NAME, "%.*s%s", (int)(cut ? letters - 1 : letters), full, cut ? "\u2026" : "");
+		}
+	const struct chart_line line = {.name = "days", .at = at, .n = n, .dots = true};
+	struct chart chart = {.title = "Predicted time for the tokens, 90 % interval", .x_name = "system", .y_name = "days", .y_unit = UNIT_NONE, .x_words = names, .n_words = n, .line = &line, .lines = 1};
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	if (!out)
+		return error_nomem(e, "the plot");
+	chart_write(&chart, out);
+	bool good = !ferror(out);
+	good = fclose(out) == 0 && good;
+	enum status st = good ? file_write(path, text, len, e) : error_nomem(e, "the plot");
+	free(text);
+	return st;
+}
+
+enum status report_compare_svg(const struct compare *c, const char *path, struct error *e)
+{
+	struct chart_point *at = calloc(c->rows.n + 1, sizeof *at);
+	char(*name)[NAME] = calloc(c->rows.n + 1, sizeof *name);
+	const char **names = calloc(c->rows.n + 1, sizeof *names);
+	enum status st = at && name && names ? draw(c, at, name, names, path, e) : error_nomem(e, "the plot");
+	free(at);
+	free(name);
+	free(names);
+	return st;
+}

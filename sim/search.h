@@ -1,0 +1,66 @@
+/* The search for plans: every way to train a config's model and batch on a number of ranks, priced by sim/evaluate.h; what is selected is predicted in full.
+ *
+ * A plan is a shape (what decides memory and most of the time: strategy, its shards, tensor, sequence_parallel, tensor_overlap, pipeline, virtual_stages, schedule, context, expert, micro_batch, recompute and its layers, reshard_after_forward)
+ * and a variant of it (bucket_mb, overlap, prefetch). The list names the best variant of each shape. The values that each key takes: sim/search_space.h.
+ *
+ * Shapes are evaluated in order of a time that none of their variants can fall below (sim/floor.h); those whose bound is above all that is wanted - the last of the best, and SEARCH_FRONT times the best for the front -
+ * are pruned. Bounds are compared between batches of a fixed size, so that neither the result nor the counts depend on threads; ties go to the shape and the variant that come first in the fixed order of keys.
+ */
+#ifndef STEPSIM_SIM_SEARCH_H
+#define STEPSIM_SIM_SEARCH_H
+
+#include "base/vec.h"
+#include "sim/evaluate.h"
+#include "step/plan.h"
+
+/* The front of time and memory reaches to plans that take so many times as long as the best. */
+#define SEARCH_FRONT 1.25
+
+struct search_options {
+	uint32_t held;    /* keys that stay as the start has them: 1 << enum plan_key each (plan_held) */
+	size_t best;      /* how many shapes are wanted; 0: 10 */
+	int threads;      /* 0: one a core that this process may use */
+	bool exhaustive;  /* nothing is pruned */
+	bool best_alone;  /* only the best plan is wanted, no front: more is pruned */
+	void (*progress)(double fraction, int64_t plans, void *context); /* NULL: none; called by the thread that called search() */
+	void *context;
+};
+
+struct search_plan {
+	struct config chosen;   /* parsed, with the plan's keys put: resolves to `config`, and plan_write_yaml writes it */
+	struct config config;   /* resolved */
+	struct evaluation quick;
+	struct result full;     /* in full; `full.bottleneck` says what limits it */
+};
+
+struct search_point {
+	double step_s;      /* of the evaluator */
+	uint64_t memory_B;
+	struct config config; /* resolved */
+};
+
+struct search_counts {
+	int64_t shapes, plans;     /* all that there are */
+	int64_t illegal, too_large, pruned, timed; /* of plans; they add up to `plans` */
+	int64_t predicted;         /* of those timed: not put together from pieces, but predicted */
+};
+
+struct search_result {
+	struct search_plan *best;  /* by full prediction, fastest first */
+	size_t n_best;             /* 0: nothing fits */
+	VEC(struct search_point) front; /* least memory last; of two plans with the same time and memory the first */
+	struct search_counts counts;
+	bool start_legal;          /* the plan that the config itself has */
+	char start_reason[256];    /* why it is illegal */
+	struct search_plan start;  /* where it is legal; full.memory.fits says whether it fits */
+	int64_t start_place;       /* 1: as good as the best; among best[] by full prediction; 0: behind them, or none */
+	bool has_least;            /* nothing fits, and some plan is legal: that which needs the least memory, by prediction */
+	struct search_plan least;
+	uint64_t missing_B;        /* of it, on a device */
+};
+
+/* start: a parsed config (config_load), node_ranks set; m: its nodes are those of `ranks`. ST_INPUT when no plan is legal. The caller frees *out with search_free, also when it fails. */
+enum status search(const struct config *start, const struct machine *m, int64_t ranks, const struct search_options *o, struct search_result *out, struct error *e);
+void search_free(struct search_result *r); /* NULL-safe members */
+
+#endif

@@ -1,0 +1,244 @@
+#include "step/plan.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/paths.h"
+#include "step/config_keys.h"
+
+static const enum key_id ids[] = {
+	[PLAN_STRATEGY] = KEY_parallel_strategy,
+	[PLAN_SHARD] = KEY_parallel_shard,
+	[PLAN_TENSOR] = KEY_parallel_tensor,
+	[PLAN_SEQUENCE_PARALLEL] = KEY_parallel_sequence_parallel,
+	[PLAN_TENSOR_OVERLAP] = KEY_parallel_tensor_overlap,
+	[PLAN_PIPELINE] = KEY_parallel_pipeline,
+	[PLAN_VIRTUAL_STAGES] = KEY_parallel_virtual_stages,
+	[PLAN_SCHEDULE] = KEY_parallel_schedule,
+	[PLAN_CONTEXT] = KEY_parallel_context,
+	[PLAN_EXPERT] = KEY_parallel_expert,
+	[PLAN_MICRO_BATCH] = KEY_train_micro_batch,
+	[PLAN_RECOMPUTE] = KEY_train_recompute,
+	[PLAN_RECOMPUTE_LAYERS] = KEY_train_recompute_layers,
+	[PLAN_BUCKET_MB] = KEY_parallel_bucket_mb,
+	[PLAN_OVERLAP] = KEY_parallel_overlap,
+	[PLAN_PREFETCH] = KEY_parallel_prefetch,
+	[PLAN_RESHARD_AFTER_FORWARD] = KEY_parallel_reshard_after_forward,
+};
+static_assert(sizeof ids / sizeof ids[0] == PLAN_KEYS, "a key for each");
+
+const char *plan_key_path(enum plan_key k)
+{
+	return config_key(ids[k])->path;
+}
+
+uint32_t plan_held(const struct config *c)
+{
+	uint32_t held = 0;
+	for (int k = 0; k < PLAN_KEYS; k++)
+		if (c->origin[ids[k]].kind == ORIGIN_SET)
+			held |= 1u << k;
+	return held;
+}
+
+bool plan_holds_data(const struct config *c)
+{
+	return c->origin[KEY_parallel_data].kind == ORIGIN_SET;
+}
+
+static void mark(struct config *c, enum key_id id)
+{
+	if (!config_is_given(c, id))
+		c->origin[id] = (struct key_origin){.kind = ORIGIN_FILE};
+}
+
+void plan_put(struct config *c, enum plan_key k, double value)
+{
+	const struct config_key *key = config_key(ids[k]);
+	char *at = (char *)c + key->offset;
+	const int64_t whole = (int64_t)value;
+	const int word = (int)value;
+	const bool truth = value != 0;
+	switch (key->type) {
+	case KEY_INT:
+	case KEY_INT_AUTO:
+		memcpy(at, &whole, sizeof whole);
+		break;
+	case KEY_WORD:
+		memcpy(at, &word, sizeof word);
+		break;
+	case KEY_BOOL:
+		memcpy(at, &truth, sizeof truth);
+		break;
+	default:
+		memcpy(at, &value, sizeof value);
+		break;
+	}
+	mark(c, ids[k]);
+}
+
+double plan_get(const struct config *c, enum plan_key k)
+{
+	const struct config_key *key = config_key(ids[k]);
+	const char *at = (const char *)c + key->offset;
+	int64_t whole;
+	int word;
+	bool truth;
+	double value;
+	switch (key->type) {
+	case KEY_INT:
+	case KEY_INT_AUTO:
+		memcpy(&whole, at, sizeof whole);
+		return (double)whole;
+	case KEY_WORD:
+		memcpy(&word, at, sizeof word);
+		return word;
+	case KEY_BOOL:
+		memcpy(&truth, at, sizeof truth);
+		return truth;
+	default:
+		memcpy(&value, at, sizeof value);
+		return value;
+	}
+}
+
+void plan_put_cluster(struct config *c, int64_t nodes, int64_t gpus_per_node)
+{
+	c->cluster.nodes = nodes;
+	mark(c, KEY_cluster_nodes);
+	if (gpus_per_node == 0)
+		return;
+	c->cluster.gpus_per_node = gpus_per_node;
+	mark(c, KEY_cluster_gpus_per_node);
+}
+
+/* ---- in words ---- */
+
+static void say(char buf[PLAN_WORDS], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void say(char buf[PLAN_WORDS], const char *fmt, ...)
+{
+	va_list ap;
+	size_t len = strlen(buf);
+	if (len)
+		len += (size_t)snprintf(buf + len, PLAN_WORDS - len, " ");
+	va_start(ap, fmt);
+	vsnprintf(buf + len, PLAN_WORDS - len, fmt, ap);
+	va_end(ap);
+}
+
+static const char *schedule_word(enum schedule s)
+{
+	const struct config_key *k = config_key(KEY_parallel_schedule);
+	for (size_t i = 0; i < k->n_words; i++)
+		if (k->words[i].value == (int)s)
+			return k->words[i].text;
+	return "";
+}
+
+char *plan_words(const struct config *c, char buf[PLAN_WORDS])
+{
+	const struct parallel *p = &c->parallel;
+	const bool reduces = p->data * p->context > 1, units = p->strategy == STRAT_FSDP || p->strategy == STRAT_HSDP;
+	buf[0] = '\0';
+	if (p->tensor > 1)
+		say(buf, "tp %" PRId64 "%s", p->tensor, p->tensor_overlap ? " sp overlapped" : p->sequence_parallel ? " sp" : "");
+	if (p->context > 1)
+		say(buf, "cp %" PRId64, p->context);
+	if (p->expert > 1)
+		say(buf, "ep %" PRId64, p->expert);
+	if (p->pipeline > 1)
+		say(buf, "pp %" PRId64 " %s", p->pipeline, schedule_word(p->schedule));
+	if (p->pipeline > 1 && p->virtual_stages > 1)
+		say(buf, "%" PRId64, p->virtual_stages);
+	say(buf, "dp %" PRId64, p->data);
+	if (reduces)
+		say(buf, "%s", strategy_name(p->strategy));
+	if (reduces && p->strategy == STRAT_HSDP)
+		say(buf, "%" PRId64, p->shard);
+	say(buf, "mb %" PRId64, c->train.micro_batch);
+	if (c->train.recompute != REC_NONE)
+		say(buf, "%s", recompute_name(c->train.recompute));
+	if (c->train.recompute != REC_NONE && c->train.recompute_layers < c->model.layers)
+		say(buf, "%" PRId64, c->train.recompute_layers);
+	if (reduces && units)
+		say(buf, "prefetch %" PRId64 "%s", p->prefetch, p->reshard_after_forward ? "" : " kept");
+	else if (reduces && p->strategy != STRAT_NONE)
+		say(buf, "bucket %g", p->bucket_mb);
+	if (reduces && !p->overlap && p->strategy != STRAT_NONE)
+		say(buf, "no overlap");
+	return buf;
+}
+
+/* ---- as a file ---- */
+
+/* May name a file; a name of the catalogue has no slash and no dot. */
+static bool is_path(enum key_id id, const char *value)
+{
+	return id == KEY_model_hf_config || ((id == KEY_cluster_profile || id == KEY_cluster_system) && strpbrk(value, "/."));
+}
+
+/* Where the file that a key names lies, seen from anywhere: beside the config first, as the readers look for it (a system's: not). */
+static void whole_path(const struct config *c, enum key_id id, const char *name, char out[PATH_MAX_LEN])
+{
+	const char *slash = strrchr(c->path, '/');
+	char beside[PATH_MAX_LEN];
+	snprintf(beside, sizeof beside, "%.*s%s", slash && name[0] != '/' ? (int)(slash - c->path) + 1 : 0, slash ? c->path : "", name);
+	char *whole = id == KEY_cluster_system ? NULL : realpath(beside, NULL);
+	if (!whole)
+		whole = realpath(name, NULL);
+	snprintf(out, PATH_MAX_LEN, "%s", whole ? whole : name);
+	free(whole);
+}
+
+static void quote(const char *text, FILE *out)
+{
+	fputc('"', out);
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			fputc('\\', out);
+		fputc(*text, out);
+	}
+	fputc('"', out);
+}
+
+static bool is_written(const struct config *c, enum key_id id)
+{
+	const struct config_key *k = config_key(id);
+	if (id == KEY_parallel_layers_per_stage && c->parallel.n_layers_per_stage == 0)
+		return false;
+	return config_is_given(c, id) && (k->used_by & (1u << c->parallel.strategy));
+}
+
+enum status plan_write_yaml(const struct config *c, const char *heading, FILE *out, struct error *e)
+{
+	if (heading)
+		fputs(heading, out);
+	for (size_t s = 0; s < CONFIG_SECTIONS; s++) {
+		bool any = false;
+		for (int i = 0; i < KEY_COUNT; i++) {
+			const enum key_id id = (enum key_id)i;
+			const struct config_key *k = config_key(id);
+			char value[KEY_VALUE_MAX], path[PATH_MAX_LEN];
+			if (strcmp(k->section, config_sections[s]) != 0 || !is_written(c, id))
+				continue;
+			if (!any)
+				fprintf(out, "%s:\n", k->section);
+			any = true;
+			key_value_text(k, c, value);
+			fprintf(out, "  %s: ", k->name);
+			if (is_path(id, value)) {
+				whole_path(c, id, value, path);
+				quote(path, out);
+			} else if (k->type == KEY_TEXT) {
+				quote(value, out);
+			} else {
+				fputs(value, out);
+			}
+			fputc('\n', out);
+		}
+	}
+	return ferror(out) ? error_set(e, ST_RUN, "the plan could not be written") : ST_OK;
+}
