@@ -202,7 +202,7 @@ static const struct option_row rows[] = {
 	{0, "--json", "FILE", "write the result as JSON; - is standard output, in place of the table", TAKES_PREDICTING | TAKES_TOPO | TAKES_ROOFLINE | TAKES_VALIDATE | TAKES_BENCH | TAKES_OVERLAP | TAKES_SWEEP | TAKES_COMPARE, read_path, AT(json)},
 	{0, "--trace", "FILE", "write predicted and measured step as a Chrome trace, which opens in Perfetto", TAKES_PREDICTING, read_path, AT(trace)},
 	{0, "--html", "FILE", "write the result as one page that opens offline: timeline, roofline, memory, the table", TAKES_PREDICTING, read_path, AT(html)},
-	{0, "--html", "FILE", "write curves and table as one page that opens offline", TAKES_SWEEP, read_path, AT(html)},
+	{0, "--html", "FILE", "write curves or bars and the table as one page that opens offline", TAKES_SWEEP | TAKES_COMPARE, read_path, AT(html)},
 	{0, "--csv", "FILE", NULL, TAKES_PREDICTING, NULL, 0},
 	{0, "--csv", "FILE", "write the rows as CSV; - is standard output, in place of the table", TAKES_BENCH | TAKES_ROOFLINE | TAKES_SWEEP | TAKES_COMPARE, read_path, AT(csv)},
 	{0, "--max-error", "PCT", "exit with 3 when the time (bench: the median row from 1 MiB on) is predicted wrong by more than PCT per cent", TAKES_PREDICTING | TAKES_BENCH | TAKES_OVERLAP, read_max_error, 0},

@@ -76,6 +76,10 @@ static void find_axes(const struct chart *c, struct axis *x, struct axis *y)
 			widen(y, p->low, &any_y);
 			widen(y, p->high, &any_y);
 		}
+	if (c->x_words && c->lines > 0 && c->line[0].bars) { /* room for the first and the last */
+		x->from -= 0.5;
+		x->to += 0.5;
+	}
 	if (!y->log)
 		widen(y, 0, &any_y);
 	double pad = y->log ? fmax(0.04, 0.05 * (y->to - y->from)) : 0.05 * (y->to - y->from);
@@ -206,9 +210,12 @@ static void draw_line(FILE *out, const struct chart *c, size_t k, const struct a
 	}
 	if (open)
 		fputs("\"/>\n", out);
+	const double wide = fmin(90, 0.55 * PLOT_W / (double)(l->n + 1));
 	for (size_t i = 0; i < l->n && !l->dashed; i++) {
 		if (!isfinite(l->at[i].y))
 			continue;
+		if (l->bars)
+			fprintf(out, "<rect fill=\"%s\" opacity=\".35\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n", colour, at_x(x, l->at[i].x) - wide / 2, at_y(y, l->at[i].y), wide, at_y(y, 0) - at_y(y, l->at[i].y));
 		char a[QUANTITY_MAX], b[QUANTITY_MAX];
 		if (l->dots && isfinite(l->at[i].low) && isfinite(l->at[i].high))
 			fprintf(out, "<line class=\"line\" stroke=\"%s\" opacity=\".45\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", colour, at_x(x, l->at[i].x), at_x(x, l->at[i].x), at_y(y, l->at[i].low), at_y(y, l->at[i].high));

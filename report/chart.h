@@ -18,6 +18,7 @@ struct chart_line {
 	const struct chart_point *at;  /* borrowed; in order of x; y NAN: a gap */
 	size_t n;
 	bool dashed, dots;             /* a reference; points alone */
+	bool bars;                     /* of dots: a bar from 0 to each */
 };
 
 struct chart {

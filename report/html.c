@@ -19,22 +19,9 @@ static const char *time_text(char buf[QUANTITY_MAX], double s)
 	return quantity_format(buf, s, UNIT_SECOND);
 }
 
-/* What a text function writes, as paragraphs: a line each. */
-static enum status paragraphs(struct page *p, const struct outcome *o, void (*write)(const struct outcome *, FILE *), const char *look, struct error *e)
-{
-	char *text = NULL;
-	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
-	if (!f)
-		return error_nomem(e, "the page");
-	write(o, f);
-	bool good = fclose(f) == 0;
-	char *rest = NULL;
-	for (char *line = good ? strtok_r(text, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest))
-		page_paragraph(p, look, line);
-	free(text);
-	return good ? ST_OK : error_nomem(e, "the page");
-}
+static void header(const void *o, FILE *out) { text_header(o, out); }
+static void findings(const void *o, FILE *out) { text_findings(o, out); }
+static void warnings(const void *o, FILE *out) { text_warnings(o, out); }
 
 static void write_verdict(const struct outcome *o, const struct result *m, FILE *out)
 {
@@ -141,13 +128,13 @@ static enum status write_body(const struct outcome *o, struct page *p, struct er
 	if (st)
 		goto out;
 	write_verdict(o, m, p->out);
-	if ((st = paragraphs(p, o, text_header, "sub", e)))
+	if ((st = page_lines(p, "sub", header, o, e)))
 		goto out;
 	write_reasons(o, p->out);
-	if ((st = paragraphs(p, o, text_warnings, "warning", e)))
+	if ((st = page_lines(p, "warning", warnings, o, e)))
 		goto out;
 	write_pictures(m, shown, p->out);
-	if ((st = write_tables(o, p, e)) || (st = paragraphs(p, o, text_findings, "dim", e)) || (st = write_sources(o, p, e)))
+	if ((st = write_tables(o, p, e)) || (st = page_lines(p, "dim", findings, o, e)) || (st = write_sources(o, p, e)))
 		goto out;
 	fprintf(p->out, "<div id=\"tip\" hidden></div>\n<script type=\"application/json\" id=\"data\">%s</script>\n<script>\n%s%s</script>\n", data, page_js, timeline_js);
 out:

@@ -1,6 +1,7 @@
 #include "report/page.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/html.h"
 #include "base/paths.h"
@@ -37,6 +38,21 @@ void page_paragraph(struct page *p, const char *look, const char *text)
 	fprintf(p->out, "<p class=\"%s\">", look);
 	html_escaped(text, p->out);
 	fputs("</p>\n", p->out);
+}
+
+enum status page_lines(struct page *p, const char *look, void (*write)(const void *of, FILE *out), const void *of, struct error *e)
+{
+	char *text = NULL, *rest = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+	if (!f)
+		return error_nomem(e, "the page");
+	write(of, f);
+	bool good = fclose(f) == 0;
+	for (char *line = good ? strtok_r(text, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest))
+		page_paragraph(p, look, line);
+	free(text);
+	return good ? ST_OK : error_nomem(e, "the page");
 }
 
 void page_table(struct page *p, const struct table *t)

@@ -18,6 +18,8 @@ enum status page_open(struct page *p, const char *title, const char *verdict, st
 /* Texts are escaped. */
 void page_section(struct page *p, const char *heading);
 void page_paragraph(struct page *p, const char *look /* "", "dim", "warning" */, const char *text);
+/* What `write` writes, a paragraph a line. */
+enum status page_lines(struct page *p, const char *look, void (*write)(const void *of, FILE *out), const void *of, struct error *e);
 void page_table(struct page *p, const struct table *t);
 void page_chart(struct page *p, const struct chart *c);
 /* Closed until a reader opens it; always open in print. */

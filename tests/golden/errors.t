@@ -9,7 +9,7 @@ What is wrong with a command line: one line, the nearest name, exit code 2. (Wro
     [2]
 
     $ stepsim quickstart
-    stepsim: 'quickstart' is neither a command (nearest: list) nor a config file that exists
+    stepsim: 'quickstart' is neither a command (nearest: compare) nor a config file that exists
     [2]
 
     $ stepsim nowhere.yaml

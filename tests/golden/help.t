@@ -18,45 +18,52 @@
                predict every row of a table of published measurements: each error, and the summary
            stepsim sweep CONFIG.yaml [options]
                the cross product of values of config keys (--vary, repeatable), each predicted: a table, CSV, a plot
+           stepsim compare CONFIG.yaml [options]
+               one workload on several systems (--systems A,B,C), each with its best plan, at equal GPUs, budget or target: time, memory, energy, money, and which is ahead
            stepsim overlap TRACE... [CONFIG.yaml] [options]
                compute, communication and overlap of a real run, from PyTorch profiler traces or Nsight Systems SQLite exports; beside the prediction when a config is given
            stepsim list systems|gpus|models|stacks|fabrics|parameters [options]
                the catalogue; the fitted constants with meaning and source
     Under `mpirun -np N` every rank takes part. `stepsim COMMAND --help` names the options of one command. All of them:
-    option                         effect
-    ---------------------------------------------------------------------------------------------------------------------------------------------
-        --set KEY.PATH=VALUE       override one key of the config (repeatable)
-        --vary KEY.PATH=V1,V2,...  values of one key of the config (repeatable: all combinations)
-        --json FILE                write the result as JSON; - is standard output, in place of the table
-        --trace FILE               write predicted and measured step as a Chrome trace, which opens in Perfetto
-        --html FILE                write the result as one page that opens offline: timeline, roofline, memory, the table
-        --html FILE                write curves and table as one page that opens offline
-        --csv FILE                 write the rows as CSV; - is standard output, in place of the table
-        --max-error PCT            exit with 3 when the time (bench: the median row from 1 MiB on) is predicted wrong by more than PCT per cent
-    -b, --minbytes SIZE            the smallest size, of the whole buffer; K, M, G are powers of 1024; default 1K
-    -e, --maxbytes SIZE            the largest size; default 64M, on GPUs 1G
-    -f, --stepfactor N             from size to size; default 4
-    -n, --iters N                  timed calls of each size; default 20
-    -w, --warmup_iters N           calls before them; default 5
-    -c, --check N                  compare every element of one call of each size; 0: do not; default 1
-    -d, --datatype TYPE            float, half, bfloat16 or int32 (fp32, fp16, bf16); default float; the host sums float and int32
-        --dump-program             print the step program, one line an op, in place of the prediction
-        --print-ranks              print how many ranks to start for this config, and stop; 0: it is not for this machine
-    -o, --output FILE              where the profile goes; - is standard output; default: this machine's cache
-        --smi FILE                 of another machine: what `nvidia-smi topo -m` printed there; - is standard input
-        --nccl-xml FILE            of another machine: its NCCL or RCCL topology file (NCCL_TOPO_DUMP_FILE)
-        --hwloc-xml FILE           of another machine: what `lstopo FILE.xml` wrote there
-        --dot FILE                 write the links for graphviz
-        --svg FILE                 write the links as a picture
-        --dtype FORMAT             measure matrix products in this format alone
-        --time SECONDS             about how long it may take (default 40 s): larger sizes, or smaller ones
-        --plot FILE                write the roofline, or the step time over the first varied key, as a picture: SVG, or PNG if FILE ends in .png
-        --backend KIND             what is measured: cuda, host, or auto (GPUs where there are any)
-        --share-gpu                allow several ranks on one GPU: correctness only
-        --progress WHEN            the progress line on standard error: auto (when a terminal reads it), always, never
-    -q, --quiet                    no notes and no progress line; warnings and the result remain
-    -v, --verbose                  also the placement of ranks, the profile, the price of each kind of op, every link
-    -h, --help                     this text
+    option                                effect
+    -----------------------------------------------------------------------------------------------------------------------------------------------------------------------------
+        --set KEY.PATH=VALUE              override one key of the config (repeatable)
+        --vary KEY.PATH=V1,V2,...         values of one key of the config (repeatable: all combinations)
+        --systems A,B,...                 names of `stepsim list systems`, files or synthetic lines, each with @GPUS behind it for a size of its own (repeatable)
+        --fixed-plan                      the config's own plan on each system, in place of the best one
+        --gpus N                          so many GPUs of each system; default: the config's
+        --budget USD                      as many whole hosts of each as this buys
+        --target "TOKENS tokens in TIME"  the fewest hosts of each that train so many tokens in so long (15e12 tokens in 30d); without a time: the tokens that are counted
+        --json FILE                       write the result as JSON; - is standard output, in place of the table
+        --trace FILE                      write predicted and measured step as a Chrome trace, which opens in Perfetto
+        --html FILE                       write the result as one page that opens offline: timeline, roofline, memory, the table
+        --html FILE                       write curves or bars and the table as one page that opens offline
+        --csv FILE                        write the rows as CSV; - is standard output, in place of the table
+        --max-error PCT                   exit with 3 when the time (bench: the median row from 1 MiB on) is predicted wrong by more than PCT per cent
+    -b, --minbytes SIZE                   the smallest size, of the whole buffer; K, M, G are powers of 1024; default 1K
+    -e, --maxbytes SIZE                   the largest size; default 64M, on GPUs 1G
+    -f, --stepfactor N                    from size to size; default 4
+    -n, --iters N                         timed calls of each size; default 20
+    -w, --warmup_iters N                  calls before them; default 5
+    -c, --check N                         compare every element of one call of each size; 0: do not; default 1
+    -d, --datatype TYPE                   float, half, bfloat16 or int32 (fp32, fp16, bf16); default float; the host sums float and int32
+        --dump-program                    print the step program, one line an op, in place of the prediction
+        --print-ranks                     print how many ranks to start for this config, and stop; 0: it is not for this machine
+    -o, --output FILE                     where the profile goes; - is standard output; default: this machine's cache
+        --smi FILE                        of another machine: what `nvidia-smi topo -m` printed there; - is standard input
+        --nccl-xml FILE                   of another machine: its NCCL or RCCL topology file (NCCL_TOPO_DUMP_FILE)
+        --hwloc-xml FILE                  of another machine: what `lstopo FILE.xml` wrote there
+        --dot FILE                        write the links for graphviz
+        --svg FILE                        write the links as a picture
+        --dtype FORMAT                    measure matrix products in this format alone
+        --time SECONDS                    about how long it may take (default 40 s): larger sizes, or smaller ones
+        --plot FILE                       write the roofline, the step time over the first varied key, or the time on each system, as a picture: SVG, or PNG if FILE ends in .png
+        --backend KIND                    what is measured: cuda, host, or auto (GPUs where there are any)
+        --share-gpu                       allow several ranks on one GPU: correctness only
+        --progress WHEN                   the progress line on standard error: auto (when a terminal reads it), always, never
+    -q, --quiet                           no notes and no progress line; warnings and the result remain
+    -v, --verbose                         also the placement of ranks, the profile, the price of each kind of op, every link
+    -h, --help                            this text
     Exit codes: 0 done; 1 the execution failed; 2 the command line, config or input file is wrong; 3 done, but --max-error was missed.
 
     $ stepsim predict --help

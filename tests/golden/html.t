@@ -59,3 +59,18 @@ Pictures without a browser; without rsvg-convert there is no PNG, and one line s
     > stepsim sweep $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --vary cluster.nodes=4,8 --plot curve.png > table.txt 2>&1; if command -v rsvg-convert > /dev/null; then head -c 4 curve.png | tail -c 3; else printf PNG; fi
     stepsim: curve.png: PNG needs rsvg-convert (Debian, Ubuntu: librsvg2-bin; Fedora: librsvg2-tools), and it is not here; a name that ends in .svg needs nothing
     PNG
+
+A comparison's page: who is ahead and how surely, bars with intervals, both tables, sources:
+
+    $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,dgx-a100 --fixed-plan --html compare.html > table.txt; grep -oE '<h1>[^<]*|<text class="title[^>]*>[^<]*|<h2>[^<]*|<summary>[^<]*' compare.html | sed 's/.*>//'; grep -c '<rect fill' compare.html
+    > stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100 --gpus 1 --fixed-plan --html - 2>&1 | grep -oE '<h1>[^<]*'
+    By what renting costs dgx-h100 is ahead of dgx-a100, but not surely: their 90 % intervals overlap.
+    Predicted time for the tokens, 90 % interval
+    What renting costs, 90 % interval of the time
+    What owning costs, 90 % interval of the time
+    Speed and memory
+    Time, energy and money
+    Who is ahead
+    Where the numbers come from
+    6
+    <h1>On none of the systems does anything fit.
