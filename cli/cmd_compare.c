@@ -104,7 +104,7 @@ static enum status solve(void *context, const struct asked_system *a, struct siz
 	machine_free(&m);
 	free(c);
 	if (st == ST_INPUT) {
-		snprintf(r->reason, sizeof r->reason, "%s", why.text);
+		snprintf(r->reason, sizeof r->reason, "%.599s", why.text);
 		return ST_OK;
 	}
 	return st ? error_set(e, st, "%s", why.text) : ST_OK;
@@ -181,6 +181,15 @@ static enum status fill(const struct config *config, const asked_systems *asked,
 	return st;
 }
 
+/* A config that is wrong on every system says why, as a command that predicts one does. What a budget or a target leads to is an answer. */
+static enum status check_any(const struct compare *c, struct error *e)
+{
+	for (size_t i = 0; i < c->rows.n; i++)
+		if (c->mode != COMPARE_GPUS || c->rows.at[i].predicted)
+			return ST_OK;
+	return error_set(e, ST_INPUT, "%s", c->rows.at[0].reason);
+}
+
 static enum status write_all(const struct options *o, const struct compare *c, struct error *e)
 {
 	enum status st = ST_OK;
@@ -211,7 +220,7 @@ enum status cmd_compare(struct context *x, struct error *e)
 		goto out;
 	if (config->cluster.profile[0])
 		log_note("cluster.profile is left out: a measured machine beside others of the catalogue would be priced by other rules");
-	if ((st = fill(config, &asked, &c, e)))
+	if ((st = fill(config, &asked, &c, e)) || (st = check_any(&c, e)))
 		goto out;
 	compare_count(&c);
 	if (!(st = compare_rank(&c, e)))

@@ -33,6 +33,7 @@ enum status cmd_list(struct context *x, struct error *e);
 enum status cmd_validate(struct context *x, struct error *e);
 enum status cmd_sweep(struct context *x, struct error *e);
 enum status cmd_compare(struct context *x, struct error *e);
+enum status cmd_plan(struct context *x, struct error *e);
 enum status cmd_overlap(struct context *x, struct error *e);
 enum status cmd_topo(struct context *x, struct error *e);      /* all ranks */
 enum status cmd_roofline(struct context *x, struct error *e);  /* all ranks */

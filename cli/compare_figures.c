@@ -20,7 +20,7 @@ static struct compare_figure unknown(const char *of, const char *why)
 static struct compare_figure of_config(double each, const char *of, double count, const char *key, const struct config *c)
 {
 	char source[256];
-	snprintf(source, sizeof source, "cost.%s, %s", key, c->path);
+	snprintf(source, sizeof source, "cost.%s, %.220s", key, c->path);
 	return known(each, of, count, source, false, false);
 }
 

@@ -121,8 +121,7 @@ static enum status by_budget(const struct compare *c, const struct compare_solve
 	compare_figures(&a->spec, s->config, (struct size){1, a->spec.gpus}, r);
 	double host_usd = host_price(c, r, words);
 	int64_t most = money_hosts(c->budget_usd, host_usd, NODES_MOST);
-	r->gpus = 0;
-	r->hosts = 0;
+	compare_figures(&a->spec, s->config, (struct size){0, a->spec.gpus}, r); /* until something is bought */
 	if (!(host_usd > 0))
 		snprintf(r->reason, sizeof r->reason, "neither a price nor a rent above 0 is known, so what the budget pays for is not known");
 	else if (most == 0)
@@ -193,14 +192,26 @@ static enum status try_counts(const struct compare *c, const struct compare_solv
 		if (ratio > 1) {
 			b->below = n;
 			b->missed_by = ratio;
-			continue;
+		} else {
+			b->above = n;
+			b->reached_by = ratio;
 		}
-		b->above = n;
-		b->reached_by = ratio;
-		drop(best);
-		*best = *tried;
-		*tried = empty;
+		if (ratio <= 1 || (tried->fits && !b->above)) { /* the fewest that reach it, or as near as any came */
+			drop(best);
+			*best = *tried;
+			*tried = empty;
+		}
 	}
+	return st;
+}
+
+/* The first guess was more than can share the batch: the largest count that can. */
+static enum status try_fewer(const struct compare_solver *s, const struct asked_system *a, const struct bracket *b, struct compare_row *best, struct error *e)
+{
+	enum status st = ST_OK;
+	int64_t n = next_count(s->config, b->per_node, b->first, -1);
+	for (int i = 0; i < TRIES && n && !st && !best->fits; i++, n = next_count(s->config, b->per_node, n - 1, -1))
+		st = solve(s, a, (struct size){n, a->spec.gpus}, best, e);
 	return st;
 }
 
@@ -220,8 +231,7 @@ static void say_missed(const struct compare *c, const struct bracket *b, struct 
 			snprintf(r->reason, sizeof r->reason, "no count of hosts splits this batch");
 		return;
 	}
-	snprintf(reason, sizeof reason, "the target is not reached: %" PRId64 " hosts (%" PRId64 " GPUs) take %.3g d, and no count up to %" PRId64 " hosts that splits the batch reaches it", b->below,
-	         b->below * b->per_node, time_of(c, r) / 86400, b->most);
+	snprintf(reason, sizeof reason, "the target is not reached: %" PRId64 " GPUs take %.3g d, and no larger count that can share this batch, up to %" PRId64 " GPUs, reaches it", r->gpus, time_of(c, r) / 86400, b->most * b->per_node);
 	drop(r);
 	memcpy(r->reason, reason, sizeof reason);
 }
@@ -232,8 +242,11 @@ static enum status by_target(const struct compare *c, const struct compare_solve
 	b.most = b.first > NODES_MOST >> DOUBLINGS ? NODES_MOST : b.first << DOUBLINGS;
 	struct compare_row tried = *r, best = *r;
 	enum status st = try_counts(c, s, a, &b, &tried, &best, e);
-	*r = b.above ? best : tried;
-	drop(b.above ? &tried : &best);
+	if (!st && !best.predicted && !tried.missing_B)
+		st = try_fewer(s, a, &b, &best, e);
+	bool any = best.fits;
+	*r = any ? best : tried;
+	drop(any ? &tried : &best);
 	if (st)
 		return st;
 	if (b.above)

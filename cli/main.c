@@ -28,6 +28,7 @@ static const struct command commands[] = {
 	{"validate", "TABLE.csv", "predict every row of a table of published measurements: each error, and the summary", TAKES_ALWAYS | TAKES_VALIDATE, 1, false, false, cmd_validate},
 	{"sweep", "CONFIG.yaml", "the cross product of values of config keys (--vary, repeatable), each predicted: a table, CSV, a plot", TAKES_ALWAYS | TAKES_SWEEP, 1, false, false, cmd_sweep},
 	{"compare", "CONFIG.yaml", "one workload on several systems (--systems A,B,C), each with its best plan, at equal GPUs, budget or target: time, memory, energy, money, and which is ahead", TAKES_ALWAYS | TAKES_COMPARE, 1, false, false, cmd_compare},
+	{"plan", "CONFIG.yaml", "search the parallel plans that fit in memory, best first; keys given by --set are held, those of the file are where it starts", TAKES_ALWAYS | TAKES_PLAN, 1, false, false, cmd_plan},
 	{"overlap", "TRACE... [CONFIG.yaml]", "compute, communication and overlap of a real run, from PyTorch profiler traces or Nsight Systems SQLite exports; beside the prediction when a config is given", TAKES_ALWAYS | TAKES_OVERLAP, 1, true, false, cmd_overlap},
 	{"list", "systems|gpus|models|stacks|fabrics|parameters", "the catalogue; the fitted constants with meaning and source", TAKES_ALWAYS, 1, false, false, cmd_list},
 };

@@ -80,16 +80,6 @@ static enum status read_systems(struct options *o, const struct option_row *row,
 	return ST_OK;
 }
 
-static enum status read_gpus(struct options *o, const struct option_row *row, const char *value, struct error *e)
-{
-	char *end;
-	errno = 0;
-	o->gpus = strtol(value, &end, 10);
-	if (end == value || *end || errno || o->gpus < 1 || o->gpus > 10000000)
-		return error_set(e, ST_INPUT, "%s %s: expected a number of GPUs from 1 to 10000000", row->name, value);
-	return ST_OK;
-}
-
 static enum status read_budget(struct options *o, const struct option_row *row, const char *value, struct error *e)
 {
 	if (quantity_parse(value, UNIT_USD, &o->budget_usd, e))
@@ -178,6 +168,17 @@ static enum status read_from_0(struct options *o, const struct option_row *row, 
 static enum status read_from_1(struct options *o, const struct option_row *row, const char *value, struct error *e) { return read_count(o, row, value, 1, e); }
 static enum status read_from_2(struct options *o, const struct option_row *row, const char *value, struct error *e) { return read_count(o, row, value, 2, e); }
 
+static enum status read_gpus(struct options *o, const struct option_row *row, const char *value, struct error *e)
+{
+	char *end;
+	errno = 0;
+	long n = strtol(value, &end, 10);
+	if (end == value || *end || errno || n < 1 || n > 10000000)
+		return error_set(e, ST_INPUT, "%s %s: expected a whole number from 1 to 10000000", row->name, value);
+	o->gpus = n;
+	return ST_OK;
+}
+
 /* nccl-tests' words and the config's. */
 static enum status read_dtype(struct options *o, const struct option_row *row, const char *value, struct error *e)
 {
@@ -192,19 +193,18 @@ static enum status read_dtype(struct options *o, const struct option_row *row, c
 #define AT(field) offsetof(struct options, field)
 
 static const struct option_row rows[] = {
-	{0, "--set", "KEY.PATH=VALUE", "override one key of the config (repeatable)", TAKES_PREDICTING | TAKES_OVERLAP | TAKES_SWEEP | TAKES_COMPARE, read_set, 0},
+	{0, "--set", "KEY.PATH=VALUE", "override one key of the config (repeatable)", TAKES_PREDICTING | TAKES_OVERLAP | TAKES_SWEEP | TAKES_COMPARE | TAKES_PLAN, read_set, 0},
 	{0, "--vary", "KEY.PATH=V1,V2,...", "values of one key of the config (repeatable: all combinations)", TAKES_SWEEP, read_vary, 0},
 	{0, "--systems", "A,B,...", "names of `stepsim list systems`, files or synthetic lines, each with @GPUS behind it for a size of its own (repeatable)", TAKES_COMPARE, read_systems, 0},
 	{0, "--fixed-plan", NULL, "the config's own plan on each system, in place of the best one", TAKES_COMPARE, read_flag, AT(fixed_plan)},
-	{0, "--gpus", "N", "so many GPUs of each system; default: the config's", TAKES_COMPARE, read_gpus, 0},
 	{0, "--budget", "USD", "as many whole hosts of each as this buys", TAKES_COMPARE, read_budget, 0},
 	{0, "--target", "\"TOKENS tokens in TIME\"", "the fewest hosts of each that train so many tokens in so long (15e12 tokens in 30d); without a time: the tokens that are counted", TAKES_COMPARE, read_text, AT(target)},
-	{0, "--json", "FILE", "write the result as JSON; - is standard output, in place of the table", TAKES_PREDICTING | TAKES_TOPO | TAKES_ROOFLINE | TAKES_VALIDATE | TAKES_BENCH | TAKES_OVERLAP | TAKES_SWEEP | TAKES_COMPARE, read_path, AT(json)},
+	{0, "--json", "FILE", "write the result as JSON; - is standard output, in place of the table", TAKES_PREDICTING | TAKES_TOPO | TAKES_ROOFLINE | TAKES_VALIDATE | TAKES_BENCH | TAKES_OVERLAP | TAKES_SWEEP | TAKES_COMPARE | TAKES_PLAN, read_path, AT(json)},
 	{0, "--trace", "FILE", "write predicted and measured step as a Chrome trace, which opens in Perfetto", TAKES_PREDICTING, read_path, AT(trace)},
 	{0, "--html", "FILE", "write the result as one page that opens offline: timeline, roofline, memory, the table", TAKES_PREDICTING, read_path, AT(html)},
-	{0, "--html", "FILE", "write curves or bars and the table as one page that opens offline", TAKES_SWEEP | TAKES_COMPARE, read_path, AT(html)},
+	{0, "--html", "FILE", "write curves or bars and the table as one page that opens offline", TAKES_SWEEP | TAKES_PLAN | TAKES_COMPARE, read_path, AT(html)},
 	{0, "--csv", "FILE", NULL, TAKES_PREDICTING, NULL, 0},
-	{0, "--csv", "FILE", "write the rows as CSV; - is standard output, in place of the table", TAKES_BENCH | TAKES_ROOFLINE | TAKES_SWEEP | TAKES_COMPARE, read_path, AT(csv)},
+	{0, "--csv", "FILE", "write the rows as CSV; - is standard output, in place of the table", TAKES_BENCH | TAKES_ROOFLINE | TAKES_SWEEP | TAKES_COMPARE | TAKES_PLAN, read_path, AT(csv)},
 	{0, "--max-error", "PCT", "exit with 3 when the time (bench: the median row from 1 MiB on) is predicted wrong by more than PCT per cent", TAKES_PREDICTING | TAKES_BENCH | TAKES_OVERLAP, read_max_error, 0},
 	{'b', "--minbytes", "SIZE", "the smallest size, of the whole buffer; K, M, G are powers of 1024; default 1K", TAKES_BENCH, read_size, AT(bench.min_B)},
 	{'e', "--maxbytes", "SIZE", "the largest size; default 64M, on GPUs 1G", TAKES_BENCH, read_size, AT(bench.max_B)},
@@ -223,7 +223,10 @@ static const struct option_row rows[] = {
 	{0, "--svg", "FILE", "write the links as a picture", TAKES_TOPO, read_path, AT(svg)},
 	{0, "--dtype", "FORMAT", "measure matrix products in this format alone", TAKES_ROOFLINE, read_text, AT(dtype)},
 	{0, "--time", "SECONDS", "about how long it may take (default 40 s): larger sizes, or smaller ones", TAKES_ROOFLINE, read_seconds, 0},
-	{0, "--plot", "FILE", "write the roofline, the step time over the first varied key, or the time on each system, as a picture: SVG, or PNG if FILE ends in .png", TAKES_ROOFLINE | TAKES_SWEEP | TAKES_COMPARE, read_path, AT(plot)},
+	{0, "--plot", "FILE", "write the roofline, the step time over the first varied key, step time and memory of plans, or the time on each system, as a picture: SVG, or PNG if FILE ends in .png", TAKES_ROOFLINE | TAKES_SWEEP | TAKES_PLAN | TAKES_COMPARE, read_path, AT(plot)},
+	{0, "--gpus", "N", "so many GPUs of the system, or of each, in place of the config's nodes", TAKES_PLAN | TAKES_COMPARE, read_gpus, AT(gpus)},
+	{0, "--exhaustive", NULL, "prune nothing: every plan is evaluated", TAKES_PLAN, read_flag, AT(exhaustive)},
+	{0, "--write", "FILE", "write the best plan as a config; - is standard output, in place of the table", TAKES_PLAN, read_path, AT(write)},
 	{0, "--backend", "KIND", "what is measured: cuda, host, or auto (GPUs where there are any)", TAKES_DEVICES, read_backend, 0},
 	{0, "--share-gpu", NULL, "allow several ranks on one GPU: correctness only", TAKES_DEVICES, read_flag, AT(share_gpu)},
 	{0, "--progress", "WHEN", "the progress line on standard error: auto (when a terminal reads it), always, never", TAKES_ALWAYS, read_progress, 0},

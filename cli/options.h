@@ -21,6 +21,7 @@ enum option_group {
 	TAKES_OVERLAP = 1 << 9,
 	TAKES_SWEEP = 1 << 10,
 	TAKES_COMPARE = 1 << 12,
+	TAKES_PLAN = 1 << 11,
 	TAKES_DEVICES = 1 << 5, /* what every command takes that measures devices without a config */
 	TAKES_ROOFLINE = 1 << 6,
 	TAKES_BENCH = 1 << 7,
@@ -44,7 +45,6 @@ struct options {
 	size_t n_systems;
 	const char *target; /* of compare; NULL: not given */
 	double budget_usd;  /* of compare; 0: not given */
-	int64_t gpus;       /* how many; 0: the config's */
 	bool fixed_plan;
 	const char *json, *trace, *html; /* paths, "-" is standard output; NULL: not asked for */
 	const char *output;       /* -o; NULL: not given */
@@ -53,10 +53,12 @@ struct options {
 	const char *csv, *plot, *dtype;         /* plot and dtype: of roofline; NULL: not given */
 	double max_error_percent; /* < 0: not given */
 	double seconds;           /* of roofline; 0: not given */
+	int64_t gpus;             /* of plan and compare; 0: not given */
+	const char *write;        /* of plan: where the winner's config goes; NULL: not given */
 	struct bench_options bench;
 	enum backend backend;
 	enum progress_mode progress;
-	bool quiet, verbose, dump_program, print_ranks, share_gpu, help;
+	bool quiet, verbose, dump_program, print_ranks, share_gpu, exhaustive, help;
 };
 
 /* Reads argv[first..argc) for a command that takes the options of `groups`. Strings are borrowed from argv; the arrays are freed with options_free.

@@ -70,17 +70,25 @@ static const struct compare_row *unlike(const struct compare *c)
 	return NULL;
 }
 
+bool compare_known(const struct compare *c, enum compare_basis basis, char why[160])
+{
+	const struct compare_row *row = lacking(c, basis), *other = !row && basis == BY_OWNED ? unlike(c) : NULL;
+	why[0] = '\0';
+	if (row)
+		snprintf(why, 160, "what %s %.100s costs is not known", basis == BY_OWNED ? "owning" : "renting", row->name);
+	else if (other)
+		snprintf(why, 160, "of %.100s the GPUs alone are counted", other->name);
+	return !row && !other;
+}
+
 static void choose_basis(struct compare *c)
 {
-	const struct compare_row *owned = lacking(c, BY_OWNED), *rented = lacking(c, BY_RENTED), *other = owned ? NULL : unlike(c);
+	char owned[160], rented[160];
+	bool by_owned = compare_known(c, BY_OWNED, owned), by_rented = compare_known(c, BY_RENTED, rented);
 	c->basis_note[0] = '\0';
-	c->basis = c->mode == COMPARE_BUDGET ? BY_TIME : !owned && !other ? BY_OWNED : !rented ? BY_RENTED : BY_TIME;
-	if (c->mode == COMPARE_BUDGET || c->basis == BY_OWNED)
-		return;
-	size_t n = owned ? (size_t)snprintf(c->basis_note, sizeof c->basis_note, "what owning %.60s costs is not known", owned->name)
-	                 : (size_t)snprintf(c->basis_note, sizeof c->basis_note, "of %.60s the GPUs alone are counted as owned", other->name);
-	if (rented)
-		snprintf(c->basis_note + n, sizeof c->basis_note - n, ", and no rent of %.60s is known", rented->name);
+	c->basis = c->mode == COMPARE_BUDGET ? BY_TIME : by_owned ? BY_OWNED : by_rented ? BY_RENTED : BY_TIME;
+	if (c->mode != COMPARE_BUDGET && !by_owned)
+		snprintf(c->basis_note, sizeof c->basis_note, "%s%s%s", owned, by_rented ? "" : "; ", rented);
 }
 
 /* ---- in order ---- */

@@ -61,7 +61,7 @@ struct compare {
 	struct compare_figure amortize_years, power_usd_per_kwh, pue;
 	VEC(struct compare_row) rows;
 	enum compare_basis basis; /* compare_rank fills it and the next */
-	char basis_note[320];     /* why it is not money, or not the price of purchase; "" when it is */
+	char basis_note[336];     /* why it is not money, or not the price of purchase; "" when it is */
 };
 
 /* Fills each row's money from its prediction and figures. */
@@ -70,6 +70,9 @@ void compare_count(struct compare *c);
 /* Sorts the rows: those that fit by the basis, then those of which least memory is missing, then the others. Equal rows keep their order.
  * Basis: what owning costs, where it is known of all rows and counts the same things of all; else what renting costs, where it is known of all; else time. At an equal budget: time. */
 enum status compare_rank(struct compare *c, struct error *e);
+
+/* True when this much is known of all rows that fit, and counts the same of all: not the GPUs alone of one and whole hosts of another. *why says what is missing; "" when nothing is. */
+bool compare_known(const struct compare *c, enum compare_basis basis, char why[160]);
 
 /* The figure that ranks a row, and its 90 % interval, which is that of the step: s or USD. Of a row that fits. */
 double compare_value(const struct compare_row *r, enum compare_basis basis, double interval[2]);

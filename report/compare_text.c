@@ -11,12 +11,29 @@
 
 const char *const compare_basis_words[BASIS_COUNT] = {[BY_OWNED] = "what owning costs", [BY_RENTED] = "what renting costs", [BY_TIME] = "time"};
 
-/* "1.23 M USD"; "*": rests on memory, "+": of the GPUs alone, "-": not known. */
+/* Three digits, or as many as stand before the point, up to a million: "0.83", "74.7", "299", "299000", "2.92 M". */
+static const char *plain(char cell[CELL], double v)
+{
+	static const struct {
+		double from;
+		const char *name;
+	} scales[] = {{1e12, " T"}, {1e9, " G"}, {1e6, " M"}, {0, ""}};
+	size_t i = 0;
+	if (!isfinite(v))
+		return strcpy(cell, "-");
+	while (v < scales[i].from)
+		i++;
+	v /= scales[i].from > 0 ? scales[i].from : 1;
+	snprintf(cell, CELL, v >= 100 ? "%.0f%s" : v >= 10 ? "%.1f%s" : "%.2f%s", v, scales[i].name);
+	return cell;
+}
+
+/* "*": rests on memory, "+": of the GPUs alone, "-": not known. */
 static const char *usd(char cell[CELL], double v, bool unverified, bool partial)
 {
-	char q[QUANTITY_MAX];
-	snprintf(cell, CELL, "%s%s%s", isfinite(v) && v >= 1e-2 && v < 1000 ? (snprintf(q, sizeof q, "%.*f", v < 100 ? 2 : 0, v), q) : quantity_format(q, v, UNIT_NONE), isfinite(v) && partial ? " +" : "",
-	         isfinite(v) && unverified ? " *" : "");
+	plain(cell, v);
+	if (isfinite(v))
+		snprintf(cell + strlen(cell), CELL - strlen(cell), "%s%s", partial ? " +" : "", unverified ? " *" : "");
 	return cell;
 }
 
@@ -30,15 +47,15 @@ static const char *rank_cell(char cell[CELL], const struct compare_row *r)
 
 static enum status speed_row(struct table *t, const struct compare_row *r, struct error *e)
 {
-	char rank[CELL], q[6][QUANTITY_MAX];
+	char rank[CELL], rate[CELL], q[6][QUANTITY_MAX];
 	const struct result *p = r->predicted;
 	if (!r->fits)
 		return table_row(t, e, "-|%s|%lld|-|-|-|-|%s|%s|-|%s", r->name, (long long)r->gpus, p ? quantity_format(q[0], (double)p->memory.total_B, UNIT_BYTE) : "-",
 		                 r->missing_B ? "too much" : "-", r->missing_B ? "nothing fits" : "none");
 	return table_row(t, e, "%s|%s|%lld|%s|%s to %s|%s|%.1f %%|%s|%s|%s|%s", rank_cell(rank, r), r->name, (long long)r->gpus, quantity_format(q[0], p->time.step_s, UNIT_SECOND),
-	                 quantity_format(q[1], p->interval90_s[0], UNIT_SECOND), quantity_format(q[2], p->interval90_s[1], UNIT_SECOND), quantity_format(q[3], p->tokens_per_s, UNIT_NONE), 100 * p->mfu,
+	                 quantity_format(q[1], p->interval90_s[0], UNIT_SECOND), quantity_format(q[2], p->interval90_s[1], UNIT_SECOND), plain(rate, p->tokens_per_s), 100 * p->mfu,
 	                 quantity_format(q[4], (double)p->memory.total_B, UNIT_BYTE), quantity_format(q[5], (double)p->memory.capacity_B - (double)p->memory.total_B, UNIT_BYTE),
-	                 quantity_format((char[QUANTITY_MAX]){0}, p->time.exposed_comm_s, UNIT_SECOND), r->plan);
+	                 quantity_format(q[3], p->time.exposed_comm_s, UNIT_SECOND), r->plan);
 }
 
 enum status compare_speed_table(const struct compare *c, struct table **out, struct error *e)
@@ -54,20 +71,19 @@ enum status compare_speed_table(const struct compare *c, struct table **out, str
 
 static enum status money_row(const struct compare *c, struct table *t, const struct compare_row *r, struct error *e)
 {
-	char rank[CELL], rented[CELL], owned[CELL], rented_each[CELL], owned_each[CELL], power[CELL], q[3][QUANTITY_MAX];
+	char rank[CELL], rented[CELL], owned[CELL], rented_each[CELL], owned_each[CELL], power[CELL], days[CELL], kwh[CELL], q[QUANTITY_MAX];
 	const struct money *m = &r->money;
 	double billions = c->tokens / 1e9;
 	bool owned_partial = r->price_usd.partial || r->power_W.partial, owned_unverified = r->price_usd.unverified || r->power_W.unverified;
-	snprintf(power, sizeof power, "%s%s%s", quantity_format(q[0], r->power_W.value, UNIT_WATT), r->power_W.partial ? " +" : "", r->power_W.unverified ? " *" : "");
-	return table_row(t, e, "%s|%s|%.6g|%s|%s|%s|%s|%s|%s|%s", rank_cell(rank, r), r->name, r->hosts, power, quantity_format(q[1], m->time_s / DAY_S, UNIT_NONE), quantity_format(q[2], m->energy_kWh, UNIT_NONE),
+	snprintf(power, sizeof power, "%s%s%s", !(r->hosts > 0) ? "-" : quantity_format(q, r->power_W.value, UNIT_WATT), r->hosts > 0 && r->power_W.partial ? " +" : "", r->hosts > 0 && r->power_W.unverified ? " *" : "");
+	return table_row(t, e, "%s|%s|%.6g|%s|%s|%s|%s|%s|%s|%s", rank_cell(rank, r), r->name, r->hosts, power, plain(days, m->time_s / DAY_S), plain(kwh, m->energy_kWh),
 	                 usd(rented, m->rented_usd, r->rent_usd_per_hour.unverified, false), usd(owned, m->owned_usd, owned_unverified, owned_partial),
 	                 usd(rented_each, m->rented_usd / billions, r->rent_usd_per_hour.unverified, false), usd(owned_each, m->owned_usd / billions, owned_unverified, owned_partial));
 }
 
 void compare_tokens(const struct compare *c, FILE *out)
 {
-	char q[QUANTITY_MAX];
-	fprintf(out, "\nFor %s tokens%s:\n", quantity_format(q, c->tokens, UNIT_NONE), c->tokens_given ? "" : " (--target \"15e12 tokens\": for so many)");
+	fprintf(out, "\nFor %.6g billion tokens%s:\n", c->tokens / 1e9, c->tokens_given ? "" : " (--target \"15e12 tokens\" counts others)");
 }
 
 enum status compare_money_table(const struct compare *c, struct table **out, struct error *e)
@@ -99,8 +115,13 @@ static void legend(const struct compare *c, FILE *out)
 
 static void leader(const struct compare *c, enum compare_basis basis, const char *word, FILE *out)
 {
+	char why[160];
 	const struct compare_row *best = NULL, *next = NULL;
 	double a[2], b[2], least = INFINITY, second = INFINITY;
+	if (!compare_known(c, basis, why)) {
+		fprintf(out, "  %s %s\n", word, why);
+		return;
+	}
 	for (size_t i = 0; i < c->rows.n; i++) {
 		double v = c->rows.at[i].fits ? compare_value(&c->rows.at[i], basis, a) : NAN;
 		if (v < least) {
@@ -113,11 +134,9 @@ static void leader(const struct compare *c, enum compare_basis basis, const char
 			next = &c->rows.at[i];
 		}
 	}
-	if (!best || !next)
-		return;
 	compare_value(best, basis, a);
 	compare_value(next, basis, b);
-	fprintf(out, "  %s %s, %.3g times ahead of %s: %s\n", word, best->name, second / least, next->name, a[1] < b[0] ? "their 90 % intervals are apart" : "their 90 % intervals overlap, so either may be");
+	fprintf(out, "  %s %s, %.3g times ahead of %s: %s\n", word, best->name, second / least, next->name, a[1] < b[0] ? "their 90 % intervals are apart" : "their 90 % intervals overlap");
 }
 
 void compare_ranking(const struct compare *c, FILE *out)
@@ -137,11 +156,28 @@ void compare_ranking(const struct compare *c, FILE *out)
 	leader(c, BY_OWNED, "cheapest when owned:  ", out);
 	for (size_t i = 1; i < there && overlap; i++)
 		if (c->rows.at[i].overlaps)
-			fprintf(out, "  not sure: place %zu (%s) against %zu (%s), their intervals overlap\n", i, c->rows.at[i - 1].name, i + 1, c->rows.at[i].name);
-	fputs("Intervals are those of the step. Rows share a part of their error (the same model and software), which cancels between them; how much is not known, so no probability is given. Prices have no interval.\n", out);
+			fprintf(out, "  places %zu and %zu (%s, %s) may change: their intervals overlap\n", i, i + 1, c->rows.at[i - 1].name, c->rows.at[i].name);
+	fputs("Intervals are those of the step. Rows have a part of their error in common (the model, the software, where it is the same the GPU), which cancels when they are compared: an order can be right where intervals overlap.\n"
+	      "How much cancels is not known, so no probability is given. Prices have no interval.\n", out);
 }
 
 /* ---- notes and sources ---- */
+
+static bool warns(const struct compare_row *r, const char *text)
+{
+	for (size_t k = 0; k < r->predicted->n_warnings; k++)
+		if (strcmp(r->predicted->warning[k], text) == 0)
+			return true;
+	return false;
+}
+
+static bool of_all(const struct compare *c, const char *text)
+{
+	for (size_t i = 0; i < c->rows.n; i++)
+		if (c->rows.at[i].fits && !warns(&c->rows.at[i], text))
+			return false;
+	return true;
+}
 
 void compare_notes(const struct compare *c, FILE *out)
 {
@@ -149,13 +185,23 @@ void compare_notes(const struct compare *c, FILE *out)
 	for (size_t i = 0; i < c->rows.n; i++) {
 		const struct compare_row *r = &c->rows.at[i];
 		if (r->missing_B)
-			fprintf(out, "%s: does not fit, %s (%.1f GB) a GPU are missing%s%s\n", r->name, quantity_format(q, (double)r->missing_B, UNIT_BYTE), (double)r->missing_B / 1e9, r->reason[0] ? ": " : "", r->reason);
+			fprintf(out, "%s: does not fit, %s (%.1f GB) a GPU are missing; the plan%s: %s\n", r->name, quantity_format(q, (double)r->missing_B, UNIT_BYTE), (double)r->missing_B / 1e9,
+			        c->fixed_plan ? "" : " that needs least", r->plan);
 		else if (r->reason[0])
 			fprintf(out, "%s: %s\n", r->name, r->reason);
 		if (r->size_note[0])
 			fprintf(out, "%s: %s\n", r->name, r->size_note);
 		for (size_t k = 0; r->fits && k < r->predicted->n_warnings; k++)
-			fprintf(out, "%s: warning: %s\n", r->name, r->predicted->warning[k]);
+			if (!of_all(c, r->predicted->warning[k]))
+				fprintf(out, "%s: warning: %s\n", r->name, r->predicted->warning[k]);
+	}
+	for (size_t i = 0; i < c->rows.n; i++) {
+		const struct compare_row *r = &c->rows.at[i];
+		for (size_t k = 0; r->fits && k < r->predicted->n_warnings; k++)
+			if (of_all(c, r->predicted->warning[k]))
+				fprintf(out, "warning: %s\n", r->predicted->warning[k]);
+		if (r->fits)
+			return;
 	}
 }
 
@@ -165,32 +211,31 @@ static void source(const char *what, const struct compare_figure *f, const char 
 		fprintf(out, "    %-6s not known: %s\n", what, f->source);
 		return;
 	}
-	fprintf(out, "    %-6s %.8g %s%s%s: %s%s\n", what, f->of ? f->each : f->value, unit, f->of ? " a " : "", f->of ? f->of : "", f->source, f->unverified ? " *" : "");
+	fprintf(out, "    %-6s %.8g%s%s%s: %s%s\n", what, f->of ? f->each : f->value, unit, f->of ? " a " : "", f->of ? f->of : "", f->source, f->unverified ? " *" : "");
 }
 
 void compare_sources(const struct compare *c, FILE *out)
 {
 	fputs("\nCounted with\n", out);
-	source("life", &c->amortize_years, "years", out);
-	source("energy", &c->power_usd_per_kwh, "USD/kWh", out);
+	source("life", &c->amortize_years, " years", out);
+	source("energy", &c->power_usd_per_kwh, " USD/kWh", out);
 	source("PUE", &c->pue, "", out);
 	for (size_t i = 0; i < c->rows.n; i++) {
 		const struct compare_row *r = &c->rows.at[i];
 		fprintf(out, "  %s (%s)\n", r->name, r->full);
-		source("power", &r->power_W, "W", out);
-		source("rent", &r->rent_usd_per_hour, "USD an hour", out);
-		source("price", &r->price_usd, "USD", out);
+		source("power", &r->power_W, " W", out);
+		source("rent", &r->rent_usd_per_hour, " USD an hour", out);
+		source("price", &r->price_usd, " USD", out);
 	}
 }
 
 void compare_title(const struct compare *c, FILE *out)
 {
-	char q[2][QUANTITY_MAX];
 	const char *plan = c->fixed_plan ? "the plan as given" : "each with its best plan";
 	if (c->mode == COMPARE_BUDGET)
-		fprintf(out, "Equal budget: %s USD of hosts; %s\n\n", quantity_format(q[0], c->budget_usd, UNIT_NONE), plan);
+		fprintf(out, "Equal budget: %.10g USD of hosts; %s\n\n", c->budget_usd, plan);
 	else if (c->mode == COMPARE_TARGET)
-		fprintf(out, "Equal target: %s tokens in %s d; %s\n\n", quantity_format(q[0], c->tokens, UNIT_NONE), quantity_format(q[1], c->within_s / DAY_S, UNIT_NONE), plan);
+		fprintf(out, "Equal target: %.6g billion tokens in %.4g d; %s\n\n", c->tokens / 1e9, c->within_s / DAY_S, plan);
 	else if (c->own_sizes)
 		fprintf(out, "Systems of the sizes asked for; %s\n\n", plan);
 	else

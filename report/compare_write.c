@@ -188,13 +188,13 @@ enum status compare_bars_of(const struct compare *c, enum compare_basis basis, s
 		if (!isfinite(v))
 			continue;
 		b->at[n] = (struct chart_point){.x = (double)n, .y = v / per, .low = interval[0] / per, .high = interval[1] / per};
-		bool cut = strlen(r->name) > letters;
-		snprintf(b->name[n], NAME, "%.*s%s", (int)(cut ? letters - 2 : letters), r->name, cut ? ".." : "");
+		const bool cut = strlen(r->name) > letters, partial = basis == BY_OWNED && (r->price_usd.partial || r->power_W.partial);
+		snprintf(b->name[n], NAME, "%.*s%s%s", (int)(cut ? letters - 4 : letters - 2), r->name, cut ? ".." : "", partial ? " +" : "");
 		b->names[n] = b->name[n];
 		n++;
 	}
 	b->line = (struct chart_line){.name = bars[basis].unit, .at = b->at, .n = n, .dots = true, .bars = true};
-	b->chart = (struct chart){.title = bars[basis].title, .x_name = "system", .y_name = bars[basis].unit, .y_unit = UNIT_NONE, .x_words = b->names, .n_words = n, .line = &b->line, .lines = 1};
+	b->chart = (struct chart){.title = bars[basis].title, .x_name = basis == BY_OWNED ? "system; +: the GPUs alone" : "system", .y_name = bars[basis].unit, .y_unit = UNIT_NONE, .x_words = b->names, .n_words = n, .line = &b->line, .lines = 1};
 	*chart = &b->chart;
 	return n ? ST_OK : error_set(e, ST_INPUT, "on none of the systems does anything fit");
 }

@@ -14,7 +14,7 @@
 #include "step/plan.h"
 
 /* The front of time and memory reaches to plans that take so many times as long as the best. */
-#define SEARCH_FRONT 1.25
+#define SEARCH_FRONT 1.15
 
 struct search_options {
 	uint32_t held;    /* keys that stay as the start has them: 1 << enum plan_key each (plan_held) */

@@ -118,7 +118,8 @@ static void each_strategy(struct walker *w)
 		const bool replicated = strategy != STRAT_NONE && !one, alone = one && strategy == (start == STRAT_NONE ? STRAT_NONE : STRAT_DDP);
 		if (held(s, PLAN_STRATEGY) ? strategy != (int)start : !replicated && !alone)
 			continue;
-		if (compresses && strategy != STRAT_DDP) /* a key of ddp's */
+		const bool per_micro = strategy == STRAT_ZERO2 || strategy == STRAT_FSDP || strategy == STRAT_HSDP; /* communicates in each micro-batch */
+		if ((compresses && strategy != STRAT_DDP) /* a key of ddp's */ || (per_micro && w->now.pipeline > 1 && (strategy != (int)start || s->start.parallel.pipeline == 1)))
 			continue;
 		w->now.strategy = (int8_t)strategy;
 		each_shard(w);
@@ -240,12 +241,12 @@ static size_t values_of(const struct search_space *s, enum plan_key k, const dou
 
 size_t search_variants(const struct search_space *s, const struct shape *shape, struct variant v[VARIANTS_MAX])
 {
-	static const double buckets[] = {25, 100, 400}, ahead[] = {0, 1, 2};
+	static const double buckets[] = {25, 100}, ahead[] = {0, 1, 2};
 	const struct parallel *p = &s->start.parallel;
 	const struct variant start = {p->bucket_mb, p->prefetch, p->overlap};
 	const bool units = shape->strategy == STRAT_FSDP || shape->strategy == STRAT_HSDP, alone = s->ranks == (int64_t)shape->tensor * shape->pipeline;
-	double bucket[4], prefetch[4];
-	size_t n = 0, n_buckets = values_of(s, PLAN_BUCKET_MB, buckets, 3, bucket), n_ahead = values_of(s, PLAN_PREFETCH, ahead, 3, prefetch);
+	double bucket[3], prefetch[4];
+	size_t n = 0, n_buckets = values_of(s, PLAN_BUCKET_MB, buckets, 2, bucket), n_ahead = values_of(s, PLAN_PREFETCH, ahead, 3, prefetch);
 	if (shape->strategy == STRAT_NONE || alone) {
 		v[0] = start;
 		return 1;
@@ -254,11 +255,11 @@ size_t search_variants(const struct search_space *s, const struct shape *shape, 
 		const bool overlap = !i;
 		if (!may_be(s, PLAN_OVERLAP, overlap))
 			continue;
-		if (!units)
+		if (!overlap)
+			v[n++] = (struct variant){bucket[n_buckets - 1], start.prefetch, overlap};
+		else if (!units)
 			for (size_t b = 0; b < n_buckets; b++)
 				v[n++] = (struct variant){bucket[b], start.prefetch, overlap};
-		else if (!overlap)
-			v[n++] = (struct variant){start.bucket_mb, start.prefetch, overlap};
 		else
 			for (size_t a = 0; a < n_ahead; a++)
 				v[n++] = (struct variant){start.bucket_mb, (int64_t)prefetch[a], overlap};

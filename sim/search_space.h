@@ -4,12 +4,13 @@
  *   context         powers of two that leave each rank 1,024 tokens of a sequence
  *   pipeline        divisors of what is left, up to the layers; virtual_stages: divisors of a stage's layers, and interleaved with them; without them 1f1b, gpipe, zero_bubble
  *   expert          divisors of the experts that divide the ranks of a stage
- *   strategy        ddp, zero1, zero2, fsdp, hsdp with shards of every divisor of the replicas that is a power of two or fills a node; ddp (or none, as the config has it) where nothing is replicated
+ *   strategy        ddp, zero1, zero2, fsdp, hsdp with shards of every divisor of the replicas that is a power of two or fills a node; ddp (or none, as the config has it) where nothing is replicated.
+ *                   With a pipeline zero2, fsdp and hsdp, which communicate in each micro-batch, only where the config itself has them with a pipeline
  *   micro_batch     divisors of a replica's share of the batch: all up to 8, then powers of two
  *   recompute       none, full, and selective where scores are kept (naive attention); of all layers, without a pipeline also of half of them, and the config's own number
  *   sequence_parallel both ways with tensor; tensor_overlap both ways with that where the stack does it at all
- *   bucket_mb       the config's, 25, 100, 400; overlap both ways (ddp, zero1, zero2)
- *   prefetch        the config's, 0, 1, 2; without overlap the config's (fsdp, hsdp); reshard_after_forward both ways
+ *   bucket_mb       the config's, 25, 100 (ddp, zero1, zero2); prefetch the config's, 0, 1, 2, and reshard_after_forward both ways (fsdp, hsdp)
+ *   overlap         both ways; without it the last bucket_mb and the config's prefetch
  * A held key takes the config's value alone. Where the config gives layers_per_stage, it stays with the pipeline that it is for.
  */
 #ifndef STEPSIM_SIM_SEARCH_SPACE_H
@@ -30,7 +31,7 @@ struct variant {
 	int64_t prefetch;
 	bool overlap;
 };
-#define VARIANTS_MAX 16
+#define VARIANTS_MAX 8
 
 struct search_space {
 	struct config start; /* parsed; parallel.data is auto unless it is held */

@@ -105,6 +105,13 @@ double plan_get(const struct config *c, enum plan_key k)
 	}
 }
 
+static_assert(PLAN_VALUE >= KEY_VALUE_MAX, "a value fits");
+
+char *plan_value(const struct config *c, enum plan_key k, char buf[PLAN_VALUE])
+{
+	return key_value_text(config_key(ids[k]), c, buf);
+}
+
 void plan_put_cluster(struct config *c, int64_t nodes, int64_t gpus_per_node)
 {
 	c->cluster.nodes = nodes;

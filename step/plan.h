@@ -22,6 +22,10 @@ bool plan_holds_data(const struct config *c); /* the same of parallel.data, whic
 void plan_put(struct config *c, enum plan_key k, double value);
 double plan_get(const struct config *c, enum plan_key k);
 
+/* The key's value as CONFIG.yaml has it. Returns buf. */
+#define PLAN_VALUE 320
+char *plan_value(const struct config *c, enum plan_key k, char buf[PLAN_VALUE]);
+
 /* As if the config had given cluster.nodes and, where it is not 0, cluster.gpus_per_node. */
 void plan_put_cluster(struct config *c, int64_t nodes, int64_t gpus_per_node);
 

@@ -20,18 +20,19 @@
                the cross product of values of config keys (--vary, repeatable), each predicted: a table, CSV, a plot
            stepsim compare CONFIG.yaml [options]
                one workload on several systems (--systems A,B,C), each with its best plan, at equal GPUs, budget or target: time, memory, energy, money, and which is ahead
+           stepsim plan CONFIG.yaml [options]
+               search the parallel plans that fit in memory, best first; keys given by --set are held, those of the file are where it starts
            stepsim overlap TRACE... [CONFIG.yaml] [options]
                compute, communication and overlap of a real run, from PyTorch profiler traces or Nsight Systems SQLite exports; beside the prediction when a config is given
            stepsim list systems|gpus|models|stacks|fabrics|parameters [options]
                the catalogue; the fitted constants with meaning and source
     Under `mpirun -np N` every rank takes part. `stepsim COMMAND --help` names the options of one command. All of them:
     option                                effect
-    -----------------------------------------------------------------------------------------------------------------------------------------------------------------------------
+    ------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------
         --set KEY.PATH=VALUE              override one key of the config (repeatable)
         --vary KEY.PATH=V1,V2,...         values of one key of the config (repeatable: all combinations)
         --systems A,B,...                 names of `stepsim list systems`, files or synthetic lines, each with @GPUS behind it for a size of its own (repeatable)
         --fixed-plan                      the config's own plan on each system, in place of the best one
-        --gpus N                          so many GPUs of each system; default: the config's
         --budget USD                      as many whole hosts of each as this buys
         --target "TOKENS tokens in TIME"  the fewest hosts of each that train so many tokens in so long (15e12 tokens in 30d); without a time: the tokens that are counted
         --json FILE                       write the result as JSON; - is standard output, in place of the table
@@ -57,7 +58,10 @@
         --svg FILE                        write the links as a picture
         --dtype FORMAT                    measure matrix products in this format alone
         --time SECONDS                    about how long it may take (default 40 s): larger sizes, or smaller ones
-        --plot FILE                       write the roofline, the step time over the first varied key, or the time on each system, as a picture: SVG, or PNG if FILE ends in .png
+        --plot FILE                       write the roofline, the step time over the first varied key, step time and memory of plans, or the time on each system, as a picture: SVG, or PNG if FILE ends in .png
+        --gpus N                          so many GPUs of the system, or of each, in place of the config's nodes
+        --exhaustive                      prune nothing: every plan is evaluated
+        --write FILE                      write the best plan as a config; - is standard output, in place of the table
         --backend KIND                    what is measured: cuda, host, or auto (GPUs where there are any)
         --share-gpu                       allow several ranks on one GPU: correctness only
         --progress WHEN                   the progress line on standard error: auto (when a terminal reads it), always, never

@@ -74,3 +74,18 @@ A comparison's page: who is ahead and how surely, bars with intervals, both tabl
     Where the numbers come from
     6
     <h1>On none of the systems does anything fit.
+
+A search's page: the best plan, the front, the config:
+
+    $ stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --gpus 8 --html plan.html > table.txt; grep -oE '<h1>[^<]*|<text class="(title|key)[^>]*>[^<]*|<h2>[^<]*|<summary>[^<]*' plan.html | sed 's/.*>//'
+    > head -n 1 table.txt; grep -oE 'class="sub">[^<]*' plan.html
+    The best plan: dp 8 fsdp mb 1 prefetch 2 kept; 14.9 s a step, 69.1 GiB of memory.
+    Plans: step time and memory
+    front
+    best plans
+    the config's own
+    The best plans
+    Time and memory
+    The best plan's config, with every default (--write writes the config alone)
+    llama3-8b, 128 sequences of 8192 a step, on 8 x NVIDIA H100 SXM5 80GB (NVIDIA DGX H100): plans, best first
+    class="sub">llama3-8b, 128 sequences of 8192 a step, on 8 x NVIDIA H100 SXM5 80GB (NVIDIA DGX H100): plans, best first

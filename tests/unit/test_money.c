@@ -3,7 +3,7 @@
 #include "report/money.h"
 #include "tests/unit/harness.h"
 
-#define NEAR(x, y) CU_ASSERT_DOUBLE_EQUAL((x), (y), 1e-9 * fabs(y))
+#define NEAR(x, y) CU_ASSERT_DOUBLE_EQUAL((x), (y), 1e-9 * fabs((double)(y)))
 
 /* Small numbers by hand: 8 GPUs in a host of 10 kW and 400,000 USD, a thousand tokens a second, 3.6e9 tokens: a thousand hours. */
 static struct money_terms terms(void)

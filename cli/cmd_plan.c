@@ -1,0 +1,208 @@
+/* `stepsim plan CONFIG.yaml`: the plans of the config's model and batch on its cluster, best first. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "base/paths.h"
+#include "cli/command.h"
+#include "cli/machine.h"
+#include "report/plan.h"
+#include "sim/search.h"
+
+static bool is_stdout(const char *path)
+{
+	return path && strcmp(path, "-") == 0;
+}
+
+static double now_s(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- for which machine ---- */
+
+struct place {
+	struct config config; /* parsed, for these ranks */
+	struct target target;
+	int64_t ranks;
+	char system[256];
+};
+
+/* Whole nodes, or a part of one. */
+static enum status take_gpus(struct config *c, int64_t gpus, int64_t per_node, struct error *e)
+{
+	if (gpus < per_node) {
+		plan_put_cluster(c, 1, gpus);
+		return ST_OK;
+	}
+	if (gpus % per_node != 0)
+		return error_set(e, ST_INPUT, "--gpus %lld: nodes of %s have %lld GPUs (nearest: %lld, %lld)", (long long)gpus, c->cluster.system, (long long)per_node, (long long)(gpus / per_node * per_node),
+		                 (long long)(gpus / per_node * per_node + per_node));
+	plan_put_cluster(c, gpus / per_node, 0);
+	return ST_OK;
+}
+
+static enum status place_elsewhere(const struct options *o, struct place *p, struct error *e)
+{
+	struct config *c = &p->config;
+	struct machine m;
+	enum status st;
+	if (o->gpus) {
+		if (machine_load(c->cluster.system, 1, c->cluster.gpus_per_node, &m, e))
+			return config_blame_system(c, e);
+		const int64_t per_node = m.devices_per_node;
+		machine_free(&m);
+		if ((st = take_gpus(c, o->gpus, per_node, e)))
+			return st;
+	}
+	if ((st = target_system(c, &p->target, e)))
+		return st;
+	c->cluster.nodes = p->target.machine.nodes; /* a synthetic line may have said it */
+	p->ranks = p->target.machine.nodes * p->target.machine.devices_per_node;
+	return ST_OK;
+}
+
+static enum status place_here(struct context *x, struct place *p, struct error *e)
+{
+	struct config *c = &p->config;
+	const int64_t given = c->cluster.gpus_per_node > 0 ? c->cluster.nodes * c->cluster.gpus_per_node : config_fixed_ranks(c);
+	p->ranks = x->options->gpus ? x->options->gpus : given ? given : c->parallel.tensor * c->parallel.pipeline * c->parallel.context;
+	if (x->options->gpus)
+		plan_put_cluster(c, 1, p->ranks);
+	return target_here(x, c, p->ranks, &p->target, e);
+}
+
+static enum status find_place(struct context *x, struct place *p, struct error *e)
+{
+	const struct options *o = x->options;
+	enum status st = config_load(o->positional[0], o->sets, o->n_sets, &p->config, e);
+	if (!st)
+		st = strcmp(p->config.cluster.system, "auto") == 0 ? place_here(x, p, e) : place_elsewhere(o, p, e);
+	if (st)
+		return st;
+	const struct machine *m = &p->target.machine;
+	p->config.node_ranks = m->devices_per_node;
+	snprintf(p->system, sizeof p->system, "%lld x %.100s (%.100s)", (long long)p->ranks, m->device.name, m->name);
+	return ST_OK;
+}
+
+/* ---- what is written ---- */
+
+static enum status write_winner(const struct search_result *r, const char *path, const char *system, struct error *e)
+{
+	char *text = NULL, heading[CONFIG_TEXT + 512], words[PLAN_WORDS];
+	size_t len = 0;
+	if (r->n_best == 0)
+		return error_set(e, ST_INPUT, "--write: no plan fits, and there is nothing to write");
+	FILE *out = open_memstream(&text, &len);
+	if (!out)
+		return error_nomem(e, "the plan");
+	snprintf(heading, sizeof heading, "# %s on %s: %s\n# stepsim plan %s; predicted: %.6g s a step\n", r->best[0].config.model.name, system, plan_words(&r->best[0].config, words), r->best[0].config.path,
+	         r->best[0].full.time.step_s);
+	enum status st = plan_write_yaml(&r->best[0].chosen, heading, out, e);
+	bool good = fclose(out) == 0;
+	if (!st)
+		st = good ? file_write(path, text, len, e) : error_nomem(e, "the plan");
+	free(text);
+	return st;
+}
+
+static enum status write_all(const struct options *o, const struct plan_report *p, const struct search_result *r, struct error *e)
+{
+	enum status st = ST_OK;
+	if (!is_stdout(o->json) && !is_stdout(o->csv) && !is_stdout(o->plot) && !is_stdout(o->write) && !is_stdout(o->html))
+		st = report_plan_text(p, stdout, e);
+	if (!st && o->csv)
+		st = report_plan_csv(p, o->csv, e);
+	if (!st && o->json)
+		st = report_plan_json(p, o->json, e);
+	if (!st && o->plot)
+		st = report_plan_svg(p, o->plot, e);
+	if (!st && o->html)
+		st = report_plan_html(p, o->html, e);
+	if (!st && o->write)
+		st = write_winner(r, o->write, p->system, e);
+	return st;
+}
+
+static enum status report(const struct options *o, const struct place *where, const struct search_result *r, double lasted_s, struct error *e)
+{
+	struct plan_row *rows = calloc(r->n_best + 1, sizeof *rows);
+	struct plan_point *points = calloc(r->front.n + 1, sizeof *points);
+	const struct search_counts *n = &r->counts;
+	enum status st = rows && points ? ST_OK : error_nomem(e, "the plans");
+	for (size_t i = 0; i < r->n_best && !st; i++)
+		rows[i] = (struct plan_row){&r->best[i].config, &r->best[i].full};
+	for (size_t i = 0; i < r->front.n && !st; i++)
+		points[r->front.n - 1 - i] = (struct plan_point){&r->front.at[i].config, r->front.at[i].step_s, r->front.at[i].memory_B};
+	const struct plan_report p = {
+		.system = where->system,
+		.system_json = where->target.system,
+		.ranks = where->ranks,
+		.row = rows,
+		.rows = r->n_best,
+		.start = {&r->start.config, r->start_legal ? &r->start.full : NULL},
+		.start_reason = r->start_reason,
+		.start_place = r->start_place,
+		.least = {&r->least.config, r->has_least ? &r->least.full : NULL},
+		.missing_B = r->missing_B,
+		.point = points,
+		.points = r->front.n,
+		.front = SEARCH_FRONT,
+		.plans = n->plans,
+		.illegal = n->illegal,
+		.too_large = n->too_large,
+		.pruned = n->pruned,
+		.timed = n->timed,
+		.lasted_s = lasted_s,
+		.exhaustive = o->exhaustive,
+	};
+	if (!st)
+		st = write_all(o, &p, r, e);
+	free(rows);
+	free(points);
+	return st;
+}
+
+/* ---- the command ---- */
+
+static void show_progress(double fraction, int64_t plans, void *context)
+{
+	const double lasted_s = now_s() - *(const double *)context;
+	char text[64];
+	snprintf(text, sizeof text, "%lld plans, %.0f plans/s", (long long)plans, lasted_s > 0 ? (double)plans / lasted_s : 0);
+	progress_update(fraction, text);
+}
+
+enum status cmd_plan(struct context *x, struct error *e)
+{
+	const struct options *o = x->options;
+	struct context alone = {.options = o};
+	struct place *where = calloc(1, sizeof *where);
+	struct search_result *r = calloc(1, sizeof *r);
+	double began_s = now_s();
+	enum status st = where && r ? ST_OK : error_nomem(e, "the plans");
+	if (!st && is_stdout(o->json) + is_stdout(o->csv) + is_stdout(o->plot) + is_stdout(o->write) + is_stdout(o->html) > 1)
+		st = error_set(e, ST_INPUT, "only one of --json, --csv, --plot, --write and --html can go to standard output");
+	if (!st)
+		st = find_place(&alone, where, e);
+	if (!st) {
+		const struct search_options options = {.held = plan_held(&where->config), .exhaustive = o->exhaustive, .progress = show_progress, .context = &began_s};
+		progress_begin("plans");
+		st = search(&where->config, &where->target.machine, where->ranks, &options, r, e);
+		progress_end();
+	}
+	if (!st)
+		st = report(o, where, r, now_s() - began_s, e);
+	session_close(alone.session);
+	if (where)
+		target_free(&where->target);
+	if (r)
+		search_free(r);
+	free(where);
+	free(r);
+	return st;
+}

@@ -1,0 +1,263 @@
+#include "report/plan_parts.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/paths.h"
+#include "base/quantity.h"
+#include "base/table.h"
+#include "base/version.h"
+#include "report/json_build.h"
+#include "report/report.h"
+
+/* ---- the table ---- */
+
+static enum status add_row(struct table *t, const char *place, const struct plan_row *r, struct error *e)
+{
+	const struct result *p = r->predicted;
+	const double left_B = (double)p->memory.capacity_B - (double)p->memory.total_B;
+	char words[PLAN_WORDS], q[8][QUANTITY_MAX];
+	return table_row(t, e, "%s|%s|%s|%s to %s|%s|%.1f %%|%s|%s%s|%s|%s", place, plan_words(r->config, words), quantity_format(q[0], p->time.step_s, UNIT_SECOND), quantity_format(q[1], p->interval90_s[0], UNIT_SECOND),
+	                 quantity_format(q[2], p->interval90_s[1], UNIT_SECOND), quantity_format(q[3], p->tokens_per_s, UNIT_NONE), 100 * p->mfu, quantity_format(q[4], (double)p->memory.total_B, UNIT_BYTE),
+	                 quantity_format(q[5], fabs(left_B), UNIT_BYTE), left_B < 0 ? " too much" : "", quantity_format(q[6], p->time.exposed_comm_s, UNIT_SECOND), p->bottleneck);
+}
+
+enum status plan_rows_table(const struct plan_report *p, struct table **out, struct error *e)
+{
+	struct table *t = *out = table_create("|<plan|step time|90 % interval|tokens/s|MFU|memory|left|exposed|<limited by");
+	enum status st = t ? ST_OK : error_nomem(e, "the table");
+	for (size_t i = 0; i < p->rows && !st; i++) {
+		char place[24];
+		snprintf(place, sizeof place, "%zu", i + 1);
+		st = add_row(t, place, &p->row[i], e);
+	}
+	if (!st && p->rows == 0 && p->least.predicted)
+		st = add_row(t, "least", &p->least, e);
+	if (!st && p->start.predicted && !(st = table_row(t, e, "-")))
+		st = add_row(t, "config", &p->start, e);
+	return st;
+}
+
+enum status plan_front_table(const struct plan_report *p, struct table **out, struct error *e)
+{
+	struct table *t = *out = table_create("memory|step time|over the best|<plan");
+	enum status st = t ? ST_OK : error_nomem(e, "the table");
+	for (size_t i = 0; i < p->points && !st; i++) {
+		const struct plan_point *at = &p->point[i];
+		char words[PLAN_WORDS], q[2][QUANTITY_MAX];
+		st = table_row(t, e, "%s|%s|%+.1f %%|%s", quantity_format(q[0], (double)at->memory_B, UNIT_BYTE), quantity_format(q[1], at->step_s, UNIT_SECOND), 100 * (at->step_s / p->point[p->points - 1].step_s - 1),
+		               plan_words(at->config, words));
+	}
+	return st;
+}
+
+void plan_title(const struct plan_report *p, FILE *out)
+{
+	const struct plan_row *any = p->rows ? &p->row[0] : p->least.predicted ? &p->least : &p->start;
+	fprintf(out, "%s, %" PRId64 " sequences of %" PRId64 " a step, on %s: plans, best first\n", any->config->model.name, any->config->train.global_batch, any->config->model.seq_len, p->system);
+}
+
+void plan_start(const struct plan_report *p, FILE *out)
+{
+	char q[QUANTITY_MAX];
+	if (p->rows == 0 && p->least.predicted)
+		fprintf(out, "No plan fits. The one that needs least misses %s on each device.\n", quantity_format(q, (double)p->missing_B, UNIT_BYTE));
+	if (!p->start.predicted) {
+		fprintf(out, "The config's own plan is illegal: %s\n", p->start_reason);
+	} else if (p->rows > 0 && !p->start.predicted->memory.fits) {
+		fputs("The config's own plan does not fit.\n", out);
+	} else if (p->rows > 0) {
+		const double own_s = p->start.predicted->time.step_s, best_s = p->row[0].predicted->time.step_s, faster = 100 * (1 - best_s / own_s);
+		if (faster > 0)
+			fprintf(out, "The best plan takes %.1f %% less time than the config's own%s.\n", faster, p->start_place ? ", which is among these" : "");
+		else
+			fputs("The config's own plan is as good as the best of these.\n", out);
+	}
+}
+
+void plan_front(const struct plan_report *p, FILE *out)
+{
+	fprintf(out, "less memory for more time (plans up to %.0f %% slower than the best):\n", 100 * (p->front - 1));
+}
+
+void plan_counts(const struct plan_report *p, FILE *out)
+{
+	fprintf(out, "%" PRId64 " plans: %" PRId64 " illegal, %" PRId64 " need too much memory, %" PRId64 " cannot be among the best%s, %" PRId64 " timed; those shown are predicted in full\n", p->plans, p->illegal, p->too_large, p->pruned,
+	        p->exhaustive ? " (--exhaustive: none)" : "", p->timed);
+}
+
+enum status report_plan_text(const struct plan_report *p, FILE *out, struct error *e)
+{
+	struct table *rows = NULL, *front = NULL;
+	enum status st = plan_rows_table(p, &rows, e);
+	if (!st && p->points > 1)
+		st = plan_front_table(p, &front, e);
+	if (!st) {
+		plan_title(p, out);
+		fputc('\n', out);
+		table_print(rows, out);
+		fputc('\n', out);
+		plan_start(p, out);
+		if (front) {
+			fputc('\n', out);
+			plan_front(p, out);
+			table_print(front, out);
+		}
+		fputc('\n', out);
+		plan_counts(p, out);
+	}
+	table_destroy(rows);
+	table_destroy(front);
+	return st ? st : ferror(out) ? error_set(e, ST_RUN, "the table could not be written") : ST_OK;
+}
+
+/* ---- CSV ---- */
+
+static void csv_row(const char *place, const struct plan_row *r, FILE *out)
+{
+	const struct result *p = r->predicted;
+	char words[PLAN_WORDS];
+	fprintf(out, "%s,%s", place, plan_words(r->config, words));
+	for (int k = 0; k < PLAN_KEYS; k++) {
+		char value[PLAN_VALUE];
+		fprintf(out, ",%s", plan_value(r->config, (enum plan_key)k, value));
+	}
+	fprintf(out, ",%" PRId64 ",%.9g,%.9g,%.9g,%.9g,%.6g,%.9g,%.6g,%" PRIu64 ",%s,\"%s\"\n", r->config->ranks, p->time.step_s, p->interval90_s[0], p->interval90_s[1], p->tokens_per_s, p->mfu, p->time.exposed_comm_s, p->time.overlap,
+	        p->memory.total_B, p->memory.fits ? "true" : "false", p->bottleneck);
+}
+
+enum status report_plan_csv(const struct plan_report *p, const char *path, struct error *e)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	if (!out)
+		return error_nomem(e, "the CSV");
+	fputs("place,plan", out);
+	for (int k = 0; k < PLAN_KEYS; k++)
+		fprintf(out, ",%s", plan_key_path((enum plan_key)k));
+	fputs(",ranks,step_time_s,interval90_low_s,interval90_high_s,tokens_per_s,mfu,exposed_comm_s,overlap,total_bytes,fits,bottleneck\n", out);
+	for (size_t i = 0; i < p->rows; i++) {
+		char place[24];
+		snprintf(place, sizeof place, "%zu", i + 1);
+		csv_row(place, &p->row[i], out);
+	}
+	if (p->rows == 0 && p->least.predicted)
+		csv_row("least", &p->least, out);
+	if (p->start.predicted)
+		csv_row("config", &p->start, out);
+	bool good = !ferror(out);
+	good = fclose(out) == 0 && good;
+	enum status st = good ? file_write(path, text, len, e) : error_nomem(e, "the CSV");
+	free(text);
+	return st;
+}
+
+/* ---- JSON ---- */
+
+static json_t *row_json(const struct plan_row *r, bool *good)
+{
+	char words[PLAN_WORDS];
+	if (!r->predicted)
+		return json_null();
+	json_t *row = report_side_json(r->predicted);
+	json_put(row, "plan", json_string(plan_words(r->config, words)), good);
+	json_put(row, "config", config_json(r->config), good);
+	return row;
+}
+
+static json_t *front_json(const struct plan_report *p, bool *good)
+{
+	json_t *front = json_array();
+	for (size_t i = 0; i < p->points; i++) {
+		char words[PLAN_WORDS];
+		json_t *point = json_object();
+		json_put(point, "step_time_s", json_number(p->point[i].step_s), good);
+		json_put(point, "total_bytes", json_integer((json_int_t)p->point[i].memory_B), good);
+		json_put(point, "plan", json_string(plan_words(p->point[i].config, words)), good);
+		json_push(front, point, good);
+	}
+	return front;
+}
+
+enum status report_plan_json(const struct plan_report *p, const char *path, struct error *e)
+{
+	bool good = true;
+	json_t *root = json_object(), *results = json_array(), *counts = json_object();
+	for (size_t i = 0; i < p->rows; i++)
+		json_push(results, row_json(&p->row[i], &good), &good);
+	json_put(counts, "plans", json_integer((json_int_t)p->plans), &good);
+	json_put(counts, "illegal", json_integer((json_int_t)p->illegal), &good);
+	json_put(counts, "too_large", json_integer((json_int_t)p->too_large), &good);
+	json_put(counts, "pruned", json_integer((json_int_t)p->pruned), &good);
+	json_put(counts, "timed", json_integer((json_int_t)p->timed), &good);
+	json_put(root, "stepsim", json_string(STEPSIM_VERSION), &good);
+	json_put(root, "system", p->system_json ? json_incref(p->system_json) : json_null(), &good);
+	json_put(root, "ranks", json_integer((json_int_t)p->ranks), &good);
+	json_put(root, "results", results, &good);
+	json_put(root, "start", row_json(&p->start, &good), &good);
+	json_put(root, "start_reason", p->start.predicted ? json_null() : json_string(p->start_reason), &good);
+	json_put(root, "front", front_json(p, &good), &good);
+	json_put(root, "counts", counts, &good);
+	json_put(root, "least", row_json(&p->least, &good), &good);
+	json_put(root, "missing_bytes", p->least.predicted ? json_integer((json_int_t)p->missing_B) : json_null(), &good);
+	enum status st = good ? report_write_json(root, path, e) : error_nomem(e, "the JSON");
+	json_decref(root);
+	return st;
+}
+
+/* ---- the picture ---- */
+
+static int by_memory(const void *a, const void *b)
+{
+	const struct chart_point *x = a, *y = b;
+	return (x->x > y->x) - (x->x < y->x);
+}
+
+static struct chart_point point_of(const struct plan_row *r)
+{
+	return (struct chart_point){(double)r->predicted->memory.total_B, r->predicted->time.step_s, NAN, NAN};
+}
+
+enum status plan_chart(const struct plan_report *p, enum status (*take)(const struct chart *c, void *to, struct error *e), void *to, struct error *e)
+{
+	struct chart_point *front = calloc(p->points + 1, sizeof *front), *best = calloc(p->rows + 1, sizeof *best), own;
+	enum status st = front && best ? ST_OK : error_nomem(e, "the plot");
+	if (!st && p->rows == 0)
+		st = error_set(e, ST_INPUT, "no plan fits, and there is nothing to draw");
+	if (st)
+		goto out;
+	for (size_t i = 0; i < p->points; i++)
+		front[i] = (struct chart_point){(double)p->point[i].memory_B, p->point[i].step_s, NAN, NAN};
+	for (size_t i = 0; i < p->rows; i++)
+		best[i] = point_of(&p->row[i]);
+	qsort(front, p->points, sizeof *front, by_memory);
+	qsort(best, p->rows, sizeof *best, by_memory);
+	struct chart_line line[3] = {{.name = "front", .at = front, .n = p->points}, {.name = "best plans", .at = best, .n = p->rows, .dots = true}};
+	size_t lines = 2;
+	if (p->start.predicted && p->start.predicted->memory.fits) {
+		own = point_of(&p->start);
+		line[lines++] = (struct chart_line){.name = "the config's own", .at = &own, .n = 1, .dots = true};
+	}
+	const struct chart c = {.title = "Plans: step time and memory", .x_name = "memory of a device", .y_name = "step time", .x_unit = UNIT_BYTE, .y_unit = UNIT_SECOND, .line = line, .lines = lines};
+	st = take(&c, to, e);
+out:
+	free(front);
+	free(best);
+	return st;
+}
+
+static enum status save(const struct chart *c, void *path, struct error *e)
+{
+	return chart_save(c, *(const char **)path, e);
+}
+
+enum status report_plan_svg(const struct plan_report *p, const char *path, struct error *e)
+{
+	enum status st = plan_chart(p, save, &path, e);
+	if (st && p->rows == 0)
+		error_context(e, "--plot");
+	return st;
+}

@@ -1,0 +1,52 @@
+/* `stepsim plan`: the best plans that a search found, what the config's own plan is worth beside them, and the front of time and memory. */
+#ifndef STEPSIM_REPORT_PLAN_H
+#define STEPSIM_REPORT_PLAN_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "step/plan.h"
+#include "step/result.h"
+
+struct plan_row {
+	const struct config *config;    /* resolved */
+	const struct result *predicted; /* in full */
+};
+
+struct plan_point {
+	const struct config *config; /* resolved */
+	double step_s;
+	uint64_t memory_B;
+};
+
+struct plan_report {
+	const char *system;        /* in words, for headings */
+	json_t *system_json;       /* may be NULL */
+	int64_t ranks;
+	const struct plan_row *row; /* fastest first */
+	size_t rows;               /* 0: nothing fits */
+	struct plan_row start;     /* predicted NULL: start_reason says why it is illegal */
+	const char *start_reason;
+	int64_t start_place;       /* among the rows, from 1; 0: behind them, or it does not fit */
+	struct plan_row least;     /* nothing fits: what needs the least memory; else predicted NULL */
+	uint64_t missing_B;        /* of it */
+	const struct plan_point *point; /* slowest first: least memory first */
+	size_t points;
+	double front;              /* the front goes up to so many times the best's step */
+	int64_t plans, illegal, too_large, pruned, timed;
+	double lasted_s;
+	bool exhaustive;
+	/* all borrowed */
+};
+
+enum status report_plan_text(const struct plan_report *p, FILE *out, struct error *e);
+/* A row a plan, the columns of sweep's CSV behind the plan and its keys. "-" is standard output, as in the next two. */
+enum status report_plan_csv(const struct plan_report *p, const char *path, struct error *e);
+/* "results": the predictions' keys, with "plan" (words), "config" (resolved); "start", "front", "counts", "least". */
+enum status report_plan_json(const struct plan_report *p, const char *path, struct error *e);
+/* Step time over memory: the front, the plans of the table, the config's own. ST_INPUT where nothing fits. */
+enum status report_plan_svg(const struct plan_report *p, const char *path, struct error *e);
+/* A page: the winner, that picture, the tables, the winner's config. */
+enum status report_plan_html(const struct plan_report *p, const char *path, struct error *e);
+
+#endif

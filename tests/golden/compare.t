@@ -1,0 +1,223 @@
+NVLink against PCIe of the same GPU, with the plan as given.
+
+    $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems 'gpu:8 a100-sxm-80 nvswitch,gpu:8 a100-sxm-80 none' --gpus 8 --fixed-plan
+    Equal number of GPUs: 8; the plan as given
+    #  system                      GPUs  step time       90 % interval  tokens/s     MFU    memory      free  exposed  plan
+    -------------------------------------------------------------------------------------------------------------------------------------------------
+    1  gpu:8 a100-sxm-80 nvswitch     8     41.1 s    29.8 s to 56.6 s     25513  62.4 %  28.6 GiB  51.4 GiB   199 ms  dp 8 fsdp mb 2 full prefetch 1
+    2  gpu:8 a100-sxm-80 none         8     54.3 s  39.4 s to 1.25 min     19312  47.2 %  28.6 GiB  51.4 GiB   3.86 s  dp 8 fsdp mb 2 full prefetch 1
+    For 1000 billion tokens (--target "15e12 tokens" counts others):
+    #  system                      hosts      power  days    kWh  USD rented  USD owned  rented, USD/1e9  owned, USD/1e9
+    --------------------------------------------------------------------------------------------------------------------
+    1  gpu:8 a100-sxm-80 nvswitch      1  3.20 kW +   454  55049      298839    27291 +              299          27.3 +
+    2  gpu:8 a100-sxm-80 none          1  3.20 kW +   599  72724      394792    36053 +              395          36.1 +
+    + of the GPUs alone, without the hosts they stand in
+    Ranked by what owning costs.
+      fastest:               gpu:8 a100-sxm-80 nvswitch, 1.32 times ahead of gpu:8 a100-sxm-80 none: their 90 % intervals overlap
+      cheapest when rented:  gpu:8 a100-sxm-80 nvswitch, 1.32 times ahead of gpu:8 a100-sxm-80 none: their 90 % intervals overlap
+      cheapest when owned:   gpu:8 a100-sxm-80 nvswitch, 1.32 times ahead of gpu:8 a100-sxm-80 none: their 90 % intervals overlap
+      places 1 and 2 (gpu:8 a100-sxm-80 nvswitch, gpu:8 a100-sxm-80 none) may change: their intervals overlap
+    Intervals are those of the step. Rows have a part of their error in common (the model, the software, where it is the same the GPU), which cancels when they are compared: an order can be right where intervals overlap.
+    How much cancels is not known, so no probability is given. Prices have no interval.
+    warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
+    Counted with
+        life   5 years: Amazon's annual report for 2024 (10-K, 2025-02): servers written off over 5 years from 2025-01 on, before that 6; Meta 5.5, Microsoft and Alphabet 6
+        energy 0.0806 USD/kWh: US Energy Information Administration, industrial customers, mean of 2023 (8.06 cents/kWh), quoted by Statista 2024-03
+        PUE    1.58: Uptime Institute, mean of its Global Data Center Survey 2023 (journal.uptimeinstitute.com, 2024-02-07); hyperscale facilities reach 1.1 to 1.2
+      gpu:8 a100-sxm-80 nvswitch (8 x NVIDIA A100 SXM4 80GB)
+        power  400 W a GPU: configs/gpus/a100-sxm-80.yaml; what the host itself draws is not known
+        rent   3.4309 USD an hour a GPU: AWS p4de.24xlarge / 8 GPUs, AWS official price feed 2026-09-10; Lambda 2.79; RunPod 1.59
+        price  11500 USD a GPU: used 8-15k, mercatus-ai.com 2026; what the host costs is not known
+      gpu:8 a100-sxm-80 none (8 x NVIDIA A100 SXM4 80GB)
+        power  400 W a GPU: configs/gpus/a100-sxm-80.yaml; what the host itself draws is not known
+        rent   3.4309 USD an hour a GPU: AWS p4de.24xlarge / 8 GPUs, AWS official price feed 2026-09-10; Lambda 2.79; RunPod 1.59
+        price  11500 USD a GPU: used 8-15k, mercatus-ai.com 2026; what the host costs is not known
+
+A size of its own for each; the config's prices go before the catalogue's; the tokens are counted.
+
+    $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100@8 --systems 'node:4 gpu:8 l40s nic:1x100Gb' --fixed-plan --target '300B tokens' --set cost.gpu_hour_usd=2 --set cost.system_price_usd=100000 --set cost.pue=1.2 --set cost.power_usd_per_kwh=0 | grep -vE '^warning|^  .*(GPU|NVIDIA)|Intervals|How much'
+    Systems of the sizes asked for; the plan as given
+    #  system                         GPUs  step time     90 % interval  tokens/s     MFU    memory      free  exposed  plan
+    ---------------------------------------------------------------------------------------------------------------------------------------------------
+    1  dgx-h100                          8     17.6 s  13.7 s to 22.6 s     59477  45.9 %  28.6 GiB  51.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
+    2  node:4 gpu:8 l40s nic:1x100Gb    32     16.4 s  11.9 s to 22.6 s     63834  33.7 %  17.4 GiB  27.6 GiB   1.30 s  dp 32 fsdp mb 2 full prefetch 1
+    For 300 billion tokens:
+    #  system                         hosts      power  days    kWh  USD rented  USD owned  rented, USD/1e9  owned, USD/1e9
+    -----------------------------------------------------------------------------------------------------------------------
+    1  dgx-h100                           1    10.2 kW  58.4  17149       22417       3197             74.7            10.7
+    2  node:4 gpu:8 l40s nic:1x100Gb      4  11.2 kW +  54.4  17546       83550    11914 +              279          39.7 +
+    + of the GPUs alone, without the hosts they stand in
+    Ranked by what renting costs (of node:4 gpu:8 l40s nic:1x100Gb the GPUs alone are counted).
+      fastest:               node:4 gpu:8 l40s nic:1x100Gb, 1.07 times ahead of dgx-h100: their 90 % intervals overlap
+      cheapest when rented:  dgx-h100, 3.73 times ahead of node:4 gpu:8 l40s nic:1x100Gb: their 90 % intervals are apart
+    node:4 gpu:8 l40s nic:1x100Gb: warning: the catalogue holds unverified numbers for 8 x NVIDIA L40S
+    Counted with
+        life   5 years: Amazon's annual report for 2024 (10-K, 2025-02): servers written off over 5 years from 2025-01 on, before that 6; Meta 5.5, Microsoft and Alphabet 6
+        energy 0 USD/kWh: cost.power_usd_per_kwh, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
+        PUE    1.2: cost.pue, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
+        price  100000 USD a host: cost.system_price_usd, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
+        price  100000 USD a host: cost.system_price_usd, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
+
+Equal budgets: what is not for sale is rented for as long as the others are written off.
+
+    $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,aws-p5,dgx-a100 --fixed-plan --budget 2.5e6 | grep -E '^(Equal|#|[1-9-] |Ranked|[a-z0-9-]+: )'
+    Equal budget: 2500000 USD of hosts; the plan as given
+    #  system    GPUs  step time     90 % interval  tokens/s     MFU    memory      free  exposed  plan
+    1  dgx-h100    32     4.49 s  3.50 s to 5.77 s    233296  45.0 %  17.4 GiB  62.3 GiB  40.9 ms  dp 32 fsdp mb 2 full prefetch 1
+    2  dgx-a100    64     5.30 s  3.85 s to 7.30 s    197965  60.5 %  15.5 GiB  64.5 GiB  36.7 ms  dp 64 fsdp mb 2 full prefetch 1
+    3  aws-p5       8     17.6 s  13.7 s to 22.6 s     59477  45.9 %  28.6 GiB  51.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
+    #  system    hosts      power  days     kWh  USD rented  USD owned  rented, USD/1e9  owned, USD/1e9
+    1  dgx-h100      4    40.8 kW  49.6   76755      262137    49651 *              262          49.7 *
+    2  dgx-a100      8    52.0 kW  58.5  115284      308103    32854 +              308          32.9 +
+    3  aws-p5        1  5.60 kW +   195   41323      257054          -              257               -
+    Ranked by time.
+    dgx-h100: 4 hosts: 400000 USD a host; 900000 USD left, which would pay for 6, but so many cannot share this batch
+    dgx-a100: 8 hosts: 92000 USD a host (its GPUs alone); 1764000 USD left, which would pay for 27, but so many cannot share this batch
+    aws-p5: 1 host: not for sale: 2412403.2 USD for renting a host over 5 years; 87596.8 USD left
+    warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
+
+Equal targets: the fewest hosts that reach it.
+
+    $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,dgx-a100 --fixed-plan --set train.global_batch=1024 --target '1e12 tokens in 30d' | grep -E '^(Equal|#|[1-9-] |[a-z0-9-]+: )'
+    > stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,server-4xl40s --fixed-plan --target '1e12 tokens in 1d' | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: )'
+    Equal target: 1000 billion tokens in 30 d; the plan as given
+    #  system    GPUs  step time     90 % interval  tokens/s     MFU    memory      free  exposed  plan
+    1  dgx-h100    64     18.1 s  14.1 s to 23.3 s    462186  44.6 %  15.5 GiB  64.2 GiB   170 ms  dp 64 fsdp mb 2 full prefetch 1
+    2  dgx-a100   128     21.4 s  15.5 s to 29.5 s    392048  59.9 %  14.5 GiB  65.5 GiB   152 ms  dp 128 fsdp mb 2 full prefetch 1
+    #  system    hosts    power  days     kWh  USD rented  USD owned  rented, USD/1e9  owned, USD/1e9
+    1  dgx-h100      8  81.6 kW  25.0   77487      264636    50125 *              265          50.1 *
+    2  dgx-a100     16   104 kW  29.5  116426      311155    33179 +              311          33.2 +
+    dgx-h100: 8 hosts of 8 GPUs: the target in 25 d; 4 miss it
+    dgx-a100: 16 hosts of 8 GPUs: the target in 29.5 d; 8 miss it
+    warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
+    Equal target: 1000 billion tokens in 1 d; the plan as given
+    -  dgx-h100         64          -              -         -    -       -     -        -  none
+    -  server-4xl40s    64          -              -         -    -       -     -        -  none
+    -  dgx-h100           8    81.6 kW     -    -           -          -                -               -
+    -  server-4xl40s     16  32.0 kW *     -    -           -          -                -               -
+    dgx-h100: the target is not reached: 64 GPUs take 25 d, and no larger count that can share this batch, up to 114176 GPUs, reaches it
+    server-4xl40s: the target is not reached: 64 GPUs take 92.6 d, and no larger count that can share this batch, up to 312320 GPUs, reaches it
+
+Failures and checkpoints lengthen the days by 1/goodput, and all that is paid by the day.
+
+    $ for set in '' '--set cluster.mtbf_hours=50 --set cluster.checkpoint_s=90s'; do stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100 --fixed-plan $set --json - | python3 -c '
+    > import json, sys
+    > r = json.load(sys.stdin)["results"][0]
+    > p, c = r["prediction"], r["cost"]
+    > g = p["goodput"] or 1
+    > print(abs(c["time_s"] * p["tokens_per_s"] * g / c["tokens"] - 1) < 1e-12, abs(c["rented_usd"] / c["time_s"] * 3600 / c["rent_usd_per_hour"]["value"] - 1) < 1e-12, g < 1)'; done
+    True True False
+    True True True
+
+Where nothing fits: what is missing, and the last places.
+
+    $ stepsim compare $ROOT/configs/pp-llama3-70b-64xh100.yaml --systems server-8xrtx4090,dgx-b200 --gpus 8 --fixed-plan --set parallel.pipeline=1 --set parallel.tensor=8 --set train.global_batch=8 | grep -E '^([1-9-] |[a-z0-9-]+: does)'
+    1  dgx-b200             8     3.37 s  2.99 s to 3.80 s     19451  52.7 %  171 GiB  7.65 GiB   290 ms  tp 8 sp overlapped dp 1 mb 1
+    -  server-8xrtx4090     8          -                 -         -       -  171 GiB  too much        -  nothing fits
+    1  dgx-b200              1    14.3 kW   595  322666      1.63 M   193942 *             1627           194 *
+    -  server-8xrtx4090      1  4.50 kW *     -       -           -          -                -               -
+    server-8xrtx4090: does not fit, 147 GiB (157.5 GB) a GPU are missing; the plan: tp 8 sp overlapped dp 1 mb 1
+
+A price that nobody knows: ranked by time.
+
+    $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems 'dgx-h100,gpu:8 h20' --gpus 8 --fixed-plan | grep -E '^(Ranked|[1-9-] |  (fastest|cheapest)|    .*not known)'
+    1  dgx-h100      8     17.6 s    13.7 s to 22.6 s     59477  45.9 %  28.6 GiB  51.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
+    2  gpu:8 h20     8   1.28 min  55.9 s to 1.77 min     13607  70.2 %  28.6 GiB  67.0 GiB   132 ms  dp 8 fsdp mb 2 full prefetch 1
+    1  dgx-h100       1    10.2 kW   195   75267      257054    48688 *              257          48.7 *
+    2  gpu:8 h20      1  3.20 kW +   851  103213           -          -                -               -
+    Ranked by time (what owning gpu:8 h20 costs is not known; what renting gpu:8 h20 costs is not known).
+      fastest:               dgx-h100, 4.37 times ahead of gpu:8 h20: their 90 % intervals are apart
+      cheapest when rented:  what renting gpu:8 h20 costs is not known
+      cheapest when owned:   what owning gpu:8 h20 costs is not known
+        power  400 W a GPU: configs/gpus/h20.yaml; what the host itself draws is not known
+        rent   not known: the catalogue has no rent of this system or its GPUs (cost.gpu_hour_usd gives one)
+        price  not known: the catalogue has no price of this system or its GPUs (cost.system_price_usd gives one)
+
+One GPU, and a hundred thousand.
+
+    $ stepsim compare $ROOT/configs/gpt2-124m-gpu.yaml --systems dgx-h100,server-8xl40s --gpus 1 --fixed-plan --set train.cuda_graph=false | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: [0-9])'
+    > stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,server-8xl40s,gb200-nvl72 --gpus 100000 --fixed-plan --set train.micro_batch=1 --set train.global_batch=100000 | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: )'
+    Equal number of GPUs: 1; the plan as given
+    1  server-8xl40s     1     460 ms  334 ms to 633 ms    142551  33.9 %  5.89 GiB  39.1 GiB      0 s  dp 1 mb 8
+    2  dgx-h100          1     150 ms  117 ms to 193 ms    436222  37.9 %  5.89 GiB  73.8 GiB      0 s  dp 1 mb 8
+    1  server-8xl40s  0.125  500 W *  81.2  1539        3626      596 *             3.63          0.60 *
+    2  dgx-h100       0.125  1.27 kW  26.5  1283        4381      830 *             4.38          0.83 *
+    server-8xl40s: 1 of a host's 8 GPUs work; that share of its power and price is counted
+    dgx-h100: 1 of a host's 8 GPUs work; that share of its power and price is counted
+    Equal number of GPUs: 100000; the plan as given
+    1  server-8xl40s  100000     39.5 s  28.7 s to 54.4 s    20.7 M  3.5 %  9.47 GiB  35.5 GiB   34.4 s  dp 100000 fsdp mb 1 full prefetch 1
+    2  dgx-h100       100000     25.1 s  19.5 s to 32.2 s    32.7 M  2.0 %  9.47 GiB  70.2 GiB   23.2 s  dp 100000 fsdp mb 1 full prefetch 1
+    -  gb200-nvl72    100008          -                 -         -      -         -         -        -  none
+    1  server-8xl40s  12500  50.0 MW *  0.56  1.06 M      2.49 M   409805 *             2492           410 *
+    2  dgx-h100       12500     128 MW  0.35  1.71 M      5.84 M   1.11 M *             5845          1107 *
+    -  gb200-nvl72     1389     167 MW     -       -           -          -                -               -
+    server-8xl40s: warning: the catalogue holds unverified numbers for Server, 8 x L40S behind PCIe switches
+    gb200-nvl72: --set train.global_batch=100000: 100000 does not split into micro-batches of 1 on 100008 replicas (nearest that do: 100008)
+    gb200-nvl72: 100000 GPUs are rounded up to 1389 whole hosts of 72
+    warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
+
+The best plan is nowhere slower than the one given; a key that --set gives is held.
+
+    $ cat > small.yaml <<'EOF'
+    > model: {preset: gpt2-774m, vocab_padding: 128}
+    > train: {stack: pytorch-ddp, global_batch: 16, micro_batch: 1}
+    > cluster: {system: dgx-h100, gpus_per_node: 4}
+    > EOF
+    > for how in --fixed-plan -q '--set parallel.tensor=2'; do stepsim compare small.yaml --systems dgx-h100,server-4xl40s $how --csv - | tail -n +2; done | python3 -c '
+    > import csv, sys
+    > rows = list(csv.reader(sys.stdin))
+    > s = [sorted((r[1], float(r[5]), r[4]) for r in rows[i:i + 2]) for i in (0, 2, 4)]
+    > print([s[1][k][1] <= s[0][k][1] and s[1][k][1] <= s[2][k][1] and "tp 2" in s[2][k][2] for k in (0, 1)])'
+    [True, True]
+
+JSON: a prediction for each system, with its config and system; the picture has a bar for each.
+
+    $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,dgx-a100 --fixed-plan --json - | python3 -c '
+    > import json, sys
+    > j = json.load(sys.stdin)
+    > print(sorted(j))
+    > for r in j["results"]: print(r["rank"], r["name"], r["config"]["cluster"]["system"], r["system"]["name"], sorted(r))'
+    > stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,dgx-a100 --fixed-plan --plot - | grep -c '<circle'
+    ['budget_usd', 'commit', 'counted_with', 'equal', 'fixed_plan', 'ranked_by', 'ranked_by_note', 'results', 'stepsim', 'tokens', 'within_s']
+    1 dgx-h100 dgx-h100 NVIDIA DGX H100 ['comparison', 'config', 'cost', 'fits', 'gpus', 'hosts', 'measurement', 'missing_bytes', 'name', 'overlaps_previous', 'plan', 'prediction', 'rank', 'reason', 'size_note', 'system']
+    2 dgx-a100 dgx-a100 NVIDIA DGX A100 640GB ['comparison', 'config', 'cost', 'fits', 'gpus', 'hosts', 'measurement', 'missing_bytes', 'name', 'overlaps_previous', 'plan', 'prediction', 'rank', 'reason', 'size_note', 'system']
+    2
+
+What is wrong with it:
+
+    $ stepsim compare $ROOT/configs/quickstart.yaml
+    stepsim: --systems A,B,... is missing: which systems are to be compared? (`stepsim list systems`)
+    [2]
+    $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,dgx-h300
+    stepsim: --systems: unknown system 'dgx-h300' (nearest: dgx-b300)
+    [2]
+    $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,,dgx-a100
+    stepsim: --systems: a name is empty; expected names, files or synthetic lines, separated by commas
+    [2]
+    $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100@many
+    stepsim: --systems dgx-h100@many: expected a number of GPUs from 1 to 10000000 behind @, such as dgx-h100@16
+    [2]
+    $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100 --target '15e12 tokens in a month'
+    stepsim: --target 15e12 tokens in a month: expected "TOKENS tokens in TIME", such as "15e12 tokens in 30d", or "15e12 tokens"
+    [2]
+    $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100 --budget much
+    stepsim: --budget: expected a price such as 2.5USD (USD, with k M G T P), got "much"
+    [2]
+    $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100 --budget 0
+    stepsim: --budget 0: expected an amount above 0
+    [2]
+    $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100 --budget 2e6 --target '1e12 tokens in 30d'
+    stepsim: --budget and --target both say how many hosts: give one of them, or the tokens without a time
+    [2]
+    $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100@8 --gpus 16
+    stepsim: --systems dgx-h100@...: has a size of its own, and --gpus decides it: give one of them
+    [2]
+    $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100 --gpus none
+    stepsim: --gpus none: expected a whole number from 1 to 10000000
+    [2]
+    $ stepsim compare $ROOT/configs/quickstart.yaml --systems dgx-h100
+    stepsim: $ROOT/configs/quickstart.yaml: cluster.system is auto, and no number of GPUs is given: --gpus N, --budget or --target says how many
+    [2]
+    $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100 --gpus 24 --fixed-plan
+    stepsim: $ROOT/configs/llama3-8b-fsdp-64xh100.yaml:7:17: train.global_batch: 128 does not split into micro-batches of 2 on 24 replicas (nearest that do: 96, 144)
+    [2]
