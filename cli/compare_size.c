@@ -130,7 +130,7 @@ static enum status by_budget(const struct compare *c, const struct compare_solve
 		return ST_OK;
 	enum status st = buy(s, a, most, r, &n, e);
 	if (n == 0) {
-		snprintf(r->reason, sizeof r->reason, "no count of hosts up to %" PRId64 " splits a batch of %" PRId64, most, s->config->train.global_batch);
+		snprintf(r->reason, sizeof r->reason, "no count of hosts of %" PRId64 " GPUs, up to %" PRId64 ", can share this batch", a->spec.gpus, most);
 		return st;
 	}
 	r->spent_usd = (double)n * host_usd;
@@ -228,7 +228,7 @@ static void say_missed(const struct compare *c, const struct bracket *b, struct 
 	char reason[sizeof r->reason];
 	if (!r->fits) { /* its own reason says more */
 		if (!r->missing_B && !r->reason[0])
-			snprintf(r->reason, sizeof r->reason, "no count of hosts splits this batch");
+			snprintf(r->reason, sizeof r->reason, "no count of hosts of %" PRId64 " GPUs can share this batch", b->per_node);
 		return;
 	}
 	snprintf(reason, sizeof reason, "the target is not reached: %" PRId64 " GPUs take %.3g d, and no larger count that can share this batch, up to %" PRId64 " GPUs, reaches it", r->gpus, time_of(c, r) / 86400, b->most * b->per_node);
@@ -240,6 +240,7 @@ static enum status by_target(const struct compare *c, const struct compare_solve
 {
 	struct bracket b = {.per_node = a->spec.gpus, .first = first_guess(c, s->config, a)};
 	b.most = b.first > NODES_MOST >> DOUBLINGS ? NODES_MOST : b.first << DOUBLINGS;
+	compare_figures(&a->spec, s->config, (struct size){0, a->spec.gpus}, r); /* until a count is tried */
 	struct compare_row tried = *r, best = *r;
 	enum status st = try_counts(c, s, a, &b, &tried, &best, e);
 	if (!st && !best.predicted && !tried.missing_B)

@@ -76,7 +76,7 @@ static void find_axes(const struct chart *c, struct axis *x, struct axis *y)
 			widen(y, p->low, &any_y);
 			widen(y, p->high, &any_y);
 		}
-	if (c->x_words && c->lines > 0 && c->line[0].bars) { /* room for the first and the last */
+	if (c->x_words && c->lines > 0 && c->line[0].dots) { /* points alone stand clear of the frame */
 		x->from -= 0.5;
 		x->to += 0.5;
 	}

@@ -181,7 +181,7 @@ enum status compare_bars_of(const struct compare *c, enum compare_basis basis, s
 	size_t n = 0;
 	if (!b || !(b->at = calloc(most, sizeof *b->at)) || !(b->name = calloc(most, sizeof *b->name)) || !(b->names = calloc(most, sizeof *b->names)))
 		return error_nomem(e, "the plot");
-	const size_t letters = LETTERS / most < NAME - 1 ? LETTERS / most : NAME - 1;
+	const size_t room = LETTERS / most < NAME - 3 ? LETTERS / most : NAME - 3, letters = room > 4 ? room : 4; /* and two more for what stands behind */
 	for (size_t i = 0; i < c->rows.n; i++) {
 		const struct compare_row *r = &c->rows.at[i];
 		double interval[2], v = r->fits ? compare_value(r, basis, interval) : NAN;
@@ -189,7 +189,7 @@ enum status compare_bars_of(const struct compare *c, enum compare_basis basis, s
 			continue;
 		b->at[n] = (struct chart_point){.x = (double)n, .y = v / per, .low = interval[0] / per, .high = interval[1] / per};
 		const bool cut = strlen(r->name) > letters, partial = basis == BY_OWNED && (r->price_usd.partial || r->power_W.partial);
-		snprintf(b->name[n], NAME, "%.*s%s%s", (int)(cut ? letters - 4 : letters - 2), r->name, cut ? ".." : "", partial ? " +" : "");
+		snprintf(b->name[n], NAME, "%.*s%s%s", (int)(cut ? letters - 2 : letters), r->name, cut ? ".." : "", partial ? " +" : "");
 		b->names[n] = b->name[n];
 		n++;
 	}

@@ -147,7 +147,8 @@ static bool folds(const struct evaluator *v, const struct config *c)
 	const bool spans = reduces && p->bucket_mb * 1048576 * BUCKETS_A_LAYER > parameters; /* a bucket that spans layers comes at another place in each */
 	const bool casts = parts > 1 && dtype_stored(c->train.param_dtype) != dtype_stored(c->train.dtype); /* copies of weights live from stage to stage in other ways */
 	const bool paced = c->data.load_time_s > 0 || c->train.sync_every > 0;
-	return !v->m->device.is_host && !some_recompute && !paced && !spans && !casts && p->schedule != SCHED_ZERO_BUBBLE && c->model.experts == 0 && p->n_layers_per_stage == 0 && c->model.layers % parts == 0 && (parts == 1 || (c->stack.stage_split != SPLIT_COST && c->model.layers > parts)) &&
+	const bool links = v->m->nodes * v->m->devices_per_node > 1; /* pieces are measured on two stages */
+	return links && !v->m->device.is_host && !some_recompute && !paced && !spans && !casts && p->schedule != SCHED_ZERO_BUBBLE && c->model.experts == 0 && p->n_layers_per_stage == 0 && c->model.layers % parts == 0 && (parts == 1 || (c->stack.stage_split != SPLIT_COST && c->model.layers > parts)) &&
 	       (parts == 1 || p->strategy == STRAT_DDP || p->strategy == STRAT_ZERO1 || p->strategy == STRAT_NONE);
 }
 

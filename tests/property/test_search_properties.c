@@ -1,0 +1,210 @@
+/* The search for plans on random small problems: pruned and exhaustive find the same, on any number of threads; no bound is above what it bounds; the winner's file is the winner. */
+#include "tests/unit/harness.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/floor.h"
+#include "sim/search.h"
+#include "sim/search_space.h"
+
+#define PROBLEMS 50
+#define SAMPLES 24 /* shapes of a problem whose bounds are looked at */
+
+static uint64_t state = 0x2545f4914f6cdd1du;
+
+static unsigned below(unsigned n) /* xorshift64 (Marsaglia 2003) */
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (unsigned)(state % n);
+}
+
+static const char *pick(const char *const *words, unsigned n)
+{
+	return words[below(n)];
+}
+
+struct problem {
+	char text[1536], line[96];
+	int64_t ranks;
+	uint32_t held;
+	struct config config;
+	struct machine machine;
+};
+
+static void die(const struct problem *p, const struct error *e)
+{
+	fprintf(stderr, "%s%s\n", p->text, e->text);
+	CU_FAIL_FATAL("a problem that cannot be searched");
+}
+
+/* The memory of the smaller GPUs decides much; the fewer layers, the faster all are predicted. */
+static void random_problem(struct problem *p)
+{
+	static const char *const gpus[] = {"rtx4090 none", "a100-sxm-40 nvswitch", "h100-sxm nvswitch", "v100-sxm-16 nvswitch"}, *const stacks[] = {"pytorch-ddp", "pytorch-fsdp", "megatron-core", "deepspeed"};
+	static const char *const strategies[] = {"ddp", "zero1", "zero2", "fsdp"}, *const recomputes[] = {"none", "full"}, *const attentions[] = {"flash", "flash", "flash", "naive"};
+	const unsigned per_node = 1u << below(3), nodes = per_node == 1 ? 1 + below(2) : 1, heads = 8u << below(3), layers = 2 + below(3);
+	struct error e = {0};
+	/* what makes the larger problems large; held keys are a part of the search as well */
+	static const uint32_t holds[] = {1u << PLAN_SCHEDULE | 1u << PLAN_RECOMPUTE, 1u << PLAN_SCHEDULE | 1u << PLAN_STRATEGY, 1u << PLAN_PIPELINE, 1u << PLAN_MICRO_BATCH | 1u << PLAN_TENSOR, 1u << PLAN_STRATEGY | 1u << PLAN_OVERLAP};
+	p->ranks = (int64_t)per_node * nodes;
+	p->held = p->ranks > 1 ? holds[below(5)] : 0;
+	snprintf(p->line, sizeof p->line, "gpu:%u %s nic:1x100Gb/s", per_node, pick(gpus, 4));
+	snprintf(p->text, sizeof p->text,
+	         "model: {layers: %u, hidden: %u, heads: %u, vocab: %u, seq_len: %u, tied_embeddings: %s, mlp: %s, position: rope}\n"
+	         "train: {stack: %s, dtype: %s, micro_batch: 1, global_batch: %lld, recompute: %s, attention: %s}\n"
+	         "parallel: {strategy: %s}\n"
+	         "cluster: {system: \"%s\", nodes: %u}\n",
+	         layers, 128 * heads, heads, 1024 * (8 + below(24)), 1024u << below(2), below(2) ? "true" : "false", below(2) ? "swiglu" : "gelu", pick(stacks, 4), strstr(p->line, "v100") ? "fp16" : "bf16",
+	         (long long)p->ranks * (1 + below(3)), pick(recomputes, 2), pick(attentions, 4), pick(strategies, 4), p->line, nodes);
+	if (config_parse(p->text, strlen(p->text), "problem", NULL, 0, &p->config, &e) || machine_load(p->line, nodes, 0, &p->machine, &e))
+		die(p, &e);
+	p->config.node_ranks = p->machine.devices_per_node;
+}
+
+static void same(const struct problem *p, const struct search_result *a, const struct search_result *b)
+{
+	char words[2][PLAN_WORDS];
+	const unsigned before = CU_get_number_of_failures();
+	CU_ASSERT_EQUAL(a->n_best, b->n_best);
+	for (size_t i = 0; i < a->n_best && i < b->n_best; i++) {
+		CU_ASSERT_STRING_EQUAL(plan_words(&a->best[i].config, words[0]), plan_words(&b->best[i].config, words[1]));
+		CU_ASSERT_EQUAL(a->best[i].full.time.step_s, b->best[i].full.time.step_s);
+	}
+	CU_ASSERT_EQUAL(a->front.n, b->front.n);
+	for (size_t i = 0; i < a->front.n && i < b->front.n; i++)
+		CU_ASSERT_TRUE(a->front.at[i].step_s == b->front.at[i].step_s && a->front.at[i].memory_B == b->front.at[i].memory_B);
+	CU_ASSERT_EQUAL(a->has_least, b->has_least);
+	CU_ASSERT_EQUAL(a->counts.plans, b->counts.plans);
+	if (CU_get_number_of_failures() > before)
+		fprintf(stderr, "%s", p->text);
+}
+
+static void find(const struct problem *p, bool exhaustive, int threads, struct search_result *out)
+{
+	const struct search_options o = {.held = p->held, .best = 5, .exhaustive = exhaustive, .threads = threads};
+	struct error e = {0};
+	if (search(&p->config, &p->machine, p->ranks, &o, out, &e))
+		die(p, &e);
+}
+
+/* The file of the best plan, read again, is predicted to the same step. */
+static void check_file(const struct problem *p, const struct search_plan *best)
+{
+	char *text = NULL;
+	size_t len = 0;
+	struct error e = {0};
+	struct config *c = malloc(sizeof *c);
+	struct program *program = NULL;
+	struct result r;
+	struct timeline t = {0};
+	FILE *out = open_memstream(&text, &len);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(out);
+	CU_ASSERT_EQUAL(plan_write_yaml(&best->chosen, "# a plan\n", out, &e), ST_OK);
+	fclose(out);
+	if (config_parse(text, len, "winner", NULL, 0, c, &e))
+		die(p, &e);
+	c->node_ranks = p->machine.devices_per_node;
+	if (config_resolve(c, p->ranks, &e) || program_build(c, &program, &e) || predict(program, &p->machine, &r, &t, &e))
+		die(p, &e);
+	CU_ASSERT_EQUAL(r.time.step_s, best->full.time.step_s);
+	CU_ASSERT_EQUAL(r.memory.total_B, best->full.memory.total_B);
+	if (r.time.step_s != best->full.time.step_s)
+		fprintf(stderr, "%s%s", p->text, text);
+	timeline_free(&t);
+	program_destroy(program);
+	free(text);
+	free(c);
+}
+
+static void test_pruned(void)
+{
+	int64_t plans = 0, pruned = 0, none = 0;
+	struct problem *p = malloc(sizeof *p);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(p);
+	for (int i = 0; i < PROBLEMS; i++) {
+		struct search_result quick, all;
+		random_problem(p);
+		find(p, false, 2, &quick);
+		find(p, true, 2, &all);
+		same(p, &quick, &all);
+		CU_ASSERT_EQUAL(all.counts.pruned, 0);
+		plans += quick.counts.plans;
+		pruned += quick.counts.pruned;
+		none += quick.n_best == 0;
+		if (i % 10 == 0) {
+			struct search_result one;
+			find(p, false, 1, &one);
+			same(p, &quick, &one);
+			CU_ASSERT_EQUAL(memcmp(&quick.counts, &one.counts, sizeof one.counts), 0);
+			search_free(&one);
+		}
+		if (quick.n_best > 0)
+			check_file(p, &quick.best[0]);
+		search_free(&quick);
+		search_free(&all);
+		machine_free(&p->machine);
+	}
+	printf("(%lld plans, %lld pruned; nothing fits %lld times) ", (long long)plans, (long long)pruned, (long long)none);
+	CU_ASSERT_TRUE(pruned > 0 && none < PROBLEMS / 2);
+	free(p);
+}
+
+static void check_floor(const struct problem *p, struct search_space *s, struct floors *floors, struct evaluator *v, int *bounded, double *tightest)
+{
+	struct variant variants[VARIANTS_MAX];
+	struct config *c = malloc(sizeof *c);
+	struct evaluation x;
+	struct plan_floor floor;
+	struct error e = {0};
+	const struct shape *shape = &s->shapes.at[below((unsigned)s->shapes.n)];
+	const size_t n = search_variants(s, shape, variants);
+	search_config(s, shape, &variants[below((unsigned)n)], c);
+	if (evaluate_plan(v, c, p->ranks, &x, &e))
+		die(p, &e);
+	if (x.fits) {
+		if (config_resolve(c, p->ranks, &e) || floor_of(floors, c, &floor, &e))
+			die(p, &e);
+		CU_ASSERT_TRUE(floor.step_s > 0 && floor.step_s <= x.step_s * (1 + 1e-9));
+		CU_ASSERT_TRUE(floor.memory_B > 0 && floor.memory_B <= (double)x.memory_B);
+		if (floor.step_s > x.step_s * (1 + 1e-9) || floor.memory_B > (double)x.memory_B) {
+			char words[PLAN_WORDS];
+			fprintf(stderr, "%s%s: %.6g s of %.6g, %.6g B of %.6g\n", p->text, plan_words(c, words), floor.step_s, x.step_s, floor.memory_B, (double)x.memory_B);
+		}
+		*tightest = fmax(*tightest, floor.step_s / x.step_s);
+		++*bounded;
+	}
+	free(c);
+}
+
+static void test_floors(void)
+{
+	int bounded = 0;
+	double tightest = 0;
+	struct problem *p = malloc(sizeof *p);
+	struct search_space *s = malloc(sizeof *s);
+	CU_ASSERT_TRUE_FATAL(p && s);
+	for (int i = 0; i < PROBLEMS; i++) {
+		struct floors *floors = NULL;
+		struct evaluator *v = NULL;
+		struct error e = {0};
+		random_problem(p);
+		if (search_space_create(&p->config, p->ranks, 0, s, &e) || floors_create(&p->machine, &floors, &e) || evaluator_create(&p->machine, &v, &e))
+			die(p, &e);
+		for (int k = 0; k < SAMPLES && s->shapes.n; k++)
+			check_floor(p, s, floors, v, &bounded, &tightest);
+		evaluator_destroy(v);
+		floors_destroy(floors);
+		search_space_free(s);
+		machine_free(&p->machine);
+	}
+	printf("(%d bounds, the tightest %.1f %% of the step) ", bounded, 100 * tightest);
+	CU_ASSERT_TRUE(bounded > PROBLEMS * SAMPLES / 4);
+	free(s);
+	free(p);
+}
+
+UNIT_MAIN("search", {"no bound is above what it bounds", test_floors}, {"pruned and exhaustive agree", test_pruned})
