@@ -17,4 +17,6 @@ mpirun "${mpirun_flags[@]}" -np 2 "$stepsim" configs/quickstart.yaml --html "$fo
 "$stepsim" predict configs/llama3-8b-fsdp-64xh100.yaml --html "$folder/fsdp.html" -q >"$folder/fsdp.txt"
 "$stepsim" predict configs/pp-llama3-70b-64xh100.yaml --html "$folder/pipeline.html" -q >"$folder/pipeline.txt"
 "$stepsim" sweep configs/llama3-8b-fsdp-64xh100.yaml --vary cluster.nodes=2,4,8,16,32,64 --set train.global_batch=1024 --vary train.recompute=none,full --html "$folder/sweep.html" -q >"$folder/sweep.txt"
+"$stepsim" compare configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,dgx-a100,dgx-h200 --fixed-plan --html "$folder/compare.html" -q >"$folder/compare.txt"
+"$stepsim" plan configs/llama3-8b-fsdp-64xh100.yaml --gpus 8 --html "$folder/plan.html" -q >"$folder/plan.txt"
 python3 tests/page/check.py --shots "$folder" "$folder"/*.html
