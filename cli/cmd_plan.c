@@ -50,15 +50,11 @@ static enum status place_elsewhere(const struct options *o, struct place *p, str
 	struct config *c = &p->config;
 	struct machine m;
 	enum status st;
-	if (o->gpus) {
-		if (machine_load(c->cluster.system, 1, c->cluster.gpus_per_node, &m, e))
-			return config_blame_system(c, e);
-		const int64_t per_node = m.devices_per_node;
-		machine_free(&m);
-		if ((st = take_gpus(c, o->gpus, per_node, e)))
-			return st;
-	}
-	if ((st = target_system(c, &p->target, e)))
+	if (machine_load(c->cluster.system, o->gpus ? 1 : c->cluster.nodes, c->cluster.gpus_per_node, &m, e))
+		return config_blame_system(c, e);
+	const int64_t per_node = m.devices_per_node;
+	machine_free(&m);
+	if ((o->gpus && (st = take_gpus(c, o->gpus, per_node, e))) || (st = target_system(c, &p->target, e)))
 		return st;
 	c->cluster.nodes = p->target.machine.nodes; /* a synthetic line may have said it */
 	p->ranks = p->target.machine.nodes * p->target.machine.devices_per_node;
@@ -156,6 +152,7 @@ static enum status report(const struct options *o, const struct place *where, co
 		.illegal = n->illegal,
 		.too_large = n->too_large,
 		.pruned = n->pruned,
+		.left = n->left,
 		.timed = n->timed,
 		.lasted_s = lasted_s,
 		.exhaustive = o->exhaustive,

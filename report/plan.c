@@ -71,7 +71,7 @@ void plan_start(const struct plan_report *p, FILE *out)
 	} else if (p->rows > 0) {
 		const double own_s = p->start.predicted->time.step_s, best_s = p->row[0].predicted->time.step_s, faster = 100 * (1 - best_s / own_s);
 		if (faster > 0)
-			fprintf(out, "The best plan takes %.1f %% less time than the config's own%s.\n", faster, p->start_place ? ", which is among these" : "");
+			fprintf(out, "The best plan takes %.1f %% less time than the config's own.\n", faster);
 		else
 			fputs("The config's own plan is as good as the best of these.\n", out);
 	}
@@ -86,6 +86,8 @@ void plan_counts(const struct plan_report *p, FILE *out)
 {
 	fprintf(out, "%" PRId64 " plans: %" PRId64 " illegal, %" PRId64 " need too much memory, %" PRId64 " cannot be among the best%s, %" PRId64 " timed; those shown are predicted in full\n", p->plans, p->illegal, p->too_large, p->pruned,
 	        p->exhaustive ? " (--exhaustive: none)" : "", p->timed);
+	if (p->left > 0)
+		fprintf(out, "%" PRId64 " plans were not looked at: those of mixtures of experts are predicted one by one, the nearest to the config first (--set holds keys; --exhaustive takes all)\n", p->left);
 }
 
 enum status report_plan_text(const struct plan_report *p, FILE *out, struct error *e)
@@ -192,6 +194,7 @@ enum status report_plan_json(const struct plan_report *p, const char *path, stru
 	json_put(counts, "illegal", json_integer((json_int_t)p->illegal), &good);
 	json_put(counts, "too_large", json_integer((json_int_t)p->too_large), &good);
 	json_put(counts, "pruned", json_integer((json_int_t)p->pruned), &good);
+	json_put(counts, "not_looked_at", json_integer((json_int_t)p->left), &good);
 	json_put(counts, "timed", json_integer((json_int_t)p->timed), &good);
 	json_put(root, "stepsim", json_string(STEPSIM_VERSION), &good);
 	json_put(root, "system", p->system_json ? json_incref(p->system_json) : json_null(), &good);

@@ -253,7 +253,9 @@ static enum status fill_batch(struct quest *q, size_t *at, struct search_counts 
 	for (q->n_batch = 0; *at < q->space.shapes.n && q->n_batch < BATCH; ++*at) {
 		const uint32_t shape = q->order[*at];
 		const struct shape *s = &q->space.shapes.at[shape];
-		if (s->floor_s > limit_s(q) || behind(q, s)) {
+		if (s->floor_s == 0 && !q->o->exhaustive && c->timed + c->too_large >= SEARCH_UNBOUNDED) {
+			c->left += variants_of(q, shape);
+		} else if (s->floor_s > limit_s(q) || behind(q, s)) {
 			c->pruned += variants_of(q, shape);
 		} else if (s->floor_B > (double)q->m->device.mem_B && !q->o->exhaustive) {
 			c->too_large += variants_of(q, shape);
@@ -277,7 +279,7 @@ static enum status seek(struct quest *q, struct search_counts *c, struct error *
 			q->o->progress((double)at / (double)n, c->illegal + c->too_large + c->timed, q->o->context);
 	}
 	c->shapes = (int64_t)n;
-	c->plans = c->illegal + c->too_large + c->timed + c->pruned;
+	c->plans = c->illegal + c->too_large + c->timed + c->pruned + c->left;
 	return st;
 }
 
@@ -289,6 +291,8 @@ static int by_floor(const void *a, const void *b, void *shapes)
 	const struct shape *s = shapes;
 	if (s[x].floor_s != s[y].floor_s)
 		return s[x].floor_s < s[y].floor_s ? -1 : 1;
+	if (s[x].floor_s == 0 && s[x].apart != s[y].apart)
+		return s[x].apart < s[y].apart ? -1 : 1;
 	return (x > y) - (x < y);
 }
 

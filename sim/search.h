@@ -13,6 +13,9 @@
 #include "sim/evaluate.h"
 #include "step/plan.h"
 
+/* Plans without a bound (mixtures of experts), each of which is predicted: those that differ from the config in the fewest keys come first, and after so many the others are left. */
+#define SEARCH_UNBOUNDED 400
+
 /* The front of time and memory reaches to plans that take so many times as long as the best. */
 #define SEARCH_FRONT 1.15
 
@@ -41,7 +44,8 @@ struct search_point {
 
 struct search_counts {
 	int64_t shapes, plans;     /* all that there are */
-	int64_t illegal, too_large, pruned, timed; /* of plans; they add up to `plans` */
+	int64_t illegal, too_large, pruned, timed; /* of plans; they add up to `plans` with `left` */
+	int64_t left;              /* not looked at (SEARCH_UNBOUNDED): a better plan may be among them */
 	int64_t predicted;         /* of those timed: not put together from pieces, but predicted */
 };
 

@@ -30,8 +30,18 @@ struct walker {
 	struct error *e;
 };
 
+/* Of the keys of a shape, how many the config has otherwise. */
+static int32_t apart(const struct search_space *s, const struct shape *x)
+{
+	const struct parallel *p = &s->start.parallel;
+	return (x->tensor != p->tensor) + (x->pipeline != p->pipeline) + (x->chunks != p->virtual_stages) + (x->context != p->context) + (x->expert != p->expert) + (x->micro_batch != s->start.train.micro_batch) +
+	       (x->strategy != (int)p->strategy) + (x->schedule != (int)p->schedule) + (x->recompute != (int)s->start.train.recompute) + (x->recompute_layers != s->start.train.recompute_layers) +
+	       (x->sequence_parallel != p->sequence_parallel) + (x->tensor_overlap != p->tensor_overlap) + (x->reshard != p->reshard_after_forward);
+}
+
 static void push(struct walker *w)
 {
+	w->now.apart = apart(w->s, &w->now);
 	if (!w->st && !vec_push(&w->s->shapes, w->now))
 		w->st = error_nomem(w->e, "plans");
 }

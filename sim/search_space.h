@@ -24,6 +24,7 @@ struct shape {
 	int8_t strategy, schedule, recompute;
 	bool sequence_parallel, tensor_overlap, reshard;
 	double floor_s, floor_B; /* no variant's step is shorter, none needs less memory (sim/floor.h); filled by the search */
+	int32_t apart;    /* keys that differ from the config's: the order in which plans without bounds are tried */
 };
 
 struct variant {

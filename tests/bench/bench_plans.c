@@ -1,4 +1,4 @@
-/* Figures of predictions, each with its limit: the program fails when one is missed. CPU time of this one thread, so that neighbours on the machine do not count. */
+/* Figures of predictions, each with its limit: the program fails when one is missed. CPU time, so that neighbours on the machine do not count. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 #include "sim/cost.h"
 #include "sim/evaluate.h"
 #include "sim/predict.h"
+#include "sim/search.h"
 
 static double cpu_s(void)
 {
@@ -168,6 +169,33 @@ static int bench_plans(void)
 	return missed;
 }
 
+/* The whole search: all keys free. CPU time of all its threads. */
+static int bench_search(void)
+{
+	enum { GPUS = 256, SECONDS = 10, CORES = 2 };
+	struct config *c = malloc(sizeof *c);
+	struct search_result *r = malloc(sizeof *r);
+	struct machine m;
+	struct error e = {0};
+	const struct search_options o = {.threads = CORES};
+	if (!c || !r)
+		return 1;
+	load("model: {preset: llama3-70b}\ntrain: {stack: megatron-core, dtype: bf16, global_batch: 512, micro_batch: 1}\nparallel: {strategy: zero1, tensor: 8, sequence_parallel: true, pipeline: 4}\n", c);
+	if (machine_load("dgx-h100", GPUS / 8, 0, &m, &e))
+		die("machine", &e);
+	c->node_ranks = m.devices_per_node;
+	double begin_s = cpu_s();
+	if (search(c, &m, GPUS, &o, r, &e))
+		die("search", &e);
+	double lasted_s = cpu_s() - begin_s;
+	printf("search, Llama 3 70B on %d H100: %lld plans, %lld too large, %lld pruned, %lld timed\n", GPUS, (long long)r->counts.plans, (long long)r->counts.too_large, (long long)r->counts.pruned, (long long)r->counts.timed);
+	search_free(r);
+	machine_free(&m);
+	free(r);
+	free(c);
+	return verdict("  CPU time", lasted_s, SECONDS * CORES, 1, "s");
+}
+
 /* ---- one collective ---- */
 
 static int bench_all_reduce(void)
@@ -192,6 +220,7 @@ int main(void)
 	int missed = bench_predict(16384, 1, 300);
 	missed |= bench_predict(131072, 2, 300);
 	missed |= bench_plans();
+	missed |= bench_search();
 	missed |= bench_all_reduce();
 	return missed;
 }

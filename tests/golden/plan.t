@@ -1,0 +1,120 @@
+# stepsim plan: the plans that fit, best first
+
+What the config itself gives is where the search starts; the table ends with what its own plan takes.
+
+    $ stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set parallel.strategy=fsdp --set parallel.tensor=1 --set parallel.context=1 | grep -v -e ----
+    llama3-8b, 128 sequences of 8192 a step, on 64 x NVIDIA H100 SXM5 80GB (NVIDIA DGX H100): plans, best first
+            plan                                     step time     90 % interval  tokens/s     MFU    memory      left  exposed  limited by
+         1  dp 64 fsdp mb 1 prefetch 2 kept             1.93 s  1.50 s to 2.47 s    544002  52.5 %  56.0 GiB  23.7 GiB  42.5 ms  compute: gemm 69 % of the step
+         2  dp 64 fsdp mb 1 prefetch 2                  1.96 s  1.53 s to 2.52 s    533696  51.5 %  43.8 GiB  35.9 GiB  42.5 ms  compute: gemm 69 % of the step
+         3  dp 64 fsdp mb 2 full 16 prefetch 2 kept     2.04 s  1.59 s to 2.62 s    513879  49.6 %  60.1 GiB  19.5 GiB  21.2 ms  compute: gemm 69 % of the step
+         4  dp 64 fsdp mb 2 full 16 prefetch 2          2.06 s  1.60 s to 2.64 s    509235  49.1 %  47.9 GiB  31.7 GiB  21.2 ms  compute: gemm 69 % of the step
+         5  dp 64 fsdp mb 1 full 16 prefetch 2 kept     2.14 s  1.66 s to 2.74 s    490521  47.3 %  39.9 GiB  39.7 GiB  42.5 ms  compute: gemm 68 % of the step
+         6  dp 64 fsdp mb 1 full 16 prefetch 2          2.17 s  1.69 s to 2.79 s    482127  46.5 %  27.8 GiB  51.9 GiB  42.5 ms  compute: gemm 68 % of the step
+         7  dp 64 fsdp mb 2 full prefetch 2 kept        2.25 s  1.75 s to 2.89 s    465937  44.9 %  28.1 GiB  51.6 GiB  21.2 ms  compute: gemm 69 % of the step
+         8  dp 64 fsdp mb 2 full prefetch 2             2.27 s  1.77 s to 2.91 s    462115  44.6 %  15.9 GiB  63.7 GiB  21.2 ms  compute: gemm 69 % of the step
+         9  dp 64 fsdp mb 1 full prefetch 2 kept        2.35 s  1.83 s to 3.01 s    446615  43.1 %  23.9 GiB  55.7 GiB  42.5 ms  compute: gemm 67 % of the step
+        10  dp 64 fsdp mb 1 full prefetch 2             2.39 s  1.86 s to 3.06 s    439645  42.4 %  11.8 GiB  67.9 GiB  42.5 ms  compute: gemm 67 % of the step
+    config  dp 64 fsdp mb 2 full prefetch 1             2.27 s  1.77 s to 2.91 s    462114  44.6 %  15.5 GiB  64.2 GiB  21.3 ms  compute: gemm 69 % of the step
+    The best plan takes 15.1 % less time than the config's own.
+    less memory for more time (plans up to 15 % slower than the best):
+      memory  step time  over the best  plan
+    27.4 GiB     2.17 s        +12.8 %  dp 64 fsdp mb 1 full 16 prefetch 1
+    27.8 GiB     2.17 s        +12.8 %  dp 64 fsdp mb 1 full 16 prefetch 2
+    39.9 GiB     2.14 s        +10.9 %  dp 64 fsdp mb 1 full 16 prefetch 2 kept
+    43.4 GiB     1.96 s         +1.9 %  dp 64 fsdp mb 1 prefetch 1
+    43.8 GiB     1.96 s         +1.9 %  dp 64 fsdp mb 1 prefetch 2
+    56.0 GiB     1.93 s         +0.0 %  dp 64 fsdp mb 1 prefetch 2 kept
+    48 plans: 0 illegal, 8 need too much memory, 0 cannot be among the best, 40 timed; those shown are predicted in full
+
+Keys that --set gives are held. A part of a node:
+
+    $ stepsim plan $ROOT/configs/ddp-tiny.yaml --set cluster.system=dgx-h100 --set train.dtype=bf16 --set parallel.strategy=ddp --set parallel.pipeline=1 --gpus 2 --csv - | cut -d, -f1-8,20-21
+    place,plan,parallel.strategy,parallel.shard,parallel.tensor,parallel.sequence_parallel,parallel.tensor_overlap,parallel.pipeline,ranks,step_time_s
+    1,dp 2 ddp mb 8 bucket 25,ddp,2,1,false,false,1,2,0.000651
+    2,dp 2 ddp mb 8 full 1 bucket 25,ddp,2,1,false,false,1,2,0.0007
+    3,dp 2 ddp mb 8 full bucket 25,ddp,2,1,false,false,1,2,0.000749
+    4,tp 2 dp 1 mb 16,ddp,1,2,false,false,1,2,0.000749
+    5,tp 2 dp 1 mb 16 full 1,ddp,1,2,false,false,1,2,0.000805
+    6,tp 2 dp 1 mb 16 full,ddp,1,2,false,false,1,2,0.000861
+    7,tp 2 sp dp 1 mb 16,ddp,1,2,true,false,1,2,0.000861
+    8,tp 2 sp dp 1 mb 16 full 1,ddp,1,2,true,false,1,2,0.000931
+    9,tp 2 sp dp 1 mb 16 full,ddp,1,2,true,false,1,2,0.001001
+    10,dp 2 ddp mb 4 bucket 25,ddp,2,1,false,false,1,2,0.001274
+    config,dp 2 ddp mb 2 bucket 0.5,ddp,2,1,false,false,1,2,0.00256418404
+
+The winner's file is a config, and its prediction is the winner's.
+
+    $ stepsim plan $ROOT/configs/ddp-tiny.yaml --set cluster.system=dgx-h100 --set train.dtype=bf16 --gpus 4 --write -
+    # custom on 4 x NVIDIA H100 SXM5 80GB (NVIDIA DGX H100): pp 2 1f1b dp 2 ddp mb 8 bucket 25
+    # stepsim plan $ROOT/configs/ddp-tiny.yaml; predicted: 0.000385 s a step
+    model:
+      layers: 2
+      hidden: 128
+      heads: 8
+      vocab: 512
+      seq_len: 64
+    train:
+      global_batch: 16
+      micro_batch: 8
+      dtype: bf16
+    parallel:
+      strategy: ddp
+      pipeline: 2
+      bucket_mb: 25
+    cluster:
+      system: "dgx-h100"
+      nodes: 1
+      gpus_per_node: 4
+    run:
+      warmup: 1
+      steps: 3
+    $ stepsim plan $ROOT/configs/ddp-tiny.yaml --set cluster.system=dgx-h100 --set train.dtype=bf16 --gpus 4 --write best.yaml --json best.json >plan.txt; stepsim predict best.yaml --json - | python3 -c 'import json, sys; a = json.load(sys.stdin)["prediction"]; b = json.load(open("best.json"))["results"][0]; print(a["step_time_s"] == b["step_time_s"], a["memory"] == b["memory"], b["plan"])'
+    True True pp 2 1f1b dp 2 ddp mb 8 bucket 25
+
+Exhaustive is the same; only the last line, of how many plans there were, differs.
+
+    $ for how in '-v' --exhaustive; do stepsim plan $ROOT/configs/ddp-tiny.yaml --set cluster.system=dgx-h100 --set train.dtype=bf16 --gpus 4 $how -q | head -n -1 | cksum; done | uniq | wc -l
+    1
+
+The picture: the front, the best plans, the config's own.
+
+    $ stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set parallel.strategy=fsdp --set parallel.tensor=1 --set parallel.context=1 --plot - | grep -c circle
+    17
+
+Nothing fits: what needs least, and what it misses.
+
+    $ stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --gpus 1 --set train.global_batch=8 | grep -v -e ----
+    llama3-8b, 8 sequences of 8192 a step, on 1 x NVIDIA H100 SXM5 80GB (NVIDIA DGX H100): plans, best first
+            plan            step time     90 % interval  tokens/s     MFU   memory               left  exposed  limited by
+     least  dp 1 mb 1 full     8.77 s  6.83 s to 11.3 s      7475  46.1 %  139 GiB  58.9 GiB too much      0 s  compute: gemm 69 % of the step
+    config  dp 1 mb 2 full     8.62 s  6.71 s to 11.1 s      7605  46.9 %  143 GiB  63.0 GiB too much      0 s  compute: gemm 69 % of the step
+    No plan fits. The one that needs least misses 58.9 GiB on each device.
+    12 plans: 0 illegal, 12 need too much memory, 0 cannot be among the best, 0 timed; those shown are predicted in full
+
+Mixtures of experts have no bounds; where there are too many plans, those nearest to the config are looked at, and it is said.
+
+    $ stepsim plan $ROOT/configs/ep-tiny.yaml --set cluster.system=dgx-h100 --set train.dtype=bf16 --gpus 4 | tail -n 2
+    2397 plans: 1293 illegal, 0 need too much memory, 0 cannot be among the best, 436 timed; those shown are predicted in full
+    668 plans were not looked at: those of mixtures of experts are predicted one by one, the nearest to the config first (--set holds keys; --exhaustive takes all)
+
+What is wrong with it:
+
+    $ stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --gpus 12 2>&1
+    stepsim: --gpus 12: nodes of dgx-h100 have 8 GPUs (nearest: 8, 16)
+    [2]
+    $ stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --gpus many 2>&1
+    stepsim: --gpus many: expected a whole number from 1 to 10000000
+    [2]
+    $ stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set cluster.system=dgx-h1000 2>&1
+    stepsim: --set cluster.system=dgx-h1000: unknown system 'dgx-h1000' (nearest: dgx-h100)
+    [2]
+    $ stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set parallel.tensor=3 2>&1
+    stepsim: --set parallel.tensor=3: 3 does not divide heads 32 (nearest that do: 2, 4)
+    [2]
+    $ stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --gpus 1 --set train.global_batch=8 --write best.yaml 2>&1 >nothing.txt
+    stepsim: --write: no plan fits, and there is nothing to write
+    [2]
+    $ stepsim plan $ROOT/configs/ddp-tiny.yaml --json - --write - 2>&1
+    stepsim: only one of --json, --csv, --plot, --write and --html can go to standard output
+    [2]
