@@ -154,7 +154,8 @@ $(LIB): $(LIB_OBJ)
 	@rm -f $@
 	ar rcs $@ $^
 
-$(B)/obj/report/html.o: report/page/page.css report/page/page.js
+$(B)/obj/report/html.o: report/page/page.js report/page/timeline.js
+$(B)/obj/report/page.o: report/page/page.css
 $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/html.h"
 #include "base/vec.h"
 
 #define GAP 2 /* spaces between columns */
@@ -157,4 +158,44 @@ void table_print(const struct table *t, FILE *out)
 		if (i == 0)
 			print_rule(t, out);
 	}
+}
+
+static bool stands_alone(const struct table *t, const struct row *row)
+{
+	for (size_t i = 1; i < t->columns.n; i++)
+		if (row->cell[i][0])
+			return false;
+	return true;
+}
+
+static void html_row(const struct table *t, const struct row *row, const char *cell, bool behind_rule, FILE *out)
+{
+	static const char *const looks[] = {"", "left", "in", "left in"};
+	bool heading = behind_rule && stands_alone(t, row);
+	fputs(behind_rule ? "<tr class=\"rule\">" : "<tr>", out);
+	for (size_t i = 0; i < (heading ? 1 : t->columns.n); i++) {
+		const char *text = row->cell[i] + strspn(row->cell[i], " ");
+		if (heading)
+			fprintf(out, "<th class=\"left\" colspan=\"%zu\">", t->columns.n);
+		else
+			fprintf(out, "<%s class=\"%s\">", cell, looks[t->columns.at[i].left + 2 * (text > row->cell[i])]);
+		html_escaped(text, out);
+		fprintf(out, "</%s>", heading ? "th" : cell);
+	}
+	fputs("</tr>\n", out);
+}
+
+void table_html(const struct table *t, FILE *out)
+{
+	bool rule = false;
+	fputs("<div class=\"scroll\"><table>\n<thead>", out);
+	for (size_t i = 0; i < t->rows.n; i++) {
+		const struct row *row = &t->rows.at[i];
+		if (!row->rule)
+			html_row(t, row, i == 0 ? "th" : "td", rule, out);
+		if (i == 0)
+			fputs("</thead>\n<tbody>\n", out);
+		rule = row->rule;
+	}
+	fputs("</tbody></table></div>\n", out);
 }

@@ -193,7 +193,7 @@ static enum status check_any(const struct compare *c, struct error *e)
 static enum status write_all(const struct options *o, const struct compare *c, struct error *e)
 {
 	enum status st = ST_OK;
-	if (!is_stdout(o->json) && !is_stdout(o->csv) && !is_stdout(o->plot))
+	if (!is_stdout(o->json) && !is_stdout(o->csv) && !is_stdout(o->plot) && !is_stdout(o->html))
 		st = report_compare_text(c, stdout, e);
 	if (!st && o->csv)
 		st = report_compare_csv(c, o->csv, e);
@@ -201,6 +201,8 @@ static enum status write_all(const struct options *o, const struct compare *c, s
 		st = report_compare_json(c, o->json, e);
 	if (!st && o->plot)
 		st = report_compare_svg(c, o->plot, e);
+	if (!st && o->html)
+		st = report_compare_html(c, o->html, e);
 	return st;
 }
 
@@ -211,8 +213,8 @@ enum status cmd_compare(struct context *x, struct error *e)
 	asked_systems asked = {0};
 	struct config *config = malloc(sizeof *config);
 	enum status st = config ? ST_OK : error_nomem(e, "the comparison");
-	if (!st && is_stdout(o->json) + is_stdout(o->csv) + is_stdout(o->plot) > 1)
-		st = error_set(e, ST_INPUT, "only one of --json, --csv and --plot can go to standard output");
+	if (!st && is_stdout(o->json) + is_stdout(o->csv) + is_stdout(o->plot) + is_stdout(o->html) > 1)
+		st = error_set(e, ST_INPUT, "only one of --json, --csv, --plot and --html can go to standard output");
 	if (st || (st = config_load(o->positional[0], o->sets, o->n_sets, config, e)) || (st = compare_read_systems(o->systems, o->n_systems, &asked, e)) || (st = read_question(o, config, &asked, &c, e)) ||
 	    (st = compare_assumptions(config, &c, e)))
 		goto out;

@@ -109,7 +109,7 @@ static enum status write_winner(const struct search_result *r, const char *path,
 static enum status write_all(const struct options *o, const struct plan_report *p, const struct search_result *r, struct error *e)
 {
 	enum status st = ST_OK;
-	if (!is_stdout(o->json) && !is_stdout(o->csv) && !is_stdout(o->plot) && !is_stdout(o->write))
+	if (!is_stdout(o->json) && !is_stdout(o->csv) && !is_stdout(o->plot) && !is_stdout(o->write) && !is_stdout(o->html))
 		st = report_plan_text(p, stdout, e);
 	if (!st && o->csv)
 		st = report_plan_csv(p, o->csv, e);
@@ -117,6 +117,8 @@ static enum status write_all(const struct options *o, const struct plan_report *
 		st = report_plan_json(p, o->json, e);
 	if (!st && o->plot)
 		st = report_plan_svg(p, o->plot, e);
+	if (!st && o->html)
+		st = report_plan_html(p, o->html, e);
 	if (!st && o->write)
 		st = write_winner(r, o->write, p->system, e);
 	return st;
@@ -180,8 +182,8 @@ enum status cmd_plan(struct context *x, struct error *e)
 	struct search_result *r = calloc(1, sizeof *r);
 	double began_s = now_s();
 	enum status st = where && r ? ST_OK : error_nomem(e, "the plans");
-	if (!st && is_stdout(o->json) + is_stdout(o->csv) + is_stdout(o->plot) + is_stdout(o->write) > 1)
-		st = error_set(e, ST_INPUT, "only one of --json, --csv, --plot and --write can go to standard output");
+	if (!st && is_stdout(o->json) + is_stdout(o->csv) + is_stdout(o->plot) + is_stdout(o->write) + is_stdout(o->html) > 1)
+		st = error_set(e, ST_INPUT, "only one of --json, --csv, --plot, --write and --html can go to standard output");
 	if (!st)
 		st = find_place(&alone, where, e);
 	if (!st) {

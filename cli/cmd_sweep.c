@@ -150,7 +150,7 @@ static enum status check_any(const struct sweep *s, struct error *e)
 static enum status write_all(const struct options *o, const struct sweep *s, struct error *e)
 {
 	enum status st = ST_OK;
-	if (!is_stdout(o->json) && !is_stdout(o->csv) && !is_stdout(o->plot))
+	if (!is_stdout(o->json) && !is_stdout(o->csv) && !is_stdout(o->plot) && !is_stdout(o->html))
 		st = report_sweep_text(s, stdout, e);
 	if (!st && o->csv)
 		st = report_sweep_csv(s, o->csv, e);
@@ -158,15 +158,17 @@ static enum status write_all(const struct options *o, const struct sweep *s, str
 		st = report_sweep_json(s, o->json, e);
 	if (!st && o->plot)
 		st = report_sweep_svg(s, o->plot, e);
+	if (!st && o->html)
+		st = report_sweep_html(s, o->html, e);
 	return st;
 }
 
 enum status cmd_sweep(struct context *x, struct error *e)
 {
-	struct sweep s = {0};
+	struct sweep s = {.config = x->options->positional[0]};
 	struct axes_memory m = {0};
-	if (is_stdout(x->options->json) + is_stdout(x->options->csv) + is_stdout(x->options->plot) > 1)
-		return error_set(e, ST_INPUT, "only one of --json, --csv and --plot can go to standard output");
+	if (is_stdout(x->options->json) + is_stdout(x->options->csv) + is_stdout(x->options->plot) + is_stdout(x->options->html) > 1)
+		return error_set(e, ST_INPUT, "only one of --json, --csv, --plot and --html can go to standard output");
 	enum status st = read_axes(x->options, &s, &m, e);
 	if (!st)
 		st = predict_all(x, &s, e);

@@ -1,10 +1,12 @@
 #include "report/chart.h"
 
 #include <math.h>
-#include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/svg.h"
+#include "report/figures.h"
+#include "report/picture.h"
 
 #define LEFT 86.0
 #define TOP 52.0
@@ -68,7 +70,8 @@ static void find_axes(const struct chart *c, struct axis *x, struct axis *y)
 	for (size_t l = 0; l < c->lines; l++)
 		for (size_t i = 0; i < c->line[l].n; i++) {
 			const struct chart_point *p = &c->line[l].at[i];
-			widen(x, p->x, &any_x);
+			if (isfinite(p->y))
+				widen(x, p->x, &any_x);
 			widen(y, p->y, &any_y);
 			widen(y, p->low, &any_y);
 			widen(y, p->high, &any_y);
@@ -95,13 +98,24 @@ static double tick_of(double length, double most)
 	return step * 10;
 }
 
+/* "16", not "16.0". */
+static const char *tick_text(char buf[QUANTITY_MAX], double v, enum unit unit)
+{
+	if (unit != UNIT_NONE)
+		return quantity_format(buf, v, unit);
+	if (fabs(v) >= 1e4)
+		return figure_count(buf, v);
+	snprintf(buf, QUANTITY_MAX, "%.4g", v);
+	return buf;
+}
+
 static void tick(FILE *out, const struct chart *c, const struct axis *a, bool is_x, double v)
 {
 	char text[QUANTITY_MAX];
 	double share = place(a, v);
 	if (share < -1e-9 || share > 1 + 1e-9)
 		return;
-	quantity_format(text, v, is_x ? c->x_unit : c->y_unit);
+	tick_text(text, v, is_x ? c->x_unit : c->y_unit);
 	if (is_x) {
 		fprintf(out, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", at_x(a, v), at_x(a, v), TOP, TOP + PLOT_H);
 		words(out, "soft", "middle", at_x(a, v), TOP + PLOT_H + 18, text);
@@ -111,10 +125,38 @@ static void tick(FILE *out, const struct chart *c, const struct axis *a, bool is
 	}
 }
 
+/* Between neighbours' labels, at least. */
+#define TICK_ROOM 44.0
+#define POINTS_FEW 10
+
+/* Where few numbers were asked for, they say more than round ones: 8, 16, 32 GPUs. */
+static bool few_points(const struct chart *c)
+{
+	for (size_t l = 0; l < c->lines; l++)
+		if (c->line[l].n > POINTS_FEW)
+			return false;
+	return c->lines > 0;
+}
+
+static void tick_points(FILE *out, const struct chart *c, const struct axis *a)
+{
+	double last = -INFINITY;
+	for (size_t i = 0; i < c->line[0].n; i++)
+		if (at_x(a, c->line[0].at[i].x) >= last + TICK_ROOM) {
+			last = at_x(a, c->line[0].at[i].x);
+			tick(out, c, a, true, c->line[0].at[i].x);
+		}
+}
+
 static void draw_axis(FILE *out, const struct chart *c, const struct axis *a, bool is_x)
 {
+	if (is_x && a->log && few_points(c)) {
+		tick_points(out, c, a);
+		return;
+	}
 	if (!a->log) {
-		double step = tick_of(a->to > a->from ? a->to - a->from : 1, is_x ? 8 : 6);
+		double length = a->to > a->from ? a->to - a->from : 1, most = is_x ? 8 : 6;
+		double step = (is_x ? c->x_unit : c->y_unit) == UNIT_BYTE ? exp2(ceil(log2(length / most))) : tick_of(length, most);
 		for (double v = ceil(a->from / step) * step; v <= a->to + step * 1e-9; v += step)
 			tick(out, c, a, is_x, v);
 		return;
@@ -168,14 +210,17 @@ static void draw_line(FILE *out, const struct chart *c, size_t k, const struct a
 	}
 	if (open)
 		fputs("\"/>\n", out);
+	const double wide = fmin(90, 0.55 * PLOT_W / (double)(l->n + 1));
 	for (size_t i = 0; i < l->n && !l->dashed; i++) {
 		if (!isfinite(l->at[i].y))
 			continue;
+		if (l->bars)
+			fprintf(out, "<rect fill=\"%s\" opacity=\".35\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n", colour, at_x(x, l->at[i].x) - wide / 2, at_y(y, l->at[i].y), wide, at_y(y, 0) - at_y(y, l->at[i].y));
 		char a[QUANTITY_MAX], b[QUANTITY_MAX];
 		if (l->dots && isfinite(l->at[i].low) && isfinite(l->at[i].high))
 			fprintf(out, "<line class=\"line\" stroke=\"%s\" opacity=\".45\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", colour, at_x(x, l->at[i].x), at_x(x, l->at[i].x), at_y(y, l->at[i].low), at_y(y, l->at[i].high));
 		fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.6\" fill=\"%s\"><title>", at_x(x, l->at[i].x), at_y(y, l->at[i].y), colour);
-		svg_escaped(c->x_words ? c->x_words[(size_t)l->at[i].x] : quantity_format(a, l->at[i].x, c->x_unit), out);
+		svg_escaped(c->x_words ? c->x_words[(size_t)l->at[i].x] : tick_text(a, l->at[i].x, c->x_unit), out);
 		fprintf(out, ": %s</title></circle>\n", quantity_format(b, l->at[i].y, c->y_unit));
 	}
 }
@@ -208,4 +253,19 @@ void chart_write(const struct chart *c, FILE *out)
 		draw_line(out, c, k, &x, &y);
 	draw_key(out, c);
 	fputs("</svg>\n", out);
+}
+
+enum status chart_save(const struct chart *c, const char *path, struct error *e)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	if (!out)
+		return error_nomem(e, "the plot");
+	chart_write(c, out);
+	bool good = !ferror(out);
+	good = fclose(out) == 0 && good;
+	enum status st = good ? picture_save(path, text, len, e) : error_nomem(e, "the plot");
+	free(text);
+	return st;
 }

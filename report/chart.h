@@ -18,6 +18,7 @@ struct chart_line {
 	const struct chart_point *at;  /* borrowed; in order of x; y NAN: a gap */
 	size_t n;
 	bool dashed, dots;             /* a reference; points alone */
+	bool bars;                     /* of dots: a bar from 0 to each */
 };
 
 struct chart {
@@ -34,5 +35,7 @@ struct chart {
 
 /* Needs one point whose y is a number. Texts are escaped. */
 void chart_write(const struct chart *c, FILE *out);
+/* Into a file ("-": standard output). */
+enum status chart_save(const struct chart *c, const char *path, struct error *e);
 
 #endif

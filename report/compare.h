@@ -85,5 +85,7 @@ enum status report_compare_json(const struct compare *c, const char *path, struc
 enum status report_compare_csv(const struct compare *c, const char *path, struct error *e);
 /* Days for the tokens of each row that fits, with their interval; ST_INPUT when nothing fits anywhere. */
 enum status report_compare_svg(const struct compare *c, const char *path, struct error *e);
+/* A page: who is ahead, bars of time and money with their intervals, both tables, notes and sources. */
+enum status report_compare_html(const struct compare *c, const char *path, struct error *e);
 
 #endif

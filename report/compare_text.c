@@ -4,12 +4,12 @@
 
 #include "base/quantity.h"
 #include "base/table.h"
-#include "report/compare.h"
+#include "report/compare_parts.h"
 
 #define CELL 48
 #define DAY_S 86400.0
 
-static const char *const basis_words[BASIS_COUNT] = {[BY_OWNED] = "what owning costs", [BY_RENTED] = "what renting costs", [BY_TIME] = "time"};
+const char *const compare_basis_words[BASIS_COUNT] = {[BY_OWNED] = "what owning costs", [BY_RENTED] = "what renting costs", [BY_TIME] = "time"};
 
 /* Three digits, or as many as stand before the point, up to a million: "0.83", "74.7", "299", "299000", "2.92 M". */
 static const char *plain(char cell[CELL], double v)
@@ -58,15 +58,12 @@ static enum status speed_row(struct table *t, const struct compare_row *r, struc
 	                 quantity_format(q[3], p->time.exposed_comm_s, UNIT_SECOND), r->plan);
 }
 
-static enum status speed(const struct compare *c, FILE *out, struct error *e)
+enum status compare_speed_table(const struct compare *c, struct table **out, struct error *e)
 {
-	struct table *t = table_create("#|<system|GPUs|step time|90 % interval|tokens/s|MFU|memory|free|exposed|<plan");
+	struct table *t = *out = table_create("#|<system|GPUs|step time|90 % interval|tokens/s|MFU|memory|free|exposed|<plan");
 	enum status st = t ? ST_OK : error_nomem(e, "the table");
 	for (size_t i = 0; i < c->rows.n && !st; i++)
 		st = speed_row(t, &c->rows.at[i], e);
-	if (!st)
-		table_print(t, out);
-	table_destroy(t);
 	return st;
 }
 
@@ -84,19 +81,17 @@ static enum status money_row(const struct compare *c, struct table *t, const str
 	                 usd(rented_each, m->rented_usd / billions, r->rent_usd_per_hour.unverified, false), usd(owned_each, m->owned_usd / billions, owned_unverified, owned_partial));
 }
 
-static enum status money(const struct compare *c, FILE *out, struct error *e)
+void compare_tokens(const struct compare *c, FILE *out)
 {
-	char head[256];
-	struct table *t = table_create("#|<system|hosts|power|days|kWh|USD rented|USD owned|rented, USD/1e9|owned, USD/1e9");
+	fprintf(out, "\nFor %.6g billion tokens%s:\n", c->tokens / 1e9, c->tokens_given ? "" : " (--target \"15e12 tokens\" counts others)");
+}
+
+enum status compare_money_table(const struct compare *c, struct table **out, struct error *e)
+{
+	struct table *t = *out = table_create("#|<system|hosts|power|days|kWh|USD rented|USD owned|rented, USD/1e9|owned, USD/1e9");
 	enum status st = t ? ST_OK : error_nomem(e, "the table");
-	snprintf(head, sizeof head, "\nFor %.6g billion tokens%s:\n", c->tokens / 1e9, c->tokens_given ? "" : " (--target \"15e12 tokens\" counts others)");
 	for (size_t i = 0; i < c->rows.n && !st; i++)
 		st = money_row(c, t, &c->rows.at[i], e);
-	if (!st) {
-		fputs(head, out);
-		table_print(t, out);
-	}
-	table_destroy(t);
 	return st;
 }
 
@@ -144,17 +139,18 @@ static void leader(const struct compare *c, enum compare_basis basis, const char
 	fprintf(out, "  %s %s, %.3g times ahead of %s: %s\n", word, best->name, second / least, next->name, a[1] < b[0] ? "their 90 % intervals are apart" : "their 90 % intervals overlap");
 }
 
-static void ranking(const struct compare *c, FILE *out)
+void compare_ranking(const struct compare *c, FILE *out)
 {
 	size_t there = 0;
 	bool overlap = false;
+	legend(c, out);
 	for (size_t i = 0; i < c->rows.n; i++) {
 		there += c->rows.at[i].fits;
 		overlap |= c->rows.at[i].overlaps;
 	}
 	if (there < 2)
 		return;
-	fprintf(out, "\nRanked by %s%s%s%s.\n", basis_words[c->basis], c->basis_note[0] ? " (" : "", c->basis_note, c->basis_note[0] ? ")" : "");
+	fprintf(out, "\nRanked by %s%s%s%s.\n", compare_basis_words[c->basis], c->basis_note[0] ? " (" : "", c->basis_note, c->basis_note[0] ? ")" : "");
 	leader(c, BY_TIME, "fastest:              ", out);
 	leader(c, BY_RENTED, "cheapest when rented: ", out);
 	leader(c, BY_OWNED, "cheapest when owned:  ", out);
@@ -183,7 +179,7 @@ static bool of_all(const struct compare *c, const char *text)
 	return true;
 }
 
-static void notes(const struct compare *c, FILE *out)
+void compare_notes(const struct compare *c, FILE *out)
 {
 	char q[QUANTITY_MAX];
 	for (size_t i = 0; i < c->rows.n; i++) {
@@ -218,7 +214,7 @@ static void source(const char *what, const struct compare_figure *f, const char 
 	fprintf(out, "    %-6s %.8g%s%s%s: %s%s\n", what, f->of ? f->each : f->value, unit, f->of ? " a " : "", f->of ? f->of : "", f->source, f->unverified ? " *" : "");
 }
 
-static void sources(const struct compare *c, FILE *out)
+void compare_sources(const struct compare *c, FILE *out)
 {
 	fputs("\nCounted with\n", out);
 	source("life", &c->amortize_years, " years", out);
@@ -233,7 +229,7 @@ static void sources(const struct compare *c, FILE *out)
 	}
 }
 
-static void title(const struct compare *c, FILE *out)
+void compare_title(const struct compare *c, FILE *out)
 {
 	const char *plan = c->fixed_plan ? "the plan as given" : "each with its best plan";
 	if (c->mode == COMPARE_BUDGET)
@@ -248,16 +244,19 @@ static void title(const struct compare *c, FILE *out)
 
 enum status report_compare_text(const struct compare *c, FILE *out, struct error *e)
 {
-	title(c, out);
-	enum status st = speed(c, out, e);
-	if (!st)
-		st = money(c, out, e);
-	if (st)
-		return st;
-	legend(c, out);
-	ranking(c, out);
-	fputc('\n', out);
-	notes(c, out);
-	sources(c, out);
-	return ST_OK;
+	struct table *speed = NULL, *money = NULL;
+	enum status st = compare_speed_table(c, &speed, e);
+	if (!st && !(st = compare_money_table(c, &money, e))) {
+		compare_title(c, out);
+		table_print(speed, out);
+		compare_tokens(c, out);
+		table_print(money, out);
+		compare_ranking(c, out);
+		fputc('\n', out);
+		compare_notes(c, out);
+		compare_sources(c, out);
+	}
+	table_destroy(speed);
+	table_destroy(money);
+	return st;
 }

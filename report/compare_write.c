@@ -5,8 +5,7 @@
 
 #include "base/paths.h"
 #include "base/version.h"
-#include "report/chart.h"
-#include "report/compare.h"
+#include "report/compare_parts.h"
 #include "report/json_build.h"
 #include "report/report.h"
 
@@ -158,55 +157,67 @@ enum status report_compare_csv(const struct compare *c, const char *path, struct
 /* ---- the picture ---- */
 
 #define NAME 32
-/* So many letters fit under one point. */
+/* So many letters fit under all bars together. */
 #define LETTERS 88
 
+struct compare_bars {
+	struct chart chart;
+	struct chart_line line;
+	struct chart_point *at;
+	char (*name)[NAME];
+	const char **names;
+};
+
+static const struct {
+	const char *title, *unit;
+} bars[BASIS_COUNT] = {[BY_TIME] = {"Predicted time for the tokens, 90 % interval", "days"}, [BY_RENTED] = {"What renting costs, 90 % interval of the time", "USD"}, [BY_OWNED] = {"What owning costs, 90 % interval of the time", "USD"}};
+
 /* Days and not steps: rows of other sizes, or of another batch, are comparable all the same. */
-static enum status draw(const struct compare *c, struct chart_point *at, char (*name)[NAME], const char **names, const char *path, struct error *e)
+enum status compare_bars_of(const struct compare *c, enum compare_basis basis, struct compare_bars **out, const struct chart **chart, struct error *e)
 {
+	struct compare_bars *b = *out = calloc(1, sizeof *b);
+	const size_t most = c->rows.n + 1;
+	const double per = basis == BY_TIME ? 86400 : 1;
 	size_t n = 0;
+	if (!b || !(b->at = calloc(most, sizeof *b->at)) || !(b->name = calloc(most, sizeof *b->name)) || !(b->names = calloc(most, sizeof *b->names)))
+		return error_nomem(e, "the plot");
+	const size_t room = LETTERS / most < NAME - 3 ? LETTERS / most : NAME - 3, letters = room > 4 ? room : 4; /* and two more for what stands behind */
 	for (size_t i = 0; i < c->rows.n; i++) {
 		const struct compare_row *r = &c->rows.at[i];
-		double interval[2];
-		if (!r->fits)
+		double interval[2], v = r->fits ? compare_value(r, basis, interval) : NAN;
+		if (!isfinite(v))
 			continue;
-		double v = compare_value(r, BY_TIME, interval);
-		at[n] = (struct chart_point){.x = (double)n, .y = v / 86400, .low = interval[0] / 86400, .high = interval[1] / 86400};
-		names[n] = name[n];
+		b->at[n] = (struct chart_point){.x = (double)n, .y = v / per, .low = interval[0] / per, .high = interval[1] / per};
+		const bool cut = strlen(r->name) > letters, partial = basis == BY_OWNED && (r->price_usd.partial || r->power_W.partial);
+		snprintf(b->name[n], NAME, "%.*s%s%s", (int)(cut ? letters - 2 : letters), r->name, cut ? ".." : "", partial ? " +" : "");
+		b->names[n] = b->name[n];
 		n++;
 	}
-	if (n == 0)
-		return error_set(e, ST_INPUT, "--plot: on none of the systems does anything fit");
-	size_t letters = LETTERS / n < NAME - 1 ? LETTERS / n : NAME - 1;
-	for (size_t i = 0, k = 0; i < c->rows.n; i++)
-		if (c->rows.at[i].fits) {
-			const char *full = c->rows.at[i].name;
-			bool cut = strlen(full) > letters;
-			snprintf(name[k++], NAME, "%.*s%s", (int)(cut && letters > 3 ? letters - 3 : letters), full, cut ? "..." : "");
-		}
-	const struct chart_line line = {.name = "days", .at = at, .n = n, .dots = true};
-	struct chart chart = {.title = "Predicted time for the tokens, 90 % interval", .x_name = "system", .y_name = "days", .y_unit = UNIT_NONE, .x_words = names, .n_words = n, .line = &line, .lines = 1};
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
-	if (!out)
-		return error_nomem(e, "the plot");
-	chart_write(&chart, out);
-	bool good = !ferror(out);
-	good = fclose(out) == 0 && good;
-	enum status st = good ? file_write(path, text, len, e) : error_nomem(e, "the plot");
-	free(text);
-	return st;
+	b->line = (struct chart_line){.name = bars[basis].unit, .at = b->at, .n = n, .dots = true, .bars = true};
+	b->chart = (struct chart){.title = bars[basis].title, .x_name = basis == BY_OWNED ? "system; +: the GPUs alone" : "system", .y_name = bars[basis].unit, .y_unit = UNIT_NONE, .x_words = b->names, .n_words = n, .line = &b->line, .lines = 1};
+	*chart = &b->chart;
+	return n ? ST_OK : error_set(e, ST_INPUT, "on none of the systems does anything fit");
+}
+
+void compare_bars_free(struct compare_bars *b)
+{
+	if (!b)
+		return;
+	free(b->at);
+	free(b->name);
+	free(b->names);
+	free(b);
 }
 
 enum status report_compare_svg(const struct compare *c, const char *path, struct error *e)
 {
-	struct chart_point *at = calloc(c->rows.n + 1, sizeof *at);
-	char(*name)[NAME] = calloc(c->rows.n + 1, sizeof *name);
-	const char **names = calloc(c->rows.n + 1, sizeof *names);
-	enum status st = at && name && names ? draw(c, at, name, names, path, e) : error_nomem(e, "the plot");
-	free(at);
-	free(name);
-	free(names);
+	struct compare_bars *b = NULL;
+	const struct chart *chart;
+	enum status st = compare_bars_of(c, BY_TIME, &b, &chart, e);
+	if (st == ST_INPUT)
+		error_context(e, "--plot");
+	if (!st)
+		st = chart_save(chart, path, e);
+	compare_bars_free(b);
 	return st;
 }

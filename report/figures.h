@@ -5,10 +5,14 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "base/quantity.h"
 #include "step/result.h"
 
 /* (predicted - measured) / measured; 0 when both are 0, NAN when only the measurement is 0 or either is NAN. */
 double figure_error(double predicted, double measured);
+
+/* Counts, and rates without a unit of their own: "12.4 k". Writes to `buf` and returns it. */
+char *figure_count(char buf[QUANTITY_MAX], double x);
 
 /* The terms of the partition that adds up to step_s, in the order of INTERFACE's JSON. */
 struct figure_part {

@@ -1,4 +1,4 @@
-#include "report/plan.h"
+#include "report/plan_parts.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -9,7 +9,6 @@
 #include "base/quantity.h"
 #include "base/table.h"
 #include "base/version.h"
-#include "report/chart.h"
 #include "report/json_build.h"
 #include "report/report.h"
 
@@ -25,9 +24,9 @@ static enum status add_row(struct table *t, const char *place, const struct plan
 	                 quantity_format(q[5], fabs(left_B), UNIT_BYTE), left_B < 0 ? " too much" : "", quantity_format(q[6], p->time.exposed_comm_s, UNIT_SECOND), p->bottleneck);
 }
 
-static enum status print_rows(const struct plan_report *p, FILE *out, struct error *e)
+enum status plan_rows_table(const struct plan_report *p, struct table **out, struct error *e)
 {
-	struct table *t = table_create("|<plan|step time|90 % interval|tokens/s|MFU|memory|left|exposed|<limited by");
+	struct table *t = *out = table_create("|<plan|step time|90 % interval|tokens/s|MFU|memory|left|exposed|<limited by");
 	enum status st = t ? ST_OK : error_nomem(e, "the table");
 	for (size_t i = 0; i < p->rows && !st; i++) {
 		char place[24];
@@ -38,15 +37,12 @@ static enum status print_rows(const struct plan_report *p, FILE *out, struct err
 		st = add_row(t, "least", &p->least, e);
 	if (!st && p->start.predicted && !(st = table_row(t, e, "-")))
 		st = add_row(t, "config", &p->start, e);
-	if (!st)
-		table_print(t, out);
-	table_destroy(t);
 	return st;
 }
 
-static enum status print_front(const struct plan_report *p, FILE *out, struct error *e)
+enum status plan_front_table(const struct plan_report *p, struct table **out, struct error *e)
 {
-	struct table *t = table_create("memory|step time|over the best|<plan");
+	struct table *t = *out = table_create("memory|step time|over the best|<plan");
 	enum status st = t ? ST_OK : error_nomem(e, "the table");
 	for (size_t i = 0; i < p->points && !st; i++) {
 		const struct plan_point *at = &p->point[i];
@@ -54,16 +50,20 @@ static enum status print_front(const struct plan_report *p, FILE *out, struct er
 		st = table_row(t, e, "%s|%s|%+.1f %%|%s", quantity_format(q[0], (double)at->memory_B, UNIT_BYTE), quantity_format(q[1], at->step_s, UNIT_SECOND), 100 * (at->step_s / p->point[p->points - 1].step_s - 1),
 		               plan_words(at->config, words));
 	}
-	if (!st) {
-		fprintf(out, "\nless memory for more time (plans up to %.0f %% slower than the best):\n", 100 * (p->front - 1));
-		table_print(t, out);
-	}
-	table_destroy(t);
 	return st;
 }
 
-static void print_start(const struct plan_report *p, FILE *out)
+void plan_title(const struct plan_report *p, FILE *out)
 {
+	const struct plan_row *any = p->rows ? &p->row[0] : p->least.predicted ? &p->least : &p->start;
+	fprintf(out, "%s, %" PRId64 " sequences of %" PRId64 " a step, on %s: plans, best first\n", any->config->model.name, any->config->train.global_batch, any->config->model.seq_len, p->system);
+}
+
+void plan_start(const struct plan_report *p, FILE *out)
+{
+	char q[QUANTITY_MAX];
+	if (p->rows == 0 && p->least.predicted)
+		fprintf(out, "No plan fits. The one that needs least misses %s on each device.\n", quantity_format(q, (double)p->missing_B, UNIT_BYTE));
 	if (!p->start.predicted) {
 		fprintf(out, "The config's own plan is illegal: %s\n", p->start_reason);
 	} else if (p->rows > 0 && !p->start.predicted->memory.fits) {
@@ -77,25 +77,42 @@ static void print_start(const struct plan_report *p, FILE *out)
 	}
 }
 
-enum status report_plan_text(const struct plan_report *p, FILE *out, struct error *e)
+void plan_front(const struct plan_report *p, FILE *out)
 {
-	char q[QUANTITY_MAX];
-	const struct plan_row *any = p->rows ? &p->row[0] : p->least.predicted ? &p->least : &p->start;
-	fprintf(out, "%s, %" PRId64 " sequences of %" PRId64 " a step, on %s: plans, best first\n\n", any->config->model.name, any->config->train.global_batch, any->config->model.seq_len, p->system);
-	enum status st = print_rows(p, out, e);
-	if (st)
-		return st;
-	fputc('\n', out);
-	if (p->rows == 0 && p->least.predicted)
-		fprintf(out, "No plan fits. The one that needs least misses %s on each device.\n", quantity_format(q, (double)p->missing_B, UNIT_BYTE));
-	print_start(p, out);
-	if (p->points > 1 && (st = print_front(p, out, e)))
-		return st;
-	fprintf(out, "\n%" PRId64 " plans: %" PRId64 " illegal, %" PRId64 " need too much memory, %" PRId64 " cannot be among the best%s, %" PRId64 " timed; those shown are predicted in full\n", p->plans, p->illegal, p->too_large, p->pruned,
+	fprintf(out, "less memory for more time (plans up to %.0f %% slower than the best):\n", 100 * (p->front - 1));
+}
+
+void plan_counts(const struct plan_report *p, FILE *out)
+{
+	fprintf(out, "%" PRId64 " plans: %" PRId64 " illegal, %" PRId64 " need too much memory, %" PRId64 " cannot be among the best%s, %" PRId64 " timed; those shown are predicted in full\n", p->plans, p->illegal, p->too_large, p->pruned,
 	        p->exhaustive ? " (--exhaustive: none)" : "", p->timed);
 	if (p->left > 0)
 		fprintf(out, "%" PRId64 " plans were not looked at: those of mixtures of experts are predicted one by one, the nearest to the config first (--set holds keys; --exhaustive takes all)\n", p->left);
-	return ferror(out) ? error_set(e, ST_RUN, "the table could not be written") : ST_OK;
+}
+
+enum status report_plan_text(const struct plan_report *p, FILE *out, struct error *e)
+{
+	struct table *rows = NULL, *front = NULL;
+	enum status st = plan_rows_table(p, &rows, e);
+	if (!st && p->points > 1)
+		st = plan_front_table(p, &front, e);
+	if (!st) {
+		plan_title(p, out);
+		fputc('\n', out);
+		table_print(rows, out);
+		fputc('\n', out);
+		plan_start(p, out);
+		if (front) {
+			fputc('\n', out);
+			plan_front(p, out);
+			table_print(front, out);
+		}
+		fputc('\n', out);
+		plan_counts(p, out);
+	}
+	table_destroy(rows);
+	table_destroy(front);
+	return st ? st : ferror(out) ? error_set(e, ST_RUN, "the table could not be written") : ST_OK;
 }
 
 /* ---- CSV ---- */
@@ -207,17 +224,12 @@ static struct chart_point point_of(const struct plan_row *r)
 	return (struct chart_point){(double)r->predicted->memory.total_B, r->predicted->time.step_s, NAN, NAN};
 }
 
-enum status report_plan_svg(const struct plan_report *p, const char *path, struct error *e)
+enum status plan_chart(const struct plan_report *p, enum status (*take)(const struct chart *c, void *to, struct error *e), void *to, struct error *e)
 {
 	struct chart_point *front = calloc(p->points + 1, sizeof *front), *best = calloc(p->rows + 1, sizeof *best), own;
-	char *text = NULL;
-	size_t len = 0;
 	enum status st = front && best ? ST_OK : error_nomem(e, "the plot");
 	if (!st && p->rows == 0)
-		st = error_set(e, ST_INPUT, "--plot: no plan fits, and there is nothing to draw");
-	FILE *out = st ? NULL : open_memstream(&text, &len);
-	if (!st && !out)
-		st = error_nomem(e, "the plot");
+		st = error_set(e, ST_INPUT, "no plan fits, and there is nothing to draw");
 	if (st)
 		goto out;
 	for (size_t i = 0; i < p->points; i++)
@@ -233,13 +245,22 @@ enum status report_plan_svg(const struct plan_report *p, const char *path, struc
 		line[lines++] = (struct chart_line){.name = "the config's own", .at = &own, .n = 1, .dots = true};
 	}
 	const struct chart c = {.title = "Plans: step time and memory", .x_name = "memory of a device", .y_name = "step time", .x_unit = UNIT_BYTE, .y_unit = UNIT_SECOND, .line = line, .lines = lines};
-	chart_write(&c, out);
-	bool good = !ferror(out);
-	good = fclose(out) == 0 && good;
-	st = good ? file_write(path, text, len, e) : error_nomem(e, "the plot");
+	st = take(&c, to, e);
 out:
-	free(text);
 	free(front);
 	free(best);
+	return st;
+}
+
+static enum status save(const struct chart *c, void *path, struct error *e)
+{
+	return chart_save(c, *(const char **)path, e);
+}
+
+enum status report_plan_svg(const struct plan_report *p, const char *path, struct error *e)
+{
+	enum status st = plan_chart(p, save, &path, e);
+	if (st && p->rows == 0)
+		error_context(e, "--plot");
 	return st;
 }

@@ -46,5 +46,7 @@ enum status report_plan_csv(const struct plan_report *p, const char *path, struc
 enum status report_plan_json(const struct plan_report *p, const char *path, struct error *e);
 /* Step time over memory: the front, the plans of the table, the config's own. ST_INPUT where nothing fits. */
 enum status report_plan_svg(const struct plan_report *p, const char *path, struct error *e);
+/* A page: the winner, that picture, the tables, the winner's config. */
+enum status report_plan_html(const struct plan_report *p, const char *path, struct error *e);
 
 #endif

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/paths.h"
 #include "base/quantity.h"
 #include "base/svg.h"
+#include "report/picture.h"
 #include "report/roofline.h"
 
 #define LEFT 78.0
@@ -332,7 +332,7 @@ enum status report_roofline_svg(const struct roofline *r, const char *path, stru
 	if (!out)
 		return error_nomem(e, "a picture");
 	draw(r, out);
-	enum status st = fclose(out) == 0 ? file_write(path, text, len, e) : error_nomem(e, "a picture");
+	enum status st = fclose(out) == 0 ? picture_save(path, text, len, e) : error_nomem(e, "a picture");
 	free(text);
 	return st;
 }

@@ -8,7 +8,9 @@
 #include "base/quantity.h"
 #include "base/table.h"
 #include "base/version.h"
+#include "report/figures.h"
 #include "report/report.h"
+#include "report/sweep_chart.h"
 
 #define LINE 1024
 
@@ -33,12 +35,12 @@ static enum status add_row(struct table *t, const struct sweep *s, const struct 
 			*c = *c == '|' ? '/' : *c;
 		return table_row(t, e, "%s", line);
 	}
-	snprintf(line + n, LINE - n, "|%lld|%s|%s|%.1f %%|%s|%.1f %%|%s%s|%s", (long long)r->ranks, quantity_format(q[0], p->time.step_s, UNIT_SECOND), quantity_format(q[1], p->tokens_per_s, UNIT_NONE), 100 * p->mfu,
+	snprintf(line + n, LINE - n, "|%lld|%s|%s|%.1f %%|%s|%.1f %%|%s%s|%s", (long long)r->ranks, quantity_format(q[0], p->time.step_s, UNIT_SECOND), figure_count(q[1], p->tokens_per_s), 100 * p->mfu,
 	         quantity_format(q[2], p->time.exposed_comm_s, UNIT_SECOND), 100 * p->time.overlap, quantity_format(q[3], (double)p->memory.total_B, UNIT_BYTE), p->memory.fits ? "" : " (too much)", p->bottleneck);
 	return table_row(t, e, "%s", line);
 }
 
-enum status report_sweep_text(const struct sweep *s, FILE *out, struct error *e)
+enum status sweep_table(const struct sweep *s, struct table **out, struct error *e)
 {
 	char head[LINE];
 	size_t n = 0;
@@ -46,10 +48,17 @@ enum status report_sweep_text(const struct sweep *s, FILE *out, struct error *e)
 		n += (size_t)snprintf(head + n, LINE - n, "%s%s", a ? "|" : "", s->axis[a].key);
 	if (n < LINE)
 		snprintf(head + n, LINE - n, "|ranks|step time|tokens/s|MFU|exposed|overlap|memory|<bottleneck");
-	struct table *t = table_create(head);
-	enum status st = t ? ST_OK : error_nomem(e, "the table");
+	*out = table_create(head);
+	enum status st = *out ? ST_OK : error_nomem(e, "the table");
 	for (size_t i = 0; i < s->rows.n && !st; i++)
-		st = add_row(t, s, &s->rows.at[i], e);
+		st = add_row(*out, s, &s->rows.at[i], e);
+	return st;
+}
+
+enum status report_sweep_text(const struct sweep *s, FILE *out, struct error *e)
+{
+	struct table *t = NULL;
+	enum status st = sweep_table(s, &t, e);
 	if (!st)
 		table_print(t, out);
 	table_destroy(t);

@@ -25,6 +25,7 @@ struct sweep_row {
 };
 
 struct sweep {
+	const char *config; /* its path; borrowed */
 	struct sweep_axis axis[SWEEP_AXES];
 	size_t axes;
 	VEC(struct sweep_row) rows; /* the last axis varies fastest */
@@ -35,7 +36,9 @@ enum status report_sweep_text(const struct sweep *s, FILE *out, struct error *e)
 enum status report_sweep_csv(const struct sweep *s, const char *path, struct error *e);
 enum status report_sweep_json(const struct sweep *s, const char *path, struct error *e);
 /* Step time over the first axis, a line for each combination of the others, with its 90 % interval as a band where there is one line. Numbers on a log axis when they span more than a decade, words evenly.
- * cluster.nodes and the like: tokens/s as well, beside the line of perfect scaling. ST_INPUT when fewer than two points were predicted. */
+ * ST_INPUT when fewer than two points were predicted. */
 enum status report_sweep_svg(const struct sweep *s, const char *path, struct error *e);
+/* The same curve on a page, beside those of tokens/s (with the line of perfect scaling where the ranks vary), exposed communication and memory, and the table. */
+enum status report_sweep_html(const struct sweep *s, const char *path, struct error *e);
 
 #endif

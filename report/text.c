@@ -7,6 +7,7 @@
 #include "report/figures.h"
 #include "report/report.h"
 #include "report/stages.h"
+#include "report/text.h"
 
 #define CELL 32
 #define MARGIN "  "
@@ -86,20 +87,6 @@ static void time_row(struct sheet *s, const char *label, double predicted_s, dou
 	row(s, label, quantity_format(p, predicted_s, UNIT_SECOND), quantity_format(m, measured_s, UNIT_SECOND), noise ? NAN : figure_error(predicted_s, measured_s), predicted_s / step_s, behind);
 }
 
-/* Rates without a unit of their own: "12.4 k". */
-static char *count_text(char buf[CELL], double x)
-{
-	static const char *const prefix[] = {"", " k", " M", " G", " T"};
-	size_t i = 0;
-	while (x >= 999.5 && i + 1 < sizeof prefix / sizeof prefix[0]) {
-		x /= 1000;
-		i++;
-	}
-	char digits[QUANTITY_MAX];
-	snprintf(buf, CELL, "%s%s", quantity_format(digits, x, UNIT_NONE), prefix[i]);
-	return buf;
-}
-
 static char *percent_text(char buf[CELL], double share)
 {
 	if (isnan(share))
@@ -121,7 +108,7 @@ static void rate_rows(struct sheet *s)
 	char a[CELL], b[CELL];
 	quantity_row(s, "step time", p->time.step_s, m ? m->time.step_s : NAN, UNIT_SECOND, "");
 	double measured = m ? m->tokens_per_s : NAN;
-	row(s, "tokens/s", count_text(a, p->tokens_per_s), count_text(b, measured), figure_error(p->tokens_per_s, measured), NAN, "");
+	row(s, "tokens/s", figure_count(a, p->tokens_per_s), figure_count(b, measured), figure_error(p->tokens_per_s, measured), NAN, "");
 	quantity_row(s, "model FLOP/s a device", p->tflops_per_gpu * 1e12, m ? m->tflops_per_gpu * 1e12 : NAN, UNIT_FLOP_PER_S, "");
 	percent_row(s, "MFU", p->mfu, m ? m->mfu : NAN, "");
 	if (p->hfu != p->mfu)
@@ -206,20 +193,13 @@ static enum status stages_table(const struct outcome *o, struct table *t, struct
 	return st;
 }
 
-static enum status print_stages(const struct outcome *o, FILE *out, struct error *e)
+enum status text_stages(const struct outcome *o, struct table **out, struct error *e)
 {
+	*out = NULL;
 	if (o->program->n_roles == 1)
 		return ST_OK;
-	struct table *t = table_create("<stage|layers|compute|exposed comm.|bubble|optimizer|other, idle|memory");
-	if (!t)
-		return error_nomem(e, "the table of stages");
-	enum status st = stages_table(o, t, e);
-	if (!st) {
-		fprintf(out, "\nThe stages of the predicted step; above stands the one that ends last.\n");
-		table_print(t, out);
-	}
-	table_destroy(t);
-	return st;
+	*out = table_create("<stage|layers|compute|exposed comm.|bubble|optimizer|other, idle|memory");
+	return *out ? stages_table(o, *out, e) : error_nomem(e, "the table of stages");
 }
 
 /* " (tp 2, dp 4)": the sizes above 1, innermost first; under hsdp also its two parts of data and context, with experts the ranks that hold the same ones. */
@@ -271,7 +251,7 @@ static void print_system(const struct outcome *o, FILE *out)
 	fputc('\n', out);
 }
 
-static void print_header(const struct outcome *o, FILE *out)
+void text_header(const struct outcome *o, FILE *out)
 {
 	const struct config *c = &o->program->config;
 	char mesh[128], parameters[CELL], working[CELL], active[CELL + 16] = "";
@@ -283,7 +263,6 @@ static void print_header(const struct outcome *o, FILE *out)
 	fprintf(out, "a step: %lld sequence%s of %lld tokens, %lld micro-batch%s of %lld a replica\n", (long long)c->train.global_batch, plural(c->train.global_batch), (long long)c->model.seq_len,
 	        (long long)c->micro_batches, c->micro_batches == 1 ? "" : "es", (long long)c->train.micro_batch);
 	print_system(o, out);
-	fputc('\n', out);
 }
 
 static void print_interval(const struct result *p, const struct result *m, FILE *out)
@@ -314,10 +293,9 @@ static bool is_among(const char *text, const struct result *r)
 	return false;
 }
 
-static void print_notes(const struct outcome *o, FILE *out)
+void text_findings(const struct outcome *o, FILE *out)
 {
 	const struct result *p = o->predicted, *m = o->measured;
-	fputc('\n', out);
 	if (m && m->doubles)
 		fprintf(out, "Executed on doubles of the CUDA libraries: %s; nothing of it was measured\n", verdicts[m->verified < 0 ? 0 : 1 + m->verified]);
 	else if (m)
@@ -325,6 +303,11 @@ static void print_notes(const struct outcome *o, FILE *out)
 	print_interval(p, m && !m->doubles ? m : NULL, out);
 	if (p->bottleneck[0])
 		fprintf(out, "Bottleneck: %s\n", p->bottleneck);
+}
+
+void text_warnings(const struct outcome *o, FILE *out)
+{
+	const struct result *p = o->predicted, *m = o->measured;
 	for (size_t i = 0; i < p->n_warnings; i++)
 		fprintf(out, "Warning: %s\n", p->warning[i]);
 	for (size_t i = 0; m && i < m->n_warnings; i++)
@@ -334,10 +317,10 @@ static void print_notes(const struct outcome *o, FILE *out)
 		fprintf(out, "Not executed: %s\n", o->mode);
 }
 
-enum status report_text(const struct outcome *o, FILE *out, struct error *e)
+enum status text_figures(const struct outcome *o, struct table **out, struct error *e)
 {
 	struct sheet s = {.predicted = o->predicted, .measured = o->measured && !o->measured->doubles ? o->measured : NULL, .e = e};
-	s.table = table_create(s.measured ? "<|predicted|measured|error|<bound by" : "<|predicted|of the step|<bound by");
+	*out = s.table = table_create(s.measured ? "<|predicted|measured|error|<bound by" : "<|predicted|of the step|<bound by");
 	if (!s.table)
 		return error_nomem(e, "the table");
 	rate_rows(&s);
@@ -345,15 +328,31 @@ enum status report_text(const struct outcome *o, FILE *out, struct error *e)
 	communication_rows(&s);
 	class_rows(&s);
 	memory_rows(&s);
-	if (!s.st) {
-		print_header(o, out);
-		table_print(s.table, out);
-		s.st = print_stages(o, out, e);
-	}
-	if (!s.st && o->advice)
-		s.st = report_advice(o, out, e);
-	if (!s.st)
-		print_notes(o, out);
-	table_destroy(s.table);
 	return s.st;
+}
+
+enum status report_text(const struct outcome *o, FILE *out, struct error *e)
+{
+	struct table *figures = NULL, *stages = NULL;
+	enum status st = text_figures(o, &figures, e);
+	if (!st)
+		st = text_stages(o, &stages, e);
+	if (!st) {
+		text_header(o, out);
+		fputc('\n', out);
+		table_print(figures, out);
+		if (stages) {
+			fprintf(out, "\n%s\n", TEXT_STAGES);
+			table_print(stages, out);
+		}
+		st = o->advice ? report_advice(o, out, e) : ST_OK;
+	}
+	if (!st) {
+		fputc('\n', out);
+		text_findings(o, out);
+		text_warnings(o, out);
+	}
+	table_destroy(figures);
+	table_destroy(stages);
+	return st;
 }

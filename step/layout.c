@@ -133,24 +133,33 @@ static size_t count_compute(const struct role *r)
 	return n;
 }
 
-static enum status find_peak(const struct role *r, const struct life *life, bool held, struct layout *out, struct error *e)
+/* All beginnings and ends in order; *out is freed by the caller. */
+static enum status find_events(const struct role *r, const struct life *life, bool held, size_t n_compute, struct event **out, size_t *n_out, struct error *e)
 {
-	const size_t most = 2 * (r->buffers.n + r->held.n) + 1, n_compute = count_compute(r);
-	struct event *found = malloc(2 * most * sizeof *found), *event = found + most;
+	const size_t most = 2 * (r->buffers.n + r->held.n) + 1;
+	struct event *found = malloc(most * sizeof *found);
 	size_t *place = malloc((2 * (n_compute + 2) + 1) * sizeof *place), n = 0;
-	enum status st = found && place ? ST_OK : error_nomem(e, "the memory plan");
-	if (st)
-		goto out;
-	for (size_t i = 0; i < r->buffers.n; i++)
+	*out = malloc(most * sizeof **out);
+	enum status st = found && *out && place ? ST_OK : error_nomem(e, "the memory plan");
+	for (size_t i = 0; i < r->buffers.n && !st; i++)
 		if (life[i].begin >= 0 && !(held && r->buffers.at[i].inside))
 			n = add_events(found, n, life[i].begin, life[i].end, life[i].bytes, r->buffers.at[i].component);
-	if (held && r->held.n > 0 && (n = held_events(r, found, n, e)) == 0) {
+	if (!st && held && r->held.n > 0 && (n = held_events(r, found, n, e)) == 0)
 		st = e->status;
-		goto out;
-	}
-	n = in_order(found, n, n_compute, event, place);
+	if (!st)
+		*n_out = in_order(found, n, n_compute, *out, place);
+	free(found);
+	free(place);
+	return st;
+}
+
+static enum status find_peak(const struct role *r, const struct life *life, bool held, struct layout *out, struct error *e)
+{
+	struct event *event = NULL;
+	size_t n = 0;
+	enum status st = find_events(r, life, held, count_compute(r), &event, &n, e);
 	uint64_t live[COMP_KIND_COUNT] = {0}, sum = 0;
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && !st; i++) {
 		enum component comp = event[i].component;
 		uint64_t bytes = event[i].bytes;
 		if (!event[i].begins) {
@@ -167,9 +176,34 @@ static enum status find_peak(const struct role *r, const struct life *life, bool
 			memcpy(out->peak_component_B, live, sizeof live);
 		}
 	}
-out:
-	free(found);
-	free(place);
+	free(event);
+	return st;
+}
+
+enum status layout_live(const struct role *r, uint64_t **live_B, size_t *n, struct error *e)
+{
+	const size_t n_compute = count_compute(r);
+	struct life *life = malloc((r->buffers.n + 1) * sizeof *life);
+	struct event *event = NULL;
+	size_t n_events = 0, next = 0;
+	*n = n_compute + 1;
+	*live_B = calloc(*n, sizeof **live_B);
+	enum status st = life && *live_B ? find_lives(r, life, e) : error_nomem(e, "the memory plan");
+	if (!st)
+		st = find_events(r, life, true, n_compute, &event, &n_events, e);
+	uint64_t sum = 0;
+	for (size_t k = 0; k < *n && !st; k++) {
+		for (; next < n_events && event[next].at <= (int64_t)k; next++)
+			if (event[next].component != COMP_HOST)
+				sum = event[next].begins ? sum + event[next].bytes : sum - event[next].bytes;
+		(*live_B)[k] = sum;
+	}
+	free(event);
+	free(life);
+	if (st) {
+		free(*live_B);
+		*live_B = NULL;
+	}
 	return st;
 }
 

@@ -26,4 +26,7 @@ enum status layout_plan(const struct role *r, struct layout *out, struct error *
 enum status layout_peak(const struct role *r, struct layout *out, struct error *e);
 void layout_free(struct layout *l); /* NULL-safe */
 
+/* (*live_B)[k]: what is alive on the device once k of the role's compute ops have ended and the next is about to begin, k = 0 ... *n - 1 (with what the stack holds); the largest is layout_peak's peak_B. Freed with free(). */
+enum status layout_live(const struct role *r, uint64_t **live_B, size_t *n, struct error *e);
+
 #endif

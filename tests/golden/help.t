@@ -28,7 +28,7 @@
                the catalogue; the fitted constants with meaning and source
     Under `mpirun -np N` every rank takes part. `stepsim COMMAND --help` names the options of one command. All of them:
     option                                effect
-    -------------------------------------------------------------------------------------------------------------------------------------------------------------------------------
+    ------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------
         --set KEY.PATH=VALUE              override one key of the config (repeatable)
         --vary KEY.PATH=V1,V2,...         values of one key of the config (repeatable: all combinations)
         --systems A,B,...                 names of `stepsim list systems`, files or synthetic lines, each with @GPUS behind it for a size of its own (repeatable)
@@ -38,6 +38,7 @@
         --json FILE                       write the result as JSON; - is standard output, in place of the table
         --trace FILE                      write predicted and measured step as a Chrome trace, which opens in Perfetto
         --html FILE                       write the result as one page that opens offline: timeline, roofline, memory, the table
+        --html FILE                       write curves or bars and the table as one page that opens offline
         --csv FILE                        write the rows as CSV; - is standard output, in place of the table
         --max-error PCT                   exit with 3 when the time (bench: the median row from 1 MiB on) is predicted wrong by more than PCT per cent
     -b, --minbytes SIZE                   the smallest size, of the whole buffer; K, M, G are powers of 1024; default 1K
@@ -57,7 +58,7 @@
         --svg FILE                        write the links as a picture
         --dtype FORMAT                    measure matrix products in this format alone
         --time SECONDS                    about how long it may take (default 40 s): larger sizes, or smaller ones
-        --plot FILE                       write the roofline, the step time over the first varied key, step time and memory of plans, or the time on each system, as an SVG picture
+        --plot FILE                       write the roofline, the step time over the first varied key, step time and memory of plans, or the time on each system, as a picture: SVG, or PNG if FILE ends in .png
         --gpus N                          so many GPUs of the system, or of each, in place of the config's nodes
         --exhaustive                      prune nothing: every plan is evaluated
         --write FILE                      write the best plan as a config; - is standard output, in place of the table

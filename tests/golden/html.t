@@ -1,17 +1,91 @@
 One page, complete in itself: nothing is fetched, the data is there, texts of the user are escaped.
 
-    $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml --html page.html > table.txt; grep -c 'page\|<svg\|</html>' page.html; grep -oE '(src|href)="[^"]*"' page.html | sort -u
-    > grep -oE '<h1>[^<]*' page.html; grep -o '"sides":\[{"step_ns":[0-9]*' page.html | cut -c1-22; grep -oE 'id="(timeline|bars|roofline|memory|data|tip)"' page.html | sort
+    $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --html page.html > table.txt; grep -oE '(src|href)="[^"]*"' page.html | sort -u; grep -c '</html>' page.html; grep -oE '<h1>[^<]*' page.html
+    > grep -oE 'id="(timeline|bars|roofline|memory|data|tip|keys|live)"' page.html | sort | tr '\n' ' '; grep -c '@import\|url(\|fetch(\|XMLHttpRequest\|<link rel="style' page.html
     > printf 'model: {preset: gpt2-124m}\n' > 'a<b>&c.yaml'; stepsim predict 'a<b>&c.yaml' --set cluster.system=dgx-h100 --html - | grep -c 'a<b>'
-    3
     href="data:,"
-    <h1>A step takes 16.6 s (90 % sure: 14.8 s to 18.8 s).
-    "sides":[{"step_ns":16
-    id="bars"
-    id="data"
-    id="memory"
-    id="roofline"
-    id="timeline"
-    id="tip"
+    1
+    <h1>A step takes 2.27 s (90 % sure: 1.77 s to 2.91 s).
+    id="bars" id="data" id="keys" id="live" id="memory" id="roofline" id="timeline" id="tip" 0
     0
     [1]
+
+The timeline's data are the spans of the trace, in differences that add up to the step; memory and links are the trace's counters:
+
+    $ cat > same.py <<'END'
+    > import json, re, sys
+    > data = json.loads(re.search(r'id="data">(.*?)</script>', open('page.html').read(), re.S)[1])
+    > slices = [e for e in json.load(open('trace.json'))['traceEvents'] if e['ph'] == 'X' and e['cat'] != 'wait']
+    > side = data['sides'][0]; actor = side['actors'][0]; ends = []; busy = 0
+    > for lane in actor['lanes']:
+    >     t = 0
+    >     for i in range(0, len(lane['spans']), 4):
+    >         op, gap, wait, lasts = lane['spans'][i:i + 4]; t += gap + wait + lasts; busy += wait + lasts; ends.append(t)
+    > points = [e for e in json.load(open('trace.json'))['traceEvents'] if e['ph'] == 'C' and e['name'] == 'memory in use']
+    > print(len(ends) == len(slices) == len(actor['ops']) / 4, max(ends) == side['step_ns'], abs(busy / sum(e['dur'] for e in slices) / 1e3 - 1) < 1e-4, len(points) == len(actor['memory_KiB']) / 2, len(data['looks']) < 200)
+    > print(sum(actor['memory_KiB'][1::2]) == round(points[-1]['args']['bytes'] / 1024), data['roofs'], sorted(data['points'][0]))
+    > END
+    > stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --html page.html --trace trace.json -q > table.txt; python3 same.py
+    True True True True True
+    True {'dtype': 'bf16', 'matrix': 989400000000000.0, 'memory': 3350000000000.0} ['bytes', 'class', 'flop', 'measured_s', 'time_s']
+
+A pipeline's page stays small: what is more than a browser draws op by op is drawn in blocks, the stage that ends last is whole:
+
+    $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml --html page.html -q > table.txt; test $(wc -c < page.html) -lt 6000000 && grep -oE '[0-9]+ of the [0-9]+ stages [^.]*' page.html
+    2 of the 4 stages are drawn op by op, the others in blocks of a micro-batch
+
+A sweep's page has its curves, what judges them, and the table; a curve that is 0 throughout is left out:
+
+    $ stepsim sweep $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --vary cluster.nodes=2,4,8,16 --html sweep.html > table.txt; grep -oE '<h1>[^<]*|class="sub">[^<]*|<text class="(title|key)[^>]*>[^<]*' sweep.html | sed 's/.*>//'; grep -c '<tr>' sweep.html
+    > stepsim sweep $ROOT/configs/ddp-tiny.yaml --set cluster.system=dgx-h100 --set cluster.gpus_per_node=1 --vary train.micro_batch=1,2,4 --html - | grep -oE 'class="title[^>]*>[^<]*' | sed 's/.*>//'
+    Most tokens/s with cluster.nodes = 8: 462 k tokens/s, 2.27 s a step on 64 ranks.
+    $ROOT/configs/llama3-8b-fsdp-64xh100.yaml: 4 combinations, of which 3 could be predicted. The band is the 90 % interval.
+    Predicted step time
+    Predicted tokens/s
+    predicted
+    perfect scaling
+    Predicted exposed communication of a step
+    Predicted memory of a device
+    predicted
+    capacity
+    5
+    Predicted step time
+    Predicted tokens/s
+    Predicted memory of a device
+
+Pictures without a browser; without rsvg-convert there is no PNG, and one line says so:
+
+    $ PATH=/nonexistent $(command -v stepsim) sweep $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --vary cluster.nodes=4,8 --plot curve.png > table.txt
+    > stepsim sweep $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --vary cluster.nodes=4,8 --plot curve.png > table.txt 2>&1; if command -v rsvg-convert > /dev/null; then head -c 4 curve.png | tail -c 3; else printf PNG; fi
+    stepsim: curve.png: PNG needs rsvg-convert (Debian, Ubuntu: librsvg2-bin; Fedora: librsvg2-tools), and it is not here; a name that ends in .svg needs nothing
+    PNG
+
+A comparison's page: who is ahead and how surely, bars with intervals, both tables, sources:
+
+    $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,dgx-a100 --fixed-plan --html compare.html > table.txt; grep -oE '<h1>[^<]*|<text class="title[^>]*>[^<]*|<h2>[^<]*|<summary>[^<]*' compare.html | sed 's/.*>//'; grep -c '<rect fill' compare.html
+    > stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100 --gpus 1 --fixed-plan --html - 2>&1 | grep -oE '<h1>[^<]*'
+    By what renting costs dgx-h100 is ahead of dgx-a100, but not surely: their 90 % intervals overlap.
+    Predicted time for the tokens, 90 % interval
+    What renting costs, 90 % interval of the time
+    What owning costs, 90 % interval of the time
+    Speed and memory
+    Time, energy and money
+    Who is ahead
+    Where the numbers come from
+    6
+    <h1>On none of the systems does anything fit.
+
+A search's page: the best plan, the front, the config:
+
+    $ stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --gpus 8 --html plan.html > table.txt; grep -oE '<h1>[^<]*|<text class="(title|key)[^>]*>[^<]*|<h2>[^<]*|<summary>[^<]*' plan.html | sed 's/.*>//'
+    > head -n 1 table.txt; grep -oE 'class="sub">[^<]*' plan.html
+    The best plan: dp 8 fsdp mb 1 prefetch 2 kept; 14.9 s a step, 69.1 GiB of memory.
+    Plans: step time and memory
+    front
+    best plans
+    the config's own
+    The best plans
+    Time and memory
+    The best plan's config, with every default (--write writes the config alone)
+    llama3-8b, 128 sequences of 8192 a step, on 8 x NVIDIA H100 SXM5 80GB (NVIDIA DGX H100): plans, best first
+    class="sub">llama3-8b, 128 sequences of 8192 a step, on 8 x NVIDIA H100 SXM5 80GB (NVIDIA DGX H100): plans, best first

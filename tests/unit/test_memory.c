@@ -1,6 +1,7 @@
 /* What a stack holds beside the program's buffers: each term against its closed form, and the published formulas of model states and activations. */
 #include "harness.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "step/layout.h"
@@ -176,4 +177,31 @@ static void test_activations(void)
 	CU_ASSERT_DOUBLE_EQUAL(layer_B(c) / (sbh * (34 + scores) / 2), 1, 0.05);
 }
 
-UNIT_MAIN("memory", {"each term", test_terms}, {"lives", test_lives}, {"model states", test_states}, {"activations", test_activations})
+/* Over the step: from the states alone, up to the peak, and back to what a step begins with. */
+static void test_over_time(void)
+{
+	struct config c = tiny(6);
+	struct program *p = built(&c);
+	struct error e = {0};
+	struct layout l;
+	uint64_t *live_B = NULL, most_B = 0, states_B = 0;
+	size_t n = 0, compute = 0;
+	CU_ASSERT_EQUAL_FATAL(layout_peak(&p->roles[0], &l, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(layout_live(&p->roles[0], &live_B, &n, &e), ST_OK);
+	for (size_t i = 0; i < n; i++)
+		most_B = live_B[i] > most_B ? live_B[i] : most_B;
+	for (size_t i = 0; i < p->roles[0].ops.n; i++)
+		compute += p->roles[0].ops.at[i].lane == LANE_COMPUTE;
+	for (size_t i = 0; i < p->roles[0].buffers.n; i++)
+		if (p->roles[0].buffers.at[i].persistent && p->roles[0].buffers.at[i].component != COMP_HOST)
+			states_B += (p->roles[0].buffers.at[i].bytes + LAYOUT_ALIGN - 1) / LAYOUT_ALIGN * LAYOUT_ALIGN;
+	CU_ASSERT_EQUAL(n, compute + 1);
+	CU_ASSERT_EQUAL(most_B, l.peak_B);
+	CU_ASSERT(live_B[0] >= states_B && live_B[0] < most_B);
+	CU_ASSERT_EQUAL(live_B[n - 1], states_B);
+	free(live_B);
+	layout_free(&l);
+	program_destroy(p);
+}
+
+UNIT_MAIN("memory", {"over the step", test_over_time}, {"each term", test_terms}, {"lives", test_lives}, {"model states", test_states}, {"activations", test_activations})

@@ -1,0 +1,86 @@
+/* The page of a comparison. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/compare_parts.h"
+#include "report/page.h"
+
+static void title(const void *c, FILE *out) { compare_title(c, out); }
+static void tokens(const void *c, FILE *out) { compare_tokens(c, out); }
+static void ranking(const void *c, FILE *out) { compare_ranking(c, out); }
+static void notes(const void *c, FILE *out) { compare_notes(c, out); }
+
+/* The rows are ranked: the first that fits leads. */
+static void verdict(const struct compare *c, char *out, size_t size)
+{
+	const struct compare_row *row = c->rows.at;
+	if (!c->rows.n || !row[0].fits)
+		snprintf(out, size, "On none of the systems does anything fit.");
+	else if (c->rows.n < 2 || !row[1].fits)
+		snprintf(out, size, "It fits on %s%s.", row[0].name, c->rows.n < 2 ? "" : " alone");
+	else
+		snprintf(out, size, "By %s %s is ahead of %s%s.", compare_basis_words[c->basis], row[0].name, row[1].name, row[1].overlaps ? ", but not surely: their 90 % intervals overlap" : "; their 90 % intervals are apart");
+}
+
+/* Prices that nobody knows have no bars. */
+static enum status write_bars(struct page *p, const struct compare *c, struct error *e)
+{
+	static const enum compare_basis order[] = {BY_TIME, BY_RENTED, BY_OWNED};
+	enum status st = ST_OK;
+	fputs("<div class=\"columns\">\n", p->out);
+	for (size_t i = 0; i < sizeof order / sizeof order[0] && !st; i++) {
+		struct compare_bars *b = NULL;
+		const struct chart *chart;
+		struct error none = {0};
+		st = compare_bars_of(c, order[i], &b, &chart, &none);
+		if (!st)
+			page_chart(p, chart);
+		else if (st == ST_INPUT)
+			st = ST_OK;
+		else
+			error_set(e, st, "%s", none.text);
+		compare_bars_free(b);
+	}
+	fputs("</div>\n", p->out);
+	return st;
+}
+
+static enum status write_sources(struct page *p, const struct compare *c, struct error *e)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+	if (!f)
+		return error_nomem(e, "the page");
+	compare_sources(c, f);
+	bool good = fclose(f) == 0;
+	if (good)
+		page_details(p, "Where the numbers come from", text);
+	free(text);
+	return good ? ST_OK : error_nomem(e, "the page");
+}
+
+enum status report_compare_html(const struct compare *c, const char *path, struct error *e)
+{
+	struct page p;
+	struct table *speed = NULL, *money = NULL;
+	char text[512];
+	verdict(c, text, sizeof text);
+	enum status st = page_open(&p, "a comparison - stepsim", text, e);
+	if (st || (st = page_lines(&p, "sub", title, c, e)) || (st = write_bars(&p, c, e)) || (st = compare_speed_table(c, &speed, e)) || (st = compare_money_table(c, &money, e)))
+		goto out;
+	page_section(&p, "Speed and memory");
+	page_table(&p, speed);
+	page_section(&p, "Time, energy and money");
+	if ((st = page_lines(&p, "dim", tokens, c, e)))
+		goto out;
+	page_table(&p, money);
+	page_section(&p, "Who is ahead");
+	if ((st = page_lines(&p, "", ranking, c, e)) || (st = page_lines(&p, "dim", notes, c, e)))
+		goto out;
+	st = write_sources(&p, c, e);
+out:
+	table_destroy(speed);
+	table_destroy(money);
+	return page_close(&p, path, st, e);
+}

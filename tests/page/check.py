@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""Opens pages of --html in headless Chromium and fails on what a reader would see as broken.
+
+    python3 tests/page/check.py [--shots FOLDER] PAGE.html ...
+
+Each page at 1280 and 400 pixels, light and dark: an error or a warning in the console, a request for anything but the page, something wider than the window, a first paint or a
+drawn timeline after 2 s, or a frame each 50 ms or less often while a timeline is moved, all count. Where the page has a timeline it is zoomed, moved, pinched and walked through with the keys. --shots keeps the pictures. The last line is "N passed, N failed", or says that there is no Chromium (exit code 0)."""
+import base64
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+FIRST_PAINT_MS = 2000
+FRAME_MS = 50
+FRAMES = """(async () => { const times = []; let last = await new Promise(requestAnimationFrame);
+for (let i = 1; i < 16; i++) { show(whole * i / 100, whole * (1 - i / 100)); const now = await new Promise(requestAnimationFrame); times.push(now - last); last = now; }
+show(0, whole); times.sort((a, b) => a - b); return {spans: rows.reduce((n, r) => n + (r.op ? r.op.length : 0), 0), ms: times[7]}; })()"""
+SETTLED = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
+class Browser:
+    """Chromium's DevTools protocol over two pipes: messages of JSON, each with a zero behind it."""
+
+    def __init__(self, program, home):
+        to_browser, self.to = os.pipe()
+        self.back, from_browser = os.pipe()
+
+        def pipes():
+            os.dup2(to_browser, 100), os.dup2(from_browser, 101)
+            os.dup2(100, 3), os.dup2(101, 4)
+
+        self.process = subprocess.Popen([program, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-pipe", f"--user-data-dir={home}", "about:blank"],
+                                        preexec_fn=pipes, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.close(to_browser), os.close(from_browser)
+        self.number, self.rest, self.events = 0, b"", []
+        target = next(t for t in self.ask("Target.getTargets")["targetInfos"] if t["type"] == "page")
+        self.session = self.ask("Target.attachToTarget", targetId=target["targetId"], flatten=True)["sessionId"]
+
+    session = None
+
+    def read(self):
+        while b"\0" not in self.rest:
+            part = os.read(self.back, 1 << 20)
+            if not part:
+                raise RuntimeError("Chromium has ended")
+            self.rest += part
+        message, self.rest = self.rest.split(b"\0", 1)
+        return json.loads(message)
+
+    def ask(self, method, **params):
+        self.number += 1
+        message = {"id": self.number, "method": method, "params": params}
+        if self.session:
+            message["sessionId"] = self.session
+        os.write(self.to, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self.read()
+            if answer.get("id") == self.number:
+                if "error" in answer:
+                    raise RuntimeError(f"{method}: {answer['error']['message']}")
+                return answer["result"]
+            self.events.append(answer)
+
+    def wait(self, method):
+        while not any(e.get("method") == method for e in self.events):
+            self.events.append(self.read())
+
+    def value(self, script):
+        answer = self.ask("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in answer:
+            raise RuntimeError(answer["exceptionDetails"].get("exception", {}).get("description", "a script failed"))
+        return answer["result"].get("value")
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+def move_about(b):
+    """As a mouse, a wheel, two fingers and a keyboard do. What each must change is checked."""
+    wrong = []
+    at = b.value("(() => { canvas.scrollIntoView({block: 'start'}); const r = canvas.getBoundingClientRect(); return {x: r.left + r.width * .6, y: r.top + 56}; })()")
+    view = lambda: b.value("[view.from, view.to]")
+    mouse = lambda kind, x, y, **more: b.ask("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
+    mouse("mouseMoved", at["x"], at["y"])
+    mouse("mouseWheel", at["x"], at["y"], deltaX=0, deltaY=-200, modifiers=2)
+    zoomed = view()
+    if zoomed[1] - zoomed[0] >= b.value("whole"):
+        wrong.append("ctrl and wheel do not zoom")
+    mouse("mousePressed", at["x"], at["y"], button="left", clickCount=1)
+    mouse("mouseMoved", at["x"] - 60, at["y"], button="left", buttons=1)
+    mouse("mouseReleased", at["x"] - 60, at["y"], button="left", clickCount=1)
+    if not view()[0] > zoomed[0]:
+        wrong.append("dragging does not move")
+    b.value("$('all').click(); canvas.focus()")
+    for key in ("]", "]", "ArrowDown"):
+        b.ask("Input.dispatchKeyEvent", type="keyDown", key=key, text=key if len(key) == 1 else "")
+    if not b.value("!tipBox.hidden && $('live').textContent.length > 20"):
+        wrong.append("the keys choose no op")
+    b.ask("Emulation.setTouchEmulationEnabled", enabled=True, maxTouchPoints=2)
+    touch = lambda kind, *xs: b.ask("Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": x, "y": at["y"], "id": i} for i, x in enumerate(xs)])
+    touch("touchStart", at["x"] - 20, at["x"] + 20)
+    touch("touchMove", at["x"] - 60, at["x"] + 60)
+    touch("touchEnd")
+    if not view()[1] - view()[0] < b.value("whole") * .6:
+        wrong.append("two fingers do not zoom")
+    b.ask("Emulation.setTouchEmulationEnabled", enabled=False)
+    b.value("unmark(); $('all').click(); scrollTo(0, 0)")
+    return wrong
+
+
+def look(b, page, width, dark, shots):
+    b.events.clear()
+    b.ask("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600)
+    b.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+    url = page.absolute().as_uri()
+    b.ask("Page.navigate", url=url)
+    b.wait("Page.loadEventFired")
+    b.value(SETTLED)
+    paint = None
+    for _ in range(60):
+        paint = b.value("(performance.getEntriesByName('first-contentful-paint')[0] || {}).startTime")
+        if paint:
+            break
+        time.sleep(0.05)
+    drawn = b.value("(performance.getEntriesByName('drawn')[0] || {}).startTime") or paint
+    wrong, said = [], f"first paint {paint:.0f} ms, all drawn {drawn:.0f} ms" if paint else "no paint"
+    if not paint or max(paint, drawn) > FIRST_PAINT_MS:
+        wrong.append(f"{said}, the limit is {FIRST_PAINT_MS} ms")
+    wide = b.value("document.documentElement.scrollWidth")
+    if wide > width:
+        wrong.append(f"{wide} pixels wide: " + b.value(f"[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > {width} && !e.closest('.scroll, pre, .unseen')).map(e => e.tagName + '.' + e.className).slice(0, 3).join(', ')"))
+    if b.value("typeof rows !== 'undefined'"):
+        frame = b.value(FRAMES)
+        said += f", {frame['spans']} spans, a frame each {frame['ms']:.0f} ms"
+        if frame["ms"] > FRAME_MS:
+            wrong.append(f"a frame takes {frame['ms']:.0f} ms, the limit is {FRAME_MS} ms")
+        wrong += move_about(b)
+    if shots:
+        b.value(SETTLED)
+        high = min(b.value("document.documentElement.scrollHeight"), 4000)
+        data = b.ask("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip={"x": 0, "y": 0, "width": width, "height": high, "scale": 1})["data"]
+        (shots / f"{page.stem}-{width}-{'dark' if dark else 'light'}.png").write_bytes(base64.b64decode(data))
+    b.ask("Runtime.evaluate", expression="0")
+    for event in b.events:
+        kind, params = event.get("method"), event.get("params", {})
+        if kind == "Runtime.exceptionThrown":
+            wrong.append("an exception: " + params["exceptionDetails"].get("exception", {}).get("description", params["exceptionDetails"]["text"]))
+        elif kind == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning", "assert"):
+            wrong.append("in the console: " + " ".join(str(a.get("value", a.get("description"))) for a in params["args"]))
+        elif kind == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
+            wrong.append("in the log: " + params["entry"]["text"])
+        elif kind == "Network.requestWillBeSent" and params["request"]["url"] != url and not params["request"]["url"].startswith("data:"):
+            wrong.append("a request: " + params["request"]["url"])
+    return wrong, said
+
+
+def main(arguments):
+    shots = None
+    if arguments[:1] == ["--shots"]:
+        shots, arguments = pathlib.Path(arguments[1]), arguments[2:]
+        shots.mkdir(parents=True, exist_ok=True)
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+    if not program:
+        print("skipped: there is no Chromium here")
+        return 0
+    passed = failed = 0
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
+        b = Browser(program, home)
+        try:
+            for domain in ("Page", "Runtime", "Log", "Network"):
+                b.ask(domain + ".enable")
+            for page in map(pathlib.Path, arguments):
+                for width in (1280, 400):
+                    for dark in (False, True):
+                        wrong, said = look(b, page, width, dark, shots)
+                        failed, passed = failed + bool(wrong), passed + (not wrong)
+                        print(f"{page.name} at {width}, {'dark' if dark else 'light'}: {said}", *wrong, sep="\n    ")
+        finally:
+            b.close()
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
