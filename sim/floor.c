@@ -24,7 +24,6 @@ struct floor_piece {
 	struct floor_key key;
 	struct passes layer, head;
 	double kept_B; /* of a layer and a micro-batch, from its forward to its backward */
-	double once_B; /* of a layer, however large the micro-batch is: copies of weights */
 };
 
 struct comm_key {
@@ -164,7 +163,7 @@ static enum status piece_of(struct floors *f, const struct config *c, enum recom
 		of_s[k] = fmax(0, (more.pass[k].to_s - more.pass[k].from_s) - (few.pass[k].to_s - few.pass[k].from_s));
 	out->layer = (struct passes){of_s[0], of_s[1], more.pass[1].weights_s - few.pass[1].weights_s};
 	const double each_B = (more.peak_B - more.always_B) - (few.peak_B - few.always_B);
-	/* a micro-batch twice as large keeps twice as much of activations, and no more of anything else */
+	/* a micro-batch twice as large keeps twice as much of activations, and no more of anything else: copies of weights, which not every strategy has */
 	for (int k = 0; k < 2 && !st; k++) {
 		few_layers(c, FEW + k, recompute, &f->small);
 		f->small.train.micro_batch *= 2;
@@ -175,7 +174,6 @@ static enum status piece_of(struct floors *f, const struct config *c, enum recom
 	if (st)
 		return st;
 	out->kept_B = fmax(0, (more.peak_B - more.always_B) - (few.peak_B - few.always_B) - each_B);
-	out->once_B = fmax(0, each_B - out->kept_B);
 	if (!vec_push(&f->pieces, *out))
 		return error_nomem(e, "plans");
 	return ST_OK;
@@ -266,7 +264,7 @@ static double flights(const struct config *c)
 }
 
 /* What the first stage has of layers that its parts share evenly. */
-static double memory_B(const struct config *c, const struct machine *m, const struct floor_piece *piece, double always_B)
+static double memory_B(const struct config *c, const struct machine *m, double kept_B, double always_B)
 {
 	const struct mesh mesh = mesh_of(c);
 	struct result_memory mem = {0};
@@ -275,7 +273,7 @@ static double memory_B(const struct config *c, const struct machine *m, const st
 		layers = fmin(layers, (double)stage_part(c, 0, chunk).layers);
 	layers *= (double)c->parallel.virtual_stages;
 	summary_overhead(c, &mesh, m, &mem);
-	return layers * (always_B + flights(c) * piece->kept_B + (c->parallel.pipeline == 1 ? piece->once_B : 0)) + (double)mem.overhead_B;
+	return layers * (always_B + flights(c) * kept_B) + (double)mem.overhead_B;
 }
 
 enum status floor_of(struct floors *f, const struct config *c, struct plan_floor *out, struct error *e)
@@ -298,7 +296,6 @@ enum status floor_of(struct floors *f, const struct config *c, struct plan_floor
 		piece.layer.forward_s = fmin(piece.layer.forward_s, plain.layer.forward_s);
 		piece.layer.backward_s = plain.layer.backward_s + again * fmax(0, piece.layer.backward_s - plain.layer.backward_s);
 		piece.kept_B = plain.kept_B + small * fmin(0, piece.kept_B - plain.kept_B);
-		piece.once_B = fmin(piece.once_B, plain.once_B);
 	}
 	const bool pp_last = p->order[DIM_COUNT - 1] == DIM_PP || p->pipeline == 1;
 	if (pp_last && (st = comm_of(f, c, &comm, e)))
@@ -306,7 +303,7 @@ enum status floor_of(struct floors *f, const struct config *c, struct plan_floor
 	if (p->strategy == STRAT_DDP || p->strategy == STRAT_ZERO1) /* one reduction a step, whose layers may be in other buckets */
 		comm.layer_s = comm.layer_again_s = 0;
 	out->step_s = pipeline_s(c, &piece.layer, &piece.head, &comm) * predict_spread(f->m, (c->ranks + per - 1) / per);
-	out->memory_B = memory_B(c, f->m, &piece, comm.always_B);
+	out->memory_B = memory_B(c, f->m, piece.kept_B, comm.always_B);
 	return ST_OK;
 }
 
