@@ -60,9 +60,9 @@ static bool is_head(const struct op *op)
 }
 
 /* Casts, fills, copies and the host thread take no time here: other strategies do without. */
-static double least_of(const struct op *op, const struct op_cost *c)
+static double least_of(const struct op *op, const struct op_cost *c, bool inside)
 {
-	return is_work(op) || op->lane == LANE_MODEL_COMM ? c->alone_s : 0;
+	return is_work(op) || (inside && op->lane == LANE_MODEL_COMM) ? c->alone_s : 0;
 }
 
 struct floor_run {
@@ -73,7 +73,8 @@ struct floor_run {
 };
 
 /* Every op starts as soon as its lane and what it depends on allow, and lasts what it takes alone: nothing in the engine is earlier. */
-static enum status run_alone(const struct role *r, const struct prices *prices, struct floor_run *out, struct error *e)
+/* inside: the groups inside of a layer lie in a node; those across nodes take so long that a pass waits for what the next one may hide, and count as nothing. */
+static enum status run_alone(const struct role *r, const struct prices *prices, bool inside, struct floor_run *out, struct error *e)
 {
 	double lane_s[LANE_COUNT] = {0}, *end_s = calloc(r->ops.n + 1, sizeof *end_s);
 	*out = (struct floor_run){.pass = {{.from_s = -1}, {.from_s = -1}}};
@@ -82,7 +83,7 @@ static enum status run_alone(const struct role *r, const struct prices *prices, 
 	for (size_t i = 0; i < r->ops.n; i++) {
 		const struct op *op = &r->ops.at[i];
 		const struct op_cost *c = &prices->different.at[prices->of_op[i]];
-		const double lasts_s = least_of(op, c);
+		const double lasts_s = least_of(op, c, inside);
 		double start_s = lane_s[op->lane];
 		for (uint32_t d = 0; d < op->n_dep; d++)
 			start_s = fmax(start_s, end_s[r->deps.at[op->dep0 + d]]);
@@ -111,7 +112,7 @@ static enum status run_layers(const struct config *c, const struct machine *m, s
 	struct prices prices = {0};
 	enum status st = program_build(c, &p, e);
 	struct layout l;
-	if (!st && !(st = price_role(p, &p->roles[0], m, &prices, e)) && !(st = run_alone(&p->roles[0], &prices, out, e)) && !(st = layout_peak(&p->roles[0], &l, e))) {
+	if (!st && !(st = price_role(p, &p->roles[0], m, &prices, e)) && !(st = run_alone(&p->roles[0], &prices, c->parallel.tensor * c->parallel.context <= m->devices_per_node, out, e)) && !(st = layout_peak(&p->roles[0], &l, e))) {
 		out->always_B = static_of_role_B(&p->roles[0], COMP_KIND_COUNT);
 		out->peak_B = (double)l.peak_B;
 		layout_free(&l);
