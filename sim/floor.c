@@ -73,7 +73,7 @@ struct floor_run {
 };
 
 /* Every op starts as soon as its lane and what it depends on allow, and lasts what it takes alone: nothing in the engine is earlier. */
-/* inside: the groups inside of a layer lie in a node; those across nodes take so long that a pass waits for what the next one may hide, and count as nothing. */
+/* inside: tensor groups lie in a node; those across nodes take so long that a pass waits for what the next one may hide, and count as nothing. */
 static enum status run_alone(const struct role *r, const struct prices *prices, bool inside, struct floor_run *out, struct error *e)
 {
 	double lane_s[LANE_COUNT] = {0}, *end_s = calloc(r->ops.n + 1, sizeof *end_s);
@@ -112,7 +112,7 @@ static enum status run_layers(const struct config *c, const struct machine *m, s
 	struct prices prices = {0};
 	enum status st = program_build(c, &p, e);
 	struct layout l;
-	if (!st && !(st = price_role(p, &p->roles[0], m, &prices, e)) && !(st = run_alone(&p->roles[0], &prices, c->parallel.tensor * c->parallel.context <= m->devices_per_node, out, e)) && !(st = layout_peak(&p->roles[0], &l, e))) {
+	if (!st && !(st = price_role(p, &p->roles[0], m, &prices, e)) && !(st = run_alone(&p->roles[0], &prices, c->parallel.tensor <= m->devices_per_node, out, e)) && !(st = layout_peak(&p->roles[0], &l, e))) {
 		out->always_B = static_of_role_B(&p->roles[0], COMP_KIND_COUNT);
 		out->peak_B = (double)l.peak_B;
 		layout_free(&l);
