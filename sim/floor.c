@@ -24,7 +24,6 @@ struct floor_piece {
 	struct floor_key key;
 	struct passes layer, head;
 	double kept_B; /* of a layer and a micro-batch, from its forward to its backward */
-	double once_B; /* of a layer, however large the micro-batch is: copies of weights */
 };
 
 struct comm_key {
@@ -61,9 +60,9 @@ static bool is_head(const struct op *op)
 }
 
 /* Casts, fills, copies and the host thread take no time here: other strategies do without. */
-static double least_of(const struct op *op, const struct op_cost *c)
+static double least_of(const struct op *op, const struct op_cost *c, bool inside)
 {
-	return is_work(op) || op->lane == LANE_MODEL_COMM ? c->alone_s : 0;
+	return is_work(op) || (inside && op->lane == LANE_MODEL_COMM) ? c->alone_s : 0;
 }
 
 struct floor_run {
@@ -74,7 +73,8 @@ struct floor_run {
 };
 
 /* Every op starts as soon as its lane and what it depends on allow, and lasts what it takes alone: nothing in the engine is earlier. */
-static enum status run_alone(const struct role *r, const struct prices *prices, struct floor_run *out, struct error *e)
+/* inside: tensor groups lie in a node; those across nodes take so long that a pass waits for what the next one may hide, and count as nothing. */
+static enum status run_alone(const struct role *r, const struct prices *prices, bool inside, struct floor_run *out, struct error *e)
 {
 	double lane_s[LANE_COUNT] = {0}, *end_s = calloc(r->ops.n + 1, sizeof *end_s);
 	*out = (struct floor_run){.pass = {{.from_s = -1}, {.from_s = -1}}};
@@ -83,7 +83,7 @@ static enum status run_alone(const struct role *r, const struct prices *prices, 
 	for (size_t i = 0; i < r->ops.n; i++) {
 		const struct op *op = &r->ops.at[i];
 		const struct op_cost *c = &prices->different.at[prices->of_op[i]];
-		const double lasts_s = least_of(op, c);
+		const double lasts_s = least_of(op, c, inside);
 		double start_s = lane_s[op->lane];
 		for (uint32_t d = 0; d < op->n_dep; d++)
 			start_s = fmax(start_s, end_s[r->deps.at[op->dep0 + d]]);
@@ -112,7 +112,7 @@ static enum status run_layers(const struct config *c, const struct machine *m, s
 	struct prices prices = {0};
 	enum status st = program_build(c, &p, e);
 	struct layout l;
-	if (!st && !(st = price_role(p, &p->roles[0], m, &prices, e)) && !(st = run_alone(&p->roles[0], &prices, out, e)) && !(st = layout_peak(&p->roles[0], &l, e))) {
+	if (!st && !(st = price_role(p, &p->roles[0], m, &prices, e)) && !(st = run_alone(&p->roles[0], &prices, c->parallel.tensor <= m->devices_per_node, out, e)) && !(st = layout_peak(&p->roles[0], &l, e))) {
 		out->always_B = static_of_role_B(&p->roles[0], COMP_KIND_COUNT);
 		out->peak_B = (double)l.peak_B;
 		layout_free(&l);
@@ -164,7 +164,7 @@ static enum status piece_of(struct floors *f, const struct config *c, enum recom
 		of_s[k] = fmax(0, (more.pass[k].to_s - more.pass[k].from_s) - (few.pass[k].to_s - few.pass[k].from_s));
 	out->layer = (struct passes){of_s[0], of_s[1], more.pass[1].weights_s - few.pass[1].weights_s};
 	const double each_B = (more.peak_B - more.always_B) - (few.peak_B - few.always_B);
-	/* a micro-batch twice as large keeps twice as much of activations, and no more of anything else */
+	/* a micro-batch twice as large keeps twice as much of activations, and no more of anything else: copies of weights, which not every strategy has */
 	for (int k = 0; k < 2 && !st; k++) {
 		few_layers(c, FEW + k, recompute, &f->small);
 		f->small.train.micro_batch *= 2;
@@ -175,7 +175,6 @@ static enum status piece_of(struct floors *f, const struct config *c, enum recom
 	if (st)
 		return st;
 	out->kept_B = fmax(0, (more.peak_B - more.always_B) - (few.peak_B - few.always_B) - each_B);
-	out->once_B = fmax(0, each_B - out->kept_B);
 	if (!vec_push(&f->pieces, *out))
 		return error_nomem(e, "plans");
 	return ST_OK;
@@ -266,7 +265,7 @@ static double flights(const struct config *c)
 }
 
 /* What the first stage has of layers that its parts share evenly. */
-static double memory_B(const struct config *c, const struct machine *m, const struct floor_piece *piece, double always_B)
+static double memory_B(const struct config *c, const struct machine *m, double kept_B, double always_B)
 {
 	const struct mesh mesh = mesh_of(c);
 	struct result_memory mem = {0};
@@ -275,7 +274,7 @@ static double memory_B(const struct config *c, const struct machine *m, const st
 		layers = fmin(layers, (double)stage_part(c, 0, chunk).layers);
 	layers *= (double)c->parallel.virtual_stages;
 	summary_overhead(c, &mesh, m, &mem);
-	return layers * (always_B + flights(c) * piece->kept_B + (c->parallel.pipeline == 1 ? piece->once_B : 0)) + (double)mem.overhead_B;
+	return layers * (always_B + flights(c) * kept_B) + (double)mem.overhead_B;
 }
 
 enum status floor_of(struct floors *f, const struct config *c, struct plan_floor *out, struct error *e)
@@ -298,7 +297,6 @@ enum status floor_of(struct floors *f, const struct config *c, struct plan_floor
 		piece.layer.forward_s = fmin(piece.layer.forward_s, plain.layer.forward_s);
 		piece.layer.backward_s = plain.layer.backward_s + again * fmax(0, piece.layer.backward_s - plain.layer.backward_s);
 		piece.kept_B = plain.kept_B + small * fmin(0, piece.kept_B - plain.kept_B);
-		piece.once_B = fmin(piece.once_B, plain.once_B);
 	}
 	const bool pp_last = p->order[DIM_COUNT - 1] == DIM_PP || p->pipeline == 1;
 	if (pp_last && (st = comm_of(f, c, &comm, e)))
@@ -306,7 +304,7 @@ enum status floor_of(struct floors *f, const struct config *c, struct plan_floor
 	if (p->strategy == STRAT_DDP || p->strategy == STRAT_ZERO1) /* one reduction a step, whose layers may be in other buckets */
 		comm.layer_s = comm.layer_again_s = 0;
 	out->step_s = pipeline_s(c, &piece.layer, &piece.head, &comm) * predict_spread(f->m, (c->ranks + per - 1) / per);
-	out->memory_B = memory_B(c, f->m, &piece, comm.always_B);
+	out->memory_B = memory_B(c, f->m, piece.kept_B, comm.always_B);
 	return ST_OK;
 }
 

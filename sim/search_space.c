@@ -217,7 +217,7 @@ enum status search_space_create(const struct config *start, int64_t ranks, uint3
 	if (!plan_holds_data(start))
 		out->start.parallel.data = AUTO;
 	for (int64_t n = 1; n <= ranks && n <= m->heads; n++)
-		if (ranks % n == 0 && m->heads % n == 0 && m->kv_heads % n == 0 && m->ffn_hidden % n == 0 && may_be(out, PLAN_TENSOR, n)) {
+		if (ranks % n == 0 && m->heads % n == 0 && m->kv_heads % n == 0 && m->ffn_hidden % n == 0 && may_be(out, PLAN_TENSOR, n) && (n <= start->node_ranks || n == start->parallel.tensor)) {
 			w.now.tensor = (int32_t)n;
 			each_sequence_parallel(&w);
 		}

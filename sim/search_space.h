@@ -1,6 +1,6 @@
 /* Which plans there are for a config on a number of ranks: the values that a search gives to each key. What config_resolve refuses of them is illegal.
  *
- *   tensor          divisors of the ranks that divide heads, kv_heads and ffn_hidden
+ *   tensor          divisors of the ranks that divide heads, kv_heads and ffn_hidden, inside a node (or the config's own)
  *   context         powers of two that leave each rank 1,024 tokens of a sequence
  *   pipeline        divisors of what is left, up to the layers; virtual_stages: divisors of a stage's layers, and interleaved with them; without them 1f1b, gpipe, zero_bubble
  *   expert          divisors of the experts that divide the ranks of a stage
