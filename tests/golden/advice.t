@@ -61,8 +61,8 @@ A tensor group that crosses from node to node, over fewer NICs than it has GPUs:
     What would shorten the step, each alone; symptom: exposed communication (26 changes tried)
                                            saves  of the step  order          with
     ------------------------------------------------------------------------------------------------------------
-      tensor collectives beside products  2.28 s       50.7 %  5 communicate  --set parallel.tensor_overlap=true
       another tensor group                1.51 s       33.6 %  5 communicate  --set parallel.tensor=8
+      tensor collectives beside products  1.28 s       28.5 %  5 communicate  --set parallel.tensor_overlap=true
       another number of stages            476 ms       10.6 %  6 pipeline     --set parallel.pipeline=2
       larger micro-batches                413 ms        9.2 %  3 fuse         --set train.micro_batch=8
 
@@ -119,7 +119,7 @@ A large program: within its budget some changes are put together from pieces, an
     What would shorten the step, each alone; symptom: compute-bound (23 changes tried, 10 left untried for the program's size (-v tries them))
                               saves  of the step  order          with
     -------------------------------------------------------------------------------------------------------------
-      less recomputation    ~19.0 s       25.9 %  4 fit          --set train.recompute=none
+      less recomputation    ~19.0 s       25.8 %  4 fit          --set train.recompute=none
 
 With -v the rest of it, and what a little of each rate is worth:
 

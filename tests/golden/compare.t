@@ -4,8 +4,8 @@ NVLink against PCIe of the same GPU, with the plan as given.
     Equal number of GPUs: 8; the plan as given
     #  system                      GPUs  step time       90 % interval  tokens/s     MFU    memory      free  exposed  plan
     -------------------------------------------------------------------------------------------------------------------------------------------------
-    1  gpu:8 a100-sxm-80 nvswitch     8     41.1 s    29.8 s to 56.6 s     25513  62.4 %  28.6 GiB  51.4 GiB   199 ms  dp 8 fsdp mb 2 full prefetch 1
-    2  gpu:8 a100-sxm-80 none         8     54.3 s  39.4 s to 1.25 min     19312  47.2 %  28.6 GiB  51.4 GiB   3.86 s  dp 8 fsdp mb 2 full prefetch 1
+    1  gpu:8 a100-sxm-80 nvswitch     8     41.1 s    29.8 s to 56.7 s     25513  62.4 %  28.6 GiB  51.4 GiB   199 ms  dp 8 fsdp mb 2 full prefetch 1
+    2  gpu:8 a100-sxm-80 none         8     54.3 s  39.3 s to 1.25 min     19312  47.2 %  28.6 GiB  51.4 GiB   3.86 s  dp 8 fsdp mb 2 full prefetch 1
     For 1000 billion tokens (--target "15e12 tokens" counts others):
     #  system                      hosts      power  days    kWh  USD rented  USD owned  rented, USD/1e9  owned, USD/1e9
     --------------------------------------------------------------------------------------------------------------------
@@ -39,8 +39,8 @@ A size of its own for each; the config's prices go before the catalogue's; the t
     Systems of the sizes asked for; the plan as given
     #  system                         GPUs  step time     90 % interval  tokens/s     MFU    memory      free  exposed  plan
     ---------------------------------------------------------------------------------------------------------------------------------------------------
-    1  dgx-h100                          8     17.6 s  13.7 s to 22.6 s     59477  45.9 %  28.6 GiB  51.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
-    2  node:4 gpu:8 l40s nic:1x100Gb    32     16.4 s  11.9 s to 22.6 s     63834  33.7 %  17.4 GiB  27.6 GiB   1.30 s  dp 32 fsdp mb 2 full prefetch 1
+    1  dgx-h100                          8     17.6 s  13.7 s to 22.7 s     59477  45.9 %  28.6 GiB  51.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
+    2  node:4 gpu:8 l40s nic:1x100Gb    32     16.4 s  11.9 s to 22.8 s     63834  33.7 %  17.4 GiB  27.6 GiB   1.30 s  dp 32 fsdp mb 2 full prefetch 1
     For 300 billion tokens:
     #  system                         hosts      power  days    kWh  USD rented  USD owned  rented, USD/1e9  owned, USD/1e9
     -----------------------------------------------------------------------------------------------------------------------
@@ -63,9 +63,9 @@ Equal budgets: what is not for sale is rented for as long as the others are writ
     $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,aws-p5,dgx-a100 --fixed-plan --budget 2.5e6 | grep -E '^(Equal|#|[1-9-] |Ranked|[a-z0-9-]+: )'
     Equal budget: 2500000 USD of hosts; the plan as given
     #  system    GPUs  step time     90 % interval  tokens/s     MFU    memory      free  exposed  plan
-    1  dgx-h100    32     4.49 s  3.50 s to 5.77 s    233296  45.0 %  17.4 GiB  62.3 GiB  40.9 ms  dp 32 fsdp mb 2 full prefetch 1
-    2  dgx-a100    64     5.30 s  3.85 s to 7.30 s    197965  60.5 %  15.5 GiB  64.5 GiB  36.7 ms  dp 64 fsdp mb 2 full prefetch 1
-    3  aws-p5       8     17.6 s  13.7 s to 22.6 s     59477  45.9 %  28.6 GiB  51.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
+    1  dgx-h100    32     4.49 s  3.49 s to 5.79 s    233296  45.0 %  17.4 GiB  62.3 GiB  40.9 ms  dp 32 fsdp mb 2 full prefetch 1
+    2  dgx-a100    64     5.30 s  3.84 s to 7.30 s    197965  60.5 %  15.5 GiB  64.5 GiB  36.7 ms  dp 64 fsdp mb 2 full prefetch 1
+    3  aws-p5       8     17.6 s  13.7 s to 22.7 s     59477  45.9 %  28.6 GiB  51.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
     #  system    hosts      power  days     kWh  USD rented  USD owned  rented, USD/1e9  owned, USD/1e9
     1  dgx-h100      4    40.8 kW  49.6   76755      262137    49651 *              262          49.7 *
     2  dgx-a100      8    52.0 kW  58.5  115284      308103    32854 +              308          32.9 +
@@ -82,7 +82,7 @@ Equal targets: the fewest hosts that reach it.
     > stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,server-4xl40s --fixed-plan --target '1e12 tokens in 1d' | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: )'
     Equal target: 1000 billion tokens in 30 d; the plan as given
     #  system    GPUs  step time     90 % interval  tokens/s     MFU    memory      free  exposed  plan
-    1  dgx-h100    64     18.1 s  14.1 s to 23.3 s    462186  44.6 %  15.5 GiB  64.2 GiB   170 ms  dp 64 fsdp mb 2 full prefetch 1
+    1  dgx-h100    64     18.1 s  14.1 s to 23.4 s    462186  44.6 %  15.5 GiB  64.2 GiB   170 ms  dp 64 fsdp mb 2 full prefetch 1
     2  dgx-a100   128     21.4 s  15.5 s to 29.5 s    392048  59.9 %  14.5 GiB  65.5 GiB   152 ms  dp 128 fsdp mb 2 full prefetch 1
     #  system    hosts    power  days     kWh  USD rented  USD owned  rented, USD/1e9  owned, USD/1e9
     1  dgx-h100      8  81.6 kW  25.0   77487      264636    50125 *              265          50.1 *
@@ -112,16 +112,16 @@ Failures and checkpoints lengthen the days by 1/goodput, and all that is paid by
 Where nothing fits: what is missing, and the last places.
 
     $ stepsim compare $ROOT/configs/pp-llama3-70b-64xh100.yaml --systems server-8xrtx4090,dgx-b200 --gpus 8 --fixed-plan --set parallel.pipeline=1 --set parallel.tensor=8 --set train.global_batch=8 | grep -E '^([1-9-] |[a-z0-9-]+: does)'
-    1  dgx-b200             8     3.37 s  2.99 s to 3.80 s     19451  52.7 %  171 GiB  7.65 GiB   290 ms  tp 8 sp overlapped dp 1 mb 1
+    1  dgx-b200             8     3.37 s  2.99 s to 3.80 s     19449  52.7 %  171 GiB  7.65 GiB   291 ms  tp 8 sp overlapped dp 1 mb 1
     -  server-8xrtx4090     8          -                 -         -       -  171 GiB  too much        -  nothing fits
-    1  dgx-b200              1    14.3 kW   595  322666      1.63 M   193942 *             1627           194 *
+    1  dgx-b200              1    14.3 kW   595  322696      1.63 M   193960 *             1627           194 *
     -  server-8xrtx4090      1  4.50 kW *     -       -           -          -                -               -
     server-8xrtx4090: does not fit, 147 GiB (157.5 GB) a GPU are missing; the plan: tp 8 sp overlapped dp 1 mb 1
 
 A price that nobody knows: ranked by time.
 
     $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems 'dgx-h100,gpu:8 h20' --gpus 8 --fixed-plan | grep -E '^(Ranked|[1-9-] |  (fastest|cheapest)|    .*not known)'
-    1  dgx-h100      8     17.6 s    13.7 s to 22.6 s     59477  45.9 %  28.6 GiB  51.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
+    1  dgx-h100      8     17.6 s    13.7 s to 22.7 s     59477  45.9 %  28.6 GiB  51.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
     2  gpu:8 h20     8   1.28 min  55.9 s to 1.77 min     13607  70.2 %  28.6 GiB  67.0 GiB   132 ms  dp 8 fsdp mb 2 full prefetch 1
     1  dgx-h100       1    10.2 kW   195   75267      257054    48688 *              257          48.7 *
     2  gpu:8 h20      1  3.20 kW +   851  103213           -          -                -               -
@@ -138,16 +138,16 @@ One GPU, and a hundred thousand.
     $ stepsim compare $ROOT/configs/gpt2-124m-gpu.yaml --systems dgx-h100,server-8xl40s --gpus 1 --fixed-plan --set train.cuda_graph=false | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: [0-9])'
     > stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,server-8xl40s,gb200-nvl72 --gpus 100000 --fixed-plan --set train.micro_batch=1 --set train.global_batch=100000 | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: )'
     Equal number of GPUs: 1; the plan as given
-    1  server-8xl40s     1     460 ms  334 ms to 633 ms    142551  33.9 %  5.89 GiB  39.1 GiB      0 s  dp 1 mb 8
-    2  dgx-h100          1     150 ms  117 ms to 193 ms    436222  37.9 %  5.89 GiB  73.8 GiB      0 s  dp 1 mb 8
+    1  server-8xl40s     1     460 ms  315 ms to 671 ms    142551  33.9 %  5.89 GiB  39.1 GiB      0 s  dp 1 mb 8
+    2  dgx-h100          1     150 ms  111 ms to 202 ms    436222  37.9 %  5.89 GiB  73.8 GiB      0 s  dp 1 mb 8
     1  server-8xl40s  0.125  500 W *  81.2  1539        3626      596 *             3.63          0.60 *
     2  dgx-h100       0.125  1.27 kW  26.5  1283        4381      830 *             4.38          0.83 *
     server-8xl40s: 1 of a host's 8 GPUs work; that share of its power and price is counted
     dgx-h100: 1 of a host's 8 GPUs work; that share of its power and price is counted
     Equal number of GPUs: 100000; the plan as given
-    1  server-8xl40s  100000     39.5 s  28.7 s to 54.4 s    20.7 M  3.5 %  9.47 GiB  35.5 GiB   34.4 s  dp 100000 fsdp mb 1 full prefetch 1
-    2  dgx-h100       100000     25.1 s  19.5 s to 32.2 s    32.7 M  2.0 %  9.47 GiB  70.2 GiB   23.2 s  dp 100000 fsdp mb 1 full prefetch 1
-    -  gb200-nvl72    100008          -                 -         -      -         -         -        -  none
+    1  server-8xl40s  100000     39.5 s  25.4 s to 1.02 min    20.7 M  3.5 %  9.47 GiB  35.5 GiB   34.4 s  dp 100000 fsdp mb 1 full prefetch 1
+    2  dgx-h100       100000     25.1 s    16.6 s to 37.7 s    32.7 M  2.0 %  9.47 GiB  70.2 GiB   23.2 s  dp 100000 fsdp mb 1 full prefetch 1
+    -  gb200-nvl72    100008          -                   -         -      -         -         -        -  none
     1  server-8xl40s  12500  50.0 MW *  0.56  1.06 M      2.49 M   409805 *             2492           410 *
     2  dgx-h100       12500     128 MW  0.35  1.71 M      5.84 M   1.11 M *             5845          1107 *
     -  gb200-nvl72     1389     167 MW     -       -           -          -                -               -

@@ -65,8 +65,8 @@
         --backend KIND                    what is measured: cuda, host, or auto (GPUs where there are any)
         --share-gpu                       allow several ranks on one GPU: correctness only
         --progress WHEN                   the progress line on standard error: auto (when a terminal reads it), always, never
-    -q, --quiet                           no notes and no progress line; warnings and the result remain
-    -v, --verbose                         also the placement of ranks, the profile, the price of each kind of op, every link
+    -q, --quiet                           no notes, no advice and no progress line; warnings and the result remain
+    -v, --verbose                         also the placement of ranks, the profile, the price of each kind of op, all advice, every link
     -h, --help                            this text
     Exit codes: 0 done; 1 the execution failed; 2 the command line, config or input file is wrong; 3 done, but --max-error was missed.
 

@@ -5,7 +5,7 @@ One page, complete in itself: nothing is fetched, the data is there, texts of th
     > printf 'model: {preset: gpt2-124m}\n' > 'a<b>&c.yaml'; stepsim predict 'a<b>&c.yaml' --set cluster.system=dgx-h100 --html - | grep -c 'a<b>'
     href="data:,"
     1
-    <h1>A step takes 2.27 s (90 % sure: 1.77 s to 2.91 s).
+    <h1>A step takes 2.27 s (90 % sure: 1.76 s to 2.92 s).
     id="bars" id="data" id="keys" id="live" id="memory" id="roofline" id="timeline" id="tip" 0
     0
     [1]

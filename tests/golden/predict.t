@@ -50,7 +50,7 @@ A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
       less recomputation                 420 ms       18.5 %  4 fit     --set train.recompute=none
       a newer attention kernel           168 ms        7.4 %  3 fuse    --set train.attention_kernel=fa3
       16-bit weights and a master copy  38.2 ms        1.7 %  1 format  --set train.param_dtype=bf16 --set train.master_weights=true --set train.grad_dtype=bf16 --set train.reduce_dtype=bf16
-    90 % interval of the prediction: 1.77 s to 2.91 s
+    90 % interval of the prediction: 1.76 s to 2.92 s
     Bottleneck: compute: gemm 69 % of the step
     Warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
 

@@ -21,6 +21,9 @@ if [ "${1:-}" = --update ]; then
 fi
 files=("$@")
 [ ${#files[@]} -gt 0 ] || files=("$here"/*.t)
+for file in "${files[@]}"; do
+	[ -f "$file" ] || { echo "no such file: $file" >&2; exit 2; }
+done
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
