@@ -237,17 +237,17 @@ static struct passes stage_work(const struct passes *layer, const struct passes 
 static double pipeline_s(const struct config *c, const struct passes *layer, const struct passes *head, const struct comm_piece *comm)
 {
 	const struct parallel *p = &c->parallel;
-	const bool parted = p->schedule == SCHED_ZERO_BUBBLE && p->pipeline > 1;
+	const bool parted = p->schedule == SCHED_ZERO_BUBBLE && p->pipeline > 1, back = p->schedule == SCHED_ZBV && p->pipeline > 1;
 	const double micros = (double)c->micro_batches;
 	double before_s = 0, most_s = 0;
 	for (int64_t s = 0; s < p->pipeline; s++) {
 		int64_t layers = 0;
 		for (int64_t chunk = 0; chunk < p->virtual_stages; chunk++)
 			layers += stage_part(c, s, chunk).layers;
-		const struct passes w = stage_work(layer, s == p->pipeline - 1 ? head : NULL, layers), first = stage_work(layer, NULL, stage_part(c, s, 0).layers);
+		const struct passes w = stage_work(layer, s == (back ? 0 : p->pipeline - 1) ? head : NULL, layers), first = stage_work(layer, NULL, stage_part(c, s, 0).layers);
 		most_s = fmax(most_s, before_s + through(&w, micros, parted ? fmax(0, micros - (double)s) : micros));
 		most_s = fmax(most_s, (double)layers * (comm->layer_s + (micros - 1) * comm->layer_again_s));
-		before_s += through(&first, 1, parted ? 0 : 1);
+		before_s += back ? first.forward_s : through(&first, 1, parted ? 0 : 1);
 	}
 	return most_s;
 }
@@ -261,6 +261,8 @@ static double flights(const struct config *c)
 		return 1;
 	if (p->schedule == SCHED_GPIPE)
 		return micros;
+	if (p->schedule == SCHED_ZBV)
+		return (fmin(2 * stages - 1, micros) + 1) / 2;
 	return p->schedule == SCHED_INTERLEAVED ? fmin(chunks * micros, 2 * (stages - 1) + (chunks - 1) * stages + 1) / chunks : fmin(stages, micros);
 }
 

@@ -164,6 +164,11 @@ static void each_schedule(struct walker *w)
 			w->now.chunks = (int32_t)chunks;
 			each_expert(w);
 		}
+	if (stages > 1 && layers >= 2 && may_be(s, PLAN_SCHEDULE, SCHED_ZBV) && (s->start.model.layers % (2 * stages) == 0 || held(s, PLAN_VIRTUAL_STAGES)) && may_be(s, PLAN_VIRTUAL_STAGES, 2)) {
+		w->now.schedule = SCHED_ZBV;
+		w->now.chunks = 2;
+		each_expert(w);
+	}
 }
 
 static void each_pipeline(struct walker *w)

@@ -46,7 +46,7 @@ static void random_problem(struct problem *p)
 {
 	static const char *const gpus[] = {"rtx4090 none", "a100-sxm-40 nvswitch", "h100-sxm nvswitch", "v100-sxm-16 nvswitch"}, *const stacks[] = {"pytorch-ddp", "pytorch-fsdp", "megatron-core", "deepspeed"};
 	static const char *const strategies[] = {"ddp", "zero1", "zero2", "fsdp"}, *const recomputes[] = {"none", "full"}, *const attentions[] = {"flash", "flash", "flash", "naive"};
-	const unsigned per_node = 1u << below(3), nodes = per_node == 1 ? 1 + below(2) : 1, heads = 8u << below(3), layers = 2 + below(2);
+	const unsigned per_node = 1u << below(3), nodes = per_node == 1 ? 1 + below(2) : 1, heads = 8u << below(3), layers = 2 + below(3);
 	struct error e = {0};
 	/* what makes the larger problems large; held keys are a part of the search as well */
 	static const uint32_t holds[] = {1u << PLAN_SCHEDULE | 1u << PLAN_RECOMPUTE, 1u << PLAN_SCHEDULE | 1u << PLAN_STRATEGY, 1u << PLAN_PIPELINE, 1u << PLAN_MICRO_BATCH | 1u << PLAN_TENSOR, 1u << PLAN_STRATEGY | 1u << PLAN_OVERLAP};
