@@ -5,6 +5,7 @@
 #include "base/table.h"
 #include "report/json_build.h"
 #include "report/report.h"
+#include "report/text.h"
 #include "step/advice.h"
 
 #define SHORT_ROWS 4 /* of the block under the table */
@@ -29,12 +30,19 @@ static enum status add_row(struct table *t, const struct advice_row *r, double s
 	return table_row(t, e, "  %s|%s%s%s|%.1f %%|%d %s|%s", r->what, r->estimated ? "~" : "", r->saves_s < 0 ? "-" : "", seconds, 100 * r->saves_s / step_s, (int)r->stage + 1, stage_words[r->stage], text);
 }
 
-static enum status rows_table(const struct advice *a, size_t from, size_t to, double step_s, FILE *out, struct error *e)
+static enum status rows_table(const struct advice *a, size_t from, size_t to, double step_s, struct table **out, struct error *e)
 {
-	struct table *t = table_create("<|saves|of the step|<order|<with");
+	struct table *t = *out = table_create("<|saves|of the step|<order|<with");
 	enum status st = t ? ST_OK : error_nomem(e, "the advice");
 	for (size_t i = from; i < to && !st; i++)
 		st = add_row(t, &a->row[i], step_s, e);
+	return st;
+}
+
+static enum status print_rows(const struct advice *a, size_t from, size_t to, double step_s, FILE *out, struct error *e)
+{
+	struct table *t = NULL;
+	enum status st = rows_table(a, from, to, step_s, &t, e);
 	if (!st)
 		table_print(t, out);
 	table_destroy(t);
@@ -48,24 +56,30 @@ static void print_counts(const struct advice *a, FILE *out)
 		fprintf(out, ", %lld left untried for the program's size (-v tries them)", (long long)a->untried);
 }
 
+void text_advice_head(const struct outcome *o, FILE *out)
+{
+	const struct advice *a = o->advice;
+	if (a->n == 0)
+		fprintf(out, "Symptom: %s. %s (", symptom_words[a->symptom], a->fits ? "No single change shortens the step by 0.5 % or more" : "No single change makes it fit in memory");
+	else if (a->fits)
+		fprintf(out, "What would shorten the step, each alone; symptom: %s (", symptom_words[a->symptom]);
+	else
+		fputs("What makes it fit in memory, each alone, the shortest step first (", out);
+	print_counts(a, out);
+	fputs(")\n", out);
+}
+
+enum status text_advice(const struct outcome *o, struct table **out, struct error *e)
+{
+	return rows_table(o->advice, 0, o->advice->n, o->predicted->time.step_s, out, e);
+}
+
 enum status report_advice(const struct outcome *o, FILE *out, struct error *e)
 {
 	const struct advice *a = o->advice;
-	const double step_s = o->predicted->time.step_s;
-	const size_t shown = a->n < SHORT_ROWS ? a->n : SHORT_ROWS;
-	if (a->n == 0) {
-		fprintf(out, "\nSymptom: %s. %s (", symptom_words[a->symptom], a->fits ? "No single change shortens the step by 0.5 % or more" : "No single change makes it fit in memory");
-		print_counts(a, out);
-		fputs(")\n", out);
-		return ST_OK;
-	}
-	if (a->fits)
-		fprintf(out, "\nWhat would shorten the step, each alone; symptom: %s (", symptom_words[a->symptom]);
-	else
-		fputs("\nWhat makes it fit in memory, each alone, the shortest step first (", out);
-	print_counts(a, out);
-	fputs(")\n", out);
-	return rows_table(a, 0, shown, step_s, out, e);
+	fputc('\n', out);
+	text_advice_head(o, out);
+	return a->n > 0 ? print_rows(a, 0, a->n < SHORT_ROWS ? a->n : SHORT_ROWS, o->predicted->time.step_s, out, e) : ST_OK;
 }
 
 static enum status sensitivity_table(const struct outcome *o, FILE *out, struct error *e)
@@ -91,7 +105,7 @@ enum status report_advice_more(const struct outcome *o, FILE *out, struct error 
 	enum status st = ST_OK;
 	if (a->n > SHORT_ROWS) {
 		fprintf(out, "further changes, each alone:\n");
-		st = rows_table(a, SHORT_ROWS, a->n, o->predicted->time.step_s, out, e);
+		st = print_rows(a, SHORT_ROWS, a->n, o->predicted->time.step_s, out, e);
 	}
 	if (!st && a->n_sensitivity > 0) {
 		fprintf(out, "sensitivity: what the step gains by a little, and what is left of it when a part costs nothing:\n");

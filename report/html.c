@@ -10,6 +10,7 @@
 #include "report/page.h"
 #include "report/report.h"
 #include "report/text.h"
+#include "step/advice.h"
 
 EMBED(page_js, "report/page/page.js");
 EMBED(timeline_js, "report/page/timeline.js");
@@ -92,6 +93,24 @@ static enum status write_tables(const struct outcome *o, struct page *p, struct 
 	return st;
 }
 
+static void advice_head(const void *of, FILE *out)
+{
+	text_advice_head(of, out);
+}
+
+static enum status write_advice(const struct outcome *o, struct page *p, struct error *e)
+{
+	struct table *rows = NULL;
+	if (!o->advice)
+		return ST_OK;
+	page_section(p, "Advice");
+	enum status st = page_lines(p, "", advice_head, o, e);
+	if (!st && o->advice->n > 0 && !(st = text_advice(o, &rows, e)))
+		page_table(p, rows);
+	table_destroy(rows);
+	return st;
+}
+
 static enum status write_json(struct page *p, const char *summary, const json_t *value, struct error *e)
 {
 	char *text = value ? json_dumps(value, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
@@ -134,7 +153,7 @@ static enum status write_body(const struct outcome *o, struct page *p, struct er
 	if ((st = page_lines(p, "warning", warnings, o, e)))
 		goto out;
 	write_pictures(m, shown, p->out);
-	if ((st = write_tables(o, p, e)) || (st = page_lines(p, "dim", findings, o, e)) || (st = write_sources(o, p, e)))
+	if ((st = write_advice(o, p, e)) || (st = write_tables(o, p, e)) || (st = page_lines(p, "dim", findings, o, e)) || (st = write_sources(o, p, e)))
 		goto out;
 	fprintf(p->out, "<div id=\"tip\" hidden></div>\n<script type=\"application/json\" id=\"data\">%s</script>\n<script>\n%s%s</script>\n", data, page_js, timeline_js);
 out:

@@ -19,4 +19,8 @@ enum status text_figures(const struct outcome *o, struct table **out, struct err
 enum status text_stages(const struct outcome *o, struct table **out, struct error *e);
 #define TEXT_STAGES "The stages of the predicted step; above stands the one that ends last."
 
+/* Where there is advice: its heading, a line; all its rows, freed as above. */
+void text_advice_head(const struct outcome *o, FILE *out);
+enum status text_advice(const struct outcome *o, struct table **out, struct error *e);
+
 #endif
