@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/compare.h"
-#include "sim/predict.h"
+#include "sim/fold.h"
 #include "sim/search.h"
 #include "step/plan.h"
 #include "topology/machine.h"
@@ -50,7 +50,7 @@ static enum status predict_given(const struct config *c, const struct machine *m
 		*resolved = *c;
 		st = config_resolve(resolved, ranks, e);
 	}
-	if (!st && !(st = program_build(resolved, &program, e)) && !(st = predict(program, m, &p, &timeline, e)))
+	if (!st && !(st = predict_step(resolved, m, &program, &p, &timeline, e)))
 		st = keep(r, resolved, &p, e);
 	timeline_free(&timeline);
 	program_destroy(program);

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "sim/evaluate.h"
+#include "sim/fold.h"
 #include "sim/levers.h"
 
 /* What is not compute, and holds so much of the step, is what the step suffers from, however much it computes. */
@@ -160,7 +161,7 @@ static enum status collect(struct advisor *v, struct error *e)
 /* Layers and micro-batches make nearly all ops of all stages together. */
 static int64_t cost_ops(const struct advisor *v, const struct trial *t)
 {
-	return (int64_t)((double)v->ops * (double)t->config->micro_batches / (double)v->a->program->config.micro_batches);
+	return (int64_t)((double)v->ops * (double)fold_simulated(t->config) / (double)fold_simulated(&v->a->program->config));
 }
 
 static enum status predict_trial(const struct advisor *v, struct trial *t, struct error *e)
@@ -169,9 +170,7 @@ static enum status predict_trial(const struct advisor *v, struct trial *t, struc
 	struct timeline timeline = {0};
 	struct result *r = malloc(sizeof *r);
 	struct error refused = {0};
-	enum status st = r ? program_build(t->config, &p, &refused) : error_nomem(&refused, "advice");
-	if (!st)
-		st = predict(p, v->a->machine, r, &timeline, &refused);
+	enum status st = r ? predict_step(t->config, v->a->machine, &p, r, &timeline, &refused) : error_nomem(&refused, "advice");
 	if (!st) {
 		t->row.step_s = r->time.step_s;
 		t->row.memory_B = r->memory.total_B;
@@ -314,7 +313,8 @@ enum status advise(const struct advise_case *a, struct advice *out, struct error
 	enum status st = collect(&v, e);
 	if (!st && !(st = try_all(&v, e)))
 		pick(&v);
-	if (!st && a->sensitivity && v.ops * 2 * SENSITIVITIES <= a->budget_ops)
+	const bool whole = fold_simulated(&a->program->config) == a->program->config.micro_batches;
+	if (!st && a->sensitivity && whole && v.ops * 2 * SENSITIVITIES <= a->budget_ops)
 		st = sensitivities(a->program, a->machine, a->predicted->time.step_s, out, e);
 	for (size_t i = 0; i < v.trials.n; i++)
 		free(v.trials.at[i].config);

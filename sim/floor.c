@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "sim/beside.h"
 #include "sim/pieces.h"
 #include "sim/summary.h"
 #include "step/layout.h"
@@ -59,10 +60,10 @@ static bool is_head(const struct op *op)
 	return op->layer < 0 && is_work(op) && (op_class_of(op) == CLASS_LOSS || op_class_of(op) == CLASS_GEMM);
 }
 
-/* Casts, fills, copies and the host thread take no time here: other strategies do without. Nor does what a collective moves beside products. */
+/* Casts, fills, copies and the host thread take no time here: other strategies do without. */
 static double least_of(const struct op *op, const struct op_cost *c, bool inside)
 {
-	return is_work(op) ? c->alone_s : inside && op->lane == LANE_MODEL_COMM ? fmax(0, c->alone_s - c->beside_s) : 0;
+	return is_work(op) || (inside && op->lane == LANE_MODEL_COMM) ? c->alone_s : 0;
 }
 
 struct floor_run {
@@ -87,7 +88,11 @@ static enum status run_alone(const struct role *r, const struct prices *prices, 
 		double start_s = lane_s[op->lane];
 		for (uint32_t d = 0; d < op->n_dep; d++)
 			start_s = fmax(start_s, end_s[r->deps.at[op->dep0 + d]]);
-		end_s[i] = lane_s[op->lane] = start_s + lasts_s;
+		/* what lies beside products holds nobody up, and a gather's tail the lane alone (sim/beside.h) */
+		const double beside_s = fmin(lasts_s, c->beside_s);
+		end_s[i] = lane_s[op->lane] = start_s + lasts_s - beside_s;
+		if (beside_is_tail(op))
+			lane_s[op->lane] += beside_s;
 		out->comm_s += op->lane == LANE_COMM ? c->alone_s : 0;
 		if (!is_work(op))
 			continue;
@@ -234,20 +239,30 @@ static struct passes stage_work(const struct passes *layer, const struct passes 
 	return w;
 }
 
+/* Micro-batches whose gradients of weights stage s computes before its last backward, at the least: what it puts off may fill the time in which the stages before it drain. zbv: of stages that wait for none, all. */
+static double weights_within(const struct parallel *p, double micros, int64_t s)
+{
+	if (p->pipeline == 1 || !schedule_parts_backward(p->schedule))
+		return micros;
+	return p->schedule == SCHED_ZBV && s > 0 ? 0 : fmax(0, micros - (double)s);
+}
+
 static double pipeline_s(const struct config *c, const struct passes *layer, const struct passes *head, const struct comm_piece *comm)
 {
 	const struct parallel *p = &c->parallel;
-	const bool parted = p->schedule == SCHED_ZERO_BUBBLE && p->pipeline > 1, back = p->schedule == SCHED_ZBV && p->pipeline > 1;
+	const bool parted = schedule_parts_backward(p->schedule) && p->pipeline > 1;
+	const int64_t head_at = stages_head(c);
 	const double micros = (double)c->micro_batches;
 	double before_s = 0, most_s = 0;
 	for (int64_t s = 0; s < p->pipeline; s++) {
 		int64_t layers = 0;
 		for (int64_t chunk = 0; chunk < p->virtual_stages; chunk++)
 			layers += stage_part(c, s, chunk).layers;
-		const struct passes w = stage_work(layer, s == (back ? 0 : p->pipeline - 1) ? head : NULL, layers), first = stage_work(layer, NULL, stage_part(c, s, 0).layers);
-		most_s = fmax(most_s, before_s + through(&w, micros, parted ? fmax(0, micros - (double)s) : micros));
+		const struct passes w = stage_work(layer, s == head_at ? head : NULL, layers), first = stage_work(layer, NULL, stage_part(c, s, 0).layers);
+		most_s = fmax(most_s, before_s + through(&w, micros, weights_within(p, micros, s)));
+		most_s = fmax(most_s, through(&w, micros, micros));
 		most_s = fmax(most_s, (double)layers * (comm->layer_s + (micros - 1) * comm->layer_again_s));
-		before_s += back ? first.forward_s : through(&first, 1, parted ? 0 : 1);
+		before_s += through(&first, 1, parted ? 0 : 1);
 	}
 	return most_s;
 }
@@ -262,7 +277,7 @@ static double flights(const struct config *c)
 	if (p->schedule == SCHED_GPIPE)
 		return micros;
 	if (p->schedule == SCHED_ZBV)
-		return (fmin(2 * stages - 1, micros) + 1) / 2;
+		return fmin(2 * stages - 1, micros) / chunks; /* of the first chunk alone */
 	return p->schedule == SCHED_INTERLEAVED ? fmin(chunks * micros, 2 * (stages - 1) + (chunks - 1) * stages + 1) / chunks : fmin(stages, micros);
 }
 

@@ -5,7 +5,7 @@
  * the casts, fills and copies that only some strategies have. With f, b, w a stage's forward, backward and weight gradients of a micro-batch (w is part of b), M micro-batches, and f', b' of its first chunk: stage s begins when
  * the first micro-batch has come through the stages before it, and when it has ended its last backward, that still has to go back through them:
  *     step >= sum over r < s of (f'_r + b'_r) + M (f_s + b_s)            for each s (Narayanan et al. 2021, arXiv:2104.04473, section 2.2: the pipeline bubble)
- * Under zbv the last micro-batch need not go back through them: the f'_r alone come before. Under zero_bubble stage s leaves the weights of s micro-batches for after its last backward: w is in none of the b', and in M - s of the b.
+ * Under zero_bubble stage s leaves the weights of s micro-batches for after its last backward: w is in none of the b', and in M - s of the b. Under zbv stages behind the first may put off all w.
  * Nor is it shorter than all that passes over the parameters of a stage's layers, micro-batch by micro-batch (zero2, fsdp, hsdp), one collective after the other on their lane.
  *
  * Memory: what the layers of the first stage have always, and what it keeps of the micro-batches that its schedule has in flight at once.

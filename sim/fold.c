@@ -86,13 +86,22 @@ static struct folds folds_of(const struct config *c)
 	return c->micro_batches <= few + period || all_in_flight ? (struct folds){0, 0} : (struct folds){few, few + period};
 }
 
+enum status fold_check(const struct config *c, struct error *e)
+{
+	if (!fold_is_long(c) || c->parallel.pipeline == 1 || c->parallel.schedule != SCHED_GPIPE)
+		return ST_OK;
+	error_set(e, ST_INPUT, "gpipe keeps %lld micro-batches of %lld layers in flight, too many to be simulated (parallel.schedule 1f1b does not)", (long long)c->micro_batches, (long long)c->model.layers);
+	return config_blame_batch(c, e);
+}
+
 enum status predict_folded(const struct config *c, const struct machine *m, struct result *out, struct error *e)
 {
 	const struct folds folds = folds_of(c);
-	if (folds.more == 0)
-		return predict_with(c, c->micro_batches, m, out, e);
+	enum status st = fold_check(c, e);
+	if (st || folds.more == 0)
+		return st ? st : predict_with(c, c->micro_batches, m, out, e);
 	struct result *small = malloc(sizeof *small), *large = malloc(sizeof *large);
-	enum status st = small && large ? ST_OK : error_nomem(e, "a prediction");
+	st = small && large ? ST_OK : error_nomem(e, "a prediction");
 	if (!st && !(st = predict_with(c, folds.few, m, small, e)) && !(st = predict_with(c, folds.more, m, large, e)))
 		extend(small, large, (double)(c->micro_batches - folds.few) / (double)(folds.more - folds.few), c, m, out);
 	free(small);
@@ -112,10 +121,6 @@ bool fold_is_long(const struct config *c)
 static enum status predict_long(const struct config *c, const struct machine *m, struct program **program, struct result *out, struct timeline *timeline, struct error *e)
 {
 	const struct folds folds = folds_of(c);
-	if (folds.more == 0) {
-		error_set(e, ST_INPUT, "gpipe keeps %lld micro-batches of %lld layers in flight, too many to be simulated (parallel.schedule 1f1b does not)", (long long)c->micro_batches, (long long)c->model.layers);
-		return config_blame_batch(c, e);
-	}
 	struct config *some = malloc(sizeof *some);
 	if (!some)
 		return error_nomem(e, "a prediction");
@@ -132,10 +137,18 @@ static enum status predict_long(const struct config *c, const struct machine *m,
 	return st;
 }
 
+int64_t fold_simulated(const struct config *c)
+{
+	const struct folds folds = folds_of(c);
+	return fold_is_long(c) && folds.more > 0 ? folds.more : c->micro_batches;
+}
+
 enum status predict_step(const struct config *c, const struct machine *m, struct program **program, struct result *out, struct timeline *timeline, struct error *e)
 {
-	if (fold_is_long(c))
+	enum status st = fold_check(c, e);
+	if (!st && fold_simulated(c) < c->micro_batches)
 		return predict_long(c, m, program, out, timeline, e);
-	enum status st = program_build(c, program, e);
+	if (!st)
+		st = program_build(c, program, e);
 	return st ? st : predict(*program, m, out, timeline, e);
 }

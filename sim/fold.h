@@ -11,11 +11,17 @@
 /* A step too long to be simulated whole: its program would take more than about a GB (blocks x micro-batches, some 15 kB each in program, tasks and timeline). */
 bool fold_is_long(const struct config *c);
 
+/* Of the micro-batches of a resolved config, how many are in the program of predict_step. Fewer than all where the step is long, unless they are about as many as fill its pipeline. */
+int64_t fold_simulated(const struct config *c);
+
+/* ST_INPUT for a long step that does not fold: gpipe, whose memory depends on all micro-batches. Of a resolved config. */
+enum status fold_check(const struct config *c, struct error *e);
+
 /* Instead of program_build and predict, of a resolved config: `out` is the folded prediction where fold_is_long, with a word on it among its warnings; the program and the timeline are then those of a step with as many micro-batches as were simulated.
- * ST_INPUT where a long step does not fold (gpipe, whose memory depends on all that are in flight). *program is the caller's in any case. */
+ * ST_INPUT as fold_check. *program is the caller's in any case. */
 enum status predict_step(const struct config *c, const struct machine *m, struct program **program, struct result *out, struct timeline *timeline, struct error *e);
 
-/* Of a resolved config. */
+/* Of a resolved config; ST_INPUT as fold_check. */
 enum status predict_folded(const struct config *c, const struct machine *m, struct result *out, struct error *e);
 
 #endif

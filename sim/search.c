@@ -310,7 +310,10 @@ static enum status bound_all(struct quest *q, struct search_counts *c, struct er
 		struct error wrong = {0};
 		const size_t n = search_variants(s, &shape, v);
 		search_config(s, &shape, &v[0], config);
-		if ((st = config_resolve(config, s->ranks, &wrong)) == ST_INPUT) {
+		st = config_resolve(config, s->ranks, &wrong);
+		if (!st)
+			st = fold_check(config, &wrong);
+		if (st == ST_INPUT) {
 			c->illegal += (int64_t)n;
 			st = ST_OK;
 			continue;
@@ -342,8 +345,8 @@ static enum status predict_plan(const struct machine *m, int64_t ranks, struct s
 	struct timeline t = {0};
 	p->config = p->chosen;
 	enum status st = config_resolve(&p->config, ranks, e);
-	if (!st && !(st = program_build(&p->config, &program, e)))
-		st = predict(program, m, &p->full, &t, e);
+	if (!st)
+		st = predict_step(&p->config, m, &program, &p->full, &t, e);
 	timeline_free(&t);
 	program_destroy(program);
 	return st;
@@ -442,6 +445,8 @@ static enum status price_start(const struct quest *q, const struct config *start
 	p->chosen = *start;
 	p->config = *start;
 	enum status st = config_resolve(&p->config, q->space.ranks, &wrong);
+	if (!st)
+		st = fold_check(&p->config, &wrong);
 	if (st == ST_INPUT) {
 		snprintf(out->start_reason, sizeof out->start_reason, "%.255s", wrong.text);
 		return ST_OK;

@@ -158,17 +158,18 @@ static void each_schedule(struct walker *w)
 			w->now.schedule = (int8_t)plain[i];
 			each_expert(w);
 		}
+	if (stages > 1 && s->start.parallel.schedule == SCHED_ZBV && s->start.model.layers % (2 * stages) == 0 && may_be(s, PLAN_SCHEDULE, SCHED_ZBV) && may_be(s, PLAN_VIRTUAL_STAGES, 2)) {
+		w->now.schedule = SCHED_ZBV; /* each must be predicted: only where the config asks for it */
+		w->now.chunks = 2;
+		each_expert(w);
+		w->now.chunks = 1;
+	}
 	for (int64_t chunks = 2; chunks <= layers && stages > 1 && may_be(s, PLAN_SCHEDULE, SCHED_INTERLEAVED); chunks++)
 		if ((s->start.model.layers % (stages * chunks) == 0 || held(s, PLAN_VIRTUAL_STAGES)) && may_be(s, PLAN_VIRTUAL_STAGES, chunks)) {
 			w->now.schedule = SCHED_INTERLEAVED;
 			w->now.chunks = (int32_t)chunks;
 			each_expert(w);
 		}
-	if (stages > 1 && layers >= 2 && may_be(s, PLAN_SCHEDULE, SCHED_ZBV) && (s->start.model.layers % (2 * stages) == 0 || held(s, PLAN_VIRTUAL_STAGES)) && may_be(s, PLAN_VIRTUAL_STAGES, 2)) {
-		w->now.schedule = SCHED_ZBV;
-		w->now.chunks = 2;
-		each_expert(w);
-	}
 }
 
 static void each_pipeline(struct walker *w)

@@ -2,7 +2,7 @@
  *
  *   tensor          divisors of the ranks that divide heads, kv_heads and ffn_hidden, inside a node (or the config's own)
  *   context         powers of two that leave each rank 1,024 tokens of a sequence
- *   pipeline        divisors of what is left, up to the layers; virtual_stages: divisors of a stage's layers, and interleaved with them; without them 1f1b, gpipe, zero_bubble; two: zbv too
+ *   pipeline        divisors of what is left, up to the layers; virtual_stages: divisors of a stage's layers, and interleaved with them; without them 1f1b, gpipe, zero_bubble; two: zbv too, where the config has it
  *   expert          divisors of the experts that divide the ranks of a stage
  *   strategy        ddp, zero1, zero2, fsdp, hsdp with shards of every divisor of the replicas that is a power of two or fills a node; ddp (or none, as the config has it) where nothing is replicated.
  *                   With a pipeline zero2, fsdp and hsdp, which communicate in each micro-batch, only where the config itself has them with a pipeline

@@ -104,3 +104,20 @@ A step of very many micro-batches: a few are simulated, the rest is counted. Whe
     stepsim: --set train.global_batch=16384: gpipe keeps 16384 micro-batches of 12 layers in flight, too many to be simulated (parallel.schedule 1f1b does not)
     stepsim: --set train.global_batch=16384: 16384 micro-batches of 12 layers: a step so long is predicted, but neither executed nor dumped
     [2]
+
+A search and a comparison count it, too, and see the same step; advice tries changes as they would be predicted, and a part of the step tells no sensitivity. As many micro-batches as fill a long pipeline are simulated.
+
+    $ long="$ROOT/configs/gpt2-124m-gpu.yaml --set cluster.system=dgx-h100 --set cluster.gpus_per_node=1 --set train.micro_batch=1 --set train.global_batch=16384"
+    > stepsim predict $long -v 2>&1 | grep -E '^step time|^sensitivity|larger micro-batches'
+    > stepsim predict $long --set train.micro_batch=32 -q | grep '^step time'
+    > stepsim plan $long --set train.recompute=none 2>/dev/null | grep '^config'
+    > stepsim compare $long --systems dgx-h100 --gpus 1 --fixed-plan 2>/dev/null | grep -m 1 '^1'
+    > stepsim plan $ROOT/configs/gpt2-124m-gpu.yaml --set cluster.system=dgx-h100 --gpus 2 --set train.micro_batch=1 --set train.global_batch=16384 --set parallel.pipeline=2 --set parallel.schedule=gpipe
+    > stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml -q --set model.preset=llama3-405b --set cluster.nodes=126 --set parallel.pipeline=126 --set train.global_batch=360 | grep '^step time'
+    step time                     56.3 s
+      larger micro-batches              20.0 s       35.6 %  3 fuse    --set train.micro_batch=32
+    step time                   36.3 s
+    config  dp 1 mb 1     56.3 s  21.7 s to 2.43 min    298141  25.9 %  3.22 GiB  76.4 GiB      0 s  compute: gemm 52 % of the step
+    1  dgx-h100     1     56.3 s  21.7 s to 2.43 min    298141  25.9 %  3.22 GiB  76.4 GiB      0 s  dp 1 mb 1
+    stepsim: no plan is legal on 2 ranks: --set train.global_batch=16384: gpipe keeps 16384 micro-batches of 12 layers in flight, too many to be simulated (parallel.schedule 1f1b does not)
+    step time                      28.5 s

@@ -240,4 +240,47 @@ static void test_floors(void)
 	free(p);
 }
 
-UNIT_MAIN("search", {"no bound is above what it bounds", test_floors}, {"nor of large models", test_large_floors}, {"pruned and exhaustive agree", test_pruned})
+/* Tried where the config has it: the head is on the first stage, and gradients of weights are put off. */
+static void test_zbv(void)
+{
+	static const char *const lines[] = {"gpu:4 rtx4090 none", "gpu:4 a100-sxm-40 nvswitch", "gpu:2 v100-sxm-16 nvswitch"};
+	int bounded = 0, chosen = 0;
+	double tightest = 0;
+	struct problem *p = malloc(sizeof *p);
+	struct search_space *s = malloc(sizeof *s);
+	CU_ASSERT_TRUE_FATAL(p && s);
+	for (int i = 0; i < 3; i++) {
+		struct search_result quick, all;
+		struct floors *floors = NULL;
+		struct evaluator *v = NULL;
+		struct error e = {0};
+		snprintf(p->text, sizeof p->text,
+		         "model: {layers: %u, hidden: 1024, heads: 8, vocab: %u, seq_len: 1024}\ntrain: {stack: megatron-core, dtype: %s, micro_batch: 1, global_batch: %u}\nparallel: {strategy: zero1, pipeline: 2, schedule: zbv}\n",
+		         8u, 1024 * (8 + below(24)), i == 2 ? "fp16" : "bf16", 2u << below(5));
+		p->held = 1u << PLAN_SCHEDULE | 1u << PLAN_RECOMPUTE | 1u << PLAN_TENSOR;
+		if (config_parse(p->text, strlen(p->text), "zbv", NULL, 0, &p->config, &e) || machine_load(lines[i], 1, 0, &p->machine, &e))
+			die(p, &e);
+		p->ranks = p->config.node_ranks = p->machine.devices_per_node;
+		find(p, false, 2, &quick);
+		find(p, true, 2, &all);
+		same(p, &quick, &all);
+		if (search_space_create(&p->config, p->ranks, p->held | 1u << PLAN_PIPELINE, s, &e) || floors_create(&p->machine, &floors, &e) || evaluator_create(&p->machine, &v, &e))
+			die(p, &e);
+		for (int k = 0; k < 10 * SAMPLES && s->shapes.n; k++)
+			check_floor(p, s, floors, v, &bounded, &tightest);
+		for (size_t k = 0; k < all.n_best; k++)
+			chosen += all.best[k].config.parallel.schedule == SCHED_ZBV;
+		evaluator_destroy(v);
+		floors_destroy(floors);
+		search_space_free(s);
+		search_free(&quick);
+		search_free(&all);
+		machine_free(&p->machine);
+	}
+	printf("(%d bounds, the tightest %.1f %% of the step) ", bounded, 100 * tightest);
+	CU_ASSERT_TRUE(bounded > SAMPLES && chosen > 0);
+	free(s);
+	free(p);
+}
+
+UNIT_MAIN("search", {"no bound is above what it bounds", test_floors}, {"nor of large models", test_large_floors}, {"pruned and exhaustive agree", test_pruned}, {"zbv", test_zbv})
