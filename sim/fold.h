@@ -11,11 +11,16 @@
 /* A step too long to be simulated whole: its program would take more than about a GB (blocks x micro-batches, some 15 kB each in program, tasks and timeline). */
 bool fold_is_long(const struct config *c);
 
+/* Blocks x micro-batches that predict_folded simulates: what it takes grows with them. */
+double fold_blocks(const struct config *c);
+
 /* Instead of program_build and predict, of a resolved config: `out` is the folded prediction where fold_is_long, with a word on it among its warnings; the program and the timeline are then those of a step with as many micro-batches as were simulated.
  * ST_INPUT where a long step does not fold (gpipe, whose memory depends on all that are in flight). *program is the caller's in any case. */
 enum status predict_step(const struct config *c, const struct machine *m, struct program **program, struct result *out, struct timeline *timeline, struct error *e);
 
 /* Of a resolved config. */
 enum status predict_folded(const struct config *c, const struct machine *m, struct result *out, struct error *e);
+/* The same; of a plan that does not fit only `memory` is found, which takes no simulation. */
+enum status predict_fitting(const struct config *c, const struct machine *m, struct result *out, struct error *e);
 
 #endif
