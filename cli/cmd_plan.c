@@ -156,6 +156,10 @@ static enum status report(const struct options *o, const struct place *where, co
 		.timed = n->timed,
 		.lasted_s = lasted_s,
 		.exhaustive = o->exhaustive,
+		.memory_share = r->memory_share,
+		.usual_share = where->target.machine.device.is_host ? 1 : SEARCH_MEMORY,
+		.left_cuts = r->left_cuts,
+		.left_tensor = r->left_tensor,
 	};
 	if (!st)
 		st = write_all(o, &p, r, e);

@@ -64,13 +64,19 @@ void plan_start(const struct plan_report *p, FILE *out)
 	char q[QUANTITY_MAX];
 	if (p->rows == 0 && p->least.predicted)
 		fprintf(out, "No plan fits. The one that needs least misses %s on each device.\n", quantity_format(q, (double)p->missing_B, UNIT_BYTE));
+	if (p->rows > 0 && p->memory_share > p->usual_share)
+		fprintf(out, "No plan leaves %.0f %% of the memory free; those that fit are shown.\n", 100 * (1 - p->usual_share));
 	if (!p->start.predicted) {
 		fprintf(out, "The config's own plan is illegal: %s\n", p->start_reason);
 	} else if (p->rows > 0 && !p->start.predicted->memory.fits) {
 		fputs("The config's own plan does not fit.\n", out);
 	} else if (p->rows > 0) {
 		const double own_s = p->start.predicted->time.step_s, best_s = p->row[0].predicted->time.step_s, faster = 100 * (1 - best_s / own_s);
-		if (faster > 0)
+		const struct result_memory *own = &p->start.predicted->memory;
+		if ((double)own->total_B > p->memory_share * (double)own->capacity_B)
+			fprintf(out, "The config's own plan fills %.0f %% of the memory; plans may use %.0f %%, and the best takes %.1f %% %s time.\n", 100 * (double)own->total_B / (double)own->capacity_B, 100 * p->memory_share, fabs(faster),
+			        faster > 0 ? "less" : "more");
+		else if (faster > 0)
 			fprintf(out, "The best plan takes %.1f %% less time than the config's own.\n", faster);
 		else
 			fputs("The config's own plan is as good as the best of these.\n", out);
@@ -84,10 +90,15 @@ void plan_front(const struct plan_report *p, FILE *out)
 
 void plan_counts(const struct plan_report *p, FILE *out)
 {
-	fprintf(out, "%" PRId64 " plans: %" PRId64 " illegal, %" PRId64 " need too much memory, %" PRId64 " cannot be among the best%s, %" PRId64 " timed; those shown are predicted in full\n", p->plans, p->illegal, p->too_large, p->pruned,
+	char share[48] = "too much";
+	if (p->memory_share < 1)
+		snprintf(share, sizeof share, "more than %.0f %% of the", 100 * p->memory_share);
+	fprintf(out, "%" PRId64 " plans: %" PRId64 " illegal, %" PRId64 " need %s memory, %" PRId64 " cannot be among the best%s, %" PRId64 " timed; those shown are predicted in full\n", p->plans, p->illegal, p->too_large, share, p->pruned,
 	        p->exhaustive ? " (--exhaustive: none)" : "", p->timed);
 	if (p->left > 0)
-		fprintf(out, "%" PRId64 " plans were not looked at: those of mixtures of experts are predicted one by one, the nearest to the config first (--set holds keys; --exhaustive takes all)\n", p->left);
+		fprintf(out, "%" PRId64 " plans were not looked at: they must be simulated one by one, and a better one may be among them (--set holds keys; --exhaustive takes all)\n", p->left);
+	if (p->left_cuts || p->left_tensor)
+		fprintf(out, "not searched: %s%s%s\n", p->left_cuts ? "zero2, fsdp and hsdp inside a pipeline (only where the config has them there)" : "", p->left_cuts && p->left_tensor ? "; " : "", p->left_tensor ? "tensor parallelism across nodes" : "");
 }
 
 enum status report_plan_text(const struct plan_report *p, FILE *out, struct error *e)

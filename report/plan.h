@@ -36,6 +36,9 @@ struct plan_report {
 	int64_t plans, illegal, too_large, pruned, left, timed; /* left: not looked at */
 	double lasted_s;
 	bool exhaustive;
+	double memory_share;       /* of a device that plans may use */
+	double usual_share;        /* and that they may where some plan needs no more */
+	bool left_cuts, left_tensor; /* not searched: zero2, fsdp and hsdp inside a pipeline; tensor groups larger than a node */
 	/* all borrowed */
 };
 

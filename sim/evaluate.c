@@ -153,6 +153,11 @@ static bool folds(const struct evaluator *v, const struct config *c)
 	       (parts == 1 || p->strategy == STRAT_DDP || p->strategy == STRAT_ZERO1 || p->strategy == STRAT_NONE);
 }
 
+bool evaluator_folds(const struct evaluator *v, const struct config *c)
+{
+	return folds(v, c);
+}
+
 static double scale_of(const struct evaluator *v, const struct config *c)
 {
 	int64_t per = v->m->devices_per_node, nodes = (c->ranks + per - 1) / per;
@@ -430,7 +435,7 @@ static enum status predict_plan(const struct evaluator *v, struct evaluation *ou
 	struct result *r = malloc(sizeof *r);
 	struct machine here = *v->m;
 	here.nodes = (v->plan.ranks + here.devices_per_node - 1) / here.devices_per_node;
-	enum status st = r ? predict_folded(&v->plan, &here, r, e) : error_nomem(e, "a plan");
+	enum status st = r ? predict_fitting(&v->plan, &here, r, e) : error_nomem(e, "a plan");
 	if (!st) {
 		const struct breakdown *t = &r->time;
 		out->memory_B = r->memory.total_B;

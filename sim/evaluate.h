@@ -32,6 +32,9 @@ enum status evaluate_plan(struct evaluator *v, const struct config *c, int64_t r
 /* From here on a plan that does not fold is left alone: legal, not folded, step_s 0. */
 void evaluator_only_fold(struct evaluator *v);
 
+/* Of a resolved config: false where it is sure to be predicted. */
+bool evaluator_folds(const struct evaluator *v, const struct config *c);
+
 struct evaluator_counts {
 	int64_t plans, illegal, too_large, timed; /* of plans: illegal, more than memory, with a step time */
 	int64_t predicted;                        /* of those timed: not folded */

@@ -3,12 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/summary.h"
 #include "sim/width.h"
 
 #define FOLD_FEW 3
 #define FOLD_MORE 5
 
-static enum status predict_with(const struct config *c, int64_t micro_batches, const struct machine *m, struct result *out, struct error *e)
+/* fitting: a program that does not fit is not simulated. */
+static enum status predict_with(const struct config *c, int64_t micro_batches, const struct machine *m, bool fitting, struct result *out, struct error *e)
 {
 	struct config *some = malloc(sizeof *some);
 	struct program *p = NULL;
@@ -18,7 +20,11 @@ static enum status predict_with(const struct config *c, int64_t micro_batches, c
 	*some = *c;
 	some->micro_batches = micro_batches;
 	enum status st = program_build(some, &p, e);
-	if (!st)
+	if (!st && fitting) {
+		*out = (struct result){0};
+		st = summary_memory(p, m, out, e);
+	}
+	if (!st && (!fitting || out->memory.fits))
 		st = predict(p, m, out, &timeline, e);
 	timeline_free(&timeline);
 	program_destroy(p);
@@ -94,19 +100,40 @@ enum status fold_check(const struct config *c, struct error *e)
 	return config_blame_batch(c, e);
 }
 
-enum status predict_folded(const struct config *c, const struct machine *m, struct result *out, struct error *e)
+/* Memory is that of `more`. */
+static enum status fold(const struct config *c, const struct machine *m, bool fitting, struct result *out, struct error *e)
 {
 	const struct folds folds = folds_of(c);
 	enum status st = fold_check(c, e);
 	if (st || folds.more == 0)
-		return st ? st : predict_with(c, c->micro_batches, m, out, e);
+		return st ? st : predict_with(c, c->micro_batches, m, fitting, out, e);
 	struct result *small = malloc(sizeof *small), *large = malloc(sizeof *large);
 	st = small && large ? ST_OK : error_nomem(e, "a prediction");
-	if (!st && !(st = predict_with(c, folds.few, m, small, e)) && !(st = predict_with(c, folds.more, m, large, e)))
+	if (st || (st = predict_with(c, folds.more, m, fitting, large, e)))
+		goto out;
+	*out = *large;
+	if ((!fitting || large->memory.fits) && !(st = predict_with(c, folds.few, m, false, small, e)))
 		extend(small, large, (double)(c->micro_batches - folds.few) / (double)(folds.more - folds.few), c, m, out);
+out:
 	free(small);
 	free(large);
 	return st;
+}
+
+enum status predict_folded(const struct config *c, const struct machine *m, struct result *out, struct error *e)
+{
+	return fold(c, m, false, out, e);
+}
+
+enum status predict_fitting(const struct config *c, const struct machine *m, struct result *out, struct error *e)
+{
+	return fold(c, m, true, out, e);
+}
+
+double fold_blocks(const struct config *c)
+{
+	const struct folds folds = folds_of(c);
+	return (double)c->model.layers * (double)(folds.more == 0 ? c->micro_batches : folds.few + folds.more);
 }
 
 /* ---- long steps ---- */

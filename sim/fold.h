@@ -16,6 +16,8 @@ int64_t fold_simulated(const struct config *c);
 
 /* ST_INPUT for a long step that does not fold: gpipe, whose memory depends on all micro-batches. Of a resolved config. */
 enum status fold_check(const struct config *c, struct error *e);
+/* Blocks x micro-batches that predict_folded simulates: what it takes grows with them. */
+double fold_blocks(const struct config *c);
 
 /* Instead of program_build and predict, of a resolved config: `out` is the folded prediction where fold_is_long, with a word on it among its warnings; the program and the timeline are then those of a step with as many micro-batches as were simulated.
  * ST_INPUT as fold_check. *program is the caller's in any case. */
@@ -23,5 +25,7 @@ enum status predict_step(const struct config *c, const struct machine *m, struct
 
 /* Of a resolved config; ST_INPUT as fold_check. */
 enum status predict_folded(const struct config *c, const struct machine *m, struct result *out, struct error *e);
+/* The same; of a plan that does not fit only `memory` is found, which takes no simulation. */
+enum status predict_fitting(const struct config *c, const struct machine *m, struct result *out, struct error *e);
 
 #endif

@@ -12,6 +12,9 @@ enum status predict(const struct program *p, const struct machine *m, struct res
 /* The timeline alone, and what the host thread needs to issue the step (struct result). */
 enum status predict_timeline(const struct program *p, const struct machine *m, struct timeline *timeline, double *host_s, struct error *e);
 
+/* So full, PyTorch's allocator may have to free what it caches and try again: of MPT runs near capacity some took 12 to 28 % longer than their like, most did not (mosaicml/llm-foundry, scripts/train/benchmarking). */
+#define PREDICT_FULL_SHARE 0.9
+
 /* How much longer a device's work takes where so many of the machine's nodes run one job: the slowest paces all. */
 double predict_spread(const struct machine *m, int64_t nodes);
 

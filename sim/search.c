@@ -107,6 +107,8 @@ struct top {
 struct quest {
 	const struct search_options *o;
 	const struct machine *m;
+	struct machine usable; /* with the memory that plans may use */
+	double blocks;         /* that were simulated */
 	struct search_space space;
 	uint32_t *order;  /* shapes by floor */
 	uint32_t batch[BATCH]; /* shapes */
@@ -257,11 +259,14 @@ static enum status fill_batch(struct quest *q, size_t *at, struct search_counts 
 			c->left += variants_of(q, shape);
 		} else if (s->floor_s > limit_s(q) || behind(q, s)) {
 			c->pruned += variants_of(q, shape);
-		} else if (s->floor_B > (double)q->m->device.mem_B && !q->o->exhaustive) {
+		} else if (s->floor_B > (double)q->usable.device.mem_B && !q->o->exhaustive) {
 			c->too_large += variants_of(q, shape);
 			if (!vec_push(&q->least, ((struct least){(uint64_t)s->floor_B, shape, 0})))
 				return error_nomem(e, "plans");
+		} else if (s->blocks > 0 && !q->o->exhaustive && q->blocks + s->blocks > SEARCH_BLOCKS) {
+			c->left += variants_of(q, shape);
 		} else {
+			q->blocks += s->blocks;
 			q->batch[q->n_batch++] = shape;
 		}
 	}
@@ -326,6 +331,7 @@ static enum status bound_all(struct quest *q, struct search_counts *c, struct er
 		st = floor_of(floors, config, &floor, e);
 		shape.floor_s = floor.step_s;
 		shape.floor_B = floor.memory_B;
+		shape.blocks = evaluator_folds(q->seekers[0].evaluator, config) ? 0 : fold_blocks(config) * (double)n;
 		s->shapes.at[legal] = shape;
 		q->order[legal] = (uint32_t)legal;
 		legal++;
@@ -352,15 +358,19 @@ static enum status predict_plan(const struct machine *m, int64_t ranks, struct s
 	return st;
 }
 
-static int by_full(const void *a, const void *b)
+/* The evaluator's memory is a little off: what is above the limit by prediction comes last. */
+static int by_full(const void *a, const void *b, void *usable_B)
 {
 	const struct search_plan *x = a, *y = b;
+	const bool full[2] = {x->full.memory.total_B > *(const uint64_t *)usable_B, y->full.memory.total_B > *(const uint64_t *)usable_B};
+	if (full[0] != full[1])
+		return full[0] ? 1 : -1;
 	if (x->full.time.step_s != y->full.time.step_s)
 		return x->full.time.step_s < y->full.time.step_s ? -1 : 1;
 	return (x->quick.step_s > y->quick.step_s) - (x->quick.step_s < y->quick.step_s);
 }
 
-static enum status predict_best(const struct quest *q, struct search_result *out, struct error *e)
+static enum status predict_best(struct quest *q, struct search_result *out, struct error *e)
 {
 	enum status st = ST_OK;
 	if (!(out->best = calloc(q->n_top + 1, sizeof *out->best)))
@@ -375,7 +385,7 @@ static enum status predict_best(const struct quest *q, struct search_result *out
 		st = predict_plan(q->m, q->space.ranks, p, e);
 	}
 	if (!st && q->n_top > 1)
-		qsort(out->best, q->n_top, sizeof *out->best, by_full);
+		qsort_r(out->best, q->n_top, sizeof *out->best, by_full, &q->usable.device.mem_B);
 	const size_t shown = q->o->best ? q->o->best : BEST;
 	out->n_best = q->n_top < shown ? q->n_top : shown;
 	return st;
@@ -456,7 +466,7 @@ static enum status price_start(const struct quest *q, const struct config *start
 	out->start_legal = true;
 	if ((st = evaluate_plan(q->seekers[0].evaluator, start, q->space.ranks, &p->quick, e)) || (st = predict_plan(q->m, q->space.ranks, p, e)))
 		return st;
-	if (!p->full.memory.fits)
+	if (p->full.memory.total_B > q->usable.device.mem_B)
 		return ST_OK;
 	size_t before = 0;
 	while (before < out->n_best && out->best[before].full.time.step_s < p->full.time.step_s)
@@ -493,7 +503,7 @@ static enum status prepare(struct quest *q, const struct config *start, int64_t 
 		return error_nomem(e, "plans");
 	for (int i = 0; i < q->threads && !st; i++) {
 		q->seekers[i].space = &q->space;
-		st = evaluator_create(q->m, &q->seekers[i].evaluator, e);
+		st = evaluator_create(&q->usable, &q->seekers[i].evaluator, e);
 	}
 	return st;
 }
@@ -513,10 +523,12 @@ static void quest_free(struct quest *q)
 	search_space_free(&q->space);
 }
 
-enum status search(const struct config *start, const struct machine *m, int64_t ranks, const struct search_options *o, struct search_result *out, struct error *e)
+static enum status search_within(double share, const struct config *start, const struct machine *m, int64_t ranks, const struct search_options *o, struct search_result *out, struct error *e)
 {
-	struct quest q = {.o = o, .m = m};
+	struct quest q = {.o = o, .m = m, .usable = *m};
 	memset(out, 0, sizeof *out);
+	out->memory_share = share;
+	q.usable.device.mem_B = (uint64_t)(share * (double)m->device.mem_B);
 	enum status st = prepare(&q, start, ranks, e);
 	if (st || (st = bound_all(&q, &out->counts, e)) || (st = seek(&q, &out->counts, e)) || (st = predict_best(&q, out, e)) || (st = fill_front(&q, out, e)) || (q.n_top == 0 && (st = find_least(&q, out, e))))
 		goto out;
@@ -524,8 +536,19 @@ enum status search(const struct config *start, const struct machine *m, int64_t 
 	if (!st && q.space.shapes.n == 0)
 		st = error_set(e, ST_INPUT, "no plan is legal on %lld rank%s%s%s", (long long)ranks, ranks == 1 ? "" : "s", out->start_reason[0] ? ": " : "", out->start_reason);
 out:
+	out->left_cuts = q.space.left_cuts;
+	out->left_tensor = q.space.left_tensor;
 	quest_free(&q);
 	return st;
+}
+
+enum status search(const struct config *start, const struct machine *m, int64_t ranks, const struct search_options *o, struct search_result *out, struct error *e)
+{
+	enum status st = search_within(m->device.is_host ? 1 : SEARCH_MEMORY, start, m, ranks, o, out, e);
+	if (st || out->n_best > 0 || out->memory_share == 1)
+		return st;
+	search_free(out);
+	return search_within(1, start, m, ranks, o, out, e);
 }
 
 void search_free(struct search_result *r)

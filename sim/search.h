@@ -16,6 +16,12 @@
 /* Plans without a bound (mixtures of experts), each of which is predicted: those that differ from the config in the fewest keys come first, and after so many the others are left. */
 #define SEARCH_UNBOUNDED 400
 
+/* Plans that the evaluator cannot put together from pieces are simulated: up to so many blocks x micro-batches (some 50 us each) of those with the least bounds; the others are left. */
+#define SEARCH_BLOCKS 200e3
+
+/* What a plan may use of a device's memory, where there is one that needs no more: from there on a prediction warns (sim/predict.h). Else all of it. Host memory has no such limit. */
+#define SEARCH_MEMORY PREDICT_FULL_SHARE
+
 /* The front of time and memory reaches to plans that take so many times as long as the best. */
 #define SEARCH_FRONT 1.15
 
@@ -45,11 +51,13 @@ struct search_point {
 struct search_counts {
 	int64_t shapes, plans;     /* all that there are */
 	int64_t illegal, too_large, pruned, timed; /* of plans; they add up to `plans` with `left` */
-	int64_t left;              /* not looked at (SEARCH_UNBOUNDED): a better plan may be among them */
+	int64_t left;              /* not looked at (SEARCH_UNBOUNDED, SEARCH_BLOCKS): a better plan may be among them */
 	int64_t predicted;         /* of those timed: not put together from pieces, but predicted */
 };
 
 struct search_result {
+	double memory_share;       /* of a device that plans may use: SEARCH_MEMORY, or 1 */
+	bool left_cuts, left_tensor; /* sim/search_space.h */
 	struct search_plan *best;  /* by full prediction, fastest first */
 	size_t n_best;             /* 0: nothing fits */
 	VEC(struct search_point) front; /* least memory last; of two plans with the same time and memory the first */

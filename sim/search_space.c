@@ -129,8 +129,12 @@ static void each_strategy(struct walker *w)
 		if (held(s, PLAN_STRATEGY) ? strategy != (int)start : !replicated && !alone)
 			continue;
 		const bool per_micro = strategy == STRAT_ZERO2 || strategy == STRAT_FSDP || strategy == STRAT_HSDP; /* communicates in each micro-batch */
-		if ((compresses && strategy != STRAT_DDP) /* a key of ddp's */ || (per_micro && w->now.pipeline > 1 && (strategy != (int)start || s->start.parallel.pipeline == 1)))
+		if (compresses && strategy != STRAT_DDP) /* a key of ddp's */
 			continue;
+		if (per_micro && w->now.pipeline > 1 && (strategy != (int)start || s->start.parallel.pipeline == 1)) {
+			w->s->left_cuts = true;
+			continue;
+		}
 		w->now.strategy = (int8_t)strategy;
 		each_shard(w);
 	}
@@ -223,9 +227,12 @@ enum status search_space_create(const struct config *start, int64_t ranks, uint3
 	if (!plan_holds_data(start))
 		out->start.parallel.data = AUTO;
 	for (int64_t n = 1; n <= ranks && n <= m->heads; n++)
-		if (ranks % n == 0 && m->heads % n == 0 && m->kv_heads % n == 0 && m->ffn_hidden % n == 0 && may_be(out, PLAN_TENSOR, n) && (n <= start->node_ranks || n == start->parallel.tensor)) {
+		if (ranks % n == 0 && m->heads % n == 0 && m->kv_heads % n == 0 && m->ffn_hidden % n == 0 && may_be(out, PLAN_TENSOR, n)) {
 			w.now.tensor = (int32_t)n;
-			each_sequence_parallel(&w);
+			if (n <= start->node_ranks || n == start->parallel.tensor)
+				each_sequence_parallel(&w);
+			else
+				out->left_tensor = true;
 		}
 	return w.st;
 }

@@ -24,6 +24,7 @@ struct shape {
 	int8_t strategy, schedule, recompute;
 	bool sequence_parallel, tensor_overlap, reshard;
 	double floor_s, floor_B; /* no variant's step is shorter, none needs less memory (sim/floor.h); filled by the search */
+	double blocks;    /* layers x micro-batches that are simulated for all its variants; 0: they are put together from pieces. Filled by the search */
 	int32_t apart;    /* keys that differ from the config's: the order in which plans without bounds are tried */
 };
 
@@ -39,6 +40,8 @@ struct search_space {
 	int64_t ranks;
 	uint32_t held;
 	VEC(struct shape) shapes; /* in the fixed order of keys */
+	bool left_cuts;   /* pipelines whose stages are cut (zero2, fsdp, hsdp) were left out */
+	bool left_tensor; /* and tensor groups larger than a node */
 };
 
 enum status search_space_create(const struct config *start, int64_t ranks, uint32_t held, struct search_space *out, struct error *e);

@@ -6,6 +6,7 @@
 
 #include "base/quantity.h"
 #include "sim/cost.h"
+#include "sim/predict.h"
 #include "sim/spread.h"
 #include "sim/width.h"
 #include "step/layout.h"
@@ -22,9 +23,6 @@
 
 /* A stage that works so much longer than the mean of all is worth a word. */
 #define PACING_SHARE 1.1
-
-/* So full, PyTorch's allocator may have to free what it caches and try again: of MPT runs near capacity some took 12 to 28 % longer than their like, most did not (mosaicml/llm-foundry, scripts/train/benchmarking). */
-#define FULL_SHARE 0.9
 
 #define GB 1e9
 
@@ -49,7 +47,7 @@ static void warn_memory(const struct result_memory *mem, struct result *out)
 	double total_B = (double)mem->total_B, capacity_B = (double)mem->capacity_B;
 	if (!mem->fits)
 		result_warn(out, "does not fit in memory: %.2f GB are missing (%.2f GB needed, %.2f GB there)", (total_B - capacity_B) / GB, total_B / GB, capacity_B / GB);
-	else if (mem->overhead_B > 0 && total_B > FULL_SHARE * capacity_B)
+	else if (mem->overhead_B > 0 && total_B > PREDICT_FULL_SHARE * capacity_B)
 		result_warn(out, "memory is %.0f %% full: where the allocator has to free its cache and try again, steps take 12 to 28 %% longer", 100 * total_B / capacity_B);
 }
 
@@ -65,7 +63,7 @@ static void warn_offload(const struct program *p, const struct machine *m, uint6
 		            cost_host_update_factor());
 }
 
-static enum status fill_memory(const struct program *p, const struct machine *m, struct result *out, struct error *e)
+enum status summary_memory(const struct program *p, const struct machine *m, struct result *out, struct error *e)
 {
 	struct result_memory *mem = &out->memory, overhead = {0};
 	uint64_t first_B = 0, host_B = 0;
@@ -238,5 +236,5 @@ enum status summarize(const struct program *p, const struct machine *m, const st
 	}
 	if (p->config.parallel.pipeline > 1 && (st = warn_pacing(p, t, out, e)))
 		return st;
-	return fill_memory(p, m, out, e);
+	return summary_memory(p, m, out, e);
 }
