@@ -1,15 +1,17 @@
-"""Runs the commands that README shows with their output, and compares: readme.py [--update].
+r"""Runs the commands that README shows with their output, and compares: readme.py [--update].
 
-A fenced block whose first line begins with "$ " is a case: commands, each behind "$ " (a "\\" at the end goes on in the next line), and below each what it prints, both streams together. A line "..." stands for any number of lines,
-blank lines do not count. Commands run top to bottom in one scratch folder, in which the repository's own stand as links; in README they are run at the repository's root. Commands that
-are shown alone, indented, must end with exit code 0, and every option and every key must stand in README. --update writes what is printed now into README,
-of blocks with "..." the lines most like those that stand there; read the difference before keeping it. The last line is "N passed, N failed"; exit code 1 where a command prints something else, fails, or takes more than 20 s of CPU time (10 s on two cores).
+A fenced block whose first line begins with "$ " is a case: commands, each behind "$ " (a "\" at the end goes on in the next line), and below each what it prints, both streams together. A line "..." stands for any number of lines,
+blank lines do not count. In README commands are run at the repository's root, here top to bottom in one scratch folder, in which the repository's own stand as links (docs/ as a copy).
+Commands that are shown alone, indented, and predictions of the configs in ```yaml must end with exit code 0; a picture under docs/ that a command writes must be the one that lies there; every option and every key must stand in README.
+--update writes what is printed now into README, of blocks with "..." the lines most like those that stand there, and the pictures; read the difference before keeping it.
+The last line is "N passed, N failed"; exit code 1 where a command prints something else, fails, or takes more than 20 s of CPU time (10 s on two cores).
 """
 import difflib
 import json
 import os
 import re
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -81,6 +83,10 @@ def nearest(expected, printed):
     return fresh[:-1]
 
 
+def same_file(a, b):
+    return b.exists() and a.read_bytes() == b.read_bytes()
+
+
 def unnamed(text):
     """Options of `--help` and keys of a config that README does not name."""
     stepsim = ROOT / "build/release/stepsim"
@@ -110,8 +116,11 @@ def run_shown(text, folder):
 
 
 def run_alone(text, folder):
-    """The commands that are shown without their output: how many, and those that fail."""
+    """The commands that are shown without their output, and configs: how many, and those that fail."""
     commands = [line.strip() for line in text if re.match(r"    build/release/stepsim (predict|list) ", line)]
+    for i, example in enumerate(re.findall(r"^```yaml\n(.*?)^```", "\n".join(text), re.MULTILINE | re.DOTALL)):
+        Path(folder, f"example{i}.yaml").write_text(example)
+        commands.append(f"build/release/stepsim predict example{i}.yaml")
     return len(commands), [command for command in commands if re.fullmatch(r"\[\d+\]", run(command, folder)[0][-1])]
 
 
@@ -122,17 +131,21 @@ def main():
     readme = ROOT / "README.md"
     text = readme.read_text().splitlines()
     with tempfile.TemporaryDirectory() as folder:
-        for name in ("build", "configs", "docs", "scripts", "tests"):
+        for name in ("build", "configs", "scripts", "tests"):
             os.symlink(ROOT / name, Path(folder) / name)
+        shutil.copytree(ROOT / "docs", Path(folder) / "docs")
         passed, failed, wrong, fresh = run_shown(text, folder)
         alone, bad = run_alone(text, folder)
+        pictures = [path for path in sorted(Path(folder, "docs").glob("*.svg")) if not same_file(path, ROOT / "docs" / path.name)]
+        for path in pictures if update else ():
+            shutil.copy(path, ROOT / "docs")
     missing = unnamed("\n".join(text))
     if update:
         readme.write_text("\n".join(fresh) + "\n")
     else:
-        print("\n".join(wrong))
-    print("".join([f"README.md: {command}: it fails\n" for command in bad] + [f"README.md does not name {word}\n" for word in missing]), end="")
-    failed += len(bad) + len(missing)
+        print("".join(line + "\n" for line in wrong), end="")
+    print("".join([f"docs/{path.name} is not what its command draws\n" for path in pictures] + [f"README.md: {command}: it fails\n" for command in bad] + [f"README.md does not name {word}\n" for word in missing]), end="")
+    failed += len(pictures) + len(bad) + len(missing)
     print(f"{passed + alone - len(bad)} passed, {failed} failed")
     return failed > 0
 
