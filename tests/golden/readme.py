@@ -66,21 +66,24 @@ def same(expected, printed):
 
 
 def nearest(expected, printed):
-    """The lines printed that are most like those expected, part by part between the "..."."""
-    fresh, at, part = [], 0, []
+    """The lines printed that are most like those expected, part by part between the "...": each from where its first lines fit best to where its last ones do."""
     shape = lambda line: re.sub(r"[\d.]+", "#", re.sub(r"\s+", " ", line))
-    for line in [*expected, "..."]:
-        if line != "...":
-            part.append(line)
-            continue
+    alike = lambda a, b: difflib.SequenceMatcher(None, shape(a), shape(b)).ratio() + 0.01 * difflib.SequenceMatcher(None, a, b).ratio()
+
+    def find(lines, at):
+        return max(range(at, max(at + 1, len(printed) - len(lines) + 1)), key=lambda i: sum(map(alike, lines, printed[i:])))
+
+    fresh, at = [], 0
+    parts = [part.strip("\n").split("\n") if part.strip() else [] for part in re.split(r"^\.\.\.$", "\n".join(expected), flags=re.MULTILINE)]
+    for number, part in enumerate(parts):
+        if number > 0:
+            fresh.append("...")
         if part:
-            likeness = lambda i: sum(difflib.SequenceMatcher(None, shape(a), shape(b)).ratio() for a, b in zip(part, printed[i:]))
-            at = max(range(at, max(at + 1, len(printed) - len(part) + 1)), key=likeness)
-            fresh += printed[at : at + len(part)]
-            at += len(part)
-        fresh.append("...")
-        part = []
-    return fresh[:-1]
+            begin = find(part[:3], at) if number > 0 else 0
+            end = find(part[-3:], begin) + len(part[-3:]) if number < len(parts) - 1 else len(printed)
+            fresh += printed[begin:end]
+            at = end
+    return fresh
 
 
 def same_file(a, b):
