@@ -77,6 +77,7 @@ static enum status predict_best(const struct work *w, const struct config *c, co
 		st = keep(r, &found.least.config, &found.least.full, e);
 	else if (!st)
 		st = error_set(e, ST_INPUT, "no plan on %lld GPUs: %s", (long long)ranks, found.start_reason);
+	r->plans_left = found.counts.left;
 	search_free(&found);
 	return st;
 }

@@ -41,6 +41,7 @@ struct compare_row {
 	char reason[600];
 	uint64_t missing_B; /* a GPU, of the plan that needs least; 0: not for want of memory */
 	char size_note[256]; /* how its size came about, where that needs saying */
+	int64_t plans_left;  /* that its search did not look at (sim/search.h) */
 	double spent_usd;    /* of the budget; NAN: no budget, or no price */
 	struct compare_figure power_W, rent_usd_per_hour, price_usd;
 	struct money money;  /* of the tokens asked for */

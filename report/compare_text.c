@@ -191,6 +191,8 @@ void compare_notes(const struct compare *c, FILE *out)
 			fprintf(out, "%s: %s\n", r->name, r->reason);
 		if (r->size_note[0])
 			fprintf(out, "%s: %s\n", r->name, r->size_note);
+		if (r->plans_left)
+			fprintf(out, "%s: %lld plans were not looked at: they must be simulated one by one, and a better one may be among them (--set holds keys)\n", r->name, (long long)r->plans_left);
 		for (size_t k = 0; r->fits && k < r->predicted->n_warnings; k++)
 			if (!of_all(c, r->predicted->warning[k]))
 				fprintf(out, "%s: warning: %s\n", r->name, r->predicted->warning[k]);

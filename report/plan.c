@@ -91,14 +91,14 @@ void plan_front(const struct plan_report *p, FILE *out)
 void plan_counts(const struct plan_report *p, FILE *out)
 {
 	char share[48] = "too much";
+	if (p->left_cuts || p->left_tensor)
+		fprintf(out, "not searched: %s%s%s\n", p->left_cuts ? "zero2, fsdp and hsdp inside a pipeline (only where the config has them there)" : "", p->left_cuts && p->left_tensor ? "; " : "", p->left_tensor ? "tensor parallelism across nodes" : "");
 	if (p->memory_share < 1)
 		snprintf(share, sizeof share, "more than %.0f %% of the", 100 * p->memory_share);
 	fprintf(out, "%" PRId64 " plans: %" PRId64 " illegal, %" PRId64 " need %s memory, %" PRId64 " cannot be among the best%s, %" PRId64 " timed; those shown are predicted in full\n", p->plans, p->illegal, p->too_large, share, p->pruned,
 	        p->exhaustive ? " (--exhaustive: none)" : "", p->timed);
 	if (p->left > 0)
 		fprintf(out, "%" PRId64 " plans were not looked at: they must be simulated one by one, and a better one may be among them (--set holds keys; --exhaustive takes all)\n", p->left);
-	if (p->left_cuts || p->left_tensor)
-		fprintf(out, "not searched: %s%s%s\n", p->left_cuts ? "zero2, fsdp and hsdp inside a pipeline (only where the config has them there)" : "", p->left_cuts && p->left_tensor ? "; " : "", p->left_tensor ? "tensor parallelism across nodes" : "");
 }
 
 enum status report_plan_text(const struct plan_report *p, FILE *out, struct error *e)

@@ -122,7 +122,7 @@ static void check_file(const struct problem *p, const struct search_plan *best)
 
 static void test_pruned(void)
 {
-	int64_t plans = 0, pruned = 0, none = 0;
+	int64_t plans = 0, pruned = 0, none = 0, roomy = 0;
 	struct problem *p = malloc(sizeof *p);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(p);
 	for (int i = 0; i < PROBLEMS; i++) {
@@ -142,14 +142,17 @@ static void test_pruned(void)
 			CU_ASSERT_EQUAL(memcmp(&quick.counts, &one.counts, sizeof one.counts), 0);
 			search_free(&one);
 		}
-		if (quick.n_best > 0)
+		if (quick.n_best > 0) {
+			CU_ASSERT_TRUE((double)quick.best[0].full.memory.total_B <= quick.memory_share * (double)quick.best[0].full.memory.capacity_B);
+			roomy += quick.memory_share < 1;
 			check_file(p, &quick.best[0]);
+		}
 		search_free(&quick);
 		search_free(&all);
 		machine_free(&p->machine);
 	}
 	printf("(%lld plans, %lld pruned; nothing fits %lld times) ", (long long)plans, (long long)pruned, (long long)none);
-	CU_ASSERT_TRUE(pruned > 0 && none < PROBLEMS / 2);
+	CU_ASSERT_TRUE(pruned > 0 && none < PROBLEMS / 2 && roomy > PROBLEMS / 2);
 	free(p);
 }
 
