@@ -60,10 +60,10 @@ static bool is_head(const struct op *op)
 	return op->layer < 0 && is_work(op) && (op_class_of(op) == CLASS_LOSS || op_class_of(op) == CLASS_GEMM);
 }
 
-/* Casts, fills, copies and the host thread take no time here: other strategies do without. Nor does what of a collective lies beside products (sim/beside.h). */
+/* Casts, fills, copies and the host thread take no time here: other strategies do without. */
 static double least_of(const struct op *op, const struct op_cost *c, bool inside)
 {
-	return is_work(op) || (inside && op->lane == LANE_MODEL_COMM) ? c->alone_s - c->beside_s : 0;
+	return is_work(op) || (inside && op->lane == LANE_MODEL_COMM) ? c->alone_s : 0;
 }
 
 struct floor_run {
