@@ -54,11 +54,32 @@ static double multiply_s(const struct op *op, const struct device_spec *d)
 	return 2 * result * (double)op->d[2] / (unaligned_product(op) ? rate / UNALIGNED_SLOWER : rate);
 }
 
+/* Elements of a weight's gradient that its product leaves in the operands' format, for a kernel of its own to add to the wider sums; 0: the product adds them itself. */
+static double added_apart(const struct op *op, const struct stack *s)
+{
+	if (!s->adds_gradients || dtype_bytes((enum dtype)op->out_dtype) <= dtype_bytes((enum dtype)op->dtype))
+		return 0;
+	switch (op->kind) {
+	case OP_GEMM: return op->flags & OP_TRANS_A ? (double)op->d[0] * (double)op->d[1] : 0;
+	case OP_GROUPED_GEMM: return op->flags & OP_TRANS_A ? (double)op->d[0] * (double)op->d[1] * (double)op->d[3] : 0;
+	case OP_EMBED_GRAD: return (double)op->d[1] * (double)op->d[2];
+	default: return 0;
+	}
+}
+
+/* The gradient is written, and read with the sum, which is written: on the first micro-batch too, to sums that are zero. */
+static double added_apart_B(const struct op *op, const struct stack *s)
+{
+	return added_apart(op, s) * 2 * (dtype_bytes((enum dtype)op->dtype) + dtype_bytes((enum dtype)op->out_dtype));
+}
+
 /* A tile's result is written, and where it adds to what stands there read before, when its loop over k is over: that traffic is not hidden. */
-static double product_s(const struct op *op, const struct device_spec *d)
+static double product_s(const struct op *op, const struct device_spec *d, const struct stack *s)
 {
 	double groups = op->kind == OP_GROUPED_GEMM ? (double)op->d[3] : 1;
 	double result_B = groups * (double)op->d[0] * (double)op->d[1] * dtype_bytes((enum dtype)op->out_dtype) * (op->flags & OP_ACCUMULATE ? 2 : 1);
+	if (added_apart(op, s) > 0)
+		result_B = added_apart_B(op, s);
 	return multiply_s(op, d) + result_B / (d->mem_Bps * d->mem_share);
 }
 
@@ -85,7 +106,7 @@ static double compute_s(const struct op *op, const struct device_spec *d, const 
 		return flash_s(op, d, s);
 	switch (op->kind) {
 	case OP_GEMM:
-	case OP_GROUPED_GEMM: return product_s(op, d);
+	case OP_GROUPED_GEMM: return product_s(op, d, s);
 	case OP_ATTN_SCORES:
 	case OP_ATTN_VALUES:
 	case OP_ATTN_VALUES_GRAD:
@@ -124,6 +145,7 @@ double gpu_op_B(const struct op *op, const struct stack *s)
 	case CLASS_ELEMENTWISE: return counted_B * s->elementwise_passes;
 	case CLASS_LOSS: return s->logit_B > 0 ? s->logit_B * loss_share(op) * (double)op->d[0] * (double)op->d[1] : counted_B;
 	case CLASS_OPTIMIZER: return s->optimizer_B > 0 ? s->optimizer_B * (double)op->d[0] - saved_B(op) : counted_B;
+	case CLASS_EMBEDDING: return counted_B + added_apart_B(op, s);
 	default: return counted_B;
 	}
 }

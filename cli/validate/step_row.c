@@ -190,7 +190,7 @@ static enum status write_parallel(const struct csv *t, size_t row, const struct 
 	if (pp > 1 && !*csv_get(t, row, "vp") && f->interleaves)
 		vp = whole(t, row, "n_layers", 1) % (5 * pp) == 0 ? 5 : 2;
 	if (replicas > 1 && strcmp(strategy, "ddp") == 0 && f->ddp_overlaps)
-		fprintf(out, "  overlap: true\n  bucket_mb: 25\n");
+		fprintf(out, "  overlap: true\n  bucket_mb: 50\n  first_bucket_mb: 2\n");
 	if (pp > 1)
 		fprintf(out, "  pipeline: %" PRId64 "\n  schedule: %s\n", pp, vp > 1 ? "interleaved" : "1f1b");
 	if (pp > 1 && vp > 1)

@@ -39,7 +39,7 @@ struct framework_words {
 	bool reports_allocated; /* mem_gb is PyTorch's max_memory_allocated of rank 0 in GiB; else all that the device holds, in GB */
 	bool reduces_narrow; /* gradients are reduced in the compute format (FSDP1 with MixedPrecision's reduce_dtype, InternLM) */
 	bool half_weights; /* beside dtype fp16: weights and gradients in fp16 too, fp32 master weights (apex.amp's O2, as NVIDIA's BERT scripts set it) */
-	bool ddp_overlaps; /* without ZeRO gradients are reduced beside backward in buckets of 25 MiB (src/nanotron/config/config.py: ddp_bucket_cap_mb), with it they are not */
+	bool ddp_overlaps; /* without ZeRO gradients are reduced beside backward in buckets of 25 MiB (src/nanotron/config/config.py: ddp_bucket_cap_mb) of bf16 parameters, which torch counts, and so 50 of the fp32 sums that its hook reduces (get_fp32_accum_hook); with it they are not */
 };
 const struct framework_words *framework_words(const char *cell); /* NULL: unknown */
 const char *strategy_words(const char *sharding, bool *known);  /* of `sharding`; NULL with *known: as one replica needs it */

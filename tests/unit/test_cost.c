@@ -470,7 +470,28 @@ static void test_unknown_link(void)
 	profile = NULL;
 }
 
-UNIT_MAIN("cost", {"roofline", test_roofline}, {"shapes of products", test_shapes_of_products}, {"a format that the device does not support", test_unsupported_format}, {"copies", test_copies}, {"a profile's fit", test_fit},
+/* A stack whose sums of gradients are added by kernels of their own: the product writes 2 B an element, the kernel reads them and the sum and writes it, 12 B in all in place of the 4 or 8 of a product that adds. */
+static void test_adds_gradients(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct op first = gemm(DT_BF16, 4096, 4096, 4096), later, forward = first;
+	first.out_dtype = DT_FP32;
+	first.flags = OP_TRANS_A;
+	later = first;
+	later.flags |= OP_ACCUMULATE;
+	const double elements_s = 4096.0 * 4096 / (2e12 * 0.9), forward_s = cost(&m, forward).alone_s, first_s = cost(&m, first).alone_s, later_s = cost(&m, later).alone_s;
+	program.config.stack.adds_gradients = true;
+	NEAR(cost(&m, first).alone_s, first_s + (12 - 4) * elements_s);
+	NEAR(cost(&m, later).alone_s, later_s + (12 - 8) * elements_s);
+	NEAR(cost(&m, forward).alone_s, forward_s);
+	first.out_dtype = DT_BF16; /* sums in the format of the operands: the product adds */
+	const double narrow_s = cost(&m, first).alone_s;
+	program.config.stack.adds_gradients = false;
+	NEAR(cost(&m, first).alone_s, narrow_s);
+}
+
+UNIT_MAIN("cost", {"roofline", test_roofline}, {"shapes of products", test_shapes_of_products}, {"sums of gradients by kernels of their own", test_adds_gradients}, {"a format that the device does not support", test_unsupported_format}, {"copies", test_copies}, {"a profile's fit", test_fit},
 	{"a profile's curve", test_curve}, {"an entry that the profile lacks", test_missing_entry}, {"a GPU's profile", test_gpu_profile}, {"ring over links", test_ring}, {"gradients of 7 billion parameters", test_seven_billion},
 	{"a profile's collective", test_collective_curve}, {"what a collective takes from compute", test_collective_use}, {"tensor-parallel collectives beside products", test_tensor_overlap}, {"a group of one", test_group_of_one}, {"prices of a role", test_prices},
 	{"a link of unknown rate", test_unknown_link})
