@@ -3,8 +3,8 @@
 #include <math.h>
 
 const struct width_source width_sources[WIDTH_TERMS] = {
-	[WIDTH_TRAFFIC] = {"traffic", 0.57, "interval of an unseen stack: of kernels that memory bounds, in log",
-	                   "1.645 standard deviations of log elementwise_passes over the stacks that rows fix: composer-fsdp 2.5, megatron 3.0, nanotron 4.4, megatron-deepspeed 5.4"},
+	[WIDTH_TRAFFIC] = {"traffic", 0.55, "interval of an unseen stack: of kernels that memory bounds, in log",
+	                   "1.645 standard deviations of log elementwise_passes over the stacks that rows fix: composer-fsdp 2.5, megatron 3.0, nanotron 3.8, megatron-deepspeed 5.4"},
 	[WIDTH_HOST] = {"host", 0.96, "the same: of the host thread's time", "a factor of 2.6: op of the two stacks that rows fix, nanotron 133 us and megatron-deepspeed 20 us, against the 50 us counted for PyTorch"},
 	[WIDTH_NETWORK] = {"network", 0.35, "the same: of communication in the open", "90th percentile of |log(measured / predicted)| over the collectives of at least 1 MiB in tests/validation (make validate)"},
 	[WIDTH_GPU] = {"unknown_gpu", 0.2, "interval on a GPU of whose attention kernels no run tells, beside the rest", "judgement: so much do the shares of a datasheet differ that GPUs reach"},
