@@ -138,8 +138,8 @@ One GPU, and a hundred thousand.
     $ stepsim compare $ROOT/configs/gpt2-124m-gpu.yaml --systems dgx-h100,server-8xl40s --gpus 1 --fixed-plan --set train.cuda_graph=false | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: [0-9])'
     > stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,server-8xl40s,gb200-nvl72 --gpus 100000 --fixed-plan --set train.micro_batch=1 --set train.global_batch=100000 | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: )'
     Equal number of GPUs: 1; the plan as given
-    1  server-8xl40s     1     460 ms  315 ms to 671 ms    142551  33.9 %  5.89 GiB  39.1 GiB      0 s  dp 1 mb 8
-    2  dgx-h100          1     150 ms  111 ms to 202 ms    436222  37.9 %  5.89 GiB  73.8 GiB      0 s  dp 1 mb 8
+    1  server-8xl40s     1     460 ms  316 ms to 668 ms    142551  33.9 %  5.89 GiB  39.1 GiB      0 s  dp 1 mb 8
+    2  dgx-h100          1     150 ms  112 ms to 202 ms    436222  37.9 %  5.89 GiB  73.8 GiB      0 s  dp 1 mb 8
     1  server-8xl40s  0.125  500 W *  81.2  1539        3626      596 *             3.63          0.60 *
     2  dgx-h100       0.125  1.27 kW  26.5  1283        4381      830 *             4.38          0.83 *
     server-8xl40s: 1 of a host's 8 GPUs work; that share of its power and price is counted

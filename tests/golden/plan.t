@@ -6,10 +6,10 @@ What the config itself gives is where the search starts; the table ends with wha
     llama3-8b, 128 sequences of 8192 a step, on 64 x NVIDIA H100 SXM5 80GB (NVIDIA DGX H100): plans, best first
             plan                                     step time     90 % interval  tokens/s     MFU    memory      left  exposed  limited by
          1  dp 64 fsdp mb 1 prefetch 2 kept             1.93 s  1.50 s to 2.48 s    544002  52.5 %  56.0 GiB  23.7 GiB  42.5 ms  compute: gemm 69 % of the step
-         2  dp 64 fsdp mb 1 prefetch 2                  1.96 s  1.52 s to 2.53 s    533696  51.5 %  43.8 GiB  35.9 GiB  42.5 ms  compute: gemm 69 % of the step
+         2  dp 64 fsdp mb 1 prefetch 2                  1.96 s  1.53 s to 2.53 s    533696  51.5 %  43.8 GiB  35.9 GiB  42.5 ms  compute: gemm 69 % of the step
          3  dp 64 fsdp mb 2 full 16 prefetch 2 kept     2.04 s  1.58 s to 2.63 s    513879  49.6 %  60.1 GiB  19.5 GiB  21.2 ms  compute: gemm 69 % of the step
          4  dp 64 fsdp mb 2 full 16 prefetch 2          2.06 s  1.60 s to 2.65 s    509235  49.1 %  47.9 GiB  31.7 GiB  21.2 ms  compute: gemm 69 % of the step
-         5  dp 64 fsdp mb 1 full 16 prefetch 2 kept     2.14 s  1.66 s to 2.76 s    490521  47.3 %  39.9 GiB  39.7 GiB  42.5 ms  compute: gemm 68 % of the step
+         5  dp 64 fsdp mb 1 full 16 prefetch 2 kept     2.14 s  1.66 s to 2.75 s    490521  47.3 %  39.9 GiB  39.7 GiB  42.5 ms  compute: gemm 68 % of the step
          6  dp 64 fsdp mb 1 full 16 prefetch 2          2.17 s  1.69 s to 2.80 s    482127  46.5 %  27.8 GiB  51.9 GiB  42.5 ms  compute: gemm 68 % of the step
          7  dp 64 fsdp mb 2 full prefetch 2 kept        2.25 s  1.75 s to 2.90 s    465937  44.9 %  28.1 GiB  51.6 GiB  21.2 ms  compute: gemm 69 % of the step
          8  dp 64 fsdp mb 2 full prefetch 2             2.27 s  1.76 s to 2.92 s    462115  44.6 %  15.9 GiB  63.7 GiB  21.2 ms  compute: gemm 69 % of the step
@@ -118,7 +118,7 @@ Nothing fits: what needs least, and what it misses.
     $ stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --gpus 1 --set train.global_batch=8 | grep -v -e ----
     llama3-8b, 8 sequences of 8192 a step, on 1 x NVIDIA H100 SXM5 80GB (NVIDIA DGX H100): plans, best first
             plan            step time     90 % interval  tokens/s     MFU   memory               left  exposed  limited by
-     least  dp 1 mb 1 full     8.77 s  6.80 s to 11.3 s      7475  46.1 %  139 GiB  58.9 GiB too much      0 s  compute: gemm 69 % of the step
+     least  dp 1 mb 1 full     8.77 s  6.81 s to 11.3 s      7475  46.1 %  139 GiB  58.9 GiB too much      0 s  compute: gemm 69 % of the step
     config  dp 1 mb 2 full     8.62 s  6.69 s to 11.1 s      7605  46.9 %  143 GiB  63.0 GiB too much      0 s  compute: gemm 69 % of the step
     No plan fits. The one that needs least misses 58.9 GiB on each device.
     12 plans: 0 illegal, 12 need too much memory, 0 cannot be among the best, 0 timed; those shown are predicted in full

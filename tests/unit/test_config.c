@@ -398,8 +398,9 @@ static void test_examples(void)
 		if (len < 6 || strcmp(entry->d_name + len - 5, ".yaml") != 0)
 			continue;
 		snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-		int64_t ranks = atoll(strrchr(entry->d_name, '-') ? strrchr(entry->d_name, '-') + 1 : ""); /* "...-64xh100.yaml" */
-		json_round_trip(path, ranks);
+		char *end = entry->d_name;
+		int64_t ranks = strrchr(end, '-') ? strtoll(strrchr(end, '-') + 1, &end, 10) : 0;
+		json_round_trip(path, *end == 'x' ? ranks : 0); /* "...-64xh100.yaml" */
 		n++;
 	}
 	closedir(dir);
