@@ -214,8 +214,6 @@ enum status cmd_compare(struct context *x, struct error *e)
 	asked_systems asked = {0};
 	struct config *config = malloc(sizeof *config);
 	enum status st = config ? ST_OK : error_nomem(e, "the comparison");
-	if (!st && is_stdout(o->json) + is_stdout(o->csv) + is_stdout(o->plot) + is_stdout(o->html) > 1)
-		st = error_set(e, ST_INPUT, "only one of --json, --csv, --plot and --html can go to standard output");
 	if (st || (st = config_load(o->positional[0], o->sets, o->n_sets, config, e)) || (st = compare_read_systems(o->systems, o->n_systems, &asked, e)) || (st = read_question(o, config, &asked, &c, e)) ||
 	    (st = compare_assumptions(config, &c, e)))
 		goto out;

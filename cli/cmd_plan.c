@@ -186,8 +186,6 @@ enum status cmd_plan(struct context *x, struct error *e)
 	struct search_result *r = calloc(1, sizeof *r);
 	double began_s = now_s();
 	enum status st = where && r ? ST_OK : error_nomem(e, "the plans");
-	if (!st && is_stdout(o->json) + is_stdout(o->csv) + is_stdout(o->plot) + is_stdout(o->write) + is_stdout(o->html) > 1)
-		st = error_set(e, ST_INPUT, "only one of --json, --csv, --plot, --write and --html can go to standard output");
 	if (!st)
 		st = find_place(&alone, where, e);
 	if (!st) {

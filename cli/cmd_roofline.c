@@ -16,8 +16,6 @@ static bool is_stdout(const char *path)
 static enum status check(const struct options *o, enum dtype *only, struct error *e)
 {
 	*only = DT_COUNT;
-	if (is_stdout(o->json) + is_stdout(o->csv) + is_stdout(o->plot) > 1)
-		return error_set(e, ST_INPUT, "only one of --json, --csv and --plot can go to standard output");
 	return o->dtype ? roofline_dtype(o->dtype, only, e) : ST_OK;
 }
 

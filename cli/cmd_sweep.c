@@ -167,8 +167,6 @@ enum status cmd_sweep(struct context *x, struct error *e)
 {
 	struct sweep s = {.config = x->options->positional[0]};
 	struct axes_memory m = {0};
-	if (is_stdout(x->options->json) + is_stdout(x->options->csv) + is_stdout(x->options->plot) + is_stdout(x->options->html) > 1)
-		return error_set(e, ST_INPUT, "only one of --json, --csv, --plot and --html can go to standard output");
 	enum status st = read_axes(x->options, &s, &m, e);
 	if (!st)
 		st = predict_all(x, &s, e);

@@ -285,6 +285,25 @@ static enum status parse_option(int argc, char **argv, int *i, unsigned groups, 
 	return row->read(out, row, value, e);
 }
 
+/* Two files under one name: the later would replace the earlier. */
+static enum status check_outputs(const struct options *o, struct error *e)
+{
+	const struct option_row *written[sizeof rows / sizeof rows[0]];
+	size_t n = 0;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		const char *path = rows[i].read == read_path ? *(const char *const *)(const void *)((const char *)o + rows[i].offset) : NULL;
+		for (size_t k = 0; k < n && path; k++) {
+			if (written[k]->offset == rows[i].offset || strcmp(path, *(const char *const *)(const void *)((const char *)o + written[k]->offset)) != 0)
+				continue;
+			return strcmp(path, "-") == 0 ? error_set(e, ST_INPUT, "%s - and %s - cannot both be standard output", written[k]->name, rows[i].name)
+			                              : error_set(e, ST_INPUT, "%s and %s both write %s", written[k]->name, rows[i].name, path);
+		}
+		if (path)
+			written[n++] = &rows[i];
+	}
+	return ST_OK;
+}
+
 enum status options_parse(int argc, char **argv, int first, unsigned groups, struct options *out, struct error *e)
 {
 	enum status st = ST_OK;
@@ -304,11 +323,7 @@ enum status options_parse(int argc, char **argv, int first, unsigned groups, str
 		else
 			out->positional[out->n_positional++] = argv[i];
 	}
-	if (!st && out->json && out->trace && strcmp(out->json, "-") == 0 && strcmp(out->trace, "-") == 0)
-		st = error_set(e, ST_INPUT, "--json - and --trace - cannot both be standard output");
-	if (!st && out->json && out->csv && strcmp(out->json, "-") == 0 && strcmp(out->csv, "-") == 0)
-		st = error_set(e, ST_INPUT, "--json - and --csv - cannot both be standard output");
-	return st;
+	return st ? st : check_outputs(out, e);
 }
 
 void options_free(struct options *o)

@@ -1,5 +1,6 @@
 #include "sim/spread.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "step/peers.h"
@@ -43,5 +44,5 @@ struct goodput best_goodput(double mtbf_s, double checkpoint_s)
 	if (x < 1)
 		interval_s = sqrt(2 * checkpoint_s * mtbf_s) * (1 + sqrt(x) / 3 + x / 9) - checkpoint_s;
 	double spent_s = mtbf_s * exp(checkpoint_s / mtbf_s) * expm1((interval_s + checkpoint_s) / mtbf_s);
-	return (struct goodput){interval_s, interval_s / spent_s};
+	return (struct goodput){interval_s, fmax(interval_s / spent_s, DBL_MIN)}; /* a job that never gets on is not one that does not fail */
 }

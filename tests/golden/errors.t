@@ -59,6 +59,9 @@ What is wrong with a command line: one line, the nearest name, exit code 2. (Wro
     $ stepsim predict --json - --trace - a.yaml
     stepsim: --json - and --trace - cannot both be standard output
     [2]
+    $ stepsim predict $ROOT/configs/ddp-tiny.yaml --json out --html out
+    stepsim: --json and --html both write out
+    [2]
 
     $ stepsim predict --quiet=yes a.yaml
     stepsim: --quiet takes no value
@@ -126,7 +129,7 @@ Another catalogue than the one beside the binary:
     [2]
 
     $ stepsim roofline --csv - --plot -
-    stepsim: only one of --json, --csv and --plot can go to standard output
+    stepsim: --csv - and --plot - cannot both be standard output
     [2]
 
     $ stepsim predict --plot out.svg configs/quickstart.yaml

@@ -147,5 +147,5 @@ What is wrong with it:
     stepsim: --write: no plan fits, and there is nothing to write
     [2]
     $ stepsim plan $ROOT/configs/ddp-tiny.yaml --json - --write - 2>&1
-    stepsim: only one of --json, --csv, --plot, --write and --html can go to standard output
+    stepsim: --json - and --write - cannot both be standard output
     [2]

@@ -162,7 +162,7 @@ Refused, each in one line:
     [2]
 
     $ stepsim topo --json - --svg -
-    stepsim: only one of --json, --dot and --svg can go to standard output
+    stepsim: --json - and --svg - cannot both be standard output
     [2]
 
     $ stepsim topo --nccl-xml $ROOT/tests/golden/topo/switch.xml --svg no/such/folder/picture.svg > text
