@@ -124,16 +124,17 @@ static enum status measure_gpu(const struct traced_gpu *g, struct overlap_gpu *o
 	*out = (struct overlap_gpu){.gpu = g, .steps = (int64_t)g->steps.n};
 	label_gpu(g, out->label);
 	find_gaps(g, &w, out);
-	double steps = g->steps.n ? (double)g->steps.n : 1, each = S_PER_NS / steps, covered[CAT_COUNT];
+	double steps = g->steps.n ? (double)g->steps.n : 1, each = S_PER_NS / steps;
+	int64_t covered[CAT_COUNT]; /* differences of whole nanoseconds: nothing that is not there comes out as a last digit */
 	for (int c = 0; c < CAT_COUNT; c++)
-		covered[c] = (double)covered_ns(g, &w, (enum category)c, false) * each;
+		covered[c] = covered_ns(g, &w, (enum category)c, false);
 	struct breakdown *b = &out->time;
 	b->step_s = (double)(w.end_ns - w.start_ns) * each;
-	b->optimizer_s = covered[CAT_OPTIMIZER];
-	b->compute_s = covered[CAT_COMPUTE] - covered[CAT_OPTIMIZER];
-	b->exposed_comm_s = covered[CAT_COMM] - covered[CAT_COMPUTE];
-	b->copy_s = covered[CAT_COPY] - covered[CAT_COMM];
-	b->idle_s = b->step_s - covered[CAT_COPY];
+	b->optimizer_s = (double)covered[CAT_OPTIMIZER] * each;
+	b->compute_s = (double)(covered[CAT_COMPUTE] - covered[CAT_OPTIMIZER]) * each;
+	b->exposed_comm_s = (double)(covered[CAT_COMM] - covered[CAT_COMPUTE]) * each;
+	b->copy_s = (double)(covered[CAT_COPY] - covered[CAT_COMM]) * each;
+	b->idle_s = (double)(w.end_ns - w.start_ns - covered[CAT_COPY]) * each;
 	b->comm_s = (double)covered_ns(g, &w, CAT_COMM, true) * each;
 	b->overlap = b->comm_s > 0 ? 1 - b->exposed_comm_s / b->comm_s : 1;
 	out->launch_gap_s /= steps;
