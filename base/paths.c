@@ -177,3 +177,27 @@ enum status path_cache(char out[PATH_MAX_LEN], struct error *e)
 		return error_set(e, ST_RUN, "cannot make the cache folder %s: %s", out, strerror(errno));
 	return ST_OK;
 }
+
+enum status text_of(void (*write)(const void *of, FILE *out), const void *of, const char *what, char **text, size_t *len, struct error *e)
+{
+	*text = NULL;
+	*len = 0;
+	FILE *out = open_memstream(text, len);
+	if (!out)
+		return error_nomem(e, what);
+	write(of, out);
+	bool good = !ferror(out);
+	good = fclose(out) == 0 && good;
+	return good ? ST_OK : error_nomem(e, what);
+}
+
+enum status file_write_of(const char *path, void (*write)(const void *of, FILE *out), const void *of, const char *what, struct error *e)
+{
+	char *text;
+	size_t len;
+	enum status st = text_of(write, of, what, &text, &len, e);
+	if (!st)
+		st = file_write(path, text, len, e);
+	free(text);
+	return st;
+}

@@ -3,6 +3,7 @@
 #define STEPSIM_BASE_PATHS_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/status.h"
 
@@ -25,5 +26,10 @@ enum status path_cache(char out[PATH_MAX_LEN], struct error *e);
 /* Reads a whole file, at most `limit` bytes; *text is malloc'ed and terminated. Writes through a temporary name and rename; "-" is standard output. */
 enum status file_read(const char *path, size_t limit, char **text, size_t *len, struct error *e);
 enum status file_write(const char *path, const char *text, size_t len, struct error *e);
+
+/* What `write` writes of `of`; *text is malloc'ed and terminated, and the caller's in any case. what: "the CSV", for the error when memory is short. */
+enum status text_of(void (*write)(const void *of, FILE *out), const void *of, const char *what, char **text, size_t *len, struct error *e);
+/* The same into a file, as file_write. */
+enum status file_write_of(const char *path, void (*write)(const void *of, FILE *out), const void *of, const char *what, struct error *e);
 
 #endif

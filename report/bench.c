@@ -3,8 +3,6 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/paths.h"
 #include "report/json_build.h"
@@ -217,13 +215,10 @@ static void csv_side(FILE *out, const struct bench_table *t, const struct bench_
 	csv_real(out, !side->done || !t->plan.check, (double)side->wrong);
 }
 
-enum status report_bench_csv(const struct bench_table *t, const char *path, struct error *e)
+static void write_csv(const void *of, FILE *out)
 {
-	char *text = NULL, verdict[BENCH_VERDICT];
-	size_t length = 0;
-	FILE *out = open_memstream(&text, &length);
-	if (!out)
-		return error_nomem(e, "the CSV text");
+	const struct bench_table *t = of;
+	char verdict[BENCH_VERDICT];
 	fputs("size_bytes,count,type,time_us,algbw_GBps,busbw_GBps,wrong,inplace_time_us,inplace_algbw_GBps,inplace_busbw_GBps,inplace_wrong,redop,root,predicted_us,error_percent,nccl_estimate_us,nccl_algorithm,nccl_protocol,"
 	      "nccl_channels,verdict\n", out);
 	for (size_t i = 0; i < t->n; i++) {
@@ -239,9 +234,9 @@ enum status report_bench_csv(const struct bench_table *t, const char *path, stru
 		csv_real(out, r->channels == 0, r->channels);
 		fprintf(out, ",%s\n", bench_verdict(t, r, verdict));
 	}
-	bool good = !ferror(out);
-	good = fclose(out) == 0 && good;
-	enum status st = good ? file_write(path, text, length, e) : error_nomem(e, "the CSV text");
-	free(text);
-	return st;
+}
+
+enum status report_bench_csv(const struct bench_table *t, const char *path, struct error *e)
+{
+	return file_write_of(path, write_csv, t, "the CSV text", e);
 }

@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/svg.h"
 #include "report/figures.h"
@@ -255,17 +254,12 @@ void chart_write(const struct chart *c, FILE *out)
 	fputs("</svg>\n", out);
 }
 
+static void write_chart(const void *of, FILE *out)
+{
+	chart_write(of, out);
+}
+
 enum status chart_save(const struct chart *c, const char *path, struct error *e)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
-	if (!out)
-		return error_nomem(e, "the plot");
-	chart_write(c, out);
-	bool good = !ferror(out);
-	good = fclose(out) == 0 && good;
-	enum status st = good ? picture_save(path, text, len, e) : error_nomem(e, "the plot");
-	free(text);
-	return st;
+	return picture_save(path, write_chart, c, "the plot", e);
 }

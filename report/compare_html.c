@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/paths.h"
 #include "report/compare_parts.h"
 #include "report/page.h"
 
@@ -9,6 +10,7 @@ static void title(const void *c, FILE *out) { compare_title(c, out); }
 static void tokens(const void *c, FILE *out) { compare_tokens(c, out); }
 static void ranking(const void *c, FILE *out) { compare_ranking(c, out); }
 static void notes(const void *c, FILE *out) { compare_notes(c, out); }
+static void sources(const void *c, FILE *out) { compare_sources(c, out); }
 
 /* The rows are ranked: the first that fits leads. */
 static void verdict(const struct compare *c, char *out, size_t size)
@@ -47,17 +49,13 @@ static enum status write_bars(struct page *p, const struct compare *c, struct er
 
 static enum status write_sources(struct page *p, const struct compare *c, struct error *e)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
-	if (!f)
-		return error_nomem(e, "the page");
-	compare_sources(c, f);
-	bool good = fclose(f) == 0;
-	if (good)
+	char *text;
+	size_t len;
+	enum status st = text_of(sources, c, "the page", &text, &len, e);
+	if (!st)
 		page_details(p, "Where the numbers come from", text);
 	free(text);
-	return good ? ST_OK : error_nomem(e, "the page");
+	return st;
 }
 
 enum status report_compare_html(const struct compare *c, const char *path, struct error *e)

@@ -136,22 +136,18 @@ static void csv_row(const struct compare *c, const struct compare_row *r, FILE *
 	fputc('\n', out);
 }
 
-enum status report_compare_csv(const struct compare *c, const char *path, struct error *e)
+static void write_csv(const void *of, FILE *out)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
-	if (!out)
-		return error_nomem(e, "the CSV");
+	const struct compare *c = of;
 	fputs("rank,system,gpus,hosts,plan,step_time_s,interval90_low_s,interval90_high_s,tokens_per_s,mfu,exposed_comm_s,total_bytes,capacity_bytes,fits,missing_bytes,power_w,time_s,energy_kwh,rented_usd,owned_usd,"
 	      "rented_usd_per_billion_tokens,owned_usd_per_billion_tokens,reason\n", out);
 	for (size_t i = 0; i < c->rows.n; i++)
 		csv_row(c, &c->rows.at[i], out);
-	bool good = !ferror(out);
-	good = fclose(out) == 0 && good;
-	enum status st = good ? file_write(path, text, len, e) : error_nomem(e, "the CSV");
-	free(text);
-	return st;
+}
+
+enum status report_compare_csv(const struct compare *c, const char *path, struct error *e)
+{
+	return file_write_of(path, write_csv, c, "the CSV", e);
 }
 
 /* ---- the picture ---- */

@@ -42,17 +42,13 @@ void page_paragraph(struct page *p, const char *look, const char *text)
 
 enum status page_lines(struct page *p, const char *look, void (*write)(const void *of, FILE *out), const void *of, struct error *e)
 {
-	char *text = NULL, *rest = NULL;
-	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
-	if (!f)
-		return error_nomem(e, "the page");
-	write(of, f);
-	bool good = fclose(f) == 0;
-	for (char *line = good ? strtok_r(text, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest))
+	char *text, *rest = NULL;
+	size_t len;
+	enum status st = text_of(write, of, "the page", &text, &len, e);
+	for (char *line = st ? NULL : strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
 		page_paragraph(p, look, line);
 	free(text);
-	return good ? ST_OK : error_nomem(e, "the page");
+	return st;
 }
 
 void page_table(struct page *p, const struct table *t)

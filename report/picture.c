@@ -65,7 +65,13 @@ static enum status save_png(const char *path, const char *svg, size_t len, struc
 	return st;
 }
 
-enum status picture_save(const char *path, const char *svg, size_t len, struct error *e)
+enum status picture_save(const char *path, void (*write)(const void *of, FILE *out), const void *of, const char *what, struct error *e)
 {
-	return is_png(path) ? save_png(path, svg, len, e) : file_write(path, svg, len, e);
+	char *svg;
+	size_t len;
+	enum status st = text_of(write, of, what, &svg, &len, e);
+	if (!st)
+		st = is_png(path) ? save_png(path, svg, len, e) : file_write(path, svg, len, e);
+	free(svg);
+	return st;
 }

@@ -141,13 +141,9 @@ static void csv_row(const char *place, const struct plan_row *r, FILE *out)
 	        p->memory.total_B, p->memory.fits ? "true" : "false", p->bottleneck);
 }
 
-enum status report_plan_csv(const struct plan_report *p, const char *path, struct error *e)
+static void write_csv(const void *of, FILE *out)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
-	if (!out)
-		return error_nomem(e, "the CSV");
+	const struct plan_report *p = of;
 	fputs("place,plan", out);
 	for (int k = 0; k < PLAN_KEYS; k++)
 		fprintf(out, ",%s", plan_key_path((enum plan_key)k));
@@ -161,11 +157,11 @@ enum status report_plan_csv(const struct plan_report *p, const char *path, struc
 		csv_row("least", &p->least, out);
 	if (p->start.predicted)
 		csv_row("config", &p->start, out);
-	bool good = !ferror(out);
-	good = fclose(out) == 0 && good;
-	enum status st = good ? file_write(path, text, len, e) : error_nomem(e, "the CSV");
-	free(text);
-	return st;
+}
+
+enum status report_plan_csv(const struct plan_report *p, const char *path, struct error *e)
+{
+	return file_write_of(path, write_csv, p, "the CSV", e);
 }
 
 /* ---- JSON ---- */

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
 
 #include "base/paths.h"
 #include "base/quantity.h"
@@ -228,13 +227,9 @@ static const char *kind_name(enum roof_kind k)
 	return k == ROOF_POLY ? "polynomial" : "gemm";
 }
 
-enum status report_roofline_csv(const struct roofline *r, const char *path, struct error *e)
+static void write_csv(const void *of, FILE *out)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
-	if (!out)
-		return error_nomem(e, "a CSV text");
+	const struct roofline *r = of;
 	fputs("k,ai,gflops,bandwidth,percent_peak,kind,dtype,size,percent_roof,rms_percent,mean_gflops\n", out);
 	for (size_t i = 0; i < r->rows.n; i++) {
 		const struct roof_row *x = &r->rows.at[i];
@@ -242,10 +237,11 @@ enum status report_roofline_csv(const struct roofline *r, const char *path, stru
 		fprintf(out, "%" PRId64 ",%.6g,%.6g,%.6g,%s,%s,%s,%" PRId64 ",%s,%.3g,%.6g\n", x->size, x->ai, x->flop_per_s * 1e-9, x->Bps * 1e-9, csv_percent(peak, roofline_share_of_peak(r, x)), kind_name(x->kind), dtype_name(x->dtype),
 		        x->kind == ROOF_POLY ? x->elements : x->size, csv_percent(roof, roofline_share_of_roof(r, x)), 100 * x->rms, x->mean_flop_per_s * 1e-9);
 	}
-	bool good = fclose(out) == 0;
-	enum status st = good ? file_write(path, text, len, e) : error_nomem(e, "a CSV text");
-	free(text);
-	return st;
+}
+
+enum status report_roofline_csv(const struct roofline *r, const char *path, struct error *e)
+{
+	return file_write_of(path, write_csv, r, "a CSV text", e);
 }
 
 /* ---- JSON ---- */

@@ -324,15 +324,12 @@ static void draw(const struct roofline *r, FILE *out)
 	fputs("</svg>\n", out);
 }
 
+static void write_picture(const void *of, FILE *out)
+{
+	draw(of, out);
+}
+
 enum status report_roofline_svg(const struct roofline *r, const char *path, struct error *e)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
-	if (!out)
-		return error_nomem(e, "a picture");
-	draw(r, out);
-	enum status st = fclose(out) == 0 ? picture_save(path, text, len, e) : error_nomem(e, "a picture");
-	free(text);
-	return st;
+	return picture_save(path, write_picture, r, "a picture", e);
 }

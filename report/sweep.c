@@ -1,7 +1,6 @@
 #include "report/sweep.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/paths.h"
@@ -83,23 +82,19 @@ static void csv_row(const struct sweep *s, const struct sweep_row *r, FILE *out)
 	fputc('\n', out);
 }
 
-enum status report_sweep_csv(const struct sweep *s, const char *path, struct error *e)
+static void write_csv(const void *of, FILE *out)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
-	if (!out)
-		return error_nomem(e, "the CSV");
+	const struct sweep *s = of;
 	for (size_t a = 0; a < s->axes; a++)
 		fprintf(out, "%s,", s->axis[a].key);
 	fputs("ranks,step_time_s,interval90_low_s,interval90_high_s,tokens_per_s,mfu,exposed_comm_s,overlap,total_bytes,fits,bottleneck_or_reason\n", out);
 	for (size_t i = 0; i < s->rows.n; i++)
 		csv_row(s, &s->rows.at[i], out);
-	bool good = !ferror(out);
-	good = fclose(out) == 0 && good;
-	enum status st = good ? file_write(path, text, len, e) : error_nomem(e, "the CSV");
-	free(text);
-	return st;
+}
+
+enum status report_sweep_csv(const struct sweep *s, const char *path, struct error *e)
+{
+	return file_write_of(path, write_csv, s, "the CSV", e);
 }
 
 /* ---- JSON ---- */
