@@ -90,7 +90,7 @@ static void predict_rows(const struct machine *m, struct bench_table *t)
 
 static enum status write_table(const struct options *o, const struct bench_table *t, json_t *system, struct error *e)
 {
-	bool taken = (o->json && strcmp(o->json, "-") == 0) || (o->csv && strcmp(o->csv, "-") == 0);
+	bool taken = options_take_stdout(o);
 	enum status st = taken ? ST_OK : report_bench_text(t, stdout, e);
 	if (!st && o->json)
 		st = report_bench_json(t, system, o->json, e);

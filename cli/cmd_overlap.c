@@ -88,7 +88,7 @@ static enum status predict_config(const struct context *x, const char *config, s
 static enum status write_all(const struct options *o, const struct overlap *found, const struct result *predicted, struct error *e)
 {
 	enum status st = ST_OK;
-	if (!o->json || strcmp(o->json, "-") != 0)
+	if (!options_take_stdout(o))
 		st = report_overlap_text(found, predicted, stdout, e);
 	if (st || !o->json)
 		return st;

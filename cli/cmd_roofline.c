@@ -8,11 +8,6 @@
 #include "report/roofline.h"
 #include "topology/catalogue/device.h"
 
-static bool is_stdout(const char *path)
-{
-	return path && strcmp(path, "-") == 0;
-}
-
 static enum status check(const struct options *o, enum dtype *only, struct error *e)
 {
 	*only = DT_COUNT;
@@ -40,7 +35,7 @@ static enum status find_sheet(const struct session_info *info, struct roof_sheet
 static enum status show(const struct options *o, const struct roofline *r, struct error *e)
 {
 	enum status st;
-	if (!is_stdout(o->json) && !is_stdout(o->csv) && !is_stdout(o->plot) && (st = report_roofline_text(r, stdout, e)))
+	if (!options_take_stdout(o) && (st = report_roofline_text(r, stdout, e)))
 		return st;
 	if (o->csv && (st = report_roofline_csv(r, o->csv, e)))
 		return st;

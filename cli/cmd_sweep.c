@@ -7,11 +7,6 @@
 #include "cli/job.h"
 #include "report/sweep.h"
 
-static bool is_stdout(const char *path)
-{
-	return path && strcmp(path, "-") == 0;
-}
-
 /* "KEY=V1,V2,V3" is cut in place in a copy. Brackets keep their commas: parallel.layers_per_stage=[4,4],[5,3]. */
 static enum status read_axis(const char *text, char *copy, struct sweep_axis *out, struct error *e)
 {
@@ -150,7 +145,7 @@ static enum status check_any(const struct sweep *s, struct error *e)
 static enum status write_all(const struct options *o, const struct sweep *s, struct error *e)
 {
 	enum status st = ST_OK;
-	if (!is_stdout(o->json) && !is_stdout(o->csv) && !is_stdout(o->plot) && !is_stdout(o->html))
+	if (!options_take_stdout(o))
 		st = report_sweep_text(s, stdout, e);
 	if (!st && o->csv)
 		st = report_sweep_csv(s, o->csv, e);

@@ -73,7 +73,7 @@ static enum status write_view(view_fn *view, const struct cluster *c, const char
 static enum status show(const struct options *o, const struct cluster *c, const struct view_beside *more, struct error *e)
 {
 	enum status st = ST_OK;
-	if (!is_stdio(o->json) && !is_stdio(o->dot) && !is_stdio(o->svg) && (st = view_text(c, more, stdout, e)))
+	if (!options_take_stdout(o) && (st = view_text(c, more, stdout, e)))
 		return st;
 	if (o->json) {
 		json_t *j = NULL;

@@ -126,7 +126,7 @@ enum status cmd_validate(struct context *x, struct error *e)
 		goto out;
 	if (x->options->json && (st = write_json(&rows, x->options->json, e)))
 		goto out;
-	if (!x->options->json || strcmp(x->options->json, "-") != 0)
+	if (!options_take_stdout(x->options))
 		st = summary_print(&rows, stdout, e);
 out:
 	vec_free(&rows);

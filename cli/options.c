@@ -285,15 +285,31 @@ static enum status parse_option(int argc, char **argv, int *i, unsigned groups, 
 	return row->read(out, row, value, e);
 }
 
+/* Where this row's output goes; NULL: nowhere, or the row is none of an output. */
+static const char *output_of(const struct options *o, const struct option_row *row)
+{
+	return row->read == read_path ? *(const char *const *)(const void *)((const char *)o + row->offset) : NULL;
+}
+
+bool options_take_stdout(const struct options *o)
+{
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		const char *path = output_of(o, &rows[i]);
+		if (path && strcmp(path, "-") == 0)
+			return true;
+	}
+	return false;
+}
+
 /* Two files under one name: the later would replace the earlier. */
 static enum status check_outputs(const struct options *o, struct error *e)
 {
 	const struct option_row *written[sizeof rows / sizeof rows[0]];
 	size_t n = 0;
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-		const char *path = rows[i].read == read_path ? *(const char *const *)(const void *)((const char *)o + rows[i].offset) : NULL;
+		const char *path = output_of(o, &rows[i]);
 		for (size_t k = 0; k < n && path; k++) {
-			if (written[k]->offset == rows[i].offset || strcmp(path, *(const char *const *)(const void *)((const char *)o + written[k]->offset)) != 0)
+			if (written[k]->offset == rows[i].offset || strcmp(path, output_of(o, written[k])) != 0)
 				continue;
 			return strcmp(path, "-") == 0 ? error_set(e, ST_INPUT, "%s - and %s - cannot both be standard output", written[k]->name, rows[i].name)
 			                              : error_set(e, ST_INPUT, "%s and %s both write %s", written[k]->name, rows[i].name, path);

@@ -66,6 +66,9 @@ struct options {
 enum status options_parse(int argc, char **argv, int first, unsigned groups, struct options *out, struct error *e);
 void options_free(struct options *o);
 
+/* An output goes to standard output: the table, which does so otherwise, is left out. */
+bool options_take_stdout(const struct options *o);
+
 /* True when `arg` is an option that takes its value from the next argument: what follows it is no command. */
 bool option_takes_next(const char *arg);
 

@@ -6,11 +6,6 @@
 #include "report/figures.h"
 #include "report/report.h"
 
-static bool takes_stdout(const char *path)
-{
-	return path && strcmp(path, "-") == 0;
-}
-
 static enum status write_json(const char *path, const struct outcome *outcome, struct error *e)
 {
 	json_t *j = report_json(outcome);
@@ -36,7 +31,7 @@ enum status output(const struct options *o, const struct outcome *outcome, struc
 	enum status st;
 	if (log_level() == LOG_VERBOSE && ((outcome->advice && (st = report_advice_more(outcome, stderr, e))) || (st = report_prices(outcome, stderr, e)) || (st = report_memory(outcome, stderr, e))))
 		return st;
-	if (!takes_stdout(o->json) && !takes_stdout(o->trace) && !takes_stdout(o->html) && (st = report_text(outcome, stdout, e)))
+	if (!options_take_stdout(o) && (st = report_text(outcome, stdout, e)))
 		return st;
 	if (o->json && (st = write_json(o->json, outcome, e)))
 		return st;
