@@ -6,17 +6,13 @@
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/compare.h"
+#include "cli/job.h"
 #include "sim/fold.h"
 #include "sim/search.h"
 #include "step/plan.h"
 #include "topology/machine.h"
 
 #define TOKENS 1e12 /* where nobody says how many: what a thousand billion of them take and cost */
-
-static bool is_stdout(const char *path)
-{
-	return path && strcmp(path, "-") == 0;
-}
 
 /* ---- one system at one size ---- */
 
@@ -42,18 +38,14 @@ static enum status keep(struct compare_row *r, const struct config *resolved, co
 static enum status predict_given(const struct config *c, const struct machine *m, int64_t ranks, struct compare_row *r, struct error *e)
 {
 	struct config *resolved = malloc(sizeof *resolved);
-	struct program *program = NULL;
-	struct timeline timeline = {0};
 	struct result p;
 	enum status st = resolved ? ST_OK : error_nomem(e, "the comparison");
 	if (!st) {
 		*resolved = *c;
 		st = config_resolve(resolved, ranks, e);
 	}
-	if (!st && !(st = predict_step(resolved, m, &program, &p, &timeline, e)))
+	if (!st && !(st = predict_result(resolved, m, &p, e)))
 		st = keep(r, resolved, &p, e);
-	timeline_free(&timeline);
-	program_destroy(program);
 	free(resolved);
 	return st;
 }
@@ -117,7 +109,7 @@ static enum status solve(void *context, const struct asked_system *a, struct siz
 static enum status config_gpus(const struct config *c, int64_t *out, struct error *e)
 {
 	struct machine m;
-	*out = c->cluster.gpus_per_node > 0 ? c->cluster.nodes * c->cluster.gpus_per_node : config_fixed_ranks(c);
+	*out = job_fixed_ranks(c);
 	if (strcmp(c->cluster.system, "auto") == 0)
 		return *out ? ST_OK : error_set(e, ST_INPUT, "%s: cluster.system is auto, and no number of GPUs is given: --gpus N, --budget or --target says how many", c->path);
 	enum status st = machine_load(c->cluster.system, c->cluster.nodes, c->cluster.gpus_per_node, &m, e);
@@ -194,7 +186,7 @@ static enum status check_any(const struct compare *c, struct error *e)
 static enum status write_all(const struct options *o, const struct compare *c, struct error *e)
 {
 	enum status st = ST_OK;
-	if (!is_stdout(o->json) && !is_stdout(o->csv) && !is_stdout(o->plot) && !is_stdout(o->html))
+	if (!options_take_stdout(o))
 		st = report_compare_text(c, stdout, e);
 	if (!st && o->csv)
 		st = report_compare_csv(c, o->csv, e);

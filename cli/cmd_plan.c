@@ -1,26 +1,15 @@
 /* `stepsim plan CONFIG.yaml`: the plans of the config's model and batch on its cluster, best first. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/paths.h"
 #include "cli/command.h"
+#include "cli/job.h"
 #include "cli/machine.h"
 #include "report/plan.h"
 #include "sim/search.h"
-
-static bool is_stdout(const char *path)
-{
-	return path && strcmp(path, "-") == 0;
-}
-
-static double now_s(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- for which machine ---- */
 
@@ -64,8 +53,8 @@ static enum status place_elsewhere(const struct options *o, struct place *p, str
 static enum status place_here(struct context *x, struct place *p, struct error *e)
 {
 	struct config *c = &p->config;
-	const int64_t given = c->cluster.gpus_per_node > 0 ? c->cluster.nodes * c->cluster.gpus_per_node : config_fixed_ranks(c);
-	p->ranks = x->options->gpus ? x->options->gpus : given ? given : c->parallel.tensor * c->parallel.pipeline * c->parallel.context;
+	const int64_t given = job_fixed_ranks(c);
+	p->ranks = x->options->gpus ? x->options->gpus : given ? given : job_replica_ranks(c);
 	if (x->options->gpus)
 		plan_put_cluster(c, 1, p->ranks);
 	return target_here(x, c, p->ranks, &p->target, e);
@@ -109,7 +98,7 @@ static enum status write_winner(const struct search_result *r, const char *path,
 static enum status write_all(const struct options *o, const struct plan_report *p, const struct search_result *r, struct error *e)
 {
 	enum status st = ST_OK;
-	if (!is_stdout(o->json) && !is_stdout(o->csv) && !is_stdout(o->plot) && !is_stdout(o->write) && !is_stdout(o->html))
+	if (!options_take_stdout(o))
 		st = report_plan_text(p, stdout, e);
 	if (!st && o->csv)
 		st = report_plan_csv(p, o->csv, e);
@@ -124,7 +113,7 @@ static enum status write_all(const struct options *o, const struct plan_report *
 	return st;
 }
 
-static enum status report(const struct options *o, const struct place *where, const struct search_result *r, double lasted_s, struct error *e)
+static enum status report(const struct options *o, const struct place *where, const struct search_result *r, struct error *e)
 {
 	struct plan_row *rows = calloc(r->n_best + 1, sizeof *rows);
 	struct plan_point *points = calloc(r->front.n + 1, sizeof *points);
@@ -142,7 +131,6 @@ static enum status report(const struct options *o, const struct place *where, co
 		.rows = r->n_best,
 		.start = {&r->start.config, r->start_legal ? &r->start.full : NULL},
 		.start_reason = r->start_reason,
-		.start_place = r->start_place,
 		.least = {&r->least.config, r->has_least ? &r->least.full : NULL},
 		.missing_B = r->missing_B,
 		.point = points,
@@ -154,10 +142,9 @@ static enum status report(const struct options *o, const struct place *where, co
 		.pruned = n->pruned,
 		.left = n->left,
 		.timed = n->timed,
-		.lasted_s = lasted_s,
 		.exhaustive = o->exhaustive,
 		.memory_share = r->memory_share,
-		.usual_share = where->target.machine.device.is_host ? 1 : SEARCH_MEMORY,
+		.usual_share = r->usual_share,
 		.left_cuts = r->left_cuts,
 		.left_tensor = r->left_tensor,
 	};
@@ -172,7 +159,7 @@ static enum status report(const struct options *o, const struct place *where, co
 
 static void show_progress(double fraction, int64_t plans, void *context)
 {
-	const double lasted_s = now_s() - *(const double *)context;
+	const double lasted_s = clock_s() - *(const double *)context;
 	char text[64];
 	snprintf(text, sizeof text, "%lld plans, %.0f plans/s", (long long)plans, lasted_s > 0 ? (double)plans / lasted_s : 0);
 	progress_update(fraction, text);
@@ -184,7 +171,7 @@ enum status cmd_plan(struct context *x, struct error *e)
 	struct context alone = {.options = o};
 	struct place *where = calloc(1, sizeof *where);
 	struct search_result *r = calloc(1, sizeof *r);
-	double began_s = now_s();
+	double began_s = clock_s();
 	enum status st = where && r ? ST_OK : error_nomem(e, "the plans");
 	if (!st)
 		st = find_place(&alone, where, e);
@@ -195,7 +182,7 @@ enum status cmd_plan(struct context *x, struct error *e)
 		progress_end();
 	}
 	if (!st)
-		st = report(o, where, r, now_s() - began_s, e);
+		st = report(o, where, r, e);
 	session_close(alone.session);
 	if (where)
 		target_free(&where->target);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/gcd.h"
 #include "cli/compare.h"
 
 #define NODES_MOST 1000000
@@ -13,25 +14,15 @@
 
 /* ---- which counts ---- */
 
-static uint64_t gcd(uint64_t a, uint64_t b)
-{
-	while (b) {
-		uint64_t rest = a % b;
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
 bool compare_splits(const struct config *c, int64_t ranks)
 {
 	const struct parallel *p = &c->parallel;
 	const int64_t factor[] = {c->train.global_batch, c->model.layers, c->model.heads, p->tensor, p->pipeline, p->context};
-	uint64_t left = (uint64_t)ranks;
+	int64_t left = ranks;
 	while (left && left % 2 == 0)
 		left /= 2;
 	for (size_t i = 0; i < sizeof factor / sizeof factor[0]; i++)
-		left /= gcd(left, (uint64_t)factor[i]);
+		left /= gcd(left, factor[i]);
 	return left == 1;
 }
 
@@ -144,8 +135,7 @@ static enum status by_budget(const struct compare *c, const struct compare_solve
 
 static double time_of(const struct compare *c, const struct compare_row *r)
 {
-	double goodput = r->predicted->goodput > 0 ? r->predicted->goodput : 1;
-	return c->tokens / (r->predicted->tokens_per_s * goodput);
+	return c->tokens / (r->predicted->tokens_per_s * compare_goodput(r->predicted));
 }
 
 struct bracket {

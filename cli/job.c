@@ -21,14 +21,12 @@ static bool is_here(const struct config *c)
 	return strcmp(c->cluster.system, "auto") == 0;
 }
 
-/* Ranks that the config fixes on this machine, 0 when it leaves them open. */
-static int64_t fixed_ranks(const struct config *c)
+int64_t job_fixed_ranks(const struct config *c)
 {
 	return c->cluster.gpus_per_node > 0 ? c->cluster.nodes * c->cluster.gpus_per_node : config_fixed_ranks(c);
 }
 
-/* The fewest ranks that hold one model replica. */
-static int64_t model_ranks(const struct config *c)
+int64_t job_replica_ranks(const struct config *c)
 {
 	const struct parallel *p = &c->parallel;
 	return p->tensor * p->pipeline * p->context;
@@ -64,7 +62,7 @@ static enum status decide_elsewhere(struct job *job, int64_t *ranks, struct erro
 static enum status decide_here(struct job *job, int64_t started, int64_t *ranks, struct error *e)
 {
 	const struct config *c = &job->config;
-	int64_t fixed = fixed_ranks(c);
+	int64_t fixed = job_fixed_ranks(c);
 	char why[JOB_MODE];
 	if (started) {
 		*ranks = started;
@@ -72,7 +70,7 @@ static enum status decide_here(struct job *job, int64_t started, int64_t *ranks,
 			return error_set(e, ST_INPUT, "%s: the plan needs %lld rank%s, the launcher started %lld: `mpirun -np %lld stepsim %s` executes it, `stepsim predict %s` predicts it", c->path,
 			                 (long long)fixed, fixed == 1 ? "" : "s", (long long)started, (long long)fixed, c->path, c->path);
 	} else {
-		*ranks = fixed ? fixed : model_ranks(c);
+		*ranks = fixed ? fixed : job_replica_ranks(c);
 		snprintf(why, sizeof why, "the plan needs %lld ranks: `mpirun -np %lld stepsim %s` executes it", (long long)*ranks, (long long)*ranks, c->path);
 		if (*ranks > 1)
 			return predict_only(job, e, why);
@@ -114,14 +112,14 @@ enum status job_suggest_ranks(const struct options *o, int64_t *ranks, struct er
 	*ranks = 0;
 	if (!is_here(&c) || c.run.execute == TRI_FALSE || (c.run.execute == TRI_AUTO && c.train.dtype != DT_FP32))
 		return ST_OK;
-	*ranks = fixed_ranks(&c);
+	*ranks = job_fixed_ranks(&c);
 	if (*ranks)
 		return ST_OK;
 	struct host_facts host;
 	if ((st = host_facts_read(&host, e)))
 		return st;
 	struct config pair = c;
-	*ranks = model_ranks(&c);
+	*ranks = job_replica_ranks(&c);
 	if (*ranks == 1 && host.cores >= 2 && config_resolve(&pair, 2, NULL) == ST_OK)
 		*ranks = 2;
 	return ST_OK;

@@ -17,6 +17,11 @@ struct job {
 	char mode[JOB_MODE]; /* why nothing is executed; "" when it is */
 };
 
+/* Ranks that a parsed config fixes, by the GPUs of its cluster or by its plan; 0 when it leaves them open. */
+int64_t job_fixed_ranks(const struct config *c);
+/* The fewest ranks that hold one model replica. */
+int64_t job_replica_ranks(const struct config *c);
+
 /* Reads the config and decides. `started`: ranks that a launcher started; 0: none did. ST_INPUT when what the config or --max-error demands cannot be. */
 enum status job_decide(const struct options *o, int64_t started, bool may_execute, struct job *out, struct error *e);
 

@@ -15,6 +15,11 @@ void compare_free(struct compare *c)
 	vec_free(&c->rows);
 }
 
+double compare_goodput(const struct result *p)
+{
+	return p->goodput > 0 ? p->goodput : 1;
+}
+
 void compare_count(struct compare *c)
 {
 	for (size_t i = 0; i < c->rows.n; i++) {
@@ -22,7 +27,7 @@ void compare_count(struct compare *c)
 		const struct result *p = r->predicted;
 		struct money_terms t = {
 			.tokens_per_s = r->fits ? p->tokens_per_s : NAN,
-			.goodput = r->fits && p->goodput > 0 ? p->goodput : 1,
+			.goodput = r->fits ? compare_goodput(p) : 1,
 			.power_W = r->power_W.value,
 			.pue = c->pue.value,
 			.usd_per_kwh = c->power_usd_per_kwh.value,

@@ -65,6 +65,9 @@ struct compare {
 	char basis_note[336];     /* why it is not money, or not the price of purchase; "" when it is */
 };
 
+/* The share of time in which a job makes steps; 1 where no failures are asked for. */
+double compare_goodput(const struct result *p);
+
 /* Fills each row's money from its prediction and figures. */
 void compare_count(struct compare *c);
 

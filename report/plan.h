@@ -27,14 +27,12 @@ struct plan_report {
 	size_t rows;               /* 0: nothing fits */
 	struct plan_row start;     /* predicted NULL: start_reason says why it is illegal */
 	const char *start_reason;
-	int64_t start_place;       /* 1: no plan of the table is faster; n: n - 1 are; 0: all are, or it does not fit */
 	struct plan_row least;     /* nothing fits: what needs the least memory; else predicted NULL */
 	uint64_t missing_B;        /* of it */
 	const struct plan_point *point; /* slowest first: least memory first */
 	size_t points;
 	double front;              /* the front goes up to so many times the best's step */
 	int64_t plans, illegal, too_large, pruned, left, timed; /* left: not looked at */
-	double lasted_s;
 	bool exhaustive;
 	double memory_share;       /* of a device that plans may use */
 	double usual_share;        /* and that they may where some plan needs no more */

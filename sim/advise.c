@@ -166,11 +166,9 @@ static int64_t cost_ops(const struct advisor *v, const struct trial *t)
 
 static enum status predict_trial(const struct advisor *v, struct trial *t, struct error *e)
 {
-	struct program *p = NULL;
-	struct timeline timeline = {0};
 	struct result *r = malloc(sizeof *r);
 	struct error refused = {0};
-	enum status st = r ? predict_step(t->config, v->a->machine, &p, r, &timeline, &refused) : error_nomem(&refused, "advice");
+	enum status st = r ? predict_result(t->config, v->a->machine, r, &refused) : error_nomem(&refused, "advice");
 	if (!st) {
 		t->row.step_s = r->time.step_s;
 		t->row.memory_B = r->memory.total_B;
@@ -180,8 +178,6 @@ static enum status predict_trial(const struct advisor *v, struct trial *t, struc
 	} else {
 		t->known = t->fits = false;
 	}
-	timeline_free(&timeline);
-	program_destroy(p);
 	free(r);
 	return !st || st == ST_INPUT ? ST_OK : error_set(e, st, "%s", refused.text);
 }

@@ -100,22 +100,29 @@ enum status fold_check(const struct config *c, struct error *e)
 	return config_blame_batch(c, e);
 }
 
-/* Memory is that of `more`. */
+/* From `large`, the step of folds.more micro-batches, whose memory it has. */
+static enum status count_rest(const struct config *c, const struct machine *m, struct folds folds, const struct result *large, struct result *out, struct error *e)
+{
+	struct result *small = malloc(sizeof *small);
+	enum status st = small ? predict_with(c, folds.few, m, false, small, e) : error_nomem(e, "a prediction");
+	if (!st)
+		extend(small, large, (double)(c->micro_batches - folds.few) / (double)(folds.more - folds.few), c, m, out);
+	free(small);
+	return st;
+}
+
 static enum status fold(const struct config *c, const struct machine *m, bool fitting, struct result *out, struct error *e)
 {
 	const struct folds folds = folds_of(c);
 	enum status st = fold_check(c, e);
 	if (st || folds.more == 0)
 		return st ? st : predict_with(c, c->micro_batches, m, fitting, out, e);
-	struct result *small = malloc(sizeof *small), *large = malloc(sizeof *large);
-	st = small && large ? ST_OK : error_nomem(e, "a prediction");
-	if (st || (st = predict_with(c, folds.more, m, fitting, large, e)))
-		goto out;
-	*out = *large;
-	if ((!fitting || large->memory.fits) && !(st = predict_with(c, folds.few, m, false, small, e)))
-		extend(small, large, (double)(c->micro_batches - folds.few) / (double)(folds.more - folds.few), c, m, out);
-out:
-	free(small);
+	struct result *large = malloc(sizeof *large);
+	st = large ? predict_with(c, folds.more, m, fitting, large, e) : error_nomem(e, "a prediction");
+	if (!st)
+		*out = *large;
+	if (!st && (!fitting || large->memory.fits))
+		st = count_rest(c, m, folds, large, out, e);
 	free(large);
 	return st;
 }
@@ -149,17 +156,20 @@ static enum status predict_long(const struct config *c, const struct machine *m,
 {
 	const struct folds folds = folds_of(c);
 	struct config *some = malloc(sizeof *some);
-	if (!some)
-		return error_nomem(e, "a prediction");
-	*some = *c;
-	some->micro_batches = folds.more;
-	enum status st = program_build(some, program, e);
-	if (!st && !(st = predict(*program, m, out, timeline, e))) {
+	struct result *large = malloc(sizeof *large);
+	enum status st = some && large ? ST_OK : error_nomem(e, "a prediction");
+	if (!st) {
+		*some = *c;
+		some->micro_batches = folds.more;
+		st = program_build(some, program, e);
+	}
+	if (!st && !(st = predict(*program, m, large, timeline, e))) {
 		(*program)->config.micro_batches = c->micro_batches; /* reports say what was asked for */
-		st = predict_folded(c, m, out, e);
+		st = count_rest(c, m, folds, large, out, e);
 	}
 	if (!st)
 		result_warn(out, "a step of %lld micro-batches is long: %lld of them were simulated, and the rest counted; the timeline ends with those", (long long)c->micro_batches, (long long)folds.more);
+	free(large);
 	free(some);
 	return st;
 }
@@ -178,4 +188,14 @@ enum status predict_step(const struct config *c, const struct machine *m, struct
 	if (!st)
 		st = program_build(c, program, e);
 	return st ? st : predict(*program, m, out, timeline, e);
+}
+
+enum status predict_result(const struct config *c, const struct machine *m, struct result *out, struct error *e)
+{
+	struct program *program = NULL;
+	struct timeline timeline = {0};
+	enum status st = predict_step(c, m, &program, out, &timeline, e);
+	timeline_free(&timeline);
+	program_destroy(program);
+	return st;
 }

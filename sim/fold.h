@@ -23,6 +23,9 @@ double fold_blocks(const struct config *c);
  * ST_INPUT as fold_check. *program is the caller's in any case. */
 enum status predict_step(const struct config *c, const struct machine *m, struct program **program, struct result *out, struct timeline *timeline, struct error *e);
 
+/* The result alone. */
+enum status predict_result(const struct config *c, const struct machine *m, struct result *out, struct error *e);
+
 /* Of a resolved config; ST_INPUT as fold_check. */
 enum status predict_folded(const struct config *c, const struct machine *m, struct result *out, struct error *e);
 /* The same; of a plan that does not fit only `memory` is found, which takes no simulation. */

@@ -345,17 +345,20 @@ static enum status bound_all(struct quest *q, struct search_counts *c, struct er
 
 /* ---- what is selected ---- */
 
+/* Of a plan by its numbers, as parsed. */
+static void config_of(const struct quest *q, uint32_t shape, uint32_t variant, struct config *out)
+{
+	struct variant v[VARIANTS_MAX];
+	const struct shape *s = &q->space.shapes.at[shape];
+	search_variants(&q->space, s, v);
+	search_config(&q->space, s, &v[variant], out);
+}
+
 static enum status predict_plan(const struct machine *m, int64_t ranks, struct search_plan *p, struct error *e)
 {
-	struct program *program = NULL;
-	struct timeline t = {0};
 	p->config = p->chosen;
 	enum status st = config_resolve(&p->config, ranks, e);
-	if (!st)
-		st = predict_step(&p->config, m, &program, &p->full, &t, e);
-	timeline_free(&t);
-	program_destroy(program);
-	return st;
+	return st ? st : predict_result(&p->config, m, &p->full, e);
 }
 
 /* The evaluator's memory is a little off: what is above the limit by prediction comes last. */
@@ -377,10 +380,7 @@ static enum status predict_best(struct quest *q, struct search_result *out, stru
 		return error_nomem(e, "plans");
 	for (size_t i = 0; i < q->n_top && !st; i++) {
 		struct search_plan *p = &out->best[i];
-		struct variant v[VARIANTS_MAX];
-		const struct shape *shape = &q->space.shapes.at[q->top[i].shape];
-		search_variants(&q->space, shape, v);
-		search_config(&q->space, shape, &v[q->top[i].variant], &p->chosen);
+		config_of(q, q->top[i].shape, q->top[i].variant, &p->chosen);
 		p->quick = q->top[i].quick;
 		st = predict_plan(q->m, q->space.ranks, p, e);
 	}
@@ -398,10 +398,7 @@ static enum status fill_front(struct quest *q, struct search_result *out, struct
 	for (size_t i = q->front.n; i-- > 0;) {
 		const struct point *p = &q->front.at[i];
 		struct search_point *to = &out->front.at[out->front.n++];
-		struct variant v[VARIANTS_MAX];
-		const struct shape *shape = &q->space.shapes.at[p->shape];
-		search_variants(&q->space, shape, v);
-		search_config(&q->space, shape, &v[p->variant], &to->config);
+		config_of(q, p->shape, p->variant, &to->config);
 		to->step_s = p->step_s;
 		to->memory_B = p->memory_B;
 		enum status st = config_resolve(&to->config, q->space.ranks, e);
@@ -429,12 +426,9 @@ static enum status find_least(struct quest *q, struct search_result *out, struct
 		qsort(q->least.at, q->least.n, sizeof *q->least.at, by_least);
 	for (size_t i = 0; i < q->least.n && i < LEAST_TRIES && !st; i++) {
 		const struct least *l = &q->least.at[i];
-		const struct shape *shape = &q->space.shapes.at[l->shape];
-		struct variant v[VARIANTS_MAX];
 		if (out->has_least && l->memory_B >= out->least.full.memory.total_B)
 			break;
-		search_variants(&q->space, shape, v);
-		search_config(&q->space, shape, &v[l->variant], &p->chosen);
+		config_of(q, l->shape, l->variant, &p->chosen);
 		p->config = p->chosen;
 		if ((st = config_resolve(&p->config, q->space.ranks, e)) || (st = predict_folded(&p->config, q->m, &p->full, e)))
 			break;
@@ -464,15 +458,7 @@ static enum status price_start(const struct quest *q, const struct config *start
 	if (st)
 		return error_set(e, st, "%s", wrong.text);
 	out->start_legal = true;
-	if ((st = evaluate_plan(q->seekers[0].evaluator, start, q->space.ranks, &p->quick, e)) || (st = predict_plan(q->m, q->space.ranks, p, e)))
-		return st;
-	if (p->full.memory.total_B > q->usable.device.mem_B)
-		return ST_OK;
-	size_t before = 0;
-	while (before < out->n_best && out->best[before].full.time.step_s < p->full.time.step_s)
-		before++;
-	out->start_place = before < out->n_best ? (int64_t)before + 1 : 0;
-	return ST_OK;
+	return predict_plan(q->m, q->space.ranks, p, e);
 }
 
 /* ---- the whole ---- */
@@ -544,11 +530,14 @@ out:
 
 enum status search(const struct config *start, const struct machine *m, int64_t ranks, const struct search_options *o, struct search_result *out, struct error *e)
 {
-	enum status st = search_within(m->device.is_host ? 1 : SEARCH_MEMORY, start, m, ranks, o, out, e);
-	if (st || out->n_best > 0 || out->memory_share == 1)
-		return st;
-	search_free(out);
-	return search_within(1, start, m, ranks, o, out, e);
+	const double usual = m->device.is_host ? 1 : SEARCH_MEMORY;
+	enum status st = search_within(usual, start, m, ranks, o, out, e);
+	if (!st && out->n_best == 0 && usual < 1) {
+		search_free(out);
+		st = search_within(1, start, m, ranks, o, out, e);
+	}
+	out->usual_share = usual;
+	return st;
 }
 
 void search_free(struct search_result *r)

@@ -56,7 +56,8 @@ struct search_counts {
 };
 
 struct search_result {
-	double memory_share;       /* of a device that plans may use: SEARCH_MEMORY, or 1 */
+	double memory_share;       /* of a device that plans may use: the usual share, or 1 where nothing fits into that */
+	double usual_share;        /* SEARCH_MEMORY; 1 on a host's cores */
 	bool left_cuts, left_tensor; /* sim/search_space.h */
 	struct search_plan *best;  /* by full prediction, fastest first */
 	size_t n_best;             /* 0: nothing fits */
@@ -65,7 +66,6 @@ struct search_result {
 	bool start_legal;          /* the plan that the config itself has */
 	char start_reason[256];    /* why it is illegal */
 	struct search_plan start;  /* where it is legal; full.memory.fits says whether it fits */
-	int64_t start_place;       /* 1: as good as the best; among best[] by full prediction; 0: behind them, or none */
 	bool has_least;            /* nothing fits, and some plan is legal: that which needs the least memory, by prediction */
 	struct search_plan least;
 	uint64_t missing_B;        /* of it, on a device */

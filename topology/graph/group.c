@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/gcd.h"
 #include "topology/graph/group_parts.h"
 
 /* Hosts with the same links and the same members get the same: each such pattern is looked at once. */
@@ -241,16 +242,6 @@ static int64_t hosts_of_group(const struct cluster *c, int64_t first, int64_t si
 		before = host;
 	}
 	return hosts;
-}
-
-static int64_t gcd(int64_t a, int64_t b)
-{
-	while (b) {
-		int64_t rest = a % b;
-		a = b;
-		b = rest;
-	}
-	return a;
 }
 
 /* Slowest so far. */
