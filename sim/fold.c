@@ -1,5 +1,6 @@
 #include "sim/fold.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,12 +10,12 @@
 #define FOLD_FEW 3
 #define FOLD_MORE 5
 
-/* fitting: a program that does not fit is not simulated. */
-static enum status predict_with(const struct config *c, int64_t micro_batches, const struct machine *m, bool fitting, struct result *out, struct error *e)
+/* fitting: a program that does not fit is not simulated, and leaves an empty timeline. The timeline is the caller's to free in any case. */
+static enum status predict_with(const struct config *c, int64_t micro_batches, const struct machine *m, bool fitting, struct result *out, struct timeline *timeline, struct error *e)
 {
 	struct config *some = malloc(sizeof *some);
 	struct program *p = NULL;
-	struct timeline timeline = {0};
+	*timeline = (struct timeline){0};
 	if (!some)
 		return error_nomem(e, "a prediction");
 	*some = *c;
@@ -25,8 +26,7 @@ static enum status predict_with(const struct config *c, int64_t micro_batches, c
 		st = summary_memory(p, m, out, e);
 	}
 	if (!st && (!fitting || out->memory.fits))
-		st = predict(p, m, out, &timeline, e);
-	timeline_free(&timeline);
+		st = predict(p, m, out, timeline, e);
 	program_destroy(p);
 	free(some);
 	return st;
@@ -39,11 +39,26 @@ static double along(double a, double b, double t)
 	return x > 0 ? x : 0;
 }
 
+/* The parts make the step. Parts of waiting may change places while a pipeline fills (a stage that waited for others comes to wait for its host), and the line of one then ends below 0, where it is cut: what it lacks is the others' of them. */
+static void balance(struct breakdown *x)
+{
+	double *waiting[] = {&x->idle_s, &x->bubble_s, &x->exposed_comm_s};
+	double missing_s = x->step_s - (x->compute_s + x->exposed_comm_s + x->copy_s + x->host_s + x->bubble_s + x->optimizer_s + x->idle_s);
+	if (missing_s > 0)
+		x->idle_s += missing_s;
+	for (size_t i = 0; i < sizeof waiting / sizeof waiting[0] && missing_s < 0; i++) {
+		double cut_s = fmin(*waiting[i], -missing_s);
+		*waiting[i] -= cut_s;
+		missing_s += cut_s;
+	}
+}
+
 static void extend(const struct result *few, const struct result *more, double t, const struct config *config, const struct machine *m, struct result *out)
 {
 	const struct breakdown *a = &few->time, *b = &more->time;
 	struct breakdown *x = &out->time;
 	*out = *more;
+	x->step_s = along(a->step_s, b->step_s, t);
 #define ALONG(field) x->field = along(a->field, b->field, t)
 	ALONG(compute_s);
 	ALONG(exposed_comm_s);
@@ -56,15 +71,14 @@ static void extend(const struct result *few, const struct result *more, double t
 	ALONG(wait_s);
 #undef ALONG
 	/* A device that is the slower for few micro-batches may be the faster for many: then it waits for the host. */
-	double work_s = x->compute_s + x->exposed_comm_s + x->copy_s + x->host_s + x->bubble_s + x->optimizer_s + x->idle_s, host_s = along(few->host_thread_s, more->host_thread_s, t);
-	x->idle_s += host_s > work_s ? host_s - work_s : 0;
-	x->step_s = x->compute_s + x->exposed_comm_s + x->copy_s + x->host_s + x->bubble_s + x->optimizer_s + x->idle_s;
+	out->host_thread_s = along(few->host_thread_s, more->host_thread_s, t);
+	x->step_s = fmax(x->step_s, out->host_thread_s);
+	balance(x);
 	x->overlap = x->comm_s > 0 ? 1 - x->exposed_comm_s / x->comm_s : 1;
 	for (int c = 0; c < CLASS_COUNT; c++) {
 		x->class_s[c] = along(a->class_s[c], b->class_s[c], t);
 		x->class_n[c] = (int64_t)along((double)a->class_n[c], (double)b->class_n[c], t);
 	}
-	out->host_thread_s = host_s;
 	double scale = x->step_s / b->step_s;
 	out->interval90_s[0] *= scale;
 	out->interval90_s[1] *= scale;
@@ -100,13 +114,15 @@ enum status fold_check(const struct config *c, struct error *e)
 	return config_blame_batch(c, e);
 }
 
-/* From `large`, the step of folds.more micro-batches, whose memory it has. */
-static enum status count_rest(const struct config *c, const struct machine *m, struct folds folds, const struct result *large, struct result *out, struct error *e)
+/* From `large`, the step of folds.more micro-batches, whose memory it has; `actor` ends it, and may not be the one that ends a shorter step. */
+static enum status count_rest(const struct config *c, const struct machine *m, struct folds folds, const struct result *large, uint32_t actor, struct result *out, struct error *e)
 {
+	struct timeline timeline = {0};
 	struct result *small = malloc(sizeof *small);
-	enum status st = small ? predict_with(c, folds.few, m, false, small, e) : error_nomem(e, "a prediction");
-	if (!st)
+	enum status st = small ? predict_with(c, folds.few, m, false, small, &timeline, e) : error_nomem(e, "a prediction");
+	if (!st && !(st = timeline_breakdown(&timeline, actor, &small->time, e)))
 		extend(small, large, (double)(c->micro_batches - folds.few) / (double)(folds.more - folds.few), c, m, out);
+	timeline_free(&timeline);
 	free(small);
 	return st;
 }
@@ -114,15 +130,23 @@ static enum status count_rest(const struct config *c, const struct machine *m, s
 static enum status fold(const struct config *c, const struct machine *m, bool fitting, struct result *out, struct error *e)
 {
 	const struct folds folds = folds_of(c);
+	struct timeline timeline = {0};
 	enum status st = fold_check(c, e);
-	if (st || folds.more == 0)
-		return st ? st : predict_with(c, c->micro_batches, m, fitting, out, e);
+	if (st)
+		return st;
+	if (folds.more == 0) {
+		st = predict_with(c, c->micro_batches, m, fitting, out, &timeline, e);
+		timeline_free(&timeline);
+		return st;
+	}
 	struct result *large = malloc(sizeof *large);
-	st = large ? predict_with(c, folds.more, m, fitting, large, e) : error_nomem(e, "a prediction");
+	st = large ? predict_with(c, folds.more, m, fitting, large, &timeline, e) : error_nomem(e, "a prediction");
+	const uint32_t actor = timeline_critical_actor(&timeline);
+	timeline_free(&timeline);
 	if (!st)
 		*out = *large;
 	if (!st && (!fitting || large->memory.fits))
-		st = count_rest(c, m, folds, large, out, e);
+		st = count_rest(c, m, folds, large, actor, out, e);
 	free(large);
 	return st;
 }
@@ -165,7 +189,7 @@ static enum status predict_long(const struct config *c, const struct machine *m,
 	}
 	if (!st && !(st = predict(*program, m, large, timeline, e))) {
 		(*program)->config.micro_batches = c->micro_batches; /* reports say what was asked for */
-		st = count_rest(c, m, folds, large, out, e);
+		st = count_rest(c, m, folds, large, timeline_critical_actor(timeline), out, e);
 	}
 	if (!st)
 		result_warn(out, "a step of %lld micro-batches is long: %lld of them were simulated, and the rest counted; the timeline ends with those", (long long)c->micro_batches, (long long)folds.more);
