@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "exec/calibrate.h"
 #include "exec/gpus.h"
+#include "exec/others.h"
 #include "exec/session.h"
 
 /* Parts of the progress line. */
@@ -47,19 +48,36 @@ static enum status measure(struct session *s, calibration_cases *cases, struct p
 	return st ? st : calibrate_comm(s, typical_gemm(cases, d.gpu), p, COMPUTE_SHARE, 1, e);
 }
 
+/* A profile of a busy machine says so for as long as it is used. `p` is rank 0's. */
+static enum status note_others(struct session *s, const struct others *begun, struct profile *p, struct error *e)
+{
+	struct others_worst worst;
+	char what[128];
+	enum status st = others_end(s, begun, &worst, e);
+	if (st || worst.rank < 0 || s->info.gpu_doubles || !p)
+		return session_agree(s, st, e);
+	others_words(&worst, what, sizeof what);
+	log_warn("%s while they were measured: the profile is a busy machine's", what);
+	return session_agree(s, profile_set_value(p, "others.share", worst.taken + worst.stolen, e), e);
+}
+
 enum status calibrate(struct session *s, struct profile **out, struct error *e)
 {
 	calibration_cases cases = {0};
 	struct profile *p = NULL;
 	double begin_s = clock_s();
 	bool first = session_info(s)->rank == 0;
+	struct others others;
 	*out = NULL;
 	watchdog_arm(s->watchdog, "calibration");
+	others_begin(&others);
 	progress_begin("measuring this machine");
 	p = first ? profile_create() : NULL;
 	enum status st = session_agree(s, first && !p ? error_nomem(e, "a profile") : ST_OK, e);
 	if (!st)
 		st = session_agree(s, measure(s, &cases, p, e), e);
+	if (!st)
+		st = note_others(s, &others, p, e);
 	progress_end();
 	watchdog_disarm(s->watchdog);
 	vec_free(&cases);

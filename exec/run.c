@@ -8,6 +8,7 @@
 #include "base/stats.h"
 #include "exec/gather.h"
 #include "exec/gpus.h"
+#include "exec/others.h"
 #include "exec/runner.h"
 #include "exec/session.h"
 #include "exec/verify.h"
@@ -26,6 +27,7 @@ struct execution {
 	double *loss;           /* by timed step */
 	struct gpu_samples samples; /* of this rank's GPU, during them */
 	struct result_clocks clocks; /* of all */
+	struct others_worst others;
 	const char *host_cause;      /* on rank 0 */
 };
 
@@ -142,13 +144,16 @@ static enum status run_steps(struct execution *x, struct error *e)
 {
 	int64_t warmup = x->p->config.run.warmup, all = warmup + x->steps;
 	enum status st = ST_OK;
+	struct others others = {0};
 	runner_reset(&x->runner);
 	progress_begin("executing");
 	for (int64_t i = 0; i < all; i++) {
 		struct record *record = i < warmup ? NULL : &x->records[i - warmup];
 		bool stop;
-		if (i == warmup)
+		if (i == warmup) {
 			gpus_sample_begin(x->s);
+			others_begin(&others);
+		}
 		enum status aligned = align(x, st != ST_OK, &stop, e);
 		if (aligned || stop) {
 			st = st ? st : aligned;
@@ -162,7 +167,8 @@ static enum status run_steps(struct execution *x, struct error *e)
 	}
 	gpus_sample_end(x->s, &x->samples);
 	progress_end();
-	return session_agree(x->s, st, e);
+	st = session_agree(x->s, st, e);
+	return st ? st : others_end(x->s, &others, &x->others, e);
 }
 
 /* ---- the result ---- */
@@ -278,6 +284,11 @@ static void fill_notes(const struct execution *x, struct result *out)
 {
 	const struct session_info *info = &x->s->info;
 	fill_clocks(x, out);
+	if (x->others.rank >= 0 && !info->gpu_doubles) {
+		char what[128];
+		others_words(&x->others, what, sizeof what);
+		result_warn(out, "%s while steps were timed: they are a busy machine's", what);
+	}
 	if (info->gpu_shared)
 		result_warn(out, "several ranks share a GPU (run.share_gpu): the run checks that the sums are right; its times mean nothing");
 	if (info->oversubscribed && !info->gpus)

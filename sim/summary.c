@@ -217,6 +217,9 @@ enum status summarize(const struct program *p, const struct machine *m, const st
 	else if (m->borrowed_scale > 0)
 		result_warn(out, "measured with %lld rank%s of %lld cores on this host, not with this plan's: a factor of two either way is normal; `mpirun -np %lld stepsim calibrate` measures it",
 		            (long long)m->profile->key.ranks, m->profile->key.ranks == 1 ? "" : "s", (long long)m->profile->key.cores_per_rank, (long long)p->mesh.ranks);
+	const double others = m->profile ? profile_get_value(m->profile, "others.share", 0) : 0;
+	if (others > 0)
+		result_warn(out, "the profile was measured while others took %.0f %% of a rank's cores: `stepsim calibrate` on a quiet machine makes a better one", 100 * others);
 	const struct train *train = &p->config.train;
 	if (train->recompute == REC_SELECTIVE && train->attention == ATT_FLASH)
 		result_warn(out, "recompute: selective recomputes the scores that naive attention stores; flash stores none, so nothing is recomputed");

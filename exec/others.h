@@ -1,0 +1,34 @@
+/* What else ran on the ranks' cores while something was measured: other processes, and other virtual machines (steal), from Linux's /proc/stat. */
+#ifndef STEPSIM_EXEC_OTHERS_H
+#define STEPSIM_EXEC_OTHERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "exec/board.h"
+#include "exec/exec.h"
+
+/* A reading of this rank's cores. cpus 0: not known. */
+struct others {
+	double at_s, busy_s, stolen_s; /* all processes' time on these cores, and the hypervisor's, since the machine started */
+	double own_s;                  /* this process's */
+	int64_t cpus;
+};
+
+/* Where a rank's cores were not its own. Shares of their time. rank -1: nowhere by as much as would show in a measurement. */
+struct others_worst {
+	int64_t rank;
+	double taken, stolen;
+};
+
+void others_begin(struct others *o);
+/* Collective: what was taken since others_begin from the rank that lost most, on every rank. Nothing where ranks share cores: they take them from each other. */
+enum status others_end(struct session *s, const struct others *begun, struct others_worst *out, struct error *e);
+
+/* "other processes took 38 % of the time of rank 1's cores, other virtual machines 5 %". */
+void others_words(const struct others_worst *w, char *text, size_t size);
+
+/* Adds up the lines "cpuN ..." of /proc/stat's text that are in `cpus`; seconds, `tick_s` each tick. */
+void others_read(const char *stat, const uint64_t cpus[BOARD_CPU_WORDS], double tick_s, struct others *o);
+
+#endif
