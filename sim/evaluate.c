@@ -92,25 +92,37 @@ enum status evaluator_find_block(struct evaluator *v, const struct block_pieces 
 
 #define BUCKETS_A_LAYER 3
 
-static bool folds(const struct evaluator *v, const struct config *c)
+/* Layers that differ in what they do, or in when they do it. */
+static bool layers_differ(const struct config *c)
+{
+	const struct parallel *p = &c->parallel;
+	const bool some_recompute = c->train.recompute_layers > 0 && c->train.recompute_layers < c->model.layers;
+	const bool reduces = p->data * p->context > 1 && (p->strategy == STRAT_DDP || p->strategy == STRAT_ZERO1 || p->strategy == STRAT_ZERO2);
+	const double layer_B = (double)model_parameters(&c->model) / (double)(c->model.layers * p->tensor) * dtype_bytes(dtype_stored(c->train.grad_dtype));
+	const bool spans = reduces && p->bucket_mb * 1048576 * BUCKETS_A_LAYER > layer_B; /* a bucket that spans layers comes at another place in each */
+	return some_recompute || spans || c->model.experts > 0;
+}
+
+/* A pipeline whose stages are not alike, or whose actions are not those that pieces are measured of. */
+static bool stages_differ(const struct config *c)
 {
 	const struct parallel *p = &c->parallel;
 	const int64_t parts = p->pipeline * p->virtual_stages;
-	const bool some_recompute = c->train.recompute_layers > 0 && c->train.recompute_layers < c->model.layers;
-	const bool reduces = p->data * p->context > 1 && (p->strategy == STRAT_DDP || p->strategy == STRAT_ZERO1 || p->strategy == STRAT_ZERO2);
-	const double parameters = (double)model_parameters(&c->model) / (double)(c->model.layers * p->tensor) * dtype_bytes(dtype_stored(c->train.grad_dtype));
-	const bool spans = reduces && p->bucket_mb * 1048576 * BUCKETS_A_LAYER > parameters; /* a bucket that spans layers comes at another place in each */
-	const bool casts = parts > 1 && dtype_stored(c->train.param_dtype) != dtype_stored(c->train.dtype); /* copies of weights live from stage to stage in other ways */
-	const bool paced = c->data.load_time_s > 0 || c->train.sync_every > 0;
-	const bool links = v->m->nodes * v->m->devices_per_node > 1; /* pieces are measured on two stages */
-	return links && !v->m->device.is_host && c->train.offload == OFF_NONE && !some_recompute && !paced && !spans && !casts && !schedule_parts_backward(p->schedule) && c->model.experts == 0 && p->n_layers_per_stage == 0 && c->model.layers % parts == 0 && (parts == 1 || (c->stack.stage_split != SPLIT_COST && c->model.layers > parts)) &&
-	       (parts == 1 || p->strategy == STRAT_DDP || p->strategy == STRAT_ZERO1 || p->strategy == STRAT_NONE);
+	if (parts == 1)
+		return false;
+	const bool casts = dtype_stored(c->train.param_dtype) != dtype_stored(c->train.dtype); /* copies of weights live from stage to stage in other ways */
+	const bool uneven = c->model.layers % parts != 0 || c->model.layers <= parts || c->stack.stage_split == SPLIT_COST;
+	const bool cut = p->strategy != STRAT_DDP && p->strategy != STRAT_ZERO1 && p->strategy != STRAT_NONE;
+	return casts || uneven || cut || p->pipeline > CONFIG_MAX_STAGES /* of a walk */;
 }
 
 bool evaluator_folds(const struct evaluator *v, const struct config *c)
 {
-	return folds(v, c);
+	const bool links = v->m->nodes * v->m->devices_per_node > 1; /* pieces are measured on two stages */
+	const bool paced = c->data.load_time_s > 0 || c->train.sync_every > 0;
+	return links && !v->m->device.is_host && !paced && c->train.offload == OFF_NONE && !schedule_parts_backward(c->parallel.schedule) && c->parallel.n_layers_per_stage == 0 && !layers_differ(c) && !stages_differ(c);
 }
+
 /* ---- what both ways of putting together need ---- */
 
 double evaluator_scale(const struct evaluator *v)
@@ -174,7 +186,7 @@ enum status evaluate_plan(struct evaluator *v, const struct config *c, int64_t r
 		return wrong.status == ST_INPUT ? ST_OK : error_set(e, wrong.status, "%s", wrong.text);
 	}
 	out->legal = true;
-	const bool may = folds(v, &v->plan);
+	const bool may = evaluator_folds(v, &v->plan);
 	if (may)
 		st = v->plan.parallel.pipeline > 1 ? evaluate_pipeline(v, out, e) : evaluate_flat(v, out, e);
 	if (!st && v->only_fold && !out->folded && (!may || out->fits))
