@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,6 +70,8 @@ static void put(const char *text, size_t len)
 {
 	while (len > 0) {
 		ssize_t done = write(STDERR_FILENO, text, len);
+		if (done < 0 && errno == EINTR)
+			continue;
 		if (done <= 0)
 			return; /* nobody is left to be told */
 		text += done;

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -164,6 +165,18 @@ static bool only_asks_version(int argc, char **argv)
 	return argc == 2 && strcmp(argv[1], "--version") == 0;
 }
 
+/* Ends the output: the line about what failed, and that what was printed has gone out. */
+static enum status end_output(enum status st, bool leads, struct error *e)
+{
+	errno = 0;
+	if (!st && (fflush(stdout) != 0 || ferror(stdout))) /* a write that failed before may have left nothing to flush */
+		st = error_set(e, ST_RUN, "cannot write standard output: %s", errno ? strerror(errno) : "a write failed");
+	if (st && leads)
+		fprintf(stderr, "stepsim: %s\n", e->text);
+	fflush(stdout);
+	return st;
+}
+
 int main(int argc, char **argv)
 {
 	struct options options = {0};
@@ -172,7 +185,7 @@ int main(int argc, char **argv)
 	int64_t ranks;
 	if (only_asks_version(argc, argv)) {
 		print_version(stdout);
-		return 0;
+		return (int)end_output(ST_OK, true, &e);
 	}
 	/* Under a launcher the session comes first: it tells which rank speaks, even about a wrong option. */
 	enum status st = session_launched(&ranks) ? session_open(DEFAULT_TIMEOUT_S, &x.session, &e) : ST_OK;
@@ -180,10 +193,7 @@ int main(int argc, char **argv)
 		st = run_command(argc, argv, &x, &options, &e);
 		st = context_agree(&x, st, &e);
 	}
-	if (st && context_leads(&x))
-		fprintf(stderr, "stepsim: %s\n", e.text);
-	if (fflush(stdout) != 0 && !st)
-		st = ST_RUN;
+	st = end_output(st, context_leads(&x), &e);
 	session_close(x.session);
 	options_free(&options);
 	return (int)st;

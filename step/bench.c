@@ -75,11 +75,12 @@ const char *bench_verdict(const struct bench_table *t, const struct bench_row *r
 
 enum status bench_summarize(const struct bench_table *t, struct bench_summary *out, struct error *e)
 {
-	double *errors = calloc(2 * t->n + 1, sizeof *errors), *shares = errors + t->n, sum = 0;
+	double *errors = calloc(2 * t->n + 1, sizeof *errors), sum = 0;
 	size_t n_errors = 0, n_shares = 0, n_rates = 0;
 	*out = (struct bench_summary){.busbw_Bps = NAN, .error = NAN, .share = NAN};
 	if (!errors)
 		return error_nomem(e, "the summary");
+	double *shares = errors + t->n;
 	for (size_t i = 0; i < t->n; i++) {
 		const struct bench_row *r = &t->rows[i];
 		const struct bench_side *sides[] = {&r->out_of_place, &r->in_place};

@@ -1,10 +1,18 @@
 # shellcheck shell=bash
-# Sourced by the test scripts that count their checks: one verdict each, and the last line, which tests/run.sh reads.
+# Sourced by the test scripts that count their checks: one verdict each, and the last line, which tests/run.sh reads. They run in the repository's root, with a folder of their own that goes when they end.
+# shellcheck source=scripts/env.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../scripts/env.sh"
+# shellcheck disable=SC2154 # of env.sh
+cd "$root" || exit 2
+# shellcheck disable=SC2034 # for those scripts
+stepsim=build/release/stepsim doubles=$PWD/build/release/doubles
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+log=$scratch/log
 passed=0 failed=0 skipped=0
 
 # What a reader wants to see of a check that failed; a script that knows better says it anew.
 shown() {
-	# shellcheck disable=SC2154 # the script's own
 	cat "$log"
 }
 

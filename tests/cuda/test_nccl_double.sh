@@ -1,17 +1,11 @@
 #!/usr/bin/env bash
 # The room's communicators on the doubles, at 1, 2, 4 and 8 ranks, and what becomes of faults (test_nccl_double.c). The last line counts.
 set -u
-# shellcheck source=scripts/env.sh
-. "$(dirname "$0")/../../scripts/env.sh"
-cd "$root" || exit 2
 # shellcheck source=tests/verdicts.sh
-. tests/verdicts.sh
+. "$(dirname "$0")/../verdicts.sh"
 program=${1:-build/release/tests/cuda/test_nccl_double}
 doubles=${2:-build/release/doubles}
 export LD_LIBRARY_PATH=$doubles${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-log=$scratch/log
 
 shown() {
 	head -20 "$log"

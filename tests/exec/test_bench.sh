@@ -2,15 +2,8 @@
 # `stepsim bench` on the host at 1, 2, 3 and 4 ranks and on doubles of the CUDA libraries: every collective's result is right, the columns are nccl-tests', files parse, exit codes hold. Times are not judged.
 # The same collectives through the verification of runs (test_collectives.c). The last line counts.
 set -u
-# shellcheck source=scripts/env.sh
-. "$(dirname "$0")/../../scripts/env.sh"
-cd "$root" || exit 2
 # shellcheck source=tests/verdicts.sh
-. tests/verdicts.sh
-stepsim=build/release/stepsim
-doubles=$PWD/build/release/doubles
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+. "$(dirname "$0")/../verdicts.sh"
 out=$scratch/out err=$scratch/err
 
 shown() {

@@ -2,16 +2,8 @@
 # The main job on GPUs, with doubles of the CUDA libraries in their place (tests/doubles): every strategy at 1, 2, 4 and 8 ranks, verified; formats and graphs; faults end in one line and in time.
 # Skipped where the CUDA part is not built. The last line counts.
 set -u
-# shellcheck source=scripts/env.sh
-. "$(dirname "$0")/../../scripts/env.sh"
-cd "$root" || exit 2
 # shellcheck source=tests/verdicts.sh
-. tests/verdicts.sh
-stepsim=build/release/stepsim
-doubles=$PWD/build/release/doubles
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-log=$scratch/log
+. "$(dirname "$0")/../verdicts.sh"
 
 needs_cuda
 

@@ -1,16 +1,11 @@
 #!/usr/bin/env bash
 # A run that goes wrong ends: all ranks gone in time, exit code not 0, one line of reason that names rank and op (test_faults.c). The last line counts.
 set -u
-# shellcheck source=scripts/env.sh
-. "$(dirname "$0")/../../scripts/env.sh"
-cd "$root" || exit 2
 # shellcheck source=tests/verdicts.sh
-. tests/verdicts.sh
+. "$(dirname "$0")/../verdicts.sh"
 program=${1:-build/release/tests/exec/test_faults}
 config=tests/exec/tiny.yaml
 long=(run.steps=4000 model.layers=8 train.global_batch=32) # some minutes, were it not for the fault
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
 
 # What is wrong with the end of a job: exit code, the line, how many lines, who is left. Arguments: exit code, pattern.
 complaint() {

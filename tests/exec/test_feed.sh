@@ -2,16 +2,8 @@
 # A data loader that cannot keep up, executed at 1 and 2 ranks on the host, and on doubles of the CUDA libraries: sums verified, and on the host the device's wait for data is most of the step, as only a loader
 # that really takes its time makes it. The last line counts.
 set -u
-# shellcheck source=scripts/env.sh
-. "$(dirname "$0")/../../scripts/env.sh"
-cd "$root" || exit 2
 # shellcheck source=tests/verdicts.sh
-. tests/verdicts.sh
-stepsim=build/release/stepsim
-doubles=$PWD/build/release/doubles
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-log=$scratch/log
+. "$(dirname "$0")/../verdicts.sh"
 
 shown() {
 	head -20 "$log"

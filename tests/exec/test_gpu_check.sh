@@ -1,14 +1,9 @@
 #!/usr/bin/env bash
 # scripts/gpu_check.sh without a GPU: refused in one line; on doubles, short, with a verdict for each part and no figure. The last line counts.
 set -u
-# shellcheck source=scripts/env.sh
-. "$(dirname "$0")/../../scripts/env.sh"
-cd "$root" || exit 2
 # shellcheck source=tests/verdicts.sh
-. tests/verdicts.sh
+. "$(dirname "$0")/../verdicts.sh"
 needs_cuda
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
 shown() {
 	cat "$scratch/log" "$scratch/out/summary.md" 2>/dev/null
 }

@@ -3,16 +3,8 @@
 # Skipped where the CUDA part is not built. The last line counts.
 # shellcheck disable=SC2016 # wrappers' lines are for the shells that run them
 set -u
-# shellcheck source=scripts/env.sh
-. "$(dirname "$0")/../../scripts/env.sh"
-cd "$root" || exit 2
 # shellcheck source=tests/verdicts.sh
-. tests/verdicts.sh
-stepsim=build/release/stepsim
-doubles=$PWD/build/release/doubles
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-log=$scratch/log
+. "$(dirname "$0")/../verdicts.sh"
 unset NCCL_TOPO_FILE CUDA_VISIBLE_DEVICES NCCL_LOCAL_REGISTER
 
 needs_cuda

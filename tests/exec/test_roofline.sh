@@ -1,15 +1,8 @@
 #!/usr/bin/env bash
 # `stepsim roofline` on the host's cores, alone and with two ranks, and on doubles of the CUDA libraries: table, columns, files, exit codes. Never a time. The last line counts.
 set -u
-# shellcheck source=scripts/env.sh
-. "$(dirname "$0")/../../scripts/env.sh"
-cd "$root" || exit 2
 # shellcheck source=tests/verdicts.sh
-. tests/verdicts.sh
-stepsim=build/release/stepsim
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-log=$scratch/log
+. "$(dirname "$0")/../verdicts.sh"
 
 shown() {
 	head -40 "$log"

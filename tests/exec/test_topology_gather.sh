@@ -1,15 +1,9 @@
 #!/usr/bin/env bash
 # The ranks of one host give a cluster of that host, under its name, and each rank has its seat (test_topology_gather.c). The last line counts.
 set -u
-# shellcheck source=scripts/env.sh
-. "$(dirname "$0")/../../scripts/env.sh"
-cd "$root" || exit 2
 # shellcheck source=tests/verdicts.sh
-. tests/verdicts.sh
+. "$(dirname "$0")/../verdicts.sh"
 program=${1:-build/release/tests/exec/test_topology_gather}
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-log=$scratch/log
 host=$(hostname)
 
 # Prints what is wrong with the log of a run of that many ranks.

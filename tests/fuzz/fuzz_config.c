@@ -14,6 +14,7 @@
 #include "base/paths.h"
 #include "base/vec.h"
 #include "step/config_keys.h"
+#include "step/stages.h"
 #include "step/hf_config.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
@@ -157,14 +158,6 @@ static void mutate(struct text *t)
 
 /* ---- promises ---- */
 
-static const char *broken; /* the promise that does not hold */
-
-static void check(bool holds, const char *promise)
-{
-	if (!holds)
-		broken = promise;
-}
-
 static void check_message(const struct error *e)
 {
 	check(e->status == ST_INPUT, "a refusal has the status of wrong input");
@@ -184,9 +177,9 @@ static void check_plan(const struct config *c, int64_t ranks)
 	check(m->head_dim >= 1 && m->ffn_hidden >= 1 && m->seq_len >= 1, "dimensions are positive");
 	check(m->position == POS_LEARNED ? m->max_positions >= m->seq_len : m->max_positions == 0, "the position table holds the sequence");
 	check(c->train.recompute_layers >= 0 && c->train.recompute_layers <= m->layers, "recomputed layers are layers");
-	check(p->pipeline * p->virtual_stages <= m->layers && (p->pipeline > 1 || p->virtual_stages == 1), "every part of the pipeline has a layer");
+	check((p->pipeline * p->virtual_stages <= m->layers || stages_count_ends(c)) && (p->pipeline > 1 || p->virtual_stages == 1), "every part of the pipeline has a layer");
 	check(p->bucket_mb > 0 && p->first_bucket_mb > 0 && p->shard > 0 && c->data.bytes > 0, "nothing is left at auto");
-	check(m->lm_head && p->schedule != SCHED_ZBV && p->expert_tensor == 1, "what is not modelled is refused");
+	check(m->lm_head && p->expert_tensor == 1, "what is not modelled is refused");
 	check(m->experts > 0 ? m->experts % p->expert == 0 && p->tensor * p->context * p->data % p->expert == 0 : p->expert == 1, "experts are dealt evenly");
 	check(p->context == 1 || (c->train.attention == ATT_FLASH && m->seq_len % (m->causal ? 2 * p->context : p->context) == 0 && p->strategy != STRAT_NONE), "context divides the sequence");
 	check(p->strategy != STRAT_HSDP || (p->data % p->shard == 0 && (p->shard > 1 || p->data == 1)), "shard divides the replicas");

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "topology/discover/discover.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
@@ -70,14 +69,6 @@ static struct graph *two_gpus(void)
 	return g;
 }
 
-static const char *broken; /* the promise that does not hold */
-
-static void check(bool holds, const char *promise)
-{
-	if (!holds)
-		broken = promise;
-}
-
 static void try_text(const struct text *t)
 {
 	char *exact = malloc(t->n ? t->n : 1); /* exactly as long as the text, so that the sanitizer sees a read behind its end */
@@ -106,26 +97,5 @@ static void try_text(const struct text *t)
 
 int main(int argc, char **argv)
 {
-	double seconds = argc > 1 ? strtod(argv[1], NULL) : 10;
-	unsigned long long seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
-	random_state = seed;
-	double end_s = clock_s() + seconds;
-	unsigned long long rounds = 0;
-	do {
-		struct text t;
-		const char *start = seeds[below(COUNT(seeds))];
-		t.n = strlen(start);
-		memcpy(t.at, start, t.n);
-		for (size_t i = rounds < COUNT(seeds) ? 0 : below(8); i > 0; i--)
-			mutate(&t);
-		try_text(&t);
-		rounds++;
-		if (broken) {
-			fprintf(stderr, "fuzz_smi_query: round %llu of seed %llu: broken promise: %s\n", rounds, seed, broken);
-			fwrite(t.at, 1, t.n, stderr);
-			return 1;
-		}
-	} while (clock_s() < end_s);
-	printf("fuzz_smi_query: %llu texts, seed %llu: all promises held\n", rounds, seed);
-	return 0;
+	return fuzz_texts("fuzz_smi_query", seeds, COUNT(seeds), mutate, try_text, argc, argv);
 }

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/yaml.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
@@ -69,14 +68,6 @@ static void mutate(struct text *t)
 		insert(t, where, piece, strlen(piece));
 		break;
 	}
-}
-
-static const char *broken; /* the promise that does not hold */
-
-static void check(bool holds, const char *promise)
-{
-	if (!holds)
-		broken = promise;
 }
 
 static void check_message(const struct error *e)
@@ -152,26 +143,5 @@ static void try_text(const struct text *t)
 
 int main(int argc, char **argv)
 {
-	double seconds = argc > 1 ? strtod(argv[1], NULL) : 10;
-	unsigned long long seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
-	random_state = seed;
-	double end_s = clock_s() + seconds;
-	unsigned long long rounds = 0;
-	do {
-		struct text t;
-		const char *start = seeds[below(COUNT(seeds))];
-		t.n = strlen(start);
-		memcpy(t.at, start, t.n);
-		for (size_t i = rounds < COUNT(seeds) ? 0 : below(8); i > 0; i--)
-			mutate(&t);
-		try_text(&t);
-		rounds++;
-		if (broken) {
-			fprintf(stderr, "fuzz_yaml: round %llu of seed %llu: broken promise: %s\n", rounds, seed, broken);
-			fwrite(t.at, 1, t.n, stderr);
-			return 1;
-		}
-	} while (clock_s() < end_s);
-	printf("fuzz_yaml: %llu texts, seed %llu: all promises held\n", rounds, seed);
-	return 0;
+	return fuzz_texts("fuzz_yaml", seeds, COUNT(seeds), mutate, try_text, argc, argv);
 }

@@ -78,14 +78,6 @@ static void mutate(struct text *t)
 	}
 }
 
-static const char *broken; /* the promise that does not hold */
-
-static void check(bool holds, const char *promise)
-{
-	if (!holds)
-		broken = promise;
-}
-
 static void try_text(xml_reader read, struct text *t)
 {
 	/* exactly as long as the text, so that the sanitizer sees a read behind its end */

@@ -143,3 +143,17 @@ Another catalogue than the one beside the binary:
     $ stepsim roofline --time 0
     stepsim: --time 0: expected a time above 0
     [2]
+
+Standard output that cannot be written, whether it was printed or asked for with -:
+
+    $ stepsim list gpus > /dev/full
+    stepsim: cannot write standard output: No space left on device
+    [1]
+
+    $ stepsim --version > /dev/full
+    stepsim: cannot write standard output: No space left on device
+    [1]
+
+    $ stepsim predict $ROOT/configs/gpt2-124m-gpu.yaml -q --set cluster.system=dgx-h100 --dump-program > /dev/full
+    stepsim: cannot write standard output: No space left on device
+    [1]

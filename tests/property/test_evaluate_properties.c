@@ -42,7 +42,8 @@ static bool predicted(const struct config *c, int64_t ranks, const char *system,
 	struct machine m;
 	struct program *p = NULL;
 	struct timeline t = {0};
-	*full = *c;
+	if (full)
+		*full = *c;
 	bool good = full && !machine_load(system, strncmp(system, "node:", 5) ? (ranks + 7) / 8 : 1, 0, &m, e);
 	if (good && !strncmp(system, "node:", 5))
 		m.nodes = (ranks + 7) / 8;
@@ -115,4 +116,23 @@ static void test_plans(void)
 	CU_ASSERT_TRUE(unusual <= UNUSUAL_MOST);
 }
 
-UNIT_MAIN("evaluate", {"plans", test_plans})
+/* A pipeline of more stages than a walk holds is predicted. */
+static void test_deep_pipeline(void)
+{
+	static const char text[] = "model: {layers: 288, hidden: 256, heads: 4, vocab: 1024, seq_len: 256}\n"
+	                           "train: {stack: megatron-core, micro_batch: 1, global_batch: 4}\n"
+	                           "parallel: {strategy: none, pipeline: 144}\n";
+	struct machine m;
+	struct evaluator *v = NULL;
+	struct error e = {0};
+	int timed = 0;
+	CU_ASSERT_EQUAL_FATAL(machine_load("dgx-h100", 18, 0, &m, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(evaluator_create(&m, &v, &e), ST_OK);
+	compare(v, text, 144, "dgx-h100", &timed);
+	CU_ASSERT_EQUAL(timed, 1);
+	CU_ASSERT_EQUAL(evaluator_counts(v).predicted, 1);
+	evaluator_destroy(v);
+	machine_free(&m);
+}
+
+UNIT_MAIN("evaluate", {"plans", test_plans}, {"deep_pipeline", test_deep_pipeline})

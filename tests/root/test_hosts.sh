@@ -1,14 +1,11 @@
 #!/usr/bin/env bash
 # What takes root: ranks on several hosts (scripts/testbed.sh) give one cluster, and a CPU quota limits the ranks' shares (tests/exec/test_topology_gather.c). The last line counts.
 set -u
-# shellcheck source=scripts/env.sh
-. "$(dirname "$0")/../../scripts/env.sh"
-cd "$root" || exit 2
 # shellcheck source=tests/verdicts.sh
-. tests/verdicts.sh
+. "$(dirname "$0")/../verdicts.sh"
 program=$(realpath "${1:-build/release/tests/exec/test_topology_gather}")
+rm -rf "$scratch"
 scratch=$(mktemp -d "$root/build/hosts.XXXXXX") # where all hosts of the test-bed see it
-trap 'rm -rf "$scratch"' EXIT
 log=$scratch/log
 
 if ! bash scripts/testbed.sh 1 true >"$log" 2>&1; then

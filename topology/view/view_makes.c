@@ -137,13 +137,14 @@ enum status view_remarks(const struct cluster *c, const struct view_makes *makes
 {
 	VEC(struct said) all = {0};
 	int64_t hosts = make == VIEW_ALL_MAKES ? c->hosts : makes->list.at[make].hosts;
+	size_t order = 0;
 	enum status st = ST_OK;
 	*out = (struct view_remarks){0};
 	for (size_t s = 0; s < c->shape.n && !st; s++) {
 		const struct graph *g = c->shape.at[s].graph;
 		bool wanted = make == VIEW_ALL_MAKES || makes->of_shape[s] == make;
 		for (size_t i = 0; i < g->remark.n && wanted && !st; i++)
-			if (!vec_push(&all, ((struct said){&g->remark.at[i], s, all.n})))
+			if (!vec_push(&all, ((struct said){&g->remark.at[i], s, order++})))
 				st = error_nomem(e, "the remarks");
 	}
 	if (all.n)
