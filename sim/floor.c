@@ -15,6 +15,8 @@
 
 struct passes { /* of one micro-batch on one rank */
 	double forward_s, backward_s, weights_s; /* weights_s: of backward_s */
+	double backward_work_s;                  /* of backward_s, what the compute lane works */
+	double forward_gap_s, backward_gap_s;    /* of it, what a part's first and last layer may hide behind another micro-batch: collectives that wait for nothing that the layer computes, and what lies between two layers */
 };
 
 struct floor_key {
@@ -34,6 +36,7 @@ struct comm_key {
 struct comm_piece {
 	struct comm_key key;
 	double layer_s, layer_again_s; /* collectives of a layer's parameters in the first micro-batch, and in each further one */
+	double gather_s;               /* of layer_again_s: the gathers */
 	double always_B;               /* of a layer: weights, gradients, the optimizer's state */
 };
 
@@ -47,8 +50,14 @@ struct floors {
 
 /* From when the compute lane begins a pass to when it ends it. */
 struct pass_span {
-	double from_s, to_s, weights_s;
+	double from_s, to_s, work_s, weights_s, gap_s;
+	int layer; /* of the op before */
 };
+
+static double lasts(const struct pass_span *p)
+{
+	return p->to_s - p->from_s;
+}
 
 static bool is_work(const struct op *op)
 {
@@ -67,24 +76,36 @@ static double least_of(const struct op *op, const struct op_cost *c, bool inside
 }
 
 struct floor_run {
-	struct pass_span pass[2]; /* forward, backward */
+	struct pass_span pass[2];   /* forward, backward */
+	struct pass_span hidden[2]; /* where collectives that wait for nothing that their layer computes take no time */
 	struct passes head;       /* its own ops, one after the other */
-	double comm_s;            /* sum over the lane of gradients and gathers */
+	double comm_s, gather_s;  /* sum over the lane of gradients and gathers, and of the gathers alone */
 	double always_B, peak_B;
 };
 
+/* Of a layer, and waits for none of its ops. */
+static bool begins_layer(const struct role *r, const struct op *op)
+{
+	for (uint32_t d = 0; d < op->n_dep; d++) {
+		const struct op *before = &r->ops.at[r->deps.at[op->dep0 + d]];
+		if (before->layer == op->layer && before->phase == op->phase)
+			return false;
+	}
+	return op->layer >= 0 && op->lane == LANE_MODEL_COMM;
+}
+
 /* Every op starts as soon as its lane and what it depends on allow, and lasts what it takes alone: nothing in the engine is earlier. */
-/* inside: tensor groups lie in a node; those across nodes take so long that a pass waits for what the next one may hide, and count as nothing. */
-static enum status run_alone(const struct role *r, const struct prices *prices, bool inside, struct floor_run *out, struct error *e)
+/* inside: tensor and context groups lie in a node; those across nodes take so long that a pass waits for what the next one may hide, and count as nothing. hides: as floor_run. */
+static enum status run_alone(const struct role *r, const struct prices *prices, bool inside, bool hides, struct floor_run *out, struct error *e)
 {
 	double lane_s[LANE_COUNT] = {0}, *end_s = calloc(r->ops.n + 1, sizeof *end_s);
-	*out = (struct floor_run){.pass = {{.from_s = -1}, {.from_s = -1}}};
+	*out = (struct floor_run){.pass = {{.from_s = -1, .layer = -1}, {.from_s = -1, .layer = -1}}};
 	if (!end_s)
 		return error_nomem(e, "plans");
 	for (size_t i = 0; i < r->ops.n; i++) {
 		const struct op *op = &r->ops.at[i];
 		const struct op_cost *c = &prices->different.at[prices->of_op[i]];
-		const double lasts_s = least_of(op, c, inside);
+		const double lasts_s = hides && begins_layer(r, op) ? 0 : least_of(op, c, inside);
 		double start_s = lane_s[op->lane];
 		for (uint32_t d = 0; d < op->n_dep; d++)
 			start_s = fmax(start_s, end_s[r->deps.at[op->dep0 + d]]);
@@ -94,10 +115,15 @@ static enum status run_alone(const struct role *r, const struct prices *prices, 
 		if (beside_is_tail(op))
 			lane_s[op->lane] += beside_s;
 		out->comm_s += op->lane == LANE_COMM ? c->alone_s : 0;
+		out->gather_s += op->lane == LANE_COMM && op->coll == COLL_ALL_GATHER ? c->alone_s : 0;
 		if (!is_work(op))
 			continue;
 		struct pass_span *pass = &out->pass[op->phase == PHASE_BACKWARD];
 		pass->from_s = pass->from_s < 0 ? start_s : pass->from_s;
+		if (pass->layer >= 0 && op->layer >= 0 && op->layer != pass->layer)
+			pass->gap_s = fmax(pass->gap_s, start_s - pass->to_s);
+		pass->layer = op->layer;
+		pass->work_s += lasts_s;
 		pass->to_s = end_s[i];
 		const double weights_s = op->phase == PHASE_BACKWARD && op->kind == OP_GEMM && (op->flags & OP_TRANS_A) ? lasts_s : 0;
 		pass->weights_s += weights_s;
@@ -117,7 +143,11 @@ static enum status run_layers(const struct config *c, const struct machine *m, s
 	struct prices prices = {0};
 	enum status st = program_build(c, &p, e);
 	struct layout l;
-	if (!st && !(st = price_role(p, &p->roles[0], m, &prices, e)) && !(st = run_alone(&p->roles[0], &prices, c->parallel.tensor <= m->devices_per_node, out, e)) && !(st = layout_peak(&p->roles[0], &l, e))) {
+	struct floor_run hidden;
+	const bool inside = c->parallel.tensor * c->parallel.context <= m->devices_per_node;
+	if (!st && !(st = price_role(p, &p->roles[0], m, &prices, e)) && !(st = run_alone(&p->roles[0], &prices, inside, true, &hidden, e)) && !(st = run_alone(&p->roles[0], &prices, inside, false, out, e)) &&
+	    !(st = layout_peak(&p->roles[0], &l, e))) {
+		memcpy(out->hidden, hidden.pass, sizeof out->hidden);
 		out->always_B = static_of_role_B(&p->roles[0], COMP_KIND_COUNT);
 		out->peak_B = (double)l.peak_B;
 		layout_free(&l);
@@ -164,10 +194,12 @@ static enum status piece_of(struct floors *f, const struct config *c, enum recom
 	if (st || (st = run_layers(&f->small, f->m, &more, e)))
 		return st;
 	*out = (struct floor_piece){.key = key, .head = few.head};
-	double of_s[2];
-	for (int k = 0; k < 2; k++)
-		of_s[k] = fmax(0, (more.pass[k].to_s - more.pass[k].from_s) - (few.pass[k].to_s - few.pass[k].from_s));
-	out->layer = (struct passes){of_s[0], of_s[1], more.pass[1].weights_s - few.pass[1].weights_s};
+	double of_s[2], gap_s[2];
+	for (int k = 0; k < 2; k++) {
+		of_s[k] = fmax(0, lasts(&more.pass[k]) - lasts(&few.pass[k]));
+		gap_s[k] = few.pass[k].gap_s + fmax(0, of_s[k] - (lasts(&more.hidden[k]) - lasts(&few.hidden[k])));
+	}
+	out->layer = (struct passes){of_s[0], of_s[1], more.pass[1].weights_s - few.pass[1].weights_s, more.pass[1].work_s - few.pass[1].work_s, gap_s[0], gap_s[1]};
 	const double each_B = (more.peak_B - more.always_B) - (few.peak_B - few.always_B);
 	/* a micro-batch twice as large keeps twice as much of activations, and no more of anything else: copies of weights, which not every strategy has */
 	for (int k = 0; k < 2 && !st; k++) {
@@ -195,7 +227,7 @@ static enum status comm_of(struct floors *f, const struct config *c, struct comm
 			*out = f->comms.at[i];
 			return ST_OK;
 		}
-	double sum_s[2][2], always_B[2]; /* micro-batches, layers */
+	double sum_s[2][2], gather_s[2][2], always_B[2]; /* micro-batches, layers */
 	for (int micros = 0; micros < 2; micros++)
 		for (int layers = 0; layers < 2; layers++) {
 			struct floor_run run;
@@ -213,9 +245,10 @@ static enum status comm_of(struct floors *f, const struct config *c, struct comm
 			if (st)
 				return st;
 			sum_s[micros][layers] = run.comm_s;
+			gather_s[micros][layers] = run.gather_s;
 			always_B[layers] = run.always_B;
 		}
-	*out = (struct comm_piece){key, sum_s[0][1] - sum_s[0][0], (sum_s[1][1] - sum_s[1][0]) - (sum_s[0][1] - sum_s[0][0]), fmax(0, always_B[1] - always_B[0])};
+	*out = (struct comm_piece){key, sum_s[0][1] - sum_s[0][0], (sum_s[1][1] - sum_s[1][0]) - (sum_s[0][1] - sum_s[0][0]), (gather_s[1][1] - gather_s[1][0]) - (gather_s[0][1] - gather_s[0][0]), fmax(0, always_B[1] - always_B[0])};
 	return vec_push(&f->comms, *out) ? ST_OK : error_nomem(e, "plans");
 }
 
@@ -226,11 +259,11 @@ static double through(const struct passes *w, double micros, double weights)
 	return micros * (w->forward_s + w->backward_s) - (micros - weights) * w->weights_s;
 }
 
-/* Work of `layers` layers; `head`: and the head's. */
-static struct passes stage_work(const struct passes *layer, const struct passes *head, int64_t layers)
+/* Work of `layers` layers in so many parts; `head`: and the head's. */
+static struct passes stage_work(const struct passes *layer, const struct passes *head, int64_t layers, int64_t parts)
 {
-	const double n = (double)layers;
-	struct passes w = {n * layer->forward_s, n * layer->backward_s, n * layer->weights_s};
+	const double n = (double)layers, ends = (double)parts;
+	struct passes w = {.forward_s = fmax(0, n * layer->forward_s - ends * layer->forward_gap_s), .backward_s = fmax(0, n * layer->backward_s - ends * layer->backward_gap_s), .weights_s = n * layer->weights_s};
 	if (head) {
 		w.forward_s += head->forward_s;
 		w.backward_s += head->backward_s;
@@ -247,6 +280,7 @@ static double weights_within(const struct parallel *p, double micros, int64_t s)
 	return p->schedule == SCHED_ZBV && s > 0 ? 0 : fmax(0, micros - (double)s);
 }
 
+
 static double pipeline_s(const struct config *c, const struct passes *layer, const struct passes *head, const struct comm_piece *comm)
 {
 	const struct parallel *p = &c->parallel;
@@ -254,11 +288,18 @@ static double pipeline_s(const struct config *c, const struct passes *layer, con
 	const int64_t head_at = stages_head(c);
 	const double micros = (double)c->micro_batches;
 	double before_s = 0, most_s = 0;
+	struct passes shorter = *layer;
+	if (parted) /* gradients of weights that were put off may stand where a pass waits for a collective */
+		shorter.backward_s = layer->backward_work_s, shorter.backward_gap_s = 0;
+	layer = &shorter;
 	for (int64_t s = 0; s < p->pipeline; s++) {
-		int64_t layers = 0;
-		for (int64_t chunk = 0; chunk < p->virtual_stages; chunk++)
+		int64_t layers = 0, parts = 0;
+		for (int64_t chunk = 0; chunk < p->virtual_stages; chunk++) {
 			layers += stage_part(c, s, chunk).layers;
-		const struct passes w = stage_work(layer, s == head_at ? head : NULL, layers), first = stage_work(layer, NULL, stage_part(c, s, 0).layers);
+			parts += p->pipeline > 1 && stage_part(c, s, chunk).layers > 0;
+		}
+		const int64_t begin = stage_part(c, s, 0).layers;
+		const struct passes w = stage_work(layer, s == head_at ? head : NULL, layers, parts), first = stage_work(layer, NULL, begin, begin > 0);
 		most_s = fmax(most_s, before_s + through(&w, micros, weights_within(p, micros, s)));
 		most_s = fmax(most_s, through(&w, micros, micros));
 		most_s = fmax(most_s, (double)layers * (comm->layer_s + (micros - 1) * comm->layer_again_s));
@@ -313,13 +354,16 @@ enum status floor_of(struct floors *f, const struct config *c, struct plan_floor
 		const double again = p->pipeline == 1 ? (double)c->train.recompute_layers / (double)layers : 0, small = p->pipeline == 1 ? again : 1;
 		piece.layer.forward_s = fmin(piece.layer.forward_s, plain.layer.forward_s);
 		piece.layer.backward_s = plain.layer.backward_s + again * fmax(0, piece.layer.backward_s - plain.layer.backward_s);
+		piece.layer.backward_work_s = plain.layer.backward_work_s;
 		piece.kept_B = plain.kept_B + small * fmin(0, piece.kept_B - plain.kept_B);
 	}
 	const bool pp_last = p->order[DIM_COUNT - 1] == DIM_PP || p->pipeline == 1;
 	if (pp_last && (st = comm_of(f, c, &comm, e)))
 		return st;
-	if (p->strategy == STRAT_DDP || p->strategy == STRAT_ZERO1) /* one reduction a step, whose layers may be in other buckets */
+	if (p->strategy != STRAT_FSDP && p->strategy != STRAT_HSDP) /* layers may be in other buckets, and more of them in one */
 		comm.layer_s = comm.layer_again_s = 0;
+	if (p->pipeline > 1 && !p->reshard_after_forward) /* gathered once, for all micro-batches */
+		comm.layer_again_s -= comm.gather_s;
 	out->step_s = pipeline_s(c, &piece.layer, &piece.head, &comm) * predict_spread(f->m, (c->ranks + per - 1) / per);
 	out->memory_B = memory_B(c, f->m, piece.kept_B, comm.always_B);
 	return ST_OK;
