@@ -23,6 +23,7 @@ static const struct framework_words frameworks[] = {
 	{"KempnerForge FSDP2, compiled", "pytorch-fsdp", NULL, "rope", "flash", "none", .bias = false},
 	{"fms-fsdp FSDP1, eager", "pytorch-fsdp-eager", NULL, "rope", "flash", "none", .reduces_narrow = true},
 	{"fms-fsdp FSDP1, compiled", "pytorch-fsdp", NULL, "rope", "flash", "none", .reduces_narrow = true},
+	{"ATorch FSDP1, eager", "pytorch-fsdp-eager", NULL, "rope", "flash", "none", .reduces_narrow = true},
 	{"TinyLlama FSDP1, fused", "pytorch-fsdp", NULL, "rope", "flash", "none", .reduces_narrow = true},
 	{"nanoGPT DDP, eager", "pytorch-ddp-eager", NULL, "learned", "flash", "none", .bias = false},
 	{"nanoGPT DDP, compiled", "pytorch-ddp", NULL, "learned", "flash", "none", .bias = false},
