@@ -46,10 +46,15 @@ static double whole_tiles(int64_t rows)
 	return (double)((rows + TILE_STEP - 1) / TILE_STEP * TILE_STEP);
 }
 
-/* FLOP of whole tiles, over the rate of the SMs that have one. */
+static double groups_of(const struct op *op)
+{
+	return op->kind == OP_GROUPED_GEMM ? (double)op->d[3] : 1;
+}
+
+/* FLOP of whole tiles, those of a group's products together, over the rate of the SMs that have one. */
 static double multiply_s(const struct op *op, const struct device_spec *d)
 {
-	double result = whole_tiles(op->d[0]) * whole_tiles(op->d[1]), parts = fmax(1, result / (TILE * TILE)) * fmax(1, (double)op->d[2] / SPLIT_K);
+	double result = groups_of(op) * whole_tiles(op->d[0]) * whole_tiles(op->d[1]), parts = fmax(1, result / (TILE * TILE)) * fmax(1, (double)op->d[2] / SPLIT_K);
 	double rate = d->matrix_flop_per_s[op->dtype] * share_of(d, (enum dtype)op->dtype) * fmin(1, parts / fmax(1, (double)d->sms));
 	return 2 * result * (double)op->d[2] / (unaligned_product(op) ? rate / UNALIGNED_SLOWER : rate);
 }
@@ -76,8 +81,7 @@ static double added_apart_B(const struct op *op, const struct stack *s)
 /* A tile's result is written, and where it adds to what stands there read before, when its loop over k is over: that traffic is not hidden. */
 static double product_s(const struct op *op, const struct device_spec *d, const struct stack *s)
 {
-	double groups = op->kind == OP_GROUPED_GEMM ? (double)op->d[3] : 1;
-	double result_B = groups * (double)op->d[0] * (double)op->d[1] * dtype_bytes((enum dtype)op->out_dtype) * (op->flags & OP_ACCUMULATE ? 2 : 1);
+	double result_B = groups_of(op) * (double)op->d[0] * (double)op->d[1] * dtype_bytes((enum dtype)op->out_dtype) * (op->flags & OP_ACCUMULATE ? 2 : 1);
 	if (added_apart(op, s) > 0)
 		result_B = added_apart_B(op, s);
 	return multiply_s(op, d) + result_B / (d->mem_Bps * d->mem_share);
