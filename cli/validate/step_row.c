@@ -105,7 +105,7 @@ static int64_t ffn_of(const struct csv *t, size_t row, const char *mlp)
 	return whole(t, row, "d_ff", gated(mlp) ? (8 * hidden / 3 + 255) / 256 * 256 : 4 * hidden);
 }
 
-/* Mixtures of experts are named, not described, in the tables. */
+/* Mixtures of experts of other shapes than their rows': named, not described, in the tables. */
 static const char *preset_of(const struct csv *t, size_t row)
 {
 	static const struct { const char *model, *preset; } named[] = {{"Qwen3_30B_a3B", "qwen3-30b-a3b"}, {"Qwen3_235B_a22B", "qwen3-235b-a22b"}};
@@ -133,6 +133,9 @@ static void write_model(const struct csv *t, size_t row, const struct framework_
 	        !llama && f->bias ? "true" : "false", !llama && f->bias ? "true" : "false", encoder ? "false" : "true");
 	bool tied = is(t, row, "tied_emb", "true") || (!*csv_get(t, row, "tied_emb") && !llama);
 	fprintf(out, "  tied_embeddings: %s\n", tied ? "true" : "false");
+	int64_t experts, each;
+	if (sscanf(csv_get(t, row, "experts"), "%" SCNd64 " top %" SCNd64, &experts, &each) == 2) /* each as wide as the MLP */
+		fprintf(out, "  experts: %" PRId64 "\n  experts_per_token: %" PRId64 "\n", experts, each);
 }
 
 static bool recompute_by_fit(const struct csv *t, size_t row, const struct framework_words *f)

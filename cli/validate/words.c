@@ -23,11 +23,12 @@ static const struct framework_words frameworks[] = {
 	{"KempnerForge FSDP2, compiled", "pytorch-fsdp", NULL, "rope", "flash", "none", .bias = false},
 	{"fms-fsdp FSDP1, eager", "pytorch-fsdp-eager", NULL, "rope", "flash", "none", .reduces_narrow = true},
 	{"fms-fsdp FSDP1, compiled", "pytorch-fsdp", NULL, "rope", "flash", "none", .reduces_narrow = true},
+	{"ATorch FSDP1, eager", "pytorch-fsdp-eager", NULL, "rope", "flash", "none", .reduces_narrow = true},
 	{"TinyLlama FSDP1, fused", "pytorch-fsdp", NULL, "rope", "flash", "none", .reduces_narrow = true},
 	{"nanoGPT DDP, eager", "pytorch-ddp-eager", NULL, "learned", "flash", "none", .bias = false},
 	{"nanoGPT DDP, compiled", "pytorch-ddp", NULL, "learned", "flash", "none", .bias = false},
 	{"flash-attention GPT", "pytorch-ddp", NULL, "learned", "flash", "none", .bias = true},
-	{"Transformer Engine, eager", "pytorch-ddp-eager", NULL, "learned", "flash", "none", .bias = true},
+	{"Transformer Engine, eager", "megatron-core", NULL, /* whose layers they are */ "learned", "flash", "none", .bias = true},
 	{"InternLM", "internlm", NULL, "rope", "flash", "none", .bias = false},
 	{"DeepSpeed", "deepspeed", NULL, "rope", "flash", "none", .bias = false},
 	{"OneFlow GPT", "megatron-lm", NULL, "learned", "naive", "full", .bias = true},
@@ -164,6 +165,12 @@ static int64_t domain_of(int64_t n_gpus)
 	return 4;
 }
 
+/* NVIDIA's boards of four SXM GPUs (HGX A100, H100, H200 4-GPU) have no switch: each GPU's links go to the other three. */
+static bool board_of_four(const struct csv *t, size_t row, const char *id)
+{
+	return atoll(csv_get(t, row, "gpus_per_node")) == 4 && strcmp(csv_get(t, row, "interconnect_intra"), "NVLink") == 0 && strstr(id, "-sxm");
+}
+
 enum status system_words(const struct csv *t, size_t row, char line[256], int64_t *nodes, int64_t *per_host, struct error *e)
 {
 	const char *intra = csv_get(t, row, "interconnect_intra"), *inter = csv_get(t, row, "interconnect_inter");
@@ -180,9 +187,9 @@ enum status system_words(const struct csv *t, size_t row, char line[256], int64_
 		return error_set(e, ST_INPUT, "n_gpus: %" PRId64 " GPUs do not fill hosts of %" PRId64, n, host);
 	if (!network_words(inter, host, nic))
 		snprintf(nic, sizeof nic, "nic:%" PRId64 "x%sGb/s", host, default_network(id));
-	bool cards = strncmp(intra, "PCIe", 4) == 0;
-	const char *fabric = fabric_words("", inter);
-	snprintf(line, 256, "gpu:%" PRId64 " %s%s %s%s%s", host, id, cards ? " pcie" : "", nic, fabric ? " fabric:" : "", fabric ? fabric : "");
+	bool of_four = board_of_four(t, row, id);
+	const char *fabric = fabric_words("", inter), *joined = strncmp(intra, "PCIe", 4) == 0 ? " pcie" : of_four ? " mesh" : "";
+	snprintf(line, 256, "gpu:%" PRId64 " %s%s %s%s%s", of_four ? 4 : host /* or a part of it runs */, id, joined, nic, fabric ? " fabric:" : "", fabric ? fabric : "");
 	*nodes = n / host;
 	*per_host = host;
 	return ST_OK;
