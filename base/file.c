@@ -1,4 +1,4 @@
-/* The two file functions of base/paths.h. */
+/* The file functions of base/paths.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -89,6 +89,23 @@ static enum status write_through(const char *path, const char *text, size_t len,
 	enum status st = write_all(fd, text, len) ? ST_OK : write_failed(path, e);
 	close(fd);
 	return st;
+}
+
+enum status file_can_write(const char *path, struct error *e)
+{
+	struct stat s;
+	char folder[PATH_MAX_LEN];
+	if (strcmp(path, "-") == 0)
+		return ST_OK;
+	if (stat(path, &s) == 0) {
+		errno = EISDIR;
+		return S_ISDIR(s.st_mode) || access(path, W_OK) != 0 ? open_failed(path, e) : ST_OK;
+	}
+	const char *slash = strrchr(path, '/');
+	int len = slash ? (int)(slash - path) + 1 : 0;
+	if (snprintf(folder, sizeof folder, "%.*s.", len, path) >= (int)sizeof folder)
+		return error_set(e, ST_INPUT, "cannot write %s: the path is too long", path);
+	return access(folder, W_OK | X_OK) == 0 ? ST_OK : open_failed(path, e);
 }
 
 /* `mode`: of the file that is replaced; 0 when there is none. */

@@ -26,6 +26,8 @@ enum status path_cache(char out[PATH_MAX_LEN], struct error *e);
 /* Reads a whole file, at most `limit` bytes; *text is malloc'ed and terminated. Writes through a temporary name and rename; "-" is standard output. */
 enum status file_read(const char *path, size_t limit, char **text, size_t *len, struct error *e);
 enum status file_write(const char *path, const char *text, size_t len, struct error *e);
+/* Whether file_write could open it now; ST_INPUT. Nothing is written: to be asked before what takes long. */
+enum status file_can_write(const char *path, struct error *e);
 
 /* What `write` writes of `of`; *text is malloc'ed and terminated, and the caller's in any case. what: "the CSV", for the error when memory is short. */
 enum status text_of(void (*write)(const void *of, FILE *out), const void *of, const char *what, char **text, size_t *len, struct error *e);

@@ -129,7 +129,7 @@ static void remove_word(int *argc, char **argv, int at)
 static enum status check_arguments(const struct command *c, const struct options *o, struct error *e)
 {
 	if (o->n_positional < c->n_arguments)
-		return error_set(e, ST_INPUT, "%s%s%s missing; `stepsim --help` shows what there is", c->name ? c->name : "", c->name ? ": " : "", c->arguments);
+		return error_set(e, ST_INPUT, "%s%s%s missing; `stepsim %s%s--help` shows what there is", c->name ? c->name : "", c->name ? ": " : "", c->arguments, c->name ? c->name : "", c->name ? " " : "");
 	if (o->n_positional > c->n_arguments && !c->or_more)
 		return error_set(e, ST_INPUT, "unexpected argument '%s'", o->positional[c->n_arguments]);
 	return ST_OK;
@@ -155,7 +155,7 @@ static enum status run_command(int argc, char **argv, struct context *x, struct 
 			return ST_OK;
 		return named ? help_command(c, e) : help_all(e);
 	}
-	if ((st = check_arguments(c, o, e)))
+	if ((st = check_arguments(c, o, e)) || (st = context_agree(x, leads ? options_check_outputs(o, e) : ST_OK, e)))
 		return st;
 	return leads || c->all_ranks ? c->run(x, e) : ST_OK;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/paths.h"
 #include "base/quantity.h"
 #include "base/suggest.h"
 #include "base/table.h"
@@ -15,7 +16,7 @@ struct option_row {
 	const char *argument; /* NULL: takes none */
 	const char *help;
 	unsigned groups;
-	enum status (*read)(struct options *o, const struct option_row *row, const char *value, struct error *e); /* NULL: not modelled yet */
+	enum status (*read)(struct options *o, const struct option_row *row, const char *value, struct error *e);
 	size_t offset; /* in struct options, of what read_flag and read_path fill */
 };
 
@@ -203,8 +204,7 @@ static const struct option_row rows[] = {
 	{0, "--trace", "FILE", "write predicted and measured step as a Chrome trace, which opens in Perfetto", TAKES_PREDICTING, read_path, AT(trace)},
 	{0, "--html", "FILE", "write the result as one page that opens offline: timeline, roofline, memory, the table", TAKES_PREDICTING, read_path, AT(html)},
 	{0, "--html", "FILE", "write curves or bars and the table as one page that opens offline", TAKES_SWEEP | TAKES_PLAN | TAKES_COMPARE, read_path, AT(html)},
-	{0, "--csv", "FILE", NULL, TAKES_PREDICTING, NULL, 0},
-	{0, "--csv", "FILE", "write the rows as CSV; - is standard output, in place of the table", TAKES_BENCH | TAKES_ROOFLINE | TAKES_SWEEP | TAKES_COMPARE | TAKES_PLAN, read_path, AT(csv)},
+	{0, "--csv", "FILE", "write the rows as CSV; - is standard output, in place of the table", TAKES_PREDICTING | TAKES_BENCH | TAKES_ROOFLINE | TAKES_SWEEP | TAKES_COMPARE | TAKES_PLAN, read_path, AT(csv)},
 	{0, "--max-error", "PCT", "exit with 3 when the time (bench: the median row from 1 MiB on) is predicted wrong by more than PCT per cent", TAKES_PREDICTING | TAKES_BENCH | TAKES_OVERLAP, read_max_error, 0},
 	{'b', "--minbytes", "SIZE", "the smallest size, of the whole buffer; K, M, G are powers of 1024; default 1K", TAKES_BENCH, read_size, AT(bench.min_B)},
 	{'e', "--maxbytes", "SIZE", "the largest size; default 64M, on GPUs 1G", TAKES_BENCH, read_size, AT(bench.max_B)},
@@ -257,7 +257,7 @@ static enum status unknown(const char *arg, unsigned groups, struct error *e)
 	const char *names[ROWS];
 	size_t n = 0;
 	for (size_t i = 0; i < ROWS; i++)
-		if ((rows[i].groups & groups) && rows[i].read)
+		if (rows[i].groups & groups)
 			names[n++] = rows[i].name;
 	char word[64];
 	snprintf(word, sizeof word, "%.*s", (int)strcspn(arg, "="), arg);
@@ -275,8 +275,6 @@ static enum status parse_option(int argc, char **argv, int *i, unsigned groups, 
 		return error_set(e, ST_INPUT, "this command does not take %s", row->name);
 	if (!row->argument && value)
 		return error_set(e, ST_INPUT, "%s takes no value", row->name);
-	if (!row->read)
-		return error_set(e, ST_INPUT, "%s is not modelled yet", row->name);
 	if (row->argument && !value) {
 		if (*i + 1 >= argc)
 			return error_set(e, ST_INPUT, "%s needs a value: %s", row->name, row->argument);
@@ -318,6 +316,16 @@ static enum status check_outputs(const struct options *o, struct error *e)
 			written[n++] = &rows[i];
 	}
 	return ST_OK;
+}
+
+enum status options_check_outputs(const struct options *o, struct error *e)
+{
+	enum status st = ST_OK;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0] && !st; i++) {
+		const char *path = output_of(o, &rows[i]);
+		st = path ? file_can_write(path, e) : ST_OK;
+	}
+	return st;
 }
 
 enum status options_parse(int argc, char **argv, int first, unsigned groups, struct options *out, struct error *e)
@@ -364,7 +372,7 @@ enum status options_help(unsigned groups, FILE *out, struct error *e)
 	enum status st = t ? ST_OK : error_nomem(e, "the help text");
 	for (size_t i = 0; i < ROWS && !st; i++) {
 		const struct option_row *r = &rows[i];
-		if (!(r->groups & groups) || !r->read)
+		if (!(r->groups & groups))
 			continue;
 		char letter[8] = "    ";
 		if (r->letter)

@@ -62,12 +62,15 @@ struct options {
 };
 
 /* Reads argv[first..argc) for a command that takes the options of `groups`. Strings are borrowed from argv; the arrays are freed with options_free.
- * ST_INPUT: an unknown option (with the nearest one that this command takes), a missing or wrong value, an option whose effect comes later ("not modelled yet"). */
+ * ST_INPUT: an unknown option (with the nearest one that this command takes), a missing or wrong value. */
 enum status options_parse(int argc, char **argv, int first, unsigned groups, struct options *out, struct error *e);
 void options_free(struct options *o);
 
 /* An output goes to standard output: the table, which does so otherwise, is left out. */
 bool options_take_stdout(const struct options *o);
+
+/* ST_INPUT: an output that cannot be written, before the work that it would be lost with. */
+enum status options_check_outputs(const struct options *o, struct error *e);
 
 /* True when `arg` is an option that takes its value from the next argument: what follows it is no command. */
 bool option_takes_next(const char *arg);

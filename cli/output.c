@@ -35,6 +35,8 @@ enum status output(const struct options *o, const struct outcome *outcome, struc
 		return st;
 	if (o->json && (st = write_json(o->json, outcome, e)))
 		return st;
+	if (o->csv && (st = report_csv(outcome, o->csv, e)))
+		return st;
 	if (o->trace && (st = report_trace(outcome, o->trace, e)))
 		return st;
 	if (o->html && (st = report_html(outcome, o->html, e)))

@@ -5,7 +5,7 @@
 #include "cli/options.h"
 #include "step/result.h"
 
-/* Writes the table (unless standard output is taken by --json - or --trace -), then the files. ST_LIMIT when --max-error was missed. */
+/* Writes the table (unless standard output is taken by a file given as -), then the files. ST_LIMIT when --max-error was missed. */
 enum status output(const struct options *o, const struct outcome *outcome, struct error *e);
 
 #endif

@@ -59,6 +59,7 @@ static json_t *row_json(const struct compare *c, const struct compare_row *r, bo
 	json_put(o, "fits", json_boolean(r->fits), good);
 	json_put(o, "missing_bytes", r->missing_B ? json_integer((json_int_t)r->missing_B) : json_null(), good);
 	json_put(o, "reason", r->reason[0] ? json_string(r->reason) : json_null(), good);
+	json_put(o, "not_looked_at", c->fixed_plan ? json_null() : json_integer(r->plans_left), good);
 	json_put(o, "size_note", r->size_note[0] ? json_string(r->size_note) : json_null(), good);
 	json_put(o, "cost", cost_json(c, r, good), good);
 	json_put(o, "config", r->config ? config_json(r->config) : json_null(), good);
@@ -133,6 +134,7 @@ static void csv_row(const struct compare *c, const struct compare_row *r, FILE *
 	number(r->money.owned_usd / billions, out);
 	fputc(',', out);
 	report_csv_cell(r->reason, out);
+	number(c->fixed_plan ? NAN : (double)r->plans_left, out);
 	fputc('\n', out);
 }
 
@@ -140,7 +142,7 @@ static void write_csv(const void *of, FILE *out)
 {
 	const struct compare *c = of;
 	fputs("rank,system,gpus,hosts,plan,step_time_s,interval90_low_s,interval90_high_s,tokens_per_s,mfu,exposed_comm_s,total_bytes,capacity_bytes,fits,missing_bytes,power_w,time_s,energy_kwh,rented_usd,owned_usd,"
-	      "rented_usd_per_billion_tokens,owned_usd_per_billion_tokens,reason\n", out);
+	      "rented_usd_per_billion_tokens,owned_usd_per_billion_tokens,reason,not_looked_at\n", out);
 	for (size_t i = 0; i < c->rows.n; i++)
 		csv_row(c, &c->rows.at[i], out);
 }

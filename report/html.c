@@ -6,6 +6,7 @@
 #include "base/html.h"
 #include "base/quantity.h"
 #include "report/embed.h"
+#include "report/figures.h"
 #include "report/html_step.h"
 #include "report/page.h"
 #include "report/report.h"
@@ -29,8 +30,10 @@ static void write_verdict(const struct outcome *o, const struct result *m, FILE 
 	const struct result *p = o->predicted;
 	char a[QUANTITY_MAX], b[QUANTITY_MAX], c[QUANTITY_MAX];
 	fprintf(out, "<h1>A step takes %s (90 %% sure: %s to %s)", time_text(a, p->time.step_s), time_text(b, p->interval90_s[0]), time_text(c, p->interval90_s[1]));
-	if (m)
-		fprintf(out, "; measured: %s, the prediction is %+.1f %% off", time_text(a, m->time.step_s), 100 * (p->time.step_s / m->time.step_s - 1));
+	if (m) {
+		const double error = figure_error(p->time.step_s, m->time.step_s);
+		fprintf(out, "; measured: %s, the prediction is %.1f %% too %s", time_text(a, m->time.step_s), 100 * fabs(error), error < 0 ? "short" : "long");
+	}
 	fputs(".</h1>\n", out);
 }
 

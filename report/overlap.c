@@ -209,7 +209,7 @@ static enum status find_slowest(struct overlap *o, struct error *e)
 
 enum status overlap_of(const struct trace_set *set, struct overlap *o, struct error *e)
 {
-	*o = (struct overlap){.n = set->gpus.n, .files_cut = set->files_cut, .events_left_out = set->events_left_out};
+	*o = (struct overlap){.n = set->gpus.n, .files_cut = set->files_cut, .events_left_out = set->events_left_out, .whole_graphs = set->whole_graphs};
 	if (!o->n)
 		return error_set(e, ST_INPUT, "no trace");
 	enum status st = (o->gpus = calloc(o->n, sizeof *o->gpus)) ? ST_OK : error_nomem(e, "the ranks");

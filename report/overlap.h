@@ -40,7 +40,7 @@ struct overlap {
 	size_t slowest;         /* the GPU with the longest time outside of exposed communication */
 	double skew;            /* how much longer than the median GPU's that is */
 	double mean_class_s[CLASS_COUNT], step_s; /* of one step, mean over GPUs */
-	int64_t files_cut, events_left_out;
+	int64_t files_cut, events_left_out, whole_graphs; /* as in struct trace_set */
 };
 
 /* The set is borrowed. ST_INPUT: a GPU without work inside its steps. */

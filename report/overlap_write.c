@@ -106,6 +106,8 @@ static void print_notes(const struct overlap *o, FILE *out)
 		fprintf(out, "Warning: no step is marked (torch.profiler's schedule writes ProfilerStep#N): the whole trace counts as one\n");
 	if (o->files_cut)
 		fprintf(out, "Warning: %lld file%s cut off: what stands before the end counts\n", (long long)o->files_cut, o->files_cut == 1 ? " is" : "s are");
+	if (o->whole_graphs)
+		fprintf(out, "Warning: %lld launch%s of CUDA graphs traced without the kernels in them: that time counts as idle (nsys profile --cuda-graph-trace=node shows them)\n", (long long)o->whole_graphs, o->whole_graphs == 1 ? "" : "es");
 	if (o->events_left_out)
 		fprintf(out, "Warning: %lld event%s of a GPU without a time or a duration left out\n", (long long)o->events_left_out, o->events_left_out == 1 ? "" : "s");
 }
@@ -184,6 +186,7 @@ json_t *report_overlap_json(const struct overlap *o, const struct result *predic
 	json_put(j, "skew", json_real(o->skew), &good);
 	json_put(j, "top_kernels", top, &good);
 	json_put(j, "files_cut", json_integer((json_int_t)o->files_cut), &good);
+	json_put(j, "whole_graphs", json_integer((json_int_t)o->whole_graphs), &good);
 	json_put(j, "events_left_out", json_integer((json_int_t)o->events_left_out), &good);
 	json_put(j, "comparison", predicted ? comparison_json(o, predicted, &good) : json_null(), &good);
 	if (good)

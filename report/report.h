@@ -1,4 +1,4 @@
-/* What a user sees: text, JSON, Chrome trace. Pure functions of an outcome. */
+/* What a user sees: text, JSON, CSV, Chrome trace. Pure functions of an outcome. */
 #ifndef STEPSIM_REPORT_REPORT_H
 #define STEPSIM_REPORT_REPORT_H
 
@@ -29,6 +29,9 @@ void report_put_advice(json_t *prediction, const struct advice *a, bool *good);
 json_t *report_json(const struct outcome *o);
 /* Its value for "prediction" alone. */
 json_t *report_side_json(const struct result *r);
+
+/* The table's rows as CSV: part,key,count,predicted,measured,error,bound; keys, units and error as in the JSON; a cell without a value is empty. */
+enum status report_csv(const struct outcome *o, const char *path, struct error *e);
 
 /* Chrome trace event format (Trace Event Format, Google 2016), predicted and measured: one process an actor, one thread a lane. */
 enum status report_trace(const struct outcome *o, const char *path, struct error *e);

@@ -109,6 +109,28 @@ static enum status load_change(const struct advise_case *a, const struct advice_
 	return !st || st == ST_INPUT ? ST_OK : error_set(e, st, "%s", refused.text);
 }
 
+static void drop_set(struct advice_row *row, size_t i)
+{
+	memmove(row->set[i], row->set[i + 1], (row->n_sets - i - 1) * sizeof row->set[0]);
+	row->n_sets--;
+}
+
+/* Takes out the texts that the config, or another text of the row, says already. */
+static enum status drop_idle_sets(const struct advise_case *a, struct advice_row *row, const struct config *changed, struct error *e)
+{
+	enum status st = ST_OK;
+	for (size_t i = row->n_sets; i-- > 0 && row->n_sets > 1 && !st;) {
+		struct advice_row less = *row;
+		struct config *c;
+		drop_set(&less, i);
+		st = load_change(a, &less, &c, e);
+		if (!st && c && same(c, changed))
+			*row = less;
+		free(c);
+	}
+	return st;
+}
+
 /* Two levers may come to the same. */
 static bool is_known(const struct advisor *v, const struct config *c)
 {
@@ -125,9 +147,11 @@ static enum status collect_lever(struct advisor *v, const struct lever_case *k, 
 	for (t = none; levers[lever].variant(k, t.variant, &t.row);) {
 		enum status st = load_change(v->a, &t.row, &t.config, e);
 		const bool fresh = !st && t.config && !is_known(v, t.config);
-		if (fresh && vec_push(&v->trials, t))
+		if (fresh)
+			st = drop_idle_sets(v->a, &t.row, t.config, e);
+		if (fresh && !st && vec_push(&v->trials, t))
 			t.config = NULL;
-		else if (fresh)
+		else if (fresh && !st)
 			st = error_nomem(e, "advice");
 		free(t.config);
 		if (st)

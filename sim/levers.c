@@ -208,11 +208,15 @@ static bool less_recompute(const struct lever_case *k, int i, struct advice_row 
 	return set_recompute(k, out, i == 3 && scores ? "selective" : "none");
 }
 
+static bool recomputes_all(const struct config *c)
+{
+	return c->train.recompute == REC_FULL && c->train.recompute_layers == c->model.layers;
+}
+
 static bool more_recompute(const struct lever_case *k, int i, struct advice_row *out)
 {
 	static const char *const words[] = {"selective", "full"};
-	const struct train *t = &k->c->train;
-	if (k->fits || i > 1 || (t->recompute == REC_FULL && t->recompute_layers == k->c->model.layers))
+	if (k->fits || i > 1 || recomputes_all(k->c))
 		return false;
 	return set_recompute(k, out, words[i]);
 }
@@ -227,16 +231,23 @@ static bool moments_in_8_bits(const struct lever_case *k, int i, struct advice_r
 	return once(on_gpu(k) && k->c->train.optimizer_bits == 32, i, out, "train.optimizer_bits=8");
 }
 
-/* Where one change is not enough: what two of weights, activations and micro-batches make together, then all three. */
+/* Where one change is not enough: what two of weights, activations and micro-batches make together, then all three; of those that the plan does not have yet. */
 static bool several_to_fit(const struct lever_case *k, int i, struct advice_row *out)
 {
-	if (k->fits || i > 3)
-		return false;
-	if (i != 2)
-		set(out, "parallel.strategy=%s", k->c->parallel.pipeline > 1 ? "zero1" : "fsdp");
-	if (i != 1)
-		set_micro_batch(k, out, 1);
-	return i == 0 || set_recompute(k, out, "full");
+	enum { CUT = 1, SMALL = 2, AGAIN = 4 };
+	static const unsigned together[] = {CUT | SMALL, CUT | AGAIN, SMALL | AGAIN, CUT | SMALL | AGAIN};
+	const char *cut = k->c->parallel.pipeline > 1 ? "zero1" : "fsdp";
+	const unsigned open = (strcmp(strategy_name(k->c->parallel.strategy), cut) != 0 ? CUT : 0) | (k->c->train.micro_batch > 1 ? SMALL : 0) | (recomputes_all(k->c) ? 0 : AGAIN);
+	for (size_t n = 0; n < N(together) && !k->fits; n++) {
+		if ((together[n] & open) != together[n] || i-- > 0)
+			continue;
+		if (together[n] & CUT)
+			set(out, "parallel.strategy=%s", cut);
+		if (together[n] & SMALL)
+			set_micro_batch(k, out, 1);
+		return !(together[n] & AGAIN) || set_recompute(k, out, "full");
+	}
+	return false;
 }
 
 /* ---- communication ---- */

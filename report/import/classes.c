@@ -10,12 +10,14 @@ struct pattern {
 	enum op_class class_;
 };
 
-/* All of a communication library's kernels: nccl, and kernels that PyTorch's symmetric memory, NVSHMEM, DeepEP and TensorRT-LLM brought. */
-static const char *const communicates[] = {"nccl", "rccl", "nvshmem", "symm_mem", "multimem_all", "one_shot_all", "two_shot_all", "deep_ep", "msccl", "oneccl"};
+/* All of a communication library's kernels: nccl, and kernels that PyTorch's symmetric memory, NVSHMEM, DeepEP, Transformer Engine's user buffers, vLLM and TensorRT-LLM brought. */
+static const char *const communicates[] = {"nccl", "rccl", "nvshmem", "symm_mem", "multimem_all", "one_shot_all", "two_shot_all", "deep_ep", "msccl", "oneccl",
+	"userbuffers", "cross_device_reduce", "allreducefusion", "allreduce_fusion"};
 
 static const struct pattern collectives[] = {
 	{"reducescatter", CLASS_REDUCE_SCATTER}, {"reduce_scatter", CLASS_REDUCE_SCATTER}, {"allreduce", CLASS_ALL_REDUCE}, {"all_reduce", CLASS_ALL_REDUCE},
 	{"allgather", CLASS_ALL_GATHER}, {"all_gather", CLASS_ALL_GATHER}, {"alltoall", CLASS_ALLTOALL}, {"all_to_all", CLASS_ALLTOALL}, {"dispatch", CLASS_ALLTOALL}, {"combine", CLASS_ALLTOALL},
+	{"_rr_rs", CLASS_REDUCE_SCATTER}, {"_mc_rs", CLASS_REDUCE_SCATTER}, {"_rr_ag", CLASS_ALL_GATHER}, {"_rw_ag", CLASS_ALL_GATHER}, {"_mc_ag", CLASS_ALL_GATHER},
 	{"broadcast", CLASS_BROADCAST}, {"sendrecv", CLASS_SENDRECV}, {"send", CLASS_SENDRECV}, {"recv", CLASS_SENDRECV}, {"reduce", CLASS_ALL_REDUCE},
 };
 
@@ -25,7 +27,7 @@ static const struct pattern kernels[] = {
 	{"nll_loss", CLASS_LOSS}, {"cross_entropy", CLASS_LOSS}, {"crossentropy", CLASS_LOSS}, {"softmax", CLASS_LOSS},
 	{"gemm", CLASS_GEMM}, {"gemv", CLASS_GEMM}, {"cutlass", CLASS_GEMM}, {"nvjet", CLASS_GEMM}, {"xmma", CLASS_GEMM}, {"cijk_", CLASS_GEMM}, {"splitkreduce", CLASS_GEMM}, {"triton_mm", CLASS_GEMM}, {"triton_tem", CLASS_GEMM},
 	{"layer_norm", CLASS_NORM}, {"layernorm", CLASS_NORM}, {"rms_norm", CLASS_NORM}, {"rmsnorm", CLASS_NORM}, {"ln_fwd", CLASS_NORM}, {"ln_bwd", CLASS_NORM}, {"gammabeta", CLASS_NORM},
-	{"embedding", CLASS_EMBEDDING}, {"indexselect", CLASS_EMBEDDING}, {"fillfunctor", CLASS_MEMORY}, {"cast", CLASS_MEMORY}, {"quantize", CLASS_MEMORY},
+	{"embedding", CLASS_EMBEDDING}, {"indexselect", CLASS_EMBEDDING}, {"fillfunctor", CLASS_MEMORY}, {"rocclr_copy", CLASS_MEMORY}, {"rocclr_fill", CLASS_MEMORY}, {"cast", CLASS_MEMORY}, {"quantize", CLASS_MEMORY},
 };
 
 static bool contains(const char *lower, const char *part)
@@ -63,7 +65,7 @@ enum op_class trace_copy_class(const char *name)
 {
 	char lower[256];
 	lower_case(name, lower, sizeof lower);
-	if (contains(lower, "memset") || contains(lower, "dtod") || contains(lower, "device-to-device"))
+	if (contains(lower, "memset") || contains(lower, "dtod") || contains(lower, "devicetodevice") || contains(lower, "device-to-device"))
 		return CLASS_MEMORY;
 	return contains(lower, "ptop") || contains(lower, "peer-to-peer") ? CLASS_SENDRECV : CLASS_COPY;
 }

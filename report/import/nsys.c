@@ -71,6 +71,24 @@ static enum status run_query(sqlite3 *db, const char *path, size_t i, struct tra
 	return st;
 }
 
+/* As `nsys profile` traces CUDA graphs unless told otherwise (--cuda-graph-trace=graph): a row a launch, and nothing of it among the kernels. */
+static enum status count_graphs(sqlite3 *db, const char *path, struct trace_set *set, struct error *e)
+{
+	sqlite3_stmt *q = NULL;
+	bool there;
+	enum status st = has_table(db, path, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", &there, e);
+	if (st || !there)
+		return st;
+	if (sqlite3_prepare_v2(db, "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_GRAPH_TRACE", -1, &q, NULL) != SQLITE_OK)
+		return failed(db, path, e);
+	if (sqlite3_step(q) == SQLITE_ROW)
+		set->whole_graphs += sqlite3_column_int64(q, 0);
+	else
+		st = failed(db, path, e);
+	sqlite3_finalize(q);
+	return st;
+}
+
 /* The first query of each table whose needs are met. */
 static enum status read_tables(sqlite3 *db, const char *path, struct trace_set *set, struct error *e)
 {
@@ -94,6 +112,8 @@ enum status nsys_read(const char *path, struct trace_set *set, struct error *e)
 	enum status st = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK ? ST_OK : failed(db, path, e);
 	if (!st)
 		st = read_tables(db, path, set, e);
+	if (!st)
+		st = count_graphs(db, path, set, e);
 	sqlite3_close(db);
 	return st;
 }

@@ -1,5 +1,6 @@
 #include "report/import/trace.h"
 
+#include <errno.h>
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +82,7 @@ static enum status is_sqlite(const char *path, bool *out, struct error *e)
 	char begin[sizeof magic] = "";
 	FILE *f = fopen(path, "rb");
 	if (!f)
-		return error_set(e, ST_INPUT, "%s: cannot be opened", path);
+		return error_set(e, ST_INPUT, "cannot read %s: %s", path, strerror(errno));
 	size_t n = fread(begin, 1, sizeof begin, f);
 	fclose(f);
 	*out = n == sizeof begin && memcmp(begin, magic, sizeof magic) == 0;
@@ -92,6 +93,7 @@ enum status trace_read(const char *path, struct trace_set *set, trace_progress *
 {
 	bool sqlite = false;
 	size_t before = set->gpus.n, work = 0;
+	const int64_t graphs = set->whole_graphs;
 	enum status st = is_sqlite(path, &sqlite, e);
 	if (!st)
 		st = sqlite ? nsys_read(path, set, e) : kineto_read(path, set, progress, ctx, e);
@@ -99,6 +101,8 @@ enum status trace_read(const char *path, struct trace_set *set, trace_progress *
 		return st;
 	for (size_t i = before; i < set->gpus.n; i++)
 		work += set->gpus.at[i].work.n;
+	if (!work && set->whole_graphs > graphs)
+		return error_set(e, ST_INPUT, "%s: its CUDA graphs were traced as wholes, without their kernels (nsys profile --cuda-graph-trace=node shows them)", path);
 	if (!work)
 		return error_set(e, ST_INPUT, "%s: no kernel of a GPU is in it (PyTorch's profiler needs ProfilerActivity.CUDA; `nsys export --type sqlite` of a run traced with --trace cuda)", path);
 	return ST_OK;

@@ -53,6 +53,7 @@ struct trace_set {
 	void *name_tree;
 	int64_t events_left_out; /* kernels without a time or a duration */
 	int64_t files_cut;       /* that ended inside an event: what stood before it counts */
+	int64_t whole_graphs;    /* launches of CUDA graphs that were traced as one, without their kernels */
 };
 
 /* Bytes read of all files so far, for a progress line. */

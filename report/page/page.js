@@ -113,13 +113,18 @@ function memory() {
 
 /* ---- roofline: each class at its mean intensity and rate ---- */
 
-/* The first of some places around a dot where a text meets no other. */
+/* The first of some places around a dot where a text meets no other: beside it, then lines above and below, then at the edge. */
 function place(boxes, cx, cy, r, text, W, top) {
-  const w = 7 * text.length, h = 14;
-  const tries = [[cx + r + 4, cy - 7], [cx - r - 4 - w, cy - 7], [cx - w / 2, cy - r - 16], [cx - w / 2, cy + r + 3], [cx + r + 4, cy + 6], [cx - r - 4 - w, cy + 6], [cx + r + 4, cy - 20], [cx - r - 4 - w, cy - 20], [cx + r + 4, cy + 19], [cx - r - 4 - w, cy + 19], [W - w - 2, cy + r + 3], [W - w - 2, cy + r + 18]];
+  const w = 7 * text.length, h = 14, right = cx + r + 4, left = cx - r - 4 - w;
+  const tries = [[right, cy - 7], [left, cy - 7], [cx - w / 2, cy - r - 16], [cx - w / 2, cy + r + 3], ...[6, -20, 19, -33, 32, 45].flatMap(dy => [[right, cy + dy], [left, cy + dy], [right + 16, cy + dy]]), [W - w - 2, cy + r + 3], [W - w - 2, cy + r + 18]];
   const free = tries.find(([x, y]) => x > 60 && x + w < W - 1 && y > top && !boxes.some(b => x < b[0] + b[2] && b[0] < x + w && y < b[1] + b[3] && b[1] < y + h)) || tries[0];
   boxes.push([...free, w, h]);
-  return free;
+  return [...free, w, h];
+}
+/* From a dot to its text, where that had to go further away. */
+function lead(p, d, [tx, ty, w, h]) {
+  const x = Math.min(Math.max(d.cx, tx), tx + w), y = Math.min(Math.max(d.cy, ty), ty + h), far = Math.hypot(x - d.cx, y - d.cy);
+  if (far > d.r + 8) svg(p, "line", { x1: d.cx + (x - d.cx) * d.r / far, y1: d.cy + (y - d.cy) * d.r / far, x2: x, y2: y, class: "lead" });
 }
 function roofline() {
   const roofs = data.roofs, points = data.points.filter(p => p.flop > 0 && p.bytes > 0 && p.time_s > 0);
@@ -144,8 +149,9 @@ function roofline() {
       svg(p, "circle", { cx: d.cx, cy: my, r: 5, fill: "var(--bg)", stroke: colours[d.q.class], "stroke-width": 2 });
     }
     tip(svg(p, "circle", { cx: d.cx, cy: d.cy, r: d.r, fill: colours[d.q.class], "fill-opacity": .8 }), ...lines);
-    const [tx, ty] = place(boxes, d.cx, d.cy, d.r, d.name, W, t - 20);
-    svg(p, "text", { x: tx, y: ty + 11 }, d.name);
+    const box = place(boxes, d.cx, d.cy, d.r, d.name, W, t - 20);
+    lead(p, d, box);
+    svg(p, "text", { x: box[0], y: box[1] + 11 }, d.name);
   }
 }
 function pictures() { bars(); memory(); roofline(); }

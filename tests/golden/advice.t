@@ -104,6 +104,7 @@ Each lever keeps its word when it is given to the command line, to the picosecon
     $ for c in launch-bound sync gpt2-124m-gpu llama3-8b-fsdp-64xh100 ep-mixtral-8x7b-64xh100 pp-tiny; do python3 $ROOT/tests/golden/gained.py $ROOT/configs/$c.yaml --set cluster.system=dgx-h100 --set run.execute=false; done
     > python3 $ROOT/tests/golden/gained.py $ROOT/configs/starved.yaml --set cluster.system=dgx-h100
     > python3 $ROOT/tests/golden/gained.py $ROOT/tests/golden/profiles/plan.yaml
+    > python3 $ROOT/tests/golden/gained.py $ROOT/configs/finetune-llama2-13b.yaml --set cluster.system=server-8xl40s --set parallel.strategy=ddp --set train.micro_batch=2 --set train.stack=pytorch-ddp
     launch-bound: 6 levers as promised
     exposed communication: 7 levers as promised
     compute-bound: 8 levers as promised
@@ -112,6 +113,7 @@ Each lever keeps its word when it is given to the command line, to the picosecon
     pipeline bubble: 2 levers as promised
     data-starved: 1 levers as promised
     compute-bound: 8 levers as promised
+    compute-bound: 2 levers as promised
 
 A large program: within its budget some changes are put together from pieces, and marked; some are left.
 

@@ -179,8 +179,8 @@ JSON: a prediction for each system, with its config and system; the picture has 
     > for r in j["results"]: print(r["rank"], r["name"], r["config"]["cluster"]["system"], r["system"]["name"], sorted(r))'
     > stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,dgx-a100 --fixed-plan --plot - | grep -c '<circle'
     ['budget_usd', 'commit', 'counted_with', 'equal', 'fixed_plan', 'ranked_by', 'ranked_by_note', 'results', 'stepsim', 'tokens', 'within_s']
-    1 dgx-h100 dgx-h100 NVIDIA DGX H100 ['comparison', 'config', 'cost', 'fits', 'gpus', 'hosts', 'measurement', 'missing_bytes', 'name', 'overlaps_previous', 'plan', 'prediction', 'rank', 'reason', 'size_note', 'system']
-    2 dgx-a100 dgx-a100 NVIDIA DGX A100 640GB ['comparison', 'config', 'cost', 'fits', 'gpus', 'hosts', 'measurement', 'missing_bytes', 'name', 'overlaps_previous', 'plan', 'prediction', 'rank', 'reason', 'size_note', 'system']
+    1 dgx-h100 dgx-h100 NVIDIA DGX H100 ['comparison', 'config', 'cost', 'fits', 'gpus', 'hosts', 'measurement', 'missing_bytes', 'name', 'not_looked_at', 'overlaps_previous', 'plan', 'prediction', 'rank', 'reason', 'size_note', 'system']
+    2 dgx-a100 dgx-a100 NVIDIA DGX A100 640GB ['comparison', 'config', 'cost', 'fits', 'gpus', 'hosts', 'measurement', 'missing_bytes', 'name', 'not_looked_at', 'overlaps_previous', 'plan', 'prediction', 'rank', 'reason', 'size_note', 'system']
     2
 
 What is wrong with it:

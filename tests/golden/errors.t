@@ -17,7 +17,7 @@ What is wrong with a command line: one line, the nearest name, exit code 2. (Wro
     [2]
 
     $ stepsim predict
-    stepsim: predict: CONFIG.yaml missing; `stepsim --help` shows what there is
+    stepsim: predict: CONFIG.yaml missing; `stepsim predict --help` shows what there is
     [2]
 
     $ stepsim predict a.yaml b.yaml
@@ -34,10 +34,6 @@ What is wrong with a command line: one line, the nearest name, exit code 2. (Wro
 
     $ stepsim predict a.yaml --json=
     stepsim: --json: expected a path, or - for standard output
-    [2]
-
-    $ stepsim predict --csv out.csv a.yaml
-    stepsim: --csv is not modelled yet
     [2]
 
     $ stepsim predict --max-error ten a.yaml
@@ -108,8 +104,17 @@ A plan for more ranks than were ever measured here is predicted from one rank's 
     $ stepsim predict $ROOT/configs/ddp-tiny.yaml --set parallel.data=4 -q | grep -c 'Warning: measured with 1 rank'
     1
 
-A file that cannot be written:
+A file that cannot be written: before any work, so that nothing is lost with it.
 
+    $ stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --write nowhere/best.yaml
+    stepsim: cannot write nowhere/best.yaml: No such file or directory
+    [2]
+    $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100 --html .
+    stepsim: cannot write .: Is a directory
+    [2]
+    $ stepsim calibrate -o nowhere/profile.yaml
+    stepsim: cannot write nowhere/profile.yaml: No such file or directory
+    [2]
     $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --json /nowhere/x.json > /dev/null
     stepsim: cannot write /nowhere/x.json: No such file or directory
     [2]
@@ -134,10 +139,6 @@ Another catalogue than the one beside the binary:
 
     $ stepsim predict --plot out.svg configs/quickstart.yaml
     stepsim: this command does not take --plot
-    [2]
-
-    $ stepsim predict --csv out.csv configs/quickstart.yaml
-    stepsim: --csv is not modelled yet
     [2]
 
     $ stepsim roofline --time 0

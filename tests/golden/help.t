@@ -79,6 +79,7 @@
         --json FILE           write the result as JSON; - is standard output, in place of the table
         --trace FILE          write predicted and measured step as a Chrome trace, which opens in Perfetto
         --html FILE           write the result as one page that opens offline: timeline, roofline, memory, the table
+        --csv FILE            write the rows as CSV; - is standard output, in place of the table
         --max-error PCT       exit with 3 when the time (bench: the median row from 1 MiB on) is predicted wrong by more than PCT per cent
         --dump-program        print the step program, one line an op, in place of the prediction
         --print-ranks         print how many ranks to start for this config, and stop; 0: it is not for this machine

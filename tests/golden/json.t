@@ -112,3 +112,19 @@ configs/reference.yaml names every key of the config and can be read; in the JSO
     only > hf_config
     only > gpus_per_node
     only > profile
+
+--csv: the table's rows under the JSON's keys, with its digits; nothing measured leaves its cells empty.
+
+    $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml -q --csv step.csv --json step.json >/dev/null; python3 -c '
+    > import csv, json
+    > rows, p = list(csv.DictReader(open("step.csv"))), json.load(open("step.json"))["prediction"]
+    > print(*rows[0], sep=","); print(*dict.fromkeys(r["part"] for r in rows))
+    > known = {**p, **p["memory"], "interval90_low_s": p["interval90_s"][0], "interval90_high_s": p["interval90_s"][1]}
+    > print([r["key"] for r in rows if r["part"] != "class" and float(r["predicted"]) != known[r["key"]]])
+    > print([[r["key"], int(r["count"]), float(r["predicted"]), r["bound"]] for r in rows if r["part"] == "class"] == [[c["class"], c["count"], c["time_s"], c["bound"]] for c in p["by_class"]])
+    > print(sum(float(r["predicted"]) for r in rows if r["part"] == "partition") - p["step_time_s"] < 1e-9, {r["measured"] + r["error"] for r in rows})'
+    part,key,count,predicted,measured,error,bound
+    step partition communication class memory
+    []
+    True
+    True {''}

@@ -300,6 +300,24 @@ static void test_read_limits(void)
 	CU_ASSERT_PTR_NULL(text);
 }
 
+static void test_can_write(void)
+{
+	char path[PATH_MAX_LEN], *text = NULL;
+	size_t len = 0;
+	struct error e = {0};
+	CU_ASSERT_EQUAL(file_can_write("-", &e), ST_OK);
+	CU_ASSERT_EQUAL(file_can_write("/dev/null", &e), ST_OK);
+	CU_ASSERT_EQUAL(file_can_write("here-alone", &e), ST_OK); /* the folder that is worked in */
+	CU_ASSERT_EQUAL(file_can_write(below(path, "asked"), &e), ST_OK);
+	CU_ASSERT_EQUAL(file_read(path, 10, &text, &len, &e), ST_INPUT); /* nothing is made */
+	e = (struct error){0};
+	CU_ASSERT_EQUAL(file_can_write(below(path, "missing/x"), &e), ST_INPUT);
+	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "missing/x: No such file"));
+	e = (struct error){0};
+	CU_ASSERT_EQUAL(file_can_write(folder, &e), ST_INPUT);
+	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "Is a directory"));
+}
+
 static void test_file_errors(void)
 {
 	char path[PATH_MAX_LEN], *text = NULL;
@@ -437,6 +455,7 @@ static const struct unit_test tests[] = {
 	{"a broken write", test_broken_write},
 	{"standard output", test_standard_output},
 	{"limit of a read", test_read_limits},
+	{"whether a file can be written", test_can_write},
 	{"file errors", test_file_errors},
 	{"catalogue", test_catalogue},
 	{"home near the binary", test_home_near_binary},

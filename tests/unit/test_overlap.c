@@ -257,6 +257,10 @@ static void test_names(void)
 		{NCCL, CLASS_ALL_REDUCE}, {"ncclKernel_AllGather_RING_LL_Sum_int8_t(ncclWorkElem)", CLASS_ALL_GATHER}, {"ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL", CLASS_REDUCE_SCATTER},
 		{"ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", CLASS_SENDRECV}, {"ncclDevKernel_Broadcast_RING_LL", CLASS_BROADCAST}, {"rcclGenericKernel<1, false>", CLASS_SENDRECV},
 		{"ncclDevKernel_Generic(ncclDevComm*)", CLASS_SENDRECV}, {"void deep_ep::internode::dispatch<true>", CLASS_ALLTOALL}, {"multimem_all_reduce_kernel", CLASS_ALL_REDUCE},
+		{"ncclAllReduceRingLLKernel_sum_f32(ncclColl)", CLASS_ALL_REDUCE}, {"ncclSymkDevKernel_AllReduce_RSxLD_AGxST_sum_bf16(ncclSymkDevWorkArgs4K)", CLASS_ALL_REDUCE},
+		{"ncclDevKernel_AllGather_RING_PAT", CLASS_ALL_GATHER}, {"ncclDevKernel_ReduceScatter_Sum_f32_COLLNET_DIRECT_SIMPLE", CLASS_REDUCE_SCATTER}, {"void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>(vllm::RankData*)", CLASS_ALL_REDUCE},
+		{"void userbuffers_fp16_sum_inplace_gpu_rr_rs_oop<8>(int, int)", CLASS_REDUCE_SCATTER}, {"void userbuffers_fp16_sum_inplace_gpu_mc_ag<8>", CLASS_ALL_GATHER}, {"kuserbuffers_pushrecv(int, int)", CLASS_SENDRECV},
+		{"void tensorrt_llm::kernels::ar_fusion::allreduce_fusion_kernel_oneshot_lamport<8>", CLASS_ALL_REDUCE}, {"__amd_rocclr_copyBuffer", CLASS_MEMORY}, {"void ck_tile::kentry<ck_tile::FmhaFwdKernel>", CLASS_ATTENTION},
 		{GEMM, CLASS_GEMM}, {"nvjet_tst_128x256_64x4_1x2_h_bz_coopA_NTN", CLASS_GEMM}, {"Cijk_Ailk_Bljk_BBS_BH_MT128x128x32", CLASS_GEMM}, {FLASH, CLASS_ATTENTION},
 		{"cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma", CLASS_ATTENTION}, {"void at::native::(anonymous namespace)::cunn_SoftMaxForward<4, float>", CLASS_LOSS},
 		{"void at::native::vectorized_layer_norm_kernel<float>", CLASS_NORM}, {"void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor>", CLASS_ELEMENTWISE},
@@ -271,6 +275,8 @@ static void test_names(void)
 	CU_ASSERT_EQUAL(trace_copy_class("Memcpy DtoD (Device -> Device)"), CLASS_MEMORY);
 	CU_ASSERT_EQUAL(trace_copy_class("Memcpy PtoP (Device -> Device)"), CLASS_SENDRECV);
 	CU_ASSERT_EQUAL(trace_copy_class("Memset (Device)"), CLASS_MEMORY);
+	CU_ASSERT_EQUAL(trace_copy_class("CopyDeviceToDevice"), CLASS_MEMORY);
+	CU_ASSERT_EQUAL(trace_copy_class("CopyHostToDevice"), CLASS_COPY);
 }
 
 /* ---- Nsight Systems ---- */
@@ -301,9 +307,12 @@ static void test_nsys(void)
 	sql(db, "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (0, 900000, 1, 1, 7, 1, 33554432, 1, 1)");
 	sql(db, "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (-100, 0, 0, 16777221, 1, 0), (-90, 0, 0, 16777221, 2, 0), (1050000, 1060000, 0, 16777221, 3, 0), (-5, 0, 0, 33554433, 1, 0)");
 	sql(db, "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (1000000, 1050000, 0, 1, 9, 4, 16777216, 100, 1)");
+	sql(db, "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, end INTEGER, deviceId INTEGER, graphId INTEGER, correlationId INTEGER, globalPid INTEGER)");
+	sql(db, "INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (1060000, 1090000, 0, 1, 9, 16777216)");
 	sqlite3_close(db);
 	CU_ASSERT_EQUAL_FATAL(overlap_read(&file, 1, &set, &o), ST_OK);
 	CU_ASSERT_EQUAL_FATAL(o.n, 2);
+	CU_ASSERT_EQUAL(o.whole_graphs, 1); /* said, and not counted */
 	const struct overlap_gpu *g = &o.gpus[0];
 	NEAR(g->time.step_s, 1200e-6);
 	NEAR(g->time.compute_s, 900e-6);
@@ -315,6 +324,22 @@ static void test_nsys(void)
 	CU_ASSERT_EQUAL(g->time.class_n[CLASS_REDUCE_SCATTER], 1);
 	NEAR(o.gpus[1].time.step_s, 900e-6);
 	CU_ASSERT_EQUAL(o.gpus[1].gpu->work.at[0].launch_ns, -5);
+	release(&set, &o);
+}
+
+/* Graphs alone, as nsys traces them by default: what to trace instead is said. */
+static void test_nsys_graphs(void)
+{
+	struct trace_set set;
+	struct overlap o;
+	sqlite3 *db = NULL;
+	const char *file = in_folder("graphs.sqlite");
+	CU_ASSERT_EQUAL_FATAL(sqlite3_open(file, &db), SQLITE_OK);
+	sql(db, "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, end INTEGER, deviceId INTEGER, graphId INTEGER, correlationId INTEGER, globalPid INTEGER)");
+	sql(db, "INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (0, 100, 0, 1, 9, 16777216)");
+	sqlite3_close(db);
+	CU_ASSERT_EQUAL(overlap_read(&file, 1, &set, &o), ST_INPUT);
+	CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "--cuda-graph-trace=node"));
 	release(&set, &o);
 }
 
@@ -349,12 +374,12 @@ static void test_refused(void)
 
 static void remove_folder(void)
 {
-	static const char *const names[] = {"known.json", "known.json.gz", "cut.json", "missing.json", "r0.json", "r1.json", "gaps.json", "report.sqlite", "bad.json"};
+	static const char *const names[] = {"known.json", "known.json.gz", "cut.json", "missing.json", "r0.json", "r1.json", "gaps.json", "report.sqlite", "graphs.sqlite", "bad.json"};
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		CU_ASSERT_EQUAL(unlink(in_folder(names[i])), 0);
 	CU_ASSERT_EQUAL(rmdir(folder), 0);
 }
 
 UNIT_MAIN("overlap", {"0, 37.5 and 100 % of communication hidden", test_known}, {"gzip", test_gzip}, {"files cut off", test_cut_off}, {"missing fields", test_missing_fields}, {"ranks", test_ranks},
-	{"launch gaps", test_launch_gaps}, {"kernels' names", test_names}, {"Nsight Systems", test_nsys}, {"refused", test_refused},
+	{"launch gaps", test_launch_gaps}, {"kernels' names", test_names}, {"Nsight Systems", test_nsys}, {"Nsight Systems, whole graphs", test_nsys_graphs}, {"refused", test_refused},
 	{"nothing is left behind", remove_folder})
