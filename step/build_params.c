@@ -123,20 +123,46 @@ static void assign_by_unit(struct builder *b)
 	}
 }
 
-/* Offsets inside the buckets, in the order of assignment; what tensor parallelism cuts first, what it replicates last. */
+/* What tensor parallelism cuts, then what it replicates; of both, next to each other, what is too small for moments in 8 bits. */
+enum place { CUT, CUT_SMALL, REPLICATED_SMALL, REPLICATED, PLACES };
+
+static enum place place_of(const struct builder *b, const struct role_param *rp)
+{
+	bool small = b->c->train.optimizer_bits == 8 && rp->elements < OPTIMIZER_LEAST_8;
+	return rp->param.split == TP_REPLICATED ? (small ? REPLICATED_SMALL : REPLICATED) : small ? CUT_SMALL : CUT;
+}
+
+/* Offsets inside the buckets: by place, and there in the order of assignment. */
 static void place_params(struct builder *b)
 {
-	for (int replicated = 0; replicated < 2; replicated++)
+	for (enum place place = 0; place < PLACES; place++) {
 		for (size_t i = b->r->params.n; i-- > 0;) {
 			struct role_param *rp = &b->r->params.at[i];
-			if ((rp->param.split == TP_REPLICATED) != replicated)
+			if (place_of(b, rp) != place)
 				continue;
 			struct bucket *k = &b->r->buckets.at[rp->bucket];
 			rp->offset = k->elements;
 			k->elements += rp->elements;
-			if (!replicated)
+			if (place < REPLICATED_SMALL)
 				b->replicated[rp->bucket] = k->elements;
 		}
+		for (size_t i = 0; i < b->r->buckets.n; i++) {
+			struct bucket *k = &b->r->buckets.at[i];
+			k->wide_from = place == CUT ? k->elements : k->wide_from;
+			k->wide_to = place == REPLICATED_SMALL ? k->elements : k->wide_to;
+		}
+	}
+}
+
+/* bitsandbytes goes by the tensors that it is given. */
+static void store_wide(const struct builder *b, struct bucket *k, int64_t part)
+{
+	if (k->shards > 1) {
+		k->wide_from = 0;
+		k->wide_to = part < OPTIMIZER_LEAST_8 ? (uint64_t)part : 0;
+	}
+	if (b->c->train.optimizer_bits != 8 || k->wide_from == k->wide_to)
+		k->wide_from = k->wide_to = 0;
 }
 
 static enum component state_component(const struct builder *b)
@@ -145,9 +171,10 @@ static enum component state_component(const struct builder *b)
 }
 
 /* In words of 4 bytes, whatever lies in them. */
-static int32_t build_moment(struct builder *b, int64_t elements, const char *what)
+static int32_t build_moment(struct builder *b, const struct bucket *k, int64_t elements, const char *what)
 {
-	return build_buffer(b, state_component(b), DT_FP32, (int64_t)((optimizer_state_size_B(elements, b->c->train.optimizer_bits) + 3) / 4), what, true);
+	int64_t words = b->c->train.optimizer_bits == 8 ? (int64_t)(states_8_of(elements, (int64_t)k->wide_from, (int64_t)k->wide_to).bytes / 4) : elements;
+	return build_buffer(b, state_component(b), DT_FP32, words, what, true);
 }
 
 static void store_bucket(struct builder *b, int32_t i)
@@ -159,6 +186,7 @@ static void store_bucket(struct builder *b, int32_t i)
 	whole_gradients = k->shards == 1 || s == STRAT_ZERO1;
 	k->padded = (uint64_t)padded_to((int64_t)k->elements, k->shards);
 	int64_t full = (int64_t)k->padded, part = full / k->shards;
+	store_wide(b, k, part);
 	if (b->gathers) {
 		k->shard = view_of(build_buffer(b, b->c->train.offload == OFF_OPTIMIZER_PARAMS ? COMP_HOST : COMP_WEIGHTS, b->weight, part, "weight shard", true));
 	} else {
@@ -182,9 +210,9 @@ static void store_bucket(struct builder *b, int32_t i)
 	b->finish[i] = b->moment1[i] = b->moment2[i] = b->master[i] = NONE;
 	enum optimizer o = b->c->train.optimizer;
 	if (o != OPT_NONE)
-		b->moment1[i] = build_moment(b, part, "first moment");
+		b->moment1[i] = build_moment(b, k, part, "first moment");
 	if (o == OPT_ADAM || o == OPT_ADAMW || o == OPT_LAMB)
-		b->moment2[i] = build_moment(b, part, "second moment");
+		b->moment2[i] = build_moment(b, k, part, "second moment");
 	if (o != OPT_NONE && b->c->train.master_weights && dtype_bytes(b->weight) < 4.0)
 		b->master[i] = build_buffer(b, state_component(b), DT_FP32, part, "master weights", true);
 }

@@ -283,9 +283,14 @@ static void update_bucket(struct builder *b, int32_t i)
 	op.dtype = (uint8_t)b->weight;
 	op.out_dtype = (uint8_t)b->grad;
 	op.mlp = (uint8_t)b->c->train.optimizer;
-	op.flags = (uint16_t)((b->c->train.fused ? OP_FUSED : 0) | (b->c->train.optimizer_bits == 8 ? OP_STATES_8 : 0) | (b->master[i] != NONE ? OP_MASTER : 0));
+	op.flags = (uint16_t)((b->c->train.fused ? OP_FUSED : 0) | (b->master[i] != NONE ? OP_MASTER : 0));
 	op.bucket = i;
 	op.d[0] = part;
+	if (b->c->train.optimizer_bits == 8) { /* bitsandbytes has one kernel alone */
+		op.flags |= OP_STATES_8 | OP_FUSED;
+		op.d[1] = (int64_t)k->wide_from;
+		op.d[2] = (int64_t)k->wide_to;
+	}
 	struct view weights = k->shard, gradients = k->grad_shard;
 	if (offloads_states(b)) {
 		op.lane = LANE_HOST;

@@ -207,17 +207,24 @@ static bool is_gated_input(const struct op *op, int arg)
 	return gated && ((op->kind == OP_ACT && arg == 0) || (op->kind == OP_ACT_GRAD && (arg == 0 || arg == 2)));
 }
 
-/* Dettmers et al. 2022, 8-bit Optimizers via Block-wise Quantization (ICLR, arXiv:2110.02861): a byte a value, and each block's largest absolute value; blocks of 256 as bitsandbytes has them (bitsandbytes/optim/optimizer.py). Its rule that small
- * tensors stay in 32 bits is left out: parameters lie in buckets. */
-uint64_t optimizer_state_size_B(int64_t elements, int64_t bits)
+static int64_t blocks_of(int64_t elements)
 {
-	uint64_t n = (uint64_t)elements;
-	return bits == 8 ? n + 4 * ((n + OPTIMIZER_BLOCK - 1) / OPTIMIZER_BLOCK) : 4 * n;
+	return (elements + OPTIMIZER_BLOCK - 1) / OPTIMIZER_BLOCK;
+}
+
+struct states_8 states_8_of(int64_t elements, int64_t from, int64_t to)
+{
+	struct states_8 s = {.blocks = {blocks_of(from), blocks_of(elements - to)}};
+	uint64_t wide = (uint64_t)(to - from);
+	s.wide_B = 4 * (uint64_t)(s.blocks[0] + s.blocks[1]);
+	s.codes_B = s.wide_B + 4 * wide;
+	s.bytes = (s.codes_B + (uint64_t)elements - wide + 3) / 4 * 4;
+	return s;
 }
 
 static double moment_B(const struct op *op)
 {
-	return (double)optimizer_state_size_B(op->d[0], op->flags & OP_STATES_8 ? 8 : 32);
+	return op->flags & OP_STATES_8 ? (double)states_8_of(op->d[0], op->d[1], op->d[2]).bytes : 4.0 * (double)op->d[0];
 }
 
 static double arg_size_B(const struct op *op, int arg)

@@ -96,7 +96,7 @@ enum op_class {
  * LOSS_MAX        d = T, V               logits r, max w                vocabulary-parallel: row maxima fp32 [T]
  * LOSS_SUM        d = T, V               logits r, targets r, max r, sums w     fp32 [2, T]: sum of exp(logit - max), then the target's logit - max (0 when another rank holds the target)
  * LOSS_GRAD       d = T, V               logits rw, targets r, max r, sums r, loss rw      sums as reduced; every rank of the group adds the same loss
- * OPTIMIZER       d = elements           p rw, g r, m rw?, v rw?, master rw?    Adam bias correction by the step number, which the executor holds
+ * OPTIMIZER       d = elements           p rw, g r, m rw?, v rw?, master rw?    Adam bias correction by the step number, which the executor holds. STATES_8: m and v in 8 bits but for elements d[1] to d[2] (struct states_8)
  * FILL            d = elements           x w                            zeros
  * CAST            d = elements           x r, y w                       dtype to out_dtype
  * COLLECTIVE      d = elements           in r, out w                    over group `group`; elements counts the FULL buffer (all-gather: out; reduce-scatter: in; all-reduce: both);
@@ -138,7 +138,7 @@ enum op_flag {
 	OP_ENDS = 1 << 13,       /* a collective along DIM_PP of its first and last coordinate alone */
 	OP_MASTER = 1 << 12,     /* the optimizer keeps an fp32 copy of narrower weights */
 	OP_FUSED = 1 << 11,      /* the optimizer as one pass; unset: as a sequence of elementwise passes */
-	OP_STATES_8 = 1 << 14,   /* the optimizer's moments in 8 bits (step/ops.c) */
+	OP_STATES_8 = 1 << 14,   /* the optimizer's moments in 8 bits (struct states_8) */
 	OP_PAGEABLE = 1 << 15,   /* a copy from memory that is not pinned */
 };
 
@@ -202,9 +202,10 @@ struct buffer {
 
 /* A bucket: parameters that are stored, reduced and sharded together. ddp, zero1, zero2: PyTorch DDP's rule (below); fsdp and hsdp, which `fsdp` below names both: a unit (a block; the root unit has the rest).
  * A table that the first and the last pipeline stage share has a bucket to itself on both. Parameters lie one after the other in `elements`, padded to a multiple of the shard count; those that tensor parallelism replicates stand last, so that under
- * sequence parallelism one all-reduce over the tensor group completes all their gradients. */
+ * sequence parallelism one all-reduce over the tensor group completes all their gradients. Where moments have 8 bits, tensors too small for them stand together in the middle; a bucket that is cut is one flat tensor. */
 struct bucket {
 	uint64_t elements, padded; /* local to this tensor rank */
+	uint64_t wide_from, wide_to; /* train.optimizer_bits 8: elements of the part that the optimizer updates whose moments stay in 32 bits */
 	enum mesh_dim along;       /* over which it is reduced and cut: mesh.params; mesh.experts where it holds experts, in buckets of their own where the two differ */
 	int64_t shards;            /* ranks among which it is cut: 1, or the size of `along` */
 	struct view weights;       /* the whole bucket, persistent; absent (-1) when shards > 1 under fsdp: gathers then write buffers of their own */
@@ -295,8 +296,16 @@ enum dtype op_arg_dtype(const struct op *op, int arg); /* in which it is stored,
  * Bytes are those that must cross the memory interface once. Wire bytes: what one rank sends: 2(n-1)/n S for all-reduce by a ring, (n-1)/n S where parts are cut (Thakur et al. 2005), S for broadcast along
  * a chain, for sendrecv and for a message, at either end; over the time this is the busbw of nccl-tests (doc/PERFORMANCE.md). 0 in a group of one. */
 double op_flop(const struct op *op);
-uint64_t optimizer_state_size_B(int64_t elements, int64_t bits); /* one moment of so many parameters: 32 bits each; 8: with an fp32 scale for each block of OPTIMIZER_BLOCK */
-#define OPTIMIZER_BLOCK 256
+/* One moment in 8 bits, of elements [0, elements) of which [from, to) stay in 32 (Dettmers et al. 2022, 8-bit Optimizers via Block-wise Quantization, ICLR, arXiv:2110.02861). In its memory: the scales, fp32, of the blocks of
+ * OPTIMIZER_BLOCK of [0, from), then of those of [to, elements); fp32 values of [from, to); a byte for each other element. Which value a byte stands for: exec/host/dynamic_map.h. */
+struct states_8 {
+	int64_t blocks[2];      /* before the range, and behind it */
+	uint64_t wide_B, codes_B; /* where the range's values begin, and the bytes */
+	uint64_t bytes;         /* of all, in whole words of 4 */
+};
+struct states_8 states_8_of(int64_t elements, int64_t from, int64_t to);
+#define OPTIMIZER_BLOCK 256 /* as bitsandbytes has them (bitsandbytes/optim/optimizer.py) */
+#define OPTIMIZER_LEAST_8 4096 /* a tensor of fewer elements keeps 32 bits (there, min_8bit_size) */
 bool op_is_product(const struct op *op); /* GEMM, GROUPED_GEMM */
 double op_pairs(const struct op *op); /* (query, key) pairs that flash attention needs, of one head and sequence */
 int64_t op_window(const struct op *op); /* w of flash attention; 0: none */

@@ -2,6 +2,7 @@
  * "multi_tensor"), each over memory on its own, so that what they cost is what they cost there. Rules and constants: exec/host/kernels.h. Sizes have no limit. */
 #include "exec/cuda/stream.cuh"
 extern "C" {
+#include "exec/host/dynamic_map.h"
 #include "exec/host/kernels.h"
 }
 
@@ -19,6 +20,24 @@ static __device__ __forceinline__ float correction(const int64_t *step, float lo
 static __device__ __forceinline__ float sign_of(float x)
 {
 	return (x > 0.0f ? 1.0f : 0.0f) - (x < 0.0f ? 1.0f : 0.0f);
+}
+
+/* One element's step: moments m and v, weight w, gradient g. */
+template <int R> static __device__ __forceinline__ void update(float &m, float &v, float &w, float g, float keep, float rate, float correct2)
+{
+	if constexpr (R == RULE_ADAM) {
+		m = ADAM_BETA1 * m + (1.0f - ADAM_BETA1) * g;
+		v = ADAM_BETA2 * v + (1.0f - ADAM_BETA2) * g * g;
+		w = keep * w - rate * m / (sqrtf(v * correct2) + ADAM_EPS);
+	} else if constexpr (R == RULE_LION) {
+		w = keep * w - LION_LR * sign_of(LION_BETA1 * m + (1.0f - LION_BETA1) * g);
+		m = LION_BETA2 * m + (1.0f - LION_BETA2) * g;
+	} else if constexpr (R == RULE_SGD) {
+		m = SGD_MOMENTUM * m + g;
+		w -= SGD_LR * m;
+	} else {
+		w -= SGD_LR * g;
+	}
 }
 
 /* ---- one pass ---- */
@@ -43,8 +62,7 @@ template <class P, class G, int R> __global__ void __launch_bounds__(STREAM_THRE
 	const float correct2 = R == RULE_ADAM ? 1.0f / correction(s.step, c.log_beta2) : 0.0f;
 	for_spans<SPAN>(s.n, s.spans, [&](int64_t i, auto count) {
 		constexpr int C = decltype(count)::value;
-		float g[C], w[C];
-		[[maybe_unused]] float m[C], v[C];
+		float g[C], w[C], m[C] = {}, v[C] = {};
 		load_vec<G, C>(s.g + i, g);
 		if (s.master)
 			load_vec<float, C>(s.master + i, w);
@@ -55,21 +73,8 @@ template <class P, class G, int R> __global__ void __launch_bounds__(STREAM_THRE
 		if constexpr (R == RULE_ADAM)
 			load_vec<float, C>(s.v + i, v);
 		UNROLL
-		for (int k = 0; k < C; k++) {
-			if constexpr (R == RULE_ADAM) {
-				m[k] = ADAM_BETA1 * m[k] + (1.0f - ADAM_BETA1) * g[k];
-				v[k] = ADAM_BETA2 * v[k] + (1.0f - ADAM_BETA2) * g[k] * g[k];
-				w[k] = c.keep * w[k] - rate * m[k] / (sqrtf(v[k] * correct2) + ADAM_EPS);
-			} else if constexpr (R == RULE_LION) {
-				w[k] = c.keep * w[k] - LION_LR * sign_of(LION_BETA1 * m[k] + (1.0f - LION_BETA1) * g[k]);
-				m[k] = LION_BETA2 * m[k] + (1.0f - LION_BETA2) * g[k];
-			} else if constexpr (R == RULE_SGD) {
-				m[k] = SGD_MOMENTUM * m[k] + g[k];
-				w[k] -= SGD_LR * m[k];
-			} else {
-				w[k] -= SGD_LR * g[k];
-			}
-		}
+		for (int k = 0; k < C; k++)
+			update<R>(m[k], v[k], w[k], g[k], c.keep, rate, correct2);
 		if constexpr (R != RULE_PLAIN)
 			store_vec<float, C>(s.m + i, m);
 		if constexpr (R == RULE_ADAM)
@@ -83,6 +88,95 @@ template <class P, class G, int R> __global__ void __launch_bounds__(STREAM_THRE
 template <int R, class P, class G> static enum status run_fused(const struct cuda_env *env, const struct state<P, G> *s, const struct rates *c, struct error *e)
 {
 	return start<optimizer_kernel<P, G, R>>(env->stream, stream_grid(env, s->n, STREAM_THREADS * SPAN), STREAM_THREADS, e, *s, *c);
+}
+
+/* ---- one pass with moments in 8 bits (step/program.h, struct states_8) ---- */
+
+struct moment_8 {
+	float *scale;  /* by block */
+	uint8_t *code; /* NULL: no such moment */
+};
+
+static __device__ __forceinline__ uint8_t nearest(const float *middle, float y)
+{
+	int c = 0;
+	UNROLL
+	for (int half = DYNAMIC_MAP_CODES / 2; half > 0; half /= 2)
+		c += y > middle[c + half - 1] ? half : 0;
+	return (uint8_t)c;
+}
+
+/* A thread block takes a block of elements at a time; what a thread keeps over the search for the block's largest value lies in shared memory, at places of its own. */
+template <class P, class G, int R> __global__ void __launch_bounds__(OPTIMIZER_BLOCK) optimizer_8_kernel(struct state<P, G> s, struct moment_8 m8, struct moment_8 v8, struct rates c)
+{
+	__shared__ float value[2][DYNAMIC_MAP_CODES], middle[2][DYNAMIC_MAP_CODES], m[OPTIMIZER_BLOCK], v[OPTIMIZER_BLOCK];
+	const float rate = R == RULE_ADAM ? ADAM_LR / correction(s.step, c.log_beta1) : 0.0f;
+	const float correct2 = R == RULE_ADAM ? 1.0f / correction(s.step, c.log_beta2) : 0.0f;
+	for (int k = thread_rank(); k < 2 * DYNAMIC_MAP_CODES; k += thread_count()) {
+		const int code = k % DYNAMIC_MAP_CODES, map = k / DYNAMIC_MAP_CODES;
+		value[map][code] = dynamic_map_value(code, map == 0);
+		middle[map][code] = code + 1 < DYNAMIC_MAP_CODES ? dynamic_map_middle(code, map == 0) : 1.0f;
+	}
+	block_sync();
+	for (int64_t block = blockIdx.x; block * OPTIMIZER_BLOCK < s.n; block += gridDim.x) {
+		const int64_t first = block * OPTIMIZER_BLOCK;
+		const int n = (int)(s.n - first < OPTIMIZER_BLOCK ? s.n - first : OPTIMIZER_BLOCK);
+		float largest_m = 0.0f, largest_v = 0.0f;
+		for (int k = thread_rank(); k < n; k += thread_count()) {
+			const int64_t i = first + k;
+			float w = s.master ? s.master[i] : to_float(s.p[i]);
+			m[k] = value[0][m8.code[i]] * m8.scale[block];
+			v[k] = R == RULE_ADAM ? value[1][v8.code[i]] * v8.scale[block] : 0.0f;
+			update<R>(m[k], v[k], w, to_float(s.g[i]), c.keep, rate, correct2);
+			if (s.master)
+				s.master[i] = w;
+			s.p[i] = from_float<P>(w);
+			largest_m = fmaxf(largest_m, fabsf(m[k]));
+			largest_v = fmaxf(largest_v, v[k]);
+		}
+		largest_m = block_max(largest_m);
+		largest_v = R == RULE_ADAM ? block_max(largest_v) : 0.0f;
+		if (thread_rank() == 0) {
+			m8.scale[block] = largest_m;
+			if (R == RULE_ADAM)
+				v8.scale[block] = largest_v;
+		}
+		for (int k = thread_rank(); k < n; k += thread_count()) {
+			const float y = m[k] / (largest_m > 0.0f ? largest_m : 1.0f);
+			const uint8_t code = nearest(middle[0], y);
+			m8.code[first + k] = (uint8_t)(code - (code == DYNAMIC_MAP_ZERO && y < 0.0f));
+			if (R == RULE_ADAM)
+				v8.code[first + k] = nearest(middle[1], v[k] / (largest_v > 0.0f ? largest_v : 1.0f));
+		}
+	}
+}
+
+static struct moment_8 moment_of(float *at, const struct states_8 *l, int64_t block, int64_t code)
+{
+	return at ? moment_8{at + block, (uint8_t *)at + l->codes_B + code} : moment_8{NULL, NULL};
+}
+
+/* The state of elements [first, first + n), without moments. */
+template <class P, class G> static struct state<P, G> part_of(const struct state<P, G> *s, int64_t first, int64_t n)
+{
+	return {s->p + first, s->g + first, NULL, NULL, s->master ? s->master + first : NULL, n, s->step, false};
+}
+
+template <int R, class P, class G> static enum status run_8(const struct cuda_env *env, const struct op *op, const struct state<P, G> *s, const struct rates *c, struct error *e)
+{
+	const int64_t from = op->d[1], to = op->d[2], first[2] = {0, to}, n[2] = {from, op->d[0] - to};
+	const struct states_8 l = states_8_of(op->d[0], from, to);
+	enum status st = ST_OK;
+	for (int k = 0; k < 2 && !st; k++)
+		if (n[k] > 0)
+			st = start<optimizer_8_kernel<P, G, R>>(env->stream, stream_grid(env, n[k], OPTIMIZER_BLOCK), OPTIMIZER_BLOCK, e, part_of(s, first[k], n[k]), moment_of(s->m, &l, k ? l.blocks[0] : 0, k ? from : 0),
+			                                        moment_of(s->v, &l, k ? l.blocks[0] : 0, k ? from : 0), *c);
+	if (st || from == to)
+		return st;
+	struct state<P, G> wide = part_of(s, from, to - from);
+	wide.m = s->m ? s->m + l.wide_B / sizeof(float) : NULL;
+	wide.v = s->v ? s->v + l.wide_B / sizeof(float) : NULL;
+	return run_fused<R>(env, &wide, c, e);
 }
 
 /* ---- the same in passes, named as the for-each functions are ---- */
@@ -229,6 +323,9 @@ template <int R> static enum status run_rule(const struct cuda_env *env, const s
 		struct state<P, G> s = {(P *)arg[0].at, (const G *)arg[1].at, (float *)arg[2].at, (float *)arg[3].at, (float *)arg[4].at, op->d[0], env->step, false};
 		s.spans = span_fits<SPAN>(s.p) && span_fits<SPAN>(s.g) && span_fits<SPAN>(s.m) && span_fits<SPAN>(s.v) && span_fits<SPAN>(s.master);
 		const struct rates c = {1.0f - decay, (float)log((double)ADAM_BETA1), (float)log((double)ADAM_BETA2)};
+		if constexpr (R != RULE_PLAIN)
+			if (op->flags & OP_STATES_8)
+				return run_8<R>(env, op, &s, &c, e);
 		return op->flags & OP_FUSED ? run_fused<R>(env, &s, &c, e) : run_passes<R>(env, op, &s, &c, e);
 	});
 }
@@ -239,7 +336,7 @@ static enum status optimizer_check(const struct op *op, const struct cuda_arg ar
 	const bool adam = op->mlp == OPT_ADAMW || op->mlp == OPT_ADAM;
 	if (op->mlp == OPT_LAMB || op->mlp == OPT_NONE)
 		return error_set(e, ST_RUN, "the GPU has no kernel for optimizer %s", optimizer_name((enum optimizer)op->mlp));
-	if ((adam && !arg[3].at) || (!arg[2].at && op->mlp != OPT_SGD))
+	if ((adam && !arg[3].at) || (!arg[2].at && (op->mlp != OPT_SGD || op->flags & OP_STATES_8)))
 		return error_set(e, ST_RUN, "optimizer %s without its state", optimizer_name((enum optimizer)op->mlp));
 	for (int i = 2; i < 5; i++)
 		if (arg[i].at && arg[i].dtype != DT_FP32)

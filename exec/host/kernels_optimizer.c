@@ -1,16 +1,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "exec/host/kernels_private.h"
-
-/* Elements [begin, end). `w` is what the update works on: the master copy where there is one, else p itself. */
-struct update {
-	float *p, *m, *v, *w;
-	const float *g;
-	float lr, beta1, beta2, decay; /* decay: lr times the weight decay */
-	float correct1, correct2;      /* 1 / (1 - beta^step) */
-};
-typedef void pass_fn(const struct update *u, int64_t begin, int64_t end);
+#include "exec/host/kernels_optimizer.h"
 
 /* ---- one pass over all state ---- */
 
@@ -183,7 +174,7 @@ static void pass_part(void *ctx, int64_t begin, int64_t end, int part, int threa
 	j->pass(j->u, begin, end);
 }
 
-static void run_pass(const struct host_env *env, const struct update *u, int64_t n, pass_fn *pass)
+void kernel_update(const struct host_env *env, const struct update *u, int64_t n, pass_fn *pass)
 {
 	struct pass_job j = {u, pass};
 	kernel_split(env, kernel_parts(env, n, 1), n, pass_part, &j);
@@ -196,17 +187,21 @@ enum status kernel_optimizer(const struct host_env *env, const struct op *op, vo
 	struct update u = {.p = arg[0], .g = arg[1], .m = arg[2], .v = arg[3], .w = arg[4] ? arg[4] : arg[0], .lr = r->lr, .beta1 = r->beta1, .beta2 = r->beta2, .decay = r->lr * r->decay};
 	if (!r->fused)
 		return error_set(e, ST_RUN, "the host device has no kernel for optimizer %s", optimizer_name(op->mlp));
-	if ((r->v && !u.v) || (!u.m && op->mlp != OPT_SGD))
+	if ((r->v && !u.v) || (!u.m && (op->mlp != OPT_SGD || op->flags & OP_STATES_8)))
 		return error_set(e, ST_RUN, "optimizer %s without its state", optimizer_name(op->mlp));
 	u.correct1 = (float)(1.0 / (1.0 - pow((double)r->beta1, (double)env->step)));
 	u.correct2 = (float)(1.0 / (1.0 - pow((double)r->beta2, (double)env->step)));
+	if (op->flags & OP_STATES_8) {
+		kernel_optimizer_8(env, op, &u, r->fused);
+		return ST_OK;
+	}
 	if (op->flags & OP_FUSED || !u.m) {
-		run_pass(env, &u, n, u.m ? r->fused : plain_sgd_pass);
+		kernel_update(env, &u, n, u.m ? r->fused : plain_sgd_pass);
 		return ST_OK;
 	}
 	for (int i = 0; i < MAX_PASSES && r->unfused[i]; i++)
-		run_pass(env, &u, n, r->unfused[i]);
+		kernel_update(env, &u, n, r->unfused[i]);
 	if (u.w != u.p)
-		run_pass(env, &u, n, publish_pass);
+		kernel_update(env, &u, n, publish_pass);
 	return ST_OK;
 }

@@ -1,5 +1,5 @@
 /* The ops once more, slow and plain, in double: what the kernels of a device are tested against. Same op, same arguments as host_kernel_run, but every floating-point argument is an array of
- * double, and sums run in double in the order in which they are written. No pool, no scratch.
+ * double (moments in 8 bits too, one an element, not rounded to them), and sums run in double in the order in which they are written. No pool, no scratch.
  */
 #ifndef STEPSIM_EXEC_HOST_REFERENCE_H
 #define STEPSIM_EXEC_HOST_REFERENCE_H

@@ -1,5 +1,6 @@
 /* Optimizers against the reference, in one pass and in several. Weights are as small as the steps, so that a step that is missing or wrong is seen in 16-bit weights too. */
 #include "tests/cuda/cuda_rig.h"
+#include "tests/unit/states8_check.h"
 
 static const int64_t sizes[] = {0, 1, 31, 33, 1023, 1025};
 static const enum dtype formats[] = {DT_FP32, DT_BF16, DT_FP16};
@@ -61,6 +62,54 @@ static void test_passes(void)
 	all_cases(0);
 }
 
+static void fill_moment(struct cuda_rig *r, int a, bool has_sign)
+{
+	if (r->absent[a])
+		return;
+	free(r->ref[a]);
+	r->ref[a] = rig_memory((size_t)r->op.d[0] * sizeof(double));
+	states8_fill(&r->op, has_sign, cuda_rig_random, rig_host(&r->block[a]), r->ref[a]);
+}
+
+/* The reference's moments are not rounded; weights do not see the rounding. */
+static void states8_case(enum optimizer rule, int64_t n, int64_t from, int64_t to, enum dtype p, enum dtype g, unsigned master)
+{
+	struct cuda_rig r;
+	struct error e = {0};
+	open_case(&r, rule, OP_FUSED | OP_STATES_8 | master, n, p, g, 0, master ? 1 : 0);
+	r.op.d[1] = from;
+	r.op.d[2] = to;
+	for (int a = ARG_M; a <= ARG_V; a++) { /* with the range, the moments have another size */
+		if (r.absent[a])
+			continue;
+		rig_block_free(&r.block[a]);
+		r.block[a] = rig_block_new(op_arg_bytes(&r.op, a, 1), 0);
+		fill_moment(&r, a, a == ARG_M);
+	}
+	CU_ASSERT_EQUAL(cuda_rig_run(&r, &e), ST_OK);
+	CU_ASSERT_EQUAL(reference_run(&r.env, &r.op, r.ref, &e), ST_OK);
+	CU_ASSERT_EQUAL(cuda_rig_wrong(&r, 0), 0);
+	CU_ASSERT_EQUAL(cuda_rig_wrong(&r, 1), 0);
+	if (master)
+		CU_ASSERT_EQUAL(cuda_rig_wrong(&r, ARG_MASTER), 0);
+	for (int a = ARG_M; a <= ARG_V; a++)
+		if (!r.absent[a])
+			CU_ASSERT_EQUAL(states8_wrong(&r.op, a == ARG_M, rig_host(&r.block[a]), r.ref[a]), 0);
+	cuda_rig_close(&r);
+}
+
+static void test_states8(void)
+{
+	static const int64_t blocks[] = {1, 255, 257, 1025, 20011};
+	for (size_t o = 0; o < COUNT(rules); o++)
+		for (size_t n = 0; n < COUNT(blocks); n++) {
+			const int64_t all = blocks[n];
+			states8_case(rules[o], all, 0, 0, formats[n % 3], formats[(n + o) % 3], 0);
+			states8_case(rules[o], all, all / 3, all - all / 5, formats[(n + 1) % 3], formats[o % 3], OP_MASTER);
+			states8_case(rules[o], all, 0, all, DT_FP32, DT_FP32, 0);
+		}
+}
+
 static void test_refused(void)
 {
 	struct cuda_rig r;
@@ -113,4 +162,4 @@ static void test_little_scratch(void)
 	cuda_rig_close(&r);
 }
 
-CUDA_MAIN("cuda optimizers", {"fused", test_fused}, {"in passes", test_passes}, {"refused", test_refused}, {"little scratch memory", test_little_scratch})
+CUDA_MAIN("cuda optimizers", {"fused", test_fused}, {"in passes", test_passes}, {"moments in 8 bits", test_states8}, {"refused", test_refused}, {"little scratch memory", test_little_scratch})

@@ -86,6 +86,12 @@ done
 train 2 model.sliding_window=5 model.position=rope
 train 4 model.sliding_window=3 model.position=alibi parallel.tensor=2 parallel.sequence_parallel=true train.recompute=full
 
+# Moments in 8 bits, of whole buckets with tensors that stay in 32, and of flat parts.
+train 1 train.optimizer_bits=8
+train 2 train.optimizer_bits=8 parallel.tensor=2 parallel.sequence_parallel=true train.optimizer=sgd
+train 4 train.optimizer_bits=8 parallel.strategy=zero1
+train 8 train.optimizer_bits=8 parallel.strategy=fsdp parallel.bucket_mb=25 model.hidden=128 train.optimizer=lion
+
 # Offloaded to another buffer and back; the single rank that they are compared with offloads nothing.
 train 1 train.offload=optimizer
 train 2 train.offload=optimizer parallel.strategy=zero1 parallel.overlap=false

@@ -44,12 +44,11 @@ Slow ranks: the step is the slowest one's. Failures: how much of the time is ste
           "checkpoint_s": 90.0
         "goodput": 0.968225440841449,
         "checkpoint_interval_s": 5632.25790218609,
-A sliding window: attention's work falls with it. Moments in 8 bits: memory and the update. Where they would be executed and are not, one line says so.
+A sliding window: attention's work falls with it. Moments in 8 bits: memory and the update. Where one would be executed and is not, a line says so.
 
     $ for window in 0 4096 1024; do stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml -q --set model.sliding_window=$window | grep -E 'attention|MFU'; done
     > for bits in 32 8; do stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set train.optimizer_bits=$bits | grep -E '  optimizer'; done
     > stepsim $ROOT/configs/ddp-tiny.yaml --set model.sliding_window=8 --set train.attention=naive 2>&1 | tail -n 1
-    > stepsim $ROOT/configs/ddp-tiny.yaml --set train.optimizer_bits=8 2>&1 | tail -n 1
     MFU                            44.6 %
       attention (96)               529 ms       23.3 %  compute
     MFU                            42.1 %
@@ -63,7 +62,6 @@ A sliding window: attention's work falls with it. Moments in 8 bits: memory and 
       optimizer (33)               733 us        0.0 %  memory
       optimizer state             243 MiB
     stepsim: model.sliding_window: executed by flash attention on cores alone (run.backend: host); here it is predicted, not executed
-    stepsim: train.optimizer_bits 8 is predicted, not executed yet (32 is)
 Why a prediction is what it is: -v.
 
     $ cat > why.yaml <<'EOF'

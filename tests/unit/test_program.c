@@ -154,9 +154,15 @@ static void test_window(void)
 /* Moments in 8 bits: a byte a parameter and 4 for each block that is begun, in memory and in the update's traffic. */
 static void test_eight_bits(void)
 {
-	CU_ASSERT_EQUAL(optimizer_state_size_B(256, 8), 260);
-	CU_ASSERT_EQUAL(optimizer_state_size_B(257, 8), 265);
-	CU_ASSERT_EQUAL(optimizer_state_size_B(257, 32), 1028);
+	CU_ASSERT_EQUAL(states_8_of(256, 0, 0).bytes, 260);
+	CU_ASSERT_EQUAL(states_8_of(257, 0, 0).bytes, 268); /* 265, in whole words */
+	CU_ASSERT_EQUAL(states_8_of(257, 0, 257).bytes, 1028);
+	const struct states_8 middle = states_8_of(1000, 300, 400); /* blocks: two of 300, three of 600 */
+	CU_ASSERT_EQUAL(middle.blocks[0], 2);
+	CU_ASSERT_EQUAL(middle.blocks[1], 3);
+	CU_ASSERT_EQUAL(middle.wide_B, 20);
+	CU_ASSERT_EQUAL(middle.codes_B, 420);
+	CU_ASSERT_EQUAL(middle.bytes, 1320);
 	uint64_t held_B[2] = {0}, parameters = 0;
 	double moved_B[2] = {0};
 	for (int wide = 0; wide < 2; wide++) {
