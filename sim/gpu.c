@@ -141,6 +141,8 @@ static double saved_B(const struct op *op)
 double gpu_op_B(const struct op *op, const struct stack *s)
 {
 	double counted_B = op_read_B(op) + op_write_B(op);
+	if (s->dynamic_scales && op->kind == OP_CAST && op->out_dtype == DT_FP8)
+		counted_B *= 2; /* read for the largest and for the copy, which is written along either axis */
 	bool elementwise = op->kind == OP_ATTN_SOFTMAX || op->kind == OP_ATTN_SOFTMAX_GRAD || (op->kind == OP_CAST && dtype_is_narrow((enum dtype)op->out_dtype)); /* a narrow copy is made along both axes */
 	if (elementwise)
 		return counted_B * s->elementwise_passes;

@@ -126,6 +126,11 @@ static enum status read_adds(const struct ynode *n, struct stack *s, struct erro
 	return ynode_bool(n, &s->adds_gradients, e);
 }
 
+static enum status read_scales(const struct ynode *n, struct stack *s, struct error *e)
+{
+	return ynode_bool(n, &s->dynamic_scales, e);
+}
+
 static enum status read_last_gemm(const struct ynode *n, struct stack *s, struct error *e)
 {
 	return ynode_bool(n, &s->recompute_last_gemm, e);
@@ -133,8 +138,8 @@ static enum status read_last_gemm(const struct ynode *n, struct stack *s, struct
 
 static enum status read_habit(const struct ynode *n, struct stack *s, struct error *e)
 {
-	static const char *const names[] = {"attention_kernel", "stage_split", "gather_ahead", "shard_inside", "adds_gradients", "recompute_last_gemm"};
-	static enum status (*const readers[])(const struct ynode *, struct stack *, struct error *) = {read_kernel, read_split, read_ahead, read_shard, read_adds, read_last_gemm};
+	static const char *const names[] = {"attention_kernel", "stage_split", "gather_ahead", "shard_inside", "adds_gradients", "dynamic_scales", "recompute_last_gemm"};
+	static enum status (*const readers[])(const struct ynode *, struct stack *, struct error *) = {read_kernel, read_split, read_ahead, read_shard, read_adds, read_scales, read_last_gemm};
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (strcmp(n->key, names[i]) == 0)
 			return readers[i](n, s, e);

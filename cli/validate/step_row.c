@@ -115,6 +115,12 @@ static const char *preset_of(const struct csv *t, size_t row)
 	return NULL;
 }
 
+/* "8 top 2"; false: none, or not written so. */
+static bool experts_of(const struct csv *t, size_t row, int64_t *experts, int64_t *each)
+{
+	return sscanf(csv_get(t, row, "experts"), "%" SCNd64 " top %" SCNd64, experts, each) == 2;
+}
+
 static void write_model(const struct csv *t, size_t row, const struct framework_words *f, FILE *out)
 {
 	char mlp[32];
@@ -134,7 +140,7 @@ static void write_model(const struct csv *t, size_t row, const struct framework_
 	bool tied = is(t, row, "tied_emb", "true") || (!*csv_get(t, row, "tied_emb") && !llama);
 	fprintf(out, "  tied_embeddings: %s\n", tied ? "true" : "false");
 	int64_t experts, each;
-	if (sscanf(csv_get(t, row, "experts"), "%" SCNd64 " top %" SCNd64, &experts, &each) == 2) /* each as wide as the MLP */
+	if (experts_of(t, row, &experts, &each)) /* each as wide as the MLP */
 		fprintf(out, "  experts: %" PRId64 "\n  experts_per_token: %" PRId64 "\n", experts, each);
 }
 
@@ -214,6 +220,9 @@ enum status step_row_config(const struct csv *t, size_t row, bool tight_memory, 
 		return error_set(e, ST_INPUT, "framework: '%s' is not known", csv_get(t, row, "framework"));
 	if (strstr(csv_get(t, row, "notes"), "task LoRA"))
 		return error_set(e, ST_INPUT, "notes: adapters (LoRA) are not modelled yet");
+	int64_t experts, each;
+	if (*csv_get(t, row, "experts") && !experts_of(t, row, &experts, &each))
+		return error_set(e, ST_INPUT, "experts: '%.60s' is not known (accepted: 8 top 2)", csv_get(t, row, "experts"));
 	FILE *out = open_memstream(text, &len);
 	if (!out)
 		return error_nomem(e, "a row's config");

@@ -46,7 +46,7 @@ A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
     What would shorten the step, each alone; symptom: compute-bound (23 changes tried)
                                           saves  of the step  order     with
     ------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------
-      narrower products                  760 ms       33.5 %  1 format  --set train.dtype=fp8
+      narrower products                  687 ms       30.3 %  1 format  --set train.dtype=fp8
       less recomputation                 420 ms       18.5 %  4 fit     --set train.recompute=none
       a newer attention kernel           168 ms        7.4 %  3 fuse    --set train.attention_kernel=fa3
       16-bit weights and a master copy  38.2 ms        1.7 %  1 format  --set train.param_dtype=bf16 --set train.master_weights=true --set train.grad_dtype=bf16 --set train.reduce_dtype=bf16

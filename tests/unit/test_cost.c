@@ -491,7 +491,32 @@ static void test_adds_gradients(void)
 	NEAR(cost(&m, first).alone_s, narrow_s);
 }
 
-UNIT_MAIN("cost", {"roofline", test_roofline}, {"shapes of products", test_shapes_of_products}, {"sums of gradients by kernels of their own", test_adds_gradients}, {"a format that the device does not support", test_unsupported_format}, {"copies", test_copies}, {"a profile's fit", test_fit},
+/* Two reads of 2 B and two writes of 1 B in place of one of each; a copy with a scale for each block of 32 is made in one pass. */
+static void test_dynamic_scales(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct op copy = {.kind = OP_CAST, .dtype = DT_BF16, .out_dtype = DT_FP8, .d = {1 << 26}}, blocks = copy;
+	blocks.out_dtype = DT_MXFP8;
+	const double element_s = (double)(1 << 26) / (2e12 * 0.9) * program.config.stack.elementwise_passes, copy_s = cost(&m, copy).alone_s, blocks_s = cost(&m, blocks).alone_s;
+	program.config.stack.dynamic_scales = true;
+	NEAR(cost(&m, copy).alone_s, copy_s + 3 * element_s);
+	NEAR(cost(&m, blocks).alone_s, blocks_s);
+	program.config.stack.dynamic_scales = false;
+}
+
+/* A rank's experts are products one after the other: as many take as many times the FLOP's time. */
+static void test_groups(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct op one = gemm(DT_BF16, 4096, 4096, 4096), four = one;
+	four.kind = OP_GROUPED_GEMM;
+	four.d[3] = 4;
+	NEAR(cost(&m, four).alone_s - KERNEL_S, 4 * (cost(&m, one).alone_s - KERNEL_S));
+}
+
+UNIT_MAIN("cost", {"scales of fp8 copies", test_dynamic_scales}, {"products of a group", test_groups}, {"roofline", test_roofline}, {"shapes of products", test_shapes_of_products}, {"sums of gradients by kernels of their own", test_adds_gradients}, {"a format that the device does not support", test_unsupported_format}, {"copies", test_copies}, {"a profile's fit", test_fit},
 	{"a profile's curve", test_curve}, {"an entry that the profile lacks", test_missing_entry}, {"a GPU's profile", test_gpu_profile}, {"ring over links", test_ring}, {"gradients of 7 billion parameters", test_seven_billion},
 	{"a profile's collective", test_collective_curve}, {"what a collective takes from compute", test_collective_use}, {"tensor-parallel collectives beside products", test_tensor_overlap}, {"a group of one", test_group_of_one}, {"prices of a role", test_prices},
 	{"a link of unknown rate", test_unknown_link})
