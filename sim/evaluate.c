@@ -150,7 +150,7 @@ static bool folds(const struct evaluator *v, const struct config *c)
 	const bool paced = c->data.load_time_s > 0 || c->train.sync_every > 0;
 	const bool links = v->m->nodes * v->m->devices_per_node > 1; /* pieces are measured on two stages */
 	return links && !v->m->device.is_host && c->train.offload == OFF_NONE && !some_recompute && !paced && !spans && !casts && !schedule_parts_backward(p->schedule) && c->model.experts == 0 && p->n_layers_per_stage == 0 && c->model.layers % parts == 0 && (parts == 1 || (c->stack.stage_split != SPLIT_COST && c->model.layers > parts)) &&
-	       (parts == 1 || p->strategy == STRAT_DDP || p->strategy == STRAT_ZERO1 || p->strategy == STRAT_NONE);
+	       (parts > 1 ? p->order[DIM_COUNT - 1] == DIM_PP /* else replicas lie further apart than in a short pipeline */ : c->model.layers >= flat_layers(c)) && (parts == 1 || p->strategy == STRAT_DDP || p->strategy == STRAT_ZERO1 || p->strategy == STRAT_NONE);
 }
 
 bool evaluator_folds(const struct evaluator *v, const struct config *c)

@@ -52,7 +52,8 @@ static int64_t waits_for_data(const struct config *c)
 
 static struct folds folds_of(const struct config *c)
 {
-	int64_t fill = c->parallel.pipeline > 1 ? (c->parallel.schedule == SCHED_ZBV ? 2 : 1) * c->parallel.pipeline : 0; /* by then every stage is in its steady order */
+	const int64_t rounds = (c->parallel.schedule == SCHED_ZBV ? 2 : 1) * (c->parallel.virtual_stages > 1 ? 2 : 1); /* by then every stage is in its steady order, and waits as in a steady one */
+	int64_t fill = c->parallel.pipeline > 1 ? rounds * c->parallel.pipeline : 0;
 	int64_t period = c->parallel.pipeline > 1 ? c->parallel.pipeline : FOLD_MORE - FOLD_FEW; /* interleaved schedules repeat with as many micro-batches as there are stages */
 	fill += waits_for_data(c);
 	int64_t few = fill + (c->parallel.pipeline > 1 ? period : FOLD_FEW);
