@@ -100,7 +100,8 @@ static bool layers_differ(const struct config *c)
 	const bool reduces = p->data * p->context > 1 && (p->strategy == STRAT_DDP || p->strategy == STRAT_ZERO1 || p->strategy == STRAT_ZERO2);
 	const double layer_B = (double)model_parameters(&c->model) / (double)(c->model.layers * p->tensor) * dtype_bytes(dtype_stored(c->train.grad_dtype));
 	const bool spans = reduces && p->bucket_mb * 1048576 * BUCKETS_A_LAYER > layer_B; /* a bucket that spans layers comes at another place in each */
-	return some_recompute || spans || c->model.experts > 0;
+	const bool few = p->pipeline * p->virtual_stages == 1 && c->model.layers < flat_layers(c); /* than pieces are measured of */
+	return some_recompute || spans || few || c->model.experts > 0;
 }
 
 /* A pipeline whose stages are not alike, or whose actions are not those that pieces are measured of. */
@@ -113,7 +114,8 @@ static bool stages_differ(const struct config *c)
 	const bool casts = dtype_stored(c->train.param_dtype) != dtype_stored(c->train.dtype); /* copies of weights live from stage to stage in other ways */
 	const bool uneven = c->model.layers % parts != 0 || c->model.layers <= parts || c->stack.stage_split == SPLIT_COST;
 	const bool cut = p->strategy != STRAT_DDP && p->strategy != STRAT_ZERO1 && p->strategy != STRAT_NONE;
-	return casts || uneven || cut || p->pipeline > CONFIG_MAX_STAGES /* of a walk */;
+	const bool apart = p->order[DIM_COUNT - 1] != DIM_PP; /* replicas lie further apart than in a short pipeline */
+	return casts || uneven || cut || apart || p->pipeline > CONFIG_MAX_STAGES /* of a walk */;
 }
 
 bool evaluator_folds(const struct evaluator *v, const struct config *c)

@@ -69,43 +69,58 @@ static bool is_head(const struct op *op)
 	return op->layer < 0 && is_work(op) && (op_class_of(op) == CLASS_LOSS || op_class_of(op) == CLASS_GEMM);
 }
 
+/* Groups that lie in a node; those across nodes take so long that a pass waits for what the next one may hide, and count as nothing. */
+struct inside {
+	bool tensor, context;
+};
+
 /* Casts, fills, copies and the host thread take no time here: other strategies do without. */
-static double least_of(const struct op *op, const struct op_cost *c, bool inside)
+static double least_of(const struct op *op, const struct op_cost *c, const struct inside *inside)
 {
-	return is_work(op) || (inside && op->lane == LANE_MODEL_COMM) ? c->alone_s : 0;
+	return is_work(op) || (op->lane == LANE_MODEL_COMM && (op->group == DIM_TP ? inside->tensor : inside->context)) ? c->alone_s : 0;
 }
 
 struct floor_run {
 	struct pass_span pass[2];   /* forward, backward */
-	struct pass_span hidden[2]; /* where collectives that wait for nothing that their layer computes take no time */
+	struct pass_span hidden[2]; /* where the collectives with which a layer begins take no time */
 	struct passes head;       /* its own ops, one after the other */
 	double comm_s, gather_s;  /* sum over the lane of gradients and gathers, and of the gathers alone */
 	double always_B, peak_B;
 };
 
-/* Of a layer, and waits for none of its ops. */
-static bool begins_layer(const struct role *r, const struct op *op)
+/* Collectives with which a layer's pass begins: none of its ops is waited for, by them or by those before them on their lane. */
+struct leading {
+	int layer, phase;
+	bool leads;
+};
+
+static bool begins_layer(const struct role *r, const struct op *op, struct leading *at)
 {
+	if (op->lane != LANE_MODEL_COMM || op->layer < 0)
+		return false;
+	if (op->layer != at->layer || op->phase != at->phase)
+		*at = (struct leading){op->layer, op->phase, true};
 	for (uint32_t d = 0; d < op->n_dep; d++) {
 		const struct op *before = &r->ops.at[r->deps.at[op->dep0 + d]];
 		if (before->layer == op->layer && before->phase == op->phase)
-			return false;
+			at->leads = false;
 	}
-	return op->layer >= 0 && op->lane == LANE_MODEL_COMM;
+	return at->leads;
 }
 
 /* Every op starts as soon as its lane and what it depends on allow, and lasts what it takes alone: nothing in the engine is earlier. */
-/* inside: tensor and context groups lie in a node; those across nodes take so long that a pass waits for what the next one may hide, and count as nothing. hides: as floor_run. */
-static enum status run_alone(const struct role *r, const struct prices *prices, bool inside, bool hides, struct floor_run *out, struct error *e)
+/* hides: as floor_run. */
+static enum status run_alone(const struct role *r, const struct prices *prices, const struct inside *inside, bool hides, struct floor_run *out, struct error *e)
 {
 	double lane_s[LANE_COUNT] = {0}, *end_s = calloc(r->ops.n + 1, sizeof *end_s);
 	*out = (struct floor_run){.pass = {{.from_s = -1, .layer = -1}, {.from_s = -1, .layer = -1}}};
+	struct leading leading = {.layer = -1};
 	if (!end_s)
 		return error_nomem(e, "plans");
 	for (size_t i = 0; i < r->ops.n; i++) {
 		const struct op *op = &r->ops.at[i];
 		const struct op_cost *c = &prices->different.at[prices->of_op[i]];
-		const double lasts_s = hides && begins_layer(r, op) ? 0 : least_of(op, c, inside);
+		const double lasts_s = begins_layer(r, op, &leading) && hides ? 0 : least_of(op, c, inside);
 		double start_s = lane_s[op->lane];
 		for (uint32_t d = 0; d < op->n_dep; d++)
 			start_s = fmax(start_s, end_s[r->deps.at[op->dep0 + d]]);
@@ -144,8 +159,8 @@ static enum status run_layers(const struct config *c, const struct machine *m, s
 	enum status st = program_build(c, &p, e);
 	struct layout l;
 	struct floor_run hidden;
-	const bool inside = c->parallel.tensor * c->parallel.context <= m->devices_per_node;
-	if (!st && !(st = price_role(p, &p->roles[0], m, &prices, e)) && !(st = run_alone(&p->roles[0], &prices, inside, true, &hidden, e)) && !(st = run_alone(&p->roles[0], &prices, inside, false, out, e)) &&
+	const struct inside inside = {c->parallel.tensor <= m->devices_per_node, c->parallel.tensor * c->parallel.context <= m->devices_per_node};
+	if (!st && !(st = price_role(p, &p->roles[0], m, &prices, e)) && !(st = run_alone(&p->roles[0], &prices, &inside, true, &hidden, e)) && !(st = run_alone(&p->roles[0], &prices, &inside, false, out, e)) &&
 	    !(st = layout_peak(&p->roles[0], &l, e))) {
 		memcpy(out->hidden, hidden.pass, sizeof out->hidden);
 		out->always_B = static_of_role_B(&p->roles[0], COMP_KIND_COUNT);
@@ -289,7 +304,7 @@ static double pipeline_s(const struct config *c, const struct passes *layer, con
 	const double micros = (double)c->micro_batches;
 	double before_s = 0, most_s = 0;
 	struct passes shorter = *layer;
-	if (parted) /* gradients of weights that were put off may stand where a pass waits for a collective */
+	if (parted && p->schedule == SCHED_ZBV) /* gradients of weights that were put off may stand where a pass waits for a collective */
 		shorter.backward_s = layer->backward_work_s, shorter.backward_gap_s = 0;
 	layer = &shorter;
 	for (int64_t s = 0; s < p->pipeline; s++) {

@@ -62,6 +62,8 @@ struct flat_pieces {
 	bool straight;
 };
 #define FLAT_MICROS 2
+/* Of programs with so many layers and one more: a plan of fewer is not put together from them. */
+int64_t flat_layers(const struct config *c);
 
 /* c: the resolved plan. */
 enum status block_pieces_measure(const struct config *c, const struct machine *m, struct block_pieces *out, struct error *e);

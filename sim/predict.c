@@ -7,6 +7,7 @@
 
 #include "sim/beside.h"
 #include "sim/spread.h"
+#include "sim/price.h"
 #include "sim/summary.h"
 
 #define PS_PER_S 1e12
@@ -316,57 +317,71 @@ out:
 	return st;
 }
 
-static void free_prices(const struct program *p, struct prices *prices)
-{
-	for (size_t r = 0; prices && r < p->n_roles; r++)
-		prices_free(&prices[r]);
-	free(prices);
-}
-
-/* *prices: one a role, also for the caller to free when it fails. */
-static enum status run(const struct program *p, const struct machine *m, struct prices **prices, struct timeline *timeline, struct error *e)
-{
-	*timeline = (struct timeline){0};
-	enum status st = ST_OK;
-	*prices = calloc(p->n_roles, sizeof **prices);
-	size_t *first_task = calloc(p->n_roles + 1, sizeof *first_task);
-	if (!*prices || !first_task)
-		st = error_nomem(e, "prediction");
-	for (size_t r = 0; r < p->n_roles && !st; r++) {
-		st = price_role(p, &p->roles[r], m, &(*prices)[r], e);
-		if (!st)
-			st = check_range(&p->roles[r], &(*prices)[r], e);
-	}
-	if (!st)
-		st = simulate(p, m, *prices, first_task, timeline, e);
-	free(first_task);
-	return st;
-}
-
 static double host_thread_of(const struct program *p, const struct machine *m, const struct prices *prices)
 {
 	return m->device.is_host || begins_drained(p) ? 0 : host_thread_s(p, prices);
 }
 
+enum status simulation_run(const struct program *p, const struct machine *m, struct simulation *out, struct error *e)
+{
+	enum status st = ST_OK;
+	*out = (struct simulation){.p = p, .m = m, .prices = calloc(p->n_roles, sizeof *out->prices)};
+	size_t *first_task = calloc(p->n_roles + 1, sizeof *first_task);
+	if (!out->prices || !first_task)
+		st = error_nomem(e, "prediction");
+	for (size_t r = 0; r < p->n_roles && !st; r++) {
+		st = price_role(p, &p->roles[r], m, &out->prices[r], e);
+		if (!st)
+			st = check_range(&p->roles[r], &out->prices[r], e);
+	}
+	if (!st && !(st = simulate(p, m, out->prices, first_task, &out->timeline, e)))
+		out->host_thread_s = host_thread_of(p, m, out->prices);
+	free(first_task);
+	return st;
+}
+
+void simulation_free(struct simulation *s)
+{
+	for (size_t r = 0; s->prices && r < s->p->n_roles; r++)
+		prices_free(&s->prices[r]);
+	free(s->prices);
+	timeline_free(&s->timeline);
+	*s = (struct simulation){0};
+}
+
+enum status simulation_sums(const struct simulation *s, uint32_t actor, struct sums *out, struct error *e)
+{
+	return sums_of(s->p, s->m, s->prices, &s->timeline, s->host_thread_s, actor, out, e);
+}
+
+/* The timeline leaves the simulation, which ends. */
+static void keep_timeline(struct simulation *s, enum status st, struct timeline *out)
+{
+	*out = (struct timeline){0};
+	if (!st) {
+		*out = s->timeline;
+		s->timeline = (struct timeline){0};
+	}
+	simulation_free(s);
+}
+
 enum status predict(const struct program *p, const struct machine *m, struct result *out, struct timeline *timeline, struct error *e)
 {
-	struct prices *prices;
-	enum status st = run(p, m, &prices, timeline, e);
-	if (!st)
-		st = summarize(p, m, prices, timeline, host_thread_of(p, m, prices), out, e);
-	free_prices(p, prices);
-	if (st)
-		timeline_free(timeline);
+	struct simulation s;
+	struct sums sums = {0};
+	enum status st = simulation_run(p, m, &s, e);
+	if (!st && !(st = simulation_sums(&s, timeline_critical_actor(&s.timeline), &sums, e)))
+		summarize(&sums, p, m, out);
+	sums_free(&sums);
+	keep_timeline(&s, st, timeline);
 	return st;
 }
 
 enum status predict_timeline(const struct program *p, const struct machine *m, struct timeline *timeline, double *host_s, struct error *e)
 {
-	struct prices *prices;
-	enum status st = run(p, m, &prices, timeline, e);
-	*host_s = st ? 0 : host_thread_of(p, m, prices);
-	free_prices(p, prices);
-	if (st)
-		timeline_free(timeline);
+	struct simulation s;
+	enum status st = simulation_run(p, m, &s, e);
+	*host_s = st ? 0 : s.host_thread_s;
+	keep_timeline(&s, st, timeline);
 	return st;
 }

@@ -9,6 +9,22 @@
 /* The timeline (the caller frees it) has one actor a role. Deterministic. */
 enum status predict(const struct program *p, const struct machine *m, struct result *out, struct timeline *timeline, struct error *e);
 
+struct prices;
+struct sums;
+
+/* A program as it was simulated. */
+struct simulation {
+	const struct program *p; /* borrowed, as m */
+	const struct machine *m;
+	struct prices *prices; /* one a role */
+	struct timeline timeline;
+	double host_thread_s; /* struct result */
+};
+enum status simulation_run(const struct program *p, const struct machine *m, struct simulation *out, struct error *e); /* out: to be freed in any case */
+void simulation_free(struct simulation *s);
+/* What it adds up to for the role that ends last, or for another; the caller frees `out` in any case. */
+enum status simulation_sums(const struct simulation *s, uint32_t actor, struct sums *out, struct error *e);
+
 /* The timeline alone, and what the host thread needs to issue the step (struct result). */
 enum status predict_timeline(const struct program *p, const struct machine *m, struct timeline *timeline, double *host_s, struct error *e);
 

@@ -2,14 +2,12 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/quantity.h"
 #include "sim/cost.h"
 #include "sim/predict.h"
 #include "sim/spread.h"
 #include "sim/width.h"
-#include "step/layout.h"
 #include "step/work.h"
 
 /* 90 % of a normal distribution lie within so many standard deviations. */
@@ -63,35 +61,22 @@ static void warn_offload(const struct program *p, const struct machine *m, uint6
 		            cost_host_update_factor());
 }
 
-enum status summary_memory(const struct program *p, const struct machine *m, struct result *out, struct error *e)
+void summary_memory(const struct sums *s, const struct program *p, const struct machine *m, struct result *out)
 {
-	struct result_memory *mem = &out->memory, overhead = {0};
-	uint64_t first_B = 0, host_B = 0;
-	summary_overhead(&p->config, &p->mesh, m, &overhead);
-	for (size_t i = 0; i < p->n_roles; i++) {
-		struct layout l;
-		enum status st = layout_peak(&p->roles[i], &l, e);
-		if (st)
-			return st;
-		struct result_memory here = overhead;
-		here.weights_B = l.peak_component_B[COMP_WEIGHTS];
-		here.gradients_B = l.peak_component_B[COMP_GRADIENTS];
-		here.optimizer_B = l.peak_component_B[COMP_OPTIMIZER];
-		here.activations_B = l.peak_component_B[COMP_ACTIVATIONS];
-		here.buffers_B = l.peak_component_B[COMP_BUFFERS];
-		here.total_B = l.peak_B + here.overhead_B;
-		first_B = i == 0 ? l.peak_B : first_B;
-		host_B = l.host_B > host_B ? l.host_B : host_B;
-		layout_free(&l);
-		if (here.total_B > mem->total_B)
-			*mem = here;
+	struct result_memory *mem = &out->memory;
+	uint64_t host_B = 0;
+	*mem = (struct result_memory){0};
+	for (size_t i = 0; i < s->n_roles; i++) {
+		const struct role_sums *r = &s->roles[i];
+		host_B = r->host_B > host_B ? r->host_B : host_B;
+		if (r->memory.total_B > mem->total_B)
+			*mem = r->memory;
 	}
-	mem->first_B = first_B;
+	mem->first_B = s->roles[0].memory.first_B;
 	mem->capacity_B = m->device.mem_B;
 	mem->fits = mem->total_B <= mem->capacity_B;
 	warn_memory(mem, out);
 	warn_offload(p, m, host_B, out);
-	return ST_OK;
 }
 
 /* ---- bounds and uncertainty ---- */
@@ -107,38 +92,19 @@ static void warn_guessed(const struct op *op, const struct machine *m, struct re
 		result_warn(out, "the profile has no entry for %s: priced from peak rates", w.name);
 }
 
-/* By the host's cores (train.offload). */
-static double host_update_s(const struct timeline *t, uint32_t actor)
+static void fill_bounds_and_interval(const struct sums *sums, const struct program *p, const struct machine *m, struct result *out)
 {
-	double sum = 0;
-	for (size_t i = 0; i < t->spans.n; i++)
-		if (t->spans.at[i].actor == actor && t->spans.at[i].lane == LANE_HOST && t->spans.at[i].class_ == CLASS_OPTIMIZER)
-			sum += (double)(t->spans.at[i].end_ps - t->spans.at[i].start_ps) * 1e-12;
-	return sum;
-}
-
-static void fill_bounds_and_interval(const struct role *r, const struct stack *stack, const struct prices *prices, const struct machine *m, const struct timeline *t, uint32_t actor, struct result *out)
-{
-	double by_bound_s[CLASS_COUNT][BOUND_COUNT] = {{0}}, sigma_s[CLASS_COUNT] = {0};
-	for (size_t i = 0; i < t->spans.n; i++) {
-		const struct span *s = &t->spans.at[i];
-		if (s->actor != actor)
-			continue;
-		const struct op_cost *c = &prices->different.at[prices->of_op[s->op]];
-		double moving_s = (double)(s->end_ps - s->move_ps) * 1e-12;
-		by_bound_s[s->class_][c->bound] += moving_s;
-		sigma_s[s->class_] += c->rel_sigma * moving_s;
-		if (c->guessed)
-			warn_guessed(&r->ops.at[s->op], m, out);
-	}
+	const struct role *role = &p->roles[sums->actor];
+	for (size_t i = 0; i < sums->guessed.n; i++)
+		warn_guessed(&role->ops.at[sums->guessed.at[i]], m, out);
 	double exposed = out->time.comm_s > 0 ? out->time.exposed_comm_s / out->time.comm_s : 0, variance = 0;
 	for (int c = 0; c < CLASS_COUNT; c++) {
 		/* Errors of one class go together (one wrong coefficient), those of different classes do not; of communication, what is hidden does not lengthen the step. */
-		double s = op_class_is_comm((enum op_class)c) ? sigma_s[c] * exposed : sigma_s[c];
+		double s = op_class_is_comm((enum op_class)c) ? sums->sigma_s[c] * exposed : sums->sigma_s[c];
 		variance += s * s;
 		enum bound most = BOUND_COMPUTE;
 		for (int b = 0; b < BOUND_COUNT; b++)
-			most = by_bound_s[c][b] > by_bound_s[c][most] ? (enum bound)b : most;
+			most = sums->by_bound_s[c][b] > sums->by_bound_s[c][most] ? (enum bound)b : most;
 		out->class_bound[c] = most;
 	}
 	double in_step_s = IN_STEP_SIGMA * out->time.step_s;
@@ -150,47 +116,32 @@ static void fill_bounds_and_interval(const struct role *r, const struct stack *s
 	out->interval90_s[0] = fmax(0, out->time.step_s - below_s);
 	out->interval90_s[1] = out->time.step_s + above_s;
 	if (!m->profile)
-		published_interval(stack, m, out);
-	double update_s = m->device.is_host ? 0 : host_update_s(t, actor), factor = cost_host_update_factor();
+		published_interval(&p->config.stack, m, out);
+	double update_s = m->device.is_host ? 0 : sums->host_update_s, factor = cost_host_update_factor();
 	out->interval90_s[0] = fmax(0, out->time.step_s - hypot(out->time.step_s - out->interval90_s[0], update_s * (1 - 1 / factor)));
 	out->interval90_s[1] = out->time.step_s + hypot(out->interval90_s[1] - out->time.step_s, update_s * (factor - 1));
 }
 
 /* ---- bottleneck ---- */
 
-static double launching_s(const struct role *r, const struct prices *prices)
-{
-	double sum = 0;
-	for (size_t i = 0; i < r->ops.n; i++)
-		sum += prices->different.at[prices->of_op[i]].issue_s;
-	return sum;
-}
-
 /* Where the device idles and launching fills the step, the launches are why. */
-static const char *name_of_idle(const struct role *r, const struct prices *prices, const struct breakdown *b)
+static const char *name_of_idle(const struct sums *s)
 {
-	return launching_s(r, prices) > LAUNCH_BOUND_SHARE * b->step_s ? "kernel launches on the host leave the device idle" : NULL;
+	return s->launching_s > LAUNCH_BOUND_SHARE * s->time.step_s ? "kernel launches on the host leave the device idle" : NULL;
 }
 
 /* The slowest stage paces all others. */
-static enum status warn_pacing(const struct program *p, const struct timeline *t, struct result *out, struct error *e)
+static void warn_pacing(const struct sums *s, struct result *out)
 {
-	double *busy_s = calloc(p->n_roles, sizeof *busy_s), sum_s = 0;
+	double sum_s = 0;
 	size_t slowest = 0;
-	if (!busy_s)
-		return error_nomem(e, "the stages");
-	for (size_t i = 0; i < t->spans.n; i++)
-		if (t->spans.at[i].lane == LANE_COMPUTE && t->spans.at[i].phase != PHASE_OPTIMIZER)
-			busy_s[t->spans.at[i].actor] += (double)(t->spans.at[i].end_ps - t->spans.at[i].start_ps) * 1e-12;
-	for (size_t r = 0; r < p->n_roles; r++) {
-		sum_s += busy_s[r];
-		slowest = busy_s[r] > busy_s[slowest] ? r : slowest;
+	for (size_t r = 0; r < s->n_roles; r++) {
+		sum_s += s->roles[r].busy_s;
+		slowest = s->roles[r].busy_s > s->roles[slowest].busy_s ? r : slowest;
 	}
-	double share = sum_s > 0 ? busy_s[slowest] * (double)p->n_roles / sum_s : 1;
+	double share = sum_s > 0 ? s->roles[slowest].busy_s * (double)s->n_roles / sum_s : 1;
 	if (share > PACING_SHARE)
 		result_warn(out, "stage %zu computes %.0f %% longer than the mean of the stages and paces them all; parallel.layers_per_stage moves layers to the others", slowest, 100 * (share - 1));
-	free(busy_s);
-	return ST_OK;
 }
 
 /* What the slowest rank of the critical role makes the others wait. */
@@ -202,14 +153,9 @@ static void warn_slowest(const struct program *p, const struct machine *m, uint3
 		result_warn(out, "the slowest rank computes %.3g times as long as the mean (cluster.slow_ranks, jitter): %s of this step, for which the others wait", slow, quantity_format(wait, compute_s * (1 - 1 / slow), UNIT_SECOND));
 }
 
-enum status summarize(const struct program *p, const struct machine *m, const struct prices *prices, const struct timeline *t, double host_thread_s, struct result *out, struct error *e)
+void summarize(const struct sums *s, const struct program *p, const struct machine *m, struct result *out)
 {
-	*out = (struct result){.verified = -1, .host_thread_s = host_thread_s};
-	uint32_t actor = timeline_critical_actor(t);
-	const struct role *role = &p->roles[actor];
-	enum status st = timeline_breakdown(t, actor, &out->time, e);
-	if (st)
-		return st;
+	*out = (struct result){.verified = -1, .host_thread_s = s->host_thread_s, .time = s->time};
 	if (m->device.is_host && m->profile && m->profile->key.cores_per_rank == 1)
 		out->time.overlap = NAN; /* progress and compute take turns on the core: what runs beside what means nothing */
 	if (!m->profile)
@@ -228,16 +174,16 @@ enum status summarize(const struct program *p, const struct machine *m, const st
 	if (m->unverified)
 		result_warn(out, "the catalogue holds unverified numbers for %.128s", m->name);
 	result_rates(out, p, m->device.matrix_flop_per_s[p->config.train.dtype]);
-	fill_bounds_and_interval(role, &p->config.stack, &prices[actor], m, t, actor, out);
-	result_bottleneck(out, name_of_idle(role, &prices[actor], &out->time), timeline_host_cause(t, role, actor));
-	warn_slowest(p, m, actor, out);
+	fill_bounds_and_interval(s, p, m, out);
+	result_bottleneck(out, name_of_idle(s), s->host_cause);
+	warn_slowest(p, m, s->actor, out);
 	const struct cluster_config *cluster = &p->config.cluster;
 	if (cluster->mtbf_hours > 0) {
 		struct goodput g = best_goodput(3600 * cluster->mtbf_hours, cluster->checkpoint_s);
 		out->goodput = g.goodput;
 		out->checkpoint_interval_s = g.interval_s;
 	}
-	if (p->config.parallel.pipeline > 1 && (st = warn_pacing(p, t, out, e)))
-		return st;
-	return summary_memory(p, m, out, e);
+	if (p->config.parallel.pipeline > 1)
+		warn_pacing(s, out);
+	summary_memory(s, p, m, out);
 }

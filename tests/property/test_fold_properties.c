@@ -1,4 +1,5 @@
 /* The folded prediction is the full one within 1 %. */
+#include "tests/property/realistic.h"
 #include "tests/random.h"
 #include "tests/unit/harness.h"
 
@@ -6,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/floor.h"
 #include "sim/fold.h"
 
 static void random_plan(char *text, size_t size)
@@ -100,6 +102,64 @@ static void test_pipelines(void)
 	machine_free(&m[1]);
 }
 
+#define REALISTIC 150
+#define REALISTIC_APART 3 /* of them, whose waiting changes places while the pipeline fills */
+
+static int percent_of(const char *bottleneck)
+{
+	const char *space = strstr(bottleneck, " %"), *at = space;
+	while (at && at > bottleneck && at[-1] != ' ')
+		at--;
+	return at ? atoi(at) : 0;
+}
+
+/* All that a result says is of the step with all its micro-batches, and not of one that was simulated. */
+static bool agree(const struct result *folded, const struct result *full)
+{
+	bool same = apart(folded->time.step_s, full->time.step_s) <= 0.015 && apart(folded->mfu, full->mfu) <= 0.02 && apart(folded->hfu, full->hfu) <= 0.02 && apart(folded->interval90_s[0], full->interval90_s[0]) <= 0.02 &&
+	            apart(folded->interval90_s[1], full->interval90_s[1]) <= 0.02 && folded->n_warnings == full->n_warnings && abs(percent_of(folded->bottleneck) - percent_of(full->bottleneck)) <= 2;
+	for (int k = 0; k < CLASS_COUNT; k++)
+		same = same && fabs(folded->time.class_s[k] - full->time.class_s[k]) <= 0.02 * full->time.step_s;
+	return same;
+}
+
+static void test_realistic(void)
+{
+	int differ = 0, counted = 0;
+	for (int i = 0; i < REALISTIC; i++) {
+		char text[1024];
+		struct config c;
+		struct machine m;
+		struct program *p = NULL;
+		struct timeline t = {0};
+		struct error e = {0};
+		struct result full, folded;
+		struct floors *floors = NULL;
+		struct plan_floor floor;
+		realistic_draw(text, sizeof text, &c, &m);
+		if (program_build(&c, &p, &e) || predict(p, &m, &full, &t, &e) || predict_folded(&c, &m, &folded, &e) || floors_create(&m, &floors, &e) || floor_of(floors, &c, &floor, &e)) {
+			fprintf(stderr, "%s%s\n", text, e.text);
+			CU_FAIL("a plan that cannot be predicted");
+		} else {
+			const bool good = agree(&folded, &full);
+			const struct result_memory *mem = &folded.memory;
+			counted += fold_blocks(&c) < (double)(c.model.layers * c.micro_batches);
+			differ += !good;
+			if (!good || floor.step_s > full.time.step_s || apart((double)mem->total_B, (double)full.memory.total_B) > 0.003)
+				fprintf(stderr, "%s%.6g s, folded %.6g, at least %.6g; %.6g B, folded %.6g; %s; %s\n", text, full.time.step_s, folded.time.step_s, floor.step_s, (double)full.memory.total_B, (double)mem->total_B, full.bottleneck, folded.bottleneck);
+			CU_ASSERT_TRUE(floor.step_s <= full.time.step_s * (1 + 1e-9) && floor.memory_B <= (double)full.memory.total_B);
+			CU_ASSERT_TRUE(apart((double)mem->total_B, (double)full.memory.total_B) <= 0.003);
+			CU_ASSERT_EQUAL(mem->total_B, mem->weights_B + mem->gradients_B + mem->optimizer_B + mem->activations_B + mem->buffers_B + mem->overhead_B);
+		}
+		floors_destroy(floors);
+		timeline_free(&t);
+		program_destroy(p);
+		machine_free(&m);
+	}
+	printf("(%d of %d counted, %d apart) ", counted, REALISTIC, differ);
+	CU_ASSERT_TRUE(counted > REALISTIC / 4 && differ <= REALISTIC_APART);
+}
+
 /* A step too long to be simulated whole is as long as its micro-batches are many, and says that it was counted; the report's program knows how many there are. */
 static void test_long(void)
 {
@@ -135,4 +195,4 @@ static void test_long(void)
 	machine_free(&m);
 }
 
-UNIT_MAIN("fold", {"folded and full", test_folded}, {"pipelines", test_pipelines}, {"long steps", test_long})
+UNIT_MAIN("fold", {"folded and full", test_folded}, {"pipelines", test_pipelines}, {"as people have them", test_realistic}, {"long steps", test_long})

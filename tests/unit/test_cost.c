@@ -132,6 +132,25 @@ static void test_shapes_of_products(void)
 	}
 }
 
+/* A rank's experts are as many products: they fill the device together, and none is for nothing. */
+static void test_grouped_products(void)
+{
+	struct machine m = gpu();
+	mesh(1, 1);
+	struct op one = gemm(DT_BF16, 4096, 4096, 4096), grouped = one;
+	grouped.kind = OP_GROUPED_GEMM;
+	grouped.d[3] = 8;
+	const double one_s = cost(&m, one).alone_s - KERNEL_S, grouped_s = cost(&m, grouped).alone_s - KERNEL_S;
+	NEAR(grouped_s, 8 * one_s);
+	CU_ASSERT_TRUE(grouped_s >= op_flop(&grouped) / m.device.matrix_flop_per_s[DT_BF16]);
+	/* so few tiles that one product leaves most SMs without one */
+	m.device.sms = 100;
+	struct op small = gemm(DT_BF16, 128, 128, 256), smalls = small;
+	smalls.kind = OP_GROUPED_GEMM;
+	smalls.d[3] = 50;
+	CU_ASSERT_TRUE(cost(&m, smalls).alone_s < 4 * cost(&m, small).alone_s);
+}
+
 static void test_unsupported_format(void)
 {
 	mesh(1, 1);
@@ -505,18 +524,7 @@ static void test_dynamic_scales(void)
 	program.config.stack.dynamic_scales = false;
 }
 
-/* A rank's experts are products one after the other: as many take as many times the FLOP's time. */
-static void test_groups(void)
-{
-	mesh(1, 1);
-	struct machine m = gpu();
-	struct op one = gemm(DT_BF16, 4096, 4096, 4096), four = one;
-	four.kind = OP_GROUPED_GEMM;
-	four.d[3] = 4;
-	NEAR(cost(&m, four).alone_s - KERNEL_S, 4 * (cost(&m, one).alone_s - KERNEL_S));
-}
-
-UNIT_MAIN("cost", {"scales of fp8 copies", test_dynamic_scales}, {"products of a group", test_groups}, {"roofline", test_roofline}, {"shapes of products", test_shapes_of_products}, {"sums of gradients by kernels of their own", test_adds_gradients}, {"a format that the device does not support", test_unsupported_format}, {"copies", test_copies}, {"a profile's fit", test_fit},
+UNIT_MAIN("cost", {"scales of fp8 copies", test_dynamic_scales}, {"grouped products", test_grouped_products}, {"roofline", test_roofline}, {"shapes of products", test_shapes_of_products}, {"sums of gradients by kernels of their own", test_adds_gradients}, {"a format that the device does not support", test_unsupported_format}, {"copies", test_copies}, {"a profile's fit", test_fit},
 	{"a profile's curve", test_curve}, {"an entry that the profile lacks", test_missing_entry}, {"a GPU's profile", test_gpu_profile}, {"ring over links", test_ring}, {"gradients of 7 billion parameters", test_seven_billion},
 	{"a profile's collective", test_collective_curve}, {"what a collective takes from compute", test_collective_use}, {"tensor-parallel collectives beside products", test_tensor_overlap}, {"a group of one", test_group_of_one}, {"prices of a role", test_prices},
 	{"a link of unknown rate", test_unknown_link})
