@@ -111,14 +111,15 @@ static void quest_free(struct quest *q)
 	search_space_free(&q->space);
 }
 
-static enum status search_within(double share, const struct config *start, const struct machine *m, int64_t ranks, const struct search_options *o, struct search_result *out, struct error *e)
+/* may_fail: where nothing fits, the result has nothing but that. */
+static enum status search_within(double share, bool may_fail, const struct config *start, const struct machine *m, int64_t ranks, const struct search_options *o, struct search_result *out, struct error *e)
 {
 	struct quest q = {.o = o, .m = m, .usable = *m};
 	memset(out, 0, sizeof *out);
 	out->memory_share = share;
 	q.usable.device.mem_B = (uint64_t)(share * (double)m->device.mem_B);
 	enum status st = prepare(&q, start, ranks, e);
-	if (st || (st = bound_all(&q, &out->counts, e)) || (st = search_seek(&q, &out->counts, e)) || (st = search_select(&q, start, out, e)))
+	if (st || (st = bound_all(&q, &out->counts, e)) || (st = search_seek(&q, &out->counts, e)) || (may_fail && q.n_top == 0 && q.space.shapes.n > 0) || (st = search_select(&q, start, out, e)))
 		goto out;
 	if (q.space.shapes.n == 0)
 		st = error_set(e, ST_INPUT, "no plan is legal on %lld rank%s%s%s", (long long)ranks, ranks == 1 ? "" : "s", out->start_reason[0] ? ": " : "", out->start_reason);
@@ -132,10 +133,10 @@ out:
 enum status search(const struct config *start, const struct machine *m, int64_t ranks, const struct search_options *o, struct search_result *out, struct error *e)
 {
 	const double usual = m->device.is_host ? 1 : SEARCH_MEMORY;
-	enum status st = search_within(usual, start, m, ranks, o, out, e);
+	enum status st = search_within(usual, usual < 1, start, m, ranks, o, out, e);
 	if (!st && out->n_best == 0 && usual < 1) {
 		search_free(out);
-		st = search_within(1, start, m, ranks, o, out, e);
+		st = search_within(1, false, start, m, ranks, o, out, e);
 	}
 	out->usual_share = usual;
 	return st;

@@ -77,7 +77,7 @@ static int by_least(const void *a, const void *b)
 	return x->shape != y->shape ? (x->shape < y->shape ? -1 : 1) : (x->variant > y->variant) - (x->variant < y->variant);
 }
 
-#define LEAST_TRIES 48 /* what does not fit is known from below alone: so many are predicted for the one that needs least */
+#define LEAST_TRIES 48 /* what does not fit is known from below alone: the memory of so many is predicted for the one that needs least */
 
 static enum status find_least(struct quest *q, struct search_result *out, struct error *e)
 {
@@ -92,7 +92,7 @@ static enum status find_least(struct quest *q, struct search_result *out, struct
 			break;
 		config_of(q, l->shape, l->variant, &p->chosen);
 		p->config = p->chosen;
-		if ((st = config_resolve(&p->config, q->space.ranks, e)) || (st = predict_folded(&p->config, q->m, &p->full, e)))
+		if ((st = config_resolve(&p->config, q->space.ranks, e)) || (st = predict_fitting(&p->config, q->m, &p->full, e)))
 			break;
 		if (out->has_least && p->full.memory.total_B >= out->least.full.memory.total_B)
 			continue;
@@ -100,6 +100,8 @@ static enum status find_least(struct quest *q, struct search_result *out, struct
 		out->least = *p;
 		needs_B = l->memory_B > p->full.memory.total_B ? l->memory_B : p->full.memory.total_B; /* the evaluator, a little off, refused it */
 	}
+	if (!st && out->has_least)
+		st = predict_folded(&out->least.config, q->m, &out->least.full, e);
 	out->missing_B = needs_B > q->m->device.mem_B ? needs_B - q->m->device.mem_B : 0;
 	return st;
 }

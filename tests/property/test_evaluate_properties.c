@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "sim/evaluate.h"
+#include "sim/pieces.h"
 #include "topology/machine.h"
 
 #define PLANS 200
@@ -135,4 +136,25 @@ static void test_deep_pipeline(void)
 	machine_free(&m);
 }
 
-UNIT_MAIN("evaluate", {"plans", test_plans}, {"deep_pipeline", test_deep_pipeline})
+/* Weights of more layers than there are, gathered ahead: pieces are no longer than the model. */
+static void test_all_ahead(void)
+{
+	static const char text[] = "model: {layers: 6, hidden: 2048, heads: 16, vocab: 32000, seq_len: 1024}\n"
+	                           "train: {stack: pytorch-fsdp, micro_batch: 4, global_batch: 64}\n"
+	                           "parallel: {strategy: fsdp, prefetch: 10000}\n";
+	struct machine m;
+	struct evaluator *v = NULL;
+	struct error e = {0};
+	int timed = 0;
+	CU_ASSERT_EQUAL_FATAL(machine_load("dgx-h100", 1, 0, &m, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(evaluator_create(&m, &v, &e), ST_OK);
+	struct config c;
+	CU_ASSERT_EQUAL_FATAL(config_parse(text, strlen(text), "plan", NULL, 0, &c, &e), ST_OK);
+	CU_ASSERT_EQUAL(flat_layers(&c), 6); /* of 10,001 layers a search would take minutes */
+	compare(v, text, 8, "dgx-h100", &timed);
+	CU_ASSERT_EQUAL(timed, 1);
+	evaluator_destroy(v);
+	machine_free(&m);
+}
+
+UNIT_MAIN("evaluate", {"plans", test_plans}, {"deep_pipeline", test_deep_pipeline}, {"all_ahead", test_all_ahead})
