@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/gcd.h"
 #include "base/log.h"
 #include "base/quantity.h"
 #include "cli/estimates.h"
@@ -29,7 +30,8 @@ int64_t job_fixed_ranks(const struct config *c)
 int64_t job_replica_ranks(const struct config *c)
 {
 	const struct parallel *p = &c->parallel;
-	return p->tensor * p->pipeline * p->context;
+	const int64_t cut = p->tensor * p->context, experts = p->expert / gcd(p->expert, cut), shard = p->strategy == STRAT_HSDP && p->shard > 0 ? p->shard : 1;
+	return cut * p->pipeline * (experts / gcd(experts, shard) * shard);
 }
 
 static enum status predict_only(struct job *job, struct error *e, const char *why)

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/suggest.h"
 #include "base/version.h"
+#include "step/blame.h"
 #include "topology/view/view.h"
 
 void target_free(struct target *t)
@@ -67,9 +68,9 @@ static enum status profile_of_catalogue(const char *name, char path[PATH_MAX_LEN
 		return st;
 	path_catalogue_names("profiles", &names, &n, &none);
 	if (n)
-		error_set(e, ST_INPUT, "cluster.profile: no file '%.200s', and no profile of that name in configs/profiles (nearest: %s)", name, suggest_text(name, (const char *const *)names, n, nearest, sizeof nearest));
+		error_set(e, ST_INPUT, "no file '%.200s', and no profile of that name in configs/profiles (nearest: %s)", name, suggest_text(name, (const char *const *)names, n, nearest, sizeof nearest));
 	else
-		error_set(e, ST_INPUT, "cluster.profile: no file '%.200s', and configs/profiles holds no profile", name);
+		error_set(e, ST_INPUT, "no file '%.200s', and configs/profiles holds no profile", name);
 	path_names_free(names, n);
 	return ST_INPUT;
 }
@@ -90,11 +91,12 @@ static enum status load_of_backend(const struct config *c, bool gpus, struct tar
 {
 	enum status st = profile_file(c, t->profile_path, e);
 	if (st || (st = profile_load(t->profile_path, &t->profile, e)))
-		return st;
+		return st == ST_INPUT ? config_blame_profile(c, e) : st;
 	bool of_gpus = strcmp(t->profile->key.backend, "cuda") == 0;
 	if (of_gpus == gpus)
 		return ST_OK;
-	return error_set(e, ST_INPUT, "%s was measured on %s (%s), and this prediction is for %s", t->profile_path, of_gpus ? "GPUs" : "cores of a host", t->profile->key.cpu, gpus ? "GPUs" : "cores of a host");
+	error_set(e, ST_INPUT, "%s was measured on %s (%s), and this prediction is for %s", t->profile_path, of_gpus ? "GPUs" : "cores of a host", t->profile->key.cpu, gpus ? "GPUs" : "cores of a host");
+	return config_blame_profile(c, e);
 }
 
 /* Beside the catalogue's rates, the profile that the config names, if any. */
