@@ -141,6 +141,8 @@ static enum status predict_side(const struct job *job, struct sides *s, struct e
 	enum status st = predict_step(&job->config, &s->target.machine, &s->program, &s->predicted, &s->predicted_timeline, e);
 	if (!st && s->target.note[0])
 		result_warn(&s->predicted, "%s", s->target.note);
+	if (!st && s->target.hosts_note[0])
+		result_warn(&s->predicted, "%s", s->target.hosts_note);
 	return st;
 }
 

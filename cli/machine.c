@@ -335,11 +335,23 @@ out:
 	return st;
 }
 
+/* Links between hosts are known where ranks stand on them, and from nowhere else. */
+static void note_hosts(const struct config *c, int64_t hosts, struct target *t)
+{
+	if (c->cluster.nodes > hosts)
+		snprintf(t->hosts_note, sizeof t->hosts_note, "cluster.nodes is %lld, and with cluster.system: auto the hosts of this run are known, %lld: no network to others is counted (mpirun over all of them measures it)",
+		         (long long)c->cluster.nodes, (long long)hosts);
+}
+
 enum status target_here(struct context *x, const struct config *c, int64_t ranks, struct target *t, struct error *e)
 {
+	enum status st;
 	if (x->session && session_info(x->session)->gpus)
-		return target_on_gpus(x, c, t, e);
-	return x->session ? target_in_session(x, c, t, e) : target_without_session(x, c, ranks, t, e);
+		st = target_on_gpus(x, c, t, e);
+	else
+		st = x->session ? target_in_session(x, c, t, e) : target_without_session(x, c, ranks, t, e);
+	note_hosts(c, x->session ? session_info(x->session)->hosts : 1, t);
+	return st;
 }
 
 enum status target_system(const struct config *c, struct target *t, struct error *e)
