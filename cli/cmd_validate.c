@@ -82,13 +82,21 @@ static enum status write_collectives_json(const judged_collectives *rows, const 
 	return st;
 }
 
-static enum status validate_collectives(const struct csv *t, const char *json, struct error *e)
+/* With -q the summary alone. */
+static bool rows_wanted(void)
+{
+	return log_level() != LOG_QUIET;
+}
+
+static enum status validate_collectives(const struct csv *t, const struct options *o, struct error *e)
 {
 	judged_collectives rows = {0};
 	enum status st = judge_collectives(t, &rows, e);
-	if (!st && json)
-		st = write_collectives_json(&rows, json, e);
-	if (!st && (!json || strcmp(json, "-") != 0))
+	if (!st && o->json)
+		st = write_collectives_json(&rows, o->json, e);
+	if (!st && o->csv)
+		st = collective_rows_csv(&rows, o->csv, e);
+	if (!st && !options_take_stdout(o) && !(rows_wanted() && (st = collective_rows_print(&rows, stdout, e))))
 		st = collectives_print(&rows, stdout, e);
 	vec_free(&rows);
 	return st;
@@ -119,14 +127,14 @@ enum status cmd_validate(struct context *x, struct error *e)
 	if (st)
 		return st;
 	if (is_table_of_collectives(&t)) {
-		st = validate_collectives(&t, x->options->json, e);
+		st = validate_collectives(&t, x->options, e);
 		goto out;
 	}
 	if ((st = check_columns(&t, e)) || (st = judge_all(&t, &rows, e)))
 		goto out;
-	if (x->options->json && (st = write_json(&rows, x->options->json, e)))
+	if ((x->options->json && (st = write_json(&rows, x->options->json, e))) || (x->options->csv && (st = rows_csv(&rows, x->options->csv, e))))
 		goto out;
-	if (!options_take_stdout(x->options))
+	if (!options_take_stdout(x->options) && !(rows_wanted() && (st = rows_print(&rows, stdout, e))))
 		st = summary_print(&rows, stdout, e);
 out:
 	vec_free(&rows);

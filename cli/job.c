@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/gcd.h"
 #include "base/log.h"
 #include "base/quantity.h"
 #include "cli/estimates.h"
@@ -29,7 +30,8 @@ int64_t job_fixed_ranks(const struct config *c)
 int64_t job_replica_ranks(const struct config *c)
 {
 	const struct parallel *p = &c->parallel;
-	return p->tensor * p->pipeline * p->context;
+	const int64_t cut = p->tensor * p->context, experts = p->expert / gcd(p->expert, cut), shard = p->strategy == STRAT_HSDP && p->shard > 0 ? p->shard : 1;
+	return cut * p->pipeline * (experts / gcd(experts, shard) * shard);
 }
 
 static enum status predict_only(struct job *job, struct error *e, const char *why)
@@ -139,6 +141,8 @@ static enum status predict_side(const struct job *job, struct sides *s, struct e
 	enum status st = predict_step(&job->config, &s->target.machine, &s->program, &s->predicted, &s->predicted_timeline, e);
 	if (!st && s->target.note[0])
 		result_warn(&s->predicted, "%s", s->target.note);
+	if (!st && s->target.hosts_note[0])
+		result_warn(&s->predicted, "%s", s->target.hosts_note);
 	return st;
 }
 

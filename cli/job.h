@@ -19,7 +19,7 @@ struct job {
 
 /* Ranks that a parsed config fixes, by the GPUs of its cluster or by its plan; 0 when it leaves them open. */
 int64_t job_fixed_ranks(const struct config *c);
-/* The fewest ranks that hold one model replica. */
+/* The fewest ranks that hold one model replica, all of its experts and a whole shard group. */
 int64_t job_replica_ranks(const struct config *c);
 
 /* Reads the config and decides. `started`: ranks that a launcher started; 0: none did. ST_INPUT when what the config or --max-error demands cannot be. */

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/suggest.h"
 #include "base/version.h"
+#include "step/blame.h"
 #include "topology/view/view.h"
 
 void target_free(struct target *t)
@@ -67,9 +68,9 @@ static enum status profile_of_catalogue(const char *name, char path[PATH_MAX_LEN
 		return st;
 	path_catalogue_names("profiles", &names, &n, &none);
 	if (n)
-		error_set(e, ST_INPUT, "cluster.profile: no file '%.200s', and no profile of that name in configs/profiles (nearest: %s)", name, suggest_text(name, (const char *const *)names, n, nearest, sizeof nearest));
+		error_set(e, ST_INPUT, "no file '%.200s', and no profile of that name in configs/profiles (nearest: %s)", name, suggest_text(name, (const char *const *)names, n, nearest, sizeof nearest));
 	else
-		error_set(e, ST_INPUT, "cluster.profile: no file '%.200s', and configs/profiles holds no profile", name);
+		error_set(e, ST_INPUT, "no file '%.200s', and configs/profiles holds no profile", name);
 	path_names_free(names, n);
 	return ST_INPUT;
 }
@@ -90,11 +91,12 @@ static enum status load_of_backend(const struct config *c, bool gpus, struct tar
 {
 	enum status st = profile_file(c, t->profile_path, e);
 	if (st || (st = profile_load(t->profile_path, &t->profile, e)))
-		return st;
+		return st == ST_INPUT ? config_blame_profile(c, e) : st;
 	bool of_gpus = strcmp(t->profile->key.backend, "cuda") == 0;
 	if (of_gpus == gpus)
 		return ST_OK;
-	return error_set(e, ST_INPUT, "%s was measured on %s (%s), and this prediction is for %s", t->profile_path, of_gpus ? "GPUs" : "cores of a host", t->profile->key.cpu, gpus ? "GPUs" : "cores of a host");
+	error_set(e, ST_INPUT, "%s was measured on %s (%s), and this prediction is for %s", t->profile_path, of_gpus ? "GPUs" : "cores of a host", t->profile->key.cpu, gpus ? "GPUs" : "cores of a host");
+	return config_blame_profile(c, e);
 }
 
 /* Beside the catalogue's rates, the profile that the config names, if any. */
@@ -333,11 +335,23 @@ out:
 	return st;
 }
 
+/* Links between hosts are known where ranks stand on them, and from nowhere else. */
+static void note_hosts(const struct config *c, int64_t hosts, struct target *t)
+{
+	if (c->cluster.nodes > hosts)
+		snprintf(t->hosts_note, sizeof t->hosts_note, "cluster.nodes is %lld, and with cluster.system: auto the hosts of this run are known, %lld: no network to others is counted (mpirun over all of them measures it)",
+		         (long long)c->cluster.nodes, (long long)hosts);
+}
+
 enum status target_here(struct context *x, const struct config *c, int64_t ranks, struct target *t, struct error *e)
 {
+	enum status st;
 	if (x->session && session_info(x->session)->gpus)
-		return target_on_gpus(x, c, t, e);
-	return x->session ? target_in_session(x, c, t, e) : target_without_session(x, c, ranks, t, e);
+		st = target_on_gpus(x, c, t, e);
+	else
+		st = x->session ? target_in_session(x, c, t, e) : target_without_session(x, c, ranks, t, e);
+	note_hosts(c, x->session ? session_info(x->session)->hosts : 1, t);
+	return st;
 }
 
 enum status target_system(const struct config *c, struct target *t, struct error *e)

@@ -16,6 +16,7 @@ struct target {
 	char profile_path[PATH_MAX_LEN]; /* "": datasheet only */
 	json_t *system;                  /* what was found or taken, and from where */
 	char note[256];                  /* a warning that belongs into the result; "" when there is none */
+	char hosts_note[256];            /* another: the config counts more hosts than there are */
 };
 
 /* The system of the catalogue, of a file or of a synthetic line. Leading rank only. */

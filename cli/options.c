@@ -204,7 +204,7 @@ static const struct option_row rows[] = {
 	{0, "--trace", "FILE", "write predicted and measured step as a Chrome trace, which opens in Perfetto", TAKES_PREDICTING, read_path, AT(trace)},
 	{0, "--html", "FILE", "write the result as one page that opens offline: timeline, roofline, memory, the table", TAKES_PREDICTING, read_path, AT(html)},
 	{0, "--html", "FILE", "write curves or bars and the table as one page that opens offline", TAKES_SWEEP | TAKES_PLAN | TAKES_COMPARE, read_path, AT(html)},
-	{0, "--csv", "FILE", "write the rows as CSV; - is standard output, in place of the table", TAKES_PREDICTING | TAKES_BENCH | TAKES_ROOFLINE | TAKES_SWEEP | TAKES_COMPARE | TAKES_PLAN, read_path, AT(csv)},
+	{0, "--csv", "FILE", "write the rows as CSV; - is standard output, in place of the table", TAKES_PREDICTING | TAKES_VALIDATE | TAKES_BENCH | TAKES_ROOFLINE | TAKES_SWEEP | TAKES_COMPARE | TAKES_PLAN, read_path, AT(csv)},
 	{0, "--max-error", "PCT", "exit with 3 when the time (bench: the median row from 1 MiB on) is predicted wrong by more than PCT per cent", TAKES_PREDICTING | TAKES_BENCH | TAKES_OVERLAP, read_max_error, 0},
 	{'b', "--minbytes", "SIZE", "the smallest size, of the whole buffer; K, M, G are powers of 1024; default 1K", TAKES_BENCH, read_size, AT(bench.min_B)},
 	{'e', "--maxbytes", "SIZE", "the largest size; default 64M, on GPUs 1G", TAKES_BENCH, read_size, AT(bench.max_B)},

@@ -21,7 +21,7 @@ static void verdict(const struct compare *c, char *out, size_t size)
 	else if (c->rows.n < 2 || !row[1].fits)
 		snprintf(out, size, "It fits on %s%s.", row[0].name, c->rows.n < 2 ? "" : " alone");
 	else
-		snprintf(out, size, "By %s %s is ahead of %s%s.", compare_basis_words[c->basis], row[0].name, row[1].name, row[1].overlaps ? ", but not surely: their 90 % intervals overlap" : "; their 90 % intervals are apart");
+		snprintf(out, size, "By %s, %s is ahead of %s%s.", compare_basis_words[c->basis], row[0].name, row[1].name, row[1].overlaps ? ", but not surely: their 90 % intervals overlap" : "; their 90 % intervals are apart");
 }
 
 /* Prices that nobody knows have no bars. */

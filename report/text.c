@@ -243,7 +243,10 @@ static void print_system(const struct outcome *o, FILE *out)
 	const char *name = text_of(o->system, "name"), *device = text_of(json_object_get(o->system, "device"), "name"), *source = text_of(o->system, "source");
 	if (!*name)
 		return;
+	const json_int_t others = json_object_get(o->system, "session") ? json_integer_value(json_object_get(o->system, "nodes")) - 1 : 0; /* a run's machine has the name of its first host */
 	fprintf(out, "on: %s", name);
+	if (others > 0)
+		fprintf(out, " and %" JSON_INTEGER_FORMAT " other host%s", others, plural(others));
 	if (*device)
 		fprintf(out, ", %lld x %s", (long long)o->program->config.ranks, device);
 	if (*source)

@@ -31,7 +31,7 @@ def judge(table):
     """The rows of a table and what `stepsim validate` says of each; its own summary is printed."""
     path, kept = os.path.join(root, 'tests/validation', table), os.path.join(root, 'build/validation', table + '.json')
     os.makedirs(os.path.dirname(kept), exist_ok=True)
-    out = subprocess.run([stepsim, 'validate', path, '--json', kept, '--progress', 'never'], stdout=subprocess.PIPE, check=True, text=True).stdout
+    out = subprocess.run([stepsim, 'validate', path, '--json', kept, '--progress', 'never', '-q'], stdout=subprocess.PIPE, check=True, text=True).stdout
     if not sample:
         print(out)
     return list(csv.DictReader(open(path))), json.load(open(kept))['results']

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "sim/gpu.h"
+#include "step/blame.h"
 
 /* ---- parameters that no datasheet and no profile gives ---- */
 
@@ -169,20 +170,21 @@ static bool price_by_curve(const struct op *op, const struct work *w, const stru
 	return true;
 }
 
-static enum status no_such_format(const struct op *op, const struct device_spec *d, struct error *e)
+static enum status no_such_format(const struct config *c, const struct op *op, const struct device_spec *d, struct error *e)
 {
 	char known[128] = "";
 	size_t n = 0;
 	for (int t = 0; t < DT_COUNT; t++)
 		if (d->matrix_flop_per_s[t] > 0)
 			n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", dtype_name((enum dtype)t));
-	return error_set(e, ST_INPUT, "train.dtype: %s does not multiply matrices in %s (it does in: %s)", d->name, dtype_name(op->dtype), n ? known : "none that is known");
+	error_set(e, ST_INPUT, "matrices are not multiplied in %s on %s (they are in: %s)", dtype_name(op->dtype), d->name, n ? known : "none that is known");
+	return config_blame_dtype(c, e);
 }
 
 static enum status cost_compute(const struct program *p, const struct op *op, const struct machine *m, struct op_cost *out, struct error *e)
 {
 	if (uses_matrix_units(op) && !(m->device.matrix_flop_per_s[op->dtype] > 0))
-		return no_such_format(op, &m->device, e);
+		return no_such_format(&p->config, op, &m->device, e);
 	if (!m->device.is_host)
 		out->issue_s = issue_s(p, m);
 	struct work w;

@@ -134,15 +134,6 @@ enum status flat_memory_measure(const struct config *c, int64_t layers, struct f
 	return st;
 }
 
-/* More than are gathered ahead, so that a further layer is like those before it. */
-int64_t flat_layers(const struct config *c)
-{
-	if (c->parallel.strategy != STRAT_FSDP && c->parallel.strategy != STRAT_HSDP)
-		return FLAT_LAYERS;
-	const int64_t ahead = 1 + c->parallel.prefetch, most = ahead < c->model.layers ? ahead : c->model.layers;
-	return most > 2 ? most : 2;
-}
-
 enum status flat_pieces_measure(const struct config *c, const struct machine *m, struct flat_pieces *out, struct error *e)
 {
 	struct config *some = malloc(sizeof *some);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "step/blame.h"
 #include "step/config_keys.h"
 
 bool config_is_given(const struct config *c, enum key_id id)
@@ -72,6 +73,16 @@ enum status config_blame_system(const struct config *c, struct error *e)
 enum status config_blame_batch(const struct config *c, struct error *e)
 {
 	return blame(c, KEY_train_global_batch, e);
+}
+
+enum status config_blame_dtype(const struct config *c, struct error *e)
+{
+	return blame(c, KEY_train_dtype, e);
+}
+
+enum status config_blame_profile(const struct config *c, struct error *e)
+{
+	return blame(c, KEY_cluster_profile, e);
 }
 
 /* ---- nearest values that work ---- */

@@ -138,12 +138,12 @@ static enum status read_bool(const struct config_key *k, const struct ynode *n, 
 	return st;
 }
 
-static void list_words(const struct config_key *k, bool modelled_only, char *buf, size_t size)
+static void list_words(const struct config_key *k, char *buf, size_t size)
 {
 	buf[0] = '\0';
 	for (size_t i = 0; i < k->n_words; i++) {
 		bool other_word = i > 0 && k->words[i].value == k->words[i - 1].value;
-		if ((modelled_only && !k->words[i].modelled) || other_word)
+		if (!k->words[i].modelled || other_word)
 			continue;
 		append(buf, size, buf[0] ? ", " : "");
 		append(buf, size, k->words[i].text);
@@ -157,8 +157,10 @@ static enum status read_word(const struct config_key *k, const struct ynode *n, 
 	if (st)
 		return st;
 	const char *candidates[16];
+	size_t n_candidates = 0;
 	for (size_t i = 0; i < k->n_words; i++) {
-		candidates[i] = k->words[i].text;
+		if (k->words[i].modelled)
+			candidates[n_candidates++] = k->words[i].text;
 		if (strcmp(text, k->words[i].text) != 0)
 			continue;
 		if (k->type == KEY_WORD) {
@@ -170,8 +172,8 @@ static enum status read_word(const struct config_key *k, const struct ynode *n, 
 		return ST_OK;
 	}
 	char all[KEY_VALUE_MAX];
-	list_words(k, false, all, sizeof all);
-	return error_set(inner, ST_INPUT, "unknown value \"%.60s\" (nearest: %s; known: %s)", text, suggest_nearest(text, candidates, k->n_words), all);
+	list_words(k, all, sizeof all);
+	return error_set(inner, ST_INPUT, "unknown value \"%.60s\" (nearest: %s; known: %s)", text, suggest_nearest(text, candidates, n_candidates), all);
 }
 
 /* Names end up in JSON, on a terminal and in paths. A --set text has not gone through the YAML reader, which refuses such bytes in files. */
@@ -317,7 +319,7 @@ bool key_value_modelled(const struct config_key *k, const struct config *c)
 char *key_accepted(const struct config_key *k, char buf[KEY_VALUE_MAX])
 {
 	if (k->type == KEY_WORD || k->type == KEY_NUMBER_WORD)
-		list_words(k, true, buf, KEY_VALUE_MAX);
+		list_words(k, buf, KEY_VALUE_MAX);
 	else
 		snprintf(buf, KEY_VALUE_MAX, "%s", k->default_);
 	return buf;

@@ -93,6 +93,15 @@ void collectives_mark_best(judged_collectives *rows);
 /* By machine, collective and range of sizes, over all rows and over the best repeats; then the totals, and the rows without a prediction. */
 enum status collectives_print(const judged_collectives *rows, FILE *out, struct error *e);
 
+/* ---- the rows (rows.c) ---- */
+
+/* A line each: predicted, measured, error, interval and whether the measurement lies outside it, or why nothing is predicted; an empty line ends them. */
+enum status rows_print(const judged_rows *rows, FILE *out, struct error *e);
+enum status collective_rows_print(const judged_collectives *rows, FILE *out, struct error *e);
+/* As CSV, with the keys of the JSON; "-" is standard output. */
+enum status rows_csv(const judged_rows *rows, const char *path, struct error *e);
+enum status collective_rows_csv(const judged_collectives *rows, const char *path, struct error *e);
+
 /* ---- the summary (summary.c) ---- */
 
 /* Over all rows, each use and each source: rows, mean, median, 90th percentile and worst |error|, mean signed error, coverage; then memory by source, then the rows without a prediction, by reason. */

@@ -1,7 +1,7 @@
 `stepsim bench`: what is wrong with what it is asked for, and its options.
 
     $ stepsim bench
-    stepsim: bench: all_reduce|all_gather|reduce_scatter|broadcast|alltoall|sendrecv missing; `stepsim --help` shows what there is
+    stepsim: bench: all_reduce|all_gather|reduce_scatter|broadcast|alltoall|sendrecv missing; `stepsim bench --help` shows what there is
     [2]
     $ stepsim bench allreduce
     stepsim: no collective 'allreduce' (nearest: all_reduce)

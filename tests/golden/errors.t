@@ -104,6 +104,11 @@ A plan for more ranks than were ever measured here is predicted from one rank's 
     $ stepsim predict $ROOT/configs/ddp-tiny.yaml --set parallel.data=4 -q | grep -c 'Warning: measured with 1 rank'
     1
 
+More hosts than there are: their network is not known.
+
+    $ stepsim predict $ROOT/configs/ddp-tiny.yaml --set cluster.nodes=2 --set cluster.gpus_per_node=1 -q | grep cluster.nodes
+    Warning: cluster.nodes is 2, and with cluster.system: auto the hosts of this run are known, 1: no network to others is counted (mpirun over all of them measures it)
+
 A file that cannot be written: before any work, so that nothing is lost with it.
 
     $ stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --write nowhere/best.yaml

@@ -14,20 +14,20 @@ By its bare name, of the catalogue's folder:
     > STEPSIM_HOME=$PWD stepsim predict $ROOT/tests/golden/profiles/plan.yaml --set cluster.profile=lab -q | grep -E '^on:'
     > STEPSIM_HOME=$PWD stepsim predict $ROOT/tests/golden/profiles/plan.yaml --set cluster.profile=lap -q
     on: NVIDIA DGX H100, 8 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml + profile of 2026-11-21T00:00:00Z)
-    stepsim: cluster.profile: no file 'lap', and no profile of that name in configs/profiles (nearest: lab)
+    stepsim: --set cluster.profile=lap: no file 'lap', and no profile of that name in configs/profiles (nearest: lab)
     [2]
 
     $ stepsim predict $ROOT/tests/golden/profiles/plan.yaml --set cluster.profile=lab -q
-    stepsim: cluster.profile: no file 'lab', and configs/profiles holds no profile
+    stepsim: --set cluster.profile=lab: no file 'lab', and configs/profiles holds no profile
     [2]
 
 Entries of GPUs mean nothing on cores, and the other way round:
 
     $ stepsim predict $ROOT/configs/ddp-tiny.yaml --set cluster.profile=$ROOT/tests/golden/profiles/made-up-h100.yaml --set parallel.data=1 -q
-    stepsim: $ROOT/tests/golden/profiles/made-up-h100.yaml was measured on GPUs (NVIDIA H100 80GB HBM3, 132 SMs), and this prediction is for cores of a host
+    stepsim: --set cluster.profile=$ROOT/tests/golden/profiles/made-up-h100.yaml: $ROOT/tests/golden/profiles/made-up-h100.yaml was measured on GPUs (NVIDIA H100 80GB HBM3, 132 SMs), and this prediction is for cores of a host
     [2]
 
     $ sed 's/cuda/host/' $ROOT/tests/golden/profiles/made-up-h100.yaml > cores.yaml
     > stepsim predict $ROOT/tests/golden/profiles/plan.yaml --set cluster.profile=cores.yaml -q
-    stepsim: cores.yaml was measured on cores of a host (NVIDIA H100 80GB HBM3, 132 SMs), and this prediction is for GPUs
+    stepsim: --set cluster.profile=cores.yaml: cores.yaml was measured on cores of a host (NVIDIA H100 80GB HBM3, 132 SMs), and this prediction is for GPUs
     [2]

@@ -64,7 +64,7 @@ A comparison's page: who is ahead and how surely, bars with intervals, both tabl
 
     $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,dgx-a100 --fixed-plan --html compare.html > table.txt; grep -oE '<h1>[^<]*|<text class="title[^>]*>[^<]*|<h2>[^<]*|<summary>[^<]*' compare.html | sed 's/.*>//'; grep -c '<rect fill' compare.html
     > stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100 --gpus 1 --fixed-plan --html - 2>&1 | grep -oE '<h1>[^<]*'
-    By what renting costs dgx-h100 is ahead of dgx-a100, but not surely: their 90 % intervals overlap.
+    By what renting costs, dgx-h100 is ahead of dgx-a100, but not surely: their 90 % intervals overlap.
     Predicted time for the tokens, 90 % interval
     What renting costs, 90 % interval of the time
     What owning costs, 90 % interval of the time

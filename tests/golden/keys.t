@@ -44,6 +44,11 @@ Slow ranks: the step is the slowest one's. Failures: how much of the time is ste
           "checkpoint_s": 90.0
         "goodput": 0.968225440841449,
         "checkpoint_interval_s": 5632.25790218609,
+What configs/reference.yaml says of each key is so: the words that it takes, what is refused, what is predicted and not executed.
+
+    $ python3 $ROOT/tests/golden/reference.py $ROOT/configs/reference.yaml $ROOT/configs/ddp-tiny.yaml
+    95 keys, 9 executed
+
 A sliding window: attention's work falls with it. Moments in 8 bits: memory and the update. Where one would be executed and is not, a line says so.
 
     $ for window in 0 4096 1024; do stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml -q --set model.sliding_window=$window | grep -E 'attention|MFU'; done

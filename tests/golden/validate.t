@@ -1,8 +1,8 @@
 Tables of published measurements. Collectives are recognised by their columns; every row is judged, and what is special is counted apart. Errors change with the model: what is compared here is the shape.
 
-    $ stepsim validate $ROOT/tests/validation/collectives-sample.csv | head -n 1
+    $ stepsim validate $ROOT/tests/validation/collectives-sample.csv -q | head -n 1
     machine       collective      bytes      rows  median %  p90 %  signed %  in interval %  best  median %  p90 %
-    $ stepsim validate $ROOT/tests/validation/collectives-sample.csv | cut -c 1-46 | sed -n '3,/special/p'
+    $ stepsim validate $ROOT/tests/validation/collectives-sample.csv -q | cut -c 1-46 | sed -n '3,/special/p'
     alcf-polaris  all_gather      <= 64 KiB     8 
     alcf-polaris  all_gather      to 16 MiB     8 
     alcf-polaris  all_gather      > 16 MiB      8 
@@ -34,7 +34,7 @@ Tables of published measurements. Collectives are recognised by their columns; e
     all rows      all             < 1 MiB      37 
     all rows      all             >= 1 MiB     77 
     special rows  all             all          31 
-    $ stepsim validate $ROOT/tests/validation/collectives-sample.csv | sed '1,/special/d'
+    $ stepsim validate $ROOT/tests/validation/collectives-sample.csv -q | sed '1,/special/d'
     rows  apart, because                                                           first
     ------------------------------------------------------------------------------------------------
        1  1.55 times slower than the same with NCCL 2.21                           alcf-polaris-020
@@ -56,7 +56,7 @@ The best of each machine, collective, ranks and size, and the choice that is beh
 A word that is not known is the row's reason, not the end:
 
     $ printf 'id,collective,gpu,n_gpus,n_nodes,intra,inter,nccl_version,bytes,dtype,time_us_outofplace\na-1,all_reduce,H100 80GB,8,1,NVLink4 NVSwitch,,,1048576,float,50\na-2,all_reduce,FOO 9,8,1,NVLink4 NVSwitch,,,1048576,float,50\na-3,allreduce,H100 80GB,8,1,NVLink4 NVSwitch,,,1048576,float,50\n' > t.csv
-    > stepsim validate t.csv | sed '1,/^rows/d'
+    > stepsim validate t.csv -q | sed '1,/^rows/d'
     ----------------------------------------------------------------------
        1  not predicted: gpu: the catalogue does not know the FOO 9  a-2
        1  not predicted: collective: 'allreduce' is not known        a-3
@@ -64,5 +64,26 @@ A word that is not known is the row's reason, not the end:
 Cards that have no other form need no "PCIe" in their name, half-precision BERT reduces fp16 gradients, and a GPU without tf32 runs such rows in fp32:
 
     $ { head -n 1 $ROOT/tests/validation/steps.csv; grep -E '^lambda-(0007|0055|0205|0979),' $ROOT/tests/validation/steps.csv; } >t.csv
-    > stepsim validate t.csv | awk '/^ratio/ { print $2, "rows predicted" } /not predicted/'
+    > stepsim validate t.csv -q | awk '/^ratio/ { print $2, "rows predicted" } /not predicted/'
     4 rows predicted
+
+Each row and its error, then the summary (-q: the summary alone); the CSV holds what the JSON holds:
+
+    $ { head -n 3 $ROOT/tests/validation/steps.csv; sed -n 's/^mpt-0002,/odd-0001,/p' $ROOT/tests/validation/steps.csv | sed 's/,[AHV]100[^,]*,/,FOO 9,/'; } >t.csv
+    > stepsim validate t.csv | sed -n '1,5p' | sed 's/[0-9][0-9.]* s/# s/g; s/[+-][0-9.]* %/+# %/; s/  *$//; s/   */  /g; s/---*/--/'
+    > stepsim validate t.csv --json t.json --csv out.csv -q | head -n 1
+    > head -n 5 $ROOT/tests/validation/collectives-sample.csv >c.csv; stepsim validate c.csv --json c.json --csv c.out.csv | sed -n 1p
+    > python3 -c '
+    > import csv, json
+    > for j, c in ("t.json", "out.csv"), ("c.json", "c.out.csv"):
+    >     a, b = json.load(open(j))["results"], list(csv.DictReader(open(c)))
+    >     print(len(a), [r["id"] for r in a] == [r["id"] for r in b], all(abs((x[k] or 0) - float(y[k] or 0)) < 1e-6 for x, y in zip(a, b) for k in ("predicted_s", "measured_s", "error")), [x["reason"] or "" for x in a] == [y["reason"] for y in b])'
+    row  predicted  measured  error  90 % interval
+    --
+    mpt-0001  # s  # s  +# %  # s to # s
+    mpt-0002  # s  # s  +# %  # s to # s
+    odd-0001  -  # s  -  -  gpu: the catalogue does not know the FOO 9 SXM 80GB
+    rows of                      rows  median %  mean %  p90 %  worst %  signed %  in interval %
+    row               collective  ranks      size  predicted  measured    error       90 % interval
+    3 True True True
+    4 True True True

@@ -253,7 +253,7 @@ static void test_unsupported(void)
 	struct timeline t;
 	struct error e = {0};
 	CU_ASSERT_EQUAL(predict(p, &m, &r, &t, &e), ST_INPUT);
-	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "does not multiply matrices"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "train.dtype: matrices are not multiplied in"));
 	CU_ASSERT_EQUAL(t.spans.n, 0);
 	program_destroy(p);
 }

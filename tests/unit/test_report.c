@@ -145,6 +145,7 @@ static void test_table_of_both(void)
 {
 	struct fixture f;
 	set_up(&f, true);
+	json_object_update_new(f.outcome.system, json_pack("{s:i, s:{}}", "nodes", 3, "session"));
 	result_warn(&f.predicted, "first");
 	result_warn(&f.measured, "first");
 	result_warn(&f.measured, "second");
@@ -160,7 +161,7 @@ static void test_table_of_both(void)
 	LINE(text, "gemm (12)", "50.0 ms", "40.0 ms", "+25.0 %", "compute");
 	LINE(text, "all_reduce (2)", "40.0 ms", "32.0 ms", "link");
 	LINE(text, "total", "8.00 MiB", "8.00 MiB", "fits in 1.00 GiB");
-	LINE(text, "on: a machine, 2 x a device (made up)");
+	LINE(text, "on: a machine and 2 other hosts, 2 x a device (made up)");
 	LINE(text, "tiny (", "M parameters), ddp on 2 ranks (dp 2), fp32");
 	LINE(text, "interval", "90.0 ms to 110 ms", "OUTSIDE");
 	LINE(text, "median of 10 steps", "72.0 ms to 96.0 ms", "verified");
@@ -182,6 +183,7 @@ static void test_table_of_prediction(void)
 	LINE(text, "compute", "60.0 ms", "60.0 %");
 	LINE(text, "overlap", "-", "means nothing on a single core");
 	LINE(text, "total", "DOES NOT FIT in");
+	LINE(text, "on: a machine, 2 x a device (made up)");
 	LINE(text, "Not executed: nobody asked");
 	CU_ASSERT_PTR_NULL(strstr(text, "measured"));
 	CU_ASSERT_PTR_NULL(strstr(text, "bubble"));
