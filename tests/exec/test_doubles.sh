@@ -60,6 +60,7 @@ SEED=6 verified 'a pipeline of fsdp' 4 fsdp-tiny --set parallel.pipeline=2
 SEED=3 verified 'hsdp, whose sums over replicas have a stream of their own' 4 fsdp-tiny --set parallel.strategy=hsdp --set parallel.shard=2
 SEED=7 verified 'a pipeline of zero2, interleaved, bf16' 4 zero2-tiny --set parallel.pipeline=2 --set parallel.schedule=interleaved --set parallel.virtual_stages=2 --set model.layers=4 --set train.dtype=bf16
 SEED=9 verified 'context gathered, with tensor and sequence, bf16, alibi' 8 cp-tiny --set parallel.context_kind=all_gather --set parallel.tensor=2 --set parallel.sequence_parallel=true --set train.dtype=bf16 --set model.position=alibi
+SEED=7 verified 'context with stored scores, bf16' 4 cp-tiny --set parallel.context_kind=all_gather --set train.attention=naive --set train.dtype=bf16
 SEED=5 verified 'context in a graph' 4 cp-tiny --set parallel.context=4 --set train.cuda_graph=true
 
 for ranks in 2 4 8; do
