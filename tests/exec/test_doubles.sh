@@ -48,6 +48,7 @@ verified 'bf16, fp32 weights' 2 ddp-tiny --set train.dtype=bf16
 verified 'bf16 throughout, fp32 master weights' 2 fsdp-tiny --set train.dtype=bf16 --set train.param_dtype=bf16 --set train.grad_dtype=bf16 --set train.reduce_dtype=bf16 --set train.master_weights=true
 verified 'fp16, naive attention, unfused' 2 zero1-tiny --set train.dtype=fp16 --set train.attention=naive --set train.fused=false
 verified 'tf32 in a graph' 2 ddp-tiny --set train.dtype=tf32 --set train.cuda_graph=true
+verified 'a sliding window, bf16' 2 ddp-tiny --set model.sliding_window=20 --set train.dtype=bf16
 verified 'moments in 8 bits, bf16' 2 ddp-tiny --set train.optimizer_bits=8 --set train.dtype=bf16
 verified 'activations offloaded, bf16, in a graph' 2 ddp-tiny --set train.offload=activations --set model.layers=4 --set train.dtype=bf16 --set train.cuda_graph=true
 
