@@ -35,8 +35,8 @@ enum status runner_supports(const struct program *p, bool gpus, struct error *e)
 	enum status st = ST_OK;
 	if (gpus && p->config.cluster.n_slow_ranks > 0)
 		return error_set(e, ST_RUN, "cluster.slow_ranks: GPUs are not slowed; cores are (run.backend: host), and `stepsim predict` predicts it");
-	if (model_window(&p->config.model) > 0 && (gpus || p->config.train.attention == ATT_NAIVE))
-		return error_set(e, ST_RUN, "model.sliding_window: executed by flash attention on cores alone (run.backend: host); here it is predicted, not executed");
+	if (model_window(&p->config.model) > 0 && p->config.train.attention == ATT_NAIVE)
+		return error_set(e, ST_RUN, "model.sliding_window: executed by flash attention alone; with naive attention it is predicted, not executed");
 	if (gpus && (p->config.train.offload == OFF_OPTIMIZER || p->config.train.offload == OFF_OPTIMIZER_PARAMS))
 		return error_set(e, ST_RUN, "train.offload: the host's update is executed beside cores alone (run.backend: host), and `stepsim predict` predicts it");
 	/* CUDA does not promise that branches of a graph run beside each other. */

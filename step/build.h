@@ -257,6 +257,8 @@ int64_t moe_local_experts(const struct builder *b); /* of this rank */
 
 /* ---- build_context.c: attention where each rank has a part of the sequence ---- */
 void context_attention(struct builder *b, struct acts *a);
+int32_t context_keys(struct builder *b, int32_t qkv); /* gathered for naive attention: [b, c s, 2 K D] */
+void context_keys_grad(struct builder *b, int32_t dkv, int32_t dqkv);
 void context_attention_grad(struct builder *b, const struct acts *a, int32_t datt, int32_t delta, int32_t dqkv);
 
 /* ---- build_narrow.c ---- */
@@ -264,7 +266,7 @@ bool narrow_here(const struct builder *b); /* products of this layer are done in
 struct view narrow_copy_of(struct builder *b, struct view v, int64_t elements);
 
 struct op build_attention_op(const struct builder *b, enum op_kind k);
-int32_t build_probs(struct builder *b, int32_t qkv);
+int32_t build_probs(struct builder *b, int32_t qkv, int32_t kv); /* softmax(Q K^T) of the naive form, into a buffer of its own; kv: context_keys, or NONE */
 bool build_recomputes_scores(const struct builder *b); /* of b->layer, in backward */
 void build_gemm(struct builder *b, const char *what, uint16_t flags, int64_t m, int64_t n, int64_t k, enum dtype out_dtype, struct view A, struct view B, struct view bias, struct view C);
 /* This and the two below, with an expert's weights: a product for each of this rank's experts, of `rows` rows each, as one GROUPED_GEMM. */

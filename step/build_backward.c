@@ -60,17 +60,23 @@ static int32_t attention_core_grad(struct builder *b, struct acts *a, int32_t da
 			build_op(b, build_attention_op(b, OP_ATTENTION_GRAD), (const struct view[]){view_of(a->qkv), view_of(a->att), view_of(a->lse), view_of(datt), view_of(delta), view_of(dqkv)});
 		return dqkv;
 	}
-	int32_t probs = a->probs;
+	int32_t probs = a->probs, kv = NONE, dkv = NONE;
+	if (b->context > 1) {
+		kv = context_keys(b, a->qkv);
+		dkv = build_act(b, b->context * b->tokens, 2 * b->kv_heads * b->m->head_dim, "gathered kv grad");
+	}
 	if (build_recomputes_scores(b)) { /* the n^2 part again instead of keeping it: Korthikanti et al. 2022, section 5 */
 		b->recomputing = true;
-		probs = build_probs(b, a->qkv);
+		probs = build_probs(b, a->qkv, kv);
 		b->recomputing = false;
 	}
-	int32_t dprobs = build_act(b, b->c->train.micro_batch * b->heads * b->m->seq_len, b->m->seq_len, "scores grad");
+	int32_t dprobs = build_act(b, b->c->train.micro_batch * b->heads * b->seq, b->m->seq_len, "scores grad");
 	build_release(b, &a->kept_scores);
-	build_op(b, build_attention_op(b, OP_ATTN_VALUES_GRAD), (const struct view[]){view_of(probs), view_of(a->qkv), view_of(datt), view_of(dprobs), view_of(dqkv)});
+	build_op(b, build_attention_op(b, OP_ATTN_VALUES_GRAD), (const struct view[]){view_of(probs), view_of(kv != NONE ? kv : a->qkv), view_of(datt), view_of(dprobs), view_of(dkv != NONE ? dkv : dqkv)});
 	build_op(b, build_attention_op(b, OP_ATTN_SOFTMAX_GRAD), (const struct view[]){view_of(probs), view_of(dprobs)});
-	build_op(b, build_attention_op(b, OP_ATTN_SCORES_GRAD), (const struct view[]){view_of(dprobs), view_of(a->qkv), view_of(dqkv)});
+	build_op(b, build_attention_op(b, OP_ATTN_SCORES_GRAD), (const struct view[]){view_of(dprobs), view_of(a->qkv), view_of(dqkv), view_of(kv), view_of(dkv)});
+	if (kv != NONE)
+		context_keys_grad(b, dkv, dqkv);
 	return dqkv;
 }
 

@@ -143,14 +143,15 @@ struct op build_attention_op(const struct builder *b, enum op_kind k)
 	op.d[4] = b->m->head_dim;
 	if (k == OP_ATTENTION || k == OP_ATTENTION_GRAD)
 		op.d[5] = model_window(b->m);
+	if (k >= OP_ATTN_SCORES && k <= OP_ATTN_SCORES_GRAD && b->context > 1)
+		op.d[5] = b->m->seq_len;
 	return op;
 }
 
-/* softmax(Q K^T) of the naive form, into a buffer of its own. */
-int32_t build_probs(struct builder *b, int32_t qkv)
+int32_t build_probs(struct builder *b, int32_t qkv, int32_t kv)
 {
-	int32_t probs = build_act(b, b->c->train.micro_batch * b->heads * b->m->seq_len, b->m->seq_len, "scores");
-	build_op(b, build_attention_op(b, OP_ATTN_SCORES), (const struct view[]){view_of(qkv), view_of(probs)});
+	int32_t probs = build_act(b, b->c->train.micro_batch * b->heads * b->seq, b->m->seq_len, "scores");
+	build_op(b, build_attention_op(b, OP_ATTN_SCORES), (const struct view[]){view_of(qkv), view_of(probs), view_of(kv)});
 	build_op(b, build_attention_op(b, OP_ATTN_SOFTMAX), (const struct view[]){view_of(probs)});
 	return probs;
 }
@@ -173,11 +174,12 @@ static void attention_core(struct builder *b, struct acts *a)
 			build_op(b, build_attention_op(b, OP_ATTENTION), (const struct view[]){view_of(a->qkv), view_of(a->att), view_of(a->lse)});
 		return;
 	}
-	a->probs = build_probs(b, a->qkv);
+	int32_t kv = b->context > 1 ? context_keys(b, a->qkv) : NONE;
+	a->probs = build_probs(b, a->qkv, kv);
 	double dropout_B = b->c->stack.memory.dropout_B;
 	if (keeps(b) && dropout_B > 0 && !build_recomputes_scores(b))
-		a->kept_scores = build_hold(b, COMP_ACTIVATIONS, (dropout_B + dtype_bytes(b->act)) * (double)(b->c->train.micro_batch * b->heads * b->m->seq_len * b->m->seq_len), "dropped scores");
-	build_op(b, build_attention_op(b, OP_ATTN_VALUES), (const struct view[]){view_of(a->probs), view_of(a->qkv), view_of(a->att)});
+		a->kept_scores = build_hold(b, COMP_ACTIVATIONS, (dropout_B + dtype_bytes(b->act)) * (double)(b->c->train.micro_batch * b->heads * b->seq * b->m->seq_len), "dropped scores");
+	build_op(b, build_attention_op(b, OP_ATTN_VALUES), (const struct view[]){view_of(a->probs), view_of(kv != NONE ? kv : a->qkv), view_of(a->att)});
 }
 
 /* Attention up to its projection, from normed rows; the result still misses PROJ's bias. `project`: false leaves the projection out. */

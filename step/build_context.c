@@ -4,6 +4,7 @@
  * forward c - 1 exchanges and backward 2 (c - 1) (Liu et al. 2023, arXiv:2310.01889; Megatron-LM through Transformer Engine's p2p). Gradients of a visitor are made in a buffer of their own, so that the exchange
  * of the ones before hides behind them.
  * all_gather: one gather forward, one more backward instead of keeping all keys, and one reduce-scatter, all in the open (Llama 3, arXiv:2407.21783, section 3.3.2).
+ * Naive attention gathers, and brings each sequence's rows together, so that the products of a head are one matrix each.
  */
 #include "step/build.h"
 
@@ -60,6 +61,38 @@ static int32_t gather_kv(struct builder *b, int32_t qkv)
 	return all;
 }
 
+/* Blocks of a rank's part of a sequence: by rank and sequence, or by sequence and rank. */
+static int32_t regroup(struct builder *b, int32_t buffer, int64_t outer, int64_t inner, const char *what)
+{
+	if (outer == 1 || inner == 1)
+		return buffer;
+	struct op op = build_new(b, OP_SWAP, what);
+	int32_t grouped = build_act(b, b->context * b->tokens, kv_width(b), what);
+	op.d[0] = outer;
+	op.d[1] = inner;
+	op.d[2] = b->seq * kv_width(b);
+	build_op(b, op, (const struct view[]){view_of(buffer), view_of(grouped)});
+	return grouped;
+}
+
+int32_t context_keys(struct builder *b, int32_t qkv)
+{
+	return regroup(b, gather_kv(b, qkv), b->context, b->c->train.micro_batch, "kv by sequence");
+}
+
+/* Each rank's part of all ranks' gradients of the keys and values, into the columns of its own. */
+static void scatter_grad(struct builder *b, int32_t dall, int32_t dqkv)
+{
+	int32_t dkv = build_act(b, b->tokens, kv_width(b), "kv grad");
+	build_collective(b, COLL_REDUCE_SCATTER, RED_SUM, DIM_CP, LANE_MODEL_COMM, b->act, b->context * b->tokens * kv_width(b), view_of(dall), view_of(dkv), "kv grad", NONE);
+	unpack(b, dkv, dqkv, false);
+}
+
+void context_keys_grad(struct builder *b, int32_t dkv, int32_t dqkv)
+{
+	scatter_grad(b, regroup(b, dkv, b->c->train.micro_batch, b->context, "kv grad by rank"), dqkv);
+}
+
 void context_attention(struct builder *b, struct acts *a)
 {
 	struct view qkv = view_of(a->qkv), out = view_of(a->att), lse = view_of(a->lse);
@@ -81,11 +114,10 @@ void context_attention(struct builder *b, struct acts *a)
 static void gathered_grad(struct builder *b, const struct acts *a, int32_t datt, int32_t delta, int32_t dqkv)
 {
 	int64_t rows = b->context * b->tokens;
-	int32_t all = gather_kv(b, a->qkv), dall = build_act(b, rows, kv_width(b), "gathered kv grad"), dkv = build_act(b, b->tokens, kv_width(b), "kv grad");
+	int32_t all = gather_kv(b, a->qkv), dall = build_act(b, rows, kv_width(b), "gathered kv grad");
 	build_op(b, part_op(b, OP_ATTENTION_PART_GRAD, b->context * b->seq, 0),
 	         (const struct view[]){view_of(a->qkv), view_of(all), view_of(a->att), view_of(a->lse), view_of(datt), view_of(delta), view_of(dqkv), view_of(dall)});
-	build_collective(b, COLL_REDUCE_SCATTER, RED_SUM, DIM_CP, LANE_MODEL_COMM, b->act, rows * kv_width(b), view_of(dall), view_of(dkv), "kv grad", NONE);
-	unpack(b, dkv, dqkv, false);
+	scatter_grad(b, dall, dqkv);
 }
 
 /* What came of a visitor's gradients, and this rank's part of them. */

@@ -220,8 +220,8 @@ static enum status check_context(const struct config *c, struct error *e)
 	char near[NEAREST_MAX];
 	if (n == 1)
 		return ST_OK;
-	if (c->train.attention == ATT_NAIVE)
-		return config_error(c, KEY_train_attention, e, "naive is not modelled yet with context (accepted: flash)");
+	if (c->train.attention == ATT_NAIVE && c->parallel.context_kind != CTX_ALL_GATHER)
+		return config_error(c, KEY_train_attention, e, "naive keeps the scores of all keys, and context_kind ring brings those of one rank at a time (accepted: flash, or context_kind all_gather)");
 	if (c->parallel.strategy == STRAT_NONE)
 		return config_error(c, KEY_parallel_strategy, e, "none sums no gradients, and with context %" PRId64 " each rank has a part of them (nearest: ddp)", n);
 	if (s % chunks != 0)

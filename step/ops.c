@@ -27,7 +27,8 @@ static double sz_qkv(const int64_t *d) { return (double)d[0] * (double)d[3] * (d
 static double sz_rows(const int64_t *d) { return (double)d[0] * (double)d[3] * (double)d[1] * (double)d[4]; }
 static double sz_lse(const int64_t *d) { return (double)d[0] * (double)d[1] * (double)d[3]; }
 static double sz_kv(const int64_t *d) { return 2.0 * (double)d[0] * (double)d[5] * (double)d[2] * (double)d[4]; }
-static double sz_scores(const int64_t *d) { return (double)d[0] * (double)d[1] * (double)d[3] * (double)d[3]; }
+static double sz_gathered(const int64_t *d) { return d[5] > 0 ? sz_kv(d) : sz_qkv(d); }
+static double sz_scores(const int64_t *d) { return (double)d[0] * (double)d[1] * (double)d[3] * (double)(d[5] > 0 ? d[5] : d[3]); }
 
 enum arg_type { TYPE_OPERAND, TYPE_OUT, TYPE_FP32, TYPE_INT32, TYPE_BYTE };
 
@@ -44,12 +45,12 @@ static const struct op_kind_info kinds[] = {
 	[OP_ATTENTION_PART_GRAD] = {"attention_part_grad", CLASS_ATTENTION, 8, 7, {"qkv", "kv", "out", "lse", "dout", "delta", "dqkv", "dkv"}, {ACC_R, ACC_R, ACC_R, ACC_R, ACC_R, ACC_A, ACC_A, ACC_W}},
 	[OP_KV_PACK] = {"kv_pack", CLASS_MEMORY, 2, 3, {"qkv", "kv"}, {ACC_R, ACC_W}},
 	[OP_KV_UNPACK] = {"kv_unpack", CLASS_MEMORY, 2, 3, {"kv", "qkv"}, {ACC_R, ACC_RW}},
-	[OP_ATTN_SCORES] = {"attn_scores", CLASS_ATTENTION, 2, 5, {"qkv", "scores"}, {ACC_R, ACC_W}},
+	[OP_ATTN_SCORES] = {"attn_scores", CLASS_ATTENTION, 3, 5, {"qkv", "scores", "kv"}, {ACC_R, ACC_W, ACC_R}},
 	[OP_ATTN_SOFTMAX] = {"attn_softmax", CLASS_ATTENTION, 1, 5, {"scores"}, {ACC_RW}},
 	[OP_ATTN_VALUES] = {"attn_values", CLASS_ATTENTION, 3, 5, {"probs", "qkv", "out"}, {ACC_R, ACC_R, ACC_W}},
 	[OP_ATTN_VALUES_GRAD] = {"attn_values_grad", CLASS_ATTENTION, 5, 5, {"probs", "qkv", "dout", "dprobs", "dqkv"}, {ACC_R, ACC_R, ACC_R, ACC_W, ACC_W}},
 	[OP_ATTN_SOFTMAX_GRAD] = {"attn_softmax_grad", CLASS_ATTENTION, 2, 5, {"probs", "dprobs"}, {ACC_R, ACC_RW}},
-	[OP_ATTN_SCORES_GRAD] = {"attn_scores_grad", CLASS_ATTENTION, 3, 5, {"dscores", "qkv", "dqkv"}, {ACC_R, ACC_R, ACC_RW}},
+	[OP_ATTN_SCORES_GRAD] = {"attn_scores_grad", CLASS_ATTENTION, 5, 5, {"dscores", "qkv", "dqkv", "kv", "dkv"}, {ACC_R, ACC_R, ACC_RW, ACC_R, ACC_RW}},
 	[OP_ROPE] = {"rope", CLASS_ELEMENTWISE, 1, 5, {"qkv"}, {ACC_RW}},
 	[OP_NORM] = {"norm", CLASS_NORM, 5, 2, {"x", "w", "b", "y", "stats"}, {ACC_R, ACC_R, ACC_R, ACC_W, ACC_W}},
 	[OP_NORM_GRAD] = {"norm_grad", CLASS_NORM, 7, 2, {"dy", "x", "w", "stats", "dx", "dw", "db"}, {ACC_R, ACC_R, ACC_R, ACC_R, ACC_DX, ACC_A, ACC_A}},
@@ -96,12 +97,12 @@ static const struct arg_info arguments[][OP_MAX_ARGS] = {
 	[OP_ATTENTION_PART_GRAD] = {{sz_qkv, TYPE_OPERAND}, {sz_kv, TYPE_OPERAND}, {sz_rows, TYPE_OPERAND}, {sz_lse, TYPE_FP32}, {sz_rows, TYPE_OPERAND}, {sz_lse, TYPE_FP32}, {sz_qkv, TYPE_OPERAND}, {sz_kv, TYPE_OPERAND}},
 	[OP_KV_PACK] = {{sz_02, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}},
 	[OP_KV_UNPACK] = {{sz_01, TYPE_OPERAND}, {sz_02, TYPE_OPERAND}},
-	[OP_ATTN_SCORES] = {{sz_qkv, TYPE_OPERAND}, {sz_scores, TYPE_OPERAND}},
+	[OP_ATTN_SCORES] = {{sz_qkv, TYPE_OPERAND}, {sz_scores, TYPE_OPERAND}, {sz_kv, TYPE_OPERAND}},
 	[OP_ATTN_SOFTMAX] = {{sz_scores, TYPE_OPERAND}},
-	[OP_ATTN_VALUES] = {{sz_scores, TYPE_OPERAND}, {sz_qkv, TYPE_OPERAND}, {sz_rows, TYPE_OPERAND}},
-	[OP_ATTN_VALUES_GRAD] = {{sz_scores, TYPE_OPERAND}, {sz_qkv, TYPE_OPERAND}, {sz_rows, TYPE_OPERAND}, {sz_scores, TYPE_OPERAND}, {sz_qkv, TYPE_OPERAND}},
+	[OP_ATTN_VALUES] = {{sz_scores, TYPE_OPERAND}, {sz_gathered, TYPE_OPERAND}, {sz_rows, TYPE_OPERAND}},
+	[OP_ATTN_VALUES_GRAD] = {{sz_scores, TYPE_OPERAND}, {sz_gathered, TYPE_OPERAND}, {sz_rows, TYPE_OPERAND}, {sz_scores, TYPE_OPERAND}, {sz_gathered, TYPE_OPERAND}},
 	[OP_ATTN_SOFTMAX_GRAD] = {{sz_scores, TYPE_OPERAND}, {sz_scores, TYPE_OPERAND}},
-	[OP_ATTN_SCORES_GRAD] = {{sz_scores, TYPE_OPERAND}, {sz_qkv, TYPE_OPERAND}, {sz_qkv, TYPE_OPERAND}},
+	[OP_ATTN_SCORES_GRAD] = {{sz_scores, TYPE_OPERAND}, {sz_qkv, TYPE_OPERAND}, {sz_qkv, TYPE_OPERAND}, {sz_kv, TYPE_OPERAND}, {sz_kv, TYPE_OPERAND}},
 	[OP_ROPE] = {{sz_qkv, TYPE_OPERAND}},
 	[OP_NORM] = {{sz_01, TYPE_OPERAND}, {sz_1, TYPE_OPERAND}, {sz_1, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}, {sz_2x0, TYPE_FP32}},
 	[OP_NORM_GRAD] = {{sz_01, TYPE_OPERAND}, {sz_01, TYPE_OPERAND}, {sz_1, TYPE_OPERAND}, {sz_2x0, TYPE_FP32}, {sz_01, TYPE_OPERAND}, {sz_1, TYPE_OUT}, {sz_1, TYPE_OUT}},
@@ -151,6 +152,8 @@ enum access op_access(const struct op *op, int arg)
 		return op->flags & OP_ACCUMULATE ? ACC_RW : ACC_W;
 	if (a == ACC_DX)
 		return op->flags & OP_DX_ACCUMULATE ? ACC_RW : ACC_W;
+	if (op->kind == OP_ATTN_SCORES_GRAD && arg == 2 && op->d[5] > 0) /* the other columns' gradients are those of gathered keys and values */
+		return ACC_W;
 	return a;
 }
 

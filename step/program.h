@@ -10,7 +10,7 @@
  * Context parallelism cuts each sequence: T = micro_batch x seq_len / c, and s below is seq_len / c. Attention that is not causal: rank i has tokens [i s, (i+1) s). Causal: the sequence is cut into 2 c chunks and rank i has
  * chunks i and 2c-1-i, in this order, so that all have the same work (Llama 3, arXiv:2407.21783, section 3.3.2; Megatron-LM). Positions (ROPE, POSITION, ALIBI) are those in the whole sequence. Keys and values
  *   ring        travel around the group, c - 1 exchanges, while attention works on what came before (Liu et al. 2023, arXiv:2310.01889); backward they travel again, and their gradients with them, c - 1 exchanges to the rank they belong to
- *   all_gather  are gathered before attention, and again before its backward; their gradients are reduced and scattered
+ *   all_gather  are gathered before attention, and again before its backward; their gradients are reduced and scattered. Naive attention, which keeps the scores of all keys, has this way alone
  *
  * Experts (model.experts E > 0). Of the R rows that a rank routes (its tokens; with sequence parallelism its part of them), each goes to the k experts with the largest router logits (ties: the lower number), weighted by its gates:
  * the softmax over these k logits (Mixtral, arXiv:2401.04088, section 2.1), or over all of them when k = 1 (Switch, arXiv:2101.03961, equation 2). A rank has C places at each expert,
@@ -65,12 +65,13 @@ enum op_class {
  * ATTENTION_PART_GRAD   "                         qkv r, kv r, out r, lse r, dout r, delta a, dqkv a, dkv w     lse of all keys; dqkv: the Q columns alone; ACCUMULATE: delta is there already and dqkv is added to; dkv [b k, 2 K D]
  * KV_PACK         d = T, 2 K D, (H + 2K) D        qkv r, kv w           the K and V columns by themselves
  * KV_UNPACK       d = T, 2 K D, (H + 2K) D        kv r, qkv rw          puts them back (ACCUMULATE: adds)
- * ATTN_SCORES     d = b, H, K, s, D      qkv r, scores w                naive: scores [b, H, s, s] = Q K^T / sqrt(D) (+ alibi bias; masked entries -inf)
+ * ATTN_SCORES     d = b, H, K, s, D, k   qkv r, scores w, kv r?         naive: scores [b, H, s, s] = Q K^T / sqrt(D) (+ alibi bias; masked entries -inf). k > 0: of these queries with all k = c s keys of the group, scores [b, H, s, k];
+ *                                                                       kv [b, k, 2 K D], each sequence's rank by rank, and so below, where kv and dkv stand in the place of qkv and dqkv for V's columns
  * ATTN_SOFTMAX    d = b, H, K, s, D      scores rw                      in place, rows
  * ATTN_VALUES     d = b, H, K, s, D      probs r, qkv r, out w
  * ATTN_VALUES_GRAD   "                   probs r, qkv r, dout r, dprobs w, dqkv w          writes the V columns of dqkv
  * ATTN_SOFTMAX_GRAD  "                   probs r, dprobs rw             dscores, in place (with the 1/sqrt(D) of the scores still to come)
- * ATTN_SCORES_GRAD   "                   dscores r, qkv r, dqkv rw      writes the Q and K columns of dqkv, with 1/sqrt(D)
+ * ATTN_SCORES_GRAD  "                    dscores r, qkv r, dqkv rw, kv r?, dkv rw?     writes the Q and K columns of dqkv, with 1/sqrt(D); k > 0: dqkv w, Q's alone; K's of dkv
  * ROPE            d = b, H, K, s, D      qkv rw                         rotates Q and K by position, pairs (i, i + D/2), theta 10000; INVERSE rotates back (the gradient)
  * NORM            d = T, cols            x r, w r, b r?, y w, stats w   stats fp32 [T, 2]: mean (0 for RMS), 1/sigma; eps 1e-5
  * NORM_GRAD       d = T, cols            dy r, x r, w r, stats r, dx w (rw with DX_ACCUMULATE), dw a, db a?

@@ -43,7 +43,8 @@ static bool is_grad(const struct op *op)
 
 static double keys_of(const struct op *op)
 {
-	return op->kind == OP_ATTENTION_PART || op->kind == OP_ATTENTION_PART_GRAD ? dim(op, 5) : dim(op, 3);
+	bool own = op->kind == OP_ATTENTION || op->kind == OP_ATTENTION_GRAD || op->d[5] == 0; /* there d[5] is the window */
+	return own ? dim(op, 3) : dim(op, 5);
 }
 
 /* (query, key) pairs: causal, each tile of queries with the keys up to the tile's end, and half of those of other ranks. Where queries are the vectors, a tile of them is computed `whole`, whatever part of the last
@@ -74,11 +75,11 @@ static void flash_terms(const struct op *op, double *term)
 
 static void naive_terms(const struct op *op, double *term)
 {
-	double b = dim(op, 0), heads = dim(op, 1), s = dim(op, 3), width = dim(op, 4);
+	double b = dim(op, 0), heads = dim(op, 1), s = dim(op, 3), width = dim(op, 4), keys = keys_of(op);
 	term[0] = 1;
-	term[1] = b * heads * s * s * width;
-	term[2] = b * heads * s * s;
-	term[3] = b * s * heads * width;
+	term[1] = b * heads * s * keys * width;
+	term[2] = b * heads * s * keys;
+	term[3] = b * (s + keys) / 2 * heads * width;
 	term[4] = b * heads;
 }
 
@@ -143,7 +144,7 @@ static void gpu_naive_terms(const struct op *op, int64_t sms, double *term)
 	(void)sms;
 	term[0] = 1;
 	term[1] = op_flop(op);
-	term[2] = dim(op, 0) * dim(op, 1) * dim(op, 3) * dim(op, 3);
+	term[2] = dim(op, 0) * dim(op, 1) * dim(op, 3) * keys_of(op);
 }
 
 /* ---- */
@@ -170,7 +171,7 @@ static void block_elements(const struct op *op, double *term)
 
 static void score_elements(const struct op *op, double *term)
 {
-	term[0] = dim(op, 0) * dim(op, 1) * dim(op, 3) * dim(op, 3);
+	term[0] = dim(op, 0) * dim(op, 1) * dim(op, 3) * keys_of(op);
 }
 
 static void rotated_elements(const struct op *op, double *term)

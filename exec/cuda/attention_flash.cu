@@ -40,7 +40,10 @@ template <class T, int DP> static __device__ __forceinline__ void state_load(for
 		}
 }
 
-/* p becomes exp2(p - max) with the maximum so far; what was summed before is brought to it. The first keys that come are masked for no query, or there is a maximum from before: it is finite. */
+#define LEAST_SCORE -1e30f /* of a query without keys so far: each one weighs nothing, and any other score is larger */
+
+/* p becomes exp2(p - max) with the maximum so far; what was summed before is brought to it. The first keys that come are masked for no query, or there is a maximum from before: it is finite; but under a window,
+ * where the first tile's keys may all lie before a query's. */
 template <int DP, int KEYS> static __device__ __forceinline__ void softmax_step(forward_state<DP> &x, frag_c p[KEYS / 8])
 {
 	UNROLL for (int half = 0; half < 2; half++) {
@@ -52,6 +55,8 @@ template <int DP, int KEYS> static __device__ __forceinline__ void softmax_step(
 		}
 		quad_max(top);
 		FOR_HELD(h) {
+			if (top[h] == -INFINITY)
+				top[h] = LEAST_SCORE;
 			const float shrink = exp2_fast(x.max[half][h] - top[h]);
 			float sum = x.sum[half][h] * shrink;
 			x.max[half][h] = top[h];
@@ -96,7 +101,7 @@ template <class T, int DP> static __device__ __forceinline__ void forward_tile(c
 		load_tile<DP>(k, KEYS, k_at(keys, z, at.batch, kv, from.row), z.key_width, from.rows, z.head_dim, z.vec);
 		load_tile<DP>(k + KEYS * LD, KEYS, v_at(keys, z, at.batch, kv, from.row), z.key_width, from.rows, z.head_dim, z.vec);
 	};
-	int tile = next_keys(z, 0, KEYS, last);
+	int tile = next_keys(z, 0, KEYS, first.position, last);
 	block_sync(); /* the tile before has been read */
 	load_tile<DP>(q, own, q_at(qkv, z, at.batch, at.head, first.row), z.width, first.rows, z.head_dim, z.vec);
 	if (tile < n_tiles)
@@ -108,11 +113,11 @@ template <class T, int DP> static __device__ __forceinline__ void forward_tile(c
 	for (int stage = 0, next; tile < n_tiles; tile = next, stage = 1 - stage) {
 		copies_wait();
 		block_sync();
-		next = next_keys(z, tile + 1, KEYS, last);
+		next = next_keys(z, tile + 1, KEYS, first.position, last);
 		if (next < n_tiles)
 			fetch(next, 1 - stage);
 		const struct place at_keys = key_place(z, tile, KEYS);
-		if (z.causal && at_keys.position > position + 15)
+		if ((z.causal && at_keys.position > position + 15) || beyond_window(z, position, at_keys.position + KEYS - 1))
 			continue;
 		const T *k = passing + stage * 2 * KEYS * LD;
 		frag_c p[KEYS / 8];

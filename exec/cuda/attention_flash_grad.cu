@@ -85,7 +85,7 @@ template <class T, int DP> static __device__ __forceinline__ void keys_tile(cons
 			x[N + i] = i < from.rows ? g.delta[stat_at(z, at.batch, head, from.row + i)] : 0.0f;
 		}
 	};
-	int step = next_queries(z, 0, steps, N, first.position);
+	int step = next_queries(z, 0, steps, N, first.position, own);
 	block_sync(); /* the tile before has been read */
 	load_tile<DP>(k, own, k_at(g.keys, z, at.batch, at.head, first.row), z.key_width, first.rows, z.head_dim, z.vec);
 	load_tile<DP>(v, own, v_at(g.keys, z, at.batch, at.head, first.row), z.key_width, first.rows, z.head_dim, z.vec);
@@ -99,11 +99,11 @@ template <class T, int DP> static __device__ __forceinline__ void keys_tile(cons
 	for (int stage = 0, next; step < steps; step = next, stage = 1 - stage) {
 		copies_wait();
 		block_sync();
-		next = next_queries(z, step + 1, steps, N, first.position);
+		next = next_queries(z, step + 1, steps, N, first.position, own);
 		if (next < steps)
 			fetch(next, 1 - stage);
 		const struct place from = query_place(z, step % tiles, N);
-		if (rows <= 0 || (z.causal && from.position + N <= key))
+		if (rows <= 0 || (z.causal && from.position + N <= key) || beyond_window(z, from.position, key + 15))
 			continue;
 		const T *q = passing + stage * 2 * N * LD;
 		const float *s = stats + stage * 2 * N;
@@ -151,7 +151,7 @@ template <class T, int DP> static __device__ __forceinline__ void queries_tile(c
 		load_tile<DP>(k, N, k_at(g.keys, z, at.batch, kv, from.row), z.key_width, from.rows, z.head_dim, z.vec);
 		load_tile<DP>(k + N * LD, N, v_at(g.keys, z, at.batch, kv, from.row), z.key_width, from.rows, z.head_dim, z.vec);
 	};
-	int tile = next_keys(z, 0, N, last);
+	int tile = next_keys(z, 0, N, first.position, last);
 	block_sync(); /* the tile before has been read */
 	load_tile<DP>(q, own, q_at(g.qkv, z, at.batch, at.head, first.row), z.width, first.rows, z.head_dim, z.vec);
 	load_tile<DP>(o, own, out_at(g.dout, z, at.batch, at.head, first.row), z.out_width, first.rows, z.head_dim, z.vec);
@@ -172,11 +172,11 @@ template <class T, int DP> static __device__ __forceinline__ void queries_tile(c
 	for (int stage = 0, next; tile < n_tiles; tile = next, stage = 1 - stage) {
 		copies_wait();
 		block_sync();
-		next = next_keys(z, tile + 1, N, last);
+		next = next_keys(z, tile + 1, N, first.position, last);
 		if (next < n_tiles)
 			fetch(next, 1 - stage);
 		const struct place at_keys = key_place(z, tile, N);
-		if (rows <= 0 || (z.causal && at_keys.position > position + 15))
+		if (rows <= 0 || (z.causal && at_keys.position > position + 15) || beyond_window(z, position, at_keys.position + N - 1))
 			continue;
 		const T *k = passing + stage * 2 * N * LD;
 		frag_c p[N / 8], ds[N / 8];

@@ -16,6 +16,7 @@ struct attention_shape {
 	bool causal, alibi, vec;  /* vec: every row begins at a multiple of 16 bytes */
 	bool adds;                /* to what earlier keys gave */
 	struct cut cut;
+	int window;               /* keys that a query sees, itself the last; 0: all. Then there is one chunk: positions are rows */
 	int chunk, chunks;        /* rows whose positions follow each other; how many such a rank has of a sequence */
 	int first_rank, sections; /* keys: of how many ranks, from which on */
 	int alibi_first, alibi_power; /* number of head 0 in the whole model; the largest power of two within the model's heads */
@@ -43,7 +44,7 @@ static inline enum status attention_shape_of(const struct cuda_env *env, const s
 	const bool part = op->kind == OP_ATTENTION_PART || op->kind == OP_ATTENTION_PART_GRAD, gathered = part && d[6] == 0;
 	const int64_t first = gathered ? 0 : part ? (env->cut.rank - d[6] + ranks) % ranks : env->cut.rank, width = (d[1] + 2 * d[2]) * d[4];
 	*z = attention_shape{(int)d[0], (int)d[1], (int)d[2], (int)d[3], (int)d[4], width, d[1] * d[4], part ? 2 * d[2] * d[4] : width, 1.0f / sqrtf((float)d[4]),
-		(op->flags & OP_CAUSAL) != 0, (op->flags & OP_ALIBI) != 0, false, (op->flags & OP_ACCUMULATE) != 0, env->cut, (int)(d[3] / chunks), (int)chunks, (int)first, (int)(gathered ? ranks : 1),
+		(op->flags & OP_CAUSAL) != 0, (op->flags & OP_ALIBI) != 0, false, (op->flags & OP_ACCUMULATE) != 0, env->cut, (int)op_window(op), (int)(d[3] / chunks), (int)chunks, (int)first, (int)(gathered ? ranks : 1),
 		(int)(env->tensor_coord * d[1]), 1};
 	while (2 * (int64_t)z->alibi_power <= env->heads)
 		z->alibi_power *= 2;
@@ -115,22 +116,34 @@ static __device__ __forceinline__ struct place place_of(const attention_shape &z
 static __device__ __forceinline__ struct place query_place(const attention_shape &z, int tile, int of) { return place_of(z, (int)z.cut.rank, tile, of); }
 static __device__ __forceinline__ struct place key_place(const attention_shape &z, int tile, int of) { return place_of(z, z.first_rank, tile, of); }
 
-/* The first tile of keys from `tile` on that a query at `last` or before sees; their number where there is none. */
-static __device__ __forceinline__ int next_keys(const attention_shape &z, int tile, int of, int last)
+/* The first tile of keys from `tile` on that a query between `first` and `last` sees; their number where there is none. */
+static __device__ __forceinline__ int next_keys(const attention_shape &z, int tile, int of, int first, int last)
 {
-	const int per_chunk = tiles_of(z.chunk, of), all = key_tiles(z, of);
+	const int per_chunk = tiles_of(z.chunk, of), all = key_tiles(z, of), seen = first - z.window + 1;
+	if (z.window > 0 && tile * of < seen - seen % of)
+		tile = seen / of;
 	while (z.causal && tile < all && key_place(z, tile, of).position > last)
 		tile = (tile / per_chunk + 1) * per_chunk;
 	return tile;
 }
 
-/* The first step from `step` on, through `steps` of them and all tiles of queries again and again, whose queries see a key at `position`; `steps` where there is none. */
-static __device__ __forceinline__ int next_queries(const attention_shape &z, int step, int steps, int of, int position)
+/* No query of a tile from `query` on sees a key up to `last`. */
+static __device__ __forceinline__ bool beyond_window(const attention_shape &z, int query, int last)
+{
+	return z.window > 0 && query - last >= z.window;
+}
+
+/* The first step from `step` on, through `steps` of them and all tiles of queries again and again, whose queries see one of `own` keys from `position` on; `steps` where there is none. */
+static __device__ __forceinline__ int next_queries(const attention_shape &z, int step, int steps, int of, int position, int own)
 {
 	const int per_chunk = tiles_of(z.chunk, of), tiles = query_tiles(z, of);
 	while (z.causal && step < steps) {
 		const struct place q = query_place(z, step % tiles, of);
 		const int ahead = position - q.position;
+		if (beyond_window(z, q.position, position + own - 1)) {
+			step += tiles - step % tiles;
+			continue;
+		}
 		if (ahead < q.rows && ahead < of)
 			break;
 		step += ahead < q.rows ? ahead / of : per_chunk - step % per_chunk;
@@ -153,7 +166,7 @@ static __device__ __forceinline__ float slope_of(const attention_shape &z, int h
  * Most tiles lie wholly inside the mask and skip its comparisons. */
 template <int TILES, bool TRANSPOSED> static __device__ __forceinline__ void scores_from_products(frag_c p[TILES], const attention_shape &z, float slope, int row, int col, int end)
 {
-	const int last_key = TRANSPOSED ? row + 15 : col + 8 * TILES - 1, first_query = TRANSPOSED ? col : row;
+	const int last_key = TRANSPOSED ? row + 15 : col + 8 * TILES - 1, first_query = TRANSPOSED ? col : row, first_key = TRANSPOSED ? row : col, last_query = TRANSPOSED ? col + 8 * TILES - 1 : row + 15;
 	UNROLL for (int n = 0; n < TILES; n++)
 		FOR_HELD(h)
 			UNROLL for (int r = 0; r < 4; r++)
@@ -171,6 +184,11 @@ template <int TILES, bool TRANSPOSED> static __device__ __forceinline__ void sco
 	if (last_key >= end || (z.causal && last_key > first_query))
 		each([&](float &score, int query, int key) {
 			if (key >= end || (z.causal && key > query))
+				score = -INFINITY;
+		});
+	if (z.window > 0 && last_query - first_key >= z.window)
+		each([&](float &score, int query, int key) {
+			if (query - key >= z.window)
 				score = -INFINITY;
 		});
 }

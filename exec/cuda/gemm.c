@@ -285,16 +285,20 @@ static enum status all_heads(struct gemm_plans *g, const struct cuda_env *env, c
 enum status gemm_attention_run(struct gemm_plans *g, const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
 	const int64_t H = op->d[1], K = op->d[2], s = op->d[3], D = op->d[4], width = (H + 2 * K) * D;
+	const bool all = op->d[5] > 0; /* keys and values of all ranks of a context group, in rows of their own */
+	const int64_t keys = all ? op->d[5] : s, before = all ? 0 : H, of_keys = all ? 2 * K * D : width;
 	const float scale = (float)(1.0 / sqrt((double)D));
-#define COLUMNS(argument, first, are_shared) {.arg = (argument), .from = (first) * D, .of_batch = s * width, .of_head = D, .ld = width, .shared = (are_shared)} /* of qkv or dqkv */
-#define SQUARES(argument) {.arg = (argument), .of_batch = H * s * s, .of_head = s * s, .ld = s}
+#define QUERIES(argument) {.arg = (argument), .of_batch = s * width, .of_head = D, .ld = width} /* of qkv or dqkv */
+#define SHARED(argument, first) {.arg = (argument), .from = (before + (first)) * D, .of_batch = keys * of_keys, .of_head = D, .ld = of_keys, .shared = true} /* of keys and values, or of their gradients */
+#define SCORES(argument) {.arg = (argument), .of_batch = H * s * keys, .of_head = s * keys, .ld = keys}
 #define ROWS(argument) {.arg = (argument), .of_batch = s * H * D, .of_head = D, .ld = H * D}
-	const struct batched scores = {COLUMNS(0, 0, false), COLUMNS(0, H, true), SQUARES(1), false, true, s, s, D, scale};
-	const struct batched values = {SQUARES(0), COLUMNS(1, H + K, true), ROWS(2), false, false, s, D, s, 1.0f};
-	const struct batched values_grad[] = {{ROWS(2), COLUMNS(1, H + K, true), SQUARES(3), false, true, s, s, D, 1.0f}, {SQUARES(0), ROWS(2), COLUMNS(4, H + K, true), true, false, s, D, s, 1.0f}};
-	const struct batched scores_grad[] = {{SQUARES(0), COLUMNS(1, H, true), COLUMNS(2, 0, false), false, false, s, D, s, scale}, {SQUARES(0), COLUMNS(1, 0, false), COLUMNS(2, H, true), true, false, s, D, s, scale}};
-#undef COLUMNS
-#undef SQUARES
+	const struct batched scores = {QUERIES(0), SHARED(all ? 2 : 0, 0), SCORES(1), false, true, s, keys, D, scale};
+	const struct batched values = {SCORES(0), SHARED(1, K), ROWS(2), false, false, s, D, keys, 1.0f};
+	const struct batched values_grad[] = {{ROWS(2), SHARED(1, K), SCORES(3), false, true, s, keys, D, 1.0f}, {SCORES(0), ROWS(2), SHARED(4, K), true, false, keys, D, s, 1.0f}};
+	const struct batched scores_grad[] = {{SCORES(0), SHARED(all ? 3 : 1, 0), QUERIES(2), false, false, s, D, keys, scale}, {SCORES(0), QUERIES(1), SHARED(all ? 4 : 2, 0), true, false, keys, D, s, scale}};
+#undef QUERIES
+#undef SHARED
+#undef SCORES
 #undef ROWS
 	const struct {
 		const struct batched *first;

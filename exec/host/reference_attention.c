@@ -248,40 +248,68 @@ REFERENCE(ref_kv_unpack)
 
 /* ---- naive attention ---- */
 
-static int64_t s_at(const struct shape *z, int64_t b, int64_t h, int64_t i, int64_t j) { return ((b * z->H + h) * z->s + i) * z->s + j; }
+/* Where keys and values, and their gradients, lie: in rows of qkv; or gathered, [b, k, 2 K D], each sequence's rank by rank. */
+struct keys {
+	struct shape z;
+	bool gathered;
+	int64_t n, width, first; /* of a sequence; values in a row; column of key head 0 */
+};
+
+static struct keys keys_of(const struct op *op)
+{
+	const struct shape z = shape_of(op);
+	return op->d[5] > 0 ? (struct keys){z, true, op->d[5], 2 * z.K * z.D, 0} : (struct keys){z, false, z.s, z.width, z.H * z.D};
+}
+
+static int64_t s_at(const struct keys *k, int64_t b, int64_t h, int64_t i, int64_t j) { return ((b * k->z.H + h) * k->z.s + i) * k->n + j; }
+static int64_t key_at(const struct keys *k, int64_t b, int64_t h, int64_t j, int64_t d) { return (b * k->n + j) * k->width + k->first + h / (k->z.H / k->z.K) * k->z.D + d; }
+static int64_t value_at(const struct keys *k, int64_t b, int64_t h, int64_t j, int64_t d) { return key_at(k, b, h, j, d) + k->z.K * k->z.D; }
+
+static double gathered_score(const struct host_env *env, const struct op *op, const struct keys *k, const double *qkv, const double *kv, int64_t b, int64_t h, int64_t i, int64_t j)
+{
+	const struct cut from = {env->cut.ranks, j / k->z.s, env->cut.chunks};
+	const int64_t ahead = cut_position(&from, k->z.s, j % k->z.s) - cut_position(&env->cut, k->z.s, i);
+	double dot = 0.0;
+	for (int64_t d = 0; d < k->z.D; d++)
+		dot += qkv[q_at(&k->z, b, h, i, d)] * kv[key_at(k, b, h, j, d)];
+	return op->flags & OP_CAUSAL && ahead > 0 ? -INFINITY : dot * k->z.scale + (op->flags & OP_ALIBI ? alibi_slope(env->tensor_coord * k->z.H + h, env->heads) * (double)ahead : 0.0);
+}
 
 REFERENCE(ref_attn_scores)
 {
 	UNUSED();
-	const struct shape z = shape_of(op);
+	const struct keys k = keys_of(op);
+	const struct shape z = k.z;
 	double *scores = arg[1];
 	FOR_QUERIES(z)
-		for (int64_t j = 0; j < z.s; j++)
-			scores[s_at(&z, b, h, i, j)] = score(env, op, &z, arg[0], b, h, i, j);
+		for (int64_t j = 0; j < k.n; j++)
+			scores[s_at(&k, b, h, i, j)] = k.gathered ? gathered_score(env, op, &k, arg[0], arg[2], b, h, i, j) : score(env, op, &z, arg[0], b, h, i, j);
 	return ST_OK;
 }
 
 REFERENCE(ref_attn_softmax)
 {
 	UNUSED();
-	const struct shape z = shape_of(op);
+	const struct keys k = keys_of(op);
+	const struct shape z = k.z;
 	double *scores = arg[0];
 	FOR_QUERIES(z)
-		softmax_row(scores + s_at(&z, b, h, i, 0), z.s);
+		softmax_row(scores + s_at(&k, b, h, i, 0), k.n);
 	return ST_OK;
 }
 
 REFERENCE(ref_attn_values)
 {
 	UNUSED();
-	const struct shape z = shape_of(op);
-	const double *p = arg[0], *qkv = arg[1];
+	const struct keys k = keys_of(op);
+	const struct shape z = k.z;
+	const double *p = arg[0], *kv = arg[1];
 	double *out = arg[2];
 	FOR_QUERIES(z)
 		for (int64_t d = 0; d < z.D; d++) {
 			double sum = 0.0;
-			for (int64_t j = 0; j < z.s; j++)
-				sum += p[s_at(&z, b, h, i, j)] * qkv[v_at(&z, b, h, j, d)];
+			for (int64_t j = 0; j < k.n; j++)
+				sum += p[s_at(&k, b, h, i, j)] * kv[value_at(&k, b, h, j, d)];
 			out[o_at(&z, b, h, i, d)] = sum;
 		}
 	return ST_OK;
@@ -297,18 +325,19 @@ static void clear_columns(double *rows, int64_t n, int64_t width, int64_t from, 
 REFERENCE(ref_attn_values_grad)
 {
 	UNUSED();
-	const struct shape z = shape_of(op);
-	const double *p = arg[0], *qkv = arg[1], *dout = arg[2];
-	double *dp = arg[3], *dqkv = arg[4];
-	clear_columns(dqkv, z.b * z.s, z.width, (z.H + z.K) * z.D, z.width);
+	const struct keys k = keys_of(op);
+	const struct shape z = k.z;
+	const double *p = arg[0], *kv = arg[1], *dout = arg[2];
+	double *dp = arg[3], *dkv = arg[4];
+	clear_columns(dkv, z.b * k.n, k.width, k.first + z.K * z.D, k.width);
 	FOR_QUERIES(z)
-		for (int64_t j = 0; j < z.s; j++) {
+		for (int64_t j = 0; j < k.n; j++) {
 			double sum = 0.0;
 			for (int64_t d = 0; d < z.D; d++) {
-				sum += dout[o_at(&z, b, h, i, d)] * qkv[v_at(&z, b, h, j, d)];
-				dqkv[v_at(&z, b, h, j, d)] += p[s_at(&z, b, h, i, j)] * dout[o_at(&z, b, h, i, d)];
+				sum += dout[o_at(&z, b, h, i, d)] * kv[value_at(&k, b, h, j, d)];
+				dkv[value_at(&k, b, h, j, d)] += p[s_at(&k, b, h, i, j)] * dout[o_at(&z, b, h, i, d)];
 			}
-			dp[s_at(&z, b, h, i, j)] = sum;
+			dp[s_at(&k, b, h, i, j)] = sum;
 		}
 	return ST_OK;
 }
@@ -316,13 +345,14 @@ REFERENCE(ref_attn_values_grad)
 REFERENCE(ref_attn_softmax_grad)
 {
 	UNUSED();
-	const struct shape z = shape_of(op);
+	const struct keys k = keys_of(op);
+	const struct shape z = k.z;
 	FOR_QUERIES(z) {
-		const double *p = (double *)arg[0] + s_at(&z, b, h, i, 0);
-		double *dp = (double *)arg[1] + s_at(&z, b, h, i, 0), sum = 0.0;
-		for (int64_t j = 0; j < z.s; j++)
+		const double *p = (double *)arg[0] + s_at(&k, b, h, i, 0);
+		double *dp = (double *)arg[1] + s_at(&k, b, h, i, 0), sum = 0.0;
+		for (int64_t j = 0; j < k.n; j++)
 			sum += p[j] * dp[j];
-		for (int64_t j = 0; j < z.s; j++)
+		for (int64_t j = 0; j < k.n; j++)
 			dp[j] = p[j] * (dp[j] - sum);
 	}
 	return ST_OK;
@@ -331,16 +361,18 @@ REFERENCE(ref_attn_softmax_grad)
 REFERENCE(ref_attn_scores_grad)
 {
 	UNUSED();
-	const struct shape z = shape_of(op);
-	const double *ds = arg[0], *qkv = arg[1];
-	double *dqkv = arg[2];
-	clear_columns(dqkv, z.b * z.s, z.width, 0, (z.H + z.K) * z.D);
+	const struct keys k = keys_of(op);
+	const struct shape z = k.z;
+	const double *ds = arg[0], *qkv = arg[1], *kv = k.gathered ? arg[3] : arg[1];
+	double *dqkv = arg[2], *dkv = k.gathered ? arg[4] : arg[2];
+	clear_columns(dqkv, z.b * z.s, z.width, 0, z.H * z.D);
+	clear_columns(dkv, z.b * k.n, k.width, k.first, k.first + z.K * z.D);
 	FOR_QUERIES(z)
-		for (int64_t j = 0; j < z.s; j++)
+		for (int64_t j = 0; j < k.n; j++)
 			for (int64_t d = 0; d < z.D; d++) {
-				double x = z.scale * ds[s_at(&z, b, h, i, j)];
-				dqkv[q_at(&z, b, h, i, d)] += x * qkv[k_at(&z, b, h, j, d)];
-				dqkv[k_at(&z, b, h, j, d)] += x * qkv[q_at(&z, b, h, i, d)];
+				double x = z.scale * ds[s_at(&k, b, h, i, j)];
+				dqkv[q_at(&z, b, h, i, d)] += x * kv[key_at(&k, b, h, j, d)];
+				dkv[key_at(&k, b, h, j, d)] += x * qkv[q_at(&z, b, h, i, d)];
 			}
 	return ST_OK;
 }

@@ -136,7 +136,7 @@ static void check(const char *what, const struct attention_case *c, const struct
 
 enum { QKV, OUT, LSE, DOUT, DELTA, DQKV, TENSORS };
 
-static void run_case(const struct attention_case *c, enum dtype d)
+static void run_case(const struct attention_case *c, enum dtype d, int64_t window)
 {
 	const int64_t tokens = c->b * c->s, width = (c->H + 2 * c->K) * c->D;
 	const int64_t n[TENSORS] = {tokens * width, tokens * c->H * c->D, tokens * c->H, tokens * c->H * c->D, tokens * c->H, tokens * width};
@@ -153,7 +153,7 @@ static void run_case(const struct attention_case *c, enum dtype d)
 	}
 	tensor_fill(&t[QKV], &state, 1.0);
 	tensor_fill(&t[DOUT], &state, 1.0);
-	struct op op = {.kind = OP_ATTENTION, .dtype = (uint8_t)d, .flags = (uint16_t)c->flags, .d = {c->b, c->H, c->K, c->s, c->D}};
+	struct op op = {.kind = OP_ATTENTION, .dtype = (uint8_t)d, .flags = (uint16_t)c->flags, .d = {c->b, c->H, c->K, c->s, c->D, window}};
 	struct cuda_env env = {.tensor_coord = c->tensor_coord, .heads = c->heads ? c->heads : c->H, .loss_scale = 1.0};
 	struct host_env host = {.tensor_coord = env.tensor_coord, .heads = env.heads, .loss_scale = 1.0};
 	struct error e = {0};
@@ -201,7 +201,18 @@ static void run_cases(const struct attention_case *c, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		for (size_t f = 0; f < sizeof formats / sizeof formats[0]; f++)
-			run_case(&c[i], formats[f]);
+			run_case(&c[i], formats[f], 0);
+}
+
+/* Windows shorter than a tile, of several, and all but of the sequence: of a warp's queries some have no key in the first tile that it meets. */
+static void run_windows(int64_t s)
+{
+	static const int64_t windows[] = {1, 7, 16, 40, 100};
+	for (size_t w = 0; w < sizeof windows / sizeof windows[0]; w++) {
+		const struct attention_case c = {1, 2, 1, s, w % 2 ? 64 : 32, OP_CAUSAL | (w % 2 ? OP_ALIBI : 0u), 0, 0, 0};
+		if (windows[w] < s)
+			run_case(&c, formats[w % 3], windows[w]);
+	}
 }
 
 static void test_one_thread(void)
@@ -212,7 +223,9 @@ static void test_one_thread(void)
 	run_cases(cases, N_CASES);
 	run_cases(longer, 2);
 	for (size_t i = 0; i < 2; i++)
-		run_case(&longest[i], DT_BF16);
+		run_case(&longest[i], DT_BF16, 0);
+	run_windows(33);
+	run_windows(300);
 }
 
 static void test_real_threads(void)
@@ -224,6 +237,7 @@ static void test_real_threads(void)
 	rig_real_threads(true);
 	run_cases(cases, N_CASES);
 	run_cases(longer, 1);
+	run_windows(130);
 	rig_real_threads(false);
 }
 

@@ -88,6 +88,43 @@ static void test_cut_sequences(void)
 		}
 }
 
+/* Rows of scores with the keys of three ranks; bias and mask are the kernel's. */
+static void softmax_case(enum op_kind kind, unsigned flags, enum dtype format, int64_t s, int64_t rank, size_t shift)
+{
+	struct op op = cuda_rig_op(kind, flags, 0, format, format, 2, 4, 2, s, 8);
+	struct cuda_rig r;
+	struct error e = {0};
+	op.d[5] = 3 * s;
+	cuda_rig_open(&r, op, (struct cuda_rig_options){.shift = shift});
+	r.env.cut = cut_of(rank, flags);
+	r.env.tensor_coord = 1;
+	for (int a = 0; a < r.n_args; a++)
+		r.row[a] = (size_t)op.d[5];
+	r.terms = kind == OP_ATTN_SOFTMAX ? 0.0 : 4.0; /* the sum of a row of products */
+	double *x = r.ref[0];
+	CU_ASSERT_EQUAL(cuda_rig_run(&r, &e), ST_OK);
+	for (size_t i = 0; kind == OP_ATTN_SOFTMAX && i < r.n[0]; i++) {
+		const int64_t key = (int64_t)i % op.d[5], query = (int64_t)i / op.d[5] % s, head = (int64_t)i / op.d[5] / s % 4;
+		const struct cut from = {3, key / s, r.env.cut.chunks};
+		const int64_t ahead = cut_position(&from, s, key % s) - cut_position(&r.env.cut, s, query);
+		x[i] = flags & OP_CAUSAL && ahead > 0 ? -INFINITY : x[i] + (flags & OP_ALIBI ? alibi_slope(4 + head, r.env.heads) * (double)ahead : 0.0);
+	}
+	CU_ASSERT_EQUAL(reference_run(&r.env, &r.op, r.ref, &e), ST_OK);
+	cuda_rig_compare(&r);
+	cuda_rig_close(&r);
+}
+
+static void test_scores(void)
+{
+	static const int64_t lengths[] = {2, 22, 64, 130};
+	for (size_t n = 0; n < N(lengths); n++)
+		for (size_t m = 0; m < N(masks); m++)
+			for (int64_t rank = 0; rank < 3; rank++) {
+				softmax_case(OP_ATTN_SOFTMAX, masks[m], formats[(n + m) % 3], lengths[n], rank, m % 2);
+				softmax_case(OP_ATTN_SOFTMAX_GRAD, masks[m], formats[(n + m) % 3], lengths[n], rank, m % 2);
+			}
+}
+
 static void test_columns(void)
 {
 	static const int64_t sizes[][3] = {{1, 2, 3}, {33, 24, 48}, {70, 128, 256}};
@@ -106,4 +143,4 @@ static void test_columns(void)
 			}
 }
 
-CUDA_MAIN("cuda context", {"parts", test_parts}, {"cut sequences", test_cut_sequences}, {"columns", test_columns})
+CUDA_MAIN("cuda context", {"parts", test_parts}, {"cut sequences", test_cut_sequences}, {"stored scores", test_scores}, {"columns", test_columns})

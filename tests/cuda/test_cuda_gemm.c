@@ -320,22 +320,25 @@ struct heads {
 };
 static const struct heads all_heads[] = {{1, 1, 1, 1, 1}, {2, 4, 2, 5, 8}, {1, 4, 4, 7, 8}, {3, 2, 1, 6, 4}, {3, 6, 2, 9, 16}};
 
-static void one_attention(enum op_kind kind, enum dtype d, const struct heads *h)
+/* ranks > 1: with the keys of so many, in rows of their own. */
+static void one_attention(enum op_kind kind, enum dtype d, const struct heads *h, int64_t ranks)
 {
-	const size_t square = (size_t)(h->b * h->H * h->s * h->s), qkv = (size_t)(h->b * h->s * (h->H + 2 * h->K) * h->D), out = (size_t)(h->b * h->s * h->H * h->D);
+	const int64_t keys = ranks * h->s;
+	const size_t square = (size_t)(h->b * h->H * h->s * keys), qkv = (size_t)(h->b * h->s * (h->H + 2 * h->K) * h->D), out = (size_t)(h->b * h->s * h->H * h->D), all = (size_t)(h->b * keys * 2 * h->K * h->D);
+	const size_t kv = ranks > 1 ? all : qkv;
 	const struct {
 		int n;
 		size_t of[5];
-	} sizes[OP_KIND_COUNT] = {
-		[OP_ATTN_SCORES] = {2, {qkv, square}}, [OP_ATTN_VALUES] = {3, {square, qkv, out}}, [OP_ATTN_VALUES_GRAD] = {5, {square, qkv, out, square, qkv}}, [OP_ATTN_SCORES_GRAD] = {3, {square, qkv, qkv}}};
+	} sizes[OP_KIND_COUNT] = {[OP_ATTN_SCORES] = {ranks > 1 ? 3 : 2, {qkv, square, all}}, [OP_ATTN_VALUES] = {3, {square, kv, out}}, [OP_ATTN_VALUES_GRAD] = {5, {square, kv, out, square, kv}},
+		[OP_ATTN_SCORES_GRAD] = {ranks > 1 ? 5 : 3, {square, qkv, qkv, all, all}}};
 	struct side s;
-	open_side(&s, (struct op){.kind = (uint8_t)kind, .dtype = (uint8_t)d, .out_dtype = (uint8_t)d, .layer = -1, .bucket = -1, .what = "attention", .d = {h->b, h->H, h->K, h->s, h->D}});
+	open_side(&s, (struct op){.kind = (uint8_t)kind, .dtype = (uint8_t)d, .out_dtype = (uint8_t)d, .layer = -1, .bucket = -1, .what = "attention", .d = {h->b, h->H, h->K, h->s, h->D, ranks > 1 ? keys : 0}});
 	for (int i = 0; i < sizes[kind].n; i++)
 		argument(&s, i, d, sizes[kind].of[i], 0);
 	CU_ASSERT_EQUAL(run(&s, false), ST_OK);
 	shown("attention", &s);
 	/* of shared heads each one's sum is rounded before the next is added */
-	double terms = (double)(h->s > h->D ? h->s : h->D) * (double)(h->H / h->K + 1);
+	double terms = (double)(keys > h->D ? keys : h->D) * (double)(h->H / h->K + 1);
 	for (int i = 0; i < sizes[kind].n && !error.status; i++)
 		compare(&s, i, terms);
 	close_side(&s);
@@ -346,8 +349,10 @@ static void test_attention(void)
 	static const enum op_kind kinds[] = {OP_ATTN_SCORES, OP_ATTN_VALUES, OP_ATTN_VALUES_GRAD, OP_ATTN_SCORES_GRAD};
 	for (size_t k = 0; k < 4; k++)
 		for (size_t h = 0; h < sizeof all_heads / sizeof all_heads[0]; h++) {
-			one_attention(kinds[k], DT_FP32, &all_heads[h]);
-			one_attention(kinds[k], DT_BF16, &all_heads[h]);
+			for (int64_t ranks = 1; ranks <= 3; ranks += 2) {
+				one_attention(kinds[k], DT_FP32, &all_heads[h], ranks);
+				one_attention(kinds[k], DT_BF16, &all_heads[h], ranks);
+			}
 		}
 }
 

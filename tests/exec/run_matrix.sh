@@ -143,6 +143,10 @@ for kind in ring all_gather; do
 	train 8 parallel.context=2 parallel.context_kind=$kind parallel.tensor=2 parallel.strategy=zero1 model.position=alibi
 	train 8 parallel.context=4 parallel.context_kind=$kind parallel.strategy=fsdp parallel.bucket_mb=25 "${llama[@]}"
 done
+naive=(parallel.context_kind=all_gather train.attention=naive)
+train 2 parallel.context=2 "${naive[@]}" train.micro_batch=2 model.position=rope train.recompute=selective
+train 4 parallel.context=4 "${naive[@]}" model.causal=false model.position=alibi train.fused=false
+train 8 parallel.context=4 "${naive[@]}" parallel.tensor=2 "${llama[@]}" model.position=alibi train.micro_batch=2
 train 8 parallel.context=2 parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=2
 train 8 parallel.context=2 parallel.pipeline=2 parallel.strategy=zero2
 train 4 parallel.context=2 parallel.pipeline=2 parallel.schedule=zero_bubble

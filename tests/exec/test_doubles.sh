@@ -40,6 +40,7 @@ verified 'bf16, fp32 weights' 2 ddp-tiny --set train.dtype=bf16
 verified 'bf16 throughout, fp32 master weights' 2 fsdp-tiny --set train.dtype=bf16 --set train.param_dtype=bf16 --set train.grad_dtype=bf16 --set train.reduce_dtype=bf16 --set train.master_weights=true
 verified 'fp16, naive attention, unfused' 2 zero1-tiny --set train.dtype=fp16 --set train.attention=naive --set train.fused=false
 verified 'tf32 in a graph' 2 ddp-tiny --set train.dtype=tf32 --set train.cuda_graph=true
+verified 'a sliding window, bf16' 2 ddp-tiny --set model.sliding_window=20 --set train.dtype=bf16
 verified 'moments in 8 bits, bf16' 2 ddp-tiny --set train.optimizer_bits=8 --set train.dtype=bf16
 verified 'activations offloaded, bf16, in a graph' 2 ddp-tiny --set train.offload=activations --set model.layers=4 --set train.dtype=bf16 --set train.cuda_graph=true
 
@@ -52,6 +53,7 @@ SEED=6 verified 'a pipeline of fsdp' 4 fsdp-tiny --set parallel.pipeline=2
 SEED=3 verified 'hsdp, whose sums over replicas have a stream of their own' 4 fsdp-tiny --set parallel.strategy=hsdp --set parallel.shard=2
 SEED=7 verified 'a pipeline of zero2, interleaved, bf16' 4 zero2-tiny --set parallel.pipeline=2 --set parallel.schedule=interleaved --set parallel.virtual_stages=2 --set model.layers=4 --set train.dtype=bf16
 SEED=9 verified 'context gathered, with tensor and sequence, bf16, alibi' 8 cp-tiny --set parallel.context_kind=all_gather --set parallel.tensor=2 --set parallel.sequence_parallel=true --set train.dtype=bf16 --set model.position=alibi
+SEED=7 verified 'context with stored scores, bf16' 4 cp-tiny --set parallel.context_kind=all_gather --set train.attention=naive --set train.dtype=bf16
 SEED=5 verified 'context in a graph' 4 cp-tiny --set parallel.context=4 --set train.cuda_graph=true
 
 for ranks in 2 4 8; do

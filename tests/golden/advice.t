@@ -46,7 +46,7 @@ fp32 on a GPU with Tensor Cores, an odd vocabulary, naive attention, kernels one
     -------------------------------------------------------------------------------------------------------------------------------------
       another data-parallel strategy    2.50 ms        4.9 %  5 communicate  --set parallel.strategy=fsdp
       16-bit weights and a master copy  2.26 ms        4.5 %  1 format       --set train.param_dtype=bf16 --set train.master_weights=true
-      8-bit moments                     1.01 ms        2.0 %  4 fit          --set train.optimizer_bits=8
+      8-bit moments                     1.00 ms        2.0 %  4 fit          --set train.optimizer_bits=8
       compressed gradients               726 us        1.4 %  5 communicate  --set train.grad_compression=bf16
 
 A tensor group that crosses from node to node, over fewer NICs than it has GPUs:

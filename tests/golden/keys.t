@@ -66,7 +66,7 @@ A sliding window: attention's work falls with it. Moments in 8 bits: memory and 
       optimizer                    733 us        0.0 %
       optimizer (33)               733 us        0.0 %  memory
       optimizer state             243 MiB
-    stepsim: model.sliding_window: executed by flash attention on cores alone (run.backend: host); here it is predicted, not executed
+    stepsim: model.sliding_window: executed by flash attention alone; with naive attention it is predicted, not executed
 Why a prediction is what it is: -v.
 
     $ cat > why.yaml <<'EOF'

@@ -143,6 +143,32 @@ static void by_gathering(struct member *m, int64_t ranks, unsigned flags, int64_
 	free(grads);
 }
 
+/* Naive attention: the keys of all, each sequence's brought together. */
+static void by_scores(struct member *m, int64_t ranks, unsigned flags, int64_t s)
+{
+	const int64_t n = B * s * 2 * K * D, cells = B * H * s * ranks * s;
+	double *gathered = numbers(ranks * n, false), *all = numbers(ranks * n, false), *grads = numbers(ranks * n, false), *by_rank = numbers(ranks * n, false), *probs = numbers(cells, false), *dprobs = numbers(cells, false);
+	for (int64_t r = 0; r < ranks; r++)
+		memcpy(gathered + r * n, m[r].kv, (size_t)n * sizeof *all);
+	run(&m[0].env, rig_op(OP_SWAP, 0, 0, ranks, B, n / B, 0, 0), ARGS(gathered, all));
+	for (int64_t r = 0; r < ranks; r++) {
+		run(&m[r].env, attention_op(OP_ATTN_SCORES, flags, s, ranks * s, 0), ARGS(m[r].qkv, probs, all));
+		run(&m[r].env, attention_op(OP_ATTN_SOFTMAX, flags, s, ranks * s, 0), ARGS(probs));
+		run(&m[r].env, attention_op(OP_ATTN_VALUES, flags, s, ranks * s, 0), ARGS(probs, all, m[r].out));
+		run(&m[r].env, attention_op(OP_ATTN_VALUES_GRAD, flags, s, ranks * s, 0), ARGS(probs, all, m[r].dout, dprobs, grads));
+		run(&m[r].env, attention_op(OP_ATTN_SOFTMAX_GRAD, flags, s, ranks * s, 0), ARGS(probs, dprobs));
+		run(&m[r].env, attention_op(OP_ATTN_SCORES_GRAD, flags, s, ranks * s, 0), ARGS(dprobs, m[r].qkv, m[r].dqkv, all, grads));
+		run(&m[r].env, rig_op(OP_SWAP, 0, 0, B, ranks, n / B, 0, 0), ARGS(grads, by_rank));
+		for (int64_t i = 0; i < ranks; i++)
+			add_to(m[i].dkv, by_rank + i * n, n);
+	}
+	for (int64_t r = 0; r < ranks; r++)
+		run(&m[r].env, rig_op(OP_KV_UNPACK, 0, 0, B * s, 2 * K * D, WIDTH, 0, 0), ARGS(m[r].dkv, m[r].dqkv));
+	double *const used[] = {gathered, all, grads, by_rank, probs, dprobs};
+	for (size_t i = 0; i < sizeof used / sizeof used[0]; i++)
+		free(used[i]);
+}
+
 static void agree(const double *x, const double *y, int64_t n)
 {
 	double worst = 0;
@@ -154,7 +180,9 @@ static void agree(const double *x, const double *y, int64_t n)
 static const unsigned masks[] = {0, OP_CAUSAL, OP_ALIBI, OP_CAUSAL | OP_ALIBI};
 #define N_MASKS (sizeof masks / sizeof masks[0])
 
-static void group_case(int64_t ranks, unsigned flags, int64_t s, bool gathers)
+typedef void group_way(struct member *m, int64_t ranks, unsigned flags, int64_t s);
+
+static void group_case(int64_t ranks, unsigned flags, int64_t s, group_way *way)
 {
 	const struct host_env env = {.tensor_coord = 1, .heads = 2 * H};
 	const int64_t rows = B * ranks * s;
@@ -165,7 +193,7 @@ static void group_case(int64_t ranks, unsigned flags, int64_t s, bool gathers)
 	struct member m[RANKS_MAX];
 	for (int64_t r = 0; r < ranks; r++)
 		member_open(&m[r], &env, ranks, r, flags, s, qkv, dout);
-	(gathers ? by_gathering : by_ring)(m, ranks, flags, s);
+	way(m, ranks, flags, s);
 	for (int64_t r = 0; r < ranks; r++) {
 		deal(m[r].out, got_out, &m[r].env.cut, s, H * D, true);
 		deal(m[r].dqkv, got_dqkv, &m[r].env.cut, s, WIDTH, true);
@@ -180,10 +208,11 @@ static void group_case(int64_t ranks, unsigned flags, int64_t s, bool gathers)
 
 static void test_group_is_one_rank(void)
 {
+	static group_way *const ways[] = {by_ring, by_gathering, by_scores};
 	for (int64_t ranks = 2; ranks <= RANKS_MAX; ranks++)
 		for (size_t i = 0; i < N_MASKS; i++)
-			for (int gathers = 0; gathers < 2; gathers++)
-				group_case(ranks, masks[i], 4, gathers);
+			for (int w = 0; w < 3; w++)
+				group_case(ranks, masks[i], 4, ways[w]);
 }
 
 /* ---- kernels ---- */
@@ -223,6 +252,23 @@ static void test_parts(void)
 				}
 }
 
+/* A row of scores has a key that it sees. */
+static void test_scores(void)
+{
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+		for (size_t f = 0; f < N_MASKS; f++)
+			for (int kind = OP_ATTN_SCORES; kind <= OP_ATTN_SCORES_GRAD; kind++) {
+				struct op op = rig_op((enum op_kind)kind, masks[f], 0, sizes[i][0], sizes[i][1], sizes[i][2], sizes[i][3], sizes[i][4]);
+				op.d[5] = 3 * sizes[i][3];
+				struct rig r;
+				rig_open(&r, op, 0);
+				r.env.cut = cut_of(3, (int64_t)(i + f) % 3, masks[f]);
+				r.env.tensor_coord = 1;
+				r.env.heads = 2 * sizes[i][1];
+				check(&r, (masks[f] & OP_ALIBI ? 8.0 : 2.0) * SUMS);
+			}
+}
+
 static void cut_case(struct op op, unsigned absent, unsigned flags, double tolerance)
 {
 	for (int64_t rank = 0; rank < 3; rank++) {
@@ -258,4 +304,4 @@ static void test_columns(void)
 	}
 }
 
-UNIT_MAIN("kernels, context", {"positions", test_positions}, {"a group is one rank", test_group_is_one_rank}, {"parts", test_parts}, {"cut sequences", test_cut_sequences}, {"columns", test_columns})
+UNIT_MAIN("kernels, context", {"positions", test_positions}, {"a group is one rank", test_group_is_one_rank}, {"parts", test_parts}, {"stored scores", test_scores}, {"cut sequences", test_cut_sequences}, {"columns", test_columns})

@@ -184,6 +184,42 @@ static void test_eight_bits(void)
 	CU_ASSERT_DOUBLE_EQUAL(moved_B[1] - moved_B[0], 2 * (double)(held_B[1] - held_B[0]), 64); /* words of 4 bytes are held */
 }
 
+/* Tensors too small for 8 bits stand together, and those that tensor parallelism replicates still last; a part of a cut bucket has 8 bits or 32 as a whole. */
+static void test_eight_bits_small(void)
+{
+	for (int64_t tensor = 1; tensor <= 2; tensor++) {
+		struct config c = tiny(STRAT_DDP, 2, tensor);
+		c.train.optimizer_bits = 8;
+		struct program *p = built(&c);
+		const struct role *r = &p->roles[0];
+		size_t small = 0, large = 0;
+		for (size_t i = 0; i < r->params.n; i++) {
+			const struct role_param *rp = &r->params.at[i];
+			const struct bucket *k = &r->buckets.at[rp->bucket];
+			bool inside = rp->offset >= k->wide_from && rp->offset + rp->elements <= k->wide_to;
+			CU_ASSERT_EQUAL(inside, rp->elements < OPTIMIZER_LEAST_8);
+			small += inside;
+			large += !inside;
+			for (size_t j = 0; j < r->params.n; j++) {
+				const struct role_param *other = &r->params.at[j];
+				if (other->bucket == rp->bucket && rp->param.split == TP_REPLICATED && other->param.split != TP_REPLICATED)
+					CU_ASSERT_TRUE(other->offset < rp->offset);
+			}
+		}
+		CU_ASSERT_TRUE(small > 0 && large > 0);
+		program_destroy(p);
+	}
+	struct config c = tiny(STRAT_ZERO1, 2, 1);
+	c.train.optimizer_bits = 8;
+	struct program *p = built(&c);
+	for (size_t i = 0; i < p->roles[0].buckets.n; i++) {
+		const struct bucket *k = &p->roles[0].buckets.at[i];
+		CU_ASSERT_EQUAL(k->wide_from, 0);
+		CU_ASSERT_EQUAL(k->wide_to, k->padded / 2 < OPTIMIZER_LEAST_8 ? k->padded / 2 : 0);
+	}
+	program_destroy(p);
+}
+
 /* Every weight matrix meets every token in three products: 6 x (weights of the linear layers and the head) x tokens. */
 static void test_gemm_flop(void)
 {
@@ -368,6 +404,6 @@ static void test_check_catches(void)
 	program_destroy(p);
 }
 
-UNIT_MAIN("program", {"a sliding window", test_window}, {"moments in 8 bits", test_eight_bits},
+UNIT_MAIN("program", {"a sliding window", test_window}, {"moments in 8 bits", test_eight_bits}, {"small tensors beside them", test_eight_bits_small},
 	{"matrix of strategies", test_matrix}, {"gemm flop", test_gemm_flop}, {"volumes", test_volumes}, {"buckets", test_buckets}, {"gathered memory", test_gathered_memory}, {"transient memory", test_transient_memory}, {"state memory", test_state_memory},
 	  {"check catches", test_check_catches})
