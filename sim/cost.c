@@ -318,6 +318,13 @@ static bool lies_beside_products(const struct program *p, const struct op *op, c
 	return cost_hides_tensor(p, m) && op->group == DIM_TP && op->lane == LANE_MODEL_COMM && (op->coll == COLL_ALL_GATHER || op->coll == COLL_REDUCE_SCATTER);
 }
 
+/* What was gathered lies by rank, and a kernel for each rank's slice of each tensor copies it to where it belongs: the host issues them behind the collective, and no faster than it launches. What is executed gathers in place. */
+static double copies_back_s(const struct op *op, const struct machine *m, int64_t size)
+{
+	double slices = op->coll == COLL_ALL_GATHER && !m->device.is_host && !m->profile ? (double)(op->d[1] * size) : 0;
+	return slices > 0 ? fmax(slices * m->device.launch_s, 2 * (double)op->d[0] * dtype_bytes(op->dtype) / mem_rate_Bps(m)) : 0;
+}
+
 static enum status cost_collective(const struct program *p, const struct op *op, const struct machine *m, struct op_cost *out, struct error *e)
 {
 	int64_t size = op_group_size(&p->mesh, op), stride = p->mesh.stride[op->group];
@@ -332,7 +339,7 @@ static enum status cost_collective(const struct program *p, const struct op *op,
 	struct collective_price price = collective_price(m, c, size, stride, forced, (double)op->d[0] * dtype_bytes(op->dtype));
 	if (price.algo < 0 && m->device.compute_capability <= 0 && (forced.proto >= 0 || (forced.algo >= 0 && forced.algo != NCCL_RING)))
 		return error_set(e, ST_INPUT, "collectives.%s: %s runs no NCCL; only NVIDIA's GPUs do", forced.proto >= 0 ? "protocol" : "algorithm", m->device.name);
-	out->alone_s = price.time_s;
+	out->alone_s = price.time_s + copies_back_s(op, m, size);
 	if (lies_beside_products(p, op, m) && !price.measured)
 		out->beside_s = price.time_s * (1 - exposed_beside_tiles(&p->config));
 	if (!isfinite(out->alone_s) || !(out->alone_s > 0))

@@ -261,10 +261,27 @@ static bool gathers_ahead(const struct builder *b)
 	return b->c->stack.gather_ahead && b->c->parallel.overlap && b->c->parallel.strategy == STRAT_ZERO1;
 }
 
+static int64_t tensors_in(const struct builder *b, int32_t bucket)
+{
+	int64_t n = 0;
+	for (size_t i = 0; i < b->r->params.n; i++)
+		n += b->r->params.at[i].bucket == bucket;
+	return n;
+}
+
 static void gather_updated(struct builder *b, int32_t i)
 {
 	const struct bucket *k = &b->r->buckets.at[i];
-	build_collective(b, COLL_ALL_GATHER, RED_SUM, k->along, LANE_COMM, b->weight, (int64_t)k->padded, k->shard, k->weights, "weights", i);
+	struct op op = build_new(b, OP_COLLECTIVE, "weights");
+	op.lane = LANE_COMM;
+	op.dtype = op.out_dtype = (uint8_t)b->weight;
+	op.coll = COLL_ALL_GATHER;
+	op.reduce = RED_SUM;
+	op.group = (uint8_t)k->along;
+	op.bucket = i;
+	op.d[0] = (int64_t)k->padded;
+	op.d[1] = b->c->stack.copies_gathered ? tensors_in(b, i) : 0;
+	build_op(b, op, (const struct view[]){k->shard, k->weights});
 }
 
 /* Buckets hold the parameters from the last to the first: forward needs them in reverse. */

@@ -102,6 +102,7 @@ enum op_class {
  * CAST            d = elements           x r, y w                       dtype to out_dtype
  * COLLECTIVE      d = elements           in r, out w                    over group `group`; elements counts the FULL buffer (all-gather: out; reduce-scatter: in; all-reduce: both);
  *                                                                       shards lie in the order of the members' coordinates; all-reduce may be in place (in == out);
+ *                                                                       all-gather of updated weights: d[1] tensors, each copied back rank by rank (stack: copies_gathered), or 0;
  *                                                                       broadcast: member 0's in to every out; alltoall: part i of in to member i, out by sender; sendrecv: in to the next member, out from the one before
  *                 d = elements, peer, own    in r?, out w?              SEND (in) and RECV (out): one message between coordinates `own` and `peer` along DIM_PP; both ends have the same elements, micro and layer, which is
  *                                                                       the block whose input the message is, or is the gradient of. A send and its receive move together and end together

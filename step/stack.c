@@ -121,6 +121,11 @@ static enum status read_shard(const struct ynode *n, struct stack *s, struct err
 	return ynode_bool(n, &s->shard_inside, e);
 }
 
+static enum status read_copies(const struct ynode *n, struct stack *s, struct error *e)
+{
+	return ynode_bool(n, &s->copies_gathered, e);
+}
+
 static enum status read_adds(const struct ynode *n, struct stack *s, struct error *e)
 {
 	return ynode_bool(n, &s->adds_gradients, e);
@@ -138,8 +143,8 @@ static enum status read_last_gemm(const struct ynode *n, struct stack *s, struct
 
 static enum status read_habit(const struct ynode *n, struct stack *s, struct error *e)
 {
-	static const char *const names[] = {"attention_kernel", "stage_split", "gather_ahead", "shard_inside", "adds_gradients", "dynamic_scales", "recompute_last_gemm"};
-	static enum status (*const readers[])(const struct ynode *, struct stack *, struct error *) = {read_kernel, read_split, read_ahead, read_shard, read_adds, read_scales, read_last_gemm};
+	static const char *const names[] = {"attention_kernel", "stage_split", "gather_ahead", "shard_inside", "copies_gathered", "adds_gradients", "dynamic_scales", "recompute_last_gemm"};
+	static enum status (*const readers[])(const struct ynode *, struct stack *, struct error *) = {read_kernel, read_split, read_ahead, read_shard, read_copies, read_adds, read_scales, read_last_gemm};
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (strcmp(n->key, names[i]) == 0)
 			return readers[i](n, s, e);

@@ -51,6 +51,7 @@ struct stack {
 	enum stage_split stage_split;
 	bool gather_ahead;         /* zero1: updated weights are gathered at the beginning of the next step, beside its forward pass, bucket by bucket (Megatron's overlap_param_gather) */
 	bool shard_inside;         /* zero1: the scatter leaves a rank's part of the reduced gradients inside the whole ones; else it has a place of its own (DeepSpeed's flattened partitions; what stepsim executes) */
+	bool copies_gathered;      /* zero1: gathered weights lie by rank in buffers of their own, and a kernel of its own copies each rank's slice of each tensor back; else they are gathered in place */
 	bool adds_gradients;       /* weights' gradients leave their products in the compute format, and a kernel of its own adds each to its fp32 sum after every micro-batch; else the product adds */
 	bool dynamic_scales;       /* an fp8 copy's scale is that of the values at hand: they are read once more for the largest, and the copy along the other axis is a write of its own; else last step's scale (TE's delayed scaling), one pass of the traffic that the fits have seen */
 	bool recompute_last_gemm;  /* a recomputed block runs its last product and that one's reduction again (Megatron's and PyTorch's reentrant checkpointing call the whole forward function), which the early stop of non-reentrant torch.utils.checkpoint leaves out */

@@ -20,7 +20,7 @@
 static const char *const systems[] = {"dgx-a100", "dgx-h100", "aws-p4d", "azure-nd-h100-v5"};
 static const char *const models[] = {"layers: 24, hidden: 4096, heads: 32, vocab: 51200, seq_len: 2048", "layers: 16, hidden: 6144, heads: 48, vocab: 51200, seq_len: 2048, tied_embeddings: false",
                                      "layers: 16, hidden: 8192, heads: 64, kv_heads: 8, ffn_hidden: 28672, vocab: 128256, seq_len: 4096, mlp: swiglu, norm: rmsnorm, position: rope, bias: false, tied_embeddings: false"};
-static const char *const stacks[] = {"megatron-core", "pytorch-ddp", "megatron-deepspeed", "pytorch-fsdp"};
+static const char *const stacks[] = {"megatron-core", "pytorch-ddp", "megatron-deepspeed", "pytorch-fsdp", "nanotron"};
 
 static void random_plan(unsigned system, char *text, size_t size, int64_t *ranks)
 {
@@ -33,7 +33,7 @@ static void random_plan(unsigned system, char *text, size_t size, int64_t *ranks
 	         "model: {%s}\n"
 	         "train: {stack: %s, dtype: bf16, micro_batch: %u, global_batch: %u, recompute: %s}\n"
 	         "parallel: {strategy: %s, tensor: %u, sequence_parallel: %s, pipeline: %u, virtual_stages: %u, schedule: %s, overlap: %s}\n",
-	         models[random_below(3)], stacks[random_below(4)], micro, micro * data * micros, random_below(2) ? "full" : "none", data == 1 ? "none" : pipeline > 1 ? pipelined[random_below(2)] : flat[random_below(4)], tensor,
+	         models[random_below(3)], stacks[random_below(5)], micro, micro * data * micros, random_below(2) ? "full" : "none", data == 1 ? "none" : pipeline > 1 ? pipelined[random_below(2)] : flat[random_below(4)], tensor,
 	         tensor > 1 && random_below(2) ? "true" : "false", pipeline, virtual, schedules[schedule], data == 1 || random_below(3) ? "true" : "false");
 }
 

@@ -524,7 +524,25 @@ static void test_dynamic_scales(void)
 	program.config.stack.dynamic_scales = false;
 }
 
-UNIT_MAIN("cost", {"scales of fp8 copies", test_dynamic_scales}, {"grouped products", test_grouped_products}, {"roofline", test_roofline}, {"shapes of products", test_shapes_of_products}, {"sums of gradients by kernels of their own", test_adds_gradients}, {"a format that the device does not support", test_unsupported_format}, {"copies", test_copies}, {"a profile's fit", test_fit},
+/* A gather that says how many tensors it holds lays them back slice by slice: each a launch, or both passes over the memory where those take longer. */
+static void test_copies_gathered(void)
+{
+	mesh(1, 16);
+	struct machine m = gpu();
+	struct op gather = collective(COLL_ALL_GATHER, DIM_DP, 1 << 20), sum = collective(COLL_ALL_REDUCE, DIM_DP, 1 << 20);
+	gather.dtype = gather.out_dtype = sum.dtype = sum.out_dtype = DT_BF16;
+	const double plain_s = cost(&m, gather).alone_s, sum_s = cost(&m, sum).alone_s;
+	gather.d[1] = sum.d[1] = 3;
+	NEAR(cost(&m, gather).alone_s, plain_s + 3 * 16 * 4e-6);
+	NEAR(cost(&m, sum).alone_s, sum_s);
+	gather.d[1] = 0;
+	gather.d[0] = 1 << 30;
+	const double large_s = cost(&m, gather).alone_s;
+	gather.d[1] = 3;
+	NEAR(cost(&m, gather).alone_s, large_s + 2 * 2.0 * (1 << 30) / (2e12 * 0.9));
+}
+
+UNIT_MAIN("cost", {"scales of fp8 copies", test_dynamic_scales}, {"gathered weights copied back", test_copies_gathered}, {"grouped products", test_grouped_products}, {"roofline", test_roofline}, {"shapes of products", test_shapes_of_products}, {"sums of gradients by kernels of their own", test_adds_gradients}, {"a format that the device does not support", test_unsupported_format}, {"copies", test_copies}, {"a profile's fit", test_fit},
 	{"a profile's curve", test_curve}, {"an entry that the profile lacks", test_missing_entry}, {"a GPU's profile", test_gpu_profile}, {"ring over links", test_ring}, {"gradients of 7 billion parameters", test_seven_billion},
 	{"a profile's collective", test_collective_curve}, {"what a collective takes from compute", test_collective_use}, {"tensor-parallel collectives beside products", test_tensor_overlap}, {"a group of one", test_group_of_one}, {"prices of a role", test_prices},
 	{"a link of unknown rate", test_unknown_link})

@@ -379,6 +379,26 @@ static void test_state_memory(void)
 	}
 }
 
+/* Where a stack copies gathered weights back tensor by tensor, each gather says how many it holds: all of the role's together. */
+static void test_tensors_gathered(void)
+{
+	for (int copies = 0; copies <= 1; copies++) {
+		struct config c = tiny(STRAT_ZERO1, 4, 1);
+		c.stack.copies_gathered = copies;
+		struct program *p = built(&c);
+		const struct role *r = &p->roles[0];
+		int64_t tensors = 0, gathers = 0;
+		for (size_t i = 0; i < r->ops.n; i++)
+			if (r->ops.at[i].kind == OP_COLLECTIVE && r->ops.at[i].coll == COLL_ALL_GATHER) {
+				gathers++;
+				tensors += r->ops.at[i].d[1];
+			}
+		CU_ASSERT_EQUAL(gathers, (int64_t)r->buckets.n);
+		CU_ASSERT_EQUAL(tensors, copies ? (int64_t)r->params.n : 0);
+		program_destroy(p);
+	}
+}
+
 /* The checker finds what it is there to find. */
 static void test_check_catches(void)
 {
@@ -406,4 +426,4 @@ static void test_check_catches(void)
 
 UNIT_MAIN("program", {"a sliding window", test_window}, {"moments in 8 bits", test_eight_bits}, {"small tensors beside them", test_eight_bits_small},
 	{"matrix of strategies", test_matrix}, {"gemm flop", test_gemm_flop}, {"volumes", test_volumes}, {"buckets", test_buckets}, {"gathered memory", test_gathered_memory}, {"transient memory", test_transient_memory}, {"state memory", test_state_memory},
-	  {"check catches", test_check_catches})
+	  {"tensors gathered", test_tensors_gathered}, {"check catches", test_check_catches})

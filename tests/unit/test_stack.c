@@ -22,13 +22,13 @@ static enum status parse(const char *text, struct stack *s)
 static void test_read(void)
 {
 	struct stack s;
-	CU_ASSERT_EQUAL(parse("numbers:\n  elementwise_passes: {value: 2.5, source: x}\n  op: {value: 40us, source: y}\nmemory:\n  loss: {value: 12B, source: z}\nhabits:\n  attention_kernel: fa3\n  adds_gradients: true\n  dynamic_scales: true\n  recompute_last_gemm: true\n", &s), ST_OK);
+	CU_ASSERT_EQUAL(parse("numbers:\n  elementwise_passes: {value: 2.5, source: x}\n  op: {value: 40us, source: y}\nmemory:\n  loss: {value: 12B, source: z}\nhabits:\n  attention_kernel: fa3\n  adds_gradients: true\n  copies_gathered: true\n  dynamic_scales: true\n  recompute_last_gemm: true\n", &s), ST_OK);
 	CU_ASSERT_EQUAL(s.memory.loss_B, 12);
 	CU_ASSERT_EQUAL(s.memory.gate_B, 0);
 	CU_ASSERT_EQUAL(s.elementwise_passes, 2.5);
 	CU_ASSERT_DOUBLE_EQUAL(s.op_s, 40e-6, 1e-15);
 	CU_ASSERT_EQUAL(s.attention_kernel, KERNEL_FA3);
-	CU_ASSERT_TRUE(s.recompute_last_gemm && s.adds_gradients && s.dynamic_scales);
+	CU_ASSERT_TRUE(s.recompute_last_gemm && s.adds_gradients && s.copies_gathered && s.dynamic_scales);
 	CU_ASSERT_EQUAL(s.logit_B, 0);
 	CU_ASSERT_EQUAL(s.interval, 0);
 	CU_ASSERT_EQUAL(parse("interval: {value: 0.1, source: x}\nunseen: {value: 0.2, source: y}\n", &s), ST_OK);
