@@ -117,7 +117,7 @@ A search and a comparison count it, too, and see the same step; advice tries cha
     step time                     56.3 s
       larger micro-batches              20.0 s       35.6 %  3 fuse    --set train.micro_batch=32
     step time                   36.3 s
-    config  dp 1 mb 1     56.3 s  21.8 s to 2.42 min    298141  25.9 %  3.22 GiB  76.4 GiB      0 s  compute: gemm 52 % of the step
-    1  dgx-h100     1     56.3 s  21.8 s to 2.42 min    298141  25.9 %  3.22 GiB  76.4 GiB      0 s  dp 1 mb 1
+    config  dp 1 mb 1     56.3 s  21.8 s to 2.42 min    298141  25.9 %  3.34 GiB  76.3 GiB      0 s  compute: gemm 55 % of the step
+    1  dgx-h100     1     56.3 s  21.8 s to 2.42 min    298141  25.9 %  3.34 GiB  76.3 GiB      0 s  dp 1 mb 1
     stepsim: no plan is legal on 2 ranks: --set train.global_batch=16384: gpipe keeps 16384 micro-batches of 12 layers in flight, too many to be simulated (parallel.schedule 1f1b does not)
     step time                      28.5 s
