@@ -27,11 +27,25 @@ static void list_param(struct builder *b, const struct param *p)
 		b->st = error_nomem(b->e, "the parameter list");
 }
 
+/* By layer: whether the stage has it. Once for all parameters, as where a part begins takes a walk through the layers. NULL when out of memory. */
+static bool *own_layers(const struct builder *b)
+{
+	bool *own = calloc((size_t)b->m->layers + 1, sizeof *own);
+	for (int64_t chunk = 0; own && chunk < b->chunks; chunk++) {
+		const struct stage_part part = stage_part(b->c, b->stage, chunk);
+		for (int64_t i = 0; i < part.layers; i++)
+			own[part.first + i] = true;
+	}
+	return own;
+}
+
 static void list_params(struct builder *b)
 {
 	int64_t n = model_param_count(b->m), slots = (b->m->layers + 1) * PARAM_KIND_COUNT;
+	bool *own = own_layers(b);
 	b->param_index = malloc((size_t)slots * sizeof *b->param_index);
-	if (!b->param_index) {
+	if (!b->param_index || !own) {
+		free(own);
 		b->st = error_nomem(b->e, "the parameter index");
 		return;
 	}
@@ -39,9 +53,10 @@ static void list_params(struct builder *b)
 		b->param_index[i] = NONE;
 	for (int64_t i = 0; i < n; i++) {
 		struct param p = model_param(b->m, i, b->tensor);
-		if (stage_has_param(b->c, b->stage, &p) && !(heads_table(b, &p)))
+		if ((p.layer >= 0 ? own[p.layer] : stage_has_param(b->c, b->stage, &p)) && !heads_table(b, &p))
 			list_param(b, &p);
 	}
+	free(own);
 	for (int64_t i = 0; i < n && b->has_head && !b->has_embedding; i++) {
 		struct param p = model_param(b->m, i, b->tensor);
 		if (heads_table(b, &p))
