@@ -103,17 +103,18 @@ static bool layers_differ(const struct config *c)
 	return some_recompute || spans || c->model.experts > 0;
 }
 
-/* A pipeline whose stages are not alike, or whose actions are not those that pieces are measured of. */
+/* A pipeline whose stages are not alike, or whose actions are not those that pieces are measured of; or a single stage that is shorter than its pieces. */
 static bool stages_differ(const struct config *c)
 {
 	const struct parallel *p = &c->parallel;
 	const int64_t parts = p->pipeline * p->virtual_stages;
 	if (parts == 1)
-		return false;
+		return c->model.layers < flat_layers(c); /* no further layer is like those before it */
 	const bool casts = dtype_stored(c->train.param_dtype) != dtype_stored(c->train.dtype); /* copies of weights live from stage to stage in other ways */
 	const bool uneven = c->model.layers % parts != 0 || c->model.layers <= parts || c->stack.stage_split == SPLIT_COST;
 	const bool cut = p->strategy != STRAT_DDP && p->strategy != STRAT_ZERO1 && p->strategy != STRAT_NONE;
-	return casts || uneven || cut || p->pipeline > CONFIG_MAX_STAGES /* of a walk */;
+	const bool apart = p->order[DIM_COUNT - 1] != DIM_PP; /* replicas lie further apart than in a short pipeline */
+	return casts || uneven || cut || apart || p->pipeline > CONFIG_MAX_STAGES /* of a walk */;
 }
 
 bool evaluator_folds(const struct evaluator *v, const struct config *c)

@@ -38,7 +38,8 @@ static enum status flat_memory(struct evaluator *v, struct evaluation *out, stru
 	evaluator_set_memory(v, line_at(always, layers) + b->kept_B[END_FIRST].each * (double)layers, out);
 	if (!out->fits)
 		return ST_OK;
-	for (int64_t from = FEW_LAYERS < layers ? FEW_LAYERS : layers; !st; from = layers) {
+	const int64_t few = FEW_LAYERS + 2 * c->parallel.prefetch; /* by then so many units are gathered at once as ever */
+	for (int64_t from = few < layers ? few : layers; !st; from = layers) {
 		flat_memory_config(c, from, &v->small);
 		if (!(st = find_flat_memory(v, PIECES_FLAT_MEMORY, from, flat_memory_measure, &peak, e)))
 			evaluator_set_memory(v, line_at(peak, layers), out);
@@ -56,7 +57,7 @@ enum status evaluate_flat(struct evaluator *v, struct evaluation *out, struct er
 	enum status st = flat_memory(v, out, e);
 	if (st || !out->fits)
 		return st;
-	flat_config(c, flat_layers(c), c->micro_batches > FLAT_MICROS ? FLAT_MICROS + 1 : FLAT_MICROS, &v->small);
+	flat_config(c, 1, c->micro_batches > FLAT_MICROS ? FLAT_MICROS + 1 : FLAT_MICROS, &v->small);
 	st = evaluator_find_config(v, PIECES_FLAT, &piece, &fresh, e);
 	if (!st && fresh) {
 		v->counts.measured += 2;

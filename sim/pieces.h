@@ -62,6 +62,8 @@ struct flat_pieces {
 	bool straight;
 };
 #define FLAT_MICROS 2
+/* Of programs with so many layers and one more: a plan of fewer is not put together from them. */
+int64_t flat_layers(const struct config *c);
 
 /* c: the resolved plan. */
 enum status block_pieces_measure(const struct config *c, const struct machine *m, struct block_pieces *out, struct error *e);
@@ -72,8 +74,6 @@ enum status data_pieces_measure(const struct config *c, const struct machine *m,
 enum status flat_static_measure(const struct config *c, int64_t layers, struct flat_memory *out, struct error *e);
 enum status flat_memory_measure(const struct config *c, int64_t layers, struct flat_memory *out, struct error *e);
 enum status flat_pieces_measure(const struct config *c, const struct machine *m, struct flat_pieces *out, struct error *e);
-/* The layers of the smaller of the two programs that flat_pieces_measure runs. */
-int64_t flat_layers(const struct config *c);
 
 /* What the micro-batches in flight keep at most on the first or the last stage of a plan with so many stages; < 0 when out of memory. */
 double most_kept_B(const struct config *c, const struct block_pieces *b, int end, struct error *e);

@@ -25,8 +25,17 @@ void flat_static_config(const struct config *c, int64_t layers, struct config *o
 	out->data.bytes = 8 * (uint64_t)(c->model.seq_len / c->parallel.context);
 }
 
-/* Programs of so many layers, and of one more. */
+/* Programs of so many layers, and of one more. Where a layer's collectives are of several kinds, of replicas beside shards or of context beside either, what one leaves to the next evens out after more of them. */
 #define FLAT_LAYERS 4
+#define FLAT_LAYERS_MIXED 8
+
+int64_t flat_layers(const struct config *c)
+{
+	const bool units = c->parallel.strategy == STRAT_FSDP || c->parallel.strategy == STRAT_HSDP;
+	if (c->parallel.strategy == STRAT_HSDP || c->parallel.context > 1)
+		return FLAT_LAYERS_MIXED;
+	return units ? 1 + (c->parallel.prefetch > 1 ? c->parallel.prefetch : 1) : FLAT_LAYERS;
+}
 
 static enum status run_flat(const struct config *c, const struct machine *m, struct breakdown *out, double *host_s, struct error *e)
 {
@@ -123,15 +132,6 @@ enum status flat_memory_measure(const struct config *c, int64_t layers, struct f
 	}
 	free(some);
 	return st;
-}
-
-/* More than are gathered ahead, so that a further layer is like those before it. */
-int64_t flat_layers(const struct config *c)
-{
-	if (c->parallel.strategy != STRAT_FSDP && c->parallel.strategy != STRAT_HSDP)
-		return FLAT_LAYERS;
-	const int64_t ahead = 1 + c->parallel.prefetch, most = ahead < c->model.layers ? ahead : c->model.layers;
-	return most > 2 ? most : 2;
 }
 
 enum status flat_pieces_measure(const struct config *c, const struct machine *m, struct flat_pieces *out, struct error *e)

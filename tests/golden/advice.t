@@ -116,7 +116,7 @@ Each lever keeps its word when it is given to the command line, to the picosecon
 A large program: within its budget some changes are put together from pieces, and marked; some are left.
 
     $ stepsim predict $ROOT/configs/pp-gpt3-175b-384xa100.yaml | grep -A 3 '^What would'
-    What would shorten the step, each alone; symptom: compute-bound (23 changes tried, 10 left untried for the program's size (-v tries them))
+    What would shorten the step, each alone; symptom: compute-bound (20 changes tried, 13 left untried for the program's size (-v tries them))
                               saves  of the step  order          with
     -------------------------------------------------------------------------------------------------------------
       less recomputation    ~19.0 s       25.8 %  4 fit          --set train.recompute=none
