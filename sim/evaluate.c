@@ -100,17 +100,16 @@ static bool layers_differ(const struct config *c)
 	const bool reduces = p->data * p->context > 1 && (p->strategy == STRAT_DDP || p->strategy == STRAT_ZERO1 || p->strategy == STRAT_ZERO2);
 	const double layer_B = (double)model_parameters(&c->model) / (double)(c->model.layers * p->tensor) * dtype_bytes(dtype_stored(c->train.grad_dtype));
 	const bool spans = reduces && p->bucket_mb * 1048576 * BUCKETS_A_LAYER > layer_B; /* a bucket that spans layers comes at another place in each */
-	const bool few = p->pipeline * p->virtual_stages == 1 && c->model.layers < flat_layers(c); /* than pieces are measured of */
-	return some_recompute || spans || few || c->model.experts > 0;
+	return some_recompute || spans || c->model.experts > 0;
 }
 
-/* A pipeline whose stages are not alike, or whose actions are not those that pieces are measured of. */
+/* A pipeline whose stages are not alike, or whose actions are not those that pieces are measured of; or a single stage that is shorter than its pieces. */
 static bool stages_differ(const struct config *c)
 {
 	const struct parallel *p = &c->parallel;
 	const int64_t parts = p->pipeline * p->virtual_stages;
 	if (parts == 1)
-		return false;
+		return c->model.layers < flat_layers(c); /* no further layer is like those before it */
 	const bool casts = dtype_stored(c->train.param_dtype) != dtype_stored(c->train.dtype); /* copies of weights live from stage to stage in other ways */
 	const bool uneven = c->model.layers % parts != 0 || c->model.layers <= parts || c->stack.stage_split == SPLIT_COST;
 	const bool cut = p->strategy != STRAT_DDP && p->strategy != STRAT_ZERO1 && p->strategy != STRAT_NONE;

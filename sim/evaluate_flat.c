@@ -57,7 +57,7 @@ enum status evaluate_flat(struct evaluator *v, struct evaluation *out, struct er
 	enum status st = flat_memory(v, out, e);
 	if (st || !out->fits)
 		return st;
-	flat_config(c, flat_layers(c), c->micro_batches > FLAT_MICROS ? FLAT_MICROS + 1 : FLAT_MICROS, &v->small);
+	flat_config(c, 1, c->micro_batches > FLAT_MICROS ? FLAT_MICROS + 1 : FLAT_MICROS, &v->small);
 	st = evaluator_find_config(v, PIECES_FLAT, &piece, &fresh, e);
 	if (!st && fresh) {
 		v->counts.measured += 2;
