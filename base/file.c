@@ -91,21 +91,34 @@ static enum status write_through(const char *path, const char *text, size_t len,
 	return st;
 }
 
-enum status file_can_write(const char *path, struct error *e)
+/* What file_write needs of `path`: a file is replaced by one beside it, and a device written through. */
+static enum status can_make_beside(const char *path, struct error *e)
 {
-	struct stat s;
 	char folder[PATH_MAX_LEN];
-	if (strcmp(path, "-") == 0)
-		return ST_OK;
-	if (stat(path, &s) == 0) {
-		errno = EISDIR;
-		return S_ISDIR(s.st_mode) || access(path, W_OK) != 0 ? open_failed(path, e) : ST_OK;
-	}
 	const char *slash = strrchr(path, '/');
 	int len = slash ? (int)(slash - path) + 1 : 0;
 	if (snprintf(folder, sizeof folder, "%.*s.", len, path) >= (int)sizeof folder)
 		return error_set(e, ST_INPUT, "cannot write %s: the path is too long", path);
 	return access(folder, W_OK | X_OK) == 0 ? ST_OK : open_failed(path, e);
+}
+
+enum status file_can_write(const char *path, struct error *e)
+{
+	struct stat s;
+	if (strcmp(path, "-") == 0)
+		return ST_OK;
+	if (stat(path, &s) != 0)
+		return can_make_beside(path, e);
+	if (S_ISDIR(s.st_mode)) {
+		errno = EISDIR;
+		return open_failed(path, e);
+	}
+	if (!S_ISREG(s.st_mode))
+		return access(path, W_OK) == 0 ? ST_OK : open_failed(path, e);
+	char *target = realpath(path, NULL);
+	enum status st = target ? can_make_beside(target, e) : open_failed(path, e);
+	free(target);
+	return st;
 }
 
 /* `mode`: of the file that is replaced; 0 when there is none. */

@@ -10,7 +10,8 @@
 #include "base/clock.h"
 #include "exec/session.h"
 
-#define SHOWS 0.1      /* of the cores' time: less is within what ticks resolve and what a kernel does for its processes */
+#define SHOWS 0.1      /* of the cores' time: less is within what a kernel does for its processes, and ticks resolve */
+#define WINDOW_S 1.0   /* in less, the ticks of 10 ms that each field of /proc/stat is rounded to are as much */
 #define MENTIONED 0.01
 
 /* proc_stat(5): user (guests' included), nice, system, idle, iowait, irq, softirq, steal. */
@@ -80,7 +81,7 @@ enum status others_end(struct session *s, const struct others *begun, struct oth
 	double mine[2] = {share(now.busy_s - begun->busy_s - (now.own_s - begun->own_s), room_s), share(now.stolen_s - begun->stolen_s, room_s)};
 	double(*all)[2] = malloc((size_t)s->info.ranks * sizeof *all);
 	*out = (struct others_worst){.rank = -1};
-	if (s->info.oversubscribed || begun->cpus != now.cpus)
+	if (s->info.oversubscribed || begun->cpus != now.cpus || now.at_s - begun->at_s < WINDOW_S)
 		mine[0] = mine[1] = 0;
 	enum status st = session_agree(s, all ? ST_OK : error_nomem(e, "what other processes took"), e);
 	if (!st)

@@ -22,7 +22,7 @@ struct others_worst {
 };
 
 void others_begin(struct others *o);
-/* Collective: what was taken since others_begin from the rank that lost most, on every rank. Nothing where ranks share cores: they take them from each other. */
+/* Collective: what was taken since others_begin from the rank that lost most, on every rank. Nothing where ranks share cores, which they take from each other, and of less than a second. */
 enum status others_end(struct session *s, const struct others *begun, struct others_worst *out, struct error *e);
 
 /* "other processes took 38 % of the time of rank 1's cores, other virtual machines 5 %". */

@@ -5,7 +5,7 @@
 
 struct row {
 	const char *part, *key;
-	const char *count, *bound; /* "": none */
+	const char *count, *bound; /* NULL: none */
 	double predicted, measured;
 };
 

@@ -70,6 +70,7 @@ enum status evaluator_find(struct evaluator *v, int kind, const void *of, size_t
 	*out = k->piece;
 	return ST_OK;
 }
+
 enum status evaluator_find_config(struct evaluator *v, int kind, void **out, bool *fresh, struct error *e)
 {
 	return evaluator_find(v, kind, &v->small, offsetof(struct config, origin), out, fresh, e); /* what comes behind is for messages */
@@ -88,6 +89,7 @@ enum status evaluator_find_block(struct evaluator *v, const struct block_pieces 
 	*out = piece;
 	return st;
 }
+
 /* ---- what folds ---- */
 
 #define BUCKETS_A_LAYER 3

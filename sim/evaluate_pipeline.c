@@ -36,6 +36,7 @@ static enum status find_data(struct evaluator *v, const struct block_pieces *blo
 	*out = piece;
 	return st;
 }
+
 /* ---- memory ---- */
 
 /* ZeRO-1 cuts the optimizer's state and, where the stack does, keeps the reduced gradients' part. */

@@ -108,8 +108,7 @@ static bool begins_layer(const struct role *r, const struct op *op, struct leadi
 	return at->leads;
 }
 
-/* Every op starts as soon as its lane and what it depends on allow, and lasts what it takes alone: nothing in the engine is earlier. */
-/* hides: as floor_run. */
+/* Every op starts as soon as its lane and what it depends on allow, and lasts what it takes alone: nothing in the engine is earlier. hides: collectives with which a layer begins take no time (floor_run's hidden). */
 static enum status run_alone(const struct role *r, const struct prices *prices, const struct inside *inside, bool hides, struct floor_run *out, struct error *e)
 {
 	double lane_s[LANE_COUNT] = {0}, *end_s = calloc(r->ops.n + 1, sizeof *end_s);
@@ -294,7 +293,6 @@ static double weights_within(const struct parallel *p, double micros, int64_t s)
 		return micros;
 	return p->schedule == SCHED_ZBV && s > 0 ? 0 : fmax(0, micros - (double)s);
 }
-
 
 static double pipeline_s(const struct config *c, const struct passes *layer, const struct passes *head, const struct comm_piece *comm)
 {

@@ -6,7 +6,9 @@
  * the first micro-batch has come through the stages before it, and when it has ended its last backward, that still has to go back through them:
  *     step >= sum over r < s of (f'_r + b'_r) + M (f_s + b_s)            for each s (Narayanan et al. 2021, arXiv:2104.04473, section 2.2: the pipeline bubble)
  * Under zero_bubble stage s leaves the weights of s micro-batches for after its last backward: w is in none of the b', and in M - s of the b. Under zbv stages behind the first may put off all w.
- * Nor is it shorter than all that passes over the parameters of a stage's layers, micro-batch by micro-batch (zero2, fsdp, hsdp), one collective after the other on their lane.
+ * A pass through a part's layers takes, once, less by the longest wait between two layers and by what the collectives with which a layer begins add: a stage may fill both with another micro-batch. Under zbv backward passes count their compute lane alone.
+ * Groups across nodes count as nothing: a pass waits so long for them that the next one may hide it.
+ * Nor is it shorter than all that passes over the parameters of a stage's layers, micro-batch by micro-batch (fsdp, hsdp; once a step where a pipeline keeps them gathered), one collective after the other on their lane. Buckets of gradients may share layers, and count as nothing.
  *
  * Memory: what the layers of the first stage have always, and what it keeps of the micro-batches that its schedule has in flight at once.
  */

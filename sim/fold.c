@@ -104,7 +104,7 @@ static enum status count_rest(const struct config *c, const struct machine *m, s
 	if (st || (st = simulation_sums(&few->simulation, actor, &few->sums, e)) || (st = simulation_sums(&more->simulation, actor, &more->sums, e)))
 		return st;
 	sums_extend(&few->sums, &more->sums, t);
-	summarize(&few->sums, more->program, m, out);
+	summarize(&few->sums, few->program, m, out); /* whose ops the sums name */
 	return ST_OK;
 }
 

@@ -25,6 +25,7 @@ static void add_point(struct found *f, struct point p)
 	f->front[kept++] = p;
 	f->n_front = kept;
 }
+
 static enum status evaluate_shape(struct seeker *k, uint32_t number, struct found *out, struct error *e)
 {
 	struct variant v[VARIANTS_MAX];
@@ -56,6 +57,7 @@ static enum status evaluate_shape(struct seeker *k, uint32_t number, struct foun
 	}
 	return ST_OK;
 }
+
 /* ---- all shapes, on all cores ---- */
 
 struct crew {

@@ -9,6 +9,7 @@
 
 #include "sim/floor.h"
 #include "sim/fold.h"
+#include "topology/profile.h"
 
 static void random_plan(char *text, size_t size)
 {
@@ -160,6 +161,48 @@ static void test_realistic(void)
 	CU_ASSERT_TRUE(counted > REALISTIC / 4 && differ <= REALISTIC_APART);
 }
 
+/* What a profile lacks is said of a folded step as of a whole one. */
+static void test_guessed(void)
+{
+	static const char text[] = "model: {layers: 4, hidden: 1024, heads: 16, vocab: 8192, seq_len: 512}\ntrain: {stack: pytorch-ddp, dtype: bf16, micro_batch: 1, global_batch: 96, optimizer: lion}\nparallel: {strategy: zero1, data: 4}\n";
+	static const char *const products[] = {"gemm.nt.bf16", "gemm.nn.bf16", "gemm.tn.bf16", "attention.bf16.64", "attention_grad.bf16.64"};
+	static const char *const others[] = {"fill", "cast", "embed", "position", "norm.layernorm", "add_norm.layernorm", "act.gelu", "add", "loss", "norm_grad.layernorm", "bias_grad", "act_grad.gelu"};
+	static const double coef[] = {3e-6, 1.5e-15, 1e-13, 0, 0}, x[] = {1e6, 1e9}, y[] = {1e-12, 1e-12};
+	struct machine m;
+	struct config c;
+	struct program *p = NULL;
+	struct timeline t = {0};
+	struct result full, folded;
+	struct profile *profile = profile_create();
+	CU_ASSERT_PTR_NOT_NULL_FATAL(profile);
+	CU_ASSERT_EQUAL_FATAL(machine_load("gpu:4 h100-sxm", 1, 0, &m, NULL), ST_OK);
+	strcpy(profile->key.backend, "cuda");
+	profile->key.ranks_per_host = 4;
+	for (size_t i = 0; i < sizeof products / sizeof products[0]; i++)
+		CU_ASSERT_EQUAL_FATAL(profile_set_fit(profile, products[i], coef, 5, 0.04, NULL), ST_OK);
+	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+		CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, others[i], x, y, 2, NULL), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, "sms", 132, NULL), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, "mem_Bps", 3e12, NULL), ST_OK);
+	machine_attach_profile(&m, profile);
+	CU_ASSERT_EQUAL_FATAL(config_parse(text, strlen(text), "plan", NULL, 0, &c, NULL), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(config_resolve(&c, 4, NULL), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(program_build(&c, &p, NULL), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(predict(p, &m, &full, &t, NULL), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(predict_folded(&c, &m, &folded, NULL), ST_OK);
+	CU_ASSERT_TRUE(full.n_warnings > 2 && full.n_warnings < RESULT_MAX_NOTES);
+	CU_ASSERT_EQUAL(folded.n_warnings, full.n_warnings);
+	for (size_t i = 0; i < full.n_warnings; i++) {
+		bool said = false;
+		for (size_t k = 0; k < folded.n_warnings; k++)
+			said = said || strcmp(full.warning[i], folded.warning[k]) == 0;
+		CU_ASSERT_TRUE(said);
+	}
+	timeline_free(&t);
+	program_destroy(p);
+	machine_free(&m);
+}
+
 /* A step too long to be simulated whole is as long as its micro-batches are many, and says that it was counted; the report's program knows how many there are. */
 static void test_long(void)
 {
@@ -195,4 +238,4 @@ static void test_long(void)
 	machine_free(&m);
 }
 
-UNIT_MAIN("fold", {"folded and full", test_folded}, {"pipelines", test_pipelines}, {"as people have them", test_realistic}, {"long steps", test_long})
+UNIT_MAIN("fold", {"folded and full", test_folded}, {"pipelines", test_pipelines}, {"as people have them", test_realistic}, {"what a profile lacks", test_guessed}, {"long steps", test_long})
