@@ -201,6 +201,7 @@ static void test_guessed(void)
 	timeline_free(&t);
 	program_destroy(p);
 	machine_free(&m);
+	profile_destroy(profile);
 }
 
 /* A step too long to be simulated whole is as long as its micro-batches are many, and says that it was counted; the report's program knows how many there are. */
