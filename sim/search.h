@@ -17,7 +17,7 @@
 #define SEARCH_UNBOUNDED 400
 
 /* Plans that the evaluator cannot put together from pieces are simulated: up to so many blocks x micro-batches (some 50 us each) of those with the least bounds; the others are left. */
-#define SEARCH_BLOCKS 200e3
+#define SEARCH_BLOCKS 80e3
 
 /* What a plan may use of a device's memory, where there is one that needs no more: from there on a prediction warns (sim/predict.h). Else all of it. Host memory has no such limit. */
 #define SEARCH_MEMORY PREDICT_FULL_SHARE

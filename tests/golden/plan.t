@@ -110,8 +110,8 @@ The config's own plan may be faster with more.
 
     $ stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --gpus 102400 --set train.global_batch=102400 --set model.preset=llama3-70b --set parallel.tensor=8 | tail -n 3
     not searched: zero2, fsdp and hsdp inside a pipeline (only where the config has them there)
-    55476 plans: 1272 illegal, 8092 need more than 90 % of the memory, 39185 cannot be among the best, 1750 timed; those shown are predicted in full
-    5177 plans were not looked at: they must be simulated one by one, and a better one may be among them (--set holds keys; --exhaustive takes all)
+    55476 plans: 1272 illegal, 8351 need more than 90 % of the memory, 38552 cannot be among the best, 1875 timed; those shown are predicted in full
+    5426 plans were not looked at: they must be simulated one by one, and a better one may be among them (--set holds keys; --exhaustive takes all)
 
 Nothing fits: what needs least, and what it misses.
 
