@@ -59,7 +59,7 @@ static void bench(struct pool *pool, const char *what, const struct op *op)
 {
 	const struct op_kind_info *info = op_kind_info(op->kind);
 	size_t scratch_B = host_kernel_scratch_B(op, pool_threads(pool));
-	struct host_env env = {pool, aligned_alloc(64, (scratch_B + 64) / 64 * 64), scratch_B, 0, 12, 1e-3, 10};
+	struct host_env env = {.pool = pool, .scratch = aligned_alloc(64, (scratch_B + 64) / 64 * 64), .scratch_B = scratch_B, .heads = 12, .loss_scale = 1e-3, .step = 10};
 	void *arg[OP_MAX_ARGS] = {0};
 	for (int a = 0; a < info->n_args; a++)
 		if (!(op->kind == OP_OPTIMIZER && a == 4)) /* no master copy */
