@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sim/summary.h"
 
@@ -108,19 +109,33 @@ static enum status count_rest(const struct config *c, const struct machine *m, s
 	return ST_OK;
 }
 
-/* Whether it fits; out->memory is filled. */
-static enum status find_memory(const struct config *c, const struct machine *m, struct folds folds, const struct part *few, const struct part *more, struct result *out, struct error *e)
+/* Of a step that is simulated as it is. */
+static enum status sum_whole(struct part *whole, const struct machine *m, struct result *out, struct error *e)
 {
-	struct sums a = {0}, b = {0};
-	enum status st = sums_of_memory(more->program, m, &b, e);
-	*out = (struct result){.verified = -1};
-	if (!st && few && !(st = sums_of_memory(few->program, m, &a, e)))
-		sums_extend(&a, &b, line_to(c, folds));
+	enum status st = simulation_sums(&whole->simulation, timeline_critical_actor(&whole->simulation.timeline), &whole->sums, e);
 	if (!st)
-		summary_memory(few ? &a : &b, more->program, m, out);
-	sums_free(&a);
-	sums_free(&b);
+		summarize(&whole->sums, whole->program, m, out);
 	return st;
+}
+
+/* Whether it fits; out->memory is filled. The parts' memory stays in their sums. */
+static enum status find_memory(const struct config *c, const struct machine *m, struct folds folds, struct part *few, struct part *more, struct result *out, struct error *e)
+{
+	enum status st = sums_of_memory(more->program, m, &more->sums, e);
+	*out = (struct result){.verified = -1};
+	if (!st && !few)
+		summary_memory(&more->sums, more->program, m, out);
+	if (st || !few || (st = sums_of_memory(few->program, m, &few->sums, e)))
+		return st;
+	struct sums all = few->sums;
+	all.roles = malloc((all.n_roles + 1) * sizeof *all.roles);
+	if (!all.roles)
+		return error_nomem(e, "the stages");
+	memcpy(all.roles, few->sums.roles, all.n_roles * sizeof *all.roles);
+	sums_extend(&all, &more->sums, line_to(c, folds));
+	summary_memory(&all, more->program, m, out);
+	free(all.roles);
+	return ST_OK;
 }
 
 /* fitting: a program that does not fit is not simulated. */
@@ -128,7 +143,6 @@ static enum status fold(const struct config *c, const struct machine *m, bool fi
 {
 	const struct folds folds = folds_of(c);
 	struct part *few = NULL, *more = NULL;
-	struct timeline whole = {0};
 	enum status st = fold_check(c, e);
 	if (!st)
 		st = part_build(c, folds.more > 0 ? folds.more : c->micro_batches, &more, e);
@@ -138,12 +152,11 @@ static enum status fold(const struct config *c, const struct machine *m, bool fi
 		st = find_memory(c, m, folds, few, more, out, e);
 	if (st || (fitting && !out->memory.fits))
 		goto out;
-	if (!few)
-		st = predict(more->program, m, out, &whole, e);
-	else if (!(st = simulation_run(more->program, m, &more->simulation, e)) && !(st = simulation_run(few->program, m, &few->simulation, e)))
-		st = count_rest(c, m, folds, few, more, out, e);
+	if (!(st = simulation_run(more->program, m, &more->simulation, e)) && few)
+		st = simulation_run(few->program, m, &few->simulation, e);
+	if (!st)
+		st = few ? count_rest(c, m, folds, few, more, out, e) : sum_whole(more, m, out, e);
 out:
-	timeline_free(&whole);
 	part_destroy(few);
 	part_destroy(more);
 	return st;

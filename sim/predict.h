@@ -22,7 +22,7 @@ struct simulation {
 };
 enum status simulation_run(const struct program *p, const struct machine *m, struct simulation *out, struct error *e); /* out: to be freed in any case */
 void simulation_free(struct simulation *s);
-/* What it adds up to for the role that ends last, or for another; the caller frees `out` in any case. */
+/* What it adds up to for the role that ends last, or for another; `out` as sums_of has it. */
 enum status simulation_sums(const struct simulation *s, uint32_t actor, struct sums *out, struct error *e);
 
 /* The timeline alone, and what the host thread needs to issue the step (struct result). */

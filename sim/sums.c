@@ -89,7 +89,7 @@ static enum status add_spans(const struct prices *prices, const struct timeline 
 enum status sums_of(const struct program *p, const struct machine *m, const struct prices *prices, const struct timeline *t, double host_thread_s, uint32_t actor, struct sums *out, struct error *e)
 {
 	const struct role *role = &p->roles[actor];
-	enum status st = sums_of_memory(p, m, out, e);
+	enum status st = out->roles ? ST_OK : sums_of_memory(p, m, out, e);
 	out->actor = actor;
 	out->host_thread_s = host_thread_s;
 	if (st || (st = timeline_breakdown(t, actor, &out->time, e)) || (st = add_spans(&prices[actor], t, out, e)))

@@ -30,7 +30,7 @@ struct sums {
 	size_t n_roles;
 };
 
-/* t: of p. `out` is the caller's to free, in any case. */
+/* t: of p. `out`: zero, or what sums_of_memory said of p, which is not laid out again; the caller's to free, in any case. */
 enum status sums_of(const struct program *p, const struct machine *m, const struct prices *prices, const struct timeline *t, double host_thread_s, uint32_t actor, struct sums *out, struct error *e);
 /* Of a program that is not simulated: roles[].memory and host_B. */
 enum status sums_of_memory(const struct program *p, const struct machine *m, struct sums *out, struct error *e);

@@ -117,42 +117,36 @@ static void test_plans(void)
 	CU_ASSERT_TRUE(unusual <= UNUSUAL_MOST);
 }
 
-/* A pipeline of more stages than a walk holds is predicted. */
-static void test_deep_pipeline(void)
+/* It is predicted, not put together from pieces. */
+static void is_predicted(const char *text, int64_t nodes, int64_t ranks)
 {
-	static const char text[] = "model: {layers: 288, hidden: 256, heads: 4, vocab: 1024, seq_len: 256}\n"
-	                           "train: {stack: megatron-core, micro_batch: 1, global_batch: 4}\n"
-	                           "parallel: {strategy: none, pipeline: 144}\n";
 	struct machine m;
 	struct evaluator *v = NULL;
 	struct error e = {0};
 	int timed = 0;
-	CU_ASSERT_EQUAL_FATAL(machine_load("dgx-h100", 18, 0, &m, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(machine_load("dgx-h100", nodes, 0, &m, &e), ST_OK);
 	CU_ASSERT_EQUAL_FATAL(evaluator_create(&m, &v, &e), ST_OK);
-	compare(v, text, 144, "dgx-h100", &timed);
+	compare(v, text, ranks, "dgx-h100", &timed);
 	CU_ASSERT_EQUAL(timed, 1);
 	CU_ASSERT_EQUAL(evaluator_counts(v).predicted, 1);
 	evaluator_destroy(v);
 	machine_free(&m);
 }
 
+/* More stages than a walk holds. */
+static void test_deep_pipeline(void)
+{
+	is_predicted("model: {layers: 288, hidden: 256, heads: 4, vocab: 1024, seq_len: 256}\n"
+	             "train: {stack: megatron-core, micro_batch: 1, global_batch: 4}\n"
+	             "parallel: {strategy: none, pipeline: 144}\n", 18, 144);
+}
+
 /* Weights of more layers than there are, gathered ahead: no pieces of so many are measured, which would take minutes. */
 static void test_all_ahead(void)
 {
-	static const char text[] = "model: {layers: 6, hidden: 2048, heads: 16, vocab: 32000, seq_len: 1024}\n"
-	                           "train: {stack: pytorch-fsdp, micro_batch: 4, global_batch: 64}\n"
-	                           "parallel: {strategy: fsdp, prefetch: 10000}\n";
-	struct machine m;
-	struct evaluator *v = NULL;
-	struct error e = {0};
-	int timed = 0;
-	CU_ASSERT_EQUAL_FATAL(machine_load("dgx-h100", 1, 0, &m, &e), ST_OK);
-	CU_ASSERT_EQUAL_FATAL(evaluator_create(&m, &v, &e), ST_OK);
-	compare(v, text, 8, "dgx-h100", &timed);
-	CU_ASSERT_EQUAL(timed, 1);
-	CU_ASSERT_EQUAL(evaluator_counts(v).predicted, 1);
-	evaluator_destroy(v);
-	machine_free(&m);
+	is_predicted("model: {layers: 6, hidden: 2048, heads: 16, vocab: 32000, seq_len: 1024}\n"
+	             "train: {stack: pytorch-fsdp, micro_batch: 4, global_batch: 64}\n"
+	             "parallel: {strategy: fsdp, prefetch: 10000}\n", 1, 8);
 }
 
 UNIT_MAIN("evaluate", {"plans", test_plans}, {"deep_pipeline", test_deep_pipeline}, {"all_ahead", test_all_ahead})
