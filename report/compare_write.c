@@ -97,13 +97,7 @@ enum status report_compare_json(const struct compare *c, const char *path, struc
 
 /* ---- CSV ---- */
 
-/* Empty: not known. */
-static void number(double v, FILE *out)
-{
-	fputc(',', out);
-	if (isfinite(v))
-		fprintf(out, "%.9g", v);
-}
+#define DIGITS 9
 
 static void csv_row(const struct compare *c, const struct compare_row *r, FILE *out)
 {
@@ -115,26 +109,26 @@ static void csv_row(const struct compare *c, const struct compare_row *r, FILE *
 	report_csv_cell(r->name, out);
 	fprintf(out, ",%lld,%.9g,", (long long)r->gpus, r->hosts);
 	report_csv_cell(r->plan, out);
-	number(p ? p->time.step_s : NAN, out);
-	number(p ? p->interval90_s[0] : NAN, out);
-	number(p ? p->interval90_s[1] : NAN, out);
-	number(p ? p->tokens_per_s : NAN, out);
-	number(p ? p->mfu : NAN, out);
-	number(p ? p->time.exposed_comm_s : NAN, out);
-	number(r->predicted ? (double)r->predicted->memory.total_B : NAN, out);
-	number(r->predicted ? (double)r->predicted->memory.capacity_B : NAN, out);
+	report_csv_number(p ? p->time.step_s : NAN, DIGITS, out);
+	report_csv_number(p ? p->interval90_s[0] : NAN, DIGITS, out);
+	report_csv_number(p ? p->interval90_s[1] : NAN, DIGITS, out);
+	report_csv_number(p ? p->tokens_per_s : NAN, DIGITS, out);
+	report_csv_number(p ? p->mfu : NAN, DIGITS, out);
+	report_csv_number(p ? p->time.exposed_comm_s : NAN, DIGITS, out);
+	report_csv_number(r->predicted ? (double)r->predicted->memory.total_B : NAN, DIGITS, out);
+	report_csv_number(r->predicted ? (double)r->predicted->memory.capacity_B : NAN, DIGITS, out);
 	fprintf(out, ",%s", r->fits ? "true" : "false");
-	number(r->missing_B ? (double)r->missing_B : NAN, out);
-	number(r->power_W.value, out);
-	number(r->money.time_s, out);
-	number(r->money.energy_kWh, out);
-	number(r->money.rented_usd, out);
-	number(r->money.owned_usd, out);
-	number(r->money.rented_usd / billions, out);
-	number(r->money.owned_usd / billions, out);
+	report_csv_number(r->missing_B ? (double)r->missing_B : NAN, DIGITS, out);
+	report_csv_number(r->power_W.value, DIGITS, out);
+	report_csv_number(r->money.time_s, DIGITS, out);
+	report_csv_number(r->money.energy_kWh, DIGITS, out);
+	report_csv_number(r->money.rented_usd, DIGITS, out);
+	report_csv_number(r->money.owned_usd, DIGITS, out);
+	report_csv_number(r->money.rented_usd / billions, DIGITS, out);
+	report_csv_number(r->money.owned_usd / billions, DIGITS, out);
 	fputc(',', out);
 	report_csv_cell(r->reason, out);
-	number(c->fixed_plan ? NAN : (double)r->plans_left, out);
+	report_csv_number(c->fixed_plan ? NAN : (double)r->plans_left, DIGITS, out);
 	fputc('\n', out);
 }
 

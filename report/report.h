@@ -52,5 +52,7 @@ enum status report_write_json(const json_t *j, const char *path, struct error *e
 
 /* A cell of a CSV table, quoted where it needs to be. */
 void report_csv_cell(const char *text, FILE *out);
+/* A comma and a number with so many digits; an empty cell where it is not finite. */
+void report_csv_number(double v, int digits, FILE *out);
 
 #endif

@@ -9,20 +9,14 @@ struct row {
 	double predicted, measured;
 };
 
-/* Empty: there is none, or it means nothing. */
-static void number(double v, FILE *out)
-{
-	fputc(',', out);
-	if (isfinite(v))
-		fprintf(out, "%.15g", v);
-}
+#define DIGITS 15 /* all */
 
 static void put(const struct row *r, FILE *out)
 {
 	fprintf(out, "%s,%s,%s", r->part, r->key, r->count ? r->count : "");
-	number(r->predicted, out);
-	number(r->measured, out);
-	number(figure_error(r->predicted, r->measured), out);
+	report_csv_number(r->predicted, DIGITS, out);
+	report_csv_number(r->measured, DIGITS, out);
+	report_csv_number(figure_error(r->predicted, r->measured), DIGITS, out);
 	fprintf(out, ",%s\n", r->bound ? r->bound : "");
 }
 

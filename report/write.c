@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,4 +33,11 @@ void report_csv_cell(const char *text, FILE *out)
 	for (; *text; text++)
 		fprintf(out, *text == '"' ? "\"\"" : "%c", *text);
 	fputc('"', out);
+}
+
+void report_csv_number(double v, int digits, FILE *out)
+{
+	fputc(',', out);
+	if (isfinite(v))
+		fprintf(out, "%.*g", digits, v);
 }

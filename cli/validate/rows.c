@@ -76,9 +76,7 @@ enum status collective_rows_print(const judged_collectives *rows, FILE *out, str
 /* Empty: not known. */
 static void number(bool known, double v, FILE *out)
 {
-	fputc(',', out);
-	if (known && isfinite(v))
-		fprintf(out, "%.9g", v);
+	report_csv_number(known ? v : NAN, 9, out);
 }
 
 static void text(const char *s, FILE *out)
