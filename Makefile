@@ -23,7 +23,8 @@ LDLIBS_ALL = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm -pthread $(LDLIB
 # The kernels of the host device are what is timed: they are built for the machine at hand.
 KERNEL_CFLAGS_release = -O3 -march=native -ffp-contract=fast -fno-math-errno -fno-trapping-math
 
-ROOMS = base topology topology/catalogue topology/graph topology/discover topology/view step sim exec exec/host report report/import cli cli/validate
+ROOMS = base topology topology/catalogue topology/graph topology/discover topology/view step sim/price sim/engine \
+	sim/search sim/advise exec exec/calibrate exec/host report report/import cli cli/validate
 SRC = $(foreach r,$(ROOMS),$(wildcard $(r)/*.c))
 OBJ = $(SRC:%.c=$(B)/obj/%.o)
 LIB_OBJ = $(filter-out $(B)/obj/cli/main.o,$(OBJ))
@@ -36,10 +37,12 @@ BENCH = $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/bench_*.c))
 COMMIT = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := all
-.PHONY: all tests unit twins list-twins gpu-tests check check-long check-root validate bench bench-accuracy install clean help
+.PHONY: all tests unit twins list-twins gpu-tests check check-long check-root validate \
+	bench bench-accuracy install format clean help
 .DELETE_ON_ERROR:
 
-# CUDA=auto builds the CUDA part where all its libraries are found and says what was found; 1 fails loudly where they are not; 0 leaves it out.
+# CUDA=auto builds the CUDA part where all its libraries are found, and says what was found.
+# CUDA=1 fails loudly where they are not; CUDA=0 leaves it out.
 CUDA_FLAGS := $(if $(filter 0,$(CUDA)),,$(shell bash scripts/find_cuda.sh flags))
 CUDA_FOUND := $(if $(filter 0,$(CUDA)),left out (CUDA=0),$(shell bash scripts/find_cuda.sh))
 ifeq ($(CUDA)$(CUDA_FLAGS),1)
@@ -50,13 +53,17 @@ CUDA_OBJECT = $(if $(CUDA_FLAGS),$(B)/libstepsim_cuda.so)
 all: $(B)/stepsim $(CUDA_OBJECT) ## build/release/stepsim (VARIANT=release|debug|asan, CUDA=auto|0|1)
 	@echo "CUDA: $(CUDA_FOUND)"
 
-# The CUDA room: C on cudart's API, kernels by nvcc, one shared object. It takes base/ and step/ from the binary that opens it.
+# The CUDA backend: C on cudart's API, kernels by nvcc, one shared object.
+# It takes base/ and step/ from the binary that opens it.
 NVCC ?= $(shell bash scripts/find_cuda.sh nvcc)
-# The kernels' architectures; GPUs newer than the last translate its PTX when they load it. scripts/test.sh, which runs no kernel on a GPU, asks for the first alone: that takes a third of the time.
+# The kernels' architectures; GPUs newer than the last translate its PTX when they load it.
+# scripts/test.sh, which runs no kernel on a GPU, asks for the first alone: that takes a third of the time.
 CUDA_ARCHS ?= 80 90 100
-CUDA_ARCH = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
+CUDA_ARCH = $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
+	-gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
 CUDA_KERNELS = $(wildcard exec/cuda/*.cu)
-CUDA_OBJ = $(patsubst exec/cuda/%.c,$(B)/cuda/%.o,$(wildcard exec/cuda/*.c)) $(patsubst exec/cuda/%.cu,$(B)/cuda/%.cu.o,$(CUDA_KERNELS))
+CUDA_OBJ = $(patsubst exec/cuda/%.c,$(B)/cuda/%.o,$(wildcard exec/cuda/*.c)) \
+	$(patsubst exec/cuda/%.cu,$(B)/cuda/%.cu.o,$(CUDA_KERNELS))
 
 $(B)/libstepsim_cuda.so: $(CUDA_OBJ)
 	$(CC) -shared $(LDFLAGS_$(VARIANT)) -o $@ $^ $(CUDA_FLAGS) -lstdc++ -lm
@@ -76,9 +83,12 @@ $(B)/cuda/%.cu.o: exec/cuda/%.cu $(B)/cuda_archs
 
 # The same kernels by the host's compiler, for the tests.
 TWIN_OBJ = $(patsubst exec/cuda/%.cu,$(B)/twin/%.o,$(CUDA_KERNELS)) $(B)/twin/twin.o $(B)/twin/kernels.o
-# Under sanitizers templates compile slowly: line numbers alone, and without the checks of UBSan that AddressSanitizer makes as well.
+# Templates compile slowly under sanitizers: debug information is line numbers alone, and UBSan leaves out the checks
+# that AddressSanitizer makes as well.
 TWIN_CFLAGS_asan = -g1 -fno-sanitize=vptr,object-size,pointer-overflow,null
-TWIN_FLAGS = -DSTEPSIM_TWIN -I. -D_GNU_SOURCE -Wall -Wextra -Wno-maybe-uninitialized $(CFLAGS_$(VARIANT)) $(TWIN_CFLAGS_$(VARIANT)) -fPIC -MMD -MP $(filter-out -L% -Wl% -l%,$(CUDA_FLAGS))
+TWIN_FLAGS = -DSTEPSIM_TWIN -I. -D_GNU_SOURCE -Wall -Wextra -Wno-maybe-uninitialized \
+	$(CFLAGS_$(VARIANT)) $(TWIN_CFLAGS_$(VARIANT)) -fPIC -MMD -MP \
+	$(filter-out -L% -Wl% -l%,$(CUDA_FLAGS))
 
 $(B)/twin/%.o: exec/cuda/%.cu
 	@mkdir -p $(@D)
@@ -96,12 +106,15 @@ $(B)/twin/kernels.o: exec/cuda/kernels.c
 	@mkdir -p $(@D)
 	$(CC) -std=c11 $(TWIN_FLAGS) -c -o $@ $<
 
-# Doubles of the libraries that the shared object loads, under their own names: LD_LIBRARY_PATH=$(B)/doubles puts them in their place.
+# Doubles of the libraries that the shared object loads, under their own names.
+# LD_LIBRARY_PATH=$(B)/doubles puts them in their place.
 DOUBLES = $(addprefix $(B)/doubles/,libcudart.so.13 libcublasLt.so.13 libcudnn.so.9 libnccl.so.2 libnvidia-ml.so.1)
-CUDART_OBJ = $(patsubst tests/doubles/%.cc,$(B)/twin/%.o,$(wildcard tests/doubles/cudart*.cc)) $(filter-out %/kernels.o,$(TWIN_OBJ)) $(B)/twin/probe.o
+CUDART_OBJ = $(patsubst tests/doubles/%.cc,$(B)/twin/%.o,$(wildcard tests/doubles/cudart*.cc)) \
+	$(filter-out %/kernels.o,$(TWIN_OBJ)) $(B)/twin/probe.o
 $(B)/doubles/libcudart.so.13: $(CUDART_OBJ) tests/doubles/cudart.map
 	@mkdir -p $(@D)
-	$(CXX) $(LDFLAGS_$(VARIANT)) -pthread -shared -Wl,-soname,$(@F) -Wl,--version-script=tests/doubles/cudart.map -Wl,-z,lazy -o $@ $(CUDART_OBJ)
+	$(CXX) $(LDFLAGS_$(VARIANT)) -pthread -shared -Wl,-soname,$(@F) \
+		-Wl,--version-script=tests/doubles/cudart.map -Wl,-z,lazy -o $@ $(CUDART_OBJ)
 $(B)/doubles/libcublasLt.so.13: $(B)/twin/cublaslt.o tests/doubles/cublaslt.map
 # Its products are most of what a job on doubles costs; each sum keeps its order and its roundings.
 $(B)/twin/cublaslt.o: TWIN_FLAGS += $(if $(filter release,$(VARIANT)),-O3 -march=native -ffp-contract=off)
@@ -110,42 +123,58 @@ $(B)/doubles/libnccl.so.2: $(B)/twin/nccl.o tests/doubles/nccl.map
 $(B)/twin/nccl.o: TWIN_FLAGS += $(shell pkg-config --cflags ompi-c)
 $(B)/doubles/libnvidia-ml.so.1: tests/doubles/nvml.c topology/discover/nvml.h
 	@mkdir -p $(@D)
-	$(CC) -I. -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS_$(VARIANT)) -DTYPES -DGPUS=8 -fPIC -fvisibility=hidden $(LDFLAGS_$(VARIANT)) -shared -Wl,-soname,$(@F) -o $@ $<
+	$(CC) -I. -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS_$(VARIANT)) -DTYPES -DGPUS=8 \
+		-fPIC -fvisibility=hidden $(LDFLAGS_$(VARIANT)) -shared -Wl,-soname,$(@F) -o $@ $<
 $(filter-out %/libcudart.so.13 %/libnvidia-ml.so.1,$(DOUBLES)): $(B)/doubles/libcudart.so.13
 	@mkdir -p $(@D)
-	$(CXX) $(LDFLAGS_$(VARIANT)) -pthread -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) -o $@ $(filter %.o %.so.13,$^) $(if $(findstring nccl,$@),$(shell pkg-config --libs ompi-c))
+	$(CXX) $(LDFLAGS_$(VARIANT)) -pthread -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) \
+		-o $@ $(filter %.o %.so.13,$^) $(if $(findstring nccl,$@),$(shell pkg-config --libs ompi-c))
 
 # The kernels' twins against the host's reference: no nvcc, no library.
-TWIN_TESTS = $(if $(CUDA_FLAGS),$(addprefix $(B)/tests/cuda/,test_twin $(addprefix test_cuda_,act attention context elementwise embed loss memory moe norm optimizer softmax)))
+TWIN_TESTS = $(if $(CUDA_FLAGS),$(addprefix $(B)/tests/cuda/,test_twin $(addprefix test_cuda_,act attention \
+	context elementwise embed loss memory moe norm optimizer softmax)))
 
-CUDA_TESTS = $(if $(CUDA_FLAGS),$(patsubst tests/%,$(B)/tests/%,$(basename $(wildcard tests/cuda/test_*.c tests/cuda/test_*.cc))))
+CUDA_TESTS = $(if $(CUDA_FLAGS),$(patsubst tests/%,$(B)/tests/%, \
+	$(basename $(wildcard tests/cuda/test_*.c tests/cuda/test_*.cc))))
 $(B)/tests/cuda/%: tests/cuda/%.c $(LIB) $(TWIN_OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) $(CUDA_FLAGS) -MMD -MP -MF $@.d $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $< $(TWIN_OBJ) $(LIB) -lcunit $(LDLIBS_ALL) -lstdc++
+	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) $(CUDA_FLAGS) -MMD -MP -MF $@.d \
+		$(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $< $(TWIN_OBJ) $(LIB) -lcunit $(LDLIBS_ALL) -lstdc++
 
 $(B)/tests/cuda/test_twin: tests/cuda/test_twin.cc $(B)/twin/twin.o $(LIB)
 	@mkdir -p $(@D)
 	$(CXX) -std=c++17 $(TWIN_FLAGS) -MF $@.d $(LDFLAGS_$(VARIANT)) -o $@ $< $(B)/twin/twin.o $(LIB) -lcunit
 
-# The doubled runtime under the launches that nvcc makes, without a search for libraries. The launchers inside the double lack what they are never called with.
-$(B)/tests/cuda/test_cudart_double: tests/cuda/test_cudart_double.cc $(B)/tests/cuda/probe.cu.o $(B)/doubles/libcudart.so.13 $(LIB)
+# The doubled runtime under the launches that nvcc makes, without a search for libraries.
+# The launchers inside the double lack the symbols that they are never called with.
+$(B)/tests/cuda/test_cudart_double: tests/cuda/test_cudart_double.cc $(B)/tests/cuda/probe.cu.o \
+		$(B)/doubles/libcudart.so.13 $(LIB)
 	@mkdir -p $(@D)
-	$(CXX) -rdynamic -std=c++17 $(TWIN_FLAGS) -MF $@.d $(LDFLAGS_$(VARIANT)) -o $@ $(filter %.cc %.o %.so.13,$^) $(LIB) -Wl,--allow-shlib-undefined,-rpath,'$$ORIGIN/../../doubles' -lcunit
+	$(CXX) -rdynamic -std=c++17 $(TWIN_FLAGS) -MF $@.d $(LDFLAGS_$(VARIANT)) \
+		-o $@ $(filter %.cc %.o %.so.13,$^) $(LIB) \
+		-Wl,--allow-shlib-undefined,-rpath,'$$ORIGIN/../../doubles' -lcunit
 
 $(B)/tests/cuda/probe.cu.o: tests/cuda/probe.cu
 	@mkdir -p $(@D)
 	$(NVCC) -std=c++17 -I. -Xcompiler -fPIC,-Wall,-Wextra -gencode arch=compute_80,code=sm_80 -c -o $@ $<
 
-# The room's own files, on the doubles (LD_LIBRARY_PATH puts others before them).
-$(addprefix $(B)/tests/cuda/,test_cuda_gemm test_cuda_device test_cublaslt_double test_nccl_double): $(B)/tests/cuda/%: tests/cuda/%.c $(LIB) $(CUDA_OBJ) $(DOUBLES)
+# The CUDA backend itself, on the doubles (LD_LIBRARY_PATH puts others before them), which take tables of step/ from it.
+$(addprefix $(B)/tests/cuda/,test_cuda_gemm test_cuda_device test_cublaslt_double test_nccl_double): \
+		$(B)/tests/cuda/%: tests/cuda/%.c $(LIB) $(CUDA_OBJ) $(DOUBLES)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../../doubles' -o $@ $< $(CUDA_OBJ) $(LIB) $(CUDA_FLAGS) -lcunit $(LDLIBS_ALL) -lstdc++
+	$(CC) -rdynamic $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_$(VARIANT)) $(LDFLAGS) \
+		-Wl,-rpath,'$$ORIGIN/../../doubles' -o $@ $< $(CUDA_OBJ) $(LIB) $(CUDA_FLAGS) \
+		-lcunit $(LDLIBS_ALL) -lstdc++
 
-# The same lists of cases on a device's memory with the kernels themselves, and the tests of gemm and device on the libraries themselves: what a machine with a GPU runs (LD_LIBRARY_PATH puts the doubles there).
-GPU_TESTS = $(if $(CUDA_FLAGS),$(patsubst %,$(B)/tests/gpu/test_cuda_%,act attention context elementwise embed loss memory micro moe norm optimizer softmax gemm device))
+# A machine with a GPU runs the same lists of cases on the device's memory with the kernels themselves, and the tests of
+# gemm and device on the libraries themselves (LD_LIBRARY_PATH puts the doubles there).
+GPU_TESTS = $(if $(CUDA_FLAGS),$(patsubst %,$(B)/tests/gpu/test_cuda_%,act attention context elementwise \
+	embed loss memory micro moe norm optimizer softmax gemm device))
 $(B)/tests/gpu/%: tests/cuda/%.c $(LIB) $(CUDA_OBJ)
 	@mkdir -p $(@D)
-	$(CC) -DCUDA_RIG_ON_GPU $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $< $(CUDA_OBJ) $(LIB) $(CUDA_FLAGS) -lcunit $(LDLIBS_ALL) -lstdc++
+	$(CC) -rdynamic -DCUDA_RIG_ON_GPU $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d \
+		$(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $< $(CUDA_OBJ) $(LIB) $(CUDA_FLAGS) \
+		-lcunit $(LDLIBS_ALL) -lstdc++
 
 $(B)/stepsim: $(B)/obj/cli/main.o $(LIB)
 	$(CC) -rdynamic $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
@@ -171,9 +200,11 @@ $(B)/obj/report/json.o: CPPFLAGS += -DSTEPSIM_COMMIT='"$(COMMIT)"'
 
 $(B)/tests/%: tests/%.c $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $< $(LIB) -lcunit $(LDLIBS_ALL)
+	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d \
+		$(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $< $(LIB) -lcunit $(LDLIBS_ALL)
 
-tests: $(UNIT) $(EXEC_TESTS) $(FUZZ) $(CUDA_TESTS) $(GPU_TESTS) $(if $(CUDA_FLAGS),$(DOUBLES)) ## build the test programs
+CUDA_BUILT = $(CUDA_TESTS) $(GPU_TESTS) $(if $(CUDA_FLAGS),$(DOUBLES))
+tests: $(UNIT) $(EXEC_TESTS) $(FUZZ) $(CUDA_BUILT) ## build the test programs
 
 unit: $(UNIT) ## build the unit and property tests alone
 
@@ -209,10 +240,16 @@ install: all ## into PREFIX (/usr/local)
 	mkdir -p $(DESTDIR)$(PREFIX)/share/stepsim
 	cp -R configs $(DESTDIR)$(PREFIX)/share/stepsim/
 
+# Every file of C, C++ and CUDA in the look of .clang-format, by the version that it names.
+format: ## the tree in the look of .clang-format
+	@bash scripts/format.sh
+
 clean: ## remove build/
 	rm -rf build
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
--include $(OBJ:.o=.d) $(CUDA_OBJ:.o=.d) $(TWIN_OBJ:.o=.d) $(CUDART_OBJ:.o=.d) $(addprefix $(B)/twin/,cublaslt.d cudnn.d nccl.d) $(CUDA_TESTS:=.d) $(GPU_TESTS:=.d) $(UNIT:=.d) $(EXEC_TESTS:=.d) $(FUZZ:=.d) $(BENCH:=.d)
+-include $(OBJ:.o=.d) $(CUDA_OBJ:.o=.d) $(TWIN_OBJ:.o=.d) $(CUDART_OBJ:.o=.d) \
+	$(addprefix $(B)/twin/,cublaslt.d cudnn.d nccl.d) $(CUDA_TESTS:=.d) \
+	$(GPU_TESTS:=.d) $(UNIT:=.d) $(EXEC_TESTS:=.d) $(FUZZ:=.d) $(BENCH:=.d)

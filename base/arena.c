@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Under AddressSanitizer every allocation is a block of its own, so that an overflow is seen instead of landing in its neighbour. */
+/* Under AddressSanitizer every allocation is a block of its own, so that an overflow is seen instead of landing in its
+ * neighbour. */
 #ifdef __SANITIZE_ADDRESS__
 #define BLOCK_DATA 0u
 #else
@@ -28,10 +29,7 @@ struct arena {
 	struct block *blocks; /* the first is the one being filled */
 };
 
-struct arena *arena_create(void)
-{
-	return calloc(1, sizeof(struct arena));
-}
+struct arena *arena_create(void) { return calloc(1, sizeof(struct arena)); }
 
 void arena_destroy(struct arena *a)
 {
@@ -59,7 +57,8 @@ void *arena_alloc(struct arena *a, size_t size)
 	size_t need = size ? (size + ALIGN - 1) / ALIGN * ALIGN : ALIGN;
 	struct block *b = a->blocks;
 	if (!b || b->size - b->used < need) {
-		bool own = need > BLOCK_DATA / 4; /* a large one must not waste the room left in the block being filled */
+		bool own = need >
+		           BLOCK_DATA / 4; /* a large one must not waste the room left in the block being filled */
 #ifdef __SANITIZE_ADDRESS__
 		need = size ? size : 1; /* exact, so that the byte behind it is poisoned */
 #endif

@@ -6,8 +6,8 @@
 
 struct arena;
 
-struct arena *arena_create(void);      /* NULL when out of memory */
-void arena_destroy(struct arena *a);   /* NULL-safe */
+struct arena *arena_create(void);    /* NULL when out of memory */
+void arena_destroy(struct arena *a); /* NULL-safe */
 
 /* Zeroed, aligned to 16 bytes; NULL when out of memory. size 0 gives a valid unique pointer. */
 void *arena_alloc(struct arena *a, size_t size);

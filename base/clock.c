@@ -9,12 +9,6 @@ static double read_s(clockid_t id)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-double clock_s(void)
-{
-	return read_s(CLOCK_MONOTONIC);
-}
+double clock_s(void) { return read_s(CLOCK_MONOTONIC); }
 
-double clock_thread_cpu_s(void)
-{
-	return read_s(CLOCK_THREAD_CPUTIME_ID);
-}
+double clock_thread_cpu_s(void) { return read_s(CLOCK_THREAD_CPUTIME_ID); }

@@ -12,8 +12,8 @@
 #define CSV_LIMIT_B ((size_t)256 << 20)
 
 struct reader {
-	char *at;     /* next character */
-	char *out;    /* where the cell's text goes: unquoting only ever shortens it */
+	char *at;  /* next character */
+	char *out; /* where the cell's text goes: unquoting only ever shortens it */
 	int line;
 	const char *path;
 };
@@ -86,14 +86,12 @@ static enum status check_header(const struct csv *t, struct error *e)
 	for (size_t i = 0; i < t->columns; i++)
 		for (size_t j = 0; j < i; j++)
 			if (t->name[i][0] && strcmp(t->name[i], t->name[j]) == 0)
-				return error_set(e, ST_INPUT, "%s:1: the column %s is there twice", t->path, t->name[i]);
+				return error_set(e, ST_INPUT, "%s:1: the column %s is there twice", t->path,
+					t->name[i]);
 	return ST_OK;
 }
 
-static bool is_blank(const cells *c, size_t from)
-{
-	return c->n == from + 1 && c->at[from][0] == '\0';
-}
+static bool is_blank(const cells *c, size_t from) { return c->n == from + 1 && c->at[from][0] == '\0'; }
 
 enum status csv_parse(char *text, size_t len, const char *name, struct csv *out, struct error *e)
 {
@@ -121,7 +119,8 @@ enum status csv_parse(char *text, size_t len, const char *name, struct csv *out,
 		if (is_blank(&all, begin))
 			all.n = begin;
 		else if (all.n - begin != out->columns)
-			st = error_set(e, ST_INPUT, "%s:%d: %zu cells in this row, %zu columns in the header", name, line, all.n - begin, out->columns);
+			st = error_set(e, ST_INPUT, "%s:%d: %zu cells in this row, %zu columns in the header", name,
+				line, all.n - begin, out->columns);
 		else if (!vec_push(&lines, line))
 			st = error_nomem(e, "a table");
 	}
@@ -172,7 +171,8 @@ enum status csv_check_numbers(const struct csv *t, const char *const *columns, s
 			const char *cell = csv_get(t, r, *columns);
 			double value = 0;
 			if (*cell && (quantity_parse(cell, UNIT_NONE, &value, NULL) || value < 0))
-				return error_set(e, ST_INPUT, "%s:%d: %s: expected a number or nothing, got \"%.40s\"", t->path, t->line[r], *columns, cell);
+				return error_set(e, ST_INPUT, "%s:%d: %s: expected a number or nothing, got \"%.40s\"",
+					t->path, t->line[r], *columns, cell);
 		}
 	}
 	return ST_OK;

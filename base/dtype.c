@@ -1,5 +1,7 @@
 #include "base/dtype.h"
 
+#include "base/array.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdint.h>
@@ -18,17 +20,11 @@ static const struct {
 	[DT_NVFP4] = {"nvfp4", 0.5 + 1.0 / 16.0},
 	[DT_INT32] = {"int32", 4.0},
 };
-static_assert(sizeof formats / sizeof formats[0] == DT_COUNT, "one row for each format");
+static_assert(COUNT(formats) == DT_COUNT, "one row for each format");
 
-const char *dtype_name(enum dtype d)
-{
-	return formats[d].name;
-}
+const char *dtype_name(enum dtype d) { return formats[d].name; }
 
-double dtype_bytes(enum dtype d)
-{
-	return formats[d].bytes;
-}
+double dtype_bytes(enum dtype d) { return formats[d].bytes; }
 
 enum dtype dtype_by_name(const char *name)
 {
@@ -88,9 +84,7 @@ bool dtype_store(enum dtype d, const float *values, size_t n, void *out)
 	int32_t *whole = out;
 	switch (d) {
 	case DT_FP32:
-	case DT_TF32:
-		memcpy(out, values, n * sizeof *values);
-		return true;
+	case DT_TF32: memcpy(out, values, n * sizeof *values); return true;
 	case DT_BF16:
 	case DT_FP16:
 		for (size_t i = 0; i < n; i++)
@@ -100,8 +94,7 @@ bool dtype_store(enum dtype d, const float *values, size_t n, void *out)
 		for (size_t i = 0; i < n; i++)
 			whole[i] = (int32_t)values[i];
 		return true;
-	default:
-		return false;
+	default: return false;
 	}
 }
 
@@ -111,9 +104,7 @@ bool dtype_load(enum dtype d, const void *in, size_t n, float *values)
 	const int32_t *whole = in;
 	switch (d) {
 	case DT_FP32:
-	case DT_TF32:
-		memcpy(values, in, n * sizeof *values);
-		return true;
+	case DT_TF32: memcpy(values, in, n * sizeof *values); return true;
 	case DT_BF16:
 	case DT_FP16:
 		for (size_t i = 0; i < n; i++)
@@ -123,21 +114,18 @@ bool dtype_load(enum dtype d, const void *in, size_t n, float *values)
 		for (size_t i = 0; i < n; i++)
 			values[i] = (float)whole[i];
 		return true;
-	default:
-		return false;
+	default: return false;
 	}
 }
 
 int dtype_exact_bits(enum dtype d)
 {
-	static const int bits[DT_COUNT] = {[DT_FP32] = 24, [DT_TF32] = 24, [DT_INT32] = 24, [DT_FP16] = 11, [DT_BF16] = 8};
+	static const int bits[DT_COUNT] =
+		{[DT_FP32] = 24, [DT_TF32] = 24, [DT_INT32] = 24, [DT_FP16] = 11, [DT_BF16] = 8};
 	return bits[d];
 }
 
-bool dtype_is_narrow(enum dtype d)
-{
-	return d == DT_FP8 || d == DT_MXFP8 || d == DT_NVFP4;
-}
+bool dtype_is_narrow(enum dtype d) { return d == DT_FP8 || d == DT_MXFP8 || d == DT_NVFP4; }
 
 enum dtype dtype_stored(enum dtype compute)
 {

@@ -75,7 +75,8 @@ static enum status write_failed(const char *path, struct error *e)
 	return error_set(e, ST_RUN, "cannot write %s: %s", path, strerror(errno));
 }
 
-/* A path that cannot be opened was given wrong (ST_INPUT); a write that breaks off is the machine's failure (ST_RUN). */
+/* A path that cannot be opened was given wrong (ST_INPUT); a write that breaks off is the machine's failure (ST_RUN).
+ */
 static enum status open_failed(const char *path, struct error *e)
 {
 	return error_set(e, ST_INPUT, "cannot write %s: %s", path, strerror(errno));
@@ -91,7 +92,8 @@ static enum status write_through(const char *path, const char *text, size_t len,
 	return st;
 }
 
-/* What file_write needs of `path`: a file is replaced by one beside it, and a device written through. */
+/* Fails where file_write could not write to `path`: it replaces a file by one beside it, and writes through a device.
+ */
 static enum status can_make_beside(const char *path, struct error *e)
 {
 	char folder[PATH_MAX_LEN];
@@ -126,7 +128,8 @@ static enum status write_and_rename(const char *path, mode_t mode, const char *t
 {
 	static atomic_uint serial; /* two threads of one process may write the same file */
 	char temporary[PATH_MAX_LEN];
-	int named = snprintf(temporary, sizeof temporary, "%s.%ld-%u.tmp", path, (long)getpid(), atomic_fetch_add(&serial, 1u));
+	int named = snprintf(temporary, sizeof temporary, "%s.%ld-%u.tmp", path, (long)getpid(),
+		atomic_fetch_add(&serial, 1u));
 	if (named < 0 || (size_t)named >= sizeof temporary)
 		return error_set(e, ST_INPUT, "cannot write %s: the path is too long", path);
 	int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);

@@ -24,9 +24,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	enum log_level level;
 	bool speaks;
-	bool progress;  /* a progress line may be shown */
-	bool in_place;  /* it is redrawn on a terminal, instead of printed line by line */
-	size_t width;   /* characters a line */
+	bool progress; /* a progress line may be shown */
+	bool in_place; /* it is redrawn on a terminal, instead of printed line by line */
+	size_t width;  /* characters a line */
 
 	bool active;    /* between progress_begin and progress_end */
 	bool on_screen; /* the cursor stands behind a drawn progress line */
@@ -50,7 +50,8 @@ void log_setup(enum log_level level, enum progress_mode progress, bool speaks)
 	state.level = level;
 	state.speaks = speaks;
 	state.in_place = terminal;
-	state.progress = speaks && (progress == PROGRESS_ALWAYS || (progress == PROGRESS_AUTO && terminal && level > LOG_QUIET));
+	state.progress = speaks &&
+	                 (progress == PROGRESS_ALWAYS || (progress == PROGRESS_AUTO && terminal && level > LOG_QUIET));
 	state.width = 80;
 	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20)
 		state.width = size.ws_col;
@@ -169,7 +170,8 @@ static void draw(double fraction, const char *detail, double elapsed_s)
 	if (fraction > 0)
 		snprintf(left, sizeof left, " %.0f s left", elapsed_s * (1 - fraction) / fraction);
 	char line[512];
-	int len = snprintf(line, sizeof line - 1, "%s [%s] %.0f %%%s%s%s", state.what, bar, 100 * fraction, left, detail ? "  " : "", detail ? detail : "");
+	int len = snprintf(line, sizeof line - 1, "%s [%s] %.0f %%%s%s%s", state.what, bar, 100 * fraction, left,
+		detail ? "  " : "", detail ? detail : "");
 	if (len < 0)
 		return;
 	size_t n = (size_t)len < sizeof line - 1 ? (size_t)len : sizeof line - 2;
@@ -188,7 +190,8 @@ void progress_update(double fraction, const char *detail)
 	pthread_mutex_lock(&lock);
 	double now_s = clock_s();
 	double pause_s = state.in_place ? REDRAW_TERMINAL_S : REDRAW_PLAIN_S;
-	bool due = state.progress && state.active && now_s - state.begun_s >= SHOW_AFTER_S && now_s - state.drawn_s >= pause_s;
+	bool due = state.progress && state.active && now_s - state.begun_s >= SHOW_AFTER_S &&
+	           now_s - state.drawn_s >= pause_s;
 	if (due) {
 		double shown = fraction > 0 ? (fraction < 1 ? fraction : 1) : 0; /* NaN becomes 0 */
 		state.drawn_s = now_s;

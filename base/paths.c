@@ -64,7 +64,9 @@ enum status path_home(char out[PATH_MAX_LEN], struct error *e)
 	}
 	if (home_near_binary(out))
 		return ST_OK;
-	return error_set(e, ST_INPUT, "the catalogue (configs/) is not beside this binary; set STEPSIM_HOME to the folder that holds configs/");
+	return error_set(e, ST_INPUT,
+		"the catalogue (configs/) is not beside this binary; set STEPSIM_HOME to the folder that holds "
+		"configs/");
 }
 
 static enum status catalogue_folder(const char *kind, char out[PATH_MAX_LEN], struct error *e)
@@ -93,10 +95,7 @@ enum status path_catalogue(const char *kind, const char *name, char out[PATH_MAX
 	return ST_OK;
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
+static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
 enum status path_catalogue_names(const char *kind, char ***names, size_t *n, struct error *e)
 {
@@ -178,7 +177,8 @@ enum status path_cache(char out[PATH_MAX_LEN], struct error *e)
 	return ST_OK;
 }
 
-enum status text_of(void (*write)(const void *of, FILE *out), const void *of, const char *what, char **text, size_t *len, struct error *e)
+enum status text_of(void (*write)(const void *of, FILE *out), const void *of, const char *what, char **text,
+	size_t *len, struct error *e)
 {
 	*text = NULL;
 	*len = 0;
@@ -191,7 +191,8 @@ enum status text_of(void (*write)(const void *of, FILE *out), const void *of, co
 	return good ? ST_OK : error_nomem(e, what);
 }
 
-enum status file_write_of(const char *path, void (*write)(const void *of, FILE *out), const void *of, const char *what, struct error *e)
+enum status file_write_of(const char *path, void (*write)(const void *of, FILE *out), const void *of, const char *what,
+	struct error *e)
 {
 	char *text;
 	size_t len;

@@ -9,8 +9,8 @@
 
 #define PATH_MAX_LEN 4096
 
-/* The folder that holds configs/: STEPSIM_HOME, else the source tree of the running binary (its folder and up), else the installed share/stepsim beside it.
- * ST_INPUT when none holds configs/. */
+/* The folder that holds configs/: STEPSIM_HOME, else the source tree of the running binary (its folder and up), else
+ * the installed share/stepsim beside it. ST_INPUT when none holds configs/. */
 enum status path_home(char out[PATH_MAX_LEN], struct error *e);
 
 /* "<home>/configs/<kind>/<name>.yaml" */
@@ -23,15 +23,19 @@ void path_names_free(char **names, size_t n);
 /* $XDG_CACHE_HOME/stepsim, else ~/.cache/stepsim; made if missing. */
 enum status path_cache(char out[PATH_MAX_LEN], struct error *e);
 
-/* Reads a whole file, at most `limit` bytes; *text is malloc'ed and terminated. Writes through a temporary name and rename; "-" is standard output. */
+/* Reads a whole file, at most `limit` bytes; *text is malloc'ed and terminated. Writes through a temporary name and
+ * rename; "-" is standard output. */
 enum status file_read(const char *path, size_t limit, char **text, size_t *len, struct error *e);
 enum status file_write(const char *path, const char *text, size_t len, struct error *e);
 /* Whether file_write could open it now; ST_INPUT. Nothing is written: to be asked before what takes long. */
 enum status file_can_write(const char *path, struct error *e);
 
-/* What `write` writes of `of`; *text is malloc'ed and terminated, and the caller's in any case. what: "the CSV", for the error when memory is short. */
-enum status text_of(void (*write)(const void *of, FILE *out), const void *of, const char *what, char **text, size_t *len, struct error *e);
+/* Collects in *text what `write` writes of `of`. *text is malloc'ed and terminated; the caller frees it, also after a
+ * failure. `what` names it in the error of short memory: "the CSV". */
+enum status text_of(void (*write)(const void *of, FILE *out), const void *of, const char *what, char **text,
+	size_t *len, struct error *e);
 /* The same into a file, as file_write. */
-enum status file_write_of(const char *path, void (*write)(const void *of, FILE *out), const void *of, const char *what, struct error *e);
+enum status file_write_of(const char *path, void (*write)(const void *of, FILE *out), const void *of, const char *what,
+	struct error *e);
 
 #endif

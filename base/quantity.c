@@ -1,5 +1,7 @@
 #include "base/quantity.h"
 
+#include "base/array.h"
+
 #include <assert.h>
 #include <ctype.h>
 #include <math.h>
@@ -9,7 +11,6 @@
 #include <string.h>
 
 #define NUMBER_MAX 128
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
 /* A factor 10^decimal * times. The decimal part is added to the number's own exponent before it is converted, so that
  * "3.35TB/s" is the double nearest to 3.35e12 and "50us" the one nearest to 5e-5. */
@@ -35,10 +36,17 @@ static const struct scale prefixes[] = {
 #define DECIMAL_PREFIXES 6 /* of the list above: the binary ones are for bytes and bits only */
 
 static const struct scale times_s[] = {
-	{"s", 0, 1}, {"ms", -3, 1}, {"us", -6, 1}, {"ns", -9, 1}, {"ps", -12, 1}, {"min", 0, 60}, {"h", 0, 3600}, {"d", 0, 86400},
+	{"s", 0, 1},
+	{"ms", -3, 1},
+	{"us", -6, 1},
+	{"ns", -9, 1},
+	{"ps", -12, 1},
+	{"min", 0, 60},
+	{"h", 0, 3600},
+	{"d", 0, 86400},
 };
 
-/* What may stand behind the prefix. */
+/* One spelling of a unit behind its prefix, and its factor. */
 struct suffix {
 	const char *text;
 	double times;
@@ -48,7 +56,7 @@ struct suffix {
 
 static const struct unit_row {
 	enum unit unit;
-	const char *name;     /* in messages */
+	const char *name; /* in messages */
 	const char *example;
 	const char *accepted;
 	const char *printed;
@@ -59,9 +67,10 @@ static const struct unit_row {
 	{UNIT_BYTE, "a size", "25MiB", "B or b, with k M G T P or Ki Mi Gi Ti Pi", "B", {{"B", 1}, {"b", 0.125}}, true},
 	{UNIT_SECOND, "a time", "50us", "s ms us ns ps min h d", "s", {{NULL, 0}}, false},
 	{UNIT_BYTE_PER_S, "a data rate", "400Gb/s", "B/s or b/s, with k M G T P or Ki Mi Gi Ti Pi", "B/s",
-	 {{"B/s", 1}, {"b/s", 0.125}, {"Bps", 1}, {"bps", 0.125}}, true},
+		{{"B/s", 1}, {"b/s", 0.125}, {"Bps", 1}, {"bps", 0.125}}, true},
 	{UNIT_FLOP, "an amount of work", "8.2TFLOP", "FLOP, with k M G T P", "FLOP", {{"FLOP", 1}}, false},
-	{UNIT_FLOP_PER_S, "a compute rate", "989TFLOP/s", "FLOP/s or FLOPS, with k M G T P", "FLOP/s", {{"FLOP/s", 1}, {"FLOPS", 1}}, false},
+	{UNIT_FLOP_PER_S, "a compute rate", "989TFLOP/s", "FLOP/s or FLOPS, with k M G T P", "FLOP/s",
+		{{"FLOP/s", 1}, {"FLOPS", 1}}, false},
 	{UNIT_HERTZ, "a frequency", "1.98GHz", "Hz, with k M G T P", "Hz", {{"Hz", 1}}, false},
 	{UNIT_WATT, "a power", "700W", "W, with k M G T P", "W", {{"W", 1}}, false},
 	{UNIT_USD, "a price", "2.5USD", "USD, with k M G T P", "USD", {{"USD", 1}}, false},
@@ -99,8 +108,9 @@ static bool find_scale(const char *text, enum unit unit, struct scale *found)
 	return false;
 }
 
-/* The length of [+-]digits[.digits][e[+-]digits] at the start of `text`, 0 if there is none. By hand, because strtod also takes "inf", "nan" and "0x1p3".
- * `mantissa` is the length without the exponent; "5e" and "5em" have none: the letter belongs to the unit. */
+/* The length of [+-]digits[.digits][e[+-]digits] at the start of `text`, 0 if there is none. By hand, because strtod
+ * also takes "inf", "nan" and "0x1p3". `mantissa` is the length without the exponent; "5e" and "5em" have none: the
+ * letter belongs to the unit. */
 static size_t number_length(const char *text, size_t *mantissa)
 {
 	const char *p = text;
@@ -131,20 +141,24 @@ static size_t number_length(const char *text, size_t *mantissa)
 static enum status refuse(const char *text, const struct unit_row *want, const char *behind, struct error *e)
 {
 	if (behind && behind[0] == 'K' && behind[1] && behind[1] != 'i')
-		return error_set(e, ST_INPUT, "expected %s such as %s, got \"%.60s\" (write k for 1000 or Ki for 1024)", want->name, want->example, text);
+		return error_set(e, ST_INPUT, "expected %s such as %s, got \"%.60s\" (write k for 1000 or Ki for 1024)",
+			want->name, want->example, text);
 	for (size_t i = 0; behind && *behind && i < COUNT(units); i++) {
 		struct scale other;
 		if (find_scale(behind, units[i].unit, &other))
-			return error_set(e, ST_INPUT, "expected %s such as %s, got \"%.60s\", which is %s", want->name, want->example, text, units[i].name);
+			return error_set(e, ST_INPUT, "expected %s such as %s, got \"%.60s\", which is %s", want->name,
+				want->example, text, units[i].name);
 	}
-	return error_set(e, ST_INPUT, "expected %s such as %s (%s), got \"%.60s\"", want->name, want->example, want->accepted, text);
+	return error_set(e, ST_INPUT, "expected %s such as %s (%s), got \"%.60s\"", want->name, want->example,
+		want->accepted, text);
 }
 
 /* `text` is a number of `len` characters; false when it does not fit a double. */
 static bool convert(const char *text, size_t len, size_t mantissa, const struct scale *scale, double *value)
 {
 	char literal[NUMBER_MAX + 32];
-	long exponent = len > mantissa ? strtol(text + mantissa + 1, NULL, 10) : 0; /* saturates, which is as far out of range */
+	long exponent = len > mantissa ? strtol(text + mantissa + 1, NULL, 10)
+	                               : 0; /* saturates, which is as far out of range */
 	if (exponent > 100000 || exponent < -100000)
 		exponent = exponent > 0 ? 100000 : -100000;
 	snprintf(literal, sizeof literal, "%.*se%ld", (int)mantissa, text, exponent + scale->decimal);
@@ -169,8 +183,18 @@ enum status quantity_parse(const char *text, enum unit unit, double *value, stru
 	if ((behind != text + len && !*behind) || !find_scale(behind, unit, &scale))
 		return refuse(text, want, behind, e);
 	if (len > NUMBER_MAX || !convert(text, len, mantissa, &scale, value))
-		return error_set(e, ST_INPUT, "expected %s, got \"%.60s\", which is too large or too small", want->name, text);
+		return error_set(e, ST_INPUT, "expected %s, got \"%.60s\", which is too large or too small", want->name,
+			text);
 	return ST_OK;
+}
+
+enum status quantity_parse_with_unit(const char *text, enum unit unit, double *value, struct error *e)
+{
+	size_t mantissa = 0, len = number_length(text, &mantissa);
+	if (unit != UNIT_NONE && len > 0 && !text[len])
+		return error_set(e, ST_INPUT, "expected %s with its unit such as %s, got \"%.60s\"", units[unit].name,
+			units[unit].example, text);
+	return quantity_parse(text, unit, value, e);
 }
 
 /* ---- printing ---- */
@@ -181,8 +205,10 @@ struct step {
 };
 
 static const struct step steps_decimal[] = {{1, ""}, {1e3, "k"}, {1e6, "M"}, {1e9, "G"}, {1e12, "T"}, {1e15, "P"}};
-static const struct step steps_binary[] = {{1, ""}, {0x1p10, "Ki"}, {0x1p20, "Mi"}, {0x1p30, "Gi"}, {0x1p40, "Ti"}, {0x1p50, "Pi"}};
-static const struct step steps_time[] = {{1e-12, "ps"}, {1e-9, "ns"}, {1e-6, "us"}, {1e-3, "ms"}, {1, "s"}, {60, "min"}, {3600, "h"}, {86400, "d"}};
+static const struct step steps_binary[] = {{1, ""}, {0x1p10, "Ki"}, {0x1p20, "Mi"}, {0x1p30, "Gi"}, {0x1p40, "Ti"},
+	{0x1p50, "Pi"}};
+static const struct step steps_time[] = {{1e-12, "ps"}, {1e-9, "ns"}, {1e-6, "us"}, {1e-3, "ms"}, {1, "s"}, {60, "min"},
+	{3600, "h"}, {86400, "d"}};
 
 /* Three significant digits of a positive number, never in the exponent form while that can be avoided. */
 static void format_digits(char *buf, size_t size, double x)
@@ -204,8 +230,8 @@ static const struct step *fitting_step(const struct step *steps, size_t n, doubl
 {
 	const struct step *fit = &steps[0];
 	for (size_t i = 1; i < n; i++) {
-		double ratio = steps[i].factor / steps[i - 1].factor;          /* 60, 24, 1000 or 1024 of the smaller unit */
-		double half_digit = ratio > 999 ? 0.5 : 0.05;                  /* of the last digit printed just below it */
+		double ratio = steps[i].factor / steps[i - 1].factor; /* 60, 24, 1000 or 1024 of the smaller unit */
+		double half_digit = ratio > 999 ? 0.5 : 0.05;         /* of the last digit printed just below it */
 		if (x >= steps[i].factor * (1 - half_digit / ratio))
 			fit = &steps[i];
 	}

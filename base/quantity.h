@@ -1,8 +1,9 @@
 /* Quantities with units: "25MiB", "400Gb/s", "3.35TB/s", "50us", "989TFLOP/s".
  *
- * Bits and prefixes exist only here, in the parser and the printer; the program holds seconds, bytes, FLOP and rates of them.
- * k, M, G, T, P are powers of 1000; Ki, Mi, Gi, Ti, Pi powers of 1024. `b` is a bit, `B` a byte. A number without a unit is in base units
- * (bytes, seconds, ...). Accepted spellings: B, b (bytes); s, ms, us, ns, ps, min, h, d (seconds); B/s, b/s, Bps, bps (rates); FLOP, FLOP/s (also FLOPS); Hz; W; USD.
+ * Bits and prefixes exist only here, in the parser and the printer; the program holds seconds, bytes, FLOP and rates of
+ * them. k, M, G, T, P are powers of 1000; Ki, Mi, Gi, Ti, Pi powers of 1024. `b` is a bit, `B` a byte. A number without
+ * a unit is in base units (bytes, seconds, ...). Accepted spellings: B, b (bytes); s, ms, us, ns, ps, min, h, d
+ * (seconds); B/s, b/s, Bps, bps (rates); FLOP, FLOP/s (also FLOPS); Hz; W; USD.
  */
 #ifndef STEPSIM_BASE_QUANTITY_H
 #define STEPSIM_BASE_QUANTITY_H
@@ -22,11 +23,15 @@ enum unit {
 	UNIT_COUNT_
 };
 
-/* Parses the whole of `text`; ST_INPUT with what is wrong and what is accepted otherwise (empty, trailing junk, wrong dimension, NaN, infinity, overflow). */
+/* Parses the whole of `text`; ST_INPUT with what is wrong and what is accepted otherwise (empty, trailing junk, wrong
+ * dimension, NaN, infinity, overflow). */
 enum status quantity_parse(const char *text, enum unit unit, double *value, struct error *e);
 
-/* Three significant digits with the fitting prefix ("1.24 ms", "25.0 MiB", "371 GB/s"); sizes in powers of 1024, rates of 1000.
- * Writes to `buf` (at least QUANTITY_MAX) and returns it. NaN prints as "-". */
+/* The same, but a number without its unit is refused, zero too (UNIT_NONE has none to give): files of the catalogue. */
+enum status quantity_parse_with_unit(const char *text, enum unit unit, double *value, struct error *e);
+
+/* Three significant digits with the fitting prefix ("1.24 ms", "25.0 MiB", "371 GB/s"); sizes in powers of 1024, rates
+ * of 1000. Writes to `buf` (at least QUANTITY_MAX) and returns it. NaN prints as "-". */
 #define QUANTITY_MAX 32
 char *quantity_format(char buf[QUANTITY_MAX], double value, enum unit unit);
 

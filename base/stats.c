@@ -33,10 +33,7 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-double stats_median(double *x, size_t n)
-{
-	return stats_percentile(x, n, 50);
-}
+double stats_median(double *x, size_t n) { return stats_percentile(x, n, 50); }
 
 double stats_percentile(double *x, size_t n, double p)
 {
@@ -65,7 +62,8 @@ static double norm_of(const double *x, size_t n, size_t stride)
 	return norm;
 }
 
-static void normal_equations_build(struct normal_equations *q, const double *a, const double *y, size_t n, size_t p, double y_norm)
+static void normal_equations_build(struct normal_equations *q, const double *a, const double *y, size_t n, size_t p,
+	double y_norm)
 {
 	q->p = p;
 	for (size_t j = 0; j < p; j++)
@@ -84,7 +82,8 @@ static void normal_equations_build(struct normal_equations *q, const double *a, 
 	}
 }
 
-/* One pass over the coordinates, each set to its exact minimum; returns the largest change. `gradient` is A'A c - A'y. */
+/* One pass over the coordinates, each set to its exact minimum; returns the largest change. `gradient` is A'A c - A'y.
+ */
 static double sweep(const struct normal_equations *q, double *c, double *gradient)
 {
 	double largest = 0;

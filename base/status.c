@@ -64,7 +64,4 @@ enum status error_context(struct error *e, const char *fmt, ...)
 	return e->status;
 }
 
-enum status error_nomem(struct error *e, const char *what)
-{
-	return error_set(e, ST_RUN, "out of memory (%s)", what);
-}
+enum status error_nomem(struct error *e, const char *what) { return error_set(e, ST_RUN, "out of memory (%s)", what); }

@@ -1,8 +1,8 @@
 /* Status codes and the error record.
  *
- * Convention, everywhere: a function that can fail returns `enum status` and fills the caller's `struct error`; the first
- * failure wins (a second error_set on the same record is ignored), callers may add context. ST_OK is 0, so `if ((st = f())) goto out;`.
- * The values are the process's exit codes (INTERFACE: "Exit codes").
+ * Convention, everywhere: a function that can fail returns `enum status` and fills the caller's `struct error`; the
+ * first failure wins (a second error_set on the same record is ignored), callers may add context. ST_OK is 0, so
+ * `if ((st = f())) goto out;` works. The values are the process's exit codes (docs/reference.md).
  */
 #ifndef STEPSIM_BASE_STATUS_H
 #define STEPSIM_BASE_STATUS_H
@@ -19,7 +19,8 @@ struct error {
 	char text[1024];    /* one line, no trailing newline; always terminated */
 };
 
-/* Records a failure unless one is recorded already; returns the recorded status. `e` may be NULL: then only `st` is returned. */
+/* Records a failure unless one is recorded already; returns the recorded status. `e` may be NULL: then only `st` is
+ * returned. */
 enum status error_set(struct error *e, enum status st, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* Prefixes a recorded failure with "<context>: "; does nothing on an empty record. Returns the recorded status. */

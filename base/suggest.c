@@ -7,17 +7,12 @@
 
 #define WORD_MAX 63 /* longer words are compared by their first characters: no key of ours is that long */
 
-static size_t smaller(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
-static char folded(char c)
-{
-	return c == '-' ? '_' : (char)tolower((unsigned char)c);
-}
+static char folded(char c) { return c == '-' ? '_' : (char)tolower((unsigned char)c); }
 
-/* Optimal string alignment: insert, delete, replace and swap of neighbours cost 1 each ("dtpye" is one slip away from "dtype"). */
+/* Optimal string alignment: insert, delete, replace and swap of neighbours cost 1 each ("dtpye" is one slip away from
+ * "dtype"). */
 static size_t distance(const char *a, const char *b)
 {
 	size_t rows[3][WORD_MAX + 1];
@@ -48,6 +43,9 @@ const char *suggest_nearest(const char *word, const char *const *candidates, siz
 {
 	const char *nearest = NULL;
 	size_t least = 0;
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(word, candidates[i]) == 0)
+			return candidates[i];
 	for (size_t i = 0; i < n; i++) {
 		size_t d = distance(word, candidates[i]);
 		if (!nearest || d < least) {

@@ -21,6 +21,9 @@ double svg_width(const char *text)
 {
 	double em = 0;
 	for (; *text; text++)
-		em += strchr("iljtfrI.,:;!/|()[]- '", *text) ? 0.3 : strchr("mwMW@%", *text) ? 0.88 : *text >= 'A' && *text <= 'Z' ? 0.69 : 0.56;
+		em += strchr("iljtfrI.,:;!/|()[]- '", *text) ? 0.3
+		      : strchr("mwMW@%", *text)              ? 0.88
+		      : *text >= 'A' && *text <= 'Z'         ? 0.69
+		                                             : 0.56;
 	return 12 * em;
 }

@@ -35,7 +35,8 @@ static size_t characters(const char *text)
 	return n;
 }
 
-/* Cuts `text` (changed in place) at '|' into the table's columns; what is left over stays in the last cell, so nothing is lost. */
+/* Cuts `text` (changed in place) at '|' into the table's columns; what is left over stays in the last cell, so nothing
+ * is lost. */
 static bool split(struct table *t, char *text, struct row *row)
 {
 	row->cell = arena_alloc(t->arena, t->columns.n * sizeof *row->cell);
@@ -178,7 +179,8 @@ static void html_row(const struct table *t, const struct row *row, const char *c
 		if (heading)
 			fprintf(out, "<th class=\"left\" colspan=\"%zu\">", t->columns.n);
 		else
-			fprintf(out, "<%s class=\"%s\">", cell, looks[t->columns.at[i].left + 2 * (text > row->cell[i])]);
+			fprintf(out, "<%s class=\"%s\">", cell,
+				looks[t->columns.at[i].left + 2 * (text > row->cell[i])]);
 		html_escaped(text, out);
 		fprintf(out, "</%s>", heading ? "th" : cell);
 	}

@@ -1,4 +1,5 @@
-/* Tables, as text and as HTML: columns aligned, numbers right, a rule under the header. UTF-8 cells count as their characters. */
+/* Tables, as text and as HTML: columns aligned, numbers right, a rule under the header. UTF-8 cells count as their
+ * characters. */
 #ifndef STEPSIM_BASE_TABLE_H
 #define STEPSIM_BASE_TABLE_H
 
@@ -15,7 +16,8 @@ void table_destroy(struct table *t);             /* NULL-safe */
 /* Adds a row: cells separated by '|' in the formatted text; missing cells are empty. A row "-" is a rule. */
 enum status table_row(struct table *t, struct error *e, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void table_print(const struct table *t, FILE *out);
-/* The same as HTML: a cell that stands alone behind a rule becomes a heading of the rows under it, blanks before a text become room. */
+/* The same as HTML: a cell that stands alone behind a rule becomes a heading of the rows under it, blanks before a text
+ * become room. */
 void table_html(const struct table *t, FILE *out);
 
 #endif

@@ -19,7 +19,8 @@ bool vec_reserve_(void **at, size_t *cap, size_t n, size_t more, size_t elem_siz
 	}
 	if (grown > SIZE_MAX / elem_size)
 		return false;
-	/* `at` points at a T *, not at a void *: only memcpy may read and write it without breaking the aliasing rule. */
+	/* `at` points at a T *, not at a void *: only memcpy may read and write it without breaking the aliasing rule.
+	 */
 	void *old;
 	memcpy(&old, at, sizeof old);
 	void *moved = realloc(old, grown * elem_size);
@@ -30,7 +31,4 @@ bool vec_reserve_(void **at, size_t *cap, size_t n, size_t more, size_t elem_siz
 	return true;
 }
 
-void vec_free_(void *at)
-{
-	free(at);
-}
+void vec_free_(void *at) { free(at); }

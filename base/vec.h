@@ -1,14 +1,15 @@
-/* A growable array: `struct { T *at; size_t n, cap; }`, declared with VEC(T). Elements move when it grows: keep indices, not pointers. */
+/* A growable array: `struct { T *at; size_t n, cap; }`, declared with VEC(T). Elements move when it grows: keep
+ * indices, not pointers. */
 #ifndef STEPSIM_BASE_VEC_H
 #define STEPSIM_BASE_VEC_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#define VEC(T)              \
-	struct {            \
-		T *at;      \
-		size_t n;   \
+#define VEC(T) \
+	struct { \
+		T *at; \
+		size_t n; \
 		size_t cap; \
 	}
 

@@ -1,4 +1,5 @@
-/* Building the tree from libyaml's events. Events, not libyaml's documents: those resolve aliases and drop duplicate keys in silence. */
+/* Building the tree from libyaml's events. Events, not libyaml's documents: those resolve aliases and drop duplicate
+ * keys in silence. */
 #include "base/yaml.h"
 
 #include <assert.h>
@@ -17,6 +18,7 @@
 struct ydoc {
 	struct arena *arena;
 	struct ynode *root;
+	struct ydoc *kept; /* the documents that die with it, each through its own `kept` */
 };
 
 /* A collection that is not closed yet. */
@@ -46,11 +48,16 @@ static enum status complain(const struct builder *b, yaml_mark_t at, const char 
 
 /* ---- bytes ---- */
 
-/* The length of the UTF-8 character at `s` (RFC 3629: no overlong forms, no surrogates, up to U+10FFFF); 0 when it is not one. */
+/* The length of the UTF-8 character at `s` (RFC 3629: no overlong forms, no surrogates, up to U+10FFFF); 0 when it is
+ * not one. */
 static size_t utf8_length(const unsigned char *s, size_t len)
 {
 	unsigned char low = 0x80, high = 0xBF;
-	size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xC2 && s[0] <= 0xDF ? 2 : (s[0] & 0xF0) == 0xE0 ? 3 : s[0] >= 0xF0 && s[0] <= 0xF4 ? 4 : 0;
+	size_t n = s[0] < 0x80                    ? 1
+	           : s[0] >= 0xC2 && s[0] <= 0xDF ? 2
+	           : (s[0] & 0xF0) == 0xE0        ? 3
+	           : s[0] >= 0xF0 && s[0] <= 0xF4 ? 4
+	                                          : 0;
 	if (n == 0 || n > len)
 		return 0;
 	if (s[0] == 0xE0)
@@ -157,7 +164,8 @@ static enum status on_scalar(struct builder *b, const yaml_event_t *event)
 	return attach(b, n);
 }
 
-static enum status on_open(struct builder *b, enum ykind kind, const yaml_char_t *anchor, const yaml_char_t *tag, yaml_mark_t at)
+static enum status on_open(struct builder *b, enum ykind kind, const yaml_char_t *anchor, const yaml_char_t *tag,
+	yaml_mark_t at)
 {
 	if (anchor)
 		return complain(b, at, "anchors (&) are not supported");
@@ -201,8 +209,8 @@ static enum status refuse_duplicates(struct builder *b, struct ynode *const *chi
 	enum status st = ST_OK;
 	for (size_t i = 1; i < n && !st; i++)
 		if (strcmp(sorted[i - 1]->key, sorted[i]->key) == 0)
-			st = ynode_error_key(sorted[i], b->e, "%s: duplicate key, first given at %s:%d:%d", sorted[i]->key, b->name, sorted[i - 1]->key_line,
-			                     sorted[i - 1]->key_col);
+			st = ynode_error_key(sorted[i], b->e, "%s: duplicate key, first given at %s:%d:%d",
+				sorted[i]->key, b->name, sorted[i - 1]->key_line, sorted[i - 1]->key_col);
 	free(sorted);
 	return st;
 }
@@ -237,24 +245,19 @@ static enum status on_document(struct builder *b, const yaml_event_t *event)
 static enum status on_event(struct builder *b, const yaml_event_t *event)
 {
 	switch (event->type) {
-	case YAML_DOCUMENT_START_EVENT:
-		return on_document(b, event);
-	case YAML_ALIAS_EVENT:
-		return complain(b, event->start_mark, "aliases (*) are not supported");
-	case YAML_SCALAR_EVENT:
-		return on_scalar(b, event);
+	case YAML_DOCUMENT_START_EVENT: return on_document(b, event);
+	case YAML_ALIAS_EVENT: return complain(b, event->start_mark, "aliases (*) are not supported");
+	case YAML_SCALAR_EVENT: return on_scalar(b, event);
 	case YAML_SEQUENCE_START_EVENT:
-		return on_open(b, Y_SEQ, event->data.sequence_start.anchor, event->data.sequence_start.tag, event->start_mark);
+		return on_open(b, Y_SEQ, event->data.sequence_start.anchor, event->data.sequence_start.tag,
+			event->start_mark);
 	case YAML_MAPPING_START_EVENT:
-		return on_open(b, Y_MAP, event->data.mapping_start.anchor, event->data.mapping_start.tag, event->start_mark);
+		return on_open(b, Y_MAP, event->data.mapping_start.anchor, event->data.mapping_start.tag,
+			event->start_mark);
 	case YAML_SEQUENCE_END_EVENT:
-	case YAML_MAPPING_END_EVENT:
-		return on_close(b);
-	case YAML_STREAM_END_EVENT:
-		b->done = true;
-		return ST_OK;
-	default:
-		return ST_OK; /* the start of the stream, the end of the document */
+	case YAML_MAPPING_END_EVENT: return on_close(b);
+	case YAML_STREAM_END_EVENT: b->done = true; return ST_OK;
+	default: return ST_OK; /* the start of the stream, the end of the document */
 	}
 }
 
@@ -266,7 +269,8 @@ static enum status syntax_error(const struct builder *b, const yaml_parser_t *pa
 		return error_nomem(b->e, "reading YAML");
 	const char *what = parser->problem ? parser->problem : "not YAML";
 	yaml_mark_t at = parser->problem_mark;
-	if (parser->error == YAML_READER_ERROR) { /* a character that YAML has no place for, such as U+FFFE: all it tells is the byte */
+	if (parser->error == YAML_READER_ERROR) { /* a character that YAML has no place for, such as U+FFFE: all it
+		                                     tells is the byte */
 		at = (yaml_mark_t){0};
 		for (size_t i = 0; i < parser->problem_offset && i < b->len; i++) {
 			at.line += b->text[i] == '\n';
@@ -274,13 +278,15 @@ static enum status syntax_error(const struct builder *b, const yaml_parser_t *pa
 		}
 	}
 	if (parser->problem && strcmp(parser->problem, "found character that cannot start any token") == 0) {
-		/* libyaml counts characters, so the byte cannot be found by its index; the two usual culprits are told by their rule. */
+		/* libyaml counts characters, so the byte cannot be found by its index; the two usual culprits are told
+		 * by their rule. */
 		what = "a value cannot start with a tab, @, ` or %: indent with spaces, put text in quotes";
 	}
 	if (!parser->context || parser->context_mark.line == at.line)
 		return complain(b, at, what);
-	return error_set(b->e, ST_INPUT, "%s:%zu:%zu: %s (%s that began at %s:%zu:%zu)", b->name, at.line + 1, at.column + 1, what, parser->context, b->name,
-	                 parser->context_mark.line + 1, parser->context_mark.column + 1);
+	return error_set(b->e, ST_INPUT, "%s:%zu:%zu: %s (%s that began at %s:%zu:%zu)", b->name, at.line + 1,
+		at.column + 1, what, parser->context, b->name, parser->context_mark.line + 1,
+		parser->context_mark.column + 1);
 }
 
 static enum status read_events(struct builder *b, yaml_parser_t *parser)
@@ -350,15 +356,25 @@ enum status ydoc_load(const char *path, struct ydoc **out, struct error *e)
 	return st;
 }
 
-const struct ynode *ydoc_root(const struct ydoc *doc)
+const struct ynode *ydoc_root(const struct ydoc *doc) { return doc->root; }
+
+struct ynode *ydoc_edit(struct ydoc *doc) { return doc->root; }
+
+void *ydoc_alloc(struct ydoc *doc, size_t size) { return arena_alloc(doc->arena, size); }
+
+void ydoc_keep(struct ydoc *doc, struct ydoc *other)
 {
-	return doc->root;
+	while (doc->kept)
+		doc = doc->kept;
+	doc->kept = other;
 }
 
 void ydoc_destroy(struct ydoc *doc)
 {
-	if (!doc)
-		return;
-	arena_destroy(doc->arena);
-	free(doc);
+	while (doc) {
+		struct ydoc *kept = doc->kept;
+		arena_destroy(doc->arena);
+		free(doc);
+		doc = kept;
+	}
 }

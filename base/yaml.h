@@ -1,7 +1,8 @@
 /* YAML with positions: a tree of nodes over libyaml, each with line and column (from 1).
  *
- * Closed traps: duplicate keys are an error, anchors/aliases, tags and several documents in one file are refused, nesting is limited to 32.
- * Scalars stay text: who reads a number does it with quantity_parse or the ynode_* readers below, so that "1.0zz" is refused.
+ * Closed traps: duplicate keys are an error, anchors/aliases, tags and several documents in one file are refused,
+ * nesting is limited to 32. Scalars stay text: who reads a number does it with quantity_parse or the ynode_* readers
+ * below, so that "1.0zz" is refused.
  */
 #ifndef STEPSIM_BASE_YAML_H
 #define STEPSIM_BASE_YAML_H
@@ -17,13 +18,13 @@ enum ykind { Y_SCALAR, Y_SEQ, Y_MAP };
 
 struct ynode {
 	enum ykind kind;
-	bool quoted;      /* scalar: written in quotes, so it is a string whatever it looks like */
-	int line, col;    /* of the value */
+	bool quoted;           /* scalar: written in quotes, so it is a string whatever it looks like */
+	int line, col;         /* of the value */
 	int key_line, key_col; /* of the key, for the value of a mapping entry */
-	const char *file; /* name for messages */
-	const char *key;  /* the key under which it stands in a mapping, else NULL */
-	const char *text; /* scalar: its text ("" for an empty value), else NULL */
-	size_t n;         /* sequence, mapping: number of children */
+	const char *file;      /* name for messages */
+	const char *key;       /* the key under which it stands in a mapping, else NULL */
+	const char *text;      /* scalar: its text ("" for an empty value), else NULL */
+	size_t n;              /* sequence, mapping: number of children */
 	struct ynode **child;
 };
 
@@ -35,17 +36,32 @@ enum status ydoc_parse(const char *text, size_t len, const char *name, struct yd
 const struct ynode *ydoc_root(const struct ydoc *doc);
 void ydoc_destroy(struct ydoc *doc); /* NULL-safe */
 
+/* For who completes a tree (base/sourced.c): the root to write to, zeroed memory of the document's (NULL when there is
+ * none), and another document, which becomes the first one's and dies with it. */
+struct ynode *ydoc_edit(struct ydoc *doc);
+void *ydoc_alloc(struct ydoc *doc, size_t size);
+void ydoc_keep(struct ydoc *doc, struct ydoc *other);
+
 /* The child of a mapping under `key`, or NULL (also when `map` is NULL or no mapping). */
 const struct ynode *ynode_get(const struct ynode *map, const char *key);
 
-/* Readers: ST_INPUT "file:line:col: key: ..." when the node is of another type or out of [min, max]. null (~, null, empty) is refused. */
+/* True for ~, null and an empty value that is not in quotes. */
+bool ynode_is_null(const struct ynode *n);
+
+/* Readers: ST_INPUT "file:line:col: key: ..." when the node is of another type or out of [min, max]. null (~, null,
+ * empty) is refused. */
 enum status ynode_int(const struct ynode *n, int64_t min, int64_t max, int64_t *value, struct error *e);
-enum status ynode_quantity(const struct ynode *n, enum unit unit, double min, double max, double *value, struct error *e);
+enum status ynode_quantity(const struct ynode *n, enum unit unit, double min, double max, double *value,
+	struct error *e);
+enum status ynode_quantity_with_unit(const struct ynode *n, enum unit unit, double min, double max, double *value,
+	struct error *e);                                                    /* a number without its unit is refused */
 enum status ynode_bool(const struct ynode *n, bool *value, struct error *e); /* true/false, yes/no, on/off */
 enum status ynode_string(const struct ynode *n, const char **value, struct error *e);
 
 /* Records "file:line:col: <message>" (ST_INPUT) at the node's value, or at its key. */
-enum status ynode_error(const struct ynode *n, struct error *e, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-enum status ynode_error_key(const struct ynode *n, struct error *e, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+enum status ynode_error(const struct ynode *n, struct error *e, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+enum status ynode_error_key(const struct ynode *n, struct error *e, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 #endif

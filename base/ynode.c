@@ -8,9 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/array.h"
 #include "base/yaml.h"
-
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
 const struct ynode *ynode_get(const struct ynode *map, const char *key)
 {
@@ -43,12 +42,13 @@ enum status ynode_error_key(const struct ynode *n, struct error *e, const char *
 	va_list ap;
 	va_start(ap, fmt);
 	/* An element of a list, and the root, has no key: its own place is the nearest thing. */
-	enum status st = n->key ? error_at(n, n->key_line, n->key_col, e, fmt, ap) : error_at(n, n->line, n->col, e, fmt, ap);
+	enum status st = n->key ? error_at(n, n->key_line, n->key_col, e, fmt, ap)
+	                        : error_at(n, n->line, n->col, e, fmt, ap);
 	va_end(ap);
 	return st;
 }
 
-static bool is_null(const struct ynode *n)
+bool ynode_is_null(const struct ynode *n)
 {
 	static const char *const spellings[] = {"", "~", "null", "Null", "NULL"};
 	for (size_t i = 0; i < COUNT(spellings); i++)
@@ -62,10 +62,12 @@ static enum status refuse(const struct ynode *n, struct error *e, const char *wh
 {
 	const char *key = n->key ? n->key : "", *colon = n->key ? ": " : "";
 	if (n->kind != Y_SCALAR)
-		return ynode_error(n, e, "%s%sexpected %s, got %s", key, colon, what, n->kind == Y_MAP ? "a mapping" : "a list");
-	if (is_null(n))
+		return ynode_error(n, e, "%s%sexpected %s, got %s", key, colon, what,
+			n->kind == Y_MAP ? "a mapping" : "a list");
+	if (ynode_is_null(n))
 		return ynode_error(n, e, "%s%sexpected %s, got nothing", key, colon, what);
-	return ynode_error(n, e, "%s%sexpected %s, got %s\"%.60s\"", key, colon, what, n->quoted ? "the text " : "", n->text);
+	return ynode_error(n, e, "%s%sexpected %s, got %s\"%.60s\"", key, colon, what, n->quoted ? "the text " : "",
+		n->text);
 }
 
 /* Decimal digits only, without a leading zero: "010" is eight for YAML 1.1 and ten for YAML 1.2. */
@@ -120,20 +122,35 @@ static enum status refuse_range(const struct ynode *n, struct error *e, enum uni
 	return refuse(n, e, what);
 }
 
-enum status ynode_quantity(const struct ynode *n, enum unit unit, double min, double max, double *value, struct error *e)
+typedef enum status parse_fn(const char *text, enum unit unit, double *value, struct error *e);
+
+static enum status read_quantity(const struct ynode *n, parse_fn *parse, enum unit unit, double min, double max,
+	double *value, struct error *e)
 {
 	/* A quantity with a unit may stand in quotes, as a text with letters often does; a plain number may not. */
-	bool text_is_fine = n->kind == Y_SCALAR && !is_null(n) && !(n->quoted && unit == UNIT_NONE);
+	bool text_is_fine = n->kind == Y_SCALAR && !ynode_is_null(n) && !(n->quoted && unit == UNIT_NONE);
 	if (!text_is_fine)
 		return refuse(n, e, unit == UNIT_NONE ? "a number" : "a number with its unit");
 	double v;
 	struct error inner = {0};
-	if (quantity_parse(n->text, unit, &v, &inner))
+	if (parse(n->text, unit, &v, &inner))
 		return ynode_error(n, e, "%s%s%s", n->key ? n->key : "", n->key ? ": " : "", inner.text);
 	if (v < min || v > max)
 		return refuse_range(n, e, unit, min, max);
 	*value = v;
 	return ST_OK;
+}
+
+enum status ynode_quantity(const struct ynode *n, enum unit unit, double min, double max, double *value,
+	struct error *e)
+{
+	return read_quantity(n, quantity_parse, unit, min, max, value, e);
+}
+
+enum status ynode_quantity_with_unit(const struct ynode *n, enum unit unit, double min, double max, double *value,
+	struct error *e)
+{
+	return read_quantity(n, quantity_parse_with_unit, unit, min, max, value, e);
 }
 
 enum status ynode_bool(const struct ynode *n, bool *value, struct error *e)
@@ -152,7 +169,7 @@ enum status ynode_bool(const struct ynode *n, bool *value, struct error *e)
 
 enum status ynode_string(const struct ynode *n, const char **value, struct error *e)
 {
-	if (n->kind != Y_SCALAR || is_null(n))
+	if (n->kind != Y_SCALAR || ynode_is_null(n))
 		return refuse(n, e, "a text");
 	*value = n->text;
 	return ST_OK;

@@ -8,7 +8,7 @@
 #include "cli/devices.h"
 #include "cli/machine.h"
 #include "report/report.h"
-#include "sim/cost.h"
+#include "sim/price/cost.h"
 
 #define MIN_B ((uint64_t)1 << 10)
 #define MAX_HOST_B ((uint64_t)64 << 20)
@@ -16,7 +16,7 @@
 #define LATENCY_B ((uint64_t)64 << 10) /* below it no link is at its rate, whatever the model says */
 #define MPI_ELEMENTS_MAX 2147483647
 
-/* ---- what is asked for ---- */
+/* ---- the request ---- */
 
 static enum status read_collective(const char *word, enum collective *out, struct error *e)
 {
@@ -28,7 +28,8 @@ static enum status read_collective(const char *word, enum collective *out, struc
 			return ST_OK;
 		}
 	}
-	return error_set(e, ST_INPUT, "no collective '%s' (nearest: %s)", word, suggest_nearest(word, names, COLL_OF_GROUPS));
+	return error_set(e, ST_INPUT, "no collective '%s' (nearest: %s)", word,
+		suggest_nearest(word, names, COLL_OF_GROUPS));
 }
 
 static enum status read_plan(const struct options *o, struct bench_plan *p, struct error *e)
@@ -45,13 +46,15 @@ static enum status read_plan(const struct options *o, struct bench_plan *p, stru
 	p->warmup = b->warmup;
 	p->check = b->check > 0;
 	if (p->min_B && p->max_B && p->min_B > p->max_B)
-		return error_set(e, ST_INPUT, "-b %llu is more than -e %llu", (unsigned long long)p->min_B, (unsigned long long)p->max_B);
+		return error_set(e, ST_INPUT, "-b %llu is more than -e %llu", (unsigned long long)p->min_B,
+			(unsigned long long)p->max_B);
 	if (o->max_error_percent >= 0 && p->max_B && p->max_B < BENCH_LARGE_B)
-		return error_set(e, ST_INPUT, "--max-error judges rows of at least 1 MiB, and -e is %llu", (unsigned long long)p->max_B);
+		return error_set(e, ST_INPUT, "--max-error judges rows of at least 1 MiB, and -e is %llu",
+			(unsigned long long)p->max_B);
 	return ST_OK;
 }
 
-/* What the devices leave to choose, and what they cannot do. */
+/* Fills the defaults that depend on the devices, and refuses what they cannot do. */
 static enum status fit_plan(const struct session_info *info, struct bench_plan *p, struct error *e)
 {
 	uint64_t most = info->gpus ? MAX_GPU_B : MAX_HOST_B;
@@ -64,27 +67,31 @@ static enum status fit_plan(const struct session_info *info, struct bench_plan *
 	if (p->dtype != DT_FP32 && p->dtype != DT_INT32)
 		return error_set(e, ST_INPUT, "-d %s: MPI on the host sums float and int32 only", dtype_name(p->dtype));
 	if ((double)p->max_B / dtype_bytes(p->dtype) > MPI_ELEMENTS_MAX)
-		return error_set(e, ST_RUN, "-e %llu: one MPI call carries at most %d elements", (unsigned long long)p->max_B, MPI_ELEMENTS_MAX);
+		return error_set(e, ST_RUN, "-e %llu: one MPI call carries at most %d elements",
+			(unsigned long long)p->max_B, MPI_ELEMENTS_MAX);
 	return ST_OK;
 }
 
-/* ---- what is expected ---- */
+/* ---- the prediction ---- */
 
 static void predict_rows(const struct machine *m, struct bench_table *t)
 {
+	const struct rates rates = rates_of(m);
 	struct group g;
 	enum collective c = t->plan.coll;
 	for (size_t i = 0; i < t->n && t->ranks > 1; i++) {
 		struct bench_row *r = &t->rows[i];
-		double at_s = collective_time_s(m, c, t->ranks, 1, (double)r->bytes);
+		double at_s = collective_time_s(&rates, c, t->ranks, 1, (double)r->bytes);
 		if (!isfinite(at_s)) {
-			snprintf(t->unpredicted, sizeof t->unpredicted, "no rate of the links between the ranks is known");
+			snprintf(t->unpredicted, sizeof t->unpredicted,
+				"no rate of the links between the ranks is known");
 			return;
 		}
 		r->predicted_s = at_s;
-		r->latency = r->bytes < LATENCY_B || collective_time_s(m, c, t->ranks, 1, 2 * (double)r->bytes) < 1.5 * at_s;
+		r->latency = r->bytes < LATENCY_B ||
+		             collective_time_s(&rates, c, t->ranks, 1, 2 * (double)r->bytes) < 1.5 * at_s;
 	}
-	if (t->ranks > 1 && machine_group(m, t->ranks, 1, &g, NULL) == ST_OK)
+	if (t->ranks > 1 && rates_group(&rates, t->ranks, 1, &g, NULL) == ST_OK)
 		snprintf(t->limited_by, sizeof t->limited_by, "%s", g.bottleneck_text);
 }
 
@@ -111,14 +118,18 @@ static enum status check_limits(const struct options *o, const struct bench_tabl
 	if (limit < 0)
 		return ST_OK;
 	if (t->doubles)
-		return error_set(e, ST_RUN, "--max-error needs a measurement, and doubles of the CUDA libraries give none");
+		return error_set(e, ST_RUN,
+			"--max-error needs a measurement, and doubles of the CUDA libraries give none");
 	if (t->meaningless)
 		return error_set(e, ST_RUN, "--max-error needs a measurement, and ranks that share a GPU give none");
 	if (isnan(s.error))
-		return error_set(e, ST_RUN, "--max-error needs a prediction: %s", t->unpredicted[0] ? t->unpredicted : "there is none for one rank");
+		return error_set(e, ST_RUN, "--max-error needs a prediction: %s",
+			t->unpredicted[0] ? t->unpredicted : "there is none for one rank");
 	if (100 * s.error <= limit)
 		return ST_OK;
-	return error_set(e, ST_LIMIT, "the time of %s is predicted wrong by %.1f %% (median from 1 MiB on), more than --max-error %g", collective_name(t->plan.coll), 100 * s.error, limit);
+	return error_set(e, ST_LIMIT,
+		"the time of %s is predicted wrong by %.1f %% (median from 1 MiB on), more than --max-error %g",
+		collective_name(t->plan.coll), 100 * s.error, limit);
 }
 
 enum status cmd_bench(struct context *x, struct error *e)
@@ -134,8 +145,9 @@ enum status cmd_bench(struct context *x, struct error *e)
 	const struct session_info *info = session_info(x->session);
 	if ((st = fit_plan(info, &plan, e)))
 		return st;
-	/* Without a prediction the table still stands. */
-	bool predicts = !info->gpu_doubles && info->ranks > 1 && context_agree(x, target_here(x, &any, info->ranks, &target, &unknown), &unknown) == ST_OK;
+	/* A failed prediction leaves its columns empty. */
+	bool predicts = !info->gpu_doubles && info->ranks > 1 &&
+	                context_agree(x, target_here(x, &any, info->ranks, &target, &unknown), &unknown) == ST_OK;
 	if (!(st = context_agree(x, bench(x->session, &plan, &table, e), e)) && context_leads(x)) {
 		if (predicts)
 			predict_rows(&target.machine, &table);

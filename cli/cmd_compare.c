@@ -1,4 +1,5 @@
-/* `stepsim compare CONFIG.yaml --systems A,B,C`: one workload on several systems, each with the best plan that it can run, or with the config's own. */
+/* `stepsim compare CONFIG.yaml --systems A,B,C`: one workload on several systems, each with the best plan that it can
+ * run, or with the config's own. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +8,8 @@
 #include "cli/command.h"
 #include "cli/compare.h"
 #include "cli/job.h"
-#include "sim/fold.h"
-#include "sim/search.h"
+#include "sim/engine/fold.h"
+#include "sim/search/search.h"
 #include "step/plan.h"
 #include "topology/machine.h"
 
@@ -35,7 +36,8 @@ static enum status keep(struct compare_row *r, const struct config *resolved, co
 	return ST_OK;
 }
 
-static enum status predict_given(const struct config *c, const struct machine *m, int64_t ranks, struct compare_row *r, struct error *e)
+static enum status predict_given(const struct config *c, const struct machine *m, int64_t ranks, struct compare_row *r,
+	struct error *e)
 {
 	struct config *resolved = malloc(sizeof *resolved);
 	struct result p;
@@ -44,7 +46,7 @@ static enum status predict_given(const struct config *c, const struct machine *m
 		*resolved = *c;
 		st = config_resolve(resolved, ranks, e);
 	}
-	if (!st && !(st = predict_result(resolved, m, &p, e)))
+	if (!st && !(st = fold_result(resolved, m, &p, e)))
 		st = keep(r, resolved, &p, e);
 	free(resolved);
 	return st;
@@ -58,10 +60,15 @@ static void tell(double fraction, int64_t plans, void *context)
 	progress_update(((double)w->system + fraction) / (double)w->systems, detail);
 }
 
-static enum status predict_best(const struct work *w, const struct config *c, const struct machine *m, int64_t ranks, struct compare_row *r, struct error *e)
+static enum status predict_best(const struct work *w, const struct config *c, const struct machine *m, int64_t ranks,
+	struct compare_row *r, struct error *e)
 {
 	struct search_result found = {0};
-	const struct search_options o = {.held = plan_held(c), .best = 1, .best_alone = true, .progress = tell, .context = (void *)(uintptr_t)w};
+	const struct search_options o = {.held = plan_held(c),
+		.best = 1,
+		.best_alone = true,
+		.progress = tell,
+		.context = (void *)(uintptr_t)w};
 	enum status st = search(c, m, ranks, &o, &found, e);
 	if (!st && found.n_best > 0)
 		st = keep(r, &found.best[0].config, &found.best[0].full, e);
@@ -75,7 +82,8 @@ static enum status predict_best(const struct work *w, const struct config *c, co
 }
 
 /* A plan or a machine that cannot be is this row's reason, and no failure of the comparison. */
-static enum status solve(void *context, const struct asked_system *a, struct size size, struct compare_row *r, struct error *e)
+static enum status solve(void *context, const struct asked_system *a, struct size size, struct compare_row *r,
+	struct error *e)
 {
 	const struct work *w = context;
 	struct machine m = {0};
@@ -93,7 +101,8 @@ static enum status solve(void *context, const struct asked_system *a, struct siz
 			st = error_nomem(&why, "the system's description");
 	}
 	if (!st)
-		st = w->fixed_plan ? predict_given(c, &m, m.nodes * m.devices_per_node, r, &why) : predict_best(w, c, &m, m.nodes * m.devices_per_node, r, &why);
+		st = w->fixed_plan ? predict_given(c, &m, m.nodes * m.devices_per_node, r, &why)
+		                   : predict_best(w, c, &m, m.nodes * m.devices_per_node, r, &why);
 	machine_free(&m);
 	free(c);
 	if (st == ST_INPUT) {
@@ -111,7 +120,11 @@ static enum status config_gpus(const struct config *c, int64_t *out, struct erro
 	struct machine m;
 	*out = job_fixed_ranks(c);
 	if (strcmp(c->cluster.system, "auto") == 0)
-		return *out ? ST_OK : error_set(e, ST_INPUT, "%s: cluster.system is auto, and no number of GPUs is given: --gpus N, --budget or --target says how many", c->path);
+		return *out ? ST_OK
+		            : error_set(e, ST_INPUT,
+				      "%s: cluster.system is auto, and no number of GPUs is given: --gpus N, "
+				      "--budget or --target says how many",
+				      c->path);
 	enum status st = machine_load(c->cluster.system, c->cluster.nodes, c->cluster.gpus_per_node, &m, e);
 	if (st)
 		return config_blame_system(c, e);
@@ -127,13 +140,16 @@ static enum status check_sizes(const struct options *o, const asked_systems *ask
 		const struct asked_system *a = &asked->at[i];
 		bool own = a->gpus || a->spec.nodes;
 		if (own && by)
-			return error_set(e, ST_INPUT, "--systems %s%s: has a size of its own, and %s decides it: give one of them", a->name, a->gpus ? "@..." : "", by);
+			return error_set(e, ST_INPUT,
+				"--systems %s%s: has a size of its own, and %s decides it: give one of them", a->name,
+				a->gpus ? "@..." : "", by);
 		c->own_sizes |= own;
 	}
 	return ST_OK;
 }
 
-static enum status read_question(const struct options *o, const struct config *config, const asked_systems *asked, struct compare *c, struct error *e)
+static enum status read_question(const struct options *o, const struct config *config, const asked_systems *asked,
+	struct compare *c, struct error *e)
 {
 	enum status st = ST_OK;
 	c->fixed_plan = o->fixed_plan;
@@ -143,8 +159,9 @@ static enum status read_question(const struct options *o, const struct config *c
 		return st;
 	c->tokens_given = o->target != NULL;
 	if ((o->gpus != 0) + (o->budget_usd > 0) + (c->within_s > 0) > 1)
-		return error_set(e, ST_INPUT, "%s and %s both say how many hosts: give one of them%s", o->gpus ? "--gpus" : "--budget", c->within_s > 0 ? "--target" : "--budget",
-		                 c->within_s > 0 ? ", or the tokens without a time" : "");
+		return error_set(e, ST_INPUT, "%s and %s both say how many hosts: give one of them%s",
+			o->gpus ? "--gpus" : "--budget", c->within_s > 0 ? "--target" : "--budget",
+			c->within_s > 0 ? ", or the tokens without a time" : "");
 	if ((st = check_sizes(o, asked, c, e)))
 		return st;
 	c->mode = o->budget_usd > 0 ? COMPARE_BUDGET : c->within_s > 0 ? COMPARE_TARGET : COMPARE_GPUS;
@@ -174,7 +191,8 @@ static enum status fill(const struct config *config, const asked_systems *asked,
 	return st;
 }
 
-/* A config that is wrong on every system says why, as a command that predicts one does. What a budget or a target leads to is an answer. */
+/* A config that is wrong on every system says why, as a command that predicts one does. What a budget or a target leads
+ * to is an answer. */
 static enum status check_any(const struct compare *c, struct error *e)
 {
 	for (size_t i = 0; i < c->rows.n; i++)
@@ -206,11 +224,13 @@ enum status cmd_compare(struct context *x, struct error *e)
 	asked_systems asked = {0};
 	struct config *config = malloc(sizeof *config);
 	enum status st = config ? ST_OK : error_nomem(e, "the comparison");
-	if (st || (st = config_load(o->positional[0], o->sets, o->n_sets, config, e)) || (st = compare_read_systems(o->systems, o->n_systems, &asked, e)) || (st = read_question(o, config, &asked, &c, e)) ||
-	    (st = compare_assumptions(config, &c, e)))
+	if (st || (st = config_load(o->positional[0], o->sets, o->n_sets, config, e)) ||
+		(st = compare_read_systems(o->systems, o->n_systems, &asked, e)) ||
+		(st = read_question(o, config, &asked, &c, e)) || (st = compare_assumptions(config, &c, e)))
 		goto out;
 	if (config->cluster.profile[0])
-		log_note("cluster.profile is left out: a measured machine beside others of the catalogue would be priced by other rules");
+		log_note("cluster.profile is left out: a measured machine and catalogue machines are priced by "
+			 "different rules");
 	if ((st = fill(config, &asked, &c, e)) || (st = check_any(&c, e)))
 		goto out;
 	compare_count(&c);

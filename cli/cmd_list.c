@@ -2,30 +2,28 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/paths.h"
 #include "base/quantity.h"
+#include "base/sourced.h"
 #include "base/suggest.h"
 #include "base/table.h"
 #include "base/yaml.h"
 #include "cli/command.h"
-#include "sim/width.h"
 #include "step/config.h"
 #include "topology/machine.h"
 #include "topology/catalogue/system.h"
 
 typedef enum status add_rows_fn(struct table *t, const char *name, struct error *e);
 
-/* One kind of catalogue entry: the table's header and what adds the rows of one file. */
+/* One kind of catalogue entry: the table's header, and the function that adds the rows of one file. */
 struct listing {
 	const char *word, *folder, *columns;
 	add_rows_fn *add;
 	const char *footnote;
 };
 
-static const char *mark(bool unverified)
-{
-	return unverified ? "*" : "";
-}
+static const char *mark(bool unverified) { return unverified ? "*" : ""; }
 
 /* "1599", "30000*"; "-" without a figure. */
 static const char *price_cell(char cell[QUANTITY_MAX], double usd, bool unverified)
@@ -46,7 +44,8 @@ static const char *number_cell(char cell[QUANTITY_MAX], double value)
 static enum status add_gpu(struct table *t, const char *name, struct error *e)
 {
 	struct device_spec d;
-	char matrix[QUANTITY_MAX], fp8[QUANTITY_MAX], vector[QUANTITY_MAX], memory[QUANTITY_MAX], rate[QUANTITY_MAX], ridge[QUANTITY_MAX];
+	char matrix[QUANTITY_MAX], fp8[QUANTITY_MAX], vector[QUANTITY_MAX], memory[QUANTITY_MAX], rate[QUANTITY_MAX],
+		ridge[QUANTITY_MAX];
 	char links[QUANTITY_MAX], pcie[QUANTITY_MAX], power[QUANTITY_MAX], price[QUANTITY_MAX], rent[QUANTITY_MAX];
 	enum status st = device_load(name, &d, e);
 	if (st)
@@ -54,10 +53,15 @@ static enum status add_gpu(struct table *t, const char *name, struct error *e)
 	bool bf16 = d.matrix_flop_per_s[DT_BF16] > 0;
 	double peak = d.matrix_flop_per_s[bf16 ? DT_BF16 : DT_FP16];
 	double balance = peak / d.mem_Bps;
-	return table_row(t, e, "%s%s|%s|%s%s|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s", name, mark(d.unverified), d.name, bf16 ? "" : "fp16 ", number_cell(matrix, peak / 1e12), number_cell(fp8, d.matrix_flop_per_s[DT_FP8] / 1e12),
-	                 number_cell(vector, d.vector_flop_per_s / 1e12), quantity_format(memory, (double)d.mem_B, UNIT_BYTE), quantity_format(rate, d.mem_Bps, UNIT_BYTE_PER_S), number_cell(ridge, balance < 10 ? balance : round(balance)),
-	                 number_cell(links, (double)d.nvlink_links * d.nvlink_link_Bps / 1e9), number_cell(pcie, d.pcie_Bps / 1e9), number_cell(power, d.power_W), price_cell(price, d.price_usd, d.price_unverified),
-	                 price_cell(rent, d.rent_usd_per_hour, d.rent_unverified));
+	return table_row(t, e, "%s%s|%s|%s%s|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s", name, mark(d.unverified), d.name,
+		bf16 ? "" : "fp16 ", number_cell(matrix, peak / 1e12),
+		number_cell(fp8, d.matrix_flop_per_s[DT_FP8] / 1e12), number_cell(vector, d.vector_flop_per_s / 1e12),
+		quantity_format(memory, (double)d.mem_B, UNIT_BYTE), quantity_format(rate, d.mem_Bps, UNIT_BYTE_PER_S),
+		number_cell(ridge, balance < 10 ? balance : round(balance)),
+		number_cell(links, (double)d.nvlink_links * d.nvlink_link_Bps / 1e9),
+		number_cell(pcie, d.pcie_Bps / 1e9), number_cell(power, d.power_W),
+		price_cell(price, d.price_usd, d.price_unverified),
+		price_cell(rent, d.rent_usd_per_hour, d.rent_unverified));
 }
 
 static enum status add_system(struct table *t, const char *name, struct error *e)
@@ -65,20 +69,24 @@ static enum status add_system(struct table *t, const char *name, struct error *e
 	struct system_spec s;
 	struct machine m = {0};
 	struct group whole;
-	char pair[QUANTITY_MAX], node[QUANTITY_MAX], nics[QUANTITY_MAX], out[QUANTITY_MAX], power[QUANTITY_MAX], price[QUANTITY_MAX], rent[QUANTITY_MAX];
+	char pair[QUANTITY_MAX], node[QUANTITY_MAX], nics[QUANTITY_MAX], out[QUANTITY_MAX], power[QUANTITY_MAX],
+		price[QUANTITY_MAX], rent[QUANTITY_MAX];
 	enum status st = system_load(name, &s, e);
 	if (st || (st = machine_load(name, 1, 0, &m, e)) || (st = machine_group(&m, m.devices_per_node, 1, &whole, e)))
 		goto out;
 	snprintf(nics, sizeof nics, s.nics ? "%lld x %.0f" : "-", (long long)s.nics, s.nic_Bps * 8 / 1e9);
-	st = table_row(t, e, "%s%s|%s|%lld x %s|%s|%s|%s|%s|%s|%s|%s|%s", name, mark(m.unverified), m.name, (long long)m.devices_per_node, m.device.id, fabric_name(s.fabric), number_cell(pair, m.intra.Bps / 1e9),
-	               number_cell(node, isinf(whole.ring_Bps) ? 0 : whole.ring_Bps / 1e9), nics, number_cell(out, m.inter.Bps / 1e9), price_cell(power, s.power_W / 1e3, s.power_unverified),
-	               price_cell(price, s.price_usd, s.price_unverified), price_cell(rent, s.rent_usd_per_hour, s.rent_unverified));
+	st = table_row(t, e, "%s%s|%s|%lld x %s|%s|%s|%s|%s|%s|%s|%s|%s", name, mark(m.unverified), m.name,
+		(long long)m.devices_per_node, m.device.id, fabric_name(s.fabric), number_cell(pair, m.intra.Bps / 1e9),
+		number_cell(node, isinf(whole.ring_Bps) ? 0 : whole.ring_Bps / 1e9), nics,
+		number_cell(out, m.inter.Bps / 1e9), price_cell(power, s.power_W / 1e3, s.power_unverified),
+		price_cell(price, s.price_usd, s.price_unverified),
+		price_cell(rent, s.rent_usd_per_hour, s.rent_unverified));
 out:
 	machine_free(&m);
 	return st;
 }
 
-/* A config with one key: what that key's presets and defaults make of it. */
+/* Resolves a config of one key: its presets and defaults fill the rest. */
 static enum status resolve_alone(const char *text, struct config *c, struct error *e)
 {
 	return config_parse(text, strlen(text), "catalogue", NULL, 0, c, e);
@@ -96,8 +104,9 @@ static enum status add_model(struct table *t, const char *name, struct error *e)
 	double millions = (double)model_parameters(m) / 1e6;
 	char count[32];
 	snprintf(count, sizeof count, millions < 1000 ? "%.1f M" : "%.0f M", millions);
-	return table_row(t, e, "%s|%s|%lld|%lld|%lld|%lld|%lld|%lld|%lld", name, count, (long long)m->layers, (long long)m->hidden, (long long)m->heads,
-	                 (long long)m->kv_heads, (long long)m->vocab, (long long)m->seq_len, (long long)m->experts);
+	return table_row(t, e, "%s|%s|%lld|%lld|%lld|%lld|%lld|%lld|%lld", name, count, (long long)m->layers,
+		(long long)m->hidden, (long long)m->heads, (long long)m->kv_heads, (long long)m->vocab,
+		(long long)m->seq_len, (long long)m->experts);
 }
 
 static enum status add_stack(struct table *t, const char *name, struct error *e)
@@ -108,8 +117,9 @@ static enum status add_stack(struct table *t, const char *name, struct error *e)
 	enum status st = resolve_alone(text, &c, e);
 	if (st)
 		return st;
-	return table_row(t, e, "%s|%s|%s|%s|%s|%s|%s", name, strategy_name(c.parallel.strategy), dtype_name(c.train.dtype), dtype_name(c.train.param_dtype), dtype_name(c.train.reduce_dtype),
-	                 c.train.fused ? "yes" : "no", c.parallel.overlap ? "yes" : "no");
+	return table_row(t, e, "%s|%s|%s|%s|%s|%s|%s", name, strategy_name(c.parallel.strategy),
+		dtype_name(c.train.dtype), dtype_name(c.train.param_dtype), dtype_name(c.train.reduce_dtype),
+		c.train.fused ? "yes" : "no", c.parallel.overlap ? "yes" : "no");
 }
 
 static enum status add_fabric(struct table *t, const char *name, struct error *e)
@@ -124,10 +134,27 @@ static enum status add_fabric(struct table *t, const char *name, struct error *e
 	quantity_format(large, n.simple_large_s, UNIT_SECOND);
 	if (n.node_Bps > 0)
 		quantity_format(most, n.node_Bps, UNIT_BYTE_PER_S);
-	return table_row(t, e, "%s|%s|%.3g %%|%s|%.3g %%|%s|%s|%s|%s|%.0f %%|%.0f %%", name, n.name, 100 * n.share, most, 100 * n.alltoall_share, ring, small, large, n.ll128 ? "yes" : "no", 100 * n.sigma_small, 100 * n.sigma_large);
+	return table_row(t, e, "%s|%s|%.3g %%|%s|%.3g %%|%s|%s|%s|%s|%.0f %%|%.0f %%", name, n.name, 100 * n.share,
+		most, 100 * n.alltoall_share, ring, small, large, n.ll128 ? "yes" : "no", 100 * n.sigma_small,
+		100 * n.sigma_large);
 }
 
-/* The constants that are fitted to published measurements: of a device, of a stack or a family of stacks; those that the file has, with the source that it names. */
+/* Adds the number under `key` of a section (NULL: of the file itself) where the file has it. */
+static enum status add_parameter(struct table *t, const char *name, const struct ynode *file, const char *section,
+	const char *key, const char *meaning, struct error *e)
+{
+	const struct ynode *entry = ynode_get(section ? ynode_get(file, section) : file, key),
+			   *value = ynode_get(entry, "value"), *source = ynode_get(entry, "source"),
+			   *flag = ynode_get(entry, "unverified");
+	bool unverified = false;
+	enum status st = flag ? ynode_bool(flag, &unverified, e) : ST_OK;
+	return st || !value ? st
+	                    : table_row(t, e, "%s|%s%s|%s|%s|%s", name, key, mark(unverified), value->text, meaning,
+				      source ? source->text : "-");
+}
+
+/* The constants that are fitted to published measurements: of a device, of a stack or a family of stacks; those that
+ * the file has, with the source that it names. */
 static enum status add_parameters_of(struct table *t, const char *folder, const char *name, struct error *e)
 {
 	static const struct {
@@ -150,29 +177,41 @@ static enum status add_parameters_of(struct table *t, const char *folder, const 
 	};
 	char path[PATH_MAX_LEN];
 	struct ydoc *doc = NULL;
-	const size_t devices = sizeof parameters / sizeof parameters[0];
 	enum status st = path_catalogue(folder, name, path, e);
 	if (!st)
-		st = ydoc_load(path, &doc, e);
-	for (size_t i = 0; i < devices + STACK_NUMBERS && !st; i++) {
-		bool of_stack = i >= devices;
-		const char *section = of_stack ? "numbers" : parameters[i].section, *key = of_stack ? stack_numbers[i - devices].name : parameters[i].key;
-		const struct ynode *entry = ynode_get(section ? ynode_get(ydoc_root(doc), section) : ydoc_root(doc), key), *value = ynode_get(entry, "value"), *source = ynode_get(entry, "source");
-		if (value)
-			st = table_row(t, e, "%s|%s|%s|%s|%s", name, key, value->text, of_stack ? stack_numbers[i - devices].meaning : parameters[i].meaning, source ? source->text : "-");
-	}
+		st = sourced_load(folder, path, &doc, e);
+	for (size_t i = 0; i < COUNT(parameters) && !st; i++)
+		st = add_parameter(t, name, ydoc_root(doc), parameters[i].section, parameters[i].key,
+			parameters[i].meaning, e);
+	for (size_t i = 0; i < STACK_NUMBERS && !st; i++)
+		st = add_parameter(t, name, ydoc_root(doc), "numbers", stack_numbers[i].name, stack_numbers[i].meaning,
+			e);
+	for (size_t i = 0; i < STACK_MEMORIES && !st; i++)
+		st = add_parameter(t, name, ydoc_root(doc), "memory", stack_memories[i].name, stack_memories[i].meaning,
+			e);
 	ydoc_destroy(doc);
 	return st;
 }
 
-/* What widens the interval of a stack that no row fixed: of no file. */
-static enum status add_widths(struct table *t, const char *name, struct error *e)
+static enum status add_constant(const struct parameter *p, void *table, struct error *e)
 {
-	enum status st = ST_OK;
+	return table_row(table, e, "model: %s|%s%s%s%s|%s|%s|%s", p->section, p->key, p->name ? "." : "",
+		p->name ? p->name : "", mark(p->unverified), p->value, p->meaning, p->source);
+}
+
+/* What every stack takes, which is written as a stack's own numbers are. */
+static enum status add_every_stack(struct table *t, const char *name, struct error *e)
+{
 	(void)name;
-	for (size_t i = 0; i < WIDTH_TERMS && !st; i++)
-		st = table_row(t, e, "%s|%s|%.3g|%s|%s", "any stack", width_sources[i].name, width_sources[i].value, width_sources[i].meaning, width_sources[i].source);
-	return st;
+	return add_parameters_of(t, "model", "stack", e);
+}
+
+/* The constants of configs/model, which are not of one device, stack or fabric. */
+static enum status add_constants(struct table *t, const char *name, struct error *e)
+{
+	struct parameters unused;
+	(void)name;
+	return parameters_read(&unused, add_constant, t, e);
 }
 
 static enum status add_parameters(struct table *t, const char *name, struct error *e)
@@ -193,27 +232,40 @@ static enum status add_stack_parameters(struct table *t, const char *name, struc
 #define UNVERIFIED "* a number in its file rests on memory (unverified: true); predictions that use it say so"
 
 static const struct listing listings[] = {
-	{"systems", "systems", "<name|<system|<GPUs of a node|<joined by|pair|node|NICs, Gb/s|out|kW|USD|USD/h", add_system,
-	 "pair: what two GPUs of a node get, node: the ring over all of them (busbw of a long all-reduce), out: a GPU's share of the NICs, GB/s in one direction;\n"
-	 "kW, USD and USD/h: of a node, dated in configs/systems\n" UNVERIFIED},
+	{"systems", "systems", "<name|<system|<GPUs of a node|<joined by|pair|node|NICs, Gb/s|out|kW|USD|USD/h",
+		add_system,
+		"pair: between two GPUs of a node; node: in the ring over all of them (busbw of a long all-reduce);\n"
+		"out: a GPU's share of the NICs; all in GB/s in one direction\n"
+		"kW, USD, USD/h: of a node, dated in configs/systems\n" UNVERIFIED},
 	{"gpus", "gpus", "<name|<device|bf16|fp8|fp32|memory|bandwidth|ridge|links|PCIe|W|USD|USD/h", add_gpu,
-	 "bf16 (fp16 where a GPU has no bf16), fp8: dense matrix rates, fp32: the vector rate, TFLOP/s; ridge: FLOP/B from which on bf16 is bound by compute;\n"
-	 "links: all NVLinks, or the maker's own links, of one GPU together, and PCIe, GB/s in one direction; USD: price of one and rent an hour, dated in configs/gpus\n" UNVERIFIED},
+		"bf16 (fp16 if a GPU has no bf16), fp8: dense matrix rates; fp32: vector rate; all in TFLOP/s;\n"
+		"ridge: FLOP/B above which bf16 is bound by compute;\n"
+		"links: all NVLinks (or the maker's own links) of one GPU; links and PCIe in GB/s in one direction;\n"
+		"USD, USD/h: price and rent of one GPU, dated in configs/gpus\n" UNVERIFIED},
 	{"models", "models", "<name|parameters|layers|hidden|heads|kv heads|vocab|sequence|experts", add_model, NULL},
 	{"stacks", "stacks", "<name|<strategy|<compute|<weights|<on the wire|<fused|<overlap", add_stack, NULL},
-	{"fabrics", "fabrics", "<name|<network between hosts|rings|at most|all to all|hop LL|hop, small|hop, large|LL128|below 16 MiB|above", add_fabric,
-	 "rings, all to all: of its NICs' line rate that a host reaches, at most: whatever its NICs; hop: of a ring from host to host with NCCL's LL protocol, and with Simple for small and large blocks;\n"
-	 "below, above: relative uncertainty (one standard deviation) of a collective. Sources in configs/fabrics"},
+	{"fabrics", "fabrics",
+		"<name|<network between hosts|rings|at most|all to all|hop LL|hop, small|hop, large|LL128|below 16 "
+		"MiB|above",
+		add_fabric,
+		"rings, all to all: share of its NICs' line rate that a host reaches; at most: its limit with any "
+		"NICs;\n"
+		"hop: latency from host to host in a ring with NCCL's LL, and with Simple for small and large blocks;\n"
+		"below, above: relative uncertainty (one standard deviation) of a collective. Sources in "
+		"configs/fabrics"},
 	{"parameters", "gpus", "<of|<parameter|value|<meaning|<source", add_parameters,
-	 "What is measured instead stands in profiles: `stepsim calibrate -o FILE` writes one as YAML with names, coefficients and residuals."},
+		"Measured values are in profiles: `stepsim calibrate -o FILE` writes names, coefficients and "
+		"residuals.\n"
+		"* rests on judgement or memory (unverified: true)"},
 	{"parameters", "families", NULL, add_family, NULL},
 	{"parameters", "stacks", NULL, add_stack_parameters, NULL},
-	{"parameters", NULL, NULL, add_widths, NULL},
+	{"parameters", NULL, NULL, add_every_stack, NULL},
+	{"parameters", NULL, NULL, add_constants, NULL},
 };
 
-#define LISTINGS (sizeof listings / sizeof listings[0])
+#define LISTINGS COUNT(listings)
 
-/* All of the table's rows with this word, in one table. */
+/* Prints all of the table's rows with this word, in one table. */
 static enum status print_listing(const char *word, struct error *e)
 {
 	struct table *t = NULL;
@@ -252,5 +304,6 @@ enum status cmd_list(struct context *x, struct error *e)
 		if (strcmp(word, words[i]) == 0)
 			return print_listing(word, e);
 	}
-	return error_set(e, ST_INPUT, "nothing to list under '%s' (nearest: %s)", word, suggest_nearest(word, words, LISTINGS));
+	return error_set(e, ST_INPUT, "nothing to list under '%s' (nearest: %s)", word,
+		suggest_nearest(word, words, LISTINGS));
 }

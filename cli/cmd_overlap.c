@@ -1,4 +1,5 @@
-/* `stepsim overlap TRACE... [CONFIG.yaml]`: what a real run's own traces say, beside the prediction when a config is given. */
+/* `stepsim overlap TRACE... [CONFIG.yaml]`: overlap in the traces of a real run; with a config also the prediction's.
+ */
 #include <string.h>
 #include <sys/stat.h>
 
@@ -21,14 +22,19 @@ static enum status find_config(const struct options *o, const char **config, str
 		if (!is_config(o->positional[i]))
 			continue;
 		if (*config)
-			return error_set(e, ST_INPUT, "two configs, %s and %s: one can be compared", *config, o->positional[i]);
+			return error_set(e, ST_INPUT, "two configs, %s and %s: one can be compared", *config,
+				o->positional[i]);
 		*config = o->positional[i];
 	}
 	if (!*config && o->n_sets)
 		return error_set(e, ST_INPUT, "--set %s: without a config there is nothing to set", o->sets[0]);
 	if (!*config && o->max_error_percent >= 0)
 		return error_set(e, ST_INPUT, "--max-error: without a config there is no prediction");
-	return o->n_positional > (*config ? 1u : 0u) ? ST_OK : error_set(e, ST_INPUT, "TRACE missing: traces of a run (PyTorch's profiler: .json, .json.gz; Nsight Systems: .sqlite)");
+	return o->n_positional > (*config ? 1u : 0u)
+	               ? ST_OK
+	               : error_set(e, ST_INPUT,
+				 "TRACE missing: traces of a run (PyTorch's profiler: .json, .json.gz; Nsight "
+				 "Systems: .sqlite)");
 }
 
 /* ---- the traces ---- */
@@ -85,7 +91,8 @@ static enum status predict_config(const struct context *x, const char *config, s
 
 /* ---- both ---- */
 
-static enum status write_all(const struct options *o, const struct overlap *found, const struct result *predicted, struct error *e)
+static enum status write_all(const struct options *o, const struct overlap *found, const struct result *predicted,
+	struct error *e)
 {
 	enum status st = ST_OK;
 	if (!options_take_stdout(o))
@@ -98,12 +105,14 @@ static enum status write_all(const struct options *o, const struct overlap *foun
 	return st;
 }
 
-static enum status check_limit(const struct options *o, const struct overlap *found, const struct result *predicted, struct error *e)
+static enum status check_limit(const struct options *o, const struct overlap *found, const struct result *predicted,
+	struct error *e)
 {
 	double percent = 100 * (predicted->time.step_s / found->step_s - 1);
 	if (o->max_error_percent < 0 || (percent <= o->max_error_percent && -percent <= o->max_error_percent))
 		return ST_OK;
-	return error_set(e, ST_LIMIT, "the step time is predicted %+.1f %% wrong; --max-error %g", percent, o->max_error_percent);
+	return error_set(e, ST_LIMIT, "the step time is predicted %+.1f %% wrong; --max-error %g", percent,
+		o->max_error_percent);
 }
 
 enum status cmd_overlap(struct context *x, struct error *e)

@@ -9,9 +9,9 @@
 #include "cli/job.h"
 #include "cli/machine.h"
 #include "report/plan.h"
-#include "sim/search.h"
+#include "sim/search/search.h"
 
-/* ---- for which machine ---- */
+/* ---- the machine ---- */
 
 struct place {
 	struct config config; /* parsed, for these ranks */
@@ -20,7 +20,7 @@ struct place {
 	char system[256];
 };
 
-/* Whole nodes, or a part of one. */
+/* Takes whole nodes, or a part of one. */
 static enum status take_gpus(struct config *c, int64_t gpus, int64_t per_node, struct error *e)
 {
 	if (gpus < per_node) {
@@ -28,8 +28,9 @@ static enum status take_gpus(struct config *c, int64_t gpus, int64_t per_node, s
 		return ST_OK;
 	}
 	if (gpus % per_node != 0)
-		return error_set(e, ST_INPUT, "--gpus %lld: nodes of %s have %lld GPUs (nearest: %lld, %lld)", (long long)gpus, c->cluster.system, (long long)per_node, (long long)(gpus / per_node * per_node),
-		                 (long long)(gpus / per_node * per_node + per_node));
+		return error_set(e, ST_INPUT, "--gpus %lld: nodes of %s have %lld GPUs (nearest: %lld, %lld)",
+			(long long)gpus, c->cluster.system, (long long)per_node,
+			(long long)(gpus / per_node * per_node), (long long)(gpus / per_node * per_node + per_node));
 	plan_put_cluster(c, gpus / per_node, 0);
 	return ST_OK;
 }
@@ -74,7 +75,7 @@ static enum status find_place(struct context *x, struct place *p, struct error *
 	return ST_OK;
 }
 
-/* ---- what is written ---- */
+/* ---- the output ---- */
 
 static enum status write_winner(const struct search_result *r, const char *path, const char *system, struct error *e)
 {
@@ -85,8 +86,9 @@ static enum status write_winner(const struct search_result *r, const char *path,
 	FILE *out = open_memstream(&text, &len);
 	if (!out)
 		return error_nomem(e, "the plan");
-	snprintf(heading, sizeof heading, "# %s on %s: %s\n# stepsim plan %s; predicted: %.6g s a step\n", r->best[0].config.model.name, system, plan_words(&r->best[0].config, words), r->best[0].config.path,
-	         r->best[0].full.time.step_s);
+	snprintf(heading, sizeof heading, "# %s on %s: %s\n# stepsim plan %s; predicted: %.6g s a step\n",
+		r->best[0].config.model.name, system, plan_words(&r->best[0].config, words), r->best[0].config.path,
+		r->best[0].full.time.step_s);
 	enum status st = plan_write_yaml(&r->best[0].chosen, heading, out, e);
 	bool good = fclose(out) == 0;
 	if (!st)
@@ -95,7 +97,8 @@ static enum status write_winner(const struct search_result *r, const char *path,
 	return st;
 }
 
-static enum status write_all(const struct options *o, const struct plan_report *p, const struct search_result *r, struct error *e)
+static enum status write_all(const struct options *o, const struct plan_report *p, const struct search_result *r,
+	struct error *e)
 {
 	enum status st = ST_OK;
 	if (!options_take_stdout(o))
@@ -113,7 +116,8 @@ static enum status write_all(const struct options *o, const struct plan_report *
 	return st;
 }
 
-static enum status report(const struct options *o, const struct place *where, const struct search_result *r, struct error *e)
+static enum status report(const struct options *o, const struct place *where, const struct search_result *r,
+	struct error *e)
 {
 	struct plan_row *rows = calloc(r->n_best + 1, sizeof *rows);
 	struct plan_point *points = calloc(r->front.n + 1, sizeof *points);
@@ -122,7 +126,8 @@ static enum status report(const struct options *o, const struct place *where, co
 	for (size_t i = 0; i < r->n_best && !st; i++)
 		rows[i] = (struct plan_row){&r->best[i].config, &r->best[i].full};
 	for (size_t i = 0; i < r->front.n && !st; i++)
-		points[r->front.n - 1 - i] = (struct plan_point){&r->front.at[i].config, r->front.at[i].step_s, r->front.at[i].memory_B};
+		points[r->front.n - 1 - i] = (struct plan_point){&r->front.at[i].config, r->front.at[i].step_s,
+			r->front.at[i].memory_B};
 	const struct plan_report p = {
 		.system = where->system,
 		.system_json = where->target.system,
@@ -161,7 +166,8 @@ static void show_progress(double fraction, int64_t plans, void *context)
 {
 	const double lasted_s = clock_s() - *(const double *)context;
 	char text[64];
-	snprintf(text, sizeof text, "%lld plans, %.0f plans/s", (long long)plans, lasted_s > 0 ? (double)plans / lasted_s : 0);
+	snprintf(text, sizeof text, "%lld plans, %.0f plans/s", (long long)plans,
+		lasted_s > 0 ? (double)plans / lasted_s : 0);
 	progress_update(fraction, text);
 }
 
@@ -176,7 +182,10 @@ enum status cmd_plan(struct context *x, struct error *e)
 	if (!st)
 		st = find_place(&alone, where, e);
 	if (!st) {
-		const struct search_options options = {.held = plan_held(&where->config), .exhaustive = o->exhaustive, .progress = show_progress, .context = &began_s};
+		const struct search_options options = {.held = plan_held(&where->config),
+			.exhaustive = o->exhaustive,
+			.progress = show_progress,
+			.context = &began_s};
 		progress_begin("plans");
 		st = search(&where->config, &where->target.machine, where->ranks, &options, r, e);
 		progress_end();

@@ -8,7 +8,9 @@ static enum status dump(const struct options *o, const struct job *job, struct e
 {
 	struct program *p = NULL;
 	if (o->json || o->csv || o->trace || o->html)
-		return error_set(e, ST_INPUT, "--dump-program prints the program in place of a prediction: there is nothing to write to --json, --csv, --trace or --html");
+		return error_set(e, ST_INPUT,
+			"--dump-program prints the program in place of a prediction: "
+			"there is nothing to write to --json, --csv, --trace or --html");
 	enum status st = program_build(&job->config, &p, e);
 	if (!st)
 		program_dump(p, stdout);

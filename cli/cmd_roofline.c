@@ -1,4 +1,4 @@
-/* `stepsim roofline`: what this session's devices reach, beside what their datasheet says. */
+/* `stepsim roofline`: the rates that this session's devices reach, compared with their datasheet. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #include "cli/command.h"
 #include "cli/job.h"
 
-/* All ranks do what the leading one decided. */
+/* The leading rank decides; all ranks do the job. */
 static enum status run_together(struct context *x, struct error *e)
 {
 	struct job job = {0};

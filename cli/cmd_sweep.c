@@ -1,4 +1,5 @@
-/* `stepsim sweep CONFIG.yaml --vary KEY=V1,V2,...`: the cross product, each combination predicted as if it had been given by --set. */
+/* `stepsim sweep CONFIG.yaml --vary KEY=V1,V2,...`: the cross product, each combination predicted as if it had been
+ * given by --set. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +8,7 @@
 #include "cli/job.h"
 #include "report/sweep.h"
 
-/* "KEY=V1,V2,V3" is cut in place in a copy. Brackets keep their commas: parallel.layers_per_stage=[4,4],[5,3]. */
+/* Cuts "KEY=V1,V2,V3" in place, in a copy. Brackets keep their commas: parallel.layers_per_stage=[4,4],[5,3]. */
 static enum status read_axis(const char *text, char *copy, struct sweep_axis *out, struct error *e)
 {
 	strcpy(copy, text);
@@ -43,10 +44,12 @@ static enum status read_axes(const struct options *o, struct sweep *s, struct ax
 	if (o->n_varied == 0)
 		return error_set(e, ST_INPUT, "--vary KEY=VALUE,VALUE,... is missing: what is to be swept?");
 	if (o->n_varied > SWEEP_AXES)
-		return error_set(e, ST_INPUT, "--vary %s: at most %d keys are varied at once", o->varied[SWEEP_AXES], SWEEP_AXES);
+		return error_set(e, ST_INPUT, "--vary %s: at most %d keys are varied at once", o->varied[SWEEP_AXES],
+			SWEEP_AXES);
 	for (size_t a = 0; a < o->n_varied; a++) {
 		const char *text = o->varied[a];
-		if (!(m->copy[a] = malloc(strlen(text) + 1)) || !(m->value[a] = calloc(strlen(text) + 1, sizeof *m->value[a])))
+		if (!(m->copy[a] = malloc(strlen(text) + 1)) ||
+			!(m->value[a] = calloc(strlen(text) + 1, sizeof *m->value[a])))
 			return error_nomem(e, "the sweep");
 		s->axis[a].value = m->value[a];
 		enum status st = read_axis(text, m->copy[a], &s->axis[a], e);
@@ -58,10 +61,12 @@ static enum status read_axes(const struct options *o, struct sweep *s, struct ax
 		s->axes++;
 		rows *= (double)s->axis[a].n;
 	}
-	return rows <= SWEEP_ROWS_MOST ? ST_OK : error_set(e, ST_INPUT, "--vary: %.0f combinations; at most %d are predicted", rows, SWEEP_ROWS_MOST);
+	return rows <= SWEEP_ROWS_MOST ? ST_OK
+	                               : error_set(e, ST_INPUT, "--vary: %.0f combinations; at most %d are predicted",
+						 rows, SWEEP_ROWS_MOST);
 }
 
-/* What is wrong with a value that --vary gave is said of --vary. */
+/* Blames --vary for a wrong value that it gave. */
 static char *reason_of(const struct sweep *s, const char *text)
 {
 	char *reason = NULL;
@@ -74,7 +79,7 @@ static char *reason_of(const struct sweep *s, const char *text)
 	return strdup(text);
 }
 
-/* The combination's values as --set texts behind the user's own. */
+/* Appends the combination's values, as --set texts, to the user's own. */
 static enum status predict_row(struct context *x, const struct sweep *s, struct sweep_row *r, struct error *e)
 {
 	struct options o = *x->options;

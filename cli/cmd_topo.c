@@ -10,15 +10,9 @@
 #include "topology/graph/rates.h"
 #include "topology/view/view.h"
 
-static bool is_stdio(const char *path)
-{
-	return path && strcmp(path, "-") == 0;
-}
+static bool is_stdio(const char *path) { return path && strcmp(path, "-") == 0; }
 
-static const char *readable(const char *path)
-{
-	return is_stdio(path) ? "/dev/stdin" : path;
-}
+static const char *readable(const char *path) { return is_stdio(path) ? "/dev/stdin" : path; }
 
 static const char *dumped(const struct options *o)
 {
@@ -28,7 +22,8 @@ static const char *dumped(const struct options *o)
 static enum status check(const struct options *o, struct error *e)
 {
 	if (is_stdio(o->smi) + is_stdio(o->nccl_xml) + is_stdio(o->hwloc_xml) > 1)
-		return error_set(e, ST_INPUT, "only one of --smi, --nccl-xml and --hwloc-xml can be read from standard input");
+		return error_set(e, ST_INPUT,
+			"only one of --smi, --nccl-xml and --hwloc-xml can be read from standard input");
 	return ST_OK;
 }
 
@@ -39,12 +34,19 @@ static void name_graph(struct graph *g, const struct options *o)
 	if (g->host[0] || !path)
 		return;
 	const char *slash = strrchr(path, '/');
-	snprintf(g->host, sizeof g->host, "%s", is_stdio(path) ? "standard input" : strncmp(path, "/dev/", 5) == 0 ? "a pipe" : slash ? slash + 1 : path);
+	snprintf(g->host, sizeof g->host, "%s",
+		is_stdio(path)                   ? "standard input"
+		: strncmp(path, "/dev/", 5) == 0 ? "a pipe"
+		: slash                          ? slash + 1
+						 : path);
 }
 
 static enum status one_host(const struct options *o, struct cluster **out, struct inventory *inventory, struct error *e)
 {
-	const struct dumps dumps = {.smi = readable(o->smi), .nccl_xml = readable(o->nccl_xml), .hwloc_xml = readable(o->hwloc_xml), .inventory = inventory};
+	const struct dumps dumps = {.smi = readable(o->smi),
+		.nccl_xml = readable(o->nccl_xml),
+		.hwloc_xml = readable(o->hwloc_xml),
+		.inventory = inventory};
 	struct graph *g = NULL;
 	enum status st = discover(&dumps, &g, e);
 	if (st)
@@ -70,7 +72,8 @@ static enum status write_view(view_fn *view, const struct cluster *c, const char
 	return st;
 }
 
-static enum status show(const struct options *o, const struct cluster *c, const struct view_beside *more, struct error *e)
+static enum status show(const struct options *o, const struct cluster *c, const struct view_beside *more,
+	struct error *e)
 {
 	enum status st = ST_OK;
 	if (!options_take_stdout(o) && (st = view_text(c, more, stdout, e)))
@@ -88,7 +91,7 @@ static enum status show(const struct options *o, const struct cluster *c, const 
 	return st;
 }
 
-/* Of all ranks of a run: every host's own; a dump is read by the leading rank alone. On the others *out stays NULL. */
+/* Discovers each host of a run; only the leading rank reads a dump. On the other ranks *out stays NULL. */
 static enum status find(struct context *x, struct cluster **out, struct inventory *inventory, struct error *e)
 {
 	if (x->session && !dumped(x->options))
@@ -101,7 +104,7 @@ enum status cmd_topo(struct context *x, struct error *e)
 	const struct options *o = x->options;
 	struct cluster *c = NULL;
 	struct inventory inventory = {0};
-	/* Of a dumped machine only an hwloc export tells. */
+	/* Of all dumps only an hwloc export has an inventory. */
 	struct view_beside more = {.links = o->verbose, .inventory = !dumped(o) || o->hwloc_xml ? &inventory : NULL};
 	enum status st = check(o, e);
 	if (!st)

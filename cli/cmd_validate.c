@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/validate/validate.h"
@@ -9,12 +10,15 @@
 
 static enum status check_columns(const struct csv *t, struct error *e)
 {
-	static const char *const needed[] = {"id", "gpu", "n_gpus", "n_layers", "d_model", "n_heads", "vocab", "seq_len", "global_batch_seqs", "framework"};
-	for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
+	static const char *const needed[] = {"id", "gpu", "n_gpus", "n_layers", "d_model", "n_heads", "vocab",
+		"seq_len", "global_batch_seqs", "framework"};
+	for (size_t i = 0; i < COUNT(needed); i++)
 		if (csv_column(t, needed[i]) == CSV_NO_COLUMN)
-			return error_set(e, ST_INPUT, "%s:1: no column %s: this is no table of measured steps", t->path, needed[i]);
-	static const char *const numbers[] = {"n_gpus", "gpus_per_node", "n_layers", "d_model", "n_heads", "n_kv_heads", "d_ff", "vocab", "seq_len", "global_batch_seqs", "micro_batch_seqs", "grad_accum",
-	                                      "dp", "tp", "pp", "vp", "cp", "ep", "step_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "mem_gb", NULL};
+			return error_set(e, ST_INPUT, "%s:1: no column %s: this is no table of measured steps", t->path,
+				needed[i]);
+	static const char *const numbers[] = {"n_gpus", "gpus_per_node", "n_layers", "d_model", "n_heads", "n_kv_heads",
+		"d_ff", "vocab", "seq_len", "global_batch_seqs", "micro_batch_seqs", "grad_accum", "dp", "tp", "pp",
+		"vp", "cp", "ep", "step_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "mem_gb", NULL};
 	return csv_check_numbers(t, numbers, e);
 }
 
@@ -36,14 +40,12 @@ static enum status judge_all(const struct csv *t, judged_rows *rows, struct erro
 	return st;
 }
 
-static json_t *real(double x)
-{
-	return x > 0 ? json_real(x) : json_null();
-}
+static json_t *real(double x) { return x > 0 ? json_real(x) : json_null(); }
 
 static enum status judge_collectives(const struct csv *t, judged_collectives *rows, struct error *e)
 {
-	static const char *const numbers[] = {"n_gpus", "n_nodes", "bytes", "time_us_outofplace", "algbw", "busbw", NULL};
+	static const char *const numbers[] = {"n_gpus", "n_nodes", "bytes", "time_us_outofplace", "algbw", "busbw",
+		NULL};
 	if (csv_check_numbers(t, numbers, e))
 		return ST_INPUT;
 	struct machines *machines = machines_create();
@@ -59,10 +61,7 @@ static enum status judge_collectives(const struct csv *t, judged_collectives *ro
 	return st;
 }
 
-static json_t *text(const char *s)
-{
-	return s && *s ? json_string(s) : json_null();
-}
+static json_t *text(const char *s) { return s && *s ? json_string(s) : json_null(); }
 
 static enum status write_collectives_json(const judged_collectives *rows, const char *path, struct error *e)
 {
@@ -70,10 +69,14 @@ static enum status write_collectives_json(const judged_collectives *rows, const 
 	for (size_t i = 0; i < rows->n && results; i++) {
 		const struct judged_collective *j = &rows->at[i];
 		bool good = !j->reason[0];
-		json_t *row = json_pack("{s:s, s:s, s:s, s:I, s:f, s:o, s:f, s:o, s:o, s:o, s:o, s:i, s:b, s:o, s:o}", "id", j->id, "machine", j->machine, "collective", j->collective, "ranks", (json_int_t)j->ranks, "bytes", j->bytes,
-		                        "predicted_s", good ? json_real(j->predicted_s) : json_null(), "measured_s", j->measured_s, "error", good ? json_real(j->predicted_s / j->measured_s - 1) : json_null(), "interval90_s",
-		                        good ? json_pack("[f, f]", j->interval90_s[0], j->interval90_s[1]) : json_null(), "algorithm", text(j->algorithm), "protocol", text(j->protocol), "channels", j->channels, "best", j->best,
-		                        "use", text(j->use), "reason", text(j->reason));
+		json_t *row = json_pack("{s:s, s:s, s:s, s:I, s:f, s:o, s:f, s:o, s:o, s:o, s:o, s:i, s:b, s:o, s:o}",
+			"id", j->id, "machine", j->machine, "collective", j->collective, "ranks", (json_int_t)j->ranks,
+			"bytes", j->bytes, "predicted_s", good ? json_real(j->predicted_s) : json_null(), "measured_s",
+			j->measured_s, "error", good ? json_real(j->predicted_s / j->measured_s - 1) : json_null(),
+			"interval90_s",
+			good ? json_pack("[f, f]", j->interval90_s[0], j->interval90_s[1]) : json_null(), "algorithm",
+			text(j->algorithm), "protocol", text(j->protocol), "channels", j->channels, "best", j->best,
+			"use", text(j->use), "reason", text(j->reason));
 		json_array_append_new(results, row);
 	}
 	json_t *all = json_pack("{s:o}", "results", results);
@@ -82,11 +85,8 @@ static enum status write_collectives_json(const judged_collectives *rows, const 
 	return st;
 }
 
-/* With -q the summary alone. */
-static bool rows_wanted(void)
-{
-	return log_level() != LOG_QUIET;
-}
+/* With -q only the summary is printed. */
+static bool rows_wanted(void) { return log_level() != LOG_QUIET; }
 
 static enum status validate_collectives(const struct csv *t, const struct options *o, struct error *e)
 {
@@ -108,9 +108,13 @@ static enum status write_json(const judged_rows *rows, const char *path, struct 
 	for (size_t i = 0; i < rows->n && results; i++) {
 		const struct judged *j = &rows->at[i];
 		bool good = !j->reason[0];
-		json_t *row = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id", j->id, "predicted_s", good ? json_real(j->predicted_s) : json_null(), "measured_s", real(j->measured_s), "error",
-		                        good ? json_real(judged_error(j)) : json_null(), "interval90_s", good ? json_pack("[f, f]", j->interval90_s[0], j->interval90_s[1]) : json_null(), "predicted_memory_bytes",
-		                        real(j->predicted_memory_B), "measured_memory_bytes", real(j->measured_memory_B), "fits", good ? json_boolean(j->fits) : json_null(), "reason", good ? json_null() : json_string(j->reason));
+		json_t *row = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id", j->id, "predicted_s",
+			good ? json_real(j->predicted_s) : json_null(), "measured_s", real(j->measured_s), "error",
+			good ? json_real(judged_error(j)) : json_null(), "interval90_s",
+			good ? json_pack("[f, f]", j->interval90_s[0], j->interval90_s[1]) : json_null(),
+			"predicted_memory_bytes", real(j->predicted_memory_B), "measured_memory_bytes",
+			real(j->measured_memory_B), "fits", good ? json_boolean(j->fits) : json_null(), "reason",
+			good ? json_null() : json_string(j->reason));
 		json_array_append_new(results, row);
 	}
 	json_t *all = json_pack("{s:o}", "results", results);
@@ -132,7 +136,8 @@ enum status cmd_validate(struct context *x, struct error *e)
 	}
 	if ((st = check_columns(&t, e)) || (st = judge_all(&t, &rows, e)))
 		goto out;
-	if ((x->options->json && (st = write_json(&rows, x->options->json, e))) || (x->options->csv && (st = rows_csv(&rows, x->options->csv, e))))
+	if ((x->options->json && (st = write_json(&rows, x->options->json, e))) ||
+		(x->options->csv && (st = rows_csv(&rows, x->options->csv, e))))
 		goto out;
 	if (!options_take_stdout(x->options) && !(rows_wanted() && (st = rows_print(&rows, stdout, e))))
 		st = summary_print(&rows, stdout, e);

@@ -14,16 +14,17 @@
 
 struct context {
 	const struct options *options;
-	struct session *session; /* NULL: no launcher started this process, and nothing has needed MPI yet. Closed by main. */
+	struct session
+		*session; /* NULL: no launcher started this process, and nothing has needed MPI yet. Closed by main. */
 };
 
-/* True on the one process that reads files, prints and decides. */
+/* Returns whether this is the leading process: the one that reads files, prints and decides. */
 bool context_leads(const struct context *x);
 
-/* Agreement over the session's ranks (session_agree); without a session, `st` itself. */
+/* Returns the status on which all ranks of the session agree (session_agree); without a session `st` itself. */
 enum status context_agree(const struct context *x, enum status st, struct error *e);
 
-/* Every command returns the exit status and says why in `e` when it is not 0. */
+/* Each command returns the exit status; `e` says why if it is not 0. */
 void print_version(FILE *out);
 enum status cmd_run(struct context *x, struct error *e);       /* all ranks */
 enum status cmd_calibrate(struct context *x, struct error *e); /* all ranks */
@@ -35,7 +36,7 @@ enum status cmd_sweep(struct context *x, struct error *e);
 enum status cmd_compare(struct context *x, struct error *e);
 enum status cmd_plan(struct context *x, struct error *e);
 enum status cmd_overlap(struct context *x, struct error *e);
-enum status cmd_topo(struct context *x, struct error *e);      /* all ranks */
-enum status cmd_roofline(struct context *x, struct error *e);  /* all ranks */
+enum status cmd_topo(struct context *x, struct error *e);     /* all ranks */
+enum status cmd_roofline(struct context *x, struct error *e); /* all ranks */
 
 #endif

@@ -1,4 +1,5 @@
-/* `stepsim compare` in pieces: what was asked for, what a system costs, and how many hosts of it. Private to cli/cmd_compare.c and cli/compare_*.c. */
+/* The parts of `stepsim compare`: reading the request, costs of a system, number of hosts. Private to cli/cmd_compare.c
+ * and cli/compare_*.c. */
 #ifndef STEPSIM_CLI_COMPARE_H
 #define STEPSIM_CLI_COMPARE_H
 
@@ -15,10 +16,11 @@ struct asked_system {
 };
 typedef VEC(struct asked_system) asked_systems;
 
-/* Lists of systems separated by commas, each "SYSTEM" or "SYSTEM@GPUS"; a synthetic line holds no comma, and a list that is as a whole the path of a file is that file. Loads them all: ST_INPUT names the nearest. */
+/* Reads lists of systems separated by commas, each "SYSTEM" or "SYSTEM@GPUS", and loads the systems. A list that is the
+ * path of a file is that file; a synthetic line has no comma. ST_INPUT names the nearest system. */
 enum status compare_read_systems(const char *const *lists, size_t n, asked_systems *out, struct error *e);
 
-/* "15e12 tokens in 30d", "300B tokens", "15T tokens in 4 weeks"; *within_s 0 where no time is given. */
+/* Reads "15e12 tokens in 30d", "300B tokens", "15T tokens in 4 weeks". Without a time *within_s is 0. */
 enum status compare_read_target(const char *text, double *tokens, double *within_s, struct error *e);
 
 /* ---- compare_figures.c: power and prices, of the config, else of the catalogue ---- */
@@ -27,24 +29,28 @@ struct size {
 	int64_t nodes, per_node; /* GPUs at work on each */
 };
 
-/* Power, rent and price of `size` of a system, hosts and GPUs of the row with them. */
+/* Fills a row's hosts, GPUs, power, rent and price for `size` of a system. */
 void compare_figures(const struct system_spec *s, const struct config *c, struct size size, struct compare_row *r);
-/* What the rows share. */
+/* Fills the figures that all rows share: amortization, price of energy, PUE. */
 enum status compare_assumptions(const struct config *c, struct compare *out, struct error *e);
 
 /* ---- compare_size.c: how many hosts ---- */
 
-/* Predicts the row at this size: config, predicted, plan, fits, or reason and missing_B. What a wrong plan or a machine that cannot be is no error, but a reason. */
+/* Predicts a row at this size: fills config, predicted, plan and fits, or reason and missing_B. An illegal plan or
+ * machine is a reason, not an error. */
 struct compare_solver {
-	enum status (*solve)(void *ctx, const struct asked_system *a, struct size size, struct compare_row *r, struct error *e);
+	enum status (*solve)(void *ctx, const struct asked_system *a, struct size size, struct compare_row *r,
+		struct error *e);
 	void *ctx;
 	const struct config *config;
 };
 
-/* Chooses the size as `c` has it (equal GPUs, budget, target) and fills the row but for names and ranking. */
-enum status compare_size(const struct compare *c, const struct compare_solver *s, const struct asked_system *a, struct compare_row *r, struct error *e);
+/* Chooses the size by the mode of `c` (equal GPUs, budget, target) and fills the row, without names and ranking. */
+enum status compare_size(const struct compare *c, const struct compare_solver *s, const struct asked_system *a,
+	struct compare_row *r, struct error *e);
 
-/* True when so many ranks can share the work: all their odd factors are found in batch, layers and the plan's own sizes. Others would leave ranks over whatever the plan is. */
+/* Returns whether so many ranks can share the work: batch, layers and the plan's sizes have all their odd factors.
+ * Other counts leave ranks idle under every plan. */
 bool compare_splits(const struct config *c, int64_t ranks);
 
 #endif

@@ -1,15 +1,18 @@
-/* How many hosts of a system: as many GPUs as asked for, as many hosts as the money pays for, or the fewest that reach the target. */
+/* The number of hosts of a system: for equal GPUs, as many as the budget buys, or the fewest that reach
+ * the target. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/gcd.h"
 #include "cli/compare.h"
 
 #define NODES_MOST 1000000
-#define GUESSED_MFU 0.4 /* where the search for a target begins; no result depends on it but by the counts that are tried */
-#define DOUBLINGS 6     /* of the first guess, before a target is given up: below 1 % MFU */
+#define GUESSED_MFU \
+	0.4         /* where the search for a target begins; no result depends on it but by the counts that are tried */
+#define DOUBLINGS 6 /* of the first guess, before a target is given up: below 1 % MFU */
 #define TRIES 40
 
 /* ---- which counts ---- */
@@ -17,16 +20,17 @@
 bool compare_splits(const struct config *c, int64_t ranks)
 {
 	const struct parallel *p = &c->parallel;
-	const int64_t factor[] = {c->train.global_batch, c->model.layers, c->model.heads, p->tensor, p->pipeline, p->context};
+	const int64_t factor[] = {c->train.global_batch, c->model.layers, c->model.heads, p->tensor, p->pipeline,
+		p->context};
 	int64_t left = ranks;
 	while (left && left % 2 == 0)
 		left /= 2;
-	for (size_t i = 0; i < sizeof factor / sizeof factor[0]; i++)
+	for (size_t i = 0; i < COUNT(factor); i++)
 		left /= gcd(left, factor[i]);
 	return left == 1;
 }
 
-/* The nearest count of hosts from n upward or downward that splits the work; 0: there is none. */
+/* Returns the nearest count of hosts from n upward or downward that splits the work; 0 if there is none. */
 static int64_t next_count(const struct config *c, int64_t per_node, int64_t n, int64_t step)
 {
 	for (; n >= 1 && n <= NODES_MOST; n += step)
@@ -50,7 +54,8 @@ static void drop(struct compare_row *r)
 	r->plan[0] = r->reason[0] = '\0';
 }
 
-static enum status solve(const struct compare_solver *s, const struct asked_system *a, struct size size, struct compare_row *r, struct error *e)
+static enum status solve(const struct compare_solver *s, const struct asked_system *a, struct size size,
+	struct compare_row *r, struct error *e)
 {
 	drop(r);
 	compare_figures(&a->spec, s->config, size, r);
@@ -59,7 +64,8 @@ static enum status solve(const struct compare_solver *s, const struct asked_syst
 
 /* ---- equal GPUs ---- */
 
-static enum status by_gpus(int64_t gpus, const struct compare_solver *s, const struct asked_system *a, struct compare_row *r, struct error *e)
+static enum status by_gpus(int64_t gpus, const struct compare_solver *s, const struct asked_system *a,
+	struct compare_row *r, struct error *e)
 {
 	int64_t host = a->spec.gpus;
 	struct size size = {.nodes = 1, .per_node = gpus};
@@ -68,18 +74,23 @@ static enum status by_gpus(int64_t gpus, const struct compare_solver *s, const s
 	} else if (gpus >= host) {
 		size = (struct size){(gpus + host - 1) / host, host};
 		if (gpus % host)
-			snprintf(r->size_note, sizeof r->size_note, "%" PRId64 " GPUs are rounded up to %" PRId64 " whole hosts of %" PRId64, gpus, size.nodes, host);
+			snprintf(r->size_note, sizeof r->size_note,
+				"%" PRId64 " GPUs are rounded up to %" PRId64 " whole hosts of %" PRId64, gpus,
+				size.nodes, host);
 	} else {
-		snprintf(r->size_note, sizeof r->size_note, "%" PRId64 " of a host's %" PRId64 " GPUs work; that share of its power and price is counted", gpus, host);
+		snprintf(r->size_note, sizeof r->size_note,
+			"%" PRId64 " of a host's %" PRId64 " GPUs work; that share of its power and price is counted",
+			gpus, host);
 	}
 	if (size.nodes > NODES_MOST)
-		return error_set(e, ST_INPUT, "%s: %" PRId64 " hosts are more than %d", a->name, size.nodes, NODES_MOST);
+		return error_set(e, ST_INPUT, "%s: %" PRId64 " hosts are more than %d", a->name, size.nodes,
+			NODES_MOST);
 	return solve(s, a, size, r, e);
 }
 
 /* ---- an equal budget ---- */
 
-/* What one host takes of the budget, in words; NAN: not known. */
+/* Returns the part of the budget that one host costs, USD, and writes it in words; NAN if it is not known. */
 static double host_price(const struct compare *c, const struct compare_row *host, char words[128])
 {
 	const struct compare_figure *price = &host->price_usd;
@@ -87,16 +98,20 @@ static double host_price(const struct compare *c, const struct compare_row *host
 	if (isfinite(price->value))
 		snprintf(words, 128, "%.8g USD a host%s", usd, price->partial ? " (its GPUs alone)" : "");
 	else
-		snprintf(words, 128, "not for sale: %.8g USD for renting a host over %g years", usd, c->amortize_years.value);
+		snprintf(words, 128, "not for sale: %.8g USD for renting a host over %g years", usd,
+			c->amortize_years.value);
 	return usd;
 }
 
-/* The largest count up to `most` that fits, or of which no plan fits for want of memory; 0: no count splits the work. */
-static enum status buy(const struct compare_solver *s, const struct asked_system *a, int64_t most, struct compare_row *r, int64_t *taken, struct error *e)
+/* The largest count up to `most` that fits, or of which no plan fits for want of memory; 0: no count splits the work.
+ */
+static enum status buy(const struct compare_solver *s, const struct asked_system *a, int64_t most,
+	struct compare_row *r, int64_t *taken, struct error *e)
 {
 	enum status st = ST_OK;
 	*taken = 0;
-	for (int64_t n = next_count(s->config, a->spec.gpus, most, -1), tries = 0; n && tries < TRIES && !st; n = next_count(s->config, a->spec.gpus, n - 1, -1), tries++) {
+	for (int64_t n = next_count(s->config, a->spec.gpus, most, -1), tries = 0; n && tries < TRIES && !st;
+		n = next_count(s->config, a->spec.gpus, n - 1, -1), tries++) {
 		*taken = n;
 		st = solve(s, a, (struct size){n, a->spec.gpus}, r, e);
 		if (r->fits || r->missing_B)
@@ -105,7 +120,8 @@ static enum status buy(const struct compare_solver *s, const struct asked_system
 	return st;
 }
 
-static enum status by_budget(const struct compare *c, const struct compare_solver *s, const struct asked_system *a, struct compare_row *r, struct error *e)
+static enum status by_budget(const struct compare *c, const struct compare_solver *s, const struct asked_system *a,
+	struct compare_row *r, struct error *e)
 {
 	char words[128];
 	int64_t n = 0;
@@ -114,20 +130,27 @@ static enum status by_budget(const struct compare *c, const struct compare_solve
 	int64_t most = money_hosts(c->budget_usd, host_usd, NODES_MOST);
 	compare_figures(&a->spec, s->config, (struct size){0, a->spec.gpus}, r); /* until something is bought */
 	if (!(host_usd > 0))
-		snprintf(r->reason, sizeof r->reason, "neither a price nor a rent above 0 is known, so what the budget pays for is not known");
+		snprintf(r->reason, sizeof r->reason,
+			"neither a price nor a rent above 0 is known, so what the budget pays for is not known");
 	else if (most == 0)
 		snprintf(r->reason, sizeof r->reason, "the budget pays for no whole host: %s", words);
 	if (r->reason[0])
 		return ST_OK;
 	enum status st = buy(s, a, most, r, &n, e);
 	if (n == 0) {
-		snprintf(r->reason, sizeof r->reason, "no count of hosts of %" PRId64 " GPUs, up to %" PRId64 ", can share this batch", a->spec.gpus, most);
+		snprintf(r->reason, sizeof r->reason,
+			"no count of hosts of %" PRId64 " GPUs, up to %" PRId64 ", can share this batch", a->spec.gpus,
+			most);
 		return st;
 	}
 	r->spent_usd = (double)n * host_usd;
-	snprintf(r->size_note, sizeof r->size_note, "%" PRId64 " host%s: %s; %.8g USD left", n, n == 1 ? "" : "s", words, c->budget_usd - r->spent_usd);
+	snprintf(r->size_note, sizeof r->size_note, "%" PRId64 " host%s: %s; %.8g USD left", n, n == 1 ? "" : "s",
+		words, c->budget_usd - r->spent_usd);
 	if (n < most)
-		snprintf(r->size_note, sizeof r->size_note, "%" PRId64 " host%s: %s; %.8g USD left, which would pay for %" PRId64 ", but so many cannot share this batch", n, n == 1 ? "" : "s", words, c->budget_usd - r->spent_usd, most);
+		snprintf(r->size_note, sizeof r->size_note,
+			"%" PRId64 " host%s: %s; %.8g USD left, which would pay for %" PRId64
+			", but so many cannot share this batch",
+			n, n == 1 ? "" : "s", words, c->budget_usd - r->spent_usd, most);
 	return st;
 }
 
@@ -140,20 +163,24 @@ static double time_of(const struct compare *c, const struct compare_row *r)
 
 struct bracket {
 	int64_t per_node, first, most;
-	int64_t below, above; /* the largest count tried that misses the target, the smallest that reaches it; 0: none yet */
-	double missed_by;     /* time over the target's, at `below` */
-	double reached_by;    /* the same at `above` */
+	int64_t below,
+		above; /* the largest count tried that misses the target, the smallest that reaches it; 0: none yet */
+	double missed_by;  /* time over the target's, at `below` */
+	double reached_by; /* the same at `above` */
 };
 
-/* The next count to try; 0: there is none left. */
+/* Returns the next count to try; 0 if none is left. */
 static int64_t next_try(const struct config *c, const struct bracket *b)
 {
 	int64_t n;
 	if (!b->above) {
-		n = next_count(c, b->per_node, (int64_t)fmin(fmax((double)b->below + 1, (double)b->below * fmin(b->missed_by, 4)), NODES_MOST), 1);
+		n = next_count(c, b->per_node,
+			(int64_t)fmin(fmax((double)b->below + 1, (double)b->below * fmin(b->missed_by, 4)), NODES_MOST),
+			1);
 		return n <= b->most ? n : 0;
 	}
-	n = b->below ? (int64_t)sqrt((double)b->below * (double)b->above) : (int64_t)((double)b->above * b->reached_by * 0.9);
+	n = b->below ? (int64_t)sqrt((double)b->below * (double)b->above)
+	             : (int64_t)((double)b->above * b->reached_by * 0.9);
 	n = next_count(c, b->per_node, n > b->below ? n : b->below + 1, 1);
 	if (!n || n >= b->above)
 		n = next_count(c, b->per_node, b->above - 1, -1);
@@ -163,12 +190,16 @@ static int64_t next_try(const struct config *c, const struct bracket *b)
 static int64_t first_guess(const struct compare *c, const struct config *config, const struct asked_system *a)
 {
 	double peak = a->spec.device.matrix_flop_per_s[config->train.dtype], per_s = c->tokens / c->within_s;
-	double hosts = peak > 0 ? per_s * model_flop_per_token(&config->model) / (peak * GUESSED_MFU * (double)a->spec.gpus) : 1;
+	double hosts = peak > 0 ? per_s * model_flop_per_token(&config->model) /
+	                                  (peak * GUESSED_MFU * (double)a->spec.gpus)
+	                        : 1;
 	return hosts < 1 ? 1 : hosts > NODES_MOST ? NODES_MOST : (int64_t)hosts;
 }
 
-/* Tries counts until two neighbours are found of which one misses the target and one reaches it. More hosts are taken to be faster, so what lies between a miss and a success is halved. */
-static enum status try_counts(const struct compare *c, const struct compare_solver *s, const struct asked_system *a, struct bracket *b, struct compare_row *tried, struct compare_row *best, struct error *e)
+/* Tries counts until two neighbours are found of which one misses the target and one reaches it. More hosts are taken
+ * to be faster, so what lies between a miss and a success is halved. */
+static enum status try_counts(const struct compare *c, const struct compare_solver *s, const struct asked_system *a,
+	struct bracket *b, struct compare_row *tried, struct compare_row *best, struct error *e)
 {
 	const struct compare_row empty = *best;
 	enum status st = ST_OK;
@@ -196,7 +227,8 @@ static enum status try_counts(const struct compare *c, const struct compare_solv
 }
 
 /* The first guess was more than can share the batch: the largest count that can. */
-static enum status try_fewer(const struct compare_solver *s, const struct asked_system *a, const struct bracket *b, struct compare_row *best, struct error *e)
+static enum status try_fewer(const struct compare_solver *s, const struct asked_system *a, const struct bracket *b,
+	struct compare_row *best, struct error *e)
 {
 	enum status st = ST_OK;
 	int64_t n = next_count(s->config, b->per_node, b->first, -1);
@@ -207,10 +239,12 @@ static enum status try_fewer(const struct compare_solver *s, const struct asked_
 
 static void say_reached(const struct compare *c, const struct bracket *b, struct compare_row *r)
 {
-	snprintf(r->size_note, sizeof r->size_note, "%" PRId64 " host%s of %" PRId64 " GPUs: the target in %.3g d%s", b->above, b->above == 1 ? "" : "s", b->per_node, time_of(c, r) / 86400,
-	         b->below ? "" : ", with the smallest count that splits the batch");
+	snprintf(r->size_note, sizeof r->size_note, "%" PRId64 " host%s of %" PRId64 " GPUs: the target in %.3g d%s",
+		b->above, b->above == 1 ? "" : "s", b->per_node, time_of(c, r) / 86400,
+		b->below ? "" : ", with the smallest count that splits the batch");
 	if (b->below)
-		snprintf(r->size_note + strlen(r->size_note), sizeof r->size_note - strlen(r->size_note), "; %" PRId64 " miss it", b->below);
+		snprintf(r->size_note + strlen(r->size_note), sizeof r->size_note - strlen(r->size_note),
+			"; %" PRId64 " miss it", b->below);
 }
 
 static void say_missed(const struct compare *c, const struct bracket *b, struct compare_row *r)
@@ -218,15 +252,20 @@ static void say_missed(const struct compare *c, const struct bracket *b, struct 
 	char reason[sizeof r->reason];
 	if (!r->fits) { /* its own reason says more */
 		if (!r->missing_B && !r->reason[0])
-			snprintf(r->reason, sizeof r->reason, "no count of hosts of %" PRId64 " GPUs can share this batch", b->per_node);
+			snprintf(r->reason, sizeof r->reason,
+				"no count of hosts of %" PRId64 " GPUs can share this batch", b->per_node);
 		return;
 	}
-	snprintf(reason, sizeof reason, "the target is not reached: %" PRId64 " GPUs take %.3g d, and no larger count that can share this batch, up to %" PRId64 " GPUs, reaches it", r->gpus, time_of(c, r) / 86400, b->most * b->per_node);
+	snprintf(reason, sizeof reason,
+		"the target is not reached: %" PRId64
+		" GPUs take %.3g d, and no larger count that can share this batch, up to %" PRId64 " GPUs, reaches it",
+		r->gpus, time_of(c, r) / 86400, b->most * b->per_node);
 	drop(r);
 	memcpy(r->reason, reason, sizeof reason);
 }
 
-static enum status by_target(const struct compare *c, const struct compare_solver *s, const struct asked_system *a, struct compare_row *r, struct error *e)
+static enum status by_target(const struct compare *c, const struct compare_solver *s, const struct asked_system *a,
+	struct compare_row *r, struct error *e)
 {
 	struct bracket b = {.per_node = a->spec.gpus, .first = first_guess(c, s->config, a)};
 	b.most = b.first > NODES_MOST >> DOUBLINGS ? NODES_MOST : b.first << DOUBLINGS;
@@ -247,7 +286,8 @@ static enum status by_target(const struct compare *c, const struct compare_solve
 	return ST_OK;
 }
 
-enum status compare_size(const struct compare *c, const struct compare_solver *s, const struct asked_system *a, struct compare_row *r, struct error *e)
+enum status compare_size(const struct compare *c, const struct compare_solver *s, const struct asked_system *a,
+	struct compare_row *r, struct error *e)
 {
 	if (c->mode == COMPARE_BUDGET)
 		return by_budget(c, s, a, r, e);

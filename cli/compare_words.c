@@ -4,11 +4,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "cli/compare.h"
 
 /* ---- systems ---- */
 
-/* "NAME@16": sixteen GPUs of it. */
+/* Cuts the size off "NAME@16", sixteen GPUs of NAME. */
 static enum status cut_size(struct asked_system *a, struct error *e)
 {
 	char *at = strrchr(a->name, '@'), *end;
@@ -16,7 +17,9 @@ static enum status cut_size(struct asked_system *a, struct error *e)
 		return ST_OK;
 	a->gpus = strtol(at + 1, &end, 10);
 	if (!isdigit((unsigned char)at[1]) || *end || a->gpus < 1 || a->gpus > 10000000)
-		return error_set(e, ST_INPUT, "--systems %s: expected a number of GPUs from 1 to 10000000 behind @, such as dgx-h100@16", a->name);
+		return error_set(e, ST_INPUT,
+			"--systems %s: expected a number of GPUs from 1 to 10000000 behind @, such as dgx-h100@16",
+			a->name);
 	*at = '\0';
 	return ST_OK;
 }
@@ -31,15 +34,18 @@ static enum status add_system(const char *text, size_t len, asked_systems *out, 
 	while (len && isspace((unsigned char)text[len - 1]))
 		len--;
 	if (len == 0)
-		return error_set(e, ST_INPUT, "--systems: a name is empty; expected names, files or synthetic lines, separated by commas");
+		return error_set(e, ST_INPUT,
+			"--systems: a name is empty; expected names, files or synthetic lines, separated by commas");
 	if (len >= sizeof a.name)
-		return error_set(e, ST_INPUT, "--systems %.40s...: longer than %zu characters", text, sizeof a.name - 1);
+		return error_set(e, ST_INPUT, "--systems %.40s...: longer than %zu characters", text,
+			sizeof a.name - 1);
 	memcpy(a.name, text, len);
 	enum status st = cut_size(&a, e);
 	if (!st && (st = system_load(a.name, &a.spec, e)))
 		error_context(e, "--systems");
 	if (!st && a.gpus && a.spec.nodes)
-		st = error_set(e, ST_INPUT, "--systems %s@%lld: the line says how many hosts by itself (node:%lld)", a.name, (long long)a.gpus, (long long)a.spec.nodes);
+		st = error_set(e, ST_INPUT, "--systems %s@%lld: the line says how many hosts by itself (node:%lld)",
+			a.name, (long long)a.gpus, (long long)a.spec.nodes);
 	if (!st && out->n == COMPARE_ROWS_MOST)
 		st = error_set(e, ST_INPUT, "--systems: more than %d systems", COMPARE_ROWS_MOST);
 	return st ? st : vec_push(out, a) ? ST_OK : error_nomem(e, "the systems");
@@ -47,7 +53,10 @@ static enum status add_system(const char *text, size_t len, asked_systems *out, 
 
 enum status compare_read_systems(const char *const *lists, size_t n, asked_systems *out, struct error *e)
 {
-	enum status st = n ? ST_OK : error_set(e, ST_INPUT, "--systems A,B,... is missing: which systems are to be compared? (`stepsim list systems`)");
+	enum status st =
+		n ? ST_OK
+		  : error_set(e, ST_INPUT,
+			    "--systems A,B,... is missing: which systems are to be compared? (`stepsim list systems`)");
 	for (size_t i = 0; i < n && !st; i++) {
 		const char *p = lists[i];
 		if (access(p, R_OK) == 0) {
@@ -71,16 +80,19 @@ struct word {
 	double times;
 };
 
-/* As people write tokens and days; case does not count in the latter. */
+/* Units of tokens and of times; the case of times does not matter. */
 static const struct word amounts[] = {{"", 1}, {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"B", 1e9}, {"G", 1e9}, {"T", 1e12}};
-static const struct word times[] = {{"s", 1}, {"min", 60}, {"minutes", 60}, {"h", 3600}, {"hour", 3600}, {"hours", 3600}, {"d", 86400}, {"day", 86400}, {"days", 86400}, {"w", 604800}, {"week", 604800}, {"weeks", 604800}};
+static const struct word times[] = {{"s", 1}, {"min", 60}, {"minutes", 60}, {"h", 3600}, {"hour", 3600},
+	{"hours", 3600}, {"d", 86400}, {"day", 86400}, {"days", 86400}, {"w", 604800}, {"week", 604800},
+	{"weeks", 604800}};
 
-/* A number above 0 and a word of the table behind it, with blanks between them or not; *end behind both. */
+/* Reads a number above 0 and a unit of the table, with or without blanks between them; sets *end behind both. */
 static bool read_amount(const char *text, const struct word *words, size_t n, double *out, const char **end)
 {
 	char *p, word[16];
 	double v = strtod(text, &p);
-	if (p == text || !isfinite(v) || v <= 0 || !(isdigit((unsigned char)*text) || *text == '.') || strpbrk(text, "xX"))
+	if (p == text || !isfinite(v) || v <= 0 || !(isdigit((unsigned char)*text) || *text == '.') ||
+		strpbrk(text, "xX"))
 		return false;
 	while (*p == ' ')
 		p++;
@@ -102,7 +114,7 @@ enum status compare_read_target(const char *text, double *tokens, double *within
 	*within_s = 0;
 	while (*p == ' ')
 		p++;
-	if (!read_amount(p, amounts, sizeof amounts / sizeof amounts[0], tokens, &p))
+	if (!read_amount(p, amounts, COUNT(amounts), tokens, &p))
 		goto wrong;
 	while (*p == ' ')
 		p++;
@@ -118,12 +130,14 @@ enum status compare_read_target(const char *text, double *tokens, double *within
 	p += 3;
 	while (*p == ' ')
 		p++;
-	if (!read_amount(p, times, sizeof times / sizeof times[0], within_s, &p))
+	if (!read_amount(p, times, COUNT(times), within_s, &p))
 		goto wrong;
 	while (*p == ' ')
 		p++;
 	if (!*p)
 		return ST_OK;
 wrong:
-	return error_set(e, ST_INPUT, "--target %s: expected \"TOKENS tokens in TIME\", such as \"15e12 tokens in 30d\", or \"15e12 tokens\"", text);
+	return error_set(e, ST_INPUT,
+		"--target %s: expected \"TOKENS tokens in TIME\", such as \"15e12 tokens in 30d\", or \"15e12 tokens\"",
+		text);
 }

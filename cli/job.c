@@ -12,15 +12,12 @@
 #include "cli/machine.h"
 #include "cli/output.h"
 #include "exec/exec.h"
-#include "sim/advise.h"
-#include "sim/fold.h"
+#include "sim/advise/advise.h"
+#include "sim/engine/fold.h"
 
 /* ---- deciding ---- */
 
-static bool is_here(const struct config *c)
-{
-	return strcmp(c->cluster.system, "auto") == 0;
-}
+static bool is_here(const struct config *c) { return strcmp(c->cluster.system, "auto") == 0; }
 
 int64_t job_fixed_ranks(const struct config *c)
 {
@@ -30,7 +27,8 @@ int64_t job_fixed_ranks(const struct config *c)
 int64_t job_replica_ranks(const struct config *c)
 {
 	const struct parallel *p = &c->parallel;
-	const int64_t cut = p->tensor * p->context, experts = p->expert / gcd(p->expert, cut), shard = p->strategy == STRAT_HSDP && p->shard > 0 ? p->shard : 1;
+	const int64_t cut = p->tensor * p->context, experts = p->expert / gcd(p->expert, cut),
+		      shard = strategy_has(p->strategy, STRATEGY_REPLICAS) && p->shard > 0 ? p->shard : 1;
 	return cut * p->pipeline * (experts / gcd(experts, shard) * shard);
 }
 
@@ -57,7 +55,8 @@ static enum status decide_elsewhere(struct job *job, int64_t *ranks, struct erro
 	job->config.node_ranks = machine.devices_per_node;
 	machine_free(&machine);
 	char why[JOB_MODE];
-	snprintf(why, sizeof why, "cluster.system %s is not this machine (--set cluster.system=auto executes here)", c->system);
+	snprintf(why, sizeof why, "cluster.system %s is not this machine (--set cluster.system=auto executes here)",
+		c->system);
 	return predict_only(job, e, why);
 }
 
@@ -69,16 +68,21 @@ static enum status decide_here(struct job *job, int64_t started, int64_t *ranks,
 	if (started) {
 		*ranks = started;
 		if (fixed && fixed != started)
-			return error_set(e, ST_INPUT, "%s: the plan needs %lld rank%s, the launcher started %lld: `mpirun -np %lld stepsim %s` executes it, `stepsim predict %s` predicts it", c->path,
-			                 (long long)fixed, fixed == 1 ? "" : "s", (long long)started, (long long)fixed, c->path, c->path);
+			return error_set(e, ST_INPUT,
+				"%s: the plan needs %lld rank%s, the launcher started %lld: `mpirun -np %lld "
+				"stepsim %s` executes it, `stepsim predict %s` predicts it",
+				c->path, (long long)fixed, fixed == 1 ? "" : "s", (long long)started, (long long)fixed,
+				c->path, c->path);
 	} else {
 		*ranks = fixed ? fixed : job_replica_ranks(c);
-		snprintf(why, sizeof why, "the plan needs %lld ranks: `mpirun -np %lld stepsim %s` executes it", (long long)*ranks, (long long)*ranks, c->path);
+		snprintf(why, sizeof why, "the plan needs %lld ranks: `mpirun -np %lld stepsim %s` executes it",
+			(long long)*ranks, (long long)*ranks, c->path);
 		if (*ranks > 1)
 			return predict_only(job, e, why);
 	}
 	job->gpus = c->run.backend == BACKEND_CUDA || (c->run.backend == BACKEND_AUTO && gpus_here());
-	snprintf(why, sizeof why, "this machine's cores compute in fp32 only, and train.dtype is %s", dtype_name(c->train.dtype));
+	snprintf(why, sizeof why, "this machine's cores compute in fp32 only, and train.dtype is %s",
+		dtype_name(c->train.dtype));
 	return job->gpus || c->train.dtype == DT_FP32 ? ST_OK : predict_only(job, e, why);
 }
 
@@ -98,10 +102,13 @@ enum status job_decide(const struct options *o, int64_t started, bool may_execut
 	if (job->execute && c->run.execute == TRI_FALSE)
 		st = predict_only(job, e, "run.execute is false");
 	if (!st && !job->execute && o->max_error_percent >= 0)
-		st = error_set(e, ST_INPUT, "--max-error needs a measurement, and nothing is executed%s%s", job->mode[0] ? ": " : "", job->mode);
+		st = error_set(e, ST_INPUT, "--max-error needs a measurement, and nothing is executed%s%s",
+			job->mode[0] ? ": " : "", job->mode);
 	if (st || (st = config_resolve(c, ranks, e)) || !fold_is_long(c) || !(job->execute || o->dump_program))
 		return st;
-	error_set(e, ST_INPUT, "%lld micro-batches of %lld layers: a step so long is predicted, but neither executed nor dumped", (long long)c->micro_batches, (long long)c->model.layers);
+	error_set(e, ST_INPUT,
+		"%lld micro-batches of %lld layers: a step so long is predicted, but neither executed nor dumped",
+		(long long)c->micro_batches, (long long)c->model.layers);
 	return config_blame_batch(c, e);
 }
 
@@ -138,7 +145,8 @@ struct sides {
 
 static enum status predict_side(const struct job *job, struct sides *s, struct error *e)
 {
-	enum status st = predict_step(&job->config, &s->target.machine, &s->program, &s->predicted, &s->predicted_timeline, e);
+	enum status st = fold_step(&job->config, &s->target.machine, &s->program, &s->predicted, &s->predicted_timeline,
+		e);
 	if (!st && s->target.note[0])
 		result_warn(&s->predicted, "%s", s->target.note);
 	if (!st && s->target.hosts_note[0])
@@ -148,11 +156,14 @@ static enum status predict_side(const struct job *job, struct sides *s, struct e
 
 static enum status execute_side(struct context *x, struct sides *s, struct error *e)
 {
-	enum status st = context_agree(x, execute(x->session, s->program, &s->measured, &s->measured_timeline, NULL, e), e);
+	enum status st = context_agree(x, execute(x->session, s->program, &s->measured, &s->measured_timeline, NULL, e),
+		e);
 	if (st || !context_leads(x))
 		return st;
-	/* Utilisation is measured against the same peak on both sides: the executor knows times, the machine knows peaks. */
-	result_rates(&s->measured, s->program, s->target.machine.device.matrix_flop_per_s[s->program->config.train.dtype]);
+	/* Utilisation is measured against the same peak on both sides: the executor knows times, the machine knows
+	 * peaks. */
+	result_rates(&s->measured, s->program,
+		s->target.machine.device.matrix_flop_per_s[s->program->config.train.dtype]);
 	return ST_OK;
 }
 
@@ -164,14 +175,16 @@ static void say_placement(const struct context *x, const struct target *t)
 	if (!x->session)
 		return;
 	const struct session_info *i = session_info(x->session);
-	log_detail("placement: %lld ranks on %lld host%s, %lld a host, %lld core%s a rank%s, binding %s", (long long)i->ranks, (long long)i->hosts, i->hosts == 1 ? "" : "s", (long long)i->ranks_per_host,
-	           (long long)i->cores_per_rank, i->cores_per_rank == 1 ? "" : "s", i->oversubscribed ? " (shared)" : "", i->binding);
+	log_detail("placement: %lld ranks on %lld host%s, %lld a host, %lld core%s a rank%s, binding %s",
+		(long long)i->ranks, (long long)i->hosts, i->hosts == 1 ? "" : "s", (long long)i->ranks_per_host,
+		(long long)i->cores_per_rank, i->cores_per_rank == 1 ? "" : "s", i->oversubscribed ? " (shared)" : "",
+		i->binding);
 	for (int64_t r = 0; r < i->ranks; r++)
-		log_detail("%s", session_seat(x->session, r));
+		log_detail("%s", session_placement(x->session, r));
 	log_detail("libraries: %s; %s", i->mpi, i->blas);
 }
 
-/* Which link limits the groups of each dimension of the plan. */
+/* Notes the link that limits the groups of each dimension of the plan. */
 static void say_links(const struct machine *m, const struct program *p)
 {
 	for (int d = 0; d < DIM_ALL; d++) {
@@ -179,8 +192,10 @@ static void say_links(const struct machine *m, const struct program *p)
 		char rate[QUANTITY_MAX];
 		int64_t size = d == DIM_DP_CP && p->mesh.params != DIM_DP_CP ? 1 : p->mesh.size[d];
 		if (size > 1 && machine_group(m, size, p->mesh.stride[d], &g, NULL) == ST_OK && g.ring_Bps > 0)
-			log_detail("links: %s over %lld ranks on %lld host%s: %s, limited by %s", mesh_dim_name((enum mesh_dim)d), (long long)size, (long long)g.hosts, g.hosts == 1 ? "" : "s",
-			           quantity_format(rate, g.ring_Bps, UNIT_BYTE_PER_S), g.bottleneck_text);
+			log_detail("links: %s over %lld ranks on %lld host%s: %s, limited by %s",
+				mesh_dim_name((enum mesh_dim)d), (long long)size, (long long)g.hosts,
+				g.hosts == 1 ? "" : "s", quantity_format(rate, g.ring_Bps, UNIT_BYTE_PER_S),
+				g.bottleneck_text);
 	}
 }
 
@@ -188,7 +203,9 @@ static void say_links(const struct machine *m, const struct program *p)
 static void say_estimates(struct context *x, const struct sides *s)
 {
 	struct error why = {0};
-	if (estimates_print(x, s->program, &s->predicted_timeline, s->measured.doubles ? NULL : &s->measured_timeline, &why) && context_leads(x))
+	if (estimates_print(x, s->program, &s->predicted_timeline, s->measured.doubles ? NULL : &s->measured_timeline,
+		    &why) &&
+		context_leads(x))
 		log_warn("no estimates of NCCL's: %s", why.text);
 }
 
@@ -222,14 +239,16 @@ static enum status write_result(const struct context *x, const struct job *job, 
 	struct advice *advice = NULL;
 	enum status st = ST_OK;
 	if (!x->options->quiet && can_be_read_again(x->options->positional[0]))
-		st = (advice = malloc(sizeof *advice)) ? find_advice(x->options, s, advice, e) : error_nomem(e, "advice");
+		st = (advice = malloc(sizeof *advice)) ? find_advice(x->options, s, advice, e)
+		                                       : error_nomem(e, "advice");
 	struct outcome o = {
 		.program = s->program,
 		.predicted = &s->predicted,
 		.predicted_timeline = &s->predicted_timeline,
 		.measured = job->execute ? &s->measured : NULL,
 		.measured_timeline = job->execute && !s->measured.doubles ? &s->measured_timeline : NULL,
-		.roofs = {s->target.machine.device.matrix_flop_per_s[job->config.train.dtype], s->target.machine.device.mem_Bps},
+		.roofs = {s->target.machine.device.matrix_flop_per_s[job->config.train.dtype],
+			s->target.machine.device.mem_Bps},
 		.advice = advice,
 		.system = s->target.system,
 		.mode = job->mode[0] ? job->mode : NULL,
@@ -244,11 +263,15 @@ enum status job_perform(struct context *x, const struct job *job, struct error *
 {
 	struct sides s = {0};
 	if (job->execute && job->gpus)
-		force_collectives(job->config.algorithm, job->config.protocol);
-	enum status st = job->execute && job->gpus ? session_use_gpus(x->session, job->config.run.share_gpu, job->config.run.timeout_s, e) : ST_OK;
+		nccl_env_force(job->config.collectives);
+	enum status st = job->execute && job->gpus
+	                         ? session_use_gpus(x->session, job->config.run.share_gpu, job->config.run.timeout_s, e)
+	                         : ST_OK;
 	if (st)
 		return st;
-	st = job->here ? target_here(x, &job->config, job->config.ranks, &s.target, e) : context_leads(x) ? target_system(&job->config, &s.target, e) : ST_OK;
+	st = job->here          ? target_here(x, &job->config, job->config.ranks, &s.target, e)
+	     : context_leads(x) ? target_system(&job->config, &s.target, e)
+	                        : ST_OK;
 	if ((st = context_agree(x, st, e)))
 		goto out;
 	bool leads = context_leads(x);
@@ -284,7 +307,8 @@ enum status job_predict(struct context *x, struct job *job, struct result *out, 
 	struct sides s = {0};
 	enum status st = job_decide(x->options, 0, false, job, e);
 	if (!st)
-		st = job->here ? target_here(x, &job->config, job->config.ranks, &s.target, e) : target_system(&job->config, &s.target, e);
+		st = job->here ? target_here(x, &job->config, job->config.ranks, &s.target, e)
+		               : target_system(&job->config, &s.target, e);
 	if (!st)
 		st = predict_side(job, &s, e);
 	*out = s.predicted;

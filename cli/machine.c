@@ -18,7 +18,7 @@ void target_free(struct target *t)
 	*t = (struct target){0};
 }
 
-/* ---- what is said about it ---- */
+/* ---- the description ---- */
 
 static enum status hosts_json(const struct cluster *hosts, json_t **out, struct error *e)
 {
@@ -36,8 +36,10 @@ static enum status describe(struct target *t, const struct session_info *info, j
 	if (good && t->profile)
 		good = json_object_set_new(t->system, "profile_file", json_string(t->profile_path)) == 0;
 	if (good && info) {
-		json_t *run = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:b}", "host", info->host, "mpi", info->mpi, "blas", info->blas, "binding", info->binding, "ranks", (json_int_t)info->ranks, "hosts",
-		                        (json_int_t)info->hosts, "ranks_per_host", (json_int_t)info->ranks_per_host, "cores_per_rank", (json_int_t)info->cores_per_rank, "oversubscribed", info->oversubscribed);
+		json_t *run = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:b}", "host", info->host, "mpi",
+			info->mpi, "blas", info->blas, "binding", info->binding, "ranks", (json_int_t)info->ranks,
+			"hosts", (json_int_t)info->hosts, "ranks_per_host", (json_int_t)info->ranks_per_host,
+			"cores_per_rank", (json_int_t)info->cores_per_rank, "oversubscribed", info->oversubscribed);
 		good = json_object_set_new(t->system, "session", run) == 0;
 	}
 	return good ? ST_OK : error_nomem(e, "the system's description");
@@ -46,18 +48,16 @@ static enum status describe(struct target *t, const struct session_info *info, j
 /* `sharing`: "8 ranks share 2 cores". The words in which execute() warns: a result that has both sides says it once. */
 static void note_oversubscription(struct target *t, const char *sharing, int64_t ranks)
 {
-	snprintf(t->note, sizeof t->note, "%s: the times say what this machine does, not what %lld devices would", sharing, (long long)ranks);
+	snprintf(t->note, sizeof t->note, "%s: the times say what this machine does, not what %lld devices would",
+		sharing, (long long)ranks);
 	log_note("%s", t->note);
 }
 
 /* ---- the profile ---- */
 
-static bool readable(const char *path)
-{
-	return access(path, R_OK) == 0;
-}
+static bool readable(const char *path) { return access(path, R_OK) == 0; }
 
-/* `name` has no file of its own: one of the catalogue's, by its bare name. */
+/* Looks for `name`, which has no file of its own, among the catalogue's entries. */
 static enum status profile_of_catalogue(const char *name, char path[PATH_MAX_LEN], struct error *e)
 {
 	char **names = NULL, nearest[256];
@@ -68,7 +68,9 @@ static enum status profile_of_catalogue(const char *name, char path[PATH_MAX_LEN
 		return st;
 	path_catalogue_names("profiles", &names, &n, &none);
 	if (n)
-		error_set(e, ST_INPUT, "no file '%.200s', and no profile of that name in configs/profiles (nearest: %s)", name, suggest_text(name, (const char *const *)names, n, nearest, sizeof nearest));
+		error_set(e, ST_INPUT,
+			"no file '%.200s', and no profile of that name in configs/profiles (nearest: %s)", name,
+			suggest_text(name, (const char *const *)names, n, nearest, sizeof nearest));
 	else
 		error_set(e, ST_INPUT, "no file '%.200s', and configs/profiles holds no profile", name);
 	path_names_free(names, n);
@@ -80,7 +82,8 @@ static enum status profile_file(const struct config *c, char path[PATH_MAX_LEN],
 {
 	const char *name = c->cluster.profile, *slash = strrchr(c->path, '/');
 	int folder = slash ? (int)(slash - c->path) + 1 : 0;
-	if (name[0] != '/' && folder && snprintf(path, PATH_MAX_LEN, "%.*s%s", folder, c->path, name) < PATH_MAX_LEN && readable(path))
+	if (name[0] != '/' && folder && snprintf(path, PATH_MAX_LEN, "%.*s%s", folder, c->path, name) < PATH_MAX_LEN &&
+		readable(path))
 		return ST_OK;
 	snprintf(path, PATH_MAX_LEN, "%s", name);
 	return readable(path) || strpbrk(name, "/.") ? ST_OK : profile_of_catalogue(name, path, e);
@@ -95,11 +98,12 @@ static enum status load_of_backend(const struct config *c, bool gpus, struct tar
 	bool of_gpus = strcmp(t->profile->key.backend, "cuda") == 0;
 	if (of_gpus == gpus)
 		return ST_OK;
-	error_set(e, ST_INPUT, "%s was measured on %s (%s), and this prediction is for %s", t->profile_path, of_gpus ? "GPUs" : "cores of a host", t->profile->key.cpu, gpus ? "GPUs" : "cores of a host");
+	error_set(e, ST_INPUT, "%s was measured on %s (%s), and this prediction is for %s", t->profile_path,
+		of_gpus ? "GPUs" : "cores of a host", t->profile->key.cpu, gpus ? "GPUs" : "cores of a host");
 	return config_blame_profile(c, e);
 }
 
-/* Beside the catalogue's rates, the profile that the config names, if any. */
+/* Loads the profile that the config names, if any, in addition to the catalogue's rates. */
 static enum status attach_named(const struct config *c, struct target *t, struct error *e)
 {
 	if (!c->cluster.profile[0])
@@ -111,15 +115,17 @@ static enum status attach_named(const struct config *c, struct target *t, struct
 }
 
 /* A profile that the user names is taken as it is, and a mismatch is said: it may be meant. */
-static enum status load_named(const struct config *c, int64_t ranks_per_host, int64_t cores_per_rank, struct target *t, struct error *e)
+static enum status load_named(const struct config *c, int64_t ranks_per_host, int64_t cores_per_rank, struct target *t,
+	struct error *e)
 {
 	enum status st = load_of_backend(c, false, t, e);
 	if (st)
 		return st;
 	const struct profile_key *k = &t->profile->key;
 	if (k->ranks_per_host != ranks_per_host || k->cores_per_rank != cores_per_rank)
-		log_warn("%s was measured with %lld ranks a host and %lld cores a rank; this run has %lld and %lld", t->profile_path, (long long)k->ranks_per_host, (long long)k->cores_per_rank,
-		         (long long)ranks_per_host, (long long)cores_per_rank);
+		log_warn("%s was measured with %lld ranks a host and %lld cores a rank; this run has %lld and %lld",
+			t->profile_path, (long long)k->ranks_per_host, (long long)k->cores_per_rank,
+			(long long)ranks_per_host, (long long)cores_per_rank);
 	return ST_OK;
 }
 
@@ -156,10 +162,12 @@ static void from_cache(const struct session *s, struct target *t)
 
 static bool fits_host(const struct profile_key *k, const struct host_facts *host, int64_t ranks, int64_t cores_per_rank)
 {
-	return strncmp(k->stepsim, STEPSIM_VERSION, strlen(STEPSIM_VERSION)) == 0 && strcmp(k->cpu, host->cpu) == 0 && k->ranks == ranks && k->ranks_per_host == ranks && k->cores_per_rank == cores_per_rank;
+	return strncmp(k->stepsim, STEPSIM_VERSION, strlen(STEPSIM_VERSION)) == 0 && strcmp(k->cpu, host->cpu) == 0 &&
+	       k->ranks == ranks && k->ranks_per_host == ranks && k->cores_per_rank == cores_per_rank;
 }
 
-/* Without MPI the key of a run is not known in full: the newest cached profile of this CPU, rank count and cores a rank stands for it. */
+/* Without MPI the key of a run is not known in full: the newest cached profile of this CPU, rank count and cores a rank
+ * stands for it. */
 static void search_cache(const struct host_facts *host, int64_t ranks, int64_t cores_per_rank, struct target *t)
 {
 	char folder[PATH_MAX_LEN], path[PATH_MAX_LEN];
@@ -172,7 +180,8 @@ static void search_cache(const struct host_facts *host, int64_t ranks, int64_t c
 			continue;
 		int len = snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
 		struct profile *p = len < PATH_MAX_LEN ? load_cached(path) : NULL;
-		if (p && fits_host(&p->key, host, ranks, cores_per_rank) && (!t->profile || strcmp(p->date, t->profile->date) > 0)) {
+		if (p && fits_host(&p->key, host, ranks, cores_per_rank) &&
+			(!t->profile || strcmp(p->date, t->profile->date) > 0)) {
 			profile_destroy(t->profile);
 			t->profile = p;
 			strcpy(t->profile_path, path);
@@ -186,7 +195,9 @@ static void search_cache(const struct host_facts *host, int64_t ranks, int64_t c
 /* All ranks measure; the leading one keeps the profile and caches it. */
 static enum status measure(struct context *x, struct target *t, struct error *e)
 {
-	log_note("no profile of %s for this placement yet: measuring it, under %s, once", session_info(x->session)->gpus ? "these GPUs" : "this machine", session_info(x->session)->gpus ? "a minute" : "30 s");
+	log_note("no profile of %s for this placement yet: measuring it, under %s, once",
+		session_info(x->session)->gpus ? "these GPUs" : "this machine",
+		session_info(x->session)->gpus ? "a minute" : "30 s");
 	enum status st = context_agree(x, calibrate(x->session, &t->profile, e), e);
 	if (st || !context_leads(x))
 		return st;
@@ -198,13 +209,15 @@ static enum status measure(struct context *x, struct target *t, struct error *e)
 
 /* ---- this machine ---- */
 
-/* What the hosts are made of belongs into the JSON; nothing else needs it, so nothing else waits for nvidia-smi. All ranks have the same options. NULL on all but the leading rank. */
+/* Discovers the hosts' parts for the JSON alone, so that nothing else waits for nvidia-smi. All
+ * ranks have the same options. NULL on all but the leading rank. */
 static struct cluster *find_hosts(struct context *x)
 {
 	struct cluster *hosts = NULL;
 	struct error undiscovered = {0};
-	if (x->options->json && context_agree(x, session_cluster(x->session, &hosts, &undiscovered), &undiscovered) && context_leads(x))
-		log_warn("the JSON does not say what the hosts are made of: %s", undiscovered.text);
+	if (x->options->json && context_agree(x, session_cluster(x->session, &hosts, &undiscovered), &undiscovered) &&
+		context_leads(x))
+		log_warn("the JSON lacks the parts of the hosts: %s", undiscovered.text);
 	return hosts;
 }
 
@@ -243,8 +256,10 @@ out:
 	return st;
 }
 
-/* The profile of this placement, or (*borrowed) that of one rank with all cores, which is what can be measured here and now. */
-static enum status find_profile(struct context *x, const struct config *c, const struct host_facts *host, int64_t ranks, int64_t cores_per_rank, struct target *t, bool *borrowed, struct error *e)
+/* The profile of this placement, or (*borrowed) that of one rank with all cores, which is what can be measured here and
+ * now. */
+static enum status find_profile(struct context *x, const struct config *c, const struct host_facts *host, int64_t ranks,
+	int64_t cores_per_rank, struct target *t, bool *borrowed, struct error *e)
 {
 	int64_t launched;
 	enum status st;
@@ -259,14 +274,18 @@ static enum status find_profile(struct context *x, const struct config *c, const
 	if (t->profile)
 		return ST_OK;
 	if (session_launched(&launched))
-		return error_set(e, ST_INPUT, "no profile of this machine with %lld rank%s yet: `mpirun -np %lld stepsim calibrate` makes one", (long long)ranks, ranks == 1 ? "" : "s", (long long)ranks);
+		return error_set(e, ST_INPUT,
+			"no profile of this machine with %lld rank%s yet: "
+			"`mpirun -np %lld stepsim calibrate` makes one",
+			(long long)ranks, ranks == 1 ? "" : "s", (long long)ranks);
 	if ((st = session_open(DEFAULT_TIMEOUT_S, &x->session, e)))
 		return st;
 	from_cache(x->session, t);
 	return t->profile ? ST_OK : measure(x, t, e);
 }
 
-static enum status target_without_session(struct context *x, const struct config *c, int64_t ranks, struct target *t, struct error *e)
+static enum status target_without_session(struct context *x, const struct config *c, int64_t ranks, struct target *t,
+	struct error *e)
 {
 	struct host_facts host;
 	bool borrowed;
@@ -274,7 +293,8 @@ static enum status target_without_session(struct context *x, const struct config
 	if (st)
 		return st;
 	int64_t cores_per_rank = host.cores > ranks ? host.cores / ranks : 1;
-	if ((st = find_profile(x, c, &host, ranks, cores_per_rank, t, &borrowed, e)) || (st = machine_this(ranks, cores_per_rank, &t->machine, e)))
+	if ((st = find_profile(x, c, &host, ranks, cores_per_rank, t, &borrowed, e)) ||
+		(st = machine_this(ranks, cores_per_rank, &t->machine, e)))
 		return st;
 	if (borrowed)
 		machine_borrow_profile(&t->machine, t->profile, (double)host.cores / (double)ranks);
@@ -282,20 +302,23 @@ static enum status target_without_session(struct context *x, const struct config
 		machine_attach_profile(&t->machine, t->profile);
 	if (ranks > host.cores) {
 		char sharing[64];
-		snprintf(sharing, sizeof sharing, "%lld ranks share %lld cores", (long long)ranks, (long long)host.cores);
+		snprintf(sharing, sizeof sharing, "%lld ranks share %lld cores", (long long)ranks,
+			(long long)host.cores);
 		note_oversubscription(t, sharing, ranks);
 	}
 	return describe(t, NULL, NULL, e);
 }
 
-/* The profile of these GPUs unless the config names one: the cached one, else measured now. Of doubles and of shared GPUs none is measured or kept. All ranks. */
+/* The profile of these GPUs unless the config names one: the cached one, else measured now. Of doubles and of shared
+ * GPUs none is measured or kept. All ranks. */
 static enum status gpu_profile(struct context *x, const struct config *c, struct target *t, struct error *e)
 {
 	const struct session_info *info = session_info(x->session);
 	bool missing = false;
 	if (context_leads(x) && !c->cluster.profile[0]) {
 		if (info->gpu_doubles || info->gpu_shared) {
-			log_note("%s: no profile of them; the prediction takes the catalogue's rates", info->gpu_doubles ? "doubles of the CUDA libraries" : "several ranks share a GPU");
+			log_note("%s: no profile of them; the prediction takes the catalogue's rates",
+				info->gpu_doubles ? "doubles of the CUDA libraries" : "several ranks share a GPU");
 		} else {
 			from_cache(x->session, t);
 			missing = !t->profile;
@@ -305,7 +328,7 @@ static enum status gpu_profile(struct context *x, const struct config *c, struct
 	return st || !missing ? st : measure(x, t, e);
 }
 
-/* On GPUs: hosts as discovered, rates of the catalogue, and beside them what was measured. */
+/* Describes the GPUs: discovered hosts, rates of the catalogue, and the measured profile. */
 static enum status target_on_gpus(struct context *x, const struct config *c, struct target *t, struct error *e)
 {
 	const struct session_info *info = session_info(x->session);
@@ -339,8 +362,11 @@ out:
 static void note_hosts(const struct config *c, int64_t hosts, struct target *t)
 {
 	if (c->cluster.nodes > hosts)
-		snprintf(t->hosts_note, sizeof t->hosts_note, "cluster.nodes is %lld, and with cluster.system: auto the hosts of this run are known, %lld: no network to others is counted (mpirun over all of them measures it)",
-		         (long long)c->cluster.nodes, (long long)hosts);
+		snprintf(t->hosts_note, sizeof t->hosts_note,
+			"cluster.nodes is %lld, but this run has %lld (cluster.system: auto): no network to others "
+			"is counted; "
+			"mpirun over all of them measures it",
+			(long long)c->cluster.nodes, (long long)hosts);
 }
 
 enum status target_here(struct context *x, const struct config *c, int64_t ranks, struct target *t, struct error *e)

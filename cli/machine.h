@@ -1,4 +1,4 @@
-/* cluster.system and cluster.profile, resolved: what a prediction is for. */
+/* The machine of a prediction, from cluster.system and cluster.profile. */
 #ifndef STEPSIM_CLI_MACHINE_H
 #define STEPSIM_CLI_MACHINE_H
 
@@ -9,7 +9,7 @@
 #include "step/config.h"
 #include "topology/machine.h"
 
-/* Owns the machine, the profile that it borrows, and `system`. */
+/* The target owns the machine, the profile that the machine borrows, and `system`. */
 struct target {
 	struct machine machine;
 	struct profile *profile;
@@ -19,12 +19,13 @@ struct target {
 	char hosts_note[256];            /* another: the config counts more hosts than there are */
 };
 
-/* The system of the catalogue, of a file or of a synthetic line. Leading rank only. */
+/* Loads the system from the catalogue, a file or a synthetic line. Leading rank only. */
 enum status target_system(const struct config *c, struct target *out, struct error *e);
 
-/* This machine for `ranks` ranks, with the profile that cluster.profile names, else this machine's cached one, else one that is measured now and cached.
- * With a session: all its ranks call it together; the others get an empty target. Without one, a profile for more than one rank cannot be measured: ST_INPUT says how to make it;
- * for one rank a session is opened in `x`. */
+/* Describes this machine for `ranks` ranks. The profile is the one of cluster.profile, else the cached one, else one
+ * that is measured now and cached. With a session all its ranks call it; all but the leading one get an empty target.
+ * Without a session a profile of several ranks cannot be measured: ST_INPUT says how to make it. For one rank a session
+ * is opened in `x`. */
 enum status target_here(struct context *x, const struct config *c, int64_t ranks, struct target *out, struct error *e);
 
 void target_free(struct target *t); /* NULL-safe members */

@@ -1,8 +1,10 @@
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/suggest.h"
 #include "base/table.h"
 #include "cli/command.h"
@@ -12,34 +14,55 @@ struct command {
 	const char *name; /* NULL: the config itself is the command */
 	const char *arguments;
 	const char *summary;
-	unsigned groups;      /* of options */
+	unsigned groups; /* of options */
 	size_t n_arguments;
-	bool or_more;         /* arguments than that */
-	bool all_ranks;       /* runs on every rank; else on the leading one alone */
+	bool or_more;   /* arguments than that */
+	bool all_ranks; /* runs on every rank; else on the leading one alone */
 	enum status (*run)(struct context *x, struct error *e);
 };
 
 static const struct command commands[] = {
-	{NULL, "CONFIG.yaml", "the main job: predict the step, execute it on all ranks, compare; alone with a config for more ranks: predict", TAKES_ALWAYS | TAKES_PREDICTING, 1, false, true, cmd_run},
-	{"predict", "CONFIG.yaml", "the prediction alone, for a cluster of any size", TAKES_ALWAYS | TAKES_PREDICTING | TAKES_PREDICT, 1, false, false, cmd_predict},
-	{"topo", "", "the links found on this machine, as a matrix with GB/s; or those of a dumped one", TAKES_ALWAYS | TAKES_TOPO, 0, false, true, cmd_topo},
-	{"calibrate", "", "measure this machine's compute and link ceilings into a profile (under mpirun: its collectives too)", TAKES_ALWAYS | TAKES_DEVICES | TAKES_CALIBRATE, 0, false, true, cmd_calibrate},
-	{"roofline", "", "measure the roofline: polynomial sweep, products, caches and memory, beside the datasheet", TAKES_ALWAYS | TAKES_DEVICES | TAKES_ROOFLINE, 0, false, true, cmd_roofline},
-	{"bench", "all_reduce|all_gather|reduce_scatter|broadcast|alltoall|sendrecv", "time and check one collective over a range of sizes, as nccl-tests does, with the predicted time and a verdict beside each row", TAKES_ALWAYS | TAKES_DEVICES | TAKES_BENCH, 1, false, true, cmd_bench},
-	{"validate", "TABLE.csv", "predict every row of a table of published measurements: each error, and the summary", TAKES_ALWAYS | TAKES_VALIDATE, 1, false, false, cmd_validate},
-	{"sweep", "CONFIG.yaml", "the cross product of values of config keys (--vary, repeatable), each predicted: a table, CSV, a plot", TAKES_ALWAYS | TAKES_SWEEP, 1, false, false, cmd_sweep},
-	{"compare", "CONFIG.yaml", "one workload on several systems (--systems A,B,C), each with its best plan, at equal GPUs, budget or target: time, memory, energy, money, and which is ahead", TAKES_ALWAYS | TAKES_COMPARE, 1, false, false, cmd_compare},
-	{"plan", "CONFIG.yaml", "search the parallel plans that fit in memory, best first; keys given by --set are held, those of the file are where it starts", TAKES_ALWAYS | TAKES_PLAN, 1, false, false, cmd_plan},
-	{"overlap", "TRACE... [CONFIG.yaml]", "compute, communication and overlap of a real run, from PyTorch profiler traces or Nsight Systems SQLite exports; beside the prediction when a config is given", TAKES_ALWAYS | TAKES_OVERLAP, 1, true, false, cmd_overlap},
-	{"list", "systems|gpus|models|stacks|fabrics|parameters", "the catalogue; the fitted constants with meaning and source", TAKES_ALWAYS, 1, false, false, cmd_list},
+	{NULL, "CONFIG.yaml",
+		"predict the step, execute it on all ranks, and compare; without mpirun, a config for more ranks "
+		"is predicted",
+		TAKES_ALWAYS | TAKES_PREDICTING, 1, false, true, cmd_run},
+	{"predict", "CONFIG.yaml", "predict the step, for a cluster of any size",
+		TAKES_ALWAYS | TAKES_PREDICTING | TAKES_PREDICT, 1, false, false, cmd_predict},
+	{"topo", "", "print the links of this machine as a matrix in GB/s, or those of a dumped machine",
+		TAKES_ALWAYS | TAKES_TOPO, 0, false, true, cmd_topo},
+	{"calibrate", "",
+		"measure this machine's compute and link ceilings into a profile (under mpirun: its collectives too)",
+		TAKES_ALWAYS | TAKES_DEVICES | TAKES_CALIBRATE, 0, false, true, cmd_calibrate},
+	{"roofline", "",
+		"measure the roofline (polynomial sweep, products, caches, memory) and compare it with the datasheet",
+		TAKES_ALWAYS | TAKES_DEVICES | TAKES_ROOFLINE, 0, false, true, cmd_roofline},
+	{"bench", "all_reduce|all_gather|reduce_scatter|broadcast|alltoall|sendrecv",
+		"time and check one collective over a range of sizes, as nccl-tests does, and compare it with the "
+		"prediction",
+		TAKES_ALWAYS | TAKES_DEVICES | TAKES_BENCH, 1, false, true, cmd_bench},
+	{"validate", "TABLE.csv", "predict every row of a table of published measurements, and sum up the errors",
+		TAKES_ALWAYS | TAKES_VALIDATE, 1, false, false, cmd_validate},
+	{"sweep", "CONFIG.yaml", "predict every combination of the values of --vary: a table, CSV, a plot",
+		TAKES_ALWAYS | TAKES_SWEEP, 1, false, false, cmd_sweep},
+	{"compare", "CONFIG.yaml",
+		"compare one workload on several systems, each with its best plan: time, memory, energy, money",
+		TAKES_ALWAYS | TAKES_COMPARE, 1, false, false, cmd_compare},
+	{"plan", "CONFIG.yaml",
+		"search the parallel plans that fit in memory, best first; --set holds a key, the file's plan is "
+		"the start",
+		TAKES_ALWAYS | TAKES_PLAN, 1, false, false, cmd_plan},
+	{"overlap", "TRACE... [CONFIG.yaml]",
+		"report compute, communication and overlap in traces of a real run (PyTorch profiler, Nsight "
+		"Systems SQLite)",
+		TAKES_ALWAYS | TAKES_OVERLAP, 1, true, false, cmd_overlap},
+	{"list", "systems|gpus|models|stacks|fabrics|parameters",
+		"print a catalogue; parameters: the fitted constants with meaning and source", TAKES_ALWAYS, 1, false,
+		false, cmd_list},
 };
 
-#define COMMANDS (sizeof commands / sizeof commands[0])
+#define COMMANDS COUNT(commands)
 
-bool context_leads(const struct context *x)
-{
-	return !x->session || session_info(x->session)->rank == 0;
-}
+bool context_leads(const struct context *x) { return !x->session || session_info(x->session)->rank == 0; }
 
 enum status context_agree(const struct context *x, enum status st, struct error *e)
 {
@@ -50,7 +73,8 @@ enum status context_agree(const struct context *x, enum status st, struct error 
 
 static void print_usage(const struct command *c, FILE *out)
 {
-	fprintf(out, "stepsim%s%s%s%s [options]\n", c->name ? " " : "", c->name ? c->name : "", *c->arguments ? " " : "", c->arguments);
+	fprintf(out, "stepsim%s%s%s%s [options]\n", c->name ? " " : "", c->name ? c->name : "",
+		*c->arguments ? " " : "", c->arguments);
 }
 
 static enum status help_command(const struct command *c, struct error *e)
@@ -63,7 +87,8 @@ static enum status help_command(const struct command *c, struct error *e)
 
 static enum status help_all(struct error *e)
 {
-	printf("stepsim " STEPSIM_VERSION ": predicts a distributed training step, executes it, and compares the two op by op.\n\n");
+	printf("stepsim " STEPSIM_VERSION
+	       ": predicts a distributed training step, executes it, and compares the two op by op.\n\n");
 	unsigned groups = 0;
 	for (size_t i = 0; i < COMMANDS; i++) {
 		fputs(i ? "       " : "usage: ", stdout);
@@ -71,15 +96,17 @@ static enum status help_all(struct error *e)
 		printf("           %s\n", commands[i].summary);
 		groups |= commands[i].groups;
 	}
-	printf("\nUnder `mpirun -np N` every rank takes part. `stepsim COMMAND --help` names the options of one command. All of them:\n\n");
+	printf("\nUnder `mpirun -np N` every rank takes part. `stepsim COMMAND --help` names the options of one "
+	       "command. All of them:\n\n");
 	enum status st = options_help(groups, stdout, e);
-	printf("\nExit codes: 0 done; 1 the execution failed; 2 the command line, config or input file is wrong; 3 done, but --max-error was missed.\n");
+	printf("\nExit codes: 0 done; 1 the execution failed; 2 the command line, config or input file is wrong; 3 "
+	       "done, but --max-error was missed.\n");
 	return st;
 }
 
 /* ---- which command ---- */
 
-/* The index of the first argument that is no option and no option's value; argc when there is none. */
+/* Returns the index of the first argument that is no option and no option's value; argc when there is none. */
 static int first_word(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
@@ -100,10 +127,12 @@ static enum status unknown_command(const char *word, struct error *e)
 	for (size_t i = 0; i < COMMANDS; i++)
 		if (commands[i].name)
 			names[n++] = commands[i].name;
-	return error_set(e, ST_INPUT, "'%s' is neither a command (nearest: %s) nor a config file that exists", word, suggest_nearest(word, names, n));
+	return error_set(e, ST_INPUT, "'%s' is neither a command (nearest: %s) nor a config file that exists", word,
+		suggest_nearest(word, names, n));
 }
 
-/* A word with a dot or a slash, or one that names a file, is a config; whether it can be read is said when it is read. */
+/* A word with a dot or a slash, or one that names a file, is a config; whether it can be read is said when it is read.
+ */
 static enum status find_command(const char *word, const struct command **out, struct error *e)
 {
 	for (size_t i = 0; i < COMMANDS; i++) {
@@ -129,7 +158,9 @@ static void remove_word(int *argc, char **argv, int at)
 static enum status check_arguments(const struct command *c, const struct options *o, struct error *e)
 {
 	if (o->n_positional < c->n_arguments)
-		return error_set(e, ST_INPUT, "%s%s%s missing; `stepsim %s%s--help` shows what there is", c->name ? c->name : "", c->name ? ": " : "", c->arguments, c->name ? c->name : "", c->name ? " " : "");
+		return error_set(e, ST_INPUT, "%s%s%s missing; `stepsim %s%s--help` shows what there is",
+			c->name ? c->name : "", c->name ? ": " : "", c->arguments, c->name ? c->name : "",
+			c->name ? " " : "");
 	if (o->n_positional > c->n_arguments && !c->or_more)
 		return error_set(e, ST_INPUT, "unexpected argument '%s'", o->positional[c->n_arguments]);
 	return ST_OK;
@@ -160,21 +191,31 @@ static enum status run_command(int argc, char **argv, struct context *x, struct 
 	return leads || c->all_ranks ? c->run(x, e) : ST_OK;
 }
 
-static bool only_asks_version(int argc, char **argv)
-{
-	return argc == 2 && strcmp(argv[1], "--version") == 0;
-}
+static bool only_asks_version(int argc, char **argv) { return argc == 2 && strcmp(argv[1], "--version") == 0; }
 
-/* Ends the output: the line about what failed, and that what was printed has gone out. */
+/* Ends the output: prints the line about a failure, and checks that standard output was written. */
 static enum status end_output(enum status st, bool leads, struct error *e)
 {
 	errno = 0;
-	if (!st && (fflush(stdout) != 0 || ferror(stdout))) /* a write that failed before may have left nothing to flush */
-		st = error_set(e, ST_RUN, "cannot write standard output: %s", errno ? strerror(errno) : "a write failed");
+	if (!st &&
+		(fflush(stdout) != 0 || ferror(stdout))) /* a write that failed before may have left nothing to flush */
+		st = error_set(e, ST_RUN, "cannot write standard output: %s",
+			errno ? strerror(errno) : "a write failed");
 	if (st && leads)
 		fprintf(stderr, "stepsim: %s\n", e->text);
 	fflush(stdout);
 	return st;
+}
+
+/* Keeps freed memory: programs of a few MiB are built and freed in turn, and glibc would give their pages back to the
+ * system and fault them in again for each. */
+static void keep_freed_memory(void)
+{
+#ifdef M_TRIM_THRESHOLD
+	static const int block_B = 2 << 20, top_B = 4 << 20;
+	mallopt(M_MMAP_THRESHOLD, block_B);
+	mallopt(M_TRIM_THRESHOLD, top_B);
+#endif
 }
 
 int main(int argc, char **argv)
@@ -183,6 +224,7 @@ int main(int argc, char **argv)
 	struct context x = {.options = &options};
 	struct error e = {0};
 	int64_t ranks;
+	keep_freed_memory();
 	if (only_asks_version(argc, argv)) {
 		print_version(stdout);
 		return (int)end_output(ST_OK, true, &e);

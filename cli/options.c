@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/paths.h"
 #include "base/quantity.h"
 #include "base/suggest.h"
@@ -39,7 +40,7 @@ static enum status read_path(struct options *o, const struct option_row *row, co
 	return ST_OK;
 }
 
-/* A word that the command itself understands. */
+/* Stores a text that the command itself reads. */
 static enum status read_text(struct options *o, const struct option_row *row, const char *value, struct error *e)
 {
 	const char **text = (const char **)(void *)((char *)o + row->offset);
@@ -56,7 +57,7 @@ static enum status read_input(struct options *o, const struct option_row *row, c
 	return read_path(o, row, value, e);
 }
 
-/* What stands in it is config_load's business. */
+/* Stores the text unread; config_load checks it. */
 static enum status read_set(struct options *o, const struct option_row *row, const char *value, struct error *e)
 {
 	(void)row;
@@ -85,7 +86,8 @@ static enum status read_budget(struct options *o, const struct option_row *row, 
 {
 	if (quantity_parse(value, UNIT_USD, &o->budget_usd, e))
 		return error_context(e, "%s", row->name);
-	return o->budget_usd > 0 ? ST_OK : error_set(e, ST_INPUT, "%s %s: expected an amount above 0", row->name, value);
+	return o->budget_usd > 0 ? ST_OK
+	                         : error_set(e, ST_INPUT, "%s %s: expected an amount above 0", row->name, value);
 }
 
 static enum status read_max_error(struct options *o, const struct option_row *row, const char *value, struct error *e)
@@ -104,8 +106,9 @@ static enum status read_seconds(struct options *o, const struct option_row *row,
 	return o->seconds > 0 ? ST_OK : error_set(e, ST_INPUT, "%s %s: expected a time above 0", row->name, value);
 }
 
-/* One of `n` words; its number. */
-static enum status read_word(const struct option_row *row, const char *value, const char *const *words, size_t n, const char *expected, int *out, struct error *e)
+/* Finds `value` among `n` words and returns its number in `out`. */
+static enum status read_word(const struct option_row *row, const char *value, const char *const *words, size_t n,
+	const char *expected, int *out, struct error *e)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (strcmp(value, words[i]) == 0) {
@@ -113,14 +116,16 @@ static enum status read_word(const struct option_row *row, const char *value, co
 			return ST_OK;
 		}
 	}
-	return error_set(e, ST_INPUT, "%s %s: expected %s (nearest: %s)", row->name, value, expected, suggest_nearest(value, words, n));
+	return error_set(e, ST_INPUT, "%s %s: expected %s (nearest: %s)", row->name, value, expected,
+		suggest_nearest(value, words, n));
 }
 
 static enum status read_progress(struct options *o, const struct option_row *row, const char *value, struct error *e)
 {
-	static const char *const words[] = {[PROGRESS_AUTO] = "auto", [PROGRESS_ALWAYS] = "always", [PROGRESS_NEVER] = "never"};
+	static const char *const words[] =
+		{[PROGRESS_AUTO] = "auto", [PROGRESS_ALWAYS] = "always", [PROGRESS_NEVER] = "never"};
 	int word = 0;
-	enum status st = read_word(row, value, words, sizeof words / sizeof words[0], "auto, always or never", &word, e);
+	enum status st = read_word(row, value, words, COUNT(words), "auto, always or never", &word, e);
 	o->progress = (enum progress_mode)word;
 	return st;
 }
@@ -129,18 +134,19 @@ static enum status read_backend(struct options *o, const struct option_row *row,
 {
 	static const char *const words[] = {[BACKEND_AUTO] = "auto", [BACKEND_CUDA] = "cuda", [BACKEND_HOST] = "host"};
 	int word = 0;
-	enum status st = read_word(row, value, words, sizeof words / sizeof words[0], "auto, cuda or host", &word, e);
+	enum status st = read_word(row, value, words, COUNT(words), "auto, cuda or host", &word, e);
 	o->backend = (enum backend)word;
 	return st;
 }
 
-/* As nccl-tests reads sizes: K, M, G are powers of 1024. Units of ours (MiB, MB) are read as everywhere. */
+/* Reads a size as nccl-tests does: K, M, G are powers of 1024. MiB, MB and so on mean what they mean elsewhere. */
 static enum status read_size(struct options *o, const struct option_row *row, const char *value, struct error *e)
 {
 	static const char letters[] = "KMGT";
 	char text[32];
 	size_t n = strlen(value);
-	const char *letter = n > 1 && n < sizeof text - 2 ? strchr(letters, toupper((unsigned char)value[n - 1])) : NULL;
+	const char *letter = n > 1 && n < sizeof text - 2 ? strchr(letters, toupper((unsigned char)value[n - 1]))
+	                                                  : NULL;
 	double bytes;
 	if (letter && *letter) {
 		snprintf(text, sizeof text, "%.*s%ciB", (int)n - 1, value, *letter);
@@ -154,20 +160,31 @@ static enum status read_size(struct options *o, const struct option_row *row, co
 	return ST_OK;
 }
 
-static enum status read_count(struct options *o, const struct option_row *row, const char *value, long least, struct error *e)
+static enum status read_count(struct options *o, const struct option_row *row, const char *value, long least,
+	struct error *e)
 {
 	char *end;
 	errno = 0;
 	long n = strtol(value, &end, 10);
 	if (end == value || *end || errno || n < least || n > 1000000000)
-		return error_set(e, ST_INPUT, "-%c %s: expected a whole number, %ld or more", row->letter, value, least);
+		return error_set(e, ST_INPUT, "-%c %s: expected a whole number, %ld or more", row->letter, value,
+			least);
 	*(int64_t *)(void *)((char *)o + row->offset) = n;
 	return ST_OK;
 }
 
-static enum status read_from_0(struct options *o, const struct option_row *row, const char *value, struct error *e) { return read_count(o, row, value, 0, e); }
-static enum status read_from_1(struct options *o, const struct option_row *row, const char *value, struct error *e) { return read_count(o, row, value, 1, e); }
-static enum status read_from_2(struct options *o, const struct option_row *row, const char *value, struct error *e) { return read_count(o, row, value, 2, e); }
+static enum status read_from_0(struct options *o, const struct option_row *row, const char *value, struct error *e)
+{
+	return read_count(o, row, value, 0, e);
+}
+static enum status read_from_1(struct options *o, const struct option_row *row, const char *value, struct error *e)
+{
+	return read_count(o, row, value, 1, e);
+}
+static enum status read_from_2(struct options *o, const struct option_row *row, const char *value, struct error *e)
+{
+	return read_count(o, row, value, 2, e);
+}
 
 static enum status read_gpus(struct options *o, const struct option_row *row, const char *value, struct error *e)
 {
@@ -180,13 +197,14 @@ static enum status read_gpus(struct options *o, const struct option_row *row, co
 	return ST_OK;
 }
 
-/* nccl-tests' words and the config's. */
+/* Reads a format by nccl-tests' word or the config's. */
 static enum status read_dtype(struct options *o, const struct option_row *row, const char *value, struct error *e)
 {
 	static const char *const words[] = {"float", "half", "bfloat16", "int32", "fp32", "fp16", "bf16"};
 	static const enum dtype dtypes[] = {DT_FP32, DT_FP16, DT_BF16, DT_INT32, DT_FP32, DT_FP16, DT_BF16};
 	int word = 0;
-	enum status st = read_word(row, value, words, sizeof words / sizeof words[0], "float (fp32), half (fp16), bfloat16 (bf16) or int32", &word, e);
+	enum status st = read_word(row, value, words, COUNT(words),
+		"float (fp32), half (fp16), bfloat16 (bf16) or int32", &word, e);
 	o->bench.dtype = dtypes[word];
 	return st;
 }
@@ -194,50 +212,91 @@ static enum status read_dtype(struct options *o, const struct option_row *row, c
 #define AT(field) offsetof(struct options, field)
 
 static const struct option_row rows[] = {
-	{0, "--set", "KEY.PATH=VALUE", "override one key of the config (repeatable)", TAKES_PREDICTING | TAKES_OVERLAP | TAKES_SWEEP | TAKES_COMPARE | TAKES_PLAN, read_set, 0},
-	{0, "--vary", "KEY.PATH=V1,V2,...", "values of one key of the config (repeatable: all combinations)", TAKES_SWEEP, read_vary, 0},
-	{0, "--systems", "A,B,...", "names of `stepsim list systems`, files or synthetic lines, each with @GPUS behind it for a size of its own (repeatable)", TAKES_COMPARE, read_systems, 0},
-	{0, "--fixed-plan", NULL, "the config's own plan on each system, in place of the best one", TAKES_COMPARE, read_flag, AT(fixed_plan)},
-	{0, "--budget", "USD", "as many whole hosts of each as this buys", TAKES_COMPARE, read_budget, 0},
-	{0, "--target", "\"TOKENS tokens in TIME\"", "the fewest hosts of each that train so many tokens in so long (15e12 tokens in 30d); without a time: the tokens that are counted", TAKES_COMPARE, read_text, AT(target)},
-	{0, "--json", "FILE", "write the result as JSON; - is standard output, in place of the table", TAKES_PREDICTING | TAKES_TOPO | TAKES_ROOFLINE | TAKES_VALIDATE | TAKES_BENCH | TAKES_OVERLAP | TAKES_SWEEP | TAKES_COMPARE | TAKES_PLAN, read_path, AT(json)},
-	{0, "--trace", "FILE", "write predicted and measured step as a Chrome trace, which opens in Perfetto", TAKES_PREDICTING, read_path, AT(trace)},
-	{0, "--html", "FILE", "write the result as one page that opens offline: timeline, roofline, memory, the table", TAKES_PREDICTING, read_path, AT(html)},
-	{0, "--html", "FILE", "write curves or bars and the table as one page that opens offline", TAKES_SWEEP | TAKES_PLAN | TAKES_COMPARE, read_path, AT(html)},
-	{0, "--csv", "FILE", "write the rows as CSV; - is standard output, in place of the table", TAKES_PREDICTING | TAKES_VALIDATE | TAKES_BENCH | TAKES_ROOFLINE | TAKES_SWEEP | TAKES_COMPARE | TAKES_PLAN, read_path, AT(csv)},
-	{0, "--max-error", "PCT", "exit with 3 when the time (bench: the median row from 1 MiB on) is predicted wrong by more than PCT per cent", TAKES_PREDICTING | TAKES_BENCH | TAKES_OVERLAP, read_max_error, 0},
-	{'b', "--minbytes", "SIZE", "the smallest size, of the whole buffer; K, M, G are powers of 1024; default 1K", TAKES_BENCH, read_size, AT(bench.min_B)},
-	{'e', "--maxbytes", "SIZE", "the largest size; default 64M, on GPUs 1G", TAKES_BENCH, read_size, AT(bench.max_B)},
-	{'f', "--stepfactor", "N", "from size to size; default 4", TAKES_BENCH, read_from_2, AT(bench.factor)},
+	{0, "--set", "KEY.PATH=VALUE", "override one key of the config (repeatable)",
+		TAKES_PREDICTING | TAKES_OVERLAP | TAKES_SWEEP | TAKES_COMPARE | TAKES_PLAN, read_set, 0},
+	{0, "--vary", "KEY.PATH=V1,V2,...", "values of one key of the config (repeatable: all combinations)",
+		TAKES_SWEEP, read_vary, 0},
+	{0, "--systems", "A,B,...",
+		"names of `stepsim list systems`, files or synthetic lines; NAME@GPUS sets a size (repeatable)",
+		TAKES_COMPARE, read_systems, 0},
+	{0, "--fixed-plan", NULL, "keep the config's own plan on each system, in place of the best one", TAKES_COMPARE,
+		read_flag, AT(fixed_plan)},
+	{0, "--budget", "USD", "take as many whole hosts of each system as this buys", TAKES_COMPARE, read_budget, 0},
+	{0, "--target", "\"TOKENS tokens in TIME\"",
+		"take the fewest hosts that train so many tokens in this time (15e12 tokens in 30d); time is optional",
+		TAKES_COMPARE, read_text, AT(target)},
+	{0, "--json", "FILE", "write the result as JSON; - is standard output, in place of the table",
+		TAKES_PREDICTING | TAKES_TOPO | TAKES_ROOFLINE | TAKES_VALIDATE | TAKES_BENCH | TAKES_OVERLAP |
+			TAKES_SWEEP | TAKES_COMPARE | TAKES_PLAN,
+		read_path, AT(json)},
+	{0, "--trace", "FILE", "write the predicted and measured step as a Chrome trace, which opens in Perfetto",
+		TAKES_PREDICTING, read_path, AT(trace)},
+	{0, "--html", "FILE", "write the result as one page that opens offline: timeline, roofline, memory, the table",
+		TAKES_PREDICTING, read_path, AT(html)},
+	{0, "--html", "FILE", "write curves or bars and the table as one page that opens offline",
+		TAKES_SWEEP | TAKES_PLAN | TAKES_COMPARE, read_path, AT(html)},
+	{0, "--csv", "FILE", "write the rows as CSV; - is standard output, in place of the table",
+		TAKES_PREDICTING | TAKES_VALIDATE | TAKES_BENCH | TAKES_ROOFLINE | TAKES_SWEEP | TAKES_COMPARE |
+			TAKES_PLAN,
+		read_path, AT(csv)},
+	{0, "--max-error", "PCT",
+		"exit with 3 if the prediction is off by more than PCT per cent (bench: the median row from 1 MiB on)",
+		TAKES_PREDICTING | TAKES_BENCH | TAKES_OVERLAP, read_max_error, 0},
+	{'b', "--minbytes", "SIZE", "smallest size of the whole buffer; K, M, G are powers of 1024; default 1K",
+		TAKES_BENCH, read_size, AT(bench.min_B)},
+	{'e', "--maxbytes", "SIZE", "largest size; default 64M, on GPUs 1G", TAKES_BENCH, read_size, AT(bench.max_B)},
+	{'f', "--stepfactor", "N", "factor from size to size; default 4", TAKES_BENCH, read_from_2, AT(bench.factor)},
 	{'n', "--iters", "N", "timed calls of each size; default 20", TAKES_BENCH, read_from_1, AT(bench.iters)},
-	{'w', "--warmup_iters", "N", "calls before them; default 5", TAKES_BENCH, read_from_0, AT(bench.warmup)},
-	{'c', "--check", "N", "compare every element of one call of each size; 0: do not; default 1", TAKES_BENCH, read_from_0, AT(bench.check)},
-	{'d', "--datatype", "TYPE", "float, half, bfloat16 or int32 (fp32, fp16, bf16); default float; the host sums float and int32", TAKES_BENCH, read_dtype, 0},
-	{0, "--dump-program", NULL, "print the step program, one line an op, in place of the prediction", TAKES_PREDICT, read_flag, AT(dump_program)},
-	{0, "--print-ranks", NULL, "print how many ranks to start for this config, and stop; 0: it is not for this machine", TAKES_PREDICT, read_flag, AT(print_ranks)},
-	{'o', "--output", "FILE", "where the profile goes; - is standard output; default: this machine's cache", TAKES_CALIBRATE, read_path, AT(output)},
-	{0, "--smi", "FILE", "of another machine: what `nvidia-smi topo -m` printed there; - is standard input", TAKES_TOPO, read_input, AT(smi)},
-	{0, "--nccl-xml", "FILE", "of another machine: its NCCL or RCCL topology file (NCCL_TOPO_DUMP_FILE)", TAKES_TOPO, read_input, AT(nccl_xml)},
-	{0, "--hwloc-xml", "FILE", "of another machine: what `lstopo FILE.xml` wrote there", TAKES_TOPO, read_input, AT(hwloc_xml)},
+	{'w', "--warmup_iters", "N", "untimed calls of each size before them; default 5", TAKES_BENCH, read_from_0,
+		AT(bench.warmup)},
+	{'c', "--check", "N", "1: compare every element of one call of each size, 0: do not; default 1", TAKES_BENCH,
+		read_from_0, AT(bench.check)},
+	{'d', "--datatype", "TYPE",
+		"float, half, bfloat16 or int32 (fp32, fp16, bf16); default float; the host sums float and int32",
+		TAKES_BENCH, read_dtype, 0},
+	{0, "--dump-program", NULL, "print the step program, one line an op, in place of the prediction", TAKES_PREDICT,
+		read_flag, AT(dump_program)},
+	{0, "--print-ranks", NULL,
+		"print how many ranks to start for this config, and stop; 0: it is for another machine", TAKES_PREDICT,
+		read_flag, AT(print_ranks)},
+	{'o', "--output", "FILE", "write the profile to FILE, in place of this machine's cache; - is standard output",
+		TAKES_CALIBRATE, read_path, AT(output)},
+	{0, "--smi", "FILE", "read what `nvidia-smi topo -m` printed on another machine; - is standard input",
+		TAKES_TOPO, read_input, AT(smi)},
+	{0, "--nccl-xml", "FILE", "read another machine's NCCL or RCCL topology file (NCCL_TOPO_DUMP_FILE)", TAKES_TOPO,
+		read_input, AT(nccl_xml)},
+	{0, "--hwloc-xml", "FILE", "read what `lstopo FILE.xml` wrote on another machine", TAKES_TOPO, read_input,
+		AT(hwloc_xml)},
 	{0, "--dot", "FILE", "write the links for graphviz", TAKES_TOPO, read_path, AT(dot)},
 	{0, "--svg", "FILE", "write the links as a picture", TAKES_TOPO, read_path, AT(svg)},
 	{0, "--dtype", "FORMAT", "measure matrix products in this format alone", TAKES_ROOFLINE, read_text, AT(dtype)},
-	{0, "--time", "SECONDS", "about how long it may take (default 40 s): larger sizes, or smaller ones", TAKES_ROOFLINE, read_seconds, 0},
-	{0, "--plot", "FILE", "write the roofline, the step time over the first varied key, step time and memory of plans, or the time on each system, as a picture: SVG, or PNG if FILE ends in .png", TAKES_ROOFLINE | TAKES_SWEEP | TAKES_PLAN | TAKES_COMPARE, read_path, AT(plot)},
-	{0, "--gpus", "N", "so many GPUs of the system, or of each, in place of the config's nodes", TAKES_PLAN | TAKES_COMPARE, read_gpus, AT(gpus)},
-	{0, "--exhaustive", NULL, "prune nothing: every plan is evaluated", TAKES_PLAN, read_flag, AT(exhaustive)},
-	{0, "--write", "FILE", "write the best plan as a config; - is standard output, in place of the table", TAKES_PLAN, read_path, AT(write)},
-	{0, "--backend", "KIND", "what is measured: cuda, host, or auto (GPUs where there are any)", TAKES_DEVICES, read_backend, 0},
-	{0, "--share-gpu", NULL, "allow several ranks on one GPU: correctness only", TAKES_DEVICES, read_flag, AT(share_gpu)},
-	{0, "--progress", "WHEN", "the progress line on standard error: auto (when a terminal reads it), always, never", TAKES_ALWAYS, read_progress, 0},
-	{'q', "--quiet", NULL, "no notes, no advice and no progress line; warnings and the result remain", TAKES_ALWAYS, read_flag, AT(quiet)},
-	{'v', "--verbose", NULL, "also the placement of ranks, the profile, the price of each kind of op, all advice, every link", TAKES_ALWAYS, read_flag, AT(verbose)},
-	{'h', "--help", NULL, "this text", TAKES_ALWAYS, read_flag, AT(help)},
+	{0, "--time", "SECONDS", "measure for about so long (default 40 s); less time means smaller sizes",
+		TAKES_ROOFLINE, read_seconds, 0},
+	{0, "--plot", "FILE", "draw the result as a picture: SVG, or PNG if FILE ends in .png",
+		TAKES_ROOFLINE | TAKES_SWEEP | TAKES_PLAN | TAKES_COMPARE, read_path, AT(plot)},
+	{0, "--gpus", "N", "number of GPUs of the system, or of each system, in place of the config's nodes",
+		TAKES_PLAN | TAKES_COMPARE, read_gpus, AT(gpus)},
+	{0, "--exhaustive", NULL, "evaluate every plan, prune none", TAKES_PLAN, read_flag, AT(exhaustive)},
+	{0, "--write", "FILE", "write the best plan as a config; - is standard output, in place of the table",
+		TAKES_PLAN, read_path, AT(write)},
+	{0, "--backend", "KIND", "devices to measure: cuda, host, or auto (GPUs where there are any)", TAKES_DEVICES,
+		read_backend, 0},
+	{0, "--share-gpu", NULL, "allow several ranks on one GPU: correctness only", TAKES_DEVICES, read_flag,
+		AT(share_gpu)},
+	{0, "--progress", "WHEN", "show progress on standard error: auto (on a terminal), always, never", TAKES_ALWAYS,
+		read_progress, 0},
+	{'q', "--quiet", NULL, "leave out notes, advice and progress; warnings and the result remain", TAKES_ALWAYS,
+		read_flag, AT(quiet)},
+	{'v', "--verbose", NULL,
+		"add the placement of ranks, the profile, the price of each kind of op, all advice, every link",
+		TAKES_ALWAYS, read_flag, AT(verbose)},
+	{'h', "--help", NULL, "print this text", TAKES_ALWAYS, read_flag, AT(help)},
 };
 
-#define ROWS (sizeof rows / sizeof rows[0])
+#define ROWS COUNT(rows)
 
-/* The row of an argument, of those of one name the one that `groups` take; *value is set to what follows "=" in it, else to NULL. */
+/* Returns the row of an argument; of rows with one name, the one that `groups` take. Sets *value to the text after "=",
+ * or to NULL. */
 static const struct option_row *find(const char *arg, unsigned groups, const char **value)
 {
 	const struct option_row *found = NULL;
@@ -264,7 +323,7 @@ static enum status unknown(const char *arg, unsigned groups, struct error *e)
 	return error_set(e, ST_INPUT, "unknown option %s (nearest: %s)", arg, suggest_nearest(word, names, n));
 }
 
-/* One option at argv[*i]; *i is left at its last argument. */
+/* Reads the option at argv[*i] and moves *i to its last argument. */
 static enum status parse_option(int argc, char **argv, int *i, unsigned groups, struct options *out, struct error *e)
 {
 	const char *value;
@@ -283,7 +342,7 @@ static enum status parse_option(int argc, char **argv, int *i, unsigned groups, 
 	return row->read(out, row, value, e);
 }
 
-/* Where this row's output goes; NULL: nowhere, or the row is none of an output. */
+/* Returns the path of this row's output; NULL if it was not given, or the row is no output. */
 static const char *output_of(const struct options *o, const struct option_row *row)
 {
 	return row->read == read_path ? *(const char *const *)(const void *)((const char *)o + row->offset) : NULL;
@@ -291,7 +350,7 @@ static const char *output_of(const struct options *o, const struct option_row *r
 
 bool options_take_stdout(const struct options *o)
 {
-	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		const char *path = output_of(o, &rows[i]);
 		if (path && strcmp(path, "-") == 0)
 			return true;
@@ -299,18 +358,21 @@ bool options_take_stdout(const struct options *o)
 	return false;
 }
 
-/* Two files under one name: the later would replace the earlier. */
+/* Refuses two outputs to one path: the later would replace the earlier. */
 static enum status check_outputs(const struct options *o, struct error *e)
 {
-	const struct option_row *written[sizeof rows / sizeof rows[0]];
+	const struct option_row *written[COUNT(rows)];
 	size_t n = 0;
-	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		const char *path = output_of(o, &rows[i]);
 		for (size_t k = 0; k < n && path; k++) {
 			if (written[k]->offset == rows[i].offset || strcmp(path, output_of(o, written[k])) != 0)
 				continue;
-			return strcmp(path, "-") == 0 ? error_set(e, ST_INPUT, "%s - and %s - cannot both be standard output", written[k]->name, rows[i].name)
-			                              : error_set(e, ST_INPUT, "%s and %s both write %s", written[k]->name, rows[i].name, path);
+			return strcmp(path, "-") == 0
+			               ? error_set(e, ST_INPUT, "%s - and %s - cannot both be standard output",
+						 written[k]->name, rows[i].name)
+			               : error_set(e, ST_INPUT, "%s and %s both write %s", written[k]->name,
+						 rows[i].name, path);
 		}
 		if (path)
 			written[n++] = &rows[i];
@@ -321,7 +383,7 @@ static enum status check_outputs(const struct options *o, struct error *e)
 enum status options_check_outputs(const struct options *o, struct error *e)
 {
 	enum status st = ST_OK;
-	for (size_t i = 0; i < sizeof rows / sizeof rows[0] && !st; i++) {
+	for (size_t i = 0; i < COUNT(rows) && !st; i++) {
 		const char *path = output_of(o, &rows[i]);
 		st = path ? file_can_write(path, e) : ST_OK;
 	}
@@ -377,7 +439,8 @@ enum status options_help(unsigned groups, FILE *out, struct error *e)
 		char letter[8] = "    ";
 		if (r->letter)
 			snprintf(letter, sizeof letter, "-%c, ", r->letter);
-		st = table_row(t, e, "%s%s%s%s|%s", letter, r->name, r->argument ? " " : "", r->argument ? r->argument : "", r->help);
+		st = table_row(t, e, "%s%s%s%s|%s", letter, r->name, r->argument ? " " : "",
+			r->argument ? r->argument : "", r->help);
 	}
 	if (!st)
 		table_print(t, out);

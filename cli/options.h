@@ -1,4 +1,4 @@
-/* The command line: one table of options, from which the parser and --help both read. */
+/* The command line: one table of options, which the parser and --help read. */
 #ifndef STEPSIM_CLI_OPTIONS_H
 #define STEPSIM_CLI_OPTIONS_H
 
@@ -10,9 +10,9 @@
 #include "base/status.h"
 #include "step/config.h"
 
-/* Which options a command takes: a bit each. */
+/* Groups of options, one bit each; a command takes some of them. */
 enum option_group {
-	TAKES_ALWAYS = 1 << 0,    /* --help, -q, -v, --progress */
+	TAKES_ALWAYS = 1 << 0,     /* --help, -q, -v, --progress */
 	TAKES_PREDICTING = 1 << 1, /* what every predicting command takes */
 	TAKES_PREDICT = 1 << 2,
 	TAKES_CALIBRATE = 1 << 3,
@@ -27,7 +27,7 @@ enum option_group {
 	TAKES_BENCH = 1 << 7,
 };
 
-/* 0: not given, where 0 cannot be meant. */
+/* 0 means "not given" wherever 0 is no legal value. */
 struct bench_options {
 	uint64_t min_B, max_B;
 	int64_t factor, iters, warmup, check;
@@ -46,36 +46,37 @@ struct options {
 	const char *target; /* of compare; NULL: not given */
 	double budget_usd;  /* of compare; 0: not given */
 	bool fixed_plan;
-	const char *json, *trace, *html; /* paths, "-" is standard output; NULL: not asked for */
-	const char *output;       /* -o; NULL: not given */
+	const char *json, *trace, *html;        /* paths, "-" is standard output; NULL: not asked for */
+	const char *output;                     /* -o; NULL: not given */
 	const char *smi, *nccl_xml, *hwloc_xml; /* dumps of another machine, "-" is standard input; NULL: not given */
 	const char *dot, *svg;                  /* pictures to write; NULL: not asked for */
 	const char *csv, *plot, *dtype;         /* plot and dtype: of roofline; NULL: not given */
-	double max_error_percent; /* < 0: not given */
-	double seconds;           /* of roofline; 0: not given */
-	int64_t gpus;             /* of plan and compare; 0: not given */
-	const char *write;        /* of plan: where the winner's config goes; NULL: not given */
+	double max_error_percent;               /* < 0: not given */
+	double seconds;                         /* of roofline; 0: not given */
+	int64_t gpus;                           /* of plan and compare; 0: not given */
+	const char *write;                      /* of plan: where the winner's config goes; NULL: not given */
 	struct bench_options bench;
 	enum backend backend;
 	enum progress_mode progress;
 	bool quiet, verbose, dump_program, print_ranks, share_gpu, exhaustive, help;
 };
 
-/* Reads argv[first..argc) for a command that takes the options of `groups`. Strings are borrowed from argv; the arrays are freed with options_free.
- * ST_INPUT: an unknown option (with the nearest one that this command takes), a missing or wrong value. */
+/* Reads argv[first..argc) for a command that takes the options of `groups`. Borrows strings from argv; the caller frees
+ * the arrays with options_free. ST_INPUT: an unknown option (names the nearest of this command), a missing or wrong
+ * value. */
 enum status options_parse(int argc, char **argv, int first, unsigned groups, struct options *out, struct error *e);
 void options_free(struct options *o);
 
-/* An output goes to standard output: the table, which does so otherwise, is left out. */
+/* Returns whether a file's output goes to standard output, so that the table is left out. */
 bool options_take_stdout(const struct options *o);
 
-/* ST_INPUT: an output that cannot be written, before the work that it would be lost with. */
+/* Checks before the work that all outputs can be written; ST_INPUT if one cannot. */
 enum status options_check_outputs(const struct options *o, struct error *e);
 
-/* True when `arg` is an option that takes its value from the next argument: what follows it is no command. */
+/* Returns whether `arg` is an option that takes the next argument as its value. */
 bool option_takes_next(const char *arg);
 
-/* The options of `groups`, one line each. */
+/* Prints the options of `groups`, one line each. */
 enum status options_help(unsigned groups, FILE *out, struct error *e);
 
 #endif

@@ -19,17 +19,21 @@ static enum status check_limit(double limit_percent, const struct outcome *outco
 	if (limit_percent < 0 || !outcome->measured)
 		return ST_OK;
 	if (outcome->measured->doubles)
-		return error_set(e, ST_RUN, "--max-error needs a measurement, and doubles of the CUDA libraries give none");
+		return error_set(e, ST_RUN,
+			"--max-error needs a measurement, and doubles of the CUDA libraries give none");
 	double error = 100 * figure_error(outcome->predicted->time.step_s, outcome->measured->time.step_s);
 	if (fabs(error) <= limit_percent)
 		return ST_OK;
-	return error_set(e, ST_LIMIT, "the step time is predicted wrong by %+.1f %%, more than --max-error %g", error, limit_percent);
+	return error_set(e, ST_LIMIT, "the step time is predicted wrong by %+.1f %%, more than --max-error %g", error,
+		limit_percent);
 }
 
 enum status output(const struct options *o, const struct outcome *outcome, struct error *e)
 {
 	enum status st;
-	if (log_level() == LOG_VERBOSE && ((outcome->advice && (st = report_advice_more(outcome, stderr, e))) || (st = report_prices(outcome, stderr, e)) || (st = report_memory(outcome, stderr, e))))
+	if (log_level() == LOG_VERBOSE &&
+		((outcome->advice && (st = report_advice_more(outcome, stderr, e))) ||
+			(st = report_prices(outcome, stderr, e)) || (st = report_memory(outcome, stderr, e))))
 		return st;
 	if (!options_take_stdout(o) && (st = report_text(outcome, stdout, e)))
 		return st;

@@ -1,5 +1,7 @@
 #include "exec/affinity.h"
 
+#include "base/array.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <hwloc.h>
@@ -9,12 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Launchers that bind their children more narrowly than themselves. slurmstepd is not one of them: what it is given itself says nothing about the job's share. */
-static const char *const binders[] = {"mpirun", "mpiexec", "orterun", "orted", "prterun", "prted", "mpiexec.hydra", "hydra_pmi_proxy"};
+/* Launchers that bind their children more narrowly than themselves. slurmstepd is not one of them: what it is given
+ * itself says nothing about the job's share. */
+static const char *const binders[] = {"mpirun", "mpiexec", "orterun", "orted", "prterun", "prted", "mpiexec.hydra",
+	"hydra_pmi_proxy"};
 
 static bool is_binder(const char *name)
 {
-	for (size_t i = 0; i < sizeof binders / sizeof binders[0]; i++)
+	for (size_t i = 0; i < COUNT(binders); i++)
 		if (!strcmp(name, binders[i]))
 			return true;
 	return false;
@@ -38,7 +42,8 @@ static bool process_of(int pid, char name[64], int *parent)
 	return true;
 }
 
-/* The nearest ancestor that is a binding launcher (there may be a shell or a debugger between), else 0: this process itself. */
+/* The nearest ancestor that is a binding launcher (there may be a shell or a debugger between), else 0: this process
+ * itself. */
 static int launcher(void)
 {
 	int pid = getppid(), parent;
@@ -63,7 +68,8 @@ void affinity_given(uint64_t cpus[BOARD_CPU_WORDS])
 static bool bound_by_default(void)
 {
 	const char *mapping = getenv("OMPI_MCA_rmaps_base_mapping_policy");
-	bool asked = getenv("OMPI_MCA_hwloc_base_binding_policy") || getenv("OMPI_MCA_hwloc_base_cpu_list") || getenv("OMPI_MCA_rmaps_rank_file_path") || (mapping && strcasestr(mapping, "pe="));
+	bool asked = getenv("OMPI_MCA_hwloc_base_binding_policy") || getenv("OMPI_MCA_hwloc_base_cpu_list") ||
+	             getenv("OMPI_MCA_rmaps_rank_file_path") || (mapping && strcasestr(mapping, "pe="));
 	return getenv("OMPI_MCA_orte_bound_at_launch") && !asked;
 }
 
@@ -84,7 +90,8 @@ static enum status bind_threads(const uint64_t cpus[BOARD_CPU_WORDS], struct err
 	enum status st = ST_OK;
 	for (const struct dirent *d; !st && (d = readdir(tasks));) {
 		int tid = atoi(d->d_name);
-		if (tid > 0 && sched_setaffinity(tid, BOARD_CPU_WORDS * sizeof cpus[0], (const cpu_set_t *)cpus) && errno != ESRCH)
+		if (tid > 0 && sched_setaffinity(tid, BOARD_CPU_WORDS * sizeof cpus[0], (const cpu_set_t *)cpus) &&
+			errno != ESRCH)
 			st = error_set(e, ST_RUN, "cannot bind to the rank's cores: %s", strerror(errno));
 	}
 	closedir(tasks);
@@ -111,7 +118,8 @@ enum status affinity_bind(const char *list, struct error *e)
 		hwloc_bitmap_free(set);
 		return error_nomem(e, "a set of CPUs");
 	}
-	for (int cpu = hwloc_bitmap_first(set); cpu >= 0 && cpu < 64 * BOARD_CPU_WORDS; cpu = hwloc_bitmap_next(set, cpu))
+	for (int cpu = hwloc_bitmap_first(set); cpu >= 0 && cpu < 64 * BOARD_CPU_WORDS;
+		cpu = hwloc_bitmap_next(set, cpu))
 		cpus[cpu / 64] |= 1ULL << cpu % 64;
 	hwloc_bitmap_free(set);
 	return bind_threads(cpus, e);

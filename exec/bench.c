@@ -15,8 +15,9 @@
 #include "exec/session.h"
 #include "exec/verify.h"
 
-#define PERIOD 8191 /* elements after which values come again: a prime, so that parts begin at different places of it */
-#define PERIODS 32  /* in what is copied at once */
+/* elements after which values come again: a prime, so that parts begin at different places of it */
+#define PERIOD 8191
+#define PERIODS 32 /* in what is copied at once */
 #define BITS 6
 #define LOG_MAX ((size_t)64 << 20)
 
@@ -24,22 +25,19 @@ struct bench {
 	struct session *s;
 	struct bench_table *t;
 	struct comm comm;
-	struct cuda_yard yard; /* on the host its memory is malloc's, and there is no queue */
-	size_t element_B, room_B;
+	struct cuda_scratch scratch; /* on the host its memory is malloc's, and there is no queue */
+	size_t element_B, buffer_B;
 	char *pattern, *got; /* PERIODS + 1 periods; what was read back */
 };
 
 /* ---- memory ---- */
 
-static const struct gpus *gpus_of(const struct bench *b)
-{
-	return b->s->gpus;
-}
+static const struct gpus *gpus_of(const struct bench *b) { return b->s->gpus; }
 
 static enum status check_memory(const struct bench *b, struct error *e)
 {
 	const struct session_info *info = &b->s->info;
-	double need_B = 2 * (double)b->room_B, have_B;
+	double need_B = 2 * (double)b->buffer_B, have_B;
 	struct host_facts host;
 	char need[QUANTITY_MAX], have[QUANTITY_MAX], where[128];
 	if (gpus_of(b)) {
@@ -55,7 +53,9 @@ static enum status check_memory(const struct bench *b, struct error *e)
 	}
 	if (need_B <= have_B)
 		return ST_OK;
-	return error_set(e, ST_RUN, "not enough memory %s: two buffers a rank need %s, %s are free (-e sets the largest size)", where, quantity_format(need, need_B, UNIT_BYTE), quantity_format(have, have_B, UNIT_BYTE));
+	return error_set(e, ST_RUN,
+		"not enough memory %s: two buffers a rank need %s, %s are free (-e sets the largest size)", where,
+		quantity_format(need, need_B, UNIT_BYTE), quantity_format(have, have_B, UNIT_BYTE));
 }
 
 static enum status open_memory(struct bench *b, struct error *e)
@@ -65,9 +65,9 @@ static enum status open_memory(struct bench *b, struct error *e)
 	if (!b->pattern || !b->got)
 		return error_nomem(e, "the values of a bench");
 	if (gpus_of(b))
-		return gpus_of(b)->room->yard_open(gpus_of(b)->device, b->room_B, &b->yard, e);
+		return gpus_of(b)->backend->scratch_open(gpus_of(b)->device, b->buffer_B, &b->scratch, e);
 	for (int i = 0; i < 2; i++)
-		if (!(b->yard.memory[i] = calloc(1, b->room_B)))
+		if (!(b->scratch.memory[i] = calloc(1, b->buffer_B)))
 			return error_nomem(e, "the buffers of a bench");
 	return ST_OK;
 }
@@ -77,24 +77,25 @@ static void close_memory(struct bench *b)
 	free(b->pattern);
 	free(b->got);
 	if (gpus_of(b)) {
-		gpus_of(b)->room->yard_close(&b->yard);
+		gpus_of(b)->backend->scratch_close(&b->scratch);
 	} else {
-		free(b->yard.memory[0]);
-		free(b->yard.memory[1]);
+		free(b->scratch.memory[0]);
+		free(b->scratch.memory[1]);
 	}
 }
 
 static enum status copy(struct bench *b, void *to, const void *from, size_t bytes, struct error *e)
 {
 	if (gpus_of(b))
-		return gpus_of(b)->room->yard_copy(&b->yard, to, from, bytes, e);
+		return gpus_of(b)->backend->scratch_copy(&b->scratch, to, from, bytes, e);
 	memcpy(to, from, bytes);
 	return ST_OK;
 }
 
 /* ---- values ---- */
 
-/* What member `from` has for `to` at each place of a period; from -1: the sum of what all have. As many bits as any sum has exactly in the format. */
+/* Makes the values that member `from` has for `to`, one period of them; from -1: the sum over all members. Values have
+ * few enough bits that any sum is exact in the format. */
 static void make_pattern(struct bench *b, int64_t from, int64_t to)
 {
 	const struct bench_plan *p = &b->t->plan;
@@ -126,7 +127,8 @@ static enum status put(struct bench *b, char *at, uint64_t elements, struct erro
 }
 
 /* Counts the elements that differ from the pattern, which begins `phase` elements in. */
-static enum status compare(struct bench *b, const char *at, uint64_t elements, uint64_t phase, uint64_t *wrong, struct error *e)
+static enum status compare(struct bench *b, const char *at, uint64_t elements, uint64_t phase, uint64_t *wrong,
+	struct error *e)
 {
 	const char *right = b->pattern + phase % PERIOD * b->element_B;
 	for (uint64_t i = 0; i < elements; i += PERIODS * PERIOD) {
@@ -146,13 +148,13 @@ static enum status compare(struct bench *b, const char *at, uint64_t elements, u
 static struct comm_call call_of(const struct bench *b, const struct bench_row *r, bool in_place)
 {
 	enum collective coll = b->t->plan.coll;
-	char *in = b->yard.memory[in_place ? 1 : 0], *out = b->yard.memory[1];
+	char *in = b->scratch.memory[in_place ? 1 : 0], *out = b->scratch.memory[1];
 	size_t own_B = r->bytes / (uint64_t)b->comm.size * (uint64_t)b->comm.rank;
 	if (in_place && coll == COLL_ALL_GATHER)
 		in += own_B;
 	if (in_place && coll == COLL_REDUCE_SCATTER)
 		out += own_B;
-	return (struct comm_call){coll, RED_SUM, b->t->plan.dtype, r->bytes / b->element_B, in, out, b->yard.queue};
+	return (struct comm_call){coll, RED_SUM, b->t->plan.dtype, r->bytes / b->element_B, in, out, b->scratch.queue};
 }
 
 /* A call that fails here leaves the other ranks waiting. */
@@ -162,7 +164,8 @@ static void must(struct bench *b, enum status st, const struct error *e)
 		watchdog_fail(b->s->watchdog, e->text);
 }
 
-/* On the host a call moves only while it is polled, and the next one comes when it is done; on a GPU calls stand in the queue. */
+/* On the host a call moves only while it is polled, and the next one comes when it is done; on a GPU calls stand in the
+ * queue. */
 static void run_calls(struct bench *b, const struct comm_call *call, int64_t n)
 {
 	struct error e = {ST_OK, ""};
@@ -178,7 +181,7 @@ static void run_calls(struct bench *b, const struct comm_call *call, int64_t n)
 	}
 	for (bool idle = !gpus_of(b); !idle;) {
 		must(b, comm_test(&b->comm, &done, &e), &e);
-		must(b, gpus_of(b)->room->yard_idle(&b->yard, &idle, &e), &e);
+		must(b, gpus_of(b)->backend->scratch_idle(&b->scratch, &idle, &e), &e);
 	}
 	watchdog_progress(b->s->watchdog);
 }
@@ -186,13 +189,15 @@ static void run_calls(struct bench *b, const struct comm_call *call, int64_t n)
 static enum status fill(struct bench *b, const struct comm_call *call, struct error *e)
 {
 	uint64_t part = call->elements / (uint64_t)b->comm.size;
-	/* An earlier call may have left right values in the output, or in place in the parts that are to come from others. */
+	/* An earlier call may have left right values in the output, or in place in the parts that are to come from
+	 * others. */
 	memset(b->pattern, 0xa5, PERIODS * PERIOD * b->element_B);
-	enum status st = put(b, b->yard.memory[1], call->elements, e);
+	enum status st = put(b, b->scratch.memory[1], call->elements, e);
 	for (int64_t to = 0; to < (call->coll == COLL_ALLTOALL ? b->comm.size : 1) && !st; to++) {
 		make_pattern(b, b->comm.rank, to);
 		char *at = (char *)(uintptr_t)call->in + part * (uint64_t)to * b->element_B;
-		st = put(b, at, call->coll == COLL_ALLTOALL || call->coll == COLL_ALL_GATHER ? part : call->elements, e);
+		st = put(b, at, call->coll == COLL_ALLTOALL || call->coll == COLL_ALL_GATHER ? part : call->elements,
+			e);
 	}
 	return st;
 }
@@ -211,11 +216,13 @@ static enum status count_wrong(struct bench *b, const struct comm_call *call, ui
 			st = compare(b, out + part * (uint64_t)from * b->element_B, part, 0, wrong, e);
 		}
 		return st;
-	case COLL_REDUCE_SCATTER:
-		make_pattern(b, -1, 0);
-		return compare(b, out, part, part * (uint64_t)rank, wrong, e);
+	case COLL_REDUCE_SCATTER: make_pattern(b, -1, 0); return compare(b, out, part, part * (uint64_t)rank, wrong, e);
 	default:
-		make_pattern(b, call->coll == COLL_ALL_REDUCE ? -1 : call->coll == COLL_BROADCAST ? 0 : (rank + n - 1) % n, 0);
+		make_pattern(b,
+			call->coll == COLL_ALL_REDUCE  ? -1
+			: call->coll == COLL_BROADCAST ? 0
+						       : (rank + n - 1) % n,
+			0);
 		return compare(b, out, call->elements, 0, wrong, e);
 	}
 }
@@ -235,7 +242,8 @@ static enum status check_call(struct bench *b, const struct comm_call *call, str
 	return ST_OK;
 }
 
-static enum status measure_side(struct bench *b, const struct bench_row *r, bool in_place, struct bench_side *side, struct error *e)
+static enum status measure_side(struct bench *b, const struct bench_row *r, bool in_place, struct bench_side *side,
+	struct error *e)
 {
 	const struct bench_plan *p = &b->t->plan;
 	const struct comm_call call = call_of(b, r, in_place);
@@ -279,7 +287,7 @@ static void ask_choices(struct bench *b)
 	size_t length, seen = 0; /* NCCL writes on where it is: the file is never cut */
 	snprintf(path, sizeof path, "%s/stepsim-nccl-XXXXXX", folder && *folder ? folder : "/tmp");
 	int file = b->s->info.rank == 0 ? mkstemp(path) : -1;
-	bool tells = file >= 0 && gpus_of(b)->room->nccl_tells(path);
+	bool tells = file >= 0 && gpus_of(b)->backend->nccl_tells(path);
 	for (size_t i = 0; i < b->t->n; i++) {
 		struct comm_call call = call_of(b, &b->t->rows[i], false);
 		struct error ignored = {ST_OK, ""};
@@ -291,7 +299,7 @@ static void ask_choices(struct bench *b)
 		}
 	}
 	if (file >= 0) {
-		gpus_of(b)->room->nccl_tells(NULL);
+		gpus_of(b)->backend->nccl_tells(NULL);
 		close(file);
 		unlink(path);
 	}
@@ -303,7 +311,7 @@ static void ask_estimates(struct bench *b)
 		struct bench_row *r = &b->t->rows[i];
 		struct comm_call call = call_of(b, r, false);
 		struct error none = {ST_OK, ""};
-		if (gpus_of(b)->room->nccl_estimate(&b->comm, &call, &r->estimate_s, &none)) {
+		if (gpus_of(b)->backend->nccl_estimate(&b->comm, &call, &r->estimate_s, &none)) {
 			r->estimate_s = NAN;
 			log_detail("no estimate of NCCL's: %s", none.text);
 		}
@@ -321,9 +329,11 @@ static enum status find_places(struct bench *b, struct error *e)
 	snprintf(mine.host, sizeof mine.host, "%s", info->host);
 	mine.pid = getpid();
 	if (gpus_of(b))
-		snprintf(mine.device, sizeof mine.device, "device %2d [%s] %.90s", gpus_of(b)->device, gpus_of(b)->gpu.pci, gpus_of(b)->gpu.name);
+		snprintf(mine.device, sizeof mine.device, "device %2d [%s] %.90s", gpus_of(b)->device,
+			gpus_of(b)->gpu.pci, gpus_of(b)->gpu.name);
 	else
-		snprintf(mine.device, sizeof mine.device, "%lld core%s%s", (long long)info->cores_per_rank, info->cores_per_rank == 1 ? "" : "s", info->oversubscribed ? ", shared" : "");
+		snprintf(mine.device, sizeof mine.device, "%lld core%s%s", (long long)info->cores_per_rank,
+			info->cores_per_rank == 1 ? "" : "s", info->oversubscribed ? ", shared" : "");
 	b->t->places = calloc((size_t)info->ranks, sizeof *b->t->places);
 	enum status st = session_agree(b->s, b->t->places ? ST_OK : error_nomem(e, "the list of ranks"), e);
 	return st ? st : session_gather_all(b->s, &mine, sizeof mine, b->t->places, e);
@@ -335,7 +345,8 @@ static enum status open_comm(struct bench *b, struct error *e)
 	const struct gpus *g = gpus_of(b);
 	if (!g)
 		return comm_create_mpi(b->s, b->s->info.ranks, 1, &b->comm, e);
-	return g->world.ops ? g->room->nccl_direct(&g->world, &b->comm, e) : gpus_comm(b->s, b->s->info.ranks, 1, &b->comm, e);
+	return g->world.ops ? g->backend->nccl_direct(&g->world, &b->comm, e)
+	                    : gpus_comm(b->s, b->s->info.ranks, 1, &b->comm, e);
 }
 
 static enum status open_bench(struct bench *b, const struct bench_plan *plan, struct error *e)
@@ -343,10 +354,11 @@ static enum status open_bench(struct bench *b, const struct bench_plan *plan, st
 	enum status st = bench_sizes(plan, b->s->info.ranks, b->t, e);
 	if (!st) {
 		b->element_B = (size_t)dtype_bytes(plan->dtype);
-		b->room_B = b->t->rows[b->t->n - 1].bytes;
+		b->buffer_B = b->t->rows[b->t->n - 1].bytes;
 		st = check_memory(b, e);
 	}
-	if ((st = session_agree(b->s, st, e)) || (st = find_places(b, e)) || (st = session_agree(b->s, open_memory(b, e), e)))
+	if ((st = session_agree(b->s, st, e)) || (st = find_places(b, e)) ||
+		(st = session_agree(b->s, open_memory(b, e), e)))
 		return st;
 	return session_agree(b->s, open_comm(b, e), e);
 }

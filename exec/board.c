@@ -7,10 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static size_t board_bytes(int64_t slots)
-{
-	return sizeof(struct board) + (size_t)slots * sizeof(struct board_slot);
-}
+static size_t board_bytes(int64_t slots) { return sizeof(struct board) + (size_t)slots * sizeof(struct board_slot); }
 
 static enum status board_map(const char *name, int flags, int64_t slots, struct board **out, struct error *e)
 {
@@ -57,10 +54,7 @@ enum status board_open(const char *name, int64_t slots, struct board **out, stru
 	return board_map(name, 0, slots, out, e);
 }
 
-void board_unlink(const char *name)
-{
-	shm_unlink(name);
-}
+void board_unlink(const char *name) { shm_unlink(name); }
 
 void board_close(struct board *b)
 {

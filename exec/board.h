@@ -1,7 +1,8 @@
-/* The board: memory that the ranks of one host share, on which each says what it is doing. The watchdogs of the host read it.
+/* The board: memory that the ranks of one host share, on which each says what it is doing. The watchdogs of the host
+ * read it.
  *
- * The board never waits: every field is written by its rank alone (the verdict apart, which is taken by compare-and-swap) and read at any time. Texts may be torn while they
- * are rewritten, but always end.
+ * The board never waits: every field is written by its rank alone (the verdict apart, which is taken by
+ * compare-and-swap) and read at any time. Texts may be torn while they are rewritten, but always end.
  */
 #ifndef STEPSIM_EXEC_BOARD_H
 #define STEPSIM_EXEC_BOARD_H
@@ -19,10 +20,10 @@ enum board_state {
 	BOARD_FINISHED, /* leaves on its own account: that it is gone is no failure */
 };
 
-/* What a rank's lanes are at, written by the lanes themselves. */
+/* The state of a rank's lanes, written by the lanes themselves. */
 struct beacon {
-	_Atomic uint64_t progress;         /* grows with every op that ends and every set-up step done */
-	_Atomic int64_t op[LANE_COUNT];    /* 0: nothing; i + 1: op i runs; -(i + 1): waits for what op i needs */
+	_Atomic uint64_t progress;      /* grows with every op that ends and every set-up step done */
+	_Atomic int64_t op[LANE_COUNT]; /* 0: nothing; i + 1: op i runs; -(i + 1): waits for what op i needs */
 };
 
 #define BOARD_TEXT 96
@@ -46,7 +47,8 @@ struct board {
 	struct board_slot slot[];
 };
 
-/* Creates the board under `name` (one rank), or opens it (the others). The name goes with board_unlink once all have it. */
+/* Creates the board under `name` (one rank), or opens it (the others). The name goes with board_unlink once all have
+ * it. */
 enum status board_create(const char *name, int64_t slots, struct board **out, struct error *e);
 enum status board_open(const char *name, int64_t slots, struct board **out, struct error *e);
 void board_unlink(const char *name);

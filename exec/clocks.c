@@ -1,5 +1,7 @@
 #include "exec/clocks.h"
 
+#include "base/array.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,10 +14,7 @@ static int64_t times(const struct gpu_samples *s, int event)
 	return event < GPU_REASON_COUNT ? s->reason[event] : s->shared;
 }
 
-static double of_boost(const struct gpu_samples *s)
-{
-	return s->boost_Hz > 0 ? s->clock_Hz / s->boost_Hz : 0;
-}
+static double of_boost(const struct gpu_samples *s) { return s->boost_Hz > 0 ? s->clock_Hz / s->boost_Hz : 0; }
 
 /* The rank that it hit most, and how many it hit. */
 static void add_event(const struct gpu_samples *all, int64_t ranks, int event, struct result_clocks *out)
@@ -24,9 +23,9 @@ static void add_event(const struct gpu_samples *all, int64_t ranks, int event, s
 #define REASON_WORDS(id, bit, words) words,
 		GPU_REASONS(REASON_WORDS)
 #undef REASON_WORDS
-		"another process on the GPU",
+			"another process on the GPU",
 	};
-	static_assert(sizeof words / sizeof words[0] == EVENTS, "every event has words");
+	static_assert(COUNT(words) == EVENTS, "every event has words");
 	struct clock_event e = {.share = 0};
 	for (int64_t r = 0; r < ranks; r++) {
 		double share = all[r].n > 0 ? (double)times(&all[r], event) / (double)all[r].n : 0;
@@ -80,9 +79,12 @@ void clocks_say(const struct result_clocks *c, void (*say)(void *ctx, const char
 		const struct clock_event *e = &c->event[i];
 		char text[256], speed[64] = "";
 		if (e->of_boost > 0)
-			snprintf(speed, sizeof speed, "; its SMs ran at %.0f %% of boost on average", 100 * e->of_boost);
-		snprintf(text, sizeof text, "rank %lld's GPU %s in %.0f %% of %lld samples%s%s%s (%lld of %lld GPUs)", (long long)e->rank, e->slows ? "was slowed" : "was shared with another process", 100 * e->share,
-		         (long long)e->samples, e->slows ? ": " : "", e->slows ? e->what : "", speed, (long long)e->gpus, (long long)c->gpus);
+			snprintf(speed, sizeof speed, "; its SMs ran at %.0f %% of boost on average",
+				100 * e->of_boost);
+		snprintf(text, sizeof text, "rank %lld's GPU %s in %.0f %% of %lld samples%s%s%s (%lld of %lld GPUs)",
+			(long long)e->rank, e->slows ? "was slowed" : "was shared with another process", 100 * e->share,
+			(long long)e->samples, e->slows ? ": " : "", e->slows ? e->what : "", speed, (long long)e->gpus,
+			(long long)c->gpus);
 		say(ctx, text);
 	}
 }

@@ -1,7 +1,7 @@
 /* A communicator: collectives of one group of ranks, started without waiting and polled until they are done.
  *
- * Every member starts the same calls in the same order, the next one when the one before is done. One thread at a time uses a communicator.
- * A call moves only while somebody polls it.
+ * Every member starts the same calls in the same order, the next one when the one before is done. One thread at a time
+ * uses a communicator. A call moves only while somebody polls it.
  */
 #ifndef STEPSIM_EXEC_COMM_H
 #define STEPSIM_EXEC_COMM_H
@@ -13,10 +13,13 @@
 #include "base/status.h"
 #include "step/program.h"
 
-/* elements: of the full buffer (all-gather: `out`; reduce-scatter: `in`; the others: both), a multiple of the group's size where it is cut (collective_cuts).
- * broadcast: from member 0, whose `in` alone is read. alltoall: part i of `in` goes to member i, part i of `out` comes from it. sendrecv: `in` goes to the next member, `out` comes from the one before.
- * send, recv: a communicator of two; `in` of one member arrives in the other's `out`, and nothing goes the other way: each direction has a communicator of its own, so that no message waits for one that it could pass.
- * In place: all-reduce and broadcast with in == out, all-gather and reduce-scatter with the own part inside the full buffer at its place. Otherwise `in` and `out` do not overlap. */
+/* elements: of the full buffer (all-gather: `out`; reduce-scatter: `in`; the others: both), a multiple of the group's
+ * size where it is cut (collective_cuts). broadcast: from member 0, whose `in` alone is read. alltoall: part i of `in`
+ * goes to member i, part i of `out` comes from it. sendrecv: `in` goes to the next member, `out` comes from the one
+ * before. send, recv: a communicator of two; `in` of one member arrives in the other's `out`, and nothing goes the
+ * other way: each direction has a communicator of its own, so that no message waits for one that it could pass. In
+ * place: all-reduce and broadcast with in == out, all-gather and reduce-scatter with the own part inside the full
+ * buffer at its place. Otherwise `in` and `out` do not overlap. */
 struct comm_call {
 	enum collective coll;
 	enum reduce_op reduce;
@@ -24,7 +27,8 @@ struct comm_call {
 	uint64_t elements;
 	const void *in;
 	void *out;
-	void *queue; /* a CUDA stream: the call is enqueued there, starts when what stands before it is done, and test() tells only of errors. NULL on the host */
+	void *queue; /* a CUDA stream: the call is enqueued there, starts when what stands before it is done, and test()
+	                tells only of errors. NULL on the host */
 };
 
 struct comm_ops {
@@ -58,11 +62,13 @@ static inline void comm_destroy(struct comm *c)
 
 struct session;
 
-/* The communicator over MPI of the groups whose members are `stride` ranks apart, `size` of them: rank r is member (r / stride) % size of the group that begins at r - member x stride.
- * Collective over all ranks of the session, at set-up only. At the end of the job's ranks a group may have fewer members (see comm.size). */
+/* The communicator over MPI of the groups whose members are `stride` ranks apart, `size` of them: rank r is member (r /
+ * stride) % size of the group that begins at r - member x stride. Collective over all ranks of the session, at set-up
+ * only. At the end of the job's ranks a group may have fewer members (see comm.size). */
 enum status comm_create_mpi(struct session *s, int64_t size, int64_t stride, struct comm *out, struct error *e);
 
-/* The same of any groups: ranks of one colour form a communicator, in the order of their keys; colour -1: no part, out->ops is NULL. Collective over all ranks of the session, at set-up only. */
+/* The same of any groups: ranks of one colour form a communicator, in the order of their keys; colour -1: no part,
+ * out->ops is NULL. Collective over all ranks of the session, at set-up only. */
 enum status comm_split_mpi(struct session *s, int64_t colour, int64_t key, struct comm *out, struct error *e);
 
 #endif

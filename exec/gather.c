@@ -9,25 +9,19 @@
 
 #define PS_PER_NS 1000
 
-/* What rank 0 makes a timeline of. On the wire, for each rank: begin_ns, then begin and end of each op of its role. */
+/* The times that rank 0 makes a timeline of. Each rank sends begin_ns, then begin and end of each op of its role. */
 struct gathered {
 	const struct session *s;
 	const struct program *p;
-	int64_t *all;      /* ranks one after the other */
-	int *at, *n;       /* by rank: in words */
-	int64_t *zero_ns;  /* by rank: where time begins */
+	int64_t *all;       /* ranks one after the other */
+	int *at, *n;        /* by rank: in words */
+	int64_t *zero_ns;   /* by rank: where time begins */
 	uint32_t **peer_op; /* by role */
 };
 
-static const struct role *role_at(const struct program *p, int64_t rank)
-{
-	return &p->roles[role_of_rank(p, rank)];
-}
+static const struct role *role_at(const struct program *p, int64_t rank) { return &p->roles[role_of_rank(p, rank)]; }
 
-static int words(const struct role *r)
-{
-	return (int)(1 + 2 * r->ops.n);
-}
+static int words(const struct role *r) { return (int)(1 + 2 * r->ops.n); }
 
 static int64_t begin_of(const struct gathered *g, int64_t rank, size_t op)
 {
@@ -78,8 +72,15 @@ static enum status build(const struct gathered *g, size_t spans, struct timeline
 				int64_t last = last_arrival(g, rank, op, i);
 				move = last < begin ? begin : last > end ? end : last;
 			}
-			struct span span = {.actor = (uint32_t)rank, .op = (uint32_t)i, .lane = op->lane, .class_ = (uint8_t)op_class_of(op), .phase = op->phase, .recomputed = (op->flags & OP_RECOMPUTED) != 0,
-			                    .start_ps = begin * PS_PER_NS, .move_ps = move * PS_PER_NS, .end_ps = end * PS_PER_NS};
+			struct span span = {.actor = (uint32_t)rank,
+				.op = (uint32_t)i,
+				.lane = op->lane,
+				.class_ = (uint8_t)op_class_of(op),
+				.phase = op->phase,
+				.recomputed = (op->flags & OP_RECOMPUTED) != 0,
+				.start_ps = begin * PS_PER_NS,
+				.move_ps = move * PS_PER_NS,
+				.end_ps = end * PS_PER_NS};
 			out->spans.at[out->spans.n++] = span;
 			out->step_ps = span.end_ps > out->step_ps ? span.end_ps : out->step_ps;
 		}
@@ -126,7 +127,8 @@ static void gathered_free(struct gathered *g)
 	free(g->zero_ns);
 }
 
-enum status gather_timeline(struct session *s, const struct program *p, const struct record *mine, struct timeline *out, struct error *e)
+enum status gather_timeline(struct session *s, const struct program *p, const struct record *mine, struct timeline *out,
+	struct error *e)
 {
 	const struct role *role = role_at(p, s->info.rank);
 	struct gathered g = {.s = s, .p = p};
@@ -142,7 +144,8 @@ enum status gather_timeline(struct session *s, const struct program *p, const st
 		goto out;
 	own[0] = mine->begin_ns;
 	memcpy(own + 1, mine->stamps, role->ops.n * sizeof *mine->stamps);
-	if ((st = MPI_CHECK(MPI_Igatherv(own, n, MPI_INT64_T, g.all, g.n, g.at, MPI_INT64_T, 0, s->world, &r), e)) || (st = session_wait(s, &r, e)))
+	if ((st = MPI_CHECK(MPI_Igatherv(own, n, MPI_INT64_T, g.all, g.n, g.at, MPI_INT64_T, 0, s->world, &r), e)) ||
+		(st = session_wait(s, &r, e)))
 		goto out;
 	if (s->info.rank == 0) {
 		find_zero(&g);

@@ -8,12 +8,14 @@
 
 /* One rank's record of one step. */
 struct record {
-	int64_t begin_ns; /* this rank left the barrier */
+	int64_t begin_ns;     /* this rank left the barrier */
 	struct stamp *stamps; /* by op */
 };
 
-/* Collective. On rank 0 *out is the step's timeline: an actor a rank, times from the moment at which the first rank of the same host began (ranks of a host share a clock; the barrier
- * aligns hosts). A collective moves from the last member's arrival on. On other ranks *out is empty. The caller frees it. */
-enum status gather_timeline(struct session *s, const struct program *p, const struct record *mine, struct timeline *out, struct error *e);
+/* Collective. On rank 0 *out is the step's timeline: an actor a rank, times from the moment at which the first rank of
+ * the same host began (ranks of a host share a clock; the barrier aligns hosts). A collective moves from the last
+ * member's arrival on. On other ranks *out is empty. The caller frees it. */
+enum status gather_timeline(struct session *s, const struct program *p, const struct record *mine, struct timeline *out,
+	struct error *e);
 
 #endif

@@ -10,14 +10,14 @@ struct host_work {
 	struct host_times times;
 	const char *data; /* the first micro-batch's */
 	uint64_t batch_B;
-	int64_t first;    /* micro-batch that is prepared first */
+	int64_t first; /* micro-batch that is prepared first */
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool running, end;
-	int64_t slots;    /* batches prepared or under way at once */
-	char *ring;       /* batch i in slot i mod slots */
-	bool *ready;      /* by slot */
+	int64_t slots;        /* batches prepared or under way at once */
+	char *ring;           /* batch i in slot i mod slots */
+	bool *ready;          /* by slot */
 	int64_t begun, taken; /* batches */
 	pthread_t *thread;
 	int64_t threads;
@@ -25,7 +25,8 @@ struct host_work {
 
 struct host_times host_times_of(const struct config *c)
 {
-	return (struct host_times){c->data.load_time_s, c->stack.micro_batch_s, c->stack.step_s, c->data.workers, c->data.prefetch, c->micro_batches};
+	return (struct host_times){c->data.load_time_s, c->stack.micro_batch_s, c->stack.step_s, c->data.workers,
+		c->data.prefetch, c->micro_batches};
 }
 
 static void sleep_until(struct timespec t, double s)
@@ -67,7 +68,8 @@ static void *worker(void *arg)
 			break;
 		const int64_t batch = w->begun++;
 		pthread_mutex_unlock(&w->lock);
-		prepare(w, (w->first + batch) % w->times.micro_batches, w->ring + (uint64_t)(batch % w->slots) * w->batch_B);
+		prepare(w, (w->first + batch) % w->times.micro_batches,
+			w->ring + (uint64_t)(batch % w->slots) * w->batch_B);
 		pthread_mutex_lock(&w->lock);
 		w->ready[batch % w->slots] = true;
 		pthread_cond_broadcast(&w->changed);
@@ -78,7 +80,7 @@ static void *worker(void *arg)
 
 static enum status start(struct host_work *w, const struct op *op, const void *data, struct error *e)
 {
-	w->batch_B = (uint64_t)op->d[0];
+	w->batch_B = (uint64_t)op->copy.bytes;
 	w->data = (const char *)data - (uint64_t)op->micro * w->batch_B;
 	w->first = op->micro;
 	w->slots = w->times.workers * w->times.prefetch;
@@ -93,7 +95,8 @@ static enum status start(struct host_work *w, const struct op *op, const void *d
 	for (w->threads = 0; w->threads < w->times.workers; w->threads++) {
 		int code = pthread_create(&w->thread[w->threads], NULL, worker, w);
 		if (code)
-			return error_set(e, ST_RUN, "no thread for worker %lld of data.workers: %s", (long long)w->threads + 1, strerror(code));
+			return error_set(e, ST_RUN, "no thread for worker %lld of data.workers: %s",
+				(long long)w->threads + 1, strerror(code));
 	}
 	return ST_OK;
 }
@@ -116,7 +119,7 @@ static void take(struct host_work *w, void *batch)
 static enum status load(struct host_work *w, const struct op *op, const void *data, void *batch, struct error *e)
 {
 	if (w->times.workers * w->times.prefetch == 0) {
-		w->batch_B = (uint64_t)op->d[0];
+		w->batch_B = (uint64_t)op->copy.bytes;
 		w->data = data;
 		prepare(w, 0, batch);
 		return ST_OK;
@@ -134,7 +137,7 @@ enum status host_work_run(struct host_work *w, const struct op *op, const void *
 	if (op->kind == OP_LOAD)
 		return load(w, op, data, batch, e);
 	if (op->kind == OP_PAUSE)
-		sleep_until(now(), op->d[0] ? w->times.step_s : w->times.micro_batch_s);
+		sleep_until(now(), op->pause.of_step ? w->times.step_s : w->times.micro_batch_s);
 	return ST_OK; /* a synchronisation is nothing but its place behind all else */
 }
 

@@ -1,22 +1,44 @@
 #include "exec/init.h"
 
+#include "base/array.h"
+
 #include <assert.h>
 #include <math.h>
 
-#define SIGMA 0.02
 #define CHUNK 8192 /* elements: 32 KiB, half of a small first-level cache beside its target */
-
-#define OPTIMIZER_MASTER 4 /* argument of OP_OPTIMIZER: p, g, m, v, master */
 
 enum rule { NORMAL, RESIDUAL, ONE, ZERO };
 
 static const uint8_t rules[] = {
-	[PARAM_TOKEN_EMBEDDING] = NORMAL, [PARAM_POSITION_EMBEDDING] = NORMAL, [PARAM_TYPE_EMBEDDING] = NORMAL, [PARAM_EMBEDDING_NORM_W] = ONE, [PARAM_EMBEDDING_NORM_B] = ZERO,
-	[PARAM_NORM1_W] = ONE, [PARAM_NORM1_B] = ZERO, [PARAM_QKV_W] = NORMAL, [PARAM_QKV_B] = ZERO, [PARAM_PROJ_W] = RESIDUAL, [PARAM_PROJ_B] = ZERO, [PARAM_NORM2_W] = ONE, [PARAM_NORM2_B] = ZERO,
-	[PARAM_FC1_W] = NORMAL, [PARAM_FC1_B] = ZERO, [PARAM_FC2_W] = RESIDUAL, [PARAM_FC2_B] = ZERO, [PARAM_ROUTER_W] = NORMAL, [PARAM_EXPERT_FC1_W] = NORMAL, [PARAM_EXPERT_FC2_W] = RESIDUAL, [PARAM_SHARED_FC1_W] = NORMAL, [PARAM_SHARED_FC2_W] = RESIDUAL,
-	[PARAM_FINAL_NORM_W] = ONE, [PARAM_FINAL_NORM_B] = ZERO, [PARAM_HEAD_W] = NORMAL, [PARAM_POOLER_W] = NORMAL, [PARAM_POOLER_B] = ZERO,
+	[PARAM_TOKEN_EMBEDDING] = NORMAL,
+	[PARAM_POSITION_EMBEDDING] = NORMAL,
+	[PARAM_TYPE_EMBEDDING] = NORMAL,
+	[PARAM_EMBEDDING_NORM_W] = ONE,
+	[PARAM_EMBEDDING_NORM_B] = ZERO,
+	[PARAM_NORM1_W] = ONE,
+	[PARAM_NORM1_B] = ZERO,
+	[PARAM_QKV_W] = NORMAL,
+	[PARAM_QKV_B] = ZERO,
+	[PARAM_PROJ_W] = RESIDUAL,
+	[PARAM_PROJ_B] = ZERO,
+	[PARAM_NORM2_W] = ONE,
+	[PARAM_NORM2_B] = ZERO,
+	[PARAM_FC1_W] = NORMAL,
+	[PARAM_FC1_B] = ZERO,
+	[PARAM_FC2_W] = RESIDUAL,
+	[PARAM_FC2_B] = ZERO,
+	[PARAM_ROUTER_W] = NORMAL,
+	[PARAM_EXPERT_FC1_W] = NORMAL,
+	[PARAM_EXPERT_FC2_W] = RESIDUAL,
+	[PARAM_SHARED_FC1_W] = NORMAL,
+	[PARAM_SHARED_FC2_W] = RESIDUAL,
+	[PARAM_FINAL_NORM_W] = ONE,
+	[PARAM_FINAL_NORM_B] = ZERO,
+	[PARAM_HEAD_W] = NORMAL,
+	[PARAM_POOLER_W] = NORMAL,
+	[PARAM_POOLER_B] = ZERO,
 };
-static_assert(sizeof rules / sizeof rules[0] == PARAM_KIND_COUNT, "a rule for each parameter");
+static_assert(COUNT(rules) == PARAM_KIND_COUNT, "a rule for each parameter");
 
 static uint64_t mix(uint64_t x)
 {
@@ -38,7 +60,7 @@ void init_values(const struct param *param, int64_t layers, uint64_t first, uint
 {
 	enum rule rule = rules[param->kind];
 	uint64_t key = mix(((uint64_t)param->kind << 32) + (uint64_t)(param->layer + 1) + GOLDEN);
-	float sigma = (float)(rule == RESIDUAL ? SIGMA / sqrt(2.0 * (double)layers) : SIGMA);
+	float sigma = (float)(rule == RESIDUAL ? INIT_SIGMA / sqrt(2.0 * (double)layers) : INIT_SIGMA);
 	for (uint64_t i = 0; i < n; i++)
 		out[i] = rule == ONE ? 1.0f : rule == ZERO ? 0.0f : sigma * normal(mix(key + (first + i) * GOLDEN));
 }
@@ -83,14 +105,17 @@ struct stretch init_stretch(const struct model *m, const struct param *p, int64_
 /* ---- writing ---- */
 
 /* Elements [lo, hi) of the bucket lie one after the other from `at` on, in its buffer's format. */
-static void init_param(const struct program *p, const struct device_job *job, const struct device *d, const struct role_param *rp, const struct view *at, uint64_t lo, uint64_t hi)
+static void init_param(const struct program *p, const struct device_job *job, const struct device *d,
+	const struct role_param *rp, const struct view *at, uint64_t lo, uint64_t hi)
 {
 	float values[CHUNK], stored[CHUNK];
 	enum dtype format = job->role->buffers.at[at->buffer].dtype;
 	uint64_t size_B = (uint64_t)dtype_bytes(format);
-	uint64_t begin = rp->offset > lo ? rp->offset : lo, end = rp->offset + rp->elements < hi ? rp->offset + rp->elements : hi;
+	uint64_t begin = rp->offset > lo ? rp->offset : lo,
+		 end = rp->offset + rp->elements < hi ? rp->offset + rp->elements : hi;
 	for (uint64_t i = begin; i < end;) {
-		struct stretch s = init_stretch(&p->config.model, &rp->param, p->mesh.size[param_cut_along(&rp->param)], job->coord[param_cut_along(&rp->param)], i - rp->offset);
+		struct stretch s = init_stretch(&p->config.model, &rp->param, p->mesh.size[param_cut_along(&rp->param)],
+			job->coord[param_cut_along(&rp->param)], i - rp->offset);
 		uint64_t n = s.n < end - i ? s.n : end - i;
 		n = n < CHUNK ? n : CHUNK;
 		init_values(&rp->param, p->config.model.layers, s.global, n, values);
@@ -100,17 +125,47 @@ static void init_param(const struct program *p, const struct device_job *job, co
 	}
 }
 
-/* The fp32 copy that the optimizer keeps of narrower weights begins as the weights do, unrounded. Views of the optimizer's arguments already stand at this rank's part. */
-static void init_master(const struct program *p, const struct device_job *job, const struct device *d, const struct op *op)
+/* The first element of this rank's part of a bucket that is cut, 0 of a whole one. */
+static uint64_t part_begin(const struct device_job *job, const struct bucket *b)
 {
-	const struct view *master = op_arg(job->role, op, OPTIMIZER_MASTER);
+	return b->shards > 1 ? (uint64_t)job->coord[b->along] * (b->padded / (uint64_t)b->shards) : 0;
+}
+
+/* The fp32 copy that the optimizer keeps of narrower weights begins as the weights do, unrounded. Views of the
+ * optimizer's arguments already stand at this rank's part. */
+static void init_master(const struct program *p, const struct device_job *job, const struct device *d,
+	const struct op *op, const struct view *master)
+{
 	const struct bucket *b = &job->role->buckets.at[op->bucket];
 	if (master->buffer < 0)
 		return;
-	uint64_t lo = b->shards > 1 ? (uint64_t)job->coord[b->along] * (b->padded / (uint64_t)b->shards) : 0;
+	const uint64_t lo = part_begin(job, b);
 	for (size_t i = 0; i < job->role->params.n; i++)
 		if (job->role->params.at[i].bucket == op->bucket)
-			init_param(p, job, d, &job->role->params.at[i], master, lo, lo + (uint64_t)op->d[0]);
+			init_param(p, job, d, &job->role->params.at[i], master, lo,
+				lo + b->padded / (uint64_t)b->shards);
+}
+
+/* Where the bucket's tensors begin in this rank's part, and where the last one ends; parameters lie in no order. */
+static void init_bounds(const struct device_job *job, const struct device *d, const struct op *op)
+{
+	const struct view *at = op_arg(job->role, op, ARG_LAMB_DIRECTION_bounds);
+	const struct bucket *b = &job->role->buckets.at[op->bucket];
+	const uint64_t lo = part_begin(job, b), part = (uint64_t)op->tensors.elements;
+	for (int64_t n = 0, next = 0; n <= op->tensors.tensors; n++) {
+		const int64_t begin = (uint64_t)next < lo          ? 0
+		                      : (uint64_t)next - lo < part ? next - (int64_t)lo
+		                                                   : (int64_t)part;
+		d->ops->write(d->ctx, at->buffer, view_offset_B(job, at) + (uint64_t)n * sizeof begin, &begin,
+			sizeof begin);
+		for (size_t i = 0; i < job->role->params.n; i++) {
+			const struct role_param *rp = &job->role->params.at[i];
+			if (rp->bucket == op->bucket && rp->offset == (uint64_t)next) {
+				next += (int64_t)rp->elements;
+				break;
+			}
+		}
+	}
 }
 
 void init_weights(const struct program *p, const struct device_job *job, const struct device *d)
@@ -118,7 +173,7 @@ void init_weights(const struct program *p, const struct device_job *job, const s
 	for (size_t i = 0; i < job->role->params.n; i++) {
 		const struct role_param *rp = &job->role->params.at[i];
 		const struct bucket *b = &job->role->buckets.at[rp->bucket];
-		uint64_t part = b->padded / (uint64_t)b->shards, lo = b->shards > 1 ? (uint64_t)job->coord[b->along] * part : 0;
+		const uint64_t part = b->padded / (uint64_t)b->shards, lo = part_begin(job, b);
 		if (b->weights.buffer >= 0)
 			init_param(p, job, d, rp, &b->weights, 0, b->padded);
 		else
@@ -127,9 +182,15 @@ void init_weights(const struct program *p, const struct device_job *job, const s
 			init_param(p, job, d, rp, &b->host, lo, lo + part);
 		atomic_fetch_add(&job->beacon->progress, 1); /* a large model takes its time */
 	}
-	for (size_t i = 0; i < job->role->ops.n; i++)
-		if (job->role->ops.at[i].kind == OP_OPTIMIZER)
-			init_master(p, job, d, &job->role->ops.at[i]);
+	for (size_t i = 0; i < job->role->ops.n; i++) {
+		const struct op *op = &job->role->ops.at[i];
+		if (op->kind == OP_OPTIMIZER)
+			init_master(p, job, d, op, op_arg(job->role, op, ARG_OPTIMIZER_master));
+		if (op->kind != OP_LAMB_DIRECTION)
+			continue;
+		init_master(p, job, d, op, op_arg(job->role, op, ARG_LAMB_DIRECTION_master));
+		init_bounds(job, d, op);
+	}
 }
 
 static int32_t token(const struct model *m, int64_t sequence, int64_t position)
@@ -138,12 +199,14 @@ static int32_t token(const struct model *m, int64_t sequence, int64_t position)
 }
 
 /* Micro-batch `micro` of this rank into a buffer. */
-static void init_batch(const struct program *p, const struct device_job *job, const struct device *d, int64_t micro, int32_t buffer, uint64_t offset_B)
+static void init_batch(const struct program *p, const struct device_job *job, const struct device *d, int64_t micro,
+	int32_t buffer, uint64_t offset_B)
 {
 	const struct model *m = &p->config.model;
 	if (job->role->input < 0)
 		return;
-	int64_t batch = p->config.train.micro_batch, s = m->seq_len / cut_ranks(&job->cut); /* this rank's of a sequence */
+	int64_t batch = p->config.train.micro_batch,
+		s = m->seq_len / cut_ranks(&job->cut); /* this rank's of a sequence */
 	uint64_t half = (uint64_t)(batch * s) * sizeof(int32_t);
 	for (int64_t b = 0; b < batch; b++) {
 		int64_t sequence = (micro * p->mesh.size[DIM_DP] + job->coord[DIM_DP]) * batch + b;
@@ -155,7 +218,8 @@ static void init_batch(const struct program *p, const struct device_job *job, co
 				tokens[i] = token(m, sequence, position);
 				targets[i] = token(m, sequence, position + 1);
 			}
-			uint64_t at = offset_B + (uint64_t)(b * s + first) * sizeof tokens[0], bytes = (uint64_t)n * sizeof tokens[0];
+			uint64_t at = offset_B + (uint64_t)(b * s + first) * sizeof tokens[0],
+				 bytes = (uint64_t)n * sizeof tokens[0];
 			d->ops->write(d->ctx, buffer, at, tokens, bytes);
 			d->ops->write(d->ctx, buffer, at + half, targets, bytes);
 		}

@@ -1,8 +1,10 @@
-/* What a roofline is measured with: a few kernels of known FLOP and bytes on one rank's device, {ops, ctx}. The host's cores (exec/host/micro.h) and a GPU (exec/cuda/room.h) are two.
+/* The kernels that measure a roofline: known FLOP and bytes on one rank's device, {ops, ctx}. Implemented for the
+ * host's cores (exec/host/micro.h) and a GPU (exec/cuda/backend.h).
  *
- * A micro device holds one arena. Each kernel lays its operands into it at fixed places, which `read` looks at: the polynomial's a and b, and the products' A, B and C, one after the other
- * (micro_array_B apart). What they hold is filled in when kernel, format or size changes, outside of the time.
- * Each call runs the kernel `times` times, one run behind the other, and gives the time of one. Calls wait for the end.
+ * A micro device holds one arena. Each kernel lays its operands into it at fixed places, which `read` looks at: the
+ * polynomial's a and b, and the products' A, B and C, one after the other (micro_array_B apart). They are filled when
+ * kernel, format or size changes, outside of the time. Each call runs the kernel `times` times, one run behind the
+ * other, and gives the time of one. Calls wait for the end.
  */
 #ifndef STEPSIM_EXEC_MICRO_H
 #define STEPSIM_EXEC_MICRO_H
@@ -26,9 +28,11 @@ struct micro_facts {
 struct micro_ops {
 	void (*facts)(void *ctx, struct micro_facts *out);
 	/* b = a + ... + a^k over n elements, all powers in registers. */
-	enum status (*poly)(void *ctx, enum dtype d, int64_t n, int64_t k, int64_t times, double *seconds, struct error *e);
+	enum status (
+		*poly)(void *ctx, enum dtype d, int64_t n, int64_t k, int64_t times, double *seconds, struct error *e);
 	/* A stream over a footprint: its one, two or three arrays together. */
-	enum status (*stream)(void *ctx, enum roof_stream s, uint64_t footprint_B, int64_t times, double *seconds, struct error *e);
+	enum status (*stream)(void *ctx, enum roof_stream s, uint64_t footprint_B, int64_t times, double *seconds,
+		struct error *e);
 	/* `times` dependent loads through a footprint, a power of two, in an order that no prefetcher follows. */
 	enum status (*chase)(void *ctx, uint64_t footprint_B, int64_t times, double *seconds, struct error *e);
 	/* C = A B' of n x n matrices, both with contiguous rows. */
@@ -55,13 +59,12 @@ static inline uint64_t micro_array_B(enum dtype d, int64_t n)
 	return ((uint64_t)((double)n * dtype_bytes(d)) + MICRO_ALIGN_B - 1) / MICRO_ALIGN_B * MICRO_ALIGN_B;
 }
 
-/* What every element of the polynomial's a holds: finite at k = 1000. In 16-bit formats 1.01 would not be. */
-static inline double micro_poly_a(enum dtype d)
-{
-	return d == DT_FP32 ? 1.01 : 0.5;
-}
+/* Returns the value of every element of the polynomial's a. The result stays finite at k = 1000; in 16-bit formats 1.01
+ * would not. */
+static inline double micro_poly_a(enum dtype d) { return d == DT_FP32 ? 1.01 : 0.5; }
 
-/* The chase: line i of `lines`, a power of two, leads to this one; all of them are one cycle (Hull and Dobell 1962: odd increment, multiplier 1 modulo 4). */
+/* The chase: line i of `lines`, a power of two, leads to this one; all of them are one cycle (Hull and Dobell 1962: odd
+ * increment, multiplier 1 modulo 4). */
 #define MICRO_MULTIPLIER UINT64_C(2862933555777941757)
 #define MICRO_INCREMENT UINT64_C(3037000493)
 static inline uint64_t micro_next(uint64_t i, uint64_t lines)
@@ -69,12 +72,11 @@ static inline uint64_t micro_next(uint64_t i, uint64_t lines)
 	return (i * MICRO_MULTIPLIER + MICRO_INCREMENT) & (lines - 1);
 }
 
-static inline uint64_t micro_power_of_two(uint64_t at_most)
-{
-	uint64_t n = 1;
-	while (n <= at_most / 2)
-		n *= 2;
-	return n;
-}
+/* Returns the largest power of two that is at most `at_most`, at least 1. */
+uint64_t micro_power_of_two(uint64_t at_most);
+
+/* Appends a level of the memory hierarchy: its stream covers footprint_B bytes, its chase chase_B. Both are cut to the
+ * arena, the first to a multiple of MICRO_ALIGN_B, the second to a power of two. */
+void micro_add_level(struct micro_facts *f, const char *name, uint64_t footprint_B, uint64_t chase_B);
 
 #endif

@@ -1,3 +1,4 @@
+#include "base/array.h"
 #include "exec/comm.h"
 
 #include <assert.h>
@@ -12,7 +13,7 @@ struct mpi_comm {
 	MPI_Comm comm;
 	int size, rank;
 	MPI_Request request, sent; /* sent: sendrecv's other half */
-	void *staged; /* a result's first place, where it cannot go straight to `out` */
+	void *staged;              /* a result's first place, where it cannot go straight to `out` */
 	size_t staged_B;
 	void *out; /* NULL: the result is in its place already */
 	size_t out_B;
@@ -44,13 +45,17 @@ static enum status stage(struct mpi_comm *c, void *out, size_t bytes, struct err
 	return ST_OK;
 }
 
-static enum status start_all_reduce(struct mpi_comm *c, const struct comm_call *call, MPI_Datatype type, struct error *e)
+static enum status start_all_reduce(struct mpi_comm *c, const struct comm_call *call, MPI_Datatype type,
+	struct error *e)
 {
 	const void *in = call->in == call->out ? MPI_IN_PLACE : call->in;
-	return MPI_CHECK(MPI_Iallreduce(in, call->out, (int)call->elements, type, mpi_op(call->reduce), c->comm, &c->request), e);
+	return MPI_CHECK(MPI_Iallreduce(in, call->out, (int)call->elements, type, mpi_op(call->reduce), c->comm,
+				 &c->request),
+		e);
 }
 
-static enum status start_all_gather(struct mpi_comm *c, const struct comm_call *call, MPI_Datatype type, struct error *e)
+static enum status start_all_gather(struct mpi_comm *c, const struct comm_call *call, MPI_Datatype type,
+	struct error *e)
 {
 	int part = (int)(call->elements / (uint64_t)c->size);
 	const char *own = (char *)call->out + (size_t)part * (size_t)c->rank * 4;
@@ -58,14 +63,17 @@ static enum status start_all_gather(struct mpi_comm *c, const struct comm_call *
 	return MPI_CHECK(MPI_Iallgather(in, part, type, call->out, part, type, c->comm, &c->request), e);
 }
 
-static enum status start_reduce_scatter(struct mpi_comm *c, const struct comm_call *call, MPI_Datatype type, struct error *e)
+static enum status start_reduce_scatter(struct mpi_comm *c, const struct comm_call *call, MPI_Datatype type,
+	struct error *e)
 {
 	int part = (int)(call->elements / (uint64_t)c->size);
 	const char *own = (const char *)call->in + (size_t)part * (size_t)c->rank * 4;
 	enum status st = call->out == own ? stage(c, call->out, (size_t)part * 4, e) : ST_OK;
 	if (st)
 		return st;
-	return MPI_CHECK(MPI_Ireduce_scatter_block(call->in, c->out ? c->staged : call->out, part, type, mpi_op(call->reduce), c->comm, &c->request), e);
+	return MPI_CHECK(MPI_Ireduce_scatter_block(call->in, c->out ? c->staged : call->out, part, type,
+				 mpi_op(call->reduce), c->comm, &c->request),
+		e);
 }
 
 static enum status start_broadcast(struct mpi_comm *c, const struct comm_call *call, MPI_Datatype type, struct error *e)
@@ -101,17 +109,26 @@ static enum status start_recv(struct mpi_comm *c, const struct comm_call *call, 
 static enum status mpi_start(void *ctx, const struct comm_call *call, struct error *e)
 {
 	typedef enum status start_fn(struct mpi_comm *, const struct comm_call *, MPI_Datatype, struct error *);
-	static start_fn *const start[] = {[COLL_ALL_REDUCE] = start_all_reduce, [COLL_ALL_GATHER] = start_all_gather, [COLL_REDUCE_SCATTER] = start_reduce_scatter, [COLL_BROADCAST] = start_broadcast,
-		[COLL_ALLTOALL] = start_alltoall, [COLL_SENDRECV] = start_sendrecv, [COLL_SEND] = start_send, [COLL_RECV] = start_recv};
-	static_assert(sizeof start / sizeof start[0] == COLL_COUNT, "a row for each collective");
+	static start_fn *const start[] = {[COLL_ALL_REDUCE] = start_all_reduce,
+		[COLL_ALL_GATHER] = start_all_gather,
+		[COLL_REDUCE_SCATTER] = start_reduce_scatter,
+		[COLL_BROADCAST] = start_broadcast,
+		[COLL_ALLTOALL] = start_alltoall,
+		[COLL_SENDRECV] = start_sendrecv,
+		[COLL_SEND] = start_send,
+		[COLL_RECV] = start_recv};
+	static_assert(COUNT(start) == COLL_COUNT, "a row for each collective");
 	struct mpi_comm *c = ctx;
 	MPI_Datatype type = mpi_type(call->dtype);
 	if (type == MPI_DATATYPE_NULL)
-		return error_set(e, ST_RUN, "%s of %s: the host backend communicates fp32 and int32 only", collective_name(call->coll), dtype_name(call->dtype));
+		return error_set(e, ST_RUN, "%s of %s: the host backend communicates fp32 and int32 only",
+			collective_name(call->coll), dtype_name(call->dtype));
 	if (call->elements > INT_MAX)
-		return error_set(e, ST_RUN, "%s of %llu elements: one MPI call carries at most %d", collective_name(call->coll), (unsigned long long)call->elements, INT_MAX);
+		return error_set(e, ST_RUN, "%s of %llu elements: one MPI call carries at most %d",
+			collective_name(call->coll), (unsigned long long)call->elements, INT_MAX);
 	if (collective_cuts(call->coll) && call->elements % (uint64_t)c->size)
-		return error_set(e, ST_RUN, "%s of %llu elements does not divide among %d ranks", collective_name(call->coll), (unsigned long long)call->elements, c->size);
+		return error_set(e, ST_RUN, "%s of %llu elements does not divide among %d ranks",
+			collective_name(call->coll), (unsigned long long)call->elements, c->size);
 	c->out = NULL;
 	return start[call->coll](c, call, type, e);
 }
@@ -155,7 +172,9 @@ enum status comm_split_mpi(struct session *s, int64_t colour, int64_t key, struc
 	c->comm = MPI_COMM_NULL;
 	c->request = c->sent = MPI_REQUEST_NULL;
 	*out = (struct comm){0};
-	enum status st = MPI_CHECK(MPI_Comm_split(s->world, colour < 0 ? MPI_UNDEFINED : (int)colour, (int)key, &c->comm), e);
+	enum status st = MPI_CHECK(MPI_Comm_split(s->world, colour < 0 ? MPI_UNDEFINED : (int)colour, (int)key,
+					   &c->comm),
+		e);
 	if (st || c->comm == MPI_COMM_NULL) {
 		mpi_destroy(c);
 		return st;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/stats.h"
@@ -24,13 +25,13 @@
 #define GEMM_MAX 16384
 #define ROW_SHARE 0.04   /* of the time, for all runs of one row of the sweep */
 #define GEMM_SHARE 0.125 /* of one product */
-#define REPEATED_S 1e-3 /* a shorter kernel is run several times in one timed run */
+#define REPEATED_S 1e-3  /* a shorter kernel is run several times in one timed run */
 #define STREAM_RUN_S 0.015
 #define CHASE_RUN_S 0.015
 #define TIMES_MAX 100000000
 
 static const int64_t degrees[] = {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000};
-#define DEGREES (sizeof degrees / sizeof degrees[0])
+#define DEGREES COUNT(degrees)
 
 /* How much of it: doubles compute one element after the other. */
 struct extent {
@@ -49,7 +50,8 @@ struct sweep {
 	struct roofline *out;
 	enum dtype only;
 	double seconds, until_s; /* until_s: clock_s() after which no further product is begun */
-	enum status st; /* this rank's first failure: it goes on taking part, and all ranks agree at the end of each section */
+	enum status st; /* this rank's first failure: it goes on taking part, and all ranks agree at the end of each
+	                   section */
 	struct error *mine;
 };
 
@@ -97,7 +99,8 @@ static enum status share(struct sweep *w, const double *mine, size_t n, double *
 }
 
 /* One run, of the slowest rank. `late`: rank 0's clock is past the sweep's time. */
-static enum status probe(struct sweep *w, const struct task *t, int64_t times, double *seconds, bool *late, struct error *e)
+static enum status probe(struct sweep *w, const struct task *t, int64_t times, double *seconds, bool *late,
+	struct error *e)
 {
 	double mine[2], *all = NULL;
 	enum status st = take(w, t, times, &mine[0], e);
@@ -163,7 +166,8 @@ static enum status element(struct sweep *w, enum dtype d, uint64_t offset_B, int
 {
 	unsigned char raw[sizeof(float)];
 	float value = 0;
-	enum status st = w->micro.ops->read(w->micro.ctx, offset_B + (uint64_t)((double)i * dtype_bytes(d)), (uint64_t)dtype_bytes(d), raw, w->mine);
+	enum status st = w->micro.ops->read(w->micro.ctx, offset_B + (uint64_t)((double)i * dtype_bytes(d)),
+		(uint64_t)dtype_bytes(d), raw, w->mine);
 	if (!st)
 		dtype_load(d, raw, 1, &value);
 	*out = (double)value;
@@ -171,10 +175,7 @@ static enum status element(struct sweep *w, enum dtype d, uint64_t offset_B, int
 }
 
 /* Rounding of k steps; in 16-bit formats of the last ones. */
-static double poly_tolerance(enum dtype d)
-{
-	return d == DT_FP32 ? 1e-3 : 1.6e-2;
-}
+static double poly_tolerance(enum dtype d) { return d == DT_FP32 ? 1e-3 : 1.6e-2; }
 
 static void check_poly(struct sweep *w, const struct task *t)
 {
@@ -182,13 +183,16 @@ static void check_poly(struct sweep *w, const struct task *t)
 	double a = 0;
 	if (!w->st)
 		w->st = element(w, t->dtype, 0, 0, &a);
-	for (size_t i = 0; i < sizeof at / sizeof at[0] && !w->st; i++) {
+	for (size_t i = 0; i < COUNT(at) && !w->st; i++) {
 		double b = 0, want = roof_poly_value(a, t->size);
 		if ((w->st = element(w, t->dtype, micro_array_B(t->dtype, t->elements), at[i], &b)))
 			return;
 		if (!(fabs(b - want) <= poly_tolerance(t->dtype) * want))
-			w->st = error_set(w->mine, ST_RUN, "the polynomial kernel is wrong: degree %lld in %s, element %lld of %lld is %g and has to be %g", (long long)t->size, dtype_name(t->dtype), (long long)at[i],
-			                  (long long)t->elements, b, want);
+			w->st = error_set(w->mine, ST_RUN,
+				"the polynomial kernel is wrong: degree %lld in %s, element %lld of %lld is %g and has "
+				"to be %g",
+				(long long)t->size, dtype_name(t->dtype), (long long)at[i], (long long)t->elements, b,
+				want);
 	}
 }
 
@@ -232,8 +236,15 @@ static enum status poly_row(struct sweep *w, enum dtype d, int64_t k, struct err
 	if ((st = session_agree(w->s, st ? st : w->st, st ? e : w->mine)))
 		return st;
 	const double flop = 2 * (double)k * (double)t.elements, bytes = 2 * dtype_bytes(d) * (double)t.elements;
-	const struct roof_row row = {.kind = ROOF_POLY, .dtype = d, .size = k, .elements = t.elements, .ai = roof_poly_ai(d, k), .flop_per_s = flop / time.slowest_s, .Bps = bytes / time.slowest_s,
-	                             .mean_flop_per_s = flop * time.mean_rate, .rms = time.rms};
+	const struct roof_row row = {.kind = ROOF_POLY,
+		.dtype = d,
+		.size = k,
+		.elements = t.elements,
+		.ai = roof_poly_ai(d, k),
+		.flop_per_s = flop / time.slowest_s,
+		.Bps = bytes / time.slowest_s,
+		.mean_flop_per_s = flop * time.mean_rate,
+		.rms = time.rms};
 	push(w, &row, e, &st);
 	return st;
 }
@@ -246,7 +257,8 @@ static enum status poly_sweep(struct sweep *w, double begin, double end, struct 
 		for (size_t i = 0; i < DEGREES && w->facts.vector[d] && !st; i++) {
 			if (d != DT_FP32 && i + 1 < DEGREES)
 				continue; /* of the others the roof alone */
-			snprintf(doing, sizeof doing, "polynomial in %s, k = %lld", dtype_name((enum dtype)d), (long long)degrees[i]);
+			snprintf(doing, sizeof doing, "polynomial in %s, k = %lld", dtype_name((enum dtype)d),
+				(long long)degrees[i]);
 			progress_update(begin + (end - begin) * (d == DT_FP32 ? (double)i / DEGREES : 1), doing);
 			st = poly_row(w, (enum dtype)d, degrees[i], e);
 		}
@@ -276,7 +288,9 @@ static void check_gemm(struct sweep *w, const struct task *t)
 		scale += term * term;
 	}
 	if (!w->st && !(fabs(c - want) <= 2e-2 * (sqrt(scale) + fabs(want))))
-		w->st = error_set(w->mine, ST_RUN, "a product of size %lld in %s is wrong: its first element is %g and has to be %g", (long long)t->size, dtype_name(t->dtype), c, want);
+		w->st = error_set(w->mine, ST_RUN,
+			"a product of size %lld in %s is wrong: its first element is %g and has to be %g",
+			(long long)t->size, dtype_name(t->dtype), c, want);
 	free(raw);
 	free(row);
 }
@@ -297,8 +311,14 @@ static enum status gemm_row(struct sweep *w, enum dtype d, int64_t n, bool *done
 	if ((st = session_agree(w->s, st ? st : w->st, st ? e : w->mine)))
 		return st;
 	const double flop = 2 * pow((double)n, 3), bytes = 3 * dtype_bytes(d) * (double)n * (double)n;
-	const struct roof_row row = {.kind = ROOF_GEMM, .dtype = d, .size = n, .ai = roof_gemm_ai(d, n), .flop_per_s = flop / time.slowest_s, .Bps = bytes / time.slowest_s, .mean_flop_per_s = flop * time.mean_rate,
-	                             .rms = time.rms};
+	const struct roof_row row = {.kind = ROOF_GEMM,
+		.dtype = d,
+		.size = n,
+		.ai = roof_gemm_ai(d, n),
+		.flop_per_s = flop / time.slowest_s,
+		.Bps = bytes / time.slowest_s,
+		.mean_flop_per_s = flop * time.mean_rate,
+		.rms = time.rms};
 	push(w, &row, e, &st);
 	return st;
 }
@@ -317,9 +337,16 @@ static enum status gemm_sweep(struct sweep *w, double begin, double end, struct 
 		formats += wanted(w, d);
 	for (int d = 0; d < DT_COUNT && !st; d++) {
 		bool done = !wanted(w, d);
-		for (int64_t n = w->extent->gemm_min; n <= w->extent->gemm_max && !done && !st && 3 * micro_array_B((enum dtype)d, n * n) <= w->facts.arena_B; n *= 2) {
-			snprintf(doing, sizeof doing, "products in %s, size %lld", dtype_name((enum dtype)d), (long long)n);
-			progress_update(begin + (end - begin) * ((double)nth + log2((double)n / (double)w->extent->gemm_min) / 7) / formats, doing);
+		for (int64_t n = w->extent->gemm_min; n <= w->extent->gemm_max && !done && !st &&
+						      3 * micro_array_B((enum dtype)d, n * n) <= w->facts.arena_B;
+			n *= 2) {
+			snprintf(doing, sizeof doing, "products in %s, size %lld", dtype_name((enum dtype)d),
+				(long long)n);
+			progress_update(begin + (end - begin) *
+							((double)nth +
+								log2((double)n / (double)w->extent->gemm_min) / 7) /
+							formats,
+				doing);
 			st = gemm_row(w, (enum dtype)d, n, &done, e);
 		}
 		nth += wanted(w, d);
@@ -337,14 +364,17 @@ static enum status level(struct sweep *w, struct roof_level *l, struct error *e)
 	enum status st = ST_OK;
 	for (int s = 0; s < ROOF_STREAMS && !st; s++) {
 		struct task t = {.kind = TASK_STREAM, .stream = (enum roof_stream)s, .footprint_B = l->footprint_B};
-		const uint64_t moved_B = l->footprint_B / ((uint64_t)s + 1) / MICRO_ALIGN_B * MICRO_ALIGN_B * ((uint64_t)s + 1);
-		if (!(st = probe(w, &t, 1, &about_s, &late, e)) && !(st = probe(w, &t, times_in(w, about_s, STREAM_RUN_S), &about_s, &late, e)) &&
-		    !(st = timed(w, &t, times_in(w, about_s, STREAM_RUN_S), &time, e)))
+		const uint64_t moved_B = l->footprint_B / ((uint64_t)s + 1) / MICRO_ALIGN_B * MICRO_ALIGN_B *
+		                         ((uint64_t)s + 1);
+		if (!(st = probe(w, &t, 1, &about_s, &late, e)) &&
+			!(st = probe(w, &t, times_in(w, about_s, STREAM_RUN_S), &about_s, &late, e)) &&
+			!(st = timed(w, &t, times_in(w, about_s, STREAM_RUN_S), &time, e)))
 			l->Bps[s] = (double)moved_B / time.slowest_s;
 	}
 	struct task t = {.kind = TASK_CHASE, .footprint_B = l->chase_B};
 	const int64_t first = w->extent->once ? 16 : 4096;
-	if (!st && !(st = probe(w, &t, first, &about_s, &late, e)) && !(st = timed(w, &t, first * times_in(w, about_s * (double)first, CHASE_RUN_S), &time, e)))
+	if (!st && !(st = probe(w, &t, first, &about_s, &late, e)) &&
+		!(st = timed(w, &t, first * times_in(w, about_s * (double)first, CHASE_RUN_S), &time, e)))
 		l->latency_s = time.slowest_s;
 	return session_agree(w->s, st ? st : w->st, st ? e : w->mine);
 }
@@ -372,7 +402,8 @@ enum status roofline_dtype(const char *word, enum dtype *out, struct error *e)
 			names[n++] = dtype_name((enum dtype)d);
 	*out = dtype_by_name(word);
 	if (*out == DT_COUNT || *out == DT_INT32)
-		return error_set(e, ST_INPUT, "--dtype %s: no such format (nearest: %s)", word, suggest_nearest(word, names, n));
+		return error_set(e, ST_INPUT, "--dtype %s: no such format (nearest: %s)", word,
+			suggest_nearest(word, names, n));
 	return ST_OK;
 }
 
@@ -383,16 +414,20 @@ static enum status executed(const struct micro_facts *f, enum dtype only, struct
 		return ST_OK;
 	for (int d = 0; d < DT_COUNT; d++)
 		if (f->matrix[d])
-			snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? ", " : "", dtype_name((enum dtype)d));
-	return error_set(e, ST_INPUT, "--dtype %s: products in it are not executed on %s; those that are: %s", dtype_name(only), f->device, names);
+			snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? ", " : "",
+				dtype_name((enum dtype)d));
+	return error_set(e, ST_INPUT, "--dtype %s: products in it are not executed on %s; those that are: %s",
+		dtype_name(only), f->device, names);
 }
 
-/* Ranks go through the same rows together: of formats those that all execute, of footprints those of the rank with the least memory. */
+/* Ranks go through the same rows together: of formats those that all execute, of footprints those of the rank with the
+ * least memory. */
 static enum status level_facts(struct sweep *w, struct error *e)
 {
 	const size_t ranks = (size_t)session_info(w->s)->ranks;
 	struct micro_facts *all = malloc(ranks * sizeof *all), least = w->facts;
-	enum status st = all ? session_gather_all(w->s, &w->facts, sizeof w->facts, all, e) : error_nomem(e, "the ranks' devices");
+	enum status st = all ? session_gather_all(w->s, &w->facts, sizeof w->facts, all, e)
+	                     : error_nomem(e, "the ranks' devices");
 	for (size_t r = 0; r < ranks && !st; r++)
 		least = r == 0 || all[r].arena_B < least.arena_B ? all[r] : least;
 	for (size_t r = 0; r < ranks && !st; r++)
@@ -409,7 +444,9 @@ static enum status open_micro(struct sweep *w, struct error *e)
 {
 	const struct session_info *info = session_info(w->s);
 	const struct gpus *g = w->s->gpus;
-	enum status st = g ? g->room->micro_create(g->device, w->extent->arena_B, &w->micro, e) : micro_host_create(info->cores_per_rank, info->ranks_per_host, w->extent->arena_B, &w->micro, e);
+	enum status st = g ? g->backend->micro_create(g->device, w->extent->arena_B, &w->micro, e)
+	                   : micro_host_create(info->cores_per_rank, info->ranks_per_host, w->extent->arena_B,
+				     &w->micro, e);
 	if (st)
 		return st;
 	w->micro.ops->facts(w->micro.ctx, &w->facts);
@@ -438,7 +475,12 @@ static void describe(const struct sweep *w)
 enum status roofline_measure(struct session *s, enum dtype only, double seconds, struct roofline *out, struct error *e)
 {
 	struct error mine = {ST_OK, ""};
-	struct sweep w = {.s = s, .out = out, .only = only, .seconds = seconds, .mine = &mine, .extent = session_info(s)->gpu_doubles ? &tiny : &full};
+	struct sweep w = {.s = s,
+		.out = out,
+		.only = only,
+		.seconds = seconds,
+		.mine = &mine,
+		.extent = session_info(s)->gpu_doubles ? &tiny : &full};
 	*out = (struct roofline){0};
 	watchdog_arm(s->watchdog, "the roofline");
 	progress_begin("measuring the roofline");

@@ -8,7 +8,7 @@
 #include "base/stats.h"
 #include "exec/gather.h"
 #include "exec/gpus.h"
-#include "exec/others.h"
+#include "exec/cpu_steal.h"
 #include "exec/runner.h"
 #include "exec/session.h"
 #include "exec/verify.h"
@@ -20,15 +20,15 @@ struct execution {
 	struct session *s;
 	const struct program *p;
 	struct runner runner;
-	uint64_t capacity_B;    /* of one rank, when the run began */
-	int64_t steps;          /* timed */
-	struct record *records; /* by timed step */
-	struct stamp *stamps;   /* of all of them */
-	double *loss;           /* by timed step */
-	struct gpu_samples samples; /* of this rank's GPU, during them */
+	uint64_t capacity_B;         /* of one rank, when the run began */
+	int64_t steps;               /* timed */
+	struct record *records;      /* by timed step */
+	struct stamp *stamps;        /* of all of them */
+	double *loss;                /* by timed step */
+	struct gpu_samples samples;  /* of this rank's GPU, during them */
 	struct result_clocks clocks; /* of all */
-	struct others_worst others;
-	const char *host_cause;      /* on rank 0 */
+	struct cpu_steal_worst others;
+	const char *host_cause; /* on rank 0 */
 };
 
 /* ---- memory ---- */
@@ -38,11 +38,13 @@ static uint64_t times_B(const struct execution *x)
 {
 	uint64_t mine = (uint64_t)x->steps * x->runner.role->ops.n * sizeof(struct stamp), gathered = 0;
 	for (size_t i = 0; i < x->p->n_roles; i++)
-		gathered += (uint64_t)x->p->roles[i].ranks * x->p->roles[i].ops.n * (sizeof(struct stamp) + sizeof(struct span));
+		gathered += (uint64_t)x->p->roles[i].ranks * x->p->roles[i].ops.n *
+		            (sizeof(struct stamp) + sizeof(struct span));
 	return x->s->info.rank == 0 ? mine + gathered : mine;
 }
 
-/* What CUDA, NCCL and the libraries' workspaces take beside the arena is known only when they run: an arena that leaves them nothing fails there, with CUDA's words. */
+/* Fails where the arena exceeds the GPU's free memory. CUDA, NCCL and the libraries' workspaces need more, which is
+ * known only once they run: an arena that leaves them nothing fails there, with CUDA's words. */
 static enum status check_gpu_memory(struct execution *x, struct error *e)
 {
 	const struct gpus *g = x->s->gpus;
@@ -51,16 +53,20 @@ static enum status check_gpu_memory(struct execution *x, struct error *e)
 	x->capacity_B = g->gpu.mem_B;
 	if (need_B <= g->gpu.free_B)
 		return ST_OK;
-	return error_set(e, ST_RUN, "not enough memory on GPU %d of %s (%s): a rank needs %s, %s are free, %s are missing (a smaller model or train.micro_batch, train.recompute, or parallel.strategy fsdp needs less)",
-	                 g->device, x->s->info.host, g->gpu.name, quantity_format(need, (double)need_B, UNIT_BYTE), quantity_format(have, (double)g->gpu.free_B, UNIT_BYTE),
-	                 quantity_format(missing, (double)(need_B - g->gpu.free_B), UNIT_BYTE));
+	return error_set(e, ST_RUN,
+		"not enough memory on GPU %d of %s (%s): a rank needs %s, %s are free, %s are missing (a smaller model "
+		"or train.micro_batch, train.recompute, or parallel.strategy fsdp needs less)",
+		g->device, x->s->info.host, g->gpu.name, quantity_format(need, (double)need_B, UNIT_BYTE),
+		quantity_format(have, (double)g->gpu.free_B, UNIT_BYTE),
+		quantity_format(missing, (double)(need_B - g->gpu.free_B), UNIT_BYTE));
 }
 
 /* All ranks of a host allocate after all have looked. */
 static enum status check_host_memory(struct execution *x, struct error *e)
 {
 	const struct session_info *info = &x->s->info;
-	double need_B = RESERVE * (double)(x->runner.layout.total_B + x->runner.layout.host_B + times_B(x)), sum_B = 0, *all = malloc((size_t)info->ranks * sizeof *all);
+	double need_B = RESERVE * (double)(x->runner.layout.total_B + x->runner.layout.host_B + times_B(x)), sum_B = 0,
+	       *all = malloc((size_t)info->ranks * sizeof *all);
 	if (!all)
 		return error_nomem(e, "the ranks' memory needs");
 	struct host_facts facts;
@@ -77,9 +83,12 @@ static enum status check_host_memory(struct execution *x, struct error *e)
 	if (sum_B <= have_B)
 		return ST_OK;
 	char need[QUANTITY_MAX], have[QUANTITY_MAX], missing[QUANTITY_MAX];
-	return error_set(e, ST_RUN, "not enough memory on %s: its %lld rank%s need %s, %s are available, %s are missing (a smaller model or train.micro_batch, train.recompute, or parallel.strategy fsdp needs less)",
-	                 info->host, (long long)info->ranks_per_host, info->ranks_per_host == 1 ? "" : "s", quantity_format(need, sum_B, UNIT_BYTE), quantity_format(have, have_B, UNIT_BYTE),
-	                 quantity_format(missing, sum_B - have_B, UNIT_BYTE));
+	return error_set(e, ST_RUN,
+		"not enough memory on %s: its %lld rank%s need %s, %s are available, %s are missing (a smaller model "
+		"or train.micro_batch, train.recompute, or parallel.strategy fsdp needs less)",
+		info->host, (long long)info->ranks_per_host, info->ranks_per_host == 1 ? "" : "s",
+		quantity_format(need, sum_B, UNIT_BYTE), quantity_format(have, have_B, UNIT_BYTE),
+		quantity_format(missing, sum_B - have_B, UNIT_BYTE));
 }
 
 static enum status check_memory(struct execution *x, struct error *e)
@@ -107,7 +116,8 @@ static enum status prepare(struct execution *x, struct error *e)
 {
 	enum status st = x->s->info.ranks == x->p->mesh.ranks
 	                         ? runner_supports(x->p, x->s->gpus != NULL, e)
-	                         : error_set(e, ST_RUN, "the program is for %lld ranks, the session has %lld", (long long)x->p->mesh.ranks, (long long)x->s->info.ranks);
+	                         : error_set(e, ST_RUN, "the program is for %lld ranks, the session has %lld",
+					   (long long)x->p->mesh.ranks, (long long)x->s->info.ranks);
 	if (!st)
 		st = runner_plan(x->p, x->s->info.rank, &x->runner, e);
 	if ((st = session_agree(x->s, st, e)) || (st = session_agree(x->s, check_memory(x, e), e)))
@@ -124,10 +134,12 @@ static enum status verify(struct execution *x, struct error *e)
 {
 	watchdog_arm(x->s->watchdog, "verification");
 	x->runner.device.ops->clear(x->runner.device.ctx);
-	return session_agree(x->s, verify_collectives(&x->p->mesh, &x->runner.job, &x->runner.device, x->s->info.rank, e), e);
+	return session_agree(x->s,
+		verify_collectives(&x->p->mesh, &x->runner.job, &x->runner.device, x->s->info.rank, e), e);
 }
 
-/* Before each step all ranks hear whether one has failed, and leave together: the barrier comes last because a sum may reach some ranks earlier than others. */
+/* Before each step all ranks hear whether one has failed, and leave together: the barrier comes last because a sum may
+ * reach some ranks earlier than others. */
 static enum status align(struct execution *x, bool failed, bool *stop, struct error *e)
 {
 	double failures = failed;
@@ -144,7 +156,7 @@ static enum status run_steps(struct execution *x, struct error *e)
 {
 	int64_t warmup = x->p->config.run.warmup, all = warmup + x->steps;
 	enum status st = ST_OK;
-	struct others others = {0};
+	struct cpu_steal others = {0};
 	runner_reset(&x->runner);
 	progress_begin("executing");
 	for (int64_t i = 0; i < all; i++) {
@@ -152,7 +164,7 @@ static enum status run_steps(struct execution *x, struct error *e)
 		bool stop;
 		if (i == warmup) {
 			gpus_sample_begin(x->s);
-			others_begin(&others);
+			cpu_steal_begin(&others);
 		}
 		enum status aligned = align(x, st != ST_OK, &stop, e);
 		if (aligned || stop) {
@@ -168,7 +180,7 @@ static enum status run_steps(struct execution *x, struct error *e)
 	gpus_sample_end(x->s, &x->samples);
 	progress_end();
 	st = session_agree(x->s, st, e);
-	return st ? st : others_end(x->s, &others, &x->others, e);
+	return st ? st : cpu_steal_end(x->s, &others, &x->others, e);
 }
 
 /* ---- the result ---- */
@@ -178,7 +190,8 @@ static enum status sum_losses(struct execution *x, struct error *e)
 {
 	bool counts = x->runner.role->loss >= 0;
 	for (int d = 0; d < DIM_COUNT; d++)
-		counts = counts && (d == DIM_DP || d == DIM_CP || d == DIM_EP || d == DIM_PP || x->runner.job.coord[d] == 0);
+		counts = counts &&
+		         (d == DIM_DP || d == DIM_CP || d == DIM_EP || d == DIM_PP || x->runner.job.coord[d] == 0);
 	for (int64_t i = 0; i < x->steps; i++)
 		x->loss[i] = counts ? x->loss[i] : 0;
 	return session_sum(x->s, x->loss, (size_t)x->steps, e);
@@ -213,7 +226,7 @@ static void own_memory(const struct execution *x, struct result_memory *m)
 	m->optimizer_B = l->peak_component_B[COMP_OPTIMIZER];
 	m->activations_B = l->peak_component_B[COMP_ACTIVATIONS];
 	m->buffers_B = l->peak_component_B[COMP_BUFFERS];
-	/* What was allocated beyond the peak: gaps of the plan, and the kernels' scratch. */
+	/* The memory allocated beyond the peak: gaps of the plan, and the kernels' scratch. */
 	m->overhead_B = l->total_B - l->peak_B + x->runner.device.ops->overhead_B(x->runner.device.ctx);
 	m->total_B = l->peak_B + m->overhead_B;
 	m->capacity_B = x->capacity_B;
@@ -235,8 +248,10 @@ static enum status most_memory(struct execution *x, struct result_memory *out, s
 	return st;
 }
 
-/* The partition is the median step's, and adds up. The classes' sums are medians over the steps, each of that step's critical rank: one step's are noisier than its total. */
-static void fill_time(const struct execution *x, const struct measured *m, int64_t median, double *column, struct result *out)
+/* The partition is the median step's, and adds up. The classes' sums are medians over the steps, each of that step's
+ * critical rank: one step's are noisier than its total. */
+static void fill_time(const struct execution *x, const struct measured *m, int64_t median, double *column,
+	struct result *out)
 {
 	size_t n = (size_t)x->steps;
 	out->time = m->time[median];
@@ -258,12 +273,9 @@ static void fill_time(const struct execution *x, const struct measured *m, int64
 	result_rates(out, x->p, NAN); /* the peak is the machine's, which the caller knows */
 }
 
-static void warn_of_clocks(void *result, const char *text)
-{
-	result_warn(result, "%s", text);
-}
+static void warn_of_clocks(void *result, const char *text) { result_warn(result, "%s", text); }
 
-/* What doubles say is no measurement, and no part of the result. */
+/* Logs the clocks of a run on doubles. They are no measurement and stay out of the result. */
 static void tell_of_clocks(void *ctx, const char *text)
 {
 	(void)ctx;
@@ -274,7 +286,9 @@ static void fill_clocks(const struct execution *x, struct result *out)
 {
 	const struct result_clocks *c = &x->clocks;
 	if (c->samples > 0)
-		log_detail("%s: %lld samples of %lld GPU%s", x->s->info.gpu_doubles ? "clocks as the doubles have them" : "clocks", (long long)c->samples, (long long)c->gpus, c->gpus == 1 ? "" : "s");
+		log_detail("%s: %lld samples of %lld GPU%s",
+			x->s->info.gpu_doubles ? "clocks as the doubles have them" : "clocks", (long long)c->samples,
+			(long long)c->gpus, c->gpus == 1 ? "" : "s");
 	if (!x->s->info.gpu_doubles)
 		out->clocks = *c;
 	clocks_say(c, x->s->info.gpu_doubles ? tell_of_clocks : warn_of_clocks, out);
@@ -286,19 +300,27 @@ static void fill_notes(const struct execution *x, struct result *out)
 	fill_clocks(x, out);
 	if (x->others.rank >= 0 && !info->gpu_doubles) {
 		char what[128];
-		others_words(&x->others, what, sizeof what);
+		cpu_steal_words(&x->others, what, sizeof what);
 		result_warn(out, "%s while steps were timed: they are a busy machine's", what);
 	}
 	if (info->gpu_shared)
-		result_warn(out, "several ranks share a GPU (run.share_gpu): the run checks that the sums are right; its times mean nothing");
+		result_warn(out,
+			"several ranks share a GPU (run.share_gpu): the run checks that the sums are right; its times "
+			"mean nothing");
 	if (info->oversubscribed && !info->gpus)
-		result_warn(out, "%lld ranks share %lld cores: the times say what this machine does, not what %lld devices would", (long long)info->ranks_per_host, (long long)x->s->host_cores, (long long)info->ranks);
+		result_warn(out,
+			"%lld ranks share %lld cores: the times say what this machine does, not what %lld devices "
+			"would",
+			(long long)info->ranks_per_host, (long long)x->s->host_cores, (long long)info->ranks);
 	const struct model *m = &x->p->config.model;
 	if (m->experts > 0 && !(m->capacity_factor > 0))
-		result_warn(out, "capacity_factor 0 stands for training without dropping; executed, each expert has the places of factor 1, and tokens beyond them are dropped");
+		result_warn(out,
+			"capacity_factor 0 stands for training without dropping; executed, each expert has the places "
+			"of factor 1, and tokens beyond them are dropped");
 	for (int64_t i = 0; i < x->steps; i++)
 		if (!isfinite(x->loss[i]))
-			result_warn(out, "the loss of step %lld is not a number", (long long)(x->p->config.run.warmup + i + 1));
+			result_warn(out, "the loss of step %lld is not a number",
+				(long long)(x->p->config.run.warmup + i + 1));
 	out->verified = x->p->config.run.verify ? 1 : -1;
 	out->doubles = info->gpu_doubles;
 }
@@ -328,8 +350,10 @@ static enum status collect(struct execution *x, struct result *out, struct timel
 	}
 	int64_t median = median_step(m.step_s, order, x->steps);
 	enum status comm = session_broadcast(x->s, &median, sizeof median, e);
-	if ((st = session_agree(x->s, st ? st : comm, e)) || (st = session_agree(x->s, gather_timeline(x->s, x->p, &x->records[median], timeline, e), e)) || (st = sum_losses(x, e)) || (st = most_memory(x, &memory, e)) ||
-	    (x->s->gpus && (st = gpus_clocks(x->s, &x->samples, &x->clocks, e))) || !root)
+	if ((st = session_agree(x->s, st ? st : comm, e)) ||
+		(st = session_agree(x->s, gather_timeline(x->s, x->p, &x->records[median], timeline, e), e)) ||
+		(st = sum_losses(x, e)) || (st = most_memory(x, &memory, e)) ||
+		(x->s->gpus && (st = gpus_clocks(x->s, &x->samples, &x->clocks, e))) || !root)
 		goto out;
 	*out = (struct result){0};
 	out->memory = memory;
@@ -345,7 +369,8 @@ out:
 	return st;
 }
 
-enum status execute(struct session *s, const struct program *p, struct result *out, struct timeline *timeline, double *losses, struct error *e)
+enum status execute(struct session *s, const struct program *p, struct result *out, struct timeline *timeline,
+	double *losses, struct error *e)
 {
 	struct execution x = {.s = s, .p = p, .steps = p->config.run.steps};
 	*timeline = (struct timeline){0};

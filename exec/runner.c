@@ -16,7 +16,8 @@
 /* tf32 is fp32 on the host: the same bytes, a finer product. */
 static bool executed(uint8_t dtype, bool gpus)
 {
-	return dtype == DT_FP32 || dtype == DT_TF32 || dtype == DT_INT32 || (gpus && (dtype == DT_BF16 || dtype == DT_FP16));
+	return dtype == DT_FP32 || dtype == DT_TF32 || dtype == DT_INT32 ||
+	       (gpus && (dtype == DT_BF16 || dtype == DT_FP16));
 }
 
 static enum status role_supported(const struct role *r, bool gpus, struct error *e)
@@ -24,8 +25,11 @@ static enum status role_supported(const struct role *r, bool gpus, struct error 
 	for (size_t i = 0; i < r->ops.n; i++) {
 		const struct op *op = &r->ops.at[i];
 		if (!executed(op->dtype, gpus) || !executed(op->out_dtype, gpus))
-			return error_set(e, ST_RUN, "%s, and the step has ops in %s (train.dtype, param_dtype, grad_dtype, reduce_dtype)", gpus ? "GPUs execute fp32, tf32, bf16 and fp16" : "the host backend computes in fp32 only",
-			                 dtype_name(executed(op->dtype, gpus) ? op->out_dtype : op->dtype));
+			return error_set(e, ST_RUN,
+				"%s, and the step has ops in %s (train.dtype, param_dtype, grad_dtype, reduce_dtype)",
+				gpus ? "GPUs execute fp32, tf32, bf16 and fp16"
+				     : "the host backend computes in fp32 only",
+				dtype_name(executed(op->dtype, gpus) ? op->out_dtype : op->dtype));
 	}
 	return ST_OK;
 }
@@ -33,15 +37,27 @@ static enum status role_supported(const struct role *r, bool gpus, struct error 
 enum status runner_supports(const struct program *p, bool gpus, struct error *e)
 {
 	enum status st = ST_OK;
+	const struct algorithm_traits *algorithm = &algorithm_traits[p->config.collectives.algorithm];
+	if (!algorithm->nccl)
+		return error_set(e, ST_RUN, "collectives.algorithm: NCCL lacks %s, which is predicted, not executed",
+			algorithm->name);
 	if (gpus && p->config.cluster.n_slow_ranks > 0)
-		return error_set(e, ST_RUN, "cluster.slow_ranks: GPUs are not slowed; cores are (run.backend: host), and `stepsim predict` predicts it");
+		return error_set(e, ST_RUN,
+			"cluster.slow_ranks: GPUs are not slowed; cores are (run.backend: host), and `stepsim predict` "
+			"predicts it");
 	if (model_window(&p->config.model) > 0 && p->config.train.attention == ATT_NAIVE)
-		return error_set(e, ST_RUN, "model.sliding_window: executed by flash attention alone; with naive attention it is predicted, not executed");
+		return error_set(e, ST_RUN,
+			"model.sliding_window: executed by flash attention alone; with naive attention it is "
+			"predicted, not executed");
 	if (gpus && (p->config.train.offload == OFF_OPTIMIZER || p->config.train.offload == OFF_OPTIMIZER_PARAMS))
-		return error_set(e, ST_RUN, "train.offload: the host's update is executed beside cores alone (run.backend: host), and `stepsim predict` predicts it");
+		return error_set(e, ST_RUN,
+			"train.offload: the host's update is executed beside cores alone (run.backend: host), and "
+			"`stepsim predict` predicts it");
 	/* CUDA does not promise that branches of a graph run beside each other. */
 	if (gpus && p->n_roles > 1 && p->config.train.cuda_graph)
-		return error_set(e, ST_RUN, "train.cuda_graph: pipeline stages are not executed as a graph, whose branches might wait for each other's messages for ever");
+		return error_set(e, ST_RUN,
+			"train.cuda_graph: pipeline stages are not executed as a graph, whose branches might wait for "
+			"each other's messages for ever");
 	for (size_t i = 0; i < p->n_roles && !st; i++)
 		st = role_supported(&p->roles[i], gpus, e);
 	return st;
@@ -60,10 +76,7 @@ enum status runner_plan(const struct program *p, int64_t rank, struct runner *r,
 
 /* ---- opening ---- */
 
-static void broken(void *ctx, const char *text)
-{
-	watchdog_fail(((struct session *)ctx)->watchdog, text);
-}
+static void broken(void *ctx, const char *text) { watchdog_fail(((struct session *)ctx)->watchdog, text); }
 
 typedef bool lanes_used[LANE_COUNT][DIM_ALL];
 
@@ -88,17 +101,24 @@ static enum status open_group(struct runner *r, enum lane lane, enum mesh_dim d,
 	return split(r, rank - place * m->stride[d], place, mine, &r->job.comm[lane][d], e);
 }
 
-/* Two members for each neighbouring pair and direction: within one nothing can pass anything, and nothing has to. A rank is in two pairs of a direction, and a split puts it into one communicator: pairs whose
- * first stage is even go first, then the others, and last that of the last stage and the first, where an odd number of stages makes it meet both. */
+/* Two members for each neighbouring pair and direction: within one nothing can pass anything, and nothing has to. A
+ * rank is in two pairs of a direction, and a split puts it into one communicator: pairs whose first stage is even go
+ * first, then the others, and last that of the last stage and the first, where an odd number of stages makes it meet
+ * both. */
 static enum status open_pairs(struct runner *r, enum lane sends, const bool mine[LANE_COUNT], struct error *e)
 {
 	const struct mesh *m = &r->program->mesh;
-	int64_t stages = m->size[DIM_PP], stage = mesh_coord(m, r->rank, DIM_PP), forward = sends == LANE_SEND_NEXT ? 1 : stages - 1;
+	int64_t stages = m->size[DIM_PP], stage = mesh_coord(m, r->rank, DIM_PP),
+		forward = sends == LANE_SEND_NEXT ? 1 : stages - 1;
 	int64_t to = (stage + forward) % stages, from = (stage + stages - forward) % stages;
 	enum lane receives = peer_lane(sends);
 	enum status st = ST_OK;
 	for (int64_t turn = 0; turn < 3 && !st; turn++) {
-		struct { int64_t lower, sender; enum lane lane; } end[2] = {{sends == LANE_SEND_NEXT ? stage : to, stage, sends}, {sends == LANE_SEND_NEXT ? from : stage, from, receives}};
+		struct {
+			int64_t lower, sender;
+			enum lane lane;
+		} end[2] = {{sends == LANE_SEND_NEXT ? stage : to, stage, sends},
+			{sends == LANE_SEND_NEXT ? from : stage, from, receives}};
 		struct comm *out = NULL, none;
 		int64_t colour = -1, key = 0;
 		for (int i = 0; i < 2; i++) {
@@ -143,14 +163,13 @@ static enum status open_device(struct runner *r, struct error *e)
 	const struct gpus *g = r->session->gpus;
 	if (!g)
 		return host_device_create(&r->device, e);
-	const struct cuda_options options = {.device = g->device, .graph = r->program->config.train.cuda_graph, .share_gpu = g->shared};
-	return g->room->device_create(&options, &r->device, e);
+	const struct cuda_options options = {.device = g->device,
+		.graph = r->program->config.train.cuda_graph,
+		.share_gpu = g->shared};
+	return g->backend->device_create(&options, &r->device, e);
 }
 
-static struct comm *all_comms(struct runner *r)
-{
-	return &r->job.comm[0][0];
-}
+static struct comm *all_comms(struct runner *r) { return &r->job.comm[0][0]; }
 
 /* Collective: only once all have their memory. */
 static enum status tell_memory(struct runner *r, enum status opened, struct error *e)
@@ -169,9 +188,18 @@ enum status runner_open(struct session *s, struct runner *r, struct error *e)
 {
 	const struct program *p = r->program;
 	r->session = s;
-	r->job = (struct device_job){.role = r->role, .peer_op = r->peer_op, .layout = &r->layout, .heads = p->config.model.heads, .loss_scale = p->loss_scale, .host = host_times_of(&p->config), .beacon = watchdog_beacon(s->watchdog),
-	                             .slowness = config_slowness(&p->config, r->rank, s->info.ranks_per_host),
-	                             .cores = s->info.cores_per_rank, .oversubscribed = s->info.oversubscribed, .broken = broken, .broken_ctx = s};
+	r->job = (struct device_job){.role = r->role,
+		.peer_op = r->peer_op,
+		.layout = &r->layout,
+		.heads = p->config.model.heads,
+		.loss_scale = p->loss_scale,
+		.host = host_times_of(&p->config),
+		.beacon = watchdog_beacon(s->watchdog),
+		.slowness = config_slowness(&p->config, r->rank, s->info.ranks_per_host),
+		.cores = s->info.cores_per_rank,
+		.oversubscribed = s->info.oversubscribed,
+		.broken = broken,
+		.broken_ctx = s};
 	for (int d = 0; d < DIM_ALL; d++)
 		r->job.coord[d] = mesh_coord(&p->mesh, r->rank, d);
 	r->job.cut = (struct cut){p->mesh.size[DIM_CP], r->job.coord[DIM_CP], p->config.model.causal ? 2 : 1};

@@ -10,10 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/version.h"
 #include "exec/affinity.h"
-#include "exec/calibrate.h"
+#include "exec/calibrate/calibrate.h"
 #include "exec/gpus.h"
 #include "exec/mpi_check.h"
 
@@ -25,14 +26,14 @@ bool session_launched(int64_t *ranks)
 	static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_WORLD_SIZE"};
 	static const char *const signs[] = {"PMIX_RANK", "PMI_RANK", "SLURM_STEP_NUM_TASKS"};
 	*ranks = 1;
-	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+	for (size_t i = 0; i < COUNT(sizes); i++) {
 		const char *value = getenv(sizes[i]);
 		if (value && atoll(value) >= 1) {
 			*ranks = atoll(value);
 			return true;
 		}
 	}
-	for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
+	for (size_t i = 0; i < COUNT(signs); i++) {
 		if (!getenv(signs[i]))
 			continue;
 		const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
@@ -119,7 +120,8 @@ enum status session_agree(struct session *s, enum status st, struct error *e)
 	if (speaker == s->info.rank && e)
 		told = *e;
 	MPI_Request r;
-	if ((comm = MPI_CHECK(MPI_Ibcast(&told, (int)sizeof told, MPI_BYTE, (int)speaker, s->world, &r), e)) || (comm = session_wait(s, &r, e))) {
+	if ((comm = MPI_CHECK(MPI_Ibcast(&told, (int)sizeof told, MPI_BYTE, (int)speaker, s->world, &r), e)) ||
+		(comm = session_wait(s, &r, e))) {
 		worst = comm;
 		goto out;
 	}
@@ -132,7 +134,8 @@ out:
 
 /* ---- opening ---- */
 
-/* Two ranks are on one host when they see the same processes and the same shared memory. The name alone does not say it: containers and network namespaces share names. */
+/* Two ranks are on one host when they see the same processes and the same shared memory. The name alone does not say
+ * it: containers and network namespaces share names. */
 struct card {
 	char host[64];
 	uint64_t processes, memory;
@@ -178,17 +181,16 @@ static const struct card *group_hosts(struct session *s, const struct card *card
 	return &cards[leader];
 }
 
-/* Open MPI's mpirun ends the job by itself when a rank leaves with a status other than 0, and MPI_Abort would print a banner behind the reason. srun may go on. */
-static void abort_job(void)
-{
-	MPI_Abort(MPI_COMM_WORLD, 1);
-}
+/* Open MPI's mpirun ends the job by itself when a rank leaves with a status other than 0, and MPI_Abort would print a
+ * banner behind the reason. srun may go on. */
+static void abort_job(void) { MPI_Abort(MPI_COMM_WORLD, 1); }
 
 /* The board of this host: its first rank makes it, the others open it, then the name goes. */
 static enum status open_board(struct session *s, const struct card *leader, struct error *e)
 {
 	char name[96];
-	snprintf(name, sizeof name, "/stepsim-%lld-%llx", (long long)leader->pid, (unsigned long long)leader->processes);
+	snprintf(name, sizeof name, "/stepsim-%lld-%llx", (long long)leader->pid,
+		(unsigned long long)leader->processes);
 	bool first = s->info.local_rank == 0;
 	enum status st = first ? board_create(name, s->info.ranks_per_host, &s->board, e) : ST_OK;
 	st = session_agree(s, st, e);
@@ -208,7 +210,11 @@ static enum status open_watchdog(struct session *s, double timeout_s, struct err
 	affinity_own(slot->own);
 	board_doing(slot, "set-up");
 	atomic_store(&slot->pid, getpid());
-	struct watchdog_site site = {.board = s->board, .slot = s->info.local_rank, .rank0_here = s->host_of[s->info.rank] == 0, .timeout_s = timeout_s, .end_job = s->under_mpirun ? NULL : abort_job};
+	struct watchdog_site site = {.board = s->board,
+		.slot = s->info.local_rank,
+		.rank0_here = s->host_of[s->info.rank] == 0,
+		.timeout_s = timeout_s,
+		.end_job = s->under_mpirun ? NULL : abort_job};
 	snprintf(site.host, sizeof site.host, "%s", s->info.host);
 	return watchdog_start(&site, &s->watchdog, e);
 }
@@ -221,67 +227,73 @@ void session_given(const struct session *s, uint64_t cpus[BOARD_CPU_WORDS])
 			cpus[w] |= s->board->slot[i].cpus[w];
 }
 
-/* The seat of this rank among those of its host, from the CPUs that any of them was given. */
-static enum status choose_seat(struct session *s, struct seat *out, struct error *e)
+/* The placement of this rank among those of its host, from the CPUs that any of them was given. */
+static enum status choose_placement(struct session *s, struct placement *out, struct error *e)
 {
 	struct session_info *info = &s->info;
 	uint64_t cpus[BOARD_CPU_WORDS];
 	char *allowed = NULL;
-	struct seat *seats = calloc((size_t)info->ranks_per_host, sizeof *seats);
-	enum status st = seats ? ST_OK : error_nomem(e, "the ranks' places");
+	struct placement *placements = calloc((size_t)info->ranks_per_host, sizeof *placements);
+	enum status st = placements ? ST_OK : error_nomem(e, "the ranks' places");
 	session_given(s, cpus);
-	if (st || (st = affinity_text(cpus, &allowed, e)) || (st = placement_seats(NULL, allowed, info->ranks_per_host, false, false, seats, e)))
+	if (st || (st = affinity_text(cpus, &allowed, e)) ||
+		(st = placement_choose(NULL, allowed, info->ranks_per_host, false, false, placements, e)))
 		goto out;
-	*out = seats[info->local_rank];
+	*out = placements[info->local_rank];
 out:
 	free(allowed);
-	free(seats);
+	free(placements);
 	return st;
 }
 
-enum status session_sit(struct session *s, const struct seat *seat, const char *text, struct error *e)
+enum status session_bind(struct session *s, const struct placement *placement, const char *text, struct error *e)
 {
 	struct session_info *info = &s->info;
-	enum status st = affinity_bind(seat->cores, e);
+	enum status st = affinity_bind(placement->cores, e);
 	if (st)
 		return st;
-	info->cores_per_rank = seat->n_cores;
-	info->oversubscribed = seat->shared;
-	s->host_cores = seat->host_cores;
-	if (seat->shared)
-		snprintf(info->binding, sizeof info->binding, "%lld ranks share %lld cores", (long long)info->ranks_per_host, (long long)seat->host_cores);
+	info->cores_per_rank = placement->n_cores;
+	info->oversubscribed = placement->shared;
+	s->host_cores = placement->host_cores;
+	if (placement->shared)
+		snprintf(info->binding, sizeof info->binding, "%lld ranks share %lld cores",
+			(long long)info->ranks_per_host, (long long)placement->host_cores);
 	else
-		snprintf(info->binding, sizeof info->binding, "%lld of %lld cores a rank", (long long)seat->n_cores, (long long)seat->host_cores);
-	memcpy(s->seat, text, SEAT_TEXT);
+		snprintf(info->binding, sizeof info->binding, "%lld of %lld cores a rank",
+			(long long)placement->n_cores, (long long)placement->host_cores);
+	memcpy(s->placement, text, PLACEMENT_TEXT);
 	return ST_OK;
 }
 
 static enum status bind(struct session *s, struct error *e)
 {
-	char text[SEAT_TEXT];
-	struct seat *seat = calloc(1, sizeof *seat);
-	enum status st = seat ? ST_OK : error_nomem(e, "the rank's place");
-	if (st || (st = choose_seat(s, seat, e)))
+	char text[PLACEMENT_TEXT];
+	struct placement *placement = calloc(1, sizeof *placement);
+	enum status st = placement ? ST_OK : error_nomem(e, "the rank's place");
+	if (st || (st = choose_placement(s, placement, e)))
 		goto out;
-	seat_text(seat, NULL, s->info.host, s->info.rank, text);
-	st = session_sit(s, seat, text, e);
-	/* The device's pool shares a product out among the cores, and each of its threads calls BLAS for its part: BLAS's own workers would spin on those cores after each call. */
+	placement_text(placement, NULL, s->info.host, s->info.rank, text);
+	st = session_bind(s, placement, text, e);
+	/* The device's pool shares a product out among the cores, and each of its threads calls BLAS for its part:
+	 * BLAS's own workers would spin on those cores after each call. */
 	openblas_set_num_threads(1);
 out:
-	free(seat);
+	free(placement);
 	return st;
 }
 
-enum status session_gather_seats(struct session *s, struct error *e)
+enum status session_gather_placements(struct session *s, struct error *e)
 {
 	bool root = s->info.rank == 0;
-	free(s->seats);
-	s->seats = root ? malloc((size_t)s->info.ranks * sizeof *s->seats) : NULL;
-	enum status st = session_agree(s, root && !s->seats ? error_nomem(e, "the ranks' places") : ST_OK, e);
+	free(s->placements);
+	s->placements = root ? malloc((size_t)s->info.ranks * sizeof *s->placements) : NULL;
+	enum status st = session_agree(s, root && !s->placements ? error_nomem(e, "the ranks' places") : ST_OK, e);
 	if (st)
 		return st;
 	MPI_Request r;
-	st = MPI_CHECK(MPI_Igather(s->seat, SEAT_TEXT, MPI_BYTE, s->seats, SEAT_TEXT, MPI_BYTE, 0, s->world, &r), e);
+	st = MPI_CHECK(MPI_Igather(s->placement, PLACEMENT_TEXT, MPI_BYTE, s->placements, PLACEMENT_TEXT, MPI_BYTE, 0,
+			       s->world, &r),
+		e);
 	return st ? st : session_wait(s, &r, e);
 }
 
@@ -341,7 +353,7 @@ enum status session_open(double timeout_s, struct session **out, struct error *e
 	const struct card *leader = group_hosts(s, cards);
 	if ((st = open_board(s, leader, e)) || (st = session_agree(s, open_watchdog(s, timeout_s, e), e)))
 		goto out;
-	if ((st = session_agree(s, bind(s, e), e)) || (st = session_gather_seats(s, e)))
+	if ((st = session_agree(s, bind(s, e), e)) || (st = session_gather_placements(s, e)))
 		goto out;
 	name_libraries(&s->info);
 	*out = s;
@@ -369,27 +381,18 @@ void session_close(struct session *s)
 	watchdog_stop(s->watchdog);
 	board_close(s->board);
 	graph_destroy(s->graph);
-	free(s->seats);
+	free(s->placements);
 	free(s->host_of);
 	free(s);
 }
 
 /* ---- small things ---- */
 
-void session_timeout(struct session *s, double timeout_s)
-{
-	watchdog_timeout(s->watchdog, timeout_s);
-}
+void session_timeout(struct session *s, double timeout_s) { watchdog_timeout(s->watchdog, timeout_s); }
 
-const struct session_info *session_info(const struct session *s)
-{
-	return &s->info;
-}
+const struct session_info *session_info(const struct session *s) { return &s->info; }
 
-const char *session_seat(const struct session *s, int64_t rank)
-{
-	return s->seats[rank];
-}
+const char *session_placement(const struct session *s, int64_t rank) { return s->placements[rank]; }
 
 void session_profile_key(const struct session *s, struct profile_key *k)
 {

@@ -14,12 +14,13 @@ struct session {
 	MPI_Comm world; /* a duplicate, errors returned */
 	struct board *board;
 	struct watchdog *watchdog;
-	int32_t *host_of; /* by rank: index of its host, in the order of their first ranks */
+	int32_t *host_of;    /* by rank: index of its host, in the order of their first ranks */
 	struct graph *graph; /* of this host, once it was discovered (session_graph); owned */
 	int64_t host_cores;
-	char seat[SEAT_TEXT], (*seats)[SEAT_TEXT]; /* of this rank in words; of all ranks, on rank 0 alone */
-	bool under_mpirun; /* Open MPI's */
-	struct gpus *gpus; /* owned; NULL: the host's cores compute */
+	char placement[PLACEMENT_TEXT],
+		(*placements)[PLACEMENT_TEXT]; /* of this rank in words; of all ranks, on rank 0 alone */
+	bool under_mpirun;                     /* Open MPI's */
+	struct gpus *gpus;                     /* owned; NULL: the host's cores compute */
 };
 
 /* Polls until the request is done: no call of exec/ blocks inside MPI. */
@@ -33,15 +34,17 @@ enum status session_sum(struct session *s, double *x, size_t n, struct error *e)
 
 /* The CPUs that any rank of this host was given, as bits: what its ranks divide among themselves. */
 void session_given(const struct session *s, uint64_t cpus[BOARD_CPU_WORDS]);
-/* Binds this rank to a seat and keeps what is said of it: `text` is seat_text's. */
-enum status session_sit(struct session *s, const struct seat *seat, const char *text, struct error *e);
-/* Collective: rank 0 hears where each rank sits (session_seat). */
-enum status session_gather_seats(struct session *s, struct error *e);
-/* This host's link graph under its name in the session, discovered at most once: nvidia-smi takes seconds. *out belongs to the session. */
+/* Binds this rank to a placement and keeps what is said of it: `text` is placement_text's. */
+enum status session_bind(struct session *s, const struct placement *placement, const char *text, struct error *e);
+/* Collective: rank 0 hears where each rank sits (session_placement). */
+enum status session_gather_placements(struct session *s, struct error *e);
+/* This host's link graph under its name in the session, discovered at most once: nvidia-smi takes seconds. *out belongs
+ * to the session. */
 enum status session_graph(struct session *s, const struct graph **out, struct error *e);
 
-/* seats.c. Collective, with the address of the GPU of each rank, by rank, as graph_normal_pci: binds each rank to its GPU's cores, unless its user bound it himself. A host whose graph cannot be had or lacks one of its
- * ranks' GPUs keeps the seats that it has, with a warning. */
-enum status seats_at_gpus(struct session *s, char (*pci)[GRAPH_PCI], struct error *e);
+/* gpu_placement.c. Collective, with the address of the GPU of each rank, by rank, as graph_normal_pci: binds each rank
+ * to its GPU's cores, unless its user bound it himself. A host whose graph cannot be had or lacks one of its ranks'
+ * GPUs keeps the placements that it has, with a warning. */
+enum status session_place_at_gpus(struct session *s, char (*pci)[GRAPH_PCI], struct error *e);
 
 #endif

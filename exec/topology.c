@@ -47,7 +47,9 @@ static enum status send_text(struct session *s, const char *text, int64_t length
 	for (int64_t at = 0; !st && at < length_B; at += CHUNK_B) {
 		int64_t rest = length_B - at;
 		MPI_Request r;
-		st = MPI_CHECK(MPI_Isend(text + at, (int)(rest < CHUNK_B ? rest : CHUNK_B), MPI_BYTE, 0, TAG, s->world, &r), e);
+		st = MPI_CHECK(MPI_Isend(text + at, (int)(rest < CHUNK_B ? rest : CHUNK_B), MPI_BYTE, 0, TAG, s->world,
+				       &r),
+			e);
 		if (!st)
 			st = session_wait(s, &r, e);
 	}
@@ -60,7 +62,9 @@ static enum status receive_text(struct session *s, int64_t rank, char *text, int
 	for (int64_t at = 0; !st && at < length_B; at += CHUNK_B) {
 		int64_t rest = length_B - at;
 		MPI_Request r;
-		st = MPI_CHECK(MPI_Irecv(text + at, (int)(rest < CHUNK_B ? rest : CHUNK_B), MPI_BYTE, (int)rank, TAG, s->world, &r), e);
+		st = MPI_CHECK(MPI_Irecv(text + at, (int)(rest < CHUNK_B ? rest : CHUNK_B), MPI_BYTE, (int)rank, TAG,
+				       s->world, &r),
+			e);
 		if (!st)
 			st = session_wait(s, &r, e);
 	}
@@ -92,7 +96,8 @@ static int64_t first_rank(const struct session *s, int64_t host)
 }
 
 /* One host after the other, so that one text is in memory at a time: the others' first ranks wait in their sends. */
-static enum status collect(struct session *s, const char *own, const int64_t *length_B, char *buffer, struct cluster *c, struct error *e)
+static enum status collect(struct session *s, const char *own, const int64_t *length_B, char *buffer, struct cluster *c,
+	struct error *e)
 {
 	enum status st = ST_OK, comm = ST_OK;
 	for (int64_t host = 0; !comm && host < s->info.hosts; host++) {

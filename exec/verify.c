@@ -5,7 +5,9 @@
 #include "step/peers.h"
 
 #define CHUNK 8192
-#define BITS 6 /* values below 64: sums over up to 2^18 members are exact in fp32; of narrower formats fewer bits are used */
+#define BITS \
+	6 /* values below 64: sums over up to 2^18 members are exact in fp32; of narrower formats fewer bits are used \
+	   */
 
 struct verifier {
 	const struct mesh *mesh;
@@ -17,12 +19,15 @@ struct verifier {
 
 int32_t verify_value(uint32_t op, int64_t rank, uint64_t element)
 {
-	/* Multiplicative hashing (Knuth 1998, section 6.4): neighbours, ranks and ops differ in the bits that are kept. */
-	uint32_t x = ((uint32_t)element + (uint32_t)(element >> 32) * 77u) * 2654435761u + (uint32_t)rank * 0x85ebca6bu + op * 0xc2b2ae35u;
+	/* Multiplicative hashing (Knuth 1998, section 6.4): neighbours, ranks and ops differ in the bits that are kept.
+	 */
+	uint32_t x = ((uint32_t)element + (uint32_t)(element >> 32) * 77u) * 2654435761u +
+	             (uint32_t)rank * 0x85ebca6bu + op * 0xc2b2ae35u;
 	return (int32_t)(x >> (32 - BITS));
 }
 
-/* The op's group as the mesh has it: the communicator's own idea of it is what is verified. Member i is rank first + i x stride. */
+/* The op's group as the mesh has it: the communicator's own idea of it is what is verified. Member i is rank first + i
+ * x stride. */
 struct group {
 	int64_t size, place, first, stride;
 };
@@ -36,7 +41,8 @@ static struct group group_of(const struct verifier *v, const struct op *op)
 		return (struct group){2, second, first, (second ? v->rank : peer) - first};
 	}
 	enum mesh_dim d = (enum mesh_dim)op->group;
-	return (struct group){v->mesh->size[d], mesh_coord(v->mesh, v->rank, d), mesh_member(v->mesh, v->rank, d, 0), v->mesh->stride[d]};
+	return (struct group){v->mesh->size[d], mesh_coord(v->mesh, v->rank, d), mesh_member(v->mesh, v->rank, d, 0),
+		v->mesh->stride[d]};
 }
 
 /* The op's number at a member: stages count their own. */
@@ -52,12 +58,13 @@ struct range {
 
 static struct range range_of(const struct op *op, const struct group *g, bool input)
 {
-	uint64_t all = (uint64_t)op->d[0], part = all / (uint64_t)g->size;
+	uint64_t all = (uint64_t)op->collective.elements, part = all / (uint64_t)g->size;
 	bool own_part = op->coll == (input ? COLL_ALL_GATHER : COLL_REDUCE_SCATTER);
 	return own_part ? (struct range){(uint64_t)g->place * part, part} : (struct range){0, all};
 }
 
-/* What a rank puts there: as many bits as any sum over the group has exactly in the op's format. */
+/* Returns the value that a rank writes at an element. It has few enough bits that any sum over the group is exact in
+ * the op's format. */
 static int32_t put(const struct op *op, uint32_t id, const struct group *g, int64_t rank, uint64_t element)
 {
 	int members = 0, bits = dtype_exact_bits(op->dtype);
@@ -67,10 +74,12 @@ static int32_t put(const struct op *op, uint32_t id, const struct group *g, int6
 	return bits > 0 ? verify_value(id, rank, element) >> (BITS - bits) : 0;
 }
 
-/* What is not reduced comes from one member, where it stood at `element` of the sender's full buffer. */
-static int32_t passed_on(const struct verifier *v, const struct op *op, uint32_t id, const struct group *g, uint64_t element)
+/* Returns the value that a collective without reduction delivers: the one that its sender had at `element` of its full
+ * buffer. */
+static int32_t passed_on(const struct verifier *v, const struct op *op, uint32_t id, const struct group *g,
+	uint64_t element)
 {
-	uint64_t part = (uint64_t)op->d[0] / (uint64_t)g->size;
+	uint64_t part = (uint64_t)op->collective.elements / (uint64_t)g->size;
 	int64_t from = 0; /* broadcast's root, a message's sender */
 	if (op->coll == COLL_SENDRECV)
 		from = (g->place + g->size - 1) % g->size;
@@ -81,7 +90,8 @@ static int32_t passed_on(const struct verifier *v, const struct op *op, uint32_t
 	return put(op, number_at(v, id, g, from), g, g->first + from * g->stride, element);
 }
 
-static int32_t expected(const struct verifier *v, const struct op *op, uint32_t id, const struct group *g, uint64_t element)
+static int32_t expected(const struct verifier *v, const struct op *op, uint32_t id, const struct group *g,
+	uint64_t element)
 {
 	if (!collective_reduces((enum collective)op->coll))
 		return passed_on(v, op, id, g, element);
@@ -110,7 +120,8 @@ static void fill(void *ctx, uint32_t id)
 		for (uint64_t j = 0; j < n; j++)
 			values[j] = (float)put(op, id, &g, v->rank, r.first + i + j);
 		dtype_store(op->dtype, values, n, stored);
-		v->device->ops->write(v->device->ctx, in->buffer, view_offset_B(v->job, in) + i * size_B, stored, n * size_B);
+		v->device->ops->write(v->device->ctx, in->buffer, view_offset_B(v->job, in) + i * size_B, stored,
+			n * size_B);
 	}
 }
 
@@ -121,8 +132,8 @@ static void report(struct verifier *v, const struct op *op, uint32_t id, uint64_
 		snprintf(where, sizeof where, "bucket %d", op->bucket);
 	else
 		snprintf(where, sizeof where, "%.48s", op->what);
-	error_set(v->error, ST_RUN, "verification failed: %s %s (op %u) rank %lld element %llu: got %g, expected %g", collective_name(op->coll), where, id, (long long)v->rank,
-	          (unsigned long long)element, got, want);
+	error_set(v->error, ST_RUN, "verification failed: %s %s (op %u) rank %lld element %llu: got %g, expected %g",
+		collective_name(op->coll), where, id, (long long)v->rank, (unsigned long long)element, got, want);
 }
 
 static void check(void *ctx, uint32_t id)
@@ -138,7 +149,8 @@ static void check(void *ctx, uint32_t id)
 	float values[CHUNK], stored[CHUNK];
 	for (uint64_t i = 0; i < r.n && !v->error->status; i += CHUNK) {
 		uint64_t n = r.n - i < CHUNK ? r.n - i : CHUNK;
-		v->device->ops->read(v->device->ctx, out->buffer, view_offset_B(v->job, out) + i * size_B, stored, n * size_B);
+		v->device->ops->read(v->device->ctx, out->buffer, view_offset_B(v->job, out) + i * size_B, stored,
+			n * size_B);
 		dtype_load(op->dtype, stored, n, values);
 		for (uint64_t j = 0; j < n; j++) {
 			double want = expected(v, op, id, &g, r.first + i + j);
@@ -150,7 +162,8 @@ static void check(void *ctx, uint32_t id)
 	}
 }
 
-enum status verify_collectives(const struct mesh *mesh, const struct device_job *job, const struct device *d, int64_t rank, struct error *e)
+enum status verify_collectives(const struct mesh *mesh, const struct device_job *job, const struct device *d,
+	int64_t rank, struct error *e)
 {
 	struct error wrong = {ST_OK, ""};
 	struct verifier v = {mesh, job, d, rank, &wrong};

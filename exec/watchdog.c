@@ -11,12 +11,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 
 #define PERIOD_S 0.2
 #define ZOMBIE_AFTER_S 1.0 /* /proc is read only once a rank has been silent for so long */
 #define STOPPED_S 2.0      /* this process itself stood still: what it saw before says nothing */
-#define SEARCH_S 0.4       /* Open MPI sends SIGKILL one second after SIGTERM, and the line must be out by then */
+/* Open MPI sends SIGKILL one second after SIGTERM, and the line must be out by then */
+#define SEARCH_S 0.4
 #define ABORT_WAIT_S 0.5
 #define TEXT 256
 
@@ -37,10 +39,7 @@ struct watchdog {
 	double last_look_s;
 };
 
-static struct board_slot *own(struct watchdog *w)
-{
-	return &w->site.board->slot[w->site.slot];
-}
+static struct board_slot *own(struct watchdog *w) { return &w->site.board->slot[w->site.slot]; }
 
 static void nap(double s)
 {
@@ -50,7 +49,8 @@ static void nap(double s)
 
 /* ---- signals ----
  *
- * A handler, and not blocked signals with sigwait: a thread that a library started before main (BLAS) has nothing blocked, and would be the one that the signal ends. */
+ * A handler, and not blocked signals with sigwait: a thread that a library started before main (BLAS) has nothing
+ * blocked, and would be the one that the signal ends. */
 
 static const int signals[] = {SIGTERM, SIGINT};
 static struct sigaction before[2];
@@ -103,11 +103,13 @@ static void op_text(struct watchdog *w, const struct board_slot *s, int64_t op, 
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* A running compute op says most, then a collective on its way, then what the compute lane waits to begin. Returns whether a compute op runs. */
+/* A running compute op says most, then a collective on its way, then what the compute lane waits to begin. Returns
+ * whether a compute op runs. */
 static bool slot_text(struct watchdog *w, const struct board_slot *s, char out[TEXT])
 {
-	static const enum lane by_weight[] = {LANE_COMPUTE, LANE_MODEL_COMM, LANE_COMM, LANE_REPLICA_COMM, LANE_RECV_PREV, LANE_RECV_NEXT, LANE_SEND_NEXT, LANE_SEND_PREV, LANE_COPY, LANE_HOST, LANE_LOAD};
-	_Static_assert(sizeof by_weight / sizeof by_weight[0] == LANE_COUNT, "every lane");
+	static const enum lane by_weight[] = {LANE_COMPUTE, LANE_MODEL_COMM, LANE_COMM, LANE_REPLICA_COMM,
+		LANE_RECV_PREV, LANE_RECV_NEXT, LANE_SEND_NEXT, LANE_SEND_PREV, LANE_COPY, LANE_HOST, LANE_LOAD};
+	_Static_assert(COUNT(by_weight) == LANE_COUNT, "every lane");
 	for (size_t i = 0; i < LANE_COUNT; i++) {
 		int64_t op = atomic_load(&s->beacon.op[by_weight[i]]);
 		if (op > 0) {
@@ -190,7 +192,8 @@ static void report(struct watchdog *w, const char *text)
 		int n = snprintf(line, sizeof line, "stepsim: %s\n", text);
 		size_t length = n < (int)sizeof line ? (size_t)n : sizeof line - 1;
 		line[length - 1] = '\n';
-		/* One write, so that lines of other processes cannot fall between; nothing can be done when it fails. */
+		/* One write, so that lines of other processes cannot fall between; nothing can be done when it fails.
+		 */
 		ssize_t written = write(STDERR_FILENO, line, length);
 		(void)written;
 		atomic_store(&w->site.board->reported, 1);
@@ -204,7 +207,8 @@ static void report(struct watchdog *w, const char *text)
 void watchdog_fail(struct watchdog *w, const char *text)
 {
 	char line[1300];
-	snprintf(line, sizeof line, "rank %lld (%s): %.1100s", (long long)atomic_load(&own(w)->rank), w->site.host, text);
+	snprintf(line, sizeof line, "rank %lld (%s): %.1100s", (long long)atomic_load(&own(w)->rank), w->site.host,
+		text);
 	report(w, line);
 }
 
@@ -224,21 +228,23 @@ static void report_death(struct watchdog *w, int64_t dead)
 	char in[TEXT], other[TEXT], line[1000];
 	slot_text(w, d, in);
 	slot_text(w, l, other);
-	snprintf(line, sizeof line, "rank %lld (%s, process %d) died in %s; rank %lld was in %s; the job ends", (long long)atomic_load(&d->rank), w->site.host, atomic_load(&d->pid), in,
-	         (long long)atomic_load(&l->rank), other);
+	snprintf(line, sizeof line, "rank %lld (%s, process %d) died in %s; rank %lld was in %s; the job ends",
+		(long long)atomic_load(&d->rank), w->site.host, atomic_load(&d->pid), in,
+		(long long)atomic_load(&l->rank), other);
 	report(w, line);
 }
 
 static void look_for_dead(struct watchdog *w, bool closely)
 {
 	for (int64_t i = 0; i < w->site.board->slots; i++)
-		if (i != w->site.slot && gone(&w->site.board->slot[i], closely || clock_s() - w->seen[i].since_s > ZOMBIE_AFTER_S))
+		if (i != w->site.slot &&
+			gone(&w->site.board->slot[i], closely || clock_s() - w->seen[i].since_s > ZOMBIE_AFTER_S))
 			report_death(w, i);
 }
 
 /* ---- no progress ---- */
 
-/* What is wrong with a rank beyond its silence; NULL when nothing is. */
+/* Returns why a rank cannot go on (it left, or it is stopped), in words; NULL where it is merely silent. */
 static const char *trouble(const struct board_slot *s)
 {
 	if (atomic_load(&s->state) == BOARD_FINISHED)
@@ -247,7 +253,8 @@ static const char *trouble(const struct board_slot *s)
 	return state == 'T' || state == 't' ? "is stopped in" : NULL;
 }
 
-/* The rank to blame: one that left or is stopped, else one whose compute op runs, else the one that got least far. Ranks that wait for each other differ in nothing but that. */
+/* The rank to blame: one that left or is stopped, else one whose compute op runs, else the one that got least far.
+ * Ranks that wait for each other differ in nothing but that. */
 static int64_t laggard(struct watchdog *w)
 {
 	const struct board *b = w->site.board;
@@ -274,15 +281,18 @@ static void report_stall(struct watchdog *w, double silent_s, int64_t lag)
 	slot_text(w, &b->slot[lag], in);
 	if (other != lag) {
 		slot_text(w, &b->slot[other], waits);
-		snprintf(rest, sizeof rest, "rank %lld was in %s; ", (long long)atomic_load(&b->slot[other].rank), waits);
+		snprintf(rest, sizeof rest, "rank %lld was in %s; ", (long long)atomic_load(&b->slot[other].rank),
+			waits);
 	}
 	const char *how = trouble(&b->slot[lag]);
-	snprintf(line, sizeof line, "no progress for %.0f s: rank %lld (%s, process %d) %s %s; %sthe job ends", silent_s, (long long)atomic_load(&b->slot[lag].rank), w->site.host,
-	         atomic_load(&b->slot[lag].pid), how ? how : "hangs in", in, rest);
+	snprintf(line, sizeof line, "no progress for %.0f s: rank %lld (%s, process %d) %s %s; %sthe job ends",
+		silent_s, (long long)atomic_load(&b->slot[lag].rank), w->site.host, atomic_load(&b->slot[lag].pid),
+		how ? how : "hangs in", in, rest);
 	report(w, line);
 }
 
-/* Only when all ranks of the host are armed and silent: while one of them prepares or computes something, the others' waiting is no fault. */
+/* Only when all ranks of the host are armed and silent: while one of them prepares or computes something, the others'
+ * waiting is no fault. */
 static void look_for_stall(struct watchdog *w)
 {
 	const struct board *b = w->site.board;
@@ -320,7 +330,8 @@ static void told_to_end(struct watchdog *w, int sig)
 	char in[TEXT], line[600];
 	slot_text(w, &w->site.board->slot[0], in);
 	snprintf(line, sizeof line, "%s while rank %lld was in %s; the job ends",
-	         sig == SIGINT ? "interrupted" : "told to end (SIGTERM: cancelled, or a rank of another host died)", (long long)atomic_load(&w->site.board->slot[0].rank), in);
+		sig == SIGINT ? "interrupted" : "told to end (SIGTERM: cancelled, or a rank of another host died)",
+		(long long)atomic_load(&w->site.board->slot[0].rank), in);
 	report(w, line);
 }
 
@@ -333,7 +344,8 @@ static void *watch(void *arg)
 			break;
 		if (atomic_load(&w->site.board->verdict))
 			report(w, "");
-		/* A rank that has finished with a status other than 0 makes the launcher send SIGTERM to those that are about to: they need no reason. */
+		/* A rank that has finished with a status other than 0 makes the launcher send SIGTERM to those that are
+		 * about to: they need no reason. */
 		int sig = atomic_load(&signalled);
 		if (sig && atomic_load(&own(w)->state) != BOARD_FINISHED)
 			told_to_end(w, sig);
@@ -387,10 +399,7 @@ void watchdog_stop(struct watchdog *w)
 	free(w);
 }
 
-void watchdog_timeout(struct watchdog *w, double timeout_s)
-{
-	atomic_store(&w->timeout_s, timeout_s);
-}
+void watchdog_timeout(struct watchdog *w, double timeout_s) { atomic_store(&w->timeout_s, timeout_s); }
 
 void watchdog_arm(struct watchdog *w, const char *doing)
 {
@@ -406,15 +415,9 @@ void watchdog_disarm(struct watchdog *w)
 	board_doing(own(w), "");
 }
 
-void watchdog_progress(struct watchdog *w)
-{
-	atomic_fetch_add(&own(w)->beacon.progress, 1);
-}
+void watchdog_progress(struct watchdog *w) { atomic_fetch_add(&own(w)->beacon.progress, 1); }
 
-struct beacon *watchdog_beacon(struct watchdog *w)
-{
-	return &own(w)->beacon;
-}
+struct beacon *watchdog_beacon(struct watchdog *w) { return &own(w)->beacon; }
 
 void watchdog_roles(struct watchdog *w, const struct role *roles, size_t n, size_t mine)
 {

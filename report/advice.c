@@ -1,4 +1,4 @@
-/* What would shorten the step: as text and as JSON. */
+/* Advice as text and as JSON. */
 #include <math.h>
 
 #include "base/quantity.h"
@@ -11,11 +11,22 @@
 #define SHORT_ROWS 4 /* of the block under the table */
 
 static const char *const symptom_words[SYMPTOM_COUNT] = {
-	[SYMPTOM_DATA] = "data-starved", [SYMPTOM_SYNC] = "synchronised with the host", [SYMPTOM_LAUNCH] = "launch-bound", [SYMPTOM_COMM] = "exposed communication", [SYMPTOM_BUBBLE] = "pipeline bubble",
-	[SYMPTOM_DTYPE] = "a format without the fast matrix units", [SYMPTOM_MEMORY] = "bandwidth-bound", [SYMPTOM_COMPUTE] = "compute-bound",
+	[SYMPTOM_DATA] = "data-starved",
+	[SYMPTOM_SYNC] = "synchronised with the host",
+	[SYMPTOM_LAUNCH] = "launch-bound",
+	[SYMPTOM_COMM] = "exposed communication",
+	[SYMPTOM_BUBBLE] = "pipeline bubble",
+	[SYMPTOM_DTYPE] = "a format without the fast matrix units",
+	[SYMPTOM_MEMORY] = "bandwidth-bound",
+	[SYMPTOM_COMPUTE] = "compute-bound",
 };
 static const char *const stage_words[WORK_STAGES] = {
-	[WORK_DTYPE] = "format", [WORK_FEED] = "feed", [WORK_FUSE] = "fuse", [WORK_FIT] = "fit", [WORK_COMMUNICATE] = "communicate", [WORK_PIPELINE] = "pipeline",
+	[WORK_DTYPE] = "format",
+	[WORK_FEED] = "feed",
+	[WORK_FUSE] = "fuse",
+	[WORK_FIT] = "fit",
+	[WORK_COMMUNICATE] = "communicate",
+	[WORK_PIPELINE] = "pipeline",
 };
 
 /* ---- text ---- */
@@ -27,10 +38,13 @@ static enum status add_row(struct table *t, const struct advice_row *r, double s
 	for (size_t i = 0; i < r->n_sets; i++)
 		n += (size_t)snprintf(text + n, sizeof text - n, "%s--set %s", i ? " " : "", r->set[i]);
 	quantity_format(seconds, fabs(r->saves_s), UNIT_SECOND);
-	return table_row(t, e, "  %s|%s%s%s|%.1f %%|%d %s|%s", r->what, r->estimated ? "~" : "", r->saves_s < 0 ? "-" : "", seconds, 100 * r->saves_s / step_s, (int)r->stage + 1, stage_words[r->stage], text);
+	return table_row(t, e, "  %s|%s%s%s|%.1f %%|%d %s|%s", r->what, r->estimated ? "~" : "",
+		r->saves_s < 0 ? "-" : "", seconds, 100 * r->saves_s / step_s, (int)r->stage + 1, stage_words[r->stage],
+		text);
 }
 
-static enum status rows_table(const struct advice *a, size_t from, size_t to, double step_s, struct table **out, struct error *e)
+static enum status rows_table(const struct advice *a, size_t from, size_t to, double step_s, struct table **out,
+	struct error *e)
 {
 	struct table *t = *out = table_create("<|saves|of the step|<order|<with");
 	enum status st = t ? ST_OK : error_nomem(e, "the advice");
@@ -60,11 +74,13 @@ void text_advice_head(const struct outcome *o, FILE *out)
 {
 	const struct advice *a = o->advice;
 	if (a->n == 0)
-		fprintf(out, "Symptom: %s. %s (", symptom_words[a->symptom], a->fits ? "No single change shortens the step by 0.5 % or more" : "No single change makes it fit in memory");
+		fprintf(out, "Symptom: %s. %s (", symptom_words[a->symptom],
+			a->fits ? "No single change shortens the step by 0.5 % or more"
+				: "No single change makes it fit in memory");
 	else if (a->fits)
-		fprintf(out, "What would shorten the step, each alone; symptom: %s (", symptom_words[a->symptom]);
+		fprintf(out, "Changes that shorten the step, each alone; symptom: %s (", symptom_words[a->symptom]);
 	else
-		fputs("What makes it fit in memory, each alone, the shortest step first (", out);
+		fputs("Changes that make it fit in memory, each alone, the shortest step first (", out);
 	print_counts(a, out);
 	fputs(")\n", out);
 }
@@ -79,7 +95,8 @@ enum status report_advice(const struct outcome *o, FILE *out, struct error *e)
 	const struct advice *a = o->advice;
 	fputc('\n', out);
 	text_advice_head(o, out);
-	return a->n > 0 ? print_rows(a, 0, a->n < SHORT_ROWS ? a->n : SHORT_ROWS, o->predicted->time.step_s, out, e) : ST_OK;
+	return a->n > 0 ? print_rows(a, 0, a->n < SHORT_ROWS ? a->n : SHORT_ROWS, o->predicted->time.step_s, out, e)
+	                : ST_OK;
 }
 
 static enum status sensitivity_table(const struct outcome *o, FILE *out, struct error *e)
@@ -91,7 +108,9 @@ static enum status sensitivity_table(const struct outcome *o, FILE *out, struct 
 		char saves[QUANTITY_MAX], limit[QUANTITY_MAX], elasticity[16] = "";
 		if (!isnan(s->elasticity))
 			snprintf(elasticity, sizeof elasticity, "%.3f", s->elasticity);
-		st = table_row(t, e, "  %s|%s|%s|%s|%s", s->what, s->change, isnan(s->saves_s) ? "" : quantity_format(saves, fmax(0, s->saves_s), UNIT_SECOND), elasticity, quantity_format(limit, s->limit_s, UNIT_SECOND));
+		st = table_row(t, e, "  %s|%s|%s|%s|%s", s->what, s->change,
+			isnan(s->saves_s) ? "" : quantity_format(saves, fmax(0, s->saves_s), UNIT_SECOND), elasticity,
+			quantity_format(limit, s->limit_s, UNIT_SECOND));
 	}
 	if (!st)
 		table_print(t, out);
@@ -104,11 +123,12 @@ enum status report_advice_more(const struct outcome *o, FILE *out, struct error 
 	const struct advice *a = o->advice;
 	enum status st = ST_OK;
 	if (a->n > SHORT_ROWS) {
-		fprintf(out, "further changes, each alone:\n");
+		fprintf(out, "Further changes, each alone:\n");
 		st = print_rows(a, SHORT_ROWS, a->n, o->predicted->time.step_s, out, e);
 	}
 	if (!st && a->n_sensitivity > 0) {
-		fprintf(out, "sensitivity: what the step gains by a little, and what is left of it when a part costs nothing:\n");
+		fprintf(out, "sensitivity: time saved by a small change of a rate, "
+			     "and the step if that part took no time:\n");
 		st = sensitivity_table(o, out, e);
 	}
 	return st;

@@ -17,11 +17,15 @@
 static const char style[] =
 	"<style>\n"
 	"text{font-family:Inter,\"Helvetica Neue\",Helvetica,Arial,sans-serif;font-size:12px;fill:#1d2430}\n"
-	".paper{fill:#ffffff}.title{font-size:16px;font-weight:600}.soft{fill:#5b6676}.frame{fill:none;stroke:#8b98a9}.grid{stroke:#e5e9ef}\n"
-	".line{fill:none;stroke-width:2.2;stroke-linejoin:round}.dash{stroke-dasharray:6 4;stroke-width:1.5}.band{opacity:.16}\n"
-	"@media (prefers-color-scheme:dark){text{fill:#e6eaf0}.paper{fill:#12161c}.soft{fill:#9aa6b6}.frame{stroke:#6c7a8c}.grid{stroke:#252d37}}\n"
+	".paper{fill:#ffffff}.title{font-size:16px;font-weight:600}.soft{fill:#5b6676}.frame{fill:none;"
+	"stroke:#8b98a9}.grid{stroke:#e5e9ef}\n"
+	".line{fill:none;stroke-width:2.2;stroke-linejoin:round}.dash{stroke-dasharray:6 4;stroke-width:1.5}.band{"
+	"opacity:.16}\n"
+	"@media (prefers-color-scheme:dark){text{fill:#e6eaf0}.paper{fill:#12161c}.soft{fill:#9aa6b6}.frame{"
+	"stroke:#6c7a8c}.grid{stroke:#252d37}}\n"
 	"</style>\n";
-static const char *const colours[CHART_LINES] = {"#2f6fd6", "#c2410c", "#5d9300", "#8d5bc9", "#0f8a8a", "#b4530a", "#d6457f", "#6b7280", "#9a8500", "#3b3fb8", "#a3341f", "#2c7a4b"};
+static const char *const colours[CHART_LINES] = {"#2f6fd6", "#c2410c", "#5d9300", "#8d5bc9", "#0f8a8a", "#b4530a",
+	"#d6457f", "#6b7280", "#9a8500", "#3b3fb8", "#a3341f", "#2c7a4b"};
 
 struct axis {
 	double from, to; /* log10 where log */
@@ -34,15 +38,9 @@ static double place(const struct axis *a, double v)
 	return a->to > a->from ? (at - a->from) / (a->to - a->from) : 0.5;
 }
 
-static double at_x(const struct axis *a, double v)
-{
-	return LEFT + PLOT_W * place(a, v);
-}
+static double at_x(const struct axis *a, double v) { return LEFT + PLOT_W * place(a, v); }
 
-static double at_y(const struct axis *a, double v)
-{
-	return TOP + PLOT_H * (1 - place(a, v));
-}
+static double at_y(const struct axis *a, double v) { return TOP + PLOT_H * (1 - place(a, v)); }
 
 static void words(FILE *out, const char *look, const char *anchor, double x, double y, const char *text)
 {
@@ -86,7 +84,7 @@ static void find_axes(const struct chart *c, struct axis *x, struct axis *y)
 	y->from -= y->log ? pad : 0;
 }
 
-/* 1, 2 or 5 times a power of ten, so that there are about `most` of them. */
+/* Returns 1, 2 or 5 times a power of ten, so that there are about `most` ticks. */
 static double tick_of(double length, double most)
 {
 	double step = pow(10, floor(log10(length / most)));
@@ -116,19 +114,21 @@ static void tick(FILE *out, const struct chart *c, const struct axis *a, bool is
 		return;
 	tick_text(text, v, is_x ? c->x_unit : c->y_unit);
 	if (is_x) {
-		fprintf(out, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", at_x(a, v), at_x(a, v), TOP, TOP + PLOT_H);
+		fprintf(out, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", at_x(a, v),
+			at_x(a, v), TOP, TOP + PLOT_H);
 		words(out, "soft", "middle", at_x(a, v), TOP + PLOT_H + 18, text);
 	} else {
-		fprintf(out, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", LEFT, LEFT + PLOT_W, at_y(a, v), at_y(a, v));
+		fprintf(out, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", LEFT,
+			LEFT + PLOT_W, at_y(a, v), at_y(a, v));
 		words(out, "soft", "end", LEFT - 8, at_y(a, v) + 4, text);
 	}
 }
 
-/* Between neighbours' labels, at least. */
+/* The least distance between neighbours' labels. */
 #define TICK_ROOM 44.0
 #define POINTS_FEW 10
 
-/* Where few numbers were asked for, they say more than round ones: 8, 16, 32 GPUs. */
+/* Returns whether every line has few points. Their x are then the ticks, in place of round numbers: 8, 16, 32 GPUs. */
 static bool few_points(const struct chart *c)
 {
 	for (size_t l = 0; l < c->lines; l++)
@@ -155,7 +155,8 @@ static void draw_axis(FILE *out, const struct chart *c, const struct axis *a, bo
 	}
 	if (!a->log) {
 		double length = a->to > a->from ? a->to - a->from : 1, most = is_x ? 8 : 6;
-		double step = (is_x ? c->x_unit : c->y_unit) == UNIT_BYTE ? exp2(ceil(log2(length / most))) : tick_of(length, most);
+		double step = (is_x ? c->x_unit : c->y_unit) == UNIT_BYTE ? exp2(ceil(log2(length / most)))
+		                                                          : tick_of(length, most);
 		for (double v = ceil(a->from / step) * step; v <= a->to + step * 1e-9; v += step)
 			tick(out, c, a, is_x, v);
 		return;
@@ -173,7 +174,8 @@ static void draw_words(FILE *out, const struct chart *c, const struct axis *a)
 		words(out, "soft", "middle", at_x(a, (double)i), TOP + PLOT_H + 18, c->x_words[i]);
 }
 
-static void draw_band(FILE *out, const struct chart_line *l, const struct axis *x, const struct axis *y, const char *colour)
+static void draw_band(FILE *out, const struct chart_line *l, const struct axis *x, const struct axis *y,
+	const char *colour)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < l->n; i++)
@@ -200,7 +202,8 @@ static void draw_line(FILE *out, const struct chart *c, size_t k, const struct a
 	for (size_t i = 0; i < l->n && !l->dots; i++) {
 		bool there = isfinite(l->at[i].y);
 		if (there && !open)
-			fprintf(out, "<polyline class=\"line%s\" stroke=\"%s\" points=\"", l->dashed ? " dash" : "", colour);
+			fprintf(out, "<polyline class=\"line%s\" stroke=\"%s\" points=\"", l->dashed ? " dash" : "",
+				colour);
 		if (there)
 			fprintf(out, "%.1f,%.1f ", at_x(x, l->at[i].x), at_y(y, l->at[i].y));
 		else if (open)
@@ -214,11 +217,20 @@ static void draw_line(FILE *out, const struct chart *c, size_t k, const struct a
 		if (!isfinite(l->at[i].y))
 			continue;
 		if (l->bars)
-			fprintf(out, "<rect fill=\"%s\" opacity=\".35\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n", colour, at_x(x, l->at[i].x) - wide / 2, at_y(y, l->at[i].y), wide, at_y(y, 0) - at_y(y, l->at[i].y));
+			fprintf(out,
+				"<rect fill=\"%s\" opacity=\".35\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
+				"height=\"%.1f\"/>\n",
+				colour, at_x(x, l->at[i].x) - wide / 2, at_y(y, l->at[i].y), wide,
+				at_y(y, 0) - at_y(y, l->at[i].y));
 		char a[QUANTITY_MAX], b[QUANTITY_MAX];
 		if (l->dots && isfinite(l->at[i].low) && isfinite(l->at[i].high))
-			fprintf(out, "<line class=\"line\" stroke=\"%s\" opacity=\".45\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", colour, at_x(x, l->at[i].x), at_x(x, l->at[i].x), at_y(y, l->at[i].low), at_y(y, l->at[i].high));
-		fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.6\" fill=\"%s\"><title>", at_x(x, l->at[i].x), at_y(y, l->at[i].y), colour);
+			fprintf(out,
+				"<line class=\"line\" stroke=\"%s\" opacity=\".45\" x1=\"%.1f\" x2=\"%.1f\" "
+				"y1=\"%.1f\" y2=\"%.1f\"/>\n",
+				colour, at_x(x, l->at[i].x), at_x(x, l->at[i].x), at_y(y, l->at[i].low),
+				at_y(y, l->at[i].high));
+		fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.6\" fill=\"%s\"><title>", at_x(x, l->at[i].x),
+			at_y(y, l->at[i].y), colour);
 		svg_escaped(c->x_words ? c->x_words[(size_t)l->at[i].x] : tick_text(a, l->at[i].x, c->x_unit), out);
 		fprintf(out, ": %s</title></circle>\n", quantity_format(b, l->at[i].y, c->y_unit));
 	}
@@ -228,7 +240,9 @@ static void draw_key(FILE *out, const struct chart *c)
 {
 	for (size_t k = 0; k < c->lines && c->lines > 1; k++) {
 		double y = TOP + PLOT_H + BELOW + KEY_LINE * (double)k;
-		fprintf(out, "<line class=\"line%s\" stroke=\"%s\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", c->line[k].dashed ? " dash" : "", c->line[k].dashed ? "#8b98a9" : colours[k % CHART_LINES], LEFT, LEFT + 26, y - 4, y - 4);
+		fprintf(out, "<line class=\"line%s\" stroke=\"%s\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n",
+			c->line[k].dashed ? " dash" : "", c->line[k].dashed ? "#8b98a9" : colours[k % CHART_LINES],
+			LEFT, LEFT + 26, y - 4, y - 4);
 		words(out, "key", "start", LEFT + 34, y, c->line[k].name);
 	}
 }
@@ -236,9 +250,13 @@ static void draw_key(FILE *out, const struct chart *c)
 void chart_write(const struct chart *c, FILE *out)
 {
 	struct axis x, y;
-	double width = LEFT + PLOT_W + 30, height = TOP + PLOT_H + BELOW + (c->lines > 1 ? KEY_LINE * (double)c->lines : 0);
+	double width = LEFT + PLOT_W + 30,
+	       height = TOP + PLOT_H + BELOW + (c->lines > 1 ? KEY_LINE * (double)c->lines : 0);
 	find_axes(c, &x, &y);
-	fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" height=\"%.0f\">\n%s<rect class=\"paper\" width=\"100%%\" height=\"100%%\"/>\n", width, height, width, height, style);
+	fprintf(out,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "
+		"height=\"%.0f\">\n%s<rect class=\"paper\" width=\"100%%\" height=\"100%%\"/>\n",
+		width, height, width, height, style);
 	words(out, "title", "start", LEFT, 24, c->title);
 	words(out, "soft", "start", LEFT, TOP - 8, c->y_name);
 	draw_axis(out, c, &y, false);
@@ -246,7 +264,8 @@ void chart_write(const struct chart *c, FILE *out)
 		draw_words(out, c, &x);
 	else
 		draw_axis(out, c, &x, true);
-	fprintf(out, "<rect class=\"frame\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n", LEFT, TOP, PLOT_W, PLOT_H);
+	fprintf(out, "<rect class=\"frame\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n", LEFT, TOP,
+		PLOT_W, PLOT_H);
 	words(out, "soft", "middle", LEFT + PLOT_W / 2, TOP + PLOT_H + 38, c->x_name);
 	for (size_t k = 0; k < c->lines && k < CHART_LINES; k++)
 		draw_line(out, c, k, &x, &y);
@@ -254,10 +273,7 @@ void chart_write(const struct chart *c, FILE *out)
 	fputs("</svg>\n", out);
 }
 
-static void write_chart(const void *of, FILE *out)
-{
-	chart_write(of, out);
-}
+static void write_chart(const void *of, FILE *out) { chart_write(of, out); }
 
 enum status chart_save(const struct chart *c, const char *path, struct error *e)
 {

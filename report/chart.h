@@ -10,15 +10,15 @@
 
 struct chart_point {
 	double x, y;
-	double low, high; /* a band around y, or a bar through a point of a line of points alone; NAN: none */
+	double low, high; /* a band around y; with `dots` a bar through the point; NAN: none */
 };
 
 struct chart_line {
-	const char *name;              /* in the key; borrowed */
-	const struct chart_point *at;  /* borrowed; in order of x; y NAN: a gap */
+	const char *name;             /* in the key; borrowed */
+	const struct chart_point *at; /* borrowed; in order of x; y NAN: a gap */
 	size_t n;
-	bool dashed, dots;             /* a reference; points alone */
-	bool bars;                     /* of dots: a bar from 0 to each */
+	bool dashed, dots; /* a reference; points alone */
+	bool bars;         /* of dots: a bar from 0 to each */
 };
 
 struct chart {
@@ -31,11 +31,11 @@ struct chart {
 	size_t lines;
 };
 
-#define CHART_LINES 12 /* so many looks there are; a chart has no more lines */
+#define CHART_LINES 12 /* styles of lines; the most lines of a chart */
 
-/* Needs one point whose y is a number. Texts are escaped. */
+/* Writes the chart as SVG; at least one y must be a number. Escapes all texts. */
 void chart_write(const struct chart *c, FILE *out);
-/* Into a file ("-": standard output). */
+/* The same into a file ("-": standard output). */
 enum status chart_save(const struct chart *c, const char *path, struct error *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a comparison counts, and who wins. */
+/* The money of each row of a comparison, and the ranking. */
 #include "report/compare.h"
 
 #include <math.h>
@@ -15,10 +15,7 @@ void compare_free(struct compare *c)
 	vec_free(&c->rows);
 }
 
-double compare_goodput(const struct result *p)
-{
-	return p->goodput > 0 ? p->goodput : 1;
-}
+double compare_goodput(const struct result *p) { return p->goodput > 0 ? p->goodput : 1; }
 
 void compare_count(struct compare *c)
 {
@@ -47,9 +44,9 @@ double compare_value(const struct compare_row *r, enum compare_basis basis, doub
 	return v;
 }
 
-/* ---- by what ---- */
+/* ---- the criterion ---- */
 
-/* The first row that lacks it; NULL: none does. */
+/* Returns the first row that lacks it; NULL: none does. */
 static const struct compare_row *lacking(const struct compare *c, enum compare_basis basis)
 {
 	for (size_t i = 0; i < c->rows.n; i++) {
@@ -60,7 +57,7 @@ static const struct compare_row *lacking(const struct compare *c, enum compare_b
 	return NULL;
 }
 
-/* The first row of which something else is counted than of the first; NULL: none. */
+/* Returns the first row whose counted quantity differs from that of row 0; NULL: none. */
 static const struct compare_row *unlike(const struct compare *c)
 {
 	const struct compare_row *first = NULL;
@@ -68,7 +65,8 @@ static const struct compare_row *unlike(const struct compare *c)
 		const struct compare_row *r = &c->rows.at[i];
 		if (!r->fits)
 			continue;
-		if (first && (r->price_usd.partial != first->price_usd.partial || r->power_W.partial != first->power_W.partial))
+		if (first && (r->price_usd.partial != first->price_usd.partial ||
+				     r->power_W.partial != first->power_W.partial))
 			return r->price_usd.partial || r->power_W.partial ? r : first;
 		first = first ? first : r;
 	}
@@ -80,7 +78,8 @@ bool compare_known(const struct compare *c, enum compare_basis basis, char why[1
 	const struct compare_row *row = lacking(c, basis), *other = !row && basis == BY_OWNED ? unlike(c) : NULL;
 	why[0] = '\0';
 	if (row)
-		snprintf(why, 160, "what %s %.100s costs is not known", basis == BY_OWNED ? "owning" : "renting", row->name);
+		snprintf(why, 160, "what %s %.100s costs is not known", basis == BY_OWNED ? "owning" : "renting",
+			row->name);
 	else if (other)
 		snprintf(why, 160, "of %.100s the GPUs alone are counted", other->name);
 	return !row && !other;
@@ -120,7 +119,11 @@ static void sort_rows(struct compare *c, struct key *keys, struct compare_row *c
 		const struct compare_row *r = &c->rows.at[i];
 		double interval[2];
 		copy[i] = *r;
-		keys[i] = (struct key){.at = i, .fits = r->fits, .value = r->fits ? compare_value(r, c->basis, interval) : r->missing_B ? (double)r->missing_B : INFINITY};
+		keys[i] = (struct key){.at = i,
+			.fits = r->fits,
+			.value = r->fits        ? compare_value(r, c->basis, interval)
+		                 : r->missing_B ? (double)r->missing_B
+		                                : INFINITY};
 	}
 	qsort(keys, c->rows.n, sizeof *keys, by_key);
 	for (size_t i = 0; i < c->rows.n; i++)

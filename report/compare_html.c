@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/paths.h"
 #include "report/compare_parts.h"
 #include "report/page.h"
@@ -17,11 +18,14 @@ static void verdict(const struct compare *c, char *out, size_t size)
 {
 	const struct compare_row *row = c->rows.at;
 	if (!c->rows.n || !row[0].fits)
-		snprintf(out, size, "On none of the systems does anything fit.");
+		snprintf(out, size, "Nothing fits on any of the systems.");
 	else if (c->rows.n < 2 || !row[1].fits)
 		snprintf(out, size, "It fits on %s%s.", row[0].name, c->rows.n < 2 ? "" : " alone");
 	else
-		snprintf(out, size, "By %s, %s is ahead of %s%s.", compare_basis_words[c->basis], row[0].name, row[1].name, row[1].overlaps ? ", but not surely: their 90 % intervals overlap" : "; their 90 % intervals are apart");
+		snprintf(out, size, "By %s, %s is ahead of %s%s.", compare_basis_words[c->basis], row[0].name,
+			row[1].name,
+			row[1].overlaps ? ", but not surely: their 90 % intervals overlap"
+					: "; their 90 % intervals are apart");
 }
 
 /* Prices that nobody knows have no bars. */
@@ -30,7 +34,7 @@ static enum status write_bars(struct page *p, const struct compare *c, struct er
 	static const enum compare_basis order[] = {BY_TIME, BY_RENTED, BY_OWNED};
 	enum status st = ST_OK;
 	fputs("<div class=\"columns\">\n", p->out);
-	for (size_t i = 0; i < sizeof order / sizeof order[0] && !st; i++) {
+	for (size_t i = 0; i < COUNT(order) && !st; i++) {
 		struct compare_bars *b = NULL;
 		const struct chart *chart;
 		struct error none = {0};
@@ -53,7 +57,7 @@ static enum status write_sources(struct page *p, const struct compare *c, struct
 	size_t len;
 	enum status st = text_of(sources, c, "the page", &text, &len, e);
 	if (!st)
-		page_details(p, "Where the numbers come from", text);
+		page_details(p, "Sources of the numbers", text);
 	free(text);
 	return st;
 }
@@ -65,7 +69,8 @@ enum status report_compare_html(const struct compare *c, const char *path, struc
 	char text[512];
 	verdict(c, text, sizeof text);
 	enum status st = page_open(&p, "a comparison - stepsim", text, e);
-	if (st || (st = page_lines(&p, "sub", title, c, e)) || (st = write_bars(&p, c, e)) || (st = compare_speed_table(c, &speed, e)) || (st = compare_money_table(c, &money, e)))
+	if (st || (st = page_lines(&p, "sub", title, c, e)) || (st = write_bars(&p, c, e)) ||
+		(st = compare_speed_table(c, &speed, e)) || (st = compare_money_table(c, &money, e)))
 		goto out;
 	page_section(&p, "Speed and memory");
 	page_table(&p, speed);

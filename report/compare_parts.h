@@ -6,11 +6,11 @@
 #include "report/chart.h"
 #include "report/compare.h"
 
-/* Each is freed with table_destroy, also when it fails. */
+/* Build a table. The caller frees it with table_destroy, also after a failure. */
 enum status compare_speed_table(const struct compare *c, struct table **out, struct error *e);
 enum status compare_money_table(const struct compare *c, struct table **out, struct error *e);
 
-/* Lines: what is equal; what the marks in the tables mean and who is ahead; notes on rows; where every number comes from. */
+/* Print lines: the title with the equal quantity, the tokens, the marks and the ranking, notes on rows, the sources. */
 void compare_title(const struct compare *c, FILE *out);
 void compare_tokens(const struct compare *c, FILE *out);
 void compare_ranking(const struct compare *c, FILE *out);
@@ -19,9 +19,11 @@ void compare_sources(const struct compare *c, FILE *out);
 
 extern const char *const compare_basis_words[BASIS_COUNT];
 
-/* Days or USD of each row that fits, a bar each with its interval. Freed with compare_bars_free, also when it fails. ST_INPUT when there is none. */
+/* Builds a bar of days or USD with its interval for each row that fits. The caller frees it with compare_bars_free,
+ * also after a failure. ST_INPUT if no row fits. */
 struct compare_bars;
-enum status compare_bars_of(const struct compare *c, enum compare_basis basis, struct compare_bars **out, const struct chart **chart, struct error *e);
+enum status compare_bars_of(const struct compare *c, enum compare_basis basis, struct compare_bars **out,
+	const struct chart **chart, struct error *e);
 void compare_bars_free(struct compare_bars *b); /* NULL-safe */
 
 #endif

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/quantity.h"
 #include "base/table.h"
 #include "report/compare_parts.h"
@@ -9,7 +10,8 @@
 #define CELL 48
 #define DAY_S 86400.0
 
-const char *const compare_basis_words[BASIS_COUNT] = {[BY_OWNED] = "what owning costs", [BY_RENTED] = "what renting costs", [BY_TIME] = "time"};
+const char *const compare_basis_words[BASIS_COUNT] =
+	{[BY_OWNED] = "what owning costs", [BY_RENTED] = "what renting costs", [BY_TIME] = "time"};
 
 /* Three digits, or as many as stand before the point, up to a million: "0.83", "74.7", "299", "299000", "2.92 M". */
 static const char *plain(char cell[CELL], double v)
@@ -50,17 +52,22 @@ static enum status speed_row(struct table *t, const struct compare_row *r, struc
 	char rank[CELL], rate[CELL], q[6][QUANTITY_MAX];
 	const struct result *p = r->predicted;
 	if (!r->fits)
-		return table_row(t, e, "-|%s|%lld|-|-|-|-|%s|%s|-|%s", r->name, (long long)r->gpus, p ? quantity_format(q[0], (double)p->memory.total_B, UNIT_BYTE) : "-",
-		                 r->missing_B ? "too much" : "-", r->missing_B ? "nothing fits" : "none");
-	return table_row(t, e, "%s|%s|%lld|%s|%s to %s|%s|%.1f %%|%s|%s|%s|%s", rank_cell(rank, r), r->name, (long long)r->gpus, quantity_format(q[0], p->time.step_s, UNIT_SECOND),
-	                 quantity_format(q[1], p->interval90_s[0], UNIT_SECOND), quantity_format(q[2], p->interval90_s[1], UNIT_SECOND), plain(rate, p->tokens_per_s), 100 * p->mfu,
-	                 quantity_format(q[4], (double)p->memory.total_B, UNIT_BYTE), quantity_format(q[5], (double)p->memory.capacity_B - (double)p->memory.total_B, UNIT_BYTE),
-	                 quantity_format(q[3], p->time.exposed_comm_s, UNIT_SECOND), r->plan);
+		return table_row(t, e, "-|%s|%lld|-|-|-|-|%s|%s|-|%s", r->name, (long long)r->gpus,
+			p ? quantity_format(q[0], (double)p->memory.total_B, UNIT_BYTE) : "-",
+			r->missing_B ? "too much" : "-", r->missing_B ? "nothing fits" : "none");
+	return table_row(t, e, "%s|%s|%lld|%s|%s to %s|%s|%.1f %%|%s|%s|%s|%s", rank_cell(rank, r), r->name,
+		(long long)r->gpus, quantity_format(q[0], p->time.step_s, UNIT_SECOND),
+		quantity_format(q[1], p->interval90_s[0], UNIT_SECOND),
+		quantity_format(q[2], p->interval90_s[1], UNIT_SECOND), plain(rate, p->tokens_per_s), 100 * p->mfu,
+		quantity_format(q[4], (double)p->memory.total_B, UNIT_BYTE),
+		quantity_format(q[5], (double)p->memory.capacity_B - (double)p->memory.total_B, UNIT_BYTE),
+		quantity_format(q[3], p->time.exposed_comm_s, UNIT_SECOND), r->plan);
 }
 
 enum status compare_speed_table(const struct compare *c, struct table **out, struct error *e)
 {
-	struct table *t = *out = table_create("#|<system|GPUs|step time|90 % interval|tokens/s|MFU|memory|free|exposed|<plan");
+	struct table *t = *out = table_create(
+		"#|<system|GPUs|step time|90 % interval|tokens/s|MFU|memory|free|exposed|<plan");
 	enum status st = t ? ST_OK : error_nomem(e, "the table");
 	for (size_t i = 0; i < c->rows.n && !st; i++)
 		st = speed_row(t, &c->rows.at[i], e);
@@ -71,24 +78,32 @@ enum status compare_speed_table(const struct compare *c, struct table **out, str
 
 static enum status money_row(const struct compare *c, struct table *t, const struct compare_row *r, struct error *e)
 {
-	char rank[CELL], rented[CELL], owned[CELL], rented_each[CELL], owned_each[CELL], power[CELL], days[CELL], kwh[CELL], q[QUANTITY_MAX];
+	char rank[CELL], rented[CELL], owned[CELL], rented_each[CELL], owned_each[CELL], power[CELL], days[CELL],
+		kwh[CELL], q[QUANTITY_MAX];
 	const struct money *m = &r->money;
 	double billions = c->tokens / 1e9;
-	bool owned_partial = r->price_usd.partial || r->power_W.partial, owned_unverified = r->price_usd.unverified || r->power_W.unverified;
-	snprintf(power, sizeof power, "%s%s%s", !(r->hosts > 0) ? "-" : quantity_format(q, r->power_W.value, UNIT_WATT), r->hosts > 0 && r->power_W.partial ? " +" : "", r->hosts > 0 && r->power_W.unverified ? " *" : "");
-	return table_row(t, e, "%s|%s|%.6g|%s|%s|%s|%s|%s|%s|%s", rank_cell(rank, r), r->name, r->hosts, power, plain(days, m->time_s / DAY_S), plain(kwh, m->energy_kWh),
-	                 usd(rented, m->rented_usd, r->rent_usd_per_hour.unverified, false), usd(owned, m->owned_usd, owned_unverified, owned_partial),
-	                 usd(rented_each, m->rented_usd / billions, r->rent_usd_per_hour.unverified, false), usd(owned_each, m->owned_usd / billions, owned_unverified, owned_partial));
+	bool owned_partial = r->price_usd.partial || r->power_W.partial,
+	     owned_unverified = r->price_usd.unverified || r->power_W.unverified;
+	snprintf(power, sizeof power, "%s%s%s", !(r->hosts > 0) ? "-" : quantity_format(q, r->power_W.value, UNIT_WATT),
+		r->hosts > 0 && r->power_W.partial ? " +" : "", r->hosts > 0 && r->power_W.unverified ? " *" : "");
+	return table_row(t, e, "%s|%s|%.6g|%s|%s|%s|%s|%s|%s|%s", rank_cell(rank, r), r->name, r->hosts, power,
+		plain(days, m->time_s / DAY_S), plain(kwh, m->energy_kWh),
+		usd(rented, m->rented_usd, r->rent_usd_per_hour.unverified, false),
+		usd(owned, m->owned_usd, owned_unverified, owned_partial),
+		usd(rented_each, m->rented_usd / billions, r->rent_usd_per_hour.unverified, false),
+		usd(owned_each, m->owned_usd / billions, owned_unverified, owned_partial));
 }
 
 void compare_tokens(const struct compare *c, FILE *out)
 {
-	fprintf(out, "\nFor %.6g billion tokens%s:\n", c->tokens / 1e9, c->tokens_given ? "" : " (--target \"15e12 tokens\" counts others)");
+	fprintf(out, "\nFor %.6g billion tokens%s:\n", c->tokens / 1e9,
+		c->tokens_given ? "" : " (--target \"15e12 tokens\" counts others)");
 }
 
 enum status compare_money_table(const struct compare *c, struct table **out, struct error *e)
 {
-	struct table *t = *out = table_create("#|<system|hosts|power|days|kWh|USD rented|USD owned|rented, USD/1e9|owned, USD/1e9");
+	struct table *t = *out = table_create(
+		"#|<system|hosts|power|days|kWh|USD rented|USD owned|rented, USD/1e9|owned, USD/1e9");
 	enum status st = t ? ST_OK : error_nomem(e, "the table");
 	for (size_t i = 0; i < c->rows.n && !st; i++)
 		st = money_row(c, t, &c->rows.at[i], e);
@@ -99,14 +114,15 @@ static void legend(const struct compare *c, FILE *out)
 {
 	bool partial = false, unverified = false;
 	for (size_t i = 0; i < c->rows.n; i++) {
-		const struct compare_figure *f[] = {&c->rows.at[i].power_W, &c->rows.at[i].price_usd, &c->rows.at[i].rent_usd_per_hour};
-		for (size_t k = 0; k < sizeof f / sizeof f[0]; k++) {
+		const struct compare_figure *f[] = {&c->rows.at[i].power_W, &c->rows.at[i].price_usd,
+			&c->rows.at[i].rent_usd_per_hour};
+		for (size_t k = 0; k < COUNT(f); k++) {
 			partial |= isfinite(f[k]->value) && f[k]->partial;
 			unverified |= isfinite(f[k]->value) && f[k]->unverified;
 		}
 	}
 	if (partial)
-		fputs("+ of the GPUs alone, without the hosts they stand in\n", out);
+		fputs("+ of the GPUs alone, without their hosts\n", out);
 	if (unverified)
 		fputs("* rests on a number from memory (unverified: true in the catalogue)\n", out);
 }
@@ -136,7 +152,8 @@ static void leader(const struct compare *c, enum compare_basis basis, const char
 	}
 	compare_value(best, basis, a);
 	compare_value(next, basis, b);
-	fprintf(out, "  %s %s, %.3g times ahead of %s: %s\n", word, best->name, second / least, next->name, a[1] < b[0] ? "their 90 % intervals are apart" : "their 90 % intervals overlap");
+	fprintf(out, "  %s %s, %.3g times ahead of %s: %s\n", word, best->name, second / least, next->name,
+		a[1] < b[0] ? "their 90 % intervals are apart" : "their 90 % intervals overlap");
 }
 
 void compare_ranking(const struct compare *c, FILE *out)
@@ -150,15 +167,20 @@ void compare_ranking(const struct compare *c, FILE *out)
 	}
 	if (there < 2)
 		return;
-	fprintf(out, "\nRanked by %s%s%s%s.\n", compare_basis_words[c->basis], c->basis_note[0] ? " (" : "", c->basis_note, c->basis_note[0] ? ")" : "");
+	fprintf(out, "\nRanked by %s%s%s%s.\n", compare_basis_words[c->basis], c->basis_note[0] ? " (" : "",
+		c->basis_note, c->basis_note[0] ? ")" : "");
 	leader(c, BY_TIME, "fastest:              ", out);
 	leader(c, BY_RENTED, "cheapest when rented: ", out);
 	leader(c, BY_OWNED, "cheapest when owned:  ", out);
 	for (size_t i = 1; i < there && overlap; i++)
 		if (c->rows.at[i].overlaps)
-			fprintf(out, "  places %zu and %zu (%s, %s) may change: their intervals overlap\n", i, i + 1, c->rows.at[i - 1].name, c->rows.at[i].name);
-	fputs("Intervals are those of the step. Rows have a part of their error in common (the model, the software, where it is the same the GPU), which cancels when they are compared: an order can be right where intervals overlap.\n"
-	      "How much cancels is not known, so no probability is given. Prices have no interval.\n", out);
+			fprintf(out, "  places %zu and %zu (%s, %s) may change: their intervals overlap\n", i, i + 1,
+				c->rows.at[i - 1].name, c->rows.at[i].name);
+	fputs("Intervals are those of the step. Rows share a part of their error (model, software, the GPU if it "
+	      "is the same).\n"
+	      "That part cancels in a comparison, so an order can be right although intervals overlap.\n"
+	      "The size of that part is not known, so no probability is given. Prices have no interval.\n",
+		out);
 }
 
 /* ---- notes and sources ---- */
@@ -185,14 +207,18 @@ void compare_notes(const struct compare *c, FILE *out)
 	for (size_t i = 0; i < c->rows.n; i++) {
 		const struct compare_row *r = &c->rows.at[i];
 		if (r->missing_B)
-			fprintf(out, "%s: does not fit, %s (%.1f GB) a GPU are missing; the plan%s: %s\n", r->name, quantity_format(q, (double)r->missing_B, UNIT_BYTE), (double)r->missing_B / 1e9,
-			        c->fixed_plan ? "" : " that needs least", r->plan);
+			fprintf(out, "%s: does not fit, %s (%.1f GB) a GPU are missing; the plan%s: %s\n", r->name,
+				quantity_format(q, (double)r->missing_B, UNIT_BYTE), (double)r->missing_B / 1e9,
+				c->fixed_plan ? "" : " that needs least", r->plan);
 		else if (r->reason[0])
 			fprintf(out, "%s: %s\n", r->name, r->reason);
 		if (r->size_note[0])
 			fprintf(out, "%s: %s\n", r->name, r->size_note);
 		if (r->plans_left)
-			fprintf(out, "%s: %lld plans were not looked at: they must be simulated one by one, and a better one may be among them (--set holds keys)\n", r->name, (long long)r->plans_left);
+			fprintf(out,
+				"%s: %lld plans were not evaluated, because each needs a simulation; one may be "
+				"better (--set holds keys)\n",
+				r->name, (long long)r->plans_left);
 		for (size_t k = 0; r->fits && k < r->predicted->n_warnings; k++)
 			if (!of_all(c, r->predicted->warning[k]))
 				fprintf(out, "%s: warning: %s\n", r->name, r->predicted->warning[k]);
@@ -213,7 +239,8 @@ static void source(const char *what, const struct compare_figure *f, const char 
 		fprintf(out, "    %-6s not known: %s\n", what, f->source);
 		return;
 	}
-	fprintf(out, "    %-6s %.8g%s%s%s: %s%s\n", what, f->of ? f->each : f->value, unit, f->of ? " a " : "", f->of ? f->of : "", f->source, f->unverified ? " *" : "");
+	fprintf(out, "    %-6s %.8g%s%s%s: %s%s\n", what, f->of ? f->each : f->value, unit, f->of ? " a " : "",
+		f->of ? f->of : "", f->source, f->unverified ? " *" : "");
 }
 
 void compare_sources(const struct compare *c, FILE *out)
@@ -237,7 +264,8 @@ void compare_title(const struct compare *c, FILE *out)
 	if (c->mode == COMPARE_BUDGET)
 		fprintf(out, "Equal budget: %.10g USD of hosts; %s\n\n", c->budget_usd, plan);
 	else if (c->mode == COMPARE_TARGET)
-		fprintf(out, "Equal target: %.6g billion tokens in %.4g d; %s\n\n", c->tokens / 1e9, c->within_s / DAY_S, plan);
+		fprintf(out, "Equal target: %.6g billion tokens in %.4g d; %s\n\n", c->tokens / 1e9,
+			c->within_s / DAY_S, plan);
 	else if (c->own_sizes)
 		fprintf(out, "Systems of the sizes asked for; %s\n\n", plan);
 	else

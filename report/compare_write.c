@@ -9,8 +9,10 @@
 #include "report/json_build.h"
 #include "report/report.h"
 
-static const char *const mode_names[] = {[COMPARE_GPUS] = "gpus", [COMPARE_BUDGET] = "budget", [COMPARE_TARGET] = "target"};
-static const char *const basis_names[BASIS_COUNT] = {[BY_OWNED] = "owned_usd", [BY_RENTED] = "rented_usd", [BY_TIME] = "time_s"};
+static const char *const mode_names[] =
+	{[COMPARE_GPUS] = "gpus", [COMPARE_BUDGET] = "budget", [COMPARE_TARGET] = "target"};
+static const char *const basis_names[BASIS_COUNT] =
+	{[BY_OWNED] = "owned_usd", [BY_RENTED] = "rented_usd", [BY_TIME] = "time_s"};
 
 /* ---- JSON ---- */
 
@@ -135,8 +137,10 @@ static void csv_row(const struct compare *c, const struct compare_row *r, FILE *
 static void write_csv(const void *of, FILE *out)
 {
 	const struct compare *c = of;
-	fputs("rank,system,gpus,hosts,plan,step_time_s,interval90_low_s,interval90_high_s,tokens_per_s,mfu,exposed_comm_s,total_bytes,capacity_bytes,fits,missing_bytes,power_w,time_s,energy_kwh,rented_usd,owned_usd,"
-	      "rented_usd_per_billion_tokens,owned_usd_per_billion_tokens,reason,not_looked_at\n", out);
+	fputs("rank,system,gpus,hosts,plan,step_time_s,interval90_low_s,interval90_high_s,tokens_per_s,mfu,"
+	      "exposed_comm_s,total_bytes,capacity_bytes,fits,missing_bytes,power_w,time_s,energy_kwh,"
+	      "rented_usd,owned_usd,rented_usd_per_billion_tokens,owned_usd_per_billion_tokens,reason,not_looked_at\n",
+		out);
 	for (size_t i = 0; i < c->rows.n; i++)
 		csv_row(c, &c->rows.at[i], out);
 }
@@ -162,31 +166,48 @@ struct compare_bars {
 
 static const struct {
 	const char *title, *unit;
-} bars[BASIS_COUNT] = {[BY_TIME] = {"Predicted time for the tokens, 90 % interval", "days"}, [BY_RENTED] = {"What renting costs, 90 % interval of the time", "USD"}, [BY_OWNED] = {"What owning costs, 90 % interval of the time", "USD"}};
+} bars[BASIS_COUNT] = {[BY_TIME] = {"Predicted time for the tokens, 90 % interval", "days"},
+	[BY_RENTED] = {"What renting costs, 90 % interval of the time", "USD"},
+	[BY_OWNED] = {"What owning costs, 90 % interval of the time", "USD"}};
 
 /* Days and not steps: rows of other sizes, or of another batch, are comparable all the same. */
-enum status compare_bars_of(const struct compare *c, enum compare_basis basis, struct compare_bars **out, const struct chart **chart, struct error *e)
+enum status compare_bars_of(const struct compare *c, enum compare_basis basis, struct compare_bars **out,
+	const struct chart **chart, struct error *e)
 {
 	struct compare_bars *b = *out = calloc(1, sizeof *b);
 	const size_t most = c->rows.n + 1;
 	const double per = basis == BY_TIME ? 86400 : 1;
 	size_t n = 0;
-	if (!b || !(b->at = calloc(most, sizeof *b->at)) || !(b->name = calloc(most, sizeof *b->name)) || !(b->names = calloc(most, sizeof *b->names)))
+	if (!b || !(b->at = calloc(most, sizeof *b->at)) || !(b->name = calloc(most, sizeof *b->name)) ||
+		!(b->names = calloc(most, sizeof *b->names)))
 		return error_nomem(e, "the plot");
-	const size_t room = LETTERS / most < NAME - 3 ? LETTERS / most : NAME - 3, letters = room > 4 ? room : 4; /* and two more for what stands behind */
+	const size_t room = LETTERS / most < NAME - 3 ? LETTERS / most : NAME - 3,
+		     letters = room > 4 ? room : 4; /* and two more for what stands behind */
 	for (size_t i = 0; i < c->rows.n; i++) {
 		const struct compare_row *r = &c->rows.at[i];
 		double interval[2], v = r->fits ? compare_value(r, basis, interval) : NAN;
 		if (!isfinite(v))
 			continue;
-		b->at[n] = (struct chart_point){.x = (double)n, .y = v / per, .low = interval[0] / per, .high = interval[1] / per};
-		const bool cut = strlen(r->name) > letters, partial = basis == BY_OWNED && (r->price_usd.partial || r->power_W.partial);
-		snprintf(b->name[n], NAME, "%.*s%s%s", (int)(cut ? letters - 2 : letters), r->name, cut ? ".." : "", partial ? " +" : "");
+		b->at[n] = (struct chart_point){.x = (double)n,
+			.y = v / per,
+			.low = interval[0] / per,
+			.high = interval[1] / per};
+		const bool cut = strlen(r->name) > letters,
+			   partial = basis == BY_OWNED && (r->price_usd.partial || r->power_W.partial);
+		snprintf(b->name[n], NAME, "%.*s%s%s", (int)(cut ? letters - 2 : letters), r->name, cut ? ".." : "",
+			partial ? " +" : "");
 		b->names[n] = b->name[n];
 		n++;
 	}
 	b->line = (struct chart_line){.name = bars[basis].unit, .at = b->at, .n = n, .dots = true, .bars = true};
-	b->chart = (struct chart){.title = bars[basis].title, .x_name = basis == BY_OWNED ? "system; +: the GPUs alone" : "system", .y_name = bars[basis].unit, .y_unit = UNIT_NONE, .x_words = b->names, .n_words = n, .line = &b->line, .lines = 1};
+	b->chart = (struct chart){.title = bars[basis].title,
+		.x_name = basis == BY_OWNED ? "system; +: the GPUs alone" : "system",
+		.y_name = bars[basis].unit,
+		.y_unit = UNIT_NONE,
+		.x_words = b->names,
+		.n_words = n,
+		.line = &b->line,
+		.lines = 1};
 	*chart = &b->chart;
 	return n ? ST_OK : error_set(e, ST_INPUT, "on none of the systems does anything fit");
 }

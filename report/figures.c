@@ -1,5 +1,7 @@
 #include "report/figures.h"
 
+#include "base/array.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -35,7 +37,7 @@ char *figure_count(char buf[QUANTITY_MAX], double x)
 {
 	static const char *const prefix[] = {"", " k", " M", " G", " T"};
 	size_t i = 0;
-	while (x >= 999.5 && i + 1 < sizeof prefix / sizeof prefix[0]) {
+	while (x >= 999.5 && i + 1 < COUNT(prefix)) {
 		x /= 1000;
 		i++;
 	}
@@ -63,4 +65,3 @@ bool figure_has_class(const struct result *predicted, const struct result *measu
 {
 	return predicted->time.class_n[k] > 0 || (measured && measured->time.class_n[k] > 0);
 }
-

@@ -1,4 +1,4 @@
-/* Small figures that the table, the JSON and the limits of the command line share. */
+/* Figures that the table, the JSON and the limits of the command line share. */
 #ifndef STEPSIM_REPORT_FIGURES_H
 #define STEPSIM_REPORT_FIGURES_H
 
@@ -8,13 +8,13 @@
 #include "base/quantity.h"
 #include "step/result.h"
 
-/* (predicted - measured) / measured; 0 when both are 0, NAN when only the measurement is 0 or either is NAN. */
+/* Returns (predicted - measured) / measured; 0 if both are 0; NAN if only the measurement is 0 or either is NAN. */
 double figure_error(double predicted, double measured);
 
-/* Counts, and rates without a unit of their own: "12.4 k". Writes to `buf` and returns it. */
+/* Writes a count, or a rate without a unit, to `buf` ("12.4 k") and returns `buf`. */
 char *figure_count(char buf[QUANTITY_MAX], double x);
 
-/* The terms of the partition that adds up to step_s, in the order of INTERFACE's JSON. */
+/* The terms of the partition that adds up to step_s, in the order of the JSON (docs/reference.md). */
 struct figure_part {
 	const char *label; /* for people */
 	const char *key;   /* a key of "prediction" and "measurement" in the JSON */
@@ -33,7 +33,7 @@ struct figure_memory {
 extern const struct figure_memory figure_memories[FIGURE_MEMORIES];
 uint64_t figure_memory_B(const struct result_memory *m, size_t i);
 
-/* True when either side has ops of this class; `measured` may be NULL. */
+/* Returns whether either side has ops of this class; `measured` may be NULL. */
 bool figure_has_class(const struct result *predicted, const struct result *measured, enum op_class k);
 
 #endif

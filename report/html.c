@@ -1,4 +1,5 @@
-/* The page of a step: the verdict, pictures drawn by the scripts of report/page from the JSON in the page, the tables of report_text, the config. */
+/* The page of a step: the verdict, pictures drawn by the scripts of report/page from the JSON in the page, the tables
+ * of report_text, the config. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +17,7 @@
 EMBED(page_js, "report/page/page.js");
 EMBED(timeline_js, "report/page/timeline.js");
 
-static const char *time_text(char buf[QUANTITY_MAX], double s)
-{
-	return quantity_format(buf, s, UNIT_SECOND);
-}
+static const char *time_text(char buf[QUANTITY_MAX], double s) { return quantity_format(buf, s, UNIT_SECOND); }
 
 static void header(const void *o, FILE *out) { text_header(o, out); }
 static void findings(const void *o, FILE *out) { text_findings(o, out); }
@@ -29,10 +27,12 @@ static void write_verdict(const struct outcome *o, const struct result *m, FILE 
 {
 	const struct result *p = o->predicted;
 	char a[QUANTITY_MAX], b[QUANTITY_MAX], c[QUANTITY_MAX];
-	fprintf(out, "<h1>A step takes %s (90 %% sure: %s to %s)", time_text(a, p->time.step_s), time_text(b, p->interval90_s[0]), time_text(c, p->interval90_s[1]));
+	fprintf(out, "<h1>A step takes %s (90 %% sure: %s to %s)", time_text(a, p->time.step_s),
+		time_text(b, p->interval90_s[0]), time_text(c, p->interval90_s[1]));
 	if (m) {
 		const double error = figure_error(p->time.step_s, m->time.step_s);
-		fprintf(out, "; measured: %s, the prediction is %.1f %% too %s", time_text(a, m->time.step_s), 100 * fabs(error), error < 0 ? "short" : "long");
+		fprintf(out, "; measured: %s, the prediction is %.1f %% too %s", time_text(a, m->time.step_s),
+			100 * fabs(error), error < 0 ? "short" : "long");
 	}
 	fputs(".</h1>\n", out);
 }
@@ -43,12 +43,15 @@ static void write_reasons(const struct outcome *o, FILE *out)
 	char a[QUANTITY_MAX], b[QUANTITY_MAX];
 	fputs("<p>", out);
 	if (p->time.comm_s > 0 && !isnan(p->time.overlap))
-		fprintf(out, "Communication hides behind compute for %.0f %%: %s of %s is exposed, %.1f %% of the step. ", 100 * p->time.overlap, time_text(a, p->time.exposed_comm_s), time_text(b, p->time.comm_s),
-		        100 * p->time.exposed_comm_s / p->time.step_s);
+		fprintf(out, "Compute hides %.0f %% of communication: %s of %s are exposed, %.1f %% of the step. ",
+			100 * p->time.overlap, time_text(a, p->time.exposed_comm_s), time_text(b, p->time.comm_s),
+			100 * p->time.exposed_comm_s / p->time.step_s);
 	fprintf(out, "MFU %.1f %%. ", 100 * p->mfu);
 	if (p->memory.capacity_B)
-		fprintf(out, "It %s: %s of %s a device. ", p->memory.fits ? "fits in memory" : "does <b>not</b> fit in memory", quantity_format(a, (double)p->memory.total_B, UNIT_BYTE),
-		        quantity_format(b, (double)p->memory.capacity_B, UNIT_BYTE));
+		fprintf(out, "It %s: %s of %s a device. ",
+			p->memory.fits ? "fits in memory" : "does <b>not</b> fit in memory",
+			quantity_format(a, (double)p->memory.total_B, UNIT_BYTE),
+			quantity_format(b, (double)p->memory.capacity_B, UNIT_BYTE));
 	fputs("Bottleneck: ", out);
 	html_escaped(p->bottleneck, out);
 	fputs(".</p>\n", out);
@@ -56,26 +59,36 @@ static void write_reasons(const struct outcome *o, FILE *out)
 
 static void write_pictures(const struct result *m, const struct shown shown[2], FILE *out)
 {
-	fputs("<noscript><p class=\"warning\">The pictures need JavaScript; the tables below do not.</p></noscript>\n<h2>The step</h2>\n<div class=\"tools\"><button id=\"in\">zoom in</button><button id=\"out\">zoom out</button>"
-	      "<button id=\"all\">whole step</button><button id=\"paint\" aria-pressed=\"false\">colour by phase</button></div>\n<div class=\"keys\" id=\"keys\"></div>\n"
-	      "<div class=\"timeline\" id=\"timeline\"><canvas tabindex=\"0\" role=\"application\" aria-label=\"timeline of the step; the table below has its sums\"></canvas><div id=\"mark\" hidden></div></div>\n"
-	      "<p class=\"dim\">Drag, or arrows: move. Ctrl and wheel, pinch, +, -: zoom; double click: one op; Home: the whole step. [ and ]: from op to op, up and down: from lane to lane. A class in the key stands out when it is clicked. "
+	fputs("<noscript><p class=\"warning\">The pictures need JavaScript; the tables below do "
+	      "not.</p></noscript>\n<h2>The step</h2>\n<div class=\"tools\"><button id=\"in\">zoom in</button><button "
+	      "id=\"out\">zoom out</button>"
+	      "<button id=\"all\">whole step</button><button id=\"paint\" aria-pressed=\"false\">colour by "
+	      "phase</button></div>\n<div class=\"keys\" id=\"keys\"></div>\n"
+	      "<div class=\"timeline\" id=\"timeline\"><canvas tabindex=\"0\" role=\"application\" "
+	      "aria-label=\"timeline of the step; the table below has its sums\"></canvas><div id=\"mark\" "
+	      "hidden></div></div>\n"
+	      "<p class=\"dim\">Drag, or arrows: move. Ctrl and wheel, pinch, +, -: zoom; double click: one op; "
+	      "Home: the whole step. [ and ]: from op to op, up and down: from lane to lane. A class in the key "
+	      "stands out when it is clicked. "
 	      "Thin grey: waiting for other ranks.",
-	      out);
+		out);
 	for (int side = 0; side < (m ? 2 : 1); side++) {
 		const struct shown *s = &shown[side];
 		const char *what = side ? "ranks" : "stages";
 		if (s->blocks)
-			fprintf(out, " %u of the %u %s %s op by op, the others in blocks of a micro-batch.", s->whole, s->whole + s->blocks + s->left_out, what, s->whole == 1 ? "is drawn" : "are drawn");
+			fprintf(out, " %u of the %u %s %s op by op, the others in blocks of a micro-batch.", s->whole,
+				s->whole + s->blocks + s->left_out, what, s->whole == 1 ? "is drawn" : "are drawn");
 		if (s->left_out)
 			fprintf(out, " %u %s are not drawn.", s->left_out, what);
 	}
 	fputs("</p>\n<p id=\"live\" class=\"unseen\" aria-live=\"polite\"></p>\n"
-	      "<div class=\"columns\">\n<section><h2>Where the time goes</h2><figure id=\"bars\"></figure><h2>Memory of a device</h2><figure id=\"memory\"></figure></section>\n"
-	      "<section><h2>Roofline</h2><figure id=\"roofline\"></figure><p class=\"dim\">Each class at its mean intensity and the rate that is predicted for it; the larger the dot, the more of the step.",
-	      out);
-	fputs(m ? " Rings: as measured." : "", out);
-	fputs(" Left of the ridge memory limits, right of it the matrix units.</p></section>\n</div>\n", out);
+	      "<div class=\"columns\">\n<section><h2>Where the time goes</h2><figure "
+	      "id=\"bars\"></figure><h2>Memory of a device</h2><figure id=\"memory\"></figure></section>\n"
+	      "<section><h2>Roofline</h2><figure id=\"roofline\"></figure><p class=\"dim\">Each class at its mean "
+	      "intensity and predicted rate; a larger dot is a larger part of the step.",
+		out);
+	fputs(m ? " Rings are measured rates." : "", out);
+	fputs(" Memory limits ops left of the ridge, the matrix units those right of it.</p></section>\n</div>\n", out);
 }
 
 static enum status write_tables(const struct outcome *o, struct page *p, struct error *e)
@@ -96,10 +109,7 @@ static enum status write_tables(const struct outcome *o, struct page *p, struct 
 	return st;
 }
 
-static void advice_head(const void *of, FILE *out)
-{
-	text_advice_head(of, out);
-}
+static void advice_head(const void *of, FILE *out) { text_advice_head(of, out); }
 
 static enum status write_advice(const struct outcome *o, struct page *p, struct error *e)
 {
@@ -156,9 +166,13 @@ static enum status write_body(const struct outcome *o, struct page *p, struct er
 	if ((st = page_lines(p, "warning", warnings, o, e)))
 		goto out;
 	write_pictures(m, shown, p->out);
-	if ((st = write_advice(o, p, e)) || (st = write_tables(o, p, e)) || (st = page_lines(p, "dim", findings, o, e)) || (st = write_sources(o, p, e)))
+	if ((st = write_advice(o, p, e)) || (st = write_tables(o, p, e)) ||
+		(st = page_lines(p, "dim", findings, o, e)) || (st = write_sources(o, p, e)))
 		goto out;
-	fprintf(p->out, "<div id=\"tip\" hidden></div>\n<script type=\"application/json\" id=\"data\">%s</script>\n<script>\n%s%s</script>\n", data, page_js, timeline_js);
+	fprintf(p->out,
+		"<div id=\"tip\" hidden></div>\n<script type=\"application/json\" "
+		"id=\"data\">%s</script>\n<script>\n%s%s</script>\n",
+		data, page_js, timeline_js);
 out:
 	free(data);
 	return st;
@@ -169,7 +183,8 @@ enum status report_html(const struct outcome *o, const char *path, struct error 
 	struct page p;
 	char title[256], step[QUANTITY_MAX];
 	const struct config *c = &o->program->config;
-	snprintf(title, sizeof title, "%s on %lld ranks: %s a step - stepsim", c->model.name, (long long)c->ranks, time_text(step, o->predicted->time.step_s));
+	snprintf(title, sizeof title, "%s on %lld ranks: %s a step - stepsim", c->model.name, (long long)c->ranks,
+		time_text(step, o->predicted->time.step_s));
 	enum status st = page_open(&p, title, NULL, e);
 	if (!st)
 		st = write_body(o, &p, e);

@@ -7,13 +7,14 @@
 #include "report/report.h"
 #include "report/usage.h"
 
-/* So many spans of a side are drawn one by one, which a browser does without a pause; actors beyond them, except the one that ends last, are drawn in blocks. */
+/* So many spans of a side are drawn one by one, which a browser does without a pause; actors beyond them, except the
+ * one that ends last, are drawn in blocks. */
 #define SPANS_WHOLE 100000
 #define ACTORS_MOST 64
-/* What follows the block before in less than this part of the step joins it. */
+/* A span joins the block before it if the gap is below the step over this number. */
 #define BLOCK_GAP 500
 
-/* What ops of a kind have in common: named once, however many layers and micro-batches do it. */
+/* The look that equal ops of all layers and micro-batches share; the page names it once. */
 struct look {
 	char name[96], shape[128];
 	int class_;
@@ -39,7 +40,10 @@ struct builder {
 /* A value as a script element may hold it: a solidus is escaped, so that no text ends the element. */
 static void dump(struct builder *d, json_t *value)
 {
-	d->good = value && json_dumpf(value, d->out, JSON_COMPACT | JSON_ESCAPE_SLASH | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9)) == 0 && d->good;
+	d->good = value &&
+	          json_dumpf(value, d->out,
+			  JSON_COMPACT | JSON_ESCAPE_SLASH | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9)) == 0 &&
+	          d->good;
 	json_decref(value);
 }
 
@@ -57,9 +61,12 @@ static struct look look_of(const struct program *p, const struct op *op)
 		int64_t size = op_group_size(&p->mesh, op);
 		snprintf(l.name, sizeof l.name, "%s %s", op->what, collective_name((enum collective)op->coll));
 		if (op_is_message(op))
-			snprintf(l.shape, sizeof l.shape, "%lld elements %s stage %lld", (long long)op->d[0], op->coll == COLL_SEND ? "to" : "from", (long long)op->d[1]);
+			snprintf(l.shape, sizeof l.shape, "%lld elements %s stage %lld",
+				(long long)op->message.elements, op->coll == COLL_SEND ? "to" : "from",
+				(long long)op->message.peer);
 		else
-			snprintf(l.shape, sizeof l.shape, "%lld elements over %lld ranks", (long long)op->d[0], (long long)size);
+			snprintf(l.shape, sizeof l.shape, "%lld elements over %lld ranks",
+				(long long)op->collective.elements, (long long)size);
 		l.bytes = op_wire_B(op, size);
 		return l;
 	}
@@ -87,7 +94,8 @@ static const entries *entries_of(struct builder *d, size_t role)
 	for (size_t i = of->n; i < r->ops.n && d->good; i++) {
 		const struct op *op = &r->ops.at[i];
 		struct look l = look_of(d->program, op);
-		d->good = vec_push(of, ((struct entry){look_index(d, &l), op->layer, op->micro, op->bucket})) && d->good;
+		d->good = vec_push(of, ((struct entry){look_index(d, &l), op->layer, op->micro, op->bucket})) &&
+		          d->good;
 	}
 	return of;
 }
@@ -98,7 +106,8 @@ static void write_looks(struct builder *d)
 	for (size_t i = 0; i < d->looks.n; i++) {
 		const struct look *l = &d->looks.at[i];
 		fputs(i ? "," : "", d->out);
-		dump(d, json_pack("[s, i, s, i, f, f]", l->name, l->class_, l->shape, (int)l->phase, l->flop, l->bytes));
+		dump(d, json_pack("[s, i, s, i, f, f]", l->name, l->class_, l->shape, (int)l->phase, l->flop,
+				l->bytes));
 	}
 	fputs("],", d->out);
 }
@@ -107,7 +116,8 @@ static void write_entries(struct builder *d, const entries *of)
 {
 	fputs("\"ops\":[", d->out);
 	for (size_t i = 0; i < of->n; i++)
-		fprintf(d->out, "%s%zu,%d,%d,%d", i ? "," : "", of->at[i].look, of->at[i].layer, of->at[i].micro, of->at[i].bucket);
+		fprintf(d->out, "%s%zu,%d,%d,%d", i ? "," : "", of->at[i].look, of->at[i].layer, of->at[i].micro,
+			of->at[i].bucket);
 	fputc(']', d->out);
 }
 
@@ -128,7 +138,8 @@ static bool write_lane(const struct timeline *t, size_t first, size_t next, int 
 			continue;
 		if (!any)
 			fprintf(out, "%s{\"name\":\"%s\",\"spans\":[", any_lane ? "," : "", lane_name((enum lane)lane));
-		fprintf(out, "%s%u,%lld,%lld,%lld", any ? "," : "", s->op, ns_between(last_ps, s->start_ps), ns_between(s->start_ps, s->move_ps), ns_between(s->move_ps, s->end_ps));
+		fprintf(out, "%s%u,%lld,%lld,%lld", any ? "," : "", s->op, ns_between(last_ps, s->start_ps),
+			ns_between(s->start_ps, s->move_ps), ns_between(s->move_ps, s->end_ps));
 		last_ps = s->end_ps;
 		any = true;
 	}
@@ -156,7 +167,8 @@ static enum status write_whole(struct builder *d, const struct timeline *t, size
 {
 	usage_points memory = {0}, links = {0};
 	bool any = false;
-	write_entries(d, entries_of(d, (size_t)(timeline_role(t, d->program, t->spans.at[first].actor) - d->program->roles)));
+	write_entries(d,
+		entries_of(d, (size_t)(timeline_role(t, d->program, t->spans.at[first].actor) - d->program->roles)));
 	fputs(",\"lanes\":[", d->out);
 	for (int lane = 0; lane < LANE_COUNT; lane++)
 		any = write_lane(t, first, next, lane, any, d->out) || any;
@@ -180,7 +192,8 @@ struct block {
 	int64_t start_ps, end_ps;
 };
 
-static void write_blocks_lane(struct builder *d, const struct timeline *t, size_t first, size_t next, int lane, entries *of, bool any_lane)
+static void write_blocks_lane(struct builder *d, const struct timeline *t, size_t first, size_t next, int lane,
+	entries *of, bool any_lane)
 {
 	const struct role *role = timeline_role(t, d->program, t->spans.at[first].actor);
 	const int64_t gap_ps = t->step_ps / BLOCK_GAP;
@@ -210,13 +223,14 @@ static void write_blocks_lane(struct builder *d, const struct timeline *t, size_
 		l.class_ = lane == LANE_COMPUTE && s->phase != PHASE_OPTIMIZER ? CLASS_GEMM : s->class_;
 		l.phase = s->phase;
 		d->good = vec_push(of, ((struct entry){look_index(d, &l), -1, micro, -1})) && d->good;
-		fprintf(d->out, "%s%zu,%lld,0,%lld", k++ ? "," : "", of->n - 1, ns_between(last_ps, s->start_ps), ns_between(s->start_ps, end_ps));
+		fprintf(d->out, "%s%zu,%lld,0,%lld", k++ ? "," : "", of->n - 1, ns_between(last_ps, s->start_ps),
+			ns_between(s->start_ps, end_ps));
 		last_ps = end_ps;
 	}
 	fputs("]}", d->out);
 }
 
-/* What the lanes of computing and of gradients and weights do, a micro-batch's forward or backward pass in one. */
+/* Writes the lanes of compute, and of gradients and weights, with one block for each pass of a micro-batch. */
 static void write_blocks(struct builder *d, const struct timeline *t, size_t first, size_t next)
 {
 	entries of = {0};
@@ -236,12 +250,14 @@ static void write_name(struct builder *d, bool measured, uint32_t actor)
 	if (measured)
 		fprintf(d->out, "{\"name\":\"measured: rank %u\",", actor);
 	else if (p->n_roles > 1)
-		fprintf(d->out, "{\"name\":\"predicted: stage %u, %lld rank%s\",", actor, (long long)p->roles[actor].ranks, p->roles[actor].ranks == 1 ? "" : "s");
+		fprintf(d->out, "{\"name\":\"predicted: stage %u, %lld rank%s\",", actor,
+			(long long)p->roles[actor].ranks, p->roles[actor].ranks == 1 ? "" : "s");
 	else
 		fprintf(d->out, "{\"name\":\"predicted: every rank\",");
 }
 
-static enum status write_side(struct builder *d, const struct timeline *t, bool measured, struct shown *shown, struct error *e)
+static enum status write_side(struct builder *d, const struct timeline *t, bool measured, struct shown *shown,
+	struct error *e)
 {
 	const uint32_t critical = timeline_critical_actor(t);
 	enum status st = ST_OK;
@@ -249,7 +265,8 @@ static enum status write_side(struct builder *d, const struct timeline *t, bool 
 	*shown = (struct shown){0};
 	for (size_t i = 0; i < t->spans.n && left > 0; i++)
 		left -= t->spans.at[i].actor == critical;
-	fprintf(d->out, "{\"measured\":%s,\"step_ns\":%lld,\"actors\":[", measured ? "true" : "false", ns_between(0, t->step_ps));
+	fprintf(d->out, "{\"measured\":%s,\"step_ns\":%lld,\"actors\":[", measured ? "true" : "false",
+		ns_between(0, t->step_ps));
 	for (size_t first = 0, next; first < t->spans.n && !st && d->good; first = next) {
 		const uint32_t actor = t->spans.at[first].actor;
 		next = usage_next_actor(t, first);
@@ -296,8 +313,9 @@ static void write_points(struct builder *d, const struct outcome *o)
 			continue;
 		fputs(any ? "," : "", d->out);
 		any = true;
-		dump(d, json_pack("{s:s, s:f, s:f, s:f, s:o}", "class", op_class_name((enum op_class)c), "flop", flop[c], "bytes", bytes[c], "time_s", o->predicted->time.class_s[c], "measured_s",
-		                  measured ? json_number(measured->time.class_s[c]) : json_null()));
+		dump(d, json_pack("{s:s, s:f, s:f, s:f, s:o}", "class", op_class_name((enum op_class)c), "flop",
+				flop[c], "bytes", bytes[c], "time_s", o->predicted->time.class_s[c], "measured_s",
+				measured ? json_number(measured->time.class_s[c]) : json_null()));
 	}
 	fputs("],", d->out);
 }
@@ -316,16 +334,21 @@ static void write_names(struct builder *d)
 	fputs("],", d->out);
 }
 
-enum status html_step_data(const struct outcome *o, FILE *out, struct shown *predicted, struct shown *measured, struct error *e)
+enum status html_step_data(const struct outcome *o, FILE *out, struct shown *predicted, struct shown *measured,
+	struct error *e)
 {
-	struct builder d = {.program = o->program, .out = out, .good = true, .of_role = calloc(o->program->n_roles, sizeof *d.of_role)};
+	struct builder d = {.program = o->program,
+		.out = out,
+		.good = true,
+		.of_role = calloc(o->program->n_roles, sizeof *d.of_role)};
 	if (!d.of_role)
 		return error_nomem(e, "the page");
 	fputc('{', out);
 	write_names(&d);
 	fputs("\"roofs\":", out);
 	if (o->roofs.matrix_flop_per_s > 0 && o->roofs.mem_Bps > 0)
-		dump(&d, json_pack("{s:s, s:f, s:f}", "dtype", dtype_name(o->program->config.train.dtype), "matrix", o->roofs.matrix_flop_per_s, "memory", o->roofs.mem_Bps));
+		dump(&d, json_pack("{s:s, s:f, s:f}", "dtype", dtype_name(o->program->config.train.dtype), "matrix",
+				 o->roofs.matrix_flop_per_s, "memory", o->roofs.mem_Bps));
 	else
 		fputs("null", out);
 	fputc(',', out);

@@ -6,12 +6,13 @@
 
 #include "step/result.h"
 
-/* How much of the timeline is there: actors op by op, in blocks (a micro-batch's forward or backward in one), and not at all. */
+/* The number of actors drawn op by op, drawn in blocks (one pass of a micro-batch each), and left out. */
 struct shown {
 	uint32_t whole, blocks, left_out;
 };
 
-/* One JSON value, safe inside a script element. */
-enum status html_step_data(const struct outcome *o, FILE *out, struct shown *predicted, struct shown *measured, struct error *e);
+/* Writes one JSON value that is safe inside a script element. `predicted`, `measured`: returned counts. */
+enum status html_step_data(const struct outcome *o, FILE *out, struct shown *predicted, struct shown *measured,
+	struct error *e);
 
 #endif

@@ -12,15 +12,9 @@
 
 #define MFU_CONVENTION "6N+12Lhs, non-causal, dense peak"
 
-const char *report_commit(void)
-{
-	return STEPSIM_COMMIT;
-}
+const char *report_commit(void) { return STEPSIM_COMMIT; }
 
-static json_t *bytes(uint64_t n)
-{
-	return json_integer((json_int_t)n);
-}
+static json_t *bytes(uint64_t n) { return json_integer((json_int_t)n); }
 
 static json_t *checked(json_t *value, bool good)
 {
@@ -53,7 +47,9 @@ static json_t *classes_json(const struct result *r)
 		json_put(o, "class", json_string(op_class_name((enum op_class)k)), &good);
 		json_put(o, "count", json_integer(r->time.class_n[k]), &good);
 		json_put(o, "time_s", json_number(r->time.class_s[k]), &good);
-		json_put(o, "bound", r->class_bound[k] == BOUND_COUNT ? json_null() : json_string(bound_name(r->class_bound[k])), &good);
+		json_put(o, "bound",
+			r->class_bound[k] == BOUND_COUNT ? json_null() : json_string(bound_name(r->class_bound[k])),
+			&good);
 		json_push(list, o, &good);
 	}
 	return checked(list, good);
@@ -93,10 +89,7 @@ static json_t *clock_events_json(const struct result_clocks *c)
 	return checked(list, good);
 }
 
-static json_t *known(double x)
-{
-	return x > 0 ? json_number(x) : json_null();
-}
+static json_t *known(double x) { return x > 0 ? json_number(x) : json_null(); }
 
 static json_t *clocks_json(const struct result_clocks *c)
 {
@@ -156,10 +149,7 @@ static json_t *result_json(const struct result *r, bool measured, const struct a
 	return checked(o, good);
 }
 
-json_t *report_side_json(const struct result *r)
-{
-	return result_json(r, false, NULL);
-}
+json_t *report_side_json(const struct result *r) { return result_json(r, false, NULL); }
 
 /* One object a pipeline stage; NULL when out of memory. */
 static json_t *stages_json(const struct outcome *o)
@@ -181,7 +171,7 @@ static json_t *stages_json(const struct outcome *o)
 	return checked(list, good);
 }
 
-/* Of a run on doubles only that it took place. */
+/* Returns the JSON of a run on doubles, which has no measured time. */
 static json_t *doubles_json(const struct result *r)
 {
 	json_t *o = json_object();
@@ -197,7 +187,8 @@ static json_t *comparison_json(const struct result *p, const struct result *m)
 	json_t *o = json_object(), *list = json_array();
 	bool good = o && list;
 	json_put(o, "step_time_error", json_number(figure_error(p->time.step_s, m->time.step_s)), &good);
-	json_put(o, "exposed_comm_error", json_number(figure_error(p->time.exposed_comm_s, m->time.exposed_comm_s)), &good);
+	json_put(o, "exposed_comm_error", json_number(figure_error(p->time.exposed_comm_s, m->time.exposed_comm_s)),
+		&good);
 	json_put(o, "overlap_error", json_number(figure_error(p->time.overlap, m->time.overlap)), &good);
 	for (int k = 0; k < CLASS_COUNT; k++) {
 		if (!figure_has_class(p, m, (enum op_class)k))
@@ -227,8 +218,13 @@ json_t *report_json(const struct outcome *o)
 		json_put(prediction, "stages", stages_json(o), &good);
 	json_put(j, "prediction", prediction, &good);
 	bool doubles = o->measured && o->measured->doubles;
-	json_put(j, "measurement", doubles ? doubles_json(o->measured) : o->measured ? result_json(o->measured, true, NULL) : json_null(), &good);
-	json_put(j, "comparison", o->measured && !doubles ? comparison_json(o->predicted, o->measured) : json_null(), &good);
+	json_put(j, "measurement",
+		doubles       ? doubles_json(o->measured)
+		: o->measured ? result_json(o->measured, true, NULL)
+			      : json_null(),
+		&good);
+	json_put(j, "comparison", o->measured && !doubles ? comparison_json(o->predicted, o->measured) : json_null(),
+		&good);
 	json_put(j, "not_executed", o->mode ? json_string(o->mode) : json_null(), &good);
 	return checked(j, good);
 }

@@ -1,4 +1,5 @@
-/* What all writers of JSON do. One flag for a whole value says at its end whether memory sufficed: jansson's calls fail on a NULL value, and keep what was there. */
+/* Helpers of all writers of JSON. `good` is one flag for a whole value: false if memory ran out on the way. jansson's
+ * calls fail on a NULL value and keep the rest, so that one check at the end is enough. */
 #ifndef STEPSIM_REPORT_JSON_BUILD_H
 #define STEPSIM_REPORT_JSON_BUILD_H
 
@@ -18,10 +19,7 @@ static inline void json_push(json_t *array, json_t *value, bool *good)
 		*good = false;
 }
 
-/* JSON has neither NaN nor infinity: what has no value is null. */
-static inline json_t *json_number(double x)
-{
-	return isfinite(x) ? json_real(x) : json_null();
-}
+/* Returns null for NaN and infinity, which JSON does not have. */
+static inline json_t *json_number(double x) { return isfinite(x) ? json_real(x) : json_null(); }
 
 #endif

@@ -24,15 +24,9 @@ struct window {
 	bool marked;
 };
 
-static int64_t at_most(int64_t x, int64_t limit)
-{
-	return x < limit ? x : limit;
-}
+static int64_t at_most(int64_t x, int64_t limit) { return x < limit ? x : limit; }
 
-static int64_t at_least(int64_t x, int64_t limit)
-{
-	return x > limit ? x : limit;
-}
+static int64_t at_least(int64_t x, int64_t limit) { return x > limit ? x : limit; }
 
 /* Launched inside the marked steps; where the trace does not say when, begun after their begin. */
 static bool counts(const struct traced *t, const struct window *w)
@@ -40,7 +34,8 @@ static bool counts(const struct traced *t, const struct window *w)
 	if (!w->marked)
 		return true;
 	int64_t at = t->launch_ns == TRACE_NOT_LAUNCHED ? t->start_ns : t->launch_ns;
-	return at >= w->host_start_ns && (at < w->host_end_ns || (t->launch_ns == TRACE_NOT_LAUNCHED && at < w->end_ns));
+	return at >= w->host_start_ns &&
+	       (at < w->host_end_ns || (t->launch_ns == TRACE_NOT_LAUNCHED && at < w->end_ns));
 }
 
 static enum status find_window(const struct traced_gpu *g, struct window *w, struct error *e)
@@ -64,12 +59,14 @@ static enum status find_window(const struct traced_gpu *g, struct window *w, str
 		any = true;
 		w->end_ns = at_least(w->end_ns, t->end_ns);
 	}
-	return any ? ST_OK : error_set(e, ST_INPUT, "%s: no kernel was launched inside its steps (ProfilerStep#N)", g->path);
+	return any ? ST_OK
+	           : error_set(e, ST_INPUT, "%s: no kernel was launched inside its steps (ProfilerStep#N)", g->path);
 }
 
 /* ---- one GPU ---- */
 
-/* Time in which work of one of the first categories goes on, up to and with `last` (only: of that one alone). Work is in order of its start. */
+/* Time in which work of one of the first categories goes on, up to and with `last` (only: of that one alone). Work is
+ * in order of its start. */
 static int64_t covered_ns(const struct traced_gpu *g, const struct window *w, enum category last, bool only)
 {
 	int64_t sum = 0, until = w->start_ns;
@@ -125,7 +122,8 @@ static enum status measure_gpu(const struct traced_gpu *g, struct overlap_gpu *o
 	label_gpu(g, out->label);
 	find_gaps(g, &w, out);
 	double steps = g->steps.n ? (double)g->steps.n : 1, each = S_PER_NS / steps;
-	int64_t covered[CAT_COUNT]; /* differences of whole nanoseconds: nothing that is not there comes out as a last digit */
+	int64_t covered[CAT_COUNT]; /* differences of whole nanoseconds: nothing that is not there comes out as a last
+	                               digit */
 	for (int c = 0; c < CAT_COUNT; c++)
 		covered[c] = covered_ns(g, &w, (enum category)c, false);
 	struct breakdown *b = &out->time;
@@ -162,7 +160,8 @@ static enum status find_top(const struct trace_set *set, struct overlap *o, stru
 	if (!all)
 		return error_nomem(e, "the kernels");
 	for (size_t i = 0; i < set->names.n; i++)
-		all[i] = (struct overlap_kernel){.name = set->names.at[i]->text, .class_ = (enum op_class)set->names.at[i]->class_};
+		all[i] = (struct overlap_kernel){.name = set->names.at[i]->text,
+			.class_ = (enum op_class)set->names.at[i]->class_};
 	for (size_t k = 0; k < set->gpus.n; k++) {
 		const struct traced_gpu *g = &set->gpus.at[k];
 		struct window w;
@@ -170,7 +169,9 @@ static enum status find_top(const struct trace_set *set, struct overlap *o, stru
 		for (size_t i = 0; i < g->work.n; i++)
 			if (counts(&g->work.at[i], &w)) {
 				all[g->work.at[i].name].calls++;
-				all[g->work.at[i].name].time_s += (double)(g->work.at[i].end_ns - g->work.at[i].start_ns) * S_PER_NS;
+				all[g->work.at[i].name].time_s += (double)(g->work.at[i].end_ns -
+									   g->work.at[i].start_ns) *
+				                                  S_PER_NS;
 			}
 	}
 	qsort(all, set->names.n, sizeof *all, longer_first);
@@ -183,11 +184,8 @@ static enum status find_top(const struct trace_set *set, struct overlap *o, stru
 	return ST_OK;
 }
 
-/* Without exposed communication, in which a fast rank waits for a slow one. */
-static double own_s(const struct overlap_gpu *g)
-{
-	return g->time.step_s - g->time.exposed_comm_s;
-}
+/* Leaves out exposed communication, in which a fast rank waits for a slow one. */
+static double own_s(const struct overlap_gpu *g) { return g->time.step_s - g->time.exposed_comm_s; }
 
 static enum status find_slowest(struct overlap *o, struct error *e)
 {
@@ -209,7 +207,10 @@ static enum status find_slowest(struct overlap *o, struct error *e)
 
 enum status overlap_of(const struct trace_set *set, struct overlap *o, struct error *e)
 {
-	*o = (struct overlap){.n = set->gpus.n, .files_cut = set->files_cut, .events_left_out = set->events_left_out, .whole_graphs = set->whole_graphs};
+	*o = (struct overlap){.n = set->gpus.n,
+		.files_cut = set->files_cut,
+		.events_left_out = set->events_left_out,
+		.whole_graphs = set->whole_graphs};
 	if (!o->n)
 		return error_set(e, ST_INPUT, "no trace");
 	enum status st = (o->gpus = calloc(o->n, sizeof *o->gpus)) ? ST_OK : error_nomem(e, "the ranks");

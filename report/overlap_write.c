@@ -11,24 +11,24 @@
 #define CELL 48
 #define NAME_SHOWN 72
 
-static const char *seconds(char buf[CELL], double s)
-{
-	return quantity_format(buf, s, UNIT_SECOND);
-}
+static const char *seconds(char buf[CELL], double s) { return quantity_format(buf, s, UNIT_SECOND); }
 
 /* ---- text ---- */
 
 static enum status print_gpus(const struct overlap *o, FILE *out, struct error *e)
 {
-	struct table *t = table_create("<GPU|steps|step time|compute|optimizer|exposed comm|copy|idle|communication|overlap|launch gaps");
+	struct table *t = table_create(
+		"<GPU|steps|step time|compute|optimizer|exposed comm|copy|idle|communication|overlap|launch gaps");
 	enum status st = t ? ST_OK : error_nomem(e, "a table");
 	for (size_t i = 0; i < o->n && !st; i++) {
 		const struct overlap_gpu *g = &o->gpus[i];
 		const struct breakdown *b = &g->time;
 		char c[8][CELL], steps[CELL], gaps[CELL];
 		snprintf(steps, sizeof steps, g->steps ? "%lld" : "-", (long long)g->steps);
-		st = table_row(t, e, "%s|%s|%s|%s|%s|%s|%s|%s|%s|%.1f %%|%s", g->label, steps, seconds(c[0], b->step_s), seconds(c[1], b->compute_s), seconds(c[2], b->optimizer_s), seconds(c[3], b->exposed_comm_s),
-			seconds(c[4], b->copy_s), seconds(c[5], b->idle_s), seconds(c[6], b->comm_s), 100 * b->overlap, g->launches_known ? seconds(gaps, g->launch_gap_s) : "-");
+		st = table_row(t, e, "%s|%s|%s|%s|%s|%s|%s|%s|%s|%.1f %%|%s", g->label, steps, seconds(c[0], b->step_s),
+			seconds(c[1], b->compute_s), seconds(c[2], b->optimizer_s), seconds(c[3], b->exposed_comm_s),
+			seconds(c[4], b->copy_s), seconds(c[5], b->idle_s), seconds(c[6], b->comm_s), 100 * b->overlap,
+			g->launches_known ? seconds(gaps, g->launch_gap_s) : "-");
 	}
 	if (!st)
 		table_print(t, out);
@@ -52,7 +52,9 @@ static enum status print_top(const struct overlap *o, FILE *out, struct error *e
 	for (size_t i = 0; i < o->n_top && !st; i++) {
 		const struct overlap_kernel *k = &o->top[i];
 		char mean[CELL], name[NAME_SHOWN + 4];
-		st = table_row(t, e, "%.1f %%|%lld|%s|%s|%s", 100 * k->time_s / o->kernels_s, (long long)k->calls, seconds(mean, k->time_s / (double)k->calls), op_class_name(k->class_), short_name(name, k->name));
+		st = table_row(t, e, "%.1f %%|%lld|%s|%s|%s", 100 * k->time_s / o->kernels_s, (long long)k->calls,
+			seconds(mean, k->time_s / (double)k->calls), op_class_name(k->class_),
+			short_name(name, k->name));
 	}
 	if (!st)
 		table_print(t, out);
@@ -64,7 +66,9 @@ static enum status print_comparison(const struct overlap *o, const struct result
 {
 	struct table *t = table_create("<a step|predicted|traced|error");
 	char a[CELL], b[CELL];
-	enum status st = t ? table_row(t, e, "step time|%s|%s|%+.1f %%", seconds(a, p->time.step_s), seconds(b, o->step_s), 100 * figure_error(p->time.step_s, o->step_s)) : error_nomem(e, "a table");
+	enum status st = t ? table_row(t, e, "step time|%s|%s|%+.1f %%", seconds(a, p->time.step_s),
+				     seconds(b, o->step_s), 100 * figure_error(p->time.step_s, o->step_s))
+	                   : error_nomem(e, "a table");
 	for (int c = 0; c < CLASS_COUNT && !st; c++) {
 		double error = figure_error(p->time.class_s[c], o->mean_class_s[c]);
 		char percent[CELL] = "-";
@@ -72,7 +76,8 @@ static enum status print_comparison(const struct overlap *o, const struct result
 			continue;
 		if (isfinite(error))
 			snprintf(percent, sizeof percent, "%+.1f %%", 100 * error);
-		st = table_row(t, e, "  %s|%s|%s|%s", op_class_name((enum op_class)c), seconds(a, p->time.class_s[c]), seconds(b, o->mean_class_s[c]), percent);
+		st = table_row(t, e, "  %s|%s|%s|%s", op_class_name((enum op_class)c), seconds(a, p->time.class_s[c]),
+			seconds(b, o->mean_class_s[c]), percent);
 	}
 	if (!st)
 		table_print(t, out);
@@ -87,7 +92,10 @@ static const char *verdict(const struct overlap_gpu *g, char buf[256])
 	if (!(b->comm_s > 0))
 		snprintf(buf, 256, "No communication kernel ran.");
 	else
-		snprintf(buf, 256, "Communication hides behind compute for %s of a step (%.1f %%); %s of it, %.1f %% of the step, is exposed.", seconds(hidden, b->comm_s - b->exposed_comm_s), 100 * b->overlap,
+		snprintf(buf, 256,
+			"Communication hides behind compute for %s of a step (%.1f %%); %s of it, %.1f %% of the "
+			"step, is exposed.",
+			seconds(hidden, b->comm_s - b->exposed_comm_s), 100 * b->overlap,
 			seconds(exposed, b->exposed_comm_s), 100 * b->exposed_comm_s / b->step_s);
 	return buf;
 }
@@ -98,18 +106,30 @@ static void print_notes(const struct overlap *o, FILE *out)
 	char buf[256];
 	fprintf(out, "\n%s%s%s\n", o->n > 1 ? slow->label : "", o->n > 1 ? ": " : "", verdict(slow, buf));
 	if (o->n > 1)
-		fprintf(out, "Slowest: %s, %.1f %% longer than the median outside of exposed communication: the others wait for it in theirs.\n", slow->label, 100 * o->skew);
+		fprintf(out,
+			"Slowest: %s, %.1f %% longer than the median without exposed communication; the others "
+			"wait for it.\n",
+			slow->label, 100 * o->skew);
 	if (slow->launches_known && slow->time.idle_s > 0)
-		fprintf(out, "Idle: %lld gaps, %lld of them because the next kernel had not been launched yet (%.1f %% of the step).\n", (long long)slow->gaps, (long long)slow->launch_gaps,
+		fprintf(out,
+			"Idle: %lld gaps, %lld of them because the next kernel had not been launched yet (%.1f %% "
+			"of the step).\n",
+			(long long)slow->gaps, (long long)slow->launch_gaps,
 			100 * slow->launch_gap_s / slow->time.step_s);
 	if (!slow->steps)
-		fprintf(out, "Warning: no step is marked (torch.profiler's schedule writes ProfilerStep#N): the whole trace counts as one\n");
+		fprintf(out, "Warning: no step is marked (torch.profiler's schedule writes ProfilerStep#N); the trace "
+			     "counts as one step\n");
 	if (o->files_cut)
-		fprintf(out, "Warning: %lld file%s cut off: what stands before the end counts\n", (long long)o->files_cut, o->files_cut == 1 ? " is" : "s are");
+		fprintf(out, "Warning: %lld file%s cut off; the events before the end count\n", (long long)o->files_cut,
+			o->files_cut == 1 ? " is" : "s are");
 	if (o->whole_graphs)
-		fprintf(out, "Warning: %lld launch%s of CUDA graphs traced without the kernels in them: that time counts as idle (nsys profile --cuda-graph-trace=node shows them)\n", (long long)o->whole_graphs, o->whole_graphs == 1 ? "" : "es");
+		fprintf(out,
+			"Warning: %lld launch%s of CUDA graphs traced without their kernels; that time counts as idle "
+			"(nsys profile --cuda-graph-trace=node shows them)\n",
+			(long long)o->whole_graphs, o->whole_graphs == 1 ? "" : "es");
 	if (o->events_left_out)
-		fprintf(out, "Warning: %lld event%s of a GPU without a time or a duration left out\n", (long long)o->events_left_out, o->events_left_out == 1 ? "" : "s");
+		fprintf(out, "Warning: %lld event%s of a GPU without time or duration left out\n",
+			(long long)o->events_left_out, o->events_left_out == 1 ? "" : "s");
 }
 
 enum status report_overlap_text(const struct overlap *o, const struct result *predicted, FILE *out, struct error *e)
@@ -131,7 +151,9 @@ static json_t *classes(const double class_s[CLASS_COUNT], const int64_t class_n[
 {
 	json_t *list = json_array();
 	for (int c = 0; c < CLASS_COUNT; c++)
-		if (class_n[c] && json_array_append_new(list, json_pack("{s:s, s:I, s:f}", "class", op_class_name((enum op_class)c), "count", (json_int_t)class_n[c], "time_s", class_s[c])) != 0)
+		if (class_n[c] && json_array_append_new(list,
+					  json_pack("{s:s, s:I, s:f}", "class", op_class_name((enum op_class)c),
+						  "count", (json_int_t)class_n[c], "time_s", class_s[c])) != 0)
 			*good = false;
 	return list;
 }
@@ -179,7 +201,11 @@ json_t *report_overlap_json(const struct overlap *o, const struct result *predic
 	for (size_t i = 0; i < o->n; i++)
 		good = json_array_append_new(results, gpu_json(&o->gpus[i], &good)) == 0 && good;
 	for (size_t i = 0; i < o->n_top; i++)
-		good = json_array_append_new(top, json_pack("{s:s, s:s, s:I, s:f}", "kernel", o->top[i].name, "class", op_class_name(o->top[i].class_), "calls", (json_int_t)o->top[i].calls, "time_s", o->top[i].time_s)) == 0 && good;
+		good = json_array_append_new(top, json_pack("{s:s, s:s, s:I, s:f}", "kernel", o->top[i].name, "class",
+							  op_class_name(o->top[i].class_), "calls",
+							  (json_int_t)o->top[i].calls, "time_s", o->top[i].time_s)) ==
+		               0 &&
+		       good;
 	json_put(j, "stepsim", json_string(STEPSIM_VERSION), &good);
 	json_put(j, "results", results, &good);
 	json_put(j, "slowest", json_string(o->gpus[o->slowest].label), &good);

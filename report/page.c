@@ -15,9 +15,12 @@ enum status page_open(struct page *p, const char *title, const char *verdict, st
 	*p = (struct page){0};
 	if (!(p->out = open_memstream(&p->text, &p->len)))
 		return error_nomem(e, "the page");
-	fputs("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>", p->out);
+	fputs("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+	      "content=\"width=device-width, initial-scale=1\">\n<title>",
+		p->out);
 	html_escaped(title, p->out);
-	fprintf(p->out, "</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n%s</style>\n</head>\n<body>\n", page_css);
+	fprintf(p->out, "</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n%s</style>\n</head>\n<body>\n",
+		page_css);
 	if (verdict) {
 		fputs("<h1>", p->out);
 		html_escaped(verdict, p->out);
@@ -40,7 +43,8 @@ void page_paragraph(struct page *p, const char *look, const char *text)
 	fputs("</p>\n", p->out);
 }
 
-enum status page_lines(struct page *p, const char *look, void (*write)(const void *of, FILE *out), const void *of, struct error *e)
+enum status page_lines(struct page *p, const char *look, void (*write)(const void *of, FILE *out), const void *of,
+	struct error *e)
 {
 	char *text, *rest = NULL;
 	size_t len;
@@ -51,10 +55,7 @@ enum status page_lines(struct page *p, const char *look, void (*write)(const voi
 	return st;
 }
 
-void page_table(struct page *p, const struct table *t)
-{
-	table_html(t, p->out);
-}
+void page_table(struct page *p, const struct table *t) { table_html(t, p->out); }
 
 void page_chart(struct page *p, const struct chart *c)
 {

@@ -1,4 +1,4 @@
-/* A page that opens offline: what all of them share (report/page/page.css, tables, charts), so that a command's page is its sections alone. */
+/* A page that opens offline: the style (report/page/page.css), tables and charts that all commands' pages share. */
 #ifndef STEPSIM_REPORT_PAGE_H
 #define STEPSIM_REPORT_PAGE_H
 
@@ -13,18 +13,21 @@ struct page {
 	size_t len;
 };
 
-/* The page up to its body. `title` of the window and `verdict`, the heading, are text; verdict may be NULL, where the caller writes its own. */
+/* Writes the page up to its body. `title` (of the window) and `verdict` (the heading) are text; with NULL as verdict
+ * the caller writes its own heading. */
 enum status page_open(struct page *p, const char *title, const char *verdict, struct error *e);
-/* Texts are escaped. */
+/* Add a heading or a paragraph; texts are escaped. */
 void page_section(struct page *p, const char *heading);
 void page_paragraph(struct page *p, const char *look /* "", "dim", "warning" */, const char *text);
-/* What `write` writes, a paragraph a line. */
-enum status page_lines(struct page *p, const char *look, void (*write)(const void *of, FILE *out), const void *of, struct error *e);
+/* Adds each line that `write` prints as a paragraph. */
+enum status page_lines(struct page *p, const char *look, void (*write)(const void *of, FILE *out), const void *of,
+	struct error *e);
 void page_table(struct page *p, const struct table *t);
 void page_chart(struct page *p, const struct chart *c);
-/* Closed until a reader opens it; always open in print. */
+/* Adds a block that is closed until a reader opens it, and open in print. */
 void page_details(struct page *p, const char *summary, const char *text);
-/* Ends the page and writes it ("-": standard output) where st is ST_OK; frees it in any case. Returns st, or what went wrong since. */
+/* Ends the page, writes it ("-": standard output) if st is ST_OK, and frees it in any case. Returns st or the failure
+ * of writing. */
 enum status page_close(struct page *p, const char *path, enum status st, struct error *e);
 
 #endif

@@ -38,11 +38,15 @@ static enum status convert(FILE *in, FILE *out, const char *path, struct error *
 		failed = posix_spawnp(&child, arguments[0], &files, NULL, arguments, environ);
 	posix_spawn_file_actions_destroy(&files);
 	if (failed)
-		return error_set(e, ST_INPUT, "%s: PNG needs rsvg-convert (Debian, Ubuntu: librsvg2-bin; Fedora: librsvg2-tools), and %s; a name that ends in .svg needs nothing", path,
-		                 failed == ENOENT ? "it is not here" : strerror(failed));
+		return error_set(e, ST_INPUT,
+			"%s: PNG needs rsvg-convert (Debian, Ubuntu: librsvg2-bin; Fedora: librsvg2-tools), and %s;"
+			" a name that ends in .svg needs nothing",
+			path, failed == ENOENT ? "it is not here" : strerror(failed));
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? ST_OK : error_set(e, ST_RUN, "%s: rsvg-convert could not draw it", path);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0
+	               ? ST_OK
+	               : error_set(e, ST_RUN, "%s: rsvg-convert could not draw it", path);
 }
 
 static enum status save_png(const char *path, const char *svg, size_t len, struct error *e)
@@ -50,10 +54,13 @@ static enum status save_png(const char *path, const char *svg, size_t len, struc
 	FILE *in = tmpfile(), *out = tmpfile();
 	char *png = NULL;
 	long size = 0;
-	enum status st = in && out && fwrite(svg, 1, len, in) == len && fseek(in, 0, SEEK_SET) == 0 ? ST_OK : error_set(e, ST_RUN, "%s: no room for a temporary file: %s", path, strerror(errno));
+	enum status st = in && out && fwrite(svg, 1, len, in) == len && fseek(in, 0, SEEK_SET) == 0
+	                         ? ST_OK
+	                         : error_set(e, ST_RUN, "%s: no room for a temporary file: %s", path, strerror(errno));
 	if (!st)
 		st = convert(in, out, path, e);
-	if (!st && (fseek(out, 0, SEEK_END) != 0 || (size = ftell(out)) <= 0 || !(png = malloc((size_t)size)) || fseek(out, 0, SEEK_SET) != 0 || fread(png, 1, (size_t)size, out) != (size_t)size))
+	if (!st && (fseek(out, 0, SEEK_END) != 0 || (size = ftell(out)) <= 0 || !(png = malloc((size_t)size)) ||
+			   fseek(out, 0, SEEK_SET) != 0 || fread(png, 1, (size_t)size, out) != (size_t)size))
 		st = error_set(e, ST_RUN, "%s: rsvg-convert has drawn nothing", path);
 	if (!st)
 		st = file_write(path, png, (size_t)size, e);
@@ -65,7 +72,8 @@ static enum status save_png(const char *path, const char *svg, size_t len, struc
 	return st;
 }
 
-enum status picture_save(const char *path, void (*write)(const void *of, FILE *out), const void *of, const char *what, struct error *e)
+enum status picture_save(const char *path, void (*write)(const void *of, FILE *out), const void *of, const char *what,
+	struct error *e)
 {
 	char *svg;
 	size_t len;

@@ -1,4 +1,4 @@
-/* A picture into a file. */
+/* Writes pictures to files. */
 #ifndef STEPSIM_REPORT_PICTURE_H
 #define STEPSIM_REPORT_PICTURE_H
 
@@ -6,7 +6,9 @@
 
 #include "base/status.h"
 
-/* The SVG picture that `write` writes of `of`, as it is ("-": standard output); where `path` ends in .png, drawn by rsvg-convert (librsvg), twice as large. ST_INPUT without that program, ST_RUN where it fails. */
-enum status picture_save(const char *path, void (*write)(const void *of, FILE *out), const void *of, const char *what, struct error *e);
+/* Saves the SVG picture that `write` prints for `of` ("-": standard output). If `path` ends in .png, rsvg-convert
+ * (librsvg) draws it at twice the size. ST_INPUT without that program, ST_RUN if it fails. */
+enum status picture_save(const char *path, void (*write)(const void *of, FILE *out), const void *of, const char *what,
+	struct error *e);
 
 #endif

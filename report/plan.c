@@ -19,14 +19,20 @@ static enum status add_row(struct table *t, const char *place, const struct plan
 	const struct result *p = r->predicted;
 	const double left_B = (double)p->memory.capacity_B - (double)p->memory.total_B;
 	char words[PLAN_WORDS], q[8][QUANTITY_MAX];
-	return table_row(t, e, "%s|%s|%s|%s to %s|%s|%.1f %%|%s|%s%s|%s|%s", place, plan_words(r->config, words), quantity_format(q[0], p->time.step_s, UNIT_SECOND), quantity_format(q[1], p->interval90_s[0], UNIT_SECOND),
-	                 quantity_format(q[2], p->interval90_s[1], UNIT_SECOND), quantity_format(q[3], p->tokens_per_s, UNIT_NONE), 100 * p->mfu, quantity_format(q[4], (double)p->memory.total_B, UNIT_BYTE),
-	                 quantity_format(q[5], fabs(left_B), UNIT_BYTE), left_B < 0 ? " too much" : "", quantity_format(q[6], p->time.exposed_comm_s, UNIT_SECOND), p->bottleneck);
+	return table_row(t, e, "%s|%s|%s|%s to %s|%s|%.1f %%|%s|%s%s|%s|%s", place, plan_words(r->config, words),
+		quantity_format(q[0], p->time.step_s, UNIT_SECOND),
+		quantity_format(q[1], p->interval90_s[0], UNIT_SECOND),
+		quantity_format(q[2], p->interval90_s[1], UNIT_SECOND),
+		quantity_format(q[3], p->tokens_per_s, UNIT_NONE), 100 * p->mfu,
+		quantity_format(q[4], (double)p->memory.total_B, UNIT_BYTE),
+		quantity_format(q[5], fabs(left_B), UNIT_BYTE), left_B < 0 ? " too much" : "",
+		quantity_format(q[6], p->time.exposed_comm_s, UNIT_SECOND), p->bottleneck);
 }
 
 enum status plan_rows_table(const struct plan_report *p, struct table **out, struct error *e)
 {
-	struct table *t = *out = table_create("|<plan|step time|90 % interval|tokens/s|MFU|memory|left|exposed|<limited by");
+	struct table *t = *out = table_create(
+		"|<plan|step time|90 % interval|tokens/s|MFU|memory|left|exposed|<limited by");
 	enum status st = t ? ST_OK : error_nomem(e, "the table");
 	for (size_t i = 0; i < p->rows && !st; i++) {
 		char place[24];
@@ -47,8 +53,9 @@ enum status plan_front_table(const struct plan_report *p, struct table **out, st
 	for (size_t i = 0; i < p->points && !st; i++) {
 		const struct plan_point *at = &p->point[i];
 		char words[PLAN_WORDS], q[2][QUANTITY_MAX];
-		st = table_row(t, e, "%s|%s|%+.1f %%|%s", quantity_format(q[0], (double)at->memory_B, UNIT_BYTE), quantity_format(q[1], at->step_s, UNIT_SECOND), 100 * (at->step_s / p->point[p->points - 1].step_s - 1),
-		               plan_words(at->config, words));
+		st = table_row(t, e, "%s|%s|%+.1f %%|%s", quantity_format(q[0], (double)at->memory_B, UNIT_BYTE),
+			quantity_format(q[1], at->step_s, UNIT_SECOND),
+			100 * (at->step_s / p->point[p->points - 1].step_s - 1), plan_words(at->config, words));
 	}
 	return st;
 }
@@ -56,26 +63,33 @@ enum status plan_front_table(const struct plan_report *p, struct table **out, st
 void plan_title(const struct plan_report *p, FILE *out)
 {
 	const struct plan_row *any = p->rows ? &p->row[0] : p->least.predicted ? &p->least : &p->start;
-	fprintf(out, "%s, %" PRId64 " sequences of %" PRId64 " a step, on %s: plans, best first\n", any->config->model.name, any->config->train.global_batch, any->config->model.seq_len, p->system);
+	fprintf(out, "%s, %" PRId64 " sequences of %" PRId64 " a step, on %s: plans, best first\n",
+		any->config->model.name, any->config->train.global_batch, any->config->model.seq_len, p->system);
 }
 
 void plan_start(const struct plan_report *p, FILE *out)
 {
 	char q[QUANTITY_MAX];
 	if (p->rows == 0 && p->least.predicted)
-		fprintf(out, "No plan fits. The one that needs least misses %s on each device.\n", quantity_format(q, (double)p->missing_B, UNIT_BYTE));
+		fprintf(out, "No plan fits. The one that needs least misses %s on each device.\n",
+			quantity_format(q, (double)p->missing_B, UNIT_BYTE));
 	if (p->rows > 0 && p->memory_share > p->usual_share)
-		fprintf(out, "No plan leaves %.0f %% of the memory free; those that fit are shown.\n", 100 * (1 - p->usual_share));
+		fprintf(out, "No plan leaves %.0f %% of the memory free; those that fit are shown.\n",
+			100 * (1 - p->usual_share));
 	if (!p->start.predicted) {
 		fprintf(out, "The config's own plan is illegal: %s\n", p->start_reason);
 	} else if (p->rows > 0 && !p->start.predicted->memory.fits) {
 		fputs("The config's own plan does not fit.\n", out);
 	} else if (p->rows > 0) {
-		const double own_s = p->start.predicted->time.step_s, best_s = p->row[0].predicted->time.step_s, faster = 100 * (1 - best_s / own_s);
+		const double own_s = p->start.predicted->time.step_s, best_s = p->row[0].predicted->time.step_s,
+			     faster = 100 * (1 - best_s / own_s);
 		const struct result_memory *own = &p->start.predicted->memory;
 		if ((double)own->total_B > p->memory_share * (double)own->capacity_B)
-			fprintf(out, "The config's own plan fills %.0f %% of the memory; plans may use %.0f %%, and the best takes %.1f %% %s time.\n", 100 * (double)own->total_B / (double)own->capacity_B, 100 * p->memory_share, fabs(faster),
-			        faster > 0 ? "less" : "more");
+			fprintf(out,
+				"The config's own plan fills %.0f %% of the memory; plans may use %.0f %%, and the "
+				"best takes %.1f %% %s time.\n",
+				100 * (double)own->total_B / (double)own->capacity_B, 100 * p->memory_share,
+				fabs(faster), faster > 0 ? "less" : "more");
 		else if (faster > 0)
 			fprintf(out, "The best plan takes %.1f %% less time than the config's own.\n", faster);
 		else
@@ -85,20 +99,31 @@ void plan_start(const struct plan_report *p, FILE *out)
 
 void plan_front(const struct plan_report *p, FILE *out)
 {
-	fprintf(out, "less memory for more time (plans up to %.0f %% slower than the best):\n", 100 * (p->front - 1));
+	fprintf(out, "Pareto front: less memory for more time (plans up to %.0f %% slower than the best):\n",
+		100 * (p->front - 1));
 }
 
 void plan_counts(const struct plan_report *p, FILE *out)
 {
 	char share[48] = "too much";
 	if (p->left_cuts || p->left_tensor)
-		fprintf(out, "not searched: %s%s%s\n", p->left_cuts ? "zero2, fsdp and hsdp inside a pipeline (only where the config has them there)" : "", p->left_cuts && p->left_tensor ? "; " : "", p->left_tensor ? "tensor parallelism across nodes" : "");
+		fprintf(out, "not searched: %s%s%s\n",
+			p->left_cuts ? "zero2, fsdp and hsdp inside a pipeline (only where the config has them there)"
+				     : "",
+			p->left_cuts && p->left_tensor ? "; " : "",
+			p->left_tensor ? "tensor parallelism across nodes" : "");
 	if (p->memory_share < 1)
 		snprintf(share, sizeof share, "more than %.0f %% of the", 100 * p->memory_share);
-	fprintf(out, "%" PRId64 " plans: %" PRId64 " illegal, %" PRId64 " need %s memory, %" PRId64 " cannot be among the best%s, %" PRId64 " timed; those shown are predicted in full\n", p->plans, p->illegal, p->too_large, share, p->pruned,
-	        p->exhaustive ? " (--exhaustive: none)" : "", p->timed);
+	fprintf(out,
+		"%" PRId64 " plans: %" PRId64 " illegal, %" PRId64 " need %s memory, %" PRId64
+		" cannot be among the best%s, %" PRId64 " timed; those shown are predicted in full\n",
+		p->plans, p->illegal, p->too_large, share, p->pruned, p->exhaustive ? " (--exhaustive: none)" : "",
+		p->timed);
 	if (p->left > 0)
-		fprintf(out, "%" PRId64 " plans were not looked at: they must be simulated one by one, and a better one may be among them (--set holds keys; --exhaustive takes all)\n", p->left);
+		fprintf(out,
+			"%" PRId64 " plans were not evaluated, because each needs a simulation; one may be better "
+			"(--set holds keys; --exhaustive evaluates all)\n",
+			p->left);
 }
 
 enum status report_plan_text(const struct plan_report *p, FILE *out, struct error *e)
@@ -137,8 +162,9 @@ static void csv_row(const char *place, const struct plan_row *r, FILE *out)
 		char value[PLAN_VALUE];
 		fprintf(out, ",%s", plan_value(r->config, (enum plan_key)k, value));
 	}
-	fprintf(out, ",%" PRId64 ",%.9g,%.9g,%.9g,%.9g,%.6g,%.9g,%.6g,%" PRIu64 ",%s,\"%s\"\n", r->config->ranks, p->time.step_s, p->interval90_s[0], p->interval90_s[1], p->tokens_per_s, p->mfu, p->time.exposed_comm_s, p->time.overlap,
-	        p->memory.total_B, p->memory.fits ? "true" : "false", p->bottleneck);
+	fprintf(out, ",%" PRId64 ",%.9g,%.9g,%.9g,%.9g,%.6g,%.9g,%.6g,%" PRIu64 ",%s,\"%s\"\n", r->config->ranks,
+		p->time.step_s, p->interval90_s[0], p->interval90_s[1], p->tokens_per_s, p->mfu, p->time.exposed_comm_s,
+		p->time.overlap, p->memory.total_B, p->memory.fits ? "true" : "false", p->bottleneck);
 }
 
 static void write_csv(const void *of, FILE *out)
@@ -147,7 +173,9 @@ static void write_csv(const void *of, FILE *out)
 	fputs("place,plan", out);
 	for (int k = 0; k < PLAN_KEYS; k++)
 		fprintf(out, ",%s", plan_key_path((enum plan_key)k));
-	fputs(",ranks,step_time_s,interval90_low_s,interval90_high_s,tokens_per_s,mfu,exposed_comm_s,overlap,total_bytes,fits,bottleneck\n", out);
+	fputs(",ranks,step_time_s,interval90_low_s,interval90_high_s,tokens_per_s,mfu,exposed_comm_s,overlap,"
+	      "total_bytes,fits,bottleneck\n",
+		out);
 	for (size_t i = 0; i < p->rows; i++) {
 		char place[24];
 		snprintf(place, sizeof place, "%zu", i + 1);
@@ -212,7 +240,8 @@ enum status report_plan_json(const struct plan_report *p, const char *path, stru
 	json_put(root, "front", front_json(p, &good), &good);
 	json_put(root, "counts", counts, &good);
 	json_put(root, "least", row_json(&p->least, &good), &good);
-	json_put(root, "missing_bytes", p->least.predicted ? json_integer((json_int_t)p->missing_B) : json_null(), &good);
+	json_put(root, "missing_bytes", p->least.predicted ? json_integer((json_int_t)p->missing_B) : json_null(),
+		&good);
 	enum status st = good ? report_write_json(root, path, e) : error_nomem(e, "the JSON");
 	json_decref(root);
 	return st;
@@ -231,9 +260,11 @@ static struct chart_point point_of(const struct plan_row *r)
 	return (struct chart_point){(double)r->predicted->memory.total_B, r->predicted->time.step_s, NAN, NAN};
 }
 
-enum status plan_chart(const struct plan_report *p, enum status (*take)(const struct chart *c, void *to, struct error *e), void *to, struct error *e)
+enum status plan_chart(const struct plan_report *p,
+	enum status (*take)(const struct chart *c, void *to, struct error *e), void *to, struct error *e)
 {
-	struct chart_point *front = calloc(p->points + 1, sizeof *front), *best = calloc(p->rows + 1, sizeof *best), own;
+	struct chart_point *front = calloc(p->points + 1, sizeof *front), *best = calloc(p->rows + 1, sizeof *best),
+			   own;
 	enum status st = front && best ? ST_OK : error_nomem(e, "the plot");
 	if (!st && p->rows == 0)
 		st = error_set(e, ST_INPUT, "no plan fits, and there is nothing to draw");
@@ -245,13 +276,20 @@ enum status plan_chart(const struct plan_report *p, enum status (*take)(const st
 		best[i] = point_of(&p->row[i]);
 	qsort(front, p->points, sizeof *front, by_memory);
 	qsort(best, p->rows, sizeof *best, by_memory);
-	struct chart_line line[3] = {{.name = "front", .at = front, .n = p->points}, {.name = "best plans", .at = best, .n = p->rows, .dots = true}};
+	struct chart_line line[3] = {{.name = "front", .at = front, .n = p->points},
+		{.name = "best plans", .at = best, .n = p->rows, .dots = true}};
 	size_t lines = 2;
 	if (p->start.predicted && p->start.predicted->memory.fits) {
 		own = point_of(&p->start);
 		line[lines++] = (struct chart_line){.name = "the config's own", .at = &own, .n = 1, .dots = true};
 	}
-	const struct chart c = {.title = "Plans: step time and memory", .x_name = "memory of a device", .y_name = "step time", .x_unit = UNIT_BYTE, .y_unit = UNIT_SECOND, .line = line, .lines = lines};
+	const struct chart c = {.title = "Plans: step time and memory",
+		.x_name = "memory of a device",
+		.y_name = "step time",
+		.x_unit = UNIT_BYTE,
+		.y_unit = UNIT_SECOND,
+		.line = line,
+		.lines = lines};
 	st = take(&c, to, e);
 out:
 	free(front);

@@ -1,4 +1,5 @@
-/* `stepsim plan`: the best plans that a search found, what the config's own plan is worth beside them, and the front of time and memory. */
+/* `stepsim plan`: the best plans that a search found, the config's own plan, and the Pareto front of time and memory.
+ */
 #ifndef STEPSIM_REPORT_PLAN_H
 #define STEPSIM_REPORT_PLAN_H
 
@@ -20,34 +21,35 @@ struct plan_point {
 };
 
 struct plan_report {
-	const char *system;        /* in words, for headings */
-	json_t *system_json;       /* may be NULL */
+	const char *system;  /* in words, for headings */
+	json_t *system_json; /* may be NULL */
 	int64_t ranks;
 	const struct plan_row *row; /* fastest first */
-	size_t rows;               /* 0: nothing fits */
-	struct plan_row start;     /* predicted NULL: start_reason says why it is illegal */
+	size_t rows;                /* 0: nothing fits */
+	struct plan_row start;      /* predicted NULL: start_reason says why it is illegal */
 	const char *start_reason;
-	struct plan_row least;     /* nothing fits: what needs the least memory; else predicted NULL */
-	uint64_t missing_B;        /* of it */
+	struct plan_row least; /* if nothing fits: the plan that needs the least memory; else predicted is NULL */
+	uint64_t missing_B;    /* of it */
 	const struct plan_point *point; /* slowest first: least memory first */
 	size_t points;
-	double front;              /* the front goes up to so many times the best's step */
+	double front; /* longest step of the front over the best plan's step */
 	int64_t plans, illegal, too_large, pruned, left, timed; /* left: not looked at */
 	bool exhaustive;
-	double memory_share;       /* of a device that plans may use */
-	double usual_share;        /* and that they may where some plan needs no more */
-	bool left_cuts, left_tensor; /* not searched: zero2, fsdp and hsdp inside a pipeline; tensor groups larger than a node */
-	/* all borrowed */
+	double memory_share;         /* share of a device's memory that plans may use */
+	double usual_share;          /* the same if some plan needs no more */
+	bool left_cuts, left_tensor; /* not searched: zero2, fsdp and hsdp inside a pipeline; tensor groups larger than
+	                                a node */
+				     /* all borrowed */
 };
 
 enum status report_plan_text(const struct plan_report *p, FILE *out, struct error *e);
-/* A row a plan, the columns of sweep's CSV behind the plan and its keys. "-" is standard output, as in the next two. */
+/* Writes one row a plan: the plan, its keys, then the columns of sweep's CSV. "-" is standard output, also below. */
 enum status report_plan_csv(const struct plan_report *p, const char *path, struct error *e);
-/* "results": the predictions' keys, with "plan" (words), "config" (resolved); "start", "front", "counts", "least". */
+/* Writes the JSON of docs/reference.md. */
 enum status report_plan_json(const struct plan_report *p, const char *path, struct error *e);
-/* Step time over memory: the front, the plans of the table, the config's own. ST_INPUT where nothing fits. */
+/* Draws step time over memory: the Pareto front, the plans of the table, the config's own. ST_INPUT if nothing fits. */
 enum status report_plan_svg(const struct plan_report *p, const char *path, struct error *e);
-/* A page: the winner, that picture, the tables, the winner's config. */
+/* Writes a page: the winner, that picture, the tables, the winner's config. */
 enum status report_plan_html(const struct plan_report *p, const char *path, struct error *e);
 
 #endif

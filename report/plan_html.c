@@ -23,8 +23,9 @@ static void verdict(const struct plan_report *p, char *out, size_t size)
 	if (p->rows == 0)
 		snprintf(out, size, "No plan fits.");
 	else
-		snprintf(out, size, "The best plan: %s; %s a step, %s of memory.", plan_words(p->row[0].config, words), quantity_format(step, p->row[0].predicted->time.step_s, UNIT_SECOND),
-		         quantity_format(memory, (double)p->row[0].predicted->memory.total_B, UNIT_BYTE));
+		snprintf(out, size, "The best plan: %s; %s a step, %s of memory.", plan_words(p->row[0].config, words),
+			quantity_format(step, p->row[0].predicted->time.step_s, UNIT_SECOND),
+			quantity_format(memory, (double)p->row[0].predicted->memory.total_B, UNIT_BYTE));
 }
 
 static enum status write_config(struct page *page, const struct plan_report *p, struct error *e)
@@ -46,7 +47,8 @@ enum status report_plan_html(const struct plan_report *p, const char *path, stru
 	char text[PLAN_WORDS + 128];
 	verdict(p, text, sizeof text);
 	enum status st = page_open(&page, "plans - stepsim", text, e);
-	if (st || (st = page_lines(&page, "sub", title, p, e)) || (st = page_lines(&page, "", start, p, e)) || (p->rows && (st = plan_chart(p, show, &page, e))) || (st = plan_rows_table(p, &rows, e)))
+	if (st || (st = page_lines(&page, "sub", title, p, e)) || (st = page_lines(&page, "", start, p, e)) ||
+		(p->rows && (st = plan_chart(p, show, &page, e))) || (st = plan_rows_table(p, &rows, e)))
 		goto out;
 	page_section(&page, p->rows ? "The best plans" : "The plan that needs least");
 	page_table(&page, rows);

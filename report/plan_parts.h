@@ -6,17 +6,20 @@
 #include "report/chart.h"
 #include "report/plan.h"
 
-/* The best plans, or the one that needs least; the front. Each is freed with table_destroy, also when it fails. */
+/* Build the table of the best plans (if nothing fits, of the plan that needs least), and that of the Pareto front. The
+ * caller frees it with table_destroy, also after a failure. */
 enum status plan_rows_table(const struct plan_report *p, struct table **out, struct error *e);
 enum status plan_front_table(const struct plan_report *p, struct table **out, struct error *e);
 
-/* Lines: what was searched; what fits, and the config's own plan beside the best; what the front is; how many plans there were. */
+/* Print lines: the search, the best plan and the config's own, the meaning of the front, the counts of plans. */
 void plan_title(const struct plan_report *p, FILE *out);
 void plan_start(const struct plan_report *p, FILE *out);
 void plan_front(const struct plan_report *p, FILE *out);
 void plan_counts(const struct plan_report *p, FILE *out);
 
-/* Step time over memory. Hands the chart, which lives as long as the call, to `take`. ST_INPUT where nothing fits. */
-enum status plan_chart(const struct plan_report *p, enum status (*take)(const struct chart *c, void *to, struct error *e), void *to, struct error *e);
+/* Builds the chart of step time over memory and hands it to `take`; it lives as long as the call. ST_INPUT if nothing
+ * fits. */
+enum status plan_chart(const struct plan_report *p,
+	enum status (*take)(const struct chart *c, void *to, struct error *e), void *to, struct error *e);
 
 #endif

@@ -18,7 +18,8 @@ typedef VEC(struct price) prices;
 static void name_of(const struct program *p, const struct op *op, char name[WORK_NAME])
 {
 	if (op->kind == OP_COLLECTIVE) {
-		snprintf(name, WORK_NAME, "%s.%lld", collective_name((enum collective)op->coll), (long long)op_group_size(&p->mesh, op));
+		snprintf(name, WORK_NAME, "%s.%lld", collective_name((enum collective)op->coll),
+			(long long)op_group_size(&p->mesh, op));
 		return;
 	}
 	struct work work;
@@ -37,7 +38,7 @@ static struct price *price_of(prices *all, const char *name)
 	return vec_push(all, fresh) ? &all->at[all->n - 1] : NULL;
 }
 
-/* What a collective costs is the bytes that one rank sends; other ops cross the memory interface. */
+/* Returns the bytes that one rank sends in a collective; for other ops, those that cross the memory interface. */
 static double moved_B(const struct program *p, const struct op *op)
 {
 	if (op->kind == OP_COLLECTIVE)
@@ -74,7 +75,8 @@ static bool gather(prices *all, const struct program *p, const struct timeline *
 
 static enum status add_row(struct table *t, const struct price *x, bool both, struct error *e)
 {
-	char flop[QUANTITY_MAX], bytes[QUANTITY_MAX], flops[QUANTITY_MAX], Bps[QUANTITY_MAX], predicted[QUANTITY_MAX], measured[QUANTITY_MAX];
+	char flop[QUANTITY_MAX], bytes[QUANTITY_MAX], flops[QUANTITY_MAX], Bps[QUANTITY_MAX], predicted[QUANTITY_MAX],
+		measured[QUANTITY_MAX];
 	bool timed = x->predicted_s > 0;
 	quantity_format(flop, x->flop > 0 ? x->flop : NAN, UNIT_FLOP);
 	quantity_format(bytes, x->moved_B, UNIT_BYTE);
@@ -82,7 +84,8 @@ static enum status add_row(struct table *t, const struct price *x, bool both, st
 	quantity_format(Bps, timed ? x->moved_B / x->predicted_s : NAN, UNIT_BYTE_PER_S);
 	quantity_format(predicted, x->predicted_s, UNIT_SECOND);
 	quantity_format(measured, x->measured_s, UNIT_SECOND);
-	return table_row(t, e, "%s|%lld|%s|%s|%s|%s|%s%s%s", x->name, (long long)x->n, flop, bytes, predicted, flops, Bps, both ? "|" : "", both ? measured : "");
+	return table_row(t, e, "%s|%lld|%s|%s|%s|%s|%s%s%s", x->name, (long long)x->n, flop, bytes, predicted, flops,
+		Bps, both ? "|" : "", both ? measured : "");
 }
 
 enum status report_prices(const struct outcome *o, FILE *out, struct error *e)
@@ -90,7 +93,8 @@ enum status report_prices(const struct outcome *o, FILE *out, struct error *e)
 	prices all = {0};
 	bool both = o->measured_timeline != NULL;
 	enum status st = ST_OK;
-	struct table *t = table_create(both ? "<price|count|FLOP|bytes|predicted|FLOP/s|B/s|measured" : "<price|count|FLOP|bytes|predicted|FLOP/s|B/s");
+	struct table *t = table_create(both ? "<price|count|FLOP|bytes|predicted|FLOP/s|B/s|measured"
+					    : "<price|count|FLOP|bytes|predicted|FLOP/s|B/s");
 	bool good = t && gather(&all, o->program, o->predicted_timeline, false);
 	if (good && both)
 		good = gather(&all, o->program, o->measured_timeline, true);

@@ -60,13 +60,16 @@ static char *csv_percent(char buf[CELL], double share)
 
 static enum status row_cells(struct table *t, const struct roofline *r, const struct roof_row *x, struct error *e)
 {
-	char elements[CELL] = "", ai[CELL], reached[CELL], Bps[CELL], peak[CELL], roof[CELL], elsewhere[CELL], mean[CELL + 1] = "";
+	char elements[CELL] = "", ai[CELL], reached[CELL], Bps[CELL], peak[CELL], roof[CELL], elsewhere[CELL],
+	     mean[CELL + 1] = "";
 	if (x->kind == ROOF_POLY)
 		snprintf(elements, sizeof elements, "|%" PRId64, x->elements);
 	if (r->ranks > 1)
 		snprintf(mean, sizeof mean, "|%s", number(elsewhere, x->mean_flop_per_s * 1e-9));
-	return table_row(t, e, "%s|%" PRId64 "|%s%s|%s|%s|%s|%s|%.1f %%%s%s", dtype_name(x->dtype), x->size, number(ai, x->ai), elements, number(reached, x->flop_per_s * 1e-9), number(Bps, x->Bps * 1e-9),
-	                 percent(peak, roofline_share_of_peak(r, x)), percent(roof, roofline_share_of_roof(r, x)), 100 * x->rms, x->rms > ROOF_RMS_MOST ? " !" : "", mean);
+	return table_row(t, e, "%s|%" PRId64 "|%s%s|%s|%s|%s|%s|%.1f %%%s%s", dtype_name(x->dtype), x->size,
+		number(ai, x->ai), elements, number(reached, x->flop_per_s * 1e-9), number(Bps, x->Bps * 1e-9),
+		percent(peak, roofline_share_of_peak(r, x)), percent(roof, roofline_share_of_roof(r, x)), 100 * x->rms,
+		x->rms > ROOF_RMS_MOST ? " !" : "", mean);
 }
 
 /* The rows of one kind. */
@@ -75,7 +78,8 @@ static enum status rows_table(const struct roofline *r, enum roof_kind kind, FIL
 	const char *mean = r->ranks > 1 ? "|mean of ranks" : "";
 	char columns[160];
 	bool any = false;
-	snprintf(columns, sizeof columns, "<format|%s|GFLOP/s|GB/s|%% of peak|%% of roof|RMS%s", kind == ROOF_POLY ? "k|FLOP/B|elements" : "size|FLOP/B", mean);
+	snprintf(columns, sizeof columns, "<format|%s|GFLOP/s|GB/s|%% of peak|%% of roof|RMS%s",
+		kind == ROOF_POLY ? "k|FLOP/B|elements" : "size|FLOP/B", mean);
 	struct table *t = table_create(columns);
 	enum status st = t ? ST_OK : error_nomem(e, "a roofline's table");
 	for (size_t i = 0; i < r->rows.n && !st; i++) {
@@ -86,7 +90,10 @@ static enum status rows_table(const struct roofline *r, enum roof_kind kind, FIL
 		st = row_cells(t, r, x, e);
 	}
 	if (any)
-		fputs(kind == ROOF_POLY ? "Vector roof: b = a + a^2 + ... + a^k, powers in registers, 2k FLOP and two accesses an element\n" : "\nMatrix roof: square products, 2 size^3 FLOP over three matrices\n", out);
+		fputs(kind == ROOF_POLY ? "Vector roof: b = a + a^2 + ... + a^k, powers in registers, 2k FLOP and two "
+					  "accesses an element\n"
+					: "\nMatrix roof: square products, 2 size^3 FLOP over three matrices\n",
+			out);
 	if (!any) {
 		table_destroy(t);
 		return st;
@@ -100,25 +107,34 @@ static enum status levels_table(const struct roofline *r, FILE *out, struct erro
 	enum status st = t ? ST_OK : error_nomem(e, "a roofline's table");
 	for (int i = 0; i < r->levels && !st; i++) {
 		const struct roof_level *l = &r->level[i];
-		char size[QUANTITY_MAX], chase[QUANTITY_MAX], latency[QUANTITY_MAX], flight[QUANTITY_MAX], rates[ROOF_STREAMS][CELL];
+		char size[QUANTITY_MAX], chase[QUANTITY_MAX], latency[QUANTITY_MAX], flight[QUANTITY_MAX],
+			rates[ROOF_STREAMS][CELL];
 		for (int s = 0; s < ROOF_STREAMS; s++)
 			number(rates[s], l->Bps[s] * 1e-9);
-		st = table_row(t, e, "%s|%s|%s|%s|%s|%s|%s|%s", l->name, quantity_format(size, (double)l->footprint_B, UNIT_BYTE), rates[ROOF_READ], rates[ROOF_COPY], rates[ROOF_TRIAD],
-		               quantity_format(chase, (double)l->chase_B, UNIT_BYTE), rate(latency, l->latency_s, UNIT_SECOND), rate(flight, roof_in_flight_B(roof_level_Bps(l), l->latency_s), UNIT_BYTE));
+		st = table_row(t, e, "%s|%s|%s|%s|%s|%s|%s|%s", l->name,
+			quantity_format(size, (double)l->footprint_B, UNIT_BYTE), rates[ROOF_READ], rates[ROOF_COPY],
+			rates[ROOF_TRIAD], quantity_format(chase, (double)l->chase_B, UNIT_BYTE),
+			rate(latency, l->latency_s, UNIT_SECOND),
+			rate(flight, roof_in_flight_B(roof_level_Bps(l), l->latency_s), UNIT_BYTE));
 	}
-	fputs("\nLevels of memory: streams of all units at once; latency of one load that waits for the one before; in flight = bandwidth x latency\n", out);
+	fputs("\nLevels of memory: streams of all units together; latency of dependent loads; "
+	      "in flight = bandwidth x latency\n",
+		out);
 	return finish(t, st, out);
 }
 
-static enum status roof_cells(struct table *t, const struct roofline *r, enum roof_kind kind, enum dtype d, struct error *e)
+static enum status roof_cells(struct table *t, const struct roofline *r, enum roof_kind kind, enum dtype d,
+	struct error *e)
 {
 	char name[CELL], measured[QUANTITY_MAX], sheet[QUANTITY_MAX], share[CELL], ridge[CELL], sheet_ridge[CELL];
 	const double peak = roofline_peak(r, kind, d), said = roofline_sheet_peak(r, kind, d);
 	if (peak <= 0 && said <= 0)
 		return ST_OK;
 	snprintf(name, sizeof name, "%s %s", kind == ROOF_POLY ? "vector" : "matrix", dtype_name(d));
-	return table_row(t, e, "%s|%s|%s|%s|%s|%s", name, rate(measured, peak, UNIT_FLOP_PER_S), rate(sheet, said, UNIT_FLOP_PER_S), percent(share, peak > 0 && said > 0 ? peak / said : (double)NAN),
-	                 number(ridge, roof_ridge(peak, roofline_mem_Bps(r))), number(sheet_ridge, roof_ridge(said, r->sheet.mem_Bps)));
+	return table_row(t, e, "%s|%s|%s|%s|%s|%s", name, rate(measured, peak, UNIT_FLOP_PER_S),
+		rate(sheet, said, UNIT_FLOP_PER_S), percent(share, peak > 0 && said > 0 ? peak / said : (double)NAN),
+		number(ridge, roof_ridge(peak, roofline_mem_Bps(r))),
+		number(sheet_ridge, roof_ridge(said, r->sheet.mem_Bps)));
 }
 
 static enum status roofs_table(const struct roofline *r, FILE *out, struct error *e)
@@ -128,12 +144,15 @@ static enum status roofs_table(const struct roofline *r, FILE *out, struct error
 	struct table *t = table_create("<roof|measured|datasheet|reached|ridge, FLOP/B|datasheet's");
 	enum status st = t ? ST_OK : error_nomem(e, "a roofline's table");
 	if (!st)
-		st = table_row(t, e, "memory|%s|%s|%s||", rate(measured, Bps, UNIT_BYTE_PER_S), rate(sheet, said, UNIT_BYTE_PER_S), percent(share, Bps > 0 && said > 0 ? Bps / said : (double)NAN));
+		st = table_row(t, e, "memory|%s|%s|%s||", rate(measured, Bps, UNIT_BYTE_PER_S),
+			rate(sheet, said, UNIT_BYTE_PER_S),
+			percent(share, Bps > 0 && said > 0 ? Bps / said : (double)NAN));
 	for (int k = 0; k < 2; k++)
 		for (int d = 0; d < DT_COUNT && !st; d++)
 			st = roof_cells(t, r, k ? ROOF_GEMM : ROOF_POLY, (enum dtype)d, e);
 	if (*r->sheet.name)
-		fprintf(out, "\nRoofs, measured and of the datasheet (%s%s)\n", r->sheet.name, r->sheet.unverified ? "; some of it unverified" : "");
+		fprintf(out, "\nRoofs, measured and of the datasheet (%s%s)\n", r->sheet.name,
+			r->sheet.unverified ? "; some of it unverified" : "");
 	else
 		fputs("\nRoofs, measured (the catalogue has no datasheet of this device)\n", out);
 	return finish(t, st, out);
@@ -149,8 +168,11 @@ static void print_head(const struct roofline *r, FILE *out)
 		fprintf(out, " at up to %s", quantity_format(clock, r->clock_Hz, UNIT_HERTZ));
 	fprintf(out, ", on %s\n", r->host);
 	if (r->ranks > 1)
-		fprintf(out, "%" PRId64 " ranks, each on its own device at the same time: figures of the slowest one%s\n", r->ranks, r->shared ? "; ranks share devices, so they say little" : "");
-	fprintf(out, "means of %d timed runs after %d warm-ups; RMS of the runs' times about their mean\n\n", r->runs, r->warm_ups);
+		fprintf(out,
+			"%" PRId64 " ranks, each on its own device at the same time: figures of the slowest one%s\n",
+			r->ranks, r->shared ? "; ranks share devices, so they say little" : "");
+	fprintf(out, "means of %d timed runs after %d warm-ups; RMS of the runs' times about their mean\n\n", r->runs,
+		r->warm_ups);
 }
 
 static void print_little(const struct roofline *r, FILE *out)
@@ -158,11 +180,15 @@ static void print_little(const struct roofline *r, FILE *out)
 	const struct roof_level *l = &r->level[r->levels - 1];
 	const double Bps = roofline_mem_Bps(r), flight = roof_in_flight_B(Bps, l->latency_s);
 	char a[QUANTITY_MAX], b[QUANTITY_MAX], c[QUANTITY_MAX], d[QUANTITY_MAX];
-	fprintf(out, "\nLittle's law: %s x %s = %s in flight keep memory busy, %s for each %s.\n", rate(a, Bps, UNIT_BYTE_PER_S), rate(b, l->latency_s, UNIT_SECOND), rate(c, flight, UNIT_BYTE),
-	        rate(d, flight / (double)r->units, UNIT_BYTE), r->gpu ? "SM" : "core");
+	fprintf(out, "\nLittle's law: %s x %s = %s in flight keep memory busy, %s for each %s.\n",
+		rate(a, Bps, UNIT_BYTE_PER_S), rate(b, l->latency_s, UNIT_SECOND), rate(c, flight, UNIT_BYTE),
+		rate(d, flight / (double)r->units, UNIT_BYTE), r->gpu ? "SM" : "core");
 	if (r->threads_most > 0)
-		fprintf(out, "Occupancy of the polynomial kernel: %" PRId64 " of %" PRId64 " threads an SM (%.0f %%), so %.0f bytes in flight a thread.\n", r->threads, r->threads_most, 100.0 * (double)r->threads / (double)r->threads_most,
-		        flight / (double)r->units / (double)(r->threads > 0 ? r->threads : 1));
+		fprintf(out,
+			"Occupancy of the polynomial kernel: %" PRId64 " of %" PRId64
+			" threads an SM (%.0f %%), so %.0f bytes in flight a thread.\n",
+			r->threads, r->threads_most, 100.0 * (double)r->threads / (double)r->threads_most,
+			flight / (double)r->units / (double)(r->threads > 0 ? r->threads : 1));
 }
 
 /* The format whose products are fastest. */
@@ -170,7 +196,8 @@ static enum dtype best_format(const struct roofline *r)
 {
 	enum dtype best = DT_COUNT;
 	for (int d = 0; d < DT_COUNT; d++)
-		if (roofline_peak(r, ROOF_GEMM, (enum dtype)d) > (best == DT_COUNT ? 0 : roofline_peak(r, ROOF_GEMM, best)))
+		if (roofline_peak(r, ROOF_GEMM, (enum dtype)d) >
+			(best == DT_COUNT ? 0 : roofline_peak(r, ROOF_GEMM, best)))
 			best = (enum dtype)d;
 	return best;
 }
@@ -178,7 +205,10 @@ static enum dtype best_format(const struct roofline *r)
 static void print_low(const char *what, double measured, double said, FILE *out)
 {
 	if (measured > 0 && said > 0 && measured < LOW_SHARE * said)
-		fprintf(out, "%s gives %.0f %% of what the datasheet says: look at clocks, power limit and who else uses the device.\n", what, 100 * measured / said);
+		fprintf(out,
+			"%s reaches %.0f %% of the datasheet: look at clocks, power limit and other users of the "
+			"device.\n",
+			what, 100 * measured / said);
 }
 
 static void print_verdict(const struct roofline *r, FILE *out)
@@ -186,9 +216,13 @@ static void print_verdict(const struct roofline *r, FILE *out)
 	char ridge[CELL], matrix[CELL];
 	const double Bps = roofline_mem_Bps(r), vector = roofline_peak(r, ROOF_POLY, DT_FP32);
 	const enum dtype d = best_format(r);
-	fprintf(out, "Verdict: fp32 arithmetic without matrix units waits for memory below %s FLOP/B and for the units above it", number(ridge, roof_ridge(vector, Bps)));
+	fprintf(out,
+		"Verdict: fp32 arithmetic without matrix units waits for memory below %s FLOP/B and for the units "
+		"above it",
+		number(ridge, roof_ridge(vector, Bps)));
 	if (d != DT_COUNT)
-		fprintf(out, "; products in %s need %s", dtype_name(d), number(matrix, roof_ridge(roofline_peak(r, ROOF_GEMM, d), Bps)));
+		fprintf(out, "; products in %s need %s", dtype_name(d),
+			number(matrix, roof_ridge(roofline_peak(r, ROOF_GEMM, d), Bps)));
 	fputs(".\n", out);
 	print_low("Memory", Bps, r->sheet.mem_Bps, out);
 	print_low("The vector unit", vector, r->sheet.vector_flop_per_s, out);
@@ -196,23 +230,33 @@ static void print_verdict(const struct roofline *r, FILE *out)
 		print_low("The matrix unit", roofline_peak(r, ROOF_GEMM, d), r->sheet.matrix_flop_per_s[d], out);
 	const double products = roofline_peak(r, ROOF_GEMM, DT_FP32);
 	if (!r->gpu && products > 0 && products < LOW_SHARE * vector)
-		fprintf(out, "Products in fp32 reach %.0f %% of what the same units give the polynomial: the BLAS library (%s) does not use this CPU well.\n", 100 * products / vector, r->blas);
+		fprintf(out,
+			"Products in fp32 reach %.0f %% of the polynomial's rate on the same units: "
+			"the BLAS library (%s) does not use this CPU well.\n",
+			100 * products / vector, r->blas);
 	size_t noisy = 0;
 	for (size_t i = 0; i < r->rows.n; i++)
 		noisy += r->rows.at[i].rms > ROOF_RMS_MOST;
 	if (noisy)
-		fprintf(out, "Warning: in %zu of %zu rows (!) the runs differ by more than %.0f %%: something else used the device.\n", noisy, r->rows.n, 100 * ROOF_RMS_MOST);
+		fprintf(out,
+			"Warning: in %zu of %zu rows (!) the runs differ by more than %.0f %%: something else used "
+			"the device.\n",
+			noisy, r->rows.n, 100 * ROOF_RMS_MOST);
 }
 
 enum status report_roofline_text(const struct roofline *r, FILE *out, struct error *e)
 {
 	if (r->doubles) {
-		fprintf(out, "Executed on doubles of the CUDA libraries: %" PRId64 " kernels ran and their results are right; nothing was measured.\n", r->checked);
+		fprintf(out,
+			"Executed on doubles of the CUDA libraries: %" PRId64
+			" kernels ran and their results are right; nothing was measured.\n",
+			r->checked);
 		return ST_OK;
 	}
 	enum status st;
 	print_head(r, out);
-	if ((st = rows_table(r, ROOF_POLY, out, e)) || (st = rows_table(r, ROOF_GEMM, out, e)) || (st = levels_table(r, out, e)) || (st = roofs_table(r, out, e)))
+	if ((st = rows_table(r, ROOF_POLY, out, e)) || (st = rows_table(r, ROOF_GEMM, out, e)) ||
+		(st = levels_table(r, out, e)) || (st = roofs_table(r, out, e)))
 		return st;
 	if (r->levels > 0)
 		print_little(r, out);
@@ -222,10 +266,7 @@ enum status report_roofline_text(const struct roofline *r, FILE *out, struct err
 
 /* ---- CSV ---- */
 
-static const char *kind_name(enum roof_kind k)
-{
-	return k == ROOF_POLY ? "polynomial" : "gemm";
-}
+static const char *kind_name(enum roof_kind k) { return k == ROOF_POLY ? "polynomial" : "gemm"; }
 
 static void write_csv(const void *of, FILE *out)
 {
@@ -234,8 +275,10 @@ static void write_csv(const void *of, FILE *out)
 	for (size_t i = 0; i < r->rows.n; i++) {
 		const struct roof_row *x = &r->rows.at[i];
 		char peak[CELL], roof[CELL];
-		fprintf(out, "%" PRId64 ",%.6g,%.6g,%.6g,%s,%s,%s,%" PRId64 ",%s,%.3g,%.6g\n", x->size, x->ai, x->flop_per_s * 1e-9, x->Bps * 1e-9, csv_percent(peak, roofline_share_of_peak(r, x)), kind_name(x->kind), dtype_name(x->dtype),
-		        x->kind == ROOF_POLY ? x->elements : x->size, csv_percent(roof, roofline_share_of_roof(r, x)), 100 * x->rms, x->mean_flop_per_s * 1e-9);
+		fprintf(out, "%" PRId64 ",%.6g,%.6g,%.6g,%s,%s,%s,%" PRId64 ",%s,%.3g,%.6g\n", x->size, x->ai,
+			x->flop_per_s * 1e-9, x->Bps * 1e-9, csv_percent(peak, roofline_share_of_peak(r, x)),
+			kind_name(x->kind), dtype_name(x->dtype), x->kind == ROOF_POLY ? x->elements : x->size,
+			csv_percent(roof, roofline_share_of_roof(r, x)), 100 * x->rms, x->mean_flop_per_s * 1e-9);
 	}
 }
 
@@ -246,10 +289,7 @@ enum status report_roofline_csv(const struct roofline *r, const char *path, stru
 
 /* ---- JSON ---- */
 
-static json_t *real(double x)
-{
-	return isfinite(x) && x > 0 ? json_real(x) : json_null();
-}
+static json_t *real(double x) { return isfinite(x) && x > 0 ? json_real(x) : json_null(); }
 
 static json_t *row_json(const struct roofline *r, const struct roof_row *x, bool *good)
 {
@@ -303,7 +343,8 @@ static json_t *roofs_json(const struct roofline *r, bool *good)
 	for (int k = 0; k < 2; k++)
 		for (int d = 0; d < DT_COUNT; d++) {
 			const enum roof_kind kind = k ? ROOF_GEMM : ROOF_POLY;
-			if (roofline_peak(r, kind, (enum dtype)d) > 0 || roofline_sheet_peak(r, kind, (enum dtype)d) > 0)
+			if (roofline_peak(r, kind, (enum dtype)d) > 0 ||
+				roofline_sheet_peak(r, kind, (enum dtype)d) > 0)
 				json_push(roofs, roof_json(r, kind, (enum dtype)d, good), good);
 		}
 	return roofs;
@@ -322,7 +363,8 @@ json_t *report_roofline_json(const struct roofline *r)
 	json_put(j, "units", json_integer(r->units), &good);
 	json_put(j, "clock_Hz", real(r->clock_Hz), &good);
 	json_put(j, "threads_per_unit", r->threads > 0 ? json_integer(r->threads) : json_null(), &good);
-	json_put(j, "occupancy", real(r->threads_most > 0 ? (double)r->threads / (double)r->threads_most : (double)NAN), &good);
+	json_put(j, "occupancy", real(r->threads_most > 0 ? (double)r->threads / (double)r->threads_most : (double)NAN),
+		&good);
 	json_put(j, "warm_ups", json_integer(r->warm_ups), &good);
 	json_put(j, "runs", json_integer(r->runs), &good);
 	for (size_t i = 0; i < r->rows.n; i++)

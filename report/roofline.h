@@ -1,4 +1,5 @@
-/* A measured roofline for people and programs. Pure functions of it; where it ran on doubles there are no figures, and all of these say so or stay empty. */
+/* Reports of a measured roofline. Pure functions. A roofline of the tests' doubles has no figures: texts say so, and
+ * values stay empty. */
 #ifndef STEPSIM_REPORT_ROOFLINE_H
 #define STEPSIM_REPORT_ROOFLINE_H
 
@@ -8,15 +9,19 @@
 #include "base/status.h"
 #include "step/roofline.h"
 
-#define ROOF_RMS_MOST 0.05 /* runs that differ by more are warned of */
+#define ROOF_RMS_MOST 0.05 /* larger relative differences of runs are warned of */
 
-/* Tables: polynomial, products, levels of memory, roofs measured and as the datasheet has them with their ridge points; Little's law, occupancy, and a verdict. */
+/* Prints tables of the polynomial, products, levels of memory, and roofs (measured and datasheet's, with ridge points).
+ * Little's law, occupancy and a verdict follow. */
 enum status report_roofline_text(const struct roofline *r, FILE *out, struct error *e);
-/* Columns k,ai,gflops,bandwidth,percent_peak (GB/s; per cent of the datasheet's rate, else of the highest measured one), then kind,dtype,size,percent_roof,rms_percent,mean_gflops. Products have k = size. "-" is standard output. */
+/* Writes the columns k,ai,gflops,bandwidth,percent_peak, then kind,dtype,size,percent_roof,rms_percent,mean_gflops.
+ * bandwidth is in GB/s; percent_peak is of the datasheet's rate, else of the highest measured one. Products have k =
+ * size. "-" is standard output. */
 enum status report_roofline_csv(const struct roofline *r, const char *path, struct error *e);
-/* New reference, NULL when out of memory. */
+/* Returns a new reference, or NULL when out of memory. */
 json_t *report_roofline_json(const struct roofline *r);
-/* The roofline plot: log-log, points, measured roofs, datasheet's roofs, ridge points. Self-contained SVG, light and dark. */
+/* Draws the roofline, log-log: points, measured roofs, the datasheet's roofs, ridge points. The SVG is self-contained,
+ * light and dark. */
 enum status report_roofline_svg(const struct roofline *r, const char *path, struct error *e);
 
 #endif

@@ -1,6 +1,8 @@
-/* The roofline as a picture: log-log, FLOP/s over FLOP/B. Colours stand in one style sheet with a dark half, which viewers that do not know it leave out.
+/* The roofline as a picture: log-log, FLOP/s over FLOP/B. Colours stand in one style sheet with a dark half, which
+ * viewers that do not know it leave out.
  *
- * Horizontal roofs are named at their right ends, moved apart where they would touch; slopes and the datasheet's roofs in the key below; ridge points on the picture.
+ * Horizontal roofs are named at their right ends, moved apart where they would touch; slopes and the datasheet's roofs
+ * in the key below; ridge points on the picture.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -24,14 +26,20 @@
 static const char style[] =
 	"<style>\n"
 	"text{font-family:Inter,\"Helvetica Neue\",Helvetica,Arial,sans-serif;font-size:12px;fill:#1d2430}\n"
-	".paper{fill:#ffffff}.title{font-size:18px;font-weight:600}.soft{fill:#5b6676}.frame{fill:none;stroke:#8b98a9}.grid{stroke:#e5e9ef}\n"
-	".halo{paint-order:stroke;stroke:#ffffff;stroke-width:4px;stroke-linejoin:round}.lead{fill:none;stroke:#b3bdca}\n"
+	".paper{fill:#ffffff}.title{font-size:18px;font-weight:600}.soft{fill:#5b6676}.frame{fill:none;"
+	"stroke:#8b98a9}.grid{stroke:#e5e9ef}\n"
+	".halo{paint-order:stroke;stroke:#ffffff;stroke-width:4px;stroke-linejoin:round}.lead{fill:none;"
+	"stroke:#b3bdca}\n"
 	".roof{fill:none;stroke-width:2.2}.sheet{fill:none;stroke:#8b98a9;stroke-width:1.5;stroke-dasharray:6 4}\n"
-	".l0{stroke:#b45309}.l1{stroke:#0f8a8a}.l2{stroke:#8d5bc9}.memory{stroke:#1d4ed8}.vector{stroke:#5d9300}.matrix{stroke:#c2410c}\n"
-	".poly{fill:#5d9300;stroke:#ffffff}.gemm{fill:#c2410c;stroke:#ffffff}.ridge{fill:#ffffff;stroke:#1d2430;stroke-width:1.6}\n"
+	".l0{stroke:#b45309}.l1{stroke:#0f8a8a}.l2{stroke:#8d5bc9}.memory{stroke:#1d4ed8}.vector{stroke:#5d9300}"
+	".matrix{stroke:#c2410c}\n"
+	".poly{fill:#5d9300;stroke:#ffffff}.gemm{fill:#c2410c;stroke:#ffffff}.ridge{fill:#ffffff;stroke:#1d2430;"
+	"stroke-width:1.6}\n"
 	"@media (prefers-color-scheme:dark){\n"
-	"text{fill:#e6eaf0}.paper{fill:#12161c}.soft{fill:#9aa6b6}.frame{stroke:#6c7a8c}.grid{stroke:#252d37}.halo{stroke:#12161c}.lead{stroke:#55616f}.sheet{stroke:#8794a5}\n"
-	".l0{stroke:#f5a65b}.l1{stroke:#3fc4c4}.l2{stroke:#b79ae8}.memory{stroke:#6ea0ff}.vector{stroke:#8bc63e}.matrix{stroke:#fb8a4f}\n"
+	"text{fill:#e6eaf0}.paper{fill:#12161c}.soft{fill:#9aa6b6}.frame{stroke:#6c7a8c}.grid{stroke:#252d37}.halo{"
+	"stroke:#12161c}.lead{stroke:#55616f}.sheet{stroke:#8794a5}\n"
+	".l0{stroke:#f5a65b}.l1{stroke:#3fc4c4}.l2{stroke:#b79ae8}.memory{stroke:#6ea0ff}.vector{stroke:#8bc63e}"
+	".matrix{stroke:#fb8a4f}\n"
 	".poly{fill:#8bc63e;stroke:#12161c}.gemm{fill:#fb8a4f;stroke:#12161c}.ridge{fill:#12161c;stroke:#e6eaf0}\n"
 	"}\n"
 	"</style>\n";
@@ -41,17 +49,15 @@ struct axes {
 	double x0, x1, y0, y1; /* powers of ten */
 };
 
-static double at_x(const struct axes *a, double ai)
-{
-	return LEFT + PLOT_W * (log10(ai) - a->x0) / (a->x1 - a->x0);
-}
+static double at_x(const struct axes *a, double ai) { return LEFT + PLOT_W * (log10(ai) - a->x0) / (a->x1 - a->x0); }
 
 static double at_y(const struct axes *a, double flop_per_s)
 {
 	return TOP + PLOT_H * (a->y1 - log10(flop_per_s)) / (a->y1 - a->y0);
 }
 
-static void words(FILE *out, const char *look, const char *anchor, double x, double y, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+static void words(FILE *out, const char *look, const char *anchor, double x, double y, const char *fmt, ...)
+	__attribute__((format(printf, 6, 7)));
 static void words(FILE *out, const char *look, const char *anchor, double x, double y, const char *fmt, ...)
 {
 	char text[256];
@@ -80,14 +86,16 @@ struct drawing {
 	int flats, slopes;
 };
 
-static void add_flat(struct drawing *g, const char *look, double peak, const char *what, enum dtype d, const char *source)
+static void add_flat(struct drawing *g, const char *look, double peak, const char *what, enum dtype d,
+	const char *source)
 {
 	char text[QUANTITY_MAX];
 	if (peak <= 0 || g->flats == MARKS)
 		return;
 	struct mark *m = &g->flat[g->flats++];
 	*m = (struct mark){.look = look, .peak = peak};
-	snprintf(m->text, sizeof m->text, "%s %s: %s%s", what, dtype_name(d), quantity_format(text, peak, UNIT_FLOP_PER_S), source);
+	snprintf(m->text, sizeof m->text, "%s %s: %s%s", what, dtype_name(d),
+		quantity_format(text, peak, UNIT_FLOP_PER_S), source);
 }
 
 static void add_slope(struct drawing *g, const char *look, double Bps, const char *what, const char *source)
@@ -105,17 +113,23 @@ static void collect(struct drawing *g)
 	static const char *const cache_look[] = {"roof l0", "roof l1", "roof l2"};
 	const struct roofline *r = g->r;
 	for (int i = 0; i < r->levels; i++)
-		add_slope(g, i == r->levels - 1 ? "roof memory" : cache_look[i % 3], i == r->levels - 1 ? roofline_mem_Bps(r) : roof_level_Bps(&r->level[i]), r->level[i].name, ", measured");
+		add_slope(g, i == r->levels - 1 ? "roof memory" : cache_look[i % 3],
+			i == r->levels - 1 ? roofline_mem_Bps(r) : roof_level_Bps(&r->level[i]), r->level[i].name,
+			", measured");
 	add_slope(g, "sheet", r->sheet.mem_Bps, "memory", ", datasheet");
 	for (int k = 0; k < 2; k++)
 		for (int d = 0; d < DT_COUNT; d++)
-			add_flat(g, k ? "roof matrix" : "roof vector", roofline_peak(r, k ? ROOF_GEMM : ROOF_POLY, (enum dtype)d), k ? "matrix" : "vector", (enum dtype)d, "");
+			add_flat(g, k ? "roof matrix" : "roof vector",
+				roofline_peak(r, k ? ROOF_GEMM : ROOF_POLY, (enum dtype)d), k ? "matrix" : "vector",
+				(enum dtype)d, "");
 	/* A datasheet says more formats than are measured: those that are not would only fill the picture. */
 	for (int k = 0; k < 2; k++)
 		for (int d = 0; d < DT_COUNT; d++) {
 			const enum roof_kind kind = k ? ROOF_GEMM : ROOF_POLY;
-			if (roofline_peak(r, kind, (enum dtype)d) > 0 || (r->rows.n == 0 && (d == DT_FP32 || d == DT_BF16)))
-				add_flat(g, "sheet", roofline_sheet_peak(r, kind, (enum dtype)d), k ? "matrix" : "vector", (enum dtype)d, ", datasheet");
+			if (roofline_peak(r, kind, (enum dtype)d) > 0 ||
+				(r->rows.n == 0 && (d == DT_FP32 || d == DT_BF16)))
+				add_flat(g, "sheet", roofline_sheet_peak(r, kind, (enum dtype)d),
+					k ? "matrix" : "vector", (enum dtype)d, ", datasheet");
 		}
 }
 
@@ -170,9 +184,13 @@ static void frame(const struct drawing *g, FILE *out)
 			*prefix = '\0';
 		words(out, "soft", "end", LEFT - 8, at + 4, "%g%s", value, unit ? unit : "");
 	}
-	fprintf(out, "<rect class=\"frame\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n", LEFT, TOP, PLOT_W, PLOT_H);
+	fprintf(out, "<rect class=\"frame\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n", LEFT, TOP,
+		PLOT_W, PLOT_H);
 	words(out, "soft", "middle", LEFT + PLOT_W / 2, TOP + PLOT_H + 40, "arithmetic intensity, FLOP/B");
-	fprintf(out, "<text class=\"soft\" text-anchor=\"middle\" transform=\"translate(20 %.1f) rotate(-90)\">FLOP/s</text>\n", TOP + PLOT_H / 2);
+	fprintf(out,
+		"<text class=\"soft\" text-anchor=\"middle\" transform=\"translate(20 %.1f) "
+		"rotate(-90)\">FLOP/s</text>\n",
+		TOP + PLOT_H / 2);
 }
 
 /* ---- roofs ---- */
@@ -193,7 +211,8 @@ static void draw_slopes(const struct drawing *g, FILE *out)
 		const struct mark *m = &g->slope[i];
 		const double end = fmin(top / m->Bps, right);
 		if (end > left)
-			fprintf(out, "<path class=\"%s\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", m->look, at_x(a, left), at_y(a, left * m->Bps), at_x(a, end), at_y(a, end * m->Bps));
+			fprintf(out, "<path class=\"%s\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", m->look, at_x(a, left),
+				at_y(a, left * m->Bps), at_x(a, end), at_y(a, end * m->Bps));
 	}
 }
 
@@ -229,12 +248,14 @@ static void draw_flats(struct drawing *g, FILE *out)
 	part(g->flat, g->flats, TOP + 4, TOP + PLOT_H + 4);
 	for (int i = 0; i < g->flats; i++) {
 		const struct mark *m = &g->flat[i];
-		fprintf(out, "<path class=\"lead\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", end, at_y(a, m->peak), end + 14, m->y - 4);
+		fprintf(out, "<path class=\"lead\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", end, at_y(a, m->peak), end + 14,
+			m->y - 4);
 		words(out, strcmp(m->look, "sheet") == 0 ? "soft" : "", "start", end + 18, m->y, "%s", m->text);
 	}
 }
 
-/* Where measured roofs meet memory's. Texts stand left of their points, above the slope; of points that are hardly apart the highest has one. */
+/* Draws the ridge points, at which measured roofs meet memory's. Texts stand left of their points, above the slope. Of
+ * points that lie close together, the highest has a text. */
 static void draw_ridges(const struct drawing *g, FILE *out)
 {
 	const double Bps = roofline_mem_Bps(g->r);
@@ -246,7 +267,8 @@ static void draw_ridges(const struct drawing *g, FILE *out)
 		const double ridge = roof_ridge(m->peak, Bps);
 		if (strcmp(m->look, "sheet") == 0 || !(ridge > pow(10, a->x0) && ridge < pow(10, a->x1)))
 			continue;
-		fprintf(out, "<circle class=\"ridge\" cx=\"%.1f\" cy=\"%.1f\" r=\"4.5\"/>\n", at_x(a, ridge), at_y(a, m->peak));
+		fprintf(out, "<circle class=\"ridge\" cx=\"%.1f\" cy=\"%.1f\" r=\"4.5\"/>\n", at_x(a, ridge),
+			at_y(a, m->peak));
 		text[n] = *m;
 		text[n].Bps = ridge;
 		text[n++].y = at_y(a, m->peak) - 8;
@@ -258,7 +280,8 @@ static void draw_ridges(const struct drawing *g, FILE *out)
 			text[kept++] = text[i];
 	part(text, kept, TOP + 12, TOP + PLOT_H);
 	for (int i = 0; i < kept; i++)
-		words(out, "halo", "end", at_x(a, text[i].Bps) - 8, text[i].y, text[i].Bps < 10 ? "ridge %.2f FLOP/B" : "ridge %.0f FLOP/B", text[i].Bps);
+		words(out, "halo", "end", at_x(a, text[i].Bps) - 8, text[i].y,
+			text[i].Bps < 10 ? "ridge %.2f FLOP/B" : "ridge %.0f FLOP/B", text[i].Bps);
 }
 
 static void draw_points(const struct drawing *g, FILE *out)
@@ -272,17 +295,17 @@ static void draw_points(const struct drawing *g, FILE *out)
 		if (x->kind == ROOF_POLY)
 			fprintf(out, "<circle class=\"poly\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\">", px, py);
 		else
-			fprintf(out, "<rect class=\"gemm\" x=\"%.1f\" y=\"%.1f\" width=\"9\" height=\"9\">", px - 4.5, py - 4.5);
-		fprintf(out, "<title>%s %s = %lld: %.3g FLOP/B, %s</title></%s>\n", dtype_name(x->dtype), x->kind == ROOF_POLY ? "polynomial, k" : "product, size", (long long)x->size, x->ai, rate, x->kind == ROOF_POLY ? "circle" : "rect");
+			fprintf(out, "<rect class=\"gemm\" x=\"%.1f\" y=\"%.1f\" width=\"9\" height=\"9\">", px - 4.5,
+				py - 4.5);
+		fprintf(out, "<title>%s %s = %lld: %.3g FLOP/B, %s</title></%s>\n", dtype_name(x->dtype),
+			x->kind == ROOF_POLY ? "polynomial, k" : "product, size", (long long)x->size, x->ai, rate,
+			x->kind == ROOF_POLY ? "circle" : "rect");
 	}
 }
 
 /* ---- the key ---- */
 
-static int key_rows(const struct drawing *g)
-{
-	return (g->slopes + (g->r->rows.n > 0 ? 2 : 0) + 1) / 2;
-}
+static int key_rows(const struct drawing *g) { return (g->slopes + (g->r->rows.n > 0 ? 2 : 0) + 1) / 2; }
 
 static void draw_key(const struct drawing *g, FILE *out)
 {
@@ -298,8 +321,11 @@ static void draw_key(const struct drawing *g, FILE *out)
 		if (i == 0)
 			fprintf(out, "<circle class=\"poly\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"/>\n", x + 17, y - 4);
 		else
-			fprintf(out, "<rect class=\"gemm\" x=\"%.1f\" y=\"%.1f\" width=\"9\" height=\"9\"/>\n", x + 12.5, y - 8.5);
-		words(out, "", "start", x + 44, y, "%s", i == 0 ? "polynomial a + a^2 + ... + a^k, k = 1 to 1000" : "square products, size doubling to the right");
+			fprintf(out, "<rect class=\"gemm\" x=\"%.1f\" y=\"%.1f\" width=\"9\" height=\"9\"/>\n",
+				x + 12.5, y - 8.5);
+		words(out, "", "start", x + 44, y, "%s",
+			i == 0 ? "polynomial a + a^2 + ... + a^k, k = 1 to 1000"
+			       : "square products, size doubling to the right");
 	}
 }
 
@@ -309,12 +335,19 @@ static void draw(const struct roofline *r, FILE *out)
 	collect(&g);
 	g.axes = find_axes(&g);
 	const double width = LEFT + PLOT_W + RIGHT, height = TOP + PLOT_H + 70 + LINE_H * key_rows(&g) + 8;
-	fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" height=\"%.0f\" role=\"img\">\n", width, height, width, height);
+	fprintf(out,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "
+		"height=\"%.0f\" role=\"img\">\n",
+		width, height, width, height);
 	fputs(style, out);
 	fprintf(out, "<rect class=\"paper\" width=\"%.0f\" height=\"%.0f\"/>\n", width, height);
 	words(out, "title", "start", LEFT, 32, "Roofline of %s", r->device);
-	words(out, "soft", "start", LEFT, 54, "%lld %s%s of %s%s%s", (long long)r->units, r->gpu ? "SM" : "core", r->units == 1 ? "" : "s", r->host,
-	      r->doubles ? "; executed on doubles of the CUDA libraries: nothing was measured" : r->ranks > 1 ? "; the slowest rank of those that measured at once" : "", *r->sheet.name ? "; dashed: datasheet" : "");
+	words(out, "soft", "start", LEFT, 54, "%lld %s%s of %s%s%s", (long long)r->units, r->gpu ? "SM" : "core",
+		r->units == 1 ? "" : "s", r->host,
+		r->doubles     ? "; executed on doubles of the CUDA libraries: nothing was measured"
+		: r->ranks > 1 ? "; the slowest rank of those that measured at once"
+			       : "",
+		*r->sheet.name ? "; dashed: datasheet" : "");
 	frame(&g, out);
 	draw_slopes(&g, out);
 	draw_flats(&g, out);
@@ -324,10 +357,7 @@ static void draw(const struct roofline *r, FILE *out)
 	fputs("</svg>\n", out);
 }
 
-static void write_picture(const void *of, FILE *out)
-{
-	draw(of, out);
-}
+static void write_picture(const void *of, FILE *out) { draw(of, out); }
 
 enum status report_roofline_svg(const struct roofline *r, const char *path, struct error *e)
 {

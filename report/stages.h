@@ -1,11 +1,11 @@
-/* A pipeline's stages beside each other: what the table and the JSON say of each. */
+/* The stages of a pipeline, as the table and the JSON report them. */
 #ifndef STEPSIM_REPORT_STAGES_H
 #define STEPSIM_REPORT_STAGES_H
 
 #include "step/result.h"
 #include "step/stages.h"
 
-/* One stage of the predicted step; memory_B with the result's overhead. A plan without a pipeline is one stage. */
+/* One stage of the predicted step; memory_B includes the result's overhead. A plan without a pipeline is one stage. */
 struct stage_figures {
 	struct breakdown time;
 	uint64_t memory_B;

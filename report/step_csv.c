@@ -1,4 +1,5 @@
 /* A step's figures as CSV: the rows of the table under the keys of the JSON, with all digits. */
+#include "base/array.h"
 #include "base/paths.h"
 #include "report/figures.h"
 #include "report/report.h"
@@ -27,19 +28,22 @@ static void put_rates(const struct result *p, const struct result *m, FILE *out)
 		{"step", "interval90_low_s", NULL, NULL, p->interval90_s[0], NAN},
 		{"step", "interval90_high_s", NULL, NULL, p->interval90_s[1], NAN},
 		{"step", "tokens_per_s", NULL, NULL, p->tokens_per_s, m ? m->tokens_per_s : NAN},
-		{"step", "tokens_per_s_per_gpu", NULL, NULL, p->tokens_per_s_per_gpu, m ? m->tokens_per_s_per_gpu : NAN},
+		{"step", "tokens_per_s_per_gpu", NULL, NULL, p->tokens_per_s_per_gpu,
+			m ? m->tokens_per_s_per_gpu : NAN},
 		{"step", "tflops_per_gpu", NULL, NULL, p->tflops_per_gpu, m ? m->tflops_per_gpu : NAN},
 		{"step", "mfu", NULL, NULL, p->mfu, m ? m->mfu : NAN},
 		{"step", "hfu", NULL, NULL, p->hfu, m ? m->hfu : NAN},
 	};
-	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		put(&rows[i], out);
 }
 
 static void put_times(const struct result *p, const struct result *m, FILE *out)
 {
 	for (size_t i = 0; i < FIGURE_PARTS; i++)
-		put(&(struct row){"partition", figure_parts[i].key, NULL, NULL, figure_part_s(&p->time, i), m ? figure_part_s(&m->time, i) : NAN}, out);
+		put(&(struct row){"partition", figure_parts[i].key, NULL, NULL, figure_part_s(&p->time, i),
+			    m ? figure_part_s(&m->time, i) : NAN},
+			out);
 	put(&(struct row){"communication", "comm_s", NULL, NULL, p->time.comm_s, m ? m->time.comm_s : NAN}, out);
 	put(&(struct row){"communication", "overlap", NULL, NULL, p->time.overlap, m ? m->time.overlap : NAN}, out);
 	put(&(struct row){"communication", "wait_s", NULL, NULL, p->time.wait_s, m ? m->time.wait_s : NAN}, out);
@@ -52,16 +56,24 @@ static void put_classes(const struct result *p, const struct result *m, FILE *ou
 		if (!figure_has_class(p, m, (enum op_class)k))
 			continue;
 		snprintf(count, sizeof count, "%lld", (long long)p->time.class_n[k]);
-		put(&(struct row){"class", op_class_name((enum op_class)k), count, bound_name(p->class_bound[k]), p->time.class_s[k], m ? m->time.class_s[k] : NAN}, out);
+		put(&(struct row){"class", op_class_name((enum op_class)k), count, bound_name(p->class_bound[k]),
+			    p->time.class_s[k], m ? m->time.class_s[k] : NAN},
+			out);
 	}
 }
 
 static void put_memory(const struct result *p, const struct result *m, FILE *out)
 {
 	for (size_t i = 0; i < FIGURE_MEMORIES; i++)
-		put(&(struct row){"memory", figure_memories[i].key, NULL, NULL, (double)figure_memory_B(&p->memory, i), m ? (double)figure_memory_B(&m->memory, i) : NAN}, out);
-	put(&(struct row){"memory", "total_bytes", NULL, NULL, (double)p->memory.total_B, m ? (double)m->memory.total_B : NAN}, out);
-	put(&(struct row){"memory", "capacity_bytes", NULL, NULL, p->memory.capacity_B ? (double)p->memory.capacity_B : NAN, NAN}, out);
+		put(&(struct row){"memory", figure_memories[i].key, NULL, NULL, (double)figure_memory_B(&p->memory, i),
+			    m ? (double)figure_memory_B(&m->memory, i) : NAN},
+			out);
+	put(&(struct row){"memory", "total_bytes", NULL, NULL, (double)p->memory.total_B,
+		    m ? (double)m->memory.total_B : NAN},
+		out);
+	put(&(struct row){"memory", "capacity_bytes", NULL, NULL,
+		    p->memory.capacity_B ? (double)p->memory.capacity_B : NAN, NAN},
+		out);
 }
 
 static void write_csv(const void *of, FILE *out)

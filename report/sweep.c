@@ -34,8 +34,11 @@ static enum status add_row(struct table *t, const struct sweep *s, const struct 
 			*c = *c == '|' ? '/' : *c;
 		return table_row(t, e, "%s", line);
 	}
-	snprintf(line + n, LINE - n, "|%lld|%s|%s|%.1f %%|%s|%.1f %%|%s%s|%s", (long long)r->ranks, quantity_format(q[0], p->time.step_s, UNIT_SECOND), figure_count(q[1], p->tokens_per_s), 100 * p->mfu,
-	         quantity_format(q[2], p->time.exposed_comm_s, UNIT_SECOND), 100 * p->time.overlap, quantity_format(q[3], (double)p->memory.total_B, UNIT_BYTE), p->memory.fits ? "" : " (too much)", p->bottleneck);
+	snprintf(line + n, LINE - n, "|%lld|%s|%s|%.1f %%|%s|%.1f %%|%s%s|%s", (long long)r->ranks,
+		quantity_format(q[0], p->time.step_s, UNIT_SECOND), figure_count(q[1], p->tokens_per_s), 100 * p->mfu,
+		quantity_format(q[2], p->time.exposed_comm_s, UNIT_SECOND), 100 * p->time.overlap,
+		quantity_format(q[3], (double)p->memory.total_B, UNIT_BYTE), p->memory.fits ? "" : " (too much)",
+		p->bottleneck);
 	return table_row(t, e, "%s", line);
 }
 
@@ -74,8 +77,9 @@ static void csv_row(const struct sweep *s, const struct sweep_row *r, FILE *out)
 		fputc(',', out);
 	}
 	if (p)
-		fprintf(out, "%lld,%.9g,%.9g,%.9g,%.9g,%.6g,%.9g,%.6g,%llu,%s,", (long long)r->ranks, p->time.step_s, p->interval90_s[0], p->interval90_s[1], p->tokens_per_s, p->mfu, p->time.exposed_comm_s, p->time.overlap,
-		        (unsigned long long)p->memory.total_B, p->memory.fits ? "true" : "false");
+		fprintf(out, "%lld,%.9g,%.9g,%.9g,%.9g,%.6g,%.9g,%.6g,%llu,%s,", (long long)r->ranks, p->time.step_s,
+			p->interval90_s[0], p->interval90_s[1], p->tokens_per_s, p->mfu, p->time.exposed_comm_s,
+			p->time.overlap, (unsigned long long)p->memory.total_B, p->memory.fits ? "true" : "false");
 	else
 		fputs(",,,,,,,,,,", out);
 	report_csv_cell(p ? p->bottleneck : r->reason, out);
@@ -87,7 +91,9 @@ static void write_csv(const void *of, FILE *out)
 	const struct sweep *s = of;
 	for (size_t a = 0; a < s->axes; a++)
 		fprintf(out, "%s,", s->axis[a].key);
-	fputs("ranks,step_time_s,interval90_low_s,interval90_high_s,tokens_per_s,mfu,exposed_comm_s,overlap,total_bytes,fits,bottleneck_or_reason\n", out);
+	fputs("ranks,step_time_s,interval90_low_s,interval90_high_s,tokens_per_s,mfu,exposed_comm_s,overlap,"
+	      "total_bytes,fits,bottleneck_or_reason\n",
+		out);
 	for (size_t i = 0; i < s->rows.n; i++)
 		csv_row(s, &s->rows.at[i], out);
 }
@@ -104,8 +110,10 @@ static json_t *row_json(const struct sweep *s, const struct sweep_row *r)
 	json_t *set = json_object();
 	for (size_t a = 0; a < s->axes; a++)
 		json_object_set_new(set, s->axis[a].key, json_string(s->axis[a].value[r->at[a]]));
-	return json_pack("{s:o, s:o, s:o, s:o}", "set", set, "ranks", r->predicted ? json_integer((json_int_t)r->ranks) : json_null(), "prediction", r->predicted ? report_side_json(r->predicted) : json_null(), "reason",
-	                 r->predicted ? json_null() : json_string(r->reason));
+	return json_pack("{s:o, s:o, s:o, s:o}", "set", set, "ranks",
+		r->predicted ? json_integer((json_int_t)r->ranks) : json_null(), "prediction",
+		r->predicted ? report_side_json(r->predicted) : json_null(), "reason",
+		r->predicted ? json_null() : json_string(r->reason));
 }
 
 enum status report_sweep_json(const struct sweep *s, const char *path, struct error *e)

@@ -32,13 +32,16 @@ struct sweep {
 };
 
 enum status report_sweep_text(const struct sweep *s, FILE *out, struct error *e);
-/* Seconds, bytes, tokens per second; columns: the keys, then those of INTERFACE's JSON. "-" is standard output, as in the next two. */
+/* Writes seconds, bytes and tokens per second. The columns are the varied keys, then keys of the JSON
+ * (docs/reference.md). A path of "-" is standard output, also below. */
 enum status report_sweep_csv(const struct sweep *s, const char *path, struct error *e);
 enum status report_sweep_json(const struct sweep *s, const char *path, struct error *e);
-/* Step time over the first axis, a line for each combination of the others, with its 90 % interval as a band where there is one line. Numbers on a log axis when they span more than a decade, words evenly.
- * ST_INPUT when fewer than two points were predicted. */
+/* Draws the step time over the first axis, with one line for each combination of the others. A single line has its 90 %
+ * interval as a band. The axis is logarithmic if its numbers span more than a decade; words are spaced evenly. ST_INPUT
+ * if fewer than two points were predicted. */
 enum status report_sweep_svg(const struct sweep *s, const char *path, struct error *e);
-/* The same curve on a page, beside those of tokens/s (with the line of perfect scaling where the ranks vary), exposed communication and memory, and the table. */
+/* Writes a page with that curve, those of tokens/s, exposed communication and memory, and the table. If the ranks vary,
+ * tokens/s has the line of perfect scaling. */
 enum status report_sweep_html(const struct sweep *s, const char *path, struct error *e);
 
 #endif

@@ -4,6 +4,8 @@
 
 #include "report/sweep_chart.h"
 
+#include "base/array.h"
+
 #define NAME 160
 
 struct sweep_curves {
@@ -26,11 +28,13 @@ static const struct {
 } curves[CURVE_COUNT] = {
 	[CURVE_STEP] = {"Predicted step time", "step time", UNIT_SECOND, step_of},
 	[CURVE_TOKENS] = {"Predicted tokens/s", "tokens/s", UNIT_NONE, tokens_of},
-	[CURVE_EXPOSED] = {"Predicted exposed communication of a step", "exposed communication", UNIT_SECOND, exposed_of},
+	[CURVE_EXPOSED] = {"Predicted exposed communication of a step", "exposed communication", UNIT_SECOND,
+		exposed_of},
 	[CURVE_MEMORY] = {"Predicted memory of a device", "memory", UNIT_BYTE, memory_of},
 };
 
-/* Rows of one line: those that agree in all axes but the first. The first axis varies slowest, so they lie a stride apart. */
+/* Rows of one line: those that agree in all axes but the first. The first axis varies slowest, so they lie a stride
+ * apart. */
 static size_t stride_of(const struct sweep *s)
 {
 	size_t n = 1;
@@ -43,7 +47,7 @@ static size_t stride_of(const struct sweep *s)
 static bool numbers(const struct sweep_axis *a, double *out, enum unit *unit)
 {
 	static const enum unit units[] = {UNIT_NONE, UNIT_BYTE, UNIT_SECOND};
-	for (size_t u = 0; u < sizeof units / sizeof units[0]; u++) {
+	for (size_t u = 0; u < COUNT(units); u++) {
 		bool good = true;
 		for (size_t i = 0; i < a->n && good; i++)
 			good = quantity_parse(a->value[i], units[u], &out[i], NULL) == ST_OK && isfinite(out[i]);
@@ -68,10 +72,14 @@ static size_t gather(const struct sweep *s, enum sweep_curve which, struct sweep
 	for (size_t k = 0; k < c->chart.lines; k++) {
 		size_t at = 0;
 		for (size_t a = 1; a < s->axes && at < NAME; a++)
-			at += (size_t)snprintf(c->name[k] + at, NAME - at, "%s%s=%s", a > 1 ? ", " : "", s->axis[a].key, s->axis[a].value[s->rows.at[k].at[a]]);
+			at += (size_t)snprintf(c->name[k] + at, NAME - at, "%s%s=%s", a > 1 ? ", " : "", s->axis[a].key,
+				s->axis[a].value[s->rows.at[k].at[a]]);
 		for (size_t i = 0; i < n; i++) {
 			const struct result *r = s->rows.at[i * stride + k].predicted;
-			c->points[k * n + i] = (struct chart_point){.x = c->x[i], .y = r ? curves[which].value(r) : NAN, .low = r && band ? r->interval90_s[0] : NAN, .high = r && band ? r->interval90_s[1] : NAN};
+			c->points[k * n + i] = (struct chart_point){.x = c->x[i],
+				.y = r ? curves[which].value(r) : NAN,
+				.low = r && band ? r->interval90_s[0] : NAN,
+				.high = r && band ? r->interval90_s[1] : NAN};
 			there += r != NULL;
 		}
 		qsort(c->points + k * n, n, sizeof *c->points, by_x);
@@ -80,15 +88,20 @@ static size_t gather(const struct sweep *s, enum sweep_curve which, struct sweep
 	return there;
 }
 
-/* A dashed line to judge the others by: a value for each row of the first line that was predicted, where a line is left for it. */
-static void add_reference(const struct sweep *s, struct sweep_curves *c, const char *name, double (*value)(const struct sweep_row *r, const void *of), const void *of)
+/* A dashed line to judge the others by: a value for each row of the first line that was predicted, where a line is left
+ * for it. */
+static void add_reference(const struct sweep *s, struct sweep_curves *c, const char *name,
+	double (*value)(const struct sweep_row *r, const void *of), const void *of)
 {
 	const size_t stride = stride_of(s), n = s->axis[0].n, k = c->chart.lines;
 	if (k >= CHART_LINES)
 		return;
 	for (size_t i = 0; i < n; i++) {
 		const struct sweep_row *r = &s->rows.at[i * stride];
-		c->points[k * n + i] = (struct chart_point){.x = c->x[i], .y = r->predicted ? value(r, of) : NAN, .low = NAN, .high = NAN};
+		c->points[k * n + i] = (struct chart_point){.x = c->x[i],
+			.y = r->predicted ? value(r, of) : NAN,
+			.low = NAN,
+			.high = NAN};
 	}
 	qsort(c->points + k * n, n, sizeof *c->points, by_x);
 	snprintf(c->name[k], NAME, "%s", name);
@@ -110,7 +123,8 @@ static double perfect_of(const struct sweep_row *r, const void *of)
 	return least->predicted->tokens_per_s * (double)r->ranks / (double)least->ranks;
 }
 
-/* Where the ranks vary: the first line's tokens/s at its fewest ranks, as many times as there are more of them. */
+/* Adds the line of perfect scaling if the ranks vary: the first line's tokens/s at its fewest ranks, scaled with the
+ * ranks. */
 static void add_perfect(const struct sweep *s, struct sweep_curves *c)
 {
 	const size_t stride = stride_of(s);
@@ -153,14 +167,19 @@ static void name_x(const struct sweep *s, struct sweep_curves *c)
 	}
 }
 
-enum status sweep_curves_of(const struct sweep *s, enum sweep_curve which, struct sweep_curves **out, const struct chart **chart, struct error *e)
+enum status sweep_curves_of(const struct sweep *s, enum sweep_curve which, struct sweep_curves **out,
+	const struct chart **chart, struct error *e)
 {
 	const size_t n = s->axis[0].n;
 	struct sweep_curves *c = *out = calloc(1, sizeof *c);
 	if (!c || !(c->x = calloc(n, sizeof *c->x)) || !(c->points = calloc(CHART_LINES * n, sizeof *c->points)))
 		return error_nomem(e, "the curves");
 	*chart = &c->chart;
-	c->chart = (struct chart){.title = curves[which].title, .x_name = s->axis[0].key, .y_name = curves[which].name, .y_unit = curves[which].unit, .line = c->line};
+	c->chart = (struct chart){.title = curves[which].title,
+		.x_name = s->axis[0].key,
+		.y_name = curves[which].name,
+		.y_unit = curves[which].unit,
+		.line = c->line};
 	name_x(s, c);
 	if (gather(s, which, c) < 2)
 		return error_set(e, ST_INPUT, "a curve needs two points, and fewer could be predicted");

@@ -11,7 +11,8 @@ static const struct sweep_row *fastest(const struct sweep *s)
 	const struct sweep_row *best = NULL;
 	for (size_t i = 0; i < s->rows.n; i++) {
 		const struct sweep_row *r = &s->rows.at[i];
-		if (r->predicted && r->predicted->memory.fits && (!best || r->predicted->tokens_per_s > best->predicted->tokens_per_s))
+		if (r->predicted && r->predicted->memory.fits &&
+			(!best || r->predicted->tokens_per_s > best->predicted->tokens_per_s))
 			best = r;
 	}
 	return best;
@@ -29,9 +30,12 @@ static void verdict(const struct sweep *s, char *out, size_t size)
 	}
 	n = (size_t)snprintf(out, size, "Most tokens/s with ");
 	for (size_t a = 0; a < s->axes && n < size; a++)
-		n += (size_t)snprintf(out + n, size - n, "%s%s = %s", a ? ", " : "", s->axis[a].key, s->axis[a].value[best->at[a]]);
+		n += (size_t)snprintf(out + n, size - n, "%s%s = %s", a ? ", " : "", s->axis[a].key,
+			s->axis[a].value[best->at[a]]);
 	if (n < size)
-		snprintf(out + n, size - n, ": %s tokens/s, %s a step on %lld ranks.", figure_count(tokens, best->predicted->tokens_per_s), quantity_format(step, best->predicted->time.step_s, UNIT_SECOND), (long long)best->ranks);
+		snprintf(out + n, size - n, ": %s tokens/s, %s a step on %lld ranks.",
+			figure_count(tokens, best->predicted->tokens_per_s),
+			quantity_format(step, best->predicted->time.step_s, UNIT_SECOND), (long long)best->ranks);
 }
 
 /* A curve that is 0 throughout shows nothing. */
@@ -71,8 +75,9 @@ enum status report_sweep_html(const struct sweep *s, const char *path, struct er
 	verdict(s, text, sizeof text);
 	enum status st = page_open(&p, "a sweep - stepsim", text, e);
 	if (!st) {
-		snprintf(text, sizeof text, "%s: %zu combination%s, of which %zu could be predicted.%s", s->config, s->rows.n, s->rows.n == 1 ? "" : "s", predicted,
-		         s->rows.n == s->axis[0].n ? " The band is the 90 % interval." : "");
+		snprintf(text, sizeof text, "%s: %zu combination%s, of which %zu could be predicted.%s", s->config,
+			s->rows.n, s->rows.n == 1 ? "" : "s", predicted,
+			s->rows.n == s->axis[0].n ? " The band is the 90 % interval." : "");
 		page_paragraph(&p, "sub", text);
 	}
 	if (!st && predicted >= 2 && s->axis[0].n >= 2)

@@ -11,10 +11,12 @@
 
 #define CELL 32
 #define MARGIN "  "
-#define NOISE 0.001 /* what is below this share of both steps (or memories) says nothing to a reader: its error is not printed (the JSON has it) */
+#define NOISE \
+	0.001 /* what is below this share of both steps (or memories) says nothing to a reader: its error is not \
+	         printed (the JSON has it) */
 
-/* The table under construction. With a measurement its columns are predicted | measured | error, without one predicted | share of the step.
- * The first failure is kept in `st`, so that rows can be added without asking each time. */
+/* The table under construction. With a measurement its columns are predicted | measured | error, without one predicted
+ * | share of the step. The first failure is kept in `st`, so that rows can be added without asking each time. */
 struct sheet {
 	struct table *table;
 	const struct result *predicted, *measured;
@@ -63,8 +65,10 @@ static char *share_text(char buf[CELL], double share)
 	return buf;
 }
 
-/* One row: the texts of both sides, the error between them, the share of the step (shown when there is no measurement; NAN: none), and a word behind. */
-static void row(struct sheet *s, const char *label, const char *predicted, const char *measured, double error, double share, const char *behind)
+/* One row: the texts of both sides, the error between them, the share of the step (shown when there is no measurement;
+ * NAN: none), and a word behind. */
+static void row(struct sheet *s, const char *label, const char *predicted, const char *measured, double error,
+	double share, const char *behind)
 {
 	char third[CELL];
 	if (s->measured)
@@ -73,10 +77,12 @@ static void row(struct sheet *s, const char *label, const char *predicted, const
 		add(s, "%s|%s|%s|%s", label, predicted, share_text(third, share), behind);
 }
 
-static void quantity_row(struct sheet *s, const char *label, double predicted, double measured, enum unit unit, const char *behind)
+static void quantity_row(struct sheet *s, const char *label, double predicted, double measured, enum unit unit,
+	const char *behind)
 {
 	char p[QUANTITY_MAX], m[QUANTITY_MAX];
-	row(s, label, quantity_format(p, predicted, unit), quantity_format(m, measured, unit), figure_error(predicted, measured), NAN, behind);
+	row(s, label, quantity_format(p, predicted, unit), quantity_format(m, measured, unit),
+		figure_error(predicted, measured), NAN, behind);
 }
 
 static void time_row(struct sheet *s, const char *label, double predicted_s, double measured_s, const char *behind)
@@ -84,7 +90,8 @@ static void time_row(struct sheet *s, const char *label, double predicted_s, dou
 	char p[QUANTITY_MAX], m[QUANTITY_MAX];
 	double step_s = s->predicted->time.step_s;
 	bool noise = s->measured && predicted_s < NOISE * step_s && measured_s < NOISE * s->measured->time.step_s;
-	row(s, label, quantity_format(p, predicted_s, UNIT_SECOND), quantity_format(m, measured_s, UNIT_SECOND), noise ? NAN : figure_error(predicted_s, measured_s), predicted_s / step_s, behind);
+	row(s, label, quantity_format(p, predicted_s, UNIT_SECOND), quantity_format(m, measured_s, UNIT_SECOND),
+		noise ? NAN : figure_error(predicted_s, measured_s), predicted_s / step_s, behind);
 }
 
 static char *percent_text(char buf[CELL], double share)
@@ -99,7 +106,8 @@ static char *percent_text(char buf[CELL], double share)
 static void percent_row(struct sheet *s, const char *label, double predicted, double measured, const char *behind)
 {
 	char p[CELL], m[CELL];
-	row(s, label, percent_text(p, predicted), percent_text(m, measured), figure_error(predicted, measured), NAN, behind);
+	row(s, label, percent_text(p, predicted), percent_text(m, measured), figure_error(predicted, measured), NAN,
+		behind);
 }
 
 static void rate_rows(struct sheet *s)
@@ -108,8 +116,10 @@ static void rate_rows(struct sheet *s)
 	char a[CELL], b[CELL];
 	quantity_row(s, "step time", p->time.step_s, m ? m->time.step_s : NAN, UNIT_SECOND, "");
 	double measured = m ? m->tokens_per_s : NAN;
-	row(s, "tokens/s", figure_count(a, p->tokens_per_s), figure_count(b, measured), figure_error(p->tokens_per_s, measured), NAN, "");
-	quantity_row(s, "model FLOP/s a device", p->tflops_per_gpu * 1e12, m ? m->tflops_per_gpu * 1e12 : NAN, UNIT_FLOP_PER_S, "");
+	row(s, "tokens/s", figure_count(a, p->tokens_per_s), figure_count(b, measured),
+		figure_error(p->tokens_per_s, measured), NAN, "");
+	quantity_row(s, "model FLOP/s a device", p->tflops_per_gpu * 1e12, m ? m->tflops_per_gpu * 1e12 : NAN,
+		UNIT_FLOP_PER_S, "");
 	percent_row(s, "MFU", p->mfu, m ? m->mfu : NAN, "");
 	if (p->hfu != p->mfu)
 		percent_row(s, "HFU", p->hfu, m ? m->hfu : NAN, "");
@@ -124,7 +134,8 @@ static void partition_rows(struct sheet *s)
 {
 	section(s, "where the step goes");
 	for (size_t i = 0; i < FIGURE_PARTS; i++) {
-		double p = figure_part_s(&s->predicted->time, i), m = s->measured ? figure_part_s(&s->measured->time, i) : NAN;
+		double p = figure_part_s(&s->predicted->time, i),
+		       m = s->measured ? figure_part_s(&s->measured->time, i) : NAN;
 		char label[CELL];
 		if (p == 0 && !(m > 0))
 			continue;
@@ -142,7 +153,8 @@ static void communication_rows(struct sheet *s)
 	time_row(s, MARGIN "moving bytes", p->comm_s, m ? m->comm_s : NAN, "");
 	time_row(s, MARGIN "waiting for late ranks", p->wait_s, m ? m->wait_s : NAN, "");
 	bool meaningless = isnan(p->overlap) || (m && isnan(m->overlap));
-	percent_row(s, MARGIN "overlap", p->overlap, m ? m->overlap : NAN, meaningless ? "means nothing on a single core" : "");
+	percent_row(s, MARGIN "overlap", p->overlap, m ? m->overlap : NAN,
+		meaningless ? "means nothing on a single core" : "");
 }
 
 static void class_rows(struct sheet *s)
@@ -153,8 +165,10 @@ static void class_rows(struct sheet *s)
 		char label[2 * CELL];
 		if (!figure_has_class(s->predicted, s->measured, (enum op_class)k))
 			continue;
-		snprintf(label, sizeof label, MARGIN "%s (%lld)", op_class_name((enum op_class)k), (long long)p->class_n[k]);
-		time_row(s, label, p->class_s[k], s->measured ? s->measured->time.class_s[k] : NAN, bound_name(s->predicted->class_bound[k]));
+		snprintf(label, sizeof label, MARGIN "%s (%lld)", op_class_name((enum op_class)k),
+			(long long)p->class_n[k]);
+		time_row(s, label, p->class_s[k], s->measured ? s->measured->time.class_s[k] : NAN,
+			bound_name(s->predicted->class_bound[k]));
 	}
 }
 
@@ -168,27 +182,37 @@ static void memory_rows(struct sheet *s)
 		if (predicted == 0 && measured == 0)
 			continue;
 		snprintf(label, sizeof label, MARGIN "%s", figure_memories[i].label);
-		bool noise = m && (double)predicted < NOISE * (double)p->total_B && (double)measured < NOISE * (double)m->total_B;
+		bool noise = m && (double)predicted < NOISE * (double)p->total_B &&
+		             (double)measured < NOISE * (double)m->total_B;
 		char a[QUANTITY_MAX], b[QUANTITY_MAX];
-		row(s, label, quantity_format(a, (double)predicted, UNIT_BYTE), quantity_format(b, m ? (double)measured : NAN, UNIT_BYTE), noise ? NAN : figure_error((double)predicted, (double)measured), NAN, "");
+		row(s, label, quantity_format(a, (double)predicted, UNIT_BYTE),
+			quantity_format(b, m ? (double)measured : NAN, UNIT_BYTE),
+			noise ? NAN : figure_error((double)predicted, (double)measured), NAN, "");
 	}
 	char capacity[QUANTITY_MAX], behind[2 * QUANTITY_MAX];
-	snprintf(behind, sizeof behind, "%s %s", p->fits ? "fits in" : "DOES NOT FIT in", quantity_format(capacity, (double)p->capacity_B, UNIT_BYTE));
-	quantity_row(s, MARGIN "total", (double)p->total_B, m ? (double)m->total_B : NAN, UNIT_BYTE, p->capacity_B ? behind : "");
+	snprintf(behind, sizeof behind, "%s %s", p->fits ? "fits in" : "DOES NOT FIT in",
+		quantity_format(capacity, (double)p->capacity_B, UNIT_BYTE));
+	quantity_row(s, MARGIN "total", (double)p->total_B, m ? (double)m->total_B : NAN, UNIT_BYTE,
+		p->capacity_B ? behind : "");
 }
 
-/* Of the predicted step, a row a stage: times beside each other show which one paces the others. */
+/* Adds one row for each stage of the predicted step; the columns show which stage paces the others. */
 static enum status stages_table(const struct outcome *o, struct table *t, struct error *e)
 {
 	enum status st = ST_OK;
 	for (uint32_t i = 0; i < o->program->n_roles && !st; i++) {
 		struct stage_figures f;
-		char compute[QUANTITY_MAX], comm[QUANTITY_MAX], bubble[QUANTITY_MAX], optimizer[QUANTITY_MAX], other[QUANTITY_MAX], memory[QUANTITY_MAX];
+		char compute[QUANTITY_MAX], comm[QUANTITY_MAX], bubble[QUANTITY_MAX], optimizer[QUANTITY_MAX],
+			other[QUANTITY_MAX], memory[QUANTITY_MAX];
 		if ((st = stage_figures(o, i, &f, e)))
 			break;
-		st = table_row(t, e, "%u|%lld|%s|%s|%s|%s|%s|%s", i, (long long)f.layers, quantity_format(compute, f.time.compute_s, UNIT_SECOND), quantity_format(comm, f.time.exposed_comm_s, UNIT_SECOND),
-		               quantity_format(bubble, f.time.bubble_s, UNIT_SECOND), quantity_format(optimizer, f.time.optimizer_s, UNIT_SECOND),
-		               quantity_format(other, f.time.copy_s + f.time.host_s + f.time.idle_s, UNIT_SECOND), quantity_format(memory, (double)f.memory_B, UNIT_BYTE));
+		st = table_row(t, e, "%u|%lld|%s|%s|%s|%s|%s|%s", i, (long long)f.layers,
+			quantity_format(compute, f.time.compute_s, UNIT_SECOND),
+			quantity_format(comm, f.time.exposed_comm_s, UNIT_SECOND),
+			quantity_format(bubble, f.time.bubble_s, UNIT_SECOND),
+			quantity_format(optimizer, f.time.optimizer_s, UNIT_SECOND),
+			quantity_format(other, f.time.copy_s + f.time.host_s + f.time.idle_s, UNIT_SECOND),
+			quantity_format(memory, (double)f.memory_B, UNIT_BYTE));
 	}
 	return st;
 }
@@ -202,7 +226,8 @@ enum status text_stages(const struct outcome *o, struct table **out, struct erro
 	return *out ? stages_table(o, *out, e) : error_nomem(e, "the table of stages");
 }
 
-/* " (tp 2, dp 4)": the sizes above 1, innermost first; under hsdp also its two parts of data and context, with experts the ranks that hold the same ones. */
+/* " (tp 2, dp 4)": the sizes above 1, innermost first; under hsdp also its two parts of data and context, with experts
+ * the ranks that hold the same ones. */
 static void mesh_text(const struct mesh *m, char *buf, size_t size)
 {
 	buf[0] = '\0';
@@ -212,16 +237,14 @@ static void mesh_text(const struct mesh *m, char *buf, size_t size)
 			continue;
 		size_t at = strlen(buf);
 		if (m->size[d] > 1)
-			snprintf(buf + at, size - at, "%s%s %lld", at ? ", " : " (", mesh_dim_name(d), (long long)m->size[d]);
+			snprintf(buf + at, size - at, "%s%s %lld", at ? ", " : " (", mesh_dim_name(d),
+				(long long)m->size[d]);
 	}
 	if (buf[0])
 		strncat(buf, ")", size - strlen(buf) - 1);
 }
 
-static const char *plural(int64_t n)
-{
-	return n == 1 ? "" : "s";
-}
+static const char *plural(int64_t n) { return n == 1 ? "" : "s"; }
 
 static const char *text_of(const json_t *o, const char *key)
 {
@@ -229,21 +252,25 @@ static const char *text_of(const json_t *o, const char *key)
 	return text ? text : "";
 }
 
-/* As people count them: 124 M, 8.03 B. */
+/* Writes a number of parameters in the usual form: 124 M, 8.03 B. */
 static char *parameters_text(char buf[CELL], uint64_t n)
 {
 	char digits[QUANTITY_MAX];
 	double billions = (double)n / 1e9;
-	snprintf(buf, CELL, "%s %s", quantity_format(digits, billions >= 0.9995 ? billions : billions * 1e3, UNIT_NONE), billions >= 0.9995 ? "B" : "M");
+	snprintf(buf, CELL, "%s %s", quantity_format(digits, billions >= 0.9995 ? billions : billions * 1e3, UNIT_NONE),
+		billions >= 0.9995 ? "B" : "M");
 	return buf;
 }
 
 static void print_system(const struct outcome *o, FILE *out)
 {
-	const char *name = text_of(o->system, "name"), *device = text_of(json_object_get(o->system, "device"), "name"), *source = text_of(o->system, "source");
+	const char *name = text_of(o->system, "name"), *device = text_of(json_object_get(o->system, "device"), "name"),
+		   *source = text_of(o->system, "source");
 	if (!*name)
 		return;
-	const json_int_t others = json_object_get(o->system, "session") ? json_integer_value(json_object_get(o->system, "nodes")) - 1 : 0; /* a run's machine has the name of its first host */
+	const json_int_t others = json_object_get(o->system, "session")
+	                                  ? json_integer_value(json_object_get(o->system, "nodes")) - 1
+	                                  : 0; /* a run's machine has the name of its first host */
 	fprintf(out, "on: %s", name);
 	if (others > 0)
 		fprintf(out, " and %" JSON_INTEGER_FORMAT " other host%s", others, plural(others));
@@ -259,19 +286,24 @@ void text_header(const struct outcome *o, FILE *out)
 	const struct config *c = &o->program->config;
 	char mesh[128], parameters[CELL], working[CELL], active[CELL + 16] = "";
 	if (c->model.experts > 0)
-		snprintf(active, sizeof active, ", %s active", parameters_text(working, model_active_parameters(&c->model)));
+		snprintf(active, sizeof active, ", %s active",
+			parameters_text(working, model_active_parameters(&c->model)));
 	mesh_text(&o->program->mesh, mesh, sizeof mesh);
-	fprintf(out, "%s (%s parameters%s), %s on %lld rank%s%s, %s\n", c->model.name, parameters_text(parameters, model_parameters(&c->model)), active, strategy_name(c->parallel.strategy), (long long)c->ranks,
-	        plural(c->ranks), mesh, dtype_name(c->train.dtype));
-	fprintf(out, "a step: %lld sequence%s of %lld tokens, %lld micro-batch%s of %lld a replica\n", (long long)c->train.global_batch, plural(c->train.global_batch), (long long)c->model.seq_len,
-	        (long long)c->micro_batches, c->micro_batches == 1 ? "" : "es", (long long)c->train.micro_batch);
+	fprintf(out, "%s (%s parameters%s), %s on %lld rank%s%s, %s\n", c->model.name,
+		parameters_text(parameters, model_parameters(&c->model)), active, strategy_name(c->parallel.strategy),
+		(long long)c->ranks, plural(c->ranks), mesh, dtype_name(c->train.dtype));
+	fprintf(out, "a step: %lld sequence%s of %lld tokens, %lld micro-batch%s of %lld a replica\n",
+		(long long)c->train.global_batch, plural(c->train.global_batch), (long long)c->model.seq_len,
+		(long long)c->micro_batches, c->micro_batches == 1 ? "" : "es", (long long)c->train.micro_batch);
 	print_system(o, out);
 }
 
 static void print_interval(const struct result *p, const struct result *m, FILE *out)
 {
 	char low[QUANTITY_MAX], high[QUANTITY_MAX];
-	fprintf(out, "90 %% interval of the prediction: %s to %s", quantity_format(low, p->interval90_s[0], UNIT_SECOND), quantity_format(high, p->interval90_s[1], UNIT_SECOND));
+	fprintf(out, "90 %% interval of the prediction: %s to %s",
+		quantity_format(low, p->interval90_s[0], UNIT_SECOND),
+		quantity_format(high, p->interval90_s[1], UNIT_SECOND));
 	if (m) {
 		bool inside = m->time.step_s >= p->interval90_s[0] && m->time.step_s <= p->interval90_s[1];
 		fprintf(out, "; the measurement lies %s", inside ? "inside" : "OUTSIDE");
@@ -284,8 +316,9 @@ static const char *const verdicts[] = {"not verified", "a wrong sum was found", 
 static void print_measured(const struct result *m, FILE *out)
 {
 	char low[QUANTITY_MAX], high[QUANTITY_MAX];
-	fprintf(out, "Measured: median of %lld step%s, %s to %s; %s\n", (long long)m->steps, plural(m->steps), quantity_format(low, m->step_min_s, UNIT_SECOND),
-	        quantity_format(high, m->step_max_s, UNIT_SECOND), verdicts[m->verified < 0 ? 0 : 1 + m->verified]);
+	fprintf(out, "Measured: median of %lld step%s, %s to %s; %s\n", (long long)m->steps, plural(m->steps),
+		quantity_format(low, m->step_min_s, UNIT_SECOND), quantity_format(high, m->step_max_s, UNIT_SECOND),
+		verdicts[m->verified < 0 ? 0 : 1 + m->verified]);
 }
 
 static bool is_among(const char *text, const struct result *r)
@@ -300,7 +333,8 @@ void text_findings(const struct outcome *o, FILE *out)
 {
 	const struct result *p = o->predicted, *m = o->measured;
 	if (m && m->doubles)
-		fprintf(out, "Executed on doubles of the CUDA libraries: %s; nothing of it was measured\n", verdicts[m->verified < 0 ? 0 : 1 + m->verified]);
+		fprintf(out, "Executed on doubles of the CUDA libraries: %s; nothing of it was measured\n",
+			verdicts[m->verified < 0 ? 0 : 1 + m->verified]);
 	else if (m)
 		print_measured(m, out);
 	print_interval(p, m && !m->doubles ? m : NULL, out);
@@ -322,8 +356,11 @@ void text_warnings(const struct outcome *o, FILE *out)
 
 enum status text_figures(const struct outcome *o, struct table **out, struct error *e)
 {
-	struct sheet s = {.predicted = o->predicted, .measured = o->measured && !o->measured->doubles ? o->measured : NULL, .e = e};
-	*out = s.table = table_create(s.measured ? "<|predicted|measured|error|<bound by" : "<|predicted|of the step|<bound by");
+	struct sheet s = {.predicted = o->predicted,
+		.measured = o->measured && !o->measured->doubles ? o->measured : NULL,
+		.e = e};
+	*out = s.table = table_create(
+		s.measured ? "<|predicted|measured|error|<bound by" : "<|predicted|of the step|<bound by");
 	if (!s.table)
 		return error_nomem(e, "the table");
 	rate_rows(&s);

@@ -7,17 +7,15 @@
 
 #define NOWHERE SIZE_MAX
 
-/* One event is built, written and freed at a time: a trace of many ranks is larger than what it costs to hold one event. */
+/* One event is built, written and freed at a time: a trace of many ranks is larger than what it costs to hold one
+ * event. */
 struct writer {
 	FILE *out;
 	bool first, good;
 	json_int_t flows; /* so many have been numbered */
 };
 
-static double us(int64_t ps)
-{
-	return (double)ps / 1e6;
-}
+static double us(int64_t ps) { return (double)ps / 1e6; }
 
 /* Takes the event over. */
 static void emit(struct writer *w, json_t *event)
@@ -35,24 +33,29 @@ static void emit(struct writer *w, json_t *event)
 
 static void name_track(struct writer *w, const char *what, int64_t pid, int64_t tid, const char *name)
 {
-	emit(w, json_pack("{s:s, s:s, s:I, s:I, s:{s:s}}", "ph", "M", "name", what, "pid", (json_int_t)pid, "tid", (json_int_t)tid, "args", "name", name));
+	emit(w, json_pack("{s:s, s:s, s:I, s:I, s:{s:s}}", "ph", "M", "name", what, "pid", (json_int_t)pid, "tid",
+			(json_int_t)tid, "args", "name", name));
 }
 
 static void order_track(struct writer *w, const char *what, int64_t pid, int64_t tid, int64_t index)
 {
-	emit(w, json_pack("{s:s, s:s, s:I, s:I, s:{s:I}}", "ph", "M", "name", what, "pid", (json_int_t)pid, "tid", (json_int_t)tid, "args", "sort_index", (json_int_t)index));
+	emit(w, json_pack("{s:s, s:s, s:I, s:I, s:{s:I}}", "ph", "M", "name", what, "pid", (json_int_t)pid, "tid",
+			(json_int_t)tid, "args", "sort_index", (json_int_t)index));
 }
 
 /* Perfetto shows processes by sort index: all predicted roles first, then the ranks. */
-static void name_actor(struct writer *w, const struct program *p, const char *side, bool measured, uint32_t actor, int64_t pid)
+static void name_actor(struct writer *w, const struct program *p, const char *side, bool measured, uint32_t actor,
+	int64_t pid)
 {
 	char name[96];
 	if (measured)
 		snprintf(name, sizeof name, "%s: rank %u", side, actor);
 	else if (p->n_roles > 1)
-		snprintf(name, sizeof name, "%s: stage %u, every rank like rank %lld (%lld of them)", side, actor, (long long)p->roles[actor].representative, (long long)p->roles[actor].ranks);
+		snprintf(name, sizeof name, "%s: stage %u, every rank like rank %lld (%lld of them)", side, actor,
+			(long long)p->roles[actor].representative, (long long)p->roles[actor].ranks);
 	else
-		snprintf(name, sizeof name, "%s: every rank like rank %lld (%lld of them)", side, (long long)p->roles[actor].representative, (long long)p->roles[actor].ranks);
+		snprintf(name, sizeof name, "%s: every rank like rank %lld (%lld of them)", side,
+			(long long)p->roles[actor].representative, (long long)p->roles[actor].ranks);
 	name_track(w, "process_name", pid, 0, name);
 	order_track(w, "process_sort_index", pid, 0, pid);
 	for (int lane = 0; lane < LANE_COUNT; lane++) {
@@ -76,15 +79,21 @@ static void write_span(struct writer *w, const struct role *role, const struct s
 	char name[OP_NAME_MAX];
 	const struct op *op = &role->ops.at[s->op];
 	double wait_us = us(s->move_ps - s->start_ps);
-	json_t *args = json_pack("{s:I, s:s, s:o, s:i, s:s}", "op", (json_int_t)s->op, "kind", op_kind_info((enum op_kind)op->kind)->name, "shape", shape_json(op), "micro", (int)op->micro,
-	                         "phase", phase_name((enum phase)s->phase));
+	json_t *args = json_pack("{s:I, s:s, s:o, s:i, s:s}", "op", (json_int_t)s->op, "kind",
+		op_kind_info((enum op_kind)op->kind)->name, "shape", shape_json(op), "micro", (int)op->micro, "phase",
+		phase_name((enum phase)s->phase));
 	if (lane_is_comm((enum lane)s->lane))
 		json_object_set_new(args, "wait_us", json_real(wait_us));
-	emit(w, json_pack("{s:s, s:s, s:s, s:I, s:i, s:f, s:f, s:o}", "ph", "X", "name", op_name(op, name), "cat", op_class_name((enum op_class)s->class_), "pid", (json_int_t)pid, "tid", (int)s->lane,
-	                  "ts", us(s->start_ps), "dur", us(s->end_ps - s->start_ps), "args", args));
-	/* Waiting is a slice of its own inside the collective: on the screen, late ranks are told apart from moving bytes. */
+	emit(w, json_pack("{s:s, s:s, s:s, s:I, s:i, s:f, s:f, s:o}", "ph", "X", "name", op_name(op, name), "cat",
+			op_class_name((enum op_class)s->class_), "pid", (json_int_t)pid, "tid", (int)s->lane, "ts",
+			us(s->start_ps), "dur", us(s->end_ps - s->start_ps), "args", args));
+	/* Waiting is a slice of its own inside the collective: on the screen, late ranks are told apart from moving
+	 * bytes. */
 	if (s->move_ps > s->start_ps)
-		emit(w, json_pack("{s:s, s:s, s:s, s:I, s:i, s:f, s:f}", "ph", "X", "name", s->class_ == CLASS_SENDRECV ? "wait for the other stage" : "wait for late ranks", "cat", "wait", "pid", (json_int_t)pid, "tid", (int)s->lane, "ts", us(s->start_ps), "dur", wait_us));
+		emit(w, json_pack("{s:s, s:s, s:s, s:I, s:i, s:f, s:f}", "ph", "X", "name",
+				s->class_ == CLASS_SENDRECV ? "wait for the other stage" : "wait for late ranks", "cat",
+				"wait", "pid", (json_int_t)pid, "tid", (int)s->lane, "ts", us(s->start_ps), "dur",
+				wait_us));
 }
 
 /* ---- flows ---- */
@@ -93,7 +102,9 @@ static void write_span(struct writer *w, const struct role *role, const struct s
 static void flow_point(struct writer *w, bool begins, const struct span *s, int64_t pid, json_int_t id)
 {
 	const char *name = s->phase == PHASE_BACKWARD ? "gradients" : "weights";
-	json_t *event = json_pack("{s:s, s:s, s:s, s:I, s:I, s:i, s:f}", "ph", begins ? "s" : "f", "name", name, "cat", "flow", "id", id, "pid", (json_int_t)pid, "tid", (int)s->lane, "ts", us(s->move_ps + (s->end_ps - s->move_ps) / 2));
+	json_t *event = json_pack("{s:s, s:s, s:s, s:I, s:I, s:i, s:f}", "ph", begins ? "s" : "f", "name", name, "cat",
+		"flow", "id", id, "pid", (json_int_t)pid, "tid", (int)s->lane, "ts",
+		us(s->move_ps + (s->end_ps - s->move_ps) / 2));
 	if (!begins && event && json_object_set_new(event, "bp", json_string("e")) != 0)
 		w->good = false;
 	emit(w, event);
@@ -106,7 +117,7 @@ static void flow(struct writer *w, const struct span *from, const struct span *t
 	flow_point(w, false, to, pid, w->flows);
 }
 
-/* Of the ops that an op waits for, the latest on a lane; NOWHERE: none. */
+/* Returns the latest op of a lane that an op waits for; NOWHERE if there is none. */
 static size_t latest_before(const struct role *role, const struct op *op, enum lane lane)
 {
 	size_t latest = NOWHERE;
@@ -118,8 +129,10 @@ static size_t latest_before(const struct role *role, const struct op *op, enum l
 	return latest;
 }
 
-/* From the op that completes a bucket's gradients to their reduction; from a gathering of weights to the first op that waits for it. */
-static enum status write_flows(struct writer *w, const struct program *p, const struct timeline *t, size_t first, size_t next, int64_t pid, struct error *e)
+/* Writes the flows: from the op that completes a bucket's gradients to their reduction, and from a gathering of weights
+ * to the first op that waits for it. */
+static enum status write_flows(struct writer *w, const struct program *p, const struct timeline *t, size_t first,
+	size_t next, int64_t pid, struct error *e)
 {
 	const struct role *role = timeline_role(t, p, t->spans.at[first].actor);
 	const struct span **of = calloc(role->ops.n + 1, sizeof *of);
@@ -134,7 +147,8 @@ static enum status write_flows(struct writer *w, const struct program *p, const 
 		size_t from = latest_before(role, op, op->lane == LANE_COMM ? LANE_COMPUTE : LANE_COMM);
 		if (from == NOWHERE || !of[from])
 			continue;
-		bool reduction = op->lane == LANE_COMM && collective_reduces((enum collective)op->coll) && op->bucket >= 0;
+		bool reduction = op->lane == LANE_COMM && collective_reduces((enum collective)op->coll) &&
+		                 op->bucket >= 0;
 		bool use = op->lane == LANE_COMPUTE && role->ops.at[from].coll == COLL_ALL_GATHER && !used[from];
 		if (reduction || use)
 			flow(w, of[from], of[i], pid);
@@ -150,10 +164,12 @@ static enum status write_flows(struct writer *w, const struct program *p, const 
 static void write_counter(struct writer *w, const char *name, const char *unit, const usage_points *u, int64_t pid)
 {
 	for (size_t i = 0; i < u->n; i++)
-		emit(w, json_pack("{s:s, s:s, s:I, s:i, s:f, s:{s:f}}", "ph", "C", "name", name, "pid", (json_int_t)pid, "tid", 0, "ts", us(u->at[i].at_ps), "args", unit, u->at[i].value));
+		emit(w, json_pack("{s:s, s:s, s:I, s:i, s:f, s:{s:f}}", "ph", "C", "name", name, "pid", (json_int_t)pid,
+				"tid", 0, "ts", us(u->at[i].at_ps), "args", unit, u->at[i].value));
 }
 
-static enum status write_counters(struct writer *w, const struct program *p, const struct timeline *t, size_t first, size_t next, int64_t pid, struct error *e)
+static enum status write_counters(struct writer *w, const struct program *p, const struct timeline *t, size_t first,
+	size_t next, int64_t pid, struct error *e)
 {
 	usage_points memory = {0}, links = {0};
 	enum status st = usage_memory(p, t, first, next, &memory, e);
@@ -168,7 +184,8 @@ static enum status write_counters(struct writer *w, const struct program *p, con
 	return st;
 }
 
-static enum status write_side(struct writer *w, const struct program *p, const struct timeline *t, bool measured, int64_t first_pid, struct error *e)
+static enum status write_side(struct writer *w, const struct program *p, const struct timeline *t, bool measured,
+	int64_t first_pid, struct error *e)
 {
 	enum status st = ST_OK;
 	for (uint32_t actor = 0; actor < t->actors; actor++)
@@ -195,7 +212,8 @@ enum status report_trace(const struct outcome *o, const char *path, struct error
 	fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[", w.out);
 	enum status st = write_side(&w, o->program, o->predicted_timeline, false, 1, e);
 	if (!st && o->measured_timeline)
-		st = write_side(&w, o->program, o->measured_timeline, true, 1 + (int64_t)o->predicted_timeline->actors, e);
+		st = write_side(&w, o->program, o->measured_timeline, true, 1 + (int64_t)o->predicted_timeline->actors,
+			e);
 	fputs("\n]}\n", w.out);
 	bool good = !ferror(w.out);
 	good = fclose(w.out) == 0 && good && w.good;

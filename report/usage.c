@@ -22,7 +22,8 @@ static bool add(usage_points *out, int64_t at_ps, double value)
 	return (out->n && out->at[out->n - 1].value == value) || vec_push(out, ((struct usage_point){at_ps, value}));
 }
 
-enum status usage_memory(const struct program *p, const struct timeline *t, size_t first, size_t next, usage_points *out, struct error *e)
+enum status usage_memory(const struct program *p, const struct timeline *t, size_t first, size_t next,
+	usage_points *out, struct error *e)
 {
 	uint64_t *live_B = NULL;
 	size_t n = 0, ended = 0;
@@ -46,7 +47,8 @@ static int by_time(const void *x, const void *y)
 	return (a->at_ps > b->at_ps) - (a->at_ps < b->at_ps);
 }
 
-enum status usage_links(const struct program *p, const struct timeline *t, size_t first, size_t next, usage_points *out, struct error *e)
+enum status usage_links(const struct program *p, const struct timeline *t, size_t first, size_t next, usage_points *out,
+	struct error *e)
 {
 	const struct role *role = timeline_role(t, p, t->spans.at[first].actor);
 	struct change *change = malloc((2 * (next - first) + 1) * sizeof *change);

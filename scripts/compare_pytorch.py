@@ -1,12 +1,18 @@
 #!/usr/bin/env python3
-"""The same training step in PyTorch (eager, torch.compile) and in stepsim (executed, predicted), side by side, on one device.
+"""Compares a training step on one device: PyTorch (eager, torch.compile), stepsim executed, stepsim predicted.
 
-    python3 scripts/compare_pytorch.py configs/gpt2-124m-gpu.yaml [--set KEY=VALUE ...] [--steps 20] [--warmup 5] [--json FILE]
-    python3 scripts/compare_pytorch.py CONFIG --check-params      # counts parameters as PyTorch would, against stepsim's; needs no PyTorch
+    python3 scripts/compare_pytorch.py configs/gpt2-124m-gpu.yaml [--set KEY=VALUE ...]
+            [--steps 20] [--warmup 5] [--json FILE]
+    python3 scripts/compare_pytorch.py CONFIG --check-params
 
-The model is stepsim's program: pre-norm blocks, one fused QKV and one fused gate-up product, SDPA, tied or untied head, cross-entropy in fp32, AdamW. Weights are held in param_dtype and computed with in train.dtype (autocast
-where they differ), micro-batch after micro-batch. One rank. Exit codes: 0 done; 1 no PyTorch, no device, a failed run, or parameter counts that differ; 2 a wrong config.
+--check-params compares stepsim's count of parameters with the one that PyTorch would have; it needs no PyTorch.
+
+The model is stepsim's program: pre-norm blocks, one fused QKV and one fused gate-up product, SDPA, tied or untied head,
+cross-entropy in fp32, AdamW. Weights are held in param_dtype and computed with in train.dtype (autocast where they
+differ), micro-batch after micro-batch. It runs on one rank. Exit codes: 0 done; 1 no PyTorch, no device, a failed run,
+or parameter counts that differ; 2 a wrong config.
 """
+
 import argparse
 import json
 import os
@@ -51,16 +57,47 @@ def resolved(config, pairs):
 
 def stepsim_parameters(config, pairs):
     """fp32 weights on one rank hold 4 bytes a parameter."""
-    plain = ["cluster.system=dgx-h100", "cluster.nodes=1", "cluster.gpus_per_node=1", "train.dtype=fp32", "train.param_dtype=fp32", "train.grad_dtype=fp32", "train.reduce_dtype=fp32", "train.master_weights=false",
-             "train.grad_compression=none", "run.execute=false"]
+    plain = [
+        "cluster.system=dgx-h100",
+        "cluster.nodes=1",
+        "cluster.gpus_per_node=1",
+        "train.dtype=fp32",
+        "train.param_dtype=fp32",
+        "train.grad_dtype=fp32",
+        "train.reduce_dtype=fp32",
+        "train.master_weights=false",
+        "train.grad_compression=none",
+        "run.execute=false",
+    ]
     return stepsim(["predict", config, *sets(pairs), *sets(plain)])["prediction"]["memory"]["weights_bytes"] // 4
 
 
 def supported(c):
     m, t, p = c["model"], c["train"], c["parallel"]
-    wrong = [f"model.{k}: {m[k]}" for k in ("post_norm", "embedding_norm", "pooler", "parallel_residual", "type_vocab", "sliding_window", "experts") if m[k]]
+    wrong = [
+        f"model.{k}: {m[k]}"
+        for k in (
+            "post_norm",
+            "embedding_norm",
+            "pooler",
+            "parallel_residual",
+            "type_vocab",
+            "sliding_window",
+            "experts",
+        )
+        if m[k]
+    ]
     wrong += [f"model.position: {m['position']}"] if m["position"] == "alibi" else []
-    wrong += [f"train.{k}: {t[k]}" for k, good in (("optimizer", ("adamw",)), ("attention", ("flash",)), ("recompute", ("none",)), ("dtype", ("fp32", "tf32", "bf16", "fp16"))) if t[k] not in good]
+    wrong += [
+        f"train.{k}: {t[k]}"
+        for k, good in (
+            ("optimizer", ("adamw",)),
+            ("attention", ("flash",)),
+            ("recompute", ("none",)),
+            ("dtype", ("fp32", "tf32", "bf16", "fp16")),
+        )
+        if t[k] not in good
+    ]
     wrong += ["model.lm_head: false"] if not m["lm_head"] else []
     wrong += [f"parallel.tensor: {p['tensor']}"] if p["tensor"] != 1 else []
     if wrong:
@@ -80,9 +117,13 @@ def parameters(m):
     def linear(rows, cols, bias):
         return rows * cols + (rows if bias else 0)
 
-    block = 2 * norm + linear((m["heads"] + 2 * m["kv_heads"]) * d, h, m["qkv_bias"]) + linear(h, m["heads"] * d, m["bias"])
+    block = (
+        2 * norm + linear((m["heads"] + 2 * m["kv_heads"]) * d, h, m["qkv_bias"]) + linear(h, m["heads"] * d, m["bias"])
+    )
     block += linear((2 if gated else 1) * ffn, h, m["bias"]) + linear(h, ffn, m["bias"])
-    tables = padded_vocab(m) * h * (1 if m["tied_embeddings"] else 2) + (m["max_positions"] * h if m["position"] == "learned" else 0)
+    tables = padded_vocab(m) * h * (1 if m["tied_embeddings"] else 2) + (
+        m["max_positions"] * h if m["position"] == "learned" else 0
+    )
     return tables + m["layers"] * block + (norm if m["final_norm"] else 0)
 
 
@@ -90,7 +131,11 @@ def build(torch, m):
     nn, F = torch.nn, torch.nn.functional
 
     def norm():
-        return nn.RMSNorm(m["hidden"], eps=1e-5) if m["norm"] == "rmsnorm" else nn.LayerNorm(m["hidden"], eps=1e-5, bias=m["bias"])
+        return (
+            nn.RMSNorm(m["hidden"], eps=1e-5)
+            if m["norm"] == "rmsnorm"
+            else nn.LayerNorm(m["hidden"], eps=1e-5, bias=m["bias"])
+        )
 
     def activation(x):
         kind = m["mlp"]
@@ -135,7 +180,10 @@ def build(torch, m):
             self.head = nn.Linear(m["hidden"], padded_vocab(m), bias=False)
             if m["tied_embeddings"]:
                 self.head.weight = self.embed.weight
-            angles = torch.outer(torch.arange(m["seq_len"]).float(), 10000.0 ** (-torch.arange(0, m["head_dim"], 2).float() / m["head_dim"]))
+            angles = torch.outer(
+                torch.arange(m["seq_len"]).float(),
+                10000.0 ** (-torch.arange(0, m["head_dim"], 2).float() / m["head_dim"]),
+            )
             self.register_buffer("cos", angles.cos(), persistent=False)
             self.register_buffer("sin", angles.sin(), persistent=False)
 
@@ -219,14 +267,18 @@ def main():
     a.add_argument("--warmup", type=int, default=5)
     a.add_argument("--json", metavar="FILE")
     a.add_argument("--no-compile", action="store_true", help="eager alone")
-    a.add_argument("--check-params", action="store_true", help="compare the parameter counts, and stop; needs no PyTorch")
+    a.add_argument(
+        "--check-params", action="store_true", help="compare the parameter counts, and stop; needs no PyTorch"
+    )
     o = a.parse_args()
     pairs = o.set + ([f"train.dtype={o.dtype}"] if o.dtype else [])
     c = resolved(o.config, pairs)
     supported(c)
     mine, theirs = parameters(c["model"]), stepsim_parameters(o.config, pairs)
     if mine != theirs:
-        stop(f"the PyTorch model has {mine} parameters, stepsim's has {theirs}: not the same model, nothing is compared")
+        stop(
+            f"the PyTorch model has {mine} parameters, stepsim's has {theirs}: not the same model, nothing is compared"
+        )
     if o.check_params:
         print(f"{mine} parameters on both sides")
         return
@@ -252,8 +304,21 @@ def main():
             times = time_steps(torch, c, o.device, compiled, o.warmup, o.steps)
         except RuntimeError as e:
             stop(f"{what}: {str(e).splitlines()[0]}")
-        rows.append({"what": what, "step_time_s": statistics.median(times), "step_time_min_s": min(times), "step_time_max_s": max(times), "version": torch.__version__})
-    rows.append({"what": "stepsim executed", **{k: measured.get(k) for k in ("step_time_s", "step_time_min_s", "step_time_max_s")}})
+        rows.append(
+            {
+                "what": what,
+                "step_time_s": statistics.median(times),
+                "step_time_min_s": min(times),
+                "step_time_max_s": max(times),
+                "version": torch.__version__,
+            }
+        )
+    rows.append(
+        {
+            "what": "stepsim executed",
+            **{k: measured.get(k) for k in ("step_time_s", "step_time_min_s", "step_time_max_s")},
+        }
+    )
     rows.append({"what": "stepsim predicted", "step_time_s": ran["prediction"]["step_time_s"]})
     report(rows, c["train"]["global_batch"] * c["model"]["seq_len"], o.json)
 

@@ -1,4 +1,9 @@
-"""Constants of configs/ as files hold them: `section: ... key: {value: NUMBER, ...}`. For the scripts that fit them and that check the fits."""
+"""Reads and writes constants of configs/, for the scripts that fit them and that check the fits.
+
+Files hold them as `section: ... key: {value: NUMBER, ...}`, or with the value on a line of its own, each in the unit
+that its file writes.
+"""
+
 import csv, json, os, re, shutil, subprocess, tempfile
 
 root = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..')
@@ -9,7 +14,9 @@ def span(text, path):
     path = path.split('+')[0]
     section, key = path.split('.')
     begin = re.search(r'^%s:.*$' % re.escape(section), text, re.M)
-    found = begin and re.compile(r'^  %s: \{value: ([0-9.eE+-]+)' % re.escape(key), re.M).search(text, begin.end())
+    found = begin and re.compile(r'^  %s:(?: \{|\n    )value: ([0-9.eE+-]+)' % re.escape(key), re.M).search(
+        text, begin.end()
+    )
     if not found:
         raise SystemExit('no %s' % path)
     return found.span(1)
@@ -37,6 +44,7 @@ def write_value(home, constant, value):
 
 class Home:
     """A copy of configs/ that may be changed, for `with`."""
+
     def __enter__(self):
         self.path = tempfile.mkdtemp()
         shutil.copytree(os.path.join(root, 'configs'), os.path.join(self.path, 'configs'))
@@ -55,5 +63,10 @@ class Home:
 
     def predict(self, stepsim, table):
         """What `stepsim validate` says of each row, by id."""
-        run = subprocess.run([stepsim, 'validate', table, '--json', '-', '--progress', 'never'], env=dict(os.environ, STEPSIM_HOME=self.path), stdout=subprocess.PIPE, check=True)
+        run = subprocess.run(
+            [stepsim, 'validate', table, '--json', '-', '--progress', 'never'],
+            env=dict(os.environ, STEPSIM_HOME=self.path),
+            stdout=subprocess.PIPE,
+            check=True,
+        )
         return {r['id']: r for r in json.loads(run.stdout)['results']}

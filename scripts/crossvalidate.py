@@ -1,17 +1,22 @@
 """Cross-validation of the constants that published steps fix (tests/validation/parameters.json), for validate.py.
 
-A step's logarithm is smooth in them, so a refit is one robust least-squares step over a Jacobian of finite differences (one prediction of its rows a constant, kept under build/ until they or a prediction change).
-By row: five folds, each predicted by that linear model. By source: refitted on the rest, what only the source fixes replaced by what stands in for it, and then its rows predicted by the program itself.
+A step's logarithm is smooth in them, so a refit is one robust least-squares step over a Jacobian of finite differences.
+The Jacobian takes one prediction of all rows for each constant; build/ keeps it until rows or predictions change.
+By row: five folds, each predicted by that linear model. By source: the constants are refitted on the other sources,
+those that only the source fixes are replaced by their stand-ins, and the program itself predicts its rows.
 """
+
 import concurrent.futures, hashlib, json, math, os, re
 from constants import Home, file_of, read_value, root, write_value
 
-STEP = 0.02      # of a constant, for its column of the Jacobian
-SOFT = 0.03      # log error beyond which a row pulls less (soft L1)
+STEP = 0.02  # of a constant, for its column of the Jacobian
+SOFT = 0.03  # log error beyond which a row pulls less (soft L1)
 FOLDS = 5
-OLD = 0.01       # how strongly constants stay where they are, in rows' errors for one standard deviation of PRIOR: a direction that no row sees stays put
+# How strongly constants stay where they are, in rows' errors for one standard deviation of PRIOR: a direction that no
+# row sees does not move.
+OLD = 0.01
 PRIOR = 0.2
-INSIDE = 0.88   # of rows whose source was held out, what the families' `unseen` is to let lie in their interval
+INSIDE = 0.88  # of rows whose source was held out, what the families' `unseen` is to let lie in their interval
 
 
 def solve(a, b):
@@ -33,13 +38,16 @@ def solve(a, b):
 
 class Fit:
     """Residuals log(predicted / measured) at the constants as they are, and their derivatives by log(constant)."""
+
     def __init__(self, stepsim, rows, results):
         self.stepsim = stepsim
         self.known = json.load(open(os.path.join(root, 'tests/validation/parameters.json')))
         self.constants = self.known['constants']
         self.value = {n: read_value(root, c) for n, c in self.constants.items()}
         self.rows = [r for r in rows if results[r['id']]['predicted_s']]
-        self.residual = {r['id']: math.log(results[r['id']]['predicted_s'] / results[r['id']]['measured_s']) for r in self.rows}
+        self.residual = {
+            r['id']: math.log(results[r['id']]['predicted_s'] / results[r['id']]['measured_s']) for r in self.rows
+        }
         self.derivative = self.jacobian()
 
     def fingerprint(self):
@@ -54,7 +62,11 @@ class Fit:
         with Home() as home:
             write_value(home.path, c, self.value[name] * (1 + up))
             moved = home.predict(self.stepsim, home.table(mine))
-        return {i: (math.log(p['predicted_s'] / p['measured_s']) - self.residual[i]) / math.log(1 + up) for i, p in moved.items() if p['predicted_s']}
+        return {
+            i: (math.log(p['predicted_s'] / p['measured_s']) - self.residual[i]) / math.log(1 + up)
+            for i, p in moved.items()
+            if p['predicted_s']
+        }
 
     def jacobian(self):
         path, mark = os.path.join(root, 'build/validation/jacobian.json'), self.fingerprint()
@@ -69,7 +81,7 @@ class Fit:
         return columns
 
     def refit(self, ids):
-        """log(new / old) of each constant, from these rows alone: reweighted least squares, a few times, inside the bounds."""
+        """Returns log(new / old) of each constant: a few rounds of reweighted least squares on these rows."""
         names, move = list(self.constants), dict.fromkeys(self.constants, 0.0)
         for _ in range(8):
             a = [[0.0] * len(names) for _ in names]
@@ -86,7 +98,10 @@ class Fit:
                         a[k][l] += weight * x * y
             for n, x in zip(names, solve(a, b)):
                 c = self.constants[n]
-                move[n] = min(max(x, math.log(c['low'] / self.value[n]) if c['low'] > 0 else -3), math.log(c['high'] / self.value[n]))
+                move[n] = min(
+                    max(x, math.log(c['low'] / self.value[n]) if c['low'] > 0 else -3),
+                    math.log(c['high'] / self.value[n]),
+                )
         return move
 
     def at(self, i, move):
@@ -94,7 +109,10 @@ class Fit:
         return self.residual[i] + sum(self.derivative[n].get(i, 0) * x for n, x in move.items())
 
     def predicted_again(self, ids, move, without=()):
-        """The program's own word on these rows with moved constants; `without`: files whose own interval nothing fixes any more."""
+        """Predicts these rows by the program with moved constants.
+
+        `without` names files whose own interval nothing fixes any more.
+        """
         with Home() as home:
             for n, x in move.items():
                 if x:
@@ -102,23 +120,42 @@ class Fit:
             for name in without:
                 text = open(file_of(home.path, name)).read()
                 with open(file_of(home.path, name), 'w') as out:
-                    out.write(re.sub(r'^interval:.*\n', '', text, flags=re.M))
+                    out.write(re.sub(r'^interval:.*\n(?:  .*\n)*', '', text, flags=re.M))
             return home.predict(self.stepsim, home.table([r for r in self.rows if r['id'] in ids]))
 
     def by_row(self):
-        """Residuals of rows that no refit saw: five folds, every fifth row of the table's order; a run that is listed twice stays on one side."""
+        """Returns the residuals of rows that no refit saw: five folds, every fifth row of the table's order.
+
+        A run that is listed twice stays on one side.
+        """
         folds, seen = [[] for _ in range(FOLDS)], {}
         for r in self.rows:
-            same = tuple(v for k, v in r.items() if k not in ('id', 'url_or_repo_path', 'step_time_s', 'tokens_per_s', 'tokens_per_s_per_gpu', 'mem_gb', 'notes'))
+            same = tuple(
+                v
+                for k, v in r.items()
+                if k
+                not in (
+                    'id',
+                    'url_or_repo_path',
+                    'step_time_s',
+                    'tokens_per_s',
+                    'tokens_per_s_per_gpu',
+                    'mem_gb',
+                    'notes',
+                )
+            )
             folds[seen.setdefault(same, len(seen)) % FOLDS].append(r['id'])
         held = {}
         for k in range(FOLDS):
-            move = self.refit([i for f in folds[:k] + folds[k + 1:] for i in f])
+            move = self.refit([i for f in folds[:k] + folds[k + 1 :] for i in f])
             held.update({i: self.at(i, move) for i in folds[k]})
         return held
 
     def stand_ins(self, source):
-        """Where constants go that this source alone fixes: log of the ratio to what stands in for them: a number, or the geometric mean of other constants."""
+        """Returns where constants go that this source alone fixes: log of the ratio to their stand-in.
+
+        A stand-in is a number, or the geometric mean of other constants.
+        """
         out = {}
         for n, v in self.known['sources'].get(source, {}).get('instead', {}).items():
             logs = [math.log(self.value[x] if isinstance(x, str) else x) for x in (v if isinstance(v, list) else [v])]
@@ -131,25 +168,39 @@ class Fit:
         for source in sorted({r['source'] for r in self.rows}):
             move = self.refit([r['id'] for r in self.rows if r['source'] != source])
             move.update(self.stand_ins(source))
-            out.update(self.predicted_again({r['id'] for r in self.rows if r['source'] == source}, move, self.known['sources'].get(source, {}).get('alone', [])))
+            out.update(
+                self.predicted_again(
+                    {r['id'] for r in self.rows if r['source'] == source},
+                    move,
+                    self.known['sources'].get(source, {}).get('alone', []),
+                )
+            )
         return out
 
     def widths_from_others(self, results):
-        """by_source()'s results, each interval with the one part that residuals fix, the family's `unseen`, from the rows of all other sources: as narrow as lets INSIDE of them lie in theirs."""
+        """Returns by_source()'s results with intervals whose one part that residuals fix, the family's `unseen`, comes
+        from the rows of all other sources: as narrow as lets INSIDE of them lie in theirs.
+        """
         rest, size = {}, {}
         families = {s: k['family'] for s, k in self.known['sources'].items() if 'family' in k}
         for r in self.rows:
             if r['source'] in families:
                 p, text = results[r['id']], open(file_of(root, families[r['source']])).read()
-                unseen = float(re.search(r'^unseen: \{value: ([0-9.]+)', text, re.M).group(1))
+                unseen = float(re.search(r'^unseen:(?: \{|\n  )value: ([0-9.]+)', text, re.M).group(1))
                 size[r['id']] = abs(math.log(p['measured_s'] / p['predicted_s']))
-                rest[r['id']] = math.sqrt(max(math.log(p['interval90_s'][1] / p['predicted_s']) ** 2 - unseen ** 2, 0))
+                rest[r['id']] = math.sqrt(max(math.log(p['interval90_s'][1] / p['predicted_s']) ** 2 - unseen**2, 0))
         out = dict(results)
         for source in families:
-            needed = sorted(math.sqrt(max(size[r['id']] ** 2 - rest[r['id']] ** 2, 0)) for r in self.rows if r['id'] in size and r['source'] != source)
+            needed = sorted(
+                math.sqrt(max(size[r['id']] ** 2 - rest[r['id']] ** 2, 0))
+                for r in self.rows
+                if r['id'] in size and r['source'] != source
+            )
             own = needed[math.ceil(INSIDE * len(needed)) - 1]
             for r in self.rows:
                 if r['source'] == source:
                     p, w = results[r['id']], math.hypot(own, rest[r['id']])
-                    out[r['id']] = dict(p, interval90_s=[p['predicted_s'] * math.exp(-w), p['predicted_s'] * math.exp(w)])
+                    out[r['id']] = dict(
+                        p, interval90_s=[p['predicted_s'] * math.exp(-w), p['predicted_s'] * math.exp(w)]
+                    )
         return out

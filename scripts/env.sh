@@ -1,5 +1,6 @@
 # shellcheck shell=bash disable=SC2034
-# Sourced by the other scripts: the repository's root, and Open MPI where a distribution keeps it outside PATH (Fedora, RHEL: environment modules).
+# Sourced by the other scripts: the repository's root, and Open MPI where a distribution keeps it outside PATH (Fedora,
+# RHEL: environment modules).
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 if ! command -v mpicc >/dev/null 2>&1; then
 	for prefix in /usr/lib64/openmpi /usr/lib/openmpi; do
@@ -12,7 +13,8 @@ if ! command -v mpicc >/dev/null 2>&1; then
 	done
 fi
 
-# Open MPI refuses to start as root unless told twice; ranks that wait must let others run where ranks share cores; its own banners
+# Open MPI refuses to start as root unless told twice; ranks that wait must let others run where ranks share cores; its
+# own banners
 # would hide the one line in which stepsim says what went wrong.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_orte_execute_quiet=1

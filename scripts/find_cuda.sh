@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Prints what there is of CUDA, for the Makefile and for people:
-#   find_cuda.sh flags   preprocessor and linker flags for cudart, cuBLASLt, cuDNN and NCCL; nothing when one of them is missing
+#   find_cuda.sh flags   preprocessor and linker flags for cudart, cuBLASLt, cuDNN and NCCL; nothing when one of
+#                        them is missing
 #   find_cuda.sh nvcc    the kernels' compiler
 #   find_cuda.sh         one line that says what was found, what was not
 set -u
@@ -30,13 +31,17 @@ libraries=("$root/lib64" "$root/lib" /usr/local/lib "/usr/lib/$multiarch" /usr/l
 version_of() {
 	local file=$1
 	shift
-	awk -v names="$*" 'BEGIN { n = split(names, want, " ") } $1 == "#define" { value[$2] = $3 } END { for (i = 1; i <= n; i++) printf "%s%s", (i > 1 ? "." : ""), value[want[i]] }' "$file" 2>/dev/null
+	awk -v names="$*" '
+		BEGIN { n = split(names, want, " ") }
+		$1 == "#define" { value[$2] = $3 }
+		END { for (i = 1; i <= n; i++) printf "%s%s", (i > 1 ? "." : ""), value[want[i]] }' "$file" 2>/dev/null
 }
 
 found="" missing="" flags="" folders=""
 component() {
 	local label=$1 header=$2 library=$3 where_h where_l
-	if [ -n "$root" ] && where_h=$(find_in "$header" "${includes[@]}") && where_l=$(find_in "lib$library.so" "${libraries[@]}"); then
+	if [ -n "$root" ] && where_h=$(find_in "$header" "${includes[@]}") &&
+		where_l=$(find_in "lib$library.so" "${libraries[@]}"); then
 		found="$found${found:+, }$label"
 		case " $folders " in *" $where_h $where_l "*) ;; *)
 			flags="$flags -isystem $where_h -L$where_l -Wl,-rpath,$where_l"
@@ -49,14 +54,17 @@ component() {
 }
 cuda_version=""
 if [ -n "$root" ]; then
-	number=$(awk '$1 == "#define" && $2 == "CUDART_VERSION" { print $3 }' "$root/include/cuda_runtime_api.h" 2>/dev/null)
+	number=$(awk '$1 == "#define" && $2 == "CUDART_VERSION" { print $3 }' "$root/include/cuda_runtime_api.h" \
+		2>/dev/null)
 	[ -n "$number" ] && cuda_version=" $((number / 1000)).$((number % 1000 / 10))"
 fi
 component "CUDA runtime$cuda_version" cuda_runtime_api.h cudart
 component "cuBLASLt" cublasLt.h cublasLt
-cudnn_h=$(find_in cudnn_version.h "${includes[@]}" 2>/dev/null) && cudnn=" $(version_of "$cudnn_h/cudnn_version.h" CUDNN_MAJOR CUDNN_MINOR CUDNN_PATCHLEVEL)" || cudnn=""
+cudnn_h=$(find_in cudnn_version.h "${includes[@]}" 2>/dev/null) &&
+	cudnn=" $(version_of "$cudnn_h/cudnn_version.h" CUDNN_MAJOR CUDNN_MINOR CUDNN_PATCHLEVEL)" || cudnn=""
 component "cuDNN$cudnn" cudnn.h cudnn
-nccl_h=$(find_in nccl.h "${includes[@]}" 2>/dev/null) && nccl=" $(version_of "$nccl_h/nccl.h" NCCL_MAJOR NCCL_MINOR NCCL_PATCH)" || nccl=""
+nccl_h=$(find_in nccl.h "${includes[@]}" 2>/dev/null) &&
+	nccl=" $(version_of "$nccl_h/nccl.h" NCCL_MAJOR NCCL_MINOR NCCL_PATCH)" || nccl=""
 component "NCCL$nccl" nccl.h nccl
 
 nvcc=""

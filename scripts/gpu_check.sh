@@ -1,8 +1,12 @@
 #!/usr/bin/env bash
-# Everything worth knowing about stepsim on a machine with GPUs, in one command: bash scripts/gpu_check.sh [FOLDER]   (default: $OUT, else build/gpu_check)
-# Builds, records the machine, tests every kernel on the GPU against the host's reference, calibrates, executes the example configs, compares predicted with measured. FOLDER/summary.md holds the verdict of each part, and
-# FOLDER/NN-part.log what it printed. Parts come in order of worth; what does not fit into BUDGET_S=520 is skipped and says so. On the doubles of the CUDA libraries (LD_LIBRARY_PATH) the same flow runs without a figure;
-# --quick: a short one, built already; --built: all of it with what is in build/ (a machine without compilers, or without a network to get the libraries from). Exit code: 1 when a part failed, or where there is no GPU.
+# Everything worth knowing about stepsim on a machine with GPUs, in one command: bash scripts/gpu_check.sh [FOLDER]
+# (default: $OUT, else build/gpu_check)
+# Builds, records the machine, tests every kernel on the GPU against the host's reference, calibrates, executes the
+# example configs, compares predicted with measured. FOLDER/summary.md holds the verdict of each part, and
+# FOLDER/NN-part.log what it printed. Parts come in order of worth; what does not fit into BUDGET_S=520 is skipped and
+# says so. On the doubles of the CUDA libraries (LD_LIBRARY_PATH) the same flow runs without a figure;
+# --quick: a short one, built already; --built: all of it with what is in build/ (a machine without compilers, or
+# without a network to get the libraries from). Exit code: 1 when a part failed, or where there is no GPU.
 set -u
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/env.sh"
@@ -31,7 +35,8 @@ row() { # part, verdict, seconds, what
 patience=some # none: a part that is not done in time is no failure (checkers that make a program many times slower)
 left_s() { echo $((budget_s - (SECONDS - started))); }
 
-# part NAME LIMIT_S COMMAND...: one row of the summary. A part that would pass the budget is skipped, or gets what is left where that is worth something.
+# part NAME LIMIT_S COMMAND...: one row of the summary. A part that would pass the budget is skipped, or gets what is
+# left where that is worth something.
 part() {
 	local name=$1 limit=$2 asked=$2 left begin=$SECONDS code log
 	shift 2
@@ -54,14 +59,16 @@ part() {
 		row "$name" failed $((SECONDS - begin)) "not done after $limit s, or killed: $(basename "$log")"
 	else
 		failures=$((failures + 1))
-		row "$name" failed $((SECONDS - begin)) "exit code $code: $(grep -E '^stepsim: |fail|[Ee]rror' "$log" | head -1 | cut -c -160 | tr '|' '/')"
+		row "$name" failed $((SECONDS - begin)) \
+			"exit code $code: $(grep -E '^stepsim: |fail|[Ee]rror' "$log" | head -1 | cut -c -160 |
+			tr '|' '/')"
 	fi
 	return $code
 }
 
 skip() { row "$1" skipped 0 "$2"; }
 
-# What nothing rests on: a failure is told, and the exit code is left alone.
+# Extra parts: a failure is told, and the exit code is left alone.
 extra() {
 	local before=$failures
 	part "$@"
@@ -89,7 +96,8 @@ for path in sorted(glob.glob(os.path.join(sys.argv[1], "run-*.json"))):
     errors.append(abs(e))
     print(f"| {name} | {p * 1e3:.3f} | {m['step_time_s'] * 1e3:.3f} | {100 * e:+.1f} % | {v} |")
 if errors:
-    print(f"\nMedian of the absolute error of {len(errors)} runs: {100 * statistics.median(errors):.1f} %; largest: {100 * max(errors):.1f} %")
+    print(f"\nMedian of the absolute error of {len(errors)} runs: {100 * statistics.median(errors):.1f} %; "
+          f"largest: {100 * max(errors):.1f} %")
 PY
 }
 
@@ -97,8 +105,11 @@ finish() {
 	{
 		echo '# stepsim on GPUs'
 		echo
-		echo "$(date -u '+%Y-%m-%d %H:%M UTC'), commit $(git describe --always --dirty 2>/dev/null || echo unknown), $what, $((SECONDS - started)) s"
-		$doubles && printf '\n**On doubles of the CUDA libraries: this tried the script, not a GPU. There are no figures.**\n'
+		echo "$(date -u '+%Y-%m-%d %H:%M UTC'), commit $(git describe --always --dirty 2>/dev/null ||
+			echo unknown), $what, $((SECONDS - started)) s"
+		$doubles &&
+			printf '\n**%s %s**\n' 'On doubles of the CUDA libraries: this tried the script, not a GPU.' \
+				'There are no figures.'
 		printf '\n| part | verdict | seconds | |\n| --- | --- | ---: | --- |\n'
 		cat "$rows"
 		echo
@@ -121,7 +132,8 @@ if $doubles; then
 elif command -v nvidia-smi >/dev/null && gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ') && [ "$gpus" -gt 0 ]; then
 	what="$gpus x $(nvidia-smi --query-gpu=name --format=csv,noheader | head -1)"
 else
-	echo 'gpu_check: there is no GPU here (nvidia-smi finds none); LD_LIBRARY_PATH=build/release/doubles tries the script itself' >&2
+	echo 'gpu_check: there is no GPU here (nvidia-smi finds none);' \
+		'LD_LIBRARY_PATH=build/release/doubles tries the script itself' >&2
 	exit 1
 fi
 
@@ -132,7 +144,8 @@ export -f cores
 
 build() {
 	if command -v apt-get >/dev/null && { [ "$(id -u)" = 0 ] || command -v sudo >/dev/null; }; then
-		timeout 120 bash scripts/setup.sh test || echo 'scripts/setup.sh did not come to its end; going on with what is here'
+		timeout 120 bash scripts/setup.sh test ||
+			echo 'scripts/setup.sh did not come to its end; going on with what is here'
 	fi
 	bash scripts/find_cuda.sh
 	make -s -j"$(cores)" CUDA=1 all && make -s -j"$(cores)" CUDA=1 gpu-tests
@@ -154,7 +167,11 @@ export -f build facts
 if ! $built; then
 	part 'build with CUDA' 330 bash -c build || finish
 fi
-[ -x "$stepsim" ] && [ -e build/release/libstepsim_cuda.so ] || { skip 'everything else' 'there is no build with CUDA'; failures=1; finish; }
+[ -x "$stepsim" ] && [ -e build/release/libstepsim_cuda.so ] || {
+	skip 'everything else' 'there is no build with CUDA'
+	failures=1
+	finish
+}
 part facts 40 bash -c facts
 part topo 30 "$stepsim" topo -v --json "$out/topo.json"
 
@@ -169,8 +186,12 @@ done
 # ---- calibration, then the example configs ----
 
 if $quick; then
-	part 'ddp-tiny, bf16' 60 mpirun "${mpirun_flags[@]}" -np 1 "$stepsim" configs/ddp-tiny.yaml --set run.backend=cuda --set train.dtype=bf16 --set run.steps=1 --set run.warmup=0 --json "$out/run-ddp-tiny-np1-bf16.json"
-	part 'ddp-tiny, 2 ranks share a GPU' 60 env STEPSIM_DOUBLE_GPUS=1 mpirun "${mpirun_flags[@]}" -np 2 "$stepsim" configs/ddp-tiny.yaml --set run.backend=cuda --set run.share_gpu=true --set run.steps=1 --set run.warmup=0 \
+	part 'ddp-tiny, bf16' 60 mpirun "${mpirun_flags[@]}" -np 1 "$stepsim" configs/ddp-tiny.yaml \
+		--set run.backend=cuda --set train.dtype=bf16 --set run.steps=1 --set run.warmup=0 \
+		--json "$out/run-ddp-tiny-np1-bf16.json"
+	part 'ddp-tiny, 2 ranks share a GPU' 60 env STEPSIM_DOUBLE_GPUS=1 mpirun "${mpirun_flags[@]}" -np 2 "$stepsim" \
+		configs/ddp-tiny.yaml --set run.backend=cuda --set run.share_gpu=true --set run.steps=1 \
+		--set run.warmup=0 \
 		--json "$out/run-ddp-tiny-np2-share.json"
 	finish
 fi
@@ -187,11 +208,13 @@ run_example() { # ranks, config, label, limit, then options; skipped where the c
 	launch=(mpirun "${mpirun_flags[@]}" -np "$ranks")
 	[ "$ranks" -gt 1 ] || command -v mpirun >/dev/null || launch=() # a rank alone starts without
 	name=$(basename "$config" .yaml)-np$ranks${label:+-$label}
-	refusal=$("$stepsim" predict "$config" --set cluster.system=dgx-h100 --set cluster.gpus_per_node="$ranks" --set cluster.nodes=1 -q "$@" 2>&1 >/dev/null) || {
+	refusal=$("$stepsim" predict "$config" --set cluster.system=dgx-h100 --set cluster.gpus_per_node="$ranks" \
+		--set cluster.nodes=1 -q "$@" 2>&1 >/dev/null) || {
 		skip "run: $name" "$(echo "$refusal" | tail -1 | cut -c -140)"
 		return
 	}
-	part "run: $name" "$limit" "${launch[@]}" "$stepsim" "$config" --set run.backend=cuda "$@" --json "$out/run-$name.json"
+	part "run: $name" "$limit" "${launch[@]}" "$stepsim" "$config" --set run.backend=cuda "$@" \
+		--json "$out/run-$name.json"
 }
 
 for config in "${examples[@]}"; do
@@ -236,16 +259,20 @@ else
 	patience=none
 	for kernel in elementwise norm act softmax loss memory; do
 		# Blocks that end where the memory ends: reads beyond it are seen too.
-		part "memcheck: $kernel" 60 env STEPSIM_RIG_BARE=1 compute-sanitizer --error-exitcode 9 --padding 64 "build/release/tests/gpu/test_cuda_$kernel"
+		part "memcheck: $kernel" 60 env STEPSIM_RIG_BARE=1 compute-sanitizer --error-exitcode 9 --padding 64 \
+			"build/release/tests/gpu/test_cuda_$kernel"
 	done
 	for kernel in attention norm softmax; do
-		part "racecheck: $kernel" 60 compute-sanitizer --tool racecheck --error-exitcode 9 "build/release/tests/gpu/test_cuda_$kernel"
+		part "racecheck: $kernel" 60 compute-sanitizer --tool racecheck --error-exitcode 9 \
+			"build/release/tests/gpu/test_cuda_$kernel"
 	done
 	patience=some
 fi
 if ! $doubles && python3 -c 'import torch' 2>/dev/null; then
-	extra 'PyTorch beside stepsim: gpt2-124m' 90 python3 scripts/compare_pytorch.py configs/gpt2-124m-gpu.yaml --json "$out/pytorch-gpt2-124m.json"
-	extra 'PyTorch beside stepsim: llama-1b' 90 python3 scripts/compare_pytorch.py configs/llama-1b-gpu.yaml --json "$out/pytorch-llama-1b.json"
+	extra 'PyTorch beside stepsim: gpt2-124m' 90 python3 scripts/compare_pytorch.py configs/gpt2-124m-gpu.yaml \
+		--json "$out/pytorch-gpt2-124m.json"
+	extra 'PyTorch beside stepsim: llama-1b' 90 python3 scripts/compare_pytorch.py configs/llama-1b-gpu.yaml \
+		--json "$out/pytorch-llama-1b.json"
 else
 	skip 'PyTorch beside stepsim' 'no PyTorch here'
 fi

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing to build and run stepsim (`run`, the default), to test it (`test`), or for the long tests (`long`).
+# Installs what is missing to build and run stepsim (`run`, the default), to test it (`test`), or for the long tests
+# (`long`).
 # Checks first, by asking for what is needed itself: when all is there, nothing is installed and no network is used.
 set -euo pipefail
 # shellcheck source=scripts/env.sh
@@ -23,6 +24,7 @@ run|module zlib|zlib1g-dev|zlib-devel
 run|module sqlite3|libsqlite3-dev|sqlite-devel
 run|module openblas|libopenblas-dev|openblas-devel
 test|module cunit|libcunit1-dev|CUnit-devel
+test|command clang-format|clang-format|clang-tools-extra
 long|command valgrind|valgrind|valgrind
 '
 
@@ -76,7 +78,8 @@ look
 echo "setup: missing: ${missing[*]}" >&2
 if command -v apt-get >/dev/null 2>&1; then
 	as_root apt-get update -qq >&2
-	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing_debian[@]}" >&2
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+		"${missing_debian[@]}" >&2
 elif command -v dnf >/dev/null 2>&1; then
 	as_root dnf install -y -q "${missing_fedora[@]}" >&2
 else
@@ -84,7 +87,7 @@ else
 	exit 1
 fi
 
-# What the package manager brought may lie outside PATH: look again with fresh eyes.
+# Looks again: packages may have put programs outside PATH.
 . "$root/scripts/env.sh"
 look
 if [ ${#missing[@]} -gt 0 ]; then

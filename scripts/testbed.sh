@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A test-bed of several hosts on one machine, for root: scripts/testbed.sh HOSTS COMMAND [ARGUMENT ...]
-# Each host h1, h2, ... has a name, an address, /tmp and /dev/shm of its own (namespaces). The command runs on h1 with TESTBED_HOSTS="h1:64,h2:64,..." and Open MPI set up to reach the others:
+# Each host h1, h2, ... has a name, an address, /tmp and /dev/shm of its own (namespaces). The command runs on h1 with
+# TESTBED_HOSTS="h1:64,h2:64,..." and Open MPI set up to reach the others:
 #   scripts/testbed.sh 2 mpirun --host h1:2,h2:2 --bind-to none build/release/stepsim configs/ddp-tiny.yaml
 # Exit code: the command's; 2 where namespaces cannot be made. Nothing is left when it ends.
 set -u
@@ -30,7 +31,8 @@ trap 'exit 143' TERM INT HUP
 # A process that holds a host's namespaces; its network ends with it.
 for i in $(seq "$hosts"); do
 	unshare --uts --mount --net bash -c "
-		hostname h$i && mount -t tmpfs tmpfs /tmp && mount -t tmpfs -o mode=1777 tmpfs /dev/shm && ip link set lo up && touch '$bed/ready$i' && exec sleep infinity" &
+		hostname h$i && mount -t tmpfs tmpfs /tmp && mount -t tmpfs -o mode=1777 tmpfs /dev/shm &&
+		ip link set lo up && touch '$bed/ready$i' && exec sleep infinity" &
 	disown # its end is no news
 	holders+=($!)
 	echo $! >"$bed/h$i"
@@ -49,9 +51,11 @@ inside() {
 	nsenter -t "${holders[$1 - 1]}" --uts --mount --net "${@:2}"
 }
 {
-	inside 1 ip link add bed type bridge && inside 1 ip link set bed up && inside 1 ip address add 10.77.0.1/24 dev bed
+	inside 1 ip link add bed type bridge && inside 1 ip link set bed up &&
+		inside 1 ip address add 10.77.0.1/24 dev bed
 	for i in $(seq 2 "$hosts"); do
-		inside 1 ip link add "port$i" type veth peer name eth0 netns "${holders[i - 1]}" && inside 1 ip link set "port$i" master bed up &&
+		inside 1 ip link add "port$i" type veth peer name eth0 netns "${holders[i - 1]}" &&
+			inside 1 ip link set "port$i" master bed up &&
 			inside "$i" ip address add "10.77.0.$i/24" dev eth0 && inside "$i" ip link set eth0 up || exit 2
 	done
 } || { echo 'testbed: the hosts cannot be joined' >&2; exit 2; }
@@ -66,6 +70,7 @@ shift
 exec nsenter -t "\$(cat "$bed/\$host")" --uts --mount --net --wd="\$PWD" /bin/bash -c "\$*"
 AGENT
 chmod +x "$bed/agent"
-export OMPI_MCA_plm_rsh_agent=$bed/agent OMPI_MCA_btl=self,vader,tcp OMPI_MCA_btl_tcp_if_include=10.77.0.0/24 OMPI_MCA_oob_tcp_if_include=10.77.0.0/24
+export OMPI_MCA_plm_rsh_agent=$bed/agent OMPI_MCA_btl=self,vader,tcp OMPI_MCA_btl_tcp_if_include=10.77.0.0/24 \
+	OMPI_MCA_oob_tcp_if_include=10.77.0.0/24
 export TESTBED_HOSTS=$names
 inside 1 --wd="$PWD" "$@"

@@ -1,7 +1,12 @@
 #!/usr/bin/env python3
-"""Predicts the published measurements of tests/validation and fails beyond the limits below. usage: validate.py [--sample]
+"""Predicts the published measurements of tests/validation and fails beyond the limits below.
 
---sample: every tenth tight step, in a few seconds, against doubled limits (so few rows swing), and no cross-validation: for the test command."""
+usage: validate.py [--sample]
+
+--sample, for the test command, takes every tenth tight step in a few seconds, without cross-validation, against doubled
+limits, since so few rows swing.
+"""
+
 import collections, csv, json, math, os, statistics, subprocess, sys
 from constants import root
 from crossvalidate import Fit
@@ -22,7 +27,10 @@ def percentile(x, p):
 def check(what, value, limit, at_least=False):
     limit = limit if at_least else limit * slack
     good = value >= limit if at_least else value <= limit
-    print('  %-66s %6.1f %%  (%s %g %%)%s' % (what, value, 'at least' if at_least else 'limit', limit, '' if good else '  FAILED'))
+    print(
+        '  %-66s %6.1f %%  (%s %g %%)%s'
+        % (what, value, 'at least' if at_least else 'limit', limit, '' if good else '  FAILED')
+    )
     if not good:
         failed.append(what)
 
@@ -31,13 +39,19 @@ def judge(table):
     """The rows of a table and what `stepsim validate` says of each; its own summary is printed."""
     path, kept = os.path.join(root, 'tests/validation', table), os.path.join(root, 'build/validation', table + '.json')
     os.makedirs(os.path.dirname(kept), exist_ok=True)
-    out = subprocess.run([stepsim, 'validate', path, '--json', kept, '--progress', 'never', '-q'], stdout=subprocess.PIPE, check=True, text=True).stdout
+    out = subprocess.run(
+        [stepsim, 'validate', path, '--json', kept, '--progress', 'never', '-q'],
+        stdout=subprocess.PIPE,
+        check=True,
+        text=True,
+    ).stdout
     if not sample:
         print(out)
     return list(csv.DictReader(open(path))), json.load(open(kept))['results']
 
 
 # ---- tight rows: absolute error ----
+
 
 def tight(rows, results):
     mine = [(r, p) for r, p in zip(rows, results) if r['use'] == 'tight']
@@ -63,16 +77,30 @@ def outside():
     """Rows of other sources, in no fit: their errors are what a new run may expect. Only the interval has a limit."""
     rows, results = judge('outside.csv')
     good = [(r, p) for r, p in zip(rows, results) if p['predicted_s'] is not None]
-    print('rows of other sources, never fitted: %d, %d predicted; |error|: median, mean; signed mean; inside of the 90 %% interval' % (len(rows), len(good)))
+    print(
+        'rows of other sources, never fitted: %d, %d predicted; |error|: median, mean; signed mean; '
+        'inside of the 90 %% interval' % (len(rows), len(good))
+    )
     for source in sorted({r['source'] for r, _ in good}) + ['']:
         mine = [p for r, p in good if source in ('', r['source'])]
         error = [100 * p['error'] for p in mine]
         inside = 100 * sum(p['interval90_s'][0] <= p['measured_s'] <= p['interval90_s'][1] for p in mine) / len(mine)
-        print('  %-40s %3d %6.1f %6.1f %+6.1f %5.0f %%' % (source or 'all', len(mine), statistics.median(map(abs, error)), statistics.mean(map(abs, error)), statistics.mean(error), inside))
+        print(
+            '  %-40s %3d %6.1f %6.1f %+6.1f %5.0f %%'
+            % (
+                source or 'all',
+                len(mine),
+                statistics.median(map(abs, error)),
+                statistics.mean(map(abs, error)),
+                statistics.mean(error),
+                inside,
+            )
+        )
     check('rows of other sources outside of their 90 % interval', 100 - inside, 20)
 
 
 # ---- order rows: which plan is best ----
+
 
 def ranks(x):
     """1 for the smallest; equals share the mean of their ranks."""
@@ -82,7 +110,7 @@ def ranks(x):
         end = at
         while end + 1 < len(x) and x[order[end + 1]] == x[order[at]]:
             end += 1
-        for i in order[at:end + 1]:
+        for i in order[at : end + 1]:
             out[i] = (at + end) / 2 + 1
         at = end + 1
     return out
@@ -95,9 +123,17 @@ def spearman(x, y):
 def order(rows, results):
     groups, fitting = collections.defaultdict(list), collections.defaultdict(list)
     for r, p in zip(rows, results):
-        if r['framework'].startswith('nanotron') and r['use'] in ('tight', 'order') and int(r['n_gpus']) <= 256 and p['predicted_s'] is not None:
+        if (
+            r['framework'].startswith('nanotron')
+            and r['use'] in ('tight', 'order')
+            and int(r['n_gpus']) <= 256
+            and p['predicted_s'] is not None
+        ):
             key, tokens = (r['model'], int(r['n_gpus'])), int(r['global_batch_seqs']) * int(r['seq_len'])
-            seconds = p['predicted_s'] / tokens, p['measured_s'] / tokens  # a token: nine of the rows have another batch than their group
+            seconds = (
+                p['predicted_s'] / tokens,
+                p['measured_s'] / tokens,
+            )  # a token: nine of the rows have another batch than their group
             groups[key].append(seconds)
             if p['fits']:
                 fitting[key].append(seconds)
@@ -108,23 +144,50 @@ def order(rows, results):
         regret.append(min(m for _, m in sorted(plans)[:3]) / min(m for _, m in plans) - 1)
     for k in sorted(groups):  # what `stepsim plan` would choose: the fastest of those that are predicted to fit
         chosen.append(min(fitting[k])[1] / min(m for _, m in groups[k]) - 1 if fitting[k] else math.inf)
-    print('plans in order, nanotron up to 256 GPUs: %d groups of one model and GPU count by throughput, %d rows' % (len(groups), sum(map(len, groups.values()))))
-    check("Spearman's rank correlation of the median group, x 100", 100 * statistics.median(correlation), 85, at_least=True)
-    check('groups whose best of the three predicted best is within 5 %', 100 * sum(x <= 0.05 for x in regret) / len(regret), 85, at_least=True)
-    check('groups whose chosen plan is within 5 % of the best', 100 * sum(x <= 0.05 for x in chosen) / len(chosen), 80, at_least=True)
-    print('  correlation by group:', ' '.join('%s/%d %.2f' % (k[0], k[1], c) for k, c in zip(sorted(groups), correlation)))
+    print(
+        'plans in order, nanotron up to 256 GPUs: %d groups of one model and GPU count by throughput, %d rows'
+        % (len(groups), sum(map(len, groups.values())))
+    )
+    check(
+        "Spearman's rank correlation of the median group, x 100",
+        100 * statistics.median(correlation),
+        85,
+        at_least=True,
+    )
+    check(
+        'groups whose best of the three predicted best is within 5 %',
+        100 * sum(x <= 0.05 for x in regret) / len(regret),
+        85,
+        at_least=True,
+    )
+    check(
+        'groups whose chosen plan is within 5 % of the best',
+        100 * sum(x <= 0.05 for x in chosen) / len(chosen),
+        80,
+        at_least=True,
+    )
+    print(
+        '  correlation by group:', ' '.join('%s/%d %.2f' % (k[0], k[1], c) for k, c in zip(sorted(groups), correlation))
+    )
 
 
 # ---- ratio rows: scaling ----
 
+
 def ratios(rows, results):
-    """Runs of one model, batch and format: n GPUs against one of the same machine, and one machine against another with as many GPUs. Repeats count as their median."""
+    """Compares runs of one model, batch and format: n GPUs with one of the same machine, and one machine with another
+    of as many GPUs. Repeats count as their median.
+    """
     runs = collections.defaultdict(lambda: collections.defaultdict(list))
     for r, p in zip(rows, results):
         if r['use'] == 'ratio' and p['predicted_s'] is not None:
-            work = tuple(r[c] for c in ('source', 'model', 'seq_len', 'dtype', 'optimizer', 'micro_batch_seqs', 'grad_accum'))
+            work = tuple(
+                r[c] for c in ('source', 'model', 'seq_len', 'dtype', 'optimizer', 'micro_batch_seqs', 'grad_accum')
+            )
             sequences = float(r['global_batch_seqs'])
-            runs[work][r['gpu'], r['gpu_variant'], int(r['n_gpus'])].append((sequences / p['measured_s'], sequences / p['predicted_s']))
+            runs[work][r['gpu'], r['gpu_variant'], int(r['n_gpus'])].append(
+                (sequences / p['measured_s'], sequences / p['predicted_s'])
+            )
     scaling, machines = [], []
     for of_work in runs.values():
         rate = {k: [statistics.median(x) for x in zip(*v)] for k, v in of_work.items()}
@@ -138,15 +201,21 @@ def ratios(rows, results):
 
 # ---- memory ----
 
+
 def memory(rows, results):
     mine = [(r, p) for r, p in zip(rows, results) if p['predicted_s'] is not None]
-    reported = [abs(p['predicted_memory_bytes'] / p['measured_memory_bytes'] - 1) for r, p in mine if r['use'] == 'tight' and p['measured_memory_bytes']]
+    reported = [
+        abs(p['predicted_memory_bytes'] / p['measured_memory_bytes'] - 1)
+        for r, p in mine
+        if r['use'] == 'tight' and p['measured_memory_bytes']
+    ]
     print('memory: %d tight rows report it, %d rows ran' % (len(reported), len(mine)))
     check('median |error| of peak memory', 100 * statistics.median(reported), 8)
     check('rows that fit, as they did', 100 * sum(p['fits'] for _, p in mine) / len(mine), 95, at_least=True)
 
 
 # ---- intervals, and rows that no fit saw ----
+
 
 def coverage(results):
     inside = sum(p['interval90_s'][0] <= p['measured_s'] <= p['interval90_s'][1] for p in results)
@@ -159,13 +228,23 @@ def held_out(rows, results):
     fit = Fit(stepsim, [r for r in rows if r['use'] == 'tight'], by_id)
     by_row, by_source = fit.by_row(), fit.by_source()
     print('cross-validation: %d constants refitted without the rows that are predicted' % len(fit.constants))
-    print('  %-42s %5s   %-26s %-26s %s' % ('median, mean, p90, signed mean in %', 'rows', 'in sample', 'five folds by row', 'its source held out'))
+    print(
+        '  %-42s %5s   %-26s %-26s %s'
+        % ('median, mean, p90, signed mean in %', 'rows', 'in sample', 'five folds by row', 'its source held out')
+    )
     for source in ['all'] + sorted({r['source'] for r in fit.rows}):
         ids = [r['id'] for r in fit.rows if source in ('all', r['source'])]
         columns = []
-        for error in ([by_id[i]['error'] for i in ids], [math.expm1(by_row[i]) for i in ids], [by_source[i]['error'] for i in ids]):
+        for error in (
+            [by_id[i]['error'] for i in ids],
+            [math.expm1(by_row[i]) for i in ids],
+            [by_source[i]['error'] for i in ids],
+        ):
             size = [100 * abs(x) for x in error]
-            columns.append('%5.1f %5.1f %5.1f %+6.1f' % (statistics.median(size), statistics.mean(size), percentile(size, 90), 100 * statistics.mean(error)))
+            columns.append(
+                '%5.1f %5.1f %5.1f %+6.1f'
+                % (statistics.median(size), statistics.mean(size), percentile(size, 90), 100 * statistics.mean(error))
+            )
         print('  %-42s %5d   %-26s %-26s %s' % (source, len(ids), *columns))
     known, unseen = coverage([by_id[r['id']] for r in fit.rows]), coverage(list(by_source.values()))
     print('intervals of 90 %%: in sample %.1f %% of the rows lie inside, half a width is %.1f %% in the mean' % known)
@@ -179,13 +258,16 @@ def held_out(rows, results):
 
 # ---- collectives ----
 
+
 def collectives():
     _, results = judge('collectives.csv')
     mine = [p for p in results if p['predicted_s'] is not None and not p['use']]
     off = lambda chosen: [100 * abs(p['error']) for p in chosen]
     large, small = [p for p in mine if p['bytes'] >= 1 << 20], [p for p in mine if p['bytes'] < 1 << 20]
     print('collectives: %d rows of at least 1 MiB, %d below' % (len(large), len(small)))
-    check('median |error| of the best repeats, at least 1 MiB', statistics.median(off(p for p in large if p['best'])), 8)
+    check(
+        'median |error| of the best repeats, at least 1 MiB', statistics.median(off(p for p in large if p['best'])), 8
+    )
     check('median |error| of all rows, at least 1 MiB', statistics.median(off(large)), 10)
     check('90th percentile |error| of all rows, at least 1 MiB', percentile(off(large), 90), 40)
     check('median |error| below 1 MiB', statistics.median(off(small)), 20)
@@ -205,7 +287,10 @@ def main():
         outside()
         collectives()
         held_out(*table)
-    print('%d limit%s missed%s' % (len(failed), '' if len(failed) == 1 else 's', ': ' + ', '.join(failed) if failed else ''))
+    print(
+        '%d limit%s missed%s'
+        % (len(failed), '' if len(failed) == 1 else 's', ': ' + ', '.join(failed) if failed else '')
+    )
     return 1 if failed else 0
 
 

@@ -24,20 +24,23 @@ enum status bench_sizes(const struct bench_plan *plan, int64_t ranks, struct ben
 	*out = (struct bench_table){.plan = *plan, .ranks = ranks, .rows = calloc(most, sizeof *out->rows)};
 	if (!out->rows)
 		return error_nomem(e, "the table of sizes");
-	uint64_t parts = collective_cuts(plan->coll) ? (uint64_t)ranks : 1, step = (uint64_t)dtype_bytes(plan->dtype) * parts, bytes = plan->min_B;
+	uint64_t parts = collective_cuts(plan->coll) ? (uint64_t)ranks : 1,
+		 step = (uint64_t)dtype_bytes(plan->dtype) * parts, bytes = plan->min_B;
 	for (size_t i = 0; i < most; i++, bytes *= (uint64_t)plan->factor) {
 		uint64_t whole = bytes / step ? bytes / step : 1;
 		if (out->n && out->rows[out->n - 1].count == whole)
 			continue;
-		out->rows[out->n++] = (struct bench_row){.bytes = whole * step, .count = whole, .predicted_s = NAN, .estimate_s = NAN, .out_of_place = {.time_s = NAN}, .in_place = {.time_s = NAN}};
+		out->rows[out->n++] = (struct bench_row){.bytes = whole * step,
+			.count = whole,
+			.predicted_s = NAN,
+			.estimate_s = NAN,
+			.out_of_place = {.time_s = NAN},
+			.in_place = {.time_s = NAN}};
 	}
 	return ST_OK;
 }
 
-static bool measured(const struct bench_side *side)
-{
-	return side->done && side->time_s > 0;
-}
+static bool measured(const struct bench_side *side) { return side->done && side->time_s > 0; }
 
 double bench_algbw_Bps(const struct bench_row *r, const struct bench_side *side)
 {
@@ -52,13 +55,11 @@ double bench_busbw_Bps(const struct bench_table *t, const struct bench_row *r, c
 /* How much of the expected rate was reached; of times that mean nothing none. */
 static double share(const struct bench_table *t, const struct bench_row *r)
 {
-	return !t->doubles && !t->meaningless && measured(&r->out_of_place) ? r->predicted_s / r->out_of_place.time_s : NAN;
+	return !t->doubles && !t->meaningless && measured(&r->out_of_place) ? r->predicted_s / r->out_of_place.time_s
+	                                                                    : NAN;
 }
 
-double bench_error(const struct bench_table *t, const struct bench_row *r)
-{
-	return share(t, r) - 1;
-}
+double bench_error(const struct bench_table *t, const struct bench_row *r) { return share(t, r) - 1; }
 
 const char *bench_verdict(const struct bench_table *t, const struct bench_row *r, char buf[BENCH_VERDICT])
 {

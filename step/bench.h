@@ -1,4 +1,5 @@
-/* What `stepsim bench` finds: one row a size, measured out of place and in place, with what was expected. exec/ measures, cli/ adds the prediction, report/ prints. */
+/* The result of `stepsim bench`: one row a size, measured out of place and in place, with what was expected. exec/
+ * measures, cli/ adds the prediction, report/ prints. */
 #ifndef STEPSIM_STEP_BENCH_H
 #define STEPSIM_STEP_BENCH_H
 
@@ -20,18 +21,19 @@ struct bench_plan {
 };
 
 struct bench_side {
-	bool done;     /* alltoall and sendrecv are not done in place */
-	double time_s; /* of one call: the mean over the calls, of the slowest rank */
+	bool done;      /* alltoall and sendrecv are not done in place */
+	double time_s;  /* of one call: the mean over the calls, of the slowest rank */
 	uint64_t wrong; /* elements, over all ranks */
 };
 
 struct bench_row {
-	uint64_t bytes, count; /* of the full buffer; elements as nccl-tests counts them: of a part where parts are cut */
+	uint64_t bytes; /* of the full buffer */
+	uint64_t count; /* elements as nccl-tests counts them: of one part where the buffer is cut into parts */
 	struct bench_side out_of_place, in_place;
 	double predicted_s; /* NAN: none */
-	bool latency;       /* expected to take hardly longer at twice the size: its rate says nothing about links */
-	double estimate_s;  /* NCCL's own; NAN: none */
-	char algorithm[24], protocol[16]; /* what NCCL chose; "": it does not tell */
+	bool latency;      /* bound by latency: twice the size takes hardly longer, so its rate says nothing of links */
+	double estimate_s; /* NCCL's own estimate; NAN: none */
+	char algorithm[24], protocol[16]; /* NCCL's choice; "": not known */
 	int channels;
 };
 
@@ -53,17 +55,20 @@ struct bench_table {
 };
 void bench_free(struct bench_table *t); /* NULL-safe members */
 
-/* The rows' sizes, without times: parts are whole elements, and sizes that come out alike appear once. ST_RUN: out of memory. */
+/* Fills the sizes of the rows, without times. Parts are whole elements, and equal sizes appear once. The caller frees
+ * *out with bench_free. Fails with ST_RUN when memory is short. */
 enum status bench_sizes(const struct bench_plan *plan, int64_t ranks, struct bench_table *out, struct error *e);
 
-/* Bytes over time, and wire bytes over time (collective_wire_factor): nccl-tests' algbw and busbw. NAN where nothing was measured. */
+/* Return nccl-tests' algbw, bytes over time, and busbw, wire bytes over time (collective_wire_factor). NAN where
+ * nothing was measured. */
 double bench_algbw_Bps(const struct bench_row *r, const struct bench_side *side);
 double bench_busbw_Bps(const struct bench_table *t, const struct bench_row *r, const struct bench_side *side);
 
-/* (predicted - measured) / measured, out of place. NAN without either. */
+/* Returns (predicted - measured) / measured, out of place; NAN where either is missing. */
 double bench_error(const struct bench_table *t, const struct bench_row *r);
 
-/* "normal", "slow: 43 % of expected", "fast: 180 % of expected", "latency"; "" without a prediction. */
+/* Writes "normal", "slow: 43 % of expected", "fast: 180 % of expected" or "latency"; "" without a prediction. Returns
+ * buf. */
 #define BENCH_VERDICT 48
 const char *bench_verdict(const struct bench_table *t, const struct bench_row *r, char buf[BENCH_VERDICT]);
 
@@ -71,9 +76,9 @@ const char *bench_verdict(const struct bench_table *t, const struct bench_row *r
 
 struct bench_summary {
 	uint64_t wrong;
-	double busbw_Bps;      /* mean over all rows and sides */
-	double error;          /* median of |error| over large rows; NAN: there is none */
-	double share;          /* median of expected over measured time over large rows that are no matter of latency; NAN */
+	double busbw_Bps; /* mean over all rows and sides */
+	double error;     /* median of |error| over large rows; NAN: there is none */
+	double share;     /* median of expected over measured time over large rows that are no matter of latency; NAN */
 	const struct bench_row *largest; /* of those; NULL */
 };
 enum status bench_summarize(const struct bench_table *t, struct bench_summary *out, struct error *e);

@@ -1,5 +1,7 @@
-/* The step: a program for each pipeline stage; and the primitives that append buffers and ops. */
+/* program_build builds a program for each pipeline stage. The primitives below it append buffers and ops. */
 #include "step/build.h"
+
+#include "base/array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +14,11 @@ static void fail_nomem(struct builder *b)
 
 /* ---- buffers ---- */
 
-int32_t build_buffer(struct builder *b, enum component comp, enum dtype dt, int64_t elements, const char *what, bool persistent)
+int32_t build_buffer(struct builder *b, enum component comp, enum dtype dt, int64_t elements, const char *what,
+	bool persistent)
 {
-	struct buffer buf = {comp, dt, (uint64_t)((double)elements * dtype_bytes(dt) + 0.5), persistent, b->layer, what, false};
+	struct buffer buf = {comp, dt, (uint64_t)((double)elements * dtype_bytes(dt) + 0.5), persistent, b->layer, what,
+		false};
 	struct usage use = {.writer = NONE};
 	for (int l = 0; l < LANE_COUNT; l++)
 		use.reader[l] = NONE;
@@ -60,10 +64,7 @@ struct view view_at(int32_t buffer, uint64_t offset_B)
 	return v;
 }
 
-struct view view_of(int32_t buffer)
-{
-	return view_at(buffer, 0);
-}
+struct view view_of(int32_t buffer) { return view_at(buffer, 0); }
 
 /* ---- ops ---- */
 
@@ -92,12 +93,10 @@ void build_after(struct builder *b, enum lane lane, int64_t op)
 		fail_nomem(b);
 }
 
-int64_t build_last(const struct builder *b, enum lane lane)
-{
-	return b->clocks.last[lane];
-}
+int64_t build_last(const struct builder *b, enum lane lane) { return b->clocks.last[lane]; }
 
-/* The ops that `op` must come after because of what it touches. Returns how many; at most 1 + LANE_COUNT an argument. */
+/* Fills *out with the ops that `op` must follow because of the buffers it touches. Returns their number, at most
+ * 1 + LANE_COUNT for each argument. */
 static size_t hazards(const struct builder *b, const struct op *op, const struct view *args, int64_t *out)
 {
 	size_t n = 0;
@@ -144,7 +143,7 @@ void build_op(struct builder *b, struct op op, const struct view *args)
 	struct role *r = b->r;
 	int64_t wait[OP_MAX_ARGS * (LANE_COUNT + 1) + 16];
 	size_t n = hazards(b, &op, args, wait);
-	for (size_t i = 0; i < b->after[op.lane].n && n < sizeof wait / sizeof wait[0]; i++)
+	for (size_t i = 0; i < b->after[op.lane].n && n < COUNT(wait); i++)
 		wait[n++] = b->after[op.lane].at[i];
 	b->after[op.lane].n = 0;
 	qsort(wait, n, sizeof wait[0], descending); /* the latest first: they often imply the others */
@@ -170,7 +169,8 @@ void build_op(struct builder *b, struct op op, const struct view *args)
 	record_use(b, &op, args, (int64_t)r->ops.n - 1);
 }
 
-void build_collective(struct builder *b, enum collective coll, enum reduce_op red, enum mesh_dim group, enum lane lane, enum dtype dt, int64_t elements, struct view in, struct view out, const char *what, int32_t bucket)
+void build_collective(struct builder *b, enum collective coll, enum reduce_op red, enum mesh_dim group, enum lane lane,
+	enum dtype dt, int64_t elements, struct view in, struct view out, const char *what, int32_t bucket)
 {
 	struct op op = build_new(b, OP_COLLECTIVE, what);
 	op.lane = (uint8_t)lane;
@@ -179,16 +179,17 @@ void build_collective(struct builder *b, enum collective coll, enum reduce_op re
 	op.reduce = (uint8_t)red;
 	op.group = (uint8_t)group;
 	op.bucket = bucket;
-	op.d[0] = elements;
+	op.collective.elements = elements;
 	build_op(b, op, (const struct view[]){in, out});
 }
 
-void build_cast(struct builder *b, struct view x, enum dtype from, struct view y, enum dtype to, int64_t elements, const char *what)
+void build_cast(struct builder *b, struct view x, enum dtype from, struct view y, enum dtype to, int64_t elements,
+	const char *what)
 {
 	struct op op = build_new(b, OP_CAST, what);
 	op.dtype = (uint8_t)from;
 	op.out_dtype = (uint8_t)to;
-	op.d[0] = elements;
+	op.vector.elements = elements;
 	build_op(b, op, (const struct view[]){x, y});
 }
 
@@ -196,13 +197,14 @@ void build_fill(struct builder *b, struct view v, enum dtype dt, int64_t element
 {
 	struct op op = build_new(b, OP_FILL, what);
 	op.dtype = op.out_dtype = (uint8_t)dt;
-	op.d[0] = elements;
+	op.vector.elements = elements;
 	build_op(b, op, &v);
 }
 
 /* ---- the step ---- */
 
-static enum status builder_init(struct builder *b, const struct config *c, struct program *p, int64_t stage, struct error *e)
+static enum status builder_init(struct builder *b, const struct config *c, struct program *p, int64_t stage,
+	struct error *e)
 {
 	memset(b, 0, sizeof *b);
 	b->c = c;
@@ -227,8 +229,9 @@ static enum status builder_init(struct builder *b, const struct config *c, struc
 	b->kv_heads = c->model.kv_heads / b->tensor;
 	b->ffn = c->model.ffn_hidden / b->tensor;
 	b->vocab = model_padded_vocab(&c->model, b->tensor) / b->tensor;
-	b->gathers = (c->parallel.strategy == STRAT_FSDP || c->parallel.strategy == STRAT_HSDP) && b->dp > 1;
-	b->shards_gradients = b->gathers || (c->parallel.strategy == STRAT_ZERO2 && (b->dp > 1 || p->mesh.size[p->mesh.experts] > 1));
+	b->gathers = strategy_has(c->parallel.strategy, STRATEGY_CUTS_WEIGHTS) && b->dp > 1;
+	b->shards_gradients = strategy_has(c->parallel.strategy, STRATEGY_CUTS_GRADIENTS) &&
+	                      (b->dp > 1 || p->mesh.size[p->mesh.experts] > 1);
 	b->act = dtype_stored(c->train.dtype);
 	b->weight = dtype_stored(c->train.param_dtype);
 	b->grad = dtype_stored(c->train.grad_dtype);
@@ -257,7 +260,7 @@ static void builder_free(struct builder *b)
 	build_pipeline_free(b);
 }
 
-/* The stages that embed or compute the loss have the input. */
+/* Makes the input on the stages that embed or compute the loss. */
 static void build_inputs(struct builder *b)
 {
 	struct role *r = b->r;

@@ -1,8 +1,16 @@
-/* The builder's inside: what the files step/build_*.c share. Private to them.
+/* The inside of the builder: what the files step/build_*.c share. Nothing else includes it.
  *
- * Dependencies between lanes are derived, not written by hand: each op waits for the last writer of what it reads, and for the last writer and readers of what it writes,
- * unless its lane knows already that they have ended. Only policies (how far ahead to gather, no overlap) name dependencies of their own, with build_after.
- * The first failure is remembered in `st`; every function is harmless after it, so callers check once.
+ * Dependencies between lanes are derived, not written by hand. Each op waits for the last writer of what it reads, and
+ * for the last writer and the readers of what it writes, unless its lane already knows that they have ended. Only
+ * policies (how far ahead to gather, no overlap) name dependencies of their own, with build_after.
+ *
+ * The first failure is kept in `st`. Every function does nothing after it, so callers check once.
+ *
+ * A buffer or op that does not exist is NONE. "The latest op" is the last one appended to the role's program.
+ *
+ * Reading order: build.c (program_build, the primitives), build_pipeline.c (a stage's actions), build_block.c and
+ * build_backward.c (the model), build_params.c and build_reduce.c (buckets, reductions, the optimizer), then the
+ * variants: gather (fsdp), context, moe, narrow, offload.
  */
 #ifndef STEPSIM_STEP_BUILD_H
 #define STEPSIM_STEP_BUILD_H
@@ -14,79 +22,84 @@
 
 #define NONE (-1)
 
-/* Who touched a buffer last: its writer, and since then the latest reader on each lane. */
+/* The ops that touched a buffer last: its writer, and the latest reader since then on each lane. */
 struct usage {
 	int64_t writer, reader[LANE_COUNT];
 };
 
-/* What an MLP's forward leaves for its backward. */
+/* Buffers that an MLP's forward pass keeps for its backward pass. */
 struct mlp_acts {
-	int32_t h, g;              /* before and after the activation */
-	int32_t kept_gate; /* held: the gate's activation */
+	int32_t h, g;      /* input and output of the activation */
+	int32_t kept_gate; /* held: the gate's activation (stack_memory.gate_B) */
 };
 
-/* What a mixture of experts leaves beside its experts' MLP. */
+/* Buffers that a layer of experts keeps for its backward pass, besides those of its experts' MLP. */
 struct moe_acts {
-	int32_t logits, gates, slots, taken; /* as ROUTE has them */
-	int32_t in, out;                     /* what the experts got, expert by expert; what they made of it, in the slots of the tokens' ranks */
+	int32_t logits, gates, slots, taken; /* arguments of ROUTE (step/ops.def) */
+	int32_t in;                          /* the rows that this rank's experts received, expert by expert */
+	int32_t out;                         /* the experts' results, back in the slots of the rank that routed */
 	struct mlp_acts shared;
 };
 
 #define OFFLOADED_ACTS 14
 
-/* What a block's forward leaves for its backward: buffers, NONE where the block has none. */
+/* Buffers that a block's forward pass keeps for its backward pass; NONE where the block has none. */
 struct acts {
 	int32_t x_in, n1, stats1, qkv, att, lse, probs;
-	int32_t x_mid, n2, stats2; /* x_mid: the sum after attention */
-	struct mlp_acts mlp;       /* of the experts, where the block has some */
+	int32_t x_mid, n2, stats2; /* x_mid: the residual stream after attention */
+	struct mlp_acts mlp;       /* of the experts where the block has any */
 	struct moe_acts moe;
-	int32_t sum2;              /* post-norm: the sum before norm2 */
+	int32_t sum2;                 /* post-norm: the sum before norm2 */
 	int32_t away[OFFLOADED_ACTS]; /* copies in the host's memory */
-	int64_t out_at;            /* the last of their copies, NONE */
-	int32_t kept_rotated, kept_masks, kept_scores; /* held: copies of queries and keys, dropout masks, those of stored scores with the dropped scores */
+	int64_t out_at;               /* the last copy to the host */
+	int32_t kept_rotated;         /* held: rotated copies of queries and keys */
+	int32_t kept_masks;           /* held: dropout masks */
+	int32_t kept_scores;          /* held: masks of stored scores, and the scores after dropout */
 };
 
-/* An MLP by its parameters; ffn: this tensor rank's width. */
+/* The parameters of an MLP and its width on this tensor rank. */
 struct mlp_shape {
 	enum param_kind fc1, fc1_bias, fc2, fc2_bias;
 	int64_t ffn;
 };
 
-/* A copy in the narrow compute format of what begins at offset_B of a buffer. */
+/* A copy, in a format narrower than 16 bits, of the matrix at offset_B of a buffer. */
 struct narrow_copy {
 	uint64_t offset_B;
-	int32_t copy, next; /* next: further copies of the same buffer, NONE */
+	int32_t copy; /* buffer */
+	int32_t next; /* the next copy of the same buffer, an index in builder.narrow */
 };
 
-/* What the head's forward leaves for its backward. */
+/* Buffers that the head's forward pass keeps for its backward pass. */
 struct head_acts {
-	int32_t x, stats; /* before the final norm */
-	int32_t in, logits;
+	int32_t x, stats; /* input and statistics of the final norm */
+	int32_t in;       /* input of the head's product */
+	int32_t logits;
 };
 
-/* A micro-batch on its way through one chunk of the stage. */
+/* A micro-batch in flight in one chunk of the stage: from its forward pass to its last backward action. */
 struct flight {
 	int32_t input;                     /* tokens and targets on the device */
-	int32_t embedded, embedding_stats; /* the embedding before its norm */
+	int32_t embedded, embedding_stats; /* input and statistics of the embedding's norm */
 	struct head_acts head;
-	int32_t x;                         /* what the chunk makes of it */
-	int32_t kept_message;              /* held: what was sent to the next stage */
+	int32_t x;            /* the chunk's output */
+	int32_t kept_message; /* held: the message to the next stage (stack_memory.message_B) */
 };
 
-/* What an action takes from the part before it, or after it: its buffer, and the receive (NONE where that part is on this stage). */
+/* The input of an action: activations from the part before it, or gradients from the part after it. */
 struct arrival {
 	int32_t buffer;
-	int64_t message;
+	int64_t message; /* the receive; NONE where that part is on this stage */
 };
 
-/* fsdp: a block that needs its weights gathered. */
+/* fsdp: one use of a block's weights, which are gathered for it. */
 struct unit_use {
 	int32_t bucket, buffer;
-	int64_t end; /* the compute op that ended the use, NONE */
+	int64_t end; /* the compute op that ended the use; NONE: not yet used */
 };
 
-/* A gradient of weights that zero_bubble leaves for later: the arguments of build_weight_grad. */
-struct put_off {
+/* A gradient of weights that a schedule defers to ACTION_WEIGHTS: the arguments of build_weight_grad. */
+struct deferred_weights {
 	const char *what;
 	int64_t rows, out, in;
 	int32_t dy, x, layer;
@@ -95,14 +108,18 @@ struct put_off {
 	int32_t chunk; /* NONE: done */
 };
 
-/* A neighbour stage: the order of its actions, and what it was sent. */
+/* A neighbour stage: the order of its actions, and the messages sent to it. */
 struct peer {
 	int64_t stage;
 	action_list actions;
-	int32_t *place; /* [(kind x chunks + chunk) x micro-batches + micro] in its order of actions */
-	size_t heard; /* the messages of so many of its actions have receives */
-	VEC(struct sent { int64_t op; int32_t used_at; /* the peer's action that uses it */ }) sent;
-	size_t known; /* so many have certainly arrived */
+	int32_t *place; /* an action's place in that order: [(kind x chunks + chunk) x micro-batches + micro] */
+	size_t heard;   /* the first `heard` of its actions: their messages have receives here */
+	VEC(struct sent {
+		int64_t op;
+		int32_t used_at; /* place of the peer's action that uses it */
+	})
+	sent;
+	size_t known; /* the first `known` messages have certainly arrived */
 };
 
 struct builder {
@@ -113,169 +130,263 @@ struct builder {
 	struct error *e;
 	enum status st;
 	struct clocks clocks;
-	VEC(struct usage) usage; /* by buffer */
-	VEC(int64_t) after[LANE_COUNT]; /* policy dependencies of the next op on each lane */
+	VEC(struct usage) usage;        /* by buffer */
+	VEC(int64_t) after[LANE_COUNT]; /* dependencies that build_after gives the next op of each lane */
 
 	/* derived once */
 	int64_t stage, stages, chunks;
-	bool has_embedding, has_head; /* the stage */
-	int64_t tensor, dp /* ranks that hold the same parameters, hsdp: of a shard group */, tokens /* of a micro-batch, this rank's */, rows /* of them on a sequence-parallel rank */;
-	int64_t seq, context; /* tokens of a sequence, this rank's; ranks that share one */
-	int64_t heads, kv_heads, ffn, vocab; /* of this tensor rank */
-	bool sequence_parallel, gathers /* fsdp with shards */, shards_gradients /* fsdp or zero2 with shards */;
-	enum dtype act, weight, grad, reduce; /* storage formats: activations, stored weights, stored gradients, reduced gradients */
-	int32_t *param_index;                 /* [(layer + 1) x PARAM_KIND_COUNT + kind], NONE: the model has none */
+	bool has_embedding, has_head; /* of the stage */
+	int64_t tensor;               /* ranks of the tensor group */
+	int64_t dp;                   /* ranks that hold the same parameters; hsdp: of a shard group */
+	int64_t tokens;               /* of a micro-batch, this rank's */
+	int64_t rows;                 /* of these, the rows of a sequence-parallel rank; else all */
+	int64_t seq, context;         /* tokens of a sequence, this rank's; ranks that share a sequence */
+	int64_t heads, kv_heads;      /* of this tensor rank, as the two below */
+	int64_t ffn, vocab;
+	bool sequence_parallel;
+	bool gathers;          /* weights are cut, and gathered for each use */
+	bool shards_gradients; /* gradients are cut, and reduced with each micro-batch */
+	enum dtype act;        /* storage formats: activations, */
+	enum dtype weight;     /* stored weights, */
+	enum dtype grad;       /* stored gradients, */
+	enum dtype reduce;     /* gradients while they are reduced */
+	int32_t *param_index;  /* into role.params: [(layer + 1) x PARAM_KIND_COUNT + kind]; NONE: the model has none */
 
-	/* where the builder is */
+	/* the position of the builder */
 	enum phase phase;
 	int16_t micro;
 	int32_t layer;
-	bool recomputing;
-	struct stage_part part; /* of the model: the chunk */
+	bool recomputing;       /* ops are marked OP_RECOMPUTED */
+	struct stage_part part; /* the chunk's part of the model */
 	int32_t chunk;
 	struct flight *now;
-	bool puts_off;          /* gradients of weights */
-	int32_t *batch; /* by micro-step: where the data loader puts it, on the host; NULL without a loader */
+	bool defers_weights; /* gradients of weights wait for ACTION_WEIGHTS */
+	int32_t *batch;      /* by micro-batch: the data loader's buffer on the host; NULL without a loader */
 
 	/* by bucket */
-	int32_t *weights_now, *grads_now; /* buffers in use; NONE when not gathered, not begun */
-	int32_t *missing;                 /* parameters whose gradient this micro-step still lacks; NONE: the action has nothing to do with the bucket */
-	int32_t *moment1, *moment2, *master;
-	uint64_t *replicated;             /* elements before those that tensor parallelism replicates, which stand last */
-	int32_t next_bucket;              /* buckets are reduced in order */
-	int64_t reduced[2];               /* the latest reductions of transient buckets, the last one first, NONE */
-	int32_t *cast_now;                /* by parameter: this micro-step's copy in the compute format, NONE */
-	int64_t *finish;                  /* by bucket: reduced into a scratch buffer that still has to be added or cast into place, NONE */
+	int32_t *weights_now;                         /* weights in use; NONE: not gathered */
+	int32_t *grads_now;                           /* gradients in use; NONE: not begun */
+	int32_t *missing;                             /* gradients that this micro-batch still lacks; NONE: the action
+	                                                 does not touch the bucket */
+	int32_t *moment1, *moment2, *master, *bounds; /* buffers of the optimizer */
+	uint64_t *replicated;                         /* elements before those that tensor parallelism replicates */
+	int64_t *finish;                              /* scratch buffer with a reduced bucket that still has to be
+	                                                 added or cast into place */
+	int32_t *cast_now;                            /* by parameter: its copy in the compute format for this
+	                                                 micro-batch */
+	int32_t next_bucket;                          /* the next one to reduce: buckets are reduced in order */
+	int64_t reduced[2];                           /* the two latest reductions of transient buckets, latest first */
 
-	/* fsdp: the uses of the block units in one micro-step, forward then backward; of a stage, in one action */
-	int32_t n_units;                /* buckets of blocks, before those of the rest */
+	/* fsdp: the uses of blocks in one micro-batch, forward then backward; with several stages, in one action */
+	int32_t n_units; /* buckets of blocks; those of the rest stand behind them */
 	struct unit_use *uses;
-	int64_t n_uses, gathered, used; /* gathered: whose gather has been emitted */
-	int64_t gathers_after;          /* what the first gathers wait for, NONE */
+	int64_t n_uses;
+	int64_t gathered;      /* the first `gathered` uses have their gathers in the program */
+	int64_t used;          /* the first `used` uses have ended */
+	int64_t gathers_after; /* the op that the first gathers wait for */
 
-	/* by slot: micro-batch modulo the number of them in flight */
+	/* by slot: the micro-batch modulo `slots`, the largest number of them in flight */
 	int64_t slots;
-	struct acts *acts;     /* [slot x layers + layer] */
+	struct acts *acts;      /* [slot x layers + layer] */
 	struct flight *flights; /* [slot x chunks + chunk] */
 
 	/* build_pipeline.c */
 	action_list actions;
-	struct peer peer[2]; /* the next stage, the one before */
-	struct arrival *arrivals; /* as peer.place, without ACTION_WEIGHTS */
-	VEC(struct put_off) put_off;
-	size_t caught_up; /* so many of them are done, and perhaps some behind */
+	struct peer peer[2];      /* the next stage, the previous stage */
+	struct arrival *arrivals; /* indexed as peer.place, without ACTION_WEIGHTS */
+	VEC(struct deferred_weights) deferred;
+	size_t deferred_done; /* the first `deferred_done` are done; later ones may be */
 
-	/* fp8, mxfp8, nvfp4 */
+	/* build_narrow.c: fp8, mxfp8, nvfp4 */
 	VEC(struct narrow_copy) narrow;
-	VEC(int32_t) narrow_first; /* by buffer: its first copy, NONE */
+	VEC(int32_t) narrow_first; /* by buffer: its first copy, an index in `narrow` */
 };
 
 /* ---- build.c: buffers and ops ---- */
-int32_t build_buffer(struct builder *b, enum component comp, enum dtype dt, int64_t elements, const char *what, bool persistent);
-int32_t build_act(struct builder *b, int64_t rows, int64_t cols, const char *what); /* an activation in the compute format */
-int32_t build_fp32(struct builder *b, int64_t elements, const char *what);          /* statistics */
-int32_t build_hold(struct builder *b, enum component comp, double bytes, const char *what); /* from the next op on (struct held), throughout unless released; NONE for no bytes */
-void build_release(struct builder *b, int32_t *held);                               /* after the latest op; NONE: nothing. Sets NONE */
+
+/* Each appends a buffer and returns it. build_act makes an activation in the compute format. build_fp32 makes one for
+ * statistics. */
+int32_t build_buffer(struct builder *b, enum component comp, enum dtype dt, int64_t elements, const char *what,
+	bool persistent);
+int32_t build_act(struct builder *b, int64_t rows, int64_t cols, const char *what);
+int32_t build_fp32(struct builder *b, int64_t elements, const char *what);
+
+/* Holds bytes (struct held) from the next op on, until build_release or else throughout. Returns NONE for no bytes. */
+int32_t build_hold(struct builder *b, enum component comp, double bytes, const char *what);
+/* Ends *held after the latest op and sets it to NONE. Does nothing with NONE. */
+void build_release(struct builder *b, int32_t *held);
+
 struct view view_of(int32_t buffer);
 struct view view_at(int32_t buffer, uint64_t offset_B);
-struct op build_new(const struct builder *b, enum op_kind k, const char *what);
-void build_after(struct builder *b, enum lane lane, int64_t op); /* the next op on `lane` also waits for `op` (NONE: nothing) */
-void build_op(struct builder *b, struct op op, const struct view *args);
-int64_t build_last(const struct builder *b, enum lane lane);
-void build_collective(struct builder *b, enum collective coll, enum reduce_op red, enum mesh_dim group, enum lane lane, enum dtype dt, int64_t elements, struct view in, struct view out, const char *what, int32_t bucket);
-void build_fill(struct builder *b, struct view v, enum dtype dt, int64_t elements, const char *what); /* zeros */
-void build_cast(struct builder *b, struct view x, enum dtype from, struct view y, enum dtype to, int64_t elements, const char *what);
 
-/* ---- build_pipeline.c: the stage's actions in order, and the messages between them ---- */
-void build_schedule(struct builder *b); /* the actions, and room for the micro-batches in flight */
+/* Returns an op of the builder's position, on LANE_COMPUTE, in the format of activations. Its dimensions are 0. */
+struct op build_new(const struct builder *b, enum op_kind k, const char *what);
+/* Appends an op, with the dependencies that its arguments and build_after bring. */
+void build_op(struct builder *b, struct op op, const struct view *args);
+/* Makes the next op on `lane` wait for `op` too. Does nothing with NONE. */
+void build_after(struct builder *b, enum lane lane, int64_t op);
+/* Returns the latest op of a lane. */
+int64_t build_last(const struct builder *b, enum lane lane);
+
+/* `elements` is the size of the full buffer (struct op_collective). */
+void build_collective(struct builder *b, enum collective coll, enum reduce_op red, enum mesh_dim group, enum lane lane,
+	enum dtype dt, int64_t elements, struct view in, struct view out, const char *what, int32_t bucket);
+/* Fills a view with zeros. */
+void build_fill(struct builder *b, struct view v, enum dtype dt, int64_t elements, const char *what);
+void build_cast(struct builder *b, struct view x, enum dtype from, struct view y, enum dtype to, int64_t elements,
+	const char *what);
+
+/* ---- build_pipeline.c: the stage's actions in order, and the messages between stages ---- */
+
+/* Lists the actions and makes room for the micro-batches in flight. */
+void build_schedule(struct builder *b);
 void build_actions(struct builder *b);
 void build_pipeline_free(struct builder *b);
-bool build_recomputes(const struct builder *b, int64_t layer); /* all of the layer, in backward */
-bool build_ends_early(const struct builder *b); /* done again for backward, a block needs no more than its last product's input, unless the stack runs that too */
+/* True where the backward pass recomputes the whole layer. */
+bool build_recomputes(const struct builder *b, int64_t layer);
+/* True where a recomputed block stops at its last product's input, because the stack does not run that product again.
+ */
+bool build_ends_early(const struct builder *b);
 
-/* ---- build_feed.c: what feeds the device ---- */
-void feed_begin(struct builder *b);       /* the step's input */
-void feed_micro_begin(struct builder *b); /* this micro-step's, on the device */
-void feed_end(struct builder *b);         /* behind all else */
+/* ---- build_feed.c: input, data loader, pauses, synchronisation ---- */
+
+/* Makes the step's input on the host. */
+void feed_begin(struct builder *b);
+/* Brings the micro-batch's input to the device. */
+void feed_micro_begin(struct builder *b);
+/* Ends the step, after everything else. */
+void feed_end(struct builder *b);
 
 /* ---- build_params.c: parameters in buckets ---- */
+
 void build_buckets(struct builder *b);
-double build_elements(const struct builder *b); /* of all buckets, padded */
+/* Returns the number of parameters in a bucket. */
+int64_t build_tensors_in(const struct builder *b, int32_t bucket);
+/* Returns the elements of all buckets, with their padding. */
+double build_elements(const struct builder *b);
 
 /* ---- build_reduce.c: weights, gradients and their reductions, the optimizer ---- */
-void build_gather_ahead(struct builder *b);            /* what the step before has updated, where the stack gathers that late */
-void build_micro_begin(struct builder *b);             /* forgets last micro-step's copies, counts the gradients to come; with several stages once a step */
-void build_backward_begin(struct builder *b);          /* of a stage that shards gradients: counts those that this backward brings */
-struct view weight_of(struct builder *b, int32_t layer, enum param_kind k);  /* absent when the model has none, or k is PARAM_KIND_COUNT */
+
+/* Gathers the weights that the step before has updated, where the stack gathers them so late. */
+void build_gather_ahead(struct builder *b);
+/* Forgets the casts of the last micro-batch and counts the gradients to come. With several stages: once a step. */
+void build_micro_begin(struct builder *b);
+/* Counts the gradients of this backward action, on a stage that shards gradients. */
+void build_backward_begin(struct builder *b);
+/* Returns the weights in the compute format; absent where the model has none, or when k is PARAM_KIND_COUNT. */
+struct view weight_of(struct builder *b, int32_t layer, enum param_kind k);
+/* Returns the place of a gradient, absent as above. *accumulate: earlier micro-batches have written it. */
 struct view gradient_of(struct builder *b, int32_t layer, enum param_kind k, bool *accumulate);
-void gradient_done(struct builder *b, int32_t layer, enum param_kind k);     /* may launch reductions */
-void build_unused_gradients(struct builder *b);        /* zeros for parameters that the loss does not depend on */
-void build_reductions_end(struct builder *b);          /* what overlap: false put off, and what still has to be put into place */
-void build_ends_reduction(struct builder *b);          /* a tied table's gradient over the first and the last stage */
+/* Marks a gradient as complete. It may append the reductions that are then ready. */
+void gradient_done(struct builder *b, int32_t layer, enum param_kind k);
+/* Writes zeros for parameters that the loss does not depend on. */
+void build_unused_gradients(struct builder *b);
+/* Appends reductions that wait for the end of backward (overlap: false), and puts reduced buckets into place. */
+void build_reductions_end(struct builder *b);
+/* Sums a tied table's gradient over the first and the last stage. */
+void build_ends_reduction(struct builder *b);
 void build_optimizer(struct builder *b);
 
-/* ---- build_offload.c: what waits in the host's memory; without train.offload nothing happens ---- */
-void offload_room(struct builder *b, const struct acts *two_before); /* before a block's forward; NULL: there is none */
-void offload_acts(struct builder *b, struct acts *a);                /* behind a block's forward: out */
-void offload_fetch(struct builder *b, struct acts *a);               /* before the backward of the block behind it: in */
-bool offloads_states(const struct builder *b);
-void offload_gradient(struct builder *b, int32_t bucket, struct view from); /* the reduced part, out */
-struct view offload_sum(struct builder *b, int32_t bucket);                 /* what earlier micro-batches left in a gradient's part, on the device */
-void offload_updated(struct builder *b, int32_t bucket);                    /* weights, in */
-struct view offload_shard(struct builder *b, int32_t bucket, int64_t after); /* the part that a gather takes, on the device */
+/* ---- build_offload.c: copies to and from the host's memory; nothing happens without train.offload ---- */
 
-/* ---- build_gather.c: fsdp's gathers ---- */
-void gather_begin(struct builder *b); /* of a micro-batch; with several stages, of an action */
+/* Makes a block's forward pass wait until the block two before it is copied out. NULL: there is none. */
+void offload_room(struct builder *b, const struct acts *two_before);
+/* Copies a block's activations out, after its forward pass. */
+void offload_acts(struct builder *b, struct acts *a);
+/* Copies them back, before the backward pass of the block after it. */
+void offload_fetch(struct builder *b, struct acts *a);
+bool offloads_states(const struct builder *b);
+/* Copies the reduced part of a bucket's gradients out. */
+void offload_gradient(struct builder *b, int32_t bucket, struct view from);
+/* Returns, on the device, the sum that earlier micro-batches left of the rank's part of the gradients. */
+struct view offload_sum(struct builder *b, int32_t bucket);
+/* Copies the updated weights to the device. */
+void offload_updated(struct builder *b, int32_t bucket);
+/* Returns, on the device, the part that a gather sends. Its copy waits for `after`. */
+struct view offload_shard(struct builder *b, int32_t bucket, int64_t after);
+
+/* ---- build_gather.c: fsdp's all-gathers of units ---- */
+
+/* Begins a micro-batch; with several stages, an action. */
+void gather_begin(struct builder *b);
 void gather_use_begin(struct builder *b);
 void gather_use_end(struct builder *b);
 
 /* ---- build_block.c, build_backward.c, build_ends.c: the model ---- */
-int32_t block_forward(struct builder *b, int32_t x_in, struct acts *a);    /* of b->layer; returns x_out, NONE when recomputing and nothing needs it */
-void block_backward(struct builder *b, struct acts *a, int32_t *dx);       /* *dx: gradient of x_out in, of x_in out */
+
+/* Appends the forward pass of block b->layer. Returns its output, or NONE when recomputing and nothing needs it. */
+int32_t block_forward(struct builder *b, int32_t x_in, struct acts *a);
+/* Replaces the gradient of the block's output in *dx by that of its input. */
+void block_backward(struct builder *b, struct acts *a, int32_t *dx);
 int32_t embedding_forward(struct builder *b);
 void embedding_backward(struct builder *b, int32_t dx);
-void head_forward(struct builder *b, int32_t x); /* final norm, head, loss */
-int32_t head_backward(struct builder *b);        /* returns the gradient of x */
+/* Appends the final norm, the head's product and the loss. */
+void head_forward(struct builder *b, int32_t x);
+/* Returns the gradient of head_forward's x. */
+int32_t head_backward(struct builder *b);
 
-/* Tensor parallelism around a pair of matrix products: the full rows that a column-parallel product reads, and the completed rows of a row-parallel one. */
+/* Tensor parallelism around a pair of matrix products. tp_gather returns the full rows that the column-parallel product
+ * reads. tp_reduce returns the completed rows of the row-parallel product. */
 int32_t tp_gather(struct builder *b, int32_t rows_buffer, const char *what);
 int32_t tp_reduce(struct builder *b, int32_t full_buffer, const char *what);
 
-/* An MLP, from normed rows to rows that still miss FC2's bias; and back to the gradient of the normed rows. */
 struct mlp_shape mlp_dense(const struct builder *b);
+/* Returns the MLP's output without FC2's bias. project: false leaves FC2's product out. */
 int32_t mlp_forward(struct builder *b, const struct mlp_shape *s, struct mlp_acts *a, int32_t normed, bool project);
+/* Returns the gradient of `normed`. */
 int32_t mlp_backward(struct builder *b, const struct mlp_shape *s, struct mlp_acts *a, int32_t normed, int32_t dout);
-/* Its activation, of `rows` rows of a->h. */
-int64_t build_act_width(const struct builder *b, int64_t ffn); /* columns before the activation: twice as many where it is gated */
+/* Returns the columns of the activation's input: ffn, or twice as many where it is gated. */
+int64_t build_act_width(const struct builder *b, int64_t ffn);
+/* Appends the activation of `rows` rows of a->h. */
 void build_activation(struct builder *b, int64_t rows, int64_t ffn, struct mlp_acts *a);
 int32_t build_activation_grad(struct builder *b, int64_t rows, int64_t ffn, struct mlp_acts *a, int32_t dg);
 
-/* ---- build_moe.c: the same of a layer of experts. When recomputing, the result is NONE ---- */
+/* ---- build_moe.c: a layer of experts in place of the MLP ---- */
+
+/* Returns the layer's output; NONE when recomputing. */
 int32_t moe_forward(struct builder *b, struct acts *a, int32_t normed);
 int32_t moe_backward(struct builder *b, struct acts *a, int32_t dout);
-int64_t moe_local_experts(const struct builder *b); /* of this rank */
+/* Returns the number of this rank's experts. */
+int64_t moe_local_experts(const struct builder *b);
 
 /* ---- build_context.c: attention where each rank has a part of the sequence ---- */
+
 void context_attention(struct builder *b, struct acts *a);
-int32_t context_keys(struct builder *b, int32_t qkv); /* gathered for naive attention: [b, c s, 2 K D] */
+/* Returns the keys and values of the whole sequence for naive attention: [batch, c s, 2 kv_heads head_dim]. */
+int32_t context_keys(struct builder *b, int32_t qkv);
 void context_keys_grad(struct builder *b, int32_t dkv, int32_t dqkv);
 void context_attention_grad(struct builder *b, const struct acts *a, int32_t datt, int32_t delta, int32_t dqkv);
 
 /* ---- build_narrow.c ---- */
-bool narrow_here(const struct builder *b); /* products of this layer are done in a format narrower than 16 bits */
+
+/* True where this layer's products run in a format narrower than 16 bits. */
+bool narrow_here(const struct builder *b);
+/* Returns a copy of `v` in that format, and makes it where there is none yet. */
 struct view narrow_copy_of(struct builder *b, struct view v, int64_t elements);
 
+/* ---- ops that forward and backward share ---- */
+
 struct op build_attention_op(const struct builder *b, enum op_kind k);
-int32_t build_probs(struct builder *b, int32_t qkv, int32_t kv); /* softmax(Q K^T) of the naive form, into a buffer of its own; kv: context_keys, or NONE */
-bool build_recomputes_scores(const struct builder *b); /* of b->layer, in backward */
-void build_gemm(struct builder *b, const char *what, uint16_t flags, int64_t m, int64_t n, int64_t k, enum dtype out_dtype, struct view A, struct view B, struct view bias, struct view C);
-/* This and the two below, with an expert's weights: a product for each of this rank's experts, of `rows` rows each, as one GROUPED_GEMM. */
-void build_linear(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t x, enum param_kind w, enum param_kind bias, int32_t y);
-void build_linear_grad(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t dy, enum param_kind w, int32_t dx);
-/* Or puts it off. The gradient is then done, but for a table that the embedding still adds its part to. */
-void build_weight_grad(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t dy, int32_t x, enum param_kind w);
+/* Returns softmax(Q K^T) of naive attention in a new buffer. kv: context_keys, or NONE. */
+int32_t build_probs(struct builder *b, int32_t qkv, int32_t kv);
+/* True where the backward pass of b->layer recomputes the scores of naive attention. */
+bool build_recomputes_scores(const struct builder *b);
+void build_gemm(struct builder *b, const char *what, uint16_t flags, int64_t m, int64_t n, int64_t k,
+	enum dtype out_dtype, struct view A, struct view B, struct view bias, struct view C);
+/* y = x W^T + bias, dx = dy W and dW += dy^T x, where W is [out, in]. With an expert's weights each is one
+ * GROUPED_GEMM: a product of `rows` rows for each of this rank's experts. */
+void build_linear(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t x,
+	enum param_kind w, enum param_kind bias, int32_t y);
+void build_linear_grad(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t dy,
+	enum param_kind w, int32_t dx);
+/* Appends the product, or defers it (struct deferred_weights). It completes the gradient, except that of a table to
+ * which the embedding still adds. */
+void build_weight_grad(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t dy,
+	int32_t x, enum param_kind w);
 void build_bias_grad(struct builder *b, const char *what, int64_t rows, int64_t cols, int32_t dy, enum param_kind bias);
-void build_norm(struct builder *b, const char *what, int32_t x, enum param_kind w, enum param_kind bias, int32_t y, int32_t stats);
-void build_norm_grad(struct builder *b, const char *what, int32_t dy, int32_t x, int32_t stats, enum param_kind w, enum param_kind bias, int32_t dx, bool accumulate);
+void build_norm(struct builder *b, const char *what, int32_t x, enum param_kind w, enum param_kind bias, int32_t y,
+	int32_t stats);
+void build_norm_grad(struct builder *b, const char *what, int32_t dy, int32_t x, int32_t stats, enum param_kind w,
+	enum param_kind bias, int32_t dx, bool accumulate);
 
 #endif

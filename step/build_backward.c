@@ -1,17 +1,15 @@
-/* A transformer block, backward. `dx` runs through the blocks: the gradient of the residual stream, one buffer that each branch adds its part to. */
+/* The backward pass of a transformer block. `dx` is the gradient of the residual stream: one buffer runs through all
+ * blocks, and each branch adds its part to it. */
 #include "step/build.h"
 
-static int32_t new_rows(struct builder *b, const char *what)
-{
-	return build_act(b, b->rows, b->m->hidden, what);
-}
+static int32_t new_rows(struct builder *b, const char *what) { return build_act(b, b->rows, b->m->hidden, what); }
 
 int32_t build_activation_grad(struct builder *b, int64_t rows, int64_t ffn, struct mlp_acts *a, int32_t dg)
 {
 	int32_t dh = build_act(b, rows, build_act_width(b, ffn), "fc1 grad");
 	struct op op = build_new(b, OP_ACT_GRAD, "act");
-	op.d[0] = rows;
-	op.d[1] = ffn;
+	op.matrix.rows = rows;
+	op.matrix.cols = ffn;
 	build_op(b, op, (const struct view[]){view_of(a->h), view_of(dg), view_of(dh)});
 	build_release(b, &a->kept_gate);
 	return dh;
@@ -57,7 +55,9 @@ static int32_t attention_core_grad(struct builder *b, struct acts *a, int32_t da
 		if (b->context > 1)
 			context_attention_grad(b, a, datt, delta, dqkv);
 		else
-			build_op(b, build_attention_op(b, OP_ATTENTION_GRAD), (const struct view[]){view_of(a->qkv), view_of(a->att), view_of(a->lse), view_of(datt), view_of(delta), view_of(dqkv)});
+			build_op(b, build_attention_op(b, OP_ATTENTION_GRAD),
+				(const struct view[]){view_of(a->qkv), view_of(a->att), view_of(a->lse), view_of(datt),
+					view_of(delta), view_of(dqkv)});
 		return dqkv;
 	}
 	int32_t probs = a->probs, kv = NONE, dkv = NONE;
@@ -65,25 +65,30 @@ static int32_t attention_core_grad(struct builder *b, struct acts *a, int32_t da
 		kv = context_keys(b, a->qkv);
 		dkv = build_act(b, b->context * b->tokens, 2 * b->kv_heads * b->m->head_dim, "gathered kv grad");
 	}
-	if (build_recomputes_scores(b)) { /* the n^2 part again instead of keeping it: Korthikanti et al. 2022, section 5 */
+	if (build_recomputes_scores(b)) { /* selective recomputation: Korthikanti et al. 2022, section 5 */
 		b->recomputing = true;
 		probs = build_probs(b, a->qkv, kv);
 		b->recomputing = false;
 	}
 	int32_t dprobs = build_act(b, b->c->train.micro_batch * b->heads * b->seq, b->m->seq_len, "scores grad");
 	build_release(b, &a->kept_scores);
-	build_op(b, build_attention_op(b, OP_ATTN_VALUES_GRAD), (const struct view[]){view_of(probs), view_of(kv != NONE ? kv : a->qkv), view_of(datt), view_of(dprobs), view_of(dkv != NONE ? dkv : dqkv)});
-	build_op(b, build_attention_op(b, OP_ATTN_SOFTMAX_GRAD), (const struct view[]){view_of(probs), view_of(dprobs)});
-	build_op(b, build_attention_op(b, OP_ATTN_SCORES_GRAD), (const struct view[]){view_of(dprobs), view_of(a->qkv), view_of(dqkv), view_of(kv), view_of(dkv)});
+	build_op(b, build_attention_op(b, OP_ATTN_VALUES_GRAD),
+		(const struct view[]){view_of(probs), view_of(kv != NONE ? kv : a->qkv), view_of(datt), view_of(dprobs),
+			view_of(dkv != NONE ? dkv : dqkv)});
+	build_op(b, build_attention_op(b, OP_ATTN_SOFTMAX_GRAD),
+		(const struct view[]){view_of(probs), view_of(dprobs)});
+	build_op(b, build_attention_op(b, OP_ATTN_SCORES_GRAD),
+		(const struct view[]){view_of(dprobs), view_of(a->qkv), view_of(dqkv), view_of(kv), view_of(dkv)});
 	if (kv != NONE)
 		context_keys_grad(b, dkv, dqkv);
 	return dqkv;
 }
 
-/* From the gradient of attention's output rows to that of its normed input rows. */
+/* Returns the gradient of attention's normed input rows, given that of its output rows. */
 static int32_t attention_backward(struct builder *b, struct acts *a, int32_t dout)
 {
-	int64_t T = b->tokens, H = b->m->hidden, att = b->heads * b->m->head_dim, width = (b->heads + 2 * b->kv_heads) * b->m->head_dim;
+	int64_t T = b->tokens, H = b->m->hidden, att = b->heads * b->m->head_dim,
+		width = (b->heads + 2 * b->kv_heads) * b->m->head_dim;
 	build_bias_grad(b, "proj", b->rows, H, dout, PARAM_PROJ_B);
 	build_release(b, &a->kept_masks);
 	int32_t dy = tp_gather(b, dout, "proj grad");
@@ -109,15 +114,16 @@ static int32_t attention_backward(struct builder *b, struct acts *a, int32_t dou
 static void add_into(struct builder *b, int32_t x, int32_t y)
 {
 	struct op op = build_new(b, OP_ADD, "residual grad");
-	op.d[0] = b->rows;
-	op.d[1] = b->m->hidden;
+	op.matrix.rows = b->rows;
+	op.matrix.cols = b->m->hidden;
 	build_op(b, op, (const struct view[]){view_of(x), view_of(y), view_of(NONE), view_of(x)});
 }
 
-/* A branch's part of the residual gradient: added in place, unless products that were put off still read what stands there. */
+/* A branch's part of the residual gradient: added in place, unless deferred products still read what stands
+ * there. */
 static void add_branch(struct builder *b, int32_t *dx, int32_t branch)
 {
-	if (!b->puts_off) {
+	if (!b->defers_weights) {
 		add_into(b, *dx, branch);
 		return;
 	}
@@ -125,11 +131,12 @@ static void add_branch(struct builder *b, int32_t *dx, int32_t branch)
 	*dx = branch;
 }
 
-static void add_norm_grad(struct builder *b, const char *what, int32_t dn, int32_t x, int32_t stats, enum param_kind weight, enum param_kind bias, int32_t *dx)
+static void add_norm_grad(struct builder *b, const char *what, int32_t dn, int32_t x, int32_t stats,
+	enum param_kind weight, enum param_kind bias, int32_t *dx)
 {
-	int32_t branch = b->puts_off ? new_rows(b, "residual grad") : *dx;
-	build_norm_grad(b, what, dn, x, stats, weight, bias, branch, !b->puts_off);
-	if (b->puts_off)
+	int32_t branch = b->defers_weights ? new_rows(b, "residual grad") : *dx;
+	build_norm_grad(b, what, dn, x, stats, weight, bias, branch, !b->defers_weights);
+	if (b->defers_weights)
 		add_branch(b, dx, branch);
 }
 
@@ -150,7 +157,8 @@ void block_backward(struct builder *b, struct acts *a, int32_t *dx)
 		post_norm_backward(b, a, dx);
 		return;
 	}
-	if (b->m->parallel_residual) { /* both branches see the gradient of the block's output, before either adds to it */
+	if (b->m->parallel_residual) { /* both branches see the gradient of the block's output, before either adds to it
+		                        */
 		int32_t dn2 = mlp_branch_grad(b, a, *dx), dn1 = attention_backward(b, a, *dx);
 		add_norm_grad(b, "norm2", dn2, a->x_in, a->stats2, PARAM_NORM2_W, PARAM_NORM2_B, dx);
 		add_norm_grad(b, "norm1", dn1, a->x_in, a->stats1, PARAM_NORM1_W, PARAM_NORM1_B, dx);

@@ -1,68 +1,82 @@
-/* A transformer block, forward; and the linear and norm helpers that forward and backward share.
+/* The forward pass of a transformer block, and the linear and norm helpers that forward and backward share.
  *
- * Tensor parallelism as Shoeybi et al. 2019 (Megatron-LM, section 3): QKV and FC1 are cut by columns, PROJ and FC2 by rows, an all-reduce completes the rows after each pair.
- * Sequence parallelism as Korthikanti et al. 2022 (section 4.2): between the pairs each rank has T/t of the token rows; a gather before and a reduce-scatter after a pair take the all-reduce's place,
- * and the backward pass gathers the pair's input again instead of keeping all of it.
+ * Tensor parallelism follows Shoeybi et al. 2019 (Megatron-LM, section 3): QKV and FC1 are cut by columns, PROJ and FC2
+ * by rows, and an all-reduce completes the rows after each pair. Sequence parallelism follows Korthikanti et al. 2022
+ * (section 4.2): between the pairs each rank has T/t of the token rows. An all-gather before a pair and a
+ * reduce-scatter after it replace the all-reduce. The backward pass gathers the pair's input again instead of keeping
+ * all of it.
  */
 #include "step/build.h"
 
-/* A product with the weights `w`. The router's stays in the wider format. */
-static void product(struct builder *b, const char *what, enum param_kind w, uint16_t flags, int64_t m, int64_t n, int64_t k, enum dtype out_dtype, struct view A, struct view B, struct view bias, struct view C)
+/* Appends a product with the weights `w`. The router's product stays in the wider format. */
+static void product(struct builder *b, const char *what, enum param_kind w, uint16_t flags, int64_t m, int64_t n,
+	int64_t k, enum dtype out_dtype, struct view A, struct view B, struct view bias, struct view C)
 {
-	bool narrow = narrow_here(b) && w != PARAM_ROUTER_W, grouped = w == PARAM_EXPERT_FC1_W || w == PARAM_EXPERT_FC2_W;
+	bool narrow = narrow_here(b) && w != PARAM_ROUTER_W,
+	     grouped = w == PARAM_EXPERT_FC1_W || w == PARAM_EXPERT_FC2_W;
 	int64_t groups = grouped ? moe_local_experts(b) : 1;
 	if (narrow) {
 		A = narrow_copy_of(b, A, groups * m * k);
 		B = narrow_copy_of(b, B, groups * n * k);
 	}
 	struct op op = build_new(b, grouped ? OP_GROUPED_GEMM : OP_GEMM, what);
-	op.dtype = (uint8_t)(narrow || b->c->train.dtype == DT_TF32 ? b->c->train.dtype : b->act); /* tf32 stays a way to multiply */
+	op.dtype = (uint8_t)(narrow || b->c->train.dtype == DT_TF32 ? b->c->train.dtype
+								    : b->act); /* tf32 stays a way to multiply */
 	op.out_dtype = (uint8_t)out_dtype;
 	op.flags |= flags;
-	op.d[0] = m;
-	op.d[1] = n;
-	op.d[2] = k;
-	op.d[3] = grouped ? groups : 0;
+	op.gemm.m = m;
+	op.gemm.n = n;
+	op.gemm.k = k;
+	op.gemm.groups = grouped ? groups : 0;
 	build_op(b, op, grouped ? (const struct view[]){A, B, C} : (const struct view[]){A, B, bias, C});
 }
 
-void build_gemm(struct builder *b, const char *what, uint16_t flags, int64_t m, int64_t n, int64_t k, enum dtype out_dtype, struct view A, struct view B, struct view bias, struct view C)
+void build_gemm(struct builder *b, const char *what, uint16_t flags, int64_t m, int64_t n, int64_t k,
+	enum dtype out_dtype, struct view A, struct view B, struct view bias, struct view C)
 {
 	product(b, what, PARAM_KIND_COUNT, flags, m, n, k, out_dtype, A, B, bias, C);
 }
 
-void build_linear(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t x, enum param_kind w, enum param_kind bias, int32_t y)
+void build_linear(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t x,
+	enum param_kind w, enum param_kind bias, int32_t y)
 {
 	struct view wv = weight_of(b, b->layer, w);
 	struct view bv = weight_of(b, b->layer, bias);
 	bool epilogue = b->c->train.fused;
-	product(b, what, w, OP_TRANS_B, rows, out, in, b->act, view_of(x), wv, epilogue ? bv : view_of(NONE), view_of(y));
+	product(b, what, w, OP_TRANS_B, rows, out, in, b->act, view_of(x), wv, epilogue ? bv : view_of(NONE),
+		view_of(y));
 	if (epilogue || bv.buffer < 0)
 		return;
 	struct op op = build_new(b, OP_BIAS, what);
-	op.d[0] = rows;
-	op.d[1] = out;
+	op.matrix.rows = rows;
+	op.matrix.cols = out;
 	build_op(b, op, (const struct view[]){view_of(y), bv});
 }
 
-void build_weight_grad(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t dy, int32_t x, enum param_kind w)
+void build_weight_grad(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t dy,
+	int32_t x, enum param_kind w)
 {
 	bool accumulate = false;
-	bool shared = w == PARAM_TOKEN_EMBEDDING && b->has_embedding; /* the embedding adds to what the head's product begins */
-	if (b->puts_off && !shared) {
-		if (!b->st && !vec_push(&b->put_off, ((struct put_off){what, rows, out, in, dy, x, b->layer, w, b->micro, b->chunk})))
+	bool shared = w == PARAM_TOKEN_EMBEDDING &&
+	              b->has_embedding; /* the embedding adds to the gradient that the head begins */
+	if (b->defers_weights && !shared) {
+		if (!b->st && !vec_push(&b->deferred, ((struct deferred_weights){what, rows, out, in, dy, x, b->layer,
+							      w, b->micro, b->chunk})))
 			b->st = error_nomem(b->e, "the gradients of weights");
 		return;
 	}
 	struct view dw = gradient_of(b, b->layer, w, &accumulate);
-	product(b, what, w, (uint16_t)(OP_TRANS_A | (accumulate ? OP_ACCUMULATE : 0)), out, in, rows, b->gathers ? b->act : b->grad, view_of(dy), view_of(x), view_of(NONE), dw);
+	product(b, what, w, (uint16_t)(OP_TRANS_A | (accumulate ? OP_ACCUMULATE : 0)), out, in, rows,
+		b->gathers ? b->act : b->grad, view_of(dy), view_of(x), view_of(NONE), dw);
 	if (!shared)
 		gradient_done(b, b->layer, w);
 }
 
-void build_linear_grad(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t dy, enum param_kind w, int32_t dx)
+void build_linear_grad(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t dy,
+	enum param_kind w, int32_t dx)
 {
-	product(b, what, w, 0, rows, in, out, b->act, view_of(dy), weight_of(b, b->layer, w), view_of(NONE), view_of(dx));
+	product(b, what, w, 0, rows, in, out, b->act, view_of(dy), weight_of(b, b->layer, w), view_of(NONE),
+		view_of(dx));
 }
 
 void build_bias_grad(struct builder *b, const char *what, int64_t rows, int64_t cols, int32_t dy, enum param_kind bias)
@@ -74,37 +88,38 @@ void build_bias_grad(struct builder *b, const char *what, int64_t rows, int64_t 
 	struct op op = build_new(b, OP_BIAS_GRAD, what);
 	op.out_dtype = (uint8_t)(b->gathers ? b->act : b->grad);
 	op.flags |= accumulate ? OP_ACCUMULATE : 0;
-	op.d[0] = rows;
-	op.d[1] = cols;
+	op.matrix.rows = rows;
+	op.matrix.cols = cols;
 	build_op(b, op, (const struct view[]){view_of(dy), db});
 	gradient_done(b, b->layer, bias);
 }
 
-static uint16_t rms_flag(const struct builder *b)
-{
-	return b->m->norm == NORM_RMSNORM ? OP_RMS : 0;
-}
+static uint16_t rms_flag(const struct builder *b) { return b->m->norm == NORM_RMSNORM ? OP_RMS : 0; }
 
-void build_norm(struct builder *b, const char *what, int32_t x, enum param_kind w, enum param_kind bias, int32_t y, int32_t stats)
+void build_norm(struct builder *b, const char *what, int32_t x, enum param_kind w, enum param_kind bias, int32_t y,
+	int32_t stats)
 {
 	struct op op = build_new(b, OP_NORM, what);
 	op.flags |= rms_flag(b);
-	op.d[0] = b->rows;
-	op.d[1] = b->m->hidden;
+	op.matrix.rows = b->rows;
+	op.matrix.cols = b->m->hidden;
 	struct view wv = weight_of(b, b->layer, w), bv = weight_of(b, b->layer, bias);
 	build_op(b, op, (const struct view[]){view_of(x), wv, bv, view_of(y), view_of(stats)});
 }
 
-void build_norm_grad(struct builder *b, const char *what, int32_t dy, int32_t x, int32_t stats, enum param_kind w, enum param_kind bias, int32_t dx, bool dx_accumulate)
+void build_norm_grad(struct builder *b, const char *what, int32_t dy, int32_t x, int32_t stats, enum param_kind w,
+	enum param_kind bias, int32_t dx, bool dx_accumulate)
 {
 	bool accumulate = false, unused = false;
 	struct op op = build_new(b, OP_NORM_GRAD, what);
 	struct view dw = gradient_of(b, b->layer, w, &accumulate), db = gradient_of(b, b->layer, bias, &unused);
 	op.out_dtype = (uint8_t)(b->gathers ? b->act : b->grad);
 	op.flags |= (uint16_t)(rms_flag(b) | (accumulate ? OP_ACCUMULATE : 0) | (dx_accumulate ? OP_DX_ACCUMULATE : 0));
-	op.d[0] = b->rows;
-	op.d[1] = b->m->hidden;
-	build_op(b, op, (const struct view[]){view_of(dy), view_of(x), weight_of(b, b->layer, w), view_of(stats), view_of(dx), dw, db});
+	op.matrix.rows = b->rows;
+	op.matrix.cols = b->m->hidden;
+	build_op(b, op,
+		(const struct view[]){view_of(dy), view_of(x), weight_of(b, b->layer, w), view_of(stats), view_of(dx),
+			dw, db});
 	gradient_done(b, b->layer, w);
 	gradient_done(b, b->layer, bias);
 }
@@ -114,7 +129,8 @@ int32_t tp_gather(struct builder *b, int32_t rows_buffer, const char *what)
 	if (!b->sequence_parallel)
 		return rows_buffer;
 	int32_t full = build_act(b, b->tokens, b->m->hidden, what);
-	build_collective(b, COLL_ALL_GATHER, RED_SUM, DIM_TP, LANE_MODEL_COMM, b->act, b->tokens * b->m->hidden, view_of(rows_buffer), view_of(full), what, NONE);
+	build_collective(b, COLL_ALL_GATHER, RED_SUM, DIM_TP, LANE_MODEL_COMM, b->act, b->tokens * b->m->hidden,
+		view_of(rows_buffer), view_of(full), what, NONE);
 	return full;
 }
 
@@ -124,11 +140,13 @@ int32_t tp_reduce(struct builder *b, int32_t full_buffer, const char *what)
 		return full_buffer;
 	int64_t elements = b->tokens * b->m->hidden;
 	if (!b->sequence_parallel) {
-		build_collective(b, COLL_ALL_REDUCE, RED_SUM, DIM_TP, LANE_MODEL_COMM, b->act, elements, view_of(full_buffer), view_of(full_buffer), what, NONE);
+		build_collective(b, COLL_ALL_REDUCE, RED_SUM, DIM_TP, LANE_MODEL_COMM, b->act, elements,
+			view_of(full_buffer), view_of(full_buffer), what, NONE);
 		return full_buffer;
 	}
 	int32_t rows = build_act(b, b->rows, b->m->hidden, what);
-	build_collective(b, COLL_REDUCE_SCATTER, RED_SUM, DIM_TP, LANE_MODEL_COMM, b->act, elements, view_of(full_buffer), view_of(rows), what, NONE);
+	build_collective(b, COLL_REDUCE_SCATTER, RED_SUM, DIM_TP, LANE_MODEL_COMM, b->act, elements,
+		view_of(full_buffer), view_of(rows), what, NONE);
 	return rows;
 }
 
@@ -136,31 +154,29 @@ struct op build_attention_op(const struct builder *b, enum op_kind k)
 {
 	struct op op = build_new(b, k, "attention");
 	op.flags |= (uint16_t)((b->m->causal ? OP_CAUSAL : 0) | (b->m->position == POS_ALIBI ? OP_ALIBI : 0));
-	op.d[0] = b->c->train.micro_batch;
-	op.d[1] = b->heads;
-	op.d[2] = b->kv_heads;
-	op.d[3] = b->seq;
-	op.d[4] = b->m->head_dim;
+	op.attn.batch = b->c->train.micro_batch;
+	op.attn.heads = b->heads;
+	op.attn.kv_heads = b->kv_heads;
+	op.attn.seq = b->seq;
+	op.attn.head_dim = b->m->head_dim;
 	if (k == OP_ATTENTION || k == OP_ATTENTION_GRAD)
-		op.d[5] = model_window(b->m);
+		op.attn.window = model_window(b->m);
 	if (k >= OP_ATTN_SCORES && k <= OP_ATTN_SCORES_GRAD && b->context > 1)
-		op.d[5] = b->m->seq_len;
+		op.attn.keys = b->m->seq_len;
 	return op;
 }
 
 int32_t build_probs(struct builder *b, int32_t qkv, int32_t kv)
 {
 	int32_t probs = build_act(b, b->c->train.micro_batch * b->heads * b->seq, b->m->seq_len, "scores");
-	build_op(b, build_attention_op(b, OP_ATTN_SCORES), (const struct view[]){view_of(qkv), view_of(probs), view_of(kv)});
+	build_op(b, build_attention_op(b, OP_ATTN_SCORES),
+		(const struct view[]){view_of(qkv), view_of(probs), view_of(kv)});
 	build_op(b, build_attention_op(b, OP_ATTN_SOFTMAX), (const struct view[]){view_of(probs)});
 	return probs;
 }
 
-/* A block whose forward pass backward does again keeps nothing of the first one. */
-static bool keeps(const struct builder *b)
-{
-	return b->recomputing || !build_recomputes(b, b->layer);
-}
+/* A recomputed block keeps nothing of its first forward pass. */
+static bool keeps(const struct builder *b) { return b->recomputing || !build_recomputes(b, b->layer); }
 
 static void attention_core(struct builder *b, struct acts *a)
 {
@@ -171,18 +187,23 @@ static void attention_core(struct builder *b, struct acts *a)
 		if (b->context > 1)
 			context_attention(b, a);
 		else
-			build_op(b, build_attention_op(b, OP_ATTENTION), (const struct view[]){view_of(a->qkv), view_of(a->att), view_of(a->lse)});
+			build_op(b, build_attention_op(b, OP_ATTENTION),
+				(const struct view[]){view_of(a->qkv), view_of(a->att), view_of(a->lse)});
 		return;
 	}
 	int32_t kv = b->context > 1 ? context_keys(b, a->qkv) : NONE;
 	a->probs = build_probs(b, a->qkv, kv);
 	double dropout_B = b->c->stack.memory.dropout_B;
 	if (keeps(b) && dropout_B > 0 && !build_recomputes_scores(b))
-		a->kept_scores = build_hold(b, COMP_ACTIVATIONS, (dropout_B + dtype_bytes(b->act)) * (double)(b->c->train.micro_batch * b->heads * b->seq * b->m->seq_len), "dropped scores");
-	build_op(b, build_attention_op(b, OP_ATTN_VALUES), (const struct view[]){view_of(a->probs), view_of(kv != NONE ? kv : a->qkv), view_of(a->att)});
+		a->kept_scores = build_hold(b, COMP_ACTIVATIONS,
+			(dropout_B + dtype_bytes(b->act)) *
+				(double)(b->c->train.micro_batch * b->heads * b->seq * b->m->seq_len),
+			"dropped scores");
+	build_op(b, build_attention_op(b, OP_ATTN_VALUES),
+		(const struct view[]){view_of(a->probs), view_of(kv != NONE ? kv : a->qkv), view_of(a->att)});
 }
 
-/* Attention up to its projection, from normed rows; the result still misses PROJ's bias. `project`: false leaves the projection out. */
+/* Returns attention's output rows without PROJ's bias, given normed rows. project: false leaves the projection out. */
 static int32_t attention_forward(struct builder *b, struct acts *a, int32_t normed, bool project)
 {
 	int64_t width = (b->heads + 2 * b->kv_heads) * b->m->head_dim, att = b->heads * b->m->head_dim;
@@ -193,7 +214,10 @@ static int32_t attention_forward(struct builder *b, struct acts *a, int32_t norm
 	if (b->m->position == POS_ROPE) {
 		build_op(b, build_attention_op(b, OP_ROPE), (const struct view[]){view_of(a->qkv)});
 		if (keeps(b))
-			a->kept_rotated = build_hold(b, COMP_ACTIVATIONS, (double)(b->tokens * (b->heads + b->kv_heads) * b->m->head_dim) * b->c->stack.memory.rotated_B, "rotated queries and keys");
+			a->kept_rotated = build_hold(b, COMP_ACTIVATIONS,
+				(double)(b->tokens * (b->heads + b->kv_heads) * b->m->head_dim) *
+					b->c->stack.memory.rotated_B,
+				"rotated queries and keys");
 	}
 	attention_core(b, a);
 	if (!project)
@@ -203,21 +227,15 @@ static int32_t attention_forward(struct builder *b, struct acts *a, int32_t norm
 	return out;
 }
 
-static bool gated(const struct builder *b)
-{
-	return b->m->mlp == MLP_SWIGLU || b->m->mlp == MLP_GEGLU;
-}
+static bool gated(const struct builder *b) { return b->m->mlp == MLP_SWIGLU || b->m->mlp == MLP_GEGLU; }
 
-int64_t build_act_width(const struct builder *b, int64_t ffn)
-{
-	return gated(b) ? 2 * ffn : ffn;
-}
+int64_t build_act_width(const struct builder *b, int64_t ffn) { return gated(b) ? 2 * ffn : ffn; }
 
 void build_activation(struct builder *b, int64_t rows, int64_t ffn, struct mlp_acts *a)
 {
 	struct op op = build_new(b, OP_ACT, "act");
-	op.d[0] = rows;
-	op.d[1] = ffn;
+	op.matrix.rows = rows;
+	op.matrix.cols = ffn;
 	a->g = build_act(b, rows, ffn, "act");
 	a->kept_gate = NONE;
 	if (!gated(b) || b->c->train.fused) {
@@ -230,7 +248,8 @@ void build_activation(struct builder *b, int64_t rows, int64_t ffn, struct mlp_a
 	op.kind = OP_GATE_MUL;
 	build_op(b, op, (const struct view[]){view_of(a->h), view_of(half), view_of(a->g)});
 	if (keeps(b))
-		a->kept_gate = build_hold(b, COMP_ACTIVATIONS, (double)(rows * ffn) * b->c->stack.memory.gate_B, "gate");
+		a->kept_gate = build_hold(b, COMP_ACTIVATIONS, (double)(rows * ffn) * b->c->stack.memory.gate_B,
+			"gate");
 }
 
 struct mlp_shape mlp_dense(const struct builder *b)
@@ -252,12 +271,9 @@ int32_t mlp_forward(struct builder *b, const struct mlp_shape *s, struct mlp_act
 	return out;
 }
 
-bool build_ends_early(const struct builder *b)
-{
-	return b->recomputing && !b->c->stack.recompute_last_gemm;
-}
+bool build_ends_early(const struct builder *b) { return b->recomputing && !b->c->stack.recompute_last_gemm; }
 
-/* The second branch from normed rows, complete but for FC2's bias; done again for backward, a block needs no more than FC2's input. */
+/* Returns the second branch's output without FC2's bias, given normed rows. A recomputed block stops at FC2's input. */
 static int32_t mlp_branch(struct builder *b, struct acts *a, int32_t normed)
 {
 	if (model_has_experts(b->m, b->layer))
@@ -271,15 +287,16 @@ static int32_t residual_add(struct builder *b, const char *what, int32_t x, int3
 {
 	int32_t sum = build_act(b, b->rows, b->m->hidden, what);
 	struct op op = build_new(b, OP_ADD, what);
-	op.d[0] = b->rows;
-	op.d[1] = b->m->hidden;
+	op.matrix.rows = b->rows;
+	op.matrix.cols = b->m->hidden;
 	struct view bv = weight_of(b, b->layer, bias);
 	build_op(b, op, (const struct view[]){view_of(x), view_of(y), bv, view_of(sum)});
 	return sum;
 }
 
-/* sum = x + y + bias, normed = norm(sum): one pass when fused. */
-static void add_and_norm(struct builder *b, int32_t x, int32_t y, enum param_kind bias, enum param_kind w, enum param_kind wb, int32_t *sum, int32_t *normed, int32_t *stats)
+/* Appends sum = x + y + bias and normed = norm(sum): one op when fused. */
+static void add_and_norm(struct builder *b, int32_t x, int32_t y, enum param_kind bias, enum param_kind w,
+	enum param_kind wb, int32_t *sum, int32_t *normed, int32_t *stats)
 {
 	*normed = build_act(b, b->rows, b->m->hidden, "norm");
 	*stats = build_fp32(b, 2 * b->rows, "norm stats");
@@ -291,10 +308,12 @@ static void add_and_norm(struct builder *b, int32_t x, int32_t y, enum param_kin
 	*sum = build_act(b, b->rows, b->m->hidden, "residual");
 	struct op op = build_new(b, OP_ADD_NORM, "residual");
 	op.flags |= rms_flag(b);
-	op.d[0] = b->rows;
-	op.d[1] = b->m->hidden;
+	op.matrix.rows = b->rows;
+	op.matrix.cols = b->m->hidden;
 	struct view bv = weight_of(b, b->layer, bias), wv = weight_of(b, b->layer, w), wbv = weight_of(b, b->layer, wb);
-	build_op(b, op, (const struct view[]){view_of(x), view_of(y), bv, wv, wbv, view_of(*sum), view_of(*normed), view_of(*stats)});
+	build_op(b, op,
+		(const struct view[]){view_of(x), view_of(y), bv, wv, wbv, view_of(*sum), view_of(*normed),
+			view_of(*stats)});
 }
 
 /* GPT-NeoX and GPT-J: both branches read the block's input, and one reduction serves their sum. */
@@ -310,8 +329,8 @@ static int32_t parallel_block(struct builder *b, struct acts *a)
 	if (!project)
 		return NONE;
 	struct op op = build_new(b, OP_ADD, "branches");
-	op.d[0] = b->tokens;
-	op.d[1] = b->m->hidden;
+	op.matrix.rows = b->tokens;
+	op.matrix.cols = b->m->hidden;
 	int32_t both = build_act(b, b->tokens, b->m->hidden, "branches");
 	build_op(b, op, (const struct view[]){view_of(att), view_of(mlp), view_of(NONE), view_of(both)});
 	both = tp_reduce(b, both, "branches");
@@ -319,8 +338,8 @@ static int32_t parallel_block(struct builder *b, struct acts *a)
 	struct view bias = weight_of(b, b->layer, PARAM_FC2_B);
 	if (bias.buffer >= 0) {
 		struct op add = build_new(b, OP_BIAS, "fc2");
-		add.d[0] = b->rows;
-		add.d[1] = b->m->hidden;
+		add.matrix.rows = b->rows;
+		add.matrix.cols = b->m->hidden;
 		build_op(b, add, (const struct view[]){view_of(x), bias});
 	}
 	return x;
@@ -330,7 +349,10 @@ int32_t block_forward(struct builder *b, int32_t x_in, struct acts *a)
 {
 	a->x_in = x_in;
 	a->kept_scores = NONE;
-	a->kept_masks = keeps(b) ? build_hold(b, COMP_ACTIVATIONS, 2 * (double)(b->rows * b->m->hidden) * b->c->stack.memory.dropout_B, "dropout masks") : NONE;
+	a->kept_masks = keeps(b) ? build_hold(b, COMP_ACTIVATIONS,
+					   2 * (double)(b->rows * b->m->hidden) * b->c->stack.memory.dropout_B,
+					   "dropout masks")
+	                         : NONE;
 	if (b->m->post_norm) {
 		a->n1 = x_in;
 		int32_t att = tp_reduce(b, attention_forward(b, a, x_in, true), "proj");

@@ -1,23 +1,25 @@
-/* Attention under context parallelism: the ranks of a group share each sequence (step/program.h says how), queries stay and keys and values come.
+/* Attention under context parallelism. The ranks of a group share each sequence (step/program.h says how). Queries stay
+ * on their rank; keys and values travel.
  *
- * ring: while attention works on one rank's keys and values, the next rank's arrive. Backward they travel once more, and behind them the gradients, to which each rank adds its part and which end at home:
- * forward c - 1 exchanges and backward 2 (c - 1) (Liu et al. 2023, arXiv:2310.01889; Megatron-LM through Transformer Engine's p2p). Gradients of a visitor are made in a buffer of their own, so that the exchange
- * of the ones before hides behind them.
- * all_gather: one gather forward, one more backward instead of keeping all keys, and one reduce-scatter, all in the open (Llama 3, arXiv:2407.21783, section 3.3.2).
- * Naive attention gathers, and brings each sequence's rows together, so that the products of a head are one matrix each.
+ * ring: While attention works on one rank's keys and values, the next rank's arrive. In the backward pass they travel
+ * once more, followed by their gradients, to which each rank adds its part and which end on their own rank. That takes
+ * c - 1 exchanges forward and 2 (c - 1) backward (Liu et al. 2023, arXiv:2310.01889; Megatron-LM through Transformer
+ * Engine's p2p). The gradients of a visitor have a buffer of their own, so that attention hides the exchange of the
+ * ones before.
+ *
+ * all_gather: One all-gather forward, another backward instead of keeping all keys, and one reduce-scatter. All are
+ * exposed (Llama 3, arXiv:2407.21783, section 3.3.2). Naive attention gathers, and then brings each sequence's rows
+ * together, so that each product of a head is one matrix.
  */
 #include "step/build.h"
 
-static int64_t kv_width(const struct builder *b)
-{
-	return 2 * b->kv_heads * b->m->head_dim;
-}
+static int64_t kv_width(const struct builder *b) { return 2 * b->kv_heads * b->m->head_dim; }
 
 static struct op part_op(const struct builder *b, enum op_kind k, int64_t keys, int64_t place)
 {
 	struct op op = build_attention_op(b, k);
-	op.d[5] = keys;
-	op.d[6] = place;
+	op.attn.keys = keys;
+	op.attn.back = place;
 	op.flags |= place > 0 ? OP_ACCUMULATE : 0;
 	return op;
 }
@@ -25,9 +27,9 @@ static struct op part_op(const struct builder *b, enum op_kind k, int64_t keys, 
 static struct op pack_op(const struct builder *b, enum op_kind k)
 {
 	struct op op = build_new(b, k, "kv");
-	op.d[0] = b->tokens;
-	op.d[1] = kv_width(b);
-	op.d[2] = (b->heads + 2 * b->kv_heads) * b->m->head_dim;
+	op.pack.rows = b->tokens;
+	op.pack.kv_cols = kv_width(b);
+	op.pack.qkv_cols = (b->heads + 2 * b->kv_heads) * b->m->head_dim;
 	return op;
 }
 
@@ -46,31 +48,33 @@ static void unpack(struct builder *b, int32_t dkv, int32_t dqkv, bool adds)
 	build_op(b, op, (const struct view[]){view_of(dkv), view_of(dqkv)});
 }
 
-/* To the next rank, from the one before. */
+/* Sends a buffer to the next rank and returns what the previous rank sent. */
 static int32_t pass_on(struct builder *b, int32_t buffer, const char *what)
 {
 	int32_t arrived = build_act(b, b->tokens, kv_width(b), what);
-	build_collective(b, COLL_SENDRECV, RED_SUM, DIM_CP, LANE_MODEL_COMM, b->act, b->tokens * kv_width(b), view_of(buffer), view_of(arrived), what, NONE);
+	build_collective(b, COLL_SENDRECV, RED_SUM, DIM_CP, LANE_MODEL_COMM, b->act, b->tokens * kv_width(b),
+		view_of(buffer), view_of(arrived), what, NONE);
 	return arrived;
 }
 
 static int32_t gather_kv(struct builder *b, int32_t qkv)
 {
 	int32_t own = pack(b, qkv), all = build_act(b, b->context * b->tokens, kv_width(b), "gathered kv");
-	build_collective(b, COLL_ALL_GATHER, RED_SUM, DIM_CP, LANE_MODEL_COMM, b->act, b->context * b->tokens * kv_width(b), view_of(own), view_of(all), "kv", NONE);
+	build_collective(b, COLL_ALL_GATHER, RED_SUM, DIM_CP, LANE_MODEL_COMM, b->act,
+		b->context * b->tokens * kv_width(b), view_of(own), view_of(all), "kv", NONE);
 	return all;
 }
 
-/* Blocks of a rank's part of a sequence: by rank and sequence, or by sequence and rank. */
+/* Reorders blocks, each a rank's part of a sequence: by rank and sequence, or by sequence and rank. */
 static int32_t regroup(struct builder *b, int32_t buffer, int64_t outer, int64_t inner, const char *what)
 {
 	if (outer == 1 || inner == 1)
 		return buffer;
 	struct op op = build_new(b, OP_SWAP, what);
 	int32_t grouped = build_act(b, b->context * b->tokens, kv_width(b), what);
-	op.d[0] = outer;
-	op.d[1] = inner;
-	op.d[2] = b->seq * kv_width(b);
+	op.swap.outer = outer;
+	op.swap.inner = inner;
+	op.swap.cols = b->seq * kv_width(b);
 	build_op(b, op, (const struct view[]){view_of(buffer), view_of(grouped)});
 	return grouped;
 }
@@ -80,11 +84,12 @@ int32_t context_keys(struct builder *b, int32_t qkv)
 	return regroup(b, gather_kv(b, qkv), b->context, b->c->train.micro_batch, "kv by sequence");
 }
 
-/* Each rank's part of all ranks' gradients of the keys and values, into the columns of its own. */
+/* Sums all ranks' gradients of keys and values, and puts this rank's part into its own columns. */
 static void scatter_grad(struct builder *b, int32_t dall, int32_t dqkv)
 {
 	int32_t dkv = build_act(b, b->tokens, kv_width(b), "kv grad");
-	build_collective(b, COLL_REDUCE_SCATTER, RED_SUM, DIM_CP, LANE_MODEL_COMM, b->act, b->context * b->tokens * kv_width(b), view_of(dall), view_of(dkv), "kv grad", NONE);
+	build_collective(b, COLL_REDUCE_SCATTER, RED_SUM, DIM_CP, LANE_MODEL_COMM, b->act,
+		b->context * b->tokens * kv_width(b), view_of(dall), view_of(dkv), "kv grad", NONE);
 	unpack(b, dkv, dqkv, false);
 }
 
@@ -98,7 +103,8 @@ void context_attention(struct builder *b, struct acts *a)
 	struct view qkv = view_of(a->qkv), out = view_of(a->att), lse = view_of(a->lse);
 	if (b->c->parallel.context_kind == CTX_ALL_GATHER) {
 		int32_t all = gather_kv(b, a->qkv);
-		build_op(b, part_op(b, OP_ATTENTION_PART, b->context * b->seq, 0), (const struct view[]){qkv, view_of(all), out, lse});
+		build_op(b, part_op(b, OP_ATTENTION_PART, b->context * b->seq, 0),
+			(const struct view[]){qkv, view_of(all), out, lse});
 		return;
 	}
 	int32_t visitor = pass_on(b, pack(b, a->qkv), "kv");
@@ -107,7 +113,8 @@ void context_attention(struct builder *b, struct acts *a)
 		int32_t kv = visitor;
 		if (place + 1 < b->context)
 			visitor = pass_on(b, kv, "kv");
-		build_op(b, part_op(b, OP_ATTENTION_PART, b->seq, place), (const struct view[]){qkv, view_of(kv), out, lse});
+		build_op(b, part_op(b, OP_ATTENTION_PART, b->seq, place),
+			(const struct view[]){qkv, view_of(kv), out, lse});
 	}
 }
 
@@ -116,16 +123,17 @@ static void gathered_grad(struct builder *b, const struct acts *a, int32_t datt,
 	int64_t rows = b->context * b->tokens;
 	int32_t all = gather_kv(b, a->qkv), dall = build_act(b, rows, kv_width(b), "gathered kv grad");
 	build_op(b, part_op(b, OP_ATTENTION_PART_GRAD, b->context * b->seq, 0),
-	         (const struct view[]){view_of(a->qkv), view_of(all), view_of(a->att), view_of(a->lse), view_of(datt), view_of(delta), view_of(dqkv), view_of(dall)});
+		(const struct view[]){view_of(a->qkv), view_of(all), view_of(a->att), view_of(a->lse), view_of(datt),
+			view_of(delta), view_of(dqkv), view_of(dall)});
 	scatter_grad(b, dall, dqkv);
 }
 
-/* What came of a visitor's gradients, and this rank's part of them. */
+/* Adds this rank's part of a visitor's gradients to those that arrived. */
 static void add_part(struct builder *b, int32_t part, int32_t arrived)
 {
 	struct op op = build_new(b, OP_ADD, "kv grad");
-	op.d[0] = b->tokens;
-	op.d[1] = kv_width(b);
+	op.matrix.rows = b->tokens;
+	op.matrix.cols = kv_width(b);
 	build_op(b, op, (const struct view[]){view_of(part), view_of(arrived), view_of(NONE), view_of(part)});
 }
 
@@ -136,13 +144,16 @@ void context_attention_grad(struct builder *b, const struct acts *a, int32_t dat
 		return;
 	}
 	int32_t visitor = pass_on(b, pack(b, a->qkv), "kv"), arrived = NONE;
-	build_op(b, build_attention_op(b, OP_ATTENTION_GRAD), (const struct view[]){view_of(a->qkv), view_of(a->att), view_of(a->lse), view_of(datt), view_of(delta), view_of(dqkv)});
+	build_op(b, build_attention_op(b, OP_ATTENTION_GRAD),
+		(const struct view[]){view_of(a->qkv), view_of(a->att), view_of(a->lse), view_of(datt), view_of(delta),
+			view_of(dqkv)});
 	for (int64_t place = 1; place < b->context; place++) {
 		int32_t kv = visitor, part = build_act(b, b->tokens, kv_width(b), "kv grad");
 		if (place + 1 < b->context)
 			visitor = pass_on(b, kv, "kv");
 		build_op(b, part_op(b, OP_ATTENTION_PART_GRAD, b->seq, place),
-		         (const struct view[]){view_of(a->qkv), view_of(kv), view_of(a->att), view_of(a->lse), view_of(datt), view_of(delta), view_of(dqkv), view_of(part)});
+			(const struct view[]){view_of(a->qkv), view_of(kv), view_of(a->att), view_of(a->lse),
+				view_of(datt), view_of(delta), view_of(dqkv), view_of(part)});
 		if (arrived != NONE)
 			add_part(b, part, arrived);
 		arrived = pass_on(b, part, "kv grad");

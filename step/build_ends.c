@@ -1,34 +1,22 @@
-/* The two ends of the model: embedding, and final norm, vocabulary head and loss. */
+/* The two ends of the model: the embedding; and the final norm, vocabulary head and loss. */
 #include "step/build.h"
 
-static bool has_positions(const struct builder *b)
-{
-	return b->m->position == POS_LEARNED || b->m->type_vocab > 0;
-}
+static bool has_positions(const struct builder *b) { return b->m->position == POS_LEARNED || b->m->type_vocab > 0; }
 
-static struct view tokens_view(const struct builder *b)
-{
-	return view_of(b->now->input);
-}
+static struct view tokens_view(const struct builder *b) { return view_of(b->now->input); }
 
-static struct view targets_view(const struct builder *b)
-{
-	return view_at(b->now->input, 4 * (uint64_t)b->tokens);
-}
+static struct view targets_view(const struct builder *b) { return view_at(b->now->input, 4 * (uint64_t)b->tokens); }
 
-static enum dtype gradient_format(const struct builder *b)
-{
-	return b->gathers ? b->act : b->grad;
-}
+static enum dtype gradient_format(const struct builder *b) { return b->gathers ? b->act : b->grad; }
 
 static struct op embedding_op(const struct builder *b, enum op_kind k)
 {
 	struct op op = build_new(b, k, "embedding");
 	op.out_dtype = (uint8_t)(k == OP_EMBED ? b->act : gradient_format(b));
 	op.flags |= b->tensor > 1 ? OP_VOCAB_PARALLEL : 0;
-	op.d[0] = b->tokens;
-	op.d[1] = b->m->hidden;
-	op.d[2] = b->vocab;
+	op.embed.rows = b->tokens;
+	op.embed.cols = b->m->hidden;
+	op.embed.table_rows = b->vocab;
 	return op;
 }
 
@@ -37,19 +25,21 @@ static struct op position_op(const struct builder *b, enum op_kind k)
 	struct op op = build_new(b, k, "position");
 	op.out_dtype = (uint8_t)(k == OP_POSITION ? b->act : gradient_format(b));
 	op.flags |= b->sequence_parallel ? OP_SEQUENCE_PARALLEL : 0;
-	op.d[0] = b->rows;
-	op.d[1] = b->m->hidden;
-	op.d[2] = b->m->seq_len;
+	op.embed.rows = b->rows;
+	op.embed.cols = b->m->hidden;
+	op.embed.table_rows = b->m->seq_len;
 	return op;
 }
 
 int32_t embedding_forward(struct builder *b)
 {
 	int32_t full = build_act(b, b->tokens, b->m->hidden, "embedding");
-	build_op(b, embedding_op(b, OP_EMBED), (const struct view[]){tokens_view(b), weight_of(b, NONE, PARAM_TOKEN_EMBEDDING), view_of(full)});
+	build_op(b, embedding_op(b, OP_EMBED),
+		(const struct view[]){tokens_view(b), weight_of(b, NONE, PARAM_TOKEN_EMBEDDING), view_of(full)});
 	int32_t x = tp_reduce(b, full, "embedding");
 	if (has_positions(b)) {
-		struct view pos = weight_of(b, NONE, PARAM_POSITION_EMBEDDING), type = weight_of(b, NONE, PARAM_TYPE_EMBEDDING);
+		struct view pos = weight_of(b, NONE, PARAM_POSITION_EMBEDDING),
+			    type = weight_of(b, NONE, PARAM_TYPE_EMBEDDING);
 		build_op(b, position_op(b, OP_POSITION), (const struct view[]){pos, type, view_of(x)});
 	}
 	b->now->embedded = x;
@@ -57,17 +47,19 @@ int32_t embedding_forward(struct builder *b)
 		return x;
 	int32_t normed = build_act(b, b->rows, b->m->hidden, "embedding norm");
 	b->now->embedding_stats = build_fp32(b, 2 * b->rows, "norm stats");
-	build_norm(b, "embedding norm", x, PARAM_EMBEDDING_NORM_W, PARAM_EMBEDDING_NORM_B, normed, b->now->embedding_stats);
+	build_norm(b, "embedding norm", x, PARAM_EMBEDDING_NORM_W, PARAM_EMBEDDING_NORM_B, normed,
+		b->now->embedding_stats);
 	return normed;
 }
 
-/* A table's gradient is added to row by row: the first writer of a micro-step clears it. */
+/* Returns the place of a table's gradient. Rows add to it one by one, so its first writer clears it. */
 static struct view table_gradient(struct builder *b, enum param_kind k, bool cleared)
 {
 	bool accumulate = false;
 	struct view g = gradient_of(b, NONE, k, &accumulate);
 	if (g.buffer >= 0 && !accumulate && !cleared)
-		build_fill(b, g, gradient_format(b), (int64_t)b->r->params.at[b->param_index[k]].elements, "embedding grad");
+		build_fill(b, g, gradient_format(b), (int64_t)b->r->params.at[b->param_index[k]].elements,
+			"embedding grad");
 	return g;
 }
 
@@ -75,11 +67,13 @@ void embedding_backward(struct builder *b, int32_t dx)
 {
 	if (b->m->embedding_norm) {
 		int32_t d = build_act(b, b->rows, b->m->hidden, "embedding grad");
-		build_norm_grad(b, "embedding norm", dx, b->now->embedded, b->now->embedding_stats, PARAM_EMBEDDING_NORM_W, PARAM_EMBEDDING_NORM_B, d, false);
+		build_norm_grad(b, "embedding norm", dx, b->now->embedded, b->now->embedding_stats,
+			PARAM_EMBEDDING_NORM_W, PARAM_EMBEDDING_NORM_B, d, false);
 		dx = d;
 	}
 	if (has_positions(b)) {
-		struct view pos = table_gradient(b, PARAM_POSITION_EMBEDDING, false), type = table_gradient(b, PARAM_TYPE_EMBEDDING, false);
+		struct view pos = table_gradient(b, PARAM_POSITION_EMBEDDING, false),
+			    type = table_gradient(b, PARAM_TYPE_EMBEDDING, false);
 		build_op(b, position_op(b, OP_POSITION_GRAD), (const struct view[]){view_of(dx), pos, type});
 		gradient_done(b, NONE, PARAM_POSITION_EMBEDDING);
 		gradient_done(b, NONE, PARAM_TYPE_EMBEDDING);
@@ -93,20 +87,26 @@ void embedding_backward(struct builder *b, int32_t dx)
 static struct op loss_op(const struct builder *b, enum op_kind k)
 {
 	struct op op = build_new(b, k, "loss");
-	op.d[0] = b->tokens;
-	op.d[1] = b->vocab;
+	op.matrix.rows = b->tokens;
+	op.matrix.cols = b->vocab;
 	return op;
 }
 
-/* Vocabulary-parallel cross-entropy (Shoeybi et al. 2019, section 3): maxima, then sums, cross the tensor group instead of logits. */
+/* Vocabulary-parallel cross-entropy (Shoeybi et al. 2019, section 3): the tensor group reduces maxima, then sums, in
+ * place of logits. */
 static void parallel_loss(struct builder *b, int32_t logits)
 {
 	int32_t max = build_fp32(b, b->tokens, "logit maxima"), sums = build_fp32(b, 2 * b->tokens, "logit sums");
 	build_op(b, loss_op(b, OP_LOSS_MAX), (const struct view[]){view_of(logits), view_of(max)});
-	build_collective(b, COLL_ALL_REDUCE, RED_MAX, DIM_TP, LANE_MODEL_COMM, DT_FP32, b->tokens, view_of(max), view_of(max), "logit maxima", NONE);
-	build_op(b, loss_op(b, OP_LOSS_SUM), (const struct view[]){view_of(logits), targets_view(b), view_of(max), view_of(sums)});
-	build_collective(b, COLL_ALL_REDUCE, RED_SUM, DIM_TP, LANE_MODEL_COMM, DT_FP32, 2 * b->tokens, view_of(sums), view_of(sums), "logit sums", NONE);
-	build_op(b, loss_op(b, OP_LOSS_GRAD), (const struct view[]){view_of(logits), targets_view(b), view_of(max), view_of(sums), view_of(b->r->loss)});
+	build_collective(b, COLL_ALL_REDUCE, RED_MAX, DIM_TP, LANE_MODEL_COMM, DT_FP32, b->tokens, view_of(max),
+		view_of(max), "logit maxima", NONE);
+	build_op(b, loss_op(b, OP_LOSS_SUM),
+		(const struct view[]){view_of(logits), targets_view(b), view_of(max), view_of(sums)});
+	build_collective(b, COLL_ALL_REDUCE, RED_SUM, DIM_TP, LANE_MODEL_COMM, DT_FP32, 2 * b->tokens, view_of(sums),
+		view_of(sums), "logit sums", NONE);
+	build_op(b, loss_op(b, OP_LOSS_GRAD),
+		(const struct view[]){view_of(logits), targets_view(b), view_of(max), view_of(sums),
+			view_of(b->r->loss)});
 }
 
 static enum param_kind head_weight(const struct builder *b)
@@ -134,7 +134,8 @@ void head_forward(struct builder *b, int32_t x)
 	if (b->tensor > 1)
 		parallel_loss(b, a->logits);
 	else
-		build_op(b, loss_op(b, OP_LOSS), (const struct view[]){view_of(a->logits), targets_view(b), view_of(b->r->loss)});
+		build_op(b, loss_op(b, OP_LOSS),
+			(const struct view[]){view_of(a->logits), targets_view(b), view_of(b->r->loss)});
 	build_release(b, &copies);
 }
 

@@ -1,4 +1,5 @@
-/* What feeds the device: the input, the data loader (its rule stands in step/program.h), the stack's pauses, the synchronisation. */
+/* What feeds the device: the input, the data loader (step/program.h states its rule), the stack's pauses and the
+ * synchronisation. */
 #include <stdlib.h>
 
 #include "step/build.h"
@@ -9,16 +10,15 @@ int64_t program_loads_ahead(const struct config *c)
 	return d->workers * d->prefetch < c->micro_batches ? d->workers * d->prefetch : c->micro_batches;
 }
 
-static bool loads(const struct builder *b)
-{
-	return b->c->data.load_time_s > 0;
-}
+static bool loads(const struct builder *b) { return b->c->data.load_time_s > 0; }
 
-/* The tokens of a micro-batch travel as two int32 arrays, 8 bytes a token as PyTorch's loaders send int64 ids; data.bytes says otherwise. */
+/* A micro-batch is two int32 arrays, tokens and targets: 8 bytes a token, as many as the int64 ids of PyTorch's
+ * loaders. data.bytes can raise it. */
 void feed_begin(struct builder *b)
 {
 	struct role *r = b->r;
-	uint64_t least_B = 8 * (uint64_t)b->tokens, stride_B = b->c->data.bytes > least_B ? (b->c->data.bytes + 3) / 4 * 4 : least_B;
+	uint64_t least_B = 8 * (uint64_t)b->tokens,
+		 stride_B = b->c->data.bytes > least_B ? (b->c->data.bytes + 3) / 4 * 4 : least_B;
 	r->input_stride_B = stride_B;
 	r->input = build_buffer(b, COMP_HOST, DT_INT32, (int64_t)(stride_B / 4) * b->c->micro_batches, "input", true);
 	if (!loads(b))
@@ -37,8 +37,10 @@ static void load(struct builder *b, int64_t micro, enum lane lane)
 	b->micro = (int16_t)micro;
 	struct op op = build_new(b, OP_LOAD, "batch");
 	op.lane = (uint8_t)lane;
-	op.d[0] = (int64_t)b->r->input_stride_B;
-	build_op(b, op, (const struct view[]){view_at(b->r->input, (uint64_t)micro * b->r->input_stride_B), view_of(b->batch[micro])});
+	op.copy.bytes = (int64_t)b->r->input_stride_B;
+	build_op(b, op,
+		(const struct view[]){view_at(b->r->input, (uint64_t)micro * b->r->input_stride_B),
+			view_of(b->batch[micro])});
 	b->micro = here;
 }
 
@@ -46,7 +48,7 @@ static void add_pause(struct builder *b, int64_t of_step, const char *what)
 {
 	struct op op = build_new(b, OP_PAUSE, what);
 	op.lane = LANE_HOST;
-	op.d[0] = of_step;
+	op.pause.of_step = of_step;
 	build_after(b, LANE_HOST, build_last(b, LANE_COMPUTE));
 	build_op(b, op, NULL);
 	build_after(b, LANE_COMPUTE, build_last(b, LANE_HOST));
@@ -59,7 +61,7 @@ static void copy(struct builder *b, struct view from)
 	struct op op = build_new(b, OP_COPY, "input");
 	op.lane = LANE_COPY;
 	op.flags |= b->c->data.pin_memory ? 0 : OP_PAGEABLE;
-	op.d[0] = (int64_t)bytes;
+	op.copy.bytes = (int64_t)bytes;
 	build_op(b, op, (const struct view[]){from, view_of(b->now->input)});
 }
 
@@ -78,7 +80,7 @@ void feed_micro_begin(struct builder *b)
 	}
 	copy(b, view_of(b->batch[b->micro]));
 	if (ahead > 0) {
-		build_after(b, LANE_LOAD, build_last(b, LANE_COPY)); /* which makes room for one more */
+		build_after(b, LANE_LOAD, build_last(b, LANE_COPY)); /* the copy makes room for one more batch */
 		load(b, (b->micro + ahead) % b->c->micro_batches, LANE_LOAD);
 	}
 }

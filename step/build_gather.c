@@ -1,18 +1,18 @@
-/* FSDP's gathers (PyTorch "FSDP notes"; torchtitan docs/fsdp.md): a block's parameters are gathered into a buffer of their own before their use in forward and again
- * before backward, `prefetch` uses ahead, and die with the use. The root unit stays gathered from the beginning of forward to the end of backward.
- * A gather waits for the end of the use prefetch + 1 before its own: so many gathered units are alive at once, no more.
+/* FSDP's all-gathers (PyTorch "FSDP notes"; torchtitan docs/fsdp.md). A block's parameters are gathered into a buffer
+ * of their own before the forward pass and again before the backward pass, `prefetch` uses ahead. The buffer is freed
+ * after the use. A gather waits for the end of the use prefetch + 1 before its own, so that at most prefetch + 1
+ * gathered units are alive at once. The root unit stays gathered from the beginning of forward to the end of backward.
  *
- * With pipeline stages each forward and each backward pass of a chunk gathers its own blocks; what stays gathered after a forward, and what is outside the blocks, is gathered once and serves all micro-batches
- * (torch.distributed.pipelining: stage.py, backward_maybe_with_nosync reshards after the last of them; torchtitan's default with pipelines is not to reshard after forward).
+ * With pipeline stages each forward and each backward pass of a chunk gathers its own blocks. Units that stay gathered
+ * after forward, and those outside the blocks, are gathered once for all micro-batches. (torch.distributed.pipelining,
+ * stage.py: backward_maybe_with_nosync reshards after the last one. torchtitan's default with pipelines is not to
+ * reshard after forward.)
  */
 #include "step/build.h"
 
 #include <stdlib.h>
 
-static int64_t prefetch(const struct builder *b)
-{
-	return b->c->parallel.overlap ? b->c->parallel.prefetch : 0;
-}
+static int64_t prefetch(const struct builder *b) { return b->c->parallel.overlap ? b->c->parallel.prefetch : 0; }
 
 static int32_t unit_of(const struct builder *b, int64_t layer)
 {
@@ -30,7 +30,8 @@ static int32_t gather(struct builder *b, int32_t bucket, int64_t after)
 	}
 	int32_t buffer = build_buffer(b, COMP_BUFFERS, b->act, full, "gathered unit", false);
 	build_after(b, LANE_COMM, after);
-	build_collective(b, COLL_ALL_GATHER, RED_SUM, b->p->mesh.params, LANE_COMM, b->act, full, in, view_of(buffer), "weights", bucket);
+	build_collective(b, COLL_ALL_GATHER, RED_SUM, b->p->mesh.params, LANE_COMM, b->act, full, in, view_of(buffer),
+		"weights", bucket);
 	return buffer;
 }
 
@@ -38,7 +39,9 @@ static void gather_up_to(struct builder *b, int64_t use)
 {
 	for (; b->gathered <= use && b->gathered < b->n_uses && !b->st; b->gathered++) {
 		int64_t before = b->gathered - prefetch(b) - 1;
-		int64_t after = before >= 0 ? b->uses[before].end : prefetch(b) == 0 ? build_last(b, LANE_COMPUTE) : b->gathers_after;
+		int64_t after = before >= 0        ? b->uses[before].end
+		                : prefetch(b) == 0 ? build_last(b, LANE_COMPUTE)
+		                                   : b->gathers_after;
 		b->uses[b->gathered].buffer = gather(b, b->uses[b->gathered].bucket, after);
 	}
 }
@@ -53,7 +56,7 @@ static void add_uses(struct builder *b, bool forward)
 	}
 }
 
-/* The buckets outside the blocks stand last. With one stage they are gathered anew for each micro-batch. */
+/* Gathers the buckets outside the blocks, which stand last. With one stage each micro-batch gathers them anew. */
 static void gather_roots(struct builder *b, int64_t after)
 {
 	for (int32_t i = b->n_units; i < (int32_t)b->r->buckets.n; i++)
@@ -70,7 +73,8 @@ void gather_begin(struct builder *b)
 		b->st = error_nomem(b->e, "the gathers");
 		return;
 	}
-	/* a forward's gathers begin when what is before has ended: FSDP's root lets its gather stream wait for the compute stream */
+	/* The gathers of a forward pass wait for all compute before it: FSDP's root lets its gather stream wait for the
+	 * compute stream. */
 	int64_t after = forward ? build_last(b, LANE_COMPUTE) : NONE;
 	b->n_uses = b->gathered = b->used = 0;
 	b->gathers_after = b->stages > 1 ? after : NONE;

@@ -1,14 +1,16 @@
-/* Formats narrower than 16 bits: the blocks' matrix products alone are done in them (NVIDIA Transformer Engine's recipes keep attention, norms, head and loss in bf16). Each operand is cast once where it
- * arises and serves every product that reads it: an activation forward and for its weight's gradient, an output's gradient for both products of backward, a stored weight for all micro-steps (TE's cache of
- * fp8 weights), a gathered one as long as it is there. */
+/* Formats narrower than 16 bits. Only the blocks' matrix products use them: NVIDIA Transformer Engine's recipes keep
+ * attention, norms, head and loss in bf16. Each operand is cast once and serves every product that reads it:
+ *
+ *   activation         forward, and the gradient of its weights
+ *   output's gradient  both products of backward
+ *   stored weight      all micro-batches (Transformer Engine's cache of fp8 weights)
+ *   gathered weight    all uses while it is gathered
+ */
 #include "step/build.h"
 
-bool narrow_here(const struct builder *b)
-{
-	return dtype_is_narrow(b->c->train.dtype) && b->layer != NONE;
-}
+bool narrow_here(const struct builder *b) { return dtype_is_narrow(b->c->train.dtype) && b->layer != NONE; }
 
-/* The copy of this view that was made before, NONE if none was. */
+/* Returns the earlier copy of this view, or NONE. */
 static int32_t find(const struct builder *b, struct view v)
 {
 	if ((size_t)v.buffer >= b->narrow_first.n)

@@ -1,46 +1,61 @@
-/* Offloading (train.offload): what waits in the host's memory while the device does something else.
+/* Offloading (train.offload): data that waits in the host's memory while the device does something else.
  *
- * activations       what a block leaves for its backward, but for the small statistics, goes out when its forward has ended and comes back while the backward of the block behind it runs; the last block's stays, it is needed at once. A
- *                   block begins when the one two before it is out (as Transformer Engine's double buffering, cpu_offload.py). Of a block whose forward is done again that is its input (DeepSpeed's cpu_checkpointing).
- * optimizer         ZeRO-Offload (Ren et al. 2021, arXiv:2101.06840, section 4): each bucket's gradient goes out when it is reduced; when all is done the host updates its copy of the weights, which come back, the copy of one bucket
- *                   beside the update of the next. Gradients that are cut with each micro-batch are kept on the host alone: the sum of the ones before comes in, is added to, and goes out again (DeepSpeed, stage_1_and_2.py).
- * optimizer+params  and the rank's part of the weights is on the host alone: it comes in before each gather (ZeRO-Infinity: Rajbhandari et al. 2021, arXiv:2104.07857; PyTorch, CPUOffloadPolicy).
+ *   activations       A block's activations, but for the small statistics, are copied out after its forward pass. They
+ *                     come back during the backward pass of the block after it. The last block's stay, as they are
+ *                     needed at once. A block begins when the block two before it is copied out (Transformer Engine's
+ *                     double buffering, cpu_offload.py). Of a recomputed block only the input is copied (DeepSpeed's
+ *                     cpu_checkpointing).
+ *   optimizer         ZeRO-Offload (Ren et al. 2021, arXiv:2101.06840, section 4): each bucket's gradient is copied out
+ *                     when it is reduced. The host then updates its copy of the weights, which are copied back: the
+ *                     copy of one bucket overlaps with the update of the next. Gradients that are cut with each
+ *                     micro-batch are stored on the host alone: the earlier sum is copied in, added to, and copied out
+ *                     again (DeepSpeed, stage_1_and_2.py).
+ *   optimizer+params  As optimizer, and the rank's part of the weights is stored on the host alone: it is copied in
+ *                     before each gather (ZeRO-Infinity: Rajbhandari et al. 2021, arXiv:2104.07857; PyTorch,
+ *                     CPUOffloadPolicy).
  *
  * All copies share LANE_COPY, one after the other.
  */
 #include <stddef.h>
 
+#include "base/array.h"
 #include "step/build.h"
 
-static void copy(struct builder *b, struct view from, struct view to, uint64_t bytes, bool out, const char *what, int32_t bucket)
+static void copy(struct builder *b, struct view from, struct view to, uint64_t bytes, bool out, const char *what,
+	int32_t bucket)
 {
 	struct op op = build_new(b, OP_COPY, what);
 	op.lane = LANE_COPY;
 	op.flags = out ? OP_INVERSE : 0;
 	op.bucket = bucket;
-	op.d[0] = (int64_t)bytes;
+	op.copy.bytes = (int64_t)bytes;
 	build_op(b, op, (const struct view[]){from, to});
 }
 
 /* ---- activations ---- */
 
 static const size_t kept[] = {
-	offsetof(struct acts, x_in), /* stands first: all that a block keeps whose forward is done again */
-	offsetof(struct acts, n1), offsetof(struct acts, qkv), offsetof(struct acts, att), offsetof(struct acts, probs), offsetof(struct acts, x_mid), offsetof(struct acts, n2), offsetof(struct acts, sum2),
-	offsetof(struct acts, mlp.h), offsetof(struct acts, mlp.g), offsetof(struct acts, moe.in), offsetof(struct acts, moe.out), offsetof(struct acts, moe.shared.h), offsetof(struct acts, moe.shared.g),
+	offsetof(struct acts, x_in), /* first: a recomputed block keeps nothing else */
+	offsetof(struct acts, n1),
+	offsetof(struct acts, qkv),
+	offsetof(struct acts, att),
+	offsetof(struct acts, probs),
+	offsetof(struct acts, x_mid),
+	offsetof(struct acts, n2),
+	offsetof(struct acts, sum2),
+	offsetof(struct acts, mlp.h),
+	offsetof(struct acts, mlp.g),
+	offsetof(struct acts, moe.in),
+	offsetof(struct acts, moe.out),
+	offsetof(struct acts, moe.shared.h),
+	offsetof(struct acts, moe.shared.g),
 };
-#define KEPT (sizeof kept / sizeof kept[0])
+#define KEPT COUNT(kept)
 _Static_assert(KEPT == OFFLOADED_ACTS, "a place on the host for each");
 
-static int32_t *kept_at(struct acts *a, size_t i)
-{
-	return (int32_t *)((char *)a + kept[i]);
-}
+static int32_t *kept_at(struct acts *a, size_t i) { return (int32_t *)((char *)a + kept[i]); }
 
-static struct buffer buffer_of(const struct builder *b, int32_t id)
-{
-	return b->r->buffers.at[id];
-}
+static struct buffer buffer_of(const struct builder *b, int32_t id) { return b->r->buffers.at[id]; }
 
 static int32_t like(struct builder *b, int32_t id, enum component comp, const char *what)
 {
@@ -48,10 +63,7 @@ static int32_t like(struct builder *b, int32_t id, enum component comp, const ch
 	return build_buffer(b, comp, buf.dtype, (int64_t)((double)buf.bytes / dtype_bytes(buf.dtype)), what, false);
 }
 
-static bool offloads_activations(const struct builder *b)
-{
-	return b->c->train.offload == OFF_ACTIVATIONS && !b->st;
-}
+static bool offloads_activations(const struct builder *b) { return b->c->train.offload == OFF_ACTIVATIONS && !b->st; }
 
 void offload_room(struct builder *b, const struct acts *two_before)
 {
@@ -59,7 +71,7 @@ void offload_room(struct builder *b, const struct acts *two_before)
 		build_after(b, LANE_COMPUTE, two_before->out_at);
 }
 
-/* A buffer that two places share goes once. */
+/* True where an earlier place has the same buffer, which is copied once. */
 static bool seen_before(const int32_t ids[], size_t i)
 {
 	for (size_t k = 0; k < i; k++)
@@ -75,8 +87,10 @@ void offload_acts(struct builder *b, struct acts *a)
 	for (size_t i = 0; i < KEPT; i++) {
 		ids[i] = *kept_at(a, i);
 		a->away[i] = NONE;
-		bool again = i > 0 && (build_recomputes(b, b->layer) || (kept[i] == offsetof(struct acts, probs) && build_recomputes_scores(b)));
-		if (!offloads_activations(b) || ids[i] == NONE || again || b->layer == b->part.first + b->part.layers - 1 || seen_before(ids, i))
+		bool again = i > 0 && (build_recomputes(b, b->layer) ||
+					      (kept[i] == offsetof(struct acts, probs) && build_recomputes_scores(b)));
+		if (!offloads_activations(b) || ids[i] == NONE || again ||
+			b->layer == b->part.first + b->part.layers - 1 || seen_before(ids, i))
 			continue;
 		a->away[i] = like(b, ids[i], COMP_HOST, "offloaded activations");
 		if (a->away[i] == NONE)
@@ -127,7 +141,8 @@ struct view offload_sum(struct builder *b, int32_t i)
 	const struct bucket *k = &b->r->buckets.at[i];
 	if (!offloads_states(b) || b->st)
 		return k->grad_shard;
-	int32_t sum = build_buffer(b, COMP_BUFFERS, b->grad, (int64_t)(k->padded / (uint64_t)k->shards), "gradient sum", false);
+	int32_t sum = build_buffer(b, COMP_BUFFERS, b->grad, (int64_t)(k->padded / (uint64_t)k->shards), "gradient sum",
+		false);
 	copy(b, k->host_grad, view_of(sum), part_B(k, b->grad), false, "gradients", i);
 	return view_of(sum);
 }
@@ -144,7 +159,8 @@ struct view offload_shard(struct builder *b, int32_t i, int64_t after)
 	const struct bucket *k = &b->r->buckets.at[i];
 	if (b->c->train.offload != OFF_OPTIMIZER_PARAMS || b->st)
 		return k->shard;
-	int32_t here = build_buffer(b, COMP_BUFFERS, b->weight, (int64_t)(k->padded / (uint64_t)k->shards), "weight shard", false);
+	int32_t here = build_buffer(b, COMP_BUFFERS, b->weight, (int64_t)(k->padded / (uint64_t)k->shards),
+		"weight shard", false);
 	build_after(b, LANE_COPY, after);
 	copy(b, k->shard, view_of(here), part_B(k, b->weight), false, "weights", i);
 	return view_of(here);

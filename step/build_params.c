@@ -1,19 +1,18 @@
-/* Parameters in buckets, and where they are stored.
+/* Assigns parameters to buckets and says where they are stored.
  *
- * ddp, zero1, zero2 cut the parameter list as PyTorch DDP does (torch/csrc/distributed/c10d/reducer.cpp, compute_bucket_assignment_by_size): in reverse order of
- * model.parameters(), a bucket is closed once its size reaches the cap, so a parameter is never split; the first bucket has a cap of its own. Buckets are launched in order.
- * fsdp and hsdp cut by unit: one a block, and the root unit with everything else, which is reduced last.
+ * ddp, zero1 and zero2 fill buckets as PyTorch DDP does (torch/csrc/distributed/c10d/reducer.cpp,
+ * compute_bucket_assignment_by_size). They go through model.parameters() in reverse order and close a bucket once its
+ * size reaches the cap, so no parameter is split. The first bucket has a cap of its own. fsdp and hsdp have a unit for
+ * each block, and a root unit with everything else, which is reduced last.
  */
 #include "step/build.h"
 
 #include <stdlib.h>
 
-static int64_t padded_to(int64_t n, int64_t multiple)
-{
-	return (n + multiple - 1) / multiple * multiple;
-}
+static int64_t padded_to(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
-/* A tied table on a last stage that does not embed: there it is the head's weight, the last of the model's parameters. */
+/* A tied table on a last stage that does not embed: there it is the head's weight, the last of the model's parameters.
+ */
 static bool heads_table(const struct builder *b, const struct param *p)
 {
 	return stages_share(b->c, p) && b->has_head && !b->has_embedding;
@@ -27,7 +26,8 @@ static void list_param(struct builder *b, const struct param *p)
 		b->st = error_nomem(b->e, "the parameter list");
 }
 
-/* By layer: whether the stage has it. Once for all parameters, as where a part begins takes a walk through the layers. NULL when out of memory. */
+/* Returns, by layer, whether the stage has it; NULL when out of memory. It is found once for all parameters, because
+ * finding where a part begins takes a walk through the layers. */
 static bool *own_layers(const struct builder *b)
 {
 	bool *own = calloc((size_t)b->m->layers + 1, sizeof *own);
@@ -72,7 +72,8 @@ static void new_bucket(struct builder *b, enum mesh_dim along)
 		b->st = error_nomem(b->e, "the buckets");
 }
 
-/* The chunk of the stage that uses it: what is outside the blocks is used where the embedding or the head is, the first chunk of the first stage or the last of the last. */
+/* Returns the chunk of the stage that uses a parameter. Those outside the blocks belong to the chunk with the embedding
+ * or the head: the first chunk of the first stage, or the last of the last. */
 static int64_t chunk_of(const struct builder *b, const struct param *p)
 {
 	int64_t chunk = b->has_embedding ? 0 : b->chunks - 1;
@@ -85,16 +86,25 @@ static int64_t chunk_of(const struct builder *b, const struct param *p)
 static void assign_by_size(struct builder *b)
 {
 	const struct parallel *par = &b->c->parallel;
-	struct { double cap_B, size_B; int32_t bucket; int64_t chunk; } open[2] = {{par->first_bucket_mb * 1048576.0, 0.0, NONE, NONE}, {par->bucket_mb * 1048576.0, 0.0, NONE, NONE}}; /* experts fill buckets of their own */
+	struct {
+		double cap_B, size_B;
+		int32_t bucket;
+		int64_t chunk;
+	} open[2] = {{par->first_bucket_B, 0.0, NONE, NONE},
+		{par->bucket_B, 0.0, NONE, NONE}}; /* experts fill buckets of their own */
 	for (size_t i = b->r->params.n; i-- > 0 && !b->st;) {
 		struct role_param *rp = &b->r->params.at[i];
-		/* a bucket to itself, so that both stages cut the table alike (Megatron-LM, param_and_grad_buffer.py: shared embedding) */
+		/* A bucket to itself, so that both stages cut the table alike (Megatron-LM, param_and_grad_buffer.py:
+		 * shared embedding). */
 		bool alone = stages_share(b->c, &rp->param);
 		enum mesh_dim along = rp->param.split == CUT_EXPERTS ? b->p->mesh.experts : b->p->mesh.params;
 		int own = along != b->p->mesh.params;
-		bool other = b->shards_gradients && chunk_of(b, &rp->param) != open[own].chunk; /* gradients that are reduced with each micro-batch wait for those of no other chunk */
+		bool other = b->shards_gradients &&
+		             chunk_of(b, &rp->param) !=
+		                     open[own].chunk; /* gradients that are reduced with each micro-batch wait for those
+		                                         of no other chunk */
 		if (open[own].size_B > 0.0 && other)
-			open[own].cap_B = par->bucket_mb * 1048576.0;
+			open[own].cap_B = par->bucket_B;
 		if (open[own].size_B == 0.0 || alone || other) {
 			new_bucket(b, along);
 			open[own].bucket = (int32_t)b->r->buckets.n - 1;
@@ -105,12 +115,13 @@ static void assign_by_size(struct builder *b)
 		open[own].size_B += (double)rp->elements * dtype_bytes(b->grad);
 		if (open[own].size_B >= open[own].cap_B || alone) {
 			open[own].size_B = 0.0;
-			open[own].cap_B = par->bucket_mb * 1048576.0;
+			open[own].cap_B = par->bucket_B;
 		}
 	}
 }
 
-/* The blocks' from the last to the first, then what is outside them; a table that two stages share by itself. */
+/* Makes a bucket for each block from the last to the first, one for the rest, and one for a table that two stages
+ * share. */
 static void assign_by_unit(struct builder *b)
 {
 	int64_t open = NONE; /* layer of the latest bucket */
@@ -138,7 +149,8 @@ static void assign_by_unit(struct builder *b)
 	}
 }
 
-/* What tensor parallelism cuts, then what it replicates; of both, next to each other, what is too small for moments in 8 bits. */
+/* The order of parameters in a bucket: those that tensor parallelism cuts come before those that it replicates.
+ * Parameters too small for moments in 8 bits stand in the middle, next to each other. */
 enum place { CUT, CUT_SMALL, REPLICATED_SMALL, REPLICATED, PLACES };
 
 static enum place place_of(const struct builder *b, const struct role_param *rp)
@@ -147,7 +159,7 @@ static enum place place_of(const struct builder *b, const struct role_param *rp)
 	return rp->param.split == TP_REPLICATED ? (small ? REPLICATED_SMALL : REPLICATED) : small ? CUT_SMALL : CUT;
 }
 
-/* Offsets inside the buckets: by place, and there in the order of assignment. */
+/* Sets the offsets inside the buckets: by place, and within a place in the order of assignment. */
 static void place_params(struct builder *b)
 {
 	for (enum place place = 0; place < PLACES; place++) {
@@ -169,7 +181,7 @@ static void place_params(struct builder *b)
 	}
 }
 
-/* bitsandbytes goes by the tensors that it is given. */
+/* Bounds the elements whose moments stay in 32 bits. A cut bucket is one flat tensor to bitsandbytes. */
 static void store_wide(const struct builder *b, struct bucket *k, int64_t part)
 {
 	if (k->shards > 1) {
@@ -185,25 +197,36 @@ static enum component state_component(const struct builder *b)
 	return offloads_states(b) ? COMP_HOST : COMP_OPTIMIZER;
 }
 
-/* In words of 4 bytes, whatever lies in them. */
+/* Makes a buffer for a moment. It counts in words of 4 bytes, also for moments in 8 bits. */
 static int32_t build_moment(struct builder *b, const struct bucket *k, int64_t elements, const char *what)
 {
-	int64_t words = b->c->train.optimizer_bits == 8 ? (int64_t)(states_8_of(elements, (int64_t)k->wide_from, (int64_t)k->wide_to).bytes / 4) : elements;
+	int64_t words = b->c->train.optimizer_bits == 8
+	                        ? (int64_t)(states_8_of(elements, (int64_t)k->wide_from, (int64_t)k->wide_to).bytes / 4)
+	                        : elements;
 	return build_buffer(b, state_component(b), DT_FP32, words, what, true);
+}
+
+int64_t build_tensors_in(const struct builder *b, int32_t bucket)
+{
+	int64_t n = 0;
+	for (size_t i = 0; i < b->r->params.n; i++)
+		n += b->r->params.at[i].bucket == bucket;
+	return n;
 }
 
 static void store_bucket(struct builder *b, int32_t i)
 {
 	struct bucket *k = &b->r->buckets.at[i];
-	enum strategy s = b->c->parallel.strategy;
-	bool cuts = s == STRAT_ZERO1 || s == STRAT_ZERO2 || s == STRAT_FSDP || s == STRAT_HSDP, whole_gradients;
-	k->shards = cuts ? b->p->mesh.size[k->along] : 1;
-	whole_gradients = k->shards == 1 || s == STRAT_ZERO1;
+	const enum strategy s = b->c->parallel.strategy;
+	k->shards = strategy_has(s, STRATEGY_CUTS_STATES) ? b->p->mesh.size[k->along] : 1;
+	const bool whole_gradients = k->shards == 1 || !strategy_has(s, STRATEGY_CUTS_GRADIENTS);
 	k->padded = (uint64_t)padded_to((int64_t)k->elements, k->shards);
 	int64_t full = (int64_t)k->padded, part = full / k->shards;
 	store_wide(b, k, part);
 	if (b->gathers) {
-		k->shard = view_of(build_buffer(b, b->c->train.offload == OFF_OPTIMIZER_PARAMS ? COMP_HOST : COMP_WEIGHTS, b->weight, part, "weight shard", true));
+		k->shard = view_of(
+			build_buffer(b, b->c->train.offload == OFF_OPTIMIZER_PARAMS ? COMP_HOST : COMP_WEIGHTS,
+				b->weight, part, "weight shard", true));
 	} else {
 		k->weights = k->shard = view_of(build_buffer(b, COMP_WEIGHTS, b->weight, full, "weights", true));
 		k->shard.along = k->along;
@@ -211,25 +234,36 @@ static void store_bucket(struct builder *b, int32_t i)
 			k->shard.stride_B = (uint64_t)((double)part * dtype_bytes(b->weight));
 	}
 	if (whole_gradients)
-		k->gradients = k->grad_shard = view_of(build_buffer(b, COMP_GRADIENTS, b->grad, full, "gradients", true));
+		k->gradients = k->grad_shard = view_of(
+			build_buffer(b, COMP_GRADIENTS, b->grad, full, "gradients", true));
 	if (k->shards > 1)
-		k->grad_shard = view_of(build_buffer(b, offloads_states(b) && !whole_gradients ? COMP_HOST : COMP_GRADIENTS, b->grad, part, "gradient shard", true));
+		k->grad_shard = view_of(
+			build_buffer(b, offloads_states(b) && !whole_gradients ? COMP_HOST : COMP_GRADIENTS, b->grad,
+				part, "gradient shard", true));
 	if (whole_gradients && k->shards > 1 && !b->st)
 		b->r->buffers.at[k->grad_shard.buffer].inside = b->c->stack.shard_inside;
 	if (offloads_states(b)) {
-		k->host = b->c->train.offload == OFF_OPTIMIZER_PARAMS ? k->shard : view_of(build_buffer(b, COMP_HOST, b->weight, part, "host weights", true));
-		k->host_grad = whole_gradients ? view_of(build_buffer(b, COMP_HOST, b->grad, part, "host gradients", true)) : k->grad_shard;
+		k->host = b->c->train.offload == OFF_OPTIMIZER_PARAMS
+		                  ? k->shard
+		                  : view_of(build_buffer(b, COMP_HOST, b->weight, part, "host weights", true));
+		k->host_grad = whole_gradients
+		                       ? view_of(build_buffer(b, COMP_HOST, b->grad, part, "host gradients", true))
+		                       : k->grad_shard;
 	}
 	b->weights_now[i] = k->weights.buffer;
 	b->grads_now[i] = k->gradients.buffer;
-	b->finish[i] = b->moment1[i] = b->moment2[i] = b->master[i] = NONE;
-	enum optimizer o = b->c->train.optimizer;
-	if (o != OPT_NONE)
+	b->finish[i] = b->moment1[i] = b->moment2[i] = b->master[i] = b->bounds[i] = NONE;
+	const enum optimizer o = b->c->train.optimizer;
+	const int moments = optimizer_traits[o].moments;
+	if (moments > 0)
 		b->moment1[i] = build_moment(b, k, part, "first moment");
-	if (o == OPT_ADAM || o == OPT_ADAMW || o == OPT_LAMB)
+	if (moments > 1)
 		b->moment2[i] = build_moment(b, k, part, "second moment");
-	if (o != OPT_NONE && b->c->train.master_weights && dtype_bytes(b->weight) < 4.0)
+	if (optimizer_updates(o) && b->c->train.master_weights && dtype_bytes(b->weight) < 4.0)
 		b->master[i] = build_buffer(b, state_component(b), DT_FP32, part, "master weights", true);
+	if (optimizer_traits[o].trust_ratio) /* int64, as two words each */
+		b->bounds[i] = build_buffer(b, COMP_OPTIMIZER, DT_INT32, 2 * (build_tensors_in(b, i) + 1),
+			"bounds of tensors", true);
 }
 
 double build_elements(const struct builder *b)
@@ -252,7 +286,7 @@ void build_buckets(struct builder *b)
 	if (b->st)
 		return;
 	size_t n = b->r->buckets.n, params = b->r->params.n;
-	b->weights_now = calloc(6 * n, sizeof *b->weights_now); /* six arrays by bucket in one block */
+	b->weights_now = calloc(7 * n, sizeof *b->weights_now); /* seven arrays by bucket in one block */
 	b->cast_now = calloc(params, sizeof *b->cast_now);
 	b->finish = calloc(n, sizeof *b->finish);
 	b->replicated = calloc(n, sizeof *b->replicated);
@@ -265,6 +299,7 @@ void build_buckets(struct builder *b)
 	b->moment1 = b->weights_now + 3 * n;
 	b->moment2 = b->weights_now + 4 * n;
 	b->master = b->weights_now + 5 * n;
+	b->bounds = b->weights_now + 6 * n;
 	place_params(b);
 	for (size_t i = 0; i < n && !b->st; i++)
 		store_bucket(b, (int32_t)i);

@@ -1,9 +1,14 @@
-/* A stage's actions in the order of its schedule (step/schedule.h), and the messages between stages. One stage alone is the plain step: each micro-batch forward and backward.
+/* A stage's actions in the order of its schedule (step/schedule.h), and the messages between stages. With one stage
+ * this is the plain step: each micro-batch forward and backward.
  *
- * A receive is posted when the action before the one that needs it begins, so that a transfer has the time of one action to hide in; and behind the receives of what its sender sends before on the same lane, which with zbv carries activations of
- * one chunk and gradients of the other, used here in another order. Otherwise at most one message of a kind is early.
- * An action begins when its message has arrived. That also says that the peer, which works in order, had used certain earlier messages before it sent this one: the compute lane then waits for those sends,
- * which takes no time and sets their buffers free.
+ * A receive is posted when the action before the one that needs it begins, so that one action can hide the transfer. It
+ * stands behind the receives of all that its sender sends earlier on the same lane. With zbv a lane carries activations
+ * of one chunk and gradients of the other, which are used in another order. Otherwise at most one message of a kind is
+ * early.
+ *
+ * An action begins when its message has arrived. The peer works in order, so the message also proves that the peer had
+ * used certain earlier messages. The compute lane then waits for those sends, which takes no time and frees their
+ * buffers.
  */
 #include "step/build.h"
 
@@ -38,16 +43,17 @@ static void meet(struct builder *b, struct peer *p, const struct schedule_shape 
 
 void build_schedule(struct builder *b)
 {
-	struct schedule_shape s = {b->stages > 1 ? b->c->parallel.schedule : SCHED_1F1B, b->stages, b->chunks, b->c->micro_batches};
-	b->puts_off = schedule_parts_backward(s.kind);
+	struct schedule_shape s = {b->stages > 1 ? b->c->parallel.schedule : SCHED_1F1B, b->stages, b->chunks,
+		b->c->micro_batches};
+	b->defers_weights = schedule_splits_backward(s.kind);
 	b->st = schedule_actions(&s, b->stage, &b->actions, b->e);
 	if (b->stages > 1) {
 		meet(b, &b->peer[NEXT], &s, (b->stage + 1) % b->stages);
 		meet(b, &b->peer[PREVIOUS], &s, (b->stage + b->stages - 1) % b->stages);
 	}
 	b->slots = 1;
-	if (b->stages > 1) /* and one whose message has come */
-		b->slots = schedule_in_flight(&b->actions, b->chunks, b->puts_off) + 1;
+	if (b->stages > 1) /* one more for an early message */
+		b->slots = schedule_in_flight(&b->actions, b->chunks, b->defers_weights) + 1;
 	b->acts = calloc((size_t)(b->slots * b->m->layers), sizeof *b->acts);
 	b->flights = calloc((size_t)(b->slots * b->chunks), sizeof *b->flights);
 	b->arrivals = calloc((size_t)(ACTION_WEIGHTS * b->chunks * b->c->micro_batches), sizeof *b->arrivals);
@@ -63,7 +69,7 @@ void build_pipeline_free(struct builder *b)
 		free(b->peer[i].place);
 		vec_free(&b->peer[i].sent);
 	}
-	vec_free(&b->put_off);
+	vec_free(&b->deferred);
 	free(b->acts);
 	free(b->flights);
 	free(b->arrivals);
@@ -81,7 +87,8 @@ static struct acts *acts_of(struct builder *b, int64_t layer)
 
 /* ---- messages ---- */
 
-/* The part of the model that an action on `part` gets its input from, or gives its result to: one further for activations, one back for gradients. -1: none, it is an end. */
+/* Returns the part of the model that sends an action on `part` its input (arrives), or that receives its result.
+ * Activations go to the next part, gradients to the previous one. -1: the model ends here. */
 static int64_t other_part(const struct builder *b, enum action_kind kind, int64_t part, bool arrives)
 {
 	int64_t other = (kind == ACTION_BACKWARD) == arrives ? part + 1 : part - 1;
@@ -98,24 +105,26 @@ static struct schedule_place place_of_part(const struct builder *b, int64_t part
 	return schedule_place(b->c->parallel.schedule, b->stages, part);
 }
 
-/* A message of an action of chunk `chunk` of this stage. */
+/* A message between an action of this stage and one of a peer. */
 struct crossing {
 	struct peer *peer; /* NULL: nothing crosses */
 	enum lane lane;
 	int64_t chunk; /* the peer's */
 };
 
-/* Where both neighbours are one stage, what runs down the stages goes to the next, what comes back to the one before. */
+/* Returns how an action's input arrives or its result leaves. With two stages both neighbours are the same stage: then
+ * the direction decides, down to the next or back to the previous one. */
 static struct crossing crossing_of(struct builder *b, const struct action *a, bool arrives)
 {
-	static const enum lane lanes[2][2] = {[NEXT] = {LANE_SEND_NEXT, LANE_RECV_NEXT}, [PREVIOUS] = {LANE_SEND_PREV, LANE_RECV_PREV}};
+	static const enum lane lanes[2][2] =
+		{[NEXT] = {LANE_SEND_NEXT, LANE_RECV_NEXT}, [PREVIOUS] = {LANE_SEND_PREV, LANE_RECV_PREV}};
 	int64_t other = other_part(b, a->kind, part_of(b, b->stage, a->chunk), arrives);
 	if (other < 0)
 		return (struct crossing){0};
 	struct schedule_place at = place_of_part(b, other);
 	if (at.stage == b->stage)
 		return (struct crossing){0};
-	bool back = b->c->parallel.schedule == SCHED_ZBV && a->chunk % 2 == 1; /* the chunk comes back up the stages */
+	bool back = schedule_traits[b->c->parallel.schedule].turns_back && a->chunk % 2 == 1;
 	int direction = ((a->kind == ACTION_BACKWARD) == arrives) != back ? NEXT : PREVIOUS;
 	return (struct crossing){&b->peer[direction], lanes[direction][arrives], at.chunk};
 }
@@ -125,7 +134,7 @@ static struct arrival *arrival_of(struct builder *b, enum action_kind kind, int6
 	return &b->arrivals[place_of(b, kind, chunk, micro)];
 }
 
-/* layer: the block whose input it is, or is the gradient of. */
+/* Appends a send or a receive. layer: the block whose input, or whose input's gradient, is sent. */
 static void message(struct builder *b, enum collective coll, const struct crossing *x, int64_t layer, struct view v)
 {
 	struct op op = build_new(b, OP_COLLECTIVE, b->phase == PHASE_FORWARD ? "activations" : "gradient");
@@ -133,9 +142,9 @@ static void message(struct builder *b, enum collective coll, const struct crossi
 	op.lane = (uint8_t)x->lane;
 	op.group = DIM_PP;
 	op.layer = (int32_t)layer;
-	op.d[0] = b->rows * b->m->hidden;
-	op.d[1] = x->peer->stage;
-	op.d[2] = b->stage;
+	op.message.elements = b->rows * b->m->hidden;
+	op.message.peer = x->peer->stage;
+	op.message.own = b->stage;
 	struct view none = view_of(NONE);
 	build_op(b, op, coll == COLL_SEND ? (const struct view[]){v, none} : (const struct view[]){none, v});
 }
@@ -149,17 +158,18 @@ static void at(struct builder *b, const struct action *a)
 	b->now = flight_of(b, a->chunk, a->micro);
 }
 
-/* The receive of what the action needs. */
+/* Posts the receive of the input of action `a`. */
 static void post(struct builder *b, const struct action *a, const struct crossing *x)
 {
 	at(b, a);
 	int32_t buffer = build_act(b, b->rows, b->m->hidden, "received");
 	build_after(b, x->lane, build_last(b, LANE_COMPUTE));
-	message(b, COLL_RECV, x, a->kind == ACTION_FORWARD ? b->part.first : b->part.first + b->part.layers, view_of(buffer));
+	message(b, COLL_RECV, x, a->kind == ACTION_FORWARD ? b->part.first : b->part.first + b->part.layers,
+		view_of(buffer));
 	*arrival_of(b, a->kind, a->chunk, a->micro) = (struct arrival){buffer, build_last(b, x->lane)};
 }
 
-/* What the action `i` needs from another stage, after all that this one sends before it the same way. */
+/* Receives the input of action `i` from another stage, after all earlier messages on the same lane. */
 static void receive(struct builder *b, size_t i)
 {
 	if (i >= b->actions.n || b->st)
@@ -181,7 +191,7 @@ static void receive(struct builder *b, size_t i)
 	}
 }
 
-/* The next op that computes waits for the action's message, and for the sends that it proves to be over. */
+/* Makes the next compute op wait for the action's message, and for the sends that the message proves to have ended. */
 static void await(struct builder *b, const struct action *a)
 {
 	const struct crossing x = crossing_of(b, a, true);
@@ -195,11 +205,11 @@ static void await(struct builder *b, const struct action *a)
 		while (p->stage == x.peer->stage && p->known < p->sent.n && p->sent.at[p->known].used_at <= made_at)
 			p->known++;
 		if (p->known > known)
-			build_after(b, LANE_COMPUTE, p->sent.at[p->known - 1].op); /* the last one says it of all before it */
+			build_after(b, LANE_COMPUTE, p->sent.at[p->known - 1].op); /* sends to a peer end in order */
 	}
 }
 
-/* Gives the action's result on: to another stage, or to this one's other chunk. */
+/* Passes the action's result to another stage, or to another chunk of this one. */
 static void pass_on(struct builder *b, const struct action *a, int32_t buffer)
 {
 	const struct crossing x = crossing_of(b, a, false);
@@ -210,7 +220,8 @@ static void pass_on(struct builder *b, const struct action *a, int32_t buffer)
 		*arrival_of(b, a->kind, place_of_part(b, other).chunk, a->micro) = (struct arrival){buffer, NONE};
 		return;
 	}
-	message(b, COLL_SEND, &x, a->kind == ACTION_FORWARD ? b->part.first + b->part.layers : b->part.first, view_of(buffer));
+	message(b, COLL_SEND, &x, a->kind == ACTION_FORWARD ? b->part.first + b->part.layers : b->part.first,
+		view_of(buffer));
 	struct sent s = {(int64_t)b->r->ops.n - 1, x.peer->place[place_of(b, a->kind, x.chunk, a->micro)]};
 	if (!vec_push(&x.peer->sent, s))
 		fail_nomem(b);
@@ -233,7 +244,8 @@ static void forward(struct builder *b, const struct action *a)
 	if (b->stages == 1)
 		build_micro_begin(b);
 	gather_begin(b);
-	int32_t x = b->part.embedding ? embedding_forward(b) : arrival_of(b, ACTION_FORWARD, a->chunk, a->micro)->buffer;
+	int32_t x = b->part.embedding ? embedding_forward(b)
+	                              : arrival_of(b, ACTION_FORWARD, a->chunk, a->micro)->buffer;
 	for (int64_t l = b->part.first; l < b->part.first + b->part.layers && !b->st; l++) {
 		struct acts *acts = acts_of(b, l);
 		gather_use_begin(b);
@@ -252,7 +264,8 @@ static void forward(struct builder *b, const struct action *a)
 	}
 	pass_on(b, a, x);
 	if (crossing_of(b, a, false).peer)
-		b->now->kept_message = build_hold(b, COMP_ACTIVATIONS, (double)(b->rows * b->m->hidden) * b->c->stack.memory.message_B, "sent activations");
+		b->now->kept_message = build_hold(b, COMP_ACTIVATIONS,
+			(double)(b->rows * b->m->hidden) * b->c->stack.memory.message_B, "sent activations");
 }
 
 static void backward(struct builder *b, const struct action *a)
@@ -291,23 +304,24 @@ static void backward(struct builder *b, const struct action *a)
 
 static void weights(struct builder *b, const struct action *a)
 {
-	b->puts_off = false;
-	for (size_t i = b->caught_up; i < b->put_off.n && !b->st; i++) {
-		struct put_off w = b->put_off.at[i];
+	b->defers_weights = false;
+	for (size_t i = b->deferred_done; i < b->deferred.n && !b->st; i++) {
+		struct deferred_weights w = b->deferred.at[i];
 		if (w.chunk == a->chunk && w.micro == a->micro) {
 			b->layer = w.layer;
 			build_weight_grad(b, w.what, w.rows, w.out, w.in, w.dy, w.x, w.w);
 			b->layer = NONE;
-			b->put_off.at[i].chunk = NONE;
+			b->deferred.at[i].chunk = NONE;
 		}
-		b->caught_up += i == b->caught_up && b->put_off.at[i].chunk == NONE;
+		b->deferred_done += i == b->deferred_done && b->deferred.at[i].chunk == NONE;
 	}
-	b->puts_off = true;
+	b->defers_weights = true;
 }
 
 void build_actions(struct builder *b)
 {
-	static void (*const act[])(struct builder *, const struct action *) = {[ACTION_FORWARD] = forward, [ACTION_BACKWARD] = backward, [ACTION_WEIGHTS] = weights};
+	static void (*const act[])(struct builder *, const struct action *) =
+		{[ACTION_FORWARD] = forward, [ACTION_BACKWARD] = backward, [ACTION_WEIGHTS] = weights};
 	if (b->stages > 1)
 		build_micro_begin(b);
 	receive(b, 0);

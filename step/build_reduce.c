@@ -1,27 +1,21 @@
-/* What is done with the parameters of a step: their weights and gradients while a micro-batch needs them, when gradients are reduced, and the optimizer. Buckets are launched in order. */
+/* Weights and gradients while a micro-batch needs them, the reductions of gradients, and the optimizer. Buckets are
+ * reduced in order. */
+#include "base/array.h"
 #include "step/build.h"
 
-static bool last_micro(const struct builder *b)
-{
-	return b->micro == b->c->micro_batches - 1;
-}
+static bool last_micro(const struct builder *b) { return b->micro == b->c->micro_batches - 1; }
 
-/* Gradients of a bucket that lives only until its reduction; otherwise they accumulate over micro-steps. */
-static bool transient(const struct builder *b, int32_t bucket)
-{
-	return b->r->buckets.at[bucket].gradients.buffer < 0;
-}
+/* True where a bucket's gradients live only until its reduction. Else they accumulate over micro-batches. */
+static bool transient(const struct builder *b, int32_t bucket) { return b->r->buckets.at[bucket].gradients.buffer < 0; }
 
 static int32_t find_param(const struct builder *b, int32_t layer, enum param_kind k)
 {
 	return k == PARAM_KIND_COUNT ? NONE : b->param_index[(layer + 1) * PARAM_KIND_COUNT + (int32_t)k];
 }
 
-/* fsdp with a compute format of its own computes gradients in it and converts them for the reduction; autocast's gradients arrive in the format of the stored weights. */
-static enum dtype bucket_grad_dtype(const struct builder *b)
-{
-	return b->gathers ? b->act : b->grad;
-}
+/* Returns the format in which a bucket's gradients are written. fsdp computes them in the compute format and converts
+ * them for the reduction. Autocast's gradients have the format of the stored gradients. */
+static enum dtype bucket_grad_dtype(const struct builder *b) { return b->gathers ? b->act : b->grad; }
 
 void build_micro_begin(struct builder *b)
 {
@@ -42,7 +36,8 @@ void build_backward_begin(struct builder *b)
 		b->missing[i] = NONE;
 	for (size_t i = 0; i < b->r->params.n && !b->st; i++) {
 		const struct role_param *rp = &b->r->params.at[i];
-		bool here = rp->param.layer < 0 ? b->part.embedding || b->part.head : stage_has_layer(b->part, rp->param.layer);
+		bool here = rp->param.layer < 0 ? b->part.embedding || b->part.head
+		                                : stage_has_layer(b->part, rp->param.layer);
 		if (here)
 			b->missing[rp->bucket] = (b->missing[rp->bucket] == NONE ? 0 : b->missing[rp->bucket]) + 1;
 	}
@@ -65,7 +60,7 @@ struct view weight_of(struct builder *b, int32_t layer, enum param_kind k)
 	struct view stored = view_at(b->weights_now[rp->bucket], byte_offset(rp, b->weight));
 	if (b->weight == b->act)
 		return stored;
-	if (b->cast_now[i] == NONE) { /* autocast: once a micro-step */
+	if (b->cast_now[i] == NONE) { /* autocast: once a micro-batch */
 		b->cast_now[i] = build_buffer(b, COMP_BUFFERS, b->act, (int64_t)rp->elements, "cast weight", false);
 		build_cast(b, stored, b->weight, view_of(b->cast_now[i]), b->act, (int64_t)rp->elements, "weight");
 	}
@@ -81,16 +76,19 @@ struct view gradient_of(struct builder *b, int32_t layer, enum param_kind k, boo
 	enum dtype dt = bucket_grad_dtype(b);
 	*accumulate = b->micro > 0 && !transient(b, rp->bucket);
 	if (b->grads_now[rp->bucket] == NONE) {
-		/* FSDP waits for a bucket's reduction before it begins the second one after it, so that two are alive at the most (torch/distributed/fsdp: post_backward and its reduce-scatter state) */
+		/* FSDP waits for a bucket's reduction before it begins the second bucket after it, so that at most two
+		 * are alive (torch/distributed/fsdp: post_backward and its reduce-scatter state). */
 		build_after(b, LANE_COMPUTE, b->reduced[1]);
-		b->grads_now[rp->bucket] = build_buffer(b, COMP_BUFFERS, dt, (int64_t)b->r->buckets.at[rp->bucket].padded, "bucket", false);
+		b->grads_now[rp->bucket] = build_buffer(b, COMP_BUFFERS, dt,
+			(int64_t)b->r->buckets.at[rp->bucket].padded, "bucket", false);
 	}
 	return view_at(b->grads_now[rp->bucket], byte_offset(rp, dt));
 }
 
 /* ---- reductions ---- */
 
-/* Under sequence parallelism each tensor rank saw only its rows: the gradients of replicated parameters are partial sums. */
+/* Sums the gradients of replicated parameters over the tensor group. Under sequence parallelism each rank has seen only
+ * its own rows. */
 static void complete_replicated(struct builder *b, int32_t i)
 {
 	uint64_t begin = b->replicated[i], end = b->r->buckets.at[i].elements;
@@ -98,10 +96,11 @@ static void complete_replicated(struct builder *b, int32_t i)
 		return;
 	enum dtype dt = bucket_grad_dtype(b);
 	struct view v = view_at(b->grads_now[i], (uint64_t)((double)begin * dtype_bytes(dt)));
-	build_collective(b, COLL_ALL_REDUCE, RED_SUM, DIM_TP, LANE_MODEL_COMM, dt, (int64_t)(end - begin), v, v, "replicated grads", i);
+	build_collective(b, COLL_ALL_REDUCE, RED_SUM, DIM_TP, LANE_MODEL_COMM, dt, (int64_t)(end - begin), v, v,
+		"replicated grads", i);
 }
 
-/* Puts a reduced bucket where it belongs: adds it to earlier micro-steps' sum, or converts it back. */
+/* Puts a reduced bucket into place: converts it to the stored format and adds it to earlier sums, where needed. */
 static void finish_bucket(struct builder *b, int32_t i)
 {
 	if (b->st || b->finish[i] == NONE)
@@ -112,7 +111,9 @@ static void finish_bucket(struct builder *b, int32_t i)
 	b->finish[i] = NONE;
 	bool adds = k->shards > 1 && transient(b, i) && b->micro > 0, leaves = offloads_states(b) && transient(b, i);
 	if (b->reduce != b->grad) {
-		struct view to = adds || leaves ? view_of(build_buffer(b, COMP_BUFFERS, b->grad, part, "reduced bucket", false)) : k->grad_shard;
+		struct view to = adds || leaves ? view_of(build_buffer(b, COMP_BUFFERS, b->grad, part, "reduced bucket",
+							  false))
+		                                : k->grad_shard;
 		build_cast(b, reduced, b->reduce, to, b->grad, part, "reduced bucket");
 		reduced = to;
 	}
@@ -120,8 +121,8 @@ static void finish_bucket(struct builder *b, int32_t i)
 		struct view sum = offload_sum(b, i);
 		struct op op = build_new(b, OP_ADD, "gradient shard");
 		op.dtype = op.out_dtype = (uint8_t)b->grad;
-		op.d[0] = 1;
-		op.d[1] = part;
+		op.matrix.rows = 1;
+		op.matrix.cols = part;
 		op.bucket = i;
 		build_op(b, op, (const struct view[]){sum, reduced, view_of(NONE), sum});
 		reduced = sum;
@@ -129,7 +130,7 @@ static void finish_bucket(struct builder *b, int32_t i)
 	offload_gradient(b, i, leaves ? reduced : k->grad_shard);
 }
 
-/* The lane goes on when every reduction so far has ended. */
+/* Makes the next op on `lane` wait for every reduction so far. */
 static void after_reductions(struct builder *b, enum lane lane)
 {
 	build_after(b, lane, build_last(b, LANE_COMM));
@@ -139,7 +140,7 @@ static void after_reductions(struct builder *b, enum lane lane)
 static void reduce_bucket(struct builder *b, int32_t i)
 {
 	const struct bucket *k = &b->r->buckets.at[i];
-	bool reduces = b->c->parallel.strategy != STRAT_NONE && b->p->mesh.size[k->along] > 1;
+	bool reduces = strategy_has(b->c->parallel.strategy, STRATEGY_REDUCES) && b->p->mesh.size[k->along] > 1;
 	complete_replicated(b, i);
 	if (!reduces) {
 		offload_gradient(b, i, k->grad_shard);
@@ -160,9 +161,12 @@ static void reduce_bucket(struct builder *b, int32_t i)
 		b->finish[i] = out.buffer;
 	if (!b->c->parallel.overlap)
 		build_after(b, LANE_COMM, build_last(b, LANE_COMPUTE));
-	build_collective(b, k->shards > 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, RED_SUM, k->along, LANE_COMM, b->reduce, full, in, out, "grads", i);
-	if (b->p->mesh.size[DIM_REPLICA] > 1) /* hsdp: each replica of the part has seen other sequences (PyTorch, fully_shard on a mesh of two dimensions) */
-		build_collective(b, COLL_ALL_REDUCE, RED_SUM, DIM_REPLICA, LANE_REPLICA_COMM, b->reduce, part, out, out, "grads", i);
+	build_collective(b, k->shards > 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, RED_SUM, k->along, LANE_COMM,
+		b->reduce, full, in, out, "grads", i);
+	if (b->p->mesh.size[DIM_REPLICA] > 1) /* hsdp: each replica of the part has seen other sequences (PyTorch,
+	                                         fully_shard on a mesh of two dimensions) */
+		build_collective(b, COLL_ALL_REDUCE, RED_SUM, DIM_REPLICA, LANE_REPLICA_COMM, b->reduce, part, out, out,
+			"grads", i);
 	if (!b->c->parallel.overlap)
 		after_reductions(b, LANE_COMPUTE);
 	if (!scratch)
@@ -174,10 +178,7 @@ static void reduce_bucket(struct builder *b, int32_t i)
 	}
 }
 
-static bool reduces_now(const struct builder *b, int32_t bucket)
-{
-	return transient(b, bucket) || last_micro(b);
-}
+static bool reduces_now(const struct builder *b, int32_t bucket) { return transient(b, bucket) || last_micro(b); }
 
 static void launch_ready(struct builder *b)
 {
@@ -189,7 +190,7 @@ static void launch_ready(struct builder *b)
 			return;
 		if (b->missing[b->next_bucket] == 0)
 			reduce_bucket(b, b->next_bucket);
-		if (b->shards_gradients && b->next_bucket > 0) /* by now the one before has had a unit of backward to travel */
+		if (b->shards_gradients && b->next_bucket > 0) /* a unit of backward has hidden the reduction before */
 			finish_bucket(b, b->next_bucket - 1);
 	}
 }
@@ -202,20 +203,21 @@ void gradient_done(struct builder *b, int32_t layer, enum param_kind k)
 	if (!reduces_now(b, b->r->params.at[i].bucket))
 		return;
 	b->missing[b->r->params.at[i].bucket]--;
-	/* without overlap DDP and ZeRO-1 reduce after backward; a transient bucket cannot wait so long */
+	/* Without overlap DDP and ZeRO-1 reduce after backward. A transient bucket cannot wait so long. */
 	if (b->c->parallel.overlap || b->shards_gradients)
 		launch_ready(b);
 }
 
-/* A parameter that the loss does not depend on: its gradient is zero, as in PyTorch with find_unused_parameters. */
+/* A parameter that the loss does not depend on has a zero gradient, as in PyTorch with find_unused_parameters. */
 void build_unused_gradients(struct builder *b)
 {
 	static const enum param_kind unused[] = {PARAM_POOLER_W, PARAM_POOLER_B};
-	for (size_t u = 0; u < sizeof unused / sizeof unused[0]; u++) {
+	for (size_t u = 0; u < COUNT(unused); u++) {
 		bool accumulate = false;
 		struct view g = gradient_of(b, NONE, unused[u], &accumulate);
 		if (g.buffer >= 0 && !accumulate)
-			build_fill(b, g, bucket_grad_dtype(b), (int64_t)b->r->params.at[find_param(b, NONE, unused[u])].elements, "pooler");
+			build_fill(b, g, bucket_grad_dtype(b),
+				(int64_t)b->r->params.at[find_param(b, NONE, unused[u])].elements, "pooler");
 		gradient_done(b, NONE, unused[u]);
 	}
 }
@@ -225,15 +227,18 @@ void build_reductions_end(struct builder *b)
 	if (b->st)
 		return;
 	const struct parallel *par = &b->c->parallel;
-	bool flattens = par->strategy == STRAT_ZERO1 && b->dp > 1 && !par->overlap && last_micro(b);
-	int32_t flat = flattens ? build_hold(b, COMP_BUFFERS, build_elements(b) * b->c->stack.memory.flattened_B, "flattened gradients") : NONE;
+	bool flattens = strategy_cuts_states_alone(par->strategy) && b->dp > 1 && !par->overlap && last_micro(b);
+	int32_t flat = flattens ? build_hold(b, COMP_BUFFERS, build_elements(b) * b->c->stack.memory.flattened_B,
+					  "flattened gradients")
+	                        : NONE;
 	launch_ready(b);
 	for (size_t i = 0; i < b->r->buckets.n; i++)
 		finish_bucket(b, (int32_t)i);
 	build_release(b, &flat);
 }
 
-/* Each end has the gradient of its own use of the table. After the data-parallel reduction, so that a rank sends no more than the part that its optimizer updates. */
+/* Each end has the gradient of its own use of the table. This sum follows the data-parallel reduction, so that a rank
+ * sends only the part that its optimizer updates. */
 void build_ends_reduction(struct builder *b)
 {
 	for (size_t i = 0; i < b->r->params.n && !b->st; i++) {
@@ -249,7 +254,7 @@ void build_ends_reduction(struct builder *b)
 		op.group = DIM_PP;
 		op.flags |= OP_ENDS;
 		op.bucket = rp->bucket;
-		op.d[0] = (int64_t)k->padded / k->shards;
+		op.collective.elements = (int64_t)k->padded / k->shards;
 		build_op(b, op, (const struct view[]){k->grad_shard, k->grad_shard});
 	}
 }
@@ -258,15 +263,8 @@ void build_ends_reduction(struct builder *b)
 
 static bool gathers_ahead(const struct builder *b)
 {
-	return b->c->stack.gather_ahead && b->c->parallel.overlap && b->c->parallel.strategy == STRAT_ZERO1;
-}
-
-static int64_t tensors_in(const struct builder *b, int32_t bucket)
-{
-	int64_t n = 0;
-	for (size_t i = 0; i < b->r->params.n; i++)
-		n += b->r->params.at[i].bucket == bucket;
-	return n;
+	return b->c->stack.gather_ahead && b->c->parallel.overlap &&
+	       strategy_cuts_states_alone(b->c->parallel.strategy);
 }
 
 static void gather_updated(struct builder *b, int32_t i)
@@ -279,17 +277,24 @@ static void gather_updated(struct builder *b, int32_t i)
 	op.reduce = RED_SUM;
 	op.group = (uint8_t)k->along;
 	op.bucket = i;
-	op.d[0] = (int64_t)k->padded;
-	op.d[1] = b->c->stack.copies_gathered ? tensors_in(b, i) : 0;
+	op.collective.elements = (int64_t)k->padded;
+	op.collective.tensors = b->c->stack.copies_gathered ? build_tensors_in(b, i) : 0;
 	build_op(b, op, (const struct view[]){k->shard, k->weights});
 }
 
-/* Buckets hold the parameters from the last to the first: forward needs them in reverse. */
+/* Gathers in reverse, because buckets hold the parameters from the last to the first. */
 void build_gather_ahead(struct builder *b)
 {
-	for (size_t i = b->r->buckets.n; i-- > 0 && gathers_ahead(b) && b->c->train.optimizer != OPT_NONE;)
+	for (size_t i = b->r->buckets.n; i-- > 0 && gathers_ahead(b) && optimizer_updates(b->c->train.optimizer);)
 		if (b->r->buckets.at[i].shards > 1)
 			gather_updated(b, (int32_t)i);
+}
+
+/* Gathers updated weights where forward expects them whole. */
+static void gather_bucket(struct builder *b, int32_t i)
+{
+	if (b->r->buckets.at[i].shards > 1 && !b->gathers && !gathers_ahead(b))
+		gather_updated(b, i);
 }
 
 static void update_bucket(struct builder *b, int32_t i)
@@ -299,14 +304,14 @@ static void update_bucket(struct builder *b, int32_t i)
 	struct op op = build_new(b, OP_OPTIMIZER, "update");
 	op.dtype = (uint8_t)b->weight;
 	op.out_dtype = (uint8_t)b->grad;
-	op.mlp = (uint8_t)b->c->train.optimizer;
+	op.optimizer = (uint8_t)b->c->train.optimizer;
 	op.flags = (uint16_t)((b->c->train.fused ? OP_FUSED : 0) | (b->master[i] != NONE ? OP_MASTER : 0));
 	op.bucket = i;
-	op.d[0] = part;
-	if (b->c->train.optimizer_bits == 8) { /* bitsandbytes has one kernel alone */
+	op.update.elements = part;
+	if (b->c->train.optimizer_bits == 8) { /* bitsandbytes has only the fused kernel */
 		op.flags |= OP_STATES_8 | OP_FUSED;
-		op.d[1] = (int64_t)k->wide_from;
-		op.d[2] = (int64_t)k->wide_to;
+		op.update.wide_from = (int64_t)k->wide_from;
+		op.update.wide_to = (int64_t)k->wide_to;
 	}
 	struct view weights = k->shard, gradients = k->grad_shard;
 	if (offloads_states(b)) {
@@ -315,18 +320,86 @@ static void update_bucket(struct builder *b, int32_t i)
 		weights = k->host;
 		gradients = k->host_grad;
 	}
-	build_op(b, op, (const struct view[]){weights, gradients, view_of(b->moment1[i]), view_of(b->moment2[i]), view_of(b->master[i])});
+	build_op(b, op,
+		(const struct view[]){weights, gradients, view_of(b->moment1[i]), view_of(b->moment2[i]),
+			view_of(b->master[i])});
 	offload_updated(b, i);
-	if (k->shards > 1 && !b->gathers && !gathers_ahead(b))
-		gather_updated(b, i);
+	gather_bucket(b, i);
+}
+
+/* ---- LAMB: step/ops.def says why it takes two ops ---- */
+
+static struct op new_lamb(const struct builder *b, enum op_kind kind, int32_t i)
+{
+	const struct bucket *k = &b->r->buckets.at[i];
+	struct op op = build_new(b, kind, "update");
+	op.dtype = (uint8_t)b->weight;
+	op.out_dtype = (uint8_t)b->grad;
+	op.optimizer = OPT_ADAM; /* LAMB scales Adam's direction */
+	op.flags = (uint16_t)(OP_FUSED | (b->master[i] != NONE ? OP_MASTER : 0));
+	op.bucket = i;
+	op.tensors.elements = (int64_t)k->padded / k->shards;
+	op.tensors.tensors = build_tensors_in(b, i);
+	return op;
+}
+
+static struct view lamb_direction(struct builder *b, int32_t i)
+{
+	const struct bucket *k = &b->r->buckets.at[i];
+	const struct op op = new_lamb(b, OP_LAMB_DIRECTION, i);
+	const struct view norms = view_of(build_fp32(b, 2 * op.tensors.tensors, "norms"));
+	build_op(b, op,
+		(const struct view[]){k->shard, k->grad_shard, view_of(b->moment1[i]), view_of(b->moment2[i]),
+			view_of(b->master[i]), view_of(b->bounds[i]), norms});
+	return norms;
+}
+
+/* Sums the norms of tensors over the ranks that have parts of them: of a cut bucket, and of a tensor group. */
+static void sum_norms(struct builder *b, int32_t i, struct view norms)
+{
+	const struct bucket *k = &b->r->buckets.at[i];
+	const int64_t n = 2 * build_tensors_in(b, i);
+	if (k->shards > 1)
+		build_collective(b, COLL_ALL_REDUCE, RED_SUM, k->along, LANE_COMM, DT_FP32, n, norms, norms, "norms",
+			NONE);
+	if (b->p->mesh.size[DIM_TP] > 1)
+		build_collective(b, COLL_ALL_REDUCE, RED_SUM, DIM_TP, LANE_MODEL_COMM, DT_FP32, n, norms, norms,
+			"norms", NONE);
+}
+
+static void lamb_step(struct builder *b, int32_t i, struct view norms)
+{
+	const struct bucket *k = &b->r->buckets.at[i];
+	build_op(b, new_lamb(b, OP_LAMB_STEP, i),
+		(const struct view[]){k->shard, k->grad_shard, view_of(b->master[i]), view_of(b->bounds[i]), norms});
+	gather_bucket(b, i);
+}
+
+/* All directions, then all sums, then all steps: a bucket's sums move while the next one's direction is computed. */
+static void build_lamb(struct builder *b)
+{
+	const int32_t n = (int32_t)b->r->buckets.n;
+	VEC(struct view) norms = {0};
+	for (int32_t i = 0; i < n && !b->st; i++)
+		if (!vec_push(&norms, lamb_direction(b, i)))
+			b->st = error_nomem(b->e, "the norms");
+	for (int32_t i = 0; i < n && !b->st; i++)
+		sum_norms(b, i, norms.at[i]);
+	for (int32_t i = 0; i < n && !b->st; i++)
+		lamb_step(b, i, norms.at[i]);
+	vec_free(&norms);
 }
 
 void build_optimizer(struct builder *b)
 {
-	if (b->st || b->c->train.optimizer == OPT_NONE)
+	if (b->st || !optimizer_updates(b->c->train.optimizer))
 		return;
 	after_reductions(b, offloads_states(b) ? LANE_HOST : LANE_COMPUTE); /* optimizer.step() */
 	build_after(b, LANE_HOST, offloads_states(b) ? build_last(b, LANE_COMPUTE) : NONE);
+	if (optimizer_traits[b->c->train.optimizer].trust_ratio) {
+		build_lamb(b);
+		return;
+	}
 	for (size_t i = 0; i < b->r->buckets.n; i++)
 		update_bucket(b, (int32_t)i);
 }

@@ -1,4 +1,4 @@
-/* program_check: the invariants, established from the dependencies alone and not from how the builder came by them. */
+/* program_check proves the invariants from the dependencies alone, whatever way the builder found them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +32,8 @@ static enum status check_deps(const struct role *r, struct error *e)
 	return ST_OK;
 }
 
-static enum status check_arg(const struct role *r, const struct clocks *c, uint32_t id, int arg, const struct mesh *mesh, int64_t group, struct touch *touch, struct error *e)
+static enum status check_arg(const struct role *r, const struct clocks *c, uint32_t id, int arg,
+	const struct mesh *mesh, int64_t group, struct touch *touch, struct error *e)
 {
 	const struct op *op = &r->ops.at[id];
 	const struct view *v = op_arg(r, op, arg);
@@ -40,7 +41,8 @@ static enum status check_arg(const struct role *r, const struct clocks *c, uint3
 		return ST_OK;
 	const struct buffer *buf = &r->buffers.at[v->buffer];
 	struct touch *t = &touch[v->buffer];
-	if (v->offset_B + (uint64_t)(mesh->size[v->along] - 1) * v->stride_B + op_arg_bytes(op, arg, group) > buf->bytes)
+	if (v->offset_B + (uint64_t)(mesh->size[v->along] - 1) * v->stride_B + op_arg_bytes(op, arg, group) >
+		buf->bytes)
 		return violation(r, id, e, "a view ends outside its buffer");
 	enum access how = op_access(op, arg);
 	if (how & ACC_R && !t->written && !buf->persistent)
@@ -107,7 +109,7 @@ out:
 	return st;
 }
 
-/* How often a strategy's collectives must occur for each bucket in one step. */
+/* The number of a strategy's collectives for each bucket in one step. */
 struct expected {
 	int64_t all_reduce, reduce_scatter, all_gather;
 };
@@ -115,21 +117,21 @@ struct expected {
 static struct expected expected_of(const struct program *p, const struct role *r, int32_t bucket)
 {
 	const struct config *c = &p->config;
-	int64_t micro = c->micro_batches, one = c->train.optimizer == OPT_NONE ? 0 : 1;
+	int64_t micro = c->micro_batches, one = optimizer_updates(c->train.optimizer);
 	bool root = false;
 	for (size_t i = 0; i < r->params.n; i++)
 		root = root || (r->params.at[i].bucket == bucket && r->params.at[i].param.layer < 0);
 	int64_t uses = !root && c->parallel.reshard_after_forward ? 2 * micro : c->parallel.pipeline > 1 ? 1 : micro;
 	if (p->mesh.size[r->buckets.at[bucket].along] == 1)
 		return (struct expected){0, 0, 0};
-	switch (c->parallel.strategy) {
-	case STRAT_DDP: return (struct expected){1, 0, 0};
-	case STRAT_ZERO1: return (struct expected){0, 1, one};
-	case STRAT_ZERO2: return (struct expected){0, micro, one};
-	case STRAT_FSDP:
-	case STRAT_HSDP: return (struct expected){p->mesh.size[DIM_REPLICA] > 1 ? micro : 0, micro, uses};
-	default: return (struct expected){0, 0, 0};
-	}
+	const enum strategy s = c->parallel.strategy;
+	const int64_t reductions = !strategy_has(s, STRATEGY_REDUCES)         ? 0
+	                           : strategy_has(s, STRATEGY_CUTS_GRADIENTS) ? micro
+	                                                                      : 1;
+	if (!strategy_has(s, STRATEGY_CUTS_STATES))
+		return (struct expected){reductions, 0, 0};
+	return (struct expected){p->mesh.size[DIM_REPLICA] > 1 ? reductions : 0, reductions,
+		strategy_has(s, STRATEGY_CUTS_WEIGHTS) ? uses : one};
 }
 
 static enum status check_bucket(const struct program *p, const struct role *r, int32_t bucket, struct error *e)
@@ -141,24 +143,30 @@ static enum status check_bucket(const struct program *p, const struct role *r, i
 		const struct op *op = &r->ops.at[i];
 		if (op->bucket != bucket)
 			continue;
-		if (op->kind == OP_OPTIMIZER) {
+		if (op->kind == OP_OPTIMIZER || op->kind == OP_LAMB_STEP) {
 			updates++;
-			updated += op->d[0];
+			updated += op->kind == OP_OPTIMIZER ? op->update.elements : op->tensors.elements;
 		}
 		bool replicas = op->group == DIM_REPLICA;
 		if (op->kind != OP_COLLECTIVE || (op->group != k->along && !replicas))
 			continue;
-		if (op->d[0] != (int64_t)k->padded / (replicas ? k->shards : 1))
-			return violation(r, (uint32_t)i, e, replicas ? "does not move its whole part" : "does not move its whole bucket");
+		if (op->collective.elements != (int64_t)k->padded / (replicas ? k->shards : 1))
+			return violation(r, (uint32_t)i, e,
+				replicas ? "does not move its whole part" : "does not move its whole bucket");
 		got.all_reduce += op->coll == COLL_ALL_REDUCE;
 		got.reduce_scatter += op->coll == COLL_REDUCE_SCATTER;
 		got.all_gather += op->coll == COLL_ALL_GATHER;
 	}
-	if (got.all_reduce != want.all_reduce || got.reduce_scatter != want.reduce_scatter || got.all_gather != want.all_gather)
-		return error_set(e, ST_RUN, "bucket %d: %lld all-reduces, %lld reduce-scatters, %lld all-gathers; its strategy asks for %lld, %lld, %lld", bucket, (long long)got.all_reduce, (long long)got.reduce_scatter,
-				 (long long)got.all_gather, (long long)want.all_reduce, (long long)want.reduce_scatter, (long long)want.all_gather);
-	if (p->config.train.optimizer != OPT_NONE && (updates != 1 || updated != (int64_t)k->padded / k->shards))
-		return error_set(e, ST_RUN, "bucket %d: %lld optimizer ops on %lld elements, one on %lld is right", bucket, (long long)updates, (long long)updated, (long long)k->padded / k->shards);
+	if (got.all_reduce != want.all_reduce || got.reduce_scatter != want.reduce_scatter ||
+		got.all_gather != want.all_gather)
+		return error_set(e, ST_RUN,
+			"bucket %d: %lld all-reduces, %lld reduce-scatters, %lld all-gathers; "
+			"its strategy asks for %lld, %lld, %lld",
+			bucket, (long long)got.all_reduce, (long long)got.reduce_scatter, (long long)got.all_gather,
+			(long long)want.all_reduce, (long long)want.reduce_scatter, (long long)want.all_gather);
+	if (optimizer_updates(p->config.train.optimizer) && (updates != 1 || updated != (int64_t)k->padded / k->shards))
+		return error_set(e, ST_RUN, "bucket %d: %lld optimizer ops on %lld elements, one on %lld is right",
+			bucket, (long long)updates, (long long)updated, (long long)k->padded / k->shards);
 	return ST_OK;
 }
 
@@ -171,15 +179,20 @@ static size_t next_on(const struct role *r, size_t from, enum lane lane)
 	return from;
 }
 
-static enum status check_messages(const struct program *p, size_t from, size_t to, enum lane sends, enum lane receives, struct error *e)
+static enum status check_messages(const struct program *p, size_t from, size_t to, enum lane sends, enum lane receives,
+	struct error *e)
 {
 	const struct role *a = &p->roles[from], *b = &p->roles[to];
 	size_t i = next_on(a, 0, sends), k = next_on(b, 0, receives);
 	while (i < a->ops.n && k < b->ops.n) {
 		const struct op *x = &a->ops.at[i], *y = &b->ops.at[k];
-		bool meet = op_is_message(x) && op_is_message(y) && x->coll == COLL_SEND && y->coll == COLL_RECV && x->d[1] == (int64_t)to && y->d[1] == (int64_t)from && x->d[2] == (int64_t)from && y->d[2] == (int64_t)to;
-		if (!meet || x->d[0] != y->d[0] || x->dtype != y->dtype || x->micro != y->micro || x->layer != y->layer || x->phase != y->phase)
-			return error_set(e, ST_RUN, "op %zu of stage %zu is not what op %zu of stage %zu receives", i, from, k, to);
+		bool meet = op_is_message(x) && op_is_message(y) && x->coll == COLL_SEND && y->coll == COLL_RECV &&
+		            x->message.peer == (int64_t)to && y->message.peer == (int64_t)from &&
+		            x->message.own == (int64_t)from && y->message.own == (int64_t)to;
+		if (!meet || x->message.elements != y->message.elements || x->dtype != y->dtype ||
+			x->micro != y->micro || x->layer != y->layer || x->phase != y->phase)
+			return error_set(e, ST_RUN, "op %zu of stage %zu is not what op %zu of stage %zu receives", i,
+				from, k, to);
 		i = next_on(a, i + 1, sends);
 		k = next_on(b, k + 1, receives);
 	}
@@ -200,7 +213,8 @@ static enum status check_owners(const struct program *p, struct error *e)
 				owners += q->kind == param.kind && q->layer == param.layer;
 			}
 		if (owners != (stages_share(&p->config, &param) ? 2 : 1))
-			return error_set(e, ST_RUN, "%s of layer %lld belongs to %zu stages", param_kind_name(param.kind), (long long)param.layer, owners);
+			return error_set(e, ST_RUN, "%s of layer %lld belongs to %zu stages",
+				param_kind_name(param.kind), (long long)param.layer, owners);
 	}
 	return ST_OK;
 }
@@ -225,7 +239,8 @@ static enum status check_stages(const struct program *p, struct error *e)
 		return error_set(e, ST_RUN, "%zu roles for %lld stages", p->n_roles, (long long)p->mesh.size[DIM_PP]);
 	for (size_t i = 0; i < p->n_roles; i++) {
 		size_t next = (i + 1) % p->n_roles;
-		if ((st = check_messages(p, i, next, LANE_SEND_NEXT, LANE_RECV_PREV, e)) || (st = check_messages(p, next, i, LANE_SEND_PREV, LANE_RECV_NEXT, e)))
+		if ((st = check_messages(p, i, next, LANE_SEND_NEXT, LANE_RECV_PREV, e)) ||
+			(st = check_messages(p, next, i, LANE_SEND_PREV, LANE_RECV_NEXT, e)))
 			return st;
 	}
 	return (st = check_owners(p, e)) ? st : check_ends(p, e);

@@ -1,7 +1,8 @@
-/* Vector clocks over the lanes of a role: which ops are known to have ended when an op begins (Fidge 1988; Mattern 1989).
+/* Vector clocks over the lanes of a role say which ops are known to have ended when an op begins (Fidge 1988; Mattern
+ * 1989).
  *
- * at[i][l] is the number of lane l's ops that have certainly ended when op i begins; place[i] is op i's own place on its lane, from 0.
- * Op a happens before op b iff place[a] < at[b][lane of a].
+ * at[i][l] is the number of lane l's ops that have certainly ended when op i begins; place[i] is op i's own place on
+ * its lane, from 0. Op a happens before op b iff place[a] < at[b][lane of a].
  */
 #ifndef STEPSIM_STEP_CLOCKS_H
 #define STEPSIM_STEP_CLOCKS_H
@@ -25,15 +26,16 @@ struct clocks {
 void clocks_init(struct clocks *c);
 void clocks_free(struct clocks *c);
 
-/* What the next op on `lane` knows from its lane alone. */
+/* Returns the ops known to have ended when the next op on `lane` begins, by its lane alone. */
 struct clock clocks_lane(const struct clocks *c, const struct role *r, enum lane lane);
-/* Adds to `known` what follows from op `dep` having ended. */
+/* Adds to `known` the ops that have ended once op `dep` has. */
 void clocks_join(const struct clocks *c, const struct role *r, uint32_t dep, struct clock *known);
-/* Takes the next op; false when out of memory. */
+/* Appends the next op and what it knows. Returns false when out of memory. */
 bool clocks_append(struct clocks *c, const struct op *op, const struct clock *known);
-/* The clocks of a whole role from its dependencies. */
+/* Fills the clocks of a whole role from its dependencies. The caller frees them with clocks_free. */
 enum status clocks_of(const struct role *r, struct clocks *c, struct error *e);
 
+/* True when op a has certainly ended before op b begins. */
 static inline bool clocks_before(const struct clocks *c, const struct role *r, uint32_t a, uint32_t b)
 {
 	return c->place.at[a] < c->at.at[b].known[r->ops.at[a].lane];

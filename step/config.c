@@ -1,4 +1,5 @@
-/* Reading a config: defaults, then the stack, the preset or Hugging Face model, the file and --set, each over what came before. */
+/* Reading a config: defaults, then the stack, the preset or Hugging Face model, the file and --set, each over what came
+ * before. */
 #include "step/config.h"
 
 #include <stdio.h>
@@ -34,19 +35,18 @@ static enum status find_set(const struct loader *l, size_t i, enum key_id *id)
 	snprintf(path, sizeof path, "%.*s", (int)(equals - text), text);
 	char *dot = strchr(path, '.');
 	if (!dot && config_is_section(path))
-		return error_set(l->e, ST_INPUT, "--set %.200s: expected a key of the section, as %s.KEY=VALUE", text, path);
+		return error_set(l->e, ST_INPUT, "--set %.200s: expected a key of the section, as %s.KEY=VALUE", text,
+			path);
 	*id = dot ? config_key_find(path, (size_t)(dot - path), dot + 1) : KEY_COUNT;
 	if (*id != KEY_COUNT)
 		return ST_OK;
 	if (dot)
 		*dot = '\0';
-	return error_set(l->e, ST_INPUT, "--set %.200s: unknown key (nearest: %s)", text, config_key_nearest(path, dot ? dot + 1 : path, true));
+	return error_set(l->e, ST_INPUT, "--set %.200s: unknown key (nearest: %s)", text,
+		config_key_nearest(path, dot ? dot + 1 : path, true));
 }
 
-static const char *set_value(const char *text)
-{
-	return strchr(text, '=') + 1;
-}
+static const char *set_value(const char *text) { return strchr(text, '=') + 1; }
 
 /* A value is a plain text unless it starts like a list, a mapping or a quoted text. */
 static enum status apply_set(struct loader *l, size_t i)
@@ -74,7 +74,8 @@ static enum status apply_set(struct loader *l, size_t i)
 
 /* ---- mappings ---- */
 
-enum status config_apply(struct config *c, const char *section, const struct ynode *map, const struct key_origin *origin, struct error *e)
+enum status config_apply(struct config *c, const char *section, const struct ynode *map,
+	const struct key_origin *origin, struct error *e)
 {
 	if (map->kind != Y_MAP)
 		return ynode_error(map, e, "%s: expected a mapping of keys", section);
@@ -82,12 +83,14 @@ enum status config_apply(struct config *c, const char *section, const struct yno
 		const struct ynode *n = map->child[i];
 		enum key_id id = config_key_find(section, strlen(section), n->key);
 		if (id == KEY_COUNT)
-			return ynode_error_key(n, e, "%s.%.80s: unknown key (nearest: %s)", section, n->key, config_key_nearest(section, n->key, false));
+			return ynode_error_key(n, e, "%s.%.80s: unknown key (nearest: %s)", section, n->key,
+				config_key_nearest(section, n->key, false));
 		struct error inner = {0};
 		enum status st = key_read(config_key(id), n, c, &inner);
 		if (st)
 			return ynode_error(n, e, "%s: %s", config_key(id)->path, inner.text);
-		c->origin[id] = origin ? *origin : (struct key_origin){ORIGIN_FILE, n->line, n->col, n->key_line, n->key_col};
+		c->origin[id] = origin ? *origin
+		                       : (struct key_origin){ORIGIN_FILE, n->line, n->col, n->key_line, n->key_col};
 	}
 	return ST_OK;
 }
@@ -97,19 +100,19 @@ static const struct ynode *file_value(const struct loader *l, enum key_id id)
 	return ynode_get(ynode_get(l->root, config_key(id)->section), config_key(id)->name);
 }
 
-static bool is_empty(const struct ynode *n)
-{
-	return n->kind == Y_SCALAR && !n->quoted && !*n->text;
-}
+static bool is_empty(const struct ynode *n) { return n->kind == Y_SCALAR && !n->quoted && !*n->text; }
 
 static enum status check_sections(const struct loader *l)
 {
 	if (l->root->kind != Y_MAP)
-		return ynode_error(l->root, l->e, "expected a mapping of sections: model, train, data, parallel, collectives, cluster, run, cost");
+		return ynode_error(l->root, l->e,
+			"expected a mapping of sections: "
+			"model, train, data, parallel, collectives, cluster, run, cost");
 	for (size_t i = 0; i < l->root->n; i++) {
 		const struct ynode *n = l->root->child[i];
 		if (!config_is_section(n->key))
-			return ynode_error_key(n, l->e, "%.80s: unknown key (nearest: %s)", n->key, config_section_nearest(n->key));
+			return ynode_error_key(n, l->e, "%.80s: unknown key (nearest: %s)", n->key,
+				config_section_nearest(n->key));
 		if (n->kind != Y_MAP && !is_empty(n))
 			return ynode_error(n, l->e, "%s: expected a mapping of keys", n->key);
 	}
@@ -124,8 +127,9 @@ static enum status check_model_given(const struct loader *l)
 	for (size_t i = 0; i < l->n_sets; i++)
 		if (strcmp(config_key(l->set_id[i])->section, "model") == 0)
 			return ST_OK;
-	return error_set(l->e, ST_INPUT, "%s:%d:%d: model: missing (give model.preset, model.hf_config or the dimensions)", l->name, model ? model->key_line : 1,
-	                 model ? model->key_col : 1);
+	return error_set(l->e, ST_INPUT,
+		"%s:%d:%d: model: missing (give model.preset, model.hf_config or the dimensions)", l->name,
+		model ? model->key_line : 1, model ? model->key_col : 1);
 }
 
 /* ---- values that name files ---- */
@@ -147,7 +151,10 @@ static void choose(const struct loader *l, enum key_id id, struct choice *out)
 	if (n && ynode_string(n, &out->text, NULL) == ST_OK) {
 		out->kind = ORIGIN_FILE;
 		out->folder_of = l->name;
-		out->at = (struct key_origin){.line = n->line, .col = n->col, .key_line = n->key_line, .key_col = n->key_col};
+		out->at = (struct key_origin){.line = n->line,
+			.col = n->col,
+			.key_line = n->key_line,
+			.key_col = n->key_col};
 		snprintf(out->where, sizeof out->where, "%.200s:%d:%d: %s", l->name, n->line, n->col, k->path);
 	}
 	for (size_t i = 0; i < l->n_sets; i++)
@@ -164,7 +171,8 @@ static enum status apply_hf_config(struct loader *l, const struct choice *hf)
 {
 	char path[PATH_MAX_LEN];
 	const char *slash = hf->folder_of && hf->text[0] != '/' ? strrchr(hf->folder_of, '/') : NULL;
-	int len = snprintf(path, sizeof path, "%.*s%s", slash ? (int)(slash - hf->folder_of) + 1 : 0, slash ? hf->folder_of : "", hf->text);
+	int len = snprintf(path, sizeof path, "%.*s%s", slash ? (int)(slash - hf->folder_of) + 1 : 0,
+		slash ? hf->folder_of : "", hf->text);
 	if (len < 0 || (size_t)len >= sizeof path)
 		return error_set(l->e, ST_INPUT, "%s: the path is too long", hf->where);
 	struct model m;
@@ -176,7 +184,8 @@ static enum status apply_hf_config(struct loader *l, const struct choice *hf)
 	struct key_origin origin = hf->at;
 	origin.kind = ORIGIN_PRESET;
 	for (int i = 0; i < KEY_COUNT; i++)
-		if (strcmp(config_key((enum key_id)i)->section, "model") == 0 && i != KEY_model_preset && i != KEY_model_hf_config)
+		if (strcmp(config_key((enum key_id)i)->section, "model") == 0 && i != KEY_model_preset &&
+			i != KEY_model_hf_config)
 			l->c->origin[i] = origin;
 	return ST_OK;
 }
@@ -207,7 +216,8 @@ static enum status apply_stack(struct loader *l)
 	struct choice stack;
 	choose(l, KEY_train_stack, &stack);
 	stack.at.kind = ORIGIN_STACK;
-	return config_apply_stack(l->c, stack.text, &stack.at, stack.kind == ORIGIN_DEFAULT ? "train.stack" : stack.where, l->e);
+	return config_apply_stack(l->c, stack.text, &stack.at,
+		stack.kind == ORIGIN_DEFAULT ? "train.stack" : stack.where, l->e);
 }
 
 /* ---- the whole ---- */
@@ -234,7 +244,8 @@ static void name_model(struct config *c, enum key_id drop, const char *hf_name)
 	}
 }
 
-/* A key that the strategy does not use must hold its default, the stack's or the table's, or the user believes in an effect that is not there. */
+/* A key that the strategy does not use must hold its default, the stack's or the table's, or the user believes in an
+ * effect that is not there. */
 static enum status check_used(const struct config *c, const struct config *stack, struct error *e)
 {
 	struct config defaults = {0};
@@ -242,15 +253,12 @@ static enum status check_used(const struct config *c, const struct config *stack
 		enum key_id id = (enum key_id)i;
 		const struct config_key *k = config_key(id);
 		key_set_default(k, &defaults);
-		if (!config_is_given(c, id) || (k->used_by & USED_BY(c->parallel.strategy)) || key_equal(k, c, stack) || key_equal(k, c, &defaults))
+		if (!config_is_given(c, id) || strategy_has(c->parallel.strategy, k->used_by) ||
+			key_equal(k, c, stack) || key_equal(k, c, &defaults))
 			continue;
-		char users[96] = "";
-		for (int s = 0; s < STRAT_COUNT; s++)
-			if (k->used_by & USED_BY(s)) {
-				size_t len = strlen(users);
-				snprintf(users + len, sizeof users - len, "%s%s", len ? ", " : "", strategy_name((enum strategy)s));
-			}
-		return config_error_key(c, id, e, "not used by strategy %s (used by: %s)", strategy_name(c->parallel.strategy), users);
+		char users[STRATEGY_NAMES];
+		return config_error_key(c, id, e, "not used by strategy %s (used by: %s)",
+			strategy_name(c->parallel.strategy), strategy_names(k->used_by, 0, users));
 	}
 	return ST_OK;
 }
@@ -284,7 +292,8 @@ static enum status build(struct loader *l)
 	return check_used(c, &with_stack, l->e);
 }
 
-enum status config_parse(const char *text, size_t len, const char *name, const char *const *sets, size_t n_sets, struct config *c, struct error *e)
+enum status config_parse(const char *text, size_t len, const char *name, const char *const *sets, size_t n_sets,
+	struct config *c, struct error *e)
 {
 	struct ydoc *doc = NULL;
 	struct loader l = {.c = c, .name = name, .sets = sets, .n_sets = n_sets, .e = e};

@@ -1,7 +1,8 @@
-/* The config: INTERFACE.md's CONFIG.yaml, resolved. POD without pointers, so that rank 0 broadcasts it as bytes.
+/* The config: CONFIG.yaml (docs/reference.md), resolved. POD without pointers, so that rank 0 broadcasts it as bytes.
  *
- * The keys live in one table (step/config_keys.c): name, type, range, default, destination, and whether the effect is modelled. Presets and stacks
- * from the catalogue are read by the same table, so a preset can hold nothing that a config could not.
+ * The keys live in one table (step/config_keys.h): name, type, range, default, destination, and whether the effect is
+ * modelled. Presets and stacks from the catalogue are read by the same table, so a preset can hold nothing that a
+ * config could not.
  */
 #ifndef STEPSIM_STEP_CONFIG_H
 #define STEPSIM_STEP_CONFIG_H
@@ -13,32 +14,39 @@
 #include "base/status.h"
 #include "base/yaml.h"
 #include "base/dtype.h"
+#include "step/algorithm.h"
 #include "step/model.h"
+#include "step/optimizer.h"
+#include "step/schedule.h"
 #include "step/stack.h"
+#include "step/strategy.h"
 
 #define CONFIG_TEXT 256
+#define MIB_B 1048576.0
 #define CONFIG_MAX_STAGES 128
 #define MICRO_BATCHES_MAX 16384 /* a program unrolls them */
-#define AUTO (-1) /* integers whose config word is `auto` until resolved */
+#define AUTO (-1)               /* integers whose config word is `auto` until resolved */
 
-enum optimizer { OPT_ADAMW, OPT_ADAM, OPT_LAMB, OPT_LION, OPT_SGD, OPT_NONE, OPT_COUNT };
 enum attention { ATT_FLASH, ATT_NAIVE, ATT_COUNT };
 enum recompute { REC_NONE, REC_SELECTIVE, REC_FULL, REC_COUNT };
 enum offload { OFF_NONE, OFF_OPTIMIZER, OFF_OPTIMIZER_PARAMS, OFF_ACTIVATIONS, OFF_COUNT };
-enum compression { COMP_NONE, COMP_BF16, COMP_FP16, COMP_COUNT };
-enum strategy { STRAT_DDP, STRAT_ZERO1, STRAT_ZERO2, STRAT_FSDP, STRAT_HSDP, STRAT_NONE, STRAT_COUNT };
-enum schedule { SCHED_GPIPE, SCHED_1F1B, SCHED_INTERLEAVED, SCHED_ZERO_BUBBLE, SCHED_ZBV, SCHED_COUNT };
+enum compression { COMPRESS_NONE, COMPRESS_BF16, COMPRESS_FP16, COMPRESS_COUNT };
 enum context_kind { CTX_RING, CTX_ALL_GATHER, CTX_COUNT };
 enum mesh_dim {
-	DIM_TP, DIM_CP, DIM_EP, DIM_DP, DIM_PP,
+	DIM_TP,
+	DIM_CP,
+	DIM_EP,
+	DIM_DP,
+	DIM_PP,
 	DIM_COUNT, /* so many make the order */
-	/* and what is made of data and context: both together; hsdp's groups of ranks that cut a bucket among them, and of those that hold the same part */
-	DIM_DP_CP = DIM_COUNT, DIM_SHARD, DIM_REPLICA,
+	/* and what is made of data and context: both together; hsdp's groups of ranks that cut a bucket among them, and
+	   of those that hold the same part */
+	DIM_DP_CP = DIM_COUNT,
+	DIM_SHARD,
+	DIM_REPLICA,
 	DIM_EDP, /* of all ranks of a stage: those that hold the same experts. DIM_EP cuts the rest of them */
 	DIM_ALL
 };
-enum algorithm { ALGO_AUTO, ALGO_RING, ALGO_TREE, ALGO_NVLS, ALGO_COLLNET, ALGO_PAT, ALGO_COUNT };
-enum protocol { PROTO_AUTO, PROTO_LL, PROTO_LL128, PROTO_SIMPLE, PROTO_COUNT };
 enum tristate { TRI_AUTO, TRI_TRUE, TRI_FALSE, TRI_COUNT };
 enum backend { BACKEND_AUTO, BACKEND_CUDA, BACKEND_HOST, BACKEND_COUNT };
 
@@ -78,8 +86,8 @@ struct parallel {
 	int64_t context;
 	enum context_kind context_kind;
 	int64_t expert, expert_tensor;
-	enum mesh_dim order[DIM_COUNT]; /* innermost first */
-	double bucket_mb, first_bucket_mb; /* first: < 0 is auto until resolved */
+	enum mesh_dim order[DIM_COUNT];  /* innermost first */
+	double bucket_B, first_bucket_B; /* first: < 0 is auto until resolved */
 	bool overlap;
 	int64_t prefetch;
 	bool reshard_after_forward;
@@ -93,14 +101,14 @@ struct slow_rank {
 #define CONFIG_MAX_SLOW 64
 
 struct cluster_config {
-	char system[CONFIG_TEXT];  /* "auto", a system's name, a file, or a synthetic line */
+	char system[CONFIG_TEXT]; /* "auto", a system's name, a file, or a synthetic line */
 	int64_t nodes;
 	int64_t gpus_per_node;     /* 0: the system's own */
 	char profile[CONFIG_TEXT]; /* "": cached or catalogue */
 	struct slow_rank slow_ranks[CONFIG_MAX_SLOW];
 	int64_t n_slow_ranks;
-	double jitter;      /* standard deviation of a rank's compute time in a step, over the mean */
-	double mtbf_hours;  /* mean time between failures that end the job, of all its hosts together; 0: not given */
+	double jitter;       /* standard deviation of a rank's compute time in a step, over the mean */
+	double mtbf_hours;   /* mean time between failures that end the job, of all its hosts together; 0: not given */
 	double checkpoint_s; /* for which the job stands still to write one */
 };
 
@@ -117,11 +125,12 @@ struct cost {
 	double gpu_hour_usd, system_price_usd, amortize_years, power_usd_per_kwh, pue; /* AUTO: not given */
 };
 
-/* Where a key's value came from, for messages. Later ones win. */
+/* The source of a key's value, for messages. Later ones win. */
 enum origin { ORIGIN_DEFAULT, ORIGIN_STACK, ORIGIN_PRESET /* or hf_config */, ORIGIN_FILE, ORIGIN_SET, ORIGIN_COUNT };
 struct key_origin {
 	enum origin kind;
-	int32_t line, col, key_line, key_col; /* of value and key in the config file; of model.preset, hf_config or train.stack for their values; 0: not there */
+	int32_t line, col, key_line, key_col; /* of value and key in the config file; of model.preset, hf_config or
+	                                         train.stack for their values; 0: not there */
 };
 #define CONFIG_MAX_KEYS 112
 
@@ -133,45 +142,50 @@ struct config {
 	struct stack stack; /* of train.stack */
 	struct data data;
 	struct parallel parallel;
-	enum algorithm algorithm;
-	enum protocol protocol;
+	struct collective_choice collectives;
 	struct cluster_config cluster;
 	struct run run;
 	struct cost cost;
-	int64_t node_ranks;   /* GPUs of a node of the system, set before config_resolve by who knows the system; 0: not known */
-	int64_t ranks;        /* set by config_resolve */
-	int64_t micro_batches; /* micro-steps of a rank in one step: global_batch / (micro_batch x data replicas); set by config_resolve */
+	int64_t node_ranks; /* GPUs of a node of the system, set before config_resolve by who knows the system; 0: not
+	                       known */
+	int64_t ranks;      /* set by config_resolve */
+	int64_t micro_batches; /* micro-steps of a rank in one step: global_batch / (micro_batch x data replicas); set
+	                          by config_resolve */
 	struct key_origin origin[CONFIG_MAX_KEYS]; /* by enum key_id (step/config_keys.h) */
 };
 
-/* Reads a config file, then the `--set key.path=value` texts, over presets and stack defaults. Checks everything that does not depend on the number of ranks.
- * ST_INPUT: one line "file:line:col: key: what (nearest: name)", or "--set KEY=VALUE: ...". Keys whose effect comes later are refused with "not modelled yet"
- * unless they hold their default. */
+/* Reads a config file, then the `--set key.path=value` texts, over presets and stack defaults. Checks everything that
+ * does not depend on the number of ranks. ST_INPUT: one line "file:line:col: key: what (nearest: name)", or "--set
+ * KEY=VALUE: ...". Keys whose effect comes later are refused with "not modelled yet" unless they hold their default. */
 enum status config_load(const char *path, const char *const *sets, size_t n_sets, struct config *c, struct error *e);
-/* The same from memory, for tests and fuzzing; `name` stands in messages; relative hf_config paths are relative to `name`'s folder. */
-enum status config_parse(const char *text, size_t len, const char *name, const char *const *sets, size_t n_sets, struct config *c, struct error *e);
+/* The same from memory, for tests and fuzzing. `name` is used in messages; its folder is the base of relative hf_config
+ * paths. */
+enum status config_parse(const char *text, size_t len, const char *name, const char *const *sets, size_t n_sets,
+	struct config *c, struct error *e);
 
-/* The ranks that the plan itself fixes: data x tensor x pipeline x context with data given, else 0 (any multiple of the model-parallel size). */
+/* Returns the ranks that the plan itself fixes: data x tensor x pipeline x context with data given, else 0 (any
+ * multiple of the model-parallel size). */
 int64_t config_fixed_ranks(const struct config *c);
 
-/* Fills every `auto` for `ranks` ranks and checks the plan: ranks that do not divide, heads that tensor does not divide, a global batch that does not split...
- * ST_INPUT names the key and the nearest values that work. */
+/* Fills every `auto` for `ranks` ranks and checks the plan: ranks that do not divide, heads that tensor does not
+ * divide, a global batch that does not split... ST_INPUT names the key and the nearest values that work. */
 enum status config_resolve(struct config *c, int64_t ranks, struct error *e);
 
-/* Puts "file:line:col: cluster.system: " (or "--set cluster.system=VALUE: ") before a failure that the system's name led to. Returns the recorded status. */
+/* Puts "file:line:col: cluster.system: " (or "--set cluster.system=VALUE: ") before a failure that the system's name
+ * led to. Returns the recorded status. */
 enum status config_blame_system(const struct config *c, struct error *e);
 enum status config_blame_batch(const struct config *c, struct error *e); /* the same with train.global_batch */
 
-/* By what cluster.slow_ranks lengthens the compute of `rank`, where hosts have `ranks_per_host` ranks each: the largest factor that names it, 1 where none does. */
+/* Returns the factor by which cluster.slow_ranks lengthens the compute of `rank`, with `ranks_per_host` ranks a host:
+ * the largest factor that names it, or 1. */
 double config_slowness(const struct config *c, int64_t rank, int64_t ranks_per_host);
 
-/* The resolved config as JSON, one object a section, the words of CONFIG.yaml. New reference; NULL when out of memory. */
+/* Returns the resolved config as JSON with the words of CONFIG.yaml, one object a section: a new reference, or NULL
+ * when out of memory. */
 json_t *config_json(const struct config *c);
 
-/* Words of the enums, as in CONFIG.yaml. */
-const char *strategy_name(enum strategy s);
+/* Return the words of the enums in CONFIG.yaml. */
 const char *mesh_dim_name(enum mesh_dim d);
-const char *optimizer_name(enum optimizer o);
 const char *recompute_name(enum recompute r);
 const char *attention_name(enum attention a);
 

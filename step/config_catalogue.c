@@ -3,20 +3,25 @@
 #include <string.h>
 
 #include "base/paths.h"
+#include "base/sourced.h"
 #include "base/suggest.h"
 #include "step/config_keys.h"
 
-/* What a file of a folder may hold besides its mapping of keys. */
+/* The entries that a file of a folder may have besides its mapping of keys. */
 struct folder {
 	const char *kind, *what;
-	const char *mapping; /* the key under which its keys stand */
+	const char *mapping;    /* the key under which its keys stand */
 	const char *others[10]; /* further keys: notes, and what is read apart */
 };
-static const struct folder models = {"models", "preset", "model", {"source", "description", "note", "published_parameters", "published_parameters_rounded", NULL}};
-static const struct folder stacks = {"stacks", "stack", "defaults", {"source", "description", "note", "family", "numbers", "memory", "habits", "interval", NULL}};
-static const struct folder families = {"families", "stack family", "numbers", {"source", "description", "note", "memory", "habits", "unseen", NULL}};
+static const struct folder models = {"models", "preset", "model",
+	{"source", "description", "note", "published_parameters", "published_parameters_rounded", NULL}};
+static const struct folder stacks = {"stacks", "stack", "defaults",
+	{"source", "description", "note", "family", "compiled_twin", "numbers", "memory", "habits", "interval", NULL}};
+static const struct folder families = {"families", "stack family", "numbers",
+	{"source", "description", "note", "memory", "habits", "unseen", NULL}};
 
-static enum status find_file(const struct folder *f, const char *name, const char *where, char path[PATH_MAX_LEN], struct error *e)
+static enum status find_file(const struct folder *f, const char *name, const char *where, char path[PATH_MAX_LEN],
+	struct error *e)
 {
 	char **names = NULL;
 	size_t n = 0;
@@ -28,7 +33,8 @@ static enum status find_file(const struct folder *f, const char *name, const cha
 		found = strcmp(names[i], name) == 0;
 	if (!found) {
 		const char *nearest = suggest_nearest(name, (const char *const *)names, n);
-		st = error_set(e, ST_INPUT, "%s: unknown %s \"%.60s\" (nearest: %s)", where, f->what, name, nearest ? nearest : "none, the catalogue is empty");
+		st = error_set(e, ST_INPUT, "%s: unknown %s \"%.60s\" (nearest: %s)", where, f->what, name,
+			nearest ? nearest : "none, the catalogue is empty");
 	} else {
 		st = path_catalogue(f->kind, name, path, e);
 	}
@@ -61,7 +67,7 @@ static enum status load(const struct folder *f, const char *name, const char *wh
 	char path[PATH_MAX_LEN];
 	enum status st = find_file(f, name, where, path, e);
 	if (!st)
-		st = ydoc_load(path, doc, e);
+		st = sourced_load(f->kind, path, doc, e);
 	if (!st)
 		st = check_entries(f, ydoc_root(*doc), e);
 	return st;
@@ -73,7 +79,8 @@ static enum status refuse_key(const struct ynode *map, const char *key, struct e
 	return n ? ynode_error_key(n, e, "%s: a catalogue file cannot name another", key) : ST_OK;
 }
 
-enum status config_apply_preset(struct config *c, const char *name, const struct key_origin *origin, const char *where, struct error *e)
+enum status config_apply_preset(struct config *c, const char *name, const struct key_origin *origin, const char *where,
+	struct error *e)
 {
 	struct ydoc *doc = NULL;
 	enum status st = load(&models, name, where, &doc, e);
@@ -88,15 +95,31 @@ out:
 	return st;
 }
 
-/* The numbers of the family that the stack names, then its own over them. */
+/* Reads the numbers that every stack has unless a file says otherwise. */
+static enum status read_base(struct stack *s, struct error *e)
+{
+	struct ydoc *doc = NULL;
+	char path[PATH_MAX_LEN];
+	*s = stack_default();
+	enum status st = path_catalogue("model", "stack", path, e);
+	if (!st)
+		st = sourced_load("model", path, &doc, e);
+	if (!st)
+		st = stack_read(ydoc_root(doc), s, e);
+	ydoc_destroy(doc);
+	return st;
+}
+
+/* Reads the numbers of the family that the stack names over those of every stack, then the stack's own. */
 static enum status read_costs(struct config *c, const struct ynode *stack, struct error *e)
 {
 	struct ydoc *doc = NULL;
 	const struct ynode *family = ynode_get(stack, "family");
 	const char *name;
 	char where[64];
-	enum status st = ST_OK;
-	c->stack = stack_default();
+	enum status st = read_base(&c->stack, e);
+	if (st)
+		return st;
 	if (family) {
 		if ((st = ynode_string(family, &name, e)))
 			return st;
@@ -108,17 +131,30 @@ static enum status read_costs(struct config *c, const struct ynode *stack, struc
 	return st ? st : stack_read(stack, &c->stack, e);
 }
 
-enum status config_apply_stack(struct config *c, const char *name, const struct key_origin *origin, const char *where, struct error *e)
+/* The compiled twin of a stack is itself a stack of the catalogue. */
+static enum status check_twin(const struct ynode *stack, const char *name, struct error *e)
+{
+	const struct ynode *twin = ynode_get(stack, "compiled_twin");
+	char where[64], path[PATH_MAX_LEN];
+	if (!twin)
+		return ST_OK;
+	snprintf(where, sizeof where, "%d:%d: compiled_twin", twin->line, twin->col);
+	return find_file(&stacks, name, where, path, e);
+}
+
+enum status config_apply_stack(struct config *c, const char *name, const struct key_origin *origin, const char *where,
+	struct error *e)
 {
 	struct ydoc *doc = NULL;
 	enum status st = load(&stacks, name, where, &doc, e);
 	if (st)
 		goto out;
-	if ((st = read_costs(c, ydoc_root(doc), e)))
+	if ((st = read_costs(c, ydoc_root(doc), e)) || (st = check_twin(ydoc_root(doc), c->stack.compiled_twin, e)))
 		goto out;
 	const struct ynode *defaults = ynode_get(ydoc_root(doc), stacks.mapping);
 	if (defaults->kind != Y_MAP) {
-		st = ynode_error(defaults, e, "%s: expected a mapping of the sections train and parallel", stacks.mapping);
+		st = ynode_error(defaults, e, "%s: expected a mapping of the sections train and parallel",
+			stacks.mapping);
 		goto out;
 	}
 	for (size_t i = 0; i < defaults->n && !st; i++) {

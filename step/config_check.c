@@ -1,6 +1,7 @@
-/* What can be wrong with a config whatever the number of ranks is. */
+/* Checks of a config that do not depend on the number of ranks. */
 #include <inttypes.h>
 
+#include "base/array.h"
 #include "step/config_keys.h"
 #include "step/schedule.h"
 #include "step/stages.h"
@@ -33,14 +34,19 @@ static enum status check_heads(const struct config *c, struct error *e)
 	const struct model *m = &c->model;
 	char near[NEAREST_MAX];
 	if (m->head_dim == 0)
-		return config_error(c, KEY_model_heads, e, "%" PRId64 " does not divide hidden %" PRId64 ", and head_dim is not given (nearest that do: %s)", m->heads, m->hidden,
-		                    nearest_divisors(m->hidden, m->heads, near));
+		return config_error(c, KEY_model_heads, e,
+			"%" PRId64 " does not divide hidden %" PRId64
+			", and head_dim is not given (nearest that do: %s)",
+			m->heads, m->hidden, nearest_divisors(m->hidden, m->heads, near));
 	if (m->heads % m->kv_heads != 0)
-		return config_error(c, KEY_model_kv_heads, e, "%" PRId64 " does not divide the %" PRId64 " heads (nearest that do: %s)", m->kv_heads, m->heads,
-		                    nearest_divisors(m->heads, m->kv_heads, near));
+		return config_error(c, KEY_model_kv_heads, e,
+			"%" PRId64 " does not divide the %" PRId64 " heads (nearest that do: %s)", m->kv_heads,
+			m->heads, nearest_divisors(m->heads, m->kv_heads, near));
 	if (m->position == POS_ROPE && m->head_dim % 2 != 0) {
-		enum key_id id = c->origin[KEY_model_head_dim].kind == ORIGIN_DEFAULT ? KEY_model_position : KEY_model_head_dim;
-		return config_error(c, id, e, "rope rotates pairs, so head_dim must be even, not %" PRId64, m->head_dim);
+		enum key_id id = c->origin[KEY_model_head_dim].kind == ORIGIN_DEFAULT ? KEY_model_position
+		                                                                      : KEY_model_head_dim;
+		return config_error(c, id, e, "rope rotates pairs, so head_dim must be even, not %" PRId64,
+			m->head_dim);
 	}
 	return ST_OK;
 }
@@ -51,7 +57,9 @@ static enum status check_positions(const struct config *c, struct error *e)
 	if (m->position != POS_LEARNED && m->max_positions != 0)
 		return config_error_key(c, KEY_model_max_positions, e, "not used unless position is learned");
 	if (m->position == POS_LEARNED && m->seq_len > m->max_positions)
-		return config_error(c, KEY_model_seq_len, e, "%" PRId64 " is longer than the %" PRId64 " rows of the position table (max_positions)", m->seq_len, m->max_positions);
+		return config_error(c, KEY_model_seq_len, e,
+			"%" PRId64 " is longer than the %" PRId64 " rows of the position table (max_positions)",
+			m->seq_len, m->max_positions);
 	return ST_OK;
 }
 
@@ -60,23 +68,27 @@ static enum status check_window(const struct config *c, struct error *e)
 	if (model_window(&c->model) == 0)
 		return ST_OK;
 	if (!c->model.causal)
-		return config_error(c, KEY_model_sliding_window, e, "%" PRId64 " needs causal attention (nearest: 0)", c->model.sliding_window);
+		return config_error(c, KEY_model_sliding_window, e, "%" PRId64 " needs causal attention (nearest: 0)",
+			c->model.sliding_window);
 	if (c->parallel.context > 1)
-		return config_error(c, KEY_model_sliding_window, e, "%" PRId64 " is not modelled yet with context (nearest: 0)", c->model.sliding_window);
+		return config_error(c, KEY_model_sliding_window, e,
+			"%" PRId64 " is not modelled yet with context (nearest: 0)", c->model.sliding_window);
 	return ST_OK;
 }
 
 static enum status check_experts(const struct config *c, struct error *e)
 {
-	static const enum key_id ids[] = {KEY_model_experts_per_token, KEY_model_shared_experts, KEY_model_moe_ffn_hidden, KEY_model_moe_layer_freq, KEY_model_capacity_factor};
+	static const enum key_id ids[] = {KEY_model_experts_per_token, KEY_model_shared_experts,
+		KEY_model_moe_ffn_hidden, KEY_model_moe_layer_freq, KEY_model_capacity_factor};
 	const struct model *m = &c->model;
 	if (m->experts > 0) {
 		if (m->experts_per_token > m->experts)
-			return config_error(c, KEY_model_experts_per_token, e, "%" PRId64 " are more than the %" PRId64 " experts", m->experts_per_token, m->experts);
+			return config_error(c, KEY_model_experts_per_token, e,
+				"%" PRId64 " are more than the %" PRId64 " experts", m->experts_per_token, m->experts);
 		return ST_OK;
 	}
 	struct config defaults = {0};
-	for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
+	for (size_t i = 0; i < COUNT(ids); i++) {
 		const struct config_key *k = config_key(ids[i]);
 		key_set_default(k, &defaults);
 		if (ids[i] == KEY_model_moe_ffn_hidden)
@@ -91,7 +103,8 @@ static enum status check_experts(const struct config *c, struct error *e)
 static double parameters_at_most(const struct model *m)
 {
 	double h = (double)m->hidden, width = (double)m->head_dim * (double)(2 * m->heads + 2 * m->kv_heads);
-	double mlp = 3.0 * (double)m->ffn_hidden, experts = 3.0 * (double)m->moe_ffn_hidden * (double)(m->experts + m->shared_experts);
+	double mlp = 3.0 * (double)m->ffn_hidden,
+	       experts = 3.0 * (double)m->moe_ffn_hidden * (double)(m->experts + m->shared_experts);
 	double ends = 2.0 * (double)(m->vocab + m->vocab_padding) + (double)m->max_positions + (double)m->type_vocab;
 	return h * ((double)m->layers * (width + mlp + experts + 16.0) + ends + h);
 }
@@ -100,18 +113,22 @@ static enum status check_model(const struct config *c, struct error *e)
 {
 	const struct model *m = &c->model;
 	enum status st;
-	if ((st = check_heads(c, e)) || (st = check_positions(c, e)) || (st = check_window(c, e)) || (st = check_experts(c, e)))
+	if ((st = check_heads(c, e)) || (st = check_positions(c, e)) || (st = check_window(c, e)) ||
+		(st = check_experts(c, e)))
 		return st;
 	if (m->post_norm && m->parallel_residual)
-		return config_error_key(c, KEY_model_parallel_residual, e, "needs the norms before attention and MLP: post_norm must be false");
+		return config_error_key(c, KEY_model_parallel_residual, e,
+			"needs the norms before attention and MLP: post_norm must be false");
 	if (parameters_at_most(m) > PARAMETERS_MAX)
-		return config_error(c, KEY_model_hidden, e, "these dimensions make %.2g parameters, more than %.0e", parameters_at_most(m), PARAMETERS_MAX);
+		return config_error(c, KEY_model_hidden, e, "these dimensions make %.2g parameters, more than %.0e",
+			parameters_at_most(m), PARAMETERS_MAX);
 	return ST_OK;
 }
 
 /* ---- training ---- */
 
-/* Weights, gradients and the wire are fp32 or what the compute format is stored as: no framework mixes fp16 with bf16 or computes wider than it stores. */
+/* Weights, gradients and the wire are fp32 or what the compute format is stored as: no framework mixes fp16 with bf16
+ * or computes wider than it stores. */
 static enum status check_dtypes(const struct config *c, struct error *e)
 {
 	const struct train *t = &c->train;
@@ -120,16 +137,27 @@ static enum status check_dtypes(const struct config *c, struct error *e)
 		enum key_id id;
 		enum dtype value;
 	} formats[] = {{KEY_train_param_dtype, t->param_dtype}, {KEY_train_grad_dtype, t->grad_dtype}};
-	for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
+	for (size_t i = 0; i < COUNT(formats); i++)
 		if (formats[i].value != DT_FP32 && formats[i].value != stored)
-			return config_error(c, formats[i].id, e, "%s does not go with dtype %s (accepted: fp32%s%s)", dtype_name(formats[i].value), dtype_name(t->dtype), stored == DT_FP32 ? "" : ", ",
-			                    stored == DT_FP32 ? "" : dtype_name(stored));
-	if (t->grad_compression != COMP_NONE && t->reduce_dtype != (t->grad_compression == COMP_BF16 ? DT_BF16 : DT_FP16))
-		return config_error(c, KEY_train_reduce_dtype, e, "%s contradicts grad_compression, which sets it", dtype_name(t->reduce_dtype));
-	if (t->optimizer_bits != 32 && t->optimizer == OPT_NONE)
+			return config_error(c, formats[i].id, e, "%s does not go with dtype %s (accepted: fp32%s%s)",
+				dtype_name(formats[i].value), dtype_name(t->dtype), stored == DT_FP32 ? "" : ", ",
+				stored == DT_FP32 ? "" : dtype_name(stored));
+	if (t->grad_compression != COMPRESS_NONE &&
+		t->reduce_dtype != (t->grad_compression == COMPRESS_BF16 ? DT_BF16 : DT_FP16))
+		return config_error(c, KEY_train_reduce_dtype, e, "%s contradicts grad_compression, which sets it",
+			dtype_name(t->reduce_dtype));
+	if (t->optimizer_bits != 32 && !optimizer_updates(t->optimizer))
 		return config_error_key(c, KEY_train_optimizer_bits, e, "not used without an optimizer");
+	if (optimizer_traits[t->optimizer].trust_ratio && t->optimizer_bits != 32)
+		return config_error_key(c, KEY_train_optimizer_bits, e, "not modelled yet with %s (accepted: 32)",
+			optimizer_name(t->optimizer));
+	if (optimizer_traits[t->optimizer].trust_ratio && c->model.experts > 0)
+		return config_error_key(c, KEY_train_optimizer, e,
+			"%s is not modelled yet with experts (accepted: adamw, adam, lion, sgd, none)",
+			optimizer_name(t->optimizer));
 	if (t->master_weights && t->param_dtype == DT_FP32)
-		return config_error_key(c, KEY_train_master_weights, e, "not used unless param_dtype is narrower than fp32");
+		return config_error_key(c, KEY_train_master_weights, e,
+			"not used unless param_dtype is narrower than fp32");
 	return ST_OK;
 }
 
@@ -137,9 +165,11 @@ static enum status check_recompute(const struct config *c, struct error *e)
 {
 	const struct train *t = &c->train;
 	if (t->recompute == REC_NONE && t->recompute_layers > 0)
-		return config_error_key(c, KEY_train_recompute_layers, e, "not used unless recompute is selective or full");
+		return config_error_key(c, KEY_train_recompute_layers, e,
+			"not used unless recompute is selective or full");
 	if (t->recompute_layers > c->model.layers)
-		return config_error(c, KEY_train_recompute_layers, e, "%" PRId64 " are more than the %" PRId64 " layers", t->recompute_layers, c->model.layers);
+		return config_error(c, KEY_train_recompute_layers, e,
+			"%" PRId64 " are more than the %" PRId64 " layers", t->recompute_layers, c->model.layers);
 	return ST_OK;
 }
 
@@ -147,14 +177,18 @@ static enum status check_sizes(const struct config *c, struct error *e)
 {
 	int64_t tokens = c->train.micro_batch * c->model.seq_len;
 	if (tokens > TOKENS_MAX)
-		return config_error(c, KEY_train_micro_batch, e, "%" PRId64 " sequences of %" PRId64 " tokens are more than %" PRId64 " tokens in a micro-batch", c->train.micro_batch,
-		                    c->model.seq_len, TOKENS_MAX);
+		return config_error(c, KEY_train_micro_batch, e,
+			"%" PRId64 " sequences of %" PRId64 " tokens are more than %" PRId64 " tokens in a micro-batch",
+			c->train.micro_batch, c->model.seq_len, TOKENS_MAX);
 	uint64_t least_B = 8 * (uint64_t)(tokens / c->parallel.context);
 	if (c->data.bytes > 0 && c->data.bytes < least_B)
-		return config_error(c, KEY_data_bytes, e, "%" PRIu64 " are less than the 8 bytes a token of ids and targets, %" PRIu64, c->data.bytes, least_B);
+		return config_error(c, KEY_data_bytes, e,
+			"%" PRIu64 " are less than the 8 bytes a token of ids and targets, %" PRIu64, c->data.bytes,
+			least_B);
 	double scores_B = 4.0 * (double)tokens * (double)c->model.seq_len * (double)c->model.heads;
 	if (c->train.attention == ATT_NAIVE && scores_B > SCORES_MAX_B)
-		return config_error(c, KEY_train_attention, e, "naive attention stores %.2g bytes of scores a layer; use flash", scores_B);
+		return config_error(c, KEY_train_attention, e,
+			"naive attention stores %.2g bytes of scores a layer; use flash", scores_B);
 	return ST_OK;
 }
 
@@ -164,23 +198,27 @@ static enum status check_failures(const struct config *c, struct error *e)
 {
 	const struct cluster_config *k = &c->cluster;
 	if (k->mtbf_hours > 0 && !(k->checkpoint_s > 0))
-		return config_error(c, KEY_cluster_mtbf_hours, e, "needs checkpoint_s, the time that writing a checkpoint takes");
+		return config_error(c, KEY_cluster_mtbf_hours, e,
+			"needs checkpoint_s, the time that writing a checkpoint takes");
 	if (k->checkpoint_s > 0 && !(k->mtbf_hours > 0))
-		return config_error(c, KEY_cluster_checkpoint_s, e, "needs mtbf_hours, the mean time between failures of the job");
+		return config_error(c, KEY_cluster_checkpoint_s, e,
+			"needs mtbf_hours, the mean time between failures of the job");
 	return ST_OK;
 }
 
 /* ---- tensor parallelism ---- */
 
-/* NCCL has these algorithms with its Simple protocol alone (src/graph/tuning.cc, ncclTopoTuneModel; sim/nccl_tuner.c). */
 static enum status check_collectives(const struct config *c, struct error *e)
 {
-	char algorithm[KEY_VALUE_MAX], protocol[KEY_VALUE_MAX];
-	if ((c->algorithm != ALGO_NVLS && c->algorithm != ALGO_COLLNET && c->algorithm != ALGO_PAT) || c->protocol == PROTO_AUTO || c->protocol == PROTO_SIMPLE)
+	const struct algorithm_traits *a = &algorithm_traits[c->collectives.algorithm];
+	const enum protocol p = c->collectives.protocol;
+	char others[ALGORITHM_NAMES];
+	if (p == PROTO_AUTO || a->protocol == PROTO_AUTO || a->protocol == p)
 		return ST_OK;
-	key_value_text(config_key(KEY_collectives_algorithm), c, algorithm);
-	key_value_text(config_key(KEY_collectives_protocol), c, protocol);
-	return config_error(c, KEY_collectives_protocol, e, "NCCL has algorithm %s with protocol simple alone, not with %s (nearest: simple; with %s: algorithm ring, tree)", algorithm, protocol, protocol);
+	return config_error(c, KEY_collectives_protocol, e,
+		"NCCL has algorithm %s with protocol %s alone, not with %s (nearest: %s; with %s: algorithm %s)",
+		a->name, protocol_traits[a->protocol].name, protocol_traits[p].name, protocol_traits[a->protocol].name,
+		protocol_traits[p].name, algorithm_names_any_protocol(others));
 }
 
 static enum status check_tensor(const struct config *c, struct error *e)
@@ -192,23 +230,31 @@ static enum status check_tensor(const struct config *c, struct error *e)
 		int64_t n;
 	} cut[] = {{"heads", m->heads}, {"kv_heads", m->kv_heads}, {"ffn_hidden", m->ffn_hidden}};
 	char near[NEAREST_MAX];
-	for (size_t i = 0; i < sizeof cut / sizeof cut[0]; i++)
+	for (size_t i = 0; i < COUNT(cut); i++)
 		if (cut[i].n % t != 0)
-			return config_error(c, KEY_parallel_tensor, e, "%" PRId64 " does not divide %s %" PRId64 " (nearest that do: %s)", t, cut[i].what, cut[i].n,
-			                    nearest_divisors(cut[i].n, t, near));
+			return config_error(c, KEY_parallel_tensor, e,
+				"%" PRId64 " does not divide %s %" PRId64 " (nearest that do: %s)", t, cut[i].what,
+				cut[i].n, nearest_divisors(cut[i].n, t, near));
 	if (model_padded_vocab(m, t) % t != 0) {
 		struct model padded = *m;
 		padded.vocab_padding = 128;
-		return config_error(c, KEY_parallel_tensor, e, "%" PRId64 " does not divide the vocabulary of %" PRId64 " (nearest that do: %s; or model.vocab_padding: 128, which makes it %" PRId64 ")",
-		                    t, m->vocab, nearest_divisors(m->vocab, t, near), model_padded_vocab(&padded, t));
+		return config_error(c, KEY_parallel_tensor, e,
+			"%" PRId64 " does not divide the vocabulary of %" PRId64
+			" (nearest that do: %s; or model.vocab_padding: 128, which makes it %" PRId64 ")",
+			t, m->vocab, nearest_divisors(m->vocab, t, near), model_padded_vocab(&padded, t));
 	}
-	/* "Tensor parallel communication/GEMM overlap can happen only when sequence parallelism is enabled" (Megatron-LM, megatron/training/arguments.py). */
-	if (t > 1 && c->parallel.tensor_overlap && !c->parallel.sequence_parallel && config_is_given(c, KEY_parallel_tensor_overlap))
-		return config_error(c, KEY_parallel_tensor_overlap, e, "true needs sequence_parallel: true, whose gathers and scatters it hides");
+	/* "Tensor parallel communication/GEMM overlap can happen only when sequence parallelism is enabled"
+	 * (Megatron-LM, megatron/training/arguments.py). */
+	if (t > 1 && c->parallel.tensor_overlap && !c->parallel.sequence_parallel &&
+		config_is_given(c, KEY_parallel_tensor_overlap))
+		return config_error(c, KEY_parallel_tensor_overlap, e,
+			"true needs sequence_parallel: true, whose gathers and scatters it hides");
 	int64_t tokens = c->train.micro_batch * m->seq_len / c->parallel.context;
 	if (c->parallel.sequence_parallel && tokens % t != 0)
-		return config_error(c, KEY_parallel_tensor, e, "%" PRId64 " does not divide the %" PRId64 " tokens of a micro-batch%s, as sequence_parallel needs (nearest that do: %s)", t, tokens,
-		                    c->parallel.context > 1 ? " on a rank" : "", nearest_divisors(tokens, t, near));
+		return config_error(c, KEY_parallel_tensor, e,
+			"%" PRId64 " does not divide the %" PRId64
+			" tokens of a micro-batch%s, as sequence_parallel needs (nearest that do: %s)",
+			t, tokens, c->parallel.context > 1 ? " on a rank" : "", nearest_divisors(tokens, t, near));
 	return ST_OK;
 }
 
@@ -221,13 +267,22 @@ static enum status check_context(const struct config *c, struct error *e)
 	if (n == 1)
 		return ST_OK;
 	if (c->train.attention == ATT_NAIVE && c->parallel.context_kind != CTX_ALL_GATHER)
-		return config_error(c, KEY_train_attention, e, "naive keeps the scores of all keys, and context_kind ring brings those of one rank at a time (accepted: flash, or context_kind all_gather)");
-	if (c->parallel.strategy == STRAT_NONE)
-		return config_error(c, KEY_parallel_strategy, e, "none sums no gradients, and with context %" PRId64 " each rank has a part of them (nearest: ddp)", n);
+		return config_error(c, KEY_train_attention, e,
+			"naive keeps the scores of all keys, and context_kind ring brings those of one rank at a "
+			"time (accepted: flash, or context_kind all_gather)");
+	if (!strategy_has(c->parallel.strategy, STRATEGY_REDUCES))
+		return config_error(c, KEY_parallel_strategy, e,
+			"%s sums no gradients, and with context %" PRId64
+			" each rank has a part of them (nearest: ddp)",
+			strategy_name(c->parallel.strategy), n);
 	if (s % chunks != 0)
-		return config_error(c, KEY_parallel_context, e, "causal attention is shared in pairs of chunks, and seq_len %" PRId64 " is odd (nearest: 1)", s);
+		return config_error(c, KEY_parallel_context, e,
+			"causal attention is shared in pairs of chunks, and seq_len %" PRId64 " is odd (nearest: 1)",
+			s);
 	if (s / chunks % n != 0)
-		return config_error(c, KEY_parallel_context, e, "%s%" PRId64 " does not divide seq_len %" PRId64 " (nearest that do: %s)", chunks > 1 ? "2 x " : "", n, s, nearest_divisors(s / chunks, n, near));
+		return config_error(c, KEY_parallel_context, e,
+			"%s%" PRId64 " does not divide seq_len %" PRId64 " (nearest that do: %s)",
+			chunks > 1 ? "2 x " : "", n, s, nearest_divisors(s / chunks, n, near));
 	return ST_OK;
 }
 
@@ -236,15 +291,26 @@ static enum status check_context(const struct config *c, struct error *e)
 static enum status check_schedule(const struct config *c, struct error *e)
 {
 	const struct parallel *p = &c->parallel;
-	if (schedule_parts_backward(p->schedule) && p->strategy != STRAT_NONE && p->strategy != STRAT_DDP && p->strategy != STRAT_ZERO1)
-		return config_error(c, KEY_parallel_strategy, e, "%s reduces the gradients of each micro-batch, which %s puts off (accepted: ddp, zero1, none)", strategy_name(p->strategy),
-		                    p->schedule == SCHED_ZBV ? "zbv" : "zero_bubble");
-	if (p->schedule == SCHED_INTERLEAVED && p->virtual_stages == 1)
-		return config_error(c, KEY_parallel_schedule, e, "interleaved needs virtual_stages of 2 or more (nearest: 1f1b)");
-	if (p->schedule == SCHED_ZBV && p->virtual_stages != 2)
-		return config_error(c, KEY_parallel_virtual_stages, e, "%" PRId64 " chunks a stage: schedule zbv has two, one on the way down and one back up (accepted: 2)", p->virtual_stages);
-	if (p->schedule != SCHED_INTERLEAVED && p->schedule != SCHED_ZBV && p->virtual_stages > 1)
-		return config_error(c, KEY_parallel_virtual_stages, e, "%" PRId64 " chunks a stage need schedule: interleaved (or virtual_stages: 1)", p->virtual_stages);
+	const struct schedule_traits *t = &schedule_traits[p->schedule];
+	char names[STRATEGY_NAMES];
+	if (schedule_splits_backward(p->schedule) && strategy_has(p->strategy, STRATEGY_CUTS_GRADIENTS))
+		return config_error(c, KEY_parallel_strategy, e,
+			"%s reduces the gradients of each micro-batch, which %s defers (accepted: %s)",
+			strategy_name(p->strategy), t->name, strategy_names(0, STRATEGY_CUTS_GRADIENTS, names));
+	if (t->turns_back && p->virtual_stages != t->chunks_least)
+		return config_error(c, KEY_parallel_virtual_stages, e,
+			"%" PRId64
+			" chunks a stage: schedule %s has two, one on the way down and one back up (accepted: %" PRId64
+			")",
+			p->virtual_stages, t->name, t->chunks_least);
+	if (p->virtual_stages < t->chunks_least)
+		return config_error(c, KEY_parallel_schedule, e,
+			"%s needs virtual_stages of %" PRId64 " or more (nearest: %s)", t->name, t->chunks_least,
+			schedule_traits[SCHED_1F1B].name);
+	if (p->virtual_stages > t->chunks_most)
+		return config_error(c, KEY_parallel_virtual_stages, e,
+			"%" PRId64 " chunks a stage need schedule: %s (or virtual_stages: %" PRId64 ")",
+			p->virtual_stages, schedule_traits[SCHED_INTERLEAVED].name, t->chunks_most);
 	return ST_OK;
 }
 
@@ -253,12 +319,15 @@ static enum status check_layers_per_stage(const struct config *c, int64_t parts,
 	const struct parallel *p = &c->parallel;
 	int64_t sum = 0;
 	if (p->n_layers_per_stage != parts)
-		return config_error(c, KEY_parallel_layers_per_stage, e, "%" PRId64 " entr%s, and pipeline %" PRId64 " x virtual_stages %" PRId64 " need %" PRId64, p->n_layers_per_stage,
-		                    p->n_layers_per_stage == 1 ? "y" : "ies", p->pipeline, p->virtual_stages, parts);
+		return config_error(c, KEY_parallel_layers_per_stage, e,
+			"%" PRId64 " entr%s, and pipeline %" PRId64 " x virtual_stages %" PRId64 " need %" PRId64,
+			p->n_layers_per_stage, p->n_layers_per_stage == 1 ? "y" : "ies", p->pipeline, p->virtual_stages,
+			parts);
 	for (int64_t i = 0; i < parts; i++)
 		sum += p->layers_per_stage[i];
 	if (sum != c->model.layers)
-		return config_error(c, KEY_parallel_layers_per_stage, e, "they add up to %" PRId64 ", not to the %" PRId64 " layers", sum, c->model.layers);
+		return config_error(c, KEY_parallel_layers_per_stage, e,
+			"they add up to %" PRId64 ", not to the %" PRId64 " layers", sum, c->model.layers);
 	return ST_OK;
 }
 
@@ -272,17 +341,24 @@ static enum status check_pipeline(const struct config *c, struct error *e)
 	if (p->pipeline > 1 && (st = check_schedule(c, e)))
 		return st;
 	if (p->pipeline > layers)
-		return config_error(c, KEY_parallel_pipeline, e, "%" PRId64 " stages are more than the %" PRId64 " layer%s (nearest: %" PRId64 ")", p->pipeline, layers, layers == 1 ? "" : "s", layers);
+		return config_error(c, KEY_parallel_pipeline, e,
+			"%" PRId64 " stages are more than the %" PRId64 " layer%s (nearest: %" PRId64 ")", p->pipeline,
+			layers, layers == 1 ? "" : "s", layers);
 	if (parts > layers && !stages_count_ends(c))
-		return config_error(c, KEY_parallel_virtual_stages, e, "%" PRId64 " x pipeline %" PRId64 " are more than the %" PRId64 " layers (nearest: %" PRId64 ")", p->virtual_stages, p->pipeline, layers,
-		                    layers / p->pipeline);
+		return config_error(c, KEY_parallel_virtual_stages, e,
+			"%" PRId64 " x pipeline %" PRId64 " are more than the %" PRId64 " layers (nearest: %" PRId64
+			")",
+			p->virtual_stages, p->pipeline, layers, layers / p->pipeline);
 	return p->n_layers_per_stage > 0 ? check_layers_per_stage(c, parts, e) : ST_OK;
 }
 
 enum status config_check(const struct config *c, struct error *e)
 {
 	enum status st;
-	if ((st = check_keys(c, e)) || (st = check_model(c, e)) || (st = check_dtypes(c, e)) || (st = check_recompute(c, e)) || (st = check_context(c, e)) || (st = check_sizes(c, e)) || (st = check_collectives(c, e)) || (st = check_tensor(c, e)) || (st = check_pipeline(c, e)) || (st = check_failures(c, e)))
+	if ((st = check_keys(c, e)) || (st = check_model(c, e)) || (st = check_dtypes(c, e)) ||
+		(st = check_recompute(c, e)) || (st = check_context(c, e)) || (st = check_sizes(c, e)) ||
+		(st = check_collectives(c, e)) || (st = check_tensor(c, e)) || (st = check_pipeline(c, e)) ||
+		(st = check_failures(c, e)))
 		return st;
 	return ST_OK;
 }

@@ -1,16 +1,14 @@
 /* Values that follow from other keys where neither the user nor a preset gave them. */
 #include "step/config_keys.h"
 
-static bool chosen(const struct config *c, enum key_id id)
-{
-	return c->origin[id].kind != ORIGIN_DEFAULT;
-}
+static bool chosen(const struct config *c, enum key_id id) { return c->origin[id].kind != ORIGIN_DEFAULT; }
 
 static int64_t default_ffn(const struct model *m)
 {
 	if (m->mlp != MLP_SWIGLU && m->mlp != MLP_GEGLU)
 		return 4 * m->hidden;
-	return (8 * m->hidden + 3 * 256 - 1) / (3 * 256) * 256; /* 8/3 x hidden up to a multiple of 256: Llama's rule, keeps the size of an ungated MLP */
+	return (8 * m->hidden + 3 * 256 - 1) / (3 * 256) *
+	       256; /* 8/3 x hidden up to a multiple of 256: Llama's rule, keeps the size of an ungated MLP */
 }
 
 static void derive_model(struct config *c)
@@ -43,18 +41,19 @@ static void derive_train(struct config *c)
 		t->grad_dtype = t->param_dtype;
 	if (t->reduce_dtype == DTYPE_AUTO)
 		t->reduce_dtype = t->grad_dtype;
-	if (t->grad_compression != COMP_NONE && !config_is_given(c, KEY_train_reduce_dtype))
-		t->reduce_dtype = t->grad_compression == COMP_BF16 ? DT_BF16 : DT_FP16;
+	if (t->grad_compression != COMPRESS_NONE && !config_is_given(c, KEY_train_reduce_dtype))
+		t->reduce_dtype = t->grad_compression == COMPRESS_BF16 ? DT_BF16 : DT_FP16;
 	if (!config_is_given(c, KEY_train_master_weights) && t->param_dtype == DT_FP32)
 		t->master_weights = false; /* a stack's default for narrow weights */
 }
 
-/* zbv is made of two chunks a stage. */
+/* A schedule may be made of a fixed number of chunks a stage, as zbv is. */
 static void derive_parallel(struct config *c)
 {
 	struct parallel *p = &c->parallel;
-	if (p->schedule == SCHED_ZBV && p->pipeline > 1 && !chosen(c, KEY_parallel_virtual_stages))
-		p->virtual_stages = 2;
+	const struct schedule_traits *t = &schedule_traits[p->schedule];
+	if (t->chunks_least == t->chunks_most && p->pipeline > 1 && !chosen(c, KEY_parallel_virtual_stages))
+		p->virtual_stages = t->chunks_least;
 }
 
 void config_derive(struct config *c)

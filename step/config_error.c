@@ -12,7 +12,7 @@ bool config_is_given(const struct config *c, enum key_id id)
 	return c->origin[id].kind == ORIGIN_FILE || c->origin[id].kind == ORIGIN_SET;
 }
 
-/* Who chose a value that the user did not write, "" for what he wrote. */
+/* Returns who chose a value that the user did not write; "" if the user did. */
 static const char *chosen_by(const struct config *c, enum origin kind, char *buf, size_t size)
 {
 	buf[0] = '\0';
@@ -21,11 +21,13 @@ static const char *chosen_by(const struct config *c, enum origin kind, char *buf
 	else if (kind == ORIGIN_STACK)
 		snprintf(buf, size, " (from stack %s)", c->train.stack);
 	else if (kind == ORIGIN_PRESET)
-		snprintf(buf, size, " (from %s %s)", c->hf_config[0] ? "hf_config" : "preset", c->hf_config[0] ? c->hf_config : c->model.name);
+		snprintf(buf, size, " (from %s %s)", c->hf_config[0] ? "hf_config" : "preset",
+			c->hf_config[0] ? c->hf_config : c->model.name);
 	return buf;
 }
 
-static enum status error_at(const struct config *c, enum key_id id, bool at_key, struct error *e, const char *fmt, va_list ap)
+static enum status error_at(const struct config *c, enum key_id id, bool at_key, struct error *e, const char *fmt,
+	va_list ap)
 {
 	const struct key_origin *o = &c->origin[id];
 	const struct config_key *k = config_key(id);
@@ -34,7 +36,8 @@ static enum status error_at(const struct config *c, enum key_id id, bool at_key,
 	if (o->kind == ORIGIN_SET)
 		return error_set(e, ST_INPUT, "--set %s=%s: %s", k->path, key_value_text(k, c, value), text);
 	int line = at_key ? o->key_line : o->line, col = at_key ? o->key_col : o->col;
-	return error_set(e, ST_INPUT, "%s:%d:%d: %s: %s%s", c->path, line ? line : 1, col ? col : 1, k->path, text, chosen_by(c, o->kind, by, sizeof by));
+	return error_set(e, ST_INPUT, "%s:%d:%d: %s: %s%s", c->path, line ? line : 1, col ? col : 1, k->path, text,
+		chosen_by(c, o->kind, by, sizeof by));
 }
 
 enum status config_error(const struct config *c, enum key_id id, struct error *e, const char *fmt, ...)
@@ -65,25 +68,13 @@ static enum status blame(const struct config *c, enum key_id id, struct error *e
 	return st;
 }
 
-enum status config_blame_system(const struct config *c, struct error *e)
-{
-	return blame(c, KEY_cluster_system, e);
-}
+enum status config_blame_system(const struct config *c, struct error *e) { return blame(c, KEY_cluster_system, e); }
 
-enum status config_blame_batch(const struct config *c, struct error *e)
-{
-	return blame(c, KEY_train_global_batch, e);
-}
+enum status config_blame_batch(const struct config *c, struct error *e) { return blame(c, KEY_train_global_batch, e); }
 
-enum status config_blame_dtype(const struct config *c, struct error *e)
-{
-	return blame(c, KEY_train_dtype, e);
-}
+enum status config_blame_dtype(const struct config *c, struct error *e) { return blame(c, KEY_train_dtype, e); }
 
-enum status config_blame_profile(const struct config *c, struct error *e)
-{
-	return blame(c, KEY_cluster_profile, e);
-}
+enum status config_blame_profile(const struct config *c, struct error *e) { return blame(c, KEY_cluster_profile, e); }
 
 /* ---- nearest values that work ---- */
 

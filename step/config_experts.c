@@ -3,11 +3,13 @@
 
 #include "step/config_keys.h"
 
-/* The experts of a stage are dealt to its ranks side by side, so nothing else may stand between these, and neighbours share them. */
+/* The experts of a stage are dealt to its ranks side by side, so nothing else may stand between these, and neighbours
+ * share them. */
 static enum status check_places(const struct config *c, struct error *e)
 {
 	const struct parallel *p = &c->parallel;
-	const int64_t size[DIM_COUNT] = {[DIM_TP] = p->tensor, [DIM_CP] = p->context, [DIM_EP] = 1, [DIM_DP] = p->data, [DIM_PP] = p->pipeline};
+	const int64_t size[DIM_COUNT] =
+		{[DIM_TP] = p->tensor, [DIM_CP] = p->context, [DIM_EP] = 1, [DIM_DP] = p->data, [DIM_PP] = p->pipeline};
 	int64_t seen = 1, before_pp = 1;
 	bool ep_first = false, dp_seen = false;
 	for (int i = 0; i < DIM_COUNT; i++) {
@@ -18,9 +20,12 @@ static enum status check_places(const struct config *c, struct error *e)
 		seen *= d == DIM_PP ? 1 : size[d];
 	}
 	if (p->expert > 1 && !ep_first)
-		return config_error(c, KEY_parallel_order, e, "expert %" PRId64 " needs ep before dp (nearest: tp-cp-ep-dp-pp)", p->expert);
+		return config_error(c, KEY_parallel_order, e,
+			"expert %" PRId64 " needs ep before dp (nearest: tp-cp-ep-dp-pp)", p->expert);
 	if (p->pipeline > 1 && before_pp > 1 && before_pp < seen)
-		return config_error(c, KEY_parallel_order, e, "experts are dealt to all ranks of a stage, and pp stands between these (nearest: tp-cp-ep-dp-pp)");
+		return config_error(c, KEY_parallel_order, e,
+			"experts are dealt to all ranks of a stage, and pp stands between these (nearest: "
+			"tp-cp-ep-dp-pp)");
 	return ST_OK;
 }
 
@@ -30,12 +35,18 @@ static enum status check_expert_groups(const struct config *c, struct error *e)
 	int64_t ranks = p->tensor * p->context * p->data;
 	char near[NEAREST_MAX];
 	if (c->model.experts % p->expert != 0)
-		return config_error(c, KEY_parallel_expert, e, "%" PRId64 " does not divide the %" PRId64 " experts (nearest that do: %s)", p->expert, c->model.experts, nearest_divisors(c->model.experts, p->expert, near));
+		return config_error(c, KEY_parallel_expert, e,
+			"%" PRId64 " does not divide the %" PRId64 " experts (nearest that do: %s)", p->expert,
+			c->model.experts, nearest_divisors(c->model.experts, p->expert, near));
 	if (ranks % p->expert != 0)
-		return config_error(c, KEY_parallel_expert, e, "%" PRId64 " does not divide the %" PRId64 " rank%s of a stage, tensor x context x data (nearest that do: %s)", p->expert, ranks, ranks == 1 ? "" : "s",
-		                    nearest_divisors(ranks, p->expert, near));
-	if (p->strategy == STRAT_NONE && p->expert != ranks)
-		return config_error(c, KEY_parallel_strategy, e, "none sums no gradients, and %" PRId64 " ranks hold the same experts (nearest: ddp)", ranks / p->expert);
+		return config_error(c, KEY_parallel_expert, e,
+			"%" PRId64 " does not divide the %" PRId64
+			" rank%s of a stage, tensor x context x data (nearest that do: %s)",
+			p->expert, ranks, ranks == 1 ? "" : "s", nearest_divisors(ranks, p->expert, near));
+	if (!strategy_has(p->strategy, STRATEGY_REDUCES) && p->expert != ranks)
+		return config_error(c, KEY_parallel_strategy, e,
+			"%s sums no gradients, and %" PRId64 " ranks hold the same experts (nearest: ddp)",
+			strategy_name(p->strategy), ranks / p->expert);
 	return check_places(c, e);
 }
 
@@ -46,9 +57,15 @@ static enum status check_tensor_experts(const struct config *c, struct error *e)
 	int64_t shared = m->shared_experts * m->moe_ffn_hidden;
 	char near[NEAREST_MAX];
 	if (p->tensor > 1 && !p->sequence_parallel)
-		return config_error(c, KEY_parallel_tensor, e, "%" PRId64 " beside experts needs sequence_parallel: true, with which each rank sends them tokens of its own", p->tensor);
+		return config_error(c, KEY_parallel_tensor, e,
+			"%" PRId64
+			" beside experts needs sequence_parallel: true, with which each rank sends them tokens of "
+			"its own",
+			p->tensor);
 	if (shared % p->tensor != 0)
-		return config_error(c, KEY_parallel_tensor, e, "%" PRId64 " does not divide the shared experts' width %" PRId64 " (nearest that do: %s)", p->tensor, shared, nearest_divisors(shared, p->tensor, near));
+		return config_error(c, KEY_parallel_tensor, e,
+			"%" PRId64 " does not divide the shared experts' width %" PRId64 " (nearest that do: %s)",
+			p->tensor, shared, nearest_divisors(shared, p->tensor, near));
 	return ST_OK;
 }
 
@@ -57,11 +74,17 @@ enum status config_check_experts(const struct config *c, struct error *e)
 	const struct parallel *p = &c->parallel;
 	enum status st;
 	if (c->model.experts == 0)
-		return p->expert > 1 ? config_error_key(c, KEY_parallel_expert, e, "not used without experts (model.experts)") : ST_OK;
+		return p->expert > 1
+		               ? config_error_key(c, KEY_parallel_expert, e, "not used without experts (model.experts)")
+		               : ST_OK;
 	if (c->model.parallel_residual)
-		return config_error_key(c, KEY_model_parallel_residual, e, "not modelled yet with experts (accepted: false)");
-	if ((p->strategy == STRAT_FSDP || p->strategy == STRAT_HSDP) && p->tensor * p->expert > 1)
-		return config_error(c, KEY_parallel_strategy, e, "%s is not modelled yet with experts beside tensor or expert (accepted: ddp, zero1, zero2)", strategy_name(p->strategy));
+		return config_error_key(c, KEY_model_parallel_residual, e,
+			"not modelled yet with experts (accepted: false)");
+	char names[STRATEGY_NAMES];
+	if (strategy_has(p->strategy, STRATEGY_UNITS) && p->tensor * p->expert > 1)
+		return config_error(c, KEY_parallel_strategy, e,
+			"%s is not modelled yet with experts beside tensor or expert (accepted: %s)",
+			strategy_name(p->strategy), strategy_names(STRATEGY_BUCKETS, 0, names));
 	if ((st = check_tensor_experts(c, e)))
 		return st;
 	return p->tensor * p->expert > 1 ? check_expert_groups(c, e) : ST_OK;

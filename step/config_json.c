@@ -2,19 +2,16 @@
 
 #include "step/config_keys.h"
 
-/* Left out: names of files that were not given, and a count of GPUs that the system itself decides. What the strategy does not use shows its default, which the reader accepts. */
+/* Leaves out names of files that were not given, and a number of GPUs that the system decides. A key that the strategy
+ * does not use shows its default, which the reader accepts. */
 static bool is_shown(const struct config *c, enum key_id id)
 {
 	switch (id) {
 	case KEY_model_preset:
-	case KEY_model_hf_config:
-		return config_is_given(c, id);
-	case KEY_cluster_profile:
-		return c->cluster.profile[0] != '\0';
-	case KEY_cluster_gpus_per_node:
-		return c->cluster.gpus_per_node > 0;
-	default:
-		return true;
+	case KEY_model_hf_config: return config_is_given(c, id);
+	case KEY_cluster_profile: return c->cluster.profile[0] != '\0';
+	case KEY_cluster_gpus_per_node: return c->cluster.gpus_per_node > 0;
+	default: return true;
 	}
 }
 
@@ -27,7 +24,7 @@ static json_t *section_json(const struct config *c, const char *section)
 		const struct config_key *k = config_key(id);
 		if (strcmp(k->section, section) != 0 || !is_shown(c, id))
 			continue;
-		bool used = k->used_by & USED_BY(c->parallel.strategy);
+		bool used = strategy_has(c->parallel.strategy, k->used_by);
 		key_set_default(k, &defaults);
 		json_t *value = key_value_json(k, used ? c : &defaults);
 		if (!value || json_object_set_new(object, k->name, value)) {

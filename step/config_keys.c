@@ -4,58 +4,62 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/suggest.h"
-
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
 /* ---- words; the last column: the program models it ---- */
 
-static const struct word position_words[] = {{"learned", POS_LEARNED, true}, {"rope", POS_ROPE, true}, {"alibi", POS_ALIBI, true}, {"none", POS_NONE, true}};
-static const struct word mlp_words[] = {
-	{"gelu", MLP_GELU, true}, {"relu", MLP_RELU, true}, {"squared_relu", MLP_SQUARED_RELU, true}, {"swiglu", MLP_SWIGLU, true}, {"geglu", MLP_GEGLU, true}};
+static const struct word position_words[] = {{"learned", POS_LEARNED, true}, {"rope", POS_ROPE, true},
+	{"alibi", POS_ALIBI, true}, {"none", POS_NONE, true}};
+static const struct word mlp_words[] = {{"gelu", MLP_GELU, true}, {"relu", MLP_RELU, true},
+	{"squared_relu", MLP_SQUARED_RELU, true}, {"swiglu", MLP_SWIGLU, true}, {"geglu", MLP_GEGLU, true}};
 static const struct word norm_words[] = {{"layernorm", NORM_LAYERNORM, true}, {"rmsnorm", NORM_RMSNORM, true}};
-static const struct word compute_dtype_words[] = {{"fp32", DT_FP32, true}, {"tf32", DT_TF32, true}, {"fp16", DT_FP16, true}, {"bf16", DT_BF16, true},
-                                                  {"fp8", DT_FP8, true}, {"mxfp8", DT_MXFP8, true}, {"nvfp4", DT_NVFP4, true}};
-static const struct word storage_dtype_words[] = {{"auto", DTYPE_AUTO, true}, {"fp32", DT_FP32, true}, {"fp16", DT_FP16, true}, {"bf16", DT_BF16, true},
-                                                  {"fp8", DT_FP8, false}, {"mxfp8", DT_MXFP8, false}, {"nvfp4", DT_NVFP4, false}};
-static const struct word compression_words[] = {{"none", COMP_NONE, true}, {"bf16", COMP_BF16, true}, {"fp16", COMP_FP16, true}};
-static const struct word optimizer_words[] = {{"adamw", OPT_ADAMW, true}, {"adam", OPT_ADAM, true}, {"lamb", OPT_LAMB, false},
-                                              {"lion", OPT_LION, true}, {"sgd", OPT_SGD, true}, {"none", OPT_NONE, true}};
+static const struct word compute_dtype_words[] = {{"fp32", DT_FP32, true}, {"tf32", DT_TF32, true},
+	{"fp16", DT_FP16, true}, {"bf16", DT_BF16, true}, {"fp8", DT_FP8, true}, {"mxfp8", DT_MXFP8, true},
+	{"nvfp4", DT_NVFP4, true}};
+static const struct word storage_dtype_words[] = {{"auto", DTYPE_AUTO, true}, {"fp32", DT_FP32, true},
+	{"fp16", DT_FP16, true}, {"bf16", DT_BF16, true}, {"fp8", DT_FP8, false}, {"mxfp8", DT_MXFP8, false},
+	{"nvfp4", DT_NVFP4, false}};
+static const struct word compression_words[] = {{"none", COMPRESS_NONE, true}, {"bf16", COMPRESS_BF16, true},
+	{"fp16", COMPRESS_FP16, true}};
+#define OPTIMIZER_WORD(id, word, modelled, ...) {word, OPT_##id, modelled},
+static const struct word optimizer_words[] = {OPTIMIZERS(OPTIMIZER_WORD)};
 static const struct word optimizer_bits_words[] = {{"32", 32, true}, {"8", 8, true}};
 static const struct word attention_words[] = {{"flash", ATT_FLASH, true}, {"naive", ATT_NAIVE, true}};
-static const struct word attention_kernel_words[] = {{"auto", KERNEL_AUTO, true}, {"fa1", KERNEL_FA1, true}, {"fa2", KERNEL_FA2, true}, {"fa3", KERNEL_FA3, true}};
-static const struct word recompute_words[] = {{"none", REC_NONE, true}, {"selective", REC_SELECTIVE, true}, {"full", REC_FULL, true}};
-static const struct word offload_words[] = {
-	{"none", OFF_NONE, true}, {"optimizer", OFF_OPTIMIZER, true}, {"optimizer+params", OFF_OPTIMIZER_PARAMS, true}, {"activations", OFF_ACTIVATIONS, true}};
-static const struct word strategy_words[] = {{"ddp", STRAT_DDP, true}, {"zero1", STRAT_ZERO1, true}, {"zero2", STRAT_ZERO2, true},
-                                             {"fsdp", STRAT_FSDP, true}, {"zero3", STRAT_FSDP, true}, {"hsdp", STRAT_HSDP, true}, {"none", STRAT_NONE, true}};
-static const struct word schedule_words[] = {{"gpipe", SCHED_GPIPE, true}, {"1f1b", SCHED_1F1B, true}, {"interleaved", SCHED_INTERLEAVED, true},
-                                             {"zero_bubble", SCHED_ZERO_BUBBLE, true}, {"zbv", SCHED_ZBV, true}};
+static const struct word attention_kernel_words[] = {{"auto", KERNEL_AUTO, true}, {"fa1", KERNEL_FA1, true},
+	{"fa2", KERNEL_FA2, true}, {"fa3", KERNEL_FA3, true}};
+static const struct word recompute_words[] = {{"none", REC_NONE, true}, {"selective", REC_SELECTIVE, true},
+	{"full", REC_FULL, true}};
+static const struct word offload_words[] = {{"none", OFF_NONE, true}, {"optimizer", OFF_OPTIMIZER, true},
+	{"optimizer+params", OFF_OPTIMIZER_PARAMS, true}, {"activations", OFF_ACTIVATIONS, true}};
+#define STRATEGY_WORD(id, word, ...) {word, STRAT_##id, true},
+static const struct word strategy_words[] = {STRATEGIES(STRATEGY_WORD, STRATEGY_WORD)};
+#define SCHEDULE_WORD(id, word, ...) {word, SCHED_##id, true},
+static const struct word schedule_words[] = {SCHEDULES(SCHEDULE_WORD)};
 static const struct word context_kind_words[] = {{"ring", CTX_RING, true}, {"all_gather", CTX_ALL_GATHER, true}};
-static const struct word dim_words[] = {{"tp", DIM_TP, true}, {"cp", DIM_CP, true}, {"ep", DIM_EP, true}, {"dp", DIM_DP, true}, {"pp", DIM_PP, true}};
-static const struct word algorithm_words[] = {{"auto", ALGO_AUTO, true}, {"ring", ALGO_RING, true}, {"tree", ALGO_TREE, true},
-                                              {"nvls", ALGO_NVLS, true}, {"collnet", ALGO_COLLNET, true}, {"pat", ALGO_PAT, true}};
-static const struct word protocol_words[] = {{"auto", PROTO_AUTO, true}, {"ll", PROTO_LL, true}, {"ll128", PROTO_LL128, true}, {"simple", PROTO_SIMPLE, true}};
-static const struct word tristate_words[] = {{"auto", TRI_AUTO, true}, {"true", TRI_TRUE, true}, {"false", TRI_FALSE, true}};
-static const struct word backend_words[] = {{"auto", BACKEND_AUTO, true}, {"cuda", BACKEND_CUDA, true}, {"host", BACKEND_HOST, true}};
+static const struct word dim_words[] = {{"tp", DIM_TP, true}, {"cp", DIM_CP, true}, {"ep", DIM_EP, true},
+	{"dp", DIM_DP, true}, {"pp", DIM_PP, true}};
+#define ALGORITHM_WORD(id, word, ...) {word, ALGO_##id, true},
+static const struct word algorithm_words[] = {ALGORITHMS(ALGORITHM_WORD)};
+#define PROTOCOL_WORD(id, word, ...) {word, PROTO_##id, true},
+static const struct word protocol_words[] = {PROTOCOLS(PROTOCOL_WORD)};
+static const struct word tristate_words[] = {{"auto", TRI_AUTO, true}, {"true", TRI_TRUE, true},
+	{"false", TRI_FALSE, true}};
+static const struct word backend_words[] = {{"auto", BACKEND_AUTO, true}, {"cuda", BACKEND_CUDA, true},
+	{"host", BACKEND_HOST, true}};
 
 static_assert(COUNT(position_words) == POS_COUNT, "a word for each");
 static_assert(COUNT(mlp_words) == MLP_COUNT, "a word for each");
 static_assert(COUNT(norm_words) == NORM_COUNT, "a word for each");
 static_assert(COUNT(compute_dtype_words) == DT_COUNT - 1, "a word for each but int32");
 static_assert(COUNT(storage_dtype_words) == DT_COUNT - 1, "a word for each but int32 and tf32, and auto");
-static_assert(COUNT(compression_words) == COMP_COUNT, "a word for each");
-static_assert(COUNT(optimizer_words) == OPT_COUNT, "a word for each");
+static_assert(COUNT(compression_words) == COMPRESS_COUNT, "a word for each");
 static_assert(COUNT(attention_words) == ATT_COUNT, "a word for each");
 static_assert(COUNT(attention_kernel_words) == KERNEL_COUNT + 1, "a word for each, and auto");
 static_assert(COUNT(recompute_words) == REC_COUNT, "a word for each");
 static_assert(COUNT(offload_words) == OFF_COUNT, "a word for each");
-static_assert(COUNT(strategy_words) == STRAT_COUNT + 1, "a word for each, two for fsdp");
-static_assert(COUNT(schedule_words) == SCHED_COUNT, "a word for each");
 static_assert(COUNT(context_kind_words) == CTX_COUNT, "a word for each");
 static_assert(COUNT(dim_words) == DIM_COUNT, "a word for each");
-static_assert(COUNT(algorithm_words) == ALGO_COUNT, "a word for each");
-static_assert(COUNT(protocol_words) == PROTO_COUNT, "a word for each");
 static_assert(COUNT(tristate_words) == TRI_COUNT, "a word for each");
 static_assert(COUNT(backend_words) == BACKEND_COUNT, "a word for each");
 
@@ -79,24 +83,30 @@ static_assert(COUNT(backend_words) == BACKEND_COUNT, "a word for each");
 #define ANY true
 #define DEFAULT_ONLY false
 #define ROW(section_, key_, type_, at_, def, modelled_, used) \
-	[KEY_##section_##_##key_] = {.section = #section_, .name = #key_, .path = #section_ "." #key_, type_, at_, .default_ = def, .modelled = modelled_, .used_by = (used)},
+	[KEY_##section_##_##key_] = {.section = #section_, \
+		.name = #key_, \
+		.path = #section_ "." #key_, \
+		type_, \
+		at_, \
+		.default_ = def, \
+		.modelled = modelled_, \
+		.used_by = (used)},
 
 static const struct config_key keys[] = {CONFIG_KEYS(ROW)};
 static_assert(COUNT(keys) == KEY_COUNT, "one row for each key");
 static_assert(KEY_COUNT <= CONFIG_MAX_KEYS, "struct config has an origin for each key");
 static_assert(sizeof(enum dtype) == sizeof(int) && sizeof(enum position) == sizeof(int), "words are stored as int");
 
-const char *const config_sections[CONFIG_SECTIONS] = {"model", "train", "data", "parallel", "collectives", "cluster", "run", "cost"};
+const char *const config_sections[CONFIG_SECTIONS] = {"model", "train", "data", "parallel", "collectives", "cluster",
+	"run", "cost"};
 
-const struct config_key *config_key(enum key_id id)
-{
-	return &keys[id];
-}
+const struct config_key *config_key(enum key_id id) { return &keys[id]; }
 
 enum key_id config_key_find(const char *section, size_t section_len, const char *name)
 {
 	for (int i = 0; i < KEY_COUNT; i++)
-		if (strlen(keys[i].section) == section_len && memcmp(keys[i].section, section, section_len) == 0 && strcmp(keys[i].name, name) == 0)
+		if (strlen(keys[i].section) == section_len && memcmp(keys[i].section, section, section_len) == 0 &&
+			strcmp(keys[i].name, name) == 0)
 			return (enum key_id)i;
 	return KEY_COUNT;
 }
@@ -162,28 +172,15 @@ static const char *word_of(const struct word *words, size_t n, int value)
 	return "?";
 }
 
-const char *strategy_name(enum strategy s)
-{
-	return word_of(strategy_words, COUNT(strategy_words), (int)s);
-}
-
 const char *mesh_dim_name(enum mesh_dim d)
 {
-	static const char *const merged[] = {[DIM_DP_CP - DIM_COUNT] = "dp-cp", [DIM_SHARD - DIM_COUNT] = "shard", [DIM_REPLICA - DIM_COUNT] = "replica", [DIM_EDP - DIM_COUNT] = "edp"};
+	static const char *const merged[] = {[DIM_DP_CP - DIM_COUNT] = "dp-cp",
+		[DIM_SHARD - DIM_COUNT] = "shard",
+		[DIM_REPLICA - DIM_COUNT] = "replica",
+		[DIM_EDP - DIM_COUNT] = "edp"};
 	return d >= DIM_COUNT && d < DIM_ALL ? merged[d - DIM_COUNT] : word_of(dim_words, COUNT(dim_words), (int)d);
 }
 
-const char *optimizer_name(enum optimizer o)
-{
-	return word_of(optimizer_words, COUNT(optimizer_words), (int)o);
-}
+const char *recompute_name(enum recompute r) { return word_of(recompute_words, COUNT(recompute_words), (int)r); }
 
-const char *recompute_name(enum recompute r)
-{
-	return word_of(recompute_words, COUNT(recompute_words), (int)r);
-}
-
-const char *attention_name(enum attention a)
-{
-	return word_of(attention_words, COUNT(attention_words), (int)a);
-}
+const char *attention_name(enum attention a) { return word_of(attention_words, COUNT(attention_words), (int)a); }

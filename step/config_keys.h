@@ -1,7 +1,9 @@
-/* The keys of CONFIG.yaml: one table, from which files, presets, stacks and --set are read, checked and written. Private to step/config*.c and its tests.
+/* The keys of CONFIG.yaml: one table, from which files, presets, stacks and --set are read, checked and written.
+ * Private to step/config*.c and its tests.
  *
- * A row: section, key, how it is read (type and range), where it is stored in struct config, its default as a text of CONFIG.yaml (NULL: it follows from other keys,
- * config_derive), whether the program models other values than the default, and which strategies use it.
+ * A row: section, key, how it is read (type and range), where it is stored in struct config, its default as a text of
+ * CONFIG.yaml (NULL: it follows from other keys, config_derive), whether the program models other values than the
+ * default, and the traits of the strategies that use it.
  */
 #ifndef STEPSIM_STEP_CONFIG_KEYS_H
 #define STEPSIM_STEP_CONFIG_KEYS_H
@@ -15,20 +17,20 @@
 #include "step/config.h"
 
 enum key_type {
-	KEY_INT,      /* int64_t in [low, high] */
-	KEY_INT_AUTO, /* the same, or `auto` (AUTO) */
-	KEY_REAL,     /* double in [low, high] of `unit` */
+	KEY_INT,       /* int64_t in [low, high] */
+	KEY_INT_AUTO,  /* the same, or `auto` (AUTO) */
+	KEY_REAL,      /* double in [low, high] of `unit` */
 	KEY_REAL_AUTO, /* the same, or `auto` (AUTO) */
-	KEY_MIB,      /* double: a number of MiB, or a size with its unit */
-	KEY_MIB_AUTO, /* the same, or `auto` (AUTO) */
-	KEY_BYTES,    /* uint64_t: a whole number of bytes */
+	KEY_MIB,       /* double of bytes: written as a number of MiB, or as a size with its unit */
+	KEY_MIB_AUTO,  /* the same, or `auto` (AUTO) */
+	KEY_BYTES,     /* uint64_t: a whole number of bytes */
 	KEY_BOOL,
-	KEY_WORD,     /* an enum of ours by its word */
+	KEY_WORD,        /* an enum of ours by its word */
 	KEY_NUMBER_WORD, /* int64_t of which only some values exist */
-	KEY_TEXT,     /* char[]: `size` bytes with the terminator */
-	KEY_ORDER,    /* parallel.order */
-	KEY_STAGES,   /* parallel.layers_per_stage */
-	KEY_RANKS,    /* cluster.slow_ranks: {3: 1.2, n1: 1.1} */
+	KEY_TEXT,        /* char[]: `size` bytes with the terminator */
+	KEY_ORDER,       /* parallel.order */
+	KEY_STAGES,      /* parallel.layers_per_stage */
+	KEY_RANKS,       /* cluster.slow_ranks: {3: 1.2, n1: 1.1} */
 	KEY_TYPE_COUNT
 };
 
@@ -38,11 +40,7 @@ struct word {
 	bool modelled;
 };
 
-/* Strategies as a mask of 1 << enum strategy. */
-#define USED_BY(s) (1u << (s))
-#define BUCKETED (USED_BY(STRAT_DDP) | USED_BY(STRAT_ZERO1) | USED_BY(STRAT_ZERO2))
-#define SHARDED (USED_BY(STRAT_FSDP) | USED_BY(STRAT_HSDP))
-#define EVERY ((1u << STRAT_COUNT) - 1)
+#define EVERY 0 /* strategy uses the key */
 
 struct config_key {
 	const char *section, *name;
@@ -54,11 +52,11 @@ struct config_key {
 	size_t n_words;
 	size_t offset, size;
 	const char *default_;
-	bool modelled; /* false: only the default is */
-	unsigned used_by;
+	bool modelled;    /* false: only the default is */
+	unsigned used_by; /* traits that a strategy must have to use the key (step/strategy.h) */
 };
 
-/* X(section, key, type, AT(member), default, modelled, used_by). Strategies not named do not use the key. */
+/* X(section, key, type, AT(member), default, modelled, used_by). */
 #define CONFIG_KEYS(X) \
 	X(model, preset, TEXT, AT(model.name), "", ANY, EVERY) \
 	X(model, hf_config, TEXT, AT(hf_config), "", ANY, EVERY) \
@@ -101,7 +99,7 @@ struct config_key {
 	X(train, grad_dtype, WORD(storage_dtype), AT(train.grad_dtype), "fp32", ANY, EVERY) \
 	X(train, reduce_dtype, WORD(storage_dtype), AT(train.reduce_dtype), "fp32", ANY, EVERY) \
 	X(train, master_weights, BOOL, AT(train.master_weights), "false", ANY, EVERY) \
-	X(train, grad_compression, WORD(compression), AT(train.grad_compression), "none", ANY, USED_BY(STRAT_DDP)) \
+	X(train, grad_compression, WORD(compression), AT(train.grad_compression), "none", ANY, STRATEGY_COMPRESSES) \
 	X(train, optimizer, WORD(optimizer), AT(train.optimizer), "adamw", ANY, EVERY) \
 	X(train, optimizer_bits, NUMBER_WORD(optimizer_bits), AT(train.optimizer_bits), "32", ANY, EVERY) \
 	X(train, attention, WORD(attention), AT(train.attention), "flash", ANY, EVERY) \
@@ -119,7 +117,7 @@ struct config_key {
 	X(data, pin_memory, BOOL, AT(data.pin_memory), "true", ANY, EVERY) \
 	X(parallel, strategy, WORD(strategy), AT(parallel.strategy), "ddp", ANY, EVERY) \
 	X(parallel, data, INT_AUTO(1, 10000000), AT(parallel.data), "auto", ANY, EVERY) \
-	X(parallel, shard, INT_AUTO(1, 10000000), AT(parallel.shard), "auto", ANY, USED_BY(STRAT_HSDP)) \
+	X(parallel, shard, INT_AUTO(1, 10000000), AT(parallel.shard), "auto", ANY, STRATEGY_REPLICAS) \
 	X(parallel, tensor, INT(1, 65536), AT(parallel.tensor), "1", ANY, EVERY) \
 	X(parallel, tensor_overlap, BOOL, AT(parallel.tensor_overlap), "false", ANY, EVERY) \
 	X(parallel, sequence_parallel, BOOL, AT(parallel.sequence_parallel), "false", ANY, EVERY) \
@@ -132,13 +130,13 @@ struct config_key {
 	X(parallel, expert, INT(1, 65536), AT(parallel.expert), "1", ANY, EVERY) \
 	X(parallel, expert_tensor, INT(1, 65536), AT(parallel.expert_tensor), "1", DEFAULT_ONLY, EVERY) \
 	X(parallel, order, ORDER, AT(parallel.order), "tp-cp-ep-dp-pp", ANY, EVERY) \
-	X(parallel, bucket_mb, MIB(1e-6, 1e6), AT(parallel.bucket_mb), "25", ANY, BUCKETED) \
-	X(parallel, first_bucket_mb, MIB_AUTO(1e-6, 1e6), AT(parallel.first_bucket_mb), "auto", ANY, BUCKETED) \
-	X(parallel, overlap, BOOL, AT(parallel.overlap), "true", ANY, BUCKETED | SHARDED) \
-	X(parallel, prefetch, INT(0, 10000), AT(parallel.prefetch), "1", ANY, SHARDED) \
-	X(parallel, reshard_after_forward, BOOL, AT(parallel.reshard_after_forward), "true", ANY, SHARDED) \
-	X(collectives, algorithm, WORD(algorithm), AT(algorithm), "auto", ANY, EVERY) \
-	X(collectives, protocol, WORD(protocol), AT(protocol), "auto", ANY, EVERY) \
+	X(parallel, bucket_mb, MIB(1e-6, 1e6), AT(parallel.bucket_B), "25", ANY, STRATEGY_BUCKETS) \
+	X(parallel, first_bucket_mb, MIB_AUTO(1e-6, 1e6), AT(parallel.first_bucket_B), "auto", ANY, STRATEGY_BUCKETS) \
+	X(parallel, overlap, BOOL, AT(parallel.overlap), "true", ANY, STRATEGY_REDUCES) \
+	X(parallel, prefetch, INT(0, 10000), AT(parallel.prefetch), "1", ANY, STRATEGY_UNITS) \
+	X(parallel, reshard_after_forward, BOOL, AT(parallel.reshard_after_forward), "true", ANY, STRATEGY_UNITS) \
+	X(collectives, algorithm, WORD(algorithm), AT(collectives.algorithm), "auto", ANY, EVERY) \
+	X(collectives, protocol, WORD(protocol), AT(collectives.protocol), "auto", ANY, EVERY) \
 	X(cluster, system, TEXT, AT(cluster.system), "auto", ANY, EVERY) \
 	X(cluster, nodes, INT(1, 1000000), AT(cluster.nodes), "1", ANY, EVERY) \
 	X(cluster, gpus_per_node, INT(1, 65536), AT(cluster.gpus_per_node), NULL, ANY, EVERY) \
@@ -164,39 +162,41 @@ struct config_key {
 enum key_id { CONFIG_KEYS(CONFIG_KEY_ID) KEY_COUNT };
 #undef CONFIG_KEY_ID
 
-/* Storage formats `auto` until config_resolve: weights as the compute format, gradients as the weights, the wire as the gradients. */
+/* Storage formats `auto` until config_resolve: weights as the compute format, gradients as the weights, the wire as the
+ * gradients. */
 #define DTYPE_AUTO DT_COUNT
 
 const struct config_key *config_key(enum key_id id);
-/* KEY_COUNT when there is none. `section` need not end behind section_len. */
+/* Returns the key, or KEY_COUNT if there is none. `section` need not be terminated at section_len. */
 enum key_id config_key_find(const char *section, size_t section_len, const char *name);
 
 #define CONFIG_SECTIONS 8
 extern const char *const config_sections[CONFIG_SECTIONS];
 bool config_is_section(const char *name);
 
-/* The nearest valid spelling of a key that `section` does not have: its own keys first, then "section.key" of another one; always with the section when `full`. */
+/* Returns the nearest valid spelling of a key that `section` does not have: one of its own keys, or "section.key" of
+ * another section. `full`: always with the section. */
 const char *config_key_nearest(const char *section, const char *name, bool full);
-/* Of a name at the top of a file: a section, or "section.key" when a section has exactly this key. */
+/* The same for a name at the top of a file: a section, or "section.key" if a section has exactly this key. */
 const char *config_section_nearest(const char *name);
 
 /* ---- config_value.c ---- */
 
 /* Reads `n` into c. On failure `inner` says what is wrong with the value, without position and key. */
 enum status key_read(const struct config_key *k, const struct ynode *n, struct config *c, struct error *inner);
-/* The table's default; zero bytes where it has none. */
+/* Sets the table's default; zero bytes if it has none. */
 void key_set_default(const struct config_key *k, struct config *c);
-/* The same value in both. */
+/* Returns whether both have the same value. */
 bool key_equal(const struct config_key *k, const struct config *a, const struct config *b);
-/* The value as a text of CONFIG.yaml; returns buf. */
+/* Writes the value as a text of CONFIG.yaml; returns buf. */
 #define KEY_VALUE_MAX 320
 char *key_value_text(const struct config_key *k, const struct config *c, char buf[KEY_VALUE_MAX]);
-/* The value as JSON; new reference, NULL when out of memory. */
+/* Returns the value as JSON: a new reference, or NULL when out of memory. */
 json_t *key_value_json(const struct config_key *k, const struct config *c);
-/* The values that the program models: "1" or "none, selective, full"; returns buf. */
+/* Writes the values that the program models, "1" or "none, selective, full"; returns buf. */
 char *key_accepted(const struct config_key *k, char buf[KEY_VALUE_MAX]);
 bool key_value_modelled(const struct config_key *k, const struct config *c);
-/* Integers and reals inside [low, high]: for values that did not come through key_read. */
+/* Returns whether an integer or real lies in [low, high], for values that did not come through key_read. */
 bool key_in_range(const struct config_key *k, const struct config *c);
 
 /* ---- config_slow.c: the KEY_RANKS of these, and the check against the plan's ranks ---- */
@@ -208,37 +208,45 @@ enum status slow_ranks_check(const struct config *c, int64_t ranks, struct error
 
 /* ---- config_error.c ---- */
 
-/* User-given: in the file or by --set. */
+/* Returns whether the user gave the key, in the file or by --set. */
 bool config_is_given(const struct config *c, enum key_id id);
-/* Records "<where the value came from>: section.key: <message>" (ST_INPUT): "file:line:col" or "--set KEY=VALUE"; what a preset, a stack or the table chose is marked as such. */
-enum status config_error(const struct config *c, enum key_id id, struct error *e, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* The same at the key instead of its value. */
-enum status config_error_key(const struct config *c, enum key_id id, struct error *e, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* The divisors of n, or the positive multiples of `unit`, on both sides of `value`: "2, 4", or one of them; returns buf. */
+/* Records "<source>: section.key: <message>" (ST_INPUT). The source is "file:line:col" or "--set KEY=VALUE"; a value of
+ * a preset, a stack or the table is marked as such. */
+enum status config_error(const struct config *c, enum key_id id, struct error *e, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* The same, with the position of the key instead of its value. */
+enum status config_error_key(const struct config *c, enum key_id id, struct error *e, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* Write the divisors of n, or the positive multiples of `unit`, on both sides of `value`: "2, 4", or one of them.
+ * Return buf. */
 #define NEAREST_MAX 64
 char *nearest_divisors(int64_t n, int64_t value, char buf[NEAREST_MAX]);
 char *nearest_multiples(int64_t unit, int64_t value, char buf[NEAREST_MAX]);
 
 /* ---- config_derive.c, config_check.c ---- */
 
-/* Fills what follows from other keys. Idempotent. */
+/* Fills the keys that follow from others. Idempotent. */
 void config_derive(struct config *c);
-/* Checks what does not depend on the number of ranks. */
+/* Checks everything that does not depend on the number of ranks. */
 enum status config_check(const struct config *c, struct error *e);
 
 /* ---- config_experts.c ---- */
 
-/* Checks experts against the plan of ranks; parallel.data is known. */
+/* Checks experts against the plan of ranks; parallel.data must be known. */
 enum status config_check_experts(const struct config *c, struct error *e);
 
 /* ---- config.c ---- */
 
 /* Applies every key of a mapping of `section`. origin NULL: the mapping is the config file's own. */
-enum status config_apply(struct config *c, const char *section, const struct ynode *map, const struct key_origin *origin, struct error *e);
+enum status config_apply(struct config *c, const char *section, const struct ynode *map,
+	const struct key_origin *origin, struct error *e);
 
-/* ---- config_catalogue.c: configs/models and configs/stacks. `where` stands before a message about the name itself. ---- */
+/* ---- config_catalogue.c: configs/models and configs/stacks. `where` stands before a message about the name itself.
+ * ---- */
 
-enum status config_apply_preset(struct config *c, const char *name, const struct key_origin *origin, const char *where, struct error *e);
-enum status config_apply_stack(struct config *c, const char *name, const struct key_origin *origin, const char *where, struct error *e);
+enum status config_apply_preset(struct config *c, const char *name, const struct key_origin *origin, const char *where,
+	struct error *e);
+enum status config_apply_stack(struct config *c, const char *name, const struct key_origin *origin, const char *where,
+	struct error *e);
 
 #endif

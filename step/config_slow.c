@@ -27,7 +27,8 @@ enum status slow_ranks_read(const struct config_key *k, const struct ynode *n, s
 		item.file = "";
 		item.key = NULL;
 		if (ynode_quantity(&item, UNIT_NONE, k->low, k->high, &slow->factor, &number))
-			return error_set(inner, ST_INPUT, "%s: expected a factor from %.0f to %.0f", name, k->low, k->high);
+			return error_set(inner, ST_INPUT, "%s: expected a factor from %.0f to %.0f", name, k->low,
+				k->high);
 	}
 	c->cluster.n_slow_ranks = (int64_t)n->n;
 	return ST_OK;
@@ -44,7 +45,8 @@ void slow_ranks_text(const struct config *c, char buf[KEY_VALUE_MAX])
 	size_t at = (size_t)snprintf(buf, KEY_VALUE_MAX, "{");
 	for (int64_t i = 0; i < c->cluster.n_slow_ranks; i++) {
 		char name[32];
-		int len = snprintf(buf + at, KEY_VALUE_MAX - at, "%s%s: %.12g", i ? ", " : "", slow_name(&c->cluster.slow_ranks[i], name), c->cluster.slow_ranks[i].factor);
+		int len = snprintf(buf + at, KEY_VALUE_MAX - at, "%s%s: %.12g", i ? ", " : "",
+			slow_name(&c->cluster.slow_ranks[i], name), c->cluster.slow_ranks[i].factor);
 		if (at + (size_t)len + 1 >= KEY_VALUE_MAX) /* what does not fit is left out */
 			break;
 		at += (size_t)len;
@@ -57,7 +59,8 @@ json_t *slow_ranks_json(const struct config *c)
 	json_t *o = json_object();
 	for (int64_t i = 0; o && i < c->cluster.n_slow_ranks; i++) {
 		char name[32];
-		if (json_object_set_new(o, slow_name(&c->cluster.slow_ranks[i], name), json_real(c->cluster.slow_ranks[i].factor))) {
+		if (json_object_set_new(o, slow_name(&c->cluster.slow_ranks[i], name),
+			    json_real(c->cluster.slow_ranks[i].factor))) {
 			json_decref(o);
 			o = NULL;
 		}
@@ -72,7 +75,9 @@ enum status slow_ranks_check(const struct config *c, int64_t ranks, struct error
 		const struct slow_rank *s = &c->cluster.slow_ranks[i];
 		int64_t n = s->is_host ? hosts : ranks;
 		if (s->index >= n)
-			return config_error(c, KEY_cluster_slow_ranks, e, "there is no %s %" PRId64 " among %" PRId64 " (nearest: %s%" PRId64 ")", s->is_host ? "host" : "rank", s->index, n, s->is_host ? "n" : "", n - 1);
+			return config_error(c, KEY_cluster_slow_ranks, e,
+				"there is no %s %" PRId64 " among %" PRId64 " (nearest: %s%" PRId64 ")",
+				s->is_host ? "host" : "rank", s->index, n, s->is_host ? "n" : "", n - 1);
 	}
 	return ST_OK;
 }

@@ -5,15 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/suggest.h"
 #include "step/config_keys.h"
 
-#define MIB_B 1048576.0
-
-static void *place(const struct config_key *k, struct config *c)
-{
-	return (char *)c + k->offset;
-}
+static void *place(const struct config_key *k, struct config *c) { return (char *)c + k->offset; }
 
 static const void *place_const(const struct config_key *k, const struct config *c)
 {
@@ -50,10 +46,7 @@ static void append(char *buf, size_t size, const char *text)
 
 /* ---- reading ---- */
 
-static bool is_auto(const struct ynode *n)
-{
-	return n->kind == Y_SCALAR && strcmp(n->text, "auto") == 0;
-}
+static bool is_auto(const struct ynode *n) { return n->kind == Y_SCALAR && strcmp(n->text, "auto") == 0; }
 
 static enum status read_int(const struct config_key *k, const struct ynode *n, struct config *c, struct error *inner)
 {
@@ -64,13 +57,14 @@ static enum status read_int(const struct config_key *k, const struct ynode *n, s
 	return st;
 }
 
-/* The complaint about a number, with the word that would have done as well. */
+/* Complains about a number, and names the word that the key also takes. */
 static enum status or_auto(enum status st, const struct error *number, struct error *inner)
 {
 	return st ? error_set(inner, st, "%s; auto is accepted too", number->text) : ST_OK;
 }
 
-static enum status read_int_auto(const struct config_key *k, const struct ynode *n, struct config *c, struct error *inner)
+static enum status read_int_auto(const struct config_key *k, const struct ynode *n, struct config *c,
+	struct error *inner)
 {
 	if (is_auto(n)) {
 		int64_t v = AUTO;
@@ -96,16 +90,17 @@ static enum status read_mib(const struct config_key *k, const struct ynode *n, s
 	enum status st;
 	if (n->kind == Y_SCALAR && !n->quoted && quantity_parse(n->text, UNIT_NONE, &v, NULL) == ST_OK) {
 		st = ynode_quantity(n, UNIT_NONE, k->low, k->high, &v, inner);
+		v *= MIB_B;
 	} else {
 		st = ynode_quantity(n, UNIT_BYTE, k->low * MIB_B, k->high * MIB_B, &v, inner);
-		v /= MIB_B;
 	}
 	if (!st)
 		memcpy(place(k, c), &v, sizeof v);
 	return st;
 }
 
-static enum status read_double_auto(const struct config_key *k, const struct ynode *n, struct config *c, struct error *inner)
+static enum status read_double_auto(const struct config_key *k, const struct ynode *n, struct config *c,
+	struct error *inner)
 {
 	if (is_auto(n)) {
 		double v = AUTO;
@@ -173,10 +168,12 @@ static enum status read_word(const struct config_key *k, const struct ynode *n, 
 	}
 	char all[KEY_VALUE_MAX];
 	list_words(k, all, sizeof all);
-	return error_set(inner, ST_INPUT, "unknown value \"%.60s\" (nearest: %s; known: %s)", text, suggest_nearest(text, candidates, n_candidates), all);
+	return error_set(inner, ST_INPUT, "unknown value \"%.60s\" (nearest: %s; known: %s)", text,
+		suggest_nearest(text, candidates, n_candidates), all);
 }
 
-/* Names end up in JSON, on a terminal and in paths. A --set text has not gone through the YAML reader, which refuses such bytes in files. */
+/* Names end up in JSON, on a terminal and in paths. A --set text has not gone through the YAML reader, which refuses
+ * such bytes in files. */
 static bool is_clean(const char *text)
 {
 	for (const char *p = text; *p; p++)
@@ -222,13 +219,15 @@ static enum status read_order(const struct config_key *k, const struct ynode *n,
 	}
 	if (at == k->n_words)
 		return ST_OK;
-	return error_set(inner, ST_INPUT, "expected each of tp, cp, ep, dp, pp once, such as %s, got \"%.60s\"", k->default_, text);
+	return error_set(inner, ST_INPUT, "expected each of tp, cp, ep, dp, pp once, such as %s, got \"%.60s\"",
+		k->default_, text);
 }
 
 static enum status read_stages(const struct config_key *k, const struct ynode *n, struct config *c, struct error *inner)
 {
 	if (n->kind != Y_SEQ)
-		return error_set(inner, ST_INPUT, "expected a list such as [8, 8]%s%.60s", n->kind == Y_SCALAR ? ", got " : ", got a mapping", n->kind == Y_SCALAR ? n->text : "");
+		return error_set(inner, ST_INPUT, "expected a list such as [8, 8]%s%.60s",
+			n->kind == Y_SCALAR ? ", got " : ", got a mapping", n->kind == Y_SCALAR ? n->text : "");
 	if (n->n > CONFIG_MAX_STAGES)
 		return error_set(inner, ST_INPUT, "%zu stages are more than %d", n->n, CONFIG_MAX_STAGES);
 	for (size_t i = 0; i < n->n; i++) {
@@ -236,7 +235,8 @@ static enum status read_stages(const struct config_key *k, const struct ynode *n
 		item.file = "";
 		struct error number = {0};
 		if (ynode_int(&item, (int64_t)k->low, (int64_t)k->high, &c->parallel.layers_per_stage[i], &number))
-			return error_set(inner, ST_INPUT, "stage %zu: expected an integer from %.0f to %.0f", i + 1, k->low, k->high);
+			return error_set(inner, ST_INPUT, "stage %zu: expected an integer from %.0f to %.0f", i + 1,
+				k->low, k->high);
 	}
 	c->parallel.n_layers_per_stage = (int64_t)n->n;
 	return ST_OK;
@@ -246,19 +246,29 @@ enum status key_read(const struct config_key *k, const struct ynode *n, struct c
 {
 	typedef enum status reader(const struct config_key *, const struct ynode *, struct config *, struct error *);
 	static reader *const readers[] = {
-		[KEY_INT] = read_int, [KEY_INT_AUTO] = read_int_auto, [KEY_REAL] = read_real, [KEY_REAL_AUTO] = read_double_auto, [KEY_MIB] = read_mib,
+		[KEY_INT] = read_int,
+		[KEY_INT_AUTO] = read_int_auto,
+		[KEY_REAL] = read_real,
+		[KEY_REAL_AUTO] = read_double_auto,
+		[KEY_MIB] = read_mib,
 		[KEY_MIB_AUTO] = read_double_auto,
-		[KEY_BYTES] = read_bytes, [KEY_BOOL] = read_bool, [KEY_WORD] = read_word, [KEY_NUMBER_WORD] = read_word, [KEY_TEXT] = read_text,
-		[KEY_ORDER] = read_order, [KEY_STAGES] = read_stages, [KEY_RANKS] = slow_ranks_read,
+		[KEY_BYTES] = read_bytes,
+		[KEY_BOOL] = read_bool,
+		[KEY_WORD] = read_word,
+		[KEY_NUMBER_WORD] = read_word,
+		[KEY_TEXT] = read_text,
+		[KEY_ORDER] = read_order,
+		[KEY_STAGES] = read_stages,
+		[KEY_RANKS] = slow_ranks_read,
 	};
-	static_assert(sizeof readers / sizeof readers[0] == KEY_TYPE_COUNT, "a reader for each type");
+	static_assert(COUNT(readers) == KEY_TYPE_COUNT, "a reader for each type");
 
 	/* The readers of base/yaml.h put position and key in front; the caller knows better what to put there. */
-	struct ynode bare = *n;
-	bare.file = "";
-	bare.key = NULL;
+	struct ynode plain = *n;
+	plain.file = "";
+	plain.key = NULL;
 	struct error raw = {0};
-	enum status st = readers[k->type](k, &bare, c, &raw);
+	enum status st = readers[k->type](k, &plain, c, &raw);
 	if (!st)
 		return ST_OK;
 	char position[48];
@@ -287,16 +297,15 @@ bool key_equal(const struct config_key *k, const struct config *a, const struct 
 	case KEY_REAL:
 	case KEY_REAL_AUTO:
 	case KEY_MIB:
-	case KEY_MIB_AUTO:
-		return real_of(k, a) == real_of(k, b);
+	case KEY_MIB_AUTO: return real_of(k, a) == real_of(k, b);
 	case KEY_STAGES:
-		return a->parallel.n_layers_per_stage == b->parallel.n_layers_per_stage && memcmp(place_const(k, a), place_const(k, b), k->size) == 0;
+		return a->parallel.n_layers_per_stage == b->parallel.n_layers_per_stage &&
+		       memcmp(place_const(k, a), place_const(k, b), k->size) == 0;
 	case KEY_RANKS:
-		return a->cluster.n_slow_ranks == b->cluster.n_slow_ranks && memcmp(place_const(k, a), place_const(k, b), k->size) == 0;
-	case KEY_TEXT:
-		return strcmp(place_const(k, a), place_const(k, b)) == 0;
-	default:
-		return memcmp(place_const(k, a), place_const(k, b), k->size) == 0;
+		return a->cluster.n_slow_ranks == b->cluster.n_slow_ranks &&
+		       memcmp(place_const(k, a), place_const(k, b), k->size) == 0;
+	case KEY_TEXT: return strcmp(place_const(k, a), place_const(k, b)) == 0;
+	default: return memcmp(place_const(k, a), place_const(k, b), k->size) == 0;
 	}
 }
 
@@ -328,21 +337,23 @@ char *key_accepted(const struct config_key *k, char buf[KEY_VALUE_MAX])
 bool key_in_range(const struct config_key *k, const struct config *c)
 {
 	switch (k->type) {
-	case KEY_INT:
-		return (double)int_of(k, c) >= k->low && (double)int_of(k, c) <= k->high;
+	case KEY_INT: return (double)int_of(k, c) >= k->low && (double)int_of(k, c) <= k->high;
 	case KEY_INT_AUTO:
 		return int_of(k, c) == AUTO || ((double)int_of(k, c) >= k->low && (double)int_of(k, c) <= k->high);
-	case KEY_REAL_AUTO:
-		return real_of(k, c) == AUTO || (real_of(k, c) >= k->low && real_of(k, c) <= k->high);
-	case KEY_REAL:
-	case KEY_MIB:
-		return real_of(k, c) >= k->low && real_of(k, c) <= k->high;
-	default:
-		return true;
+	case KEY_REAL_AUTO: return real_of(k, c) == AUTO || (real_of(k, c) >= k->low && real_of(k, c) <= k->high);
+	case KEY_REAL: return real_of(k, c) >= k->low && real_of(k, c) <= k->high;
+	case KEY_MIB: return real_of(k, c) >= k->low * MIB_B && real_of(k, c) <= k->high * MIB_B;
+	default: return true;
 	}
 }
 
 /* ---- writing ---- */
+
+static double written_real(const struct config_key *k, const struct config *c)
+{
+	const bool in_mib = k->type == KEY_MIB || k->type == KEY_MIB_AUTO;
+	return in_mib ? real_of(k, c) / MIB_B : real_of(k, c);
+}
 
 static const char *word_text(const struct config_key *k, int64_t value)
 {
@@ -389,7 +400,7 @@ char *key_value_text(const struct config_key *k, const struct config *c, char bu
 		if ((k->type == KEY_MIB_AUTO || k->type == KEY_REAL_AUTO) && real_of(k, c) < 0)
 			snprintf(buf, KEY_VALUE_MAX, "auto");
 		else
-			snprintf(buf, KEY_VALUE_MAX, "%.12g", real_of(k, c));
+			snprintf(buf, KEY_VALUE_MAX, "%.12g", written_real(k, c));
 		break;
 	case KEY_BYTES: {
 		uint64_t v;
@@ -403,26 +414,13 @@ char *key_value_text(const struct config_key *k, const struct config *c, char bu
 		snprintf(buf, KEY_VALUE_MAX, "%s", v ? "true" : "false");
 		break;
 	}
-	case KEY_WORD:
-		snprintf(buf, KEY_VALUE_MAX, "%s", word_text(k, word_value(k, c)));
-		break;
-	case KEY_NUMBER_WORD:
-		snprintf(buf, KEY_VALUE_MAX, "%s", word_text(k, int_of(k, c)));
-		break;
-	case KEY_TEXT:
-		snprintf(buf, KEY_VALUE_MAX, "%s", (const char *)place_const(k, c));
-		break;
-	case KEY_ORDER:
-		order_text(k, c, buf, KEY_VALUE_MAX);
-		break;
-	case KEY_STAGES:
-		stages_text(c, buf, KEY_VALUE_MAX);
-		break;
-	case KEY_RANKS:
-		slow_ranks_text(c, buf);
-		break;
-	case KEY_TYPE_COUNT:
-		break;
+	case KEY_WORD: snprintf(buf, KEY_VALUE_MAX, "%s", word_text(k, word_value(k, c))); break;
+	case KEY_NUMBER_WORD: snprintf(buf, KEY_VALUE_MAX, "%s", word_text(k, int_of(k, c))); break;
+	case KEY_TEXT: snprintf(buf, KEY_VALUE_MAX, "%s", (const char *)place_const(k, c)); break;
+	case KEY_ORDER: order_text(k, c, buf, KEY_VALUE_MAX); break;
+	case KEY_STAGES: stages_text(c, buf, KEY_VALUE_MAX); break;
+	case KEY_RANKS: slow_ranks_text(c, buf); break;
+	case KEY_TYPE_COUNT: break;
 	}
 	return buf;
 }
@@ -443,16 +441,12 @@ json_t *key_value_json(const struct config_key *k, const struct config *c)
 	char text[KEY_VALUE_MAX];
 	switch (k->type) {
 	case KEY_INT:
-	case KEY_NUMBER_WORD:
-		return json_integer(int_of(k, c));
-	case KEY_INT_AUTO:
-		return int_of(k, c) == AUTO ? json_string("auto") : json_integer(int_of(k, c));
+	case KEY_NUMBER_WORD: return json_integer(int_of(k, c));
+	case KEY_INT_AUTO: return int_of(k, c) == AUTO ? json_string("auto") : json_integer(int_of(k, c));
 	case KEY_REAL:
-	case KEY_MIB:
-		return json_real(real_of(k, c));
+	case KEY_MIB: return json_real(written_real(k, c));
 	case KEY_REAL_AUTO:
-	case KEY_MIB_AUTO:
-		return real_of(k, c) < 0 ? json_string("auto") : json_real(real_of(k, c));
+	case KEY_MIB_AUTO: return real_of(k, c) < 0 ? json_string("auto") : json_real(written_real(k, c));
 	case KEY_BYTES: {
 		uint64_t v;
 		memcpy(&v, place_const(k, c), sizeof v);
@@ -463,11 +457,8 @@ json_t *key_value_json(const struct config_key *k, const struct config *c)
 		memcpy(&v, place_const(k, c), sizeof v);
 		return json_boolean(v);
 	}
-	case KEY_STAGES:
-		return stages_json(c);
-	case KEY_RANKS:
-		return slow_ranks_json(c);
-	default:
-		return json_string(key_value_text(k, c, text));
+	case KEY_STAGES: return stages_json(c);
+	case KEY_RANKS: return slow_ranks_json(c);
+	default: return json_string(key_value_text(k, c, text));
 	}
 }

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/paths.h"
 #include "base/suggest.h"
 #include "step/config_keys.h"
 
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
 #define FILE_LIMIT_B ((size_t)1 << 20)
 
 struct reader {
@@ -43,7 +43,8 @@ static int64_t get_int(struct reader *r, const char *key, enum key_id range, int
 		return missing;
 	if (json_is_integer(v) && (double)json_integer_value(v) >= k->low && (double)json_integer_value(v) <= k->high)
 		return json_integer_value(v);
-	snprintf(what, sizeof what, "%s an integer from %.0f to %.0f", v ? "expected" : "missing: expected", k->low, k->high);
+	snprintf(what, sizeof what, "%s an integer from %.0f to %.0f", v ? "expected" : "missing: expected", k->low,
+		k->high);
 	fail(r, key, what);
 	return 1;
 }
@@ -62,10 +63,14 @@ static const struct activation {
 	const char *name;
 	enum mlp plain, gated; /* MLP_COUNT: there is none */
 } activations[] = {
-	{"gelu", MLP_GELU, MLP_GEGLU},         {"gelu_new", MLP_GELU, MLP_GEGLU},
-	{"gelu_fast", MLP_GELU, MLP_GEGLU},    {"gelu_pytorch_tanh", MLP_GELU, MLP_GEGLU},
-	{"relu", MLP_RELU, MLP_COUNT},         {"relu2", MLP_SQUARED_RELU, MLP_COUNT},
-	{"silu", MLP_COUNT, MLP_SWIGLU},       {"swish", MLP_COUNT, MLP_SWIGLU},
+	{"gelu", MLP_GELU, MLP_GEGLU},
+	{"gelu_new", MLP_GELU, MLP_GEGLU},
+	{"gelu_fast", MLP_GELU, MLP_GEGLU},
+	{"gelu_pytorch_tanh", MLP_GELU, MLP_GEGLU},
+	{"relu", MLP_RELU, MLP_COUNT},
+	{"relu2", MLP_SQUARED_RELU, MLP_COUNT},
+	{"silu", MLP_COUNT, MLP_SWIGLU},
+	{"swish", MLP_COUNT, MLP_SWIGLU},
 };
 
 static enum mlp get_activation(struct reader *r, const char *key, const char *missing, bool gated)
@@ -100,7 +105,8 @@ static void read_llama_like(struct reader *r, struct model *m)
 	m->ffn_hidden = get_int(r, "intermediate_size", KEY_model_ffn_hidden, 0);
 	m->vocab = get_int(r, "vocab_size", KEY_model_vocab, 0);
 	m->seq_len = get_int(r, "max_position_embeddings", KEY_model_seq_len, 2048);
-	m->head_dim = get(r, "head_dim") ? get_int(r, "head_dim", KEY_model_head_dim, 0) : head_dim_of(r, m, "hidden_size");
+	m->head_dim = get(r, "head_dim") ? get_int(r, "head_dim", KEY_model_head_dim, 0)
+	                                 : head_dim_of(r, m, "hidden_size");
 	m->mlp = get_activation(r, "hidden_act", "silu", true);
 	m->norm = NORM_RMSNORM;
 	m->position = POS_ROPE;
@@ -112,7 +118,8 @@ static void read_llama(struct reader *r, struct model *m)
 	read_llama_like(r, m);
 	bool attention = get_bool(r, "attention_bias", false), mlp = get_bool(r, "mlp_bias", false);
 	if (attention != mlp)
-		fail(r, attention ? "attention_bias" : "mlp_bias", "a bias on attention or on the MLP alone cannot be described");
+		fail(r, attention ? "attention_bias" : "mlp_bias",
+			"a bias on attention or on the MLP alone cannot be described");
 	m->bias = m->qkv_bias = attention;
 }
 
@@ -139,7 +146,8 @@ static void read_qwen3_moe(struct reader *r, struct model *m)
 	m->moe_ffn_hidden = get_int(r, "moe_intermediate_size", KEY_model_moe_ffn_hidden, 768);
 	bool dense = json_array_size(get(r, "mlp_only_layers")) > 0;
 	if (dense || get_int(r, "decoder_sparse_step", KEY_model_moe_layer_freq, 1) != 1)
-		fail(r, dense ? "mlp_only_layers" : "decoder_sparse_step", "dense layers between those with experts cannot be described");
+		fail(r, dense ? "mlp_only_layers" : "decoder_sparse_step",
+			"dense layers between those with experts cannot be described");
 	if (get_bool(r, "attention_bias", false))
 		fail(r, "attention_bias", "a bias on attention alone cannot be described");
 	if (get_bool(r, "use_sliding_window", false))
@@ -193,7 +201,13 @@ static const struct {
 	const char *name;
 	void (*read)(struct reader *r, struct model *m);
 } types[] = {
-	{"llama", read_llama}, {"mistral", read_mistral}, {"mixtral", read_mixtral}, {"gpt2", read_gpt2}, {"gpt_neox", read_gpt_neox}, {"qwen2", read_qwen2}, {"qwen3_moe", read_qwen3_moe},
+	{"llama", read_llama},
+	{"mistral", read_mistral},
+	{"mixtral", read_mixtral},
+	{"gpt2", read_gpt2},
+	{"gpt_neox", read_gpt_neox},
+	{"qwen2", read_qwen2},
+	{"qwen3_moe", read_qwen3_moe},
 };
 
 static void unknown_type(struct reader *r, const char *type)
@@ -208,7 +222,8 @@ static void unknown_type(struct reader *r, const char *type)
 	if (!type)
 		r->st = error_set(r->e, ST_INPUT, "%s: model_type: missing (known: %s)", r->name, known);
 	else
-		r->st = error_set(r->e, ST_INPUT, "%s: model_type: unknown value \"%.60s\" (nearest: %s; known: %s)", r->name, type, suggest_nearest(type, names, COUNT(types)), known);
+		r->st = error_set(r->e, ST_INPUT, "%s: model_type: unknown value \"%.60s\" (nearest: %s; known: %s)",
+			r->name, type, suggest_nearest(type, names, COUNT(types)), known);
 }
 
 static void read_model(struct reader *r, struct model *m)

@@ -1,4 +1,5 @@
-/* Time here is counted in compute ops that have ended: an op that knows K of them may reuse what was last touched, or known to be over, by the K-th. */
+/* Time is counted in compute ops that have ended. An op that knows that K of them have ended may reuse bytes whose last
+ * access was certainly over by the K-th. */
 #include "step/layout.h"
 
 #include <stdlib.h>
@@ -8,18 +9,17 @@
 
 struct life {
 	uint32_t buffer;
-	uint64_t bytes;      /* aligned */
-	int64_t begin, end;  /* alive in [begin, end) */
+	uint64_t bytes;     /* aligned */
+	int64_t begin, end; /* alive in [begin, end) */
 	uint64_t offset_B;
 };
 
-static uint64_t aligned(uint64_t bytes)
-{
-	return (bytes + LAYOUT_ALIGN - 1) / LAYOUT_ALIGN * LAYOUT_ALIGN;
-}
+static uint64_t aligned(uint64_t bytes) { return (bytes + LAYOUT_ALIGN - 1) / LAYOUT_ALIGN * LAYOUT_ALIGN; }
 
-/* The number of compute ops that must have ended before op `id` is certainly over; INT64_MAX when nothing on the compute lane waits for it. */
-static int64_t over_at(const struct role *r, const struct clocks *c, const uint32_t *compute, size_t n_compute, uint32_t id)
+/* Returns how many compute ops must have ended before op `id` has certainly ended; INT64_MAX when nothing on the
+ * compute lane waits for it. */
+static int64_t over_at(const struct role *r, const struct clocks *c, const uint32_t *compute, size_t n_compute,
+	uint32_t id)
 {
 	enum lane lane = r->ops.at[id].lane;
 	uint32_t place = c->place.at[id];
@@ -53,7 +53,8 @@ static enum status find_lives(const struct role *r, struct life *life, struct er
 			compute[n_compute++] = (uint32_t)i;
 	for (size_t i = 0; i < r->buffers.n; i++) {
 		const struct buffer *buf = &r->buffers.at[i];
-		life[i] = (struct life){(uint32_t)i, aligned(buf->bytes), buf->persistent ? 0 : -1, buf->persistent ? INT64_MAX : 0, 0};
+		life[i] = (struct life){(uint32_t)i, aligned(buf->bytes), buf->persistent ? 0 : -1,
+			buf->persistent ? INT64_MAX : 0, 0};
 	}
 	for (size_t i = 0; i < r->ops.n; i++) {
 		const struct op *op = &r->ops.at[i];
@@ -81,15 +82,16 @@ struct event {
 	bool begins;
 };
 
-/* Both ends of a life that is not empty. */
-static size_t add_events(struct event *event, size_t n, int64_t begin, int64_t end, uint64_t bytes, enum component component)
+/* Adds both ends of a lifetime, which is not empty. */
+static size_t add_events(struct event *event, size_t n, int64_t begin, int64_t end, uint64_t bytes,
+	enum component component)
 {
 	event[n] = (struct event){begin, bytes, component, true};
 	event[n + 1] = (struct event){end, bytes, component, false};
 	return n + 2;
 }
 
-/* What the stack holds lives by the compute ops between; where there are none, to the end of the next one. */
+/* Adds the memory that the stack holds: alive during the compute ops between, or without any to the end of the next. */
 static size_t held_events(const struct role *r, struct event *event, size_t n, struct error *e)
 {
 	int64_t *before = malloc((r->ops.n + 1) * sizeof *before); /* compute ops before op i */
@@ -109,7 +111,9 @@ static size_t held_events(const struct role *r, struct event *event, size_t n, s
 	return n;
 }
 
-/* By time; ends before begins at one instant: a buffer may take over the bytes of one that is over. What lives to the step's end never ends: it is left out. A counting sort, as times are few; returns how many are left. */
+/* Sorts events by time, and returns how many are left. At one instant ends come before begins, because a buffer may
+ * reuse the bytes of one that has ended. Lifetimes to the step's end have no end event. Times are few, so it is a
+ * counting sort. */
 static size_t in_order(const struct event *event, size_t n, size_t n_compute, struct event *out, size_t *place)
 {
 	const size_t keys = 2 * (n_compute + 2);
@@ -133,8 +137,9 @@ static size_t count_compute(const struct role *r)
 	return n;
 }
 
-/* All beginnings and ends in order; *out is freed by the caller. */
-static enum status find_events(const struct role *r, const struct life *life, bool held, size_t n_compute, struct event **out, size_t *n_out, struct error *e)
+/* Fills *out, which the caller frees, with all beginnings and ends in order. */
+static enum status find_events(const struct role *r, const struct life *life, bool held, size_t n_compute,
+	struct event **out, size_t *n_out, struct error *e)
 {
 	const size_t most = 2 * (r->buffers.n + r->held.n) + 1;
 	struct event *found = malloc(most * sizeof *found);
@@ -153,7 +158,8 @@ static enum status find_events(const struct role *r, const struct life *life, bo
 	return st;
 }
 
-static enum status find_peak(const struct role *r, const struct life *life, bool held, struct layout *out, struct error *e)
+static enum status find_peak(const struct role *r, const struct life *life, bool held, struct layout *out,
+	struct error *e)
 {
 	struct event *event = NULL;
 	size_t n = 0;
@@ -221,13 +227,14 @@ static int by_offset(const void *x, const void *y)
 	return a->offset_B < b->offset_B ? -1 : a->offset_B > b->offset_B;
 }
 
-/* Lowest gap among the buffers placed before (life[0 .. i)) that are alive at the same time and in the same arena. */
+/* Returns the lowest gap among the placed buffers, life[0 .. i), alive at the same time in the same arena. */
 static uint64_t first_fit(const struct role *r, struct life *life, size_t i, struct life **near)
 {
 	size_t n = 0;
 	bool host = r->buffers.at[life[i].buffer].component == COMP_HOST;
 	for (size_t k = 0; k < i; k++)
-		if ((r->buffers.at[life[k].buffer].component == COMP_HOST) == host && life[k].begin < life[i].end && life[i].begin < life[k].end)
+		if ((r->buffers.at[life[k].buffer].component == COMP_HOST) == host && life[k].begin < life[i].end &&
+			life[i].begin < life[k].end)
 			near[n++] = &life[k];
 	qsort(near, n, sizeof *near, by_offset);
 	uint64_t at = 0;
@@ -280,15 +287,9 @@ static enum status plan(const struct role *r, struct layout *out, bool offsets, 
 	return st;
 }
 
-enum status layout_plan(const struct role *r, struct layout *out, struct error *e)
-{
-	return plan(r, out, true, e);
-}
+enum status layout_plan(const struct role *r, struct layout *out, struct error *e) { return plan(r, out, true, e); }
 
-enum status layout_peak(const struct role *r, struct layout *out, struct error *e)
-{
-	return plan(r, out, false, e);
-}
+enum status layout_peak(const struct role *r, struct layout *out, struct error *e) { return plan(r, out, false, e); }
 
 void layout_free(struct layout *l)
 {

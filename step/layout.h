@@ -1,8 +1,11 @@
-/* The memory plan of a role: where each buffer lies in one arena, and how much of what is alive at the peak.
+/* The memory plan of a role: the offset of each buffer in one arena, and the bytes alive at the peak by component.
  *
- * A buffer lives from the last compute op known to have ended when its first access may begin, to the first compute op that is known to come after its last access
- * ("known" by vector clocks over the lanes): two buffers share bytes only where the program itself orders their accesses. Persistent buffers live throughout.
- * Offsets: first fit, largest first among equals in time (the strip-packing heuristic of TensorFlow Lite's greedy-by-size planner, Pisarchyk & Lee 2020, arXiv:2001.03288).
+ * A buffer is alive from the last compute op known to have ended before its first access to the first compute op known
+ * to begin after its last access. Vector clocks over the lanes (step/clocks.h) say what is known. So two buffers share
+ * bytes only where the program itself orders their accesses. Persistent buffers are alive throughout.
+ *
+ * Offsets come from first fit, largest buffer first among equals in time: the greedy-by-size planner of TensorFlow Lite
+ * (Pisarchyk & Lee 2020, arXiv:2001.03288).
  */
 #ifndef STEPSIM_STEP_LAYOUT_H
 #define STEPSIM_STEP_LAYOUT_H
@@ -14,19 +17,22 @@
 #define LAYOUT_ALIGN 256
 
 struct layout {
-	uint64_t *offset_B; /* by buffer; host buffers count in an arena of their own */
-	uint64_t total_B;   /* of the device arena: at least peak_B, more by what first fit wastes */
-	uint64_t host_B;
-	uint64_t peak_B;    /* the largest sum of live bytes */
-	uint64_t peak_component_B[COMP_KIND_COUNT]; /* at that moment; adds up to peak_B (COMP_HOST apart) */
+	uint64_t *offset_B;                         /* by buffer; host buffers lie in an arena of their own */
+	uint64_t total_B;                           /* size of the device arena: peak_B and what first fit wastes */
+	uint64_t host_B;                            /* size of the host arena */
+	uint64_t peak_B;                            /* the largest sum of bytes alive on the device */
+	uint64_t peak_component_B[COMP_KIND_COUNT]; /* the parts of peak_B; COMP_HOST stands apart */
 };
 
+/* Plans the memory of a role. The caller frees *out with layout_free. Fails with ST_RUN when memory is short. */
 enum status layout_plan(const struct role *r, struct layout *out, struct error *e);
-/* Only the peaks, with what the stack holds (struct held, which an executor does not), without offsets: linear in the program, for prediction. */
+/* Fills only the peaks, for prediction. They include what the stack holds (struct held), which an executor does not
+ * allocate. Takes time linear in the program. */
 enum status layout_peak(const struct role *r, struct layout *out, struct error *e);
 void layout_free(struct layout *l); /* NULL-safe */
 
-/* (*live_B)[k]: what is alive on the device once k of the role's compute ops have ended and the next is about to begin, k = 0 ... *n - 1 (with what the stack holds); the largest is layout_peak's peak_B. Freed with free(). */
+/* Fills (*live_B)[k], k = 0 ... *n - 1: the bytes alive on the device after k of the role's compute ops, before the
+ * next begins. They include what the stack holds; the largest is layout_peak's peak_B. The caller frees *live_B. */
 enum status layout_live(const struct role *r, uint64_t **live_B, size_t *n, struct error *e);
 
 #endif

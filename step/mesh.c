@@ -1,8 +1,10 @@
 #include "step/mesh.h"
 
+#include "base/array.h"
+
 static void merge_data(struct mesh *m, const struct parallel *p)
 {
-	bool hybrid = p->strategy == STRAT_HSDP;
+	bool hybrid = strategy_has(p->strategy, STRATEGY_REPLICAS);
 	m->params = hybrid ? DIM_SHARD : p->context > 1 ? DIM_DP_CP : DIM_DP;
 	m->size[DIM_DP_CP] = p->data * p->context;
 	m->stride[DIM_DP_CP] = m->stride[p->context > 1 ? DIM_CP : DIM_DP];
@@ -12,10 +14,7 @@ static void merge_data(struct mesh *m, const struct parallel *p)
 	m->stride[DIM_REPLICA] = m->stride[DIM_SHARD] * m->size[DIM_SHARD];
 }
 
-enum mesh_dim param_cut_along(const struct param *p)
-{
-	return p->split == CUT_EXPERTS ? DIM_EP : DIM_TP;
-}
+enum mesh_dim param_cut_along(const struct param *p) { return p->split == CUT_EXPERTS ? DIM_EP : DIM_TP; }
 
 /* The ranks of a stage, by the experts they hold. */
 static void fold_experts(struct mesh *m, const struct config *c)
@@ -23,7 +22,7 @@ static void fold_experts(struct mesh *m, const struct config *c)
 	static const enum mesh_dim stage[] = {DIM_TP, DIM_CP, DIM_DP};
 	int64_t ranks = 1, stride = 0;
 	bool folds = c->model.experts > 0 && m->size[DIM_TP] * m->size[DIM_EP] > 1;
-	for (size_t i = 0; i < sizeof stage / sizeof stage[0]; i++) {
+	for (size_t i = 0; i < COUNT(stage); i++) {
 		ranks *= m->size[stage[i]];
 		if (m->size[stage[i]] > 1 && (stride == 0 || m->stride[stage[i]] < stride))
 			stride = m->stride[stage[i]];
@@ -54,10 +53,7 @@ struct mesh mesh_of(const struct config *c)
 	return m;
 }
 
-int64_t mesh_coord(const struct mesh *m, int64_t rank, enum mesh_dim d)
-{
-	return rank / m->stride[d] % m->size[d];
-}
+int64_t mesh_coord(const struct mesh *m, int64_t rank, enum mesh_dim d) { return rank / m->stride[d] % m->size[d]; }
 
 int64_t mesh_member(const struct mesh *m, int64_t rank, enum mesh_dim d, int64_t i)
 {

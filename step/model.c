@@ -1,11 +1,15 @@
-/* The parameter table: which tensors a model has, in which order and shape. Everything else about parameters is read off it. */
+/* The parameter table: which tensors a model has, in which order and shape. Everything else about parameters is read
+ * off it. */
 #include "step/model.h"
+
+#include "base/array.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stddef.h>
 
-/* Where a parameter stands: before the blocks, in every block, only in dense or mixture-of-experts blocks, after the blocks. */
+/* The place of a parameter: before the blocks, in every block, only in dense or mixture-of-experts blocks, after the
+ * blocks. */
 enum place { BEFORE, BLOCK, BLOCK_DENSE, BLOCK_MOE, AFTER };
 
 struct shape {
@@ -13,25 +17,13 @@ struct shape {
 	enum tp_split split;
 };
 
-static bool gated(const struct model *m)
-{
-	return m->mlp == MLP_SWIGLU || m->mlp == MLP_GEGLU;
-}
+static bool gated(const struct model *m) { return m->mlp == MLP_SWIGLU || m->mlp == MLP_GEGLU; }
 
-static int64_t fc1_rows(const struct model *m, int64_t ffn)
-{
-	return gated(m) ? 2 * ffn : ffn;
-}
+static int64_t fc1_rows(const struct model *m, int64_t ffn) { return gated(m) ? 2 * ffn : ffn; }
 
-static enum tp_split fc1_split(const struct model *m)
-{
-	return gated(m) ? TP_HALVES : TP_ROWS;
-}
+static enum tp_split fc1_split(const struct model *m) { return gated(m) ? TP_HALVES : TP_ROWS; }
 
-static int64_t qkv_rows(const struct model *m)
-{
-	return (m->heads + 2 * m->kv_heads) * m->head_dim;
-}
+static int64_t qkv_rows(const struct model *m) { return (m->heads + 2 * m->kv_heads) * m->head_dim; }
 
 /* ---- presence ---- */
 
@@ -41,98 +33,44 @@ static bool always(const struct model *m)
 	return true;
 }
 
-static bool has_positions(const struct model *m)
-{
-	return m->position == POS_LEARNED;
-}
+static bool has_positions(const struct model *m) { return m->position == POS_LEARNED; }
 
-static bool has_types(const struct model *m)
-{
-	return m->type_vocab > 0;
-}
+static bool has_types(const struct model *m) { return m->type_vocab > 0; }
 
-static bool has_bias(const struct model *m)
-{
-	return m->bias;
-}
+static bool has_bias(const struct model *m) { return m->bias; }
 
-static bool has_qkv_bias(const struct model *m)
-{
-	return m->qkv_bias;
-}
+static bool has_qkv_bias(const struct model *m) { return m->qkv_bias; }
 
 /* RMSNorm has no bias (Zhang & Sennrich 2019), whatever the linear layers have. */
-static bool has_norm_bias(const struct model *m)
-{
-	return m->bias && m->norm == NORM_LAYERNORM;
-}
+static bool has_norm_bias(const struct model *m) { return m->bias && m->norm == NORM_LAYERNORM; }
 
-static bool has_embedding_norm(const struct model *m)
-{
-	return m->embedding_norm;
-}
+static bool has_embedding_norm(const struct model *m) { return m->embedding_norm; }
 
-static bool has_embedding_norm_bias(const struct model *m)
-{
-	return m->embedding_norm && has_norm_bias(m);
-}
+static bool has_embedding_norm_bias(const struct model *m) { return m->embedding_norm && has_norm_bias(m); }
 
-static bool has_final_norm(const struct model *m)
-{
-	return m->final_norm;
-}
+static bool has_final_norm(const struct model *m) { return m->final_norm; }
 
-static bool has_final_norm_bias(const struct model *m)
-{
-	return m->final_norm && has_norm_bias(m);
-}
+static bool has_final_norm_bias(const struct model *m) { return m->final_norm && has_norm_bias(m); }
 
-static bool has_own_head(const struct model *m)
-{
-	return m->lm_head && !m->tied_embeddings;
-}
+static bool has_own_head(const struct model *m) { return m->lm_head && !m->tied_embeddings; }
 
-static bool has_shared(const struct model *m)
-{
-	return m->shared_experts > 0;
-}
+static bool has_shared(const struct model *m) { return m->shared_experts > 0; }
 
-static bool has_pooler(const struct model *m)
-{
-	return m->pooler;
-}
+static bool has_pooler(const struct model *m) { return m->pooler; }
 
-static bool has_pooler_bias(const struct model *m)
-{
-	return m->pooler && m->bias;
-}
+static bool has_pooler_bias(const struct model *m) { return m->pooler && m->bias; }
 
-static bool norms_first(const struct model *m)
-{
-	return !m->post_norm;
-}
+static bool norms_first(const struct model *m) { return !m->post_norm; }
 
-static bool norms_first_bias(const struct model *m)
-{
-	return norms_first(m) && has_norm_bias(m);
-}
+static bool norms_first_bias(const struct model *m) { return norms_first(m) && has_norm_bias(m); }
 
-static bool norms_last(const struct model *m)
-{
-	return m->post_norm;
-}
+static bool norms_last(const struct model *m) { return m->post_norm; }
 
-static bool norms_last_bias(const struct model *m)
-{
-	return norms_last(m) && has_norm_bias(m);
-}
+static bool norms_last_bias(const struct model *m) { return norms_last(m) && has_norm_bias(m); }
 
 /* ---- shapes; `v` is the vocabulary that is stored ---- */
 
-static struct shape table_shape(const struct model *m, int64_t v)
-{
-	return (struct shape){v, m->hidden, 1, TP_ROWS};
-}
+static struct shape table_shape(const struct model *m, int64_t v) { return (struct shape){v, m->hidden, 1, TP_ROWS}; }
 
 static struct shape positions_shape(const struct model *m, int64_t v)
 {
@@ -224,7 +162,8 @@ static struct shape shared_fc2_shape(const struct model *m, int64_t v)
 	return (struct shape){m->hidden, m->shared_experts * m->moe_ffn_hidden, 1, TP_COLS};
 }
 
-/* In the order of model.parameters() of GPT-2, and of BERT where norms follow. Norms therefore have two rows each, of which a model has one. */
+/* In the order of model.parameters() of GPT-2, and of BERT where norms follow. Norms therefore have two rows each, of
+ * which a model has one. */
 static const struct row {
 	enum param_kind kind;
 	enum place place;
@@ -263,10 +202,11 @@ static const struct row {
 	{PARAM_POOLER_B, AFTER, has_pooler_bias, vector_shape},
 	{PARAM_HEAD_W, AFTER, has_own_head, table_shape},
 };
-#define ROWS (sizeof rows / sizeof rows[0])
+#define ROWS COUNT(rows)
 static_assert(ROWS == PARAM_KIND_COUNT + 4, "one row for each kind, two for the four of a block's norms");
 
-/* The part of the list that repeats: blocks in periods of moe_layer_freq, the first of a period with experts (Megatron-LM's --moe-layer-freq). */
+/* The part of the list that repeats: blocks in periods of moe_layer_freq, the first of a period with experts
+ * (Megatron-LM's --moe-layer-freq). */
 static bool row_in(const struct row *r, const struct model *m, enum place part, bool moe)
 {
 	bool here = part == BLOCK ? r->place == BLOCK || r->place == (moe ? BLOCK_MOE : BLOCK_DENSE) : r->place == part;
@@ -286,14 +226,12 @@ static int64_t moe_period(const struct model *m)
 	return m->experts > 0 && m->moe_layer_freq > 1 ? m->moe_layer_freq : 1;
 }
 
-bool model_has_experts(const struct model *m, int64_t layer)
-{
-	return m->experts > 0 && layer % moe_period(m) == 0;
-}
+bool model_has_experts(const struct model *m, int64_t layer) { return m->experts > 0 && layer % moe_period(m) == 0; }
 
 int64_t model_expert_capacity(const struct model *m, int64_t tokens)
 {
-	double share = (double)tokens * (double)m->experts_per_token / (double)m->experts, factor = m->capacity_factor > 0 ? m->capacity_factor : 1;
+	double share = (double)tokens * (double)m->experts_per_token / (double)m->experts,
+	       factor = m->capacity_factor > 0 ? m->capacity_factor : 1;
 	double places = ceil(factor * share * (1 - 1e-12)); /* 1.1 x 10 is 11 */
 	return places < (double)tokens ? (int64_t)places : tokens;
 }
@@ -306,7 +244,8 @@ static int64_t moe_layers(const struct model *m)
 int64_t model_param_count(const struct model *m)
 {
 	int64_t moe = moe_layers(m);
-	return rows_in(m, BEFORE, false) + moe * rows_in(m, BLOCK, true) + (m->layers - moe) * rows_in(m, BLOCK, false) + rows_in(m, AFTER, false);
+	return rows_in(m, BEFORE, false) + moe * rows_in(m, BLOCK, true) +
+	       (m->layers - moe) * rows_in(m, BLOCK, false) + rows_in(m, AFTER, false);
 }
 
 static struct param nth(const struct model *m, enum place part, bool moe, int64_t i, int64_t layer, int64_t vocab)
@@ -319,7 +258,12 @@ static struct param nth(const struct model *m, enum place part, bool moe, int64_
 			break;
 	}
 	struct shape s = r->shape(m, vocab);
-	return (struct param){.kind = r->kind, .layer = layer, .rows = s.rows, .cols = s.cols, .copies = s.copies, .split = s.split};
+	return (struct param){.kind = r->kind,
+		.layer = layer,
+		.rows = s.rows,
+		.cols = s.cols,
+		.copies = s.copies,
+		.split = s.split};
 }
 
 static struct param param_at(const struct model *m, int64_t i, int64_t vocab)
@@ -329,7 +273,8 @@ static struct param param_at(const struct model *m, int64_t i, int64_t vocab)
 		return nth(m, BEFORE, false, i, -1, vocab);
 	i -= before;
 	bool has_moe = m->experts > 0;
-	int64_t first = rows_in(m, BLOCK, has_moe), other = rows_in(m, BLOCK, false); /* of a period's first block, of its others */
+	int64_t first = rows_in(m, BLOCK, has_moe),
+		other = rows_in(m, BLOCK, false); /* of a period's first block, of its others */
 	int64_t period = moe_period(m), per_period = first + (period - 1) * other;
 	int64_t layer = i / per_period * period, rest = i % per_period;
 	bool is_first = rest < first;
@@ -379,7 +324,7 @@ const char *param_kind_name(enum param_kind k)
 		[PARAM_POOLER_W] = "pooler.weight",
 		[PARAM_POOLER_B] = "pooler.bias",
 	};
-	static_assert(sizeof names / sizeof names[0] == PARAM_KIND_COUNT, "one name for each kind");
+	static_assert(COUNT(names) == PARAM_KIND_COUNT, "one name for each kind");
 	return names[k];
 }
 
@@ -393,10 +338,7 @@ int64_t model_padded_vocab(const struct model *m, int64_t tensor)
 	return (m->vocab + multiple - 1) / multiple * multiple;
 }
 
-uint64_t param_elements(const struct param *p)
-{
-	return (uint64_t)p->rows * (uint64_t)p->cols * (uint64_t)p->copies;
-}
+uint64_t param_elements(const struct param *p) { return (uint64_t)p->rows * (uint64_t)p->cols * (uint64_t)p->copies; }
 
 uint64_t param_local_elements(const struct param *p, int64_t ranks)
 {
@@ -426,23 +368,15 @@ static uint64_t count(const struct model *m, bool active_only)
 	return total;
 }
 
-uint64_t model_parameters(const struct model *m)
-{
-	return count(m, false);
-}
+uint64_t model_parameters(const struct model *m) { return count(m, false); }
 
-uint64_t model_active_parameters(const struct model *m)
-{
-	return count(m, true);
-}
+uint64_t model_active_parameters(const struct model *m) { return count(m, true); }
 
-int64_t model_window(const struct model *m)
-{
-	return m->sliding_window < m->seq_len ? m->sliding_window : 0;
-}
+int64_t model_window(const struct model *m) { return m->sliding_window < m->seq_len ? m->sliding_window : 0; }
 
 double model_flop_per_token(const struct model *m)
 {
 	int64_t keys = model_window(m) > 0 ? model_window(m) : m->seq_len;
-	return 6.0 * (double)model_active_parameters(m) + 12.0 * (double)m->layers * (double)(m->heads * m->head_dim) * (double)keys;
+	return 6.0 * (double)model_active_parameters(m) +
+	       12.0 * (double)m->layers * (double)(m->heads * m->head_dim) * (double)keys;
 }

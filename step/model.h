@@ -1,4 +1,4 @@
-/* The model: dimensions, and the list of its parameters. Pure data and pure functions. */
+/* The model: its dimensions and the list of its parameters. All functions are pure. */
 #ifndef STEPSIM_STEP_MODEL_H
 #define STEPSIM_STEP_MODEL_H
 
@@ -13,20 +13,21 @@ enum norm { NORM_LAYERNORM, NORM_RMSNORM, NORM_COUNT };
 struct model {
 	char name[64]; /* preset, or "custom" */
 	int64_t layers, hidden, heads, kv_heads, head_dim, ffn_hidden, vocab, vocab_padding, seq_len;
-	int64_t max_positions;  /* rows of the learned position table (>= seq_len); 0 unless position is learned */
+	int64_t max_positions; /* rows of the learned position table (>= seq_len); 0 unless position is learned */
 	bool causal;
 	int64_t sliding_window; /* keys that a query sees; 0: all */
 	enum position position;
 	enum mlp mlp;
 	enum norm norm;
-	bool bias;              /* on the linear layers and the layer norms */
-	bool qkv_bias;          /* on Q, K, V; follows bias unless set (Qwen2: true with bias false) */
-	bool post_norm;         /* norm after the residual add (BERT); default before */
-	bool embedding_norm;    /* a norm after the embedding (BERT, BLOOM) */
-	bool final_norm;        /* a norm before the head */
-	bool pooler;            /* a dense layer on the first token (BERT); counted and reduced, its gradient is zero under the language-model loss */
-	bool lm_head;           /* false: no vocabulary head (BertModel); the loss then needs one, so such a model only counts */
-	int64_t type_vocab;     /* token types (BERT: 2); 0: none */
+	bool bias;           /* on the linear layers and the layer norms */
+	bool qkv_bias;       /* on Q, K, V; follows bias unless set (Qwen2: true with bias false) */
+	bool post_norm;      /* norm after the residual add (BERT); default before */
+	bool embedding_norm; /* a norm after the embedding (BERT, BLOOM) */
+	bool final_norm;     /* a norm before the head */
+	bool pooler;  /* a dense layer on the first token (BERT); counted and reduced, its gradient is zero under the
+	                 language-model loss */
+	bool lm_head; /* false: no vocabulary head (BertModel); the loss then needs one, so such a model only counts */
+	int64_t type_vocab; /* token types (BERT: 2); 0: none */
 	bool parallel_residual;
 	bool tied_embeddings;
 	/* mixture of experts; experts == 0: dense */
@@ -42,20 +43,22 @@ enum param_kind {
 	PARAM_EMBEDDING_NORM_B,
 	PARAM_NORM1_W,
 	PARAM_NORM1_B,
-	PARAM_QKV_W,  /* [(heads + 2 kv_heads) head_dim, hidden], rows: all Q heads, all K heads, all V heads of this tensor rank; tp: heads */
+	PARAM_QKV_W, /* [(heads + 2 kv_heads) head_dim, hidden], rows: all Q heads, all K heads, all V heads of this
+	                tensor rank; tp: heads */
 	PARAM_QKV_B,
 	PARAM_PROJ_W, /* [hidden, heads head_dim]; tp: columns */
 	PARAM_PROJ_B, /* [hidden]; replicated over tp */
 	PARAM_NORM2_W,
 	PARAM_NORM2_B,
-	PARAM_FC1_W,  /* [ffn or 2 ffn (gate rows, then up rows), hidden]; tp: rows of each half */
+	PARAM_FC1_W, /* [ffn or 2 ffn (gate rows, then up rows), hidden]; tp: rows of each half */
 	PARAM_FC1_B,
-	PARAM_FC2_W,  /* [hidden, ffn]; tp: columns */
+	PARAM_FC2_W, /* [hidden, ffn]; tp: columns */
 	PARAM_FC2_B,
 	PARAM_ROUTER_W,     /* [experts, hidden] */
 	PARAM_EXPERT_FC1_W, /* as FC1 and FC2, one expert's, without biases; `copies` experts a layer */
 	PARAM_EXPERT_FC2_W,
-	PARAM_SHARED_FC1_W, /* as FC1 and FC2: the shared experts side by side, an MLP of shared_experts x moe_ffn_hidden */
+	PARAM_SHARED_FC1_W, /* as FC1 and FC2: the shared experts side by side, an MLP of shared_experts x
+	                       moe_ffn_hidden */
 	PARAM_SHARED_FC2_W,
 	PARAM_FINAL_NORM_W,
 	PARAM_FINAL_NORM_B,
@@ -65,12 +68,17 @@ enum param_kind {
 	PARAM_KIND_COUNT
 };
 
-/* How tensor parallelism cuts a parameter. TP_QKV: the Q, K and V row groups are each cut by heads; TP_HALVES: the gate and the up rows are each cut. */
-/* TP_REPLICATED: whole on every tensor rank; under sequence parallelism each then sees only its own rows' share of its gradient. */
-/* CUT_EXPERTS: copies are dealt in order to the ranks of an expert group; tensor parallelism does not cut them. */
+/* The way in which parallelism cuts a parameter.
+ *
+ *   TP_REPLICATED  Every tensor rank has all of it. Under sequence parallelism a rank computes only its rows' share of
+ *                  the gradient.
+ *   TP_QKV         The Q, K and V row groups are each cut by heads.
+ *   TP_HALVES      The gate rows and the up rows are each cut.
+ *   CUT_EXPERTS    Each rank of an expert group has some of the copies, in order. Tensor parallelism does not cut them.
+ */
 enum tp_split { TP_REPLICATED, TP_ROWS, TP_COLS, TP_QKV, TP_HALVES, CUT_EXPERTS };
 
-/* One parameter tensor (`copies` of it, for experts). Global (uncut) shape; vectors have cols == 1. */
+/* One parameter tensor; for experts `copies` of it. The shape is global (uncut). Vectors have cols == 1. */
 struct param {
 	enum param_kind kind;
 	int64_t layer; /* -1 outside the blocks */
@@ -78,34 +86,40 @@ struct param {
 	enum tp_split split;
 };
 
-/* The padded vocabulary: the smallest multiple of vocab_padding x tensor at or above vocab when vocab_padding > 1 (Megatron-LM's rule,
- * megatron/training/tokenizer: make-vocab-size-divisible-by x tensor-parallel size); of vocab_padding alone at tensor == 1. vocab_padding == 1 never pads. */
+/* Returns the padded vocabulary: the smallest multiple of vocab_padding x tensor that is at least vocab (Megatron-LM's
+ * rule, megatron/training/tokenizer: make-vocab-size-divisible-by x tensor-parallel size). vocab_padding == 1 never
+ * pads. */
 int64_t model_padded_vocab(const struct model *m, int64_t tensor);
 
-/* True of a layer whose MLP is a mixture of experts: the first of each moe_layer_freq (Megatron-LM's --moe-layer-freq). */
+/* Returns whether a layer's MLP is a mixture of experts: the first of each moe_layer_freq (Megatron-LM's
+ * --moe-layer-freq). */
 bool model_has_experts(const struct model *m, int64_t layer);
 
-/* C of step/program.h: places for tokens at one expert, from a rank that routes so many. */
+/* Returns C of step/program.h: the slots at one expert for a rank that routes `tokens`. */
 int64_t model_expert_capacity(const struct model *m, int64_t tokens);
 
-/* The number of parameter tensors, and tensor i, in the order of PyTorch's model.parameters(): embeddings, blocks front to back, final norm, head. */
+/* Return the number of parameter tensors, and tensor i, in the order of PyTorch's model.parameters(): embeddings,
+ * blocks front to back, final norm, head. */
 int64_t model_param_count(const struct model *m);
 struct param model_param(const struct model *m, int64_t i, int64_t tensor);
 const char *param_kind_name(enum param_kind k);
 
-/* Elements of the global tensor (all copies), and of one rank's part where so many ranks cut it. */
+/* Return the elements of the global tensor (all copies), and of one rank's part if `ranks` cut it. */
 uint64_t param_elements(const struct param *p);
 uint64_t param_local_elements(const struct param *p, int64_t ranks);
 
-/* All parameters with the unpadded vocabulary, tied weights once: the published count. */
+/* Returns the published count of parameters: with the unpadded vocabulary, tied weights once. */
 uint64_t model_parameters(const struct model *m);
-/* Those that work on a token: as above, with experts_per_token (+ shared) experts in place of all. */
+/* Returns the parameters active for a token: as above, but only its experts_per_token and the shared experts count. */
 uint64_t model_active_parameters(const struct model *m);
 
-/* sliding_window where it hides anything, 0 where the sequence is no longer. */
+/* Returns sliding_window, or 0 if the sequence is not longer than it. */
 int64_t model_window(const struct model *m);
 
-/* FLOP of forward + backward for one token, 6N + 12 L h s (non-causal; Chowdhery et al. 2022, PaLM, appendix B), h = heads x head_dim, N active parameters, an input table that is not tied among them, though it multiplies nothing. NVIDIA's published rates leave that table out: Llama 3 8B at 8,192 tokens is 5.79e10 a token in NeMo's table, 6.11e10 here; s: the keys that a query sees where a sliding window makes them fewer. */
+/* Returns the FLOP of forward and backward for one token, 6N + 12 L h s (non-causal; Chowdhery et al. 2022, PaLM,
+ * appendix B). h = heads x head_dim, s = the keys that a query sees. N is the number of active parameters, with an
+ * untied input table, though it multiplies nothing. NVIDIA's published rates leave that table out: Llama 3 8B at 8,192
+ * tokens has 5.79e10 a token in NeMo's table, 6.11e10 here. */
 double model_flop_per_token(const struct model *m);
 
 #endif

@@ -20,7 +20,7 @@ size_t role_of_rank(const struct program *p, int64_t rank)
 
 static int64_t peer_stage(const struct mesh *m, int64_t stage, const struct op *op)
 {
-	return op_is_message(op) ? op->d[1] : stage == 0 ? m->size[DIM_PP] - 1 : 0;
+	return op_is_message(op) ? op->message.peer : stage == 0 ? m->size[DIM_PP] - 1 : 0;
 }
 
 int64_t peer_rank(const struct mesh *m, int64_t rank, const struct op *op)
@@ -28,7 +28,7 @@ int64_t peer_rank(const struct mesh *m, int64_t rank, const struct op *op)
 	return mesh_member(m, rank, DIM_PP, peer_stage(m, mesh_coord(m, rank, DIM_PP), op));
 }
 
-/* The k-th on a lane meets the k-th on the other's; sums of the two ends are counted for themselves. */
+/* The k-th op on a lane meets the k-th op on the peer's lane. Sums over the two ends are counted apart. */
 static bool meets(const struct op *own, const struct op *other)
 {
 	if (!op_is_message(own))

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/paths.h"
 #include "step/config_keys.h"
 
@@ -28,12 +29,9 @@ static const enum key_id ids[] = {
 	[PLAN_PREFETCH] = KEY_parallel_prefetch,
 	[PLAN_RESHARD_AFTER_FORWARD] = KEY_parallel_reshard_after_forward,
 };
-static_assert(sizeof ids / sizeof ids[0] == PLAN_KEYS, "a key for each");
+static_assert(COUNT(ids) == PLAN_KEYS, "a key for each");
 
-const char *plan_key_path(enum plan_key k)
-{
-	return config_key(ids[k])->path;
-}
+const char *plan_key_path(enum plan_key k) { return config_key(ids[k])->path; }
 
 uint32_t plan_held(const struct config *c)
 {
@@ -44,10 +42,7 @@ uint32_t plan_held(const struct config *c)
 	return held;
 }
 
-bool plan_holds_data(const struct config *c)
-{
-	return c->origin[KEY_parallel_data].kind == ORIGIN_SET;
-}
+bool plan_holds_data(const struct config *c) { return c->origin[KEY_parallel_data].kind == ORIGIN_SET; }
 
 static void mark(struct config *c, enum key_id id)
 {
@@ -64,18 +59,10 @@ void plan_put(struct config *c, enum plan_key k, double value)
 	const bool truth = value != 0;
 	switch (key->type) {
 	case KEY_INT:
-	case KEY_INT_AUTO:
-		memcpy(at, &whole, sizeof whole);
-		break;
-	case KEY_WORD:
-		memcpy(at, &word, sizeof word);
-		break;
-	case KEY_BOOL:
-		memcpy(at, &truth, sizeof truth);
-		break;
-	default:
-		memcpy(at, &value, sizeof value);
-		break;
+	case KEY_INT_AUTO: memcpy(at, &whole, sizeof whole); break;
+	case KEY_WORD: memcpy(at, &word, sizeof word); break;
+	case KEY_BOOL: memcpy(at, &truth, sizeof truth); break;
+	default: memcpy(at, &value, sizeof value); break;
 	}
 	mark(c, ids[k]);
 }
@@ -90,18 +77,10 @@ double plan_get(const struct config *c, enum plan_key k)
 	double value;
 	switch (key->type) {
 	case KEY_INT:
-	case KEY_INT_AUTO:
-		memcpy(&whole, at, sizeof whole);
-		return (double)whole;
-	case KEY_WORD:
-		memcpy(&word, at, sizeof word);
-		return word;
-	case KEY_BOOL:
-		memcpy(&truth, at, sizeof truth);
-		return truth;
-	default:
-		memcpy(&value, at, sizeof value);
-		return value;
+	case KEY_INT_AUTO: memcpy(&whole, at, sizeof whole); return (double)whole;
+	case KEY_WORD: memcpy(&word, at, sizeof word); return word;
+	case KEY_BOOL: memcpy(&truth, at, sizeof truth); return truth;
+	default: memcpy(&value, at, sizeof value); return value;
 	}
 }
 
@@ -136,34 +115,28 @@ static void say(char buf[PLAN_WORDS], const char *fmt, ...)
 	va_end(ap);
 }
 
-static const char *schedule_word(enum schedule s)
-{
-	const struct config_key *k = config_key(KEY_parallel_schedule);
-	for (size_t i = 0; i < k->n_words; i++)
-		if (k->words[i].value == (int)s)
-			return k->words[i].text;
-	return "";
-}
-
 char *plan_words(const struct config *c, char buf[PLAN_WORDS])
 {
 	const struct parallel *p = &c->parallel;
-	const bool reduces = p->data * p->context > 1, units = p->strategy == STRAT_FSDP || p->strategy == STRAT_HSDP;
+	const bool reduces = p->data * p->context > 1, units = strategy_has(p->strategy, STRATEGY_UNITS);
 	buf[0] = '\0';
 	if (p->tensor > 1)
-		say(buf, "tp %" PRId64 "%s", p->tensor, p->tensor_overlap ? " sp overlapped" : p->sequence_parallel ? " sp" : "");
+		say(buf, "tp %" PRId64 "%s", p->tensor,
+			p->tensor_overlap      ? " sp overlapped"
+			: p->sequence_parallel ? " sp"
+					       : "");
 	if (p->context > 1)
 		say(buf, "cp %" PRId64, p->context);
 	if (p->expert > 1)
 		say(buf, "ep %" PRId64, p->expert);
 	if (p->pipeline > 1)
-		say(buf, "pp %" PRId64 " %s", p->pipeline, schedule_word(p->schedule));
+		say(buf, "pp %" PRId64 " %s", p->pipeline, schedule_traits[p->schedule].name);
 	if (p->pipeline > 1 && p->virtual_stages > 1)
 		say(buf, "%" PRId64, p->virtual_stages);
 	say(buf, "dp %" PRId64, p->data);
 	if (reduces)
 		say(buf, "%s", strategy_name(p->strategy));
-	if (reduces && p->strategy == STRAT_HSDP)
+	if (reduces && strategy_has(p->strategy, STRATEGY_REPLICAS))
 		say(buf, "%" PRId64, p->shard);
 	say(buf, "mb %" PRId64, c->train.micro_batch);
 	if (c->train.recompute != REC_NONE)
@@ -172,27 +145,30 @@ char *plan_words(const struct config *c, char buf[PLAN_WORDS])
 		say(buf, "%" PRId64, c->train.recompute_layers);
 	if (reduces && units)
 		say(buf, "prefetch %" PRId64 "%s", p->prefetch, p->reshard_after_forward ? "" : " kept");
-	else if (reduces && p->strategy != STRAT_NONE)
-		say(buf, "bucket %g", p->bucket_mb);
-	if (reduces && !p->overlap && p->strategy != STRAT_NONE)
+	else if (reduces && strategy_has(p->strategy, STRATEGY_BUCKETS))
+		say(buf, "bucket %g", p->bucket_B / MIB_B);
+	if (reduces && !p->overlap && strategy_has(p->strategy, STRATEGY_REDUCES))
 		say(buf, "no overlap");
 	return buf;
 }
 
 /* ---- as a file ---- */
 
-/* May name a file; a name of the catalogue has no slash and no dot. */
+/* Returns whether a value may name a file; a name of the catalogue has no slash and no dot. */
 static bool is_path(enum key_id id, const char *value)
 {
-	return id == KEY_model_hf_config || ((id == KEY_cluster_profile || id == KEY_cluster_system) && strpbrk(value, "/."));
+	return id == KEY_model_hf_config ||
+	       ((id == KEY_cluster_profile || id == KEY_cluster_system) && strpbrk(value, "/."));
 }
 
-/* Where the file that a key names lies, seen from anywhere: beside the config first, as the readers look for it (a system's: not). */
+/* Writes the path of a file that a key names, valid from any folder: next to the config first, as the readers look for
+ * it (but not for a system). */
 static void whole_path(const struct config *c, enum key_id id, const char *name, char out[PATH_MAX_LEN])
 {
 	const char *slash = strrchr(c->path, '/');
 	char beside[PATH_MAX_LEN];
-	snprintf(beside, sizeof beside, "%.*s%s", slash && name[0] != '/' ? (int)(slash - c->path) + 1 : 0, slash ? c->path : "", name);
+	snprintf(beside, sizeof beside, "%.*s%s", slash && name[0] != '/' ? (int)(slash - c->path) + 1 : 0,
+		slash ? c->path : "", name);
 	char *whole = id == KEY_cluster_system ? NULL : realpath(beside, NULL);
 	if (!whole)
 		whole = realpath(name, NULL);
@@ -216,7 +192,7 @@ static bool is_written(const struct config *c, enum key_id id)
 	const struct config_key *k = config_key(id);
 	if (id == KEY_parallel_layers_per_stage && c->parallel.n_layers_per_stage == 0)
 		return false;
-	return config_is_given(c, id) && (k->used_by & (1u << c->parallel.strategy));
+	return config_is_given(c, id) && strategy_has(c->parallel.strategy, k->used_by);
 }
 
 enum status plan_write_yaml(const struct config *c, const char *heading, FILE *out, struct error *e)

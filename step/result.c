@@ -1,5 +1,7 @@
 #include "step/result.h"
 
+#include "base/array.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdarg.h>
@@ -7,12 +9,9 @@
 #include <string.h>
 
 static const char *const bound_names[] = {"compute", "memory", "latency", "link", "host", ""};
-static_assert(sizeof bound_names / sizeof bound_names[0] == BOUND_COUNT + 1, "a word for each bound, and none for an unknown one");
+static_assert(COUNT(bound_names) == BOUND_COUNT + 1, "a word for each bound, and none for an unknown one");
 
-const char *bound_name(enum bound b)
-{
-	return bound_names[b];
-}
+const char *bound_name(enum bound b) { return bound_names[b]; }
 
 /* In MFU's convention attention counts as if it were not causal; so must what is done again. */
 static double flop_by_convention(const struct op *op)
@@ -54,7 +53,8 @@ static enum op_class longest_class(const struct breakdown *b, bool comm)
 {
 	enum op_class most = comm ? CLASS_ALL_REDUCE : CLASS_GEMM;
 	for (int c = 0; c < CLASS_COUNT; c++)
-		if (c != CLASS_HOST && c != CLASS_COPY && op_class_is_comm((enum op_class)c) == comm && b->class_s[c] > b->class_s[most])
+		if (c != CLASS_HOST && c != CLASS_COPY && op_class_is_comm((enum op_class)c) == comm &&
+			b->class_s[c] > b->class_s[most])
 			most = (enum op_class)c;
 	return most;
 }
@@ -63,7 +63,11 @@ void result_bottleneck(struct result *r, const char *idle, const char *host)
 {
 	const struct breakdown *b = &r->time;
 	enum { PART_COMPUTE, PART_COMM, PART_OTHER };
-	const struct { double s; int what; const char *text; } part[] = {
+	const struct {
+		double s;
+		int what;
+		const char *text;
+	} part[] = {
 		{b->compute_s, PART_COMPUTE, NULL},
 		{b->exposed_comm_s, PART_COMM, NULL},
 		{b->optimizer_s, PART_OTHER, "optimizer"},
@@ -73,16 +77,19 @@ void result_bottleneck(struct result *r, const char *idle, const char *host)
 		{b->idle_s, PART_OTHER, idle ? idle : "idle"},
 	};
 	size_t most = 0;
-	for (size_t i = 0; i < sizeof part / sizeof part[0]; i++)
+	for (size_t i = 0; i < COUNT(part); i++)
 		most = part[i].s > part[most].s ? i : most;
 	double percent = b->step_s > 0 ? 100 / b->step_s : 0;
 	enum op_class c = longest_class(b, part[most].what == PART_COMM);
 	if (part[most].what == PART_COMPUTE)
-		snprintf(r->bottleneck, sizeof r->bottleneck, "compute: %s %.0f %% of the step", op_class_name(c), b->class_s[c] * percent);
+		snprintf(r->bottleneck, sizeof r->bottleneck, "compute: %s %.0f %% of the step", op_class_name(c),
+			b->class_s[c] * percent);
 	else if (part[most].what == PART_COMM)
-		snprintf(r->bottleneck, sizeof r->bottleneck, "exposed communication: %s %.0f %% of the step", op_class_name(c), part[most].s * percent);
+		snprintf(r->bottleneck, sizeof r->bottleneck, "exposed communication: %s %.0f %% of the step",
+			op_class_name(c), part[most].s * percent);
 	else
-		snprintf(r->bottleneck, sizeof r->bottleneck, "%s: %.0f %% of the step", part[most].text, part[most].s * percent);
+		snprintf(r->bottleneck, sizeof r->bottleneck, "%s: %.0f %% of the step", part[most].text,
+			part[most].s * percent);
 }
 
 /* ---- warnings ---- */

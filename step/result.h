@@ -1,4 +1,4 @@
-/* A result: one side (predicted or measured) of one step, with the keys of INTERFACE.md's JSON. */
+/* A result: one side (predicted or measured) of one step, with the JSON keys of docs/reference.md. */
 #ifndef STEPSIM_STEP_RESULT_H
 #define STEPSIM_STEP_RESULT_H
 
@@ -8,7 +8,7 @@
 #include "step/timeline.h"
 
 enum bound { BOUND_COMPUTE, BOUND_MEMORY, BOUND_LATENCY, BOUND_LINK, BOUND_HOST, BOUND_COUNT };
-/* Of BOUND_COUNT, which stands for unknown: "". */
+/* Returns the word of a bound; "" for BOUND_COUNT, which stands for unknown. */
 const char *bound_name(enum bound b);
 
 struct result_memory {
@@ -17,43 +17,46 @@ struct result_memory {
 	bool fits;
 	uint64_t context_B, communicators_B; /* they add up to overhead_B */
 	int64_t communicators;               /* of the rank */
-	uint64_t first_B;                    /* what the allocator has given out at the peak on the first stage, without overhead: what PyTorch's max_memory_allocated says on rank 0. 0: not known */
+	uint64_t first_B; /* what the allocator has given out at the peak on the first stage, without overhead: what
+	                     PyTorch's max_memory_allocated says on rank 0. 0: not known */
 };
 
 #define RESULT_MAX_NOTES 16
 #define RESULT_CLOCK_EVENTS 8
 
-/* Something that held GPUs' clocks down, or another process beside this one, and the rank that it hit most. */
+/* A reason for lower clocks of GPUs, or another process on them, and the rank that it hit most. */
 struct clock_event {
-	char what[48];   /* "power cap" */
-	bool slows;      /* a reason for lower clocks; else another process */
+	char what[48];         /* "power cap" */
+	bool slows;            /* a reason for lower clocks; else another process */
 	int64_t rank, samples; /* of that rank */
-	double share;    /* of them in which it was so */
-	double of_boost; /* that rank's mean clock over the most that its GPU can; 0: not known */
-	int64_t gpus;    /* that it hit at all */
+	double share;          /* of them in which it was so */
+	double of_boost;       /* that rank's mean clock over the most that its GPU can; 0: not known */
+	int64_t gpus;          /* that it hit at all */
 };
 
-/* GPUs' clocks during the timed steps. What the driver does not say is 0. */
+/* Clocks of the GPUs during the timed steps; 0 where the driver does not say. */
 struct result_clocks {
-	int64_t samples, gpus;      /* 0: not sampled; GPUs that were */
-	double clock_Hz, boost_Hz;  /* of the SMs: means over the GPUs */
-	int64_t slowest_rank;       /* -1: not known */
+	int64_t samples, gpus;     /* 0: not sampled; GPUs that were */
+	double clock_Hz, boost_Hz; /* of the SMs: means over the GPUs */
+	int64_t slowest_rank;      /* -1: not known */
 	double slowest_Hz;
 	double power_W, power_limit_W; /* means over the GPUs */
-	double temperature_C;       /* the highest */
+	double temperature_C;          /* the highest */
 	size_t n_events;
 	struct clock_event event[RESULT_CLOCK_EVENTS];
 };
 
 struct result {
-	struct breakdown time;     /* of the critical rank; time.overlap is NAN where a rank has a single core */
+	struct breakdown time; /* of the critical rank; time.overlap is NAN where a rank has a single core */
 	double tokens_per_s, tokens_per_s_per_gpu, tflops_per_gpu, mfu, hfu;
 	double interval90_s[2];
 	struct result_memory memory;
-	double goodput, checkpoint_interval_s; /* prediction: the share of time that steps take in a job that fails and checkpoints, and the best time between checkpoints; 0: not asked */
-	enum bound class_bound[CLASS_COUNT]; /* BOUND_COUNT: unknown (measurement) */
+	double goodput, checkpoint_interval_s; /* prediction: the share of time that steps take in a job that fails and
+	                                          checkpoints, and the best time between checkpoints; 0: not asked */
+	enum bound class_bound[CLASS_COUNT];   /* BOUND_COUNT: unknown (measurement) */
 	char bottleneck[128];
-	double host_thread_s; /* prediction: what the host thread needs to issue a step, no step being shorter; 0 where it has nothing to issue, or does not run ahead */
+	double host_thread_s; /* prediction: what the host thread needs to issue a step, no step being shorter; 0 where
+	                         it has nothing to issue, or does not run ahead */
 	size_t n_warnings;
 	char warning[RESULT_MAX_NOTES][256];
 	/* measurement only */
@@ -61,31 +64,35 @@ struct result {
 	double step_min_s, step_max_s;
 	int verified; /* -1 not asked, 0 no, 1 yes */
 	struct result_clocks clocks;
-	bool doubles; /* executed on the tests' doubles of the CUDA libraries: no figure of it is a measurement, and none is reported */
+	bool doubles; /* executed on the tests' doubles of the CUDA libraries: no figure of it is a measurement, and
+	                 none is reported */
 };
 
-/* Fills rates, MFU and HFU from time.step_s. peak_flop_per_s: one device's dense matrix peak for the compute dtype. HFU is MFU x (1 + recomputed FLOP / other FLOP), in the same convention. */
+/* Fills rates, MFU and HFU from time.step_s. peak_flop_per_s is one device's dense matrix peak for the compute dtype.
+ * HFU is MFU x (1 + recomputed FLOP / other FLOP), in the same convention. */
 void result_rates(struct result *r, const struct program *p, double peak_flop_per_s);
 
-/* Fills bottleneck from time: the largest part of the step, and its longest class where it is compute or communication. idle, host: what to call idle time and host work; NULL: "idle", "host work". */
+/* Fills bottleneck from time: the largest part of the step, and its longest class where it is compute or communication.
+ * idle, host: what to call idle time and host work; NULL: "idle", "host work". */
 void result_bottleneck(struct result *r, const char *idle, const char *host);
 
-/* Adds a warning, once, dropped when there are RESULT_MAX_NOTES. */
+/* Adds a warning once; drops it if there are RESULT_MAX_NOTES. */
 void result_warn(struct result *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 struct advice;
 
-/* Both sides, ready for report/. Pointers are borrowed; measured and its timeline may be NULL. */
+/* Both sides of a step for report/. Pointers are borrowed; measured and its timeline may be NULL. */
 struct outcome {
 	const struct program *program;
 	const struct result *predicted, *measured;
 	const struct timeline *predicted_timeline, *measured_timeline;
 	struct {
-		double matrix_flop_per_s, mem_Bps; /* a device's, in the compute format, as its datasheet says or as it was measured; 0: not known */
+		double matrix_flop_per_s, mem_Bps; /* a device's, in the compute format, as its datasheet says or as it
+		                                      was measured; 0: not known */
 	} roofs;
 	const struct advice *advice; /* step/advice.h; NULL: not asked for */
-	json_t *system; /* what was found or taken, and from where; owned by the caller */
-	const char *mode; /* one line: why nothing was executed; NULL when it was */
+	json_t *system;              /* what was found or taken, and from where; owned by the caller */
+	const char *mode;            /* one line: why nothing was executed; NULL when it was */
 };
 
 #endif

@@ -1,51 +1,36 @@
 #include "step/roofline.h"
 
+#include "base/array.h"
+
 #include <assert.h>
 #include <math.h>
 
-#define BEYOND_CACHES 2 /* a row whose arrays are at least half as large as what the memory's streams go through */
+/* a row whose arrays are at least half as large as what the memory's streams go through */
+#define BEYOND_CACHES 2
 
 const char *roof_stream_name(enum roof_stream s)
 {
 	static const char *const names[] = {[ROOF_READ] = "read", [ROOF_COPY] = "copy", [ROOF_TRIAD] = "triad"};
-	static_assert(sizeof names / sizeof names[0] == ROOF_STREAMS, "a name for each stream");
+	static_assert(COUNT(names) == ROOF_STREAMS, "a name for each stream");
 	return names[s];
 }
 
-void roofline_free(struct roofline *r)
-{
-	vec_free(&r->rows);
-}
+void roofline_free(struct roofline *r) { vec_free(&r->rows); }
 
-double roof_attainable(double peak_flop_per_s, double Bps, double ai)
-{
-	return fmin(peak_flop_per_s, ai * Bps);
-}
+double roof_attainable(double peak_flop_per_s, double Bps, double ai) { return fmin(peak_flop_per_s, ai * Bps); }
 
 double roof_ridge(double peak_flop_per_s, double Bps)
 {
 	return peak_flop_per_s > 0 && Bps > 0 ? peak_flop_per_s / Bps : (double)NAN;
 }
 
-double roof_in_flight_B(double Bps, double latency_s)
-{
-	return Bps * latency_s;
-}
+double roof_in_flight_B(double Bps, double latency_s) { return Bps * latency_s; }
 
-double roof_poly_ai(enum dtype d, int64_t k)
-{
-	return 2 * (double)k / (2 * dtype_bytes(d));
-}
+double roof_poly_ai(enum dtype d, int64_t k) { return 2 * (double)k / (2 * dtype_bytes(d)); }
 
-double roof_gemm_ai(enum dtype d, int64_t n)
-{
-	return 2 * (double)n / (3 * dtype_bytes(d));
-}
+double roof_gemm_ai(enum dtype d, int64_t n) { return 2 * (double)n / (3 * dtype_bytes(d)); }
 
-double roof_poly_value(double a, int64_t k)
-{
-	return a == 1 ? (double)k : a * (pow(a, (double)k) - 1) / (a - 1);
-}
+double roof_poly_value(double a, int64_t k) { return a == 1 ? (double)k : a * (pow(a, (double)k) - 1) / (a - 1); }
 
 double roofline_peak(const struct roofline *r, enum roof_kind kind, enum dtype d)
 {
@@ -73,7 +58,9 @@ double roof_level_Bps(const struct roof_level *l)
 
 static bool beyond_caches(const struct roofline *r, const struct roof_row *x)
 {
-	return x->kind == ROOF_POLY && r->levels > 0 && 2 * dtype_bytes(x->dtype) * (double)x->elements * BEYOND_CACHES >= (double)r->level[r->levels - 1].footprint_B;
+	return x->kind == ROOF_POLY && r->levels > 0 &&
+	       2 * dtype_bytes(x->dtype) * (double)x->elements * BEYOND_CACHES >=
+	               (double)r->level[r->levels - 1].footprint_B;
 }
 
 double roofline_mem_Bps(const struct roofline *r)
@@ -99,7 +86,8 @@ double roofline_share_of_peak(const struct roofline *r, const struct roof_row *r
 
 double roofline_share_of_roof(const struct roofline *r, const struct roof_row *row)
 {
-	const double peak = roofline_peak(r, row->kind, row->dtype), roof = roof_attainable(peak, roofline_mem_Bps(r), row->ai);
+	const double peak = roofline_peak(r, row->kind, row->dtype),
+		     roof = roof_attainable(peak, roofline_mem_Bps(r), row->ai);
 	if (roof < peak && !beyond_caches(r, row))
 		return (double)NAN;
 	return roof > 0 ? row->flop_per_s / roof : (double)NAN;

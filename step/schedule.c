@@ -1,22 +1,38 @@
 #include "step/schedule.h"
 
-static int64_t least(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
+#define ROW(id, ...) [SCHED_##id] = {__VA_ARGS__},
 
-/* The forwards before the first backward. */
+const struct schedule_traits schedule_traits[] = {SCHEDULES(ROW)};
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Returns the forward passes before the first backward pass. */
 static int64_t warm_up(const struct schedule_shape *s, int64_t stage)
 {
 	int64_t later = s->stages - 1 - stage, all = s->chunks * s->micro_batches;
-	switch (s->kind) {
-	case SCHED_GPIPE: return all;
-	case SCHED_INTERLEAVED: return least(2 * later + (s->chunks - 1) * s->stages, all);
-	default: return least(later, all);
-	}
+	if (schedule_traits[s->kind].all_in_flight)
+		return all;
+	return least(schedule_traits[s->kind].grouped ? 2 * later + (s->chunks - 1) * s->stages : later, all);
 }
 
-/* The k-th of a kind: groups of as many micro-batches as there are stages go through all chunks, first to last or last to first. */
+int64_t schedule_first_in_flight(const struct schedule_shape *s)
+{
+	if (schedule_traits[s->kind].turns_back)
+		return least(2 * s->stages - 1, s->micro_batches);
+	return least(warm_up(s, 0) + 1, s->chunks * s->micro_batches);
+}
+
+int64_t schedule_weights_within(const struct schedule_shape *s, int64_t stage)
+{
+	if (s->stages == 1 || !schedule_traits[s->kind].splits_backward)
+		return s->micro_batches;
+	if (schedule_traits[s->kind].turns_back && stage > 0)
+		return 0;
+	return s->micro_batches > stage ? s->micro_batches - stage : 0;
+}
+
+/* Returns the k-th action of a kind. Groups of as many micro-batches as there are stages run through all chunks:
+ * forward from the first to the last, backward from the last to the first. */
 static struct action nth(const struct schedule_shape *s, enum action_kind kind, int64_t k)
 {
 	int64_t group = s->stages * s->chunks, chunk = k % group / s->stages;
@@ -31,19 +47,19 @@ static struct action nth(const struct schedule_shape *s, enum action_kind kind, 
 struct schedule_place schedule_place(enum schedule kind, int64_t stages, int64_t part)
 {
 	int64_t chunk = part / stages, down = part % stages;
-	return (struct schedule_place){kind == SCHED_ZBV && chunk % 2 ? stages - 1 - down : down, chunk};
+	return (struct schedule_place){schedule_traits[kind].turns_back && chunk % 2 ? stages - 1 - down : down, chunk};
 }
 
 int64_t schedule_part(enum schedule kind, int64_t stages, int64_t stage, int64_t chunk)
 {
-	return chunk * stages + (kind == SCHED_ZBV && chunk % 2 ? stages - 1 - stage : stage);
+	return chunk * stages + (schedule_traits[kind].turns_back && chunk % 2 ? stages - 1 - stage : stage);
 }
 
 /* ---- zbv ---- */
 
 struct v_order {
 	const struct schedule_shape *s;
-	action_list *out; /* with room for all */
+	action_list *out;                   /* has room for all actions */
 	int64_t done[ACTION_KIND_COUNT][2]; /* by chunk */
 };
 
@@ -63,7 +79,8 @@ static void back_of(struct v_order *v, int64_t chunk)
 static void v_actions(const struct schedule_shape *s, int64_t stage, action_list *out)
 {
 	struct v_order v = {.s = s, .out = out};
-	int64_t later = s->stages - stage, n = s->micro_batches > 2 * s->stages - 1 ? s->micro_batches : 2 * s->stages - 1;
+	int64_t later = s->stages - stage,
+		n = s->micro_batches > 2 * s->stages - 1 ? s->micro_batches : 2 * s->stages - 1;
 	for (int64_t i = 0; i < 2 * later - 1; i++)
 		next_of(&v, ACTION_FORWARD, 0);
 	for (int64_t i = 0; i < stage; i++) {
@@ -95,11 +112,11 @@ static void v_actions(const struct schedule_shape *s, int64_t stage, action_list
 
 enum status schedule_actions(const struct schedule_shape *s, int64_t stage, action_list *out, struct error *e)
 {
-	bool parted = schedule_parts_backward(s->kind);
-	int64_t n = s->chunks * s->micro_batches, ahead = warm_up(s, stage), delay = parted ? least(stage, n) : 0;
+	bool splits = schedule_splits_backward(s->kind);
+	int64_t n = s->chunks * s->micro_batches, ahead = warm_up(s, stage), delay = splits ? least(stage, n) : 0;
 	if (!vec_reserve(out, (size_t)(3 * n)))
 		return error_nomem(e, "the schedule");
-	if (s->kind == SCHED_ZBV) {
+	if (schedule_traits[s->kind].turns_back) {
 		v_actions(s, stage, out);
 		return ST_OK;
 	}
@@ -109,15 +126,15 @@ enum status schedule_actions(const struct schedule_shape *s, int64_t stage, acti
 		if (ahead + k < n)
 			out->at[out->n++] = nth(s, ACTION_FORWARD, ahead + k);
 		out->at[out->n++] = nth(s, ACTION_BACKWARD, k);
-		if (parted && k >= delay)
+		if (splits && k >= delay)
 			out->at[out->n++] = nth(s, ACTION_WEIGHTS, k - delay);
 	}
-	for (int64_t k = n - delay; parted && k < n; k++)
+	for (int64_t k = n - delay; splits && k < n; k++)
 		out->at[out->n++] = nth(s, ACTION_WEIGHTS, k);
 	return ST_OK;
 }
 
-int64_t schedule_in_flight(const action_list *actions, int64_t chunks, bool parted)
+int64_t schedule_in_flight(const action_list *actions, int64_t chunks, bool splits)
 {
 	int64_t most = 1;
 	for (int64_t c = 0; c < chunks; c++) {
@@ -128,7 +145,7 @@ int64_t schedule_in_flight(const action_list *actions, int64_t chunks, bool part
 				continue;
 			held += a->kind == ACTION_FORWARD;
 			most = held > most ? held : most;
-			held -= a->kind == (parted ? ACTION_WEIGHTS : ACTION_BACKWARD);
+			held -= a->kind == (splits ? ACTION_WEIGHTS : ACTION_BACKWARD);
 		}
 	}
 	return most;

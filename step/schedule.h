@@ -1,26 +1,68 @@
-/* The order in which a pipeline stage does its forward and backward passes. Pure: no times, no program.
+/* The order in which a pipeline stage runs its forward and backward passes. It is pure: it knows no times and no
+ * program.
  *
- *   gpipe        all forwards, then all backwards, each in the order of the micro-batches (Huang et al. 2019, arXiv:1811.06965; Narayanan et al. 2021, figure 3)
- *   1f1b         stage i of p begins with min(p - 1 - i, m) forwards, then one forward and one backward in turn, then the backwards that are left (PipeDream-Flush; Narayanan et al. 2021, arXiv:2104.04473, figure 4)
- *   interleaved  a stage has v chunks of the model; forwards run in groups of p micro-batches through chunk 0, 1, ..., backwards through chunk v-1, ..., 0. It begins with
- *                min(2 (p - 1 - i) + (v - 1) p, v m) forwards (section 2.2; Megatron-LM, megatron/core/pipeline_parallel/schedules.py). m is a multiple of p
- *   zero_bubble  1f1b whose backward is parted into that of the inputs (B) and that of the weights (W): stage i does W of micro-batch j after B of micro-batch j + i, and the last i of them at the end, where
- *                1f1b waits (ZB-H1: Qi et al. 2023, arXiv:2401.10241, section 2; as in sail-sg/zero-bubble-pipeline-parallelism)
- *   zbv          two chunks a stage, placed as a V (below), with B and W apart. Stage i begins with 2 (p - i) - 1 forwards of chunk 0, i of each chunk in turn, and p - i times forward, B and W of chunk 1; then F B W of chunk 0
- *                and of chunk 1 in turn; at the end, where there is nothing left to do forward, i B of each chunk, p - i times B and W of chunk 0, and the W that are left. With m < 2 p - 1 the actions of the micro-batches that are not there
- *                drop out. p micro-batches' activations on every stage, as 1f1b's first stage (V-ZB: Qi et al. 2024, arXiv:2405.15362, section 3; phases as torch.distributed.pipelining's ScheduleZBVZeroBubble)
- * With one stage all of them are forward, backward, forward, backward, but for gpipe.
+ * Of p stages, stage i runs m micro-batches of v chunks (parts of the model). F is a forward pass, B a backward pass. A
+ * schedule that splits the backward pass has B for the gradients of the inputs, and W for those of the weights.
+ *
+ *   gpipe        All F, then all B, each in the order of the micro-batches (Huang et al. 2019, arXiv:1811.06965;
+ *                Narayanan et al. 2021, figure 3).
+ *   1f1b         min(p - 1 - i, m) F, then one F and one B in turn, then the B that are left (PipeDream-Flush;
+ *                Narayanan et al. 2021, arXiv:2104.04473, figure 4).
+ *   interleaved  min(2 (p - 1 - i) + (v - 1) p, v m) F first, then as 1f1b. F run in groups of p micro-batches through
+ *                chunk 0, 1, ..., B through chunk v-1, ..., 0. m is a multiple of p (section 2.2; Megatron-LM,
+ *                megatron/core/pipeline_parallel/schedules.py).
+ *   zero_bubble  1f1b with B and W apart: W of micro-batch j follows B of micro-batch j + i. The last i W stand at the
+ *                end, where 1f1b waits (ZB-H1: Qi et al. 2023, arXiv:2401.10241, section 2; as in
+ *                sail-sg/zero-bubble-pipeline-parallelism).
+ *   zbv          Two chunks a stage, placed as a V (schedule_place), with B and W apart (V-ZB: Qi et al. 2024,
+ *                arXiv:2405.15362, section 3; phases as torch.distributed.pipelining's ScheduleZBVZeroBubble):
+ *                1. 2 (p - i) - 1 F of chunk 0, i F of each chunk in turn, p - i times F B W of chunk 1
+ *                2. F B W of chunk 0 and of chunk 1 in turn
+ *                3. without F left: i B of each chunk, p - i times B W of chunk 0, then the W that are left
+ *                With m < 2 p - 1 the actions of absent micro-batches drop out. Each stage holds the activations of p
+ *                micro-batches, as the first stage of 1f1b does.
+ *
+ * With one stage every schedule but gpipe runs F, B, F, B, ...
  */
 #ifndef STEPSIM_STEP_SCHEDULE_H
 #define STEPSIM_STEP_SCHEDULE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/status.h"
 #include "base/vec.h"
-#include "step/config.h"
 
-enum action_kind { ACTION_FORWARD, ACTION_BACKWARD, ACTION_WEIGHTS /* gradients of the weights, where B leaves them out */, ACTION_KIND_COUNT };
+/* X(id, word of parallel.schedule, chunks_least, chunks_most, splits_backward, turns_back, all_in_flight, grouped):
+ * struct schedule_traits says what the columns mean. */
+#define SCHEDULES(X) \
+	X(GPIPE, "gpipe", 1, 1, false, false, true, false) \
+	X(1F1B, "1f1b", 1, 1, false, false, false, false) \
+	X(INTERLEAVED, "interleaved", 2, INT64_MAX, false, false, false, true) \
+	X(ZERO_BUBBLE, "zero_bubble", 1, 1, true, false, false, false) \
+	X(ZBV, "zbv", 2, 2, true, true, false, false)
+
+#define SCHEDULE_ID(id, ...) SCHED_##id,
+enum schedule { SCHEDULES(SCHEDULE_ID) SCHED_COUNT };
+#undef SCHEDULE_ID
+
+struct schedule_traits {
+	const char *name;
+	int64_t chunks_least, chunks_most; /* parts of the model on a stage (parallel.virtual_stages) */
+	bool splits_backward;              /* W stands apart from B */
+	bool turns_back;                   /* odd chunks run from the last stage to the first */
+	bool all_in_flight;                /* all micro-batches are in flight at once: memory grows with their number */
+	bool grouped;                      /* micro-batches run in groups of as many as there are stages */
+};
+
+extern const struct schedule_traits schedule_traits[SCHED_COUNT];
+
+enum action_kind {
+	ACTION_FORWARD,
+	ACTION_BACKWARD,
+	ACTION_WEIGHTS /* W of a split backward pass */,
+	ACTION_KIND_COUNT
+};
 
 struct action {
 	enum action_kind kind;
@@ -34,24 +76,31 @@ struct schedule_shape {
 	int64_t stages, chunks, micro_batches;
 };
 
-/* W stands apart from B. */
-static inline bool schedule_parts_backward(enum schedule kind)
-{
-	return kind == SCHED_ZERO_BUBBLE || kind == SCHED_ZBV;
-}
+static inline bool schedule_splits_backward(enum schedule kind) { return schedule_traits[kind].splits_backward; }
 
-/* The model is cut into stages x chunks parts in order; part k is chunk k / stages of stage k mod stages (Narayanan et al. 2021, arXiv:2104.04473, section 2.2). zbv: the first chunks go down the stages and the second ones come back, so that
- * stage i has the parts i and 2 p - 1 - i, and the two ends of the model meet on the first stage (arXiv:2405.15362, figure 2). */
+/* Returns a lower bound of the parts whose activations the first stage holds at once. With a schedule that turns back
+ * it counts the first chunk alone. */
+int64_t schedule_first_in_flight(const struct schedule_shape *s);
+
+/* Returns a lower bound of the micro-batches whose W stage `stage` runs before its last B. */
+int64_t schedule_weights_within(const struct schedule_shape *s, int64_t stage);
+
+/* The model is cut into stages x chunks parts, in order. Part k is chunk k / stages of stage k mod stages (Narayanan et
+ * al. 2021, arXiv:2104.04473, section 2.2). With zbv the first chunks go down the stages and the second ones come back:
+ * stage i has parts i and 2 p - 1 - i. So both ends of the model are on the first stage (arXiv:2405.15362, figure 2).
+ * schedule_place returns the place of a part, schedule_part the part at a place. */
 struct schedule_place {
 	int64_t stage, chunk;
 };
 struct schedule_place schedule_place(enum schedule kind, int64_t stages, int64_t part);
 int64_t schedule_part(enum schedule kind, int64_t stages, int64_t stage, int64_t chunk);
 
-/* Appends the stage's actions to an empty list, which the caller frees with vec_free. */
+/* Appends the stage's actions to an empty list, which the caller frees with vec_free. Fails with ST_RUN when memory is
+ * short. */
 enum status schedule_actions(const struct schedule_shape *s, int64_t stage, action_list *out, struct error *e);
 
-/* The largest number of micro-batches of one chunk whose activations are held at once: from the forward to the last action that needs them. */
-int64_t schedule_in_flight(const action_list *actions, int64_t chunks, bool parted);
+/* Returns the largest number of micro-batches of one chunk in flight at once. Activations are held from F to the last
+ * action that needs them: W where the backward pass is split, else B. */
+int64_t schedule_in_flight(const action_list *actions, int64_t chunks, bool splits_backward);
 
 #endif

@@ -2,10 +2,12 @@
 
 #include "step/schedule.h"
 
-/* What nanotron counts: 4 h^2 + 3 h f a layer, h V the head. A part is closed by the block that passes its share. */
+/* Returns the first block of a part by nanotron's cost: 4 h^2 + 3 h f a layer, h V the head. The block that passes a
+ * part's share closes it. */
 static int64_t before_by_cost(const struct model *m, int64_t parts, int64_t part)
 {
-	double h = (double)m->hidden, layer = 4 * h * h + 3 * h * (double)m->ffn_hidden, total = layer * (double)m->layers + h * (double)m->vocab, sum = 0;
+	double h = (double)m->hidden, layer = 4 * h * h + 3 * h * (double)m->ffn_hidden,
+	       total = layer * (double)m->layers + h * (double)m->vocab, sum = 0;
 	int64_t now = 0, i = 0;
 	for (; i < m->layers && now < part; i++) {
 		sum += layer;
@@ -15,7 +17,7 @@ static int64_t before_by_cost(const struct model *m, int64_t parts, int64_t part
 	return i;
 }
 
-/* Blocks in the parts before. */
+/* Returns the number of blocks in the parts before `part`. */
 static int64_t before(const struct config *c, int64_t part)
 {
 	const struct parallel *p = &c->parallel;
@@ -37,18 +39,25 @@ static int64_t before(const struct config *c, int64_t part)
 bool stages_count_ends(const struct config *c)
 {
 	int64_t parts = c->parallel.pipeline * c->parallel.virtual_stages;
-	return c->stack.stage_split == SPLIT_ENDS && parts > 1 && c->model.layers % parts != 0 && (c->model.layers + 2) % parts == 0;
+	return c->stack.stage_split == SPLIT_ENDS && parts > 1 && c->model.layers % parts != 0 &&
+	       (c->model.layers + 2) % parts == 0;
 }
 
 struct stage_part stage_part(const struct config *c, int64_t stage, int64_t chunk)
 {
-	int64_t part = schedule_part(c->parallel.schedule, c->parallel.pipeline, stage, chunk), parts = c->parallel.pipeline * c->parallel.virtual_stages, first = before(c, part);
-	return (struct stage_part){.first = first, .layers = before(c, part + 1) - first, .embedding = part == 0, .head = part == parts - 1};
+	int64_t part = schedule_part(c->parallel.schedule, c->parallel.pipeline, stage, chunk),
+		parts = c->parallel.pipeline * c->parallel.virtual_stages, first = before(c, part);
+	return (struct stage_part){.first = first,
+		.layers = before(c, part + 1) - first,
+		.embedding = part == 0,
+		.head = part == parts - 1};
 }
 
 int64_t stages_head(const struct config *c)
 {
-	return schedule_place(c->parallel.schedule, c->parallel.pipeline, c->parallel.pipeline * c->parallel.virtual_stages - 1).stage;
+	return schedule_place(c->parallel.schedule, c->parallel.pipeline,
+		c->parallel.pipeline * c->parallel.virtual_stages - 1)
+	        .stage;
 }
 
 bool stage_has_param(const struct config *c, int64_t stage, const struct param *p)

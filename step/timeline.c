@@ -3,11 +3,12 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "step/peers.h"
 
 #define S_PER_PS 1e-12
 
-/* In order of precedence: an instant belongs to the first that is going on. */
+/* The categories in order of precedence: an instant belongs to the first that is active. */
 enum category { CAT_OPTIMIZER, CAT_COMPUTE, CAT_COMM, CAT_COPY, CAT_HOST, CAT_BUBBLE, CAT_IDLE, CAT_COUNT };
 
 static enum category category_of(const struct span *s)
@@ -37,8 +38,9 @@ static enum status check_span(const struct timeline *t, size_t i, struct error *
 	if (before && (s->actor < before->actor || (s->actor == before->actor && s->op <= before->op)))
 		return error_set(e, ST_RUN, "timeline: span %zu is not in order of actor and op", i);
 	if (s->start_ps < 0 || s->move_ps < s->start_ps || s->end_ps < s->move_ps || s->end_ps > t->step_ps)
-		return error_set(e, ST_RUN, "timeline: span %zu: 0 <= start %lld <= move %lld <= end %lld <= step %lld ps does not hold", i, (long long)s->start_ps,
-			(long long)s->move_ps, (long long)s->end_ps, (long long)t->step_ps);
+		return error_set(e, ST_RUN,
+			"timeline: span %zu: 0 <= start %lld <= move %lld <= end %lld <= step %lld ps does not hold", i,
+			(long long)s->start_ps, (long long)s->move_ps, (long long)s->end_ps, (long long)t->step_ps);
 	if (s->move_ps != s->start_ps && !op_class_is_comm(s->class_))
 		return error_set(e, ST_RUN, "timeline: span %zu: only a collective waits for others", i);
 	return ST_OK;
@@ -53,7 +55,8 @@ enum status timeline_check(const struct timeline *t, struct error *e)
 			return ST_RUN;
 		const struct span *before = last[s->lane];
 		if (before && before->actor == s->actor && s->start_ps < before->end_ps)
-			return error_set(e, ST_RUN, "timeline: actor %u, lane %u: op %u starts before op %u has ended", s->actor, s->lane, s->op, before->op);
+			return error_set(e, ST_RUN, "timeline: actor %u, lane %u: op %u starts before op %u has ended",
+				s->actor, s->lane, s->op, before->op);
 		last[s->lane] = s;
 	}
 	return ST_OK;
@@ -107,7 +110,8 @@ struct partition {
 	int64_t part_ps[CAT_COUNT], comm_ps, wait_ps;
 };
 
-static void account(struct partition *p, const struct timeline *t, const struct cursor lanes[LANE_COUNT], int64_t lasts_ps)
+static void account(struct partition *p, const struct timeline *t, const struct cursor lanes[LANE_COUNT],
+	int64_t lasts_ps)
 {
 	enum category first = CAT_IDLE;
 	bool moving = false, waiting = false;
@@ -115,9 +119,12 @@ static void account(struct partition *p, const struct timeline *t, const struct 
 		if (lanes[l].stage == BEFORE)
 			continue;
 		enum category c = category_of(&t->spans.at[lanes[l].span]);
-		if (lanes[l].stage == WAITING) { /* what waits does nothing: the instant is idle, or a bubble, unless another lane works */
+		if (lanes[l].stage == WAITING) { /* what waits does nothing: the instant is idle, or a bubble, unless
+			                            another lane works */
 			bool receives = l == LANE_RECV_PREV || l == LANE_RECV_NEXT;
-			waiting = waiting || t->spans.at[lanes[l].span].class_ != CLASS_SENDRECV; /* messages are posted early: that is not lateness */
+			waiting = waiting ||
+			          t->spans.at[lanes[l].span].class_ !=
+			                  CLASS_SENDRECV; /* messages are posted early: that is not lateness */
 			first = receives && first == CAT_IDLE ? CAT_BUBBLE : first;
 			continue;
 		}
@@ -188,10 +195,11 @@ const char *timeline_host_cause(const struct timeline *t, const struct role *r, 
 	static const struct {
 		enum op_kind kind;
 		const char *text;
-	} causes[] = {{OP_LOAD, "loading data"}, {OP_PAUSE, "the software stack's own time on the host"}, {OP_SYNC, "synchronisation of host and device"}};
+	} causes[] = {{OP_LOAD, "loading data"}, {OP_PAUSE, "the software stack's own time on the host"},
+		{OP_SYNC, "synchronisation of host and device"}};
 	int64_t most_ps = 0;
 	const char *text = NULL;
-	for (size_t k = 0; k < sizeof causes / sizeof causes[0]; k++) {
+	for (size_t k = 0; k < COUNT(causes); k++) {
 		int64_t sum_ps = 0;
 		for (size_t i = 0; i < t->spans.n; i++)
 			if (t->spans.at[i].actor == actor && r->ops.at[t->spans.at[i].op].kind == causes[k].kind)
@@ -212,7 +220,8 @@ const struct role *timeline_role(const struct timeline *t, const struct program 
 	return &p->roles[t->actors == p->n_roles ? actor : role_of_rank(p, actor)];
 }
 
-static enum status role_of_actor(const struct timeline *t, const struct program *p, uint32_t actor, const struct role **role, struct error *e)
+static enum status role_of_actor(const struct timeline *t, const struct program *p, uint32_t actor,
+	const struct role **role, struct error *e)
 {
 	if (p->n_roles != 1 && p->n_roles != t->actors && p->mesh.ranks != t->actors)
 		return error_set(e, ST_RUN, "timeline: %u actors for %zu roles", t->actors, p->n_roles);
@@ -221,7 +230,8 @@ static enum status role_of_actor(const struct timeline *t, const struct program 
 }
 
 /* Longest chain that ends with each op of one actor. ready_ps: by op; 0 for ops without a span. */
-static enum status longest_chain(const struct timeline *t, size_t *at, const struct role *role, int64_t *end_ps, int64_t *longest, struct error *e)
+static enum status longest_chain(const struct timeline *t, size_t *at, const struct role *role, int64_t *end_ps,
+	int64_t *longest, struct error *e)
 {
 	uint32_t actor = t->spans.at[*at].actor;
 	int64_t lane_end_ps[LANE_COUNT] = {0};

@@ -1,17 +1,21 @@
 #!/usr/bin/env bash
-# Reads the #include lines and fails on an arrow between rooms, or on a library in a room, that the design does not allow: tests/arrows.sh [ROOT]
+# Reads the #include lines and fails on an arrow between rooms, or on a library in a room, that the design does not
+# allow: tests/arrows.sh [ROOT]
 set -u
 root=${1:-$(cd "$(dirname "$0")/.." && pwd)}
 
-# Rooms that a room may use, itself included.
+# Rooms that a room may use, itself included. A folder that is named here is a room of its own.
 declare -A may=(
 	[base]="base"
 	[topology]="base topology"
 	[step]="base step"
-	[sim]="base topology step sim"
+	[sim/price]="base topology step sim/price"
+	[sim/engine]="base topology step sim/price sim/engine"
+	[sim/search]="base topology step sim/price sim/engine sim/search"
+	[sim/advise]="base topology step sim/price sim/engine sim/search sim/advise"
 	[exec]="base topology step exec"
 	[report]="base step report"
-	[cli]="base topology step sim exec report cli"
+	[cli]="base topology step sim/price sim/engine sim/search sim/advise exec report cli"
 )
 # Libraries that belong to rooms: header pattern | rooms.
 libraries='
@@ -58,9 +62,11 @@ check_line() { # file room include
 		header=${header%%\"*}
 		case $header in
 		*/*)
-			local target=${header%%/*}
+			local target=${header%%/*} inner=${header#*/}
+			[ -n "${may[$target/${inner%%/*}]:-}" ] && target=$target/${inner%%/*}
 			[ -n "${may[$target]:-}" ] || { complain "$file: \"$header\" is in no room"; return; }
-			[[ " ${may[$room]} " == *" $target "* ]] || complain "$file: $room/ must not use $target/ (\"$header\")"
+			[[ " ${may[$room]} " == *" $target "* ]] ||
+				complain "$file: $room/ must not use $target/ (\"$header\")"
 			[ -e "$root/$header" ] || complain "$file: \"$header\" does not exist"
 			;;
 		*) complain "$file: \"$header\" is not written as \"room/file.h\"" ;;
@@ -80,7 +86,9 @@ for room in "${!may[@]}"; do
 	while IFS=: read -r file include; do
 		checked=$((checked + 1))
 		check_line "${file#"$root"/}" "$room" "$include"
-	done < <(grep -rEo --include='*.[ch]' --include='*.cu' '^[[:space:]]*#[[:space:]]*include[[:space:]]*["<][^">]+[">]' "$root/$room" | sed -E 's/:[[:space:]]*#[[:space:]]*include[[:space:]]*/:/')
+	done < <(grep -rEo --include='*.[ch]' --include='*.cu' \
+		'^[[:space:]]*#[[:space:]]*include[[:space:]]*["<][^">]+[">]' "$root/$room" |
+		sed -E 's/:[[:space:]]*#[[:space:]]*include[[:space:]]*/:/')
 done
 [ "$checked" -gt 0 ] || complain "no #include line found under $root"
 exit $failed

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The main job as users start it: every example plan on 1, 2, 4 and 8 ranks, what it writes, and how it fails. The last line is "N passed, N failed".
+# The main job as users start it: every example plan on 1, 2, 4 and 8 ranks, what it writes, and how it fails. The last
+# line is "N passed, N failed".
 set -u
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/../scripts/env.sh"
@@ -14,7 +15,8 @@ launch() { # ranks, then the arguments of stepsim
 	local ranks=$1 known=()
 	shift
 	[ "$ranks" -le 2 ] || [ "$1" = calibrate ] || known=(--set "cluster.profile=$scratch/profile.yaml")
-	timeout 300 mpirun "${mpirun_flags[@]}" -np "$ranks" "$stepsim" "$@" ${known[@]+"${known[@]}"} </dev/null >"$scratch/out" 2>"$scratch/err"
+	timeout 300 mpirun "${mpirun_flags[@]}" -np "$ranks" "$stepsim" "$@" \
+		${known[@]+"${known[@]}"} </dev/null >"$scratch/out" 2>"$scratch/err"
 }
 
 # Counts one check: its name, then a condition that was evaluated by the caller as $?.
@@ -29,7 +31,8 @@ expect() {
 }
 
 launch 4 calibrate -o "$scratch/profile.yaml" && grep -q 'matrix rate' "$scratch/out" &&
-	"$stepsim" predict configs/ddp-tiny.yaml --set parallel.data=4 --set cluster.profile="$scratch/profile.yaml" -v >"$scratch/out" 2>"$scratch/err" && grep -q "profile: $scratch/profile.yaml" "$scratch/err"
+	"$stepsim" predict configs/ddp-tiny.yaml --set parallel.data=4 --set cluster.profile="$scratch/profile.yaml" \
+		-v >"$scratch/out" 2>"$scratch/err" && grep -q "profile: $scratch/profile.yaml" "$scratch/err"
 expect 'calibrate writes a profile that predict reads' $?
 
 # ---- every plan executes, and every collective's sum is right ----
@@ -47,7 +50,8 @@ while read -r plan ranks; do
 	for n in $ranks; do
 		options=()
 		case $plan in tp-tiny | tp-sp-tiny) options=(--set "parallel.tensor=$((n < 4 ? n : 4))") ;; esac
-		launch "$n" "configs/$plan.yaml" ${options[@]+"${options[@]}"} --json "$scratch/result.json" && grep -q '"verified": true' "$scratch/result.json"
+		launch "$n" "configs/$plan.yaml" ${options[@]+"${options[@]}"} --json "$scratch/result.json" &&
+			grep -q '"verified": true' "$scratch/result.json"
 		expect "$plan on $n ranks" $?
 	done
 done <<<"$plans"
@@ -56,7 +60,8 @@ done <<<"$plans"
 while read -r n name options; do
 	sets=()
 	for o in $options; do sets+=(--set "$o"); done
-	launch "$n" configs/ddp-tiny.yaml --set run.steps=2 "${sets[@]}" --json "$scratch/result.json" && grep -q '"verified": true' "$scratch/result.json" && grep -q '"bubble_s": 0.' "$scratch/result.json"
+	launch "$n" configs/ddp-tiny.yaml --set run.steps=2 "${sets[@]}" --json "$scratch/result.json" &&
+		grep -q '"verified": true' "$scratch/result.json" && grep -q '"bubble_s": 0.' "$scratch/result.json"
 	expect "a pipeline on $n ranks: $name" $?
 done <<'PIPELINES'
 2 1f1b parallel.pipeline=2
@@ -67,7 +72,8 @@ done <<'PIPELINES'
 8 1f1b,tensor parallel.pipeline=4 parallel.tensor=2 model.layers=4
 PIPELINES
 
-launch 2 configs/ddp-tiny.yaml --set run.steps=2 --set 'cluster.slow_ranks={1: 3}' --json "$scratch/result.json" && grep -q '"verified": true' "$scratch/result.json" && grep -q 'computes 3 times as long' "$scratch/result.json"
+launch 2 configs/ddp-tiny.yaml --set run.steps=2 --set 'cluster.slow_ranks={1: 3}' --json "$scratch/result.json" &&
+	grep -q '"verified": true' "$scratch/result.json" && grep -q 'computes 3 times as long' "$scratch/result.json"
 expect 'a slow rank is slowed, and verified' $?
 
 launch 8 configs/ddp-tiny.yaml && grep -q 'Warning: 8 ranks share' "$scratch/out"
@@ -81,24 +87,29 @@ for ((i = 0; i < $(cores); i++)); do
 	(trap 'exit 0' TERM; while :; do :; done) &
 	burners+=($!)
 done
-launch 2 configs/ddp-tiny.yaml --set run.steps=40 && grep -q 'Warning: other processes took .* while steps were timed' "$scratch/out"
+launch 2 configs/ddp-tiny.yaml --set run.steps=40 && grep -q 'Warning: other processes took .* while steps were timed' \
+	"$scratch/out"
 said=$?
 kill "${burners[@]}"
 expect 'a busy machine is said' $said
 
 # ---- what it writes ----
 
-launch 2 configs/quickstart.yaml --set run.steps=2 --trace "$scratch/trace.json" && grep -q 'predicted *measured *error' "$scratch/out" &&
+launch 2 configs/quickstart.yaml --set run.steps=2 --trace "$scratch/trace.json" &&
+	grep -q 'predicted *measured *error' "$scratch/out" &&
 	[ "$(grep -c '"process_name"' "$scratch/trace.json")" -eq 3 ]
 expect 'a table, and a trace with the predicted role and two ranks' $?
 
-launch 2 configs/quickstart.yaml --set run.steps=2 --json - && [ "$(head -c 1 "$scratch/out")" = '{' ] && [ "$(tail -n 1 "$scratch/out")" = '}' ]
+launch 2 configs/quickstart.yaml --set run.steps=2 --json - && [ "$(head -c 1 "$scratch/out")" = '{' ] &&
+	[ "$(tail -n 1 "$scratch/out")" = '}' ]
 expect '--json - is all there is on standard output' $?
 
-"$stepsim" configs/ddp-tiny.yaml </dev/null >"$scratch/out" 2>"$scratch/err" && grep -q 'Measured: median' "$scratch/out"
+"$stepsim" configs/ddp-tiny.yaml </dev/null >"$scratch/out" 2>"$scratch/err" &&
+	grep -q 'Measured: median' "$scratch/out"
 expect 'alone, one rank is executed without a launcher' $?
 
-"$stepsim" configs/ddp-tiny.yaml --set parallel.data=2 </dev/null >"$scratch/out" 2>"$scratch/err" && grep -q 'Not executed: the plan needs 2 ranks: `mpirun -np 2' "$scratch/out"
+"$stepsim" configs/ddp-tiny.yaml --set parallel.data=2 </dev/null >"$scratch/out" 2>"$scratch/err" &&
+	grep -q 'Not executed: the plan needs 2 ranks: `mpirun -np 2' "$scratch/out"
 expect 'alone, a plan for two ranks is predicted, and how to execute it is said' $?
 
 # ---- limits and errors ----
@@ -123,7 +134,8 @@ expect 'a prediction under mpirun is printed once' $?
 
 # ---- a rank that dies ----
 
-# One of two ranks is killed in the middle of a run that would last for minutes: the job ends, with a reason, and nobody is left.
+# One of two ranks is killed in the middle of a run that would last for minutes: the job ends, with a reason, and nobody
+# is left.
 children() { # of a process
 	tr ' ' '\n' 2>/dev/null <"/proc/$1/task/$1/children"
 }
@@ -135,7 +147,8 @@ alive() { # a process that has ended and waits to be collected is gone
 
 killed_rank() {
 	local job launcher ranks victim deadline left
-	timeout 300 mpirun "${mpirun_flags[@]}" -np 2 "$stepsim" configs/quickstart.yaml --set run.steps=100000 --set run.timeout_s=10 </dev/null >"$scratch/out" 2>"$scratch/err" &
+	timeout 300 mpirun "${mpirun_flags[@]}" -np 2 "$stepsim" configs/quickstart.yaml --set run.steps=100000 \
+		--set run.timeout_s=10 </dev/null >"$scratch/out" 2>"$scratch/err" &
 	job=$!
 	sleep 4
 	launcher=$(children "$job" | head -n 1)

@@ -1,4 +1,5 @@
-/* Random numbers of the tests, from a seed: the same on every machine. splitmix64 (Steele, Lea, Flood 2014, https://doi.org/10.1145/2660193.2660195). */
+/* Random numbers of the tests, from a seed: the same on every machine. splitmix64 (Steele, Lea, Flood 2014,
+ * https://doi.org/10.1145/2660193.2660195). */
 #ifndef STEPSIM_TESTS_RANDOM_H
 #define STEPSIM_TESTS_RANDOM_H
 
@@ -15,15 +16,9 @@ static inline uint64_t random_next(void)
 }
 
 /* From 0 to n - 1. */
-static inline uint32_t random_below(uint32_t n)
-{
-	return (uint32_t)(random_next() % n);
-}
+static inline uint32_t random_below(uint32_t n) { return (uint32_t)(random_next() % n); }
 
 /* From 0 up to 1, without it. */
-static inline double random_unit(void)
-{
-	return (double)(random_next() >> 11) / 9007199254740992.0;
-}
+static inline double random_unit(void) { return (double)(random_next() >> 11) / 9007199254740992.0; }
 
 #endif

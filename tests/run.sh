@@ -1,137 +1,174 @@
 #!/usr/bin/env bash
-# Runs everything that must never break, against what `make all tests` has built. The last line is "N passed, N failed[, N skipped]".
+# Runs everything that must never break, against what `make all tests` has built. As many checks run side by side as
+# there are cores; jobs of several ranks run one after another. The last line is "N passed, N failed[, N skipped]".
 set -u
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/../scripts/env.sh"
 cd "$root" || exit 2
 build=build/release
-passed=0 failed=0 skipped=0
 
 # One cache for the whole run: each placement of ranks is calibrated once, and the user's own cache is left alone.
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 export XDG_CACHE_HOME=$scratch/cache
+mkdir "$scratch/counts"
 
-heading() {
-	printf '== %s\n' "$1"
+# ---- kinds of checks: each adds a line "PASSED FAILED SKIPPED" to the counts, and prints only what failed ----
+
+count() { # passed failed skipped, [name and exit code], of the check whose output is in $log
+	echo "$1 $2 $3" >>"$scratch/counts/$BASHPID"
+	[ "$2" -eq 0 ] && return
+	printf 'FAILED %s\n%s\n' "$4" "$(sed 's/^/    /' "$log")"
 }
 
-# Counts one check: its name, then the command. What it prints is shown only when it fails.
+# Counts one check: its name, then the command.
 check() {
-	local name=$1
+	local name=$1 code
 	shift
-	if "$@" >"$scratch/log" 2>&1 </dev/null; then
-		passed=$((passed + 1))
-	else
-		local code=$?
-		failed=$((failed + 1))
-		printf 'FAILED %s (exit code %d)\n' "$name" "$code"
-		sed 's/^/    /' "$scratch/log"
-	fi
+	"$@" >"$log" 2>&1 </dev/null
+	code=$?
+	if [ $code -eq 0 ]; then count 1 0 0; else count 0 1 0 "$name (exit code $code)"; fi
 }
 
-# A CUnit program: each of its tests counts. One that ends without its summary (a crash, a sanitizer's report) counts as one failure, unless it says that it was skipped.
+# A CUnit program: each of its tests counts. One that ends without its summary (a crash, a sanitizer's report) counts as
+# one failure, unless it says that it was skipped.
 suite() {
 	local name=$1 good bad code
 	shift
-	timeout 600 "$@" >"$scratch/log" 2>&1 </dev/null
+	timeout 900 "$@" >"$log" 2>&1 </dev/null
 	code=$?
-	read -r good bad < <(awk '$1 == "tests" && NF >= 5 { print $4, $5 }' "$scratch/log")
+	read -r good bad < <(awk '$1 == "tests" && NF >= 5 { print $4, $5 }' "$log")
 	good=${good:-0} bad=${bad:-0}
 	[ "$code" -ne 0 ] && [ "$bad" -eq 0 ] && bad=1
-	if [ "$code" -eq 0 ] && [ "$good" -eq 0 ] && grep -q 'skipped' "$scratch/log"; then
-		skipped=$((skipped + 1))
+	if [ "$code" -eq 0 ] && [ "$good" -eq 0 ] && grep -q 'skipped' "$log"; then
+		count 0 0 1
 		return
 	fi
 	[ "$code" -eq 0 ] && [ "$good" -eq 0 ] && bad=1
-	passed=$((passed + good))
-	failed=$((failed + bad))
-	if [ "$bad" -ne 0 ]; then
-		printf 'FAILED %s (exit code %d)\n' "$name" "$code"
-		sed 's/^/    /' "$scratch/log"
-	fi
+	count "$good" "$bad" 0 "$name (exit code $code)"
 }
 
 # The last line of a script of ours says how many of its checks passed and failed.
 counted() {
 	local name=$1 last
 	shift
-	"$@" >"$scratch/log" 2>&1 </dev/null
-	last=$(tail -n 1 "$scratch/log")
+	"$@" >"$log" 2>&1 </dev/null
+	last=$(tail -n 1 "$log")
 	if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
-		passed=$((passed + BASH_REMATCH[1]))
-		failed=$((failed + BASH_REMATCH[2]))
-		skipped=$((skipped + ${BASH_REMATCH[4]:-0}))
-		[ "${BASH_REMATCH[2]}" -eq 0 ] && return
+		count "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" "${BASH_REMATCH[4]:-0}" "$name"
 	else
-		failed=$((failed + 1))
-		printf 'FAILED %s: it did not end in a count\n' "$name"
+		count 0 1 0 "$name: it did not end in a count"
 	fi
-	sed 's/^/    /' "$scratch/log"
+}
+
+# Starts a check beside the others as soon as a core is free: its kind, then that kind's arguments.
+begin() {
+	while [ "$(jobs -rp | wc -l)" -ge "$(cores)" ]; do wait -n; done
+	{
+		log=$scratch/log.$BASHPID
+		"$@"
+	} &
+}
+
+heading() {
+	printf '== %s\n' "$1"
 }
 
 # A forbidden arrow must be found: the same script on a tree that has one.
 arrow_is_found() {
-	mkdir -p "$scratch/tree/sim" "$scratch/tree/exec"
+	mkdir -p "$scratch/tree/sim/price" "$scratch/tree/exec"
 	: >"$scratch/tree/exec/exec.h"
-	printf '#include "exec/exec.h"\n' >"$scratch/tree/sim/bad.c"
+	printf '#include "exec/exec.h"\n' >"$scratch/tree/sim/price/bad.c"
 	! bash tests/arrows.sh "$scratch/tree"
 }
 
+# A constant of physics in the code that prices must be found, too.
+literal_is_found() {
+	local room=$scratch/literal/sim/price
+	mkdir -p "$room"
+	printf 'double fit(void); /* 0.93 */\ndouble fit(void) { return 2 * 0.93; }\n' >"$room/bad.c"
+	python3 tests/literals.py "$scratch/literal" | grep -q ':2: 0.93 stands in code'
+}
+
+# A comment that names a file which is not there must be found, too.
+pointer_is_found() {
+	mkdir -p "$scratch/stale/sim/price"
+	printf '/* As %s/none.h says. */\n' sim/price >"$scratch/stale/sim/price/bad.h"
+	! bash tests/pointers.sh "$scratch/stale"
+}
+
+# Jobs of several ranks, one after another: each has the cores of one check, and most of them wait for messages.
+jobs_in_turn() {
+	local script
+	for script in "$@"; do counted "$script" bash "$script"; done
+}
+
+heading 'execution, beside all that follows'
+scripts=(tests/exec/*.sh tests/jobs.sh)
+[ -e "$build/libstepsim_cuda.so" ] && scripts+=(tests/cuda/test_nccl_double.sh)
+begin jobs_in_turn "${scripts[@]}"
+
 heading 'arrows between rooms'
-check 'arrows' bash tests/arrows.sh
-check 'arrows: a forbidden one is found' arrow_is_found
+begin check 'arrows' bash tests/arrows.sh
+begin check 'arrows: a forbidden one is found' arrow_is_found
+begin check 'numbers in sim/price and sim/engine' python3 tests/literals.py
+begin check 'numbers in sim/price: a planted one is found' literal_is_found
+
+heading 'names of files in comments'
+begin check 'pointers' bash tests/pointers.sh
+begin check 'pointers: a stale one is found' pointer_is_found
+
+heading 'format'
+begin counted 'the look of .clang-format' bash scripts/format.sh --count
 
 heading 'unit and property tests'
 for source in tests/unit/test_*.c tests/property/test_*.c; do
-	suite "$source" "$build/${source%.c}"
+	begin suite "$source" "$build/${source%.c}"
 done
 
-heading 'the CUDA room on doubles of its libraries'
+heading 'the CUDA backend on doubles of its libraries'
 if [ -e "$build/libstepsim_cuda.so" ]; then
 	doubles=$PWD/$build/doubles
 	for source in tests/cuda/test_*.c tests/cuda/test_*.cc; do
 		name=${source%.*}
-		[ "$name" = tests/cuda/test_nccl_double ] || suite "$source" env LD_LIBRARY_PATH="$doubles" "$build/$name"
+		[ "$name" = tests/cuda/test_nccl_double ] ||
+			begin suite "$source" env LD_LIBRARY_PATH="$doubles" "$build/$name"
 	done
-	counted tests/cuda/test_nccl_double.sh bash tests/cuda/test_nccl_double.sh
 else
-	skipped=$((skipped + 1))
+	begin count 0 0 1
 fi
 
 heading 'the command line'
 for script in tests/golden/run*.sh; do
-	counted "$script" bash "$script"
+	begin counted "$script" bash "$script"
 done
 
 heading 'published measurements'
-check 'the arithmetic of the validation' python3 tests/validation/test_arithmetic.py
-check 'a sample of published steps' python3 scripts/validate.py --sample
-
-heading 'execution'
-for script in tests/exec/*.sh tests/jobs.sh; do
-	[ -e "$script" ] && counted "$script" bash "$script"
-done
+begin check 'the arithmetic of the validation' python3 tests/validation/test_arithmetic.py
+begin check 'a sample of published steps' python3 scripts/validate.py --sample
 
 heading 'unit tests, property tests and kernels under AddressSanitizer and UndefinedBehaviorSanitizer'
-if make -s VARIANT=asan -j"$(cores)" unit twins >"$scratch/log" 2>&1; then
+if make -s VARIANT=asan -j"$(cores)" unit twins >"$scratch/build" 2>&1; then
 	for source in tests/unit/test_*.c tests/property/test_*.c; do
 		# A quarter of the random cases, all of which the release variant has tried.
-		suite "asan $source" env STEPSIM_TEST_PART=4 "build/asan/${source%.c}"
+		begin suite "asan $source" env STEPSIM_TEST_PART=4 "build/asan/${source%.c}"
 	done
-	# What is built stands in one place, the Makefile. One thread a block for the kernels whose many contexts take their time here: test_twin tries those, tests/run_long.sh all.
+	# The Makefile alone names these programs. Kernels with many contexts run with one thread a block: test_twin
+	# tries those, and tests/run_long.sh all.
 	for program in $(make -s VARIANT=asan list-twins); do
 		case $program in
-		*act | *attention | *context | *elementwise | *norm) suite "asan $program" env STEPSIM_TEST_PART=4 STEPSIM_TWIN_THREADS=one "$program" ;;
-		*) suite "asan $program" "$program" ;;
+		*act | *attention | *context | *elementwise | *norm)
+			begin suite "asan $program" env STEPSIM_TEST_PART=4 STEPSIM_TWIN_THREADS=one "$program"
+			;;
+		*) begin suite "asan $program" "$program" ;;
 		esac
 	done
 else
-	failed=$((failed + 1))
-	echo 'FAILED: the asan variant does not build'
-	sed 's/^/    /' "$scratch/log"
+	begin check 'the asan variant builds' sh -c "cat '$scratch/build'; false"
 fi
+wait
 
+read -r passed failed skipped < <(cat "$scratch"/counts/* | awk '{ p += $1; f += $2; s += $3 } END { print p, f, s }')
 text="$passed passed, $failed failed"
 [ "$skipped" -gt 0 ] && text+=", $skipped skipped"
 echo "$text"

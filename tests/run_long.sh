@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# What takes too long for every change: fuzzers under the sanitizers (SECONDS_EACH, default 60; SEED), all random cases of the properties and the kernels' twins with all threads of a block under them,
-# valgrind over the unit tests and over an executed step, calibration of 8 ranks. The CUDA part is built for all its architectures.
+# Tests that take too long for every change: fuzzers under the sanitizers (SECONDS_EACH, default 60; SEED),
+# all random cases of the properties and the kernels' twins with all threads of a block under them,
+# valgrind over the unit tests and over an executed step, calibration of 8 ranks. The CUDA part is built for all its
+# architectures.
 # The last line is "N passed, N failed".
 set -u
 # shellcheck source=scripts/env.sh
@@ -48,14 +50,18 @@ done
 
 memcheck=(valgrind --quiet --error-exitcode=9)
 for source in tests/unit/test_*.c tests/property/test_*.c; do
-	check "valgrind $source" "${memcheck[@]}" --leak-check=full --errors-for-leak-kinds=definite "build/debug/${source%.c}"
+	check "valgrind $source" "${memcheck[@]}" --leak-check=full --errors-for-leak-kinds=definite \
+		"build/debug/${source%.c}"
 done
 
-# A step of a tiny model, executed by two ranks. The profile is the release variant's: what it measures is time, and here only the prediction reads it.
-tiny=(configs/ddp-tiny.yaml --set model.layers=1 --set train.global_batch=8 --set run.steps=1 --set run.warmup=0 --set run.timeout_s=600)
+# A step of a tiny model, executed by two ranks. The profile is the release variant's: what it measures is time, and
+# here only the prediction reads it.
+tiny=(configs/ddp-tiny.yaml --set model.layers=1 --set train.global_batch=8 --set run.steps=1 --set run.warmup=0
+	--set run.timeout_s=600)
 run=(mpirun "${mpirun_flags[@]}" -np 2)
 check 'a profile' "${run[@]}" build/release/stepsim calibrate -o "$scratch/profile.yaml"
-check 'a profile of 8 ranks' mpirun "${mpirun_flags[@]}" -np 8 build/release/stepsim calibrate -o "$scratch/profile8.yaml"
+check 'a profile of 8 ranks' mpirun "${mpirun_flags[@]}" -np 8 build/release/stepsim calibrate \
+	-o "$scratch/profile8.yaml"
 tiny+=(--set "cluster.profile=$scratch/profile.yaml")
 memcheck+=(--suppressions=tests/valgrind.supp)
 for file in /usr/share/openmpi/openmpi-valgrind.supp /usr/share/openmpi-*/openmpi-valgrind.supp; do

@@ -1,15 +1,23 @@
 #!/usr/bin/env python3
-"""Reads Chrome traces as Perfetto does and fails on what it would drop: fields that an event of its kind needs (Trace Event Format), flows without both ends or outside of slices, counters that are no numbers.
+"""Reads Chrome traces as Perfetto does and fails on what it would drop: fields that an event of its kind needs (Trace
+Event Format), flows without both ends or outside of slices, counters that are no numbers.
 
     python3 tests/trace_check.py TRACE.json ...
 
 Prints what each trace holds; exit code 1 when one is bad."""
+
 import bisect
 import collections
 import json
 import sys
 
-NEEDS = {"X": ("name", "ts", "dur", "pid", "tid"), "M": ("name", "pid", "tid", "args"), "C": ("name", "ts", "pid", "tid", "args"), "s": ("name", "cat", "ts", "pid", "tid", "id"), "f": ("name", "cat", "ts", "pid", "tid", "id")}
+NEEDS = {
+    "X": ("name", "ts", "dur", "pid", "tid"),
+    "M": ("name", "pid", "tid", "args"),
+    "C": ("name", "ts", "pid", "tid", "args"),
+    "s": ("name", "cat", "ts", "pid", "tid", "id"),
+    "f": ("name", "cat", "ts", "pid", "tid", "id"),
+}
 
 
 def check_fields(event):
@@ -61,7 +69,13 @@ def check(path):
             raise ValueError(f"flow {number} begins or ends outside of slices")
         if begin["ts"] + begin["dur"] > end["ts"] + end["dur"]:
             raise ValueError(f"flow {number} leads to a slice that ends before")
-        kinds[f'{"compute" if begin["tid"] == 0 else "communication"} to {end["cat"]}' if end["tid"] else f'{begin["cat"]} to compute'] += 1
+        kinds[
+            (
+                f'{"compute" if begin["tid"] == 0 else "communication"} to {end["cat"]}'
+                if end["tid"]
+                else f'{begin["cat"]} to compute'
+            )
+        ] += 1
     return count, kinds, len({e["name"] for e in events if e["ph"] == "C"})
 
 
@@ -72,7 +86,11 @@ def main(paths):
         except (ValueError, KeyError, OSError) as why:
             print(f"{path}: {why}")
             return 1
-        print(f'{path}: {count["X"]} slices, {count["C"]} points of {counters} counters, {count["s"]} flows', *(f"{n} {k}" for k, n in sorted(kinds.items())), sep="; ")
+        print(
+            f'{path}: {count["X"]} slices, {count["C"]} points of {counters} counters, {count["s"]} flows',
+            *(f"{n} {k}" for k, n in sorted(kinds.items())),
+            sep="; ",
+        )
     return 0
 
 

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# Sourced by the test scripts that count their checks: one verdict each, and the last line, which tests/run.sh reads. They run in the repository's root, with a folder of their own that goes when they end.
+# Sourced by the test scripts that count their checks: one verdict each, and the last line, which tests/run.sh reads.
+# They run in the repository's root, with a folder of their own that goes when they end.
 # shellcheck source=scripts/env.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../scripts/env.sh"
 # shellcheck disable=SC2154 # of env.sh
@@ -11,7 +12,7 @@ trap 'rm -rf "$scratch"' EXIT
 log=$scratch/log
 passed=0 failed=0 skipped=0
 
-# What a reader wants to see of a check that failed; a script that knows better says it anew.
+# Shows the log of a check that failed. A script may define it anew.
 shown() {
 	cat "$log"
 }

@@ -7,12 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/paths.h"
 #include "topology/machine.h"
 
 #define FILE_LIMIT_B 65536
 
-/* The number after `key` in a small text file (key "": at its beginning); false when the file or the number is not there ("max" is none). */
+/* The number after `key` in a small text file (key "": at its beginning); false when the file or the number is not
+ * there ("max" is none). */
 static bool number_in(const char *path, const char *key, uint64_t *value)
 {
 	char *text = NULL;
@@ -31,13 +33,16 @@ static bool number_in(const char *path, const char *key, uint64_t *value)
 	return ok;
 }
 
-/* What is left under one cgroup's memory limit. The page cache is counted as used there although the kernel gives it back, so it is added again (memory.stat's inactive_file). */
-static bool cgroup_left(const char *folder, const char *limit_file, const char *used_file, const char *cache_key, uint64_t *left_B)
+/* Finds the memory left under one cgroup's limit. The kernel counts the page cache as used but gives it back, so it is
+ * added again (memory.stat's inactive_file). */
+static bool cgroup_left(const char *folder, const char *limit_file, const char *used_file, const char *cache_key,
+	uint64_t *left_B)
 {
 	char path[PATH_MAX_LEN + 64];
 	uint64_t limit, used, cache = 0;
 	snprintf(path, sizeof path, "%s/%s", folder, limit_file);
-	if (!number_in(path, "", &limit) || limit >= UINT64_C(1) << 60) /* version 1 writes a huge number for "no limit" */
+	if (!number_in(path, "", &limit) || limit >= UINT64_C(1)
+							     << 60) /* version 1 writes a huge number for "no limit" */
 		return false;
 	snprintf(path, sizeof path, "%s/%s", folder, used_file);
 	if (!number_in(path, "", &used))
@@ -49,7 +54,8 @@ static bool cgroup_left(const char *folder, const char *limit_file, const char *
 	return true;
 }
 
-/* The folder of this process's cgroup below `mount`: the line of /proc/self/cgroup that begins after `tag` ("0::" for version 2, ":memory:" for 1). */
+/* The folder of this process's cgroup below `mount`: the line of /proc/self/cgroup that begins after `tag` ("0::" for
+ * version 2, ":memory:" for 1). */
 static bool cgroup_folder(const char *mount, const char *tag, char *folder, size_t size)
 {
 	char *text = NULL;
@@ -67,7 +73,8 @@ static bool cgroup_folder(const char *mount, const char *tag, char *folder, size
 	return at != NULL;
 }
 
-/* A limit holds at every level up to the mount; inside a container the own folder is often the mount itself. False when `folder` was the mount. */
+/* A limit holds at every level up to the mount; inside a container the own folder is often the mount itself. False when
+ * `folder` was the mount. */
 static bool level_up(const char *mount, char *folder)
 {
 	char *slash = strrchr(folder, '/');
@@ -77,7 +84,8 @@ static bool level_up(const char *mount, char *folder)
 	return true;
 }
 
-static void cgroup_limits(const char *mount, const char *tag, const char *limit_file, const char *used_file, const char *cache_key, uint64_t *available_B)
+static void cgroup_limits(const char *mount, const char *tag, const char *limit_file, const char *used_file,
+	const char *cache_key, uint64_t *available_B)
 {
 	char folder[PATH_MAX_LEN];
 	if (!cgroup_folder(mount, tag, folder, sizeof folder))
@@ -97,7 +105,8 @@ static enum status read_memory(struct host_facts *out, struct error *e)
 	out->mem_total_B = kB * 1024;
 	out->mem_available_B = number_in("/proc/meminfo", "MemAvailable:", &kB) ? kB * 1024 : out->mem_total_B;
 	cgroup_limits("/sys/fs/cgroup", "0::", "memory.max", "memory.current", "inactive_file ", &out->mem_available_B);
-	cgroup_limits("/sys/fs/cgroup/memory", ":memory:", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file ", &out->mem_available_B);
+	cgroup_limits("/sys/fs/cgroup/memory", ":memory:", "memory.limit_in_bytes", "memory.usage_in_bytes",
+		"total_inactive_file ", &out->mem_available_B);
 	return ST_OK;
 }
 
@@ -127,7 +136,8 @@ static int64_t allowed_cores(hwloc_topology_t topology, hwloc_const_bitmap_t all
 	return cores ? cores : hwloc_bitmap_weight(allowed); /* machines that show hardware threads only */
 }
 
-/* Where each version of cgroups keeps CPU time: quota and period in microseconds, each the number behind a key in a file. "max" and -1, which reads as a huge number, are no quota. */
+/* Where each version of cgroups keeps CPU time: quota and period in microseconds, each the number behind a key in a
+ * file. "max" and -1, which reads as a huge number, are no quota. */
 static const struct {
 	const char *mount, *tag, *quota_file, *period_file, *period_key;
 } cpu_limits[] = {
@@ -139,7 +149,7 @@ static const struct {
 
 int64_t host_quota(int64_t cores)
 {
-	for (size_t i = 0; i < sizeof cpu_limits / sizeof cpu_limits[0]; i++) {
+	for (size_t i = 0; i < COUNT(cpu_limits); i++) {
 		char folder[PATH_MAX_LEN], quota_path[PATH_MAX_LEN + 32], period_path[PATH_MAX_LEN + 32];
 		if (!cgroup_folder(cpu_limits[i].mount, cpu_limits[i].tag, folder, sizeof folder))
 			continue;
@@ -147,7 +157,9 @@ int64_t host_quota(int64_t cores)
 			uint64_t quota, period;
 			snprintf(quota_path, sizeof quota_path, "%s/%s", folder, cpu_limits[i].quota_file);
 			snprintf(period_path, sizeof period_path, "%s/%s", folder, cpu_limits[i].period_file);
-			if (number_in(quota_path, "", &quota) && number_in(period_path, cpu_limits[i].period_key, &period) && period > 0 && quota / period < (uint64_t)cores)
+			if (number_in(quota_path, "", &quota) &&
+				number_in(period_path, cpu_limits[i].period_key, &period) && period > 0 &&
+				quota / period < (uint64_t)cores)
 				cores = quota < period ? 1 : (int64_t)(quota / period);
 		} while (level_up(cpu_limits[i].mount, folder));
 	}

@@ -12,7 +12,8 @@
 
 /* ---- described systems ---- */
 
-/* Answers of cluster_mesh_groups, which searches: a prediction asks for the same few groups over and over, from several threads where plans are compared. */
+/* Answers of cluster_mesh_groups, which searches: a prediction asks for the same few groups over and over, from several
+ * threads where plans are compared. */
 struct machine_groups {
 	pthread_mutex_t lock;
 	VEC(struct known_group) known;
@@ -52,8 +53,10 @@ static enum status join_hosts(struct machine *m, const struct system_spec *s, st
 	return cluster_add(c, g, m->nodes, NULL, e);
 }
 
-/* What a device gets of its host's NICs when all devices send to other hosts: of two hosts, also where the machine has one. */
-static enum status nic_share(const struct machine *m, const struct system_spec *s, struct link_spec *out, struct error *e)
+/* Finds a device's share of its host's NICs when all devices send to other hosts. It looks at two hosts, also where the
+ * machine has one. */
+static enum status nic_share(const struct machine *m, const struct system_spec *s, struct link_spec *out,
+	struct error *e)
 {
 	struct group g = {0};
 	*out = (struct link_spec){s->nic_latency_s, 0};
@@ -67,15 +70,22 @@ static enum status nic_share(const struct machine *m, const struct system_spec *
 	return st;
 }
 
-static enum status check_counts(const char *system, const struct system_spec *s, int64_t nodes, int64_t gpus_per_node, struct machine *m, struct error *e)
+static enum status check_counts(const char *system, const struct system_spec *s, int64_t nodes, int64_t gpus_per_node,
+	struct machine *m, struct error *e)
 {
 	if (s->nodes > 0 && nodes != 1 && nodes != s->nodes)
-		return error_set(e, ST_INPUT, "cluster.nodes is %" PRId64 ", but the synthetic line '%.60s' has node:%" PRId64 ": give one of them", nodes, system, s->nodes);
+		return error_set(e, ST_INPUT,
+			"cluster.nodes is %" PRId64 ", but the synthetic line '%.60s' has node:%" PRId64
+			": give one of them",
+			nodes, system, s->nodes);
 	if (s->synthetic && gpus_per_node > s->gpus)
-		return error_set(e, ST_INPUT, "cluster.gpus_per_node is %" PRId64 ", but the synthetic line '%.60s' has gpu:%" PRId64, gpus_per_node, system, s->gpus);
+		return error_set(e, ST_INPUT,
+			"cluster.gpus_per_node is %" PRId64 ", but the synthetic line '%.60s' has gpu:%" PRId64,
+			gpus_per_node, system, s->gpus);
 	m->nodes = s->nodes > 0 ? s->nodes : nodes;
 	if (m->nodes > 1 && s->nics == 0)
-		return error_set(e, ST_INPUT, "%s has no NIC, so %" PRId64 " nodes of it cannot be joined", s->name, m->nodes);
+		return error_set(e, ST_INPUT, "%s has no NIC, so %" PRId64 " nodes of it cannot be joined", s->name,
+			m->nodes);
 	return ST_OK;
 }
 
@@ -85,9 +95,12 @@ enum status machine_load(const char *system, int64_t nodes, int64_t gpus_per_nod
 	struct machine m = {0};
 	struct group pair = {0};
 	if (nodes < 1 || gpus_per_node < 0)
-		return error_set(e, ST_INPUT, "system '%.60s': %" PRId64 " nodes with %" PRId64 " devices: expected at least one", system, nodes, gpus_per_node);
+		return error_set(e, ST_INPUT,
+			"system '%.60s': %" PRId64 " nodes with %" PRId64 " devices: expected at least one", system,
+			nodes, gpus_per_node);
 	enum status st = system_load(system, &s, e);
-	if (st || (st = check_counts(system, &s, nodes, gpus_per_node, &m, e)))
+	if (st || (st = check_counts(system, &s, nodes, gpus_per_node, &m, e)) ||
+		(st = parameters_load(&m.parameters, e)))
 		return st;
 	m.devices_per_node = gpus_per_node ? gpus_per_node : s.gpus;
 	m.device = s.device;
@@ -118,18 +131,22 @@ out:
 static bool has_gpus(const struct cluster *c, int64_t per_host)
 {
 	for (size_t i = 0; i < c->shape.n; i++)
-		if ((int64_t)c->shape.at[i].graph->gpu.n != per_host) /* devices are numbered through: a host whose GPUs are not all in use would shift them */
+		if ((int64_t)c->shape.at[i].graph->gpu.n != per_host) /* devices are numbered through: a host whose GPUs
+		                                                         are not all in use would shift them */
 			return false;
 	return c->shape.n > 0;
 }
 
-static enum status machine_of_kind(const char *id, int64_t nodes, int64_t per_host, struct machine *out, struct error *e)
+static enum status machine_of_kind(const char *id, int64_t nodes, int64_t per_host, struct machine *out,
+	struct error *e)
 {
 	char line[160];
 	snprintf(line, sizeof line, "gpu:%" PRId64 " %.63s%s", per_host, id, nodes > 1 ? " nic:1x100Gb" : "");
 	enum status st = machine_load(line, nodes, per_host, out, e);
 	if (!st)
-		snprintf(out->source, sizeof out->source, "catalogue configs/gpus/%s.yaml, links as such GPUs come with them%s", id, nodes > 1 ? " and one 100 Gb/s NIC a host" : "");
+		snprintf(out->source, sizeof out->source,
+			"catalogue configs/gpus/%s.yaml, links as such GPUs come with them%s", id,
+			nodes > 1 ? " and one 100 Gb/s NIC a host" : "");
 	return st;
 }
 
@@ -146,21 +163,25 @@ static enum status network_of_hosts(const struct cluster *c, struct network_spec
 	return network_load(network_by_default(nvswitch, nic_Bps), out, e);
 }
 
-enum status machine_of_gpus(struct cluster *hosts, int64_t per_host, const char *shown, uint64_t mem_B, struct machine *out, struct error *e)
+enum status machine_of_gpus(struct cluster *hosts, int64_t per_host, const char *shown, uint64_t mem_B,
+	struct machine *out, struct error *e)
 {
 	struct machine m = {.nodes = hosts->hosts, .devices_per_node = per_host};
 	struct group pair = {0};
 	char id[DEVICE_ID];
 	enum status st = device_by_shown_name(shown, mem_B, id, e);
 	if (!st && !id[0])
-		st = error_set(e, ST_INPUT, "the catalogue has no GPU that a driver shows as '%s' with %.0f GiB: add a file to configs/gpus with it in `shown_as`, or name one with cluster.system", shown, (double)mem_B / (1 << 30));
+		st = error_set(e, ST_INPUT,
+			"the catalogue has no GPU that a driver shows as '%s' with %.0f GiB: add a file to "
+			"configs/gpus with it in `shown_as`, or name one with cluster.system",
+			shown, (double)mem_B / (1 << 30));
 	if (st)
 		goto out;
 	if (!has_gpus(hosts, per_host)) {
 		st = machine_of_kind(id, hosts->hosts, per_host, &m, e);
 		goto out;
 	}
-	if ((st = device_load(id, &m.device, e)))
+	if ((st = device_load(id, &m.device, e)) || (st = parameters_load(&m.parameters, e)))
 		goto out;
 	if (!(m.groups = calloc(1, sizeof *m.groups))) {
 		st = error_nomem(e, "the machine's links");
@@ -171,7 +192,8 @@ enum status machine_of_gpus(struct cluster *hosts, int64_t per_host, const char 
 	hosts = NULL;
 	m.unverified = m.device.unverified;
 	snprintf(m.name, sizeof m.name, "%" PRId64 " x %.100s", m.nodes * per_host, m.device.name);
-	snprintf(m.source, sizeof m.source, "discovered (%s) + catalogue configs/gpus/%s.yaml", evidence_name(m.cluster->shape.at[0].graph->source), id);
+	snprintf(m.source, sizeof m.source, "discovered (%s) + catalogue configs/gpus/%s.yaml",
+		evidence_name(m.cluster->shape.at[0].graph->source), id);
 	if ((st = network_of_hosts(m.cluster, &m.network, e)))
 		goto out;
 	if (per_host > 1 && !(st = machine_group(&m, per_host, 1, &pair, e)))
@@ -199,46 +221,49 @@ enum status machine_this(int64_t ranks, int64_t cores_per_rank, struct machine *
 	snprintf(out->name, sizeof out->name, "%s", host.host);
 	snprintf(out->source, sizeof out->source, "hwloc");
 	snprintf(out->device.id, sizeof out->device.id, "host");
-	snprintf(out->device.name, sizeof out->device.name, "%" PRId64 " core%s of %.90s", cores_per_rank, cores_per_rank == 1 ? "" : "s", host.cpu);
+	snprintf(out->device.name, sizeof out->device.name, "%" PRId64 " core%s of %.90s", cores_per_rank,
+		cores_per_rank == 1 ? "" : "s", host.cpu);
 	out->device.is_host = true;
 	out->device.mem_B = host.mem_available_B / (uint64_t)(ranks > 0 ? ranks : 1);
 	out->device.l2_B = host.l2_B;
 	out->device.gemm_share = out->device.mem_share = 1; /* what was measured is what is reached */
 	out->nodes = 1;
 	out->devices_per_node = ranks;
-	return ST_OK;
+	return parameters_load(&out->parameters, e);
 }
 
 /* Its datasheet peaks stay, which MFU is measured against: what memory reaches becomes a share of them. */
 static void attach_to_gpu(struct device_spec *d, const struct profile *p)
 {
-	double mem = profile_get_value(p, "mem_Bps", 0);
+	double mem = profile_get_value(p, PROFILE_MEM_BPS, 0);
 	if (mem > 0 && d->mem_Bps > 0)
 		d->mem_share = mem / d->mem_Bps;
-	d->launch_s = profile_get_value(p, "launch_s", d->launch_s);
+	d->launch_s = profile_get_value(p, PROFILE_LAUNCH_S, d->launch_s);
 }
 
 static void attach_to_host(struct device_spec *d, const struct profile *p)
 {
-	double peak = profile_get_value(p, "peak.fp32", 0), mem = profile_get_value(p, "mem_Bps", 0);
+	double peak = profile_get_value(p, PROFILE_PEAK "fp32", 0), mem = profile_get_value(p, PROFILE_MEM_BPS, 0);
 	if (peak > 0) {
-		d->matrix_flop_per_s[DT_FP32] = d->vector_flop_per_s = peak; /* a core's matrix and vector units are the same */
+		d->matrix_flop_per_s[DT_FP32] = d->vector_flop_per_s =
+			peak; /* a core's matrix and vector units are the same */
 		d->gemm_share = 1;
 	}
 	if (mem > 0) {
 		d->mem_Bps = mem;
 		d->mem_share = 1;
 	}
-	d->launch_s = profile_get_value(p, "call_s", d->launch_s);
+	d->launch_s = profile_get_value(p, PROFILE_CALL_S, d->launch_s);
 }
 
 void machine_attach_profile(struct machine *m, const struct profile *p)
 {
 	m->profile = p;
 	(m->device.is_host ? attach_to_host : attach_to_gpu)(&m->device, p);
-	m->intra.latency_s = profile_get_value(p, "p2p.latency_s", m->intra.latency_s);
-	m->intra.Bps = profile_get_value(p, "p2p.Bps", m->intra.Bps);
-	if (m->device.is_host) /* one path between any two ranks was measured; what is inside a host and what between two is told apart with discovery */
+	m->intra.latency_s = profile_get_value(p, PROFILE_P2P_LATENCY_S, m->intra.latency_s);
+	m->intra.Bps = profile_get_value(p, PROFILE_P2P_BPS, m->intra.Bps);
+	if (m->device.is_host) /* one path between any two ranks was measured; what is inside a host and what between
+	                          two is told apart with discovery */
 		m->inter = m->intra;
 	size_t len = strlen(m->source);
 	snprintf(m->source + len, sizeof m->source - len, " + profile of %.32s", p->date);
@@ -256,58 +281,41 @@ void machine_borrow_profile(struct machine *m, const struct profile *p, double c
 	}
 }
 
-/* ---- what if ---- */
-
-struct machine machine_what_if(const struct machine *m, const struct what_if *w)
-{
-	struct machine out = *m;
-	struct device_spec *d = &out.device;
-	for (int t = 0; t < DT_COUNT; t++)
-		d->matrix_flop_per_s[t] *= what_if_factor(w->compute);
-	d->vector_flop_per_s *= what_if_factor(w->compute);
-	d->mem_Bps *= what_if_factor(w->memory);
-	d->launch_s *= what_if_factor(w->launch);
-	out.intra.Bps *= what_if_factor(w->inside);
-	out.inter.Bps *= what_if_factor(w->network);
-	out.intra.latency_s *= what_if_factor(w->latency);
-	out.inter.latency_s *= what_if_factor(w->latency);
-	out.network.node_Bps *= what_if_factor(w->network);
-	out.network.alltoall_node_Bps *= what_if_factor(w->network);
-	out.what_if = *w;
-	return out;
-}
-
 /* ---- groups ---- */
 
-/* Groups begin at multiples of size x stride: all lie inside nodes only where nodes are cut into whole groups; else the worst one counts. */
+/* Groups begin at multiples of size x stride: all lie inside nodes only where nodes are cut into whole groups; else the
+ * worst one counts. */
 bool machine_group_in_node(const struct machine *m, int64_t size, int64_t stride)
 {
 	int64_t block = size * stride;
 	return m->nodes == 1 || (block <= m->devices_per_node && m->devices_per_node % block == 0);
 }
 
-static struct link_spec link_by_pairs(const struct machine *m, int64_t size, int64_t stride)
+static struct link_spec link_by_pairs(const struct machine *m, struct link_spec intra, struct link_spec inter,
+	int64_t size, int64_t stride)
 {
 	if (machine_group_in_node(m, size, stride))
-		return m->intra;
+		return intra;
 	int64_t per_node = (m->devices_per_node + stride - 1) / stride; /* members that one node holds */
 	if (per_node >= size)
 		per_node = size - 1; /* a group that straddles a boundary: some pair of neighbours is on two nodes */
 	int64_t nodes = (size + per_node - 1) / per_node;
 	struct link_spec link = {
-		.latency_s = ((double)nodes * m->inter.latency_s + (double)(size - nodes) * m->intra.latency_s) / (double)size,
-		.Bps = (double)per_node * m->inter.Bps,
+		.latency_s = ((double)nodes * inter.latency_s + (double)(size - nodes) * intra.latency_s) /
+	                     (double)size,
+		.Bps = (double)per_node * inter.Bps,
 	};
 	if (per_node > 1)
-		link.Bps = fmin(link.Bps, m->intra.Bps);
+		link.Bps = fmin(link.Bps, intra.Bps);
 	return link;
 }
 
-static void group_by_pairs(const struct machine *m, int64_t size, int64_t stride, struct group *out)
+void machine_group_by_pairs(const struct machine *m, struct link_spec intra, struct link_spec inter, int64_t size,
+	int64_t stride, struct group *out)
 {
 	bool in_node = machine_group_in_node(m, size, stride);
 	int64_t per_node = in_node ? size : (m->devices_per_node + stride - 1) / stride;
-	struct link_spec link = link_by_pairs(m, size, stride);
+	struct link_spec link = link_by_pairs(m, intra, inter, size, stride);
 	*out = (struct group){
 		.size = size,
 		.hosts = (size + per_node - 1) / per_node,
@@ -315,20 +323,22 @@ static void group_by_pairs(const struct machine *m, int64_t size, int64_t stride
 		.ring_Bps = link.Bps,
 		.ring_latency_s = link.latency_s,
 		.rings = 1,
-		.pair_Bps = in_node ? m->intra.Bps : m->inter.Bps,
-		.network_Bps = in_node ? 0 : m->inter.Bps,
+		.pair_Bps = in_node ? intra.Bps : inter.Bps,
+		.network_Bps = in_node ? 0 : inter.Bps,
 		.bottleneck = in_node ? LINK_LOCAL : LINK_NETWORK,
 	};
-	snprintf(out->bottleneck_text, sizeof out->bottleneck_text, "%s", in_node ? "the path between ranks of one host" : "the path between hosts");
+	snprintf(out->bottleneck_text, sizeof out->bottleneck_text, "%s",
+		in_node ? "the path between ranks of one host" : "the path between hosts");
 }
 
-/* What was measured between ranks stands above what the links should give. */
-static bool links_are_measured(const struct machine *m)
+/* What a profile measured between ranks overrides the rates of the link graph. */
+bool machine_has_pairs_only(const struct machine *m)
 {
-	return m->profile && profile_get_value(m->profile, "p2p.Bps", 0) > 0;
+	return !m->cluster || (m->profile && profile_get_value(m->profile, PROFILE_P2P_BPS, 0) > 0);
 }
 
-static enum status group_of_cluster(const struct machine *m, int64_t size, int64_t stride, struct group *out, struct error *e)
+static enum status group_of_cluster(const struct machine *m, int64_t size, int64_t stride, struct group *out,
+	struct error *e)
 {
 	struct machine_groups *groups = m->groups;
 	enum status st = ST_OK;
@@ -348,39 +358,21 @@ out:
 	return st;
 }
 
-/* Across hosts a ring is as fast as the slower of its way through a host and what the NICs let out. */
-static enum status group_what_if(const struct machine *m, int64_t stride, struct group *g, struct error *e)
-{
-	const double inside = what_if_factor(m->what_if.inside), network = what_if_factor(m->what_if.network);
-	g->ring_latency_s *= what_if_factor(m->what_if.latency);
-	if (g->hosts <= 1) {
-		g->ring_Bps *= inside;
-		g->pair_Bps *= inside;
-		return ST_OK;
-	}
-	const int64_t per_host = (g->size + g->hosts - 1) / g->hosts;
-	const double out_Bps = g->network_Bps * (double)per_host;
-	const bool by_network = out_Bps <= g->ring_Bps;
-	struct group here = {.ring_Bps = by_network ? INFINITY : g->ring_Bps};
-	enum status st = by_network && per_host > 1 ? group_of_cluster(m, per_host, stride, &here, e) : ST_OK;
-	g->network_Bps *= network;
-	g->pair_Bps *= network;
-	g->ring_Bps = fmin((by_network ? g->ring_Bps : out_Bps) * network, here.ring_Bps * inside);
-	return st;
-}
-
 enum status machine_group(const struct machine *m, int64_t size, int64_t stride, struct group *out, struct error *e)
 {
 	if (size <= 1) {
-		*out = (struct group){.size = 1, .hosts = 1, .in_node = true, .ring_Bps = INFINITY, .pair_Bps = INFINITY};
+		*out = (struct group){.size = 1,
+			.hosts = 1,
+			.in_node = true,
+			.ring_Bps = INFINITY,
+			.pair_Bps = INFINITY};
 		return ST_OK;
 	}
-	if (!m->cluster || links_are_measured(m)) {
-		group_by_pairs(m, size, stride, out);
+	if (machine_has_pairs_only(m)) {
+		machine_group_by_pairs(m, m->intra, m->inter, size, stride, out);
 		return ST_OK;
 	}
-	enum status st = group_of_cluster(m, size, stride, out, e);
-	return st ? st : group_what_if(m, stride, out, e);
+	return group_of_cluster(m, size, stride, out, e);
 }
 
 struct link_spec machine_group_link(const struct machine *m, int64_t size, int64_t stride)
@@ -404,21 +396,28 @@ static json_t *device_json(const struct device_spec *d)
 	for (int i = 0; i < DT_COUNT && rates; i++)
 		if (d->matrix_flop_per_s[i] > 0)
 			json_object_set_new(rates, dtype_name((enum dtype)i), json_real(d->matrix_flop_per_s[i]));
-	return json_pack("{s:s, s:s, s:o, s:f, s:f, s:I, s:f, s:f, s:f, s:b, s:b}", "id", d->id, "name", d->name, "matrix_flop_per_s", rates, "vector_flop_per_s", d->vector_flop_per_s, "memory_Bps", d->mem_Bps,
-			 "memory_bytes", (json_int_t)d->mem_B, "launch_s", d->launch_s, "gemm_share", d->gemm_share, "memory_share", d->mem_share, "host", d->is_host, "unverified", d->unverified);
+	return json_pack("{s:s, s:s, s:o, s:f, s:f, s:I, s:f, s:f, s:f, s:b, s:b}", "id", d->id, "name", d->name,
+		"matrix_flop_per_s", rates, "vector_flop_per_s", d->vector_flop_per_s, "memory_Bps", d->mem_Bps,
+		"memory_bytes", (json_int_t)d->mem_B, "launch_s", d->launch_s, "gemm_share", d->gemm_share,
+		"memory_share", d->mem_share, "host", d->is_host, "unverified", d->unverified);
 }
 
 static json_t *profile_json(const struct profile *p)
 {
 	const struct profile_key *k = &p->key;
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I}", "date", p->date, "stepsim", k->stepsim, "backend", k->backend, "cpu", k->cpu, "mpi", k->mpi, "blas", k->blas, "binding", k->binding,
-			 "cores_per_rank", (json_int_t)k->cores_per_rank, "ranks_per_host", (json_int_t)k->ranks_per_host, "ranks", (json_int_t)k->ranks);
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I}", "date", p->date, "stepsim", k->stepsim,
+		"backend", k->backend, "cpu", k->cpu, "mpi", k->mpi, "blas", k->blas, "binding", k->binding,
+		"cores_per_rank", (json_int_t)k->cores_per_rank, "ranks_per_host", (json_int_t)k->ranks_per_host,
+		"ranks", (json_int_t)k->ranks);
 }
 
 json_t *machine_json(const struct machine *m)
 {
-	return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:b, s:o}", "name", m->name, "source", m->source, "nodes", (json_int_t)m->nodes, "devices_per_node", (json_int_t)m->devices_per_node, "device", device_json(&m->device),
-			 "intra", link_json(&m->intra), "inter", link_json(&m->inter), "network", m->network.id[0] ? json_string(m->network.id) : json_null(), "unverified", m->unverified, "profile", m->profile ? profile_json(m->profile) : json_null());
+	return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:b, s:o}", "name", m->name, "source", m->source,
+		"nodes", (json_int_t)m->nodes, "devices_per_node", (json_int_t)m->devices_per_node, "device",
+		device_json(&m->device), "intra", link_json(&m->intra), "inter", link_json(&m->inter), "network",
+		m->network.id[0] ? json_string(m->network.id) : json_null(), "unverified", m->unverified, "profile",
+		m->profile ? profile_json(m->profile) : json_null());
 }
 
 enum status machine_exit(const struct machine *m, double *out_Bps, struct error *e)
@@ -434,7 +433,6 @@ enum status machine_exit(const struct machine *m, double *out_Bps, struct error 
 		if (groups)
 			groups->exit_Bps = route.Bps;
 	}
-	*out_Bps *= what_if_factor(m->what_if.network);
 	if (groups)
 		pthread_mutex_unlock(&groups->lock);
 	return st;

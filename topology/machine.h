@@ -1,4 +1,5 @@
-/* The machine a prediction is for: devices, how many, the links between them, and the profile measured on it, if any. */
+/* The machine a prediction is for: devices, how many, the links between them, and the profile measured on it, if any.
+ */
 #ifndef STEPSIM_TOPOLOGY_MACHINE_H
 #define STEPSIM_TOPOLOGY_MACHINE_H
 
@@ -8,6 +9,7 @@
 
 #include "topology/catalogue/device.h"
 #include "topology/catalogue/network.h"
+#include "topology/catalogue/parameters.h"
 #include "topology/graph/group.h"
 #include "topology/profile.h"
 
@@ -16,86 +18,90 @@ struct link_spec {
 	double latency_s, Bps;
 };
 
-/* A machine that differs from a real one: how many times as fast (the first four) or as long (the last two) as there. 0: as there. */
-struct what_if {
-	double compute, memory;  /* arithmetic; memory bandwidth */
-	double inside, network;  /* rates of the links inside a node, and between nodes */
-	double latency, launch;  /* what a message or a collective of no bytes takes; host time for launching or calling */
-};
-
 struct machine {
 	char name[128];
 	char source[256]; /* "catalogue configs/systems/dgx-h100.yaml", "hwloc + profile ..." */
 	struct device_spec device;
 	int64_t nodes, devices_per_node;
-	struct link_spec intra, inter; /* intra: what one pair gets, as usable, not as the datasheet has it; inter: a device's share of its node's NICs */
-	struct network_spec network; /* between nodes */
-	int64_t box_gpus;            /* GPUs of a node, in use or not; 0: not known */
-	struct cluster *cluster; /* owned: its hosts' link graph; NULL: intra and inter are all that is known */
+	struct link_spec intra, inter; /* intra: what one pair gets, as usable, not as the datasheet has it; inter: a
+	                                  device's share of its node's NICs */
+	struct network_spec network;   /* between nodes */
+	int64_t box_gpus;              /* GPUs of a node, in use or not; 0: not known */
+	struct cluster *cluster;       /* owned: its hosts' link graph; NULL: intra and inter are all that is known */
 	struct machine_groups *groups; /* owned: answers about the cluster that were found once */
 	bool unverified;
-	const struct profile *profile; /* borrowed; NULL: datasheet only */
-	struct what_if what_if;        /* of machine_what_if: what is not in the fields above already, for those who read the profile, the link graph and NCCL's constants */
-	double borrowed_scale;         /* 0: the profile is of this placement; else it is another placement's, and times of compute are this many times its own */
+	const struct parameters *parameters; /* borrowed: the model's constants, of the process */
+	const struct profile *profile;       /* borrowed; NULL: datasheet only */
+	double borrowed_scale; /* 0: the profile is of this placement; else it is another placement's, and times of
+	                          compute are this many times its own */
 };
 
-/* A system as system_load takes it (a name, a file, a synthetic line); nodes and gpus_per_node (0: the system's own) as in the config. Where a line says its hosts and `nodes` is 1, the config's
- * default, the line's count is taken. ST_INPUT with the nearest name, or when both counts are given and differ. The caller frees it with machine_free. */
-enum status machine_load(const char *system, int64_t nodes, int64_t gpus_per_node, struct machine *out, struct error *e);
+/* A system as system_load takes it (a name, a file, a synthetic line); nodes and gpus_per_node (0: the system's own) as
+ * in the config. Where a line says its hosts and `nodes` is 1, the config's default, the line's count is taken.
+ * ST_INPUT with the nearest name, or when both counts are given and differ. The caller frees it with machine_free. */
+enum status machine_load(const char *system, int64_t nodes, int64_t gpus_per_node, struct machine *out,
+	struct error *e);
 
 void machine_free(struct machine *m); /* NULL-safe members; a copy shares them: free one of them */
-
-/* The machine as it would be if. Shares all that m owns: only one of them is freed, and it lives no longer than m. */
-struct machine machine_what_if(const struct machine *m, const struct what_if *w);
-/* A factor of a what_if, 1 where it is not set. */
-static inline double what_if_factor(double x)
-{
-	return x > 0 ? x : 1;
-}
 
 /* This machine as hwloc sees it: a device is `cores` cores of the host; links are unknown until a profile says. */
 enum status machine_this(int64_t ranks, int64_t cores_per_rank, struct machine *out, struct error *e);
 
-/* Fills a host's rates (from "peak.fp32", "mem_Bps", "call_s"), a GPU's memory share and launch (from "mem_Bps", "launch_s"; its datasheet peaks stay) and the links (from "p2p.latency_s", "p2p.Bps") with what
- * was measured, and keeps the profile, which stays the caller's. */
+/* Puts the profile's values in the place of the machine's: a host's rates, a GPU's memory share and launch time, and
+ * the links. A GPU's datasheet peaks stay. Borrows the profile. */
 void machine_attach_profile(struct machine *m, const struct profile *p);
 
-/* Hosts as they were discovered, with `per_host` GPUs of each in use, all of the kind that the driver shows as `shown` with `mem_B` of memory. Takes `hosts` over, also when it fails. Where discovery found no such GPUs
- * (no nvidia-smi, nothing in PCI), links are those that the kind comes with, and the source says so. ST_INPUT: a GPU that the catalogue does not know is never guessed. */
-enum status machine_of_gpus(struct cluster *hosts, int64_t per_host, const char *shown, uint64_t mem_B, struct machine *out, struct error *e);
+/* Hosts as they were discovered, with `per_host` GPUs of each in use, all of the kind that the driver shows as `shown`
+ * with `mem_B` of memory. Takes `hosts` over, also when it fails. Where discovery found no such GPUs (no nvidia-smi,
+ * nothing in PCI), links are those that the kind comes with, and the source says so. ST_INPUT: a GPU that the catalogue
+ * does not know is never guessed. */
+enum status machine_of_gpus(struct cluster *hosts, int64_t per_host, const char *shown, uint64_t mem_B,
+	struct machine *out, struct error *e);
 
-/* A group of `size` ranks whose neighbours are `stride` ranks apart (ranks fill nodes in order), among all such groups, which communicate at once: of a machine with a cluster, what its link graph
- * gives (topology/graph/group.h); else, and where a profile has measured the path between ranks, what intra and inter give. May be called by several threads. */
+/* A group of `size` ranks whose neighbours are `stride` ranks apart (ranks fill nodes in order), among all such groups,
+ * which communicate at once: of a machine with a cluster, what its link graph gives (topology/graph/group.h); else, and
+ * where a profile has measured the path between ranks, what intra and inter give. May be called by several threads. */
 enum status machine_group(const struct machine *m, int64_t size, int64_t stride, struct group *out, struct error *e);
 
-/* What the first device of the first host has alone on its way to the second host; the machine has a cluster of two hosts or more. May be called by several threads. */
+/* Returns true where no link graph is known, or a profile has measured the path between ranks: intra and inter then
+ * give all groups. machine_group_by_pairs fills `out` for a group of two or more from such links. */
+bool machine_has_pairs_only(const struct machine *m);
+void machine_group_by_pairs(const struct machine *m, struct link_spec intra, struct link_spec inter, int64_t size,
+	int64_t stride, struct group *out);
+
+/* Finds the rate of the first device of the first host to the second host, when it sends alone. The machine has a
+ * cluster of two hosts or more. May be called by several threads. */
 enum status machine_exit(const struct machine *m, double *out_Bps, struct error *e);
 
 /* True when every group of `size` ranks, neighbours `stride` apart, lies inside one node. */
 bool machine_group_in_node(const struct machine *m, int64_t size, int64_t stride);
 
-/* Of machine_group: the mean latency of a hop of the ring, and the rate of all its rings together. Where the group spans nodes and only intra and inter are known, the members on one node use the NICs'
- * shares of all of them, as NCCL's rings do, each of which enters and leaves a node at another GPU. size 1: latency 0, infinite rate. Rate 0: not known. */
+/* Of machine_group: the mean latency of a hop of the ring, and the rate of all its rings together. Where the group
+ * spans nodes and only intra and inter are known, the members on one node use the NICs' shares of all of them, as
+ * NCCL's rings do, each of which enters and leaves a node at another GPU. size 1: latency 0, infinite rate. Rate 0: not
+ * known. */
 struct link_spec machine_group_link(const struct machine *m, int64_t size, int64_t stride);
 
-/* The profile of another number of ranks on the same host, for want of one of this: compute takes longer as a rank has less of the host's cores, and what passes between ranks,
- * where the profile has no figure for it, goes in and out of memory. Predictions with it say so. */
+/* The profile of another number of ranks on the same host, for want of one of this: compute takes longer as a rank has
+ * less of the host's cores, and what passes between ranks, where the profile has no figure for it, goes in and out of
+ * memory. Predictions with it say so. */
 void machine_borrow_profile(struct machine *m, const struct profile *p, double cores_per_rank);
 
-/* What was taken and from where, for the JSON's "system". New reference. */
+/* Returns the JSON's "system": the figures used and their sources. The caller owns the reference. */
 json_t *machine_json(const struct machine *m);
 
 /* Host facts through hwloc: cores that this process may use, and memory available to it (cgroup limit included). */
 struct host_facts {
 	char host[64], cpu[128];
-	int64_t cores;             /* physical cores allowed to this process */
+	int64_t cores; /* physical cores allowed to this process */
 	uint64_t mem_total_B, mem_available_B;
 	uint64_t l2_B, l3_B;
 	int64_t numa_nodes, packages;
 };
 enum status host_facts_read(struct host_facts *out, struct error *e);
 
-/* `cores`, or fewer where a cgroup of this process has less CPU time than that (cpu.max of version 2, cpu.cfs_quota_us of version 1; at every level up to the mount): whole cores, at least 1. */
+/* `cores`, or fewer where a cgroup of this process has less CPU time than that (cpu.max of version 2, cpu.cfs_quota_us
+ * of version 1; at every level up to the mount): whole cores, at least 1. */
 int64_t host_quota(int64_t cores);
 
 #endif

@@ -13,7 +13,8 @@
 #define CPU_MOST (1 << 16)
 #define CORES_SHOWN 160
 
-/* What the division works on. Ranks whose cores may overlap are in one part; each part is divided evenly among its members. */
+/* The state of a division of cores. Ranks whose cores may overlap are in one part, which is divided evenly among them.
+ */
 struct division {
 	hwloc_topology_t topology;
 	hwloc_bitmap_t allowed;
@@ -48,17 +49,23 @@ static enum status parse_list(const char *text, const char *whose, hwloc_bitmap_
 			good = number(&at, &last) && first <= last;
 		}
 		if (!good || (*at && *at != ','))
-			return error_set(e, ST_INPUT, "%s: '%.80s' is no list of CPUs like \"0-31,64-95\"", whose, text);
+			return error_set(e, ST_INPUT, "%s: '%.80s' is no list of CPUs like \"0-31,64-95\"", whose,
+				text);
 		if (hwloc_bitmap_set_range(out, first, (int)last))
 			return error_nomem(e, "a list of CPUs");
 	} while (*at++ == ',');
 	return ST_OK;
 }
 
-static enum status print_list(hwloc_const_bitmap_t set, int64_t rank, char out[SEAT_CORES], struct error *e)
+static enum status print_list(hwloc_const_bitmap_t set, int64_t rank, char out[PLACEMENT_CORES], struct error *e)
 {
-	int length = hwloc_bitmap_list_snprintf(out, SEAT_CORES, set);
-	return length < SEAT_CORES ? ST_OK : error_set(e, ST_RUN, "the CPUs of local rank %lld are too scattered: their list takes %d characters, %d are the most", (long long)rank, length, SEAT_CORES - 1);
+	int length = hwloc_bitmap_list_snprintf(out, PLACEMENT_CORES, set);
+	return length < PLACEMENT_CORES
+	               ? ST_OK
+	               : error_set(e, ST_RUN,
+				 "the CPUs of local rank %lld are too scattered: their list takes %d characters, %d "
+				 "are the most",
+				 (long long)rank, length, PLACEMENT_CORES - 1);
 }
 
 /* ---- this host ---- */
@@ -70,8 +77,10 @@ static enum status load_cores(hwloc_topology_t *out, struct error *e)
 		return error_nomem(e, "hwloc's topology");
 	}
 	/* Without groups (and packages), hwloc would give every NUMA node the CPUs of the whole machine. */
-	if (hwloc_topology_set_all_types_filter(*out, HWLOC_TYPE_FILTER_KEEP_NONE) || hwloc_topology_set_type_filter(*out, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL) ||
-	    hwloc_topology_set_type_filter(*out, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE) || hwloc_topology_load(*out))
+	if (hwloc_topology_set_all_types_filter(*out, HWLOC_TYPE_FILTER_KEEP_NONE) ||
+		hwloc_topology_set_type_filter(*out, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL) ||
+		hwloc_topology_set_type_filter(*out, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE) ||
+		hwloc_topology_load(*out))
 		return error_set(e, ST_RUN, "hwloc cannot read this host's cores: %s", strerror(errno));
 	return ST_OK;
 }
@@ -86,7 +95,9 @@ static enum status find_allowed(struct division *d, const char *text, struct err
 	if (st)
 		return st;
 	hwloc_bitmap_and(d->allowed, d->allowed, hwloc_topology_get_topology_cpuset(d->topology));
-	return hwloc_bitmap_iszero(d->allowed) ? error_set(e, ST_RUN, "hwloc finds none of the CPUs that this process may use") : ST_OK;
+	return hwloc_bitmap_iszero(d->allowed)
+	               ? error_set(e, ST_RUN, "hwloc finds none of the CPUs that this process may use")
+	               : ST_OK;
 }
 
 /* The next core, in hwloc's order (neighbours share caches and memory), that has a CPU in `set`. */
@@ -110,8 +121,10 @@ static int64_t count_cores(hwloc_topology_t topology, hwloc_const_bitmap_t set)
 
 /* ---- near a GPU ---- */
 
-/* The CPUs near a GPU that are allowed: as the driver lists them, else those of its NUMA node as the graph, else as hwloc has them; all where none is left. */
-static enum status near_gpu(const struct division *d, const struct graph *g, const struct vertex *gpu, hwloc_bitmap_t out, struct error *e)
+/* The CPUs near a GPU that are allowed: as the driver lists them, else those of its NUMA node as the graph, else as
+ * hwloc has them; all where none is left. */
+static enum status near_gpu(const struct division *d, const struct graph *g, const struct vertex *gpu,
+	hwloc_bitmap_t out, struct error *e)
 {
 	const char *list = gpu->cores, *whose = gpu->label;
 	enum status st = ST_OK;
@@ -135,14 +148,14 @@ static enum status near_gpu(const struct division *d, const struct graph *g, con
 }
 
 /* GPUs behind one switch with as many NICs take one each. */
-static enum status nearest_nics(const struct graph *g, struct seat *seats, int64_t ranks, struct error *e)
+static enum status nearest_nics(const struct graph *g, struct placement *placements, int64_t ranks, struct error *e)
 {
 	struct router *router = router_create(g);
 	int32_t *nic = malloc((g->nic.n + 1) * sizeof *nic), n = 0;
 	for (int64_t r = 0; router && nic && n >= 0 && r < ranks; r++) {
-		n = cluster_nics(router, g, g->gpu.at[seats[r].gpu], nic, (int32_t)g->nic.n);
+		n = cluster_nics(router, g, g->gpu.at[placements[r].gpu], nic, (int32_t)g->nic.n);
 		if (n > 0)
-			snprintf(seats[r].nic, GRAPH_LABEL, "%s", g->vertex.at[nic[seats[r].gpu % n]].label);
+			snprintf(placements[r].nic, GRAPH_LABEL, "%s", g->vertex.at[nic[placements[r].gpu % n]].label);
 	}
 	enum status st = router && nic && n >= 0 ? ST_OK : error_nomem(e, "the NICs of the ranks");
 	free(nic);
@@ -169,8 +182,9 @@ static enum status join(struct division *d, int64_t rank, hwloc_const_bitmap_t s
 	return ST_OK;
 }
 
-/* An even share of the part's cores, with all their hardware threads that are allowed; where there are fewer cores than members, one that is shared. */
-static enum status take_share(const struct division *d, int64_t rank, struct seat *out, struct error *e)
+/* An even share of the part's cores, with all their hardware threads that are allowed; where there are fewer cores than
+ * members, one that is shared. */
+static enum status take_share(const struct division *d, int64_t rank, struct placement *out, struct error *e)
 {
 	hwloc_const_bitmap_t part = d->part[d->part_of[rank]];
 	int64_t cores = count_cores(d->topology, part), members = 0, turn = 0, i = 0;
@@ -193,7 +207,7 @@ static enum status take_share(const struct division *d, int64_t rank, struct sea
 	return st;
 }
 
-static enum status divide(struct division *d, const struct graph *g, struct seat *out, struct error *e)
+static enum status divide(struct division *d, const struct graph *g, struct placement *out, struct error *e)
 {
 	enum status st = ST_OK;
 	hwloc_bitmap_t near = hwloc_bitmap_dup(d->allowed);
@@ -211,20 +225,25 @@ static enum status divide(struct division *d, const struct graph *g, struct seat
 	return st;
 }
 
-static enum status give_gpus(const struct graph *g, int64_t ranks, bool share_gpu, struct seat *out, struct error *e)
+static enum status give_gpus(const struct graph *g, int64_t ranks, bool share_gpu, struct placement *out,
+	struct error *e)
 {
 	int64_t gpus = g ? (int64_t)g->gpu.n : 0;
 	if (gpus == 0)
 		return error_set(e, ST_RUN, "this host has no GPU");
 	if (gpus < ranks && !share_gpu)
-		return error_set(e, ST_RUN, "this host has %lld GPU%s for %lld ranks; run.share_gpu=true lets ranks share them, for correctness only", (long long)gpus, gpus == 1 ? "" : "s", (long long)ranks);
+		return error_set(e, ST_RUN,
+			"this host has %lld GPU%s for %lld ranks; run.share_gpu=true lets ranks share them, for "
+			"correctness only",
+			(long long)gpus, gpus == 1 ? "" : "s", (long long)ranks);
 	for (int64_t r = 0; r < ranks; r++)
 		out[r].gpu = (int32_t)(r % gpus);
 	return nearest_nics(g, out, ranks, e);
 }
 
 /* Cores, once it is known which GPU each rank has. */
-static enum status give_cores(const struct graph *g, const char *allowed, int64_t ranks, struct seat *out, struct error *e)
+static enum status give_cores(const struct graph *g, const char *allowed, int64_t ranks, struct placement *out,
+	struct error *e)
 {
 	enum status st = ST_OK;
 	struct division d = {.ranks = ranks};
@@ -252,27 +271,29 @@ out:
 	return st;
 }
 
-enum status placement_seats(const struct graph *g, const char *allowed, int64_t ranks, bool use_gpus, bool share_gpu, struct seat *out, struct error *e)
+enum status placement_choose(const struct graph *g, const char *allowed, int64_t ranks, bool use_gpus, bool share_gpu,
+	struct placement *out, struct error *e)
 {
 	for (int64_t r = 0; r < ranks; r++)
-		out[r] = (struct seat){.gpu = -1};
+		out[r] = (struct placement){.gpu = -1};
 	enum status st = use_gpus ? give_gpus(g, ranks, share_gpu, out, e) : ST_OK;
 	return st ? st : give_cores(g, allowed, ranks, out, e);
 }
 
-enum status placement_seats_at(const struct graph *g, const char *allowed, int64_t ranks, const int32_t *gpu, struct seat *out, struct error *e)
+enum status placement_choose_at(const struct graph *g, const char *allowed, int64_t ranks, const int32_t *gpu,
+	struct placement *out, struct error *e)
 {
 	for (int64_t r = 0; r < ranks; r++)
-		out[r] = (struct seat){.gpu = gpu[r]};
+		out[r] = (struct placement){.gpu = gpu[r]};
 	enum status st = nearest_nics(g, out, ranks, e);
 	return st ? st : give_cores(g, allowed, ranks, out, e);
 }
 
-void placement_limit(struct seat *seats, int64_t ranks, int64_t quota)
+void placement_limit(struct placement *placements, int64_t ranks, int64_t quota)
 {
 	int64_t each = quota >= ranks ? quota / ranks : 1;
 	for (int64_t r = 0; r < ranks; r++) {
-		struct seat *s = &seats[r];
+		struct placement *s = &placements[r];
 		s->host_cores = quota < s->host_cores ? quota : s->host_cores;
 		s->n_cores = each < s->n_cores ? each : s->n_cores;
 		s->shared = s->shared || quota < ranks;
@@ -293,18 +314,21 @@ static void list_text(const char *cores, char out[CORES_SHOWN + 8])
 	snprintf(out, CORES_SHOWN + 8, "%.*s,...", (int)n, cores);
 }
 
-void seat_text(const struct seat *s, const struct graph *g, const char *host, int64_t rank, char out[SEAT_TEXT])
+void placement_text(const struct placement *s, const struct graph *g, const char *host, int64_t rank,
+	char out[PLACEMENT_TEXT])
 {
 	char cores[CORES_SHOWN + 8], gpu[2 * GRAPH_NAME] = "", nic[2 * GRAPH_NAME] = ", no GPU";
 	list_text(s->cores, cores);
 	if (s->gpu >= 0 && g) {
 		const struct vertex *v = &g->vertex.at[g->gpu.at[s->gpu]];
 		int32_t at = graph_find_label(g, s->nic);
-		snprintf(gpu, sizeof gpu, ", %s (%s%s%s)", v->label, v->name[0] ? v->name : "GPU", v->pci[0] ? ", " : "", v->pci);
+		snprintf(gpu, sizeof gpu, ", %s (%s%s%s)", v->label, v->name[0] ? v->name : "GPU",
+			v->pci[0] ? ", " : "", v->pci);
 		if (at >= 0 && g->vertex.at[at].name[0])
 			snprintf(nic, sizeof nic, ", %s (%s)", s->nic, g->vertex.at[at].name);
 		else
 			snprintf(nic, sizeof nic, ", %s", s->nic[0] ? s->nic : "no NIC");
 	}
-	snprintf(out, SEAT_TEXT, "rank %lld: host %.63s%s, cores %s%s%s", (long long)rank, host, gpu, cores, s->shared ? " (shared)" : "", nic);
+	snprintf(out, PLACEMENT_TEXT, "rank %lld: host %.63s%s, cores %s%s%s", (long long)rank, host, gpu, cores,
+		s->shared ? " (shared)" : "", nic);
 }

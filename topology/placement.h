@@ -4,31 +4,40 @@
 
 #include "topology/graph/graph.h"
 
-#define SEAT_CORES 4096
-#define SEAT_TEXT 704
+#define PLACEMENT_CORES 4096
+#define PLACEMENT_TEXT 704
 
-struct seat {
-	int32_t gpu;              /* number of the GPU; -1: none */
-	char cores[SEAT_CORES];   /* CPUs (hardware threads) as a list */
-	char nic[GRAPH_LABEL];    /* label of the nearest NIC; "" none */
-	int64_t n_cores;          /* physical, at least 1: what the rank can keep busy, which a CPU quota (cpu.max) makes less than `cores` holds */
-	int64_t host_cores;       /* physical, that all ranks of the host have together, under that quota */
-	bool shared;              /* another rank has these cores as well, or there is less CPU time than ranks */
+struct placement {
+	int32_t gpu;                 /* number of the GPU; -1: none */
+	char cores[PLACEMENT_CORES]; /* CPUs (hardware threads) as a list */
+	char nic[GRAPH_LABEL];       /* label of the nearest NIC; "" none */
+	int64_t n_cores;    /* physical, at least 1: what the rank can keep busy, which a CPU quota (cpu.max) makes less
+	                       than `cores` holds */
+	int64_t host_cores; /* physical, that all ranks of the host have together, under that quota */
+	bool shared;        /* another rank has these cores as well, or there is less CPU time than ranks */
 };
 
-/* Seats for `ranks` ranks of this host, by local rank, from the CPUs in `allowed` (a list as in `cores`; "" all that this process may use).
- * With GPUs (`use_gpus`): local rank r gets GPU r of the graph, and an even share of the allowed cores of that GPU's NUMA node (of all, where the node has none allowed); ST_RUN when there are fewer GPUs than
- * ranks, unless `share_gpu`. Without: an even share of all cores, neighbours in hwloc's order. `g` may be NULL without GPUs. Among equally near NICs, GPU i takes the i-th (modulo their number). Where there are more ranks than cores, cores are shared.
- * ST_INPUT: `allowed`, or a GPU's own list, is no list of CPUs. ST_RUN: none of the CPUs exists here. */
-enum status placement_seats(const struct graph *g, const char *allowed, int64_t ranks, bool use_gpus, bool share_gpu, struct seat *out, struct error *e);
+/* Placements for `ranks` ranks of this host, by local rank, from the CPUs in `allowed` (a list as in `cores`; "" all
+ * that this process may use). With GPUs (`use_gpus`): local rank r gets GPU r of the graph, and an even share of the
+ * allowed cores of that GPU's NUMA node (of all, where the node has none allowed); ST_RUN when there are fewer GPUs
+ * than ranks, unless `share_gpu`. Without: an even share of all cores, neighbours in hwloc's order. `g` may be NULL
+ * without GPUs. Among equally near NICs, GPU i takes the i-th (modulo their number). Where there are more ranks than
+ * cores, cores are shared. ST_INPUT: `allowed`, or a GPU's own list, is no list of CPUs. ST_RUN: none of the CPUs
+ * exists here. */
+enum status placement_choose(const struct graph *g, const char *allowed, int64_t ranks, bool use_gpus, bool share_gpu,
+	struct placement *out, struct error *e);
 
 /* The same where each rank's GPU is decided already: gpu[r] is the number in the graph of local rank r's. */
-enum status placement_seats_at(const struct graph *g, const char *allowed, int64_t ranks, const int32_t *gpu, struct seat *out, struct error *e);
+enum status placement_choose_at(const struct graph *g, const char *allowed, int64_t ranks, const int32_t *gpu,
+	struct placement *out, struct error *e);
 
-/* What is left of the seats of one host when its ranks have the CPU time of `quota` cores together (whole; a fraction of one counts as one). placement_seats has done it for this host's quota. */
-void placement_limit(struct seat *seats, int64_t ranks, int64_t quota);
+/* Cuts the placements of one host to a CPU quota: its ranks together have the time of `quota` cores (whole; a fraction
+ * counts as one). placement_choose has done it for this host's quota. */
+void placement_limit(struct placement *placements, int64_t ranks, int64_t quota);
 
-/* "rank 3: host h1, GPU3 (NVIDIA H100 80GB HBM3, 0000:5d:00.0), cores 24-31, NIC3 (mlx5_3)"; "rank 3: host vm, cores 3 (shared), no GPU". A long list of cores is cut at a comma. `g`: the seats' graph, or NULL. */
-void seat_text(const struct seat *s, const struct graph *g, const char *host, int64_t rank, char out[SEAT_TEXT]);
+/* "rank 3: host h1, GPU3 (NVIDIA H100 80GB HBM3, 0000:5d:00.0), cores 24-31, NIC3 (mlx5_3)"; "rank 3: host vm, cores 3
+ * (shared), no GPU". A long list of cores is cut at a comma. `g`: the placements' graph, or NULL. */
+void placement_text(const struct placement *s, const struct graph *g, const char *host, int64_t rank,
+	char out[PLACEMENT_TEXT]);
 
 #endif

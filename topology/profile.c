@@ -6,25 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/paths.h"
 
-struct profile *profile_create(void)
-{
-	return calloc(1, sizeof(struct profile));
-}
+struct profile *profile_create(void) { return calloc(1, sizeof(struct profile)); }
 
-void profile_destroy(struct profile *p)
-{
-	free(p);
-}
+void profile_destroy(struct profile *p) { free(p); }
 
 /* ---- entries ---- */
 
 static enum status check_name(const char *name, struct error *e)
 {
-	size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"); /* what stands in a YAML key as it is */
+	size_t len = strspn(name,
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"); /* what stands in a YAML key as it
+	                                                                                 is */
 	if (len == 0 || name[len] || len >= PROFILE_NAME)
-		return error_set(e, ST_RUN, "profile entry '%.60s': a name has 1 to %d letters, digits, '_', '.', '-'", name, PROFILE_NAME - 1);
+		return error_set(e, ST_RUN, "profile entry '%.60s': a name has 1 to %d letters, digits, '_', '.', '-'",
+			name, PROFILE_NAME - 1);
 	return ST_OK;
 }
 
@@ -39,7 +37,8 @@ static enum status slot(const char *name, void *entries, size_t size, size_t *n,
 		if (strcmp(at + *index * size, name) == 0)
 			return ST_OK;
 	if (*n == PROFILE_ENTRIES)
-		return error_set(e, ST_RUN, "profile entry '%s': there is room for %d of a kind", name, PROFILE_ENTRIES);
+		return error_set(e, ST_RUN, "profile entry '%s': there is room for %d of a kind", name,
+			PROFILE_ENTRIES);
 	memset(at + *n * size, 0, size);
 	strcpy(at + *n * size, name);
 	++*n;
@@ -57,14 +56,16 @@ enum status profile_set_value(struct profile *p, const char *name, double value,
 	return st;
 }
 
-enum status profile_set_curve(struct profile *p, const char *name, const double *x, const double *y, size_t n, struct error *e)
+enum status profile_set_curve(struct profile *p, const char *name, const double *x, const double *y, size_t n,
+	struct error *e)
 {
 	size_t index;
 	if (n < 1 || n > PROFILE_POINTS)
 		return error_set(e, ST_RUN, "profile curve '%s': a curve has 1 to %d points", name, PROFILE_POINTS);
 	for (size_t i = 0; i < n; i++)
 		if (!(x[i] > 0) || !(y[i] > 0) || !isfinite(x[i]) || !isfinite(y[i]) || (i && !(x[i] > x[i - 1])))
-			return error_set(e, ST_RUN, "profile curve '%s': point %zu is not positive or not in ascending order", name, i + 1);
+			return error_set(e, ST_RUN,
+				"profile curve '%s': point %zu is not positive or not in ascending order", name, i + 1);
 	enum status st = slot(name, p->curves, sizeof p->curves[0], &p->n_curves, &index, e);
 	if (st)
 		return st;
@@ -75,14 +76,16 @@ enum status profile_set_curve(struct profile *p, const char *name, const double 
 	return ST_OK;
 }
 
-enum status profile_set_fit(struct profile *p, const char *name, const double *coef, size_t n, double residual, struct error *e)
+enum status profile_set_fit(struct profile *p, const char *name, const double *coef, size_t n, double residual,
+	struct error *e)
 {
 	size_t index;
 	if (n < 1 || n > PROFILE_COEFS)
 		return error_set(e, ST_RUN, "profile fit '%s': a fit has 1 to %d coefficients", name, PROFILE_COEFS);
 	for (size_t i = 0; i < n; i++)
 		if (!isfinite(coef[i]) || coef[i] < 0)
-			return error_set(e, ST_RUN, "profile fit '%s': coefficient %zu is negative or not a number", name, i + 1);
+			return error_set(e, ST_RUN, "profile fit '%s': coefficient %zu is negative or not a number",
+				name, i + 1);
 	if (!isfinite(residual) || residual < 0)
 		return error_set(e, ST_RUN, "profile fit '%s': the residual is negative or not a number", name);
 	enum status st = slot(name, p->fits, sizeof p->fits[0], &p->n_fits, &index, e);
@@ -93,6 +96,21 @@ enum status profile_set_fit(struct profile *p, const char *name, const double *c
 	f->residual = residual;
 	memcpy(f->coef, coef, n * sizeof *coef);
 	return ST_OK;
+}
+
+void profile_collective_curve(char out[PROFILE_NAME], const char *collective, int64_t ranks)
+{
+	snprintf(out, PROFILE_NAME, "%s.%" PRId64, collective, ranks);
+}
+
+int64_t profile_collective_ranks(const char *curve, const char *collective)
+{
+	const size_t len = strlen(collective);
+	if (strncmp(curve, collective, len) != 0 || curve[len] != '.')
+		return 0;
+	char *end;
+	const long long ranks = strtoll(curve + len + 1, &end, 10);
+	return *end || ranks < 0 ? 0 : ranks;
 }
 
 double profile_get_value(const struct profile *p, const char *name, double missing)
@@ -135,7 +153,8 @@ double profile_curve_at(const struct profile_curve *c, double x, int clamp)
 
 /* ---- key ---- */
 
-/* FNV-1a, 64 bits (draft-eastlake-fnv-21). Texts are hashed with their terminator, so that "a","bc" differs from "ab","c". */
+/* FNV-1a, 64 bits (draft-eastlake-fnv-21). Texts are hashed with their terminator, so that "a","bc" differs from
+ * "ab","c". */
 static uint64_t fnv1a(uint64_t h, const void *bytes, size_t n)
 {
 	const unsigned char *b = bytes;
@@ -144,10 +163,7 @@ static uint64_t fnv1a(uint64_t h, const void *bytes, size_t n)
 	return h;
 }
 
-static uint64_t hash_text(uint64_t h, const char *text)
-{
-	return fnv1a(h, text, strlen(text) + 1);
-}
+static uint64_t hash_text(uint64_t h, const char *text) { return fnv1a(h, text, strlen(text) + 1); }
 
 static uint64_t hash_int(uint64_t h, int64_t v)
 {
@@ -164,7 +180,7 @@ enum status profile_cache_path(const struct profile_key *k, char *path, size_t s
 		return st;
 	uint64_t h = UINT64_C(0xcbf29ce484222325);
 	const char *const texts[] = {k->stepsim, k->backend, k->cpu, k->mpi, k->blas, k->binding};
-	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+	for (size_t i = 0; i < COUNT(texts); i++)
 		h = hash_text(h, texts[i]);
 	h = hash_int(h, k->cores_per_rank);
 	h = hash_int(h, k->ranks_per_host);
@@ -177,6 +193,8 @@ enum status profile_cache_path(const struct profile_key *k, char *path, size_t s
 
 int profile_key_equal(const struct profile_key *a, const struct profile_key *b)
 {
-	return strcmp(a->stepsim, b->stepsim) == 0 && strcmp(a->backend, b->backend) == 0 && strcmp(a->cpu, b->cpu) == 0 && strcmp(a->mpi, b->mpi) == 0 && strcmp(a->blas, b->blas) == 0 &&
-	       strcmp(a->binding, b->binding) == 0 && a->cores_per_rank == b->cores_per_rank && a->ranks_per_host == b->ranks_per_host && a->ranks == b->ranks;
+	return strcmp(a->stepsim, b->stepsim) == 0 && strcmp(a->backend, b->backend) == 0 &&
+	       strcmp(a->cpu, b->cpu) == 0 && strcmp(a->mpi, b->mpi) == 0 && strcmp(a->blas, b->blas) == 0 &&
+	       strcmp(a->binding, b->binding) == 0 && a->cores_per_rank == b->cores_per_rank &&
+	       a->ranks_per_host == b->ranks_per_host && a->ranks == b->ranks;
 }

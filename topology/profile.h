@@ -1,7 +1,10 @@
-/* A measured profile: what calibration found, as named values, curves and fits. A YAML file that people can read, keyed by what it depends on.
+/* A measured profile: the named values, curves and fits of a calibration. It is a YAML file that people can read, keyed
+ * by what its figures depend on.
  *
- * Names: values "call_s", "overlap.compute_rate", ...; curves "norm.layernorm" (step/work.h) and "all_reduce.2" (collective, group size; x bytes of the full buffer, y seconds);
- * fits "gemm.nn". exec/ writes them, sim/ reads them; nothing here knows what they mean.
+ * exec/calibrate/ writes the entries; machine.c, sim/ and cli/ read them. Their names stand here once:
+ * - values: the PROFILE_ constants below;
+ * - curves and fits of ops: the name that work_of gives (step/work.h), such as "norm.layernorm" or "gemm.nn";
+ * - curves of collectives: profile_collective_curve.
  */
 #ifndef STEPSIM_TOPOLOGY_PROFILE_H
 #define STEPSIM_TOPOLOGY_PROFILE_H
@@ -16,11 +19,38 @@
 #define PROFILE_COEFS 8
 #define PROFILE_ENTRIES 96
 
-struct profile_value { char name[PROFILE_NAME]; double value; };
-struct profile_curve { char name[PROFILE_NAME]; size_t n; double x[PROFILE_POINTS], y[PROFILE_POINTS]; /* x ascending, both positive */ };
-struct profile_fit { char name[PROFILE_NAME]; size_t n; double coef[PROFILE_COEFS]; double residual; /* root mean square relative residual */ };
+/* Names of values. A rank's rates are those that all ranks reach at once. */
+#define PROFILE_PEAK "peak."                        /* and a format's name: FLOP/s of the fastest GEMM */
+#define PROFILE_MEM_BPS "mem_Bps"                   /* memory bandwidth of a rank, B/s, of the largest add */
+#define PROFILE_CALL_S "call_s"                     /* least time of an op; on a GPU, there */
+#define PROFILE_LAUNCH_S "launch_s"                 /* host time to issue an op to a GPU */
+#define PROFILE_SMS "sms"                           /* SMs of the GPU */
+#define PROFILE_COPY_H2D_BPS "copy.h2d_Bps"         /* pinned host memory to a GPU, B/s */
+#define PROFILE_COPY_D2H_BPS "copy.d2h_Bps"         /* a GPU to pinned host memory, B/s */
+#define PROFILE_P2P_LATENCY_S "p2p.latency_s"       /* one way, of a message of a few bytes between two ranks */
+#define PROFILE_P2P_BPS "p2p.Bps"                   /* of large messages between two ranks, B/s */
+#define PROFILE_COMPUTE_RATE "overlap.compute_rate" /* speed of a GEMM beside a collective, 0 to 1 of its own */
+#define PROFILE_COMM_RATE "overlap.comm_rate"       /* speed of a collective beside a GEMM, 0 to 1 of its own */
+#define PROFILE_PROGRESS_SHARE "progress.share"     /* of a core, taken by the progress thread */
+#define PROFILE_CPU_STEAL_SHARE "others.share"      /* of the cores, taken by others during calibration */
 
-/* What the figures depend on: another value of any of these is another profile. */
+struct profile_value {
+	char name[PROFILE_NAME];
+	double value;
+};
+struct profile_curve {
+	char name[PROFILE_NAME];
+	size_t n;
+	double x[PROFILE_POINTS], y[PROFILE_POINTS]; /* x ascending, both positive */
+};
+struct profile_fit {
+	char name[PROFILE_NAME];
+	size_t n;
+	double coef[PROFILE_COEFS];
+	double residual; /* root mean square relative residual */
+};
+
+/* The identity of a profile: its figures hold for these values alone. */
 struct profile_key {
 	char stepsim[32], backend[16], cpu[128], mpi[64], blas[128], binding[64];
 	int64_t cores_per_rank, ranks_per_host, ranks;
@@ -42,15 +72,24 @@ void profile_destroy(struct profile *p);
 
 /* Adding: ST_RUN when the table is full (a bug of the caller). A name that is there already is replaced. */
 enum status profile_set_value(struct profile *p, const char *name, double value, struct error *e);
-enum status profile_set_curve(struct profile *p, const char *name, const double *x, const double *y, size_t n, struct error *e);
-enum status profile_set_fit(struct profile *p, const char *name, const double *coef, size_t n, double residual, struct error *e);
+enum status profile_set_curve(struct profile *p, const char *name, const double *x, const double *y, size_t n,
+	struct error *e);
+enum status profile_set_fit(struct profile *p, const char *name, const double *coef, size_t n, double residual,
+	struct error *e);
+
+/* Writes the name of the curve of a collective over groups of `ranks` ranks: "all_reduce.2". Its x is the bytes of the
+ * full buffer, its y seconds. */
+void profile_collective_curve(char out[PROFILE_NAME], const char *collective, int64_t ranks);
+/* Returns the group size in the name of such a curve; 0 where the curve is not one of `collective`. */
+int64_t profile_collective_ranks(const char *curve, const char *collective);
 
 /* Lookups: `missing` / NULL when absent. */
 double profile_get_value(const struct profile *p, const char *name, double missing);
 const struct profile_curve *profile_get_curve(const struct profile *p, const char *name);
 const struct profile_fit *profile_get_fit(const struct profile *p, const char *name);
 
-/* Log-log interpolation; below the first and above the last point: `clamp` keeps the end value (rates an element), else the last segment's slope goes on (times of a transfer; below the first point the first value stays). */
+/* Log-log interpolation; below the first and above the last point: `clamp` keeps the end value (rates an element), else
+ * the last segment's slope goes on (times of a transfer; below the first point the first value stays). */
 double profile_curve_at(const struct profile_curve *c, double x, int clamp);
 
 /* "<cache>/profile-<hash of the key>.yaml". */

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/paths.h"
 #include "base/suggest.h"
 #include "base/yaml.h"
 #include "topology/profile.h"
 
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
 #define NUMBER_LIMIT 1e300
 
 /* ---- the key's fields, one table for both directions ---- */
@@ -20,15 +20,28 @@ static const struct key_text {
 	const char *name;
 	size_t offset, size;
 } key_texts[] = {
-#define KEY_TEXT(field) {#field, offsetof(struct profile_key, field), sizeof ((struct profile_key *)0)->field}
-	KEY_TEXT(stepsim), KEY_TEXT(backend), KEY_TEXT(cpu), KEY_TEXT(mpi), KEY_TEXT(blas), KEY_TEXT(binding),
+#define KEY_TEXT(field) \
+	{ \
+#field, offsetof(struct profile_key, field), sizeof((struct profile_key *)0)->field \
+	}
+	KEY_TEXT(stepsim),
+	KEY_TEXT(backend),
+	KEY_TEXT(cpu),
+	KEY_TEXT(mpi),
+	KEY_TEXT(blas),
+	KEY_TEXT(binding),
 };
 static const struct key_int {
 	const char *name;
 	size_t offset;
 } key_ints[] = {
-#define KEY_INT(field) {#field, offsetof(struct profile_key, field)}
-	KEY_INT(cores_per_rank), KEY_INT(ranks_per_host), KEY_INT(ranks),
+#define KEY_INT(field) \
+	{ \
+#field, offsetof(struct profile_key, field) \
+	}
+	KEY_INT(cores_per_rank),
+	KEY_INT(ranks_per_host),
+	KEY_INT(ranks),
 };
 
 /* ---- writing ---- */
@@ -57,7 +70,9 @@ static void put_list(FILE *f, const double *x, size_t n)
 
 static void put_profile(FILE *f, const struct profile *p)
 {
-	fputs("# Measured by `stepsim calibrate`. Seconds, bytes, FLOP and rates of them. It holds for runs that match `key` only.\nkey:\n", f);
+	fputs("# Measured by `stepsim calibrate`. Seconds, bytes, FLOP and rates of them. It holds for runs that match "
+	      "`key` only.\nkey:\n",
+		f);
 	for (size_t i = 0; i < COUNT(key_texts); i++) {
 		fprintf(f, "  %s: ", key_texts[i].name);
 		put_text(f, (const char *)&p->key + key_texts[i].offset);
@@ -73,7 +88,9 @@ static void put_profile(FILE *f, const struct profile *p)
 	fputs("\nvalues:\n", f);
 	for (size_t i = 0; i < p->n_values; i++)
 		fprintf(f, "  %s: %.17g\n", p->values[i].name, p->values[i].value);
-	fputs("# time against size: seconds an element against the bytes touched; for collectives seconds against the bytes of the full buffer\ncurves:\n", f);
+	fputs("# time against size: seconds an element against the bytes touched; for collectives seconds against the "
+	      "bytes of the full buffer\ncurves:\n",
+		f);
 	for (size_t i = 0; i < p->n_curves; i++) {
 		const struct profile_curve *c = &p->curves[i];
 		fprintf(f, "  %s:\n    x: ", c->name);
@@ -82,7 +99,9 @@ static void put_profile(FILE *f, const struct profile *p)
 		put_list(f, c->y, c->n);
 		fputc('\n', f);
 	}
-	fputs("# time = sum of coef x term (step/work.h has the terms); residual: root mean square of the relative error\nfits:\n", f);
+	fputs("# time = sum of coef x term (step/work.h has the terms); residual: root mean square of the relative "
+	      "error\nfits:\n",
+		f);
 	for (size_t i = 0; i < p->n_fits; i++) {
 		fprintf(f, "  %s:\n    residual: %.17g\n    coef: ", p->fits[i].name, p->fits[i].residual);
 		put_list(f, p->fits[i].coef, p->fits[i].n);
@@ -158,8 +177,10 @@ static enum status read_key(const struct ynode *map, struct profile *p, struct e
 	enum status st = need_map(map, e);
 	for (size_t i = 0; i < map->n && !st; i++)
 		st = read_key_field(map->child[i], &p->key, e);
-	if (!st && map->n != COUNT(key_texts) + COUNT(key_ints)) /* keys are unique and known, so a shorter map misses one */
-		st = ynode_error(map, e, "key: %zu of its %zu fields are missing", COUNT(key_texts) + COUNT(key_ints) - map->n, COUNT(key_texts) + COUNT(key_ints));
+	if (!st && map->n != COUNT(key_texts) +
+				     COUNT(key_ints)) /* keys are unique and known, so a shorter map misses one */
+		st = ynode_error(map, e, "key: %zu of its %zu fields are missing",
+			COUNT(key_texts) + COUNT(key_ints) - map->n, COUNT(key_texts) + COUNT(key_ints));
 	return st;
 }
 
@@ -245,7 +266,8 @@ static enum status read_date(const struct ynode *n, struct profile *p, struct er
 static enum status read_section(const struct ynode *n, struct profile *p, struct error *e)
 {
 	static const char *const known[] = {"key", "date", "values", "curves", "fits"};
-	static enum status (*const readers[])(const struct ynode *, struct profile *, struct error *) = {read_key, read_date, read_value, read_curve, read_fit};
+	static enum status (*const readers[])(const struct ynode *, struct profile *, struct error *) = {read_key,
+		read_date, read_value, read_curve, read_fit};
 	static_assert(COUNT(known) == COUNT(readers), "one reader a section");
 	size_t k = 0;
 	while (k < COUNT(known) && strcmp(known[k], n->key) != 0)

@@ -3,17 +3,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/stats.h"
 #include "base/table.h"
 #include "cli/validate/validate.h"
-#include "sim/nccl.h"
+#include "sim/price/nccl.h"
+#include "sim/price/rates.h"
 
 #define NORMAL_90 1.645
 
 bool is_table_of_collectives(const struct csv *t)
 {
-	static const char *const needed[] = {"collective", "gpu", "n_gpus", "n_nodes", "intra", "inter", "nccl_version", "bytes", "dtype", "time_us_outofplace"};
-	for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
+	static const char *const needed[] = {"collective", "gpu", "n_gpus", "n_nodes", "intra", "inter", "nccl_version",
+		"bytes", "dtype", "time_us_outofplace"};
+	for (size_t i = 0; i < COUNT(needed); i++)
 		if (csv_column(t, needed[i]) == CSV_NO_COLUMN)
 			return false;
 	return true;
@@ -21,15 +24,18 @@ bool is_table_of_collectives(const struct csv *t)
 
 /* ---- one row ---- */
 
-/* The time, or what the printed bandwidth says: of the algorithm (bytes / time), or of the bus by nccl-tests' convention. */
+/* The time, or what the printed bandwidth says: of the algorithm (bytes / time), or of the bus by nccl-tests'
+ * convention. */
 static double measured_s(const struct csv *t, size_t row, const char *collective, double bytes)
 {
-	double us = strtod(csv_get(t, row, "time_us_outofplace"), NULL), algbw = strtod(csv_get(t, row, "algbw"), NULL), busbw = strtod(csv_get(t, row, "busbw"), NULL), n = strtod(csv_get(t, row, "n_gpus"), NULL);
+	double us = strtod(csv_get(t, row, "time_us_outofplace"), NULL), algbw = strtod(csv_get(t, row, "algbw"), NULL),
+	       busbw = strtod(csv_get(t, row, "busbw"), NULL), n = strtod(csv_get(t, row, "n_gpus"), NULL);
 	if (us > 0)
 		return 1e-6 * us;
 	if (algbw > 0)
 		return bytes / (1e9 * algbw);
-	bool shares = strcmp(collective, "all_gather") == 0 || strcmp(collective, "reduce_scatter") == 0 || strcmp(collective, "alltoall") == 0;
+	bool shares = strcmp(collective, "all_gather") == 0 || strcmp(collective, "reduce_scatter") == 0 ||
+	              strcmp(collective, "alltoall") == 0;
 	double bus = strcmp(collective, "all_reduce") == 0 ? 2 * (n - 1) / n : shares ? (n - 1) / n : 1;
 	return busbw > 0 ? bytes * bus / (1e9 * busbw) : 0;
 }
@@ -44,7 +50,8 @@ static void name_machine(const char *id, char out[64])
 		out[digits - 1] = '\0';
 }
 
-static enum status predict_collective(const struct csv *t, size_t row, struct machines *machines, struct judged_collective *out, struct error *e)
+static enum status predict_collective(const struct csv *t, size_t row, struct machines *machines,
+	struct judged_collective *out, struct error *e)
 {
 	struct collective_run run;
 	const struct machine *m = NULL;
@@ -57,7 +64,10 @@ static enum status predict_collective(const struct csv *t, size_t row, struct ma
 	if (!(out->measured_s > 0))
 		return error_set(e, ST_INPUT, "no time is printed");
 	enum status st = collective_words(t, row, &run, e);
-	if (st || (st = machines_find(machines, run.line, run.hosts, run.per_host, &m, e)) || (st = nccl_group_of(m, run.ranks, 1, &g, e)))
+	if (st || (st = machines_find(machines, run.line, run.hosts, run.per_host, &m, e)))
+		return st;
+	const struct rates rates = rates_of(m);
+	if ((st = nccl_group_of(&rates, run.ranks, 1, &g, e)))
 		return st;
 	g.one_process = run.one_process;
 	g.version = run.version;
@@ -73,11 +83,16 @@ static enum status predict_collective(const struct csv *t, size_t row, struct ma
 	return ST_OK;
 }
 
-enum status collective_row_judge(const struct csv *t, size_t row, struct machines *m, struct judged_collective *out, struct error *e)
+enum status collective_row_judge(const struct csv *t, size_t row, struct machines *m, struct judged_collective *out,
+	struct error *e)
 {
 	struct error why = {ST_OK, ""};
-	*out = (struct judged_collective){.id = csv_get(t, row, "id"), .collective = csv_get(t, row, "collective"), .use = csv_get(t, row, "use"), .line = t->line[row], .ranks = atoll(csv_get(t, row, "n_gpus")),
-	                                  .bytes = strtod(csv_get(t, row, "bytes"), NULL)};
+	*out = (struct judged_collective){.id = csv_get(t, row, "id"),
+		.collective = csv_get(t, row, "collective"),
+		.use = csv_get(t, row, "use"),
+		.line = t->line[row],
+		.ranks = atoll(csv_get(t, row, "n_gpus")),
+		.bytes = strtod(csv_get(t, row, "bytes"), NULL)};
 	out->measured_s = measured_s(t, row, out->collective, out->bytes);
 	name_machine(out->id, out->machine);
 	predict_collective(t, row, m, out, &why);
@@ -89,7 +104,8 @@ enum status collective_row_judge(const struct csv *t, size_t row, struct machine
 
 static int compare(const void *a, const void *b)
 {
-	const struct judged_collective *x = *(struct judged_collective *const *)a, *y = *(struct judged_collective *const *)b;
+	const struct judged_collective *x = *(struct judged_collective *const *)a,
+				       *y = *(struct judged_collective *const *)b;
 	int by = strcmp(x->machine, y->machine);
 	by = by ? by : strcmp(x->collective, y->collective);
 	by = by ? by : (x->ranks > y->ranks) - (x->ranks < y->ranks);
@@ -100,7 +116,8 @@ static int compare(const void *a, const void *b)
 
 static bool alike(const struct judged_collective *x, const struct judged_collective *y)
 {
-	return x->ranks == y->ranks && x->bytes == y->bytes && strcmp(x->machine, y->machine) == 0 && strcmp(x->collective, y->collective) == 0;
+	return x->ranks == y->ranks && x->bytes == y->bytes && strcmp(x->machine, y->machine) == 0 &&
+	       strcmp(x->collective, y->collective) == 0;
 }
 
 void collectives_mark_best(judged_collectives *rows)
@@ -127,28 +144,29 @@ void collectives_mark_best(judged_collectives *rows)
 static const struct range {
 	const char *name;
 	double low, high; /* (low, high] */
-} ranges[] = {{"<= 64 KiB", 0, KIB64}, {"to 16 MiB", KIB64, MIB16}, {"> 16 MiB", MIB16, INFINITY}}, totals[] = {{"all", 0, INFINITY}, {"< 1 MiB", 0, MIB1 - 1}, {">= 1 MiB", MIB1 - 1, INFINITY}};
+} ranges[] = {{"<= 64 KiB", 0, KIB64}, {"to 16 MiB", KIB64, MIB16}, {"> 16 MiB", MIB16, INFINITY}},
+  totals[] = {{"all", 0, INFINITY}, {"< 1 MiB", 0, MIB1 - 1}, {">= 1 MiB", MIB1 - 1, INFINITY}};
 
-struct view {
+struct table_view {
 	const char *machine, *collective; /* NULL: all */
 	const struct range *range;
 	bool special;
 };
 
-static double error_of(const struct judged_collective *j)
-{
-	return 100 * (j->predicted_s / j->measured_s - 1);
-}
+static double error_of(const struct judged_collective *j) { return 100 * (j->predicted_s / j->measured_s - 1); }
 
 /* |error| in per cent of the rows in view. */
-static size_t take(const judged_collectives *rows, const struct view *v, bool best, double *room, double *signed_mean, double *covered)
+static size_t take(const judged_collectives *rows, const struct table_view *v, bool best, double *room,
+	double *signed_mean, double *covered)
 {
 	size_t n = 0;
 	*signed_mean = *covered = 0;
 	for (size_t i = 0; i < rows->n; i++) {
 		const struct judged_collective *j = &rows->at[i];
-		if (j->reason[0] || (best && !j->best) || (*j->use != '\0') != v->special || !(j->bytes > v->range->low && j->bytes <= v->range->high) || (v->machine && strcmp(j->machine, v->machine) != 0) ||
-		    (v->collective && strcmp(j->collective, v->collective) != 0))
+		if (j->reason[0] || (best && !j->best) || (*j->use != '\0') != v->special ||
+			!(j->bytes > v->range->low && j->bytes <= v->range->high) ||
+			(v->machine && strcmp(j->machine, v->machine) != 0) ||
+			(v->collective && strcmp(j->collective, v->collective) != 0))
 			continue;
 		room[n++] = fabs(error_of(j));
 		*signed_mean += error_of(j);
@@ -161,7 +179,8 @@ static size_t take(const judged_collectives *rows, const struct view *v, bool be
 	return n;
 }
 
-static enum status view_line(struct table *t, const judged_collectives *rows, const struct view *v, double *room, struct error *e)
+static enum status view_line(struct table *t, const judged_collectives *rows, const struct table_view *v, double *room,
+	struct error *e)
 {
 	double mean, covered, unused;
 	size_t n = take(rows, v, false, room, &mean, &covered);
@@ -171,9 +190,13 @@ static enum status view_line(struct table *t, const judged_collectives *rows, co
 	size_t best = take(rows, v, true, room, &unused, &unused);
 	char of_best[64] = "||";
 	if (best > 0)
-		snprintf(of_best, sizeof of_best, "%zu|%.1f|%.1f", best, stats_median(room, best), stats_percentile(room, best, 90));
-	return table_row(t, e, "%s|%s|%s|%zu|%.1f|%.1f|%+.1f|%.0f|%s", v->special ? "special rows" : v->machine ? v->machine : "all rows", v->collective ? v->collective : "all", v->range->name, n, median, p90, mean,
-	                 covered, of_best);
+		snprintf(of_best, sizeof of_best, "%zu|%.1f|%.1f", best, stats_median(room, best),
+			stats_percentile(room, best, 90));
+	return table_row(t, e, "%s|%s|%s|%zu|%.1f|%.1f|%+.1f|%.0f|%s",
+		v->special   ? "special rows"
+		: v->machine ? v->machine
+			     : "all rows",
+		v->collective ? v->collective : "all", v->range->name, n, median, p90, mean, covered, of_best);
 }
 
 static enum status lines(struct table *t, const judged_collectives *rows, double *room, struct error *e)
@@ -183,15 +206,17 @@ static enum status lines(struct table *t, const judged_collectives *rows, double
 		const struct judged_collective *j = &rows->at[i];
 		bool first = true;
 		for (size_t k = 0; k < i && first; k++)
-			first = strcmp(rows->at[k].machine, j->machine) != 0 || strcmp(rows->at[k].collective, j->collective) != 0;
-		for (size_t r = 0; first && r < sizeof ranges / sizeof ranges[0] && !st; r++)
-			st = view_line(t, rows, &(struct view){j->machine, j->collective, &ranges[r], false}, room, e);
+			first = strcmp(rows->at[k].machine, j->machine) != 0 ||
+			        strcmp(rows->at[k].collective, j->collective) != 0;
+		for (size_t r = 0; first && r < COUNT(ranges) && !st; r++)
+			st = view_line(t, rows, &(struct table_view){j->machine, j->collective, &ranges[r], false},
+				room, e);
 	}
 	if (!st)
 		st = table_row(t, e, "-");
-	for (size_t r = 0; r < sizeof totals / sizeof totals[0] && !st; r++)
-		st = view_line(t, rows, &(struct view){NULL, NULL, &totals[r], false}, room, e);
-	return st ? st : view_line(t, rows, &(struct view){NULL, NULL, &totals[0], true}, room, e);
+	for (size_t r = 0; r < COUNT(totals) && !st; r++)
+		st = view_line(t, rows, &(struct table_view){NULL, NULL, &totals[r], false}, room, e);
+	return st ? st : view_line(t, rows, &(struct table_view){NULL, NULL, &totals[0], true}, room, e);
 }
 
 /* Rows that are not predicted, and those that are left out of the totals, by what is said of them. */
@@ -226,7 +251,8 @@ static enum status reasons(const judged_collectives *rows, FILE *out, struct err
 
 enum status collectives_print(const judged_collectives *rows, FILE *out, struct error *e)
 {
-	struct table *t = table_create("<machine|<collective|<bytes|rows|median %|p90 %|signed %|in interval %|best|median %|p90 %");
+	struct table *t = table_create(
+		"<machine|<collective|<bytes|rows|median %|p90 %|signed %|in interval %|best|median %|p90 %");
 	double *room = malloc((rows->n + 1) * sizeof *room);
 	enum status st = t && room ? lines(t, rows, room, e) : error_nomem(e, "the summary");
 	if (!st) {

@@ -8,7 +8,7 @@
 #include "cli/validate/validate.h"
 #include "report/report.h"
 
-/* What both kinds of rows have. */
+/* The cells that both kinds of rows have. */
 struct figures {
 	const char *id, *reason;
 	double predicted_s, measured_s, low_s, high_s;
@@ -20,18 +20,22 @@ static enum status add(struct table *t, const char *what, const struct figures *
 	quantity_format(m, f->measured_s, UNIT_SECOND);
 	if (f->reason[0])
 		return table_row(t, e, "%s%s|-|%s|-|-|%s", f->id, what, m, f->reason);
-	return table_row(t, e, "%s%s|%s|%s|%+.1f %%|%s to %s|%s", f->id, what, quantity_format(p, f->predicted_s, UNIT_SECOND), m, 100 * (f->predicted_s / f->measured_s - 1), quantity_format(low, f->low_s, UNIT_SECOND),
-	                 quantity_format(high, f->high_s, UNIT_SECOND), f->low_s <= f->measured_s && f->measured_s <= f->high_s ? "" : "outside");
+	return table_row(t, e, "%s%s|%s|%s|%+.1f %%|%s to %s|%s", f->id, what,
+		quantity_format(p, f->predicted_s, UNIT_SECOND), m, 100 * (f->predicted_s / f->measured_s - 1),
+		quantity_format(low, f->low_s, UNIT_SECOND), quantity_format(high, f->high_s, UNIT_SECOND),
+		f->low_s <= f->measured_s && f->measured_s <= f->high_s ? "" : "outside");
 }
 
 static struct figures of_step(const struct judged *j)
 {
-	return (struct figures){j->id, j->reason, j->predicted_s, j->measured_s, j->interval90_s[0], j->interval90_s[1]};
+	return (struct figures){j->id, j->reason, j->predicted_s, j->measured_s, j->interval90_s[0],
+		j->interval90_s[1]};
 }
 
 static struct figures of_collective(const struct judged_collective *j)
 {
-	return (struct figures){j->id, j->reason, j->predicted_s, j->measured_s, j->interval90_s[0], j->interval90_s[1]};
+	return (struct figures){j->id, j->reason, j->predicted_s, j->measured_s, j->interval90_s[0],
+		j->interval90_s[1]};
 }
 
 static void print(struct table *t, FILE *out)
@@ -62,7 +66,8 @@ enum status collective_rows_print(const judged_collectives *rows, FILE *out, str
 		const struct judged_collective *j = &rows->at[i];
 		const struct figures f = of_collective(j);
 		char what[160], size[QUANTITY_MAX];
-		snprintf(what, sizeof what, "|%s|%" PRId64 "|%s", j->collective, j->ranks, quantity_format(size, j->bytes, UNIT_BYTE));
+		snprintf(what, sizeof what, "|%s|%" PRId64 "|%s", j->collective, j->ranks,
+			quantity_format(size, j->bytes, UNIT_BYTE));
 		st = add(t, what, &f, e);
 	}
 	if (!st)
@@ -74,10 +79,7 @@ enum status collective_rows_print(const judged_collectives *rows, FILE *out, str
 /* ---- CSV ---- */
 
 /* Empty: not known. */
-static void number(bool known, double v, FILE *out)
-{
-	report_csv_number(known ? v : NAN, 9, out);
-}
+static void number(bool known, double v, FILE *out) { report_csv_number(known ? v : NAN, 9, out); }
 
 static void text(const char *s, FILE *out)
 {

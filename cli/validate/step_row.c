@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "cli/validate/validate.h"
-#include "sim/fold.h"
+#include "sim/engine/fold.h"
 
 /* ---- machines ---- */
 
@@ -18,10 +19,7 @@ struct machines {
 	VEC(struct known_machine *) known;
 };
 
-struct machines *machines_create(void)
-{
-	return calloc(1, sizeof(struct machines));
-}
+struct machines *machines_create(void) { return calloc(1, sizeof(struct machines)); }
 
 void machines_destroy(struct machines *m)
 {
@@ -35,10 +33,12 @@ void machines_destroy(struct machines *m)
 	free(m);
 }
 
-enum status machines_find(struct machines *m, const char *line, int64_t nodes, int64_t per_host, const struct machine **out, struct error *e)
+enum status machines_find(struct machines *m, const char *line, int64_t nodes, int64_t per_host,
+	const struct machine **out, struct error *e)
 {
 	for (size_t i = 0; i < m->known.n; i++) {
-		if (m->known.at[i]->nodes == nodes && m->known.at[i]->per_host == per_host && strcmp(m->known.at[i]->line, line) == 0) {
+		if (m->known.at[i]->nodes == nodes && m->known.at[i]->per_host == per_host &&
+			strcmp(m->known.at[i]->line, line) == 0) {
 			*out = &m->known.at[i]->machine;
 			return ST_OK;
 		}
@@ -78,7 +78,8 @@ static double number(const struct csv *t, size_t row, const char *column)
 /* The published figure as seconds a step: the time itself, or tokens over a rate. */
 static double measured_s(const struct csv *t, size_t row)
 {
-	double tokens = number(t, row, "global_batch_seqs") * number(t, row, "seq_len"), rate = number(t, row, "tokens_per_s");
+	double tokens = number(t, row, "global_batch_seqs") * number(t, row, "seq_len"),
+	       rate = number(t, row, "tokens_per_s");
 	if (number(t, row, "step_time_s") > 0)
 		return number(t, row, "step_time_s");
 	if (rate <= 0)
@@ -93,12 +94,9 @@ static bool is(const struct csv *t, size_t row, const char *column, const char *
 
 /* ---- the config ---- */
 
-static bool gated(const char *mlp)
-{
-	return strcmp(mlp, "swiglu") == 0 || strcmp(mlp, "geglu") == 0;
-}
+static bool gated(const char *mlp) { return strcmp(mlp, "swiglu") == 0 || strcmp(mlp, "geglu") == 0; }
 
-/* Defaults of ground_truth's tables: 4 x hidden; gated: 8/3 of it, up to a multiple of 256. */
+/* Returns a blank d_ff's default: 4 x hidden; 8/3 x hidden up to a multiple of 256 for a gated MLP. */
 static int64_t ffn_of(const struct csv *t, size_t row, const char *mlp)
 {
 	int64_t hidden = whole(t, row, "d_model", 0);
@@ -108,8 +106,10 @@ static int64_t ffn_of(const struct csv *t, size_t row, const char *mlp)
 /* Mixtures of experts of other shapes than their rows': named, not described, in the tables. */
 static const char *preset_of(const struct csv *t, size_t row)
 {
-	static const struct { const char *model, *preset; } named[] = {{"Qwen3_30B_a3B", "qwen3-30b-a3b"}, {"Qwen3_235B_a22B", "qwen3-235b-a22b"}};
-	for (size_t i = 0; i < sizeof named / sizeof named[0]; i++)
+	static const struct {
+		const char *model, *preset;
+	} named[] = {{"Qwen3_30B_a3B", "qwen3-30b-a3b"}, {"Qwen3_235B_a22B", "qwen3-235b-a22b"}};
+	for (size_t i = 0; i < COUNT(named); i++)
 		if (is(t, row, "model", named[i].model))
 			return named[i].preset;
 	return NULL;
@@ -125,18 +125,23 @@ static void write_model(const struct csv *t, size_t row, const struct framework_
 {
 	char mlp[32];
 	if (preset_of(t, row)) {
-		fprintf(out, "model:\n  preset: %s\n  seq_len: %" PRId64 "\n", preset_of(t, row), whole(t, row, "seq_len", 0));
+		fprintf(out, "model:\n  preset: %s\n  seq_len: %" PRId64 "\n", preset_of(t, row),
+			whole(t, row, "seq_len", 0));
 		return;
 	}
 	snprintf(mlp, sizeof mlp, "%s", *csv_get(t, row, "mlp") ? csv_get(t, row, "mlp") : "gelu");
 	for (char *p = mlp; (p = strchr(p, '-'));)
 		*p = '_';
 	bool llama = gated(mlp), encoder = is(t, row, "arch", "encoder");
-	fprintf(out, "model:\n  layers: %" PRId64 "\n  hidden: %" PRId64 "\n  heads: %" PRId64 "\n  kv_heads: %" PRId64 "\n  ffn_hidden: %" PRId64 "\n  vocab: %" PRId64 "\n  seq_len: %" PRId64 "\n",
-	        whole(t, row, "n_layers", 0), whole(t, row, "d_model", 0), whole(t, row, "n_heads", 0), whole(t, row, "n_kv_heads", whole(t, row, "n_heads", 0)), ffn_of(t, row, mlp),
-	        whole(t, row, "vocab", 0), whole(t, row, "seq_len", 0));
-	fprintf(out, "  mlp: %s\n  norm: %s\n  position: %s\n  bias: %s\n  qkv_bias: %s\n  causal: %s\n", mlp, llama ? "rmsnorm" : "layernorm", llama ? "rope" : f->position,
-	        !llama && f->bias ? "true" : "false", !llama && f->bias ? "true" : "false", encoder ? "false" : "true");
+	fprintf(out,
+		"model:\n  layers: %" PRId64 "\n  hidden: %" PRId64 "\n  heads: %" PRId64 "\n  kv_heads: %" PRId64
+		"\n  ffn_hidden: %" PRId64 "\n  vocab: %" PRId64 "\n  seq_len: %" PRId64 "\n",
+		whole(t, row, "n_layers", 0), whole(t, row, "d_model", 0), whole(t, row, "n_heads", 0),
+		whole(t, row, "n_kv_heads", whole(t, row, "n_heads", 0)), ffn_of(t, row, mlp),
+		whole(t, row, "vocab", 0), whole(t, row, "seq_len", 0));
+	fprintf(out, "  mlp: %s\n  norm: %s\n  position: %s\n  bias: %s\n  qkv_bias: %s\n  causal: %s\n", mlp,
+		llama ? "rmsnorm" : "layernorm", llama ? "rope" : f->position, !llama && f->bias ? "true" : "false",
+		!llama && f->bias ? "true" : "false", encoder ? "false" : "true");
 	bool tied = is(t, row, "tied_emb", "true") || (!*csv_get(t, row, "tied_emb") && !llama);
 	fprintf(out, "  tied_embeddings: %s\n", tied ? "true" : "false");
 	int64_t experts, each;
@@ -149,23 +154,36 @@ static bool recompute_by_fit(const struct csv *t, size_t row, const struct frame
 	return !*csv_get(t, row, "act_ckpt") && strcmp(f->recompute, "fit") == 0;
 }
 
-static enum status write_train(const struct csv *t, size_t row, const struct framework_words *f, bool tight_memory, FILE *out, struct error *e)
+static enum status write_train(const struct csv *t, size_t row, const struct framework_words *f, bool tight_memory,
+	FILE *out, struct error *e)
 {
-	const char *dtype = dtype_words(csv_get(t, row, "dtype"), multiplies_tf32(csv_get(t, row, "gpu"))), *ckpt = csv_get(t, row, "act_ckpt");
+	const char *dtype = dtype_words(csv_get(t, row, "dtype"), multiplies_tf32(csv_get(t, row, "gpu"))),
+		   *ckpt = csv_get(t, row, "act_ckpt");
 	if (!dtype)
 		return error_set(e, ST_INPUT, "dtype: '%s' is not known", csv_get(t, row, "dtype"));
-	int64_t batch = whole(t, row, "global_batch_seqs", 0), dp = whole(t, row, "dp", 0), micro = whole(t, row, "micro_batch_seqs", 0), accumulated = whole(t, row, "grad_accum", 0);
+	int64_t batch = whole(t, row, "global_batch_seqs", 0), dp = whole(t, row, "dp", 0),
+		micro = whole(t, row, "micro_batch_seqs", 0), accumulated = whole(t, row, "grad_accum", 0);
 	if (micro < 1 && accumulated > 0 && dp > 0)
 		micro = batch / (dp * accumulated);
 	if (batch < 1 || micro < 1)
 		return error_set(e, ST_INPUT, "the %s is not printed", batch < 1 ? "global batch" : "micro-batch");
 	const char *attention = csv_get(t, row, "attention");
-	/* Every second block again: torchtitan's selective checkpointing by layer, and by op (every second product and all elementwise) as near as this comes to it. */
+	/* Every second block again: torchtitan's selective checkpointing by layer, and by op (every second product and
+	 * all elementwise) as near as this comes to it. */
 	bool half = strcmp(ckpt, "half") == 0;
 	if (half)
 		ckpt = "full";
-	fprintf(out, "train:\n  stack: %s\n  global_batch: %" PRId64 "\n  micro_batch: %" PRId64 "\n  dtype: %s\n  attention: %s\n  recompute: %s\n", f->bf16_stack && is(t, row, "dtype", "bf16") ? f->bf16_stack : f->stack, batch, micro, dtype,
-	        strncmp(attention, "flash", 5) == 0 ? "flash" : strncmp(attention, "naive", 5) == 0 ? "naive" : f->attention, *ckpt ? ckpt : !recompute_by_fit(t, row, f) ? f->recompute : tight_memory ? "full" : "none");
+	fprintf(out,
+		"train:\n  stack: %s\n  global_batch: %" PRId64 "\n  micro_batch: %" PRId64
+		"\n  dtype: %s\n  attention: %s\n  recompute: %s\n",
+		f->bf16_stack && is(t, row, "dtype", "bf16") ? f->bf16_stack : f->stack, batch, micro, dtype,
+		strncmp(attention, "flash", 5) == 0   ? "flash"
+		: strncmp(attention, "naive", 5) == 0 ? "naive"
+						      : f->attention,
+		*ckpt                          ? ckpt
+		: !recompute_by_fit(t, row, f) ? f->recompute
+		: tight_memory                 ? "full"
+					       : "none");
 	if (strcmp(attention, "flash1") == 0 || strcmp(attention, "flash2") == 0)
 		fprintf(out, "  attention_kernel: fa%c\n", attention[5]);
 	if (half)
@@ -180,18 +198,24 @@ static enum status write_train(const struct csv *t, size_t row, const struct fra
 	return ST_OK;
 }
 
-static enum status write_parallel(const struct csv *t, size_t row, const struct framework_words *f, FILE *out, struct error *e)
+static enum status write_parallel(const struct csv *t, size_t row, const struct framework_words *f, FILE *out,
+	struct error *e)
 {
 	bool known;
 	const char *strategy = strategy_words(csv_get(t, row, "sharding"), &known);
-	int64_t tp = whole(t, row, "tp", 1), pp = whole(t, row, "pp", 1), vp = whole(t, row, "vp", 1), cp = whole(t, row, "cp", 1), ep = whole(t, row, "ep", 1);
+	int64_t tp = whole(t, row, "tp", 1), pp = whole(t, row, "pp", 1), vp = whole(t, row, "vp", 1),
+		cp = whole(t, row, "cp", 1), ep = whole(t, row, "ep", 1);
 	if (!known)
 		return error_set(e, ST_INPUT, "sharding: '%s' is not known", csv_get(t, row, "sharding"));
 	int64_t n = whole(t, row, "n_gpus", 0), replicas = tp * pp * cp > 0 ? n / (tp * pp * cp) : 0;
 	if (replicas * tp * pp * cp != n)
 		return error_set(e, ST_INPUT, "tp x pp x cp does not divide n_gpus");
 	bool grad_op = f->fsdp && strcmp(strategy, "zero2") == 0;
-	fprintf(out, "parallel:\n  strategy: %s\n%s", replicas * cp == 1 ? "none" : grad_op ? "fsdp" : strategy, replicas > 1 && grad_op ? "  reshard_after_forward: false\n" : "");
+	fprintf(out, "parallel:\n  strategy: %s\n%s",
+		replicas * cp == 1 ? "none"
+		: grad_op          ? "fsdp"
+				   : strategy,
+		replicas > 1 && grad_op ? "  reshard_after_forward: false\n" : "");
 	if (tp > 1)
 		fprintf(out, "  tensor: %" PRId64 "\n", tp);
 	if (tp > 1 && is(t, row, "seq_parallel", "true"))
@@ -222,7 +246,8 @@ enum status step_row_config(const struct csv *t, size_t row, bool tight_memory, 
 		return error_set(e, ST_INPUT, "notes: adapters (LoRA) are not modelled yet");
 	int64_t experts, each;
 	if (*csv_get(t, row, "experts") && !experts_of(t, row, &experts, &each))
-		return error_set(e, ST_INPUT, "experts: '%.60s' is not known (accepted: 8 top 2)", csv_get(t, row, "experts"));
+		return error_set(e, ST_INPUT, "experts: '%.60s' is not known (accepted: 8 top 2)",
+			csv_get(t, row, "experts"));
 	FILE *out = open_memstream(text, &len);
 	if (!out)
 		return error_nomem(e, "a row's config");
@@ -238,23 +263,26 @@ enum status step_row_config(const struct csv *t, size_t row, bool tight_memory, 
 
 /* ---- the prediction ---- */
 
-static enum status predict_as(const struct csv *t, size_t row, bool tight_memory, struct machines *machines, struct config *c, struct result *result, struct error *e)
+static enum status predict_as(const struct csv *t, size_t row, bool tight_memory, struct machines *machines,
+	struct config *c, struct result *result, struct error *e)
 {
 	const struct machine *m = NULL;
 	char *text = NULL, line[256];
 	int64_t nodes, per_host;
 	enum status st = step_row_config(t, row, tight_memory, &text, e);
-	if (!st && !(st = config_parse(text, strlen(text), csv_get(t, row, "id"), NULL, 0, c, e)) && !(st = system_words(t, row, line, &nodes, &per_host, e)) &&
-	    !(st = machines_find(machines, line, nodes, 0, &m, e))) {
+	if (!st && !(st = config_parse(text, strlen(text), csv_get(t, row, "id"), NULL, 0, c, e)) &&
+		!(st = system_words(t, row, line, &nodes, &per_host, e)) &&
+		!(st = machines_find(machines, line, nodes, 0, &m, e))) {
 		c->node_ranks = per_host;
 		if (!(st = config_resolve(c, nodes * per_host, e)))
-			st = predict_folded(c, m, result, e);
+			st = fold_predict(c, m, result, e);
 	}
 	free(text);
 	return st;
 }
 
-static enum status predict_row(const struct csv *t, size_t row, struct machines *machines, struct judged *out, struct error *e)
+static enum status predict_row(const struct csv *t, size_t row, struct machines *machines, struct judged *out,
+	struct error *e)
 {
 	const struct framework_words *f = framework_words(csv_get(t, row, "framework"));
 	struct config *c = calloc(1, sizeof *c);
@@ -265,7 +293,8 @@ static enum status predict_row(const struct csv *t, size_t row, struct machines 
 	if (!st) {
 		out->predicted_s = result->time.step_s;
 		memcpy(out->interval90_s, result->interval90_s, sizeof out->interval90_s);
-		out->predicted_memory_B = (double)(f->reports_allocated ? result->memory.first_B : result->memory.total_B);
+		out->predicted_memory_B = (double)(f->reports_allocated ? result->memory.first_B
+									: result->memory.total_B);
 		out->fits = result->memory.fits;
 	}
 	free(result);
@@ -277,8 +306,12 @@ enum status step_row_judge(const struct csv *t, size_t row, struct machines *m, 
 {
 	struct error why = {ST_OK, ""};
 	const struct framework_words *f = framework_words(csv_get(t, row, "framework"));
-	*out = (struct judged){.id = csv_get(t, row, "id"), .source = csv_get(t, row, "source"), .use = csv_get(t, row, "use"), .line = t->line[row], .measured_s = measured_s(t, row),
-	                       .measured_memory_B = (f && f->reports_allocated ? 0x1p30 : 1e9) * number(t, row, "mem_gb")};
+	*out = (struct judged){.id = csv_get(t, row, "id"),
+		.source = csv_get(t, row, "source"),
+		.use = csv_get(t, row, "use"),
+		.line = t->line[row],
+		.measured_s = measured_s(t, row),
+		.measured_memory_B = (f && f->reports_allocated ? 0x1p30 : 1e9) * number(t, row, "mem_gb")};
 	if (!(out->measured_s > 0))
 		error_set(&why, ST_INPUT, "no step time and no rate is printed");
 	else
@@ -287,10 +320,7 @@ enum status step_row_judge(const struct csv *t, size_t row, struct machines *m, 
 	return why.status == ST_RUN ? error_set(e, ST_RUN, "%s", why.text) : ST_OK;
 }
 
-double judged_error(const struct judged *j)
-{
-	return (j->predicted_s - j->measured_s) / j->measured_s;
-}
+double judged_error(const struct judged *j) { return (j->predicted_s - j->measured_s) / j->measured_s; }
 
 bool judged_covered(const struct judged *j)
 {

@@ -1,9 +1,10 @@
-/* The words of published tables in ours. */
+/* Maps the words of published tables to systems, stacks and keys. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "cli/validate/validate.h"
 #include "topology/catalogue/device.h"
 
@@ -16,7 +17,8 @@ static const struct framework_words frameworks[] = {
 	{"Megatron-Core", "megatron-core", NULL, "rope", "flash", "none", .interleaves = true},
 	{"Megatron-Bridge", "megatron-core", NULL, "rope", "flash", "none", .interleaves = true},
 	{"NeMo", "megatron-core", NULL, "rope", "flash", "none", .interleaves = true},
-	{"Megatron-DeepSpeed", "megatron-deepspeed", "megatron-deepspeed-bf16", "learned", "naive", "full", .bias = true},
+	{"Megatron-DeepSpeed", "megatron-deepspeed", "megatron-deepspeed-bf16", "learned", "naive", "full",
+		.bias = true},
 	{"torchtitan FSDP2, eager", "pytorch-fsdp-eager", NULL, "rope", "flash", "none", .bias = false},
 	{"torchtitan FSDP2, compiled", "pytorch-fsdp", NULL, "rope", "flash", "none", .bias = false},
 	{"KempnerForge FSDP2, eager", "pytorch-fsdp-eager", NULL, "rope", "flash", "none", .bias = false},
@@ -28,7 +30,8 @@ static const struct framework_words frameworks[] = {
 	{"nanoGPT DDP, eager", "pytorch-ddp-eager", NULL, "learned", "flash", "none", .bias = false},
 	{"nanoGPT DDP, compiled", "pytorch-ddp", NULL, "learned", "flash", "none", .bias = false},
 	{"flash-attention GPT", "pytorch-ddp", NULL, "learned", "flash", "none", .bias = true},
-	{"Transformer Engine, eager", "megatron-core", NULL, /* whose layers they are */ "learned", "flash", "none", .bias = true},
+	{"Transformer Engine, eager", "megatron-core", NULL, /* whose layers they are */ "learned", "flash", "none",
+		.bias = true},
 	{"InternLM", "internlm", NULL, "rope", "flash", "none", .bias = false},
 	{"DeepSpeed", "deepspeed", NULL, "rope", "flash", "none", .bias = false},
 	{"OneFlow GPT", "megatron-lm", NULL, "learned", "naive", "full", .bias = true},
@@ -41,7 +44,7 @@ static const struct framework_words frameworks[] = {
 
 const struct framework_words *framework_words(const char *cell)
 {
-	for (size_t i = 0; i < sizeof frameworks / sizeof frameworks[0]; i++)
+	for (size_t i = 0; i < COUNT(frameworks); i++)
 		if (strncmp(cell, frameworks[i].begins, strlen(frameworks[i].begins)) == 0)
 			return &frameworks[i];
 	return NULL;
@@ -51,9 +54,10 @@ const struct framework_words *framework_words(const char *cell)
 
 const char *strategy_words(const char *sharding, bool *known)
 {
-	static const char *const words[][2] = {{"none", "ddp"}, {"", "ddp"}, {"zero1", "zero1"}, {"zero2", "zero2"}, {"zero3", "fsdp"}, {"zero3/fsdp", "fsdp"}, {"fsdp", "fsdp"}, {"hsdp", "hsdp"}};
+	static const char *const words[][2] = {{"none", "ddp"}, {"", "ddp"}, {"zero1", "zero1"}, {"zero2", "zero2"},
+		{"zero3", "fsdp"}, {"zero3/fsdp", "fsdp"}, {"fsdp", "fsdp"}, {"hsdp", "hsdp"}};
 	*known = true;
-	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+	for (size_t i = 0; i < COUNT(words); i++)
 		if (strcmp(sharding, words[i][0]) == 0)
 			return words[i][1];
 	*known = false;
@@ -63,7 +67,7 @@ const char *strategy_words(const char *sharding, bool *known)
 bool multiplies_tf32(const char *gpu)
 {
 	static const char *const older[] = {"P100", "V100", "T4", "Quadro RTX", "RTX 20"};
-	for (size_t i = 0; i < sizeof older / sizeof older[0]; i++)
+	for (size_t i = 0; i < COUNT(older); i++)
 		if (strncmp(gpu, older[i], strlen(older[i])) == 0)
 			return false;
 	return true;
@@ -71,10 +75,11 @@ bool multiplies_tf32(const char *gpu)
 
 const char *dtype_words(const char *cell, bool tf32)
 {
-	static const char *const words[][2] = {{"", "bf16"}, {"bf16", "bf16"}, {"fp16", "fp16"}, {"tf32", "tf32"}, {"fp32", "fp32"}, {"fp8", "fp8"}, {"mxfp8", "mxfp8"}, {"nvfp4", "nvfp4"}};
+	static const char *const words[][2] = {{"", "bf16"}, {"bf16", "bf16"}, {"fp16", "fp16"}, {"tf32", "tf32"},
+		{"fp32", "fp32"}, {"fp8", "fp8"}, {"mxfp8", "mxfp8"}, {"nvfp4", "nvfp4"}};
 	if (strcmp(cell, "fp32/tf32") == 0)
 		return tf32 ? "tf32" : "fp32";
-	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+	for (size_t i = 0; i < COUNT(words); i++)
 		if (strcmp(cell, words[i][0]) == 0)
 			return words[i][1];
 	return NULL;
@@ -83,15 +88,21 @@ const char *dtype_words(const char *cell, bool tf32)
 /* ---- machines ---- */
 
 /* GPUs whose names in tables name no product of the catalogue by themselves. */
-static const char *const gpus[][3] = { /* gpu, how gpu_variant begins, id */
-	{"GB200", "NVL72", "gb200"}, {"GB300", "NVL72", "gb300"}, {"B200", "SXM", "b200"}, {"B300", "SXM", "b300"},
-	{"V100", "SXM2 32GB", "v100-sxm-32"}, {"V100", "SXM3 32GB", "v100-sxm-32"}, {"V100", "SXM2 16GB", "v100-sxm-16"},
+static const char *const gpus[][3] = {
+	/* gpu, how gpu_variant begins, id */
+	{"GB200", "NVL72", "gb200"},
+	{"GB300", "NVL72", "gb300"},
+	{"B200", "SXM", "b200"},
+	{"B300", "SXM", "b300"},
+	{"V100", "SXM2 32GB", "v100-sxm-32"},
+	{"V100", "SXM3 32GB", "v100-sxm-32"},
+	{"V100", "SXM2 16GB", "v100-sxm-16"},
 };
 
 static enum status gpu_words(const char *gpu, const char *variant, char id[DEVICE_ID], struct error *e)
 {
 	char shown[160], plain[96];
-	for (size_t i = 0; i < sizeof gpus / sizeof gpus[0]; i++)
+	for (size_t i = 0; i < COUNT(gpus); i++)
 		if (strcmp(gpu, gpus[i][0]) == 0 && strncmp(variant, gpus[i][1], strlen(gpus[i][1])) == 0) {
 			strcpy(id, gpus[i][2]);
 			return ST_OK;
@@ -139,18 +150,27 @@ static const char *default_network(const char *id)
 	return strncmp(id, "a100", 4) == 0 ? "200" : strncmp(id, "v100", 4) == 0 ? "100" : "400";
 }
 
-/* Networks by the words of notes, then of inter. alcf-polaris: its sets env and env2 load no libfabric plugin (the repository's README), so NCCL falls back to sockets. */
+/* Networks by the words of notes, then of inter. alcf-polaris: its sets env and env2 load no libfabric plugin (the
+ * repository's README), so NCCL falls back to sockets. */
 static const struct {
 	bool in_notes;
 	const char *word, *fabric;
 } fabrics[] = {
-	{true, "ALCF polaris; env ;", "tcp"}, {true, "ALCF polaris; env2", "tcp"}, {true, "over many allocations", "efa-shared"}, {false, "Slingshot", "slingshot"}, {false, "EFA (AWS p5)", "efa-shared"}, {false, "EFA", "efa"}, {false, "IB", "infiniband"}, {false, "InfiniBand", "infiniband"}, {false, "RoCE", "roce"},
+	{true, "ALCF polaris; env ;", "tcp"},
+	{true, "ALCF polaris; env2", "tcp"},
+	{true, "over many allocations", "efa-shared"},
+	{false, "Slingshot", "slingshot"},
+	{false, "EFA (AWS p5)", "efa-shared"},
+	{false, "EFA", "efa"},
+	{false, "IB", "infiniband"},
+	{false, "InfiniBand", "infiniband"},
+	{false, "RoCE", "roce"},
 };
 
 /* NULL: not named. */
 static const char *fabric_words(const char *notes, const char *inter)
 {
-	for (size_t i = 0; i < sizeof fabrics / sizeof fabrics[0]; i++)
+	for (size_t i = 0; i < COUNT(fabrics); i++)
 		if (strstr(fabrics[i].in_notes ? notes : inter, fabrics[i].word))
 			return fabrics[i].fabric;
 	return NULL;
@@ -165,13 +185,16 @@ static int64_t domain_of(int64_t n_gpus)
 	return 4;
 }
 
-/* NVIDIA's boards of four SXM GPUs (HGX A100, H100, H200 4-GPU) have no switch: each GPU's links go to the other three. */
+/* NVIDIA's boards of four SXM GPUs (HGX A100, H100, H200 4-GPU) have no switch: each GPU's links go to the other three.
+ */
 static bool board_of_four(const struct csv *t, size_t row, const char *id)
 {
-	return atoll(csv_get(t, row, "gpus_per_node")) == 4 && strcmp(csv_get(t, row, "interconnect_intra"), "NVLink") == 0 && strstr(id, "-sxm");
+	return atoll(csv_get(t, row, "gpus_per_node")) == 4 &&
+	       strcmp(csv_get(t, row, "interconnect_intra"), "NVLink") == 0 && strstr(id, "-sxm");
 }
 
-enum status system_words(const struct csv *t, size_t row, char line[256], int64_t *nodes, int64_t *per_host, struct error *e)
+enum status system_words(const struct csv *t, size_t row, char line[256], int64_t *nodes, int64_t *per_host,
+	struct error *e)
 {
 	const char *intra = csv_get(t, row, "interconnect_intra"), *inter = csv_get(t, row, "interconnect_inter");
 	char id[DEVICE_ID], nic[64];
@@ -188,8 +211,11 @@ enum status system_words(const struct csv *t, size_t row, char line[256], int64_
 	if (!network_words(inter, host, nic))
 		snprintf(nic, sizeof nic, "nic:%" PRId64 "x%sGb/s", host, default_network(id));
 	bool of_four = board_of_four(t, row, id);
-	const char *fabric = fabric_words("", inter), *joined = strncmp(intra, "PCIe", 4) == 0 ? " pcie" : of_four ? " mesh" : "";
-	snprintf(line, 256, "gpu:%" PRId64 " %s%s %s%s%s", of_four ? 4 : host /* or a part of it runs */, id, joined, nic, fabric ? " fabric:" : "", fabric ? fabric : "");
+	const char *fabric = fabric_words("", inter), *joined = strncmp(intra, "PCIe", 4) == 0 ? " pcie"
+	                                                        : of_four                      ? " mesh"
+	                                                                                       : "";
+	snprintf(line, 256, "gpu:%" PRId64 " %s%s %s%s%s", of_four ? 4 : host /* or a part of it runs */, id, joined,
+		nic, fabric ? " fabric:" : "", fabric ? fabric : "");
 	*nodes = n / host;
 	*per_host = host;
 	return ST_OK;
@@ -201,14 +227,15 @@ enum status system_words(const struct csv *t, size_t row, char line[256], int64_
 static const struct {
 	const char *word, *joined;
 	int64_t gpus; /* of a host; 0: as many as ran */
-} boxes[] = {{"4-GPU all-to-all", "mesh", 4}, {"NVSwitch", "nvswitch", 8}, {"bridge", "bridge", 0}, {"PCIe", "pcie", 0}};
+} boxes[] = {{"4-GPU all-to-all", "mesh", 4}, {"NVSwitch", "nvswitch", 8}, {"bridge", "bridge", 0},
+	{"PCIe", "pcie", 0}};
 
 /* Names that are several products, by how the rows' GPUs are joined. */
 static const char *const sxm_gpus[][2] = {{"H100 80GB", "h100-sxm"}, {"H200", "h200-sxm"}, {"B200", "b200"}};
 
 static enum status collective_gpu(const char *gpu, bool nvswitch, char id[DEVICE_ID], struct error *e)
 {
-	for (size_t i = 0; i < sizeof sxm_gpus / sizeof sxm_gpus[0] && nvswitch; i++)
+	for (size_t i = 0; i < COUNT(sxm_gpus) && nvswitch; i++)
 		if (strcmp(gpu, sxm_gpus[i][0]) == 0) {
 			strcpy(id, sxm_gpus[i][1]);
 			return ST_OK;
@@ -221,18 +248,25 @@ static enum status collective_gpu(const char *gpu, bool nvswitch, char id[DEVICE
 static int version_words(const char *cell)
 {
 	char *end;
-	long major = strtol(cell, &end, 10), minor = *end == '.' ? strtol(end + 1, &end, 10) : 0, patch = *end == '.' ? strtol(end + 1, &end, 10) : 0;
+	long major = strtol(cell, &end, 10), minor = *end == '.' ? strtol(end + 1, &end, 10) : 0,
+	     patch = *end == '.' ? strtol(end + 1, &end, 10) : 0;
 	return (int)(10000 * major + 100 * minor + patch);
 }
 
 enum status collective_words(const struct csv *t, size_t row, struct collective_run *out, struct error *e)
 {
-	const char *intra = csv_get(t, row, "intra"), *inter = csv_get(t, row, "inter"), *fabric = fabric_words(csv_get(t, row, "notes"), inter);
+	const char *intra = csv_get(t, row, "intra"), *inter = csv_get(t, row, "inter"),
+		   *fabric = fabric_words(csv_get(t, row, "notes"), inter);
 	char id[DEVICE_ID], nic[64] = "";
-	size_t box = 0, n_boxes = sizeof boxes / sizeof boxes[0];
-	*out = (struct collective_run){.ranks = atoll(csv_get(t, row, "n_gpus")), .hosts = atoll(csv_get(t, row, "n_nodes")), .one_process = strstr(csv_get(t, row, "notes"), "single process"), .version = version_words(csv_get(t, row, "nccl_version"))};
+	size_t box = 0, n_boxes = COUNT(boxes);
+	*out = (struct collective_run){.ranks = atoll(csv_get(t, row, "n_gpus")),
+		.hosts = atoll(csv_get(t, row, "n_nodes")),
+		.one_process = strstr(csv_get(t, row, "notes"), "single process"),
+		.version = version_words(csv_get(t, row, "nccl_version"))};
 	if (out->ranks < 2 || out->hosts < 1 || out->ranks % out->hosts)
-		return error_set(e, ST_INPUT, "%" PRId64 " GPUs on %" PRId64 " hosts: expected at least two, as many on each", out->ranks, out->hosts);
+		return error_set(e, ST_INPUT,
+			"%" PRId64 " GPUs on %" PRId64 " hosts: expected at least two, as many on each", out->ranks,
+			out->hosts);
 	out->per_host = out->ranks / out->hosts;
 	while (box < n_boxes && !strstr(intra, boxes[box].word))
 		box++;
@@ -244,6 +278,7 @@ enum status collective_words(const struct csv *t, size_t row, struct collective_
 	int64_t of_box = boxes[box].gpus > 0 ? boxes[box].gpus : out->per_host;
 	if (out->hosts > 1 && !network_words(inter, of_box, nic))
 		snprintf(nic, sizeof nic, "nic:%" PRId64 "x%sGb/s", of_box, default_network(id));
-	snprintf(out->line, sizeof out->line, "gpu:%" PRId64 " %s %s %s%s%s", of_box, id, boxes[box].joined, nic, out->hosts > 1 && fabric ? " fabric:" : "", out->hosts > 1 && fabric ? fabric : "");
+	snprintf(out->line, sizeof out->line, "gpu:%" PRId64 " %s %s %s%s%s", of_box, id, boxes[box].joined, nic,
+		out->hosts > 1 && fabric ? " fabric:" : "", out->hosts > 1 && fabric ? fabric : "");
 	return ST_OK;
 }

@@ -7,7 +7,7 @@
 #include "exec/cuda/attention_cudnn.h"
 #include "exec/cuda/check.h"
 
-/* What distinguishes one plan from another. */
+/* The identity of a plan. */
 struct key {
 	uint8_t kind, dtype;
 	uint16_t flags;
@@ -36,7 +36,8 @@ static struct key key_of(const struct op *op)
 
 static bool same_key(const struct key *a, const struct key *b)
 {
-	return a->kind == b->kind && a->dtype == b->dtype && a->flags == b->flags && memcmp(a->d, b->d, sizeof a->d) == 0;
+	return a->kind == b->kind && a->dtype == b->dtype && a->flags == b->flags &&
+	       memcmp(a->d, b->d, sizeof a->d) == 0;
 }
 
 static const struct plan *find(const struct attention_plans *a, const struct op *op)
@@ -49,14 +50,19 @@ static const struct plan *find(const struct attention_plans *a, const struct op 
 }
 
 /* lse and delta are fp32 always. */
-static bool is_statistic(const struct op *op, int arg) { return arg == 2 || (op->kind == OP_ATTENTION_GRAD && arg == 4); }
+static bool is_statistic(const struct op *op, int arg)
+{
+	return arg == 2 || (op->kind == OP_ATTENTION_GRAD && arg == 4);
+}
 
 static enum status formats_check(const struct role *role, const struct op *op, struct error *e)
 {
 	for (int i = 0; i < op_kind_info((enum op_kind)op->kind)->n_args; i++) {
 		enum dtype d = role->buffers.at[op_arg(role, op, i)->buffer].dtype;
 		if (!is_statistic(op, i) && d != (enum dtype)op->dtype)
-			return error_set(e, ST_RUN, "%s is stored as %s, not %s", op_kind_info((enum op_kind)op->kind)->arg_name[i], dtype_name(d), dtype_name((enum dtype)op->dtype));
+			return error_set(e, ST_RUN, "%s is stored as %s, not %s",
+				op_kind_info((enum op_kind)op->kind)->arg[i].name, dtype_name(d),
+				dtype_name((enum dtype)op->dtype));
 	}
 	return ST_OK;
 }
@@ -69,7 +75,8 @@ static void say(char why[256], const struct op *op, const char *reason)
 		snprintf(why, 256, "%s takes our own kernel: %.100s", op_name(op, name), reason);
 }
 
-static enum status plan_add(struct attention_plans *a, const struct role *role, const struct op *op, const char *no_handle, char why[256], struct error *e)
+static enum status plan_add(struct attention_plans *a, const struct role *role, const struct op *op,
+	const char *no_handle, char why[256], struct error *e)
 {
 	struct plan p = {.key = key_of(op)};
 	struct error reason = {0};
@@ -77,7 +84,8 @@ static enum status plan_add(struct attention_plans *a, const struct role *role, 
 		say(why, op, no_handle);
 	else if (op_window(op) > 0)
 		say(why, op, "a sliding window");
-	else if (formats_check(role, op, &reason) || cudnn_attention_create(a->handle, op, (enum dtype)op->dtype, &p.cudnn, &reason))
+	else if (formats_check(role, op, &reason) ||
+		 cudnn_attention_create(a->handle, op, (enum dtype)op->dtype, &p.cudnn, &reason))
 		say(why, op, reason.text);
 	if (!vec_push(&a->plans, p)) {
 		cudnn_attention_destroy(p.cudnn);
@@ -88,7 +96,8 @@ static enum status plan_add(struct attention_plans *a, const struct role *role, 
 	return ST_OK;
 }
 
-enum status attention_plans_create(const struct role *role, int device, struct attention_plans **out, char why[256], struct error *e)
+enum status attention_plans_create(const struct role *role, int device, struct attention_plans **out, char why[256],
+	struct error *e)
 {
 	why[0] = '\0';
 	struct attention_plans *a = calloc(1, sizeof *a);
@@ -126,10 +135,7 @@ void attention_plans_destroy(struct attention_plans *a)
 	free(a);
 }
 
-size_t attention_workspace_B(const struct attention_plans *a)
-{
-	return a->workspace_B;
-}
+size_t attention_workspace_B(const struct attention_plans *a) { return a->workspace_B; }
 
 bool attention_by_cudnn(const struct attention_plans *a, const struct op *op)
 {
@@ -137,16 +143,19 @@ bool attention_by_cudnn(const struct attention_plans *a, const struct op *op)
 	return p && p->cudnn;
 }
 
-/* What the plan was built for: its formats, and rows that begin at multiples of 16 bytes. */
-static bool plan_serves(const struct cuda_env *env, const struct op *op, const struct cuda_arg *arg, const struct cudnn_attention *plan)
+/* Returns whether the plan fits the arguments: their formats, and rows that begin at multiples of 16 bytes. */
+static bool plan_serves(const struct cuda_env *env, const struct op *op, const struct cuda_arg *arg,
+	const struct cudnn_attention *plan)
 {
 	for (int i = 0; i < op_kind_info((enum op_kind)op->kind)->n_args; i++)
-		if ((uintptr_t)arg[i].at % 16 || arg[i].dtype != (is_statistic(op, i) ? DT_FP32 : (enum dtype)op->dtype))
+		if ((uintptr_t)arg[i].at % 16 ||
+			arg[i].dtype != (is_statistic(op, i) ? DT_FP32 : (enum dtype)op->dtype))
 			return false;
 	return env->scratch_B >= cudnn_attention_workspace_B(plan);
 }
 
-enum status attention_run(struct attention_plans *a, const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+enum status attention_run(struct attention_plans *a, const struct cuda_env *env, const struct op *op,
+	const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
 	const struct plan *p = find(a, op);
 	if (!p || !p->cudnn || !plan_serves(env, op, arg, p->cudnn))

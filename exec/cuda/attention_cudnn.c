@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/vec.h"
 #include "exec/cuda/check.h"
 
@@ -12,7 +13,8 @@
 
 /* ---- the graphs, as tables ---- */
 
-/* Dimensions and strides in values; cuDNN takes batch, heads, rows, columns. In qkv a row of W = (H + 2 K) D values holds all heads of a token. */
+/* Dimensions and strides in values; cuDNN takes batch, heads, rows, columns. In qkv a row of W = (H + 2 K) D values
+ * holds all heads of a token. */
 enum shape { QKV_ROWS, QKV_COLS, OUT_ROWS, SCORES, SCORES_COLS, STATISTIC, HEADS_FULL, OUT_PRODUCT, ONE_VALUE };
 enum place {
 	VIRTUAL,   /* never in memory */
@@ -36,27 +38,68 @@ enum when { ALWAYS, CAUSAL, NOT_CAUSAL, GROUPED, NOT_GROUPED };
 
 struct node_row {
 	uint8_t kind, when;
-	int mode; /* POINTWISE: cudnnPointwiseMode_t; REDUCE: cudnnReduceTensorOp_t */
+	int mode;          /* POINTWISE: cudnnPointwiseMode_t; REDUCE: cudnnReduceTensorOp_t */
 	int8_t x, b, t, y; /* tensors; -1: none */
 	uint8_t compute;   /* enum format */
 	int8_t axis;       /* of GEN_INDEX, else -1 */
 };
 
-#define POINT1(mode, x, y) {POINTWISE, ALWAYS, mode, x, -1, -1, y, FLOAT, -1}
-#define POINT2(mode, x, b, y) {POINTWISE, ALWAYS, mode, x, b, -1, y, FLOAT, -1}
-#define SUM_OR_MAX(mode, x, y) {REDUCE, ALWAYS, mode, x, -1, -1, y, FLOAT, -1}
-#define PRODUCT(x, b, y) {MATMUL, ALWAYS, 0, x, b, -1, y, FLOAT, -1}
-#define VIEW(x, y) {RESHAPE, ALWAYS, 0, x, -1, -1, y, FLOAT, -1}
-#define NAME_OF(when, x, y) {SAME, when, 0, x, -1, -1, y, FLOAT, -1}
+#define POINT1(mode, x, y) \
+	{ \
+		POINTWISE, ALWAYS, mode, x, -1, -1, y, FLOAT, -1 \
+	}
+#define POINT2(mode, x, b, y) \
+	{ \
+		POINTWISE, ALWAYS, mode, x, b, -1, y, FLOAT, -1 \
+	}
+#define SUM_OR_MAX(mode, x, y) \
+	{ \
+		REDUCE, ALWAYS, mode, x, -1, -1, y, FLOAT, -1 \
+	}
+#define PRODUCT(x, b, y) \
+	{ \
+		MATMUL, ALWAYS, 0, x, b, -1, y, FLOAT, -1 \
+	}
+#define VIEW(x, y) \
+	{ \
+		RESHAPE, ALWAYS, 0, x, -1, -1, y, FLOAT, -1 \
+	}
+#define NAME_OF(when, x, y) \
+	{ \
+		SAME, when, 0, x, -1, -1, y, FLOAT, -1 \
+	}
 /* y = row >= column ? x : -inf */
-#define CAUSAL_MASK(x, row, col, keep, infinity, y)                                             \
-	{POINTWISE, CAUSAL, CUDNN_POINTWISE_GEN_INDEX, x, -1, -1, row, FLOAT, 2},               \
-	{POINTWISE, CAUSAL, CUDNN_POINTWISE_GEN_INDEX, x, -1, -1, col, FLOAT, 3},               \
-	{POINTWISE, CAUSAL, CUDNN_POINTWISE_CMP_GE, row, col, -1, keep, BOOL, -1},              \
-	{POINTWISE, CAUSAL, CUDNN_POINTWISE_BINARY_SELECT, x, infinity, keep, y, FLOAT, -1},    \
-	{SAME, NOT_CAUSAL, 0, x, -1, -1, y, FLOAT, -1}
+#define CAUSAL_MASK(x, row, col, keep, infinity, y) \
+	{POINTWISE, CAUSAL, CUDNN_POINTWISE_GEN_INDEX, x, -1, -1, row, FLOAT, 2}, \
+		{POINTWISE, CAUSAL, CUDNN_POINTWISE_GEN_INDEX, x, -1, -1, col, FLOAT, 3}, \
+		{POINTWISE, CAUSAL, CUDNN_POINTWISE_CMP_GE, row, col, -1, keep, BOOL, -1}, \
+		{POINTWISE, CAUSAL, CUDNN_POINTWISE_BINARY_SELECT, x, infinity, keep, y, FLOAT, -1}, \
+	{ \
+		SAME, NOT_CAUSAL, 0, x, -1, -1, y, FLOAT, -1 \
+	}
 
-enum forward_tensor { F_Q, F_KT, F_V, F_SCALE, F_INF, F_S, F_SCALED, F_ROW, F_COL, F_KEEP, F_MASKED, F_MAX, F_SHIFTED, F_EXP, F_SUM, F_LOG, F_LSE, F_P, F_OUT, F_COUNT };
+enum forward_tensor {
+	F_Q,
+	F_KT,
+	F_V,
+	F_SCALE,
+	F_INF,
+	F_S,
+	F_SCALED,
+	F_ROW,
+	F_COL,
+	F_KEEP,
+	F_MASKED,
+	F_MAX,
+	F_SHIFTED,
+	F_EXP,
+	F_SUM,
+	F_LOG,
+	F_LSE,
+	F_P,
+	F_OUT,
+	F_COUNT
+};
 static const struct tensor_row forward_tensors[] = {
 	[F_Q] = {"q", QKV_ROWS, AS_STORED, ARGUMENT, 0, Q_PART},
 	[F_KT] = {"k transposed", QKV_COLS, AS_STORED, ARGUMENT, 0, K_PART},
@@ -93,8 +136,40 @@ static const struct node_row forward_nodes[] = {
 };
 
 enum grad_tensor {
-	G_Q, G_KT, G_VT, G_OUT, G_DOUT, G_LSE, G_DELTA, G_DQ, G_DK, G_DV, G_SCALE, G_INF, G_ONE, G_DOUT_OUT, G_ROW_SUM, G_S, G_SCALED, G_SHIFTED, G_ROW, G_COL, G_KEEP, G_MASKED, G_P, G_PT, G_DV_FULL,
-	G_DP, G_DP_DELTA, G_DP_P, G_DS, G_DST, G_DK_FULL, G_K, G_DQ_SUM, G_COUNT
+	G_Q,
+	G_KT,
+	G_VT,
+	G_OUT,
+	G_DOUT,
+	G_LSE,
+	G_DELTA,
+	G_DQ,
+	G_DK,
+	G_DV,
+	G_SCALE,
+	G_INF,
+	G_ONE,
+	G_DOUT_OUT,
+	G_ROW_SUM,
+	G_S,
+	G_SCALED,
+	G_SHIFTED,
+	G_ROW,
+	G_COL,
+	G_KEEP,
+	G_MASKED,
+	G_P,
+	G_PT,
+	G_DV_FULL,
+	G_DP,
+	G_DP_DELTA,
+	G_DP_P,
+	G_DS,
+	G_DST,
+	G_DK_FULL,
+	G_K,
+	G_DQ_SUM,
+	G_COUNT
 };
 static const struct tensor_row grad_tensors[] = {
 	[G_Q] = {"q", QKV_ROWS, AS_STORED, ARGUMENT, 0, Q_PART},
@@ -164,15 +239,15 @@ static const struct node_row grad_nodes[] = {
 #define MAX_TENSORS 40
 #define MAX_NODES 40
 static_assert(F_COUNT <= MAX_TENSORS && G_COUNT <= MAX_TENSORS, "room for every tensor");
-static_assert(sizeof forward_nodes / sizeof forward_nodes[0] <= MAX_NODES && sizeof grad_nodes / sizeof grad_nodes[0] <= MAX_NODES, "room for every node");
+static_assert(COUNT(forward_nodes) <= MAX_NODES && COUNT(grad_nodes) <= MAX_NODES, "room for every node");
 
 static const struct graph {
 	const struct tensor_row *tensors;
 	const struct node_row *nodes;
 	int n_tensors, n_nodes;
 } graphs[] = {
-	{forward_tensors, forward_nodes, F_COUNT, sizeof forward_nodes / sizeof forward_nodes[0]},
-	{grad_tensors, grad_nodes, G_COUNT, sizeof grad_nodes / sizeof grad_nodes[0]},
+	{forward_tensors, forward_nodes, F_COUNT, COUNT(forward_nodes)},
+	{grad_tensors, grad_nodes, G_COUNT, COUNT(grad_nodes)},
 };
 
 /* ---- building ---- */
@@ -198,7 +273,8 @@ struct attribute {
 	const void *value;
 };
 
-static enum status add(struct cudnn_attention *a, cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *out, struct error *e)
+static enum status add(struct cudnn_attention *a, cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *out,
+	struct error *e)
 {
 	if (!vec_reserve(&a->made, 1))
 		return error_nomem(e, "a graph of cuDNN's");
@@ -208,24 +284,30 @@ static enum status add(struct cudnn_attention *a, cudnnBackendDescriptorType_t t
 	return st;
 }
 
-static enum status make(struct cudnn_attention *a, cudnnBackendDescriptorType_t type, const struct attribute *set, size_t n, cudnnBackendDescriptor_t *out, struct error *e)
+static enum status make(struct cudnn_attention *a, cudnnBackendDescriptorType_t type, const struct attribute *set,
+	size_t n, cudnnBackendDescriptor_t *out, struct error *e)
 {
 	enum status st = add(a, type, out, e);
 	for (size_t i = 0; !st && i < n; i++)
-		st = CUDNN_CHECK(cudnnBackendSetAttribute(*out, set[i].name, set[i].type, set[i].count, set[i].value), e);
+		st = CUDNN_CHECK(cudnnBackendSetAttribute(*out, set[i].name, set[i].type, set[i].count, set[i].value),
+			e);
 	return st ? st : CUDNN_CHECK(cudnnBackendFinalize(*out), e);
 }
-#define MAKE(a, type, out, e, ...) make((a), (type), (const struct attribute[]){__VA_ARGS__}, sizeof((const struct attribute[]){__VA_ARGS__}) / sizeof(struct attribute), (out), (e))
+#define MAKE(a, type, out, e, ...) \
+	make((a), (type), (const struct attribute[]){__VA_ARGS__}, \
+		sizeof((const struct attribute[]){__VA_ARGS__}) / sizeof(struct attribute), (out), (e))
 
 static cudnnDataType_t data_type(const struct cudnn_attention *a, int format)
 {
-	static const cudnnDataType_t plain[] = {[FLOAT] = CUDNN_DATA_FLOAT, [INT] = CUDNN_DATA_INT32, [BOOL] = CUDNN_DATA_BOOLEAN};
+	static const cudnnDataType_t plain[] =
+		{[FLOAT] = CUDNN_DATA_FLOAT, [INT] = CUDNN_DATA_INT32, [BOOL] = CUDNN_DATA_BOOLEAN};
 	return format == AS_STORED ? (a->stored == DT_BF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_HALF) : plain[format];
 }
 
 static void shape_of(const struct cudnn_attention *a, const struct tensor_row *t, int64_t dim[4], int64_t stride[4])
 {
-	const int64_t b = a->b, H = a->H, s = a->s, D = a->D, W = (H + 2 * a->K) * D, heads = t->part == K_PART || t->part == V_PART ? a->K : H;
+	const int64_t b = a->b, H = a->H, s = a->s, D = a->D, W = (H + 2 * a->K) * D,
+		      heads = t->part == K_PART || t->part == V_PART ? a->K : H;
 	const int64_t shapes[][2][4] = {
 		[QKV_ROWS] = {{b, heads, s, D}, {s * W, D, W, 1}},
 		[QKV_COLS] = {{b, heads, D, s}, {s * W, D, 1, W}},
@@ -234,7 +316,8 @@ static void shape_of(const struct cudnn_attention *a, const struct tensor_row *t
 		[SCORES_COLS] = {{b, H, s, s}, {H * s * s, s * s, 1, s}},
 		[STATISTIC] = {{b, H, s, 1}, {H * s, s, 1, 1}},
 		[HEADS_FULL] = {{b, H, s, D}, {H * s * D, s * D, D, 1}},
-		[OUT_PRODUCT] = {{b, H, s, D}, {H * s * D, s * D, H * D, 1}}, /* virtual: the strides that the engines expect */
+		[OUT_PRODUCT] = {{b, H, s, D},
+			{H * s * D, s * D, H * D, 1}}, /* virtual: the strides that the engines expect */
 		[ONE_VALUE] = {{1, 1, 1, 1}, {1, 1, 1, 1}},
 	};
 	for (int i = 0; i < 4; i++) {
@@ -267,19 +350,23 @@ static enum status tensor(struct cudnn_attention *a, int i, struct error *e)
 	return st;
 }
 
-static enum status matmul(struct cudnn_attention *a, const struct node_row *n, cudnnBackendDescriptor_t *op, struct error *e)
+static enum status matmul(struct cudnn_attention *a, const struct node_row *n, cudnnBackendDescriptor_t *op,
+	struct error *e)
 {
 	cudnnDataType_t compute = data_type(a, n->compute);
 	cudnnBackendDescriptor_t how;
-	enum status st = MAKE(a, CUDNN_BACKEND_MATMUL_DESCRIPTOR, &how, e, {CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &compute});
-	return st ? st : MAKE(a, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, op, e,
-		{CUDNN_ATTR_OPERATION_MATMUL_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &how},
-		{CUDNN_ATTR_OPERATION_MATMUL_ADESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &a->tensors[n->x]},
-		{CUDNN_ATTR_OPERATION_MATMUL_BDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &a->tensors[n->b]},
-		{CUDNN_ATTR_OPERATION_MATMUL_CDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &a->tensors[n->y]});
+	enum status st = MAKE(a, CUDNN_BACKEND_MATMUL_DESCRIPTOR, &how, e,
+		{CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &compute});
+	return st ? st
+	          : MAKE(a, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, op, e,
+			    {CUDNN_ATTR_OPERATION_MATMUL_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &how},
+			    {CUDNN_ATTR_OPERATION_MATMUL_ADESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &a->tensors[n->x]},
+			    {CUDNN_ATTR_OPERATION_MATMUL_BDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &a->tensors[n->b]},
+			    {CUDNN_ATTR_OPERATION_MATMUL_CDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &a->tensors[n->y]});
 }
 
-static enum status reduce(struct cudnn_attention *a, const struct node_row *n, cudnnBackendDescriptor_t *op, struct error *e)
+static enum status reduce(struct cudnn_attention *a, const struct node_row *n, cudnnBackendDescriptor_t *op,
+	struct error *e)
 {
 	cudnnDataType_t compute = data_type(a, n->compute);
 	cudnnReduceTensorOp_t mode = (cudnnReduceTensorOp_t)n->mode;
@@ -287,55 +374,68 @@ static enum status reduce(struct cudnn_attention *a, const struct node_row *n, c
 	enum status st = MAKE(a, CUDNN_BACKEND_REDUCTION_DESCRIPTOR, &how, e,
 		{CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, &mode},
 		{CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &compute});
-	return st ? st : MAKE(a, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, op, e,
-		{CUDNN_ATTR_OPERATION_REDUCTION_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &how},
-		{CUDNN_ATTR_OPERATION_REDUCTION_XDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &a->tensors[n->x]},
-		{CUDNN_ATTR_OPERATION_REDUCTION_YDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &a->tensors[n->y]});
+	return st ? st
+	          : MAKE(a, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, op, e,
+			    {CUDNN_ATTR_OPERATION_REDUCTION_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &how},
+			    {CUDNN_ATTR_OPERATION_REDUCTION_XDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &a->tensors[n->x]},
+			    {CUDNN_ATTR_OPERATION_REDUCTION_YDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+				    &a->tensors[n->y]});
 }
 
-static enum status reshape(struct cudnn_attention *a, const struct node_row *n, cudnnBackendDescriptor_t *op, struct error *e)
+static enum status reshape(struct cudnn_attention *a, const struct node_row *n, cudnnBackendDescriptor_t *op,
+	struct error *e)
 {
 	return MAKE(a, CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR, op, e,
 		{CUDNN_ATTR_OPERATION_RESHAPE_XDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &a->tensors[n->x]},
 		{CUDNN_ATTR_OPERATION_RESHAPE_YDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &a->tensors[n->y]});
 }
 
-static enum status pointwise(struct cudnn_attention *a, const struct node_row *n, cudnnBackendDescriptor_t *op, struct error *e)
+static enum status pointwise(struct cudnn_attention *a, const struct node_row *n, cudnnBackendDescriptor_t *op,
+	struct error *e)
 {
 	cudnnDataType_t compute = data_type(a, n->compute);
 	cudnnPointwiseMode_t mode = (cudnnPointwiseMode_t)n->mode;
 	const int64_t axis = n->axis;
 	const float one = 1.0f;
-	struct attribute how_set[3] = {{CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode}, {CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &compute},
+	struct attribute how_set[3] = {{CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode},
+		{CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &compute},
 		{CUDNN_ATTR_POINTWISE_AXIS, CUDNN_TYPE_INT64, 1, &axis}};
 	cudnnBackendDescriptor_t how;
 	enum status st = make(a, CUDNN_BACKEND_POINTWISE_DESCRIPTOR, how_set, n->axis >= 0 ? 3 : 2, &how, e);
 	if (st)
 		return st;
-	struct attribute set[7] = {{CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &how},
+	struct attribute set[7] = {{CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+					   &how},
 		{CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &a->tensors[n->x]},
 		{CUDNN_ATTR_OPERATION_POINTWISE_YDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &a->tensors[n->y]},
 		{CUDNN_ATTR_OPERATION_POINTWISE_ALPHA1, CUDNN_TYPE_FLOAT, 1, &one},
 		{CUDNN_ATTR_OPERATION_POINTWISE_ALPHA2, CUDNN_TYPE_FLOAT, 1, &one}};
 	size_t count = 5;
 	if (n->b >= 0)
-		set[count++] = (struct attribute){CUDNN_ATTR_OPERATION_POINTWISE_BDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &a->tensors[n->b]};
+		set[count++] = (struct attribute){CUDNN_ATTR_OPERATION_POINTWISE_BDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+			1, &a->tensors[n->b]};
 	if (n->t >= 0)
-		set[count++] = (struct attribute){CUDNN_ATTR_OPERATION_POINTWISE_TDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &a->tensors[n->t]};
+		set[count++] = (struct attribute){CUDNN_ATTR_OPERATION_POINTWISE_TDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+			1, &a->tensors[n->t]};
 	return make(a, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, set, count, op, e);
 }
 
 static bool applies(const struct cudnn_attention *a, int when)
 {
 	const bool grouped = a->H != a->K;
-	const bool answers[] = {[ALWAYS] = true, [CAUSAL] = a->causal, [NOT_CAUSAL] = !a->causal, [GROUPED] = grouped, [NOT_GROUPED] = !grouped};
+	const bool answers[] = {[ALWAYS] = true,
+		[CAUSAL] = a->causal,
+		[NOT_CAUSAL] = !a->causal,
+		[GROUPED] = grouped,
+		[NOT_GROUPED] = !grouped};
 	return answers[when];
 }
 
 static enum status node(struct cudnn_attention *a, const struct node_row *n, struct error *e)
 {
-	static enum status (*const makers[])(struct cudnn_attention *, const struct node_row *, cudnnBackendDescriptor_t *, struct error *) = {
-		[MATMUL] = matmul, [POINTWISE] = pointwise, [REDUCE] = reduce, [RESHAPE] = reshape};
+	static enum status (*const makers[])(struct cudnn_attention *, const struct node_row *,
+		cudnnBackendDescriptor_t *,
+		struct error *) = {[MATMUL] = matmul, [POINTWISE] = pointwise, [REDUCE] = reduce, [RESHAPE] = reshape};
 	const int named[] = {n->x, n->b, n->t, n->kind == SAME ? -1 : n->y};
 	enum status st = ST_OK;
 	for (int i = 0; !st && i < 4; i++)
@@ -358,26 +458,31 @@ static enum status build(struct cudnn_attention *a, cudnnHandle_t handle, struct
 	for (int i = 0; !st && i < a->graph->n_nodes; i++)
 		if (applies(a, a->graph->nodes[i].when))
 			st = node(a, &a->graph->nodes[i], e);
-	return st ? st : MAKE(a, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, &a->op_graph, e,
-		{CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, a->n_ops, a->ops},
-		{CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle});
+	return st ? st
+	          : MAKE(a, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, &a->op_graph, e,
+			    {CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, a->n_ops, a->ops},
+			    {CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle});
 }
 
 /* ---- choosing an engine ---- */
 
 #define MAX_CONFIGS 16
 
-static bool plan_works(struct cudnn_attention *a, cudnnHandle_t handle, cudnnBackendDescriptor_t config, struct error *e)
+static bool plan_works(struct cudnn_attention *a, cudnnHandle_t handle, cudnnBackendDescriptor_t config,
+	struct error *e)
 {
 	int64_t count;
 	return MAKE(a, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &a->plan, e,
-		{CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle},
-		{CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config}) == ST_OK &&
-	       CUDNN_CHECK(cudnnBackendGetAttribute(a->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &count, &a->plan_B), e) == ST_OK;
+		       {CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle},
+		       {CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config}) == ST_OK &&
+	       CUDNN_CHECK(cudnnBackendGetAttribute(a->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64,
+				   1, &count, &a->plan_B),
+		       e) == ST_OK;
 }
 
 /* The first plan, in the heuristic's order, that finalizes; `last` says why the last one did not. */
-static enum status choose(struct cudnn_attention *a, cudnnHandle_t handle, cudnnBackendHeurMode_t mode, struct error *last)
+static enum status choose(struct cudnn_attention *a, cudnnHandle_t handle, cudnnBackendHeurMode_t mode,
+	struct error *last)
 {
 	cudnnBackendDescriptor_t heuristic, configs[MAX_CONFIGS];
 	int64_t found = 0;
@@ -387,7 +492,9 @@ static enum status choose(struct cudnn_attention *a, cudnnHandle_t handle, cudnn
 	for (int i = 0; !st && i < MAX_CONFIGS; i++)
 		st = add(a, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &configs[i], last);
 	if (!st)
-		st = CUDNN_CHECK(cudnnBackendGetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, MAX_CONFIGS, &found, configs), last);
+		st = CUDNN_CHECK(cudnnBackendGetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+					 CUDNN_TYPE_BACKEND_DESCRIPTOR, MAX_CONFIGS, &found, configs),
+			last);
 	for (int64_t i = 0; !st && i < found && i < MAX_CONFIGS; i++) {
 		*last = (struct error){0};
 		if (plan_works(a, handle, configs[i], last))
@@ -402,8 +509,9 @@ static enum status limits_check(const struct op *op, enum dtype format, struct e
 		return error_set(e, ST_RUN, "cuDNN's fused attention takes bf16 and fp16, not %s", dtype_name(format));
 	if (op->flags & OP_ALIBI)
 		return error_set(e, ST_RUN, "the graph for cuDNN has no ALiBi");
-	if (op->d[4] % 8)
-		return error_set(e, ST_RUN, "heads of %lld values are not whole vectors of 16 bytes", (long long)op->d[4]);
+	if (op->attn.head_dim % 8)
+		return error_set(e, ST_RUN, "heads of %lld values are not whole vectors of 16 bytes",
+			(long long)op->attn.head_dim);
 	for (int i = 0; i < 5; i++)
 		if (op->d[i] < 1)
 			return error_set(e, ST_RUN, "nothing to do");
@@ -412,7 +520,8 @@ static enum status limits_check(const struct op *op, enum dtype format, struct e
 	return ST_OK;
 }
 
-enum status cudnn_attention_create(cudnnHandle_t handle, const struct op *op, enum dtype format, struct cudnn_attention **out, struct error *e)
+enum status cudnn_attention_create(cudnnHandle_t handle, const struct op *op, enum dtype format,
+	struct cudnn_attention **out, struct error *e)
 {
 	static const cudnnBackendHeurMode_t modes[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK};
 	enum status st = limits_check(op, format, e);
@@ -421,17 +530,17 @@ enum status cudnn_attention_create(cudnnHandle_t handle, const struct op *op, en
 	struct cudnn_attention *a = calloc(1, sizeof *a);
 	if (!a)
 		return error_nomem(e, "attention by cuDNN");
-	const int64_t *d = op->d;
+	const struct op_attn *d = &op->attn;
 	a->graph = &graphs[op->kind == OP_ATTENTION_GRAD];
-	a->b = d[0], a->H = d[1], a->K = d[2], a->s = d[3], a->D = d[4];
+	a->b = d->batch, a->H = d->heads, a->K = d->kv_heads, a->s = d->seq, a->D = d->head_dim;
 	a->stored = format;
 	a->causal = op->flags & OP_CAUSAL;
-	a->constants[SOFTMAX_SCALE] = 1.0f / sqrtf((float)d[4]);
+	a->constants[SOFTMAX_SCALE] = 1.0f / sqrtf((float)d->head_dim);
 	a->constants[MINUS_INFINITY] = -INFINITY;
 	a->constants[ONE] = 1.0f;
 	struct error last = {0};
 	st = build(a, handle, &last);
-	for (size_t i = 0; !st && i < sizeof modes / sizeof modes[0]; i++) {
+	for (size_t i = 0; !st && i < COUNT(modes); i++) {
 		last = (struct error){0};
 		if (!choose(a, handle, modes[i], &last)) {
 			*out = a;
@@ -456,7 +565,10 @@ void cudnn_attention_destroy(struct cudnn_attention *a)
 
 #define WORKSPACE_ALIGN ((size_t)256)
 
-static size_t sums_offset_B(const struct cudnn_attention *a) { return ((size_t)a->plan_B + WORKSPACE_ALIGN - 1) / WORKSPACE_ALIGN * WORKSPACE_ALIGN; }
+static size_t sums_offset_B(const struct cudnn_attention *a)
+{
+	return ((size_t)a->plan_B + WORKSPACE_ALIGN - 1) / WORKSPACE_ALIGN * WORKSPACE_ALIGN;
+}
 
 size_t cudnn_attention_workspace_B(const struct cudnn_attention *a)
 {
@@ -464,11 +576,14 @@ size_t cudnn_attention_workspace_B(const struct cudnn_attention *a)
 	return sums_offset_B(a) + (sums ? (size_t)(a->b * a->H * a->s * a->D) * sizeof(float) : 0);
 }
 
-static void *address_of(struct cudnn_attention *a, const struct tensor_row *t, const struct cuda_arg *arg, void *workspace)
+static void *address_of(struct cudnn_attention *a, const struct tensor_row *t, const struct cuda_arg *arg,
+	void *workspace)
 {
 	const int64_t first[] = {[WHOLE] = 0, [Q_PART] = 0, [K_PART] = a->H, [V_PART] = a->H + a->K};
 	switch ((enum place)t->place) {
-	case ARGUMENT: return (char *)arg[t->arg].at + (size_t)(first[t->part] * a->D) * 2; /* parts are of what is stored: 2 bytes a value */
+	case ARGUMENT:
+		return (char *)arg[t->arg].at +
+		       (size_t)(first[t->part] * a->D) * 2; /* parts are of what is stored: 2 bytes a value */
 	case WORKSPACE: return (char *)workspace + sums_offset_B(a);
 	case CONSTANT: return &a->constants[t->arg];
 	case VIRTUAL: break;
@@ -476,7 +591,8 @@ static void *address_of(struct cudnn_attention *a, const struct tensor_row *t, c
 	return NULL;
 }
 
-enum status cudnn_attention_run(struct cudnn_attention *a, cudnnHandle_t handle, const struct cuda_arg arg[OP_MAX_ARGS], void *workspace, struct error *e)
+enum status cudnn_attention_run(struct cudnn_attention *a, cudnnHandle_t handle, const struct cuda_arg arg[OP_MAX_ARGS],
+	void *workspace, struct error *e)
 {
 	int64_t ids[MAX_TENSORS], n = 0;
 	void *at[MAX_TENSORS];
@@ -491,10 +607,16 @@ enum status cudnn_attention_run(struct cudnn_attention *a, cudnnHandle_t handle,
 	enum status st = CUDNN_CHECK(cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack), e);
 	if (st)
 		return st;
-	if (!(st = CUDNN_CHECK(cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, n, ids), e)) &&
-	    !(st = CUDNN_CHECK(cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, n, at), e)) &&
-	    !(st = CUDNN_CHECK(cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace), e)) &&
-	    !(st = CUDNN_CHECK(cudnnBackendFinalize(pack), e)))
+	if (!(st = CUDNN_CHECK(cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, n,
+				       ids),
+		      e)) &&
+		!(st = CUDNN_CHECK(cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
+					   CUDNN_TYPE_VOID_PTR, n, at),
+			  e)) &&
+		!(st = CUDNN_CHECK(cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE,
+					   CUDNN_TYPE_VOID_PTR, 1, &workspace),
+			  e)) &&
+		!(st = CUDNN_CHECK(cudnnBackendFinalize(pack), e)))
 		st = CUDNN_CHECK(cudnnBackendExecute(handle, a->plan, pack), e);
 	(void)cudnnBackendDestroyDescriptor(pack);
 	return st;

@@ -1,4 +1,5 @@
-/* Flash attention as one of cuDNN's fused graphs (cuDNN backend API, "Supported Graph Patterns", fused attention forward and backward). Private to attention.c. */
+/* Flash attention as one of cuDNN's fused graphs (cuDNN backend API, "Supported Graph Patterns", fused attention
+ * forward and backward). Private to attention.c. */
 #ifndef STEPSIM_EXEC_CUDA_ATTENTION_CUDNN_H
 #define STEPSIM_EXEC_CUDA_ATTENTION_CUDNN_H
 
@@ -8,11 +9,14 @@
 
 struct cudnn_attention;
 
-/* Builds the graph of an ATTENTION or ATTENTION_GRAD op whose tensors are stored as `format`, and finalizes the first plan that an engine supports. ST_RUN, with the reason, where there is none. */
-enum status cudnn_attention_create(cudnnHandle_t handle, const struct op *op, enum dtype format, struct cudnn_attention **out, struct error *e);
+/* Builds the graph of an ATTENTION or ATTENTION_GRAD op whose tensors are stored as `format`, and finalizes the first
+ * plan that an engine supports. ST_RUN, with the reason, where there is none. */
+enum status cudnn_attention_create(cudnnHandle_t handle, const struct op *op, enum dtype format,
+	struct cudnn_attention **out, struct error *e);
 void cudnn_attention_destroy(struct cudnn_attention *a); /* NULL-safe */
 size_t cudnn_attention_workspace_B(const struct cudnn_attention *a);
 /* Enqueues it on the stream of the handle; `workspace` is aligned to 256 bytes. */
-enum status cudnn_attention_run(struct cudnn_attention *a, cudnnHandle_t handle, const struct cuda_arg arg[OP_MAX_ARGS], void *workspace, struct error *e);
+enum status cudnn_attention_run(struct cudnn_attention *a, cudnnHandle_t handle, const struct cuda_arg arg[OP_MAX_ARGS],
+	void *workspace, struct error *e);
 
 #endif

@@ -13,21 +13,27 @@ static const char *device_text(char out[32])
 	return out;
 }
 
-static enum status failed(const char *expression, const char *name, const char *text, const char *member, const char *file, int line, struct error *e)
+static enum status failed(const char *expression, const char *name, const char *text, const char *member,
+	const char *file, int line, struct error *e)
 {
 	char device[32], host[64] = "?";
 	gethostname(host, sizeof host - 1);
-	return error_set(e, ST_RUN, "%s: %s%s%s (host %s%s%s, %s:%d)", expression, name, text[0] ? ": " : "", text, host, member, device_text(device), file, line);
+	return error_set(e, ST_RUN, "%s: %s%s%s (host %s%s%s, %s:%d)", expression, name, text[0] ? ": " : "", text,
+		host, member, device_text(device), file, line);
 }
 
 enum status cuda_check(cudaError_t code, const char *expression, const char *file, int line, struct error *e)
 {
-	return code == cudaSuccess ? ST_OK : failed(expression, cudaGetErrorName(code), cudaGetErrorString(code), "", file, line, e);
+	return code == cudaSuccess
+	               ? ST_OK
+	               : failed(expression, cudaGetErrorName(code), cudaGetErrorString(code), "", file, line, e);
 }
 
 enum status cublas_check(cublasStatus_t code, const char *expression, const char *file, int line, struct error *e)
 {
-	return code == CUBLAS_STATUS_SUCCESS ? ST_OK : failed(expression, cublasLtGetStatusName(code), cublasLtGetStatusString(code), "", file, line, e);
+	return code == CUBLAS_STATUS_SUCCESS ? ST_OK
+	                                     : failed(expression, cublasLtGetStatusName(code),
+						       cublasLtGetStatusString(code), "", file, line, e);
 }
 
 enum status cudnn_check(cudnnStatus_t code, const char *expression, const char *file, int line, struct error *e)
@@ -39,7 +45,8 @@ enum status cudnn_check(cudnnStatus_t code, const char *expression, const char *
 	return failed(expression, cudnnGetErrorString(code), text, "", file, line, e);
 }
 
-enum status nccl_check(ncclResult_t code, ncclComm_t comm, const char *expression, const char *file, int line, struct error *e)
+enum status nccl_check(ncclResult_t code, ncclComm_t comm, const char *expression, const char *file, int line,
+	struct error *e)
 {
 	char member[48] = "", last[512] = "";
 	int rank, size;

@@ -1,4 +1,5 @@
-/* Calls of the CUDA libraries: an expression that fails becomes one line with the code's own text, rank, device and place. Private to exec/cuda/. */
+/* Calls of the CUDA libraries: an expression that fails becomes one line with the code's own text, rank, device and
+ * place. Private to exec/cuda/. */
 #ifndef STEPSIM_EXEC_CUDA_CHECK_H
 #define STEPSIM_EXEC_CUDA_CHECK_H
 
@@ -13,7 +14,8 @@ enum status cuda_check(cudaError_t code, const char *expression, const char *fil
 enum status cublas_check(cublasStatus_t code, const char *expression, const char *file, int line, struct error *e);
 enum status cudnn_check(cudnnStatus_t code, const char *expression, const char *file, int line, struct error *e);
 /* With NCCL's last error text of the communicator (may be NULL). */
-enum status nccl_check(ncclResult_t code, ncclComm_t comm, const char *expression, const char *file, int line, struct error *e);
+enum status nccl_check(ncclResult_t code, ncclComm_t comm, const char *expression, const char *file, int line,
+	struct error *e);
 
 #define CUDA_CHECK(expression, e) cuda_check((expression), #expression, __FILE__, __LINE__, (e))
 #define CUBLAS_CHECK(expression, e) cublas_check((expression), #expression, __FILE__, __LINE__, (e))

@@ -1,4 +1,5 @@
-/* The second pass of sums over rows: partial sums of chunks of rows, [chunks, stride] in scratch, become one row. In the order of the chunks, so that the same launch gives the same bytes. */
+/* The second pass of sums over rows: partial sums of chunks of rows, [chunks, stride] in scratch, become one row. In
+ * the order of the chunks, so that the same launch gives the same bytes. */
 #ifndef STEPSIM_EXEC_CUDA_COLUMNS_CUH
 #define STEPSIM_EXEC_CUDA_COLUMNS_CUH
 
@@ -8,7 +9,9 @@
 #define COLUMNS_WARPS 16
 
 /* Column c of `first`, and where gridDim.y is 2 column c + cols of `second`. */
-template <class G> __global__ void __launch_bounds__(COLUMNS_WARPS *WARP) columns_kernel(const float *partial, int64_t chunks, int64_t stride, int64_t cols, G *first, G *second, bool accumulate)
+template <class G>
+__global__ void __launch_bounds__(COLUMNS_WARPS *WARP) columns_kernel(const float *partial, int64_t chunks,
+	int64_t stride, int64_t cols, G *first, G *second, bool accumulate)
 {
 	__shared__ float part[COLUMNS_WARPS][WARP];
 	const int64_t begin = (int64_t)blockIdx.x * WARP;
@@ -18,8 +21,8 @@ template <class G> __global__ void __launch_bounds__(COLUMNS_WARPS *WARP) column
 		float sum = 0.0f;
 		if (begin + lane < cols)
 			UNROLL_4
-			for (int64_t k = warp_rank(); k < chunks; k += warp_count())
-				sum += from[k * stride + lane];
+		for (int64_t k = warp_rank(); k < chunks; k += warp_count())
+			sum += from[k * stride + lane];
 		part[warp_rank()][lane] = sum;
 	}
 	block_sync();
@@ -34,10 +37,12 @@ template <class G> __global__ void __launch_bounds__(COLUMNS_WARPS *WARP) column
 
 /* `second` NULL: one row alone. */
 template <class G>
-static enum status columns_finish(const struct cuda_env *env, const float *partial, int64_t chunks, int64_t stride, int64_t cols, G *first, G *second, bool accumulate, struct error *e)
+static enum status columns_finish(const struct cuda_env *env, const float *partial, int64_t chunks, int64_t stride,
+	int64_t cols, G *first, G *second, bool accumulate, struct error *e)
 {
 	const dim3 grid((unsigned)((cols + WARP - 1) / WARP), second ? 2u : 1u);
-	return start<columns_kernel<G>>(env->stream, grid, COLUMNS_WARPS * WARP, e, partial, chunks, stride, cols, first, second, accumulate);
+	return start<columns_kernel<G>>(env->stream, grid, COLUMNS_WARPS * WARP, e, partial, chunks, stride, cols,
+		first, second, accumulate);
 }
 
 /* Chunks for which there is scratch. */

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "exec/init.h"
 
 #define STAGE_B ((size_t)8 << 20)
 #define CLEAR_CHUNK_B ((uint64_t)1 << 30)
-#define SIGMA 0.02 /* as weights begin */
 
 static void progress(const struct cuda_device *d)
 {
@@ -49,7 +49,9 @@ static enum status write_staged(struct cuda_device *d, char *to, const char *fro
 			break;
 		size_t n = bytes < STAGE_B - d->staged_B ? (size_t)bytes : STAGE_B - d->staged_B;
 		memcpy(d->stage + d->staged_B, from, n);
-		st = CUDA_CHECK(cudaMemcpyAsync(to, d->stage + d->staged_B, n, cudaMemcpyHostToDevice, d->lane[LANE_COMPUTE].stream), e);
+		st = CUDA_CHECK(cudaMemcpyAsync(to, d->stage + d->staged_B, n, cudaMemcpyHostToDevice,
+					d->lane[LANE_COMPUTE].stream),
+			e);
 		d->staged_B += n;
 		to += n;
 		from += n;
@@ -74,8 +76,10 @@ static enum status read_staged(struct cuda_device *d, char *to, const char *from
 	enum status st = cuda_flush(d, e);
 	for (uint64_t at = 0; at < bytes && !st; at += STAGE_B) {
 		size_t n = bytes - at < STAGE_B ? (size_t)(bytes - at) : STAGE_B;
-		if ((st = CUDA_CHECK(cudaMemcpyAsync(d->stage, from + at, n, cudaMemcpyDeviceToHost, d->lane[LANE_COMPUTE].stream), e)) ||
-		    (st = CUDA_CHECK(cudaStreamSynchronize(d->lane[LANE_COMPUTE].stream), e)))
+		if ((st = CUDA_CHECK(cudaMemcpyAsync(d->stage, from + at, n, cudaMemcpyDeviceToHost,
+					     d->lane[LANE_COMPUTE].stream),
+			     e)) ||
+			(st = CUDA_CHECK(cudaStreamSynchronize(d->lane[LANE_COMPUTE].stream), e)))
 			break;
 		memcpy(to + at, d->stage, n);
 		progress(d);
@@ -90,7 +94,8 @@ static void device_read(void *ctx, int32_t buffer, uint64_t offset_B, void *to, 
 	if (on_host(d, buffer))
 		memcpy(to, address(d, buffer, offset_B), bytes);
 	else if (read_staged(d, to, address(d, buffer, offset_B), bytes, &e))
-		memset(to, 0, bytes); /* the error is told by the next step; until then nobody reads what was never written */
+		memset(to, 0,
+			bytes); /* the error is told by the next step; until then nobody reads what was never written */
 	keep(d, &e);
 }
 
@@ -99,12 +104,15 @@ static enum status clear_memory(struct cuda_device *d, struct error *e)
 	enum status st = cuda_flush(d, e);
 	const uint64_t total_B = d->job->layout->total_B, host_B = d->job->layout->host_B;
 	for (uint64_t at = 0; at < total_B && !st; at += CLEAR_CHUNK_B) {
-		st = CUDA_CHECK(cudaMemsetAsync(d->memory + at, 0, total_B - at < CLEAR_CHUNK_B ? total_B - at : CLEAR_CHUNK_B, d->lane[LANE_COMPUTE].stream), e);
+		st = CUDA_CHECK(cudaMemsetAsync(d->memory + at, 0,
+					total_B - at < CLEAR_CHUNK_B ? total_B - at : CLEAR_CHUNK_B,
+					d->lane[LANE_COMPUTE].stream),
+			e);
 		if (!st)
 			st = CUDA_CHECK(cudaStreamSynchronize(d->lane[LANE_COMPUTE].stream), e);
 		progress(d);
 	}
-	cuda_feed_reset(d);
+	cuda_host_lanes_reset(d);
 	if (host_B)
 		memset(d->host_memory, 0, host_B);
 	return st;
@@ -124,9 +132,11 @@ static enum status fill_unwritten(struct cuda_device *d, struct error *e)
 		}
 	for (size_t i = 0; i < r->buffers.n && !st; i++) {
 		const struct buffer *b = &r->buffers.at[i];
-		const bool number = b->dtype == DT_FP32 || b->dtype == DT_TF32 || b->dtype == DT_FP16 || b->dtype == DT_BF16;
+		const bool number = b->dtype == DT_FP32 || b->dtype == DT_TF32 || b->dtype == DT_FP16 ||
+		                    b->dtype == DT_BF16;
 		if (touched[i] == ACC_R && number && b->component != COMP_HOST)
-			st = cuda_fill_normal(d->lane[LANE_COMPUTE].stream, address(d, (int32_t)i, 0), b->dtype, (int64_t)((double)b->bytes / dtype_bytes(b->dtype)), i, SIGMA, e);
+			st = cuda_fill_normal(d->lane[LANE_COMPUTE].stream, address(d, (int32_t)i, 0), b->dtype,
+				(int64_t)((double)b->bytes / dtype_bytes(b->dtype)), i, INIT_SIGMA, e);
 	}
 	free(touched);
 	return st ? st : CUDA_CHECK(cudaStreamSynchronize(d->lane[LANE_COMPUTE].stream), e);
@@ -141,10 +151,7 @@ static void device_clear(void *ctx)
 	keep(d, &e);
 }
 
-static uint64_t device_overhead_B(void *ctx)
-{
-	return ((struct cuda_device *)ctx)->scratch_B + sizeof(struct notes);
-}
+static uint64_t device_overhead_B(void *ctx) { return ((struct cuda_device *)ctx)->scratch_B + sizeof(struct notes); }
 
 static void device_collective_memory(void *ctx, void **at, uint64_t *bytes)
 {
@@ -169,7 +176,8 @@ static enum status plan(struct cuda_device *d, struct error *e)
 	const struct role *r = d->job->role;
 	char why[256] = "";
 	enum status st = ST_OK;
-	bool gemm = is_kind(r, OP_GEMM, OP_GEMM) || is_kind(r, OP_GROUPED_GEMM, OP_GROUPED_GEMM) || is_kind(r, OP_ATTN_SCORES, OP_ATTN_SCORES_GRAD);
+	bool gemm = is_kind(r, OP_GEMM, OP_GEMM) || is_kind(r, OP_GROUPED_GEMM, OP_GROUPED_GEMM) ||
+	            is_kind(r, OP_ATTN_SCORES, OP_ATTN_SCORES_GRAD);
 	if (gemm && (st = gemm_plans_create(r, d->options.device, true, &d->gemm, e)))
 		return st;
 	progress(d);
@@ -181,10 +189,7 @@ static enum status plan(struct cuda_device *d, struct error *e)
 	return st;
 }
 
-static void needs(size_t *most, size_t bytes)
-{
-	*most = bytes > *most ? bytes : *most;
-}
+static void needs(size_t *most, size_t bytes) { *most = bytes > *most ? bytes : *most; }
 
 static enum status take(void **out, uint64_t bytes, bool host, const char *what, struct error *e)
 {
@@ -197,7 +202,8 @@ static enum status take(void **out, uint64_t bytes, bool host, const char *what,
 	*out = NULL;
 	cudaGetLastError();
 	if (!host && cudaMemGetInfo(&free_B, &total_B) == cudaSuccess)
-		return error_context(e, "%s: %.3f GB of the GPU's memory, of which %.3f GB are free", what, (double)bytes / 1e9, (double)free_B / 1e9);
+		return error_context(e, "%s: %.3f GB of the GPU's memory, of which %.3f GB are free", what,
+			(double)bytes / 1e9, (double)free_B / 1e9);
 	return error_context(e, "%s: %.3f GB of pinned memory", what, (double)bytes / 1e9);
 }
 
@@ -211,9 +217,13 @@ static enum status allocate(struct cuda_device *d, struct error *e)
 	enum status st;
 	if (d->pageable && !(d->host_memory = malloc(d->job->layout->host_B)))
 		return error_nomem(e, "the host arena");
-	if ((st = take((void **)&d->memory, d->job->layout->total_B, false, "the arena", e)) || (!d->pageable && (st = take((void **)&d->host_memory, d->job->layout->host_B, true, "the host arena", e))) ||
-	    (st = take((void **)&d->scratch, d->scratch_B, false, "scratch", e)) || (st = take((void **)&d->stage, STAGE_B, true, "the staging buffer", e)) ||
-	    (st = take((void **)&d->notes, sizeof *d->notes, true, "the notes", e)) || (st = take((void **)&d->device_notes, sizeof *d->device_notes, false, "the notes", e)))
+	if ((st = take((void **)&d->memory, d->job->layout->total_B, false, "the arena", e)) ||
+		(!d->pageable &&
+			(st = take((void **)&d->host_memory, d->job->layout->host_B, true, "the host arena", e))) ||
+		(st = take((void **)&d->scratch, d->scratch_B, false, "scratch", e)) ||
+		(st = take((void **)&d->stage, STAGE_B, true, "the staging buffer", e)) ||
+		(st = take((void **)&d->notes, sizeof *d->notes, true, "the notes", e)) ||
+		(st = take((void **)&d->device_notes, sizeof *d->device_notes, false, "the notes", e)))
 		return st;
 	memset(d->notes, 0, sizeof *d->notes);
 	d->args = calloc(r->ops.n + 1, sizeof *d->args);
@@ -227,7 +237,8 @@ static void resolve_args(struct cuda_device *d)
 		for (int a = 0; a < op_kind_info(r->ops.at[i].kind)->n_args; a++) {
 			const struct view *v = op_arg(r, &r->ops.at[i], a);
 			if (v->buffer >= 0)
-				d->args[i][a] = (struct cuda_arg){address(d, v->buffer, view_offset_B(d->job, v)), r->buffers.at[v->buffer].dtype};
+				d->args[i][a] = (struct cuda_arg){address(d, v->buffer, view_offset_B(d->job, v)),
+					r->buffers.at[v->buffer].dtype};
 		}
 }
 
@@ -242,7 +253,8 @@ static void look_for_host_work(struct cuda_device *d)
 		d->options.graph = d->options.graph && !op_on_host(op) && !d->pageable;
 	}
 	if (graph && !d->options.graph)
-		log_note("train.cuda_graph: a step with work of the host in it (data.*, train.sync_every) is executed without a graph");
+		log_note("train.cuda_graph: a step with work of the host in it (data.*, train.sync_every) is executed "
+			 "without a graph");
 }
 
 static enum status device_load(void *ctx, const struct device_job *job, struct error *e)
@@ -251,8 +263,11 @@ static enum status device_load(void *ctx, const struct device_job *job, struct e
 	d->job = job;
 	look_for_host_work(d);
 	enum status st;
-	if ((st = CUDA_CHECK(cudaSetDevice(d->options.device), e)) || (st = CUDA_CHECK(cudaDeviceGetAttribute(&d->sms, cudaDevAttrMultiProcessorCount, d->options.device), e)) ||
-	    (st = cuda_issue_prepare(d, e)) || (st = cuda_feed_open(d, e)) || (st = plan(d, e)) || (st = allocate(d, e)))
+	if ((st = CUDA_CHECK(cudaSetDevice(d->options.device), e)) ||
+		(st = CUDA_CHECK(cudaDeviceGetAttribute(&d->sms, cudaDevAttrMultiProcessorCount, d->options.device),
+			 e)) ||
+		(st = cuda_issue_prepare(d, e)) || (st = cuda_host_lanes_open(d, e)) || (st = plan(d, e)) ||
+		(st = allocate(d, e)))
 		return st;
 	progress(d);
 	resolve_args(d);
@@ -268,7 +283,7 @@ static void device_free(void *ctx)
 {
 	struct cuda_device *d = ctx;
 	cudaSetDevice(d->options.device);
-	cuda_feed_close(d);
+	cuda_host_lanes_close(d);
 	cuda_issue_free(d);
 	gemm_plans_destroy(d->gemm);
 	attention_plans_destroy(d->attention);
@@ -288,12 +303,14 @@ static void device_free(void *ctx)
 
 enum status cuda_device_create(const struct cuda_options *o, struct device *out, struct error *e)
 {
-	static const struct device_ops ops = {device_load, device_step, device_write, device_read, device_clear, device_overhead_B, device_collective_memory, device_free};
+	static const struct device_ops ops = {device_load, device_step, device_write, device_read, device_clear,
+		device_overhead_B, device_collective_memory, device_free};
 	struct cuda_device *d = calloc(1, sizeof *d);
 	if (!d)
 		return error_nomem(e, "the CUDA device");
 	d->options = *o;
-	d->profiled = getenv("NVTX_INJECTION64_PATH") != NULL; /* how profilers make NVTX load them (NVTX 3, "Injection") */
+	d->profiled = getenv("NVTX_INJECTION64_PATH") !=
+	              NULL; /* how profilers make NVTX load them (NVTX 3, "Injection") */
 	*out = (struct device){&ops, d};
 	return ST_OK;
 }

@@ -5,7 +5,8 @@
  *           return start<some_kernel<X>>(env->stream, grid, threads, e, (const X *)arg[0].at, n);
  *   });
  *
- * A kernel has external linkage and named types only, so that its twin on the host is found by its name; `start` makes that twin known, no TWIN() is needed.
+ * A kernel has external linkage and named types only, so that its twin on the host is found by its name; `start` makes
+ * that twin known, no TWIN() is needed.
  */
 #ifndef STEPSIM_EXEC_CUDA_DISPATCH_CUH
 #define STEPSIM_EXEC_CUDA_DISPATCH_CUH
@@ -39,7 +40,8 @@ template <class F> static enum status with_formats(enum dtype a, enum dtype b, s
 
 template <class F> static enum status with_formats(enum dtype a, enum dtype b, enum dtype c, struct error *e, F f)
 {
-	return with_format(a, e, [&](auto A) { return with_formats(b, c, e, [&](auto B, auto C) { return f(A, B, C); }); });
+	return with_format(a, e,
+		[&](auto A) { return with_formats(b, c, e, [&](auto B, auto C) { return f(A, B, C); }); });
 }
 
 /* `b` is stored as `a` is, or as fp32: the 5 instances that weights beside activations come in. */
@@ -54,18 +56,18 @@ template <class F> static enum status with_format_or_fp32(enum dtype a, enum dty
 }
 
 /* f(std::true_type{}) or f(std::false_type{}). */
-template <class F> static enum status with_bool(bool b, F f)
-{
-	return b ? f(std::true_type{}) : f(std::false_type{});
-}
+template <class F> static enum status with_bool(bool b, F f) { return b ? f(std::true_type{}) : f(std::false_type{}); }
 
 /* ST_RUN unless the arguments of the mask `args` that are there are all stored as argument `first` is. */
-static inline enum status same_format(const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], int first, unsigned args, struct error *e)
+static inline enum status same_format(const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], int first,
+	unsigned args, struct error *e)
 {
 	const struct op_kind_info *info = op_kind_info((enum op_kind)op->kind);
 	for (int i = 0; i < info->n_args; i++)
 		if (args >> i & 1 && arg[i].at && arg[i].dtype != arg[first].dtype)
-			return error_set(e, ST_RUN, "%s: no kernel for %s as %s beside %s as %s", info->name, info->arg_name[i], dtype_name(arg[i].dtype), info->arg_name[first], dtype_name(arg[first].dtype));
+			return error_set(e, ST_RUN, "%s: no kernel for %s as %s beside %s as %s", info->name,
+				info->arg[i].name, dtype_name(arg[i].dtype), info->arg[first].name,
+				dtype_name(arg[first].dtype));
 	return ST_OK;
 }
 
@@ -79,7 +81,8 @@ template <auto K> struct twin_of {
 #endif
 
 /* Enqueues the kernel; an empty grid is nothing to do. */
-template <auto K, class... A> static enum status start(cudaStream_t stream, dim3 grid, int threads, struct error *e, A... args)
+template <auto K, class... A>
+static enum status start(cudaStream_t stream, dim3 grid, int threads, struct error *e, A... args)
 {
 	TWIN_OF(K);
 	if (!grid.x || !grid.y || !grid.z)

@@ -54,13 +54,14 @@ enum status cuda_gpu_find(int device, struct cuda_gpu *out, struct error *e)
 	size_t free_B = 0, total_B = 0;
 	memset(out, 0, sizeof *out);
 	enum status st;
-	if ((st = CUDA_CHECK(cudaGetDeviceProperties(&prop, device), e)) || (st = cuda_address_find(device, out->pci, e)))
+	if ((st = CUDA_CHECK(cudaGetDeviceProperties(&prop, device), e)) ||
+		(st = cuda_address_find(device, out->pci, e)))
 		return st;
 	snprintf(out->name, sizeof out->name, "%.*s", (int)sizeof out->name - 1, prop.name);
 	out->sms = prop.multiProcessorCount;
 	out->compute_capability = 10 * prop.major + prop.minor;
 	out->mem_B = prop.totalGlobalMem;
-	out->in_use = nvml_others_compute(out->pci);
+	out->in_use = nvml_gpu_in_use(out->pci);
 	if ((st = CUDA_CHECK(cudaSetDevice(device), e)))
 		return st;
 	/* The first call that needs a context: a GPU in an exclusive mode that somebody has refuses it. */

@@ -8,7 +8,8 @@
 
 enum { SIDE_A, SIDE_B, SIDE_C, SIDE_COUNT };
 
-/* In cuBLAS's order: C [m, n] = op(A) op(B), columns contiguous. All that the choice of an algorithm depends on; equal bytes are equal products (no padding). */
+/* In cuBLAS's order: C [m, n] = op(A) op(B), columns contiguous. All that the choice of an algorithm depends on; equal
+ * bytes are equal products (no padding). */
 struct product {
 	int64_t m, n, k, batch;
 	int64_t ld[SIDE_COUNT], stride[SIDE_COUNT]; /* stride: elements from one of the batch to the next */
@@ -43,10 +44,11 @@ struct operands {
 	float alpha;
 };
 
-enum status plan_enqueue(const struct gemm_plans *g, const struct plan *p, const cublasLtMatmulAlgo_t *algo, const struct operands *o, void *workspace, size_t workspace_B, cudaStream_t stream,
-                         struct error *e);
+enum status plan_enqueue(const struct gemm_plans *g, const struct plan *p, const cublasLtMatmulAlgo_t *algo,
+	const struct operands *o, void *workspace, size_t workspace_B, cudaStream_t stream, struct error *e);
 
 /* The quickest of the heuristic's first `n`, on random data; the first one where there is no memory to try them in. */
-enum status gemm_tune(const struct gemm_plans *g, const struct plan *p, const cublasLtMatmulHeuristicResult_t *found, int n, int *best, struct error *e);
+enum status gemm_tune(const struct gemm_plans *g, const struct plan *p, const cublasLtMatmulHeuristicResult_t *found,
+	int n, int *best, struct error *e);
 
 #endif

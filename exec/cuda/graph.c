@@ -1,5 +1,6 @@
-/* The step as one CUDA graph: captured once from the same calls that issue it (collectives of NCCL included), launched from then on. Two of them, with and without the events of stamps, which are nodes
- * of their own (cudaEventRecordExternal) and cost each op a little. */
+/* The step as one CUDA graph: captured once from the same calls that issue it (collectives of NCCL included), launched
+ * from then on. Two of them, with and without the events of stamps, which are nodes of their own
+ * (cudaEventRecordExternal) and cost each op a little. */
 #include "exec/cuda/device.h"
 
 /* All lanes into the capture, and back out of it. */

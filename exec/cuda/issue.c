@@ -6,15 +6,10 @@
 
 #define MARK_EVERY 32 /* compute ops between two that the host looks at */
 
-static const struct op *op_at(const struct cuda_device *d, uint32_t i)
-{
-	return &d->job->role->ops.at[i];
-}
-
 static enum status op_context(const struct cuda_device *d, uint32_t i, enum status st, struct error *e)
 {
 	char name[OP_NAME_MAX];
-	return st ? error_context(e, "op %u %s", i, op_name(op_at(d, i), name)) : ST_OK;
+	return st ? error_context(e, "op %u %s", i, op_name(cuda_op_at(d, i), name)) : ST_OK;
 }
 
 /* ---- one op ---- */
@@ -22,29 +17,40 @@ static enum status op_context(const struct cuda_device *d, uint32_t i, enum stat
 static enum status copy(const struct cuda_device *d, uint32_t i, struct error *e)
 {
 	const struct role *r = d->job->role;
-	const struct op *op = op_at(d, i);
-	const bool from_host = r->buffers.at[op_arg(r, op, 0)->buffer].component == COMP_HOST, to_host = r->buffers.at[op_arg(r, op, 1)->buffer].component == COMP_HOST;
-	const enum cudaMemcpyKind kind = to_host ? (from_host ? cudaMemcpyHostToHost : cudaMemcpyDeviceToHost) : from_host ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToDevice;
-	return CUDA_CHECK(cudaMemcpyAsync(d->args[i][1].at, d->args[i][0].at, (size_t)op->d[0], kind, d->lane[op->lane].stream), e);
+	const struct op *op = cuda_op_at(d, i);
+	const bool from_host = r->buffers.at[op_arg(r, op, 0)->buffer].component == COMP_HOST,
+		   to_host = r->buffers.at[op_arg(r, op, 1)->buffer].component == COMP_HOST;
+	const enum cudaMemcpyKind kind = to_host     ? (from_host ? cudaMemcpyHostToHost : cudaMemcpyDeviceToHost)
+	                                 : from_host ? cudaMemcpyHostToDevice
+	                                             : cudaMemcpyDeviceToDevice;
+	return CUDA_CHECK(cudaMemcpyAsync(d->args[i][1].at, d->args[i][0].at, (size_t)op->copy.bytes, kind,
+				  d->lane[op->lane].stream),
+		e);
 }
 
 static enum status run_kernel(struct cuda_device *d, uint32_t i, struct error *e)
 {
-	const struct op *op = op_at(d, i);
-	const struct cuda_env env = {.stream = d->lane[op->lane].stream, .scratch = d->scratch, .scratch_B = d->scratch_B, .flag = &d->device_notes->flag, .step = &d->device_notes->step,
-	                             .tensor_coord = d->job->coord[DIM_TP], .heads = d->job->heads, .cut = d->job->cut, .loss_scale = d->job->loss_scale, .sms = d->sms, .op = i};
-	switch (op->kind) {
-	case OP_COPY: return copy(d, i, e);
-	case OP_GEMM:
-	case OP_GROUPED_GEMM: return gemm_run(d->gemm, &env, op, d->args[i], e);
-	case OP_ATTN_SCORES:
-	case OP_ATTN_VALUES:
-	case OP_ATTN_VALUES_GRAD:
-	case OP_ATTN_SCORES_GRAD: return gemm_attention_run(d->gemm, &env, op, d->args[i], e);
-	case OP_ATTENTION:
-	case OP_ATTENTION_GRAD: return attention_run(d->attention, &env, op, d->args[i], e);
-	default: return cuda_kernel_run(&env, op, d->args[i], e);
+	const struct op *op = cuda_op_at(d, i);
+	const struct cuda_env env = {.stream = d->lane[op->lane].stream,
+		.scratch = d->scratch,
+		.scratch_B = d->scratch_B,
+		.flag = &d->device_notes->flag,
+		.step = &d->device_notes->step,
+		.tensor_coord = d->job->coord[DIM_TP],
+		.heads = d->job->heads,
+		.cut = d->job->cut,
+		.loss_scale = d->job->loss_scale,
+		.sms = d->sms,
+		.op = i};
+	switch (cuda_way_of(op)) {
+	case CUDA_COPY: return copy(d, i, e);
+	case CUDA_PRODUCT: return gemm_run(d->gemm, &env, op, d->args[i], e);
+	case CUDA_NAIVE_PRODUCT: return gemm_attention_run(d->gemm, &env, op, d->args[i], e);
+	case CUDA_ATTENTION: return attention_run(d->attention, &env, op, d->args[i], e);
+	case CUDA_KERNEL:
+	case CUDA_NONE: break;
 	}
+	return cuda_kernel_run(&env, op, d->args[i], e);
 }
 
 static const struct comm *comm_of(const struct cuda_device *d, const struct op *op)
@@ -54,8 +60,9 @@ static const struct comm *comm_of(const struct cuda_device *d, const struct op *
 
 enum status cuda_collective(struct cuda_device *d, uint32_t i, struct error *e)
 {
-	const struct op *op = op_at(d, i);
-	const struct comm_call call = {op->coll, op->reduce, op->dtype, (uint64_t)op->d[0], d->args[i][0].at, d->args[i][1].at, d->lane[op->lane].stream};
+	const struct op *op = cuda_op_at(d, i);
+	const struct comm_call call = {op->coll, op->reduce, op->dtype, (uint64_t)op->collective.elements,
+		d->args[i][0].at, d->args[i][1].at, d->lane[op->lane].stream};
 	struct error why = {ST_OK, ""};
 	if (comm_start(comm_of(d, op), &call, &why) == ST_OK)
 		return ST_OK;
@@ -67,15 +74,17 @@ enum status cuda_collective(struct cuda_device *d, uint32_t i, struct error *e)
 
 static enum status await(struct cuda_device *d, uint32_t i, bool capturing, struct error *e)
 {
-	const struct op *op = op_at(d, i);
+	const struct op *op = cuda_op_at(d, i);
 	enum status st = ST_OK;
 	for (uint32_t k = 0; k < op->n_dep && !st; k++) {
 		uint32_t dep = d->job->role->deps.at[op->dep0 + k];
-		if (op_on_host(op_at(d, dep))) {
-			cuda_feed_wait(d, dep);
+		if (op_on_host(cuda_op_at(d, dep))) {
+			cuda_host_lanes_wait(d, dep);
 			continue;
 		}
-		st = CUDA_CHECK(cudaStreamWaitEvent(d->lane[op->lane].stream, capturing ? d->joined[dep] : d->mark[dep], 0), e);
+		st = CUDA_CHECK(cudaStreamWaitEvent(d->lane[op->lane].stream, capturing ? d->joined[dep] : d->mark[dep],
+					0),
+			e);
 	}
 	return st;
 }
@@ -85,12 +94,13 @@ static enum status record(cudaEvent_t event, cudaStream_t stream, bool capturing
 {
 	if (!event)
 		return ST_OK;
-	return capturing ? CUDA_CHECK(cudaEventRecordWithFlags(event, stream, cudaEventRecordExternal), e) : CUDA_CHECK(cudaEventRecord(event, stream), e);
+	return capturing ? CUDA_CHECK(cudaEventRecordWithFlags(event, stream, cudaEventRecordExternal), e)
+	                 : CUDA_CHECK(cudaEventRecord(event, stream), e);
 }
 
 static enum status finish(struct cuda_device *d, uint32_t i, bool stamped, bool capturing, struct error *e)
 {
-	cudaStream_t stream = d->lane[op_at(d, i)->lane].stream;
+	cudaStream_t stream = d->lane[cuda_op_at(d, i)->lane].stream;
 	enum status st = ST_OK;
 	if (stamped)
 		st = record(d->end[i], stream, capturing, e);
@@ -101,14 +111,16 @@ static enum status finish(struct cuda_device *d, uint32_t i, bool stamped, bool 
 	return st;
 }
 
-/* What the kernel answers goes to `kernel`, whose first failure turns the rest of the step's kernels off; what is returned is beyond that. */
-static enum status issue_op(struct cuda_device *d, const struct device_step *s, uint32_t i, bool capturing, struct error *kernel, struct error *e)
+/* Issues one op. A kernel's failure goes to `kernel`; the first one skips all later kernels of the step. Returns every
+ * other failure. */
+static enum status issue_op(struct cuda_device *d, const struct device_step *s, uint32_t i, bool capturing,
+	struct error *kernel, struct error *e)
 {
-	const struct op *op = op_at(d, i);
+	const struct op *op = cuda_op_at(d, i);
 	if (op->lane == LANE_LOAD)
 		return ST_OK;
 	if (op->lane == LANE_HOST)
-		return cuda_feed_run(d, s, i, e);
+		return cuda_host_lanes_run(d, s, i, e);
 	enum status st = await(d, i, capturing, e);
 	if (st)
 		return st;
@@ -125,7 +137,7 @@ static void begin_range(const struct cuda_device *d, uint32_t i)
 {
 	char name[OP_NAME_MAX];
 	if (d->profiled)
-		nvtxRangePushA(op_name(op_at(d, i), name));
+		nvtxRangePushA(op_name(cuda_op_at(d, i), name));
 }
 
 static void end_range(const struct cuda_device *d)
@@ -137,12 +149,16 @@ static void end_range(const struct cuda_device *d)
 /* The step's number to the device before, the flag back after: both on the stream of the kernels that look at them. */
 static enum status send_notes(struct cuda_device *d, struct error *e)
 {
-	return CUDA_CHECK(cudaMemcpyAsync(d->device_notes, d->notes, sizeof *d->notes, cudaMemcpyHostToDevice, d->lane[LANE_COMPUTE].stream), e);
+	return CUDA_CHECK(cudaMemcpyAsync(d->device_notes, d->notes, sizeof *d->notes, cudaMemcpyHostToDevice,
+				  d->lane[LANE_COMPUTE].stream),
+		e);
 }
 
 static enum status fetch_notes(struct cuda_device *d, struct error *e)
 {
-	return CUDA_CHECK(cudaMemcpyAsync(&d->notes->flag, &d->device_notes->flag, sizeof d->notes->flag, cudaMemcpyDeviceToHost, d->lane[LANE_COMPUTE].stream), e);
+	return CUDA_CHECK(cudaMemcpyAsync(&d->notes->flag, &d->device_notes->flag, sizeof d->notes->flag,
+				  cudaMemcpyDeviceToHost, d->lane[LANE_COMPUTE].stream),
+		e);
 }
 
 /* A step that ends here without its collectives leaves the other ranks waiting. */
@@ -165,7 +181,7 @@ enum status cuda_issue_ops(struct cuda_device *d, const struct device_step *s, b
 		end_range(d);
 		if (!capturing) {
 			d->issued = i + 1;
-			cuda_feed_issued(d, i + 1);
+			cuda_host_lanes_issued(d, i + 1);
 			if (i % MARK_EVERY == 0)
 				cuda_watch(d);
 		}
@@ -187,7 +203,8 @@ static enum status read_flag(const struct cuda_device *d, struct error *e)
 		return ST_OK;
 	if ((size_t)op >= d->job->role->ops.n)
 		return error_set(e, ST_RUN, "a kernel left %lld as the number of an op", (long long)op);
-	return error_set(e, ST_RUN, "op %lld %s: an id is outside its table", (long long)op, op_name(op_at(d, (uint32_t)op), name));
+	return error_set(e, ST_RUN, "op %lld %s: an id is outside its table", (long long)op,
+		op_name(cuda_op_at(d, (uint32_t)op), name));
 }
 
 static void begin_step(struct cuda_device *d, const struct device_step *s)
@@ -204,8 +221,8 @@ static void begin_step(struct cuda_device *d, const struct device_step *s)
 static enum status issue_step(struct cuda_device *d, const struct device_step *s, struct error *e)
 {
 	if (s->hooks)
-		return broken_off(d, cuda_hooked_step(d, s->hooks, e), e);
-	cuda_feed_begin(d, s);
+		return broken_off(d, cuda_verify_step(d, s->hooks, e), e);
+	cuda_host_lanes_begin(d, s);
 	const bool plain = !s->collectives_only;
 	if (!d->options.graph || !plain || !d->warm) {
 		enum status st = cuda_issue_ops(d, s, false, e);
@@ -225,7 +242,8 @@ enum status cuda_device_step(struct cuda_device *d, const struct device_step *s,
 {
 	struct error wait = {ST_OK, ""};
 	int64_t anchor_ns = 0;
-	enum status st = CUDA_CHECK(cudaSetDevice(d->options.device), e); /* the thread may be another one than load's */
+	enum status st = CUDA_CHECK(cudaSetDevice(d->options.device),
+		e); /* the thread may be another one than load's */
 	if (!st && d->error.status)
 		st = error_set(e, d->error.status, "%s", d->error.text);
 	if (!st)
@@ -238,7 +256,7 @@ enum status cuda_device_step(struct cuda_device *d, const struct device_step *s,
 	st = issue_step(d, s, e);
 	if (cuda_wait(d, &wait) && !st)
 		st = error_set(e, wait.status, "%s", wait.text);
-	if (cuda_feed_end(d, st != ST_OK, &wait) && !st)
+	if (cuda_host_lanes_end(d, st != ST_OK, &wait) && !st)
 		st = error_set(e, wait.status, "%s", wait.text);
 	if (!st && s->stamps)
 		st = cuda_stamps_read(d, anchor_ns, s->stamps, e);
@@ -249,10 +267,12 @@ enum status cuda_device_step(struct cuda_device *d, const struct device_step *s,
 
 static enum status check_op(const struct cuda_device *d, uint32_t i, struct error *e)
 {
-	const struct op *op = op_at(d, i);
+	const struct op *op = cuda_op_at(d, i);
 	const bool comm_lane = lane_is_comm((enum lane)op->lane);
-	if ((op->lane == LANE_HOST || op->lane == LANE_LOAD) != op_on_host(op) || comm_lane != (op->kind == OP_COLLECTIVE) || (op->lane == LANE_COPY && op->kind != OP_COPY))
-		return error_set(e, ST_RUN, "op %u: %s on the %s lane is not executed on a GPU", i, op_kind_info(op->kind)->name, lane_name(op->lane));
+	if ((op->lane == LANE_HOST || op->lane == LANE_LOAD) != op_on_host(op) ||
+		comm_lane != (op->kind == OP_COLLECTIVE) || (op->lane == LANE_COPY && op->kind != OP_COPY))
+		return error_set(e, ST_RUN, "op %u: %s on the %s lane is not executed on a GPU", i,
+			op_kind_info(op->kind)->name, lane_name(op->lane));
 	if (comm_lane && !comm_of(d, op)->ops)
 		return error_set(e, ST_RUN, "op %u: no communicator", i);
 	return ST_OK;
@@ -272,7 +292,7 @@ static enum status list_ops(struct cuda_device *d, struct error *e)
 		enum status st = check_op(d, i, e);
 		if (st)
 			return st;
-		struct cuda_lane *l = &d->lane[op_at(d, i)->lane];
+		struct cuda_lane *l = &d->lane[cuda_op_at(d, i)->lane];
 		d->before[i] = l->n ? l->ops[l->n - 1] + 1 : 0;
 		l->ops[l->n++] = i;
 	}
@@ -324,7 +344,9 @@ static enum status make_streams(struct cuda_device *d, struct error *e)
 	for (int l = 0; l < LANE_COUNT && !st; l++) {
 		if (l == LANE_HOST || l == LANE_LOAD || (l != LANE_COMPUTE && d->lane[l].n == 0))
 			continue;
-		st = CUDA_CHECK(cudaStreamCreateWithPriority(&d->lane[l].stream, cudaStreamNonBlocking, l == LANE_COMPUTE ? least : greatest), e);
+		st = CUDA_CHECK(cudaStreamCreateWithPriority(&d->lane[l].stream, cudaStreamNonBlocking,
+					l == LANE_COMPUTE ? least : greatest),
+			e);
 		if (!st)
 			st = CUDA_CHECK(cudaEventCreateWithFlags(&d->lane_event[l], cudaEventDisableTiming), e);
 	}

@@ -3,54 +3,73 @@
 #include <assert.h>
 
 struct cuda_kernel {
-	cuda_launcher *launch;
+	enum cuda_way way;
+	cuda_launcher *launch;                    /* of CUDA_KERNEL, and of CUDA_ATTENTION where cuDNN has no graph */
 	size_t (*scratch_B)(const struct op *op); /* (optional), default none */
 };
 
-/* Matrix products, and the products of naive attention, are gemm.c's; collectives and copies are no kernels. */
+/* One row a kind: how it is done, its launcher, and its scratch. CUDA_NONE: collectives are the communicator's; LOAD,
+ * PAUSE and SYNC the host lane's (exec/host_work.h). */
+#define KERNELS(ROW) \
+	ROW(GEMM, PRODUCT, NULL, NULL) \
+	ROW(ATTENTION, ATTENTION, launch_attention, NULL) \
+	ROW(ATTENTION_GRAD, ATTENTION, launch_attention_grad, NULL) \
+	ROW(ATTENTION_PART, KERNEL, launch_attention_part, NULL) \
+	ROW(ATTENTION_PART_GRAD, KERNEL, launch_attention_part_grad, NULL) \
+	ROW(KV_PACK, KERNEL, launch_kv_pack, NULL) \
+	ROW(KV_UNPACK, KERNEL, launch_kv_unpack, NULL) \
+	ROW(ATTN_SCORES, NAIVE_PRODUCT, NULL, NULL) \
+	ROW(ATTN_SOFTMAX, KERNEL, launch_attn_softmax, NULL) \
+	ROW(ATTN_VALUES, NAIVE_PRODUCT, NULL, NULL) \
+	ROW(ATTN_VALUES_GRAD, NAIVE_PRODUCT, NULL, NULL) \
+	ROW(ATTN_SOFTMAX_GRAD, KERNEL, launch_attn_softmax_grad, NULL) \
+	ROW(ATTN_SCORES_GRAD, NAIVE_PRODUCT, NULL, NULL) \
+	ROW(ROPE, KERNEL, launch_rope, NULL) \
+	ROW(NORM, KERNEL, launch_norm, NULL) \
+	ROW(NORM_GRAD, KERNEL, launch_norm_grad, cuda_scratch_norm_grad_B) \
+	ROW(ADD, KERNEL, launch_add, NULL) \
+	ROW(ADD_NORM, KERNEL, launch_add_norm, NULL) \
+	ROW(BIAS, KERNEL, launch_bias, NULL) \
+	ROW(BIAS_GRAD, KERNEL, launch_bias_grad, cuda_scratch_bias_grad_B) \
+	ROW(ACT, KERNEL, launch_act, NULL) \
+	ROW(ACT_GRAD, KERNEL, launch_act_grad, NULL) \
+	ROW(GATE_ACT, KERNEL, launch_gate_act, NULL) \
+	ROW(GATE_MUL, KERNEL, launch_gate_mul, NULL) \
+	ROW(GROUPED_GEMM, PRODUCT, NULL, NULL) \
+	ROW(ROUTE, KERNEL, launch_route, NULL) \
+	ROW(ROUTE_GRAD, KERNEL, launch_route_grad, NULL) \
+	ROW(DISPATCH, KERNEL, launch_dispatch, NULL) \
+	ROW(COMBINE, KERNEL, launch_combine, NULL) \
+	ROW(COMBINE_GRAD, KERNEL, launch_combine_grad, NULL) \
+	ROW(SWAP, KERNEL, launch_swap, NULL) \
+	ROW(EMBED, KERNEL, launch_embed, NULL) \
+	ROW(EMBED_GRAD, KERNEL, launch_embed_grad, NULL) \
+	ROW(POSITION, KERNEL, launch_position, NULL) \
+	ROW(POSITION_GRAD, KERNEL, launch_position_grad, cuda_scratch_position_grad_B) \
+	ROW(LOSS, KERNEL, launch_loss, NULL) \
+	ROW(LOSS_MAX, KERNEL, launch_loss_max, NULL) \
+	ROW(LOSS_SUM, KERNEL, launch_loss_sum, NULL) \
+	ROW(LOSS_GRAD, KERNEL, launch_loss_grad, NULL) \
+	ROW(OPTIMIZER, KERNEL, launch_optimizer, cuda_scratch_optimizer_B) \
+	ROW(LAMB_DIRECTION, KERNEL, launch_lamb_direction, cuda_scratch_lamb_direction_B) \
+	ROW(LAMB_STEP, KERNEL, launch_lamb_step, NULL) \
+	ROW(FILL, KERNEL, launch_fill, NULL) \
+	ROW(CAST, KERNEL, launch_cast, NULL) \
+	ROW(COLLECTIVE, NONE, NULL, NULL) \
+	ROW(COPY, COPY, NULL, NULL) \
+	ROW(LOAD, NONE, NULL, NULL) \
+	ROW(PAUSE, NONE, NULL, NULL) \
+	ROW(SYNC, NONE, NULL, NULL)
+
 static const struct cuda_kernel kernels[] = {
-	[OP_ATTENTION] = {launch_attention, NULL},
-	[OP_ATTENTION_GRAD] = {launch_attention_grad, NULL},
-	[OP_ATTENTION_PART] = {launch_attention_part, NULL},
-	[OP_ATTENTION_PART_GRAD] = {launch_attention_part_grad, NULL},
-	[OP_KV_PACK] = {launch_kv_pack, NULL},
-	[OP_KV_UNPACK] = {launch_kv_unpack, NULL},
-	[OP_ATTN_SOFTMAX] = {launch_attn_softmax, NULL},
-	[OP_ATTN_SOFTMAX_GRAD] = {launch_attn_softmax_grad, NULL},
-	[OP_ROPE] = {launch_rope, NULL},
-	[OP_NORM] = {launch_norm, NULL},
-	[OP_NORM_GRAD] = {launch_norm_grad, cuda_scratch_norm_grad_B},
-	[OP_ADD] = {launch_add, NULL},
-	[OP_ADD_NORM] = {launch_add_norm, NULL},
-	[OP_BIAS] = {launch_bias, NULL},
-	[OP_BIAS_GRAD] = {launch_bias_grad, cuda_scratch_bias_grad_B},
-	[OP_ACT] = {launch_act, NULL},
-	[OP_ACT_GRAD] = {launch_act_grad, NULL},
-	[OP_GATE_ACT] = {launch_gate_act, NULL},
-	[OP_GATE_MUL] = {launch_gate_mul, NULL},
-	[OP_ROUTE] = {launch_route, NULL},
-	[OP_ROUTE_GRAD] = {launch_route_grad, NULL},
-	[OP_DISPATCH] = {launch_dispatch, NULL},
-	[OP_COMBINE] = {launch_combine, NULL},
-	[OP_COMBINE_GRAD] = {launch_combine_grad, NULL},
-	[OP_SWAP] = {launch_swap, NULL},
-	[OP_EMBED] = {launch_embed, NULL},
-	[OP_EMBED_GRAD] = {launch_embed_grad, NULL},
-	[OP_POSITION] = {launch_position, NULL},
-	[OP_POSITION_GRAD] = {launch_position_grad, cuda_scratch_position_grad_B},
-	[OP_LOSS] = {launch_loss, NULL},
-	[OP_LOSS_MAX] = {launch_loss_max, NULL},
-	[OP_LOSS_SUM] = {launch_loss_sum, NULL},
-	[OP_LOSS_GRAD] = {launch_loss_grad, NULL},
-	[OP_OPTIMIZER] = {launch_optimizer, cuda_scratch_optimizer_B},
-	[OP_FILL] = {launch_fill, NULL},
-	[OP_CAST] = {launch_cast, NULL},
-	[OP_COPY] = {NULL, NULL},
-	[OP_LOAD] = {NULL, NULL},
-	[OP_PAUSE] = {NULL, NULL},
-	[OP_SYNC] = {NULL, NULL},
-};
-static_assert(sizeof kernels / sizeof kernels[0] == OP_KIND_COUNT, "a row for each kind of op");
+#define ROW(kind, way, launch, scratch) [OP_##kind] = {CUDA_##way, launch, scratch},
+	KERNELS(ROW)};
+
+enum { KERNELS(OP_HAS_ROW) };
+#define OP(kind, ...) OP_NEEDS_ROW(kind)
+#include "step/ops.def"
+
+enum cuda_way cuda_way_of(const struct op *op) { return kernels[op->kind].way; }
 
 size_t cuda_scratch_B(const struct op *op)
 {
@@ -58,8 +77,11 @@ size_t cuda_scratch_B(const struct op *op)
 	return k->scratch_B ? k->scratch_B(op) : 0;
 }
 
-enum status cuda_kernel_run(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+enum status cuda_kernel_run(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS],
+	struct error *e)
 {
 	const struct cuda_kernel *k = &kernels[op->kind];
-	return k->launch ? k->launch(env, op, arg, e) : error_set(e, ST_RUN, "%s is no kernel of the GPU's", op_kind_info((enum op_kind)op->kind)->name);
+	return k->launch ? k->launch(env, op, arg, e)
+	                 : error_set(e, ST_RUN, "%s is no kernel of the GPU's",
+				   op_kind_info((enum op_kind)op->kind)->name);
 }

@@ -1,10 +1,14 @@
-/* The ops of a step program on a GPU: what each computes, from which arguments, stands in step/program.h; the same ops on the host, slow and plain, in exec/host/reference.h.
+/* The ops of a step program on a GPU: what each computes, from which arguments, stands in step/ops.def; the same ops
+ * on the host, slow and plain, in exec/host/reference.h.
  *
- * Formats: every argument comes with the format it is stored in (fp32, bf16, fp16; int32 for token and target ids); arithmetic is fp32, sums too. tf32 is stored as fp32. Rounding to nearest even on store.
- * Matrix products take cuBLASLt (gemm.c); flash attention cuDNN's graph (attention_cudnn.c) or the kernel of our own (attention_flash.cu); all else is kernels of our own, one .cu file a family, which
- * read and write global memory in 16-byte vectors where addresses and sizes allow, and any size where not.
- * Determinism: sums over rows for bias and norm gradients run in a fixed order, embedding gradients by atomic adds do not.
- * Errors: ids outside their table set env->flag on the device (checked after the step); launches that fail, sizes beyond the grid, formats that a kernel has no instance for: ST_RUN.
+ * Formats: every argument comes with the format it is stored in (fp32, bf16, fp16; int32 for token and target ids);
+ * arithmetic is fp32, sums too. tf32 is stored as fp32. Rounding to nearest even on store. Matrix products take
+ * cuBLASLt (gemm.c); flash attention cuDNN's graph (attention_cudnn.c) or the kernel of our own (attention_flash.cu);
+ * all else is kernels of our own, one .cu file a family, which read and write global memory in 16-byte vectors where
+ * addresses and sizes allow, and any size where not. Determinism: sums over rows for bias and norm gradients run in a
+ * fixed order, embedding gradients by atomic adds do not. Errors: ids outside their table set env->flag on the device
+ * (checked after the step); launches that fail, sizes beyond the grid, formats that a kernel has no instance for:
+ * ST_RUN.
  */
 #ifndef STEPSIM_EXEC_CUDA_KERNELS_H
 #define STEPSIM_EXEC_CUDA_KERNELS_H
@@ -30,51 +34,61 @@ struct cuda_arg {
 
 struct cuda_env {
 	cudaStream_t stream;
-	void *scratch;        /* device memory, 256-byte aligned, at least cuda_scratch_B of the op; contents have no meaning between calls */
+	void *scratch; /* device memory, 256-byte aligned, at least cuda_scratch_B of the op; contents have no meaning
+	                  between calls */
 	size_t scratch_B;
-	int32_t *flag;        /* on the device: an op that finds an id out of range writes its number + 1 here */
-	const int64_t *step;  /* on the device: number of this optimizer step, from 1 (a captured graph keeps reading it) */
+	int32_t *flag; /* on the device: an op that finds an id out of range writes its number + 1 here */
+	const int64_t
+		*step; /* on the device: number of this optimizer step, from 1 (a captured graph keeps reading it) */
 	int64_t tensor_coord; /* this rank's coordinate in its tensor group */
 	int64_t heads;        /* query heads of the whole model */
 	struct cut cut;       /* this rank's place in its context group */
 	double loss_scale;
-	int sms;              /* of the device */
-	uint32_t op;          /* number of the op, for `flag` */
+	int sms;     /* of the device */
+	uint32_t op; /* number of the op, for `flag` */
 };
 
-/* Enqueues the op on env->stream; never waits. OP_COLLECTIVE and OP_GEMM are not kernels of this table: ST_RUN. */
-enum status cuda_kernel_run(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e);
+/* How a kind is done on the device. */
+enum cuda_way {
+	CUDA_KERNEL,        /* cuda_kernel_run */
+	CUDA_PRODUCT,       /* gemm.h: gemm_run */
+	CUDA_NAIVE_PRODUCT, /* gemm.h: gemm_attention_run */
+	CUDA_ATTENTION,     /* attention.h: cuDNN's graph, or cuda_kernel_run */
+	CUDA_COPY,          /* issue.c */
+	CUDA_NONE,          /* not by the device */
+};
+enum cuda_way cuda_way_of(const struct op *op);
+
+/* Enqueues the op on env->stream; never waits. Kinds without a launcher: ST_RUN. */
+enum status cuda_kernel_run(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS],
+	struct error *e);
 size_t cuda_scratch_B(const struct op *op); /* 0 for most */
 
 /* One launcher an op kind, in the family's .cu file; cuda_kernel_run's table holds them. */
-typedef enum status cuda_launcher(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e);
-cuda_launcher launch_attn_softmax, launch_attn_softmax_grad;                                          /* kernels_softmax.cu; the products around them are gemm.c's */
-cuda_launcher launch_attention, launch_attention_grad;                                                /* attention_flash*.cu: the fall-back */
-cuda_launcher launch_attention_part, launch_attention_part_grad;                                      /* there; these have no graph of cuDNN's */
-cuda_launcher launch_kv_pack, launch_kv_unpack;                                                       /* kernels_memory.cu */
-cuda_launcher launch_rope;                                                                            /* kernels_rope.cu */
-cuda_launcher launch_norm, launch_norm_grad, launch_add_norm;                                         /* kernels_norm.cu */
-cuda_launcher launch_add, launch_bias, launch_bias_grad;                                              /* kernels_elementwise.cu */
-cuda_launcher launch_act, launch_act_grad, launch_gate_act, launch_gate_mul;                          /* kernels_act.cu */
-cuda_launcher launch_embed, launch_embed_grad, launch_position, launch_position_grad;                 /* kernels_embed.cu */
-cuda_launcher launch_loss, launch_loss_max, launch_loss_sum, launch_loss_grad;                        /* kernels_loss.cu */
-cuda_launcher launch_route, launch_route_grad, launch_dispatch, launch_combine, launch_combine_grad, launch_swap; /* kernels_moe.cu; the experts' products are gemm.c's */
-cuda_launcher launch_optimizer;                                                                       /* kernels_optimizer.cu */
-cuda_launcher launch_fill, launch_cast;                                                               /* kernels_memory.cu; casts to and from fp8 (E4M3, scale 1) too */
+typedef enum status cuda_launcher(const struct cuda_env *env, const struct op *op,
+	const struct cuda_arg arg[OP_MAX_ARGS], struct error *e);
+/* launch_NAME of each kind. Those that are no kernels, and the products, which are gemm.c's, are NULL in kernels.c and
+ * defined nowhere. attention_flash*.cu: the fall-back; parts of attention have no graph of cuDNN's. kernels_memory.cu:
+ * casts to and from fp8 (E4M3, scale 1) too. */
+#define OP(kind, name, ...) cuda_launcher launch_##name;
+#include "step/ops.def"
 
 /* Parts of cuda_scratch_B, in the family's .cu file. */
 size_t cuda_scratch_norm_grad_B(const struct op *op);
 size_t cuda_scratch_bias_grad_B(const struct op *op);
 size_t cuda_scratch_optimizer_B(const struct op *op);
+size_t cuda_scratch_lamb_direction_B(const struct op *op);
 size_t cuda_scratch_position_grad_B(const struct op *op);
 
 /* ---- kernels_check.cu: what buffers are filled with, and compared with, outside of a step ---- */
 
 /* Normal numbers of standard deviation sigma, the same for the same seed. */
-enum status cuda_fill_normal(cudaStream_t stream, void *at, enum dtype dtype, int64_t n, uint64_t seed, double sigma, struct error *e);
+enum status cuda_fill_normal(cudaStream_t stream, void *at, enum dtype dtype, int64_t n, uint64_t seed, double sigma,
+	struct error *e);
 
-/* The whole numbers of exec/verify.h (verify_value), each below 1 << bits (6 there; less keeps sums exact in 16-bit formats). What element i of a group's result has to be: the sum, or with `max` the
- * largest, of what members first, first + stride, ... put there; with `part` > 0 what member i / part put there. One member: what it puts in itself. */
+/* The whole numbers of exec/verify.h (verify_value), each below 1 << bits (6 there; less keeps sums exact in 16-bit
+ * formats). What element i of a group's result has to be: the sum, or with `max` the largest, of what members first,
+ * first + stride, ... put there; with `part` > 0 what member i / part put there. One member: what it puts in itself. */
 struct cuda_pattern {
 	uint32_t op;
 	int64_t first, stride, members;
@@ -83,9 +97,12 @@ struct cuda_pattern {
 	uint64_t element; /* number of the buffer's first element */
 	int bits;
 };
-enum status cuda_fill_pattern(cudaStream_t stream, void *at, enum dtype dtype, int64_t n, const struct cuda_pattern *p, struct error *e);
-/* *wrong, on the device, becomes the place in the buffer of the first element that differs, where that is less than what stands there. */
-enum status cuda_check_pattern(cudaStream_t stream, const void *at, enum dtype dtype, int64_t n, const struct cuda_pattern *p, int64_t *wrong, struct error *e);
+enum status cuda_fill_pattern(cudaStream_t stream, void *at, enum dtype dtype, int64_t n, const struct cuda_pattern *p,
+	struct error *e);
+/* *wrong, on the device, becomes the place in the buffer of the first element that differs, where that is less than
+ * what stands there. */
+enum status cuda_check_pattern(cudaStream_t stream, const void *at, enum dtype dtype, int64_t n,
+	const struct cuda_pattern *p, int64_t *wrong, struct error *e);
 
 #ifdef __cplusplus
 }

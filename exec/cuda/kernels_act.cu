@@ -47,7 +47,10 @@ template <act_shape S, class A, int V> struct act_grad_map {
 		vec<A, V> x, dy;
 	};
 
-	__device__ __forceinline__ item read(int64_t i) const { return item{vec_at<A, V>(x + i * V), vec_at<A, V>(dy + i * V)}; }
+	__device__ __forceinline__ item read(int64_t i) const
+	{
+		return item{vec_at<A, V>(x + i * V), vec_at<A, V>(dy + i * V)};
+	}
 	__device__ __forceinline__ void write(int64_t i, const item &in) const
 	{
 		float f[V], d[V], value, slope;
@@ -137,7 +140,10 @@ template <act_shape S, class A, int V> struct gate_map {
 		vec<A, V> gate;
 	};
 
-	__device__ __forceinline__ item read(int64_t i) const { return item{vec_at<A, V>(x + gate_place<V>(i, width))}; }
+	__device__ __forceinline__ item read(int64_t i) const
+	{
+		return item{vec_at<A, V>(x + gate_place<V>(i, width))};
+	}
 	__device__ __forceinline__ void write(int64_t i, const item &in) const
 	{
 		float f[V], slope;
@@ -158,7 +164,10 @@ template <class A, int V> struct gate_mul_map {
 		vec<A, V> up, a;
 	};
 
-	__device__ __forceinline__ item read(int64_t i) const { return item{vec_at<A, V>(x + gate_place<V>(i, width) + width * V), vec_at<A, V>(a + i * V)}; }
+	__device__ __forceinline__ item read(int64_t i) const
+	{
+		return item{vec_at<A, V>(x + gate_place<V>(i, width) + width * V), vec_at<A, V>(a + i * V)};
+	}
 	__device__ __forceinline__ void write(int64_t i, const item &in) const
 	{
 		float f[V], g[V];
@@ -192,27 +201,28 @@ template <class F> static enum status with_gated(enum mlp mlp, struct error *e, 
 	}
 }
 
-static bool is_gated(const struct op *op)
-{
-	return op->mlp == MLP_SWIGLU || op->mlp == MLP_GEGLU;
-}
+static bool is_gated(const struct op *op) { return op->mlp == MLP_SWIGLU || op->mlp == MLP_GEGLU; }
 
 /* f(format, width, vectors in a row): rows count where halves stand side by side in one. */
-template <class F> static enum status with_rows(const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], unsigned args, struct error *e, F f)
+template <class F>
+static enum status with_rows(const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], unsigned args,
+	struct error *e, F f)
 {
 	if (same_format(op, arg, 0, args, e))
 		return ST_RUN;
 	return with_format(arg[0].dtype, e, [&](auto a) {
 		using A = typename decltype(a)::type;
-		return with_width<A>(all_aligned(arg, args) && op->d[1] % vec_of<A>::N == 0, [&](auto v) { return f(a, v, op->d[1] / decltype(v)::value); });
+		return with_width<A>(all_aligned(arg, args) && op->matrix.cols % vec_of<A>::N == 0,
+			[&](auto v) { return f(a, v, op->matrix.cols / decltype(v)::value); });
 	});
 }
 
-#define INSTANCE(a, v)                           \
-	using A = typename decltype(a)::type;    \
+#define INSTANCE(a, v) \
+	using A = typename decltype(a)::type; \
 	constexpr int V = decltype(v)::value
 
-static enum status act_plain(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+static enum status act_plain(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS],
+	struct error *e)
 {
 	if (same_format(op, arg, 0, 0x3, e))
 		return ST_RUN;
@@ -222,26 +232,31 @@ static enum status act_plain(const struct cuda_env *env, const struct op *op, co
 			constexpr int V = vec_of<A>::N;
 			const A *x = (const A *)arg[0].at;
 			A *y = (A *)arg[1].at;
-			const int64_t n = op->d[0] * op->d[1], whole = all_aligned(arg, 0x3) ? n / V : 0, done = whole * V;
+			const int64_t n = op->matrix.rows * op->matrix.cols, whole = all_aligned(arg, 0x3) ? n / V : 0,
+				      done = whole * V;
 			enum status st = map(env, act_map<decltype(s)::value, A, V>{x, y}, whole, e);
 			return st ? st : map(env, act_map<decltype(s)::value, A, 1>{x + done, y + done}, n - done, e);
 		});
 	});
 }
 
-extern "C" enum status launch_act(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+extern "C" enum status launch_act(const struct cuda_env *env, const struct op *op,
+	const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
 	if (!is_gated(op))
 		return act_plain(env, op, arg, e);
 	return with_rows(op, arg, 0x3, e, [&](auto a, auto v, int64_t width) {
 		return with_gated((enum mlp)op->mlp, e, [&](auto s) {
 			INSTANCE(a, v);
-			return map_rows(env, op, gated_map<decltype(s)::value, A, V>{(const A *)arg[0].at, (A *)arg[1].at, width}, op->d[0] * width, e);
+			return map_rows(env, op,
+				gated_map<decltype(s)::value, A, V>{(const A *)arg[0].at, (A *)arg[1].at, width},
+				op->matrix.rows * width, e);
 		});
 	});
 }
 
-static enum status act_grad_plain(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+static enum status act_grad_plain(const struct cuda_env *env, const struct op *op,
+	const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
 	if (same_format(op, arg, 0, 0x7, e))
 		return ST_RUN;
@@ -251,39 +266,52 @@ static enum status act_grad_plain(const struct cuda_env *env, const struct op *o
 			constexpr int V = vec_of<A>::N;
 			const A *x = (const A *)arg[0].at, *dy = (const A *)arg[1].at;
 			A *dx = (A *)arg[2].at;
-			const int64_t n = op->d[0] * op->d[1], whole = all_aligned(arg, 0x7) ? n / V : 0, done = whole * V;
+			const int64_t n = op->matrix.rows * op->matrix.cols, whole = all_aligned(arg, 0x7) ? n / V : 0,
+				      done = whole * V;
 			enum status st = map(env, act_grad_map<decltype(s)::value, A, V>{x, dy, dx}, whole, e);
-			return st ? st : map(env, act_grad_map<decltype(s)::value, A, 1>{x + done, dy + done, dx + done}, n - done, e);
+			return st ? st
+			          : map(env, act_grad_map<decltype(s)::value, A, 1>{x + done, dy + done, dx + done},
+					    n - done, e);
 		});
 	});
 }
 
-extern "C" enum status launch_act_grad(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+extern "C" enum status launch_act_grad(const struct cuda_env *env, const struct op *op,
+	const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
 	if (!is_gated(op))
 		return act_grad_plain(env, op, arg, e);
 	return with_rows(op, arg, 0x7, e, [&](auto a, auto v, int64_t width) {
 		return with_gated((enum mlp)op->mlp, e, [&](auto s) {
 			INSTANCE(a, v);
-			return map_rows(env, op, gated_grad_map<decltype(s)::value, A, V>{(const A *)arg[0].at, (const A *)arg[1].at, (A *)arg[2].at, width}, op->d[0] * width, e);
+			return map_rows(env, op,
+				gated_grad_map<decltype(s)::value, A, V>{(const A *)arg[0].at, (const A *)arg[1].at,
+					(A *)arg[2].at, width},
+				op->matrix.rows * width, e);
 		});
 	});
 }
 
-extern "C" enum status launch_gate_act(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+extern "C" enum status launch_gate_act(const struct cuda_env *env, const struct op *op,
+	const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
 	return with_rows(op, arg, 0x3, e, [&](auto a, auto v, int64_t width) {
 		return with_gated((enum mlp)op->mlp, e, [&](auto s) {
 			INSTANCE(a, v);
-			return map_rows(env, op, gate_map<decltype(s)::value, A, V>{(const A *)arg[0].at, (A *)arg[1].at, width}, op->d[0] * width, e);
+			return map_rows(env, op,
+				gate_map<decltype(s)::value, A, V>{(const A *)arg[0].at, (A *)arg[1].at, width},
+				op->matrix.rows * width, e);
 		});
 	});
 }
 
-extern "C" enum status launch_gate_mul(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+extern "C" enum status launch_gate_mul(const struct cuda_env *env, const struct op *op,
+	const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
 	return with_rows(op, arg, 0x7, e, [&](auto a, auto v, int64_t width) {
 		INSTANCE(a, v);
-		return map_rows(env, op, gate_mul_map<A, V>{(const A *)arg[0].at, (const A *)arg[1].at, (A *)arg[2].at, width}, op->d[0] * width, e);
+		return map_rows(env, op,
+			gate_mul_map<A, V>{(const A *)arg[0].at, (const A *)arg[1].at, (A *)arg[2].at, width},
+			op->matrix.rows * width, e);
 	});
 }

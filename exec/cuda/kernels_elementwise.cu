@@ -45,7 +45,9 @@ template <class A, class W, int V> struct add_map {
 };
 
 /* Without a bias rows do not matter: what is left behind the whole vectors goes one by one. */
-template <class A> static enum status add_flat(const struct cuda_env *env, const A *x, const A *y, A *sum, int64_t n, bool vectors, struct error *e)
+template <class A>
+static enum status add_flat(const struct cuda_env *env, const A *x, const A *y, A *sum, int64_t n, bool vectors,
+	struct error *e)
 {
 	constexpr int V = vec_of<A>::N;
 	const int64_t whole = vectors ? n / V : 0, done = whole * V;
@@ -53,35 +55,44 @@ template <class A> static enum status add_flat(const struct cuda_env *env, const
 	return st ? st : map(env, add_map<A, A, 1>{x + done, y + done, NULL, sum + done, 1}, n - done, e);
 }
 
-extern "C" enum status launch_add(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+extern "C" enum status launch_add(const struct cuda_env *env, const struct op *op,
+	const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
-	const int64_t rows = op->d[0], cols = op->d[1];
+	const int64_t rows = op->matrix.rows, cols = op->matrix.cols;
 	if (same_format(op, arg, 0, 1 << 1 | 1 << 3, e))
 		return ST_RUN;
 	if (!arg[2].at)
 		return with_format(arg[0].dtype, e, [&](auto a) {
 			using A = typename decltype(a)::type;
-			return add_flat(env, (const A *)arg[0].at, (const A *)arg[1].at, (A *)arg[3].at, rows * cols, all_aligned(arg, 1 << 0 | 1 << 1 | 1 << 3), e);
+			return add_flat(env, (const A *)arg[0].at, (const A *)arg[1].at, (A *)arg[3].at, rows * cols,
+				all_aligned(arg, 1 << 0 | 1 << 1 | 1 << 3), e);
 		});
 	return with_format_or_fp32(arg[0].dtype, arg[2].dtype, e, [&](auto a, auto w) {
 		using A = typename decltype(a)::type;
 		using W = typename decltype(w)::type;
 		return with_width<A>(all_aligned(arg, 0xf) && cols % vec_of<A>::N == 0, [&](auto v) {
 			constexpr int V = decltype(v)::value;
-			return map_rows(env, op, add_map<A, W, V>{(const A *)arg[0].at, (const A *)arg[1].at, (const W *)arg[2].at, (A *)arg[3].at, cols / V}, rows * (cols / V), e);
+			return map_rows(env, op,
+				add_map<A, W, V>{(const A *)arg[0].at, (const A *)arg[1].at, (const W *)arg[2].at,
+					(A *)arg[3].at, cols / V},
+				rows * (cols / V), e);
 		});
 	});
 }
 
-extern "C" enum status launch_bias(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+extern "C" enum status launch_bias(const struct cuda_env *env, const struct op *op,
+	const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
-	const int64_t rows = op->d[0], cols = op->d[1];
+	const int64_t rows = op->matrix.rows, cols = op->matrix.cols;
 	return with_format_or_fp32(arg[0].dtype, arg[1].dtype, e, [&](auto a, auto w) {
 		using A = typename decltype(a)::type;
 		using W = typename decltype(w)::type;
 		return with_width<A>(all_aligned(arg, 0x3) && cols % vec_of<A>::N == 0, [&](auto v) {
 			constexpr int V = decltype(v)::value;
-			return map_rows(env, op, add_map<A, W, V>{(const A *)arg[0].at, NULL, (const W *)arg[1].at, (A *)arg[0].at, cols / V}, rows * (cols / V), e);
+			return map_rows(env, op,
+				add_map<A, W, V>{(const A *)arg[0].at, NULL, (const W *)arg[1].at, (A *)arg[0].at,
+					cols / V},
+				rows * (cols / V), e);
 		});
 	});
 }
@@ -93,21 +104,22 @@ extern "C" enum status launch_bias(const struct cuda_env *env, const struct op *
 #define TILE_ROWS 32  /* of a chunk at least */
 
 /* A block has the columns of a tile, a vector for each lane of a warp; its warps take the chunk's rows in turn. */
-static int64_t tiles_of(int64_t cols, int64_t width)
-{
-	return (cols + WARP * width - 1) / (WARP * width);
-}
+static int64_t tiles_of(int64_t cols, int64_t width) { return (cols + WARP * width - 1) / (WARP * width); }
 
 static int64_t tile_chunks(int64_t rows, int64_t tiles, int64_t sms)
 {
-	const int64_t fill = tiles ? (TILE_BLOCKS * (sms > 0 ? sms : 1) + tiles - 1) / tiles : 0, most = (rows + TILE_ROWS - 1) / TILE_ROWS;
+	const int64_t fill = tiles ? (TILE_BLOCKS * (sms > 0 ? sms : 1) + tiles - 1) / tiles : 0,
+		      most = (rows + TILE_ROWS - 1) / TILE_ROWS;
 	return fill < most ? fill : most;
 }
 
-template <class A, int V> __global__ void __launch_bounds__(TILE_WARPS *WARP) column_tile_kernel(const A *dy, float *partial, int64_t rows, int64_t cols)
+template <class A, int V>
+__global__ void __launch_bounds__(TILE_WARPS *WARP)
+	column_tile_kernel(const A *dy, float *partial, int64_t rows, int64_t cols)
 {
 	__shared__ float part[TILE_WARPS][WARP * V];
-	const int64_t begin = rows * blockIdx.y / gridDim.y, end = rows * (blockIdx.y + 1) / gridDim.y, first = (int64_t)blockIdx.x * WARP * V;
+	const int64_t begin = rows * blockIdx.y / gridDim.y, end = rows * (blockIdx.y + 1) / gridDim.y,
+		      first = (int64_t)blockIdx.x * WARP * V;
 	const int64_t step = warp_count();
 	for (int lane = lane_rank(); lane < WARP; lane += lane_count()) {
 		const int64_t column = first + lane * V;
@@ -144,12 +156,14 @@ template <class A, int V> __global__ void __launch_bounds__(TILE_WARPS *WARP) co
 
 extern "C" size_t cuda_scratch_bias_grad_B(const struct op *op)
 {
-	return (size_t)tile_chunks(op->d[0], tiles_of(op->d[1], vec_of<__half>::N), COLUMNS_SMS_MAX) * (size_t)op->d[1] * sizeof(float);
+	return (size_t)tile_chunks(op->matrix.rows, tiles_of(op->matrix.cols, vec_of<__half>::N), COLUMNS_SMS_MAX) *
+	       (size_t)op->matrix.cols * sizeof(float);
 }
 
-extern "C" enum status launch_bias_grad(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+extern "C" enum status launch_bias_grad(const struct cuda_env *env, const struct op *op,
+	const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
-	const int64_t rows = op->d[0], cols = op->d[1];
+	const int64_t rows = op->matrix.rows, cols = op->matrix.cols;
 	float *partial = (float *)env->scratch;
 	const bool accumulate = op->flags & OP_ACCUMULATE;
 	return with_formats(arg[0].dtype, arg[1].dtype, e, [&](auto a, auto g) {
@@ -157,12 +171,16 @@ extern "C" enum status launch_bias_grad(const struct cuda_env *env, const struct
 		using G = typename decltype(g)::type;
 		const bool vectors = is_aligned(arg[0].at) && cols % vec_of<A>::N == 0;
 		const int64_t tiles = tiles_of(cols, vectors ? vec_of<A>::N : 1);
-		const int64_t chunks = columns_chunks(tile_chunks(rows, tiles, env->sms), env->scratch_B, (size_t)cols * sizeof(float));
+		const int64_t chunks = columns_chunks(tile_chunks(rows, tiles, env->sms), env->scratch_B,
+			(size_t)cols * sizeof(float));
 		if (rows && cols && !chunks)
 			return error_set(e, ST_RUN, "bias_grad needs scratch, has %zu B", env->scratch_B);
 		enum status st = with_width<A>(vectors, [&](auto v) {
-			return start<column_tile_kernel<A, decltype(v)::value>>(env->stream, dim3((unsigned)tiles, (unsigned)chunks), TILE_WARPS * WARP, e, (const A *)arg[0].at, partial, rows, cols);
+			return start<column_tile_kernel<A, decltype(v)::value>>(env->stream,
+				dim3((unsigned)tiles, (unsigned)chunks), TILE_WARPS * WARP, e, (const A *)arg[0].at,
+				partial, rows, cols);
 		});
-		return st ? st : columns_finish<G>(env, partial, chunks, cols, cols, (G *)arg[1].at, NULL, accumulate, e);
+		return st ? st
+		          : columns_finish<G>(env, partial, chunks, cols, cols, (G *)arg[1].at, NULL, accumulate, e);
 	});
 }

@@ -1,5 +1,6 @@
-/* Tables of embeddings: a block goes over rows of the activations, its threads over the columns. Gradients of the token table are added atomically, several columns at once; those of the position table are
- * summed by the block that owns the position, and the type's are the column sums of a bias gradient. */
+/* Tables of embeddings: a block goes over rows of the activations, its threads over the columns. Gradients of the token
+ * table are added atomically, several columns at once; those of the position table are summed by the block that owns
+ * the position, and the type's are the column sums of a bias gradient. */
 #include "exec/cuda/stream.cuh"
 
 #define EMBED_THREADS 256
@@ -7,7 +8,10 @@
 /* Columns in spans of both formats' common length, the wider one in whole 16-byte vectors. */
 template <class A, class B> struct both {
 	static constexpr int N = 16 / (int)(sizeof(A) > sizeof(B) ? sizeof(A) : sizeof(B));
-	static bool fit(const A *a, const B *b, int64_t cols) { return cols % N == 0 && span_fits<N>(a) && span_fits<N>(b); }
+	static bool fit(const A *a, const B *b, int64_t cols)
+	{
+		return cols % N == 0 && span_fits<N>(a) && span_fits<N>(b);
+	}
 };
 
 /* ---- tokens ---- */
@@ -29,7 +33,8 @@ static __device__ __forceinline__ int64_t table_row(const struct table &t, int64
 	return here ? row : -1;
 }
 
-template <class W, class Y> __global__ void __launch_bounds__(EMBED_THREADS) embed_kernel(const W *w, Y *y, struct table t)
+template <class W, class Y>
+__global__ void __launch_bounds__(EMBED_THREADS) embed_kernel(const W *w, Y *y, struct table t)
 {
 	for (int64_t i = blockIdx.x; i < t.T; i += gridDim.x) {
 		const int64_t row = table_row(t, i);
@@ -59,8 +64,14 @@ template <class T> struct at_once {
 	static constexpr int N = sizeof(T) == 4 ? 1 : 2;
 #endif
 };
-static __device__ __forceinline__ void atomic_add_some(__half *at, const float *x) { atomicAdd((__half2 *)at, __floats2half2_rn(x[0], x[1])); }
-static __device__ __forceinline__ void atomic_add_some(__nv_bfloat16 *at, const float *x) { atomicAdd((__nv_bfloat162 *)at, __floats2bfloat162_rn(x[0], x[1])); }
+static __device__ __forceinline__ void atomic_add_some(__half *at, const float *x)
+{
+	atomicAdd((__half2 *)at, __floats2half2_rn(x[0], x[1]));
+}
+static __device__ __forceinline__ void atomic_add_some(__nv_bfloat16 *at, const float *x)
+{
+	atomicAdd((__nv_bfloat162 *)at, __floats2bfloat162_rn(x[0], x[1]));
+}
 static __device__ __forceinline__ void atomic_add_some(float *at, const float *x)
 {
 #if __CUDA_ARCH__ >= 900
@@ -85,7 +96,8 @@ template <int C, class T> static __device__ __forceinline__ void atomic_add_vec(
 	}
 }
 
-template <class Y, class W> __global__ void __launch_bounds__(EMBED_THREADS) embed_grad_kernel(const Y *dy, W *dw, struct table t)
+template <class Y, class W>
+__global__ void __launch_bounds__(EMBED_THREADS) embed_grad_kernel(const Y *dy, W *dw, struct table t)
 {
 	for (int64_t i = blockIdx.x; i < t.T; i += gridDim.x) {
 		const int64_t row = table_row(t, i);
@@ -105,28 +117,34 @@ template <class Y, class W> __global__ void __launch_bounds__(EMBED_THREADS) emb
 static struct table table_of(const struct cuda_env *env, const struct op *op, const struct cuda_arg *tokens)
 {
 	const bool part = op->flags & OP_VOCAB_PARALLEL;
-	return {(const int32_t *)tokens->at, op->d[0], op->d[1], part ? env->tensor_coord * op->d[2] : 0, op->d[2], part, false, env->flag, (int32_t)env->op + 1};
+	return {(const int32_t *)tokens->at, op->embed.rows, op->embed.cols,
+		part ? env->tensor_coord * op->embed.table_rows : 0, op->embed.table_rows, part, false, env->flag,
+		(int32_t)env->op + 1};
 }
 
-extern "C" enum status launch_embed(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+extern "C" enum status launch_embed(const struct cuda_env *env, const struct op *op,
+	const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
 	return with_formats(arg[1].dtype, arg[2].dtype, e, [&](auto a, auto b) {
 		using W = typename decltype(a)::type;
 		using Y = typename decltype(b)::type;
 		struct table t = table_of(env, op, &arg[0]);
 		t.spans = both<W, Y>::fit((const W *)arg[1].at, (const Y *)arg[2].at, t.cols);
-		return start<embed_kernel<W, Y>>(env->stream, stream_grid(env, t.T, 1), row_threads(t.cols, sizeof(Y), 1, EMBED_THREADS), e, (const W *)arg[1].at, (Y *)arg[2].at, t);
+		return start<embed_kernel<W, Y>>(env->stream, stream_grid(env, t.T, 1),
+			row_threads(t.cols, sizeof(Y), 1, EMBED_THREADS), e, (const W *)arg[1].at, (Y *)arg[2].at, t);
 	});
 }
 
-extern "C" enum status launch_embed_grad(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+extern "C" enum status launch_embed_grad(const struct cuda_env *env, const struct op *op,
+	const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
 	return with_formats(arg[1].dtype, arg[2].dtype, e, [&](auto a, auto b) {
 		using Y = typename decltype(a)::type;
 		using W = typename decltype(b)::type;
 		struct table t = table_of(env, op, &arg[0]);
 		t.spans = both<Y, W>::fit((const Y *)arg[1].at, (const W *)arg[2].at, t.cols);
-		return start<embed_grad_kernel<Y, W>>(env->stream, stream_grid(env, t.T, 1), row_threads(t.cols, sizeof(Y), 1, EMBED_THREADS), e, (const Y *)arg[1].at, (W *)arg[2].at, t);
+		return start<embed_grad_kernel<Y, W>>(env->stream, stream_grid(env, t.T, 1),
+			row_threads(t.cols, sizeof(Y), 1, EMBED_THREADS), e, (const Y *)arg[1].at, (W *)arg[2].at, t);
 	});
 }
 
@@ -138,7 +156,8 @@ struct positions {
 	bool spans;
 };
 
-template <class W, class X> __global__ void __launch_bounds__(EMBED_THREADS) position_kernel(const W *w, const W *type, X *x, struct positions p)
+template <class W, class X>
+__global__ void __launch_bounds__(EMBED_THREADS) position_kernel(const W *w, const W *type, X *x, struct positions p)
 {
 	for (int64_t i = blockIdx.x; i < p.T; i += gridDim.x) {
 		int64_t place;
@@ -162,7 +181,8 @@ template <class W, class X> __global__ void __launch_bounds__(EMBED_THREADS) pos
 }
 
 /* A block a position of this rank's: the rows of its sequences that stand there, in their order. */
-template <class X, class W> __global__ void __launch_bounds__(EMBED_THREADS) position_grad_kernel(const X *dx, W *dw, struct positions p)
+template <class X, class W>
+__global__ void __launch_bounds__(EMBED_THREADS) position_grad_kernel(const X *dx, W *dw, struct positions p)
 {
 	for (int64_t place = blockIdx.x; place < p.s; place += gridDim.x) {
 		const int64_t row = (place - p.first % p.s + p.s) % p.s;
@@ -186,10 +206,12 @@ template <class X, class W> __global__ void __launch_bounds__(EMBED_THREADS) pos
 
 static struct positions positions_of(const struct cuda_env *env, const struct op *op)
 {
-	return {op->d[0], op->d[1], op->d[2] / cut_ranks(&env->cut), op->flags & OP_SEQUENCE_PARALLEL ? env->tensor_coord * op->d[0] : 0, env->cut, false};
+	return {op->embed.rows, op->embed.cols, op->embed.table_rows / cut_ranks(&env->cut),
+		op->flags & OP_SEQUENCE_PARALLEL ? env->tensor_coord * op->embed.rows : 0, env->cut, false};
 }
 
-extern "C" enum status launch_position(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+extern "C" enum status launch_position(const struct cuda_env *env, const struct op *op,
+	const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
 	const struct cuda_arg *const table = arg[0].at ? &arg[0] : &arg[1];
 	const enum status st = same_format(op, arg, table == &arg[0] ? 0 : 1, 3, e);
@@ -202,7 +224,8 @@ extern "C" enum status launch_position(const struct cuda_env *env, const struct 
 		X *x = (X *)arg[2].at;
 		struct positions p = positions_of(env, op);
 		p.spans = both<W, X>::fit(w, x, p.cols) && both<W, X>::fit(type, x, p.cols);
-		return start<position_kernel<W, X>>(env->stream, stream_grid(env, p.T, 1), row_threads(p.cols, sizeof(X), 1, EMBED_THREADS), e, w, type, x, p);
+		return start<position_kernel<W, X>>(env->stream, stream_grid(env, p.T, 1),
+			row_threads(p.cols, sizeof(X), 1, EMBED_THREADS), e, w, type, x, p);
 	});
 }
 
@@ -221,7 +244,8 @@ extern "C" size_t cuda_scratch_position_grad_B(const struct op *op)
 	return cuda_scratch_B(&sums);
 }
 
-extern "C" enum status launch_position_grad(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+extern "C" enum status launch_position_grad(const struct cuda_env *env, const struct op *op,
+	const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
 	enum status st = ST_OK;
 	if (arg[1].at)
@@ -230,7 +254,9 @@ extern "C" enum status launch_position_grad(const struct cuda_env *env, const st
 			using W = typename decltype(b)::type;
 			struct positions p = positions_of(env, op);
 			p.spans = both<X, W>::fit((const X *)arg[0].at, (const W *)arg[1].at, p.cols);
-			return start<position_grad_kernel<X, W>>(env->stream, stream_grid(env, p.s, 1), row_threads(p.cols, sizeof(X), 1, EMBED_THREADS), e, (const X *)arg[0].at, (W *)arg[1].at, p);
+			return start<position_grad_kernel<X, W>>(env->stream, stream_grid(env, p.s, 1),
+				row_threads(p.cols, sizeof(X), 1, EMBED_THREADS), e, (const X *)arg[0].at,
+				(W *)arg[1].at, p);
 		});
 	if (st || !arg[2].at)
 		return st;

@@ -1,10 +1,12 @@
-/* Cross-entropy over rows of up to some hundred thousand logits, a block a row. Rows begin at any element, since vocabularies are seldom a multiple of a vector (row_walk). What a block keeps of its row in
- * registers is not read again for the gradient; the rest is, mostly from the L2 cache. */
+/* Cross-entropy over rows of up to some hundred thousand logits, a block a row. Rows begin at any element, since
+ * vocabularies are seldom a multiple of a vector (row_walk). What a block keeps of its row in registers is not read
+ * again for the gradient; the rest is, mostly from the L2 cache. */
 #include "exec/cuda/stream.cuh"
 
 #define LOSS_KEEP 8
 #define LOSS_THREADS 512 /* two blocks an SM: one loads while the other stores */
-#define LOSS_WIDE 1024   /* for rows beyond what two blocks keep: fewer rows at once, so that they stay in L2 */
+/* for rows beyond what two blocks keep: fewer rows at once, so that they stay in L2 */
+#define LOSS_WIDE 1024
 #define LOSS_REGISTERS __launch_bounds__(LOSS_WIDE)
 
 struct loss_job {
@@ -16,8 +18,11 @@ struct loss_job {
 	int32_t *flag, op;
 };
 
-/* The gradient of a row of which maximum and sum of exponentials are known. The target's own column (-1: another rank's) is written last, from its logit, so that it is rounded once. */
-template <class T> static __device__ __forceinline__ void write_gradient(row_walk<T, LOSS_KEEP> &w, const struct loss_job &j, float max, float sum, int64_t target, float logit)
+/* The gradient of a row of which maximum and sum of exponentials are known. The target's own column (-1: another
+ * rank's) is written last, from its logit, so that it is rounded once. */
+template <class T>
+static __device__ __forceinline__ void write_gradient(row_walk<T, LOSS_KEEP> &w, const struct loss_job &j, float max,
+	float sum, int64_t target, float logit)
 {
 	const float factor = j.scale / sum;
 	w.map([&](auto &x, int) {
@@ -31,7 +36,8 @@ template <class T> static __device__ __forceinline__ void write_gradient(row_wal
 	block_sync();
 }
 
-/* logits [rows, cols] become their gradient. Rows without a target give zeros and no loss; rows whose target is no column are flagged. */
+/* logits [rows, cols] become their gradient. Rows without a target give zeros and no loss; rows whose target is no
+ * column are flagged. */
 template <class T> __global__ void LOSS_REGISTERS loss_kernel(T *logits, struct loss_job j)
 {
 	float total = 0.0f;
@@ -84,7 +90,8 @@ template <class T> __global__ void LOSS_REGISTERS loss_sum_kernel(T *logits, str
 		if (thread_rank() == 0) {
 			const int64_t id = j.targets[r], target = id - j.first;
 			j.sums[r] = sum;
-			j.sums[j.rows + r] = id >= 0 && target >= 0 && target < j.cols ? to_float(row[target]) - max : 0.0f;
+			j.sums[j.rows + r] = id >= 0 && target >= 0 && target < j.cols ? to_float(row[target]) - max
+			                                                               : 0.0f;
 		}
 	}
 }
@@ -94,7 +101,8 @@ template <class T> __global__ void LOSS_REGISTERS loss_grad_kernel(T *logits, st
 	float total = 0.0f;
 	for (int64_t r = blockIdx.x; r < j.rows; r += gridDim.x) {
 		T *row = logits + r * j.cols;
-		const int64_t id = j.targets[r], column = id - j.first, target = column >= 0 && column < j.cols ? column : -1;
+		const int64_t id = j.targets[r], column = id - j.first,
+			      target = column >= 0 && column < j.cols ? column : -1;
 		if (id < 0) {
 			clear_row(row, 0, j.cols);
 			continue;
@@ -111,16 +119,18 @@ template <class T> __global__ void LOSS_REGISTERS loss_grad_kernel(T *logits, st
 
 /* ---- */
 
-static struct loss_job job_of(const struct cuda_env *env, const struct op *op, const struct cuda_arg *targets, const struct cuda_arg *max, const struct cuda_arg *sums, const struct cuda_arg *loss)
+static struct loss_job job_of(const struct cuda_env *env, const struct op *op, const struct cuda_arg *targets,
+	const struct cuda_arg *max, const struct cuda_arg *sums, const struct cuda_arg *loss)
 {
-	return {(const int32_t *)targets->at, max ? (const float *)max->at : NULL, sums ? (float *)sums->at : NULL, loss ? (float *)loss->at : NULL, op->d[0], op->d[1], env->tensor_coord * op->d[1],
-	        (float)env->loss_scale, env->flag, (int32_t)env->op + 1};
+	return {(const int32_t *)targets->at, max ? (const float *)max->at : NULL, sums ? (float *)sums->at : NULL,
+		loss ? (float *)loss->at : NULL, op->matrix.rows, op->matrix.cols, env->tensor_coord * op->matrix.cols,
+		(float)env->loss_scale, env->flag, (int32_t)env->op + 1};
 }
 
 static int threads_of(const struct op *op, size_t bytes)
 {
-	const bool wide = op->d[1] * (int64_t)bytes > (int64_t)LOSS_THREADS * LOSS_KEEP * 16 * 2;
-	return row_threads(op->d[1], (int64_t)bytes, LOSS_KEEP, wide ? LOSS_WIDE : LOSS_THREADS);
+	const bool wide = op->matrix.cols * (int64_t)bytes > (int64_t)LOSS_THREADS * LOSS_KEEP * 16 * 2;
+	return row_threads(op->matrix.cols, (int64_t)bytes, LOSS_KEEP, wide ? LOSS_WIDE : LOSS_THREADS);
 }
 
 /* Argument 0 is the logits; what else the op has is ids, fp32, or fp32 sums. */
@@ -130,43 +140,54 @@ static enum status loss_check(const struct op *op, const struct cuda_arg arg[OP_
 	for (int i = 1; i < info->n_args; i++) {
 		const enum dtype want = (op->kind != OP_LOSS_MAX && i == 1) ? DT_INT32 : DT_FP32;
 		if (arg[i].dtype != want)
-			return error_set(e, ST_RUN, "%s: no kernel for %s as %s", info->name, info->arg_name[i], dtype_name(arg[i].dtype));
+			return error_set(e, ST_RUN, "%s: no kernel for %s as %s", info->name, info->arg[i].name,
+				dtype_name(arg[i].dtype));
 	}
-	return row_check(op, op->d[1], e);
+	return row_check(op, op->matrix.cols, e);
 }
 
-extern "C" enum status launch_loss(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+extern "C" enum status launch_loss(const struct cuda_env *env, const struct op *op,
+	const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
 	const enum status st = loss_check(op, arg, e);
 	return st ? st : with_format(arg[0].dtype, e, [&](auto x) {
 		using T = typename decltype(x)::type;
-		return start<loss_kernel<T>>(env->stream, stream_grid(env, op->d[0], 1), threads_of(op, sizeof(T)), e, (T *)arg[0].at, job_of(env, op, &arg[1], NULL, NULL, &arg[2]));
+		return start<loss_kernel<T>>(env->stream, stream_grid(env, op->matrix.rows, 1),
+			threads_of(op, sizeof(T)), e, (T *)arg[0].at, job_of(env, op, &arg[1], NULL, NULL, &arg[2]));
 	});
 }
 
-extern "C" enum status launch_loss_max(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+extern "C" enum status launch_loss_max(const struct cuda_env *env, const struct op *op,
+	const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
 	const enum status st = loss_check(op, arg, e);
 	return st ? st : with_format(arg[0].dtype, e, [&](auto x) {
 		using T = typename decltype(x)::type;
-		return start<loss_max_kernel<T>>(env->stream, stream_grid(env, op->d[0], 1), threads_of(op, sizeof(T)), e, (T *)arg[0].at, (float *)arg[1].at, op->d[0], op->d[1]);
+		return start<loss_max_kernel<T>>(env->stream, stream_grid(env, op->matrix.rows, 1),
+			threads_of(op, sizeof(T)), e, (T *)arg[0].at, (float *)arg[1].at, op->matrix.rows,
+			op->matrix.cols);
 	});
 }
 
-extern "C" enum status launch_loss_sum(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+extern "C" enum status launch_loss_sum(const struct cuda_env *env, const struct op *op,
+	const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
 	const enum status st = loss_check(op, arg, e);
 	return st ? st : with_format(arg[0].dtype, e, [&](auto x) {
 		using T = typename decltype(x)::type;
-		return start<loss_sum_kernel<T>>(env->stream, stream_grid(env, op->d[0], 1), threads_of(op, sizeof(T)), e, (T *)arg[0].at, job_of(env, op, &arg[1], &arg[2], &arg[3], NULL));
+		return start<loss_sum_kernel<T>>(env->stream, stream_grid(env, op->matrix.rows, 1),
+			threads_of(op, sizeof(T)), e, (T *)arg[0].at, job_of(env, op, &arg[1], &arg[2], &arg[3], NULL));
 	});
 }
 
-extern "C" enum status launch_loss_grad(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+extern "C" enum status launch_loss_grad(const struct cuda_env *env, const struct op *op,
+	const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
 	const enum status st = loss_check(op, arg, e);
 	return st ? st : with_format(arg[0].dtype, e, [&](auto x) {
 		using T = typename decltype(x)::type;
-		return start<loss_grad_kernel<T>>(env->stream, stream_grid(env, op->d[0], 1), threads_of(op, sizeof(T)), e, (T *)arg[0].at, job_of(env, op, &arg[1], &arg[2], &arg[3], &arg[4]));
+		return start<loss_grad_kernel<T>>(env->stream, stream_grid(env, op->matrix.rows, 1),
+			threads_of(op, sizeof(T)), e, (T *)arg[0].at,
+			job_of(env, op, &arg[1], &arg[2], &arg[3], &arg[4]));
 	});
 }

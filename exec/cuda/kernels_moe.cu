@@ -10,7 +10,7 @@ struct routing {
 
 static struct routing routing_of(const struct op *op)
 {
-	return {op->d[0], op->d[1], op->d[2], op->d[3]};
+	return {op->route.rows, op->route.experts, op->route.choices, op->route.capacity};
 }
 
 /* ---- routing ---- */
@@ -33,11 +33,14 @@ template <class T> static __device__ __forceinline__ choice next_choice(const T 
 		}
 	}
 	const float most = warp_max(best), least = -warp_max(best == most ? -(float)expert : -(float)E);
-	return {most, least < (float)E ? (int64_t)least : E - 1}; /* no number among them: the step is lost, memory is not */
+	return {most,
+		least < (float)E ? (int64_t)least : E - 1}; /* no number among them: the step is lost, memory is not */
 }
 
 /* Until places are dealt, a choice of expert e stands as -1 - e, as one that is dropped. */
-template <class T> __global__ void __launch_bounds__(MOE_THREADS) route_kernel(const T *logits, float *gates, int32_t *slots, struct routing m)
+template <class T>
+__global__ void __launch_bounds__(MOE_THREADS)
+	route_kernel(const T *logits, float *gates, int32_t *slots, struct routing m)
 {
 	for (int64_t r = warp_row::first(); r < m.R; r += warp_row::stride()) {
 		const T *row = logits + r * m.E;
@@ -63,11 +66,13 @@ template <class T> __global__ void __launch_bounds__(MOE_THREADS) route_kernel(c
 	}
 }
 
-/* An expert's places to its choices, first choices first, each in the order of rows. Every thread has a stretch of them. */
+/* An expert's places to its choices, first choices first, each in the order of rows. Every thread has a stretch of
+ * them. */
 __global__ void __launch_bounds__(MOE_THREADS) deal_kernel(int32_t *slots, int32_t *taken, struct routing m)
 {
 	__shared__ int32_t counts[MOE_THREADS];
-	const int64_t n = m.R * m.k, stretch = (n + thread_count() - 1) / thread_count(), begin = thread_rank() * stretch, end = begin + stretch < n ? begin + stretch : n;
+	const int64_t n = m.R * m.k, stretch = (n + thread_count() - 1) / thread_count(),
+		      begin = thread_rank() * stretch, end = begin + stretch < n ? begin + stretch : n;
 	for (int64_t expert = blockIdx.x; expert < m.E; expert += gridDim.x) {
 		int32_t own = 0;
 		int64_t place = 0, all = 0;
@@ -92,30 +97,40 @@ __global__ void __launch_bounds__(MOE_THREADS) deal_kernel(int32_t *slots, int32
 	}
 }
 
-extern "C" enum status launch_route(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+extern "C" enum status launch_route(const struct cuda_env *env, const struct op *op,
+	const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
 	const struct routing m = routing_of(op);
 	float *gates = (float *)arg[1].at;
 	int32_t *slots = (int32_t *)arg[2].at;
 	enum status st = with_format(arg[0].dtype, e, [&](auto x) {
 		using T = typename decltype(x)::type;
-		return start<route_kernel<T>>(env->stream, stream_grid(env, m.R, MOE_THREADS / WARP), MOE_THREADS, e, (const T *)arg[0].at, gates, slots, m);
+		return start<route_kernel<T>>(env->stream, stream_grid(env, m.R, MOE_THREADS / WARP), MOE_THREADS, e,
+			(const T *)arg[0].at, gates, slots, m);
 	});
-	return st ? st : start<deal_kernel>(env->stream, dim3((unsigned)m.E), MOE_THREADS, e, slots, (int32_t *)arg[3].at, m);
+	return st ? st
+	          : start<deal_kernel>(env->stream, dim3((unsigned)m.E), MOE_THREADS, e, slots, (int32_t *)arg[3].at,
+			    m);
 }
 
-template <class T> __global__ void __launch_bounds__(MOE_THREADS) route_grad_kernel(const T *logits, const float *gates, const int32_t *slots, const float *dgates, T *dlogits, struct routing m)
+template <class T>
+__global__ void __launch_bounds__(MOE_THREADS) route_grad_kernel(const T *logits, const float *gates,
+	const int32_t *slots, const float *dgates, T *dlogits, struct routing m)
 {
 	for (int64_t r = warp_row::first(); r < m.R; r += warp_row::stride()) {
 		const int64_t first = r * m.k;
-		const auto expert = [&](int64_t i) { return slots[i] < 0 ? -1 - (int64_t)slots[i] : (int64_t)slots[i] / m.C; };
+		const auto expert = [&](int64_t i) {
+			return slots[i] < 0 ? -1 - (int64_t)slots[i] : (int64_t)slots[i] / m.C;
+		};
 		const auto dgate = [&](int64_t i) { return slots[i] < 0 ? 0.0f : dgates[slots[i]]; };
 		float mean = 0.0f;
 		for (int64_t i = first; i < first + m.k; i++)
 			mean += gates[i] * dgate(i);
 		const float own = to_float(logits[r * m.E + expert(first)]);
 		for (int64_t e = lane_rank(); e < m.E; e += lane_count()) {
-			float d = m.k == 1 ? mean * ((e == expert(first) ? 1.0f : 0.0f) - gates[first] * expf(to_float(logits[r * m.E + e]) - own)) : 0.0f;
+			float d = m.k == 1 ? mean * ((e == expert(first) ? 1.0f : 0.0f) -
+							    gates[first] * expf(to_float(logits[r * m.E + e]) - own))
+			                   : 0.0f;
 			for (int64_t i = first; i < first + m.k && m.k > 1; i++)
 				d += e == expert(i) ? gates[i] * (dgate(i) - mean) : 0.0f;
 			dlogits[r * m.E + e] = from_float<T>(d);
@@ -123,13 +138,16 @@ template <class T> __global__ void __launch_bounds__(MOE_THREADS) route_grad_ker
 	}
 }
 
-extern "C" enum status launch_route_grad(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+extern "C" enum status launch_route_grad(const struct cuda_env *env, const struct op *op,
+	const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
 	const struct routing m = routing_of(op);
 	const enum status st = same_format(op, arg, 0, 1 << 4, e);
 	return st ? st : with_format(arg[0].dtype, e, [&](auto x) {
 		using T = typename decltype(x)::type;
-		return start<route_grad_kernel<T>>(env->stream, stream_grid(env, m.R, MOE_THREADS / WARP), MOE_THREADS, e, (const T *)arg[0].at, (const float *)arg[1].at, (const int32_t *)arg[2].at, (const float *)arg[3].at, (T *)arg[4].at, m);
+		return start<route_grad_kernel<T>>(env->stream, stream_grid(env, m.R, MOE_THREADS / WARP), MOE_THREADS,
+			e, (const T *)arg[0].at, (const float *)arg[1].at, (const int32_t *)arg[2].at,
+			(const float *)arg[3].at, (T *)arg[4].at, m);
 	});
 }
 
@@ -140,7 +158,9 @@ struct slot_rows {
 	bool spans, adds;
 };
 
-template <class T> __global__ void __launch_bounds__(MOE_THREADS) dispatch_kernel(const T *x, const int32_t *taken, T *y, struct slot_rows m)
+template <class T>
+__global__ void __launch_bounds__(MOE_THREADS)
+	dispatch_kernel(const T *x, const int32_t *taken, T *y, struct slot_rows m)
 {
 	for (int64_t s = blockIdx.x; s < m.rows; s += gridDim.x) {
 		const int64_t row = taken[s] < 0 ? -1 : taken[s] / m.k;
@@ -154,7 +174,9 @@ template <class T> __global__ void __launch_bounds__(MOE_THREADS) dispatch_kerne
 	}
 }
 
-template <class T> __global__ void __launch_bounds__(MOE_THREADS) combine_kernel(const T *y, const int32_t *slots, const float *gates, T *x, struct slot_rows m)
+template <class T>
+__global__ void __launch_bounds__(MOE_THREADS)
+	combine_kernel(const T *y, const int32_t *slots, const float *gates, T *x, struct slot_rows m)
 {
 	for (int64_t r = blockIdx.x; r < m.rows; r += gridDim.x)
 		for_columns<vec_of<T>::N>(m.cols, m.spans, [&](int64_t c, auto count) {
@@ -175,7 +197,9 @@ template <class T> __global__ void __launch_bounds__(MOE_THREADS) combine_kernel
 		});
 }
 
-template <class T> __global__ void __launch_bounds__(MOE_THREADS) combine_grad_kernel(const T *y, const T *dx, const int32_t *taken, const float *gates, T *dy, float *dgates, struct slot_rows m)
+template <class T>
+__global__ void __launch_bounds__(MOE_THREADS) combine_grad_kernel(const T *y, const T *dx, const int32_t *taken,
+	const float *gates, T *dy, float *dgates, struct slot_rows m)
 {
 	for (int64_t s = blockIdx.x; s < m.rows; s += gridDim.x) {
 		const int32_t choice = taken[s];
@@ -202,44 +226,57 @@ template <class T> __global__ void __launch_bounds__(MOE_THREADS) combine_grad_k
 }
 
 /* f(format, rows): the launch over `rows` rows; all arguments of the mask `args`, and argument 0, are in one format. */
-template <class F> static enum status over_rows(const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], int64_t rows, unsigned args, struct error *e, F f)
+template <class F>
+static enum status over_rows(const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], int64_t rows, unsigned args,
+	struct error *e, F f)
 {
 	const enum status st = same_format(op, arg, 0, args, e);
 	return st ? st : with_format(arg[0].dtype, e, [&](auto x) {
 		using T = typename decltype(x)::type;
-		const bool vectors = op->d[1] % vec_of<T>::N == 0 && all_aligned(arg, args | 1);
-		return f(x, slot_rows{rows, op->d[1], op->d[3], vectors, (op->flags & OP_ACCUMULATE) != 0}, row_threads(op->d[1], sizeof(T), 1, MOE_THREADS));
+		const bool vectors = op->dispatch.cols % vec_of<T>::N == 0 && all_aligned(arg, args | 1);
+		return f(x,
+			slot_rows{rows, op->dispatch.cols, op->dispatch.choices, vectors,
+				(op->flags & OP_ACCUMULATE) != 0},
+			row_threads(op->dispatch.cols, sizeof(T), 1, MOE_THREADS));
 	});
 }
 
-extern "C" enum status launch_dispatch(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+extern "C" enum status launch_dispatch(const struct cuda_env *env, const struct op *op,
+	const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
-	return over_rows(op, arg, op->d[2], 1 << 2, e, [&](auto x, slot_rows m, int threads) {
+	return over_rows(op, arg, op->dispatch.slots, 1 << 2, e, [&](auto x, slot_rows m, int threads) {
 		using T = typename decltype(x)::type;
-		return start<dispatch_kernel<T>>(env->stream, stream_grid(env, m.rows, 1), threads, e, (const T *)arg[0].at, (const int32_t *)arg[1].at, (T *)arg[2].at, m);
+		return start<dispatch_kernel<T>>(env->stream, stream_grid(env, m.rows, 1), threads, e,
+			(const T *)arg[0].at, (const int32_t *)arg[1].at, (T *)arg[2].at, m);
 	});
 }
 
-extern "C" enum status launch_combine(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+extern "C" enum status launch_combine(const struct cuda_env *env, const struct op *op,
+	const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
-	return over_rows(op, arg, op->d[0], 1 << 3, e, [&](auto x, slot_rows m, int threads) {
+	return over_rows(op, arg, op->dispatch.rows, 1 << 3, e, [&](auto x, slot_rows m, int threads) {
 		using T = typename decltype(x)::type;
-		return start<combine_kernel<T>>(env->stream, stream_grid(env, m.rows, 1), threads, e, (const T *)arg[0].at, (const int32_t *)arg[1].at, (const float *)arg[2].at, (T *)arg[3].at, m);
+		return start<combine_kernel<T>>(env->stream, stream_grid(env, m.rows, 1), threads, e,
+			(const T *)arg[0].at, (const int32_t *)arg[1].at, (const float *)arg[2].at, (T *)arg[3].at, m);
 	});
 }
 
-extern "C" enum status launch_combine_grad(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+extern "C" enum status launch_combine_grad(const struct cuda_env *env, const struct op *op,
+	const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
-	return over_rows(op, arg, op->d[2], 1 << 1 | 1 << 4, e, [&](auto x, slot_rows m, int threads) {
+	return over_rows(op, arg, op->dispatch.slots, 1 << 1 | 1 << 4, e, [&](auto x, slot_rows m, int threads) {
 		using T = typename decltype(x)::type;
-		return start<combine_grad_kernel<T>>(env->stream, stream_grid(env, m.rows, 1), threads, e, (const T *)arg[0].at, (const T *)arg[1].at, (const int32_t *)arg[2].at, (const float *)arg[3].at, (T *)arg[4].at,
-		                                     (float *)arg[5].at, m);
+		return start<combine_grad_kernel<T>>(env->stream, stream_grid(env, m.rows, 1), threads, e,
+			(const T *)arg[0].at, (const T *)arg[1].at, (const int32_t *)arg[2].at,
+			(const float *)arg[3].at, (T *)arg[4].at, (float *)arg[5].at, m);
 	});
 }
 
 /* ---- between ranks and experts ---- */
 
-template <class T> __global__ void __launch_bounds__(MOE_THREADS) swap_kernel(const T *x, T *y, int64_t a, int64_t b, int64_t cols, bool spans)
+template <class T>
+__global__ void __launch_bounds__(MOE_THREADS)
+	swap_kernel(const T *x, T *y, int64_t a, int64_t b, int64_t cols, bool spans)
 {
 	for (int64_t i = blockIdx.x; i < a * b; i += gridDim.x) {
 		const T *from = x + (i % a * b + i / a) * cols;
@@ -252,13 +289,16 @@ template <class T> __global__ void __launch_bounds__(MOE_THREADS) swap_kernel(co
 	}
 }
 
-extern "C" enum status launch_swap(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+extern "C" enum status launch_swap(const struct cuda_env *env, const struct op *op,
+	const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
-	const int64_t a = op->d[0], b = op->d[1], cols = op->d[2];
+	const int64_t a = op->swap.outer, b = op->swap.inner, cols = op->swap.cols;
 	const enum status st = same_format(op, arg, 0, 1 << 1, e);
 	return st ? st : with_format(arg[0].dtype, e, [&](auto x) {
 		using T = typename decltype(x)::type;
 		const bool vectors = cols % vec_of<T>::N == 0 && all_aligned(arg, 3);
-		return start<swap_kernel<T>>(env->stream, stream_grid(env, a * b, 1), row_threads(cols, sizeof(T), 1, MOE_THREADS), e, (const T *)arg[0].at, (T *)arg[1].at, a, b, cols, vectors);
+		return start<swap_kernel<T>>(env->stream, stream_grid(env, a * b, 1),
+			row_threads(cols, sizeof(T), 1, MOE_THREADS), e, (const T *)arg[0].at, (T *)arg[1].at, a, b,
+			cols, vectors);
 	});
 }

@@ -1,5 +1,7 @@
-/* Optimizers over a whole bucket's part: fused, each number crosses the memory interface once; else the elementwise passes of PyTorch's for-each implementations (torch/optim/adamw.py, sgd.py;
- * "multi_tensor"), each over memory on its own, so that what they cost is what they cost there. Rules and constants: exec/host/kernels.h. Sizes have no limit. */
+/* Optimizers over a whole bucket's part: fused, each number crosses the memory interface once; else the elementwise
+ * passes of PyTorch's for-each implementations (torch/optim/adamw.py, sgd.py; "multi_tensor"), each over memory on its
+ * own, so that what they cost is what they cost there. Rules and constants: exec/host/kernels.h. Sizes have no limit.
+ */
 #include "exec/cuda/stream.cuh"
 extern "C" {
 #include "exec/host/dynamic_map.h"
@@ -7,9 +9,31 @@ extern "C" {
 }
 
 #define SPAN 4 /* fp32 state in 16-byte accesses, 16-bit weights and gradients in 8 */
-#define CHUNK_B ((size_t)256 << 20) /* unfused: bytes of an intermediate at once, larger than every L2 cache, so that each pass still goes to memory */
+#define CHUNK_B \
+	((size_t)256 << 20) /* unfused: bytes of an intermediate at once, larger than every L2 cache, so that each \
+	                       pass still goes to memory */
 
-enum rule { RULE_ADAM, RULE_LION, RULE_SGD, RULE_PLAIN };
+enum rule { RULE_ADAM, RULE_LION, RULE_SGD, RULE_PLAIN, RULE_NONE };
+
+/* The kernels of an optimizer. */
+struct optimizer_kernels {
+	enum rule rule; /* RULE_NONE: there are none */
+	float decay;    /* lr x weight decay */
+};
+
+static struct optimizer_kernels kernels_of(const struct op *op)
+{
+	switch ((enum optimizer)op->optimizer) {
+	case OPT_ADAMW: return {RULE_ADAM, ADAM_LR * ADAMW_DECAY};
+	case OPT_ADAM: return {RULE_ADAM, 0.0f};
+	case OPT_LION: return {RULE_LION, LION_LR * LION_DECAY};
+	case OPT_SGD: return {RULE_SGD, 0.0f};
+	case OPT_LAMB:
+	case OPT_NONE:
+	case OPT_COUNT: break;
+	}
+	return {RULE_NONE, 0.0f};
+}
 
 /* 1 - beta^step, without the cancellation of the first steps; log_beta is below 0. */
 static __device__ __forceinline__ float correction(const int64_t *step, float log_beta)
@@ -17,13 +41,12 @@ static __device__ __forceinline__ float correction(const int64_t *step, float lo
 	return -expm1f((float)*step * log_beta);
 }
 
-static __device__ __forceinline__ float sign_of(float x)
-{
-	return (x > 0.0f ? 1.0f : 0.0f) - (x < 0.0f ? 1.0f : 0.0f);
-}
+static __device__ __forceinline__ float sign_of(float x) { return (x > 0.0f ? 1.0f : 0.0f) - (x < 0.0f ? 1.0f : 0.0f); }
 
 /* One element's step: moments m and v, weight w, gradient g. */
-template <int R> static __device__ __forceinline__ void update(float &m, float &v, float &w, float g, float keep, float rate, float correct2)
+template <int R>
+static __device__ __forceinline__ void update(float &m, float &v, float &w, float g, float keep, float rate,
+	float correct2)
 {
 	if constexpr (R == RULE_ADAM) {
 		m = ADAM_BETA1 * m + (1.0f - ADAM_BETA1) * g;
@@ -56,7 +79,8 @@ struct rates {
 	float log_beta1, log_beta2;
 };
 
-template <class P, class G, int R> __global__ void __launch_bounds__(STREAM_THREADS) optimizer_kernel(struct state<P, G> s, struct rates c)
+template <class P, class G, int R>
+__global__ void __launch_bounds__(STREAM_THREADS) optimizer_kernel(struct state<P, G> s, struct rates c)
 {
 	const float rate = R == RULE_ADAM ? ADAM_LR / correction(s.step, c.log_beta1) : 0.0f;
 	const float correct2 = R == RULE_ADAM ? 1.0f / correction(s.step, c.log_beta2) : 0.0f;
@@ -85,12 +109,15 @@ template <class P, class G, int R> __global__ void __launch_bounds__(STREAM_THRE
 	});
 }
 
-template <int R, class P, class G> static enum status run_fused(const struct cuda_env *env, const struct state<P, G> *s, const struct rates *c, struct error *e)
+template <int R, class P, class G>
+static enum status run_fused(const struct cuda_env *env, const struct state<P, G> *s, const struct rates *c,
+	struct error *e)
 {
-	return start<optimizer_kernel<P, G, R>>(env->stream, stream_grid(env, s->n, STREAM_THREADS * SPAN), STREAM_THREADS, e, *s, *c);
+	return start<optimizer_kernel<P, G, R>>(env->stream, stream_grid(env, s->n, STREAM_THREADS * SPAN),
+		STREAM_THREADS, e, *s, *c);
 }
 
-/* ---- one pass with moments in 8 bits (step/program.h, struct states_8) ---- */
+/* ---- one pass with moments in 8 bits (step/op.h, struct states_8) ---- */
 
 struct moment_8 {
 	float *scale;  /* by block */
@@ -106,10 +133,14 @@ static __device__ __forceinline__ uint8_t nearest(const float *middle, float y)
 	return (uint8_t)c;
 }
 
-/* A thread block takes a block of elements at a time; what a thread keeps over the search for the block's largest value lies in shared memory, at places of its own. */
-template <class P, class G, int R> __global__ void __launch_bounds__(OPTIMIZER_BLOCK) optimizer_8_kernel(struct state<P, G> s, struct moment_8 m8, struct moment_8 v8, struct rates c)
+/* A thread block takes a block of elements at a time; what a thread keeps over the search for the block's largest value
+ * lies in shared memory, at places of its own. */
+template <class P, class G, int R>
+__global__ void __launch_bounds__(OPTIMIZER_BLOCK)
+	optimizer_8_kernel(struct state<P, G> s, struct moment_8 m8, struct moment_8 v8, struct rates c)
 {
-	__shared__ float value[2][DYNAMIC_MAP_CODES], middle[2][DYNAMIC_MAP_CODES], m[OPTIMIZER_BLOCK], v[OPTIMIZER_BLOCK];
+	__shared__ float value[2][DYNAMIC_MAP_CODES], middle[2][DYNAMIC_MAP_CODES], m[OPTIMIZER_BLOCK],
+		v[OPTIMIZER_BLOCK];
 	const float rate = R == RULE_ADAM ? ADAM_LR / correction(s.step, c.log_beta1) : 0.0f;
 	const float correct2 = R == RULE_ADAM ? 1.0f / correction(s.step, c.log_beta2) : 0.0f;
 	for (int k = thread_rank(); k < 2 * DYNAMIC_MAP_CODES; k += thread_count()) {
@@ -157,20 +188,24 @@ static struct moment_8 moment_of(float *at, const struct states_8 *l, int64_t bl
 }
 
 /* The state of elements [first, first + n), without moments. */
-template <class P, class G> static struct state<P, G> part_of(const struct state<P, G> *s, int64_t first, int64_t n)
-{
+template <class P, class G> static struct state<P, G> part_of(const struct state<P, G> *s, int64_t first, int64_t n) {
 	return {s->p + first, s->g + first, NULL, NULL, s->master ? s->master + first : NULL, n, s->step, false};
 }
 
-template <int R, class P, class G> static enum status run_8(const struct cuda_env *env, const struct op *op, const struct state<P, G> *s, const struct rates *c, struct error *e)
+template <int R, class P, class G>
+static enum status run_8(const struct cuda_env *env, const struct op *op, const struct state<P, G> *s,
+	const struct rates *c, struct error *e)
 {
-	const int64_t from = op->d[1], to = op->d[2], first[2] = {0, to}, n[2] = {from, op->d[0] - to};
-	const struct states_8 l = states_8_of(op->d[0], from, to);
+	const int64_t from = op->update.wide_from, to = op->update.wide_to, first[2] = {0, to},
+		      n[2] = {from, op->update.elements - to};
+	const struct states_8 l = states_8_of(op->update.elements, from, to);
 	enum status st = ST_OK;
 	for (int k = 0; k < 2 && !st; k++)
 		if (n[k] > 0)
-			st = start<optimizer_8_kernel<P, G, R>>(env->stream, stream_grid(env, n[k], OPTIMIZER_BLOCK), OPTIMIZER_BLOCK, e, part_of(s, first[k], n[k]), moment_of(s->m, &l, k ? l.blocks[0] : 0, k ? from : 0),
-			                                        moment_of(s->v, &l, k ? l.blocks[0] : 0, k ? from : 0), *c);
+			st = start<optimizer_8_kernel<P, G, R>>(env->stream, stream_grid(env, n[k], OPTIMIZER_BLOCK),
+				OPTIMIZER_BLOCK, e, part_of(s, first[k], n[k]),
+				moment_of(s->m, &l, k ? l.blocks[0] : 0, k ? from : 0),
+				moment_of(s->v, &l, k ? l.blocks[0] : 0, k ? from : 0), *c);
 	if (st || from == to)
 		return st;
 	struct state<P, G> wide = part_of(s, from, to - from);
@@ -199,9 +234,12 @@ struct pass_numbers {
 	const int64_t *step;
 };
 
-template <int K, class Y, class X> __global__ void __launch_bounds__(STREAM_THREADS) pass_kernel(Y *y, const X *x, const float *z, int64_t n, struct pass_numbers c, bool spans)
+template <int K, class Y, class X>
+__global__ void __launch_bounds__(STREAM_THREADS)
+	pass_kernel(Y *y, const X *x, const float *z, int64_t n, struct pass_numbers c, bool spans)
 {
-	constexpr bool READS_Y = K != PASS_LERP && K != PASS_SQRT && K != PASS_COPY, READS_X = K != PASS_MUL && K != PASS_ADD && K != PASS_CORRECT && K != PASS_SIGN;
+	constexpr bool READS_Y = K != PASS_LERP && K != PASS_SQRT && K != PASS_COPY,
+		       READS_X = K != PASS_MUL && K != PASS_ADD && K != PASS_CORRECT && K != PASS_SIGN;
 	constexpr bool READS_Z = K == PASS_LERP || K == PASS_ADDCDIV;
 	float factor = c.a;
 	if constexpr (K == PASS_CORRECT)
@@ -235,7 +273,8 @@ template <int K, class Y, class X> __global__ void __launch_bounds__(STREAM_THRE
 	});
 }
 
-/* A part of the state whose intermediate fits into the scratch memory. The first launch that fails ends the sequence. */
+/* A part of the state whose intermediate fits into the scratch memory. The first launch that fails ends the sequence.
+ */
 struct sequence {
 	const struct cuda_env *env;
 	int64_t n;
@@ -243,16 +282,19 @@ struct sequence {
 	enum status st;
 };
 
-template <int K, class Y, class X> static void pass(struct sequence *q, Y *y, const X *x, const float *z, float a, float b)
+template <int K, class Y, class X>
+static void pass(struct sequence *q, Y *y, const X *x, const float *z, float a, float b)
 {
 	const bool spans = span_fits<SPAN>(y) && span_fits<SPAN>(x) && span_fits<SPAN>(z);
 	if (!q->st)
-		q->st = start<pass_kernel<K, Y, X>>(q->env->stream, stream_grid(q->env, q->n, STREAM_THREADS * SPAN), STREAM_THREADS, q->e, y, x, z, q->n, pass_numbers{a, b, q->env->step}, spans);
+		q->st = start<pass_kernel<K, Y, X>>(q->env->stream, stream_grid(q->env, q->n, STREAM_THREADS * SPAN),
+			STREAM_THREADS, q->e, y, x, z, q->n, pass_numbers{a, b, q->env->step}, spans);
 }
 
 #define NOTHING ((const float *)NULL)
 
-template <int R, class W, class G> static void passes(struct sequence *q, W *w, const G *g, float *m, float *v, float *between, const struct rates *c)
+template <int R, class W, class G>
+static void passes(struct sequence *q, W *w, const G *g, float *m, float *v, float *between, const struct rates *c)
 {
 	if (c->keep < 1.0f)
 		pass<PASS_MUL>(q, w, NOTHING, NOTHING, c->keep, 0.0f);
@@ -280,34 +322,37 @@ template <int R, class W, class G> static void passes(struct sequence *q, W *w, 
 
 static bool has_between(const struct op *op)
 {
-	return !(op->flags & OP_FUSED) && (op->mlp == OPT_ADAMW || op->mlp == OPT_ADAM || op->mlp == OPT_LION);
+	const enum rule rule = kernels_of(op).rule;
+	return !(op->flags & OP_FUSED) && (rule == RULE_ADAM || rule == RULE_LION);
 }
 
 extern "C" size_t cuda_scratch_optimizer_B(const struct op *op)
 {
-	const size_t all = (size_t)op->d[0] * sizeof(float);
+	const size_t all = (size_t)op->update.elements * sizeof(float);
 	return !has_between(op) ? 0 : all < CHUNK_B ? all : CHUNK_B;
 }
 
-template <class T> static T *at_or_null(T *p, int64_t i)
-{
-	return p ? p + i : NULL;
-}
+template <class T> static T *at_or_null(T *p, int64_t i) { return p ? p + i : NULL; }
 
-template <int R, class P, class G> static enum status run_passes(const struct cuda_env *env, const struct op *op, const struct state<P, G> *s, const struct rates *c, struct error *e)
+template <int R, class P, class G>
+static enum status run_passes(const struct cuda_env *env, const struct op *op, const struct state<P, G> *s,
+	const struct rates *c, struct error *e)
 {
 	/* whole vectors of every format, so that all chunks begin as aligned as the first */
-	const int64_t room = (int64_t)((env->scratch_B < CHUNK_B ? env->scratch_B : CHUNK_B) / sizeof(float)), chunk = !has_between(op) || room >= s->n ? s->n : room / 8 * 8;
+	const int64_t room = (int64_t)((env->scratch_B < CHUNK_B ? env->scratch_B : CHUNK_B) / sizeof(float)),
+		      chunk = !has_between(op) || room >= s->n ? s->n : room / 8 * 8;
 	if (chunk == 0)
 		return error_set(e, ST_RUN, "optimizer: no scratch memory");
 	struct sequence q = {env, 0, e, ST_OK};
 	for (int64_t i = 0; i < s->n && !q.st; i += chunk) {
 		q.n = s->n - i < chunk ? s->n - i : chunk;
 		if (s->master) {
-			passes<R>(&q, s->master + i, s->g + i, at_or_null(s->m, i), at_or_null(s->v, i), (float *)env->scratch, c);
+			passes<R>(&q, s->master + i, s->g + i, at_or_null(s->m, i), at_or_null(s->v, i),
+				(float *)env->scratch, c);
 			pass<PASS_COPY>(&q, s->p + i, (const float *)(s->master + i), NOTHING, 0.0f, 0.0f);
 		} else {
-			passes<R>(&q, s->p + i, s->g + i, at_or_null(s->m, i), at_or_null(s->v, i), (float *)env->scratch, c);
+			passes<R>(&q, s->p + i, s->g + i, at_or_null(s->m, i), at_or_null(s->v, i),
+				(float *)env->scratch, c);
 		}
 	}
 	return q.st;
@@ -315,13 +360,19 @@ template <int R, class P, class G> static enum status run_passes(const struct cu
 
 /* ---- */
 
-template <int R> static enum status run_rule(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], float decay, struct error *e)
+template <int R>
+static enum status run_rule(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS],
+	float decay, struct error *e)
 {
 	return with_formats(arg[0].dtype, arg[1].dtype, e, [&](auto x, auto y) {
 		using P = typename decltype(x)::type;
 		using G = typename decltype(y)::type;
-		struct state<P, G> s = {(P *)arg[0].at, (const G *)arg[1].at, (float *)arg[2].at, (float *)arg[3].at, (float *)arg[4].at, op->d[0], env->step, false};
-		s.spans = span_fits<SPAN>(s.p) && span_fits<SPAN>(s.g) && span_fits<SPAN>(s.m) && span_fits<SPAN>(s.v) && span_fits<SPAN>(s.master);
+		struct state<P, G> s = {
+			(P *)arg[0].at, (const G *)arg[1].at, (float *)arg[2].at, (float *)arg[3].at,
+				(float *)arg[4].at, op->update.elements, env->step, false
+		};
+		s.spans = span_fits<SPAN>(s.p) && span_fits<SPAN>(s.g) && span_fits<SPAN>(s.m) &&
+		          span_fits<SPAN>(s.v) && span_fits<SPAN>(s.master);
 		const struct rates c = {1.0f - decay, (float)log((double)ADAM_BETA1), (float)log((double)ADAM_BETA2)};
 		if constexpr (R != RULE_PLAIN)
 			if (op->flags & OP_STATES_8)
@@ -333,26 +384,35 @@ template <int R> static enum status run_rule(const struct cuda_env *env, const s
 static enum status optimizer_check(const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
 	const struct op_kind_info *info = op_kind_info((enum op_kind)op->kind);
-	const bool adam = op->mlp == OPT_ADAMW || op->mlp == OPT_ADAM;
-	if (op->mlp == OPT_LAMB || op->mlp == OPT_NONE)
-		return error_set(e, ST_RUN, "the GPU has no kernel for optimizer %s", optimizer_name((enum optimizer)op->mlp));
-	if ((adam && !arg[3].at) || (!arg[2].at && (op->mlp != OPT_SGD || op->flags & OP_STATES_8)))
-		return error_set(e, ST_RUN, "optimizer %s without its state", optimizer_name((enum optimizer)op->mlp));
+	const struct optimizer_traits *o = &optimizer_traits[op->optimizer];
+	const bool stateless = o->runs_stateless && !(op->flags & OP_STATES_8);
+	if (kernels_of(op).rule == RULE_NONE)
+		return error_set(e, ST_RUN, "the GPU has no kernel for optimizer %s", o->name);
+	if (!stateless && ((o->moments > 0 && !arg[2].at) || (o->moments > 1 && !arg[3].at)))
+		return error_set(e, ST_RUN, "optimizer %s without its state", o->name);
 	for (int i = 2; i < 5; i++)
 		if (arg[i].at && arg[i].dtype != DT_FP32)
-			return error_set(e, ST_RUN, "optimizer: no kernel for %s as %s, only as fp32", info->arg_name[i], dtype_name(arg[i].dtype));
+			return error_set(e, ST_RUN, "optimizer: no kernel for %s as %s, only as fp32",
+				info->arg[i].name, dtype_name(arg[i].dtype));
 	return ST_OK;
 }
 
-extern "C" enum status launch_optimizer(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+extern "C" enum status launch_optimizer(const struct cuda_env *env, const struct op *op,
+	const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
-	const enum status st = op->d[0] ? optimizer_check(op, arg, e) : ST_OK;
-	if (st || op->d[0] == 0)
+	const enum status st = op->update.elements ? optimizer_check(op, arg, e) : ST_OK;
+	if (st || op->update.elements == 0)
 		return st;
-	switch (op->mlp) {
-	case OPT_ADAMW: return run_rule<RULE_ADAM>(env, op, arg, ADAM_LR * ADAMW_DECAY, e);
-	case OPT_ADAM: return run_rule<RULE_ADAM>(env, op, arg, 0.0f, e);
-	case OPT_LION: return run_rule<RULE_LION>(env, op, arg, LION_LR * LION_DECAY, e);
-	default: return arg[2].at ? run_rule<RULE_SGD>(env, op, arg, 0.0f, e) : run_rule<RULE_PLAIN>(env, op, arg, 0.0f, e);
+	const struct optimizer_kernels k = kernels_of(op);
+	switch (k.rule) {
+	case RULE_ADAM: return run_rule<RULE_ADAM>(env, op, arg, k.decay, e);
+	case RULE_LION: return run_rule<RULE_LION>(env, op, arg, k.decay, e);
+	case RULE_SGD:
+		if (arg[2].at)
+			return run_rule<RULE_SGD>(env, op, arg, k.decay, e);
+		return run_rule<RULE_PLAIN>(env, op, arg, k.decay, e);
+	case RULE_PLAIN:
+	case RULE_NONE: break;
 	}
+	return ST_OK;
 }

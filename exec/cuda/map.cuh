@@ -1,8 +1,11 @@
-/* Kernels that compute each value from a few others at the same place: a functor of what to read and what to write, over vectors numbered 0 .. n - 1.
+/* Kernels that compute each value from a few others at the same place: a functor of what to read and what to write,
+ * over vectors numbered 0 .. n - 1.
  *
- *   struct twice<T, V> { const T *x; T *y; typedef vec<T, V> item; item read(int64_t i) const; void write(int64_t i, const item &in) const; };
+ *   struct twice<T, V> { const T *x; T *y; typedef vec<T, V> item; item read(int64_t i) const; void write(int64_t i,
+ * const item &in) const; };
  *
- * A thread reads DEPTH vectors before it writes one, so that enough bytes are under way. What a functor writes may be what it reads at the same i.
+ * A thread reads DEPTH vectors before it writes one, so that enough bytes are under way. What a functor writes may be
+ * what it reads at the same i.
  */
 #ifndef STEPSIM_EXEC_CUDA_MAP_CUH
 #define STEPSIM_EXEC_CUDA_MAP_CUH
@@ -31,15 +34,18 @@ template <class F> __global__ void __launch_bounds__(MAP_THREADS) map_kernel(F f
 
 template <class F> static enum status map(const struct cuda_env *env, F f, int64_t n, struct error *e)
 {
-	const int64_t tile = (int64_t)MAP_THREADS * MAP_DEPTH, tiles = (n + tile - 1) / tile, most = (int64_t)(env->sms > 0 ? env->sms : 1) * MAP_WAVES;
+	const int64_t tile = (int64_t)MAP_THREADS * MAP_DEPTH, tiles = (n + tile - 1) / tile,
+		      most = (int64_t)(env->sms > 0 ? env->sms : 1) * MAP_WAVES;
 	return start<map_kernel<F>>(env->stream, dim3((unsigned)(tiles < most ? tiles : most)), MAP_THREADS, e, f, n);
 }
 
 /* As map, for functors that tell rows apart (prim.cuh, divide): `n` vectors in rows. */
-template <class F> static enum status map_rows(const struct cuda_env *env, const struct op *op, F f, int64_t n, struct error *e)
+template <class F>
+static enum status map_rows(const struct cuda_env *env, const struct op *op, F f, int64_t n, struct error *e)
 {
 	if (n > DIVIDE_MAX)
-		return error_set(e, ST_RUN, "%s: %lld vectors, at most %lld", op_kind_info((enum op_kind)op->kind)->name, (long long)n, (long long)DIVIDE_MAX);
+		return error_set(e, ST_RUN, "%s: %lld vectors, at most %lld",
+			op_kind_info((enum op_kind)op->kind)->name, (long long)n, (long long)DIVIDE_MAX);
 	return map(env, f, n, e);
 }
 

@@ -4,15 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "exec/cuda/check.h"
 #include "exec/cuda/gemm.h"
 #include "exec/micro.h"
 
-#define FREE_SHARE 2             /* of the free memory, a half at most */
-#define L2_STREAMED 4            /* of the second-level cache, a quarter: it is in two halves, each of which may hold a copy of the other's */
+#define FREE_SHARE 2 /* of the free memory, a half at most */
+#define L2_STREAMED \
+	4 /* of the second-level cache, a quarter: it is in two halves, each of which may hold a copy of the other's \
+	   */
 #define L2_CHASED 8
 #define MEMORY_STREAMED ((uint64_t)1 << 30)
-#define MEMORY_CHASED ((uint64_t)256 << 20) /* far beyond the cache; not so far that address translation is what is measured */
+#define MEMORY_CHASED \
+	((uint64_t)256 << 20) /* far beyond the cache; not so far that address translation is what is measured */
 #define SINK_B 256
 
 enum content { CONTENT_NONE, CONTENT_POLY, CONTENT_STREAM, CONTENT_CHASE, CONTENT_GEMM };
@@ -30,10 +34,7 @@ struct cuda_micro {
 	uint64_t size;
 };
 
-static void cuda_micro_facts(void *ctx, struct micro_facts *out)
-{
-	*out = ((const struct cuda_micro *)ctx)->facts;
-}
+static void cuda_micro_facts(void *ctx, struct micro_facts *out) { *out = ((const struct cuda_micro *)ctx)->facts; }
 
 static bool is_new(struct cuda_micro *m, enum content c, enum dtype d, uint64_t size)
 {
@@ -46,7 +47,9 @@ static bool is_new(struct cuda_micro *m, enum content c, enum dtype d, uint64_t 
 
 static enum status fits(const struct cuda_micro *m, uint64_t bytes, struct error *e)
 {
-	return bytes <= m->facts.arena_B ? ST_OK : error_set(e, ST_RUN, "%llu bytes do not fit into the roofline's %llu", (unsigned long long)bytes, (unsigned long long)m->facts.arena_B);
+	return bytes <= m->facts.arena_B ? ST_OK
+	                                 : error_set(e, ST_RUN, "%llu bytes do not fit into the roofline's %llu",
+						   (unsigned long long)bytes, (unsigned long long)m->facts.arena_B);
 }
 
 /* ---- time, by events around what is enqueued between the two ---- */
@@ -60,7 +63,9 @@ static enum status end(struct cuda_micro *m, int64_t times, double *seconds, str
 {
 	float ms = 0.0f;
 	enum status st;
-	if ((st = CUDA_CHECK(cudaEventRecord(m->end, m->env.stream), e)) || (st = CUDA_CHECK(cudaEventSynchronize(m->end), e)) || (st = CUDA_CHECK(cudaEventElapsedTime(&ms, m->begin, m->end), e)))
+	if ((st = CUDA_CHECK(cudaEventRecord(m->end, m->env.stream), e)) ||
+		(st = CUDA_CHECK(cudaEventSynchronize(m->end), e)) ||
+		(st = CUDA_CHECK(cudaEventElapsedTime(&ms, m->begin, m->end), e)))
 		return st;
 	*seconds = (double)ms * 1e-3 / (double)times;
 	return ST_OK;
@@ -68,7 +73,8 @@ static enum status end(struct cuda_micro *m, int64_t times, double *seconds, str
 
 /* ---- the kernels ---- */
 
-static enum status cuda_poly(void *ctx, enum dtype d, int64_t n, int64_t k, int64_t times, double *seconds, struct error *e)
+static enum status cuda_poly(void *ctx, enum dtype d, int64_t n, int64_t k, int64_t times, double *seconds,
+	struct error *e)
 {
 	struct cuda_micro *m = ctx;
 	const uint64_t array_B = micro_array_B(d, n);
@@ -82,12 +88,15 @@ static enum status cuda_poly(void *ctx, enum dtype d, int64_t n, int64_t k, int6
 	return st ? st : end(m, times, seconds, e);
 }
 
-static enum status cuda_stream(void *ctx, enum roof_stream s, uint64_t footprint_B, int64_t times, double *seconds, struct error *e)
+static enum status cuda_stream(void *ctx, enum roof_stream s, uint64_t footprint_B, int64_t times, double *seconds,
+	struct error *e)
 {
 	struct cuda_micro *m = ctx;
-	const uint64_t array_B = footprint_B / ((uint64_t)s + 1) / MICRO_ALIGN_B * MICRO_ALIGN_B; /* one, two or three arrays */
+	const uint64_t array_B = footprint_B / ((uint64_t)s + 1) / MICRO_ALIGN_B *
+	                         MICRO_ALIGN_B; /* one, two or three arrays */
 	const int64_t n = (int64_t)(array_B / sizeof(float));
-	float *x = (float *)(void *)m->arena, *y = (float *)(void *)(m->arena + array_B), *z = (float *)(void *)(m->arena + 2 * array_B);
+	float *x = (float *)(void *)m->arena, *y = (float *)(void *)(m->arena + array_B),
+	      *z = (float *)(void *)(m->arena + 2 * array_B);
 	enum status st = fits(m, footprint_B, e);
 	if (!st && is_new(m, CONTENT_STREAM, DT_FP32, footprint_B))
 		st = micro_constant(&m->env, DT_FP32, m->arena, (int64_t)(footprint_B / sizeof(float)), 0.25, e);
@@ -106,7 +115,8 @@ static enum status cuda_chase(void *ctx, uint64_t footprint_B, int64_t times, do
 {
 	struct cuda_micro *m = ctx;
 	enum status st = fits(m, footprint_B, e);
-	if (!st && is_new(m, CONTENT_CHASE, DT_FP32, footprint_B) && !(st = CUDA_CHECK(cudaMemsetAsync(m->sink, 0, SINK_B, m->env.stream), e)))
+	if (!st && is_new(m, CONTENT_CHASE, DT_FP32, footprint_B) &&
+		!(st = CUDA_CHECK(cudaMemsetAsync(m->sink, 0, SINK_B, m->env.stream), e)))
 		st = micro_lay(&m->env, m->arena, footprint_B / MICRO_CUDA_LINE_B, e);
 	if (!st)
 		st = begin(m, e);
@@ -119,8 +129,13 @@ static enum status cuda_gemm(void *ctx, enum dtype d, int64_t n, int64_t times, 
 {
 	struct cuda_micro *m = ctx;
 	const uint64_t array_B = micro_array_B(d, n * n);
-	const struct op op = {.kind = OP_GEMM, .dtype = (uint8_t)d, .out_dtype = (uint8_t)d, .flags = OP_TRANS_B, .d = {n, n, n}};
-	const struct cuda_arg arg[OP_MAX_ARGS] = {{m->arena, d}, {m->arena + array_B, d}, {NULL, d}, {m->arena + 2 * array_B, d}};
+	const struct op op = {.kind = OP_GEMM,
+		.dtype = (uint8_t)d,
+		.out_dtype = (uint8_t)d,
+		.flags = OP_TRANS_B,
+		.gemm = {n, n, n}};
+	const struct cuda_arg arg[OP_MAX_ARGS] = {{m->arena, d}, {m->arena + array_B, d}, {NULL, d},
+		{m->arena + 2 * array_B, d}};
 	enum status st = fits(m, 3 * array_B, e);
 	if (!st && is_new(m, CONTENT_GEMM, d, array_B)) {
 		/* random: the power that a product draws, and so the clock, depend on its data */
@@ -142,7 +157,8 @@ static enum status cuda_read(void *ctx, uint64_t offset_B, uint64_t bytes, void 
 	struct cuda_micro *m = ctx;
 	enum status st = fits(m, offset_B + bytes, e);
 	if (!st)
-		st = CUDA_CHECK(cudaMemcpyAsync(to, m->arena + offset_B, bytes, cudaMemcpyDeviceToHost, m->env.stream), e);
+		st = CUDA_CHECK(cudaMemcpyAsync(to, m->arena + offset_B, bytes, cudaMemcpyDeviceToHost, m->env.stream),
+			e);
 	return st ? st : CUDA_CHECK(cudaStreamSynchronize(m->env.stream), e);
 }
 
@@ -164,29 +180,25 @@ static void cuda_micro_destroy(void *ctx)
 	free(m);
 }
 
-static const struct micro_ops cuda_micro_ops = {cuda_micro_facts, cuda_poly, cuda_stream, cuda_chase, cuda_gemm, cuda_read, cuda_micro_destroy};
+static const struct micro_ops cuda_micro_ops = {cuda_micro_facts, cuda_poly, cuda_stream, cuda_chase, cuda_gemm,
+	cuda_read, cuda_micro_destroy};
 
 /* ---- what there is ---- */
 
-static void add_level(struct micro_facts *f, const char *name, uint64_t footprint_B, uint64_t chase_B)
-{
-	struct roof_level *l = &f->level[f->levels++];
-	snprintf(l->name, sizeof l->name, "%s", name);
-	l->footprint_B = (footprint_B < f->arena_B ? footprint_B : f->arena_B) / MICRO_ALIGN_B * MICRO_ALIGN_B;
-	l->chase_B = micro_power_of_two(chase_B < f->arena_B ? chase_B : f->arena_B);
-}
-
 static enum status find_facts(struct cuda_micro *m, uint64_t most_B, struct error *e)
 {
-	static const enum dtype vectors[] = {DT_FP32, DT_BF16, DT_FP16}, products[] = {DT_FP32, DT_BF16, DT_FP16, DT_TF32};
+	static const enum dtype vectors[] = {DT_FP32, DT_BF16, DT_FP16},
+				products[] = {DT_FP32, DT_BF16, DT_FP16, DT_TF32};
 	struct micro_facts *f = &m->facts;
 	struct cudaDeviceProp prop;
 	int clock_kHz = 0, blocks = 0, threads = 0;
 	const void *kernel = micro_poly_kernel(&threads);
 	size_t free_B = 0, total_B = 0;
 	enum status st;
-	if ((st = CUDA_CHECK(cudaGetDeviceProperties(&prop, m->device), e)) || (st = CUDA_CHECK(cudaDeviceGetAttribute(&clock_kHz, cudaDevAttrClockRate, m->device), e)) ||
-	    (st = CUDA_CHECK(cudaMemGetInfo(&free_B, &total_B), e)) || (st = CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, 0), e)))
+	if ((st = CUDA_CHECK(cudaGetDeviceProperties(&prop, m->device), e)) ||
+		(st = CUDA_CHECK(cudaDeviceGetAttribute(&clock_kHz, cudaDevAttrClockRate, m->device), e)) ||
+		(st = CUDA_CHECK(cudaMemGetInfo(&free_B, &total_B), e)) ||
+		(st = CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, 0), e)))
 		return st;
 	const uint64_t half_B = free_B / FREE_SHARE, l2_B = prop.l2CacheSize > 0 ? (uint64_t)prop.l2CacheSize : 0;
 	snprintf(f->device, sizeof f->device, "%.*s", (int)sizeof f->device - 1, prop.name);
@@ -195,22 +207,23 @@ static enum status find_facts(struct cuda_micro *m, uint64_t most_B, struct erro
 	f->threads = (int64_t)blocks * threads;
 	f->threads_most = prop.maxThreadsPerMultiProcessor;
 	f->arena_B = (most_B < half_B ? most_B : half_B) / MICRO_ALIGN_B * MICRO_ALIGN_B;
-	for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++)
+	for (size_t i = 0; i < COUNT(vectors); i++)
 		f->vector[vectors[i]] = true;
 	/* bf16 and tf32 came with compute capability 8.0 */
-	for (size_t i = 0; i < sizeof products / sizeof products[0]; i++)
+	for (size_t i = 0; i < COUNT(products); i++)
 		f->matrix[products[i]] = prop.major >= 8 || products[i] == DT_FP32 || products[i] == DT_FP16;
 	if (l2_B)
-		add_level(f, "L2", l2_B / L2_STREAMED, l2_B / L2_CHASED);
-	add_level(f, "memory", MEMORY_STREAMED, MEMORY_CHASED);
+		micro_add_level(f, "L2", l2_B / L2_STREAMED, l2_B / L2_CHASED);
+	micro_add_level(f, "memory", MEMORY_STREAMED, MEMORY_CHASED);
 	return ST_OK;
 }
 
 static enum status get_memory(struct cuda_micro *m, struct error *e)
 {
 	enum status st;
-	if ((st = CUDA_CHECK(cudaMalloc((void **)&m->arena, m->facts.arena_B), e)) || (st = CUDA_CHECK(cudaMalloc((void **)&m->workspace, GEMM_WORKSPACE_B), e)) ||
-	    (st = CUDA_CHECK(cudaMalloc((void **)&m->sink, SINK_B), e)))
+	if ((st = CUDA_CHECK(cudaMalloc((void **)&m->arena, m->facts.arena_B), e)) ||
+		(st = CUDA_CHECK(cudaMalloc((void **)&m->workspace, GEMM_WORKSPACE_B), e)) ||
+		(st = CUDA_CHECK(cudaMalloc((void **)&m->sink, SINK_B), e)))
 		return st;
 	m->env.scratch = m->workspace;
 	m->env.scratch_B = GEMM_WORKSPACE_B;

@@ -8,13 +8,15 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "exec/cuda/check.h"
 
 static_assert(NCCL_ID_B == NCCL_UNIQUE_ID_BYTES, "an id is carried whole");
 
 #define MAX_REGISTERED 4
-#define SPIN_S 1e-3 /* most calls are begun sooner, and a nap of any length takes a tenth of a millisecond of a step */
+/* most calls are begun sooner, and a nap of any length takes a tenth of a millisecond of a step */
+#define SPIN_S 1e-3
 #define LEAVE_S 10.0 /* what a communicator's orderly end may take before it is aborted */
 
 struct nccl_comm {
@@ -45,10 +47,12 @@ static enum status name_failure(const struct nccl_comm *c, const char *what, str
 {
 	char group[96];
 	group_text(c, group);
-	return error_context(e, "rank %lld (device %d): NCCL: %s, %s", (long long)c->world_rank, c->device, what, group);
+	return error_context(e, "rank %lld (device %d): NCCL: %s, %s", (long long)c->world_rank, c->device, what,
+		group);
 }
 
-/* Nothing may be asked of a communicator that failed; aborting it ends what is still on the device, so that its streams do. */
+/* Nothing may be asked of a communicator that failed; aborting it ends what is still on the device, so that its streams
+ * do. */
 static enum status give_up(struct nccl_comm *c, const char *what, struct error *why, struct error *e)
 {
 	name_failure(c, what, why);
@@ -81,7 +85,8 @@ static enum status settle(ncclComm_t comm, double limit_s, struct error *e)
 		const double past_s = clock_s() - begin_s;
 		if (past_s > limit_s) {
 			const char *last = ncclGetLastError(comm);
-			return error_set(e, ST_RUN, "not done after %g s%s%s", limit_s, last && *last ? "; NCCL's last error: " : "", last ? last : "");
+			return error_set(e, ST_RUN, "not done after %g s%s%s", limit_s,
+				last && *last ? "; NCCL's last error: " : "", last ? last : "");
 		}
 		if (past_s < SPIN_S)
 			sched_yield();
@@ -90,8 +95,10 @@ static enum status settle(ncclComm_t comm, double limit_s, struct error *e)
 	}
 }
 
-/* A call on a non-blocking communicator may answer "in progress": then nothing else may be asked of it, or put on its stream, until it is done. */
-static enum status begun(ncclComm_t comm, ncclResult_t code, const char *expression, int line, double limit_s, struct error *e)
+/* A call on a non-blocking communicator may answer "in progress": then nothing else may be asked of it, or put on its
+ * stream, until it is done. */
+static enum status begun(ncclComm_t comm, ncclResult_t code, const char *expression, int line, double limit_s,
+	struct error *e)
 {
 	if (code != ncclInProgress && code != ncclSuccess)
 		return nccl_check(code, comm, expression, __FILE__, line, e);
@@ -107,34 +114,43 @@ struct nccl_format {
 };
 
 static const struct nccl_format formats[DT_COUNT] = {
-	[DT_FP32] = {ncclFloat32, true}, [DT_TF32] = {ncclFloat32, true}, [DT_FP16] = {ncclFloat16, true}, [DT_BF16] = {ncclBfloat16, true}, [DT_INT32] = {ncclInt32, true},
+	[DT_FP32] = {ncclFloat32, true},
+	[DT_TF32] = {ncclFloat32, true},
+	[DT_FP16] = {ncclFloat16, true},
+	[DT_BF16] = {ncclBfloat16, true},
+	[DT_INT32] = {ncclInt32, true},
 };
 
-static ncclResult_t call_all_reduce(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm)
+static ncclResult_t call_all_reduce(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op,
+	ncclComm_t comm)
 {
 	(void)part;
 	return ncclAllReduce(call->in, call->out, call->elements, type, op, comm, call->queue);
 }
 
-static ncclResult_t call_all_gather(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm)
+static ncclResult_t call_all_gather(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op,
+	ncclComm_t comm)
 {
 	(void)op;
 	return ncclAllGather(call->in, call->out, part, type, comm, call->queue);
 }
 
-static ncclResult_t call_reduce_scatter(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm)
+static ncclResult_t call_reduce_scatter(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op,
+	ncclComm_t comm)
 {
 	return ncclReduceScatter(call->in, call->out, part, type, op, comm, call->queue);
 }
 
-static ncclResult_t call_broadcast(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm)
+static ncclResult_t call_broadcast(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op,
+	ncclComm_t comm)
 {
 	(void)part, (void)op;
 	return ncclBroadcast(call->in, call->out, call->elements, type, 0, comm, call->queue);
 }
 
 /* Both halves of an exchange start together; the group ends in any case. */
-static ncclResult_t exchange(const void *in, int to, void *out, int from, size_t n, ncclDataType_t type, ncclComm_t comm, void *queue)
+static ncclResult_t exchange(const void *in, int to, void *out, int from, size_t n, ncclDataType_t type,
+	ncclComm_t comm, void *queue)
 {
 	ncclResult_t code = ncclSend(in, n, type, to, comm, queue);
 	return code == ncclSuccess || code == ncclInProgress ? ncclRecv(out, n, type, from, comm, queue) : code;
@@ -146,7 +162,8 @@ static ncclResult_t end_group(ncclResult_t code)
 	return code == ncclSuccess || code == ncclInProgress ? end : code;
 }
 
-static ncclResult_t call_alltoall(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm)
+static ncclResult_t call_alltoall(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op,
+	ncclComm_t comm)
 {
 	(void)op;
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
@@ -158,23 +175,29 @@ static ncclResult_t call_alltoall(const struct comm_call *call, size_t part, ncc
 	if (code != ncclSuccess)
 		return code;
 	for (int i = 0; i < size && (code == ncclSuccess || code == ncclInProgress); i++)
-		code = exchange((const char *)call->in + part_B * (size_t)i, i, (char *)call->out + part_B * (size_t)i, i, part, type, comm, call->queue);
+		code = exchange((const char *)call->in + part_B * (size_t)i, i, (char *)call->out + part_B * (size_t)i,
+			i, part, type, comm, call->queue);
 	return end_group(code);
 #endif
 }
 
-static ncclResult_t call_sendrecv(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm)
+static ncclResult_t call_sendrecv(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op,
+	ncclComm_t comm)
 {
 	(void)part, (void)op;
 	int size, rank;
 	ncclResult_t code;
-	if ((code = ncclCommCount(comm, &size)) != ncclSuccess || (code = ncclCommUserRank(comm, &rank)) != ncclSuccess || (code = ncclGroupStart()) != ncclSuccess)
+	if ((code = ncclCommCount(comm, &size)) != ncclSuccess ||
+		(code = ncclCommUserRank(comm, &rank)) != ncclSuccess || (code = ncclGroupStart()) != ncclSuccess)
 		return code;
-	return end_group(exchange(call->in, (rank + 1) % size, call->out, (rank + size - 1) % size, call->elements, type, comm, call->queue));
+	return end_group(exchange(call->in, (rank + 1) % size, call->out, (rank + size - 1) % size, call->elements,
+		type, comm, call->queue));
 }
 
-/* One way alone, in a communicator of two that has one stream at either end: in order, and behind no other lane's call. */
-static ncclResult_t call_send(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm)
+/* One way alone, in a communicator of two that has one stream at either end: in order, and behind no other lane's call.
+ */
+static ncclResult_t call_send(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op,
+	ncclComm_t comm)
 {
 	(void)part, (void)op;
 	int rank;
@@ -182,7 +205,8 @@ static ncclResult_t call_send(const struct comm_call *call, size_t part, ncclDat
 	return code == ncclSuccess ? ncclSend(call->in, call->elements, type, 1 - rank, comm, call->queue) : code;
 }
 
-static ncclResult_t call_recv(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm)
+static ncclResult_t call_recv(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op,
+	ncclComm_t comm)
 {
 	(void)part, (void)op;
 	int rank;
@@ -193,22 +217,32 @@ static ncclResult_t call_recv(const struct comm_call *call, size_t part, ncclDat
 static ncclResult_t issue(const struct nccl_comm *c, const struct comm_call *call, ncclComm_t comm)
 {
 	typedef ncclResult_t call_fn(const struct comm_call *, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t);
-	static call_fn *const calls[] = {[COLL_ALL_REDUCE] = call_all_reduce, [COLL_ALL_GATHER] = call_all_gather, [COLL_REDUCE_SCATTER] = call_reduce_scatter,
-		[COLL_BROADCAST] = call_broadcast, [COLL_ALLTOALL] = call_alltoall, [COLL_SENDRECV] = call_sendrecv, [COLL_SEND] = call_send, [COLL_RECV] = call_recv};
-	static_assert(sizeof calls / sizeof calls[0] == COLL_COUNT, "a row for each collective");
+	static call_fn *const calls[] = {[COLL_ALL_REDUCE] = call_all_reduce,
+		[COLL_ALL_GATHER] = call_all_gather,
+		[COLL_REDUCE_SCATTER] = call_reduce_scatter,
+		[COLL_BROADCAST] = call_broadcast,
+		[COLL_ALLTOALL] = call_alltoall,
+		[COLL_SENDRECV] = call_sendrecv,
+		[COLL_SEND] = call_send,
+		[COLL_RECV] = call_recv};
+	static_assert(COUNT(calls) == COLL_COUNT, "a row for each collective");
 	static const ncclRedOp_t ops[] = {[RED_SUM] = ncclSum, [RED_MAX] = ncclMax};
-	static_assert(sizeof ops / sizeof ops[0] == RED_COUNT, "every reduction");
-	return calls[call->coll](call, (size_t)(call->elements / (uint64_t)c->size), formats[call->dtype].type, ops[call->reduce], comm);
+	static_assert(COUNT(ops) == RED_COUNT, "every reduction");
+	return calls[call->coll](call, (size_t)(call->elements / (uint64_t)c->size), formats[call->dtype].type,
+		ops[call->reduce], comm);
 }
 
 static enum status check_call(const struct nccl_comm *c, const struct comm_call *call, struct error *e)
 {
 	if (!formats[call->dtype].known)
-		return error_set(e, ST_RUN, "%s of %s: NCCL is used for fp32, bf16, fp16 and int32 only", collective_name(call->coll), dtype_name(call->dtype));
+		return error_set(e, ST_RUN, "%s of %s: NCCL is used for fp32, bf16, fp16 and int32 only",
+			collective_name(call->coll), dtype_name(call->dtype));
 	if (collective_cuts(call->coll) && call->elements % (uint64_t)c->size)
-		return error_set(e, ST_RUN, "%s of %llu elements does not divide among %d ranks", collective_name(call->coll), (unsigned long long)call->elements, c->size);
+		return error_set(e, ST_RUN, "%s of %llu elements does not divide among %d ranks",
+			collective_name(call->coll), (unsigned long long)call->elements, c->size);
 	if (!call->queue)
-		return error_set(e, ST_RUN, "%s: NCCL's communicators enqueue on a stream, and none was given", collective_name(call->coll));
+		return error_set(e, ST_RUN, "%s: NCCL's communicators enqueue on a stream, and none was given",
+			collective_name(call->coll));
 	return ST_OK;
 }
 
@@ -219,7 +253,8 @@ static enum status nccl_start(void *ctx, const struct comm_call *call, struct er
 	enum status st = is_broken(c, e);
 	if (st || (st = check_call(c, call, e)))
 		return st;
-	snprintf(c->last, sizeof c->last, "%s of %llu %s elements", collective_name(call->coll), (unsigned long long)call->elements, dtype_name(call->dtype));
+	snprintf(c->last, sizeof c->last, "%s of %llu %s elements", collective_name(call->coll),
+		(unsigned long long)call->elements, dtype_name(call->dtype));
 	st = begun(c->comm, issue(c, call, c->comm), collective_name(call->coll), __LINE__, c->timeout_s, &why);
 	return st ? give_up(c, c->last, &why, e) : ST_OK;
 }
@@ -262,7 +297,8 @@ static void nccl_destroy(void *ctx)
 	if (c->comm) {
 		deregister(c);
 		double limit_s = c->timeout_s < LEAVE_S ? c->timeout_s : LEAVE_S;
-		if (BEGUN(ncclCommFinalize(c->comm), c->comm, limit_s, &ignored) || ncclCommDestroy(c->comm) != ncclSuccess)
+		if (BEGUN(ncclCommFinalize(c->comm), c->comm, limit_s, &ignored) ||
+			ncclCommDestroy(c->comm) != ncclSuccess)
 			ncclCommAbort(c->comm);
 	}
 	free(c);
@@ -283,7 +319,8 @@ static struct nccl_comm *comm_new(int64_t world_rank, int device, int32_t colour
 static enum status adopt(struct nccl_comm *c, struct comm *out, struct error *e)
 {
 	enum status st;
-	if ((st = NCCL_CHECK(ncclCommCount(c->comm, &c->size), c->comm, e)) || (st = NCCL_CHECK(ncclCommUserRank(c->comm, &c->rank), c->comm, e)))
+	if ((st = NCCL_CHECK(ncclCommCount(c->comm, &c->size), c->comm, e)) ||
+		(st = NCCL_CHECK(ncclCommUserRank(c->comm, &c->rank), c->comm, e)))
 		return st;
 	*out = (struct comm){&nccl_ops, c, c->size, c->rank};
 	return ST_OK;
@@ -307,7 +344,8 @@ enum status nccl_comm_id(unsigned char id[NCCL_ID_B], struct error *e)
 	return st;
 }
 
-enum status nccl_comm_world(const unsigned char id[NCCL_ID_B], int64_t ranks, int64_t rank, int device, double timeout_s, struct comm *out, struct error *e)
+enum status nccl_comm_world(const unsigned char id[NCCL_ID_B], int64_t ranks, int64_t rank, int device,
+	double timeout_s, struct comm *out, struct error *e)
 {
 	struct nccl_comm *c = comm_new(rank, device, -1, timeout_s);
 	ncclConfig_t config = config_of(false);
@@ -333,15 +371,18 @@ enum status nccl_comm_world(const unsigned char id[NCCL_ID_B], int64_t ranks, in
 }
 
 /* The parent is busy until the child is made, and the child may go on after it. */
-static enum status split(struct nccl_comm *parent, int colour, int key, bool blocking, ncclComm_t *child, struct error *e)
+static enum status split(struct nccl_comm *parent, int colour, int key, bool blocking, ncclComm_t *child,
+	struct error *e)
 {
 	ncclConfig_t config = config_of(blocking);
 	*child = NULL;
-	enum status st = BEGUN(ncclCommSplit(parent->comm, colour, key, child, &config), parent->comm, parent->timeout_s, e);
+	enum status st = BEGUN(ncclCommSplit(parent->comm, colour, key, child, &config), parent->comm,
+		parent->timeout_s, e);
 	return !st && *child ? settle(*child, parent->timeout_s, e) : st;
 }
 
-static enum status split_off(const struct comm *world, int32_t colour, int32_t key, bool blocking, struct comm *out, struct error *e)
+static enum status split_off(const struct comm *world, int32_t colour, int32_t key, bool blocking, struct comm *out,
+	struct error *e)
 {
 	struct nccl_comm *parent = world->ctx;
 	struct error why = {ST_OK, ""};
@@ -388,7 +429,7 @@ enum status nccl_comm_register(const struct comm *of, void *at, size_t bytes, st
 		return st;
 	if (c->n_registered == MAX_REGISTERED)
 		return error_set(e, ST_RUN, "a communicator takes at most %d registered buffers", MAX_REGISTERED);
-	/* What NCCL will not register it copies: the communicator is lost only when it says so itself. */
+	/* NCCL copies memory that it does not register. The communicator is lost only when its own state says so. */
 	ncclResult_t code = ncclCommRegister(c->comm, at, bytes, &handle);
 	if (code != ncclSuccess && code != ncclInProgress) {
 		st = nccl_check(code, c->comm, "ncclCommRegister", __FILE__, __LINE__, e);
@@ -401,12 +442,10 @@ enum status nccl_comm_register(const struct comm *of, void *at, size_t bytes, st
 	return st;
 }
 
-void nccl_comm_deregister(const struct comm *of)
-{
-	deregister(of->ctx);
-}
+void nccl_comm_deregister(const struct comm *of) { deregister(of->ctx); }
 
-/* NCCL (2.28) simulates a group of blocking communicators alone, and really launches what was meant as a simulation on others: estimates have a communicator of their own. */
+/* NCCL (2.28) simulates a group of blocking communicators alone, and really launches what was meant as a simulation on
+ * others: estimates have a communicator of their own. */
 enum status nccl_comm_estimate(const struct comm *of, const struct comm_call *call, double *seconds, struct error *e)
 {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 22, 0)
@@ -426,19 +465,22 @@ enum status nccl_comm_estimate(const struct comm *of, const struct comm_call *ca
 	if (!st)
 		st = nccl_check(ended, c->estimator, "ncclGroupSimulateEnd(&info)", __FILE__, __LINE__, e);
 	if (!st && !(info.estimatedTime > 0))
-		st = error_set(e, ST_RUN, "NCCL gives no estimate for %s of %llu elements", collective_name(call->coll), (unsigned long long)call->elements);
+		st = error_set(e, ST_RUN, "NCCL gives no estimate for %s of %llu elements", collective_name(call->coll),
+			(unsigned long long)call->elements);
 	*seconds = st ? 0 : (double)info.estimatedTime * 1e-6;
 	return st;
 #else
 	(void)of, (void)call, (void)seconds;
-	return error_set(e, ST_RUN, "NCCL estimates from 2.22 on; this is %d.%d.%d", NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH);
+	return error_set(e, ST_RUN, "NCCL estimates from 2.22 on; this is %d.%d.%d", NCCL_MAJOR, NCCL_MINOR,
+		NCCL_PATCH);
 #endif
 }
 
 bool nccl_comm_tells(const char *path)
 {
 	static bool telling; /* the variables are ours */
-	/* NCCL reads its environment again: in the library since 2.19, but no promise of its interface, so it may go. */
+	/* NCCL reads its environment again: in the library since 2.19, but no promise of its interface, so it may go.
+	 */
 	void *found = dlsym(RTLD_DEFAULT, "ncclResetDebugInit");
 	void (*read_again)(void);
 	static_assert(sizeof found == sizeof read_again, "a function's address fits");
@@ -446,8 +488,9 @@ bool nccl_comm_tells(const char *path)
 	if (!found || (!telling && (getenv("NCCL_DEBUG") || getenv("NCCL_DEBUG_FILE") || getenv("NCCL_DEBUG_SUBSYS"))))
 		return false;
 	telling = path != NULL;
-	const char *const variables[][2] = {{"NCCL_DEBUG", "INFO"}, {"NCCL_DEBUG_SUBSYS", "TUNING"}, {"NCCL_DEBUG_FILE", path}};
-	for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+	const char *const variables[][2] = {{"NCCL_DEBUG", "INFO"}, {"NCCL_DEBUG_SUBSYS", "TUNING"},
+		{"NCCL_DEBUG_FILE", path}};
+	for (size_t i = 0; i < COUNT(variables); i++) {
 		if (path)
 			setenv(variables[i][0], variables[i][1], 1);
 		else

@@ -1,7 +1,12 @@
-/* NVML comes with the driver and has no header in the toolkit's runtime packages: it is opened where it is, function by function.
+/* NVML comes with the driver and has no header in the toolkit's runtime packages: it is opened where it is, function by
+ * function.
  *
- * Signatures and values: NVIDIA, NVML API Reference Guide (docs.nvidia.com/deploy/nvml-api), Device Queries, nvmlClockType_t, nvmlTemperatureSensors_t, NvmlClocksEventReasons. */
+ * Signatures and values: NVIDIA, NVML API Reference Guide (docs.nvidia.com/deploy/nvml-api), Device Queries,
+ * nvmlClockType_t, nvmlTemperatureSensors_t, NvmlClocksEventReasons. */
 #include "exec/cuda/nvml.h"
+
+#include "base/array.h"
+#include "topology/discover/nvml.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -13,14 +18,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LIBRARY "libnvidia-ml.so.1"
 #define MAX_PROCESSES 64
 #define PERIOD_NS 50000000
 #define CLOCK_SM 1
 #define SENSOR_GPU 0
 
-/* nvmlClocksEventReason...; the others are settings (applications clocks 0x2, sync boost 0x10, display clocks 0x100). */
-#define REASON_IDLE 0x1u
+/* nvmlClocksEventReason...; the others are settings (applications clocks 0x2, sync boost 0x10, display clocks 0x100).
+ */
 #define REASON_HW_SLOWDOWN 0x8u
 #define REASON_HW_CAUSES (0x40u | 0x80u) /* each is told along with the slowdown that it causes */
 
@@ -59,7 +63,8 @@ static const struct {
 	{"nvmlDeviceGetPowerUsage", NULL, offsetof(struct nvml, power)},
 	{"nvmlDeviceGetEnforcedPowerLimit", NULL, offsetof(struct nvml, power_limit)},
 	{"nvmlDeviceGetTemperature", NULL, offsetof(struct nvml, temperature)},
-	{"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons", offsetof(struct nvml, reasons)},
+	{"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons",
+		offsetof(struct nvml, reasons)},
 };
 
 static void nvml_close(struct nvml *n)
@@ -74,15 +79,16 @@ static void nvml_close(struct nvml *n)
 /* The GPU's handle; NULL where the library, the driver or the GPU is not there. */
 static void *nvml_open(struct nvml *n, const char *pci)
 {
-	void *device = NULL, *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	void *device = NULL, *library = dlopen(NVML_LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	memset(n, 0, sizeof *n);
 	if (!library)
 		return NULL;
-	for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+	for (size_t i = 0; i < COUNT(symbols); i++) {
 		void *symbol = dlsym(library, symbols[i].name);
 		if (!symbol && symbols[i].older)
 			symbol = dlsym(library, symbols[i].older);
-		memcpy((char *)n + symbols[i].at, &symbol, sizeof symbol); /* ISO C has no conversion from object to function pointers */
+		memcpy((char *)n + symbols[i].at, &symbol,
+			sizeof symbol); /* ISO C has no conversion from object to function pointers */
 	}
 	if (!n->init || !n->shutdown || !n->by_pci || n->init() != 0) {
 		dlclose(library);
@@ -97,7 +103,8 @@ static void *nvml_open(struct nvml *n, const char *pci)
 
 /* ---- who else computes there ---- */
 
-/* In a container NVML may give the numbers of another namespace, this process's own among them: only a number that lives here is believed. */
+/* In a container NVML may give the numbers of another namespace, this process's own among them: only a number that
+ * lives here is believed. */
 static bool counts_as_other(const struct process *p)
 {
 	char path[32];
@@ -105,7 +112,7 @@ static bool counts_as_other(const struct process *p)
 	return p->pid != (unsigned)getpid() && access(path, F_OK) == 0;
 }
 
-static bool others_compute(const struct nvml *nvml, void *device)
+static bool gpu_in_use(const struct nvml *nvml, void *device)
 {
 	struct process list[MAX_PROCESSES];
 	unsigned n = MAX_PROCESSES;
@@ -117,11 +124,11 @@ static bool others_compute(const struct nvml *nvml, void *device)
 	return false;
 }
 
-bool nvml_others_compute(const char *pci)
+bool nvml_gpu_in_use(const char *pci)
 {
 	struct nvml nvml;
 	void *device = nvml_open(&nvml, pci);
-	bool others = device && others_compute(&nvml, device);
+	bool others = device && gpu_in_use(&nvml, device);
 	nvml_close(&nvml);
 	return others;
 }
@@ -151,10 +158,7 @@ static void add(struct mean *m, unsigned x)
 	m->n++;
 }
 
-static double mean_of(const struct mean *m, double unit)
-{
-	return m->n ? m->sum / (double)m->n * unit : 0;
-}
+static double mean_of(const struct mean *m, double unit) { return m->n ? m->sum / (double)m->n * unit : 0; }
 
 static void sample(struct gpu_sampler *s)
 {
@@ -167,7 +171,7 @@ static void sample(struct gpu_sampler *s)
 	unsigned long long reasons = 0;
 	unsigned x = 0;
 	/* At rest, before the first kernel or after the last, a GPU says nothing about the work. */
-	if (n->reasons && n->reasons(s->device, &reasons) == 0 && (reasons & REASON_IDLE))
+	if (n->reasons && n->reasons(s->device, &reasons) == 0 && (reasons & NVML_REASON_IDLE))
 		return;
 	if (reasons & REASON_HW_CAUSES)
 		reasons &= ~(unsigned long long)REASON_HW_SLOWDOWN;
@@ -180,7 +184,7 @@ static void sample(struct gpu_sampler *s)
 		add(&s->power, x);
 	if (n->temperature && n->temperature(s->device, SENSOR_GPU, &x) == 0 && (double)x > s->all.temperature_C)
 		s->all.temperature_C = x;
-	s->all.shared += others_compute(n, s->device);
+	s->all.shared += gpu_in_use(n, s->device);
 }
 
 static void *run(void *arg)

@@ -1,11 +1,12 @@
-/* What the driver's management library says of a GPU while it works. Private to exec/cuda/; room.h's table offers it. */
+/* Samples of a GPU at work, from the driver's management library (NVML). Private to exec/cuda/; backend.h's table
+ * offers it. */
 #ifndef STEPSIM_EXEC_CUDA_NVML_H
 #define STEPSIM_EXEC_CUDA_NVML_H
 
-#include "exec/cuda/room.h"
+#include "exec/cuda/backend.h"
 
 /* Whether another process computes on the GPU at this address; false where NVML is not there. */
-bool nvml_others_compute(const char *pci);
+bool nvml_gpu_in_use(const char *pci);
 
 enum status nvml_sampler_open(const char *pci, struct gpu_sampler **out, struct error *e);
 void nvml_sample_begin(struct gpu_sampler *s);

@@ -1,9 +1,12 @@
-/* The primitives that kernels are written on, with a body for the device and one for the host, so that the same kernel text also compiles with a host compiler (STEPSIM_TWIN defined;
- * tests/doubles/twin.h lends it threads) and its arithmetic and indexing are tested against the reference.
+/* The primitives that kernels are written on, with a body for the device and one for the host, so that the same kernel
+ * text also compiles with a host compiler (STEPSIM_TWIN defined; tests/doubles/twin.h lends it threads) and its
+ * arithmetic and indexing are tested against the reference.
  *
- * A kernel takes its work as `for (i = thread_rank(); i < n; i += thread_count())`, so that it is right for every number of threads in a block, one included, and its threads meet only in
- * block_sync, block_sum, block_max, warp_sum, warp_max and warp_broadcast, which all threads of the block (of the warp) call.
- * LAUNCH(kernel, grid, threads, stream, arguments...) starts one; TWIN(kernel) below it lets the host find its body by the name under which the runtime launches it (dispatch.cuh's `start` does both).
+ * A kernel takes its work as `for (i = thread_rank(); i < n; i += thread_count())`, so that it is right for every
+ * number of threads in a block, one included, and its threads meet only in block_sync, block_sum, block_max, warp_sum,
+ * warp_max and warp_broadcast, which all threads of the block (of the warp) call. LAUNCH(kernel, grid, threads, stream,
+ * arguments...) starts one; TWIN(kernel) below it lets the host find its body by the name under which the runtime
+ * launches it (dispatch.cuh's `start` does both).
  */
 #ifndef STEPSIM_EXEC_CUDA_PRIM_CUH
 #define STEPSIM_EXEC_CUDA_PRIM_CUH
@@ -28,7 +31,10 @@ static __host__ __device__ __forceinline__ float to_float(__half x) { return __h
 
 template <class T> static __host__ __device__ __forceinline__ T from_float(float x);
 template <> __host__ __device__ __forceinline__ float from_float<float>(float x) { return x; }
-template <> __host__ __device__ __forceinline__ __nv_bfloat16 from_float<__nv_bfloat16>(float x) { return __float2bfloat16_rn(x); }
+template <> __host__ __device__ __forceinline__ __nv_bfloat16 from_float<__nv_bfloat16>(float x)
+{
+	return __float2bfloat16_rn(x);
+}
 template <> __host__ __device__ __forceinline__ __half from_float<__half>(float x) { return __float2half_rn(x); }
 
 /* ---- threads, and where they meet ---- */
@@ -46,7 +52,8 @@ template <> __host__ __device__ __forceinline__ __half from_float<__half>(float 
 /* After a launch: ST_RUN with CUDA's own words where it was refused. */
 static inline enum status launch_status(cudaError_t code, struct error *e)
 {
-	return code == cudaSuccess ? ST_OK : error_set(e, ST_RUN, "a kernel was not launched: %s", cudaGetErrorString(code));
+	return code == cudaSuccess ? ST_OK
+	                           : error_set(e, ST_RUN, "a kernel was not launched: %s", cudaGetErrorString(code));
 }
 #define LAUNCHED(e) launch_status(cudaGetLastError(), (e))
 
@@ -77,17 +84,17 @@ static __device__ __forceinline__ float warp_max(float x)
 static __device__ __forceinline__ float warp_broadcast(float x, int lane) { return __shfl_sync(0xffffffffu, x, lane); }
 
 /* The trailing barrier lets the next reduction write `part` again. */
-#define BLOCK_REDUCE(name, warp, neutral)                                                        \
-	static __device__ __forceinline__ float name(float x)                                    \
-	{                                                                                        \
-		__shared__ float part[WARP];                                                     \
-		x = warp(x);                                                                     \
-		if (lane_rank() == 0)                                                            \
-			part[warp_rank()] = x;                                                   \
-		__syncthreads();                                                                 \
-		x = warp(lane_rank() < warp_count() ? part[lane_rank()] : (neutral));            \
-		__syncthreads();                                                                 \
-		return x;                                                                        \
+#define BLOCK_REDUCE(name, warp, neutral) \
+	static __device__ __forceinline__ float name(float x) \
+	{ \
+		__shared__ float part[WARP]; \
+		x = warp(x); \
+		if (lane_rank() == 0) \
+			part[warp_rank()] = x; \
+		__syncthreads(); \
+		x = warp(lane_rank() < warp_count() ? part[lane_rank()] : (neutral)); \
+		__syncthreads(); \
+		return x; \
 	}
 BLOCK_REDUCE(block_sum, warp_sum, 0.0f)
 BLOCK_REDUCE(block_max, warp_max, -INFINITY)
@@ -131,7 +138,10 @@ struct warp_row {
 	static constexpr bool WARPS = true;
 	static __device__ __forceinline__ int rank(void) { return lane_rank(); }
 	static __device__ __forceinline__ int count(void) { return lane_count(); }
-	static __device__ __forceinline__ int64_t first(void) { return (int64_t)blockIdx.x * warp_count() + warp_rank(); }
+	static __device__ __forceinline__ int64_t first(void)
+	{
+		return (int64_t)blockIdx.x * warp_count() + warp_rank();
+	}
 	static __device__ __forceinline__ int64_t stride(void) { return (int64_t)gridDim.x * warp_count(); }
 	static __device__ __forceinline__ float sum(float x) { return warp_sum(x); }
 	static __device__ __forceinline__ void sum_pair(float *a, float *b)
@@ -199,24 +209,19 @@ template <class T> static __host__ __device__ __forceinline__ bool vec_fits(cons
 }
 
 /* True when accesses of 16 bytes can begin at `p`; an absent array is in nobody's way. */
-static inline bool is_aligned(const void *p)
-{
-	return (uintptr_t)p % 16 == 0;
-}
+static inline bool is_aligned(const void *p) { return (uintptr_t)p % 16 == 0; }
 
 template <class T, int N> static __device__ __forceinline__ vec<T, N> vec_at(const T *p)
 {
 	return *(const vec<T, N> *)p;
 }
 
-template <class T, int N> static __device__ __forceinline__ void vec_put(T *p, vec<T, N> v)
-{
-	*(vec<T, N> *)p = v;
-}
+template <class T, int N> static __device__ __forceinline__ void vec_put(T *p, vec<T, N> v) { *(vec<T, N> *)p = v; }
 
 template <class T, int N> static __device__ __forceinline__ void unpack_vec(const vec<T, N> &v, float out[N])
 {
-	if constexpr (std::is_same_v<T, __nv_bfloat16> && N % 2 == 0) { /* a bf16 is the upper half of its float: so the stored pairs stay in their registers */
+	if constexpr (std::is_same_v<T, __nv_bfloat16> && N % 2 == 0) { /* a bf16 is the upper half of its float: so the
+		                                                           stored pairs stay in their registers */
 		UNROLL
 		for (int i = 0; i < N; i += 2) {
 			uint32_t pair, wide[2];

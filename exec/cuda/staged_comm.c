@@ -1,8 +1,10 @@
-/* A call is a copy to pinned memory, a host function that hands it to the communicator's thread, a wait of the stream for a word in pinned memory, and the copy back.
+/* A call is a copy to pinned memory, a host function that hands it to the communicator's thread, a wait of the stream
+ * for a word in pinned memory, and the copy back.
  *
- * The host function must not carry the collective itself: CUDA may run all host functions of a process one after the other, and with two lanes ranks would wait for each other in a circle. Nothing here runs
- * one lane behind another: each communicator has its thread, and the wait (the driver's cuStreamWaitValue32, asked for by name) holds back its own stream alone.
- * A call's record and buffers stay until the end, since a captured graph goes on using them. */
+ * The host function must not carry the collective itself: CUDA may run all host functions of a process one after the
+ * other, and with two lanes ranks would wait for each other in a circle. Nothing here runs one lane behind another:
+ * each communicator has its thread, and the wait (the driver's cuStreamWaitValue32, asked for by name) holds back its
+ * own stream alone. A call's record and buffers stay until the end, since a captured graph goes on using them. */
 #include "exec/cuda/staged_comm.h"
 
 #include <assert.h>
@@ -34,8 +36,9 @@ struct staged_call {
 	struct staged_call *next;
 	struct staged *s;
 	struct comm_call call; /* as it was asked for */
-	char *raw, *wide;      /* the full buffer in its own format, and in fp32; one place where the format needs no other */
-	size_t apart;          /* elements from what is sent to what arrives: 0 where a collective may be in place */
+	char *raw,
+		*wide; /* the full buffer in its own format, and in fp32; one place where the format needs no other */
+	size_t apart;  /* elements from what is sent to what arrives: 0 where a collective may be in place */
 };
 
 struct staged {
@@ -101,13 +104,14 @@ struct span {
 	uint64_t first, n; /* elements of the full buffer */
 };
 
-/* What this rank gives, and what it gets. */
+/* The elements that this rank sends, and those that it receives. */
 static struct span given(const struct staged *s, const struct comm_call *call)
 {
 	uint64_t part = call->elements / (uint64_t)s->host.size;
 	if (call->coll == COLL_RECV)
 		return (struct span){0, 0};
-	return call->coll == COLL_ALL_GATHER ? (struct span){part * (uint64_t)s->host.rank, part} : (struct span){0, call->elements};
+	return call->coll == COLL_ALL_GATHER ? (struct span){part * (uint64_t)s->host.rank, part}
+	                                     : (struct span){0, call->elements};
 }
 
 static struct span got(const struct staged *s, const struct comm_call *call)
@@ -115,7 +119,8 @@ static struct span got(const struct staged *s, const struct comm_call *call)
 	uint64_t part = call->elements / (uint64_t)s->host.size;
 	if (call->coll == COLL_SEND)
 		return (struct span){0, 0};
-	return call->coll == COLL_REDUCE_SCATTER ? (struct span){part * (uint64_t)s->host.rank, part} : (struct span){0, call->elements};
+	return call->coll == COLL_REDUCE_SCATTER ? (struct span){part * (uint64_t)s->host.rank, part}
+	                                         : (struct span){0, call->elements};
 }
 
 static bool is_over(struct staged *s)
@@ -136,7 +141,9 @@ static enum status run_host_call(struct staged *s, const struct comm_call *call,
 		if ((st = comm_test(&s->host, &done, e)) || done)
 			break;
 		if (clock_s() > end_s || (turn % SPINS == 0 && is_over(s)))
-			return error_set(e, ST_RUN, "%s of %llu %s elements through the host: not done after %g s", collective_name(call->coll), (unsigned long long)call->elements, dtype_name(call->dtype), s->timeout_s);
+			return error_set(e, ST_RUN, "%s of %llu %s elements through the host: not done after %g s",
+				collective_name(call->coll), (unsigned long long)call->elements,
+				dtype_name(call->dtype), s->timeout_s);
 		if (turn < SPINS)
 			sched_yield();
 		else
@@ -154,7 +161,12 @@ static void serve(struct staged *s, const struct staged_call *c)
 	if (wide)
 		widen(call->dtype, c->raw + 2 * in.first, (float *)(void *)c->wide + in.first, (size_t)in.n);
 	struct comm_call host = {
-		.coll = call->coll, .reduce = call->reduce, .dtype = wide ? DT_FP32 : call->dtype, .elements = call->elements, .in = c->wide + 4 * in.first, .out = c->wide + 4 * (c->apart + out.first),
+		.coll = call->coll,
+		.reduce = call->reduce,
+		.dtype = wide ? DT_FP32 : call->dtype,
+		.elements = call->elements,
+		.in = c->wide + 4 * in.first,
+		.out = c->wide + 4 * (c->apart + out.first),
 	};
 	if (run_host_call(s, &host, &e)) {
 		pthread_mutex_lock(&s->mutex);
@@ -164,7 +176,8 @@ static void serve(struct staged *s, const struct staged_call *c)
 		return;
 	}
 	if (wide)
-		narrow(call->dtype, (float *)(void *)c->wide + c->apart + out.first, c->raw + 2 * (c->apart + out.first), (size_t)out.n);
+		narrow(call->dtype, (float *)(void *)c->wide + c->apart + out.first,
+			c->raw + 2 * (c->apart + out.first), (size_t)out.n);
 }
 
 /* After a failure calls pass unserved, so that the streams end. */
@@ -228,7 +241,8 @@ static enum status buffer_of(struct staged *s, size_t bytes, char **out, struct 
 
 static bool same_call(const struct comm_call *a, const struct comm_call *b)
 {
-	return a->coll == b->coll && a->reduce == b->reduce && a->dtype == b->dtype && a->elements == b->elements && a->in == b->in && a->out == b->out && a->queue == b->queue;
+	return a->coll == b->coll && a->reduce == b->reduce && a->dtype == b->dtype && a->elements == b->elements &&
+	       a->in == b->in && a->out == b->out && a->queue == b->queue;
 }
 
 static enum status call_of(struct staged *s, const struct comm_call *call, struct staged_call **out, struct error *e)
@@ -241,9 +255,12 @@ static enum status call_of(struct staged *s, const struct comm_call *call, struc
 	if (c)
 		return ST_OK;
 	if (!half && call->dtype != DT_FP32 && call->dtype != DT_TF32 && call->dtype != DT_INT32)
-		return error_set(e, ST_RUN, "%s of %s: collectives through the host are of fp32, bf16, fp16 and int32 only", collective_name(call->coll), dtype_name(call->dtype));
+		return error_set(e, ST_RUN,
+			"%s of %s: collectives through the host are of fp32, bf16, fp16 and int32 only",
+			collective_name(call->coll), dtype_name(call->dtype));
 	if (collective_cuts(call->coll) && call->elements % (uint64_t)s->host.size)
-		return error_set(e, ST_RUN, "%s of %llu elements does not divide among %lld ranks", collective_name(call->coll), (unsigned long long)call->elements, (long long)s->host.size);
+		return error_set(e, ST_RUN, "%s of %llu elements does not divide among %lld ranks",
+			collective_name(call->coll), (unsigned long long)call->elements, (long long)s->host.size);
 	if (!(c = calloc(1, sizeof *c)))
 		return error_nomem(e, "the record of a collective");
 	bool in_place = call->coll != COLL_ALLTOALL && call->coll != COLL_SENDRECV;
@@ -283,14 +300,21 @@ static enum status staged_start(void *ctx, const struct comm_call *call, struct 
 	size_t each = c->raw == c->wide ? 4 : 2;
 	struct span in = given(s, call), out = got(s, call);
 	cudaStream_t queue = call->queue;
-	if (s->last_queue && s->last_queue != call->queue && (st = CUDA_CHECK(cudaStreamWaitEvent(queue, s->ended, 0), e)))
+	if (s->last_queue && s->last_queue != call->queue &&
+		(st = CUDA_CHECK(cudaStreamWaitEvent(queue, s->ended, 0), e)))
 		return st;
-	if ((in.n && (st = CUDA_CHECK(cudaMemcpyAsync(c->raw + each * in.first, call->in, each * in.n, cudaMemcpyDeviceToHost, queue), e))) || (st = CUDA_CHECK(cudaLaunchHostFunc(queue, post, c), e)))
+	if ((in.n && (st = CUDA_CHECK(cudaMemcpyAsync(c->raw + each * in.first, call->in, each * in.n,
+					      cudaMemcpyDeviceToHost, queue),
+			      e))) ||
+		(st = CUDA_CHECK(cudaLaunchHostFunc(queue, post, c), e)))
 		return st;
 	CUresult waits = s->wait_value((CUstream)queue, (CUdeviceptr)(uintptr_t)s->arrived, 1, CU_STREAM_WAIT_VALUE_EQ);
 	if (waits != CUDA_SUCCESS)
-		return error_set(e, ST_RUN, "a stream cannot wait for the host: cuStreamWaitValue32 gives CUresult %d", (int)waits);
-	if (out.n && (st = CUDA_CHECK(cudaMemcpyAsync(call->out, c->raw + each * (c->apart + out.first), each * out.n, cudaMemcpyHostToDevice, queue), e)))
+		return error_set(e, ST_RUN, "a stream cannot wait for the host: cuStreamWaitValue32 gives CUresult %d",
+			(int)waits);
+	if (out.n && (st = CUDA_CHECK(cudaMemcpyAsync(call->out, c->raw + each * (c->apart + out.first), each * out.n,
+					      cudaMemcpyHostToDevice, queue),
+			      e)))
 		return st;
 	s->last_queue = call->queue;
 	return CUDA_CHECK(cudaEventRecord(s->ended, queue), e);
@@ -335,11 +359,14 @@ static enum status find_wait(wait_value_fn **out, struct error *e)
 {
 	void *found = NULL;
 	enum cudaDriverEntryPointQueryResult result;
-	enum status st = CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuStreamWaitValue32", &found, DRIVER_VERSION, cudaEnableDefault, &result), e);
+	enum status st = CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuStreamWaitValue32", &found, DRIVER_VERSION,
+					    cudaEnableDefault, &result),
+		e);
 	if (st)
 		return st;
 	if (result != cudaDriverEntryPointSuccess || !found)
-		return error_set(e, ST_RUN, "the CUDA driver has no cuStreamWaitValue32: collectives through the host need it");
+		return error_set(e, ST_RUN,
+			"the CUDA driver has no cuStreamWaitValue32: collectives through the host need it");
 	static_assert(sizeof found == sizeof *out, "a function's address fits");
 	memcpy(out, &found, sizeof found);
 	return ST_OK;
@@ -354,8 +381,9 @@ enum status staged_comm_create(const struct comm *host_comm, double timeout_s, s
 	if (!s)
 		return error_nomem(e, "a communicator");
 	s->timeout_s = timeout_s;
-	if ((st = find_wait(&s->wait_value, e)) || (st = CUDA_CHECK(cudaMallocHost((void **)&s->arrived, sizeof *s->arrived), e)) ||
-	    (st = CUDA_CHECK(cudaEventCreateWithFlags(&s->ended, cudaEventDisableTiming), e)))
+	if ((st = find_wait(&s->wait_value, e)) ||
+		(st = CUDA_CHECK(cudaMallocHost((void **)&s->arrived, sizeof *s->arrived), e)) ||
+		(st = CUDA_CHECK(cudaEventCreateWithFlags(&s->ended, cudaEventDisableTiming), e)))
 		goto out;
 	atomic_init(s->arrived, 0);
 	s->primitives = pthread_mutex_init(&s->mutex, NULL) == 0 && pthread_cond_init(&s->posted_or_over, NULL) == 0;

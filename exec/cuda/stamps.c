@@ -45,7 +45,8 @@ enum status cuda_stamps_anchor(struct cuda_device *d, int64_t *at_ns, struct err
 	/* the last try is the event that stays, so a bad one is tried again */
 	for (int i = 0; i < TRIES && !st; i++) {
 		int64_t from = stamp_now_ns();
-		if ((st = CUDA_CHECK(cudaEventRecord(d->anchor, d->lane[LANE_COMPUTE].stream), e)) || (st = CUDA_CHECK(cudaEventSynchronize(d->anchor), e)))
+		if ((st = CUDA_CHECK(cudaEventRecord(d->anchor, d->lane[LANE_COMPUTE].stream), e)) ||
+			(st = CUDA_CHECK(cudaEventSynchronize(d->anchor), e)))
 			break;
 		int64_t to = stamp_now_ns();
 		*at_ns = from + (to - from) / 2;
@@ -56,7 +57,8 @@ enum status cuda_stamps_anchor(struct cuda_device *d, int64_t *at_ns, struct err
 	return st;
 }
 
-static enum status time_of(const struct cuda_device *d, cudaEvent_t event, int64_t anchor_ns, int64_t *out, struct error *e)
+static enum status time_of(const struct cuda_device *d, cudaEvent_t event, int64_t anchor_ns, int64_t *out,
+	struct error *e)
 {
 	float ms = 0.0f;
 	enum status st = CUDA_CHECK(cudaEventElapsedTime(&ms, d->anchor, event), e);

@@ -1,5 +1,6 @@
-/* How kernels that do little arithmetic walk over memory: long arrays element by element (for_spans), and rows that a block reduces and changes (row_walk). Both take 16 bytes at a time where addresses
- * allow, and keep several such accesses of a thread in flight. */
+/* How kernels that do little arithmetic walk over memory: long arrays element by element (for_spans), and rows that a
+ * block reduces and changes (row_walk). Both take 16 bytes at a time where addresses allow, and keep several such
+ * accesses of a thread in flight. */
 #ifndef STEPSIM_EXEC_CUDA_STREAM_CUH
 #define STEPSIM_EXEC_CUDA_STREAM_CUH
 
@@ -20,18 +21,23 @@ template <int N, class T> static inline bool span_fits(const T *p)
 }
 
 #define STREAM_THREADS 256
-#define STREAM_WAVES 64 /* blocks an SM at most: enough that the last of them end together, few enough that what a thread computes once costs nothing */
+#define STREAM_WAVES \
+	64 /* blocks an SM at most: enough that the last of them end together, few enough that what a thread computes \
+	      once costs nothing */
 
 static inline unsigned stream_grid(const struct cuda_env *env, int64_t items, int64_t items_a_block)
 {
-	int64_t blocks = (items + items_a_block - 1) / items_a_block, most = (int64_t)(env->sms > 0 ? env->sms : 1) * STREAM_WAVES;
+	int64_t blocks = (items + items_a_block - 1) / items_a_block,
+		most = (int64_t)(env->sms > 0 ? env->sms : 1) * STREAM_WAVES;
 	return (unsigned)(blocks < most ? blocks : most);
 }
 
-/* f(i, count): elements [i, i + count) for a constant count, N where `spans` allows it and at the end 1. Each of the grid's threads takes some, all together take [0, n) once. */
+/* f(i, count): elements [i, i + count) for a constant count, N where `spans` allows it and at the end 1. Each of the
+ * grid's threads takes some, all together take [0, n) once. */
 template <int N, class F> static __device__ __forceinline__ void for_spans(int64_t n, bool spans, F f)
 {
-	const int64_t first = (int64_t)blockIdx.x * thread_count() + thread_rank(), stride = (int64_t)gridDim.x * thread_count();
+	const int64_t first = (int64_t)blockIdx.x * thread_count() + thread_rank(),
+		      stride = (int64_t)gridDim.x * thread_count();
 	const int64_t whole = spans ? n / N : 0;
 	for (int64_t i = first; i < whole; i += stride)
 		f(i * N, std::integral_constant<int, N>{});
@@ -88,7 +94,8 @@ static __device__ __forceinline__ void store_packed(void *to, packed p)
 #ifdef STEPSIM_TWIN
 	memcpy(__builtin_assume_aligned(to, 16), &p, sizeof p);
 #else
-	__stcg((uint4 *)to, make_uint4(p.at[0], p.at[1], p.at[2], p.at[3])); /* a plain store of constant zeros would be cut in two */
+	__stcg((uint4 *)to, make_uint4(p.at[0], p.at[1], p.at[2],
+				    p.at[3])); /* a plain store of constant zeros would be cut in two */
 #endif
 }
 
@@ -104,7 +111,8 @@ static __device__ __forceinline__ float exp_below(float x)
 #endif
 }
 
-/* Summed on its own before it joins a long sum: less rounding, and the sums of different vectors go on beside each other. */
+/* Summed on its own before it joins a long sum: less rounding, and the sums of different vectors go on beside each
+ * other. */
 template <int C> static __device__ __forceinline__ float exp_sum(const float (&x)[C], float max)
 {
 	float sum = 0.0f;
@@ -114,8 +122,10 @@ template <int C> static __device__ __forceinline__ float exp_sum(const float (&x
 	return sum;
 }
 
-/* A row of n values that begins anywhere, shared by the threads of a block: scalars before the first 16-byte boundary and behind the last, vectors between them. The vectors are taken in groups of KEEP
- * a thread. fold takes the groups from the last to the first, which stays in registers; map takes them from the first on, so that what it has to read again is what was read last. */
+/* A row of n values that begins anywhere, shared by the threads of a block: scalars before the first 16-byte boundary
+ * and behind the last, vectors between them. The vectors are taken in groups of KEEP a thread. fold takes the groups
+ * from the last to the first, which stays in registers; map takes them from the first on, so that what it has to read
+ * again is what was read last. */
 template <class T, int KEEP> struct row_walk {
 	static constexpr int N = vec_of<T>::N;
 	T *at;
@@ -131,7 +141,10 @@ template <class T, int KEEP> struct row_walk {
 		groups = (vectors + KEEP * thread_count() - 1) / (KEEP * thread_count());
 	}
 
-	__device__ __forceinline__ int index(int group, int k) const { return (group * KEEP + k) * thread_count() + thread_rank(); }
+	__device__ __forceinline__ int index(int group, int k) const
+	{
+		return (group * KEEP + k) * thread_count() + thread_rank();
+	}
 	__device__ __forceinline__ T *body(int vector) const { return at + head + (int64_t)vector * N; }
 
 	__device__ __forceinline__ void load(int group)
@@ -146,7 +159,7 @@ template <class T, int KEEP> struct row_walk {
 	/* f(x, column): an array of N values or of one, and the place of its first in the row. */
 	template <class F> __device__ __forceinline__ void fold(F f)
 	{
-		scalars([&](float (&x)[1], int column) { f(x, column); });
+		scalars([&](float(&x)[1], int column) { f(x, column); });
 		for (int g = groups - 1; g >= 0; g--) {
 			load(g);
 			UNROLL
@@ -162,7 +175,7 @@ template <class T, int KEEP> struct row_walk {
 	/* As fold, but f changes the values, which are stored. */
 	template <class F> __device__ __forceinline__ void map(F f)
 	{
-		scalars([&](float (&x)[1], int column) {
+		scalars([&](float(&x)[1], int column) {
 			f(x, column);
 			at[column] = from_float<T>(x[0]);
 		});
@@ -198,10 +211,11 @@ template <class T> static __device__ __forceinline__ void clear_row(T *row, int6
 	row_walk<T, 1> w(row + from, n - from);
 	for (int i = thread_rank(); i < w.vectors; i += thread_count())
 		store_packed(w.body(i), {{0, 0, 0, 0}});
-	w.scalars([&](float (&)[1], int column) { w.at[column] = from_float<T>(0.0f); });
+	w.scalars([&](float(&)[1], int column) { w.at[column] = from_float<T>(0.0f); });
 }
 
-/* Maximum and sum of exp(x - maximum) in one reading (Milakov and Gimelshein 2018, "Online normalizer calculation for softmax"): a sum is scaled when its maximum grows. */
+/* Maximum and sum of exp(x - maximum) in one reading (Milakov and Gimelshein 2018, "Online normalizer calculation for
+ * softmax"): a sum is scaled when its maximum grows. */
 struct softmax_sum {
 	float max, sum;
 
@@ -239,7 +253,9 @@ static inline int row_threads(int64_t cols, int64_t bytes, int keep, int most)
 /* Columns are counted in int, and rows by a grid that goes over them in turns. */
 static inline enum status row_check(const struct op *op, int64_t cols, struct error *e)
 {
-	return cols <= INT_MAX / 2 ? ST_OK : error_set(e, ST_RUN, "%s: rows of %lld columns are beyond the GPU's kernels", op_kind_info((enum op_kind)op->kind)->name, (long long)cols);
+	return cols <= INT_MAX / 2 ? ST_OK
+	                           : error_set(e, ST_RUN, "%s: rows of %lld columns are beyond the GPU's kernels",
+					     op_kind_info((enum op_kind)op->kind)->name, (long long)cols);
 }
 
 #endif

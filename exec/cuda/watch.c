@@ -1,22 +1,20 @@
-/* The end of a step: polled, so that the watchdog learns how far each lane is, and a communicator's failure is seen while its stream stands still. */
+/* The end of a step: polled, so that the watchdog learns how far each lane is, and a communicator's failure is seen
+ * while its stream stands still. */
 #include <sched.h>
 
+#include "base/array.h"
 #include "exec/cuda/device.h"
 
-#define NAP_NS 20000
 #define ASK_NS 1000000 /* between two questions to the communicators */
 
 /* The op's index of a mark. */
-static uint32_t marked(const struct cuda_lane *l, uint32_t mark)
-{
-	return l->ops[l->marks[mark]];
-}
+static uint32_t marked(const struct cuda_lane *l, uint32_t mark) { return l->ops[l->marks[mark]]; }
 
 static bool has_ended(const struct cuda_device *d, uint32_t op)
 {
 	const struct cuda_lane *l = &d->lane[d->job->role->ops.at[op].lane];
 	if (op_on_host(&d->job->role->ops.at[op]))
-		return cuda_feed_ended(d, op);
+		return cuda_host_lanes_ended(d, op);
 	return l->passed > 0 && op <= marked(l, l->passed - 1);
 }
 
@@ -29,7 +27,8 @@ bool cuda_op_waits(const struct cuda_device *d, uint32_t op)
 	return false;
 }
 
-/* Between two marks the first op that waits is where the lane stands; when none waits, the first runs, as far as can be told. */
+/* Between two marks the first op that waits is where the lane stands; when none waits, the first runs, as far as can be
+ * told. */
 static int64_t stands_at(const struct cuda_device *d, const struct cuda_lane *l)
 {
 	if (l->passed == l->n_marks)
@@ -51,7 +50,8 @@ void cuda_watch(struct cuda_device *d)
 {
 	for (int i = 0; i < LANE_COUNT; i++) {
 		struct cuda_lane *l = &d->lane[i];
-		while (l->passed < l->n_marks && marked(l, l->passed) < d->issued && cudaEventQuery(d->mark[marked(l, l->passed)]) == cudaSuccess) {
+		while (l->passed < l->n_marks && marked(l, l->passed) < d->issued &&
+			cudaEventQuery(d->mark[marked(l, l->passed)]) == cudaSuccess) {
 			l->passed++;
 			atomic_fetch_add_explicit(&d->job->beacon->progress, 1, memory_order_relaxed);
 		}
@@ -62,9 +62,10 @@ void cuda_watch(struct cuda_device *d)
 /* Where the lanes stood when something broke: "op N name". */
 static void where(const struct cuda_device *d, enum lane only, struct error *e)
 {
-	static const enum lane by_weight[] = {LANE_COMPUTE, LANE_MODEL_COMM, LANE_COMM, LANE_REPLICA_COMM, LANE_RECV_PREV, LANE_RECV_NEXT, LANE_SEND_NEXT, LANE_SEND_PREV, LANE_COPY, LANE_HOST, LANE_LOAD};
+	static const enum lane by_weight[] = {LANE_COMPUTE, LANE_MODEL_COMM, LANE_COMM, LANE_REPLICA_COMM,
+		LANE_RECV_PREV, LANE_RECV_NEXT, LANE_SEND_NEXT, LANE_SEND_PREV, LANE_COPY, LANE_HOST, LANE_LOAD};
 	char name[OP_NAME_MAX];
-	for (size_t i = 0; i < sizeof by_weight / sizeof by_weight[0]; i++) {
+	for (size_t i = 0; i < COUNT(by_weight); i++) {
 		int64_t op = stands_at(d, &d->lane[by_weight[i]]);
 		if (op == 0 || (only != LANE_COUNT && only != by_weight[i]))
 			continue;
@@ -128,9 +129,8 @@ static enum status drained(struct cuda_device *d, bool *all, struct error *e)
 
 static void pause_polling(const struct cuda_device *d)
 {
-	const struct timespec nap = {0, NAP_NS};
 	if (d->job->oversubscribed)
-		nanosleep(&nap, NULL);
+		device_nap();
 	else
 		sched_yield();
 }

@@ -71,10 +71,7 @@ static void host_clear(void *ctx)
 	clear_arena(d, d->host_memory, d->job->layout->host_B);
 }
 
-static uint64_t host_overhead_B(void *ctx)
-{
-	return ((struct host_device *)ctx)->scratch_B;
-}
+static uint64_t host_overhead_B(void *ctx) { return ((struct host_device *)ctx)->scratch_B; }
 
 /* ---- loading ---- */
 
@@ -99,7 +96,8 @@ static enum status allocate(struct host_device *d, struct error *e)
 	d->host_memory = host_memory_map(d->job->layout->host_B);
 	d->scratch = host_memory_map(d->scratch_B);
 	d->args = calloc(r->ops.n + 1, sizeof *d->args);
-	if ((d->job->layout->total_B && !d->memory) || (d->job->layout->host_B && !d->host_memory) || (d->scratch_B && !d->scratch) || !d->args)
+	if ((d->job->layout->total_B && !d->memory) || (d->job->layout->host_B && !d->host_memory) ||
+		(d->scratch_B && !d->scratch) || !d->args)
 		return error_nomem(e, "the device's memory");
 	return ST_OK;
 }
@@ -114,7 +112,14 @@ static enum status host_load(void *ctx, const struct device_job *job, struct err
 	resolve_args(d);
 	if (job->cores > 1 && (st = pool_create((int)job->cores, &d->pool, e)))
 		return st;
-	struct host_env env = {.pool = d->pool, .scratch = d->scratch, .scratch_B = d->scratch_B, .tensor_coord = job->coord[DIM_TP], .heads = job->heads, .cut = job->cut, .loss_scale = job->loss_scale, .step = 1};
+	struct host_env env = {.pool = d->pool,
+		.scratch = d->scratch,
+		.scratch_B = d->scratch_B,
+		.tensor_coord = job->coord[DIM_TP],
+		.heads = job->heads,
+		.cut = job->cut,
+		.loss_scale = job->loss_scale,
+		.step = 1};
 	return lanes_start(&d->lanes, job, d->args, &env, e);
 }
 
@@ -139,7 +144,8 @@ static void host_destroy(void *ctx)
 
 enum status host_device_create(struct device *out, struct error *e)
 {
-	static const struct device_ops ops = {host_load, host_step, host_write, host_read, host_clear, host_overhead_B, NULL, host_destroy};
+	static const struct device_ops ops = {host_load, host_step, host_write, host_read, host_clear, host_overhead_B,
+		NULL, host_destroy};
 	struct host_device *d = calloc(1, sizeof *d);
 	if (!d)
 		return error_nomem(e, "the host device");

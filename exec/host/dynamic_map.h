@@ -1,7 +1,8 @@
-/* Which value each byte of a moment in 8 bits stands for, times its block's scale, the block's largest absolute value: Dettmers' dynamic data type (2016, arXiv:1511.04561, section 2; Dettmers et al. 2022, arXiv:2110.02861, section 1.3),
- * as bitsandbytes fills it: seven decades below 1, from 10^-7 up; decade i has 2^i values of each sign, and without a sign 2^(i+1), in the middles of so many equal parts of it; then 0, and 1. In rising order, so that the
- * nearest value is found by halving. With a sign, a value below 0 never becomes 0.
- * Compiles for the host and for GPUs. */
+/* Which value each byte of a moment in 8 bits stands for, times its block's scale, the block's largest absolute value:
+ * Dettmers' dynamic data type (2016, arXiv:1511.04561, section 2; Dettmers et al. 2022, arXiv:2110.02861, section 1.3),
+ * as bitsandbytes fills it: seven decades below 1, from 10^-7 up; decade i has 2^i values of each sign, and without a
+ * sign 2^(i+1), in the middles of so many equal parts of it; then 0, and 1. In rising order, so that the nearest value
+ * is found by halving. With a sign, a value below 0 never becomes 0. Compiles for the host and for GPUs. */
 #ifndef STEPSIM_EXEC_HOST_DYNAMIC_MAP_H
 #define STEPSIM_EXEC_HOST_DYNAMIC_MAP_H
 

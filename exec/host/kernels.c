@@ -13,56 +13,66 @@ struct kernel {
 	scratch_fn *scratch; /* (optional), default none */
 };
 
+/* One row a kind: what runs it, and what says how much scratch that needs (NULL: none). No kernel: collectives are the
+ * communicator's; LOAD, PAUSE and SYNC the host lane's (exec/host_work.h). */
+#define KERNELS(ROW) \
+	ROW(GEMM, kernel_gemm, NULL) \
+	ROW(ATTENTION, kernel_attention, scratch_attention) \
+	ROW(ATTENTION_GRAD, kernel_attention_grad, scratch_attention_grad) \
+	ROW(ATTENTION_PART, kernel_attention_part, scratch_attention) \
+	ROW(ATTENTION_PART_GRAD, kernel_attention_part_grad, scratch_attention_part_grad) \
+	ROW(KV_PACK, kernel_kv_pack, NULL) \
+	ROW(KV_UNPACK, kernel_kv_unpack, NULL) \
+	ROW(ATTN_SCORES, kernel_attn_scores, NULL) \
+	ROW(ATTN_SOFTMAX, kernel_attn_softmax, NULL) \
+	ROW(ATTN_VALUES, kernel_attn_values, NULL) \
+	ROW(ATTN_VALUES_GRAD, kernel_attn_values_grad, NULL) \
+	ROW(ATTN_SOFTMAX_GRAD, kernel_attn_softmax_grad, NULL) \
+	ROW(ATTN_SCORES_GRAD, kernel_attn_scores_grad, NULL) \
+	ROW(ROPE, kernel_rope, scratch_rope) \
+	ROW(NORM, kernel_norm, NULL) \
+	ROW(NORM_GRAD, kernel_norm_grad, scratch_norm_grad) \
+	ROW(ADD, kernel_add, NULL) \
+	ROW(ADD_NORM, kernel_add_norm, NULL) \
+	ROW(BIAS, kernel_bias, NULL) \
+	ROW(BIAS_GRAD, kernel_bias_grad, scratch_bias_grad) \
+	ROW(ACT, kernel_act, NULL) \
+	ROW(ACT_GRAD, kernel_act_grad, NULL) \
+	ROW(GATE_ACT, kernel_gate_act, NULL) \
+	ROW(GATE_MUL, kernel_gate_mul, NULL) \
+	ROW(GROUPED_GEMM, kernel_grouped_gemm, NULL) \
+	ROW(ROUTE, kernel_route, scratch_route) \
+	ROW(ROUTE_GRAD, kernel_route_grad, NULL) \
+	ROW(DISPATCH, kernel_dispatch, NULL) \
+	ROW(COMBINE, kernel_combine, NULL) \
+	ROW(COMBINE_GRAD, kernel_combine_grad, NULL) \
+	ROW(SWAP, kernel_swap, NULL) \
+	ROW(EMBED, kernel_embed, NULL) \
+	ROW(EMBED_GRAD, kernel_embed_grad, NULL) \
+	ROW(POSITION, kernel_position, NULL) \
+	ROW(POSITION_GRAD, kernel_position_grad, NULL) \
+	ROW(LOSS, kernel_loss, scratch_loss) \
+	ROW(LOSS_MAX, kernel_loss_max, NULL) \
+	ROW(LOSS_SUM, kernel_loss_sum, NULL) \
+	ROW(LOSS_GRAD, kernel_loss_grad, scratch_loss) \
+	ROW(OPTIMIZER, kernel_optimizer, NULL) \
+	ROW(LAMB_DIRECTION, kernel_lamb_direction, scratch_lamb_direction) \
+	ROW(LAMB_STEP, kernel_lamb_step, NULL) \
+	ROW(FILL, kernel_fill, NULL) \
+	ROW(CAST, kernel_cast, NULL) \
+	ROW(COLLECTIVE, NULL, NULL) \
+	ROW(COPY, kernel_copy, NULL) \
+	ROW(LOAD, NULL, NULL) \
+	ROW(PAUSE, NULL, NULL) \
+	ROW(SYNC, NULL, NULL)
+
 static const struct kernel kernels[] = {
-	[OP_GEMM] = {kernel_gemm, NULL},
-	[OP_ATTENTION] = {kernel_attention, scratch_attention},
-	[OP_ATTENTION_GRAD] = {kernel_attention_grad, scratch_attention_grad},
-	[OP_ATTENTION_PART] = {kernel_attention_part, scratch_attention},
-	[OP_ATTENTION_PART_GRAD] = {kernel_attention_part_grad, scratch_attention_part_grad},
-	[OP_KV_PACK] = {kernel_kv_pack, NULL},
-	[OP_KV_UNPACK] = {kernel_kv_unpack, NULL},
-	[OP_ATTN_SCORES] = {kernel_attn_scores, NULL},
-	[OP_ATTN_SOFTMAX] = {kernel_attn_softmax, NULL},
-	[OP_ATTN_VALUES] = {kernel_attn_values, NULL},
-	[OP_ATTN_VALUES_GRAD] = {kernel_attn_values_grad, NULL},
-	[OP_ATTN_SOFTMAX_GRAD] = {kernel_attn_softmax_grad, NULL},
-	[OP_ATTN_SCORES_GRAD] = {kernel_attn_scores_grad, NULL},
-	[OP_ROPE] = {kernel_rope, scratch_rope},
-	[OP_NORM] = {kernel_norm, NULL},
-	[OP_NORM_GRAD] = {kernel_norm_grad, scratch_norm_grad},
-	[OP_ADD] = {kernel_add, NULL},
-	[OP_ADD_NORM] = {kernel_add_norm, NULL},
-	[OP_BIAS] = {kernel_bias, NULL},
-	[OP_BIAS_GRAD] = {kernel_bias_grad, scratch_bias_grad},
-	[OP_ACT] = {kernel_act, NULL},
-	[OP_ACT_GRAD] = {kernel_act_grad, NULL},
-	[OP_GATE_ACT] = {kernel_gate_act, NULL},
-	[OP_GATE_MUL] = {kernel_gate_mul, NULL},
-	[OP_GROUPED_GEMM] = {kernel_grouped_gemm, NULL},
-	[OP_ROUTE] = {kernel_route, scratch_route},
-	[OP_ROUTE_GRAD] = {kernel_route_grad, NULL},
-	[OP_DISPATCH] = {kernel_dispatch, NULL},
-	[OP_COMBINE] = {kernel_combine, NULL},
-	[OP_COMBINE_GRAD] = {kernel_combine_grad, NULL},
-	[OP_SWAP] = {kernel_swap, NULL},
-	[OP_EMBED] = {kernel_embed, NULL},
-	[OP_EMBED_GRAD] = {kernel_embed_grad, NULL},
-	[OP_POSITION] = {kernel_position, NULL},
-	[OP_POSITION_GRAD] = {kernel_position_grad, NULL},
-	[OP_LOSS] = {kernel_loss, scratch_loss},
-	[OP_LOSS_MAX] = {kernel_loss_max, NULL},
-	[OP_LOSS_SUM] = {kernel_loss_sum, NULL},
-	[OP_LOSS_GRAD] = {kernel_loss_grad, scratch_loss},
-	[OP_OPTIMIZER] = {kernel_optimizer, NULL},
-	[OP_FILL] = {kernel_fill, NULL},
-	[OP_CAST] = {kernel_cast, NULL},
-	[OP_COLLECTIVE] = {NULL, NULL}, /* the communicator's */
-	[OP_COPY] = {kernel_copy, NULL},
-	[OP_LOAD] = {NULL, NULL}, /* the host lane's, as the two below (exec/host_work.h) */
-	[OP_PAUSE] = {NULL, NULL},
-	[OP_SYNC] = {NULL, NULL},
-};
-static_assert(sizeof kernels / sizeof kernels[0] == OP_KIND_COUNT && OP_KIND_COUNT == 47, "a row for each op kind");
+#define ROW(kind, run, scratch) [OP_##kind] = {run, scratch},
+	KERNELS(ROW)};
+
+enum { KERNELS(OP_HAS_ROW) };
+#define OP(kind, ...) OP_NEEDS_ROW(kind)
+#include "step/ops.def"
 
 size_t host_kernel_scratch_B(const struct op *op, int threads)
 {
@@ -70,13 +80,15 @@ size_t host_kernel_scratch_B(const struct op *op, int threads)
 	return k->scratch ? k->scratch(op, threads > 1 ? threads : 1) : 0;
 }
 
-enum status host_kernel_run(const struct host_env *env, const struct op *op, void *const arg[OP_MAX_ARGS], struct error *e)
+enum status host_kernel_run(const struct host_env *env, const struct op *op, void *const arg[OP_MAX_ARGS],
+	struct error *e)
 {
 	const struct kernel *k = &kernels[op->kind];
 	if (!k->run)
 		return error_set(e, ST_RUN, "%s is no kernel", op_kind_info(op->kind)->name);
 	if (k->scratch && env->scratch_B < k->scratch(op, pool_threads(env->pool)))
-		return error_set(e, ST_RUN, "%s needs %zu B of scratch, has %zu B", op_kind_info(op->kind)->name, k->scratch(op, pool_threads(env->pool)), env->scratch_B);
+		return error_set(e, ST_RUN, "%s needs %zu B of scratch, has %zu B", op_kind_info(op->kind)->name,
+			k->scratch(op, pool_threads(env->pool)), env->scratch_B);
 	return k->run(env, op, arg, e);
 }
 

@@ -1,13 +1,14 @@
 #include <assert.h>
 
+#include "base/array.h"
 #include "exec/host/kernels_math.h"
 #include "exec/host/kernels_private.h"
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 /* gelu, tanh form: x/2 (1 + tanh u) with u = sqrt(2/pi) (x + 0.044715 x^3), which is x sigmoid(2 u). */
-#define GELU_2A 1.5957691216f   /* 2 sqrt(2/pi) */
-#define GELU_2AC 0.0713548163f  /* 2 sqrt(2/pi) 0.044715 */
+#define GELU_2A 1.5957691216f  /* 2 sqrt(2/pi) */
+#define GELU_2AC 0.0713548163f /* 2 sqrt(2/pi) 0.044715 */
 
 enum shape { GELU, RELU, SQUARED_RELU, SILU };
 
@@ -50,7 +51,8 @@ struct act {
 	enum shape shape;
 };
 
-/* Rows [begin, end). The shape is a constant in each of the functions below, so that the inner loops have no branches. */
+/* Rows [begin, end). The shape is a constant in each of the functions below, so that the inner loops have no branches.
+ */
 typedef void rows_fn(const struct act *a, int64_t begin, int64_t end);
 
 ALWAYS_INLINE void plain_rows(enum shape s, const struct act *a, int64_t begin, int64_t end)
@@ -134,7 +136,7 @@ static const struct mlp_rows mlps[] = {
 	[MLP_SWIGLU] = {swiglu_rows, swiglu_grad_rows, silu_gate_rows, 2},
 	[MLP_GEGLU] = {geglu_rows, geglu_grad_rows, gelu_gate_rows, 2},
 };
-static_assert(sizeof mlps / sizeof mlps[0] == MLP_COUNT, "a row for each MLP");
+static_assert(COUNT(mlps) == MLP_COUNT, "a row for each MLP");
 
 struct act_job {
 	struct act act;
@@ -151,27 +153,30 @@ static void act_part(void *ctx, int64_t begin, int64_t end, int part, int thread
 static enum status run_rows(const struct host_env *env, const struct op *op, const struct act *a, rows_fn *rows)
 {
 	struct act_job j = {*a, rows};
-	kernel_split(env, kernel_parts(env, op->d[0], op->d[1] * mlps[op->mlp].halves), op->d[0], act_part, &j);
+	kernel_split(env, kernel_parts(env, op->matrix.rows, op->matrix.cols * mlps[op->mlp].halves), op->matrix.rows,
+		act_part, &j);
 	return ST_OK;
 }
 
 enum status kernel_act(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	return run_rows(env, op, &(struct act){.x = arg[0], .out = arg[1], .f = op->d[1]}, mlps[op->mlp].forward);
+	return run_rows(env, op, &(struct act){.x = arg[0], .out = arg[1], .f = op->matrix.cols},
+		mlps[op->mlp].forward);
 }
 
 enum status kernel_act_grad(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	return run_rows(env, op, &(struct act){.x = arg[0], .dy = arg[1], .out = arg[2], .f = op->d[1]}, mlps[op->mlp].grad);
+	return run_rows(env, op, &(struct act){.x = arg[0], .dy = arg[1], .out = arg[2], .f = op->matrix.cols},
+		mlps[op->mlp].grad);
 }
 
 enum status kernel_gate_act(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	if (!mlps[op->mlp].gate)
 		return error_set(e, ST_RUN, "gate_act of an MLP without a gate");
-	return run_rows(env, op, &(struct act){.x = arg[0], .out = arg[1], .f = op->d[1]}, mlps[op->mlp].gate);
+	return run_rows(env, op, &(struct act){.x = arg[0], .out = arg[1], .f = op->matrix.cols}, mlps[op->mlp].gate);
 }
 
 static void gate_mul_rows(const struct act *a, int64_t begin, int64_t end)
@@ -188,5 +193,6 @@ static void gate_mul_rows(const struct act *a, int64_t begin, int64_t end)
 enum status kernel_gate_mul(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	return run_rows(env, op, &(struct act){.x = arg[0], .a = arg[1], .out = arg[2], .f = op->d[1]}, gate_mul_rows);
+	return run_rows(env, op, &(struct act){.x = arg[0], .a = arg[1], .out = arg[2], .f = op->matrix.cols},
+		gate_mul_rows);
 }

@@ -1,7 +1,9 @@
 /* Attention by tiles, without a matrix of scores: Dao 2023, "FlashAttention-2", algorithms 1 and 2.
  *
- * Tiles of scores are held transposed, [keys, FLASH_TILE queries]. Then Q, transposed once for a tile of queries, is the operand read as vectors, K and V are broadcast element by element from where they lie,
- * and the maxima and sums of the softmax run along whole vectors: no tile of K or V is ever packed or transposed, and no sum crosses a vector. Queries beyond the sequence are lanes of zeros.
+ * Tiles of scores are held transposed, [keys, FLASH_TILE queries]. Then Q, transposed once for a tile of queries, is
+ * the operand read as vectors, K and V are broadcast element by element from where they lie, and the maxima and sums of
+ * the softmax run along whole vectors: no tile of K or V is ever packed or transposed, and no sum crosses a vector.
+ * Queries beyond the sequence are lanes of zeros.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -27,12 +29,14 @@ double alibi_slope(int64_t head, int64_t heads)
 
 struct flash {
 	const struct host_env *env;
-	int64_t b, H, K, s, D, lanes_D, width, key_width; /* lanes_D: D padded to whole vectors; rows of qkv, of keys with their values */
+	int64_t b, H, K, s, D, lanes_D, width,
+		key_width; /* lanes_D: D padded to whole vectors; rows of qkv, of keys with their values */
 	float scale;
 	bool causal, alibi, adds; /* adds: to what earlier keys gave */
 	struct cut cut;
-	int64_t window; /* keys that a query sees, itself the last; 0: all. Then there is one chunk, so that tiles of queries and of keys are the same rows */
-	int64_t chunk, first_rank, sections; /* rows of a chunk; keys: of how many ranks, from which on */
+	int64_t window; /* keys that a query sees, itself the last; 0: all. Then there is one chunk, so that tiles of
+	                   queries and of keys are the same rows */
+	int64_t chunk, first_rank, sections;  /* rows of a chunk; keys: of how many ranks, from which on */
 	const float *qkv, *keys, *out, *dout; /* keys: the K columns of the first one's row 0 */
 	float *o, *lse, *delta, *dqkv, *dkeys;
 	int64_t own_floats; /* of scratch, a thread */
@@ -40,13 +44,30 @@ struct flash {
 
 static struct flash flash_of(const struct host_env *env, const struct op *op, const float *qkv, const float *visitors)
 {
-	const int64_t *d = op->d, K = d[2], s = d[3], D = d[4];
-	const bool gathered = visitors && d[6] == 0;
-	struct flash f = {.env = env, .b = d[0], .H = d[1], .K = K, .s = s, .D = D, .lanes_D = padded(D), .width = (d[1] + 2 * K) * D, .scale = 1.0f / sqrtf((float)D), .causal = op->flags & OP_CAUSAL,
-		.alibi = op->flags & OP_ALIBI, .adds = op->flags & OP_ACCUMULATE, .cut = env->cut, .window = op_window(op), .sections = gathered ? cut_ranks(&env->cut) : 1, .qkv = qkv};
+	const struct op_attn *d = &op->attn;
+	const int64_t K = d->kv_heads, s = d->seq, D = d->head_dim;
+	const bool gathered = visitors && d->back == 0;
+	struct flash f = {.env = env,
+		.b = d->batch,
+		.H = d->heads,
+		.K = K,
+		.s = s,
+		.D = D,
+		.lanes_D = padded(D),
+		.width = (d->heads + 2 * K) * D,
+		.scale = 1.0f / sqrtf((float)D),
+		.causal = op->flags & OP_CAUSAL,
+		.alibi = op->flags & OP_ALIBI,
+		.adds = op->flags & OP_ACCUMULATE,
+		.cut = env->cut,
+		.window = op_window(op),
+		.sections = gathered ? cut_ranks(&env->cut) : 1,
+		.qkv = qkv};
 	f.chunk = s / cut_chunks(&f.cut);
-	f.first_rank = gathered ? 0 : visitors ? (f.cut.rank - d[6] + cut_ranks(&f.cut)) % cut_ranks(&f.cut) : f.cut.rank;
-	f.keys = visitors ? visitors : qkv + d[1] * D;
+	f.first_rank = gathered   ? 0
+	               : visitors ? (f.cut.rank - d->back + cut_ranks(&f.cut)) % cut_ranks(&f.cut)
+	                          : f.cut.rank;
+	f.keys = visitors ? visitors : qkv + d->heads * D;
 	f.key_width = visitors ? 2 * K * D : f.width;
 	return f;
 }
@@ -54,18 +75,17 @@ static struct flash flash_of(const struct host_env *env, const struct op *op, co
 /* A tile of queries of one head, and how the keys look from there. */
 struct queries {
 	int64_t first, n, position; /* first: of this rank's rows; position: in the whole sequence */
-	float slope; /* ALiBi; 0: none */
+	float slope;                /* ALiBi; 0: none */
 };
 
-static int64_t query_tiles(const struct flash *f)
-{
-	return cut_chunks(&f->cut) * ((f->chunk + TILE - 1) / TILE);
-}
+static int64_t query_tiles(const struct flash *f) { return cut_chunks(&f->cut) * ((f->chunk + TILE - 1) / TILE); }
 
 static struct queries queries_of(const struct flash *f, int64_t h, int64_t tile)
 {
-	const int64_t per_chunk = (f->chunk + TILE - 1) / TILE, chunk = tile / per_chunk, first = tile % per_chunk * TILE;
-	struct queries q = {chunk * f->chunk + first, f->chunk - first < TILE ? f->chunk - first : TILE, cut_chunk(&f->cut, f->cut.rank, chunk) * f->chunk + first, 0.0f};
+	const int64_t per_chunk = (f->chunk + TILE - 1) / TILE, chunk = tile / per_chunk,
+		      first = tile % per_chunk * TILE;
+	struct queries q = {chunk * f->chunk + first, f->chunk - first < TILE ? f->chunk - first : TILE,
+		cut_chunk(&f->cut, f->cut.rank, chunk) * f->chunk + first, 0.0f};
 	if (f->alibi)
 		q.slope = (float)alibi_slope(f->env->tensor_coord * f->H + h, f->env->heads);
 	return q;
@@ -77,15 +97,13 @@ struct keys {
 	int64_t at;            /* floats from the first row's on, of batch row and head */
 };
 
-static int64_t key_chunks(const struct flash *f)
-{
-	return f->sections * cut_chunks(&f->cut);
-}
+static int64_t key_chunks(const struct flash *f) { return f->sections * cut_chunks(&f->cut); }
 
 static struct keys keys_of(const struct flash *f, int64_t b, int64_t kv, int64_t i)
 {
 	const int64_t chunks = cut_chunks(&f->cut), section = i / chunks, row = i % chunks * f->chunk;
-	return (struct keys){section * f->s + row, cut_chunk(&f->cut, f->first_rank + section, i % chunks) * f->chunk, ((section * f->b + b) * f->s + row) * f->key_width + kv * f->D};
+	return (struct keys){section * f->s + row, cut_chunk(&f->cut, f->first_rank + section, i % chunks) * f->chunk,
+		((section * f->b + b) * f->s + row) * f->key_width + kv * f->D};
 }
 
 /* The first so many of the chunk are seen by some of the queries. */
@@ -120,10 +138,13 @@ static void transpose_out(float *rows, int64_t stride, const float *from, int64_
 			rows[i * stride + d] = factor[i] * from[d * TILE + i];
 }
 
-/* scores [n, TILE] = k q^T, with ALiBi's bias and the mask; ahead: positions from the first query to the first of the keys */
-static void score_tile(const struct flash *f, const struct queries *q, const float *k, int64_t ahead, int64_t n, const float *qt, float *scores)
+/* scores [n, TILE] = k q^T, with ALiBi's bias and the mask; ahead: positions from the first query to the first of the
+ * keys */
+static void score_tile(const struct flash *f, const struct queries *q, const float *k, int64_t ahead, int64_t n,
+	const float *qt, float *scores)
 {
-	tile_multiply(&(struct tile_product){n, TILE, f->D, k, f->key_width, 1, qt, TILE, scores, TILE, TILE_ZERO, NULL});
+	tile_multiply(
+		&(struct tile_product){n, TILE, f->D, k, f->key_width, 1, qt, TILE, scores, TILE, TILE_ZERO, NULL});
 	if (f->alibi)
 		for (int64_t j = 0; j < n; j++)
 			for (int64_t i = 0; i < TILE; i++)
@@ -140,18 +161,16 @@ static void score_tile(const struct flash *f, const struct queries *q, const flo
 
 /* ---- forward ---- */
 
-static size_t forward_floats(int64_t D)
-{
-	return (size_t)(2 * D * TILE + TILE * TILE);
-}
+static size_t forward_floats(int64_t D) { return (size_t)(2 * D * TILE + TILE * TILE); }
 
 size_t scratch_attention(const struct op *op, int threads)
 {
-	return (size_t)threads * forward_floats(op->d[4]) * sizeof(float);
+	return (size_t)threads * forward_floats(op->attn.head_dim) * sizeof(float);
 }
 
 /* Scores become exp(score - maximum so far); factor: what the sums of earlier tiles are to be multiplied with. */
-static void softmax_tile(float *restrict scores, int64_t n, float *restrict max, float *restrict sum, float *restrict factor)
+static void softmax_tile(float *restrict scores, int64_t n, float *restrict max, float *restrict sum,
+	float *restrict factor)
 {
 	float top[TILE], total[TILE] = {0};
 	memcpy(top, max, sizeof top);
@@ -171,13 +190,14 @@ static void softmax_tile(float *restrict scores, int64_t n, float *restrict max,
 	}
 }
 
-/* What a tile of queries has come to: values by column, not yet divided. */
+/* The forward state of a tile of queries: values by column, not yet divided by the sums. */
 struct forward {
 	float *qt, *ot, *scores;
 	float max[TILE], sum[TILE];
 };
 
-static void forward_begin(const struct flash *f, const struct queries *q, struct forward *w, const float *lse, const float *o)
+static void forward_begin(const struct flash *f, const struct queries *q, struct forward *w, const float *lse,
+	const float *o)
 {
 	for (int i = 0; i < TILE; i++) {
 		w->max[i] = f->adds && i < q->n ? lse[i] : -INFINITY;
@@ -199,7 +219,8 @@ static void forward_keys(const struct flash *f, const struct queries *q, const s
 		const int64_t n = f->chunk - first < TILE ? f->chunk - first : TILE;
 		score_tile(f, q, keys + first * f->key_width, k->position + first - q->position, n, w->qt, w->scores);
 		softmax_tile(w->scores, n, w->max, w->sum, factor);
-		tile_multiply(&(struct tile_product){f->D, TILE, n, values + first * f->key_width, 1, f->key_width, w->scores, TILE, w->ot, TILE, TILE_SCALE, factor});
+		tile_multiply(&(struct tile_product){f->D, TILE, n, values + first * f->key_width, 1, f->key_width,
+			w->scores, TILE, w->ot, TILE, TILE_SCALE, factor});
 	}
 }
 
@@ -210,7 +231,8 @@ static void forward_task(void *ctx, int64_t task, int thread)
 	/* the last tile of queries has the most keys: long tasks first */
 	const struct queries q = queries_of(f, h, tiles - 1 - task % tiles);
 	const int64_t row = b * f->s + q.first;
-	float *scratch = (float *)f->env->scratch + thread * f->own_floats, *lse = f->lse + head * f->s + q.first, *o = f->o + row * f->H * f->D + h * f->D, factor[TILE];
+	float *scratch = (float *)f->env->scratch + thread * f->own_floats, *lse = f->lse + head * f->s + q.first,
+	      *o = f->o + row * f->H * f->D + h * f->D, factor[TILE];
 	struct forward w = {.qt = scratch, .ot = scratch + f->D * TILE, .scores = scratch + 2 * f->D * TILE};
 	transpose_in(w.qt, f->qkv + row * f->width + h * f->D, f->width, q.n, f->D, f->scale);
 	forward_begin(f, &q, &w, lse, o);
@@ -252,11 +274,11 @@ enum status kernel_attention_part(const struct host_env *env, const struct op *o
 
 /* A thread's scratch. */
 struct backward {
-	float *dk, *dv;   /* [keys, lanes_D] of one key and value head, over all its query heads */
-	float *qt, *dot;  /* [D, TILE]: queries (scaled) and the gradient of the output, transposed */
-	float *q, *dout;  /* [TILE, lanes_D]: the same as rows */
-	float *dqt;       /* [D, TILE] */
-	float *p, *ds;    /* [TILE keys, TILE queries] */
+	float *dk, *dv;  /* [keys, lanes_D] of one key and value head, over all its query heads */
+	float *qt, *dot; /* [D, TILE]: queries (scaled) and the gradient of the output, transposed */
+	float *q, *dout; /* [TILE, lanes_D]: the same as rows */
+	float *dqt;      /* [D, TILE] */
+	float *p, *ds;   /* [TILE keys, TILE queries] */
 	float *lse, *delta;
 };
 
@@ -267,12 +289,12 @@ static size_t backward_floats(int64_t keys, int64_t D)
 
 size_t scratch_attention_grad(const struct op *op, int threads)
 {
-	return (size_t)threads * backward_floats(op->d[3], op->d[4]) * sizeof(float);
+	return (size_t)threads * backward_floats(op->attn.seq, op->attn.head_dim) * sizeof(float);
 }
 
 size_t scratch_attention_part_grad(const struct op *op, int threads)
 {
-	return (size_t)threads * backward_floats(op->d[5], op->d[4]) * sizeof(float);
+	return (size_t)threads * backward_floats(op->attn.keys, op->attn.head_dim) * sizeof(float);
 }
 
 static struct backward backward_of(const struct flash *f, int thread)
@@ -294,7 +316,8 @@ static struct backward backward_of(const struct flash *f, int thread)
 }
 
 /* to [n, lanes_D] = factor x rows; columns beyond D are zero */
-static void copy_in(float *restrict to, const float *rows, int64_t stride, int64_t n, const struct flash *f, float factor)
+static void copy_in(float *restrict to, const float *rows, int64_t stride, int64_t n, const struct flash *f,
+	float factor)
 {
 	for (int64_t i = 0; i < n; i++) {
 		for (int64_t d = 0; d < f->D; d++)
@@ -307,7 +330,8 @@ static void copy_in(float *restrict to, const float *rows, int64_t stride, int64
 static void load_queries(const struct flash *f, const struct queries *q, int64_t b, int64_t h, const struct backward *w)
 {
 	const int64_t row = b * f->s + q->first, stride = f->H * f->D, stats = (b * f->H + h) * f->s + q->first;
-	const float *rows = f->qkv + row * f->width + h * f->D, *out = f->out + row * stride + h * f->D, *dout = f->dout + row * stride + h * f->D;
+	const float *rows = f->qkv + row * f->width + h * f->D, *out = f->out + row * stride + h * f->D,
+		    *dout = f->dout + row * stride + h * f->D;
 	transpose_in(w->qt, rows, f->width, q->n, f->D, f->scale);
 	transpose_in(w->dot, dout, stride, q->n, f->D, 1.0f);
 	copy_in(w->q, rows, f->width, q->n, f, f->scale);
@@ -329,7 +353,8 @@ static void load_queries(const struct flash *f, const struct queries *q, int64_t
 }
 
 /* p from scores that hold Q K^T, ds from what holds dO V^T. */
-static void softmax_grad_tile(float *restrict p, float *restrict ds, int64_t n, const float *restrict lse, const float *restrict delta)
+static void softmax_grad_tile(float *restrict p, float *restrict ds, int64_t n, const float *restrict lse,
+	const float *restrict delta)
 {
 	for (int64_t j = 0; j < n; j++)
 		for (int i = 0; i < TILE; i++) {
@@ -339,17 +364,23 @@ static void softmax_grad_tile(float *restrict p, float *restrict ds, int64_t n, 
 		}
 }
 
-static void backward_keys(const struct flash *f, const struct queries *q, const struct keys *at, const struct backward *w)
+static void backward_keys(const struct flash *f, const struct queries *q, const struct keys *at,
+	const struct backward *w)
 {
-	for (int64_t first = keys_begin(f, q, at), end = keys_end(f, q, at), D = f->lanes_D; first < end; first += TILE) {
+	for (int64_t first = keys_begin(f, q, at), end = keys_end(f, q, at), D = f->lanes_D; first < end;
+		first += TILE) {
 		const int64_t n = f->chunk - first < TILE ? f->chunk - first : TILE, row = (at->row + first) * D;
 		const float *k = f->keys + at->at + first * f->key_width, *v = k + f->K * f->D;
 		score_tile(f, q, k, at->position + first - q->position, n, w->qt, w->p);
-		tile_multiply(&(struct tile_product){n, TILE, f->D, v, f->key_width, 1, w->dot, TILE, w->ds, TILE, TILE_ZERO, NULL});
+		tile_multiply(&(struct tile_product){n, TILE, f->D, v, f->key_width, 1, w->dot, TILE, w->ds, TILE,
+			TILE_ZERO, NULL});
 		softmax_grad_tile(w->p, w->ds, n, w->lse, w->delta);
-		tile_multiply(&(struct tile_product){n, D, q->n, w->p, TILE, 1, w->dout, D, w->dv + row, D, TILE_ADD, NULL});
-		tile_multiply(&(struct tile_product){n, D, q->n, w->ds, TILE, 1, w->q, D, w->dk + row, D, TILE_ADD, NULL});
-		tile_multiply(&(struct tile_product){f->D, TILE, n, k, 1, f->key_width, w->ds, TILE, w->dqt, TILE, TILE_ADD, NULL});
+		tile_multiply(
+			&(struct tile_product){n, D, q->n, w->p, TILE, 1, w->dout, D, w->dv + row, D, TILE_ADD, NULL});
+		tile_multiply(
+			&(struct tile_product){n, D, q->n, w->ds, TILE, 1, w->q, D, w->dk + row, D, TILE_ADD, NULL});
+		tile_multiply(&(struct tile_product){f->D, TILE, n, k, 1, f->key_width, w->ds, TILE, w->dqt, TILE,
+			TILE_ADD, NULL});
 	}
 }
 
@@ -359,7 +390,8 @@ static void copy_out(float *rows, const float *from, const struct flash *f)
 		memcpy(rows + i * f->key_width, from + i * f->lanes_D, (size_t)f->D * sizeof *rows);
 }
 
-/* One key and value head of one batch row, with all query heads that share it: their sums then need no second writer. */
+/* One key and value head of one batch row, with all query heads that share it: their sums then need no second writer.
+ */
 static void backward_task(void *ctx, int64_t task, int thread)
 {
 	const struct flash *f = ctx;
@@ -377,7 +409,8 @@ static void backward_task(void *ctx, int64_t task, int thread)
 				const struct keys k = keys_of(f, b, kv, i);
 				backward_keys(f, &q, &k, &w);
 			}
-			transpose_out(f->dqkv + (b * f->s + q.first) * f->width + h * f->D, f->width, w.dqt, q.n, f->D, scale);
+			transpose_out(f->dqkv + (b * f->s + q.first) * f->width + h * f->D, f->width, w.dqt, q.n, f->D,
+				scale);
 		}
 	for (int64_t i = 0; i < key_chunks(f); i++) {
 		const struct keys k = keys_of(f, b, kv, i);
@@ -407,7 +440,8 @@ enum status kernel_attention_grad(const struct host_env *env, const struct op *o
 	return backward_run(env, &f, arg + 1, (float *)arg[5] + f.H * f.D);
 }
 
-enum status kernel_attention_part_grad(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
+enum status kernel_attention_part_grad(const struct host_env *env, const struct op *op, void *const arg[],
+	struct error *e)
 {
 	(void)e;
 	struct flash f = flash_of(env, op, arg[0], arg[1]);
@@ -445,15 +479,17 @@ static void unpack_part(void *ctx, int64_t begin, int64_t end, int part, int thr
 enum status kernel_kv_pack(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	struct kv p = {arg[1], (float *)arg[0] + op->d[2] - op->d[1], op->d[1], op->d[2], false};
-	kernel_split(env, kernel_parts(env, op->d[0], op->d[1]), op->d[0], pack_part, &p);
+	struct kv p = {arg[1], (float *)arg[0] + op->pack.qkv_cols - op->pack.kv_cols, op->pack.kv_cols,
+		op->pack.qkv_cols, false};
+	kernel_split(env, kernel_parts(env, op->pack.rows, op->pack.kv_cols), op->pack.rows, pack_part, &p);
 	return ST_OK;
 }
 
 enum status kernel_kv_unpack(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	struct kv p = {arg[0], (float *)arg[1] + op->d[2] - op->d[1], op->d[1], op->d[2], op->flags & OP_ACCUMULATE};
-	kernel_split(env, kernel_parts(env, op->d[0], op->d[1]), op->d[0], unpack_part, &p);
+	struct kv p = {arg[0], (float *)arg[1] + op->pack.qkv_cols - op->pack.kv_cols, op->pack.kv_cols,
+		op->pack.qkv_cols, op->flags & OP_ACCUMULATE};
+	kernel_split(env, kernel_parts(env, op->pack.rows, op->pack.kv_cols), op->pack.rows, unpack_part, &p);
 	return ST_OK;
 }

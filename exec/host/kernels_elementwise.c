@@ -31,8 +31,8 @@ static void add_part(void *ctx, int64_t begin, int64_t end, int part, int thread
 enum status kernel_add(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	struct add a = {arg[0], arg[1], arg[2], arg[3], op->d[1]};
-	kernel_split(env, kernel_parts(env, op->d[0], op->d[1]), op->d[0], add_part, &a);
+	struct add a = {arg[0], arg[1], arg[2], arg[3], op->matrix.cols};
+	kernel_split(env, kernel_parts(env, op->matrix.rows, op->matrix.cols), op->matrix.rows, add_part, &a);
 	return ST_OK;
 }
 
@@ -51,8 +51,8 @@ static void bias_part(void *ctx, int64_t begin, int64_t end, int part, int threa
 enum status kernel_bias(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	struct add a = {.bias = arg[1], .sum = arg[0], .cols = op->d[1]};
-	kernel_split(env, kernel_parts(env, op->d[0], op->d[1]), op->d[0], bias_part, &a);
+	struct add a = {.bias = arg[1], .sum = arg[0], .cols = op->matrix.cols};
+	kernel_split(env, kernel_parts(env, op->matrix.rows, op->matrix.cols), op->matrix.rows, bias_part, &a);
 	return ST_OK;
 }
 
@@ -85,15 +85,15 @@ static void column_sums_part(void *ctx, int64_t begin, int64_t end, int part, in
 
 size_t scratch_bias_grad(const struct op *op, int threads)
 {
-	return (size_t)threads * (size_t)padded(op->d[1]) * sizeof(float);
+	return (size_t)threads * (size_t)padded(op->matrix.cols) * sizeof(float);
 }
 
 enum status kernel_bias_grad(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	struct column_sums c = {arg[0], env->scratch, op->d[1], padded(op->d[1])};
-	int parts = kernel_parts_summed(env, op->d[0], op->d[1]);
-	kernel_split(env, parts, op->d[0], column_sums_part, &c);
+	struct column_sums c = {arg[0], env->scratch, op->matrix.cols, padded(op->matrix.cols)};
+	int parts = kernel_parts_summed(env, op->matrix.rows, op->matrix.cols);
+	kernel_split(env, parts, op->matrix.rows, column_sums_part, &c);
 	kernel_sum_parts(c.partial, parts, c.stride, c.cols, arg[1], op->flags & OP_ACCUMULATE);
 	return ST_OK;
 }
@@ -118,7 +118,7 @@ enum status kernel_fill(const struct host_env *env, const struct op *op, void *c
 {
 	(void)e;
 	struct fill f = {arg[0], NULL};
-	kernel_split(env, kernel_parts(env, op->d[0], 1), op->d[0], fill_part, &f);
+	kernel_split(env, kernel_parts(env, op->vector.elements, 1), op->vector.elements, fill_part, &f);
 	return ST_OK;
 }
 
@@ -127,13 +127,13 @@ enum status kernel_cast(const struct host_env *env, const struct op *op, void *c
 	(void)e;
 	struct fill f = {arg[1], arg[0]};
 	if (arg[0] != arg[1])
-		kernel_split(env, kernel_parts(env, op->d[0], 1), op->d[0], fill_part, &f);
+		kernel_split(env, kernel_parts(env, op->vector.elements, 1), op->vector.elements, fill_part, &f);
 	return ST_OK;
 }
 
 enum status kernel_copy(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)env, (void)e;
-	memmove(arg[1], arg[0], (size_t)op->d[0]);
+	memmove(arg[1], arg[0], (size_t)op->copy.bytes);
 	return ST_OK;
 }

@@ -2,13 +2,14 @@
 
 #include "exec/host/kernels_private.h"
 
-/* Columns [begin, end) of all rows, or rows [begin, end) of all columns: gathers are cut by rows; scatter-adds by columns, so that two tokens with the same id never meet
- * and the order of the sums does not depend on the threads. */
+/* Columns [begin, end) of all rows, or rows [begin, end) of all columns: gathers are cut by rows; scatter-adds by
+ * columns, so that two tokens with the same id never meet and the order of the sums does not depend on the threads. */
 struct embed {
 	const int32_t *tokens;
 	const float *w, *type, *dy;
 	float *y, *dw, *dtype;
-	int64_t T, cols, first, rows, s, token0; /* s: this rank's rows of a sequence; token0: the row among the rank's tokens that row 0 is */
+	int64_t T, cols, first, rows, s,
+		token0; /* s: this rank's rows of a sequence; token0: the row among the rank's tokens that row 0 is */
 	struct cut cut;
 };
 
@@ -21,16 +22,17 @@ static int64_t table_row(const struct embed *m, int64_t t)
 
 static enum status embed_setup(struct embed *m, const struct host_env *env, const struct op *op, struct error *e)
 {
-	m->T = op->d[0];
-	m->cols = op->d[1];
-	m->rows = op->d[2];
+	m->T = op->embed.rows;
+	m->cols = op->embed.cols;
+	m->rows = op->embed.table_rows;
 	if (op->flags & OP_VOCAB_PARALLEL) {
 		m->first = env->tensor_coord * m->rows;
 		return ST_OK;
 	}
 	for (int64_t t = 0; t < m->T; t++)
 		if (table_row(m, t) < 0)
-			return error_set(e, ST_RUN, "token %lld is %d, the table has %lld rows", (long long)t, m->tokens[t], (long long)m->rows);
+			return error_set(e, ST_RUN, "token %lld is %d, the table has %lld rows", (long long)t,
+				m->tokens[t], (long long)m->rows);
 	return ST_OK;
 }
 
@@ -71,10 +73,7 @@ static void split_columns(const struct host_env *env, const struct embed *m, par
 	kernel_split(env, kernel_parts_summed(env, lines, m->T * 16), lines, fn, (void *)m);
 }
 
-static int64_t column(const struct embed *m, int64_t line)
-{
-	return line * 16 < m->cols ? line * 16 : m->cols;
-}
+static int64_t column(const struct embed *m, int64_t line) { return line * 16 < m->cols ? line * 16 : m->cols; }
 
 static void embed_grad_part(void *ctx, int64_t begin, int64_t end, int part, int thread)
 {
@@ -99,7 +98,11 @@ enum status kernel_embed_grad(const struct host_env *env, const struct op *op, v
 
 static struct embed position_setup(const struct host_env *env, const struct op *op)
 {
-	return (struct embed){.T = op->d[0], .cols = op->d[1], .s = op->d[2] / cut_ranks(&env->cut), .token0 = op->flags & OP_SEQUENCE_PARALLEL ? env->tensor_coord * op->d[0] : 0, .cut = env->cut};
+	return (struct embed){.T = op->embed.rows,
+		.cols = op->embed.cols,
+		.s = op->embed.table_rows / cut_ranks(&env->cut),
+		.token0 = op->flags & OP_SEQUENCE_PARALLEL ? env->tensor_coord * op->embed.rows : 0,
+		.cut = env->cut};
 }
 
 static int64_t position_of(const struct embed *m, int64_t t)

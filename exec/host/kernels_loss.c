@@ -6,12 +6,13 @@
 struct loss {
 	float *logits, *max, *sums;
 	const int32_t *targets;
-	double *partial; /* the loss of each part, before loss_scale */
+	double *partial;     /* the loss of each part, before loss_scale */
 	int64_t T, V, first; /* first: the vocabulary id of this rank's column 0 */
 	float scale;
 };
 
-/* The gradient of a row whose sum of exp(x - max) is known; `x` holds the exponentials. The target's one comes in its own column. */
+/* The gradient of a row whose sum of exp(x - max) is known; `x` holds the exponentials. The target's one comes in its
+ * own column. */
 static void scale_row(float *x, int64_t n, float factor, int64_t target, float scale)
 {
 	for (int64_t i = 0; i < n; i++)
@@ -69,7 +70,11 @@ size_t scratch_loss(const struct op *op, int threads)
 
 static struct loss loss_setup(const struct host_env *env, const struct op *op)
 {
-	return (struct loss){.partial = env->scratch, .T = op->d[0], .V = op->d[1], .first = env->tensor_coord * op->d[1], .scale = (float)env->loss_scale};
+	return (struct loss){.partial = env->scratch,
+		.T = op->matrix.rows,
+		.V = op->matrix.cols,
+		.first = env->tensor_coord * op->matrix.cols,
+		.scale = (float)env->loss_scale};
 }
 
 static void run_loss(const struct host_env *env, struct loss *s, part_fn *fn, float *loss)
@@ -89,7 +94,8 @@ enum status kernel_loss(const struct host_env *env, const struct op *op, void *c
 	s.targets = arg[1];
 	for (int64_t t = 0; t < s.T; t++)
 		if (s.targets[t] >= s.V)
-			return error_set(e, ST_RUN, "target %lld is %d, there are %lld logits", (long long)t, s.targets[t], (long long)s.V);
+			return error_set(e, ST_RUN, "target %lld is %d, there are %lld logits", (long long)t,
+				s.targets[t], (long long)s.V);
 	run_loss(env, &s, loss_part, arg[2]);
 	return ST_OK;
 }

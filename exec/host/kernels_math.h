@@ -1,4 +1,5 @@
-/* Arithmetic of the kernels: branch-free functions that a compiler vectorises without -ffast-math, and sums whose order is fixed by LANES and not by the vector width. */
+/* Arithmetic of the kernels: branch-free functions that a compiler vectorises without -ffast-math, and sums whose order
+ * is fixed by LANES and not by the vector width. */
 #ifndef STEPSIM_EXEC_HOST_KERNELS_MATH_H
 #define STEPSIM_EXEC_HOST_KERNELS_MATH_H
 
@@ -6,11 +7,13 @@
 #include <stdint.h>
 #include <string.h>
 
-/* exp(x), relative error at most 3e-7 on [-87.3, 88.3]; below -87.69 exactly 0 (also for -inf), above 88.37 the value there.
+/* exp(x), relative error at most 3e-7 on [-87.3, 88.3]; below -87.69 exactly 0 (also for -inf), above 88.37 the value
+ * there.
  *
- * x = n ln 2 + r with |r| <= ln 2 / 2; exp(r) by a polynomial of degree 5 with constant and linear coefficient 1, the others minimax in relative error on that interval
- * (Remez exchange, largest error 1.05e-7 before rounding). n is rounded by adding 1.5 x 2^23, whose low bits then hold it; n = -127 gives the scale 0.
- * ln 2 is subtracted in two parts, the first with 9 significant bits, so that n times it is exact. */
+ * x = n ln 2 + r with |r| <= ln 2 / 2; exp(r) by a polynomial of degree 5 with constant and linear coefficient 1, the
+ * others minimax in relative error on that interval (Remez exchange, largest error 1.05e-7 before rounding). n is
+ * rounded by adding 1.5 x 2^23, whose low bits then hold it; n = -127 gives the scale 0. ln 2 is subtracted in two
+ * parts, the first with 9 significant bits, so that n times it is exact. */
 static inline float fast_expf(float x)
 {
 	const float shift = 12582912.0f;
@@ -47,18 +50,18 @@ static inline float fast_sigmoidf(float x)
 #define LANES 32
 
 /* Runs the statement for i = 0 .. n - 1 with lane l = i % LANES. */
-#define FOR_LANES(n, ...)                                               \
-	do {                                                            \
-		int64_t first_ = 0;                                     \
-		for (; first_ + LANES <= (n); first_ += LANES)          \
-			for (int l = 0; l < LANES; l++) {               \
-				const int64_t i = first_ + l;           \
-				__VA_ARGS__                             \
-			}                                               \
-		for (int l = 0; first_ + l < (n); l++) {                \
-			const int64_t i = first_ + l;                   \
-			__VA_ARGS__                                     \
-		}                                                       \
+#define FOR_LANES(n, ...) \
+	do { \
+		int64_t first_ = 0; \
+		for (; first_ + LANES <= (n); first_ += LANES) \
+			for (int l = 0; l < LANES; l++) { \
+				const int64_t i = first_ + l; \
+				__VA_ARGS__ \
+			} \
+		for (int l = 0; first_ + l < (n); l++) { \
+			const int64_t i = first_ + l; \
+			__VA_ARGS__ \
+		} \
 	} while (0)
 
 static inline float lanes_sum(float lane[LANES])

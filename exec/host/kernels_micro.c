@@ -1,4 +1,5 @@
-/* The inner loops of the host's roofline. Vectors are written out: a compiler may not reorder a sum by itself, and the polynomial's chains have to stay in registers. */
+/* The inner loops of the host's roofline. Vectors are written out: a compiler may not reorder a sum by itself, and the
+ * polynomial's chains have to stay in registers. */
 #include <string.h>
 
 #include "exec/host/micro.h"
@@ -24,10 +25,7 @@ static inline lanes load(const float *p)
 	return v;
 }
 
-static inline void store(float *p, lanes v)
-{
-	memcpy(p, &v, sizeof v);
-}
+static inline void store(float *p, lanes v) { memcpy(p, &v, sizeof v); }
 
 void micro_poly_part(const float *a, float *b, int64_t n, int64_t k)
 {

@@ -77,24 +77,28 @@ static void deal_places(const struct route *m, int64_t rows, int64_t *used)
 size_t scratch_route(const struct op *op, int threads)
 {
 	(void)threads;
-	return (size_t)op->d[1] * sizeof(int64_t);
+	return (size_t)op->route.experts * sizeof(int64_t);
 }
 
 enum status kernel_route(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	struct route m = {.logits = arg[0], .gates = arg[1], .slots = arg[2], .taken = arg[3], .E = op->d[1], .k = op->d[2], .C = op->d[3]};
-	kernel_split(env, kernel_parts(env, op->d[0], m.E * m.k), op->d[0], route_part, &m);
-	deal_places(&m, op->d[0], env->scratch);
+	struct route m = {.logits = arg[0],
+		.gates = arg[1],
+		.slots = arg[2],
+		.taken = arg[3],
+		.E = op->route.experts,
+		.k = op->route.choices,
+		.C = op->route.capacity};
+	kernel_split(env, kernel_parts(env, op->route.rows, m.E * m.k), op->route.rows, route_part, &m);
+	deal_places(&m, op->route.rows, env->scratch);
 	return ST_OK;
 }
 
-static int64_t expert_of(const struct route *m, int32_t slot)
-{
-	return slot < 0 ? -1 - (int64_t)slot : slot / m->C;
-}
+static int64_t expert_of(const struct route *m, int32_t slot) { return slot < 0 ? -1 - (int64_t)slot : slot / m->C; }
 
-/* Of a softmax: dlogit = gate x (dgate - sum of gate x dgate) for the chosen; of one among all: gate x dgate x (its own 1 - p). */
+/* Of a softmax: dlogit = gate x (dgate - sum of gate x dgate) for the chosen; of one among all: gate x dgate x (its own
+ * 1 - p). */
 static void route_grad_part(void *ctx, int64_t begin, int64_t end, int part, int thread)
 {
 	(void)part, (void)thread;
@@ -120,8 +124,15 @@ static void route_grad_part(void *ctx, int64_t begin, int64_t end, int part, int
 enum status kernel_route_grad(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	struct route m = {.logits = arg[0], .gates = arg[1], .slots = arg[2], .dgates = arg[3], .dlogits = arg[4], .E = op->d[1], .k = op->d[2], .C = op->d[3]};
-	kernel_split(env, kernel_parts(env, op->d[0], m.E), op->d[0], route_grad_part, &m);
+	struct route m = {.logits = arg[0],
+		.gates = arg[1],
+		.slots = arg[2],
+		.dgates = arg[3],
+		.dlogits = arg[4],
+		.E = op->route.experts,
+		.k = op->route.choices,
+		.C = op->route.capacity};
+	kernel_split(env, kernel_parts(env, op->route.rows, m.E), op->route.rows, route_grad_part, &m);
 	return ST_OK;
 }
 
@@ -151,8 +162,12 @@ static void dispatch_part(void *ctx, int64_t begin, int64_t end, int part, int t
 enum status kernel_dispatch(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	struct slots m = {.x = arg[0], .ids = arg[1], .y = arg[2], .cols = op->d[1], .k = op->d[3]};
-	kernel_split(env, kernel_parts(env, op->d[2], m.cols), op->d[2], dispatch_part, &m);
+	struct slots m = {.x = arg[0],
+		.ids = arg[1],
+		.y = arg[2],
+		.cols = op->dispatch.cols,
+		.k = op->dispatch.choices};
+	kernel_split(env, kernel_parts(env, op->dispatch.slots, m.cols), op->dispatch.slots, dispatch_part, &m);
 	return ST_OK;
 }
 
@@ -177,8 +192,14 @@ static void combine_part(void *ctx, int64_t begin, int64_t end, int part, int th
 enum status kernel_combine(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	struct slots m = {.x = arg[0], .ids = arg[1], .gates = arg[2], .y = arg[3], .cols = op->d[1], .k = op->d[3], .adds = op->flags & OP_ACCUMULATE};
-	kernel_split(env, kernel_parts(env, op->d[0], m.cols * m.k), op->d[0], combine_part, &m);
+	struct slots m = {.x = arg[0],
+		.ids = arg[1],
+		.gates = arg[2],
+		.y = arg[3],
+		.cols = op->dispatch.cols,
+		.k = op->dispatch.choices,
+		.adds = op->flags & OP_ACCUMULATE};
+	kernel_split(env, kernel_parts(env, op->dispatch.rows, m.cols * m.k), op->dispatch.rows, combine_part, &m);
 	return ST_OK;
 }
 
@@ -194,7 +215,8 @@ static void combine_grad_part(void *ctx, int64_t begin, int64_t end, int part, i
 			m->dgates[s] = 0.0f;
 			continue;
 		}
-		const float *restrict d = m->dx + choice / m->k * m->cols, *restrict x = m->x + s * m->cols, gate = m->gates[choice];
+		const float *restrict d = m->dx + choice / m->k * m->cols, *restrict x = m->x + s * m->cols,
+				      gate = m->gates[choice];
 		for (int64_t i = 0; i < m->cols; i++) {
 			out[i] = gate * d[i];
 			dot += d[i] * x[i];
@@ -206,8 +228,15 @@ static void combine_grad_part(void *ctx, int64_t begin, int64_t end, int part, i
 enum status kernel_combine_grad(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	struct slots m = {.x = arg[0], .dx = arg[1], .ids = arg[2], .gates = arg[3], .y = arg[4], .dgates = arg[5], .cols = op->d[1], .k = op->d[3]};
-	kernel_split(env, kernel_parts(env, op->d[2], m.cols), op->d[2], combine_grad_part, &m);
+	struct slots m = {.x = arg[0],
+		.dx = arg[1],
+		.ids = arg[2],
+		.gates = arg[3],
+		.y = arg[4],
+		.dgates = arg[5],
+		.cols = op->dispatch.cols,
+		.k = op->dispatch.choices};
+	kernel_split(env, kernel_parts(env, op->dispatch.slots, m.cols), op->dispatch.slots, combine_grad_part, &m);
 	return ST_OK;
 }
 
@@ -224,13 +253,14 @@ static void swap_part(void *ctx, int64_t begin, int64_t end, int part, int threa
 	(void)part, (void)thread;
 	const struct swap *m = ctx;
 	for (int64_t i = begin; i < end; i++)
-		memcpy(m->y + i * m->cols, m->x + (i % m->a * m->b + i / m->a) * m->cols, (size_t)m->cols * sizeof *m->y);
+		memcpy(m->y + i * m->cols, m->x + (i % m->a * m->b + i / m->a) * m->cols,
+			(size_t)m->cols * sizeof *m->y);
 }
 
 enum status kernel_swap(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	struct swap m = {arg[0], arg[1], op->d[0], op->d[1], op->d[2]};
+	struct swap m = {arg[0], arg[1], op->swap.outer, op->swap.inner, op->swap.cols};
 	kernel_split(env, kernel_parts(env, m.a * m.b, m.cols), m.a * m.b, swap_part, &m);
 	return ST_OK;
 }
@@ -239,10 +269,10 @@ enum status kernel_grouped_gemm(const struct host_env *env, const struct op *op,
 {
 	struct op one = *op;
 	float *A = arg[0], *B = arg[1], *C = arg[2];
-	const int64_t m = op->d[0], n = op->d[1], k = op->d[2];
+	const int64_t m = op->gemm.m, n = op->gemm.n, k = op->gemm.k;
 	enum status st = ST_OK;
 	one.kind = OP_GEMM;
-	for (int64_t g = 0; g < op->d[3] && !st; g++)
+	for (int64_t g = 0; g < op->gemm.groups && !st; g++)
 		st = kernel_gemm(env, &one, (void *const[]){A + g * m * k, B + g * n * k, NULL, C + g * m * n}, e);
 	return st;
 }

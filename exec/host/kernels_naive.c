@@ -1,4 +1,5 @@
-/* Attention with the whole matrix of scores: batches of GEMMs, one for each batch row and head, and row-wise passes between them. */
+/* Attention with the whole matrix of scores: batches of GEMMs, one for each batch row and head, and row-wise passes
+ * between them. */
 #include <cblas.h>
 
 #include "exec/host/kernels_math.h"
@@ -7,46 +8,76 @@
 struct naive {
 	const struct host_env *env;
 	int64_t b, H, K, s, D, width;
-	int64_t keys;     /* s; or those of all ranks of a context group, whose keys and values, and their gradients, have rows of their own */
+	int64_t keys; /* s; or those of all ranks of a context group, whose keys and values, and their gradients, have
+	                 rows of their own */
 	bool gathered;
 	float scale;
 	bool causal, alibi;
 	void *const *arg;
 };
 
-/* What is done for query head h of batch row b. */
+/* Runs one op for query head h of batch row b. */
 typedef void head_fn(const struct naive *n, int64_t b, int64_t h);
 
 static struct naive naive_of(const struct host_env *env, const struct op *op, void *const arg[])
 {
-	const int64_t *d = op->d;
-	return (struct naive){.env = env, .b = d[0], .H = d[1], .K = d[2], .s = d[3], .D = d[4], .width = (d[1] + 2 * d[2]) * d[4], .keys = d[5] > 0 ? d[5] : d[3], .gathered = d[5] > 0, .scale = 1.0f / sqrtf((float)d[4]),
-		.causal = op->flags & OP_CAUSAL, .alibi = op->flags & OP_ALIBI, .arg = arg};
+	const struct op_attn *d = &op->attn;
+	return (struct naive){.env = env,
+		.b = d->batch,
+		.H = d->heads,
+		.K = d->kv_heads,
+		.s = d->seq,
+		.D = d->head_dim,
+		.width = (d->heads + 2 * d->kv_heads) * d->head_dim,
+		.keys = d->keys > 0 ? d->keys : d->seq,
+		.gathered = d->keys > 0,
+		.scale = 1.0f / sqrtf((float)d->head_dim),
+		.causal = op->flags & OP_CAUSAL,
+		.alibi = op->flags & OP_ALIBI,
+		.arg = arg};
 }
 
 /* Columns of qkv: query head h. Of qkv, or of gathered keys and values: the key and value heads that it shares. */
-static float *q_of(const struct naive *n, float *qkv, int64_t b, int64_t h) { return qkv + b * n->s * n->width + h * n->D; }
+static float *q_of(const struct naive *n, float *qkv, int64_t b, int64_t h)
+{
+	return qkv + b * n->s * n->width + h * n->D;
+}
 static int64_t kv_width(const struct naive *n) { return n->gathered ? 2 * n->K * n->D : n->width; }
-static float *k_of(const struct naive *n, float *kv, int64_t b, int64_t h) { return kv + b * n->keys * kv_width(n) + ((n->gathered ? 0 : n->H) + h / (n->H / n->K)) * n->D; }
+static float *k_of(const struct naive *n, float *kv, int64_t b, int64_t h)
+{
+	return kv + b * n->keys * kv_width(n) + ((n->gathered ? 0 : n->H) + h / (n->H / n->K)) * n->D;
+}
 static float *v_of(const struct naive *n, float *kv, int64_t b, int64_t h) { return k_of(n, kv, b, h) + n->K * n->D; }
-static float *scores_of(const struct naive *n, float *scores, int64_t b, int64_t h) { return scores + (b * n->H + h) * n->s * n->keys; }
-static float *out_of(const struct naive *n, float *out, int64_t b, int64_t h) { return out + (b * n->s * n->H + h) * n->D; }
+static float *scores_of(const struct naive *n, float *scores, int64_t b, int64_t h)
+{
+	return scores + (b * n->H + h) * n->s * n->keys;
+}
+static float *out_of(const struct naive *n, float *out, int64_t b, int64_t h)
+{
+	return out + (b * n->s * n->H + h) * n->D;
+}
 
-/* The first query head of a group overwrites the gradient of the keys or values that the group shares, the others add. */
+/* The first query head of a group overwrites the gradient of the keys or values that the group shares, the others add.
+ */
 static float group_beta(const struct naive *n, int64_t h) { return h % (n->H / n->K) ? 1.0f : 0.0f; }
 
-/* c [s, D] = alpha A B, A [s, keys]; with Trans c [keys, D] = alpha A^T B: the shape of all products with a score matrix but the first. */
-static void scores_times(const struct naive *n, enum CBLAS_TRANSPOSE trans, float alpha, const float *scores, const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
+/* c [s, D] = alpha A B, A [s, keys]; with Trans c [keys, D] = alpha A^T B: the shape of all products with a score
+ * matrix but the first. */
+static void scores_times(const struct naive *n, enum CBLAS_TRANSPOSE trans, float alpha, const float *scores,
+	const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
 {
 	blasint s = (blasint)n->s, keys = (blasint)n->keys;
-	cblas_sgemm(CblasRowMajor, trans, CblasNoTrans, trans == CblasTrans ? keys : s, (blasint)n->D, trans == CblasTrans ? s : keys, alpha, scores, keys, b, (blasint)ldb, beta, c, (blasint)ldc);
+	cblas_sgemm(CblasRowMajor, trans, CblasNoTrans, trans == CblasTrans ? keys : s, (blasint)n->D,
+		trans == CblasTrans ? s : keys, alpha, scores, keys, b, (blasint)ldb, beta, c, (blasint)ldc);
 }
 
 /* scores [s, keys] = alpha A B^T, A [s, D], B [keys, D] */
-static void rows_times_rows(const struct naive *n, float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, float *scores)
+static void rows_times_rows(const struct naive *n, float alpha, const float *a, int64_t lda, const float *b,
+	int64_t ldb, float *scores)
 {
 	blasint keys = (blasint)n->keys;
-	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (blasint)n->s, keys, (blasint)n->D, alpha, a, (blasint)lda, b, (blasint)ldb, 0.0f, scores, keys);
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (blasint)n->s, keys, (blasint)n->D, alpha, a, (blasint)lda,
+		b, (blasint)ldb, 0.0f, scores, keys);
 }
 
 struct heads_job {
@@ -134,7 +165,8 @@ enum status kernel_attn_softmax(const struct host_env *env, const struct op *op,
 
 static void values_head(const struct naive *n, int64_t b, int64_t h)
 {
-	scores_times(n, CblasNoTrans, 1.0f, scores_of(n, n->arg[0], b, h), v_of(n, n->arg[1], b, h), kv_width(n), 0.0f, out_of(n, n->arg[2], b, h), n->H * n->D);
+	scores_times(n, CblasNoTrans, 1.0f, scores_of(n, n->arg[0], b, h), v_of(n, n->arg[1], b, h), kv_width(n), 0.0f,
+		out_of(n, n->arg[2], b, h), n->H * n->D);
 }
 
 enum status kernel_attn_values(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
@@ -147,8 +179,10 @@ enum status kernel_attn_values(const struct host_env *env, const struct op *op, 
 static void values_grad_head(const struct naive *n, int64_t b, int64_t h)
 {
 	const float *dout = out_of(n, n->arg[2], b, h);
-	rows_times_rows(n, 1.0f, dout, n->H * n->D, v_of(n, n->arg[1], b, h), kv_width(n), scores_of(n, n->arg[3], b, h));
-	scores_times(n, CblasTrans, 1.0f, scores_of(n, n->arg[0], b, h), dout, n->H * n->D, group_beta(n, h), v_of(n, n->arg[4], b, h), kv_width(n));
+	rows_times_rows(n, 1.0f, dout, n->H * n->D, v_of(n, n->arg[1], b, h), kv_width(n),
+		scores_of(n, n->arg[3], b, h));
+	scores_times(n, CblasTrans, 1.0f, scores_of(n, n->arg[0], b, h), dout, n->H * n->D, group_beta(n, h),
+		v_of(n, n->arg[4], b, h), kv_width(n));
 }
 
 enum status kernel_attn_values_grad(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
@@ -172,7 +206,8 @@ static void softmax_grad_part(void *ctx, int64_t begin, int64_t end, int part, i
 	}
 }
 
-enum status kernel_attn_softmax_grad(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
+enum status kernel_attn_softmax_grad(const struct host_env *env, const struct op *op, void *const arg[],
+	struct error *e)
 {
 	(void)e;
 	struct naive n = naive_of(env, op, arg);
@@ -184,8 +219,10 @@ static void scores_grad_head(const struct naive *n, int64_t b, int64_t h)
 {
 	const float *ds = scores_of(n, n->arg[0], b, h);
 	float *kv = n->arg[n->gathered ? 3 : 1], *dkv = n->arg[n->gathered ? 4 : 2];
-	scores_times(n, CblasNoTrans, n->scale, ds, k_of(n, kv, b, h), kv_width(n), 0.0f, q_of(n, n->arg[2], b, h), n->width);
-	scores_times(n, CblasTrans, n->scale, ds, q_of(n, n->arg[1], b, h), n->width, group_beta(n, h), k_of(n, dkv, b, h), kv_width(n));
+	scores_times(n, CblasNoTrans, n->scale, ds, k_of(n, kv, b, h), kv_width(n), 0.0f, q_of(n, n->arg[2], b, h),
+		n->width);
+	scores_times(n, CblasTrans, n->scale, ds, q_of(n, n->arg[1], b, h), n->width, group_beta(n, h),
+		k_of(n, dkv, b, h), kv_width(n));
 }
 
 enum status kernel_attn_scores_grad(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)

@@ -45,8 +45,14 @@ static void norm_part(void *ctx, int64_t begin, int64_t end, int part, int threa
 enum status kernel_norm(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	struct norm_job n = {.x = arg[0], .w = arg[1], .b = arg[2], .out = arg[3], .stats = arg[4], .cols = op->d[1], .rms = op->flags & OP_RMS};
-	kernel_split(env, kernel_parts(env, op->d[0], op->d[1]), op->d[0], norm_part, &n);
+	struct norm_job n = {.x = arg[0],
+		.w = arg[1],
+		.b = arg[2],
+		.out = arg[3],
+		.stats = arg[4],
+		.cols = op->matrix.cols,
+		.rms = op->flags & OP_RMS};
+	kernel_split(env, kernel_parts(env, op->matrix.rows, op->matrix.cols), op->matrix.rows, norm_part, &n);
 	return ST_OK;
 }
 
@@ -72,8 +78,9 @@ static void add_norm_part(void *ctx, int64_t begin, int64_t end, int part, int t
 enum status kernel_add_norm(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	struct norm_job n = {arg[0], arg[1], arg[2], arg[3], arg[4], arg[5], arg[6], arg[7], op->d[1], op->flags & OP_RMS};
-	kernel_split(env, kernel_parts(env, op->d[0], op->d[1]), op->d[0], add_norm_part, &n);
+	struct norm_job n = {arg[0], arg[1], arg[2], arg[3], arg[4], arg[5], arg[6], arg[7], op->matrix.cols,
+		op->flags & OP_RMS};
+	kernel_split(env, kernel_parts(env, op->matrix.rows, op->matrix.cols), op->matrix.rows, add_norm_part, &n);
 	return ST_OK;
 }
 
@@ -84,7 +91,8 @@ struct norm_grad {
 	bool rms, bias, add;
 };
 
-/* With g = dy w and h = (x - mean) / sigma: dx = (g - mean(g) - h mean(g h)) / sigma; RMS norm has no mean, hence no mean(g). */
+/* With g = dy w and h = (x - mean) / sigma: dx = (g - mean(g) - h mean(g h)) / sigma; RMS norm has no mean, hence no
+ * mean(g). */
 static void norm_grad_row(const struct norm_grad *n, int64_t r, float *restrict dw, float *restrict db)
 {
 	const int64_t cols = n->cols;
@@ -93,9 +101,11 @@ static void norm_grad_row(const struct norm_grad *n, int64_t r, float *restrict 
 	float *dx = n->dx + r * cols;
 	float sum_g[LANES] = {0}, sum_gh[LANES] = {0};
 	if (n->bias)
-		FOR_LANES(cols, float h = (x[i] - mean) * inverse; float g = dy[i] * w[i]; sum_g[l] += g; sum_gh[l] += g * h; dw[i] += dy[i] * h; db[i] += dy[i];);
+		FOR_LANES(cols, float h = (x[i] - mean) * inverse; float g = dy[i] * w[i]; sum_g[l] += g;
+			  sum_gh[l] += g * h; dw[i] += dy[i] * h; db[i] += dy[i];);
 	else
-		FOR_LANES(cols, float h = (x[i] - mean) * inverse; float g = dy[i] * w[i]; sum_g[l] += g; sum_gh[l] += g * h; dw[i] += dy[i] * h;);
+		FOR_LANES(cols, float h = (x[i] - mean) * inverse; float g = dy[i] * w[i]; sum_g[l] += g;
+			  sum_gh[l] += g * h; dw[i] += dy[i] * h;);
 	const float mean_g = n->rms ? 0.0f : lanes_sum(sum_g) / (float)cols, mean_gh = lanes_sum(sum_gh) / (float)cols;
 	if (n->add)
 #pragma GCC ivdep
@@ -119,17 +129,18 @@ static void norm_grad_part(void *ctx, int64_t begin, int64_t end, int part, int 
 
 size_t scratch_norm_grad(const struct op *op, int threads)
 {
-	return (size_t)threads * 2 * (size_t)padded(op->d[1]) * sizeof(float);
+	return (size_t)threads * 2 * (size_t)padded(op->matrix.cols) * sizeof(float);
 }
 
 enum status kernel_norm_grad(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
 	float *dw = arg[5], *db = arg[6];
-	const int64_t cols = op->d[1], stride = padded(cols);
-	struct norm_grad n = {arg[0], arg[1], arg[2], arg[3], arg[4], env->scratch, cols, stride, op->flags & OP_RMS, db != NULL, op->flags & OP_DX_ACCUMULATE};
-	int parts = kernel_parts_summed(env, op->d[0], cols);
-	kernel_split(env, parts, op->d[0], norm_grad_part, &n);
+	const int64_t cols = op->matrix.cols, stride = padded(cols);
+	struct norm_grad n = {arg[0], arg[1], arg[2], arg[3], arg[4], env->scratch, cols, stride, op->flags & OP_RMS,
+		db != NULL, op->flags & OP_DX_ACCUMULATE};
+	int parts = kernel_parts_summed(env, op->matrix.rows, cols);
+	kernel_split(env, parts, op->matrix.rows, norm_grad_part, &n);
 	kernel_sum_parts(n.partial, parts, 2 * stride, cols, dw, op->flags & OP_ACCUMULATE);
 	if (db)
 		kernel_sum_parts(n.partial + stride, parts, 2 * stride, cols, db, op->flags & OP_ACCUMULATE);

@@ -3,13 +3,16 @@
 
 #include "exec/host/kernels_optimizer.h"
 
+#include "base/array.h"
+
 /* ---- one pass over all state ---- */
 
 static void adam_pass(const struct update *u, int64_t begin, int64_t end)
 {
 	const float *restrict g = u->g;
 	float *restrict m = u->m, *restrict v = u->v, *p = u->p, *w = u->w;
-	const float b1 = u->beta1, b2 = u->beta2, rate = u->lr * u->correct1, keep = 1.0f - u->decay, correct2 = u->correct2;
+	const float b1 = u->beta1, b2 = u->beta2, rate = u->lr * u->correct1, keep = 1.0f - u->decay,
+		    correct2 = u->correct2;
 #pragma GCC ivdep
 	for (int64_t i = begin; i < end; i++) {
 		m[i] = b1 * m[i] + (1.0f - b1) * g[i];
@@ -150,17 +153,15 @@ static void publish_pass(const struct update *u, int64_t begin, int64_t end)
 struct rule {
 	pass_fn *fused, *unfused[MAX_PASSES]; /* fused NULL: not on the host; unfused ends with NULL or the array */
 	float lr, beta1, beta2, decay;
-	bool v; /* keeps a second moment */
 };
-static const struct rule rules[] = {
-	[OPT_ADAMW] = {adam_pass, {decay_pass, adam_m_pass, adam_v_pass, adam_update_pass}, ADAM_LR, ADAM_BETA1, ADAM_BETA2, ADAMW_DECAY, true},
-	[OPT_ADAM] = {adam_pass, {adam_m_pass, adam_v_pass, adam_update_pass}, ADAM_LR, ADAM_BETA1, ADAM_BETA2, 0.0f, true},
-	[OPT_LAMB] = {0},
-	[OPT_LION] = {lion_pass, {decay_pass, lion_update_pass, lion_m_pass}, LION_LR, LION_BETA1, LION_BETA2, LION_DECAY, false},
-	[OPT_SGD] = {sgd_pass, {sgd_m_pass, sgd_update_pass}, SGD_LR, 0.0f, 0.0f, 0.0f, false},
-	[OPT_NONE] = {0},
+static const struct rule rules[OPT_COUNT] = {
+	[OPT_ADAMW] = {adam_pass, {decay_pass, adam_m_pass, adam_v_pass, adam_update_pass}, ADAM_LR, ADAM_BETA1,
+		ADAM_BETA2, ADAMW_DECAY},
+	[OPT_ADAM] = {adam_pass, {adam_m_pass, adam_v_pass, adam_update_pass}, ADAM_LR, ADAM_BETA1, ADAM_BETA2, 0.0f},
+	[OPT_LION] = {lion_pass, {decay_pass, lion_update_pass, lion_m_pass}, LION_LR, LION_BETA1, LION_BETA2,
+		LION_DECAY},
+	[OPT_SGD] = {sgd_pass, {sgd_m_pass, sgd_update_pass}, SGD_LR, 0.0f, 0.0f, 0.0f},
 };
-static_assert(sizeof rules / sizeof rules[0] == OPT_COUNT, "a row for each optimizer");
 
 struct pass_job {
 	const struct update *u;
@@ -182,13 +183,23 @@ void kernel_update(const struct host_env *env, const struct update *u, int64_t n
 
 enum status kernel_optimizer(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
-	const struct rule *r = &rules[op->mlp];
-	const int64_t n = op->d[0];
-	struct update u = {.p = arg[0], .g = arg[1], .m = arg[2], .v = arg[3], .w = arg[4] ? arg[4] : arg[0], .lr = r->lr, .beta1 = r->beta1, .beta2 = r->beta2, .decay = r->lr * r->decay};
+	const struct rule *r = &rules[op->optimizer];
+	const struct optimizer_traits *o = &optimizer_traits[op->optimizer];
+	const bool stateless = o->runs_stateless && !(op->flags & OP_STATES_8);
+	const int64_t n = op->update.elements;
+	struct update u = {.p = arg[0],
+		.g = arg[1],
+		.m = arg[2],
+		.v = arg[3],
+		.w = arg[4] ? arg[4] : arg[0],
+		.lr = r->lr,
+		.beta1 = r->beta1,
+		.beta2 = r->beta2,
+		.decay = r->lr * r->decay};
 	if (!r->fused)
-		return error_set(e, ST_RUN, "the host device has no kernel for optimizer %s", optimizer_name(op->mlp));
-	if ((r->v && !u.v) || (!u.m && (op->mlp != OPT_SGD || op->flags & OP_STATES_8)))
-		return error_set(e, ST_RUN, "optimizer %s without its state", optimizer_name(op->mlp));
+		return error_set(e, ST_RUN, "the host device has no kernel for optimizer %s", o->name);
+	if (!stateless && ((o->moments > 0 && !u.m) || (o->moments > 1 && !u.v)))
+		return error_set(e, ST_RUN, "optimizer %s without its state", o->name);
 	u.correct1 = (float)(1.0 / (1.0 - pow((double)r->beta1, (double)env->step)));
 	u.correct2 = (float)(1.0 / (1.0 - pow((double)r->beta2, (double)env->step)));
 	if (op->flags & OP_STATES_8) {

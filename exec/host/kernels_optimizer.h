@@ -1,4 +1,5 @@
-/* Shared by the optimizers of the host device: kernels_optimizer.c has the rules, kernels_states8.c runs them on moments in 8 bits. */
+/* Shared by the optimizers of the host device: kernels_optimizer.c has the rules, kernels_states8.c runs them on
+ * moments in 8 bits. */
 #ifndef STEPSIM_EXEC_HOST_KERNELS_OPTIMIZER_H
 #define STEPSIM_EXEC_HOST_KERNELS_OPTIMIZER_H
 
@@ -16,7 +17,8 @@ typedef void pass_fn(const struct update *u, int64_t begin, int64_t end);
 
 /* One pass over elements [0, n), on the pool. */
 void kernel_update(const struct host_env *env, const struct update *u, int64_t n, pass_fn *pass);
-/* The op with OP_STATES_8 by a pass that updates all state at once; m and v of `u` are as struct states_8 says, v may be NULL. */
+/* The op with OP_STATES_8 by a pass that updates all state at once; m and v of `u` are as struct states_8 says, v may
+ * be NULL. */
 void kernel_optimizer_8(const struct host_env *env, const struct op *op, const struct update *u, pass_fn *pass);
 
 #endif

@@ -7,27 +7,23 @@
 typedef enum status kernel_fn(const struct host_env *env, const struct op *op, void *const arg[], struct error *e);
 typedef size_t scratch_fn(const struct op *op, int threads);
 
-kernel_fn kernel_gemm;
-kernel_fn kernel_attention, kernel_attention_grad, kernel_attention_part, kernel_attention_part_grad, kernel_kv_pack, kernel_kv_unpack;
-kernel_fn kernel_attn_scores, kernel_attn_softmax, kernel_attn_values, kernel_attn_values_grad, kernel_attn_softmax_grad, kernel_attn_scores_grad;
-kernel_fn kernel_rope;
-kernel_fn kernel_norm, kernel_norm_grad, kernel_add_norm;
-kernel_fn kernel_add, kernel_bias, kernel_bias_grad, kernel_act, kernel_act_grad, kernel_gate_act, kernel_gate_mul;
-kernel_fn kernel_embed, kernel_embed_grad, kernel_position, kernel_position_grad;
-kernel_fn kernel_loss, kernel_loss_max, kernel_loss_sum, kernel_loss_grad;
-kernel_fn kernel_grouped_gemm, kernel_route, kernel_route_grad, kernel_dispatch, kernel_combine, kernel_combine_grad, kernel_swap;
-kernel_fn kernel_optimizer, kernel_fill, kernel_cast, kernel_copy;
+/* kernel_NAME of each kind. Those that are no kernels are NULL in kernels.c and defined nowhere. */
+#define OP(kind, name, ...) kernel_fn kernel_##name;
+#include "step/ops.def"
 
-scratch_fn scratch_attention, scratch_attention_grad, scratch_attention_part_grad, scratch_rope, scratch_norm_grad, scratch_bias_grad, scratch_loss, scratch_route;
+scratch_fn scratch_attention, scratch_attention_grad, scratch_attention_part_grad, scratch_rope, scratch_norm_grad,
+	scratch_bias_grad, scratch_loss, scratch_route, scratch_lamb_direction;
 
 /* ---- splitting rows over the pool ---- */
 
 /* Part `part` of `parts`: rows [begin, end). */
 typedef void part_fn(void *ctx, int64_t begin, int64_t end, int part, int thread);
 
-#define PARTS_PER_THREAD 4 /* a thread that loses its core for a while delays the others by a quarter of its share */
+/* a thread that loses its core for a while delays the others by a quarter of its share */
+#define PARTS_PER_THREAD 4
 
-/* Parts for `rows` rows of `cols` elements: at most PARTS_PER_THREAD a thread, none so small that handing it over costs more than it. A function of sizes and threads alone. */
+/* Parts for `rows` rows of `cols` elements: at most PARTS_PER_THREAD a thread, none so small that handing it over costs
+ * more than it. A function of sizes and threads alone. */
 int kernel_parts(const struct host_env *env, int64_t rows, int64_t cols);
 /* The same, at most one a thread: where each part carries a partial sum of its own. */
 int kernel_parts_summed(const struct host_env *env, int64_t rows, int64_t cols);
@@ -36,13 +32,11 @@ void kernel_split(const struct host_env *env, int parts, int64_t rows, part_fn *
 /* db[i] = sum over parts of partial[part][i], or += with `accumulate`; in the order of the parts. */
 void kernel_sum_parts(const float *partial, int parts, int64_t stride, int64_t n, float *db, bool accumulate);
 
-/* True when OpenBLAS has been told one thread: only then may several threads of the pool call it at once and gain by it. */
+/* True when OpenBLAS has been told one thread: only then may several threads of the pool call it at once and gain by
+ * it. */
 bool kernel_blas_is_serial(void);
 
 /* Floats of a row of `n` in scratch: rows of different threads share no cache line. */
-static inline int64_t padded(int64_t n)
-{
-	return (n + 15) / 16 * 16;
-}
+static inline int64_t padded(int64_t n) { return (n + 15) / 16 * 16; }
 
 #endif

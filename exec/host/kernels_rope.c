@@ -2,7 +2,8 @@
 
 #include "exec/host/kernels_private.h"
 
-#define POSITIONS 128 /* a task: the angles of its first position are computed exactly, the others follow by rotation */
+/* a task: the angles of its first position are computed exactly, the others follow by rotation */
+#define POSITIONS 128
 
 /* Doubles of scratch: the frequencies, their rotation by one position, and for each thread the current one. */
 struct rope {
@@ -13,7 +14,8 @@ struct rope {
 	double sign;
 };
 
-static void rotate_row(float *restrict row, const double *restrict c, const double *restrict s, int64_t heads, int64_t D)
+static void rotate_row(float *restrict row, const double *restrict c, const double *restrict s, int64_t heads,
+	int64_t D)
 {
 	const int64_t half = D / 2;
 	for (int64_t h = 0; h < heads; h++) {
@@ -27,7 +29,8 @@ static void rotate_row(float *restrict row, const double *restrict c, const doub
 }
 
 /* Rotating in double loses about 1e-16 a position: nothing at fp32. */
-static void next_position(double *restrict c, double *restrict s, const double *restrict dc, const double *restrict ds, int64_t n)
+static void next_position(double *restrict c, double *restrict s, const double *restrict dc, const double *restrict ds,
+	int64_t n)
 {
 	for (int64_t i = 0; i < n; i++) {
 		double x = c[i], y = s[i];
@@ -36,16 +39,15 @@ static void next_position(double *restrict c, double *restrict s, const double *
 	}
 }
 
-static int64_t tasks_of(int64_t rows)
-{
-	return (rows + POSITIONS - 1) / POSITIONS;
-}
+static int64_t tasks_of(int64_t rows) { return (rows + POSITIONS - 1) / POSITIONS; }
 
 static void rope_part(void *ctx, int64_t task, int thread)
 {
 	const struct rope *r = ctx;
-	int64_t per_chunk = tasks_of(r->chunk), first = task / per_chunk * r->chunk, in_chunk = task % per_chunk * POSITIONS, position = cut_position(&r->cut, r->s, first + in_chunk);
-	int64_t begin = first + in_chunk, end = first + (in_chunk + POSITIONS < r->chunk ? in_chunk + POSITIONS : r->chunk);
+	int64_t per_chunk = tasks_of(r->chunk), first = task / per_chunk * r->chunk,
+		in_chunk = task % per_chunk * POSITIONS, position = cut_position(&r->cut, r->s, first + in_chunk);
+	int64_t begin = first + in_chunk,
+		end = first + (in_chunk + POSITIONS < r->chunk ? in_chunk + POSITIONS : r->chunk);
 	double *c = r->own + 2 * thread * r->stride, *s = c + r->stride;
 	for (int64_t i = 0; i < r->half; i++) {
 		c[i] = cos((double)position * r->frequency[i]);
@@ -60,15 +62,18 @@ static void rope_part(void *ctx, int64_t task, int thread)
 
 size_t scratch_rope(const struct op *op, int threads)
 {
-	return (size_t)(3 + 2 * threads) * (size_t)padded(op->d[4] / 2) * sizeof(double);
+	return (size_t)(3 + 2 * threads) * (size_t)padded(op->attn.head_dim / 2) * sizeof(double);
 }
 
 enum status kernel_rope(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	const int64_t H = op->d[1], K = op->d[2], D = op->d[4], half = D / 2, stride = padded(half);
+	const int64_t H = op->attn.heads, K = op->attn.kv_heads, D = op->attn.head_dim, half = D / 2,
+		      stride = padded(half);
 	double *at = env->scratch;
-	struct rope r = {arg[0], at, at + stride, at + 2 * stride, at + 3 * stride, env->cut, op->d[0], op->d[3], op->d[3] / cut_chunks(&env->cut), H + K, D, (H + 2 * K) * D, half, stride, op->flags & OP_INVERSE ? -1.0 : 1.0};
+	struct rope r = {arg[0], at, at + stride, at + 2 * stride, at + 3 * stride, env->cut, op->attn.batch,
+		op->attn.seq, op->attn.seq / cut_chunks(&env->cut), H + K, D, (H + 2 * K) * D, half, stride,
+		op->flags & OP_INVERSE ? -1.0 : 1.0};
 	for (int64_t i = 0; i < half; i++) {
 		r.frequency[i] = pow(ROPE_THETA, -2.0 * (double)i / (double)D);
 		r.step_cos[i] = cos(r.frequency[i]);

@@ -1,4 +1,5 @@
-/* Optimizers whose moments have 8 bits: a block's are made fp32, updated as they would be there, and rounded to the nearest values that its new scale allows. */
+/* Optimizers whose moments have 8 bits: a block's are made fp32, updated as they would be there, and rounded to the
+ * nearest values that its new scale allows. */
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
@@ -6,17 +7,18 @@
 #include "exec/host/dynamic_map.h"
 #include "exec/host/kernels_optimizer.h"
 
-/* Sizes are looked up by a float's exponent and 7 leading bits of its fraction: narrower than the distance of any two middles, so that one comparison is left. */
+/* Sizes are looked up by a float's exponent and 7 leading bits of its fraction: narrower than the distance of any two
+ * middles, so that one comparison is left. */
 #define SIZE_SHIFT 16
 #define SIZE_FIRST (UINT32_C(0x33800000) >> SIZE_SHIFT) /* of 2^-24: what is smaller is nearest to 0 */
 #define SIZE_LAST (UINT32_C(0x3f800000) >> SIZE_SHIFT)  /* of 1 */
 
 static struct map {
 	float value[DYNAMIC_MAP_CODES];
-	int zero;                       /* the byte of 0 */
-	float middle[DYNAMIC_MAP_CODES]; /* between values zero + k and zero + k + 1; above the last: none */
+	int zero;                                  /* the byte of 0 */
+	float middle[DYNAMIC_MAP_CODES];           /* between values zero + k and zero + k + 1; above the last: none */
 	uint8_t below[SIZE_LAST - SIZE_FIRST + 1]; /* middles below the least float of such a size */
-} maps[2]; /* with a sign, without */
+} maps[2];                                         /* with a sign, without */
 static pthread_once_t maps_once = PTHREAD_ONCE_INIT;
 
 static void map_fill(struct map *m, bool has_sign)
@@ -24,7 +26,8 @@ static void map_fill(struct map *m, bool has_sign)
 	m->zero = has_sign ? DYNAMIC_MAP_ZERO : 0;
 	for (int c = 0; c < DYNAMIC_MAP_CODES; c++) {
 		m->value[c] = dynamic_map_value(c, has_sign);
-		m->middle[c] = m->zero + c + 1 < DYNAMIC_MAP_CODES ? dynamic_map_middle(m->zero + c, has_sign) : INFINITY;
+		m->middle[c] = m->zero + c + 1 < DYNAMIC_MAP_CODES ? dynamic_map_middle(m->zero + c, has_sign)
+		                                                   : INFINITY;
 	}
 	for (uint32_t k = SIZE_FIRST; k <= SIZE_LAST; k++) {
 		const uint32_t bits = k == SIZE_FIRST ? 0 : k << SIZE_SHIFT;
@@ -41,7 +44,8 @@ static void maps_fill(void)
 	map_fill(&maps[1], false);
 }
 
-/* The largest size, found among bit patterns: floats of one sign are in their order, and whole numbers have a largest in vectors. */
+/* The largest size, found among bit patterns: floats of one sign are in their order, and whole numbers have a largest
+ * in vectors. */
 static float largest_of(const float *x, int64_t n)
 {
 	uint32_t largest = 0;
@@ -112,7 +116,8 @@ static void blocks_part(void *ctx, int64_t begin, int64_t end, int part, int thr
 	const struct blocks_job *j = ctx;
 	float m[OPTIMIZER_BLOCK], v[OPTIMIZER_BLOCK];
 	for (int64_t b = begin; b < end; b++) {
-		const int64_t first = b * OPTIMIZER_BLOCK, n = j->n - first < OPTIMIZER_BLOCK ? j->n - first : OPTIMIZER_BLOCK;
+		const int64_t first = b * OPTIMIZER_BLOCK,
+			      n = j->n - first < OPTIMIZER_BLOCK ? j->n - first : OPTIMIZER_BLOCK;
 		struct update u = *j->u;
 		u.p += first, u.w += first, u.g += first, u.m = m, u.v = v;
 		unpack(&j->m, b, n, 0, m);
@@ -126,10 +131,11 @@ static void blocks_part(void *ctx, int64_t begin, int64_t end, int part, int thr
 }
 
 /* Blocks of the part before the range in 32 bits (0), or of that behind it (1); elements [first, first + n). */
-static void run_blocks(const struct host_env *env, const struct op *op, const struct update *u, pass_fn *pass, int side, int64_t first, int64_t n)
+static void run_blocks(const struct host_env *env, const struct op *op, const struct update *u, pass_fn *pass, int side,
+	int64_t first, int64_t n)
 {
-	const struct states_8 s = states_8_of(op->d[0], op->d[1], op->d[2]);
-	const int64_t codes = side ? op->d[1] : 0; /* before these */
+	const struct states_8 s = states_8_of(op->update.elements, op->update.wide_from, op->update.wide_to);
+	const int64_t codes = side ? op->update.wide_from : 0; /* before these */
 	struct update here = *u;
 	struct blocks_job j = {.u = &here, .pass = pass, .n = n};
 	here.p += first, here.w += first, here.g += first;
@@ -141,12 +147,12 @@ static void run_blocks(const struct host_env *env, const struct op *op, const st
 
 void kernel_optimizer_8(const struct host_env *env, const struct op *op, const struct update *u, pass_fn *pass)
 {
-	const int64_t from = op->d[1], to = op->d[2];
-	const uint64_t wide = states_8_of(op->d[0], from, to).wide_B / sizeof(float);
+	const int64_t from = op->update.wide_from, to = op->update.wide_to;
+	const uint64_t wide = states_8_of(op->update.elements, from, to).wide_B / sizeof(float);
 	struct update middle = *u;
 	pthread_once(&maps_once, maps_fill);
 	run_blocks(env, op, u, pass, 0, 0, from);
-	run_blocks(env, op, u, pass, 1, to, op->d[0] - to);
+	run_blocks(env, op, u, pass, 1, to, op->update.elements - to);
 	middle.p += from, middle.w += from, middle.g += from, middle.m += wide;
 	if (u->v)
 		middle.v += wide;

@@ -1,6 +1,8 @@
-/* Small matrix products for the flash kernels' tiles, on operands where they lie: no packing, which is what makes BLAS slow at this size.
+/* Small matrix products for the flash kernels' tiles, on operands where they lie: no packing, which is what makes BLAS
+ * slow at this size.
  *
- * One vector of the machine holds VEC_FLOATS floats. A block of R rows by NV vectors of C stays in registers over the whole inner dimension; an element of A is broadcast, a row of B read as vectors.
+ * One vector of the machine holds VEC_FLOATS floats. A block of R rows by NV vectors of C stays in registers over the
+ * whole inner dimension; an element of A is broadcast, a row of B read as vectors.
  */
 #ifndef STEPSIM_EXEC_HOST_KERNELS_TILE_H
 #define STEPSIM_EXEC_HOST_KERNELS_TILE_H
@@ -22,14 +24,14 @@
 typedef float vec __attribute__((vector_size(VEC_FLOATS * sizeof(float))));
 typedef float vec_unaligned __attribute__((vector_size(VEC_FLOATS * sizeof(float)), aligned(4), may_alias));
 
-/* What C holds before the product is added: nothing, itself, or itself times one factor a column. */
+/* The initial value of C, to which the product is added: zero, C itself, or C times one factor a column. */
 enum tile_start { TILE_ZERO, TILE_ADD, TILE_SCALE };
 
 struct tile_product {
 	int64_t rows, cols, inner; /* cols: a multiple of VEC_FLOATS */
 	const float *a;            /* A(r, k) = a[r row_a + k col_a] */
 	int64_t row_a, col_a;
-	const float *b;            /* B(k, c) = b[k row_b + c] */
+	const float *b; /* B(k, c) = b[k row_b + c] */
 	int64_t row_b;
 	float *c;
 	int64_t row_c;
@@ -38,7 +40,8 @@ struct tile_product {
 };
 
 /* R and NV are constants at each call: the loops over them unroll and c lives in registers. */
-static inline __attribute__((always_inline)) void tile_block(const struct tile_product *t, int R, int NV, int64_t row, int64_t col)
+static inline __attribute__((always_inline)) void tile_block(const struct tile_product *t, int R, int NV, int64_t row,
+	int64_t col)
 {
 	const float *a = t->a + row * t->row_a, *b = t->b + col;
 	float *to = t->c + row * t->row_c + col;

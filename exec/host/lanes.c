@@ -1,5 +1,7 @@
 #include "exec/host/lanes.h"
 
+#include "base/array.h"
+
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,18 +15,14 @@
 #define RELAX() atomic_signal_fence(memory_order_seq_cst)
 #endif
 
-#define SPINS 2000         /* some 50 us, on ranks that have a second core for what they wait for */
-#define NAP_NS 20000       /* between two polls of a collective while the rank computes */
-#define WAKE_NS 100000     /* a sleep may last so much longer than asked for */
+#define SPINS 2000     /* some 50 us, on ranks that have a second core for what they wait for */
+#define WAKE_NS 100000 /* a sleep may last so much longer than asked for */
 #define NAP_MAX_NS 100000000
-#define SLICE_NS 100000    /* of the polling thread: see quick_wakes */
+#define SLICE_NS 100000 /* of the polling thread: see quick_wakes */
 
 /* ---- completion ---- */
 
-static bool ended(const struct lanes *l, uint32_t op, uint32_t round)
-{
-	return atomic_load(&l->done[op]) == round;
-}
+static bool ended(const struct lanes *l, uint32_t op, uint32_t round) { return atomic_load(&l->done[op]) == round; }
 
 static bool ready(const struct lanes *l, uint32_t op, uint32_t round)
 {
@@ -35,7 +33,8 @@ static bool ready(const struct lanes *l, uint32_t op, uint32_t round)
 	return true;
 }
 
-/* Sequentially consistent on both sides: either the sleeper sees the change before it sleeps, or the waker sees the sleeper. */
+/* Sequentially consistent on both sides: either the sleeper sees the change before it sleeps, or the waker sees the
+ * sleeper. */
 static void wake(struct lanes *l)
 {
 	if (atomic_load(&l->sleepers) == 0)
@@ -98,19 +97,22 @@ static void run_kernel(struct lanes *l, uint32_t op)
 	struct error e = {ST_OK, ""};
 	if (l->step->collectives_only || atomic_load_explicit(&l->failed, memory_order_relaxed))
 		return;
-	if (op_on_host(o) ? host_work_run(l->host, o, l->args[op][0], l->args[op][1], &e) : host_kernel_run(&l->env, o, l->args[op], &e)) {
+	if (op_on_host(o) ? host_work_run(l->host, o, l->args[op][0], l->args[op][1], &e)
+			  : host_kernel_run(&l->env, o, l->args[op], &e)) {
 		char name[OP_NAME_MAX];
 		error_context(&e, "op %u %s", op, op_name(o, name));
 		fail(l, &e);
 	}
 }
 
-/* A slow rank, made of a fast one: the core stays busy, as a slow one would be, but for what is long enough to be slept through. */
+/* A slow rank, made of a fast one: the core stays busy, as a slow one would be, but for what is long enough to be slept
+ * through. */
 static void linger(int64_t begin_ns, double slowness)
 {
 	int64_t end_ns = begin_ns + (int64_t)((double)(stamp_now_ns() - begin_ns) * slowness), now_ns;
 	while ((now_ns = stamp_now_ns()) < end_ns) {
-		struct timespec nap = {0, end_ns - now_ns - WAKE_NS < NAP_MAX_NS ? end_ns - now_ns - WAKE_NS : NAP_MAX_NS};
+		struct timespec nap = {0,
+			end_ns - now_ns - WAKE_NS < NAP_MAX_NS ? end_ns - now_ns - WAKE_NS : NAP_MAX_NS};
 		if (nap.tv_nsec > 0)
 			nanosleep(&nap, NULL);
 		else
@@ -166,7 +168,12 @@ static void start_collective(struct lanes *l, uint32_t op)
 {
 	const struct op *o = &l->job->role->ops.at[op];
 	struct error e = {ST_OK, ""};
-	struct comm_call call = {.coll = o->coll, .reduce = o->reduce, .dtype = o->dtype, .elements = (uint64_t)o->d[0], .in = l->args[op][0], .out = l->args[op][1]};
+	struct comm_call call = {.coll = o->coll,
+		.reduce = o->reduce,
+		.dtype = o->dtype,
+		.elements = (uint64_t)o->collective.elements,
+		.in = l->args[op][0],
+		.out = l->args[op][1]};
 	say(l, o->lane, op, true);
 	if (l->step->hooks)
 		l->step->hooks->before(l->step->hooks->ctx, op);
@@ -204,9 +211,10 @@ static bool advance(struct lanes *l, enum lane lane, struct flight *f, uint32_t 
 	return true;
 }
 
-/* What the compute lane waits for soonest comes first. */
-static const enum lane comm_lanes[] = {LANE_MODEL_COMM, LANE_RECV_PREV, LANE_RECV_NEXT, LANE_SEND_NEXT, LANE_SEND_PREV, LANE_COMM, LANE_REPLICA_COMM};
-#define COMM_LANES (sizeof comm_lanes / sizeof comm_lanes[0])
+/* Lanes in the order in which the compute lane needs them. */
+static const enum lane comm_lanes[] = {LANE_MODEL_COMM, LANE_RECV_PREV, LANE_RECV_NEXT, LANE_SEND_NEXT, LANE_SEND_PREV,
+	LANE_COMM, LANE_REPLICA_COMM};
+#define COMM_LANES COUNT(comm_lanes)
 
 struct flights {
 	struct flight of[COMM_LANES]; /* as comm_lanes */
@@ -222,14 +230,14 @@ static bool some_ready(struct lanes *l, const void *flights)
 	return false;
 }
 
-/* What is under way moves only when it is polled. Polling without a pause is best while nothing else wants the core: the compute lane waits, and no other rank computes there. */
+/* Collectives advance only when they are polled. Polling without a pause is best while the compute lane waits and no
+ * other rank computes on this core. */
 static void pause_polling(struct lanes *l)
 {
 	if (atomic_load_explicit(&l->compute_waits, memory_order_relaxed) && !l->job->oversubscribed) {
 		sched_yield();
 	} else {
-		struct timespec nap = {0, NAP_NS};
-		nanosleep(&nap, NULL);
+		device_nap();
 	}
 }
 
@@ -261,8 +269,9 @@ static bool next_round(struct lanes *l, const void *last)
 	return atomic_load(&l->end) || atomic_load(&l->round) != *(const uint32_t *)last;
 }
 
-/* Linux wakes a thread beside a busy one on the same core only after that one's slice, 2 to 3 ms; a thread that asks for short slices (Linux 6.12 and later heed it) gets the core at once.
- * Timers are coarsened by 50 us unless told otherwise. */
+/* Linux wakes a thread beside a busy one on the same core only after that one's slice, 2 to 3 ms; a thread that asks
+ * for short slices (Linux 6.12 and later heed it) gets the core at once. Timers are coarsened by 50 us unless told
+ * otherwise. */
 static void quick_wakes(void)
 {
 	struct {
@@ -294,7 +303,8 @@ static void *comm_thread(void *arg)
 	}
 }
 
-static const enum lane walked[LANES_THREADS] = {[THREAD_COPY] = LANE_COPY, [THREAD_HOST] = LANE_HOST, [THREAD_LOAD] = LANE_LOAD};
+static const enum lane walked[LANES_THREADS] =
+	{[THREAD_COPY] = LANE_COPY, [THREAD_HOST] = LANE_HOST, [THREAD_LOAD] = LANE_LOAD};
 
 static void *lane_thread(void *arg)
 {
@@ -351,8 +361,10 @@ static enum status list_ops(struct lanes *l, struct error *e)
 		const struct op *op = &r->ops.at[i];
 		bool comm_lane = lane_is_comm((enum lane)op->lane);
 		bool host_lane = op->lane == LANE_HOST || op->lane == LANE_LOAD;
-		if (host_lane != (op_on_host(op) || (op->kind == OP_OPTIMIZER && op->lane == LANE_HOST)) || comm_lane != (op->kind == OP_COLLECTIVE) || (op->lane == LANE_COPY && op->kind != OP_COPY))
-			return error_set(e, ST_RUN, "op %u: %s on the %s lane is not executed on the host", i, op_kind_info(op->kind)->name, lane_name(op->lane));
+		if (host_lane != (op_on_host(op) || (op->kind == OP_OPTIMIZER && op->lane == LANE_HOST)) ||
+			comm_lane != (op->kind == OP_COLLECTIVE) || (op->lane == LANE_COPY && op->kind != OP_COPY))
+			return error_set(e, ST_RUN, "op %u: %s on the %s lane is not executed on the host", i,
+				op_kind_info(op->kind)->name, lane_name(op->lane));
 		if (comm_lane && !comm_of(l, i)->ops)
 			return error_set(e, ST_RUN, "op %u: no communicator", i);
 		l->list[op->lane][l->n[op->lane]++] = i;
@@ -371,7 +383,8 @@ static enum status start_thread(struct lanes *l, int which, void *(*run)(void *)
 	return ST_OK;
 }
 
-enum status lanes_start(struct lanes *l, const struct device_job *job, op_args *args, const struct host_env *env, struct error *e)
+enum status lanes_start(struct lanes *l, const struct device_job *job, op_args *args, const struct host_env *env,
+	struct error *e)
 {
 	memset(l, 0, sizeof *l);
 	l->job = job;

@@ -1,4 +1,5 @@
-/* The lanes of the host device: one thread walks the compute ops, one each the copies, the host thread's ops and the loads, one all communication lanes; completion flags carry the dependencies between them. */
+/* The lanes of the host device: one thread walks the compute ops, one each the copies, the host thread's ops and the
+ * loads, one all communication lanes; completion flags carry the dependencies between them. */
 #ifndef STEPSIM_EXEC_HOST_LANES_H
 #define STEPSIM_EXEC_HOST_LANES_H
 
@@ -24,13 +25,13 @@ struct lanes {
 	struct host_env env;
 	uint32_t *list[LANE_COUNT]; /* ops by lane, in order */
 	uint32_t n[LANE_COUNT];
-	_Atomic uint32_t *done;     /* by op: number of the round in which it ended last */
-	bool *awaited;              /* by op: another lane depends on it */
+	_Atomic uint32_t *done; /* by op: number of the round in which it ended last */
+	bool *awaited;          /* by op: another lane depends on it */
 
 	/* one round is one step */
 	_Atomic uint32_t round;
 	_Atomic uint32_t rounds_ended[LANES_THREADS];
-	const struct device_step *step;   /* written before `round` */
+	const struct device_step *step; /* written before `round` */
 	atomic_bool failed, end;
 	struct error error; /* under `lock` */
 
@@ -44,7 +45,8 @@ struct lanes {
 	struct host_work *host;
 };
 
-enum status lanes_start(struct lanes *l, const struct device_job *job, op_args *args, const struct host_env *env, struct error *e);
+enum status lanes_start(struct lanes *l, const struct device_job *job, op_args *args, const struct host_env *env,
+	struct error *e);
 enum status lanes_step(struct lanes *l, const struct device_step *step, struct error *e);
 void lanes_stop(struct lanes *l);
 

@@ -4,7 +4,8 @@
 
 #include "exec/micro.h"
 
-/* On `cores` threads with the caller's own, which must not change; an arena of `most_B`, or of what memory is left to one of `ranks` ranks of this host. */
+/* On `cores` threads with the caller's own, which must not change; an arena of `most_B`, or of what memory is left to
+ * one of `ranks` ranks of this host. */
 enum status micro_host_create(int64_t cores, int64_t ranks, uint64_t most_B, struct micro *out, struct error *e);
 
 /* ---- kernels_micro.c: one thread's part ---- */

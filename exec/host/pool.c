@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* About 20 us of polling: longer than the gap between two ops of a step, shorter than what anything else on the core would miss. */
+/* About 20 us of polling: longer than the gap between two ops of a step, shorter than what anything else on the core
+ * would miss. */
 #define SPINS 1000
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -15,8 +16,9 @@
 #define RELAX() atomic_signal_fence(memory_order_seq_cst)
 #endif
 
-/* The state of the job in one word: its number, whether it may be joined, and how many workers are in it. A worker that wakes up late finds the job closed and is not waited for:
- * a small job costs its caller no more than doing it alone. */
+/* The state of the job in one word: its number, whether it may be joined, and how many workers are in it. A worker that
+ * wakes up late finds the job closed and is not waited for: a small job costs its caller no more than doing it alone.
+ */
 #define NUMBER_SHIFT 32
 #define OPEN (UINT64_C(1) << 31)
 #define JOINED(state) ((state) & (OPEN - 1))
@@ -142,7 +144,8 @@ static enum status start_workers(struct pool *p, struct error *e)
 		w->index = i;
 		int rc = pthread_create(&w->thread, NULL, worker_main, w);
 		if (rc)
-			return error_set(e, ST_RUN, "cannot start thread %d of %d: %s", i + 1, p->threads, strerror(rc));
+			return error_set(e, ST_RUN, "cannot start thread %d of %d: %s", i + 1, p->threads,
+				strerror(rc));
 		p->started++;
 	}
 	return ST_OK;
@@ -186,10 +189,7 @@ void pool_destroy(struct pool *p)
 	free(p);
 }
 
-int pool_threads(const struct pool *p)
-{
-	return p ? p->threads : 1;
-}
+int pool_threads(const struct pool *p) { return p ? p->threads : 1; }
 
 void pool_run(struct pool *p, pool_fn *fn, void *ctx, int64_t n_tasks)
 {
@@ -202,7 +202,8 @@ void pool_run(struct pool *p, pool_fn *fn, void *ctx, int64_t n_tasks)
 	p->ctx = ctx;
 	p->n_tasks = n_tasks;
 	atomic_store(&p->next, 0);
-	/* the next number, open, nobody in it; the numbers wrap after 2^32 jobs and 0, where a worker begins, is only met then */
+	/* the next number, open, nobody in it; the numbers wrap after 2^32 jobs and 0, where a worker begins, is only
+	 * met then */
 	atomic_store(&p->state, ((NUMBER(atomic_load(&p->state)) + 1) << NUMBER_SHIFT) | OPEN);
 	wake_sleepers(p);
 	work(p, 0);

@@ -10,7 +10,7 @@
 
 static void norm_row(const struct op *op, const double *x, const double *w, const double *b, double *y, double *stats)
 {
-	const int64_t n = op->d[1];
+	const int64_t n = op->matrix.cols;
 	double mean = 0.0, square = 0.0;
 	for (int64_t i = 0; i < n && !(op->flags & OP_RMS); i++)
 		mean += x[i] / (double)n;
@@ -22,18 +22,19 @@ static void norm_row(const struct op *op, const double *x, const double *w, cons
 		y[i] = (x[i] - mean) * stats[1] * w[i] + (b ? b[i] : 0.0);
 }
 
-static REFERENCE(ref_norm)
+REFERENCE(ref_norm)
 {
 	UNUSED();
-	for (int64_t r = 0; r < op->d[0]; r++)
-		norm_row(op, (double *)arg[0] + r * op->d[1], arg[1], arg[2], (double *)arg[3] + r * op->d[1], (double *)arg[4] + 2 * r);
+	for (int64_t r = 0; r < op->matrix.rows; r++)
+		norm_row(op, (double *)arg[0] + r * op->matrix.cols, arg[1], arg[2],
+			(double *)arg[3] + r * op->matrix.cols, (double *)arg[4] + 2 * r);
 	return ST_OK;
 }
 
-static REFERENCE(ref_norm_grad)
+REFERENCE(ref_norm_grad)
 {
 	UNUSED();
-	const int64_t n = op->d[1];
+	const int64_t n = op->matrix.cols;
 	const double *w = arg[2];
 	double *dw = arg[5], *db = arg[6];
 	for (int64_t i = 0; i < n && !(op->flags & OP_ACCUMULATE); i++) {
@@ -41,8 +42,9 @@ static REFERENCE(ref_norm_grad)
 		if (db)
 			db[i] = 0.0;
 	}
-	for (int64_t r = 0; r < op->d[0]; r++) {
-		const double *dy = (double *)arg[0] + r * n, *x = (double *)arg[1] + r * n, *stats = (double *)arg[3] + 2 * r;
+	for (int64_t r = 0; r < op->matrix.rows; r++) {
+		const double *dy = (double *)arg[0] + r * n, *x = (double *)arg[1] + r * n,
+			     *stats = (double *)arg[3] + 2 * r;
 		double *dx = (double *)arg[4] + r * n, mean_g = 0.0, mean_gh = 0.0;
 		for (int64_t i = 0; i < n; i++) {
 			double h = (x[i] - stats[0]) * stats[1];
@@ -53,22 +55,23 @@ static REFERENCE(ref_norm_grad)
 				db[i] += dy[i];
 		}
 		for (int64_t i = 0; i < n; i++)
-			dx[i] = (op->flags & OP_DX_ACCUMULATE ? dx[i] : 0.0) + stats[1] * (dy[i] * w[i] - mean_g - (x[i] - stats[0]) * stats[1] * mean_gh);
+			dx[i] = (op->flags & OP_DX_ACCUMULATE ? dx[i] : 0.0) +
+			        stats[1] * (dy[i] * w[i] - mean_g - (x[i] - stats[0]) * stats[1] * mean_gh);
 	}
 	return ST_OK;
 }
 
-static REFERENCE(ref_add)
+REFERENCE(ref_add)
 {
 	UNUSED();
 	const double *x = arg[0], *y = arg[1], *bias = arg[2];
 	double *sum = arg[3];
-	for (int64_t i = 0; i < op->d[0] * op->d[1]; i++)
-		sum[i] = x[i] + y[i] + (bias ? bias[i % op->d[1]] : 0.0);
+	for (int64_t i = 0; i < op->matrix.rows * op->matrix.cols; i++)
+		sum[i] = x[i] + y[i] + (bias ? bias[i % op->matrix.cols] : 0.0);
 	return ST_OK;
 }
 
-static REFERENCE(ref_add_norm)
+REFERENCE(ref_add_norm)
 {
 	ref_add(env, op, (void *const[]){arg[0], arg[1], arg[2], arg[5]}, e);
 	return ref_norm(env, op, (void *const[]){arg[5], arg[3], arg[4], arg[6], arg[7]}, e);
@@ -76,25 +79,25 @@ static REFERENCE(ref_add_norm)
 
 /* ---- elementwise ---- */
 
-static REFERENCE(ref_bias)
+REFERENCE(ref_bias)
 {
 	UNUSED();
 	double *x = arg[0];
 	const double *bias = arg[1];
-	for (int64_t i = 0; i < op->d[0] * op->d[1]; i++)
-		x[i] += bias[i % op->d[1]];
+	for (int64_t i = 0; i < op->matrix.rows * op->matrix.cols; i++)
+		x[i] += bias[i % op->matrix.cols];
 	return ST_OK;
 }
 
-static REFERENCE(ref_bias_grad)
+REFERENCE(ref_bias_grad)
 {
 	UNUSED();
 	const double *dy = arg[0];
 	double *db = arg[1];
-	for (int64_t i = 0; i < op->d[1]; i++) {
+	for (int64_t i = 0; i < op->matrix.cols; i++) {
 		double sum = op->flags & OP_ACCUMULATE ? db[i] : 0.0;
-		for (int64_t r = 0; r < op->d[0]; r++)
-			sum += dy[r * op->d[1] + i];
+		for (int64_t r = 0; r < op->matrix.rows; r++)
+			sum += dy[r * op->matrix.cols + i];
 		db[i] = sum;
 	}
 	return ST_OK;
@@ -121,30 +124,28 @@ static double activation_slope(enum mlp mlp, double x)
 	}
 }
 
-static bool is_gated(const struct op *op)
-{
-	return op->mlp == MLP_SWIGLU || op->mlp == MLP_GEGLU;
-}
+static bool is_gated(const struct op *op) { return op->mlp == MLP_SWIGLU || op->mlp == MLP_GEGLU; }
 
-static REFERENCE(ref_act)
+REFERENCE(ref_act)
 {
 	UNUSED();
-	const int64_t f = op->d[1], width = is_gated(op) ? 2 * f : f;
-	for (int64_t i = 0; i < op->d[0] * f; i++) {
+	const int64_t f = op->matrix.cols, width = is_gated(op) ? 2 * f : f;
+	for (int64_t i = 0; i < op->matrix.rows * f; i++) {
 		const double *x = (double *)arg[0] + i / f * width + i % f;
 		((double *)arg[1])[i] = activation(op->mlp, x[0]) * (is_gated(op) ? x[f] : 1.0);
 	}
 	return ST_OK;
 }
 
-static REFERENCE(ref_act_grad)
+REFERENCE(ref_act_grad)
 {
 	UNUSED();
-	const int64_t f = op->d[1], width = is_gated(op) ? 2 * f : f;
+	const int64_t f = op->matrix.cols, width = is_gated(op) ? 2 * f : f;
 	const double *dy = arg[1];
-	for (int64_t i = 0; i < op->d[0] * f; i++) {
+	for (int64_t i = 0; i < op->matrix.rows * f; i++) {
 		const double *x = (double *)arg[0] + i / f * width + i % f;
-		double *dx = (double *)arg[2] + i / f * width + i % f, up = is_gated(op) ? x[f] : 1.0, gate = x[0], d = dy[i];
+		double *dx = (double *)arg[2] + i / f * width + i % f, up = is_gated(op) ? x[f] : 1.0, gate = x[0],
+		       d = dy[i];
 		dx[0] = d * up * activation_slope(op->mlp, gate);
 		if (is_gated(op))
 			dx[f] = d * activation(op->mlp, gate);
@@ -152,19 +153,22 @@ static REFERENCE(ref_act_grad)
 	return ST_OK;
 }
 
-static REFERENCE(ref_gate_act)
+REFERENCE(ref_gate_act)
 {
 	UNUSED();
-	for (int64_t i = 0; i < op->d[0] * op->d[1]; i++)
-		((double *)arg[1])[i] = activation(op->mlp, ((double *)arg[0])[i / op->d[1] * 2 * op->d[1] + i % op->d[1]]);
+	for (int64_t i = 0; i < op->matrix.rows * op->matrix.cols; i++)
+		((double *)arg[1])[i] = activation(op->mlp,
+			((double *)arg[0])[i / op->matrix.cols * 2 * op->matrix.cols + i % op->matrix.cols]);
 	return ST_OK;
 }
 
-static REFERENCE(ref_gate_mul)
+REFERENCE(ref_gate_mul)
 {
 	UNUSED();
-	for (int64_t i = 0; i < op->d[0] * op->d[1]; i++)
-		((double *)arg[2])[i] = ((double *)arg[1])[i] * ((double *)arg[0])[i / op->d[1] * 2 * op->d[1] + op->d[1] + i % op->d[1]];
+	for (int64_t i = 0; i < op->matrix.rows * op->matrix.cols; i++)
+		((double *)arg[2])[i] = ((double *)arg[1])[i] *
+		                        ((double *)arg[0])[i / op->matrix.cols * 2 * op->matrix.cols + op->matrix.cols +
+							   i % op->matrix.cols];
 	return ST_OK;
 }
 
@@ -173,27 +177,27 @@ static REFERENCE(ref_gate_mul)
 /* Row of this rank's table, -1: another rank's. */
 static int64_t table_row(const struct host_env *env, const struct op *op, int64_t token)
 {
-	int64_t row = token - (op->flags & OP_VOCAB_PARALLEL ? env->tensor_coord * op->d[2] : 0);
-	return row >= 0 && row < op->d[2] ? row : -1;
+	int64_t row = token - (op->flags & OP_VOCAB_PARALLEL ? env->tensor_coord * op->embed.table_rows : 0);
+	return row >= 0 && row < op->embed.table_rows ? row : -1;
 }
 
-static REFERENCE(ref_embed)
+REFERENCE(ref_embed)
 {
 	UNUSED();
-	for (int64_t i = 0; i < op->d[0] * op->d[1]; i++) {
-		int64_t row = table_row(env, op, ((int32_t *)arg[0])[i / op->d[1]]);
-		((double *)arg[2])[i] = row < 0 ? 0.0 : ((double *)arg[1])[row * op->d[1] + i % op->d[1]];
+	for (int64_t i = 0; i < op->embed.rows * op->embed.cols; i++) {
+		int64_t row = table_row(env, op, ((int32_t *)arg[0])[i / op->embed.cols]);
+		((double *)arg[2])[i] = row < 0 ? 0.0 : ((double *)arg[1])[row * op->embed.cols + i % op->embed.cols];
 	}
 	return ST_OK;
 }
 
-static REFERENCE(ref_embed_grad)
+REFERENCE(ref_embed_grad)
 {
 	UNUSED();
-	for (int64_t i = 0; i < op->d[0] * op->d[1]; i++) {
-		int64_t row = table_row(env, op, ((int32_t *)arg[0])[i / op->d[1]]);
+	for (int64_t i = 0; i < op->embed.rows * op->embed.cols; i++) {
+		int64_t row = table_row(env, op, ((int32_t *)arg[0])[i / op->embed.cols]);
 		if (row >= 0)
-			((double *)arg[2])[row * op->d[1] + i % op->d[1]] += ((double *)arg[1])[i];
+			((double *)arg[2])[row * op->embed.cols + i % op->embed.cols] += ((double *)arg[1])[i];
 	}
 	return ST_OK;
 }
@@ -201,29 +205,31 @@ static REFERENCE(ref_embed_grad)
 /* Element of the position table that belongs to element i of the activations. */
 static int64_t position_element(const struct host_env *env, const struct op *op, int64_t i)
 {
-	int64_t token = i / op->d[1] + (op->flags & OP_SEQUENCE_PARALLEL ? env->tensor_coord * op->d[0] : 0);
-	const int64_t s = op->d[2] / cut_ranks(&env->cut);
-	return cut_position(&env->cut, s, token % s) * op->d[1] + i % op->d[1];
+	int64_t token = i / op->embed.cols +
+	                (op->flags & OP_SEQUENCE_PARALLEL ? env->tensor_coord * op->embed.rows : 0);
+	const int64_t s = op->embed.table_rows / cut_ranks(&env->cut);
+	return cut_position(&env->cut, s, token % s) * op->embed.cols + i % op->embed.cols;
 }
 
-static REFERENCE(ref_position)
+REFERENCE(ref_position)
 {
 	UNUSED();
 	const double *w = arg[0], *type = arg[1];
-	for (int64_t i = 0; i < op->d[0] * op->d[1]; i++)
-		((double *)arg[2])[i] += (w ? w[position_element(env, op, i)] : 0.0) + (type ? type[i % op->d[1]] : 0.0);
+	for (int64_t i = 0; i < op->embed.rows * op->embed.cols; i++)
+		((double *)arg[2])[i] += (w ? w[position_element(env, op, i)] : 0.0) +
+		                         (type ? type[i % op->embed.cols] : 0.0);
 	return ST_OK;
 }
 
-static REFERENCE(ref_position_grad)
+REFERENCE(ref_position_grad)
 {
 	UNUSED();
 	double *dw = arg[1], *dtype = arg[2];
-	for (int64_t i = 0; i < op->d[0] * op->d[1]; i++) {
+	for (int64_t i = 0; i < op->embed.rows * op->embed.cols; i++) {
 		if (dw)
 			dw[position_element(env, op, i)] += ((double *)arg[0])[i];
 		if (dtype)
-			dtype[i % op->d[1]] += ((double *)arg[0])[i];
+			dtype[i % op->embed.cols] += ((double *)arg[0])[i];
 	}
 	return ST_OK;
 }
@@ -253,12 +259,12 @@ static void loss_grad_row(double *x, int64_t n, double max, double sum, int64_t 
 		x[i] = ignored ? 0.0 : scale * (exp(x[i] - max) / sum - (i == target ? 1.0 : 0.0));
 }
 
-static REFERENCE(ref_loss)
+REFERENCE(ref_loss)
 {
 	UNUSED();
-	const int64_t V = op->d[1];
+	const int64_t V = op->matrix.cols;
 	const int32_t *targets = arg[1];
-	for (int64_t t = 0; t < op->d[0]; t++) {
+	for (int64_t t = 0; t < op->matrix.rows; t++) {
 		double *x = (double *)arg[0] + t * V, max = maximum(x, V), sum = exp_sum(x, V, max);
 		if (targets[t] >= 0)
 			*(double *)arg[2] += env->loss_scale * (log(sum) + max - x[targets[t]]);
@@ -267,40 +273,41 @@ static REFERENCE(ref_loss)
 	return ST_OK;
 }
 
-static REFERENCE(ref_loss_max)
+REFERENCE(ref_loss_max)
 {
 	UNUSED();
-	for (int64_t t = 0; t < op->d[0]; t++)
-		((double *)arg[1])[t] = maximum((double *)arg[0] + t * op->d[1], op->d[1]);
+	for (int64_t t = 0; t < op->matrix.rows; t++)
+		((double *)arg[1])[t] = maximum((double *)arg[0] + t * op->matrix.cols, op->matrix.cols);
 	return ST_OK;
 }
 
-static REFERENCE(ref_loss_sum)
+REFERENCE(ref_loss_sum)
 {
 	UNUSED();
-	const int64_t V = op->d[1];
+	const int64_t V = op->matrix.cols;
 	const int32_t *targets = arg[1];
 	const double *max = arg[2];
 	double *sums = arg[3];
-	for (int64_t t = 0; t < op->d[0]; t++) {
+	for (int64_t t = 0; t < op->matrix.rows; t++) {
 		const double *x = (double *)arg[0] + t * V;
 		const int64_t target = targets[t] - env->tensor_coord * V;
 		sums[t] = exp_sum(x, V, max[t]);
-		sums[op->d[0] + t] = targets[t] >= 0 && target >= 0 && target < V ? x[target] - max[t] : 0.0;
+		sums[op->matrix.rows + t] = targets[t] >= 0 && target >= 0 && target < V ? x[target] - max[t] : 0.0;
 	}
 	return ST_OK;
 }
 
-static REFERENCE(ref_loss_grad)
+REFERENCE(ref_loss_grad)
 {
 	UNUSED();
-	const int64_t V = op->d[1];
+	const int64_t V = op->matrix.cols;
 	const int32_t *targets = arg[1];
 	const double *max = arg[2], *sums = arg[3];
-	for (int64_t t = 0; t < op->d[0]; t++) {
+	for (int64_t t = 0; t < op->matrix.rows; t++) {
 		if (targets[t] >= 0)
-			*(double *)arg[4] += env->loss_scale * (log(sums[t]) - sums[op->d[0] + t]);
-		loss_grad_row((double *)arg[0] + t * V, V, max[t], sums[t], targets[t] - env->tensor_coord * V, targets[t] < 0, env->loss_scale);
+			*(double *)arg[4] += env->loss_scale * (log(sums[t]) - sums[op->matrix.rows + t]);
+		loss_grad_row((double *)arg[0] + t * V, V, max[t], sums[t], targets[t] - env->tensor_coord * V,
+			targets[t] < 0, env->loss_scale);
 	}
 	return ST_OK;
 }
@@ -311,7 +318,7 @@ struct state {
 	double w, g, *m, *v; /* m, v: NULL where absent */
 };
 
-static double adam_step(const struct state *x, double step, double decay)
+static double adam_with_decay(const struct state *x, double step, double decay)
 {
 	*x->m = (double)ADAM_BETA1 * *x->m + (1.0 - (double)ADAM_BETA1) * x->g;
 	*x->v = (double)ADAM_BETA2 * *x->v + (1.0 - (double)ADAM_BETA2) * x->g * x->g;
@@ -319,110 +326,175 @@ static double adam_step(const struct state *x, double step, double decay)
 	return x->w - (double)ADAM_LR * (decay * x->w + m / (sqrt(v) + (double)ADAM_EPS));
 }
 
-static double lion_step(const struct state *x)
+static double adamw_step(const struct state *x, double step) { return adam_with_decay(x, step, (double)ADAMW_DECAY); }
+
+static double adam_step(const struct state *x, double step) { return adam_with_decay(x, step, 0.0); }
+
+static double lion_step(const struct state *x, double step)
 {
+	(void)step;
 	double c = (double)LION_BETA1 * *x->m + (1.0 - (double)LION_BETA1) * x->g;
 	*x->m = (double)LION_BETA2 * *x->m + (1.0 - (double)LION_BETA2) * x->g;
 	return x->w - (double)LION_LR * ((double)LION_DECAY * x->w + (c > 0.0) - (c < 0.0));
 }
 
-static double sgd_step(const struct state *x)
+static double sgd_step(const struct state *x, double step)
 {
+	(void)step;
 	if (!x->m)
 		return x->w - (double)SGD_LR * x->g;
 	*x->m = (double)SGD_MOMENTUM * *x->m + x->g;
 	return x->w - (double)SGD_LR * *x->m;
 }
 
-static REFERENCE(ref_optimizer)
+/* Returns an element's new weight and updates its moments; NULL: none. `step` counts from 1. */
+static double (*const optimizer_steps[OPT_COUNT])(const struct state *x, double step) = {
+	[OPT_ADAMW] = adamw_step,
+	[OPT_ADAM] = adam_step,
+	[OPT_LION] = lion_step,
+	[OPT_SGD] = sgd_step,
+};
+
+REFERENCE(ref_optimizer)
 {
-	if (op->mlp == OPT_LAMB || op->mlp == OPT_NONE)
+	if (!optimizer_steps[op->optimizer])
 		return error_set(e, ST_RUN, "the reference has no such optimizer");
 	double *p = arg[0], *m = arg[2], *v = arg[3], *master = arg[4];
-	for (int64_t i = 0; i < op->d[0]; i++) {
+	for (int64_t i = 0; i < op->update.elements; i++) {
 		struct state x = {master ? master[i] : p[i], ((double *)arg[1])[i], m ? m + i : NULL, v ? v + i : NULL};
-		p[i] = op->mlp == OPT_LION ? lion_step(&x) : op->mlp == OPT_SGD ? sgd_step(&x) : adam_step(&x, (double)env->step, op->mlp == OPT_ADAMW ? (double)ADAMW_DECAY : 0.0);
+		p[i] = optimizer_steps[op->optimizer](&x, (double)env->step);
 		if (master)
 			master[i] = p[i];
 	}
 	return ST_OK;
 }
 
-static REFERENCE(ref_fill)
+REFERENCE(ref_lamb_direction)
 {
-	UNUSED();
-	memset(arg[0], 0, (size_t)op->d[0] * sizeof(double));
+	(void)e;
+	const double *w = arg[ARG_LAMB_DIRECTION_master] ? arg[ARG_LAMB_DIRECTION_master] : arg[ARG_LAMB_DIRECTION_w];
+	double *g = arg[ARG_LAMB_DIRECTION_g], *m = arg[ARG_LAMB_DIRECTION_m], *v = arg[ARG_LAMB_DIRECTION_v];
+	double *norms = arg[ARG_LAMB_DIRECTION_norms];
+	const int64_t *bounds = arg[ARG_LAMB_DIRECTION_bounds], tensors = op->tensors.tensors;
+	const double b1 = (double)ADAM_BETA1, b2 = (double)ADAM_BETA2, step = (double)env->step;
+	for (int64_t t = 0; t < tensors; t++) {
+		norms[t] = norms[tensors + t] = 0.0;
+		for (int64_t i = bounds[t]; i < bounds[t + 1]; i++) {
+			m[i] = b1 * m[i] + (1.0 - b1) * g[i];
+			v[i] = b2 * v[i] + (1.0 - b2) * g[i] * g[i];
+			const double mean = m[i] / (1.0 - pow(b1, step)), square = v[i] / (1.0 - pow(b2, step));
+			g[i] = mean / (sqrt(square) + (double)LAMB_EPS) + (double)LAMB_DECAY * w[i];
+			norms[t] += w[i] * w[i];
+			norms[tensors + t] += g[i] * g[i];
+		}
+	}
 	return ST_OK;
 }
 
-static REFERENCE(ref_cast)
+REFERENCE(ref_lamb_step)
 {
 	UNUSED();
-	memmove(arg[1], arg[0], (size_t)op->d[0] * sizeof(double));
+	const int64_t *bounds = arg[ARG_LAMB_STEP_bounds], tensors = op->tensors.tensors;
+	const double *norms = arg[ARG_LAMB_STEP_norms], *direction = arg[ARG_LAMB_STEP_direction];
+	double *w = arg[ARG_LAMB_STEP_w], *master = arg[ARG_LAMB_STEP_master];
+	for (int64_t t = 0; t < tensors; t++) {
+		const bool both = norms[t] > 0.0 && norms[tensors + t] > 0.0;
+		const double ratio = both ? sqrt(norms[t]) / sqrt(norms[tensors + t]) : 1.0;
+		for (int64_t i = bounds[t]; i < bounds[t + 1]; i++) {
+			w[i] = (master ? master[i] : w[i]) - (double)LAMB_LR * ratio * direction[i];
+			if (master)
+				master[i] = w[i];
+		}
+	}
 	return ST_OK;
 }
 
-static REFERENCE(ref_copy)
+REFERENCE(ref_fill)
 {
 	UNUSED();
-	memmove(arg[1], arg[0], (size_t)op->d[0]);
+	memset(arg[0], 0, (size_t)op->vector.elements * sizeof(double));
+	return ST_OK;
+}
+
+REFERENCE(ref_cast)
+{
+	UNUSED();
+	memmove(arg[1], arg[0], (size_t)op->vector.elements * sizeof(double));
+	return ST_OK;
+}
+
+REFERENCE(ref_copy)
+{
+	UNUSED();
+	memmove(arg[1], arg[0], (size_t)op->copy.bytes);
 	return ST_OK;
 }
 
 /* ---- */
 
-static reference_fn *const references[] = {
-	[OP_GEMM] = ref_gemm,
-	[OP_ATTENTION] = ref_attention,
-	[OP_ATTENTION_GRAD] = ref_attention_grad,
-	[OP_ATTENTION_PART] = ref_attention_part,
-	[OP_ATTENTION_PART_GRAD] = ref_attention_part_grad,
-	[OP_KV_PACK] = ref_kv_pack,
-	[OP_KV_UNPACK] = ref_kv_unpack,
-	[OP_ATTN_SCORES] = ref_attn_scores,
-	[OP_ATTN_SOFTMAX] = ref_attn_softmax,
-	[OP_ATTN_VALUES] = ref_attn_values,
-	[OP_ATTN_VALUES_GRAD] = ref_attn_values_grad,
-	[OP_ATTN_SOFTMAX_GRAD] = ref_attn_softmax_grad,
-	[OP_ATTN_SCORES_GRAD] = ref_attn_scores_grad,
-	[OP_ROPE] = ref_rope,
-	[OP_NORM] = ref_norm,
-	[OP_NORM_GRAD] = ref_norm_grad,
-	[OP_ADD] = ref_add,
-	[OP_ADD_NORM] = ref_add_norm,
-	[OP_BIAS] = ref_bias,
-	[OP_BIAS_GRAD] = ref_bias_grad,
-	[OP_ACT] = ref_act,
-	[OP_ACT_GRAD] = ref_act_grad,
-	[OP_GATE_ACT] = ref_gate_act,
-	[OP_GATE_MUL] = ref_gate_mul,
-	[OP_GROUPED_GEMM] = ref_grouped_gemm,
-	[OP_ROUTE] = ref_route,
-	[OP_ROUTE_GRAD] = ref_route_grad,
-	[OP_DISPATCH] = ref_dispatch,
-	[OP_COMBINE] = ref_combine,
-	[OP_COMBINE_GRAD] = ref_combine_grad,
-	[OP_SWAP] = ref_swap,
-	[OP_EMBED] = ref_embed,
-	[OP_EMBED_GRAD] = ref_embed_grad,
-	[OP_POSITION] = ref_position,
-	[OP_POSITION_GRAD] = ref_position_grad,
-	[OP_LOSS] = ref_loss,
-	[OP_LOSS_MAX] = ref_loss_max,
-	[OP_LOSS_SUM] = ref_loss_sum,
-	[OP_LOSS_GRAD] = ref_loss_grad,
-	[OP_OPTIMIZER] = ref_optimizer,
-	[OP_FILL] = ref_fill,
-	[OP_CAST] = ref_cast,
-	[OP_COLLECTIVE] = NULL,
-	[OP_COPY] = ref_copy,
-	[OP_LOAD] = NULL, /* the host lane's, as the two below (exec/host_work.h) */
-	[OP_PAUSE] = NULL,
-	[OP_SYNC] = NULL,
-};
-static_assert(sizeof references / sizeof references[0] == OP_KIND_COUNT && OP_KIND_COUNT == 47, "a row for each op kind");
+/* One row a kind. No kernel: collectives are the communicator's; LOAD, PAUSE and SYNC the host lane's
+ * (exec/host_work.h). */
+#define REFERENCES(ROW) \
+	ROW(GEMM, ref_gemm) \
+	ROW(ATTENTION, ref_attention) \
+	ROW(ATTENTION_GRAD, ref_attention_grad) \
+	ROW(ATTENTION_PART, ref_attention_part) \
+	ROW(ATTENTION_PART_GRAD, ref_attention_part_grad) \
+	ROW(KV_PACK, ref_kv_pack) \
+	ROW(KV_UNPACK, ref_kv_unpack) \
+	ROW(ATTN_SCORES, ref_attn_scores) \
+	ROW(ATTN_SOFTMAX, ref_attn_softmax) \
+	ROW(ATTN_VALUES, ref_attn_values) \
+	ROW(ATTN_VALUES_GRAD, ref_attn_values_grad) \
+	ROW(ATTN_SOFTMAX_GRAD, ref_attn_softmax_grad) \
+	ROW(ATTN_SCORES_GRAD, ref_attn_scores_grad) \
+	ROW(ROPE, ref_rope) \
+	ROW(NORM, ref_norm) \
+	ROW(NORM_GRAD, ref_norm_grad) \
+	ROW(ADD, ref_add) \
+	ROW(ADD_NORM, ref_add_norm) \
+	ROW(BIAS, ref_bias) \
+	ROW(BIAS_GRAD, ref_bias_grad) \
+	ROW(ACT, ref_act) \
+	ROW(ACT_GRAD, ref_act_grad) \
+	ROW(GATE_ACT, ref_gate_act) \
+	ROW(GATE_MUL, ref_gate_mul) \
+	ROW(GROUPED_GEMM, ref_grouped_gemm) \
+	ROW(ROUTE, ref_route) \
+	ROW(ROUTE_GRAD, ref_route_grad) \
+	ROW(DISPATCH, ref_dispatch) \
+	ROW(COMBINE, ref_combine) \
+	ROW(COMBINE_GRAD, ref_combine_grad) \
+	ROW(SWAP, ref_swap) \
+	ROW(EMBED, ref_embed) \
+	ROW(EMBED_GRAD, ref_embed_grad) \
+	ROW(POSITION, ref_position) \
+	ROW(POSITION_GRAD, ref_position_grad) \
+	ROW(LOSS, ref_loss) \
+	ROW(LOSS_MAX, ref_loss_max) \
+	ROW(LOSS_SUM, ref_loss_sum) \
+	ROW(LOSS_GRAD, ref_loss_grad) \
+	ROW(OPTIMIZER, ref_optimizer) \
+	ROW(LAMB_DIRECTION, ref_lamb_direction) \
+	ROW(LAMB_STEP, ref_lamb_step) \
+	ROW(FILL, ref_fill) \
+	ROW(CAST, ref_cast) \
+	ROW(COLLECTIVE, NULL) \
+	ROW(COPY, ref_copy) \
+	ROW(LOAD, NULL) \
+	ROW(PAUSE, NULL) \
+	ROW(SYNC, NULL)
 
-enum status reference_run(const struct host_env *env, const struct op *op, void *const arg[OP_MAX_ARGS], struct error *e)
+static reference_fn *const references[] = {
+#define ROW(kind, run) [OP_##kind] = run,
+	REFERENCES(ROW)};
+
+enum { REFERENCES(OP_HAS_ROW) };
+#define OP(kind, ...) OP_NEEDS_ROW(kind)
+#include "step/ops.def"
+
+enum status reference_run(const struct host_env *env, const struct op *op, void *const arg[OP_MAX_ARGS],
+	struct error *e)
 {
 	if (!references[op->kind])
 		return error_set(e, ST_RUN, "%s is no kernel", op_kind_info(op->kind)->name);

@@ -10,14 +10,15 @@
 REFERENCE(ref_gemm)
 {
 	UNUSED();
-	const int64_t m = op->d[0], n = op->d[1], k = op->d[2];
+	const int64_t m = op->gemm.m, n = op->gemm.n, k = op->gemm.k;
 	const double *a = arg[0], *b = arg[1], *bias = arg[2];
 	double *c = arg[3];
 	for (int64_t i = 0; i < m; i++)
 		for (int64_t j = 0; j < n; j++) {
 			double sum = op->flags & OP_ACCUMULATE ? c[i * n + j] : 0.0;
 			for (int64_t l = 0; l < k; l++)
-				sum += (op->flags & OP_TRANS_A ? a[l * m + i] : a[i * k + l]) * (op->flags & OP_TRANS_B ? b[j * k + l] : b[l * n + j]);
+				sum += (op->flags & OP_TRANS_A ? a[l * m + i] : a[i * k + l]) *
+				       (op->flags & OP_TRANS_B ? b[j * k + l] : b[l * n + j]);
 			c[i * n + j] = sum + (bias ? bias[j] : 0.0);
 		}
 	return ST_OK;
@@ -32,24 +33,41 @@ struct shape {
 
 static struct shape shape_of(const struct op *op)
 {
-	const int64_t *d = op->d;
-	return (struct shape){d[0], d[1], d[2], d[3], d[4], (d[1] + 2 * d[2]) * d[4], 1.0 / sqrt((double)d[4])};
+	const struct op_attn *d = &op->attn;
+	return (struct shape){d->batch, d->heads, d->kv_heads, d->seq, d->head_dim,
+		(d->heads + 2 * d->kv_heads) * d->head_dim, 1.0 / sqrt((double)d->head_dim)};
 }
 
 /* Element d of query head h, or of the key or value head that it shares, at row i of batch b. */
-static int64_t q_at(const struct shape *z, int64_t b, int64_t h, int64_t i, int64_t d) { return (b * z->s + i) * z->width + h * z->D + d; }
-static int64_t k_at(const struct shape *z, int64_t b, int64_t h, int64_t i, int64_t d) { return (b * z->s + i) * z->width + (z->H + h / (z->H / z->K)) * z->D + d; }
-static int64_t v_at(const struct shape *z, int64_t b, int64_t h, int64_t i, int64_t d) { return k_at(z, b, h, i, d) + z->K * z->D; }
-static int64_t o_at(const struct shape *z, int64_t b, int64_t h, int64_t i, int64_t d) { return ((b * z->s + i) * z->H + h) * z->D + d; }
+static int64_t q_at(const struct shape *z, int64_t b, int64_t h, int64_t i, int64_t d)
+{
+	return (b * z->s + i) * z->width + h * z->D + d;
+}
+static int64_t k_at(const struct shape *z, int64_t b, int64_t h, int64_t i, int64_t d)
+{
+	return (b * z->s + i) * z->width + (z->H + h / (z->H / z->K)) * z->D + d;
+}
+static int64_t v_at(const struct shape *z, int64_t b, int64_t h, int64_t i, int64_t d)
+{
+	return k_at(z, b, h, i, d) + z->K * z->D;
+}
+static int64_t o_at(const struct shape *z, int64_t b, int64_t h, int64_t i, int64_t d)
+{
+	return ((b * z->s + i) * z->H + h) * z->D + d;
+}
 
-static double score(const struct host_env *env, const struct op *op, const struct shape *z, const double *qkv, int64_t b, int64_t h, int64_t i, int64_t j)
+static double score(const struct host_env *env, const struct op *op, const struct shape *z, const double *qkv,
+	int64_t b, int64_t h, int64_t i, int64_t j)
 {
 	if ((op->flags & OP_CAUSAL && j > i) || (op_window(op) > 0 && i - j >= op_window(op)))
 		return -INFINITY;
 	double dot = 0.0;
 	for (int64_t d = 0; d < z->D; d++)
 		dot += qkv[q_at(z, b, h, i, d)] * qkv[k_at(z, b, h, j, d)];
-	double bias = op->flags & OP_ALIBI ? alibi_slope(env->tensor_coord * z->H + h, env->heads) * (double)(cut_position(&env->cut, z->s, j) - cut_position(&env->cut, z->s, i)) : 0.0;
+	double bias = op->flags & OP_ALIBI
+	                      ? alibi_slope(env->tensor_coord * z->H + h, env->heads) *
+	                                (double)(cut_position(&env->cut, z->s, j) - cut_position(&env->cut, z->s, i))
+	                      : 0.0;
 	return dot * z->scale + bias;
 }
 
@@ -66,7 +84,8 @@ static double softmax_row(double *row, int64_t n)
 	return max + log(sum);
 }
 
-static double softmax_of_scores(const struct host_env *env, const struct op *op, const struct shape *z, const double *qkv, int64_t b, int64_t h, int64_t i, double *row)
+static double softmax_of_scores(const struct host_env *env, const struct op *op, const struct shape *z,
+	const double *qkv, int64_t b, int64_t h, int64_t i, double *row)
 {
 	for (int64_t j = 0; j < z->s; j++)
 		row[j] = score(env, op, z, qkv, b, h, i, j);
@@ -74,9 +93,9 @@ static double softmax_of_scores(const struct host_env *env, const struct op *op,
 }
 
 /* for each batch row, head and query */
-#define FOR_QUERIES(z)                                     \
-	for (int64_t b = 0; b < (z).b; b++)                \
-		for (int64_t h = 0; h < (z).H; h++)        \
+#define FOR_QUERIES(z) \
+	for (int64_t b = 0; b < (z).b; b++) \
+		for (int64_t h = 0; h < (z).H; h++) \
 			for (int64_t i = 0; i < (z).s; i++)
 
 REFERENCE(ref_attention)
@@ -86,7 +105,8 @@ REFERENCE(ref_attention)
 	double *out = arg[1], *lse = arg[2], *p = calloc((size_t)z.s, sizeof *p);
 	if (!p)
 		return error_nomem(e, "reference attention");
-	FOR_QUERIES(z) {
+	FOR_QUERIES(z)
+	{
 		lse[(b * z.H + h) * z.s + i] = softmax_of_scores(env, op, &z, qkv, b, h, i, p);
 		for (int64_t d = 0; d < z.D; d++) {
 			double sum = 0.0;
@@ -106,7 +126,8 @@ REFERENCE(ref_attention_grad)
 	const double *qkv = arg[0], *out = arg[1], *lse = arg[2], *dout = arg[3];
 	double *delta = arg[4], *dqkv = arg[5];
 	memset(dqkv, 0, (size_t)(z.b * z.s * z.width) * sizeof *dqkv);
-	FOR_QUERIES(z) {
+	FOR_QUERIES(z)
+	{
 		double *row_delta = &delta[(b * z.H + h) * z.s + i];
 		*row_delta = 0.0;
 		for (int64_t d = 0; d < z.D; d++)
@@ -138,8 +159,9 @@ struct visitors {
 
 static struct visitors visitors_of(const struct host_env *env, const struct op *op, const double *qkv, const double *kv)
 {
-	const int64_t ranks = cut_ranks(&env->cut), place = op->d[6];
-	return (struct visitors){env, op, shape_of(op), qkv, kv, op->d[5], place ? (env->cut.rank + ranks - place) % ranks : 0};
+	const int64_t ranks = cut_ranks(&env->cut), place = op->attn.back;
+	return (struct visitors){env, op, shape_of(op), qkv, kv, op->attn.keys,
+		place ? (env->cut.rank + ranks - place) % ranks : 0};
 }
 
 static int64_t visitor_at(const struct visitors *v, int64_t b, int64_t h, int64_t j, int64_t d)
@@ -159,7 +181,9 @@ static double visitor_score(const struct visitors *v, int64_t b, int64_t h, int6
 		return -INFINITY;
 	for (int64_t d = 0; d < z->D; d++)
 		dot += v->qkv[q_at(z, b, h, i, d)] * v->kv[visitor_at(v, b, h, j, d)];
-	return dot * z->scale + (v->op->flags & OP_ALIBI ? alibi_slope(v->env->tensor_coord * z->H + h, v->env->heads) * (double)distance : 0.0);
+	return dot * z->scale +
+	       (v->op->flags & OP_ALIBI ? alibi_slope(v->env->tensor_coord * z->H + h, v->env->heads) * (double)distance
+					: 0.0);
 }
 
 /* One query: what it had counts exp(lse) of old, each key exp(score). */
@@ -190,7 +214,7 @@ REFERENCE(ref_attention_part)
 	const struct visitors v = visitors_of(env, op, arg[0], arg[1]);
 	const struct shape z = v.z;
 	FOR_QUERIES(z)
-		visit_query(&v, b, h, i, (double *)arg[2] + o_at(&z, b, h, i, 0), (double *)arg[3] + (b * z.H + h) * z.s + i);
+	visit_query(&v, b, h, i, (double *)arg[2] + o_at(&z, b, h, i, 0), (double *)arg[3] + (b * z.H + h) * z.s + i);
 	return ST_OK;
 }
 
@@ -202,7 +226,8 @@ REFERENCE(ref_attention_part_grad)
 	const double *out = arg[2], *lse = arg[3], *dout = arg[4];
 	double *delta = arg[5], *dqkv = arg[6], *dkv = arg[7];
 	memset(dkv, 0, (size_t)(z.b * v.keys * 2 * z.K * z.D) * sizeof *dkv);
-	FOR_QUERIES(z) {
+	FOR_QUERIES(z)
+	{
 		const int64_t stat = (b * z.H + h) * z.s + i;
 		double *row_delta = &delta[stat], own = 0.0;
 		for (int64_t d = 0; d < z.D; d++)
@@ -229,8 +254,8 @@ REFERENCE(ref_attention_part_grad)
 REFERENCE(ref_kv_pack)
 {
 	UNUSED();
-	const int64_t cols = op->d[1], width = op->d[2];
-	for (int64_t i = 0; i < op->d[0] * cols; i++)
+	const int64_t cols = op->pack.kv_cols, width = op->pack.qkv_cols;
+	for (int64_t i = 0; i < op->pack.rows * cols; i++)
 		((double *)arg[1])[i] = ((double *)arg[0])[i / cols * width + width - cols + i % cols];
 	return ST_OK;
 }
@@ -238,8 +263,8 @@ REFERENCE(ref_kv_pack)
 REFERENCE(ref_kv_unpack)
 {
 	UNUSED();
-	const int64_t cols = op->d[1], width = op->d[2];
-	for (int64_t i = 0; i < op->d[0] * cols; i++) {
+	const int64_t cols = op->pack.kv_cols, width = op->pack.qkv_cols;
+	for (int64_t i = 0; i < op->pack.rows * cols; i++) {
 		double *to = (double *)arg[1] + i / cols * width + width - cols + i % cols;
 		*to = (op->flags & OP_ACCUMULATE ? *to : 0.0) + ((double *)arg[0])[i];
 	}
@@ -248,7 +273,8 @@ REFERENCE(ref_kv_unpack)
 
 /* ---- naive attention ---- */
 
-/* Where keys and values, and their gradients, lie: in rows of qkv; or gathered, [b, k, 2 K D], each sequence's rank by rank. */
+/* Where keys and values, and their gradients, lie: in rows of qkv; or gathered, [b, k, 2 K D], each sequence's rank by
+ * rank. */
 struct keys {
 	struct shape z;
 	bool gathered;
@@ -258,21 +284,37 @@ struct keys {
 static struct keys keys_of(const struct op *op)
 {
 	const struct shape z = shape_of(op);
-	return op->d[5] > 0 ? (struct keys){z, true, op->d[5], 2 * z.K * z.D, 0} : (struct keys){z, false, z.s, z.width, z.H * z.D};
+	return op->attn.keys > 0 ? (struct keys){z, true, op->attn.keys, 2 * z.K * z.D, 0}
+	                         : (struct keys){z, false, z.s, z.width, z.H * z.D};
 }
 
-static int64_t s_at(const struct keys *k, int64_t b, int64_t h, int64_t i, int64_t j) { return ((b * k->z.H + h) * k->z.s + i) * k->n + j; }
-static int64_t key_at(const struct keys *k, int64_t b, int64_t h, int64_t j, int64_t d) { return (b * k->n + j) * k->width + k->first + h / (k->z.H / k->z.K) * k->z.D + d; }
-static int64_t value_at(const struct keys *k, int64_t b, int64_t h, int64_t j, int64_t d) { return key_at(k, b, h, j, d) + k->z.K * k->z.D; }
+static int64_t s_at(const struct keys *k, int64_t b, int64_t h, int64_t i, int64_t j)
+{
+	return ((b * k->z.H + h) * k->z.s + i) * k->n + j;
+}
+static int64_t key_at(const struct keys *k, int64_t b, int64_t h, int64_t j, int64_t d)
+{
+	return (b * k->n + j) * k->width + k->first + h / (k->z.H / k->z.K) * k->z.D + d;
+}
+static int64_t value_at(const struct keys *k, int64_t b, int64_t h, int64_t j, int64_t d)
+{
+	return key_at(k, b, h, j, d) + k->z.K * k->z.D;
+}
 
-static double gathered_score(const struct host_env *env, const struct op *op, const struct keys *k, const double *qkv, const double *kv, int64_t b, int64_t h, int64_t i, int64_t j)
+static double gathered_score(const struct host_env *env, const struct op *op, const struct keys *k, const double *qkv,
+	const double *kv, int64_t b, int64_t h, int64_t i, int64_t j)
 {
 	const struct cut from = {env->cut.ranks, j / k->z.s, env->cut.chunks};
 	const int64_t ahead = cut_position(&from, k->z.s, j % k->z.s) - cut_position(&env->cut, k->z.s, i);
 	double dot = 0.0;
 	for (int64_t d = 0; d < k->z.D; d++)
 		dot += qkv[q_at(&k->z, b, h, i, d)] * kv[key_at(k, b, h, j, d)];
-	return op->flags & OP_CAUSAL && ahead > 0 ? -INFINITY : dot * k->z.scale + (op->flags & OP_ALIBI ? alibi_slope(env->tensor_coord * k->z.H + h, env->heads) * (double)ahead : 0.0);
+	return op->flags & OP_CAUSAL && ahead > 0
+	               ? -INFINITY
+	               : dot * k->z.scale + (op->flags & OP_ALIBI
+							    ? alibi_slope(env->tensor_coord * k->z.H + h, env->heads) *
+								      (double)ahead
+							    : 0.0);
 }
 
 REFERENCE(ref_attn_scores)
@@ -282,8 +324,9 @@ REFERENCE(ref_attn_scores)
 	const struct shape z = k.z;
 	double *scores = arg[1];
 	FOR_QUERIES(z)
-		for (int64_t j = 0; j < k.n; j++)
-			scores[s_at(&k, b, h, i, j)] = k.gathered ? gathered_score(env, op, &k, arg[0], arg[2], b, h, i, j) : score(env, op, &z, arg[0], b, h, i, j);
+	for (int64_t j = 0; j < k.n; j++)
+		scores[s_at(&k, b, h, i, j)] = k.gathered ? gathered_score(env, op, &k, arg[0], arg[2], b, h, i, j)
+		                                          : score(env, op, &z, arg[0], b, h, i, j);
 	return ST_OK;
 }
 
@@ -294,7 +337,7 @@ REFERENCE(ref_attn_softmax)
 	const struct shape z = k.z;
 	double *scores = arg[0];
 	FOR_QUERIES(z)
-		softmax_row(scores + s_at(&k, b, h, i, 0), k.n);
+	softmax_row(scores + s_at(&k, b, h, i, 0), k.n);
 	return ST_OK;
 }
 
@@ -306,12 +349,12 @@ REFERENCE(ref_attn_values)
 	const double *p = arg[0], *kv = arg[1];
 	double *out = arg[2];
 	FOR_QUERIES(z)
-		for (int64_t d = 0; d < z.D; d++) {
-			double sum = 0.0;
-			for (int64_t j = 0; j < k.n; j++)
-				sum += p[s_at(&k, b, h, i, j)] * kv[value_at(&k, b, h, j, d)];
-			out[o_at(&z, b, h, i, d)] = sum;
-		}
+	for (int64_t d = 0; d < z.D; d++) {
+		double sum = 0.0;
+		for (int64_t j = 0; j < k.n; j++)
+			sum += p[s_at(&k, b, h, i, j)] * kv[value_at(&k, b, h, j, d)];
+		out[o_at(&z, b, h, i, d)] = sum;
+	}
 	return ST_OK;
 }
 
@@ -331,14 +374,14 @@ REFERENCE(ref_attn_values_grad)
 	double *dp = arg[3], *dkv = arg[4];
 	clear_columns(dkv, z.b * k.n, k.width, k.first + z.K * z.D, k.width);
 	FOR_QUERIES(z)
-		for (int64_t j = 0; j < k.n; j++) {
-			double sum = 0.0;
-			for (int64_t d = 0; d < z.D; d++) {
-				sum += dout[o_at(&z, b, h, i, d)] * kv[value_at(&k, b, h, j, d)];
-				dkv[value_at(&k, b, h, j, d)] += p[s_at(&k, b, h, i, j)] * dout[o_at(&z, b, h, i, d)];
-			}
-			dp[s_at(&k, b, h, i, j)] = sum;
+	for (int64_t j = 0; j < k.n; j++) {
+		double sum = 0.0;
+		for (int64_t d = 0; d < z.D; d++) {
+			sum += dout[o_at(&z, b, h, i, d)] * kv[value_at(&k, b, h, j, d)];
+			dkv[value_at(&k, b, h, j, d)] += p[s_at(&k, b, h, i, j)] * dout[o_at(&z, b, h, i, d)];
 		}
+		dp[s_at(&k, b, h, i, j)] = sum;
+	}
 	return ST_OK;
 }
 
@@ -347,7 +390,8 @@ REFERENCE(ref_attn_softmax_grad)
 	UNUSED();
 	const struct keys k = keys_of(op);
 	const struct shape z = k.z;
-	FOR_QUERIES(z) {
+	FOR_QUERIES(z)
+	{
 		const double *p = (double *)arg[0] + s_at(&k, b, h, i, 0);
 		double *dp = (double *)arg[1] + s_at(&k, b, h, i, 0), sum = 0.0;
 		for (int64_t j = 0; j < k.n; j++)
@@ -368,12 +412,12 @@ REFERENCE(ref_attn_scores_grad)
 	clear_columns(dqkv, z.b * z.s, z.width, 0, z.H * z.D);
 	clear_columns(dkv, z.b * k.n, k.width, k.first, k.first + z.K * z.D);
 	FOR_QUERIES(z)
-		for (int64_t j = 0; j < k.n; j++)
-			for (int64_t d = 0; d < z.D; d++) {
-				double x = z.scale * ds[s_at(&k, b, h, i, j)];
-				dqkv[q_at(&z, b, h, i, d)] += x * kv[key_at(&k, b, h, j, d)];
-				dkv[key_at(&k, b, h, j, d)] += x * qkv[q_at(&z, b, h, i, d)];
-			}
+	for (int64_t j = 0; j < k.n; j++)
+		for (int64_t d = 0; d < z.D; d++) {
+			double x = z.scale * ds[s_at(&k, b, h, i, j)];
+			dqkv[q_at(&z, b, h, i, d)] += x * kv[key_at(&k, b, h, j, d)];
+			dkv[key_at(&k, b, h, j, d)] += x * qkv[q_at(&z, b, h, i, d)];
+		}
 	return ST_OK;
 }
 
@@ -386,7 +430,9 @@ REFERENCE(ref_rope)
 		for (int64_t h = 0; h < z.H + z.K; h++)
 			for (int64_t i = 0; i < z.D / 2; i++) {
 				double *x = &qkv[row * z.width + h * z.D + i], *y = x + z.D / 2, a = *x, c = *y;
-				double angle = (double)cut_position(&env->cut, z.s, row % z.s) * pow(ROPE_THETA, -2.0 * (double)i / (double)z.D) * (op->flags & OP_INVERSE ? -1.0 : 1.0);
+				double angle = (double)cut_position(&env->cut, z.s, row % z.s) *
+				               pow(ROPE_THETA, -2.0 * (double)i / (double)z.D) *
+				               (op->flags & OP_INVERSE ? -1.0 : 1.0);
 				*x = a * cos(angle) - c * sin(angle);
 				*y = a * sin(angle) + c * cos(angle);
 			}

@@ -26,7 +26,7 @@ static int64_t choice_of(const double *logits, int64_t E, int64_t place)
 REFERENCE(ref_route)
 {
 	UNUSED();
-	const int64_t R = op->d[0], E = op->d[1], k = op->d[2], C = op->d[3];
+	const int64_t R = op->route.rows, E = op->route.experts, k = op->route.choices, C = op->route.capacity;
 	double *gates = arg[1];
 	int32_t *slots = arg[2], *taken = arg[3];
 	memset(taken, 0xff, (size_t)(E * C) * sizeof *taken);
@@ -51,7 +51,7 @@ REFERENCE(ref_route)
 REFERENCE(ref_route_grad)
 {
 	UNUSED();
-	const int64_t R = op->d[0], E = op->d[1], k = op->d[2], C = op->d[3];
+	const int64_t R = op->route.rows, E = op->route.experts, k = op->route.choices, C = op->route.capacity;
 	const int32_t *slots = arg[2];
 	for (int64_t r = 0; r < R; r++) {
 		const double *logits = (double *)arg[0] + r * E, *gates = (double *)arg[1] + r * k;
@@ -63,7 +63,8 @@ REFERENCE(ref_route_grad)
 				int64_t own = slot < 0 ? -1 - slot : slot / C;
 				bool in_softmax = k == 1 || rank_of(logits, E, i) < k;
 				double p = in_softmax ? gates[j] * exp(logits[i] - logits[own]) : 0.0;
-				out[i] += slot < 0 ? 0.0 : ((double *)arg[3])[slot] * gates[j] * ((i == own ? 1.0 : 0.0) - p);
+				out[i] += slot < 0 ? 0.0
+				                   : ((double *)arg[3])[slot] * gates[j] * ((i == own ? 1.0 : 0.0) - p);
 			}
 		}
 	}
@@ -75,24 +76,29 @@ REFERENCE(ref_route_grad)
 REFERENCE(ref_dispatch)
 {
 	UNUSED();
-	const int64_t cols = op->d[1];
+	const int64_t cols = op->dispatch.cols;
 	const int32_t *taken = arg[1];
-	for (int64_t i = 0; i < op->d[2] * cols; i++)
-		((double *)arg[2])[i] = taken[i / cols] < 0 ? 0.0 : ((double *)arg[0])[taken[i / cols] / op->d[3] * cols + i % cols];
+	for (int64_t i = 0; i < op->dispatch.slots * cols; i++)
+		((double *)arg[2])[i] =
+			taken[i / cols] < 0
+				? 0.0
+				: ((double *)arg[0])[taken[i / cols] / op->dispatch.choices * cols + i % cols];
 	return ST_OK;
 }
 
 REFERENCE(ref_combine)
 {
 	UNUSED();
-	const int64_t cols = op->d[1], k = op->d[3];
+	const int64_t cols = op->dispatch.cols, k = op->dispatch.choices;
 	const int32_t *slots = arg[1];
 	const double *gates = arg[2];
 	double *x = arg[3];
-	for (int64_t i = 0; i < op->d[0] * cols; i++) {
+	for (int64_t i = 0; i < op->dispatch.rows * cols; i++) {
 		x[i] = op->flags & OP_ACCUMULATE ? x[i] : 0.0;
 		for (int64_t j = i / cols * k; j < (i / cols + 1) * k; j++)
-			x[i] += slots[j] < 0 ? 0.0 : (gates ? gates[j] : 1.0) * ((double *)arg[0])[slots[j] * cols + i % cols];
+			x[i] += slots[j] < 0
+			                ? 0.0
+			                : (gates ? gates[j] : 1.0) * ((double *)arg[0])[slots[j] * cols + i % cols];
 	}
 	return ST_OK;
 }
@@ -100,13 +106,13 @@ REFERENCE(ref_combine)
 REFERENCE(ref_combine_grad)
 {
 	UNUSED();
-	const int64_t cols = op->d[1];
+	const int64_t cols = op->dispatch.cols;
 	const int32_t *taken = arg[2];
-	for (int64_t s = 0; s < op->d[2]; s++) {
+	for (int64_t s = 0; s < op->dispatch.slots; s++) {
 		double *dgate = (double *)arg[5] + s;
 		*dgate = 0.0;
 		for (int64_t i = 0; i < cols; i++) {
-			double d = taken[s] < 0 ? 0.0 : ((double *)arg[1])[taken[s] / op->d[3] * cols + i];
+			double d = taken[s] < 0 ? 0.0 : ((double *)arg[1])[taken[s] / op->dispatch.choices * cols + i];
 			((double *)arg[4])[s * cols + i] = taken[s] < 0 ? 0.0 : ((double *)arg[3])[taken[s]] * d;
 			*dgate += taken[s] < 0 ? 0.0 : d * ((double *)arg[0])[s * cols + i];
 		}
@@ -117,20 +123,24 @@ REFERENCE(ref_combine_grad)
 REFERENCE(ref_swap)
 {
 	UNUSED();
-	const int64_t a = op->d[0], b = op->d[1], cols = op->d[2];
+	const int64_t a = op->swap.outer, b = op->swap.inner, cols = op->swap.cols;
 	for (int64_t i = 0; i < a; i++)
 		for (int64_t j = 0; j < b; j++)
-			memcpy((double *)arg[1] + (j * a + i) * cols, (double *)arg[0] + (i * b + j) * cols, (size_t)cols * sizeof(double));
+			memcpy((double *)arg[1] + (j * a + i) * cols, (double *)arg[0] + (i * b + j) * cols,
+				(size_t)cols * sizeof(double));
 	return ST_OK;
 }
 
 REFERENCE(ref_grouped_gemm)
 {
 	struct op one = *op;
-	const int64_t m = op->d[0], n = op->d[1], k = op->d[2];
+	const int64_t m = op->gemm.m, n = op->gemm.n, k = op->gemm.k;
 	enum status st = ST_OK;
 	one.kind = OP_GEMM;
-	for (int64_t g = 0; g < op->d[3] && !st; g++)
-		st = ref_gemm(env, &one, (void *const[]){(double *)arg[0] + g * m * k, (double *)arg[1] + g * n * k, NULL, (double *)arg[2] + g * m * n}, e);
+	for (int64_t g = 0; g < op->gemm.groups && !st; g++)
+		st = ref_gemm(env, &one,
+			(void *const[]){(double *)arg[0] + g * m * k, (double *)arg[1] + g * n * k, NULL,
+				(double *)arg[2] + g * m * n},
+			e);
 	return st;
 }

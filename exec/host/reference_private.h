@@ -6,11 +6,12 @@
 
 typedef enum status reference_fn(const struct host_env *env, const struct op *op, void *const arg[], struct error *e);
 
-#define REFERENCE(name) enum status name(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
+#define REFERENCE(name) \
+	enum status name(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 #define UNUSED() ((void)env, (void)op, (void)arg, (void)e)
 
-reference_fn ref_gemm, ref_attention, ref_attention_grad, ref_attention_part, ref_attention_part_grad, ref_kv_pack, ref_kv_unpack, ref_rope;
-reference_fn ref_grouped_gemm, ref_route, ref_route_grad, ref_dispatch, ref_combine, ref_combine_grad, ref_swap;
-reference_fn ref_attn_scores, ref_attn_softmax, ref_attn_values, ref_attn_values_grad, ref_attn_softmax_grad, ref_attn_scores_grad;
+/* ref_NAME of each kind. Those that the reference does not compute are NULL in its table and defined nowhere. */
+#define OP(kind, name, ...) reference_fn ref_##name;
+#include "step/ops.def"
 
 #endif

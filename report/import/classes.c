@@ -1,8 +1,10 @@
-/* What a kernel does, by parts of its name. In order: the first that is found counts. Names as NCCL 2.4 to 2.28, RCCL, cuBLAS, CUTLASS, cuDNN, FlashAttention, PyTorch, Triton's inductor and Apex give them. */
+/* Classes of kernels by parts of their names; the first match counts. Names are those of NCCL 2.4 to 2.28, RCCL,
+ * cuBLAS, CUTLASS, cuDNN, FlashAttention, PyTorch, Triton's inductor and Apex. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "report/import/trace.h"
 
 struct pattern {
@@ -10,30 +12,76 @@ struct pattern {
 	enum op_class class_;
 };
 
-/* All of a communication library's kernels: nccl, and kernels that PyTorch's symmetric memory, NVSHMEM, DeepEP, Transformer Engine's user buffers, vLLM and TensorRT-LLM brought. */
-static const char *const communicates[] = {"nccl", "rccl", "nvshmem", "symm_mem", "multimem_all", "one_shot_all", "two_shot_all", "deep_ep", "msccl", "oneccl",
-	"userbuffers", "cross_device_reduce", "allreducefusion", "allreduce_fusion"};
+/* All of a communication library's kernels: nccl, and kernels that PyTorch's symmetric memory, NVSHMEM, DeepEP,
+ * Transformer Engine's user buffers, vLLM and TensorRT-LLM brought. */
+static const char *const communicates[] = {"nccl", "rccl", "nvshmem", "symm_mem", "multimem_all", "one_shot_all",
+	"two_shot_all", "deep_ep", "msccl", "oneccl", "userbuffers", "cross_device_reduce", "allreducefusion",
+	"allreduce_fusion"};
 
 static const struct pattern collectives[] = {
-	{"reducescatter", CLASS_REDUCE_SCATTER}, {"reduce_scatter", CLASS_REDUCE_SCATTER}, {"allreduce", CLASS_ALL_REDUCE}, {"all_reduce", CLASS_ALL_REDUCE},
-	{"allgather", CLASS_ALL_GATHER}, {"all_gather", CLASS_ALL_GATHER}, {"alltoall", CLASS_ALLTOALL}, {"all_to_all", CLASS_ALLTOALL}, {"dispatch", CLASS_ALLTOALL}, {"combine", CLASS_ALLTOALL},
-	{"_rr_rs", CLASS_REDUCE_SCATTER}, {"_mc_rs", CLASS_REDUCE_SCATTER}, {"_rr_ag", CLASS_ALL_GATHER}, {"_rw_ag", CLASS_ALL_GATHER}, {"_mc_ag", CLASS_ALL_GATHER},
-	{"broadcast", CLASS_BROADCAST}, {"sendrecv", CLASS_SENDRECV}, {"send", CLASS_SENDRECV}, {"recv", CLASS_SENDRECV}, {"reduce", CLASS_ALL_REDUCE},
+	{"reducescatter", CLASS_REDUCE_SCATTER},
+	{"reduce_scatter", CLASS_REDUCE_SCATTER},
+	{"allreduce", CLASS_ALL_REDUCE},
+	{"all_reduce", CLASS_ALL_REDUCE},
+	{"allgather", CLASS_ALL_GATHER},
+	{"all_gather", CLASS_ALL_GATHER},
+	{"alltoall", CLASS_ALLTOALL},
+	{"all_to_all", CLASS_ALLTOALL},
+	{"dispatch", CLASS_ALLTOALL},
+	{"combine", CLASS_ALLTOALL},
+	{"_rr_rs", CLASS_REDUCE_SCATTER},
+	{"_mc_rs", CLASS_REDUCE_SCATTER},
+	{"_rr_ag", CLASS_ALL_GATHER},
+	{"_rw_ag", CLASS_ALL_GATHER},
+	{"_mc_ag", CLASS_ALL_GATHER},
+	{"broadcast", CLASS_BROADCAST},
+	{"sendrecv", CLASS_SENDRECV},
+	{"send", CLASS_SENDRECV},
+	{"recv", CLASS_SENDRECV},
+	{"reduce", CLASS_ALL_REDUCE},
 };
 
 static const struct pattern kernels[] = {
-	{"multi_tensor_apply", CLASS_OPTIMIZER}, {"adam", CLASS_OPTIMIZER}, {"lamb", CLASS_OPTIMIZER}, {"sgd", CLASS_OPTIMIZER},
-	{"flash", CLASS_ATTENTION}, {"fmha", CLASS_ATTENTION}, {"attention", CLASS_ATTENTION}, {"sdpa", CLASS_ATTENTION}, {"_attn", CLASS_ATTENTION}, {"attn_", CLASS_ATTENTION},
-	{"nll_loss", CLASS_LOSS}, {"cross_entropy", CLASS_LOSS}, {"crossentropy", CLASS_LOSS}, {"softmax", CLASS_LOSS},
-	{"gemm", CLASS_GEMM}, {"gemv", CLASS_GEMM}, {"cutlass", CLASS_GEMM}, {"nvjet", CLASS_GEMM}, {"xmma", CLASS_GEMM}, {"cijk_", CLASS_GEMM}, {"splitkreduce", CLASS_GEMM}, {"triton_mm", CLASS_GEMM}, {"triton_tem", CLASS_GEMM},
-	{"layer_norm", CLASS_NORM}, {"layernorm", CLASS_NORM}, {"rms_norm", CLASS_NORM}, {"rmsnorm", CLASS_NORM}, {"ln_fwd", CLASS_NORM}, {"ln_bwd", CLASS_NORM}, {"gammabeta", CLASS_NORM},
-	{"embedding", CLASS_EMBEDDING}, {"indexselect", CLASS_EMBEDDING}, {"fillfunctor", CLASS_MEMORY}, {"rocclr_copy", CLASS_MEMORY}, {"rocclr_fill", CLASS_MEMORY}, {"cast", CLASS_MEMORY}, {"quantize", CLASS_MEMORY},
+	{"multi_tensor_apply", CLASS_OPTIMIZER},
+	{"adam", CLASS_OPTIMIZER},
+	{"lamb", CLASS_OPTIMIZER},
+	{"sgd", CLASS_OPTIMIZER},
+	{"flash", CLASS_ATTENTION},
+	{"fmha", CLASS_ATTENTION},
+	{"attention", CLASS_ATTENTION},
+	{"sdpa", CLASS_ATTENTION},
+	{"_attn", CLASS_ATTENTION},
+	{"attn_", CLASS_ATTENTION},
+	{"nll_loss", CLASS_LOSS},
+	{"cross_entropy", CLASS_LOSS},
+	{"crossentropy", CLASS_LOSS},
+	{"softmax", CLASS_LOSS},
+	{"gemm", CLASS_GEMM},
+	{"gemv", CLASS_GEMM},
+	{"cutlass", CLASS_GEMM},
+	{"nvjet", CLASS_GEMM},
+	{"xmma", CLASS_GEMM},
+	{"cijk_", CLASS_GEMM},
+	{"splitkreduce", CLASS_GEMM},
+	{"triton_mm", CLASS_GEMM},
+	{"triton_tem", CLASS_GEMM},
+	{"layer_norm", CLASS_NORM},
+	{"layernorm", CLASS_NORM},
+	{"rms_norm", CLASS_NORM},
+	{"rmsnorm", CLASS_NORM},
+	{"ln_fwd", CLASS_NORM},
+	{"ln_bwd", CLASS_NORM},
+	{"gammabeta", CLASS_NORM},
+	{"embedding", CLASS_EMBEDDING},
+	{"indexselect", CLASS_EMBEDDING},
+	{"fillfunctor", CLASS_MEMORY},
+	{"rocclr_copy", CLASS_MEMORY},
+	{"rocclr_fill", CLASS_MEMORY},
+	{"cast", CLASS_MEMORY},
+	{"quantize", CLASS_MEMORY},
 };
 
-static bool contains(const char *lower, const char *part)
-{
-	return strstr(lower, part) != NULL;
-}
+static bool contains(const char *lower, const char *part) { return strstr(lower, part) != NULL; }
 
 static void lower_case(const char *name, char *out, size_t cap)
 {
@@ -47,15 +95,15 @@ enum op_class trace_kernel_class(const char *name)
 {
 	char lower[2048];
 	lower_case(name, lower, sizeof lower);
-	for (size_t i = 0; i < sizeof communicates / sizeof communicates[0]; i++) {
+	for (size_t i = 0; i < COUNT(communicates); i++) {
 		if (!contains(lower, communicates[i]))
 			continue;
-		for (size_t k = 0; k < sizeof collectives / sizeof collectives[0]; k++)
+		for (size_t k = 0; k < COUNT(collectives); k++)
 			if (contains(lower, collectives[k].part))
 				return collectives[k].class_;
 		return CLASS_SENDRECV; /* ncclDevKernel_Generic: grouped messages */
 	}
-	for (size_t k = 0; k < sizeof kernels / sizeof kernels[0]; k++)
+	for (size_t k = 0; k < COUNT(kernels); k++)
 		if (contains(lower, kernels[k].part))
 			return kernels[k].class_;
 	return CLASS_ELEMENTWISE;
@@ -65,7 +113,8 @@ enum op_class trace_copy_class(const char *name)
 {
 	char lower[256];
 	lower_case(name, lower, sizeof lower);
-	if (contains(lower, "memset") || contains(lower, "dtod") || contains(lower, "devicetodevice") || contains(lower, "device-to-device"))
+	if (contains(lower, "memset") || contains(lower, "dtod") || contains(lower, "devicetodevice") ||
+		contains(lower, "device-to-device"))
 		return CLASS_MEMORY;
 	return contains(lower, "ptop") || contains(lower, "peer-to-peer") ? CLASS_SENDRECV : CLASS_COPY;
 }

@@ -14,7 +14,7 @@ struct scan {
 	gzFile file;
 	char path[512];
 	unsigned char *at, *end;
-	uint64_t before_B; /* of the text, before the buffer */
+	uint64_t before_B;  /* of the text, before the buffer */
 	const char *wanted; /* what was expected where something else stood; NULL: nothing is wrong */
 	bool cut, damaged;
 	unsigned char buffer[BUFFER_B];
@@ -31,7 +31,8 @@ enum status scan_open(const char *path, struct scan **out, struct error *e)
 	errno = 0;
 	s->file = gzopen(path, "rb");
 	if (!s->file) {
-		enum status st = errno ? error_set(e, ST_INPUT, "%s: %s", path, strerror(errno)) : error_nomem(e, "a trace's reader");
+		enum status st = errno ? error_set(e, ST_INPUT, "%s: %s", path, strerror(errno))
+		                       : error_nomem(e, "a trace's reader");
 		free(s);
 		return st;
 	}
@@ -99,10 +100,7 @@ static bool take(struct scan *s, int c, const char *wanted)
 
 /* ---- members ---- */
 
-bool scan_enter(struct scan *s, char bracket)
-{
-	return take(s, bracket, bracket == '{' ? "an object" : "an array");
-}
+bool scan_enter(struct scan *s, char bracket) { return take(s, bracket, bracket == '{' ? "an object" : "an array"); }
 
 bool scan_more(struct scan *s, char closing, bool *first)
 {
@@ -148,10 +146,7 @@ bool scan_string(struct scan *s, char *out, size_t cap)
 	return true;
 }
 
-bool scan_key(struct scan *s, char *out, size_t cap)
-{
-	return scan_string(s, out, cap) && take(s, ':', "':'");
-}
+bool scan_key(struct scan *s, char *out, size_t cap) { return scan_string(s, out, cap) && take(s, ':', "':'"); }
 
 /* ---- numbers ---- */
 
@@ -213,7 +208,8 @@ static bool skip_string(struct scan *s)
 	for (;;) {
 		if (s->at == s->end && !refill(s))
 			return wrong(s, "the end of a text");
-		unsigned char *quote = memchr(s->at, '"', (size_t)(s->end - s->at)), *stop = quote ? quote : s->end, *escape = memchr(s->at, '\\', (size_t)(stop - s->at));
+		unsigned char *quote = memchr(s->at, '"', (size_t)(s->end - s->at)), *stop = quote ? quote : s->end,
+			      *escape = memchr(s->at, '\\', (size_t)(stop - s->at));
 		if (escape) {
 			s->at = escape + 1;
 			if (next(s) < 0)
@@ -250,10 +246,7 @@ static bool skip_to_depth(struct scan *s, int depth)
 	return true;
 }
 
-bool scan_leave(struct scan *s)
-{
-	return skip_to_depth(s, 1);
-}
+bool scan_leave(struct scan *s) { return skip_to_depth(s, 1); }
 
 bool scan_skip(struct scan *s)
 {
@@ -272,15 +265,9 @@ bool scan_skip(struct scan *s)
 
 /* ---- what happened ---- */
 
-bool scan_wrong(const struct scan *s)
-{
-	return s->wanted || s->damaged;
-}
+bool scan_wrong(const struct scan *s) { return s->wanted || s->damaged; }
 
-bool scan_cut(const struct scan *s)
-{
-	return s->cut;
-}
+bool scan_cut(const struct scan *s) { return s->cut; }
 
 uint64_t scan_read_B(const struct scan *s)
 {
@@ -293,5 +280,6 @@ enum status scan_failed(const struct scan *s, struct error *e)
 	unsigned long long at = s->before_B + (unsigned long long)(s->at - s->buffer);
 	if (s->damaged)
 		return error_set(e, ST_INPUT, "%s: byte %llu: the compressed data is damaged", s->path, at);
-	return error_set(e, ST_INPUT, "%s: byte %llu: %s was expected", s->path, at, s->wanted ? s->wanted : "more of the file");
+	return error_set(e, ST_INPUT, "%s: byte %llu: %s was expected", s->path, at,
+		s->wanted ? s->wanted : "more of the file");
 }

@@ -1,6 +1,8 @@
-/* Reads JSON as a stream, plain or gzip, in constant memory: traces have gigabytes, of which a reader wants a few fields. RFC 8259, but what is skipped is only matched bracket by bracket.
+/* Reads JSON as a stream, plain or gzip, in constant memory: traces have gigabytes, of which a reader wants a few
+ * fields. RFC 8259, but what is skipped is only matched bracket by bracket.
  *
- * The reader asks for what it expects next; a call that does not find it returns false, and scan_failed says where and what. At the end of a file that was cut off everything returns false and scan_cut is true. */
+ * The reader asks for what it expects next; a call that does not find it returns false, and scan_failed says where and
+ * what. At the end of a file that was cut off everything returns false and scan_cut is true. */
 #ifndef STEPSIM_REPORT_IMPORT_JSON_SCAN_H
 #define STEPSIM_REPORT_IMPORT_JSON_SCAN_H
 
@@ -16,28 +18,31 @@ struct scan;
 enum status scan_open(const char *path, struct scan **out, struct error *e);
 void scan_close(struct scan *s);
 
-/* The next character that is no white space, not taken; -1 at the end. */
+/* Returns the next character that is no white space without taking it; -1 at the end. */
 int scan_peek(struct scan *s);
 
 /* Takes '{' or '[' ... */
 bool scan_enter(struct scan *s, char bracket);
-/* ... and then, before each member: true when there is one, false when the closing bracket was taken (or on failure). `first` is true before the first and is cleared. */
+/* ... and then, before each member: true when there is one, false when the closing bracket was taken (or on failure).
+ * `first` is true before the first and is cleared. */
 bool scan_more(struct scan *s, char closing, bool *first);
 
-/* A member's name and its colon; a text. Escapes of one character are undone, \u stays as it is; what is longer than cap - 1 is cut. */
+/* Read a member's name with its colon, or a text. Escapes of one character are undone, \u stays as it is. Texts longer
+ * than cap - 1 are cut. */
 bool scan_key(struct scan *s, char *out, size_t cap);
 bool scan_string(struct scan *s, char *out, size_t cap);
 
-/* A number, or a number in quotes, times 1000, rounded to an integer: microseconds with decimals are nanoseconds without loss, beyond what a double holds. */
+/* Reads a number, or a number in quotes, times 1000 and rounded. Microseconds with decimals become nanoseconds without
+ * loss, also beyond what a double holds. */
 bool scan_thousandths(struct scan *s, int64_t *out);
 bool scan_integer(struct scan *s, int64_t *out);
 
-/* Any value. */
+/* Skips any value. */
 bool scan_skip(struct scan *s);
-/* The rest of the object or array that was entered last, with its closing bracket. */
+/* Skips the rest of the object or array that was entered last, with its closing bracket. */
 bool scan_leave(struct scan *s);
 
-bool scan_wrong(const struct scan *s);      /* something else stood where a value was expected, or compressed data is damaged */
+bool scan_wrong(const struct scan *s);      /* an unexpected token, or damaged compressed data */
 bool scan_cut(const struct scan *s);        /* the file ended inside a value */
 uint64_t scan_read_B(const struct scan *s); /* of the file as it lies on disk, for progress */
 

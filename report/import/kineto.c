@@ -1,10 +1,13 @@
-/* PyTorch profiler's Chrome traces (pytorch/kineto, libkineto/src/output_json.cpp writes them; Trace Event Format, Google 2016): {"distributedInfo": {"rank", "world_size"}, "traceEvents": [...]}, or the array alone.
- * Of its events count: complete ones ("ph": "X") of the GPU (cat kernel, gpu_memcpy, gpu_memset), launches (cat cuda_runtime, cuda_driver) and the schedule's steps ("ProfilerStep#N", cat user_annotation).
- * cuda_sync and gpu_user_annotation lie on GPU streams too and are no work. */
+/* PyTorch profiler's Chrome traces (pytorch/kineto, libkineto/src/output_json.cpp writes them; Trace Event Format,
+ * Google 2016): {"distributedInfo": {"rank", "world_size"}, "traceEvents": [...]}, or the array alone. Of its events
+ * count: complete ones ("ph": "X") of the GPU (cat kernel, gpu_memcpy, gpu_memset), launches (cat cuda_runtime,
+ * cuda_driver) and the schedule's steps ("ProfilerStep#N", cat user_annotation). cuda_sync and gpu_user_annotation lie
+ * on GPU streams too and are no work. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/array.h"
 #include "report/import/json_scan.h"
 #include "report/import/trace.h"
 
@@ -18,7 +21,8 @@ enum category { CAT_NONE, CAT_KERNEL, CAT_COPY, CAT_LAUNCH, CAT_HOST, CAT_COUNT 
 static const struct {
 	const char *name;
 	enum category category;
-} categories[] = {{"kernel", CAT_KERNEL}, {"gpu_memcpy", CAT_COPY}, {"memcpy", CAT_COPY}, {"gpu_memset", CAT_COPY}, {"memset", CAT_COPY}, {"cuda_runtime", CAT_LAUNCH}, {"runtime", CAT_LAUNCH}, {"cuda_driver", CAT_LAUNCH},
+} categories[] = {{"kernel", CAT_KERNEL}, {"gpu_memcpy", CAT_COPY}, {"memcpy", CAT_COPY}, {"gpu_memset", CAT_COPY},
+	{"memset", CAT_COPY}, {"cuda_runtime", CAT_LAUNCH}, {"runtime", CAT_LAUNCH}, {"cuda_driver", CAT_LAUNCH},
 	{"user_annotation", CAT_HOST}, {"cpu_op", CAT_HOST}, {"operator", CAT_HOST}};
 
 struct event {
@@ -30,7 +34,7 @@ struct event {
 
 static enum category category_of(const char *cat)
 {
-	for (size_t i = 0; i < sizeof categories / sizeof categories[0]; i++)
+	for (size_t i = 0; i < COUNT(categories); i++)
 		if (strcasecmp(cat, categories[i].name) == 0)
 			return categories[i].category;
 	return CAT_NONE;
@@ -103,7 +107,7 @@ static bool read_event(struct scan *s, struct event *v)
 		} else if (strcmp(key, "dur") == 0 && is_number(s)) {
 			ok = v->lasts = scan_thousandths(s, &v->dur_ns);
 		} else {
-			ok = strcmp(key, "args") == 0 ? read_members(s, args, sizeof args / sizeof args[0]) : scan_skip(s);
+			ok = strcmp(key, "args") == 0 ? read_members(s, args, COUNT(args)) : scan_skip(s);
 		}
 		if (!ok)
 			return false;
@@ -113,7 +117,8 @@ static bool read_event(struct scan *s, struct event *v)
 
 static enum status keep(const struct event *v, const char *path, struct trace_set *set, struct error *e)
 {
-	if (!v->complete || v->category == CAT_NONE || (v->category == CAT_HOST && strncmp(v->name, "ProfilerStep#", 13) != 0))
+	if (!v->complete || v->category == CAT_NONE ||
+		(v->category == CAT_HOST && strncmp(v->name, "ProfilerStep#", 13) != 0))
 		return ST_OK;
 	bool work = v->category == CAT_KERNEL || v->category == CAT_COPY;
 	if (!v->timed || !v->lasts || v->dur_ns < 0) {
@@ -126,12 +131,19 @@ static enum status keep(const struct event *v, const char *path, struct trace_se
 		return error_nomem(e, "a trace");
 	bool ok = true;
 	if (v->category == CAT_LAUNCH) {
-		ok = v->correlation <= 0 || v->correlation > UINT32_MAX || vec_push(&g->launches, ((struct traced_launch){(uint32_t)v->correlation, v->ts_ns}));
+		ok = v->correlation <= 0 || v->correlation > UINT32_MAX ||
+		     vec_push(&g->launches, ((struct traced_launch){(uint32_t)v->correlation, v->ts_ns}));
 	} else if (v->category == CAT_HOST) {
 		ok = vec_push(&g->steps, ((struct traced_step){v->ts_ns, v->ts_ns + v->dur_ns}));
 	} else {
-		struct traced t = {.start_ns = v->ts_ns, .end_ns = v->ts_ns + v->dur_ns, .launch_ns = TRACE_NOT_LAUNCHED, .stream = (int32_t)v->stream, .correlation = v->correlation > 0 && v->correlation <= UINT32_MAX ? (uint32_t)v->correlation : 0};
-		ok = trace_intern(set, v->name, v->category == CAT_KERNEL ? trace_kernel_class : trace_copy_class, &t.name);
+		struct traced t = {.start_ns = v->ts_ns,
+			.end_ns = v->ts_ns + v->dur_ns,
+			.launch_ns = TRACE_NOT_LAUNCHED,
+			.stream = (int32_t)v->stream,
+			.correlation = v->correlation > 0 && v->correlation <= UINT32_MAX ? (uint32_t)v->correlation
+		                                                                          : 0};
+		ok = trace_intern(set, v->name, v->category == CAT_KERNEL ? trace_kernel_class : trace_copy_class,
+			&t.name);
 		if (ok) {
 			t.class_ = set->names.at[t.name]->class_;
 			ok = vec_push(&g->work, t);
@@ -140,7 +152,8 @@ static enum status keep(const struct event *v, const char *path, struct trace_se
 	return ok ? ST_OK : error_nomem(e, "a trace");
 }
 
-static enum status read_events(struct scan *s, const char *path, struct trace_set *set, trace_progress *progress, void *ctx, struct error *e)
+static enum status read_events(struct scan *s, const char *path, struct trace_set *set, trace_progress *progress,
+	void *ctx, struct error *e)
 {
 	struct event v;
 	bool first = true;
@@ -162,7 +175,8 @@ static enum status read_events(struct scan *s, const char *path, struct trace_se
 	return st;
 }
 
-static enum status read_top(struct scan *s, const char *path, struct trace_set *set, int64_t *rank, int64_t *world, bool *found, trace_progress *progress, void *ctx, struct error *e)
+static enum status read_top(struct scan *s, const char *path, struct trace_set *set, int64_t *rank, int64_t *world,
+	bool *found, trace_progress *progress, void *ctx, struct error *e)
 {
 	char key[64];
 	bool first = true;
@@ -179,14 +193,15 @@ static enum status read_top(struct scan *s, const char *path, struct trace_set *
 		if (strcmp(key, "traceEvents") == 0 && scan_peek(s) == '[') {
 			*found = true;
 			st = read_events(s, path, set, progress, ctx, e);
-		} else if (strcmp(key, "distributedInfo") == 0 ? !read_members(s, ranks, sizeof ranks / sizeof ranks[0]) : !scan_skip(s)) {
+		} else if (strcmp(key, "distributedInfo") == 0 ? !read_members(s, ranks, COUNT(ranks))
+							       : !scan_skip(s)) {
 			break;
 		}
 	}
 	return st;
 }
 
-/* What the host did belongs to the process's GPU: the one with the most work where there are several. */
+/* Gives the host's events to the process's GPU; of several GPUs to the one with the most work. */
 static void give_host_events(struct trace_set *set, size_t first)
 {
 	size_t host = set->gpus.n, most = set->gpus.n;
@@ -215,7 +230,8 @@ enum status kineto_read(const char *path, struct trace_set *set, trace_progress 
 		return st;
 	st = read_top(s, path, set, &rank, &world, &found, progress, ctx, e);
 	if (!st && !found)
-		st = error_set(e, ST_INPUT, "%s: neither a Chrome trace (traceEvents) nor an Nsight Systems export (SQLite)", path);
+		st = error_set(e, ST_INPUT,
+			"%s: neither a Chrome trace (traceEvents) nor an Nsight Systems export (SQLite)", path);
 	else if (!st && scan_wrong(s))
 		st = scan_failed(s, e);
 	set->files_cut += !st && scan_cut(s);

@@ -35,27 +35,22 @@ bool trace_intern(struct trace_set *set, const char *name, enum op_class (*class
 	return true;
 }
 
-const char *trace_name(const struct trace_set *set, const struct traced *t)
-{
-	return set->names.at[t->name]->text;
-}
+const char *trace_name(const struct trace_set *set, const struct traced *t) { return set->names.at[t->name]->text; }
 
 /* ---- GPUs ---- */
 
 struct traced_gpu *trace_gpu(struct trace_set *set, const char *path, int64_t process, int64_t device)
 {
 	for (size_t i = set->gpus.n; i-- > 0;)
-		if (set->gpus.at[i].process == process && set->gpus.at[i].device == device && strcmp(set->gpus.at[i].path, path) == 0)
+		if (set->gpus.at[i].process == process && set->gpus.at[i].device == device &&
+			strcmp(set->gpus.at[i].path, path) == 0)
 			return &set->gpus.at[i];
 	struct traced_gpu g = {.rank = -1, .world = -1, .process = process, .device = device};
 	snprintf(g.path, sizeof g.path, "%s", path);
 	return vec_push(&set->gpus, g) ? &set->gpus.at[set->gpus.n - 1] : NULL;
 }
 
-static void free_node(void *node)
-{
-	(void)node; /* the names own them */
-}
+static void free_node(void *node) { (void)node; /* the names own them */ }
 
 void trace_free(struct trace_set *set)
 {
@@ -102,9 +97,15 @@ enum status trace_read(const char *path, struct trace_set *set, trace_progress *
 	for (size_t i = before; i < set->gpus.n; i++)
 		work += set->gpus.at[i].work.n;
 	if (!work && set->whole_graphs > graphs)
-		return error_set(e, ST_INPUT, "%s: its CUDA graphs were traced as wholes, without their kernels (nsys profile --cuda-graph-trace=node shows them)", path);
+		return error_set(e, ST_INPUT,
+			"%s: its CUDA graphs were traced as wholes, without their kernels (nsys profile "
+			"--cuda-graph-trace=node shows them)",
+			path);
 	if (!work)
-		return error_set(e, ST_INPUT, "%s: no kernel of a GPU is in it (PyTorch's profiler needs ProfilerActivity.CUDA; `nsys export --type sqlite` of a run traced with --trace cuda)", path);
+		return error_set(e, ST_INPUT,
+			"%s: no kernel of a GPU is in it (PyTorch's profiler needs ProfilerActivity.CUDA; `nsys "
+			"export --type sqlite` of a run traced with --trace cuda)",
+			path);
 	return ST_OK;
 }
 
@@ -113,7 +114,8 @@ enum status trace_read(const char *path, struct trace_set *set, trace_progress *
 static int by_start(const void *a, const void *b)
 {
 	const struct traced *x = a, *y = b;
-	return x->start_ns != y->start_ns ? (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns) : (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
+	return x->start_ns != y->start_ns ? (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns)
+	                                  : (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
 }
 
 static int step_by_start(const void *a, const void *b)
@@ -142,7 +144,9 @@ static void find_launches(struct traced_gpu *g)
 	for (size_t i = 0; i < g->work.n; i++) {
 		struct traced *t = &g->work.at[i];
 		struct traced_launch wanted = {.correlation = t->correlation};
-		const struct traced_launch *found = t->correlation ? bsearch(&wanted, g->launches.at, g->launches.n, sizeof wanted, by_correlation) : NULL;
+		const struct traced_launch *found = t->correlation ? bsearch(&wanted, g->launches.at, g->launches.n,
+									     sizeof wanted, by_correlation)
+		                                                   : NULL;
 		if (found)
 			t->launch_ns = found->start_ns;
 	}
@@ -165,7 +169,9 @@ enum status trace_finish(struct trace_set *set, struct error *e)
 		return ST_OK;
 	qsort(set->gpus.at, set->gpus.n, sizeof set->gpus.at[0], by_rank);
 	for (size_t i = 1; i < set->gpus.n; i++)
-		if (set->gpus.at[i].rank == set->gpus.at[i - 1].rank && strcmp(set->gpus.at[i].path, set->gpus.at[i - 1].path) != 0)
-			return error_set(e, ST_INPUT, "%s: of rank %lld, as %s is", set->gpus.at[i].path, (long long)set->gpus.at[i].rank, set->gpus.at[i - 1].path);
+		if (set->gpus.at[i].rank == set->gpus.at[i - 1].rank &&
+			strcmp(set->gpus.at[i].path, set->gpus.at[i - 1].path) != 0)
+			return error_set(e, ST_INPUT, "%s: of rank %lld, as %s is", set->gpus.at[i].path,
+				(long long)set->gpus.at[i].rank, set->gpus.at[i - 1].path);
 	return ST_OK;
 }

@@ -2,21 +2,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/clock.h"
-#include "sim/engine.h"
+#include "sim/engine/engine.h"
 
 #define TASKS 500000
 #define REPEATS 3
 
-/* Compute on lane 0, launched by the host; every `every` ops a collective on lane 1 that depends on the op before it and takes from compute; now and then compute waits for one. */
+/* Compute on lane 0, launched by the host; every `every` ops a collective on lane 1 that depends on the op before it
+ * and takes from compute; now and then compute waits for one. */
 static size_t fill(struct task *tasks, uint32_t *deps, uint32_t actors, uint32_t every, int joined)
 {
 	size_t n_deps = 0, each = TASKS / actors;
 	for (uint32_t a = 0; a < actors; a++)
 		for (size_t i = 0; i < each; i++) {
 			struct task *t = &tasks[a * each + i];
-			int comm = every && i % every == every - 1, waits = every && i >= 2 * every && i % (8 * every) == 0;
-			*t = (struct task){.actor = a, .lane = comm ? 1 : 0, .join = -1, .issue_ps = 3000000, .dep0 = (uint32_t)n_deps, .use = {.weight = comm ? 1.1 : 1, .demand = {comm ? 0.1 : 1, comm ? 0.2 : 0.5}}};
+			int comm = every && i % every == every - 1,
+			    waits = every && i >= 2 * every && i % (8 * every) == 0;
+			*t = (struct task){.actor = a,
+				.lane = comm ? 1 : 0,
+				.join = -1,
+				.issue_ps = 3000000,
+				.dep0 = (uint32_t)n_deps,
+				.use = {.weight = comm ? 1.1 : 1, .demand = {comm ? 0.1 : 1, comm ? 0.2 : 0.5}}};
 			t->alone_ps = comm ? 400000000 : 20000000 + (int64_t)((i * 7919 + a * 104729) % 80000000);
 			if (comm && joined)
 				t->join = (int32_t)i;
@@ -30,7 +38,11 @@ static size_t fill(struct task *tasks, uint32_t *deps, uint32_t actors, uint32_t
 
 int main(void)
 {
-	static const struct { const char *what; uint32_t actors, every; int joined; } cases[] = {
+	static const struct {
+		const char *what;
+		uint32_t actors, every;
+		int joined;
+	} cases[] = {
 		{"1 actor, compute alone", 1, 0, 0},
 		{"1 actor, a collective every 20 ops", 1, 20, 0},
 		{"1 actor, a collective every 4 ops", 1, 4, 0},
@@ -42,7 +54,7 @@ int main(void)
 	uint32_t *deps = calloc(TASKS, sizeof *deps);
 	struct task_time *times = calloc(TASKS, sizeof *times);
 	int failed = !tasks || !deps || !times;
-	for (size_t k = 0; k < sizeof cases / sizeof cases[0] && !failed; k++) {
+	for (size_t k = 0; k < COUNT(cases) && !failed; k++) {
 		size_t n = fill(tasks, deps, cases[k].actors, cases[k].every, cases[k].joined);
 		double best_s = 1e9;
 		struct error e = {0};
@@ -55,7 +67,8 @@ int main(void)
 		if (failed)
 			fprintf(stderr, "%s: %s\n", cases[k].what, e.text);
 		else
-			printf("engine: %-46s %zu tasks in %.3f s, %.2f million a second\n", cases[k].what, n, best_s, (double)n / best_s / 1e6);
+			printf("engine: %-46s %zu tasks in %.3f s, %.2f million a second\n", cases[k].what, n, best_s,
+				(double)n / best_s / 1e6);
 	}
 	free(tasks);
 	free(deps);

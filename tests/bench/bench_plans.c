@@ -1,4 +1,5 @@
-/* Figures of predictions, each with its limit: the program fails when one is missed. CPU time, so that neighbours on the machine do not count. */
+/* Figures of predictions, each with its limit: the program fails when one is missed. CPU time, so that neighbours on
+ * the machine do not count. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,11 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sim/advise.h"
-#include "sim/cost.h"
-#include "sim/evaluate.h"
-#include "sim/predict.h"
-#include "sim/search.h"
+#include "sim/advise/advise.h"
+#include "sim/price/cost.h"
+#include "sim/search/evaluate.h"
+#include "sim/engine/predict.h"
+#include "sim/search/search.h"
+#include "tests/unit/rates.h"
 
 static double cpu_s(void)
 {
@@ -23,7 +25,8 @@ static double cpu_s(void)
 static int verdict(const char *what, double value, double limit, int most, const char *unit)
 {
 	int missed = most ? value > limit : value < limit;
-	printf("%-66s %12.4g %-12s (at %s %g)%s\n", what, value, unit, most ? "most" : "least", limit, missed ? "  MISSED" : "");
+	printf("%-66s %12.4g %-12s (at %s %g)%s\n", what, value, unit, most ? "most" : "least", limit,
+		missed ? "  MISSED" : "");
 	return missed;
 }
 
@@ -51,7 +54,11 @@ static void advise_on(const char *text, const struct program *p, const struct ma
 	int fd = mkstemp(path);
 	if (!advice || fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text) || close(fd))
 		exit(1);
-	const struct advise_case a = {.path = path, .program = p, .machine = m, .predicted = r, .budget_ops = ADVICE_BUDGET_OPS};
+	const struct advise_case a = {.path = path,
+		.program = p,
+		.machine = m,
+		.predicted = r,
+		.budget_ops = ADVICE_BUDGET_OPS};
 	if (advise(&a, advice, &e))
 		die("advice", &e);
 	unlink(path);
@@ -60,8 +67,11 @@ static void advise_on(const char *text, const struct program *p, const struct ma
 
 static void predict_405b(int64_t gpus)
 {
-	static const char text[] = "model: {preset: llama3-405b}\ntrain: {stack: megatron-core, dtype: bf16, global_batch: %lld, micro_batch: 1}\n"
-				   "parallel: {strategy: zero1, tensor: 8, sequence_parallel: true, pipeline: 16, schedule: 1f1b, layers_per_stage: [7, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 7]}\n";
+	static const char text[] =
+		"model: {preset: llama3-405b}\n"
+		"train: {stack: megatron-core, dtype: bf16, global_batch: %lld, micro_batch: 1}\n"
+		"parallel: {strategy: zero1, tensor: 8, sequence_parallel: true, pipeline: 16, schedule: 1f1b, "
+		"layers_per_stage: [7, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 7]}\n";
 	char filled[sizeof text + 20];
 	struct config c;
 	struct machine m;
@@ -69,9 +79,12 @@ static void predict_405b(int64_t gpus)
 	struct result r;
 	struct timeline t;
 	struct error e = {0};
-	snprintf(filled, sizeof filled, text, (long long)(16 * gpus / 128)); /* 16 micro-batches of a sequence each, as Meta's 16 million tokens on 16,384 GPUs */
+	snprintf(filled, sizeof filled, text,
+		(long long)(16 * gpus /
+			    128)); /* 16 micro-batches of a sequence each, as Meta's 16 million tokens on 16,384 GPUs */
 	load(filled, &c);
-	if (machine_load("dgx-h100", gpus / 8, 0, &m, &e) || config_resolve(&c, gpus, &e) || program_build(&c, &p, &e) || predict(p, &m, &r, &t, &e))
+	if (machine_load("dgx-h100", gpus / 8, 0, &m, &e) || config_resolve(&c, gpus, &e) ||
+		program_build(&c, &p, &e) || predict(p, &m, &r, &t, &e))
 		die("llama3-405b", &e);
 	advise_on(filled, p, &m, &r);
 	timeline_free(&t);
@@ -93,8 +106,10 @@ static int bench_predict(int64_t gpus, double most_s, double most_MB)
 	struct rusage u;
 	if (child < 0 || wait4(child, &status, 0, &u) != child || status != 0)
 		return 1;
-	double s = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
-	snprintf(what, sizeof what, "predict and advise Llama 3 405B, %lld GPUs, TP 8, PP 16, DP %lld", (long long)gpus, (long long)(gpus / 128));
+	double s = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	           1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+	snprintf(what, sizeof what, "predict and advise Llama 3 405B, %lld GPUs, TP 8, PP 16, DP %lld", (long long)gpus,
+		(long long)(gpus / 128));
 	int missed = verdict(what, s, most_s, 1, "s");
 	return verdict("  memory", (double)u.ru_maxrss * 1024 / 1e6, most_MB, 1, "MB") || missed;
 }
@@ -146,14 +161,18 @@ static void schedules(struct evaluator *v, struct config *c, int64_t gpus)
 /* Every legal way to split GPT-3 over 64 to 1,024 GPUs, as a search would go through it. */
 static void enumerate(struct evaluator *v, struct config *c)
 {
-	for (int64_t gpus = 64; gpus <= 1024; gpus += gpus & (gpus - 1) ? gpus / 3 : gpus / 2) /* 64, 96, 128, 192, ... */
+	for (int64_t gpus = 64; gpus <= 1024;
+		gpus += gpus & (gpus - 1) ? gpus / 3 : gpus / 2) /* 64, 96, 128, 192, ... */
 		for (int64_t tensor = 1; tensor <= 8; tensor *= 2)
 			for (int sequence = 0; sequence < (tensor > 1 ? 2 : 1); sequence++)
 				for (int64_t stages = 1; stages <= c->model.layers; stages++)
 					for (int64_t micro = 1; micro <= 16; micro *= 2)
 						for (int recompute = 0; recompute < 2; recompute++) {
 							const int64_t data = gpus / (tensor * stages);
-							if (c->model.layers % stages != 0 || stages == c->model.layers || data * tensor * stages != gpus || c->train.global_batch % (micro * data) != 0)
+							if (c->model.layers % stages != 0 ||
+								stages == c->model.layers ||
+								data * tensor * stages != gpus ||
+								c->train.global_batch % (micro * data) != 0)
 								continue;
 							c->parallel.tensor = tensor;
 							c->parallel.sequence_parallel = sequence;
@@ -171,7 +190,9 @@ static int bench_plans(void)
 	struct machine m;
 	struct evaluator *v;
 	struct error e = {0};
-	load("model: {preset: gpt3-175b, vocab_padding: 128}\ntrain: {stack: megatron-core, dtype: bf16, global_batch: 1536}\n", &c);
+	load("model: {preset: gpt3-175b, vocab_padding: 128}\n"
+	     "train: {stack: megatron-core, dtype: bf16, global_batch: 1536}\n",
+		&c);
 	if (machine_load("dgx-a100", 128, 0, &m, &e) || evaluator_create(&m, &v, &e))
 		die("plans", &e);
 	double begin_s = cpu_s();
@@ -180,8 +201,11 @@ static int bench_plans(void)
 	struct evaluator_counts n = evaluator_counts(v);
 	evaluator_destroy(v);
 	machine_free(&m);
-	printf("plans of GPT-3 175B on 64 to 1,024 GPUs: %lld different ones in %.2f s, warming up included: %lld illegal, %lld too large for memory, %lld timed (%lld of them predicted, not folded); %lld short programs\n", (long long)n.plans,
-	       lasted_s, (long long)n.illegal, (long long)n.too_large, (long long)n.timed, (long long)n.predicted, (long long)n.measured);
+	printf("plans of GPT-3 175B on 64 to 1,024 GPUs: %lld different ones in %.2f s, warming up included: %lld "
+	       "illegal, %lld too large for memory, %lld timed (%lld of them predicted, not folded); %lld short "
+	       "programs\n",
+		(long long)n.plans, lasted_s, (long long)n.illegal, (long long)n.too_large, (long long)n.timed,
+		(long long)n.predicted, (long long)n.measured);
 	int missed = verdict("  plans evaluated", (double)(n.plans - n.illegal) / lasted_s, 20000, 0, "a second");
 	printf("  of them timed: %.0f a second\n", (double)n.timed / lasted_s);
 	return missed;
@@ -198,7 +222,10 @@ static int bench_search(void)
 	const struct search_options o = {.threads = CORES};
 	if (!c || !r)
 		return 1;
-	load("model: {preset: llama3-70b}\ntrain: {stack: megatron-core, dtype: bf16, global_batch: 512, micro_batch: 1}\nparallel: {strategy: zero1, tensor: 8, sequence_parallel: true, pipeline: 4}\n", c);
+	load("model: {preset: llama3-70b}\n"
+	     "train: {stack: megatron-core, dtype: bf16, global_batch: 512, micro_batch: 1}\n"
+	     "parallel: {strategy: zero1, tensor: 8, sequence_parallel: true, pipeline: 4}\n",
+		c);
 	if (machine_load("dgx-h100", GPUS / 8, 0, &m, &e))
 		die("machine", &e);
 	c->node_ranks = m.devices_per_node;
@@ -206,7 +233,9 @@ static int bench_search(void)
 	if (search(c, &m, GPUS, &o, r, &e))
 		die("search", &e);
 	double lasted_s = cpu_s() - begin_s;
-	printf("search, Llama 3 70B on %d H100: %lld plans, %lld too large, %lld pruned, %lld timed\n", GPUS, (long long)r->counts.plans, (long long)r->counts.too_large, (long long)r->counts.pruned, (long long)r->counts.timed);
+	printf("search, Llama 3 70B on %d H100: %lld plans, %lld too large, %lld pruned, %lld timed\n", GPUS,
+		(long long)r->counts.plans, (long long)r->counts.too_large, (long long)r->counts.pruned,
+		(long long)r->counts.timed);
 	search_free(r);
 	machine_free(&m);
 	free(r);
@@ -223,10 +252,11 @@ static int bench_all_reduce(void)
 	struct error e = {0};
 	if (machine_load("dgx-h100", RANKS / 8, 0, &m, &e))
 		die("machine", &e);
-	double begin_s = cpu_s(), sum = collective_time_s(&m, COLL_ALL_REDUCE, RANKS, 1, 1e9), first_s = cpu_s() - begin_s;
+	double begin_s = cpu_s(), sum = collective_time_s(RATES(&m), COLL_ALL_REDUCE, RANKS, 1, 1e9),
+	       first_s = cpu_s() - begin_s;
 	begin_s = cpu_s();
 	for (int i = 0; i < REPEATS; i++)
-		sum += collective_time_s(&m, COLL_ALL_REDUCE, RANKS, 1, 1e6 * (i + 1));
+		sum += collective_time_s(RATES(&m), COLL_ALL_REDUCE, RANKS, 1, 1e6 * (i + 1));
 	double each_s = (cpu_s() - begin_s) / REPEATS;
 	machine_free(&m);
 	int missed = verdict("price of an all-reduce on 65,536 ranks, the first", 1e3 * first_s, 1, 1, "ms");

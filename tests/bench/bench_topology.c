@@ -1,4 +1,5 @@
-/* Figures of the topology: building a cluster of 1,024 hosts with 8 GPUs each, the groups of every mesh of powers of two on it, and routes between random devices. */
+/* Figures of the topology: building a cluster of 1,024 hosts with 8 GPUs each, the groups of every mesh of powers of
+ * two on it, and routes between random devices. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -13,7 +14,12 @@
 
 static void link_to(struct graph *g, int32_t a, int32_t b, enum link_kind kind, struct rate r)
 {
-	struct link l = {.a = a, .b = b, .kind = kind, .Bps = r.Bps, .datasheet_Bps = r.datasheet_Bps, .latency_s = r.latency_s};
+	struct link l = {.a = a,
+		.b = b,
+		.kind = kind,
+		.Bps = r.Bps,
+		.datasheet_Bps = r.datasheet_Bps,
+		.latency_s = r.latency_s};
 	if (graph_add_link(g, &l) < 0)
 		abort();
 }
@@ -35,7 +41,8 @@ static struct graph *host(int nvswitch, enum unlike unlike, int number)
 	struct graph *g = graph_create(SAID_BY_LINE);
 	if (!g)
 		abort();
-	int32_t cpu[2] = {add(g, VERTEX_CPU), add(g, VERTEX_CPU)}, net = add(g, VERTEX_NETWORK), nvs = nvswitch ? add(g, VERTEX_NVSWITCH) : -1, pci = -1;
+	int32_t cpu[2] = {add(g, VERTEX_CPU), add(g, VERTEX_CPU)}, net = add(g, VERTEX_NETWORK),
+		nvs = nvswitch ? add(g, VERTEX_NVSWITCH) : -1, pci = -1;
 	link_to(g, cpu[0], cpu[1], LINK_SOCKET, rate_socket("EPYC", 0));
 	for (int i = 0; i < GPUS; i++) {
 		if (i % 2 == 0) {
@@ -78,7 +85,8 @@ static int run(const char *what, int nvswitch, enum unlike unlike)
 	for (int i = 0; i < ROUTES && !failed; i++) {
 		struct cluster_route r;
 		state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-		int64_t a = (int64_t)(state >> 40) % (HOSTS * GPUS), b = (int64_t)(state >> 16 & 0xffffff) % (HOSTS * GPUS);
+		int64_t a = (int64_t)(state >> 40) % (HOSTS * GPUS),
+			b = (int64_t)(state >> 16 & 0xffffff) % (HOSTS * GPUS);
 		failed = cluster_route(c, a, b, &r, &e) != ST_OK;
 		sum += r.Bps;
 	}
@@ -89,8 +97,10 @@ static int run(const char *what, int nvswitch, enum unlike unlike)
 	if (failed)
 		fprintf(stderr, "%s: %s\n", what, e.text);
 	else
-		printf("topology: %-34s build %.1f ms, %d meshes %.1f ms, %d routes %.1f ms (mean %.1f GB/s), at most %ld MB\n", what, 1e3 * (built_s - begin_s), meshes, 1e3 * (grouped_s - built_s), ROUTES,
-		       1e3 * (routed_s - grouped_s), sum / ROUTES / 1e9, usage.ru_maxrss / 1024);
+		printf("topology: %-34s build %.1f ms, %d meshes %.1f ms, %d routes %.1f ms (mean %.1f GB/s), at most "
+		       "%ld MB\n",
+			what, 1e3 * (built_s - begin_s), meshes, 1e3 * (grouped_s - built_s), ROUTES,
+			1e3 * (routed_s - grouped_s), sum / ROUTES / 1e9, usage.ru_maxrss / 1024);
 	return failed;
 }
 

@@ -1,12 +1,13 @@
-/* An op with its arguments twice: in the stored formats for a kernel of exec/cuda, and in double, rounded to the same values, for the reference. Guards of known bytes stand before and behind each buffer
- * of the kernel's, scratch included (rig_memory.h).
+/* An op with its arguments twice: in the stored formats for a kernel of exec/cuda, and in double, rounded to the same
+ * values, for the reference. Guards of known bytes stand before and behind each buffer of the kernel's, scratch
+ * included (rig_memory.h).
  *
  *   struct cuda_rig r;
- *   cuda_rig_open(&r, cuda_rig_op(OP_NORM, OP_RMS, 0, DT_BF16, DT_BF16, 7, 33, 0, 0, 0), (struct cuda_rig_options){.absent = 1u << 2});
- *   cuda_rig_check(&r);
- *   cuda_rig_close(&r);
+ *   cuda_rig_open(&r, cuda_rig_op(OP_NORM, OP_RMS, 0, DT_BF16, DT_BF16, 7, 33, 0, 0, 0), (struct
+ * cuda_rig_options){.absent = 1u << 2}); cuda_rig_check(&r); cuda_rig_close(&r);
  *
- * Runs on the kernels' twins, in host memory; with CUDA_RIG_ON_GPU defined (tests/gpu in the Makefile) on the device, linked with the kernels themselves.
+ * Runs on the kernels' twins, in host memory; with CUDA_RIG_ON_GPU defined (tests/gpu in the Makefile) on the device,
+ * linked with the kernels themselves.
  */
 #ifndef STEPSIM_TESTS_CUDA_RIG_H
 #define STEPSIM_TESTS_CUDA_RIG_H
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "exec/cuda/kernels.h"
 #include "exec/host/reference.h"
 #include "step/program.h"
@@ -43,7 +45,7 @@ struct cuda_rig {
 	enum dtype format[OP_MAX_ARGS];
 	size_t n[OP_MAX_ARGS], row[OP_MAX_ARGS]; /* elements; of a row, whose largest value errors are relative to */
 	double limit[OP_MAX_ARGS];               /* of the relative error, by the stored format */
-	double terms;                            /* least size of what errors are relative to: that of the terms of sums. 1, as the arguments */
+	double terms; /* least size of what errors are relative to: that of the terms of sums. 1, as the arguments */
 	struct rig_block block[OP_MAX_ARGS], scratch, flag, step;
 	void *ref[OP_MAX_ARGS]; /* double, or int32; NULL: absent */
 };
@@ -61,10 +63,7 @@ static inline double cuda_rig_random(void)
 	return (double)(cuda_rig_state >> 11) / 9007199254740992.0 * 2.0 - 1.0;
 }
 
-static inline size_t rig_size(enum dtype d)
-{
-	return d == DT_BF16 || d == DT_FP16 ? 2 : 4;
-}
+static inline size_t rig_size(enum dtype d) { return d == DT_BF16 || d == DT_FP16 ? 2 : 4; }
 
 static inline void rig_store(enum dtype d, void *at, size_t i, double x)
 {
@@ -97,9 +96,16 @@ static inline double rig_load(enum dtype d, const void *at, size_t i)
 
 /* ---- the op ---- */
 
-static inline struct op cuda_rig_op(enum op_kind kind, unsigned flags, int mlp, enum dtype dtype, enum dtype out_dtype, int64_t d0, int64_t d1, int64_t d2, int64_t d3, int64_t d4)
+static inline struct op cuda_rig_op(enum op_kind kind, unsigned flags, int variant, enum dtype dtype,
+	enum dtype out_dtype, int64_t d0, int64_t d1, int64_t d2, int64_t d3, int64_t d4)
 {
-	return (struct op){.kind = (uint8_t)kind, .dtype = (uint8_t)dtype, .out_dtype = (uint8_t)out_dtype, .flags = (uint16_t)flags, .mlp = (uint8_t)mlp, .d = {d0, d1, d2, d3, d4}};
+	return (struct op){.kind = (uint8_t)kind,
+		.dtype = (uint8_t)dtype,
+		.out_dtype = (uint8_t)out_dtype,
+		.flags = (uint16_t)flags,
+		.mlp = (uint8_t)(kind == OP_OPTIMIZER ? 0 : variant),
+		.optimizer = (uint8_t)(kind == OP_OPTIMIZER ? variant : 0),
+		.d = {d0, d1, d2, d3, d4}};
 }
 
 /* The op's own format of an argument, from what its size depends on. */
@@ -117,7 +123,9 @@ static inline enum dtype rig_format_of(const struct op *op, int a)
 			probe.out_dtype = j ? DT_BF16 : DT_FP32;
 			bytes[i][j] = op_arg_bytes(&probe, a, 1);
 		}
-	return bytes[1][0] < bytes[0][0] ? (enum dtype)op->dtype : bytes[0][1] < bytes[0][0] ? (enum dtype)op->out_dtype : DT_FP32;
+	return bytes[1][0] < bytes[0][0]   ? (enum dtype)op->dtype
+	       : bytes[0][1] < bytes[0][0] ? (enum dtype)op->out_dtype
+	                                   : DT_FP32;
 }
 
 static inline size_t rig_elements(const struct op *op, int a)
@@ -132,17 +140,14 @@ static inline size_t rig_row(const struct op *op, int a)
 {
 	const struct op_kind_info *info = op_kind_info((enum op_kind)op->kind);
 	static const char *const single[] = {"stats", "max", "sums", "lse", "delta", "loss", "gates", "dgates"};
-	for (size_t i = 0; i < sizeof single / sizeof single[0]; i++)
-		if (!strcmp(info->arg_name[a], single[i]))
+	for (size_t i = 0; i < COUNT(single); i++)
+		if (!strcmp(info->arg[a].name, single[i]))
 			return 1;
 	int64_t row = info->n_dims == 5 ? op->d[4] : info->n_dims >= 2 ? op->d[1] : 64;
 	return row > 0 ? (size_t)row : 1;
 }
 
-static inline double cuda_rig_limit(enum dtype d)
-{
-	return d == DT_BF16 ? 1.6e-2 : d == DT_FP16 ? 2e-3 : 1e-5;
-}
+static inline double cuda_rig_limit(enum dtype d) { return d == DT_BF16 ? 1.6e-2 : d == DT_FP16 ? 2e-3 : 1e-5; }
 
 /* The reference's value becomes the kernel's, rounded; then both hold the same number. */
 static inline void cuda_rig_sync(struct cuda_rig *r, int a)
@@ -164,24 +169,25 @@ static inline int rig_arg_of(const struct op *op, const char *name)
 {
 	const struct op_kind_info *info = op_kind_info((enum op_kind)op->kind);
 	for (int a = 0; a < info->n_args; a++)
-		if (!strcmp(info->arg_name[a], name))
+		if (!strcmp(info->arg[a].name, name))
 			return a;
 	abort();
 }
 
-static inline int cuda_rig_arg(const struct cuda_rig *r, const char *name)
-{
-	return rig_arg_of(&r->op, name);
-}
+static inline int cuda_rig_arg(const struct cuda_rig *r, const char *name) { return rig_arg_of(&r->op, name); }
 
-/* What is only written begins as NaN, everything else random in [-1, 1), ids as zero. */
+/* Opens a rig. Arguments that are only written begin as NaN, ids as zero, all others random in [-1, 1). */
 static inline void cuda_rig_open(struct cuda_rig *r, struct op op, struct cuda_rig_options o)
 {
 	const struct op_kind_info *info = op_kind_info((enum op_kind)op.kind);
-	*r = (struct cuda_rig){.op = op, .env = {.heads = 12, .loss_scale = 0.125, .step = 3}, .n_args = info->n_args, .terms = 1.0};
+	*r = (struct cuda_rig){.op = op,
+		.env = {.heads = 12, .loss_scale = 0.125, .step = 3},
+		.n_args = info->n_args,
+		.terms = 1.0};
 	r->cuda = (struct cuda_env){.heads = r->env.heads, .loss_scale = r->env.loss_scale, .sms = 3, .op = 7};
 	for (int a = 0; a < r->n_args; a++) {
-		r->same_as[a] = o.in_place[1] && a == rig_arg_of(&op, o.in_place[1]) ? rig_arg_of(&op, o.in_place[0]) : -1;
+		r->same_as[a] = o.in_place[1] && a == rig_arg_of(&op, o.in_place[1]) ? rig_arg_of(&op, o.in_place[0])
+		                                                                     : -1;
 		r->absent[a] = (o.absent >> a & 1) || r->same_as[a] >= 0;
 		if (r->absent[a])
 			continue;
@@ -222,7 +228,8 @@ static inline void cuda_rig_close(struct cuda_rig *r)
 static inline void cuda_rig_ids(struct cuda_rig *r, int a, int64_t low, int64_t high)
 {
 	for (size_t i = 0; i < r->n[a]; i++)
-		((int32_t *)r->ref[a])[i] = (int32_t)(low + (int64_t)((cuda_rig_random() + 1.0) / 2.0 * (double)(high - low)));
+		((int32_t *)r->ref[a])[i] = (int32_t)(low + (int64_t)((cuda_rig_random() + 1.0) / 2.0 *
+								      (double)(high - low)));
 	cuda_rig_sync(r, a);
 }
 
@@ -262,16 +269,14 @@ static inline enum status cuda_rig_run(struct cuda_rig *r, struct error *e)
 	for (int a = 0; a < r->n_args; a++) {
 		bool intact = rig_block_download(&r->block[a]);
 		if (!intact)
-			fprintf(stderr, "%s: wrote beside %s\n", op_kind_info((enum op_kind)r->op.kind)->name, op_kind_info((enum op_kind)r->op.kind)->arg_name[a]);
+			fprintf(stderr, "%s: wrote beside %s\n", op_kind_info((enum op_kind)r->op.kind)->name,
+				op_kind_info((enum op_kind)r->op.kind)->arg[a].name);
 		CU_ASSERT_TRUE(intact);
 	}
 	return st;
 }
 
-static inline int32_t cuda_rig_flag(const struct cuda_rig *r)
-{
-	return *(const int32_t *)rig_host(&r->flag);
-}
+static inline int32_t cuda_rig_flag(const struct cuda_rig *r) { return *(const int32_t *)rig_host(&r->flag); }
 
 static inline void rig_complain(const struct cuda_rig *r, int a, size_t i, double got, double want, double scale)
 {
@@ -280,11 +285,14 @@ static inline void rig_complain(const struct cuda_rig *r, int a, size_t i, doubl
 	if (shown++ >= RIG_FAILURES_SHOWN)
 		return;
 	char name[OP_NAME_MAX];
-	fprintf(stderr, "%s, flags %x, mlp %d, %s: %s[%zu] of %zu as %s is %.9g, reference %.9g, scale %.3g\n", op_name(op, name), (unsigned)op->flags, op->mlp, dtype_name((enum dtype)op->dtype),
-		op_kind_info((enum op_kind)op->kind)->arg_name[a], i, r->n[a], dtype_name(r->format[a]), got, want, scale);
+	fprintf(stderr,
+		"%s, flags %x, mlp %d, optimizer %d, %s: %s[%zu] of %zu as %s is %.9g, reference %.9g, scale %.3g\n",
+		op_name(op, name), (unsigned)op->flags, op->mlp, op->optimizer, dtype_name((enum dtype)op->dtype),
+		op_kind_info((enum op_kind)op->kind)->arg[a].name, i, r->n[a], dtype_name(r->format[a]), got, want,
+		scale);
 }
 
-/* What is only read keeps its bytes. */
+/* Returns whether the op writes an argument. One that is only read must keep its bytes. */
 static inline bool rig_written(const struct cuda_rig *r, int a)
 {
 	for (int i = 0; i < r->n_args; i++)
@@ -341,18 +349,18 @@ static inline void cuda_rig_check(struct cuda_rig *r)
 }
 
 /* UNIT_MAIN, and once more with as many threads in a block as the launch asks for. */
-#define CUDA_MAIN(suite, ...)                                                                       \
-	int main(int argc, char **argv)                                                             \
-	{                                                                                           \
-		static const struct unit_test tests[] = {__VA_ARGS__};                              \
-		(void)argc;                                                                         \
-		int failed = unit_main(suite, tests, sizeof tests / sizeof tests[0]);               \
-		if (failed || getenv("STEPSIM_TWIN_THREADS") || RIG_ON_GPU)                         \
-			return failed;                                                              \
-		setenv("STEPSIM_TWIN_THREADS", "real", 1);                                          \
-		fflush(NULL);                                                                       \
-		execv("/proc/self/exe", argv);                                                      \
-		return 2;                                                                           \
+#define CUDA_MAIN(suite, ...) \
+	int main(int argc, char **argv) \
+	{ \
+		static const struct unit_test tests[] = {__VA_ARGS__}; \
+		(void)argc; \
+		int failed = unit_main(suite, tests, COUNT(tests)); \
+		if (failed || getenv("STEPSIM_TWIN_THREADS") || RIG_ON_GPU) \
+			return failed; \
+		setenv("STEPSIM_TWIN_THREADS", "real", 1); \
+		fflush(NULL); \
+		execv("/proc/self/exe", argv); \
+		return 2; \
 	}
 
 #endif

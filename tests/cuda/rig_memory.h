@@ -1,8 +1,9 @@
-/* The memory of a kernel under test, in one of two places: the host's, where the kernels' twins run, or with CUDA_RIG_ON_GPU defined the device's, beside the kernels themselves. All that differs between the
- * two stands here; the lists of cases know of neither.
+/* The memory of a kernel under test, in one of two places: the host's, where the kernels' twins run, or with
+ * CUDA_RIG_ON_GPU defined the device's, beside the kernels themselves. All that differs between the two stands here;
+ * the lists of cases know of neither.
  *
- * Guards of known bytes stand before and behind each block; under ASan they may not even be read. With STEPSIM_RIG_BARE set, device blocks end where the kernel's memory ends: then compute-sanitizer sees reads
- * beyond it as well.
+ * Guards of known bytes stand before and behind each block; under ASan they may not even be read. With STEPSIM_RIG_BARE
+ * set, device blocks end where the kernel's memory ends: then compute-sanitizer sees reads beyond it as well.
  */
 #ifndef STEPSIM_TESTS_RIG_MEMORY_H
 #define STEPSIM_TESTS_RIG_MEMORY_H
@@ -49,8 +50,14 @@ static inline unsigned char *rig_device_new(size_t bytes, unsigned char *host)
 }
 
 static inline void rig_device_free(unsigned char *device) { rig_must(cudaFree(device), "cudaFree"); }
-static inline void rig_to_device(unsigned char *device, const unsigned char *host, size_t n) { rig_must(cudaMemcpy(device, host, n, cudaMemcpyHostToDevice), "copy to the device"); }
-static inline void rig_to_host(unsigned char *host, const unsigned char *device, size_t n) { rig_must(cudaMemcpy(host, device, n, cudaMemcpyDeviceToHost), "copy to the host"); }
+static inline void rig_to_device(unsigned char *device, const unsigned char *host, size_t n)
+{
+	rig_must(cudaMemcpy(device, host, n, cudaMemcpyHostToDevice), "copy to the device");
+}
+static inline void rig_to_host(unsigned char *host, const unsigned char *device, size_t n)
+{
+	rig_must(cudaMemcpy(host, device, n, cudaMemcpyDeviceToHost), "copy to the host");
+}
 static inline void rig_wait(void) { rig_must(cudaDeviceSynchronize(), "a kernel"); }
 static inline void rig_real_threads(bool real) { (void)real; }
 
@@ -69,10 +76,24 @@ static inline void rig_real_threads(bool real) { (void)real; }
 void twin_threads_real(bool real); /* tests/doubles/twin.h */
 
 static inline size_t rig_guard_B(void) { return RIG_GUARD_B; }
-static inline unsigned char *rig_device_new(size_t bytes, unsigned char *host) { (void)bytes; return host; }
+static inline unsigned char *rig_device_new(size_t bytes, unsigned char *host)
+{
+	(void)bytes;
+	return host;
+}
 static inline void rig_device_free(unsigned char *device) { (void)device; }
-static inline void rig_to_device(unsigned char *device, const unsigned char *host, size_t n) { (void)device; (void)host; (void)n; }
-static inline void rig_to_host(unsigned char *host, const unsigned char *device, size_t n) { (void)host; (void)device; (void)n; }
+static inline void rig_to_device(unsigned char *device, const unsigned char *host, size_t n)
+{
+	(void)device;
+	(void)host;
+	(void)n;
+}
+static inline void rig_to_host(unsigned char *host, const unsigned char *device, size_t n)
+{
+	(void)host;
+	(void)device;
+	(void)n;
+}
 static inline void rig_wait(void) {}
 static inline void rig_real_threads(bool real) { twin_threads_real(real); }
 

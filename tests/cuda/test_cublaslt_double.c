@@ -1,4 +1,5 @@
-/* The double of cuBLASLt: products against sums by hand, and what it refuses. Runs on the doubles alone: elsewhere it is skipped. */
+/* The double of cuBLASLt: products against sums by hand, and what it refuses. Runs on the doubles alone: elsewhere it
+ * is skipped. */
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
@@ -7,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "tests/unit/harness.h"
 
 #define M 16
@@ -27,29 +29,35 @@ struct product {
 	uint32_t epilogue;
 	float alpha, beta;
 	size_t workspace_B;
-	int shift_B;         /* of A's address */
-	int64_t short_ld;    /* taken from A's leading dimension */
-	uint64_t k_of_b;     /* 0: K */
+	int shift_B;      /* of A's address */
+	int64_t short_ld; /* taken from A's leading dimension */
+	uint64_t k_of_b;  /* 0: K */
 	bool device_scalars, no_algo;
-	float scale_a;       /* 0: no pointer */
+	float scale_a;            /* 0: no pointer */
 	cudaDataType_t bias_type; /* 0: not set */
 };
 
 static const struct product plain = {
-	.compute = CUBLAS_COMPUTE_32F, .a = CUDA_R_32F, .b = CUDA_R_32F, .c = CUDA_R_32F, .d = CUDA_R_32F, .order = CUBLASLT_ORDER_COL, .batch = 1, .epilogue = CUBLASLT_EPILOGUE_DEFAULT, .alpha = 1,
+	.compute = CUBLAS_COMPUTE_32F,
+	.a = CUDA_R_32F,
+	.b = CUDA_R_32F,
+	.c = CUDA_R_32F,
+	.d = CUDA_R_32F,
+	.order = CUBLASLT_ORDER_COL,
+	.batch = 1,
+	.epilogue = CUBLASLT_EPILOGUE_DEFAULT,
+	.alpha = 1,
 	.workspace_B = 1 << 20,
 };
 
 /* ---- numbers: small ones, which every format holds ---- */
 
-static size_t size_of(cudaDataType_t t)
-{
-	return t == CUDA_R_32F ? 4 : t == CUDA_R_16F || t == CUDA_R_16BF ? 2 : 1;
-}
+static size_t size_of(cudaDataType_t t) { return t == CUDA_R_32F ? 4 : t == CUDA_R_16F || t == CUDA_R_16BF ? 2 : 1; }
 
 static void put(cudaDataType_t t, char *at, size_t i, float x)
 {
-	static const uint8_t e4m3[] = {0xc0, 0xb8, 0x00, 0x38, 0x40}, e5m2[] = {0xc0, 0xbc, 0x00, 0x3c, 0x40}; /* -2 ... 2 */
+	static const uint8_t e4m3[] = {0xc0, 0xb8, 0x00, 0x38, 0x40},
+			     e5m2[] = {0xc0, 0xbc, 0x00, 0x3c, 0x40}; /* -2 ... 2 */
 	_Float16 h = (_Float16)x;
 	uint32_t bits;
 	memcpy(&bits, &x, 4);
@@ -95,10 +103,7 @@ static float value(uint64_t row, uint64_t col, int32_t batch, int which)
 	return (float)((int)((row * 3 + col * 7 + (uint64_t)batch * 5 + (uint64_t)which * 2) % 5) - 2);
 }
 
-static float bias_of(uint64_t row)
-{
-	return (float)(row % 3) - 1;
-}
+static float bias_of(uint64_t row) { return (float)(row % 3) - 1; }
 
 /* ---- one product ---- */
 
@@ -116,23 +121,33 @@ static size_t place(const struct matrix *x, uint64_t row, uint64_t col, int32_t 
 	return (size_t)batch * (size_t)x->stride + (x->by_row ? row * x->ld + col : row + col * x->ld);
 }
 
-static struct matrix matrix(const struct product *p, int which, cudaDataType_t type, uint64_t rows, uint64_t cols, bool turned, int64_t short_ld)
+static struct matrix matrix(const struct product *p, int which, cudaDataType_t type, uint64_t rows, uint64_t cols,
+	bool turned, int64_t short_ld)
 {
-	struct matrix x = {.at = memory + ROOM * which + (which == 0 ? p->shift_B : 0), .type = type, .by_row = p->order == CUBLASLT_ORDER_ROW};
+	struct matrix x = {.at = memory + ROOM * which + (which == 0 ? p->shift_B : 0),
+		.type = type,
+		.by_row = p->order == CUBLASLT_ORDER_ROW};
 	x.rows = turned ? cols : rows;
 	x.cols = turned ? rows : cols;
 	x.ld = (x.by_row ? x.cols : x.rows) + 16;
 	x.stride = (int64_t)(x.ld * (x.by_row ? x.rows : x.cols));
-	CU_ASSERT_EQUAL_FATAL(cublasLtMatrixLayoutCreate(&x.layout, type, x.rows, x.cols, (int64_t)x.ld - short_ld), CUBLAS_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL_FATAL(cublasLtMatrixLayoutCreate(&x.layout, type, x.rows, x.cols, (int64_t)x.ld - short_ld),
+		CUBLAS_STATUS_SUCCESS);
 	int32_t order = (int32_t)p->order;
-	CU_ASSERT_EQUAL(cublasLtMatrixLayoutSetAttribute(x.layout, CUBLASLT_MATRIX_LAYOUT_ORDER, &order, sizeof order), CUBLAS_STATUS_SUCCESS);
-	CU_ASSERT_EQUAL(cublasLtMatrixLayoutSetAttribute(x.layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &p->batch, sizeof p->batch), CUBLAS_STATUS_SUCCESS);
-	CU_ASSERT_EQUAL(cublasLtMatrixLayoutSetAttribute(x.layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &x.stride, sizeof x.stride), CUBLAS_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(cublasLtMatrixLayoutSetAttribute(x.layout, CUBLASLT_MATRIX_LAYOUT_ORDER, &order, sizeof order),
+		CUBLAS_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(cublasLtMatrixLayoutSetAttribute(x.layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &p->batch,
+				sizeof p->batch),
+		CUBLAS_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(cublasLtMatrixLayoutSetAttribute(x.layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+				&x.stride, sizeof x.stride),
+		CUBLAS_STATUS_SUCCESS);
 	if (short_ld == 0)
 		for (int32_t b = 0; b < p->batch; b++)
 			for (uint64_t r = 0; r < x.rows; r++)
 				for (uint64_t c = 0; c < x.cols; c++)
-					put(type, x.at, place(&x, r, c, b), turned ? value(c, r, b, which) : value(r, c, b, which));
+					put(type, x.at, place(&x, r, c, b),
+						turned ? value(c, r, b, which) : value(r, c, b, which));
 	return x;
 }
 
@@ -171,7 +186,8 @@ static float expected(const struct product *p, uint64_t r, uint64_t c, int32_t b
 /* The status of the heuristic, else of the product; sets *wrong to the places that are. */
 static cublasStatus_t run(const struct product *p, int *wrong)
 {
-	struct matrix a = matrix(p, 0, p->a, M, K, p->ta, p->short_ld), b = matrix(p, 1, p->b, p->k_of_b ? p->k_of_b : K, N, p->tb, 0);
+	struct matrix a = matrix(p, 0, p->a, M, K, p->ta, p->short_ld),
+		      b = matrix(p, 1, p->b, p->k_of_b ? p->k_of_b : K, N, p->tb, 0);
 	struct matrix c = matrix(p, p->c == p->d ? 3 : 2, p->c, M, N, false, 0), d = matrix(p, 3, p->d, M, N, false, 0);
 	for (int32_t i = 0; i < p->batch && p->c != p->d; i++)
 		for (uint64_t r = 0; r < M; r++)
@@ -184,7 +200,8 @@ static cublasStatus_t run(const struct product *p, int *wrong)
 	uint64_t limit = 1 << 20;
 	cublasLtMatmulPreferenceCreate(&pref);
 	cublasLtMatmulPreferenceSetAttribute(pref, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &limit, sizeof limit);
-	cublasStatus_t st = cublasLtMatmulAlgoGetHeuristic(handle, desc, a.layout, b.layout, c.layout, d.layout, pref, 4, found, &n);
+	cublasStatus_t st = cublasLtMatmulAlgoGetHeuristic(handle, desc, a.layout, b.layout, c.layout, d.layout, pref,
+		4, found, &n);
 	for (uint64_t i = 0; i < M; i++)
 		put(p->bias_type ? p->bias_type : p->d, memory + 4 * ROOM, i, bias_of(i));
 	const float scalars[2] = {p->alpha, p->beta};
@@ -193,7 +210,8 @@ static cublasStatus_t run(const struct product *p, int *wrong)
 	if (st == CUBLAS_STATUS_SUCCESS) {
 		CU_ASSERT_EQUAL(n, 2);
 		CU_ASSERT(found[0].workspaceSize > 0 && found[1].workspaceSize == 0);
-		st = cublasLtMatmul(handle, desc, at, a.at, a.layout, b.at, b.layout, at + 4, c.at, c.layout, d.at, d.layout, p->no_algo ? NULL : &found[0].algo, memory + 5 * ROOM, p->workspace_B, stream);
+		st = cublasLtMatmul(handle, desc, at, a.at, a.layout, b.at, b.layout, at + 4, c.at, c.layout, d.at,
+			d.layout, p->no_algo ? NULL : &found[0].algo, memory + 5 * ROOM, p->workspace_B, stream);
 	}
 	CU_ASSERT_EQUAL(cudaStreamSynchronize(stream), cudaSuccess);
 	*wrong = 0;
@@ -203,7 +221,8 @@ static cublasStatus_t run(const struct product *p, int *wrong)
 				*wrong += get(p->d, d.at, place(&d, r, col, i)) != expected(p, r, col, i);
 	cublasLtMatmulPreferenceDestroy(pref);
 	cublasLtMatmulDescDestroy(desc);
-	cublasLtMatrixLayoutDestroy(a.layout), cublasLtMatrixLayoutDestroy(b.layout), cublasLtMatrixLayoutDestroy(c.layout), cublasLtMatrixLayoutDestroy(d.layout);
+	cublasLtMatrixLayoutDestroy(a.layout), cublasLtMatrixLayoutDestroy(b.layout),
+		cublasLtMatrixLayoutDestroy(c.layout), cublasLtMatrixLayoutDestroy(d.layout);
 	return st;
 }
 
@@ -240,8 +259,9 @@ static struct product fp8(cudaDataType_t a, cudaDataType_t b, cudaDataType_t c, 
 
 static void test_formats(void)
 {
-	static const cublasComputeType_t fast[] = {CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_COMPUTE_32F_FAST_16BF, CUBLAS_COMPUTE_32F_FAST_16F, CUBLAS_COMPUTE_32F_PEDANTIC};
-	for (size_t i = 0; i < sizeof fast / sizeof fast[0]; i++) {
+	static const cublasComputeType_t fast[] = {CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_32F_FAST_TF32,
+		CUBLAS_COMPUTE_32F_FAST_16BF, CUBLAS_COMPUTE_32F_FAST_16F, CUBLAS_COMPUTE_32F_PEDANTIC};
+	for (size_t i = 0; i < COUNT(fast); i++) {
 		struct product p = plain;
 		p.compute = fast[i];
 		good(p);
@@ -276,7 +296,8 @@ static void test_forms(void)
 
 static void test_epilogues(void)
 {
-	static const uint32_t epilogues[] = {CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_RELU_BIAS};
+	static const uint32_t epilogues[] = {CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_RELU,
+		CUBLASLT_EPILOGUE_RELU_BIAS};
 	for (size_t i = 0; i < 3; i++) {
 		struct product p = plain;
 		p.epilogue = epilogues[i];
@@ -305,7 +326,9 @@ static void test_tf32_rounds(void)
 		at[0] = x, at[64] = 1;
 		cublasLtMatmulDescCreate(&d, i ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F);
 		cublasLtMatrixLayoutCreate(&l, CUDA_R_32F, 1, 1, 1);
-		CU_ASSERT_EQUAL(cublasLtMatmul(handle, d, &one, at, l, at + 64, l, &zero, at + 128, l, at + 128, l, NULL, NULL, 0, stream), CUBLAS_STATUS_SUCCESS);
+		CU_ASSERT_EQUAL(cublasLtMatmul(handle, d, &one, at, l, at + 64, l, &zero, at + 128, l, at + 128, l,
+					NULL, NULL, 0, stream),
+			CUBLAS_STATUS_SUCCESS);
 		cudaStreamSynchronize(stream);
 		memcpy(&out, at + 128, 4);
 		CU_ASSERT(i ? out == 1 : out == x);
@@ -360,8 +383,10 @@ static void test_attributes(void)
 	size_t written = 0;
 	uint64_t wide = 1;
 	CU_ASSERT_EQUAL(cublasLtMatmulDescCreate(&d, CUBLAS_COMPUTE_32F, CUDA_R_32F), CUBLAS_STATUS_SUCCESS);
-	CU_ASSERT_EQUAL(cublasLtMatmulDescSetAttribute(d, CUBLASLT_MATMUL_DESC_TRANSA, &wide, sizeof wide), CUBLAS_STATUS_INVALID_VALUE);
-	CU_ASSERT_EQUAL(cublasLtMatmulDescGetAttribute(d, CUBLASLT_MATMUL_DESC_SCALE_TYPE, &t, sizeof t, &written), CUBLAS_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(cublasLtMatmulDescSetAttribute(d, CUBLASLT_MATMUL_DESC_TRANSA, &wide, sizeof wide),
+		CUBLAS_STATUS_INVALID_VALUE);
+	CU_ASSERT_EQUAL(cublasLtMatmulDescGetAttribute(d, CUBLASLT_MATMUL_DESC_SCALE_TYPE, &t, sizeof t, &written),
+		CUBLAS_STATUS_SUCCESS);
 	CU_ASSERT(t == CUDA_R_32F && written == sizeof t);
 	cublasLtMatmulDescDestroy(d);
 	CU_ASSERT_STRING_EQUAL(cublasLtGetStatusName(CUBLAS_STATUS_NOT_SUPPORTED), "CUBLAS_STATUS_NOT_SUPPORTED");
@@ -385,12 +410,18 @@ static void tear_down(void)
 int main(void)
 {
 	static const struct unit_test tests[] = {
-		{"set-up", set_up}, {"formats", test_formats}, {"forms", test_forms}, {"epilogues", test_epilogues}, {"tf32 rounds", test_tf32_rounds}, {"refusals", test_refusals},
-		{"attributes", test_attributes}, {"tear-down", tear_down},
+		{"set-up", set_up},
+		{"formats", test_formats},
+		{"forms", test_forms},
+		{"epilogues", test_epilogues},
+		{"tf32 rounds", test_tf32_rounds},
+		{"refusals", test_refusals},
+		{"attributes", test_attributes},
+		{"tear-down", tear_down},
 	};
 	if (!dlsym(RTLD_DEFAULT, "stepsim_double")) {
 		puts("skipped: the libraries at hand are no doubles");
 		return 0;
 	}
-	return unit_main("cublaslt_double", tests, sizeof tests / sizeof tests[0]);
+	return unit_main("cublaslt_double", tests, COUNT(tests));
 }

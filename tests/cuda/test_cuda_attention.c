@@ -1,8 +1,10 @@
-/* Our own flash attention against the reference: odd sizes, masks, groups, ALiBi, all formats, with one thread a block and with real ones; gradients also against differences. */
+/* Our own flash attention against the reference: odd sizes, masks, groups, ALiBi, all formats, with one thread a block
+ * and with real ones; gradients also against differences. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "exec/cuda/kernels.h"
 #include "exec/host/reference.h"
 #include "tests/cuda/rig_memory.h"
@@ -13,14 +15,16 @@ struct tensor {
 	enum dtype dtype;
 	int64_t n;
 	struct rig_block block;
-	void *at; /* the host's */
+	void *at;      /* the host's */
 	double *exact; /* the same values, as the reference takes them */
 };
 
 static float half_to_float(uint16_t x)
 {
 	int exponent = x >> 10 & 31, mantissa = x & 1023;
-	float y = exponent == 31 ? (mantissa ? NAN : INFINITY) : exponent ? ldexpf((float)(1024 + mantissa), exponent - 25) : ldexpf((float)mantissa, -24);
+	float y = exponent == 31 ? (mantissa ? NAN : INFINITY)
+	          : exponent     ? ldexpf((float)(1024 + mantissa), exponent - 25)
+	                         : ldexpf((float)mantissa, -24);
 	return x & 0x8000 ? -y : y;
 }
 
@@ -56,7 +60,9 @@ static void put(struct tensor *t, int64_t i, double x)
 		uint16_t h = x < 0 ? 0x8000 : 0;
 		if (y != 0.0) {
 			frexp(y, &exponent);
-			h |= (uint16_t)(exponent < -13 ? (int)ldexp(fabs(y), 24) : (exponent + 14) << 10 | ((int)ldexp(fabs(y), 11 - exponent) & 1023));
+			h |= (uint16_t)(exponent < -13
+						? (int)ldexp(fabs(y), 24)
+						: (exponent + 14) << 10 | ((int)ldexp(fabs(y), 11 - exponent) & 1023));
 		}
 		((uint16_t *)t->at)[i] = h;
 	}
@@ -64,13 +70,16 @@ static void put(struct tensor *t, int64_t i, double x)
 
 static double get(const struct tensor *t, int64_t i)
 {
-	return t->dtype == DT_FP32 ? ((float *)t->at)[i] : t->dtype == DT_BF16 ? bf16_to_float(((uint16_t *)t->at)[i]) : half_to_float(((uint16_t *)t->at)[i]);
+	return t->dtype == DT_FP32   ? ((float *)t->at)[i]
+	       : t->dtype == DT_BF16 ? bf16_to_float(((uint16_t *)t->at)[i])
+	                             : half_to_float(((uint16_t *)t->at)[i]);
 }
 
 /* `skew` bytes beyond a multiple of 16. */
 static struct tensor tensor_make(enum dtype d, int64_t n, size_t skew)
 {
-	struct tensor t = {d, n, rig_block_new((size_t)n * (d == DT_FP32 ? 4 : 2), skew), NULL, calloc((size_t)n + 1, sizeof(double))};
+	struct tensor t = {d, n, rig_block_new((size_t)n * (d == DT_FP32 ? 4 : 2), skew), NULL,
+		calloc((size_t)n + 1, sizeof(double))};
 	t.at = rig_host(&t.block);
 	memset(t.at, 0xff, t.block.bytes); /* not a number: what a kernel leaves is seen */
 	return t;
@@ -91,7 +100,8 @@ static void tensor_free(struct tensor *t)
 }
 
 /* The kernel on all of them. */
-static void kernel(const struct cuda_env *env, const struct op *op, struct tensor *t, size_t n, const struct cuda_arg arg[OP_MAX_ARGS])
+static void kernel(const struct cuda_env *env, const struct op *op, struct tensor *t, size_t n,
+	const struct cuda_arg arg[OP_MAX_ARGS])
 {
 	struct error e = {0};
 	for (size_t i = 0; i < n; i++)
@@ -129,7 +139,8 @@ static void check(const char *what, const struct attention_case *c, const struct
 {
 	double error = error_of(t);
 	if (!(error <= limit_of(format))) {
-		fprintf(stderr, "%s [%ld %ld %ld %ld %ld] flags %x %s: error %g\n", what, (long)c->b, (long)c->H, (long)c->K, (long)c->s, (long)c->D, c->flags, dtype_name(format), error);
+		fprintf(stderr, "%s [%ld %ld %ld %ld %ld] flags %x %s: error %g\n", what, (long)c->b, (long)c->H,
+			(long)c->K, (long)c->s, (long)c->D, c->flags, dtype_name(format), error);
 		CU_FAIL("error beyond the limit");
 	}
 }
@@ -139,7 +150,8 @@ enum { QKV, OUT, LSE, DOUT, DELTA, DQKV, TENSORS };
 static void run_case(const struct attention_case *c, enum dtype d, int64_t window)
 {
 	const int64_t tokens = c->b * c->s, width = (c->H + 2 * c->K) * c->D;
-	const int64_t n[TENSORS] = {tokens * width, tokens * c->H * c->D, tokens * c->H, tokens * c->H * c->D, tokens * c->H, tokens * width};
+	const int64_t n[TENSORS] = {tokens * width, tokens * c->H * c->D, tokens * c->H, tokens * c->H * c->D,
+		tokens * c->H, tokens * width};
 	struct tensor t[TENSORS];
 	struct cuda_arg forward[OP_MAX_ARGS] = {0}, backward[OP_MAX_ARGS] = {0};
 	void *exact[OP_MAX_ARGS] = {0};
@@ -153,7 +165,10 @@ static void run_case(const struct attention_case *c, enum dtype d, int64_t windo
 	}
 	tensor_fill(&t[QKV], &state, 1.0);
 	tensor_fill(&t[DOUT], &state, 1.0);
-	struct op op = {.kind = OP_ATTENTION, .dtype = (uint8_t)d, .flags = (uint16_t)c->flags, .d = {c->b, c->H, c->K, c->s, c->D, window}};
+	struct op op = {.kind = OP_ATTENTION,
+		.dtype = (uint8_t)d,
+		.flags = (uint16_t)c->flags,
+		.attn = {c->b, c->H, c->K, c->s, c->D, {window}}};
 	struct cuda_env env = {.tensor_coord = c->tensor_coord, .heads = c->heads ? c->heads : c->H, .loss_scale = 1.0};
 	struct host_env host = {.tensor_coord = env.tensor_coord, .heads = env.heads, .loss_scale = 1.0};
 	struct error e = {0};
@@ -178,7 +193,8 @@ static void run_case(const struct attention_case *c, enum dtype d, int64_t windo
 
 static const enum dtype formats[] = {DT_FP32, DT_BF16, DT_FP16};
 
-/* Sequences around the sizes of tiles; heads as they are, padded, not whole vectors, and addresses that are not aligned. */
+/* Sequences around the sizes of tiles; heads as they are, padded, not whole vectors, and addresses that are not
+ * aligned. */
 static const struct attention_case cases[] = {
 	{1, 1, 1, 1, 32, OP_CAUSAL, 0, 0, 0},
 	{1, 1, 1, 1, 64, 0, 0, 0, 0},
@@ -195,21 +211,23 @@ static const struct attention_case cases[] = {
 	{1, 2, 1, 40, 64, OP_CAUSAL, 4, 0, 0},
 	{0, 2, 1, 33, 64, OP_CAUSAL, 0, 0, 0},
 };
-#define N_CASES (sizeof cases / sizeof cases[0])
+#define N_CASES COUNT(cases)
 
 static void run_cases(const struct attention_case *c, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		for (size_t f = 0; f < sizeof formats / sizeof formats[0]; f++)
+		for (size_t f = 0; f < COUNT(formats); f++)
 			run_case(&c[i], formats[f], 0);
 }
 
-/* Windows shorter than a tile, of several, and all but of the sequence: of a warp's queries some have no key in the first tile that it meets. */
+/* Windows shorter than a tile, of several, and all but of the sequence: of a warp's queries some have no key in the
+ * first tile that it meets. */
 static void run_windows(int64_t s)
 {
 	static const int64_t windows[] = {1, 7, 16, 40, 100};
-	for (size_t w = 0; w < sizeof windows / sizeof windows[0]; w++) {
-		const struct attention_case c = {1, 2, 1, s, w % 2 ? 64 : 32, OP_CAUSAL | (w % 2 ? OP_ALIBI : 0u), 0, 0, 0};
+	for (size_t w = 0; w < COUNT(windows); w++) {
+		const struct attention_case c = {1, 2, 1, s, w % 2 ? 64 : 32, OP_CAUSAL | (w % 2 ? OP_ALIBI : 0u), 0, 0,
+			0};
 		if (windows[w] < s)
 			run_case(&c, formats[w % 3], windows[w]);
 	}
@@ -217,8 +235,10 @@ static void run_windows(int64_t s)
 
 static void test_one_thread(void)
 {
-	static const struct attention_case longer[] = {{1, 2, 1, 257, 64, OP_CAUSAL, 0, 0, 0}, {1, 1, 1, 200, 128, 0, 0, 0, 0}};
-	static const struct attention_case longest[] = {{1, 1, 1, 1023, 32, OP_CAUSAL, 0, 0, 0}, {1, 1, 1, 1025, 32, OP_CAUSAL, 0, 0, 0}};
+	static const struct attention_case longer[] = {{1, 2, 1, 257, 64, OP_CAUSAL, 0, 0, 0},
+		{1, 1, 1, 200, 128, 0, 0, 0, 0}};
+	static const struct attention_case longest[] = {{1, 1, 1, 1023, 32, OP_CAUSAL, 0, 0, 0},
+		{1, 1, 1, 1025, 32, OP_CAUSAL, 0, 0, 0}};
 	rig_real_threads(false);
 	run_cases(cases, N_CASES);
 	run_cases(longer, 2);
@@ -241,11 +261,12 @@ static void test_real_threads(void)
 	rig_real_threads(false);
 }
 
-/* What of a loss, the sum of out x dout, one element of qkv changes. */
+/* Compares the gradient with finite differences of a loss, the sum of out x dout, over single elements of qkv. */
 static void test_gradients_are_differences(void)
 {
 	enum { B = 1, H = 2, K = 1, S = 5, D = 32, WIDTH = (H + 2 * K) * D };
-	static const int64_t n[TENSORS] = {B * S * WIDTH, B * S * H * D, B * H * S, B * S * H * D, B * H * S, B * S * WIDTH};
+	static const int64_t n[TENSORS] = {B * S * WIDTH, B * S * H * D, B * H * S, B * S * H * D, B * H * S,
+		B * S * WIDTH};
 	struct tensor t[TENSORS];
 	struct cuda_arg arg[OP_MAX_ARGS] = {{NULL, DT_COUNT}};
 	uint32_t state = 7;
@@ -257,7 +278,7 @@ static void test_gradients_are_differences(void)
 	tensor_fill(&t[DOUT], &state, 1.0);
 	float *qkv = t[QKV].at, *out = t[OUT].at, *dout = t[DOUT].at, *dqkv = t[DQKV].at;
 	struct cuda_env env = {.heads = H};
-	struct op op = {.kind = OP_ATTENTION, .dtype = DT_FP32, .flags = OP_CAUSAL | OP_ALIBI, .d = {B, H, K, S, D}};
+	struct op op = {.kind = OP_ATTENTION, .dtype = DT_FP32, .flags = OP_CAUSAL | OP_ALIBI, .attn = {B, H, K, S, D}};
 	kernel(&env, &op, t, TENSORS, arg);
 	op.kind = OP_ATTENTION_GRAD;
 	kernel(&env, &op, t, TENSORS, arg);
@@ -284,17 +305,17 @@ static void test_refusals(void)
 	float x[4] = {0};
 	struct cuda_env env = {.heads = 1};
 	struct cuda_arg arg[OP_MAX_ARGS] = {{x, DT_FP32}, {x, DT_FP32}, {x, DT_FP32}};
-	struct op op = {.kind = OP_ATTENTION, .d = {1, 1, 1, 1, 257}};
+	struct op op = {.kind = OP_ATTENTION, .attn = {1, 1, 1, 1, 257}};
 	struct error e = {0};
 	CU_ASSERT_EQUAL(cuda_kernel_run(&env, &op, arg, &e), ST_RUN);
 	CU_ASSERT_STRING_EQUAL(e.text, "flash attention: no kernel for heads of 257 values: 1 to 256");
-	op.d[4] = 1;
-	op.d[1] = 3;
-	op.d[2] = 2;
+	op.attn.head_dim = 1;
+	op.attn.heads = 3;
+	op.attn.kv_heads = 2;
 	e.status = ST_OK;
 	CU_ASSERT_EQUAL(cuda_kernel_run(&env, &op, arg, &e), ST_RUN);
 	CU_ASSERT_STRING_EQUAL(e.text, "flash attention: 3 query heads do not share 2 key heads evenly");
-	op.d[1] = op.d[2] = 1;
+	op.attn.heads = op.attn.kv_heads = 1;
 	arg[0].dtype = arg[1].dtype = DT_FP8;
 	e.status = ST_OK;
 	CU_ASSERT_EQUAL(cuda_kernel_run(&env, &op, arg, &e), ST_RUN);
@@ -303,9 +324,10 @@ static void test_refusals(void)
 	e.status = ST_OK;
 	CU_ASSERT_EQUAL(cuda_kernel_run(&env, &op, arg, &e), ST_RUN);
 	CU_ASSERT(strstr(e.text, "as fp8 beside") != NULL);
-	op.d[3] = 0; /* nothing to do */
+	op.attn.seq = 0; /* nothing to do */
 	arg[1].dtype = DT_BF16;
 	CU_ASSERT_EQUAL(cuda_kernel_run(&env, &op, arg, NULL), ST_OK);
 }
 
-UNIT_MAIN("cuda attention", {"one thread a block", test_one_thread}, {"real threads", test_real_threads}, {"gradients are differences", test_gradients_are_differences}, {"refusals", test_refusals})
+UNIT_MAIN("cuda attention", {"one thread a block", test_one_thread}, {"real threads", test_real_threads},
+	{"gradients are differences", test_gradients_are_differences}, {"refusals", test_refusals})

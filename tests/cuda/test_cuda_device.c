@@ -1,8 +1,10 @@
-/* The CUDA device against the host device: small programs of every strategy, both from the same start, two steps; loss, gradients and updated parameters must agree. On the doubles of the libraries (streams run
- * in orders that are drawn) with 50 seeds; with graphs and without. On a GPU in the order that it takes.
+/* The CUDA device against the host device: small programs of every strategy, both from the same start, two steps; loss,
+ * gradients and updated parameters must agree. On the doubles of the libraries (streams run in orders that are drawn)
+ * with 50 seeds; with graphs and without. On a GPU in the order that it takes.
  *
- * There is one rank here. The communicators are the test's own, and of two members that hold the same: a sum is twice the own part, and is computed on the call's queue, so that a collective that does not wait
- * for what it needs, or is not awaited, is seen.
+ * There is one rank here. The communicators are the test's own, and of two members that hold the same: a sum is twice
+ * the own part, and is computed on the call's queue, so that a collective that does not wait for what it needs, or is
+ * not awaited, is seen.
  *
  *   test_cuda_device        all of it
  *   test_cuda_device N      variant N alone, with the seed in STEPSIM_DOUBLE_SEED
@@ -16,9 +18,10 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/array.h"
 #include "base/log.h"
 #include "exec/cuda/kernels.h"
-#include "exec/cuda/room.h"
+#include "exec/cuda/backend.h"
 #include "exec/host/device.h"
 #include "exec/host/kernels.h"
 #include "exec/init.h"
@@ -30,7 +33,7 @@
 #define MAX_SETS 8
 #define OF_DOUBLES 2 /* tests, the last ones: orders that only doubles can draw */
 
-extern const struct cuda_room stepsim_cuda_room;
+extern const struct cuda_backend stepsim_cuda_backend;
 extern char **environ;
 
 static struct error error;
@@ -68,8 +71,13 @@ static int starts_left = -1; /* before one fails; -1: none does */
 static enum status add_on_queue(const struct comm_call *c, uint64_t n, struct error *e)
 {
 	const struct cuda_env env = {.stream = c->queue, .sms = 4};
-	const struct op op = {.kind = OP_ADD, .dtype = (uint8_t)c->dtype, .out_dtype = (uint8_t)c->dtype, .d = {1, (int64_t)n}, .what = "sum of two"};
-	const struct cuda_arg arg[OP_MAX_ARGS] = {{(void *)(uintptr_t)c->in, c->dtype}, {(void *)(uintptr_t)c->in, c->dtype}, {NULL, c->dtype}, {c->out, c->dtype}};
+	const struct op op = {.kind = OP_ADD,
+		.dtype = (uint8_t)c->dtype,
+		.out_dtype = (uint8_t)c->dtype,
+		.matrix = {1, (int64_t)n},
+		.what = "sum of two"};
+	const struct cuda_arg arg[OP_MAX_ARGS] = {{(void *)(uintptr_t)c->in, c->dtype},
+		{(void *)(uintptr_t)c->in, c->dtype}, {NULL, c->dtype}, {c->out, c->dtype}};
 	return cuda_kernel_run(&env, &op, arg, e);
 }
 
@@ -77,7 +85,8 @@ static enum status copy_on_queue(const struct comm_call *c, uint64_t part_B, str
 {
 	for (int i = 0; i < 2; i++) {
 		char *to = (char *)c->out + (uint64_t)i * part_B;
-		if (to != c->in && cudaMemcpyAsync(to, c->in, part_B, cudaMemcpyDeviceToDevice, c->queue) != cudaSuccess)
+		if (to != c->in &&
+			cudaMemcpyAsync(to, c->in, part_B, cudaMemcpyDeviceToDevice, c->queue) != cudaSuccess)
 			return error_set(e, ST_RUN, "a copy was refused");
 	}
 	return ST_OK;
@@ -90,7 +99,10 @@ static enum status start_on_device(void *ctx, const struct comm_call *c, struct 
 	if (starts_left > 0 && --starts_left == 0)
 		return error_set(e, ST_RUN, "the link is cut");
 	if (c->coll == COLL_SENDRECV)
-		return cudaMemcpyAsync(c->out, c->in, c->elements * (uint64_t)dtype_bytes(c->dtype), cudaMemcpyDeviceToDevice, c->queue) == cudaSuccess ? ST_OK : error_set(e, ST_RUN, "a copy was refused");
+		return cudaMemcpyAsync(c->out, c->in, c->elements * (uint64_t)dtype_bytes(c->dtype),
+			       cudaMemcpyDeviceToDevice, c->queue) == cudaSuccess
+		               ? ST_OK
+		               : error_set(e, ST_RUN, "a copy was refused");
 	if (c->coll == COLL_ALL_GATHER)
 		return copy_on_queue(c, part * (uint64_t)dtype_bytes(c->dtype), e);
 	if (c->reduce == RED_MAX)
@@ -122,14 +134,12 @@ static enum status test_done(void *ctx, bool *done, struct error *e)
 	return ST_OK;
 }
 
-static void destroy_nothing(void *ctx)
-{
-	(void)ctx;
-}
+static void destroy_nothing(void *ctx) { (void)ctx; }
 
 static struct comm two_alike(bool on_device)
 {
-	static const struct comm_ops device = {start_on_device, test_done, destroy_nothing}, host = {start_on_host, test_done, destroy_nothing};
+	static const struct comm_ops device = {start_on_device, test_done, destroy_nothing},
+				     host = {start_on_host, test_done, destroy_nothing};
 	return (struct comm){on_device ? &device : &host, NULL, 2, 0};
 }
 
@@ -152,10 +162,7 @@ struct variant {
 	const char *sets[MAX_SETS];
 };
 
-static void on_broken(void *ctx, const char *text)
-{
-	snprintf(ctx, 256, "%s", text);
-}
+static void on_broken(void *ctx, const char *text) { snprintf(ctx, 256, "%s", text); }
 
 static enum status open_program(struct side *s, const struct variant *v, struct error *e)
 {
@@ -163,8 +170,8 @@ static enum status open_program(struct side *s, const struct variant *v, struct 
 	while (n < MAX_SETS && v->sets[n])
 		n++;
 	enum status st;
-	if ((st = config_load(CONFIG, v->sets, n, &s->config, e)) || (st = config_resolve(&s->config, v->ranks, e)) || (st = program_build(&s->config, &s->program, e)) ||
-	    (st = program_check(s->program, e)))
+	if ((st = config_load(CONFIG, v->sets, n, &s->config, e)) || (st = config_resolve(&s->config, v->ranks, e)) ||
+		(st = program_build(&s->config, &s->program, e)) || (st = program_check(s->program, e)))
 		return st;
 	return layout_plan(&s->program->roles[0], &s->layout, e);
 }
@@ -177,13 +184,22 @@ static bool open_side(struct side *s, const struct variant *v, bool on_device, b
 	if (st)
 		return done_well(st, v->name);
 	const struct role *r = &s->program->roles[0];
-	s->job = (struct device_job){.role = r, .layout = &s->layout, .heads = s->config.model.heads, .cut = {s->config.parallel.context, s->config.parallel.context - 1, 2}, .loss_scale = s->program->loss_scale, .beacon = &s->beacon, .cores = 1, .oversubscribed = true,
-	                             .broken = on_broken, .broken_ctx = s->broken};
+	s->job = (struct device_job){.role = r,
+		.layout = &s->layout,
+		.heads = s->config.model.heads,
+		.cut = {s->config.parallel.context, s->config.parallel.context - 1, 2},
+		.loss_scale = s->program->loss_scale,
+		.beacon = &s->beacon,
+		.cores = 1,
+		.oversubscribed = true,
+		.broken = on_broken,
+		.broken_ctx = s->broken};
 	for (size_t i = 0; i < r->ops.n; i++)
 		if (r->ops.at[i].kind == OP_COLLECTIVE)
 			s->job.comm[r->ops.at[i].lane][r->ops.at[i].group] = two_alike(on_device);
 	const struct cuda_options o = {.device = 0, .graph = graph};
-	st = on_device ? stepsim_cuda_room.device_create(&o, &s->device, &error) : host_device_create(&s->device, &error);
+	st = on_device ? stepsim_cuda_backend.device_create(&o, &s->device, &error)
+	               : host_device_create(&s->device, &error);
 	if (!st)
 		st = s->device.ops->load(s->device.ctx, &s->job, &error);
 	return done_well(st, v->name);
@@ -231,7 +247,8 @@ static double norm(const float *x, const float *y, uint64_t n)
 }
 
 /* How far the sides are apart, beside how large the host's numbers are. */
-static void compare_views(struct side *x, struct side *ref, const struct view *at, const struct view *ref_at, uint64_t n, double limit, const char *what, const char *name)
+static void compare_views(struct side *x, struct side *ref, const struct view *at, const struct view *ref_at,
+	uint64_t n, double limit, const char *what, const char *name)
 {
 	float *mine = fetch(x, at, n), *want = fetch(ref, ref_at, n);
 	double apart = norm(mine, want, n), size = norm(want, NULL, n);
@@ -255,7 +272,8 @@ static void compare_sides(struct side *x, struct side *ref, const char *name)
 		for (size_t b = 0; b < x->job.role->buckets.n; b++) {
 			const struct bucket *k = &x->job.role->buckets.at[b], *k_ref = &ref->job.role->buckets.at[b];
 			const uint64_t part = k->padded / (uint64_t)k->shards;
-			compare_views(x, ref, &k->grad_shard, &k_ref->grad_shard, part, i ? 1e-3 : 1e-4, "gradients", name);
+			compare_views(x, ref, &k->grad_shard, &k_ref->grad_shard, part, i ? 1e-3 : 1e-4, "gradients",
+				name);
 			compare_views(x, ref, &k->shard, &k_ref->shard, part, 1e-5, "weights", name);
 		}
 	}
@@ -263,21 +281,31 @@ static void compare_sides(struct side *x, struct side *ref, const char *name)
 
 static const struct variant variants[] = {
 	{"one rank", 1, {"train.optimizer=sgd"}},
-	{"naive, unfused", 1, {"train.optimizer=sgd", "train.attention=naive", "train.fused=false", "model.kv_heads=4"}},
-	{"rope, swiglu, recomputed", 1, {"train.optimizer=sgd", "model.position=rope", "model.mlp=swiglu", "model.norm=rmsnorm", "train.recompute=full"}},
+	{"naive, unfused", 1,
+		{"train.optimizer=sgd", "train.attention=naive", "train.fused=false", "model.kv_heads=4"}},
+	{"rope, swiglu, recomputed", 1,
+		{"train.optimizer=sgd", "model.position=rope", "model.mlp=swiglu", "model.norm=rmsnorm",
+			"train.recompute=full"}},
 	{"ddp", 2, {"train.optimizer=sgd", "train.global_batch=4"}},
 	{"ddp without overlap", 2, {"train.optimizer=sgd", "train.global_batch=4", "parallel.overlap=false"}},
 	{"zero1", 2, {"train.optimizer=sgd", "train.global_batch=4", "parallel.strategy=zero1"}},
 	{"zero2", 2, {"train.optimizer=sgd", "train.global_batch=4", "parallel.strategy=zero2"}},
 	{"fsdp", 2, {"train.optimizer=sgd", "train.global_batch=4", "parallel.strategy=fsdp", "parallel.bucket_mb=25"}},
 	{"tensor", 2, {"train.optimizer=sgd", "train.global_batch=4", "parallel.tensor=2"}},
-	{"context, ring", 2, {"train.optimizer=sgd", "train.global_batch=4", "parallel.context=2", "model.position=rope"}},
-	{"context, gathered", 2, {"train.optimizer=sgd", "train.global_batch=4", "parallel.context=2", "parallel.context_kind=all_gather", "model.position=alibi"}},
-	{"tensor, sequence", 2, {"train.optimizer=sgd", "train.global_batch=4", "parallel.tensor=2", "parallel.sequence_parallel=true"}},
+	{"context, ring", 2,
+		{"train.optimizer=sgd", "train.global_batch=4", "parallel.context=2", "model.position=rope"}},
+	{"context, gathered", 2,
+		{"train.optimizer=sgd", "train.global_batch=4", "parallel.context=2",
+			"parallel.context_kind=all_gather", "model.position=alibi"}},
+	{"tensor, sequence", 2,
+		{"train.optimizer=sgd", "train.global_batch=4", "parallel.tensor=2",
+			"parallel.sequence_parallel=true"}},
 	{"activations offloaded", 1, {"train.optimizer=sgd", "train.offload=activations", "model.layers=4"}},
-	{"inputs of blocks offloaded", 2, {"train.optimizer=sgd", "train.global_batch=4", "train.offload=activations", "model.layers=4", "train.recompute=full", "train.recompute_layers=2"}},
+	{"inputs of blocks offloaded", 2,
+		{"train.optimizer=sgd", "train.global_batch=4", "train.offload=activations", "model.layers=4",
+			"train.recompute=full", "train.recompute_layers=2"}},
 };
-#define N_VARIANTS (sizeof variants / sizeof variants[0])
+#define N_VARIANTS COUNT(variants)
 #define FIRST_PARALLEL 3 /* from here on with work on several lanes */
 
 static void run_variant(const struct variant *v, bool graph)
@@ -357,7 +385,8 @@ static void put(struct side *s, const struct view *v, uint64_t offset, const flo
 	CU_ASSERT_FATAL(narrow != NULL);
 	for (uint64_t k = 0; k < n; k++)
 		narrow[k] = to_bf16(x[k]);
-	s->device.ops->write(s->device.ctx, to.buffer, to.offset_B, size_of(s, v) == 2 ? (const void *)narrow : x, n * size_of(s, v));
+	s->device.ops->write(s->device.ctx, to.buffer, to.offset_B, size_of(s, v) == 2 ? (const void *)narrow : x,
+		n * size_of(s, v));
 	free(narrow);
 }
 
@@ -367,7 +396,8 @@ static float *get(struct side *s, const struct view *v, uint64_t offset, uint64_
 	float *x = malloc(n * sizeof *x);
 	uint16_t *narrow = malloc(n * sizeof *narrow);
 	CU_ASSERT_FATAL(x && narrow);
-	s->device.ops->read(s->device.ctx, from.buffer, from.offset_B, size_of(s, v) == 2 ? (void *)narrow : x, n * size_of(s, v));
+	s->device.ops->read(s->device.ctx, from.buffer, from.offset_B, size_of(s, v) == 2 ? (void *)narrow : x,
+		n * size_of(s, v));
 	for (uint64_t k = 0; k < n && size_of(s, v) == 2; k++)
 		x[k] = from_bf16(narrow[k]);
 	free(narrow);
@@ -396,11 +426,13 @@ static void compare_gradients(struct side *x, struct side *ref, const char *name
 {
 	for (size_t i = 0; i < x->job.role->params.n; i++) {
 		const struct role_param *rp = &x->job.role->params.at[i], *rr = &ref->job.role->params.at[i];
-		float *mine = get(x, &bucket_of(x, i)->grad_shard, rp->offset, rp->elements), *want = get(ref, &bucket_of(ref, i)->grad_shard, rr->offset, rp->elements);
+		float *mine = get(x, &bucket_of(x, i)->grad_shard, rp->offset, rp->elements),
+		      *want = get(ref, &bucket_of(ref, i)->grad_shard, rr->offset, rp->elements);
 		double apart = norm(mine, want, rp->elements), size = norm(want, NULL, rp->elements);
 		CU_ASSERT(apart < 0.05 * size);
 		if (!(apart < 0.05 * size))
-			printf("%s: %s of layer %lld: gradient off by %g of %g\n", name, param_kind_name(rp->param.kind), (long long)rp->param.layer, apart, size);
+			printf("%s: %s of layer %lld: gradient off by %g of %g\n", name,
+				param_kind_name(rp->param.kind), (long long)rp->param.layer, apart, size);
 		free(mine);
 		free(want);
 	}
@@ -415,7 +447,9 @@ static void run_narrow(const struct variant *narrow, const struct variant *wide,
 		x.device.ops->clear(x.device.ctx);
 		carry_weights(&x, &ref);
 		init_input(x.program, &x.job, &x.device);
-		for (int i = 0; i < 3 && done_well(step(&x, NULL, &loss), narrow->name) && done_well(step(&ref, NULL, &want), wide->name); i++) {
+		for (int i = 0; i < 3 && done_well(step(&x, NULL, &loss), narrow->name) &&
+				done_well(step(&ref, NULL, &want), wide->name);
+			i++) {
 			CU_ASSERT_DOUBLE_EQUAL(loss, want, 0.005 * (double)want);
 			compare_gradients(&x, &ref, narrow->name);
 		}
@@ -426,12 +460,18 @@ static void run_narrow(const struct variant *narrow, const struct variant *wide,
 
 static void test_narrow(void)
 {
-	static const struct variant narrow[] = {
-		{"bf16, autocast", 1, {"train.optimizer=sgd", "train.dtype=bf16", "model.bias=false"}},
-		{"bf16, stored", 1, {"train.optimizer=sgd", "train.dtype=bf16", "train.param_dtype=bf16", "train.master_weights=true", "model.bias=false"}},
-		{"bf16, naive", 1, {"train.optimizer=sgd", "train.dtype=bf16", "train.attention=naive", "train.fused=false", "model.bias=false"}},
-	}, wide = {"fp32", 1, {"train.optimizer=sgd", "model.bias=false"}};
-	for (size_t i = 0; i < sizeof narrow / sizeof narrow[0]; i++)
+	static const struct variant narrow[] =
+		{
+			{"bf16, autocast", 1, {"train.optimizer=sgd", "train.dtype=bf16", "model.bias=false"}},
+			{"bf16, stored", 1,
+				{"train.optimizer=sgd", "train.dtype=bf16", "train.param_dtype=bf16",
+					"train.master_weights=true", "model.bias=false"}},
+			{"bf16, naive", 1,
+				{"train.optimizer=sgd", "train.dtype=bf16", "train.attention=naive",
+					"train.fused=false", "model.bias=false"}},
+		},
+				    wide = {"fp32", 1, {"train.optimizer=sgd", "model.bias=false"}};
+	for (size_t i = 0; i < COUNT(narrow); i++)
 		for (int graph = 0; graph < 2; graph++)
 			run_narrow(&narrow[i], &wide, graph);
 }
@@ -493,7 +533,8 @@ static void before_collective(void *ctx, uint32_t op)
 	const float value = (float)(op + 1);
 	const struct view *v = part_of(seen->side, op, 0);
 	seen->before++;
-	seen->side->device.ops->write(seen->side->device.ctx, v->buffer, view_offset_B(&seen->side->job, v), &value, sizeof value);
+	seen->side->device.ops->write(seen->side->device.ctx, v->buffer, view_offset_B(&seen->side->job, v), &value,
+		sizeof value);
 }
 
 static void after_collective(void *ctx, uint32_t op)
@@ -502,8 +543,10 @@ static void after_collective(void *ctx, uint32_t op)
 	float value = 0.0f;
 	const struct view *v = part_of(seen->side, op, 1);
 	seen->after++;
-	seen->side->device.ops->read(seen->side->device.ctx, v->buffer, view_offset_B(&seen->side->job, v), &value, sizeof value);
-	seen->wrong += value != (seen->side->job.role->ops.at[op].coll == COLL_ALL_GATHER ? 1.0f : 2.0f) * (float)(op + 1);
+	seen->side->device.ops->read(seen->side->device.ctx, v->buffer, view_offset_B(&seen->side->job, v), &value,
+		sizeof value);
+	seen->wrong += value !=
+	               (seen->side->job.role->ops.at[op].coll == COLL_ALL_GATHER ? 1.0f : 2.0f) * (float)(op + 1);
 }
 
 static void test_hooks(void)
@@ -560,7 +603,8 @@ static void test_link_cut(void)
 /* The exit status of a variant by itself. */
 static int run_alone(size_t variant, int seed, const char *without)
 {
-	char text[32], which[32], *args[] = {"test_cuda_device", which, without ? (char *)(uintptr_t)without : NULL, NULL};
+	char text[32], which[32],
+		*args[] = {"test_cuda_device", which, without ? (char *)(uintptr_t)without : NULL, NULL};
 	posix_spawn_file_actions_t quiet;
 	pid_t pid;
 	int status = 0;
@@ -587,14 +631,15 @@ static void test_orders(void)
 	}
 }
 
-/* Without a wait some order has to show it; one in four may be hard to miss, because what it waits for has long ended in most orders. */
+/* Without a wait some order has to show it; one in four may be hard to miss, because what it waits for has long ended
+ * in most orders. */
 static void test_missing_wait(void)
 {
 	static const size_t some[] = {3, 5, 7, 9};
 	static const char *const without[] = {"0", "1", "2", "3"};
-	for (size_t v = 0; v < sizeof some / sizeof some[0]; v++) {
+	for (size_t v = 0; v < COUNT(some); v++) {
 		int seen = 0;
-		for (size_t k = 0; k < sizeof without / sizeof without[0]; k++) {
+		for (size_t k = 0; k < COUNT(without); k++) {
 			int seed = 1;
 			while (seed <= MOST_ORDERS && run_alone(some[v], seed, without[k]) == 0)
 				seed++;
@@ -608,27 +653,25 @@ static void test_missing_wait(void)
 
 static size_t chosen;
 
-static void test_chosen(void)
-{
-	run_variant(&variants[chosen], false);
-}
+static void test_chosen(void) { run_variant(&variants[chosen], false); }
 
 int main(int argc, char **argv)
 {
-	static const struct unit_test all[] = {{"strategies", test_strategies}, {"graphs", test_graphs}, {"narrow", test_narrow},     {"stamps", test_stamps},
-	                                       {"hooks", test_hooks},           {"bad id", test_bad_id}, {"link cut", test_link_cut}, {"orders", test_orders},
-	                                       {"missing wait", test_missing_wait}};
+	static const struct unit_test all[] = {{"strategies", test_strategies}, {"graphs", test_graphs},
+		{"narrow", test_narrow}, {"stamps", test_stamps}, {"hooks", test_hooks}, {"bad id", test_bad_id},
+		{"link cut", test_link_cut}, {"orders", test_orders}, {"missing wait", test_missing_wait}};
 	static const struct unit_test one[] = {{"variant", test_chosen}};
 	struct cuda_facts facts;
-	stepsim_cuda_room.facts(&facts);
+	stepsim_cuda_backend.facts(&facts);
 	if (facts.devices == 0) {
 		printf("test_cuda_device: skipped: %s\n", facts.why_none);
 		return 0;
 	}
 	log_setup(LOG_QUIET, PROGRESS_NEVER, true);
-	/* A GPU has one order, whatever the seed, and shows few of the races; each process there takes seconds to begin. */
+	/* A GPU has one order, whatever the seed, and shows few of the races; each process there takes seconds to
+	 * begin. */
 	if (argc == 1)
-		return unit_main("cuda device", all, sizeof all / sizeof all[0] - (facts.doubles ? 0 : OF_DOUBLES));
+		return unit_main("cuda device", all, COUNT(all) - (facts.doubles ? 0 : OF_DOUBLES));
 	chosen = (size_t)atoi(argv[1]) % N_VARIANTS;
 	dropped = argc > 2 ? atol(argv[2]) : -1;
 	return unit_main("cuda device, one variant", one, 1);

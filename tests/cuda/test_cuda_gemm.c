@@ -1,9 +1,11 @@
-/* The room's products against the reference, on whatever libraries stand behind (the doubles, or a GPU's own): formats, turns, bias, accumulation, addresses of any alignment, naive attention's with shared heads.
- * Sentinels stand behind every C. */
+/* The room's products against the reference, on whatever libraries stand behind (the doubles, or a GPU's own): formats,
+ * turns, bias, accumulation, addresses of any alignment, naive attention's with shared heads. Sentinels stand behind
+ * every C. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "exec/cuda/check.h"
 #include "exec/cuda/gemm.h"
 #include "exec/host/reference.h"
@@ -21,10 +23,7 @@ static double random_number(void)
 	return (double)(int32_t)(state >> 32) / 2147483648.0;
 }
 
-static size_t size_of(enum dtype d)
-{
-	return (size_t)dtype_bytes(d);
-}
+static size_t size_of(enum dtype d) { return (size_t)dtype_bytes(d); }
 
 /* Rounds to nearest even; the value that is stored comes back. fp8: E4M3, halves only, which it holds exactly. */
 static double store(enum dtype d, void *at, double x)
@@ -39,15 +38,11 @@ static double store(enum dtype d, void *at, double x)
 		*(uint16_t *)at = (uint16_t)(bits >> 16);
 		memcpy(&f, &bits, 4);
 		return (double)f;
-	case DT_FP16:
-		memcpy(at, &h, 2);
-		return (double)(float)h;
+	case DT_FP16: memcpy(at, &h, 2); return (double)(float)h;
 	case DT_FP8:
 		*(uint8_t *)at = x < -0.25 ? 0xb8 : x > 0.25 ? 0x38 : 0x30;
 		return x < -0.25 ? -1.0 : x > 0.25 ? 1.0 : 0.5;
-	default:
-		memcpy(at, &f, 4);
-		return (double)f;
+	default: memcpy(at, &f, 4); return (double)f;
 	}
 }
 
@@ -61,12 +56,8 @@ static double load(enum dtype d, const void *at)
 		bits = (uint32_t)(*(const uint16_t *)at) << 16;
 		memcpy(&f, &bits, 4);
 		return (double)f;
-	case DT_FP16:
-		memcpy(&h, at, 2);
-		return (double)(float)h;
-	default:
-		memcpy(&f, at, 4);
-		return (double)f;
+	case DT_FP16: memcpy(&h, at, 2); return (double)(float)h;
+	default: memcpy(&f, at, 4); return (double)f;
 	}
 }
 
@@ -97,7 +88,8 @@ static void open_side(struct side *s, struct op op)
 	CU_ASSERT_FATAL(vec_push(&s->role.ops, op));
 }
 
-/* An argument of n elements that begins `shift` elements behind an aligned address; n 0: absent. Filled with random numbers. */
+/* An argument of n elements that begins `shift` elements behind an aligned address; n 0: absent. Filled with random
+ * numbers. */
 static void argument(struct side *s, int i, enum dtype d, size_t n, size_t shift)
 {
 	struct view v = {.buffer = n ? (int32_t)s->role.buffers.n : -1, .offset_B = shift * size_of(d)};
@@ -115,7 +107,8 @@ static void argument(struct side *s, int i, enum dtype d, size_t n, size_t shift
 	for (size_t k = 0; k < n; k++)
 		s->ref[i][k] = store(d, s->host[i] + (shift + k) * size_of(d), random_number());
 	CU_ASSERT_EQUAL_FATAL(CUDA_CHECK(cudaMalloc((void **)&s->device[i], b.bytes), &error), ST_OK);
-	CU_ASSERT_EQUAL_FATAL(CUDA_CHECK(cudaMemcpy(s->device[i], s->host[i], b.bytes, cudaMemcpyHostToDevice), &error), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(CUDA_CHECK(cudaMemcpy(s->device[i], s->host[i], b.bytes, cudaMemcpyHostToDevice), &error),
+		ST_OK);
 	s->arg[i] = (struct cuda_arg){s->device[i] + shift * size_of(d), d};
 }
 
@@ -155,10 +148,13 @@ static void compare(const struct side *s, int i, double terms)
 	CU_ASSERT(worst <= limit);
 	if (!(worst <= limit)) {
 		char name[OP_NAME_MAX];
-		printf("%s, flags %x, in %s: argument %d off by %g, allowed %g\n", op_name(&s->op, name), s->op.flags, dtype_name(s->arg[0].dtype), i, worst, limit);
+		printf("%s, flags %x, in %s: argument %d off by %g, allowed %g\n", op_name(&s->op, name), s->op.flags,
+			dtype_name(s->arg[0].dtype), i, worst, limit);
 	}
 	CU_ASSERT_EQUAL(memcmp(got, s->host[i], s->shift[i] * size_of(d)), 0);
-	CU_ASSERT_EQUAL(memcmp(got + (s->n[i] + s->shift[i]) * size_of(d), s->host[i] + (s->n[i] + s->shift[i]) * size_of(d), GUARD * size_of(d)), 0);
+	CU_ASSERT_EQUAL(memcmp(got + (s->n[i] + s->shift[i]) * size_of(d),
+				s->host[i] + (s->n[i] + s->shift[i]) * size_of(d), GUARD * size_of(d)),
+		0);
 	free(got);
 }
 
@@ -169,15 +165,17 @@ static enum status run(struct side *s, bool tune)
 	cudaStream_t stream = NULL;
 	void *scratch = NULL;
 	enum status st;
-	if ((st = gemm_plans_create(&s->role, 0, tune, &g, &error)) || (st = CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), &error)) ||
-	    (st = CUDA_CHECK(cudaMalloc(&scratch, GEMM_WORKSPACE_B), &error)))
+	if ((st = gemm_plans_create(&s->role, 0, tune, &g, &error)) ||
+		(st = CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), &error)) ||
+		(st = CUDA_CHECK(cudaMalloc(&scratch, GEMM_WORKSPACE_B), &error)))
 		goto out;
 	struct cuda_env env = {.stream = stream, .scratch = scratch, .scratch_B = GEMM_WORKSPACE_B};
 	for (int i = 0; i < (s->op.flags & OP_ACCUMULATE ? 1 : 2) && !st; i++)
-		st = op_is_product(&s->op) ? gemm_run(g, &env, &s->op, s->arg, &error) : gemm_attention_run(g, &env, &s->op, s->arg, &error);
+		st = op_is_product(&s->op) ? gemm_run(g, &env, &s->op, s->arg, &error)
+		                           : gemm_attention_run(g, &env, &s->op, s->arg, &error);
 	if (!st)
 		st = CUDA_CHECK(cudaStreamSynchronize(stream), &error);
-	struct host_env host = {.heads = s->op.d[1], .step = 1};
+	struct host_env host = {.heads = s->op.attn.heads, .step = 1};
 	void *ref[OP_MAX_ARGS];
 	for (int i = 0; i < OP_MAX_ARGS; i++)
 		ref[i] = s->ref[i];
@@ -199,7 +197,14 @@ struct shape {
 
 static struct op gemm_op(enum dtype how, enum dtype out, unsigned flags, struct shape z)
 {
-	return (struct op){.kind = OP_GEMM, .dtype = (uint8_t)how, .out_dtype = (uint8_t)out, .flags = (uint16_t)flags, .layer = -1, .bucket = -1, .what = "test", .d = {z.m, z.n, z.k}};
+	return (struct op){.kind = OP_GEMM,
+		.dtype = (uint8_t)how,
+		.out_dtype = (uint8_t)out,
+		.flags = (uint16_t)flags,
+		.layer = -1,
+		.bucket = -1,
+		.what = "test",
+		.gemm = {z.m, z.n, z.k}};
 }
 
 static void one_gemm(enum dtype how, enum dtype out, unsigned flags, struct shape z, bool bias, size_t shift, bool tune)
@@ -225,14 +230,15 @@ static void test_turns(void)
 {
 	static const enum dtype how[] = {DT_FP32, DT_TF32, DT_BF16, DT_FP16};
 	for (size_t f = 0; f < 4; f++)
-		for (size_t z = 0; z < sizeof shapes / sizeof shapes[0]; z++)
+		for (size_t z = 0; z < COUNT(shapes); z++)
 			for (size_t t = 0; t < 4; t++)
-				one_gemm(how[f], how[f] == DT_TF32 ? DT_FP32 : how[f], turns[t], shapes[z], false, 0, false);
+				one_gemm(how[f], how[f] == DT_TF32 ? DT_FP32 : how[f], turns[t], shapes[z], false, 0,
+					false);
 }
 
 static void test_bias(void)
 {
-	for (size_t z = 0; z < sizeof shapes / sizeof shapes[0]; z++) {
+	for (size_t z = 0; z < COUNT(shapes); z++) {
 		one_gemm(DT_FP32, DT_FP32, OP_TRANS_B, shapes[z], true, 0, false);
 		one_gemm(DT_BF16, DT_BF16, OP_TRANS_B, shapes[z], true, 0, false);
 		one_gemm(DT_FP16, DT_FP16, OP_TRANS_B, shapes[z], true, 0, false);
@@ -241,7 +247,7 @@ static void test_bias(void)
 
 static void test_accumulate(void)
 {
-	for (size_t z = 0; z < sizeof shapes / sizeof shapes[0]; z++) {
+	for (size_t z = 0; z < COUNT(shapes); z++) {
 		one_gemm(DT_FP32, DT_FP32, OP_TRANS_A | OP_ACCUMULATE, shapes[z], false, 0, false);
 		one_gemm(DT_BF16, DT_BF16, OP_TRANS_A | OP_ACCUMULATE, shapes[z], false, 0, false);
 		one_gemm(DT_BF16, DT_FP32, OP_TRANS_A | OP_ACCUMULATE, shapes[z], false, 0, false);
@@ -290,7 +296,7 @@ static void one_group(enum dtype how, enum dtype out, unsigned flags, struct sha
 	struct side s;
 	struct op op = gemm_op(how, out, flags, z);
 	op.kind = OP_GROUPED_GEMM;
-	op.d[3] = groups;
+	op.gemm.groups = groups;
 	open_side(&s, op);
 	argument(&s, 0, how, (size_t)(groups * z.m * z.k), shift);
 	argument(&s, 1, how, (size_t)(groups * z.n * z.k), shift);
@@ -304,7 +310,7 @@ static void one_group(enum dtype how, enum dtype out, unsigned flags, struct sha
 
 static void test_groups(void)
 {
-	for (size_t z = 0; z < sizeof shapes / sizeof shapes[0]; z++)
+	for (size_t z = 0; z < COUNT(shapes); z++)
 		for (int64_t groups = 1; groups <= 3; groups++)
 			for (size_t t = 0; t < 3; t++) { /* forward, the input's gradient, the weights' */
 				one_group(DT_FP32, DT_FP32, turns[t], shapes[z], groups, 0);
@@ -318,21 +324,32 @@ static void test_groups(void)
 struct heads {
 	int64_t b, H, K, s, D;
 };
-static const struct heads all_heads[] = {{1, 1, 1, 1, 1}, {2, 4, 2, 5, 8}, {1, 4, 4, 7, 8}, {3, 2, 1, 6, 4}, {3, 6, 2, 9, 16}};
+static const struct heads all_heads[] = {{1, 1, 1, 1, 1}, {2, 4, 2, 5, 8}, {1, 4, 4, 7, 8}, {3, 2, 1, 6, 4},
+	{3, 6, 2, 9, 16}};
 
 /* ranks > 1: with the keys of so many, in rows of their own. */
 static void one_attention(enum op_kind kind, enum dtype d, const struct heads *h, int64_t ranks)
 {
 	const int64_t keys = ranks * h->s;
-	const size_t square = (size_t)(h->b * h->H * h->s * keys), qkv = (size_t)(h->b * h->s * (h->H + 2 * h->K) * h->D), out = (size_t)(h->b * h->s * h->H * h->D), all = (size_t)(h->b * keys * 2 * h->K * h->D);
+	const size_t square = (size_t)(h->b * h->H * h->s * keys),
+		     qkv = (size_t)(h->b * h->s * (h->H + 2 * h->K) * h->D), out = (size_t)(h->b * h->s * h->H * h->D),
+		     all = (size_t)(h->b * keys * 2 * h->K * h->D);
 	const size_t kv = ranks > 1 ? all : qkv;
 	const struct {
 		int n;
 		size_t of[5];
-	} sizes[OP_KIND_COUNT] = {[OP_ATTN_SCORES] = {ranks > 1 ? 3 : 2, {qkv, square, all}}, [OP_ATTN_VALUES] = {3, {square, kv, out}}, [OP_ATTN_VALUES_GRAD] = {5, {square, kv, out, square, kv}},
+	} sizes[OP_KIND_COUNT] = {[OP_ATTN_SCORES] = {ranks > 1 ? 3 : 2, {qkv, square, all}},
+		[OP_ATTN_VALUES] = {3, {square, kv, out}},
+		[OP_ATTN_VALUES_GRAD] = {5, {square, kv, out, square, kv}},
 		[OP_ATTN_SCORES_GRAD] = {ranks > 1 ? 5 : 3, {square, qkv, qkv, all, all}}};
 	struct side s;
-	open_side(&s, (struct op){.kind = (uint8_t)kind, .dtype = (uint8_t)d, .out_dtype = (uint8_t)d, .layer = -1, .bucket = -1, .what = "attention", .d = {h->b, h->H, h->K, h->s, h->D, ranks > 1 ? keys : 0}});
+	open_side(&s, (struct op){.kind = (uint8_t)kind,
+			      .dtype = (uint8_t)d,
+			      .out_dtype = (uint8_t)d,
+			      .layer = -1,
+			      .bucket = -1,
+			      .what = "attention",
+			      .attn = {h->b, h->H, h->K, h->s, h->D, {ranks > 1 ? keys : 0}}});
 	for (int i = 0; i < sizes[kind].n; i++)
 		argument(&s, i, d, sizes[kind].of[i], 0);
 	CU_ASSERT_EQUAL(run(&s, false), ST_OK);
@@ -348,7 +365,7 @@ static void test_attention(void)
 {
 	static const enum op_kind kinds[] = {OP_ATTN_SCORES, OP_ATTN_VALUES, OP_ATTN_VALUES_GRAD, OP_ATTN_SCORES_GRAD};
 	for (size_t k = 0; k < 4; k++)
-		for (size_t h = 0; h < sizeof all_heads / sizeof all_heads[0]; h++) {
+		for (size_t h = 0; h < COUNT(all_heads); h++) {
 			for (int64_t ranks = 1; ranks <= 3; ranks += 2) {
 				one_attention(kinds[k], DT_FP32, &all_heads[h], ranks);
 				one_attention(kinds[k], DT_BF16, &all_heads[h], ranks);
@@ -356,5 +373,6 @@ static void test_attention(void)
 		}
 }
 
-UNIT_MAIN("cuda gemm", {"turns", test_turns}, {"bias", test_bias}, {"accumulate", test_accumulate}, {"alignment", test_alignment}, {"fp8", test_fp8}, {"tuned", test_tuned}, {"refused", test_refused},
-          {"experts", test_groups}, {"attention", test_attention})
+UNIT_MAIN("cuda gemm", {"turns", test_turns}, {"bias", test_bias}, {"accumulate", test_accumulate},
+	{"alignment", test_alignment}, {"fp8", test_fp8}, {"tuned", test_tuned}, {"refused", test_refused},
+	{"experts", test_groups}, {"attention", test_attention})

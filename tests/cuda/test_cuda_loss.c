@@ -1,13 +1,13 @@
 /* Cross-entropy against the reference: each probability relative to itself, not to the row's largest. */
+#include "base/array.h"
 #include "tests/cuda/cuda_rig.h"
 
 static const int64_t columns[] = {1, 31, 33, 64, 1023, 1025, 4096};
 static const int64_t rows[] = {0, 1, 7};
 static const enum dtype formats[] = {DT_FP32, DT_BF16, DT_FP16};
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
-#define FOR_ALL                                                     \
-	for (size_t c = 0; c < COUNT(columns); c++)                 \
-		for (size_t t = 0; t < COUNT(rows); t++)            \
+#define FOR_ALL \
+	for (size_t c = 0; c < COUNT(columns); c++) \
+		for (size_t t = 0; t < COUNT(rows); t++) \
 			for (size_t f = 0; f < COUNT(formats); f++)
 
 /* Logits as a model has them: some stand out. */
@@ -45,7 +45,8 @@ static void targets(struct cuda_rig *r, int64_t ids)
 static void loss_case(int64_t T, int64_t V, enum dtype format, size_t shift, double by)
 {
 	struct cuda_rig r;
-	cuda_rig_open(&r, cuda_rig_op(OP_LOSS, 0, 0, format, format, T, V, 0, 0, 0), (struct cuda_rig_options){.shift = shift});
+	cuda_rig_open(&r, cuda_rig_op(OP_LOSS, 0, 0, format, format, T, V, 0, 0, 0),
+		(struct cuda_rig_options){.shift = shift});
 	spread(&r, by);
 	targets(&r, V);
 	cuda_rig_check(&r);
@@ -56,7 +57,8 @@ static void loss_case(int64_t T, int64_t V, enum dtype format, size_t shift, dou
 
 static void test_loss(void)
 {
-	FOR_ALL {
+	FOR_ALL
+	{
 		loss_case(rows[t], columns[c], formats[f], 0, 4.0);
 		loss_case(rows[t], columns[c], formats[f], 1, 4.0);
 	}
@@ -84,7 +86,8 @@ static void test_bad_target(void)
 static void parallel_case(enum op_kind kind, int64_t T, int64_t V, enum dtype format, size_t shift)
 {
 	struct cuda_rig r;
-	cuda_rig_open(&r, cuda_rig_op(kind, 0, 0, format, format, T, V, 0, 0, 0), (struct cuda_rig_options){.shift = shift});
+	cuda_rig_open(&r, cuda_rig_op(kind, 0, 0, format, format, T, V, 0, 0, 0),
+		(struct cuda_rig_options){.shift = shift});
 	spread(&r, 3.0);
 	r.env.tensor_coord = 1;
 	if (kind != OP_LOSS_MAX) {
@@ -109,7 +112,8 @@ static void test_parallel(void)
 {
 	static const enum op_kind kinds[] = {OP_LOSS_MAX, OP_LOSS_SUM, OP_LOSS_GRAD};
 	for (size_t k = 0; k < COUNT(kinds); k++) {
-		FOR_ALL {
+		FOR_ALL
+		{
 			parallel_case(kinds[k], rows[t], columns[c], formats[f], 0);
 			parallel_case(kinds[k], rows[t], columns[c], formats[f], 1);
 		}
@@ -117,4 +121,5 @@ static void test_parallel(void)
 	}
 }
 
-CUDA_MAIN("cuda loss", {"cross-entropy", test_loss}, {"target outside the vocabulary", test_bad_target}, {"vocabulary-parallel", test_parallel})
+CUDA_MAIN("cuda loss", {"cross-entropy", test_loss}, {"target outside the vocabulary", test_bad_target},
+	{"vocabulary-parallel", test_parallel})

@@ -1,10 +1,10 @@
 /* Fills, casts (fp8 code by code), random contents and patterns. */
+#include "base/array.h"
 #include "exec/verify.h"
 #include "tests/cuda/cuda_rig.h"
 
 static const int64_t sizes[] = {0, 1, 7, 31, 33, 1023, 1025};
 static const enum dtype formats[] = {DT_FP32, DT_BF16, DT_FP16};
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
 static void memory_case(enum op_kind kind, int64_t n, enum dtype from, enum dtype to, size_t shift)
 {
@@ -34,17 +34,15 @@ static void test_cast(void)
 
 #define CODES 256
 
-static size_t bytes_of(enum dtype d, int64_t n)
-{
-	return (size_t)(dtype_bytes(d) * (double)n);
-}
+static size_t bytes_of(enum dtype d, int64_t n) { return (size_t)(dtype_bytes(d) * (double)n); }
 
 /* Both begin `shift` elements behind an aligned address. */
 static enum status cast(const void *x, enum dtype from, void *y, enum dtype to, int64_t n, size_t shift)
 {
 	const struct cuda_env env = {.sms = 3};
 	const struct op op = cuda_rig_op(OP_CAST, 0, 0, from, to, n, 0, 0, 0, 0);
-	struct rig_block in = rig_block_new(bytes_of(from, n), shift * bytes_of(from, 1)), out = rig_block_new(bytes_of(to, n), shift * bytes_of(to, 1));
+	struct rig_block in = rig_block_new(bytes_of(from, n), shift * bytes_of(from, 1)),
+			 out = rig_block_new(bytes_of(to, n), shift * bytes_of(to, 1));
 	struct error e = {0};
 	memcpy(rig_host(&in), x, in.bytes);
 	rig_block_upload(&in);
@@ -79,7 +77,8 @@ static void test_fp8(void)
 	for (unsigned i = 0; i < CODES; i++)
 		CU_ASSERT_TRUE(isnan(e4m3(i)) ? (back[i] & 127) == 127 : back[i] == codes[i]);
 	/* half way between two codes: to the even one; beyond the largest, 448: the largest */
-	float some[] = {(e4m3(0x38) + e4m3(0x39)) / 2, (e4m3(0x39) + e4m3(0x3a)) / 2, 1000.0f, -1e30f, e4m3(1) / 2, e4m3(1) * 0.75f, 0.0f};
+	float some[] = {(e4m3(0x38) + e4m3(0x39)) / 2, (e4m3(0x39) + e4m3(0x3a)) / 2, 1000.0f, -1e30f, e4m3(1) / 2,
+		e4m3(1) * 0.75f, 0.0f};
 	static const uint8_t want[] = {0x38, 0x3a, 0x7e, 0xfe, 0x00, 0x01, 0x00};
 	CU_ASSERT_EQUAL(cast(some, DT_FP32, back, DT_FP8, COUNT(want), 0), ST_OK);
 	CU_ASSERT_EQUAL(memcmp(back, want, sizeof want), 0);
@@ -129,13 +128,16 @@ static void test_normal(void)
 {
 	struct error e = {0};
 	for (size_t f = 0; f < COUNT(formats); f++) {
-		struct rig_block a = normal(formats[f], MANY, 5), b = normal(formats[f], MANY, 5), c = normal(formats[f], MANY, 6);
+		struct rig_block a = normal(formats[f], MANY, 5), b = normal(formats[f], MANY, 5),
+				 c = normal(formats[f], MANY, 6);
 		CU_ASSERT_EQUAL(equal_values(formats[f], &a, &b), MANY);
 		CU_ASSERT_TRUE(equal_values(formats[f], &a, &c) < MANY / 50);
 		/* within five standard errors, and what rounding does to squares */
 		CU_ASSERT_TRUE(fabs(moment(formats[f], rig_host(&a), MANY, 1)) < 5 * 0.5 / sqrt(MANY));
-		CU_ASSERT_TRUE(fabs(moment(formats[f], rig_host(&a), MANY, 2) / 0.25 - 1.0) < 5 * sqrt(2.0 / MANY) + 0.002);
-		CU_ASSERT_TRUE(fabs(moment(formats[f], rig_host(&a), MANY, 4) / 0.0625 / 3.0 - 1.0) < 5 * sqrt(96.0 / 9.0 / MANY) + 0.004);
+		CU_ASSERT_TRUE(
+			fabs(moment(formats[f], rig_host(&a), MANY, 2) / 0.25 - 1.0) < 5 * sqrt(2.0 / MANY) + 0.002);
+		CU_ASSERT_TRUE(fabs(moment(formats[f], rig_host(&a), MANY, 4) / 0.0625 / 3.0 - 1.0) <
+			       5 * sqrt(96.0 / 9.0 / MANY) + 0.004);
 		rig_block_free(&a);
 		rig_block_free(&b);
 		rig_block_free(&c);
@@ -147,7 +149,7 @@ static void test_normal(void)
 #define N 301
 #define MEMBERS 3
 
-/* What the host's verification expects at an element of the group's result. */
+/* Returns the value that the host's verification expects at an element of the group's result. */
 static int32_t group_value(const struct cuda_pattern *p, uint64_t element)
 {
 	int32_t sum = 0, max = 0;
@@ -201,10 +203,30 @@ static void test_pattern(void)
 	static const enum dtype all[] = {DT_FP32, DT_BF16, DT_FP16, DT_INT32};
 	for (size_t f = 0; f < COUNT(all); f++) {
 		pattern_case((struct cuda_pattern){.op = 9, .first = 4, .stride = 2, .members = 1, .bits = 6}, all[f]);
-		pattern_case((struct cuda_pattern){.op = 9, .first = 1, .stride = 2, .members = MEMBERS, .bits = 6, .element = 0x1000000fful}, all[f]);
-		pattern_case((struct cuda_pattern){.op = 2, .first = 1, .stride = 5, .members = MEMBERS, .bits = 6, .max = true}, all[f]);
-		pattern_case((struct cuda_pattern){.op = 2, .first = 1, .stride = 5, .members = MEMBERS, .bits = 6, .part = 101, .element = 1}, all[f]);
+		pattern_case((struct cuda_pattern){.op = 9,
+				     .first = 1,
+				     .stride = 2,
+				     .members = MEMBERS,
+				     .bits = 6,
+				     .element = 0x1000000fful},
+			all[f]);
+		pattern_case((struct cuda_pattern){.op = 2,
+				     .first = 1,
+				     .stride = 5,
+				     .members = MEMBERS,
+				     .bits = 6,
+				     .max = true},
+			all[f]);
+		pattern_case((struct cuda_pattern){.op = 2,
+				     .first = 1,
+				     .stride = 5,
+				     .members = MEMBERS,
+				     .bits = 6,
+				     .part = 101,
+				     .element = 1},
+			all[f]);
 	}
 }
 
-CUDA_MAIN("cuda memory", {"fill", test_fill}, {"cast", test_cast}, {"fp8", test_fp8}, {"normal numbers", test_normal}, {"patterns", test_pattern})
+CUDA_MAIN("cuda memory", {"fill", test_fill}, {"cast", test_cast}, {"fp8", test_fp8}, {"normal numbers", test_normal},
+	{"patterns", test_pattern})

@@ -1,4 +1,6 @@
-/* The roofline's kernels for GPUs, on their twins or on the device: the polynomial against its closed form, streams and chase against plain loops. */
+/* The roofline's kernels for GPUs, on their twins or on the device: the polynomial against its closed form, streams and
+ * chase against plain loops. */
+#include "base/array.h"
 #include "exec/cuda/micro.h"
 #include "exec/micro.h"
 #include "tests/cuda/cuda_rig.h"
@@ -6,12 +8,12 @@
 static const int64_t sizes[] = {0, 1, 31, 33, 1023, 1025};
 static const int64_t degrees[] = {1, 2, 15, 16, 17, 50, 1000};
 static const struct cuda_env env = {.sms = 3};
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
 static void poly_case(enum dtype d, int64_t n, int64_t k, size_t shift)
 {
 	const double a = micro_poly_a(d), tolerance = d == DT_FP32 ? 1e-4 : 1.6e-2;
-	struct rig_block x = rig_block_new((size_t)n * rig_size(d), shift * rig_size(d)), y = rig_block_new((size_t)n * rig_size(d), shift * rig_size(d));
+	struct rig_block x = rig_block_new((size_t)n * rig_size(d), shift * rig_size(d)),
+			 y = rig_block_new((size_t)n * rig_size(d), shift * rig_size(d));
 	struct error e = {0};
 	rig_block_upload(&x);
 	rig_block_upload(&y);
@@ -19,7 +21,8 @@ static void poly_case(enum dtype d, int64_t n, int64_t k, size_t shift)
 	CU_ASSERT_EQUAL(micro_poly(&env, d, rig_device(&x), rig_device(&y), n, k, &e), ST_OK);
 	CU_ASSERT_TRUE(rig_block_download(&x) && rig_block_download(&y));
 	for (int64_t i = 0; i < n; i++) {
-		const double from = rig_load(d, rig_host(&x), (size_t)i), want = roof_poly_value(from, k), got = rig_load(d, rig_host(&y), (size_t)i);
+		const double from = rig_load(d, rig_host(&x), (size_t)i), want = roof_poly_value(from, k),
+			     got = rig_load(d, rig_host(&y), (size_t)i);
 		CU_ASSERT_TRUE(fabs(from - a) < 1e-2);
 		CU_ASSERT_TRUE(fabs(got - want) <= tolerance * want);
 	}
@@ -49,7 +52,8 @@ static void test_streams(void)
 		for (size_t s = 0; s < COUNT(floats); s++)
 			for (int64_t passes = 1; passes <= 3; passes++) {
 				const size_t n = (size_t)floats[s];
-				struct rig_block x = rig_block_new(4 * n, 0), y = rig_block_new(4 * n, 0), z = rig_block_new(4 * n, 0), sink = rig_block_new(4, 0);
+				struct rig_block x = rig_block_new(4 * n, 0), y = rig_block_new(4 * n, 0),
+						 z = rig_block_new(4 * n, 0), sink = rig_block_new(4, 0);
 				float *px = rig_host(&x), *py = rig_host(&y), *pz = rig_host(&z);
 				struct error e = {0};
 				rig_real_threads(real);
@@ -61,10 +65,16 @@ static void test_streams(void)
 				rig_block_upload(&y);
 				rig_block_upload(&z);
 				rig_block_upload(&sink);
-				CU_ASSERT_EQUAL(micro_read(&env, rig_device(&x), floats[s], passes, rig_device(&sink), &e), ST_OK);
-				CU_ASSERT_EQUAL(micro_triad(&env, rig_device(&x), rig_device(&y), rig_device(&z), floats[s], passes, &e), ST_OK);
-				CU_ASSERT_EQUAL(micro_copy(&env, rig_device(&x), rig_device(&y), floats[s], passes, &e), ST_OK);
-				CU_ASSERT_TRUE(rig_block_download(&x) && rig_block_download(&y) && rig_block_download(&z) && rig_block_download(&sink));
+				CU_ASSERT_EQUAL(micro_read(&env, rig_device(&x), floats[s], passes, rig_device(&sink),
+							&e),
+					ST_OK);
+				CU_ASSERT_EQUAL(micro_triad(&env, rig_device(&x), rig_device(&y), rig_device(&z),
+							floats[s], passes, &e),
+					ST_OK);
+				CU_ASSERT_EQUAL(micro_copy(&env, rig_device(&x), rig_device(&y), floats[s], passes, &e),
+					ST_OK);
+				CU_ASSERT_TRUE(rig_block_download(&x) && rig_block_download(&y) &&
+					       rig_block_download(&z) && rig_block_download(&sink));
 				for (size_t i = 0; i < n; i++) {
 					CU_ASSERT_EQUAL(py[i], px[i]);
 					CU_ASSERT_EQUAL(pz[i], px[i] + 0.5f * (float)(i % 7));
@@ -102,4 +112,5 @@ static void test_chase(void)
 	}
 }
 
-UNIT_MAIN("CUDA: the roofline's kernels", {"polynomial", test_polynomial}, {"streams", test_streams}, {"chase", test_chase})
+UNIT_MAIN("CUDA: the roofline's kernels", {"polynomial", test_polynomial}, {"streams", test_streams},
+	{"chase", test_chase})

@@ -1,4 +1,6 @@
-/* Optimizers against the reference, in one pass and in several. Weights are as small as the steps, so that a step that is missing or wrong is seen in 16-bit weights too. */
+/* Optimizers against the reference, in one pass and in several. Weights are as small as the steps, so that a step that
+ * is missing or wrong is seen in 16-bit weights too. */
+#include "base/array.h"
 #include "tests/cuda/cuda_rig.h"
 #include "tests/unit/states8_check.h"
 
@@ -6,17 +8,18 @@ static const int64_t sizes[] = {0, 1, 31, 33, 1023, 1025};
 static const enum dtype formats[] = {DT_FP32, DT_BF16, DT_FP16};
 static const enum optimizer rules[] = {OPT_ADAMW, OPT_ADAM, OPT_LION, OPT_SGD};
 static const int64_t steps[] = {1, 2, 1000};
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
 #define ARG_M 2
 #define ARG_V 3
 #define ARG_MASTER 4
 
-static void open_case(struct cuda_rig *r, enum optimizer rule, unsigned flags, int64_t n, enum dtype p, enum dtype g, unsigned absent, size_t shift)
+static void open_case(struct cuda_rig *r, enum optimizer rule, unsigned flags, int64_t n, enum dtype p, enum dtype g,
+	unsigned absent, size_t shift)
 {
 	absent |= rule == OPT_SGD || rule == OPT_LION ? 1u << ARG_V : 0;
 	absent |= flags & OP_MASTER ? 0 : 1u << ARG_MASTER;
-	cuda_rig_open(r, cuda_rig_op(OP_OPTIMIZER, flags, (int)rule, p, g, n, 0, 0, 0, 0), (struct cuda_rig_options){.absent = absent, .shift = shift});
+	cuda_rig_open(r, cuda_rig_op(OP_OPTIMIZER, flags, (int)rule, p, g, n, 0, 0, 0, 0),
+		(struct cuda_rig_options){.absent = absent, .shift = shift});
 	static const int weights[] = {0, ARG_MASTER};
 	for (size_t w = 0; w < 2; w++) {
 		for (size_t i = 0; i < r->n[weights[w]]; i++)
@@ -29,7 +32,8 @@ static void open_case(struct cuda_rig *r, enum optimizer rule, unsigned flags, i
 	r->terms = 1e-3;
 }
 
-static void optimizer_case(enum optimizer rule, unsigned flags, int64_t n, enum dtype p, enum dtype g, unsigned absent, size_t shift, int64_t step)
+static void optimizer_case(enum optimizer rule, unsigned flags, int64_t n, enum dtype p, enum dtype g, unsigned absent,
+	size_t shift, int64_t step)
 {
 	struct cuda_rig r;
 	open_case(&r, rule, flags, n, p, g, absent, shift);
@@ -46,39 +50,35 @@ static void all_cases(unsigned flags)
 				for (size_t g = 0; g < COUNT(formats); g++) {
 					const int64_t step = steps[(n + p + g) % COUNT(steps)];
 					optimizer_case(rules[o], flags, sizes[n], formats[p], formats[g], 0, 0, step);
-					optimizer_case(rules[o], flags | OP_MASTER, sizes[n], formats[p], formats[g], 0, 1, step);
+					optimizer_case(rules[o], flags | OP_MASTER, sizes[n], formats[p], formats[g], 0,
+						1, step);
 				}
 	optimizer_case(OPT_SGD, flags, 1025, DT_BF16, DT_FP32, 1u << ARG_M, 0, 1);
 	optimizer_case(OPT_SGD, flags | OP_MASTER, 1025, DT_BF16, DT_BF16, 1u << ARG_M, 0, 1);
 }
 
-static void test_fused(void)
-{
-	all_cases(OP_FUSED);
-}
+static void test_fused(void) { all_cases(OP_FUSED); }
 
-static void test_passes(void)
-{
-	all_cases(0);
-}
+static void test_passes(void) { all_cases(0); }
 
 static void fill_moment(struct cuda_rig *r, int a, bool has_sign)
 {
 	if (r->absent[a])
 		return;
 	free(r->ref[a]);
-	r->ref[a] = rig_memory((size_t)r->op.d[0] * sizeof(double));
+	r->ref[a] = rig_memory((size_t)r->op.update.elements * sizeof(double));
 	states8_fill(&r->op, has_sign, cuda_rig_random, rig_host(&r->block[a]), r->ref[a]);
 }
 
 /* The reference's moments are not rounded; weights do not see the rounding. */
-static void states8_case(enum optimizer rule, int64_t n, int64_t from, int64_t to, enum dtype p, enum dtype g, unsigned master)
+static void states8_case(enum optimizer rule, int64_t n, int64_t from, int64_t to, enum dtype p, enum dtype g,
+	unsigned master)
 {
 	struct cuda_rig r;
 	struct error e = {0};
 	open_case(&r, rule, OP_FUSED | OP_STATES_8 | master, n, p, g, 0, master ? 1 : 0);
-	r.op.d[1] = from;
-	r.op.d[2] = to;
+	r.op.update.wide_from = from;
+	r.op.update.wide_to = to;
 	for (int a = ARG_M; a <= ARG_V; a++) { /* with the range, the moments have another size */
 		if (r.absent[a])
 			continue;
@@ -105,9 +105,60 @@ static void test_states8(void)
 		for (size_t n = 0; n < COUNT(blocks); n++) {
 			const int64_t all = blocks[n];
 			states8_case(rules[o], all, 0, 0, formats[n % 3], formats[(n + o) % 3], 0);
-			states8_case(rules[o], all, all / 3, all - all / 5, formats[(n + 1) % 3], formats[o % 3], OP_MASTER);
+			states8_case(rules[o], all, all / 3, all - all / 5, formats[(n + 1) % 3], formats[o % 3],
+				OP_MASTER);
 			states8_case(rules[o], all, 0, all, DT_FP32, DT_FP32, 0);
 		}
+}
+
+/* ---- LAMB ---- */
+
+static const int64_t tensor_sizes[] = {1, 33, 0, 5003, 130};
+#define PADDING 7
+
+static void open_lamb(struct cuda_rig *r, enum op_kind kind, int bounds, unsigned absent, enum dtype p, enum dtype g)
+{
+	struct op op = cuda_rig_op(kind, OP_FUSED, 0, p, g, PADDING, COUNT(tensor_sizes), 0, 0, 0);
+	enum dtype stored[OP_MAX_ARGS];
+	int64_t at[COUNT(tensor_sizes) + 1] = {0};
+	for (int a = 0; a < OP_MAX_ARGS; a++)
+		stored[a] = a == bounds ? DT_INT32 : DT_COUNT; /* two words each */
+	for (size_t t = 0; t < COUNT(tensor_sizes); t++) {
+		at[t + 1] = at[t] + tensor_sizes[t];
+		op.tensors.elements += tensor_sizes[t];
+	}
+	op.optimizer = OPT_ADAM;
+	cuda_rig_open(r, op, (struct cuda_rig_options){.absent = absent, .formats = stored});
+	memcpy(r->ref[bounds], at, sizeof at);
+	cuda_rig_sync(r, bounds);
+}
+
+static void make_positive(struct cuda_rig *r, int a, double least)
+{
+	for (size_t i = 0; i < r->n[a]; i++)
+		((double *)r->ref[a])[i] = fabs(((double *)r->ref[a])[i]) + least;
+	cuda_rig_sync(r, a);
+}
+
+static void test_lamb(void)
+{
+	for (size_t p = 0; p < COUNT(formats); p++)
+		for (size_t g = 0; g < COUNT(formats); g++)
+			for (unsigned master = 0; master < 2; master++) {
+				struct cuda_rig r;
+				open_lamb(&r, OP_LAMB_DIRECTION, ARG_LAMB_DIRECTION_bounds,
+					master ? 0 : 1u << ARG_LAMB_DIRECTION_master, formats[p], formats[g]);
+				make_positive(&r, ARG_LAMB_DIRECTION_v, 1e-3);
+				cuda_rig_check(&r);
+				cuda_rig_close(&r);
+				open_lamb(&r, OP_LAMB_STEP, ARG_LAMB_STEP_bounds,
+					master ? 0 : 1u << ARG_LAMB_STEP_master, formats[p], formats[g]);
+				make_positive(&r, ARG_LAMB_STEP_norms, 0);
+				((double *)r.ref[ARG_LAMB_STEP_norms])[1] = 0;
+				cuda_rig_sync(&r, ARG_LAMB_STEP_norms);
+				cuda_rig_check(&r);
+				cuda_rig_close(&r);
+			}
 }
 
 static void test_refused(void)
@@ -125,7 +176,8 @@ static void test_refused(void)
 	cuda_rig_close(&r);
 	e = (struct error){0};
 	const enum dtype narrow[OP_MAX_ARGS] = {DT_BF16, DT_BF16, DT_BF16, DT_FP32, DT_FP32};
-	cuda_rig_open(&r, cuda_rig_op(OP_OPTIMIZER, OP_FUSED, OPT_ADAMW, DT_BF16, DT_BF16, 33, 0, 0, 0, 0), (struct cuda_rig_options){.formats = narrow});
+	cuda_rig_open(&r, cuda_rig_op(OP_OPTIMIZER, OP_FUSED, OPT_ADAMW, DT_BF16, DT_BF16, 33, 0, 0, 0, 0),
+		(struct cuda_rig_options){.formats = narrow});
 	CU_ASSERT_EQUAL(cuda_rig_run(&r, &e), ST_RUN);
 	CU_ASSERT_STRING_EQUAL(e.text, "optimizer: no kernel for m as bf16, only as fp32");
 	cuda_rig_close(&r);
@@ -162,4 +214,5 @@ static void test_little_scratch(void)
 	cuda_rig_close(&r);
 }
 
-CUDA_MAIN("cuda optimizers", {"fused", test_fused}, {"in passes", test_passes}, {"moments in 8 bits", test_states8}, {"refused", test_refused}, {"little scratch memory", test_little_scratch})
+CUDA_MAIN("cuda optimizers", {"fused", test_fused}, {"in passes", test_passes}, {"moments in 8 bits", test_states8},
+	{"LAMB", test_lamb}, {"refused", test_refused}, {"little scratch memory", test_little_scratch})

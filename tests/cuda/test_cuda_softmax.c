@@ -1,4 +1,6 @@
-/* Softmax of naive attention's scores. The kernel takes Q K^T / sqrt(D) and biases and masks itself; the reference's scores have both already. */
+/* Softmax of naive attention's scores. The kernel takes Q K^T / sqrt(D) and biases and masks itself; the reference's
+ * scores have both already. */
+#include "base/array.h"
 #include "tests/cuda/cuda_rig.h"
 
 #define HEADS 3
@@ -6,27 +8,29 @@
 static const int64_t lengths[] = {0, 1, 31, 33, 64, 127};
 static const enum dtype formats[] = {DT_FP32, DT_BF16, DT_FP16};
 static const unsigned masks[] = {0, OP_CAUSAL, OP_ALIBI, OP_CAUSAL | OP_ALIBI};
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
 static struct op softmax_op(enum op_kind kind, unsigned flags, enum dtype format, int64_t b, int64_t H, int64_t s)
 {
 	return cuda_rig_op(kind, flags, 0, format, format, b, H, H, s, 8);
 }
 
-/* What the reference's ATTN_SCORES adds to a product. */
+/* Adds mask and bias to a product, as the reference's ATTN_SCORES does. */
 static double with_bias(const struct cuda_rig *r, size_t element, double x)
 {
-	const int64_t s = r->op.d[3], H = r->op.d[1], j = (int64_t)element % s, i = (int64_t)element / s % s, h = (int64_t)element / (s * s) % H;
+	const int64_t s = r->op.attn.seq, H = r->op.attn.heads, j = (int64_t)element % s, i = (int64_t)element / s % s,
+		      h = (int64_t)element / (s * s) % H;
 	if (r->op.flags & OP_CAUSAL && j > i)
 		return -INFINITY;
-	return x + (r->op.flags & OP_ALIBI ? alibi_slope(r->env.tensor_coord * H + h, r->env.heads) * (double)(j - i) : 0.0);
+	return x + (r->op.flags & OP_ALIBI ? alibi_slope(r->env.tensor_coord * H + h, r->env.heads) * (double)(j - i)
+					   : 0.0);
 }
 
 static void softmax_case(unsigned flags, enum dtype format, int64_t b, int64_t H, int64_t s, size_t shift)
 {
 	struct cuda_rig r;
 	struct error e = {0};
-	cuda_rig_open(&r, softmax_op(OP_ATTN_SOFTMAX, flags, format, b, H, s), (struct cuda_rig_options){.shift = shift});
+	cuda_rig_open(&r, softmax_op(OP_ATTN_SOFTMAX, flags, format, b, H, s),
+		(struct cuda_rig_options){.shift = shift});
 	r.env.tensor_coord = 2;
 	r.row[0] = s ? (size_t)s : 1;
 	r.terms = 0.0;
@@ -41,7 +45,8 @@ static void softmax_case(unsigned flags, enum dtype format, int64_t b, int64_t H
 	cuda_rig_compare(&r);
 	size_t unmasked = 0;
 	for (size_t i = 0; i < r.n[0]; i++)
-		unmasked += flags & OP_CAUSAL && (int64_t)i % s > (int64_t)i / s % s && rig_load(format, rig_host(&r.block[0]), i) != 0.0;
+		unmasked += flags & OP_CAUSAL && (int64_t)i % s > (int64_t)i / s % s &&
+		            rig_load(format, rig_host(&r.block[0]), i) != 0.0;
 	CU_ASSERT_EQUAL(unmasked, 0);
 	cuda_rig_close(&r);
 }
@@ -63,7 +68,7 @@ static void test_softmax(void)
 /* Probabilities of a causal row are 0 behind its place, and what dprobs holds there is not looked at. */
 static void prepare_grad(struct cuda_rig *r)
 {
-	const int64_t s = r->op.d[3];
+	const int64_t s = r->op.attn.seq;
 	for (size_t i = 0; i < r->n[0]; i++)
 		if (r->op.flags & OP_CAUSAL && (int64_t)i % s > (int64_t)i / s % s)
 			((double *)r->ref[0])[i] = 0.0;
@@ -74,7 +79,8 @@ static void prepare_grad(struct cuda_rig *r)
 static void grad_case(unsigned flags, enum dtype format, int64_t s, size_t shift)
 {
 	struct cuda_rig r;
-	cuda_rig_open(&r, softmax_op(OP_ATTN_SOFTMAX_GRAD, flags, format, BATCH, HEADS, s), (struct cuda_rig_options){.shift = shift});
+	cuda_rig_open(&r, softmax_op(OP_ATTN_SOFTMAX_GRAD, flags, format, BATCH, HEADS, s),
+		(struct cuda_rig_options){.shift = shift});
 	prepare_grad(&r);
 	cuda_rig_check(&r);
 	cuda_rig_close(&r);
@@ -111,4 +117,5 @@ static void test_unlike_alignment(void)
 	cuda_rig_close(&r);
 }
 
-CUDA_MAIN("cuda softmax", {"softmax", test_softmax}, {"its gradient", test_softmax_grad}, {"unlike alignment", test_unlike_alignment})
+CUDA_MAIN("cuda softmax", {"softmax", test_softmax}, {"its gradient", test_softmax_grad},
+	{"unlike alignment", test_unlike_alignment})

@@ -1,4 +1,5 @@
-/* The doubled runtime: programs that are right are so in every order, programs that forget to wait are found out, and each fault is as cudart.cc says. Each case is a process of its own. */
+/* The doubled runtime: programs that are right are so in every order, programs that forget to wait are found out, and
+ * each fault is as cudart.cc says. Each case is a process of its own. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,23 +16,24 @@
 #define ROUNDS 5
 #define SEEDS 200
 
-#define MUST(e)                                                                                                        \
-	do {                                                                                                           \
-		cudaError_t code_ = (e);                                                                               \
-		if (code_ != cudaSuccess) {                                                                            \
-			fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #e, cudaGetErrorName(code_));           \
-			_exit(3);                                                                                      \
-		}                                                                                                      \
+#define MUST(e) \
+	do { \
+		cudaError_t code_ = (e); \
+		if (code_ != cudaSuccess) { \
+			fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #e, cudaGetErrorName(code_)); \
+			_exit(3); \
+		} \
 	} while (0)
-#define EXPECT(condition)                                                                                              \
-	do {                                                                                                           \
-		if (!(condition)) {                                                                                    \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                \
-			_exit(4);                                                                                      \
-		}                                                                                                      \
+#define EXPECT(condition) \
+	do { \
+		if (!(condition)) { \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+			_exit(4); \
+		} \
 	} while (0)
 
-/* Runs f in a process of its own, which has not used the runtime yet: 0, 1 (what f says), 3 and more where something failed. */
+/* Runs f in a process of its own, which has not used the runtime yet: 0, 1 (what f says), 3 and more where something
+ * failed. */
 template <class F> static int apart(const char *fault, int seed, F f)
 {
 	pid_t child = fork();
@@ -412,7 +414,8 @@ static int memory(void)
 	EXPECT(cudaMemcpy(y, host, N * sizeof(float), cudaMemcpyDeviceToDevice) == cudaErrorInvalidValue);
 	EXPECT(cudaMemset(host, 0, 4) == cudaErrorInvalidValue);
 	EXPECT(cudaMalloc((void **)&pinned, total + 1) == cudaErrorMemoryAllocation);
-	EXPECT(double_memory("test", x, (N - 1) * sizeof(float)) && !double_memory("test", x, N * sizeof(float)) && !double_memory("test", host, 4));
+	EXPECT(double_memory("test", x, (N - 1) * sizeof(float)) && !double_memory("test", x, N * sizeof(float)) &&
+		!double_memory("test", host, 4));
 	MUST(cudaHostRegister(host, sizeof host, cudaHostRegisterDefault));
 	EXPECT(cudaHostRegister(host, sizeof host, cudaHostRegisterDefault) == cudaErrorHostMemoryAlreadyRegistered);
 	EXPECT(double_memory("test", host, sizeof host));
@@ -503,7 +506,8 @@ static int no_gpu(void)
 	cudaDeviceProp prop;
 	EXPECT(cudaGetDeviceCount(&n) == cudaErrorNoDevice && n == 0);
 	EXPECT(strcmp(cudaGetErrorName(cudaErrorNoDevice), "cudaErrorNoDevice") == 0);
-	EXPECT(cudaSetDevice(0) == cudaErrorNoDevice && cudaMalloc(&x, 4) == cudaErrorNoDevice && cudaGetDeviceProperties(&prop, 0) == cudaErrorNoDevice);
+	EXPECT(cudaSetDevice(0) == cudaErrorNoDevice && cudaMalloc(&x, 4) == cudaErrorNoDevice &&
+		cudaGetDeviceProperties(&prop, 0) == cudaErrorNoDevice);
 	return 0;
 }
 
@@ -536,7 +540,8 @@ static int refused_launches(void)
 	EXPECT(probe_without_twin(x, NULL) == cudaErrorInvalidDeviceFunction);
 	EXPECT(probe_threads(x, 2048, NULL) == cudaErrorInvalidConfiguration);
 	EXPECT(probe_threads(x, 0, NULL) == cudaErrorInvalidConfiguration);
-	EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, (const void *)x, 256, 0) == cudaErrorInvalidDeviceFunction);
+	EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, (const void *)x, 256, 0) ==
+		cudaErrorInvalidDeviceFunction);
 	MUST(cudaDeviceGetPCIBusId(id, sizeof id, 1));
 	EXPECT(strcmp(id, "0000:3D:00.0") == 0 && stepsim_double() == 1);
 	return 0;
@@ -557,5 +562,6 @@ static void test_faults(void)
 	CU_ASSERT_EQUAL(apart(NULL, 1, refused_launches), 0);
 }
 
-UNIT_MAIN("double of cudart", {"streams", test_streams}, {"graphs", test_graphs}, {"seed", test_seed}, {"legacy stream", test_legacy}, {"pageable memory", test_pageable}, {"events", test_events},
+UNIT_MAIN("double of cudart", {"streams", test_streams}, {"graphs", test_graphs}, {"seed", test_seed},
+	{"legacy stream", test_legacy}, {"pageable memory", test_pageable}, {"events", test_events},
 	{"memory", test_memory}, {"faults", test_faults})

@@ -1,8 +1,9 @@
 /* The room's communicators on the doubles of NCCL and cudart, for test_nccl_double.sh.
  *
- *   mpirun -np N test_nccl_double all      every collective, format and place against sums by hand, over NCCL, its groups, and through the host
- *   mpirun -np N test_nccl_double calls    ten all-reduces: for faults. The first line of standard error is what went wrong
- *   mpirun -np N test_nccl_double open     set-up alone. "strangers": each rank with an id of its own; "same": all ranks on device 0; "hosts": the same, each with an NCCL_HOSTID
+ *   mpirun -np N test_nccl_double all      every collective, format and place against sums by hand, over NCCL, its
+ * groups, and through the host mpirun -np N test_nccl_double calls    ten all-reduces: for faults. The first line of
+ * standard error is what went wrong mpirun -np N test_nccl_double open     set-up alone. "strangers": each rank with an
+ * id of its own; "same": all ranks on device 0; "hosts": the same, each with an NCCL_HOSTID
  *
  * Exit code 0, or 1 with a line for each thing that is wrong.
  */
@@ -14,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "exec/cuda/check.h"
 #include "exec/cuda/nccl_comm.h"
@@ -40,10 +42,7 @@ static void complain(const char *fmt, ...)
 
 /* ---- numbers ---- */
 
-static size_t size_of(enum dtype d)
-{
-	return d == DT_BF16 || d == DT_FP16 ? 2 : 4;
-}
+static size_t size_of(enum dtype d) { return d == DT_BF16 || d == DT_FP16 ? 2 : 4; }
 
 static void put(enum dtype d, void *at, size_t i, double x)
 {
@@ -79,11 +78,8 @@ static double get(enum dtype d, const void *at, size_t i)
 	return (double)((const float *)at)[i];
 }
 
-/* What rank r brings at place i: small whole numbers, whose sums every format holds. */
-static double brought(int64_t r, size_t i)
-{
-	return (double)((r + 1) * ((int64_t)(i % 7) - 3));
-}
+/* Returns rank r's value at place i: small whole numbers, whose sums every format holds. */
+static double brought(int64_t r, size_t i) { return (double)((r + 1) * ((int64_t)(i % 7) - 3)); }
 
 static double reduced(enum reduce_op red, int64_t n, size_t i)
 {
@@ -127,10 +123,7 @@ struct form {
 	size_t part;
 };
 
-static size_t in_elements(const struct form *f, size_t n)
-{
-	return f->coll == COLL_ALL_GATHER ? f->part : f->part * n;
-}
+static size_t in_elements(const struct form *f, size_t n) { return f->coll == COLL_ALL_GATHER ? f->part : f->part * n; }
 
 static size_t out_elements(const struct form *f, size_t n)
 {
@@ -163,7 +156,8 @@ static void try_form(const struct comm *c, struct rig *rig, const struct form *f
 		out = f->coll == COLL_REDUCE_SCATTER ? in + own : in;
 	for (size_t i = 0; i < in_elements(f, n); i++)
 		put(f->dtype, in, i, brought(c->rank, i));
-	char *end = f->in_place && f->coll != COLL_ALL_GATHER ? in + in_elements(f, n) * each : out + out_elements(f, n) * each;
+	char *end = f->in_place && f->coll != COLL_ALL_GATHER ? in + in_elements(f, n) * each
+	                                                      : out + out_elements(f, n) * each;
 	struct comm_call call = {f->coll, f->red, f->dtype, f->part * n, in, out, rig->stream};
 	if (comm_start(c, &call, &e) || drain(c, rig->stream, LIMIT_S, &e)) {
 		complain("%s: %s", where, e.text);
@@ -172,13 +166,15 @@ static void try_form(const struct comm *c, struct rig *rig, const struct form *f
 	checked++;
 	for (size_t i = 0; i < out_elements(f, n); i++)
 		if (get(f->dtype, out, i) != expected(f, c, i)) {
-			complain("%s: %s %s of %zu %s%s: place %zu is %g, not %g", where, collective_name(f->coll), f->red ? "max" : "sum", f->part * n, dtype_name(f->dtype), f->in_place ? " in place" : "", i,
-				get(f->dtype, out, i), expected(f, c, i));
+			complain("%s: %s %s of %zu %s%s: place %zu is %g, not %g", where, collective_name(f->coll),
+				f->red ? "max" : "sum", f->part * n, dtype_name(f->dtype),
+				f->in_place ? " in place" : "", i, get(f->dtype, out, i), expected(f, c, i));
 			break;
 		}
 	for (size_t i = 0; i < GUARD; i++)
 		if (end[i] != 0x5a) {
-			complain("%s: %s of %zu %s: wrote behind its buffer", where, collective_name(f->coll), f->part * n, dtype_name(f->dtype));
+			complain("%s: %s of %zu %s: wrote behind its buffer", where, collective_name(f->coll),
+				f->part * n, dtype_name(f->dtype));
 			break;
 		}
 }
@@ -189,10 +185,15 @@ static void try_all(const struct comm *c, struct rig *rig, const char *where)
 	static const size_t parts[] = {1, 31, 1025};
 	for (int coll = 0; coll < COLL_OF_GROUPS; coll++)
 		for (int red = 0; red < (collective_reduces((enum collective)coll) ? RED_COUNT : 1); red++)
-			for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; d++)
-				for (size_t p = 0; p < sizeof parts / sizeof parts[0]; p++)
-					for (int in_place = 0; in_place < (coll == COLL_ALLTOALL || coll == COLL_SENDRECV ? 1 : 2); in_place++)
-						try_form(c, rig, &(struct form){(enum collective)coll, (enum reduce_op)red, dtypes[d], in_place, parts[p]}, where);
+			for (size_t d = 0; d < COUNT(dtypes); d++)
+				for (size_t p = 0; p < COUNT(parts); p++)
+					for (int in_place = 0;
+						in_place < (coll == COLL_ALLTOALL || coll == COLL_SENDRECV ? 1 : 2);
+						in_place++)
+						try_form(c, rig,
+							&(struct form){(enum collective)coll, (enum reduce_op)red,
+								dtypes[d], in_place, parts[p]},
+							where);
 }
 
 /* A captured call is run again at each launch of the graph: three sums in place. */
@@ -203,10 +204,12 @@ static void try_graph(const struct comm *c, struct rig *rig, const char *where)
 	cudaGraph_t graph = NULL;
 	cudaGraphExec_t exec = NULL;
 	enum status st = comm_start(c, &call, &e); /* what needs memory takes it outside */
-	if (st || (st = drain(c, rig->stream, LIMIT_S, &e)) || (st = CUDA_CHECK(cudaStreamBeginCapture(rig->stream, cudaStreamCaptureModeThreadLocal), &e)))
+	if (st || (st = drain(c, rig->stream, LIMIT_S, &e)) ||
+		(st = CUDA_CHECK(cudaStreamBeginCapture(rig->stream, cudaStreamCaptureModeThreadLocal), &e)))
 		goto out;
 	st = comm_start(c, &call, &e);
-	if (CUDA_CHECK(cudaStreamEndCapture(rig->stream, &graph), &e) || st || (st = CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0), &e)))
+	if (CUDA_CHECK(cudaStreamEndCapture(rig->stream, &graph), &e) || st ||
+		(st = CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0), &e)))
 		goto out;
 	put(DT_BF16, rig->in, 2, 1);
 	for (int i = 0; i < 3 && !st; i++)
@@ -251,10 +254,14 @@ static void expect_refusal(const struct comm *c, const struct comm_call *call, c
 static void try_refusals(const struct comm *c, struct rig *rig)
 {
 	uint64_t odd = (uint64_t)c->size + 1;
-	expect_refusal(c, &(struct comm_call){COLL_ALL_REDUCE, RED_SUM, DT_FP8, 4, rig->in, rig->out, rig->stream}, "all_reduce of fp8");
-	expect_refusal(c, &(struct comm_call){COLL_ALL_REDUCE, RED_SUM, DT_FP32, 4, rig->in, rig->out, NULL}, "none was given");
+	expect_refusal(c, &(struct comm_call){COLL_ALL_REDUCE, RED_SUM, DT_FP8, 4, rig->in, rig->out, rig->stream},
+		"all_reduce of fp8");
+	expect_refusal(c, &(struct comm_call){COLL_ALL_REDUCE, RED_SUM, DT_FP32, 4, rig->in, rig->out, NULL},
+		"none was given");
 	if (c->size > 1)
-		expect_refusal(c, &(struct comm_call){COLL_ALL_GATHER, RED_SUM, DT_FP32, odd, rig->in, rig->out, rig->stream}, "does not divide");
+		expect_refusal(c,
+			&(struct comm_call){COLL_ALL_GATHER, RED_SUM, DT_FP32, odd, rig->in, rig->out, rig->stream},
+			"does not divide");
 }
 
 /* 10 us and a ring's bytes at 100 GB/s: what the double says. */
@@ -277,7 +284,8 @@ static void try_estimate(const struct comm *c, struct rig *rig)
 
 /* ---- communicators ---- */
 
-static enum status make_world(const struct session_info *info, const char *mode, double limit_s, struct comm *out, struct error *e)
+static enum status make_world(const struct session_info *info, const char *mode, double limit_s, struct comm *out,
+	struct error *e)
 {
 	unsigned char id[NCCL_ID_B];
 	char host[32];
@@ -339,12 +347,14 @@ static void try_two_lanes(struct session *s, const struct session_info *info, st
 		put(DT_FP32, rig->in, 1, 2);
 		for (int i = 0; i < 2 && !st; i++) {
 			int k = (int)((info->rank + i) % 2);
-			struct comm_call call = {COLL_ALL_REDUCE, RED_SUM, DT_FP32, 1, rig->in + 4 * k, rig->out + 4 * k, k ? second : rig->stream};
+			struct comm_call call = {COLL_ALL_REDUCE, RED_SUM, DT_FP32, 1, rig->in + 4 * k,
+				rig->out + 4 * k, k ? second : rig->stream};
 			st = comm_start(&staged[k], &call, &e);
 		}
 		if (!st && !(st = drain(&staged[0], rig->stream, LIMIT_S, &e)))
 			st = drain(&staged[1], second, LIMIT_S, &e);
-		if (!st && (get(DT_FP32, rig->out, 0) != (double)info->ranks || get(DT_FP32, rig->out, 1) != 2 * (double)info->ranks))
+		if (!st && (get(DT_FP32, rig->out, 0) != (double)info->ranks ||
+				   get(DT_FP32, rig->out, 1) != 2 * (double)info->ranks))
 			complain("two lanes: %g and %g", get(DT_FP32, rig->out, 0), get(DT_FP32, rig->out, 1));
 	}
 	if (st)
@@ -355,7 +365,8 @@ static void try_two_lanes(struct session *s, const struct session_info *info, st
 	cudaStreamDestroy(second);
 }
 
-/* Messages of two directions cross, each over a communicator of its own, in an order in which one communicator for both would stand still. */
+/* Messages of two directions cross, each over a communicator of its own, in an order in which one communicator for both
+ * would stand still. */
 static void try_messages(const struct comm pair[2], struct rig *rig, const char *where)
 {
 	struct error e = {ST_OK, ""};
@@ -368,7 +379,8 @@ static void try_messages(const struct comm pair[2], struct rig *rig, const char 
 		put(DT_BF16, rig->in, i, brought(me, i));
 	for (int i = 0; i < 2 && !st; i++) { /* first what comes, then what goes */
 		int64_t k = i ? me : 1 - me;
-		struct comm_call call = {i ? COLL_SEND : COLL_RECV, RED_SUM, DT_BF16, 100, i ? rig->in : NULL, i ? NULL : rig->out, queue[k]};
+		struct comm_call call = {i ? COLL_SEND : COLL_RECV, RED_SUM, DT_BF16, 100, i ? rig->in : NULL,
+			i ? NULL : rig->out, queue[k]};
 		st = comm_start(&pair[k], &call, &e);
 	}
 	for (int k = 0; k < 2 && !st; k++)
@@ -385,7 +397,8 @@ static void try_messages(const struct comm pair[2], struct rig *rig, const char 
 		cudaStreamDestroy(queue[1]);
 }
 
-/* Ranks 0 and 1, 2 and 3, ...; a rank without a partner has no part. Communicator k carries what rank k of the pair sends. */
+/* Ranks 0 and 1, 2 and 3, ...; a rank without a partner has no part. Communicator k carries what rank k of the pair
+ * sends. */
 static void try_pairs(struct session *s, const struct session_info *info, const struct comm *world, struct rig *rig)
 {
 	struct comm pair[2] = {{0}}, host = {0};
@@ -430,7 +443,8 @@ static void expect(ncclResult_t got_code, ncclResult_t code, const char *what)
 {
 	checked++;
 	if (got_code != code)
-		complain("%s: %s (%s) instead of %s", what, ncclGetErrorString(got_code), ncclGetLastError(NULL), ncclGetErrorString(code));
+		complain("%s: %s (%s) instead of %s", what, ncclGetErrorString(got_code), ncclGetLastError(NULL),
+			ncclGetErrorString(code));
 }
 
 static void expect_value(const void *at, size_t i, double value, const char *what)
@@ -457,10 +471,14 @@ static void try_blocking(ncclComm_t comm, const struct session_info *info, struc
 	expect(ncclAllReduce(rig->in, rig->out, 1, ncclFloat32, ncclAvg, comm, rig->stream), ncclSuccess, "average");
 	cudaStreamSynchronize(rig->stream);
 	expect_value(rig->out, 0, (n + 1) / 2.0, "average");
-	expect(ncclAllReduce(rig->in, rig->in + 4, 2, ncclFloat32, ncclSum, comm, rig->stream), ncclInvalidArgument, "buffers that overlap");
-	expect(ncclAllReduce(NULL, rig->out, 2, ncclFloat32, ncclSum, comm, rig->stream), ncclInvalidArgument, "no buffer");
-	expect(ncclAllReduce(rig->in, rig->out, 2, ncclFloat8e4m3, ncclSum, comm, rig->stream), ncclInvalidArgument, "a sum of fp8");
-	expect(ncclBroadcast(rig->in, rig->out, 2, ncclFloat32, n, comm, rig->stream), ncclInvalidArgument, "a root that is none");
+	expect(ncclAllReduce(rig->in, rig->in + 4, 2, ncclFloat32, ncclSum, comm, rig->stream), ncclInvalidArgument,
+		"buffers that overlap");
+	expect(ncclAllReduce(NULL, rig->out, 2, ncclFloat32, ncclSum, comm, rig->stream), ncclInvalidArgument,
+		"no buffer");
+	expect(ncclAllReduce(rig->in, rig->out, 2, ncclFloat8e4m3, ncclSum, comm, rig->stream), ncclInvalidArgument,
+		"a sum of fp8");
+	expect(ncclBroadcast(rig->in, rig->out, 2, ncclFloat32, n, comm, rig->stream), ncclInvalidArgument,
+		"a root that is none");
 	expect(ncclGroupEnd(), ncclInvalidUsage, "the end of no group");
 }
 
@@ -468,8 +486,10 @@ static void try_blocking(ncclComm_t comm, const struct session_info *info, struc
 static void try_nonblocking(ncclComm_t comm, struct rig *rig)
 {
 	ncclResult_t state;
-	expect(ncclAllReduce(rig->in, rig->out, 1, ncclFloat32, ncclSum, comm, rig->stream), ncclInProgress, "a non-blocking call");
-	expect(ncclAllReduce(rig->in, rig->out, 1, ncclFloat32, ncclSum, comm, rig->stream), ncclInvalidArgument, "a call in between");
+	expect(ncclAllReduce(rig->in, rig->out, 1, ncclFloat32, ncclSum, comm, rig->stream), ncclInProgress,
+		"a non-blocking call");
+	expect(ncclAllReduce(rig->in, rig->out, 1, ncclFloat32, ncclSum, comm, rig->stream), ncclInvalidArgument,
+		"a call in between");
 	expect(ncclCommGetAsyncError(comm, &state), ncclSuccess, "polling");
 	expect(state, ncclInProgress, "after the first poll");
 	expect(ncclCommGetAsyncError(comm, &state), ncclSuccess, "polling");
@@ -489,7 +509,8 @@ static void try_raw(const struct session_info *info, struct rig *rig)
 		expect(ncclGetUniqueId(&id), ncclSuccess, "an id");
 		if (info->ranks > 1)
 			MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
-		expect(ncclCommInitRankConfig(&comm, (int)info->ranks, id, (int)info->rank, &config), blocking || info->ranks == 1 ? ncclSuccess : ncclInProgress, "set-up");
+		expect(ncclCommInitRankConfig(&comm, (int)info->ranks, id, (int)info->rank, &config),
+			blocking || info->ranks == 1 ? ncclSuccess : ncclInProgress, "set-up");
 		while (ncclCommGetAsyncError(comm, &state) == ncclSuccess && state == ncclInProgress)
 			nanosleep(&nap, NULL);
 		expect(state, ncclSuccess, "set-up");
@@ -530,8 +551,9 @@ int main(int argc, char **argv)
 	own_rank = info->rank;
 	if ((st = make_world(info, mode, opens ? 2 : LIMIT_S, &world, &e)) || opens)
 		goto out;
-	if ((st = CUDA_CHECK(cudaMalloc((void **)&rig.in, rig.bytes), &e)) || (st = CUDA_CHECK(cudaMalloc((void **)&rig.out, rig.bytes), &e)) ||
-	    (st = CUDA_CHECK(cudaStreamCreateWithFlags(&rig.stream, cudaStreamNonBlocking), &e)))
+	if ((st = CUDA_CHECK(cudaMalloc((void **)&rig.in, rig.bytes), &e)) ||
+		(st = CUDA_CHECK(cudaMalloc((void **)&rig.out, rig.bytes), &e)) ||
+		(st = CUDA_CHECK(cudaStreamCreateWithFlags(&rig.stream, cudaStreamNonBlocking), &e)))
 		goto out;
 	if (strcmp(mode, "calls") == 0) {
 		st = ten_calls(&world, &rig, &e);

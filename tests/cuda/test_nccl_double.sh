@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The room's communicators on the doubles, at 1, 2, 4 and 8 ranks, and what becomes of faults (test_nccl_double.c). The last line counts.
+# The room's communicators on the doubles, at 1, 2, 4 and 8 ranks, and what becomes of faults (test_nccl_double.c). The
+# last line counts.
 set -u
 # shellcheck source=tests/verdicts.sh
 . "$(dirname "$0")/../verdicts.sh"
@@ -13,7 +14,8 @@ shown() {
 
 # run RANKS MODE [FAULT]: the exit code.
 run() {
-	STEPSIM_DOUBLE_FAULT=${3:-} timeout 90 mpirun "${mpirun_flags[@]}" -np "$1" "$program" "$2" >"$log" 2>&1 </dev/null
+	STEPSIM_DOUBLE_FAULT=${3:-} timeout 90 mpirun "${mpirun_flags[@]}" -np "$1" "$program" \
+		"$2" >"$log" 2>&1 </dev/null
 }
 
 # wants CODE ACTUAL PATTERN...: what is missing.
@@ -31,13 +33,16 @@ for ranks in 1 2 4 8; do
 		STEPSIM_DOUBLE_SEED=$seed run "$ranks" all
 		code=$?
 		wrong=$(wants 0 "$code" '^[78][0-9][0-9] checked$')
-		[ -n "$wrong" ] || [ "$(grep -c ' checked$' "$log")" -eq "$ranks" ] || wrong='not every rank came to its end'
+		[ -n "$wrong" ] || [ "$(grep -c ' checked$' "$log")" -eq "$ranks" ] ||
+			wrong='not every rank came to its end'
 		verdict "$ranks ranks, seed $seed" "$wrong"
 	done
 done
 
+gone='all 2 ranks: asynchronous error: .*injected: a peer is gone'
 run 2 calls nccl:5
-verdict 'an asynchronous error' "$(wants 1 $? '^rank [01] \(device [01]\): NCCL: (after )?all_reduce of 64 fp32 elements, all 2 ranks: asynchronous error: .*injected: a peer is gone')"
+verdict 'an asynchronous error' \
+	"$(wants 1 $? '^rank [01] \(device [01]\): NCCL: (after )?all_reduce of 64 fp32 elements, '"$gone")"
 run 1 calls nccl:5
 verdict 'an asynchronous error of one rank' "$(wants 1 $? '^rank 0 \(device 0\): NCCL: .*injected: a peer is gone')"
 run 4 calls rank:1:hang:3
@@ -45,7 +50,9 @@ verdict 'a collective that never ends' "$(wants 1 $? '^a stream did not end with
 run 2 calls rank:1:die:3
 verdict 'a rank that dies' "$(wants 137 $?)"
 run 2 strangers
-verdict 'set-up that never ends' "$(wants 1 $? '^rank 0 \(device [01]\): NCCL: set-up, all 2 ranks: not done after 2 s' '^rank 1 \(device [01]\): NCCL: set-up')"
+verdict 'set-up that never ends' \
+	"$(wants 1 $? '^rank 0 \(device [01]\): NCCL: set-up, all 2 ranks: not done after 2 s' \
+	'^rank 1 \(device [01]\): NCCL: set-up')"
 run 2 same
 verdict 'two ranks on one GPU' "$(wants 1 $? 'NCCL: set-up, all 2 ranks: .*Duplicate GPU detected : rank 0 and rank 1')"
 run 2 hosts

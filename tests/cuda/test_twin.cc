@@ -19,12 +19,16 @@ template <class T> struct rows {
 
 __global__ void count_visits(int *visits, int64_t n)
 {
-	for (int64_t i = (int64_t)blockIdx.x * thread_count() + thread_rank(); i < n; i += (int64_t)gridDim.x * thread_count())
+	for (int64_t i = (int64_t)blockIdx.x * thread_count() + thread_rank(); i < n;
+		i += (int64_t)gridDim.x * thread_count())
 		visits[i]++;
 }
 TWIN(count_visits)
 
-__global__ void visit_grid(int *visits) { visits[(blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x] += thread_rank() == 0; }
+__global__ void visit_grid(int *visits)
+{
+	visits[(blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x] += thread_rank() == 0;
+}
 TWIN(visit_grid)
 
 /* Sums of a row in each way: by block, and by warps that meet in shared memory. */
@@ -198,16 +202,22 @@ static void test_refused(void)
 	float out[1024];
 	twin_threads_real(true);
 	dies([&] { LAUNCH(half_leaves, 2, 64, NULL, out); }, text);
-	CU_ASSERT_PTR_NOT_NULL(strstr(text, "twin: half_leaves(float*): block (0, 0, 0): thread 0 waits in block_sync, thread 32 has ended: all threads meet, or none\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text,
+		"twin: half_leaves(float*): block (0, 0, 0): thread 0 waits in block_sync, thread 32 has ended: all "
+		"threads meet, or none\n"));
 	dies([&] { LAUNCH(meets_elsewhere, 1, 64, NULL, out); }, text);
-	CU_ASSERT_PTR_NOT_NULL(strstr(text, "twin: meets_elsewhere(float*): block (0, 0, 0): thread 0 waits in warp_max, thread 3 waits in warp_sum: all threads meet, or none\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text,
+		"twin: meets_elsewhere(float*): block (0, 0, 0): thread 0 waits in warp_max, thread 3 waits in "
+		"warp_sum: all threads meet, or none\n"));
 	dies([&] { LAUNCH(from_lane, 1, 48, NULL, out); }, text);
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "threads come in warps of 32"));
 	dies([&] { LAUNCH(from_lane, 0, 32, NULL, out); }, text);
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "a grid of 1 or more blocks"));
 	twin_threads_real(false);
 	dies([&] { LAUNCH(beyond_lane, 1, 32, NULL, out); }, text);
-	CU_ASSERT_PTR_NOT_NULL(strstr(text, "twin: beyond_lane(float*): block (0, 0, 0): warp_broadcast from a lane beyond lane_count(), which is 1\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text,
+		"twin: beyond_lane(float*): block (0, 0, 0): warp_broadcast from a lane beyond lane_count(), which is "
+		"1\n"));
 }
 
 /* By the names that nvcc registers them under. */
@@ -241,4 +251,5 @@ static void test_names(void)
 	CU_ASSERT_PTR_NULL(twin_find("local", one));
 }
 
-UNIT_MAIN("twin", {"indices", test_indices}, {"reductions", test_reductions}, {"lanes", test_lanes}, {"order", test_order}, {"refused", test_refused}, {"names", test_names})
+UNIT_MAIN("twin", {"indices", test_indices}, {"reductions", test_reductions}, {"lanes", test_lanes},
+	{"order", test_order}, {"refused", test_refused}, {"names", test_names})

@@ -1,15 +1,16 @@
-/* A communicator without anybody else: a call is done after so many polls and leaves the buffers as they are. Counts what it is asked. */
+/* A communicator without anybody else: a call is done after so many polls and leaves the buffers as they are. Counts
+ * what it is asked. */
 #ifndef STEPSIM_TESTS_DOUBLES_COMM_DOUBLE_H
 #define STEPSIM_TESTS_DOUBLES_COMM_DOUBLE_H
 
 #include "exec/comm.h"
 
 struct comm_double {
-	int polls;           /* a call takes so many */
-	int left;            /* of the call under way */
+	int polls; /* a call takes so many */
+	int left;  /* of the call under way */
 	bool under_way;
 	int64_t started, ended;
-	bool misused;        /* a second call before the first was done, or a poll without a call */
+	bool misused; /* a second call before the first was done, or a poll without a call */
 };
 
 static enum status comm_double_start(void *ctx, const struct comm_call *call, struct error *e)
@@ -37,10 +38,7 @@ static enum status comm_double_test(void *ctx, bool *done, struct error *e)
 	return ST_OK;
 }
 
-static void comm_double_destroy(void *ctx)
-{
-	(void)ctx;
-}
+static void comm_double_destroy(void *ctx) { (void)ctx; }
 
 /* The communicator of member `rank` of `size` over `d`, which the caller owns. */
 static inline struct comm comm_double(struct comm_double *d, int64_t size, int64_t rank, int polls)

@@ -1,7 +1,8 @@
 /* Stands in for libcublasLt.so.13: matrix products in fp32 on the doubled runtime's memory, enqueued on its streams.
  *
- * What it refuses follows the tables and requirements that the cuBLAS documentation has for cublasLtMatmul: combinations of formats, leading dimensions, batches, fp8's "TN" and 16-byte rules, the
- * workspace's size and 256-byte alignment, the alignment that an algorithm was asked for. An algorithm that takes workspace fills it with noise.
+ * What it refuses follows the tables and requirements that the cuBLAS documentation has for cublasLtMatmul:
+ * combinations of formats, leading dimensions, batches, fp8's "TN" and 16-byte rules, the workspace's size and 256-byte
+ * alignment, the alignment that an algorithm was asked for. An algorithm that takes workspace fills it with noise.
  */
 #include "tests/doubles/cublaslt_rules.h"
 #include "tests/doubles/double.h"
@@ -12,7 +13,8 @@ struct cublasLtContext {
 	int unused;
 };
 
-namespace {
+namespace
+{
 
 /* ---- the product ---- */
 
@@ -42,23 +44,29 @@ std::vector<float> unpack(const layout &l, const char *base, bool transposed, ui
 	std::vector<float> out(rows * cols);
 	for (uint64_t r = 0; r < rows; r++)
 		for (uint64_t c = 0; c < cols; c++)
-			out[r * cols + c] = narrowed(load(base, l.type, transposed ? place(l, c, r) : place(l, r, c)), compute);
+			out[r * cols + c] = narrowed(load(base, l.type, transposed ? place(l, c, r) : place(l, r, c)),
+				compute);
 	return out;
 }
 
-const char *at(const layout &l, const char *base, int32_t batch) { return base + (int64_t)batch * l.stride * (int64_t)bytes_of(l.type); }
+const char *at(const layout &l, const char *base, int32_t batch)
+{
+	return base + (int64_t)batch * l.stride * (int64_t)bytes_of(l.type);
+}
 float scale_at(const void *p) { return p ? *(const float *)p : 1; }
 
 float activated(float x, uint32_t epilogue)
 {
 	if (epilogue & CUBLASLT_EPILOGUE_RELU)
 		return x > 0 ? x : 0;
-	return epilogue & CUBLASLT_EPILOGUE_GELU ? 0.5f * x * (1 + tanhf(0.7978845608f * (x + 0.044715f * x * x * x))) : x;
+	return epilogue & CUBLASLT_EPILOGUE_GELU ? 0.5f * x * (1 + tanhf(0.7978845608f * (x + 0.044715f * x * x * x)))
+	                                         : x;
 }
 
 void product::one(int32_t batch, float al, float be) const
 {
-	std::vector<float> x = unpack(A, at(A, a, batch), d.trans[0] != CUBLAS_OP_N, s.m, s.k, d.compute), y = unpack(B, at(B, b, batch), d.trans[1] != CUBLAS_OP_N, s.k, s.n, d.compute);
+	std::vector<float> x = unpack(A, at(A, a, batch), d.trans[0] != CUBLAS_OP_N, s.m, s.k, d.compute),
+			   y = unpack(B, at(B, b, batch), d.trans[1] != CUBLAS_OP_N, s.k, s.n, d.compute);
 	std::vector<float> sums(s.m * s.n, 0);
 	for (uint64_t i = 0; i < s.m; i++)
 		for (uint64_t p = 0; p < s.k; p++) {
@@ -81,7 +89,8 @@ void product::one(int32_t batch, float al, float be) const
 
 void product::finish(int32_t batch, const std::vector<float> &sums, float al, float be) const
 {
-	float factor = al * scale_at(d.scale_of[0]) * scale_at(d.scale_of[1]), of_c = be * (is_fp8(C.type) ? scale_at(d.scale_of[2]) : 1), amax = 0;
+	float factor = al * scale_at(d.scale_of[0]) * scale_at(d.scale_of[1]),
+	      of_c = be * (is_fp8(C.type) ? scale_at(d.scale_of[2]) : 1), amax = 0;
 	float of_d = is_fp8(D.type) ? scale_at(d.scale_of[3]) : 1;
 	for (uint64_t i = 0; i < s.m; i++)
 		for (uint64_t j = 0; j < s.n; j++) {
@@ -107,7 +116,8 @@ bool present(const layout &l, const char *base)
 
 void product::run() const
 {
-	if (!present(A, a) || !present(B, b) || !present(D, out) || (c && !present(C, c)) || (noise_B && !double_memory("cublasLt", workspace, noise_B)))
+	if (!present(A, a) || !present(B, b) || !present(D, out) || (c && !present(C, c)) ||
+		(noise_B && !double_memory("cublasLt", workspace, noise_B)))
 		return;
 	if (noise_B)
 		memset(workspace, 0xff, noise_B);
@@ -176,10 +186,14 @@ struct status_row {
 	const char *name, *text;
 };
 static const status_row status_rows[] = {
-	{CUBLAS_STATUS_SUCCESS, "CUBLAS_STATUS_SUCCESS", "success"}, {CUBLAS_STATUS_NOT_INITIALIZED, "CUBLAS_STATUS_NOT_INITIALIZED", "the library was not initialized"},
-	{CUBLAS_STATUS_ALLOC_FAILED, "CUBLAS_STATUS_ALLOC_FAILED", "the resource allocation failed"}, {CUBLAS_STATUS_INVALID_VALUE, "CUBLAS_STATUS_INVALID_VALUE", "an invalid value was used as input"},
-	{CUBLAS_STATUS_ARCH_MISMATCH, "CUBLAS_STATUS_ARCH_MISMATCH", "the device does not have what is needed"}, {CUBLAS_STATUS_EXECUTION_FAILED, "CUBLAS_STATUS_EXECUTION_FAILED", "the function failed to launch on the GPU"},
-	{CUBLAS_STATUS_INTERNAL_ERROR, "CUBLAS_STATUS_INTERNAL_ERROR", "an internal operation failed"}, {CUBLAS_STATUS_NOT_SUPPORTED, "CUBLAS_STATUS_NOT_SUPPORTED", "the functionality is not supported"},
+	{CUBLAS_STATUS_SUCCESS, "CUBLAS_STATUS_SUCCESS", "success"},
+	{CUBLAS_STATUS_NOT_INITIALIZED, "CUBLAS_STATUS_NOT_INITIALIZED", "the library was not initialized"},
+	{CUBLAS_STATUS_ALLOC_FAILED, "CUBLAS_STATUS_ALLOC_FAILED", "the resource allocation failed"},
+	{CUBLAS_STATUS_INVALID_VALUE, "CUBLAS_STATUS_INVALID_VALUE", "an invalid value was used as input"},
+	{CUBLAS_STATUS_ARCH_MISMATCH, "CUBLAS_STATUS_ARCH_MISMATCH", "the device does not have what is needed"},
+	{CUBLAS_STATUS_EXECUTION_FAILED, "CUBLAS_STATUS_EXECUTION_FAILED", "the function failed to launch on the GPU"},
+	{CUBLAS_STATUS_INTERNAL_ERROR, "CUBLAS_STATUS_INTERNAL_ERROR", "an internal operation failed"},
+	{CUBLAS_STATUS_NOT_SUPPORTED, "CUBLAS_STATUS_NOT_SUPPORTED", "the functionality is not supported"},
 };
 
 API const char *cublasLtGetStatusName(cublasStatus_t code)
@@ -200,7 +214,8 @@ API const char *cublasLtGetStatusString(cublasStatus_t code)
 
 /* ---- descriptors ---- */
 
-API cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t l, size_t size, cudaDataType type, uint64_t rows, uint64_t cols, int64_t ld)
+API cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t l, size_t size, cudaDataType type,
+	uint64_t rows, uint64_t cols, int64_t ld)
 {
 	if (!l || size < sizeof *l)
 		return CUBLAS_STATUS_INVALID_VALUE;
@@ -210,7 +225,8 @@ API cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t l, s
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-API cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *l, cudaDataType type, uint64_t rows, uint64_t cols, int64_t ld)
+API cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *l, cudaDataType type, uint64_t rows,
+	uint64_t cols, int64_t ld)
 {
 	*l = new cublasLtMatrixLayoutOpaque_t;
 	return cublasLtMatrixLayoutInit_internal(*l, sizeof **l, type, rows, cols, ld);
@@ -222,17 +238,20 @@ API cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t l)
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-API cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t l, cublasLtMatrixLayoutAttribute_t name, const void *from, size_t bytes)
+API cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t l, cublasLtMatrixLayoutAttribute_t name,
+	const void *from, size_t bytes)
 {
 	return set(l, find(layout_attributes, name), from, bytes);
 }
 
-API cublasStatus_t cublasLtMatrixLayoutGetAttribute(cublasLtMatrixLayout_t l, cublasLtMatrixLayoutAttribute_t name, void *to, size_t bytes, size_t *written)
+API cublasStatus_t cublasLtMatrixLayoutGetAttribute(cublasLtMatrixLayout_t l, cublasLtMatrixLayoutAttribute_t name,
+	void *to, size_t bytes, size_t *written)
 {
 	return get(l, find(layout_attributes, name), to, bytes, written);
 }
 
-API cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t d, size_t size, cublasComputeType_t compute, cudaDataType_t scale)
+API cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t d, size_t size, cublasComputeType_t compute,
+	cudaDataType_t scale)
 {
 	if (!d || size < sizeof *d)
 		return CUBLAS_STATUS_INVALID_VALUE;
@@ -260,12 +279,14 @@ API cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t d)
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-API cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t name, const void *from, size_t bytes)
+API cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t name,
+	const void *from, size_t bytes)
 {
 	return set(d, find(desc_attributes, name), from, bytes);
 }
 
-API cublasStatus_t cublasLtMatmulDescGetAttribute(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t name, void *to, size_t bytes, size_t *written)
+API cublasStatus_t cublasLtMatmulDescGetAttribute(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t name, void *to,
+	size_t bytes, size_t *written)
 {
 	return get(d, find(desc_attributes, name), to, bytes, written);
 }
@@ -274,7 +295,8 @@ API cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreferenc
 {
 	if (!p || size < sizeof *p)
 		return CUBLAS_STATUS_INVALID_VALUE;
-	preference v = {CUBLASLT_SEARCH_BEST_FIT, CUBLASLT_REDUCTION_SCHEME_MASK, 0, {256, 256, 256, 256}, 0, ~(uint64_t)0};
+	preference v = {CUBLASLT_SEARCH_BEST_FIT, CUBLASLT_REDUCTION_SCHEME_MASK, 0, {256, 256, 256, 256}, 0,
+		~(uint64_t)0};
 	memset((void *)p, 0, sizeof *p);
 	memcpy((void *)p, &v, sizeof v);
 	return CUBLAS_STATUS_SUCCESS;
@@ -292,12 +314,14 @@ API cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t p)
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-API cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p, cublasLtMatmulPreferenceAttributes_t name, const void *from, size_t bytes)
+API cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p,
+	cublasLtMatmulPreferenceAttributes_t name, const void *from, size_t bytes)
 {
 	return set(p, find(preference_attributes, name), from, bytes);
 }
 
-API cublasStatus_t cublasLtMatmulPreferenceGetAttribute(cublasLtMatmulPreference_t p, cublasLtMatmulPreferenceAttributes_t name, void *to, size_t bytes, size_t *written)
+API cublasStatus_t cublasLtMatmulPreferenceGetAttribute(cublasLtMatmulPreference_t p,
+	cublasLtMatmulPreferenceAttributes_t name, void *to, size_t bytes, size_t *written)
 {
 	return get(p, find(preference_attributes, name), to, bytes, written);
 }
@@ -311,7 +335,8 @@ template <class T, class O> static T read_as(const O *opaque)
 	return v;
 }
 
-API cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t d, cublasLtMatrixLayout_t A, cublasLtMatrixLayout_t B, cublasLtMatrixLayout_t C, cublasLtMatrixLayout_t D,
+API cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t d,
+	cublasLtMatrixLayout_t A, cublasLtMatrixLayout_t B, cublasLtMatrixLayout_t C, cublasLtMatrixLayout_t D,
 	cublasLtMatmulPreference_t p, int requested, cublasLtMatmulHeuristicResult_t results[], int *returned)
 {
 	shape s;
@@ -321,7 +346,8 @@ API cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cubla
 	if (!d || !A || !B || !C || !D || !p || requested < 1 || !results || !returned)
 		return CUBLAS_STATUS_INVALID_VALUE;
 	*returned = 0;
-	cublasStatus_t st = check(read_as<desc>(d), read_as<layout>(A), read_as<layout>(B), read_as<layout>(C), read_as<layout>(D), &s);
+	cublasStatus_t st = check(read_as<desc>(d), read_as<layout>(A), read_as<layout>(B), read_as<layout>(C),
+		read_as<layout>(D), &s);
 	if (st != CUBLAS_STATUS_SUCCESS)
 		return st;
 	*returned = std::min(requested, propose(read_as<preference>(p), s, found));
@@ -335,8 +361,10 @@ API cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cubla
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-API cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t d, const void *alpha, const void *A, cublasLtMatrixLayout_t Ad, const void *B, cublasLtMatrixLayout_t Bd, const void *beta,
-	const void *C, cublasLtMatrixLayout_t Cd, void *D, cublasLtMatrixLayout_t Dd, const cublasLtMatmulAlgo_t *algo, void *workspace, size_t workspace_B, cudaStream_t stream)
+API cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t d, const void *alpha, const void *A,
+	cublasLtMatrixLayout_t Ad, const void *B, cublasLtMatrixLayout_t Bd, const void *beta, const void *C,
+	cublasLtMatrixLayout_t Cd, void *D, cublasLtMatrixLayout_t Dd, const cublasLtMatmulAlgo_t *algo,
+	void *workspace, size_t workspace_B, cudaStream_t stream)
 {
 	if (!handle)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
@@ -360,7 +388,9 @@ API cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t 
 	if ((has_bias(p->d) || has_bias_gradient(p->d)) && !p->d.bias)
 		return CUBLAS_STATUS_INVALID_VALUE;
 	const combination *c = combination_of(p->d, p->A, p->B, p->C, p->D);
-	p->bias_type = (uint32_t)(p->d.bias_type >= 0 ? p->d.bias_type : has_bias_gradient(p->d) ? (int)p->D.type : c->bias);
+	p->bias_type = (uint32_t)(p->d.bias_type >= 0       ? p->d.bias_type
+				  : has_bias_gradient(p->d) ? (int)p->D.type
+							    : c->bias);
 	algorithm chosen;
 	if (algo) {
 		chosen = read_as<algorithm>(algo);
@@ -373,5 +403,6 @@ API cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t 
 	p->workspace = (char *)workspace;
 	if ((st = check_pointers(*p, algo ? &chosen : nullptr)) != CUBLAS_STATUS_SUCCESS)
 		return st;
-	return double_launch(stream, [p]() { p->run(); }) == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
+	return double_launch(stream, [p]() { p->run(); }) == cudaSuccess ? CUBLAS_STATUS_SUCCESS
+	                                                                 : CUBLAS_STATUS_EXECUTION_FAILED;
 }

@@ -1,7 +1,10 @@
-/* Stands in for libcudart.so.13: devices, errors, injected faults. Memory, streams and events, launches, graphs: the other cudart_*.cc.
+/* Stands in for libcudart.so.13: devices, errors, injected faults. Memory, streams and events, launches, graphs: the
+ * other cudart_*.cc.
  *
- * STEPSIM_DOUBLE_GPUS (8; CUDA_VISIBLE_DEVICES picks among them), STEPSIM_DOUBLE_MEM_B (16 GiB each), STEPSIM_DOUBLE_SEED (1), STEPSIM_DOUBLE_FAULT: "nogpu", "busy" (the device is in another process's hands), "malloc:N" (the Nth allocation of
- * device or pinned memory fails), "launch:N" (the Nth launch is refused), "kernel:N" (the Nth kernel, those of replayed graphs counted, breaks the device), each limited to a rank by "rank:R:" before it.
+ * STEPSIM_DOUBLE_GPUS (8; CUDA_VISIBLE_DEVICES picks among them), STEPSIM_DOUBLE_MEM_B (16 GiB each),
+ * STEPSIM_DOUBLE_SEED (1), STEPSIM_DOUBLE_FAULT: "nogpu", "busy" (the device is in another process's hands), "malloc:N"
+ * (the Nth allocation of device or pinned memory fails), "launch:N" (the Nth launch is refused), "kernel:N" (the Nth
+ * kernel, those of replayed graphs counted, breaks the device), each limited to a rank by "rank:R:" before it.
  */
 #include "tests/doubles/cudart.h"
 
@@ -21,12 +24,10 @@ static uint64_t env_number(const char *name, uint64_t otherwise)
 	return text && *text ? strtoull(text, NULL, 10) : otherwise;
 }
 
-static int64_t own_rank(void)
-{
-	return (int64_t)env_number("OMPI_COMM_WORLD_RANK", 0);
-}
+static int64_t own_rank(void) { return (int64_t)env_number("OMPI_COMM_WORLD_RANK", 0); }
 
-/* The numbers of the GPUs that CUDA_VISIBLE_DEVICES lets this process see; the list ends at the first that does not exist. */
+/* The numbers of the GPUs that CUDA_VISIBLE_DEVICES lets this process see; the list ends at the first that does not
+ * exist. */
 static const std::vector<int> &visible(void)
 {
 	static std::vector<int> *list = [] {
@@ -36,7 +37,8 @@ static const std::vector<int> &visible(void)
 		if (!set)
 			for (int i = 0; i < all; i++)
 				made->push_back(i);
-		for (const char *at = set; at && sscanf(at, "%d%n", &gpu, &n) == 1 && gpu >= 0 && gpu < all; at += n + 1) {
+		for (const char *at = set; at && sscanf(at, "%d%n", &gpu, &n) == 1 && gpu >= 0 && gpu < all;
+			at += n + 1) {
 			made->push_back(gpu);
 			if (at[n] != ',')
 				break;
@@ -63,10 +65,7 @@ world &the(void)
 	return *w;
 }
 
-API int stepsim_double(void)
-{
-	return 1;
-}
+API int stepsim_double(void) { return 1; }
 
 void complain(const char *format, ...)
 {
@@ -117,20 +116,36 @@ struct error_row {
 	cudaError_t code;
 	const char *name, *text;
 };
-#define ROW(code, text) {code, #code, text}
+#define ROW(code, text) \
+	{ \
+		code, #code, text \
+	}
 static const error_row errors[] = {
-	ROW(cudaSuccess, "no error"), ROW(cudaErrorInvalidValue, "invalid argument"), ROW(cudaErrorMemoryAllocation, "out of memory"),
-	ROW(cudaErrorInvalidConfiguration, "invalid configuration argument"), ROW(cudaErrorInvalidDeviceFunction, "invalid device function"), ROW(cudaErrorNoDevice, "no CUDA-capable device is detected"),
-	ROW(cudaErrorInvalidDevice, "invalid device ordinal"), ROW(cudaErrorDevicesUnavailable, "CUDA-capable device(s) is/are busy or unavailable"),
-	ROW(cudaErrorInvalidResourceHandle, "invalid resource handle"), ROW(cudaErrorIllegalState, "the operation cannot be performed in the present state"), ROW(cudaErrorNotReady, "device not ready"),
-	ROW(cudaErrorIllegalAddress, "an illegal memory access was encountered"), ROW(cudaErrorLaunchOutOfResources, "too many resources requested for launch"),
+	ROW(cudaSuccess, "no error"),
+	ROW(cudaErrorInvalidValue, "invalid argument"),
+	ROW(cudaErrorMemoryAllocation, "out of memory"),
+	ROW(cudaErrorInvalidConfiguration, "invalid configuration argument"),
+	ROW(cudaErrorInvalidDeviceFunction, "invalid device function"),
+	ROW(cudaErrorNoDevice, "no CUDA-capable device is detected"),
+	ROW(cudaErrorInvalidDevice, "invalid device ordinal"),
+	ROW(cudaErrorDevicesUnavailable, "CUDA-capable device(s) is/are busy or unavailable"),
+	ROW(cudaErrorInvalidResourceHandle, "invalid resource handle"),
+	ROW(cudaErrorIllegalState, "the operation cannot be performed in the present state"),
+	ROW(cudaErrorNotReady, "device not ready"),
+	ROW(cudaErrorIllegalAddress, "an illegal memory access was encountered"),
+	ROW(cudaErrorLaunchOutOfResources, "too many resources requested for launch"),
 	ROW(cudaErrorHostMemoryAlreadyRegistered, "part or all of the requested memory range is already mapped"),
-	ROW(cudaErrorHostMemoryNotRegistered, "pointer does not correspond to a registered memory region"), ROW(cudaErrorNotPermitted, "operation not permitted"),
-	ROW(cudaErrorNotSupported, "operation not supported"), ROW(cudaErrorStreamCaptureUnsupported, "operation not permitted when stream is capturing"),
-	ROW(cudaErrorStreamCaptureInvalidated, "operation failed due to a previous error during capture"), ROW(cudaErrorStreamCaptureMerge, "operation would result in a merge of separate capture sequences"),
-	ROW(cudaErrorStreamCaptureUnmatched, "capture was not initiated in this stream"), ROW(cudaErrorStreamCaptureUnjoined, "capturing stream has unjoined work"),
+	ROW(cudaErrorHostMemoryNotRegistered, "pointer does not correspond to a registered memory region"),
+	ROW(cudaErrorNotPermitted, "operation not permitted"),
+	ROW(cudaErrorNotSupported, "operation not supported"),
+	ROW(cudaErrorStreamCaptureUnsupported, "operation not permitted when stream is capturing"),
+	ROW(cudaErrorStreamCaptureInvalidated, "operation failed due to a previous error during capture"),
+	ROW(cudaErrorStreamCaptureMerge, "operation would result in a merge of separate capture sequences"),
+	ROW(cudaErrorStreamCaptureUnmatched, "capture was not initiated in this stream"),
+	ROW(cudaErrorStreamCaptureUnjoined, "capturing stream has unjoined work"),
 	ROW(cudaErrorStreamCaptureIsolation, "dependency created on uncaptured work in another stream"),
-	ROW(cudaErrorStreamCaptureImplicit, "operation would make the legacy stream depend on a capturing blocking stream"),
+	ROW(cudaErrorStreamCaptureImplicit,
+		"operation would make the legacy stream depend on a capturing blocking stream"),
 	ROW(cudaErrorCapturedEvent, "operation not permitted on an event last recorded in a capturing stream"),
 };
 
@@ -143,15 +158,9 @@ static const error_row *error_of(cudaError_t code)
 	return &unknown;
 }
 
-API const char *cudaGetErrorName(cudaError_t code)
-{
-	return error_of(code)->name;
-}
+API const char *cudaGetErrorName(cudaError_t code) { return error_of(code)->name; }
 
-API const char *cudaGetErrorString(cudaError_t code)
-{
-	return error_of(code)->text;
-}
+API const char *cudaGetErrorString(cudaError_t code) { return error_of(code)->text; }
 
 cudaError_t said(cudaError_t code)
 {
@@ -193,7 +202,9 @@ cudaError_t usable_locked(void)
 
 static cudaError_t device_known(int device)
 {
-	return the().gpus.empty() ? cudaErrorNoDevice : device < 0 || (size_t)device >= the().gpus.size() ? cudaErrorInvalidDevice : cudaSuccess;
+	return the().gpus.empty()                                  ? cudaErrorNoDevice
+	       : device < 0 || (size_t)device >= the().gpus.size() ? cudaErrorInvalidDevice
+	                                                           : cudaSuccess;
 }
 
 API cudaError_t cudaRuntimeGetVersion(int *version)
@@ -223,15 +234,9 @@ API cudaError_t cudaSetDevice(int device)
 	return on_device([](lock &) { return cudaSuccess; });
 }
 
-API cudaError_t cudaInitDevice(int device, unsigned, unsigned)
-{
-	return cudaSetDevice(device);
-}
+API cudaError_t cudaInitDevice(int device, unsigned, unsigned) { return cudaSetDevice(device); }
 
-API cudaError_t cudaSetDeviceFlags(unsigned)
-{
-	return cudaSuccess;
-}
+API cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 
 API cudaError_t cudaGetDevice(int *device)
 {
@@ -244,10 +249,7 @@ API cudaError_t cudaDeviceReset(void)
 	return on_device([](lock &hold) { return drain_locked(hold); });
 }
 
-uint64_t memory_B(void)
-{
-	return env_number("STEPSIM_DOUBLE_MEM_B", (uint64_t)16 << 30);
-}
+uint64_t memory_B(void) { return env_number("STEPSIM_DOUBLE_MEM_B", (uint64_t)16 << 30); }
 
 /* The first four are those of the nvidia-smi double. */
 static int bus_of(int device)
@@ -256,12 +258,10 @@ static int bus_of(int device)
 	return buses[visible()[(size_t)device] % 8];
 }
 
-static int domain_of(int device)
-{
-	return visible()[(size_t)device] / 8;
-}
+static int domain_of(int device) { return visible()[(size_t)device] / 8; }
 
-#define SHOWN_MEMORY_B ((size_t)81559 << 20) /* what nvidia-smi shows of an H100; what can be had is STEPSIM_DOUBLE_MEM_B */
+#define SHOWN_MEMORY_B \
+	((size_t)81559 << 20) /* what nvidia-smi shows of an H100; what can be had is STEPSIM_DOUBLE_MEM_B */
 
 API cudaError_t cudaMemGetInfo(size_t *left, size_t *total)
 {
@@ -285,13 +285,36 @@ struct attribute_row {
 	int value;
 };
 static const attribute_row attributes[] = {
-	{cudaDevAttrMaxThreadsPerBlock, 1024}, {cudaDevAttrMaxBlockDimX, 1024}, {cudaDevAttrMaxBlockDimY, 1024}, {cudaDevAttrMaxBlockDimZ, 64}, {cudaDevAttrMaxGridDimX, 0x7fffffff},
-	{cudaDevAttrMaxGridDimY, 65535}, {cudaDevAttrMaxGridDimZ, 65535}, {cudaDevAttrMaxSharedMemoryPerBlock, 49152}, {cudaDevAttrWarpSize, 32}, {cudaDevAttrMaxRegistersPerBlock, 65536},
-	{cudaDevAttrClockRate, 1000000}, {cudaDevAttrMultiProcessorCount, 4}, {cudaDevAttrConcurrentKernels, 1}, {cudaDevAttrEccEnabled, 1}, {cudaDevAttrPciDeviceId, 0},
-	{cudaDevAttrMemoryClockRate, 1000000}, {cudaDevAttrGlobalMemoryBusWidth, 4096}, {cudaDevAttrL2CacheSize, 4 << 20}, {cudaDevAttrMaxThreadsPerMultiProcessor, 2048},
-	{cudaDevAttrAsyncEngineCount, 3}, {cudaDevAttrUnifiedAddressing, 1}, {cudaDevAttrComputeCapabilityMajor, 9}, {cudaDevAttrComputeCapabilityMinor, 0}, {cudaDevAttrStreamPrioritiesSupported, 1},
-	{cudaDevAttrMaxSharedMemoryPerMultiprocessor, 233472}, {cudaDevAttrMaxRegistersPerMultiprocessor, 65536}, {cudaDevAttrMaxSharedMemoryPerBlockOptin, 232448},
-	{cudaDevAttrMaxBlocksPerMultiprocessor, 32}, {cudaDevAttrHostRegisterSupported, 1}, {cudaDevAttrReservedSharedMemoryPerBlock, 1024},
+	{cudaDevAttrMaxThreadsPerBlock, 1024},
+	{cudaDevAttrMaxBlockDimX, 1024},
+	{cudaDevAttrMaxBlockDimY, 1024},
+	{cudaDevAttrMaxBlockDimZ, 64},
+	{cudaDevAttrMaxGridDimX, 0x7fffffff},
+	{cudaDevAttrMaxGridDimY, 65535},
+	{cudaDevAttrMaxGridDimZ, 65535},
+	{cudaDevAttrMaxSharedMemoryPerBlock, 49152},
+	{cudaDevAttrWarpSize, 32},
+	{cudaDevAttrMaxRegistersPerBlock, 65536},
+	{cudaDevAttrClockRate, 1000000},
+	{cudaDevAttrMultiProcessorCount, 4},
+	{cudaDevAttrConcurrentKernels, 1},
+	{cudaDevAttrEccEnabled, 1},
+	{cudaDevAttrPciDeviceId, 0},
+	{cudaDevAttrMemoryClockRate, 1000000},
+	{cudaDevAttrGlobalMemoryBusWidth, 4096},
+	{cudaDevAttrL2CacheSize, 4 << 20},
+	{cudaDevAttrMaxThreadsPerMultiProcessor, 2048},
+	{cudaDevAttrAsyncEngineCount, 3},
+	{cudaDevAttrUnifiedAddressing, 1},
+	{cudaDevAttrComputeCapabilityMajor, 9},
+	{cudaDevAttrComputeCapabilityMinor, 0},
+	{cudaDevAttrStreamPrioritiesSupported, 1},
+	{cudaDevAttrMaxSharedMemoryPerMultiprocessor, 233472},
+	{cudaDevAttrMaxRegistersPerMultiprocessor, 65536},
+	{cudaDevAttrMaxSharedMemoryPerBlockOptin, 232448},
+	{cudaDevAttrMaxBlocksPerMultiprocessor, 32},
+	{cudaDevAttrHostRegisterSupported, 1},
+	{cudaDevAttrReservedSharedMemoryPerBlock, 1024},
 };
 
 static int attribute(cudaDeviceAttr what)
@@ -307,8 +330,10 @@ API cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr what, int devi
 	cudaError_t code = device_known(device);
 	if (code != cudaSuccess)
 		return said(code);
-	*value = what == cudaDevAttrPciBusId ? bus_of(device) : what == cudaDevAttrPciDomainId ? domain_of(device) : what == cudaDevAttrComputeMode ? (double_fault("busy") ? cudaComputeModeExclusiveProcess : 0) :
-		attribute(what);
+	*value = what == cudaDevAttrPciBusId      ? bus_of(device)
+	         : what == cudaDevAttrPciDomainId ? domain_of(device)
+	         : what == cudaDevAttrComputeMode ? (double_fault("busy") ? cudaComputeModeExclusiveProcess : 0)
+	                                          : attribute(what);
 	if (*value >= 0)
 		return cudaSuccess;
 	complain("attribute %d of a device is not known here", (int)what);
@@ -343,7 +368,8 @@ API cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
 	p->memoryBusWidth = attribute(cudaDevAttrGlobalMemoryBusWidth);
 	p->l2CacheSize = attribute(cudaDevAttrL2CacheSize);
 	p->asyncEngineCount = attribute(cudaDevAttrAsyncEngineCount);
-	p->concurrentKernels = p->unifiedAddressing = p->streamPrioritiesSupported = p->hostRegisterSupported = p->ECCEnabled = p->canMapHostMemory = 1;
+	p->concurrentKernels = p->unifiedAddressing = p->streamPrioritiesSupported = p->hostRegisterSupported =
+		p->ECCEnabled = p->canMapHostMemory = 1;
 	p->pciDomainID = domain_of(device);
 	p->pciBusID = bus_of(device);
 	return cudaSuccess;
@@ -365,12 +391,6 @@ API cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
 	return cudaSuccess;
 }
 
-API cudaError_t cudaProfilerStart(void)
-{
-	return cudaSuccess;
-}
+API cudaError_t cudaProfilerStart(void) { return cudaSuccess; }
 
-API cudaError_t cudaProfilerStop(void)
-{
-	return cudaSuccess;
-}
+API cudaError_t cudaProfilerStop(void) { return cudaSuccess; }

@@ -1,4 +1,5 @@
-/* The doubled CUDA runtime's own parts. One lock guards everything; functions named *_locked are called with it held. Private to cudart*.cc. */
+/* The doubled CUDA runtime's own parts. One lock guards everything; functions named *_locked are called with it held.
+ * Private to cudart*.cc. */
 #ifndef STEPSIM_TESTS_DOUBLES_CUDART_H
 #define STEPSIM_TESTS_DOUBLES_CUDART_H
 
@@ -50,7 +51,7 @@ struct node {
 	std::vector<size_t> after_nodes; /* of the same op */
 };
 
-/* What a stream takes in order: one node, or a launched graph's. */
+/* One entry of a stream's queue: a node, or the nodes of a launched graph. */
 struct op {
 	std::vector<node> nodes;
 	size_t left;
@@ -126,9 +127,10 @@ template <class F> static cudaError_t on_device(F f)
 }
 
 /* cudart_stream.cc */
-cudaStream_t stream_locked(cudaStream_t s);          /* the stream meant, NULL where there is none */
+cudaStream_t stream_locked(cudaStream_t s);             /* the stream meant, NULL where there is none */
 cudaError_t submit(lock &hold, cudaStream_t s, node n); /* onto the stream, or into its capture */
-void push_locked(lock &hold, cudaStream_t s, std::vector<node> nodes, std::vector<record_ref> after, record_ref finished);
+void push_locked(lock &hold, cudaStream_t s, std::vector<node> nodes, std::vector<record_ref> after,
+	record_ref finished);
 cudaError_t wait_locked(lock &hold, record_ref r); /* returns the device's error, if any */
 cudaError_t drain_locked(lock &hold);              /* all streams of the current device */
 bool on_worker(void);

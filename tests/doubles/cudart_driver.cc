@@ -32,9 +32,12 @@ static CUresult write_value(CUstream stream, CUdeviceptr address, cuuint32_t val
 	return (CUresult)double_enqueue_work(stream, [=] { __atomic_store_n(at, value, __ATOMIC_RELEASE); });
 }
 
-API cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned, unsigned long long, cudaDriverEntryPointQueryResult *result)
+API cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned, unsigned long long,
+	cudaDriverEntryPointQueryResult *result)
 {
-	*function = strcmp(symbol, "cuStreamWaitValue32") == 0 ? (void *)wait_value : strcmp(symbol, "cuStreamWriteValue32") == 0 ? (void *)write_value : NULL;
+	*function = strcmp(symbol, "cuStreamWaitValue32") == 0    ? (void *)wait_value
+	            : strcmp(symbol, "cuStreamWriteValue32") == 0 ? (void *)write_value
+	                                                          : NULL;
 	if (result)
 		*result = *function ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
 	return cudaSuccess;

@@ -27,7 +27,8 @@ cudaError_t break_capture(const std::shared_ptr<capture> &c, cudaError_t code)
 cudaError_t unsafe_locked(void)
 {
 	for (auto &c : the().captures)
-		if (c->mode == cudaStreamCaptureModeGlobal || (c->mode == cudaStreamCaptureModeThreadLocal && c->by == std::this_thread::get_id()))
+		if (c->mode == cudaStreamCaptureModeGlobal ||
+			(c->mode == cudaStreamCaptureModeThreadLocal && c->by == std::this_thread::get_id()))
 			return break_capture(c, cudaErrorStreamCaptureUnsupported);
 	return cudaSuccess;
 }
@@ -138,7 +139,9 @@ API cudaError_t cudaStreamIsCapturing(cudaStream_t s, cudaStreamCaptureStatus *o
 		s = stream_locked(s);
 		if (!s)
 			return cudaErrorInvalidResourceHandle;
-		*out = !s->capturing ? cudaStreamCaptureStatusNone : s->capturing->broken ? cudaStreamCaptureStatusInvalidated : cudaStreamCaptureStatusActive;
+		*out = !s->capturing          ? cudaStreamCaptureStatusNone
+		       : s->capturing->broken ? cudaStreamCaptureStatusInvalidated
+		                              : cudaStreamCaptureStatusActive;
 		return cudaSuccess;
 	});
 }
@@ -175,7 +178,11 @@ API cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *out, cudaGraph_t 
 
 API cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t s)
 {
-	return on_device([&](lock &) { return !the().execs.count(exec) ? cudaErrorInvalidValue : stream_locked(s) ? cudaSuccess : cudaErrorInvalidResourceHandle; });
+	return on_device([&](lock &) {
+		return !the().execs.count(exec) ? cudaErrorInvalidValue
+		       : stream_locked(s)       ? cudaSuccess
+		                                : cudaErrorInvalidResourceHandle;
+	});
 }
 
 /* One launch's own nodes. */

@@ -28,20 +28,14 @@ API void **__cudaRegisterFatBinary(void *)
 	return handle;
 }
 
-API void __cudaRegisterFatBinaryEnd(void **)
-{
-}
+API void __cudaRegisterFatBinaryEnd(void **) {}
 
-API void __cudaUnregisterFatBinary(void **)
-{
-}
+API void __cudaUnregisterFatBinary(void **) {}
 
-API char __cudaInitModule(void **)
-{
-	return 1;
-}
+API char __cudaInitModule(void **) { return 1; }
 
-API void __cudaRegisterFunction(void **, const char *host, char *, const char *name, int, uint3 *, uint3 *, dim3 *, dim3 *, int *)
+API void __cudaRegisterFunction(void **, const char *host, char *, const char *name, int, uint3 *, uint3 *, dim3 *,
+	dim3 *, int *)
 {
 	lock hold(kernels_mutex);
 	kernels()[host].mangled = name;
@@ -105,17 +99,21 @@ API cudaError_t double_launch(cudaStream_t stream, const std::function<void()> &
 
 static bool fits(dim3 grid, dim3 block, size_t shared_B)
 {
-	bool grid_fits = grid.x > 0 && grid.x <= 0x7fffffff && grid.y > 0 && grid.y <= 65535 && grid.z > 0 && grid.z <= 65535;
-	return grid_fits && block.x > 0 && block.x <= THREADS_PER_BLOCK && block.y == 1 && block.z == 1 && shared_B <= 232448;
+	bool grid_fits = grid.x > 0 && grid.x <= 0x7fffffff && grid.y > 0 && grid.y <= 65535 && grid.z > 0 &&
+	                 grid.z <= 65535;
+	return grid_fits && block.x > 0 && block.x <= THREADS_PER_BLOCK && block.y == 1 && block.z == 1 &&
+	       shared_B <= 232448;
 }
 
-API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args, size_t shared_B, cudaStream_t stream)
+API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args, size_t shared_B,
+	cudaStream_t stream)
 {
 	return on_device([&](lock &hold) {
 		if (!kernel)
 			return cudaErrorInvalidDeviceFunction;
 		if (!fits(grid, block, shared_B)) {
-			complain("%s: no launch of (%u, %u, %u) blocks of (%u, %u, %u) threads with %zu bytes", kernel->mangled.c_str(), grid.x, grid.y, grid.z, block.x, block.y, block.z, shared_B);
+			complain("%s: no launch of (%u, %u, %u) blocks of (%u, %u, %u) threads with %zu bytes",
+				kernel->mangled.c_str(), grid.x, grid.y, grid.z, block.x, block.y, block.z, shared_B);
 			return cudaErrorInvalidConfiguration;
 		}
 		std::shared_ptr<twin_call> call(twin_find(kernel->mangled.c_str(), args));
@@ -127,7 +125,8 @@ API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, v
 	});
 }
 
-API cudaError_t cudaLaunchKernel(const void *host, dim3 grid, dim3 block, void **args, size_t shared_B, cudaStream_t stream)
+API cudaError_t cudaLaunchKernel(const void *host, dim3 grid, dim3 block, void **args, size_t shared_B,
+	cudaStream_t stream)
 {
 	return __cudaLaunchKernel(kernel_of(host), grid, block, args, shared_B, stream);
 }
@@ -136,7 +135,9 @@ API cudaError_t cudaLaunchKernel(const void *host, dim3 grid, dim3 block, void *
 
 API cudaError_t cudaFuncSetAttribute(const void *host, cudaFuncAttribute, int value)
 {
-	return said(!kernel_of(host) ? cudaErrorInvalidDeviceFunction : value < 0 || value > 232448 ? cudaErrorInvalidValue : cudaSuccess);
+	return said(!kernel_of(host)              ? cudaErrorInvalidDeviceFunction
+		    : value < 0 || value > 232448 ? cudaErrorInvalidValue
+						  : cudaSuccess);
 }
 
 API cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *out, const void *host)
@@ -147,7 +148,8 @@ API cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *out, const void *host)
 	return said(kernel_of(host) ? cudaSuccess : cudaErrorInvalidDeviceFunction);
 }
 
-API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *host, int threads, size_t, unsigned)
+API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *host, int threads,
+	size_t, unsigned)
 {
 	if (!kernel_of(host))
 		return said(cudaErrorInvalidDeviceFunction);
@@ -157,7 +159,8 @@ API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *bloc
 	return cudaSuccess;
 }
 
-API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *host, int threads, size_t shared_B)
+API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *host, int threads,
+	size_t shared_B)
 {
 	return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, host, threads, shared_B, 0);
 }

@@ -1,5 +1,6 @@
-/* Memory of the device and pinned memory: pages of the process, each allocation with a page behind it that nobody may touch. Fresh bytes are 0xff, a NaN in fp32, bf16 and fp16; freed ones stay out of
- * reach for good, so that no later allocation hides who still uses them. */
+/* Memory of the device and pinned memory: pages of the process, each allocation with a page behind it that nobody may
+ * touch. Fresh bytes are 0xff, a NaN in fp32, bf16 and fp16; freed ones stay out of reach for good, so that no later
+ * allocation hides who still uses them. */
 #include "tests/doubles/cudart.h"
 
 #include <stdlib.h>
@@ -34,14 +35,16 @@ static place place_locked(const void *at, size_t bytes)
 	if (next != blocks().begin()) {
 		auto b = std::prev(next);
 		if (begin < b->first + b->second.bytes)
-			return b->second.where != FREED && begin + bytes > b->first + b->second.bytes ? OVERRUN : b->second.where;
+			return b->second.where != FREED && begin + bytes > b->first + b->second.bytes ? OVERRUN
+			                                                                              : b->second.where;
 		if (!b->second.registered && begin < b->first + b->second.bytes + PAGE_B)
 			return OVERRUN;
 	}
 	return next != blocks().end() && begin + bytes > next->first ? OVERRUN : PAGEABLE;
 }
 
-static const char *const place_text[] = {"memory of the host", "memory of the device", "pinned memory", "memory that was freed", "memory beyond an allocation's end"};
+static const char *const place_text[] = {"memory of the host", "memory of the device", "pinned memory",
+	"memory that was freed", "memory beyond an allocation's end"};
 
 API bool double_memory(const char *who, const void *at, size_t bytes)
 {
@@ -56,15 +59,9 @@ API bool double_memory(const char *who, const void *at, size_t bytes)
 
 /* ---- allocation ---- */
 
-static size_t padded(size_t bytes)
-{
-	return (bytes + ALIGN_B - 1) / ALIGN_B * ALIGN_B;
-}
+static size_t padded(size_t bytes) { return (bytes + ALIGN_B - 1) / ALIGN_B * ALIGN_B; }
 
-static size_t pages_B(size_t bytes)
-{
-	return (padded(bytes) + PAGE_B - 1) / PAGE_B * PAGE_B;
-}
+static size_t pages_B(size_t bytes) { return (padded(bytes) + PAGE_B - 1) / PAGE_B * PAGE_B; }
 
 static cudaError_t allocate_locked(void **out, size_t bytes, place where)
 {
@@ -76,7 +73,8 @@ static cudaError_t allocate_locked(void **out, size_t bytes, place where)
 		return cudaErrorMemoryAllocation;
 	if (where == DEVICE && bytes > memory_B() - own.used_B)
 		return cudaErrorMemoryAllocation;
-	char *pages = (char *)mmap(NULL, pages_B(bytes) + PAGE_B, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *pages = (char *)mmap(NULL, pages_B(bytes) + PAGE_B, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (pages == MAP_FAILED)
 		return cudaErrorMemoryAllocation;
 	mprotect(pages + pages_B(bytes), PAGE_B, PROT_NONE);
@@ -131,30 +129,15 @@ static cudaError_t release(void *at, place where)
 	});
 }
 
-API cudaError_t cudaMalloc(void **out, size_t bytes)
-{
-	return allocate(out, bytes, DEVICE);
-}
+API cudaError_t cudaMalloc(void **out, size_t bytes) { return allocate(out, bytes, DEVICE); }
 
-API cudaError_t cudaFree(void *at)
-{
-	return release(at, DEVICE);
-}
+API cudaError_t cudaFree(void *at) { return release(at, DEVICE); }
 
-API cudaError_t cudaHostAlloc(void **out, size_t bytes, unsigned)
-{
-	return allocate(out, bytes, PINNED);
-}
+API cudaError_t cudaHostAlloc(void **out, size_t bytes, unsigned) { return allocate(out, bytes, PINNED); }
 
-API cudaError_t cudaMallocHost(void **out, size_t bytes)
-{
-	return allocate(out, bytes, PINNED);
-}
+API cudaError_t cudaMallocHost(void **out, size_t bytes) { return allocate(out, bytes, PINNED); }
 
-API cudaError_t cudaFreeHost(void *at)
-{
-	return release(at, PINNED);
-}
+API cudaError_t cudaFreeHost(void *at) { return release(at, PINNED); }
 
 API cudaError_t cudaHostGetDevicePointer(void **out, void *at, unsigned)
 {
@@ -190,7 +173,9 @@ API cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *out, const void 
 	return on_device([&](lock &) {
 		place p = place_locked(at, 1);
 		*out = cudaPointerAttributes{};
-		out->type = p == DEVICE ? cudaMemoryTypeDevice : p == PINNED ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered;
+		out->type = p == DEVICE   ? cudaMemoryTypeDevice
+		            : p == PINNED ? cudaMemoryTypeHost
+		                          : cudaMemoryTypeUnregistered;
 		out->device = device_now;
 		out->devicePointer = p == DEVICE || p == PINNED ? (void *)at : NULL;
 		out->hostPointer = p == DEVICE ? NULL : (void *)at;
@@ -201,7 +186,8 @@ API cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *out, const void 
 /* ---- copies ---- */
 
 /* Whether the memory is what the call says that it is. */
-static bool fits_locked(const char *call, const char *role, const void *at, size_t bytes, bool device, bool any, place *p)
+static bool fits_locked(const char *call, const char *role, const void *at, size_t bytes, bool device, bool any,
+	place *p)
 {
 	*p = place_locked(at, bytes);
 	bool good = *p != FREED && *p != OVERRUN && (any || (*p == DEVICE) == device);
@@ -224,7 +210,8 @@ static bool still_there(int device, const void *at, size_t bytes)
 	return there;
 }
 
-static cudaError_t copy(const char *call, void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t s, bool sync)
+static cudaError_t copy(const char *call, void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t s,
+	bool sync)
 {
 	return on_device([&](lock &hold) {
 		place t, f;
@@ -235,8 +222,10 @@ static cudaError_t copy(const char *call, void *to, const void *from, size_t byt
 			return meant ? code : cudaErrorInvalidResourceHandle;
 		if (bytes == 0)
 			return cudaSuccess;
-		if (!fits_locked(call, "to", to, bytes, kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice, any, &t) ||
-			!fits_locked(call, "from", from, bytes, kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice, any, &f))
+		if (!fits_locked(call, "to", to, bytes,
+			    kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice, any, &t) ||
+			!fits_locked(call, "from", from, bytes,
+				kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice, any, &f))
 			return cudaErrorInvalidValue;
 		int device = device_now;
 		node n;
@@ -248,7 +237,8 @@ static cudaError_t copy(const char *call, void *to, const void *from, size_t byt
 				memmove(to, staged ? staged->data() : from, bytes);
 		};
 		code = submit(hold, s, n);
-		bool waits = (t == PAGEABLE && f != PAGEABLE) || (t != DEVICE && f != DEVICE) || (sync && !(t == DEVICE && f == DEVICE));
+		bool waits = (t == PAGEABLE && f != PAGEABLE) || (t != DEVICE && f != DEVICE) ||
+		             (sync && !(t == DEVICE && f == DEVICE));
 		return code == cudaSuccess && waits && !meant->capturing ? wait_locked(hold, meant->last) : code;
 	});
 }

@@ -1,7 +1,8 @@
 /* Streams, events, and the worker that takes what they hold.
  *
- * The worker is lazy: unless a host waits, it runs only what it is allowed to by tokens, which calls of the host draw at random and then wait for, so that one seed gives one order. A host that waits elsewhere
- * (for another rank) is noticed by the time that goes by.
+ * The worker is lazy: unless a host waits, it runs only what it is allowed to by tokens, which calls of the host draw
+ * at random and then wait for, so that one seed gives one order. A host that waits elsewhere (for another rank) is
+ * noticed by the time that goes by.
  */
 #include "tests/doubles/cudart.h"
 
@@ -14,10 +15,7 @@
 static const std::chrono::microseconds IDLE(300), POLL(30), POLL_MAX(1000), HANDOVER(5000);
 static thread_local bool is_worker;
 
-bool on_worker(void)
-{
-	return is_worker;
-}
+bool on_worker(void) { return is_worker; }
 
 static int64_t now_ns(void)
 {
@@ -26,10 +24,7 @@ static int64_t now_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static unsigned draw(unsigned n)
-{
-	return (unsigned)(the().random() % n);
-}
+static unsigned draw(unsigned n) { return (unsigned)(the().random() % n); }
 
 /* ---- the worker ---- */
 
@@ -52,7 +47,8 @@ static std::vector<turn> turns_locked(void)
 		const std::vector<node> &nodes = s->queue.front()->nodes;
 		for (size_t i = 0; i < nodes.size(); i++) {
 			auto ended = [&](size_t n) { return nodes[n].done; };
-			if (!nodes[i].done && done(nodes[i].after) && std::all_of(nodes[i].after_nodes.begin(), nodes[i].after_nodes.end(), ended))
+			if (!nodes[i].done && done(nodes[i].after) &&
+				std::all_of(nodes[i].after_nodes.begin(), nodes[i].after_nodes.end(), ended))
 				out.push_back(turn{s, i});
 		}
 	}
@@ -127,10 +123,7 @@ static bool take_locked(lock &hold, std::vector<turn> turns)
 	return false;
 }
 
-static bool allowed_locked(void)
-{
-	return the().tokens > 0 || the().idle || !done(the().waited);
-}
+static bool allowed_locked(void) { return the().tokens > 0 || the().idle || !done(the().waited); }
 
 static void worker_main(void)
 {
@@ -178,20 +171,19 @@ cudaStream_t stream_locked(cudaStream_t s)
 	return std::find(all.begin(), all.end(), s) != all.end() && !s->gone ? s : NULL;
 }
 
-static bool blocking(cudaStream_t s)
-{
-	return !s->legacy && !(s->flags & cudaStreamNonBlocking);
-}
+static bool blocking(cudaStream_t s) { return !s->legacy && !(s->flags & cudaStreamNonBlocking); }
 
 /* The legacy stream and the blocking ones wait for each other. */
 static void order_legacy_locked(cudaStream_t s, std::vector<record_ref> *after)
 {
 	for (cudaStream_t other : the().streams)
-		if (other->device == s->device && other->last && ((s->legacy && blocking(other)) || (other->legacy && blocking(s))))
+		if (other->device == s->device && other->last &&
+			((s->legacy && blocking(other)) || (other->legacy && blocking(s))))
 			after->push_back(other->last);
 }
 
-void push_locked(lock &hold, cudaStream_t s, std::vector<node> nodes, std::vector<record_ref> after, record_ref finished)
+void push_locked(lock &hold, cudaStream_t s, std::vector<node> nodes, std::vector<record_ref> after,
+	record_ref finished)
 {
 	order_legacy_locked(s, &after);
 	s->last = finished;
@@ -210,10 +202,7 @@ void push_locked(lock &hold, cudaStream_t s, std::vector<node> nodes, std::vecto
 		hand_over(hold, 1 + draw(3));
 }
 
-static bool kernel_fails_locked(const node &n)
-{
-	return n.kernel && ++the().kernels == double_fault("kernel");
-}
+static bool kernel_fails_locked(const node &n) { return n.kernel && ++the().kernels == double_fault("kernel"); }
 
 cudaError_t submit(lock &hold, cudaStream_t s, node n)
 {
@@ -319,10 +308,7 @@ API cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags)
 	return cudaStreamCreateWithPriority(out, flags, 0);
 }
 
-API cudaError_t cudaStreamCreate(cudaStream_t *out)
-{
-	return cudaStreamCreateWithPriority(out, cudaStreamDefault, 0);
-}
+API cudaError_t cudaStreamCreate(cudaStream_t *out) { return cudaStreamCreateWithPriority(out, cudaStreamDefault, 0); }
 
 API cudaError_t cudaStreamDestroy(cudaStream_t s)
 {
@@ -348,7 +334,8 @@ template <class F> static cudaError_t on_stream(cudaStream_t s, F f)
 		cudaStream_t meant = stream_locked(s);
 		if (!meant)
 			return cudaErrorInvalidResourceHandle;
-		return meant->capturing ? break_capture(meant->capturing, cudaErrorStreamCaptureUnsupported) : f(hold, meant);
+		return meant->capturing ? break_capture(meant->capturing, cudaErrorStreamCaptureUnsupported)
+		                        : f(hold, meant);
 	});
 }
 
@@ -399,10 +386,7 @@ API cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags)
 	});
 }
 
-API cudaError_t cudaEventCreate(cudaEvent_t *out)
-{
-	return cudaEventCreateWithFlags(out, cudaEventDefault);
-}
+API cudaError_t cudaEventCreate(cudaEvent_t *out) { return cudaEventCreateWithFlags(out, cudaEventDefault); }
 
 API cudaError_t cudaEventDestroy(cudaEvent_t e)
 {
@@ -450,7 +434,8 @@ API cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned flag
 			return capture_wait(meant, e, flags & cudaEventWaitExternal);
 		node n;
 		if (e->state->last)
-			n.after.push_back(e->state->last); /* the record made last before this call, not one made later */
+			n.after.push_back(
+				e->state->last); /* the record made last before this call, not one made later */
 		return submit(hold, s, n);
 	});
 }
@@ -468,12 +453,14 @@ template <class F> static cudaError_t on_event(cudaEvent_t e, F f)
 
 API cudaError_t cudaEventQuery(cudaEvent_t e)
 {
-	return on_event(e, [](lock &hold, std::shared_ptr<event_state> state) { return query_locked(hold, state->last); });
+	return on_event(e,
+		[](lock &hold, std::shared_ptr<event_state> state) { return query_locked(hold, state->last); });
 }
 
 API cudaError_t cudaEventSynchronize(cudaEvent_t e)
 {
-	return on_event(e, [](lock &hold, std::shared_ptr<event_state> state) { return wait_locked(hold, state->last); });
+	return on_event(e,
+		[](lock &hold, std::shared_ptr<event_state> state) { return wait_locked(hold, state->last); });
 }
 
 API cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)

@@ -1,4 +1,5 @@
-/* Stands in for libcudnn.so.9: handles and backend descriptors as the real one keeps them, and no engine for any graph, so that whoever asks takes his fall-back. */
+/* Stands in for libcudnn.so.9: handles and backend descriptors as the real one keeps them, and no engine for any graph,
+ * so that whoever asks takes his fall-back. */
 #include <cudnn.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +16,8 @@ struct cudnnContext {
 	cudaStream_t stream;
 };
 
-namespace {
+namespace
+{
 
 struct value {
 	cudnnBackendAttributeType_t type;
@@ -55,7 +57,8 @@ size_t bytes_of(cudnnBackendAttributeType_t t)
 
 bool needs_engine(cudnnBackendDescriptorType_t t)
 {
-	return t == CUDNN_BACKEND_ENGINE_DESCRIPTOR || t == CUDNN_BACKEND_ENGINECFG_DESCRIPTOR || t == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR;
+	return t == CUDNN_BACKEND_ENGINE_DESCRIPTOR || t == CUDNN_BACKEND_ENGINECFG_DESCRIPTOR ||
+	       t == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR;
 }
 
 /* A descriptor may hold finalized ones alone. */
@@ -81,10 +84,15 @@ API size_t cudnnGetCudartVersion(void) { return CUDART_VERSION; }
 API const char *cudnnGetErrorString(cudnnStatus_t code)
 {
 	static const std::map<int, const char *> texts = {
-		{CUDNN_STATUS_SUCCESS, "CUDNN_STATUS_SUCCESS"}, {CUDNN_STATUS_NOT_INITIALIZED, "CUDNN_STATUS_NOT_INITIALIZED"}, {CUDNN_STATUS_BAD_PARAM, "CUDNN_STATUS_BAD_PARAM"},
-		{CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "CUDNN_STATUS_BAD_PARAM_NULL_POINTER"}, {CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED, "CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED"},
-		{CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT, "CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT"}, {CUDNN_STATUS_NOT_SUPPORTED, "CUDNN_STATUS_NOT_SUPPORTED"},
-		{CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN, "CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN"}, {CUDNN_STATUS_INTERNAL_ERROR, "CUDNN_STATUS_INTERNAL_ERROR"},
+		{CUDNN_STATUS_SUCCESS, "CUDNN_STATUS_SUCCESS"},
+		{CUDNN_STATUS_NOT_INITIALIZED, "CUDNN_STATUS_NOT_INITIALIZED"},
+		{CUDNN_STATUS_BAD_PARAM, "CUDNN_STATUS_BAD_PARAM"},
+		{CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "CUDNN_STATUS_BAD_PARAM_NULL_POINTER"},
+		{CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED, "CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED"},
+		{CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT, "CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT"},
+		{CUDNN_STATUS_NOT_SUPPORTED, "CUDNN_STATUS_NOT_SUPPORTED"},
+		{CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN, "CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN"},
+		{CUDNN_STATUS_INTERNAL_ERROR, "CUDNN_STATUS_INTERNAL_ERROR"},
 		{CUDNN_STATUS_EXECUTION_FAILED, "CUDNN_STATUS_EXECUTION_FAILED"},
 	};
 	auto found = texts.find(code);
@@ -156,13 +164,15 @@ API cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t d)
 	return CUDNN_STATUS_SUCCESS;
 }
 
-API cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t at, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t n, const void *from)
+API cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t at, cudnnBackendAttributeName_t name,
+	cudnnBackendAttributeType_t type, int64_t n, const void *from)
 {
 	descriptor *d = (descriptor *)at;
 	if (!d || (n > 0 && !from))
 		return fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "cudnnBackendSetAttribute: an argument is NULL");
 	if (d->finalized || n < 0)
-		return fail(CUDNN_STATUS_BAD_PARAM, "cudnnBackendSetAttribute: the descriptor is finalized, or the count negative");
+		return fail(CUDNN_STATUS_BAD_PARAM,
+			"cudnnBackendSetAttribute: the descriptor is finalized, or the count negative");
 	const char *bytes = (const char *)from;
 	d->values[name] = {type, n, std::vector<char>(bytes, bytes + (size_t)n * bytes_of(type))};
 	return CUDNN_STATUS_SUCCESS;
@@ -174,22 +184,26 @@ API cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t at)
 	if (!d)
 		return fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "cudnnBackendFinalize: descriptor is NULL");
 	if (needs_engine(d->type))
-		return fail(CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN, "cudnnBackendFinalize: no engine supports the graph");
+		return fail(CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN,
+			"cudnnBackendFinalize: no engine supports the graph");
 	if (d->values.empty())
 		return fail(CUDNN_STATUS_BAD_PARAM, "cudnnBackendFinalize: no attribute was set");
 	if (!parts_finalized(*d))
-		return fail(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED, "cudnnBackendFinalize: a descriptor that it holds is not finalized");
+		return fail(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED,
+			"cudnnBackendFinalize: a descriptor that it holds is not finalized");
 	d->finalized = true;
 	return CUDNN_STATUS_SUCCESS;
 }
 
-API cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const at, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t requested, int64_t *n, void *to)
+API cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const at, cudnnBackendAttributeName_t name,
+	cudnnBackendAttributeType_t type, int64_t requested, int64_t *n, void *to)
 {
 	const descriptor *d = (const descriptor *)at;
 	if (!d)
 		return fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "cudnnBackendGetAttribute: descriptor is NULL");
 	if (!d->finalized)
-		return fail(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED, "cudnnBackendGetAttribute: the descriptor is not finalized");
+		return fail(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED,
+			"cudnnBackendGetAttribute: the descriptor is not finalized");
 	if (n)
 		*n = 0;
 	if (name == CUDNN_ATTR_ENGINEHEUR_RESULTS)

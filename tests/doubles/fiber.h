@@ -1,4 +1,5 @@
-/* Contexts with stacks of their own that take turns on one thread of the process. swapcontext asks the kernel for the signal mask at every turn, which is most of what a kernel's twin costs: on x86-64, turns are taken without. */
+/* Contexts with stacks of their own that take turns on one thread of the process. swapcontext asks the kernel for the
+ * signal mask at every turn, which is most of what a kernel's twin costs: on x86-64, turns are taken without. */
 #ifndef STEPSIM_TESTS_DOUBLES_FIBER_H
 #define STEPSIM_TESTS_DOUBLES_FIBER_H
 
@@ -7,7 +8,8 @@
 
 #if defined(__x86_64__)
 
-/* A context that waits: its stack pointer, above which lie the registers that a call preserves (System V ABI, 3.2.1) and where it goes on. */
+/* A context that waits: its stack pointer, above which lie the registers that a call preserves (System V ABI, 3.2.1)
+ * and where it goes on. */
 struct fiber_context {
 	void *stack_pointer;
 };
@@ -17,7 +19,8 @@ extern "C" void fiber_switch(struct fiber_context *from, const struct fiber_cont
 asm(".pushsection .text\n"
     ".type fiber_switch, @function\n"
     "fiber_switch:\n"
-    "	pushq %rbp\n	pushq %rbx\n	pushq %r12\n	pushq %r13\n	pushq %r14\n	pushq %r15\n"
+    "	pushq %rbp\n	pushq %rbx\n	pushq %r12\n"
+    "	pushq %r13\n	pushq %r14\n	pushq %r15\n"
     "	movq %rsp, (%rdi)\n"
     "	movq (%rsi), %rsp\n"
     "	popq %r15\n	popq %r14\n	popq %r13\n	popq %r12\n	popq %rbx\n	popq %rbp\n"

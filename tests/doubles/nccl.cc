@@ -1,10 +1,13 @@
 /* Stands in for libnccl.so.2: communicators over MPI, real arithmetic on the doubled runtime's memory.
  *
- * ncclCommInitRankConfig takes MPI_COMM_WORLD where its size is asked for, and no MPI at all for one rank. What the real library does in the background takes threads of its own here as well, and a
- * non-blocking communicator puts a call on its stream only when ncclCommGetAsyncError is asked the second time, so that who does not wait for that is found out. At the stream's head a call posts MPI_I*,
- * and is polled. An estimate on a non-blocking communicator launches the call, as in the real one.
+ * ncclCommInitRankConfig takes MPI_COMM_WORLD where its size is asked for, and no MPI at all for one rank. What the
+ * real library does in the background takes threads of its own here as well, and a non-blocking communicator puts a
+ * call on its stream only when ncclCommGetAsyncError is asked the second time, so that who does not wait for that is
+ * found out. At the stream's head a call posts MPI_I*, and is polled. An estimate on a non-blocking communicator
+ * launches the call, as in the real one.
  *
- * Faults (double.h): "register" refuses buffers to be registered, "nccl:N" gives an asynchronous error at the Nth call, "hang:N" lets it never end, "die:N" ends the process by SIGKILL.
+ * Faults (double.h): "register" refuses buffers to be registered, "nccl:N" gives an asynchronous error at the Nth call,
+ * "hang:N" lets it never end, "die:N" ends the process by SIGKILL.
  */
 #include <stdio.h>
 
@@ -16,7 +19,8 @@ struct ncclComm {
 	state_ref s;
 };
 
-namespace {
+namespace
+{
 
 /* Counts when it is put on the stream; a replayed graph counts anew. */
 ncclResult_t put(cudaStream_t stream, const std::vector<std::shared_ptr<op>> &ops)
@@ -28,7 +32,9 @@ ncclResult_t put(cudaStream_t stream, const std::vector<std::shared_ptr<op>> &op
 			o->s->outstanding++;
 		return [r]() { return r->poll(); };
 	});
-	return code == cudaSuccess ? ncclSuccess : fail(ncclUnhandledCudaError, std::string("Cuda failure '") + cudaGetErrorString(code) + "'");
+	return code == cudaSuccess
+	               ? ncclSuccess
+	               : fail(ncclUnhandledCudaError, std::string("Cuda failure '") + cudaGetErrorString(code) + "'");
 }
 
 /* ---- groups ---- */
@@ -74,7 +80,8 @@ ncclResult_t check(ncclComm_t comm, const char *call)
 		return fail(ncclInvalidArgument, std::string(call) + " : comm argument is NULL");
 	int now = comm->s->result;
 	if (now == ncclInProgress)
-		return fail(ncclInvalidArgument, "Attempt to use communicator before the previous operation returned ncclSuccess");
+		return fail(ncclInvalidArgument,
+			"Attempt to use communicator before the previous operation returned ncclSuccess");
 	if (comm->s->finalized)
 		return fail(ncclInvalidArgument, std::string(call) + " : communicator was finalized");
 	return (ncclResult_t)now;
@@ -83,13 +90,17 @@ ncclResult_t check(ncclComm_t comm, const char *call)
 /* A result inside the input is right at its own place alone. */
 bool overlap(const op &o)
 {
-	size_t bytes = format_of(o.type).bytes, in_B = in_count(o) * bytes, out_B = out_count(o) * bytes, own = o.count * bytes * (size_t)o.s->rank;
+	size_t bytes = format_of(o.type).bytes, in_B = in_count(o) * bytes, out_B = out_count(o) * bytes,
+	       own = o.count * bytes * (size_t)o.s->rank;
 	if (o.what == SEND || o.what == RECV || o.in + in_B <= o.out || o.out + out_B <= o.in)
 		return false;
-	return o.what == ALL_GATHER ? o.in != o.out + own : o.what == REDUCE_SCATTER ? o.out != o.in + own : o.in != o.out;
+	return o.what == ALL_GATHER       ? o.in != o.out + own
+	       : o.what == REDUCE_SCATTER ? o.out != o.in + own
+	                                  : o.in != o.out;
 }
 
-/* As the real library (2.28) words it, of its first rank: the environment is read once, and again after a reset; the file is opened then, and written on wherever the last line ended. */
+/* As the real library (2.28) words it, of its first rank: the environment is read once, and again after a reset; the
+ * file is opened then, and written on wherever the last line ended. */
 struct {
 	bool read;
 	FILE *file;
@@ -97,15 +108,20 @@ struct {
 
 void tell(const char *call, size_t bytes)
 {
-	const char *level = getenv("NCCL_DEBUG"), *subsystem = getenv("NCCL_DEBUG_SUBSYS"), *path = getenv("NCCL_DEBUG_FILE");
-	if (!debug.read && level && !strcmp(level, "INFO") && subsystem && !strcmp(subsystem, "TUNING") && path && (debug.file = fopen(path, "w")))
+	const char *level = getenv("NCCL_DEBUG"), *subsystem = getenv("NCCL_DEBUG_SUBSYS"),
+		   *path = getenv("NCCL_DEBUG_FILE");
+	if (!debug.read && level && !strcmp(level, "INFO") && subsystem && !strcmp(subsystem, "TUNING") && path &&
+		(debug.file = fopen(path, "w")))
 		setvbuf(debug.file, NULL, _IOLBF, BUFSIZ);
 	debug.read = true;
 	if (debug.file)
-		fprintf(debug.file, "double:1:1 [0] NCCL INFO %s: %zu Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..1}\n", call, bytes);
+		fprintf(debug.file,
+			"double:1:1 [0] NCCL INFO %s: %zu Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..1}\n",
+			call, bytes);
 }
 
-ncclResult_t enqueue(const char *call, ncclComm_t comm, kind what, const void *in, void *out, size_t count, ncclDataType_t type, ncclRedOp_t reduce, int peer, cudaStream_t stream)
+ncclResult_t enqueue(const char *call, ncclComm_t comm, kind what, const void *in, void *out, size_t count,
+	ncclDataType_t type, ncclRedOp_t reduce, int peer, cudaStream_t stream)
 {
 	ncclResult_t code = check(comm, call);
 	if (code != ncclSuccess)
@@ -114,7 +130,8 @@ ncclResult_t enqueue(const char *call, ncclComm_t comm, kind what, const void *i
 	format f = format_of(type);
 	bool sums = what == ALL_REDUCE || what == REDUCE_SCATTER;
 	if (f.bytes == 0 || (sums && (f.wire == MPI_DATATYPE_NULL || reduce < 0 || reduce >= ncclNumOps)))
-		return fail(ncclInvalidArgument, std::string(call) + " : invalid type " + std::to_string(type) + " or operation " + std::to_string(reduce));
+		return fail(ncclInvalidArgument, std::string(call) + " : invalid type " + std::to_string(type) +
+							 " or operation " + std::to_string(reduce));
 	if (!sums && what != ALL_GATHER && what != ALLTOALL && (peer < 0 || peer >= comm->s->size))
 		return fail(ncclInvalidArgument, std::string(call) + " : invalid peer or root " + std::to_string(peer));
 	if (count * f.bytes * (size_t)comm->s->size > 0x7fffffff)
@@ -170,8 +187,11 @@ void meet(state_ref s, who own)
 			return; /* two communicators, neither of which ever has its ranks */
 	for (int i = 0; i < s->size; i++)
 		for (int k = i + 1; k < s->size; k++)
-			if (strcmp(all[(size_t)i].host, all[(size_t)k].host) == 0 && strcmp(all[(size_t)i].gpu, all[(size_t)k].gpu) == 0)
-				return break_comm(s, ncclInvalidUsage, "Duplicate GPU detected : rank " + std::to_string(i) + " and rank " + std::to_string(k) + " both on CUDA device " + all[(size_t)i].gpu);
+			if (strcmp(all[(size_t)i].host, all[(size_t)k].host) == 0 &&
+				strcmp(all[(size_t)i].gpu, all[(size_t)k].gpu) == 0)
+				return break_comm(s, ncclInvalidUsage,
+					"Duplicate GPU detected : rank " + std::to_string(i) + " and rank " +
+						std::to_string(k) + " both on CUDA device " + all[(size_t)i].gpu);
 	s->result = ncclSuccess;
 }
 
@@ -199,7 +219,10 @@ ncclResult_t wait_for(const state_ref &s)
 }
 
 bool config_ok(const ncclConfig_t *c) { return !c || (c->magic == 0xcafebeef && c->size == sizeof *c); }
-bool config_blocking(const ncclConfig_t *c, bool inherited) { return c && c->blocking != NCCL_CONFIG_UNDEF_INT ? c->blocking != 0 : inherited; }
+bool config_blocking(const ncclConfig_t *c, bool inherited)
+{
+	return c && c->blocking != NCCL_CONFIG_UNDEF_INT ? c->blocking != 0 : inherited;
+}
 
 } // namespace
 
@@ -227,14 +250,17 @@ API ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int nranks, ncclUnique
 	int world = 1, device = 0, started = 0;
 	*comm = NULL;
 	if (nranks < 1 || rank < 0 || rank >= nranks || !config_ok(config))
-		return fail(ncclInvalidArgument, "invalid rank requested : " + std::to_string(rank) + "/" + std::to_string(nranks) + ", or a config that was not initialized");
+		return fail(ncclInvalidArgument, "invalid rank requested : " + std::to_string(rank) + "/" +
+							 std::to_string(nranks) +
+							 ", or a config that was not initialized");
 	if (cudaGetDevice(&device) != cudaSuccess)
 		return fail(ncclUnhandledCudaError, "no CUDA device");
 	MPI_Initialized(&started);
 	if (started)
 		MPI_Comm_size(MPI_COMM_WORLD, &world);
 	if (nranks > 1 && nranks != world)
-		return fail(ncclInvalidUsage, "the double makes communicators of one rank or of all " + std::to_string(world));
+		return fail(ncclInvalidUsage,
+			"the double makes communicators of one rank or of all " + std::to_string(world));
 	auto s = std::make_shared<state>();
 	s->size = nranks;
 	s->rank = rank;
@@ -338,8 +364,11 @@ API ncclResult_t ncclCommAbort(ncclComm_t comm)
 
 API const char *ncclGetErrorString(ncclResult_t code)
 {
-	static const char *const texts[] = {"no error", "unhandled cuda error (run with NCCL_DEBUG=INFO for details)", "unhandled system error (run with NCCL_DEBUG=INFO for details)",
-		"internal error - please report this issue to the NCCL developers", "invalid argument (run with NCCL_DEBUG=WARN for details)", "invalid usage (run with NCCL_DEBUG=WARN for details)",
+	static const char *const texts[] = {"no error", "unhandled cuda error (run with NCCL_DEBUG=INFO for details)",
+		"unhandled system error (run with NCCL_DEBUG=INFO for details)",
+		"internal error - please report this issue to the NCCL developers",
+		"invalid argument (run with NCCL_DEBUG=WARN for details)",
+		"invalid usage (run with NCCL_DEBUG=WARN for details)",
 		"remote process exited or there was a network error", "NCCL operation in progress"};
 	return code >= 0 && code < ncclNumResults ? texts[code] : "unknown result code";
 }
@@ -381,13 +410,15 @@ struct registration {
 	size_t bytes;
 };
 
-/* A program that leaves with registrations is found out, and one that frees registered memory before: STEPSIM_DOUBLE_TELL says both counts at the end. */
+/* A program that leaves with registrations is found out, and one that frees registered memory before:
+ * STEPSIM_DOUBLE_TELL says both counts at the end. */
 static struct registrations {
 	std::atomic<int> made{0}, undone{0};
 	~registrations()
 	{
 		if (getenv("STEPSIM_DOUBLE_TELL"))
-			fprintf(stderr, "NCCL double: %d buffers registered, %d deregistered\n", made.load(), undone.load());
+			fprintf(stderr, "NCCL double: %d buffers registered, %d deregistered\n", made.load(),
+				undone.load());
 	}
 } registered;
 
@@ -425,32 +456,38 @@ API void ncclResetDebugInit(void)
 	debug.read = false;
 }
 
-API ncclResult_t ncclAllReduce(const void *in, void *out, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
+API ncclResult_t ncclAllReduce(const void *in, void *out, size_t count, ncclDataType_t type, ncclRedOp_t op,
+	ncclComm_t comm, cudaStream_t stream)
 {
 	return enqueue("AllReduce", comm, ALL_REDUCE, in, out, count, type, op, 0, stream);
 }
 
-API ncclResult_t ncclAllGather(const void *in, void *out, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream)
+API ncclResult_t ncclAllGather(const void *in, void *out, size_t count, ncclDataType_t type, ncclComm_t comm,
+	cudaStream_t stream)
 {
 	return enqueue("AllGather", comm, ALL_GATHER, in, out, count, type, ncclSum, 0, stream);
 }
 
-API ncclResult_t ncclReduceScatter(const void *in, void *out, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
+API ncclResult_t ncclReduceScatter(const void *in, void *out, size_t count, ncclDataType_t type, ncclRedOp_t op,
+	ncclComm_t comm, cudaStream_t stream)
 {
 	return enqueue("ReduceScatter", comm, REDUCE_SCATTER, in, out, count, type, op, 0, stream);
 }
 
-API ncclResult_t ncclBroadcast(const void *in, void *out, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream)
+API ncclResult_t ncclBroadcast(const void *in, void *out, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
+	cudaStream_t stream)
 {
 	return enqueue("Broadcast", comm, BROADCAST, in, out, count, type, ncclSum, root, stream);
 }
 
-API ncclResult_t ncclAlltoAll(const void *in, void *out, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream)
+API ncclResult_t ncclAlltoAll(const void *in, void *out, size_t count, ncclDataType_t type, ncclComm_t comm,
+	cudaStream_t stream)
 {
 	return enqueue("AlltoAll", comm, ALLTOALL, in, out, count, type, ncclSum, 0, stream);
 }
 
-API ncclResult_t ncclSend(const void *in, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream)
+API ncclResult_t ncclSend(const void *in, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+	cudaStream_t stream)
 {
 	return enqueue("Send", comm, SEND, in, NULL, count, type, ncclSum, peer, stream);
 }
@@ -485,7 +522,8 @@ API ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *info)
 	if (info && (info->magic != 0x74685283 || info->size != sizeof *info)) {
 		depth = 0;
 		group.clear();
-		return fail(ncclInvalidArgument, "ncclSimInfo_t argument is not initialized via NCCL_SIM_INFO_INITIALIZER");
+		return fail(ncclInvalidArgument,
+			"ncclSimInfo_t argument is not initialized via NCCL_SIM_INFO_INITIALIZER");
 	}
 	depth = 0;
 	std::vector<pending> calls;
@@ -494,7 +532,8 @@ API ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *info)
 	for (auto &c : calls) {
 		if (!c.what->s->blocking)
 			return launch(calls);
-		double n = c.what->s->size, bytes = (double)(std::max(in_count(*c.what), out_count(*c.what)) * format_of(c.what->type).bytes);
+		double n = c.what->s->size, bytes = (double)(std::max(in_count(*c.what), out_count(*c.what)) *
+							     format_of(c.what->type).bytes);
 		us += 10 + (c.what->what == ALL_REDUCE ? 2 : 1) * (n - 1) / n * bytes / 1e5;
 	}
 	if (info)

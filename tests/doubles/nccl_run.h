@@ -22,7 +22,8 @@
 
 #include "tests/doubles/double.h"
 
-namespace {
+namespace
+{
 
 std::mutex last_mutex;
 std::string &last_error = *new std::string; /* streams may outlive what is destroyed at the end */
@@ -51,7 +52,8 @@ struct state {
 	std::atomic<long> outstanding{0};
 	std::string text; /* the last error's, under the mutex */
 	std::mutex mutex;
-	std::vector<std::pair<cudaStream_t, std::vector<std::shared_ptr<op>>>> held; /* calls of a non-blocking communicator that are not on their streams yet */
+	std::vector<std::pair<cudaStream_t, std::vector<std::shared_ptr<op>>>>
+		held; /* calls of a non-blocking communicator that are not on their streams yet */
 	int polls = 0;
 };
 typedef std::shared_ptr<state> state_ref;
@@ -103,7 +105,8 @@ std::vector<char> to_wire(const void *from, size_t count, ncclDataType_t t)
 		return wire;
 	}
 	for (size_t i = 0; i < count; i++) {
-		float x = t == ncclFloat16 ? __half2float(((const __half *)from)[i]) : __bfloat162float(((const __nv_bfloat16 *)from)[i]);
+		float x = t == ncclFloat16 ? __half2float(((const __half *)from)[i])
+		                           : __bfloat162float(((const __nv_bfloat16 *)from)[i]);
 		memcpy(wire.data() + 4 * i, &x, 4);
 	}
 	return wire;
@@ -155,8 +158,14 @@ struct flight {
 	bool done = false, stuck = false;
 };
 
-size_t in_count(const op &o) { return o.what == REDUCE_SCATTER || o.what == ALLTOALL ? o.count * (size_t)o.s->size : o.count; }
-size_t out_count(const op &o) { return o.what == ALL_GATHER || o.what == ALLTOALL ? o.count * (size_t)o.s->size : o.count; }
+size_t in_count(const op &o)
+{
+	return o.what == REDUCE_SCATTER || o.what == ALLTOALL ? o.count * (size_t)o.s->size : o.count;
+}
+size_t out_count(const op &o)
+{
+	return o.what == ALL_GATHER || o.what == ALLTOALL ? o.count * (size_t)o.s->size : o.count;
+}
 
 /* Without anybody else every collective is a copy, and what is received is what the group sends, in order. */
 void alone(const op &o, std::vector<const op *> &sent)
@@ -188,7 +197,8 @@ bool injected(const op &o)
 
 int post(const op &o, flight &f)
 {
-	bool moves = o.what == ALL_GATHER || o.what == BROADCAST || o.what == ALLTOALL || o.what == SEND || o.what == RECV;
+	bool moves = o.what == ALL_GATHER || o.what == BROADCAST || o.what == ALLTOALL || o.what == SEND ||
+	             o.what == RECV;
 	size_t each = moves ? format_of(o.type).bytes : wire_bytes(o.type);
 	MPI_Datatype type = moves ? MPI_BYTE : format_of(o.type).wire;
 	int n = (int)(moves ? o.count * each : o.count);
@@ -201,9 +211,12 @@ int post(const op &o, flight &f)
 	}
 	f.receive.resize(o.what == SEND ? 0 : out_count(o) * each);
 	switch (o.what) {
-	case ALL_REDUCE: return MPI_Iallreduce(f.send.data(), f.receive.data(), n, type, mpi_op(o.reduce), comm, &f.request);
+	case ALL_REDUCE:
+		return MPI_Iallreduce(f.send.data(), f.receive.data(), n, type, mpi_op(o.reduce), comm, &f.request);
 	case ALL_GATHER: return MPI_Iallgather(f.send.data(), n, type, f.receive.data(), n, type, comm, &f.request);
-	case REDUCE_SCATTER: return MPI_Ireduce_scatter_block(f.send.data(), f.receive.data(), n, type, mpi_op(o.reduce), comm, &f.request);
+	case REDUCE_SCATTER:
+		return MPI_Ireduce_scatter_block(f.send.data(), f.receive.data(), n, type, mpi_op(o.reduce), comm,
+			&f.request);
 	case BROADCAST:
 		if (o.peer == o.s->rank)
 			f.receive = f.send;
@@ -224,7 +237,7 @@ void land(const op &o, flight &f)
 	f.done = true;
 }
 
-/* What one group put on one stream, once: all of it is posted together. */
+/* The calls of one group on one stream. All are posted together. */
 struct run {
 	std::vector<std::shared_ptr<op>> ops;
 	std::vector<std::shared_ptr<flight>> flights;
@@ -250,7 +263,8 @@ void run::begin()
 		if (f.stuck)
 			continue;
 		size_t each = format_of(o->type).bytes;
-		if ((o->in && !double_memory("nccl", o->in, in_count(*o) * each)) || (o->out && !double_memory("nccl", o->out, out_count(*o) * each))) {
+		if ((o->in && !double_memory("nccl", o->in, in_count(*o) * each)) ||
+			(o->out && !double_memory("nccl", o->out, out_count(*o) * each))) {
 			break_comm(o->s, ncclUnhandledCudaError, "an illegal memory access was encountered");
 			f.stuck = true;
 			continue;

@@ -1,9 +1,12 @@
-/* Stands in for libnvidia-ml.so.1 in the tests of discovery and of GPU runs: built as a shared object. NVML_DOUBLE says what the four GPUs of the nvidia-smi double have: "switch" (18 links each), "mesh" (6 to each other one), "short" (switch, GPU1
- * with 16), "none", "self" (links that lead to their own GPU), "nopeer", "nodriver", "lost" (GPU2 gives no handle). Without TYPES the function for device types is missing, as in old drivers.
- * With GPUS (8, in the doubles of the CUDA libraries) there are as many, or STEPSIM_DOUBLE_GPUS.
+/* Stands in for libnvidia-ml.so.1 in the tests of discovery and of GPU runs: built as a shared object. NVML_DOUBLE says
+ * what the four GPUs of the nvidia-smi double have: "switch" (18 links each), "mesh" (6 to each other one), "short"
+ * (switch, GPU1 with 16), "none", "self" (links that lead to their own GPU), "nopeer", "nodriver", "lost" (GPU2 gives
+ * no handle). Without TYPES the function for device types is missing, as in old drivers. With GPUS (8, in the doubles
+ * of the CUDA libraries) there are as many, or STEPSIM_DOUBLE_GPUS.
  *
- * While GPUs work: STEPSIM_DOUBLE_CLOCKS "GPU:BITS:EVERY" gives that GPU these clocks event reasons, and half its clock, in every so many-th question for reasons; STEPSIM_DOUBLE_INTRUDER "GPU:FROM" has process 1 compute
- * on it from that question on. */
+ * While GPUs work: STEPSIM_DOUBLE_CLOCKS "GPU:BITS:EVERY" gives that GPU these clocks event reasons, and half its
+ * clock, in every so many-th question for reasons; STEPSIM_DOUBLE_INTRUDER "GPU:FROM" has process 1 compute on it from
+ * that question on. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +26,8 @@ struct nvml_device {
 #endif
 
 static struct nvml_device devices[8] = {{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}};
-static const unsigned buses[8] = {0x1b, 0x3d, 0x9b, 0xbd, 0xc3, 0xcd, 0xd1, 0xdd}; /* as the double of cudart has them */
+static const unsigned buses[8] = {0x1b, 0x3d, 0x9b, 0xbd, 0xc3, 0xcd, 0xd1,
+	0xdd};        /* as the double of cudart has them */
 static long asked[8]; /* for reasons, by GPU */
 
 struct process {
@@ -73,10 +77,7 @@ API int nvmlInit_v2(void)
 	return is("nodriver") ? NVML_DRIVER_NOT_LOADED : is("mismatch") ? NVML_VERSION_MISMATCH : NVML_OK;
 }
 
-API int nvmlShutdown(void)
-{
-	return NVML_OK;
-}
+API int nvmlShutdown(void) { return NVML_OK; }
 
 API int nvmlDeviceGetCount_v2(unsigned *n)
 {
@@ -94,10 +95,7 @@ API int nvmlDeviceGetHandleByIndex_v2(unsigned index, nvml_device *device)
 	return is("lost") && index == 2 ? NVML_GPU_IS_LOST : NVML_OK;
 }
 
-API int nvmlDeviceGetPciInfo_v3(nvml_device device, struct nvml_pci *pci)
-{
-	return fill(pci, buses[device->index]);
-}
+API int nvmlDeviceGetPciInfo_v3(nvml_device device, struct nvml_pci *pci) { return fill(pci, buses[device->index]); }
 
 API int nvmlDeviceGetCudaComputeCapability(nvml_device device, int *major, int *minor)
 {
@@ -178,7 +176,10 @@ static unsigned long long scripted(nvml_device device)
 	int gpu;
 	unsigned bits;
 	long every;
-	return set && sscanf(set, "%d:%x:%ld", &gpu, &bits, &every) == 3 && gpu == device->index && asked[gpu] % every == 0 ? bits : 0;
+	return set && sscanf(set, "%d:%x:%ld", &gpu, &bits, &every) == 3 && gpu == device->index &&
+	                       asked[gpu] % every == 0
+	               ? bits
+	               : 0;
 }
 
 API int nvmlDeviceGetCurrentClocksEventReasons(nvml_device device, unsigned long long *bits)

@@ -1,4 +1,5 @@
-/* Blocks of a kernel on one thread of the process: the threads of a block are contexts that take turns, and give way where they meet. */
+/* Blocks of a kernel on one thread of the process: the threads of a block are contexts that take turns, and give way
+ * where they meet. */
 #include "exec/cuda/prim.cuh"
 
 #include <cxxabi.h>
@@ -77,8 +78,8 @@ static const char *name_of(const void *kernel)
 /* ---- the threads of one block ---- */
 
 enum meeting { RUNS, ENDED, BLOCK_SYNC, BLOCK_SUM, BLOCK_MAX, WARP_SUM, WARP_MAX, WARP_BROADCAST };
-static const char *const meeting_name[] = {"still runs", "has ended", "waits in block_sync", "waits in block_sum", "waits in block_max", "waits in warp_sum", "waits in warp_max",
-	"waits in warp_broadcast"};
+static const char *const meeting_name[] = {"still runs", "has ended", "waits in block_sync", "waits in block_sum",
+	"waits in block_max", "waits in warp_sum", "waits in warp_max", "waits in warp_broadcast"};
 
 struct fiber {
 	fiber_context context;
@@ -107,7 +108,8 @@ static thread_local block *now; /* of this thread of the process; kept until it 
 
 [[noreturn]] static void refuse(const char *what)
 {
-	fprintf(stderr, "twin: %s: block (%u, %u, %u): %s\n", name_of(now->call->kernel_at()), twin_now.block.x, twin_now.block.y, twin_now.block.z, what);
+	fprintf(stderr, "twin: %s: block (%u, %u, %u): %s\n", name_of(now->call->kernel_at()), twin_now.block.x,
+		twin_now.block.y, twin_now.block.z, what);
 	abort();
 }
 
@@ -195,7 +197,8 @@ static int strayed(int first, int n)
 static void refuse_strayed(int a, int b)
 {
 	char what[160];
-	snprintf(what, sizeof what, "thread %d %s, thread %d %s: all threads meet, or none", a, meeting_name[now->fibers[(size_t)a].at], b, meeting_name[now->fibers[(size_t)b].at]);
+	snprintf(what, sizeof what, "thread %d %s, thread %d %s: all threads meet, or none", a,
+		meeting_name[now->fibers[(size_t)a].at], b, meeting_name[now->fibers[(size_t)b].at]);
 	refuse(what);
 }
 
@@ -233,7 +236,8 @@ static bool meet_all(int threads)
 
 static void fiber_add(void)
 {
-	void *stack = mmap(NULL, STACK_B, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+	void *stack = mmap(NULL, STACK_B, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
 	if (stack == MAP_FAILED)
 		refuse("no memory for its threads");
 	mprotect(stack, 4096, PROT_NONE); /* a thread that overruns its stack ends here, not in its neighbour's */
@@ -248,7 +252,8 @@ static void fiber_begin(fiber *f)
 	f->at = RUNS;
 }
 
-/* The order of turns is reversed at each meeting: what a thread reads of another's before they met is there in one of the two orders, and not in the other. */
+/* The order of turns is reversed at each meeting: what a thread reads of another's before they met is there in one of
+ * the two orders, and not in the other. */
 static void run_block(int threads)
 {
 	while (now->fibers.size() < (size_t)threads)
@@ -270,10 +275,7 @@ static void run_block(int threads)
 
 static int real = -1; /* not asked yet */
 
-void twin_threads_real(bool on)
-{
-	real = on;
-}
+void twin_threads_real(bool on) { real = on; }
 
 static bool threads_are_real(void)
 {

@@ -1,9 +1,12 @@
-/* The host's side of exec/cuda/prim.cuh: what lets the text of a kernel compile with a host compiler and run as plain threads of a block.
+/* The host's side of exec/cuda/prim.cuh: what lets the text of a kernel compile with a host compiler and run as plain
+ * threads of a block.
  *
- * A block runs on one thread of the process. By default with one thread to the block, which is quick and what the doubled CUDA runtime uses; with STEPSIM_TWIN_THREADS=real with as many as the launch
- * asks for, each a context of its own that gives way in the primitives, so that indexing by thread and the meetings of threads are tried as well: which thread of a block comes first changes from one
- * meeting to the next. Warps have WARP threads there, and one where a block has one.
- * Threads that do not all meet in the same primitive (one has ended, or waits in another) end the process with a line that names the kernel.
+ * A block runs on one thread of the process. By default with one thread to the block, which is quick and what the
+ * doubled CUDA runtime uses; with STEPSIM_TWIN_THREADS=real with as many as the launch asks for, each a context of its
+ * own that gives way in the primitives, so that indexing by thread and the meetings of threads are tried as well: which
+ * thread of a block comes first changes from one meeting to the next. Warps have WARP threads there, and one where a
+ * block has one. Threads that do not all meet in the same primitive (one has ended, or waits in another) end the
+ * process with a line that names the kernel.
  */
 #ifndef STEPSIM_TESTS_DOUBLES_TWIN_H
 #define STEPSIM_TESTS_DOUBLES_TWIN_H
@@ -18,7 +21,7 @@
 
 #define WARP 32
 
-/* What the host headers of CUDA leave empty or declare for the device's compiler alone. */
+/* Replacements for names that CUDA's host headers leave empty or declare for the device's compiler alone. */
 #undef __shared__
 #define __shared__ static thread_local
 #define blockIdx twin_now.block
@@ -86,7 +89,8 @@ template <class... A> twin_call *twin_bind_erased(const void *kernel, void **arg
 	return twin_bind(k, args, std::index_sequence_for<A...>{});
 }
 
-/* The name of this type holds the kernel's: host and device compiler spell it alike once it is demangled, whether or not the linker can see the kernel. */
+/* The name of this type holds the kernel's: host and device compiler spell it alike once it is demangled, whether or
+ * not the linker can see the kernel. */
 template <auto *K> struct twin_kernel {
 };
 
@@ -110,6 +114,7 @@ template <class... A, class... B> static void twin_launch(void (*k)(A...), dim3 
 	twin_run(&call, grid, threads);
 }
 #define LAUNCHED(e) ((void)(e), ST_OK)
-#define LAUNCH(kernel, grid, threads, stream, ...) ((void)(stream), twin_launch(kernel, dim3(grid), (int)(threads), __VA_ARGS__))
+#define LAUNCH(kernel, grid, threads, stream, ...) \
+	((void)(stream), twin_launch(kernel, dim3(grid), (int)(threads), __VA_ARGS__))
 
 #endif

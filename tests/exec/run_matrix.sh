@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every strategy on 1, 2, 4 and 8 ranks, and variants of the model, trained for real and compared with a single rank (test_train.c). The last line counts.
+# Every strategy on 1, 2, 4 and 8 ranks, and variants of the model, trained for real and compared with a single rank
+# (test_train.c). The last line counts.
 set -u
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/../../scripts/env.sh"
@@ -40,8 +41,10 @@ for strategy in ddp zero1 zero2 fsdp; do
 		# bucket sizes mean nothing to fsdp, and a key that is not used must hold its default
 		bucket=(); [ $strategy = fsdp ] && bucket=(parallel.bucket_mb=25)
 		train $ranks parallel.strategy=$strategy "${bucket[@]}"
-		[ $ranks -eq 1 ] || train $ranks parallel.strategy=$strategy "${bucket[@]}" train.micro_batch=2 train.global_batch=$((4 * ranks)) train.optimizer=sgd
-		[ $ranks -lt 4 ] || train $ranks parallel.strategy=$strategy "${bucket[@]}" parallel.tensor=2 parallel.sequence_parallel=true
+		[ $ranks -eq 1 ] || train $ranks parallel.strategy=$strategy "${bucket[@]}" train.micro_batch=2 \
+			train.global_batch=$((4 * ranks)) train.optimizer=sgd
+		[ $ranks -lt 4 ] || train $ranks parallel.strategy=$strategy "${bucket[@]}" parallel.tensor=2 \
+			parallel.sequence_parallel=true
 	done
 done
 for ranks in 2 4 8; do
@@ -50,7 +53,8 @@ for ranks in 2 4 8; do
 done
 train 8 parallel.tensor=4 parallel.order=dp-tp-cp-ep-pp
 
-llama=(model.position=rope model.mlp=swiglu model.norm=rmsnorm model.bias=false model.kv_heads=2 model.tied_embeddings=false)
+llama=(model.position=rope model.mlp=swiglu model.norm=rmsnorm model.bias=false model.kv_heads=2
+	model.tied_embeddings=false)
 bert=(model.causal=false model.embedding_norm=true model.post_norm=true model.final_norm=false model.type_vocab=2)
 for ranks in 1 2; do
 	tensor=(parallel.tensor="$ranks"); [ $ranks -eq 2 ] && tensor+=(parallel.sequence_parallel=true)
@@ -61,7 +65,8 @@ for ranks in 1 2; do
 	train $ranks model.position=none model.mlp=squared_relu model.parallel_residual=true "${tensor[@]}"
 	train $ranks train.attention=naive train.recompute=selective "${tensor[@]}"
 	train $ranks train.fused=false train.recompute=full "${tensor[@]}"
-	train $ranks model.position=alibi model.qkv_bias=false train.optimizer=adam train.recompute=full train.recompute_layers=1 "${tensor[@]}"
+	train $ranks model.position=alibi model.qkv_bias=false train.optimizer=adam train.recompute=full \
+		train.recompute_layers=1 "${tensor[@]}"
 done
 train 2 parallel.tensor=2 model.mlp=relu # its kinks defeat finite differences
 train 4 parallel.strategy=fsdp parallel.bucket_mb=25 parallel.reshard_after_forward=false "${llama[@]}"
@@ -71,22 +76,34 @@ for shard in 2 4; do # replicas of 2 and 1 at 4 ranks, of 4 and 2 at 8
 	train 4 parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=$shard
 	train 8 parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=$shard train.optimizer=sgd
 done
-train 8 parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=2 parallel.tensor=2 parallel.sequence_parallel=true train.global_batch=16 train.recompute=full
-train 4 parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=2 parallel.overlap=false parallel.reshard_after_forward=false
+train 8 parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=2 parallel.tensor=2 \
+	parallel.sequence_parallel=true train.global_batch=16 train.recompute=full
+train 4 parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=2 parallel.overlap=false \
+	parallel.reshard_after_forward=false
 train 4 parallel.strategy=ddp parallel.overlap=false
 train 4 parallel.strategy=zero1 parallel.overlap=false train.optimizer=lion
 train 4 parallel.strategy=zero2 parallel.overlap=false
 train 3 parallel.strategy=zero2 train.global_batch=6
 # A loader's batches are the ones that the ranks would have had without it, in their order.
-for data in 'data.workers=2' 'data.workers=3 data.prefetch=1' 'data.prefetch=0' 'data.workers=0 train.sync_every=1' 'data.workers=1 data.prefetch=1 data.pin_memory=false train.sync_every=2'; do
+for data in 'data.workers=2' 'data.workers=3 data.prefetch=1' 'data.prefetch=0' 'data.workers=0 train.sync_every=1' \
+	'data.workers=1 data.prefetch=1 data.pin_memory=false train.sync_every=2'; do
 	# shellcheck disable=SC2086
 	train 2 data.load_time=1ms train.micro_batch=1 train.global_batch=8 $data
 done
 
 train 2 model.sliding_window=5 model.position=rope
-train 4 model.sliding_window=3 model.position=alibi parallel.tensor=2 parallel.sequence_parallel=true train.recompute=full
+train 4 model.sliding_window=3 model.position=alibi parallel.tensor=2 parallel.sequence_parallel=true \
+	train.recompute=full
 
 # Moments in 8 bits, of whole buckets with tensors that stay in 32, and of flat parts.
+# No biases: their gradients, zero but for rounding, would have steps as large as all others.
+lamb=(train.optimizer=lamb model.bias=false model.qkv_bias=false)
+train 1 "${lamb[@]}"
+train 2 "${lamb[@]}" parallel.tensor=2
+train 4 "${lamb[@]}" parallel.strategy=zero1
+train 4 "${lamb[@]}" parallel.strategy=fsdp parallel.tensor=2 parallel.bucket_mb=25
+train 8 "${lamb[@]}" parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=2
+
 train 1 train.optimizer_bits=8
 train 2 train.optimizer_bits=8 parallel.tensor=2 parallel.sequence_parallel=true train.optimizer=sgd
 train 4 train.optimizer_bits=8 parallel.strategy=zero1
@@ -97,51 +114,64 @@ train 1 train.offload=optimizer
 train 2 train.offload=optimizer parallel.strategy=zero1 parallel.overlap=false
 train 4 train.offload=optimizer parallel.strategy=zero2 train.optimizer=sgd
 train 4 train.offload=optimizer+params parallel.strategy=fsdp parallel.bucket_mb=25
-train 8 train.offload=optimizer+params parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=2 parallel.reshard_after_forward=false train.optimizer=lion
+train 8 train.offload=optimizer+params parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=2 \
+	parallel.reshard_after_forward=false train.optimizer=lion
 train 2 train.offload=activations model.layers=4
-train 4 train.offload=activations model.layers=5 parallel.tensor=2 parallel.sequence_parallel=true train.recompute=full train.recompute_layers=2
+train 4 train.offload=activations model.layers=5 parallel.tensor=2 parallel.sequence_parallel=true \
+	train.recompute=full train.recompute_layers=2
 
 # Pipelines: each schedule at 2 and 4 stages, the table tied and not, and beside the other dimensions.
 for schedule in gpipe 1f1b zero_bubble; do
 	train 2 parallel.pipeline=2 parallel.schedule=$schedule
 	train 4 parallel.pipeline=4 parallel.schedule=$schedule model.layers=5 model.tied_embeddings=false
 done
-train 2 parallel.pipeline=2 parallel.schedule=interleaved parallel.virtual_stages=2 model.layers=4 model.tied_embeddings=false
+train 2 parallel.pipeline=2 parallel.schedule=interleaved parallel.virtual_stages=2 model.layers=4 \
+	model.tied_embeddings=false
 train 3 parallel.pipeline=3 parallel.schedule=interleaved parallel.virtual_stages=2 model.layers=6 train.global_batch=6
 train 4 parallel.pipeline=4 parallel.schedule=interleaved parallel.virtual_stages=2 model.layers=8
 train 2 parallel.pipeline=2 parallel.schedule=zbv model.layers=4
 train 4 parallel.pipeline=4 parallel.schedule=zbv model.layers=9 model.tied_embeddings=false train.global_batch=8
 train 3 parallel.pipeline=3 parallel.schedule=zbv model.layers=6 train.global_batch=6 train.recompute=full
-train 8 parallel.pipeline=2 parallel.tensor=2 parallel.strategy=zero1 parallel.schedule=zbv model.layers=4 parallel.overlap=false
+train 8 parallel.pipeline=2 parallel.tensor=2 parallel.strategy=zero1 parallel.schedule=zbv model.layers=4 \
+	parallel.overlap=false
 train 2 parallel.pipeline=2 train.global_batch=1 train.optimizer=sgd
 train 4 parallel.pipeline=2 parallel.strategy=zero1
 train 4 parallel.pipeline=2 parallel.tensor=2 parallel.sequence_parallel=true model.tied_embeddings=false
 train 8 parallel.pipeline=2 parallel.tensor=2 parallel.strategy=zero1 parallel.schedule=zero_bubble
 train 2 parallel.pipeline=2 parallel.schedule=zero_bubble "${bert[@]}"
-train 2 parallel.pipeline=2 parallel.schedule=zero_bubble model.parallel_residual=true train.recompute=full parallel.overlap=false
+train 2 parallel.pipeline=2 parallel.schedule=zero_bubble model.parallel_residual=true train.recompute=full \
+	parallel.overlap=false
 
 # zero2 and fsdp inside stages: units gathered for each pass and once a step, chunks, a table that two stages share.
 for strategy in zero2 fsdp; do
 	bucket=(); [ $strategy = fsdp ] && bucket=(parallel.bucket_mb=25)
 	train 4 parallel.pipeline=2 parallel.strategy=$strategy "${bucket[@]}"
-	train 4 parallel.pipeline=2 parallel.strategy=$strategy "${bucket[@]}" parallel.schedule=interleaved parallel.virtual_stages=2 model.layers=4 train.recompute=full
-	train 8 parallel.pipeline=4 parallel.strategy=$strategy "${bucket[@]}" parallel.schedule=gpipe model.layers=5 model.tied_embeddings=false train.global_batch=16 parallel.overlap=false
+	train 4 parallel.pipeline=2 parallel.strategy=$strategy "${bucket[@]}" parallel.schedule=interleaved \
+		parallel.virtual_stages=2 model.layers=4 train.recompute=full
+	train 8 parallel.pipeline=4 parallel.strategy=$strategy "${bucket[@]}" parallel.schedule=gpipe model.layers=5 \
+		model.tied_embeddings=false train.global_batch=16 parallel.overlap=false
 done
-train 4 parallel.pipeline=2 parallel.strategy=fsdp parallel.bucket_mb=25 parallel.reshard_after_forward=false train.optimizer=sgd
+train 4 parallel.pipeline=2 parallel.strategy=fsdp parallel.bucket_mb=25 parallel.reshard_after_forward=false \
+	train.optimizer=sgd
 train 8 parallel.pipeline=2 parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=2
-train 8 parallel.pipeline=2 parallel.tensor=2 parallel.sequence_parallel=true parallel.strategy=fsdp parallel.bucket_mb=25 parallel.prefetch=0
+train 8 parallel.pipeline=2 parallel.tensor=2 parallel.sequence_parallel=true parallel.strategy=fsdp \
+	parallel.bucket_mb=25 parallel.prefetch=0
 
 # Context parallelism: both ways, each position's kind, causal and not, and beside the other dimensions.
 for kind in ring all_gather; do
 	for position in rope learned alibi; do
 		train 2 parallel.context=2 parallel.context_kind=$kind model.position=$position
-		train 2 parallel.context=2 parallel.context_kind=$kind model.position=$position model.causal=false train.micro_batch=2
+		train 2 parallel.context=2 parallel.context_kind=$kind model.position=$position model.causal=false \
+			train.micro_batch=2
 	done
 	train 4 parallel.context=4 parallel.context_kind=$kind "${llama[@]}"
 	train 8 parallel.context=8 parallel.context_kind=$kind model.kv_heads=4 train.recompute=full
-	train 4 parallel.context=2 parallel.context_kind=$kind parallel.tensor=2 parallel.sequence_parallel=true model.position=learned train.micro_batch=2
-	train 8 parallel.context=2 parallel.context_kind=$kind parallel.tensor=2 parallel.strategy=zero1 model.position=alibi
-	train 8 parallel.context=4 parallel.context_kind=$kind parallel.strategy=fsdp parallel.bucket_mb=25 "${llama[@]}"
+	train 4 parallel.context=2 parallel.context_kind=$kind parallel.tensor=2 parallel.sequence_parallel=true \
+		model.position=learned train.micro_batch=2
+	train 8 parallel.context=2 parallel.context_kind=$kind parallel.tensor=2 parallel.strategy=zero1 \
+		model.position=alibi
+	train 8 parallel.context=4 parallel.context_kind=$kind parallel.strategy=fsdp parallel.bucket_mb=25 \
+		"${llama[@]}"
 done
 naive=(parallel.context_kind=all_gather train.attention=naive)
 train 2 parallel.context=2 "${naive[@]}" train.micro_batch=2 model.position=rope train.recompute=selective
@@ -152,24 +182,31 @@ train 8 parallel.context=2 parallel.pipeline=2 parallel.strategy=zero2
 train 4 parallel.context=2 parallel.pipeline=2 parallel.schedule=zero_bubble
 train 2 parallel.context=2 data.load_time=1ms data.workers=2
 
-# Experts, with places for all at each, so that what a rank drops does not depend on who is beside it. Choices jump where logits cross, which defeats finite differences, unless all are chosen.
+# Experts, with places for all at each, so that what a rank drops does not depend on who is beside it. Choices jump
+# where logits cross, which defeats finite differences, unless all are chosen.
 config=tests/exec/tiny-moe.yaml
 train 1 model.experts_per_token=8 model.capacity_factor=1
 train 1 model.experts=1 model.experts_per_token=1 model.shared_experts=0 train.fused=false train.recompute=full
 for ranks in 2 4 8; do
 	train $ranks parallel.expert=$ranks
 	train $ranks parallel.expert=2 parallel.strategy=zero1 train.optimizer=sgd
-	train $ranks parallel.expert=$ranks parallel.strategy=zero2 model.shared_experts=0 train.micro_batch=2 train.global_batch=$((4 * ranks))
+	train $ranks parallel.expert=$ranks parallel.strategy=zero2 model.shared_experts=0 train.micro_batch=2 \
+		train.global_batch=$((4 * ranks))
 	train $ranks parallel.strategy=fsdp parallel.bucket_mb=25
-	train $ranks parallel.tensor=2 parallel.sequence_parallel=true parallel.expert=$ranks model.experts_per_token=1 model.capacity_factor=8
+	train $ranks parallel.tensor=2 parallel.sequence_parallel=true parallel.expert=$ranks \
+		model.experts_per_token=1 model.capacity_factor=8
 done
 train 4 parallel.tensor=2 parallel.sequence_parallel=true parallel.strategy=zero2 train.recompute=full
-train 8 parallel.tensor=2 parallel.sequence_parallel=true parallel.expert=4 parallel.strategy=zero1 model.moe_layer_freq=2 train.fused=false
-train 4 parallel.expert=4 model.capacity_factor=0.5 # drops what the single rank drops: each micro-batch is routed by itself
+train 8 parallel.tensor=2 parallel.sequence_parallel=true parallel.expert=4 parallel.strategy=zero1 \
+	model.moe_layer_freq=2 train.fused=false
+# drops what the single rank drops: each micro-batch is routed by itself
+train 4 parallel.expert=4 model.capacity_factor=0.5
 train 4 parallel.expert=2 parallel.pipeline=2 train.recompute=full
 train 4 parallel.expert=2 parallel.pipeline=2 parallel.schedule=zero_bubble
-train 8 parallel.expert=4 parallel.pipeline=2 parallel.schedule=interleaved parallel.virtual_stages=2 model.layers=4 parallel.strategy=zero1
-train 4 parallel.expert=4 model.post_norm=true model.final_norm=false model.norm=layernorm model.bias=true model.mlp=gelu
+train 8 parallel.expert=4 parallel.pipeline=2 parallel.schedule=interleaved parallel.virtual_stages=2 model.layers=4 \
+	parallel.strategy=zero1
+train 4 parallel.expert=4 model.post_norm=true model.final_norm=false model.norm=layernorm model.bias=true \
+	model.mlp=gelu
 
 for ranks in $(printf '%s\n' "${!counts[@]}" | sort -n); do
 	run_cases "$ranks"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# `stepsim bench` on the host at 1, 2, 3 and 4 ranks and on doubles of the CUDA libraries: every collective's result is right, the columns are nccl-tests', files parse, exit codes hold. Times are not judged.
+# `stepsim bench` on the host at 1, 2, 3 and 4 ranks and on doubles of the CUDA libraries: every collective's result is
+# right, the columns are nccl-tests', files parse, exit codes hold. Times are not judged.
 # The same collectives through the verification of runs (test_collectives.c). The last line counts.
 set -u
 # shellcheck source=tests/verdicts.sh
@@ -21,7 +22,7 @@ on_doubles() {
 	LD_LIBRARY_PATH=$doubles${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} bench "$@" --backend cuda
 }
 
-# What is wrong with a table: exit code, collective, rows, "measured" or "double".
+# Prints the faults of a table: exit code, collective, rows, "measured" or "double".
 table() {
 	local code=$1 coll=$2 rows=$3 kind=$4
 	[ "$code" -eq 0 ] || { echo "exit code $code"; return; }
@@ -32,10 +33,13 @@ table() {
 		{
 			n++
 			alone = coll == "alltoall" || coll == "sendrecv"
-			if ($4 != (coll ~ /reduce/ ? "sum" : "none") || $5 != (coll == "broadcast" ? 0 : -1)) print "redop or root: " $0
+			if ($4 != (coll ~ /reduce/ ? "sum" : "none") || $5 != (coll == "broadcast" ? 0 : -1))
+				print "redop or root: " $0
 			if ($9 != "0" || $13 != (alone ? "N/A" : "0")) print "#wrong: " $0
 			for (i = 6; i <= 12; i++)
-				if (i != 9 && (i < 9 || !alone) && (kind == "double" ? $i != "double" : $i !~ /^[0-9]+\.?[0-9]*$/)) print "column " i ": " $0
+				if (i != 9 && (i < 9 || !alone) && 
+					(kind == "double" ? $i != "double" : $i !~ /^[0-9]+\.?[0-9]*$/))
+					print "column " i ": " $0
 		}
 		END { if (n != rows) print n " rows" }' "$out" | head -1
 }
@@ -53,7 +57,8 @@ for coll in all_reduce all_gather reduce_scatter broadcast alltoall sendrecv; do
 done
 
 for ranks in 1 2 3 4; do
-	timeout 60 mpirun "${mpirun_flags[@]}" -np "$ranks" build/release/tests/exec/test_collectives >"$out" 2>"$err" </dev/null
+	timeout 60 mpirun "${mpirun_flags[@]}" -np "$ranks" build/release/tests/exec/test_collectives >"$out" \
+		2>"$err" </dev/null
 	code=$?
 	verdict "the verification of runs at $ranks" "$([ "$code" -eq 0 ] || echo "exit code $code")"
 done
@@ -66,9 +71,12 @@ import csv, json, sys
 j = json.load(open(sys.argv[1] + "/j.json"))
 r = list(csv.DictReader(open(sys.argv[1] + "/t.csv")))
 row = j["rows"][0]
-good = len(r) == 1 and len(j["rows"]) == 1 and row["size_bytes"] == 1 << 20 and row["count"] == 1 << 17 and row["predicted_s"] > 0 and row["nccl"] is None and j["summary"]["wrong"] == 0 and not j["double"]
-good = good and abs(row["out_of_place"]["busbw_Bps"] * 2 - row["out_of_place"]["algbw_Bps"]) < 1 and len(j["ranks"]) == 2 and j["system"] and j["summary"]["verdict"]
-good = good and abs(float(r[0]["time_us"]) - 1e6 * row["out_of_place"]["time_s"]) < 1e-3 and r[0]["wrong"] == "0" and list(r[0])[:7] == "size_bytes,count,type,time_us,algbw_GBps,busbw_GBps,wrong".split(",")
+good = len(r) == 1 and len(j["rows"]) == 1 and row["size_bytes"] == 1 << 20 and row["count"] == 1 << 17
+good = good and row["predicted_s"] > 0 and row["nccl"] is None and j["summary"]["wrong"] == 0 and not j["double"]
+good = good and abs(row["out_of_place"]["busbw_Bps"] * 2 - row["out_of_place"]["algbw_Bps"]) < 1
+good = good and len(j["ranks"]) == 2 and j["system"] and j["summary"]["verdict"]
+good = good and abs(float(r[0]["time_us"]) - 1e6 * row["out_of_place"]["time_s"]) < 1e-3 and r[0]["wrong"] == "0"
+good = good and list(r[0])[:7] == "size_bytes,count,type,time_us,algbw_GBps,busbw_GBps,wrong".split(",")
 print("" if good else [j, r])
 PY
 )"
@@ -81,7 +89,8 @@ grep -q 'N/A (-c 0)' "$out" || wrong=${wrong:-values that were not checked are c
 verdict 'a missed limit' "$wrong"
 bench 2 all_reduce -b 1M -e 1M -n 2 --json -
 code=$?
-verdict '--json - is all there is' "$([ "$code" -eq 0 ] && python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$out" 2>&1 | tail -1)"
+verdict '--json - is all there is' \
+	"$([ "$code" -eq 0 ] && python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$out" 2>&1 | tail -1)"
 
 if [ -e build/release/libstepsim_cuda.so ]; then
 	for coll in all_reduce all_gather reduce_scatter broadcast alltoall sendrecv; do
@@ -111,10 +120,12 @@ if [ -e build/release/libstepsim_cuda.so ]; then
 		[ "$(grep -Ec "^stepsim: .*$pattern" "$err")" -eq 1 ] || wrong=${wrong:-"no line with \"$pattern\""}
 		verdict "$name" "$wrong"
 	}
-	STEPSIM_DOUBLE_MEM_B=1000000 ends 'not enough memory' 1 'not enough memory on GPU [01] .*-e sets' 2 all_reduce -e 1M
+	STEPSIM_DOUBLE_MEM_B=1000000 ends 'not enough memory' 1 'not enough memory on GPU [01] .*-e sets' 2 all_reduce \
+		-e 1M
 	STEPSIM_DOUBLE_FAULT=rank:1:die:3 ends 'a rank dies' 137 'rank 1 .* died' 2 all_reduce -e 1M
 	STEPSIM_DOUBLE_FAULT=rank:0:nccl:3 ends 'NCCL breaks' 1 'injected: a peer is gone' 2 all_reduce -e 1M
-	ends 'a limit on doubles' 1 'doubles of the CUDA libraries give none' 2 all_reduce -e 1M -f 64 -n 1 --max-error 5
+	ends 'a limit on doubles' 1 'doubles of the CUDA libraries give none' 2 all_reduce -e 1M -f 64 -n 1 \
+		--max-error 5
 else
 	skipped=1
 fi

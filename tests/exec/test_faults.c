@@ -3,18 +3,18 @@
  *   mpirun -np N test_faults MODE CONFIG.yaml [KEY=VALUE ...]
  *
  * steps   execute() as the config says; each rank prints "rank R process P" first
- * sum     a communicator adds 1 to element 77 of one result on the last rank: verification must name it, on all ranks, and pass without it
- * groups  the communicator of the gradients has groups of the right size with the wrong members: verification must find it
- * message as sum, in what the last stage of a pipeline receives
- * receive the last stage dies while it waits for its first message
- * broken  a communicator fails on the last rank in the middle of a step
- * kernel  the last rank's data has a token that is not in the vocabulary: all ranks must end with its reason
+ * sum     a communicator adds 1 to element 77 of one result on the last rank: verification must name it, on all ranks,
+ * and pass without it groups  the communicator of the gradients has groups of the right size with the wrong members:
+ * verification must find it message as sum, in what the last stage of a pipeline receives receive the last stage dies
+ * while it waits for its first message broken  a communicator fails on the last rank in the middle of a step kernel the
+ * last rank's data has a token that is not in the vocabulary: all ranks must end with its reason
  */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/log.h"
 #include "exec/runner.h"
 #include "exec/session.h"
@@ -25,8 +25,8 @@
 
 struct bad_comm {
 	struct comm inner;
-	int calls, at; /* the call, from 0, to which it is done */
-	bool breaks;   /* else: adds 1 to element 77 of fp32 */
+	int calls, at;             /* the call, from 0, to which it is done */
+	bool breaks;               /* else: adds 1 to element 77 of fp32 */
 	const struct beacon *dies; /* else NULL: kills the process, once nothing computes beside the call */
 	float *out;
 };
@@ -55,10 +55,7 @@ static enum status bad_test(void *ctx, bool *done, struct error *e)
 	return st;
 }
 
-static void bad_destroy(void *ctx)
-{
-	comm_destroy(&((struct bad_comm *)ctx)->inner);
-}
+static void bad_destroy(void *ctx) { comm_destroy(&((struct bad_comm *)ctx)->inner); }
 
 static const struct comm_ops bad_ops = {bad_start, bad_test, bad_destroy};
 
@@ -98,7 +95,8 @@ static enum status mode_steps(struct test *t, struct error *e)
 	return st;
 }
 
-/* The second call of the last rank's communicator is done wrong, and verification says so in words that begin with `begins`. */
+/* The second call of the last rank's communicator is done wrong, and verification says so in words that begin with
+ * `begins`. */
 static enum status must_find(struct test *t, struct comm *c, const char *begins, struct error *e)
 {
 	t->bad = (struct bad_comm){.at = 1};
@@ -115,7 +113,8 @@ static enum status must_find(struct test *t, struct comm *c, const char *begins,
 		fprintf(stderr, "found: %s\n", found.text);
 	/* Later calls are clean. */
 	struct error again = {ST_OK, ""};
-	if (session_agree(t->s, verify_collectives(&t->p->mesh, &t->r.job, &t->r.device, t->s->info.rank, &again), &again))
+	if (session_agree(t->s, verify_collectives(&t->p->mesh, &t->r.job, &t->r.device, t->s->info.rank, &again),
+		    &again))
 		st = error_set(e, ST_RUN, "without the fault: %s", again.text);
 	return session_agree(t->s, st, e);
 }
@@ -124,13 +123,16 @@ static enum status must_find(struct test *t, struct comm *c, const char *begins,
 static enum status mode_sum(struct test *t, struct error *e)
 {
 	enum status st = open_runner(t, e);
-	return st ? st : must_find(t, &t->r.job.comm[LANE_COMM][DIM_DP], "verification failed: all_reduce bucket 1 (op ", e);
+	return st ? st
+	          : must_find(t, &t->r.job.comm[LANE_COMM][DIM_DP], "verification failed: all_reduce bucket 1 (op ", e);
 }
 
 static enum status mode_message(struct test *t, struct error *e)
 {
 	enum status st = open_runner(t, e);
-	return st ? st : must_find(t, &t->r.job.comm[LANE_RECV_PREV][DIM_PP], "verification failed: recv activations (op ", e);
+	return st ? st
+	          : must_find(t, &t->r.job.comm[LANE_RECV_PREV][DIM_PP], "verification failed: recv activations (op ",
+			    e);
 }
 
 static enum status mode_receive(struct test *t, struct error *e)
@@ -191,7 +193,8 @@ static enum status mode_kernel(struct test *t, struct error *e)
 static const struct mode {
 	const char *name;
 	enum status (*run)(struct test *t, struct error *e);
-} modes[] = {{"steps", mode_steps}, {"sum", mode_sum}, {"message", mode_message}, {"receive", mode_receive}, {"groups", mode_groups}, {"broken", mode_broken}, {"kernel", mode_kernel}};
+} modes[] = {{"steps", mode_steps}, {"sum", mode_sum}, {"message", mode_message}, {"receive", mode_receive},
+	{"groups", mode_groups}, {"broken", mode_broken}, {"kernel", mode_kernel}};
 
 int main(int argc, char **argv)
 {
@@ -199,11 +202,12 @@ int main(int argc, char **argv)
 	struct test t = {0};
 	struct config c;
 	const struct mode *mode = NULL;
-	for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
+	for (size_t i = 0; i < COUNT(modes); i++)
 		if (argc > 2 && !strcmp(argv[1], modes[i].name))
 			mode = &modes[i];
 	if (!mode) {
-		fprintf(stderr, "test_faults steps|sum|message|receive|groups|broken|kernel CONFIG.yaml [KEY=VALUE ...]\n");
+		fprintf(stderr,
+			"test_faults steps|sum|message|receive|groups|broken|kernel CONFIG.yaml [KEY=VALUE ...]\n");
 		return 2;
 	}
 	enum status st = session_open(60, &t.s, &e);
@@ -215,7 +219,8 @@ int main(int argc, char **argv)
 	log_setup(LOG_QUIET, PROGRESS_NEVER, false);
 	fprintf(stderr, "rank %lld process %d\n", (long long)info->rank, getpid());
 	t.last = info->rank == info->ranks - 1;
-	if (!(st = config_load(argv[2], (const char *const *)argv + 3, (size_t)argc - 3, &c, &e)) && !(st = config_resolve(&c, info->ranks, &e))) {
+	if (!(st = config_load(argv[2], (const char *const *)argv + 3, (size_t)argc - 3, &c, &e)) &&
+		!(st = config_resolve(&c, info->ranks, &e))) {
 		session_timeout(t.s, c.run.timeout_s);
 		st = program_build(&c, &t.p, &e);
 	}

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A run that goes wrong ends: all ranks gone in time, exit code not 0, one line of reason that names rank and op (test_faults.c). The last line counts.
+# A run that goes wrong ends: all ranks gone in time, exit code not 0, one line of reason that names rank and op
+# (test_faults.c). The last line counts.
 set -u
 # shellcheck source=tests/verdicts.sh
 . "$(dirname "$0")/../verdicts.sh"
@@ -7,7 +8,7 @@ program=${1:-build/release/tests/exec/test_faults}
 config=tests/exec/tiny.yaml
 long=(run.steps=4000 model.layers=8 train.global_batch=32) # some minutes, were it not for the fault
 
-# What is wrong with the end of a job: exit code, the line, how many lines, who is left. Arguments: exit code, pattern.
+# Prints the fault of the end of a job: exit code, the line, how many lines, who is left. Arguments: exit code, pattern.
 complaint() {
 	local code=$1 pattern=$2 lines left=''
 	lines=$(grep -c '^stepsim: ' "$log")
@@ -35,7 +36,8 @@ ends() {
 	verdict "$name" "$(complaint $? "$pattern")"
 }
 
-# Starts a long run, sends a signal to one rank (or to the launcher, -1) in the middle of it, and waits. name, ranks, signal, whom, limit in s, pattern, KEY=VALUE...
+# Starts a long run, sends a signal to one rank (or to the launcher, -1) in the middle of it, and waits. name, ranks,
+# signal, whom, limit in s, pattern, KEY=VALUE...
 struck() {
 	local name=$1 ranks=$2 signal=$3 whom=$4 limit=$5 pattern=$6 launcher target begin code
 	shift 6
@@ -57,7 +59,8 @@ struck() {
 		kill -KILL "$launcher"
 		wait "$launcher" 2>/dev/null
 		verdict "$name" "not over after $limit s"
-		while read -r pid; do kill -KILL "$pid" 2>/dev/null; done < <(sed -n 's/^rank [0-9]* process //p' "$log")
+		while read -r pid; do kill -KILL "$pid" 2>/dev/null; done \
+			< <(sed -n 's/^rank [0-9]* process //p' "$log")
 		return
 	fi
 	wait "$launcher"
@@ -67,19 +70,40 @@ struck() {
 }
 
 # A wrong sum is found, by name, and only while it is wrong: this one must end well.
-if timeout 60 mpirun "${mpirun_flags[@]}" -np 4 "$program" sum "$config" >"$log" 2>&1 </dev/null; then verdict 'a wrong sum' ''; else verdict 'a wrong sum' 'it was not found as it should'; fi
-if timeout 60 mpirun "${mpirun_flags[@]}" -np 4 "$program" groups "$config" parallel.tensor=2 >"$log" 2>&1 </dev/null; then verdict 'wrong groups' ''; else verdict 'wrong groups' 'they were not found as they should'; fi
-if timeout 60 mpirun "${mpirun_flags[@]}" -np 4 "$program" message "$config" parallel.pipeline=4 model.layers=4 >"$log" 2>&1 </dev/null; then verdict 'a wrong message' ''; else verdict 'a wrong message' 'it was not found as it should'; fi
-ends 'a rank dies in a receive' 4 receive 'rank 3 \(.*, process [0-9]+\) died in op [0-9]+ L3 activations forward recv mb0 from stage 2 .*of stage 3; rank 0 was in .*; the job ends$' parallel.pipeline=4 model.layers=4
+# Parts of the reason, as extended regular expressions.
+process='\(.*, process [0-9]+\)'
+end='; rank 0 was in .*; the job ends$'
+
+found() { # NAME, words of the failure, arguments of the program
+	local name=$1 words=$2
+	shift 2
+	if timeout 60 mpirun "${mpirun_flags[@]}" -np 4 "$program" "$@" >"$log" 2>&1 </dev/null; then
+		verdict "$name" ''
+	else
+		verdict "$name" "$words"
+	fi
+}
+found 'a wrong sum' 'it was not found as it should' sum "$config"
+found 'wrong groups' 'they were not found as they should' groups "$config" parallel.tensor=2
+found 'a wrong message' 'it was not found as it should' message "$config" parallel.pipeline=4 model.layers=4
+ends 'a rank dies in a receive' 4 receive \
+	"rank 3 $process died in op [0-9]+ L3 activations forward recv mb0 from stage 2 .*of stage 3$end" \
+	parallel.pipeline=4 model.layers=4
 ends 'a communicator breaks' 4 broken 'rank 3 \(.*\): op [0-9]+ .*all_reduce bucket 1 .*: the wire is cut$'
 ends 'a kernel fails on one rank' 4 kernel 'op [0-9]+ embedding .*: token 0 is -5, the table has 64 rows'
-ends 'out of memory' 2 steps 'not enough memory on .*: its 2 ranks need .*, .* are available, .* are missing' model.hidden=65536
-struck 'a rank is killed' 2 KILL 1 10 'rank 1 \(.*, process [0-9]+\) died in (.*op [0-9]+ .*|the timed steps); rank 0 was in .*; the job ends$'
-struck 'a rank of eight is killed' 8 KILL 5 10 'rank 5 \(.*, process [0-9]+\) died in .*; rank 0 was in .*; the job ends$'
-struck 'the first rank is killed' 4 KILL 0 10 'rank 0 \(.*, process [0-9]+\) died in .*; rank 1 was in .*; the job ends$'
-struck 'a stage of a pipeline is killed' 4 KILL 2 10 'rank 2 \(.*, process [0-9]+\) died in (.*op [0-9]+ .* of stage 2|the timed steps); rank 0 was in .*; the job ends$' parallel.pipeline=4
+ends 'out of memory' 2 steps 'not enough memory on .*: its 2 ranks need .*, .* are available, .* are missing' \
+	model.hidden=65536
+struck 'a rank is killed' 2 KILL 1 10 \
+	'rank 1 \(.*, process [0-9]+\) died in (.*op [0-9]+ .*|the timed steps); rank 0 was in .*; the job ends$'
+struck 'a rank of eight is killed' 8 KILL 5 10 \
+	'rank 5 \(.*, process [0-9]+\) died in .*; rank 0 was in .*; the job ends$'
+struck 'the first rank is killed' 4 KILL 0 10 \
+	'rank 0 \(.*, process [0-9]+\) died in .*; rank 1 was in .*; the job ends$'
+struck 'a stage of a pipeline is killed' 4 KILL 2 10 \
+	"rank 2 $process died in (.*op [0-9]+ .* of stage 2|the timed steps)$end" parallel.pipeline=4
 struck 'a rank crashes' 2 SEGV 1 10 'rank 1 \(.*, process [0-9]+\) died in .*; rank 0 was in .*; the job ends$'
-struck 'a rank is stopped' 2 STOP 1 9 'no progress for [2-4] s: rank 1 \(.*, process [0-9]+\) is stopped in .*op [0-9]+ .*; rank 0 was in .*; the job ends$' run.timeout_s=2
+struck 'a rank is stopped' 2 STOP 1 9 \
+	"no progress for [2-4] s: rank 1 $process is stopped in .*op [0-9]+ .*$end" run.timeout_s=2
 struck 'the launcher is told to end' 2 TERM -1 10 'told to end .*while rank 0 was in .*; the job ends$'
 
 verdicts

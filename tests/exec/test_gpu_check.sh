@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# scripts/gpu_check.sh without a GPU: refused in one line; on doubles, short, with a verdict for each part and no figure. The last line counts.
+# scripts/gpu_check.sh without a GPU: refused in one line; on doubles, short, with a verdict for each part and no
+# figure. The last line counts.
 set -u
 # shellcheck source=tests/verdicts.sh
 . "$(dirname "$0")/../verdicts.sh"
@@ -13,10 +14,12 @@ if ! command -v nvidia-smi >/dev/null; then
 	code=$?
 	wrong=''
 	[ "$code" -eq 1 ] || wrong="exit code $code"
-	[ "$(grep -c 'there is no GPU here' "$scratch/log")" -eq 1 ] && [ "$(wc -l <"$scratch/log")" -eq 1 ] || wrong=${wrong:-not one line}
+	[ "$(grep -c 'there is no GPU here' "$scratch/log")" -eq 1 ] && [ "$(wc -l <"$scratch/log")" -eq 1 ] ||
+		wrong=${wrong:-not one line}
 	verdict 'no GPU' "$wrong"
 fi
-LD_LIBRARY_PATH=$PWD/build/release/doubles${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} timeout 300 bash scripts/gpu_check.sh --quick "$scratch/out" >"$scratch/log" 2>&1
+LD_LIBRARY_PATH=$PWD/build/release/doubles${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} timeout 300 bash scripts/gpu_check.sh \
+	--quick "$scratch/out" >"$scratch/log" 2>&1
 code=$?
 wrong=''
 [ "$code" -eq 0 ] || wrong="exit code $code"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# `stepsim roofline` on the host's cores, alone and with two ranks, and on doubles of the CUDA libraries: table, columns, files, exit codes. Never a time. The last line counts.
+# `stepsim roofline` on the host's cores, alone and with two ranks, and on doubles of the CUDA libraries: table,
+# columns, files, exit codes. Never a time. The last line counts.
 set -u
 # shellcheck source=tests/verdicts.sh
 . "$(dirname "$0")/../verdicts.sh"
@@ -42,7 +43,8 @@ def check():
         return 'products in other formats'
     if max(float(r[4]) for r in poly) != 100:
         return 'of peak: %s' % max(float(r[4]) for r in poly)
-    if [l['name'] for l in j['levels']][-1] != 'memory' or not all(l['latency_s'] > 0 and l['bytes_in_flight'] > 0 for l in j['levels']):
+    levels = j['levels']
+    if levels[-1]['name'] != 'memory' or not all(l['latency_s'] > 0 and l['bytes_in_flight'] > 0 for l in levels):
         return 'levels'
     return ''
 print(check())
@@ -62,7 +64,8 @@ run() { # name, pattern of the table, measured, products, then the command line
 }
 
 run 'alone' '^Little.s law: ' 1 fp32 "$stepsim" roofline --backend host
-run 'two ranks' '^2 ranks, each on its own device' 1 fp32 mpirun "${mpirun_flags[@]}" -np 2 "$stepsim" roofline --backend host --dtype fp32
+run 'two ranks' '^2 ranks, each on its own device' 1 fp32 mpirun "${mpirun_flags[@]}" -np 2 "$stepsim" roofline \
+	--backend host --dtype fp32
 
 # name, exit code, pattern, then arguments: one line that says what is wrong
 ends() {
@@ -75,17 +78,23 @@ ends() {
 	grep -Eq "^stepsim: .*$pattern" "$log" || wrong=${wrong:-"no line with \"$pattern\""}
 	verdict "$name" "$wrong"
 }
-ends 'a format that the host does not execute' 2 'not executed on .*; those that are: fp32$' "$stepsim" roofline --backend host --dtype bf16
-ends 'the same with two ranks' 2 'not executed on ' mpirun "${mpirun_flags[@]}" -np 2 "$stepsim" roofline --backend host --dtype bf16
+ends 'a format that the host does not execute' 2 'not executed on .*; those that are: fp32$' "$stepsim" roofline \
+	--backend host --dtype bf16
+ends 'the same with two ranks' 2 'not executed on ' mpirun "${mpirun_flags[@]}" -np 2 "$stepsim" roofline \
+	--backend host --dtype bf16
 
 if [ -e build/release/libstepsim_cuda.so ]; then
 	export LD_LIBRARY_PATH=$PWD/build/release/doubles${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-	run 'doubles' 'kernels ran and their results are right; nothing was measured' 0 '' "$stepsim" roofline --backend cuda
+	run 'doubles' 'kernels ran and their results are right; nothing was measured' 0 '' "$stepsim" roofline \
+		--backend cuda
 	grep -Eq 'GB/s|GFLOP/s|TFLOP/s' "$log"
 	verdict 'doubles: no figure' "$([ $? -eq 0 ] && echo 'a figure of doubles is printed')"
-	run 'two doubles' 'nothing was measured' 0 '' mpirun "${mpirun_flags[@]}" -np 2 "$stepsim" roofline --backend cuda --dtype bf16
-	ends 'a format that the GPU does not execute' 2 'those that are: fp32, tf32, fp16, bf16$' "$stepsim" roofline --backend cuda --dtype fp8
-	STEPSIM_DOUBLE_FAULT=kernel:20 ends 'a kernel fails' 1 'illegal memory access' "$stepsim" roofline --backend cuda
+	run 'two doubles' 'nothing was measured' 0 '' mpirun "${mpirun_flags[@]}" -np 2 "$stepsim" roofline \
+		--backend cuda --dtype bf16
+	ends 'a format that the GPU does not execute' 2 'those that are: fp32, tf32, fp16, bf16$' "$stepsim" roofline \
+		--backend cuda --dtype fp8
+	STEPSIM_DOUBLE_FAULT=kernel:20 ends 'a kernel fails' 1 'illegal memory access' "$stepsim" roofline \
+		--backend cuda
 	STEPSIM_DOUBLE_FAULT=nogpu ends 'no GPU' 1 'no CUDA device' "$stepsim" roofline --backend cuda
 	STEPSIM_DOUBLE_MEM_B=1000000 ends 'no memory' 1 'out of memory' "$stepsim" roofline --backend cuda
 else

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The ranks of one host give a cluster of that host, under its name, and each rank has its seat (test_topology_gather.c). The last line counts.
+# The ranks of one host give a cluster of that host, under its name, and each rank has its placement
+# (test_topology_gather.c). The last line counts.
 set -u
 # shellcheck source=tests/verdicts.sh
 . "$(dirname "$0")/../verdicts.sh"
@@ -16,10 +17,12 @@ complaint() {
 	elif [ "$(grep -c '^host ' "$log")" -ne 1 ] || ! grep -Eq "^host $host gpus [0-9]+ nics [0-9]+\$" "$log"; then
 		echo "the host is not named $host"
 	elif [ "$(grep -c '^rank ' "$log")" -ne "$ranks" ]; then
-		echo "not $ranks seats"
+		echo "not $ranks placements"
 	else
 		for rank in $(seq 0 $((ranks - 1))); do
-			sed -n "$((3 + rank))p" "$log" | grep -Eq "^rank $rank: host $host, cores [0-9,-]+( \(shared\))?, no GPU\$" || echo "no seat of rank $rank in its place"
+			sed -n "$((3 + rank))p" "$log" |
+				grep -Eq "^rank $rank: host $host, cores [0-9,-]+( \(shared\))?, no GPU\$" ||
+				echo "no placement of rank $rank in its place"
 		done
 	fi
 }
@@ -45,7 +48,8 @@ NCCL_TOPO_FILE=$scratch/broken.xml timeout 60 mpirun "${mpirun_flags[@]}" -np 2 
 code=$?
 wrong=''
 [ "$code" -ne 0 ] && [ "$code" -ne 124 ] || wrong="exit code $code"
-[ "$(grep -c "^test_topology_gather: the topology of host $host: .*broken.xml" "$log")" -eq 1 ] || wrong='no line that names the host and the file'
+[ "$(grep -c "^test_topology_gather: the topology of host $host: .*broken.xml" "$log")" -eq 1 ] ||
+	wrong='no line that names the host and the file'
 verdict 'a host that cannot be read' "$wrong"
 
 verdicts

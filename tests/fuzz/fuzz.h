@@ -1,4 +1,5 @@
-/* What the fuzzers share: numbers from a seed, a text of at most TEXT_MAX bytes (which the fuzzer defines before it includes this), what mutations do to it, promises, and the rounds. */
+/* Shared by the fuzzers: numbers from a seed, a text of at most TEXT_MAX bytes (which the fuzzer defines before it
+ * includes this), mutations of it, promises, and the rounds. */
 #ifndef STEPSIM_TESTS_FUZZ_FUZZ_H
 #define STEPSIM_TESTS_FUZZ_FUZZ_H
 
@@ -13,10 +14,7 @@
 #include "tests/random.h"
 
 /* From 0 to n - 1. */
-static inline size_t below(size_t n)
-{
-	return (size_t)(random_next() % n);
-}
+static inline size_t below(size_t n) { return (size_t)(random_next() % n); }
 
 struct text {
 	char at[TEXT_MAX];
@@ -47,8 +45,10 @@ static inline void check(bool holds, const char *promise)
 		broken = promise;
 }
 
-/* `name SECONDS SEED`: each round one of n seeds, changed up to seven times (the first n rounds: as it is), is tried. A broken promise prints the text. Returns main's status. */
-static inline int fuzz_texts(const char *name, const char *const *seeds, size_t n, void (*mutate)(struct text *), void (*try_text)(const struct text *), int argc, char **argv)
+/* `name SECONDS SEED`: each round one of n seeds, changed up to seven times (the first n rounds: as it is), is tried. A
+ * broken promise prints the text. Returns main's status. */
+static inline int fuzz_texts(const char *name, const char *const *seeds, size_t n, void (*mutate)(struct text *),
+	void (*try_text)(const struct text *), int argc, char **argv)
 {
 	const double seconds = argc > 1 ? strtod(argv[1], NULL) : 10, end_s = clock_s() + seconds;
 	const unsigned long long seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
@@ -64,7 +64,8 @@ static inline int fuzz_texts(const char *name, const char *const *seeds, size_t 
 		try_text(&t);
 		rounds++;
 		if (broken) {
-			fprintf(stderr, "%s: round %llu of seed %llu: broken promise: %s\n", name, rounds, seed, broken);
+			fprintf(stderr, "%s: round %llu of seed %llu: broken promise: %s\n", name, rounds, seed,
+				broken);
 			fwrite(t.at, 1, t.n, stderr);
 			return 1;
 		}

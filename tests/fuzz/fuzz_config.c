@@ -1,8 +1,10 @@
-/* Mutation fuzzer of the config reader: fuzz_config SECONDS SEED. Built with the sanitizers, which see what the checks below do not.
+/* Mutation fuzzer of the config reader: fuzz_config SECONDS SEED. Built with the sanitizers, which see what the checks
+ * below do not.
  *
- * Each round takes an example, a wrong config of tests/golden/bad, or a config made up from the key table; changes it a few times by bytes; adds --set texts; reads and
- * resolves it for some number of ranks. A refusal must be one line of wrong input; a plan must be one that the program builder can rely on, and must come out
- * of its own JSON again. One round in eight reads a Hugging Face config.json instead. A broken promise prints the text and ends with 1.
+ * Each round takes an example, a wrong config of tests/golden/bad, or a config made up from the key table; changes it a
+ * few times by bytes; adds --set texts; reads and resolves it for some number of ranks. A refusal must be one line of
+ * wrong input; a plan must be one that the program builder can rely on, and must come out of its own JSON again. One
+ * round in eight reads a Hugging Face config.json instead. A broken promise prints the text and ends with 1.
  */
 #include <dirent.h>
 #include <math.h>
@@ -10,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/paths.h"
 #include "base/vec.h"
@@ -17,7 +20,6 @@
 #include "step/stages.h"
 #include "step/hf_config.h"
 
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
 #define TEXT_MAX 4096
 #include "tests/fuzz/fuzz.h"
 #define SETS_MAX 4
@@ -58,9 +60,11 @@ static void read_folder(const char *home, const char *folder)
 		closedir(dir);
 }
 
-static const char *const junk[] = {"auto", "true", "false", "0", "1", "2", "3", "4", "8", "16", "64", "1000", "-1", "1e9", "0.5", "25MiB", "25MiBx", "50us", "60s", "nan", "1e999", "~", "\"\"",
-                                   "\"8\"", "[]", "[1, 2]", "[a]", "{}", "{1: 2}", "tp-cp-ep-dp-pp", "pp-dp-ep-cp-tp", "none", "x", "99999999999999999999", "010", "4294967296", "1048576",
-                                   "\"\\n\"", "\"\\u20ac\"", "gpt2-124m", "llama3-8b", "bert-base", "mixtral-8x7b", "megatron-core", "deepspeed", "pytorch-fsdp"};
+static const char *const junk[] = {"auto", "true", "false", "0", "1", "2", "3", "4", "8", "16", "64", "1000", "-1",
+	"1e9", "0.5", "25MiB", "25MiBx", "50us", "60s", "nan", "1e999", "~", "\"\"", "\"8\"", "[]", "[1, 2]", "[a]",
+	"{}", "{1: 2}", "tp-cp-ep-dp-pp", "pp-dp-ep-cp-tp", "none", "x", "99999999999999999999", "010", "4294967296",
+	"1048576", "\"\\n\"", "\"\\u20ac\"", "gpt2-124m", "llama3-8b", "bert-base", "mixtral-8x7b", "megatron-core",
+	"deepspeed", "pytorch-fsdp"};
 
 /* A value for a key: mostly of its own kind. */
 static void add_value(struct text *t, const struct config_key *k)
@@ -70,7 +74,9 @@ static void add_value(struct text *t, const struct config_key *k)
 		add(t, k->words[below(k->n_words)].text);
 	} else if (k->type == KEY_BOOL && below(8)) {
 		add(t, below(2) ? "true" : "false");
-	} else if ((k->type == KEY_INT || k->type == KEY_INT_AUTO || k->type == KEY_REAL || k->type == KEY_REAL_AUTO || k->type == KEY_MIB) && below(4)) {
+	} else if ((k->type == KEY_INT || k->type == KEY_INT_AUTO || k->type == KEY_REAL || k->type == KEY_REAL_AUTO ||
+			   k->type == KEY_MIB) &&
+		   below(4)) {
 		double high = isinf(k->high) ? 1e6 : k->high;
 		double exponent = (double)below(1000) / 1000.0 * log2(high + 1.0);
 		snprintf(number, sizeof number, "%.0f", below(16) ? exp2(floor(exponent)) : k->low - 1.0);
@@ -88,7 +94,8 @@ static void make_up(struct text *t)
 		bool model = strcmp(config_sections[s], "model") == 0, opened = false;
 		for (int i = 0; i < KEY_COUNT; i++) {
 			const struct config_key *k = config_key((enum key_id)i);
-			if (strcmp(k->section, config_sections[s]) != 0 || (i != KEY_model_preset && below(model ? 16 : 24)) || i == KEY_model_hf_config)
+			if (strcmp(k->section, config_sections[s]) != 0 ||
+				(i != KEY_model_preset && below(model ? 16 : 24)) || i == KEY_model_hf_config)
 				continue;
 			if (!opened)
 				add(t, config_sections[s]);
@@ -170,20 +177,34 @@ static void check_plan(const struct config *c, int64_t ranks)
 {
 	const struct parallel *p = &c->parallel;
 	const struct model *m = &c->model;
-	check(c->ranks == ranks && p->data * p->tensor * p->pipeline * p->context == ranks, "the plan has as many ranks as asked for");
-	check(c->micro_batches >= 1 && c->micro_batches * c->train.micro_batch * p->data == c->train.global_batch, "the global batch is the micro-batches of all replicas");
-	check(m->heads % m->kv_heads == 0 && m->heads % p->tensor == 0 && m->kv_heads % p->tensor == 0 && m->ffn_hidden % p->tensor == 0, "tensor divides what it cuts");
+	check(c->ranks == ranks && p->data * p->tensor * p->pipeline * p->context == ranks,
+		"the plan has as many ranks as asked for");
+	check(c->micro_batches >= 1 && c->micro_batches * c->train.micro_batch * p->data == c->train.global_batch,
+		"the global batch is the micro-batches of all replicas");
+	check(m->heads % m->kv_heads == 0 && m->heads % p->tensor == 0 && m->kv_heads % p->tensor == 0 &&
+			m->ffn_hidden % p->tensor == 0,
+		"tensor divides what it cuts");
 	check(model_padded_vocab(m, p->tensor) % p->tensor == 0, "tensor divides the vocabulary");
 	check(m->head_dim >= 1 && m->ffn_hidden >= 1 && m->seq_len >= 1, "dimensions are positive");
-	check(m->position == POS_LEARNED ? m->max_positions >= m->seq_len : m->max_positions == 0, "the position table holds the sequence");
+	check(m->position == POS_LEARNED ? m->max_positions >= m->seq_len : m->max_positions == 0,
+		"the position table holds the sequence");
 	check(c->train.recompute_layers >= 0 && c->train.recompute_layers <= m->layers, "recomputed layers are layers");
-	check((p->pipeline * p->virtual_stages <= m->layers || stages_count_ends(c)) && (p->pipeline > 1 || p->virtual_stages == 1), "every part of the pipeline has a layer");
-	check(p->bucket_mb > 0 && p->first_bucket_mb > 0 && p->shard > 0 && c->data.bytes > 0, "nothing is left at auto");
+	check((p->pipeline * p->virtual_stages <= m->layers || stages_count_ends(c)) &&
+			(p->pipeline > 1 || p->virtual_stages == 1),
+		"every part of the pipeline has a layer");
+	check(p->bucket_B > 0 && p->first_bucket_B > 0 && p->shard > 0 && c->data.bytes > 0, "nothing is left at auto");
 	check(m->lm_head && p->expert_tensor == 1, "what is not modelled is refused");
-	check(m->experts > 0 ? m->experts % p->expert == 0 && p->tensor * p->context * p->data % p->expert == 0 : p->expert == 1, "experts are dealt evenly");
-	check(p->context == 1 || (c->train.attention == ATT_FLASH && m->seq_len % (m->causal ? 2 * p->context : p->context) == 0 && p->strategy != STRAT_NONE), "context divides the sequence");
-	check(p->strategy != STRAT_HSDP || (p->data % p->shard == 0 && (p->shard > 1 || p->data == 1)), "shard divides the replicas");
-	check(c->train.param_dtype < DT_COUNT && c->train.grad_dtype < DT_COUNT && c->train.reduce_dtype < DT_COUNT, "formats are settled");
+	check(m->experts > 0 ? m->experts % p->expert == 0 && p->tensor * p->context * p->data % p->expert == 0
+			     : p->expert == 1,
+		"experts are dealt evenly");
+	check(p->context == 1 || (c->train.attention == ATT_FLASH &&
+					 m->seq_len % (m->causal ? 2 * p->context : p->context) == 0 &&
+					 p->strategy != STRAT_NONE),
+		"context divides the sequence");
+	check(p->strategy != STRAT_HSDP || (p->data % p->shard == 0 && (p->shard > 1 || p->data == 1)),
+		"shard divides the replicas");
+	check(c->train.param_dtype < DT_COUNT && c->train.grad_dtype < DT_COUNT && c->train.reduce_dtype < DT_COUNT,
+		"formats are settled");
 	uint64_t parameters = model_parameters(m);
 	check(parameters > 0 && parameters < (uint64_t)2e15, "the parameters can be counted");
 }
@@ -196,7 +217,8 @@ static void check_json(const struct config *c, int64_t ranks)
 	char *text = json ? json_dumps(json, 0) : NULL;
 	check(text != NULL, "a plan can be written as JSON");
 	if (text) {
-		bool read = !config_parse(text, strlen(text), NAME, NULL, 0, &again, &e) && !config_resolve(&again, ranks, &e);
+		bool read = !config_parse(text, strlen(text), NAME, NULL, 0, &again, &e) &&
+		            !config_resolve(&again, ranks, &e);
 		check(read, "a plan's JSON is a config");
 		if (!read)
 			fprintf(stderr, "%s\n%s\n", text, e.text);
@@ -239,10 +261,14 @@ static void try_text(const struct text *t, char sets[SETS_MAX][SET_LEN], size_t 
 }
 
 static const char *const hf_seeds[] = {
-	"{\"model_type\": \"llama\", \"hidden_size\": 64, \"intermediate_size\": 128, \"num_attention_heads\": 4, \"num_key_value_heads\": 2, \"num_hidden_layers\": 2, \"vocab_size\": 100}",
-	"{\"model_type\": \"mixtral\", \"hidden_size\": 64, \"intermediate_size\": 128, \"num_attention_heads\": 4, \"num_hidden_layers\": 2, \"vocab_size\": 100, \"sliding_window\": null}",
-	"{\"model_type\": \"gpt2\", \"n_embd\": 768, \"n_head\": 12, \"n_inner\": null, \"n_layer\": 12, \"n_positions\": 1024, \"vocab_size\": 50257, \"tie_word_embeddings\": true}",
-	"{\"model_type\": \"qwen2\", \"hidden_act\": \"silu\", \"hidden_size\": 896, \"intermediate_size\": 4864, \"num_attention_heads\": 14, \"num_hidden_layers\": 24, \"vocab_size\": 151936, "
+	"{\"model_type\": \"llama\", \"hidden_size\": 64, \"intermediate_size\": 128, \"num_attention_heads\": 4, "
+	"\"num_key_value_heads\": 2, \"num_hidden_layers\": 2, \"vocab_size\": 100}",
+	"{\"model_type\": \"mixtral\", \"hidden_size\": 64, \"intermediate_size\": 128, \"num_attention_heads\": 4, "
+	"\"num_hidden_layers\": 2, \"vocab_size\": 100, \"sliding_window\": null}",
+	"{\"model_type\": \"gpt2\", \"n_embd\": 768, \"n_head\": 12, \"n_inner\": null, \"n_layer\": 12, "
+	"\"n_positions\": 1024, \"vocab_size\": 50257, \"tie_word_embeddings\": true}",
+	"{\"model_type\": \"qwen2\", \"hidden_act\": \"silu\", \"hidden_size\": 896, \"intermediate_size\": 4864, "
+	"\"num_attention_heads\": 14, \"num_hidden_layers\": 24, \"vocab_size\": 151936, "
 	"\"use_sliding_window\": true}",
 };
 
@@ -261,7 +287,9 @@ static void try_hf(struct text *t)
 	if (hf_config_parse(exact, t->n, NAME, &m, &e))
 		check_message(&e);
 	else
-		check(m.layers >= 1 && m.hidden >= 1 && m.heads >= 1 && m.kv_heads >= 1 && m.head_dim >= 1 && m.ffn_hidden >= 1 && m.vocab >= 1 && m.seq_len >= 1, "dimensions are positive");
+		check(m.layers >= 1 && m.hidden >= 1 && m.heads >= 1 && m.kv_heads >= 1 && m.head_dim >= 1 &&
+				m.ffn_hidden >= 1 && m.vocab >= 1 && m.seq_len >= 1,
+			"dimensions are positive");
 	free(exact);
 }
 
@@ -303,7 +331,8 @@ int main(int argc, char **argv)
 		}
 		rounds++;
 		if (broken) {
-			fprintf(stderr, "fuzz_config: round %llu of seed %llu: broken promise: %s\n", rounds, seed, broken);
+			fprintf(stderr, "fuzz_config: round %llu of seed %llu: broken promise: %s\n", rounds, seed,
+				broken);
 			fwrite(t.at, 1, t.n, stderr);
 			for (size_t i = 0; i < n_sets; i++)
 				fprintf(stderr, "--set '%s'\n", sets[i]);

@@ -3,10 +3,7 @@
 
 /* hwloc 2.9 keeps the objects of an export that it gives up on: its own leaks are not looked for here. */
 const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-	return "leak:libhwloc\n";
-}
+const char *__lsan_default_suppressions(void) { return "leak:libhwloc\n"; }
 
 int main(int argc, char **argv)
 {

@@ -1,8 +1,10 @@
-/* Mutation fuzzer of the YAML reader: fuzz_yaml SECONDS SEED. Built with the sanitizers, which see what the checks below do not.
+/* Mutation fuzzer of the YAML reader: fuzz_yaml SECONDS SEED. Built with the sanitizers, which see what the checks
+ * below do not.
  *
- * Each round takes one of the texts below, changes it a few times (bytes, pieces of other texts, pieces of syntax), reads it, and checks what the
- * header promises: a refusal has a message that starts with the name and a position; a tree has positions, unique keys and bounded depth, and every
- * reader either gives a value or a message. A broken promise prints the text and ends with 1.
+ * Each round takes one of the texts below, changes it a few times (bytes, pieces of other texts, pieces of syntax),
+ * reads it, and checks what the header promises: a refusal has a message that starts with the name and a position; a
+ * tree has positions, unique keys and bounded depth, and every reader either gives a value or a message. A broken
+ * promise prints the text and ends with 1.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -11,16 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/yaml.h"
 
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
 #define TEXT_MAX 8192
 #include "tests/fuzz/fuzz.h"
 #define NAME "fuzz.yaml"
 
 static const char *const seeds[] = {
 	"model:\n  preset: llama3-8b\n  layers: 32\n  seq_len: 8192\nsystem: {nodes: 8, gpu: h100, per_node: 8}\n",
-	"parallel:\n  data: 4\n  tensor: 2\n  strategy: fsdp\n  bucket: 25MiB\n  prefetch: 1\ntrain:\n  dtype: bf16\n  micro_batch: 2\n",
+	"parallel:\n  data: 4\n  tensor: 2\n  strategy: fsdp\n  bucket: 25MiB\n  prefetch: 1\ntrain:\n  dtype: bf16\n"
+	"  micro_batch: 2\n",
 	"- name: nvlink\n  bandwidth: 450GB/s\n  latency: 1.5us\n- name: ib\n  bandwidth: 400Gb/s\n  latency: 5us\n",
 	"text: |\n  several\n  lines\nfolded: >-\n  more\n  of them\nquoted: \"a\\tb\\u00e9\"\nsingle: 'it''s'\n",
 	"a: [1, 2.5e3, {b: c, d: [e, f]}]\ng: ~\nh: null\ni: yes\nj: -0.5\nk: 0x10\n",
@@ -32,8 +35,42 @@ static const char *const seeds[] = {
 };
 
 static const char *const pieces[] = {
-	"\n", "\n  ", "\t", ": ", "- ", "? ", "{", "}", "[", "]", ", ", "\"", "'", "# ", "|\n", ">\n", "&a ", "*a", "!!str ", "---\n", "...\n", "~", "<<: ",
-	"\\x00", "\\u", "%TAG ! x\n", "1e999", "25MiB", "99999999999999999999", "\r\n", "\xC3\xBC", "\xEF\xBB\xBF", "\xFF", "\xE2\x80\xA8", "[[[[[[[[", "a: ",
+	"\n",
+	"\n  ",
+	"\t",
+	": ",
+	"- ",
+	"? ",
+	"{",
+	"}",
+	"[",
+	"]",
+	", ",
+	"\"",
+	"'",
+	"# ",
+	"|\n",
+	">\n",
+	"&a ",
+	"*a",
+	"!!str ",
+	"---\n",
+	"...\n",
+	"~",
+	"<<: ",
+	"\\x00",
+	"\\u",
+	"%TAG ! x\n",
+	"1e999",
+	"25MiB",
+	"99999999999999999999",
+	"\r\n",
+	"\xC3\xBC",
+	"\xEF\xBB\xBF",
+	"\xFF",
+	"\xE2\x80\xA8",
+	"[[[[[[[[",
+	"a: ",
 };
 
 static void mutate(struct text *t)
@@ -53,20 +90,14 @@ static void mutate(struct text *t)
 		if (rest)
 			t->at[where] = (char)(t->at[where] ^ (1 << below(8)));
 		break;
-	case 2:
-		cut(t, where, len);
-		break;
+	case 2: cut(t, where, len); break;
 	case 3: /* a repetition: nesting, duplicate keys */
 		memcpy(copy, t->at + where, len);
 		for (size_t i = below(8) + 1; i > 0; i--)
 			insert(t, where, copy, len);
 		break;
-	case 4:
-		insert(t, where, other + from, strlen(other) - from);
-		break;
-	default:
-		insert(t, where, piece, strlen(piece));
-		break;
+	case 4: insert(t, where, other + from, strlen(other) - from); break;
+	default: insert(t, where, piece, strlen(piece)); break;
 	}
 }
 
@@ -75,7 +106,9 @@ static void check_message(const struct error *e)
 	int line = 0, col = 0, used = 0;
 	check(e->status == ST_INPUT, "a refusal has the status of wrong input");
 	check(memchr(e->text, '\0', sizeof e->text) && !strchr(e->text, '\n'), "a message is one line");
-	check(sscanf(e->text, NAME ":%d:%d: %n", &line, &col, &used) == 2 && used > 0 && line >= 1 && col >= 1 && e->text[used], "a message has a position and a text");
+	check(sscanf(e->text, NAME ":%d:%d: %n", &line, &col, &used) == 2 && used > 0 && line >= 1 && col >= 1 &&
+			e->text[used],
+		"a message has a position and a text");
 }
 
 static void check_readers(const struct ynode *n)
@@ -109,14 +142,17 @@ static void check_readers(const struct ynode *n)
 static void check_node(const struct ynode *n, int depth)
 {
 	check(n->line >= 1 && n->col >= 1 && strcmp(n->file, NAME) == 0, "a node has a position");
-	check((n->kind == Y_SCALAR) == (n->text != NULL) && (n->kind != Y_SCALAR || n->n == 0), "scalars have a text, the others have children");
+	check((n->kind == Y_SCALAR) == (n->text != NULL) && (n->kind != Y_SCALAR || n->n == 0),
+		"scalars have a text, the others have children");
 	check(depth <= 32 + (n->kind == Y_SCALAR), "the depth is limited");
 	check_readers(n);
 	for (size_t i = 0; i < n->n; i++) {
 		const struct ynode *child = n->child[i];
-		check((n->kind == Y_MAP) == (child->key != NULL), "the children of a mapping, and only they, have a key");
+		check((n->kind == Y_MAP) == (child->key != NULL),
+			"the children of a mapping, and only they, have a key");
 		if (n->kind == Y_MAP)
-			check(child->key_line >= 1 && child->key_col >= 1 && ynode_get(n, child->key) == child, "a key is unique and has a position");
+			check(child->key_line >= 1 && child->key_col >= 1 && ynode_get(n, child->key) == child,
+				"a key is unique and has a position");
 		check_node(child, depth + 1);
 	}
 }
@@ -141,7 +177,4 @@ static void try_text(const struct text *t)
 	free(exact);
 }
 
-int main(int argc, char **argv)
-{
-	return fuzz_texts("fuzz_yaml", seeds, COUNT(seeds), mutate, try_text, argc, argv);
-}
+int main(int argc, char **argv) { return fuzz_texts("fuzz_yaml", seeds, COUNT(seeds), mutate, try_text, argc, argv); }

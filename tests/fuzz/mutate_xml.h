@@ -1,4 +1,5 @@
-/* What the fuzzers of the XML readers share: texts of tests/xml as seeds, mutations that know XML's pieces, and the promises that every reader of discover.h makes. Run from the root of the repository. */
+/* Shared by the fuzzers of the XML readers: texts of tests/xml as seeds, mutations of XML's pieces, and the promises of
+ * every reader in discover.h. Run from the root of the repository. */
 #ifndef STEPSIM_TESTS_FUZZ_MUTATE_XML_H
 #define STEPSIM_TESTS_FUZZ_MUTATE_XML_H
 
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/paths.h"
 #include "topology/discover/discover.h"
@@ -28,13 +30,20 @@ static size_t next(const struct text *t, size_t from, char c)
 	return found ? (size_t)(found - t->at) : t->n;
 }
 
-/* Bytes break XML, so most changes keep it: other attribute values, elements left out, doubled or moved from another file. */
+/* Bytes break XML, so most changes keep it: other attribute values, elements left out, doubled or moved from another
+ * file. */
 static void mutate(struct text *t)
 {
-	static const char *const values[] = {"", "0", "1", "-1", "2", "16", "255", "65536", "99999999999999999999", "0x068000", "0x030200", "0x020000", "0x060400", "0x0600", "fffffff:ff:ff.0", "0000:01:00.0", "0000:05:00.0", "ffffffff,ffffffff",
-					     "0x00000003", "0x0", "0xf...f", "0000:[00-ff]", "0-1", "1-1", "0302 [10de:1db5] [0000:0000] 00 00", "1e300", "nan", "PCIDev", "OSDev", "Bridge", "NUMANode", "Package", "PU", "Group", "nvml0", "rsmi1"};
-	static const char *const pieces[] = {"<", ">", "/>", "\"", "&amp;", "&#0;", "<!--", "]]>", "<gpu dev=\"0\"/>", "<net name=\"a\"/>", "<pci busid=\"0000:77:00.0\">", "</pci>", "<nvlink target=\"0000:01:00.0\" count=\"3\" tclass=\"0x030200\"/>", "\xff"};
-	size_t where = below(t->n + 1), open = next(t, where, '<'), close = next(t, open, '>'), quote = next(t, where, '"'), end = next(t, quote + 1, '"');
+	static const char *const values[] = {"", "0", "1", "-1", "2", "16", "255", "65536", "99999999999999999999",
+		"0x068000", "0x030200", "0x020000", "0x060400", "0x0600", "fffffff:ff:ff.0", "0000:01:00.0",
+		"0000:05:00.0", "ffffffff,ffffffff", "0x00000003", "0x0", "0xf...f", "0000:[00-ff]", "0-1", "1-1",
+		"0302 [10de:1db5] [0000:0000] 00 00", "1e300", "nan", "PCIDev", "OSDev", "Bridge", "NUMANode",
+		"Package", "PU", "Group", "nvml0", "rsmi1"};
+	static const char *const pieces[] = {"<", ">", "/>", "\"", "&amp;", "&#0;", "<!--", "]]>", "<gpu dev=\"0\"/>",
+		"<net name=\"a\"/>", "<pci busid=\"0000:77:00.0\">", "</pci>",
+		"<nvlink target=\"0000:01:00.0\" count=\"3\" tclass=\"0x030200\"/>", "\xff"};
+	size_t where = below(t->n + 1), open = next(t, where, '<'), close = next(t, open, '>'),
+	       quote = next(t, where, '"'), end = next(t, quote + 1, '"');
 	const struct text *other = &seeds[below(seed_count)];
 	switch (below(8)) {
 	case 0: /* any byte */
@@ -44,7 +53,7 @@ static void mutate(struct text *t)
 	case 1:
 	case 2: /* another value */
 		if (end < t->n) {
-			const char *v = values[below(sizeof values / sizeof values[0])];
+			const char *v = values[below(COUNT(values))];
 			cut(t, quote + 1, end - quote - 1);
 			insert(t, quote + 1, v, strlen(v));
 		}
@@ -72,7 +81,7 @@ static void mutate(struct text *t)
 		break;
 	}
 	default: {
-		const char *piece = pieces[below(sizeof pieces / sizeof pieces[0])];
+		const char *piece = pieces[below(COUNT(pieces))];
 		insert(t, where, piece, strlen(piece));
 	}
 	}

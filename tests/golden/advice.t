@@ -1,21 +1,21 @@
 What would shorten the step: each change predicted by itself. Launches, a loader that cannot keep up, a host that waits:
 
-    $ advice() { stepsim predict "$@" | sed -n '/^What would\|^What makes\|^Symptom/,/^90 %/p' | grep -v '^90 %'; }
+    $ advice() { stepsim predict "$@" | sed -n '/^Changes that\|^Symptom/,/^90 %/p' | grep -v '^90 %'; }
     > advice $ROOT/configs/launch-bound.yaml
     > advice $ROOT/configs/starved.yaml --set cluster.system=dgx-h100
     > advice $ROOT/configs/sync.yaml
-    What would shorten the step, each alone; symptom: launch-bound (22 changes tried)
+    Changes that shorten the step, each alone; symptom: launch-bound (22 changes tried)
                                           saves  of the step  order       with
     ----------------------------------------------------------------------------------------------------------------------------------
       the step as one CUDA graph        8.16 ms       59.4 %  3 fuse      --set train.cuda_graph=true
       larger micro-batches              6.82 ms       49.7 %  3 fuse      --set train.micro_batch=8
       16-bit weights and a master copy  4.10 ms       29.9 %  1 format    --set train.param_dtype=bf16 --set train.master_weights=true
       another number of stages          2.98 ms       21.7 %  6 pipeline  --set parallel.pipeline=2
-    What would shorten the step, each alone; symptom: data-starved (22 changes tried)
+    Changes that shorten the step, each alone; symptom: data-starved (22 changes tried)
                              saves  of the step  order   with
     --------------------------------------------------------------------------
       more loader workers  75.0 ms       93.7 %  2 feed  --set data.workers=32
-    What would shorten the step, each alone; symptom: exposed communication (20 changes tried)
+    Changes that shorten the step, each alone; symptom: exposed communication (20 changes tried)
                                          saves  of the step  order          with
     ------------------------------------------------------------------------------------------------------------------------------------
       16-bit weights and a master copy  635 us       14.4 %  1 format       --set train.param_dtype=bf16 --set train.master_weights=true
@@ -31,17 +31,17 @@ fp32 on a GPU with Tensor Cores, an odd vocabulary, naive attention, kernels one
     > parallel: {strategy: ddp}
     > cluster: {system: dgx-a100}
     > EOF
-    > advice() { stepsim predict "$@" | sed -n '/^What would\|^What makes\|^Symptom/,/^90 %/p' | grep -v '^90 %'; }
+    > advice() { stepsim predict "$@" | sed -n '/^Changes that\|^Symptom/,/^90 %/p' | grep -v '^90 %'; }
     > advice slow.yaml
     > advice slow.yaml --set train.dtype=bf16 --set model.vocab_padding=128 --set train.attention=flash --set train.stack=pytorch-ddp --set train.fused=true
-    What would shorten the step, each alone; symptom: a format without the fast matrix units (20 changes tried)
+    Changes that shorten the step, each alone; symptom: a format without the fast matrix units (20 changes tried)
                             saves  of the step  order     with
     -----------------------------------------------------------------------------------
       16-bit products      542 ms       83.3 %  1 format  --set train.dtype=bf16
       tf32 products        417 ms       64.1 %  1 format  --set train.dtype=tf32
       the compiled stack  51.0 ms        7.8 %  3 fuse    --set train.stack=pytorch-ddp
       flash attention     44.3 ms        6.8 %  3 fuse    --set train.attention=flash
-    What would shorten the step, each alone; symptom: compute-bound (18 changes tried)
+    Changes that shorten the step, each alone; symptom: compute-bound (18 changes tried)
                                           saves  of the step  order          with
     -------------------------------------------------------------------------------------------------------------------------------------
       another data-parallel strategy    2.50 ms        4.9 %  5 communicate  --set parallel.strategy=fsdp
@@ -57,8 +57,8 @@ A tensor group that crosses from node to node, over fewer NICs than it has GPUs:
     > parallel: {strategy: ddp, tensor: 16, sequence_parallel: true, tensor_overlap: false}
     > cluster: {system: aws-p4d, nodes: 4}
     > EOF
-    > stepsim predict cross.yaml | sed -n '/^What would/,/^90 %/p' | grep -v '^90 %'
-    What would shorten the step, each alone; symptom: exposed communication (26 changes tried)
+    > stepsim predict cross.yaml | sed -n '/^Changes that/,/^90 %/p' | grep -v '^90 %'
+    Changes that shorten the step, each alone; symptom: exposed communication (26 changes tried)
                                            saves  of the step  order          with
     ------------------------------------------------------------------------------------------------------------
       another tensor group                1.51 s       33.6 %  5 communicate  --set parallel.tensor=8
@@ -74,10 +74,10 @@ Where nothing fits, single changes with which it does; and where no single one s
     > parallel: {strategy: ddp}
     > cluster: {system: dgx-h100}
     > EOF
-    > advice() { stepsim predict "$@" | sed -n '/^What would\|^What makes\|^Symptom/,/^90 %/p' | grep -v '^90 %'; }
+    > advice() { stepsim predict "$@" | sed -n '/^Changes that\|^Symptom/,/^90 %/p' | grep -v '^90 %'; }
     > advice large.yaml
     > advice large.yaml --set model.preset=llama3-405b
-    What makes it fit in memory, each alone, the shortest step first (28 changes tried)
+    Changes that make it fit in memory, each alone, the shortest step first (28 changes tried)
                           saves  of the step  order  with
     -------------------------------------------------------------------------------------------------------
       several at once  -54.0 ms       -2.9 %  4 fit  --set parallel.strategy=fsdp --set train.micro_batch=1
@@ -91,7 +91,7 @@ A config that can be read only once gets none:
 
 A step with nothing to gain, and none asked for:
 
-    $ advice() { stepsim predict "$@" | sed -n '/^What would\|^What makes\|^Symptom/,/^90 %/p' | grep -v '^90 %'; }
+    $ advice() { stepsim predict "$@" | sed -n '/^Changes that\|^Symptom/,/^90 %/p' | grep -v '^90 %'; }
     > advice $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set train.dtype=fp8 --set train.attention_kernel=fa3 --set train.recompute=none --set train.optimizer=none --set train.reduce_dtype=bf16 --set parallel.reshard_after_forward=false --set train.micro_batch=1
     > stepsim predict $ROOT/configs/launch-bound.yaml -q | grep -c 'would shorten'
     > stepsim predict $ROOT/configs/launch-bound.yaml -q --json - | python3 -c 'import json, sys; p = json.load(sys.stdin)["prediction"]; print(p["advice"], p["sensitivity"], p["symptom"], p["advice_untried"])'
@@ -112,26 +112,26 @@ Each lever keeps its word when it is given to the command line, to the picosecon
     pipeline bubble: 3 levers as promised
     pipeline bubble: 2 levers as promised
     data-starved: 1 levers as promised
-    compute-bound: 8 levers as promised
+    compute-bound: 7 levers as promised
     compute-bound: 2 levers as promised
 
 A large program: within its budget some changes are put together from pieces, and marked; some are left.
 
-    $ stepsim predict $ROOT/configs/pp-gpt3-175b-384xa100.yaml | grep -A 3 '^What would'
-    What would shorten the step, each alone; symptom: compute-bound (20 changes tried, 13 left untried for the program's size (-v tries them))
+    $ stepsim predict $ROOT/configs/pp-gpt3-175b-384xa100.yaml | grep -A 3 '^Changes that'
+    Changes that shorten the step, each alone; symptom: compute-bound (20 changes tried, 13 left untried for the program's size (-v tries them))
                               saves  of the step  order          with
     -------------------------------------------------------------------------------------------------------------
       less recomputation    ~19.0 s       25.8 %  4 fit          --set train.recompute=none
 
 With -v the rest of it, and what a little of each rate is worth:
 
-    $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml -v 2>&1 >/dev/null | sed -n '/^further/,/^  all communication/p'
-    further changes, each alone:
+    $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml -v 2>&1 >/dev/null | sed -n '/^Further/,/^  all communication/p'
+    Further changes, each alone:
                                     saves  of the step  order          with
     -------------------------------------------------------------------------------------------------------------
       16-bit reductions           37.4 ms        1.6 %  5 communicate  --set train.reduce_dtype=bf16
       weights kept after forward  18.6 ms        0.8 %  5 communicate  --set parallel.reshard_after_forward=false
-    sensitivity: what the step gains by a little, and what is left of it when a part costs nothing:
+    sensitivity: time saved by a small change of a rate, and the step if that part took no time:
                                 change    saves  elasticity  step without it
     ------------------------------------------------------------------------
       compute rate               +10 %   180 ms       0.872           375 ms

@@ -11,14 +11,15 @@ NVLink against PCIe of the same GPU, with the plan as given.
     --------------------------------------------------------------------------------------------------------------------
     1  gpu:8 a100-sxm-80 nvswitch      1  3.20 kW +   454  55049      298839    27291 +              299          27.3 +
     2  gpu:8 a100-sxm-80 none          1  3.20 kW +   599  72724      394792    36053 +              395          36.1 +
-    + of the GPUs alone, without the hosts they stand in
+    + of the GPUs alone, without their hosts
     Ranked by what owning costs.
       fastest:               gpu:8 a100-sxm-80 nvswitch, 1.32 times ahead of gpu:8 a100-sxm-80 none: their 90 % intervals overlap
       cheapest when rented:  gpu:8 a100-sxm-80 nvswitch, 1.32 times ahead of gpu:8 a100-sxm-80 none: their 90 % intervals overlap
       cheapest when owned:   gpu:8 a100-sxm-80 nvswitch, 1.32 times ahead of gpu:8 a100-sxm-80 none: their 90 % intervals overlap
       places 1 and 2 (gpu:8 a100-sxm-80 nvswitch, gpu:8 a100-sxm-80 none) may change: their intervals overlap
-    Intervals are those of the step. Rows have a part of their error in common (the model, the software, where it is the same the GPU), which cancels when they are compared: an order can be right where intervals overlap.
-    How much cancels is not known, so no probability is given. Prices have no interval.
+    Intervals are those of the step. Rows share a part of their error (model, software, the GPU if it is the same).
+    That part cancels in a comparison, so an order can be right although intervals overlap.
+    The size of that part is not known, so no probability is given. Prices have no interval.
     warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
     Counted with
         life   5 years: Amazon's annual report for 2024 (10-K, 2025-02): servers written off over 5 years from 2025-01 on, before that 6; Meta 5.5, Microsoft and Alphabet 6
@@ -35,7 +36,7 @@ NVLink against PCIe of the same GPU, with the plan as given.
 
 A size of its own for each; the config's prices go before the catalogue's; the tokens are counted.
 
-    $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100@8 --systems 'node:4 gpu:8 l40s nic:1x100Gb' --fixed-plan --target '300B tokens' --set cost.gpu_hour_usd=2 --set cost.system_price_usd=100000 --set cost.pue=1.2 --set cost.power_usd_per_kwh=0 | grep -vE '^warning|^  .*(GPU|NVIDIA)|Intervals|How much'
+    $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100@8 --systems 'node:4 gpu:8 l40s nic:1x100Gb' --fixed-plan --target '300B tokens' --set cost.gpu_hour_usd=2 --set cost.system_price_usd=100000 --set cost.pue=1.2 --set cost.power_usd_per_kwh=0 | grep -vE '^warning|^  .*(GPU|NVIDIA)|Intervals|That part|The size'
     Systems of the sizes asked for; the plan as given
     #  system                         GPUs  step time     90 % interval  tokens/s     MFU    memory      free  exposed  plan
     ---------------------------------------------------------------------------------------------------------------------------------------------------
@@ -46,7 +47,7 @@ A size of its own for each; the config's prices go before the catalogue's; the t
     -----------------------------------------------------------------------------------------------------------------------
     1  dgx-h100                           1    10.2 kW  58.4  17149       22417       3197             74.7            10.7
     2  node:4 gpu:8 l40s nic:1x100Gb      4  11.2 kW +  54.4  17546       83550    11914 +              279          39.7 +
-    + of the GPUs alone, without the hosts they stand in
+    + of the GPUs alone, without their hosts
     Ranked by what renting costs (of node:4 gpu:8 l40s nic:1x100Gb the GPUs alone are counted).
       fastest:               node:4 gpu:8 l40s nic:1x100Gb, 1.07 times ahead of dgx-h100: their 90 % intervals overlap
       cheapest when rented:  dgx-h100, 3.73 times ahead of node:4 gpu:8 l40s nic:1x100Gb: their 90 % intervals are apart

@@ -107,7 +107,7 @@ A plan for more ranks than were ever measured here is predicted from one rank's 
 More hosts than there are: their network is not known.
 
     $ stepsim predict $ROOT/configs/ddp-tiny.yaml --set cluster.nodes=2 --set cluster.gpus_per_node=1 -q | grep cluster.nodes
-    Warning: cluster.nodes is 2, and with cluster.system: auto the hosts of this run are known, 1: no network to others is counted (mpirun over all of them measures it)
+    Warning: cluster.nodes is 2, but this run has 1 (cluster.system: auto): no network to others is counted; mpirun over all of them measures it
 
 A file that cannot be written: before any work, so that nothing is lost with it.
 

@@ -86,12 +86,12 @@ Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on 
       buffers                    64.0 KiB
       overhead                   1.50 GiB
       total                      61.9 GiB               fits in 79.6 GiB
-    The stages of the predicted step; above stands the one that ends last.
+    The stages of the predicted step; the table above is of the one that ends last.
     stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
     --------------------------------------------------------------------------------
     0          16   2.65 s         118 ms   391 ms    7.48 ms          0 s  61.9 GiB
     1          16   2.71 s         199 ms  24.6 ms    7.49 ms       226 ms  46.5 GiB
-    What would shorten the step, each alone; symptom: pipeline bubble (25 changes tried)
+    Changes that shorten the step, each alone; symptom: pipeline bubble (25 changes tried)
                             saves  of the step  order       with
     ---------------------------------------------------------------------------------------------------------------------------
       narrower products    1.07 s       33.8 %  1 format    --set train.dtype=fp8

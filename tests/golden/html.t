@@ -71,9 +71,9 @@ A comparison's page: who is ahead and how surely, bars with intervals, both tabl
     Speed and memory
     Time, energy and money
     Who is ahead
-    Where the numbers come from
+    Sources of the numbers
     6
-    <h1>On none of the systems does anything fit.
+    <h1>Nothing fits on any of the systems.
 
 A search's page: the best plan, the front, the config:
 

@@ -1,4 +1,4 @@
-The keys that INTERFACE promises, in the order in which they are written (no key of the config or the system is listed here).
+The keys of docs/reference.md, in the order in which they are written (no key of the config or the system is listed here).
 
     $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --json out.json > /dev/null; grep -oE '^  "[a-z_]+"' out.json
       "stepsim"

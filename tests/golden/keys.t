@@ -47,7 +47,12 @@ Slow ranks: the step is the slowest one's. Failures: how much of the time is ste
 What configs/reference.yaml says of each key is so: the words that it takes, what is refused, what is predicted and not executed.
 
     $ python3 $ROOT/tests/golden/reference.py $ROOT/configs/reference.yaml $ROOT/configs/ddp-tiny.yaml
-    95 keys, 9 executed
+    95 keys, 10 executed
+
+docs/reference.md names every command, option, key, exit code, JSON key and CSV column, with the program's defaults.
+
+    $ python3 $ROOT/tests/golden/contract.py $ROOT
+    12 commands, 38 options, 4 exit codes, 99 keys of a config, 134 of JSON
 
 A sliding window: attention's work falls with it. Moments in 8 bits: memory and the update. Where one would be executed and is not, a line says so.
 
@@ -67,6 +72,20 @@ A sliding window: attention's work falls with it. Moments in 8 bits: memory and 
       optimizer (33)               733 us        0.0 %  memory
       optimizer state             243 MiB
     stepsim: model.sliding_window: executed by flash attention alone; with naive attention it is predicted, not executed
+
+An all-reduce of two levels is priced from its parts, and -v names it; inside one host the choice is free. It is not executed.
+
+    $ for nodes in 4 1; do stepsim predict $ROOT/configs/ddp-gpt2-774m-32xl40s.yaml -v --set cluster.nodes=$nodes --set collectives.algorithm=hierarchical 2>&1 | grep -E '^(all_reduce, dp .* 250 MiB|step time)'; done
+    > stepsim predict $ROOT/configs/ddp-gpt2-774m-32xl40s.yaml -v --set collectives.algorithm=hierarchical --set cluster.system='gpu:8 mi300x nic:8x400Gb/s' 2>&1 | grep -E '^(all_reduce, dp .* 250 MiB|step time)'
+    > stepsim $ROOT/configs/ddp-tiny.yaml --set collectives.algorithm=hierarchical 2>&1 | tail -n 1
+    all_reduce, dp     32   250 MiB  hierarchical                   2  43.4 ms  link      socket between CPU0 and CPU1, 16.0 GB/s
+    step time                       712 ms
+    all_reduce, dp      8   250 MiB  ring       Simple           2  34.0 ms  link      socket between CPU0 and CPU1, 16.0 GB/s
+    step time                      1.46 s
+    all_reduce, dp     32   250 MiB  hierarchical                      2.40 ms  link      xGMI among 8 GPUs, 7 rings of 48.0 GB/s
+    step time                      126 ms
+    stepsim: collectives.algorithm: NCCL lacks hierarchical, which is predicted, not executed
+
 Why a prediction is what it is: -v.
 
     $ cat > why.yaml <<'EOF'
@@ -107,7 +126,7 @@ Why a prediction is what it is: -v.
     all_reduce, dp          8   192 MiB  ring       Simple          28  1.95 ms  link      network between NIC0 and NET, 50.0 GB/s
     all_reduce, dp          8   224 MiB  ring       Simple          28  2.27 ms  link      network between NIC0 and NET, 50.0 GB/s
     all_reduce, dp          8  1.06 GiB  ring       Simple          28  10.6 ms  link      network between NIC0 and NET, 50.0 GB/s
-    tensor-parallel gathers and scatters move beside products but for a part (parallel.tensor_overlap)
+    tensor-parallel gathers and scatters overlap products, except for the exposed part (parallel.tensor_overlap)
     assumed of the GPU (configs/gpus/h100-sxm.yaml): products reach 0.637 of the peak in bf16, memory 0.904 of its rate, a launch takes 7 us
     assumed of the stack (megatron-core; sources: `stepsim list parameters`): elementwise_passes 2.984, logit 40, optimizer 30, overlap_tax 0.00288, op 2e-05, tensor_exposed 0.2895
     all_gather, tp          2  64.0 MiB  ring       LL128           24   158 us  link      NVLink between GPU0 and NVS0, 371 GB/s

@@ -1,8 +1,12 @@
-"""Writes traces as PyTorch's profiler would of a DDP step, made up, with a known answer: kineto.py RANK0.json RANK1.json ...
+"""Writes traces as PyTorch's profiler would of a DDP step, made up, with a known answer: kineto.py RANK0.json
+RANK1.json ...
 
-A model of 36 equal layers: a layer's forward takes 4.2 ms, its backward 8.4 ms, and then its gradients go out in one all-reduce of 17 ms, one after the other, beside the backward of the layers before. So of 36 x 17 ms of communication
-35 x 8.4 ms are hidden. Each rank computes 1 % longer than the one before it; an all-reduce begins on a rank when its own gradients are there, and moves when those of the last rank are.
+A model of 36 equal layers: a layer's forward takes 4.2 ms, its backward 8.4 ms, and then its gradients go out in one
+all-reduce of 17 ms, one after the other, beside the backward of the layers before. So of 36 x 17 ms of communication
+35 x 8.4 ms are hidden. Each rank computes 1 % longer than the one before it; an all-reduce begins on a rank when its
+own gradients are there, and moves when those of the last rank are.
 """
+
 import json
 import sys
 
@@ -13,7 +17,12 @@ KERNELS = [  # name, share of a layer's time
     ("triton_poi_fused_gelu_view_3", 0.14),
     ("triton_per_fused_native_layer_norm_0", 0.07),
 ]
-BACKWARD_OF = {"flash_fwd_kernel": "flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel", "Flash_fwd": "Flash_bwd", "native_layer_norm": "native_layer_norm_backward", "gelu": "gelu_backward"}
+BACKWARD_OF = {
+    "flash_fwd_kernel": "flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel",
+    "Flash_fwd": "Flash_bwd",
+    "native_layer_norm": "native_layer_norm_backward",
+    "gelu": "gelu_backward",
+}
 
 
 def trace(rank, ranks):
@@ -21,7 +30,18 @@ def trace(rank, ranks):
 
     def add(cat, name, at_ms, lasts_ms, stream):
         args = {"device": 0, "stream": stream} if cat == "kernel" else {}
-        events.append({"ph": "X", "cat": cat, "name": name, "pid": 0, "tid": stream, "ts": at_ms * 1000, "dur": lasts_ms * 1000, "args": args})
+        events.append(
+            {
+                "ph": "X",
+                "cat": cat,
+                "name": name,
+                "pid": 0,
+                "tid": stream,
+                "ts": at_ms * 1000,
+                "dur": lasts_ms * 1000,
+                "args": args,
+            }
+        )
 
     def layer(at_ms, lasts_ms, backward):
         for name, share in KERNELS:
@@ -42,8 +62,16 @@ def trace(rank, ranks):
             ready = begin + (forward + (i + 1) * BACKWARD_MS) * slower
             moves = max(ended, begin + (ready - begin) * slowest / slower)
             at, ended = max(ended, ready), moves + ALL_REDUCE_MS
-            add("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", at, ended - at, 20)
-        add("kernel", "void at::native::multi_tensor_apply_kernel<FusedAdamMathFunctor<float> >", ended, OPTIMIZER_MS, 7)
+            add(
+                "kernel",
+                "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+                at,
+                ended - at,
+                20,
+            )
+        add(
+            "kernel", "void at::native::multi_tensor_apply_kernel<FusedAdamMathFunctor<float> >", ended, OPTIMIZER_MS, 7
+        )
         add("user_annotation", f"ProfilerStep#{step + 2}", begin, ended + OPTIMIZER_MS - begin, 1)
         begin = ended + OPTIMIZER_MS
     return {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": ranks}, "traceEvents": events}

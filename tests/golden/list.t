@@ -68,8 +68,10 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     v100-pcie*     NVIDIA Tesla V100 PCIe 16GB           fp16 112      -     14  15.8 GiB   900 GB/s    124      -  15.75    250      -      -
     v100-sxm-16*   NVIDIA Tesla V100 SXM2 16GB           fp16 125      -   15.7  15.8 GiB   900 GB/s    139    150  15.75    300  10000   0.79
     v100-sxm-32*   NVIDIA Tesla V100 SXM2 32GB           fp16 125      -   15.7  31.7 GiB   900 GB/s    139    150  15.75    300  10000   0.79
-    bf16 (fp16 where a GPU has no bf16), fp8: dense matrix rates, fp32: the vector rate, TFLOP/s; ridge: FLOP/B from which on bf16 is bound by compute;
-    links: all NVLinks, or the maker's own links, of one GPU together, and PCIe, GB/s in one direction; USD: price of one and rent an hour, dated in configs/gpus
+    bf16 (fp16 if a GPU has no bf16), fp8: dense matrix rates; fp32: vector rate; all in TFLOP/s;
+    ridge: FLOP/B above which bf16 is bound by compute;
+    links: all NVLinks (or the maker's own links) of one GPU; links and PCIe in GB/s in one direction;
+    USD, USD/h: price and rent of one GPU, dated in configs/gpus
     * a number in its file rests on memory (unverified: true); predictions that use it say so
 
     $ stepsim list systems
@@ -117,8 +119,9 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     server-8xrtx4090*     Server, 8 x GeForce RTX 4090 behind PCIe switches  8 x rtx4090       PCIe          24      6     1 x 100   1.56   4.50*    35000*       -
     server-8xrtxpro6000*  Server, 8 x RTX PRO 6000 behind PCIe 5 switches    8 x rtx-pro-6000  PCIe          48     16     1 x 400      4   6.50*   100000*       -
     workstation-4xa6000*  Workstation, 4 x RTX A6000 with 2 bridges          4 x rtx-a6000     bridges       48     24           -      -   1.60*    30000*       -
-    pair: what two GPUs of a node get, node: the ring over all of them (busbw of a long all-reduce), out: a GPU's share of the NICs, GB/s in one direction;
-    kW, USD and USD/h: of a node, dated in configs/systems
+    pair: between two GPUs of a node; node: in the ring over all of them (busbw of a long all-reduce);
+    out: a GPU's share of the NICs; all in GB/s in one direction
+    kW, USD, USD/h: of a node, dated in configs/systems
     * a number in its file rests on memory (unverified: true); predictions that use it say so
 
     $ stepsim list models
@@ -186,11 +189,15 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     roce              RoCE (RDMA over Ethernet)                            90 %          -        90 %  2.70 us     14.0 us     14.0 us    yes          30 %   15 %
     slingshot         Slingshot-11 through aws-ofi-nccl                  73.5 %          -        43 %  2.70 us     25.0 us      155 us     no          45 %   20 %
     tcp               TCP sockets                                          90 %  3.30 GB/s        90 %  30.0 us     60.0 us      300 us     no          60 %   40 %
-    rings, all to all: of its NICs' line rate that a host reaches, at most: whatever its NICs; hop: of a ring from host to host with NCCL's LL protocol, and with Simple for small and large blocks;
+    rings, all to all: share of its NICs' line rate that a host reaches; at most: its limit with any NICs;
+    hop: latency from host to host in a ring with NCCL's LL, and with Simple for small and large blocks;
     below, above: relative uncertainty (one standard deviation) of a collective. Sources in configs/fabrics
 
-    $ stepsim list parameters | head -n 4 | cut -c 1-90
-    of                       parameter               value  meaning                           
-    ------------------------------------------------------------------------------------------
-    a10                      gemm_share              0.669  of the matrix rate that large prod
-    a10                      memory_share            0.871  of the memory bandwidth that strea
+    $ stepsim list parameters | head -n 4 | tr -s ' -' | cut -c 1-90
+    of parameter value meaning source
+    -
+    a10 gemm_share* 0.669 of the matrix rate that large products reach 0.84 of the best produc
+    a10 memory_share* 0.871 of the memory bandwidth that streaming kernels reach not measured 
+    $ stepsim list parameters | grep '^model: ' | tr -s ' ' | head -n 2 | cut -c 1-90
+    model: cost collective_compute_share* 0.1 share of the compute units that a running collec
+    model: cost collective_memory_passes 2.0 memory traffic of a collective, over the bytes th

@@ -10,18 +10,18 @@ Peak memory beside what sources report: a line for each source that does. Errors
 
 With -v, what a stack keeps beside the buffers that ops touch, and what the overhead consists of:
 
-    $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml -v --set train.stack=nanotron --set parallel.strategy=zero1 2>&1 >/dev/null | sed -n '/^memory beside/,$p'
-    memory beside the ops' buffers  count      each
-    -----------------------------------------------
-    CUDA context and libraries          1   768 MiB
-    NCCL communicator                   1   256 MiB
-    gradient copies                     1  15.0 GiB
-    logit copies                        1  19.6 GiB
-    rotated queries and keys           32   320 MiB
-    gate                               32   448 MiB
-    flattened gradients                 1  59.8 GiB
+    $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml -v --set train.stack=nanotron --set parallel.strategy=zero1 2>&1 >/dev/null | sed -n '/^memory besides/,$p'
+    memory besides the ops' buffers  count      each
+    ------------------------------------------------
+    CUDA context and libraries           1   768 MiB
+    NCCL communicator                    1   256 MiB
+    gradient copies                      1  15.0 GiB
+    logit copies                         1  19.6 GiB
+    rotated queries and keys            32   320 MiB
+    gate                                32   448 MiB
+    flattened gradients                  1  59.8 GiB
 
 hsdp has a communicator for the groups of parts and one for their replicas.
 
     $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml -v --set parallel.strategy=hsdp 2>&1 >/dev/null | grep communicator
-    NCCL communicator                   2  256 MiB
+    NCCL communicator                    2  256 MiB

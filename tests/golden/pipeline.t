@@ -42,14 +42,14 @@ Four stages of a tiny model: the step, and a row for each stage.
       buffers                    98.5 KiB
       overhead                   1.00 GiB
       total                      1.00 GiB               fits in 79.6 GiB
-    The stages of the predicted step; above stands the one that ends last.
+    The stages of the predicted step; the table above is of the one that ends last.
     stage  layers  compute  exposed comm.  bubble  optimizer  other, idle    memory
     -------------------------------------------------------------------------------
     0           1   215 us        48.3 us  221 us    3.56 us          0 s  1.00 GiB
     1           1   185 us        77.2 us  181 us    1.96 us      43.3 us  1.00 GiB
     2           1   185 us        77.1 us  146 us    1.96 us      77.9 us  1.00 GiB
     3           1   230 us        36.4 us  119 us    3.54 us      99.2 us  1.00 GiB
-    What would shorten the step, each alone; symptom: pipeline bubble (8 changes tried)
+    Changes that shorten the step, each alone; symptom: pipeline bubble (8 changes tried)
                                           saves  of the step  order       with
     ----------------------------------------------------------------------------------------------------------------------------------
       larger micro-batches               121 us       24.9 %  3 fuse      --set train.micro_batch=8
@@ -153,7 +153,7 @@ zbv: two chunks a stage, the second ones come back up. On its way to the first s
     2          20   14.2 s         1.35 s   857 ms    10.9 ms      14.2 ms  63.3 GiB
     3          20   14.2 s         1.34 s   877 ms    10.9 ms          0 s  74.6 GiB
     $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml --set parallel.schedule=zbv --set parallel.strategy=fsdp
-    stepsim: --set parallel.strategy=fsdp: fsdp reduces the gradients of each micro-batch, which zbv puts off (accepted: ddp, zero1, none)
+    stepsim: --set parallel.strategy=fsdp: fsdp reduces the gradients of each micro-batch, which zbv defers (accepted: ddp, zero1, none)
     [2]
 
 Tied tables are summed over both ends; the stages stand in the JSON.

@@ -17,7 +17,7 @@ What the config itself gives is where the search starts; the table ends with wha
         10  dp 64 fsdp mb 1 full prefetch 2             2.39 s  1.85 s to 3.07 s    439645  42.4 %  11.8 GiB  67.9 GiB  42.5 ms  compute: gemm 67 % of the step
     config  dp 64 fsdp mb 2 full prefetch 1             2.27 s  1.76 s to 2.92 s    462114  44.6 %  15.5 GiB  64.2 GiB  21.3 ms  compute: gemm 69 % of the step
     The best plan takes 15.1 % less time than the config's own.
-    less memory for more time (plans up to 15 % slower than the best):
+    Pareto front: less memory for more time (plans up to 15 % slower than the best):
       memory  step time  over the best  plan
     27.4 GiB     2.17 s        +12.8 %  dp 64 fsdp mb 1 full 16 prefetch 1
     27.8 GiB     2.17 s        +12.8 %  dp 64 fsdp mb 1 full 16 prefetch 2
@@ -92,7 +92,7 @@ Plans may use 90 % of the memory, and where none needs so little, all of it.
     config  dp 64 fsdp mb 2 prefetch 1     1.85 s  1.44 s to 2.38 s    567051  54.7 %  79.6 GiB  93.7 MiB  21.3 ms  compute: gemm 70 % of the step
     No plan leaves 10 % of the memory free; those that fit are shown.
     The config's own plan is as good as the best of these.
-    less memory for more time (plans up to 15 % slower than the best):
+    Pareto front: less memory for more time (plans up to 15 % slower than the best):
       memory  step time  over the best  plan
     79.1 GiB     1.97 s         +6.6 %  dp 64 fsdp mb 2 prefetch 0
     79.6 GiB     1.85 s         +0.0 %  dp 64 fsdp mb 2 prefetch 1
@@ -111,7 +111,7 @@ The config's own plan may be faster with more.
     $ stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --gpus 102400 --set train.global_batch=102400 --set model.preset=llama3-70b --set parallel.tensor=8 | tail -n 3
     not searched: zero2, fsdp and hsdp inside a pipeline (only where the config has them there)
     55476 plans: 1272 illegal, 8351 need more than 90 % of the memory, 38552 cannot be among the best, 1875 timed; those shown are predicted in full
-    5426 plans were not looked at: they must be simulated one by one, and a better one may be among them (--set holds keys; --exhaustive takes all)
+    5426 plans were not evaluated, because each needs a simulation; one may be better (--set holds keys; --exhaustive evaluates all)
 
 Nothing fits: what needs least, and what it misses.
 
@@ -127,7 +127,7 @@ Mixtures of experts have no bounds; where there are too many plans, those neares
 
     $ stepsim plan $ROOT/configs/ep-tiny.yaml --set cluster.system=dgx-h100 --set train.dtype=bf16 --gpus 4 | tail -n 2
     2397 plans: 1293 illegal, 0 need more than 90 % of the memory, 0 cannot be among the best, 436 timed; those shown are predicted in full
-    668 plans were not looked at: they must be simulated one by one, and a better one may be among them (--set holds keys; --exhaustive takes all)
+    668 plans were not evaluated, because each needs a simulation; one may be better (--set holds keys; --exhaustive evaluates all)
 
 What is wrong with it:
 

@@ -43,7 +43,7 @@ A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
       buffers                    4.33 GiB
       overhead                   1.00 GiB
       total                      15.5 GiB               fits in 79.6 GiB
-    What would shorten the step, each alone; symptom: compute-bound (23 changes tried)
+    Changes that shorten the step, each alone; symptom: compute-bound (23 changes tried)
                                           saves  of the step  order     with
     ------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------
       narrower products                  687 ms       30.3 %  1 format  --set train.dtype=fp8

@@ -1,56 +1,60 @@
-"""Holds the remarks of configs/reference.yaml against the program: reference.py REFERENCE.yaml TINY.yaml. Prints what is not as it is remarked, and how much was looked at.
+"""Holds the remarks of configs/reference.yaml against the program: reference.py REFERENCE.yaml TINY.yaml. Prints what
+is not as it is remarked, and how much was looked at.
 
-Every word that a key takes is named beside it, no word that is refused is without "(later)", what is "(later)" is refused as not modelled yet and the rest is not; and what is "not executed" is refused where execution is asked for, the rest executed."""
+Every word that a key takes is named beside it, no word that is refused is without "(later)", what is "(later)" is
+refused as not modelled yet and the rest is not; and what is "not executed" is refused where execution is asked for, the
+rest executed.
+"""
+
 import re
-import subprocess
 import sys
+
+from later import answer, known_words, wrong_later
 
 reference, tiny = sys.argv[1:]
 TRIED = {  # in a small step on one rank
-    "model.sliding_window": "16", "train.optimizer_bits": "8", "train.offload": "optimizer", "train.optimizer": "lion", "train.sync_every": "1", "train.cuda_graph": "true", "train.recompute": "full", "data.load_time": "1ms",
+    "model.sliding_window": "16",
+    "train.optimizer_bits": "8",
+    "train.offload": "optimizer",
+    "train.optimizer": "lion",
+    "train.sync_every": "1",
+    "train.cuda_graph": "true",
+    "train.recompute": "full",
+    "data.load_time": "1ms",
     "cluster.slow_ranks": "{0: 1.1}",
+    "collectives.algorithm": "hierarchical",
 }
 
 
 def keys():
+    """Yields (section.key, value, remark) of each key; a remark goes on in lines that hold nothing else."""
     section = None
-    for line in open(reference):
+    text = re.sub(r"\n {20,}# +", " ", open(reference).read())
+    for line in text.splitlines():
         if found := re.match(r"([a-z]+):", line):
             section = found[1]
         elif found := re.match(r"  ([a-z_0-9]+):\s*([^#]*?)\s*(?:#\s*(.*))?$", line):
             yield f"{section}.{found[1]}", found[2], found[3] or ""
 
 
-def answer(*words):
-    run = subprocess.run(words, capture_output=True, text=True)
-    return run.returncode, run.stderr.strip()
-
-
-def predicted(key, value):
-    return answer("stepsim", "predict", reference, "-q", "--set", "cluster.system=dgx-h100", "--set", f"{key}={value}")[1]
-
-
 def wrong_words(key, value, remark):
-    refused = set(re.findall(r"(\S+) \(later\)", remark))
-    known = re.search(r"known: (.*)\)$", predicted(key, "there-is-none"))
-    words = known[1].split(", ") if known and not key.endswith(("preset", "system", "stack")) else []
-    for word in words:
+    later = set(re.findall(r"(\S+) \(later\)", remark))
+    known = [] if key.endswith(("preset", "system", "stack")) else known_words(reference, key)
+    for word in known:
         if word != value and not re.search(rf"(?<![\w+]){re.escape(word)}(?![\w+])", remark):
             yield f"{key}: {word} is not named"
-    for word in set(re.findall(r"[a-z0-9_+]+", remark)) - refused if words else []:
-        if "not modelled yet" in predicted(key, word):
-            yield f"{key}: {word} is refused"
-    for word in refused:
-        if "not modelled yet" not in predicted(key, word):
-            yield f"{key}: {word} (later) is not refused"
-    if remark == "(later)" and "not modelled yet" not in predicted(key, int(value) + 1):
-        yield f"{key}: is not refused"
+    if remark == "(later)":
+        later = {str(int(value) + 1)}
+    yield from wrong_later(reference, key, re.findall(r"[a-z0-9_+]+", remark) if known else [], later)
 
 
 def wrong_execution(key, remark):
     value = TRIED[key]
-    status, said = answer("stepsim", tiny, "-q", "--set", "run.execute=true", "--set", "run.steps=1", "--set", "run.warmup=0", "--set", f"{key}={value}")
-    if ("not executed" in remark) != (status != 0 and "not executed" in said) or ("not executed" not in remark and status):
+    once = ["--set", "run.execute=true", "--set", "run.steps=1", "--set", "run.warmup=0"]
+    status, said = answer("stepsim", tiny, "-q", *once, "--set", f"{key}={value}")
+    if ("not executed" in remark) != (status != 0 and "not executed" in said) or (
+        "not executed" not in remark and status
+    ):
         yield f"{key}={value}: {said or 'is executed'}"
 
 

@@ -6,8 +6,10 @@
 #     $ stepsim list gpuz
 #     stepsim: nothing to list under 'gpuz' (nearest: gpus)
 #     [2]
-# Commands run with `stepsim` in PATH, in an empty folder, with $ROOT naming the repository (in what they print too) and a cache of their own. A command goes on in lines that begin with "> ".
-# "[N]" is the exit code when it is not 0. A line that ends in " (glob)" is matched with * and ? as wildcards. Blank lines do not count.
+# Commands run with `stepsim` in PATH, in an empty folder, with $ROOT naming the repository (in what they print too) and
+# a cache of their own. A command goes on in lines that begin with "> ".
+# "[N]" is the exit code when it is not 0. A line that ends in " (glob)" is matched with * and ? as wildcards. Blank
+# lines do not count.
 # --update writes what is printed now into the files; read the difference before keeping it.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -45,6 +47,11 @@ matches() { # expected actual
 	esac
 }
 
+# Says whether a line tells only that others used this machine while a case measured it: that is no part of any case.
+says_busy() {
+	[[ $1 == *' took '*' % of the time of rank '*"'s cores"*' while they were measured: '* ]]
+}
+
 # Compares expected[] with actual[]; leaves in kept[] the text for --update, in which globs that still match stay.
 same() {
 	local i equal=0
@@ -71,7 +78,7 @@ finish_case() {
 	code=${text##*$'\n'}
 	actual=()
 	while IFS= read -r line; do
-		[ -z "$line" ] || actual+=("$line")
+		[ -z "$line" ] || says_busy "$line" || actual+=("$line")
 	done <<<"$text"
 	unset 'actual[-1]'
 	# Output that does not end in a newline has the exit code behind its last line.
@@ -86,7 +93,8 @@ finish_case() {
 		failed=$((failed + 1))
 		if ! $update; then
 			echo "golden: ${file##*/}:$at: $command"
-			diff <(printf '%s\n' "${expected[@]+"${expected[@]}"}") <(printf '%s\n' "${actual[@]+"${actual[@]}"}") | sed 's/^/    /'
+			diff <(printf '%s\n' "${expected[@]+"${expected[@]}"}") \
+				<(printf '%s\n' "${actual[@]+"${actual[@]}"}") | sed 's/^/    /'
 		fi
 	fi
 	for line in "${kept[@]+"${kept[@]}"}"; do fresh+="    $line"$'\n'; done

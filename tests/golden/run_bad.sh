@@ -1,5 +1,6 @@
 #!/bin/bash
-# Wrong configs: each tests/golden/bad/NAME.yaml, with the arguments of NAME.args if there are any, ends with exit code 2
+# Wrong configs: each tests/golden/bad/NAME.yaml, with the arguments of NAME.args if there are any, ends with
+# exit code 2
 # and the line of NAME.txt as the first one on standard error. STEPSIM: another binary than build/release/stepsim.
 set -u
 cd "$(dirname "$0")/../.." || exit 1

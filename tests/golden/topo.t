@@ -191,16 +191,16 @@ Refused, each in one line:
 
     $ stepsim topo --help
     usage: stepsim topo [options]
-    the links found on this machine, as a matrix with GB/s; or those of a dumped one
+    print the links of this machine as a matrix in GB/s, or those of a dumped machine
     option                effect
-    --------------------------------------------------------------------------------------------------------------------
+    -------------------------------------------------------------------------------------------------------------------
         --json FILE       write the result as JSON; - is standard output, in place of the table
-        --smi FILE        of another machine: what `nvidia-smi topo -m` printed there; - is standard input
-        --nccl-xml FILE   of another machine: its NCCL or RCCL topology file (NCCL_TOPO_DUMP_FILE)
-        --hwloc-xml FILE  of another machine: what `lstopo FILE.xml` wrote there
+        --smi FILE        read what `nvidia-smi topo -m` printed on another machine; - is standard input
+        --nccl-xml FILE   read another machine's NCCL or RCCL topology file (NCCL_TOPO_DUMP_FILE)
+        --hwloc-xml FILE  read what `lstopo FILE.xml` wrote on another machine
         --dot FILE        write the links for graphviz
         --svg FILE        write the links as a picture
-        --progress WHEN   the progress line on standard error: auto (when a terminal reads it), always, never
-    -q, --quiet           no notes, no advice and no progress line; warnings and the result remain
-    -v, --verbose         also the placement of ranks, the profile, the price of each kind of op, all advice, every link
-    -h, --help            this text
+        --progress WHEN   show progress on standard error: auto (on a terminal), always, never
+    -q, --quiet           leave out notes, advice and progress; warnings and the result remain
+    -v, --verbose         add the placement of ranks, the profile, the price of each kind of op, all advice, every link
+    -h, --help            print this text

@@ -3,8 +3,13 @@
 
     python3 tests/page/check.py [--shots FOLDER] PAGE.html ...
 
-Each page at 1280 and 400 pixels, light and dark: an error or a warning in the console, a request for anything but the page, something wider than the window, a first paint or a
-drawn timeline after 2 s, or a frame each 50 ms or less often while a timeline is moved, all count. Where the page has a timeline it is zoomed, moved, pinched and walked through with the keys. --shots keeps the pictures. The last line is "N passed, N failed", or says that there is no Chromium (exit code 0)."""
+Each page at 1280 and 400 pixels, light and dark: an error or a warning in the console, a request for anything but the
+page, something wider than the window, a first paint or a
+drawn timeline after 2 s, or a frame each 50 ms or less often while a timeline is moved, all count. Where the page has a
+timeline it is zoomed, moved, pinched and walked through with the keys. --shots keeps the pictures. The last line is "N
+passed, N failed", or says that there is no Chromium (exit code 0).
+"""
+
 import base64
 import json
 import os
@@ -18,8 +23,15 @@ import time
 FIRST_PAINT_MS = 2000
 FRAME_MS = 50
 FRAMES = """(async () => { const times = []; let last = await new Promise(requestAnimationFrame);
-for (let i = 1; i < 16; i++) { show(whole * i / 100, whole * (1 - i / 100)); const now = await new Promise(requestAnimationFrame); times.push(now - last); last = now; }
-show(0, whole); times.sort((a, b) => a - b); return {spans: rows.reduce((n, r) => n + (r.op ? r.op.length : 0), 0), ms: times[7]}; })()"""
+for (let i = 1; i < 16; i++) {
+  show(whole * i / 100, whole * (1 - i / 100));
+  const now = await new Promise(requestAnimationFrame);
+  times.push(now - last);
+  last = now;
+}
+show(0, whole);
+times.sort((a, b) => a - b);
+return {spans: rows.reduce((n, r) => n + (r.op ? r.op.length : 0), 0), ms: times[7]}; })()"""
 SETTLED = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
@@ -34,8 +46,22 @@ class Browser:
             os.dup2(to_browser, 100), os.dup2(from_browser, 101)
             os.dup2(100, 3), os.dup2(101, 4)
 
-        self.process = subprocess.Popen([program, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-pipe", f"--user-data-dir={home}", "about:blank"],
-                                        preexec_fn=pipes, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen(
+            [
+                program,
+                "--headless=new",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--hide-scrollbars",
+                "--remote-debugging-pipe",
+                f"--user-data-dir={home}",
+                "about:blank",
+            ],
+            preexec_fn=pipes,
+            close_fds=False,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         os.close(to_browser), os.close(from_browser)
         self.number, self.rest, self.events = 0, b"", []
         target = next(t for t in self.ask("Target.getTargets")["targetInfos"] if t["type"] == "page")
@@ -84,7 +110,10 @@ class Browser:
 def move_about(b):
     """As a mouse, a wheel, two fingers and a keyboard do. What each must change is checked."""
     wrong = []
-    at = b.value("(() => { canvas.scrollIntoView({block: 'start'}); const r = canvas.getBoundingClientRect(); return {x: r.left + r.width * .6, y: r.top + 56}; })()")
+    at = b.value(
+        "(() => { canvas.scrollIntoView({block: 'start'}); const r = canvas.getBoundingClientRect(); "
+        "return {x: r.left + r.width * .6, y: r.top + 56}; })()"
+    )
     view = lambda: b.value("[view.from, view.to]")
     mouse = lambda kind, x, y, **more: b.ask("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
     mouse("mouseMoved", at["x"], at["y"])
@@ -103,7 +132,9 @@ def move_about(b):
     if not b.value("!tipBox.hidden && $('live').textContent.length > 20"):
         wrong.append("the keys choose no op")
     b.ask("Emulation.setTouchEmulationEnabled", enabled=True, maxTouchPoints=2)
-    touch = lambda kind, *xs: b.ask("Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": x, "y": at["y"], "id": i} for i, x in enumerate(xs)])
+    touch = lambda kind, *xs: b.ask(
+        "Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": x, "y": at["y"], "id": i} for i, x in enumerate(xs)]
+    )
     touch("touchStart", at["x"] - 20, at["x"] + 20)
     touch("touchMove", at["x"] - 60, at["x"] + 60)
     touch("touchEnd")
@@ -117,7 +148,9 @@ def move_about(b):
 def look(b, page, width, dark, shots):
     b.events.clear()
     b.ask("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600)
-    b.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+    b.ask(
+        "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+    )
     url = page.absolute().as_uri()
     b.ask("Page.navigate", url=url)
     b.wait("Page.loadEventFired")
@@ -134,7 +167,14 @@ def look(b, page, width, dark, shots):
         wrong.append(f"{said}, the limit is {FIRST_PAINT_MS} ms")
     wide = b.value("document.documentElement.scrollWidth")
     if wide > width:
-        wrong.append(f"{wide} pixels wide: " + b.value(f"[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > {width} && !e.closest('.scroll, pre, .unseen')).map(e => e.tagName + '.' + e.className).slice(0, 3).join(', ')"))
+        wrong.append(
+            f"{wide} pixels wide: "
+            + b.value(
+                f"[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > {width} "
+                f"&& !e.closest('.scroll, pre, .unseen')).map(e => e.tagName + '.' + e.className).slice(0, "
+                f"3).join(', ')"
+            )
+        )
     if b.value("typeof rows !== 'undefined'"):
         frame = b.value(FRAMES)
         said += f", {frame['spans']} spans, a frame each {frame['ms']:.0f} ms"
@@ -144,18 +184,32 @@ def look(b, page, width, dark, shots):
     if shots:
         b.value(SETTLED)
         high = min(b.value("document.documentElement.scrollHeight"), 4000)
-        data = b.ask("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip={"x": 0, "y": 0, "width": width, "height": high, "scale": 1})["data"]
+        data = b.ask(
+            "Page.captureScreenshot",
+            format="png",
+            captureBeyondViewport=True,
+            clip={"x": 0, "y": 0, "width": width, "height": high, "scale": 1},
+        )["data"]
         (shots / f"{page.stem}-{width}-{'dark' if dark else 'light'}.png").write_bytes(base64.b64decode(data))
     b.ask("Runtime.evaluate", expression="0")
     for event in b.events:
         kind, params = event.get("method"), event.get("params", {})
         if kind == "Runtime.exceptionThrown":
-            wrong.append("an exception: " + params["exceptionDetails"].get("exception", {}).get("description", params["exceptionDetails"]["text"]))
+            wrong.append(
+                "an exception: "
+                + params["exceptionDetails"].get("exception", {}).get("description", params["exceptionDetails"]["text"])
+            )
         elif kind == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning", "assert"):
-            wrong.append("in the console: " + " ".join(str(a.get("value", a.get("description"))) for a in params["args"]))
+            wrong.append(
+                "in the console: " + " ".join(str(a.get("value", a.get("description"))) for a in params["args"])
+            )
         elif kind == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
             wrong.append("in the log: " + params["entry"]["text"])
-        elif kind == "Network.requestWillBeSent" and params["request"]["url"] != url and not params["request"]["url"].startswith("data:"):
+        elif (
+            kind == "Network.requestWillBeSent"
+            and params["request"]["url"] != url
+            and not params["request"]["url"].startswith("data:")
+        ):
             wrong.append("a request: " + params["request"]["url"])
     return wrong, said
 

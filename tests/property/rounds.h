@@ -1,4 +1,5 @@
-/* How many of the `all` random cases of a property are tried: STEPSIM_TEST_PART=4 asks for one in four, where a sanitizer makes each of them slow. */
+/* How many of the `all` random cases of a property are tried: STEPSIM_TEST_PART=4 asks for one in four, where a
+ * sanitizer makes each of them slow. */
 #ifndef STEPSIM_TESTS_PROPERTY_ROUNDS_H
 #define STEPSIM_TESTS_PROPERTY_ROUNDS_H
 

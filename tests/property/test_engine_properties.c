@@ -1,5 +1,6 @@
-/* Random task sets, fixed seed, against a second solver written from the headers' definitions: no heap, no lanes' heads, no incremental rates. It scans everything at every
- * event, finds max-min rates by bisection, and keeps time in doubles. */
+/* Random task sets, fixed seed, against a second solver written from the headers' definitions: no heap, no lanes'
+ * heads, no incremental rates. It scans everything at every event, finds max-min rates by bisection, and keeps time in
+ * doubles. */
 #include "tests/random.h"
 #include "tests/unit/harness.h"
 
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/engine.h"
+#include "sim/engine/engine.h"
 
 #define MAX_TASKS 160
 #define MAX_ACTORS 4
@@ -31,15 +32,23 @@ static struct activity random_activity(enum kind kind)
 	struct activity a = {.weight = kind == SMALL_TIMES || random_below(2) ? 1 : 0.2 + 2 * random_unit()};
 	for (size_t r = 0; r < RES_COUNT; r++)
 		if (random_below(2))
-			a.demand[r] = kind == UNCONTENDED ? random_unit() / ENGINE_LANES : kind == SMALL_TIMES ? 0.5 * (1 + random_below(2)) : kind == NO_JOINS ? random_unit() : 1.3 * random_unit();
+			a.demand[r] = kind == UNCONTENDED   ? random_unit() / ENGINE_LANES
+			              : kind == SMALL_TIMES ? 0.5 * (1 + random_below(2))
+			              : kind == NO_JOINS    ? random_unit()
+			                                    : 1.3 * random_unit();
 	return a;
 }
 
 static void random_task(struct set *s, enum kind kind, uint32_t actor, size_t first)
 {
 	struct task *t = &s->task[s->n];
-	*t = (struct task){.actor = actor, .lane = kind == ONE_LANE ? 3 : (uint8_t)random_below(5), .join = -1, .use = random_activity(kind)};
-	t->alone_ps = kind == SMALL_TIMES ? random_below(4) : random_below(8) == 0 ? 0 : (int64_t)(1 + random_below(1000000));
+	*t = (struct task){.actor = actor,
+		.lane = kind == ONE_LANE ? 3 : (uint8_t)random_below(5),
+		.join = -1,
+		.use = random_activity(kind)};
+	t->alone_ps = kind == SMALL_TIMES    ? random_below(4)
+	              : random_below(8) == 0 ? 0
+	                                     : (int64_t)(1 + random_below(1000000));
 	t->issue_ps = kind == SMALL_TIMES ? random_below(2) : random_below(3) ? 0 : (int64_t)random_below(300000);
 	t->dep0 = (uint32_t)s->n_deps;
 	t->tail_ps = random_below(4) == 0 ? (int64_t)random_below((uint32_t)t->alone_ps + 1) : 0;
@@ -48,13 +57,15 @@ static void random_task(struct set *s, enum kind kind, uint32_t actor, size_t fi
 	s->n++;
 }
 
-/* Joins are drawn as one global sequence, each over a random set of actors, every member on lane 5: all actors meet them in the same order, so none can deadlock. */
+/* Joins are drawn as one global sequence, each over a random set of actors, every member on lane 5: all actors meet
+ * them in the same order, so none can deadlock. */
 static void random_set(struct set *s, enum kind kind)
 {
 	bool member[MAX_TASKS][MAX_ACTORS] = {{false}};
 	memset(s, 0, sizeof *s);
 	s->actors = 1 + random_below(MAX_ACTORS);
-	uint32_t joins = kind == ONE_LANE || kind == NO_JOINS ? 0 : random_below(8), each = 1 + random_below(MAX_TASKS / MAX_ACTORS / 2);
+	uint32_t joins = kind == ONE_LANE || kind == NO_JOINS ? 0 : random_below(8),
+		 each = 1 + random_below(MAX_TASKS / MAX_ACTORS / 2);
 	for (uint32_t j = 0; j < joins; j++)
 		for (uint32_t a = 0; a < s->actors; a++)
 			member[j][a] = random_below(4) > 0;
@@ -127,7 +138,9 @@ static void naive_share(struct naive *v, uint32_t actor)
 			for (size_t r = 0; r < RES_COUNT && !stops[k]; r++) {
 				double load = 0;
 				for (size_t j = 0; j < n; j++)
-					load += v->s->task[who[j]].use.demand[r] * (frozen[j] ? v->rate[who[j]] : fmin(1, v->s->task[who[j]].use.weight * low));
+					load += v->s->task[who[j]].use.demand[r] *
+					        (frozen[j] ? v->rate[who[j]]
+							   : fmin(1, v->s->task[who[j]].use.weight * low));
 				stops[k] = a->demand[r] > 0 && load > 1 - 1e-9;
 			}
 		}
@@ -184,7 +197,8 @@ static void naive_starts(struct naive *v, double now, double *next_issue)
 		v->start[i] = now;
 	}
 	for (size_t i = 0; i < v->s->n; i++) {
-		if (!v->resident[i] || v->moving[i] || v->ended[i] || (v->s->task[i].join >= 0 && !complete(v, v->s->task[i].join)))
+		if (!v->resident[i] || v->moving[i] || v->ended[i] ||
+			(v->s->task[i].join >= 0 && !complete(v, v->s->task[i].join)))
 			continue;
 		v->moving[i] = true;
 		v->move[i] = now;
@@ -214,7 +228,9 @@ static void naive_run(struct naive *v)
 		double next = next_issue;
 		for (size_t i = 0; i < v->s->n; i++)
 			if (v->moving[i])
-				next = fmin(next, now + (v->left[i] - (v->released[i] ? 0 : (double)v->s->task[i].tail_ps)) / naive_pace(v, i));
+				next = fmin(next,
+					now + (v->left[i] - (v->released[i] ? 0 : (double)v->s->task[i].tail_ps)) /
+							naive_pace(v, i));
 		if (isinf(next))
 			return;
 		for (size_t i = 0; i < v->s->n; i++) {
@@ -223,7 +239,9 @@ static void naive_run(struct naive *v)
 			double pace = naive_pace(v, i);
 			bool ends = now + v->left[i] / pace <= next + 1e-6; /* a millionth of a picosecond */
 			v->left[i] -= pace * (next - now);
-			v->released[i] = v->released[i] || ends || (v->s->task[i].tail_ps > 0 && v->left[i] <= (double)v->s->task[i].tail_ps + 1e-6);
+			v->released[i] = v->released[i] || ends ||
+			                 (v->s->task[i].tail_ps > 0 &&
+						 v->left[i] <= (double)v->s->task[i].tail_ps + 1e-6);
 			v->ended[i] = ends;
 			v->end[i] = next;
 		}
@@ -271,7 +289,8 @@ static void check_against_naive(enum kind kind)
 	memset(&v, 0, sizeof v);
 	v.s = &set;
 	naive_run(&v);
-	/* The engine rounds each event to a picosecond; where rates are below 1 a rounding travels on. Equal instants must stay equal in SMALL_TIMES with its exact rates. */
+	/* The engine rounds each event to a picosecond; where rates are below 1 a rounding travels on. Equal instants
+	 * must stay equal in SMALL_TIMES with its exact rates. */
 	double slack = kind == SMALL_TIMES ? 8 : 2 + (double)set.n;
 	double worst = 0;
 	for (size_t i = 0; i < set.n; i++) {
@@ -283,23 +302,25 @@ static void check_against_naive(enum kind kind)
 	CU_ASSERT(worst <= slack);
 }
 
-static void test_naive(void)
-{
-	for_each_set(1, CONTENDED, NO_JOINS, ROUNDS, check_against_naive);
-}
+static void test_naive(void) { for_each_set(1, CONTENDED, NO_JOINS, ROUNDS, check_against_naive); }
 
-/* Lower bounds of every schedule: the longest chain through lanes, dependencies and issue; and, on each actor, its busiest lane. */
+/* Lower bounds of every schedule: the longest chain through lanes, dependencies and issue; and, on each actor, its
+ * busiest lane. */
 static void check_bounds(enum kind kind)
 {
 	(void)kind;
 	static int64_t chain[MAX_TASKS];
-	int64_t lane_end[MAX_ACTORS][ENGINE_LANES] = {{0}}, busy[MAX_ACTORS][ENGINE_LANES] = {{0}}, issued[MAX_ACTORS] = {0}, end = makespan(&set, times);
+	int64_t lane_end[MAX_ACTORS][ENGINE_LANES] = {{0}}, busy[MAX_ACTORS][ENGINE_LANES] = {{0}},
+		issued[MAX_ACTORS] = {0}, end = makespan(&set, times);
 	for (size_t i = 0; i < set.n; i++) {
 		const struct task *t = &set.task[i];
 		issued[t->actor] += t->issue_ps;
-		int64_t from = issued[t->actor] > lane_end[t->actor][t->lane] ? issued[t->actor] : lane_end[t->actor][t->lane];
+		int64_t from = issued[t->actor] > lane_end[t->actor][t->lane] ? issued[t->actor]
+		                                                              : lane_end[t->actor][t->lane];
 		for (uint32_t k = 0; k < t->n_dep; k++)
-			from = chain[set.dep[t->dep0 + k]] - set.task[set.dep[t->dep0 + k]].tail_ps > from ? chain[set.dep[t->dep0 + k]] - set.task[set.dep[t->dep0 + k]].tail_ps : from;
+			from = chain[set.dep[t->dep0 + k]] - set.task[set.dep[t->dep0 + k]].tail_ps > from
+			               ? chain[set.dep[t->dep0 + k]] - set.task[set.dep[t->dep0 + k]].tail_ps
+			               : from;
 		chain[i] = lane_end[t->actor][t->lane] = from + t->alone_ps;
 		busy[t->actor][t->lane] += t->alone_ps;
 		CU_ASSERT(times[i].end_ps >= chain[i]);
@@ -309,13 +330,11 @@ static void check_bounds(enum kind kind)
 	}
 }
 
-static void test_bounds(void)
-{
-	for_each_set(2, CONTENDED, NO_JOINS, ROUNDS, check_bounds);
-}
+static void test_bounds(void) { for_each_set(2, CONTENDED, NO_JOINS, ROUNDS, check_bounds); }
 
-/* An upper bound where it is one: without joins and with demands of at most 1, something on each actor always moves at rates that add up to 1 or more,
- * so that an actor's makespan is at most its issue time and its alone times one after the other. */
+/* An upper bound where it is one: without joins and with demands of at most 1, something on each actor always moves at
+ * rates that add up to 1 or more, so that an actor's makespan is at most its issue time and its alone times one after
+ * the other. */
 static void check_serial(enum kind kind)
 {
 	(void)kind;
@@ -323,24 +342,26 @@ static void check_serial(enum kind kind)
 	for (size_t i = 0; i < set.n; i++)
 		serial[set.task[i].actor] += set.task[i].alone_ps + set.task[i].issue_ps;
 	for (size_t i = 0; i < set.n; i++)
-		CU_ASSERT(times[i].end_ps <= serial[set.task[i].actor] + (int64_t)set.n); /* a picosecond of rounding a task */
+		CU_ASSERT(times[i].end_ps <=
+			  serial[set.task[i].actor] + (int64_t)set.n); /* a picosecond of rounding a task */
 }
 
-static void test_serial(void)
-{
-	for_each_set(3, NO_JOINS, NO_JOINS, ROUNDS, check_serial);
-}
+static void test_serial(void) { for_each_set(3, NO_JOINS, NO_JOINS, ROUNDS, check_serial); }
 
-/* Lanes are in order, so there is no list-scheduling anomaly (Graham 1969): with rates of 1 every start is a maximum of sums of durations, and a shorter task or issue
- * can make nothing later. Where rates are shared that is no theorem (a task that ends sooner may let two others meet that did not); it is one again on a single lane. */
+/* Lanes are in order, so there is no list-scheduling anomaly (Graham 1969): with rates of 1 every start is a maximum of
+ * sums of durations, and a shorter task or issue can make nothing later. Where rates are shared that is no theorem (a
+ * task that ends sooner may let two others meet that did not); it is one again on a single lane. */
 static void check_shorter_is_never_slower(enum kind kind)
 {
 	(void)kind;
 	other = set;
 	for (size_t i = 0; i < other.n; i++) {
-		other.task[i].alone_ps = random_below(3) ? other.task[i].alone_ps : (int64_t)((double)other.task[i].alone_ps * random_unit());
-		other.task[i].tail_ps = other.task[i].tail_ps < other.task[i].alone_ps ? other.task[i].tail_ps : other.task[i].alone_ps;
-		other.task[i].issue_ps = random_below(3) ? other.task[i].issue_ps : (int64_t)((double)other.task[i].issue_ps * random_unit());
+		other.task[i].alone_ps = random_below(3) ? other.task[i].alone_ps
+		                                         : (int64_t)((double)other.task[i].alone_ps * random_unit());
+		other.task[i].tail_ps = other.task[i].tail_ps < other.task[i].alone_ps ? other.task[i].tail_ps
+		                                                                       : other.task[i].alone_ps;
+		other.task[i].issue_ps = random_below(3) ? other.task[i].issue_ps
+		                                         : (int64_t)((double)other.task[i].issue_ps * random_unit());
 	}
 	run(&other, others);
 	for (size_t i = 0; i < set.n; i++) {
@@ -368,10 +389,7 @@ static void check_full_rate(enum kind kind)
 	}
 }
 
-static void test_full_rate(void)
-{
-	for_each_set(6, UNCONTENDED, UNCONTENDED, ROUNDS / 4, check_full_rate);
-}
+static void test_full_rate(void) { for_each_set(6, UNCONTENDED, UNCONTENDED, ROUNDS / 4, check_full_rate); }
 
 static void check_permuted_actors(enum kind kind)
 {
@@ -398,10 +416,7 @@ static void check_permuted_actors(enum kind kind)
 		CU_ASSERT(memcmp(&times[i], &others[moved_to[i]], sizeof times[i]) == 0);
 }
 
-static void test_permuted_actors(void)
-{
-	for_each_set(7, CONTENDED, NO_JOINS, ROUNDS, check_permuted_actors);
-}
+static void test_permuted_actors(void) { for_each_set(7, CONTENDED, NO_JOINS, ROUNDS, check_permuted_actors); }
 
 static void check_deterministic(enum kind kind)
 {
@@ -410,11 +425,10 @@ static void check_deterministic(enum kind kind)
 	CU_ASSERT(memcmp(times, others, set.n * sizeof times[0]) == 0);
 }
 
-static void test_deterministic(void)
-{
-	for_each_set(8, CONTENDED, NO_JOINS, ROUNDS / 4, check_deterministic);
-}
+static void test_deterministic(void) { for_each_set(8, CONTENDED, NO_JOINS, ROUNDS / 4, check_deterministic); }
 
-UNIT_MAIN("engine properties", {"agrees with the naive solver", test_naive}, {"at least the longest chain and the busiest lane", test_bounds},
-	{"at most one after the other", test_serial}, {"shorter is never slower where that is a theorem", test_shorter_is_never_slower},
-	{"full rate without contention", test_full_rate}, {"permuting actors changes nothing", test_permuted_actors}, {"deterministic", test_deterministic})
+UNIT_MAIN("engine properties", {"agrees with the naive solver", test_naive},
+	{"at least the longest chain and the busiest lane", test_bounds}, {"at most one after the other", test_serial},
+	{"shorter is never slower where that is a theorem", test_shorter_is_never_slower},
+	{"full rate without contention", test_full_rate}, {"permuting actors changes nothing", test_permuted_actors},
+	{"deterministic", test_deterministic})

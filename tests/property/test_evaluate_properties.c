@@ -1,4 +1,6 @@
-/* Plans put together from pieces are the full prediction's within 1 % of the step and, but for a few, 0.1 % of memory. */
+/* Plans put together from pieces are the full prediction's within 1 % of the step and, but for a few, 0.1 % of memory.
+ */
+#include "base/array.h"
 #include "tests/property/rounds.h"
 #include "tests/random.h"
 #include "tests/unit/harness.h"
@@ -7,34 +9,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/evaluate.h"
-#include "sim/pieces.h"
+#include "sim/search/evaluate.h"
+#include "sim/search/pieces.h"
 #include "topology/machine.h"
 
 #define PLANS 200
 #define STEP_ERROR 0.01
 #define MEMORY_ERROR 0.01
-#define MEMORY_USUAL 0.001 /* but for a few, of short stages whose peak lies at another place in the schedule (of 1,600 plans 14, the worst 0.9 % off) */
+#define MEMORY_USUAL \
+	0.001 /* but for a few, of short stages whose peak lies at another place in the schedule (of 1,600 plans 14, \
+	         the worst 0.9 % off) */
 #define UNUSUAL_MOST (PLANS / 50)
 
 static const char *const systems[] = {"dgx-a100", "dgx-h100", "aws-p4d", "azure-nd-h100-v5"};
-static const char *const models[] = {"layers: 24, hidden: 4096, heads: 32, vocab: 51200, seq_len: 2048", "layers: 16, hidden: 6144, heads: 48, vocab: 51200, seq_len: 2048, tied_embeddings: false",
-                                     "layers: 16, hidden: 8192, heads: 64, kv_heads: 8, ffn_hidden: 28672, vocab: 128256, seq_len: 4096, mlp: swiglu, norm: rmsnorm, position: rope, bias: false, tied_embeddings: false"};
+static const char *const models[] = {"layers: 24, hidden: 4096, heads: 32, vocab: 51200, seq_len: 2048",
+	"layers: 16, hidden: 6144, heads: 48, vocab: 51200, seq_len: 2048, tied_embeddings: false",
+	"layers: 16, hidden: 8192, heads: 64, kv_heads: 8, ffn_hidden: 28672, vocab: 128256, seq_len: 4096, mlp: "
+	"swiglu, norm: rmsnorm, position: rope, bias: false, tied_embeddings: false"};
 static const char *const stacks[] = {"megatron-core", "pytorch-ddp", "megatron-deepspeed", "pytorch-fsdp", "nanotron"};
 
 static void random_plan(unsigned system, char *text, size_t size, int64_t *ranks)
 {
-	static const char *const schedules[] = {"gpipe", "1f1b", "interleaved", "zero_bubble"}, *const pipelined[] = {"ddp", "zero1"}, *const flat[] = {"ddp", "zero1", "zero2", "fsdp"};
-	const unsigned tensor = 1u << random_below(4), pipeline = 1u << random_below(4), data = 1u << random_below(4), schedule = pipeline > 1 ? random_below(4) : 1, micro = 1u << random_below(2);
-	const unsigned virtual = schedule == 2 ? 2 : 1, micros = pipeline * (1 + random_below(4)) * (schedule == 2 ? 1 : 1 + random_below(2));
+	static const char *const schedules[] = {"gpipe", "1f1b", "interleaved", "zero_bubble"},
+				 *const pipelined[] = {"ddp", "zero1"},
+				 *const flat[] = {"ddp", "zero1", "zero2", "fsdp"};
+	const unsigned tensor = 1u << random_below(4), pipeline = 1u << random_below(4), data = 1u << random_below(4),
+		       schedule = pipeline > 1 ? random_below(4) : 1, micro = 1u << random_below(2);
+	const unsigned virtual = schedule == 2 ? 2 : 1,
+		       micros = pipeline * (1 + random_below(4)) * (schedule == 2 ? 1 : 1 + random_below(2));
 	(void)system;
 	*ranks = (int64_t)tensor * pipeline * data;
 	snprintf(text, size,
-	         "model: {%s}\n"
-	         "train: {stack: %s, dtype: bf16, micro_batch: %u, global_batch: %u, recompute: %s}\n"
-	         "parallel: {strategy: %s, tensor: %u, sequence_parallel: %s, pipeline: %u, virtual_stages: %u, schedule: %s, overlap: %s}\n",
-	         models[random_below(3)], stacks[random_below(5)], micro, micro * data * micros, random_below(2) ? "full" : "none", data == 1 ? "none" : pipeline > 1 ? pipelined[random_below(2)] : flat[random_below(4)], tensor,
-	         tensor > 1 && random_below(2) ? "true" : "false", pipeline, virtual, schedules[schedule], data == 1 || random_below(3) ? "true" : "false");
+		"model: {%s}\n"
+		"train: {stack: %s, dtype: bf16, micro_batch: %u, global_batch: %u, recompute: %s}\n"
+		"parallel: {strategy: %s, tensor: %u, sequence_parallel: %s, pipeline: %u, virtual_stages: %u, "
+		"schedule: %s, overlap: %s}\n",
+		models[random_below(3)], stacks[random_below(5)], micro, micro * data * micros,
+		random_below(2) ? "full" : "none",
+		data == 1      ? "none"
+		: pipeline > 1 ? pipelined[random_below(2)]
+			       : flat[random_below(4)],
+		tensor, tensor > 1 && random_below(2) ? "true" : "false", pipeline, virtual, schedules[schedule],
+		data == 1 || random_below(3) ? "true" : "false");
 }
 
 static bool predicted(const struct config *c, int64_t ranks, const char *system, struct result *out, struct error *e)
@@ -74,17 +90,24 @@ static void compare(struct evaluator *v, const char *text, int64_t ranks, const 
 		CU_ASSERT_STRING_EQUAL(quick.reason, e.text);
 	} else {
 		const bool fits = quick.fits || full->memory.fits;
-		const double memory = !fits ? 0 : (double)quick.memory_B / (double)full->memory.total_B - 1, step = quick.fits ? quick.step_s / full->time.step_s - 1 : 0;
+		const double memory = !fits ? 0 : (double)quick.memory_B / (double)full->memory.total_B - 1,
+			     step = quick.fits ? quick.step_s / full->time.step_s - 1 : 0;
 		*timed += quick.fits;
 		unusual += fabs(memory) > MEMORY_USUAL;
 		if (fabs(memory) > MEMORY_ERROR || fabs(step) > STEP_ERROR || getenv("ALL"))
-			fprintf(stderr, "%s on %s, %lld ranks%s: step %.5g, predicted %.5g (%+.2f %%); memory %.5g GB, predicted %.5g (%+.3f %%)\n%s", quick.folded ? "folded" : "predicted", system, (long long)ranks, quick.fits ? "" : ", too large", quick.step_s,
-			        full->time.step_s, 100 * step, (double)quick.memory_B / 1e9, (double)full->memory.total_B / 1e9, 100 * memory, text);
+			fprintf(stderr,
+				"%s on %s, %lld ranks%s: step %.5g, predicted %.5g (%+.2f %%); memory %.5g GB, "
+				"predicted %.5g (%+.3f %%)\n%s",
+				quick.folded ? "folded" : "predicted", system, (long long)ranks,
+				quick.fits ? "" : ", too large", quick.step_s, full->time.step_s, 100 * step,
+				(double)quick.memory_B / 1e9, (double)full->memory.total_B / 1e9, 100 * memory, text);
 		CU_ASSERT_TRUE(quick.legal);
 		CU_ASSERT_TRUE(fits || (double)quick.memory_B <= (double)full->memory.total_B * (1 + MEMORY_ERROR));
 		CU_ASSERT_TRUE(fabs(memory) <= MEMORY_ERROR);
 		CU_ASSERT_TRUE(fabs(step) <= STEP_ERROR);
-		CU_ASSERT_DOUBLE_EQUAL(quick.compute_s + quick.exposed_comm_s + quick.bubble_s + quick.optimizer_s + quick.other_s, quick.step_s, 1e-9);
+		CU_ASSERT_DOUBLE_EQUAL(quick.compute_s + quick.exposed_comm_s + quick.bubble_s + quick.optimizer_s +
+					       quick.other_s,
+			quick.step_s, 1e-9);
 	}
 	free(full);
 	free(c);
@@ -94,11 +117,12 @@ static void test_plans(void)
 {
 	const int each = PLANS / rounds_of(PLANS); /* of the same plans one in so many */
 	int timed = 0, tried = 0;
-	for (unsigned s = 0; s < sizeof systems / sizeof systems[0]; s++) {
+	for (unsigned s = 0; s < COUNT(systems); s++) {
 		struct machine m;
 		struct evaluator *v = NULL;
 		struct error e = {0};
-		CU_ASSERT_EQUAL_FATAL(machine_load(systems[s], strncmp(systems[s], "node:", 5) ? 128 : 1, 0, &m, &e), ST_OK);
+		CU_ASSERT_EQUAL_FATAL(machine_load(systems[s], strncmp(systems[s], "node:", 5) ? 128 : 1, 0, &m, &e),
+			ST_OK);
 		CU_ASSERT_EQUAL_FATAL(evaluator_create(&m, &v, &e), ST_OK);
 		for (int i = 0; i < PLANS / 4; i++) {
 			char text[1024];
@@ -137,16 +161,19 @@ static void is_predicted(const char *text, int64_t nodes, int64_t ranks)
 static void test_deep_pipeline(void)
 {
 	is_predicted("model: {layers: 288, hidden: 256, heads: 4, vocab: 1024, seq_len: 256}\n"
-	             "train: {stack: megatron-core, micro_batch: 1, global_batch: 4}\n"
-	             "parallel: {strategy: none, pipeline: 144}\n", 18, 144);
+		     "train: {stack: megatron-core, micro_batch: 1, global_batch: 4}\n"
+		     "parallel: {strategy: none, pipeline: 144}\n",
+		18, 144);
 }
 
-/* Weights of more layers than there are, gathered ahead: no pieces of so many are measured, which would take minutes. */
+/* Weights of more layers than there are, gathered ahead: no pieces of so many are measured, which would take minutes.
+ */
 static void test_all_ahead(void)
 {
 	is_predicted("model: {layers: 6, hidden: 2048, heads: 16, vocab: 32000, seq_len: 1024}\n"
-	             "train: {stack: pytorch-fsdp, micro_batch: 4, global_batch: 64}\n"
-	             "parallel: {strategy: fsdp, prefetch: 10000}\n", 1, 8);
+		     "train: {stack: pytorch-fsdp, micro_batch: 4, global_batch: 64}\n"
+		     "parallel: {strategy: fsdp, prefetch: 10000}\n",
+		1, 8);
 }
 
 UNIT_MAIN("evaluate", {"plans", test_plans}, {"deep_pipeline", test_deep_pipeline}, {"all_ahead", test_all_ahead})

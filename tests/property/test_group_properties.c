@@ -1,4 +1,5 @@
-/* Random hosts, fixed seed: what must hold of routes, groups and JSON whatever the machine. Hosts are trees of PCIe with at most two CPUs, where no slower link can send bytes another way. */
+/* Random hosts, fixed seed: what must hold of routes, groups and JSON whatever the machine. Hosts are trees of PCIe
+ * with at most two CPUs, where no slower link can send bytes another way. */
 #include <math.h>
 
 #include "tests/unit/graph_rig.h"
@@ -21,7 +22,12 @@ static int32_t below(int32_t n)
 /* NVLinks are faster than PCIe of gen 3 here, so that a pair never gains by losing one. */
 static struct graph *random_host(bool with_nics)
 {
-	struct rig r = {.gpus = 2 + below(5), .cpus = 1 + below(2), .gpus_per_switch = below(4), .pcie_gen = 3, .no_peer = below(3) == 0, .cpu_model = below(2) ? "EPYC" : "E5-"};
+	struct rig r = {.gpus = 2 + below(5),
+		.cpus = 1 + below(2),
+		.gpus_per_switch = below(4),
+		.pcie_gen = 3,
+		.no_peer = below(3) == 0,
+		.cpu_model = below(2) ? "EPYC" : "E5-"};
 	if (with_nics) {
 		r.nics = 1 + below(2 * r.gpus);
 		r.nic_bits_per_s = below(2) ? 100e9 : 25e9;
@@ -33,7 +39,8 @@ static struct graph *random_host(bool with_nics)
 	for (int32_t i = 0; i < r.gpus && fabric > 1; i++)
 		for (int32_t j = i + 1; j < r.gpus; j++)
 			if (fabric == 2 || below(3))
-				rig_join(g, i, j, below(5) ? LINK_NVLINK : LINK_XGMI, fabric == 2 ? 1 : 1 + below(3), rate_nvlink(70));
+				rig_join(g, i, j, below(5) ? LINK_NVLINK : LINK_XGMI, fabric == 2 ? 1 : 1 + below(3),
+					rate_nvlink(70));
 	struct error e = {0};
 	CU_ASSERT_EQUAL_FATAL(topology_check(g, &e), ST_OK);
 	return g;
@@ -133,7 +140,8 @@ static void test_more_groups(void)
 	for (int round = 0; round < ROUNDS; round++) {
 		struct graph *g = random_host(true);
 		struct cluster *c = of_hosts(g, 1 + below(3));
-		int64_t size = 2 + below((int32_t)c->devices - 1), stride = 1 + below((int32_t)(c->devices / size)), block = size * stride, devices[32];
+		int64_t size = 2 + below((int32_t)c->devices - 1), stride = 1 + below((int32_t)(c->devices / size)),
+			block = size * stride, devices[32];
 		struct group all, one;
 		CU_ASSERT_EQUAL_FATAL(cluster_mesh_groups(c, size, stride, &all, NULL), ST_OK);
 		for (int64_t first = 0; first + block <= c->devices; first += block)
@@ -182,7 +190,8 @@ static void test_renumbering(void)
 		CU_ASSERT_DOUBLE_EQUAL(x.ring_Bps / y.ring_Bps, 1, EPS);
 		CU_ASSERT_EQUAL(x.rings, y.rings);
 		if (fabs(x.ring_Bps / y.ring_Bps - 1) > EPS)
-			fprintf(stderr, "round %d: %.6g with %d rings became %.6g with %d\n", round, x.ring_Bps, x.rings, y.ring_Bps, y.rings);
+			fprintf(stderr, "round %d: %.6g with %d rings became %.6g with %d\n", round, x.ring_Bps,
+				x.rings, y.ring_Bps, y.rings);
 		cluster_destroy(a);
 		cluster_destroy(b);
 	}
@@ -243,4 +252,6 @@ static void test_routes(void)
 	}
 }
 
-UNIT_MAIN("group properties", {"a slower link", test_slower_link}, {"a lost NVLink", test_lost_nvlink}, {"more groups", test_more_groups}, {"renumbering", test_renumbering}, {"egress", test_egress}, {"routes", test_routes})
+UNIT_MAIN("group properties", {"a slower link", test_slower_link}, {"a lost NVLink", test_lost_nvlink},
+	{"more groups", test_more_groups}, {"renumbering", test_renumbering}, {"egress", test_egress},
+	{"routes", test_routes})

@@ -1,13 +1,14 @@
-/* The search for plans on random small problems: pruned and exhaustive find the same, on any number of threads; no bound is above what it bounds; the winner's file is the winner. */
+/* The search for plans on random small problems: pruned and exhaustive find the same, on any number of threads; no
+ * bound is above what it bounds; the winner's file is the winner. */
 #include "tests/unit/harness.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/floor.h"
-#include "sim/search.h"
-#include "sim/search_space.h"
+#include "sim/search/lower_bound.h"
+#include "sim/search/search.h"
+#include "sim/search/search_space.h"
 
 #define PROBLEMS 50
 #define SAMPLES 24 /* shapes of a problem whose bounds are looked at */
@@ -22,10 +23,7 @@ static unsigned below(unsigned n) /* xorshift64 (Marsaglia 2003) */
 	return (unsigned)(state % n);
 }
 
-static const char *pick(const char *const *words, unsigned n)
-{
-	return words[below(n)];
-}
+static const char *pick(const char *const *words, unsigned n) { return words[below(n)]; }
 
 struct problem {
 	char text[1536], line[96];
@@ -44,23 +42,34 @@ static void die(const struct problem *p, const struct error *e)
 /* The memory of the smaller GPUs decides much; the fewer layers, the faster all are predicted. */
 static void random_problem(struct problem *p)
 {
-	static const char *const gpus[] = {"rtx4090 none", "a100-sxm-40 nvswitch", "h100-sxm nvswitch", "v100-sxm-16 nvswitch"}, *const stacks[] = {"pytorch-ddp", "pytorch-fsdp", "megatron-core", "deepspeed"};
-	static const char *const strategies[] = {"ddp", "zero1", "zero2", "fsdp"}, *const recomputes[] = {"none", "full"}, *const attentions[] = {"flash", "flash", "flash", "naive"};
-	const unsigned per_node = 1u << below(3), nodes = per_node == 1 ? 1 + below(2) : 1, heads = 8u << below(3), layers = 2 + below(3);
+	static const char *const gpus[] = {"rtx4090 none", "a100-sxm-40 nvswitch", "h100-sxm nvswitch",
+		"v100-sxm-16 nvswitch"},
+				 *const stacks[] = {"pytorch-ddp", "pytorch-fsdp", "megatron-core", "deepspeed"};
+	static const char *const strategies[] = {"ddp", "zero1", "zero2", "fsdp"},
+				 *const recomputes[] = {"none", "full"},
+				 *const attentions[] = {"flash", "flash", "flash", "naive"};
+	const unsigned per_node = 1u << below(3), nodes = per_node == 1 ? 1 + below(2) : 1, heads = 8u << below(3),
+		       layers = 2 + below(3);
 	struct error e = {0};
 	/* what makes the larger problems large; held keys are a part of the search as well */
-	static const uint32_t holds[] = {1u << PLAN_SCHEDULE | 1u << PLAN_RECOMPUTE, 1u << PLAN_SCHEDULE | 1u << PLAN_STRATEGY, 1u << PLAN_PIPELINE, 1u << PLAN_MICRO_BATCH | 1u << PLAN_TENSOR, 1u << PLAN_STRATEGY | 1u << PLAN_OVERLAP};
+	static const uint32_t holds[] = {1u << PLAN_SCHEDULE | 1u << PLAN_RECOMPUTE,
+		1u << PLAN_SCHEDULE | 1u << PLAN_STRATEGY, 1u << PLAN_PIPELINE,
+		1u << PLAN_MICRO_BATCH | 1u << PLAN_TENSOR, 1u << PLAN_STRATEGY | 1u << PLAN_OVERLAP};
 	p->ranks = (int64_t)per_node * nodes;
 	p->held = p->ranks > 1 ? holds[below(5)] : 0;
 	snprintf(p->line, sizeof p->line, "gpu:%u %s nic:1x100Gb/s", per_node, pick(gpus, 4));
 	snprintf(p->text, sizeof p->text,
-	         "model: {layers: %u, hidden: %u, heads: %u, vocab: %u, seq_len: %u, tied_embeddings: %s, mlp: %s, position: rope}\n"
-	         "train: {stack: %s, dtype: %s, micro_batch: 1, global_batch: %lld, recompute: %s, attention: %s}\n"
-	         "parallel: {strategy: %s}\n"
-	         "cluster: {system: \"%s\", nodes: %u}\n",
-	         layers, 128 * heads, heads, 1024 * (8 + below(24)), 1024u << below(2), below(2) ? "true" : "false", below(2) ? "swiglu" : "gelu", pick(stacks, 4), strstr(p->line, "v100") ? "fp16" : "bf16",
-	         (long long)p->ranks * (1 + below(2)), pick(recomputes, 2), pick(attentions, 4), pick(strategies, 4), p->line, nodes);
-	if (config_parse(p->text, strlen(p->text), "problem", NULL, 0, &p->config, &e) || machine_load(p->line, nodes, 0, &p->machine, &e))
+		"model: {layers: %u, hidden: %u, heads: %u, vocab: %u, seq_len: %u, tied_embeddings: %s, mlp: %s, "
+		"position: rope}\n"
+		"train: {stack: %s, dtype: %s, micro_batch: 1, global_batch: %lld, recompute: %s, attention: %s}\n"
+		"parallel: {strategy: %s}\n"
+		"cluster: {system: \"%s\", nodes: %u}\n",
+		layers, 128 * heads, heads, 1024 * (8 + below(24)), 1024u << below(2), below(2) ? "true" : "false",
+		below(2) ? "swiglu" : "gelu", pick(stacks, 4), strstr(p->line, "v100") ? "fp16" : "bf16",
+		(long long)p->ranks * (1 + below(2)), pick(recomputes, 2), pick(attentions, 4), pick(strategies, 4),
+		p->line, nodes);
+	if (config_parse(p->text, strlen(p->text), "problem", NULL, 0, &p->config, &e) ||
+		machine_load(p->line, nodes, 0, &p->machine, &e))
 		die(p, &e);
 	p->config.node_ranks = p->machine.devices_per_node;
 }
@@ -71,12 +80,14 @@ static void same(const struct problem *p, const struct search_result *a, const s
 	const unsigned before = CU_get_number_of_failures();
 	CU_ASSERT_EQUAL(a->n_best, b->n_best);
 	for (size_t i = 0; i < a->n_best && i < b->n_best; i++) {
-		CU_ASSERT_STRING_EQUAL(plan_words(&a->best[i].config, words[0]), plan_words(&b->best[i].config, words[1]));
+		CU_ASSERT_STRING_EQUAL(plan_words(&a->best[i].config, words[0]),
+			plan_words(&b->best[i].config, words[1]));
 		CU_ASSERT_EQUAL(a->best[i].full.time.step_s, b->best[i].full.time.step_s);
 	}
 	CU_ASSERT_EQUAL(a->front.n, b->front.n);
 	for (size_t i = 0; i < a->front.n && i < b->front.n; i++)
-		CU_ASSERT_TRUE(a->front.at[i].step_s == b->front.at[i].step_s && a->front.at[i].memory_B == b->front.at[i].memory_B);
+		CU_ASSERT_TRUE(a->front.at[i].step_s == b->front.at[i].step_s &&
+			       a->front.at[i].memory_B == b->front.at[i].memory_B);
 	CU_ASSERT_EQUAL(a->has_least, b->has_least);
 	CU_ASSERT_EQUAL(a->counts.plans, b->counts.plans);
 	if (CU_get_number_of_failures() > before)
@@ -108,7 +119,8 @@ static void check_file(const struct problem *p, const struct search_plan *best)
 	if (config_parse(text, len, "winner", NULL, 0, c, &e))
 		die(p, &e);
 	c->node_ranks = p->machine.devices_per_node;
-	if (config_resolve(c, p->ranks, &e) || program_build(c, &program, &e) || predict(program, &p->machine, &r, &t, &e))
+	if (config_resolve(c, p->ranks, &e) || program_build(c, &program, &e) ||
+		predict(program, &p->machine, &r, &t, &e))
 		die(p, &e);
 	CU_ASSERT_EQUAL(r.time.step_s, best->full.time.step_s);
 	CU_ASSERT_EQUAL(r.memory.total_B, best->full.memory.total_B);
@@ -143,7 +155,8 @@ static void test_pruned(void)
 			search_free(&one);
 		}
 		if (quick.n_best > 0) {
-			CU_ASSERT_TRUE((double)quick.best[0].full.memory.total_B <= quick.memory_share * (double)quick.best[0].full.memory.capacity_B);
+			CU_ASSERT_TRUE((double)quick.best[0].full.memory.total_B <=
+				       quick.memory_share * (double)quick.best[0].full.memory.capacity_B);
 			roomy += quick.memory_share < 1;
 			check_file(p, &quick.best[0]);
 		}
@@ -151,17 +164,19 @@ static void test_pruned(void)
 		search_free(&all);
 		machine_free(&p->machine);
 	}
-	printf("(%lld plans, %lld pruned; nothing fits %lld times) ", (long long)plans, (long long)pruned, (long long)none);
+	printf("(%lld plans, %lld pruned; nothing fits %lld times) ", (long long)plans, (long long)pruned,
+		(long long)none);
 	CU_ASSERT_TRUE(pruned > 0 && none < PROBLEMS / 2 && roomy > PROBLEMS / 2);
 	free(p);
 }
 
-static void check_floor(const struct problem *p, struct search_space *s, struct floors *floors, struct evaluator *v, int *bounded, double *tightest)
+static void check_lower_bound(const struct problem *p, struct search_space *s, struct lower_bounds *bounds,
+	struct evaluator *v, int *bounded, double *tightest)
 {
 	struct variant variants[VARIANTS_MAX];
 	struct config *c = malloc(sizeof *c);
 	struct evaluation x;
-	struct plan_floor floor;
+	struct plan_lower_bound bound;
 	struct error e = {0};
 	const struct shape *shape = &s->shapes.at[below((unsigned)s->shapes.n)];
 	const size_t n = search_variants(s, shape, variants);
@@ -169,15 +184,16 @@ static void check_floor(const struct problem *p, struct search_space *s, struct 
 	if (evaluate_plan(v, c, p->ranks, &x, &e))
 		die(p, &e);
 	if (x.fits) {
-		if (config_resolve(c, p->ranks, &e) || floor_of(floors, c, &floor, &e))
+		if (config_resolve(c, p->ranks, &e) || lower_bound_of(bounds, c, &bound, &e))
 			die(p, &e);
-		CU_ASSERT_TRUE(floor.step_s > 0 && floor.step_s <= x.step_s * (1 + 1e-9));
-		CU_ASSERT_TRUE(floor.memory_B > 0 && floor.memory_B <= (double)x.memory_B);
-		if (floor.step_s > x.step_s * (1 + 1e-9) || floor.memory_B > (double)x.memory_B) {
+		CU_ASSERT_TRUE(bound.step_s > 0 && bound.step_s <= x.step_s * (1 + 1e-9));
+		CU_ASSERT_TRUE(bound.memory_B > 0 && bound.memory_B <= (double)x.memory_B);
+		if (bound.step_s > x.step_s * (1 + 1e-9) || bound.memory_B > (double)x.memory_B) {
 			char words[PLAN_WORDS];
-			fprintf(stderr, "%s%s: %.6g s of %.6g, %.6g B of %.6g\n", p->text, plan_words(c, words), floor.step_s, x.step_s, floor.memory_B, (double)x.memory_B);
+			fprintf(stderr, "%s%s: %.6g s of %.6g, %.6g B of %.6g\n", p->text, plan_words(c, words),
+				bound.step_s, x.step_s, bound.memory_B, (double)x.memory_B);
 		}
-		*tightest = fmax(*tightest, floor.step_s / x.step_s);
+		*tightest = fmax(*tightest, bound.step_s / x.step_s);
 		++*bounded;
 	}
 	free(c);
@@ -186,27 +202,33 @@ static void check_floor(const struct problem *p, struct search_space *s, struct 
 /* Of a model whose plans are put together from pieces. */
 static void test_large_floors(void)
 {
-	static const char *const models[] = {"llama3-70b", "gpt3-175b, vocab_padding: 128", "llama3-8b"}, *const stacks[] = {"megatron-core", "megatron-deepspeed", "pytorch-fsdp"};
+	static const char *const models[] = {"llama3-70b", "gpt3-175b, vocab_padding: 128", "llama3-8b"},
+				 *const stacks[] = {"megatron-core", "megatron-deepspeed", "pytorch-fsdp"};
 	int bounded = 0;
 	double tightest = 0;
 	struct problem *p = malloc(sizeof *p);
 	struct search_space *s = malloc(sizeof *s);
 	CU_ASSERT_TRUE_FATAL(p && s);
 	for (int i = 0; i < 3; i++) {
-		struct floors *floors = NULL;
+		struct lower_bounds *bounds = NULL;
 		struct evaluator *v = NULL;
 		struct error e = {0};
 		p->ranks = 128;
-		snprintf(p->text, sizeof p->text, "model: {preset: %s}\ntrain: {stack: %s, dtype: bf16, global_batch: 256, micro_batch: 1}\nparallel: {strategy: zero1, bucket_mb: 25, schedule: 1f1b}\n", models[i], stacks[i]);
-		if (config_parse(p->text, strlen(p->text), "large", NULL, 0, &p->config, &e) || machine_load("dgx-h100", p->ranks / 8, 0, &p->machine, &e))
+		snprintf(p->text, sizeof p->text,
+			"model: {preset: %s}\ntrain: {stack: %s, dtype: bf16, global_batch: 256, micro_batch: 1}\n"
+			"parallel: {strategy: zero1, bucket_mb: 25, schedule: 1f1b}\n",
+			models[i], stacks[i]);
+		if (config_parse(p->text, strlen(p->text), "large", NULL, 0, &p->config, &e) ||
+			machine_load("dgx-h100", p->ranks / 8, 0, &p->machine, &e))
 			die(p, &e);
 		p->config.node_ranks = p->machine.devices_per_node;
-		if (search_space_create(&p->config, p->ranks, 1u << PLAN_BUCKET_MB | 1u << PLAN_SCHEDULE, s, &e) || floors_create(&p->machine, &floors, &e) || evaluator_create(&p->machine, &v, &e))
+		if (search_space_create(&p->config, p->ranks, 1u << PLAN_BUCKET_MB | 1u << PLAN_SCHEDULE, s, &e) ||
+			lower_bounds_create(&p->machine, &bounds, &e) || evaluator_create(&p->machine, &v, &e))
 			die(p, &e);
 		for (int k = 0; k < 150 && s->shapes.n; k++)
-			check_floor(p, s, floors, v, &bounded, &tightest);
+			check_lower_bound(p, s, bounds, v, &bounded, &tightest);
 		evaluator_destroy(v);
-		floors_destroy(floors);
+		lower_bounds_destroy(bounds);
 		search_space_free(s);
 		machine_free(&p->machine);
 	}
@@ -224,16 +246,17 @@ static void test_floors(void)
 	struct search_space *s = malloc(sizeof *s);
 	CU_ASSERT_TRUE_FATAL(p && s);
 	for (int i = 0; i < PROBLEMS; i++) {
-		struct floors *floors = NULL;
+		struct lower_bounds *bounds = NULL;
 		struct evaluator *v = NULL;
 		struct error e = {0};
 		random_problem(p);
-		if (search_space_create(&p->config, p->ranks, 0, s, &e) || floors_create(&p->machine, &floors, &e) || evaluator_create(&p->machine, &v, &e))
+		if (search_space_create(&p->config, p->ranks, 0, s, &e) ||
+			lower_bounds_create(&p->machine, &bounds, &e) || evaluator_create(&p->machine, &v, &e))
 			die(p, &e);
 		for (int k = 0; k < SAMPLES && s->shapes.n; k++)
-			check_floor(p, s, floors, v, &bounded, &tightest);
+			check_lower_bound(p, s, bounds, v, &bounded, &tightest);
 		evaluator_destroy(v);
-		floors_destroy(floors);
+		lower_bounds_destroy(bounds);
 		search_space_free(s);
 		machine_free(&p->machine);
 	}
@@ -243,10 +266,11 @@ static void test_floors(void)
 	free(p);
 }
 
-/* Tried where the config has it: the head is on the first stage, and gradients of weights are put off. */
+/* Tried where the config has it: the head is on the first stage, and gradients of weights are deferred. */
 static void test_zbv(void)
 {
-	static const char *const lines[] = {"gpu:4 rtx4090 none", "gpu:4 a100-sxm-40 nvswitch", "gpu:2 v100-sxm-16 nvswitch"};
+	static const char *const lines[] = {"gpu:4 rtx4090 none", "gpu:4 a100-sxm-40 nvswitch",
+		"gpu:2 v100-sxm-16 nvswitch"};
 	int bounded = 0, chosen = 0;
 	double tightest = 0;
 	struct problem *p = malloc(sizeof *p);
@@ -254,27 +278,31 @@ static void test_zbv(void)
 	CU_ASSERT_TRUE_FATAL(p && s);
 	for (int i = 0; i < 3; i++) {
 		struct search_result quick, all;
-		struct floors *floors = NULL;
+		struct lower_bounds *bounds = NULL;
 		struct evaluator *v = NULL;
 		struct error e = {0};
 		snprintf(p->text, sizeof p->text,
-		         "model: {layers: %u, hidden: 1024, heads: 8, vocab: %u, seq_len: 1024}\ntrain: {stack: megatron-core, dtype: %s, micro_batch: 1, global_batch: %u}\nparallel: {strategy: zero1, pipeline: 2, schedule: zbv}\n",
-		         8u, 1024 * (8 + below(24)), i == 2 ? "fp16" : "bf16", 2u << below(5));
+			"model: {layers: %u, hidden: 1024, heads: 8, vocab: %u, seq_len: 1024}\n"
+			"train: {stack: megatron-core, dtype: %s, micro_batch: 1, global_batch: %u}\n"
+			"parallel: {strategy: zero1, pipeline: 2, schedule: zbv}\n",
+			8u, 1024 * (8 + below(24)), i == 2 ? "fp16" : "bf16", 2u << below(5));
 		p->held = 1u << PLAN_SCHEDULE | 1u << PLAN_RECOMPUTE | 1u << PLAN_TENSOR;
-		if (config_parse(p->text, strlen(p->text), "zbv", NULL, 0, &p->config, &e) || machine_load(lines[i], 1, 0, &p->machine, &e))
+		if (config_parse(p->text, strlen(p->text), "zbv", NULL, 0, &p->config, &e) ||
+			machine_load(lines[i], 1, 0, &p->machine, &e))
 			die(p, &e);
 		p->ranks = p->config.node_ranks = p->machine.devices_per_node;
 		find(p, false, 2, &quick);
 		find(p, true, 2, &all);
 		same(p, &quick, &all);
-		if (search_space_create(&p->config, p->ranks, p->held | 1u << PLAN_PIPELINE, s, &e) || floors_create(&p->machine, &floors, &e) || evaluator_create(&p->machine, &v, &e))
+		if (search_space_create(&p->config, p->ranks, p->held | 1u << PLAN_PIPELINE, s, &e) ||
+			lower_bounds_create(&p->machine, &bounds, &e) || evaluator_create(&p->machine, &v, &e))
 			die(p, &e);
 		for (int k = 0; k < 10 * SAMPLES && s->shapes.n; k++)
-			check_floor(p, s, floors, v, &bounded, &tightest);
+			check_lower_bound(p, s, bounds, v, &bounded, &tightest);
 		for (size_t k = 0; k < all.n_best; k++)
 			chosen += all.best[k].config.parallel.schedule == SCHED_ZBV;
 		evaluator_destroy(v);
-		floors_destroy(floors);
+		lower_bounds_destroy(bounds);
 		search_space_free(s);
 		search_free(&quick);
 		search_free(&all);
@@ -286,4 +314,5 @@ static void test_zbv(void)
 	free(p);
 }
 
-UNIT_MAIN("search", {"no bound is above what it bounds", test_floors}, {"nor of large models", test_large_floors}, {"pruned and exhaustive agree", test_pruned}, {"zbv", test_zbv})
+UNIT_MAIN("search", {"no bound is above what it bounds", test_floors}, {"nor of large models", test_large_floors},
+	{"pruned and exhaustive agree", test_pruned}, {"zbv", test_zbv})

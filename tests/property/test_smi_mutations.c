@@ -1,5 +1,7 @@
-/* Random matrices of link words, printed in the many ways in which people paste them, then damaged, fixed seed. Printed alone, a matrix must be read exactly; damaged, every word that the reader gives must be the
- * true one: it may leave words out, or refuse, but never be wrong. Damage is undone by nothing but the text itself: both halves of the matrix are there unless rows are taken out whole. */
+/* Random matrices of link words, printed in the many ways in which people paste them, then damaged, fixed seed. Printed
+ * alone, a matrix must be read exactly; damaged, every word that the reader gives must be the true one: it may leave
+ * words out, or refuse, but never be wrong. Damage is undone by nothing but the text itself: both halves of the matrix
+ * are there unless rows are taken out whole. */
 #include "tests/property/rounds.h"
 #include "tests/unit/harness.h"
 
@@ -76,7 +78,11 @@ static struct truth random_truth(void)
 	uint32_t links = below(3) ? 1 + below(18) : 0;
 	t.n = t.gpus + nics;
 	for (size_t i = 0; i < t.n; i++)
-		snprintf(t.key[i], sizeof t.key[i], i < t.gpus ? "GPU%zu" : t.named ? "mlx5_%zu" : "NIC%zu", i < t.gpus ? i + first : i - t.gpus);
+		snprintf(t.key[i], sizeof t.key[i],
+			i < t.gpus ? "GPU%zu"
+			: t.named  ? "mlx5_%zu"
+				   : "NIC%zu",
+			i < t.gpus ? i + first : i - t.gpus);
 	for (size_t i = 0; i < t.n; i++) {
 		strcpy(t.word[i][i], "X");
 		for (size_t k = 0; k < i; k++) {
@@ -94,11 +100,21 @@ static struct truth random_truth(void)
 
 static struct format random_format(void)
 {
-	static const char *const prefixes[] = {"", "", "", "    ", "# ", "> ", "// ", " * ", "notes.txt:", "log/a.txt:# ", "node07: ", "+", "gpu017: ", "GPU1  | ", "Nov  3 17:20:01 gpu04 sh[811]: ", "{\"node\":\"gpu3\"} "};
+	static const char *const prefixes[] = {"", "", "", "    ", "# ", "> ", "// ", " * ",
+		"notes.txt:", "log/a.txt:# ", "node07: ", "+", "gpu017: ", "GPU1  | ",
+		"Nov  3 17:20:01 gpu04 sh[811]: ", "{\"node\":\"gpu3\"} "};
 	static const char *const escapes[] = {"", "", "\x1b", "\\u001b", "^["};
-	struct format f = {
-		.gap = (int)below(5), .cpu = below(2), .legend = below(2), .glue = below(4) == 0, .shuffle = below(6) == 0, .no_header = below(12) == 0, .wrap = below(5) == 0, .prefix = prefixes[below(16)],
-		.escape = escapes[below(5)], .newline = below(4) ? "\n" : "\r\n", .width = 60 + below(60)};
+	struct format f = {.gap = (int)below(5),
+		.cpu = below(2),
+		.legend = below(2),
+		.glue = below(4) == 0,
+		.shuffle = below(6) == 0,
+		.no_header = below(12) == 0,
+		.wrap = below(5) == 0,
+		.prefix = prefixes[below(16)],
+		.escape = escapes[below(5)],
+		.newline = below(4) ? "\n" : "\r\n",
+		.width = 60 + below(60)};
 	f.numa = f.cpu && below(2);
 	f.gpu_numa = f.numa && below(2);
 	if (f.wrap) {
@@ -144,7 +160,8 @@ static void print_row(struct text *t, const struct truth *truth, const struct fo
 	for (size_t k = 0; k < truth->n; k++) {
 		bool gap = !(f->glue && k > 0 && i != order[k] && below(10) == 0);
 		char x[8];
-		snprintf(x, sizeof x, i == order[k] && f->gap != 1 && below(3) ? " X " : "%s", truth->word[i][order[k]]);
+		snprintf(x, sizeof x, i == order[k] && f->gap != 1 && below(3) ? " X " : "%s",
+			truth->word[i][order[k]]);
 		cell(t, f, x, k + 1, gap);
 	}
 	if (i < truth->gpus)
@@ -204,7 +221,8 @@ static void print_all(struct text *t, const struct truth *truth, const struct fo
 		wrap(t, f->width);
 	if (!f->legend)
 		return;
-	put(t, "\nLegend:\n\n  X    = Self\n  NV#  = Connection traversing a bonded set of # NVLinks\n\nNIC Legend:\n\n");
+	put(t, "\nLegend:\n\n  X    = Self\n  NV#  = Connection traversing a bonded set of # NVLinks\n\nNIC Legend:\n"
+	       "\n");
 	for (size_t i = truth->gpus; i < truth->n && !truth->named; i++)
 		put(t, "  %s: mlx5_%zu\n", truth->key[i], i - truth->gpus + 1);
 }
@@ -255,7 +273,8 @@ static void glue_labels(struct text *t)
 static void surplus(struct text *t)
 {
 	for (size_t i = 0; i < t->n; i++)
-		if ((t->at[i] == '\n' || t->at[i] == '\r') && i > 0 && t->at[i - 1] >= '0' && t->at[i - 1] <= '9' && below(3) == 0) {
+		if ((t->at[i] == '\n' || t->at[i] == '\r') && i > 0 && t->at[i - 1] >= '0' && t->at[i - 1] <= '9' &&
+			below(3) == 0) {
 			insert(t, i, "\t7", 2);
 			i += 2;
 		}
@@ -263,7 +282,8 @@ static void surplus(struct text *t)
 
 static void damage(struct text *t)
 {
-	static const char *const words[] = {"SYS", "\tNV12\t", "X", " NODE ", "PI", "#", "\n", "0-7", "\t", "...", "12"};
+	static const char *const words[] = {"SYS", "\tNV12\t", "X", " NODE ", "PI", "#", "\n", "0-7", "\t", "...",
+		"12"};
 	char copy[512];
 	size_t at = below((uint32_t)t->n), start = at, end = at;
 	const char *word = words[below(11)];
@@ -273,12 +293,8 @@ static void damage(struct text *t)
 		end++;
 	end += end < t->n;
 	switch (below(11)) {
-	case 0: /* a line away */
-		cut(t, start, end - start);
-		break;
-	case 1: /* a character away */
-		cut(t, at, 1);
-		break;
+	case 0: /* a line away */ cut(t, start, end - start); break;
+	case 1: /* a character away */ cut(t, at, 1); break;
 	case 2: /* a line twice */
 		if (end - start < sizeof copy) {
 			memcpy(copy, t->at + start, end - start);
@@ -292,24 +308,12 @@ static void damage(struct text *t)
 			end++;
 		cut(t, start, end - start);
 		break;
-	case 4: /* a line broken */
-		insert(t, at, "\n", 1);
-		break;
-	case 5:
-		insert(t, at, word, strlen(word));
-		break;
-	case 6:
-		cut_right(t, 10 + below(120));
-		break;
-	case 7:
-		glue_labels(t);
-		break;
-	case 8:
-		surplus(t);
-		break;
-	case 9: /* a sentence before it */
-		insert(t, 0, "GPU2 is slow on gpu04\n", 22);
-		break;
+	case 4: /* a line broken */ insert(t, at, "\n", 1); break;
+	case 5: insert(t, at, word, strlen(word)); break;
+	case 6: cut_right(t, 10 + below(120)); break;
+	case 7: glue_labels(t); break;
+	case 8: surplus(t); break;
+	case 9: /* a sentence before it */ insert(t, 0, "GPU2 is slow on gpu04\n", 22); break;
 	default: /* the end away, at a line */
 		if (start > 0)
 			cut(t, start, t->n - start);
@@ -339,7 +343,8 @@ static const char *compare(const struct graph *g, const struct truth *truth, boo
 		return "another number of devices";
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < n; k++) {
-			long a = true_index(truth, &g->vertex.at[graph_entry(g, i)]), b = true_index(truth, &g->vertex.at[graph_entry(g, k)]);
+			long a = true_index(truth, &g->vertex.at[graph_entry(g, i)]),
+			     b = true_index(truth, &g->vertex.at[graph_entry(g, k)]);
 			const char *word = g->words[i * n + k];
 			if (a < 0 || b < 0) {
 				if (whole)

@@ -1,13 +1,14 @@
-/* Random synthetic lines: valid ones become valid graphs of what they say, and damaged ones are refused in one line, or are valid lines themselves. */
+/* Random synthetic lines: valid ones become valid graphs of what they say, and damaged ones are refused in one line, or
+ * are valid lines themselves. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/paths.h"
 #include "tests/unit/harness.h"
 #include "topology/machine.h"
 #include "topology/catalogue/system.h"
 
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
 #define LINE 256
 
 static uint64_t state = 0x9e3779b97f4a7c15u;
@@ -73,7 +74,8 @@ static struct wish make_wish(void)
 	if (between(0, 1))
 		snprintf(word[n++], 48, "cpu:%d", (int)(w.sockets = between(1, 8)));
 	if (between(0, 1))
-		snprintf(word[n++], 48, "nic:%dx%d%s", (int)(w.nics = between(1, 16)), (int)between(10, 800), between(0, 1) ? "Gb" : "Gb/s");
+		snprintf(word[n++], 48, "nic:%dx%d%s", (int)(w.nics = between(1, 16)), (int)between(10, 800),
+			between(0, 1) ? "Gb" : "Gb/s");
 	if (between(0, 1) && devices[d].gen) {
 		w.gen = (int32_t)between(1, devices[d].gen);
 		w.lanes = between(0, 1) ? 8 : 0;
@@ -84,7 +86,8 @@ static struct wish make_wish(void)
 		snprintf(word[n++], 48, "%s", devices[d].fabrics[fabric]);
 	shuffle(word, n);
 	for (size_t i = 0; i < n; i++)
-		snprintf(w.line + strlen(w.line), sizeof w.line - strlen(w.line), "%s%s", i ? (between(0, 3) ? " " : " \t ") : "", word[i]);
+		snprintf(w.line + strlen(w.line), sizeof w.line - strlen(w.line), "%s%s",
+			i ? (between(0, 3) ? " " : " \t ") : "", word[i]);
 	return w;
 }
 
@@ -145,20 +148,15 @@ static void damage(char *line)
 	size_t len = strlen(line), at = (size_t)between(0, (int64_t)len - 1);
 	char other = letters[between(0, (int64_t)sizeof letters - 2)];
 	switch (between(0, 3)) {
-	case 0:
-		line[at] = other;
-		break;
-	case 1:
-		memmove(line + at, line + at + 1, len - at);
-		break;
+	case 0: line[at] = other; break;
+	case 1: memmove(line + at, line + at + 1, len - at); break;
 	case 2:
 		if (len + 1 < LINE) {
 			memmove(line + at + 1, line + at, len - at + 1);
 			line[at] = other;
 		}
 		break;
-	default:
-		line[at] = '\0';
+	default: line[at] = '\0';
 	}
 }
 
@@ -197,4 +195,5 @@ static void test_every_gpu(void)
 	path_names_free(names, n);
 }
 
-UNIT_MAIN("synthetic lines", {"valid lines", test_valid}, {"damaged lines", test_damaged}, {"every GPU", test_every_gpu})
+UNIT_MAIN("synthetic lines", {"valid lines", test_valid}, {"damaged lines", test_damaged},
+	{"every GPU", test_every_gpu})

@@ -1,6 +1,8 @@
-/* Out of memory: each allocation of an operation fails once, in turn; every time the operation must report it and leave nothing behind.
+/* Out of memory: each allocation of an operation fails once, in turn; every time the operation must report it and leave
+ * nothing behind.
  *
- * The program's own malloc counts and fails. AddressSanitizer and valgrind bring theirs, which wins: then there is nothing to test and the suite says so. */
+ * The program's own malloc counts and fails. AddressSanitizer and valgrind bring theirs, which wins: then there is
+ * nothing to test and the suite says so. */
 #ifndef STEPSIM_TESTS_UNIT_FAILING_MALLOC_H
 #define STEPSIM_TESTS_UNIT_FAILING_MALLOC_H
 
@@ -38,15 +40,9 @@ static void *counted(void *p)
 	return p;
 }
 
-void *malloc(size_t size)
-{
-	return fails() ? NULL : counted(__libc_malloc(size));
-}
+void *malloc(size_t size) { return fails() ? NULL : counted(__libc_malloc(size)); }
 
-void *calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : counted(__libc_calloc(n, size));
-}
+void *calloc(size_t n, size_t size) { return fails() ? NULL : counted(__libc_calloc(n, size)); }
 
 void *realloc(void *p, size_t size)
 {
@@ -65,7 +61,8 @@ void free(void *p)
 
 #endif
 
-/* Runs `operation` with its 1st, 2nd, ... allocation failing, until it needs no more of them. `contexts`: callers of what fails put words before "out of memory"; else the text begins with it. */
+/* Runs `operation` with its 1st, 2nd, ... allocation failing, until it needs no more of them. `contexts`: callers of
+ * what fails put words before "out of memory"; else the text begins with it. */
 static inline void fail_each(enum status (*operation)(struct error *e), long at_least, bool contexts)
 {
 	long failures = 0;

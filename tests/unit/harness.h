@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/array.h"
+
 struct unit_test {
 	const char *name;
 	void (*run)(void);
@@ -34,11 +36,11 @@ static int unit_main(const char *suite_name, const struct unit_test *tests, size
 	return failed ? 1 : 0;
 }
 
-#define UNIT_MAIN(suite, ...)                                                              \
-	int main(void)                                                                     \
-	{                                                                                  \
-		static const struct unit_test tests[] = {__VA_ARGS__};                     \
-		return unit_main(suite, tests, sizeof tests / sizeof tests[0]);            \
+#define UNIT_MAIN(suite, ...) \
+	int main(void) \
+	{ \
+		static const struct unit_test tests[] = {__VA_ARGS__}; \
+		return unit_main(suite, tests, COUNT(tests)); \
 	}
 
 #endif

@@ -1,11 +1,12 @@
-/* A kernel of the host device against the reference: one and three threads, guards around each buffer and the scratch, the same bytes twice. */
+/* A kernel of the host device against the reference: one and three threads, guards around each buffer and the scratch,
+ * the same bytes twice. */
 #ifndef STEPSIM_TESTS_UNIT_KERNEL_CHECK_H
 #define STEPSIM_TESTS_UNIT_KERNEL_CHECK_H
 
 #include "tests/unit/harness.h"
 #include "tests/unit/kernel_rig.h"
 
-#define SUMS 5e-6  /* sums of fp32 products, exponentials */
+#define SUMS 5e-6   /* sums of fp32 products, exponentials */
 #define ROUNDS 1e-6 /* a few roundings */
 
 static inline char *copy_of(const struct rig *r, int a)
@@ -20,17 +21,20 @@ static inline void check_guards(const char *block, size_t bytes, const char *wha
 {
 	size_t wrong = 0;
 	for (size_t i = 0; i < GUARD_B; i++)
-		wrong += (unsigned char)block[i] != GUARD_BYTE || (unsigned char)block[GUARD_B + bytes + i] != GUARD_BYTE;
+		wrong += (unsigned char)block[i] != GUARD_BYTE ||
+		         (unsigned char)block[GUARD_B + bytes + i] != GUARD_BYTE;
 	if (wrong)
 		fprintf(stderr, "%s: written outside the buffer\n", what);
 	CU_ASSERT_EQUAL(wrong, 0);
 }
 
-/* Unchanged where the op only reads; where it writes, within `tolerance` of the reference, relative to the buffer's largest value, at least to r->terms. */
-static inline void check_argument(const struct rig *r, int a, const char *block, const char *before, double tolerance, int threads)
+/* Unchanged where the op only reads; where it writes, within `tolerance` of the reference, relative to the buffer's
+ * largest value, at least to r->terms. */
+static inline void check_argument(const struct rig *r, int a, const char *block, const char *before, double tolerance,
+	int threads)
 {
 	const struct op_kind_info *info = op_kind_info(r->op.kind);
-	check_guards(block, r->n[a] * 4, info->arg_name[a]);
+	check_guards(block, r->n[a] * 4, info->arg[a].name);
 	if (!(op_access(&r->op, a) & ACC_W) || r->is_int[a]) {
 		if (r->op.kind != OP_COPY)
 			CU_ASSERT_EQUAL(memcmp(block, before, 2 * GUARD_B + r->n[a] * 4), 0);
@@ -43,10 +47,13 @@ static inline void check_argument(const struct rig *r, int a, const char *block,
 		if (isfinite(y[i]))
 			largest = fmax(largest, fabs(y[i]));
 	for (size_t i = 0; i < r->n[a]; i++) {
-		bool same = isfinite(y[i]) ? fabs((double)x[i] - y[i]) <= tolerance * largest : isnan(y[i]) ? isnan(x[i]) : (double)x[i] == y[i];
+		bool same = isfinite(y[i]) ? fabs((double)x[i] - y[i]) <= tolerance * largest
+		            : isnan(y[i])  ? isnan(x[i])
+		                           : (double)x[i] == y[i];
 		if (same)
 			continue;
-		fprintf(stderr, "%s flags %x, %d threads: %s[%zu] is %.9g, the reference says %.9g\n", info->name, r->op.flags, threads, info->arg_name[a], i, (double)x[i], y[i]);
+		fprintf(stderr, "%s flags %x, %d threads: %s[%zu] is %.9g, the reference says %.9g\n", info->name,
+			r->op.flags, threads, info->arg[a].name, i, (double)x[i], y[i]);
 		CU_FAIL("differs from the reference");
 		return;
 	}

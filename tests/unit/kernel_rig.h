@@ -1,4 +1,5 @@
-/* An op with its arguments, twice: fp32 for a kernel and double for the reference, filled alike. Guards of known bytes stand before and behind each fp32 buffer. */
+/* An op with its arguments, twice: fp32 for a kernel and double for the reference, filled alike. Guards of known bytes
+ * stand before and behind each fp32 buffer. */
 #ifndef STEPSIM_TESTS_UNIT_KERNEL_RIG_H
 #define STEPSIM_TESTS_UNIT_KERNEL_RIG_H
 
@@ -18,9 +19,10 @@ struct rig {
 	struct op op;
 	struct host_env env; /* without pool and scratch */
 	int n_args;
-	double terms; /* size of the terms that results are sums of: what rounding errors are relative to where the terms cancel. 1, as the arguments; 0: that of the results */
+	double terms; /* size of the terms that results are sums of: what rounding errors are relative to where the
+	                 terms cancel. 1, as the arguments; 0: that of the results */
 	bool is_int[OP_MAX_ARGS], absent[OP_MAX_ARGS];
-	size_t n[OP_MAX_ARGS]; /* elements */
+	size_t n[OP_MAX_ARGS];    /* elements */
 	void *block[OP_MAX_ARGS]; /* guard, fp32 or int32 elements, guard */
 	void *fast[OP_MAX_ARGS];  /* inside block; NULL: absent */
 	void *ref[OP_MAX_ARGS];   /* double elements, or int32 in `fast` */
@@ -55,7 +57,8 @@ static inline void rig_sync(struct rig *r, int a)
 	}
 }
 
-/* Arguments in the bit mask `absent` stay away. What is only written begins as NaN, everything else random in [-1, 1), ids as zero. */
+/* Arguments in the bit mask `absent` stay away. What is only written begins as NaN, everything else random in [-1, 1),
+ * ids as zero. */
 static inline void rig_open(struct rig *r, struct op op, unsigned absent)
 {
 	const struct op_kind_info *info = op_kind_info(op.kind);
@@ -63,7 +66,8 @@ static inline void rig_open(struct rig *r, struct op op, unsigned absent)
 	r->n_args = info->n_args;
 	for (int a = 0; a < r->n_args; a++) {
 		r->n[a] = op_arg_bytes(&op, a, 1) / 4;
-		r->is_int[a] = op.kind == OP_COPY || !strcmp(info->arg_name[a], "tokens") || !strcmp(info->arg_name[a], "targets");
+		r->is_int[a] = op.kind == OP_COPY || !strcmp(info->arg[a].name, "tokens") ||
+		               !strcmp(info->arg[a].name, "targets") || !strcmp(info->arg[a].name, "bounds");
 		r->absent[a] = absent >> a & 1;
 		if (r->absent[a])
 			continue;
@@ -98,7 +102,7 @@ static inline double *rig_ref(struct rig *r, const char *name)
 {
 	const struct op_kind_info *info = op_kind_info(r->op.kind);
 	for (int a = 0; a < r->n_args; a++)
-		if (!strcmp(info->arg_name[a], name))
+		if (!strcmp(info->arg[a].name, name))
 			return r->ref[a];
 	abort();
 }
@@ -112,9 +116,16 @@ static inline int32_t *rig_ids(struct rig *r, int a, int64_t low, int64_t high)
 }
 
 /* An op of fp32 arguments. */
-static inline struct op rig_op(enum op_kind kind, unsigned flags, int mlp, int64_t d0, int64_t d1, int64_t d2, int64_t d3, int64_t d4)
+static inline struct op rig_op(enum op_kind kind, unsigned flags, int variant, int64_t d0, int64_t d1, int64_t d2,
+	int64_t d3, int64_t d4)
 {
-	return (struct op){.kind = (uint8_t)kind, .dtype = DT_FP32, .out_dtype = DT_FP32, .flags = (uint16_t)flags, .mlp = (uint8_t)mlp, .d = {d0, d1, d2, d3, d4}};
+	return (struct op){.kind = (uint8_t)kind,
+		.dtype = DT_FP32,
+		.out_dtype = DT_FP32,
+		.flags = (uint16_t)flags,
+		.mlp = (uint8_t)(kind == OP_OPTIMIZER ? 0 : variant),
+		.optimizer = (uint8_t)(kind == OP_OPTIMIZER ? variant : 0),
+		.d = {d0, d1, d2, d3, d4}};
 }
 
 #endif

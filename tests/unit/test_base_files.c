@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/paths.h"
@@ -55,7 +56,7 @@ static void test_log_levels(void)
 		{LOG_VERBOSE, true, "stepsim: n1\nstepsim: d2\nstepsim: warning: w3\n"},
 		{LOG_VERBOSE, false, "stepsim: warning: w3\n"},
 	};
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		char text[512];
 		capture_begin();
 		log_setup(cases[i].level, PROGRESS_NEVER, cases[i].speaks);
@@ -164,7 +165,7 @@ static void test_progress_silent(void)
 		{LOG_NORMAL, PROGRESS_ALWAYS, false, true},
 	};
 	long_task_begin("measuring");
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		setenv("STEPSIM_PROGRESS_TTY", cases[i].tty ? "1" : "0", 1);
 		capture_begin();
 		log_setup(cases[i].level, cases[i].mode, cases[i].speaks);
@@ -219,8 +220,8 @@ static void test_write_and_read(void)
 	CU_ASSERT_EQUAL(e.status, ST_OK);
 }
 
-/* What is not a regular file (here a pipe; for users also a device) is written to, never replaced by a file. A pipe of our own, because the tests may
- * run as root, and a mistake must not cost the machine its /dev/null. */
+/* Writes to a pipe: a path that is no regular file (for users also a device) is written to, never replaced. The pipe is
+ * our own, because the tests may run as root, and a mistake must not cost the machine its /dev/null. */
 static void test_write_to_a_pipe(void)
 {
 	char path[PATH_MAX_LEN], got[16] = "";
@@ -264,7 +265,8 @@ static void test_standard_output(void)
 	char path[PATH_MAX_LEN];
 	struct error e = {0};
 	fflush(stdout);
-	int saved = dup(STDOUT_FILENO), fd = open(below(path, "stdout"), O_RDWR | O_CREAT | O_TRUNC, 0600), full = open("/dev/full", O_WRONLY);
+	int saved = dup(STDOUT_FILENO), fd = open(below(path, "stdout"), O_RDWR | O_CREAT | O_TRUNC, 0600),
+	    full = open("/dev/full", O_WRONLY);
 	CU_ASSERT_FATAL(saved >= 0 && fd >= 0 && full >= 0);
 	dup2(fd, STDOUT_FILENO);
 	printf("before ");
@@ -348,11 +350,11 @@ static void test_catalogue(void)
 {
 	char path[PATH_MAX_LEN], want[PATH_MAX_LEN];
 	struct error e = {0};
-	static const char *const made[] = {"configs/gpus/b.yaml", "configs/gpus/a100.yaml", "configs/gpus/.hidden.yaml", "configs/gpus/notes.txt",
-	                                   "configs/gpus/.yaml"};
+	static const char *const made[] = {"configs/gpus/b.yaml", "configs/gpus/a100.yaml", "configs/gpus/.hidden.yaml",
+		"configs/gpus/notes.txt", "configs/gpus/.yaml"};
 	mkdir(below(path, "configs"), 0700);
 	mkdir(below(path, "configs/gpus"), 0700);
-	for (size_t i = 0; i < sizeof made / sizeof made[0]; i++)
+	for (size_t i = 0; i < COUNT(made); i++)
 		CU_ASSERT_EQUAL(file_write(below(path, made[i]), "", 0, &e), ST_OK);
 	setenv("STEPSIM_HOME", folder, 1);
 	CU_ASSERT_EQUAL(path_home(path, &e), ST_OK);
@@ -371,7 +373,7 @@ static void test_catalogue(void)
 
 	CU_ASSERT_EQUAL(path_catalogue_names("nothing", &names, &n, &e), ST_INPUT);
 	static const char *const bad[] = {"", "../x", "a/b", "."};
-	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		e = (struct error){0};
 		CU_ASSERT_EQUAL(path_catalogue("gpus", bad[i], path, &e), ST_INPUT);
 	}
@@ -386,11 +388,12 @@ static void test_catalogue(void)
 static void expect_home(const char *where, const char *home)
 {
 	char command[5 * PATH_MAX_LEN], self[PATH_MAX_LEN], want[PATH_MAX_LEN], got[PATH_MAX_LEN] = "";
-	ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1); /* here, because valgrind answers only its own process rightly */
+	ssize_t len = readlink("/proc/self/exe", self,
+		sizeof self - 1); /* here, because valgrind answers only its own process rightly */
 	CU_ASSERT_FATAL(len > 0);
 	self[len] = '\0';
-	snprintf(command, sizeof command, "mkdir -p '%s/%s' && cp '%s' '%s/%s/probe' && '%s/%s/probe' --print-home", folder, where, self, folder, where, folder,
-	         where);
+	snprintf(command, sizeof command, "mkdir -p '%s/%s' && cp '%s' '%s/%s/probe' && '%s/%s/probe' --print-home",
+		folder, where, self, folder, where, folder, where);
 	FILE *out = popen(command, "r");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(out);
 	if (!fgets(got, sizeof got, out))
@@ -471,7 +474,7 @@ int main(int argc, char **argv)
 	}
 	if (!mkdtemp(folder))
 		return 2;
-	int rc = unit_main("base: log, progress, files, paths", tests, sizeof tests / sizeof tests[0]);
+	int rc = unit_main("base: log, progress, files, paths", tests, COUNT(tests));
 	char command[PATH_MAX_LEN];
 	snprintf(command, sizeof command, "rm -rf '%s'", folder);
 	return system(command) == 0 ? rc : 2;

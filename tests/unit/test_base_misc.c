@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/stats.h"
@@ -14,8 +15,6 @@
 #include "base/table.h"
 #include "base/vec.h"
 #include "tests/unit/harness.h"
-
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
 static void test_first_error_wins(void)
 {
@@ -100,7 +99,11 @@ static void test_arena(void)
 
 static void test_vec(void)
 {
-	VEC(struct { int x; double y; }) v = {0};
+	VEC(struct {
+		int x;
+		double y;
+	})
+	v = {0};
 	for (int i = 0; i < 10000; i++) {
 		CU_ASSERT_FATAL(vec_reserve(&v, 1));
 		v.at[v.n].x = i;
@@ -127,12 +130,22 @@ static void test_vec(void)
 
 static void test_suggest(void)
 {
-	static const char *const keys[] = {"layers", "hidden", "heads", "seq_len", "dtype", "micro_batch", "data", "tensor"};
+	static const char *const keys[] = {"layers", "hidden", "heads", "seq_len", "dtype", "micro_batch", "data",
+		"tensor"};
 	static const struct {
 		const char *word, *nearest;
 	} cases[] = {
-		{"layer", "layers"}, {"LAYERS", "layers"}, {"seq-len", "seq_len"}, {"seqlen", "seq_len"}, {"dtpye", "dtype"}, {"head", "heads"},
-		{"microbatch", "micro_batch"}, {"tesnor", "tensor"}, {"date", "data"}, {"", "data"}, {"hiden", "hidden"},
+		{"layer", "layers"},
+		{"LAYERS", "layers"},
+		{"seq-len", "seq_len"},
+		{"seqlen", "seq_len"},
+		{"dtpye", "dtype"},
+		{"head", "heads"},
+		{"microbatch", "micro_batch"},
+		{"tesnor", "tensor"},
+		{"date", "data"},
+		{"", "data"},
+		{"hiden", "hidden"},
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		const char *got = suggest_nearest(cases[i].word, keys, COUNT(keys));
@@ -263,12 +276,12 @@ static void test_table(void)
 	CU_ASSERT_EQUAL(table_row(t, &e, "z||||a|b"), ST_OK);             /* the rest stays in the last cell */
 	CU_ASSERT_EQUAL(table_row(t, &e, "%s", ""), ST_OK);
 	expect_table(t, "op             time  error     note\n"
-	                "-----------------------------------\n"
-	                "gemm        12.3 us    7 %  x\n"
-	                "-----------------------------------\n"
-	                "all_reduce       \xC2\xB5s\n"
-	                "z                              a|b\n"
-	                "\n");
+			"-----------------------------------\n"
+			"gemm        12.3 us    7 %  x\n"
+			"-----------------------------------\n"
+			"all_reduce       \xC2\xB5s\n"
+			"z                              a|b\n"
+			"\n");
 	table_destroy(t);
 	table_destroy(NULL);
 }
@@ -295,6 +308,7 @@ static void test_clock(void)
 }
 
 UNIT_MAIN("base: errors, memory, statistics, tables", {"the first error wins", test_first_error_wins},
-          {"errors are one short line", test_errors_are_one_short_line}, {"arena", test_arena}, {"vec", test_vec}, {"suggest", test_suggest},
-          {"order statistics", test_order_statistics}, {"nnls: a line", test_nnls_line}, {"nnls: bounds", test_nnls_bounds},
-          {"nnls: optimality", test_nnls_optimal}, {"table", test_table}, {"table of one column", test_table_of_one_column}, {"clock", test_clock})
+	{"errors are one short line", test_errors_are_one_short_line}, {"arena", test_arena}, {"vec", test_vec},
+	{"suggest", test_suggest}, {"order statistics", test_order_statistics}, {"nnls: a line", test_nnls_line},
+	{"nnls: bounds", test_nnls_bounds}, {"nnls: optimality", test_nnls_optimal}, {"table", test_table},
+	{"table of one column", test_table_of_one_column}, {"clock", test_clock})

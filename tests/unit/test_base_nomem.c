@@ -1,4 +1,5 @@
 /* Out of memory in base/ (tests/unit/failing_malloc.h). */
+#include "base/array.h"
 #include "base/arena.h"
 #include "base/paths.h"
 #include "base/table.h"
@@ -11,8 +12,10 @@ static size_t padding;
 static enum status parse(struct error *e)
 {
 	static char text[20000];
-	int n = snprintf(text, sizeof text, "a: %04000d\nb: %04000d\nc: %04000d\nd: %0*d\n", 1, 1, 1, (int)(3000 + padding), 1);
-	snprintf(text + n, sizeof text - (size_t)n, "list: [a, {c: d, e: [f, g, h, i, j, k, l, m, n]}]\nk1: 1\nk2: 1\nk3: 1\nk4: 1\nk5: 1\n");
+	int n = snprintf(text, sizeof text, "a: %04000d\nb: %04000d\nc: %04000d\nd: %0*d\n", 1, 1, 1,
+		(int)(3000 + padding), 1);
+	snprintf(text + n, sizeof text - (size_t)n,
+		"list: [a, {c: d, e: [f, g, h, i, j, k, l, m, n]}]\nk1: 1\nk2: 1\nk3: 1\nk4: 1\nk5: 1\n");
 	struct ydoc *doc = NULL;
 	enum status st = ydoc_parse(text, strlen(text), "cfg.yaml", &doc, e);
 	ydoc_destroy(doc);
@@ -64,22 +67,14 @@ static void test_yaml(void)
 	fail_each(parse_empty, 5, false);
 }
 
-static void test_file(void)
-{
-	fail_each(read_file, 1, false);
-}
+static void test_file(void) { fail_each(read_file, 1, false); }
 
-static void test_table(void)
-{
-	fail_each(fill_table, 5, false);
-}
+static void test_table(void) { fail_each(fill_table, 5, false); }
 
-static void test_arena(void)
-{
-	fail_each(fill_arena, 5, false);
-}
+static void test_arena(void) { fail_each(fill_arena, 5, false); }
 
-static const struct unit_test tests[] = {{"YAML", test_yaml}, {"files", test_file}, {"tables", test_table}, {"arena", test_arena}};
+static const struct unit_test tests[] = {{"YAML", test_yaml}, {"files", test_file}, {"tables", test_table},
+	{"arena", test_arena}};
 
 int main(void)
 {
@@ -87,5 +82,5 @@ int main(void)
 		puts("base: out of memory: skipped, a tool has replaced the allocator");
 		return 0;
 	}
-	return unit_main("base: out of memory", tests, sizeof tests / sizeof tests[0]);
+	return unit_main("base: out of memory", tests, COUNT(tests));
 }

@@ -3,10 +3,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/quantity.h"
 #include "tests/unit/harness.h"
-
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
 static void report(bool good, const char *text, const char *got)
 {
@@ -132,7 +131,8 @@ static void test_refused(void)
 		struct error e = {0};
 		double value = 42;
 		enum status st = quantity_parse(cases[i].text, cases[i].unit, &value, &e);
-		report(st == ST_INPUT && e.status == ST_INPUT && strstr(e.text, cases[i].says) && value == 42, cases[i].text, e.text);
+		report(st == ST_INPUT && e.status == ST_INPUT && strstr(e.text, cases[i].says) && value == 42,
+			cases[i].text, e.text);
 	}
 	CU_ASSERT_EQUAL(quantity_parse("junk", UNIT_BYTE, &(double){0}, NULL), ST_INPUT);
 }
@@ -205,7 +205,7 @@ static void test_printed(void)
 	}
 }
 
-/* What is printed is read back, to three digits, for every unit over the whole range, and fits the buffer. */
+/* Printed quantities are read back to three digits and fit the buffer, for every unit over the whole range. */
 static void test_round_trip(void)
 {
 	for (int unit = 0; unit < UNIT_COUNT_; unit++) {
@@ -215,7 +215,8 @@ static void test_round_trip(void)
 			double back = NAN;
 			quantity_format(buf, x, (enum unit)unit);
 			enum status st = quantity_parse(buf, (enum unit)unit, &back, &e);
-			report(st == ST_OK && fabs(back / x - 1) < 5.1e-3 && strlen(buf) < QUANTITY_MAX, buf, st ? e.text : "another value");
+			report(st == ST_OK && fabs(back / x - 1) < 5.1e-3 && strlen(buf) < QUANTITY_MAX, buf,
+				st ? e.text : "another value");
 		}
 	}
 	char buf[QUANTITY_MAX];
@@ -223,5 +224,23 @@ static void test_round_trip(void)
 	CU_ASSERT(strlen(quantity_format(buf, -4.9406564584124654e-324, UNIT_FLOP_PER_S)) < QUANTITY_MAX);
 }
 
-UNIT_MAIN("base: quantities", {"accepted", test_accepted}, {"refused", test_refused}, {"long text", test_long_text}, {"printed", test_printed},
-          {"round trip", test_round_trip})
+/* Files of the catalogue must say the unit, and the digits are those of the plain number. */
+static void test_with_unit(void)
+{
+	struct error e = {0};
+	double v = 0;
+	CU_ASSERT_EQUAL(quantity_parse_with_unit("131.3us", UNIT_SECOND, &v, &e), ST_OK);
+	CU_ASSERT_EQUAL(v, 0.0001313);
+	CU_ASSERT_EQUAL(quantity_parse_with_unit("35.33ms", UNIT_SECOND, &v, &e), ST_OK);
+	CU_ASSERT_EQUAL(v, 0.03533);
+	CU_ASSERT_EQUAL(quantity_parse_with_unit("0.37", UNIT_NONE, &v, &e), ST_OK);
+	CU_ASSERT_EQUAL(v, 0.37);
+	CU_ASSERT_EQUAL(quantity_parse_with_unit("5e-05", UNIT_SECOND, &v, &e), ST_INPUT);
+	CU_ASSERT_STRING_EQUAL(e.text, "expected a time with its unit such as 50us, got \"5e-05\"");
+	CU_ASSERT_EQUAL(quantity_parse_with_unit("0", UNIT_BYTE, &v, NULL), ST_INPUT);
+	CU_ASSERT_EQUAL(quantity_parse_with_unit("5GB", UNIT_BYTE_PER_S, &v, NULL), ST_INPUT);
+}
+
+UNIT_MAIN("base: quantities", {"accepted", test_accepted}, {"with their unit", test_with_unit},
+	{"refused", test_refused}, {"long text", test_long_text}, {"printed", test_printed},
+	{"round trip", test_round_trip})

@@ -6,10 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/yaml.h"
 #include "tests/unit/harness.h"
-
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
 static struct ydoc *parsed(const char *text)
 {
@@ -23,13 +22,13 @@ static struct ydoc *parsed(const char *text)
 static void test_tree(void)
 {
 	struct ydoc *doc = parsed("# a comment\n"
-	                          "model:\n"
-	                          "  layers: 12\n"
-	                          "  name: \"yes\"\n"
-	                          "list:\n"
-	                          "  - one\n"
-	                          "  - {a: 1, b: [2, 3]}\n"
-	                          "empty:\n");
+				  "model:\n"
+				  "  layers: 12\n"
+				  "  name: \"yes\"\n"
+				  "list:\n"
+				  "  - one\n"
+				  "  - {a: 1, b: [2, 3]}\n"
+				  "empty:\n");
 	const struct ynode *root = ydoc_root(doc), *model = ynode_get(root, "model");
 	CU_ASSERT_EQUAL_FATAL(root->kind, Y_MAP);
 	CU_ASSERT_EQUAL(root->n, 3);
@@ -74,7 +73,8 @@ static void test_tree(void)
 
 static void test_empty_documents(void)
 {
-	static const char *const texts[] = {"", "\n\n", "# only a comment\n", "---\n", "---\n...\n", "\xEF\xBB\xBF", "%YAML 1.1\n---\n"};
+	static const char *const texts[] = {"", "\n\n", "# only a comment\n", "---\n", "---\n...\n", "\xEF\xBB\xBF",
+		"%YAML 1.1\n---\n"};
 	for (size_t i = 0; i < COUNT(texts); i++) {
 		struct ydoc *doc = parsed(texts[i]);
 		CU_ASSERT_EQUAL(ydoc_root(doc)->kind, Y_MAP);
@@ -152,13 +152,15 @@ static void test_bytes(void)
 	static const struct refusal cases[] = {
 		{"a: 1\nb: \xFF\n", 0, "cfg.yaml:2:4: the text is not UTF-8"},
 		{"a: 1\r\nb: \xC3\xBC\xC3\n", 0, "cfg.yaml:2:5: the text is not UTF-8"},
-		{"\xC0\xAF", 0, "cfg.yaml:1:1: the text is not UTF-8"},     /* overlong */
-		{"\xE0\x80\xAF", 0, "cfg.yaml:1:1: the text is not UTF-8"}, /* overlong */
+		{"\xC0\xAF", 0, "cfg.yaml:1:1: the text is not UTF-8"},         /* overlong */
+		{"\xE0\x80\xAF", 0, "cfg.yaml:1:1: the text is not UTF-8"},     /* overlong */
 		{"\xF0\x80\x80\xAF", 0, "cfg.yaml:1:1: the text is not UTF-8"}, /* overlong */
-		{"\xED\xA0\x80", 0, "cfg.yaml:1:1: the text is not UTF-8"}, /* a surrogate */
+		{"\xED\xA0\x80", 0, "cfg.yaml:1:1: the text is not UTF-8"},     /* a surrogate */
 		{"\xF4\x90\x80\x80", 0, "cfg.yaml:1:1: the text is not UTF-8"}, /* above U+10FFFF */
-		{"a: \xE2\x82", 0, "cfg.yaml:1:4: the text is not UTF-8"},  /* cut off */
-		{"\xFF\xFE" "a\0:\0", 6, "cfg.yaml:1:1: the text is not UTF-8"}, /* UTF-16 */
+		{"a: \xE2\x82", 0, "cfg.yaml:1:4: the text is not UTF-8"},      /* cut off */
+		{"\xFF\xFE"
+		 "a\0:\0",
+			6, "cfg.yaml:1:1: the text is not UTF-8"}, /* UTF-16 */
 		{"a: 1\nb: x\0y\n", 11, "cfg.yaml:2:5: a control character is not allowed"},
 		{"a: \x1B[31m\n", 0, "cfg.yaml:1:4: a control character is not allowed"},
 		{"a: 1\nb: \xEF\xBF\xBE\n", 0, "cfg.yaml:2:4: control characters are not allowed"},
@@ -169,9 +171,15 @@ static void test_bytes(void)
 static void test_syntax(void)
 {
 	static const struct refusal cases[] = {
-		{"a: 1\nb: [1, 2\nc: 3\n", 0, "cfg.yaml:3:2: did not find expected ',' or ']' (while parsing a flow sequence that began at cfg.yaml:2:4)"},
-		{"a:\n\tb: 1\n", 0, "cfg.yaml:2:1: a value cannot start with a tab, @, ` or %: indent with spaces, put text in quotes"},
-		{"a: 'x\n", 0, "cfg.yaml:2:1: found unexpected end of stream (while scanning a quoted scalar that began at cfg.yaml:1:4)"},
+		{"a: 1\nb: [1, 2\nc: 3\n", 0,
+			"cfg.yaml:3:2: did not find expected ',' or ']' (while parsing a flow sequence that began at "
+			"cfg.yaml:2:4)"},
+		{"a:\n\tb: 1\n", 0,
+			"cfg.yaml:2:1: a value cannot start with a tab, @, ` or %: indent with spaces, put text in "
+			"quotes"},
+		{"a: 'x\n", 0,
+			"cfg.yaml:2:1: found unexpected end of stream (while scanning a quoted scalar that began at "
+			"cfg.yaml:1:4)"},
 		{"a: b: c\n", 0, "cfg.yaml:1:5: mapping values are not allowed in this context"},
 	};
 	check_refusals(cases, COUNT(cases));
@@ -214,28 +222,29 @@ static void test_many_keys(void)
 	CU_ASSERT_EQUAL(ydoc_root(doc)->n, keys);
 	ydoc_destroy(doc);
 	strcpy(p, "k7: 2\n");
-	check_refusals(&(struct refusal){text, 0, "cfg.yaml:200001:1: k7: duplicate key, first given at cfg.yaml:8:1"}, 1);
+	check_refusals(&(struct refusal){text, 0, "cfg.yaml:200001:1: k7: duplicate key, first given at cfg.yaml:8:1"},
+		1);
 	free(text);
 }
 
 /* ---- readers ---- */
 
 static const char values[] = "layers: 12x\n"
-                             "good: 12\n"
-                             "negative: -5\n"
-                             "octal: 010\n"
-                             "huge: 99999999999999999999\n"
-                             "quoted: \"12\"\n"
-                             "none: ~\n"
-                             "list: [1, x]\n"
-                             "map: {a: 1}\n"
-                             "size: 25MiB\n"
-                             "quoted_size: \"25MiB\"\n"
-                             "ratio: 1.5\n"
-                             "switch: On\n"
-                             "text: hello\n"
-                             "empty_text: ''\n"
-                             "float: 3.0\n";
+			     "good: 12\n"
+			     "negative: -5\n"
+			     "octal: 010\n"
+			     "huge: 99999999999999999999\n"
+			     "quoted: \"12\"\n"
+			     "none: ~\n"
+			     "list: [1, x]\n"
+			     "map: {a: 1}\n"
+			     "size: 25MiB\n"
+			     "quoted_size: \"25MiB\"\n"
+			     "ratio: 1.5\n"
+			     "switch: On\n"
+			     "text: hello\n"
+			     "empty_text: ''\n"
+			     "float: 3.0\n";
 
 static void expect_message(const struct error *e, const char *message)
 {
@@ -298,11 +307,13 @@ static void test_quantities(void)
 		{"ratio", UNIT_NONE, 0, 2, 1.5, ""},
 		{"good", UNIT_SECOND, 0, INFINITY, 12, ""},
 		{"quoted", UNIT_NONE, 0, 100, 0, "cfg.yaml:6:9: quoted: expected a number, got the text \"12\""},
-		{"size", UNIT_BYTE, 0, 1048576, 0, "cfg.yaml:10:7: size: expected a value from 0 B to 1.00 MiB, got \"25MiB\""},
+		{"size", UNIT_BYTE, 0, 1048576, 0,
+			"cfg.yaml:10:7: size: expected a value from 0 B to 1.00 MiB, got \"25MiB\""},
 		{"ratio", UNIT_NONE, 0, 1, 0, "cfg.yaml:12:8: ratio: expected a value from 0 to 1, got \"1.5\""},
 		{"ratio", UNIT_NONE, 2, INFINITY, 0, "cfg.yaml:12:8: ratio: expected at least 2, got \"1.5\""},
 		{"ratio", UNIT_NONE, -INFINITY, 1, 0, "cfg.yaml:12:8: ratio: expected at most 1, got \"1.5\""},
-		{"size", UNIT_SECOND, 0, 1, 0, "cfg.yaml:10:7: size: expected a time such as 50us, got \"25MiB\", which is a size"},
+		{"size", UNIT_SECOND, 0, 1, 0,
+			"cfg.yaml:10:7: size: expected a time such as 50us, got \"25MiB\", which is a size"},
 		{"none", UNIT_SECOND, 0, 1, 0, "cfg.yaml:7:7: none: expected a number with its unit, got nothing"},
 		{"list", UNIT_NONE, 0, 1, 0, "cfg.yaml:8:7: list: expected a number, got a list"},
 	};
@@ -310,7 +321,8 @@ static void test_quantities(void)
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct error e = {0};
 		double v = 0;
-		enum status st = ynode_quantity(ynode_get(ydoc_root(doc), cases[i].key), cases[i].unit, cases[i].min, cases[i].max, &v, &e);
+		enum status st = ynode_quantity(ynode_get(ydoc_root(doc), cases[i].key), cases[i].unit, cases[i].min,
+			cases[i].max, &v, &e);
 		CU_ASSERT_EQUAL(st, *cases[i].message ? ST_INPUT : ST_OK);
 		CU_ASSERT_EQUAL(v, cases[i].value);
 		expect_message(&e, cases[i].message);
@@ -386,6 +398,7 @@ static void test_load(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "/tmp"));
 }
 
-UNIT_MAIN("base: YAML", {"tree", test_tree}, {"empty documents", test_empty_documents}, {"forms", test_forms}, {"traps", test_traps}, {"bytes", test_bytes},
-          {"syntax", test_syntax}, {"depth", test_depth}, {"many keys", test_many_keys}, {"integers", test_ints}, {"quantities", test_quantities},
-          {"booleans and texts", test_bools_and_strings}, {"places of errors", test_error_places}, {"load", test_load})
+UNIT_MAIN("base: YAML", {"tree", test_tree}, {"empty documents", test_empty_documents}, {"forms", test_forms},
+	{"traps", test_traps}, {"bytes", test_bytes}, {"syntax", test_syntax}, {"depth", test_depth},
+	{"many keys", test_many_keys}, {"integers", test_ints}, {"quantities", test_quantities},
+	{"booleans and texts", test_bools_and_strings}, {"places of errors", test_error_places}, {"load", test_load})

@@ -1,9 +1,12 @@
-/* From times to a profile: known coefficients come back from synthetic times, noise shows in the residual, and what was left out leaves no trace. */
+/* From times to a profile: known coefficients come back from synthetic times, noise shows in the residual, and what was
+ * left out leaves no trace. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/calibrate.h"
+#include "base/array.h"
+#include "exec/calibrate/calibrate.h"
+#include "tests/unit/constants.h"
 #include "tests/unit/harness.h"
 
 #define CALL_S 1e-7
@@ -73,9 +76,10 @@ static void test_recovers_fits(void)
 	CU_ASSERT_TRUE(fits > 100);
 	/* The coefficients themselves too, where the grid tells the terms apart. */
 	const char *const names[] = {"gemm.nn", "gemm.nt", "gemm.tn", "attention", "attention_grad"};
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+	for (size_t i = 0; i < COUNT(names); i++)
 		for (size_t t = 0; t < WORK_TERMS; t++)
-			CU_ASSERT_DOUBLE_EQUAL(profile_get_fit(p, names[i])->coef[t] / coefficient(names[i], t), 1, 1e-3);
+			CU_ASSERT_DOUBLE_EQUAL(profile_get_fit(p, names[i])->coef[t] / coefficient(names[i], t), 1,
+				1e-3);
 	profile_destroy(p);
 	vec_free(&cases);
 }
@@ -85,7 +89,7 @@ static void test_prices_other_shapes(void)
 {
 	calibration_cases cases = timed_grid();
 	struct profile *p = fitted(&cases);
-	struct op op = {.kind = OP_GEMM, .flags = OP_TRANS_B, .d = {2048, 8192, 512}};
+	struct op op = {.kind = OP_GEMM, .flags = OP_TRANS_B, .gemm = {2048, 8192, 512}};
 	struct work w;
 	work_of(&op, NULL, &w);
 	CU_ASSERT_DOUBLE_EQUAL(fit_time_s(profile_get_fit(p, w.name), &w) / imagined_time_s(&w), 1, 1e-4);
@@ -107,7 +111,8 @@ static void test_curves_and_values(void)
 			continue;
 		const struct profile_curve *curve = profile_get_curve(p, c->work.name);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(curve);
-		CU_ASSERT_DOUBLE_EQUAL(profile_curve_at(curve, c->work.footprint_B, 1) / seconds_an_element(&c->work), 1, 0.01);
+		CU_ASSERT_DOUBLE_EQUAL(profile_curve_at(curve, c->work.footprint_B, 1) / seconds_an_element(&c->work),
+			1, 0.01);
 		CU_ASSERT_TRUE(curve->n == 4);
 	}
 	CU_ASSERT_EQUAL(profile_get_value(p, "peak.fp32", 0), peak);
@@ -132,7 +137,8 @@ static void test_left_out(void)
 {
 	calibration_cases cases = timed_grid();
 	for (size_t i = 0; i < cases.n; i++)
-		if (cases.at[i].op.kind == OP_ROPE || (cases.at[i].op.kind == OP_GEMM && i % 3 == 0) || cases.at[i].op.kind == OP_ATTN_SCORES)
+		if (cases.at[i].op.kind == OP_ROPE || (cases.at[i].op.kind == OP_GEMM && i % 3 == 0) ||
+			cases.at[i].op.kind == OP_ATTN_SCORES)
 			cases.at[i].time_s = 0;
 	struct profile *p = fitted(&cases);
 	CU_ASSERT_PTR_NULL(profile_get_curve(p, "rope"));
@@ -143,7 +149,8 @@ static void test_left_out(void)
 		cases.at[i].time_s = 0;
 	struct error e = {0};
 	p = profile_create();
-	CU_ASSERT_EQUAL(calibration_fit(&cases, NULL, p, &e), ST_RUN); /* nothing was timed: no roof, and no profile that pretends */
+	CU_ASSERT_EQUAL(calibration_fit(&cases, NULL, p, &e),
+		ST_RUN); /* nothing was timed: no roof, and no profile that pretends */
 	profile_destroy(p);
 	vec_free(&cases);
 }
@@ -153,12 +160,15 @@ static void test_left_out(void)
 #define GPU_MEM_BPS 3e12
 #define GPU_CALL_S 2e-6
 
-static const struct work_device gpu = {.gpu = true, .sms = 132};
+static const struct work_device gpu = {.gpu = true, .sms = 132, .tiles = TILE_MODEL};
 
 static double gpu_coefficient(const char *name, size_t term)
 {
-	static const double of_gemm[] = {3e-6, 1.5e-15, 1.2e-13}, of_attention[] = {5e-6, 2e-15, 1e-13}, of_naive[] = {4e-6, 3e-15, 1e-12};
-	const double *of = strncmp(name, "gemm", 4) == 0 ? of_gemm : strncmp(name, "attention", 9) == 0 ? of_attention : of_naive;
+	static const double of_gemm[] = {3e-6, 1.5e-15, 1.2e-13}, of_attention[] = {5e-6, 2e-15, 1e-13},
+			    of_naive[] = {4e-6, 3e-15, 1e-12};
+	const double *of = strncmp(name, "gemm", 4) == 0        ? of_gemm
+	                   : strncmp(name, "attention", 9) == 0 ? of_attention
+	                                                        : of_naive;
 	return term < 3 ? of[term] * (strstr(name, "fp32") ? 10 : 1) : 0;
 }
 
@@ -184,8 +194,9 @@ static void test_gpu_constants(void)
 	CU_ASSERT_DOUBLE_EQUAL(profile_get_value(p, "call_s", 0) / GPU_CALL_S, 1, 0.01);
 	CU_ASSERT_DOUBLE_EQUAL(profile_get_value(p, "mem_Bps", 0) / GPU_MEM_BPS, 1, 0.01);
 	CU_ASSERT_TRUE(profile_get_value(p, "peak.bf16", 0) > 5 * profile_get_value(p, "peak.fp32", 1e30));
-	static const char *const names[] = {"gemm.nt.bf16", "gemm.nn.fp16", "gemm.tn.tf32", "gemm.nt.fp32", "attention.bf16.128", "attention_grad.bf16.64", "attention.fp16.64", "attention_grad.fp32.128"};
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+	static const char *const names[] = {"gemm.nt.bf16", "gemm.nn.fp16", "gemm.tn.tf32", "gemm.nt.fp32",
+		"attention.bf16.128", "attention_grad.bf16.64", "attention.fp16.64", "attention_grad.fp32.128"};
+	for (size_t i = 0; i < COUNT(names); i++) {
 		const struct profile_fit *f = profile_get_fit(p, names[i]);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 		for (size_t t = 0; t < 3; t++)
@@ -198,7 +209,8 @@ static void test_gpu_constants(void)
 			const struct profile_curve *curve = profile_get_curve(p, w->name);
 			CU_ASSERT_PTR_NOT_NULL_FATAL(curve);
 			if (w->footprint_B > 1e6) /* below, nine tenths of the time are the call */
-				CU_ASSERT_DOUBLE_EQUAL(profile_curve_at(curve, w->footprint_B, 1) * GPU_MEM_BPS, 1, 0.01);
+				CU_ASSERT_DOUBLE_EQUAL(profile_curve_at(curve, w->footprint_B, 1) * GPU_MEM_BPS, 1,
+					0.01);
 			CU_ASSERT_TRUE(curve->n >= 4 && curve->n <= 8); /* two formats' times of a size are one point */
 		}
 	}
@@ -206,6 +218,6 @@ static void test_gpu_constants(void)
 	vec_free(&cases);
 }
 
-UNIT_MAIN("calibration fit", {"recovers the coefficients", test_recovers_fits}, {"prices other shapes", test_prices_other_shapes}, {"curves and values", test_curves_and_values}, {"noise shows", test_noise_shows},
-	  {"left out", test_left_out},
-	  {"a GPU's constants", test_gpu_constants})
+UNIT_MAIN("calibration fit", {"recovers the coefficients", test_recovers_fits},
+	{"prices other shapes", test_prices_other_shapes}, {"curves and values", test_curves_and_values},
+	{"noise shows", test_noise_shows}, {"left out", test_left_out}, {"a GPU's constants", test_gpu_constants})

@@ -1,12 +1,14 @@
-/* The grid: everything that a step on the host can contain has an entry, and no shape of an example config is on it, so that a comparison of prediction and measurement never meets a time that was
- * simply remembered. */
+/* The grid: everything that a step on the host can contain has an entry, and no shape of an example config is on it, so
+ * that a comparison of prediction and measurement never meets a time that was simply remembered. */
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/paths.h"
-#include "exec/calibrate.h"
+#include "exec/calibrate/calibrate.h"
 #include "step/config.h"
+#include "tests/unit/constants.h"
 #include "tests/unit/harness.h"
 
 #define OPS_MAX 2000000.0 /* a program of more takes over 1 GB: its shapes are those of its smaller sisters */
@@ -19,18 +21,16 @@ static calibration_cases grid(void)
 	return cases;
 }
 
-static bool is_attention(const struct op *op)
-{
-	return op_class_of(op) == CLASS_ATTENTION;
-}
+static bool is_attention(const struct op *op) { return op_class_of(op) == CLASS_ATTENTION; }
 
 static bool on_grid(const calibration_cases *cases, const struct op *op)
 {
 	for (size_t i = 0; i < cases->n; i++) {
 		const struct op *c = &cases->at[i].op;
-		if (op->kind == OP_GEMM && c->kind == OP_GEMM && memcmp(c->d, op->d, 3 * sizeof c->d[0]) == 0)
+		if (op->kind == OP_GEMM && c->kind == OP_GEMM && memcmp(c->d, op->d, 3 * sizeof c->attn.batch) == 0)
 			return true;
-		if (is_attention(op) && is_attention(c) && c->d[3] == op->d[3] && c->d[4] == op->d[4]) /* any batch, any heads */
+		if (is_attention(op) && is_attention(c) && c->attn.seq == op->attn.seq &&
+			c->attn.head_dim == op->attn.head_dim) /* any batch, any heads */
 			return true;
 	}
 	return false;
@@ -60,7 +60,8 @@ static size_t check_program(const calibration_cases *cases, const struct config 
 			CU_ASSERT_TRUE(known);
 			if (!off || !known) {
 				char text[OP_NAME_MAX];
-				fprintf(stderr, "%s: %s %s\n", name, op_name(op, text), off ? "has no entry" : "is on the grid");
+				fprintf(stderr, "%s: %s %s\n", name, op_name(op, text),
+					off ? "has no entry" : "is on the grid");
 			}
 			checked += op->kind == OP_GEMM || is_attention(op);
 		}
@@ -78,7 +79,7 @@ static bool resolve(const char *path, struct config *c)
 	int64_t fixed = config_fixed_ranks(c);
 	if (fixed > 0 && config_resolve(c, fixed, NULL) == ST_OK)
 		return true;
-	for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
+	for (size_t i = 0; i < COUNT(tries); i++) {
 		*c = loaded;
 		if (config_resolve(c, tries[i], NULL) == ST_OK)
 			return true;
@@ -119,21 +120,26 @@ static void test_examples_are_off_the_grid(void)
 static void test_every_op_has_an_entry(void)
 {
 	static const char *const variants[] = {
-		"norm: layernorm, mlp: gelu, position: learned, bias: true",   "norm: rmsnorm, mlp: swiglu, position: rope, bias: false", "norm: layernorm, mlp: relu, position: alibi, bias: false",
-		"norm: rmsnorm, mlp: squared_relu, position: none, bias: false", "norm: layernorm, mlp: geglu, position: rope, bias: true",
+		"norm: layernorm, mlp: gelu, position: learned, bias: true",
+		"norm: rmsnorm, mlp: swiglu, position: rope, bias: false",
+		"norm: layernorm, mlp: relu, position: alibi, bias: false",
+		"norm: rmsnorm, mlp: squared_relu, position: none, bias: false",
+		"norm: layernorm, mlp: geglu, position: rope, bias: true",
 	};
-	static const char *const trains[] = {"optimizer: adamw, attention: flash, fused: true", "optimizer: sgd, attention: naive, fused: true", "optimizer: lion, attention: flash, fused: false",
+	static const char *const trains[] = {"optimizer: adamw, attention: flash, fused: true",
+		"optimizer: sgd, attention: naive, fused: true", "optimizer: lion, attention: flash, fused: false",
 		"optimizer: adam, attention: naive, fused: false, recompute: full"};
 	calibration_cases cases = grid();
-	for (size_t v = 0; v < sizeof variants / sizeof variants[0]; v++)
-		for (size_t t = 0; t < sizeof trains / sizeof trains[0]; t++) {
+	for (size_t v = 0; v < COUNT(variants); v++)
+		for (size_t t = 0; t < COUNT(trains); t++) {
 			char text[1024];
 			struct config c;
 			struct error e = {0};
 			int len = snprintf(text, sizeof text,
-					   "model: {layers: 2, hidden: 128, heads: 4, kv_heads: 2, vocab: 512, seq_len: 64, %s}\n"
-					   "train: {dtype: fp32, global_batch: 8, micro_batch: 2, %s}\nparallel: {strategy: ddp, tensor: 2}\n",
-					   variants[v], trains[t]);
+				"model: {layers: 2, hidden: 128, heads: 4, kv_heads: 2, vocab: 512, seq_len: 64, %s}\n"
+				"train: {dtype: fp32, global_batch: 8, micro_batch: 2, %s}\n"
+				"parallel: {strategy: ddp, tensor: 2}\n",
+				variants[v], trains[t]);
 			CU_ASSERT_EQUAL_FATAL(config_parse(text, (size_t)len, "variant", NULL, 0, &c, &e), ST_OK);
 			CU_ASSERT_EQUAL_FATAL(config_resolve(&c, 4, &e), ST_OK);
 			CU_ASSERT_TRUE(check_program(&cases, &c, variants[v]) > 0);
@@ -141,7 +147,7 @@ static void test_every_op_has_an_entry(void)
 	vec_free(&cases);
 }
 
-/* What the fits and the profile's tables need. */
+/* The grid meets the needs of the fits and the profile's tables. */
 static void test_grid_is_sound(void)
 {
 	calibration_cases cases = grid();
@@ -167,10 +173,12 @@ static void test_grid_is_sound(void)
 	vec_free(&cases);
 }
 
-/* Of a GPU: enough cases for every fit, room in the profile's tables, sections one after the other and in each what is small first; another number of SMs is another grid. */
+/* Of a GPU: enough cases for every fit, room in the profile's tables, sections one after the other and in each what is
+ * small first; another number of SMs is another grid. */
 static void test_gpu_grid_is_sound(void)
 {
-	const struct work_device d = {.gpu = true, .sms = 132}, fewer = {.gpu = true, .sms = 108};
+	const struct work_device d = {.gpu = true, .sms = 132, .tiles = TILE_MODEL},
+				 fewer = {.gpu = true, .sms = 108, .tiles = TILE_MODEL};
 	calibration_cases cases = {0};
 	struct error e = {0};
 	size_t fits = 0, curves = 0;
@@ -190,13 +198,15 @@ static void test_gpu_grid_is_sound(void)
 		for (int a = 0; a < op_kind_info((enum op_kind)c->op.kind)->n_args; a++)
 			CU_ASSERT_TRUE((c->absent & (1u << a)) || op_arg_bytes(&c->op, a, 1) < (uint64_t)2 << 30);
 	}
-	/* From one case of a name to the next the work grows by steps: what is foretold of a case decides whether it is timed. */
+	/* From one case of a name to the next the work grows by steps: what is foretold of a case decides whether it is
+	 * timed. */
 	for (size_t i = 0; i < cases.n; i++) {
 		const struct op *next = NULL, *op = &cases.at[i].op;
 		for (size_t j = i + 1; j < cases.n && !next; j++)
 			next = strcmp(cases.at[j].work.name, cases.at[i].work.name) == 0 ? &cases.at[j].op : NULL;
 		if (next && op_read_B(op) + op_write_B(op) > 8)
-			CU_ASSERT_TRUE(op_flop(next) <= 150 * op_flop(op) && op_read_B(next) + op_write_B(next) <= 150 * (op_read_B(op) + op_write_B(op)));
+			CU_ASSERT_TRUE(op_flop(next) <= 150 * op_flop(op) &&
+				       op_read_B(next) + op_write_B(next) <= 150 * (op_read_B(op) + op_write_B(op)));
 	}
 	CU_ASSERT_TRUE(fits <= PROFILE_ENTRIES);
 	CU_ASSERT_TRUE(curves + 3 * 10 <= PROFILE_ENTRIES);
@@ -206,4 +216,6 @@ static void test_gpu_grid_is_sound(void)
 	vec_free(&cases);
 }
 
-UNIT_MAIN("calibration grid", {"examples are off the grid", test_examples_are_off_the_grid}, {"every op has an entry", test_every_op_has_an_entry}, {"the grid is sound", test_grid_is_sound}, {"the GPU's grid is sound", test_gpu_grid_is_sound})
+UNIT_MAIN("calibration grid", {"examples are off the grid", test_examples_are_off_the_grid},
+	{"every op has an entry", test_every_op_has_an_entry}, {"the grid is sound", test_grid_is_sound},
+	{"the GPU's grid is sound", test_gpu_grid_is_sound})

@@ -1,4 +1,4 @@
-/* What is said of GPUs' clocks, from samples written by hand. */
+/* Tests the report of GPUs' clocks, from samples written by hand. */
 #include "tests/unit/harness.h"
 
 #include <string.h>
@@ -38,9 +38,15 @@ static void test_nothing(void)
 
 static void test_well(void)
 {
-	const struct gpu_samples all[3] = {{.n = 10, .clock_Hz = 2e9, .boost_Hz = 2e9, .power_W = 500, .power_limit_W = 700, .temperature_C = 60},
-	                                   {.n = 0}, /* its NVML did not answer */
-	                                   {.n = 12, .clock_Hz = 1.8e9, .boost_Hz = 2e9, .power_W = 600, .power_limit_W = 700, .temperature_C = 65}};
+	const struct gpu_samples all[3] =
+		{{.n = 10, .clock_Hz = 2e9, .boost_Hz = 2e9, .power_W = 500, .power_limit_W = 700, .temperature_C = 60},
+			{.n = 0}, /* its NVML did not answer */
+			{.n = 12,
+				.clock_Hz = 1.8e9,
+				.boost_Hz = 2e9,
+				.power_W = 600,
+				.power_limit_W = 700,
+				.temperature_C = 65}};
 	struct result_clocks c = sum(all, 3);
 	CU_ASSERT_EQUAL(c.samples, 22);
 	CU_ASSERT_EQUAL(c.gpus, 2);
@@ -58,9 +64,13 @@ static void test_well(void)
 /* The rank that was hit most by share, not by count, is named. */
 static void test_slowed(void)
 {
-	const struct gpu_samples all[3] = {{.n = 100, .clock_Hz = 1.6e9, .boost_Hz = 2e9, .reason = {[GPU_REASON_POWER_CAP] = 20}},
-	                                   {.n = 40, .clock_Hz = 1.5e9, .boost_Hz = 2e9, .reason = {[GPU_REASON_POWER_CAP] = 20, [GPU_REASON_THERMAL_HARDWARE] = 10}},
-	                                   {.n = 50, .shared = 5}};
+	const struct gpu_samples all[3] =
+		{{.n = 100, .clock_Hz = 1.6e9, .boost_Hz = 2e9, .reason = {[GPU_REASON_POWER_CAP] = 20}},
+			{.n = 40,
+				.clock_Hz = 1.5e9,
+				.boost_Hz = 2e9,
+				.reason = {[GPU_REASON_POWER_CAP] = 20, [GPU_REASON_THERMAL_HARDWARE] = 10}},
+			{.n = 50, .shared = 5}};
 	struct result_clocks c = sum(all, 3);
 	CU_ASSERT_EQUAL_FATAL(c.n_events, 3);
 	CU_ASSERT_EQUAL(c.event[0].rank, 1);
@@ -68,9 +78,14 @@ static void test_slowed(void)
 	CU_ASSERT_DOUBLE_EQUAL(c.event[0].share, 0.5, 1e-12);
 	CU_ASSERT_EQUAL(c.slowest_rank, 1); /* what said nothing of its clock is not the slowest */
 	CU_ASSERT_EQUAL_FATAL(n_lines, 3);
-	CU_ASSERT_STRING_EQUAL(lines[0], "rank 1's GPU was slowed in 50 % of 40 samples: power cap; its SMs ran at 75 % of boost on average (2 of 3 GPUs)");
-	CU_ASSERT_STRING_EQUAL(lines[1], "rank 1's GPU was slowed in 25 % of 40 samples: thermal slowdown by the hardware; its SMs ran at 75 % of boost on average (1 of 3 GPUs)");
-	CU_ASSERT_STRING_EQUAL(lines[2], "rank 2's GPU was shared with another process in 10 % of 50 samples (1 of 3 GPUs)");
+	CU_ASSERT_STRING_EQUAL(lines[0],
+		"rank 1's GPU was slowed in 50 % of 40 samples: power cap; its SMs ran at 75 % of boost on average (2 "
+		"of 3 GPUs)");
+	CU_ASSERT_STRING_EQUAL(lines[1],
+		"rank 1's GPU was slowed in 25 % of 40 samples: thermal slowdown by the hardware; its SMs ran at 75 % "
+		"of boost on average (1 of 3 GPUs)");
+	CU_ASSERT_STRING_EQUAL(lines[2],
+		"rank 2's GPU was shared with another process in 10 % of 50 samples (1 of 3 GPUs)");
 }
 
 UNIT_MAIN("clocks", {"not sampled", test_nothing}, {"all well", test_well}, {"slowed and shared", test_slowed})

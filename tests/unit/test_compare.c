@@ -1,8 +1,9 @@
-/* What `compare` asks, counts and decides, on made-up systems whose throughput is a formula. */
+/* Tests the questions, counts and decisions of `compare`, on made-up systems whose throughput is a formula. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "cli/compare.h"
 #include "tests/unit/harness.h"
 
@@ -15,18 +16,21 @@ static void test_target(void)
 	static const struct {
 		const char *text;
 		double tokens, within_s;
-	} good[] = {{"15e12 tokens in 30d", 15e12, 30 * 86400}, {"15T tokens in 30 days", 15e12, 30 * 86400}, {"300B tokens", 300e9, 0}, {"  2.5e11  tokens  in  4 weeks ", 2.5e11, 28 * 86400},
-	            {"1e9tokens in 90min", 1e9, 5400},           {"1000 tokens in 1h", 1000, 3600}};
-	static const char *const bad[] = {"", "tokens", "15e12", "15e12 tokens in", "15e12 tokens in 30", "15e12 tokens in 30x", "15e12 tokens within 30d", "-1 tokens in 30d", "0 tokens in 30d", "nan tokens", "inf tokens",
-	                                  "0x10 tokens", "15Q tokens in 30d", "15e12 tokens in 0d", "15e12 tokens in 30d and more", "1e400 tokens"};
+	} good[] = {{"15e12 tokens in 30d", 15e12, 30 * 86400}, {"15T tokens in 30 days", 15e12, 30 * 86400},
+		{"300B tokens", 300e9, 0}, {"  2.5e11  tokens  in  4 weeks ", 2.5e11, 28 * 86400},
+		{"1e9tokens in 90min", 1e9, 5400}, {"1000 tokens in 1h", 1000, 3600}};
+	static const char *const bad[] = {"", "tokens", "15e12", "15e12 tokens in", "15e12 tokens in 30",
+		"15e12 tokens in 30x", "15e12 tokens within 30d", "-1 tokens in 30d", "0 tokens in 30d", "nan tokens",
+		"inf tokens", "0x10 tokens", "15Q tokens in 30d", "15e12 tokens in 0d", "15e12 tokens in 30d and more",
+		"1e400 tokens"};
 	double tokens, within_s;
-	for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+	for (size_t i = 0; i < COUNT(good); i++) {
 		e = (struct error){0};
 		CU_ASSERT_EQUAL(compare_read_target(good[i].text, &tokens, &within_s, &e), ST_OK);
 		CU_ASSERT_DOUBLE_EQUAL(tokens / good[i].tokens, 1, 1e-12);
 		CU_ASSERT_EQUAL(within_s, good[i].within_s);
 	}
-	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		e = (struct error){0};
 		CU_ASSERT_EQUAL(compare_read_target(bad[i], &tokens, &within_s, &e), ST_INPUT);
 		CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "15e12 tokens in 30d"));
@@ -36,7 +40,8 @@ static void test_target(void)
 static void test_systems(void)
 {
 	static const char *const lists[] = {"dgx-h100, dgx-a100@16", "node:2 gpu:8 l40s nic:1x100Gb"};
-	static const char *const bad[] = {"dgx-h100,,dgx-a100", "dgx-h100@", "dgx-h100@0", "dgx-h100@8x", "dgx-h101", "node:2 gpu:8 l40s nic:1x100Gb@16"};
+	static const char *const bad[] = {"dgx-h100,,dgx-a100", "dgx-h100@", "dgx-h100@0", "dgx-h100@8x", "dgx-h101",
+		"node:2 gpu:8 l40s nic:1x100Gb@16"};
 	asked_systems asked = {0};
 	e = (struct error){0};
 	CU_ASSERT_EQUAL(compare_read_systems(lists, 2, &asked, &e), ST_OK);
@@ -46,7 +51,7 @@ static void test_systems(void)
 	CU_ASSERT_EQUAL(asked.at[1].gpus, 16);
 	CU_ASSERT_EQUAL(asked.at[2].spec.nodes, 2);
 	vec_free(&asked);
-	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		e = (struct error){0};
 		CU_ASSERT_EQUAL(compare_read_systems(&bad[i], 1, &asked, &e), ST_INPUT);
 		CU_ASSERT_EQUAL(strncmp(e.text, "--systems", 9), 0);
@@ -64,12 +69,10 @@ struct world {
 	int solved;
 };
 
-static double throughput(const struct world *w, int64_t gpus)
-{
-	return w->tokens_per_s * pow((double)gpus, 0.9);
-}
+static double throughput(const struct world *w, int64_t gpus) { return w->tokens_per_s * pow((double)gpus, 0.9); }
 
-static enum status pretend(void *context, const struct asked_system *a, struct size size, struct compare_row *r, struct error *err)
+static enum status pretend(void *context, const struct asked_system *a, struct size size, struct compare_row *r,
+	struct error *err)
 {
 	struct world *w = context;
 	int64_t gpus = size.nodes * size.per_node;
@@ -89,7 +92,14 @@ static struct config batch(int64_t global_batch, int64_t layers)
 	struct config c = {0};
 	c.train.global_batch = global_batch;
 	c.train.dtype = DT_BF16;
-	c.model = (struct model){.layers = layers, .heads = 32, .hidden = 4096, .kv_heads = 32, .head_dim = 128, .ffn_hidden = 16384, .vocab = 50257, .seq_len = 2048};
+	c.model = (struct model){.layers = layers,
+		.heads = 32,
+		.hidden = 4096,
+		.kv_heads = 32,
+		.head_dim = 128,
+		.ffn_hidden = 16384,
+		.vocab = 50257,
+		.seq_len = 2048};
 	c.parallel.tensor = c.parallel.pipeline = c.parallel.context = 1;
 	c.cost = (struct cost){AUTO, AUTO, AUTO, AUTO, AUTO};
 	return c;
@@ -110,7 +120,8 @@ static struct asked_system box(int64_t gpus, double price_usd, double rent_usd)
 static int64_t fewest(const struct world *w, const struct config *c, int64_t per_node, double tokens, double within_s)
 {
 	for (int64_t n = 1; n < 100000; n++)
-		if (compare_splits(c, n * per_node) && n * per_node >= w->fits_from && tokens / throughput(w, n * per_node) <= within_s)
+		if (compare_splits(c, n * per_node) && n * per_node >= w->fits_from &&
+			tokens / throughput(w, n * per_node) <= within_s)
 			return n;
 	return 0;
 }
@@ -119,13 +130,15 @@ static void test_target_size(void)
 {
 	static const int64_t batches[] = {1024, 1536, 1440, 7 * 512, 1};
 	static const double days[] = {2, 5, 30, 90, 400};
-	for (size_t k = 0; k < sizeof batches / sizeof batches[0]; k++)
-		for (size_t i = 0; i < sizeof days / sizeof days[0]; i++)
+	for (size_t k = 0; k < COUNT(batches); k++)
+		for (size_t i = 0; i < COUNT(days); i++)
 			for (int64_t from = 1; from <= 512; from *= 64) {
 				struct world w = {.tokens_per_s = 900, .fits_from = from};
 				struct config c = batch(batches[k], 30);
 				struct asked_system a = box(8, 4e5, 0);
-				struct compare ask = {.mode = COMPARE_TARGET, .tokens = 1e12, .within_s = days[i] * 86400};
+				struct compare ask = {.mode = COMPARE_TARGET,
+					.tokens = 1e12,
+					.within_s = days[i] * 86400};
 				const struct compare_solver solver = {pretend, &w, &c};
 				struct compare_row r = {0};
 				e = (struct error){0};
@@ -159,12 +172,15 @@ static void test_budget_size(void)
 		int64_t gpus;
 		double spent;
 	} cases[] = {{2e6, 4e5, 0, 32, 1.6e6}, /* five could be paid for, and 40 GPUs do not share a batch of 1024 */
-	             {1.6e6, 4e5, 0, 32, 1.6e6}, {4e5 - 1, 4e5, 0, 0, NAN}, {1e6, 0, 10, 16, 2 * 10 * 5 * 8766.}, {1e6, 0, 0, 0, NAN}};
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		{1.6e6, 4e5, 0, 32, 1.6e6}, {4e5 - 1, 4e5, 0, 0, NAN}, {1e6, 0, 10, 16, 2 * 10 * 5 * 8766.},
+		{1e6, 0, 0, 0, NAN}};
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct world w = {.tokens_per_s = 900};
 		struct config c = batch(1024, 32);
 		struct asked_system a = box(8, cases[i].price, cases[i].rent);
-		struct compare ask = {.mode = COMPARE_BUDGET, .budget_usd = cases[i].budget, .amortize_years = {.value = 5}};
+		struct compare ask = {.mode = COMPARE_BUDGET,
+			.budget_usd = cases[i].budget,
+			.amortize_years = {.value = 5}};
 		const struct compare_solver solver = {pretend, &w, &c};
 		struct compare_row r = {.spent_usd = NAN};
 		CU_ASSERT_EQUAL(compare_size(&ask, &solver, &a, &r, &e), ST_OK);
@@ -182,7 +198,7 @@ static void test_gpus_size(void)
 		int64_t asked, host, gpus;
 		double hosts;
 	} cases[] = {{64, 8, 64, 8}, {20, 8, 24, 3}, {1, 8, 1, 0.125}, {4, 4, 4, 1}, {100000, 8, 100000, 12500}};
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct world w = {.tokens_per_s = 900};
 		struct config c = batch(1024, 32);
 		struct asked_system a = box(cases[i].host, 80000, 16);
@@ -242,7 +258,12 @@ static void test_figures(void)
 
 static struct compare_row row(const char *name, double step_s, double half, double rent, double price)
 {
-	struct compare_row r = {.fits = true, .gpus = 8, .hosts = 1, .power_W = {.value = 10000}, .rent_usd_per_hour = {.value = rent}, .price_usd = {.value = price}};
+	struct compare_row r = {.fits = true,
+		.gpus = 8,
+		.hosts = 1,
+		.power_W = {.value = 10000},
+		.rent_usd_per_hour = {.value = rent},
+		.price_usd = {.value = price}};
 	snprintf(r.name, sizeof r.name, "%s", name);
 	r.predicted = calloc(1, sizeof *r.predicted);
 	r.predicted->time.step_s = step_s;
@@ -279,7 +300,8 @@ static void test_ranking(void)
 	(void)!vec_push(&c.rows, row("much the same", 1.05, 1.1, 40, 400000));
 	rank(&c);
 	CU_ASSERT_EQUAL(c.basis, BY_OWNED);
-	static const char *const order[] = {"slow and cheap", "fast and dear", "much the same", "less is missing", "more is missing"};
+	static const char *const order[] = {"slow and cheap", "fast and dear", "much the same", "less is missing",
+		"more is missing"};
 	for (size_t i = 0; i < 5; i++) {
 		CU_ASSERT_STRING_EQUAL(c.rows.at[i].name, order[i]);
 		CU_ASSERT_EQUAL(c.rows.at[i].rank, i < 3 ? i + 1 : 0);
@@ -318,5 +340,7 @@ static void test_unknown_prices(void)
 	compare_free(&c);
 }
 
-UNIT_MAIN("compare", {"targets", test_target}, {"systems", test_systems}, {"a target's size", test_target_size}, {"a target missed", test_target_missed}, {"a budget's size", test_budget_size},
-          {"equal GPUs", test_gpus_size}, {"counts that split the work", test_splits}, {"figures", test_figures}, {"the ranking", test_ranking}, {"prices unknown", test_unknown_prices})
+UNIT_MAIN("compare", {"targets", test_target}, {"systems", test_systems}, {"a target's size", test_target_size},
+	{"a target missed", test_target_missed}, {"a budget's size", test_budget_size}, {"equal GPUs", test_gpus_size},
+	{"counts that split the work", test_splits}, {"figures", test_figures}, {"the ranking", test_ranking},
+	{"prices unknown", test_unknown_prices})

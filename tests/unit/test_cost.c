@@ -1,9 +1,13 @@
+#include "base/array.h"
+#include "tests/unit/constants.h"
 #include "tests/unit/harness.h"
+#include "tests/unit/rates.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "sim/price.h"
+#include "sim/engine/maxmin.h"
+#include "sim/price/price.h"
 #include "topology/profile.h"
 
 #define KERNEL_S 1.5e-6 /* starts and drains */
@@ -16,8 +20,19 @@ static struct error error;
 /* A GPU with round numbers, eight in a node. */
 static struct machine gpu(void)
 {
-	struct machine m = {.name = "round", .nodes = 4, .devices_per_node = 8, .intra = {3e-6, 100e9}, .inter = {10e-6, 25e9}};
-	m.device = (struct device_spec){.name = "round GPU", .vector_flop_per_s = 50e12, .mem_Bps = 2e12, .mem_share = 0.9, .gemm_share = 0.8, .launch_s = 4e-6, .pcie_Bps = 50e9};
+	struct machine m = {.parameters = read_constants(),
+		.name = "round",
+		.nodes = 4,
+		.devices_per_node = 8,
+		.intra = {3e-6, 100e9},
+		.inter = {10e-6, 25e9}};
+	m.device = (struct device_spec){.name = "round GPU",
+		.vector_flop_per_s = 50e12,
+		.mem_Bps = 2e12,
+		.mem_share = 0.9,
+		.gemm_share = 0.8,
+		.launch_s = 4e-6,
+		.pcie_Bps = 50e9};
 	m.device.matrix_flop_per_s[DT_BF16] = 1000e12;
 	m.device.matrix_flop_per_s[DT_FP32] = 50e12;
 	return m;
@@ -26,8 +41,18 @@ static struct machine gpu(void)
 /* A host of two cores a rank with an empty profile, which the test fills. */
 static struct machine host(void)
 {
-	struct machine m = {.name = "host", .nodes = 1, .devices_per_node = 4, .intra = {1e-6, 5e9}};
-	m.device = (struct device_spec){.name = "2 cores", .is_host = true, .vector_flop_per_s = 100e9, .mem_Bps = 10e9, .mem_share = 1, .gemm_share = 1, .launch_s = 2e-6};
+	struct machine m = {.parameters = read_constants(),
+		.name = "host",
+		.nodes = 1,
+		.devices_per_node = 4,
+		.intra = {1e-6, 5e9}};
+	m.device = (struct device_spec){.name = "2 cores",
+		.is_host = true,
+		.vector_flop_per_s = 100e9,
+		.mem_Bps = 10e9,
+		.mem_share = 1,
+		.gemm_share = 1,
+		.launch_s = 2e-6};
 	m.device.matrix_flop_per_s[DT_FP32] = 100e9;
 	profile_destroy(profile);
 	profile = profile_create();
@@ -53,7 +78,7 @@ static struct op_cost cost(const struct machine *m, struct op op)
 {
 	struct op_cost c;
 	error = (struct error){0};
-	enum status st = cost_op(&program, &op, m, &c, &error);
+	enum status st = cost_op(&program, &op, RATES(m), &c, &error);
 	if (st)
 		printf("\n%s\n", error.text);
 	CU_ASSERT_EQUAL_FATAL(st, ST_OK);
@@ -62,12 +87,18 @@ static struct op_cost cost(const struct machine *m, struct op op)
 
 static struct op gemm(enum dtype t, int64_t m, int64_t n, int64_t k)
 {
-	return (struct op){.kind = OP_GEMM, .dtype = (uint8_t)t, .out_dtype = (uint8_t)t, .d = {m, n, k}};
+	return (struct op){.kind = OP_GEMM, .dtype = (uint8_t)t, .out_dtype = (uint8_t)t, .gemm = {m, n, k}};
 }
 
 static struct op collective(enum collective c, enum mesh_dim group, int64_t elements)
 {
-	return (struct op){.kind = OP_COLLECTIVE, .lane = LANE_COMM, .coll = (uint8_t)c, .group = (uint8_t)group, .dtype = DT_FP32, .out_dtype = DT_FP32, .d = {elements}};
+	return (struct op){.kind = OP_COLLECTIVE,
+		.lane = LANE_COMM,
+		.coll = (uint8_t)c,
+		.group = (uint8_t)group,
+		.dtype = DT_FP32,
+		.out_dtype = DT_FP32,
+		.collective = {elements}};
 }
 
 /* ---- roofline ---- */
@@ -79,7 +110,8 @@ static void test_roofline(void)
 	program.config.stack = stack_default();
 	struct op square = gemm(DT_BF16, 4096, 4096, 4096);
 	struct op_cost c = cost(&m, square);
-	NEAR(c.alone_s, KERNEL_S + 2 * 4096.0 * 4096 * 4096 / 800e12 + 2 * 4096.0 * 4096 / 1.8e12); /* the result's way to memory */
+	NEAR(c.alone_s, KERNEL_S + 2 * 4096.0 * 4096 * 4096 / 800e12 +
+				2 * 4096.0 * 4096 / 1.8e12); /* the result's way to memory */
 	CU_ASSERT_EQUAL(c.issue_s, 4e-6);
 	CU_ASSERT_EQUAL(c.bound, BOUND_COMPUTE);
 	CU_ASSERT_EQUAL(c.use.demand[RES_COMPUTE], 1);
@@ -87,9 +119,10 @@ static void test_roofline(void)
 	CU_ASSERT_FALSE(c.guessed);
 
 	/* The same in fp32 has a twentieth of the rate. */
-	NEAR(cost(&m, gemm(DT_FP32, 4096, 4096, 4096)).alone_s, KERNEL_S + 2 * 4096.0 * 4096 * 4096 / 40e12 + 4 * 4096.0 * 4096 / 1.8e12);
+	NEAR(cost(&m, gemm(DT_FP32, 4096, 4096, 4096)).alone_s,
+		KERNEL_S + 2 * 4096.0 * 4096 * 4096 / 40e12 + 4 * 4096.0 * 4096 / 1.8e12);
 
-	struct op norm = {.kind = OP_NORM, .dtype = DT_BF16, .out_dtype = DT_BF16, .d = {65536, 4096}};
+	struct op norm = {.kind = OP_NORM, .dtype = DT_BF16, .out_dtype = DT_BF16, .matrix = {65536, 4096}};
 	c = cost(&m, norm);
 	NEAR(c.alone_s, KERNEL_S + (op_read_B(&norm) + op_write_B(&norm)) / 1.8e12);
 	CU_ASSERT_EQUAL(c.bound, BOUND_MEMORY);
@@ -99,36 +132,49 @@ static void test_roofline(void)
 	program.config.stack = stack_default();
 
 	/* Softmax over stored scores runs on vector units and is bound by memory there. */
-	struct op softmax = {.kind = OP_ATTN_SOFTMAX, .dtype = DT_BF16, .out_dtype = DT_BF16, .d = {8, 16, 16, 1024, 64}};
+	struct op softmax = {.kind = OP_ATTN_SOFTMAX,
+		.dtype = DT_BF16,
+		.out_dtype = DT_BF16,
+		.attn = {8, 16, 16, 1024, 64}};
 	c = cost(&m, softmax);
 	NEAR(c.alone_s, KERNEL_S + 2 * 2 * 8 * 16 * 1024.0 * 1024 / 1.8e12);
 
 	CU_ASSERT_EQUAL(cost(&m, gemm(DT_BF16, 64, 64, 64)).bound, BOUND_LATENCY); /* shorter than its launch */
 }
 
-/* What whole tiles, split k and alignment make of small and odd shapes; and of all shapes whose rows are whole 16 bytes, the larger is never the faster. */
+/* Small and odd shapes pay for whole tiles, split k and alignment. Of shapes whose rows are whole 16 bytes, the larger
+ * is never the faster. */
 static void test_shapes_of_products(void)
 {
 	mesh(1, 1);
 	struct machine m = gpu();
 	m.device.sms = 100;
-	NEAR(cost(&m, gemm(DT_BF16, 4096, 4096, 4096)).alone_s, KERNEL_S + 2 * 4096.0 * 4096 * 4096 / 800e12 + 2 * 4096.0 * 4096 / 1.8e12);
+	NEAR(cost(&m, gemm(DT_BF16, 4096, 4096, 4096)).alone_s,
+		KERNEL_S + 2 * 4096.0 * 4096 * 4096 / 800e12 + 2 * 4096.0 * 4096 / 1.8e12);
 	/* one tile, k in 4 parts: 4 of 100 SMs */
-	NEAR(cost(&m, gemm(DT_BF16, 128, 128, 1024)).alone_s, KERNEL_S + 2 * 128.0 * 128 * 1024 / (0.04 * 800e12) + 2 * 128.0 * 128 / 1.8e12);
+	NEAR(cost(&m, gemm(DT_BF16, 128, 128, 1024)).alone_s,
+		KERNEL_S + 2 * 128.0 * 128 * 1024 / (0.04 * 800e12) + 2 * 128.0 * 128 / 1.8e12);
 	/* 4104 rows are 4160 */
-	NEAR(cost(&m, gemm(DT_BF16, 4104, 4096, 4096)).alone_s, KERNEL_S + 2 * 4160.0 * 4096 * 4096 / 800e12 + 2 * 4104.0 * 4096 / 1.8e12);
+	NEAR(cost(&m, gemm(DT_BF16, 4104, 4096, 4096)).alone_s,
+		KERNEL_S + 2 * 4160.0 * 4096 * 4096 / 800e12 + 2 * 4104.0 * 4096 / 1.8e12);
 	/* GPT-2's vocabulary, as it is and padded */
-	double odd_s = cost(&m, gemm(DT_BF16, 8192, 50257, 768)).alone_s, padded_s = cost(&m, gemm(DT_BF16, 8192, 50304, 768)).alone_s;
+	double odd_s = cost(&m, gemm(DT_BF16, 8192, 50257, 768)).alone_s,
+	       padded_s = cost(&m, gemm(DT_BF16, 8192, 50304, 768)).alone_s;
 	CU_ASSERT(odd_s > 1.5 * padded_s && odd_s < 2.1 * padded_s);
-	CU_ASSERT(cost(&m, gemm(DT_FP32, 8192, 50257, 768)).alone_s <= cost(&m, gemm(DT_FP32, 8192, 50304, 768)).alone_s); /* no Tensor Cores to lose */
+	CU_ASSERT(cost(&m, gemm(DT_FP32, 8192, 50257, 768)).alone_s <=
+		  cost(&m, gemm(DT_FP32, 8192, 50304, 768)).alone_s); /* no Tensor Cores to lose */
 
 	static const int64_t sides[] = {8, 64, 72, 128, 136, 256, 1000, 1024, 4096, 4104, 16384};
-	enum { N = sizeof sides / sizeof sides[0] };
+	enum { N = COUNT(sides) };
 	for (int i = 0; i < N * N * N; i++) {
 		int64_t a = sides[i % N], b = sides[i / N % N], k = sides[i / N / N];
 		double t = cost(&m, gemm(DT_BF16, a, b, k)).alone_s;
-		CU_ASSERT(cost(&m, gemm(DT_BF16, a + 8, b, k)).alone_s >= t && cost(&m, gemm(DT_BF16, a, b + 8, k)).alone_s >= t && cost(&m, gemm(DT_BF16, a, b, k + 8)).alone_s >= t);
-		CU_ASSERT(cost(&m, gemm(DT_BF16, 2 * a, b, k)).alone_s >= t && cost(&m, gemm(DT_BF16, a, 2 * b, k)).alone_s >= t && cost(&m, gemm(DT_BF16, a, b, 2 * k)).alone_s >= t);
+		CU_ASSERT(cost(&m, gemm(DT_BF16, a + 8, b, k)).alone_s >= t &&
+			  cost(&m, gemm(DT_BF16, a, b + 8, k)).alone_s >= t &&
+			  cost(&m, gemm(DT_BF16, a, b, k + 8)).alone_s >= t);
+		CU_ASSERT(cost(&m, gemm(DT_BF16, 2 * a, b, k)).alone_s >= t &&
+			  cost(&m, gemm(DT_BF16, a, 2 * b, k)).alone_s >= t &&
+			  cost(&m, gemm(DT_BF16, a, b, 2 * k)).alone_s >= t);
 	}
 }
 
@@ -139,7 +185,7 @@ static void test_grouped_products(void)
 	mesh(1, 1);
 	struct op one = gemm(DT_BF16, 4096, 4096, 4096), grouped = one;
 	grouped.kind = OP_GROUPED_GEMM;
-	grouped.d[3] = 8;
+	grouped.gemm.groups = 8;
 	const double one_s = cost(&m, one).alone_s - KERNEL_S, grouped_s = cost(&m, grouped).alone_s - KERNEL_S;
 	NEAR(grouped_s, 8 * one_s);
 	CU_ASSERT_TRUE(grouped_s >= op_flop(&grouped) / m.device.matrix_flop_per_s[DT_BF16]);
@@ -147,7 +193,7 @@ static void test_grouped_products(void)
 	m.device.sms = 100;
 	struct op small = gemm(DT_BF16, 128, 128, 256), smalls = small;
 	smalls.kind = OP_GROUPED_GEMM;
-	smalls.d[3] = 50;
+	smalls.gemm.groups = 50;
 	CU_ASSERT_TRUE(cost(&m, smalls).alone_s < 4 * cost(&m, small).alone_s);
 }
 
@@ -158,16 +204,17 @@ static void test_unsupported_format(void)
 	struct op op = gemm(DT_FP8, 128, 128, 128);
 	struct op_cost c;
 	error = (struct error){0};
-	CU_ASSERT_EQUAL(cost_op(&program, &op, &m, &c, &error), ST_INPUT);
-	CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "matrices are not multiplied in fp8 on round GPU (they are in: fp32, bf16)"));
+	CU_ASSERT_EQUAL(cost_op(&program, &op, RATES(&m), &c, &error), ST_INPUT);
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(error.text, "matrices are not multiplied in fp8 on round GPU (they are in: fp32, bf16)"));
 	op.kind = OP_CAST; /* it may still convert to it */
-	CU_ASSERT_EQUAL(cost_op(&program, &op, &m, &c, NULL), ST_OK);
+	CU_ASSERT_EQUAL(cost_op(&program, &op, RATES(&m), &c, NULL), ST_OK);
 }
 
 static void test_copies(void)
 {
 	mesh(1, 1);
-	struct op copy = {.kind = OP_COPY, .lane = LANE_COPY, .d = {50000000}};
+	struct op copy = {.kind = OP_COPY, .lane = LANE_COPY, .copy = {50000000}};
 	struct machine m = gpu();
 	struct op_cost c = cost(&m, copy);
 	NEAR(c.alone_s, 1e-3);
@@ -208,22 +255,26 @@ static void test_curve(void)
 	const double x[] = {1e3, 1e5, 1e7}, y[] = {1e-10, 1e-10, 4e-10};
 	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "fill", x, y, 3, NULL), ST_OK);
 	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, "call_s", 1e-6, NULL), ST_OK);
-	struct op fill = {.kind = OP_FILL, .dtype = DT_FP32, .out_dtype = DT_FP32, .d = {25000}};
+	struct op fill = {.kind = OP_FILL, .dtype = DT_FP32, .out_dtype = DT_FP32, .vector = {25000}};
 	NEAR(cost(&m, fill).alone_s, 1e-6 + 25000 * 1e-10);
-	fill.d[0] = 250000; /* half way between 1e5 and 1e7 bytes, in log-log */
+	fill.vector.elements = 250000; /* half way between 1e5 and 1e7 bytes, in log-log */
 	NEAR(cost(&m, fill).alone_s, 1e-6 + 250000 * 2e-10);
-	fill.d[0] = 250000000; /* the end value goes on */
+	fill.vector.elements = 250000000; /* the end value goes on */
 	struct op_cost c = cost(&m, fill);
 	NEAR(c.alone_s, 1e-6 + 250000000 * 4e-10);
 	CU_ASSERT_EQUAL(c.bound, BOUND_MEMORY);
 	CU_ASSERT_DOUBLE_EQUAL(c.use.demand[RES_MEMORY], 1, 1e-4); /* all but the call */
-	fill.d[0] = 10;
+	fill.vector.elements = 10;
 	CU_ASSERT_EQUAL(cost(&m, fill).bound, BOUND_LATENCY);
 
 	/* Ten times slower than memory would be: arithmetic. */
 	const double slow[] = {1e-9, 1e-8, 1e-8};
 	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "act.gelu", x, slow, 3, NULL), ST_OK);
-	struct op act = {.kind = OP_ACT, .mlp = MLP_GELU, .dtype = DT_FP32, .out_dtype = DT_FP32, .d = {1000, 4000}};
+	struct op act = {.kind = OP_ACT,
+		.mlp = MLP_GELU,
+		.dtype = DT_FP32,
+		.out_dtype = DT_FP32,
+		.matrix = {1000, 4000}};
 	c = cost(&m, act);
 	CU_ASSERT_EQUAL(c.bound, BOUND_COMPUTE);
 	NEAR(c.use.demand[RES_MEMORY], 32e6 / 10e9 / c.alone_s);
@@ -258,8 +309,9 @@ static void test_gpu_profile(void)
 	static const struct {
 		const char *name;
 		double value;
-	} values[] = {{"sms", 100}, {"mem_Bps", 1e12}, {"launch_s", 5e-6}, {"call_s", 2e-6}, {"copy.h2d_Bps", 25e9}, {"peak.fp32", 1}};
-	for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+	} values[] = {{"sms", 100}, {"mem_Bps", 1e12}, {"launch_s", 5e-6}, {"call_s", 2e-6}, {"copy.h2d_Bps", 25e9},
+		{"peak.fp32", 1}};
+	for (size_t i = 0; i < COUNT(values); i++)
 		CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, values[i].name, values[i].value, NULL), ST_OK);
 	machine_attach_profile(&m, profile);
 	CU_ASSERT_EQUAL(m.device.matrix_flop_per_s[DT_BF16], 1000e12); /* the datasheet's peaks stay */
@@ -268,7 +320,7 @@ static void test_gpu_profile(void)
 	CU_ASSERT_EQUAL(m.device.mem_share, 0.5);
 	CU_ASSERT_EQUAL(m.intra.Bps, 100e9);
 
-	const struct work_device d = {.gpu = true, .sms = 100};
+	const struct work_device d = {.gpu = true, .sms = 100, .tiles = TILE_MODEL};
 	struct op square = gemm(DT_BF16, 4096, 4096, 4096);
 	struct work w;
 	work_of(&square, &d, &w);
@@ -285,20 +337,20 @@ static void test_gpu_profile(void)
 	CU_ASSERT_EQUAL(cost(&m, gemm(DT_BF16, 16, 16, 16)).bound, BOUND_LATENCY);
 	CU_ASSERT(cost(&m, gemm(DT_FP32, 4096, 4096, 4096)).guessed); /* no such entry: the catalogue's roofline */
 
-	struct op add = {.kind = OP_ADD, .dtype = DT_BF16, .out_dtype = DT_BF16, .d = {4096, 4096}};
+	struct op add = {.kind = OP_ADD, .dtype = DT_BF16, .out_dtype = DT_BF16, .matrix = {4096, 4096}};
 	c = cost(&m, add);
 	NEAR(c.alone_s, 2e-6 + (op_read_B(&add) + op_write_B(&add)) * 1e-12);
 	CU_ASSERT_EQUAL(c.issue_s, 5e-6);
-	struct op copy = {.kind = OP_COPY, .lane = LANE_COPY, .d = {50000000}};
+	struct op copy = {.kind = OP_COPY, .lane = LANE_COPY, .copy = {50000000}};
 	NEAR(cost(&m, copy).alone_s, 50e6 / 25e9);
 
 	/* A collective that was measured inside a host says nothing of one between hosts. */
 	const double bytes[] = {1e6, 1e8}, s[] = {1e-4, 1e-2};
 	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_reduce.4", bytes, s, 2, NULL), ST_OK);
-	NEAR(collective_time_s(&m, COLL_ALL_REDUCE, 4, 1, 1e8), 1e-2);
-	CU_ASSERT(collective_price(&m, COLL_ALL_REDUCE, 4, 1, NCCL_ANY, 4096).measured);
-	NEAR(collective_time_s(&m, COLL_ALL_REDUCE, 4, 8, 400e6), 6 * (10e-6 + 100e6 / 25e9));
-	CU_ASSERT_FALSE(collective_price(&m, COLL_ALL_REDUCE, 4, 8, NCCL_ANY, 4096).measured);
+	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 4, 1, 1e8), 1e-2);
+	CU_ASSERT(collective_price(RATES(&m), COLL_ALL_REDUCE, 4, 1, COLLECTIVE_ANY, 4096).measured);
+	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 4, 8, 400e6), 6 * (10e-6 + 100e6 / 25e9));
+	CU_ASSERT_FALSE(collective_price(RATES(&m), COLL_ALL_REDUCE, 4, 8, COLLECTIVE_ANY, 4096).measured);
 }
 
 /* ---- collectives ---- */
@@ -306,32 +358,33 @@ static void test_gpu_profile(void)
 static void test_ring(void)
 {
 	struct machine m = gpu();
-	NEAR(collective_time_s(&m, COLL_ALL_REDUCE, 8, 1, 800e6), 14 * (3e-6 + 100e6 / 100e9));
-	NEAR(collective_time_s(&m, COLL_ALL_GATHER, 8, 1, 800e6), 7 * (3e-6 + 100e6 / 100e9));
-	NEAR(collective_time_s(&m, COLL_REDUCE_SCATTER, 8, 1, 800e6), 7 * (3e-6 + 100e6 / 100e9));
-	CU_ASSERT_EQUAL(collective_time_s(&m, COLL_ALL_REDUCE, 1, 1, 800e6), 0);
-	NEAR(collective_time_s(&m, COLL_BROADCAST, 8, 1, 800e6), 7 * 3e-6 + 800e6 / 100e9);
-	NEAR(collective_time_s(&m, COLL_ALLTOALL, 8, 1, 800e6), 7 * (3e-6 + 100e6 / 100e9));
-	NEAR(collective_time_s(&m, COLL_SENDRECV, 8, 1, 800e6), 3e-6 + 800e6 / 100e9);
+	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 8, 1, 800e6), 14 * (3e-6 + 100e6 / 100e9));
+	NEAR(collective_time_s(RATES(&m), COLL_ALL_GATHER, 8, 1, 800e6), 7 * (3e-6 + 100e6 / 100e9));
+	NEAR(collective_time_s(RATES(&m), COLL_REDUCE_SCATTER, 8, 1, 800e6), 7 * (3e-6 + 100e6 / 100e9));
+	CU_ASSERT_EQUAL(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 1, 1, 800e6), 0);
+	NEAR(collective_time_s(RATES(&m), COLL_BROADCAST, 8, 1, 800e6), 7 * 3e-6 + 800e6 / 100e9);
+	NEAR(collective_time_s(RATES(&m), COLL_ALLTOALL, 8, 1, 800e6), 7 * (3e-6 + 100e6 / 100e9));
+	NEAR(collective_time_s(RATES(&m), COLL_SENDRECV, 8, 1, 800e6), 3e-6 + 800e6 / 100e9);
 	/* One member a node: the node's link. */
-	NEAR(collective_time_s(&m, COLL_ALL_REDUCE, 4, 8, 400e6), 6 * (10e-6 + 100e6 / 25e9));
-	NEAR(collective_time_s(&m, COLL_BROADCAST, 4, 8, 400e6), 3 * 10e-6 + 400e6 / 25e9);
-	NEAR(collective_time_s(&m, COLL_ALLTOALL, 4, 8, 400e6), 3 * (10e-6 + 100e6 / 25e9));
-	NEAR(collective_time_s(&m, COLL_SENDRECV, 4, 8, 400e6), 10e-6 + 400e6 / 25e9);
+	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 4, 8, 400e6), 6 * (10e-6 + 100e6 / 25e9));
+	NEAR(collective_time_s(RATES(&m), COLL_BROADCAST, 4, 8, 400e6), 3 * 10e-6 + 400e6 / 25e9);
+	NEAR(collective_time_s(RATES(&m), COLL_ALLTOALL, 4, 8, 400e6), 3 * (10e-6 + 100e6 / 25e9));
+	NEAR(collective_time_s(RATES(&m), COLL_SENDRECV, 4, 8, 400e6), 10e-6 + 400e6 / 25e9);
 	/* Two nodes: of 15 parts that a member deals out, 8 go to the other node through its own share of the NICs. */
 	double hop_s = (2 * 10e-6 + 14 * 3e-6) / 16;
-	NEAR(collective_time_s(&m, COLL_ALLTOALL, 16, 1, 1600e6), 15 * hop_s + 8 * 100e6 / 25e9);
-	NEAR(collective_time_s(&m, COLL_SENDRECV, 16, 1, 1600e6), hop_s + 1600e6 / 25e9);
+	NEAR(collective_time_s(RATES(&m), COLL_ALLTOALL, 16, 1, 1600e6), 15 * hop_s + 8 * 100e6 / 25e9);
+	NEAR(collective_time_s(RATES(&m), COLL_SENDRECV, 16, 1, 1600e6), hop_s + 1600e6 / 25e9);
 }
 
-/* Gradients of 7 billion parameters in fp32 on 8 ranks: 1.53 s over PCIe 4.0 (32 GB/s), 163 ms over A100's NVLink (300 GB/s). */
+/* Gradients of 7 billion parameters in fp32 on 8 ranks: 1.53 s over PCIe 4.0 (32 GB/s), 163 ms over A100's NVLink (300
+ * GB/s). */
 static void test_seven_billion(void)
 {
 	struct machine m = gpu();
 	m.intra = (struct link_spec){0, 32e9};
-	CU_ASSERT_DOUBLE_EQUAL(collective_time_s(&m, COLL_ALL_REDUCE, 8, 1, 28e9), 1.53, 0.005);
+	CU_ASSERT_DOUBLE_EQUAL(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 8, 1, 28e9), 1.53, 0.005);
 	m.intra.Bps = 300e9;
-	CU_ASSERT_DOUBLE_EQUAL(collective_time_s(&m, COLL_ALL_REDUCE, 8, 1, 28e9), 0.163, 0.0005);
+	CU_ASSERT_DOUBLE_EQUAL(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 8, 1, 28e9), 0.163, 0.0005);
 }
 
 static void test_collective_curve(void)
@@ -349,15 +402,16 @@ static void test_collective_curve(void)
 	NEAR(c.alone_s, 1e-5);
 	CU_ASSERT_EQUAL(c.bound, BOUND_LATENCY);
 
-	/* Another group size: three steps on S/4 took 1e-4 s, so one step on S/2 of two ranks takes a third of what four took on 2 S. */
+	/* Another group size: three steps on S/4 took 1e-4 s, so one step on S/2 of two ranks takes a third of what
+	 * four took on 2 S. */
 	mesh(1, 2);
 	c = cost(&m, collective(COLL_ALL_REDUCE, DIM_DP, 50000));
 	NEAR(c.alone_s, 1e-4 / 3);
 	CU_ASSERT(c.guessed);
-	/* What is not cut takes as long on any number of ranks. */
+	/* A collective that is not cut takes as long on any number of ranks. */
 	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "broadcast.4", x, y, 3, NULL), ST_OK);
-	NEAR(collective_time_s(&m, COLL_BROADCAST, 4, 1, 4e5), 1e-4);
-	NEAR(collective_time_s(&m, COLL_BROADCAST, 2, 1, 4e5), 1e-4);
+	NEAR(collective_time_s(RATES(&m), COLL_BROADCAST, 4, 1, 4e5), 1e-4);
+	NEAR(collective_time_s(RATES(&m), COLL_BROADCAST, 2, 1, 4e5), 1e-4);
 	/* Another collective has no curve: the link. */
 	NEAR(cost(&m, collective(COLL_ALL_GATHER, DIM_DP, 50000)).alone_s, 1e-6 + 1e5 / 5e9);
 }
@@ -367,7 +421,8 @@ static void test_collective_use(void)
 	mesh(2, 16);
 	struct machine m = gpu();
 	program.config.stack.overlap_tax = 0.1;
-	struct op_cost inner = cost(&m, collective(COLL_ALL_REDUCE, DIM_TP, 1 << 24)), outer = cost(&m, collective(COLL_ALL_REDUCE, DIM_DP, 1 << 24));
+	struct op_cost inner = cost(&m, collective(COLL_ALL_REDUCE, DIM_TP, 1 << 24)),
+		       outer = cost(&m, collective(COLL_ALL_REDUCE, DIM_DP, 1 << 24));
 	CU_ASSERT_EQUAL(inner.issue_s, 4e-6);
 	CU_ASSERT_EQUAL(inner.use.demand[RES_LINK_INTRA], 1);
 	CU_ASSERT_EQUAL(inner.use.demand[RES_LINK_INTER], 0);
@@ -400,7 +455,8 @@ static struct op inside(enum collective c)
 	return op;
 }
 
-/* parallel.tensor_overlap: all but the stack's share of a tensor-parallel collective, or one of its pieces; of no other collective; not where stepsim's own executor runs it, and not of a curve measured of that. */
+/* parallel.tensor_overlap: all but the stack's share of a tensor-parallel collective, or one of its pieces; of no other
+ * collective; not where stepsim's own executor runs it, and not of a curve measured of that. */
 static void test_tensor_overlap(void)
 {
 	mesh(4, 2);
@@ -410,24 +466,24 @@ static void test_tensor_overlap(void)
 	double whole_s = cost(&m, gather).alone_s, data_s = cost(&m, gradients).alone_s;
 	program.config.stack.tensor_exposed = 0.2;
 	NEAR(cost(&m, gather).alone_s, whole_s);
-	CU_ASSERT_EQUAL(cost(&m, gather).beside_s, 0);
+	CU_ASSERT_EQUAL(cost(&m, gather).tile_overlap_s, 0);
 	program.config.parallel.tensor_overlap = true;
 	NEAR(cost(&m, gather).alone_s, whole_s); /* it moves as long as ever */
-	NEAR(cost(&m, gather).beside_s, 0.8 * whole_s);
+	NEAR(cost(&m, gather).tile_overlap_s, 0.8 * whole_s);
 	NEAR(cost(&m, gradients).alone_s, data_s);
-	CU_ASSERT_EQUAL(cost(&m, gradients).beside_s, 0);
-	CU_ASSERT_EQUAL(cost(&m, inside(COLL_ALL_REDUCE)).beside_s, 0);
+	CU_ASSERT_EQUAL(cost(&m, gradients).tile_overlap_s, 0);
+	CU_ASSERT_EQUAL(cost(&m, inside(COLL_ALL_REDUCE)).tile_overlap_s, 0);
 	program.config.stack.tensor_exposed = 0;
-	NEAR(cost(&m, gather).beside_s, whole_s * 3 / 4);
+	NEAR(cost(&m, gather).tile_overlap_s, whole_s * 3 / 4);
 	struct machine cores = host();
-	NEAR(cost(&cores, gather).alone_s, collective_time_s(&cores, COLL_ALL_GATHER, 4, 1, 4 << 20));
-	CU_ASSERT_EQUAL(cost(&cores, gather).beside_s, 0);
+	NEAR(cost(&cores, gather).alone_s, collective_time_s(RATES(&cores), COLL_ALL_GATHER, 4, 1, 4 << 20));
+	CU_ASSERT_EQUAL(cost(&cores, gather).tile_overlap_s, 0);
 	m.profile = profile;
 	profile->key.ranks_per_host = 8;
 	const double x[] = {4e3, 4e8}, y[] = {1e-5, 1};
 	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_gather.4", x, y, 2, NULL), ST_OK);
-	NEAR(cost(&m, gather).alone_s, collective_time_s(&m, COLL_ALL_GATHER, 4, 1, 4 << 20));
-	CU_ASSERT_EQUAL(cost(&m, gather).beside_s, 0);
+	NEAR(cost(&m, gather).alone_s, collective_time_s(RATES(&m), COLL_ALL_GATHER, 4, 1, 4 << 20));
+	CU_ASSERT_EQUAL(cost(&m, gather).tile_overlap_s, 0);
 }
 
 static void test_group_of_one(void)
@@ -447,8 +503,15 @@ static void test_prices(void)
 	mesh(2, 16);
 	struct machine m = gpu();
 	struct op ops[] = {
-		gemm(DT_BF16, 128, 128, 4096), gemm(DT_BF16, 128, 128, 4096), gemm(DT_BF16, 128, 4096, 128), gemm(DT_FP32, 128, 128, 4096), gemm(DT_BF16, 128, 128, 4096),
-		collective(COLL_ALL_REDUCE, DIM_TP, 1 << 20), collective(COLL_ALL_REDUCE, DIM_DP, 1 << 20), collective(COLL_ALL_GATHER, DIM_DP, 1 << 20), collective(COLL_ALL_REDUCE, DIM_DP, 1 << 20),
+		gemm(DT_BF16, 128, 128, 4096),
+		gemm(DT_BF16, 128, 128, 4096),
+		gemm(DT_BF16, 128, 4096, 128),
+		gemm(DT_FP32, 128, 128, 4096),
+		gemm(DT_BF16, 128, 128, 4096),
+		collective(COLL_ALL_REDUCE, DIM_TP, 1 << 20),
+		collective(COLL_ALL_REDUCE, DIM_DP, 1 << 20),
+		collective(COLL_ALL_GATHER, DIM_DP, 1 << 20),
+		collective(COLL_ALL_REDUCE, DIM_DP, 1 << 20),
 	};
 	ops[1].layer = 3; /* where and when it stands does not matter */
 	ops[1].phase = PHASE_BACKWARD;
@@ -457,9 +520,9 @@ static void test_prices(void)
 	static const uint32_t same_as[] = {0, 0, 2, 3, 4, 5, 6, 7, 6};
 	struct role role = {.ranks = 32};
 	role.ops.at = ops;
-	role.ops.n = sizeof ops / sizeof ops[0];
+	role.ops.n = COUNT(ops);
 	struct prices prices = {0};
-	CU_ASSERT_EQUAL_FATAL(price_role(&program, &role, &m, &prices, &error), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(price_role(&program, &role, RATES(&m), &prices, &error), ST_OK);
 	CU_ASSERT_EQUAL(prices.different.n, 7);
 	for (size_t i = 0; i < role.ops.n; i++) {
 		CU_ASSERT_EQUAL(prices.of_op[i], prices.of_op[same_as[i]]);
@@ -470,7 +533,7 @@ static void test_prices(void)
 
 	ops[3].dtype = DT_FP8;
 	error = (struct error){0};
-	CU_ASSERT_EQUAL(price_role(&program, &role, &m, &prices, &error), ST_INPUT);
+	CU_ASSERT_EQUAL(price_role(&program, &role, RATES(&m), &prices, &error), ST_INPUT);
 	prices_free(&prices);
 }
 
@@ -482,14 +545,15 @@ static void test_unknown_link(void)
 	struct op op = collective(COLL_ALL_REDUCE, DIM_DP, 1000);
 	struct op_cost c;
 	error = (struct error){0};
-	CU_ASSERT(isinf(collective_time_s(&m, COLL_ALL_REDUCE, 2, 1, 4000)));
-	CU_ASSERT_EQUAL(cost_op(&program, &op, &m, &c, &error), ST_INPUT);
+	CU_ASSERT(isinf(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 2, 1, 4000)));
+	CU_ASSERT_EQUAL(cost_op(&program, &op, RATES(&m), &c, &error), ST_INPUT);
 	CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "all_reduce over 2 ranks: no rate of the link"));
 	profile_destroy(profile);
 	profile = NULL;
 }
 
-/* A stack whose sums of gradients are added by kernels of their own: the product writes 2 B an element, the kernel reads them and the sum and writes it, 12 B in all in place of the 4 or 8 of a product that adds. */
+/* A stack whose sums of gradients are added by kernels of their own: the product writes 2 B an element, the kernel
+ * reads them and the sum and writes it, 12 B in all in place of the 4 or 8 of a product that adds. */
 static void test_adds_gradients(void)
 {
 	mesh(1, 1);
@@ -499,7 +563,8 @@ static void test_adds_gradients(void)
 	first.flags = OP_TRANS_A;
 	later = first;
 	later.flags |= OP_ACCUMULATE;
-	const double elements_s = 4096.0 * 4096 / (2e12 * 0.9), forward_s = cost(&m, forward).alone_s, first_s = cost(&m, first).alone_s, later_s = cost(&m, later).alone_s;
+	const double elements_s = 4096.0 * 4096 / (2e12 * 0.9), forward_s = cost(&m, forward).alone_s,
+		     first_s = cost(&m, first).alone_s, later_s = cost(&m, later).alone_s;
 	program.config.stack.adds_gradients = true;
 	NEAR(cost(&m, first).alone_s, first_s + (12 - 4) * elements_s);
 	NEAR(cost(&m, later).alone_s, later_s + (12 - 8) * elements_s);
@@ -510,39 +575,51 @@ static void test_adds_gradients(void)
 	NEAR(cost(&m, first).alone_s, narrow_s);
 }
 
-/* Two reads of 2 B and two writes of 1 B in place of one of each; a copy with a scale for each block of 32 is made in one pass. */
+/* Two reads of 2 B and two writes of 1 B in place of one of each; a copy with a scale for each block of 32 is made in
+ * one pass. */
 static void test_dynamic_scales(void)
 {
 	mesh(1, 1);
 	struct machine m = gpu();
-	struct op copy = {.kind = OP_CAST, .dtype = DT_BF16, .out_dtype = DT_FP8, .d = {1 << 26}}, blocks = copy;
+	struct op copy = {.kind = OP_CAST, .dtype = DT_BF16, .out_dtype = DT_FP8, .vector = {1 << 26}}, blocks = copy;
 	blocks.out_dtype = DT_MXFP8;
-	const double element_s = (double)(1 << 26) / (2e12 * 0.9) * program.config.stack.elementwise_passes, copy_s = cost(&m, copy).alone_s, blocks_s = cost(&m, blocks).alone_s;
+	const double element_s = (double)(1 << 26) / (2e12 * 0.9) * program.config.stack.elementwise_passes,
+		     copy_s = cost(&m, copy).alone_s, blocks_s = cost(&m, blocks).alone_s;
 	program.config.stack.dynamic_scales = true;
 	NEAR(cost(&m, copy).alone_s, copy_s + 3 * element_s);
 	NEAR(cost(&m, blocks).alone_s, blocks_s);
 	program.config.stack.dynamic_scales = false;
 }
 
-/* A gather that says how many tensors it holds lays them back slice by slice: each a launch, or both passes over the memory where those take longer. */
+/* A gather that says how many tensors it holds lays them back slice by slice: each a launch, or both passes over the
+ * memory where those take longer. */
 static void test_copies_gathered(void)
 {
 	mesh(1, 16);
 	struct machine m = gpu();
-	struct op gather = collective(COLL_ALL_GATHER, DIM_DP, 1 << 20), sum = collective(COLL_ALL_REDUCE, DIM_DP, 1 << 20);
+	struct op gather = collective(COLL_ALL_GATHER, DIM_DP, 1 << 20),
+		  sum = collective(COLL_ALL_REDUCE, DIM_DP, 1 << 20);
 	gather.dtype = gather.out_dtype = sum.dtype = sum.out_dtype = DT_BF16;
 	const double plain_s = cost(&m, gather).alone_s, sum_s = cost(&m, sum).alone_s;
-	gather.d[1] = sum.d[1] = 3;
+	gather.collective.tensors = sum.collective.tensors = 3;
 	NEAR(cost(&m, gather).alone_s, plain_s + 3 * 16 * 4e-6);
 	NEAR(cost(&m, sum).alone_s, sum_s);
-	gather.d[1] = 0;
-	gather.d[0] = 1 << 30;
+	gather.collective.tensors = 0;
+	gather.collective.elements = 1 << 30;
 	const double large_s = cost(&m, gather).alone_s;
-	gather.d[1] = 3;
+	gather.collective.tensors = 3;
 	NEAR(cost(&m, gather).alone_s, large_s + 2 * 2.0 * (1 << 30) / (2e12 * 0.9));
 }
 
-UNIT_MAIN("cost", {"scales of fp8 copies", test_dynamic_scales}, {"gathered weights copied back", test_copies_gathered}, {"grouped products", test_grouped_products}, {"roofline", test_roofline}, {"shapes of products", test_shapes_of_products}, {"sums of gradients by kernels of their own", test_adds_gradients}, {"a format that the device does not support", test_unsupported_format}, {"copies", test_copies}, {"a profile's fit", test_fit},
-	{"a profile's curve", test_curve}, {"an entry that the profile lacks", test_missing_entry}, {"a GPU's profile", test_gpu_profile}, {"ring over links", test_ring}, {"gradients of 7 billion parameters", test_seven_billion},
-	{"a profile's collective", test_collective_curve}, {"what a collective takes from compute", test_collective_use}, {"tensor-parallel collectives beside products", test_tensor_overlap}, {"a group of one", test_group_of_one}, {"prices of a role", test_prices},
-	{"a link of unknown rate", test_unknown_link})
+UNIT_MAIN("cost", {"scales of fp8 copies", test_dynamic_scales}, {"gathered weights copied back", test_copies_gathered},
+	{"grouped products", test_grouped_products}, {"roofline", test_roofline},
+	{"shapes of products", test_shapes_of_products},
+	{"sums of gradients by kernels of their own", test_adds_gradients},
+	{"a format that the device does not support", test_unsupported_format}, {"copies", test_copies},
+	{"a profile's fit", test_fit}, {"a profile's curve", test_curve},
+	{"an entry that the profile lacks", test_missing_entry}, {"a GPU's profile", test_gpu_profile},
+	{"ring over links", test_ring}, {"gradients of 7 billion parameters", test_seven_billion},
+	{"a profile's collective", test_collective_curve},
+	{"what a collective takes from compute", test_collective_use},
+	{"tensor-parallel collectives beside products", test_tensor_overlap}, {"a group of one", test_group_of_one},
+	{"prices of a role", test_prices}, {"a link of unknown rate", test_unknown_link})

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/csv.h"
 
 static struct error error;
@@ -47,7 +48,7 @@ static void test_wrong(void)
 		{"a,b,a\n", "t.csv:1: the column a is there twice"},
 	};
 	struct csv t;
-	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+	for (size_t i = 0; i < COUNT(texts); i++) {
 		CU_ASSERT_EQUAL(parse(texts[i][0], &t), ST_INPUT);
 		CU_ASSERT_STRING_EQUAL(error.text, texts[i][1]);
 	}
@@ -58,12 +59,13 @@ static void test_wrong(void)
 
 static void test_numbers(void)
 {
-	static const char *const columns[] = {"n", "none", NULL}, *const wrong[] = {"abc", "-1", "nan", "inf", "1,5", "0x10", "16 s"};
+	static const char *const columns[] = {"n", "none", NULL}, *const wrong[] = {"abc", "-1", "nan", "inf", "1,5",
+									  "0x10", "16 s"};
 	struct csv t;
 	CU_ASSERT_EQUAL_FATAL(parse("n,word\n1.5e3,x\n,y\n0,z\n", &t), ST_OK);
 	CU_ASSERT_EQUAL(csv_check_numbers(&t, columns, &error), ST_OK);
 	csv_free(&t);
-	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+	for (size_t i = 0; i < COUNT(wrong); i++) {
 		char text[64], want[128];
 		snprintf(text, sizeof text, "n\n1\n\"%s\"\n", wrong[i]);
 		snprintf(want, sizeof want, "t.csv:3: n: expected a number or nothing, got \"%s\"", wrong[i]);
@@ -75,4 +77,5 @@ static void test_numbers(void)
 	}
 }
 
-UNIT_MAIN("csv", {"numbers", test_numbers}, {"cells", test_cells}, {"a header alone", test_header_alone}, {"what is wrong", test_wrong})
+UNIT_MAIN("csv", {"numbers", test_numbers}, {"cells", test_cells}, {"a header alone", test_header_alone},
+	{"what is wrong", test_wrong})

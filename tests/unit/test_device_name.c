@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "tests/unit/harness.h"
 #include "topology/catalogue/device.h"
 
@@ -102,10 +103,11 @@ static void test_shown_names(void)
 		{"AMD Instinct MI250X", 128, ""},
 		{"a-name-that-has-a-word-much-longerthananyproductsnameeverwaslongerthananyproductsnameeverwas", 0, ""},
 	};
-	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		char id[DEVICE_ID] = "unset";
 		struct error e = {0};
-		CU_ASSERT_EQUAL(device_by_shown_name(rows[i].shown, (uint64_t)(rows[i].mem_GiB * 0x1p30), id, &e), ST_OK);
+		CU_ASSERT_EQUAL(device_by_shown_name(rows[i].shown, (uint64_t)(rows[i].mem_GiB * 0x1p30), id, &e),
+			ST_OK);
 		CU_ASSERT_STRING_EQUAL(id, rows[i].id);
 		if (strcmp(id, rows[i].id) != 0)
 			fprintf(stderr, "'%s' became '%s', expected '%s' %s\n", rows[i].shown, id, rows[i].id, e.text);
@@ -127,8 +129,9 @@ static void test_endless_name(void)
 /* Every `shown_as` of the catalogue leads back to its file alone, with and without the memory that the file states. */
 static void test_round_trip(void)
 {
-	static const char *const ids[] = {"a10", "a100-pcie-40", "a100-pcie-80", "a100-sxm-40", "a100-sxm-80", "b300", "gh200", "h100-nvl", "h100-pcie", "h100-sxm", "mi355x", "rtx-pro-6000", "t4", "v100-sxm-32"};
-	for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
+	static const char *const ids[] = {"a10", "a100-pcie-40", "a100-pcie-80", "a100-sxm-40", "a100-sxm-80", "b300",
+		"gh200", "h100-nvl", "h100-pcie", "h100-sxm", "mi355x", "rtx-pro-6000", "t4", "v100-sxm-32"};
+	for (size_t i = 0; i < COUNT(ids); i++) {
 		struct device_spec d;
 		char id[DEVICE_ID], *rest;
 		CU_ASSERT_EQUAL_FATAL(device_load(ids[i], &d, NULL), ST_OK);
@@ -143,4 +146,5 @@ static void test_round_trip(void)
 	}
 }
 
-UNIT_MAIN("names of devices", {"shown names", test_shown_names}, {"an endless name", test_endless_name}, {"round trip", test_round_trip})
+UNIT_MAIN("names of devices", {"shown names", test_shown_names}, {"an endless name", test_endless_name},
+	{"round trip", test_round_trip})

@@ -1,4 +1,5 @@
-/* Discovery as a whole: a host with doubles of nvidia-smi, of NVML and (hwloc's own) of its processors, and recorded machines. What the machine at hand has does not matter. */
+/* Discovery as a whole: a host with doubles of nvidia-smi, of NVML and (hwloc's own) of its processors, and recorded
+ * machines. What the machine at hand has does not matter. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -6,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/paths.h"
 #include "tests/unit/harness.h"
@@ -103,7 +105,8 @@ static void test_all_well(void)
 static void test_nvml(void)
 {
 	struct graph *g = here("well", "mesh", 60);
-	CU_ASSERT_TRUE(remarked(g, true, "NVLinks join other GPUs according to nvidia-smi topo than according to nvml: nvml is believed"));
+	CU_ASSERT_TRUE(remarked(g, true,
+		"NVLinks join other GPUs according to nvidia-smi topo than according to nvml: nvml is believed"));
 	CU_ASSERT_STRING_EQUAL(graph_fabric(g), "mesh");
 	struct link *l = graph_link(g, g->gpu.at[0], g->gpu.at[2], LINK_NVLINK);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(l);
@@ -113,9 +116,13 @@ static void test_nvml(void)
 	CU_ASSERT_DOUBLE_EQUAL(l->Bps, 6 * 20.6e9, 1);
 	graph_destroy(g);
 	g = here("well", "short", 60);
-	CU_ASSERT_TRUE(remarked(g, false, "GPU1 has 16 NVLinks up and 2 down where others have 18 up: up to 11 % of its NVLink bandwidth is lost"));
-	CU_ASSERT_TRUE(remarked(g, true, "GPU1 has 18 NVLinks according to nvidia-smi topo, 16 according to nvml: nvml is believed"));
-	CU_ASSERT_TRUE(remarked(g, false, "GPU1 has fewer NVLinks to the switch than the others: 330 GB/s instead of 371"));
+	CU_ASSERT_TRUE(remarked(g, false,
+		"GPU1 has 16 NVLinks up and 2 down where others have 18 up: up to 11 % of its NVLink bandwidth is "
+		"lost"));
+	CU_ASSERT_TRUE(remarked(g, true,
+		"GPU1 has 18 NVLinks according to nvidia-smi topo, 16 according to nvml: nvml is believed"));
+	CU_ASSERT_TRUE(
+		remarked(g, false, "GPU1 has fewer NVLinks to the switch than the others: 330 GB/s instead of 371"));
 	graph_destroy(g);
 	g = here("well", "none", 60);
 	CU_ASSERT_TRUE(remarked(g, true, "GPU0 has 18 NVLinks according to nvidia-smi topo, 0 according to nvml"));
@@ -148,7 +155,8 @@ static void test_nvml_peers(void)
 	graph_destroy(g);
 }
 
-/* Whether the process whose id the double wrote down still runs; one that has ended and that nobody has waited for does not. */
+/* Whether the process whose id the double wrote down still runs; one that has ended and that nobody has waited for does
+ * not. */
 static bool alive(void)
 {
 	char path[64], *text = NULL, *stat = NULL;
@@ -177,7 +185,8 @@ static void test_hanging(void)
 {
 	double begin_s = clock_s();
 	struct graph *g = here("hang", "switch", 0.5);
-	CU_ASSERT_TRUE(clock_s() - begin_s < 200); /* not the 1000 s that it would take; NVML is not asked, for it would hang as well */
+	CU_ASSERT_TRUE(clock_s() - begin_s <
+		       200); /* not the 1000 s that it would take; NVML is not asked, for it would hang as well */
 	CU_ASSERT_TRUE(remarked(g, false, "nvidia-smi did not answer in 0.5 s and was killed: the driver hangs"));
 	CU_ASSERT_EQUAL(g->gpu.n, 0);
 	CU_ASSERT_FALSE(alive());
@@ -199,14 +208,15 @@ static void test_failing(void)
 	static const struct {
 		const char *mode, *remark;
 	} cases[] = {
-		{"fail", "nvidia-smi failed (exit code 9): NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."},
+		{"fail", "nvidia-smi failed (exit code 9): NVIDIA-SMI has failed because it couldn't communicate with "
+			 "the NVIDIA driver."},
 		{"none", "nvidia-smi failed (exit code 6): No devices were found"},
 		{"crash", "nvidia-smi was killed by signal 11: left aside"},
 		{"endless", "nvidia-smi printed without end and was killed: left aside"},
 		{"garbage", "nvidia-smi:1: "},
 		{"empty", "nvidia-smi:1: empty: expected what nvidia-smi --query-gpu --format=csv prints: left aside"},
 	};
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct graph *g = here(cases[i].mode, NULL, 60);
 		CU_ASSERT_TRUE(remarked(g, false, cases[i].remark));
 		CU_ASSERT_EQUAL(g->gpu.n, 0);
@@ -226,7 +236,8 @@ static void test_failing(void)
 	/* a lost GPU */
 	g = here("lost", NULL, 60);
 	CU_ASSERT_TRUE(remarked(g, false, "nvidia-smi ended with exit code 15: not every GPU answers"));
-	CU_ASSERT_TRUE(remarked(g, false, "nvidia-smi: Unable to determine the device handle for GPU0000:9B:00.0: GPU is lost."));
+	CU_ASSERT_TRUE(remarked(g, false,
+		"nvidia-smi: Unable to determine the device handle for GPU0000:9B:00.0: GPU is lost."));
 	CU_ASSERT_TRUE(remarked(g, true, "nvidia-smi lists 3: GPU2 is missing there"));
 	CU_ASSERT_EQUAL(g->gpu.n, 3);
 	graph_destroy(g);
@@ -241,9 +252,13 @@ static void write_file(char *path, size_t size, const char *name, const char *te
 
 static void test_topology_file(void)
 {
-	static const char text[] = "<system version=\"1\"><cpu numaid=\"0\" arch=\"x86_64\" vendor=\"GenuineIntel\" familyid=\"6\" modelid=\"85\">"
-				   "<pci busid=\"0000:1b:00.0\" class=\"0x030200\" link_speed=\"16.0 GT/s PCIe\" link_width=\"16\"><gpu dev=\"0\" sm=\"90\" rank=\"0\" gdr=\"1\"/></pci>"
-				   "<pci busid=\"0000:3d:00.0\" class=\"0x030200\" link_speed=\"16.0 GT/s PCIe\" link_width=\"16\"><gpu dev=\"1\" sm=\"90\" rank=\"1\" gdr=\"1\"/></pci></cpu></system>\n";
+	static const char text[] =
+		"<system version=\"1\"><cpu numaid=\"0\" arch=\"x86_64\" vendor=\"GenuineIntel\" familyid=\"6\" "
+		"modelid=\"85\">"
+		"<pci busid=\"0000:1b:00.0\" class=\"0x030200\" link_speed=\"16.0 GT/s PCIe\" link_width=\"16\"><gpu "
+		"dev=\"0\" sm=\"90\" rank=\"0\" gdr=\"1\"/></pci>"
+		"<pci busid=\"0000:3d:00.0\" class=\"0x030200\" link_speed=\"16.0 GT/s PCIe\" link_width=\"16\"><gpu "
+		"dev=\"1\" sm=\"90\" rank=\"1\" gdr=\"1\"/></pci></cpu></system>\n";
 	char path[PATH_MAX_LEN + 32];
 	struct discover_tools tools = {.smi_limit_s = 60, .virtual_topology = path};
 	struct graph *g = NULL;
@@ -276,9 +291,13 @@ static void test_topology_file(void)
 /* A container that was given two of four GPUs sees all of them on the bus. */
 static void test_hidden(void)
 {
-	static const char text[] = "<system version=\"1\"><cpu numaid=\"0\" arch=\"x86_64\" vendor=\"GenuineIntel\" familyid=\"6\" modelid=\"85\">"
-				   "<pci busid=\"0000:0a:00.0\" class=\"0x030200\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\"><gpu dev=\"0\" sm=\"90\" rank=\"0\" gdr=\"1\"/></pci>"
-				   "<pci busid=\"0000:1b:00.0\" class=\"0x030200\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\"><gpu dev=\"1\" sm=\"90\" rank=\"1\" gdr=\"1\"/></pci></cpu></system>\n";
+	static const char text[] =
+		"<system version=\"1\"><cpu numaid=\"0\" arch=\"x86_64\" vendor=\"GenuineIntel\" familyid=\"6\" "
+		"modelid=\"85\">"
+		"<pci busid=\"0000:0a:00.0\" class=\"0x030200\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\"><gpu "
+		"dev=\"0\" sm=\"90\" rank=\"0\" gdr=\"1\"/></pci>"
+		"<pci busid=\"0000:1b:00.0\" class=\"0x030200\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\"><gpu "
+		"dev=\"1\" sm=\"90\" rank=\"1\" gdr=\"1\"/></pci></cpu></system>\n";
 	char path[PATH_MAX_LEN + 32];
 	write_file(path, sizeof path, "hidden.xml", text);
 	setenv("NCCL_TOPO_FILE", path, 1);
@@ -294,8 +313,11 @@ static void test_hidden(void)
 
 static void test_command(void)
 {
-	static const char *const absent[] = {"no-such-program-at-all", NULL}, *const both[] = {"sh", "-c", "printf 'out\\n'; printf '\\n  why\\001\\n' >&2; exit 7", NULL}, 
-		*const much[] = {"sh", "-c", "head -c 300000 /dev/zero >&2; head -c 300000 /dev/zero", NULL};
+	static const char *const absent[] = {"no-such-program-at-all", NULL},
+				 *const both[] = {"sh", "-c", "printf 'out\\n'; printf '\\n  why\\001\\n' >&2; exit 7",
+					 NULL},
+				 *const much[] = {"sh", "-c", "head -c 300000 /dev/zero >&2; head -c 300000 /dev/zero",
+					 NULL};
 	struct command_result r;
 	struct error e = {0};
 	setenv("PATH", system_path, 1);
@@ -315,7 +337,8 @@ static void test_command(void)
 	command_result_free(NULL);
 }
 
-/* The library of an older driver, without device types: what is no GPU of this host is a switch. Runs last, for the library stays. */
+/* The library of an older driver, without device types: what is no GPU of this host is a switch. Runs last, for the
+ * library stays. */
 static void test_old_nvml(void)
 {
 	char from[PATH_MAX_LEN + 32], to[PATH_MAX_LEN + 32];
@@ -358,24 +381,28 @@ static struct graph *dumped(const char *smi, const char *nccl, const char *hwloc
 /* Healthy machines get no remark. */
 static void test_recorded(void)
 {
-	static const char *const healthy[] = {"07-dgx1-v100-tabs.txt", "58-sglang-h200-8-8nic-offset-names.txt", "65-sxm-8-nv18-10nic-ansi-tabs.txt", "09-leonardo-a100-4-mlx5-indented.txt", "10-a100-4-reversed-numa.txt",
-					      "25-princeton-traverse-p9-v100.txt", "37-a100-sxm-4-of-8-vm-nic.txt", "77-litgpt-a100-8-10nic.txt", "83-gke-8-nv18-8nic-collapsed.txt"};
-	static const char *const noted[][2] = {{"21-gb200-4-8nic.txt", "NUMA affinity"}, {"22-gh200-4-nv6.txt", "NUMA affinity"}, {"39-h200-nvl-4-annotated.txt", "NIC rows"}, {"52-dgxh100-8-12nic-glued-cells.txt", "NIC rows"},
-					       {"40-a800-sxm-8-nv8-8nic-vm-trunc.txt", "NIC rows"}, {"63-runpod-a100-sxm-2-nv12.txt", "a bridge, or two GPUs of a machine with NVLink switches"}};
+	static const char *const healthy[] = {"07-dgx1-v100-tabs.txt", "58-sglang-h200-8-8nic-offset-names.txt",
+		"65-sxm-8-nv18-10nic-ansi-tabs.txt", "09-leonardo-a100-4-mlx5-indented.txt",
+		"10-a100-4-reversed-numa.txt", "25-princeton-traverse-p9-v100.txt", "37-a100-sxm-4-of-8-vm-nic.txt",
+		"77-litgpt-a100-8-10nic.txt", "83-gke-8-nv18-8nic-collapsed.txt"};
+	static const char *const noted[][2] = {{"21-gb200-4-8nic.txt", "NUMA affinity"},
+		{"22-gh200-4-nv6.txt", "NUMA affinity"}, {"39-h200-nvl-4-annotated.txt", "NIC rows"},
+		{"52-dgxh100-8-12nic-glued-cells.txt", "NIC rows"}, {"40-a800-sxm-8-nv8-8nic-vm-trunc.txt", "NIC rows"},
+		{"63-runpod-a100-sxm-2-nv12.txt", "a bridge, or two GPUs of a machine with NVLink switches"}};
 	char path[PATH_MAX_LEN * 2], other[PATH_MAX_LEN * 2];
 	struct graph *g;
 	if (!recorded(path, "smi", healthy[0])) {
 		puts("recorded machines: skipped, ../shared/machines is not there");
 		return;
 	}
-	for (size_t i = 0; i < sizeof healthy / sizeof healthy[0]; i++) {
+	for (size_t i = 0; i < COUNT(healthy); i++) {
 		g = dumped(recorded(path, "smi", healthy[i]), NULL, NULL);
 		silent(healthy[i], g);
 		CU_ASSERT_STRING_EQUAL(evidence_name(g->source), "nvidia-smi topo");
 		graph_destroy(g);
 	}
 	/* the reader tells of lists of NUMA nodes and of NIC rows that were cut; beyond that there is nothing to say */
-	for (size_t i = 0; i < sizeof noted / sizeof noted[0]; i++) {
+	for (size_t i = 0; i < COUNT(noted); i++) {
 		g = dumped(recorded(path, "smi", noted[i][0]), NULL, NULL);
 		CU_ASSERT_EQUAL(g->remark.n, 1);
 		CU_ASSERT_TRUE(remarked(g, false, noted[i][1]));
@@ -386,10 +413,13 @@ static void test_recorded(void)
 	CU_ASSERT_TRUE(remarked(g, false, "GPU0-7 reach no NIC without crossing to another CPU socket or NUMA node"));
 	graph_destroy(g);
 	/* two sources of which the first has the tree */
-	g = dumped(recorded(path, "smi", "65-sxm-8-nv18-10nic-ansi-tabs.txt"), recorded(other, "nccl_xml", "yccl-topo_h800.xml"), NULL);
+	g = dumped(recorded(path, "smi", "65-sxm-8-nv18-10nic-ansi-tabs.txt"),
+		recorded(other, "nccl_xml", "yccl-topo_h800.xml"), NULL);
 	CU_ASSERT_STRING_EQUAL(evidence_name(g->source), "nccl xml");
 	CU_ASSERT_EQUAL(g->gpu.n, 8);
-	CU_ASSERT_TRUE(remarked(g, true, "GPU0 has 8 NVLinks according to nccl xml, 18 according to nvidia-smi topo, and other GPUs differ as well: nvidia-smi topo is believed"));
+	CU_ASSERT_TRUE(remarked(g, true,
+		"GPU0 has 8 NVLinks according to nccl xml, 18 according to nvidia-smi topo, and other GPUs differ as "
+		"well: nvidia-smi topo is believed"));
 	graph_destroy(g);
 }
 
@@ -403,10 +433,12 @@ static void test_missing_dump(void)
 	CU_ASSERT_PTR_NULL(g);
 }
 
-/* The dynamic loader reads its search path once, when the program starts: the library is built and the program starts again with it. */
+/* The dynamic loader reads its search path once, when the program starts: the library is built and the program starts
+ * again with it. */
 static int start_again(char **argv)
 {
-	char target[PATH_MAX_LEN + 64], source[PATH_MAX_LEN + 64], include[PATH_MAX_LEN + 8], library_path[PATH_MAX_LEN * 2];
+	char target[PATH_MAX_LEN + 64], source[PATH_MAX_LEN + 64], include[PATH_MAX_LEN + 8],
+		library_path[PATH_MAX_LEN * 2];
 	const char *old = getenv("LD_LIBRARY_PATH");
 	struct command_result r;
 	struct error e = {0};
@@ -418,7 +450,8 @@ static int start_again(char **argv)
 	snprintf(include, sizeof include, "-I%s", home);
 	for (int types = 0; types < 2; types++) {
 		snprintf(target, sizeof target, "%s/%s", made, types ? "libnvidia-ml.so.1" : OLD_NVML);
-		const char *const build[] = {"gcc", "-std=c11", "-D_GNU_SOURCE", include, types ? "-DTYPES" : "-UTYPES", "-shared", "-fPIC", "-o", target, source, NULL};
+		const char *const build[] = {"gcc", "-std=c11", "-D_GNU_SOURCE", include, types ? "-DTYPES" : "-UTYPES",
+			"-shared", "-fPIC", "-o", target, source, NULL};
 		if (command_run(build, 300, &r, &e) || r.end != COMMAND_EXITED || r.code != 0) {
 			fprintf(stderr, "the double of NVML does not build: %s\n", r.first);
 			return 2;
@@ -435,8 +468,18 @@ static int start_again(char **argv)
 int main(int argc, char **argv)
 {
 	static const struct unit_test tests[] = {
-		{"running programs", test_command}, {"nothing but hwloc", test_nothing}, {"all well", test_all_well}, {"NVML", test_nvml}, {"peers", test_nvml_peers}, {"a driver that hangs", test_hanging}, {"a driver that fails", test_failing},
-		{"NCCL's topology file", test_topology_file}, {"hidden GPUs", test_hidden}, {"recorded machines", test_recorded}, {"a dump that is not there", test_missing_dump}, {"an older NVML", test_old_nvml},
+		{"running programs", test_command},
+		{"nothing but hwloc", test_nothing},
+		{"all well", test_all_well},
+		{"NVML", test_nvml},
+		{"peers", test_nvml_peers},
+		{"a driver that hangs", test_hanging},
+		{"a driver that fails", test_failing},
+		{"NCCL's topology file", test_topology_file},
+		{"hidden GPUs", test_hidden},
+		{"recorded machines", test_recorded},
+		{"a dump that is not there", test_missing_dump},
+		{"an older NVML", test_old_nvml},
 	};
 	struct error e = {0};
 	(void)argc;
@@ -453,7 +496,7 @@ int main(int argc, char **argv)
 	unsetenv("NCCL_TOPO_FILE");
 	setenv("HWLOC_SYNTHETIC", "pack:2 [numa] core:16 pu:1", 1); /* what hwloc finds: two sockets, no PCI devices */
 	system_path = "/usr/local/bin:/usr/bin:/bin";
-	int failed = unit_main("discover", tests, sizeof tests / sizeof tests[0]);
+	int failed = unit_main("discover", tests, COUNT(tests));
 	const char *const clean[] = {"rm", "-rf", folder, NULL};
 	struct command_result r;
 	if (command_run(clean, 10, &r, &e) == ST_OK)

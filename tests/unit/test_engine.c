@@ -2,10 +2,16 @@
 
 #include <string.h>
 
-#include "sim/engine.h"
+#include "sim/engine/engine.h"
 
-#define FREE {.weight = 1}
-#define CPU(share) {.weight = 1, .demand = {share}}
+#define FREE \
+	{ \
+		.weight = 1 \
+	}
+#define CPU(share) \
+	{ \
+		.weight = 1, .demand = { share } \
+	}
 
 static struct task_time times[16];
 static struct error error;
@@ -25,7 +31,10 @@ static void test_nothing(void)
 static void test_alone_is_exact(void)
 {
 	/* Also with demands above the capacity, and at a size where a double still holds every picosecond. */
-	struct task t[] = {{.lane = 2, .alone_ps = 1234567890123457, .join = -1, .use = {.weight = 0.1, .demand = {1.4, 0.3, 1, 1}}}};
+	struct task t[] = {{.lane = 2,
+		.alone_ps = 1234567890123457,
+		.join = -1,
+		.use = {.weight = 0.1, .demand = {1.4, 0.3, 1, 1}}}};
 	CU_ASSERT_EQUAL(run(t, 1, NULL, 1), ST_OK);
 	CU_ASSERT_EQUAL(times[0].start_ps, 0);
 	CU_ASSERT_EQUAL(times[0].move_ps, 0);
@@ -34,7 +43,8 @@ static void test_alone_is_exact(void)
 
 static void test_lane_is_in_order(void)
 {
-	struct task t[] = {{.alone_ps = 5, .join = -1, .use = CPU(1)}, {.alone_ps = 0, .join = -1, .use = CPU(1)}, {.alone_ps = 7, .join = -1, .use = CPU(1)}};
+	struct task t[] = {{.alone_ps = 5, .join = -1, .use = CPU(1)}, {.alone_ps = 0, .join = -1, .use = CPU(1)},
+		{.alone_ps = 7, .join = -1, .use = CPU(1)}};
 	CU_ASSERT_EQUAL(run(t, 3, NULL, 1), ST_OK);
 	CU_ASSERT_EQUAL(times[0].end_ps, 5);
 	CU_ASSERT_EQUAL(times[1].start_ps, 5);
@@ -59,7 +69,8 @@ static void test_dependencies(void)
 	CU_ASSERT_EQUAL(times[3].end_ps, 110);
 }
 
-/* What depends on a task with a tail starts when the rest of it has moved; the lane is free when all has. Both slow each other down where they take the same. */
+/* A task that depends on one with a tail starts when all but the tail has moved; the lane is free when all has. Both
+ * slow each other down where they use the same resource. */
 static void test_tail(void)
 {
 	const uint32_t deps[] = {0};
@@ -107,7 +118,8 @@ static void test_issue(void)
 /* Both at 1/2 until the short one ends at 20; the long one has 20 left and goes on alone. */
 static void test_sharing(void)
 {
-	struct task t[] = {{.lane = 0, .alone_ps = 30, .join = -1, .use = CPU(1)}, {.lane = 1, .alone_ps = 10, .join = -1, .use = CPU(1)}};
+	struct task t[] = {{.lane = 0, .alone_ps = 30, .join = -1, .use = CPU(1)},
+		{.lane = 1, .alone_ps = 10, .join = -1, .use = CPU(1)}};
 	CU_ASSERT_EQUAL(run(t, 2, NULL, 1), ST_OK);
 	CU_ASSERT_EQUAL(times[1].end_ps, 20);
 	CU_ASSERT_EQUAL(times[0].end_ps, 40);
@@ -115,13 +127,15 @@ static void test_sharing(void)
 
 static void test_actors_share_nothing(void)
 {
-	struct task t[] = {{.actor = 0, .alone_ps = 30, .join = -1, .use = CPU(1)}, {.actor = 1, .lane = 1, .alone_ps = 10, .join = -1, .use = CPU(1)}};
+	struct task t[] = {{.actor = 0, .alone_ps = 30, .join = -1, .use = CPU(1)},
+		{.actor = 1, .lane = 1, .alone_ps = 10, .join = -1, .use = CPU(1)}};
 	CU_ASSERT_EQUAL(run(t, 2, NULL, 2), ST_OK);
 	CU_ASSERT_EQUAL(times[0].end_ps, 30);
 	CU_ASSERT_EQUAL(times[1].end_ps, 10);
 }
 
-/* The collective waits for actor 1, which computes until 40, and takes nothing from actor 0 while it waits: actor 0's compute ends at 25, undisturbed. */
+/* The collective waits for actor 1, which computes until 40, and takes nothing from actor 0 while it waits: actor 0's
+ * compute ends at 25, undisturbed. */
 static void test_join_waits(void)
 {
 	struct task t[] = {
@@ -140,7 +154,8 @@ static void test_join_waits(void)
 	CU_ASSERT_EQUAL(times[3].end_ps, 52);
 }
 
-/* Actor 1 computes beside the collective, which therefore moves at 1/2 on both; actor 0 has nothing else. At 40 actor 1's compute is done. */
+/* Actor 1 computes beside the collective, which therefore moves at 1/2 on both; actor 0 has nothing else. At 40 actor
+ * 1's compute is done. */
 static void test_join_moves_at_the_slowest_rate(void)
 {
 	struct task t[] = {
@@ -182,10 +197,12 @@ static void test_deadlock(void)
 		{.actor = 1, .lane = 1, .alone_ps = 5, .join = 0, .use = FREE},
 	};
 	CU_ASSERT_EQUAL(run(t, 5, NULL, 2), ST_RUN);
-	CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "deadlock: task 1 (actor 0, lane 1) waits forever: 1 of the 2 members"));
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(error.text, "deadlock: task 1 (actor 0, lane 1) waits forever: 1 of the 2 members"));
 }
 
-/* A task that holds the host thread: what is behind it is issued when it has ended. One that was issued before time 0 starts there. */
+/* A task that holds the host thread: what is behind it is issued when it has ended. One that was issued before time 0
+ * starts there. */
 static void test_holding(void)
 {
 	const struct task t[] = {
@@ -208,12 +225,12 @@ static void test_broken_rules(void)
 	struct task good[2] = {{.alone_ps = 1, .join = -1, .use = use}, {.alone_ps = 1, .join = -1, .use = use}};
 	struct task bad[2];
 	CU_ASSERT_EQUAL(run(good, 2, later, 1), ST_OK);
-#define REFUSED(change, says)                                                                                        \
-	do {                                                                                                         \
-		memcpy(bad, good, sizeof bad);                                                                       \
-		change;                                                                                              \
-		CU_ASSERT_EQUAL(run(bad, 2, later, 1), ST_RUN);                                                      \
-		CU_ASSERT_PTR_NOT_NULL(strstr(error.text, says));                                                    \
+#define REFUSED(change, says) \
+	do { \
+		memcpy(bad, good, sizeof bad); \
+		change; \
+		CU_ASSERT_EQUAL(run(bad, 2, later, 1), ST_RUN); \
+		CU_ASSERT_PTR_NOT_NULL(strstr(error.text, says)); \
 	} while (0)
 	REFUSED(bad[1].actor = 1, "actor 1 out of order or range");
 	REFUSED(bad[1].lane = ENGINE_LANES, "lane 11");
@@ -226,8 +243,12 @@ static void test_broken_rules(void)
 #undef REFUSED
 }
 
-UNIT_MAIN("engine", {"no task, no actor", test_nothing}, {"alone exactly alone_ps", test_alone_is_exact}, {"a lane is in order", test_lane_is_in_order},
-	{"dependencies across lanes", test_dependencies}, {"a tail beside what depends on it", test_tail}, {"issue by the host", test_issue}, {"two share a resource", test_sharing},
-	{"actors share nothing", test_actors_share_nothing}, {"a join waits for its last member", test_join_waits},
-	{"a join moves at its slowest member's rate", test_join_moves_at_the_slowest_rate}, {"what is due at one instant is collected first", test_all_that_is_due_is_collected},
-	{"deadlock is reported", test_deadlock}, {"a task that holds the host thread", test_holding}, {"broken rules are refused", test_broken_rules})
+UNIT_MAIN("engine", {"no task, no actor", test_nothing}, {"alone exactly alone_ps", test_alone_is_exact},
+	{"a lane is in order", test_lane_is_in_order}, {"dependencies across lanes", test_dependencies},
+	{"a tail beside what depends on it", test_tail}, {"issue by the host", test_issue},
+	{"two share a resource", test_sharing}, {"actors share nothing", test_actors_share_nothing},
+	{"a join waits for its last member", test_join_waits},
+	{"a join moves at its slowest member's rate", test_join_moves_at_the_slowest_rate},
+	{"what is due at one instant is collected first", test_all_that_is_due_is_collected},
+	{"deadlock is reported", test_deadlock}, {"a task that holds the host thread", test_holding},
+	{"broken rules are refused", test_broken_rules})

@@ -1,4 +1,5 @@
-/* The initial model and data: the same whatever the strategy; parts of tensor-parallel ranks cover each tensor once. And the numbers of the verification. */
+/* The initial model and data: the same whatever the strategy; parts of tensor-parallel ranks cover each tensor once.
+ * And the numbers of the verification. */
 #include "tests/unit/harness.h"
 
 #include <math.h>
@@ -10,10 +11,22 @@
 
 static struct model a_model(void)
 {
-	return (struct model){.layers = 3, .hidden = 24, .heads = 8, .kv_heads = 4, .head_dim = 3, .ffn_hidden = 40, .vocab = 16, .vocab_padding = 1, .seq_len = 8, .mlp = MLP_SWIGLU, .bias = true, .qkv_bias = true};
+	return (struct model){.layers = 3,
+		.hidden = 24,
+		.heads = 8,
+		.kv_heads = 4,
+		.head_dim = 3,
+		.ffn_hidden = 40,
+		.vocab = 16,
+		.vocab_padding = 1,
+		.seq_len = 8,
+		.mlp = MLP_SWIGLU,
+		.bias = true,
+		.qkv_bias = true};
 }
 
-/* Each element of the whole tensor in exactly one rank's part (in every rank's, where it is replicated), in order inside each part. */
+/* Each element of the whole tensor in exactly one rank's part (in every rank's, where it is replicated), in order
+ * inside each part. */
 static void check_cover(const struct model *m, const struct param *p, int64_t tensor)
 {
 	uint64_t whole = param_elements(p), local = param_local_elements(p, tensor);
@@ -47,7 +60,8 @@ static void test_cover(void)
 	check_cover(&m, &experts, 2);
 }
 
-/* QKV by hand: 8 query and 4 key and value heads of 3 rows each, two ranks: rank 1 begins with query row 12, then key row 24 + 6, then value row 36 + 6. */
+/* QKV by hand: 8 query and 4 key and value heads of 3 rows each, two ranks: rank 1 begins with query row 12, then key
+ * row 24 + 6, then value row 36 + 6. */
 static void test_qkv(void)
 {
 	struct model m = a_model();
@@ -97,7 +111,8 @@ static void test_values(void)
 	CU_ASSERT_EQUAL(b[0] * b[0] + b[1] * b[1] + b[2] * b[2], 0);
 }
 
-/* Neighbouring elements, members and ops are told apart nearly always, so that a shifted, a lost or a doubled contribution shows. */
+/* Neighbouring elements, members and ops are told apart nearly always, so that a shifted, a lost or a doubled
+ * contribution shows. */
 static void test_verify_values(void)
 {
 	int equal[3] = {0, 0, 0}, n = 10000;
@@ -112,4 +127,5 @@ static void test_verify_values(void)
 		CU_ASSERT_TRUE(equal[k] < n / 10);
 }
 
-UNIT_MAIN("exec init", {"parts cover each tensor once", test_cover}, {"rows of Q, K and V", test_qkv}, {"values", test_values}, {"numbers of the verification", test_verify_values})
+UNIT_MAIN("exec init", {"parts cover each tensor once", test_cover}, {"rows of Q, K and V", test_qkv},
+	{"values", test_values}, {"numbers of the verification", test_verify_values})

@@ -1,4 +1,5 @@
-/* The host device's lanes, with communicators that have nobody at the other end: order, dependencies, errors. Nothing here starts MPI. */
+/* The host device's lanes, with communicators that have nobody at the other end: order, dependencies, errors. Nothing
+ * here starts MPI. */
 #include "tests/unit/harness.h"
 
 #include <string.h>
@@ -35,13 +36,21 @@ static bool rig_open(struct rig *r, const char *text, int64_t cores, int polls)
 {
 	struct error e = {ST_OK, ""};
 	memset(r, 0, sizeof *r);
-	if (config_parse(text, strlen(text), "test", NULL, 0, &r->config, &e) || config_resolve(&r->config, 4, &e) || program_build(&r->config, &r->program, &e) || layout_plan(&r->program->roles[0], &r->layout, &e)) {
+	if (config_parse(text, strlen(text), "test", NULL, 0, &r->config, &e) || config_resolve(&r->config, 4, &e) ||
+		program_build(&r->config, &r->program, &e) || layout_plan(&r->program->roles[0], &r->layout, &e)) {
 		CU_FAIL(e.text);
 		return false;
 	}
 	const struct role *role = &r->program->roles[0];
 	r->stamps = calloc(role->ops.n, sizeof *r->stamps);
-	r->job = (struct device_job){.role = role, .layout = &r->layout, .heads = 4, .loss_scale = r->program->loss_scale, .beacon = &r->beacon, .cores = cores, .broken = on_broken, .broken_ctx = r};
+	r->job = (struct device_job){.role = role,
+		.layout = &r->layout,
+		.heads = 4,
+		.loss_scale = r->program->loss_scale,
+		.beacon = &r->beacon,
+		.cores = cores,
+		.broken = on_broken,
+		.broken_ctx = r};
 	for (int lane = 0; lane < LANE_COUNT; lane++)
 		for (int d = 0; d < DIM_COUNT; d++)
 			r->job.comm[lane][d] = comm_double(&r->comm[lane][d], r->program->mesh.size[d], 0, polls);
@@ -62,9 +71,13 @@ static void rig_close(struct rig *r)
 	free(r->stamps);
 }
 
-static enum status rig_step(struct rig *r, int64_t number, const struct step_hooks *hooks, bool collectives_only, struct error *e)
+static enum status rig_step(struct rig *r, int64_t number, const struct step_hooks *hooks, bool collectives_only,
+	struct error *e)
 {
-	struct device_step s = {.number = number, .stamps = r->stamps, .hooks = hooks, .collectives_only = collectives_only};
+	struct device_step s = {.number = number,
+		.stamps = r->stamps,
+		.hooks = hooks,
+		.collectives_only = collectives_only};
 	return r->device.ops->step(r->device.ctx, &s, e);
 }
 
@@ -232,5 +245,6 @@ static void test_refusals(void)
 	rig_close(&r);
 }
 
-UNIT_MAIN("exec lanes", {"order of ops, lanes and dependencies", test_order}, {"hooks around collectives", test_hooks}, {"collectives alone", test_collectives_only},
-          {"a kernel that fails", test_kernel_error}, {"what cannot be loaded", test_refusals})
+UNIT_MAIN("exec lanes", {"order of ops, lanes and dependencies", test_order}, {"hooks around collectives", test_hooks},
+	{"collectives alone", test_collectives_only}, {"a kernel that fails", test_kernel_error},
+	{"what cannot be loaded", test_refusals})

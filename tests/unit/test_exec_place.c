@@ -1,4 +1,5 @@
 /* The board that ranks of a host share, the CPUs they were given, and binding to some of them. */
+#include "base/array.h"
 #include "tests/unit/harness.h"
 
 #include <pthread.h>
@@ -63,7 +64,8 @@ static void test_text(void)
 	free(text);
 }
 
-/* In a child, since binding cannot be undone: its main thread and one that was there before are bound to `list`. Exit code of the child: affinity_bind's status, 10 when the CPUs are others than `want`. */
+/* In a child, since binding cannot be undone: its main thread and one that was there before are bound to `list`. Exit
+ * code of the child: affinity_bind's status, 10 when the CPUs are others than `want`. */
 static void *wait_for_end(void *pipe_end)
 {
 	char byte;
@@ -84,8 +86,10 @@ static int bound(const char *list, const uint64_t want[BOARD_CPU_WORDS])
 		uint64_t main_cpus[BOARD_CPU_WORDS] = {0}, thread_cpus[BOARD_CPU_WORDS] = {0};
 		bool started = pthread_create(&thread, NULL, wait_for_end, &end[0]) == 0;
 		enum status st = affinity_bind(list, &e);
-		bool same = started && sched_getaffinity(0, sizeof main_cpus, (cpu_set_t *)main_cpus) == 0 && pthread_getaffinity_np(thread, sizeof thread_cpus, (cpu_set_t *)thread_cpus) == 0 &&
-		            !memcmp(main_cpus, want, sizeof main_cpus) && !memcmp(thread_cpus, want, sizeof thread_cpus);
+		bool same = started && sched_getaffinity(0, sizeof main_cpus, (cpu_set_t *)main_cpus) == 0 &&
+		            pthread_getaffinity_np(thread, sizeof thread_cpus, (cpu_set_t *)thread_cpus) == 0 &&
+		            !memcmp(main_cpus, want, sizeof main_cpus) &&
+		            !memcmp(thread_cpus, want, sizeof thread_cpus);
 		_exit(st ? (int)st : same ? 0 : 10);
 	}
 	close(end[0]);
@@ -114,13 +118,14 @@ static void test_binding(void)
 
 static void launched(const char *bound, const char *binding, const char *mapping)
 {
-	const char *const variables[][2] = {{"OMPI_MCA_orte_bound_at_launch", bound}, {"OMPI_MCA_hwloc_base_binding_policy", binding}, {"OMPI_MCA_rmaps_base_mapping_policy", mapping}};
-	for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
+	const char *const variables[][2] = {{"OMPI_MCA_orte_bound_at_launch", bound},
+		{"OMPI_MCA_hwloc_base_binding_policy", binding}, {"OMPI_MCA_rmaps_base_mapping_policy", mapping}};
+	for (size_t i = 0; i < COUNT(variables); i++)
 		if (!variables[i][1] || setenv(variables[i][0], variables[i][1], 1))
 			unsetenv(variables[i][0]);
 }
 
-/* What mpirun does to ranks unasked is nobody's choice. */
+/* A binding that mpirun makes unasked does not count as the user's. */
 static void test_own(void)
 {
 	uint64_t now[BOARD_CPU_WORDS] = {0}, own[BOARD_CPU_WORDS];
@@ -145,30 +150,33 @@ static void test_own(void)
 	launched(NULL, NULL, NULL);
 }
 
-/* What a session does: from the CPUs that were given to a seat. A limit that the user set on the launcher holds: one CPU stays one. */
-static void test_seat(void)
+/* Goes the way of a session, from the CPUs that were given to a placement. A limit that the user set on the launcher
+ * holds: one CPU stays one. */
+static void test_session_placement(void)
 {
 	struct error e = {ST_OK, ""};
 	uint64_t cpus[BOARD_CPU_WORDS], one[BOARD_CPU_WORDS] = {0};
 	char *list = NULL, *single = NULL;
-	struct seat seats[2];
+	struct placement placements[2];
 	affinity_given(cpus);
 	CU_ASSERT_EQUAL_FATAL(affinity_text(cpus, &list, &e), ST_OK);
-	CU_ASSERT_EQUAL(placement_seats(NULL, list, 1, false, false, seats, &e), ST_OK);
-	CU_ASSERT_STRING_EQUAL(seats[0].cores, list);
-	CU_ASSERT_EQUAL(seats[0].n_cores, seats[0].host_cores);
-	CU_ASSERT_FALSE(seats[0].shared);
+	CU_ASSERT_EQUAL(placement_choose(NULL, list, 1, false, false, placements, &e), ST_OK);
+	CU_ASSERT_STRING_EQUAL(placements[0].cores, list);
+	CU_ASSERT_EQUAL(placements[0].n_cores, placements[0].host_cores);
+	CU_ASSERT_FALSE(placements[0].shared);
 	for (int i = 0; i < BOARD_CPU_WORDS && !bits(one); i++)
 		one[i] = cpus[i] & (~cpus[i] + 1);
 	CU_ASSERT_EQUAL_FATAL(affinity_text(one, &single, &e), ST_OK);
-	CU_ASSERT_EQUAL(placement_seats(NULL, single, 2, false, false, seats, &e), ST_OK);
-	CU_ASSERT_STRING_EQUAL(seats[0].cores, single);
-	CU_ASSERT_STRING_EQUAL(seats[1].cores, single);
-	CU_ASSERT_EQUAL(seats[1].n_cores, 1);
-	CU_ASSERT_EQUAL(seats[1].host_cores, 1);
-	CU_ASSERT_TRUE(seats[1].shared);
+	CU_ASSERT_EQUAL(placement_choose(NULL, single, 2, false, false, placements, &e), ST_OK);
+	CU_ASSERT_STRING_EQUAL(placements[0].cores, single);
+	CU_ASSERT_STRING_EQUAL(placements[1].cores, single);
+	CU_ASSERT_EQUAL(placements[1].n_cores, 1);
+	CU_ASSERT_EQUAL(placements[1].host_cores, 1);
+	CU_ASSERT_TRUE(placements[1].shared);
 	free(list);
 	free(single);
 }
 
-UNIT_MAIN("exec place", {"the board", test_board}, {"CPUs as a list", test_text}, {"binding of all threads", test_binding}, {"the user's own binding", test_own}, {"from the CPUs given to a seat", test_seat})
+UNIT_MAIN("exec place", {"the board", test_board}, {"CPUs as a list", test_text},
+	{"binding of all threads", test_binding}, {"the user's own binding", test_own},
+	{"from the CPUs given to a placement", test_session_placement})

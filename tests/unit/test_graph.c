@@ -1,12 +1,18 @@
 /* The link graph: labels, PCI addresses, what the check refuses, and JSON there and back. Rates by generation. */
 #include <math.h>
 
+#include "base/array.h"
 #include "tests/unit/graph_rig.h"
 #include "topology/graph/route.h"
 
 static struct graph *plain(void)
 {
-	return rig_host(&(struct rig){.gpus = 4, .cpus = 2, .gpus_per_switch = 2, .pcie_gen = 4, .nics = 2, .nic_bits_per_s = 100e9});
+	return rig_host(&(struct rig){.gpus = 4,
+		.cpus = 2,
+		.gpus_per_switch = 2,
+		.pcie_gen = 4,
+		.nics = 2,
+		.nic_bits_per_s = 100e9});
 }
 
 static void test_vertices(void)
@@ -36,9 +42,11 @@ static void test_pci(void)
 {
 	static const struct {
 		const char *text, *normal;
-	} rows[] = {{"00000000:1B:00.0", "0000:1b:00.0"}, {"1b:00.0", "0000:1b:00.0"}, {"0001:00:00.0", "0001:00:00.0"}, {"10000:e1:1f.7", "10000:e1:1f.7"}, {"ffffffff:ff:ff.0", "ffffffff:ff:ff.0"},
-		    {"", NULL}, {"1b:00", NULL}, {"1b:00.0x", NULL}, {" 1b:00.0", NULL}, {"-1:00.0", NULL}, {"0000:1b:00.0.0", NULL}, {"N/A", NULL}, {"0x00:1b:00.0", NULL}, {"0000:-b:00.0", NULL}, {"0000: b:00.0", NULL}};
-	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+	} rows[] = {{"00000000:1B:00.0", "0000:1b:00.0"}, {"1b:00.0", "0000:1b:00.0"}, {"0001:00:00.0", "0001:00:00.0"},
+		{"10000:e1:1f.7", "10000:e1:1f.7"}, {"ffffffff:ff:ff.0", "ffffffff:ff:ff.0"}, {"", NULL},
+		{"1b:00", NULL}, {"1b:00.0x", NULL}, {" 1b:00.0", NULL}, {"-1:00.0", NULL}, {"0000:1b:00.0.0", NULL},
+		{"N/A", NULL}, {"0x00:1b:00.0", NULL}, {"0000:-b:00.0", NULL}, {"0000: b:00.0", NULL}};
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		char out[GRAPH_PCI] = "";
 		bool ok = graph_normal_pci(rows[i].text, out);
 		CU_ASSERT_EQUAL(ok, rows[i].normal != NULL);
@@ -58,20 +66,32 @@ static void words(struct graph *g, const char *a, const char *b)
 	strcpy(g->words[6], b);
 }
 
-static void twice(struct graph *g) { graph_add_link(g, &(struct link){.a = g->link.at[0].b, .b = g->link.at[0].a, .kind = g->link.at[0].kind, .Bps = 1}); }
+static void twice(struct graph *g)
+{
+	graph_add_link(g,
+		&(struct link){.a = g->link.at[0].b, .b = g->link.at[0].a, .kind = g->link.at[0].kind, .Bps = 1});
+}
 static void label(struct graph *g) { strcpy(g->vertex.at[g->gpu.at[2]].label, "GPU1"); }
 static void order(struct graph *g) { strcpy(g->vertex.at[g->gpu.at[2]].label, "GPU7"); }
 static void card(struct graph *g) { strcpy(g->vertex.at[g->gpu.at[2]].label, "card2"); }
 static void list(struct graph *g) { g->gpu.n--; }
 static void listed(struct graph *g) { g->gpu.at[1] = g->nic.at[0]; }
-static void slots(struct graph *g) { strcpy(g->vertex.at[g->gpu.at[0]].pci, "0000:01:00.0"), strcpy(g->vertex.at[g->nic.at[0]].pci, "0000:01:00.0"); }
+static void slots(struct graph *g)
+{
+	strcpy(g->vertex.at[g->gpu.at[0]].pci, "0000:01:00.0"), strcpy(g->vertex.at[g->nic.at[0]].pci, "0000:01:00.0");
+}
 static void slot(struct graph *g) { strcpy(g->vertex.at[g->gpu.at[0]].pci, "0000:1B:00.0"); }
 static void range(struct graph *g) { g->link.at[3].a = 1000; }
 static void loop(struct graph *g) { g->link.at[3].a = g->link.at[3].b; }
 static void still(struct graph *g) { g->link.at[0].Bps = 0; }
 static void infinite(struct graph *g) { g->link.at[0].Bps = INFINITY; }
 static void late(struct graph *g) { g->link.at[0].latency_s = NAN; }
-static void ports(struct graph *g) { struct vertex v = graph_vertex_init(VERTEX_NETWORK, SAID_BY_LINE); strcpy(v.label, "NET1"); graph_add_vertex(g, &v); }
+static void ports(struct graph *g)
+{
+	struct vertex v = graph_vertex_init(VERTEX_NETWORK, SAID_BY_LINE);
+	strcpy(v.label, "NET1");
+	graph_add_vertex(g, &v);
+}
 static void apart(struct graph *g) { rig_vertex(g, VERTEX_GPU); }
 static void wordless(struct graph *g) { words(g, "SIX", ""); }
 static void unequal(struct graph *g) { words(g, "PIX", "NV4"); }
@@ -102,7 +122,7 @@ static void test_check(void)
 		{unequal, "GPU0 to GPU1 is PIX, but back it is NV4"},
 		{selfless, "GPU0 to GPU1: the word is X"},
 	};
-	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct graph *g = plain();
 		struct error e = {0};
 		CU_ASSERT_EQUAL(topology_check(g, &e), ST_OK);
@@ -151,7 +171,8 @@ static void test_json(void)
 	strcpy(v->pci, "0000:1b:00.0");
 	strcpy(v->cores, "0-31,64-95");
 	v->numa = 0;
-	v->gpu = (struct gpu_facts){"h100-sxm", UINT64_C(85520809984), 90, 4, 5, 8, 16, 18, 4, 1.98e9, 1.0 / 3, 350, 700, UINT64_C(0x8000000000000004), true, true};
+	v->gpu = (struct gpu_facts){"h100-sxm", UINT64_C(85520809984), 90, 4, 5, 8, 16, 18, 4, 1.98e9, 1.0 / 3, 350,
+		700, UINT64_C(0x8000000000000004), true, true};
 	g->vertex.at[g->nic.at[1]].nic = (struct nic_facts){12.5e9, 2, true};
 	g->vertex.at[0].cpu = (struct cpu_facts){0, "AMD EPYC", 1};
 	g->link.at[1].assumed = true;
@@ -211,7 +232,8 @@ static void refuses(const char *text, const char *complaint)
 	json_decref(j);
 }
 
-#define GRAPH(more) "{\"source\": \"hwloc\", \"vertices\": [{\"kind\": \"GPU\", \"label\": \"GPU0\", \"from\": \"hwloc\"}" more "}"
+#define GRAPH(more) \
+	"{\"source\": \"hwloc\", \"vertices\": [{\"kind\": \"GPU\", \"label\": \"GPU0\", \"from\": \"hwloc\"}" more "}"
 
 static void test_json_refusals(void)
 {
@@ -221,12 +243,19 @@ static void test_json_refusals(void)
 	refuses("{\"source\": \"hearsay\"}", "topology: 'source': expected one of the words for it");
 	refuses("{\"source\": \"hwloc\"}", "topology: 'vertices': expected a list");
 	refuses(GRAPH("]"), "topology: 'links': expected a list");
-	refuses(GRAPH(", {\"kind\": \"GPU\", \"label\": \"GPU1\", \"from\": \"hwloc\", \"colour\": 1}], \"links\": []"), "topology: vertices[1]: a key that does not belong here");
-	refuses(GRAPH(", {\"kind\": \"GPU\", \"from\": \"hwloc\"}], \"links\": []"), "topology: vertices[1]: 'label' is missing");
-	refuses(GRAPH(", {\"kind\": \"CPU\", \"label\": \"CPU0\", \"from\": \"hwloc\", \"numa\": 1e3}], \"links\": []"), "topology: vertices[1]: 'numa': expected a whole number of 32 bits");
-	refuses(GRAPH(", {\"kind\": \"CPU\", \"label\": \"a label that is too long here\", \"from\": \"hwloc\"}], \"links\": []"), "topology: vertices[1]: 'label': expected a text of less than 24 bytes");
-	refuses(GRAPH("], \"links\": [{\"a\": 0, \"b\": 1, \"kind\": \"PCIe\", \"from\": \"hwloc\", \"Bps\": 1}]"), "topology: link 0 joins vertices 0 and 1 of 1");
-	refuses(GRAPH("], \"links\": [{\"kind\": \"PCIe\", \"from\": \"hwloc\", \"Bps\": \"fast\"}]"), "topology: links[0]: 'Bps': expected a number");
+	refuses(GRAPH(", {\"kind\": \"GPU\", \"label\": \"GPU1\", \"from\": \"hwloc\", \"colour\": 1}], \"links\": []"),
+		"topology: vertices[1]: a key that does not belong here");
+	refuses(GRAPH(", {\"kind\": \"GPU\", \"from\": \"hwloc\"}], \"links\": []"),
+		"topology: vertices[1]: 'label' is missing");
+	refuses(GRAPH(", {\"kind\": \"CPU\", \"label\": \"CPU0\", \"from\": \"hwloc\", \"numa\": 1e3}], \"links\": []"),
+		"topology: vertices[1]: 'numa': expected a whole number of 32 bits");
+	refuses(GRAPH(", {\"kind\": \"CPU\", \"label\": \"a label that is too long here\", \"from\": \"hwloc\"}], "
+		      "\"links\": []"),
+		"topology: vertices[1]: 'label': expected a text of less than 24 bytes");
+	refuses(GRAPH("], \"links\": [{\"a\": 0, \"b\": 1, \"kind\": \"PCIe\", \"from\": \"hwloc\", \"Bps\": 1}]"),
+		"topology: link 0 joins vertices 0 and 1 of 1");
+	refuses(GRAPH("], \"links\": [{\"kind\": \"PCIe\", \"from\": \"hwloc\", \"Bps\": \"fast\"}]"),
+		"topology: links[0]: 'Bps': expected a number");
 	refuses(GRAPH("], \"links\": [], \"words\": [[\"X\"], []]"), "topology: words: expected 1 rows");
 	refuses(GRAPH("], \"links\": [], \"more\": 1"), "topology: a key that does not belong here");
 	CU_ASSERT_EQUAL(graph_parse(NULL, &g, NULL), ST_INPUT);
@@ -256,7 +285,8 @@ static void test_rates(void)
 	CU_ASSERT_EQUAL(rate_socket("Intel(R) Xeon(R) CPU E5-2698 v4 @ 2.20GHz", 0).Bps, 6e9);
 	CU_ASSERT_EQUAL(rate_socket("Intel(R) Xeon(R) Platinum 8480+", 0).Bps, 22e9);
 	CU_ASSERT_EQUAL(rate_socket("Intel(R) Xeon(R) Platinum 8168", 0).Bps, 10e9);
-	CU_ASSERT_EQUAL(rate_socket("Intel(R) Xeon(R) Platinum 8167M CPU @ 2.00GHz", 0).Bps, 10e9); /* of 2017: not the 67 of "Xeon 6767P" */
+	CU_ASSERT_EQUAL(rate_socket("Intel(R) Xeon(R) Platinum 8167M CPU @ 2.00GHz", 0).Bps,
+		10e9); /* of 2017: not the 67 of "Xeon 6767P" */
 	CU_ASSERT_EQUAL(rate_socket("Intel(R) Xeon(R) 6767P", 0).Bps, 40e9);
 	CU_ASSERT_EQUAL(rate_socket("INTEL(R) XEON(R) PLATINUM 8570", 0).Bps, 40e9);
 	CU_ASSERT_EQUAL(rate_socket("Intel(R) Xeon(R) Gold 5418Y", 0).Bps, 22e9);
@@ -269,4 +299,5 @@ static void test_rates(void)
 	CU_ASSERT_EQUAL(rate_network(400e9).Bps, 50e9);
 }
 
-UNIT_MAIN("graph", {"vertices", test_vertices}, {"PCI addresses", test_pci}, {"check", test_check}, {"JSON", test_json}, {"JSON refusals", test_json_refusals}, {"rates", test_rates})
+UNIT_MAIN("graph", {"vertices", test_vertices}, {"PCI addresses", test_pci}, {"check", test_check}, {"JSON", test_json},
+	{"JSON refusals", test_json_refusals}, {"rates", test_rates})

@@ -1,4 +1,5 @@
-/* What groups get, against hand computations. Rates in GB/s: PCIe x16 gen 3, 4, 5: 12, 24, 48 usable; a link of V100 or A100 20 usable and 25 by the datasheet, of H100 20.6 and 25; sockets: EPYC 16, Xeon E5 6. */
+/* Tests the rates of groups against computations by hand. Rates in GB/s: PCIe x16 gen 3, 4, 5: 12, 24, 48 usable; a
+ * link of V100 or A100 20 usable and 25 by the datasheet, of H100 20.6 and 25; sockets: EPYC 16, Xeon E5 6. */
 #include <math.h>
 
 #include "tests/unit/graph_rig.h"
@@ -35,10 +36,7 @@ static struct group first(const struct cluster *c, int64_t n, int64_t step)
 	return of(c, devices, (size_t)n);
 }
 
-static struct group pair(const struct cluster *c, int64_t a, int64_t b)
-{
-	return of(c, (int64_t[]){a, b}, 2);
-}
+static struct group pair(const struct cluster *c, int64_t a, int64_t b) { return of(c, (int64_t[]){a, b}, 2); }
 
 static struct group mesh(const struct cluster *c, int64_t size, int64_t stride)
 {
@@ -63,7 +61,8 @@ static void test_cube_mesh(void)
 	CU_ASSERT_FALSE(g.nvlink_switch);
 	CU_ASSERT_DOUBLE_EQUAL(g.ring_latency_s, 1.9e-6, 1e-12);
 	CU_ASSERT_EQUAL(g.n_order, 8);
-	/* One socket: 01 02 13 single, 03 12 23 double. GPU0 has 4 links there, so no more than two rings each way; 0-1-2-3 and 0-2-1-3 are two. */
+	/* One socket: 01 02 13 single, 03 12 23 double. GPU0 has 4 links there, so no more than two rings each way;
+	 * 0-1-2-3 and 0-2-1-3 are two. */
 	g = first(c, 4, 1);
 	CU_ASSERT_EQUAL(g.rings, 4);
 	NEAR(g.ring_Bps, 80);
@@ -82,11 +81,13 @@ static void test_cube_mesh(void)
 	g = of(c, (int64_t[]){0, 1, 2}, 3); /* a triangle of single links (12 is double): one ring each way */
 	CU_ASSERT_EQUAL(g.rings, 2);
 	NEAR(g.ring_Bps, 40);
-	/* 0, 1, 6: 0-1 and no way back but over PCIe and the sockets: GPU1 to GPU6 and GPU6 to GPU0 cross the socket link, one flow each way: 6. */
+	/* 0, 1, 6: 0-1 and no way back but over PCIe and the sockets: GPU1 to GPU6 and GPU6 to GPU0 cross the socket
+	 * link, one flow each way: 6. */
 	g = of(c, (int64_t[]){0, 1, 6}, 3);
 	NEAR(g.ring_Bps, 6);
 	CU_ASSERT_STRING_EQUAL(g.bottleneck_text, "socket between CPU0 and CPU1, 6.00 GB/s");
-	/* Pairs (i, i + 5) cannot all be looked at by a stride; four pairs 0-7 1-6 .. would share the socket link; stride 4 pairs are 0-4 1-5 (double) 2-6 3-7 (single). */
+	/* Pairs (i, i + 5) cannot all be looked at by a stride; four pairs 0-7 1-6 .. would share the socket link;
+	 * stride 4 pairs are 0-4 1-5 (double) 2-6 3-7 (single). */
 	g = mesh(c, 2, 4);
 	NEAR(g.ring_Bps, 20);
 	cluster_destroy(c);
@@ -94,7 +95,8 @@ static void test_cube_mesh(void)
 
 static void test_switches(void)
 {
-	struct graph *a100 = rig_host(&(struct rig){.gpus = 8, .cpus = 2, .gpus_per_switch = 2, .pcie_gen = 4, .cpu_model = "AMD EPYC 7742"});
+	struct graph *a100 = rig_host(
+		&(struct rig){.gpus = 8, .cpus = 2, .gpus_per_switch = 2, .pcie_gen = 4, .cpu_model = "AMD EPYC 7742"});
 	rig_nvswitch(a100, 12, 80);
 	struct cluster *c = hosts(a100, 1);
 	for (int64_t n = 2; n <= 8; n++) {
@@ -138,22 +140,26 @@ static void test_bridges(void)
 {
 	/* Four A100 PCIe, each on a root port of its own; bridges of 12 links 0-1 and 2-3. */
 	for (int32_t cpus = 1; cpus <= 2; cpus++) {
-		struct graph *host = rig_host(&(struct rig){.gpus = 4, .cpus = cpus, .pcie_gen = 4, .cpu_model = "AMD EPYC 7763"});
+		struct graph *host = rig_host(
+			&(struct rig){.gpus = 4, .cpus = cpus, .pcie_gen = 4, .cpu_model = "AMD EPYC 7763"});
 		rig_join(host, 0, 1, LINK_NVLINK, 12, rate_nvlink(80));
 		rig_join(host, 2, 3, LINK_NVLINK, 12, rate_nvlink(80));
 		struct cluster *c = hosts(host, 1);
 		NEAR(pair(c, 0, 1).ring_Bps, 240);
 		NEAR(mesh(c, 2, 1).ring_Bps, 240);
-		/* The ring 0-1-2-3 has one hop each way between the pairs: PCIe's 24 in one socket, 16 between two EPYCs. */
+		/* The ring 0-1-2-3 has one hop each way between the pairs: PCIe's 24 in one socket, 16 between two
+		 * EPYCs. */
 		NEAR(first(c, 4, 1).ring_Bps, cpus == 1 ? 24 : 16);
 		CU_ASSERT_EQUAL(first(c, 4, 1).bottleneck, cpus == 1 ? LINK_PCIE : LINK_SOCKET);
 		CU_ASSERT_EQUAL(first(c, 4, 1).rings, 1);
-		/* Two pairs 0-2 and 1-3 at once: each its own slots within a socket; the socket link carries two flows each way. */
+		/* Two pairs 0-2 and 1-3 at once: each its own slots within a socket; the socket link carries two flows
+		 * each way. */
 		NEAR(mesh(c, 2, 2).ring_Bps, cpus == 1 ? 24 : 8);
 		NEAR(pair(c, 0, 2).ring_Bps, cpus == 1 ? 24 : 16);
 		cluster_destroy(c);
 	}
-	/* Bridges 0-2 and 1-3: in the order of the numbers 1-2 and 3-0 would cross the socket link. The ring 0-2-3-1 crosses by the bridges alone, and PCIe within the sockets is its slowest hop. */
+	/* Bridges 0-2 and 1-3: in the order of the numbers 1-2 and 3-0 would cross the socket link. The ring 0-2-3-1
+	 * crosses by the bridges alone, and PCIe within the sockets is its slowest hop. */
 	struct graph *host = rig_host(&(struct rig){.gpus = 4, .cpus = 2, .pcie_gen = 4, .cpu_model = "AMD EPYC 7763"});
 	rig_join(host, 0, 2, LINK_NVLINK, 12, rate_nvlink(80));
 	rig_join(host, 1, 3, LINK_NVLINK, 12, rate_nvlink(80));
@@ -169,18 +175,26 @@ static void test_bridges(void)
 
 static void test_no_peer(void)
 {
-	/* Eight RTX 4090 (PCIe gen 4) behind two switches: every hop is a write to host memory and a read from it. All four GPUs of a switch send up its uplink at once and all four read down it: 24 / 4. The two hops between
-	 * the CPUs cross the socket link (16) one each way. */
-	struct cluster *c = hosts(rig_host(&(struct rig){.gpus = 8, .cpus = 2, .gpus_per_switch = 4, .pcie_gen = 4, .no_peer = true, .cpu_model = "AMD EPYC 7302"}), 1);
+	/* Eight RTX 4090 (PCIe gen 4) behind two switches: every hop is a write to host memory and a read from it. All
+	 * four GPUs of a switch send up its uplink at once and all four read down it: 24 / 4. The two hops between the
+	 * CPUs cross the socket link (16) one each way. */
+	struct cluster *c = hosts(rig_host(&(struct rig){.gpus = 8,
+					  .cpus = 2,
+					  .gpus_per_switch = 4,
+					  .pcie_gen = 4,
+					  .no_peer = true,
+					  .cpu_model = "AMD EPYC 7302"}),
+		1);
 	struct group g = first(c, 8, 1);
 	NEAR(g.ring_Bps, 6);
 	CU_ASSERT_STRING_EQUAL(g.bottleneck_text, "PCIe between PCI0 and HB0, 4 flows share 24.0 GB/s");
 	NEAR(g.pair_Bps, 24);
-	NEAR(g.ring_datasheet_Bps, 0);  /* the socket link's is not known */
+	NEAR(g.ring_datasheet_Bps, 0); /* the socket link's is not known */
 	NEAR(first(c, 4, 1).ring_Bps, 6);
 	NEAR(pair(c, 0, 1).ring_Bps, 12); /* two up, two down */
 	NEAR(mesh(c, 2, 1).ring_Bps, 6);  /* two such pairs at once behind each switch */
-	NEAR(mesh(c, 2, 4).ring_Bps, 4);  /* four pairs across: the socket link carries four flows each way: 16 / 4, less than the uplink's 24 / 4 */
+	NEAR(mesh(c, 2, 4).ring_Bps, 4); /* four pairs across: the socket link carries four flows each way: 16 / 4, less
+	                                    than the uplink's 24 / 4 */
 	CU_ASSERT_EQUAL(mesh(c, 2, 4).bottleneck, LINK_SOCKET);
 	NEAR(first(c, 4, 1).ring_datasheet_Bps, 31.507692307692308 / 4); /* 16 lanes x 16 GT/s x 128/130 / 8 */
 	cluster_destroy(c);
@@ -194,8 +208,10 @@ static void test_no_peer(void)
 
 static void test_peers_behind_switches(void)
 {
-	/* Two switches of four on one CPU: hops inside a switch do not touch its uplink, the two crossing hops do, one each way. */
-	struct cluster *c = hosts(rig_host(&(struct rig){.gpus = 8, .cpus = 1, .gpus_per_switch = 4, .pcie_gen = 4}), 1);
+	/* Two switches of four on one CPU: hops inside a switch do not touch its uplink, the two crossing hops do, one
+	 * each way. */
+	struct cluster *c = hosts(rig_host(&(struct rig){.gpus = 8, .cpus = 1, .gpus_per_switch = 4, .pcie_gen = 4}),
+		1);
 	NEAR(first(c, 8, 1).ring_Bps, 24);
 	NEAR(first(c, 4, 1).ring_Bps, 24);
 	NEAR(first(c, 8, 1).ring_datasheet_Bps, 31.507692307692308);
@@ -210,7 +226,13 @@ static void test_peers_behind_switches(void)
 
 static struct cluster *two_nodes(int32_t nics, const char *cpu_model)
 {
-	struct graph *g = rig_host(&(struct rig){.gpus = 8, .cpus = 2, .gpus_per_switch = 1, .pcie_gen = 5, .cpu_model = cpu_model, .nics = nics, .nic_bits_per_s = 400e9});
+	struct graph *g = rig_host(&(struct rig){.gpus = 8,
+		.cpus = 2,
+		.gpus_per_switch = 1,
+		.pcie_gen = 5,
+		.cpu_model = cpu_model,
+		.nics = nics,
+		.nic_bits_per_s = 400e9});
 	rig_nvswitch(g, 18, 90);
 	return hosts(g, 2);
 }
@@ -226,7 +248,8 @@ static void test_two_nodes(void)
 	CU_ASSERT_FALSE(g.in_node);
 	CU_ASSERT_FALSE(g.nvlink_switch);
 	CU_ASSERT_STRING_EQUAL(g.bottleneck_text, "network between NIC0 and NET, 50.0 GB/s");
-	CU_ASSERT_DOUBLE_EQUAL(g.ring_latency_s, (2 * 4e-6 + 14 * 1.9e-6) / 16, 1e-15); /* two hops of sixteen between hosts */
+	CU_ASSERT_DOUBLE_EQUAL(g.ring_latency_s, (2 * 4e-6 + 14 * 1.9e-6) / 16,
+		1e-15); /* two hops of sixteen between hosts */
 	NEAR(first(c, 16, 1).ring_Bps, 50);
 	/* Eight groups of one GPU of each node at once: an eighth each; one such group alone: all of it. */
 	g = mesh(c, 2, 8);
@@ -237,7 +260,8 @@ static void test_two_nodes(void)
 	CU_ASSERT_STRING_EQUAL(g.bottleneck_text, "network between NIC0 and NET, 8 flows share 50.0 GB/s");
 	NEAR(pair(c, 0, 8).ring_Bps, 50);
 	cluster_destroy(c);
-	/* Between two EPYCs (16) the four groups on the far socket have 4 each, before the NIC's 6.25. All 16 still leave by GPU0. */
+	/* Between two EPYCs (16) the four groups on the far socket have 4 each, before the NIC's 6.25. All 16 still
+	 * leave by GPU0. */
 	c = two_nodes(1, "AMD EPYC 9654");
 	NEAR(mesh(c, 2, 8).ring_Bps, 4);
 	CU_ASSERT_STRING_EQUAL(mesh(c, 2, 8).bottleneck_text, "socket between CPU0 and CPU1, 4 flows share 16.0 GB/s");
@@ -258,11 +282,17 @@ static void test_two_nodes(void)
 	cluster_destroy(c);
 }
 
-/* Published: nccl-tests on 10 nodes of 8 H100 gave bus bandwidths of 49, 98, 196 and 345 GB/s for all-reduces over 1, 2, 4 and 8 GPUs a node. */
+/* Published: nccl-tests on 10 nodes of 8 H100 gave bus bandwidths of 49, 98, 196 and 345 GB/s for all-reduces over 1,
+ * 2, 4 and 8 GPUs a node. */
 static void test_published_bus_bandwidth(void)
 {
 	static const double busbw[] = {49e9, 98e9, 196e9, 345e9};
-	struct graph *g = rig_host(&(struct rig){.gpus = 8, .cpus = 2, .gpus_per_switch = 1, .pcie_gen = 5, .nics = 8, .nic_bits_per_s = 400e9});
+	struct graph *g = rig_host(&(struct rig){.gpus = 8,
+		.cpus = 2,
+		.gpus_per_switch = 1,
+		.pcie_gen = 5,
+		.nics = 8,
+		.nic_bits_per_s = 400e9});
 	rig_nvswitch(g, 18, 90);
 	struct cluster *c = hosts(g, 10);
 	for (int64_t k = 0; k < 4; k++) {
@@ -275,8 +305,14 @@ static void test_published_bus_bandwidth(void)
 
 static void test_nics_shared(void)
 {
-	/* p4d: 8 A100, 4 NICs of 12.5, two GPUs beside each. One GPU of each node, all eight groups at once: half a NIC; alone: the NIC beside it, not all four. Half of each node: two NICs. */
-	struct graph *p4d = rig_host(&(struct rig){.gpus = 8, .cpus = 2, .gpus_per_switch = 2, .pcie_gen = 4, .nics = 4, .nic_bits_per_s = 100e9});
+	/* p4d: 8 A100, 4 NICs of 12.5, two GPUs beside each. One GPU of each node, all eight groups at once: half a
+	 * NIC; alone: the NIC beside it, not all four. Half of each node: two NICs. */
+	struct graph *p4d = rig_host(&(struct rig){.gpus = 8,
+		.cpus = 2,
+		.gpus_per_switch = 2,
+		.pcie_gen = 4,
+		.nics = 4,
+		.nic_bits_per_s = 100e9});
 	rig_nvswitch(p4d, 12, 80);
 	struct cluster *c = hosts(p4d, 4);
 	NEAR(mesh(c, 4, 8).ring_Bps, 6.25);
@@ -286,13 +322,19 @@ static void test_nics_shared(void)
 	NEAR(of(c, (int64_t[]){0, 1, 2, 3, 8}, 5).ring_Bps, 12.5); /* the second host's one GPU has one NIC */
 	cluster_destroy(c);
 	/* p5: 32 NICs, four beside each GPU: all of them: 4 x 12.5. */
-	struct graph *p5 = rig_host(&(struct rig){.gpus = 8, .cpus = 2, .gpus_per_switch = 1, .pcie_gen = 5, .nics = 32, .nic_bits_per_s = 100e9});
+	struct graph *p5 = rig_host(&(struct rig){.gpus = 8,
+		.cpus = 2,
+		.gpus_per_switch = 1,
+		.pcie_gen = 5,
+		.nics = 32,
+		.nic_bits_per_s = 100e9});
 	rig_nvswitch(p5, 18, 90);
 	c = hosts(p5, 2);
 	NEAR(mesh(c, 2, 8).ring_Bps, 50);
 	CU_ASSERT_STRING_EQUAL(mesh(c, 2, 8).bottleneck_text, "network between NIC0 and NET, 12.5 GB/s");
 	cluster_destroy(c);
-	/* A NIC faster than its GPU's slot: nine tenths of what 16 lanes of gen 3 have by the datasheet, 15.75; 200 Gb/s would be 25. */
+	/* A NIC faster than its GPU's slot: nine tenths of what 16 lanes of gen 3 have by the datasheet, 15.75; 200
+	 * Gb/s would be 25. */
 	c = hosts(rig_host(&(struct rig){.gpus = 2, .cpus = 1, .pcie_gen = 3, .nics = 1, .nic_bits_per_s = 200e9}), 2);
 	NEAR(pair(c, 0, 2).ring_Bps, 0.9 * 15.753846153846154);
 	CU_ASSERT_EQUAL(pair(c, 0, 2).bottleneck, LINK_PCIE);
@@ -301,8 +343,14 @@ static void test_nics_shared(void)
 
 static void test_straddling(void)
 {
-	/* Groups of 3 on nodes of 4: nodes hold 3+1, 2+2, 1+3: the ones with a single member on a host have one NIC of 50; the whole ones 370.8. */
-	struct graph *g = rig_host(&(struct rig){.gpus = 4, .cpus = 1, .gpus_per_switch = 1, .pcie_gen = 5, .nics = 4, .nic_bits_per_s = 400e9});
+	/* Groups of 3 on nodes of 4: nodes hold 3+1, 2+2, 1+3: the ones with a single member on a host have one NIC of
+	 * 50; the whole ones 370.8. */
+	struct graph *g = rig_host(&(struct rig){.gpus = 4,
+		.cpus = 1,
+		.gpus_per_switch = 1,
+		.pcie_gen = 5,
+		.nics = 4,
+		.nic_bits_per_s = 400e9});
 	rig_nvswitch(g, 18, 90);
 	struct cluster *c = hosts(g, 3);
 	struct group w = mesh(c, 3, 1);
@@ -321,7 +369,8 @@ static void test_straddling(void)
 
 static void test_meshes(void)
 {
-	/* MI300X: eight GPUs, a link of 48 (64 by the datasheet) between any two: 7 links a GPU, and the 56 directed ones part into 7 rings. */
+	/* MI300X: eight GPUs, a link of 48 (64 by the datasheet) between any two: 7 links a GPU, and the 56 directed
+	 * ones part into 7 rings. */
 	struct graph *mi300x = rig_host(&(struct rig){.gpus = 8, .cpus = 2, .gpus_per_switch = 1, .pcie_gen = 5});
 	for (int32_t i = 0; i < 8; i++)
 		for (int32_t j = i + 1; j < 8; j++)
@@ -332,12 +381,14 @@ static void test_meshes(void)
 	NEAR(g.ring_Bps, 336);
 	NEAR(g.ring_datasheet_Bps, 448);
 	CU_ASSERT_EQUAL(g.bottleneck, LINK_XGMI);
-	/* Four of them: K4 has 12 directed links, but not three rings of four: two. Three: a ring each way. Two: the link. */
+	/* Four of them: K4 has 12 directed links, but not three rings of four: two. Three: a ring each way. Two: the
+	 * link. */
 	NEAR(first(c, 4, 1).ring_Bps, 96);
 	NEAR(first(c, 3, 1).ring_Bps, 96);
 	NEAR(first(c, 2, 1).ring_Bps, 48);
 	cluster_destroy(c);
-	/* Four A100 with four links between any two: K4 has three undirected rings, each leaves out one pairing; each of them twice uses every link: 6 each way round: 12 x 20. */
+	/* Four A100 with four links between any two: K4 has three undirected rings, each leaves out one pairing; each
+	 * of them twice uses every link: 6 each way round: 12 x 20. */
 	struct graph *a100 = rig_host(&(struct rig){.gpus = 4, .cpus = 1, .pcie_gen = 4});
 	for (int32_t i = 0; i < 4; i++)
 		for (int32_t j = i + 1; j < 4; j++)
@@ -354,13 +405,24 @@ static void test_meshes(void)
 
 static void test_mixed_hosts(void)
 {
-	struct graph *fast = rig_host(&(struct rig){.gpus = 8, .cpus = 2, .gpus_per_switch = 1, .pcie_gen = 5, .nics = 8, .nic_bits_per_s = 400e9});
+	struct graph *fast = rig_host(&(struct rig){.gpus = 8,
+		.cpus = 2,
+		.gpus_per_switch = 1,
+		.pcie_gen = 5,
+		.nics = 8,
+		.nic_bits_per_s = 400e9});
 	rig_nvswitch(fast, 18, 90);
-	struct graph *slow = rig_host(&(struct rig){.gpus = 8, .cpus = 2, .gpus_per_switch = 4, .pcie_gen = 4, .cpu_model = "EPYC", .nics = 1, .nic_bits_per_s = 100e9});
+	struct graph *slow = rig_host(&(struct rig){.gpus = 8,
+		.cpus = 2,
+		.gpus_per_switch = 4,
+		.pcie_gen = 4,
+		.cpu_model = "EPYC",
+		.nics = 1,
+		.nic_bits_per_s = 100e9});
 	struct cluster *c = hosts(fast, 1);
 	struct error e = {0};
 	CU_ASSERT_EQUAL(cluster_add(c, slow, 1, NULL, &e), ST_OK);
-	NEAR(mesh(c, 8, 1).ring_Bps, 16);  /* the second host's socket link */
+	NEAR(mesh(c, 8, 1).ring_Bps, 16);    /* the second host's socket link */
 	NEAR(mesh(c, 16, 1).ring_Bps, 12.5); /* its NIC */
 	NEAR(mesh(c, 2, 8).ring_Bps, 12.5 / 8);
 	NEAR(first(c, 8, 1).ring_Bps, 370.8);
@@ -441,6 +503,8 @@ static void test_cluster(void)
 	cluster_destroy(NULL);
 }
 
-UNIT_MAIN("group", {"cube mesh", test_cube_mesh}, {"NVLink switches", test_switches}, {"bridges", test_bridges}, {"no peers", test_no_peer}, {"peers behind switches", test_peers_behind_switches}, {"two nodes", test_two_nodes},
-	  {"published bus bandwidth", test_published_bus_bandwidth}, {"NICs shared", test_nics_shared}, {"straddling", test_straddling}, {"meshes", test_meshes}, {"mixed hosts", test_mixed_hosts}, {"refusals", test_refusals},
-	  {"clusters", test_cluster})
+UNIT_MAIN("group", {"cube mesh", test_cube_mesh}, {"NVLink switches", test_switches}, {"bridges", test_bridges},
+	{"no peers", test_no_peer}, {"peers behind switches", test_peers_behind_switches},
+	{"two nodes", test_two_nodes}, {"published bus bandwidth", test_published_bus_bandwidth},
+	{"NICs shared", test_nics_shared}, {"straddling", test_straddling}, {"meshes", test_meshes},
+	{"mixed hosts", test_mixed_hosts}, {"refusals", test_refusals}, {"clusters", test_cluster})

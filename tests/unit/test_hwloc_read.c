@@ -1,4 +1,5 @@
-/* The hwloc reader: small exports of tests/xml, refusals, the recorded machines beside the checkout, and this host against hwloc's own counts. */
+/* The hwloc reader: small exports of tests/xml, refusals, the recorded machines beside the checkout, and this host
+ * against hwloc's own counts. */
 #include <errno.h>
 #include <hwloc.h>
 #include <math.h>
@@ -6,17 +7,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/paths.h"
 #include "tests/unit/xml_rig.h"
 #include "topology/discover/discover.h"
 #include "topology/discover/hwloc_read.h"
 
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
-
-static struct graph *read_case(const char *name)
-{
-	return read_xml_case(hwloc_xml_read, name);
-}
+static struct graph *read_case(const char *name) { return read_xml_case(hwloc_xml_read, name); }
 
 static bool remarked(const struct graph *g, const char *text)
 {
@@ -28,10 +25,7 @@ static bool remarked(const struct graph *g, const char *text)
 	return false;
 }
 
-static bool near(double a, double b)
-{
-	return fabs(a - b) <= 1e-6 * fabs(b);
-}
+static bool near(double a, double b) { return fabs(a - b) <= 1e-6 * fabs(b); }
 
 static void test_switch(void)
 {
@@ -65,7 +59,8 @@ static void test_switch(void)
 	CU_ASSERT_EQUAL(at(g, "CPU1")->cpu.mem_B, (uint64_t)64 << 30);
 	CU_ASSERT_EQUAL(between(g, "CPU0", "CPU1")->kind, LINK_SOCKET);
 	CU_ASSERT_EQUAL(g->remark.n, 1);
-	CU_ASSERT_TRUE(remarked(g, "1 network function that no driver has (no device of the operating system): left out"));
+	CU_ASSERT_TRUE(
+		remarked(g, "1 network function that no driver has (no device of the operating system): left out"));
 	graph_destroy(g);
 }
 
@@ -118,8 +113,12 @@ static void test_partitions(void)
 	CU_ASSERT_STRING_EQUAL(at(g, "GPU2")->pci, "");
 	CU_ASSERT_TRUE(between(g, "GPU0", "GPU2")->assumed);
 	CU_ASSERT_TRUE(near(between(g, "GPU0", "GPU2")->Bps, 48e9));
-	CU_ASSERT_TRUE(remarked(g, "3 GPUs at 0000:02:00.0 are partitions of one: they share its PCIe link, its memory and its links to others"));
-	CU_ASSERT_TRUE(remarked(g, "the export gives 100 GB/s between all GPUs, which stands for not known: one xGMI link counted for each of the 3 pairs"));
+	CU_ASSERT_TRUE(remarked(g,
+		"3 GPUs at 0000:02:00.0 are partitions of one: they share its PCIe link, its memory and its links to "
+		"others"));
+	CU_ASSERT_TRUE(remarked(g,
+		"the export gives 100 GB/s between all GPUs, which stands for not known: one xGMI link counted for "
+		"each of the 3 pairs"));
 	graph_destroy(g);
 }
 
@@ -147,18 +146,31 @@ static void test_refusals(void)
 	} cases[] = {
 		{"", "f.xml:1: no XML: no element found"},
 		{"<topology>\n<info></topology>", "f.xml:2: no XML: mismatched tag"},
-		{"<system version=\"1\"/>", "f.xml:1: this is an NCCL topology file (<system>), no hwloc export (<topology>)"},
+		{"<system version=\"1\"/>",
+			"f.xml:1: this is an NCCL topology file (<system>), no hwloc export (<topology>)"},
 		{"<svg/>", "f.xml:1: no hwloc export: its root is <topology>"},
-		{"<!DOCTYPE topology [<!ENTITY a \"b\">]><topology/>", "f.xml:1: a document type with declarations of its own: hwloc exports have none"},
+		{"<!DOCTYPE topology [<!ENTITY a \"b\">]><topology/>",
+			"f.xml:1: a document type with declarations of its own: hwloc exports have none"},
 		{"<topology version=\"2.0\">\n</topology>", "f.xml:2: no processors in it that may be used"},
 		{"<topology>\n<object/></topology>", "f.xml:2: an object without a type"},
-		{"<topology>\n<object type=\"Machin\"/></topology>", "f.xml:2: object of type \"Machin\", which is not known"},
-		{"<topology>\n<object type=\"PU\" os_index=\"0\"/></topology>", "f.xml:2: an export has one object around all others, a Machine"},
-		{"<topology version=\"2.0\">\n" MACHINE "\n<object type=\"PU\" " SETS "/></object></topology>", "f.xml:3: a PU without os_index"},
-		{"<topology version=\"2.0\">\n" MACHINE "\n<object type=\"Core\"/></object></topology>", "f.xml:3: a Core without cpuset"},
-		{"<topology version=\"2.0\">\n" MACHINE "\n<object type=\"PU\" os_index=\"1\" " SETS "/></object></topology>", "f.xml:3: the set of PU 1 is not itself"},
-		{"<topology version=\"2.0\">\n" MACHINE "\n<object type=\"PCIDev\" pci_busid=\"x\" pci_type=\"0302 [10de:20b0]\"/></object></topology>", "f.xml:3: pci_busid=\"x\" is no PCI address"},
-		{"<topology version=\"2.0\">\n" MACHINE "\n<object type=\"PCIDev\" pci_busid=\"0000:01:00.0\" pci_type=\"0302 [10de:20b0]\"><object type=\"Core\"/></object></object></topology>", "f.xml:3: a Core inside a PCIDev"},
+		{"<topology>\n<object type=\"Machin\"/></topology>",
+			"f.xml:2: object of type \"Machin\", which is not known"},
+		{"<topology>\n<object type=\"PU\" os_index=\"0\"/></topology>",
+			"f.xml:2: an export has one object around all others, a Machine"},
+		{"<topology version=\"2.0\">\n" MACHINE "\n<object type=\"PU\" " SETS "/></object></topology>",
+			"f.xml:3: a PU without os_index"},
+		{"<topology version=\"2.0\">\n" MACHINE "\n<object type=\"Core\"/></object></topology>",
+			"f.xml:3: a Core without cpuset"},
+		{"<topology version=\"2.0\">\n" MACHINE "\n<object type=\"PU\" os_index=\"1\" " SETS
+		 "/></object></topology>",
+			"f.xml:3: the set of PU 1 is not itself"},
+		{"<topology version=\"2.0\">\n" MACHINE
+		 "\n<object type=\"PCIDev\" pci_busid=\"x\" pci_type=\"0302 [10de:20b0]\"/></object></topology>",
+			"f.xml:3: pci_busid=\"x\" is no PCI address"},
+		{"<topology version=\"2.0\">\n" MACHINE "\n"
+		 "<object type=\"PCIDev\" pci_busid=\"0000:01:00.0\" pci_type=\"0302 [10de:20b0]\"><object "
+		 "type=\"Core\"/></object></object></topology>",
+			"f.xml:3: a Core inside a PCIDev"},
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct graph *g = NULL;
@@ -212,7 +224,8 @@ static void test_gpu_rule(void)
 		{0x0200, 0, 0, 0x01, false},
 	};
 	for (size_t i = 0; i < COUNT(cases); i++)
-		CU_ASSERT_EQUAL(tree_is_gpu(cases[i].pci_class, cases[i].vendor, cases[i].device, cases[i].bus), cases[i].gpu);
+		CU_ASSERT_EQUAL(tree_is_gpu(cases[i].pci_class, cases[i].vendor, cases[i].device, cases[i].bus),
+			cases[i].gpu);
 }
 
 static void put(const char *root, const char *file, const char *text)
@@ -248,7 +261,8 @@ static void test_sysfs(void)
 	static const struct {
 		enum vertex_kind kind;
 		const char *name, *pci;
-	} nodes[] = {{VERTEX_GPU, "", "0000:01:00.0"}, {VERTEX_NIC, "mlx5_0", "0000:02:00.0"}, {VERTEX_NIC, "eth0", "0000:03:00.0"}, {VERTEX_NIC, "eth1", "0000:04:00.0"}};
+	} nodes[] = {{VERTEX_GPU, "", "0000:01:00.0"}, {VERTEX_NIC, "mlx5_0", "0000:02:00.0"},
+		{VERTEX_NIC, "eth0", "0000:03:00.0"}, {VERTEX_NIC, "eth1", "0000:04:00.0"}};
 	for (size_t i = 0; i < COUNT(nodes); i++) {
 		CU_ASSERT_EQUAL_FATAL(tree_add(&r.tree, nodes[i].kind, SAID_BY_HWLOC, -1), (int32_t)i);
 		snprintf(r.tree.node.at[i].v.name, GRAPH_NAME, "%s", nodes[i].name);
@@ -275,10 +289,7 @@ static void test_sysfs(void)
 	CU_ASSERT_EQUAL(system(command), 0);
 }
 
-static bool loads_version_3(void)
-{
-	return hwloc_get_api_version() >> 16 >= 3;
-}
+static bool loads_version_3(void) { return hwloc_get_api_version() >> 16 >= 3; }
 
 static void test_version_3(void)
 {
@@ -292,7 +303,10 @@ static void test_version_3(void)
 	}
 	CU_ASSERT_EQUAL_FATAL(file_read("tests/xml/hwloc-v3.xml", SIZE_MAX_B, &text, &len, &e), ST_OK);
 	CU_ASSERT_EQUAL(hwloc_xml_read(text, len, "v3.xml", &g, &e), ST_INPUT);
-	CU_ASSERT_STRING_EQUAL(e.text, "v3.xml:3: hwloc " HWLOC_VERSION " cannot load XML version 3.0: have it exported in the older format (lstopo --export-xml-flags v2), or read it on a host with hwloc 3");
+	CU_ASSERT_STRING_EQUAL(e.text,
+		"v3.xml:3: hwloc " HWLOC_VERSION
+		" cannot load XML version 3.0: have it exported in the older format (lstopo --export-xml-flags v2), or "
+		"read it on a host with hwloc 3");
 	free(text);
 }
 
@@ -383,10 +397,14 @@ static void check_recorded(size_t i, const char *text, size_t len, int totals[4]
 	int nvwidth, xwidth, pus = 0, n = links(g, LINK_NVLINK, &nvwidth), x = links(g, LINK_XGMI, &xwidth);
 	CU_ASSERT_EQUAL(packages(text, len, &pus), recorded[i].packages);
 	CU_ASSERT_EQUAL(pus, recorded[i].pus);
-	bool same = (int)g->gpu.n == recorded[i].gpus && (int)g->nic.n == recorded[i].nics && vertices(g, VERTEX_CPU) == recorded[i].cpus && vertices(g, VERTEX_PCI_SWITCH) == recorded[i].switches && n == recorded[i].nvlinks &&
-		    nvwidth == recorded[i].nvwidth && x == recorded[i].xgmis;
+	bool same = (int)g->gpu.n == recorded[i].gpus && (int)g->nic.n == recorded[i].nics &&
+	            vertices(g, VERTEX_CPU) == recorded[i].cpus &&
+	            vertices(g, VERTEX_PCI_SWITCH) == recorded[i].switches && n == recorded[i].nvlinks &&
+	            nvwidth == recorded[i].nvwidth && x == recorded[i].xgmis;
 	if (!same)
-		fprintf(stderr, "%s: %zu GPUs, %zu NICs, %d CPUs, %d switches, NVLink %d of %d, xGMI %d of %d\n", recorded[i].file, g->gpu.n, g->nic.n, vertices(g, VERTEX_CPU), vertices(g, VERTEX_PCI_SWITCH), n, nvwidth, x, xwidth);
+		fprintf(stderr, "%s: %zu GPUs, %zu NICs, %d CPUs, %d switches, NVLink %d of %d, xGMI %d of %d\n",
+			recorded[i].file, g->gpu.n, g->nic.n, vertices(g, VERTEX_CPU), vertices(g, VERTEX_PCI_SWITCH),
+			n, nvwidth, x, xwidth);
 	CU_ASSERT_TRUE(same);
 	/* Threadripper 2990WX has processors in NUMA nodes without memory, which its export leaves out. */
 	if (strcmp(recorded[i].file, "fluxsched-001N_multi_gpu_types_chimera") != 0)
@@ -407,7 +425,8 @@ static void test_recorded(void)
 		struct error e = {0};
 		if (recorded[i].version == 3 && loads_version_3())
 			continue;
-		snprintf(path, sizeof path, "%s/machines/hwloc_xml/%s.xml", shared ? shared : "../shared", recorded[i].file);
+		snprintf(path, sizeof path, "%s/machines/hwloc_xml/%s.xml", shared ? shared : "../shared",
+			recorded[i].file);
 		if (access(path, R_OK)) {
 			fprintf(stderr, "skipped: no %s\n", path);
 			return;
@@ -416,7 +435,8 @@ static void test_recorded(void)
 		check_recorded(i, text, len, totals);
 		free(text);
 	}
-	fprintf(stderr, "\n    %d recorded hwloc exports read, %d of version 3 refused: %d GPUs, %d NICs\n    ", totals[0], totals[3], totals[1], totals[2]);
+	fprintf(stderr, "\n    %d recorded hwloc exports read, %d of version 3 refused: %d GPUs, %d NICs\n    ",
+		totals[0], totals[3], totals[1], totals[2]);
 }
 
 /* This host: CPUs, their processors and the network functions are what hwloc's own interface counts. */
@@ -432,17 +452,20 @@ static void test_this_host(void)
 	CU_ASSERT_PTR_NULL(getenv("HWLOC_HIDE_ERRORS"));
 	hwloc_topology_init(&t);
 	hwloc_topology_set_io_types_filter(t, HWLOC_TYPE_FILTER_KEEP_ALL);
-	hwloc_topology_set_components(t, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "pci"); /* libpciaccess leaks, which the sanitizers would report */
+	hwloc_topology_set_components(t, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
+		"pci"); /* libpciaccess leaks, which the sanitizers would report */
 	CU_ASSERT_EQUAL_FATAL(hwloc_topology_load(t), 0);
 	for (hwloc_obj_t o = NULL; (o = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_NUMANODE, o));)
 		cpus += hwloc_bitmap_weight(o->cpuset) > 0;
 	for (hwloc_obj_t o = NULL; (o = hwloc_get_next_pcidev(t, o));) {
 		bool net = false;
 		for (hwloc_obj_t c = o->io_first_child; c; c = c->next_sibling)
-			net = net || c->attr->osdev.type == HWLOC_OBJ_OSDEV_NETWORK || c->attr->osdev.type == HWLOC_OBJ_OSDEV_OPENFABRICS;
+			net = net || c->attr->osdev.type == HWLOC_OBJ_OSDEV_NETWORK ||
+			      c->attr->osdev.type == HWLOC_OBJ_OSDEV_OPENFABRICS;
 		nics += net;
 		char pci[GRAPH_PCI];
-		snprintf(pci, sizeof pci, "%04x:%02x:%02x.%x", (unsigned)o->attr->pcidev.domain, o->attr->pcidev.bus, o->attr->pcidev.dev, o->attr->pcidev.func);
+		snprintf(pci, sizeof pci, "%04x:%02x:%02x.%x", (unsigned)o->attr->pcidev.domain, o->attr->pcidev.bus,
+			o->attr->pcidev.dev, o->attr->pcidev.func);
 		if (net)
 			CU_ASSERT_TRUE(graph_find_pci(g, pci) >= 0);
 	}
@@ -457,5 +480,8 @@ static void test_this_host(void)
 	graph_destroy(g);
 }
 
-UNIT_MAIN("hwloc_read", {"PCIe switches, ports, NICs", test_switch}, {"NVSwitch", test_nvswitch}, {"POWER: NVLink to packages, GPU memory", test_power}, {"xGMI", test_xgmi}, {"partitions", test_partitions},
-	  {"no PCI", test_no_pci}, {"refusals", test_refusals}, {"version 1", test_version_1}, {"version 3", test_version_3}, {"sysfs", test_sysfs}, {"what a GPU is", test_gpu_rule}, {"recorded machines", test_recorded}, {"this host", test_this_host})
+UNIT_MAIN("hwloc_read", {"PCIe switches, ports, NICs", test_switch}, {"NVSwitch", test_nvswitch},
+	{"POWER: NVLink to packages, GPU memory", test_power}, {"xGMI", test_xgmi}, {"partitions", test_partitions},
+	{"no PCI", test_no_pci}, {"refusals", test_refusals}, {"version 1", test_version_1},
+	{"version 3", test_version_3}, {"sysfs", test_sysfs}, {"what a GPU is", test_gpu_rule},
+	{"recorded machines", test_recorded}, {"this host", test_this_host})

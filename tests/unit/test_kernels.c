@@ -1,4 +1,6 @@
-/* Each kernel of the host device against the reference, on sizes that are no multiple of a vector or a tile, with one thread and with three. */
+/* Each kernel of the host device against the reference, on sizes that are no multiple of a vector or a tile, with one
+ * thread and with three. */
+#include "base/array.h"
 #include "exec/host/kernels.h"
 
 #include <cblas.h>
@@ -7,7 +9,7 @@
 #include "tests/unit/kernel_check.h"
 
 static const int64_t odd[] = {1, 31, 33, 65, 130};
-#define N_ODD (sizeof odd / sizeof odd[0])
+#define N_ODD COUNT(odd)
 #define MANY 400 /* rows enough that every thread gets some */
 
 /* ---- */
@@ -44,33 +46,34 @@ static void test_alibi_slopes(void)
 
 static void test_gemm(void)
 {
-	static const int64_t sizes[][3] = {{1, 1, 1}, {31, 33, 65}, {65, 130, 31}, {130, 1, 33}, {1, 130, 65}, {65, 66, 130}};
-	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+	static const int64_t sizes[][3] = {{1, 1, 1}, {31, 33, 65}, {65, 130, 31}, {130, 1, 33}, {1, 130, 65},
+		{65, 66, 130}};
+	for (size_t i = 0; i < COUNT(sizes); i++)
 		for (unsigned flags = 0; flags < 8; flags++) /* OP_ACCUMULATE, OP_TRANS_A, OP_TRANS_B */
 			for (unsigned absent = 0; absent <= 4; absent += 4)
-				check_op(rig_op(OP_GEMM, flags, 0, sizes[i][0], sizes[i][1], sizes[i][2], 0, 0), absent, SUMS);
+				check_op(rig_op(OP_GEMM, flags, 0, sizes[i][0], sizes[i][1], sizes[i][2], 0, 0), absent,
+					SUMS);
 	check_op(rig_op(OP_GEMM, OP_TRANS_B, 0, MANY, 130, 65, 0, 0), 0, SUMS); /* large enough for a grid */
 	check_op(rig_op(OP_GEMM, OP_TRANS_A | OP_ACCUMULATE, 0, 65, MANY, 130, 0, 0), 1 << 2, SUMS);
-	openblas_set_num_threads(2); /* then one call at a time; so small that OpenBLAS leaves its second thread asleep, which valgrind would never get past */
+	openblas_set_num_threads(2); /* then one call at a time; so small that OpenBLAS leaves its second thread asleep,
+	                                which valgrind would never get past */
 	check_op(rig_op(OP_GEMM, OP_TRANS_B, 0, 65, 130, 31, 0, 0), 0, SUMS);
 	check_op(rig_op(OP_ATTN_SCORES, OP_CAUSAL, 0, 2, 4, 2, 65, 16), 0, SUMS);
 	openblas_set_num_threads(1);
 }
 
 /* b, H, K, s, D */
-static const int64_t attentions[][5] = {{1, 1, 1, 1, 2}, {2, 3, 1, 31, 6}, {1, 2, 2, 33, 64}, {1, 4, 2, 65, 16}, {1, 2, 1, 130, 10}, {1, 1, 1, 66, 80}};
+static const int64_t attentions[][5] = {{1, 1, 1, 1, 2}, {2, 3, 1, 31, 6}, {1, 2, 2, 33, 64}, {1, 4, 2, 65, 16},
+	{1, 2, 1, 130, 10}, {1, 1, 1, 66, 80}};
 static const unsigned masks[] = {0, OP_CAUSAL, OP_ALIBI, OP_CAUSAL | OP_ALIBI};
-#define FOR_ATTENTIONS(d, flags)                                                             \
-	for (size_t i_ = 0; i_ < sizeof attentions / sizeof attentions[0]; i_++)             \
-		for (size_t m_ = 0; m_ < sizeof masks / sizeof masks[0]; m_++)               \
-			for (unsigned once_ = 1, flags = masks[m_]; once_; once_ = 0)        \
+#define FOR_ATTENTIONS(d, flags) \
+	for (size_t i_ = 0; i_ < COUNT(attentions); i_++) \
+		for (size_t m_ = 0; m_ < COUNT(masks); m_++) \
+			for (unsigned once_ = 1, flags = masks[m_]; once_; once_ = 0) \
 				for (const int64_t *d = attentions[i_]; d; d = NULL)
 
 /* ALiBi's biases reach 65 here, and the exponential makes their rounding (fp32: 4e-6) a relative error. */
-static double attention_tolerance(unsigned flags)
-{
-	return flags & OP_ALIBI ? 4.0 * SUMS : SUMS;
-}
+static double attention_tolerance(unsigned flags) { return flags & OP_ALIBI ? 4.0 * SUMS : SUMS; }
 
 static void open_attention(struct rig *r, enum op_kind kind, unsigned flags, const int64_t *d)
 {
@@ -87,7 +90,8 @@ static void copy_argument(struct rig *to, int a, const struct rig *from, int b)
 
 static void test_attention(void)
 {
-	FOR_ATTENTIONS(d, flags) {
+	FOR_ATTENTIONS(d, flags)
+	{
 		struct rig forward, r;
 		open_attention(&r, OP_ATTENTION, flags, d);
 		check(&r, attention_tolerance(flags));
@@ -105,16 +109,16 @@ static void test_attention(void)
 static void test_window(void)
 {
 	static const int64_t windows[] = {1, 2, 31, 33, 64, 65, 129};
-	for (size_t i = 0; i < sizeof attentions / sizeof attentions[0]; i++)
-		for (size_t k = 0; k < sizeof windows / sizeof windows[0]; k++)
+	for (size_t i = 0; i < COUNT(attentions); i++)
+		for (size_t k = 0; k < COUNT(windows); k++)
 			for (unsigned flags = OP_CAUSAL; windows[k] < attentions[i][3]; flags |= OP_ALIBI) {
 				struct rig forward, r;
 				open_attention(&r, OP_ATTENTION, flags, attentions[i]);
-				r.op.d[5] = windows[k];
+				r.op.attn.window = windows[k];
 				check(&r, attention_tolerance(flags));
 				open_attention(&forward, OP_ATTENTION, flags, attentions[i]);
 				open_attention(&r, OP_ATTENTION_GRAD, flags, attentions[i]);
-				forward.op.d[5] = r.op.d[5] = windows[k];
+				forward.op.attn.window = r.op.attn.window = windows[k];
 				rig_reference(&forward);
 				for (int a = 0; a < 3; a++)
 					copy_argument(&r, a, &forward, a);
@@ -127,14 +131,16 @@ static void test_window(void)
 
 static void test_naive_attention(void)
 {
-	static const enum op_kind kinds[] = {OP_ATTN_SCORES, OP_ATTN_SOFTMAX, OP_ATTN_VALUES, OP_ATTN_VALUES_GRAD, OP_ATTN_SOFTMAX_GRAD, OP_ATTN_SCORES_GRAD};
+	static const enum op_kind kinds[] = {OP_ATTN_SCORES, OP_ATTN_SOFTMAX, OP_ATTN_VALUES, OP_ATTN_VALUES_GRAD,
+		OP_ATTN_SOFTMAX_GRAD, OP_ATTN_SCORES_GRAD};
 	FOR_ATTENTIONS(d, flags)
-		for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
-			struct rig r;
-			open_attention(&r, kinds[k], flags, d);
-			r.terms = kinds[k] == OP_ATTN_SOFTMAX ? 0.0 : 1.0; /* probabilities are small without being differences */
-			check(&r, attention_tolerance(flags));
-		}
+	for (size_t k = 0; k < COUNT(kinds); k++) {
+		struct rig r;
+		open_attention(&r, kinds[k], flags, d);
+		r.terms = kinds[k] == OP_ATTN_SOFTMAX ? 0.0
+		                                      : 1.0; /* probabilities are small without being differences */
+		check(&r, attention_tolerance(flags));
+	}
 	/* masked scores have probability zero, whatever else the row holds */
 	struct rig r;
 	open_attention(&r, OP_ATTN_SOFTMAX, OP_CAUSAL, attentions[4]);
@@ -146,10 +152,13 @@ static void test_naive_attention(void)
 
 static void test_rope(void)
 {
-	static const int64_t sizes[][5] = {{1, 1, 1, 1, 2}, {2, 3, 1, 31, 6}, {2, 4, 2, 130, 16}, {1, 2, 2, 300, 64}, {1, 1, 1, 2500, 66}};
-	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+	static const int64_t sizes[][5] = {{1, 1, 1, 1, 2}, {2, 3, 1, 31, 6}, {2, 4, 2, 130, 16}, {1, 2, 2, 300, 64},
+		{1, 1, 1, 2500, 66}};
+	for (size_t i = 0; i < COUNT(sizes); i++)
 		for (unsigned inverse = 0; inverse < 2; inverse++)
-			check_op(rig_op(OP_ROPE, inverse ? OP_INVERSE : 0, 0, sizes[i][0], sizes[i][1], sizes[i][2], sizes[i][3], sizes[i][4]), 0, ROUNDS);
+			check_op(rig_op(OP_ROPE, inverse ? OP_INVERSE : 0, 0, sizes[i][0], sizes[i][1], sizes[i][2],
+					 sizes[i][3], sizes[i][4]),
+				0, ROUNDS);
 }
 
 /* Rows and columns: every pair of the odd sizes, and one that several threads share. */
@@ -179,10 +188,15 @@ static void norm_grad_of(int64_t rows, int64_t cols)
 		unsigned rms = variant & 1 ? OP_RMS : 0;
 		rig_open(&forward, rig_op(OP_NORM, rms, 0, rows, cols, 0, 0, 0), 0);
 		rig_reference(&forward);
-		rig_open(&r, rig_op(OP_NORM_GRAD, rms | (variant & 2 ? OP_ACCUMULATE : 0) | (variant & 4 ? OP_DX_ACCUMULATE : 0), 0, rows, cols, 0, 0, 0), variant & 8 ? 1 << 6 : 0);
+		rig_open(&r,
+			rig_op(OP_NORM_GRAD,
+				rms | (variant & 2 ? OP_ACCUMULATE : 0) | (variant & 4 ? OP_DX_ACCUMULATE : 0), 0, rows,
+				cols, 0, 0, 0),
+			variant & 8 ? 1 << 6 : 0);
 		copy_argument(&r, 1, &forward, 0);
 		copy_argument(&r, 3, &forward, 4);
-		/* dx is a difference of terms of the size of 1 / sigma, of equal ones where a row has a single column */
+		/* dx is a difference of terms of the size of 1 / sigma, of equal ones where a row has a single column
+		 */
 		for (int64_t i = 0; i < rows; i++)
 			r.terms = fmax(r.terms, ((double *)r.ref[3])[2 * i + 1]);
 		check(&r, SUMS);
@@ -241,7 +255,10 @@ static void embed_of(int64_t rows, int64_t cols)
 	for (int vocab_parallel = 0; vocab_parallel < 2; vocab_parallel++)
 		for (int grad = 0; grad < 2; grad++) {
 			struct rig r;
-			rig_open(&r, rig_op(grad ? OP_EMBED_GRAD : OP_EMBED, vocab_parallel ? OP_VOCAB_PARALLEL : 0, 0, rows, cols, 7, 0, 0), 0);
+			rig_open(&r,
+				rig_op(grad ? OP_EMBED_GRAD : OP_EMBED, vocab_parallel ? OP_VOCAB_PARALLEL : 0, 0, rows,
+					cols, 7, 0, 0),
+				0);
 			r.env.tensor_coord = 1;
 			rig_ids(&r, 0, 0, vocab_parallel ? 21 : 7);
 			check(&r, SUMS);
@@ -249,16 +266,16 @@ static void embed_of(int64_t rows, int64_t cols)
 	for (unsigned absent = 0; absent < 3; absent++)
 		for (int grad = 0; grad < 2; grad++) {
 			struct rig r;
-			rig_open(&r, rig_op(grad ? OP_POSITION_GRAD : OP_POSITION, absent == 1 ? OP_SEQUENCE_PARALLEL : 0, 0, rows, cols, 17, 0, 0), grad ? absent << 1 : absent);
+			rig_open(&r,
+				rig_op(grad ? OP_POSITION_GRAD : OP_POSITION, absent == 1 ? OP_SEQUENCE_PARALLEL : 0, 0,
+					rows, cols, 17, 0, 0),
+				grad ? absent << 1 : absent);
 			r.env.tensor_coord = 3;
 			check(&r, SUMS);
 		}
 }
 
-static void test_embed(void)
-{
-	for_sizes(embed_of);
-}
+static void test_embed(void) { for_sizes(embed_of); }
 
 /* Every fifth row has no target. */
 static void set_targets(struct rig *r, int64_t vocab)
@@ -303,10 +320,7 @@ static void loss_of(int64_t rows, int64_t cols)
 	rig_close(&max);
 }
 
-static void test_loss(void)
-{
-	for_sizes(loss_of);
-}
+static void test_loss(void) { for_sizes(loss_of); }
 
 static void optimizer_of(enum optimizer o, int64_t n, unsigned fused, unsigned absent)
 {
@@ -322,7 +336,7 @@ static void optimizer_of(enum optimizer o, int64_t n, unsigned fused, unsigned a
 static void test_optimizer(void)
 {
 	static const int64_t sizes[] = {1, 31, 33, 65, 130, 50003};
-	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+	for (size_t i = 0; i < COUNT(sizes); i++)
 		for (unsigned fused = 0; fused < 2; fused++)
 			for (unsigned master = 0; master < 2; master++) {
 				unsigned no_master = master ? 0 : 1 << 4, no_v = 1 << 3, no_m = 1 << 2;
@@ -337,7 +351,7 @@ static void test_optimizer(void)
 static void test_memory(void)
 {
 	static const int64_t sizes[] = {1, 31, 33, 65, 130, 50003};
-	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+	for (size_t i = 0; i < COUNT(sizes); i++) {
 		check_op(rig_op(OP_FILL, 0, 0, sizes[i], 0, 0, 0, 0), 0, 0.0);
 		check_op(rig_op(OP_CAST, 0, 0, sizes[i], 0, 0, 0, 0), 0, 0.0);
 		struct rig r;
@@ -364,7 +378,9 @@ static void test_in_place(void)
 	tools_open(&t, &r, 3);
 	struct error e = {0};
 	rig_reference(&r);
-	CU_ASSERT_EQUAL(host_kernel_run(&t.env, &r.op, (void *const[OP_MAX_ARGS]){r.fast[0], r.fast[1], r.fast[2], r.fast[0]}, &e), ST_OK);
+	CU_ASSERT_EQUAL(host_kernel_run(&t.env, &r.op,
+				(void *const[OP_MAX_ARGS]){r.fast[0], r.fast[1], r.fast[2], r.fast[0]}, &e),
+		ST_OK);
 	check_argument(&r, 3, r.block[0], NULL, ROUNDS, 3);
 	tools_close(&t);
 	rig_close(&r);
@@ -401,7 +417,8 @@ static void test_errors(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "too large for BLAS"));
 	e = (struct error){0};
 	op = rig_op(OP_ATTENTION, 0, 0, 1, 1, 1, 64, 64);
-	CU_ASSERT_EQUAL(host_kernel_run(&(struct host_env){.scratch_B = 64}, &op, (void *const[OP_MAX_ARGS]){NULL}, &e), ST_RUN);
+	CU_ASSERT_EQUAL(host_kernel_run(&(struct host_env){.scratch_B = 64}, &op, (void *const[OP_MAX_ARGS]){NULL}, &e),
+		ST_RUN);
 	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "scratch"));
 }
 
@@ -410,7 +427,7 @@ static void test_scratch_is_linear(void)
 {
 	for (int64_t s = 64; s <= 1 << 20; s *= 2) {
 		struct op one = rig_op(OP_ATTENTION, 0, 0, 1, 1, 1, s, 64), two = one;
-		two.d[3] = 2 * s;
+		two.attn.seq = 2 * s;
 		CU_ASSERT(host_kernel_scratch_B(&two, 2) <= 2 * host_kernel_scratch_B(&one, 2));
 		one.kind = two.kind = OP_ATTENTION_GRAD;
 		CU_ASSERT(host_kernel_scratch_B(&two, 2) <= 2 * host_kernel_scratch_B(&one, 2));
@@ -421,9 +438,23 @@ int main(void)
 {
 	openblas_set_num_threads(1);
 	static const struct unit_test tests[] = {
-		{"exp", test_exp}, {"alibi slopes", test_alibi_slopes}, {"gemm", test_gemm}, {"attention", test_attention}, {"attention through a window", test_window}, {"naive attention", test_naive_attention}, {"rope", test_rope}, {"norm", test_norm},
-		{"elementwise", test_elementwise}, {"activations far out", test_act_extremes}, {"embed", test_embed}, {"loss", test_loss}, {"optimizer", test_optimizer}, {"memory", test_memory},
-		{"in place", test_in_place}, {"errors", test_errors}, {"scratch is linear", test_scratch_is_linear},
+		{"exp", test_exp},
+		{"alibi slopes", test_alibi_slopes},
+		{"gemm", test_gemm},
+		{"attention", test_attention},
+		{"attention through a window", test_window},
+		{"naive attention", test_naive_attention},
+		{"rope", test_rope},
+		{"norm", test_norm},
+		{"elementwise", test_elementwise},
+		{"activations far out", test_act_extremes},
+		{"embed", test_embed},
+		{"loss", test_loss},
+		{"optimizer", test_optimizer},
+		{"memory", test_memory},
+		{"in place", test_in_place},
+		{"errors", test_errors},
+		{"scratch is linear", test_scratch_is_linear},
 	};
-	return unit_main("kernels", tests, sizeof tests / sizeof tests[0]);
+	return unit_main("kernels", tests, COUNT(tests));
 }

@@ -1,5 +1,6 @@
-/* What the ops do where context parallelism cuts sequences: the ranks of a group, one after the other in one process, have the attention, the gradients and the positions of one rank with whole sequences; and the
- * kernels are what the reference is. */
+/* Tests the ops under context parallelism, with the ranks of a group one after the other in one process. They have the
+ * attention, gradients and positions of one rank with whole sequences, and the kernels equal the reference. */
+#include "base/array.h"
 #include "tests/unit/kernel_check.h"
 
 /* b, H, K, D; each rank's rows of a sequence */
@@ -45,8 +46,8 @@ static void test_positions(void)
 static struct op attention_op(enum op_kind kind, unsigned flags, int64_t s, int64_t keys, int64_t place)
 {
 	struct op op = rig_op(kind, flags, 0, B, H, K, s, D);
-	op.d[5] = keys;
-	op.d[6] = place;
+	op.attn.keys = keys;
+	op.attn.back = place;
 	return op;
 }
 
@@ -63,7 +64,8 @@ static void deal(double *own, double *whole, const struct cut *c, int64_t s, int
 {
 	for (int64_t b = 0; b < B; b++)
 		for (int64_t i = 0; i < s; i++) {
-			double *x = own + (b * s + i) * width, *y = whole + (b * s * cut_ranks(c) + cut_position(c, s, i)) * width;
+			double *x = own + (b * s + i) * width,
+			       *y = whole + (b * s * cut_ranks(c) + cut_position(c, s, i)) * width;
 			memcpy(back ? y : x, back ? x : y, (size_t)width * sizeof *x);
 		}
 }
@@ -81,10 +83,12 @@ static double *numbers(int64_t n, bool random)
 	return x;
 }
 
-static void member_open(struct member *m, const struct host_env *env, int64_t ranks, int64_t rank, unsigned flags, int64_t s, double *qkv, double *dout)
+static void member_open(struct member *m, const struct host_env *env, int64_t ranks, int64_t rank, unsigned flags,
+	int64_t s, double *qkv, double *dout)
 {
-	*m = (struct member){*env, numbers(B * s * WIDTH, false), numbers(B * s * 2 * K * D, false), numbers(B * s * H * D, false), numbers(B * H * s, false), numbers(B * s * H * D, false), numbers(B * H * s, false),
-		numbers(B * s * WIDTH, false), numbers(B * s * 2 * K * D, false)};
+	*m = (struct member){*env, numbers(B * s * WIDTH, false), numbers(B * s * 2 * K * D, false),
+		numbers(B * s * H * D, false), numbers(B * H * s, false), numbers(B * s * H * D, false),
+		numbers(B * H * s, false), numbers(B * s * WIDTH, false), numbers(B * s * 2 * K * D, false)};
 	m->env.cut = cut_of(ranks, rank, flags);
 	deal(m->qkv, qkv, &m->env.cut, s, WIDTH, false);
 	deal(m->dout, dout, &m->env.cut, s, H * D, false);
@@ -94,7 +98,7 @@ static void member_open(struct member *m, const struct host_env *env, int64_t ra
 static void member_close(struct member *m)
 {
 	double *const all[] = {m->qkv, m->kv, m->out, m->lse, m->dout, m->delta, m->dqkv, m->dkv};
-	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+	for (size_t i = 0; i < COUNT(all); i++)
 		free(all[i]);
 }
 
@@ -110,18 +114,22 @@ static void by_ring(struct member *m, int64_t ranks, unsigned flags, int64_t s)
 	for (int64_t r = 0; r < ranks; r++) {
 		run(&m[r].env, attention_op(OP_ATTENTION, flags, s, 0, 0), ARGS(m[r].qkv, m[r].out, m[r].lse));
 		for (int64_t j = 1; j < ranks; j++)
-			run(&m[r].env, attention_op(OP_ATTENTION_PART, flags | OP_ACCUMULATE, s, s, j), ARGS(m[r].qkv, m[(r - j + ranks) % ranks].kv, m[r].out, m[r].lse));
+			run(&m[r].env, attention_op(OP_ATTENTION_PART, flags | OP_ACCUMULATE, s, s, j),
+				ARGS(m[r].qkv, m[(r - j + ranks) % ranks].kv, m[r].out, m[r].lse));
 	}
 	for (int64_t r = 0; r < ranks; r++) {
-		run(&m[r].env, attention_op(OP_ATTENTION_GRAD, flags, s, 0, 0), ARGS(m[r].qkv, m[r].out, m[r].lse, m[r].dout, m[r].delta, m[r].dqkv));
+		run(&m[r].env, attention_op(OP_ATTENTION_GRAD, flags, s, 0, 0),
+			ARGS(m[r].qkv, m[r].out, m[r].lse, m[r].dout, m[r].delta, m[r].dqkv));
 		for (int64_t j = 1; j < ranks; j++) {
 			struct member *from = &m[(r - j + ranks) % ranks];
-			run(&m[r].env, attention_op(OP_ATTENTION_PART_GRAD, flags | OP_ACCUMULATE, s, s, j), ARGS(m[r].qkv, from->kv, m[r].out, m[r].lse, m[r].dout, m[r].delta, m[r].dqkv, part));
+			run(&m[r].env, attention_op(OP_ATTENTION_PART_GRAD, flags | OP_ACCUMULATE, s, s, j),
+				ARGS(m[r].qkv, from->kv, m[r].out, m[r].lse, m[r].dout, m[r].delta, m[r].dqkv, part));
 			add_to(from->dkv, part, B * s * 2 * K * D);
 		}
 	}
 	for (int64_t r = 0; r < ranks; r++)
-		run(&m[r].env, rig_op(OP_KV_UNPACK, OP_ACCUMULATE, 0, B * s, 2 * K * D, WIDTH, 0, 0), ARGS(m[r].dkv, m[r].dqkv));
+		run(&m[r].env, rig_op(OP_KV_UNPACK, OP_ACCUMULATE, 0, B * s, 2 * K * D, WIDTH, 0, 0),
+			ARGS(m[r].dkv, m[r].dqkv));
 	free(part);
 }
 
@@ -132,8 +140,10 @@ static void by_gathering(struct member *m, int64_t ranks, unsigned flags, int64_
 	for (int64_t r = 0; r < ranks; r++)
 		memcpy(all + r * n, m[r].kv, (size_t)n * sizeof *all);
 	for (int64_t r = 0; r < ranks; r++) {
-		run(&m[r].env, attention_op(OP_ATTENTION_PART, flags, s, ranks * s, 0), ARGS(m[r].qkv, all, m[r].out, m[r].lse));
-		run(&m[r].env, attention_op(OP_ATTENTION_PART_GRAD, flags, s, ranks * s, 0), ARGS(m[r].qkv, all, m[r].out, m[r].lse, m[r].dout, m[r].delta, m[r].dqkv, grads));
+		run(&m[r].env, attention_op(OP_ATTENTION_PART, flags, s, ranks * s, 0),
+			ARGS(m[r].qkv, all, m[r].out, m[r].lse));
+		run(&m[r].env, attention_op(OP_ATTENTION_PART_GRAD, flags, s, ranks * s, 0),
+			ARGS(m[r].qkv, all, m[r].out, m[r].lse, m[r].dout, m[r].delta, m[r].dqkv, grads));
 		for (int64_t i = 0; i < ranks; i++)
 			add_to(m[i].dkv, grads + i * n, n);
 	}
@@ -147,7 +157,9 @@ static void by_gathering(struct member *m, int64_t ranks, unsigned flags, int64_
 static void by_scores(struct member *m, int64_t ranks, unsigned flags, int64_t s)
 {
 	const int64_t n = B * s * 2 * K * D, cells = B * H * s * ranks * s;
-	double *gathered = numbers(ranks * n, false), *all = numbers(ranks * n, false), *grads = numbers(ranks * n, false), *by_rank = numbers(ranks * n, false), *probs = numbers(cells, false), *dprobs = numbers(cells, false);
+	double *gathered = numbers(ranks * n, false), *all = numbers(ranks * n, false),
+	       *grads = numbers(ranks * n, false), *by_rank = numbers(ranks * n, false), *probs = numbers(cells, false),
+	       *dprobs = numbers(cells, false);
 	for (int64_t r = 0; r < ranks; r++)
 		memcpy(gathered + r * n, m[r].kv, (size_t)n * sizeof *all);
 	run(&m[0].env, rig_op(OP_SWAP, 0, 0, ranks, B, n / B, 0, 0), ARGS(gathered, all));
@@ -155,9 +167,11 @@ static void by_scores(struct member *m, int64_t ranks, unsigned flags, int64_t s
 		run(&m[r].env, attention_op(OP_ATTN_SCORES, flags, s, ranks * s, 0), ARGS(m[r].qkv, probs, all));
 		run(&m[r].env, attention_op(OP_ATTN_SOFTMAX, flags, s, ranks * s, 0), ARGS(probs));
 		run(&m[r].env, attention_op(OP_ATTN_VALUES, flags, s, ranks * s, 0), ARGS(probs, all, m[r].out));
-		run(&m[r].env, attention_op(OP_ATTN_VALUES_GRAD, flags, s, ranks * s, 0), ARGS(probs, all, m[r].dout, dprobs, grads));
+		run(&m[r].env, attention_op(OP_ATTN_VALUES_GRAD, flags, s, ranks * s, 0),
+			ARGS(probs, all, m[r].dout, dprobs, grads));
 		run(&m[r].env, attention_op(OP_ATTN_SOFTMAX_GRAD, flags, s, ranks * s, 0), ARGS(probs, dprobs));
-		run(&m[r].env, attention_op(OP_ATTN_SCORES_GRAD, flags, s, ranks * s, 0), ARGS(dprobs, m[r].qkv, m[r].dqkv, all, grads));
+		run(&m[r].env, attention_op(OP_ATTN_SCORES_GRAD, flags, s, ranks * s, 0),
+			ARGS(dprobs, m[r].qkv, m[r].dqkv, all, grads));
 		run(&m[r].env, rig_op(OP_SWAP, 0, 0, B, ranks, n / B, 0, 0), ARGS(grads, by_rank));
 		for (int64_t i = 0; i < ranks; i++)
 			add_to(m[i].dkv, by_rank + i * n, n);
@@ -165,7 +179,7 @@ static void by_scores(struct member *m, int64_t ranks, unsigned flags, int64_t s
 	for (int64_t r = 0; r < ranks; r++)
 		run(&m[r].env, rig_op(OP_KV_UNPACK, 0, 0, B * s, 2 * K * D, WIDTH, 0, 0), ARGS(m[r].dkv, m[r].dqkv));
 	double *const used[] = {gathered, all, grads, by_rank, probs, dprobs};
-	for (size_t i = 0; i < sizeof used / sizeof used[0]; i++)
+	for (size_t i = 0; i < COUNT(used); i++)
 		free(used[i]);
 }
 
@@ -178,7 +192,7 @@ static void agree(const double *x, const double *y, int64_t n)
 }
 
 static const unsigned masks[] = {0, OP_CAUSAL, OP_ALIBI, OP_CAUSAL | OP_ALIBI};
-#define N_MASKS (sizeof masks / sizeof masks[0])
+#define N_MASKS COUNT(masks)
 
 typedef void group_way(struct member *m, int64_t ranks, unsigned flags, int64_t s);
 
@@ -186,8 +200,10 @@ static void group_case(int64_t ranks, unsigned flags, int64_t s, group_way *way)
 {
 	const struct host_env env = {.tensor_coord = 1, .heads = 2 * H};
 	const int64_t rows = B * ranks * s;
-	double *qkv = numbers(rows * WIDTH, true), *dout = numbers(rows * H * D, true), *out = numbers(rows * H * D, false), *lse = numbers(rows * H, false), *delta = numbers(rows * H, false);
-	double *dqkv = numbers(rows * WIDTH, false), *got_out = numbers(rows * H * D, false), *got_dqkv = numbers(rows * WIDTH, false);
+	double *qkv = numbers(rows * WIDTH, true), *dout = numbers(rows * H * D, true),
+	       *out = numbers(rows * H * D, false), *lse = numbers(rows * H, false), *delta = numbers(rows * H, false);
+	double *dqkv = numbers(rows * WIDTH, false), *got_out = numbers(rows * H * D, false),
+	       *got_dqkv = numbers(rows * WIDTH, false);
 	run(&env, attention_op(OP_ATTENTION, flags, ranks * s, 0, 0), ARGS(qkv, out, lse));
 	run(&env, attention_op(OP_ATTENTION_GRAD, flags, ranks * s, 0, 0), ARGS(qkv, out, lse, dout, delta, dqkv));
 	struct member m[RANKS_MAX];
@@ -202,7 +218,7 @@ static void group_case(int64_t ranks, unsigned flags, int64_t s, group_way *way)
 	agree(got_out, out, rows * H * D);
 	agree(got_dqkv, dqkv, rows * WIDTH);
 	double *const all[] = {qkv, dout, out, lse, delta, dqkv, got_out, got_dqkv};
-	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+	for (size_t i = 0; i < COUNT(all); i++)
 		free(all[i]);
 }
 
@@ -220,14 +236,15 @@ static void test_group_is_one_rank(void)
 static void part_case(enum op_kind kind, unsigned flags, const int64_t *d, int64_t ranks, int64_t rank, int64_t place)
 {
 	struct op op = rig_op(kind, flags | (place ? OP_ACCUMULATE : 0), 0, d[0], d[1], d[2], d[3], d[4]);
-	op.d[5] = place ? d[3] : ranks * d[3];
-	op.d[6] = place;
+	op.attn.keys = place ? d[3] : ranks * d[3];
+	op.attn.back = place;
 	struct rig r;
 	rig_open(&r, op, 0);
 	r.env.cut = cut_of(ranks, rank, flags);
 	r.env.tensor_coord = 1;
 	r.env.heads = 2 * d[1];
-	if (kind == OP_ATTENTION_PART_GRAD) { /* weights are at most one, and the columns that are not written keep what they hold */
+	if (kind == OP_ATTENTION_PART_GRAD) { /* weights are at most one, and the columns that are not written keep what
+		                                 they hold */
 		for (size_t i = 0; i < r.n[3]; i++)
 			((double *)r.ref[3])[i] += 4.0;
 		for (size_t i = 0; i < r.n[6]; i++)
@@ -239,11 +256,12 @@ static void part_case(enum op_kind kind, unsigned flags, const int64_t *d, int64
 }
 
 /* b, H, K, s, D: chunks shorter and longer than a tile, ending within one. */
-static const int64_t sizes[][5] = {{1, 1, 1, 2, 2}, {2, 4, 2, 30, 6}, {1, 2, 1, 132, 16}, {1, 2, 2, 128, 20}, {2, 2, 1, 194, 8}};
+static const int64_t sizes[][5] = {{1, 1, 1, 2, 2}, {2, 4, 2, 30, 6}, {1, 2, 1, 132, 16}, {1, 2, 2, 128, 20},
+	{2, 2, 1, 194, 8}};
 
 static void test_parts(void)
 {
-	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+	for (size_t i = 0; i < COUNT(sizes); i++)
 		for (size_t f = 0; f < N_MASKS; f++)
 			for (int64_t rank = 0; rank < 3; rank++)
 				for (int64_t place = 0; place < 3; place++) {
@@ -255,11 +273,12 @@ static void test_parts(void)
 /* A row of scores has a key that it sees. */
 static void test_scores(void)
 {
-	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+	for (size_t i = 0; i < COUNT(sizes); i++)
 		for (size_t f = 0; f < N_MASKS; f++)
 			for (int kind = OP_ATTN_SCORES; kind <= OP_ATTN_SCORES_GRAD; kind++) {
-				struct op op = rig_op((enum op_kind)kind, masks[f], 0, sizes[i][0], sizes[i][1], sizes[i][2], sizes[i][3], sizes[i][4]);
-				op.d[5] = 3 * sizes[i][3];
+				struct op op = rig_op((enum op_kind)kind, masks[f], 0, sizes[i][0], sizes[i][1],
+					sizes[i][2], sizes[i][3], sizes[i][4]);
+				op.attn.keys = 3 * sizes[i][3];
 				struct rig r;
 				rig_open(&r, op, 0);
 				r.env.cut = cut_of(3, (int64_t)(i + f) % 3, masks[f]);
@@ -300,8 +319,11 @@ static void test_columns(void)
 	for (size_t i = 0; i < 3; i++) {
 		check_op(rig_op(OP_KV_PACK, 0, 0, shapes[i][0], shapes[i][1], shapes[i][2], 0, 0), 0, 0.0);
 		check_op(rig_op(OP_KV_UNPACK, 0, 0, shapes[i][0], shapes[i][1], shapes[i][2], 0, 0), 0, 0.0);
-		check_op(rig_op(OP_KV_UNPACK, OP_ACCUMULATE, 0, shapes[i][0], shapes[i][1], shapes[i][2], 0, 0), 0, ROUNDS);
+		check_op(rig_op(OP_KV_UNPACK, OP_ACCUMULATE, 0, shapes[i][0], shapes[i][1], shapes[i][2], 0, 0), 0,
+			ROUNDS);
 	}
 }
 
-UNIT_MAIN("kernels, context", {"positions", test_positions}, {"a group is one rank", test_group_is_one_rank}, {"parts", test_parts}, {"stored scores", test_scores}, {"cut sequences", test_cut_sequences}, {"columns", test_columns})
+UNIT_MAIN("kernels, context", {"positions", test_positions}, {"a group is one rank", test_group_is_one_rank},
+	{"parts", test_parts}, {"stored scores", test_scores}, {"cut sequences", test_cut_sequences},
+	{"columns", test_columns})

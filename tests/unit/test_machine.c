@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/paths.h"
 #include "tests/unit/harness.h"
 #include "topology/machine.h"
@@ -39,7 +40,8 @@ static void test_system(void)
 	machine_free(&m);
 }
 
-/* What a GPU gets of the NICs: the figure of the JSON, and what the link graph gives one GPU of each of two nodes while the others do the same. */
+/* A GPU's share of the NICs: the JSON's figure equals what the link graph gives one GPU of each of two nodes while the
+ * others send too. */
 static void test_nic_share(void)
 {
 	static const struct {
@@ -55,7 +57,8 @@ static void test_nic_share(void)
 		{"aws-p5", 0, 50e9},
 		{"aws-p5", 1, 50e9},
 		{"aws-p5en", 0, 50e9},
-		{"server-8xrtxpro6000", 0, 4e9}, /* one NIC of 50 GB/s, but four of the GPUs reach it over 16 GB/s between the sockets */
+		{"server-8xrtxpro6000", 0,
+			4e9}, /* one NIC of 50 GB/s, but four of the GPUs reach it over 16 GB/s between the sockets */
 		{"dgx-a100", 0, 25e9},
 		{"dgx-b300", 0, 100e9},
 		{"gcp-a3-high", 0, 12.5e9},
@@ -64,7 +67,7 @@ static void test_nic_share(void)
 		{"oci-gpu4", 0, 25e9},
 		{"gb200-nvl72", 0, 50e9},
 	};
-	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct machine m = load(rows[i].system, 2, rows[i].gpus);
 		struct link_spec across = machine_group_link(&m, 2, m.devices_per_node);
 		CU_ASSERT_DOUBLE_EQUAL(m.inter.Bps, rows[i].Bps, 1);
@@ -90,7 +93,9 @@ static void test_refusals(void)
 {
 	refuses("dgx-h10", 1, 0, "unknown system 'dgx-h10' (nearest: dgx-h100)");
 	refuses("node:4 gpu:8 rtx4090 pcie4", 1, 0, "has no NIC, so 4 nodes of it cannot be joined");
-	refuses("node:4 gpu:8 rtx4090 nic:1x100Gb", 2, 0, "cluster.nodes is 2, but the synthetic line 'node:4 gpu:8 rtx4090 nic:1x100Gb' has node:4: give one of them");
+	refuses("node:4 gpu:8 rtx4090 nic:1x100Gb", 2, 0,
+		"cluster.nodes is 2, but the synthetic line 'node:4 gpu:8 rtx4090 nic:1x100Gb' has node:4: give one of "
+		"them");
 	refuses("gpu:8 rtx4090 nik:1x100Gb", 1, 0, "word 3 'nik:1x100Gb': unknown (nearest: nic)");
 	refuses("dgx-h100", 1, 65536, "65536 GPUs a host: expected 1 to 1024");
 	refuses("dgx-h100", 0, 0, "at least one");
@@ -101,9 +106,12 @@ static void test_refusals(void)
 
 static void test_system_file(void)
 {
-	static const char text[] = "name: Mine\ngpu: a100-sxm-80\ngpus_per_node: {value: 4, source: mine}\n"
-				   "intra:\n  fabric: nvlink\n  datasheet: {value: 100GB/s, source: mine}\n  usable: {value: 80GB/s, source: mine, unverified: true}\n  latency: {value: 2us, source: mine}\n"
-				   "nic:\n  count: {value: 0, source: mine}\n  rate: {value: 10Gb/s, source: mine}\n  latency: {value: 5us, source: mine}\n";
+	static const char text[] =
+		"name: Mine\ngpu: a100-sxm-80\ngpus_per_node: {value: 4, source: mine}\n"
+		"intra:\n  fabric: nvlink\n  datasheet: {value: 100GB/s, source: mine}\n"
+		"  usable: {value: 80GB/s, source: mine, unverified: true}\n  latency: {value: 2us, source: mine}\n"
+		"nic:\n  count: {value: 0, source: mine}\n  rate: {value: 10Gb/s, source: mine}\n"
+		"  latency: {value: 5us, source: mine}\n";
 	char path[] = "/tmp/stepsim-system-XXXXXX.yaml";
 	int fd = mkstemps(path, 5);
 	CU_ASSERT_FATAL(fd >= 0);
@@ -172,7 +180,7 @@ static void test_groups_without_a_graph(void)
 	profile_destroy(p);
 }
 
-/* What the graph says of PCIe machines, figured by hand from NCCL's 24 GB/s a slot of PCIe 4. */
+/* Rates of groups on PCIe machines, computed by hand from NCCL's 24 GB/s a slot of PCIe 4. */
 static void test_groups_on_pcie(void)
 {
 	static const struct {
@@ -180,24 +188,29 @@ static void test_groups_on_pcie(void)
 		int64_t size, stride;
 		double GBps;
 	} rows[] = {
-		{"gpu:4 l40s switch:4", 4, 1, 24},                /* inside the switch each slot carries one flow in and one out */
-		{"gpu:8 l40s switch:4 cpu:1", 2, 4, 6},           /* four rings of two cross both uplinks at once: four flows on 24 GB/s */
-		{"gpu:8 l40s switch:4 cpu:2", 2, 4, 4},           /* and four on the 16 GB/s that NCCL counts between AMD's sockets, with which PCIe 4 came */
-		{"gpu:8 l40s switch:4", 4, 1, 24},                /* each ring stays below its switch */
-		{"gpu:8 rtx-pro-6000", 8, 1, 16},                 /* one flow each way between sockets; processors with PCIe 5 are of a newer make */
-		{"gpu:2 a100-pcie-80 bridge", 2, 1, 240},         /* 12 links of 20 GB/s */
-		{"gpu:4 a100-pcie-80 bridge cpu:1", 2, 1, 240},   /* two pairs, each on its own bridge */
-		{"gpu:4 a100-pcie-80 bridge cpu:1", 4, 1, 24},    /* between pairs over PCIe */
+		{"gpu:4 l40s switch:4", 4, 1, 24}, /* inside the switch each slot carries one flow in and one out */
+		{"gpu:8 l40s switch:4 cpu:1", 2, 4,
+			6}, /* four rings of two cross both uplinks at once: four flows on 24 GB/s */
+		{"gpu:8 l40s switch:4 cpu:2", 2, 4,
+			4}, /* and four on the 16 GB/s that NCCL counts between AMD's sockets, with which PCIe 4 came */
+		{"gpu:8 l40s switch:4", 4, 1, 24}, /* each ring stays below its switch */
+		{"gpu:8 rtx-pro-6000", 8, 1,
+			16}, /* one flow each way between sockets; processors with PCIe 5 are of a newer make */
+		{"gpu:2 a100-pcie-80 bridge", 2, 1, 240},       /* 12 links of 20 GB/s */
+		{"gpu:4 a100-pcie-80 bridge cpu:1", 2, 1, 240}, /* two pairs, each on its own bridge */
+		{"gpu:4 a100-pcie-80 bridge cpu:1", 4, 1, 24},  /* between pairs over PCIe */
 	};
-	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct machine m = load(rows[i].line, 1, 0);
 		double rate = machine_group_link(&m, rows[i].size, rows[i].stride).Bps;
 		CU_ASSERT_DOUBLE_EQUAL(rate, rows[i].GBps * 1e9, 1);
 		if (fabs(rate - rows[i].GBps * 1e9) > 1)
-			fprintf(stderr, "%s, %lld by %lld: %g\n", rows[i].line, (long long)rows[i].size, (long long)rows[i].stride, rate);
+			fprintf(stderr, "%s, %lld by %lld: %g\n", rows[i].line, (long long)rows[i].size,
+				(long long)rows[i].stride, rate);
 		machine_free(&m);
 	}
-	/* Peers that may not talk: written to host memory and read from it, so a slot's and a root port's directions carry two flows each. */
+	/* Peers that may not talk: written to host memory and read from it, so a slot's and a root port's directions
+	 * carry two flows each. */
 	struct machine yes = load("gpu:8 l40s switch:4", 1, 0), no = load("gpu:8 rtx4090 switch:4", 1, 0);
 	struct group g;
 	struct error e = {0};
@@ -227,14 +240,15 @@ static void test_nodes_of_a_line(void)
 	machine_free(&m);
 }
 
-/* Published: nccl-tests on 10 nodes of 8 H100 gave bus bandwidths of 49, 98, 196 and 345 GB/s for all-reduces over 1, 2, 4 and 8 GPUs a node. The rate of the link is what bus bandwidth tends to. */
+/* Published: nccl-tests on 10 nodes of 8 H100 gave bus bandwidths of 49, 98, 196 and 345 GB/s for all-reduces over 1,
+ * 2, 4 and 8 GPUs a node. The rate of the link is what bus bandwidth tends to. */
 static void test_published_bus_bandwidth(void)
 {
 	static const struct {
 		int64_t per_node;
 		double busbw_Bps;
 	} rows[] = {{1, 49e9}, {2, 98e9}, {4, 196e9}, {8, 345e9}};
-	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct machine m = load("dgx-h100", 10, rows[i].per_node);
 		double rate = machine_group_link(&m, 10 * rows[i].per_node, 1).Bps;
 		CU_ASSERT_TRUE(rate >= rows[i].busbw_Bps);
@@ -255,7 +269,8 @@ static void test_this_host(void)
 	CU_ASSERT_TRUE(h.numa_nodes >= 1);
 	CU_ASSERT_TRUE(h.mem_available_B > 0);
 	CU_ASSERT_TRUE(h.mem_available_B <= h.mem_total_B);
-	CU_ASSERT_TRUE(h.mem_total_B >= (uint64_t)64 << 20 && h.mem_total_B < (uint64_t)1 << 50); /* a container may show less than the machine has */
+	CU_ASSERT_TRUE(h.mem_total_B >= (uint64_t)64 << 20 &&
+		       h.mem_total_B < (uint64_t)1 << 50); /* a container may show less than the machine has */
 	CU_ASSERT_NOT_EQUAL(h.cpu[0], '\0');
 	CU_ASSERT_EQUAL_FATAL(machine_this(2, 1, &m, &e), ST_OK);
 	CU_ASSERT_TRUE(m.device.is_host);
@@ -286,7 +301,10 @@ static void test_attach_profile(void)
 	CU_ASSERT_STRING_EQUAL(m.source, "hwloc + profile of 2026-01-02");
 	json_t *j = machine_json(&m);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(j);
-	CU_ASSERT_EQUAL(json_real_value(json_object_get(json_object_get(json_object_get(j, "device"), "matrix_flop_per_s"), "fp32")), 1e11);
+	CU_ASSERT_EQUAL(json_real_value(
+				json_object_get(json_object_get(json_object_get(j, "device"), "matrix_flop_per_s"),
+					"fp32")),
+		1e11);
 	CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(json_object_get(j, "profile"), "date")), "2026-01-02");
 	json_decref(j);
 	profile_destroy(p);
@@ -299,11 +317,15 @@ static void test_json_of_a_system(void)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(j);
 	CU_ASSERT_TRUE(json_is_null(json_object_get(j, "profile")));
 	CU_ASSERT_EQUAL(json_integer_value(json_object_get(j, "nodes")), 2);
-	CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(j, "source")), "catalogue configs/systems/dgx-h100.yaml");
+	CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(j, "source")),
+		"catalogue configs/systems/dgx-h100.yaml");
 	json_decref(j);
 	machine_free(&m);
 }
 
-UNIT_MAIN("machine", {"a system", test_system}, {"NIC share", test_nic_share}, {"refusals", test_refusals}, {"a system file", test_system_file}, {"group link", test_group_link},
-	  {"groups without a graph", test_groups_without_a_graph}, {"groups on PCIe", test_groups_on_pcie}, {"nodes of a line", test_nodes_of_a_line},
-	  {"published bus bandwidth", test_published_bus_bandwidth}, {"this host", test_this_host}, {"a profile attached", test_attach_profile}, {"JSON of a system", test_json_of_a_system})
+UNIT_MAIN("machine", {"a system", test_system}, {"NIC share", test_nic_share}, {"refusals", test_refusals},
+	{"a system file", test_system_file}, {"group link", test_group_link},
+	{"groups without a graph", test_groups_without_a_graph}, {"groups on PCIe", test_groups_on_pcie},
+	{"nodes of a line", test_nodes_of_a_line}, {"published bus bandwidth", test_published_bus_bandwidth},
+	{"this host", test_this_host}, {"a profile attached", test_attach_profile},
+	{"JSON of a system", test_json_of_a_system})

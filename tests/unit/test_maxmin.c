@@ -1,9 +1,10 @@
+#include "base/array.h"
 #include "tests/unit/harness.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "sim/maxmin.h"
+#include "sim/engine/maxmin.h"
 
 #define MANY 12
 
@@ -27,7 +28,8 @@ static void test_alone(void)
 
 static void test_nobody_in_the_way(void)
 {
-	struct activity a[] = {{.weight = 1, .demand = {0.5, 0.2}}, {.weight = 3, .demand = {0.4, 0.7}}, {.weight = 7, .demand = {0}}};
+	struct activity a[] = {{.weight = 1, .demand = {0.5, 0.2}}, {.weight = 3, .demand = {0.4, 0.7}},
+		{.weight = 7, .demand = {0}}};
 	double x[3];
 	rates(a, 3, FULL, x);
 	for (size_t i = 0; i < 3; i++)
@@ -36,17 +38,20 @@ static void test_nobody_in_the_way(void)
 
 static void test_equal_share(void)
 {
-	struct activity a[] = {{.weight = 1, .demand = {1}}, {.weight = 1, .demand = {1}}, {.weight = 1, .demand = {1}}};
+	struct activity a[] = {{.weight = 1, .demand = {1}}, {.weight = 1, .demand = {1}},
+		{.weight = 1, .demand = {1}}};
 	double x[3];
 	rates(a, 3, FULL, x);
 	for (size_t i = 0; i < 3; i++)
 		CU_ASSERT_DOUBLE_EQUAL(x[i], 1.0 / 3, 1e-15);
 }
 
-/* The first reaches rate 1 with a quarter of the resource; the others go on and share the rest: 0.25 + 0.375 + 0.375. */
+/* The first reaches rate 1 with a quarter of the resource; the others go on and share the rest: 0.25 + 0.375 + 0.375.
+ */
 static void test_what_is_left_over(void)
 {
-	struct activity a[] = {{.weight = 4, .demand = {0.25}}, {.weight = 0.5, .demand = {1}}, {.weight = 0.5, .demand = {1}}};
+	struct activity a[] = {{.weight = 4, .demand = {0.25}}, {.weight = 0.5, .demand = {1}},
+		{.weight = 0.5, .demand = {1}}};
 	double x[3];
 	rates(a, 3, FULL, x);
 	CU_ASSERT_EQUAL(x[0], 1);
@@ -63,13 +68,15 @@ static void test_weights(void)
 	CU_ASSERT_DOUBLE_EQUAL(x[1], 0.75, 1e-15);
 }
 
-/* The two rates measured with compute and one collective side by side come out again (sim/cost.c chooses weight and demand so). */
+/* The two rates measured with compute and one collective side by side come out again (sim/price/cost.c chooses weight
+ * and demand so). */
 static void test_measured_pair_is_reproduced(void)
 {
 	static const double pairs[][2] = {{0.5, 0.5}, {0.8, 1}, {0.9, 0.3}, {0.4, 0.35}, {0.99, 0.99}};
-	for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+	for (size_t i = 0; i < COUNT(pairs); i++) {
 		double x_g = pairs[i][0], x_c = pairs[i][1], x[2];
-		struct activity a[] = {{.weight = 1, .demand = {1}}, {.weight = x_c / x_g, .demand = {(1 - x_g) / x_c}}};
+		struct activity a[] = {{.weight = 1, .demand = {1}},
+			{.weight = x_c / x_g, .demand = {(1 - x_g) / x_c}}};
 		rates(a, 2, FULL, x);
 		CU_ASSERT_DOUBLE_EQUAL(x[0], x_g, 1e-12);
 		CU_ASSERT_DOUBLE_EQUAL(x[1], x_c, 1e-12);
@@ -86,8 +93,9 @@ static void test_capacity(void)
 	CU_ASSERT_DOUBLE_EQUAL(x[1], 0.75, 1e-15);
 }
 
-/* The theorem that the definition rests on (Bertsekas & Gallager, section 6.5.2): rates are max-min fair exactly when they are feasible and everything below
- * rate 1 has a bottleneck, a full resource that it uses and on which nobody has a larger x / w. */
+/* The theorem that the definition rests on (Bertsekas & Gallager, section 6.5.2): rates are max-min fair exactly when
+ * they are feasible and everything below rate 1 has a bottleneck, a full resource that it uses and on which nobody has
+ * a larger x / w. */
 static int has_bottleneck(const struct activity *a, size_t n, const double *cap, const double *x, size_t i)
 {
 	for (size_t r = 0; r < RES_COUNT; r++) {
@@ -104,10 +112,7 @@ static int has_bottleneck(const struct activity *a, size_t n, const double *cap,
 	return 0;
 }
 
-static double unit(void)
-{
-	return (double)random() / 2147483648.0;
-}
+static double unit(void) { return (double)random() / 2147483648.0; }
 
 static void test_random_are_fair(void)
 {
@@ -121,7 +126,9 @@ static void test_random_are_fair(void)
 		for (size_t i = 0; i < n; i++) {
 			a[i].weight = round % 3 ? 0.05 + 4 * unit() : 1;
 			for (size_t r = 0; r < RES_COUNT; r++)
-				a[i].demand[r] = unit() < 0.5 ? 0 : round % 2 ? unit() : 1; /* ties on every other round */
+				a[i].demand[r] = unit() < 0.5 ? 0
+				                 : round % 2  ? unit()
+				                              : 1; /* ties on every other round */
 		}
 		rates(a, n, cap, x);
 		int ok = 1;
@@ -137,6 +144,8 @@ static void test_random_are_fair(void)
 	}
 }
 
-UNIT_MAIN("maxmin", {"one alone has rate 1", test_alone}, {"enough for all", test_nobody_in_the_way}, {"equal shares", test_equal_share},
-	{"leftovers go to the others", test_what_is_left_over}, {"weights", test_weights}, {"a measured pair of rates is reproduced", test_measured_pair_is_reproduced},
-	{"capacity", test_capacity}, {"random activities: feasible, every one at rate 1 or at its bottleneck", test_random_are_fair})
+UNIT_MAIN("maxmin", {"one alone has rate 1", test_alone}, {"enough for all", test_nobody_in_the_way},
+	{"equal shares", test_equal_share}, {"leftovers go to the others", test_what_is_left_over},
+	{"weights", test_weights}, {"a measured pair of rates is reproduced", test_measured_pair_is_reproduced},
+	{"capacity", test_capacity},
+	{"random activities: feasible, every one at rate 1 or at its bottleneck", test_random_are_fair})

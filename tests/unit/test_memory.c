@@ -1,4 +1,5 @@
-/* What a stack holds beside the program's buffers: each term against its closed form, and the published formulas of model states and activations. */
+/* Tests the memory of a stack beside the program's buffers: each term against its closed form, and the published
+ * formulas of model states and activations. */
 #include "harness.h"
 
 #include <stdlib.h>
@@ -12,9 +13,48 @@ static struct config tiny(int64_t layers)
 {
 	struct config c;
 	memset(&c, 0, sizeof c);
-	c.model = (struct model){.layers = layers, .hidden = 256, .heads = 8, .kv_heads = 8, .head_dim = 32, .ffn_hidden = 1024, .vocab = 96, .vocab_padding = 1, .seq_len = 128, .max_positions = 128, .causal = true, .bias = true, .qkv_bias = true, .final_norm = true, .lm_head = true, .tied_embeddings = true};
-	c.train = (struct train){.global_batch = 8, .micro_batch = 2, .dtype = DT_BF16, .param_dtype = DT_BF16, .grad_dtype = DT_FP32, .reduce_dtype = DT_FP32, .master_weights = true, .optimizer = OPT_ADAMW, .optimizer_bits = 32, .fused = true, .recompute_layers = layers};
-	c.parallel = (struct parallel){.strategy = STRAT_DDP, .data = 2, .shard = 2, .tensor = 1, .pipeline = 1, .virtual_stages = 1, .context = 1, .expert = 1, .expert_tensor = 1, .order = {DIM_TP, DIM_CP, DIM_EP, DIM_DP, DIM_PP}, .bucket_mb = 1, .first_bucket_mb = 1, .overlap = true, .prefetch = 1, .reshard_after_forward = true};
+	c.model = (struct model){.layers = layers,
+		.hidden = 256,
+		.heads = 8,
+		.kv_heads = 8,
+		.head_dim = 32,
+		.ffn_hidden = 1024,
+		.vocab = 96,
+		.vocab_padding = 1,
+		.seq_len = 128,
+		.max_positions = 128,
+		.causal = true,
+		.bias = true,
+		.qkv_bias = true,
+		.final_norm = true,
+		.lm_head = true,
+		.tied_embeddings = true};
+	c.train = (struct train){.global_batch = 8,
+		.micro_batch = 2,
+		.dtype = DT_BF16,
+		.param_dtype = DT_BF16,
+		.grad_dtype = DT_FP32,
+		.reduce_dtype = DT_FP32,
+		.master_weights = true,
+		.optimizer = OPT_ADAMW,
+		.optimizer_bits = 32,
+		.fused = true,
+		.recompute_layers = layers};
+	c.parallel = (struct parallel){.strategy = STRAT_DDP,
+		.data = 2,
+		.shard = 2,
+		.tensor = 1,
+		.pipeline = 1,
+		.virtual_stages = 1,
+		.context = 1,
+		.expert = 1,
+		.expert_tensor = 1,
+		.order = {DIM_TP, DIM_CP, DIM_EP, DIM_DP, DIM_PP},
+		.bucket_B = 1 * 1048576,
+		.first_bucket_B = 1 * 1048576,
+		.overlap = true,
+		.prefetch = 1,
+		.reshard_after_forward = true};
 	c.ranks = 2;
 	c.micro_batches = 2;
 	return c;
@@ -132,19 +172,23 @@ static void test_states(void)
 	struct config c = tiny(3);
 	double params = (double)model_parameters(&c.model);
 	struct layout l = peak(&c);
-	double states_B = (double)(l.peak_component_B[COMP_WEIGHTS] + l.peak_component_B[COMP_GRADIENTS] + l.peak_component_B[COMP_OPTIMIZER]);
+	double states_B = (double)(l.peak_component_B[COMP_WEIGHTS] + l.peak_component_B[COMP_GRADIENTS] +
+				   l.peak_component_B[COMP_OPTIMIZER]);
 	CU_ASSERT_DOUBLE_EQUAL(states_B / params, 18, 0.05);
 	c.parallel.strategy = STRAT_ZERO1;
 	l = peak(&c);
 	CU_ASSERT_DOUBLE_EQUAL((double)l.peak_component_B[COMP_OPTIMIZER] / params, 12.0 / 2, 0.05);
-	CU_ASSERT_DOUBLE_EQUAL((double)l.peak_component_B[COMP_GRADIENTS] / params, 4 + 4.0 / 2, 0.05); /* DeepSpeed's flattened partition */
+	CU_ASSERT_DOUBLE_EQUAL((double)l.peak_component_B[COMP_GRADIENTS] / params, 4 + 4.0 / 2,
+		0.05); /* DeepSpeed's flattened partition */
 	c.stack.shard_inside = true;
 	l = peak(&c);
-	CU_ASSERT_DOUBLE_EQUAL((double)l.peak_component_B[COMP_GRADIENTS] / params, 4, 0.05); /* Megatron's part of the gradient buffer */
+	CU_ASSERT_DOUBLE_EQUAL((double)l.peak_component_B[COMP_GRADIENTS] / params, 4,
+		0.05); /* Megatron's part of the gradient buffer */
 	struct program *p = built(&c);
 	struct layout executed;
 	CU_ASSERT_EQUAL_FATAL(layout_plan(&p->roles[0], &executed, NULL), ST_OK);
-	CU_ASSERT(executed.total_B >= l.peak_B + (uint64_t)(4.0 / 2 * params)); /* stepsim's own run has a place for it */
+	CU_ASSERT(
+		executed.total_B >= l.peak_B + (uint64_t)(4.0 / 2 * params)); /* stepsim's own run has a place for it */
 	layout_free(&executed);
 	program_destroy(p);
 }
@@ -158,7 +202,8 @@ static double layer_B(struct config c)
 	return ((double)peak(&c).peak_component_B[COMP_ACTIVATIONS] - few) / 12;
 }
 
-/* Korthikanti et al. 2022, equations 1 and 2 and section 5: sbh(34 + 5as/h); with tensor and sequence parallelism over t a t-th of it; 34 sbh with the scores done again; 2 sbh with everything. */
+/* Korthikanti et al. 2022, equations 1 and 2 and section 5: sbh(34 + 5as/h); with tensor and sequence parallelism over
+ * t a t-th of it; 34 sbh with the scores done again; 2 sbh with everything. */
 static void test_activations(void)
 {
 	struct config c = tiny(12);
@@ -204,4 +249,5 @@ static void test_over_time(void)
 	program_destroy(p);
 }
 
-UNIT_MAIN("memory", {"over the step", test_over_time}, {"each term", test_terms}, {"lives", test_lives}, {"model states", test_states}, {"activations", test_activations})
+UNIT_MAIN("memory", {"over the step", test_over_time}, {"each term", test_terms}, {"lives", test_lives},
+	{"model states", test_states}, {"activations", test_activations})

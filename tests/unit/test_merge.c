@@ -1,4 +1,5 @@
-/* Joining sources: nvidia-smi's list of GPUs, two graphs of one host, and the remarks on what is found. The graphs are built here; recorded machines are in test_discover.c. */
+/* Joining sources: nvidia-smi's list of GPUs, two graphs of one host, and the remarks on what is found. The graphs are
+ * built here; recorded machines are in test_discover.c. */
 #include <string.h>
 
 #include "tests/unit/harness.h"
@@ -7,14 +8,20 @@
 #include "topology/graph/rates.h"
 #include "topology/graph/route.h"
 
-#define HEADER                                                                                                                                          \
-	"index, pci.bus_id, name, memory.total [MiB], compute_cap, pcie.link.gen.current, pcie.link.gen.max, pcie.link.width.current, pcie.link.width.max, " \
-	"clocks.current.sm [MHz], clocks.max.sm [MHz], power.limit [W], power.default_limit [W], clocks_throttle_reasons.active\n"
-#define A100(index, bus) index ", 00000000:" bus ":00.0, NVIDIA A100-SXM4-80GB, 81920 MiB, 8.0, 4, 4, 16, 16, 1410 MHz, 1410 MHz, 400.00 W, 400.00 W, 0x0000000000000000\n"
+#define HEADER \
+	"index, pci.bus_id, name, memory.total [MiB], compute_cap, pcie.link.gen.current, pcie.link.gen.max, " \
+	"pcie.link.width.current, pcie.link.width.max, " \
+	"clocks.current.sm [MHz], clocks.max.sm [MHz], power.limit [W], power.default_limit [W], " \
+	"clocks_throttle_reasons.active\n"
+#define A100(index, bus) \
+	index ", 00000000:" bus \
+	      ":00.0, NVIDIA A100-SXM4-80GB, 81920 MiB, 8.0, 4, 4, 16, 16, 1410 MHz, 1410 MHz, 400.00 W, 400.00 W, " \
+	      "0x0000000000000000\n"
 
 static void add_link(struct graph *g, int32_t a, int32_t b, enum link_kind kind, int32_t width, double Bps)
 {
-	struct link l = {.a = a, .b = b, .kind = kind, .width = width, .Bps = Bps, .latency_s = 1e-6, .from = g->source};
+	struct link l =
+		{.a = a, .b = b, .kind = kind, .width = width, .Bps = Bps, .latency_s = 1e-6, .from = g->source};
 	CU_ASSERT_FATAL(graph_add_link(g, &l) >= 0);
 }
 
@@ -31,7 +38,8 @@ static int32_t add(struct graph *g, enum vertex_kind kind, int32_t numa, const c
 
 static const char *const gpu_pci[] = {"0000:1b:00.0", "0000:3d:00.0", "0000:9b:00.0", "0000:bd:00.0"};
 
-/* Two sockets, two GPUs under a PCIe switch on each, a NIC beside the first `nics` switches. Addresses and NIC names where the source has them. */
+/* Two sockets, two GPUs under a PCIe switch on each, a NIC beside the first `nics` switches. Addresses and NIC names
+ * where the source has them. */
 static struct graph *host(enum evidence source, size_t gpus, size_t nics, bool with_pci)
 {
 	static const char *const nic_pci[] = {"0000:1c:00.0", "0000:9c:00.0"}, *const nic_name[] = {"mlx5_0", "mlx5_1"};
@@ -47,7 +55,8 @@ static struct graph *host(enum evidence source, size_t gpus, size_t nics, bool w
 	}
 	add_link(g, cpu[0], cpu[1], LINK_SOCKET, 0, 16e9);
 	for (size_t i = 0; i < gpus; i++)
-		add_link(g, add(g, VERTEX_GPU, (int32_t)i / 2, with_pci ? gpu_pci[i] : "", ""), pci_switch[i / 2], LINK_PCIE, 16, rate_pcie(4, 16).Bps);
+		add_link(g, add(g, VERTEX_GPU, (int32_t)i / 2, with_pci ? gpu_pci[i] : "", ""), pci_switch[i / 2],
+			LINK_PCIE, 16, rate_pcie(4, 16).Bps);
 	for (size_t i = 0; i < nics; i++) {
 		int32_t nic = add(g, VERTEX_NIC, (int32_t)i, with_pci ? nic_pci[i] : "", nic_name[i]);
 		net = net < 0 ? add(g, VERTEX_NETWORK, -1, "", "") : net;
@@ -64,10 +73,7 @@ static void mesh(struct graph *g, int32_t width)
 			add_link(g, g->gpu.at[i], g->gpu.at[j], LINK_NVLINK, width, width * 20e9);
 }
 
-static const struct vertex *gpu(const struct graph *g, size_t i)
-{
-	return &g->vertex.at[g->gpu.at[i]];
-}
+static const struct vertex *gpu(const struct graph *g, size_t i) { return &g->vertex.at[g->gpu.at[i]]; }
 
 static void sound(const struct graph *g)
 {
@@ -128,15 +134,18 @@ static void test_query_spellings(void)
 {
 	/* no header, in SMI_QUERY's order, without units */
 	struct graph *g = host(SAID_BY_HWLOC, 1, 0, true);
-	query(g, "0, 00000000:1B:00.0, Tesla V100-SXM2-16GB, 16384, 7.0, 3, 3, 16, 16, 135, 1530, 300.00, 300.00, 0x0000000000000001\r\n");
+	query(g, "0, 00000000:1B:00.0, Tesla V100-SXM2-16GB, 16384, 7.0, 3, 3, 16, 16, 135, 1530, 300.00, 300.00, "
+		 "0x0000000000000001\r\n");
 	CU_ASSERT_EQUAL(gpu(g, 0)->gpu.mem_B, UINT64_C(16384) << 20);
 	CU_ASSERT_EQUAL(gpu(g, 0)->gpu.clock_Hz, 135e6);
 	CU_ASSERT_EQUAL(gpu(g, 0)->gpu.throttle, 1);
 	graph_destroy(g);
 	/* the newer name of the mask, other columns between, another order, no answer in several ways */
 	g = host(SAID_BY_HWLOC, 1, 0, true);
-	query(g, "timestamp, clocks_event_reasons.active, uuid, gpu_name, gpu_bus_id, memory.total [MiB], power.limit [W], pcie.link.gen.max, compute_cap\n"
-		 "2026/01/01 00:00:00.000, 0x0000000000000044, GPU-1, NVIDIA GB10, 00000000:1B:00.0, [N/A], [Not Supported], N/A, 12.1\n\n");
+	query(g, "timestamp, clocks_event_reasons.active, uuid, gpu_name, gpu_bus_id, memory.total [MiB], power.limit "
+		 "[W], pcie.link.gen.max, compute_cap\n"
+		 "2026/01/01 00:00:00.000, 0x0000000000000044, GPU-1, NVIDIA GB10, 00000000:1B:00.0, [N/A], [Not "
+		 "Supported], N/A, 12.1\n\n");
 	CU_ASSERT_STRING_EQUAL(gpu(g, 0)->name, "NVIDIA GB10");
 	CU_ASSERT_EQUAL(gpu(g, 0)->gpu.throttle, 0x44);
 	CU_ASSERT_EQUAL(gpu(g, 0)->gpu.compute_capability, 121);
@@ -166,10 +175,15 @@ static void test_query_joins(void)
 static void test_query_trouble(void)
 {
 	struct graph *g = host(SAID_BY_HWLOC, 4, 0, true);
-	query(g, HEADER A100("0", "1B") "Unable to determine the device handle for GPU0000:3D:00.0: GPU is lost.  Reboot the system to recover this GPU\n"
-				 "2, 00000000:9B:00.0, NVIDIA A100-SXM4-80GB, [GPU requires reset], 8.0, ERR!, 4, 16, 16, 1410 MHz, 1410 MHz, 400.00 W, 400.00 W, 0x0\n" A100("3", "BD"));
+	query(g,
+		HEADER A100("0",
+			"1B") "Unable to determine the device handle for GPU0000:3D:00.0: GPU is lost.  Reboot the "
+			      "system to recover this GPU\n"
+			      "2, 00000000:9B:00.0, NVIDIA A100-SXM4-80GB, [GPU requires reset], 8.0, ERR!, 4, 16, 16, "
+			      "1410 MHz, 1410 MHz, 400.00 W, 400.00 W, 0x0\n" A100("3", "BD"));
 	CU_ASSERT_EQUAL(g->remark.n, 3);
-	CU_ASSERT_TRUE(remarked(g, false, "nvidia-smi: Unable to determine the device handle for GPU0000:3D:00.0: GPU is lost."));
+	CU_ASSERT_TRUE(remarked(g, false,
+		"nvidia-smi: Unable to determine the device handle for GPU0000:3D:00.0: GPU is lost."));
 	CU_ASSERT_TRUE(remarked(g, true, "hwloc has 4 GPUs, nvidia-smi lists 3: GPU1 is missing there"));
 	graph_destroy(g);
 	g = host(SAID_BY_HWLOC, 1, 0, true);
@@ -196,15 +210,22 @@ static void test_query_refusals(void)
 	refuses("", "query.csv:1: empty: expected what nvidia-smi --query-gpu --format=csv prints");
 	refuses("hello\n", "query.csv:1: 1 cells where nvidia-smi --query-gpu=index,pci.bus_id,... has 14 columns");
 	refuses("index, name\n0, A, B\n", "query.csv:2: 3 cells where the header has 2 columns");
-	refuses("name, compute_cap\nA, 9.0\n", "query.csv:1: neither index nor pci.bus_id is among the columns: nobody can say which GPU a row is");
-	refuses("index, memory.total [MiB]\n0, 80 apples\n", "query.csv:2: memory.total: '80 apples' is not a quantity in range");
-	refuses("index, memory.total [MiB]\n\n0, -1 MiB\n", "query.csv:3: memory.total: '-1 MiB' is not a quantity in range");
-	refuses("index, compute_cap\n0, ninety\n", "query.csv:2: compute_cap: 'ninety' is not a compute capability like 9.0");
-	refuses("index, pcie.link.width.max\n0, 1000000\n", "query.csv:2: pcie.link.width.max: '1000000' is not a number in range");
+	refuses("name, compute_cap\nA, 9.0\n",
+		"query.csv:1: neither index nor pci.bus_id is among the columns: nobody can say which GPU a row is");
+	refuses("index, memory.total [MiB]\n0, 80 apples\n",
+		"query.csv:2: memory.total: '80 apples' is not a quantity in range");
+	refuses("index, memory.total [MiB]\n\n0, -1 MiB\n",
+		"query.csv:3: memory.total: '-1 MiB' is not a quantity in range");
+	refuses("index, compute_cap\n0, ninety\n",
+		"query.csv:2: compute_cap: 'ninety' is not a compute capability like 9.0");
+	refuses("index, pcie.link.width.max\n0, 1000000\n",
+		"query.csv:2: pcie.link.width.max: '1000000' is not a number in range");
 	refuses("index, pcie.link.gen.max\n0, 3.5\n", "query.csv:2: pcie.link.gen.max: '3.5' is not a whole number");
-	refuses("index, clocks_event_reasons.active\n0, Active\n", "query.csv:2: clocks_throttle_reasons.active: 'Active' is not a mask like 0x0000000000000004");
+	refuses("index, clocks_event_reasons.active\n0, Active\n",
+		"query.csv:2: clocks_throttle_reasons.active: 'Active' is not a mask like 0x0000000000000004");
 	refuses("index, pci.bus_id\n0, there\n", "query.csv:2: pci.bus_id: 'there' is not a PCI address");
-	refuses("index, pci.bus_id\n0, 00000000:1C:00.0\n", "query.csv:2: the device at 0000:1c:00.0 is a NIC, not a GPU");
+	refuses("index, pci.bus_id\n0, 00000000:1C:00.0\n",
+		"query.csv:2: the device at 0000:1c:00.0 is a NIC, not a GPU");
 }
 
 static void merge(struct graph *base, struct graph *more)
@@ -243,7 +264,8 @@ static void test_merge_contradictions(void)
 	more->vertex.at[more->gpu.at[1]].numa = 1;
 	merge(g, more);
 	CU_ASSERT_TRUE(remarked(g, true, "GPU0 has PCIe x16 according to hwloc, x8 according to nvidia-smi topo"));
-	CU_ASSERT_TRUE(remarked(g, true, "GPU1 is on NUMA node 0 according to hwloc, on 1 according to nvidia-smi topo: hwloc is believed"));
+	CU_ASSERT_TRUE(remarked(g, true,
+		"GPU1 is on NUMA node 0 according to hwloc, on 1 according to nvidia-smi topo: hwloc is believed"));
 	CU_ASSERT_EQUAL(gpu(g, 0)->gpu.pcie_width, 8);
 	CU_ASSERT_EQUAL(gpu(g, 1)->numa, 0);
 	CU_ASSERT_EQUAL(g->remark.n, 2);
@@ -281,7 +303,9 @@ static void test_merge_nvlinks(void)
 	more = host(SAID_BY_HWLOC, 4, 0, true);
 	mesh(more, 3);
 	merge(g, more);
-	CU_ASSERT_TRUE(remarked(g, true, "GPU0 has 12 NVLinks according to nvidia-smi topo, 9 according to hwloc, and other GPUs differ as well: nvidia-smi topo is believed"));
+	CU_ASSERT_TRUE(remarked(g, true,
+		"GPU0 has 12 NVLinks according to nvidia-smi topo, 9 according to hwloc, and other GPUs differ as "
+		"well: nvidia-smi topo is believed"));
 	CU_ASSERT_EQUAL(graph_link(g, g->gpu.at[0], g->gpu.at[1], LINK_NVLINK)->width, 4);
 	graph_destroy(g);
 	/* a better one wins: links to a switch in place of a mesh, the old switch gone */
@@ -296,7 +320,8 @@ static void test_merge_nvlinks(void)
 	for (size_t i = 0; i < 4; i++)
 		add_link(more, add(more, VERTEX_GPU, -1, gpu_pci[i], ""), nvswitch, LINK_NVLINK, 12, 240e9);
 	merge(g, more);
-	CU_ASSERT_TRUE(remarked(g, true, "NVLinks join other GPUs according to nvidia-smi topo than according to nvml: nvml is believed"));
+	CU_ASSERT_TRUE(remarked(g, true,
+		"NVLinks join other GPUs according to nvidia-smi topo than according to nvml: nvml is believed"));
 	CU_ASSERT_PTR_NULL(graph_link(g, g->gpu.at[0], g->gpu.at[1], LINK_NVLINK));
 	CU_ASSERT_STRING_EQUAL(graph_fabric(g), "nvswitch");
 	CU_ASSERT_STRING_EQUAL(g->words[0 * 4 + 3], "NV12");
@@ -312,7 +337,8 @@ static void test_merge_nvlinks(void)
 	graph_destroy(more);
 	CU_ASSERT_TRUE(remarked(g, true, "GPU0 has 12 NVLinks according to nvidia-smi topo, 0 according to nvml"));
 	CU_ASSERT_STRING_EQUAL(graph_fabric(g), "pcie");
-	CU_ASSERT_STRING_EQUAL(g->words[0 * 4 + 3], ""); /* the dump had an NVLink there, and nothing tells the PCIe way below it */
+	CU_ASSERT_STRING_EQUAL(g->words[0 * 4 + 3],
+		""); /* the dump had an NVLink there, and nothing tells the PCIe way below it */
 	sound(g);
 	graph_destroy(g);
 	/* hwloc's silence is no statement */
@@ -371,7 +397,7 @@ static void test_words(void)
 	graph_destroy(g);
 }
 
-/* What the dump leaves out is taken from the other source, where that has it. */
+/* Words that the dump leaves out come from the other source, where that has them. */
 static void test_words_filled(void)
 {
 	struct graph *g = host(SAID_BY_SMI_TOPO, 3, 1, false), *more = host(SAID_BY_HWLOC_XML, 3, 1, false);
@@ -411,12 +437,14 @@ static struct graph *finished(struct graph *g, const char *text)
 static struct link *slot(const struct graph *g, size_t i)
 {
 	for (size_t k = 0; k < g->link.n; k++)
-		if (g->link.at[k].kind == LINK_PCIE && (g->link.at[k].a == g->gpu.at[i] || g->link.at[k].b == g->gpu.at[i]))
+		if (g->link.at[k].kind == LINK_PCIE &&
+			(g->link.at[k].a == g->gpu.at[i] || g->link.at[k].b == g->gpu.at[i]))
 			return &g->link.at[k];
 	return NULL;
 }
 
-#define CARD(index, bus, name, cc, pcie, clocks, power, mask) index ", 00000000:" bus ":00.0, " name ", 24564 MiB, " cc ", " pcie ", " clocks ", " power ", " mask "\n"
+#define CARD(index, bus, name, cc, pcie, clocks, power, mask) \
+	index ", 00000000:" bus ":00.0, " name ", 24564 MiB, " cc ", " pcie ", " clocks ", " power ", " mask "\n"
 #define AT_WORK "2520 MHz, 3105 MHz"
 #define AT_REST "210 MHz, 3105 MHz"
 
@@ -444,35 +472,54 @@ static void test_finish(void)
 
 static void test_finish_slots(void)
 {
-	/* at work: x4 of x16, and generation 3 of 4. At rest a lower generation is no fault, and the link counts as what it comes up to. */
-	struct graph *g = finished(host(SAID_BY_HWLOC, 4, 0, true), HEADER CARD("0", "1B", "NVIDIA L40", "8.9", "4, 4, 4, 16", AT_WORK, "300 W, 300 W", "0x0") CARD("1", "3D", "NVIDIA L40", "8.9", "3, 4, 16, 16", AT_WORK, "300 W, 300 W", "0x0")
-							    CARD("2", "9B", "NVIDIA L40", "8.9", "1, 4, 16, 16", AT_REST, "300 W, 300 W", "0x1") CARD("3", "BD", "NVIDIA L40", "8.9", "1, 4, 16, 16", "[N/A], [N/A]", "300 W, 300 W", "[N/A]"));
+	/* at work: x4 of x16, and generation 3 of 4. At rest a lower generation is no fault, and the link counts as
+	 * what it comes up to. */
+	struct graph *g = finished(host(SAID_BY_HWLOC, 4, 0, true),
+		HEADER CARD("0", "1B", "NVIDIA L40", "8.9", "4, 4, 4, 16", AT_WORK, "300 W, 300 W", "0x0") CARD("1",
+			"3D", "NVIDIA L40", "8.9", "3, 4, 16, 16", AT_WORK, "300 W, 300 W",
+			"0x0") CARD("2", "9B", "NVIDIA L40", "8.9", "1, 4, 16, 16", AT_REST, "300 W, 300 W", "0x1")
+			CARD("3", "BD", "NVIDIA L40", "8.9", "1, 4, 16, 16", "[N/A], [N/A]", "300 W, 300 W", "[N/A]"));
 	CU_ASSERT_EQUAL(g->remark.n, 3);
 	CU_ASSERT_TRUE(remarked(g, false, "GPU0 runs PCIe x4 of x16: 6 GB/s each way instead of 24 "));
 	CU_ASSERT_TRUE(remarked(g, false, "GPU1 runs PCIe generation 3 of 4: 12 GB/s each way instead of 24"));
-	CU_ASSERT_TRUE(remarked(g, false, "GPU3 runs PCIe generation 1 of 4: 3 GB/s each way instead of 24 (an idle GPU may show a lower generation: look again under load)"));
+	CU_ASSERT_TRUE(remarked(g, false,
+		"GPU3 runs PCIe generation 1 of 4: 3 GB/s each way instead of 24 (an idle GPU may show a lower "
+		"generation: look again under load)"));
 	CU_ASSERT_DOUBLE_EQUAL(slot(g, 0)->Bps, 6e9, 1);
 	CU_ASSERT_DOUBLE_EQUAL(slot(g, 2)->Bps, 24e9, 1);
 	graph_destroy(g);
 	/* a slot below the card, one line for all */
-	g = finished(host(SAID_BY_HWLOC, 2, 0, true), "index, name, memory.total [MiB], pcie.link.gen.current, pcie.link.gen.max, pcie.link.width.current, pcie.link.width.max\n"
-						      "0, NVIDIA A100-SXM4-80GB, 81920 MiB, 3, 3, 16, 16\n1, NVIDIA A100-SXM4-80GB, 81920 MiB, 3, 3, 16, 16\n");
+	g = finished(host(SAID_BY_HWLOC, 2, 0, true),
+		"index, name, memory.total [MiB], pcie.link.gen.current, pcie.link.gen.max, pcie.link.width.current, "
+		"pcie.link.width.max\n"
+		"0, NVIDIA A100-SXM4-80GB, 81920 MiB, 3, 3, 16, 16\n"
+		"1, NVIDIA A100-SXM4-80GB, 81920 MiB, 3, 3, 16, 16\n");
 	CU_ASSERT_EQUAL(g->remark.n, 1);
-	CU_ASSERT_TRUE(remarked(g, false, "GPU0-1: a slot of PCIe generation 3 x16 under a card of generation 4 x16 (NVIDIA A100 SXM4 80GB): 12 GB/s each way instead of 24"));
+	CU_ASSERT_TRUE(remarked(g, false,
+		"GPU0-1: a slot of PCIe generation 3 x16 under a card of generation 4 x16 (NVIDIA A100 SXM4 80GB): 12 "
+		"GB/s each way instead of 24"));
 	graph_destroy(g);
 }
 
 static void test_finish_power(void)
 {
-	struct graph *g = finished(host(SAID_BY_HWLOC, 4, 0, true), HEADER CARD("0", "1B", "NVIDIA L40", "8.9", "4, 4, 16, 16", AT_WORK, "210 W, 300 W", "0x4") CARD("1", "3D", "NVIDIA L40", "8.9", "4, 4, 16, 16", AT_WORK, "210 W, 300 W", "0x4")
-							    CARD("2", "9B", "NVIDIA L40", "8.9", "4, 4, 16, 16", AT_REST, "300 W, 300 W", "0x1") CARD("3", "BD", "NVIDIA L40", "8.9", "4, 4, 16, 16", "1242 MHz, 3105 MHz", "300 W, 300 W", "0x48"));
+	struct graph *g = finished(host(SAID_BY_HWLOC, 4, 0, true),
+		HEADER CARD("0", "1B", "NVIDIA L40", "8.9", "4, 4, 16, 16", AT_WORK, "210 W, 300 W", "0x4")
+			CARD("1", "3D", "NVIDIA L40", "8.9", "4, 4, 16, 16", AT_WORK, "210 W, 300 W", "0x4")
+				CARD("2", "9B", "NVIDIA L40", "8.9", "4, 4, 16, 16", AT_REST, "300 W, 300 W", "0x1")
+					CARD("3", "BD", "NVIDIA L40", "8.9", "4, 4, 16, 16", "1242 MHz, 3105 MHz",
+						"300 W, 300 W", "0x48"));
 	CU_ASSERT_EQUAL(g->remark.n, 3);
 	CU_ASSERT_TRUE(remarked(g, false, "GPU0-1 are limited to 210 W of 300 W (-30 %)"));
 	CU_ASSERT_TRUE(remarked(g, false, "GPU0-1 are held down by the power cap: SM clock down to 81 % of its most"));
-	CU_ASSERT_TRUE(remarked(g, false, "GPU3 is held down by a hardware slowdown, temperature (hardware): SM clock down to 40 % of its most (look at cooling and supply)"));
+	CU_ASSERT_TRUE(remarked(g, false,
+		"GPU3 is held down by a hardware slowdown, temperature (hardware): SM clock down to 40 % of its most "
+		"(look at cooling and supply)"));
 	graph_destroy(g);
 	/* a GPU at work under the cap that it was sold with */
-	g = finished(host(SAID_BY_HWLOC, 1, 0, true), HEADER "0, 00000000:1B:00.0, NVIDIA A100-SXM4-80GB, 81920 MiB, 8.0, 4, 4, 16, 16, 1140 MHz, 1410 MHz, 400.00 W, 400.00 W, 0x0000000000000004\n");
+	g = finished(host(SAID_BY_HWLOC, 1, 0, true), HEADER
+		"0, 00000000:1B:00.0, NVIDIA A100-SXM4-80GB, 81920 MiB, 8.0, 4, 4, 16, 16, 1140 MHz, 1410 MHz, 400.00 "
+		"W, 400.00 W, 0x0000000000000004\n");
 	silent(g);
 	graph_destroy(g);
 }
@@ -480,7 +527,9 @@ static void test_finish_power(void)
 static void test_finish_peers(void)
 {
 	struct graph *g = finished(host(SAID_BY_HWLOC, 2, 0, true),
-				   HEADER CARD("0", "1B", "NVIDIA GeForce RTX 4090", "8.9", "1, 4, 16, 16", AT_REST, "450 W, 450 W", "0x1") CARD("1", "3D", "NVIDIA GeForce RTX 4090", "8.9", "1, 4, 16, 16", AT_REST, "450 W, 450 W", "0x1"));
+		HEADER CARD("0", "1B", "NVIDIA GeForce RTX 4090", "8.9", "1, 4, 16, 16", AT_REST, "450 W, 450 W", "0x1")
+			CARD("1", "3D", "NVIDIA GeForce RTX 4090", "8.9", "1, 4, 16, 16", AT_REST, "450 W, 450 W",
+				"0x1"));
 	CU_ASSERT_TRUE(gpu(g, 0)->gpu.no_peer);
 	CU_ASSERT_EQUAL(g->remark.n, 1);
 	CU_ASSERT_TRUE(remarked(g, false, "GPU0-1: no peer-to-peer over PCIe"));
@@ -488,7 +537,9 @@ static void test_finish_peers(void)
 	/* joined by a bridge there is nothing to say; and what the driver answered counts more than the name */
 	g = host(SAID_BY_HWLOC, 2, 0, true);
 	mesh(g, 4);
-	finished(g, HEADER CARD("0", "1B", "NVIDIA GeForce RTX 3090", "8.6", "1, 4, 16, 16", AT_REST, "350 W, 350 W", "0x1") CARD("1", "3D", "NVIDIA GeForce RTX 3090", "8.6", "1, 4, 16, 16", AT_REST, "350 W, 350 W", "0x1"));
+	finished(g, HEADER CARD("0", "1B", "NVIDIA GeForce RTX 3090", "8.6", "1, 4, 16, 16", AT_REST, "350 W, 350 W",
+			    "0x1") CARD("1", "3D", "NVIDIA GeForce RTX 3090", "8.6", "1, 4, 16, 16", AT_REST,
+			    "350 W, 350 W", "0x1"));
 	silent(g);
 	graph_destroy(g);
 	g = host(SAID_BY_HWLOC, 2, 0, true);
@@ -516,19 +567,29 @@ static void test_finish_bridges(void)
 		add_link(g, g->gpu.at[i], nvswitch, LINK_NVLINK, i == 2 ? 16 : 18, 1e9);
 	finished(g, NULL);
 	CU_ASSERT_EQUAL(g->remark.n, 1);
-	CU_ASSERT_TRUE(remarked(g, false, "GPU2 has fewer NVLinks to the switch than the others: 330 GB/s instead of 371"));
+	CU_ASSERT_TRUE(
+		remarked(g, false, "GPU2 has fewer NVLinks to the switch than the others: 330 GB/s instead of 371"));
 	graph_destroy(g);
 }
 
 static void test_finish_mixture_and_nics(void)
 {
-	struct graph *g = finished(host(SAID_BY_HWLOC, 4, 1, true), HEADER A100("0", "1B") A100("1", "3D") A100("2", "9B") "3, 00000000:BD:00.0, NVIDIA L40, 46068 MiB, 8.9, 4, 4, 16, 16, 2520 MHz, 2520 MHz, 300 W, 300 W, 0x0\n");
+	struct graph *g = finished(host(SAID_BY_HWLOC, 4, 1, true),
+		HEADER A100("0", "1B") A100("1", "3D") A100("2",
+			"9B") "3, 00000000:BD:00.0, NVIDIA L40, 46068 MiB, 8.9, 4, 4, 16, 16, 2520 MHz, 2520 MHz, 300 "
+			      "W, 300 W, 0x0\n");
 	CU_ASSERT_EQUAL(g->remark.n, 2);
-	CU_ASSERT_TRUE(remarked(g, false, "GPU0-2 NVIDIA A100-SXM4-80GB; GPU3 NVIDIA L40: synchronous training runs at the slowest's pace"));
-	CU_ASSERT_TRUE(remarked(g, false, "GPU2-3 reach no NIC without crossing to another CPU socket or NUMA node (nearest: NIC0 mlx5_0): 16 GB/s for all of them over that link instead of 24 from the same one"));
+	CU_ASSERT_TRUE(remarked(g, false,
+		"GPU0-2 NVIDIA A100-SXM4-80GB; GPU3 NVIDIA L40: synchronous training runs at the slowest's pace"));
+	CU_ASSERT_TRUE(remarked(g, false,
+		"GPU2-3 reach no NIC without crossing to another CPU socket or NUMA node (nearest: NIC0 mlx5_0): 16 "
+		"GB/s for all of them over that link instead of 24 from the same one"));
 	graph_destroy(g);
 }
 
-UNIT_MAIN("merge", {"nvidia-smi's list", test_query}, {"its spellings", test_query_spellings}, {"its joins", test_query_joins}, {"GPUs in trouble", test_query_trouble}, {"refusals", test_query_refusals}, {"facts", test_merge_facts},
-	  {"contradictions", test_merge_contradictions}, {"NVLinks", test_merge_nvlinks}, {"NICs", test_merge_nics}, {"words", test_words}, {"words filled", test_words_filled}, {"finish", test_finish}, {"slots", test_finish_slots}, {"power", test_finish_power},
-	  {"peers", test_finish_peers}, {"bridges", test_finish_bridges}, {"mixture and NICs", test_finish_mixture_and_nics})
+UNIT_MAIN("merge", {"nvidia-smi's list", test_query}, {"its spellings", test_query_spellings},
+	{"its joins", test_query_joins}, {"GPUs in trouble", test_query_trouble}, {"refusals", test_query_refusals},
+	{"facts", test_merge_facts}, {"contradictions", test_merge_contradictions}, {"NVLinks", test_merge_nvlinks},
+	{"NICs", test_merge_nics}, {"words", test_words}, {"words filled", test_words_filled}, {"finish", test_finish},
+	{"slots", test_finish_slots}, {"power", test_finish_power}, {"peers", test_finish_peers},
+	{"bridges", test_finish_bridges}, {"mixture and NICs", test_finish_mixture_and_nics})

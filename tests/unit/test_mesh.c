@@ -47,7 +47,8 @@ static void test_other_order(void)
 	CU_ASSERT_EQUAL(mesh_member(&m, 6, DIM_TP, 0), 2);
 }
 
-/* Data and context as one dimension, and hsdp's two parts of it: each partitions the ranks that hold the same parameters. */
+/* Data and context as one dimension, and hsdp's two parts of it: each partitions the ranks that hold the same
+ * parameters. */
 static void test_merged(void)
 {
 	struct config c = plan(2, 3, 4, 2);
@@ -80,8 +81,8 @@ static void test_merged(void)
 /* In every order: coordinates name a rank, groups partition the ranks, and members agree on their group. */
 static void test_groups_partition(void)
 {
-	static const enum mesh_dim orders[3][DIM_COUNT] = {
-		{DIM_TP, DIM_CP, DIM_EP, DIM_DP, DIM_PP}, {DIM_PP, DIM_DP, DIM_EP, DIM_CP, DIM_TP}, {DIM_CP, DIM_TP, DIM_PP, DIM_EP, DIM_DP}};
+	static const enum mesh_dim orders[3][DIM_COUNT] = {{DIM_TP, DIM_CP, DIM_EP, DIM_DP, DIM_PP},
+		{DIM_PP, DIM_DP, DIM_EP, DIM_CP, DIM_TP}, {DIM_CP, DIM_TP, DIM_PP, DIM_EP, DIM_DP}};
 	for (int o = 0; o < 3; o++) {
 		struct config c = plan(2, 3, 4, 5);
 		memcpy(c.parallel.order, orders[o], sizeof orders[o]);
@@ -106,4 +107,5 @@ static void test_groups_partition(void)
 	}
 }
 
-UNIT_MAIN("mesh", {"innermost first", test_innermost_first}, {"another order", test_other_order}, {"data and context merged", test_merged}, {"groups partition the ranks", test_groups_partition})
+UNIT_MAIN("mesh", {"innermost first", test_innermost_first}, {"another order", test_other_order},
+	{"data and context merged", test_merged}, {"groups partition the ranks", test_groups_partition})

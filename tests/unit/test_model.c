@@ -3,12 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/paths.h"
 #include "base/yaml.h"
 #include "step/config.h"
 #include "tests/unit/harness.h"
-
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
 static struct model loaded(const char *text)
 {
@@ -40,7 +39,8 @@ static uint64_t sum_of_table(const struct model *m, int64_t tensor, bool local)
 	return sum;
 }
 
-/* Every file of the catalogue: exact where an exact count is published; within 2 % where the source rounds (GPT-3's table: its "350M" is 356 million, its "13.0B" 12.9). */
+/* Every file of the catalogue: exact where an exact count is published; within 2 % where the source rounds (GPT-3's
+ * table: its "350M" is 356 million, its "13.0B" 12.9). */
 static void test_published_counts(void)
 {
 	char **names = NULL;
@@ -52,7 +52,8 @@ static void test_published_counts(void)
 		struct ydoc *doc = NULL;
 		CU_ASSERT_EQUAL_FATAL(path_catalogue("models", names[i], path, &e), ST_OK);
 		CU_ASSERT_EQUAL_FATAL(ydoc_load(path, &doc, &e), ST_OK);
-		const struct ynode *published = ynode_get(ydoc_root(doc), "published_parameters"), *about = ynode_get(ydoc_root(doc), "published_parameters_rounded");
+		const struct ynode *published = ynode_get(ydoc_root(doc), "published_parameters"),
+				   *about = ynode_get(ydoc_root(doc), "published_parameters_rounded");
 		struct model m = preset(names[i], 0);
 		CU_ASSERT_PTR_NOT_NULL(ynode_get(ydoc_root(doc), "source"));
 		CU_ASSERT_STRING_EQUAL(m.name, names[i]);
@@ -63,7 +64,8 @@ static void test_published_counts(void)
 			CU_ASSERT_EQUAL(ynode_int(published, 1, INT64_MAX, &count, &e), ST_OK);
 			CU_ASSERT_EQUAL(model_parameters(&m), (uint64_t)count);
 			if (model_parameters(&m) != (uint64_t)count)
-				printf("\n%s: %llu, published %lld\n", names[i], (unsigned long long)model_parameters(&m), (long long)count);
+				printf("\n%s: %llu, published %lld\n", names[i],
+					(unsigned long long)model_parameters(&m), (long long)count);
 			exact++;
 		} else {
 			CU_ASSERT_PTR_NOT_NULL_FATAL(about);
@@ -78,7 +80,8 @@ static void test_published_counts(void)
 	path_names_free(names, n);
 }
 
-/* The counts that llm-foundry's benchmark prints for its sequence lengths (billions with 8 digits): the position table grows with the sequence. */
+/* The counts that llm-foundry's benchmark prints for its sequence lengths (billions with 8 digits): the position table
+ * grows with the sequence. */
 static void test_mpt_by_length(void)
 {
 	static const struct {
@@ -86,9 +89,18 @@ static void test_mpt_by_length(void)
 		int64_t seq_len;
 		double billions;
 	} rows[] = {
-		{"mpt-125m", 512, 0.12413184}, {"mpt-125m", 32768, 0.14890445}, {"mpt-350m", 65536, 0.42099712}, {"mpt-760m", 8192, 0.76990771},
-		{"mpt-1b", 1024, 1.31385344},  {"mpt-3b", 16384, 2.6885376},    {"mpt-7b", 512, 6.65256755},     {"mpt-7b", 65536, 6.91890586},
-		{"mpt-13b", 8192, 12.88541184}, {"mpt-30b", 1024, 29.96787405}, {"mpt-30b", 8192, 30.01925427},  {"mpt-70b", 2048, 64.86243738},
+		{"mpt-125m", 512, 0.12413184},
+		{"mpt-125m", 32768, 0.14890445},
+		{"mpt-350m", 65536, 0.42099712},
+		{"mpt-760m", 8192, 0.76990771},
+		{"mpt-1b", 1024, 1.31385344},
+		{"mpt-3b", 16384, 2.6885376},
+		{"mpt-7b", 512, 6.65256755},
+		{"mpt-7b", 65536, 6.91890586},
+		{"mpt-13b", 8192, 12.88541184},
+		{"mpt-30b", 1024, 29.96787405},
+		{"mpt-30b", 8192, 30.01925427},
+		{"mpt-70b", 2048, 64.86243738},
 	};
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct model m = preset(rows[i].name, rows[i].seq_len);
@@ -108,22 +120,27 @@ static void check_order(const struct model *m, const char *const *kinds, const i
 
 static void test_order_of_gpt(void)
 {
-	static const char *const kinds[] = {"token_embedding", "position_embedding", "norm1.weight", "norm1.bias", "qkv.weight", "qkv.bias", "proj.weight", "proj.bias",
-	                                    "norm2.weight", "norm2.bias", "fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias",
-	                                    "norm1.weight", "norm1.bias", "qkv.weight", "qkv.bias", "proj.weight", "proj.bias",
-	                                    "norm2.weight", "norm2.bias", "fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias", "final_norm.weight", "final_norm.bias", "head.weight"};
-	static const int64_t layers[] = {-1, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1};
-	struct model m = loaded("model: {layers: 2, hidden: 8, heads: 2, vocab: 11, seq_len: 5, tied_embeddings: false}");
+	static const char *const kinds[] = {"token_embedding", "position_embedding", "norm1.weight", "norm1.bias",
+		"qkv.weight", "qkv.bias", "proj.weight", "proj.bias", "norm2.weight", "norm2.bias", "fc1.weight",
+		"fc1.bias", "fc2.weight", "fc2.bias", "norm1.weight", "norm1.bias", "qkv.weight", "qkv.bias",
+		"proj.weight", "proj.bias", "norm2.weight", "norm2.bias", "fc1.weight", "fc1.bias", "fc2.weight",
+		"fc2.bias", "final_norm.weight", "final_norm.bias", "head.weight"};
+	static const int64_t layers[] = {-1, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+		-1, -1, -1};
+	struct model m = loaded(
+		"model: {layers: 2, hidden: 8, heads: 2, vocab: 11, seq_len: 5, tied_embeddings: false}");
 	check_order(&m, kinds, layers, COUNT(kinds));
-	/* by hand: 2 x 11 x 8 tables, 5 x 8 positions, per layer 4 x 8 norms + 24 x 8 + 24 + 8 x 8 + 8 + 32 x 8 + 32 + 8 x 32 + 8, final norm 16 */
+	/* by hand: 2 x 11 x 8 tables, 5 x 8 positions, per layer 4 x 8 norms + 24 x 8 + 24 + 8 x 8 + 8 + 32 x 8 + 32 +
+	 * 8 x 32 + 8, final norm 16 */
 	CU_ASSERT_EQUAL(model_parameters(&m), 2 * 88 + 40 + 2 * (32 + 192 + 24 + 64 + 8 + 256 + 32 + 256 + 8) + 16);
 }
 
 static void test_order_of_bert(void)
 {
-	static const char *const kinds[] = {"token_embedding", "position_embedding", "type_embedding", "embedding_norm.weight", "embedding_norm.bias", "qkv.weight", "qkv.bias",
-	                                    "proj.weight", "proj.bias", "norm1.weight", "norm1.bias", "fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias", "norm2.weight", "norm2.bias",
-	                                    "pooler.weight", "pooler.bias"};
+	static const char *const kinds[] = {"token_embedding", "position_embedding", "type_embedding",
+		"embedding_norm.weight", "embedding_norm.bias", "qkv.weight", "qkv.bias", "proj.weight", "proj.bias",
+		"norm1.weight", "norm1.bias", "fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias", "norm2.weight",
+		"norm2.bias", "pooler.weight", "pooler.bias"};
 	static const int64_t layers[] = {-1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, -1};
 	struct model m = loaded("model: {preset: bert-base, layers: 1}");
 	check_order(&m, kinds, layers, COUNT(kinds));
@@ -131,7 +148,8 @@ static void test_order_of_bert(void)
 
 static void test_order_of_llama(void)
 {
-	static const char *const kinds[] = {"token_embedding", "norm1.weight", "qkv.weight", "proj.weight", "norm2.weight", "fc1.weight", "fc2.weight", "final_norm.weight", "head.weight"};
+	static const char *const kinds[] = {"token_embedding", "norm1.weight", "qkv.weight", "proj.weight",
+		"norm2.weight", "fc1.weight", "fc2.weight", "final_norm.weight", "head.weight"};
 	static const int64_t layers[] = {-1, 0, 0, 0, 0, 0, 0, -1, -1};
 	struct model m = loaded("model: {preset: llama3-8b, layers: 1}");
 	check_order(&m, kinds, layers, COUNT(kinds));
@@ -147,7 +165,8 @@ static void test_order_of_llama(void)
 	CU_ASSERT_EQUAL(model_param(&m, 1, 1).split, TP_REPLICATED);
 }
 
-/* Biases and norms by their switches: bias off leaves norm weights; RMSNorm never has a bias; Qwen2 keeps the one of Q, K, V. */
+/* Biases and norms by their switches: bias off leaves norm weights; RMSNorm never has a bias; Qwen2 keeps the one of Q,
+ * K, V. */
 static void test_bias_switches(void)
 {
 	struct model m = loaded("model: {layers: 1, hidden: 8, heads: 2, vocab: 11, seq_len: 5, bias: false}");
@@ -156,29 +175,37 @@ static void test_bias_switches(void)
 	CU_ASSERT_EQUAL(model_parameters(&m), 88 + 40 + (16 + 192 + 24 + 64 + 256 + 256) + 8);
 	m = loaded("model: {layers: 1, hidden: 8, heads: 2, vocab: 11, seq_len: 5, norm: rmsnorm}");
 	CU_ASSERT_EQUAL(model_parameters(&m), 88 + 40 + (16 + 192 + 24 + 64 + 8 + 256 + 32 + 256 + 8) + 8);
-	m = loaded("model: {layers: 1, hidden: 8, heads: 2, vocab: 11, seq_len: 5, final_norm: false, lm_head: false, tied_embeddings: false}");
+	m = loaded("model: {layers: 1, hidden: 8, heads: 2, vocab: 11, seq_len: 5, final_norm: false, lm_head: false, "
+		   "tied_embeddings: false}");
 	CU_ASSERT_EQUAL(model_parameters(&m), 88 + 40 + (32 + 192 + 24 + 64 + 8 + 256 + 32 + 256 + 8));
 }
 
 static void test_experts(void)
 {
 	struct model m = preset("mixtral-8x7b", 0);
-	CU_ASSERT_EQUAL(model_active_parameters(&m), 12879925248ull); /* 46702792704 - 6 unused experts of 3 x 4096 x 14336 in 32 layers */
+	CU_ASSERT_EQUAL(model_active_parameters(&m),
+		12879925248ull); /* 46702792704 - 6 unused experts of 3 x 4096 x 14336 in 32 layers */
 
 	m = preset("qwen3-30b-a3b", 0); /* "3.3B activated" on its page */
-	CU_ASSERT_EQUAL(model_active_parameters(&m), 2ull * 151936 * 2048 + 2048 + 48ull * (2 * 2048 + 2048 * 128 * (2 * 32 + 2 * 4) + 128 * 2048 + 8 * 3 * 2048 * 768));
+	CU_ASSERT_EQUAL(model_active_parameters(&m),
+		2ull * 151936 * 2048 + 2048 +
+			48ull * (2 * 2048 + 2048 * 128 * (2 * 32 + 2 * 4) + 128 * 2048 + 8 * 3 * 2048 * 768));
 	CU_ASSERT(fabs((double)model_active_parameters(&m) / 3.3e9 - 1) < 0.02);
 	m = preset("qwen3-235b-a22b", 0);
 	CU_ASSERT(fabs((double)model_active_parameters(&m) / 22e9 - 1) < 0.02);
 
 	/* every second block of five has experts: blocks 0, 2, 4 */
-	m = loaded("model: {layers: 5, hidden: 8, heads: 2, vocab: 16, position: none, mlp: swiglu, ffn_hidden: 12, bias: false, norm: rmsnorm, experts: 4, experts_per_token: 1, "
-	           "shared_experts: 1, moe_ffn_hidden: 3, moe_layer_freq: 2}");
+	m = loaded(
+		"model: {layers: 5, hidden: 8, heads: 2, vocab: 16, position: none, mlp: swiglu, ffn_hidden: 12, bias: "
+		"false, norm: rmsnorm, experts: 4, experts_per_token: 1, "
+		"shared_experts: 1, moe_ffn_hidden: 3, moe_layer_freq: 2}");
 	CU_ASSERT_EQUAL(sum_of_table(&m, 1, false), model_parameters(&m));
 	int64_t routers = 0;
 	for (int64_t i = 0; i < model_param_count(&m); i++) {
 		struct param p = model_param(&m, i, 1);
-		bool expert = p.kind == PARAM_ROUTER_W || p.kind == PARAM_EXPERT_FC1_W || p.kind == PARAM_EXPERT_FC2_W || p.kind == PARAM_SHARED_FC1_W || p.kind == PARAM_SHARED_FC2_W;
+		bool expert = p.kind == PARAM_ROUTER_W || p.kind == PARAM_EXPERT_FC1_W ||
+		              p.kind == PARAM_EXPERT_FC2_W || p.kind == PARAM_SHARED_FC1_W ||
+		              p.kind == PARAM_SHARED_FC2_W;
 		if (expert)
 			CU_ASSERT_EQUAL(p.layer % 2, 0);
 		if (p.kind == PARAM_FC1_W || p.kind == PARAM_FC2_W)
@@ -210,7 +237,7 @@ static void test_capacity(void)
 	CU_ASSERT_EQUAL(model_expert_capacity(&m, 4096), 4096);
 }
 
-/* What t ranks hold adds up to the cut tensors once and the replicated ones t times. */
+/* The parts of t ranks add up to the cut tensors once and the replicated ones t times. */
 static void test_tensor_parts(void)
 {
 	static const char *const names[] = {"gpt2-124m", "llama3-8b", "bert-base"};
@@ -224,7 +251,8 @@ static void test_tensor_parts(void)
 				if (p.split == TP_REPLICATED)
 					replicated += param_elements(&p);
 			}
-			CU_ASSERT_EQUAL((uint64_t)t * sum_of_table(&m, t, true), sum_of_table(&m, t, false) + (uint64_t)(t - 1) * replicated);
+			CU_ASSERT_EQUAL((uint64_t)t * sum_of_table(&m, t, true),
+				sum_of_table(&m, t, false) + (uint64_t)(t - 1) * replicated);
 		}
 	}
 }
@@ -236,7 +264,8 @@ static void test_padded_vocabulary(void)
 	CU_ASSERT_EQUAL(model_padded_vocab(&m, 8), 50257);
 	m.vocab_padding = 128;
 	CU_ASSERT_EQUAL(model_padded_vocab(&m, 1), 50304);
-	CU_ASSERT_EQUAL(model_padded_vocab(&m, 8), 51200); /* Megatron-LM's well-known figure for GPT-2's vocabulary at tensor parallel 8 */
+	CU_ASSERT_EQUAL(model_padded_vocab(&m, 8),
+		51200); /* Megatron-LM's well-known figure for GPT-2's vocabulary at tensor parallel 8 */
 	m.vocab = 1024;
 	CU_ASSERT_EQUAL(model_padded_vocab(&m, 8), 1024);
 }
@@ -249,6 +278,8 @@ static void test_flop(void)
 	CU_ASSERT_DOUBLE_EQUAL(model_flop_per_token(&m) / (6.0 * n + 12.0 * 96 * 12288 * 2048), 1.0, 1e-14);
 }
 
-UNIT_MAIN("model", {"published counts", test_published_counts}, {"MPT by length", test_mpt_by_length}, {"order of a GPT", test_order_of_gpt}, {"order of a BERT", test_order_of_bert},
-          {"order of a Llama", test_order_of_llama}, {"bias switches", test_bias_switches}, {"experts", test_experts}, {"capacity", test_capacity}, {"tensor-parallel parts", test_tensor_parts},
-          {"padded vocabulary", test_padded_vocabulary}, {"FLOP a token", test_flop})
+UNIT_MAIN("model", {"published counts", test_published_counts}, {"MPT by length", test_mpt_by_length},
+	{"order of a GPT", test_order_of_gpt}, {"order of a BERT", test_order_of_bert},
+	{"order of a Llama", test_order_of_llama}, {"bias switches", test_bias_switches}, {"experts", test_experts},
+	{"capacity", test_capacity}, {"tensor-parallel parts", test_tensor_parts},
+	{"padded vocabulary", test_padded_vocabulary}, {"FLOP a token", test_flop})

@@ -1,4 +1,6 @@
-/* Experts: what the reference says is right by hand, by finite differences and by transposes; the host's kernels say the same. */
+/* Experts: what the reference says is right by hand, by finite differences and by transposes; the host's kernels say
+ * the same. */
+#include "base/array.h"
 #include "exec/host/reference.h"
 
 #include <math.h>
@@ -50,7 +52,8 @@ static double dot(const double *x, const double *y, int64_t n)
 
 /* ---- routing ---- */
 
-/* Three rows choose 2 of 3 experts with one place each. First choices are served first: expert 2 goes to row 0 though row 1 comes second with it; equal logits: the lower number. */
+/* Three rows choose 2 of 3 experts with one place each. First choices are served first: expert 2 goes to row 0 though
+ * row 1 comes second with it; equal logits: the lower number. */
 static void test_by_hand(void)
 {
 	double logits[] = {0, 1, 2, 3, 1, 2, 0, 0, 0}, gates[6];
@@ -64,12 +67,16 @@ static void test_by_hand(void)
 	CU_ASSERT_DOUBLE_EQUAL(gates[3], 1 - gates[2], 1e-15);
 	double one[3];
 	run(moe_op(OP_ROUTE, 0, 3, 3, 1, 3), 0, (void *const[OP_MAX_ARGS]){logits, one, slots, (int32_t[9]){0}});
-	CU_ASSERT_DOUBLE_EQUAL(one[0], exp(2) / (1 + exp(1) + exp(2)), 1e-15); /* one expert: its part of the softmax over all */
+	CU_ASSERT_DOUBLE_EQUAL(one[0], exp(2) / (1 + exp(1) + exp(2)),
+		1e-15); /* one expert: its part of the softmax over all */
 }
 
 /* rows, experts, a row's, places: with all places, with dropped choices, with empty slots, with every expert chosen */
-static const int64_t shapes[][4] = {{1, 1, 1, 1}, {5, 4, 1, 5}, {7, 4, 2, 7}, {33, 8, 2, 9}, {33, 8, 1, 3}, {64, 16, 8, 20}, {10, 3, 3, 10}, {400, 60, 4, 30}};
-#define FOR_SHAPES(d) for (size_t i_ = 0; i_ < sizeof shapes / sizeof shapes[0]; i_++) for (const int64_t *d = shapes[i_]; d; d = NULL)
+static const int64_t shapes[][4] = {{1, 1, 1, 1}, {5, 4, 1, 5}, {7, 4, 2, 7}, {33, 8, 2, 9}, {33, 8, 1, 3},
+	{64, 16, 8, 20}, {10, 3, 3, 10}, {400, 60, 4, 30}};
+#define FOR_SHAPES(d) \
+	for (size_t i_ = 0; i_ < COUNT(shapes); i_++) \
+		for (const int64_t *d = shapes[i_]; d; d = NULL)
 
 struct routed {
 	double *logits, *gates;
@@ -79,8 +86,10 @@ struct routed {
 
 static struct routed routed_of(const int64_t d[4])
 {
-	struct routed r = {numbers(d[0] * d[1]), numbers(d[0] * d[2]), rig_alloc((size_t)(d[0] * d[2]) * 4), rig_alloc((size_t)(d[1] * d[3]) * 4), d[0], d[1], d[2], d[3], d[1] * d[3]};
-	run(moe_op(OP_ROUTE, 0, r.R, r.E, r.k, r.C), 0, (void *const[OP_MAX_ARGS]){r.logits, r.gates, r.slots, r.taken});
+	struct routed r = {numbers(d[0] * d[1]), numbers(d[0] * d[2]), rig_alloc((size_t)(d[0] * d[2]) * 4),
+		rig_alloc((size_t)(d[1] * d[3]) * 4), d[0], d[1], d[2], d[3], d[1] * d[3]};
+	run(moe_op(OP_ROUTE, 0, r.R, r.E, r.k, r.C), 0,
+		(void *const[OP_MAX_ARGS]){r.logits, r.gates, r.slots, r.taken});
 	return r;
 }
 
@@ -95,9 +104,11 @@ static void drop(struct routed *r)
 /* Slots and what takes them say the same; a place stays empty only where no choice was dropped. */
 static void test_places(void)
 {
-	FOR_SHAPES(d) {
+	FOR_SHAPES(d)
+	{
 		struct routed r = routed_of(d);
-		int64_t *dropped = rig_alloc((size_t)r.E * sizeof *dropped), *empty = rig_alloc((size_t)r.E * sizeof *empty), kept = 0;
+		int64_t *dropped = rig_alloc((size_t)r.E * sizeof *dropped),
+			*empty = rig_alloc((size_t)r.E * sizeof *empty), kept = 0;
 		for (int32_t i = 0; i < r.R * r.k; i++) {
 			if (r.slots[i] < 0) {
 				dropped[-1 - r.slots[i]]++;
@@ -139,7 +150,8 @@ static void test_route_grad(void)
 	for (size_t i = 0; i < 5; i++) {
 		struct routed r = routed_of(shapes[i]);
 		double *dgates = numbers(r.S), *slope = numbers(r.R * r.E), worst = 0;
-		run(moe_op(OP_ROUTE_GRAD, 0, r.R, r.E, r.k, r.C), 0, (void *const[OP_MAX_ARGS]){r.logits, r.gates, r.slots, dgates, slope});
+		run(moe_op(OP_ROUTE_GRAD, 0, r.R, r.E, r.k, r.C), 0,
+			(void *const[OP_MAX_ARGS]){r.logits, r.gates, r.slots, dgates, slope});
 		for (int64_t j = 0; j < r.R * r.E; j++) {
 			double at = r.logits[j], side[2];
 			for (int s = 0; s < 2; s++) {
@@ -162,21 +174,26 @@ static void test_route_grad(void)
 static void test_transposes(void)
 {
 	const int64_t cols = 5;
-	FOR_SHAPES(d) {
+	FOR_SHAPES(d)
+	{
 		struct routed r = routed_of(d);
-		double *x = numbers(r.R * cols), *y = numbers(r.S * cols), *to = numbers(r.S * cols), *from = numbers(r.R * cols), *dgates = numbers(r.S), by_gate = 0;
+		double *x = numbers(r.R * cols), *y = numbers(r.S * cols), *to = numbers(r.S * cols),
+		       *from = numbers(r.R * cols), *dgates = numbers(r.S), by_gate = 0;
 		run(moe_op(OP_DISPATCH, 0, r.R, cols, r.S, r.k), 0, (void *const[OP_MAX_ARGS]){x, r.taken, to});
 		run(moe_op(OP_COMBINE, 0, r.R, cols, r.S, r.k), 0, (void *const[OP_MAX_ARGS]){y, r.slots, NULL, from});
 		CU_ASSERT_DOUBLE_EQUAL(dot(to, y, r.S * cols), dot(x, from, r.R * cols), 1e-10);
-		run(moe_op(OP_COMBINE, 0, r.R, cols, r.S, r.k), 0, (void *const[OP_MAX_ARGS]){y, r.slots, r.gates, from});
-		run(moe_op(OP_COMBINE_GRAD, 0, r.R, cols, r.S, r.k), 0, (void *const[OP_MAX_ARGS]){y, x, r.taken, r.gates, to, dgates});
+		run(moe_op(OP_COMBINE, 0, r.R, cols, r.S, r.k), 0,
+			(void *const[OP_MAX_ARGS]){y, r.slots, r.gates, from});
+		run(moe_op(OP_COMBINE_GRAD, 0, r.R, cols, r.S, r.k), 0,
+			(void *const[OP_MAX_ARGS]){y, x, r.taken, r.gates, to, dgates});
 		CU_ASSERT_DOUBLE_EQUAL(dot(to, y, r.S * cols), dot(x, from, r.R * cols), 1e-10);
 		for (int64_t s = 0; s < r.S; s++)
 			by_gate += r.taken[s] < 0 ? 0 : dgates[s] * r.gates[r.taken[s]];
 		CU_ASSERT_DOUBLE_EQUAL(by_gate, dot(x, from, r.R * cols), 1e-10);
 		double *twice = numbers(r.R * cols);
 		memcpy(twice, from, (size_t)(r.R * cols) * sizeof *twice);
-		run(moe_op(OP_COMBINE, OP_ACCUMULATE, r.R, cols, r.S, r.k), 0, (void *const[OP_MAX_ARGS]){y, r.slots, r.gates, twice});
+		run(moe_op(OP_COMBINE, OP_ACCUMULATE, r.R, cols, r.S, r.k), 0,
+			(void *const[OP_MAX_ARGS]){y, r.slots, r.gates, twice});
 		for (int64_t i = 0; i < r.R * cols; i++)
 			CU_ASSERT_DOUBLE_EQUAL(twice[i], 2 * from[i], 1e-12);
 		free(twice), free(x), free(y), free(to), free(from), free(dgates);
@@ -212,16 +229,24 @@ static void agree(struct op op, void *const values[OP_MAX_ARGS])
 			fast[a] = rig_alloc(n[a] * 4);
 			for (size_t i = 0; i < n[a]; i++)
 				if (whole)
-					((int32_t *)ref[a])[i] = ((int32_t *)fast[a])[i] = values[a] ? ((const int32_t *)values[a])[i] : 77;
+					((int32_t *)ref[a])[i] = ((
+						int32_t *)fast[a])[i] = values[a] ? ((const int32_t *)values[a])[i]
+					                                          : 77;
 				else
-					((double *)ref[a])[i] = (double)(((float *)fast[a])[i] = values[a] ? (float)((const double *)values[a])[i] : NAN);
+					((double *)ref[a])[i] =
+						(double)(((float *)fast[a])[i] =
+								 values[a] ? (float)((const double *)values[a])[i]
+									   : NAN);
 		}
 		run(op, 0, ref);
 		run(op, threads, fast);
 		for (int a = 0; a < info->n_args; a++) {
 			size_t wrong = 0;
 			for (size_t i = 0; i < n[a] && ref[a]; i++)
-				wrong += op_arg_dtype(&op, a) == DT_INT32 ? ((int32_t *)ref[a])[i] != ((int32_t *)fast[a])[i] : !(fabs(((double *)ref[a])[i] - (double)((float *)fast[a])[i]) <= 5e-6);
+				wrong += op_arg_dtype(&op, a) == DT_INT32
+				                 ? ((int32_t *)ref[a])[i] != ((int32_t *)fast[a])[i]
+				                 : !(fabs(((double *)ref[a])[i] - (double)((float *)fast[a])[i]) <=
+							   5e-6);
 			CU_ASSERT_EQUAL(wrong, 0);
 			free(ref[a]);
 			free(fast[a]);
@@ -232,15 +257,19 @@ static void agree(struct op op, void *const values[OP_MAX_ARGS])
 static void test_kernels(void)
 {
 	const int64_t cols = 33;
-	FOR_SHAPES(d) {
+	FOR_SHAPES(d)
+	{
 		struct routed r = routed_of(d);
 		double *x = numbers(r.R * cols), *y = numbers(r.S * cols), *dgates = numbers(r.S);
 		agree(moe_op(OP_ROUTE, 0, r.R, r.E, r.k, r.C), (void *const[OP_MAX_ARGS]){r.logits});
-		agree(moe_op(OP_ROUTE_GRAD, 0, r.R, r.E, r.k, r.C), (void *const[OP_MAX_ARGS]){r.logits, r.gates, r.slots, dgates});
+		agree(moe_op(OP_ROUTE_GRAD, 0, r.R, r.E, r.k, r.C),
+			(void *const[OP_MAX_ARGS]){r.logits, r.gates, r.slots, dgates});
 		agree(moe_op(OP_DISPATCH, 0, r.R, cols, r.S, r.k), (void *const[OP_MAX_ARGS]){x, r.taken});
 		agree(moe_op(OP_COMBINE, 0, r.R, cols, r.S, r.k), (void *const[OP_MAX_ARGS]){y, r.slots, r.gates});
-		agree(moe_op(OP_COMBINE, OP_ACCUMULATE, r.R, cols, r.S, r.k), (void *const[OP_MAX_ARGS]){y, r.slots, NULL, x});
-		agree(moe_op(OP_COMBINE_GRAD, 0, r.R, cols, r.S, r.k), (void *const[OP_MAX_ARGS]){y, x, r.taken, r.gates});
+		agree(moe_op(OP_COMBINE, OP_ACCUMULATE, r.R, cols, r.S, r.k),
+			(void *const[OP_MAX_ARGS]){y, r.slots, NULL, x});
+		agree(moe_op(OP_COMBINE_GRAD, 0, r.R, cols, r.S, r.k),
+			(void *const[OP_MAX_ARGS]){y, x, r.taken, r.gates});
 		agree(moe_op(OP_SWAP, 0, r.E, r.C, cols, 0), (void *const[OP_MAX_ARGS]){y});
 		free(x), free(y), free(dgates);
 		drop(&r);
@@ -252,4 +281,5 @@ static void test_kernels(void)
 	}
 }
 
-UNIT_MAIN("experts", {"routing by hand", test_by_hand}, {"places", test_places}, {"slopes of gates", test_route_grad}, {"transposes", test_transposes}, {"swap", test_swap}, {"kernels", test_kernels})
+UNIT_MAIN("experts", {"routing by hand", test_by_hand}, {"places", test_places}, {"slopes of gates", test_route_grad},
+	{"transposes", test_transposes}, {"swap", test_swap}, {"kernels", test_kernels})

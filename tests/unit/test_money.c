@@ -5,10 +5,18 @@
 
 #define NEAR(x, y) CU_ASSERT_DOUBLE_EQUAL((x), (y), 1e-9 * fabs((double)(y)))
 
-/* Small numbers by hand: 8 GPUs in a host of 10 kW and 400,000 USD, a thousand tokens a second, 3.6e9 tokens: a thousand hours. */
+/* Small numbers by hand: 8 GPUs in a host of 10 kW and 400,000 USD, a thousand tokens a second, 3.6e9 tokens: a
+ * thousand hours. */
 static struct money_terms terms(void)
 {
-	return (struct money_terms){.tokens_per_s = 1000, .goodput = 1, .power_W = 10000, .pue = 1.5, .usd_per_kwh = 0.1, .rent_usd_per_hour = 20, .price_usd = 400000, .years = 4};
+	return (struct money_terms){.tokens_per_s = 1000,
+		.goodput = 1,
+		.power_W = 10000,
+		.pue = 1.5,
+		.usd_per_kwh = 0.1,
+		.rent_usd_per_hour = 20,
+		.price_usd = 400000,
+		.years = 4};
 }
 
 static void test_by_hand(void)
@@ -16,8 +24,8 @@ static void test_by_hand(void)
 	struct money_terms t = terms();
 	struct money m = money_of(&t, 3.6e9);
 	NEAR(m.time_s, 3.6e6);
-	NEAR(m.energy_kWh, 15000);                      /* 10 kW x 1.5 x 1000 h */
-	NEAR(m.rented_usd, 20000);                      /* 20 USD x 1000 h */
+	NEAR(m.energy_kWh, 15000);                        /* 10 kW x 1.5 x 1000 h */
+	NEAR(m.rented_usd, 20000);                        /* 20 USD x 1000 h */
 	NEAR(m.owned_usd, 400000 * 1000 / 35064. + 1500); /* four years of 8766 h; 15,000 kWh at 10 cents */
 }
 
@@ -59,4 +67,5 @@ static void test_budget(void)
 	CU_ASSERT_TRUE(isnan(money_for_years(NAN, NAN, 5)));
 }
 
-UNIT_MAIN("money", {"by hand", test_by_hand}, {"goodput", test_goodput}, {"what is unknown", test_unknown}, {"a budget", test_budget})
+UNIT_MAIN("money", {"by hand", test_by_hand}, {"goodput", test_goodput}, {"what is unknown", test_unknown},
+	{"a budget", test_budget})

@@ -1,15 +1,27 @@
+#include "base/array.h"
 #include "tests/unit/harness.h"
+#include "tests/unit/constants.h"
+#include "tests/unit/rates.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "sim/cost.h"
-#include "sim/nccl.h"
+#include "sim/price/cost.h"
+#include "sim/price/nccl.h"
 
 /* ---- NCCL's own composition ---- */
 
 /* Eight H100 on an NVSwitch as NCCL's search finds them: 12 channels of 30 GB/s, 8 of 40 for NVLS. */
-static const struct nccl_comm h100 = {.ranks = 8, .nodes = 1, .arch = NCCL_HOPPER, .nvlink = true, .channels = 12, .channel_GBps = 30, .nvls_channels = 8, .nvls_channel_GBps = 40};
+static struct nccl_comm h100 = {.ranks = 8,
+	.nodes = 1,
+	.arch = NCCL_HOPPER,
+	.nvlink = true,
+	.channels = 12,
+	.channel_GBps = 30,
+	.nvls_channels = 8,
+	.nvls_channel_GBps = 40};
+
+static void test_constants(void) { h100.parameters = read_constants(); }
 
 static double us(const struct nccl_comm *c, enum nccl_algo a, enum nccl_proto p, double bytes)
 {
@@ -31,7 +43,7 @@ static void test_worked_table(void)
 		{104857600, 1316.4, 594.6, 565.7, 410.5, 697.6},
 		{1073741824, 13341.6, 5714.1, 5275.6, 3972.6, 6548.3},
 	};
-	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		CU_ASSERT_DOUBLE_EQUAL(us(&h100, NCCL_RING, NCCL_LL, rows[i].bytes), rows[i].ring_ll, 0.06);
 		CU_ASSERT_DOUBLE_EQUAL(us(&h100, NCCL_RING, NCCL_LL128, rows[i].bytes), rows[i].ring_ll128, 0.06);
 		CU_ASSERT_DOUBLE_EQUAL(us(&h100, NCCL_RING, NCCL_SIMPLE, rows[i].bytes), rows[i].ring_simple, 0.06);
@@ -45,7 +57,8 @@ static void test_versions_differ(void)
 	struct nccl_comm old = h100;
 	double lat, bw;
 	old.version = 21800;
-	CU_ASSERT_DOUBLE_EQUAL(us(&old, NCCL_TREE, NCCL_SIMPLE, 0), 2 * 7 * 28, 1e-9); /* 2.18 kept trees with Simple from short messages */
+	CU_ASSERT_DOUBLE_EQUAL(us(&old, NCCL_TREE, NCCL_SIMPLE, 0), 2 * 7 * 28,
+		1e-9); /* 2.18 kept trees with Simple from short messages */
 	CU_ASSERT_DOUBLE_EQUAL(us(&old, NCCL_NVLS, NCCL_SIMPLE, 0), 23, 1e-9);
 	old.version = 22300;
 	CU_ASSERT_DOUBLE_EQUAL(us(&old, NCCL_NVLS, NCCL_SIMPLE, 0), 23, 1e-9); /* the last one that is not newer */
@@ -59,7 +72,8 @@ static void test_versions_differ(void)
 	CU_ASSERT_FALSE(nccl_tuner(&h100, NCCL_ALL_GATHER, NCCL_TREE, NCCL_SIMPLE, &lat, &bw));
 }
 
-/* Closed forms: a ring moves 2 (n - 1) / n of the bytes and waits 2 (n - 1) times, half of each for all-gather; a tree moves them twice. */
+/* Closed forms: a ring moves 2 (n - 1) / n of the bytes and waits 2 (n - 1) times, half of each for all-gather; a tree
+ * moves them twice. */
 static void test_closed_forms(void)
 {
 	for (int64_t n = 2; n <= 16; n++) {
@@ -83,12 +97,12 @@ static void test_closed_forms(void)
 
 static void test_tree_factor(void)
 {
-	CU_ASSERT_EQUAL(nccl_tree_factor(NCCL_SIMPLE, 1, false), 0.9);
-	CU_ASSERT_EQUAL(nccl_tree_factor(NCCL_LL, 64.0 * 4096, false), 0.4);
-	CU_ASSERT_EQUAL(nccl_tree_factor(NCCL_LL128, 1e12, false), 1);
+	CU_ASSERT_EQUAL(nccl_tree_factor(h100.parameters, NCCL_SIMPLE, 1, false), 0.9);
+	CU_ASSERT_EQUAL(nccl_tree_factor(h100.parameters, NCCL_LL, 64.0 * 4096, false), 0.4);
+	CU_ASSERT_EQUAL(nccl_tree_factor(h100.parameters, NCCL_LL128, 1e12, false), 1);
 	for (int p = 0; p < NCCL_PROTOS; p++)
 		for (double b = 1, before = 0; b < 1e10; b *= 1.01) {
-			double now = b / nccl_tree_factor((enum nccl_proto)p, b, true);
+			double now = b / nccl_tree_factor(h100.parameters, (enum nccl_proto)p, b, true);
 			CU_ASSERT_TRUE(now >= before * (1 - 1e-12));
 			before = now;
 		}
@@ -101,7 +115,8 @@ static struct nccl_group group_on(const char *line, int64_t hosts, int64_t per_h
 	struct nccl_group g = {0};
 	struct error e = {0};
 	CU_ASSERT_EQUAL_FATAL(machine_load(line, hosts, per_host, m, &e), ST_OK);
-	CU_ASSERT_EQUAL_FATAL(nccl_group_of(m, hosts * (per_host ? per_host : m->devices_per_node), 1, &g, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(nccl_group_of(RATES(m), hosts * (per_host ? per_host : m->devices_per_node), 1, &g, &e),
+		ST_OK);
 	return g;
 }
 
@@ -119,7 +134,7 @@ static double busbw(const struct nccl_group *g, enum nccl_coll c, double bytes)
 	return 1e-9 * bytes / nccl_time(g, c, NCCL_ANY, bytes).time_s * (c == NCCL_ALL_REDUCE ? 2 : 1) * (n - 1) / n;
 }
 
-/* What the groups are told of the links. */
+/* Checks the facts of the links that groups get. */
 static void test_groups(void)
 {
 	struct nccl_group g = group("dgx-h100", 4, 0);
@@ -143,7 +158,8 @@ static void test_groups(void)
 /* Published asymptotes of busbw: 8 H100 482 (NVLS) and 365 (rings), 4 of 8 367, 8 A100 232, two hosts of 8 H200 478. */
 static void test_asymptotes(void)
 {
-	struct nccl_group h8 = group("dgx-h100", 1, 0), h4 = group("dgx-h100", 1, 4), a8 = group("dgx-a100", 1, 0), h16 = group("dgx-h200", 2, 0), pcie = group("gpu:8 rtx4090", 1, 0);
+	struct nccl_group h8 = group("dgx-h100", 1, 0), h4 = group("dgx-h100", 1, 4), a8 = group("dgx-a100", 1, 0),
+			  h16 = group("dgx-h200", 2, 0), pcie = group("gpu:8 rtx4090", 1, 0);
 	CU_ASSERT_DOUBLE_EQUAL(busbw(&h8, NCCL_ALL_REDUCE, 16e9), 482, 10);
 	CU_ASSERT_DOUBLE_EQUAL(busbw(&h8, NCCL_ALL_GATHER, 16e9), 363, 7);
 	CU_ASSERT_DOUBLE_EQUAL(busbw(&h4, NCCL_ALL_REDUCE, 16e9), 367, 10);
@@ -158,11 +174,13 @@ static void test_asymptotes(void)
 static void test_forced(void)
 {
 	struct nccl_group g = group("dgx-h100", 4, 0);
-	struct nccl_result r = nccl_time(&g, NCCL_ALL_REDUCE, (struct nccl_choice){NCCL_TREE, NCCL_LL}, 1e9), any = nccl_time(&g, NCCL_ALL_REDUCE, NCCL_ANY, 1e9);
+	struct nccl_result r = nccl_time(&g, NCCL_ALL_REDUCE, (struct nccl_choice){NCCL_TREE, NCCL_LL}, 1e9),
+			   any = nccl_time(&g, NCCL_ALL_REDUCE, NCCL_ANY, 1e9);
 	CU_ASSERT_EQUAL(r.algo, NCCL_TREE);
 	CU_ASSERT_EQUAL(r.proto, NCCL_LL);
 	CU_ASSERT_TRUE(r.time_s > any.time_s);
-	CU_ASSERT_EQUAL(nccl_time(&g, NCCL_ALL_GATHER, (struct nccl_choice){NCCL_TREE, -1}, 1e9).algo, NCCL_RING); /* there is no tree of it: NCCL runs what there is */
+	CU_ASSERT_EQUAL(nccl_time(&g, NCCL_ALL_GATHER, (struct nccl_choice){NCCL_TREE, -1}, 1e9).algo,
+		NCCL_RING); /* there is no tree of it: NCCL runs what there is */
 	r = nccl_time(&g, NCCL_ALL_REDUCE, (struct nccl_choice){NCCL_COLLNET_DIRECT, -1}, 1e9);
 	CU_ASSERT_TRUE(r.algo == NCCL_COLLNET_DIRECT || r.algo == NCCL_COLLNET_CHAIN);
 	CU_ASSERT_TRUE(any.channels >= 16 && any.channels <= 64);
@@ -174,25 +192,37 @@ static void test_forced(void)
 }
 
 static const char *const lines[] = {
-	"dgx-h100", "dgx-a100", "dgx-b200", "aws-p5", "dgx-1-v100", "gpu:4 a100-sxm-40 mesh nic:2x200Gb/s fabric:slingshot", "gpu:8 h100-sxm nic:8x400Gb/s fabric:tcp", "gpu:8 h100-sxm nic:8x400Gb/s fabric:efa-shared",
-	"gpu:8 rtx4090 nic:1x100Gb/s", "gpu:8 rtx-pro-6000 nic:1x400Gb/s fabric:roce", "gpu:4 rtx-a6000 bridge nic:1x100Gb/s",
+	"dgx-h100",
+	"dgx-a100",
+	"dgx-b200",
+	"aws-p5",
+	"dgx-1-v100",
+	"gpu:4 a100-sxm-40 mesh nic:2x200Gb/s fabric:slingshot",
+	"gpu:8 h100-sxm nic:8x400Gb/s fabric:tcp",
+	"gpu:8 h100-sxm nic:8x400Gb/s fabric:efa-shared",
+	"gpu:8 rtx4090 nic:1x100Gb/s",
+	"gpu:8 rtx-pro-6000 nic:1x400Gb/s fabric:roce",
+	"gpu:4 rtx-a6000 bridge nic:1x100Gb/s",
 };
-#define LINES (sizeof lines / sizeof lines[0])
+#define LINES COUNT(lines)
 
 /* No time falls when bytes grow, whatever the machine, the collective and the forced choice. */
 static void test_monotone_in_bytes(void)
 {
-	static const struct nccl_choice choices[] = {{-1, -1}, {NCCL_RING, -1}, {NCCL_TREE, NCCL_LL128}, {NCCL_NVLS, -1}, {NCCL_COLLNET_DIRECT, -1}, {-1, NCCL_SIMPLE}};
+	static const struct nccl_choice choices[] = {{-1, -1}, {NCCL_RING, -1}, {NCCL_TREE, NCCL_LL128},
+		{NCCL_NVLS, -1}, {NCCL_COLLNET_DIRECT, -1}, {-1, NCCL_SIMPLE}};
 	static const int64_t hosts[] = {1, 2, 9, 64};
 	for (size_t i = 0; i < LINES; i++)
-		for (size_t h = 0; h < sizeof hosts / sizeof hosts[0]; h++) {
+		for (size_t h = 0; h < COUNT(hosts); h++) {
 			struct nccl_group g = group(lines[i], hosts[h], 0);
 			for (int c = 0; c < NCCL_COLLS; c++)
-				for (size_t k = 0; k < sizeof choices / sizeof choices[0]; k++)
+				for (size_t k = 0; k < COUNT(choices); k++)
 					for (double b = 1, before = 0; b < 1e11; b *= 1.19) {
 						double now = nccl_time(&g, (enum nccl_coll)c, choices[k], b).time_s;
 						if (!(isfinite(now) && now > 0 && now >= before * (1 - 1e-12))) {
-							printf("    %s x %d, %s, choice %zu: %g B %g s, before %g s\n", lines[i], (int)hosts[h], nccl_coll_name((enum nccl_coll)c), k, b, now, before);
+							printf("    %s x %d, %s, choice %zu: %g B %g s, before %g s\n",
+								lines[i], (int)hosts[h],
+								nccl_coll_name((enum nccl_coll)c), k, b, now, before);
 							CU_FAIL_FATAL("time falls with bytes");
 						}
 						before = now;
@@ -204,7 +234,7 @@ static void test_monotone_in_bytes(void)
 static void test_monotone_in_hosts(void)
 {
 	static const int64_t hosts[] = {2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 32, 64, 128, 512};
-	enum { SIZES = sizeof hosts / sizeof hosts[0] };
+	enum { SIZES = COUNT(hosts) };
 	for (size_t i = 0; i < LINES; i++) {
 		struct nccl_group g[SIZES];
 		for (size_t h = 0; h < SIZES; h++)
@@ -212,10 +242,12 @@ static void test_monotone_in_hosts(void)
 		for (int c = 0; c < NCCL_COLLS; c++)
 			for (double b = 8; b < 1e11; b *= 4.7)
 				for (size_t h = 1; h < SIZES; h++) {
-					double before = nccl_time(&g[h - 1], (enum nccl_coll)c, NCCL_ANY, b).time_s, now = nccl_time(&g[h], (enum nccl_coll)c, NCCL_ANY, b).time_s;
+					double before = nccl_time(&g[h - 1], (enum nccl_coll)c, NCCL_ANY, b).time_s,
+					       now = nccl_time(&g[h], (enum nccl_coll)c, NCCL_ANY, b).time_s;
 					if (now >= before * (1 - 1e-9))
 						continue;
-					printf("    %s x %d, %s, %g B: %g s, before %g s\n", lines[i], (int)hosts[h], nccl_coll_name((enum nccl_coll)c), b, now, before);
+					printf("    %s x %d, %s, %g B: %g s, before %g s\n", lines[i], (int)hosts[h],
+						nccl_coll_name((enum nccl_coll)c), b, now, before);
 					CU_FAIL_FATAL("time falls with hosts");
 				}
 	}
@@ -228,7 +260,8 @@ static void test_monotone_in_ranks(void)
 		for (double b = 8; b < 1e11; b *= 2.9)
 			for (int64_t n = 3; n <= 8; n++) {
 				struct nccl_group fewer = group("dgx-a100", 1, n - 1), more = group("dgx-a100", 1, n);
-				CU_ASSERT_TRUE(nccl_time(&more, (enum nccl_coll)c, NCCL_ANY, b).time_s >= nccl_time(&fewer, (enum nccl_coll)c, NCCL_ANY, b).time_s * (1 - 1e-9));
+				CU_ASSERT_TRUE(nccl_time(&more, (enum nccl_coll)c, NCCL_ANY, b).time_s >=
+					       nccl_time(&fewer, (enum nccl_coll)c, NCCL_ANY, b).time_s * (1 - 1e-9));
 			}
 }
 
@@ -248,7 +281,7 @@ static void test_refused(void)
 	struct nccl_group g;
 	struct error e = {0};
 	CU_ASSERT_EQUAL_FATAL(machine_load("gpu:8 mi300x nic:8x400Gb/s", 2, 0, &m, &e), ST_OK);
-	CU_ASSERT_EQUAL(nccl_group_of(&m, 16, 1, &g, &e), ST_INPUT);
+	CU_ASSERT_EQUAL(nccl_group_of(RATES(&m), 16, 1, &g, &e), ST_INPUT);
 	machine_free(&m);
 }
 
@@ -257,29 +290,37 @@ static void test_in_a_program(void)
 {
 	static struct program p;
 	struct machine m;
-	struct op op = {.kind = OP_COLLECTIVE, .coll = COLL_ALL_REDUCE, .dtype = DT_BF16, .group = DIM_DP, .d = {1 << 28}};
+	struct op op = {.kind = OP_COLLECTIVE,
+		.coll = COLL_ALL_REDUCE,
+		.dtype = DT_BF16,
+		.group = DIM_DP,
+		.collective = {1 << 28}};
 	struct op_cost ring, any;
 	struct error e = {0};
 	for (int d = 0; d < DIM_COUNT; d++)
 		p.mesh.size[d] = p.mesh.stride[d] = 1;
 	p.mesh.size[DIM_DP] = 8;
 	CU_ASSERT_EQUAL_FATAL(machine_load("dgx-h100", 1, 0, &m, &e), ST_OK);
-	CU_ASSERT_EQUAL(collective_price(&m, COLL_ALL_REDUCE, 8, 1, NCCL_ANY, 1e9).algo, NCCL_NVLS);
-	CU_ASSERT_EQUAL(collective_price(&m, COLL_ALL_REDUCE, 1, 1, NCCL_ANY, 1e9).time_s, 0);
-	p.config.algorithm = ALGO_AUTO;
-	CU_ASSERT_EQUAL(cost_op(&p, &op, &m, &any, &e), ST_OK);
-	CU_ASSERT_EQUAL(any.alone_s, collective_time_s(&m, COLL_ALL_REDUCE, 8, 1, 2.0 * (1 << 28)));
-	p.config.algorithm = ALGO_RING;
-	CU_ASSERT_EQUAL(cost_op(&p, &op, &m, &ring, &e), ST_OK);
+	CU_ASSERT_EQUAL(collective_price(RATES(&m), COLL_ALL_REDUCE, 8, 1, COLLECTIVE_ANY, 1e9).algo, NCCL_NVLS);
+	CU_ASSERT_EQUAL(collective_price(RATES(&m), COLL_ALL_REDUCE, 1, 1, COLLECTIVE_ANY, 1e9).time_s, 0);
+	p.config.collectives.algorithm = ALGO_AUTO;
+	CU_ASSERT_EQUAL(cost_op(&p, &op, RATES(&m), &any, &e), ST_OK);
+	CU_ASSERT_EQUAL(any.alone_s, collective_time_s(RATES(&m), COLL_ALL_REDUCE, 8, 1, 2.0 * (1 << 28)));
+	p.config.collectives.algorithm = ALGO_RING;
+	CU_ASSERT_EQUAL(cost_op(&p, &op, RATES(&m), &ring, &e), ST_OK);
 	CU_ASSERT_TRUE(ring.alone_s > any.alone_s);
 	machine_free(&m);
 	CU_ASSERT_EQUAL_FATAL(machine_load("gpu:8 mi300x", 1, 0, &m, &e), ST_OK);
-	CU_ASSERT_EQUAL(cost_op(&p, &op, &m, &ring, &e), ST_OK); /* its maker's library is a ring here too */
-	p.config.algorithm = ALGO_TREE;
-	CU_ASSERT_EQUAL(cost_op(&p, &op, &m, &ring, &e), ST_INPUT);
+	CU_ASSERT_EQUAL(cost_op(&p, &op, RATES(&m), &ring, &e), ST_OK); /* its maker's library is a ring here too */
+	p.config.collectives.algorithm = ALGO_TREE;
+	CU_ASSERT_EQUAL(cost_op(&p, &op, RATES(&m), &ring, &e), ST_INPUT);
 	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "collectives.algorithm"));
 	machine_free(&m);
 }
 
-UNIT_MAIN("nccl", {"in a program", test_in_a_program}, {"NCCL's own table, worked by hand", test_worked_table}, {"versions", test_versions_differ}, {"closed forms", test_closed_forms}, {"trees' factor", test_tree_factor}, {"groups", test_groups},
-	  {"asymptotes", test_asymptotes}, {"forced algorithms", test_forced}, {"time grows with bytes", test_monotone_in_bytes}, {"time grows with hosts", test_monotone_in_hosts}, {"time grows with ranks", test_monotone_in_ranks}, {"names", test_names}, {"refused", test_refused})
+UNIT_MAIN("nccl", {"constants", test_constants}, {"in a program", test_in_a_program},
+	{"NCCL's own table, worked by hand", test_worked_table}, {"versions", test_versions_differ},
+	{"closed forms", test_closed_forms}, {"trees' factor", test_tree_factor}, {"groups", test_groups},
+	{"asymptotes", test_asymptotes}, {"forced algorithms", test_forced},
+	{"time grows with bytes", test_monotone_in_bytes}, {"time grows with hosts", test_monotone_in_hosts},
+	{"time grows with ranks", test_monotone_in_ranks}, {"names", test_names}, {"refused", test_refused})

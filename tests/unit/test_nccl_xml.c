@@ -1,18 +1,15 @@
-/* NCCL and RCCL topology files: one small file of tests/xml for each oddity, refusals word by word, and the recorded machines beside the checkout. */
+/* NCCL and RCCL topology files: one small file of tests/xml for each oddity, refusals word by word, and the recorded
+ * machines beside the checkout. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/paths.h"
 #include "tests/unit/xml_rig.h"
 #include "topology/discover/discover.h"
 
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
-
-static struct graph *read_case(const char *name)
-{
-	return read_xml_case(nccl_xml_read, name);
-}
+static struct graph *read_case(const char *name) { return read_xml_case(nccl_xml_read, name); }
 
 static bool remarked(const struct graph *g, const char *text, bool contradiction)
 {
@@ -24,10 +21,7 @@ static bool remarked(const struct graph *g, const char *text, bool contradiction
 	return false;
 }
 
-static bool near(double a, double b)
-{
-	return fabs(a - b) <= 1e-9 * fabs(b);
-}
+static bool near(double a, double b) { return fabs(a - b) <= 1e-9 * fabs(b); }
 
 static void test_nvswitch(void)
 {
@@ -97,7 +91,10 @@ static void test_self_loop(void)
 	CU_ASSERT_EQUAL(at(g, "GPU0")->gpu.nvlinks, 0);
 	CU_ASSERT_TRUE(between(g, "GPU0", "HB0")->assumed);
 	CU_ASSERT_EQUAL(between(g, "GPU1", "HB0")->width, 0);
-	CU_ASSERT_TRUE(remarked(g, "the 12 NVLinks of GPU0 to GPU1 end on the GPU itself: a bridge to another GPU, but the file does not say which (virtual machines hide it); no NVLink counted", false));
+	CU_ASSERT_TRUE(remarked(g,
+		"the 12 NVLinks of GPU0 to GPU1 end on the GPU itself: a bridge to another GPU, but the file does not "
+		"say which (virtual machines hide it); no NVLink counted",
+		false));
 	graph_destroy(g);
 }
 
@@ -134,7 +131,8 @@ static void test_xgmi(void)
 	CU_ASSERT_EQUAL(between(g, "GPU0", "GPU2")->width, 1);
 	CU_ASSERT_EQUAL(at(g, "GPU0")->gpu.compute_capability, 0); /* RCCL's sm counts compute units */
 	CU_ASSERT_TRUE(remarked(g, "GPU0 counts 2 xGMI links to GPU2, which counts 1 back: taken as 1", true));
-	CU_ASSERT_TRUE(remarked(g, "1 network device faster than 10 Tb/s (cxi0), which none is: speed taken as not known", false));
+	CU_ASSERT_TRUE(remarked(g,
+		"1 network device faster than 10 Tb/s (cxi0), which none is: speed taken as not known", false));
 	graph_destroy(g);
 }
 
@@ -146,7 +144,8 @@ static void test_power(void)
 	CU_ASSERT_EQUAL(between(g, "GPU1", "CPU0")->width, 3);
 	CU_ASSERT_EQUAL(at(g, "GPU1")->gpu.nvlinks, 6);
 	CU_ASSERT_EQUAL(g->remark.n, 1);
-	CU_ASSERT_TRUE(remarked(g, "1 link end is at GPUs that the file does not have (0004:06:00.0): left out", false));
+	CU_ASSERT_TRUE(
+		remarked(g, "1 link end is at GPUs that the file does not have (0004:06:00.0): left out", false));
 	graph_destroy(g);
 }
 
@@ -179,30 +178,51 @@ static void test_refusals(void)
 	} cases[] = {
 		{"", "f.xml:1: no XML: no element found"},
 		{"<system version=\"1\">\n<cpu>\n</system>", "f.xml:3: no XML: mismatched tag"},
-		{"<topology version=\"2.0\"/>", "f.xml:1: this is an hwloc export (<topology>), no NCCL topology file (<system>)"},
-		{"<!DOCTYPE topology SYSTEM \"hwloc2.dtd\"><topology/>", "f.xml:1: this is an hwloc export (<topology>), no NCCL topology file (<system>)"},
-		{"<graphs/>", "f.xml:1: these are NCCL's search graphs (NCCL_GRAPH_DUMP_FILE), no topology file (NCCL_TOPO_DUMP_FILE)"},
+		{"<topology version=\"2.0\"/>",
+			"f.xml:1: this is an hwloc export (<topology>), no NCCL topology file (<system>)"},
+		{"<!DOCTYPE topology SYSTEM \"hwloc2.dtd\"><topology/>",
+			"f.xml:1: this is an hwloc export (<topology>), no NCCL topology file (<system>)"},
+		{"<graphs/>", "f.xml:1: these are NCCL's search graphs (NCCL_GRAPH_DUMP_FILE), no topology file "
+			      "(NCCL_TOPO_DUMP_FILE)"},
 		{"<html/>", "f.xml:1: <html> is no NCCL topology file: its root is <system>"},
 		{"<system version=\"3\"/>", "f.xml:1: version 3 of the format is not known (1 and RCCL's 2 are)"},
 		{"<system/>", "f.xml:1: no <cpu> in it: no devices can be placed"},
-		{"<!DOCTYPE s [<!ENTITY a \"b\">]><system/>", "f.xml:1: a document type declaration: topology files have none"},
+		{"<!DOCTYPE s [<!ENTITY a \"b\">]><system/>",
+			"f.xml:1: a document type declaration: topology files have none"},
 		{"<system>\n<pci busid=\"0000:01:00.0\"/></system>", "f.xml:2: <pci> inside <system>"},
 		{"<system><cpu>\n<nvlink/></cpu></system>", "f.xml:2: <nvlink> inside <cpu>"},
 		{"<system><cpu>\n<pci class=\"0x030200\"/></cpu></system>", "f.xml:2: <pci> without busid"},
-		{"<system><cpu>\n<pci busid=\"01-00\"/></cpu></system>", "f.xml:2: busid=\"01-00\" is no PCI address (0000:1b:00.0)"},
-		{"<system><cpu><pci busid=\"0000:01:00.0\" class=\"0x0302\"/>\n<pci busid=\"01:00.0\"/></cpu></system>", "f.xml:2: PCI address 0000:01:00.0 a second time: first on line 1"},
-		{"<system><cpu><pci busid=\"01:00.0\" link_speed=\"7 GT/s\"/></cpu></system>", "f.xml:1: link_speed=\"7 GT/s\" is no PCIe speed (2.5, 5, 8, 16, 32, 64 or 128 GT/s)"},
-		{"<system><cpu><pci busid=\"01:00.0\" link_width=\"x16\"/></cpu></system>", "f.xml:1: link_width=\"x16\" is no number from 0 to 255"},
-		{"<system><cpu><pci busid=\"01:00.0\" class=\"gpu\"/></cpu></system>", "f.xml:1: class=\"gpu\" is no hexadecimal number from 0 to 16777215"},
-		{"<system><cpu numaid=\"0\"/>\n<cpu numaid=\"0\"/></system>", "f.xml:2: numaid=\"0\" a second time: first on line 1"},
-		{"<system><cpu affinity=\"0,,1\"/></system>", "f.xml:1: affinity=\"0,,1\" is no mask of processors (hexadecimal words of 8 digits, joined by commas)"},
-		{"<system><cpu><pci busid=\"01:00.0\"><gpu dev=\"0\"><nvlink target=\"x\"/></gpu></pci></cpu></system>", "f.xml:1: target=\"x\" is no PCI address (0000:1b:00.0)"},
-		{"<system><cpu><pci busid=\"01:00.0\"><gpu dev=\"0\"><nvlink/></gpu></pci></cpu></system>", "f.xml:1: a link without target"},
-		{"<system><cpu><pci busid=\"01:00.0\"><gpu dev=\"zero\"/></pci></cpu></system>", "f.xml:1: dev=\"zero\" is no number from 0 to 65535"},
-		{"<system><cpu><pci busid=\"01:00.0\"><gpu dev=\"0\" gcn=\"mi\"/></pci></cpu></system>", "f.xml:1: gcn=\"mi\" is no architecture (gfx942)"},
-		{"<system><cpu><pci busid=\"01:00.0\"><gpu dev=\"0\"/><gpu dev=\"1\"/></pci></cpu></system>", "f.xml:1: a <gpu> on a <pci> that is another device already"},
-		{"<system><cpu><pci busid=\"01:00.0\"><gpu dev=\"0\"/><nic><net name=\"a\"/></nic></pci></cpu></system>", "f.xml:1: a <net> on a <pci> that is a GPU"},
-		{"<system><cpu><pci busid=\"01:00.0\" class=\"0x020000\">\n<pci busid=\"02:00.0\"/></pci></cpu></system>", "f.xml:2: a <pci> inside one that is a GPU or a NIC"},
+		{"<system><cpu>\n<pci busid=\"01-00\"/></cpu></system>",
+			"f.xml:2: busid=\"01-00\" is no PCI address (0000:1b:00.0)"},
+		{"<system><cpu><pci busid=\"0000:01:00.0\" class=\"0x0302\"/>\n<pci busid=\"01:00.0\"/></cpu></system>",
+			"f.xml:2: PCI address 0000:01:00.0 a second time: first on line 1"},
+		{"<system><cpu><pci busid=\"01:00.0\" link_speed=\"7 GT/s\"/></cpu></system>",
+			"f.xml:1: link_speed=\"7 GT/s\" is no PCIe speed (2.5, 5, 8, 16, 32, 64 or 128 GT/s)"},
+		{"<system><cpu><pci busid=\"01:00.0\" link_width=\"x16\"/></cpu></system>",
+			"f.xml:1: link_width=\"x16\" is no number from 0 to 255"},
+		{"<system><cpu><pci busid=\"01:00.0\" class=\"gpu\"/></cpu></system>",
+			"f.xml:1: class=\"gpu\" is no hexadecimal number from 0 to 16777215"},
+		{"<system><cpu numaid=\"0\"/>\n<cpu numaid=\"0\"/></system>",
+			"f.xml:2: numaid=\"0\" a second time: first on line 1"},
+		{"<system><cpu affinity=\"0,,1\"/></system>",
+			"f.xml:1: affinity=\"0,,1\" is no mask of processors (hexadecimal words of 8 digits, joined by "
+			"commas)"},
+		{"<system><cpu><pci busid=\"01:00.0\"><gpu dev=\"0\"><nvlink target=\"x\"/></gpu></pci></cpu></system>",
+			"f.xml:1: target=\"x\" is no PCI address (0000:1b:00.0)"},
+		{"<system><cpu><pci busid=\"01:00.0\"><gpu dev=\"0\"><nvlink/></gpu></pci></cpu></system>",
+			"f.xml:1: a link without target"},
+		{"<system><cpu><pci busid=\"01:00.0\"><gpu dev=\"zero\"/></pci></cpu></system>",
+			"f.xml:1: dev=\"zero\" is no number from 0 to 65535"},
+		{"<system><cpu><pci busid=\"01:00.0\"><gpu dev=\"0\" gcn=\"mi\"/></pci></cpu></system>",
+			"f.xml:1: gcn=\"mi\" is no architecture (gfx942)"},
+		{"<system><cpu><pci busid=\"01:00.0\"><gpu dev=\"0\"/><gpu dev=\"1\"/></pci></cpu></system>",
+			"f.xml:1: a <gpu> on a <pci> that is another device already"},
+		{"<system><cpu><pci busid=\"01:00.0\"><gpu dev=\"0\"/><nic><net "
+		 "name=\"a\"/></nic></pci></cpu></system>",
+			"f.xml:1: a <net> on a <pci> that is a GPU"},
+		{"<system><cpu><pci busid=\"01:00.0\" class=\"0x020000\">\n"
+		 "<pci busid=\"02:00.0\"/></pci></cpu></system>",
+			"f.xml:2: a <pci> inside one that is a GPU or a NIC"},
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct graph *g = NULL;
@@ -229,7 +249,8 @@ static void test_limits(void)
 	e = (struct error){0};
 	n = (size_t)snprintf(text, sizeof text, "<system><cpu>");
 	for (int i = 0; i < 5000; i++)
-		n += (size_t)snprintf(text + n, sizeof text - n, "<pci busid=\"%04x:%02x:00.0\" class=\"0x030200\"/>", i / 256, i % 256);
+		n += (size_t)snprintf(text + n, sizeof text - n, "<pci busid=\"%04x:%02x:00.0\" class=\"0x030200\"/>",
+			i / 256, i % 256);
 	CU_ASSERT_EQUAL(nccl_xml_read(text, n, "many", &g, &e), ST_INPUT);
 	CU_ASSERT_STRING_EQUAL(e.text, "many:1: more than 4096 devices in one host");
 }
@@ -281,7 +302,8 @@ static void test_recorded(void)
 		size_t len = 0;
 		struct graph *g = NULL;
 		struct error e = {0};
-		snprintf(path, sizeof path, "%s/machines/nccl_xml/%s.xml", shared ? shared : "../shared", recorded[i].file);
+		snprintf(path, sizeof path, "%s/machines/nccl_xml/%s.xml", shared ? shared : "../shared",
+			recorded[i].file);
 		if (access(path, R_OK)) {
 			fprintf(stderr, "skipped: no %s\n", path);
 			return;
@@ -297,11 +319,15 @@ static void test_recorded(void)
 			continue;
 		}
 		int nvlinks, xgmis, n = links(g, LINK_NVLINK, &nvlinks) + links(g, LINK_XGMI, &xgmis);
-		bool same = (int)g->gpu.n == recorded[i].gpus && (int)g->nic.n == recorded[i].nics && vertices(g, VERTEX_CPU) == recorded[i].cpus && vertices(g, VERTEX_PCI_SWITCH) == recorded[i].switches &&
-			    vertices(g, VERTEX_NVSWITCH) == recorded[i].nvswitches && n == recorded[i].links && nvlinks + xgmis == recorded[i].width;
+		bool same = (int)g->gpu.n == recorded[i].gpus && (int)g->nic.n == recorded[i].nics &&
+		            vertices(g, VERTEX_CPU) == recorded[i].cpus &&
+		            vertices(g, VERTEX_PCI_SWITCH) == recorded[i].switches &&
+		            vertices(g, VERTEX_NVSWITCH) == recorded[i].nvswitches && n == recorded[i].links &&
+		            nvlinks + xgmis == recorded[i].width;
 		if (!same)
-			fprintf(stderr, "%s: %zu GPUs, %zu NICs, %d CPUs, %d switches, %d NVSwitches, %d links of %d\n", recorded[i].file, g->gpu.n, g->nic.n, vertices(g, VERTEX_CPU), vertices(g, VERTEX_PCI_SWITCH),
-				vertices(g, VERTEX_NVSWITCH), n, nvlinks + xgmis);
+			fprintf(stderr, "%s: %zu GPUs, %zu NICs, %d CPUs, %d switches, %d NVSwitches, %d links of %d\n",
+				recorded[i].file, g->gpu.n, g->nic.n, vertices(g, VERTEX_CPU),
+				vertices(g, VERTEX_PCI_SWITCH), vertices(g, VERTEX_NVSWITCH), n, nvlinks + xgmis);
 		CU_ASSERT_TRUE(same);
 		gpus += (int)g->gpu.n;
 		nics += (int)g->nic.n;
@@ -309,9 +335,13 @@ static void test_recorded(void)
 		read++;
 		graph_destroy(g);
 	}
-	fprintf(stderr, "\n    %d recorded NCCL and RCCL files: %d GPUs, %d NICs, %d links between accelerators\n    ", read, gpus, nics, pairs);
+	fprintf(stderr, "\n    %d recorded NCCL and RCCL files: %d GPUs, %d NICs, %d links between accelerators\n    ",
+		read, gpus, nics, pairs);
 }
 
-UNIT_MAIN("nccl_xml", {"NVSwitch, ports of one card, numbering", test_nvswitch}, {"files without <gpu>", test_skeleton}, {"NVLinks to the GPU itself", test_self_loop}, {"virtual network devices", test_virtual_nets},
-	  {"C2C", test_c2c}, {"xGMI, ends that disagree, odd speeds", test_xgmi}, {"NVLink to the CPU, absent GPUs", test_power}, {"several hosts, unknown elements", test_rack},
-	  {"NICs on a host bridge", test_host_bridge}, {"refusals", test_refusals}, {"limits", test_limits}, {"recorded machines", test_recorded})
+UNIT_MAIN("nccl_xml", {"NVSwitch, ports of one card, numbering", test_nvswitch}, {"files without <gpu>", test_skeleton},
+	{"NVLinks to the GPU itself", test_self_loop}, {"virtual network devices", test_virtual_nets},
+	{"C2C", test_c2c}, {"xGMI, ends that disagree, odd speeds", test_xgmi},
+	{"NVLink to the CPU, absent GPUs", test_power}, {"several hosts, unknown elements", test_rack},
+	{"NICs on a host bridge", test_host_bridge}, {"refusals", test_refusals}, {"limits", test_limits},
+	{"recorded machines", test_recorded})

@@ -1,4 +1,5 @@
 /* Traces made here, of steps whose overlap is known, in both profilers' formats. */
+#include "base/array.h"
 #include "tests/unit/harness.h"
 
 #include <math.h>
@@ -14,7 +15,8 @@
 #define GEMM "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64"
 #define FLASH "void flash_fwd_kernel<Flash_fwd_kernel_traits<128, 128, 64> >(Flash_fwd_params)"
 #define NCCL "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
-#define BEGIN_US 1712345678000000.125 /* since 1970, as Kineto writes: beyond a double's microseconds only from 2^53 on */
+#define BEGIN_US \
+	1712345678000000.125 /* since 1970, as Kineto writes: beyond a double's microseconds only from 2^53 on */
 
 static char folder[64], path[128];
 static struct error error;
@@ -47,27 +49,36 @@ static void begin(int rank)
 {
 	text_n = 0;
 	correlation = 0;
-	add("{\n  \"schemaVersion\": 1, \"deviceProperties\": [{\"id\": 0, \"name\": \"a \\\"GPU\\\" [x}\"}],\n  \"distributedInfo\": {\"backend\": \"nccl\", \"rank\": %d, \"world_size\": 2},\n  \"traceEvents\": [\n", rank);
+	add("{\n  \"schemaVersion\": 1, \"deviceProperties\": [{\"id\": 0, \"name\": \"a \\\"GPU\\\" [x}\"}],\n"
+	    "  \"distributedInfo\": {\"backend\": \"nccl\", \"rank\": %d, \"world_size\": 2},\n"
+	    "  \"traceEvents\": [\n",
+		rank);
 	add("{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": 0, \"tid\": 0, \"args\": {\"name\": \"python\"}}");
 }
 
-static void end(void)
-{
-	add("\n],\n  \"traceName\": \"t.json\"\n}\n");
-}
+static void end(void) { add("\n],\n  \"traceName\": \"t.json\"\n}\n"); }
 
 /* Times in us from the begin; the launch is what the host does for it. */
 static void kernel(const char *cat, const char *name, double at, double lasts, int stream, double launched)
 {
 	correlation++;
-	add(",\n{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 9, \"tid\": 9, \"ts\": %.3f, \"dur\": 4, \"args\": {\"External id\": 7, \"correlation\": %d}}", BEGIN_US + launched, correlation);
-	add(",\n{\"ph\": \"X\", \"cat\": \"%s\", \"name\": \"%s\", \"pid\": 0, \"tid\": %d, \"ts\": %.3f, \"dur\": %.3f, \"args\": {\"queued\": 0, \"device\": 0, \"grid\": [1, [2], {\"x\": \"]\"}], \"stream\": %d, \"correlation\": %d}}", cat, name,
-	    stream, BEGIN_US + at, lasts, stream, correlation);
+	add(",\n"
+	    "{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 9, \"tid\": 9, "
+	    "\"ts\": %.3f, \"dur\": 4, \"args\": {\"External id\": 7, \"correlation\": %d}}",
+		BEGIN_US + launched, correlation);
+	add(",\n"
+	    "{\"ph\": \"X\", \"cat\": \"%s\", \"name\": \"%s\", \"pid\": 0, \"tid\": %d, \"ts\": %.3f, \"dur\": "
+	    "%.3f, \"args\": {\"queued\": 0, \"device\": 0, \"grid\": [1, [2], {\"x\": \"]\"}], \"stream\": %d, "
+	    "\"correlation\": %d}}",
+		cat, name, stream, BEGIN_US + at, lasts, stream, correlation);
 }
 
 static void step(int n, double at, double lasts)
 {
-	add(",\n{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"ProfilerStep#%d\", \"pid\": 9, \"tid\": 9, \"ts\": %.3f, \"dur\": %.3f}", n, BEGIN_US + at, lasts);
+	add(",\n"
+	    "{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"ProfilerStep#%d\", \"pid\": 9, \"tid\": 9, "
+	    "\"ts\": %.3f, \"dur\": %.3f}",
+		n, BEGIN_US + at, lasts);
 }
 
 static const char *save(const char *name, size_t bytes)
@@ -79,15 +90,22 @@ static const char *save(const char *name, size_t bytes)
 	return path;
 }
 
-/* 1000 us of a step: 800 of compute, then nothing; 200 of communication, `hidden` of it beside compute. What lies on the GPU's streams and is no work must not count. */
+/* 1000 us of a step: 800 of compute, then nothing; 200 of communication, `hidden` of it beside compute. What lies on
+ * the GPU's streams and is no work must not count. */
 static void known_steps(int rank, double hidden, double slower)
 {
 	begin(rank);
 	for (int i = 0; i < 3; i++) {
 		double t = i * (1000 + slower);
 		step(i, t - 50, 1000 + slower);
-		add(",\n{\"ph\": \"X\", \"cat\": \"gpu_user_annotation\", \"name\": \"ProfilerStep#%d\", \"pid\": 0, \"tid\": 7, \"ts\": %.3f, \"dur\": 1000, \"args\": {\"stream\": 7}}", i, BEGIN_US + t);
-		add(",\n{\"ph\": \"X\", \"cat\": \"cuda_sync\", \"name\": \"Stream Sync\", \"pid\": 0, \"tid\": 7, \"ts\": %.3f, \"dur\": 1000, \"args\": {\"stream\": 7}}", BEGIN_US + t);
+		add(",\n"
+		    "{\"ph\": \"X\", \"cat\": \"gpu_user_annotation\", \"name\": \"ProfilerStep#%d\", \"pid\": 0, "
+		    "\"tid\": 7, \"ts\": %.3f, \"dur\": 1000, \"args\": {\"stream\": 7}}",
+			i, BEGIN_US + t);
+		add(",\n"
+		    "{\"ph\": \"X\", \"cat\": \"cuda_sync\", \"name\": \"Stream Sync\", \"pid\": 0, \"tid\": 7, "
+		    "\"ts\": %.3f, \"dur\": 1000, \"args\": {\"stream\": 7}}",
+			BEGIN_US + t);
 		kernel("kernel", NCCL, t + 800 + slower - hidden, 200, 20, t - 30); /* out of order */
 		kernel("kernel", GEMM, t, 500 + slower, 7, t - 40);
 		kernel("kernel", FLASH, t + 500 + slower, 300, 7, t - 39);
@@ -184,7 +202,10 @@ static void test_missing_fields(void)
 	known_steps(0, 75, 0);
 	text_n -= strlen("\n],\n  \"traceName\": \"t.json\"\n}\n");
 	add(",\n{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"no time\", \"dur\": 5, \"args\": {\"stream\": 7}}");
-	add(",\n{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"no duration\", \"ts\": %.3f, \"args\": {\"stream\": 7}}", BEGIN_US);
+	add(",\n"
+	    "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"no duration\", \"ts\": %.3f, \"args\": {\"stream\": "
+	    "7}}",
+		BEGIN_US);
 	add(",\n{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"null\", \"ts\": null, \"dur\": null, \"args\": null}");
 	add(",\n{\"ph\": \"X\"},\n{},\n17,\n\"text\",\n[1, 2]");
 	end();
@@ -221,7 +242,8 @@ static void test_ranks(void)
 	release(&set, &o);
 }
 
-/* Four kernels of 10 us. The second is launched 5 us after the first has ended: the device had run dry. The third was launched early and waits for something else. */
+/* Four kernels of 10 us. The second is launched 5 us after the first has ended: the device had run dry. The third was
+ * launched early and waits for something else. */
 static void test_launch_gaps(void)
 {
 	struct trace_set set;
@@ -254,19 +276,39 @@ static void test_names(void)
 		const char *name;
 		enum op_class class_;
 	} cases[] = {
-		{NCCL, CLASS_ALL_REDUCE}, {"ncclKernel_AllGather_RING_LL_Sum_int8_t(ncclWorkElem)", CLASS_ALL_GATHER}, {"ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL", CLASS_REDUCE_SCATTER},
-		{"ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", CLASS_SENDRECV}, {"ncclDevKernel_Broadcast_RING_LL", CLASS_BROADCAST}, {"rcclGenericKernel<1, false>", CLASS_SENDRECV},
-		{"ncclDevKernel_Generic(ncclDevComm*)", CLASS_SENDRECV}, {"void deep_ep::internode::dispatch<true>", CLASS_ALLTOALL}, {"multimem_all_reduce_kernel", CLASS_ALL_REDUCE},
-		{"ncclAllReduceRingLLKernel_sum_f32(ncclColl)", CLASS_ALL_REDUCE}, {"ncclSymkDevKernel_AllReduce_RSxLD_AGxST_sum_bf16(ncclSymkDevWorkArgs4K)", CLASS_ALL_REDUCE},
-		{"ncclDevKernel_AllGather_RING_PAT", CLASS_ALL_GATHER}, {"ncclDevKernel_ReduceScatter_Sum_f32_COLLNET_DIRECT_SIMPLE", CLASS_REDUCE_SCATTER}, {"void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>(vllm::RankData*)", CLASS_ALL_REDUCE},
-		{"void userbuffers_fp16_sum_inplace_gpu_rr_rs_oop<8>(int, int)", CLASS_REDUCE_SCATTER}, {"void userbuffers_fp16_sum_inplace_gpu_mc_ag<8>", CLASS_ALL_GATHER}, {"kuserbuffers_pushrecv(int, int)", CLASS_SENDRECV},
-		{"void tensorrt_llm::kernels::ar_fusion::allreduce_fusion_kernel_oneshot_lamport<8>", CLASS_ALL_REDUCE}, {"__amd_rocclr_copyBuffer", CLASS_MEMORY}, {"void ck_tile::kentry<ck_tile::FmhaFwdKernel>", CLASS_ATTENTION},
-		{GEMM, CLASS_GEMM}, {"nvjet_tst_128x256_64x4_1x2_h_bz_coopA_NTN", CLASS_GEMM}, {"Cijk_Ailk_Bljk_BBS_BH_MT128x128x32", CLASS_GEMM}, {FLASH, CLASS_ATTENTION},
-		{"cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma", CLASS_ATTENTION}, {"void at::native::(anonymous namespace)::cunn_SoftMaxForward<4, float>", CLASS_LOSS},
-		{"void at::native::vectorized_layer_norm_kernel<float>", CLASS_NORM}, {"void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor>", CLASS_ELEMENTWISE},
-		{"void at::native::(anonymous namespace)::multi_tensor_apply_kernel<FusedAdamMathFunctor>", CLASS_OPTIMIZER}, {"triton_red_fused_mul_3", CLASS_ELEMENTWISE},
+		{NCCL, CLASS_ALL_REDUCE},
+		{"ncclKernel_AllGather_RING_LL_Sum_int8_t(ncclWorkElem)", CLASS_ALL_GATHER},
+		{"ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL", CLASS_REDUCE_SCATTER},
+		{"ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", CLASS_SENDRECV},
+		{"ncclDevKernel_Broadcast_RING_LL", CLASS_BROADCAST},
+		{"rcclGenericKernel<1, false>", CLASS_SENDRECV},
+		{"ncclDevKernel_Generic(ncclDevComm*)", CLASS_SENDRECV},
+		{"void deep_ep::internode::dispatch<true>", CLASS_ALLTOALL},
+		{"multimem_all_reduce_kernel", CLASS_ALL_REDUCE},
+		{"ncclAllReduceRingLLKernel_sum_f32(ncclColl)", CLASS_ALL_REDUCE},
+		{"ncclSymkDevKernel_AllReduce_RSxLD_AGxST_sum_bf16(ncclSymkDevWorkArgs4K)", CLASS_ALL_REDUCE},
+		{"ncclDevKernel_AllGather_RING_PAT", CLASS_ALL_GATHER},
+		{"ncclDevKernel_ReduceScatter_Sum_f32_COLLNET_DIRECT_SIMPLE", CLASS_REDUCE_SCATTER},
+		{"void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>(vllm::RankData*)", CLASS_ALL_REDUCE},
+		{"void userbuffers_fp16_sum_inplace_gpu_rr_rs_oop<8>(int, int)", CLASS_REDUCE_SCATTER},
+		{"void userbuffers_fp16_sum_inplace_gpu_mc_ag<8>", CLASS_ALL_GATHER},
+		{"kuserbuffers_pushrecv(int, int)", CLASS_SENDRECV},
+		{"void tensorrt_llm::kernels::ar_fusion::allreduce_fusion_kernel_oneshot_lamport<8>", CLASS_ALL_REDUCE},
+		{"__amd_rocclr_copyBuffer", CLASS_MEMORY},
+		{"void ck_tile::kentry<ck_tile::FmhaFwdKernel>", CLASS_ATTENTION},
+		{GEMM, CLASS_GEMM},
+		{"nvjet_tst_128x256_64x4_1x2_h_bz_coopA_NTN", CLASS_GEMM},
+		{"Cijk_Ailk_Bljk_BBS_BH_MT128x128x32", CLASS_GEMM},
+		{FLASH, CLASS_ATTENTION},
+		{"cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma", CLASS_ATTENTION},
+		{"void at::native::(anonymous namespace)::cunn_SoftMaxForward<4, float>", CLASS_LOSS},
+		{"void at::native::vectorized_layer_norm_kernel<float>", CLASS_NORM},
+		{"void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor>", CLASS_ELEMENTWISE},
+		{"void at::native::(anonymous namespace)::multi_tensor_apply_kernel<FusedAdamMathFunctor>",
+			CLASS_OPTIMIZER},
+		{"triton_red_fused_mul_3", CLASS_ELEMENTWISE},
 	};
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+	for (size_t i = 0; i < COUNT(cases); i++)
 		if (trace_kernel_class(cases[i].name) != cases[i].class_) {
 			printf("\n%s: %s\n", cases[i].name, op_class_name(trace_kernel_class(cases[i].name)));
 			CU_FAIL("a kernel's class");
@@ -299,15 +341,24 @@ static void test_nsys(void)
 	const char *file = in_folder("report.sqlite");
 	CU_ASSERT_EQUAL_FATAL(sqlite3_open(file, &db), SQLITE_OK);
 	sql(db, "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL)");
-	sql(db, "INSERT INTO StringIds VALUES (1, 'ampere_bf16_gemm_128x128'), (2, 'ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL')");
-	sql(db, "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, demangledName INTEGER, shortName INTEGER)");
-	sql(db, "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, eventClass INTEGER, globalTid INTEGER, correlationId INTEGER, nameId INTEGER)");
-	sql(db, "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, bytes INTEGER, copyKind INTEGER)");
-	sql(db, "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (0, 800000, 0, 1, 7, 1, 16777216, 1, 1), (700000, 1000000, 0, 1, 20, 2, 16777216, 2, 2), (1100000, 1200000, 0, 1, 7, 3, 16777216, 1, 1)");
+	sql(db, "INSERT INTO StringIds VALUES (1, 'ampere_bf16_gemm_128x128'), (2, "
+		"'ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL')");
+	sql(db, "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, contextId "
+		"INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, demangledName INTEGER, shortName "
+		"INTEGER)");
+	sql(db, "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, eventClass INTEGER, globalTid "
+		"INTEGER, correlationId INTEGER, nameId INTEGER)");
+	sql(db, "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER, contextId "
+		"INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, bytes INTEGER, copyKind "
+		"INTEGER)");
+	sql(db, "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (0, 800000, 0, 1, 7, 1, 16777216, 1, 1), (700000, "
+		"1000000, 0, 1, 20, 2, 16777216, 2, 2), (1100000, 1200000, 0, 1, 7, 3, 16777216, 1, 1)");
 	sql(db, "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (0, 900000, 1, 1, 7, 1, 33554432, 1, 1)");
-	sql(db, "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (-100, 0, 0, 16777221, 1, 0), (-90, 0, 0, 16777221, 2, 0), (1050000, 1060000, 0, 16777221, 3, 0), (-5, 0, 0, 33554433, 1, 0)");
+	sql(db, "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (-100, 0, 0, 16777221, 1, 0), (-90, 0, 0, 16777221, 2, "
+		"0), (1050000, 1060000, 0, 16777221, 3, 0), (-5, 0, 0, 33554433, 1, 0)");
 	sql(db, "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (1000000, 1050000, 0, 1, 9, 4, 16777216, 100, 1)");
-	sql(db, "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, end INTEGER, deviceId INTEGER, graphId INTEGER, correlationId INTEGER, globalPid INTEGER)");
+	sql(db, "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, end INTEGER, deviceId INTEGER, graphId "
+		"INTEGER, correlationId INTEGER, globalPid INTEGER)");
 	sql(db, "INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (1060000, 1090000, 0, 1, 9, 16777216)");
 	sqlite3_close(db);
 	CU_ASSERT_EQUAL_FATAL(overlap_read(&file, 1, &set, &o), ST_OK);
@@ -335,7 +386,8 @@ static void test_nsys_graphs(void)
 	sqlite3 *db = NULL;
 	const char *file = in_folder("graphs.sqlite");
 	CU_ASSERT_EQUAL_FATAL(sqlite3_open(file, &db), SQLITE_OK);
-	sql(db, "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, end INTEGER, deviceId INTEGER, graphId INTEGER, correlationId INTEGER, globalPid INTEGER)");
+	sql(db, "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, end INTEGER, deviceId INTEGER, graphId "
+		"INTEGER, correlationId INTEGER, globalPid INTEGER)");
 	sql(db, "INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (0, 100, 0, 1, 9, 16777216)");
 	sqlite3_close(db);
 	CU_ASSERT_EQUAL(overlap_read(&file, 1, &set, &o), ST_INPUT);
@@ -348,11 +400,19 @@ static void test_refused(void)
 	static const struct {
 		const char *text, *reason;
 	} cases[] = {
-		{"", "neither a Chrome trace"}, {"hello", "neither a Chrome trace"}, {"{\"a\": 1}", "neither a Chrome trace"}, {"{\"traceEvents\": []}", "no kernel of a GPU"}, {"[]", "no kernel of a GPU"},
-		{"{\"traceEvents\": [{\"ph\" \"X\"}]}", "byte 23: ':' was expected"}, {"{\"traceEvents\": [{\"ph\": \"X\"} {}]}", "',' or ']' was expected"}, {"SQLite format 3", "file is not a database"},
-		{"{\"traceEvents\": [{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"a\", \"ts\": 99999999999999999999, \"dur\": 1}]}", "a number in range"},
+		{"", "neither a Chrome trace"},
+		{"hello", "neither a Chrome trace"},
+		{"{\"a\": 1}", "neither a Chrome trace"},
+		{"{\"traceEvents\": []}", "no kernel of a GPU"},
+		{"[]", "no kernel of a GPU"},
+		{"{\"traceEvents\": [{\"ph\" \"X\"}]}", "byte 23: ':' was expected"},
+		{"{\"traceEvents\": [{\"ph\": \"X\"} {}]}", "',' or ']' was expected"},
+		{"SQLite format 3", "file is not a database"},
+		{"{\"traceEvents\": [{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"a\", \"ts\": "
+		 "99999999999999999999, \"dur\": 1}]}",
+			"a number in range"},
 	};
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct trace_set set;
 		struct overlap o;
 		text_n = 0;
@@ -374,12 +434,15 @@ static void test_refused(void)
 
 static void remove_folder(void)
 {
-	static const char *const names[] = {"known.json", "known.json.gz", "cut.json", "missing.json", "r0.json", "r1.json", "gaps.json", "report.sqlite", "graphs.sqlite", "bad.json"};
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+	static const char *const names[] = {"known.json", "known.json.gz", "cut.json", "missing.json", "r0.json",
+		"r1.json", "gaps.json", "report.sqlite", "graphs.sqlite", "bad.json"};
+	for (size_t i = 0; i < COUNT(names); i++)
 		CU_ASSERT_EQUAL(unlink(in_folder(names[i])), 0);
 	CU_ASSERT_EQUAL(rmdir(folder), 0);
 }
 
-UNIT_MAIN("overlap", {"0, 37.5 and 100 % of communication hidden", test_known}, {"gzip", test_gzip}, {"files cut off", test_cut_off}, {"missing fields", test_missing_fields}, {"ranks", test_ranks},
-	{"launch gaps", test_launch_gaps}, {"kernels' names", test_names}, {"Nsight Systems", test_nsys}, {"Nsight Systems, whole graphs", test_nsys_graphs}, {"refused", test_refused},
+UNIT_MAIN("overlap", {"0, 37.5 and 100 % of communication hidden", test_known}, {"gzip", test_gzip},
+	{"files cut off", test_cut_off}, {"missing fields", test_missing_fields}, {"ranks", test_ranks},
+	{"launch gaps", test_launch_gaps}, {"kernels' names", test_names}, {"Nsight Systems", test_nsys},
+	{"Nsight Systems, whole graphs", test_nsys_graphs}, {"refused", test_refused},
 	{"nothing is left behind", remove_folder})

@@ -1,10 +1,16 @@
-/* A pipeline's program, its check and its prediction when memory runs out: an error each time, and nothing left behind. */
+/* A pipeline's program, its check and its prediction when memory runs out: an error each time, and nothing left behind.
+ */
+#include "tests/unit/constants.h"
 #include "tests/unit/failing_malloc.h"
 
-#include "sim/predict.h"
+#include "sim/engine/predict.h"
 
 static struct config config;
-static struct machine machine = {.name = "node", .nodes = 1, .devices_per_node = 8, .intra = {4e-6, 100e9}, .inter = {10e-6, 25e9}};
+static struct machine machine = {.name = "node",
+	.nodes = 1,
+	.devices_per_node = 8,
+	.intra = {4e-6, 100e9},
+	.inter = {10e-6, 25e9}};
 
 static double step_s; /* of the last prediction that was made */
 
@@ -51,13 +57,26 @@ static void fail_each_or_do_without(void)
 
 static void test_predict(void)
 {
-	static const char text[] = "model: {layers: 4, hidden: 64, heads: 4, vocab: 128, seq_len: 32}\ntrain: {global_batch: 8, micro_batch: 1, dtype: bf16}\nparallel: {strategy: zero1, pipeline: 2, data: 2}\n";
-	static const char *const sets[][2] = {{"parallel.schedule=zero_bubble", "parallel.virtual_stages=1"}, {"parallel.schedule=interleaved", "parallel.virtual_stages=2"}, {"parallel.schedule=zbv", "parallel.virtual_stages=2"}};
+	static const char text[] = "model: {layers: 4, hidden: 64, heads: 4, vocab: 128, seq_len: 32}\n"
+				   "train: {global_batch: 8, micro_batch: 1, dtype: bf16}\n"
+				   "parallel: {strategy: zero1, pipeline: 2, data: 2}\n";
+	static const char *const sets[][2] = {{"parallel.schedule=zero_bubble", "parallel.virtual_stages=1"},
+		{"parallel.schedule=interleaved", "parallel.virtual_stages=2"},
+		{"parallel.schedule=zbv", "parallel.virtual_stages=2"}};
 	struct error e = {0};
-	machine.device = (struct device_spec){.name = "device", .vector_flop_per_s = 50e12, .mem_Bps = 2e12, .mem_B = 80000000000, .mem_share = 0.9, .gemm_share = 0.8, .launch_s = 1e-6, .pcie_Bps = 50e9};
+	machine.parameters = read_constants();
+	machine.device = (struct device_spec){.name = "device",
+		.vector_flop_per_s = 50e12,
+		.mem_Bps = 2e12,
+		.mem_B = 80000000000,
+		.mem_share = 0.9,
+		.gemm_share = 0.8,
+		.launch_s = 1e-6,
+		.pcie_Bps = 50e9};
 	machine.device.matrix_flop_per_s[DT_BF16] = 600e12;
 	for (int i = 0; i < 3 && allocator_is_ours(); i++) {
-		CU_ASSERT_EQUAL_FATAL(config_parse(text, sizeof text - 1, "nomem.yaml", sets[i], 2, &config, &e), ST_OK);
+		CU_ASSERT_EQUAL_FATAL(config_parse(text, sizeof text - 1, "nomem.yaml", sets[i], 2, &config, &e),
+			ST_OK);
 		CU_ASSERT_EQUAL_FATAL(config_resolve(&config, 4, &e), ST_OK);
 		fail_each_or_do_without();
 	}

@@ -1,4 +1,5 @@
-/* Seats of ranks on hosts that are built by hand: the graph here, the cores by hwloc's synthetic description. */
+/* Placements of ranks on hosts that are built by hand: the graph here, the cores by hwloc's synthetic description. */
+#include "base/array.h"
 #include "tests/unit/harness.h"
 
 #include <stdlib.h>
@@ -10,23 +11,25 @@
 #define TWO_NODES "numa:2 core:64 pu:1" /* CPUs 0-63 and 64-127 */
 #define MANY 200
 
-static struct seat seats[MANY];
+static struct placement placements[MANY];
 static struct error e;
 
-static enum status place(const char *host, const struct graph *g, const char *allowed, int64_t ranks, bool use_gpus, bool share_gpu)
+static enum status place(const char *host, const struct graph *g, const char *allowed, int64_t ranks, bool use_gpus,
+	bool share_gpu)
 {
 	e = (struct error){ST_OK, ""};
-	memset(seats, 0xff, sizeof seats);
+	memset(placements, 0xff, sizeof placements);
 	setenv("HWLOC_SYNTHETIC", host, 1);
-	enum status st = placement_seats(g, allowed, ranks, use_gpus, share_gpu, seats, &e);
+	enum status st = placement_choose(g, allowed, ranks, use_gpus, share_gpu, placements, &e);
 	unsetenv("HWLOC_SYNTHETIC");
 	return st;
 }
 
 /* The quota of the machine that runs this test takes its part; what it does is tested by test_quota. */
-static void same_seat(int64_t rank, int64_t ranks, const char *cores, int64_t n_cores, int64_t host_cores, bool shared)
+static void same_placement(int64_t rank, int64_t ranks, const char *cores, int64_t n_cores, int64_t host_cores,
+	bool shared)
 {
-	const struct seat *s = &seats[rank];
+	const struct placement *s = &placements[rank];
 	int64_t quota = host_quota(host_cores), each = quota > ranks ? quota / ranks : 1;
 	CU_ASSERT_STRING_EQUAL(s->cores, cores);
 	CU_ASSERT_EQUAL(s->n_cores, n_cores < each ? n_cores : each);
@@ -45,7 +48,12 @@ static int32_t add(struct graph *g, enum vertex_kind kind, int32_t numa, const c
 
 static void join(struct graph *g, int32_t a, int32_t b, enum link_kind kind)
 {
-	CU_ASSERT_TRUE_FATAL(graph_add_link(g, &(struct link){.a = a, .b = b, .kind = kind, .Bps = 24e9, .latency_s = 1e-6, .from = SAID_BY_HWLOC}) >= 0);
+	CU_ASSERT_TRUE_FATAL(graph_add_link(g, &(struct link){.a = a,
+						       .b = b,
+						       .kind = kind,
+						       .Bps = 24e9,
+						       .latency_s = 1e-6,
+						       .from = SAID_BY_HWLOC}) >= 0);
 }
 
 /* Two NUMA nodes with four GPUs each; two GPUs and two NICs behind each PCIe switch. */
@@ -65,7 +73,8 @@ static struct graph *eight_gpus(void)
 			char address[GRAPH_PCI], name[16];
 			snprintf(address, sizeof address, "0000:%02x:00.0", 16 + device++);
 			snprintf(name, sizeof name, "mlx5_%d", 2 * s + i % 2);
-			int32_t v = i < 2 ? add(g, VERTEX_GPU, s / 2, "NVIDIA H100 80GB HBM3", address) : add(g, VERTEX_NIC, s / 2, name, address);
+			int32_t v = i < 2 ? add(g, VERTEX_GPU, s / 2, "NVIDIA H100 80GB HBM3", address)
+			                  : add(g, VERTEX_NIC, s / 2, name, address);
 			join(g, v, pci, LINK_PCIE);
 		}
 	}
@@ -86,50 +95,51 @@ static void set_cores(struct graph *g, int32_t vertex, const char *cores)
 static void test_cores(void)
 {
 	CU_ASSERT_EQUAL(place("core:4 pu:1", NULL, "", 2, false, false), ST_OK);
-	same_seat(0, 2, "0-1", 2, 4, false);
-	same_seat(1, 2, "2-3", 2, 4, false);
-	CU_ASSERT_EQUAL(seats[0].gpu, -1);
-	CU_ASSERT_STRING_EQUAL(seats[0].nic, "");
-	/* What cannot be divided is left: even shares are what a step waits for. */
+	same_placement(0, 2, "0-1", 2, 4, false);
+	same_placement(1, 2, "2-3", 2, 4, false);
+	CU_ASSERT_EQUAL(placements[0].gpu, -1);
+	CU_ASSERT_STRING_EQUAL(placements[0].nic, "");
+	/* Cores that do not divide evenly stay unused, because a step waits for the smallest share. */
 	CU_ASSERT_EQUAL(place(TWO_NODES, NULL, "0-127", 3, false, false), ST_OK);
-	same_seat(0, 3, "0-41", 42, 128, false);
-	same_seat(2, 3, "84-125", 42, 128, false);
+	same_placement(0, 3, "0-41", 42, 128, false);
+	same_placement(2, 3, "84-125", 42, 128, false);
 	CU_ASSERT_EQUAL(place("core:2 pu:1", NULL, "0-1", 4, false, false), ST_OK);
-	same_seat(0, 4, "0", 1, 2, true);
-	same_seat(1, 4, "0", 1, 2, true);
-	same_seat(2, 4, "1", 1, 2, true);
-	same_seat(3, 4, "1", 1, 2, true);
+	same_placement(0, 4, "0", 1, 2, true);
+	same_placement(1, 4, "0", 1, 2, true);
+	same_placement(2, 4, "1", 1, 2, true);
+	same_placement(3, 4, "1", 1, 2, true);
 	CU_ASSERT_EQUAL(place("core:1 pu:1", NULL, "", 1, false, false), ST_OK);
-	same_seat(0, 1, "0", 1, 1, false);
+	same_placement(0, 1, "0", 1, 1, false);
 }
 
 /* A core goes with all of its hardware threads, as far as they are allowed. */
 static void test_threads(void)
 {
 	CU_ASSERT_EQUAL(place("core:8 pu:2", NULL, "", 4, false, false), ST_OK);
-	same_seat(0, 4, "0-3", 2, 8, false);
-	same_seat(3, 4, "12-15", 2, 8, false);
+	same_placement(0, 4, "0-3", 2, 8, false);
+	same_placement(3, 4, "12-15", 2, 8, false);
 	CU_ASSERT_EQUAL(place("core:8 pu:2", NULL, "0,2-5,15", 2, false, false), ST_OK);
-	same_seat(0, 2, "0,2-3", 2, 4, false);
-	same_seat(1, 2, "4-5,15", 2, 4, false);
+	same_placement(0, 2, "0,2-3", 2, 4, false);
+	same_placement(1, 2, "4-5,15", 2, 4, false);
 	/* Threads numbered as Linux does on x86: all first ones, then all second ones. */
 	CU_ASSERT_EQUAL(place("core:4 pu:2(indexes=0,4,1,5,2,6,3,7)", NULL, "", 2, false, false), ST_OK);
-	same_seat(0, 2, "0-1,4-5", 2, 4, false);
-	same_seat(1, 2, "2-3,6-7", 2, 4, false);
+	same_placement(0, 2, "0-1,4-5", 2, 4, false);
+	same_placement(1, 2, "2-3,6-7", 2, 4, false);
 }
 
 static void test_lists(void)
 {
-	static const char *const bad[] = {"x", "0-", "-3", "3-1", "0,,1", "0,", "0 1", "0-1-2", "0x3", "99999999999999999999", "65536", "0-3;5", "1.5"};
-	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+	static const char *const bad[] = {"x", "0-", "-3", "3-1", "0,,1", "0,", "0 1", "0-1-2", "0x3",
+		"99999999999999999999", "65536", "0-3;5", "1.5"};
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		CU_ASSERT_EQUAL(place(TWO_NODES, NULL, bad[i], 1, false, false), ST_INPUT);
 		CU_ASSERT_PTR_NOT_NULL(strstr(e.text, bad[i]));
 	}
 	CU_ASSERT_EQUAL(place(TWO_NODES, NULL, "3,1,7-8,64,7", 1, false, false), ST_OK);
-	same_seat(0, 1, "1,3,7-8,64", 5, 5, false);
+	same_placement(0, 1, "1,3,7-8,64", 5, 5, false);
 	/* CPUs that this host does not have: one is left, or none. */
 	CU_ASSERT_EQUAL(place(TWO_NODES, NULL, "127-65535", 1, false, false), ST_OK);
-	same_seat(0, 1, "127", 1, 1, false);
+	same_placement(0, 1, "127", 1, 1, false);
 	CU_ASSERT_EQUAL(place(TWO_NODES, NULL, "128", 1, false, false), ST_RUN);
 	CU_ASSERT_STRING_EQUAL(e.text, "hwloc finds none of the CPUs that this process may use");
 }
@@ -140,21 +150,21 @@ static void scattered(unsigned cpus, char *list)
 		list += sprintf(list, "%s%u", cpu ? "," : "", cpu);
 }
 
-/* A seat's list is complete or refused: a shortened one would bind to fewer cores in silence. */
+/* A placement's list is complete or refused: a shortened one would bind to fewer cores in silence. */
 static void test_long_lists(void)
 {
-	static char list[4 * SEAT_CORES], text[SEAT_TEXT];
+	static char list[4 * PLACEMENT_CORES], text[PLACEMENT_TEXT];
 	scattered(1024, list);
 	CU_ASSERT_EQUAL(place("core:2048 pu:1", NULL, list, 1, false, false), ST_OK);
-	same_seat(0, 1, list, 512, 512, false);
-	seat_text(&seats[0], NULL, "vm", 0, text);
+	same_placement(0, 1, list, 512, 512, false);
+	placement_text(&placements[0], NULL, "vm", 0, text);
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "cores 0,2,4,6,"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, ",106,..., no GPU"));
 	scattered(2048, list);
 	CU_ASSERT_EQUAL(place("core:2048 pu:1", NULL, list, 1, false, false), ST_RUN);
 	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "the CPUs of local rank 0 are too scattered"));
 	CU_ASSERT_EQUAL(place("core:2048 pu:1", NULL, list, 4, false, false), ST_OK);
-	CU_ASSERT_EQUAL(strncmp(seats[3].cores, "1536,1538,", 10), 0);
+	CU_ASSERT_EQUAL(strncmp(placements[3].cores, "1536,1538,", 10), 0);
 }
 
 /* ---- with GPUs ---- */
@@ -166,42 +176,43 @@ static void test_gpus(void)
 	static const char *const cores[] = {"0-15", "16-31", "32-47", "48-63", "64-79", "80-95", "96-111", "112-127"};
 	static const char *const nics[] = {"NIC0", "NIC1", "NIC2", "NIC3", "NIC4", "NIC5", "NIC6", "NIC7"};
 	for (int32_t r = 0; r < 8; r++) {
-		same_seat(r, 8, cores[r], 16, 128, false);
-		CU_ASSERT_EQUAL(seats[r].gpu, r);
-		CU_ASSERT_STRING_EQUAL(seats[r].nic, nics[r]);
+		same_placement(r, 8, cores[r], 16, 128, false);
+		CU_ASSERT_EQUAL(placements[r].gpu, r);
+		CU_ASSERT_STRING_EQUAL(placements[r].nic, nics[r]);
 	}
 	/* Four ranks have the first four GPUs, all on node 0: node 1's cores are left to nobody. */
 	CU_ASSERT_EQUAL(place(TWO_NODES, g, "", 4, true, false), ST_OK);
-	same_seat(0, 4, "0-15", 16, 128, false);
-	same_seat(3, 4, "48-63", 16, 128, false);
+	same_placement(0, 4, "0-15", 16, 128, false);
+	same_placement(3, 4, "48-63", 16, 128, false);
 	CU_ASSERT_EQUAL(place(TWO_NODES, g, "", 5, true, false), ST_OK);
-	same_seat(3, 5, "48-63", 16, 128, false);
-	same_seat(4, 5, "64-127", 64, 128, false);
+	same_placement(3, 5, "48-63", 16, 128, false);
+	same_placement(4, 5, "64-127", 64, 128, false);
 	/* GPUs are there, but the run does not want them. */
 	CU_ASSERT_EQUAL(place(TWO_NODES, g, "", 4, false, false), ST_OK);
-	same_seat(1, 4, "32-63", 32, 128, false);
-	CU_ASSERT_EQUAL(seats[1].gpu, -1);
-	CU_ASSERT_STRING_EQUAL(seats[1].nic, "");
+	same_placement(1, 4, "32-63", 32, 128, false);
+	CU_ASSERT_EQUAL(placements[1].gpu, -1);
+	CU_ASSERT_STRING_EQUAL(placements[1].nic, "");
 	graph_destroy(g);
 }
 
-/* CUDA's numbers need not be the graph's: each rank gets what belongs to its own GPU, two ranks of one GPU share that out. */
+/* CUDA's numbers need not be the graph's: each rank gets what belongs to its own GPU, two ranks of one GPU share that
+ * out. */
 static void test_given_gpus(void)
 {
 	static const int32_t crossed[] = {7, 0, 4}, twice[] = {5, 5};
 	struct graph *g = eight_gpus();
 	setenv("HWLOC_SYNTHETIC", TWO_NODES, 1);
-	CU_ASSERT_EQUAL(placement_seats_at(g, "", 3, crossed, seats, &e), ST_OK);
-	same_seat(0, 3, "64-95", 32, 128, false);
-	same_seat(1, 3, "0-63", 64, 128, false);
-	same_seat(2, 3, "96-127", 32, 128, false);
-	CU_ASSERT_EQUAL(seats[0].gpu, 7);
-	CU_ASSERT_STRING_EQUAL(seats[0].nic, "NIC7");
-	CU_ASSERT_STRING_EQUAL(seats[1].nic, "NIC0");
-	CU_ASSERT_EQUAL(placement_seats_at(g, "60-70", 2, twice, seats, &e), ST_OK);
-	same_seat(0, 2, "64-66", 3, 11, false);
-	same_seat(1, 2, "67-69", 3, 11, false);
-	CU_ASSERT_EQUAL(placement_seats_at(g, "a", 2, twice, seats, &e), ST_INPUT);
+	CU_ASSERT_EQUAL(placement_choose_at(g, "", 3, crossed, placements, &e), ST_OK);
+	same_placement(0, 3, "64-95", 32, 128, false);
+	same_placement(1, 3, "0-63", 64, 128, false);
+	same_placement(2, 3, "96-127", 32, 128, false);
+	CU_ASSERT_EQUAL(placements[0].gpu, 7);
+	CU_ASSERT_STRING_EQUAL(placements[0].nic, "NIC7");
+	CU_ASSERT_STRING_EQUAL(placements[1].nic, "NIC0");
+	CU_ASSERT_EQUAL(placement_choose_at(g, "60-70", 2, twice, placements, &e), ST_OK);
+	same_placement(0, 2, "64-66", 3, 11, false);
+	same_placement(1, 2, "67-69", 3, 11, false);
+	CU_ASSERT_EQUAL(placement_choose_at(g, "a", 2, twice, placements, &e), ST_INPUT);
 	unsetenv("HWLOC_SYNTHETIC");
 	graph_destroy(g);
 }
@@ -212,22 +223,22 @@ static void test_lists_of_the_graph(void)
 	struct graph *g = eight_gpus();
 	set_cores(g, 0, "0-31"); /* node 0 */
 	CU_ASSERT_EQUAL(place(TWO_NODES, g, "", 8, true, false), ST_OK);
-	same_seat(0, 8, "0-7", 8, 128, false);
-	same_seat(3, 8, "24-31", 8, 128, false);
-	same_seat(4, 8, "64-79", 16, 128, false);
+	same_placement(0, 8, "0-7", 8, 128, false);
+	same_placement(3, 8, "24-31", 8, 128, false);
+	same_placement(4, 8, "64-79", 16, 128, false);
 	for (int32_t r = 0; r < 4; r++)
 		set_cores(g, g->gpu.at[r], r < 2 ? "40-43" : "44-51");
 	CU_ASSERT_EQUAL(place(TWO_NODES, g, "", 4, true, false), ST_OK);
-	same_seat(0, 4, "40-41", 2, 128, false);
-	same_seat(1, 4, "42-43", 2, 128, false);
-	same_seat(2, 4, "44-47", 4, 128, false);
-	same_seat(3, 4, "48-51", 4, 128, false);
+	same_placement(0, 4, "40-41", 2, 128, false);
+	same_placement(1, 4, "42-43", 2, 128, false);
+	same_placement(2, 4, "44-47", 4, 128, false);
+	same_placement(3, 4, "48-51", 4, 128, false);
 	/* Lists that overlap are divided as one, so that no core goes to two ranks. */
 	set_cores(g, g->gpu.at[1], "42-47");
 	CU_ASSERT_EQUAL(place(TWO_NODES, g, "", 4, true, false), ST_OK);
-	same_seat(0, 4, "40-42", 3, 128, false);
-	same_seat(1, 4, "43-45", 3, 128, false);
-	same_seat(3, 4, "49-51", 3, 128, false);
+	same_placement(0, 4, "40-42", 3, 128, false);
+	same_placement(1, 4, "43-45", 3, 128, false);
+	same_placement(3, 4, "49-51", 3, 128, false);
 	set_cores(g, g->gpu.at[2], "44-");
 	CU_ASSERT_EQUAL(place(TWO_NODES, g, "", 4, true, false), ST_INPUT);
 	CU_ASSERT_EQUAL(strncmp(e.text, "GPU2: '44-' is no list of CPUs", 30), 0);
@@ -239,24 +250,24 @@ static void test_odd_nodes(void)
 	struct graph *g = eight_gpus();
 	/* Odd lists. Node 0 keeps five cores for four ranks, node 1 two. */
 	CU_ASSERT_EQUAL(place(TWO_NODES, g, "1,3,5,60-61,100,127", 8, true, false), ST_OK);
-	same_seat(0, 8, "1", 1, 7, false);
-	same_seat(3, 8, "60", 1, 7, false);
-	same_seat(4, 8, "100", 1, 7, true);
-	same_seat(5, 8, "100", 1, 7, true);
-	same_seat(6, 8, "127", 1, 7, true);
+	same_placement(0, 8, "1", 1, 7, false);
+	same_placement(3, 8, "60", 1, 7, false);
+	same_placement(4, 8, "100", 1, 7, true);
+	same_placement(5, 8, "100", 1, 7, true);
+	same_placement(6, 8, "127", 1, 7, true);
 	/* Node 1 has none allowed: its ranks get of what there is, and with that the eight share it evenly. */
 	CU_ASSERT_EQUAL(place(TWO_NODES, g, "0-15", 8, true, false), ST_OK);
 	for (int64_t r = 0; r < 8; r++) {
 		char cores[16];
 		snprintf(cores, sizeof cores, "%lld-%lld", (long long)(2 * r), (long long)(2 * r + 1));
-		same_seat(r, 8, cores, 2, 16, false);
+		same_placement(r, 8, cores, 2, 16, false);
 	}
 	/* A GPU whose node is not known, or that hwloc does not have. */
 	static const int32_t nodes[] = {-1, 7};
 	for (size_t i = 0; i < 2; i++) {
 		g->vertex.at[g->gpu.at[0]].numa = nodes[i];
 		CU_ASSERT_EQUAL(place(TWO_NODES, g, "", 1, true, false), ST_OK);
-		same_seat(0, 1, "0-127", 128, 128, false);
+		same_placement(0, 1, "0-127", 128, 128, false);
 	}
 	graph_destroy(g);
 }
@@ -265,16 +276,17 @@ static void test_too_few_gpus(void)
 {
 	struct graph *g = eight_gpus(), *none = graph_create(SAID_BY_HWLOC);
 	CU_ASSERT_EQUAL(place(TWO_NODES, g, "", 9, true, false), ST_RUN);
-	CU_ASSERT_STRING_EQUAL(e.text, "this host has 8 GPUs for 9 ranks; run.share_gpu=true lets ranks share them, for correctness only");
+	CU_ASSERT_STRING_EQUAL(e.text,
+		"this host has 8 GPUs for 9 ranks; run.share_gpu=true lets ranks share them, for correctness only");
 	CU_ASSERT_EQUAL(place(TWO_NODES, g, "", 10, true, true), ST_OK);
-	CU_ASSERT_EQUAL(seats[7].gpu, 7);
-	CU_ASSERT_EQUAL(seats[8].gpu, 0);
-	CU_ASSERT_EQUAL(seats[9].gpu, 1);
-	CU_ASSERT_STRING_EQUAL(seats[9].nic, "NIC1");
+	CU_ASSERT_EQUAL(placements[7].gpu, 7);
+	CU_ASSERT_EQUAL(placements[8].gpu, 0);
+	CU_ASSERT_EQUAL(placements[9].gpu, 1);
+	CU_ASSERT_STRING_EQUAL(placements[9].nic, "NIC1");
 	/* Six ranks on node 0, four on node 1 */
-	same_seat(0, 10, "0-9", 10, 128, false);
-	same_seat(8, 10, "40-49", 10, 128, false);
-	same_seat(4, 10, "64-79", 16, 128, false);
+	same_placement(0, 10, "0-9", 10, 128, false);
+	same_placement(8, 10, "40-49", 10, 128, false);
+	same_placement(4, 10, "64-79", 16, 128, false);
 	for (int i = 0; i < 2; i++) {
 		CU_ASSERT_EQUAL(place(TWO_NODES, i ? none : NULL, "", 1, true, true), ST_RUN);
 		CU_ASSERT_STRING_EQUAL(e.text, "this host has no GPU");
@@ -288,40 +300,44 @@ static void test_nics(void)
 {
 	struct graph *g = eight_gpus();
 	for (size_t i = g->link.n; i-- > 0;)
-		if (g->link.at[i].kind == LINK_NETWORK && (g->link.at[i].a == g->nic.at[0] || g->link.at[i].a == g->nic.at[4] || g->link.at[i].a == g->nic.at[5]))
+		if (g->link.at[i].kind == LINK_NETWORK &&
+			(g->link.at[i].a == g->nic.at[0] || g->link.at[i].a == g->nic.at[4] ||
+				g->link.at[i].a == g->nic.at[5]))
 			g->link.at[i] = g->link.at[--g->link.n];
 	CU_ASSERT_EQUAL(place(TWO_NODES, g, "", 6, true, false), ST_OK);
-	CU_ASSERT_STRING_EQUAL(seats[0].nic, "NIC1");
-	CU_ASSERT_STRING_EQUAL(seats[1].nic, "NIC1");
-	CU_ASSERT_STRING_EQUAL(seats[2].nic, "NIC2");
-	CU_ASSERT_STRING_EQUAL(seats[3].nic, "NIC3"); /* the second of two: GPU 3 is odd */
-	CU_ASSERT_STRING_EQUAL(seats[4].nic, "NIC6"); /* none behind its own switch: those of the next one on its socket */
-	CU_ASSERT_STRING_EQUAL(seats[5].nic, "NIC7");
+	CU_ASSERT_STRING_EQUAL(placements[0].nic, "NIC1");
+	CU_ASSERT_STRING_EQUAL(placements[1].nic, "NIC1");
+	CU_ASSERT_STRING_EQUAL(placements[2].nic, "NIC2");
+	CU_ASSERT_STRING_EQUAL(placements[3].nic, "NIC3"); /* the second of two: GPU 3 is odd */
+	CU_ASSERT_STRING_EQUAL(placements[4].nic,
+		"NIC6"); /* none behind its own switch: those of the next one on its socket */
+	CU_ASSERT_STRING_EQUAL(placements[5].nic, "NIC7");
 	for (size_t i = g->link.n; i-- > 0;)
 		if (g->link.at[i].kind == LINK_NETWORK)
 			g->link.at[i] = g->link.at[--g->link.n];
 	CU_ASSERT_EQUAL(place(TWO_NODES, g, "", 1, true, false), ST_OK);
-	CU_ASSERT_STRING_EQUAL(seats[0].nic, "");
+	CU_ASSERT_STRING_EQUAL(placements[0].nic, "");
 	graph_destroy(g);
 }
 
 static void test_text(void)
 {
 	struct graph *g = eight_gpus();
-	char text[SEAT_TEXT];
-	seat_text(&(struct seat){.gpu = -1, .cores = "3"}, NULL, "vm", 3, text);
+	char text[PLACEMENT_TEXT];
+	placement_text(&(struct placement){.gpu = -1, .cores = "3"}, NULL, "vm", 3, text);
 	CU_ASSERT_STRING_EQUAL(text, "rank 3: host vm, cores 3, no GPU");
-	seat_text(&(struct seat){.gpu = -1, .cores = "3", .shared = true}, g, "vm", 12, text);
+	placement_text(&(struct placement){.gpu = -1, .cores = "3", .shared = true}, g, "vm", 12, text);
 	CU_ASSERT_STRING_EQUAL(text, "rank 12: host vm, cores 3 (shared), no GPU");
-	struct seat s = {.gpu = 3, .cores = "24-31", .nic = "NIC3"};
-	seat_text(&s, g, "h1", 3, text);
-	CU_ASSERT_STRING_EQUAL(text, "rank 3: host h1, GPU3 (NVIDIA H100 80GB HBM3, 0000:15:00.0), cores 24-31, NIC3 (mlx5_3)");
+	struct placement s = {.gpu = 3, .cores = "24-31", .nic = "NIC3"};
+	placement_text(&s, g, "h1", 3, text);
+	CU_ASSERT_STRING_EQUAL(text,
+		"rank 3: host h1, GPU3 (NVIDIA H100 80GB HBM3, 0000:15:00.0), cores 24-31, NIC3 (mlx5_3)");
 	g->vertex.at[g->gpu.at[3]].pci[0] = g->vertex.at[g->nic.at[3]].name[0] = '\0';
-	seat_text(&s, g, "h1", 3, text);
+	placement_text(&s, g, "h1", 3, text);
 	CU_ASSERT_STRING_EQUAL(text, "rank 3: host h1, GPU3 (NVIDIA H100 80GB HBM3), cores 24-31, NIC3");
 	s.nic[0] = '\0';
 	g->vertex.at[g->gpu.at[3]].name[0] = '\0';
-	seat_text(&s, g, "h1", 3, text);
+	placement_text(&s, g, "h1", 3, text);
 	CU_ASSERT_STRING_EQUAL(text, "rank 3: host h1, GPU3 (GPU), cores 24-31, no NIC");
 	graph_destroy(g);
 }
@@ -330,9 +346,9 @@ static void test_text(void)
 
 static void same_limit(int64_t ranks, int64_t quota, int64_t n_cores, int64_t host_cores, bool shared)
 {
-	struct seat s[4];
+	struct placement s[4];
 	for (int64_t r = 0; r < ranks; r++)
-		s[r] = (struct seat){.gpu = -1, .cores = "0-3", .n_cores = 4, .host_cores = 16};
+		s[r] = (struct placement){.gpu = -1, .cores = "0-3", .n_cores = 4, .host_cores = 16};
 	placement_limit(s, ranks, quota);
 	for (int64_t r = 0; r < ranks; r++) {
 		CU_ASSERT_STRING_EQUAL(s[r].cores, "0-3");
@@ -355,6 +371,8 @@ static void test_quota(void)
 	CU_ASSERT_TRUE(host_quota(1 << 20) >= 1);
 }
 
-UNIT_MAIN("placement", {"even shares of all cores", test_cores}, {"hardware threads", test_threads}, {"lists of CPUs", test_lists}, {"long lists", test_long_lists}, {"GPUs on two nodes", test_gpus}, {"GPUs that were chosen before", test_given_gpus},
-          {"the graph's lists of CPUs", test_lists_of_the_graph}, {"odd nodes", test_odd_nodes}, {"too few GPUs", test_too_few_gpus}, {"the nearest NIC", test_nics}, {"a seat in words", test_text},
-          {"less CPU time than cores", test_quota})
+UNIT_MAIN("placement", {"even shares of all cores", test_cores}, {"hardware threads", test_threads},
+	{"lists of CPUs", test_lists}, {"long lists", test_long_lists}, {"GPUs on two nodes", test_gpus},
+	{"GPUs that were chosen before", test_given_gpus}, {"the graph's lists of CPUs", test_lists_of_the_graph},
+	{"odd nodes", test_odd_nodes}, {"too few GPUs", test_too_few_gpus}, {"the nearest NIC", test_nics},
+	{"a placement in words", test_text}, {"less CPU time than cores", test_quota})

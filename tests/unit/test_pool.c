@@ -103,4 +103,5 @@ static void test_no_pool(void)
 	pool_destroy(NULL);
 }
 
-UNIT_MAIN("pool", {"back to back", test_back_to_back}, {"with pauses", test_with_pauses}, {"threads take part", test_threads_take_part}, {"no pool", test_no_pool})
+UNIT_MAIN("pool", {"back to back", test_back_to_back}, {"with pauses", test_with_pauses},
+	{"threads take part", test_threads_take_part}, {"no pool", test_no_pool})

@@ -1,20 +1,34 @@
 /* Predictions of real programs: closed forms, what the result says, and roles that wait for each other. */
+#include "tests/unit/constants.h"
 #include "tests/unit/harness.h"
+#include "tests/unit/rates.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/cost.h"
-#include "sim/predict.h"
+#include "sim/price/cost.h"
+#include "sim/engine/predict.h"
 
 static const char base[] = "model: {preset: gpt2-124m, layers: 3}\ntrain: {global_batch: 8, micro_batch: 2}\n";
 
 static struct machine gpu(void)
 {
-	struct machine m = {.name = "node", .nodes = 1, .devices_per_node = 8, .intra = {4e-6, 100e9}, .inter = {10e-6, 25e9}};
-	m.device = (struct device_spec){.name = "device", .vector_flop_per_s = 50e12, .mem_Bps = 2e12, .mem_B = 80000000000, .mem_share = 0.9, .gemm_share = 0.8, .launch_s = 1e-6, .pcie_Bps = 50e9};
+	struct machine m = {.parameters = read_constants(),
+		.name = "node",
+		.nodes = 1,
+		.devices_per_node = 8,
+		.intra = {4e-6, 100e9},
+		.inter = {10e-6, 25e9}};
+	m.device = (struct device_spec){.name = "device",
+		.vector_flop_per_s = 50e12,
+		.mem_Bps = 2e12,
+		.mem_B = 80000000000,
+		.mem_share = 0.9,
+		.gemm_share = 0.8,
+		.launch_s = 1e-6,
+		.pcie_Bps = 50e9};
 	m.device.matrix_flop_per_s[DT_BF16] = 600e12;
 	m.device.matrix_flop_per_s[DT_FP32] = 50e12;
 	return m;
@@ -22,8 +36,20 @@ static struct machine gpu(void)
 
 static struct machine host(const struct profile *p)
 {
-	struct machine m = {.name = "host", .nodes = 1, .devices_per_node = 8, .intra = {2e-6, 4e9}, .profile = p};
-	m.device = (struct device_spec){.name = "cores", .is_host = true, .vector_flop_per_s = 100e9, .mem_Bps = 10e9, .mem_B = 16000000000, .mem_share = 1, .gemm_share = 1, .launch_s = 2e-6};
+	struct machine m = {.parameters = read_constants(),
+		.name = "host",
+		.nodes = 1,
+		.devices_per_node = 8,
+		.intra = {2e-6, 4e9},
+		.profile = p};
+	m.device = (struct device_spec){.name = "cores",
+		.is_host = true,
+		.vector_flop_per_s = 100e9,
+		.mem_Bps = 10e9,
+		.mem_B = 16000000000,
+		.mem_share = 1,
+		.gemm_share = 1,
+		.launch_s = 2e-6};
 	m.device.matrix_flop_per_s[DT_FP32] = 100e9;
 	return m;
 }
@@ -41,7 +67,8 @@ static struct program *build(const char *more, int64_t ranks)
 	for (char *at = strtok(copy, " "); at && n < 8; at = strtok(NULL, " "))
 		sets[n++] = at;
 	snprintf(text, sizeof text, "%s", base);
-	if (config_parse(text, strlen(text), "predict.yaml", sets, n, &c, &e) || config_resolve(&c, ranks, &e) || program_build(&c, &p, &e)) {
+	if (config_parse(text, strlen(text), "predict.yaml", sets, n, &c, &e) || config_resolve(&c, ranks, &e) ||
+		program_build(&c, &p, &e)) {
 		fprintf(stderr, "%s: %s\n", more, e.text);
 		CU_FAIL_FATAL("the config");
 	}
@@ -77,7 +104,7 @@ static void test_one_rank(void)
 	double compute_s = 0, copies_s = 0;
 	for (size_t i = 0; i < p->roles[0].ops.n; i++) {
 		struct op_cost c;
-		CU_ASSERT_EQUAL_FATAL(cost_op(p, &p->roles[0].ops.at[i], &m, &c, NULL), ST_OK);
+		CU_ASSERT_EQUAL_FATAL(cost_op(p, &p->roles[0].ops.at[i], RATES(&m), &c, NULL), ST_OK);
 		*(p->roles[0].ops.at[i].lane == LANE_COPY ? &copies_s : &compute_s) += c.alone_s;
 	}
 	struct result r = predicted(p, &m);
@@ -89,7 +116,8 @@ static void test_one_rank(void)
 	program_destroy(p);
 }
 
-/* Without overlap, DDP's step is compute and then the buckets one after the other; with overlap it is shorter by what is hidden. */
+/* Without overlap, DDP's step is compute and then the buckets one after the other; with overlap it is shorter by what
+ * is hidden. */
 static void test_ddp_exposes_without_overlap(void)
 {
 	struct machine m = gpu();
@@ -97,7 +125,8 @@ static void test_ddp_exposes_without_overlap(void)
 	struct result serial = predicted(p, &m), overlapped = predicted(q, &m);
 	CU_ASSERT_DOUBLE_EQUAL(serial.time.exposed_comm_s / serial.time.comm_s, 1, 1e-9);
 	CU_ASSERT_DOUBLE_EQUAL(serial.time.overlap, 0, 1e-9);
-	CU_ASSERT(overlapped.time.overlap > 0.1); /* the last bucket, with the embedding, has nothing left to hide under */
+	CU_ASSERT(overlapped.time.overlap >
+		  0.1); /* the last bucket, with the embedding, has nothing left to hide under */
 	CU_ASSERT(overlapped.time.step_s < serial.time.step_s);
 	CU_ASSERT_EQUAL(serial.time.class_n[CLASS_ALL_REDUCE], overlapped.time.class_n[CLASS_ALL_REDUCE]);
 	program_destroy(p);
@@ -123,7 +152,8 @@ static void test_rates(void)
 	CU_ASSERT_DOUBLE_EQUAL(r.tokens_per_s / tokens_per_s, 1, 1e-12);
 	program_destroy(p);
 
-	/* Recomputing the blocks does their forward again, but for the last GEMM, whose output backward does not need. Causal attention does 2 s d FLOP a token forward, 5 s d backward. */
+	/* Recomputing the blocks does their forward again, but for the last GEMM, whose output backward does not need.
+	 * Causal attention does 2 s d FLOP a token forward, 5 s d backward. */
 	p = build("train.recompute=full model.vocab=512", 4);
 	r = predicted(p, &m);
 	double again = layers * (16 * d * d + 2 * seq * d), once = layers * (72 * d * d + 7 * seq * d) + 6 * 512 * d;
@@ -221,7 +251,8 @@ static void test_single_core(void)
 	program_destroy(p);
 }
 
-/* With every GEMM's uncertainty known and nothing else in the step, the interval is 1.645 of it and of the 6 % inside a step, as independent errors, on either side. */
+/* With every GEMM's uncertainty known and nothing else in the step, the interval is 1.645 of it and of the 6 % inside a
+ * step, as independent errors, on either side. */
 static void test_interval(void)
 {
 	struct program *p = build("train.dtype=fp32", 1);
@@ -279,7 +310,8 @@ static void test_bound_names(void)
 
 /* ---- roles that meet ---- */
 
-/* Rank 3 as a role of its own whose first GEMM has 50 times the work: the others wait for it in every group that it is in. */
+/* Rank 3 as a role of its own whose first GEMM has 50 times the work: the others wait for it in every group that it is
+ * in. */
 static void test_slow_role(void)
 {
 	struct program *p = build("", 4);
@@ -290,7 +322,7 @@ static void test_slow_role(void)
 	memcpy(ops, p->roles[0].ops.at, n * sizeof *ops);
 	while (ops[slow].kind != OP_GEMM)
 		slow++;
-	ops[slow].d[2] *= 50;
+	ops[slow].gemm.k *= 50;
 	roles[0].ranks = 3;
 	roles[1].ranks = 1;
 	roles[1].representative = 3;
@@ -317,7 +349,8 @@ static void test_slow_role(void)
 		CU_ASSERT_EQUAL(fast->end_ps, late->end_ps);
 	}
 	CU_ASSERT(met > 1);
-	int64_t extra_ps = (t.spans.at[n + slow].end_ps - t.spans.at[n + slow].start_ps) - (t.spans.at[slow].end_ps - t.spans.at[slow].start_ps);
+	int64_t extra_ps = (t.spans.at[n + slow].end_ps - t.spans.at[n + slow].start_ps) -
+	                   (t.spans.at[slow].end_ps - t.spans.at[slow].start_ps);
 	CU_ASSERT(waited_ps > extra_ps / 2); /* what the slow rank takes longer, less what hides it */
 	struct breakdown b;
 	CU_ASSERT_EQUAL(timeline_breakdown(&t, 0, &b, NULL), ST_OK);
@@ -333,7 +366,11 @@ static void test_slow_role(void)
 	timeline_free(&t);
 
 	/* A role that has one collective more than those it meets. */
-	ops[slow] = (struct op){.kind = OP_COLLECTIVE, .lane = LANE_COMM, .group = DIM_DP, .dtype = DT_FP32, .d = {1000}};
+	ops[slow] = (struct op){.kind = OP_COLLECTIVE,
+		.lane = LANE_COMM,
+		.group = DIM_DP,
+		.dtype = DT_FP32,
+		.collective = {1000}};
 	two.roles = roles;
 	CU_ASSERT_EQUAL(predict(&two, &m, &r, &t, &e), ST_RUN);
 	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "role 1 has more collectives along dp than role 0"));
@@ -370,7 +407,9 @@ static struct result fed(const struct machine *m, const char *more)
 	CU_ASSERT_EQUAL_FATAL(program_check(p, &e), ST_OK);
 	CU_ASSERT_EQUAL_FATAL(predict(p, m, &r, &t, &e), ST_OK);
 	const struct breakdown *b = &r.time;
-	CU_ASSERT_DOUBLE_EQUAL(b->compute_s + b->exposed_comm_s + b->copy_s + b->host_s + b->bubble_s + b->optimizer_s + b->idle_s, b->step_s, 1e-9);
+	CU_ASSERT_DOUBLE_EQUAL(b->compute_s + b->exposed_comm_s + b->copy_s + b->host_s + b->bubble_s + b->optimizer_s +
+				       b->idle_s,
+		b->step_s, 1e-9);
 	timeline_free(&t);
 	program_destroy(p);
 	return r;
@@ -380,9 +419,12 @@ static void test_loader(void)
 {
 	struct machine m = gpu();
 	const double alone_s = fed(&m, "").time.step_s;
-	struct result slow = fed(&m, "data.load_time=1 data.workers=4"), slower = fed(&m, "data.load_time=1 data.workers=1 data.prefetch=1"), quick = fed(&m, "data.load_time=1us data.workers=4");
-	struct result serial = fed(&m, "data.load_time=1 data.workers=4 data.prefetch=0"), own = fed(&m, "data.load_time=1 data.workers=0");
-	/* What is loaded follows a copy; the device's own work hides. */
+	struct result slow = fed(&m, "data.load_time=1 data.workers=4"),
+		      slower = fed(&m, "data.load_time=1 data.workers=1 data.prefetch=1"),
+		      quick = fed(&m, "data.load_time=1us data.workers=4");
+	struct result serial = fed(&m, "data.load_time=1 data.workers=4 data.prefetch=0"),
+		      own = fed(&m, "data.load_time=1 data.workers=0");
+	/* Loads and copies take turns; the work of the device hides behind them. */
 	CU_ASSERT_DOUBLE_EQUAL(slow.time.step_s, 4 * 1.0 / 4, 1e-3);
 	CU_ASSERT_DOUBLE_EQUAL(slow.time.host_s, slow.time.step_s - alone_s, 2e-3);
 	CU_ASSERT_PTR_NOT_NULL(strstr(slow.bottleneck, "loading data"));
@@ -397,12 +439,14 @@ static void test_loader(void)
 static void test_sync(void)
 {
 	struct machine m = gpu();
-	const double never_s = fed(&m, "").time.step_s, each_s = fed(&m, "train.sync_every=1").time.step_s, fourth_s = fed(&m, "train.sync_every=4").time.step_s;
+	const double never_s = fed(&m, "").time.step_s, each_s = fed(&m, "train.sync_every=1").time.step_s,
+		     fourth_s = fed(&m, "train.sync_every=4").time.step_s;
 	CU_ASSERT(each_s >= never_s + 2 * m.device.launch_s); /* its own launch, and that of the first op */
 	CU_ASSERT_DOUBLE_EQUAL(fourth_s - never_s, (each_s - never_s) / 4, 1e-9);
 	struct profile quiet = {.key.cores_per_rank = 4};
 	struct machine cores = host(&quiet);
-	CU_ASSERT_EQUAL(fed(&cores, "train.dtype=fp32 train.sync_every=1").time.step_s, fed(&cores, "train.dtype=fp32").time.step_s); /* a host launches nothing */
+	CU_ASSERT_EQUAL(fed(&cores, "train.dtype=fp32 train.sync_every=1").time.step_s,
+		fed(&cores, "train.dtype=fp32").time.step_s); /* a host launches nothing */
 }
 
 static void test_launches(void)
@@ -412,24 +456,31 @@ static void test_launches(void)
 	struct program *p = build("", 1);
 	const double ops = (double)p->roles[0].ops.n;
 	program_destroy(p);
-	struct result eager = fed(&slow, ""), graph = fed(&slow, "train.cuda_graph=true"), device = fed(&m, "train.cuda_graph=true");
+	struct result eager = fed(&slow, ""), graph = fed(&slow, "train.cuda_graph=true"),
+		      device = fed(&m, "train.cuda_graph=true");
 	CU_ASSERT_DOUBLE_EQUAL(eager.time.step_s / (ops * slow.device.launch_s), 1, 1e-3);
 	CU_ASSERT_PTR_NOT_NULL(strstr(eager.bottleneck, "kernel launches"));
 	CU_ASSERT_DOUBLE_EQUAL(graph.time.step_s, device.time.step_s, 1e-9);
-	CU_ASSERT_DOUBLE_EQUAL(fed(&slow, "train.cuda_graph=true train.sync_every=1").time.step_s, graph.time.step_s + 2 * slow.device.launch_s, 1e-9); /* the graph's, and the synchronisation's own */
+	CU_ASSERT_DOUBLE_EQUAL(fed(&slow, "train.cuda_graph=true train.sync_every=1").time.step_s,
+		graph.time.step_s + 2 * slow.device.launch_s, 1e-9); /* the graph's, and the synchronisation's own */
 }
 
 static void test_pageable(void)
 {
 	struct machine m = gpu();
 	struct result pinned = fed(&m, "data.bytes=1GB"), pageable = fed(&m, "data.bytes=1GB data.pin_memory=false");
-	CU_ASSERT_DOUBLE_EQUAL(pinned.time.class_s[CLASS_COPY] / (4 * 1e9 / m.device.pcie_Bps), 1, 0.1); /* they share the memory with compute */
+	CU_ASSERT_DOUBLE_EQUAL(pinned.time.class_s[CLASS_COPY] / (4 * 1e9 / m.device.pcie_Bps), 1,
+		0.1); /* they share the memory with compute */
 	CU_ASSERT_DOUBLE_EQUAL(pageable.time.class_s[CLASS_COPY] / (2 * 4 * 1e9 / m.device.pcie_Bps), 1, 0.1);
 	CU_ASSERT(pageable.time.step_s > pinned.time.step_s);
 }
 
-UNIT_MAIN("predict", {"one rank is the sum of its ops", test_one_rank}, {"DDP without overlap exposes all", test_ddp_exposes_without_overlap}, {"tokens, FLOP, MFU, HFU", test_rates},
-	{"bounds and bottleneck", test_bottleneck}, {"memory", test_memory}, {"warnings", test_warnings}, {"a single core has no overlap", test_single_core},
-	{"interval", test_interval}, {"a format that the device does not support", test_unsupported}, {"a warning once, and not too many", test_warn_once_and_bounded},
-	{"words of the bounds", test_bound_names}, {"a slow role is waited for", test_slow_role}, {"roles that do not meet", test_roles_that_do_not_meet},
-	{"a data loader", test_loader}, {"synchronisation", test_sync}, {"launches and graphs", test_launches}, {"copies from pageable memory", test_pageable})
+UNIT_MAIN("predict", {"one rank is the sum of its ops", test_one_rank},
+	{"DDP without overlap exposes all", test_ddp_exposes_without_overlap}, {"tokens, FLOP, MFU, HFU", test_rates},
+	{"bounds and bottleneck", test_bottleneck}, {"memory", test_memory}, {"warnings", test_warnings},
+	{"a single core has no overlap", test_single_core}, {"interval", test_interval},
+	{"a format that the device does not support", test_unsupported},
+	{"a warning once, and not too many", test_warn_once_and_bounded}, {"words of the bounds", test_bound_names},
+	{"a slow role is waited for", test_slow_role}, {"roles that do not meet", test_roles_that_do_not_meet},
+	{"a data loader", test_loader}, {"synchronisation", test_sync}, {"launches and graphs", test_launches},
+	{"copies from pageable memory", test_pageable})

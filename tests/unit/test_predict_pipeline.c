@@ -1,28 +1,46 @@
-/* Predictions of pipelines against closed forms: bubbles with uniform stages and free messages, what messages cost, and what the timeline says of each stage. */
+/* Predictions of pipelines against closed forms: bubbles with uniform stages and free messages, what messages cost, and
+ * what the timeline says of each stage. */
+#include "base/array.h"
+#include "tests/unit/constants.h"
 #include "tests/unit/harness.h"
+#include "tests/unit/rates.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/cost.h"
-#include "sim/predict.h"
+#include "sim/price/cost.h"
+#include "sim/engine/predict.h"
 
 #define NEAR(x, y, share) CU_ASSERT_DOUBLE_EQUAL((x) / (y), 1, share)
 
 /* Only matrix products take time: memory, vectors, launches and links are as good as free. */
 static struct machine ideal(void)
 {
-	struct machine m = {.name = "ideal", .nodes = 1, .devices_per_node = 64, .intra = {1e-15, 1e21}, .inter = {1e-15, 1e21}};
-	m.device = (struct device_spec){.name = "device", .vector_flop_per_s = 1e22, .mem_Bps = 1e22, .mem_B = 80000000000, .mem_share = 1, .gemm_share = 1, .pcie_Bps = 1e22};
+	struct machine m = {.parameters = read_constants(),
+		.name = "ideal",
+		.nodes = 1,
+		.devices_per_node = 64,
+		.intra = {1e-15, 1e21},
+		.inter = {1e-15, 1e21}};
+	m.device = (struct device_spec){.name = "device",
+		.vector_flop_per_s = 1e22,
+		.mem_Bps = 1e22,
+		.mem_B = 80000000000,
+		.mem_share = 1,
+		.gemm_share = 1,
+		.pcie_Bps = 1e22};
 	m.device.matrix_flop_per_s[DT_BF16] = 1e15;
 	return m;
 }
 
 /* Embedding, head and loss are nothing beside a block. */
-static const char base[] = "model: {layers: 24, hidden: 2048, heads: 16, vocab: 2, seq_len: 4096, position: none, tied_embeddings: false}\n"
-			   "train: {micro_batch: 1, dtype: bf16, param_dtype: bf16, grad_dtype: bf16, reduce_dtype: bf16, optimizer: none}\nparallel: {strategy: none}\n";
+static const char base[] =
+	"model: {layers: 24, hidden: 2048, heads: 16, vocab: 2, seq_len: 4096, position: none, tied_embeddings: "
+	"false}\n"
+	"train: {micro_batch: 1, dtype: bf16, param_dtype: bf16, grad_dtype: bf16, reduce_dtype: bf16, optimizer: "
+	"none}\nparallel: {strategy: none}\n";
 
 static struct program *build_text(const char *text, const char *more, int64_t ranks)
 {
@@ -35,7 +53,8 @@ static struct program *build_text(const char *text, const char *more, int64_t ra
 	snprintf(copy, sizeof copy, "%s", more);
 	for (char *at = strtok(copy, " "); at && n < 12; at = strtok(NULL, " "))
 		sets[n++] = at;
-	if (config_parse(text, strlen(text), "pipeline.yaml", sets, n, &c, &e) || config_resolve(&c, ranks, &e) || program_build(&c, &p, &e) || program_check(p, &e)) {
+	if (config_parse(text, strlen(text), "pipeline.yaml", sets, n, &c, &e) || config_resolve(&c, ranks, &e) ||
+		program_build(&c, &p, &e) || program_check(p, &e)) {
 		fprintf(stderr, "%s: %s\n", more, e.text);
 		CU_FAIL_FATAL("the config");
 	}
@@ -45,7 +64,9 @@ static struct program *build_text(const char *text, const char *more, int64_t ra
 static struct program *plan(const char *schedule, int64_t pp, int64_t v, int64_t m)
 {
 	char more[256];
-	snprintf(more, sizeof more, "parallel.schedule=%s parallel.pipeline=%lld parallel.virtual_stages=%lld train.global_batch=%lld", schedule, (long long)pp, (long long)v, (long long)m);
+	snprintf(more, sizeof more,
+		"parallel.schedule=%s parallel.pipeline=%lld parallel.virtual_stages=%lld train.global_batch=%lld",
+		schedule, (long long)pp, (long long)v, (long long)m);
 	return build_text(base, more, pp);
 }
 
@@ -83,13 +104,14 @@ static void test_bubbles(void)
 {
 	double step_s;
 	static const int64_t sizes[][2] = {{2, 2}, {2, 8}, {4, 4}, {4, 12}, {8, 8}, {8, 32}};
-	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+	for (size_t i = 0; i < COUNT(sizes); i++) {
 		int64_t p = sizes[i][0], m = sizes[i][1];
 		double expected = (double)(p - 1) / (double)m;
 		NEAR(bubble_of("gpipe", p, 1, m, &step_s), expected, 0.01);
 		NEAR(bubble_of("1f1b", p, 1, m, &step_s), expected, 0.01);
 		for (int64_t v = 2; v <= 3 && 24 % (p * v) == 0; v++)
-			NEAR(bubble_of("interleaved", p, v, m, &step_s), expected / (double)v, 0.02); /* a chunk is as little as one block: the head, a whole tile wide, shows */
+			NEAR(bubble_of("interleaved", p, v, m, &step_s), expected / (double)v,
+				0.02); /* a chunk is as little as one block: the head, a whole tile wide, shows */
 	}
 	struct machine free_links = ideal();
 	struct program *one = build_text(base, "train.global_batch=8", 1), *four = plan("1f1b", 4, 1, 8);
@@ -112,7 +134,9 @@ static void passes_of(const struct program *p, const struct timeline *t, uint32_
 		if (s->actor != actor || s->lane != LANE_COMPUTE)
 			continue;
 		bool weights = op->kind == OP_GEMM && op->flags & OP_TRANS_A;
-		pass_s[op->phase == PHASE_FORWARD ? 0 : weights ? 2 : 1] += (double)(s->end_ps - s->start_ps) * 1e-12 / (double)p->config.micro_batches;
+		pass_s[op->phase == PHASE_FORWARD ? 0
+			: weights                 ? 2
+				  : 1] += (double)(s->end_ps - s->start_ps) * 1e-12 / (double)p->config.micro_batches;
 	}
 }
 
@@ -120,7 +144,7 @@ static void passes_of(const struct program *p, const struct timeline *t, uint32_
 static void test_zero_bubble(void)
 {
 	static const int64_t sizes[][2] = {{2, 4}, {4, 8}, {4, 16}, {8, 24}};
-	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+	for (size_t i = 0; i < COUNT(sizes); i++) {
 		int64_t stages = sizes[i][0], m = sizes[i][1];
 		double one_s, pass_s[3];
 		bubble_of("1f1b", stages, 1, m, &one_s);
@@ -129,7 +153,8 @@ static void test_zero_bubble(void)
 		struct timeline t;
 		struct result r = predicted(p, &free_links, &t);
 		passes_of(p, &t, 0, pass_s);
-		double ideal_s = (double)m * (pass_s[0] + pass_s[1] + pass_s[2]), bubble_s = (double)(stages - 1) * (pass_s[0] + pass_s[1] - pass_s[2]);
+		double ideal_s = (double)m * (pass_s[0] + pass_s[1] + pass_s[2]),
+		       bubble_s = (double)(stages - 1) * (pass_s[0] + pass_s[1] - pass_s[2]);
 		CU_ASSERT(r.time.step_s < one_s);
 		NEAR(r.time.step_s, ideal_s + bubble_s, 0.01);
 		timeline_free(&t);
@@ -137,11 +162,13 @@ static void test_zero_bubble(void)
 	}
 }
 
-/* A slow stage paces all: m times its passes, the first stage's forward before them and its backward after; what the last stage does fits beside. */
+/* A slow stage paces all: m times its passes, the first stage's forward before them and its backward after; what the
+ * last stage does fits beside. */
 static void test_uneven(void)
 {
 	struct machine free_links = ideal();
-	struct program *p = build_text(base, "parallel.pipeline=3 parallel.layers_per_stage=[4,16,4] train.global_batch=12", 3);
+	struct program *p = build_text(base,
+		"parallel.pipeline=3 parallel.layers_per_stage=[4,16,4] train.global_batch=12", 3);
 	struct timeline t;
 	struct result r = predicted(p, &free_links, &t);
 	double layer_s[3];
@@ -159,10 +186,25 @@ static void test_uneven(void)
 /* Latency and bytes over a pair's link, inside a host and between hosts; both ends move together. */
 static void test_message_cost(void)
 {
-	struct machine m = {.name = "nodes", .nodes = 8, .devices_per_node = 4, .intra = {2e-6, 100e9}, .inter = {9e-6, 25e9}};
-	m.device = (struct device_spec){.name = "device", .vector_flop_per_s = 50e12, .mem_Bps = 2e12, .mem_B = 80000000000, .mem_share = 0.9, .gemm_share = 0.8, .launch_s = 1e-6, .pcie_Bps = 50e9};
+	struct machine m = {.parameters = read_constants(),
+		.name = "nodes",
+		.nodes = 8,
+		.devices_per_node = 4,
+		.intra = {2e-6, 100e9},
+		.inter = {9e-6, 25e9}};
+	m.device = (struct device_spec){.name = "device",
+		.vector_flop_per_s = 50e12,
+		.mem_Bps = 2e12,
+		.mem_B = 80000000000,
+		.mem_share = 0.9,
+		.gemm_share = 0.8,
+		.launch_s = 1e-6,
+		.pcie_Bps = 50e9};
 	m.device.matrix_flop_per_s[DT_BF16] = 600e12;
-	struct program *p = build_text(base, "parallel.pipeline=4 parallel.tensor=2 parallel.sequence_parallel=true model.vocab=4 train.global_batch=8", 8);
+	struct program *p = build_text(base,
+		"parallel.pipeline=4 parallel.tensor=2 parallel.sequence_parallel=true model.vocab=4 "
+		"train.global_batch=8",
+		8);
 	double message_B = 2048.0 * 2048 * 2;
 	size_t messages = 0;
 	for (size_t r = 0; r < p->n_roles; r++)
@@ -171,18 +213,20 @@ static void test_message_cost(void)
 			struct op_cost c;
 			if (!op_is_message(op))
 				continue;
-			CU_ASSERT_EQUAL_FATAL(cost_op(p, op, &m, &c, NULL), ST_OK);
-			bool inside = (op->d[1] < 2) == (op->d[2] < 2); /* two stages of two ranks fill a host */
+			CU_ASSERT_EQUAL_FATAL(cost_op(p, op, RATES(&m), &c, NULL), ST_OK);
+			bool inside = (op->message.peer < 2) ==
+			              (op->message.own < 2); /* two stages of two ranks fill a host */
 			NEAR(c.alone_s, inside ? 2e-6 + message_B / 100e9 : 9e-6 + message_B / 25e9, 1e-9);
 			CU_ASSERT_EQUAL(c.use.demand[inside ? RES_LINK_INTRA : RES_LINK_INTER], 0.5);
 			messages++;
 		}
 	CU_ASSERT_EQUAL(messages, 2 * 2 * 3 * 8);
-	CU_ASSERT_EQUAL(pair_stride(&m, 2, 0, 1), 2);
-	CU_ASSERT_EQUAL(pair_stride(&m, 2, 2, 1), 4);
-	CU_ASSERT_EQUAL(pair_stride(&m, 2, 3, 0), 4);
-	CU_ASSERT_EQUAL(pair_stride(&m, 1, 0, 3), 1); /* three apart in one host of four: no groups of two are so */
-	CU_ASSERT_EQUAL(pair_stride(&m, 4, 1, 2), 4);
+	CU_ASSERT_EQUAL(pair_stride(RATES(&m), 2, 0, 1), 2);
+	CU_ASSERT_EQUAL(pair_stride(RATES(&m), 2, 2, 1), 4);
+	CU_ASSERT_EQUAL(pair_stride(RATES(&m), 2, 3, 0), 4);
+	CU_ASSERT_EQUAL(pair_stride(RATES(&m), 1, 0, 3),
+		1); /* three apart in one host of four: no groups of two are so */
+	CU_ASSERT_EQUAL(pair_stride(RATES(&m), 4, 1, 2), 4);
 
 	struct timeline t;
 	predicted(p, &m, &t);
@@ -202,7 +246,9 @@ static void test_message_cost(void)
 	for (uint32_t a = 0; a < t.actors; a++) {
 		struct breakdown b;
 		CU_ASSERT_EQUAL(timeline_breakdown(&t, a, &b, NULL), ST_OK);
-		CU_ASSERT_DOUBLE_EQUAL(b.compute_s + b.exposed_comm_s + b.copy_s + b.host_s + b.bubble_s + b.optimizer_s + b.idle_s, b.step_s, 1e-12);
+		CU_ASSERT_DOUBLE_EQUAL(b.compute_s + b.exposed_comm_s + b.copy_s + b.host_s + b.bubble_s +
+					       b.optimizer_s + b.idle_s,
+			b.step_s, 1e-12);
 		CU_ASSERT(b.bubble_s > 0);
 		CU_ASSERT_EQUAL(b.wait_s, 0); /* messages are early, and all ranks of a stage arrive at once */
 	}
@@ -210,7 +256,8 @@ static void test_message_cost(void)
 	program_destroy(p);
 }
 
-/* With time on the way gpipe's first message and last gradient cross every boundary: (p-1)(F + B + 2 t); all others travel while their receiver computes. */
+/* With time on the way gpipe's first message and last gradient cross every boundary: (p-1)(F + B + 2 t); all others
+ * travel while their receiver computes. */
 static void test_message_time(void)
 {
 	struct machine free_links = ideal(), slow = ideal();
@@ -226,25 +273,35 @@ static void test_message_time(void)
 	}
 }
 
-/* Whatever the cut, the links and the schedule: no deadlock, the same result twice, no stage busier than the step is long, and every stage's partition adds up. */
+/* Whatever the cut, the links and the schedule: no deadlock, the same result twice, no stage busier than the step is
+ * long, and every stage's partition adds up. */
 static void test_random(void)
 {
 	static const char *const schedules[] = {"gpipe", "1f1b", "interleaved", "zero_bubble", "zbv"};
 	srandom(11);
 	for (int i = 0; i < 100; i++) {
-		int64_t s = random() % 5, pp = 2 + random() % 4, v = s == 2 ? 2 + random() % 2 : s == 4 ? 2 : 1, m = s == 2 ? pp * (1 + random() % 3) : 1 + random() % 10;
+		int64_t s = random() % 5, pp = 2 + random() % 4,
+			v = s == 2   ? 2 + random() % 2
+		            : s == 4 ? 2
+		                     : 1,
+			m = s == 2 ? pp * (1 + random() % 3) : 1 + random() % 10;
 		char more[512], cut[128] = "";
 		int64_t left = 24 - pp * v;
 		for (int64_t k = 0; k < pp * v; k++) {
 			int64_t extra = k == pp * v - 1 ? left : random() % (left + 1);
 			left -= extra;
-			snprintf(cut + strlen(cut), sizeof cut - strlen(cut), "%s%lld", k ? "," : "", (long long)(1 + extra));
+			snprintf(cut + strlen(cut), sizeof cut - strlen(cut), "%s%lld", k ? "," : "",
+				(long long)(1 + extra));
 		}
-		snprintf(more, sizeof more, "parallel.schedule=%s parallel.pipeline=%lld parallel.virtual_stages=%lld train.global_batch=%lld parallel.layers_per_stage=[%s] model.tied_embeddings=%s train.optimizer=adamw",
-		         schedules[s], (long long)pp, (long long)v, (long long)m, cut, random() % 2 ? "true" : "false");
+		snprintf(more, sizeof more,
+			"parallel.schedule=%s parallel.pipeline=%lld parallel.virtual_stages=%lld "
+			"train.global_batch=%lld parallel.layers_per_stage=[%s] model.tied_embeddings=%s "
+			"train.optimizer=adamw",
+			schedules[s], (long long)pp, (long long)v, (long long)m, cut, random() % 2 ? "true" : "false");
 		struct program *p = build_text(base, more, pp);
 		struct machine links = ideal();
-		links.intra = (struct link_spec){1e-6 * (double)(1 + random() % 3000), 1e9 * (double)(1 + random() % 100)};
+		links.intra = (struct link_spec){1e-6 * (double)(1 + random() % 3000),
+			1e9 * (double)(1 + random() % 100)};
 		links.device.launch_s = 1e-6 * (double)(random() % 20);
 		struct timeline t, u;
 		struct result a = predicted(p, &links, &t), b = predicted(p, &links, &u);
@@ -253,7 +310,8 @@ static void test_random(void)
 		CU_ASSERT_EQUAL_FATAL(t.spans.n, u.spans.n);
 		size_t differ = 0;
 		for (size_t k = 0; k < t.spans.n; k++)
-			differ += t.spans.at[k].start_ps != u.spans.at[k].start_ps || t.spans.at[k].end_ps != u.spans.at[k].end_ps;
+			differ += t.spans.at[k].start_ps != u.spans.at[k].start_ps ||
+			          t.spans.at[k].end_ps != u.spans.at[k].end_ps;
 		CU_ASSERT_EQUAL(differ, 0);
 		CU_ASSERT_EQUAL(timeline_critical_path(&t, p, &path_s, NULL), ST_OK);
 		CU_ASSERT(path_s <= a.time.step_s * (1 + 1e-12));
@@ -261,7 +319,9 @@ static void test_random(void)
 			struct breakdown x;
 			CU_ASSERT_EQUAL(timeline_breakdown(&t, actor, &x, NULL), ST_OK);
 			CU_ASSERT(x.compute_s <= a.time.step_s && x.overlap >= 0 && x.overlap <= 1);
-			CU_ASSERT_DOUBLE_EQUAL(x.compute_s + x.exposed_comm_s + x.copy_s + x.host_s + x.bubble_s + x.optimizer_s + x.idle_s, x.step_s, 1e-12);
+			CU_ASSERT_DOUBLE_EQUAL(x.compute_s + x.exposed_comm_s + x.copy_s + x.host_s + x.bubble_s +
+						       x.optimizer_s + x.idle_s,
+				x.step_s, 1e-12);
 		}
 		timeline_free(&t);
 		timeline_free(&u);
@@ -269,10 +329,12 @@ static void test_random(void)
 	}
 }
 
-/* Tensor-parallel collectives beside products: they move as long as ever, and what is exposed is the stack's share of that. */
+/* Tensor-parallel collectives beside products: they move as long as ever, and what is exposed is the stack's share of
+ * that. */
 static void test_tensor_overlap(void)
 {
-	static const char more[] = "parallel.tensor=4 parallel.sequence_parallel=true train.global_batch=3 model.vocab=4";
+	static const char more[] =
+		"parallel.tensor=4 parallel.sequence_parallel=true train.global_batch=3 model.vocab=4";
 	struct machine m = ideal();
 	m.intra = (struct link_spec){1e-9, 4e11};
 	struct program *p = build_text(base, more, 4);
@@ -301,7 +363,8 @@ static void test_tensor_overlap(void)
 static void test_ends_and_missing(void)
 {
 	struct machine m = ideal();
-	struct program *p = build_text(base, "model.tied_embeddings=true train.optimizer=adamw parallel.pipeline=4 train.global_batch=8", 4);
+	struct program *p = build_text(base,
+		"model.tied_embeddings=true train.optimizer=adamw parallel.pipeline=4 train.global_batch=8", 4);
 	struct timeline t;
 	predicted(p, &m, &t);
 	int64_t end_ps[2] = {0, 1};
@@ -324,5 +387,7 @@ static void test_ends_and_missing(void)
 	program_destroy(p);
 }
 
-UNIT_MAIN("predict_pipeline", {"bubbles", test_bubbles}, {"zero bubble", test_zero_bubble}, {"a slow stage paces", test_uneven}, {"messages", test_message_cost}, {"time on the way", test_message_time}, {"random pipelines", test_random}, {"tensor-parallel collectives beside products", test_tensor_overlap},
-	  {"ends and missing messages", test_ends_and_missing})
+UNIT_MAIN("predict_pipeline", {"bubbles", test_bubbles}, {"zero bubble", test_zero_bubble},
+	{"a slow stage paces", test_uneven}, {"messages", test_message_cost}, {"time on the way", test_message_time},
+	{"random pipelines", test_random}, {"tensor-parallel collectives beside products", test_tensor_overlap},
+	{"ends and missing messages", test_ends_and_missing})

@@ -5,13 +5,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/paths.h"
 #include "tests/unit/harness.h"
 #include "topology/profile.h"
 
 static struct profile_key some_key(void)
 {
-	return (struct profile_key){.stepsim = "0.1", .backend = "host", .cpu = "AMD \"EPYC\" \\ 7B13: #1", .mpi = "Open MPI 4.1.4", .blas = "OpenBLAS 0.3.21", .binding = "0; 1", .cores_per_rank = 2, .ranks_per_host = 4, .ranks = 8};
+	return (struct profile_key){.stepsim = "0.1",
+		.backend = "host",
+		.cpu = "AMD \"EPYC\" \\ 7B13: #1",
+		.mpi = "Open MPI 4.1.4",
+		.blas = "OpenBLAS 0.3.21",
+		.binding = "0; 1",
+		.cores_per_rank = 2,
+		.ranks_per_host = 4,
+		.ranks = 8};
 }
 
 static struct profile *some_profile(void)
@@ -20,7 +29,8 @@ static struct profile *some_profile(void)
 	struct error e = {0};
 	p->key = some_key();
 	strcpy(p->date, "2026-01-02T03:04:05Z");
-	double x[] = {1.0 / 3.0 * 4096, 1e6 / 7.0, 3e9}, y[] = {1.1e-9, 0x1.fffffffffffffp-31, 5e-10}, coef[] = {0, 1.0 / 3e11, 5e-324, 2};
+	double x[] = {1.0 / 3.0 * 4096, 1e6 / 7.0, 3e9}, y[] = {1.1e-9, 0x1.fffffffffffffp-31, 5e-10},
+	       coef[] = {0, 1.0 / 3e11, 5e-324, 2};
 	CU_ASSERT_EQUAL(profile_set_value(p, "call_s", 1.0 / 3.0 * 1e-6, &e), ST_OK);
 	CU_ASSERT_EQUAL(profile_set_value(p, "overlap.compute_rate", 0.1 + 0.2, &e), ST_OK);
 	CU_ASSERT_EQUAL(profile_set_curve(p, "norm.layernorm", x, y, 3, &e), ST_OK);
@@ -159,7 +169,9 @@ static void test_cache_path(void)
 
 static void test_bad_files(void)
 {
-	static const char key[] = "key: {stepsim: a, backend: a, cpu: a, mpi: a, blas: a, binding: a, cores_per_rank: 1, ranks_per_host: 1, ranks: 1}\n";
+	static const char key[] =
+		"key: {stepsim: a, backend: a, cpu: a, mpi: a, blas: a, binding: a, cores_per_rank: 1, ranks_per_host: "
+		"1, ranks: 1}\n";
 	static const struct {
 		const char *body, *complaint;
 	} cases[] = {
@@ -176,7 +188,7 @@ static void test_bad_files(void)
 	};
 	char path[64], text[1024];
 	temporary(path);
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct profile *p = NULL;
 		struct error e = {0};
 		snprintf(text, sizeof text, "%s%s", key, cases[i].body);
@@ -199,5 +211,6 @@ static void test_bad_files(void)
 	CU_ASSERT_EQUAL(profile_load(path, &p, NULL), ST_INPUT);
 }
 
-UNIT_MAIN("profile", {"round trip", test_round_trip}, {"replaced, not added", test_replaced_not_added}, {"refusals", test_refusals}, {"interpolation", test_interpolation}, {"cache path", test_cache_path},
-	  {"bad files", test_bad_files})
+UNIT_MAIN("profile", {"round trip", test_round_trip}, {"replaced, not added", test_replaced_not_added},
+	{"refusals", test_refusals}, {"interpolation", test_interpolation}, {"cache path", test_cache_path},
+	{"bad files", test_bad_files})

@@ -1,4 +1,5 @@
-/* The step program: every strategy's program keeps the invariants; FLOP, volumes, buckets and memory agree with closed forms worked out here. */
+/* The step program: every strategy's program keeps the invariants; FLOP, volumes, buckets and memory agree with closed
+ * forms worked out here. */
 #include "harness.h"
 
 #include <stdlib.h>
@@ -12,9 +13,47 @@ static struct config tiny(enum strategy s, int64_t dp, int64_t tp)
 {
 	struct config c;
 	memset(&c, 0, sizeof c);
-	c.model = (struct model){.layers = 3, .hidden = 64, .heads = 8, .kv_heads = 8, .head_dim = 8, .ffn_hidden = 256, .vocab = 96, .vocab_padding = 1, .seq_len = 32, .max_positions = 32, .causal = true, .bias = true, .qkv_bias = true, .final_norm = true, .lm_head = true, .tied_embeddings = true};
-	c.train = (struct train){.global_batch = 4 * dp, .micro_batch = 2, .dtype = DT_FP32, .param_dtype = DT_FP32, .grad_dtype = DT_FP32, .reduce_dtype = DT_FP32, .optimizer = OPT_ADAMW, .optimizer_bits = 32, .fused = true, .recompute_layers = 3};
-	c.parallel = (struct parallel){.strategy = s, .data = dp, .shard = dp, .tensor = tp, .pipeline = 1, .virtual_stages = 1, .context = 1, .expert = 1, .expert_tensor = 1, .order = {DIM_TP, DIM_CP, DIM_EP, DIM_DP, DIM_PP}, .bucket_mb = 0.05, .first_bucket_mb = 0.02, .overlap = true, .prefetch = 1, .reshard_after_forward = true};
+	c.model = (struct model){.layers = 3,
+		.hidden = 64,
+		.heads = 8,
+		.kv_heads = 8,
+		.head_dim = 8,
+		.ffn_hidden = 256,
+		.vocab = 96,
+		.vocab_padding = 1,
+		.seq_len = 32,
+		.max_positions = 32,
+		.causal = true,
+		.bias = true,
+		.qkv_bias = true,
+		.final_norm = true,
+		.lm_head = true,
+		.tied_embeddings = true};
+	c.train = (struct train){.global_batch = 4 * dp,
+		.micro_batch = 2,
+		.dtype = DT_FP32,
+		.param_dtype = DT_FP32,
+		.grad_dtype = DT_FP32,
+		.reduce_dtype = DT_FP32,
+		.optimizer = OPT_ADAMW,
+		.optimizer_bits = 32,
+		.fused = true,
+		.recompute_layers = 3};
+	c.parallel = (struct parallel){.strategy = s,
+		.data = dp,
+		.shard = dp,
+		.tensor = tp,
+		.pipeline = 1,
+		.virtual_stages = 1,
+		.context = 1,
+		.expert = 1,
+		.expert_tensor = 1,
+		.order = {DIM_TP, DIM_CP, DIM_EP, DIM_DP, DIM_PP},
+		.bucket_B = 0.05 * 1048576,
+		.first_bucket_B = 0.02 * 1048576,
+		.overlap = true,
+		.prefetch = 1,
+		.reshard_after_forward = true};
 	c.ranks = dp * tp;
 	c.micro_batches = 2;
 	return c;
@@ -32,7 +71,8 @@ static struct program *built(const struct config *c)
 	return p;
 }
 
-/* Two buffers may share bytes only when every access of one happens before every access of the other. Returns the number of violations. */
+/* Two buffers may share bytes only when every access of one happens before every access of the other. Returns the
+ * number of violations. */
 static size_t layout_violations(const struct role *r, const struct layout *l)
 {
 	struct clocks c;
@@ -44,13 +84,15 @@ static size_t layout_violations(const struct role *r, const struct layout *l)
 			bool ordered = clocks_before(&c, r, i, k) || r->ops.at[i].lane == r->ops.at[k].lane;
 			for (int a = 0; a < op_kind_info(r->ops.at[i].kind)->n_args; a++)
 				for (int b = 0; b < op_kind_info(r->ops.at[k].kind)->n_args; b++) {
-					int32_t x = op_arg(r, &r->ops.at[i], a)->buffer, y = op_arg(r, &r->ops.at[k], b)->buffer;
+					int32_t x = op_arg(r, &r->ops.at[i], a)->buffer,
+						y = op_arg(r, &r->ops.at[k], b)->buffer;
 					if (x < 0 || y < 0 || x == y || ordered)
 						continue;
 					const struct buffer *bx = &r->buffers.at[x], *by = &r->buffers.at[y];
 					if ((bx->component == COMP_HOST) != (by->component == COMP_HOST))
 						continue;
-					if (l->offset_B[x] < l->offset_B[y] + by->bytes && l->offset_B[y] < l->offset_B[x] + bx->bytes)
+					if (l->offset_B[x] < l->offset_B[y] + by->bytes &&
+						l->offset_B[y] < l->offset_B[x] + bx->bytes)
 						bad++;
 				}
 		}
@@ -84,7 +126,9 @@ static void test_matrix(void)
 					c.parallel.sequence_parallel = variant & 1 && tp > 1;
 					c.train.attention = variant & 2 ? ATT_NAIVE : ATT_FLASH;
 					c.train.fused = !(variant & 4);
-					c.train.recompute = variant == 3 ? REC_SELECTIVE : variant & 1 ? REC_FULL : REC_NONE;
+					c.train.recompute = variant == 3  ? REC_SELECTIVE
+					                    : variant & 1 ? REC_FULL
+					                                  : REC_NONE;
 					c.stack.recompute_last_gemm = variant & 4;
 					c.parallel.overlap = variant != 5;
 					c.parallel.reshard_after_forward = variant != 6;
@@ -122,11 +166,13 @@ static double gemm_flop(const struct program *p)
 	return sum;
 }
 
-/* Pairs that a window leaves, counted one by one; bytes stay; a window that is no narrower than the sequence is none. */
+/* Pairs that a window leaves, counted one by one; bytes stay; a window that is no narrower than the sequence is none.
+ */
 static void test_window(void)
 {
 	for (int64_t w = 1; w <= 33; w++) {
-		struct op op = {.kind = OP_ATTENTION, .flags = OP_CAUSAL, .d = {1, 1, 1, 33, 8, w < 33 ? w : 0}}, all = op;
+		struct op op = {.kind = OP_ATTENTION, .flags = OP_CAUSAL, .attn = {1, 1, 1, 33, 8, {w < 33 ? w : 0}}},
+			  all = op;
 		int64_t pairs = 0, cut = 0;
 		for (int64_t i = 0; i < 33; i++)
 			for (int64_t j = 0; j <= i; j++)
@@ -135,7 +181,7 @@ static void test_window(void)
 			cut++;
 		CU_ASSERT_EQUAL(op_pairs(&op), (double)pairs);
 		CU_ASSERT_EQUAL(op_masked_ends(&op), (double)(33 + cut));
-		all.d[5] = 0;
+		all.attn.window = 0;
 		CU_ASSERT_EQUAL(op_read_B(&op), op_read_B(&all));
 	}
 	struct config c = tiny(STRAT_DDP, 2, 1);
@@ -144,7 +190,8 @@ static void test_window(void)
 	double flop = 0, tokens = 2.0 * 2 * 32, per_sequence = 8 * 9 / 2 + 24 * 8;
 	for (size_t i = 0; i < p->roles[0].ops.n; i++)
 		flop += op_is_flash(&p->roles[0].ops.at[i]) ? op_flop(&p->roles[0].ops.at[i]) : 0;
-	CU_ASSERT_DOUBLE_EQUAL(flop, 3 * 7 * 2 * (tokens / 32) * 64 * per_sequence, 1e-6); /* layers x products x 2 h s_window */
+	CU_ASSERT_DOUBLE_EQUAL(flop, 3 * 7 * 2 * (tokens / 32) * 64 * per_sequence,
+		1e-6); /* layers x products x 2 h s_window */
 	program_destroy(p);
 	double with = model_flop_per_token(&c.model);
 	c.model.sliding_window = 32;
@@ -175,16 +222,19 @@ static void test_eight_bits(void)
 		for (size_t i = 0; i < r->ops.n; i++)
 			if (r->ops.at[i].kind == OP_OPTIMIZER) {
 				moved_B[wide] += op_read_B(&r->ops.at[i]) + op_write_B(&r->ops.at[i]);
-				parameters += wide ? (uint64_t)r->ops.at[i].d[0] : 0;
+				parameters += wide ? (uint64_t)r->ops.at[i].update.elements : 0;
 			}
 		program_destroy(p);
 	}
 	CU_ASSERT_EQUAL(held_B[1], 8 * parameters);
-	CU_ASSERT(held_B[0] >= 2 * parameters && (double)held_B[0] < 2.1 * (double)parameters); /* tiny buckets begin blocks that they do not fill */
-	CU_ASSERT_DOUBLE_EQUAL(moved_B[1] - moved_B[0], 2 * (double)(held_B[1] - held_B[0]), 64); /* words of 4 bytes are held */
+	CU_ASSERT(held_B[0] >= 2 * parameters &&
+		  (double)held_B[0] < 2.1 * (double)parameters); /* tiny buckets begin blocks that they do not fill */
+	CU_ASSERT_DOUBLE_EQUAL(moved_B[1] - moved_B[0], 2 * (double)(held_B[1] - held_B[0]),
+		64); /* words of 4 bytes are held */
 }
 
-/* Tensors too small for 8 bits stand together, and those that tensor parallelism replicates still last; a part of a cut bucket has 8 bits or 32 as a whole. */
+/* Tensors too small for 8 bits stand together, and those that tensor parallelism replicates still last; a part of a cut
+ * bucket has 8 bits or 32 as a whole. */
 static void test_eight_bits_small(void)
 {
 	for (int64_t tensor = 1; tensor <= 2; tensor++) {
@@ -202,7 +252,8 @@ static void test_eight_bits_small(void)
 			large += !inside;
 			for (size_t j = 0; j < r->params.n; j++) {
 				const struct role_param *other = &r->params.at[j];
-				if (other->bucket == rp->bucket && rp->param.split == TP_REPLICATED && other->param.split != TP_REPLICATED)
+				if (other->bucket == rp->bucket && rp->param.split == TP_REPLICATED &&
+					other->param.split != TP_REPLICATED)
 					CU_ASSERT_TRUE(other->offset < rp->offset);
 			}
 		}
@@ -254,7 +305,8 @@ static double wire_B(const struct program *p, enum mesh_dim group)
 	return sum;
 }
 
-/* One micro-step, P parameters in fp32 on n ranks: DDP and ZeRO-1 and ZeRO-2 send 2 (n-1)/n P, FSDP 3 (n-1)/n P for its blocks and 2 for the root, which stays gathered. */
+/* One micro-step, P parameters in fp32 on n ranks: DDP and ZeRO-1 and ZeRO-2 send 2 (n-1)/n P, FSDP 3 (n-1)/n P for its
+ * blocks and 2 for the root, which stays gathered. */
 static void test_volumes(void)
 {
 	for (int s = STRAT_DDP; s <= STRAT_FSDP; s++) {
@@ -269,7 +321,8 @@ static void test_volumes(void)
 		CU_ASSERT_DOUBLE_EQUAL(wire_B(p, DIM_DP), volumes * 4.0 * 3.0 / 4.0, 1.0);
 		program_destroy(p);
 	}
-	/* Tensor parallelism, b s h bytes x 4 all-reduces a layer, twice forward and twice backward (Shoeybi et al. 2019), and as much under sequence parallelism plus a gather again of both inputs */
+	/* Tensor parallelism, b s h bytes x 4 all-reduces a layer, twice forward and twice backward (Shoeybi et al.
+	 * 2019), and as much under sequence parallelism plus a gather again of both inputs */
 	struct config c = tiny(STRAT_DDP, 1, 2);
 	c.micro_batches = 1;
 	c.train.global_batch = 2;
@@ -284,17 +337,19 @@ static void test_volumes(void)
 	for (size_t i = 0; i < p->roles[0].params.n; i++)
 		if (p->roles[0].params.at[i].param.split == TP_REPLICATED)
 			replicated += (double)p->roles[0].params.at[i].elements * 4;
-	/* a layer: forward 2 gathers + 2 scatters, backward 2 + 2 and the 2 inputs and... the ends: embedding scatter and gather, head gather and scatter */
+	/* a layer: forward 2 gathers + 2 scatters, backward 2 + 2 and the 2 inputs and... the ends: embedding scatter
+	 * and gather, head gather and scatter */
 	CU_ASSERT_DOUBLE_EQUAL(wire_B(p, DIM_TP), (3 * (8 + 2) + 4) * unit + loss + replicated, 1.0);
 	program_destroy(p);
 }
 
-/* PyTorch's rule on known sizes: last parameter first, a bucket closes when it reaches its cap, never splitting a parameter. */
+/* PyTorch's rule on known sizes: last parameter first, a bucket closes when it reaches its cap, never splitting a
+ * parameter. */
 static void test_buckets(void)
 {
 	struct config c = tiny(STRAT_DDP, 2, 1);
-	c.parallel.first_bucket_mb = 300.0 / 1048576.0; /* final norm b (256 B) + final norm w (256 B) */
-	c.parallel.bucket_mb = 66000.0 / 1048576.0;     /* fc2 b (256) + fc2 w (65536) = 65792 < 66000: fc1 b (1024) closes it */
+	c.parallel.first_bucket_B = 300.0; /* final norm b (256 B) + final norm w (256 B) */
+	c.parallel.bucket_B = 66000.0;     /* fc2 b (256) + fc2 w (65536) = 65792 < 66000: fc1 b (1024) closes it */
 	struct program *p = built(&c);
 	const struct role *r = &p->roles[0];
 	CU_ASSERT_EQUAL(r->buckets.at[0].elements, 128);
@@ -315,7 +370,8 @@ static void test_buckets(void)
 	program_destroy(p);
 }
 
-/* FSDP holds the root unit and prefetch + 1 blocks at once: memory for gathered units grows by one block with each prefetch, until all are there. */
+/* FSDP holds the root unit and prefetch + 1 blocks at once: memory for gathered units grows by one block with each
+ * prefetch, until all are there. */
 static void test_gathered_memory(void)
 {
 	uint64_t before = 0;
@@ -336,7 +392,8 @@ static void test_gathered_memory(void)
 	}
 }
 
-/* Buckets that live only until their reduction: at most three at once (one reduced, one waiting, one being written), however many there are. */
+/* Buckets that live only until their reduction: at most three at once (one reduced, one waiting, one being written),
+ * however many there are. */
 static void test_transient_memory(void)
 {
 	for (int s = STRAT_ZERO2; s <= STRAT_FSDP; s++) {
@@ -355,16 +412,22 @@ static void test_transient_memory(void)
 			all += bytes;
 		}
 		CU_ASSERT(all > 10 * largest);
-		CU_ASSERT(l.peak_component_B[COMP_BUFFERS] < (s == STRAT_FSDP ? 7 : 4) * largest); /* fsdp: also the gathered root and two or three gathered blocks */
+		CU_ASSERT(l.peak_component_B[COMP_BUFFERS] <
+			  (s == STRAT_FSDP ? 7 : 4) *
+				  largest); /* fsdp: also the gathered root and two or three gathered blocks */
 		layout_free(&l);
 		program_destroy(p);
 	}
 }
 
-/* ZeRO: 4 + 4 + 8 bytes a parameter in fp32 Adam; zero1 shards the 8, zero2 the gradients too, fsdp all (Rajbhandari et al. 2020). */
+/* ZeRO: 4 + 4 + 8 bytes a parameter in fp32 Adam; zero1 shards the 8, zero2 the gradients too, fsdp all (Rajbhandari et
+ * al. 2020). */
 static void test_state_memory(void)
 {
-	static const double parts[][3] = {[STRAT_DDP] = {1, 1, 1}, [STRAT_ZERO1] = {1, 1.25, 0.25}, [STRAT_ZERO2] = {1, 0.25, 0.25}, [STRAT_FSDP] = {0.25, 0.25, 0.25}};
+	static const double parts[][3] = {[STRAT_DDP] = {1, 1, 1},
+		[STRAT_ZERO1] = {1, 1.25, 0.25},
+		[STRAT_ZERO2] = {1, 0.25, 0.25},
+		[STRAT_FSDP] = {0.25, 0.25, 0.25}};
 	for (int s = STRAT_DDP; s <= STRAT_FSDP; s++) {
 		struct config c = tiny((enum strategy)s, 4, 1);
 		struct program *p = built(&c);
@@ -379,7 +442,8 @@ static void test_state_memory(void)
 	}
 }
 
-/* Where a stack copies gathered weights back tensor by tensor, each gather says how many it holds: all of the role's together. */
+/* Where a stack copies gathered weights back tensor by tensor, each gather says how many it holds: all of the role's
+ * together. */
 static void test_tensors_gathered(void)
 {
 	for (int copies = 0; copies <= 1; copies++) {
@@ -391,7 +455,7 @@ static void test_tensors_gathered(void)
 		for (size_t i = 0; i < r->ops.n; i++)
 			if (r->ops.at[i].kind == OP_COLLECTIVE && r->ops.at[i].coll == COLL_ALL_GATHER) {
 				gathers++;
-				tensors += r->ops.at[i].d[1];
+				tensors += r->ops.at[i].collective.tensors;
 			}
 		CU_ASSERT_EQUAL(gathers, (int64_t)r->buckets.n);
 		CU_ASSERT_EQUAL(tensors, copies ? (int64_t)r->params.n : 0);
@@ -424,6 +488,9 @@ static void test_check_catches(void)
 	program_destroy(p);
 }
 
-UNIT_MAIN("program", {"a sliding window", test_window}, {"moments in 8 bits", test_eight_bits}, {"small tensors beside them", test_eight_bits_small},
-	{"matrix of strategies", test_matrix}, {"gemm flop", test_gemm_flop}, {"volumes", test_volumes}, {"buckets", test_buckets}, {"gathered memory", test_gathered_memory}, {"transient memory", test_transient_memory}, {"state memory", test_state_memory},
-	  {"tensors gathered", test_tensors_gathered}, {"check catches", test_check_catches})
+UNIT_MAIN("program", {"a sliding window", test_window}, {"moments in 8 bits", test_eight_bits},
+	{"small tensors beside them", test_eight_bits_small}, {"matrix of strategies", test_matrix},
+	{"gemm flop", test_gemm_flop}, {"volumes", test_volumes}, {"buckets", test_buckets},
+	{"gathered memory", test_gathered_memory}, {"transient memory", test_transient_memory},
+	{"state memory", test_state_memory}, {"tensors gathered", test_tensors_gathered},
+	{"check catches", test_check_catches})

@@ -1,17 +1,23 @@
-/* Context parallelism and hsdp: their programs keep the invariants; work, volumes and memory agree with closed forms worked out here; predictions go the way they must. */
+/* Context parallelism and hsdp: their programs keep the invariants; work, volumes and memory agree with closed forms
+ * worked out here; predictions go the way they must. */
+#include "base/array.h"
+#include "tests/unit/constants.h"
 #include "tests/unit/harness.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/predict.h"
+#include "sim/engine/predict.h"
 #include "step/layout.h"
 #include "step/program.h"
 
 static struct config plan(const char *more, int64_t ranks)
 {
-	static const char base[] = "model: {layers: 3, hidden: 64, heads: 8, kv_heads: 4, vocab: 96, seq_len: 64, position: rope, mlp: swiglu, norm: rmsnorm, bias: false, tied_embeddings: false}\n"
-				   "train: {global_batch: 16, micro_batch: 2, dtype: fp32, param_dtype: fp32, grad_dtype: fp32, reduce_dtype: fp32}\n";
+	static const char base[] =
+		"model: {layers: 3, hidden: 64, heads: 8, kv_heads: 4, vocab: 96, seq_len: 64, position: rope, mlp: "
+		"swiglu, norm: rmsnorm, bias: false, tied_embeddings: false}\n"
+		"train: {global_batch: 16, micro_batch: 2, dtype: fp32, param_dtype: fp32, grad_dtype: fp32, "
+		"reduce_dtype: fp32}\n";
 	struct config c;
 	struct error e = {0};
 	const char *sets[16];
@@ -32,7 +38,8 @@ static struct program *built(const struct config *c)
 	struct error e = {0};
 	struct program *p = NULL;
 	if (program_build(c, &p, &e) || program_check(p, &e)) {
-		fprintf(stderr, "%s, context %lld, tensor %lld: %s\n", strategy_name(c->parallel.strategy), (long long)c->parallel.context, (long long)c->parallel.tensor, e.text);
+		fprintf(stderr, "%s, context %lld, tensor %lld: %s\n", strategy_name(c->parallel.strategy),
+			(long long)c->parallel.context, (long long)c->parallel.tensor, e.text);
 		CU_FAIL_FATAL("the program");
 	}
 	return p;
@@ -77,15 +84,21 @@ static void test_combinations(void)
 	static const char *const strategies[] = {"ddp", "zero1", "zero2", "fsdp", "hsdp"};
 	uint32_t x = 7;
 	for (int i = 0; i < 300; i++) {
-		int64_t context = 1 << next(&x) % 3, tensor = 1 << next(&x) % 3, data = 1 << next(&x) % 3, strategy = next(&x) % 5, stages = 1 + next(&x) % 3;
+		int64_t context = 1 << next(&x) % 3, tensor = 1 << next(&x) % 3, data = 1 << next(&x) % 3,
+			strategy = next(&x) % 5, stages = 1 + next(&x) % 3;
 		char more[512];
-		int n = snprintf(more, sizeof more, "parallel.strategy=%s parallel.context=%lld parallel.tensor=%lld parallel.pipeline=%lld parallel.context_kind=%s model.causal=%s train.fused=%s train.recompute=%s model.position=%s",
-				 strategies[strategy], (long long)context, (long long)tensor, (long long)stages, next(&x) % 2 ? "ring" : "all_gather", next(&x) % 2 ? "true" : "false", next(&x) % 2 ? "true" : "false",
-				 next(&x) % 2 ? "full" : "none", next(&x) % 2 ? "rope" : "learned");
+		int n = snprintf(more, sizeof more,
+			"parallel.strategy=%s parallel.context=%lld parallel.tensor=%lld parallel.pipeline=%lld "
+			"parallel.context_kind=%s model.causal=%s train.fused=%s train.recompute=%s model.position=%s",
+			strategies[strategy], (long long)context, (long long)tensor, (long long)stages,
+			next(&x) % 2 ? "ring" : "all_gather", next(&x) % 2 ? "true" : "false",
+			next(&x) % 2 ? "true" : "false", next(&x) % 2 ? "full" : "none",
+			next(&x) % 2 ? "rope" : "learned");
 		if (tensor > 1 && next(&x) % 2)
 			n += snprintf(more + n, sizeof more - (size_t)n, " parallel.sequence_parallel=true");
 		if (strategy == 4 && data > 1)
-			n += snprintf(more + n, sizeof more - (size_t)n, " parallel.shard=%lld", data > 2 && next(&x) % 2 ? 4LL : 2LL);
+			n += snprintf(more + n, sizeof more - (size_t)n, " parallel.shard=%lld",
+				data > 2 && next(&x) % 2 ? 4LL : 2LL);
 		if (next(&x) % 2)
 			snprintf(more + n, sizeof more - (size_t)n, " parallel.overlap=false");
 		struct program *p = program_of(more, context * tensor * data * stages);
@@ -110,25 +123,33 @@ static void test_work(void)
 				char more[256];
 				snprintf(more, sizeof more, "model.causal=%s", causal ? "true" : "false");
 				struct program *one = program_of(more, 1);
-				snprintf(more, sizeof more, "model.causal=%s parallel.context=%lld parallel.context_kind=%s", causal ? "true" : "false", (long long)c, gathers ? "all_gather" : "ring");
+				snprintf(more, sizeof more,
+					"model.causal=%s parallel.context=%lld parallel.context_kind=%s",
+					causal ? "true" : "false", (long long)c, gathers ? "all_gather" : "ring");
 				struct program *part = program_of(more, c);
-				CU_ASSERT_DOUBLE_EQUAL((double)c * flop_of(part, CLASS_ATTENTION) / flop_of(one, CLASS_ATTENTION), 1, 1e-12);
-				CU_ASSERT_DOUBLE_EQUAL((double)c * flop_of(part, CLASS_GEMM) / flop_of(one, CLASS_GEMM), 1, 1e-12);
+				CU_ASSERT_DOUBLE_EQUAL((double)c * flop_of(part, CLASS_ATTENTION) /
+							       flop_of(one, CLASS_ATTENTION),
+					1, 1e-12);
+				CU_ASSERT_DOUBLE_EQUAL((double)c * flop_of(part, CLASS_GEMM) / flop_of(one, CLASS_GEMM),
+					1, 1e-12);
 				program_destroy(one);
 				program_destroy(part);
 			}
 }
 
-/* Of a layer and micro-batch a rank sends its keys and values, or their gradients, (c - 1) times in each of three passes. Gradients: over data x context as over so many replicas. */
+/* Of a layer and micro-batch a rank sends its keys and values, or their gradients, (c - 1) times in each of three
+ * passes. Gradients: over data x context as over so many replicas. */
 static void test_volumes(void)
 {
 	for (int gathers = 0; gathers < 2; gathers++)
 		for (int64_t c = 2; c <= 8; c *= 2) {
 			char more[256];
-			snprintf(more, sizeof more, "parallel.context=%lld parallel.context_kind=%s", (long long)c, gathers ? "all_gather" : "ring");
+			snprintf(more, sizeof more, "parallel.context=%lld parallel.context_kind=%s", (long long)c,
+				gathers ? "all_gather" : "ring");
 			struct program *p = program_of(more, 2 * c);
 			double kv_B = 2.0 * 64 / (double)c * 2 * 4 * 8 * 4; /* b s/c x 2 K D in fp32 */
-			CU_ASSERT_DOUBLE_EQUAL(wire_B(p, DIM_CP), 3.0 * (double)p->config.micro_batches * 3 * (double)(c - 1) * kv_B, 1e-6);
+			CU_ASSERT_DOUBLE_EQUAL(wire_B(p, DIM_CP),
+				3.0 * (double)p->config.micro_batches * 3 * (double)(c - 1) * kv_B, 1e-6);
 			double n = 2.0 * (double)c, all_B = 4.0 * (double)model_parameters(&p->config.model);
 			CU_ASSERT_DOUBLE_EQUAL(wire_B(p, DIM_DP_CP), 2 * (n - 1) / n * all_B, 1e-3);
 			CU_ASSERT_EQUAL(wire_B(p, DIM_DP), 0);
@@ -159,11 +180,14 @@ static void test_memory(void)
 	}
 }
 
-/* hsdp of n = shard x replicas ranks: fsdp's volumes within the group, 2 (r-1)/r of the gradient shard across; state as fsdp on `shard` ranks. One group of all is fsdp. */
+/* hsdp of n = shard x replicas ranks: fsdp's volumes within the group, 2 (r-1)/r of the gradient shard across; state as
+ * fsdp on `shard` ranks. One group of all is fsdp. */
 static void test_hybrid(void)
 {
-	struct program *p = program_of("parallel.strategy=hsdp parallel.shard=4 train.global_batch=16 model.vocab=128", 8);
-	struct program *group = program_of("parallel.strategy=fsdp train.global_batch=8 model.vocab=128", 4), *whole = program_of("parallel.strategy=fsdp model.vocab=128", 8);
+	struct program *p = program_of("parallel.strategy=hsdp parallel.shard=4 train.global_batch=16 model.vocab=128",
+		8);
+	struct program *group = program_of("parallel.strategy=fsdp train.global_batch=8 model.vocab=128", 4),
+		       *whole = program_of("parallel.strategy=fsdp model.vocab=128", 8);
 	double padded = 0;
 	for (size_t k = 0; k < p->roles[0].buckets.n; k++) {
 		CU_ASSERT_EQUAL(p->roles[0].buckets.at[k].shards, 4);
@@ -176,7 +200,8 @@ static void test_hybrid(void)
 	const struct program *both[2] = {p, group};
 	for (int k = 0; k < 2; k++)
 		for (size_t i = 0; i < both[k]->roles[0].buffers.n; i++)
-			if (both[k]->roles[0].buffers.at[i].persistent && both[k]->roles[0].buffers.at[i].component != COMP_HOST)
+			if (both[k]->roles[0].buffers.at[i].persistent &&
+				both[k]->roles[0].buffers.at[i].component != COMP_HOST)
 				state[k] += (double)both[k]->roles[0].buffers.at[i].bytes;
 	CU_ASSERT_EQUAL(state[0], state[1]);
 	struct error e = {0};
@@ -202,8 +227,10 @@ static void test_default_shard(void)
 	static const struct {
 		const char *more;
 		int64_t ranks, node, shard;
-	} cases[] = {{"", 32, 8, 8}, {"", 32, 0, 32}, {"parallel.tensor=2", 32, 8, 4}, {"parallel.tensor=2 parallel.context=2", 32, 8, 2}, {"parallel.tensor=4 parallel.context=2", 32, 8, 4}, {"", 12, 8, 12}};
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	} cases[] = {{"", 32, 8, 8}, {"", 32, 0, 32}, {"parallel.tensor=2", 32, 8, 4},
+		{"parallel.tensor=2 parallel.context=2", 32, 8, 2}, {"parallel.tensor=4 parallel.context=2", 32, 8, 4},
+		{"", 12, 8, 12}};
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		char more[256];
 		snprintf(more, sizeof more, "parallel.strategy=hsdp train.global_batch=192 %s", cases[i].more);
 		struct config c = plan(more, cases[i].ranks);
@@ -219,8 +246,19 @@ static void test_default_shard(void)
 
 static struct machine two_nodes(int64_t ranks, double intra_Bps, double inter_Bps)
 {
-	struct machine m = {.name = "device", .nodes = 2, .devices_per_node = ranks / 2, .intra = {1e-6, intra_Bps}, .inter = {1e-6, inter_Bps}};
-	m.device = (struct device_spec){.name = "device", .vector_flop_per_s = 1e14, .mem_Bps = 1e13, .mem_B = 80000000000, .mem_share = 1, .gemm_share = 1, .pcie_Bps = 1e12};
+	struct machine m = {.parameters = read_constants(),
+		.name = "device",
+		.nodes = 2,
+		.devices_per_node = ranks / 2,
+		.intra = {1e-6, intra_Bps},
+		.inter = {1e-6, inter_Bps}};
+	m.device = (struct device_spec){.name = "device",
+		.vector_flop_per_s = 1e14,
+		.mem_Bps = 1e13,
+		.mem_B = 80000000000,
+		.mem_share = 1,
+		.gemm_share = 1,
+		.pcie_Bps = 1e12};
 	m.device.matrix_flop_per_s[DT_FP32] = 1e14;
 	return m;
 }
@@ -243,16 +281,21 @@ static struct result predicted(const char *more, int64_t ranks, double intra_Bps
 
 #define LONG "model.hidden=1024 model.head_dim=128 model.seq_len=65536 train.micro_batch=1 train.optimizer=none "
 
-/* One long sequence: more ranks take less time, not less than their share; a ring hides what gathering shows; attention has the same work. */
+/* One long sequence: more ranks take less time, not less than their share; a ring hides what gathering shows; attention
+ * has the same work. */
 static void test_predictions(void)
 {
 	double before_s = 0;
 	for (int64_t c = 2; c <= 16; c *= 2) {
 		char ring[256], gather[256];
 		snprintf(ring, sizeof ring, LONG "train.global_batch=1 parallel.context=%lld", (long long)c);
-		snprintf(gather, sizeof gather, LONG "train.global_batch=1 parallel.context=%lld parallel.context_kind=all_gather", (long long)c);
-		struct result r = predicted(ring, c, 1e11, 1e11), g = predicted(gather, c, 1e11, 1e11), slow = predicted(ring, c, 1e8, 1e8);
-		CU_ASSERT(r.time.exposed_comm_s < g.time.exposed_comm_s || c == 2); /* beside the same reduction of gradients */
+		snprintf(gather, sizeof gather,
+			LONG "train.global_batch=1 parallel.context=%lld parallel.context_kind=all_gather",
+			(long long)c);
+		struct result r = predicted(ring, c, 1e11, 1e11), g = predicted(gather, c, 1e11, 1e11),
+			      slow = predicted(ring, c, 1e8, 1e8);
+		CU_ASSERT(r.time.exposed_comm_s < g.time.exposed_comm_s ||
+			  c == 2); /* beside the same reduction of gradients */
 		CU_ASSERT(r.time.step_s < slow.time.step_s);
 		if (before_s > 0) {
 			CU_ASSERT(r.time.step_s < before_s);
@@ -262,11 +305,13 @@ static void test_predictions(void)
 	}
 }
 
-/* A part's sum over the replicas goes on beside the next unit's gather and scatter: those cross other links, and PyTorch gives it a stream of its own. */
+/* A part's sum over the replicas goes on beside the next unit's gather and scatter: those cross other links, and
+ * PyTorch gives it a stream of its own. */
 static void test_hybrid_lanes(void)
 {
 	struct machine m = two_nodes(8, 1e11, 1e9);
-	struct program *p = program_of("model.hidden=1024 model.head_dim=128 parallel.strategy=hsdp parallel.shard=4", 8);
+	struct program *p = program_of("model.hidden=1024 model.head_dim=128 parallel.strategy=hsdp parallel.shard=4",
+		8);
 	const struct role *r = &p->roles[0];
 	struct timeline t;
 	struct result out;
@@ -279,13 +324,15 @@ static void test_hybrid_lanes(void)
 		sums++;
 		CU_ASSERT_EQUAL(r->ops.at[i].lane, LANE_REPLICA_COMM);
 		for (size_t k = 0; k < r->ops.n; k++)
-			beside += r->ops.at[k].lane == LANE_COMM && t.spans.at[k].move_ps >= t.spans.at[i].move_ps && t.spans.at[k].end_ps <= t.spans.at[i].end_ps;
+			beside += r->ops.at[k].lane == LANE_COMM && t.spans.at[k].move_ps >= t.spans.at[i].move_ps &&
+			          t.spans.at[k].end_ps <= t.spans.at[i].end_ps;
 	}
 	CU_ASSERT_EQUAL((int64_t)sums, p->config.micro_batches * (int64_t)r->buckets.n);
 	CU_ASSERT(beside > 0);
 	for (size_t i = 0; i < r->ops.n; i++) /* the update comes after all of them */
 		for (size_t k = 0; k < i && r->ops.at[i].kind == OP_OPTIMIZER; k++)
-			CU_ASSERT(r->ops.at[k].lane != LANE_REPLICA_COMM || t.spans.at[k].end_ps <= t.spans.at[i].start_ps);
+			CU_ASSERT(r->ops.at[k].lane != LANE_REPLICA_COMM ||
+				  t.spans.at[k].end_ps <= t.spans.at[i].start_ps);
 	timeline_free(&t);
 	program_destroy(p);
 }
@@ -293,11 +340,14 @@ static void test_hybrid_lanes(void)
 /* Slow links between nodes: sharding within a node beats sharding across. */
 static void test_hybrid_prediction(void)
 {
-	struct result hybrid = predicted("model.hidden=1024 model.head_dim=128 parallel.strategy=hsdp parallel.shard=4", 8, 1e11, 1e9);
+	struct result hybrid = predicted("model.hidden=1024 model.head_dim=128 parallel.strategy=hsdp parallel.shard=4",
+		8, 1e11, 1e9);
 	struct result full = predicted("model.hidden=1024 model.head_dim=128 parallel.strategy=fsdp", 8, 1e11, 1e9);
 	CU_ASSERT(hybrid.time.step_s < full.time.step_s);
 	CU_ASSERT(hybrid.memory.total_B > full.memory.total_B);
 }
 
-UNIT_MAIN("program, context and hsdp", {"combinations", test_combinations}, {"work", test_work}, {"volumes", test_volumes}, {"memory", test_memory}, {"hybrid", test_hybrid}, {"default shard", test_default_shard},
-	  {"predictions", test_predictions}, {"hybrid prediction", test_hybrid_prediction}, {"hybrid lanes", test_hybrid_lanes})
+UNIT_MAIN("program, context and hsdp", {"combinations", test_combinations}, {"work", test_work},
+	{"volumes", test_volumes}, {"memory", test_memory}, {"hybrid", test_hybrid},
+	{"default shard", test_default_shard}, {"predictions", test_predictions},
+	{"hybrid prediction", test_hybrid_prediction}, {"hybrid lanes", test_hybrid_lanes})

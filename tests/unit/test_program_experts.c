@@ -1,4 +1,6 @@
-/* Experts in the step program: the ranks that share them and those that sum them, what they multiply and send, where their parameters lie; closed forms worked out here. */
+/* Experts in the step program: the ranks that share them and those that sum them, what they multiply and send, where
+ * their parameters lie; closed forms worked out here. */
+#include "base/array.h"
 #include "tests/unit/harness.h"
 
 #include <stdlib.h>
@@ -15,8 +17,11 @@
 
 static struct program *program_of(const char *more, int64_t ranks)
 {
-	static const char base[] = "model: {layers: 3, hidden: 64, heads: 8, kv_heads: 4, vocab: 96, seq_len: 64, position: rope, mlp: swiglu, norm: rmsnorm, bias: false, tied_embeddings: false, experts: 8, moe_ffn_hidden: 48}\n"
-				   "train: {global_batch: 16, micro_batch: 2, dtype: fp32, param_dtype: fp32, grad_dtype: fp32, reduce_dtype: fp32}\n";
+	static const char base[] =
+		"model: {layers: 3, hidden: 64, heads: 8, kv_heads: 4, vocab: 96, seq_len: 64, position: rope, mlp: "
+		"swiglu, norm: rmsnorm, bias: false, tied_embeddings: false, experts: 8, moe_ffn_hidden: 48}\n"
+		"train: {global_batch: 16, micro_batch: 2, dtype: fp32, param_dtype: fp32, grad_dtype: fp32, "
+		"reduce_dtype: fp32}\n";
 	static struct config c;
 	struct error e = {0};
 	struct program *p = NULL;
@@ -26,7 +31,8 @@ static struct program *program_of(const char *more, int64_t ranks)
 	snprintf(copy, sizeof copy, "%s", more);
 	for (char *at = strtok(copy, " "); at && n < 16; at = strtok(NULL, " "))
 		sets[n++] = at;
-	if (config_parse(base, strlen(base), "experts.yaml", sets, n, &c, &e) || config_resolve(&c, ranks, &e) || program_build(&c, &p, &e) || program_check(p, &e)) {
+	if (config_parse(base, strlen(base), "experts.yaml", sets, n, &c, &e) || config_resolve(&c, ranks, &e) ||
+		program_build(&c, &p, &e) || program_check(p, &e)) {
 		fprintf(stderr, "%s: %s\n", more, e.text);
 		CU_FAIL_FATAL("the program");
 	}
@@ -38,7 +44,9 @@ static struct program *program_of(const char *more, int64_t ranks)
 /* Neighbours share the experts; those at the same place in their group hold the same ones. */
 static void test_groups(void)
 {
-	struct program *p = program_of("parallel.tensor=2 parallel.sequence_parallel=true parallel.pipeline=2 parallel.expert=4", 16);
+	struct program *p =
+		program_of("parallel.tensor=2 parallel.sequence_parallel=true parallel.pipeline=2 parallel.expert=4",
+			16);
 	const struct mesh *m = &p->mesh;
 	CU_ASSERT_EQUAL(m->ranks, 16);
 	CU_ASSERT_EQUAL(m->experts, DIM_EDP);
@@ -47,7 +55,8 @@ static void test_groups(void)
 		CU_ASSERT_EQUAL(mesh_coord(m, rank, DIM_EP), rank % 4);
 		CU_ASSERT_EQUAL(mesh_coord(m, rank, DIM_EDP), rank / 4 % 2);
 		for (int64_t i = 0; i < 4; i++)
-			CU_ASSERT_EQUAL(mesh_coord(m, mesh_member(m, rank, DIM_EP, i), DIM_PP), mesh_coord(m, rank, DIM_PP));
+			CU_ASSERT_EQUAL(mesh_coord(m, mesh_member(m, rank, DIM_EP, i), DIM_PP),
+				mesh_coord(m, rank, DIM_PP));
 	}
 	program_destroy(p);
 	p = program_of("parallel.expert=1", 8);
@@ -75,24 +84,36 @@ static struct sums sums_of(const struct program *p)
 			s.swaps += op->kind == OP_SWAP;
 			s.exchanges += exchange;
 			s.sent_B += exchange ? op_wire_B(op, p->mesh.size[op->group]) : 0;
-			s.updated += op->kind == OP_OPTIMIZER ? (double)op->d[0] : 0;
+			s.updated += op->kind == OP_OPTIMIZER ? (double)op->update.elements : 0;
 			if (exchange)
 				s.places_fit = s.places_fit && op->group == DIM_EP && op->lane == LANE_MODEL_COMM;
 		}
 	return s;
 }
 
-/* Of a rank: R rows, k experts each, three products of h f (gate, up, down), twice again backward; four exchanges of all slots but its own. */
+/* Of a rank: R rows, k experts each, three products of h f (gate, up, down), twice again backward; four exchanges of
+ * all slots but its own. */
 static void test_work(void)
 {
-	static const struct { const char *sets; int64_t ranks, experts; double rows, factor; } cases[] = {
-		{"", 1, 1, 1024, 1}, {"parallel.expert=2", 2, 2, 512, 1}, {"parallel.expert=8", 8, 8, 128, 1}, {"parallel.expert=4", 8, 4, 128, 1}, {"model.capacity_factor=1.5 parallel.expert=2", 2, 2, 512, 1.5},
-		{"parallel.tensor=2 parallel.sequence_parallel=true parallel.expert=4", 4, 4, 256, 1}, {"parallel.context=2 parallel.expert=4", 4, 4, 256, 1}, {"parallel.strategy=fsdp parallel.bucket_mb=25", 4, 1, 256, 1},
+	static const struct {
+		const char *sets;
+		int64_t ranks, experts;
+		double rows, factor;
+	} cases[] = {
+		{"", 1, 1, 1024, 1},
+		{"parallel.expert=2", 2, 2, 512, 1},
+		{"parallel.expert=8", 8, 8, 128, 1},
+		{"parallel.expert=4", 8, 4, 128, 1},
+		{"model.capacity_factor=1.5 parallel.expert=2", 2, 2, 512, 1.5},
+		{"parallel.tensor=2 parallel.sequence_parallel=true parallel.expert=4", 4, 4, 256, 1},
+		{"parallel.context=2 parallel.expert=4", 4, 4, 256, 1},
+		{"parallel.strategy=fsdp parallel.bucket_mb=25", 4, 1, 256, 1},
 	};
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct program *p = program_of(cases[i].sets, cases[i].ranks);
 		struct sums s = sums_of(p);
-		double n = (double)cases[i].experts, slots = cases[i].rows * K * cases[i].factor, micro = (double)p->config.micro_batches;
+		double n = (double)cases[i].experts, slots = cases[i].rows * K * cases[i].factor,
+		       micro = (double)p->config.micro_batches;
 		CU_ASSERT_DOUBLE_EQUAL(s.flop, L * slots * 3 * 3 * 2 * H * F, 1);
 		CU_ASSERT_EQUAL(s.grouped, L * 6 * p->config.micro_batches);
 		CU_ASSERT_EQUAL(s.exchanges, n > 1 ? L * 4 * p->config.micro_batches : 0);
@@ -111,7 +132,9 @@ static double all_ranks(const struct program *p)
 	for (size_t r = 0; r < p->n_roles; r++)
 		for (size_t i = 0; i < p->roles[r].params.n; i++) {
 			const struct role_param *rp = &p->roles[r].params.at[i];
-			double copies = (double)p->mesh.size[p->roles[r].buckets.at[rp->bucket].along]; /* ranks that hold the same */
+			double copies =
+				(double)p->mesh
+					.size[p->roles[r].buckets.at[rp->bucket].along]; /* ranks that hold the same */
 			if (rp->param.split == TP_REPLICATED)
 				copies *= (double)p->mesh.size[DIM_TP];
 			sum += (double)rp->elements * (double)p->roles[r].ranks / copies;
@@ -119,24 +142,36 @@ static double all_ranks(const struct program *p)
 	return sum;
 }
 
-/* Each expert is somewhere, experts stand in buckets of their own where they are summed over other ranks than the rest, and the optimizers of all ranks update each parameter once under zero1. */
+/* Each expert is somewhere, experts stand in buckets of their own where they are summed over other ranks than the rest,
+ * and the optimizers of all ranks update each parameter once under zero1. */
 static void test_parameters(void)
 {
-	static const struct { const char *sets; int64_t ranks; } cases[] = {
-		{"parallel.expert=2", 4}, {"parallel.expert=8", 8}, {"parallel.tensor=2 parallel.sequence_parallel=true parallel.expert=2", 8}, {"parallel.expert=2 parallel.pipeline=3", 6},
-		{"model.shared_experts=2 parallel.tensor=2 parallel.sequence_parallel=true", 4}, {"model.moe_layer_freq=2 parallel.expert=4", 4},
+	static const struct {
+		const char *sets;
+		int64_t ranks;
+	} cases[] = {
+		{"parallel.expert=2", 4},
+		{"parallel.expert=8", 8},
+		{"parallel.tensor=2 parallel.sequence_parallel=true parallel.expert=2", 8},
+		{"parallel.expert=2 parallel.pipeline=3", 6},
+		{"model.shared_experts=2 parallel.tensor=2 parallel.sequence_parallel=true", 4},
+		{"model.moe_layer_freq=2 parallel.expert=4", 4},
 	};
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+	for (size_t i = 0; i < COUNT(cases); i++)
 		for (int z = 0; z < 3; z++) {
 			char sets[256];
-			snprintf(sets, sizeof sets, "%s parallel.bucket_mb=0.02 parallel.strategy=%s", cases[i].sets, z == 0 ? "ddp" : z == 1 || strstr(cases[i].sets, "pipeline") ? "zero1" : "zero2");
+			snprintf(sets, sizeof sets, "%s parallel.bucket_mb=0.02 parallel.strategy=%s", cases[i].sets,
+				z == 0                                        ? "ddp"
+				: z == 1 || strstr(cases[i].sets, "pipeline") ? "zero1"
+									      : "zero2");
 			struct program *p = program_of(sets, cases[i].ranks);
 			double whole = (double)model_parameters(&p->config.model), updated = 0;
 			CU_ASSERT_DOUBLE_EQUAL(all_ranks(p), whole, 0.5);
 			for (size_t r = 0; r < p->n_roles; r++)
 				for (size_t k = 0; k < p->roles[r].params.n; k++) {
 					const struct role_param *rp = &p->roles[r].params.at[k];
-					CU_ASSERT_EQUAL(p->roles[r].buckets.at[rp->bucket].along == DIM_EDP, rp->param.split == CUT_EXPERTS);
+					CU_ASSERT_EQUAL(p->roles[r].buckets.at[rp->bucket].along == DIM_EDP,
+						rp->param.split == CUT_EXPERTS);
 				}
 			updated = sums_of(p).updated * (double)p->roles[0].ranks;
 			if (z > 0 && p->config.parallel.tensor == 1)
@@ -166,4 +201,5 @@ static void test_memory(void)
 	CU_ASSERT_DOUBLE_EQUAL(weights[0] - weights[3], experts * 7 / 8, 2048);
 }
 
-UNIT_MAIN("program of experts", {"groups", test_groups}, {"work", test_work}, {"parameters", test_parameters}, {"memory", test_memory})
+UNIT_MAIN("program of experts", {"groups", test_groups}, {"work", test_work}, {"parameters", test_parameters},
+	{"memory", test_memory})

@@ -1,4 +1,6 @@
-/* Programs of pipeline stages: random plans keep the invariants; parameters, messages, volumes and memory in flight agree with closed forms; the checker finds what breaks between stages. */
+/* Programs of pipeline stages: random plans keep the invariants; parameters, messages, volumes and memory in flight
+ * agree with closed forms; the checker finds what breaks between stages. */
+#include "base/array.h"
 #include "harness.h"
 
 #include <stdlib.h>
@@ -14,10 +16,47 @@ static struct config plan(enum schedule schedule, int64_t pp, int64_t chunks, in
 {
 	struct config c;
 	memset(&c, 0, sizeof c);
-	c.model = (struct model){.layers = pp * chunks, .hidden = 64, .heads = 8, .kv_heads = 8, .head_dim = 8, .ffn_hidden = 256, .vocab = 96, .vocab_padding = 1, .seq_len = 32, .max_positions = 32, .causal = true, .bias = true, .qkv_bias = true, .final_norm = true, .lm_head = true, .tied_embeddings = true};
-	c.train = (struct train){.global_batch = 2 * micro, .micro_batch = 2, .dtype = DT_FP32, .param_dtype = DT_FP32, .grad_dtype = DT_FP32, .reduce_dtype = DT_FP32, .optimizer = OPT_ADAMW, .optimizer_bits = 32, .fused = true};
-	c.parallel = (struct parallel){.strategy = STRAT_DDP, .data = 1, .shard = 1, .tensor = 1, .pipeline = pp, .virtual_stages = chunks, .schedule = schedule, .context = 1, .expert = 1, .expert_tensor = 1,
-		.order = {DIM_TP, DIM_CP, DIM_EP, DIM_DP, DIM_PP}, .bucket_mb = 0.05, .first_bucket_mb = 0.02, .overlap = true, .prefetch = 1, .reshard_after_forward = true};
+	c.model = (struct model){.layers = pp * chunks,
+		.hidden = 64,
+		.heads = 8,
+		.kv_heads = 8,
+		.head_dim = 8,
+		.ffn_hidden = 256,
+		.vocab = 96,
+		.vocab_padding = 1,
+		.seq_len = 32,
+		.max_positions = 32,
+		.causal = true,
+		.bias = true,
+		.qkv_bias = true,
+		.final_norm = true,
+		.lm_head = true,
+		.tied_embeddings = true};
+	c.train = (struct train){.global_batch = 2 * micro,
+		.micro_batch = 2,
+		.dtype = DT_FP32,
+		.param_dtype = DT_FP32,
+		.grad_dtype = DT_FP32,
+		.reduce_dtype = DT_FP32,
+		.optimizer = OPT_ADAMW,
+		.optimizer_bits = 32,
+		.fused = true};
+	c.parallel = (struct parallel){.strategy = STRAT_DDP,
+		.data = 1,
+		.shard = 1,
+		.tensor = 1,
+		.pipeline = pp,
+		.virtual_stages = chunks,
+		.schedule = schedule,
+		.context = 1,
+		.expert = 1,
+		.expert_tensor = 1,
+		.order = {DIM_TP, DIM_CP, DIM_EP, DIM_DP, DIM_PP},
+		.bucket_B = 0.05 * 1048576,
+		.first_bucket_B = 0.02 * 1048576,
+		.overlap = true,
+		.prefetch = 1,
+		.reshard_after_forward = true};
 	c.ranks = pp;
 	c.micro_batches = micro;
 	return c;
@@ -29,26 +68,31 @@ static struct program *built(const struct config *c)
 	struct program *p = NULL;
 	CU_ASSERT_EQUAL_FATAL(program_build(c, &p, &e), ST_OK);
 	if (program_check(p, &e)) {
-		printf("\n  schedule %d, %lld stages x %lld, %lld micro-batches: %s\n", (int)c->parallel.schedule, (long long)c->parallel.pipeline, (long long)c->parallel.virtual_stages, (long long)c->micro_batches, e.text);
+		printf("\n  schedule %d, %lld stages x %lld, %lld micro-batches: %s\n", (int)c->parallel.schedule,
+			(long long)c->parallel.pipeline, (long long)c->parallel.virtual_stages,
+			(long long)c->micro_batches, e.text);
 		CU_FAIL("program_check");
 	}
 	return p;
 }
 
-static int64_t below(int64_t n)
-{
-	return random() % n;
-}
+static int64_t below(int64_t n) { return random() % n; }
 
 static struct config random_plan(void)
 {
-	static const enum schedule schedules[] = {SCHED_GPIPE, SCHED_1F1B, SCHED_INTERLEAVED, SCHED_ZERO_BUBBLE, SCHED_ZBV};
+	static const enum schedule schedules[] = {SCHED_GPIPE, SCHED_1F1B, SCHED_INTERLEAVED, SCHED_ZERO_BUBBLE,
+		SCHED_ZBV};
 	static const enum strategy strategies[] = {STRAT_DDP, STRAT_ZERO1, STRAT_ZERO2, STRAT_FSDP, STRAT_HSDP};
 	enum schedule s = schedules[below(5)];
-	int64_t pp = 2 + below(4), chunks = s == SCHED_INTERLEAVED ? 2 + below(2) : s == SCHED_ZBV ? 2 : 1, micro = s == SCHED_INTERLEAVED ? pp * (1 + below(3)) : 1 + below(9), dp = 1 + below(3), tp = 1 + below(2);
+	int64_t pp = 2 + below(4),
+		chunks = s == SCHED_INTERLEAVED ? 2 + below(2)
+	                 : s == SCHED_ZBV       ? 2
+	                                        : 1,
+		micro = s == SCHED_INTERLEAVED ? pp * (1 + below(3)) : 1 + below(9), dp = 1 + below(3),
+		tp = 1 + below(2);
 	struct config c = plan(s, pp, chunks, micro);
 	c.model.layers += below(4);
-	c.parallel.strategy = strategies[below(schedule_parts_backward(s) ? 2 : 5)];
+	c.parallel.strategy = strategies[below(schedule_splits_backward(s) ? 2 : 5)];
 	c.parallel.reshard_after_forward = below(2);
 	if (dp == 1 && below(2))
 		c.parallel.strategy = STRAT_NONE;
@@ -100,10 +144,13 @@ static void test_random_plans(void)
 			layout_free(&l);
 			CU_ASSERT_EQUAL(mesh_coord(&p->mesh, p->roles[r].representative, DIM_PP), (int64_t)r);
 			CU_ASSERT_EQUAL(p->roles[r].ranks * c.parallel.pipeline, c.ranks);
-			CU_ASSERT_EQUAL_FATAL(p->roles[r].ops.n, again->roles[r].ops.n); /* the same config makes the same order */
+			CU_ASSERT_EQUAL_FATAL(p->roles[r].ops.n,
+				again->roles[r].ops.n); /* the same config makes the same order */
 			for (size_t k = 0; k < p->roles[r].ops.n; k++) {
 				const struct op *a = &p->roles[r].ops.at[k], *b = &again->roles[r].ops.at[k];
-				CU_ASSERT(a->kind == b->kind && a->lane == b->lane && a->micro == b->micro && a->layer == b->layer && a->n_dep == b->n_dep && memcmp(a->d, b->d, sizeof a->d) == 0);
+				CU_ASSERT(a->kind == b->kind && a->lane == b->lane && a->micro == b->micro &&
+					  a->layer == b->layer && a->n_dep == b->n_dep &&
+					  memcmp(a->d, b->d, sizeof a->d) == 0);
 			}
 		}
 		program_destroy(p);
@@ -135,11 +182,16 @@ static void test_parameters(void)
 
 /* ---- messages ---- */
 
-/* T x hidden elements a message; forward and backward over pipeline x virtual_stages - 1 boundaries for each micro-batch (Narayanan et al. 2021, section 3.2). */
+/* T x hidden elements a message; forward and backward over pipeline x virtual_stages - 1 boundaries for each
+ * micro-batch (Narayanan et al. 2021, section 3.2). */
 static void test_messages(void)
 {
-	static const struct { enum schedule schedule; int64_t chunks, borders; } cases[] = {{SCHED_1F1B, 1, 2}, {SCHED_INTERLEAVED, 2, 5}, {SCHED_INTERLEAVED, 3, 8}, {SCHED_ZBV, 2, 4} /* none where the V turns */};
-	for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++)
+	static const struct {
+		enum schedule schedule;
+		int64_t chunks, borders;
+	} cases[] = {{SCHED_1F1B, 1, 2}, {SCHED_INTERLEAVED, 2, 5}, {SCHED_INTERLEAVED, 3, 8},
+		{SCHED_ZBV, 2, 4} /* none where the V turns */};
+	for (size_t k = 0; k < COUNT(cases); k++)
 		for (int64_t tp = 1; tp <= 2; tp++) {
 			struct config c = plan(cases[k].schedule, 3, cases[k].chunks, 6);
 			c.parallel.tensor = tp;
@@ -153,7 +205,7 @@ static void test_messages(void)
 					if (!op_is_message(op))
 						continue;
 					*(op->coll == COLL_SEND ? &sent : &got) += op_wire_B(op, 2);
-					again += op->d[2] != (int64_t)r || op->d[1] == (int64_t)r;
+					again += op->message.own != (int64_t)r || op->message.peer == (int64_t)r;
 				}
 			CU_ASSERT_DOUBLE_EQUAL(sent, (double)cases[k].borders * 2 * 6 * 64 * 64 * 4 / (double)tp, 1e-6);
 			CU_ASSERT_EQUAL(got, sent);
@@ -186,7 +238,8 @@ static uint64_t activations_B(const struct role *r)
 	return bytes;
 }
 
-/* What one more micro-batch in flight costs, from plans that differ in nothing else: gpipe, whose number of micro-batches is that of those in flight. */
+/* Finds the memory of one more micro-batch in flight, from plans that differ in nothing else. Under gpipe all
+ * micro-batches are in flight. */
 static void test_in_flight(void)
 {
 	enum { P = 4, M = 8 };
@@ -204,9 +257,12 @@ static void test_in_flight(void)
 		c.parallel.schedule = (enum schedule)s;
 		struct program *p = built(&c);
 		for (int i = 0; i < P; i++) {
-			double all = (double)activations_B(&eight->roles[i]), each = all - (double)activations_B(&seven->roles[i]), fewer = (all - (double)activations_B(&p->roles[i])) / each;
+			double all = (double)activations_B(&eight->roles[i]),
+			       each = all - (double)activations_B(&seven->roles[i]),
+			       fewer = (all - (double)activations_B(&p->roles[i])) / each;
 			double held = s == SCHED_1F1B ? P - i : P;
-			/* a message that came early, sends on their way, and of zero_bubble what W does not need: less than one micro-batch together */
+			/* a message that came early, sends on their way, and of zero_bubble what W does not need: less
+			 * than one micro-batch together */
 			if (s == SCHED_1F1B)
 				CU_ASSERT_DOUBLE_EQUAL(M - fewer, held, 0.35);
 			CU_ASSERT(M - fewer < P + 1);
@@ -221,7 +277,8 @@ static void test_in_flight(void)
 static void test_steady_memory(void)
 {
 	for (int s = SCHED_1F1B; s <= SCHED_ZBV; s++) {
-		struct config few = plan((enum schedule)s, 4, s == SCHED_INTERLEAVED || s == SCHED_ZBV ? 2 : 1, 16), many = few;
+		struct config few = plan((enum schedule)s, 4, s == SCHED_INTERLEAVED || s == SCHED_ZBV ? 2 : 1, 16),
+			      many = few;
 		many.micro_batches = 32;
 		many.train.global_batch = 64;
 		struct program *p = built(&few), *q = built(&many);
@@ -265,7 +322,7 @@ static void test_reductions(void)
 					CU_ASSERT_EQUAL(op->micro, 3);
 				if (op->flags & OP_ENDS) {
 					CU_ASSERT_EQUAL(op_group_size(&p->mesh, op), 2);
-					ends[r] = op->d[0];
+					ends[r] = op->collective.elements;
 					CU_ASSERT_EQUAL(p->roles[r].buckets.at[op->bucket].elements, 96 * 64);
 				}
 			}
@@ -275,7 +332,8 @@ static void test_reductions(void)
 	}
 }
 
-/* (n-1)/n of a bucket crosses the wire: with fsdp a block's for each pass that gathers it, forward and backward of every micro-batch, or once; what is outside the blocks once; gradients with each micro-batch. */
+/* (n-1)/n of a bucket crosses the wire: with fsdp a block's for each pass that gathers it, forward and backward of
+ * every micro-batch, or once; what is outside the blocks once; gradients with each micro-batch. */
 static void test_sharded_stages(void)
 {
 	for (int k = 0; k < 6; k++) {
@@ -291,14 +349,19 @@ static void test_sharded_stages(void)
 			const struct role *role = &p->roles[r];
 			double blocks = 0, rest = 0, wire_B = 0;
 			for (size_t i = 0; i < role->params.n; i++)
-				*(role->params.at[i].param.layer < 0 ? &rest : &blocks) += (double)role->params.at[i].elements;
+				*(role->params.at[i].param.layer < 0 ? &rest
+								     : &blocks) += (double)role->params.at[i].elements;
 			for (size_t i = 0; i < role->ops.n; i++)
 				if (role->ops.at[i].kind == OP_COLLECTIVE && role->ops.at[i].group == DIM_DP)
 					wire_B += op_wire_B(&role->ops.at[i], 4);
 			double gathers = fsdp && k < 2 ? 8 * blocks + rest : blocks + rest;
-			CU_ASSERT_DOUBLE_EQUAL(wire_B / (0.75 * 4 * (gathers + 4 * (blocks + rest))), 1, 1e-3); /* but for what pads buckets */
+			CU_ASSERT_DOUBLE_EQUAL(wire_B / (0.75 * 4 * (gathers + 4 * (blocks + rest))), 1,
+				1e-3); /* but for what pads buckets */
 			if (fsdp)
-				CU_ASSERT_EQUAL(role->buckets.n, (size_t)c.model.layers / 2 + 2); /* the tied table by itself; on the first stage beside the positions, on the last beside the final norm */
+				CU_ASSERT_EQUAL(role->buckets.n,
+					(size_t)c.model.layers / 2 +
+						2); /* the tied table by itself; on the first stage beside the
+				                       positions, on the last beside the final norm */
 		}
 		program_destroy(p);
 	}
@@ -332,7 +395,7 @@ static void test_check_catches(void)
 	send->micro = 2;
 	broken(p, "op ");
 	*send = kept;
-	send->d[1] = 2;
+	send->message.peer = 2;
 	broken(p, "is not what op");
 	*send = kept;
 	struct op *recv = first_of(&p->roles[1], COLL_RECV), was = *recv;
@@ -360,14 +423,15 @@ static void check_peers(const struct program *p, size_t role, const uint32_t *ow
 	const struct role *r = &p->roles[role];
 	for (size_t i = 0; i < r->ops.n; i++) {
 		const struct op *op = &r->ops.at[i];
-		size_t other = op_is_message(op) ? (size_t)op->d[1] : p->n_roles - 1 - role;
+		size_t other = op_is_message(op) ? (size_t)op->message.peer : p->n_roles - 1 - role;
 		if (!op_is_message(op) && !(op->flags & OP_ENDS)) {
 			CU_ASSERT_EQUAL(own[i], i);
 			continue;
 		}
 		const struct op *met = &p->roles[other].ops.at[own[i]];
 		CU_ASSERT_EQUAL(all[other][own[i]], i);
-		CU_ASSERT(met->micro == op->micro && met->layer == op->layer && met->d[0] == op->d[0] && met->what == op->what);
+		CU_ASSERT(met->micro == op->micro && met->layer == op->layer &&
+			  met->message.elements == op->message.elements && met->what == op->what);
 		CU_ASSERT_EQUAL(met->lane, peer_lane((enum lane)op->lane));
 		CU_ASSERT_EQUAL(role_of_rank(p, peer_rank(&p->mesh, r->representative, op)), other);
 	}
@@ -377,7 +441,10 @@ static void test_peers(void)
 {
 	struct error e = {0};
 	for (int k = 0; k < 5; k++) {
-		struct config c = plan(k == 4 ? SCHED_ZBV : k == 3 ? SCHED_INTERLEAVED : SCHED_1F1B, 2 + k, k >= 3 ? 2 : 1, 2 * (2 + k));
+		struct config c = plan(k == 4   ? SCHED_ZBV
+				       : k == 3 ? SCHED_INTERLEAVED
+						: SCHED_1F1B,
+			2 + k, k >= 3 ? 2 : 1, 2 * (2 + k));
 		struct program *p = built(&c);
 		uint32_t *peer[8] = {0};
 		for (size_t r = 0; r < p->n_roles; r++)
@@ -402,6 +469,8 @@ static void test_meets_nobody(void)
 	program_destroy(p);
 }
 
-UNIT_MAIN("program_stages", {"random plans", test_random_plans}, {"parameters", test_parameters}, {"messages", test_messages}, {"names of messages", test_names}, {"activations in flight", test_in_flight},
-	  {"memory in the steady state", test_steady_memory}, {"casts once a step", test_casts_once}, {"reductions", test_reductions}, {"sharded stages", test_sharded_stages}, {"check catches", test_check_catches},
-	  {"peers", test_peers}, {"meets nobody", test_meets_nobody})
+UNIT_MAIN("program_stages", {"random plans", test_random_plans}, {"parameters", test_parameters},
+	{"messages", test_messages}, {"names of messages", test_names}, {"activations in flight", test_in_flight},
+	{"memory in the steady state", test_steady_memory}, {"casts once a step", test_casts_once},
+	{"reductions", test_reductions}, {"sharded stages", test_sharded_stages}, {"check catches", test_check_catches},
+	{"peers", test_peers}, {"meets nobody", test_meets_nobody})

@@ -1,4 +1,6 @@
-/* The reference is right: its gradients are finite differences of its forward ops, in double; ops that do the same in different steps agree; first optimizer steps have closed forms. */
+/* The reference is right: its gradients are finite differences of its forward ops, in double; ops that do the same in
+ * different steps agree; first optimizer steps have closed forms. */
+#include "base/array.h"
 #include "exec/host/reference.h"
 
 #include "tests/unit/harness.h"
@@ -13,7 +15,7 @@ static double weighted(struct rig *r, const char *out, const double *weight)
 	const struct op_kind_info *info = op_kind_info(r->op.kind);
 	double sum = 0.0;
 	for (int a = 0; a < r->n_args; a++)
-		if (!strcmp(info->arg_name[a], out))
+		if (!strcmp(info->arg[a].name, out))
 			for (size_t i = 0; i < r->n[a]; i++)
 				sum += weight[i] * ((double *)r->ref[a])[i];
 	return sum;
@@ -49,12 +51,13 @@ static void drop(struct saved *s)
 }
 
 /* gradient [n] of `weighted` with respect to argument `in` of the forward op, element by element. */
-static void check_gradient(struct rig *forward, const char *in, const char *out, const double *weight, const double *gradient)
+static void check_gradient(struct rig *forward, const char *in, const char *out, const double *weight,
+	const double *gradient)
 {
 	const struct op_kind_info *info = op_kind_info(forward->op.kind);
 	struct saved before = save(forward);
 	for (int a = 0; a < forward->n_args; a++) {
-		if (strcmp(info->arg_name[a], in))
+		if (strcmp(info->arg[a].name, in))
 			continue;
 		double largest = 1e-3, worst = 0.0;
 		for (size_t i = 0; i < forward->n[a]; i++) {
@@ -69,7 +72,8 @@ static void check_gradient(struct rig *forward, const char *in, const char *out,
 			largest = fmax(largest, fabs(gradient[i]));
 		}
 		if (!(worst <= CLOSE * largest))
-			fprintf(stderr, "%s flags %x: d %s / d %s is off by %g of %g\n", info->name, forward->op.flags, out, in, worst, largest);
+			fprintf(stderr, "%s flags %x: d %s / d %s is off by %g of %g\n", info->name, forward->op.flags,
+				out, in, worst, largest);
 		CU_ASSERT(worst <= CLOSE * largest);
 	}
 	restore(forward, &before);
@@ -80,7 +84,7 @@ static void copy_named(struct rig *to, const char *name, const double *from)
 {
 	const struct op_kind_info *info = op_kind_info(to->op.kind);
 	for (int a = 0; a < to->n_args; a++)
-		if (!strcmp(info->arg_name[a], name))
+		if (!strcmp(info->arg[a].name, name))
 			memcpy(to->ref[a], from, to->n[a] * sizeof(double));
 }
 
@@ -106,23 +110,29 @@ static void test_gemm(void)
 		double c[4] = {100, 100, 100, 100};
 		struct op op = rig_op(OP_GEMM, (i & 1 ? OP_TRANS_A : 0) | (i & 2 ? OP_TRANS_B : 0), 0, 2, 2, 2, 0, 0);
 		struct error e = {0};
-		CU_ASSERT_EQUAL(reference_run(&(struct host_env){0}, &op, (void *const[OP_MAX_ARGS]){a, b, NULL, c}, &e), ST_OK);
+		CU_ASSERT_EQUAL(reference_run(&(struct host_env){0}, &op, (void *const[OP_MAX_ARGS]){a, b, NULL, c},
+					&e),
+			ST_OK);
 		agree(c, expected[i], 4);
 		op.flags |= OP_ACCUMULATE;
-		CU_ASSERT_EQUAL(reference_run(&(struct host_env){0}, &op, (void *const[OP_MAX_ARGS]){a, b, bias, c}, &e), ST_OK);
+		CU_ASSERT_EQUAL(reference_run(&(struct host_env){0}, &op, (void *const[OP_MAX_ARGS]){a, b, bias, c},
+					&e),
+			ST_OK);
 		for (int j = 0; j < 4; j++)
 			CU_ASSERT_DOUBLE_EQUAL(c[j], 2.0 * expected[i][j] + bias[j % 2], 1e-12);
 	}
 	/* not square: A [2, 3] stored transposed, B [3, 1] */
 	double at[] = {1, 4, 2, 5, 3, 6}, column[] = {1, 10, 100}, c[2];
 	struct op op = rig_op(OP_GEMM, OP_TRANS_A, 0, 2, 1, 3, 0, 0);
-	CU_ASSERT_EQUAL(reference_run(&(struct host_env){0}, &op, (void *const[OP_MAX_ARGS]){at, column, NULL, c}, NULL), ST_OK);
+	CU_ASSERT_EQUAL(reference_run(&(struct host_env){0}, &op, (void *const[OP_MAX_ARGS]){at, column, NULL, c},
+				NULL),
+		ST_OK);
 	CU_ASSERT_EQUAL(c[0], 321.0);
 	CU_ASSERT_EQUAL(c[1], 654.0);
 }
 
 static const unsigned masks[] = {0, OP_CAUSAL, OP_ALIBI, OP_CAUSAL | OP_ALIBI};
-#define N_MASKS (sizeof masks / sizeof masks[0])
+#define N_MASKS COUNT(masks)
 
 static void open_attention(struct rig *r, enum op_kind kind, unsigned flags)
 {
@@ -136,7 +146,7 @@ static void test_attention_gradient(void)
 		struct rig forward, grad;
 		open_attention(&forward, OP_ATTENTION, masks[i < N_MASKS ? i : i == N_MASKS ? 1 : 3]);
 		open_attention(&grad, OP_ATTENTION_GRAD, (unsigned)forward.op.flags);
-		forward.op.d[5] = grad.op.d[5] = i < N_MASKS ? 0 : 2; /* a window, in causal attention */
+		forward.op.attn.window = grad.op.attn.window = i < N_MASKS ? 0 : 2; /* a window, in causal attention */
 		rig_reference(&forward);
 		copy_named(&grad, "qkv", rig_ref(&forward, "qkv"));
 		copy_named(&grad, "out", rig_ref(&forward, "out"));
@@ -154,7 +164,7 @@ static void test_window(void)
 	for (int64_t w = 1; w <= 2; w++) {
 		struct rig r;
 		rig_open(&r, rig_op(OP_ATTENTION, OP_CAUSAL, 0, 1, 1, 1, 4, 1), 0);
-		r.op.d[5] = w;
+		r.op.attn.window = w;
 		double *qkv = r.ref[0];
 		const double *out = r.ref[1];
 		for (int64_t i = 0; i < 4; i++) {
@@ -163,7 +173,9 @@ static void test_window(void)
 		}
 		rig_reference(&r);
 		for (int64_t i = 0; i < 4; i++)
-			CU_ASSERT_DOUBLE_EQUAL(out[i], w == 1 || i == 0 ? (double)(10 * i * i) : 5.0 * (double)(i * i + (i - 1) * (i - 1)), 1e-12);
+			CU_ASSERT_DOUBLE_EQUAL(out[i],
+				w == 1 || i == 0 ? (double)(10 * i * i) : 5.0 * (double)(i * i + (i - 1) * (i - 1)),
+				1e-12);
 		rig_close(&r);
 	}
 }
@@ -195,7 +207,8 @@ static void test_naive_is_flash(void)
 		const double *p = rig_ref(&softmax, "scores"), *lse = rig_ref(&flash, "lse");
 		for (size_t row = 0; row < flash.n[2]; row++)
 			for (size_t j = 0; j < 5; j++)
-				CU_ASSERT_DOUBLE_EQUAL(p[row * 5 + j], exp(rig_ref(&scores, "scores")[row * 5 + j] - lse[row]), 1e-12);
+				CU_ASSERT_DOUBLE_EQUAL(p[row * 5 + j],
+					exp(rig_ref(&scores, "scores")[row * 5 + j] - lse[row]), 1e-12);
 		copy_named(&values, "probs", p);
 		copy_named(&values, "qkv", qkv);
 		rig_reference(&values);
@@ -214,13 +227,15 @@ static void test_naive_is_flash(void)
 		rig_reference(&scores_grad);
 		agree(rig_ref(&scores_grad, "dqkv"), rig_ref(&flash_grad, "dqkv"), flash.n[0]);
 
-		struct rig *all[] = {&flash, &flash_grad, &scores, &softmax, &values, &values_grad, &softmax_grad, &scores_grad};
-		for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
+		struct rig *all[] = {&flash, &flash_grad, &scores, &softmax, &values, &values_grad, &softmax_grad,
+			&scores_grad};
+		for (size_t k = 0; k < COUNT(all); k++)
 			rig_close(all[k]);
 	}
 }
 
-/* A rotation: position 0 stays, lengths stay, the inverse undoes it, and a product of a query and a key depends on the distance alone. */
+/* A rotation: position 0 stays, lengths stay, the inverse undoes it, and a product of a query and a key depends on the
+ * distance alone. */
 static void test_rope(void)
 {
 	struct rig r;
@@ -234,7 +249,8 @@ static void test_rope(void)
 	for (int row = 0; row < 6; row++) {
 		agree(qkv + row * 12 + 8, before.at[0] + 8, 4); /* values are not rotated */
 		for (int i = 0; i < 2; i++)
-			CU_ASSERT_DOUBLE_EQUAL(hypot(qkv[row * 12 + i], qkv[row * 12 + i + 2]), hypot(before.at[0][i], before.at[0][i + 2]), 1e-12);
+			CU_ASSERT_DOUBLE_EQUAL(hypot(qkv[row * 12 + i], qkv[row * 12 + i + 2]),
+				hypot(before.at[0][i], before.at[0][i + 2]), 1e-12);
 	}
 	for (int distance = 0; distance < 4; distance++) {
 		double dot[2] = {0.0, 0.0};
@@ -296,7 +312,8 @@ static void test_add_norm(void)
 	rig_open(&r, rig_op(OP_ADD_NORM, 0, 0, 3, 7, 0, 0, 0), 0);
 	rig_open(&norm, rig_op(OP_NORM, 0, 0, 3, 7, 0, 0, 0), 0);
 	rig_reference(&r);
-	const double *x = rig_ref(&r, "x"), *y = rig_ref(&r, "y"), *bias = rig_ref(&r, "bias"), *sum = rig_ref(&r, "sum");
+	const double *x = rig_ref(&r, "x"), *y = rig_ref(&r, "y"), *bias = rig_ref(&r, "bias"),
+		     *sum = rig_ref(&r, "sum");
 	for (size_t i = 0; i < 21; i++)
 		CU_ASSERT_DOUBLE_EQUAL(sum[i], x[i] + y[i] + bias[i % 7], 1e-15);
 	copy_named(&norm, "x", sum);
@@ -359,7 +376,7 @@ static void clear(struct rig *r, const char *name)
 {
 	const struct op_kind_info *info = op_kind_info(r->op.kind);
 	for (int a = 0; a < r->n_args; a++)
-		if (!strcmp(info->arg_name[a], name))
+		if (!strcmp(info->arg[a].name, name))
 			memset(r->ref[a], 0, r->n[a] * sizeof(double));
 }
 
@@ -379,7 +396,8 @@ static void test_embed_gradient(void)
 		rig_reference(&forward);
 		for (int64_t i = 0; i < 27; i++) {
 			int64_t row = ids[i / 3] - (vocab_parallel ? 4 : 0);
-			CU_ASSERT_EQUAL(rig_ref(&forward, "y")[i], row < 0 || row >= 4 ? 0.0 : rig_ref(&forward, "w")[row * 3 + i % 3]);
+			CU_ASSERT_EQUAL(rig_ref(&forward, "y")[i],
+				row < 0 || row >= 4 ? 0.0 : rig_ref(&forward, "w")[row * 3 + i % 3]);
 		}
 		rig_close(&forward);
 		rig_close(&grad);
@@ -402,7 +420,8 @@ static void test_position_gradient(void)
 		double *x = rig_ref(&forward, "x"), *w = rig_ref(&forward, "w"), *type = rig_ref(&forward, "type");
 		clear(&forward, "x");
 		rig_reference(&forward);
-		for (int64_t i = 0; i < 18; i++) /* with sequence parallelism this rank's rows are tokens 6 to 11 of sequences of 4 */
+		for (int64_t i = 0; i < 18;
+			i++) /* with sequence parallelism this rank's rows are tokens 6 to 11 of sequences of 4 */
 			CU_ASSERT_EQUAL(x[i], w[(i / 3 + (sequence_parallel ? 6 : 0)) % 4 * 3 + i % 3] + type[i % 3]);
 		rig_close(&forward);
 		rig_close(&grad);
@@ -428,7 +447,8 @@ static void test_loss_gradient(void)
 	rig_close(&grad);
 }
 
-/* Equal logits: log of the number of classes, times loss_scale, for each row that has a target; added to what stood there. */
+/* Equal logits: log of the number of classes, times loss_scale, for each row that has a target; added to what stood
+ * there. */
 static void test_loss_value(void)
 {
 	struct rig r;
@@ -449,7 +469,8 @@ static void test_loss_over_ranks(void)
 	rig_open(&whole, rig_op(OP_LOSS, 0, 0, 4, 6, 0, 0, 0), 0);
 	int32_t *targets = rig_ids(&whole, 1, 0, 6);
 	targets[1] = -100;
-	double *logits = rig_ref(&whole, "logits"), row_max[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY}, sums[8] = {0};
+	double *logits = rig_ref(&whole, "logits"), row_max[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY},
+	       sums[8] = {0};
 	for (int rank = 0; rank < 2; rank++) {
 		rig_open(&max[rank], rig_op(OP_LOSS_MAX, 0, 0, 4, 3, 0, 0, 0), 0);
 		for (int i = 0; i < 12; i++)
@@ -483,7 +504,8 @@ static void test_loss_over_ranks(void)
 	for (int rank = 0; rank < 2; rank++) {
 		CU_ASSERT_DOUBLE_EQUAL(*rig_ref(&grad[rank], "loss"), *rig_ref(&whole, "loss"), 1e-12);
 		for (int i = 0; i < 12; i++)
-			CU_ASSERT_DOUBLE_EQUAL(rig_ref(&grad[rank], "logits")[i], logits[i / 3 * 6 + rank * 3 + i % 3], 1e-12);
+			CU_ASSERT_DOUBLE_EQUAL(rig_ref(&grad[rank], "logits")[i], logits[i / 3 * 6 + rank * 3 + i % 3],
+				1e-12);
 		rig_close(&max[rank]);
 		rig_close(&sum[rank]);
 		rig_close(&grad[rank]);
@@ -498,8 +520,9 @@ static void test_optimizer(void)
 		enum optimizer o;
 		unsigned absent;
 		double decay, lr;
-	} cases[] = {{OPT_ADAMW, 1 << 4, 0.1, 1e-3}, {OPT_ADAM, 1 << 4, 0.0, 1e-3}, {OPT_LION, 1 << 3 | 1 << 4, 0.1, 1e-4}};
-	for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+	} cases[] = {{OPT_ADAMW, 1 << 4, 0.1, 1e-3}, {OPT_ADAM, 1 << 4, 0.0, 1e-3},
+		{OPT_LION, 1 << 3 | 1 << 4, 0.1, 1e-4}};
+	for (size_t k = 0; k < COUNT(cases); k++) {
 		struct rig r;
 		rig_open(&r, rig_op(OP_OPTIMIZER, 0, (int)cases[k].o, 8, 0, 0, 0, 0), cases[k].absent);
 		r.env.step = 1;
@@ -510,12 +533,17 @@ static void test_optimizer(void)
 		rig_reference(&r);
 		for (int i = 0; i < 8; i++) {
 			double p = before.at[0][i], g = before.at[1][i];
-			CU_ASSERT_DOUBLE_EQUAL(rig_ref(&r, "p")[i], p - cases[k].lr * (cases[k].decay * p + (cases[k].o == OPT_LION ? copysign(1.0, g) : g / (fabs(g) + 1e-8))), 1e-9);
+			CU_ASSERT_DOUBLE_EQUAL(rig_ref(&r, "p")[i],
+				p - cases[k].lr *
+						(cases[k].decay * p + (cases[k].o == OPT_LION ? copysign(1.0, g)
+											      : g / (fabs(g) + 1e-8))),
+				1e-9);
 		}
 		drop(&before);
 		rig_close(&r);
 	}
-	/* SGD with momentum 0.9: the second step with the same gradient moves 1.9 times as far. The master copy is what is updated. */
+	/* SGD with momentum 0.9: the second step with the same gradient moves 1.9 times as far. The master copy is what
+	 * is updated. */
 	struct rig r;
 	rig_open(&r, rig_op(OP_OPTIMIZER, 0, OPT_SGD, 8, 0, 0, 0, 0), 1 << 3);
 	clear(&r, "m");
@@ -530,7 +558,10 @@ static void test_optimizer(void)
 	rig_close(&r);
 }
 
-UNIT_MAIN("reference", {"gemm", test_gemm}, {"attention gradient", test_attention_gradient}, {"a window", test_window}, {"naive is flash", test_naive_is_flash}, {"rope", test_rope}, {"norm gradient", test_norm_gradient},
-	{"norm accumulates", test_norm_accumulates}, {"add_norm", test_add_norm}, {"activation gradient", test_act_gradient}, {"gate", test_gate}, {"bias gradient", test_bias_gradient},
-	{"embed gradient", test_embed_gradient}, {"position gradient", test_position_gradient}, {"loss gradient", test_loss_gradient}, {"loss value", test_loss_value},
+UNIT_MAIN("reference", {"gemm", test_gemm}, {"attention gradient", test_attention_gradient}, {"a window", test_window},
+	{"naive is flash", test_naive_is_flash}, {"rope", test_rope}, {"norm gradient", test_norm_gradient},
+	{"norm accumulates", test_norm_accumulates}, {"add_norm", test_add_norm},
+	{"activation gradient", test_act_gradient}, {"gate", test_gate}, {"bias gradient", test_bias_gradient},
+	{"embed gradient", test_embed_gradient}, {"position gradient", test_position_gradient},
+	{"loss gradient", test_loss_gradient}, {"loss value", test_loss_value},
 	{"loss over ranks", test_loss_over_ranks}, {"optimizer", test_optimizer})

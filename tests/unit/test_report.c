@@ -1,4 +1,6 @@
-/* What a user sees, from an outcome made by hand: every figure in its place, every key that the interface promises, a trace that can be read back. */
+/* Tests the reports of an outcome made by hand: every figure in its place, every key that the interface promises, a
+ * trace that can be read back. */
+#include "base/array.h"
 #include "harness.h"
 
 #include <math.h>
@@ -12,9 +14,48 @@ static struct config tiny(void)
 {
 	struct config c;
 	memset(&c, 0, sizeof c);
-	c.model = (struct model){.name = "tiny", .layers = 1, .hidden = 64, .heads = 8, .kv_heads = 8, .head_dim = 8, .ffn_hidden = 256, .vocab = 96, .vocab_padding = 1, .seq_len = 32, .max_positions = 32, .causal = true, .bias = true, .qkv_bias = true, .final_norm = true, .lm_head = true, .tied_embeddings = true};
-	c.train = (struct train){.global_batch = 8, .micro_batch = 2, .dtype = DT_FP32, .param_dtype = DT_FP32, .grad_dtype = DT_FP32, .reduce_dtype = DT_FP32, .optimizer = OPT_ADAMW, .optimizer_bits = 32, .fused = true, .recompute_layers = AUTO};
-	c.parallel = (struct parallel){.strategy = STRAT_DDP, .data = 2, .shard = 2, .tensor = 1, .pipeline = 1, .virtual_stages = 1, .context = 1, .expert = 1, .expert_tensor = 1, .order = {DIM_TP, DIM_CP, DIM_EP, DIM_DP, DIM_PP}, .bucket_mb = 25, .first_bucket_mb = 1, .overlap = true, .prefetch = 1, .reshard_after_forward = true};
+	c.model = (struct model){.name = "tiny",
+		.layers = 1,
+		.hidden = 64,
+		.heads = 8,
+		.kv_heads = 8,
+		.head_dim = 8,
+		.ffn_hidden = 256,
+		.vocab = 96,
+		.vocab_padding = 1,
+		.seq_len = 32,
+		.max_positions = 32,
+		.causal = true,
+		.bias = true,
+		.qkv_bias = true,
+		.final_norm = true,
+		.lm_head = true,
+		.tied_embeddings = true};
+	c.train = (struct train){.global_batch = 8,
+		.micro_batch = 2,
+		.dtype = DT_FP32,
+		.param_dtype = DT_FP32,
+		.grad_dtype = DT_FP32,
+		.reduce_dtype = DT_FP32,
+		.optimizer = OPT_ADAMW,
+		.optimizer_bits = 32,
+		.fused = true,
+		.recompute_layers = AUTO};
+	c.parallel = (struct parallel){.strategy = STRAT_DDP,
+		.data = 2,
+		.shard = 2,
+		.tensor = 1,
+		.pipeline = 1,
+		.virtual_stages = 1,
+		.context = 1,
+		.expert = 1,
+		.expert_tensor = 1,
+		.order = {DIM_TP, DIM_CP, DIM_EP, DIM_DP, DIM_PP},
+		.bucket_B = 25 * 1048576,
+		.first_bucket_B = 1 * 1048576,
+		.overlap = true,
+		.prefetch = 1,
+		.reshard_after_forward = true};
 	c.cluster = (struct cluster_config){.system = "auto", .nodes = 1};
 	c.run = (struct run){.warmup = 3, .steps = 10, .timeout_s = 60, .verify = true};
 	c.ranks = 2;
@@ -26,14 +67,32 @@ static struct config tiny(void)
 static struct result side(double scale)
 {
 	struct result r = {
-		.time = {.step_s = 0.1, .compute_s = 0.06, .exposed_comm_s = 0.01, .copy_s = 0.002, .host_s = 0.003, .bubble_s = 0.004, .optimizer_s = 0.02, .idle_s = 0.001, .comm_s = 0.04, .overlap = 0.75, .wait_s = 0.005},
+		.time = {.step_s = 0.1,
+			.compute_s = 0.06,
+			.exposed_comm_s = 0.01,
+			.copy_s = 0.002,
+			.host_s = 0.003,
+			.bubble_s = 0.004,
+			.optimizer_s = 0.02,
+			.idle_s = 0.001,
+			.comm_s = 0.04,
+			.overlap = 0.75,
+			.wait_s = 0.005},
 		.tokens_per_s = 2560 / scale,
 		.tokens_per_s_per_gpu = 1280 / scale,
 		.tflops_per_gpu = 0.002,
 		.mfu = 0.4,
 		.hfu = 0.4,
 		.interval90_s = {0.09, 0.11},
-		.memory = {.weights_B = 1 << 20, .gradients_B = 1 << 20, .optimizer_B = 2 << 20, .activations_B = 3 << 20, .buffers_B = 1 << 19, .overhead_B = 1 << 19, .total_B = 8 << 20, .capacity_B = 1 << 30, .fits = true},
+		.memory = {.weights_B = 1 << 20,
+			.gradients_B = 1 << 20,
+			.optimizer_B = 2 << 20,
+			.activations_B = 3 << 20,
+			.buffers_B = 1 << 19,
+			.overhead_B = 1 << 19,
+			.total_B = 8 << 20,
+			.capacity_B = 1 << 30,
+			.fits = true},
 		.bottleneck = "compute",
 		.steps = 10,
 		.step_min_s = 0.09 * scale,
@@ -58,7 +117,13 @@ static struct timeline line_of(const struct program *p, uint32_t actors)
 	for (uint32_t actor = 0; actor < actors; actor++) {
 		for (uint32_t i = 0; i < r->ops.n; i++) {
 			const struct op *op = &r->ops.at[i];
-			struct span s = {.actor = actor, .op = i, .lane = op->lane, .class_ = (uint8_t)op_class_of(op), .phase = op->phase, .start_ps = i * 1000000LL, .end_ps = (i + 1) * 1000000LL};
+			struct span s = {.actor = actor,
+				.op = i,
+				.lane = op->lane,
+				.class_ = (uint8_t)op_class_of(op),
+				.phase = op->phase,
+				.start_ps = i * 1000000LL,
+				.end_ps = (i + 1) * 1000000LL};
 			s.move_ps = s.start_ps + (op->kind == OP_COLLECTIVE ? 250000 : 0);
 			CU_ASSERT_FATAL(vec_push(&t.spans, s));
 		}
@@ -84,8 +149,11 @@ static void set_up(struct fixture *f, bool measured)
 	f->measured = side(0.8);
 	f->predicted_line = line_of(f->program, 1);
 	f->measured_line = line_of(f->program, 2);
-	f->outcome = (struct outcome){.program = f->program, .predicted = &f->predicted, .predicted_timeline = &f->predicted_line};
-	f->outcome.system = json_pack("{s:s, s:s, s:{s:s}}", "name", "a machine", "source", "made up", "device", "name", "a device");
+	f->outcome = (struct outcome){.program = f->program,
+		.predicted = &f->predicted,
+		.predicted_timeline = &f->predicted_line};
+	f->outcome.system = json_pack("{s:s, s:s, s:{s:s}}", "name", "a machine", "source", "made up", "device", "name",
+		"a device");
 	if (measured) {
 		f->outcome.measured = &f->measured;
 		f->outcome.measured_timeline = &f->measured_line;
@@ -130,7 +198,9 @@ static bool has_line(const char *text, const char *const *words, size_t n)
 	return false;
 }
 
-#define LINE(text, ...) CU_ASSERT(has_line(text, (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)))
+#define LINE(text, ...) \
+	CU_ASSERT(has_line(text, (const char *const[]){__VA_ARGS__}, \
+		sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)))
 
 static void test_error(void)
 {
@@ -198,9 +268,11 @@ static void test_memory_beside(void)
 	f.predicted.memory.context_B = 1 << 18;
 	f.predicted.memory.communicators_B = 1 << 18;
 	f.predicted.memory.communicators = 2;
-	struct held held[] = {{COMP_ACTIVATIONS, 1 << 20, 0, 1, "gate"}, {COMP_GRADIENTS, 1 << 21, 0, HELD_ALWAYS, "gradient copies"}, {COMP_ACTIVATIONS, 1 << 20, 1, 2, "gate"}};
+	struct held held[] = {{COMP_ACTIVATIONS, 1 << 20, 0, 1, "gate"},
+		{COMP_GRADIENTS, 1 << 21, 0, HELD_ALWAYS, "gradient copies"},
+		{COMP_ACTIVATIONS, 1 << 20, 1, 2, "gate"}};
 	struct role *r = &f.program->roles[0];
-	for (size_t i = 0; i < sizeof held / sizeof held[0]; i++)
+	for (size_t i = 0; i < COUNT(held); i++)
 		CU_ASSERT_TRUE(vec_push(&r->held, held[i]));
 	char *text = text_of(&f.outcome, report_memory);
 	LINE(text, "CUDA context and libraries", "1", "256 KiB");
@@ -229,9 +301,12 @@ static void test_prices(void)
 	tear_down(&f);
 }
 
-static const char *const result_keys[] = {"step_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "tflops_per_gpu", "mfu", "hfu", "mfu_convention", "compute_s", "exposed_comm_s", "copy_s", "host_s", "bubble_s", "optimizer_s", "idle_s",
-	"comm_s", "overlap", "wait_s", "interval90_s", "memory", "by_class", "bottleneck", "advice", "warnings"};
-static const char *const memory_keys[] = {"total_bytes", "weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes", "buffers_bytes", "overhead_bytes", "capacity_bytes", "fits"};
+static const char *const result_keys[] = {"step_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "tflops_per_gpu",
+	"mfu", "hfu", "mfu_convention", "compute_s", "exposed_comm_s", "copy_s", "host_s", "bubble_s", "optimizer_s",
+	"idle_s", "comm_s", "overlap", "wait_s", "interval90_s", "memory", "by_class", "bottleneck", "advice",
+	"warnings"};
+static const char *const memory_keys[] = {"total_bytes", "weights_bytes", "gradients_bytes", "optimizer_bytes",
+	"activations_bytes", "buffers_bytes", "overhead_bytes", "capacity_bytes", "fits"};
 static const char *const measured_keys[] = {"steps", "step_time_min_s", "step_time_max_s", "verified"};
 static const char *const comparison_keys[] = {"step_time_error", "exposed_comm_error", "overlap_error", "by_class"};
 
@@ -246,12 +321,9 @@ static void expect_keys(const json_t *o, const char *const *keys, size_t n)
 	}
 }
 
-#define EXPECT_KEYS(o, keys) expect_keys(o, keys, sizeof(keys) / sizeof(keys)[0])
+#define EXPECT_KEYS(o, keys) expect_keys(o, keys, COUNT(keys))
 
-static double number(const json_t *o, const char *key)
-{
-	return json_number_value(json_object_get(o, key));
-}
+static double number(const json_t *o, const char *key) { return json_number_value(json_object_get(o, key)); }
 
 static void test_json_keys(void)
 {
@@ -260,14 +332,16 @@ static void test_json_keys(void)
 	json_t *j = report_json(&f.outcome);
 	const char *const top[] = {"stepsim", "config", "system", "prediction", "measurement", "comparison"};
 	EXPECT_KEYS(j, top);
-	const json_t *p = json_object_get(j, "prediction"), *m = json_object_get(j, "measurement"), *c = json_object_get(j, "comparison");
+	const json_t *p = json_object_get(j, "prediction"), *m = json_object_get(j, "measurement"),
+		     *c = json_object_get(j, "comparison");
 	EXPECT_KEYS(p, result_keys);
 	EXPECT_KEYS(m, result_keys);
 	EXPECT_KEYS(m, measured_keys);
 	EXPECT_KEYS(json_object_get(p, "memory"), memory_keys);
 	EXPECT_KEYS(c, comparison_keys);
 	CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(j, "stepsim")), STEPSIM_VERSION);
-	CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(p, "mfu_convention")), "6N+12Lhs, non-causal, dense peak");
+	CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(p, "mfu_convention")),
+		"6N+12Lhs, non-causal, dense peak");
 	const json_t *row = json_array_get(json_object_get(c, "by_class"), 0);
 	CU_ASSERT_EQUAL(json_array_size(json_object_get(c, "by_class")), 2);
 	CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(row, "class")), "gemm");
@@ -288,10 +362,18 @@ static void test_json_clocks(void)
 	json_t *j = report_json(&f.outcome);
 	CU_ASSERT_PTR_NULL(json_object_get(json_object_get(j, "measurement"), "clocks"));
 	json_decref(j);
-	f.measured.clocks = (struct result_clocks){.samples = 40, .gpus = 2, .clock_Hz = 1.5e9, .boost_Hz = 2e9, .slowest_rank = 1, .slowest_Hz = 1.4e9, .temperature_C = 70, .n_events = 1,
-	                                           .event = {{.what = "power cap", .slows = true, .rank = 1, .share = 0.5, .gpus = 2}}};
+	f.measured.clocks = (struct result_clocks){.samples = 40,
+		.gpus = 2,
+		.clock_Hz = 1.5e9,
+		.boost_Hz = 2e9,
+		.slowest_rank = 1,
+		.slowest_Hz = 1.4e9,
+		.temperature_C = 70,
+		.n_events = 1,
+		.event = {{.what = "power cap", .slows = true, .rank = 1, .share = 0.5, .gpus = 2}}};
 	j = report_json(&f.outcome);
-	const json_t *c = json_object_get(json_object_get(j, "measurement"), "clocks"), *event = json_array_get(json_object_get(c, "events"), 0);
+	const json_t *c = json_object_get(json_object_get(j, "measurement"), "clocks"),
+		     *event = json_array_get(json_object_get(c, "events"), 0);
 	CU_ASSERT_EQUAL(number(c, "samples"), 40);
 	CU_ASSERT_EQUAL(number(c, "boost_clock_Hz"), 2e9);
 	CU_ASSERT_EQUAL(number(c, "slowest_rank"), 1);
@@ -366,9 +448,12 @@ static size_t count_events(const json_t *events, json_int_t pid, const char *cat
 {
 	size_t n = 0, i;
 	json_t *event;
-	json_array_foreach(events, i, event) {
-		const char *ph = json_string_value(json_object_get(event, "ph")), *cat = json_string_value(json_object_get(event, "cat"));
-		if (strcmp(ph, "X") == 0 && json_integer_value(json_object_get(event, "pid")) == pid && (!category || strcmp(cat, category) == 0))
+	json_array_foreach(events, i, event)
+	{
+		const char *ph = json_string_value(json_object_get(event, "ph")),
+			   *cat = json_string_value(json_object_get(event, "cat"));
+		if (strcmp(ph, "X") == 0 && json_integer_value(json_object_get(event, "pid")) == pid &&
+			(!category || strcmp(cat, category) == 0))
 			n++;
 	}
 	return n;
@@ -396,7 +481,8 @@ static void test_trace(void)
 	size_t i, processes = 0;
 	double last_us = 0;
 	json_t *event;
-	json_array_foreach(events, i, event) {
+	json_array_foreach(events, i, event)
+	{
 		if (strcmp(json_string_value(json_object_get(event, "name")), "process_name") == 0) {
 			const char *name = json_string_value(json_object_get(json_object_get(event, "args"), "name"));
 			CU_ASSERT(strncmp(name, processes ? "measured: rank" : "predicted", processes ? 14 : 9) == 0);
@@ -431,7 +517,14 @@ static void test_stages(void)
 	for (uint32_t actor = 0; actor < 2; actor++)
 		for (uint32_t i = 0; i < p->roles[actor].ops.n; i++) {
 			const struct op *op = &p->roles[actor].ops.at[i];
-			struct span s = {.actor = actor, .op = i, .lane = op->lane, .class_ = (uint8_t)op_class_of(op), .phase = op->phase, .start_ps = i * 1000000LL, .move_ps = i * 1000000LL, .end_ps = (i + 1) * 1000000LL};
+			struct span s = {.actor = actor,
+				.op = i,
+				.lane = op->lane,
+				.class_ = (uint8_t)op_class_of(op),
+				.phase = op->phase,
+				.start_ps = i * 1000000LL,
+				.move_ps = i * 1000000LL,
+				.end_ps = (i + 1) * 1000000LL};
 			CU_ASSERT_FATAL(vec_push(&t.spans, s));
 			t.step_ps = s.end_ps > t.step_ps ? s.end_ps : t.step_ps;
 		}
@@ -458,5 +551,9 @@ static void test_stages(void)
 	program_destroy(p);
 }
 
-UNIT_MAIN("report", {"relative error", test_error}, {"table of both sides", test_table_of_both}, {"table of a prediction", test_table_of_prediction}, {"prices", test_prices}, {"memory beside the buffers", test_memory_beside}, {"JSON: the promised keys", test_json_keys},
-	{"JSON: figures", test_json_figures}, {"JSON: clocks", test_json_clocks}, {"JSON: null where there is no value", test_json_null}, {"JSON: written and read back", test_write_json}, {"trace: written and read back", test_trace}, {"stages of a pipeline", test_stages})
+UNIT_MAIN("report", {"relative error", test_error}, {"table of both sides", test_table_of_both},
+	{"table of a prediction", test_table_of_prediction}, {"prices", test_prices},
+	{"memory beside the buffers", test_memory_beside}, {"JSON: the promised keys", test_json_keys},
+	{"JSON: figures", test_json_figures}, {"JSON: clocks", test_json_clocks},
+	{"JSON: null where there is no value", test_json_null}, {"JSON: written and read back", test_write_json},
+	{"trace: written and read back", test_trace}, {"stages of a pipeline", test_stages})

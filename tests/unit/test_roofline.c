@@ -1,14 +1,16 @@
-/* The arithmetic of a roofline against worked examples; the host's kernels against closed forms; table, CSV and picture of a made-up GPU. Never a time. */
+/* The arithmetic of a roofline against worked examples; the host's kernels against closed forms; table, CSV and picture
+ * of a made-up GPU. Never a time. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "exec/host/micro.h"
 #include "exec/roofline.h"
 #include "report/roofline.h"
 #include "tests/unit/harness.h"
 
-#define NEAR(a, b, relative) CU_ASSERT_TRUE(fabs((a) - (b)) <= (relative) * fabs(b))
+#define NEAR(a, b, relative) CU_ASSERT_TRUE(fabs((a) - (b)) <= (relative)*fabs(b))
 
 static void test_arithmetic(void)
 {
@@ -20,7 +22,7 @@ static void test_arithmetic(void)
 	CU_ASSERT_TRUE(isnan(roof_ridge(989e12, 0)) && isnan(roof_ridge(0, 1e12)));
 	NEAR(roof_in_flight_B(3.35e12, 500e-9), 1.675e6, 1e-9);
 	const int64_t k[] = {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000};
-	for (size_t i = 0; i < sizeof k / sizeof k[0]; i++)
+	for (size_t i = 0; i < COUNT(k); i++)
 		NEAR(roof_poly_ai(DT_FP32, k[i]), (double)k[i] / 4, 1e-12);
 	NEAR(roof_gemm_ai(DT_BF16, 4096), 4096.0 / 3, 1e-12);
 	NEAR(roof_attainable(67e12, 3.35e12, 0.25), 0.8375e12, 1e-12);
@@ -37,7 +39,6 @@ static void test_arithmetic(void)
 
 static const int64_t sizes[] = {0, 1, 31, 33, 191, 192, 1023, 1025, 4000};
 static const int64_t degrees[] = {1, 2, 5, 17, 100, 1000};
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
 static void test_host_polynomial(void)
 {
@@ -109,16 +110,19 @@ static void test_host_device(void)
 	CU_ASSERT_TRUE(f.levels >= 2 && strcmp(f.level[f.levels - 1].name, "memory") == 0);
 	CU_ASSERT_TRUE(f.matrix[DT_FP32] && f.vector[DT_FP32] && !f.matrix[DT_BF16]);
 	for (int i = 0; i < f.levels; i++) {
-		CU_ASSERT_TRUE(f.level[i].footprint_B <= f.arena_B && f.level[i].chase_B <= f.arena_B && f.level[i].footprint_B > 0);
+		CU_ASSERT_TRUE(f.level[i].footprint_B <= f.arena_B && f.level[i].chase_B <= f.arena_B &&
+			       f.level[i].footprint_B > 0);
 		for (int r = 0; r < ROOF_STREAMS; r++)
-			CU_ASSERT_EQUAL(m.ops->stream(m.ctx, (enum roof_stream)r, f.level[i].footprint_B, 2, &s, &e), ST_OK);
+			CU_ASSERT_EQUAL(m.ops->stream(m.ctx, (enum roof_stream)r, f.level[i].footprint_B, 2, &s, &e),
+				ST_OK);
 		CU_ASSERT_EQUAL(m.ops->chase(m.ctx, f.level[i].chase_B, 100, &s, &e), ST_OK);
 	}
 	for (int64_t n = 1; n <= 5000; n = 3 * n + 1) {
 		float b[2];
 		CU_ASSERT_EQUAL(m.ops->poly(m.ctx, DT_FP32, n, 10, 2, &s, &e), ST_OK);
 		CU_ASSERT_EQUAL(m.ops->read(m.ctx, micro_array_B(DT_FP32, n), 4, &b[0], &e), ST_OK);
-		CU_ASSERT_EQUAL(m.ops->read(m.ctx, micro_array_B(DT_FP32, n) + 4 * (uint64_t)(n - 1), 4, &b[1], &e), ST_OK);
+		CU_ASSERT_EQUAL(m.ops->read(m.ctx, micro_array_B(DT_FP32, n) + 4 * (uint64_t)(n - 1), 4, &b[1], &e),
+			ST_OK);
 		NEAR((double)b[0], roof_poly_value((double)1.01f, 10), 1e-5);
 		CU_ASSERT_EQUAL(b[0], b[1]);
 	}
@@ -136,16 +140,29 @@ static void test_host_device(void)
 static void add(struct roofline *r, enum roof_kind kind, enum dtype d, int64_t size, double flop_per_s, double rms)
 {
 	const double ai = kind == ROOF_POLY ? roof_poly_ai(d, size) : roof_gemm_ai(d, size);
-	const struct roof_row row = {kind, d, size, kind == ROOF_POLY ? 1 << 26 : 0, ai, flop_per_s, flop_per_s / ai, flop_per_s, rms};
+	const struct roof_row row = {kind, d, size, kind == ROOF_POLY ? 1 << 26 : 0, ai, flop_per_s, flop_per_s / ai,
+		flop_per_s, rms};
 	CU_ASSERT_TRUE_FATAL(vec_push(&r->rows, row));
 }
 
 static struct roofline made_up(void)
 {
 	static const int64_t k[] = {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000};
-	static const double rate[DT_COUNT] = {[DT_FP32] = 52e12, [DT_TF32] = 380e12, [DT_FP16] = 690e12, [DT_BF16] = 720e12};
-	struct roofline r = {.device = "NVIDIA H100 80GB HBM3", .host = "n<0>", .gpu = true, .ranks = 1, .units = 132, .clock_Hz = 1.98e9, .threads = 2048, .threads_most = 2048, .warm_ups = 3, .runs = 10,
-	                     .level = {{"L2", 13 << 20, 4 << 20, {5.6e12, 4.4e12, 4.5e12}, 2.7e-7}, {"memory", 1 << 30, 1 << 28, {3.05e12, 2.9e12, 2.95e12}, 6e-7}}, .levels = 2};
+	static const double rate[DT_COUNT] =
+		{[DT_FP32] = 52e12, [DT_TF32] = 380e12, [DT_FP16] = 690e12, [DT_BF16] = 720e12};
+	struct roofline r = {.device = "NVIDIA H100 80GB HBM3",
+		.host = "n<0>",
+		.gpu = true,
+		.ranks = 1,
+		.units = 132,
+		.clock_Hz = 1.98e9,
+		.threads = 2048,
+		.threads_most = 2048,
+		.warm_ups = 3,
+		.runs = 10,
+		.level = {{"L2", 13 << 20, 4 << 20, {5.6e12, 4.4e12, 4.5e12}, 2.7e-7},
+			{"memory", 1 << 30, 1 << 28, {3.05e12, 2.9e12, 2.95e12}, 6e-7}},
+		.levels = 2};
 	snprintf(r.sheet.name, sizeof r.sheet.name, "NVIDIA H100 SXM5 80GB");
 	r.sheet.mem_Bps = 3.35e12;
 	r.sheet.vector_flop_per_s = r.sheet.matrix_flop_per_s[DT_FP32] = 66.9e12;
@@ -153,7 +170,8 @@ static struct roofline made_up(void)
 	r.sheet.matrix_flop_per_s[DT_BF16] = r.sheet.matrix_flop_per_s[DT_FP16] = 989.4e12;
 	r.sheet.matrix_flop_per_s[DT_FP8] = 1978.9e12;
 	for (size_t i = 0; i < COUNT(k); i++)
-		add(&r, ROOF_POLY, DT_FP32, k[i], fmin(60e12, 2.9e12 * roof_poly_ai(DT_FP32, k[i])), i == 3 ? 0.08 : 0.01);
+		add(&r, ROOF_POLY, DT_FP32, k[i], fmin(60e12, 2.9e12 * roof_poly_ai(DT_FP32, k[i])),
+			i == 3 ? 0.08 : 0.01);
 	add(&r, ROOF_POLY, DT_FP16, 1000, 118e12, 0.01);
 	add(&r, ROOF_POLY, DT_BF16, 1000, 118e12, 0.01);
 	for (int d = 0; d < DT_COUNT; d++)
@@ -162,7 +180,8 @@ static struct roofline made_up(void)
 	return r;
 }
 
-static char *written(enum status (*write)(const struct roofline *, const char *, struct error *), const struct roofline *r)
+static char *written(enum status (*write)(const struct roofline *, const char *, struct error *),
+	const struct roofline *r)
 {
 	char path[] = "/tmp/stepsim-roofline-XXXXXX", *text = calloc(1, 1 << 20);
 	struct error e = {0};
@@ -195,7 +214,9 @@ static char *table_of(const struct roofline *r)
 static void test_report(void)
 {
 	struct roofline r = made_up();
-	static const char *const said[] = {"132 SMs at up to 1.98 GHz", "3.05 TB/s", "91.0 %", "89.7 %", "2048 of 2048 threads an SM (100 %)", "8.0 % !", "Warning: in 1 of 40 rows", "Little's law: 3.05 TB/s x 600 ns = 1.75 MiB"};
+	static const char *const said[] = {"132 SMs at up to 1.98 GHz", "3.05 TB/s", "91.0 %", "89.7 %",
+		"2048 of 2048 threads an SM (100 %)", "8.0 % !", "Warning: in 1 of 40 rows",
+		"Little's law: 3.05 TB/s x 600 ns = 1.75 MiB"};
 	char *text = table_of(&r);
 	for (size_t i = 0; i < COUNT(said); i++) {
 		CU_ASSERT_PTR_NOT_NULL(strstr(text, said[i]));
@@ -207,7 +228,8 @@ static void test_report(void)
 	NEAR(roofline_share_of_peak(&r, &r.rows.at[9]), 60 / 66.9, 1e-9);
 	NEAR(roofline_share_of_peak(&r, &r.rows.at[10]), 1.0, 1e-9);
 	NEAR(roofline_share_of_roof(&r, &r.rows.at[0]), 2.9 / 3.05, 1e-9);
-	r.rows.at[0].elements = 1 << 20; /* in caches: memory is no roof of it; what arithmetic bounds has the same roof anywhere */
+	r.rows.at[0].elements =
+		1 << 20; /* in caches: memory is no roof of it; what arithmetic bounds has the same roof anywhere */
 	CU_ASSERT_TRUE(isnan(roofline_share_of_roof(&r, &r.rows.at[0])));
 	r.rows.at[9].elements = 1 << 20;
 	NEAR(roofline_share_of_roof(&r, &r.rows.at[9]), 1.0, 1e-9);
@@ -235,9 +257,12 @@ static void test_report(void)
 /* Doubles: one line, and no figure anywhere. Nothing known at all: no NaN in what is written. */
 static void test_no_figures(void)
 {
-	struct roofline r = {.device = "double", .host = "h", .gpu = true, .doubles = true, .checked = 16, .ranks = 1, .units = 4};
+	struct roofline r =
+		{.device = "double", .host = "h", .gpu = true, .doubles = true, .checked = 16, .ranks = 1, .units = 4};
 	char *text = table_of(&r);
-	CU_ASSERT_STRING_EQUAL(text, "Executed on doubles of the CUDA libraries: 16 kernels ran and their results are right; nothing was measured.\n");
+	CU_ASSERT_STRING_EQUAL(text,
+		"Executed on doubles of the CUDA libraries: 16 kernels ran and their results are right; nothing was "
+		"measured.\n");
 	free(text);
 	char *csv = written(report_roofline_csv, &r), *svg = written(report_roofline_svg, &r);
 	CU_ASSERT_PTR_EQUAL(strchr(csv, '\n'), csv + strlen(csv) - 1);
@@ -262,5 +287,7 @@ static void test_dtype(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "nearest: bf16"));
 }
 
-UNIT_MAIN("roofline", {"arithmetic", test_arithmetic}, {"polynomial on the host", test_host_polynomial}, {"streams on the host", test_host_streams}, {"the chase is one cycle", test_chase},
-          {"host device", test_host_device}, {"table, CSV, picture, JSON", test_report}, {"no figures", test_no_figures}, {"formats", test_dtype})
+UNIT_MAIN("roofline", {"arithmetic", test_arithmetic}, {"polynomial on the host", test_host_polynomial},
+	{"streams on the host", test_host_streams}, {"the chase is one cycle", test_chase},
+	{"host device", test_host_device}, {"table, CSV, picture, JSON", test_report}, {"no figures", test_no_figures},
+	{"formats", test_dtype})

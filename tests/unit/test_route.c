@@ -1,6 +1,8 @@
-/* Routes and link words: the order PIX, PXB, PHB, NODE, SYS, NVLink before all of them, host memory where peers cannot talk, and the fabric's name. */
+/* Routes and link words: the order PIX, PXB, PHB, NODE, SYS, NVLink before all of them, host memory where peers cannot
+ * talk, and the fabric's name. */
 #include <math.h>
 
+#include "base/array.h"
 #include "tests/unit/graph_rig.h"
 #include "topology/graph/route.h"
 
@@ -39,8 +41,10 @@ static void passes(const struct graph *g, const struct route *r, int32_t from, c
 static struct graph *levels(void)
 {
 	struct graph *g = graph_create(SAID_BY_LINE);
-	int32_t cpu0 = rig_vertex(g, VERTEX_CPU), cpu1 = rig_vertex(g, VERTEX_CPU), hb0 = rig_vertex(g, VERTEX_BRIDGE), hb1 = rig_vertex(g, VERTEX_BRIDGE), hb2 = rig_vertex(g, VERTEX_BRIDGE);
-	int32_t pci0 = rig_vertex(g, VERTEX_PCI_SWITCH), pci1 = rig_vertex(g, VERTEX_PCI_SWITCH), net = rig_vertex(g, VERTEX_NETWORK), hang[] = {pci0, pci0, pci1, hb1, hb2};
+	int32_t cpu0 = rig_vertex(g, VERTEX_CPU), cpu1 = rig_vertex(g, VERTEX_CPU), hb0 = rig_vertex(g, VERTEX_BRIDGE),
+		hb1 = rig_vertex(g, VERTEX_BRIDGE), hb2 = rig_vertex(g, VERTEX_BRIDGE);
+	int32_t pci0 = rig_vertex(g, VERTEX_PCI_SWITCH), pci1 = rig_vertex(g, VERTEX_PCI_SWITCH),
+		net = rig_vertex(g, VERTEX_NETWORK), hang[] = {pci0, pci0, pci1, hb1, hb2};
 	rig_link(g, cpu0, cpu1, LINK_SOCKET, 0, rate_socket("EPYC", 0));
 	rig_link(g, hb0, cpu0, LINK_LOCAL, 0, rate_local());
 	rig_link(g, hb1, cpu0, LINK_LOCAL, 0, rate_local());
@@ -70,7 +74,7 @@ static void test_words(void)
 	word_is(g, gpu[1], nic[0], "PIX");
 	word_is(g, gpu[2], nic[0], "PXB");
 	word_is(g, gpu[4], nic[1], "PHB");
-	word_is(g, nic[0], nic[1], "SYS"); /* not through the network */
+	word_is(g, nic[0], nic[1], "SYS");                  /* not through the network */
 	rig_join(g, 0, 4, LINK_NVLINK, 4, rate_nvlink(80)); /* crosses sockets */
 	word_is(g, gpu[0], gpu[4], "NV4");
 	rig_join(g, 1, 2, LINK_XGMI, 1, rate_xgmi(0x942));
@@ -91,9 +95,10 @@ static void test_levels(void)
 	static const struct {
 		const char *word;
 		int level;
-	} all[] = {{"X", ROUTE_SELF}, {"NV1", ROUTE_NV}, {"NV18", ROUTE_NV}, {"PIX", ROUTE_PIX}, {"PSB", ROUTE_PIX}, {"PXB", ROUTE_PXB}, {"PHB", ROUTE_PHB}, {"NODE", ROUTE_NODE}, {"SYS", ROUTE_SYS}, {"SOC", ROUTE_SYS},
-		   {"", -1}, {"NV", -1}, {"NV1x", -1}, {"pix", -1}, {"PI", -1}};
-	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+	} all[] = {{"X", ROUTE_SELF}, {"NV1", ROUTE_NV}, {"NV18", ROUTE_NV}, {"PIX", ROUTE_PIX}, {"PSB", ROUTE_PIX},
+		{"PXB", ROUTE_PXB}, {"PHB", ROUTE_PHB}, {"NODE", ROUTE_NODE}, {"SYS", ROUTE_SYS}, {"SOC", ROUTE_SYS},
+		{"", -1}, {"NV", -1}, {"NV1x", -1}, {"pix", -1}, {"PI", -1}};
+	for (size_t i = 0; i < COUNT(all); i++)
 		CU_ASSERT_EQUAL(route_level_of_word(all[i].word), all[i].level);
 }
 
@@ -103,7 +108,7 @@ static void test_routes(void)
 	const int32_t *gpu = g->gpu.at;
 	struct route r = route(g, gpu[0], gpu[2]);
 	passes(g, &r, gpu[0], "PCI0 PCI1 GPU2");
-	CU_ASSERT_EQUAL(r.Bps, 12e9); /* 8 lanes of gen 4 */
+	CU_ASSERT_EQUAL(r.Bps, 12e9);         /* 8 lanes of gen 4 */
 	CU_ASSERT_EQUAL(r.latency_s, 2.5e-6); /* of the hop, not of each link */
 	CU_ASSERT_FALSE(r.through_memory);
 	r = route(g, gpu[0], gpu[4]);
@@ -138,7 +143,8 @@ static void test_routes(void)
 
 static void test_choice(void)
 {
-	/* Two CPUs joined directly by a narrow link and by a third one with wide links: the fewest sockets are crossed, however narrow. */
+	/* Two CPUs joined directly by a narrow link and by a third one with wide links: the fewest sockets are crossed,
+	 * however narrow. */
 	struct graph *g = rig_host(&(struct rig){.gpus = 2, .cpus = 2, .pcie_gen = 4, .cpu_model = "E5-"});
 	int32_t third = rig_vertex(g, VERTEX_CPU);
 	rig_link(g, graph_find_label(g, "CPU0"), third, LINK_SOCKET, 0, rate_socket("Xeon 6767P", 0));
@@ -202,4 +208,5 @@ static void test_none(void)
 	graph_destroy(g);
 }
 
-UNIT_MAIN("route", {"words", test_words}, {"levels of words", test_levels}, {"routes", test_routes}, {"choice", test_choice}, {"none", test_none})
+UNIT_MAIN("route", {"words", test_words}, {"levels of words", test_levels}, {"routes", test_routes},
+	{"choice", test_choice}, {"none", test_none})

@@ -1,4 +1,5 @@
-/* Pipeline schedules against the literature: orders drawn there, and lengths of the step in units of a pass, from a schedule's order and the messages between stages alone. */
+/* Pipeline schedules against the literature: orders drawn there, and lengths of the step in units of a pass, from a
+ * schedule's order and the messages between stages alone. */
 #include "harness.h"
 
 #include <stdlib.h>
@@ -18,18 +19,20 @@ static void text_of(const struct schedule_shape *s, int64_t stage, char *buf, si
 	for (size_t i = 0; i < l.n; i++) {
 		size_t at = strlen(buf);
 		if (s->chunks > 1)
-			snprintf(buf + at, size - at, "%s%c%c%d", i ? " " : "", "FBW"[l.at[i].kind], 'a' + l.at[i].chunk, l.at[i].micro);
+			snprintf(buf + at, size - at, "%s%c%c%d", i ? " " : "", "FBW"[l.at[i].kind],
+				'a' + l.at[i].chunk, l.at[i].micro);
 		else
 			snprintf(buf + at, size - at, "%s%c%d", i ? " " : "", "FBW"[l.at[i].kind], l.at[i].micro);
 	}
 	vec_free(&l);
 }
 
-#define ORDER(kind, p, v, m, stage, expected) do { \
-	char got[2048]; \
-	text_of(&(struct schedule_shape){kind, p, v, m}, stage, got, sizeof got); \
-	CU_ASSERT_STRING_EQUAL(got, expected); \
-} while (0)
+#define ORDER(kind, p, v, m, stage, expected) \
+	do { \
+		char got[2048]; \
+		text_of(&(struct schedule_shape){kind, p, v, m}, stage, got, sizeof got); \
+		CU_ASSERT_STRING_EQUAL(got, expected); \
+	} while (0)
 
 static void test_orders(void)
 {
@@ -42,16 +45,20 @@ static void test_orders(void)
 	ORDER(SCHED_1F1B, 1, 1, 2, 0, "F0 B0 F1 B1");
 	/* figure 4, bottom: two chunks a stage; device 1 and device 4 */
 	ORDER(SCHED_INTERLEAVED, 4, 2, 8, 0,
-	      "Fa0 Fa1 Fa2 Fa3 Fb0 Fb1 Fb2 Fb3 Fa4 Fa5 Fa6 Bb0 Fa7 Bb1 Fb4 Bb2 Fb5 Bb3 Fb6 Ba0 Fb7 Ba1 Ba2 Ba3 Bb4 Bb5 Bb6 Bb7 Ba4 Ba5 Ba6 Ba7");
+		"Fa0 Fa1 Fa2 Fa3 Fb0 Fb1 Fb2 Fb3 Fa4 Fa5 Fa6 Bb0 Fa7 Bb1 Fb4 Bb2 Fb5 Bb3 Fb6 Ba0 Fb7 Ba1 Ba2 Ba3 Bb4 "
+		"Bb5 Bb6 Bb7 Ba4 Ba5 Ba6 Ba7");
 	ORDER(SCHED_INTERLEAVED, 4, 2, 8, 3,
-	      "Fa0 Fa1 Fa2 Fa3 Fb0 Bb0 Fb1 Bb1 Fb2 Bb2 Fb3 Bb3 Fa4 Ba0 Fa5 Ba1 Fa6 Ba2 Fa7 Ba3 Fb4 Bb4 Fb5 Bb5 Fb6 Bb6 Fb7 Bb7 Ba4 Ba5 Ba6 Ba7");
+		"Fa0 Fa1 Fa2 Fa3 Fb0 Bb0 Fb1 Bb1 Fb2 Bb2 Fb3 Bb3 Fa4 Ba0 Fa5 Ba1 Fa6 Ba2 Fa7 Ba3 Fb4 Bb4 Fb5 Bb5 Fb6 "
+		"Bb6 Fb7 Bb7 Ba4 Ba5 Ba6 Ba7");
 	/* ZB-H1: the first stage never delays W, the last one by three micro-batches */
 	ORDER(SCHED_ZERO_BUBBLE, 4, 1, 5, 0, "F0 F1 F2 F3 B0 W0 F4 B1 W1 B2 W2 B3 W3 B4 W4");
 	ORDER(SCHED_ZERO_BUBBLE, 4, 1, 5, 3, "F0 B0 F1 B1 F2 B2 F3 B3 W0 F4 B4 W1 W2 W3 W4");
 	ORDER(SCHED_ZERO_BUBBLE, 4, 1, 2, 3, "F0 B0 F1 B1 W0 W1");
 	/* V-ZB: chunk a goes down the stages, chunk b comes back up */
-	ORDER(SCHED_ZBV, 2, 2, 4, 0, "Fa0 Fa1 Fa2 Fb0 Bb0 Wb0 Fb1 Bb1 Wb1 Fa3 Ba0 Wa0 Fb2 Bb2 Wb2 Ba1 Wa1 Fb3 Bb3 Wb3 Ba2 Wa2 Ba3 Wa3");
-	ORDER(SCHED_ZBV, 2, 2, 4, 1, "Fa0 Fb0 Fa1 Fb1 Bb0 Wb0 Fa2 Ba0 Wa0 Fb2 Bb1 Wb1 Fa3 Ba1 Wa1 Fb3 Bb2 Wb2 Ba2 Bb3 Ba3 Wa2 Wb3 Wa3");
+	ORDER(SCHED_ZBV, 2, 2, 4, 0,
+		"Fa0 Fa1 Fa2 Fb0 Bb0 Wb0 Fb1 Bb1 Wb1 Fa3 Ba0 Wa0 Fb2 Bb2 Wb2 Ba1 Wa1 Fb3 Bb3 Wb3 Ba2 Wa2 Ba3 Wa3");
+	ORDER(SCHED_ZBV, 2, 2, 4, 1,
+		"Fa0 Fb0 Fa1 Fb1 Bb0 Wb0 Fa2 Ba0 Wa0 Fb2 Bb1 Wb1 Fa3 Ba1 Wa1 Fb3 Bb2 Wb2 Ba2 Bb3 Ba3 Wa2 Wb3 Wa3");
 	ORDER(SCHED_ZBV, 2, 2, 1, 0, "Fa0 Fb0 Bb0 Wb0 Ba0 Wa0");
 }
 
@@ -66,18 +73,21 @@ struct ends {
 	int64_t *at;
 };
 
-static int64_t *end_of(const struct schedule_shape *s, struct ends *e, int64_t stage, enum action_kind kind, int64_t chunk, int64_t micro)
+static int64_t *end_of(const struct schedule_shape *s, struct ends *e, int64_t stage, enum action_kind kind,
+	int64_t chunk, int64_t micro)
 {
 	return &e[stage].at[((int64_t)kind * s->chunks + chunk) * s->micro_batches + micro];
 }
 
-/* What an action waits for besides the one before it on its stage. -1: not there yet. */
+/* Returns when the inputs of an action from other actions are there, besides the one before it on its stage. -1: not
+ * yet. */
 static int64_t ready(const struct schedule_shape *s, struct ends *e, int64_t stage, const struct action *a)
 {
 	int64_t part = schedule_part(s->kind, s->stages, stage, a->chunk), parts = s->chunks * s->stages;
 	if (a->kind == ACTION_WEIGHTS)
 		return *end_of(s, e, stage, ACTION_BACKWARD, a->chunk, a->micro);
-	struct schedule_place before = schedule_place(s->kind, s->stages, part - 1), behind = schedule_place(s->kind, s->stages, part + 1);
+	struct schedule_place before = schedule_place(s->kind, s->stages, part - 1),
+			      behind = schedule_place(s->kind, s->stages, part + 1);
 	if (a->kind == ACTION_FORWARD)
 		return part == 0 ? 0 : *end_of(s, e, before.stage, ACTION_FORWARD, before.chunk, a->micro);
 	if (part == parts - 1)
@@ -85,7 +95,8 @@ static int64_t ready(const struct schedule_shape *s, struct ends *e, int64_t sta
 	return *end_of(s, e, behind.stage, ACTION_BACKWARD, behind.chunk, a->micro);
 }
 
-/* The step's length with free messages, -1 for a deadlock; in_flight: the most activations of a whole stage held at once, in chunks. */
+/* The step's length with free messages, -1 for a deadlock; in_flight: the most activations of a whole stage held at
+ * once, in chunks. */
 static int64_t length_of(const struct schedule_shape *s, struct lengths l, int64_t *in_flight)
 {
 	action_list lists[MOST] = {{0}};
@@ -107,7 +118,9 @@ static int64_t length_of(const struct schedule_shape *s, struct lengths l, int64
 				if (begin < 0)
 					break;
 				begin = begin > now[i] ? begin : now[i];
-				now[i] = begin + (a->kind == ACTION_FORWARD ? l.forward : a->kind == ACTION_BACKWARD ? l.backward : l.weights);
+				now[i] = begin + (a->kind == ACTION_FORWARD           ? l.forward
+							 : a->kind == ACTION_BACKWARD ? l.backward
+										      : l.weights);
 				CU_ASSERT_EQUAL(*end_of(s, e, i, a->kind, a->chunk, a->micro), -1); /* once each */
 				*end_of(s, e, i, a->kind, a->chunk, a->micro) = now[i];
 				longest = now[i] > longest ? now[i] : longest;
@@ -120,7 +133,8 @@ static int64_t length_of(const struct schedule_shape *s, struct lengths l, int64
 		in_flight[i] = 0;
 		if (at[i] < lists[i].n)
 			longest = -1;
-		CU_ASSERT_EQUAL(lists[i].n, (size_t)((schedule_parts_backward(s->kind) ? 3 : 2) * s->chunks * s->micro_batches));
+		CU_ASSERT_EQUAL(lists[i].n,
+			(size_t)((schedule_splits_backward(s->kind) ? 3 : 2) * s->chunks * s->micro_batches));
 		for (size_t k = 0; k < lists[i].n; k++) {
 			held += lists[i].at[k].kind == ACTION_FORWARD;
 			in_flight[i] = held > in_flight[i] ? held : in_flight[i];
@@ -132,7 +146,8 @@ static int64_t length_of(const struct schedule_shape *s, struct lengths l, int64
 	return longest;
 }
 
-/* Bubble: (p-1)(F + B) for gpipe and 1f1b, 1/v of it interleaved (Narayanan et al. 2021, section 2.2), (p-1)(F + B - W) for ZB-H1 (Qi et al. 2023, section 2.3, table 1). */
+/* Bubble: (p-1)(F + B) for gpipe and 1f1b, 1/v of it interleaved (Narayanan et al. 2021, section 2.2), (p-1)(F + B - W)
+ * for ZB-H1 (Qi et al. 2023, section 2.3, table 1). */
 static void test_bubbles(void)
 {
 	int64_t held[MOST];
@@ -154,9 +169,12 @@ static void test_bubbles(void)
 				CU_ASSERT_EQUAL(zero, 3 * m + (p - 1));
 			CU_ASSERT(length_of(&s, (struct lengths){5, 7, 4}, held) > 0);
 			struct schedule_shape down_and_up = {SCHED_ZBV, p, 2, m};
-			int64_t v_zb = length_of(&down_and_up, (struct lengths){1, 1, 1}, held); /* in passes of a chunk, half of a stage's */
+			int64_t v_zb = length_of(&down_and_up, (struct lengths){1, 1, 1},
+				held); /* in passes of a chunk, half of a stage's */
 			CU_ASSERT(v_zb > 0 && v_zb < 2 * one);
-			if (m >= 2 * p - 1) { /* no stage waits once it has begun: the last one begins p - 1 passes late, and all hold p micro-batches' activations (Qi et al. 2024, section 3) */
+			if (m >=
+				2 * p - 1) { /* no stage waits once it has begun: the last one begins p - 1 passes late,
+				                and all hold p micro-batches' activations (Qi et al. 2024, section 3) */
 				CU_ASSERT_EQUAL(v_zb, 6 * m + (p - 1));
 				for (int64_t i = 0; i < p; i++)
 					CU_ASSERT_EQUAL(held[i], 2 * p);
@@ -164,7 +182,8 @@ static void test_bubbles(void)
 			CU_ASSERT(length_of(&down_and_up, (struct lengths){5, 7, 4}, held) > 0);
 			for (int64_t v = 2; v <= 4 && m % p == 0; v++) {
 				struct schedule_shape many = {SCHED_INTERLEAVED, p, v, m};
-				CU_ASSERT_EQUAL(length_of(&many, (struct lengths){1, 2, 0}, held), 3 * m * v + 3 * (p - 1));
+				CU_ASSERT_EQUAL(length_of(&many, (struct lengths){1, 2, 0}, held),
+					3 * m * v + 3 * (p - 1));
 			}
 		}
 }
@@ -183,7 +202,8 @@ static void test_in_flight(void)
 		CU_ASSERT_EQUAL(schedule_in_flight(&l, 1, true), 4);
 		vec_free(&l);
 		l.n = 0;
-		CU_ASSERT_EQUAL_FATAL(schedule_actions(&(struct schedule_shape){SCHED_ZBV, 4, 2, 8}, i, &l, NULL), ST_OK);
+		CU_ASSERT_EQUAL_FATAL(schedule_actions(&(struct schedule_shape){SCHED_ZBV, 4, 2, 8}, i, &l, NULL),
+			ST_OK);
 		CU_ASSERT_EQUAL(schedule_in_flight(&l, 2, true), 8 - i); /* of the first chunk: the warm-up and one */
 		vec_free(&l);
 	}
@@ -202,14 +222,16 @@ static void test_parts(void)
 	static const int64_t first[] = {0, 4, 8, 11}, layers[] = {4, 4, 3, 3};
 	for (int64_t i = 0; i < 4; i++) {
 		struct stage_part s = stage_part(&c, i, 0);
-		CU_ASSERT(s.first == first[i] && s.layers == layers[i] && s.embedding == (i == 0) && s.head == (i == 3));
+		CU_ASSERT(
+			s.first == first[i] && s.layers == layers[i] && s.embedding == (i == 0) && s.head == (i == 3));
 	}
 	c.parallel.virtual_stages = 2; /* parts of 2 2 2 2 2 2 1 1 */
 	struct stage_part s = stage_part(&c, 1, 1);
 	CU_ASSERT(s.first == 10 && s.layers == 2 && !s.embedding && !s.head);
 	s = stage_part(&c, 3, 1);
 	CU_ASSERT(s.first == 13 && s.layers == 1 && s.head);
-	struct param table = {.kind = PARAM_TOKEN_EMBEDDING, .layer = -1}, norm = {.kind = PARAM_FINAL_NORM_W, .layer = -1}, fc1 = {.kind = PARAM_FC1_W, .layer = 10};
+	struct param table = {.kind = PARAM_TOKEN_EMBEDDING, .layer = -1},
+		     norm = {.kind = PARAM_FINAL_NORM_W, .layer = -1}, fc1 = {.kind = PARAM_FC1_W, .layer = 10};
 	for (int64_t i = 0; i < 4; i++) {
 		CU_ASSERT_EQUAL(stage_has_param(&c, i, &table), i == 0 || i == 3);
 		CU_ASSERT_EQUAL(stage_has_param(&c, i, &norm), i == 3);
@@ -239,4 +261,5 @@ static void test_parts(void)
 	CU_ASSERT(s.first == 4 && s.layers == 5);
 }
 
-UNIT_MAIN("schedule", {"orders of the literature", test_orders}, {"bubbles and activations in flight", test_bubbles}, {"slots for micro-batches", test_in_flight}, {"layers of the stages", test_parts})
+UNIT_MAIN("schedule", {"orders of the literature", test_orders}, {"bubbles and activations in flight", test_bubbles},
+	{"slots for micro-batches", test_in_flight}, {"layers of the stages", test_parts})

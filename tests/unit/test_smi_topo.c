@@ -1,7 +1,10 @@
-/* The reader of `nvidia-smi topo -m`: cases of our own, one for each oddity (tests/smi/NAME.txt with what it must be read as in NAME.expect), and the recordings of real machines where they lie beside the checkout.
+/* The reader of `nvidia-smi topo -m`: cases of our own, one for each oddity (tests/smi/NAME.txt with what it must be
+ * read as in NAME.expect), and the recordings of real machines where they lie beside the checkout.
  *
- * NAME.expect, a fact a line: `gpus N`, `nics N`, `rows N` (GPU rows present), `word A B W` ("-": not in the dump; a NIC by label or name), `every GPU W`, `numa A N`, `cores A LIST` ("-": none), `name NIC0 NAME`,
- * `vertices PREFIX N`, `links A B N` (direct NVLinks), `remark TEXT` (in one of the remarks), `contradiction` (a remark is one), `refused LINE: TEXT`. */
+ * NAME.expect, a fact a line: `gpus N`, `nics N`, `rows N` (GPU rows present), `word A B W` ("-": not in the dump; a
+ * NIC by label or name), `every GPU W`, `numa A N`, `cores A LIST` ("-": none), `name NIC0 NAME`, `vertices PREFIX N`,
+ * `links A B N` (direct NVLinks), `remark TEXT` (in one of the remarks), `contradiction` (a remark is one), `refused
+ * LINE: TEXT`. */
 #include "tests/unit/harness.h"
 
 #include <dirent.h>
@@ -49,7 +52,8 @@ static size_t rows_present(const struct graph *g)
 {
 	size_t missing = 0, of;
 	for (size_t i = 0; i < g->remark.n; i++)
-		if (strstr(g->remark.at[i].text, "GPU rows are missing") && sscanf(g->remark.at[i].text, "%zu of %zu", &missing, &of) == 2)
+		if (strstr(g->remark.at[i].text, "GPU rows are missing") &&
+			sscanf(g->remark.at[i].text, "%zu of %zu", &missing, &of) == 2)
 			break;
 	return g->gpu.n - missing;
 }
@@ -106,7 +110,9 @@ static void check_fact(const char *file, const char *line, const struct graph *g
 		every(file, line, g, b);
 	} else if (strcmp(what, "cores") == 0 || strcmp(what, "name") == 0) {
 		int32_t v = graph_find_label(g, a);
-		const char *is = v < 0 ? "(no such entry)" : *what == 'c' ? g->vertex.at[v].cores : g->vertex.at[v].name;
+		const char *is = v < 0          ? "(no such entry)"
+		                 : *what == 'c' ? g->vertex.at[v].cores
+		                                : g->vertex.at[v].name;
 		if (strcmp(*is ? is : "-", b))
 			fail(file, line, is);
 	} else if (strcmp(what, "remark") == 0) {
@@ -233,7 +239,9 @@ static void check_expected(const char *file, char *expected, const struct graph 
 {
 	char *save = NULL, *every_at = strstr(expected, "every pair ");
 	char fact[200], word[16];
-	if ((every_at && sscanf(every_at, "every pair %15[A-Z0-9]", word) == 1) || ((every_at = strstr(expected, "every GPU pair ")) && sscanf(every_at, "every GPU pair %15[A-Z0-9]", word) == 1)) {
+	if ((every_at && sscanf(every_at, "every pair %15[A-Z0-9]", word) == 1) ||
+		((every_at = strstr(expected, "every GPU pair ")) &&
+			sscanf(every_at, "every GPU pair %15[A-Z0-9]", word) == 1)) {
 		snprintf(fact, sizeof fact, "every GPU %s", word);
 		check_fact(file, fact, g);
 	}

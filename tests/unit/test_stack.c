@@ -1,3 +1,4 @@
+#include "base/array.h"
 #include "tests/unit/harness.h"
 
 #include <string.h>
@@ -22,7 +23,13 @@ static enum status parse(const char *text, struct stack *s)
 static void test_read(void)
 {
 	struct stack s;
-	CU_ASSERT_EQUAL(parse("numbers:\n  elementwise_passes: {value: 2.5, source: x}\n  op: {value: 40us, source: y}\nmemory:\n  loss: {value: 12B, source: z}\nhabits:\n  attention_kernel: fa3\n  adds_gradients: true\n  copies_gathered: true\n  dynamic_scales: true\n  recompute_last_gemm: true\n", &s), ST_OK);
+	CU_ASSERT_EQUAL(
+		parse("numbers:\n  elementwise_passes: {value: 2.5, source: x}\n  op: {value: 40us, source: y}\n"
+		      "memory:\n  loss: {value: 12B, source: z}\nhabits:\n  attention_kernel: fa3\n"
+		      "  adds_gradients: true\n  copies_gathered: true\n  dynamic_scales: true\n"
+		      "  recompute_last_gemm: true\n",
+			&s),
+		ST_OK);
 	CU_ASSERT_EQUAL(s.memory.loss_B, 12);
 	CU_ASSERT_EQUAL(s.memory.gate_B, 0);
 	CU_ASSERT_EQUAL(s.elementwise_passes, 2.5);
@@ -39,16 +46,31 @@ static void test_read(void)
 static void test_wrong(void)
 {
 	static const char *const texts[][2] = {
-		{"numbers:\n  logits: {value: 2, source: x}\n", "s.yaml:2:3: logits: unknown number of a stack (nearest: logit)"},
-		{"numbers:\n  logit: 2\n", "s.yaml:2:10: logit: expected {value: ..., source: ...}"},
-		{"numbers:\n  logit: {value: 2}\n", "s.yaml:2:10: logit: expected {value: ..., source: ...}"},
-		{"memory:\n  gathers: {value: 2, source: x}\n", "s.yaml:2:3: gathers: unknown number of a stack (nearest: gate)"},
-		{"habits:\n  attention_kernel: fa4\n", "s.yaml:2:21: attention_kernel: \"fa4\" is not known (nearest: fa1)"},
-		{"habits:\n  recompute_gemm: true\n", "s.yaml:2:3: recompute_gemm: unknown habit of a stack (nearest: recompute_last_gemm)"},
-		{"habits:\n  stage_split: uneven\n", "s.yaml:2:16: stage_split: \"uneven\" is not known (nearest: even)"},
+		{"numbers:\n  logits: {value: 2, source: x}\n",
+			"s.yaml:2:3: logits: unknown number of a stack (nearest: logit)"},
+		{"numbers:\n  logit: 2B\n",
+			"s.yaml:2:10: logit: expected {value: ..., source: ...}: every number of the catalogue names "
+			"its source"},
+		{"numbers:\n  logit: {value: 2B}\n",
+			"s.yaml:2:10: logit: expected {value: ..., source: ...}: 'source' is missing"},
+		{"numbers:\n  op: {value: 0.0001313, source: x}\n",
+			"s.yaml:2:15: value: expected a time with its unit such as 50us, got \"0.0001313\""},
+		{"memory:\n  context: {value: 0, source: x}\n",
+			"s.yaml:2:20: value: expected a size with its unit such as 25MiB, got \"0\""},
+		{"memory:\n  gathers: {value: 2, source: x}\n",
+			"s.yaml:2:3: gathers: unknown number of a stack (nearest: gate)"},
+		{"habits:\n  attention_kernel: fa4\n",
+			"s.yaml:2:21: attention_kernel: \"fa4\" is not known (nearest: fa1)"},
+		{"habits:\n  recompute_gemm: true\n",
+			"s.yaml:2:3: recompute_gemm: unknown habit of a stack (nearest: recompute_last_gemm)"},
+		{"habits:\n  stage_split: uneven\n",
+			"s.yaml:2:16: stage_split: \"uneven\" is not known (nearest: even)"},
+		{"compiled_twin: [a]\n", "s.yaml:1:16: compiled_twin: expected a text, got a list"},
+		{"compiled_twin: 0123456789012345678901234567890123456789012345678901234567890123\n",
+			"s.yaml:1:16: compiled_twin: longer than 63 bytes"},
 	};
 	struct stack s;
-	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+	for (size_t i = 0; i < COUNT(texts); i++) {
 		CU_ASSERT_EQUAL(parse(texts[i][0], &s), ST_INPUT);
 		if (strcmp(error.text, texts[i][1]))
 			printf("\n%s\n", error.text);
@@ -67,20 +89,27 @@ static void test_family(void)
 	CU_ASSERT_TRUE(c.stack.interval > 0 && c.stack.unseen > c.stack.interval);
 }
 
-/* Compiled and eager PyTorch differ in what crosses memory; plain Megatron-LM hides none of tensor parallelism, NVIDIA's recipes do. */
+/* Compiled and eager PyTorch differ in what crosses memory; plain Megatron-LM hides none of tensor parallelism,
+ * NVIDIA's recipes do. */
 static void test_pairs(void)
 {
-	static const char *const pairs[][2] = {{"pytorch-fsdp", "pytorch-fsdp-eager"}, {"pytorch-ddp", "pytorch-ddp-eager"}, {"megatron-core", "megatron-lm"}};
+	static const char *const pairs[][2] = {{"pytorch-fsdp", "pytorch-fsdp-eager"},
+		{"pytorch-ddp", "pytorch-ddp-eager"}, {"megatron-core", "megatron-lm"}};
 	struct config c[2];
 	char text[128];
-	for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+	for (size_t i = 0; i < COUNT(pairs); i++) {
 		for (size_t j = 0; j < 2; j++) {
 			snprintf(text, sizeof text, "model: {preset: gpt2-124m}\ntrain: {stack: %s}\n", pairs[i][j]);
-			CU_ASSERT_EQUAL_FATAL(config_parse(text, strlen(text), "c.yaml", NULL, 0, &c[j], &error), ST_OK);
+			CU_ASSERT_EQUAL_FATAL(config_parse(text, strlen(text), "c.yaml", NULL, 0, &c[j], &error),
+				ST_OK);
 		}
 		bool pytorch = i < 2;
+		CU_ASSERT_STRING_EQUAL(c[0].stack.compiled_twin, "");
+		CU_ASSERT_STRING_EQUAL(c[1].stack.compiled_twin, pytorch ? pairs[i][0] : "");
 		CU_ASSERT_EQUAL(c[0].train.fused && !c[1].train.fused, pytorch);
-		CU_ASSERT_EQUAL(c[0].stack.elementwise_passes < c[1].stack.elementwise_passes && c[0].stack.logit_B < c[1].stack.logit_B, pytorch);
+		CU_ASSERT_EQUAL(c[0].stack.elementwise_passes < c[1].stack.elementwise_passes &&
+					c[0].stack.logit_B < c[1].stack.logit_B,
+			pytorch);
 		CU_ASSERT_EQUAL(c[0].stack.tensor_exposed < c[1].stack.tensor_exposed, !pytorch);
 	}
 }
@@ -88,7 +117,8 @@ static void test_pairs(void)
 /* train.attention_kernel stands over the stack's habit. */
 static void test_attention_kernel(void)
 {
-	static const char text[] = "model: {preset: gpt2-124m}\ntrain: {stack: composer-fsdp, attention_kernel: fa3}\n", own[] = "model: {preset: gpt2-124m}\ntrain: {stack: composer-fsdp}\n";
+	static const char text[] = "model: {preset: gpt2-124m}\ntrain: {stack: composer-fsdp, attention_kernel: fa3}\n",
+			  own[] = "model: {preset: gpt2-124m}\ntrain: {stack: composer-fsdp}\n";
 	struct config c;
 	CU_ASSERT_EQUAL_FATAL(config_parse(text, strlen(text), "c.yaml", NULL, 0, &c, &error), ST_OK);
 	CU_ASSERT_EQUAL_FATAL(config_resolve(&c, 1, &error), ST_OK);
@@ -98,4 +128,5 @@ static void test_attention_kernel(void)
 	CU_ASSERT_EQUAL(c.stack.attention_kernel, KERNEL_FA1);
 }
 
-UNIT_MAIN("stack", {"numbers and habits", test_read}, {"what is wrong", test_wrong}, {"family", test_family}, {"eager and compiled, plain and tuned", test_pairs}, {"the flash kernel of a config", test_attention_kernel})
+UNIT_MAIN("stack", {"numbers and habits", test_read}, {"what is wrong", test_wrong}, {"family", test_family},
+	{"eager and compiled, plain and tuned", test_pairs}, {"the flash kernel of a config", test_attention_kernel})

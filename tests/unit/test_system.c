@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/paths.h"
 #include "base/yaml.h"
 #include "tests/unit/harness.h"
@@ -13,8 +14,6 @@
 #include "topology/graph/rates.h"
 #include "topology/graph/route.h"
 #include "topology/catalogue/system.h"
-
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
 static struct system_spec load(const char *text)
 {
@@ -72,7 +71,8 @@ static void check_links_of(const struct system_spec *s, const struct graph *g)
 		int32_t width = 0;
 		for (size_t k = 0; k < g->link.n; k++) {
 			const struct link *l = &g->link.at[k];
-			bool own = (l->a == g->gpu.at[i] || l->b == g->gpu.at[i]) && (l->kind == LINK_NVLINK || l->kind == LINK_XGMI);
+			bool own = (l->a == g->gpu.at[i] || l->b == g->gpu.at[i]) &&
+			           (l->kind == LINK_NVLINK || l->kind == LINK_XGMI);
 			sum_Bps += own ? l->Bps : 0;
 			sum_datasheet_Bps += own ? l->datasheet_Bps : 0;
 			width += own ? l->width : 0;
@@ -90,8 +90,10 @@ static void check_links_of(const struct system_spec *s, const struct graph *g)
 	}
 	CU_ASSERT_DOUBLE_EQUAL(most_datasheet_Bps, s->intra_datasheet_Bps, 1);
 	CU_ASSERT_DOUBLE_EQUAL(most_Bps, s->intra_usable_Bps, 1);
-	CU_ASSERT_DOUBLE_EQUAL(s->intra_datasheet_Bps, (double)s->device.nvlink_links * s->device.nvlink_link_Bps, 1e-9 * s->intra_datasheet_Bps);
-	CU_ASSERT_TRUE(s->intra_usable_Bps > 0.79 * s->intra_datasheet_Bps && s->intra_usable_Bps <= 0.9 * s->intra_datasheet_Bps);
+	CU_ASSERT_DOUBLE_EQUAL(s->intra_datasheet_Bps, (double)s->device.nvlink_links * s->device.nvlink_link_Bps,
+		1e-9 * s->intra_datasheet_Bps);
+	CU_ASSERT_TRUE(s->intra_usable_Bps > 0.79 * s->intra_datasheet_Bps &&
+		       s->intra_usable_Bps <= 0.9 * s->intra_datasheet_Bps);
 }
 
 static void check_system(const char *id)
@@ -111,7 +113,7 @@ static void check_system(const char *id)
 			check_links_of(&s, g);
 		graph_destroy(g);
 	}
-	/* What the fabric gives the whole host: on switches and on a mesh all links of each GPU carry rings. */
+	/* The fabric's rate for the whole host: on switches and on a mesh all links of each GPU carry rings. */
 	if (s.fabric == FABRIC_NVSWITCH || s.fabric == FABRIC_MESH) {
 		struct machine m = {0};
 		struct group whole;
@@ -137,7 +139,8 @@ static void test_catalogue(void)
 	path_names_free(names, n);
 }
 
-/* Figures typed from the makers' and clouds' pages, apart from the files: GPUs, NICs together in Gb/s, links of a GPU in both directions in GB/s. */
+/* Figures typed from the makers' and clouds' pages, apart from the files: GPUs, NICs together in Gb/s, links of a GPU
+ * in both directions in GB/s. */
 static void test_known_figures(void)
 {
 	static const struct {
@@ -188,7 +191,8 @@ static void test_known_figures(void)
 	CU_ASSERT_FALSE(load("aws-g5").no_peer);
 }
 
-/* The words of recorded dumps: DGX-1 V100 (NIC columns in the order 0 1 2 3 of the switches; a dump's PHB between switches of one socket is NODE here), 8 RTX 4090, 8 RTX PRO 6000, NC96ads. */
+/* The words of recorded dumps: DGX-1 V100 (NIC columns in the order 0 1 2 3 of the switches; a dump's PHB between
+ * switches of one socket is NODE here), 8 RTX 4090, 8 RTX PRO 6000, NC96ads. */
 static void test_words(void)
 {
 	static const struct {
@@ -228,7 +232,9 @@ static void test_recorded(void)
 {
 	static const struct {
 		const char *file, *id;
-	} rows[] = {{"aws-p4d-24xl-topo.xml", "aws-p4d"}, {"aws-p4de-24xl-topo.xml", "aws-p4de"}, {"azure-ndv5-topo.xml", "azure-nd-h100-v5"}, {"oci-H100-topology.xml", "oci-h100"}, {"azure-ndv2-topo.xml", "azure-ndv2"}};
+	} rows[] = {{"aws-p4d-24xl-topo.xml", "aws-p4d"}, {"aws-p4de-24xl-topo.xml", "aws-p4de"},
+		{"azure-ndv5-topo.xml", "azure-nd-h100-v5"}, {"oci-H100-topology.xml", "oci-h100"},
+		{"azure-ndv2-topo.xml", "azure-ndv2"}};
 	const char *shared = getenv("STEPSIM_SHARED");
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		char path[PATH_MAX_LEN], *text = NULL;
@@ -270,7 +276,8 @@ static void test_fewer_gpus(void)
 	CU_ASSERT_TRUE(words_are(g, "X NV1 NV1 NV2 PIX NODE SYS SYS", 0));
 	graph_destroy(g);
 	g = graph_of(&s, 16); /* built alike: the second eight have the same wiring */
-	CU_ASSERT_TRUE(words_are(g, "SYS SYS SYS SYS SYS SYS SYS SYS NV1 X NV2 NV1 NODE NV2 NODE NODE SYS SYS SYS SYS", 9));
+	CU_ASSERT_TRUE(
+		words_are(g, "SYS SYS SYS SYS SYS SYS SYS SYS NV1 X NV2 NV1 NODE NV2 NODE NODE SYS SYS SYS SYS", 9));
 	graph_destroy(g);
 	struct error e = {0};
 	CU_ASSERT_EQUAL(system_graph(&s, SYSTEM_GPUS + 1, &g, &e), ST_INPUT);
@@ -308,7 +315,8 @@ static void test_lines(void)
 	CU_ASSERT_EQUAL(s.nic_Bps, 50e9);
 	struct graph *g = graph_of(&s, 0);
 	CU_ASSERT_EQUAL(g->source, SAID_BY_LINE);
-	CU_ASSERT_TRUE(words_are(g, "X NV6 NV6 NV6 NV6 NV6 NV6 NV6 NV6 NV6 NV6 NV6 NV6 NV6 NV6 NV6 PIX PIX SYS SYS SYS SYS SYS SYS", 0));
+	CU_ASSERT_TRUE(words_are(g,
+		"X NV6 NV6 NV6 NV6 NV6 NV6 NV6 NV6 NV6 NV6 NV6 NV6 NV6 NV6 NV6 PIX PIX SYS SYS SYS SYS SYS SYS", 0));
 	graph_destroy(g);
 }
 
@@ -330,7 +338,8 @@ static void test_line_fabrics(void)
 		{"gpu:8 p100-sxm", FABRIC_MESH, 80, "X NV1 NV1 NV1 NV1 SYS SYS SYS"},
 		{"gpu:8 v100-sxm-16 mesh", FABRIC_MESH, 150, "X NV1 NV1 NV2 NV2 SYS SYS SYS"},
 		{"gpu:8 mi300x", FABRIC_MESH, 448, "X NV1 NV1 NV1 NV1 NV1 NV1 NV1"},
-		{"gpu:16 trainium2", FABRIC_TORUS, 640, "X NV1 NODE NV1 NV1 NODE NODE NODE SYS SYS SYS SYS NV1 SYS SYS SYS"},
+		{"gpu:16 trainium2", FABRIC_TORUS, 640,
+			"X NV1 NODE NV1 NV1 NODE NODE NODE SYS SYS SYS SYS NV1 SYS SYS SYS"},
 		{"gpu:2 rtx4090", FABRIC_NONE, 31.508, "X NODE"},
 		{"gpu:2 rtx4090 switch:2", FABRIC_NONE, 31.508, "X PIX"},
 		{"gpu:8 l40s switch:4 pcie4x8", FABRIC_NONE, 15.754, "X PIX PIX PIX SYS SYS SYS SYS"},
@@ -372,7 +381,8 @@ static void test_line_refusals(void)
 	refuses("gpu:8 rtx4090 pcie8", "expected the generation, 1 to 7, and the lanes");
 	refuses("gpu:8 rtx4090 nic:1x100GB", "bits or bytes?");
 	refuses("gpu:8 rtx4090 pcie5", "word 3 'pcie5': the NVIDIA GeForce RTX 4090 goes up to PCIe 4 with 16 lanes");
-	refuses("gpu:8 rtx4090 nvlink", "word 3 'nvlink': the NVIDIA GeForce RTX 4090 has no links of its own to other GPUs");
+	refuses("gpu:8 rtx4090 nvlink",
+		"word 3 'nvlink': the NVIDIA GeForce RTX 4090 has no links of its own to other GPUs");
 	refuses("gpu:2 rtx4090 switch:4", "switch:4, but a host has 2 GPUs");
 	refuses("gpu:16 p100-sxm", "a mesh of 16 GPUs");
 	refuses("gpu:8 rtx4090 :", "unknown (nearest: ");
@@ -392,7 +402,10 @@ static void write_file(char path[32], const char *intra, const char *rest)
 	int fd = mkstemps(path, 5);
 	CU_ASSERT_FATAL(fd >= 0);
 	close(fd);
-	snprintf(text, sizeof text, "%sintra:\n%s  datasheet: {value: 100GB/s, source: my own}\n  usable: {value: 80GB/s, source: my own}\n  latency: {value: 2us, source: my own}\n%s", file_head, intra, rest);
+	snprintf(text, sizeof text,
+		"%sintra:\n%s  datasheet: {value: 100GB/s, source: my own}\n  usable: {value: 80GB/s, source: my own}\n"
+		"  latency: {value: 2us, source: my own}\n%s",
+		file_head, intra, rest);
 	CU_ASSERT_EQUAL(file_write(path, text, strlen(text), &e), ST_OK);
 }
 
@@ -407,9 +420,14 @@ static void refuses_file(const char *intra, const char *rest, const char *compla
 static void test_file(void)
 {
 	char path[32];
-	write_file(path, "  fabric: mesh\n  wiring: 0-1:2 1-2:2 2-3:2 3-0:2\n", "nic:\n  count: {value: 2, source: my own}\n  rate: {value: 25Gb/s, source: my own}\n  latency: {value: 9us, source: my own}\n"
-	           "pcie:\n  generation: {value: 3, source: my own}\n  gpus_per_switch: {value: 2, source: my own}\n  uplink: {value: 8GB/s, source: my own}\n"
-	           "host:\n  cpu: AMD EPYC 7742\n  sockets: {value: 2, source: my own}\n  socket_rate: {value: 30GB/s, source: my own}\nprice: {value: 90000USD, source: a quote of 2026-05}\n");
+	write_file(path, "  fabric: mesh\n  wiring: 0-1:2 1-2:2 2-3:2 3-0:2\n",
+		"nic:\n  count: {value: 2, source: my own}\n  rate: {value: 25Gb/s, source: my own}\n"
+		"  latency: {value: 9us, source: my own}\n"
+		"pcie:\n  generation: {value: 3, source: my own}\n  gpus_per_switch: {value: 2, source: my own}\n"
+		"  uplink: {value: 8GB/s, source: my own}\n"
+		"host:\n  cpu: AMD EPYC 7742\n  sockets: {value: 2, source: my own}\n"
+		"  socket_rate: {value: 30GB/s, source: my own}\n"
+		"price: {value: 90000USD, source: a quote of 2026-05}\n");
 	struct system_spec s = load(path);
 	unlink(path);
 	CU_ASSERT_STRING_EQUAL(s.name, "Mine");
@@ -440,20 +458,28 @@ static void test_file(void)
 static void test_file_refusals(void)
 {
 	refuses_file("  fabric: nvswich\n", file_nic, "intra.fabric: unknown 'nvswich' (nearest: nvswitch)");
-	refuses_file("  fabric: mesh\n  wiring: 0-4\n", file_nic, "wiring: '0-4': expected two different GPUs of 0 to 3");
-	refuses_file("  fabric: mesh\n  wiring: 1-1\n", file_nic, "wiring: '1-1': expected two different GPUs of 0 to 3");
+	refuses_file("  fabric: mesh\n  wiring: 0-4\n", file_nic,
+		"wiring: '0-4': expected two different GPUs of 0 to 3");
+	refuses_file("  fabric: mesh\n  wiring: 1-1\n", file_nic,
+		"wiring: '1-1': expected two different GPUs of 0 to 3");
 	refuses_file("  fabric: mesh\n  wiring: 0-1 1-0\n", file_nic, "GPUs 1 and 0 are joined twice");
 	refuses_file("  fabric: mesh\n  wiring: 0-1 2,3\n", file_nic, "wiring: '2,3': expected two GPUs");
 	refuses_file("  fabric: mesh\n  wiring: 0-1:0\n", file_nic, "wiring: '0-1:0': expected two GPUs");
 	refuses_file("  fabric: nvswitch\n  wiring: 0-1\n", file_nic, "the fabric 'nvswitch' has none");
-	refuses_file("  fabric: nvswitch\n", "nic:\n  count: {value: 2, source: my own}\n", "2 NICs need a rate and a latency");
-	refuses_file("  fabric: nvswitch\n", "nic:\n  count: {value: 0, source: my own}\npcie:\n  nics_per_switch: {value: 2, source: my own}\n", "nics_per_switch needs gpus_per_switch");
-	refuses_file("  fabric: nvswitch\n", "nic:\n  count: {value: 0, source: my own}\nhost:\n  gpu_link: usb\n", "host.gpu_link: expected c2c or pcie, got 'usb'");
+	refuses_file("  fabric: nvswitch\n", "nic:\n  count: {value: 2, source: my own}\n",
+		"2 NICs need a rate and a latency");
+	refuses_file("  fabric: nvswitch\n",
+		"nic:\n  count: {value: 0, source: my own}\npcie:\n  nics_per_switch: {value: 2, source: my own}\n",
+		"nics_per_switch needs gpus_per_switch");
+	refuses_file("  fabric: nvswitch\n", "nic:\n  count: {value: 0, source: my own}\nhost:\n  gpu_link: usb\n",
+		"host.gpu_link: expected c2c or pcie, got 'usb'");
 	refuses_file("  fabric: nvswitch\n", "", "the key 'nic.count' is missing");
 	refuses("dgx-h10", "unknown system 'dgx-h10' (nearest: dgx-h100)");
 	refuses("./no-such-system.yaml", "no-such-system");
 	refuses("", "unknown system");
 }
 
-UNIT_MAIN("system", {"the catalogue", test_catalogue}, {"known figures", test_known_figures}, {"words of known machines", test_words}, {"recorded layouts", test_recorded}, {"fewer GPUs", test_fewer_gpus}, {"lines", test_lines},
-	  {"fabrics of lines", test_line_fabrics}, {"refused lines", test_line_refusals}, {"a file", test_file}, {"refused files", test_file_refusals})
+UNIT_MAIN("system", {"the catalogue", test_catalogue}, {"known figures", test_known_figures},
+	{"words of known machines", test_words}, {"recorded layouts", test_recorded}, {"fewer GPUs", test_fewer_gpus},
+	{"lines", test_lines}, {"fabrics of lines", test_line_fabrics}, {"refused lines", test_line_refusals},
+	{"a file", test_file}, {"refused files", test_file_refusals})

@@ -1,3 +1,4 @@
+#include "base/array.h"
 #include "tests/unit/harness.h"
 
 #include <stdbool.h>
@@ -6,10 +7,17 @@
 
 #include "step/timeline.h"
 
-#define S(ps) ((double)(ps) * 1e-12)
-#define N(a) (sizeof(a) / sizeof(a)[0])
-#define COMPUTE_SPAN(i, from, to) {.op = i, .lane = LANE_COMPUTE, .class_ = CLASS_GEMM, .phase = PHASE_BACKWARD, .start_ps = from, .move_ps = from, .end_ps = to}
-#define COMM_SPAN(i, from, moves, to) {.op = i, .lane = LANE_COMM, .class_ = CLASS_ALL_REDUCE, .phase = PHASE_BACKWARD, .start_ps = from, .move_ps = moves, .end_ps = to}
+#define S(ps) ((double)(ps)*1e-12)
+#define COMPUTE_SPAN(i, from, to) \
+	{ \
+		.op = i, .lane = LANE_COMPUTE, .class_ = CLASS_GEMM, .phase = PHASE_BACKWARD, .start_ps = from, \
+		.move_ps = from, .end_ps = to \
+	}
+#define COMM_SPAN(i, from, moves, to) \
+	{ \
+		.op = i, .lane = LANE_COMM, .class_ = CLASS_ALL_REDUCE, .phase = PHASE_BACKWARD, .start_ps = from, \
+		.move_ps = moves, .end_ps = to \
+	}
 
 static struct timeline timeline_of(struct span *spans, size_t n, uint32_t actors, int64_t step_ps)
 {
@@ -19,10 +27,7 @@ static struct timeline timeline_of(struct span *spans, size_t n, uint32_t actors
 	return t;
 }
 
-static void same(double a, double b)
-{
-	CU_ASSERT_DOUBLE_EQUAL(a, b, 1e-15);
-}
+static void same(double a, double b) { CU_ASSERT_DOUBLE_EQUAL(a, b, 1e-15); }
 
 static double sum_of(const struct breakdown *b)
 {
@@ -38,10 +43,16 @@ static void test_partition(void)
 		COMPUTE_SPAN(0, 0, 100),
 		COMM_SPAN(1, 60, 120, 180),
 		COMPUTE_SPAN(2, 150, 200),
-		{.op = 3, .lane = LANE_COMPUTE, .class_ = CLASS_OPTIMIZER, .phase = PHASE_OPTIMIZER, .start_ps = 210, .move_ps = 210, .end_ps = 240},
+		{.op = 3,
+			.lane = LANE_COMPUTE,
+			.class_ = CLASS_OPTIMIZER,
+			.phase = PHASE_OPTIMIZER,
+			.start_ps = 210,
+			.move_ps = 210,
+			.end_ps = 240},
 		{.actor = 1, .op = 0, .lane = LANE_COMPUTE, .class_ = CLASS_NORM, .end_ps = 300},
 	};
-	struct timeline t = timeline_of(s, N(s), 2, 300);
+	struct timeline t = timeline_of(s, COUNT(s), 2, 300);
 	struct breakdown b;
 	struct error e = {0};
 	CU_ASSERT_EQUAL(timeline_critical_actor(&t), 1);
@@ -71,10 +82,22 @@ static void test_precedence(void)
 		{.op = 2, .lane = LANE_COMM, .class_ = CLASS_ALL_GATHER, .phase = PHASE_OPTIMIZER, .end_ps = 30},
 		{.op = 3, .lane = LANE_MODEL_COMM, .class_ = CLASS_ALL_REDUCE, .phase = PHASE_FORWARD, .end_ps = 25},
 		{.op = 4, .lane = LANE_COMPUTE, .class_ = CLASS_OPTIMIZER, .phase = PHASE_OPTIMIZER, .end_ps = 10},
-		{.op = 5, .lane = LANE_COMPUTE, .class_ = CLASS_MEMORY, .phase = PHASE_OPTIMIZER, .start_ps = 10, .move_ps = 10, .end_ps = 15}, /* a cast of the optimizer's */
-		{.op = 6, .lane = LANE_COMPUTE, .class_ = CLASS_LOSS, .phase = PHASE_FORWARD, .start_ps = 15, .move_ps = 15, .end_ps = 20},
+		{.op = 5,
+			.lane = LANE_COMPUTE,
+			.class_ = CLASS_MEMORY,
+			.phase = PHASE_OPTIMIZER,
+			.start_ps = 10,
+			.move_ps = 10,
+			.end_ps = 15}, /* a cast of the optimizer's */
+		{.op = 6,
+			.lane = LANE_COMPUTE,
+			.class_ = CLASS_LOSS,
+			.phase = PHASE_FORWARD,
+			.start_ps = 15,
+			.move_ps = 15,
+			.end_ps = 20},
 	};
-	struct timeline t = timeline_of(s, N(s), 1, 60);
+	struct timeline t = timeline_of(s, COUNT(s), 1, 60);
 	struct breakdown b;
 	CU_ASSERT_EQUAL_FATAL(timeline_breakdown(&t, 0, &b, NULL), ST_OK);
 	same(b.optimizer_s, S(15));
@@ -87,16 +110,28 @@ static void test_precedence(void)
 	same(b.overlap, 1 - 10.0 / 30);
 }
 
-/* A receive that waits while nothing else runs is a bubble; a send that waits, and a receive behind compute, are not. Neither is lateness. */
+/* A receive that waits while nothing else runs is a bubble; a send that waits, and a receive behind compute, are not.
+ * Neither is lateness. */
 static void test_bubble(void)
 {
 	struct span s[] = {
 		{.op = 0, .lane = LANE_RECV_PREV, .class_ = CLASS_SENDRECV, .move_ps = 10, .end_ps = 12},
 		{.op = 1, .lane = LANE_COMPUTE, .class_ = CLASS_GEMM, .start_ps = 12, .move_ps = 12, .end_ps = 20},
-		{.op = 2, .lane = LANE_RECV_NEXT, .class_ = CLASS_SENDRECV, .phase = PHASE_BACKWARD, .start_ps = 15, .move_ps = 23, .end_ps = 24},
-		{.op = 3, .lane = LANE_SEND_NEXT, .class_ = CLASS_SENDRECV, .start_ps = 20, .move_ps = 28, .end_ps = 29},
+		{.op = 2,
+			.lane = LANE_RECV_NEXT,
+			.class_ = CLASS_SENDRECV,
+			.phase = PHASE_BACKWARD,
+			.start_ps = 15,
+			.move_ps = 23,
+			.end_ps = 24},
+		{.op = 3,
+			.lane = LANE_SEND_NEXT,
+			.class_ = CLASS_SENDRECV,
+			.start_ps = 20,
+			.move_ps = 28,
+			.end_ps = 29},
 	};
-	struct timeline t = timeline_of(s, N(s), 1, 30);
+	struct timeline t = timeline_of(s, COUNT(s), 1, 30);
 	struct breakdown b;
 	CU_ASSERT_EQUAL_FATAL(timeline_breakdown(&t, 0, &b, NULL), ST_OK);
 	same(b.bubble_s, S(13)); /* 0 to 10, 20 to 23 */
@@ -111,7 +146,7 @@ static void test_bubble(void)
 static void test_no_communication(void)
 {
 	struct span s[] = {COMPUTE_SPAN(0, 5, 5), COMPUTE_SPAN(1, 5, 9)};
-	struct timeline t = timeline_of(s, N(s), 1, 9);
+	struct timeline t = timeline_of(s, COUNT(s), 1, 9);
 	struct breakdown b;
 	CU_ASSERT_EQUAL_FATAL(timeline_breakdown(&t, 0, &b, NULL), ST_OK);
 	same(b.overlap, 1);
@@ -137,7 +172,7 @@ static void refused(struct span *s, size_t n, const char *says)
 static void test_check(void)
 {
 	struct span good[] = {COMPUTE_SPAN(0, 0, 10), COMM_SPAN(1, 0, 5, 50), COMPUTE_SPAN(2, 10, 100)};
-	struct timeline t = timeline_of(good, N(good), 1, 100);
+	struct timeline t = timeline_of(good, COUNT(good), 1, 100);
 	CU_ASSERT_EQUAL(timeline_check(&t, NULL), ST_OK);
 
 	struct span overlapping[] = {COMPUTE_SPAN(0, 0, 10), COMM_SPAN(1, 0, 0, 50), COMPUTE_SPAN(2, 9, 20)};
@@ -162,34 +197,49 @@ static void test_check(void)
 static void test_against_counting(void)
 {
 	enum { STEP = 400 };
-	static const struct { uint8_t class_, phase; } lanes[LANE_COUNT] = {
-		[LANE_COMPUTE] = {CLASS_GEMM, 0}, [LANE_COMM] = {CLASS_ALL_REDUCE, 0}, [LANE_MODEL_COMM] = {CLASS_ALL_GATHER, 0}, [LANE_COPY] = {CLASS_COPY, 0}, [LANE_HOST] = {CLASS_HOST, 0}, [LANE_LOAD] = {CLASS_HOST, 0}};
+	static const struct {
+		uint8_t class_, phase;
+	} lanes[LANE_COUNT] = {[LANE_COMPUTE] = {CLASS_GEMM, 0},
+		[LANE_COMM] = {CLASS_ALL_REDUCE, 0},
+		[LANE_MODEL_COMM] = {CLASS_ALL_GATHER, 0},
+		[LANE_COPY] = {CLASS_COPY, 0},
+		[LANE_HOST] = {CLASS_HOST, 0},
+		[LANE_LOAD] = {CLASS_HOST, 0}};
 	srandom(5);
 	for (int round = 0; round < 300; round++) {
 		struct span s[60];
 		int64_t lane_end[LANE_COUNT] = {0};
 		size_t n = 0;
-		for (uint32_t i = 0; i < N(s); i++) {
+		for (uint32_t i = 0; i < COUNT(s); i++) {
 			uint8_t l = (uint8_t)(random() % LANE_COUNT);
-			int64_t start = lane_end[l] + random() % 20, move = start + (op_class_is_comm(lanes[l].class_) ? random() % 9 : 0), end = move + random() % 25;
+			int64_t start = lane_end[l] + random() % 20,
+				move = start + (op_class_is_comm(lanes[l].class_) ? random() % 9 : 0),
+				end = move + random() % 25;
 			if (end > STEP)
 				continue;
 			bool optimizer = l == LANE_COMPUTE && random() % 3 == 0;
-			s[n++] = (struct span){.op = i, .lane = l, .class_ = optimizer ? CLASS_OPTIMIZER : lanes[l].class_, .start_ps = start, .move_ps = move, .end_ps = end};
+			s[n++] = (struct span){.op = i,
+				.lane = l,
+				.class_ = optimizer ? CLASS_OPTIMIZER : lanes[l].class_,
+				.start_ps = start,
+				.move_ps = move,
+				.end_ps = end};
 			lane_end[l] = end;
 		}
-		int64_t part[CLASS_COUNT + 1] = {0}, comm = 0, wait = 0; /* by the class of the first in line; the last: idle */
+		int64_t part[CLASS_COUNT + 1] = {0}, comm = 0,
+					   wait = 0; /* by the class of the first in line; the last: idle */
 		for (int64_t at = 0; at < STEP; at++) {
-			static const int order[] = {CLASS_OPTIMIZER, CLASS_GEMM, CLASS_ALL_REDUCE, CLASS_ALL_GATHER, CLASS_COPY, CLASS_HOST};
+			static const int order[] = {CLASS_OPTIMIZER, CLASS_GEMM, CLASS_ALL_REDUCE, CLASS_ALL_GATHER,
+				CLASS_COPY, CLASS_HOST};
 			bool on[CLASS_COUNT] = {false}, waits = false;
 			for (size_t i = 0; i < n; i++) {
 				on[s[i].class_] |= s[i].move_ps <= at && at < s[i].end_ps;
 				waits |= s[i].start_ps <= at && at < s[i].move_ps;
 			}
 			size_t first = 0;
-			while (first < N(order) && !on[order[first]])
+			while (first < COUNT(order) && !on[order[first]])
 				first++;
-			part[first < N(order) ? order[first] : CLASS_COUNT]++;
+			part[first < COUNT(order) ? order[first] : CLASS_COUNT]++;
 			comm += on[CLASS_ALL_REDUCE] || on[CLASS_ALL_GATHER];
 			wait += waits;
 		}
@@ -207,27 +257,32 @@ static void test_against_counting(void)
 	}
 }
 
-/* Lane chain 10 + 30 on compute; the collective (20 of moving) depends on the first, the last op on both: 10 + max(30, 20) + 5. The waiting before `move` counts for nothing. */
+/* Lane chain 10 + 30 on compute; the collective (20 of moving) depends on the first, the last op on both: 10 + max(30,
+ * 20) + 5. The waiting before `move` counts for nothing. */
 static void test_critical_path(void)
 {
-	struct op ops[] = {{.kind = OP_GEMM, .lane = LANE_COMPUTE}, {.kind = OP_COLLECTIVE, .lane = LANE_COMM, .dep0 = 0, .n_dep = 1}, {.kind = OP_GEMM, .lane = LANE_COMPUTE},
-		{.kind = OP_COPY, .lane = LANE_COPY, .dep0 = 1, .n_dep = 2}};
+	struct op ops[] = {{.kind = OP_GEMM, .lane = LANE_COMPUTE},
+		{.kind = OP_COLLECTIVE, .lane = LANE_COMM, .dep0 = 0, .n_dep = 1},
+		{.kind = OP_GEMM, .lane = LANE_COMPUTE}, {.kind = OP_COPY, .lane = LANE_COPY, .dep0 = 1, .n_dep = 2}};
 	uint32_t deps[] = {0, 1, 2};
 	struct role role = {.ranks = 2};
 	role.ops.at = ops;
-	role.ops.n = N(ops);
+	role.ops.n = COUNT(ops);
 	role.deps.at = deps;
-	role.deps.n = N(deps);
+	role.deps.n = COUNT(deps);
 	struct role roles[3] = {role, role, role};
 	struct program p = {.n_roles = 1, .roles = roles};
 	struct span s[] = {
-		COMPUTE_SPAN(0, 0, 10),
-		COMM_SPAN(1, 12, 40, 60),
-		COMPUTE_SPAN(2, 20, 50),
+		COMPUTE_SPAN(0, 0, 10), COMM_SPAN(1, 12, 40, 60), COMPUTE_SPAN(2, 20, 50),
 		{.op = 3, .lane = LANE_COPY, .class_ = CLASS_COPY, .start_ps = 60, .move_ps = 60, .end_ps = 65},
-		{.actor = 1, .op = 0, .lane = LANE_COMPUTE, .class_ = CLASS_GEMM, .start_ps = 0, .end_ps = 44}, /* another rank of the same role, where only one op was seen */
+		{.actor = 1,
+			.op = 0,
+			.lane = LANE_COMPUTE,
+			.class_ = CLASS_GEMM,
+			.start_ps = 0,
+			.end_ps = 44}, /* another rank of the same role, where only one op was seen */
 	};
-	struct timeline t = timeline_of(s, N(s), 2, 65);
+	struct timeline t = timeline_of(s, COUNT(s), 2, 65);
 	double path_s;
 	struct error e = {0};
 	CU_ASSERT_EQUAL_FATAL(timeline_critical_path(&t, &p, &path_s, &e), ST_OK);
@@ -254,5 +309,7 @@ static void test_free(void)
 	timeline_free(NULL);
 }
 
-UNIT_MAIN("timeline", {"the partition of a step", test_partition}, {"precedence", test_precedence}, {"bubbles", test_bubble}, {"no communication", test_no_communication}, {"the check", test_check},
-	{"random spans against counting picoseconds", test_against_counting}, {"critical path", test_critical_path}, {"free", test_free})
+UNIT_MAIN("timeline", {"the partition of a step", test_partition}, {"precedence", test_precedence},
+	{"bubbles", test_bubble}, {"no communication", test_no_communication}, {"the check", test_check},
+	{"random spans against counting picoseconds", test_against_counting}, {"critical path", test_critical_path},
+	{"free", test_free})

@@ -1,4 +1,5 @@
 /* Graphs, routes and groups when memory runs out. */
+#include "base/array.h"
 #include "tests/unit/failing_malloc.h"
 #include "tests/unit/graph_rig.h"
 #include "topology/graph/group.h"
@@ -17,10 +18,7 @@ static enum status there_and_back(struct error *e)
 	return st;
 }
 
-static enum status check(struct error *e)
-{
-	return topology_check(host, e);
-}
+static enum status check(struct error *e) { return topology_check(host, e); }
 
 static enum status word(struct error *e)
 {
@@ -61,7 +59,14 @@ static enum status mesh(struct error *e)
 
 static void set_up(bool nvlinks)
 {
-	host = rig_host(&(struct rig){.gpus = 8, .cpus = 2, .gpus_per_switch = 2, .pcie_gen = 4, .nics = 2, .nic_bits_per_s = 1e11, .no_peer = true, .cpu_model = "EPYC"});
+	host = rig_host(&(struct rig){.gpus = 8,
+		.cpus = 2,
+		.gpus_per_switch = 2,
+		.pcie_gen = 4,
+		.nics = 2,
+		.nic_bits_per_s = 1e11,
+		.no_peer = true,
+		.cpu_model = "EPYC"});
 	for (int32_t i = 0; i < 8 && nvlinks; i++)
 		rig_join(host, i, (i + 1) % 8, LINK_NVLINK, 2, rate_nvlink(70));
 	struct graph *g = NULL;
@@ -95,5 +100,5 @@ int main(void)
 		puts("topology: out of memory: skipped, a tool has replaced the allocator");
 		return 0;
 	}
-	return unit_main("topology: out of memory", tests, sizeof tests / sizeof tests[0]);
+	return unit_main("topology: out of memory", tests, COUNT(tests));
 }

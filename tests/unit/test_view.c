@@ -1,4 +1,6 @@
-/* What `stepsim topo` shows, from graphs made by hand and from synthetic lines: exact cells, groups, JSON keys, dot lines, and a picture that is XML with every device in it. */
+/* Tests the output of `stepsim topo` for graphs made by hand and synthetic lines: exact cells, groups, JSON keys, dot
+ * lines, and a picture that is XML with every device in it. */
+#include "base/array.h"
 #include "harness.h"
 
 #include <expat.h>
@@ -25,11 +27,21 @@ static int32_t vertex(struct graph *g, enum vertex_kind kind, const char *name, 
 
 static void join(struct graph *g, int32_t a, int32_t b, enum link_kind kind, int32_t width, int32_t gen, double Bps)
 {
-	struct link l = {.a = a, .b = b, .kind = kind, .width = width, .gen = gen, .Bps = Bps, .datasheet_Bps = Bps * 1.25, .latency_s = 1e-6, .from = SAID_BY_HWLOC_XML, .assumed = kind == LINK_SOCKET};
+	struct link l = {.a = a,
+		.b = b,
+		.kind = kind,
+		.width = width,
+		.gen = gen,
+		.Bps = Bps,
+		.datasheet_Bps = Bps * 1.25,
+		.latency_s = 1e-6,
+		.from = SAID_BY_HWLOC_XML,
+		.assumed = kind == LINK_SOCKET};
 	CU_ASSERT_FATAL(graph_add_link(g, &l) >= 0);
 }
 
-/* Two sockets with a PCIe switch each; two GPUs and a bridge of four NVLinks below each switch; a NIC below the first. */
+/* Two sockets with a PCIe switch each; two GPUs and a bridge of four NVLinks below each switch; a NIC below the first.
+ */
 static struct graph *two_pairs(const char *name)
 {
 	struct graph *g = graph_create(SAID_BY_HWLOC_XML);
@@ -47,7 +59,11 @@ static struct graph *two_pairs(const char *name)
 		join(g, gpu[i], pci[i / 2], LINK_PCIE, 16, 4, 24e9);
 	}
 	struct vertex *first = &g->vertex.at[gpu[0]];
-	first->gpu = (struct gpu_facts){.mem_B = 48ULL << 30, .pcie_gen = 4, .pcie_width = 8, .pcie_gen_max = 4, .pcie_width_max = 16};
+	first->gpu = (struct gpu_facts){.mem_B = 48ULL << 30,
+		.pcie_gen = 4,
+		.pcie_width = 8,
+		.pcie_gen_max = 4,
+		.pcie_width_max = 16};
 	snprintf(first->pci, sizeof first->pci, "0000:01:00.0");
 	snprintf(first->cores, sizeof first->cores, "0-15");
 	int32_t nic = vertex(g, VERTEX_NIC, "mlx5_0", 0), net = vertex(g, VERTEX_NETWORK, "", -1);
@@ -214,7 +230,8 @@ static void test_text(void)
 	HAS(text, "GPU0  X        NV4 48   SYS ~10  SYS ~10  PIX 24      0  0-15\n");
 	HAS(text, "NIC0  PIX 24   PIX 24   SYS ~10  SYS ~10  X           0\n");
 	HAS(text, "Fabric: bridge");
-	HAS(text, "A datasheet counts both directions: 120 GB/s are 4 links x 2 directions; one direction is 60, of which 48 carry data.\n");
+	HAS(text, "A datasheet counts both directions: 120 GB/s are 4 links x 2 directions; one direction is 60, of "
+		  "which 48 carry data.\n");
 	HAS(text, "each NVLink island of 2: GPU0-1; GPU2-3");
 	HAS(text, "gen 4 x8 (can x16)");
 	HAS(text, "48.0 GiB");
@@ -277,15 +294,17 @@ static void test_json(void)
 {
 	struct cluster *c = alone(two_pairs("A6000 \xff"), 1);
 	json_t *j = json_of(c);
-	static const char *const keys[] = {"hosts", "gpus", "nics", "matrix", "fabric", "warnings", "source", "cpus", "links", "groups", "contradictions", "model", "inventory", "pci_devices"};
-	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+	static const char *const keys[] = {"hosts", "gpus", "nics", "matrix", "fabric", "warnings", "source", "cpus",
+		"links", "groups", "contradictions", "model", "inventory", "pci_devices"};
+	for (size_t i = 0; i < COUNT(keys); i++)
 		CU_ASSERT_PTR_NOT_NULL(json_object_get(j, keys[i]));
 	CU_ASSERT_STRING_EQUAL(json_string_value(json_array_get(json_object_get(j, "hosts"), 0)), "node7");
 	CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(j, "fabric")), "bridge");
 	CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(j, "source")), "hwloc xml");
 	CU_ASSERT_EQUAL(json_array_size(json_object_get(j, "warnings")), 2);
 	CU_ASSERT_EQUAL(json_array_size(json_object_get(j, "contradictions")), 1);
-	const json_t *gpu = json_array_get(json_object_get(j, "gpus"), 0), *other = json_array_get(json_object_get(j, "gpus"), 1);
+	const json_t *gpu = json_array_get(json_object_get(j, "gpus"), 0),
+		     *other = json_array_get(json_object_get(j, "gpus"), 1);
 	CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(gpu, "label")), "GPU0");
 	CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(gpu, "host")), "node7");
 	CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(gpu, "name")), "A6000 ?");
@@ -295,13 +314,16 @@ static void test_json(void)
 	CU_ASSERT_EQUAL(json_integer_value(json_object_get(gpu, "memory_bytes")), 48LL << 30);
 	CU_ASSERT_TRUE(json_is_null(json_object_get(other, "pcie_gen")));
 	CU_ASSERT_TRUE(json_is_null(json_object_get(other, "memory_bytes")));
-	CU_ASSERT_EQUAL(json_real_value(json_object_get(json_array_get(json_object_get(j, "nics"), 0), "bandwidth_Bps")), 12.5e9);
+	CU_ASSERT_EQUAL(json_real_value(
+				json_object_get(json_array_get(json_object_get(j, "nics"), 0), "bandwidth_Bps")),
+		12.5e9);
 	CU_ASSERT_STRING_EQUAL(json_string_value(cell_of(j, "link", 0, 0)), "X");
 	CU_ASSERT_STRING_EQUAL(json_string_value(cell_of(j, "link", 2, 3)), "NV4");
 	for (size_t i = 0; i < 5; i++) {
 		CU_ASSERT_TRUE(json_is_null(cell_of(j, "bandwidth_Bps", i, i)));
 		for (size_t k = 0; k < i; k++)
-			CU_ASSERT_EQUAL(json_real_value(cell_of(j, "bandwidth_Bps", i, k)), json_real_value(cell_of(j, "bandwidth_Bps", k, i)));
+			CU_ASSERT_EQUAL(json_real_value(cell_of(j, "bandwidth_Bps", i, k)),
+				json_real_value(cell_of(j, "bandwidth_Bps", k, i)));
 	}
 	CU_ASSERT_EQUAL(json_real_value(cell_of(j, "bandwidth_Bps", 0, 1)), 48e9);
 	CU_ASSERT_EQUAL(json_array_size(json_object_get(j, "links")), 13);
@@ -351,7 +373,11 @@ static void test_makes(void)
 	for (int i = 0; i < 64; i++) {
 		char name[16];
 		snprintf(name, sizeof name, "n%02d", i);
-		CU_ASSERT_EQUAL_FATAL(cluster_add(c, idle(210e6 + 15e6 * i, i % 2 ? "0000:01:00.0" : "0000:81:00.0", i == 5 || i == 9 ? "GPU3 is hot" : ""), 1, name, &e), ST_OK);
+		CU_ASSERT_EQUAL_FATAL(cluster_add(c,
+					      idle(210e6 + 15e6 * i, i % 2 ? "0000:01:00.0" : "0000:81:00.0",
+						      i == 5 || i == 9 ? "GPU3 is hot" : ""),
+					      1, name, &e),
+			ST_OK);
 	}
 	CU_ASSERT_EQUAL_FATAL(c->shape.n, 64);
 	struct view_makes makes;
@@ -361,7 +387,8 @@ static void test_makes(void)
 	view_makes_free(&makes);
 	char *text = text_of(plain_text, c);
 	CU_ASSERT_EQUAL(count(text, "Fabric:"), 1);
-	HAS(text, "n00, n01, n02, n03, n04, n05, n06, n07, ... (64 hosts alike): Example 4000; 4 GPUs, 1 NIC; source: hwloc xml\n");
+	HAS(text, "n00, n01, n02, n03, n04, n05, n06, n07, ... (64 hosts alike): Example 4000; 4 GPUs, 1 NIC; source: "
+		  "hwloc xml\n");
 	HAS(text, "all 256 GPUs of 64 hosts");
 	HAS(text, "all 4 GPUs of a host");
 	HAS(text, "\nwarning: GPU0 runs at x8\n");
@@ -375,7 +402,8 @@ static void test_makes(void)
 	json_t *j = json_of(c), *warnings = json_object_get(j, "warnings");
 	CU_ASSERT_EQUAL_FATAL(json_array_size(warnings), 3);
 	CU_ASSERT_STRING_EQUAL(json_string_value(json_array_get(warnings, 2)), "n05, n09: GPU3 is hot");
-	CU_ASSERT_EQUAL(json_real_value(json_object_get(json_array_get(json_object_get(j, "gpus"), 4), "clock_Hz")), 225e6); /* each host's own */
+	CU_ASSERT_EQUAL(json_real_value(json_object_get(json_array_get(json_object_get(j, "gpus"), 4), "clock_Hz")),
+		225e6); /* each host's own */
 	json_decref(j);
 
 	/* the names of two GPUs differ; then a link's rate */
@@ -414,8 +442,10 @@ static void test_json_of_many(void)
 	CU_ASSERT_EQUAL(json_array_size(json_object_get(one, "hosts")), 1024);
 	CU_ASSERT_STRING_EQUAL(json_string_value(json_array_get(json_object_get(one, "hosts"), 1023)), "node71023");
 	CU_ASSERT_STRING_EQUAL(json_string_value(json_array_get(json_object_get(one, "labels"), 4)), "NIC0");
-	CU_ASSERT_STRING_EQUAL(json_string_value(json_array_get(json_array_get(json_object_get(one, "link"), 2), 3)), "NV4");
-	CU_ASSERT_EQUAL(json_real_value(json_array_get(json_array_get(json_object_get(one, "bandwidth_Bps"), 0), 1)), 48e9);
+	CU_ASSERT_STRING_EQUAL(json_string_value(json_array_get(json_array_get(json_object_get(one, "link"), 2), 3)),
+		"NV4");
+	CU_ASSERT_EQUAL(json_real_value(json_array_get(json_array_get(json_object_get(one, "bandwidth_Bps"), 0), 1)),
+		48e9);
 	CU_ASSERT_EQUAL(json_real_value(json_array_get(json_object_get(one, "egress_Bps"), 0)), 12.5e9);
 	CU_ASSERT_EQUAL(json_real_value(json_array_get(json_object_get(one, "egress_Bps"), 3)), 10e9);
 	CU_ASSERT_EQUAL(json_real_value(json_array_get(json_object_get(one, "egress_Bps"), 4)), 12.5e9);
@@ -485,9 +515,11 @@ static void check_svg(const struct cluster *c)
 
 static void test_svg(void)
 {
-	static const char *const lines[] = {"gpu:1 rtx4090", "gpu:2 h100-pcie bridge", "gpu:4 a100-sxm-40 mesh nic:2x100Gb/s", "gpu:8 h100-sxm nic:10x400Gb/s", "gpu:8 rtx4090 pcie4 switch:4", "gpu:16 h100-sxm nic:8x400Gb/s",
-	                                    "gpu:72 b200 cpu:36 nic:72x400Gb/s", "gpu:72 b200 cpu:1", "gpu:12 h100-sxm mesh"};
-	for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+	static const char *const lines[] = {"gpu:1 rtx4090", "gpu:2 h100-pcie bridge",
+		"gpu:4 a100-sxm-40 mesh nic:2x100Gb/s", "gpu:8 h100-sxm nic:10x400Gb/s", "gpu:8 rtx4090 pcie4 switch:4",
+		"gpu:16 h100-sxm nic:8x400Gb/s", "gpu:72 b200 cpu:36 nic:72x400Gb/s", "gpu:72 b200 cpu:1",
+		"gpu:12 h100-sxm mesh"};
+	for (size_t i = 0; i < COUNT(lines); i++) {
 		struct cluster *c = from_line(lines[i], 1);
 		check_svg(c);
 		cluster_destroy(c);
@@ -507,7 +539,8 @@ static void test_svg(void)
 	free(text);
 	cluster_destroy(c);
 
-	/* NICs' wires go around the bar of NVLink switches; sockets on two lines are joined along the margin, with their rate */
+	/* NICs' wires go around the bar of NVLink switches; sockets on two lines are joined along the margin, with
+	 * their rate */
 	c = from_line("gpu:16 h100-sxm nic:16x400Gb/s cpu:2", 1);
 	text = text_of(view_svg, c);
 	HAS_NOT(text, "class=\"wire\"");
@@ -555,13 +588,19 @@ static void test_bare(void)
 
 static void test_inventory(void)
 {
-	static const char xml[] = "<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"2.0\">\n"
-	                          "<object type=\"Machine\" os_index=\"0\" cpuset=\"0x1\" complete_cpuset=\"0x1\" allowed_cpuset=\"0x1\" nodeset=\"0x1\" complete_nodeset=\"0x1\" allowed_nodeset=\"0x1\" gp_index=\"1\">\n"
-	                          "<object type=\"NUMANode\" os_index=\"0\" cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"2\" local_memory=\"1073741824\"/>\n"
-	                          "<object type=\"PU\" os_index=\"0\" cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"3\"/>\n"
-	                          "<object type=\"Bridge\" gp_index=\"4\" bridge_type=\"0-1\" depth=\"0\" bridge_pci=\"0000:[00-01]\">\n"
-	                          "<object type=\"PCIDev\" gp_index=\"5\" pci_busid=\"0000:01:00.0\" pci_type=\"0108 [144d:a80a] [144d:a801] 00\" pci_link_speed=\"7.876923\">\n"
-	                          "<object type=\"OSDev\" gp_index=\"6\" name=\"nvme0n1\" osdev_type=\"0\"/>\n</object>\n</object>\n</object>\n</topology>\n";
+	static const char xml[] =
+		"<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"2.0\">\n"
+		"<object type=\"Machine\" os_index=\"0\" cpuset=\"0x1\" complete_cpuset=\"0x1\" allowed_cpuset=\"0x1\" "
+		"nodeset=\"0x1\" complete_nodeset=\"0x1\" allowed_nodeset=\"0x1\" gp_index=\"1\">\n"
+		"<object type=\"NUMANode\" os_index=\"0\" cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" "
+		"complete_nodeset=\"0x1\" gp_index=\"2\" local_memory=\"1073741824\"/>\n"
+		"<object type=\"PU\" os_index=\"0\" cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" "
+		"complete_nodeset=\"0x1\" gp_index=\"3\"/>\n"
+		"<object type=\"Bridge\" gp_index=\"4\" bridge_type=\"0-1\" depth=\"0\" bridge_pci=\"0000:[00-01]\">\n"
+		"<object type=\"PCIDev\" gp_index=\"5\" pci_busid=\"0000:01:00.0\" pci_type=\"0108 [144d:a80a] "
+		"[144d:a801] 00\" pci_link_speed=\"7.876923\">\n"
+		"<object type=\"OSDev\" gp_index=\"6\" name=\"nvme0n1\" osdev_type=\"0\"/>\n</object>\n</object>\n"
+		"</object>\n</topology>\n";
 	struct inventory list;
 	struct error e = {0};
 	CU_ASSERT_EQUAL_FATAL(inventory_read(xml, sizeof xml - 1, "small.xml", &list, &e), ST_OK);
@@ -587,5 +626,8 @@ static void test_inventory(void)
 	inventory_free(&list);
 }
 
-UNIT_MAIN("view", {"words", test_words}, {"cells", test_cells}, {"groups", test_groups}, {"text", test_text}, {"text of hosts", test_text_of_hosts}, {"hosts without NICs", test_hosts_without_nics}, {"makes", test_makes},
-          {"wide", test_wide}, {"json", test_json}, {"json of hosts", test_json_of_hosts}, {"json of many", test_json_of_many}, {"dot", test_dot}, {"svg", test_svg}, {"bare", test_bare}, {"inventory", test_inventory})
+UNIT_MAIN("view", {"words", test_words}, {"cells", test_cells}, {"groups", test_groups}, {"text", test_text},
+	{"text of hosts", test_text_of_hosts}, {"hosts without NICs", test_hosts_without_nics}, {"makes", test_makes},
+	{"wide", test_wide}, {"json", test_json}, {"json of hosts", test_json_of_hosts},
+	{"json of many", test_json_of_many}, {"dot", test_dot}, {"svg", test_svg}, {"bare", test_bare},
+	{"inventory", test_inventory})

@@ -1,4 +1,6 @@
-/* Readers of dumps and all views of them when memory runs out: an error each time, never a text with something missing. */
+/* Readers of dumps and all views of them when memory runs out: an error each time, never a text with something missing.
+ */
+#include "base/array.h"
 #include "tests/unit/failing_malloc.h"
 
 #include <jansson.h>
@@ -8,15 +10,22 @@
 #include "topology/graph/rates.h"
 #include "topology/view/view.h"
 
-static const char smi[] = "\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tNV4\tPIX\t0-15\t0\nGPU1\tNV4\t X \tSYS\t16-31\t1\nNIC0\tPIX\tSYS\t X \n\nNIC Legend:\n\n  NIC0: mlx5_0\n";
+static const char smi[] =
+	"\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tNV4\tPIX\t0-15\t0\nGPU1\tNV4\t X \tSYS\t16-31\t1\n"
+	"NIC0\tPIX\tSYS\t X \n\nNIC Legend:\n\n  NIC0: mlx5_0\n";
 static const char nccl[] =
-	"<system version=\"1\">\n<cpu numaid=\"0\" affinity=\"ffff\" arch=\"x86_64\" vendor=\"GenuineIntel\" familyid=\"6\" modelid=\"143\">\n"
+	"<system version=\"1\">\n"
+	"<cpu numaid=\"0\" affinity=\"ffff\" arch=\"x86_64\" vendor=\"GenuineIntel\" familyid=\"6\" modelid=\"143\">\n"
 	"<pci busid=\"0000:17:00.0\" class=\"0x060400\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\">\n"
-	"<pci busid=\"0000:18:00.0\" class=\"0x030200\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\"><gpu dev=\"0\" sm=\"90\" rank=\"0\" gdr=\"1\">"
+	"<pci busid=\"0000:18:00.0\" class=\"0x030200\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\"><gpu dev=\"0\" "
+	"sm=\"90\" rank=\"0\" gdr=\"1\">"
 	"<nvlink target=\"0000:98:00.0\" count=\"4\" tclass=\"0x030200\"/></gpu></pci>\n"
-	"<pci busid=\"0000:19:00.0\" class=\"0x020700\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\"><nic><net name=\"mlx5_0\" dev=\"0\" speed=\"400000\" port=\"1\" gdr=\"1\"/></nic></pci>\n</pci>\n</cpu>\n"
-	"<cpu numaid=\"1\" affinity=\"ffff0000\" arch=\"x86_64\" vendor=\"GenuineIntel\" familyid=\"6\" modelid=\"143\">\n"
-	"<pci busid=\"0000:98:00.0\" class=\"0x030200\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\"><gpu dev=\"1\" sm=\"90\" rank=\"1\" gdr=\"1\">"
+	"<pci busid=\"0000:19:00.0\" class=\"0x020700\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\"><nic><net "
+	"name=\"mlx5_0\" dev=\"0\" speed=\"400000\" port=\"1\" gdr=\"1\"/></nic></pci>\n</pci>\n</cpu>\n"
+	"<cpu numaid=\"1\" affinity=\"ffff0000\" arch=\"x86_64\" vendor=\"GenuineIntel\" familyid=\"6\" "
+	"modelid=\"143\">\n"
+	"<pci busid=\"0000:98:00.0\" class=\"0x030200\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\"><gpu dev=\"1\" "
+	"sm=\"90\" rank=\"1\" gdr=\"1\">"
 	"<nvlink target=\"0000:18:00.0\" count=\"4\" tclass=\"0x030200\"/></gpu></pci>\n</cpu>\n</system>\n";
 
 static struct cluster *cluster; /* made before allocations fail */
@@ -83,21 +92,20 @@ static void add(int64_t hosts, const char *name, const char *dump)
 	struct graph *g = NULL;
 	struct error e = {0};
 	bool xml = dump[0] == '<';
-	CU_ASSERT_EQUAL_FATAL(xml ? nccl_xml_read(dump, strlen(dump), "nccl.xml", &g, &e) : smi_topo_read(dump, strlen(dump), "smi.txt", &g, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(xml ? nccl_xml_read(dump, strlen(dump), "nccl.xml", &g, &e)
+				  : smi_topo_read(dump, strlen(dump), "smi.txt", &g, &e),
+		ST_OK);
 	CU_ASSERT_EQUAL_FATAL(graph_finish(g, &e), ST_OK);
 	CU_ASSERT_EQUAL_FATAL(cluster_add(cluster, g, hosts, name, &e), ST_OK);
 }
 
-static void test_readers(void)
-{
-	fail_each(read_dumps, 100, true);
-}
+static void test_readers(void) { fail_each(read_dumps, 100, true); }
 
 static void test_views(void)
 {
 	static view_fn *const views[] = {text, json, view_dot, view_svg};
 	static const int64_t many[] = {1, 200}; /* the second: a matrix of each make */
-	for (size_t i = 0; i < sizeof views / sizeof views[0]; i++) {
+	for (size_t i = 0; i < COUNT(views); i++) {
 		for (size_t k = 0; k < 2; k++) {
 			if (k && views[i] != json)
 				continue;
@@ -126,5 +134,5 @@ int main(void)
 		puts("views: out of memory: skipped, a tool has replaced the allocator");
 		return 0;
 	}
-	return unit_main("views: out of memory", tests, sizeof tests / sizeof tests[0]);
+	return unit_main("views: out of memory", tests, COUNT(tests));
 }

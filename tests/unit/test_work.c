@@ -1,3 +1,5 @@
+#include "base/array.h"
+#include "tests/unit/constants.h"
 #include "tests/unit/harness.h"
 
 #include <assert.h>
@@ -53,7 +55,11 @@ static const struct {
 	[OP_LOSS_MAX] = {{FP32, .d = {7, 1000}}, "loss_max", FORM_CURVE, 7000},
 	[OP_LOSS_SUM] = {{FP32, .d = {7, 1000}}, "loss_sum", FORM_CURVE, 7000},
 	[OP_LOSS_GRAD] = {{FP32, .d = {7, 1000}}, "loss_grad", FORM_CURVE, 7000},
-	[OP_OPTIMIZER] = {{FP32, .mlp = OPT_ADAMW, .flags = OP_FUSED, .d = {50}}, "optimizer.adamw", FORM_CURVE, 50},
+	[OP_OPTIMIZER] = {{FP32, .optimizer = OPT_ADAMW, .flags = OP_FUSED, .d = {50}}, "optimizer.adamw", FORM_CURVE,
+		50},
+	[OP_LAMB_DIRECTION] = {{FP32, .optimizer = OPT_ADAM, .flags = OP_FUSED, .tensors = {50, 3}}, "optimizer.adam",
+		FORM_CURVE, 50},
+	[OP_LAMB_STEP] = {{FP32, .flags = OP_FUSED, .tensors = {50, 3}}, "add", FORM_CURVE, 50},
 	[OP_FILL] = {{FP32, .d = {50}}, "fill", FORM_CURVE, 50},
 	[OP_CAST] = {{FP32, .d = {50}}, "cast", FORM_CURVE, 50},
 	[OP_COLLECTIVE] = {{FP32, .coll = COLL_ALL_GATHER, .d = {50}}, "collective", FORM_NONE, 0},
@@ -62,7 +68,7 @@ static const struct {
 	[OP_PAUSE] = {{FP32, .d = {1}}, "pause", FORM_NONE, 0},
 	[OP_SYNC] = {{FP32}, "sync", FORM_NONE, 0},
 };
-static_assert(sizeof cases / sizeof cases[0] == OP_KIND_COUNT, "a case for each op kind");
+static_assert(COUNT(cases) == OP_KIND_COUNT, "a case for each op kind");
 
 static struct work work(int kind, struct op op)
 {
@@ -90,14 +96,16 @@ static void test_suffixes(void)
 	CU_ASSERT_STRING_EQUAL(work(OP_GEMM, (struct op){.flags = OP_TRANS_A}).name, "gemm.tn");
 	CU_ASSERT_STRING_EQUAL(work(OP_NORM, (struct op){.flags = 0}).name, "norm.layernorm");
 	static const char *const acts[] = {"act.gelu", "act.relu", "act.squared_relu", "act.swiglu", "act.geglu"};
-	static_assert(sizeof acts / sizeof acts[0] == MLP_COUNT, "every activation");
+	static_assert(COUNT(acts) == MLP_COUNT, "every activation");
 	for (int m = 0; m < MLP_COUNT; m++)
 		CU_ASSERT_STRING_EQUAL(work(OP_ACT, (struct op){.mlp = (uint8_t)m}).name, acts[m]);
-	static const char *const optimizers[] = {"optimizer.adamw", "optimizer.adam", "optimizer.lamb", "optimizer.lion", "optimizer.sgd", "optimizer.none"};
-	static_assert(sizeof optimizers / sizeof optimizers[0] == OPT_COUNT, "every optimizer");
+	static const char *const optimizers[] = {"optimizer.adamw", "optimizer.adam", "optimizer.lamb",
+		"optimizer.lion", "optimizer.sgd", "optimizer.none"};
+	static_assert(COUNT(optimizers) == OPT_COUNT, "every optimizer");
 	for (int o = 0; o < OPT_COUNT; o++)
-		CU_ASSERT_STRING_EQUAL(work(OP_OPTIMIZER, (struct op){.mlp = (uint8_t)o, .flags = OP_FUSED}).name, optimizers[o]);
-	CU_ASSERT_STRING_EQUAL(work(OP_OPTIMIZER, (struct op){.mlp = OPT_ADAMW}).name, "optimizer.adamw.unfused");
+		CU_ASSERT_STRING_EQUAL(work(OP_OPTIMIZER, (struct op){.optimizer = (uint8_t)o, .flags = OP_FUSED}).name,
+			optimizers[o]);
+	CU_ASSERT_STRING_EQUAL(work(OP_OPTIMIZER, (struct op){.optimizer = OPT_ADAMW}).name, "optimizer.adamw.unfused");
 }
 
 static void check_terms(struct work w, double a, double b, double c, double d)
@@ -130,15 +138,17 @@ static void test_attention_terms(void)
 	check_terms(work(OP_ATTENTION_GRAD, op), heads * pairs * 16, heads * pairs, rows, heads);
 	check_terms(work(OP_ATTN_VALUES, op), heads * 256 * 256 * 16, heads * 256 * 256, 2 * 256 * 4 * 16, heads);
 
-	op.d[3] = FLASH_TILE / 4; /* less than a tile: a whole tile of queries, with the keys that are there */
+	op.attn.seq = FLASH_TILE / 4; /* less than a tile: a whole tile of queries, with the keys that are there */
 	CU_ASSERT_EQUAL(work(OP_ATTENTION, op).term[2], heads * FLASH_TILE * FLASH_TILE / 4);
-	op.d[3] = 3 * FLASH_TILE + 1;
-	CU_ASSERT_EQUAL(work(OP_ATTENTION, op).term[2], heads * FLASH_TILE * ((1 + 2 + 3) * FLASH_TILE + 3 * FLASH_TILE + 1));
+	op.attn.seq = 3 * FLASH_TILE + 1;
+	CU_ASSERT_EQUAL(work(OP_ATTENTION, op).term[2],
+		heads * FLASH_TILE * ((1 + 2 + 3) * FLASH_TILE + 3 * FLASH_TILE + 1));
 	op.flags = 0;
 	CU_ASSERT_EQUAL(work(OP_ATTENTION, op).term[2], heads * 4 * FLASH_TILE * (3 * FLASH_TILE + 1));
-	op.d[4] = FLASH_LANES + 1; /* two of the gradient's five products are padded */
+	op.attn.head_dim = FLASH_LANES + 1; /* two of the gradient's five products are padded */
 	struct work grad = work(OP_ATTENTION_GRAD, op);
-	double whole = 4.0 * FLASH_TILE * (double)op.d[3] * (FLASH_LANES + 1.0), part = (double)(op.d[3] * op.d[3]) * 2 * FLASH_LANES;
+	double whole = 4.0 * FLASH_TILE * (double)op.attn.seq * (FLASH_LANES + 1.0),
+	       part = (double)(op.attn.seq * op.attn.seq) * 2 * FLASH_LANES;
 	CU_ASSERT_DOUBLE_EQUAL(grad.term[1], heads * (3 * whole + 2 * part) / 5, 1e-6);
 }
 
@@ -148,7 +158,7 @@ static void test_attention_terms(void)
 
 static struct work gpu_work(int kind, struct op op)
 {
-	const struct work_device d = {.gpu = true, .sms = SMS};
+	const struct work_device d = {.gpu = true, .sms = SMS, .tiles = TILE_MODEL};
 	struct work w;
 	op.kind = (uint8_t)kind;
 	work_of(&op, &d, &w);
@@ -157,16 +167,20 @@ static struct work gpu_work(int kind, struct op op)
 
 static struct work gpu_gemm(int64_t m, int64_t n, int64_t k)
 {
-	return gpu_work(OP_GEMM, (struct op){.dtype = DT_BF16, .out_dtype = DT_BF16, .flags = OP_TRANS_B, .d = {m, n, k}});
+	return gpu_work(OP_GEMM,
+		(struct op){.dtype = DT_BF16, .out_dtype = DT_BF16, .flags = OP_TRANS_B, .d = {m, n, k}});
 }
 
 static void test_gpu_names(void)
 {
 	CU_ASSERT_STRING_EQUAL(gpu_gemm(2, 3, 5).name, "gemm.nt.bf16");
 	CU_ASSERT_STRING_EQUAL(gpu_work(OP_GEMM, (struct op){.dtype = DT_TF32, .d = {2, 3, 5}}).name, "gemm.nn.tf32");
-	CU_ASSERT_STRING_EQUAL(gpu_work(OP_ATTENTION, (struct op){.dtype = DT_BF16, .d = {1, 2, 2, 8, 80}}).name, "attention.bf16.128");
-	CU_ASSERT_STRING_EQUAL(gpu_work(OP_ATTENTION_GRAD, (struct op){.dtype = DT_FP16, .d = {1, 2, 2, 8, 64}}).name, "attention_grad.fp16.64");
-	CU_ASSERT_STRING_EQUAL(gpu_work(OP_ATTN_VALUES, (struct op){.dtype = DT_FP32, .d = {1, 2, 2, 8, 64}}).name, "attn_values.fp32");
+	CU_ASSERT_STRING_EQUAL(gpu_work(OP_ATTENTION, (struct op){.dtype = DT_BF16, .d = {1, 2, 2, 8, 80}}).name,
+		"attention.bf16.128");
+	CU_ASSERT_STRING_EQUAL(gpu_work(OP_ATTENTION_GRAD, (struct op){.dtype = DT_FP16, .d = {1, 2, 2, 8, 64}}).name,
+		"attention_grad.fp16.64");
+	CU_ASSERT_STRING_EQUAL(gpu_work(OP_ATTN_VALUES, (struct op){.dtype = DT_FP32, .d = {1, 2, 2, 8, 64}}).name,
+		"attn_values.fp32");
 	/* Curves are shared by formats, in bytes. */
 	struct op add = {.kind = OP_ADD, .dtype = DT_BF16, .out_dtype = DT_BF16, .d = {7, 9}};
 	struct work w = gpu_work(OP_ADD, add);
@@ -183,29 +197,28 @@ static void test_gpu_names(void)
 /* By hand, on 100 SMs. */
 static void test_gpu_gemm_terms(void)
 {
-	/* 64 tiles of 256 x 128: one wave, whole. 128 of 128 x 128: 1.28 waves, counted as (1.28 + 2) / 2. 256 of 128 x 64: 2.56 waves, as (2.56 + 3) / 2, which is the least. */
-	const double tile = 2.0 * 256 * 128;
+	/* 128 tiles of 128 x 128 keep all SMs busy: the FLOP themselves. */
 	struct work w = gpu_gemm(2048, 1024, 1024);
-	double whole = 100 * tile * 1024, small = (2.56 + 3) / 2 * 100 * 2 * 128 * 64 * 1024 / 0.8;
-	CU_ASSERT_TRUE(small < (1.28 + 2) / 2 * 100 * 2 * 128 * 128 * 1024 / 0.93);
 	CU_ASSERT_EQUAL(w.term[0], 1);
-	CU_ASSERT_TRUE(small < whole);
-	CU_ASSERT_DOUBLE_EQUAL(w.term[1] / small, 1, 1e-12);
-	CU_ASSERT_DOUBLE_EQUAL(w.term[2] / (small / 1024), 1, 1e-12);
+	CU_ASSERT_EQUAL(w.term[1], 2.0 * 2048 * 1024 * 1024);
+	CU_ASSERT_EQUAL(w.term[2], 2.0 * 2048 * 1024);
 	CU_ASSERT_EQUAL(w.term[3], 0);
-	/* Many waves: all but the FLOP themselves. 16384 x 16384 are 8192 tiles of 256 x 128, 81.92 waves, (81.92 + 82) / 2. */
-	w = gpu_gemm(16384, 16384, 4096);
-	CU_ASSERT_DOUBLE_EQUAL(w.term[1] / (81.96 * 100 * tile * 4096), 1, 1e-12);
-	/* Few tiles and a long K: one tile of 128 x 128 split in eight is shorter than whole. */
+	/* 130 x 100 are 192 x 128 in whole steps: one and a half tiles, and k is too short to be split. */
+	w = gpu_gemm(130, 100, 64);
+	CU_ASSERT_EQUAL(w.term[1], 100 * 2.0 * 128 * 128 * 64);
+	CU_ASSERT_EQUAL(w.term[2], 100 * 2.0 * 128 * 128);
+	/* One tile and a long k, which is split in parts of 256: 40 parts on 100 SMs, then one for each. */
+	w = gpu_gemm(128, 128, 10240);
+	CU_ASSERT_EQUAL(w.term[1], 100 * 2.0 * 128 * 128 * 256);
 	w = gpu_gemm(128, 128, 65536);
-	CU_ASSERT_DOUBLE_EQUAL(w.term[1] / (100 * 2.0 * 64 * 64 * (65536 / 8 + GEMM_SPLIT_K) / 0.65), 1, 1e-12);
-	CU_ASSERT_DOUBLE_EQUAL(w.term[2] / (100 * 2.0 * 64 * 64 / 0.65), 1, 1e-12);
+	CU_ASSERT_EQUAL(w.term[1], 2.0 * 128 * 128 * 65536);
+	CU_ASSERT_EQUAL(w.term[2], 100 * 2.0 * 128 * 128);
 }
 
 static void test_gpu_attention_terms(void)
 {
 	struct op op = {.dtype = DT_BF16, .out_dtype = DT_BF16, .flags = OP_CAUSAL, .d = {2, 8, 2, 1024, 80}};
-	double pairs = 1024 * 1025.0 / 2 + 1024 * FLASH_GPU_TILE / 2;
+	double pairs = 1024 * 1025.0 / 2 + 1024 * 128 / 2;
 	struct work w = gpu_work(OP_ATTENTION, op);
 	CU_ASSERT_EQUAL(w.term[1], 2 * 2 * 2 * 8 * pairs * 128); /* two products, padded to 128 */
 	CU_ASSERT_EQUAL(w.term[2], 2.0 * 2 * 1024 * (8 + 2 * 2) * 80 + 2.0 * 2 * 1024 * 8 * 80 + 4.0 * 2 * 8 * 1024);
@@ -213,9 +226,9 @@ static void test_gpu_attention_terms(void)
 	op.flags = 0;
 	CU_ASSERT_EQUAL(gpu_work(OP_ATTENTION, op).term[1], 2 * 2 * 2 * 8 * 1024.0 * 1024 * 128);
 	op.flags = OP_CAUSAL;
-	op.d[3] = 16; /* less than a tile: never more than without the mask */
+	op.attn.seq = 16; /* less than a tile: never more than without the mask */
 	CU_ASSERT_EQUAL(gpu_work(OP_ATTENTION, op).term[1], 2 * 2 * 2 * 8 * 16.0 * 16 * 128);
-	op.d[3] = 1024;
+	op.attn.seq = 1024;
 	w = gpu_work(OP_ATTN_SCORES, op);
 	CU_ASSERT_EQUAL(w.term[1], 2 * 2 * 8 * 1024.0 * 1024 * 80);
 	CU_ASSERT_EQUAL(w.term[2], 2 * 8 * 1024.0 * 1024);
@@ -246,12 +259,18 @@ static void test_gpu_terms_never_fall(void)
 	for (int kind = OP_ATTENTION; kind <= OP_ATTENTION_GRAD; kind++)
 		for (int64_t s = 1; s < 2000; s++)
 			for (int grows = 0; grows < 5; grows++) {
-				struct op op = {.dtype = DT_BF16, .flags = s % 2 ? OP_CAUSAL : 0, .d = {1 + s % 3, 2 + s % 4, 2, s, 1 + s % 200}}, more = op;
+				struct op op = {.dtype = DT_BF16,
+						  .flags = s % 2 ? OP_CAUSAL : 0,
+						  .d = {1 + s % 3, 2 + s % 4, 2, s, 1 + s % 200}},
+					  more = op;
 				more.d[grows]++;
 				struct work a = gpu_work(kind, op), b = gpu_work(kind, more);
 				CU_ASSERT_TRUE(b.term[1] >= a.term[1] && b.term[2] >= a.term[2]);
 			}
 }
 
-UNIT_MAIN("work", {"name, form and elements of every kind", test_every_kind}, {"suffixes", test_suffixes}, {"terms of a GEMM", test_gemm_terms}, {"terms of attention", test_attention_terms},
-	  {"names on a GPU", test_gpu_names}, {"terms of a GEMM on a GPU", test_gpu_gemm_terms}, {"terms of attention on a GPU", test_gpu_attention_terms}, {"no term falls as work grows", test_gpu_terms_never_fall})
+UNIT_MAIN("work", {"name, form and elements of every kind", test_every_kind}, {"suffixes", test_suffixes},
+	{"terms of a GEMM", test_gemm_terms}, {"terms of attention", test_attention_terms},
+	{"names on a GPU", test_gpu_names}, {"terms of a GEMM on a GPU", test_gpu_gemm_terms},
+	{"terms of attention on a GPU", test_gpu_attention_terms},
+	{"no term falls as work grows", test_gpu_terms_never_fall})

@@ -1,4 +1,4 @@
-/* What the tests of the XML readers share: the cases of tests/xml, and looking things up in the graph that was read. */
+/* Shared by the tests of the XML readers: the cases of tests/xml, and look-ups in the graph that was read. */
 #ifndef STEPSIM_TESTS_UNIT_XML_RIG_H
 #define STEPSIM_TESTS_UNIT_XML_RIG_H
 

@@ -1,5 +1,7 @@
 """The arithmetic of scripts/validate.py and scripts/crossvalidate.py, on what can be said by hand."""
+
 import math, os, re, sys
+
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../scripts'))
 from constants import span
 from crossvalidate import Fit, solve
@@ -26,12 +28,21 @@ near(percentile([4, 1, 3, 2], 50), 2.5)
 text = 'a:\n  x: {value: 15us}\nb:\n  x: {value: 0.5}\n'
 assert [text[slice(*span(text, k))] for k in ('a.x', 'b.x', 'b.x+a.x')] == ['15', '0.5', '0.5']
 
-# A refit finds the constants that made the residuals, does not follow one odd row, stays inside its bounds, and leaves alone what no row sees.
+# A refit finds the constants that made the residuals, does not follow one odd row, stays inside its bounds, and leaves
+# alone what no row sees.
 fit = Fit.__new__(Fit)
-fit.constants = {'rate': {'low': 0.1, 'high': 10}, 'share': {'low': 0.1, 'high': 1.05}, 'unseen': {'low': 0.1, 'high': 10}}
+fit.constants = {
+    'rate': {'low': 0.1, 'high': 10},
+    'share': {'low': 0.1, 'high': 1.05},
+    'unseen': {'low': 0.1, 'high': 10},
+}
 fit.value = {'rate': 1.0, 'share': 1.0, 'unseen': 1.0}
 ids = [str(i) for i in range(40)]
-fit.derivative = {'rate': {i: -1 + 0.01 * int(i) for i in ids}, 'share': {i: 0.5 * (int(i) % 3) for i in ids}, 'unseen': {}}
+fit.derivative = {
+    'rate': {i: -1 + 0.01 * int(i) for i in ids},
+    'share': {i: 0.5 * (int(i) % 3) for i in ids},
+    'unseen': {},
+}
 fit.residual = {i: -0.2 * fit.derivative['rate'][i] - 0.04 * fit.derivative['share'][i] for i in ids}
 fit.residual['7'] += 2
 move = fit.refit(ids)
@@ -42,20 +53,40 @@ near(fit.at('3', move), 0, 0.01)
 fit.residual = {i: -0.5 * fit.derivative['share'][i] for i in ids}
 near(fit.refit(ids)['share'], math.log(1.05))
 
-# What stands in for a constant: a number, another constant, or the geometric mean of several.
+# The value in place of a constant: a number, another constant, or the geometric mean of several.
 fit.value = {'passes': 4.0, 'op': 1.0, 'tax': 1.0, 'two': 2.0, 'eight': 8.0}
-fit.known = {'sources': {'a': {'instead': {'passes': ['two', 'eight'], 'op': 3, 'tax': 'two'}, 'family': 'families/eager'}, 'b': {'family': 'families/eager'}}}
+fit.known = {
+    'sources': {
+        'a': {'instead': {'passes': ['two', 'eight'], 'op': 3, 'tax': 'two'}, 'family': 'families/eager'},
+        'b': {'family': 'families/eager'},
+    }
+}
 for name, ratio in (('passes', 1), ('op', 3), ('tax', 2)):
     near(fit.stand_ins('a')[name], math.log(ratio))
 
-# Widths from the others: a source's own part is the 88th percentile of the others' errors, what a row's step consists of comes beside it; a source without a family stays as it is.
-unseen = float(re.search(r'^unseen: \{value: ([0-9.]+)', open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../configs/families/eager.yaml')).read(), re.M)[1])
+# Widths from the others: a source's own part is the 88th percentile of the others' errors, what a row's step consists
+# of comes beside it; a source without a family stays as it is.
+unseen = float(
+    re.search(
+        r'^unseen:(?: \{|\n  )value: ([0-9.]+)',
+        open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../configs/families/eager.yaml')).read(),
+        re.M,
+    )[1]
+)
 fit.rows = [{'id': s + str(i), 'source': s} for s in 'abc' for i in range(100)]
-result = lambda error, w: {'predicted_s': 1.0, 'measured_s': math.exp(error), 'interval90_s': [math.exp(-w), math.exp(w)]}
-results = {s + str(i): result(0.01 * (i + 1) * (1 if s == 'a' else -2), math.hypot(unseen, 0.3) if s == 'a' else unseen) for s in 'abc' for i in range(100)}
+result = lambda error, w: {
+    'predicted_s': 1.0,
+    'measured_s': math.exp(error),
+    'interval90_s': [math.exp(-w), math.exp(w)],
+}
+results = {
+    s + str(i): result(0.01 * (i + 1) * (1 if s == 'a' else -2), math.hypot(unseen, 0.3) if s == 'a' else unseen)
+    for s in 'abc'
+    for i in range(100)
+}
 widths = {i: math.log(p['interval90_s'][1]) for i, p in fit.widths_from_others(results).items()}
 near(widths['a5'], math.hypot(0.02 * 88, 0.3))
-near(widths['b5'], math.sqrt(0.88 ** 2 - 0.3 ** 2))
+near(widths['b5'], math.sqrt(0.88**2 - 0.3**2))
 near(widths['c5'], unseen)
 
 # Few constants: at most twelve of a GPU, at most eight of a stack with its family's.
@@ -64,7 +95,12 @@ configs = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../config
 
 def keys(path, *sections):
     text = open(os.path.join(configs, path)).read()
-    return {k for s in sections for block in re.findall(r'^%s:.*\n((?:  .*\n)*)' % s, text, re.M) for k in re.findall(r'^  (\w+): \{value', block, re.M)}, text
+    return {
+        k
+        for s in sections
+        for block in re.findall(r'^%s:.*\n((?:  .*\n)*)' % s, text, re.M)
+        for k in re.findall(r'^  (\w+):(?: \{|\n    )value', block, re.M)
+    }, text
 
 
 for name in os.listdir(os.path.join(configs, 'gpus')):
@@ -73,4 +109,7 @@ for name in os.listdir(os.path.join(configs, 'stacks')):
     own, text = keys('stacks/' + name, 'numbers')
     family = re.search(r'^family: (\w+)', text, re.M)
     assert len(own | (keys('families/%s.yaml' % family[1], 'numbers')[0] if family else set())) <= 8, name
-assert len(keys('gpus/h100-sxm.yaml', 'reached', 'attention')[0]) > 6 and len(keys('stacks/nanotron.yaml', 'numbers')[0]) > 4
+assert (
+    len(keys('gpus/h100-sxm.yaml', 'reached', 'attention')[0]) > 6
+    and len(keys('stacks/nanotron.yaml', 'numbers')[0]) > 4
+)

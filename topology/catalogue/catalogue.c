@@ -6,13 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/paths.h"
+#include "base/sourced.h"
 #include "base/suggest.h"
 #include "base/yaml.h"
 
 #define KEYS_MAX 64
 #define PATH_TEXT 64
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
 static_assert(offsetof(struct catalogue_figure, value) == 0, "read_value writes there");
 
@@ -37,35 +38,6 @@ static enum status read_text(const struct reader *r, const struct catalogue_key 
 	return ST_OK;
 }
 
-struct number {
-	const struct ynode *value;
-	const char *source;
-	bool unverified;
-};
-
-/* {value: ..., source: ..., unverified: true}: a bare number is refused, because nobody could check it. */
-static enum status number_node(const struct reader *r, const struct ynode *node, struct number *out)
-{
-	static const char *const known[] = {"value", "source", "unverified"};
-	if (node->kind != Y_MAP)
-		return ynode_error(node, r->e, "%s: expected {value: ..., source: ...}: every number of the catalogue names its source", node->key);
-	for (size_t i = 0; i < node->n; i++) {
-		const char *key = node->child[i]->key, *nearest = suggest_nearest(key, known, COUNT(known));
-		if (strcmp(key, nearest) != 0)
-			return ynode_error_key(node->child[i], r->e, "unknown key '%s' (nearest: %s)", key, nearest);
-	}
-	const struct ynode *source = ynode_get(node, "source"), *flag = ynode_get(node, "unverified");
-	out->value = ynode_get(node, "value");
-	if (!out->value || !source)
-		return ynode_error(node, r->e, "%s: '%s' is missing", node->key, out->value ? "source" : "value");
-	enum status st = ynode_string(source, &out->source, r->e);
-	if (!st && !*out->source)
-		st = ynode_error(source, r->e, "%s: the source is empty", node->key);
-	if (!st && flag)
-		st = ynode_bool(flag, &out->unverified, r->e);
-	return st;
-}
-
 static enum status read_value(const struct reader *r, const struct catalogue_key *k, const struct ynode *value)
 {
 	char *at = (char *)r->out + k->offset;
@@ -77,7 +49,7 @@ static enum status read_value(const struct reader *r, const struct catalogue_key
 			memcpy(at, &yes, sizeof yes);
 		return st;
 	}
-	enum status st = ynode_quantity(value, k->unit, k->min, k->max, &v, r->e);
+	enum status st = ynode_quantity_with_unit(value, k->unit, k->min, k->max, &v, r->e);
 	if (st)
 		return st;
 	if (k->type == CATALOGUE_DOUBLE || k->type == CATALOGUE_FIGURE) { /* a figure begins with its value */
@@ -93,8 +65,8 @@ static enum status read_value(const struct reader *r, const struct catalogue_key
 
 static enum status read_number(const struct reader *r, const struct catalogue_key *k, const struct ynode *node)
 {
-	struct number number = {0};
-	enum status st = number_node(r, node, &number);
+	struct sourced number = {0};
+	enum status st = sourced_read(node, &number, r->e);
 	if (!st)
 		st = read_value(r, k, number.value);
 	if (st || k->type != CATALOGUE_FIGURE) {
@@ -122,7 +94,8 @@ static enum status unknown_key(const struct reader *r, const struct ynode *node,
 	for (size_t i = 0; i < r->n; i++)
 		known[i] = r->keys[i].path;
 	known[r->n] = "unverified";
-	return ynode_error_key(node, r->e, "unknown key '%s' (nearest: %s)", path, suggest_nearest(path, known, r->n + 1));
+	return ynode_error_key(node, r->e, "unknown key '%s' (nearest: %s)", path,
+		suggest_nearest(path, known, r->n + 1));
 }
 
 static enum status read_map(struct reader *r, const struct ynode *map, const char *prefix)
@@ -131,19 +104,22 @@ static enum status read_map(struct reader *r, const struct ynode *map, const cha
 	for (size_t i = 0; i < map->n && !st; i++) {
 		const struct ynode *node = map->child[i];
 		char path[PATH_TEXT];
-		bool fits = snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "." : "", node->key) < (int)sizeof path;
+		bool fits = snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "." : "", node->key) <
+		            (int)sizeof path;
 		size_t k = 0;
 		while (k < r->n && !(fits && strcmp(r->keys[k].path, path) == 0))
 			k++;
 		bool flag = false;
 		if (k < r->n) {
 			r->seen[k] = true;
-			st = r->keys[k].type == CATALOGUE_TEXT ? read_text(r, &r->keys[k], node) : read_number(r, &r->keys[k], node);
+			st = r->keys[k].type == CATALOGUE_TEXT ? read_text(r, &r->keys[k], node)
+			                                       : read_number(r, &r->keys[k], node);
 		} else if (!*prefix && strcmp(path, "unverified") == 0) {
 			st = ynode_bool(node, &flag, r->e);
 			*r->unverified |= flag;
 		} else if (!*prefix && fits && is_section(r, path)) {
-			st = node->kind == Y_MAP ? read_map(r, node, path) : ynode_error(node, r->e, "%s: expected a mapping", path);
+			st = node->kind == Y_MAP ? read_map(r, node, path)
+			                         : ynode_error(node, r->e, "%s: expected a mapping", path);
 		} else {
 			st = unknown_key(r, node, path);
 		}
@@ -151,11 +127,14 @@ static enum status read_map(struct reader *r, const struct ynode *map, const cha
 	return st;
 }
 
-enum status catalogue_read(const char *path, const struct catalogue_key *keys, size_t n, void *out, bool *unverified, struct error *e)
+enum status catalogue_read(const char *kind, const char *path, const struct catalogue_key *keys, size_t n, void *out,
+	bool *unverified, struct error *e)
 {
 	struct reader r = {.keys = keys, .n = n, .out = out, .unverified = unverified, .e = e};
 	struct ydoc *doc = NULL;
-	enum status st = n <= KEYS_MAX ? ydoc_load(path, &doc, e) : error_set(e, ST_RUN, "a catalogue table of %zu keys is longer than %d", n, KEYS_MAX);
+	enum status st = n <= KEYS_MAX
+	                         ? sourced_load(kind, path, &doc, e)
+	                         : error_set(e, ST_RUN, "a catalogue table of %zu keys is longer than %d", n, KEYS_MAX);
 	if (st)
 		goto out;
 	const struct ynode *root = ydoc_root(doc);
@@ -180,7 +159,8 @@ enum status catalogue_find(const char *kind, const char *what, const char *id, c
 		return st;
 	char nearest[256];
 	suggest_text(id, (const char *const *)names, n, nearest, sizeof nearest);
-	st = error_set(e, ST_INPUT, "unknown %s '%s' (nearest: %s)", what, id, n ? nearest : "none: the catalogue is empty");
+	st = error_set(e, ST_INPUT, "unknown %s '%s' (nearest: %s)", what, id,
+		n ? nearest : "none: the catalogue is empty");
 	path_names_free(names, n);
 	return st;
 }

@@ -1,7 +1,8 @@
 /* Reading a catalogue file by a table of its keys. Private to topology/catalogue/.
  *
- * A text is a plain value; every number is a mapping {value, source} with the place that the figure comes from, and `unverified: true` where it rests on memory or on a sister part.
- * Sections nest one deep: the path "matrix.bf16" is the key bf16 of the section matrix. Yes or no is written as a number is: {value: false, source}.
+ * A text is a plain value; every number is a mapping {value, source} with the place that the figure comes from, and
+ * `unverified: true` where it rests on memory or on a sister part. Sections nest one deep: the path "matrix.bf16" is
+ * the key bf16 of the section matrix. Yes or no is written as a number is: {value: false, source}.
  */
 #ifndef STEPSIM_TOPOLOGY_CATALOGUE_CATALOGUE_H
 #define STEPSIM_TOPOLOGY_CATALOGUE_CATALOGUE_H
@@ -12,9 +13,17 @@
 #include "base/quantity.h"
 #include "base/status.h"
 
-enum catalogue_type { CATALOGUE_TEXT /* char[size] */, CATALOGUE_DOUBLE, CATALOGUE_INT64, CATALOGUE_BYTES /* uint64_t */, CATALOGUE_BOOL, CATALOGUE_FIGURE /* struct catalogue_figure */ };
+enum catalogue_type {
+	CATALOGUE_TEXT /* char[size] */,
+	CATALOGUE_DOUBLE,
+	CATALOGUE_INT64,
+	CATALOGUE_BYTES /* uint64_t */,
+	CATALOGUE_BOOL,
+	CATALOGUE_FIGURE /* struct catalogue_figure */
+};
 
-/* A number that no step time depends on (a price, a power) keeps its source and its own mark: it does not mark the whole file. */
+/* A number that no step time depends on (a price, a power) keeps its source and its own mark: it does not mark the
+ * whole file. */
 struct catalogue_figure {
 	double value;
 	bool unverified;
@@ -30,8 +39,11 @@ struct catalogue_key {
 	size_t offset, size; /* in the struct that is filled; texts: of the array */
 };
 
-/* Fills `out` from a file; `unverified` is set (never cleared) when a number, or the file as a whole, says so. ST_INPUT with position for unknown keys (with the nearest), missing keys and bad values. */
-enum status catalogue_read(const char *path, const struct catalogue_key *keys, size_t n, void *out, bool *unverified, struct error *e);
+/* Fills `out` from a file of the folder `kind` (base/sourced.h); `unverified` is set (never cleared) when a number, or
+ * the file as a whole, says so. ST_INPUT with position for unknown keys (with the nearest), missing keys and bad
+ * values. */
+enum status catalogue_read(const char *kind, const char *path, const struct catalogue_key *keys, size_t n, void *out,
+	bool *unverified, struct error *e);
 
 /* The path of configs/<kind>/<id>.yaml, or ST_INPUT naming the nearest id when there is no such file. */
 enum status catalogue_find(const char *kind, const char *what, const char *id, char *path, struct error *e);

@@ -1,4 +1,4 @@
-/* What power, cooling and writing off cost where nobody says otherwise: configs/costs/usual.yaml, every number with its source. */
+/* The usual costs of power, cooling and amortization: configs/costs/usual.yaml, every number with its source. */
 #ifndef STEPSIM_TOPOLOGY_CATALOGUE_COSTS_H
 #define STEPSIM_TOPOLOGY_CATALOGUE_COSTS_H
 

@@ -6,12 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/paths.h"
 #include "topology/catalogue/catalogue.h"
 
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
-
-/* What the file holds beside the description: texts for readers, and figures on their way there. */
+/* A device's file as it is read: the description, texts for readers, and figures that settle() converts. */
 struct device_file {
 	struct device_spec d;
 	char vendor[64], architecture[64], other_kind[16];
@@ -21,16 +20,45 @@ struct device_file {
 	bool peer;
 };
 
-#define NUMBER(path, required, unit, min, max, field) {path, CATALOGUE_DOUBLE, required, unit, min, max, offsetof(struct device_file, field), 0}
-#define BYTES(path, required, min, max, field) {path, CATALOGUE_BYTES, required, UNIT_BYTE, min, max, offsetof(struct device_file, field), 0}
-#define WHOLE(path, required, min, max, field) {path, CATALOGUE_INT64, required, UNIT_NONE, min, max, offsetof(struct device_file, field), 0}
-#define FIGURE(path, unit, min, max, field) {path, CATALOGUE_FIGURE, false, unit, min, max, offsetof(struct device_file, field), 0}
-#define FLAG(path, field) {path, CATALOGUE_BOOL, false, UNIT_NONE, 0, 0, offsetof(struct device_file, field), 0}
-#define TEXT(path, required, field) {path, CATALOGUE_TEXT, required, UNIT_NONE, 0, 0, offsetof(struct device_file, field), sizeof ((struct device_file *)0)->field}
-#define MATRIX(word, dt) {"matrix." word, CATALOGUE_DOUBLE, false, UNIT_FLOP_PER_S, 1e9, 1e18, offsetof(struct device_file, d.matrix_flop_per_s) + (size_t)dt * sizeof(double), 0}
+#define NUMBER(path, required, unit, min, max, field) \
+	{ \
+		path, CATALOGUE_DOUBLE, required, unit, min, max, offsetof(struct device_file, field), 0 \
+	}
+#define BYTES(path, required, min, max, field) \
+	{ \
+		path, CATALOGUE_BYTES, required, UNIT_BYTE, min, max, offsetof(struct device_file, field), 0 \
+	}
+#define WHOLE(path, required, min, max, field) \
+	{ \
+		path, CATALOGUE_INT64, required, UNIT_NONE, min, max, offsetof(struct device_file, field), 0 \
+	}
+#define FIGURE(path, unit, min, max, field) \
+	{ \
+		path, CATALOGUE_FIGURE, false, unit, min, max, offsetof(struct device_file, field), 0 \
+	}
+#define FLAG(path, field) \
+	{ \
+		path, CATALOGUE_BOOL, false, UNIT_NONE, 0, 0, offsetof(struct device_file, field), 0 \
+	}
+#define TEXT(path, required, field) \
+	{ \
+		path, CATALOGUE_TEXT, required, UNIT_NONE, 0, 0, offsetof(struct device_file, field), \
+			sizeof((struct device_file *)0)->field \
+	}
+#define MATRIX(word, dt) \
+	{ \
+		"matrix." word, CATALOGUE_DOUBLE, false, UNIT_FLOP_PER_S, 1e9, 1e18, \
+			offsetof(struct device_file, d.matrix_flop_per_s) + (size_t)dt * sizeof(double), 0 \
+	}
 
-#define NARROW(word, dt) {"reached." word "_share", CATALOGUE_DOUBLE, false, UNIT_NONE, 0.01, 1, offsetof(struct device_file, d.narrow_share) + (size_t)dt * sizeof(double), 0}
-#define ATTENTION(word, k) NUMBER("attention." word "_forward", false, UNIT_NONE, 0.01, 1, d.attention_share[k][0]), NUMBER("attention." word "_backward", false, UNIT_NONE, 0.01, 1, d.attention_share[k][1])
+#define NARROW(word, dt) \
+	{ \
+		"reached." word "_share", CATALOGUE_DOUBLE, false, UNIT_NONE, 0.01, 1, \
+			offsetof(struct device_file, d.narrow_share) + (size_t)dt * sizeof(double), 0 \
+	}
+#define ATTENTION(word, k) \
+	NUMBER("attention." word "_forward", false, UNIT_NONE, 0.01, 1, d.attention_share[k][0]), \
+		NUMBER("attention." word "_backward", false, UNIT_NONE, 0.01, 1, d.attention_share[k][1])
 
 static const struct catalogue_key keys[] = {
 	TEXT("name", true, d.name),
@@ -79,11 +107,12 @@ static const struct catalogue_key keys[] = {
 };
 static_assert(DT_COUNT == 8, "a new format needs its key matrix.<name> above (int32 is no matrix format)");
 
-/* What the file has in another form than the description. */
+/* Converts the figures whose form in the file differs from the description's. */
 static enum status settle(struct device_file *f, const char *path, struct error *e)
 {
 	struct device_spec *d = &f->d;
-	bool any = false, nvlink = d->nvlink_links > 0 || d->nvlink_link_Bps > 0 || d->nvlink_gen > 0, other = *f->other_kind || f->other_links > 0 || f->other_link_Bps > 0;
+	bool any = false, nvlink = d->nvlink_links > 0 || d->nvlink_link_Bps > 0 || d->nvlink_gen > 0,
+	     other = *f->other_kind || f->other_links > 0 || f->other_link_Bps > 0;
 	for (int i = 0; i < DT_COUNT; i++)
 		any |= d->matrix_flop_per_s[i] > 0;
 	if (!any)
@@ -91,9 +120,13 @@ static enum status settle(struct device_file *f, const char *path, struct error 
 	if (nvlink && other)
 		return error_set(e, ST_INPUT, "%s: 'nvlink' and 'links' exclude each other", path);
 	if (nvlink && !(d->nvlink_links > 0 && d->nvlink_link_Bps > 0))
-		return error_set(e, ST_INPUT, "%s: the key 'nvlink.%s' is missing", path, d->nvlink_links > 0 ? "link_rate" : "links");
+		return error_set(e, ST_INPUT, "%s: the key 'nvlink.%s' is missing", path,
+			d->nvlink_links > 0 ? "link_rate" : "links");
 	if (other && !(*f->other_kind && f->other_links > 0 && f->other_link_Bps > 0))
-		return error_set(e, ST_INPUT, "%s: the key 'links.%s' is missing", path, !*f->other_kind ? "kind" : f->other_links > 0 ? "rate" : "count");
+		return error_set(e, ST_INPUT, "%s: the key 'links.%s' is missing", path,
+			!*f->other_kind      ? "kind"
+			: f->other_links > 0 ? "rate"
+					     : "count");
 	if (nvlink)
 		snprintf(d->link_kind, sizeof d->link_kind, "NVLink");
 	if (other) {
@@ -111,15 +144,18 @@ static enum status settle(struct device_file *f, const char *path, struct error 
 	memcpy(d->rent_note, f->rent.source, sizeof d->rent_note);
 	return ST_OK;
 }
-static_assert(sizeof((struct device_spec *)0)->price_note == sizeof((struct catalogue_figure *)0)->source, "settle copies it whole");
+static_assert(sizeof((struct device_spec *)0)->price_note == sizeof((struct catalogue_figure *)0)->source,
+	"settle copies it whole");
 
 enum status device_load(const char *id, struct device_spec *out, struct error *e)
 {
 	char path[PATH_MAX_LEN];
 	struct device_file file = {.peer = true};
-	enum status st = strlen(id) < sizeof file.d.id ? catalogue_find("gpus", "device", id, path, e) : error_set(e, ST_INPUT, "'%.40s...' is no device: the name is too long", id);
+	enum status st = strlen(id) < sizeof file.d.id
+	                         ? catalogue_find("gpus", "device", id, path, e)
+	                         : error_set(e, ST_INPUT, "'%.40s...' is no device: the name is too long", id);
 	if (!st)
-		st = catalogue_read(path, keys, COUNT(keys), &file, &file.d.unverified, e);
+		st = catalogue_read("gpus", path, keys, COUNT(keys), &file, &file.d.unverified, e);
 	if (!st)
 		st = settle(&file, path, e);
 	if (st)

@@ -1,4 +1,5 @@
-/* A device as its datasheet states it: one YAML file in configs/gpus/ each, every number with its source. Rates are dense (no sparsity). */
+/* A device as its datasheet states it: one YAML file in configs/gpus/ each, every number with its source. Rates are
+ * dense (no sparsity). */
 #ifndef STEPSIM_TOPOLOGY_CATALOGUE_DEVICE_H
 #define STEPSIM_TOPOLOGY_CATALOGUE_DEVICE_H
 
@@ -11,18 +12,22 @@
 #define DEVICE_KERNELS 3
 
 struct device_spec {
-	char id[64];    /* catalogue file's name */
-	char name[128]; /* as sold */
-	double matrix_flop_per_s[DT_COUNT]; /* dense matrix rate by format, with fp32 accumulation; 0: the format is not supported */
+	char id[64];                        /* catalogue file's name */
+	char name[128];                     /* as sold */
+	double matrix_flop_per_s[DT_COUNT]; /* dense matrix rate by format, with fp32 accumulation; 0: the format is not
+	                                       supported */
 	double vector_flop_per_s;           /* fp32, without matrix units */
 	double mem_Bps;
 	uint64_t mem_B;
-	double launch_s;        /* host time to issue one kernel, eager */
-	double gemm_share;      /* of matrix_flop_per_s that large GEMMs reach */
+	double launch_s;               /* host time to issue one kernel, eager */
+	double gemm_share;             /* of matrix_flop_per_s that large GEMMs reach */
 	double narrow_share[DT_COUNT]; /* the same for fp8, mxfp8 and nvfp4; 0: as gemm_share */
-	double attention_share[DEVICE_KERNELS][2]; /* of the bf16 matrix rate that flash attention reaches, by the generation of its kernel (fa1, fa2, fa3), forward and backward; 0: not known */
-	double mem_share;       /* of mem_Bps that streaming kernels reach */
-	/* what the shares and the links were derived from, and what closed checks need; 0: the catalogue does not say */
+	double attention_share[DEVICE_KERNELS]
+			      [2]; /* of the bf16 matrix rate that flash attention reaches, by the generation of its
+	                              kernel (fa1, fa2, fa3), forward and backward; 0: not known */
+	double mem_share;          /* of mem_Bps that streaming kernels reach */
+	/* what the shares and the links were derived from, and what closed checks need; 0: the catalogue does not say
+	 */
 	int64_t sms;
 	double boost_Hz;
 	int64_t nvlink_links;   /* of link_kind, all of them together */
@@ -30,19 +35,21 @@ struct device_spec {
 	double pcie_Bps;        /* one direction */
 	uint64_t l2_B;
 	double power_W;
-	char link_kind[16];     /* "NVLink", "xGMI", "ICI", "NeuronLink", "Ethernet"; "": no links between devices but PCIe */
+	char link_kind[16]; /* "NVLink", "xGMI", "ICI", "NeuronLink", "Ethernet"; "": no links between devices but PCIe
+	                     */
 	int64_t nvlink_gen, pcie_gen, pcie_lanes;
-	bool no_peer;           /* its driver refuses peer-to-peer over PCIe: bytes pass through host memory */
+	bool no_peer;               /* its driver refuses peer-to-peer over PCIe: bytes pass through host memory */
 	int64_t compute_capability; /* 90: sm_90; 0: not NVIDIA's */
 	char gfx[16];               /* AMD's "gfx942" */
 	uint64_t shared_B;          /* of one SM, at most */
-	double price_usd, rent_usd_per_hour; /* of one device; 0: no figure */
+	double price_usd, rent_usd_per_hour;  /* of one device; 0: no figure */
 	char price_note[192], rent_note[192]; /* where the figure comes from, with its date */
 	bool price_unverified, rent_unverified;
-	char shown_as[256];     /* its names in drivers and tools, separated by ';' */
-	char memory_type[16];   /* "HBM3" */
-	bool unverified;        /* a number here rests on memory or on a sister part: what is predicted with it says so (prices aside: no time depends on them) */
-	bool is_host;           /* a host's cores */
+	char shown_as[256];   /* its names in drivers and tools, separated by ';' */
+	char memory_type[16]; /* "HBM3" */
+	bool unverified; /* a number here rests on memory or on a sister part: what is predicted with it says so (prices
+	                    aside: no time depends on them) */
+	bool is_host;    /* a host's cores */
 };
 
 /* Reads configs/gpus/<id>.yaml. ST_INPUT with the nearest id. */
@@ -50,10 +57,12 @@ enum status device_load(const char *id, struct device_spec *out, struct error *e
 
 #define DEVICE_ID 64
 
-/* The catalogue's id of a GPU by the name under which a driver shows it ("NVIDIA A100-SXM4-80GB", "Tesla T4", "AMD Instinct MI300X") and its memory (0: not known). `id` is "" where no file, or more than one, fits:
- * "NVIDIA A100" is four products, "GRID A100-40C" none of them. The model's words must be those of one of the file's names, in order; memory sizes, memory types and form factors may be left out as long as what is there
- * leaves one file, and must not contradict it. The vendor's name counts for nothing. A memory that is more than 8 % off contradicts (ECC takes 6.7 %).
- * The files are read once a process. ST_INPUT when one of them is wrong. */
+/* The catalogue's id of a GPU by the name under which a driver shows it ("NVIDIA A100-SXM4-80GB", "Tesla T4", "AMD
+ * Instinct MI300X") and its memory (0: not known). `id` is "" where no file, or more than one, fits: "NVIDIA A100" is
+ * four products, "GRID A100-40C" none of them. The model's words must be those of one of the file's names, in order;
+ * memory sizes, memory types and form factors may be left out as long as what is there leaves one file, and must not
+ * contradict it. The vendor's name counts for nothing. A memory that is more than 8 % off contradicts (ECC takes 6.7
+ * %). The files are read once a process. ST_INPUT when one of them is wrong. */
 enum status device_by_shown_name(const char *shown, uint64_t mem_B, char id[DEVICE_ID], struct error *e);
 
 #endif

@@ -8,14 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/paths.h"
 
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
 #define WORD 24
 #define TEXT 256
 #define NAMES 8
 
-/* A name taken apart: the model's words in order ("rtx pro 6000"), and with blanks around each the words that tell its variants apart (" sxm4 sxm 80gb "). */
+/* A name taken apart: the model's words in order ("rtx pro 6000"), and with blanks around each the words that tell its
+ * variants apart (" sxm4 sxm 80gb "). */
 struct parts {
 	char model[TEXT], variant[TEXT];
 };
@@ -25,7 +26,7 @@ struct entry {
 	uint64_t mem_B;
 	struct parts names[NAMES]; /* of the product and of `shown_as` */
 	size_t n_names;
-	char variants[TEXT * 2];   /* of all its names, its memory's kind and its size as sold */
+	char variants[TEXT * 2]; /* of all its names, its memory's kind and its size as sold */
 };
 
 static struct {
@@ -37,7 +38,8 @@ static struct {
 /* Says who sells it or that it is a GPU: no two products differ in it. */
 static bool is_filler(const char *w)
 {
-	static const char *const fillers[] = {"nvidia", "tesla", "geforce", "amd", "ati", "instinct", "intel", "habana", "corporation", "corp", "inc", "gpu", "graphics", "card", "accelerator"};
+	static const char *const fillers[] = {"nvidia", "tesla", "geforce", "amd", "ati", "instinct", "intel", "habana",
+		"corporation", "corp", "inc", "gpu", "graphics", "card", "accelerator"};
 	for (size_t i = 0; i < COUNT(fillers); i++)
 		if (strcmp(w, fillers[i]) == 0)
 			return true;
@@ -75,7 +77,8 @@ static bool add_variant(char *to, size_t size, const char *w)
 	return ok;
 }
 
-/* The next word of letters and digits in lower case; a size in two words ("80 GB") is one. NULL at the end, and `fits` false on a longer one than any name has. */
+/* The next word of letters and digits in lower case; a size in two words ("80 GB") is one. NULL at the end, and `fits`
+ * false on a longer one than any name has. */
 static const char *next_word(const char *text, char word[WORD], bool *fits)
 {
 	size_t n = 0;
@@ -91,7 +94,8 @@ static const char *next_word(const char *text, char word[WORD], bool *fits)
 		word[n] = (char)tolower((unsigned char)*text);
 	}
 	word[n] = '\0';
-	if (strspn(word, "0123456789") == n && n + 3 < WORD && strncasecmp(text, " GB", 3) == 0 && !isalnum((unsigned char)text[3])) {
+	if (strspn(word, "0123456789") == n && n + 3 < WORD && strncasecmp(text, " GB", 3) == 0 &&
+		!isalnum((unsigned char)text[3])) {
 		memcpy(word + n, "gb", 3);
 		text += 3;
 	}
@@ -106,7 +110,8 @@ static bool take_apart(const char *text, struct parts *out)
 	for (const char *at = text; ok && (at = next_word(at, word, &ok));) {
 		if (is_filler(word))
 			continue;
-		ok = is_variant(word) ? add_variant(out->variant, sizeof out->variant, word) : append(out->model, sizeof out->model, *out->model ? " " : "", word, "");
+		ok = is_variant(word) ? add_variant(out->variant, sizeof out->variant, word)
+		                      : append(out->model, sizeof out->model, *out->model ? " " : "", word, "");
 	}
 	return ok && *out->model;
 }
@@ -127,7 +132,10 @@ static bool all_known(const char *words, const char *known)
 static enum status add_name(struct entry *en, const char *text, struct error *e)
 {
 	if (en->n_names == NAMES || !take_apart(text, &en->names[en->n_names]))
-		return error_set(e, ST_INPUT, "configs/gpus/%s.yaml: shown_as: '%.60s' is no name that a driver could show, or there are more than %d names", en->id, text, NAMES - 1);
+		return error_set(e, ST_INPUT,
+			"configs/gpus/%s.yaml: shown_as: '%.60s' is no name that a driver could show, or there are "
+			"more than %d names",
+			en->id, text, NAMES - 1);
 	append(en->variants, sizeof en->variants, "", en->names[en->n_names].variant, "");
 	en->n_names++;
 	return ST_OK;
@@ -146,7 +154,8 @@ static enum status fill_entry(const char *id, struct entry *en, struct error *e)
 	rest = d.shown_as;
 	for (char *name; !st && (name = strtok_r(rest, ";", &rest));)
 		st = add_name(en, name, e);
-	/* Makers count 81559 MiB as 80 GB and 192 GiB as 192 GB: the size as sold stands in the name where it tells products apart, this one serves the others. */
+	/* Makers count 81559 MiB as 80 GB and 192 GiB as 192 GB: the size as sold stands in the name where it tells
+	 * products apart, this one serves the others. */
 	snprintf(size, sizeof size, "%.0fgb", ceil((double)d.mem_B / 0x1p30));
 	add_variant(en->variants, sizeof en->variants, size);
 	for (size_t i = 0; i < sizeof kind; i++)
@@ -177,7 +186,8 @@ static enum status read_catalogue(struct error *e)
 
 static bool same_name(const struct parts *a, const struct parts *b)
 {
-	return strcmp(a->model, b->model) == 0 && all_known(a->variant, b->variant) && all_known(b->variant, a->variant);
+	return strcmp(a->model, b->model) == 0 && all_known(a->variant, b->variant) &&
+	       all_known(b->variant, a->variant);
 }
 
 /* 0: another model, or contradicted by the memory; 1: fits; 2: it is one of its names. */

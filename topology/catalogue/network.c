@@ -3,19 +3,35 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/array.h"
 #include "base/paths.h"
 #include "topology/catalogue/catalogue.h"
 
 #define INFINIBAND_FROM_Bps 25e9
 #define AT(field) offsetof(struct network_spec, field)
-#define RATIO(path, min, max, field) {path, CATALOGUE_DOUBLE, true, UNIT_NONE, min, max, AT(field), 0}
-#define TIME(path, field) {path, CATALOGUE_DOUBLE, true, UNIT_SECOND, 0, 1, AT(field), 0}
-#define RATE(path, required, field) {path, CATALOGUE_DOUBLE, required, UNIT_BYTE_PER_S, 1e6, 1e15, AT(field), 0}
-#define SIZE(path, field) {path, CATALOGUE_BYTES, true, UNIT_BYTE, 1, 1e12, AT(field), 0}
-#define YES(path, field) {path, CATALOGUE_BOOL, true, UNIT_NONE, 0, 1, AT(field), 0}
+#define RATIO(path, min, max, field) \
+	{ \
+		path, CATALOGUE_DOUBLE, true, UNIT_NONE, min, max, AT(field), 0 \
+	}
+#define TIME(path, field) \
+	{ \
+		path, CATALOGUE_DOUBLE, true, UNIT_SECOND, 0, 1, AT(field), 0 \
+	}
+#define RATE(path, required, field) \
+	{ \
+		path, CATALOGUE_DOUBLE, required, UNIT_BYTE_PER_S, 1e6, 1e15, AT(field), 0 \
+	}
+#define SIZE(path, field) \
+	{ \
+		path, CATALOGUE_BYTES, true, UNIT_BYTE, 1, 1e12, AT(field), 0 \
+	}
+#define YES(path, field) \
+	{ \
+		path, CATALOGUE_BOOL, true, UNIT_NONE, 0, 1, AT(field), 0 \
+	}
 
 static const struct catalogue_key keys[] = {
-	{"name", CATALOGUE_TEXT, true, UNIT_NONE, 0, 0, AT(name), sizeof ((struct network_spec *)0)->name},
+	{"name", CATALOGUE_TEXT, true, UNIT_NONE, 0, 0, AT(name), sizeof((struct network_spec *)0)->name},
 	RATIO("rate.share", 0.001, 1, share),
 	RATE("rate.node", false, node_Bps),
 	YES("protocol.ll128", ll128),
@@ -60,9 +76,11 @@ enum status network_load(const char *id, struct network_spec *out, struct error 
 	char path[PATH_MAX_LEN];
 	struct network_spec n = {0};
 	enum status st = catalogue_find("fabrics", "fabric", id, path, e);
-	if (st || (st = catalogue_read(path, keys, sizeof keys / sizeof keys[0], &n, &n.unverified, e)))
+	if (st || (st = catalogue_read("fabrics", path, keys, COUNT(keys), &n, &n.unverified, e)))
 		return st;
-	if (n.simple_middle_s < n.simple_small_s || n.simple_large_s < n.simple_middle_s || n.peer_large_s < n.peer_small_s || n.ring_ll_far_s < n.ring_ll_s || n.simple_large_B < n.simple_middle_B)
+	if (n.simple_middle_s < n.simple_small_s || n.simple_large_s < n.simple_middle_s ||
+		n.peer_large_s < n.peer_small_s || n.ring_ll_far_s < n.ring_ll_s ||
+		n.simple_large_B < n.simple_middle_B)
 		return error_set(e, ST_INPUT, "%s: a step costs less for larger blocks or more hosts", path);
 	snprintf(n.id, sizeof n.id, "%s", id);
 	*out = n;

@@ -7,13 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/paths.h"
 #include "base/suggest.h"
 #include "topology/catalogue/catalogue.h"
 #include "topology/graph/rates.h"
 #include "topology/catalogue/system_parts.h"
-
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
 /* ---- fabrics ---- */
 
@@ -22,20 +21,22 @@ const size_t n_fabric_words = COUNT(fabric_words);
 
 const char *fabric_name(enum fabric_kind k)
 {
-	static const char *const names[] = {[FABRIC_NONE] = "PCIe", [FABRIC_NVSWITCH] = "NVSwitch", [FABRIC_MESH] = "mesh", [FABRIC_BRIDGE] = "bridges", [FABRIC_TORUS] = "torus"};
+	static const char *const names[] = {[FABRIC_NONE] = "PCIe",
+		[FABRIC_NVSWITCH] = "NVSwitch",
+		[FABRIC_MESH] = "mesh",
+		[FABRIC_BRIDGE] = "bridges",
+		[FABRIC_TORUS] = "torus"};
 	static_assert(COUNT(names) == FABRIC_KINDS, "a name for each kind");
 	return names[k];
 }
 
-bool links_are_nvlink(const struct device_spec *d)
-{
-	return strcmp(d->link_kind, "NVLink") == 0;
-}
+bool links_are_nvlink(const struct device_spec *d) { return strcmp(d->link_kind, "NVLink") == 0; }
 
 /* Cards, which have NVLink for a bridge to their neighbour and come without it. */
 static bool is_card(const struct device_spec *d)
 {
-	return d->compute_capability == 75 || d->compute_capability == 86 || strstr(d->name, "PCIe") || strstr(d->name, " NVL ") || strstr(d->name, "A30");
+	return d->compute_capability == 75 || d->compute_capability == 86 || strstr(d->name, "PCIe") ||
+	       strstr(d->name, " NVL ") || strstr(d->name, "A30");
 }
 
 enum fabric_kind fabric_by_default(const struct device_spec *d, int64_t gpus)
@@ -56,7 +57,8 @@ bool fabric_of_word(const char *word, const struct device_spec *d, int64_t gpus,
 	static const struct {
 		const char *word;
 		enum fabric_kind kind;
-	} words[] = {{"nvswitch", FABRIC_NVSWITCH}, {"mesh", FABRIC_MESH}, {"bridge", FABRIC_BRIDGE}, {"torus", FABRIC_TORUS}, {"pcie", FABRIC_NONE}, {"none", FABRIC_NONE}};
+	} words[] = {{"nvswitch", FABRIC_NVSWITCH}, {"mesh", FABRIC_MESH}, {"bridge", FABRIC_BRIDGE},
+		{"torus", FABRIC_TORUS}, {"pcie", FABRIC_NONE}, {"none", FABRIC_NONE}};
 	for (size_t i = 0; i < COUNT(words); i++) {
 		if (strcmp(word, words[i].word) == 0) {
 			*out = words[i].kind;
@@ -77,13 +79,15 @@ static void complete_links(struct system_spec *s, const struct wires *wires)
 {
 	const struct device_spec *d = &s->device;
 	struct rate slot = rate_pcie(s->pcie_gen, s->pcie_lanes);
-	if (s->fabric == FABRIC_NONE || (s->fabric != FABRIC_NVSWITCH && wires->most == 0)) { /* or a GPU without a peer */
+	if (s->fabric == FABRIC_NONE ||
+		(s->fabric != FABRIC_NVSWITCH && wires->most == 0)) { /* or a GPU without a peer */
 		s->intra_datasheet_Bps = slot.datasheet_Bps;
 		s->intra_usable_Bps = slot.Bps;
 		s->intra_latency_s = slot.latency_s;
 		return;
 	}
-	/* Of links that no table knows, the share of their datasheet rate that AMD's reach is taken. A torus of more dimensions than two is taken as one of two with as many links. */
+	/* Of links that no table knows, the share of their datasheet rate that AMD's reach is taken. A torus of more
+	 * dimensions than two is taken as one of two with as many links. */
 	int32_t gfx = strncmp(d->gfx, "gfx", 3) == 0 ? (int32_t)strtol(d->gfx + 3, NULL, 16) : 0x942;
 	struct rate link = links_are_nvlink(d) ? rate_nvlink((int32_t)d->compute_capability) : rate_xgmi(gfx);
 	bool all = s->fabric == FABRIC_NVSWITCH || (s->fabric == FABRIC_TORUS && wires->most > 0);
@@ -105,7 +109,8 @@ enum status system_complete(struct system_spec *s, struct error *e)
 		s->sockets = s->gpus >= 4 ? 2 : 1;
 	s->no_peer = d->no_peer;
 	if (!s->network.id[0])
-		snprintf(s->network.id, sizeof s->network.id, "%s", network_by_default(s->fabric == FABRIC_NVSWITCH, s->nic_Bps));
+		snprintf(s->network.id, sizeof s->network.id, "%s",
+			network_by_default(s->fabric == FABRIC_NVSWITCH, s->nic_Bps));
 	s->unverified |= d->unverified;
 	if (s->fabric != FABRIC_NONE && d->nvlink_links == 0 && s->intra_datasheet_Bps <= 0)
 		return error_set(e, ST_INPUT, "the %s has no links of its own to other GPUs", d->name);
@@ -128,10 +133,22 @@ struct system_file {
 };
 
 #define AT(field) offsetof(struct system_file, field)
-#define NUMBER(path, required, unit, min, max, field) {path, CATALOGUE_DOUBLE, required, unit, min, max, AT(field), 0}
-#define WHOLE(path, required, min, max, field) {path, CATALOGUE_INT64, required, UNIT_NONE, min, max, AT(field), 0}
-#define TEXT(path, required, field) {path, CATALOGUE_TEXT, required, UNIT_NONE, 0, 0, AT(field), sizeof ((struct system_file *)0)->field}
-#define FIGURE(path, unit, min, max, field) {path, CATALOGUE_FIGURE, false, unit, min, max, AT(field), 0}
+#define NUMBER(path, required, unit, min, max, field) \
+	{ \
+		path, CATALOGUE_DOUBLE, required, unit, min, max, AT(field), 0 \
+	}
+#define WHOLE(path, required, min, max, field) \
+	{ \
+		path, CATALOGUE_INT64, required, UNIT_NONE, min, max, AT(field), 0 \
+	}
+#define TEXT(path, required, field) \
+	{ \
+		path, CATALOGUE_TEXT, required, UNIT_NONE, 0, 0, AT(field), sizeof((struct system_file *)0)->field \
+	}
+#define FIGURE(path, unit, min, max, field) \
+	{ \
+		path, CATALOGUE_FIGURE, false, unit, min, max, AT(field), 0 \
+	}
 
 static const struct catalogue_key keys[] = {
 	TEXT("name", true, s.name),
@@ -171,7 +188,8 @@ static enum status check_file(struct system_file *f, const char *path, struct er
 {
 	struct system_spec *s = &f->s;
 	if (!fabric_of_word(f->fabric, &s->device, s->gpus, &s->fabric))
-		return error_set(e, ST_INPUT, "%s: intra.fabric: unknown '%s' (nearest: %s)", path, f->fabric, suggest_nearest(f->fabric, fabric_words, n_fabric_words));
+		return error_set(e, ST_INPUT, "%s: intra.fabric: unknown '%s' (nearest: %s)", path, f->fabric,
+			suggest_nearest(f->fabric, fabric_words, n_fabric_words));
 	if (s->intra_usable_Bps > s->intra_datasheet_Bps)
 		return error_set(e, ST_INPUT, "%s: intra: the usable rate is above the datasheet's", path);
 	if (s->nics > 0 && !(s->nic_Bps > 0 && s->nic_latency_s > 0))
@@ -179,7 +197,8 @@ static enum status check_file(struct system_file *f, const char *path, struct er
 	if (s->nics_per_switch > 0 && s->gpus_per_switch == 0)
 		return error_set(e, ST_INPUT, "%s: pcie: nics_per_switch needs gpus_per_switch", path);
 	if (s->wiring[0] && s->fabric != FABRIC_MESH && s->fabric != FABRIC_BRIDGE)
-		return error_set(e, ST_INPUT, "%s: intra.wiring: the fabric '%s' has none (mesh and bridge have)", path, f->fabric);
+		return error_set(e, ST_INPUT, "%s: intra.wiring: the fabric '%s' has none (mesh and bridge have)", path,
+			f->fabric);
 	if (f->gpu_link[0] && strcmp(f->gpu_link, "c2c") != 0 && strcmp(f->gpu_link, "pcie") != 0)
 		return error_set(e, ST_INPUT, "%s: host.gpu_link: expected c2c or pcie, got '%s'", path, f->gpu_link);
 	s->c2c = strcmp(f->gpu_link, "c2c") == 0;
@@ -197,7 +216,7 @@ static enum status check_file(struct system_file *f, const char *path, struct er
 static enum status from_file(const char *path, struct system_spec *out, struct error *e)
 {
 	struct system_file f = {0};
-	enum status st = catalogue_read(path, keys, COUNT(keys), &f, &f.s.unverified, e);
+	enum status st = catalogue_read("systems", path, keys, COUNT(keys), &f, &f.s.unverified, e);
 	if (!st && (st = device_load(f.gpu, &f.s.device, e)))
 		error_context(e, "%s: gpu", path);
 	if (!st && !(st = check_file(&f, path, e)))
@@ -223,7 +242,9 @@ enum status system_load(const char *text, struct system_spec *out, struct error 
 	bool is_path = yaml || strchr(text, '/');
 	enum status st = ST_OK;
 	if (!is_path)
-		st = strlen(text) < sizeof s.id ? catalogue_find("systems", "system", text, path, e) : error_set(e, ST_INPUT, "unknown system '%.40s...': the name is too long", text);
+		st = strlen(text) < sizeof s.id
+		             ? catalogue_find("systems", "system", text, path, e)
+		             : error_set(e, ST_INPUT, "unknown system '%.40s...': the name is too long", text);
 	else if (snprintf(path, sizeof path, "%s", text) >= (int)sizeof path)
 		st = error_set(e, ST_INPUT, "the path of the system file is too long");
 	if (st || (st = from_file(path, &s, e)))

@@ -12,12 +12,12 @@ struct builder {
 	const struct system_spec *s;
 	struct graph *g;
 	enum evidence from;
-	int64_t total, used;  /* GPUs that the host has, and those in use */
+	int64_t total, used; /* GPUs that the host has, and those in use */
 	int64_t switches;
-	int32_t *cpu;         /* [sockets] vertices */
-	int32_t *pci_switch;  /* [switches] */
-	int32_t *port;        /* [total] host bridge of a GPU's slot; -1: below a switch, or on C2C */
-	int32_t *gpu;         /* [total]; -1: not in use */
+	int32_t *cpu;        /* [sockets] vertices */
+	int32_t *pci_switch; /* [switches] */
+	int32_t *port;       /* [total] host bridge of a GPU's slot; -1: below a switch, or on C2C */
+	int32_t *gpu;        /* [total]; -1: not in use */
 	struct error *e;
 };
 
@@ -31,7 +31,13 @@ static enum status add_vertex(struct builder *b, struct vertex v, int32_t *at)
 
 static struct link link_of(const struct builder *b, enum link_kind kind, struct rate r, int64_t width, int64_t gen)
 {
-	return (struct link){.kind = kind, .width = (int32_t)width, .gen = (int32_t)gen, .Bps = r.Bps, .datasheet_Bps = r.datasheet_Bps, .latency_s = r.latency_s, .from = b->from};
+	return (struct link){.kind = kind,
+		.width = (int32_t)width,
+		.gen = (int32_t)gen,
+		.Bps = r.Bps,
+		.datasheet_Bps = r.datasheet_Bps,
+		.latency_s = r.latency_s,
+		.from = b->from};
 }
 
 static enum status join(struct builder *b, int32_t from, int32_t to, struct link l)
@@ -64,17 +70,15 @@ static enum status add_port(struct builder *b, int64_t socket, int32_t *at)
 }
 
 /* Where item i of n sits when n items are spread over `over` places in order. */
-static int64_t spread(int64_t i, int64_t n, int64_t over)
-{
-	return i * over / n;
-}
+static int64_t spread(int64_t i, int64_t n, int64_t over) { return i * over / n; }
 
 /* ---- the parts of a host ---- */
 
 static enum status add_sockets(struct builder *b)
 {
 	const struct system_spec *s = b->s;
-	/* Processors without a name: PCIe 4 came with AMD's; both makers' have PCIe 5, and the slower of the two between sockets is AMD's; before that Intel's is. */
+	/* Processors without a name: PCIe 4 came with AMD's; both makers' have PCIe 5, and the slower of the two
+	 * between sockets is AMD's; before that Intel's is. */
 	struct rate rate = rate_socket(s->cpu[0] ? s->cpu : s->pcie_gen >= 4 ? "EPYC" : "", 0);
 	if (s->socket_Bps > 0)
 		rate.Bps = s->socket_Bps;
@@ -123,7 +127,8 @@ static bool in_use(const struct builder *b, int64_t i)
 
 static int64_t socket_of_gpu(const struct builder *b, int64_t i)
 {
-	return b->switches ? spread(i / b->s->gpus_per_switch, b->switches, b->s->sockets) : spread(i, b->total, b->s->sockets);
+	return b->switches ? spread(i / b->s->gpus_per_switch, b->switches, b->s->sockets)
+	                   : spread(i, b->total, b->s->sockets);
 }
 
 static struct vertex gpu_vertex(const struct builder *b, int64_t socket, int64_t links)
@@ -162,12 +167,14 @@ static enum status add_gpus(struct builder *b, int64_t links)
 		if (b->s->c2c)
 			st = join(b, b->gpu[i], b->cpu[socket], link_of(b, LINK_C2C, rate_c2c(), 0, 0));
 		else
-			st = join(b, b->gpu[i], b->switches ? b->pci_switch[i / b->s->gpus_per_switch] : b->port[i], slot(b));
+			st = join(b, b->gpu[i], b->switches ? b->pci_switch[i / b->s->gpus_per_switch] : b->port[i],
+				slot(b));
 	}
 	return st;
 }
 
-/* A NIC sits below a switch, else at the root port of its GPU where every GPU has one, else on a root port of its own. */
+/* A NIC sits below a switch, else at the root port of its GPU where every GPU has one, else on a root port of its own.
+ */
 static enum status place_nic(struct builder *b, int64_t j, int32_t *parent, int64_t *socket)
 {
 	const struct system_spec *s = b->s;
@@ -215,7 +222,8 @@ static enum status add_nics(struct builder *b)
 static struct link fabric_link(const struct builder *b, int64_t width, double share)
 {
 	const struct device_spec *d = &b->s->device;
-	struct rate r = {b->s->intra_usable_Bps * share, b->s->intra_datasheet_Bps * share, b->s->intra_latency_s, NULL};
+	struct rate r = {b->s->intra_usable_Bps * share, b->s->intra_datasheet_Bps * share, b->s->intra_latency_s,
+		NULL};
 	return link_of(b, links_are_nvlink(d) ? LINK_NVLINK : LINK_XGMI, r, width, d->nvlink_gen);
 }
 
@@ -234,7 +242,8 @@ static enum status join_by_wires(struct builder *b, const struct wires *wires)
 	for (size_t i = 0; i < wires->wire.n && !st; i++) {
 		const struct wire *w = &wires->wire.at[i];
 		if (b->gpu[w->a] >= 0 && b->gpu[w->b] >= 0)
-			st = join(b, b->gpu[w->a], b->gpu[w->b], fabric_link(b, w->width, (double)w->width / (double)wires->most));
+			st = join(b, b->gpu[w->a], b->gpu[w->b],
+				fabric_link(b, w->width, (double)w->width / (double)wires->most));
 	}
 	return st;
 }
@@ -260,7 +269,8 @@ enum status system_graph(const struct system_spec *s, int64_t gpus, struct graph
 	b.total = b.used > s->gpus ? b.used : s->gpus;
 	b.switches = s->gpus_per_switch > 0 && !s->c2c ? (b.total + s->gpus_per_switch - 1) / s->gpus_per_switch : 0;
 	if (b.used < 1 || b.used > SYSTEM_GPUS)
-		return error_set(e, ST_INPUT, "%s: %" PRId64 " GPUs a host: expected 1 to %d", s->name, b.used, SYSTEM_GPUS);
+		return error_set(e, ST_INPUT, "%s: %" PRId64 " GPUs a host: expected 1 to %d", s->name, b.used,
+			SYSTEM_GPUS);
 	enum status st = ST_OK;
 	b.g = graph_create(b.from);
 	b.cpu = calloc((size_t)s->sockets, sizeof *b.cpu);

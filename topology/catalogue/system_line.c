@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/paths.h"
 #include "base/quantity.h"
 #include "base/suggest.h"
 #include "topology/graph/rates.h"
 #include "topology/catalogue/system_parts.h"
 
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
 #define WORD 128
 
 struct line {
@@ -51,7 +51,8 @@ static bool whole(const char *text, size_t len, int64_t *value)
 	return true;
 }
 
-static enum status count_word(struct line *l, const char *word, const char *text, int64_t least, int64_t most, int64_t *value)
+static enum status count_word(struct line *l, const char *word, const char *text, int64_t least, int64_t most,
+	int64_t *value)
 {
 	char expected[96];
 	if (whole(text, strlen(text), value) && *value >= least && *value <= most)
@@ -70,7 +71,8 @@ static enum status nic_word(struct line *l, const char *word, const char *text)
 		return wrong(l, word, "expected 1 to 1024 NICs and the rate of each, such as nic:1x100Gb/s");
 	size_t len = (size_t)snprintf(rate, sizeof rate, "%s", x + 1);
 	if (len > 0 && rate[len - 1] == 'B')
-		return wrong(l, word, "bits or bytes? write nic:1x100Gb for 100 Gb/s, or the whole unit, nic:1x12.5GB/s");
+		return wrong(l, word,
+			"bits or bytes? write nic:1x100Gb for 100 Gb/s, or the whole unit, nic:1x12.5GB/s");
 	bool bare = len > 0 && rate[len - 1] == 'b';
 	snprintf(rate + len, sizeof rate - len, "%s", bare ? "/s" : "");
 	if (quantity_parse(rate, UNIT_BYTE_PER_S, &l->s->nic_Bps, &why))
@@ -96,7 +98,8 @@ static enum status keyed_word(struct line *l, const char *word, const char *text
 	struct system_spec *s = l->s;
 	struct {
 		int64_t *value, most;
-	} counts[] = {{&s->nodes, 1000000}, {&s->gpus, SYSTEM_GPUS}, {&s->gpus_per_switch, SYSTEM_GPUS}, {&s->sockets, 64}};
+	} counts[] = {{&s->nodes, 1000000}, {&s->gpus, SYSTEM_GPUS}, {&s->gpus_per_switch, SYSTEM_GPUS},
+		{&s->sockets, 64}};
 	char key[WORD], unknown[WORD + 32];
 	snprintf(key, sizeof key, "%.*s", (int)(text - word) - 1, word);
 	for (size_t i = 0; i < COUNT(keys); i++) {
@@ -121,9 +124,11 @@ static enum status pcie_word(struct line *l, const char *word)
 	enum status st = once(l, word, "pcie");
 	if (st)
 		return st;
-	bool good = whole(text, x ? (size_t)(x - text) : strlen(text), &gen) && (!x || whole(x + 1, strlen(x + 1), &lanes));
+	bool good = whole(text, x ? (size_t)(x - text) : strlen(text), &gen) &&
+	            (!x || whole(x + 1, strlen(x + 1), &lanes));
 	if (!good || gen < 1 || gen > 7 || (lanes != 1 && lanes != 2 && lanes != 4 && lanes != 8 && lanes != 16))
-		return wrong(l, word, "expected the generation, 1 to 7, and the lanes, 1 2 4 8 or 16, such as pcie4 or pcie4x8");
+		return wrong(l, word,
+			"expected the generation, 1 to 7, and the lanes, 1 2 4 8 or 16, such as pcie4 or pcie4x8");
 	l->s->pcie_gen = (int32_t)gen;
 	l->s->pcie_lanes = x ? (int32_t)lanes : 0;
 	l->pcie_word = l->number;
@@ -149,7 +154,8 @@ static enum status unknown_word(const struct line *l, const char *word)
 	for (size_t i = 0; i < n; i++)
 		candidates[all++] = names[i];
 	char nearest[128];
-	snprintf(text, sizeof text, "unknown (nearest: %s)", suggest_text(word, candidates, all, nearest, sizeof nearest));
+	snprintf(text, sizeof text, "unknown (nearest: %s)",
+		suggest_text(word, candidates, all, nearest, sizeof nearest));
 	st = wrong(l, word, text);
 out:
 	free(candidates);
@@ -210,7 +216,7 @@ static enum status read_words(struct line *l, const char *text)
 	return st;
 }
 
-/* What the words say together, once the GPU is known. */
+/* Checks the words against each other, once the GPU is known. */
 static enum status check_words(struct line *l)
 {
 	struct system_spec *s = l->s;
@@ -220,20 +226,23 @@ static enum status check_words(struct line *l)
 	s->fabric = fabric_by_default(d, s->gpus);
 	for (size_t i = 0; i < COUNT(on_c2c); i++)
 		s->c2c |= strstr(d->name, on_c2c[i]) != NULL;
-	if (l->fabric[0] && fabric_of_word(l->fabric, d, s->gpus, &s->fabric) && s->fabric != FABRIC_NONE && (d->nvlink_links == 0 || d->nvlink_link_Bps <= 0)) {
+	if (l->fabric[0] && fabric_of_word(l->fabric, d, s->gpus, &s->fabric) && s->fabric != FABRIC_NONE &&
+		(d->nvlink_links == 0 || d->nvlink_link_Bps <= 0)) {
 		l->number = l->fabric_word;
 		snprintf(text, sizeof text, "the %s has no links of its own to other GPUs", d->name);
 		return wrong(l, l->fabric, text);
 	}
 	if (d->pcie_gen > 0 && (s->pcie_gen > d->pcie_gen || (d->pcie_lanes > 0 && s->pcie_lanes > d->pcie_lanes))) {
 		l->number = l->pcie_word;
-		snprintf(text, sizeof text, "the %s goes up to PCIe %" PRId64 " with %" PRId64 " lanes", d->name, (int64_t)d->pcie_gen, (int64_t)(d->pcie_lanes ? d->pcie_lanes : 16));
+		snprintf(text, sizeof text, "the %s goes up to PCIe %" PRId64 " with %" PRId64 " lanes", d->name,
+			(int64_t)d->pcie_gen, (int64_t)(d->pcie_lanes ? d->pcie_lanes : 16));
 		char word[WORD];
 		snprintf(word, sizeof word, "pcie%" PRId32, s->pcie_gen);
 		return wrong(l, word, text);
 	}
 	if (s->gpus_per_switch > s->gpus)
-		return error_set(l->e, ST_INPUT, "synthetic line: switch:%" PRId64 ", but a host has %" PRId64 " GPU%s", s->gpus_per_switch, s->gpus, s->gpus == 1 ? "" : "s");
+		return error_set(l->e, ST_INPUT, "synthetic line: switch:%" PRId64 ", but a host has %" PRId64 " GPU%s",
+			s->gpus_per_switch, s->gpus, s->gpus == 1 ? "" : "s");
 	return ST_OK;
 }
 
@@ -242,14 +251,16 @@ enum status system_from_line(const char *text, struct system_spec *out, struct e
 	struct system_spec s = {.synthetic = true};
 	struct line l = {.s = &s, .e = e};
 	if (strlen(text) >= sizeof s.source)
-		return error_set(e, ST_INPUT, "synthetic line '%.40s...': longer than %zu characters", text, sizeof s.source - 1);
+		return error_set(e, ST_INPUT, "synthetic line '%.40s...': longer than %zu characters", text,
+			sizeof s.source - 1);
 	enum status st = read_words(&l, text);
 	if (st)
 		return st;
 	if (s.gpus == 0)
 		return error_set(e, ST_INPUT, "synthetic line '%.60s': gpu:N, the GPUs of a host, is missing", text);
 	if (!l.gpu[0])
-		return error_set(e, ST_INPUT, "synthetic line '%.60s': the GPU's name is missing (`stepsim list gpus`)", text);
+		return error_set(e, ST_INPUT, "synthetic line '%.60s': the GPU's name is missing (`stepsim list gpus`)",
+			text);
 	if ((st = device_load(l.gpu, &s.device, e)) || (st = check_words(&l)))
 		return st;
 	/* NICs go below the switches where there are enough for all of them. */

@@ -1,4 +1,4 @@
-/* What the parts of topology/catalogue/system*.c share. Private to them. */
+/* Functions shared by topology/catalogue/system*.c, and private to them. */
 #ifndef STEPSIM_TOPOLOGY_CATALOGUE_SYSTEM_PARTS_H
 #define STEPSIM_TOPOLOGY_CATALOGUE_SYSTEM_PARTS_H
 
@@ -24,7 +24,8 @@ struct wires {
 	int32_t most; /* links of the GPU that has most */
 };
 
-/* The links between GPUs of a mesh, bridges or a torus of `gpus` GPUs (a wiring of fewer repeats); none for other fabrics. The caller frees out->wire. ST_INPUT: the wiring is wrong, or the GPUs have too few links. */
+/* The links between GPUs of a mesh, bridges or a torus of `gpus` GPUs (a wiring of fewer repeats); none for other
+ * fabrics. The caller frees out->wire. ST_INPUT: the wiring is wrong, or the GPUs have too few links. */
 enum status system_wires(const struct system_spec *s, int64_t gpus, struct wires *out, struct error *e);
 
 /* Fills what the description left open (PCIe, sockets, rates of links) and refuses what cannot be. */

@@ -8,9 +8,10 @@
 
 #define LINKS_MOST 64 /* of one pair */
 
-/* The hybrid cube mesh of the DGX-1: pairs and widths of the V100's as `nvidia-smi topo -m` prints them (microway's nvidia-smi article); the P100's has the same pairs with one link each,
- * which are its four links a GPU. */
-static const char *const cube_mesh_6 = "0-1 0-2 0-3:2 0-4:2 1-2:2 1-3 1-5:2 2-3:2 2-6 3-7 4-5 4-6 4-7:2 5-6:2 5-7 6-7:2";
+/* The hybrid cube mesh of the DGX-1: pairs and widths of the V100's as `nvidia-smi topo -m` prints them (microway's
+ * nvidia-smi article); the P100's has the same pairs with one link each, which are its four links a GPU. */
+static const char *const cube_mesh_6 =
+	"0-1 0-2 0-3:2 0-4:2 1-2:2 1-3 1-5:2 2-3:2 2-6 3-7 4-5 4-6 4-7:2 5-6:2 5-7 6-7:2";
 static const char *const cube_mesh_4 = "0-1 0-2 0-3 0-4 1-2 1-3 1-5 2-3 2-6 3-7 4-5 4-6 4-7 5-6 5-7 6-7";
 
 static enum status add(struct wires *w, int64_t a, int64_t b, int64_t width, struct error *e)
@@ -51,13 +52,18 @@ static enum status read_pair(const char *word, int64_t gpus, int64_t pair[3], st
 	const char *p = word;
 	int len = (int)strcspn(word, " \t\n");
 	pair[2] = 1;
-	bool good = read_number(&p, SYSTEM_GPUS, &pair[0]) && *p == '-' && (p++, read_number(&p, SYSTEM_GPUS, &pair[1]));
+	bool good = read_number(&p, SYSTEM_GPUS, &pair[0]) && *p == '-' &&
+	            (p++, read_number(&p, SYSTEM_GPUS, &pair[1]));
 	if (good && *p == ':')
 		good = (p++, read_number(&p, LINKS_MOST, &pair[2])) && pair[2] > 0;
 	if (!good || p != word + len)
-		return error_set(e, ST_INPUT, "wiring: '%.*s': expected two GPUs and, where there are several, their links, such as 0-3 or 0-3:2", len > 40 ? 40 : len, word);
+		return error_set(e, ST_INPUT,
+			"wiring: '%.*s': expected two GPUs and, where there are several, their links, such as 0-3 or "
+			"0-3:2",
+			len > 40 ? 40 : len, word);
 	if (pair[0] >= gpus || pair[1] >= gpus || pair[0] == pair[1])
-		return error_set(e, ST_INPUT, "wiring: '%.*s': expected two different GPUs of 0 to %" PRId64, len, word, gpus - 1);
+		return error_set(e, ST_INPUT, "wiring: '%.*s': expected two different GPUs of 0 to %" PRId64, len, word,
+			gpus - 1);
 	return ST_OK;
 }
 
@@ -69,7 +75,9 @@ static enum status written(const char *text, int64_t own, int64_t gpus, struct w
 		if (st)
 			return st;
 		if (joined(w, (int32_t)pair[0], (int32_t)pair[1]))
-			return error_set(e, ST_INPUT, "wiring: GPUs %" PRId64 " and %" PRId64 " are joined twice; write 0-3:2 for two links", pair[0], pair[1]);
+			return error_set(e, ST_INPUT,
+				"wiring: GPUs %" PRId64 " and %" PRId64 " are joined twice; write 0-3:2 for two links",
+				pair[0], pair[1]);
 		for (int64_t base = 0; base + (pair[0] > pair[1] ? pair[0] : pair[1]) < gpus && !st; base += own)
 			st = add(w, base + pair[0], base + pair[1], pair[2], e);
 		if (st)
@@ -87,13 +95,20 @@ static enum status mesh(const struct system_spec *s, int64_t gpus, struct wires 
 	int64_t links = s->device.nvlink_links, each = gpus > 1 ? links / (gpus - 1) : 0;
 	if (gpus > 1 && each == 0 && gpus == 8 && links >= 4)
 		return written(links >= 6 ? cube_mesh_6 : cube_mesh_4, 8, 8, w, e);
-	int64_t island = each || links_are_nvlink(&s->device) ? gpus : links + 1; /* other makers join as many as the links reach */
+	int64_t island = each || links_are_nvlink(&s->device)
+	                         ? gpus
+	                         : links + 1; /* other makers join as many as the links reach */
 	if (gpus > 1 && each == 0 && island == gpus)
-		return error_set(e, ST_INPUT, "a mesh of %" PRId64 " GPUs: the %s has %" PRId64 " links, which do not reach every other one; give the wiring in a system file, or fewer GPUs", gpus, s->device.name, links);
+		return error_set(e, ST_INPUT,
+			"a mesh of %" PRId64 " GPUs: the %s has %" PRId64
+			" links, which do not reach every other one; give the wiring in a system file, or fewer GPUs",
+			gpus, s->device.name, links);
 	enum status st = ST_OK;
 	for (int64_t a = 0; a < gpus && !st; a++)
 		for (int64_t b = a + 1; b < gpus && b / island == a / island && !st; b++)
-			st = vec_push(&w->wire, ((struct wire){(int32_t)a, (int32_t)b, (int32_t)(each ? each : 1)})) ? ST_OK : error_nomem(e, "the mesh");
+			st = vec_push(&w->wire, ((struct wire){(int32_t)a, (int32_t)b, (int32_t)(each ? each : 1)}))
+			             ? ST_OK
+			             : error_nomem(e, "the mesh");
 	return st;
 }
 

@@ -77,13 +77,15 @@ static int spawn(struct child *c, const char *const *argv, int out_fd, int err_f
 		if (!failed)
 			failed = posix_spawn_file_actions_adddup2(&actions, err_fd, 2);
 		if (!failed)
-			failed = posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+			failed = posix_spawnattr_setflags(&attr,
+				POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 		if (!failed)
 			failed = posix_spawnattr_setsigmask(&attr, &none);
 		if (!failed)
 			failed = posix_spawnattr_setsigdefault(&attr, &defaults);
 		if (!failed)
-			failed = posix_spawnp(&c->pid, argv[0], &actions, &attr, (char *const *)(uintptr_t)argv, environ);
+			failed = posix_spawnp(&c->pid, argv[0], &actions, &attr, (char *const *)(uintptr_t)argv,
+				environ);
 		posix_spawnattr_destroy(&attr);
 	}
 	posix_spawn_file_actions_destroy(&actions);
@@ -103,7 +105,8 @@ static void look_whether_ended(struct child *c)
 	}
 }
 
-/* Until the process has ended and its outputs are read, or the limit. A grandchild that keeps a pipe open is not waited for. */
+/* Until the process has ended and its outputs are read, or the limit. A grandchild that keeps a pipe open is not waited
+ * for. */
 static enum status attend(struct child *c, double limit_s, enum command_end *end, struct error *e)
 {
 	double until_s = clock_s() + limit_s;
@@ -118,7 +121,8 @@ static enum status attend(struct child *c, double limit_s, enum command_end *end
 		else if (clock_s() >= until_s)
 			*end = COMMAND_TIMED_OUT;
 		else {
-			struct pollfd fds[2] = {{.fd = c->out.fd, .events = POLLIN}, {.fd = c->err.fd, .events = POLLIN}};
+			struct pollfd fds[2] = {{.fd = c->out.fd, .events = POLLIN},
+				{.fd = c->err.fd, .events = POLLIN}};
 			poll(fds, 2, TICK_MS);
 			continue;
 		}
@@ -126,7 +130,8 @@ static enum status attend(struct child *c, double limit_s, enum command_end *end
 	}
 }
 
-/* A process that sleeps uninterruptibly inside the driver outlives its SIGKILL: it is given a moment and then left, because waiting for it would hang this program as well. */
+/* A process that sleeps uninterruptibly inside the driver outlives its SIGKILL: it is given a moment and then left,
+ * because waiting for it would hang this program as well. */
 static bool end_child(struct child *c)
 {
 	if (c->ended)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/paths.h"
 #include "topology/discover/command.h"
 #include "topology/discover/discover_here.h"
@@ -16,7 +17,8 @@
 typedef enum status reader(const char *text, size_t len, const char *name, struct graph **out, struct error *e);
 
 /* `inventory`: NULL but for hwloc's. */
-static enum status read_dump(const char *path, reader *read, struct graph **out, struct inventory *inventory, struct error *e)
+static enum status read_dump(const char *path, reader *read, struct graph **out, struct inventory *inventory,
+	struct error *e)
 {
 	char *text = NULL;
 	size_t len = 0;
@@ -38,11 +40,12 @@ static enum status read_dumps(const struct dumps *d, struct graph **out, struct 
 	} sources[] = {{d->hwloc_xml, hwloc_xml_read}, {d->nccl_xml, nccl_xml_read}, {d->smi, smi_topo_read}};
 	struct graph *main_one = NULL;
 	enum status st = ST_OK;
-	for (size_t i = 0; i < sizeof sources / sizeof sources[0] && !st; i++) {
+	for (size_t i = 0; i < COUNT(sources) && !st; i++) {
 		struct graph *g = NULL;
 		if (!sources[i].path)
 			continue;
-		st = read_dump(sources[i].path, sources[i].read, &g, sources[i].read == hwloc_xml_read ? d->inventory : NULL, e);
+		st = read_dump(sources[i].path, sources[i].read, &g,
+			sources[i].read == hwloc_xml_read ? d->inventory : NULL, e);
 		if (!st && main_one) {
 			st = graph_merge(main_one, g, e);
 		} else if (!st) {
@@ -71,7 +74,8 @@ static enum status replace_main(struct graph **g, struct graph *better, struct e
 	return st;
 }
 
-/* NCCL_TOPO_FILE replaces the tree, as it does in NCCL. Without it NCCL looks for a file that virtual machines' hosts leave; a wrong one there is NCCL's to skip, and so it is here, with a remark. */
+/* NCCL_TOPO_FILE replaces the tree, as it does in NCCL. Without it NCCL looks for a file that virtual machines' hosts
+ * leave; a wrong one there is NCCL's to skip, and so it is here, with a remark. */
 static enum status take_topology_file(const struct discover_tools *tools, struct graph **g, struct error *e)
 {
 	const char *path = getenv("NCCL_TOPO_FILE");
@@ -88,30 +92,39 @@ static enum status take_topology_file(const struct discover_tools *tools, struct
 		return ST_OK;
 	struct error why = {0};
 	if (read_dump(tools->virtual_topology, nccl_xml_read, &better, NULL, &why))
-		return why.status == ST_INPUT ? graph_remark(*g, false, e, "%.180s: left aside", why.text) : error_set(e, why.status, "%s", why.text);
+		return why.status == ST_INPUT ? graph_remark(*g, false, e, "%.180s: left aside", why.text)
+		                              : error_set(e, why.status, "%s", why.text);
 	return replace_main(g, better, e);
 }
 
-/* What nvidia-smi said, while it is still to be read. */
+/* The output of nvidia-smi before it is read. */
 struct smi {
 	struct command_result query, topo;
 	bool found, hangs, good;
 };
 
-static enum status remark_end(struct graph *g, const char *what, const struct command_result *r, double limit_s, struct error *e)
+static enum status remark_end(struct graph *g, const char *what, const struct command_result *r, double limit_s,
+	struct error *e)
 {
 	switch (r->end) {
 	case COMMAND_TIMED_OUT:
-		return graph_remark(g, false, e, "%s did not answer in %g s and was killed%s: the driver hangs; names, memory and NVLinks are left out", what, limit_s, r->stuck ? ", which it did not obey" : "");
-	case COMMAND_TOO_LONG: return graph_remark(g, false, e, "%s printed without end and was killed: left aside", what);
+		return graph_remark(g, false, e,
+			"%s did not answer in %g s and was killed%s: the driver hangs; names, memory and NVLinks are "
+			"left out",
+			what, limit_s, r->stuck ? ", which it did not obey" : "");
+	case COMMAND_TOO_LONG:
+		return graph_remark(g, false, e, "%s printed without end and was killed: left aside", what);
 	case COMMAND_SIGNAL: return graph_remark(g, false, e, "%s was killed by signal %d: left aside", what, r->code);
 	case COMMAND_EXITED:
 	case COMMAND_NOT_FOUND: break;
 	}
-	return r->code == 0 ? ST_OK : graph_remark(g, false, e, "%s failed (exit code %d): %s", what, r->code, r->first[0] ? r->first : "it said nothing");
+	return r->code == 0 ? ST_OK
+	                    : graph_remark(g, false, e, "%s failed (exit code %d): %s", what, r->code,
+				      r->first[0] ? r->first : "it said nothing");
 }
 
-/* Takes the field that this driver's nvidia-smi does not know ("Field "compute_cap" is not a valid field to query.") out of the list. */
+/* Takes the field that this driver's nvidia-smi does not know ("Field "compute_cap" is not a valid field to query.")
+ * out of the list. */
 static bool drop_field(char *fields, const struct command_result *r)
 {
 	static const char *const texts[] = {"Field \"", "\" is not a valid field"};
@@ -179,7 +192,8 @@ static enum status forgive(struct graph *g, enum status st, const struct error *
 	return st ? error_set(e, st, "%s", why->text) : ST_OK;
 }
 
-/* GPUs that the kernel shows but the driver does not list are not to be used: a container sees the PCI devices of its whole host. */
+/* GPUs that the kernel shows but the driver does not list are not to be used: a container sees the PCI devices of its
+ * whole host. */
 static enum status take_query(const struct smi *s, struct graph *g, struct error *e)
 {
 	size_t n = g->gpu.n, missing = 0, rows = 0;
@@ -221,11 +235,12 @@ static enum status read_matrix(const struct smi *s, struct graph *g, struct grap
 	size_t remarks = (*out)->remark.n, gpus = (*out)->gpu.n;
 	if (join_query(s->query.text, s->query.len, SMI, *out, NULL, 0, &ignored) == ST_RUN)
 		return error_set(e, ST_RUN, "%s", ignored.text);
-	(*out)->remark.n = remarks; /* they are made once, on the main graph */
+	(*out)->remark.n = remarks;  /* they are made once, on the main graph */
 	if ((*out)->gpu.n != gpus) { /* nvidia-smi's two outputs do not speak of the same GPUs */
 		graph_destroy(*out);
 		*out = NULL;
-		return graph_remark(g, true, e, SMI " topo -m has %zu GPUs, " SMI " --query-gpu others: the matrix is left aside", gpus);
+		return graph_remark(g, true, e,
+			SMI " topo -m has %zu GPUs, " SMI " --query-gpu others: the matrix is left aside", gpus);
 	}
 	return ST_OK;
 }
@@ -276,7 +291,8 @@ enum status discover_here(const struct discover_tools *tools, struct graph **out
 enum status discover(const struct dumps *d, struct graph **out, struct error *e)
 {
 	/* The default path: NVIDIA/nccl src/graph/topo.cc, ncclTopoGetSystem. */
-	static const struct discover_tools tools = {.smi_limit_s = 10, .virtual_topology = "/var/run/nvidia-topologyd/virtualTopology.xml"};
+	static const struct discover_tools tools = {.smi_limit_s = 10,
+		.virtual_topology = "/var/run/nvidia-topologyd/virtualTopology.xml"};
 	*out = NULL;
 	if (d && d->inventory)
 		*d->inventory = (struct inventory){0};

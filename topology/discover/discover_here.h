@@ -4,7 +4,8 @@
 
 #include "topology/graph/graph.h"
 
-/* discover() on this host, with the limit of each run of nvidia-smi, and the file that NCCL reads when NCCL_TOPO_FILE is not set (NULL: none). */
+/* discover() on this host, with the limit of each run of nvidia-smi, and the file that NCCL reads when NCCL_TOPO_FILE
+ * is not set (NULL: none). */
 struct discover_tools {
 	double smi_limit_s;
 	const char *virtual_topology;

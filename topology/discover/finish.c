@@ -1,4 +1,4 @@
-/* What can only be said once all sources are in: which products the GPUs are, and the rates that follow. */
+/* Completes a graph once all sources are in: finds the products of the GPUs, and the rates that follow. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +9,9 @@
 #include "topology/discover/tree.h"
 #include "topology/graph/rates.h"
 
-/* GeForce of Turing and later: the driver refuses peer access over PCIe (`nvidia-smi topo -p2p w` shows GNS or CNS on every pair); Pascal and older had it. */
-static bool refuses_peers(const char *name)
-{
-	return strstr(name, "GeForce RTX") || strstr(name, "GeForce GTX 16");
-}
+/* GeForce of Turing and later: the driver refuses peer access over PCIe (`nvidia-smi topo -p2p w` shows GNS or CNS on
+ * every pair); Pascal and older had it. */
+static bool refuses_peers(const char *name) { return strstr(name, "GeForce RTX") || strstr(name, "GeForce GTX 16"); }
 
 static enum status match_gpu(struct vertex *v, struct error *e)
 {
@@ -34,7 +32,8 @@ static enum status match_gpu(struct vertex *v, struct error *e)
 	return st;
 }
 
-/* Where no source names the GPUs, the links of one tell the generation: more than 12 are Hopper's or later, 7 to 12 A100's, 5 and 6 V100's, 4 to a single peer a GeForce's or workstation card's bridge of Ampere. 0: cannot be told. */
+/* Where no source names the GPUs, the links of one tell the generation: more than 12 are Hopper's or later, 7 to 12
+ * A100's, 5 and 6 V100's, 4 to a single peer a GeForce's or workstation card's bridge of Ampere. 0: cannot be told. */
 static int32_t capability_by_links(const struct graph *g)
 {
 	int32_t most = 0, widest = 0;
@@ -59,7 +58,8 @@ static void set_nvlinks(struct graph *g)
 		struct link *l = &g->link.at[i];
 		if (l->kind != LINK_NVLINK || l->width <= 0)
 			continue;
-		int32_t gpu = g->vertex.at[l->a].kind == VERTEX_GPU ? l->a : l->b, known = g->vertex.at[gpu].kind == VERTEX_GPU ? g->vertex.at[gpu].gpu.compute_capability : 0;
+		int32_t gpu = g->vertex.at[l->a].kind == VERTEX_GPU ? l->a : l->b,
+			known = g->vertex.at[gpu].kind == VERTEX_GPU ? g->vertex.at[gpu].gpu.compute_capability : 0;
 		struct rate r = rate_nvlink(known > 0 ? known : guess);
 		l->Bps = l->width * r.Bps;
 		l->datasheet_Bps = l->width * r.datasheet_Bps;
@@ -69,7 +69,8 @@ static void set_nvlinks(struct graph *g)
 	for (size_t i = 0; i < g->gpu.n; i++) {
 		int32_t total = 0;
 		for (size_t k = 0; k < g->link.n; k++)
-			if (g->link.at[k].kind == LINK_NVLINK && (g->link.at[k].a == g->gpu.at[i] || g->link.at[k].b == g->gpu.at[i]))
+			if (g->link.at[k].kind == LINK_NVLINK &&
+				(g->link.at[k].a == g->gpu.at[i] || g->link.at[k].b == g->gpu.at[i]))
 				total += g->link.at[k].width;
 		struct gpu_facts *f = &g->vertex.at[g->gpu.at[i]].gpu;
 		if (f->nvlinks == 0)
@@ -79,7 +80,8 @@ static void set_nvlinks(struct graph *g)
 	}
 }
 
-/* The lanes as trained, because a link does not widen again under load; the highest generation that slot and card can, because an idle GPU trains down to generation 1 to save power and comes up again with the first transfer. */
+/* The lanes as trained, because a link does not widen again under load; the highest generation that slot and card can,
+ * because an idle GPU trains down to generation 1 to save power and comes up again with the first transfer. */
 static enum status set_slot(struct graph *g, int32_t gpu, struct error *e)
 {
 	const struct gpu_facts *f = &g->vertex.at[gpu].gpu;
@@ -90,7 +92,8 @@ static enum status set_slot(struct graph *g, int32_t gpu, struct error *e)
 			slot = &g->link.at[i];
 	if (!slot)
 		return ST_OK;
-	int32_t width = f->pcie_width > 0 ? f->pcie_width : slot->width, gen = f->pcie_gen_max > f->pcie_gen ? f->pcie_gen_max : f->pcie_gen;
+	int32_t width = f->pcie_width > 0 ? f->pcie_width : slot->width,
+		gen = f->pcie_gen_max > f->pcie_gen ? f->pcie_gen_max : f->pcie_gen;
 	if (gen == 0)
 		gen = slot->gen;
 	bool known = width > 0 && gen > 0;

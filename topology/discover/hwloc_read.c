@@ -1,10 +1,12 @@
-/* hwloc: this host, and exports of others (`lstopo x.xml`). What becomes what stands at the head of hwloc_read_tree.c; NVLink and xGMI in hwloc_read_fabric.c. */
+/* hwloc: this host, and exports of others (`lstopo x.xml`). What becomes what stands at the head of hwloc_read_tree.c;
+ * NVLink and xGMI in hwloc_read_fabric.c. */
 #include "topology/discover/hwloc_read.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "topology/discover/discover.h"
 
 static void trim_end(char *text)
@@ -16,8 +18,10 @@ static void trim_end(char *text)
 static void set_model(struct hwloc_reader *r)
 {
 	hwloc_obj_t root = hwloc_get_root_obj(r->t);
-	const char *host = hwloc_obj_get_info_by_name(root, "HostName"), *vendor = hwloc_obj_get_info_by_name(root, "DMISysVendor");
-	const char *product = hwloc_obj_get_info_by_name(root, "DMIProductName"), *platform = hwloc_obj_get_info_by_name(root, "PlatformModel");
+	const char *host = hwloc_obj_get_info_by_name(root, "HostName"),
+		   *vendor = hwloc_obj_get_info_by_name(root, "DMISysVendor");
+	const char *product = hwloc_obj_get_info_by_name(root, "DMIProductName"),
+		   *platform = hwloc_obj_get_info_by_name(root, "PlatformModel");
 	if (host)
 		snprintf(r->g->host, sizeof r->g->host, "%.63s", host);
 	if (product && vendor && !strstr(product, vendor))
@@ -31,11 +35,18 @@ static enum status remark(struct hwloc_reader *r)
 {
 	enum status st = ST_OK;
 	if (r->unplaced > 0)
-		st = graph_remark(r->g, false, r->e, "%d host bridge%s at no single NUMA node: counted to the first one that can be meant", r->unplaced, r->unplaced > 1 ? "s are" : " is");
+		st = graph_remark(r->g, false, r->e,
+			"%d host bridge%s at no single NUMA node: counted to the first one that can be meant",
+			r->unplaced, r->unplaced > 1 ? "s are" : " is");
 	if (!st && r->silent > 0)
-		st = graph_remark(r->g, false, r->e, "%d network function%s that no driver has (no device of the operating system): left out", r->silent, r->silent > 1 ? "s" : "");
+		st = graph_remark(r->g, false, r->e,
+			"%d network function%s that no driver has (no device of the operating system): left out",
+			r->silent, r->silent > 1 ? "s" : "");
 	if (!st && r->loose > 0)
-		st = graph_remark(r->g, false, r->e, "%d GPU%s without a PCI device (%s%s): placed at a host bridge of %s own", r->loose, r->loose > 1 ? "s" : "", r->loose_name, r->loose > 1 ? ", ..." : "", r->loose > 1 ? "their" : "its");
+		st = graph_remark(r->g, false, r->e,
+			"%d GPU%s without a PCI device (%s%s): placed at a host bridge of %s own", r->loose,
+			r->loose > 1 ? "s" : "", r->loose_name, r->loose > 1 ? ", ..." : "",
+			r->loose > 1 ? "their" : "its");
 	return st;
 }
 
@@ -99,12 +110,16 @@ enum status hwloc_load(hwloc_topology_t *t, const char *xml, size_t len, const c
 		copy[len] = '\0';
 	}
 	hwloc_topology_set_io_types_filter(*t, HWLOC_TYPE_FILTER_KEEP_ALL);
-	/* gl and opencl open an X display and OpenCL's drivers, which takes seconds; pci is libpciaccess, which loses memory at each call. sysfs tells the same devices without all three, whether or not the plugins are installed. */
+	/* gl and opencl open an X display and OpenCL's drivers, which takes seconds; pci is libpciaccess, which loses
+	 * memory at each call. sysfs tells the same devices without all three, whether or not the plugins are
+	 * installed. */
 	static const char *const plugins[] = {"gl", "opencl", "pci"};
-	for (size_t i = 0; i < sizeof plugins / sizeof plugins[0]; i++)
+	for (size_t i = 0; i < COUNT(plugins); i++)
 		hwloc_topology_set_components(*t, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, plugins[i]);
 	if ((copy && hwloc_topology_set_xmlbuffer(*t, copy, (int)len + 1)) || hwloc_topology_load(*t))
-		st = xml ? error_set(e, ST_INPUT, "%s: hwloc " HWLOC_VERSION " cannot load it: damaged, or of another version", name) : error_set(e, ST_RUN, "hwloc cannot read this host");
+		st = xml ? error_set(e, ST_INPUT,
+				   "%s: hwloc " HWLOC_VERSION " cannot load it: damaged, or of another version", name)
+		         : error_set(e, ST_RUN, "hwloc cannot read this host");
 out:
 	if (st && *t) {
 		hwloc_topology_destroy(*t);

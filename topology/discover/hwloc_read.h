@@ -1,4 +1,6 @@
-/* Private to what reads hwloc: loading (hwloc_read.c), a look at exports before that (hwloc_read_check.c), the device tree (hwloc_read_tree.c), what sysfs adds on this host (hwloc_read_live.c), the matrices of NVLink and xGMI (hwloc_read_fabric.c). */
+/* Private to what reads hwloc: loading (hwloc_read.c), a look at exports before that (hwloc_read_check.c), the device
+ * tree (hwloc_read_tree.c), what sysfs adds on this host (hwloc_read_live.c), the matrices of NVLink and xGMI
+ * (hwloc_read_fabric.c). */
 #ifndef STEPSIM_TOPOLOGY_DISCOVER_HWLOC_READ_H
 #define STEPSIM_TOPOLOGY_DISCOVER_HWLOC_READ_H
 
@@ -11,13 +13,15 @@ struct hwloc_reader {
 	struct graph *g;
 	struct error *e;
 	struct tree tree;
-	VEC(hwloc_obj_t) object; /* of each node of the tree: NUMA node, bridge, PCI device, or the OS device of a GPU that has none */
+	VEC(hwloc_obj_t)
+	object; /* of each node of the tree: NUMA node, bridge, PCI device, or the OS device of a GPU that has none */
 	int cpus, unplaced, silent, loose;
 	int32_t loose_bridge[TREE_CPUS]; /* for GPUs without a PCI device; 0: none yet */
 	char loose_name[32];
 };
 
-/* This host (`xml` NULL) or an export that hwloc_xml_check has let through, with all its devices, and without hwloc's remarks on standard error. On failure *t is NULL. */
+/* This host (`xml` NULL) or an export that hwloc_xml_check has let through, with all its devices, and without hwloc's
+ * remarks on standard error. On failure *t is NULL. */
 enum status hwloc_load(hwloc_topology_t *t, const char *xml, size_t len, const char *name, struct error *e);
 
 /* Refuses what hwloc's own XML parser must not see: ST_INPUT "name:line: what". */

@@ -1,5 +1,7 @@
-/* hwloc trusts the exports that it loads: on a damaged one (an object without its sets, a core inside a network card, one PU twice) hwloc 2.9 reads through null pointers, fails assertions or loops, and it names no line.
- * So every text is read here first: well-formed XML of a version that this library has, objects of known types in places where they can be, with the attributes that hwloc relies on, and their sets inside those of their parents.
+/* hwloc trusts the exports that it loads: on a damaged one (an object without its sets, a core inside a network card,
+ * one PU twice) hwloc 2.9 reads through null pointers, fails assertions or loops, and it names no line. So every text
+ * is read here first: well-formed XML of a version that this library has, objects of known types in places where they
+ * can be, with the attributes that hwloc relies on, and their sets inside those of their parents.
  */
 #include <expat.h>
 #include <hwloc.h>
@@ -9,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/vec.h"
 #include "topology/discover/hwloc_read.h"
 
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
 #define DEPTH_MAX 64
 #define INDEX_MAX 65535 /* of processors and NUMA nodes: sets stay small */
 #define MATRIX_MAX 4096
@@ -25,10 +27,28 @@ static const struct kind {
 	enum family family;
 	const char *needs[2];
 } kinds[] = {
-	{"Machine", FAMILY_NORMAL, {0}}, {"System", FAMILY_NORMAL, {0}}, {"Package", FAMILY_NORMAL, {0}}, {"Socket", FAMILY_NORMAL, {0}}, {"Die", FAMILY_NORMAL, {0}}, {"Group", FAMILY_NORMAL, {0}},
-	{"Core", FAMILY_NORMAL, {0}}, {"PU", FAMILY_NORMAL, {"os_index"}}, {"Cache", FAMILY_NORMAL, {"depth"}}, {"L1Cache", FAMILY_NORMAL, {"depth"}}, {"L2Cache", FAMILY_NORMAL, {"depth"}}, {"L3Cache", FAMILY_NORMAL, {"depth"}},
-	{"L4Cache", FAMILY_NORMAL, {"depth"}}, {"L5Cache", FAMILY_NORMAL, {"depth"}}, {"L1iCache", FAMILY_NORMAL, {"depth"}}, {"L2iCache", FAMILY_NORMAL, {"depth"}}, {"L3iCache", FAMILY_NORMAL, {"depth"}},
-	{"NUMANode", FAMILY_MEMORY, {"os_index"}}, {"MemCache", FAMILY_MEMORY, {0}}, {"Bridge", FAMILY_IO, {"bridge_type", "bridge_pci"}}, {"PCIDev", FAMILY_IO, {"pci_busid", "pci_type"}}, {"OSDev", FAMILY_IO, {"osdev_type"}},
+	{"Machine", FAMILY_NORMAL, {0}},
+	{"System", FAMILY_NORMAL, {0}},
+	{"Package", FAMILY_NORMAL, {0}},
+	{"Socket", FAMILY_NORMAL, {0}},
+	{"Die", FAMILY_NORMAL, {0}},
+	{"Group", FAMILY_NORMAL, {0}},
+	{"Core", FAMILY_NORMAL, {0}},
+	{"PU", FAMILY_NORMAL, {"os_index"}},
+	{"Cache", FAMILY_NORMAL, {"depth"}},
+	{"L1Cache", FAMILY_NORMAL, {"depth"}},
+	{"L2Cache", FAMILY_NORMAL, {"depth"}},
+	{"L3Cache", FAMILY_NORMAL, {"depth"}},
+	{"L4Cache", FAMILY_NORMAL, {"depth"}},
+	{"L5Cache", FAMILY_NORMAL, {"depth"}},
+	{"L1iCache", FAMILY_NORMAL, {"depth"}},
+	{"L2iCache", FAMILY_NORMAL, {"depth"}},
+	{"L3iCache", FAMILY_NORMAL, {"depth"}},
+	{"NUMANode", FAMILY_MEMORY, {"os_index"}},
+	{"MemCache", FAMILY_MEMORY, {0}},
+	{"Bridge", FAMILY_IO, {"bridge_type", "bridge_pci"}},
+	{"PCIDev", FAMILY_IO, {"pci_busid", "pci_type"}},
+	{"OSDev", FAMILY_IO, {"osdev_type"}},
 	{"Misc", FAMILY_MISC, {0}},
 };
 
@@ -47,7 +67,7 @@ struct checker {
 	int depth, objects; /* elements; objects among them */
 	bool v1;
 	struct open_object open[DEPTH_MAX];
-	hwloc_bitmap_t pus, nodes;         /* seen */
+	hwloc_bitmap_t pus, nodes;                 /* seen */
 	hwloc_bitmap_t allowed_pus, allowed_nodes; /* what the machine says that may be used; hwloc drops the rest */
 	VEC(uint64_t) gp;
 	int roots;
@@ -64,7 +84,8 @@ static void refuse(struct checker *c, const char *fmt, ...)
 	for (char *p = text; *p; p++)
 		*p = (unsigned char)*p < ' ' ? '?' : *p;
 	if (!c->st)
-		c->st = error_set(c->e, ST_INPUT, "%s:%lu: %s", c->name, (unsigned long)XML_GetCurrentLineNumber(c->parser), text);
+		c->st = error_set(c->e, ST_INPUT, "%s:%lu: %s", c->name,
+			(unsigned long)XML_GetCurrentLineNumber(c->parser), text);
 	XML_StopParser(c->parser, XML_FALSE);
 }
 
@@ -86,7 +107,11 @@ static void check_root(struct checker *c, const char *name, const char **atts)
 	else if (strcmp(name, "topology") != 0)
 		refuse(c, "no hwloc export: its root is <topology>");
 	else if (major > (long)(hwloc_get_api_version() >> 16))
-		refuse(c, "hwloc " HWLOC_VERSION " cannot load XML version %.8s: have it exported in the older format (lstopo --export-xml-flags v2), or read it on a host with hwloc %ld", version, major);
+		refuse(c,
+			"hwloc " HWLOC_VERSION
+			" cannot load XML version %.8s: have it exported in the older format (lstopo "
+			"--export-xml-flags v2), or read it on a host with hwloc %ld",
+			version, major);
 }
 
 /* "0x000000ff,0xffffffff"; hwloc's form of an infinite set is not taken. */
@@ -103,7 +128,8 @@ static bool read_set(const char *text, hwloc_bitmap_t set)
 			return false;
 		}
 	}
-	return *text && words <= (INDEX_MAX + 1) / 32 && hwloc_bitmap_sscanf(set, text) == 0 && hwloc_bitmap_weight(set) >= 0;
+	return *text && words <= (INDEX_MAX + 1) / 32 && hwloc_bitmap_sscanf(set, text) == 0 &&
+	       hwloc_bitmap_weight(set) >= 0;
 }
 
 static bool whole(const char *text, unsigned long max, unsigned long *value)
@@ -124,7 +150,8 @@ static void check_sets(struct checker *c, const char **atts, struct open_object 
 			refuse(c, "a %s without %s", o->kind->type, set_names[i]);
 		else if (text && !read_set(text, o->sets[i]))
 			refuse(c, "%s=\"%.60s\" of a %s is no set", set_names[i], text, o->kind->type);
-		else if (text && up && !c->v1 && o->kind->family == FAMILY_NORMAL && !hwloc_bitmap_isincluded(o->sets[i], up->sets[i]))
+		else if (text && up && !c->v1 && o->kind->family == FAMILY_NORMAL &&
+			 !hwloc_bitmap_isincluded(o->sets[i], up->sets[i]))
 			refuse(c, "%s of a %s goes beyond that of the object around it", set_names[i], o->kind->type);
 	}
 	if (!c->st && !hwloc_bitmap_isincluded(o->sets[0], o->sets[1]))
@@ -147,11 +174,13 @@ static void check_allowed(struct checker *c, const char **atts, const struct ope
 }
 
 /* Processors and NUMA nodes: one each, and their sets are themselves. */
-static void check_index(struct checker *c, const char **atts, struct open_object *o, hwloc_bitmap_t seen, hwloc_bitmap_t own)
+static void check_index(struct checker *c, const char **atts, struct open_object *o, hwloc_bitmap_t seen,
+	hwloc_bitmap_t own)
 {
 	unsigned long index = 0;
 	if (!whole(find(atts, "os_index"), INDEX_MAX, &index))
-		refuse(c, "os_index=\"%.40s\" of a %s is no number up to %d", find(atts, "os_index"), o->kind->type, INDEX_MAX);
+		refuse(c, "os_index=\"%.40s\" of a %s is no number up to %d", find(atts, "os_index"), o->kind->type,
+			INDEX_MAX);
 	else if (hwloc_bitmap_isset(seen, (unsigned)index))
 		refuse(c, "%s %lu a second time", o->kind->type, index);
 	else if (hwloc_bitmap_weight(own) != 1 || !hwloc_bitmap_isset(own, (unsigned)index))
@@ -162,7 +191,8 @@ static void check_index(struct checker *c, const char **atts, struct open_object
 
 static void check_io(struct checker *c, const char **atts, const struct open_object *o, const struct open_object *up)
 {
-	const char *busid = find(atts, "pci_busid"), *bridge = find(atts, "bridge_type"), *range = find(atts, "bridge_pci"), *class = find(atts, "pci_type"), *os = find(atts, "osdev_type");
+	const char *busid = find(atts, "pci_busid"), *bridge = find(atts, "bridge_type"),
+		   *range = find(atts, "bridge_pci"), *class = find(atts, "pci_type"), *os = find(atts, "osdev_type");
 	unsigned a, b, d, f;
 	unsigned long number = 0;
 	bool is_bridge = strcmp(o->kind->type, "Bridge") == 0;
@@ -192,13 +222,16 @@ static const struct kind *kind_of(const char *type)
 
 static bool may_hold(const struct checker *c, const struct kind *outer, const struct kind *inner)
 {
-	static const bool allowed[4][4] = {/* outer: NORMAL */ {true, true, true, true}, /* MEMORY */ {false, true, false, true}, /* IO */ {false, false, true, true}, /* MISC */ {false, false, false, true}};
+	static const bool allowed[4][4] = {/* outer: NORMAL */ {true, true, true, true},
+		/* MEMORY */ {false, true, false, true}, /* IO */ {false, false, true, true},
+		/* MISC */ {false, false, false, true}};
 	if (strcmp(outer->type, "PU") == 0 && inner->family == FAMILY_NORMAL)
 		return false;
 	if (strcmp(inner->type, "Machine") == 0)
 		return strcmp(outer->type, "System") == 0;
 	/* In version 1 a NUMA node stands between the machine and its packages. */
-	return allowed[outer->family][inner->family] || (c->v1 && strcmp(outer->type, "NUMANode") == 0 && inner->family != FAMILY_MISC);
+	return allowed[outer->family][inner->family] ||
+	       (c->v1 && strcmp(outer->type, "NUMANode") == 0 && inner->family != FAMILY_MISC);
 }
 
 static void start_object(struct checker *c, const char **atts)
@@ -208,7 +241,8 @@ static void start_object(struct checker *c, const char **atts)
 	struct open_object *o = &c->open[c->objects], *up = c->objects ? o - 1 : NULL;
 	unsigned long index = 0;
 	if (!k)
-		refuse(c, type ? "object of type \"%.40s\", which is not known" : "an object without a type%s", type ? type : "");
+		refuse(c, type ? "object of type \"%.40s\", which is not known" : "an object without a type%s",
+			type ? type : "");
 	else if (!up && (++c->roots > 1 || (strcmp(k->type, "Machine") != 0 && strcmp(k->type, "System") != 0)))
 		refuse(c, "an export has one object around all others, a Machine");
 	else if (up && !may_hold(c, up->kind, k))
@@ -324,7 +358,9 @@ enum status hwloc_xml_check(const char *text, size_t len, const char *name, stru
 	else if (!c->st && XML_GetErrorCode(c->parser) == XML_ERROR_NO_MEMORY)
 		c->st = error_nomem(e, "an hwloc export");
 	else if (!c->st)
-		c->st = error_set(e, ST_INPUT, "%s:%lu: no XML: %s", name, (unsigned long)XML_GetCurrentLineNumber(c->parser), XML_ErrorString(XML_GetErrorCode(c->parser)));
+		c->st = error_set(e, ST_INPUT, "%s:%lu: no XML: %s", name,
+			(unsigned long)XML_GetCurrentLineNumber(c->parser),
+			XML_ErrorString(XML_GetErrorCode(c->parser)));
 out:
 	for (int i = 0; i < DEPTH_MAX; i++)
 		free_sets(&c->open[i]);

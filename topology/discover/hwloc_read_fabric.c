@@ -1,20 +1,23 @@
 /* hwloc's matrices NVLinkBandwidth, XGMIBandwidth and XGMIHops (MB/s of one direction, diagonal 1,000,000) as links.
  *
- * On NVSwitch machines the bandwidth stands between a GPU and each switch chip's PCI device: all chips are one switch vertex, to which a GPU has the sum (each GPU has one link to each plane, and planes of the two halves of a DGX-2
- * are joined, which the matrix leaves out). On POWER packages are in it: a link to that package's first CPU.
- * ROCm SMI's bandwidth is 100,000 between all GPUs where the driver does not tell it: then each pair that is one hop apart counts as one link at the rate of its architecture, `assumed`.
+ * On NVSwitch machines the bandwidth stands between a GPU and each switch chip's PCI device: all chips are one switch
+ * vertex, to which a GPU has the sum (each GPU has one link to each plane, and planes of the two halves of a DGX-2 are
+ * joined, which the matrix leaves out). On POWER packages are in it: a link to that package's first CPU. ROCm SMI's
+ * bandwidth is 100,000 between all GPUs where the driver does not tell it: then each pair that is one hop apart counts
+ * as one link at the rate of its architecture, `assumed`.
  */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "topology/discover/hwloc_read.h"
 #include "topology/graph/rates.h"
 
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
 #define SELF_MBps 1000000u
 
-/* Which of the tree's nodes a matrix's object is: GPUs by their PCI device or one of its OS devices, packages by their first CPU; -1: another object. */
+/* Which of the tree's nodes a matrix's object is: GPUs by their PCI device or one of its OS devices, packages by their
+ * first CPU; -1: another object. */
 static int32_t node_of(const struct hwloc_reader *r, hwloc_obj_t o)
 {
 	int32_t by_parent = -1;
@@ -23,13 +26,15 @@ static int32_t node_of(const struct hwloc_reader *r, hwloc_obj_t o)
 	for (size_t i = 0; i < r->object.n; i++) {
 		enum vertex_kind kind = r->tree.node.at[i].v.kind;
 		hwloc_obj_t own = r->object.at[i];
-		if (o->type == HWLOC_OBJ_PACKAGE && kind == VERTEX_CPU && o->cpuset && hwloc_bitmap_intersects(own->cpuset, o->cpuset))
+		if (o->type == HWLOC_OBJ_PACKAGE && kind == VERTEX_CPU && o->cpuset &&
+			hwloc_bitmap_intersects(own->cpuset, o->cpuset))
 			return (int32_t)i;
 		if (kind != VERTEX_GPU)
 			continue;
 		if (own == o)
 			return (int32_t)i;
-		hwloc_obj_t pci = o->type == HWLOC_OBJ_OS_DEVICE ? o->parent : o, own_pci = own->type == HWLOC_OBJ_OS_DEVICE ? own->parent : own;
+		hwloc_obj_t pci = o->type == HWLOC_OBJ_OS_DEVICE ? o->parent : o,
+			    own_pci = own->type == HWLOC_OBJ_OS_DEVICE ? own->parent : own;
 		if (by_parent < 0 && pci == own_pci && pci && pci->type == HWLOC_OBJ_PCI_DEVICE)
 			by_parent = (int32_t)i;
 	}
@@ -38,7 +43,8 @@ static int32_t node_of(const struct hwloc_reader *r, hwloc_obj_t o)
 
 static bool is_switch(hwloc_obj_t o)
 {
-	return o && o->type == HWLOC_OBJ_PCI_DEVICE && ((o->subtype && strcmp(o->subtype, "NVSwitch") == 0) || o->attr->pcidev.class_id == 0x0680);
+	return o && o->type == HWLOC_OBJ_PCI_DEVICE &&
+	       ((o->subtype && strcmp(o->subtype, "NVSwitch") == 0) || o->attr->pcidev.class_id == 0x0680);
 }
 
 /* The compute capability by words of the name, to know what one NVLink carries; 0: not known. */
@@ -47,21 +53,24 @@ static int32_t capability(const char *name)
 	static const struct {
 		const char *word;
 		int32_t cc;
-	} words[] = {{"P100", 60}, {"V100", 70}, {"A100", 80}, {"A800", 80}, {"A30", 80}, {"H100", 90}, {"H200", 90}, {"H800", 90}, {"H20", 90}, {"B200", 100}, {"B300", 100}, {"A40", 86}, {"A6000", 86}, {"3090", 86}};
+	} words[] = {{"P100", 60}, {"V100", 70}, {"A100", 80}, {"A800", 80}, {"A30", 80}, {"H100", 90}, {"H200", 90},
+		{"H800", 90}, {"H20", 90}, {"B200", 100}, {"B300", 100}, {"A40", 86}, {"A6000", 86}, {"3090", 86}};
 	for (size_t i = 0; i < COUNT(words); i++)
 		if (strstr(name, words[i].word))
 			return words[i].cc;
 	return 0;
 }
 
-static enum status add_nvlinks(struct hwloc_reader *r, struct fabric *f, const int32_t *vertex_of, int32_t gpu, int32_t far, uint64_t MBps)
+static enum status add_nvlinks(struct hwloc_reader *r, struct fabric *f, const int32_t *vertex_of, int32_t gpu,
+	int32_t far, uint64_t MBps)
 {
 	int32_t cc = capability(r->tree.node.at[gpu].v.name);
 	struct rate one = rate_nvlink(cc);
 	double n = round((double)MBps * 1e6 / one.datasheet_Bps);
 	int32_t width = n < 1 ? 1 : (int32_t)n;
 	bool gpus = r->g->vertex.at[far].kind == VERTEX_GPU;
-	return fabric_add(f, LINK_NVLINK, vertex_of[gpu], far, width, !gpus, (struct rate_of_link){one.Bps, (double)MBps * 1e6 / width, tree_nvlink_gen(cc), cc == 0}, r->e);
+	return fabric_add(f, LINK_NVLINK, vertex_of[gpu], far, width, !gpus,
+		(struct rate_of_link){one.Bps, (double)MBps * 1e6 / width, tree_nvlink_gen(cc), cc == 0}, r->e);
 }
 
 static enum status read_nvlinks(struct hwloc_reader *r, const struct hwloc_distances_s *d, const int32_t *vertex_of)
@@ -99,7 +108,8 @@ static int32_t gfx_of(hwloc_obj_t o)
 	static const struct {
 		unsigned from, to;
 		int32_t gfx;
-	} ids[] = {{0x66a0, 0x66af, 0x906}, {0x7388, 0x738f, 0x908}, {0x7408, 0x7410, 0x90a}, {0x74a0, 0x74bf, 0x942}, {0x75a0, 0x75bf, 0x950}};
+	} ids[] = {{0x66a0, 0x66af, 0x906}, {0x7388, 0x738f, 0x908}, {0x7408, 0x7410, 0x90a}, {0x74a0, 0x74bf, 0x942},
+		{0x75a0, 0x75bf, 0x950}};
 	hwloc_obj_t pci = o->type == HWLOC_OBJ_OS_DEVICE ? o->parent : o;
 	for (size_t i = 0; i < COUNT(ids) && pci && pci->type == HWLOC_OBJ_PCI_DEVICE; i++)
 		if (pci->attr->pcidev.device_id >= ids[i].from && pci->attr->pcidev.device_id <= ids[i].to)
@@ -125,7 +135,8 @@ static bool one_hop(const struct hwloc_distances_s *hops, hwloc_obj_t a, hwloc_o
 	return true;
 }
 
-static enum status read_xgmi(struct hwloc_reader *r, const struct hwloc_distances_s *d, const struct hwloc_distances_s *hops, const int32_t *vertex_of)
+static enum status read_xgmi(struct hwloc_reader *r, const struct hwloc_distances_s *d,
+	const struct hwloc_distances_s *hops, const int32_t *vertex_of)
 {
 	enum status st = ST_OK;
 	struct fabric f = {0};
@@ -134,17 +145,22 @@ static enum status read_xgmi(struct hwloc_reader *r, const struct hwloc_distance
 		for (unsigned j = 0; j < d->nbobjs && !st; j++) {
 			uint64_t MBps = d->values[(size_t)i * d->nbobjs + j];
 			int32_t a = node_of(r, d->objs[i]), b = node_of(r, d->objs[j]);
-			if (i == j || MBps == 0 || MBps > 2 * SELF_MBps || a < 0 || b < 0 || a == b || !one_hop(hops, d->objs[i], d->objs[j]))
+			if (i == j || MBps == 0 || MBps > 2 * SELF_MBps || a < 0 || b < 0 || a == b ||
+				!one_hop(hops, d->objs[i], d->objs[j]))
 				continue;
 			if (r->tree.node.at[a].v.kind != VERTEX_GPU || r->tree.node.at[b].v.kind != VERTEX_GPU)
 				continue;
 			struct rate one = rate_xgmi(gfx_of(d->objs[i]));
 			double n = told ? round((double)MBps * 1e6 / one.datasheet_Bps) : 1;
-			st = fabric_add(&f, LINK_XGMI, vertex_of[a], vertex_of[b], n < 1 ? 1 : (int32_t)n, false, (struct rate_of_link){one.Bps, one.datasheet_Bps, 0, !told}, r->e);
+			st = fabric_add(&f, LINK_XGMI, vertex_of[a], vertex_of[b], n < 1 ? 1 : (int32_t)n, false,
+				(struct rate_of_link){one.Bps, one.datasheet_Bps, 0, !told}, r->e);
 		}
 	}
 	if (!st && !told && f.pair.n > 0)
-		st = graph_remark(r->g, false, r->e, "the export gives 100 GB/s between all GPUs, which stands for not known: one xGMI link counted for each of the %zu pairs", f.pair.n);
+		st = graph_remark(r->g, false, r->e,
+			"the export gives 100 GB/s between all GPUs, which stands for not known: one xGMI link counted "
+			"for each of the %zu pairs",
+			f.pair.n);
 	if (!st)
 		st = fabric_graph(&f, r->g, r->e);
 	fabric_free(&f);
@@ -158,13 +174,17 @@ static struct hwloc_distances_s *matrix(hwloc_topology_t t, const char *name)
 	return hwloc_distances_get_by_name(t, name, &n, &d, 0) == 0 && n > 0 ? d : NULL;
 }
 
-/* An export without the matrix is no statement that there are no NVLinks: hwloc has it only where it was built with NVML. */
+/* An export without the matrix is no statement that there are no NVLinks: hwloc has it only where it was built with
+ * NVML. */
 static enum status remark_missing(struct hwloc_reader *r)
 {
 	for (size_t i = 0; i < r->g->gpu.n; i++) {
 		const struct vertex *v = &r->g->vertex.at[r->g->gpu.at[i]];
 		if (strstr(v->name, "SXM"))
-			return graph_remark(r->g, false, r->e, "%s is a %s, whose NVLinks this export does not tell: `nvidia-smi topo -m` of that machine does", v->label, v->name);
+			return graph_remark(r->g, false, r->e,
+				"%s is a %s, whose NVLinks this export does not tell: `nvidia-smi topo -m` of that "
+				"machine does",
+				v->label, v->name);
 	}
 	return ST_OK;
 }
@@ -172,7 +192,8 @@ static enum status remark_missing(struct hwloc_reader *r)
 enum status hwloc_fabric(struct hwloc_reader *r, const int32_t *vertex_of)
 {
 	enum status st = ST_OK;
-	struct hwloc_distances_s *nvlink = matrix(r->t, "NVLinkBandwidth"), *xgmi = matrix(r->t, "XGMIBandwidth"), *hops = matrix(r->t, "XGMIHops");
+	struct hwloc_distances_s *nvlink = matrix(r->t, "NVLinkBandwidth"), *xgmi = matrix(r->t, "XGMIBandwidth"),
+				 *hops = matrix(r->t, "XGMIHops");
 	if (nvlink)
 		st = read_nvlinks(r, nvlink, vertex_of);
 	else if (r->g->source == SAID_BY_HWLOC_XML)

@@ -1,4 +1,5 @@
-/* What sysfs knows of this host's links and hwloc does not pass on: PCIe generation and lanes as they are and as they can be, and the rate of each NIC (Documentation/ABI: sysfs-bus-pci, sysfs-class-net, sysfs-class-infiniband). */
+/* Reads facts of this host's links from sysfs that hwloc does not pass on: current and highest PCIe generation and
+ * lanes, and the rate of each NIC (Documentation/ABI: sysfs-bus-pci, sysfs-class-net, sysfs-class-infiniband). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,14 +28,12 @@ static double pci_number(const char *sysfs, const char *pci, const char *file)
 	return first_number(path);
 }
 
-static int32_t lanes_of(double n)
-{
-	return n <= 32 ? (int32_t)n : 0; /* 63 and 255: a link that is down */
-}
+static int32_t lanes_of(double n) { return n <= 32 ? (int32_t)n : 0; /* 63 and 255: a link that is down */ }
 
 static void read_slot(const char *sysfs, struct tree_node *n)
 {
-	int32_t gen = pcie_gen_of_speed(pci_number(sysfs, n->v.pci, "current_link_speed")), lanes = lanes_of(pci_number(sysfs, n->v.pci, "current_link_width"));
+	int32_t gen = pcie_gen_of_speed(pci_number(sysfs, n->v.pci, "current_link_speed")),
+		lanes = lanes_of(pci_number(sysfs, n->v.pci, "current_link_width"));
 	if (n->v.kind == VERTEX_GPU) {
 		n->v.gpu.pcie_gen = gen;
 		n->v.gpu.pcie_width = lanes;

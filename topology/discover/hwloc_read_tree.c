@@ -1,12 +1,18 @@
 /* From hwloc's objects to the PCI tree:
  *
- * - a NUMA node that has processors is a CPU; nodes without any (GPU memory of POWER9 and Grace, CXL), and second nodes of the same processors (HBM), are not. Several packages in one NUMA node are one CPU.
- * - a host bridge is one. Of the PCI-to-PCI bridges below it each first one is a root port and no vertex; a bridge below a root port is the upstream port of a PCIe switch: the switch's vertex; the bridges below that are its
- *   downstream ports, part of the same vertex; and so on. A port with devices in more than one slot below it is a shared bus, and counts as a switch.
- * - GPUs: PCI devices with a device of CUDA, NVML, ROCm SMI or Level Zero, and those that tree_is_gpu takes. Several ROCm SMI devices on one PCI device (MI300A in TPX or CPX mode) are as many GPUs, the first of which has the address.
+ * - a NUMA node that has processors is a CPU; nodes without any (GPU memory of POWER9 and Grace, CXL), and second nodes
+ * of the same processors (HBM), are not. Several packages in one NUMA node are one CPU.
+ * - a host bridge is one. Of the PCI-to-PCI bridges below it each first one is a root port and no vertex; a bridge
+ * below a root port is the upstream port of a PCIe switch: the switch's vertex; the bridges below that are its
+ *   downstream ports, part of the same vertex; and so on. A port with devices in more than one slot below it is a
+ * shared bus, and counts as a switch.
+ * - GPUs: PCI devices with a device of CUDA, NVML, ROCm SMI or Level Zero, and those that tree_is_gpu takes. Several
+ * ROCm SMI devices on one PCI device (MI300A in TPX or CPX mode) are as many GPUs, the first of which has the address.
  *   They are numbered as NVML or ROCm SMI does where all have such a number, else by PCI address (hwloc's order).
- * - NICs: PCI functions with a network or OpenFabrics device, one for each function. Functions of a network class without one (no driver) are left out with a remark.
- * - PCIe links: hwloc has GB/s only, and 15.75 is gen 3 x16 as well as gen 4 x8. The widest reading is taken: the rate is the same, and gpu_facts' generation and width stay unknown. Of the two ends of a link the slower counts.
+ * - NICs: PCI functions with a network or OpenFabrics device, one for each function. Functions of a network class
+ * without one (no driver) are left out with a remark.
+ * - PCIe links: hwloc has GB/s only, and 15.75 is gen 3 x16 as well as gen 4 x8. The widest reading is taken: the rate
+ * is the same, and gpu_facts' generation and width stay unknown. Of the two ends of a link the slower counts.
  */
 #include <ctype.h>
 #include <math.h>
@@ -14,17 +20,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "topology/discover/hwloc_read.h"
 #include "topology/graph/rates.h"
 
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
-
-static const char *const backends[] = {"nvml", "cuda", "rsmi", "ze"}; /* in the order in which their names are believed */
+static const char *const backends[] = {"nvml", "cuda", "rsmi",
+	"ze"}; /* in the order in which their names are believed */
 
 static bool named(hwloc_obj_t o, const char *prefix)
 {
 	size_t n = strlen(prefix);
-	return o->type == HWLOC_OBJ_OS_DEVICE && o->name && strncmp(o->name, prefix, n) == 0 && isdigit((unsigned char)o->name[n]);
+	return o->type == HWLOC_OBJ_OS_DEVICE && o->name && strncmp(o->name, prefix, n) == 0 &&
+	       isdigit((unsigned char)o->name[n]);
 }
 
 bool hwloc_is_compute(hwloc_obj_t os)
@@ -104,7 +111,8 @@ static enum status add_cpus(struct hwloc_reader *r)
 			copy_trimmed(model, v->cpu.model, sizeof v->cpu.model);
 		if (hwloc_bitmap_list_snprintf(v->cores, sizeof v->cores, o->cpuset) >= (int)sizeof v->cores) {
 			v->cores[0] = '\0';
-			if ((st = graph_remark(r->g, false, r->e, "the processors of NUMA node %d are a list too long to keep: left out", v->numa)))
+			if ((st = graph_remark(r->g, false, r->e,
+				     "the processors of NUMA node %d are a list too long to keep: left out", v->numa)))
 				return st;
 		}
 	}
@@ -143,17 +151,15 @@ static void read_speed(float GBps, struct tree_node *n)
 	}
 }
 
-static float slower(float a, float b)
-{
-	return a > 0 && (b <= 0 || a < b) ? a : b;
-}
+static float slower(float a, float b) { return a > 0 && (b <= 0 || a < b) ? a : b; }
 
 /* "GV100GL [Tesla V100 SXM2 16GB]" -> "Tesla V100 SXM2 16GB" */
 static void copy_model(const char *text, char out[GRAPH_NAME])
 {
 	const char *open = strchr(text, '['), *close = open ? strchr(open, ']') : NULL;
 	if (close && close > open + 1)
-		snprintf(out, GRAPH_NAME, "%.*s", (int)(close - open - 1) < GRAPH_NAME - 1 ? (int)(close - open - 1) : GRAPH_NAME - 1, open + 1);
+		snprintf(out, GRAPH_NAME, "%.*s",
+			(int)(close - open - 1) < GRAPH_NAME - 1 ? (int)(close - open - 1) : GRAPH_NAME - 1, open + 1);
 	else
 		copy_trimmed(text, out, GRAPH_NAME);
 }
@@ -162,7 +168,9 @@ static const char *child_info(hwloc_obj_t pci, const char *key)
 {
 	for (size_t b = 0; b < COUNT(backends) + 1; b++)
 		for (hwloc_obj_t c = pci->io_first_child; c; c = c->next_sibling) {
-			const char *text = b == COUNT(backends) || named(c, backends[b]) ? hwloc_obj_get_info_by_name(c, key) : NULL;
+			const char *text = b == COUNT(backends) || named(c, backends[b])
+			                           ? hwloc_obj_get_info_by_name(c, key)
+			                           : NULL;
 			if (text && *text)
 				return text;
 		}
@@ -171,9 +179,11 @@ static const char *child_info(hwloc_obj_t pci, const char *key)
 
 static void describe_gpu(hwloc_obj_t pci, struct vertex *v)
 {
-	static const char *const sizes[] = {"CUDAGlobalMemorySize", "RSMIVRAMSize", "LevelZeroHBMSize", "LevelZeroDDRSize", "OpenCLGlobalMemorySize"}; /* KiB */
+	static const char *const sizes[] = {"CUDAGlobalMemorySize", "RSMIVRAMSize", "LevelZeroHBMSize",
+		"LevelZeroDDRSize", "OpenCLGlobalMemorySize"}; /* KiB */
 	const struct hwloc_pcidev_attr_s *a = &pci->attr->pcidev;
-	const char *model = child_info(pci, "GPUModel"), *known = tree_gpu_name(a->vendor_id, a->device_id), *device = hwloc_obj_get_info_by_name(pci, "PCIDevice");
+	const char *model = child_info(pci, "GPUModel"), *known = tree_gpu_name(a->vendor_id, a->device_id),
+		   *device = hwloc_obj_get_info_by_name(pci, "PCIDevice");
 	/* ROCm SMI's names are those of boards ("deon Instinct MI50 32GB"): the PCI id says it better. */
 	if (known && (!model || a->vendor_id == 0x1002))
 		copy_model(known, v->name);
@@ -197,7 +207,8 @@ static bool address_free(const struct hwloc_reader *r, const char *pci)
 }
 
 /* A device at its PCI address; where an export has the address twice (edited ones do), the second goes without. */
-static int32_t add_device(struct hwloc_reader *r, enum vertex_kind kind, int32_t parent, hwloc_obj_t o, const struct hwloc_pcidev_attr_s *a, float GBps, bool addressed, enum status *st)
+static int32_t add_device(struct hwloc_reader *r, enum vertex_kind kind, int32_t parent, hwloc_obj_t o,
+	const struct hwloc_pcidev_attr_s *a, float GBps, bool addressed, enum status *st)
 {
 	char pci[GRAPH_PCI];
 	int32_t node = add_node(r, kind, parent, o, st);
@@ -211,7 +222,8 @@ static int32_t add_device(struct hwloc_reader *r, enum vertex_kind kind, int32_t
 	if (address_free(r, pci))
 		memcpy(n->v.pci, pci, sizeof pci);
 	else
-		*st = graph_remark(r->g, true, r->e, "PCI address %s twice in the export: only the first device keeps it", pci);
+		*st = graph_remark(r->g, true, r->e,
+			"PCI address %s twice in the export: only the first device keeps it", pci);
 	return node;
 }
 
@@ -226,7 +238,8 @@ static enum status add_gpus(struct hwloc_reader *r, hwloc_obj_t pci, int32_t par
 	int parts = 0;
 	for (hwloc_obj_t c = pci->io_first_child; c || parts == 0; c = c ? c->next_sibling : NULL) {
 		bool numbered = c && smi_number(c) != INT32_MAX;
-		bool last_chance = !c || (!c->next_sibling && parts == 0 && !numbered); /* no numbered device at all: one GPU */
+		bool last_chance = !c || (!c->next_sibling && parts == 0 &&
+						 !numbered); /* no numbered device at all: one GPU */
 		if (!numbered && !last_chance)
 			continue;
 		int32_t node = add_device(r, VERTEX_GPU, parent, pci, &pci->attr->pcidev, GBps, parts == 0, &st);
@@ -239,15 +252,20 @@ static enum status add_gpus(struct hwloc_reader *r, hwloc_obj_t pci, int32_t par
 		r->object.at[node] = numbered ? c : pci;
 	}
 	if (parts > 1)
-		st = graph_remark(r->g, false, r->e, "%d GPUs at %04x:%02x:%02x.%x are partitions of one: they share its PCIe link, its memory and its links to others", parts, (unsigned)pci->attr->pcidev.domain, pci->attr->pcidev.bus,
-				  pci->attr->pcidev.dev, pci->attr->pcidev.func);
+		st = graph_remark(r->g, false, r->e,
+			"%d GPUs at %04x:%02x:%02x.%x are partitions of one: they share its PCIe link, its memory and "
+			"its links to others",
+			parts, (unsigned)pci->attr->pcidev.domain, pci->attr->pcidev.bus, pci->attr->pcidev.dev,
+			pci->attr->pcidev.func);
 	return st;
 }
 
-static enum status add_nic(struct hwloc_reader *r, hwloc_obj_t pci, hwloc_obj_t net, hwloc_obj_t rdma, int32_t parent, float GBps)
+static enum status add_nic(struct hwloc_reader *r, hwloc_obj_t pci, hwloc_obj_t net, hwloc_obj_t rdma, int32_t parent,
+	float GBps)
 {
 	enum status st = ST_OK;
-	const char *lid = rdma ? hwloc_obj_get_info_by_name(rdma, "Port1LID") : NULL, *name = rdma ? rdma->name : net->name;
+	const char *lid = rdma ? hwloc_obj_get_info_by_name(rdma, "Port1LID") : NULL,
+		   *name = rdma ? rdma->name : net->name;
 	int32_t node = add_device(r, VERTEX_NIC, parent, pci, &pci->attr->pcidev, GBps, true, &st);
 	if (node < 0)
 		return st;
@@ -288,7 +306,8 @@ static bool is_shared_bus(hwloc_obj_t bridge)
 	for (hwloc_obj_t c = bridge->io_first_child; c; c = c->next_sibling) {
 		if (c->type != HWLOC_OBJ_PCI_DEVICE && c->type != HWLOC_OBJ_BRIDGE)
 			continue;
-		const struct hwloc_pcidev_attr_s *a = c->type == HWLOC_OBJ_BRIDGE ? &c->attr->bridge.upstream.pci : &c->attr->pcidev;
+		const struct hwloc_pcidev_attr_s *a = c->type == HWLOC_OBJ_BRIDGE ? &c->attr->bridge.upstream.pci
+		                                                                  : &c->attr->pcidev;
 		int own = a->bus << 8 | a->dev;
 		if (slot >= 0 && slot != own)
 			return true;
@@ -297,7 +316,7 @@ static bool is_shared_bus(hwloc_obj_t bridge)
 	return false;
 }
 
-/* What hangs on an I/O object. `port`: the next bridge is a root port or a downstream port. */
+/* Adds the devices below an I/O object. `port`: the next bridge is a root port or a downstream port. */
 static enum status walk_io(struct hwloc_reader *r, hwloc_obj_t above, int32_t parent, bool port, float port_GBps)
 {
 	enum status st = ST_OK;
@@ -306,7 +325,8 @@ static enum status walk_io(struct hwloc_reader *r, hwloc_obj_t above, int32_t pa
 			st = add_pci(r, o, parent, port_GBps);
 		} else if (o->type == HWLOC_OBJ_BRIDGE) {
 			const struct hwloc_pcidev_attr_s *a = &o->attr->bridge.upstream.pci;
-			bool pci = o->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_PCI, bus = port && is_shared_bus(o);
+			bool pci = o->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_PCI,
+			     bus = port && is_shared_bus(o);
 			float GBps = pci ? slower(a->linkspeed, port_GBps) : 0;
 			if (!pci || (port && !bus)) {
 				st = walk_io(r, o, parent, pci ? !port : port, GBps);
@@ -330,7 +350,8 @@ static int32_t add_bridge(struct hwloc_reader *r, hwloc_obj_t o, enum status *st
 	return node;
 }
 
-/* Exports without PCI (hwloc built without it) can still have CUDA or ROCm devices; of one GPU's several devices the first backend counts. */
+/* Exports without PCI (hwloc built without it) can still have CUDA or ROCm devices; of one GPU's several devices the
+ * first backend counts. */
 static enum status add_loose_gpu(struct hwloc_reader *r, hwloc_obj_t o, const char *backend)
 {
 	enum status st = ST_OK;
@@ -378,7 +399,10 @@ static enum status walk(struct hwloc_reader *r, hwloc_obj_t o, const char *loose
 			return st;
 		/* hwloc leaves a host bridge out where only devices were asked for. */
 		bool host = c->type == HWLOC_OBJ_BRIDGE && c->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_HOST;
-		st = host ? walk_io(r, c, node, true, 0) : c->type == HWLOC_OBJ_PCI_DEVICE ? add_pci(r, c, node, 0) : walk_io(r, c, node, false, slower(c->attr->bridge.upstream.pci.linkspeed, 0));
+		st = host ? walk_io(r, c, node, true, 0)
+		     : c->type == HWLOC_OBJ_PCI_DEVICE
+		             ? add_pci(r, c, node, 0)
+		             : walk_io(r, c, node, false, slower(c->attr->bridge.upstream.pci.linkspeed, 0));
 	}
 	for (hwloc_obj_t c = o->first_child; c && !st; c = c->next_sibling)
 		st = walk(r, c, loose);

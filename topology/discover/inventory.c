@@ -2,20 +2,32 @@
 
 #include <stdio.h>
 
+#include "base/array.h"
 #include "topology/discover/hwloc_read.h"
 
-/* Base classes and the two subclasses that a reader of this list looks for (PCI Code and ID Assignment Specification 1.15). */
+/* Base classes and the two subclasses that a reader of this list looks for (PCI Code and ID Assignment
+ * Specification 1.15). */
 static const struct {
 	unsigned class_id, mask;
 	const char *word;
 } classes[] = {
-	{0x0108, 0xffff, "NVMe storage"}, {0x0207, 0xffff, "InfiniBand"}, {0x0100, 0xff00, "storage"}, {0x0200, 0xff00, "network"}, {0x0300, 0xff00, "display"}, {0x0400, 0xff00, "multimedia"},
-	{0x0500, 0xff00, "memory"}, {0x0600, 0xff00, "bridge"}, {0x0700, 0xff00, "serial"}, {0x0b00, 0xff00, "processor"}, {0x0c00, 0xff00, "serial bus"}, {0x1200, 0xff00, "accelerator"},
+	{0x0108, 0xffff, "NVMe storage"},
+	{0x0207, 0xffff, "InfiniBand"},
+	{0x0100, 0xff00, "storage"},
+	{0x0200, 0xff00, "network"},
+	{0x0300, 0xff00, "display"},
+	{0x0400, 0xff00, "multimedia"},
+	{0x0500, 0xff00, "memory"},
+	{0x0600, 0xff00, "bridge"},
+	{0x0700, 0xff00, "serial"},
+	{0x0b00, 0xff00, "processor"},
+	{0x0c00, 0xff00, "serial bus"},
+	{0x1200, 0xff00, "accelerator"},
 };
 
 static void class_word(unsigned class_id, char *out, size_t size)
 {
-	for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
+	for (size_t i = 0; i < COUNT(classes); i++) {
 		if ((class_id & classes[i].mask) == classes[i].class_id) {
 			snprintf(out, size, "%s", classes[i].word);
 			return;
@@ -26,11 +38,13 @@ static void class_word(unsigned class_id, char *out, size_t size)
 
 static void device_name(hwloc_obj_t o, char *out, size_t size)
 {
-	const char *vendor = hwloc_obj_get_info_by_name(o, "PCIVendor"), *device = hwloc_obj_get_info_by_name(o, "PCIDevice");
+	const char *vendor = hwloc_obj_get_info_by_name(o, "PCIVendor"),
+		   *device = hwloc_obj_get_info_by_name(o, "PCIDevice");
 	if (device)
 		snprintf(out, size, "%s%s%s", vendor ? vendor : "", vendor ? " " : "", device);
 	else if (o->attr->pcidev.vendor_id || o->attr->pcidev.device_id) /* exports may leave both out */
-		snprintf(out, size, "%s%s%04x:%04x", vendor ? vendor : "", vendor ? " " : "", o->attr->pcidev.vendor_id, o->attr->pcidev.device_id);
+		snprintf(out, size, "%s%s%04x:%04x", vendor ? vendor : "", vendor ? " " : "", o->attr->pcidev.vendor_id,
+			o->attr->pcidev.device_id);
 }
 
 static void os_names(hwloc_obj_t o, char *out, size_t size)
@@ -56,11 +70,13 @@ static int32_t numa_of(hwloc_topology_t t, hwloc_obj_t o)
 	return hwloc_bitmap_first(near->nodeset);
 }
 
-/* What lstopo lists unless told otherwise: storage, network, display, processors and accelerators, fabrics, NVSwitches; no bridges, balloons, timers. */
+/* Returns whether lstopo lists a class by default: storage, network, display, processors and accelerators, fabrics,
+ * NVSwitches; no bridges, balloons, timers. */
 static bool is_listed(unsigned class_id)
 {
 	unsigned base = class_id >> 8;
-	return base <= 0x03 || base == 0x0b || base == 0x12 || class_id == 0x0c04 || class_id == 0x0c06 || class_id == 0x0680;
+	return base <= 0x03 || base == 0x0b || base == 0x12 || class_id == 0x0c04 || class_id == 0x0c06 ||
+	       class_id == 0x0680;
 }
 
 static enum status add(hwloc_topology_t t, hwloc_obj_t o, struct inventory *out, struct error *e)

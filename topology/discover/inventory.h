@@ -1,4 +1,5 @@
-/* What hwloc counts and lists of a host beside its link graph: packages, cores, memory, and the PCI devices that lstopo lists, those included that are no vertex (disks, management controllers). */
+/* A host's inventory from hwloc: packages, cores, memory, and the PCI devices that lstopo lists. It includes devices
+ * that are no vertex of the link graph (disks, management controllers). */
 #ifndef STEPSIM_TOPOLOGY_DISCOVER_INVENTORY_H
 #define STEPSIM_TOPOLOGY_DISCOVER_INVENTORY_H
 
@@ -14,10 +15,11 @@ struct pci_device {
 };
 
 struct inventory {
-	int64_t packages, cores, threads, numa_nodes; /* that this host's kernel lets any process have, whatever this one is bound to */
-	uint64_t mem_B;                               /* of all NUMA nodes */
-	uint64_t l2_B, l3_B;                          /* of the first; 0: none */
-	VEC(struct pci_device) device;                /* in hwloc's order */
+	int64_t packages, cores, threads,
+		numa_nodes;  /* that this host's kernel lets any process have, whatever this one is bound to */
+	uint64_t mem_B;      /* of all NUMA nodes */
+	uint64_t l2_B, l3_B; /* of the first; 0: none */
+	VEC(struct pci_device) device; /* in hwloc's order */
 };
 
 /* This host's (`xml` NULL), or those of an hwloc export of `len` bytes. ST_INPUT where hwloc cannot load it. */

@@ -96,7 +96,8 @@ static bool move_words(struct graph *g, size_t old_n, const int32_t *from, size_
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = 0; j < n; j++)
 			if (from[i] >= 0 && from[j] >= 0)
-				memcpy(words[i * n + j], g->words[(size_t)from[i] * old_n + (size_t)from[j]], GRAPH_WORD);
+				memcpy(words[i * n + j], g->words[(size_t)from[i] * old_n + (size_t)from[j]],
+					GRAPH_WORD);
 	free(g->words);
 	g->words = words;
 	return true;
@@ -147,8 +148,23 @@ enum status join_attach(struct graph *g, int32_t v, int32_t gen, int32_t width, 
 	if (hb < 0)
 		return error_nomem(e, "a host bridge");
 	struct rate slot = rate_pcie(gen, width), local = rate_local();
-	struct link pcie = {.a = v, .b = hb, .kind = LINK_PCIE, .gen = gen, .width = width, .Bps = slot.Bps, .datasheet_Bps = slot.datasheet_Bps, .latency_s = slot.latency_s, .from = from, .assumed = gen <= 0 || width <= 0};
-	struct link up = {.a = hb, .b = cpu, .kind = LINK_LOCAL, .Bps = local.Bps, .latency_s = local.latency_s, .from = from, .assumed = true};
+	struct link pcie = {.a = v,
+		.b = hb,
+		.kind = LINK_PCIE,
+		.gen = gen,
+		.width = width,
+		.Bps = slot.Bps,
+		.datasheet_Bps = slot.datasheet_Bps,
+		.latency_s = slot.latency_s,
+		.from = from,
+		.assumed = gen <= 0 || width <= 0};
+	struct link up = {.a = hb,
+		.b = cpu,
+		.kind = LINK_LOCAL,
+		.Bps = local.Bps,
+		.latency_s = local.latency_s,
+		.from = from,
+		.assumed = true};
 	return graph_add_link(g, &pcie) < 0 || graph_add_link(g, &up) < 0 ? error_nomem(e, "a link") : ST_OK;
 }
 
@@ -219,7 +235,8 @@ char *join_gpu_list(char *buf, size_t size, const bool *in, size_t n)
 		size_t last = i;
 		while (last + 1 < n && in[last + 1])
 			last++;
-		int wrote = last > i ? snprintf(buf + used, size - used, "%sGPU%zu-%zu", used ? ", " : "", i, last) : snprintf(buf + used, size - used, "%sGPU%zu", used ? ", " : "", i);
+		int wrote = last > i ? snprintf(buf + used, size - used, "%sGPU%zu-%zu", used ? ", " : "", i, last)
+		                     : snprintf(buf + used, size - used, "%sGPU%zu", used ? ", " : "", i);
 		used += wrote > 0 ? (size_t)wrote : 0;
 		i = last;
 	}

@@ -1,4 +1,5 @@
-/* Two graphs of the same host into one: facts of devices, devices that one source misses, NVLinks, and where they disagree. */
+/* Two graphs of the same host into one: facts of devices, devices that one source misses, NVLinks, and where they
+ * disagree. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,12 @@
 int join_rank(enum evidence from)
 {
 	static const int rank[EVIDENCES] = {
-		[SAID_BY_HWLOC] = 1, [SAID_BY_HWLOC_XML] = 1, [SAID_BY_NCCL_XML] = 2, [SAID_BY_SMI_TOPO] = 3, [SAID_BY_SMI_QUERY] = 4, [SAID_BY_NVML] = 5,
+		[SAID_BY_HWLOC] = 1,
+		[SAID_BY_HWLOC_XML] = 1,
+		[SAID_BY_NCCL_XML] = 2,
+		[SAID_BY_SMI_TOPO] = 3,
+		[SAID_BY_SMI_QUERY] = 4,
+		[SAID_BY_NVML] = 5,
 	};
 	return rank[from];
 }
@@ -53,20 +59,26 @@ static enum status take_numa(struct graph *g, int32_t at, const struct vertex *v
 	if (b->numa < 0)
 		b->numa = v->numa;
 	else if (v->numa >= 0 && v->numa != b->numa)
-		return graph_remark(g, true, e, "%s is on NUMA node %d according to %s, on %d according to %s: %s is believed", b->label, b->numa, evidence_name(merge_said_by(g, b->from)), v->numa, evidence_name(from),
-				    evidence_name(merge_said_by(g, b->from)));
+		return graph_remark(g, true, e,
+			"%s is on NUMA node %d according to %s, on %d according to %s: %s is believed", b->label,
+			b->numa, evidence_name(merge_said_by(g, b->from)), v->numa, evidence_name(from),
+			evidence_name(merge_said_by(g, b->from)));
 	return ST_OK;
 }
 
-/* Lanes are compared, the generation as trained is not: an idle GPU trains down and up again between two looks at it. It may not lie above what the slot can, though. */
-static enum status compare_pcie(struct graph *g, const struct vertex *b, const struct vertex *v, enum evidence from, struct error *e)
+/* Lanes are compared, the generation as trained is not: an idle GPU trains down and up again between two looks at it.
+ * It may not lie above what the slot can, though. */
+static enum status compare_pcie(struct graph *g, const struct vertex *b, const struct vertex *v, enum evidence from,
+	struct error *e)
 {
 	const char *one = evidence_name(merge_said_by(g, b->from)), *two = evidence_name(from);
 	enum status st = ST_OK;
 	if (b->gpu.pcie_width > 0 && v->gpu.pcie_width > 0 && b->gpu.pcie_width != v->gpu.pcie_width)
-		st = graph_remark(g, true, e, "%s has PCIe x%d according to %s, x%d according to %s", b->label, b->gpu.pcie_width, one, v->gpu.pcie_width, two);
+		st = graph_remark(g, true, e, "%s has PCIe x%d according to %s, x%d according to %s", b->label,
+			b->gpu.pcie_width, one, v->gpu.pcie_width, two);
 	if (!st && v->gpu.pcie_gen_max > 0 && b->gpu.pcie_gen > v->gpu.pcie_gen_max)
-		st = graph_remark(g, true, e, "%s has PCIe generation %d according to %s, at most %d according to %s", b->label, b->gpu.pcie_gen, one, v->gpu.pcie_gen_max, two);
+		st = graph_remark(g, true, e, "%s has PCIe generation %d according to %s, at most %d according to %s",
+			b->label, b->gpu.pcie_gen, one, v->gpu.pcie_gen_max, two);
 	return st;
 }
 
@@ -78,8 +90,11 @@ enum status join_gpu(struct graph *g, int32_t at, const struct vertex *v, enum e
 	enum status st = take_numa(g, at, v, from, e);
 	if (!st)
 		st = compare_pcie(g, b, v, from, e);
-	if (!st && b->gpu.compute_capability > 0 && f->compute_capability > 0 && b->gpu.compute_capability != f->compute_capability)
-		st = graph_remark(g, true, e, "%s is sm_%d according to %s, sm_%d according to %s", b->label, b->gpu.compute_capability, evidence_name(merge_said_by(g, b->from)), f->compute_capability, evidence_name(from));
+	if (!st && b->gpu.compute_capability > 0 && f->compute_capability > 0 &&
+		b->gpu.compute_capability != f->compute_capability)
+		st = graph_remark(g, true, e, "%s is sm_%d according to %s, sm_%d according to %s", b->label,
+			b->gpu.compute_capability, evidence_name(merge_said_by(g, b->from)), f->compute_capability,
+			evidence_name(from));
 	if (st)
 		return st;
 	take_pci(g, at, v->pci);
@@ -139,15 +154,20 @@ static enum status merge_facts(struct merge *m)
 	for (size_t i = 0; i < m->more->vertex.n && !st; i++) {
 		const struct vertex *v = &m->more->vertex.at[i];
 		if (m->to[i] >= 0)
-			st = v->kind == VERTEX_GPU ? join_gpu(m->base, m->to[i], v, merge_said_by(m->more, v->from), m->e) : join_other(m, m->to[i], v);
+			st = v->kind == VERTEX_GPU
+			             ? join_gpu(m->base, m->to[i], v, merge_said_by(m->more, v->from), m->e)
+			             : join_other(m, m->to[i], v);
 	}
 	return st;
 }
 
-/* The shortest way from a device towards a CPU, up to the first vertex that `goal` accepts; path[0] is the device. Its length, 0 where there is none or no memory. */
-static size_t climb(const struct graph *g, int32_t from, bool (*goal)(const void *, int32_t), const void *ctx, int32_t *path)
+/* The shortest way from a device towards a CPU, up to the first vertex that `goal` accepts; path[0] is the device. Its
+ * length, 0 where there is none or no memory. */
+static size_t climb(const struct graph *g, int32_t from, bool (*goal)(const void *, int32_t), const void *ctx,
+	int32_t *path)
 {
-	int32_t *before = malloc((g->vertex.n + 1) * sizeof *before), *queue = malloc((g->vertex.n + 1) * sizeof *queue);
+	int32_t *before = malloc((g->vertex.n + 1) * sizeof *before),
+		*queue = malloc((g->vertex.n + 1) * sizeof *queue);
 	size_t head = 0, tail = 0, n = 0;
 	if (!before || !queue)
 		goto out;
@@ -167,7 +187,8 @@ static size_t climb(const struct graph *g, int32_t from, bool (*goal)(const void
 		for (size_t i = 0; i < g->link.n; i++) {
 			const struct link *l = &g->link.at[i];
 			int32_t next = l->a == at ? l->b : l->b == at ? l->a : -1;
-			if (next < 0 || before[next] != -2 || (l->kind != LINK_PCIE && l->kind != LINK_LOCAL && l->kind != LINK_C2C))
+			if (next < 0 || before[next] != -2 ||
+				(l->kind != LINK_PCIE && l->kind != LINK_LOCAL && l->kind != LINK_C2C))
 				continue;
 			enum vertex_kind kind = g->vertex.at[next].kind;
 			if (kind != VERTEX_PCI_SWITCH && kind != VERTEX_BRIDGE && kind != VERTEX_CPU)
@@ -231,7 +252,8 @@ static enum status copy_network(struct merge *m, int32_t i)
 	return st;
 }
 
-/* A source without PCI addresses cannot say which of base's slots a NIC is in; its words say which GPU is nearest: the NIC goes under that GPU's switch or host bridge. *parent: -1 where they do not say. */
+/* A source without PCI addresses cannot say which of base's slots a NIC is in; its words say which GPU is nearest: the
+ * NIC goes under that GPU's switch or host bridge. *parent: -1 where they do not say. */
 static enum status place_by_words(struct merge *m, int32_t nic, int32_t *path, int32_t *parent)
 {
 	struct router *r = router_create(m->more);
@@ -275,10 +297,18 @@ static enum status add_missing(struct merge *m, int32_t i)
 		st = merge_copy_link(m, graph_link(m->more, path[k], path[k + 1], LINK_KINDS));
 	if (!st && parent >= 0) {
 		struct rate slot = rate_pcie(0, 0);
-		struct link l = {.a = m->to[i], .b = parent, .kind = LINK_PCIE, .Bps = slot.Bps, .datasheet_Bps = slot.datasheet_Bps, .latency_s = slot.latency_s, .from = from, .assumed = true};
+		struct link l = {.a = m->to[i],
+			.b = parent,
+			.kind = LINK_PCIE,
+			.Bps = slot.Bps,
+			.datasheet_Bps = slot.datasheet_Bps,
+			.latency_s = slot.latency_s,
+			.from = from,
+			.assumed = true};
 		st = graph_add_link(m->base, &l) < 0 ? error_nomem(m->e, "a link") : ST_OK;
 	} else if (!st && n == 0) {
-		st = join_attach(m->base, m->to[i], v->kind == VERTEX_GPU ? v->gpu.pcie_gen_max : 0, v->kind == VERTEX_GPU ? v->gpu.pcie_width : 0, from, m->e);
+		st = join_attach(m->base, m->to[i], v->kind == VERTEX_GPU ? v->gpu.pcie_gen_max : 0,
+			v->kind == VERTEX_GPU ? v->gpu.pcie_width : 0, from, m->e);
 	}
 	if (!st && v->kind == VERTEX_NIC)
 		st = copy_network(m, i);
@@ -294,8 +324,10 @@ static enum status merge_missing(struct merge *m)
 	for (size_t i = 0; i < m->more->gpu.n; i++)
 		missing += m->to[m->more->gpu.at[i]] < 0;
 	if (base_gpus > 0 && m->more->gpu.n > 0 && (missing > 0 || base_gpus != m->more->gpu.n))
-		st = graph_remark(m->base, true, m->e, "%s has %zu GPUs, %s %zu%s", evidence_name(m->base->source), base_gpus, evidence_name(m->more->source), m->more->gpu.n,
-				  missing > 0 && base_gpus == m->more->gpu.n ? ", not the same ones: are both of one machine?" : "");
+		st = graph_remark(m->base, true, m->e, "%s has %zu GPUs, %s %zu%s", evidence_name(m->base->source),
+			base_gpus, evidence_name(m->more->source), m->more->gpu.n,
+			missing > 0 && base_gpus == m->more->gpu.n ? ", not the same ones: are both of one machine?"
+								   : "");
 	for (size_t i = 0; i < m->more->vertex.n && !st; i++) {
 		enum vertex_kind kind = m->more->vertex.at[i].kind;
 		if (m->to[i] < 0 && (kind == VERTEX_GPU || kind == VERTEX_NIC))

@@ -6,11 +6,13 @@
 #include "topology/discover/merge.h"
 #include "topology/graph/route.h"
 
-/* Links of each of base's GPUs, as one of the two graphs has them: column j < n to GPU j, column n to a switch, column n + 1 to a CPU. `to` is NULL for base itself. */
+/* Links of each of base's GPUs, as one of the two graphs has them: column j < n to GPU j, column n to a switch, column
+ * n + 1 to a CPU. `to` is NULL for base itself. */
 static int32_t *count_nvlinks(const struct graph *base, const struct graph *g, const int32_t *to, bool *any)
 {
 	size_t n = base->gpu.n, columns = n + 2;
-	int32_t *count = calloc(n * columns + 1, sizeof *count), *number = malloc((base->vertex.n + 1) * sizeof *number);
+	int32_t *count = calloc(n * columns + 1, sizeof *count),
+		*number = malloc((base->vertex.n + 1) * sizeof *number);
 	*any = false;
 	if (!count || !number) {
 		free(count);
@@ -26,11 +28,15 @@ static int32_t *count_nvlinks(const struct graph *base, const struct graph *g, c
 		if (!link_is_nv(l))
 			continue;
 		for (int side = 0; side < 2; side++) {
-			int32_t v = side ? l->b : l->a, w = side ? l->a : l->b, bv = to ? to[v] : v, bw = to ? to[w] : w;
+			int32_t v = side ? l->b : l->a, w = side ? l->a : l->b, bv = to ? to[v] : v,
+				bw = to ? to[w] : w;
 			if (g->vertex.at[v].kind != VERTEX_GPU || bv < 0)
 				continue;
 			enum vertex_kind other = g->vertex.at[w].kind;
-			size_t column = other == VERTEX_NVSWITCH ? n : other == VERTEX_CPU ? n + 1 : bw >= 0 && number[bw] >= 0 ? (size_t)number[bw] : columns;
+			size_t column = other == VERTEX_NVSWITCH     ? n
+			                : other == VERTEX_CPU        ? n + 1
+			                : bw >= 0 && number[bw] >= 0 ? (size_t)number[bw]
+			                                             : columns;
 			if (column < columns)
 				count[(size_t)number[bv] * columns + column] += l->width > 0 ? l->width : 1;
 			*any = true;
@@ -50,10 +56,7 @@ static enum evidence nvlinks_said_by(const struct graph *g)
 }
 
 /* hwloc and NCCL's file leave NVLinks out where they could not see them; the driver's own matrix and NVML do not. */
-static bool silence_counts(enum evidence from)
-{
-	return from == SAID_BY_SMI_TOPO || from == SAID_BY_NVML;
-}
+static bool silence_counts(enum evidence from) { return from == SAID_BY_SMI_TOPO || from == SAID_BY_NVML; }
 
 static enum status adopt_nvlinks(struct merge *m)
 {
@@ -115,22 +118,29 @@ static enum status remark_nvlinks(struct merge *m, const int32_t *ours, const in
 			b = y;
 		}
 	}
-	const char *one = evidence_name(nvlinks_said_by(m->base)), *two = evidence_name(nvlinks_said_by(m->more)), *believed = evidence_name(winner);
+	const char *one = evidence_name(nvlinks_said_by(m->base)), *two = evidence_name(nvlinks_said_by(m->more)),
+		   *believed = evidence_name(winner);
 	if (differ == 0)
-		return graph_remark(m->base, true, m->e, "NVLinks join other GPUs according to %s than according to %s: %s is believed", one, two, believed);
-	return graph_remark(m->base, true, m->e, "GPU%zu has %d NVLinks according to %s, %d according to %s%s: %s is believed", first, a, one, b, two, differ > 1 ? ", and other GPUs differ as well" : "", believed);
+		return graph_remark(m->base, true, m->e,
+			"NVLinks join other GPUs according to %s than according to %s: %s is believed", one, two,
+			believed);
+	return graph_remark(m->base, true, m->e,
+		"GPU%zu has %d NVLinks according to %s, %d according to %s%s: %s is believed", first, a, one, b, two,
+		differ > 1 ? ", and other GPUs differ as well" : "", believed);
 }
 
 enum status merge_nvlinks(struct merge *m)
 {
 	bool ours_any, theirs_any;
-	int32_t *ours = count_nvlinks(m->base, m->base, NULL, &ours_any), *theirs = count_nvlinks(m->base, m->more, m->to, &theirs_any);
+	int32_t *ours = count_nvlinks(m->base, m->base, NULL, &ours_any),
+		*theirs = count_nvlinks(m->base, m->more, m->to, &theirs_any);
 	enum evidence one = nvlinks_said_by(m->base), two = nvlinks_said_by(m->more);
 	enum status st = ours && theirs ? ST_OK : error_nomem(m->e, "NVLinks");
 	size_t size = m->base->gpu.n * (m->base->gpu.n + 2) * sizeof *ours;
 	if (st || (!theirs_any && (!ours_any || !silence_counts(two))))
 		goto out;
-	bool same = memcmp(ours, theirs, size) == 0, silent = !ours_any && !silence_counts(one), wins = silent || join_rank(two) > join_rank(one);
+	bool same = memcmp(ours, theirs, size) == 0, silent = !ours_any && !silence_counts(one),
+	     wins = silent || join_rank(two) > join_rank(one);
 	if (!same && !silent)
 		st = remark_nvlinks(m, ours, theirs, wins ? two : one);
 	if (!st && wins && !same)

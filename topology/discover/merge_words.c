@@ -6,10 +6,17 @@
 #include "topology/discover/merge.h"
 #include "topology/graph/route.h"
 
-/* 0: below one host bridge, 1: on one CPU, 2: between CPUs; -1: not a word about PCIe. Finer differences do not change what a transfer gets, and sources draw them differently. */
+/* 0: below one host bridge, 1: on one CPU, 2: between CPUs; -1: not a word about PCIe. Finer differences do not change
+ * what a transfer gets, and sources draw them differently. */
 static int word_class(const char *word)
 {
-	static const int classes[ROUTE_LEVELS] = {[ROUTE_SELF] = -1, [ROUTE_NV] = -1, [ROUTE_PIX] = 0, [ROUTE_PXB] = 0, [ROUTE_PHB] = 1, [ROUTE_NODE] = 1, [ROUTE_SYS] = 2};
+	static const int classes[ROUTE_LEVELS] = {[ROUTE_SELF] = -1,
+		[ROUTE_NV] = -1,
+		[ROUTE_PIX] = 0,
+		[ROUTE_PXB] = 0,
+		[ROUTE_PHB] = 1,
+		[ROUTE_NODE] = 1,
+		[ROUTE_SYS] = 2};
 	int level = route_level_of_word(word);
 	return level < 0 ? -1 : classes[level];
 }
@@ -36,11 +43,13 @@ enum status merge_compare_words(struct merge *m)
 			char x[GRAPH_WORD], y[GRAPH_WORD];
 			if (m->to[a] < 0 || m->to[b] < 0)
 				continue;
-			if ((st = word_of(of_base, m->to[a], m->to[b], x, m->e)) || (st = word_of(of_more, a, b, y, m->e)))
+			if ((st = word_of(of_base, m->to[a], m->to[b], x, m->e)) ||
+				(st = word_of(of_more, a, b, y, m->e)))
 				break;
 			if (word_class(x) < 0 || word_class(y) < 0 || word_class(x) == word_class(y) || differ++ > 0)
 				continue;
-			snprintf(first, sizeof first, "%s-%s", m->base->vertex.at[m->to[a]].label, m->base->vertex.at[m->to[b]].label);
+			snprintf(first, sizeof first, "%s-%s", m->base->vertex.at[m->to[a]].label,
+				m->base->vertex.at[m->to[b]].label);
 			memcpy(ours, x, sizeof ours);
 			memcpy(theirs, y, sizeof theirs);
 		}
@@ -49,7 +58,9 @@ enum status merge_compare_words(struct merge *m)
 	router_destroy(of_more);
 	if (st || differ == 0)
 		return st;
-	return graph_remark(m->base, true, m->e, "%s is %s according to %s, %s according to %s%s", first, ours, evidence_name(m->base->source), theirs, evidence_name(more->source), differ > 1 ? "; other pairs differ as well" : "");
+	return graph_remark(m->base, true, m->e, "%s is %s according to %s, %s according to %s%s", first, ours,
+		evidence_name(m->base->source), theirs, evidence_name(more->source),
+		differ > 1 ? "; other pairs differ as well" : "");
 }
 
 enum status merge_fill_words(struct merge *m)
@@ -67,8 +78,10 @@ enum status merge_fill_words(struct merge *m)
 			int32_t a = m->to[graph_entry(more, i)], b = m->to[graph_entry(more, j)];
 			if (a < 0 || b < 0)
 				continue;
-			char *word = base->words[(size_t)entry[a] * n + (size_t)entry[b]], *back = base->words[(size_t)entry[b] * n + (size_t)entry[a]];
-			if (!word[0] && !back[0] && !(st = word_of(r, graph_entry(more, i), graph_entry(more, j), word, m->e)))
+			char *word = base->words[(size_t)entry[a] * n + (size_t)entry[b]],
+			     *back = base->words[(size_t)entry[b] * n + (size_t)entry[a]];
+			if (!word[0] && !back[0] &&
+				!(st = word_of(r, graph_entry(more, i), graph_entry(more, j), word, m->e)))
 				memcpy(back, word, GRAPH_WORD);
 		}
 	}

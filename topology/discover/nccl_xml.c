@@ -1,11 +1,16 @@
-/* NCCL's and RCCL's topology files (NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE): <system><cpu><pci>...<gpu><nvlink/></gpu>, <nic><net/></nic>.
+/* NCCL's and RCCL's topology files (NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE): <system><cpu><pci>...<gpu><nvlink/></gpu>,
+ * <nic><net/></nic>.
  *
  * What the elements become:
- * - <cpu> a CPU with one host bridge: the format does not tell root complexes apart, and NCCL calls everything of one CPU PHB as well. A <pci> of class 0600 (virtual machines hang NICs below one) stands for that bridge.
- * - <pci> of class 0604, or without a class but with others inside, a PCIe switch; with a <gpu> inside, or of a GPU's class (files for clouds have no <gpu>), a GPU; with a <net> inside, or of class 02xx, a NIC.
- * - each <net> on a PCI device a NIC: ports of one card share the card's slot. A <net> directly under <cpu> has no PCI device (veth, bridges, bonds): left out, with a remark.
- * - <nvlink> and <xgmi> by the class of the target: 0680 00 one NVLink switch for all of them (its chips are planes that each GPU is wired to alike, and invisible in virtual machines), a GPU, else the GPU's own CPU (POWER).
- *   A target that is the GPU itself (Azure NC A100 v4) says that a bridge is there and not where it ends: a remark, no link.
+ * - <cpu> a CPU with one host bridge: the format does not tell root complexes apart, and NCCL calls everything of one
+ * CPU PHB as well. A <pci> of class 0600 (virtual machines hang NICs below one) stands for that bridge.
+ * - <pci> of class 0604, or without a class but with others inside, a PCIe switch; with a <gpu> inside, or of a GPU's
+ * class (files for clouds have no <gpu>), a GPU; with a <net> inside, or of class 02xx, a NIC.
+ * - each <net> on a PCI device a NIC: ports of one card share the card's slot. A <net> directly under <cpu> has no PCI
+ * device (veth, bridges, bonds): left out, with a remark.
+ * - <nvlink> and <xgmi> by the class of the target: 0680 00 one NVLink switch for all of them (its chips are planes
+ * that each GPU is wired to alike, and invisible in virtual machines), a GPU, else the GPU's own CPU (POWER). A target
+ * that is the GPU itself (Azure NC A100 v4) says that a bridge is there and not where it ends: a remark, no link.
  * - CPUs of a second host (host_hash: a dump of a rack) are left out with a remark: a graph is one host.
  * GPUs are numbered by `dev` where all of them have one, else by PCI address, as nvidia-smi does.
  */
@@ -18,13 +23,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "topology/discover/discover.h"
 #include "topology/discover/nccl_xml.h"
 #include "topology/graph/rates.h"
 
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
 #define CORE_WORDS 128
-#define NET_MBIT_MAX 10e6 /* 10 Tb/s: no NIC is faster, so more is another unit (RCCL's dumps of Slingshot have kb/s) */
+/* 10 Tb/s: no NIC is faster, so more is another unit (RCCL's dumps of Slingshot have kb/s) */
+#define NET_MBIT_MAX 10e6
 
 static void refuse(struct nccl_reader *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void refuse(struct nccl_reader *r, const char *fmt, ...)
@@ -36,7 +42,8 @@ static void refuse(struct nccl_reader *r, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(text, sizeof text, fmt, args);
 	va_end(args);
-	r->st = error_set(r->e, ST_INPUT, "%s:%lu: %s", r->name, (unsigned long)XML_GetCurrentLineNumber(r->parser), text);
+	r->st = error_set(r->e, ST_INPUT, "%s:%lu: %s", r->name, (unsigned long)XML_GetCurrentLineNumber(r->parser),
+		text);
 	XML_StopParser(r->parser, XML_FALSE);
 }
 
@@ -66,7 +73,8 @@ static const char *find(const char **atts, const char *key)
 }
 
 /* A whole number; `missing` where the attribute is absent or empty. */
-static int64_t number(struct nccl_reader *r, const char **atts, const char *key, int base, int64_t min, int64_t max, int64_t missing)
+static int64_t number(struct nccl_reader *r, const char **atts, const char *key, int base, int64_t min, int64_t max,
+	int64_t missing)
 {
 	const char *text = find(atts, key);
 	char buf[48], *end = NULL;
@@ -75,7 +83,8 @@ static int64_t number(struct nccl_reader *r, const char **atts, const char *key,
 	errno = 0;
 	long long value = strtoll(text, &end, base);
 	if (*end || errno || value < min || value > max || isspace((unsigned char)*text)) {
-		refuse(r, "%s=\"%s\" is no %s from %" PRId64 " to %" PRId64, key, shown(text, buf), base == 16 ? "hexadecimal number" : "number", min, max);
+		refuse(r, "%s=\"%s\" is no %s from %" PRId64 " to %" PRId64, key, shown(text, buf),
+			base == 16 ? "hexadecimal number" : "number", min, max);
 		return missing;
 	}
 	return value;
@@ -96,7 +105,8 @@ static int32_t add_node(struct nccl_reader *r, enum vertex_kind kind, int32_t pa
 	return node;
 }
 
-/* The processors by what CPUID says: NCCL writes family + (extended family << 4) and model + (extended model << 4). First match wins. */
+/* The processors by what CPUID says: NCCL writes family + (extended family << 4) and model + (extended model << 4).
+ * First match wins. */
 static const struct {
 	const char *arch, *vendor;
 	int64_t family, model_from;
@@ -123,7 +133,10 @@ static const struct {
 static void name_processor(struct tree_node *cpu, const char *arch, const char *vendor, int64_t family, int64_t model)
 {
 	for (size_t i = 0; i < COUNT(processors); i++) {
-		if (strcmp(arch, processors[i].arch) || (processors[i].vendor[0] && strcmp(vendor, processors[i].vendor)) || (processors[i].family >= 0 && processors[i].family != family) || model < processors[i].model_from)
+		if (strcmp(arch, processors[i].arch) ||
+			(processors[i].vendor[0] && strcmp(vendor, processors[i].vendor)) ||
+			(processors[i].family >= 0 && processors[i].family != family) ||
+			model < processors[i].model_from)
 			continue;
 		snprintf(cpu->v.cpu.model, sizeof cpu->v.cpu.model, "%s", processors[i].name);
 		return;
@@ -143,19 +156,27 @@ static void read_affinity(struct nccl_reader *r, const char *text, struct vertex
 			continue;
 		}
 		if (!isxdigit((unsigned char)text[i]) || digit == 8 || word == CORE_WORDS) {
-			refuse(r, "affinity=\"%s\" is no mask of processors (hexadecimal words of 8 digits, joined by commas)", shown(text, buf));
+			refuse(r,
+				"affinity=\"%s\" is no mask of processors (hexadecimal words of 8 digits, joined by "
+				"commas)",
+				shown(text, buf));
 			return;
 		}
-		uint32_t value = isdigit((unsigned char)text[i]) ? (uint32_t)(text[i] - '0') : (uint32_t)(tolower((unsigned char)text[i]) - 'a' + 10);
+		uint32_t value = isdigit((unsigned char)text[i])
+		                         ? (uint32_t)(text[i] - '0')
+		                         : (uint32_t)(tolower((unsigned char)text[i]) - 'a' + 10);
 		words[word] |= value << 4 * digit++;
 	}
-	if (!tree_core_list(words, CORE_WORDS, cpu->cores) && graph_remark(r->g, false, r->e, "CPU affinity of NUMA node %" PRId32 " is a list too long to keep: left out", cpu->numa))
+	if (!tree_core_list(words, CORE_WORDS, cpu->cores) &&
+		graph_remark(r->g, false, r->e,
+			"CPU affinity of NUMA node %" PRId32 " is a list too long to keep: left out", cpu->numa))
 		no_memory(r);
 }
 
 static void start_cpu(struct nccl_reader *r, const char **atts, struct nccl_level *l)
 {
-	const char *hash = find(atts, "host_hash"), *affinity = find(atts, "affinity"), *arch = find(atts, "arch"), *vendor = find(atts, "vendor");
+	const char *hash = find(atts, "host_hash"), *affinity = find(atts, "affinity"), *arch = find(atts, "arch"),
+		   *vendor = find(atts, "vendor");
 	if (hash && !r->cpus)
 		snprintf(r->host_hash, sizeof r->host_hash, "%.39s", hash);
 	if (hash && strncmp(hash, r->host_hash, sizeof r->host_hash - 1) != 0) {
@@ -167,7 +188,9 @@ static void start_cpu(struct nccl_reader *r, const char **atts, struct nccl_leve
 		refuse(r, "more than %d <cpu> in one host", TREE_CPUS);
 		return;
 	}
-	int64_t numa = number(r, atts, "numaid", 10, -1, 65535, -1), family = number(r, atts, "familyid", 10, 0, 65535, 0), model = number(r, atts, "modelid", 10, 0, 65535, 0);
+	int64_t numa = number(r, atts, "numaid", 10, -1, 65535, -1),
+		family = number(r, atts, "familyid", 10, 0, 65535, 0),
+		model = number(r, atts, "modelid", 10, 0, 65535, 0);
 	for (size_t i = 0; i < r->tree.node.n && numa >= 0; i++)
 		if (r->tree.node.at[i].v.kind == VERTEX_CPU && r->tree.node.at[i].v.numa == numa)
 			refuse(r, "numaid=\"%" PRId64 "\" a second time: first on line %ld", numa, r->extra.at[i].line);
@@ -186,7 +209,8 @@ static void start_cpu(struct nccl_reader *r, const char **atts, struct nccl_leve
 	l->node = node;
 }
 
-/* "16.0 GT/s PCIe" and width "16"; nothing, "Unknown" and widths of 0 and above 32 (0xff, 63: what Linux shows for a link that is down) mean not known. */
+/* "16.0 GT/s PCIe" and width "16"; nothing, "Unknown" and widths of 0 and above 32 (0xff, 63: what Linux shows for a
+ * link that is down) mean not known. */
 static void read_slot(struct nccl_reader *r, const char **atts, struct tree_node *n)
 {
 	const char *speed = find(atts, "link_speed");
@@ -195,7 +219,8 @@ static void read_slot(struct nccl_reader *r, const char **atts, struct tree_node
 		double gt_per_s = strtod(speed, &end);
 		n->gen = end == speed || (*end && strncmp(end, " GT/s", 5) != 0) ? 0 : pcie_gen_of_speed(gt_per_s);
 		if (n->gen == 0)
-			refuse(r, "link_speed=\"%s\" is no PCIe speed (2.5, 5, 8, 16, 32, 64 or 128 GT/s)", shown(speed, buf));
+			refuse(r, "link_speed=\"%s\" is no PCIe speed (2.5, 5, 8, 16, 32, 64 or 128 GT/s)",
+				shown(speed, buf));
 	}
 	int64_t width = number(r, atts, "link_width", 10, 0, 255, 0);
 	n->lanes = width > 32 ? 0 : (int32_t)width;
@@ -206,15 +231,21 @@ static void start_pci(struct nccl_reader *r, const char **atts, struct nccl_leve
 	const char *busid = find(atts, "busid");
 	char buf[48], pci[GRAPH_PCI];
 	if (!busid || !graph_normal_pci(busid, pci)) {
-		refuse(r, busid ? "busid=\"%s\" is no PCI address (0000:1b:00.0)" : "<pci> without busid%s", busid ? shown(busid, buf) : "");
+		refuse(r, busid ? "busid=\"%s\" is no PCI address (0000:1b:00.0)" : "<pci> without busid%s",
+			busid ? shown(busid, buf) : "");
 		return;
 	}
 	for (size_t i = 0; i < r->pci.n; i++)
 		if (strcmp(r->tree.node.at[r->pci.at[i]].v.pci, pci) == 0)
-			refuse(r, "PCI address %s a second time: first on line %ld", pci, r->extra.at[r->pci.at[i]].line);
-	uint32_t class24 = (uint32_t)number(r, atts, "class", 16, 0, 0xffffff, 0), pci_class = class24 > 0xffff ? class24 >> 8 : class24;
-	uint32_t vendor = (uint32_t)number(r, atts, "vendor", 16, 0, 0xffff, 0), device = (uint32_t)number(r, atts, "device", 16, 0, 0xffff, 0);
-	if (l[-1].tag == TAG_PCI && (l[-1].gpus || (l[-1].nets && !l[-1].bridge) || (!l[-1].stand_in && r->tree.node.at[l[-1].node].v.kind != VERTEX_PCI_SWITCH)))
+			refuse(r, "PCI address %s a second time: first on line %ld", pci,
+				r->extra.at[r->pci.at[i]].line);
+	uint32_t class24 = (uint32_t)number(r, atts, "class", 16, 0, 0xffffff, 0),
+		 pci_class = class24 > 0xffff ? class24 >> 8 : class24;
+	uint32_t vendor = (uint32_t)number(r, atts, "vendor", 16, 0, 0xffff, 0),
+		 device = (uint32_t)number(r, atts, "device", 16, 0, 0xffff, 0);
+	if (l[-1].tag == TAG_PCI &&
+		(l[-1].gpus || (l[-1].nets && !l[-1].bridge) ||
+			(!l[-1].stand_in && r->tree.node.at[l[-1].node].v.kind != VERTEX_PCI_SWITCH)))
 		refuse(r, "a <pci> inside one that is a GPU or a NIC");
 	if (r->st)
 		return;
@@ -285,7 +316,8 @@ static void start_link(struct nccl_reader *r, const char **atts, struct nccl_lev
 	if (l->tag == TAG_C2C)
 		p.Bps = (double)number(r, atts, "bw", 10, 0, 10000000, 0) * 1e6;
 	else if (!target || !graph_normal_pci(target, p.target))
-		refuse(r, target ? "target=\"%s\" is no PCI address (0000:1b:00.0)" : "a link without target%s", target ? shown(target, buf) : "");
+		refuse(r, target ? "target=\"%s\" is no PCI address (0000:1b:00.0)" : "a link without target%s",
+			target ? shown(target, buf) : "");
 	if (r->peer.n >= PEERS_MAX)
 		refuse(r, "more than %d links between devices", PEERS_MAX);
 	if (p.count > 0 && !r->st && !vec_push(&r->peer, p))
@@ -318,8 +350,10 @@ static void start_net(struct nccl_reader *r, const char **atts, struct nccl_leve
 		return;
 	}
 	const struct tree_node *device = &r->tree.node.at[pci->node];
-	bool inside = pci->stand_in || pci->bridge || pci->pcis > 0, own = !inside && pci->nets == 0; /* own: the device itself; further ports become NICs beside it */
-	int32_t parent = inside ? pci->node : device->parent, gen = inside ? 0 : device->gen, lanes = inside ? 0 : device->lanes;
+	bool inside = pci->stand_in || pci->bridge || pci->pcis > 0,
+	     own = !inside && pci->nets == 0; /* own: the device itself; further ports become NICs beside it */
+	int32_t parent = inside ? pci->node : device->parent, gen = inside ? 0 : device->gen,
+		lanes = inside ? 0 : device->lanes;
 	bool infiniband = !inside && device->v.kind == VERTEX_NIC && device->v.nic.infiniband;
 	int32_t node = own ? pci->node : add_node(r, VERTEX_NIC, parent);
 	if (node < 0)
@@ -369,11 +403,13 @@ static void start_root(struct nccl_reader *r, const char *name, const char **att
 	if (strcmp(name, "topology") == 0)
 		refuse(r, "this is an hwloc export (<topology>), no NCCL topology file (<system>)");
 	else if (strcmp(name, "graphs") == 0)
-		refuse(r, "these are NCCL's search graphs (NCCL_GRAPH_DUMP_FILE), no topology file (NCCL_TOPO_DUMP_FILE)");
+		refuse(r, "these are NCCL's search graphs (NCCL_GRAPH_DUMP_FILE), no topology file "
+			  "(NCCL_TOPO_DUMP_FILE)");
 	else if (strcmp(name, "system") != 0)
 		refuse(r, "<%s> is no NCCL topology file: its root is <system>", shown(name, buf));
 	else if (number(r, atts, "version", 10, 0, 1000, 1) > 2)
-		refuse(r, "version %s of the format is not known (1 and RCCL's 2 are)", shown(find(atts, "version"), buf));
+		refuse(r, "version %s of the format is not known (1 and RCCL's 2 are)",
+			shown(find(atts, "version"), buf));
 }
 
 static void XMLCALL on_start(void *user, const char *name, const char **atts)
@@ -436,7 +472,9 @@ static void XMLCALL on_doctype(void *user, const char *name, const char *system_
 	(void)system_id;
 	(void)public_id;
 	(void)internal;
-	refuse(user, strcmp(name, "topology") == 0 ? "this is an hwloc export (<topology>), no NCCL topology file (<system>)" : "a document type declaration: topology files have none");
+	refuse(user, strcmp(name, "topology") == 0
+			     ? "this is an hwloc export (<topology>), no NCCL topology file (<system>)"
+			     : "a document type declaration: topology files have none");
 }
 
 static enum status parse(struct nccl_reader *r, const char *text, size_t len)
@@ -449,7 +487,8 @@ static enum status parse(struct nccl_reader *r, const char *text, size_t len)
 	enum XML_Error code = XML_GetErrorCode(r->parser);
 	if (code == XML_ERROR_NO_MEMORY)
 		return error_nomem(r->e, "the topology");
-	return error_set(r->e, ST_INPUT, "%s:%lu: no XML: %s", r->name, (unsigned long)XML_GetCurrentLineNumber(r->parser), XML_ErrorString(code));
+	return error_set(r->e, ST_INPUT, "%s:%lu: no XML: %s", r->name,
+		(unsigned long)XML_GetCurrentLineNumber(r->parser), XML_ErrorString(code));
 }
 
 enum status nccl_xml_read(const char *text, size_t len, const char *name, struct graph **out, struct error *e)
@@ -472,7 +511,8 @@ enum status nccl_xml_read(const char *text, size_t len, const char *name, struct
 	if ((st = parse(r, text, len)))
 		goto out;
 	if (r->cpus == 0) {
-		st = error_set(e, ST_INPUT, "%s:%lu: no <cpu> in it: no devices can be placed", name, (unsigned long)XML_GetCurrentLineNumber(r->parser));
+		st = error_set(e, ST_INPUT, "%s:%lu: no <cpu> in it: no devices can be placed", name,
+			(unsigned long)XML_GetCurrentLineNumber(r->parser));
 		goto out;
 	}
 	if ((st = nccl_xml_graph(r)))

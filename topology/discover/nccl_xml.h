@@ -1,4 +1,5 @@
-/* Private to the reader of NCCL's topology files: what the parser collects (nccl_xml.c) and what makes the graph of it (nccl_xml_graph.c). */
+/* Private to the reader of NCCL's topology files: what the parser collects (nccl_xml.c) and what makes the graph of it
+ * (nccl_xml_graph.c). */
 #ifndef STEPSIM_TOPOLOGY_DISCOVER_NCCL_XML_H
 #define STEPSIM_TOPOLOGY_DISCOVER_NCCL_XML_H
 
@@ -22,13 +23,13 @@ struct nccl_peer {
 
 struct nccl_level {
 	enum tag tag;
-	int32_t node;       /* the tree's node that children hang on */
+	int32_t node;             /* the tree's node that children hang on */
 	int32_t nets, gpus, pcis; /* so far directly inside */
-	bool stand_in;      /* a <pci> that stands for the CPU's own host bridge */
-	bool bridge;        /* a <pci> that says that it is a bridge: what is inside hangs on it */
+	bool stand_in;            /* a <pci> that stands for the CPU's own host bridge */
+	bool bridge;              /* a <pci> that says that it is a bridge: what is inside hangs on it */
 };
 
-/* What only this format has about a node, beside the tree. */
+/* The attributes of a node that only this format has, beside the tree. */
 struct nccl_extra {
 	uint32_t vendor, device;
 	int32_t dev, gfx;
@@ -44,9 +45,9 @@ struct nccl_reader {
 	struct tree tree;
 	VEC(struct nccl_extra) extra; /* one a node */
 	VEC(struct nccl_peer) peer;
-	VEC(int32_t) pci;        /* nodes with a PCI address */
+	VEC(int32_t) pci; /* nodes with a PCI address */
 	struct nccl_level level[DEPTH_MAX];
-	int depth, skip;         /* open elements; those of them inside a part that is left out */
+	int depth, skip; /* open elements; those of them inside a part that is left out */
 	int cpus, nets_virtual, other_hosts, unknown, speeds_odd;
 	char unknown_name[48], virtual_name[48], odd_name[48];
 	long unknown_line;

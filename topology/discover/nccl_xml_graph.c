@@ -81,11 +81,15 @@ static int32_t nvlink_switch(struct graph *g)
 static struct rate_of_link rate_of(const struct nccl_reader *r, const struct nccl_peer *p)
 {
 	int32_t cc = r->tree.node.at[p->node].v.gpu.compute_capability;
-	struct rate one = p->tag == TAG_XGMI ? rate_xgmi(r->extra.at[p->node].gfx) : p->tag == TAG_NVLINK ? rate_nvlink(cc) : rate_c2c();
+	struct rate one = p->tag == TAG_XGMI     ? rate_xgmi(r->extra.at[p->node].gfx)
+	                  : p->tag == TAG_NVLINK ? rate_nvlink(cc)
+	                                         : rate_c2c();
 	if (p->tag != TAG_C2C)
-		return (struct rate_of_link){one.Bps, one.datasheet_Bps, p->tag == TAG_NVLINK ? tree_nvlink_gen(cc) : 0, false};
+		return (struct rate_of_link){one.Bps, one.datasheet_Bps, p->tag == TAG_NVLINK ? tree_nvlink_gen(cc) : 0,
+			false};
 	/* The file has the rate of one of `count` links; none: the rate of Grace's is that of all together. */
-	return p->Bps > 0 ? (struct rate_of_link){p->Bps, p->Bps, 0, false} : (struct rate_of_link){one.Bps / p->count, one.datasheet_Bps / p->count, 0, true};
+	return p->Bps > 0 ? (struct rate_of_link){p->Bps, p->Bps, 0, false}
+	                  : (struct rate_of_link){one.Bps / p->count, one.datasheet_Bps / p->count, 0, true};
 }
 
 struct left_out {
@@ -100,7 +104,8 @@ static bool is_self(const struct nccl_reader *r, const struct nccl_peer *p)
 }
 
 /* The vertex at the far end, or -1: left out, and counted. *one_sided: it does not tell its side. */
-static int32_t far_end(struct nccl_reader *r, const struct nccl_peer *p, const int32_t *vertex_of, struct left_out *out, bool *one_sided)
+static int32_t far_end(struct nccl_reader *r, const struct nccl_peer *p, const int32_t *vertex_of, struct left_out *out,
+	bool *one_sided)
 {
 	uint32_t top = p->tclass >> 16;
 	*one_sided = true;
@@ -129,7 +134,8 @@ static int32_t far_end(struct nccl_reader *r, const struct nccl_peer *p, const i
 
 static enum status join(struct nccl_reader *r, const int32_t *vertex_of, struct left_out *out)
 {
-	static const enum link_kind kinds[TAGS] = {[TAG_NVLINK] = LINK_NVLINK, [TAG_XGMI] = LINK_XGMI, [TAG_C2C] = LINK_C2C};
+	static const enum link_kind kinds[TAGS] =
+		{[TAG_NVLINK] = LINK_NVLINK, [TAG_XGMI] = LINK_XGMI, [TAG_C2C] = LINK_C2C};
 	enum status st = ST_OK;
 	struct fabric f = {0};
 	for (size_t i = 0; i < r->peer.n && !st; i++) {
@@ -140,7 +146,8 @@ static enum status join(struct nccl_reader *r, const int32_t *vertex_of, struct 
 		if (far < 0 && p->tag == TAG_NVLINK && p->tclass == 0x068000 && before == r->g->vertex.n)
 			st = error_nomem(r->e, "the topology");
 		else if (far >= 0)
-			st = fabric_add(&f, kinds[p->tag], vertex_of[p->node], far, p->count, one_sided, rate_of(r, p), r->e);
+			st = fabric_add(&f, kinds[p->tag], vertex_of[p->node], far, p->count, one_sided, rate_of(r, p),
+				r->e);
 	}
 	if (!st)
 		st = fabric_graph(&f, r->g, r->e);
@@ -153,19 +160,32 @@ static enum status remark_left_out(struct nccl_reader *r, const struct left_out 
 	enum status st = ST_OK;
 	if (out->to_self > 0) {
 		bool one = strcmp(out->self_first, out->self_last) == 0;
-		st = graph_remark(r->g, false, r->e, "the %" PRId32 " NVLinks of %s%s%s end on the GPU itself: a bridge to another GPU, but the file does not say which (virtual machines hide it); no NVLink counted", out->self_links,
-				  out->self_first, one ? "" : " to ", one ? "" : out->self_last);
+		st = graph_remark(r->g, false, r->e,
+			"the %" PRId32
+			" NVLinks of %s%s%s end on the GPU itself: a bridge to another GPU, but the file does not say "
+			"which (virtual machines hide it); no NVLink counted",
+			out->self_links, out->self_first, one ? "" : " to ", one ? "" : out->self_last);
 	}
 	if (!st && out->absent > 0)
-		st = graph_remark(r->g, false, r->e, "%d link end%s at GPUs that the file does not have (%s%s): left out", out->absent, out->absent > 1 ? "s are" : " is", out->absent_pci, out->absent > 1 ? ", ..." : "");
+		st = graph_remark(r->g, false, r->e,
+			"%d link end%s at GPUs that the file does not have (%s%s): left out", out->absent,
+			out->absent > 1 ? "s are" : " is", out->absent_pci, out->absent > 1 ? ", ..." : "");
 	if (!st && r->nets_virtual > 0)
-		st = graph_remark(r->g, false, r->e, "%d network device%s without a PCI device (%s%s): left out", r->nets_virtual, r->nets_virtual > 1 ? "s" : "", r->virtual_name, r->nets_virtual > 1 ? ", ..." : "");
+		st = graph_remark(r->g, false, r->e, "%d network device%s without a PCI device (%s%s): left out",
+			r->nets_virtual, r->nets_virtual > 1 ? "s" : "", r->virtual_name,
+			r->nets_virtual > 1 ? ", ..." : "");
 	if (!st && r->speeds_odd > 0)
-		st = graph_remark(r->g, false, r->e, "%d network device%s faster than 10 Tb/s (%s%s), which none is: speed taken as not known", r->speeds_odd, r->speeds_odd > 1 ? "s" : "", r->odd_name, r->speeds_odd > 1 ? ", ..." : "");
+		st = graph_remark(r->g, false, r->e,
+			"%d network device%s faster than 10 Tb/s (%s%s), which none is: speed taken as not known",
+			r->speeds_odd, r->speeds_odd > 1 ? "s" : "", r->odd_name, r->speeds_odd > 1 ? ", ..." : "");
 	if (!st && r->other_hosts > 0)
-		st = graph_remark(r->g, false, r->e, "%d CPU%s of other hosts (host_hash) left out: this is the first host", r->other_hosts, r->other_hosts > 1 ? "s" : "");
+		st = graph_remark(r->g, false, r->e,
+			"%d CPU%s of other hosts (host_hash) left out: this is the first host", r->other_hosts,
+			r->other_hosts > 1 ? "s" : "");
 	if (!st && r->unknown > 0)
-		st = graph_remark(r->g, false, r->e, "%d element%s not known to this reader left out: <%s> on line %ld%s", r->unknown, r->unknown > 1 ? "s" : "", r->unknown_name, r->unknown_line, r->unknown > 1 ? ", ..." : "");
+		st = graph_remark(r->g, false, r->e,
+			"%d element%s not known to this reader left out: <%s> on line %ld%s", r->unknown,
+			r->unknown > 1 ? "s" : "", r->unknown_name, r->unknown_line, r->unknown > 1 ? ", ..." : "");
 	return st;
 }
 

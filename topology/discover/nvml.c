@@ -1,4 +1,5 @@
-/* What NVML says of NVLinks and peer access. The library comes with the driver: it is opened where it is, function by function, because drivers differ in what they have. */
+/* Reads NVLinks and peer access from NVML. The library comes with the driver. It is opened at run time, function by
+ * function, because drivers differ in the functions they have. */
 #include "topology/discover/nvml.h"
 
 #include <dlfcn.h>
@@ -6,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "topology/discover/discover.h"
 #include "topology/discover/tree.h"
 #include "topology/graph/rates.h"
@@ -49,8 +51,8 @@ static const struct {
 struct nvml_gpu {
 	nvml_device device;
 	char pci[GRAPH_PCI];
-	int32_t vertex;          /* in the graph of what NVML says */
-	bool asked;              /* it answered about its links */
+	int32_t vertex; /* in the graph of what NVML says */
+	bool asked;     /* it answered about its links */
 	int32_t active, inactive, to_switch, to_npu, itself, version, gen;
 	int32_t to[GPUS_MOST];
 };
@@ -65,9 +67,10 @@ struct session {
 
 static bool load(void *library, struct nvml_api *api)
 {
-	for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+	for (size_t i = 0; i < COUNT(symbols); i++) {
 		void *symbol = dlsym(library, symbols[i].name);
-		memcpy((char *)api + symbols[i].at, &symbol, sizeof symbol); /* ISO C has no conversion from object to function pointers */
+		memcpy((char *)api + symbols[i].at, &symbol,
+			sizeof symbol); /* ISO C has no conversion from object to function pointers */
 	}
 	return api->init && api->count && api->handle && api->pci;
 }
@@ -91,20 +94,23 @@ static enum status find_gpus(struct session *s)
 	int code = s->api.count(&count);
 	enum status st = code ? complain(s, "the number of GPUs", code) : ST_OK;
 	if (!st && count > GPUS_MOST)
-		st = graph_remark(s->base, false, s->e, "NVML lists %u GPUs: the first %d are looked at", count, GPUS_MOST);
+		st = graph_remark(s->base, false, s->e, "NVML lists %u GPUs: the first %d are looked at", count,
+			GPUS_MOST);
 	for (unsigned i = 0; i < count && i < GPUS_MOST && !st; i++) {
 		struct nvml_gpu *g = &s->gpu[s->n];
 		struct nvml_pci pci = {.bus_id = ""};
 		char what[32];
 		snprintf(what, sizeof what, "GPU%u", i);
-		if ((code = s->api.handle(i, &g->device)) != 0 || (code = s->api.pci(g->device, &pci)) != 0 || !pci_text(&pci, g->pci)) {
+		if ((code = s->api.handle(i, &g->device)) != 0 || (code = s->api.pci(g->device, &pci)) != 0 ||
+			!pci_text(&pci, g->pci)) {
 			st = complain(s, what, code);
 			continue;
 		}
 		struct vertex v = graph_vertex_init(VERTEX_GPU, SAID_BY_NVML);
 		int major = 0, minor = 0;
 		memcpy(v.pci, g->pci, sizeof v.pci);
-		if (s->api.capability && s->api.capability(g->device, &major, &minor) == 0 && major > 0 && major < 100 && minor >= 0 && minor < 10)
+		if (s->api.capability && s->api.capability(g->device, &major, &minor) == 0 && major > 0 &&
+			major < 100 && minor >= 0 && minor < 10)
 			v.gpu.compute_capability = major * 10 + minor;
 		g->vertex = graph_add_vertex(s->more, &v);
 		if (g->vertex < 0)
@@ -114,7 +120,8 @@ static enum status find_gpus(struct session *s)
 	return st;
 }
 
-/* Where a link leads. Without the device type (drivers such as 450) a peer that is no GPU of this host is counted as a switch. */
+/* Where a link leads. Without the device type (drivers such as 450) a peer that is no GPU of this host is counted as a
+ * switch. */
 static void follow_link(struct session *s, struct nvml_gpu *g, unsigned link)
 {
 	struct nvml_pci pci = {.bus_id = ""};
@@ -161,7 +168,8 @@ static void count_links(struct session *s, struct nvml_gpu *g)
 	}
 }
 
-/* The generation: by compute capability, because what nvmlDeviceGetNvLinkVersion counts (1, 2, 2.2, 3, 3.1, 4, 5 as 1 to 7) is not the part's own generation on every driver. */
+/* The generation: by compute capability, because what nvmlDeviceGetNvLinkVersion counts (1, 2, 2.2, 3, 3.1, 4, 5 as 1
+ * to 7) is not the part's own generation on every driver. */
 static int32_t nvlink_gen(const struct session *s, const struct nvml_gpu *g)
 {
 	static const int32_t by_version[] = {0, 1, 2, 2, 3, 3, 4, 5};
@@ -173,7 +181,15 @@ static enum status add_link(struct session *s, int32_t a, int32_t b, int32_t wid
 {
 	/* The rate is set once the compute capability is sure (graph_finish); until then one that is positive. */
 	struct rate r = rate_nvlink(s->more->vertex.at[a].gpu.compute_capability);
-	struct link l = {.a = a, .b = b, .kind = LINK_NVLINK, .width = width, .gen = gen, .Bps = width * r.Bps, .datasheet_Bps = width * r.datasheet_Bps, .latency_s = r.latency_s, .from = SAID_BY_NVML};
+	struct link l = {.a = a,
+		.b = b,
+		.kind = LINK_NVLINK,
+		.width = width,
+		.gen = gen,
+		.Bps = width * r.Bps,
+		.datasheet_Bps = width * r.datasheet_Bps,
+		.latency_s = r.latency_s,
+		.from = SAID_BY_NVML};
 	return graph_add_link(s->more, &l) < 0 ? error_nomem(s->e, "an NVLink") : ST_OK;
 }
 
@@ -214,16 +230,23 @@ static enum status add_links(struct session *s)
 		if (!st && g->to_switch > 0) {
 			struct vertex v = graph_vertex_init(VERTEX_NVSWITCH, SAID_BY_NVML);
 			nvswitch = nvswitch < 0 ? graph_add_vertex(s->more, &v) : nvswitch;
-			st = nvswitch < 0 ? error_nomem(s->e, "an NVLink switch") : add_link(s, g->vertex, nvswitch, g->to_switch, g->gen);
+			st = nvswitch < 0 ? error_nomem(s->e, "an NVLink switch")
+			                  : add_link(s, g->vertex, nvswitch, g->to_switch, g->gen);
 		}
 		if (!st && g->to_npu > 0)
 			st = add_npu(s, g);
 		if (!st && g->itself > 0)
-			st = graph_remark(s->base, false, s->e, "NVML: %d NVLinks of GPU%zu lead to itself, which happens in virtual machines: not counted", g->itself, i);
-		/* Parts with fewer links enabled than the chip has (A800, one bridge of three) show links that are down on every GPU: only fewer than the others have is a fault. */
+			st = graph_remark(s->base, false, s->e,
+				"NVML: %d NVLinks of GPU%zu lead to itself, which happens in virtual machines: not "
+				"counted",
+				g->itself, i);
+		/* Parts with fewer links enabled than the chip has (A800, one bridge of three) show links that are down
+		 * on every GPU: only fewer than the others have is a fault. */
 		if (!st && g->inactive > 0 && g->active < most)
-			st = graph_remark(s->base, false, s->e, "GPU%zu has %d NVLinks up and %d down where others have %d up: up to %.0f %% of its NVLink bandwidth is lost (nvidia-smi nvlink -s; reseat the bridge or the module)", i, g->active,
-					  g->inactive, most, 100.0 * (most - g->active) / most);
+			st = graph_remark(s->base, false, s->e,
+				"GPU%zu has %d NVLinks up and %d down where others have %d up: up to %.0f %% of its "
+				"NVLink bandwidth is lost (nvidia-smi nvlink -s; reseat the bridge or the module)",
+				i, g->active, g->inactive, most, 100.0 * (most - g->active) / most);
 	}
 	return st;
 }
@@ -236,7 +259,9 @@ static void ask_peers(struct session *s)
 		for (size_t k = 0; k < s->n; k++) {
 			int status = NVML_P2P_UNKNOWN;
 			bool joined = s->gpu[i].to[k] > 0 || (s->gpu[i].to_switch > 0 && s->gpu[k].to_switch > 0);
-			if (k == i || joined || s->api.p2p_status(s->gpu[i].device, s->gpu[k].device, NVML_P2P_WRITE, &status) != 0 || status == NVML_P2P_UNKNOWN)
+			if (k == i || joined ||
+				s->api.p2p_status(s->gpu[i].device, s->gpu[k].device, NVML_P2P_WRITE, &status) != 0 ||
+				status == NVML_P2P_UNKNOWN)
 				continue;
 			any = true;
 			good |= status == NVML_P2P_OK;
@@ -258,7 +283,8 @@ static enum status look(struct session *s)
 	ask_peers(s);
 	if (!st)
 		st = add_links(s);
-	/* Where no GPU answered about links, NVML has made no statement on them that could contradict another source. */
+	/* Where no GPU answered about links, NVML has made no statement on them that could contradict another source.
+	 */
 	if (!st && !asked)
 		s->more->source = SAID_BY_SMI_QUERY;
 	return st || s->n == 0 ? st : graph_merge(s->base, s->more, s->e);
@@ -272,7 +298,9 @@ enum status nvml_read(struct graph *g, struct error *e)
 	if (!library)
 		return ST_OK;
 	if (!load(library, &s.api)) {
-		st = graph_remark(g, false, e, "%s lacks functions that drivers have had for years: NVLinks are taken from other sources", NVML_LIBRARY);
+		st = graph_remark(g, false, e,
+			"%s lacks functions that drivers have had for years: NVLinks are taken from other sources",
+			NVML_LIBRARY);
 		goto out;
 	}
 	int code = s.api.init();

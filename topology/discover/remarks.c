@@ -1,32 +1,38 @@
-/* The remarks that save money: what on this host runs below what was paid for, each with what it costs. A healthy machine gets none.
+/* The remarks that save money: what on this host runs below what was paid for, each with what it costs. A healthy
+ * machine gets none.
  *
  * GPUs with the same complaint share one line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "topology/catalogue/device.h"
 #include "topology/discover/discover.h"
 #include "topology/discover/join.h"
+#include "topology/discover/nvml.h"
 #include "topology/discover/remarks.h"
 #include "topology/graph/rates.h"
 #include "topology/graph/route.h"
 
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
-
-/* nvmlClocksEventReasons: NVIDIA, NVML API Reference Guide. Not among them, because they are settings or rest: gpu_idle 0x1, applications_clocks 0x2, sync_boost 0x10, display_clocks 0x100. */
-#define REASON_IDLE UINT64_C(0x1)
+/* nvmlClocksEventReasons: NVIDIA, NVML API Reference Guide. The table leaves out NVML_REASON_IDLE, which is rest, and
+ * settings: applications_clocks 0x2, sync_boost 0x10, display_clocks 0x100. */
 static const struct {
 	uint64_t bit;
 	const char *text;
 } reasons[] = {
-	{0x4, "the power cap"}, {0x8, "a hardware slowdown"}, {0x20, "temperature (driver)"}, {0x40, "temperature (hardware)"}, {0x80, "the power brake (supply)"},
+	{0x4, "the power cap"},
+	{0x8, "a hardware slowdown"},
+	{0x20, "temperature (driver)"},
+	{0x40, "temperature (hardware)"},
+	{0x80, "the power brake (supply)"},
 };
 
-/* Whether a lower PCIe generation and low clocks are rest. Known from the driver's mask or, where that lost the bit, from clocks far below the most. */
+/* Whether a lower PCIe generation and low clocks are rest. Known from the driver's mask or, where that lost the bit,
+ * from clocks far below the most. */
 static bool is_idle(const struct gpu_facts *f)
 {
-	return (f->throttle & REASON_IDLE) || (f->clock_Hz > 0 && f->clock_Hz < f->clock_max_Hz / 2);
+	return (f->throttle & NVML_REASON_IDLE) || (f->clock_Hz > 0 && f->clock_Hz < f->clock_max_Hz / 2);
 }
 
 /* The GPUs from `first` on that `same` holds for, as a list; they are done with. */
@@ -42,20 +48,19 @@ static size_t gather(struct advisor *a, size_t first, bool (*same)(const struct 
 	return n;
 }
 
-static void forget(struct advisor *a)
-{
-	memset(a->done, 0, a->n * sizeof *a->done);
-}
+static void forget(struct advisor *a) { memset(a->done, 0, a->n * sizeof *a->done); }
 
 /* By the catalogue where it knows both: sources spell the same product differently. */
 bool advisor_same_model(const struct vertex *x, const struct vertex *y)
 {
-	return x->gpu.device[0] && y->gpu.device[0] ? strcmp(x->gpu.device, y->gpu.device) == 0 : strcmp(x->name, y->name) == 0;
+	return x->gpu.device[0] && y->gpu.device[0] ? strcmp(x->gpu.device, y->gpu.device) == 0
+	                                            : strcmp(x->name, y->name) == 0;
 }
 
 static bool same_slot(const struct vertex *x, const struct vertex *y)
 {
-	return x->gpu.pcie_gen == y->gpu.pcie_gen && x->gpu.pcie_gen_max == y->gpu.pcie_gen_max && x->gpu.pcie_width == y->gpu.pcie_width && x->gpu.pcie_width_max == y->gpu.pcie_width_max &&
+	return x->gpu.pcie_gen == y->gpu.pcie_gen && x->gpu.pcie_gen_max == y->gpu.pcie_gen_max &&
+	       x->gpu.pcie_width == y->gpu.pcie_width && x->gpu.pcie_width_max == y->gpu.pcie_width_max &&
 	       is_idle(&x->gpu) == is_idle(&y->gpu);
 }
 
@@ -71,20 +76,31 @@ static enum status remark_slots(struct advisor *a)
 		const char *runs = n == 1 ? "runs" : "run";
 		int32_t top = f->pcie_gen_max > f->pcie_gen ? f->pcie_gen_max : f->pcie_gen;
 		if (f->pcie_width > 0 && f->pcie_width < f->pcie_width_max)
-			st = graph_remark(a->g, false, a->e, "%s %s PCIe x%d of x%d: %.3g GB/s each way instead of %.3g (reseat the card, check riser, slot and BIOS bifurcation)", a->list, runs, f->pcie_width, f->pcie_width_max,
-					  rate_pcie(top, f->pcie_width).Bps / GB, rate_pcie(top, f->pcie_width_max).Bps / GB);
+			st = graph_remark(a->g, false, a->e,
+				"%s %s PCIe x%d of x%d: %.3g GB/s each way instead of %.3g (reseat the card, check "
+				"riser, slot and BIOS bifurcation)",
+				a->list, runs, f->pcie_width, f->pcie_width_max, rate_pcie(top, f->pcie_width).Bps / GB,
+				rate_pcie(top, f->pcie_width_max).Bps / GB);
 		if (!st && f->pcie_gen > 0 && f->pcie_gen < f->pcie_gen_max && !is_idle(f))
-			st = graph_remark(a->g, false, a->e, "%s %s PCIe generation %d of %d: %.3g GB/s each way instead of %.3g%s", a->list, runs, f->pcie_gen, f->pcie_gen_max, rate_pcie(f->pcie_gen, f->pcie_width).Bps / GB,
-					  rate_pcie(f->pcie_gen_max, f->pcie_width).Bps / GB, f->clock_Hz > 0 ? "" : " (an idle GPU may show a lower generation: look again under load)");
-		/* What the slot can do against what the card can. */
+			st = graph_remark(a->g, false, a->e,
+				"%s %s PCIe generation %d of %d: %.3g GB/s each way instead of %.3g%s", a->list, runs,
+				f->pcie_gen, f->pcie_gen_max, rate_pcie(f->pcie_gen, f->pcie_width).Bps / GB,
+				rate_pcie(f->pcie_gen_max, f->pcie_width).Bps / GB,
+				f->clock_Hz > 0 ? ""
+						: " (an idle GPU may show a lower generation: look again under load)");
+		/* Compares the rate of the slot with that of the card. */
 		const struct device_spec *d = &a->spec[i];
 		int32_t lanes = f->pcie_width_max > 0 ? f->pcie_width_max : f->pcie_width;
 		if (st || f->pcie_gen_max <= 0 || lanes <= 0 || d->pcie_gen <= 0 || d->pcie_lanes <= 0)
 			continue;
-		double slot = rate_pcie(f->pcie_gen_max, lanes).Bps, card = rate_pcie((int32_t)d->pcie_gen, (int32_t)d->pcie_lanes).Bps;
+		double slot = rate_pcie(f->pcie_gen_max, lanes).Bps,
+		       card = rate_pcie((int32_t)d->pcie_gen, (int32_t)d->pcie_lanes).Bps;
 		if (slot < 0.9 * card)
-			st = graph_remark(a->g, false, a->e, "%s: a slot of PCIe generation %d x%d under a card of generation %d x%d (%s): %.3g GB/s each way instead of %.3g", a->list, f->pcie_gen_max, lanes, (int)d->pcie_gen,
-					  (int)d->pcie_lanes, d->name, slot / GB, card / GB);
+			st = graph_remark(a->g, false, a->e,
+				"%s: a slot of PCIe generation %d x%d under a card of generation %d x%d (%s): %.3g "
+				"GB/s each way instead of %.3g",
+				a->list, f->pcie_gen_max, lanes, (int)d->pcie_gen, (int)d->pcie_lanes, d->name,
+				slot / GB, card / GB);
 	}
 	return st;
 }
@@ -103,8 +119,11 @@ static enum status remark_power(struct advisor *a)
 		if (a->done[i] || !(f->power_limit_W > 0) || !(f->power_limit_W < 0.98 * f->power_default_W))
 			continue;
 		size_t n = gather(a, i, same_power);
-		st = graph_remark(a->g, false, a->e, "%s %s limited to %.0f W of %.0f W (-%.0f %%): large GEMMs clock down under the limit (nvidia-smi -pl %.0f restores it)", a->list, n == 1 ? "is" : "are", f->power_limit_W,
-				  f->power_default_W, 100 * (1 - f->power_limit_W / f->power_default_W), f->power_default_W);
+		st = graph_remark(a->g, false, a->e,
+			"%s %s limited to %.0f W of %.0f W (-%.0f %%): large GEMMs clock down under the limit "
+			"(nvidia-smi -pl %.0f restores it)",
+			a->list, n == 1 ? "is" : "are", f->power_limit_W, f->power_default_W,
+			100 * (1 - f->power_limit_W / f->power_default_W), f->power_default_W);
 	}
 	return st;
 }
@@ -119,10 +138,12 @@ static uint64_t that_matter(uint64_t mask)
 
 static bool same_throttle(const struct vertex *x, const struct vertex *y)
 {
-	return that_matter(x->gpu.throttle) == that_matter(y->gpu.throttle) && same_power(x, y) && !(y->gpu.throttle & REASON_IDLE);
+	return that_matter(x->gpu.throttle) == that_matter(y->gpu.throttle) && same_power(x, y) &&
+	       !(y->gpu.throttle & NVML_REASON_IDLE);
 }
 
-/* Under load most GPUs run at the power cap that they were sold with, somewhat below their highest clock: that alone is no fault. */
+/* Under load most GPUs run at the power cap that they were sold with, somewhat below their highest clock: that alone is
+ * no fault. */
 #define CLOCK_AT_CAP 0.7
 static enum status remark_clocks(struct advisor *a)
 {
@@ -131,7 +152,7 @@ static enum status remark_clocks(struct advisor *a)
 	for (size_t i = 0; i < a->n && !st; i++) {
 		const struct gpu_facts *f = &advisor_gpu(a, i)->gpu;
 		uint64_t mask = that_matter(f->throttle);
-		if (a->done[i] || !mask || (f->throttle & REASON_IDLE))
+		if (a->done[i] || !mask || (f->throttle & NVML_REASON_IDLE))
 			continue;
 		char why[128] = "", clocks[64] = "";
 		double ratio = 1;
@@ -145,10 +166,12 @@ static enum status remark_clocks(struct advisor *a)
 			continue;
 		for (size_t k = 0; k < COUNT(reasons); k++)
 			if (mask & reasons[k].bit)
-				used += (size_t)snprintf(why + used, sizeof why - used, "%s%s", used ? ", " : "", reasons[k].text);
+				used += (size_t)snprintf(why + used, sizeof why - used, "%s%s", used ? ", " : "",
+					reasons[k].text);
 		if (ratio < 1)
 			snprintf(clocks, sizeof clocks, ": SM clock down to %.0f %% of its most", 100 * ratio);
-		st = graph_remark(a->g, false, a->e, "%s %s held down by %s%s%s", a->list, n == 1 ? "is" : "are", why, clocks, mask & 0xE0 ? " (look at cooling and supply)" : "");
+		st = graph_remark(a->g, false, a->e, "%s %s held down by %s%s%s", a->list, n == 1 ? "is" : "are", why,
+			clocks, mask & 0xE0 ? " (look at cooling and supply)" : "");
 	}
 	return st;
 }
@@ -165,9 +188,11 @@ static enum status remark_mixture(struct advisor *a)
 		if (a->done[i])
 			continue;
 		gather(a, i, advisor_same_model);
-		used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %.40s", used ? "; " : "", a->list, advisor_gpu(a, i)->name);
+		used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %.40s", used ? "; " : "", a->list,
+			advisor_gpu(a, i)->name);
 		used = used < sizeof text ? used : sizeof text - 1;
-		double rate = a->spec[i].matrix_flop_per_s[DT_BF16] > 0 ? a->spec[i].matrix_flop_per_s[DT_BF16] : a->spec[i].vector_flop_per_s;
+		double rate = a->spec[i].matrix_flop_per_s[DT_BF16] > 0 ? a->spec[i].matrix_flop_per_s[DT_BF16]
+		                                                        : a->spec[i].vector_flop_per_s;
 		slow = models == 0 || rate < slow ? rate : slow;
 		fast = rate > fast ? rate : fast;
 		models++;
@@ -175,13 +200,16 @@ static enum status remark_mixture(struct advisor *a)
 	if (models < 2)
 		return ST_OK;
 	if (slow > 0 && slow < fast)
-		return graph_remark(a->g, false, a->e, "%s: synchronous training runs at the slowest's pace, %.0f %% of the fastest's", text, 100 * slow / fast);
+		return graph_remark(a->g, false, a->e,
+			"%s: synchronous training runs at the slowest's pace, %.0f %% of the fastest's", text,
+			100 * slow / fast);
 	return graph_remark(a->g, false, a->e, "%s: synchronous training runs at the slowest's pace", text);
 }
 
 enum status join_remarks(struct graph *g, struct error *e)
 {
-	static enum status (*const all[])(struct advisor *) = {remark_slots, remark_bridges, remark_pair, remark_switch, remark_peers, remark_nics, remark_mixture, remark_power, remark_clocks};
+	static enum status (*const all[])(struct advisor *) = {remark_slots, remark_bridges, remark_pair, remark_switch,
+		remark_peers, remark_nics, remark_mixture, remark_power, remark_clocks};
 	struct advisor a = {.g = g, .n = g->gpu.n, .e = e};
 	a.spec = calloc(a.n + 1, sizeof *a.spec);
 	a.in = calloc(a.n + 1, sizeof *a.in);

@@ -11,7 +11,7 @@
 
 enum status join_remarks(struct graph *g, struct error *e);
 
-/* What the remarks look at. */
+/* The data that the remarks are made from. */
 struct advisor {
 	struct graph *g;
 	struct router *router;

@@ -56,17 +56,23 @@ enum status remark_bridges(struct advisor *a)
 	if (st || !there)
 		return st;
 	join_gpu_list(a->list, sizeof a->list, a->in, a->n);
-	return graph_remark(a->g, false, a->e, "%s %s no NVLink, the other %zu GPUs have: %.3g GB/s to their peers instead of %.3g (is a bridge missing or loose?)", a->list, without == 1 ? "has" : "have", with, alone.Bps / GB, joined / GB);
+	return graph_remark(a->g, false, a->e,
+		"%s %s no NVLink, the other %zu GPUs have: %.3g GB/s to their peers instead of %.3g (is a bridge "
+		"missing or loose?)",
+		a->list, without == 1 ? "has" : "have", with, alone.Bps / GB, joined / GB);
 }
 
-/* Two GPUs alone, of which nothing but their link is known: NV8, NV12 and NV18 are both what bridges make of a pair (A800, A100 and H100 NVL, H200 NVL) and what two GPUs of a machine with NVLink switches show. */
+/* Two GPUs alone, of which nothing but their link is known: NV8, NV12 and NV18 are both what bridges make of a pair
+ * (A800, A100 and H100 NVL, H200 NVL) and what two GPUs of a machine with NVLink switches show. */
 enum status remark_pair(struct advisor *a)
 {
 	const struct link *l = a->n == 2 ? graph_link(a->g, a->g->gpu.at[0], a->g->gpu.at[1], LINK_NVLINK) : NULL;
 	if (!l || l->from != SAID_BY_SMI_TOPO || l->width < 8 || advisor_gpu(a, 0)->name[0])
 		return ST_OK;
-	return graph_remark(a->g, false, a->e, "NV%d between two GPUs alone: a bridge, or two GPUs of a machine with NVLink switches; the dump cannot tell, it is counted as a bridge, and the pair has the same %.3g GB/s either way", l->width,
-			    l->Bps / GB);
+	return graph_remark(a->g, false, a->e,
+		"NV%d between two GPUs alone: a bridge, or two GPUs of a machine with NVLink switches; the dump cannot "
+		"tell, it is counted as a bridge, and the pair has the same %.3g GB/s either way",
+		l->width, l->Bps / GB);
 }
 
 /* Fewer links to the NVLink switch than the others. */
@@ -79,7 +85,8 @@ enum status remark_switch(struct advisor *a)
 			double sum = 0;
 			for (size_t k = 0; k < a->g->link.n; k++) {
 				const struct link *l = &a->g->link.at[k];
-				if ((l->a == a->g->gpu.at[i] && a->g->vertex.at[l->b].kind == VERTEX_NVSWITCH) || (l->b == a->g->gpu.at[i] && a->g->vertex.at[l->a].kind == VERTEX_NVSWITCH))
+				if ((l->a == a->g->gpu.at[i] && a->g->vertex.at[l->b].kind == VERTEX_NVSWITCH) ||
+					(l->b == a->g->gpu.at[i] && a->g->vertex.at[l->a].kind == VERTEX_NVSWITCH))
 					sum += l->Bps;
 			}
 			most = sum > most ? sum : most;
@@ -91,7 +98,10 @@ enum status remark_switch(struct advisor *a)
 	if (n == 0 || is_cut(a->g))
 		return ST_OK;
 	join_gpu_list(a->list, sizeof a->list, a->in, a->n);
-	return graph_remark(a->g, false, a->e, "%s %s fewer NVLinks to the switch than the others: %.3g GB/s instead of %.3g, and every collective waits for it", a->list, n == 1 ? "has" : "have", least / GB, most / GB);
+	return graph_remark(a->g, false, a->e,
+		"%s %s fewer NVLinks to the switch than the others: %.3g GB/s instead of %.3g, and every collective "
+		"waits for it",
+		a->list, n == 1 ? "has" : "have", least / GB, most / GB);
 }
 
 enum status remark_peers(struct advisor *a)
@@ -114,6 +124,10 @@ enum status remark_peers(struct advisor *a)
 	if (!any)
 		return ST_OK;
 	join_gpu_list(a->list, sizeof a->list, a->in, a->n);
-	return graph_remark(a->g, false, a->e, "%s: no peer-to-peer over PCIe (%s): what they exchange is written to host memory and read again, twice over PCIe, at %.3g GB/s on the farthest pair", a->list,
-			    advisor_gpu(a, 0)->gpu.peer_known ? "the driver says so" : "the driver refuses it on these cards", Bps / GB);
+	return graph_remark(a->g, false, a->e,
+		"%s: no peer-to-peer over PCIe (%s): what they exchange is written to host memory and read again, "
+		"twice over PCIe, at %.3g GB/s on the farthest pair",
+		a->list,
+		advisor_gpu(a, 0)->gpu.peer_known ? "the driver says so" : "the driver refuses it on these cards",
+		Bps / GB);
 }

@@ -22,7 +22,8 @@ static enum status word_level(const struct advisor *a, int32_t x, int32_t y, int
 	return router_out_of_memory(a->router) ? error_nomem(a->e, "link words") : ST_OK;
 }
 
-/* Of the nearest NICs, the one with the fastest way. Nothing is known where a dump leaves out the way to one of the others, which may be nearer. */
+/* Of the nearest NICs, the one with the fastest way. Nothing is known where a dump leaves out the way to one of the
+ * others, which may be nearer. */
 static enum status nearest_nic(const struct advisor *a, size_t gpu, int32_t *nics, struct nearest *out)
 {
 	int32_t at = a->g->gpu.at[gpu], n = cluster_nics(a->router, a->g, at, nics, (int32_t)a->g->nic.n);
@@ -51,14 +52,13 @@ static bool same_cores(const struct vertex *x, const struct vertex *y)
 	return (x->cores[0] && strcmp(x->cores, y->cores) == 0) || (x->numa >= 0 && x->numa == y->numa);
 }
 
-static bool is_near(const struct nearest *near)
-{
-	return near->level > ROUTE_NV && near->level < ROUTE_SYS;
-}
+static bool is_near(const struct nearest *near) { return near->level > ROUTE_NV && near->level < ROUTE_SYS; }
 
-/* SYS is not always another socket: some processors show a domain for each root complex. It is taken for one only where GPUs of the same cores do not show it among themselves, and have no NIC nearer;
- * where no GPU is near a NIC, and the NIC's place is not known, only when such GPUs show other words of PCIe among themselves. */
-static enum status across_sockets(const struct advisor *a, const struct nearest *near, size_t gpu, bool any_near, bool *across)
+/* SYS is not always another socket: some processors show a domain for each root complex. It is taken for one only where
+ * GPUs of the same cores do not show it among themselves, and have no NIC nearer; where no GPU is near a NIC, and the
+ * NIC's place is not known, only when such GPUs show other words of PCIe among themselves. */
+static enum status across_sockets(const struct advisor *a, const struct nearest *near, size_t gpu, bool any_near,
+	bool *across)
 {
 	const struct vertex *v = advisor_gpu(a, gpu), *nic = near[gpu].nic < 0 ? NULL : &a->g->vertex.at[near[gpu].nic];
 	bool alike = true, told_apart = false;
@@ -83,7 +83,7 @@ static enum status across_sockets(const struct advisor *a, const struct nearest 
 	return ST_OK;
 }
 
-/* What the way crosses between CPUs, in words: parts of one package are NUMA nodes of it. */
+/* Names in words what a route between CPUs crosses. Parts of one package are its NUMA nodes. */
 static enum status crossed(const struct advisor *a, int32_t from, int32_t to, const char **what)
 {
 	struct route r;
@@ -116,8 +116,11 @@ static enum status say_nics(struct advisor *a, const struct nearest *near, size_
 	if (st || socket >= 0.95 * good) /* the NIC or its slot is the limit from either side */
 		return st;
 	join_gpu_list(a->list, sizeof a->list, a->in, a->n);
-	return graph_remark(a->g, false, a->e, "%s reach%s no NIC without crossing to another %s (nearest: %s%s%s): %.3g GB/s%s over that link instead of %.3g from the same one", a->list, n == 1 ? "es" : "", what, nic->label,
-			    nic->name[0] ? " " : "", nic->name, socket / GB, n > 1 ? " for all of them" : "", good / GB);
+	return graph_remark(a->g, false, a->e,
+		"%s reach%s no NIC without crossing to another %s (nearest: %s%s%s): %.3g GB/s%s over that link "
+		"instead of %.3g from the same one",
+		a->list, n == 1 ? "es" : "", what, nic->label, nic->name[0] ? " " : "", nic->name, socket / GB,
+		n > 1 ? " for all of them" : "", good / GB);
 }
 
 enum status remark_nics(struct advisor *a)

@@ -1,22 +1,40 @@
-/* nvidia-smi --query-gpu=... --format=csv: one line a GPU, cells between commas, units behind the numbers unless `nounits` was asked for, words in brackets where the driver has no answer. */
+/* nvidia-smi --query-gpu=... --format=csv: one line a GPU, cells between commas, units behind the numbers unless
+ * `nounits` was asked for, words in brackets where the driver has no answer. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/quantity.h"
 #include "topology/discover/discover.h"
 #include "topology/discover/join.h"
 #include "topology/discover/merge.h"
 #include "topology/discover/smi_query.h"
 
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
 #define COLUMNS_MOST 64
 #define CELL 128
 
-enum field { F_INDEX, F_PCI, F_NAME, F_MEMORY, F_CC, F_GEN, F_GEN_MAX, F_WIDTH, F_WIDTH_MAX, F_CLOCK, F_CLOCK_MAX, F_POWER, F_POWER_DEFAULT, F_THROTTLE, FIELDS };
+enum field {
+	F_INDEX,
+	F_PCI,
+	F_NAME,
+	F_MEMORY,
+	F_CC,
+	F_GEN,
+	F_GEN_MAX,
+	F_WIDTH,
+	F_WIDTH_MAX,
+	F_CLOCK,
+	F_CLOCK_MAX,
+	F_POWER,
+	F_POWER_DEFAULT,
+	F_THROTTLE,
+	FIELDS
+};
 
-/* Names as asked for, as the header has them, and as other driver versions call them (nvidia-smi --help-query-gpu). In SMI_QUERY's order, which is the order of columns without a header. */
+/* Names as asked for, as the header has them, and as other driver versions call them (nvidia-smi --help-query-gpu). In
+ * SMI_QUERY's order, which is the order of columns without a header. */
 static const struct {
 	const char *names[4];
 	enum unit unit;
@@ -55,10 +73,7 @@ struct cells {
 	char at[COLUMNS_MOST][CELL];
 };
 
-static bool blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r';
-}
+static bool blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 /* Names and messages end up on a terminal. */
 static void copy_printable(char *out, const char *from, size_t len)
@@ -120,13 +135,19 @@ static enum status take_header(struct query *q, const struct cells *c)
 	}
 	q->n_columns = c->n;
 	q->has_header = true;
-	return joins ? ST_OK : error_set(q->e, ST_INPUT, "%s:%d: neither index nor pci.bus_id is among the columns: nobody can say which GPU a row is", q->name, q->line);
+	return joins ? ST_OK
+	             : error_set(q->e, ST_INPUT,
+			       "%s:%d: neither index nor pci.bus_id is among the columns: nobody can say which GPU a "
+			       "row is",
+			       q->name, q->line);
 }
 
-/* What nvidia-smi prints in place of a row, or in front of all, when a GPU does not answer. */
+/* Returns whether a line is a message that nvidia-smi prints when a GPU does not answer, in place of a row or before
+ * all rows. */
 static bool is_message(const char *line, size_t len)
 {
-	static const char *const words[] = {"Unable to determine", "is lost", "No devices were found", "has failed", "Failed to", "requires reset", "Insufficient Permissions"};
+	static const char *const words[] = {"Unable to determine", "is lost", "No devices were found", "has failed",
+		"Failed to", "requires reset", "Insufficient Permissions"};
 	for (size_t i = 0; i < COUNT(words); i++)
 		if (memmem(line, len, words[i], strlen(words[i])))
 			return true;
@@ -135,11 +156,13 @@ static bool is_message(const char *line, size_t len)
 
 static bool is_unknown(const char *cell)
 {
-	static const char *const words[] = {"", "N/A", "Not Supported", "Not Found", "Insufficient Permissions", "No data"};
+	static const char *const words[] = {"", "N/A", "Not Supported", "Not Found", "Insufficient Permissions",
+		"No data"};
 	size_t len = strlen(cell);
 	bool bracketed = len >= 2 && cell[0] == '[' && cell[len - 1] == ']';
 	for (size_t i = 0; i < COUNT(words); i++)
-		if (strlen(words[i]) == len - 2 * bracketed && strncasecmp(cell + bracketed, words[i], len - 2 * bracketed) == 0)
+		if (strlen(words[i]) == len - 2 * bracketed &&
+			strncasecmp(cell + bracketed, words[i], len - 2 * bracketed) == 0)
 			return true;
 	return false;
 }
@@ -151,7 +174,8 @@ static bool is_trouble(const char *cell)
 
 static enum status bad_cell(const struct query *q, int field, const char *cell, const char *expected)
 {
-	return error_set(q->e, ST_INPUT, "%s:%d: %s: '%s' is not %s", q->name, q->line, fields[field].names[0], cell, expected);
+	return error_set(q->e, ST_INPUT, "%s:%d: %s: '%s' is not %s", q->name, q->line, fields[field].names[0], cell,
+		expected);
 }
 
 /* A number, with the unit that stands behind it or the field's own. */
@@ -165,7 +189,8 @@ static enum status number(const struct query *q, int field, const char *cell, do
 	if (gap)
 		memmove(gap, gap + 1, strlen(gap));
 	if (quantity_parse(text, fields[field].unit, value, &ignored) || *value < 0 || *value > fields[field].most)
-		return bad_cell(q, field, cell, fields[field].unit == UNIT_NONE ? "a number in range" : "a quantity in range");
+		return bad_cell(q, field, cell,
+			fields[field].unit == UNIT_NONE ? "a number in range" : "a quantity in range");
 	return ST_OK;
 }
 
@@ -225,7 +250,8 @@ static enum status place(struct query *q, const struct vertex *v, int64_t index,
 {
 	*at = v->pci[0] ? graph_find_pci(q->g, v->pci) : -1;
 	if (*at >= 0 && q->g->vertex.at[*at].kind != VERTEX_GPU)
-		return error_set(q->e, ST_INPUT, "%s:%d: the device at %s is a %s, not a GPU", q->name, q->line, v->pci, vertex_kind_name(q->g->vertex.at[*at].kind));
+		return error_set(q->e, ST_INPUT, "%s:%d: the device at %s is a %s, not a GPU", q->name, q->line, v->pci,
+			vertex_kind_name(q->g->vertex.at[*at].kind));
 	if (*at < 0 && index >= 0 && (size_t)index < q->g->gpu.n) {
 		int32_t same = q->g->gpu.at[index];
 		if (!v->pci[0] || !q->g->vertex.at[same].pci[0])
@@ -264,7 +290,9 @@ static enum status take_row(struct query *q, const struct cells *c)
 			snprintf(which, sizeof which, "GPU%lld", (long long)index);
 		else if (v.pci[0])
 			snprintf(which, sizeof which, "The GPU at %s", v.pci);
-		st = graph_remark(q->g, false, q->e, "%s does not answer the driver in full: nvidia-smi says %.60s; what it lacks is left out", which, trouble);
+		st = graph_remark(q->g, false, q->e,
+			"%s does not answer the driver in full: nvidia-smi says %.60s; what it lacks is left out",
+			which, trouble);
 	}
 	if (st || (index < 0 && !v.pci[0])) {
 		q->lost += !st;
@@ -290,11 +318,13 @@ static enum status take_line(struct query *q, const char *line, size_t len)
 		return graph_remark(q->g, false, q->e, "nvidia-smi: %s", said);
 	}
 	if (!cells)
-		return error_set(q->e, ST_INPUT, "%s:%d: this is no output of nvidia-smi --query-gpu --format=csv", q->name, q->line);
+		return error_set(q->e, ST_INPUT, "%s:%d: this is no output of nvidia-smi --query-gpu --format=csv",
+			q->name, q->line);
 	if (is_header(&c) && (q->has_header || q->rows == 0))
 		return take_header(q, &c);
 	if (c.n != q->n_columns)
-		return error_set(q->e, ST_INPUT, "%s:%d: %zu cells where %s has %zu columns", q->name, q->line, c.n, q->has_header ? "the header" : "nvidia-smi --query-gpu=index,pci.bus_id,...", q->n_columns);
+		return error_set(q->e, ST_INPUT, "%s:%d: %zu cells where %s has %zu columns", q->name, q->line, c.n,
+			q->has_header ? "the header" : "nvidia-smi --query-gpu=index,pci.bus_id,...", q->n_columns);
 	return take_row(q, &c);
 }
 
@@ -316,10 +346,14 @@ enum status join_unlisted(struct graph *g, bool *listed, size_t n, size_t *missi
 	if (*missing == 0)
 		return ST_OK;
 	join_gpu_list(list, sizeof list, listed, n);
-	return graph_remark(g, true, e, "%s has %zu GPUs, nvidia-smi lists %zu: %s %s missing there (not handed to this container, or off the bus)", evidence_name(g->source), n, rows, list, *missing == 1 ? "is" : "are");
+	return graph_remark(g, true, e,
+		"%s has %zu GPUs, nvidia-smi lists %zu: %s %s missing there (not handed to this container, or off the "
+		"bus)",
+		evidence_name(g->source), n, rows, list, *missing == 1 ? "is" : "are");
 }
 
-enum status join_query(const char *text, size_t len, const char *name, struct graph *g, bool *listed, size_t most, struct error *e)
+enum status join_query(const char *text, size_t len, const char *name, struct graph *g, bool *listed, size_t most,
+	struct error *e)
 {
 	struct query q = {.name = name, .g = g, .listed = listed, .most = most, .n_columns = FIELDS, .e = e};
 	for (int f = 0; f < FIELDS; f++)
@@ -336,7 +370,10 @@ enum status join_query(const char *text, size_t len, const char *name, struct gr
 		at += n + 1;
 	}
 	if (q.rows == 0 && q.lost == 0)
-		return q.has_header ? graph_remark(g, false, e, "nvidia-smi lists no GPU") : error_set(e, ST_INPUT, "%s:1: empty: expected what nvidia-smi --query-gpu --format=csv prints", name);
+		return q.has_header
+		               ? graph_remark(g, false, e, "nvidia-smi lists no GPU")
+		               : error_set(e, ST_INPUT,
+					 "%s:1: empty: expected what nvidia-smi --query-gpu --format=csv prints", name);
 	return ST_OK;
 }
 

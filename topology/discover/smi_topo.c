@@ -35,7 +35,8 @@ static bool legend_alone(const char *line, struct smi_token said)
 	for (size_t i = 0; i < said.len; i++)
 		if (!isalnum((unsigned char)said.at[i]) && !strchr("_.-", said.at[i]))
 			return false;
-	return said.len < GRAPH_NAME && isalpha((unsigned char)said.at[0]) && smi_label_prefix(first.at, first.len) && !smi_token_next(&rest, &more);
+	return said.len < GRAPH_NAME && isalpha((unsigned char)said.at[0]) && smi_label_prefix(first.at, first.len) &&
+	       !smi_token_next(&rest, &more);
 }
 
 /* "NIC0: mlx5_0", wherever it stands. */
@@ -50,7 +51,8 @@ static void legend(const struct smi_text *text, struct smi_matrix *m)
 			char key[GRAPH_NAME], name[GRAPH_NAME];
 			int32_t number;
 			struct smi_token said = legend_name(t, s);
-			if (!said.len || smi_label_of((struct smi_token){t.at, smi_label_prefix(t.at, t.len)}, key, &number) != SMI_NIC)
+			if (!said.len || smi_label_of((struct smi_token){t.at, smi_label_prefix(t.at, t.len)}, key,
+						 &number) != SMI_NIC)
 				continue;
 			bool named = smi_label_of(said, name, &number) == SMI_NAMED;
 			if (!named && (!titled || !legend_alone(text->line.at[i].text, said)))
@@ -64,7 +66,8 @@ static void legend(const struct smi_text *text, struct smi_matrix *m)
 				if (!en->name[0])
 					memcpy(en->name, name, sizeof name);
 				else if (strcmp(en->name, name))
-					smi_note(m, true, "line %d: %s is called %.60s here and %.60s before", text->line.at[i].number, key, name, en->name);
+					smi_note(m, true, "line %d: %s is called %.60s here and %.60s before",
+						text->line.at[i].number, key, name, en->name);
 			}
 		}
 	}
@@ -84,13 +87,16 @@ static bool same_matrix(const struct smi_matrix *a, const struct smi_matrix *b)
 	return true;
 }
 
-/* What a text without a matrix has instead. */
+/* Fails with the reason why a text has no matrix, from what it has instead. */
 static enum status no_matrix(const struct smi_text *t, int peer_line, const char *name, struct error *e)
 {
 	struct smi_columns *c = malloc(sizeof *c);
 	enum status st = c ? ST_OK : error_nomem(e, "a topology dump");
 	if (peer_line)
-		st = error_set(e, ST_INPUT, "%s:%d: this is the peer-to-peer matrix of `nvidia-smi topo -p2p`, whose cells are no link words: give the output of `nvidia-smi topo -m`", name, peer_line);
+		st = error_set(e, ST_INPUT,
+			"%s:%d: this is the peer-to-peer matrix of `nvidia-smi topo -p2p`, whose cells are no link "
+			"words: give the output of `nvidia-smi topo -m`",
+			name, peer_line);
 	for (size_t i = 0; i < t->line.n && !st; i++) {
 		const char *next = t->line.at[i].text;
 		if (!smi_columns_of(next, c))
@@ -98,18 +104,28 @@ static enum status no_matrix(const struct smi_text *t, int peer_line, const char
 		for (size_t k = i + 1; k < t->line.n && !st; k++) {
 			struct smi_token label, cell;
 			next = t->line.at[k].text;
-			if (smi_token_next(&next, &label) && smi_label_prefix(label.at, label.len) == label.len && smi_token_next(&next, &cell))
-				st = error_set(e, ST_INPUT, "%s:%d: row %.*s: '%.*s' is no link word (X, NV1, PIX, PXB, PHB, NODE, SYS): give the output of `nvidia-smi topo -m`", name, t->line.at[k].number,
-					(int)(label.len < 20 ? label.len : 20), label.at, (int)(cell.len < 40 ? cell.len : 40), cell.at);
+			if (smi_token_next(&next, &label) && smi_label_prefix(label.at, label.len) == label.len &&
+				smi_token_next(&next, &cell))
+				st = error_set(e, ST_INPUT,
+					"%s:%d: row %.*s: '%.*s' is no link word (X, NV1, PIX, PXB, PHB, NODE, SYS): "
+					"give the output of `nvidia-smi topo -m`",
+					name, t->line.at[k].number, (int)(label.len < 20 ? label.len : 20), label.at,
+					(int)(cell.len < 40 ? cell.len : 40), cell.at);
 		}
 		if (!st)
-			st = error_set(e, ST_INPUT, "%s:%d: a header of `nvidia-smi topo -m`, but no rows below it", name, t->line.at[i].number);
+			st = error_set(e, ST_INPUT, "%s:%d: a header of `nvidia-smi topo -m`, but no rows below it",
+				name, t->line.at[i].number);
 	}
 	free(c);
-	return st ? st : error_set(e, ST_INPUT, "%s:1: no matrix of `nvidia-smi topo -m` here: no line of column names with GPU0 or another GPU", name);
+	return st ? st
+	          : error_set(e, ST_INPUT,
+			    "%s:1: no matrix of `nvidia-smi topo -m` here: no line of column names with GPU0 or "
+			    "another GPU",
+			    name);
 }
 
-/* Whether another line that can be a header stands between line `at` and the next row: then what stands at `at` is a sentence, or the name of a host, that looked like one. */
+/* Whether another line that can be a header stands between line `at` and the next row: then what stands at `at` is a
+ * sentence, or the name of a host, that looked like one. */
 static bool header_follows(const struct smi_text *t, size_t at, struct smi_columns *c)
 {
 	for (size_t i = at + 1; i < t->line.n; i++) {
@@ -123,8 +139,10 @@ static bool header_follows(const struct smi_text *t, size_t at, struct smi_colum
 
 #define HEADERS 64 /* that are tried at most: each may take a look at the whole text */
 
-/* smi_matrix_read; a header that does not fit is passed over where another follows it. *widest keeps the columns of the one in `why`, whose refusal is the one to show when none fits. */
-static enum status next_matrix(const struct smi_text *t, size_t *at, const char *name, struct smi_columns *c, struct smi_matrix **m, size_t *widest, int *refused, struct error *why, struct error *e)
+/* smi_matrix_read; a header that does not fit is passed over where another follows it. *widest keeps the columns of the
+ * one in `why`, whose refusal is the one to show when none fits. */
+static enum status next_matrix(const struct smi_text *t, size_t *at, const char *name, struct smi_columns *c,
+	struct smi_matrix **m, size_t *widest, int *refused, struct error *why, struct error *e)
 {
 	struct error refusal = {0};
 	size_t line = *at;
@@ -165,7 +183,9 @@ static enum status find_matrix(const struct smi_text *t, const char *name, struc
 		} else if (same_matrix(found, m)) {
 			again = again ? again : m->line;
 		} else {
-			st = error_set(e, ST_INPUT, "%s:%d: a second matrix, other than the one of line %d: one host a file", name, m->line, found->line);
+			st = error_set(e, ST_INPUT,
+				"%s:%d: a second matrix, other than the one of line %d: one host a file", name, m->line,
+				found->line);
 		}
 		free(m);
 		m = NULL;
@@ -182,9 +202,11 @@ static enum status find_matrix(const struct smi_text *t, const char *name, struc
 		}
 	}
 	if (!st && !found)
-		st = why.status && !peer_line ? error_set(e, ST_INPUT, "%s", why.text) : no_matrix(t, peer_line, name, e);
+		st = why.status && !peer_line ? error_set(e, ST_INPUT, "%s", why.text)
+		                              : no_matrix(t, peer_line, name, e);
 	if (!st && peer_line)
-		smi_note(found, false, "line %d: a peer-to-peer matrix (nvidia-smi topo -p2p) as well: not read", peer_line);
+		smi_note(found, false, "line %d: a peer-to-peer matrix (nvidia-smi topo -p2p) as well: not read",
+			peer_line);
 	if (!st && again)
 		smi_note(found, false, "line %d: the same matrix again", again);
 	if (st) {
@@ -196,7 +218,7 @@ static enum status find_matrix(const struct smi_text *t, const char *name, struc
 	return st;
 }
 
-/* What looks for words in a line takes longer than in proportion to it. */
+/* Limits a line, because looking for words takes more than linear time in its length. */
 #define LINE_MOST 65536
 
 static enum status check_lines(const char *text, size_t len, const char *name, struct error *e)
@@ -206,7 +228,8 @@ static enum status check_lines(const char *text, size_t len, const char *name, s
 		const char *stop = memchr(at, '\n', (size_t)(end - at));
 		size_t n = (size_t)((stop ? stop : end) - at);
 		if (n > LINE_MOST)
-			return error_set(e, ST_INPUT, "%s:%zu: a line of %zu characters: no output of `nvidia-smi topo -m`", name, number, n);
+			return error_set(e, ST_INPUT,
+				"%s:%zu: a line of %zu characters: no output of `nvidia-smi topo -m`", name, number, n);
 		at += n + 1;
 	}
 	return ST_OK;

@@ -1,8 +1,10 @@
 /* The link graph that explains a matrix of link words.
  *
- * Nearness is taken for transitive: entries joined by a chain of words of at most a level belong together on that level (PIX a PCIe switch, PXB switches under a common one, PHB a host bridge, NODE a CPU). Where a
- * word says that two of such a class are farther apart, or a NUMA number says otherwise, the graph keeps the class and a remark names the pair. An NVLink word hides the PCIe way: such GPUs are placed by their
- * words with others, then by NUMA node, then by their cores. */
+ * Nearness is taken for transitive: entries joined by a chain of words of at most a level belong together on that level
+ * (PIX a PCIe switch, PXB switches under a common one, PHB a host bridge, NODE a CPU). Where a word says that two of
+ * such a class are farther apart, or a NUMA number says otherwise, the graph keeps the class and a remark names the
+ * pair. An NVLink word hides the PCIe way: such GPUs are placed by their words with others, then by NUMA node, then by
+ * their cores. */
 #include "topology/discover/smi_topo.h"
 
 #include <stdio.h>
@@ -13,7 +15,14 @@
 #include "topology/graph/route.h"
 
 /* The levels of words about PCIe, from 1 on. */
-enum level { LEVEL_SWITCH = ROUTE_PIX - ROUTE_NV, LEVEL_SWITCHES = ROUTE_PXB - ROUTE_NV, LEVEL_BRIDGE = ROUTE_PHB - ROUTE_NV, LEVEL_CPU = ROUTE_NODE - ROUTE_NV, LEVEL_FAR = ROUTE_SYS - ROUTE_NV, LEVELS };
+enum level {
+	LEVEL_SWITCH = ROUTE_PIX - ROUTE_NV,
+	LEVEL_SWITCHES = ROUTE_PXB - ROUTE_NV,
+	LEVEL_BRIDGE = ROUTE_PHB - ROUTE_NV,
+	LEVEL_CPU = ROUTE_NODE - ROUTE_NV,
+	LEVEL_FAR = ROUTE_SYS - ROUTE_NV,
+	LEVELS
+};
 static const char *const level_names[LEVELS] = {"", "a PCIe switch", "PCIe switches", "a host bridge", "a CPU", ""};
 
 struct build {
@@ -59,7 +68,8 @@ static bool not_apart(const struct build *b, int32_t x, int32_t y)
 static int32_t who_knows(const struct build *b, int32_t class, bool cores)
 {
 	for (size_t i = 0; i < b->m->n; i++)
-		if (b->of[LEVEL_CPU][i] == class && (cores ? b->m->entry[i].cores[0] != '\0' : b->m->entry[i].numa >= 0))
+		if (b->of[LEVEL_CPU][i] == class &&
+			(cores ? b->m->entry[i].cores[0] != '\0' : b->m->entry[i].numa >= 0))
 			return (int32_t)i;
 	return -1;
 }
@@ -105,7 +115,8 @@ static enum status contradictions(struct build *b)
 			int32_t x = m->entry[i].numa, y = m->entry[k].numa;
 			bool near = at > LEVEL_SWITCH && b->of[at - 1][i] == b->of[at - 1][k];
 			size_t *count[3] = {&chains, &across, &apart};
-			bool odd[3] = {near, at && at < LEVEL_FAR && x >= 0 && y >= 0 && x != y, at == LEVEL_FAR && x >= 0 && x == y};
+			bool odd[3] = {near, at && at < LEVEL_FAR && x >= 0 && y >= 0 && x != y,
+				at == LEVEL_FAR && x >= 0 && x == y};
 			for (size_t s = 0; s < 3; s++) {
 				if (odd[s] && (*count[s])++ == 0) {
 					first[s][0] = i;
@@ -119,20 +130,37 @@ static enum status contradictions(struct build *b)
 		int l = LEVEL_SWITCH;
 		while (b->of[l][i] != b->of[l][k])
 			l++;
-		st = graph_remark(b->g, true, b->e, "link words: %.40s and %.40s are %s apart, but their words to others put them under %s together (%zu such pairs)", m->entry[i].key, m->entry[k].key, m->word[i][k], level_names[l], chains);
+		st = graph_remark(b->g, true, b->e,
+			"link words: %.40s and %.40s are %s apart, but their words to others put them under %s "
+			"together (%zu such pairs)",
+			m->entry[i].key, m->entry[k].key, m->word[i][k], level_names[l], chains);
 	}
 	if (across && !st)
-		st = graph_remark(b->g, true, b->e, "link words: %.40s and %.40s are %s apart, but on NUMA nodes %d and %d (%zu such pairs)", m->entry[first[1][0]].key, m->entry[first[1][1]].key, m->word[first[1][0]][first[1][1]],
+		st = graph_remark(b->g, true, b->e,
+			"link words: %.40s and %.40s are %s apart, but on NUMA nodes %d and %d (%zu such pairs)",
+			m->entry[first[1][0]].key, m->entry[first[1][1]].key, m->word[first[1][0]][first[1][1]],
 			m->entry[first[1][0]].numa, m->entry[first[1][1]].numa, across);
 	if (apart && !st)
-		st = graph_remark(b->g, true, b->e, "link words: %.40s and %.40s are %s apart, but both on NUMA node %d (%zu such pairs): %s does not mean another socket here", m->entry[first[2][0]].key, m->entry[first[2][1]].key,
-			m->word[first[2][0]][first[2][1]], m->entry[first[2][0]].numa, apart, m->word[first[2][0]][first[2][1]]);
+		st = graph_remark(b->g, true, b->e,
+			"link words: %.40s and %.40s are %s apart, but both on NUMA node %d (%zu such pairs): %s does "
+			"not mean another socket here",
+			m->entry[first[2][0]].key, m->entry[first[2][1]].key, m->word[first[2][0]][first[2][1]],
+			m->entry[first[2][0]].numa, apart, m->word[first[2][0]][first[2][1]]);
 	return st;
 }
 
-static enum status link_up(struct build *b, int32_t from, int32_t to, enum link_kind kind, struct rate rate, int32_t width, bool assumed)
+static enum status link_up(struct build *b, int32_t from, int32_t to, enum link_kind kind, struct rate rate,
+	int32_t width, bool assumed)
 {
-	struct link l = {.a = from, .b = to, .kind = kind, .width = width, .Bps = rate.Bps, .datasheet_Bps = rate.datasheet_Bps, .latency_s = rate.latency_s, .from = SAID_BY_SMI_TOPO, .assumed = assumed};
+	struct link l = {.a = from,
+		.b = to,
+		.kind = kind,
+		.width = width,
+		.Bps = rate.Bps,
+		.datasheet_Bps = rate.datasheet_Bps,
+		.latency_s = rate.latency_s,
+		.from = SAID_BY_SMI_TOPO,
+		.assumed = assumed};
 	return graph_add_link(b->g, &l) < 0 ? error_nomem(b->e, "the link graph") : ST_OK;
 }
 
@@ -141,7 +169,8 @@ static int32_t add(struct build *b, enum vertex_kind kind, int32_t parent, enum 
 {
 	struct vertex v = graph_vertex_init(kind, SAID_BY_SMI_TOPO);
 	int32_t at = graph_add_vertex(b->g, &v);
-	if (at < 0 || (parent >= 0 && link_up(b, at, parent, link, link == LINK_LOCAL ? rate_local() : rate_pcie(0, 0), 0, true))) {
+	if (at < 0 || (parent >= 0 && link_up(b, at, parent, link, link == LINK_LOCAL ? rate_local() : rate_pcie(0, 0),
+					      0, true))) {
 		error_nomem(b->e, "the link graph");
 		return -1;
 	}
@@ -213,7 +242,9 @@ static enum status level_vertices(struct build *b, int level, enum vertex_kind k
 	int32_t made[SMI_ENTRIES];
 	for (size_t i = 0; i < b->m->n; i++) {
 		int32_t first = b->of[level][i];
-		bool needed = level == LEVEL_BRIDGE || (level == LEVEL_SWITCHES ? parts(b, LEVEL_SWITCH, i) > 1 : members(b, level, i) > 1 || parts(b, level, i) > 1);
+		bool needed = level == LEVEL_BRIDGE ||
+		              (level == LEVEL_SWITCHES ? parts(b, LEVEL_SWITCH, i) > 1
+						       : members(b, level, i) > 1 || parts(b, level, i) > 1);
 		if (!needed)
 			continue;
 		if (first == (int32_t)i) {
@@ -244,13 +275,14 @@ static enum status attach(struct build *b)
 /* ---- NVLink ---- */
 
 struct island {
-	size_t n, not_joined;       /* pairs whose word is another link */
-	bool alike, fits;           /* one word for all; words as GPUs of these widths have them to a switch */
-	int32_t widest, most;       /* the largest word; the links of the GPU that has most, to all its peers together */
+	size_t n, not_joined; /* pairs whose word is another link */
+	bool alike, fits;     /* one word for all; words as GPUs of these widths have them to a switch */
+	int32_t widest, most; /* the largest word; the links of the GPU that has most, to all its peers together */
 	int32_t width[SMI_ENTRIES]; /* of each GPU: its largest word */
 };
 
-/* Behind a switch two GPUs talk over as many links as the narrower of them has, so that a GPU with links down shows in its whole row, and in nobody else's. */
+/* Behind a switch two GPUs talk over as many links as the narrower of them has, so that a GPU with links down shows in
+ * its whole row, and in nobody else's. */
 static void island_of(const struct smi_matrix *m, const int32_t *of, int32_t first, struct island *is)
 {
 	*is = (struct island){.alike = true, .fits = true};
@@ -276,7 +308,8 @@ static void island_of(const struct smi_matrix *m, const int32_t *of, int32_t fir
 		}
 }
 
-/* No GPU has more links than B200's 18, and no board joins three GPUs by eight links or more each: such words count the links of a GPU to a switch. */
+/* No GPU has more links than B200's 18, and no board joins three GPUs by eight links or more each: such words count the
+ * links of a GPU to a switch. */
 static bool is_switch(const struct island *is)
 {
 	return is->n > 2 && (is->most > nvlinks_most(0) || (is->alike && is->widest >= 8));
@@ -303,11 +336,16 @@ static enum status switch_links(struct build *b, const int32_t *of, int32_t firs
 		st = nvlink_up(b, b->vertex[i], hub, is->width[i]);
 	}
 	if (!st && is->not_joined)
-		st = graph_remark(b->g, true, b->e, "link words: NV%d from %s on is more than GPUs have to each peer, so an NVLink switch, yet %zu pairs of its GPUs are not joined by NVLink", is->widest, m->entry[first].key,
-				  is->not_joined);
+		st = graph_remark(b->g, true, b->e,
+			"link words: NV%d from %s on is more than GPUs have to each peer, so an NVLink switch, yet %zu "
+			"pairs of its GPUs are not joined by NVLink",
+			is->widest, m->entry[first].key, is->not_joined);
 	if (!st && !is->fits)
-		st = graph_remark(b->g, true, b->e, "link words: %d links of one GPU to its peers are more than any GPU has, so an NVLink switch at %s, yet no one number of links for each GPU explains the words: the largest of each is taken",
-				  is->most, m->entry[first].key);
+		st = graph_remark(b->g, true, b->e,
+			"link words: %d links of one GPU to its peers are more than any GPU has, so an NVLink switch "
+			"at %s, yet no one number of links for each GPU explains the words: the largest of each is "
+			"taken",
+			is->most, m->entry[first].key);
 	return st;
 }
 
@@ -394,7 +432,8 @@ enum status smi_graph(const struct smi_matrix *m, struct graph **out, struct err
 	classes(b);
 	if ((st = devices(b)) || (st = cpus(b)))
 		goto out;
-	if ((st = level_vertices(b, LEVEL_BRIDGE, VERTEX_BRIDGE, LINK_LOCAL)) || (st = level_vertices(b, LEVEL_SWITCHES, VERTEX_PCI_SWITCH, LINK_PCIE)) ||
+	if ((st = level_vertices(b, LEVEL_BRIDGE, VERTEX_BRIDGE, LINK_LOCAL)) ||
+		(st = level_vertices(b, LEVEL_SWITCHES, VERTEX_PCI_SWITCH, LINK_PCIE)) ||
 		(st = level_vertices(b, LEVEL_SWITCH, VERTEX_PCI_SWITCH, LINK_PCIE)))
 		goto out;
 	if ((st = attach(b)) || (st = nvlinks(b)) || (st = keep_words(b)) || (st = contradictions(b)))

@@ -51,7 +51,8 @@ static bool add_entry(struct smi_matrix *m, const char *key)
 	return true;
 }
 
-/* Entries from columns and rows; NICs that go by their names are numbered behind those that have a number, in the order of the columns. */
+/* Entries from columns and rows; NICs that go by their names are numbered behind those that have a number, in the order
+ * of the columns. */
 static enum status entries(struct smi_reading *r, int line, struct error *e)
 {
 	struct smi_matrix *m = r->m;
@@ -64,7 +65,8 @@ static enum status entries(struct smi_reading *r, int line, struct error *e)
 	}
 	for (size_t i = 0; i < r->n_raw; i++)
 		if (entry_of(m, r->raw[i].key) < 0 && !add_entry(m, r->raw[i].key))
-			return error_set(e, ST_INPUT, "%s:%d: more than %d rows and columns", r->name, r->t->line.at[r->raw[i].line].number, SMI_ENTRIES);
+			return error_set(e, ST_INPUT, "%s:%d: more than %d rows and columns", r->name,
+				r->t->line.at[r->raw[i].line].number, SMI_ENTRIES);
 	for (size_t i = 0; i < m->n; i++)
 		if (m->entry[i].nic && !m->entry[i].named && m->entry[i].number >= free_number)
 			free_number = m->entry[i].number + 1;
@@ -89,12 +91,18 @@ static enum status take_row(struct smi_reading *r, const struct smi_raw *raw, st
 		size_t other = (size_t)r->column[i];
 		const char *word = r->cells.word[i];
 		if ((strcmp(word, "X") == 0) != (other == me))
-			return error_set(e, ST_INPUT, "%s:%d: row %s has '%s' in column %s: the X of a row stands in its own column", r->name, line, raw->key, word, r->c->key[i]);
+			return error_set(e, ST_INPUT,
+				"%s:%d: row %s has '%s' in column %s: the X of a row stands in its own column", r->name,
+				line, raw->key, word, r->c->key[i]);
 		if (strncmp(word, "NV", 2) == 0 && strtol(word + 2, NULL, 10) > nvlinks_most(0))
-			return error_set(e, ST_INPUT, "%s:%d: row %s says '%s' to %s: no GPU that is known here has more than %d NVLinks", r->name, line, raw->key, word, r->c->key[i], nvlinks_most(0));
+			return error_set(e, ST_INPUT,
+				"%s:%d: row %s says '%s' to %s: no GPU that is known here has more than %d NVLinks",
+				r->name, line, raw->key, word, r->c->key[i], nvlinks_most(0));
 		if (again && strcmp(m->word[me][other], word))
-			return error_set(e, ST_INPUT, "%s:%d: a second row %s (the first is line %d) that says '%s' to %s where the first says '%s': one host a file", r->name, line, raw->key, m->entry[me].row, word,
-				r->c->key[i], m->word[me][other]);
+			return error_set(e, ST_INPUT,
+				"%s:%d: a second row %s (the first is line %d) that says '%s' to %s where the first "
+				"says '%s': one host a file",
+				r->name, line, raw->key, m->entry[me].row, word, r->c->key[i], m->word[me][other]);
 		memcpy(m->word[me][other], word, GRAPH_WORD);
 	}
 	if (again)
@@ -123,7 +131,8 @@ static enum status rows(struct smi_reading *r, struct error *e)
 		} else if (r->cells.peer) {
 			r->m->peer = true;
 			return ST_OK;
-		} else if (r->cells.few && r->n_raw > 1 && i + 1 == r->n_raw && raw->n_pieces == 0 && last_of_text(r->t, raw->line)) {
+		} else if (r->cells.few && r->n_raw > 1 && i + 1 == r->n_raw && raw->n_pieces == 0 &&
+			   last_of_text(r->t, raw->line)) {
 			smi_note(r->m, false, "line %d: row %s is cut (%s): not used", line, raw->key, r->cells.why);
 		} else {
 			st = error_set(e, ST_INPUT, "%s:%d: row %s: %s", r->name, line, raw->key, r->cells.why);
@@ -143,7 +152,9 @@ static enum status halves(struct smi_reading *r, struct error *e)
 			char *a = m->word[i][k], *b = m->word[k][i];
 			if (a[0] && b[0] && strcmp(a, b)) {
 				const struct smi_entry *x = &m->entry[i], *y = &m->entry[k];
-				return error_set(e, ST_INPUT, "%s:%d: row %s says '%s' to %s, row %s (line %d) says '%s' to %s", r->name, x->row, x->key, a, y->key, y->key, y->row, b, x->key);
+				return error_set(e, ST_INPUT,
+					"%s:%d: row %s says '%s' to %s, row %s (line %d) says '%s' to %s", r->name,
+					x->row, x->key, a, y->key, y->key, y->row, b, x->key);
 			}
 			memcpy(a[0] ? b : a, a[0] ? a : b, GRAPH_WORD);
 		}
@@ -161,9 +172,13 @@ static void list_entries(const struct smi_matrix *m, const bool *in, char *list,
 		char text[2 * GRAPH_NAME];
 		if (!in[i])
 			continue;
-		while (!m->entry[i].named && last + 1 < m->n && in[last + 1] && m->entry[last + 1].nic == m->entry[i].nic && !m->entry[last + 1].named && m->entry[last + 1].number == m->entry[last].number + 1)
+		while (!m->entry[i].named && last + 1 < m->n && in[last + 1] &&
+			m->entry[last + 1].nic == m->entry[i].nic && !m->entry[last + 1].named &&
+			m->entry[last + 1].number == m->entry[last].number + 1)
 			last++;
-		int n = last > i ? snprintf(text, sizeof text, "%s%s-%d", used ? ", " : "", m->entry[i].key, m->entry[last].number) : snprintf(text, sizeof text, "%s%s", used ? ", " : "", m->entry[i].key);
+		int n = last > i ? snprintf(text, sizeof text, "%s%s-%d", used ? ", " : "", m->entry[i].key,
+					   m->entry[last].number)
+		                 : snprintf(text, sizeof text, "%s%s", used ? ", " : "", m->entry[i].key);
 		if (used + (size_t)n + sizeof ", ..." > size) {
 			snprintf(list + used, size - used, ", ...");
 			return;
@@ -174,7 +189,8 @@ static void list_entries(const struct smi_matrix *m, const bool *in, char *list,
 	}
 }
 
-/* Which links stand in neither half of what is left of the matrix. `named`: the entries that the remark on their missing rows names already. */
+/* Which links stand in neither half of what is left of the matrix. `named`: the entries that the remark on their
+ * missing rows names already. */
 static void note_untold(struct smi_matrix *m, const bool *named)
 {
 	bool in[SMI_ENTRIES] = {false};
@@ -187,7 +203,8 @@ static void note_untold(struct smi_matrix *m, const bool *named)
 			in[i] = in[k] = true;
 			pairs++;
 			if (used + strlen(m->entry[i].key) + strlen(m->entry[k].key) + 16 < sizeof list)
-				used += (size_t)snprintf(list + used, sizeof list - used, "%s%s to %s", used ? ", " : "", m->entry[i].key, m->entry[k].key);
+				used += (size_t)snprintf(list + used, sizeof list - used, "%s%s to %s",
+					used ? ", " : "", m->entry[i].key, m->entry[k].key);
 		}
 	for (size_t i = 0; i < m->n; i++)
 		among += in[i];
@@ -196,7 +213,8 @@ static void note_untold(struct smi_matrix *m, const bool *named)
 		return;
 	if (all && pairs > 1)
 		list_entries(m, in, list, sizeof list);
-	smi_note(m, false, "the dump does not tell %zu link%s: %s%s", pairs, pairs == 1 ? "" : "s", all && pairs > 1 ? "those among " : "", list);
+	smi_note(m, false, "the dump does not tell %zu link%s: %s%s", pairs, pairs == 1 ? "" : "s",
+		all && pairs > 1 ? "those among " : "", list);
 }
 
 /* Entries of a kind without a row; how many links that leaves untold. */
@@ -227,17 +245,24 @@ static void notes(struct smi_reading *r)
 			continue;
 		list_entries(m, in, list, sizeof list);
 		if (links)
-			snprintf(among, sizeof among, "; the dump does not tell %zu link%s among them", links, links == 1 ? "" : "s");
-		smi_note(m, false, "%zu of %zu %s rows are missing: %s%s", missing, of, nic ? "NIC" : "GPU", list, among);
+			snprintf(among, sizeof among, "; the dump does not tell %zu link%s among them", links,
+				links == 1 ? "" : "s");
+		smi_note(m, false, "%zu of %zu %s rows are missing: %s%s", missing, of, nic ? "NIC" : "GPU", list,
+			among);
 		memcpy(named, in, sizeof named);
 	}
 	note_untold(m, named);
 	if (r->lists)
-		smi_note(m, false, "the NUMA affinity of %zu rows is a list: the first node of each is taken for the CPU's", r->lists);
+		smi_note(m, false,
+			"the NUMA affinity of %zu rows is a list: the first node of each is taken for the CPU's",
+			r->lists);
 	if (r->cores_cut)
-		smi_note(m, false, "the CPU affinity of %zu rows is longer than %d characters: only its first ranges are kept", r->cores_cut, GRAPH_CORES - 1);
+		smi_note(m, false,
+			"the CPU affinity of %zu rows is longer than %d characters: only its first ranges are kept",
+			r->cores_cut, GRAPH_CORES - 1);
 	if (r->odd_tails)
-		smi_note(m, false, "the affinity of %zu rows cannot be told from their columns: left out", r->odd_tails);
+		smi_note(m, false, "the affinity of %zu rows cannot be told from their columns: left out",
+			r->odd_tails);
 }
 
 /* Reads the rows from line `from` on under these columns. */
@@ -333,7 +358,8 @@ static bool same_columns(const struct smi_columns *a, const struct smi_columns *
 	return same;
 }
 
-/* The lines between a header and its first row: the rest of a wrapped header, or nothing of it. False when no row follows. */
+/* The lines between a header and its first row: the rest of a wrapped header, or nothing of it. False when no row
+ * follows. */
 static bool header_pieces(struct smi_reading *r, size_t at, const char **piece, size_t *n, size_t *first_row)
 {
 	const struct smi_text *t = r->t;
@@ -370,13 +396,16 @@ struct choice {
 	struct error refusal; /* the first one */
 };
 
-/* Tries one way: bit i of `direct` as in smi_put_together. *r is a fresh reading, and may be exchanged for a worse one. */
-static enum status try_header(struct smi_reading **r, struct choice *c, size_t at, const char *const *piece, size_t n, unsigned direct, size_t first_row, struct error *e)
+/* Tries one way: bit i of `direct` as in smi_put_together. *r is a fresh reading, and may be exchanged for a worse one.
+ */
+static enum status try_header(struct smi_reading **r, struct choice *c, size_t at, const char *const *piece, size_t n,
+	unsigned direct, size_t first_row, struct error *e)
 {
 	struct smi_reading *now = *r;
 	struct error why = {0};
 	int cost, line = now->t->line.at[at].number;
-	if (!smi_put_together(now->text, now->t->line.at[at].text, piece, n, direct, &cost) || !smi_columns_of(now->text, now->c))
+	if (!smi_put_together(now->text, now->t->line.at[at].text, piece, n, direct, &cost) ||
+		!smi_columns_of(now->text, now->c))
 		return ST_OK;
 	cost += now->c->odd ? SMI_PIECES + 1 : 0; /* what leaves nothing over is the better reading */
 	if (c->best && cost >= c->cost && same_columns(c->best->c, now->c))
@@ -411,7 +440,8 @@ static enum status without_header(struct smi_reading *r, struct smi_matrix **m, 
 	return ST_OK;
 }
 
-enum status smi_matrix_read(const struct smi_text *t, size_t at, const char *name, struct smi_matrix **m, size_t *next, struct error *e)
+enum status smi_matrix_read(const struct smi_text *t, size_t at, const char *name, struct smi_matrix **m, size_t *next,
+	struct error *e)
 {
 	const char *piece[SMI_PIECES];
 	size_t n = 0, first_row = 0;
@@ -426,14 +456,16 @@ enum status smi_matrix_read(const struct smi_text *t, size_t at, const char *nam
 	}
 	if (st || !smi_columns_of(t->line.at[at].text, r->c) || !header_pieces(r, at, piece, &n, &first_row))
 		goto out;
-	/* Every way in which the pieces can belong together, and the header line alone last; the first that works, and none that works otherwise. */
+	/* Every way in which the pieces can belong together, and the header line alone last; the first that works, and
+	 * none that works otherwise. */
 	for (unsigned direct = 0; direct <= 1u << n && !st; direct++) {
 		bool alone = direct == 1u << n;
 		if (alone && (n == 0 || c.best))
 			break;
 		reading_free(r);
 		r = reading_create(t, name);
-		st = r ? try_header(&r, &c, at, piece, alone ? 0 : n, direct, first_row, e) : error_nomem(e, "a topology dump");
+		st = r ? try_header(&r, &c, at, piece, alone ? 0 : n, direct, first_row, e)
+		       : error_nomem(e, "a topology dump");
 	}
 	if (!st && c.best) {
 		*m = c.best->m;

@@ -5,10 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-bool smi_blank(const char *s)
-{
-	return s[strspn(s, " \t-+=:.~_")] == '\0';
-}
+bool smi_blank(const char *s) { return s[strspn(s, " \t-+=:.~_")] == '\0'; }
 
 static bool is_legend(const char *s)
 {
@@ -17,7 +14,8 @@ static bool is_legend(const char *s)
 		return false;
 	if (a.len >= 6 && strncasecmp(a.at, "Legend", 6) == 0)
 		return true;
-	return smi_token_next(&s, &b) && ((b.len == 1 && *b.at == '=') || (b.len >= 6 && strncasecmp(b.at, "Legend", 6) == 0));
+	return smi_token_next(&s, &b) &&
+	       ((b.len == 1 && *b.at == '=') || (b.len >= 6 && strncasecmp(b.at, "Legend", 6) == 0));
 }
 
 static bool has_column(const struct smi_columns *c, const char *key)
@@ -34,7 +32,8 @@ static size_t glued_label(struct smi_token t, const struct smi_columns *c, struc
 	size_t n = smi_label_prefix(t.at, t.len);
 	for (size_t i = 0; !n && c && i < c->n; i++) {
 		size_t len = strlen(c->key[i]);
-		if (len < t.len && memcmp(t.at, c->key[i], len) == 0 && smi_all_words((struct smi_token){t.at + len, t.len - len}))
+		if (len < t.len && memcmp(t.at, c->key[i], len) == 0 &&
+			smi_all_words((struct smi_token){t.at + len, t.len - len}))
 			n = len;
 	}
 	if (!n || n >= t.len || !smi_all_words((struct smi_token){t.at + n, t.len - n}))
@@ -52,14 +51,16 @@ static bool is_self(struct smi_token t)
 static bool first_cell(struct smi_token cell, const char *after)
 {
 	struct smi_token next;
-	return smi_all_words(cell) || smi_peer_word(cell) || (is_self(cell) && smi_token_next(&after, &next) && smi_all_words(next));
+	return smi_all_words(cell) || smi_peer_word(cell) ||
+	       (is_self(cell) && smi_token_next(&after, &next) && smi_all_words(next));
 }
 
 bool smi_row(const char *line, const struct smi_columns *c, struct smi_raw *r)
 {
 	struct smi_token t, cell;
 	const char *s = line;
-	bool cells = true; /* a link word here would be a cell: at once, or behind another one. Elsewhere it is a word of a prefix, as in {"node":"gpu3"} */
+	bool cells = true; /* a link word here would be a cell: at once, or behind another one. Elsewhere it is a word
+	                      of a prefix, as in {"node":"gpu3"} */
 	while (smi_token_next(&s, &t)) {
 		bool word = smi_all_words(t);
 		if (word && cells)
@@ -68,7 +69,8 @@ bool smi_row(const char *line, const struct smi_columns *c, struct smi_raw *r)
 		r->kind = smi_label_of(t, r->key, &r->number);
 		r->n_pieces = 0;
 		r->prefixed = t.at != line + strspn(line, " \t");
-		bool label = r->kind == SMI_GPU || r->kind == SMI_NIC || (r->kind == SMI_NAMED && (c ? has_column(c, r->key) : strncmp(r->key, "mlx", 3) == 0));
+		bool label = r->kind == SMI_GPU || r->kind == SMI_NIC ||
+		             (r->kind == SMI_NAMED && (c ? has_column(c, r->key) : strncmp(r->key, "mlx", 3) == 0));
 		const char *after = s;
 		if (label && smi_token_next(&after, &cell) && first_cell(cell, after)) {
 			r->rest = s;
@@ -89,7 +91,8 @@ bool smi_is_row(const char *line)
 	return smi_row(line, NULL, &ignored);
 }
 
-bool smi_put_together(char out[SMI_ROW_TEXT], const char *first, const char *const *piece, size_t n, unsigned direct, int *cost)
+bool smi_put_together(char out[SMI_ROW_TEXT], const char *first, const char *const *piece, size_t n, unsigned direct,
+	int *cost)
 {
 	size_t used = strlen(first);
 	*cost = 0;
@@ -141,7 +144,8 @@ static bool cells_of(const char *text, size_t n, struct smi_cells *out)
 		if (at == t.len)
 			continue;
 		/* "NV120-63" is NV12 and a list or NV1 and a list */
-		bool glued = got == n && at > 0 && !(strncmp(out->word[got - 1], "NV", 2) == 0) && !isalpha((unsigned char)t.at[at]);
+		bool glued = got == n && at > 0 && !(strncmp(out->word[got - 1], "NV", 2) == 0) &&
+		             !isalpha((unsigned char)t.at[at]);
 		if (glued) {
 			s = t.at + at;
 			break;
@@ -150,7 +154,8 @@ static bool cells_of(const char *text, size_t n, struct smi_cells *out)
 		struct smi_token more;
 		out->peer = smi_peer_word(t);
 		out->few = !smi_token_next(&left, &more);
-		snprintf(out->why, sizeof out->why, "'%.*s' in column %zu of %zu is no link word", (int)(t.len < 60 ? t.len : 60), t.at, got + 1, n);
+		snprintf(out->why, sizeof out->why, "'%.*s' in column %zu of %zu is no link word",
+			(int)(t.len < 60 ? t.len : 60), t.at, got + 1, n);
 		return false;
 	}
 	out->tail = s;
@@ -216,7 +221,8 @@ void smi_row_affinity(struct smi_reading *r, const struct smi_raw *raw, struct s
 	int cost;
 	for (unsigned direct = 0; direct < 1u << raw->n_pieces; direct++) {
 		bool l = false, k = false;
-		if (!smi_put_together(r->text, raw->rest, raw->piece, raw->n_pieces, direct, &cost) || !cells_of(r->text, r->c->n, try) || !smi_tail_read(try->tail, r->c, cores, &numa, &l, &k))
+		if (!smi_put_together(r->text, raw->rest, raw->piece, raw->n_pieces, direct, &cost) ||
+			!cells_of(r->text, r->c->n, try) || !smi_tail_read(try->tail, r->c, cores, &numa, &l, &k))
 			continue;
 		same &= !any || (numa == entry->numa && strcmp(cores, entry->cores) == 0);
 		any = true;
@@ -273,7 +279,9 @@ void smi_rows_gather(struct smi_reading *r, size_t from)
 			const char *s = line;
 			struct smi_token first;
 			bool links = smi_token_next(&s, &first) && smi_all_words(first);
-			if (!full || links || (is_piece(line) && (!last->prefixed || strpbrk(line, ",-")))) /* else the number of an empty line */
+			if (!full || links ||
+				(is_piece(line) && (!last->prefixed ||
+							   strpbrk(line, ",-")))) /* else the number of an empty line */
 				last->piece[last->n_pieces++] = line;
 		} else if (last && blank) {
 			break;

@@ -1,4 +1,5 @@
-/* The rows of a matrix: which lines they are, what a wrap put onto lines of its own, and their cells. Private to topology/discover/smi_topo_matrix.c and smi_topo_rows.c. */
+/* The rows of a matrix: which lines they are, what a wrap put onto lines of its own, and their cells. Private to
+ * topology/discover/smi_topo_matrix.c and smi_topo_rows.c. */
 #ifndef STEPSIM_TOPOLOGY_DISCOVER_SMI_TOPO_ROWS_H
 #define STEPSIM_TOPOLOGY_DISCOVER_SMI_TOPO_ROWS_H
 
@@ -33,22 +34,26 @@ struct smi_reading {
 	int32_t column[SMI_ENTRIES]; /* entry of each column */
 	struct smi_raw *raw;
 	size_t n_raw, next, cores_cut, lists, odd_tails;
-	struct smi_cells cells, try;   /* try: scratch */
+	struct smi_cells cells, try; /* try: scratch */
 	char text[SMI_ROW_TEXT], best[SMI_ROW_TEXT];
 };
 
 bool smi_blank(const char *line);
 
-/* Whether a line is a row: a label, then a link word. Names of NICs count where the header has them (c NULL: only mlx5_0 and the like). */
+/* Whether a line is a row: a label, then a link word. Names of NICs count where the header has them (c NULL: only
+ * mlx5_0 and the like). */
 bool smi_row(const char *line, const struct smi_columns *c, struct smi_raw *r);
 
-/* Puts pieces behind `first`; bit i of `direct`: piece i goes on within a word. *cost: how often that ignores a blank. False when it is too long. */
-bool smi_put_together(char out[SMI_ROW_TEXT], const char *first, const char *const *piece, size_t n, unsigned direct, int *cost);
+/* Puts pieces behind `first`; bit i of `direct`: piece i goes on within a word. *cost: how often that ignores a blank.
+ * False when it is too long. */
+bool smi_put_together(char out[SMI_ROW_TEXT], const char *first, const char *const *piece, size_t n, unsigned direct,
+	int *cost);
 
 /* The rows below the header, until a legend, another header, or text behind a blank line. */
 void smi_rows_gather(struct smi_reading *r, size_t from);
 
-/* The cells of a row into r->cells, over every way in which its pieces can belong together: the one that takes the least liberty, if it is the only one. */
+/* The cells of a row into r->cells, over every way in which its pieces can belong together: the one that takes the
+ * least liberty, if it is the only one. */
 bool smi_row_cells(struct smi_reading *r, const struct smi_raw *raw);
 
 /* Affinity in every way in which the pieces can belong together; unknown unless all that can be told are the same. */

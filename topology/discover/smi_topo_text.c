@@ -1,3 +1,4 @@
+#include "base/array.h"
 #include "topology/discover/smi_topo.h"
 
 #include <ctype.h>
@@ -5,23 +6,56 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
-
 /* Byte sequences that copies put where a blank, a dash or nothing was meant; of several that fit, the first counts. */
 static const struct {
 	const char *from;
 	char to; /* 0: nothing */
 } spellings[] = {
-	{"\xC2\xA0", ' '}, {"\xE3\x80\x80", ' '}, {"\xE2\x80\xAF", ' '}, {"\xEF\xBB\xBF", 0}, {"\xE2\x80\x8B", 0}, {"\xE2\x80\x8C", 0}, {"\xE2\x80\x8D", 0}, {"\xE2\x80\x8E", 0}, {"\xE2\x80\x8F", 0},
-	{"\xE2\x80\x90", '-'}, {"\xE2\x80\x91", '-'}, {"\xE2\x80\x92", '-'}, {"\xE2\x80\x93", '-'}, {"\xE2\x80\x94", '-'}, {"\xE2\x80\x98", ' '}, {"\xE2\x80\x99", ' '}, {"\xE2\x80\x9C", ' '},
-	{"\xE2\x80\x9D", ' '}, {"\xE2\x94\x82", ' '}, {"\xE2\x94\x83", ' '}, {"\xE2\x80\x80", ' '}, {"\xE2\x80\x82", ' '}, {"\xE2\x80\x83", ' '}, {"\xE2\x80\x84", ' '}, {"\xE2\x80\x85", ' '},
-	{"\xE2\x80\x87", ' '}, {"\xE2\x80\x88", ' '}, {"\xE2\x80\x89", ' '}, {"\xE2\x80\x8A", ' '}, {"&nbsp;", ' '},
-	{"<br>", '\n'}, {"<br/>", '\n'}, {"<br />", '\n'},
-	{"\\u0009", '\t'}, {"\\u000a", '\n'}, {"\\r\\n", '\n'}, {"\\n", '\n'}, {"\\r", ' '}, {"\\t", '\t'}, {"\\\"", ' '},
+	{"\xC2\xA0", ' '},
+	{"\xE3\x80\x80", ' '},
+	{"\xE2\x80\xAF", ' '},
+	{"\xEF\xBB\xBF", 0},
+	{"\xE2\x80\x8B", 0},
+	{"\xE2\x80\x8C", 0},
+	{"\xE2\x80\x8D", 0},
+	{"\xE2\x80\x8E", 0},
+	{"\xE2\x80\x8F", 0},
+	{"\xE2\x80\x90", '-'},
+	{"\xE2\x80\x91", '-'},
+	{"\xE2\x80\x92", '-'},
+	{"\xE2\x80\x93", '-'},
+	{"\xE2\x80\x94", '-'},
+	{"\xE2\x80\x98", ' '},
+	{"\xE2\x80\x99", ' '},
+	{"\xE2\x80\x9C", ' '},
+	{"\xE2\x80\x9D", ' '},
+	{"\xE2\x94\x82", ' '},
+	{"\xE2\x94\x83", ' '},
+	{"\xE2\x80\x80", ' '},
+	{"\xE2\x80\x82", ' '},
+	{"\xE2\x80\x83", ' '},
+	{"\xE2\x80\x84", ' '},
+	{"\xE2\x80\x85", ' '},
+	{"\xE2\x80\x87", ' '},
+	{"\xE2\x80\x88", ' '},
+	{"\xE2\x80\x89", ' '},
+	{"\xE2\x80\x8A", ' '},
+	{"&nbsp;", ' '},
+	{"<br>", '\n'},
+	{"<br/>", '\n'},
+	{"<br />", '\n'},
+	{"\\u0009", '\t'},
+	{"\\u000a", '\n'},
+	{"\\r\\n", '\n'},
+	{"\\n", '\n'},
+	{"\\r", ' '},
+	{"\\t", '\t'},
+	{"\\\"", ' '},
 };
 
 /* How the escape character looks after it went through a log, an editor or a JSON string; "" where it got lost. */
-static const char *const escapes[] = {"\x1b", "\\u001b", "\\u001B", "\\x1b", "\\x1B", "\\033", "\\e", "^[", "\xEF\xBF\xBD", "\xE2\x90\x9B", ""};
+static const char *const escapes[] = {"\x1b", "\\u001b", "\\u001B", "\\x1b", "\\x1B", "\\033", "\\e", "^[",
+	"\xEF\xBF\xBD", "\xE2\x90\x9B", ""};
 
 static size_t starts_with(const char *s, size_t len, const char *with)
 {
@@ -29,7 +63,8 @@ static size_t starts_with(const char *s, size_t len, const char *with)
 	return n <= len && memcmp(s, with, n) == 0 ? n : 0;
 }
 
-/* The length of a terminal's control sequence at s, 0 for none. Where the escape character is lost, only colours and styles ("[4m") are taken for one. */
+/* The length of a terminal's control sequence at s, 0 for none. Where the escape character is lost, only colours and
+ * styles ("[4m") are taken for one. */
 static size_t control_sequence(const char *s, size_t len)
 {
 	for (size_t i = 0; i < COUNT(escapes); i++) {
@@ -49,7 +84,8 @@ static size_t control_sequence(const char *s, size_t len)
 	return 0;
 }
 
-/* UTF-16, as a Windows shell redirects: by its mark or, where that is lost, because every other byte of the first line is 0. */
+/* UTF-16, as a Windows shell redirects: by its mark or, where that is lost, because every other byte of the first line
+ * is 0. */
 enum wide { NARROW, LOW_FIRST, HIGH_FIRST };
 static enum wide wide_of(const char *text, size_t len)
 {
@@ -81,7 +117,8 @@ static char *narrow(const char *text, size_t len, bool low_first, size_t *out_le
 	return out;
 }
 
-/* Takes comment, quote and list marks off the front of a line, in place, with the one blank behind them. A minus before a digit belongs to a list of cores that was wrapped. */
+/* Takes comment, quote and list marks off the front of a line, in place, with the one blank behind them. A minus before
+ * a digit belongs to a list of cores that was wrapped. */
 static char *without_marks(char *s)
 {
 	for (char *start = s;; s = start) {
@@ -117,7 +154,10 @@ static size_t clean_one(const char *s, size_t len, char *to)
 		}
 	}
 	unsigned char c = (unsigned char)*s;
-	*to = c == '\r' ? '\n' : c == '\n' || c == '\t' ? (char)c : c < 0x20 || c == 0x7F || c == 0xA0 /* Latin-1's no-break space */ || strchr("|\"'`*", c) ? ' ' : (char)c;
+	*to = c == '\r'                                                                                  ? '\n'
+	      : c == '\n' || c == '\t'                                                                   ? (char)c
+	      : c < 0x20 || c == 0x7F || c == 0xA0 /* Latin-1's no-break space */ || strchr("|\"'`*", c) ? ' '
+	                                                                                                 : (char)c;
 	return c == '\r' && len > 1 && s[1] == '\n' ? 2 : 1;
 }
 
@@ -125,7 +165,8 @@ static size_t clean_one(const char *s, size_t len, char *to)
 
 #define PREFIX_TOKENS 8
 
-/* The token at place `at` of a line, and what follows it; false where the line is shorter, or its cells begin before: link words behind a label, or at once. */
+/* The token at place `at` of a line, and what follows it; false where the line is shorter, or its cells begin before:
+ * link words behind a label, or at once. */
 static bool prefix_token(const char *line, size_t at, struct smi_token *t, const char **after)
 {
 	bool cells = true;
@@ -145,7 +186,8 @@ static bool same_token(struct smi_token a, struct smi_token b)
 	return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
 }
 
-/* The token that most rows have at a place: a majority, if there is one, is what is left over when unlike tokens cancel out. */
+/* The token that most rows have at a place: a majority, if there is one, is what is left over when unlike tokens cancel
+ * out. */
 static struct smi_token most_common(const struct smi_text *t, size_t at)
 {
 	struct smi_token common = {0}, own;
@@ -160,7 +202,8 @@ static struct smi_token most_common(const struct smi_text *t, size_t at)
 	return common;
 }
 
-/* The names of hosts, pods and files before each line may look like labels ("gpu001: "). What most rows have in common at the same place, and are rows without, is such a prefix, with all before it. */
+/* The names of hosts, pods and files before each line may look like labels ("gpu001: "). What most rows have in common
+ * at the same place, and are rows without, is such a prefix, with all before it. */
 static void strip_prefixes(struct smi_text *t)
 {
 	for (size_t i = 0; i < t->line.n; i++)
@@ -170,7 +213,8 @@ static void strip_prefixes(struct smi_text *t)
 		const char *after;
 		size_t rows = 0, agree = 0, lines = 0, left = 0;
 		for (size_t i = 0; common.len && i < t->line.n; i++) {
-			bool row = t->line.at[i].row, has = prefix_token(t->line.at[i].text, at, &own, &after) && same_token(common, own);
+			bool row = t->line.at[i].row,
+			     has = prefix_token(t->line.at[i].text, at, &own, &after) && same_token(common, own);
 			rows += row;
 			agree += row && has;
 			lines += has;
@@ -187,10 +231,7 @@ static void strip_prefixes(struct smi_text *t)
 
 /* ---- cells between commas or semicolons ---- */
 
-static bool is_separator(const char *s)
-{
-	return *s == ';' || *s == ',';
-}
+static bool is_separator(const char *s) { return *s == ';' || *s == ','; }
 
 /* "GPU0,GPU1" */
 static bool separates_labels(const char *line)
@@ -211,7 +252,9 @@ static void split_fields(struct smi_text *t)
 		separated = separates_labels(t->line.at[i].text);
 	for (size_t i = 0; separated && i < t->line.n; i++)
 		for (char *s = t->line.at[i].text; *s; s++)
-			if (*s == ';' || (*s == ',' && s[1] && !(s > t->line.at[i].text && isdigit((unsigned char)s[-1]) && isdigit((unsigned char)s[1]))))
+			if (*s == ';' || (*s == ',' && s[1] &&
+						 !(s > t->line.at[i].text && isdigit((unsigned char)s[-1]) &&
+							 isdigit((unsigned char)s[1]))))
 				*s = '\t';
 }
 

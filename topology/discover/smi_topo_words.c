@@ -1,3 +1,4 @@
+#include "base/array.h"
 #include "topology/discover/smi_topo.h"
 
 #include <ctype.h>
@@ -8,11 +9,10 @@
 
 #include "topology/graph/route.h"
 
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
-
 static const char *const peer_words[] = {"OK", "NS", "CNS", "GNS", "TNS", "DR", "U"};
 /* Their words without blanks: a wrap or an editor may have put blanks anywhere. */
-static const char *const tails[] = {[SMI_CPU_AFFINITY] = "CPUAffinity", [SMI_NUMA_AFFINITY] = "NUMAAffinity", [SMI_GPU_NUMA_ID] = "GPUNUMAID"};
+static const char *const tails[] =
+	{[SMI_CPU_AFFINITY] = "CPUAffinity", [SMI_NUMA_AFFINITY] = "NUMAAffinity", [SMI_GPU_NUMA_ID] = "GPUNUMAID"};
 
 size_t smi_word_at(const char *s, size_t len, char word[GRAPH_WORD])
 {
@@ -98,7 +98,8 @@ static bool is_name(struct smi_token t)
 
 static enum smi_label plain_label(struct smi_token t, char key[GRAPH_NAME], int32_t *number)
 {
-	bool numbered = t.len > 3 && (strncasecmp(t.at, "GPU", 3) == 0 || strncasecmp(t.at, "NIC", 3) == 0) && smi_label_prefix(t.at, t.len) == t.len;
+	bool numbered = t.len > 3 && (strncasecmp(t.at, "GPU", 3) == 0 || strncasecmp(t.at, "NIC", 3) == 0) &&
+	                smi_label_prefix(t.at, t.len) == t.len;
 	*number = 0;
 	if (numbered) {
 		bool gpu = toupper((unsigned char)t.at[0]) == 'G';
@@ -165,7 +166,8 @@ static void tails_of(const char *text, struct smi_columns *c)
 	}
 }
 
-/* Where the title of an affinity column begins in a token that has lost the tab before it ("mlx5_2CPU Affinity"): the length of the label before, t.len where there is none. */
+/* Where the title of an affinity column begins in a token that has lost the tab before it ("mlx5_2CPU Affinity"): the
+ * length of the label before, t.len where there is none. */
 static size_t label_before_title(struct smi_token t, const char *rest)
 {
 	static const char *const titles[] = {"CPU", "NUMA"};
@@ -251,7 +253,8 @@ struct field {
 	char text[1536];
 };
 
-/* "0-31,64-95" as ranges in order; false when it is no such list. Whole ranges as far as they fit; *first: its first number. */
+/* "0-31,64-95" as ranges in order; false when it is no such list. Whole ranges as far as they fit; *first: its first
+ * number. */
 static bool list_read(const char *s, char *out, size_t size, int32_t *first, bool *cut)
 {
 	size_t used = 0;
@@ -270,7 +273,8 @@ static bool list_read(const char *s, char *out, size_t size, int32_t *first, boo
 			return false;
 		if (!any)
 			*first = (int32_t)a;
-		int n = a == b ? snprintf(range, sizeof range, "%s%ld", any ? "," : "", a) : snprintf(range, sizeof range, "%s%ld-%ld", any ? "," : "", a, b);
+		int n = a == b ? snprintf(range, sizeof range, "%s%ld", any ? "," : "", a)
+		               : snprintf(range, sizeof range, "%s%ld-%ld", any ? "," : "", a, b);
 		if (*cut || used + (size_t)n >= size)
 			*cut = true;
 		else
@@ -294,8 +298,11 @@ static size_t fields_of(const char *text, struct field *f)
 		if (!t.len || (t.len == 1 && *t.at == ','))
 			continue;
 		size_t before = n ? strlen(f[n - 1].text) : 0;
-		bool digit = isdigit((unsigned char)t.at[0]) != 0, listed = before && isdigit((unsigned char)f[n - 1].text[0]);
-		bool goes_on = listed && ((digit && strchr(",-", f[n - 1].text[before - 1])) || (strchr(",-", t.at[0]) && isdigit((unsigned char)f[n - 1].text[before - 1])));
+		bool digit = isdigit((unsigned char)t.at[0]) != 0,
+		     listed = before && isdigit((unsigned char)f[n - 1].text[0]);
+		bool goes_on = listed &&
+		               ((digit && strchr(",-", f[n - 1].text[before - 1])) ||
+				       (strchr(",-", t.at[0]) && isdigit((unsigned char)f[n - 1].text[before - 1])));
 		if (goes_on) {
 			snprintf(f[n - 1].text + before, sizeof f->text - before, "%.*s", (int)t.len, t.at);
 		} else {
@@ -318,7 +325,8 @@ static bool empty_first(const char *s)
 	return *s == '\t';
 }
 
-bool smi_tail_read(const char *text, const struct smi_columns *c, char cores[GRAPH_CORES], int32_t *numa, bool *list, bool *cut)
+bool smi_tail_read(const char *text, const struct smi_columns *c, char cores[GRAPH_CORES], int32_t *numa, bool *list,
+	bool *cut)
 {
 	struct field f[FIELDS], number;
 	char told[GRAPH_CORES] = "";
@@ -330,7 +338,8 @@ bool smi_tail_read(const char *text, const struct smi_columns *c, char cores[GRA
 	if (!n)
 		return true;
 	if (!c->n_tails) { /* "NUMA 0" written behind the row by hand */
-		if (n >= 2 && strcasecmp(f[0].text, "NUMA") == 0 && list_read(f[1].text, number.text, sizeof number.text, &first, &long_number))
+		if (n >= 2 && strcasecmp(f[0].text, "NUMA") == 0 &&
+			list_read(f[1].text, number.text, sizeof number.text, &first, &long_number))
 			*numa = first;
 		return true;
 	}
@@ -341,7 +350,9 @@ bool smi_tail_read(const char *text, const struct smi_columns *c, char cores[GRA
 	for (size_t i = skip; i < c->n_tails; i++) {
 		const char *s = f[i - skip].text;
 		bool none = strcasecmp(s, "N/A") == 0;
-		bool fits = c->tail[i] == SMI_CPU_AFFINITY ? list_read(s, told, sizeof told, &first, &long_list) : list_read(s, number.text, sizeof number.text, &first, &long_number);
+		bool fits = c->tail[i] == SMI_CPU_AFFINITY
+		                    ? list_read(s, told, sizeof told, &first, &long_list)
+		                    : list_read(s, number.text, sizeof number.text, &first, &long_number);
 		if (!fits && !none)
 			return false;
 		if (c->tail[i] == SMI_NUMA_AFFINITY && fits) {

@@ -5,14 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "topology/graph/rates.h"
 
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
-
-void tree_free(struct tree *t)
-{
-	vec_free(&t->node);
-}
+void tree_free(struct tree *t) { vec_free(&t->node); }
 
 int32_t tree_add(struct tree *t, enum vertex_kind kind, enum evidence from, int32_t parent)
 {
@@ -22,7 +18,8 @@ int32_t tree_add(struct tree *t, enum vertex_kind kind, enum evidence from, int3
 	return (int32_t)t->node.n - 1;
 }
 
-/* The nodes that lead to a GPU or a NIC, and all CPUs. Parents stand before their children, so one pass from the end is enough. */
+/* The nodes that lead to a GPU or a NIC, and all CPUs. Parents stand before their children, so one pass from the end is
+ * enough. */
 static void mark_used(const struct tree *t, bool *used)
 {
 	for (size_t i = t->node.n; i-- > 0;) {
@@ -52,7 +49,8 @@ static const struct tree_node *cpu_above(const struct tree *t, int32_t node)
 	return &t->node.at[node];
 }
 
-static enum status add_vertices(const struct tree *t, enum vertex_kind kind, const bool *used, struct place *places, struct graph *g, int32_t *vertex_of, struct error *e)
+static enum status add_vertices(const struct tree *t, enum vertex_kind kind, const bool *used, struct place *places,
+	struct graph *g, int32_t *vertex_of, struct error *e)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < t->node.n; i++)
@@ -72,9 +70,19 @@ static enum status add_vertices(const struct tree *t, enum vertex_kind kind, con
 	return ST_OK;
 }
 
-static enum status add_link(struct graph *g, enum link_kind kind, int32_t a, int32_t b, struct rate r, bool assumed, int32_t gen, int32_t width, struct error *e)
+static enum status add_link(struct graph *g, enum link_kind kind, int32_t a, int32_t b, struct rate r, bool assumed,
+	int32_t gen, int32_t width, struct error *e)
 {
-	struct link l = {.a = a, .b = b, .kind = kind, .width = width, .gen = gen, .Bps = r.Bps, .datasheet_Bps = r.datasheet_Bps, .latency_s = r.latency_s, .from = g->source, .assumed = assumed};
+	struct link l = {.a = a,
+		.b = b,
+		.kind = kind,
+		.width = width,
+		.gen = gen,
+		.Bps = r.Bps,
+		.datasheet_Bps = r.datasheet_Bps,
+		.latency_s = r.latency_s,
+		.from = g->source,
+		.assumed = assumed};
 	return graph_add_link(g, &l) < 0 ? error_nomem(e, "the topology's links") : ST_OK;
 }
 
@@ -89,7 +97,8 @@ static enum status add_tree_links(const struct tree *t, struct graph *g, const i
 		if (n->v.kind == VERTEX_BRIDGE)
 			st = add_link(g, LINK_LOCAL, vertex_of[i], up, rate_local(), false, 0, 0, e);
 		else
-			st = add_link(g, LINK_PCIE, vertex_of[i], up, rate_pcie(n->gen, n->lanes), n->gen == 0 || n->lanes == 0, n->gen, n->lanes, e);
+			st = add_link(g, LINK_PCIE, vertex_of[i], up, rate_pcie(n->gen, n->lanes),
+				n->gen == 0 || n->lanes == 0, n->gen, n->lanes, e);
 	}
 	return st;
 }
@@ -110,11 +119,14 @@ static enum status add_socket_links(const struct tree *t, struct graph *g, const
 			if (t->node.at[i].v.kind != VERTEX_CPU || t->node.at[j].v.kind != VERTEX_CPU)
 				continue;
 			const struct vertex *a = &g->vertex.at[vertex_of[i]], *b = &g->vertex.at[vertex_of[j]];
-			bool known = a->cpu.package >= 0 && b->cpu.package >= 0, same = known && a->cpu.package == b->cpu.package;
-			/* Two packages have one set of links between them, whatever number of NUMA nodes each is cut into. */
+			bool known = a->cpu.package >= 0 && b->cpu.package >= 0,
+			     same = known && a->cpu.package == b->cpu.package;
+			/* Two packages have one set of links between them, whatever number of NUMA nodes each is cut
+			 * into. */
 			if (known && !same && !(first_of_package(g, a) && first_of_package(g, b)))
 				continue;
-			st = add_link(g, LINK_SOCKET, vertex_of[i], vertex_of[j], rate_socket(a->cpu.model, same), true, 0, 0, e);
+			st = add_link(g, LINK_SOCKET, vertex_of[i], vertex_of[j], rate_socket(a->cpu.model, same), true,
+				0, 0, e);
 		}
 	}
 	return st;
@@ -164,7 +176,8 @@ bool tree_is_gpu(uint32_t pci_class, uint32_t vendor, uint32_t device, uint32_t 
 {
 	/* Rage XL, ES1000 and Radeon 7000: what server boards carried as a text console. */
 	static const uint32_t ati_consoles[] = {0x4752, 0x4750, 0x5159, 0x515e, 0x5969};
-	/* Families of AMD's processors with graphics: Kaveri 13xx, Raven and Phoenix 15xx, Renoir and Raphael 16xx, Carrizo and Trinity 98xx and 99xx. */
+	/* Families of AMD's processors with graphics: Kaveri 13xx, Raven and Phoenix 15xx, Renoir and Raphael 16xx,
+	 * Carrizo and Trinity 98xx and 99xx. */
 	static const uint32_t amd_processors[] = {0x13, 0x15, 0x16, 0x98, 0x99};
 	bool amd = vendor == 0x1002 || vendor == 0x1022;
 	for (size_t i = 0; amd && i < COUNT(ati_consoles); i++)
@@ -182,7 +195,8 @@ bool tree_is_gpu(uint32_t pci_class, uint32_t vendor, uint32_t device, uint32_t 
 	return pci_class >> 8 == 0x12 && amd;
 }
 
-/* Ids: the PCI ID repository (pci-ids.ucw.cz) and the recorded machines; names as nvidia-smi and rocm-smi print them. */
+/* Ids: the PCI ID repository (pci-ids.ucw.cz) and the recorded machines; names as nvidia-smi and rocm-smi print them.
+ */
 static const struct {
 	uint32_t vendor, device;
 	const char *name;
@@ -260,7 +274,8 @@ bool tree_core_list(const uint32_t *words, size_t n, char out[GRAPH_CORES])
 		while (last + 1 < bits && (words[(last + 1) / 32] >> ((last + 1) % 32) & 1))
 			last++;
 		char piece[48];
-		int len = last > i ? snprintf(piece, sizeof piece, "%s%zu-%zu", used ? "," : "", i, last) : snprintf(piece, sizeof piece, "%s%zu", used ? "," : "", i);
+		int len = last > i ? snprintf(piece, sizeof piece, "%s%zu-%zu", used ? "," : "", i, last)
+		                   : snprintf(piece, sizeof piece, "%s%zu", used ? "," : "", i);
 		if (used + (size_t)len >= GRAPH_CORES) {
 			out[0] = '\0';
 			return false;
@@ -272,17 +287,16 @@ bool tree_core_list(const uint32_t *words, size_t n, char out[GRAPH_CORES])
 	return true;
 }
 
-void fabric_free(struct fabric *f)
-{
-	vec_free(&f->pair);
-}
+void fabric_free(struct fabric *f) { vec_free(&f->pair); }
 
-enum status fabric_add(struct fabric *f, enum link_kind kind, int32_t a, int32_t b, int32_t n, bool one_sided, struct rate_of_link rate, struct error *e)
+enum status fabric_add(struct fabric *f, enum link_kind kind, int32_t a, int32_t b, int32_t n, bool one_sided,
+	struct rate_of_link rate, struct error *e)
 {
 	bool turned = a > b;
 	struct fabric_pair *p = NULL;
 	for (size_t i = 0; i < f->pair.n && !p; i++)
-		if (f->pair.at[i].kind == kind && f->pair.at[i].a == (turned ? b : a) && f->pair.at[i].b == (turned ? a : b))
+		if (f->pair.at[i].kind == kind && f->pair.at[i].a == (turned ? b : a) &&
+			f->pair.at[i].b == (turned ? a : b))
 			p = &f->pair.at[i];
 	if (!p) {
 		struct fabric_pair fresh = {.a = turned ? b : a, .b = turned ? a : b, .kind = kind, .one = rate};
@@ -303,7 +317,9 @@ enum status fabric_graph(const struct fabric *f, struct graph *g, struct error *
 	for (size_t i = 0; i < f->pair.n && !st; i++) {
 		const struct fabric_pair *p = &f->pair.at[i];
 		int32_t width = p->ab && p->ba ? (p->ab < p->ba ? p->ab : p->ba) : p->ab + p->ba;
-		struct rate r = {.Bps = p->one.Bps * width, .datasheet_Bps = p->one.datasheet_Bps * width, .latency_s = rate_nvlink(0).latency_s};
+		struct rate r = {.Bps = p->one.Bps * width,
+			.datasheet_Bps = p->one.datasheet_Bps * width,
+			.latency_s = rate_nvlink(0).latency_s};
 		if ((st = add_link(g, p->kind, p->a, p->b, r, p->one.assumed, p->one.gen, width, e)))
 			break;
 		for (int side = 0; side < 2; side++) {
@@ -315,7 +331,10 @@ enum status fabric_graph(const struct fabric *f, struct graph *g, struct error *
 		}
 		if (p->ab != p->ba) {
 			const char *a = g->vertex.at[p->a].label, *b = g->vertex.at[p->b].label;
-			st = graph_remark(g, true, e, "%s counts %" PRId32 " %s links to %s, which counts %" PRId32 " back: taken as %" PRId32, a, p->ab, link_kind_name(p->kind), b, p->ba, width);
+			st = graph_remark(g, true, e,
+				"%s counts %" PRId32 " %s links to %s, which counts %" PRId32
+				" back: taken as %" PRId32,
+				a, p->ab, link_kind_name(p->kind), b, p->ba, width);
 		}
 	}
 	return st;

@@ -41,7 +41,8 @@ static enum status check_vertices(const struct graph *g, struct error *e)
 		char normal[GRAPH_PCI];
 		if ((unsigned)v->kind >= VERTEX_KINDS || (unsigned)v->from >= EVIDENCES)
 			return error_set(e, ST_INPUT, "vertex %zu: no such kind or source", i);
-		if (!memchr(v->label, 0, sizeof v->label) || !memchr(v->name, 0, sizeof v->name) || !memchr(v->pci, 0, sizeof v->pci) || !memchr(v->cores, 0, sizeof v->cores))
+		if (!memchr(v->label, 0, sizeof v->label) || !memchr(v->name, 0, sizeof v->name) ||
+			!memchr(v->pci, 0, sizeof v->pci) || !memchr(v->cores, 0, sizeof v->cores))
 			return error_set(e, ST_INPUT, "vertex %zu: a text without an end", i);
 		if (!v->label[0])
 			return error_set(e, ST_INPUT, "vertex %zu has no label", i);
@@ -60,7 +61,8 @@ static enum status check_vertices(const struct graph *g, struct error *e)
 }
 
 /* The list has every vertex of its kind once, and labels' numbers rise ("GPU2" before "GPU10"). */
-static enum status check_list(const struct graph *g, const int32_t *at, size_t n, enum vertex_kind kind, const char *prefix, struct error *e)
+static enum status check_list(const struct graph *g, const int32_t *at, size_t n, enum vertex_kind kind,
+	const char *prefix, struct error *e)
 {
 	size_t all = 0;
 	long before = -1;
@@ -70,12 +72,15 @@ static enum status check_list(const struct graph *g, const int32_t *at, size_t n
 		return error_set(e, ST_INPUT, "%zu of %zu %ss are listed", n, all, vertex_kind_name(kind));
 	for (size_t i = 0; i < n; i++) {
 		if (at[i] < 0 || (size_t)at[i] >= g->vertex.n || g->vertex.at[at[i]].kind != kind)
-			return error_set(e, ST_INPUT, "the list of %ss names vertex %" PRId32 ", which is none", vertex_kind_name(kind), at[i]);
+			return error_set(e, ST_INPUT, "the list of %ss names vertex %" PRId32 ", which is none",
+				vertex_kind_name(kind), at[i]);
 		const char *label = g->vertex.at[at[i]].label, *digits = label + strlen(prefix);
-		bool fits = strncmp(label, prefix, strlen(prefix)) == 0 && *digits && strspn(digits, "0123456789") == strlen(digits);
+		bool fits = strncmp(label, prefix, strlen(prefix)) == 0 && *digits &&
+		            strspn(digits, "0123456789") == strlen(digits);
 		long number = fits ? strtol(digits, NULL, 10) : -1;
 		if (number <= before)
-			return error_set(e, ST_INPUT, "%s %zu is labelled '%s': labels are %s and a number that rises", vertex_kind_name(kind), i, label, prefix);
+			return error_set(e, ST_INPUT, "%s %zu is labelled '%s': labels are %s and a number that rises",
+				vertex_kind_name(kind), i, label, prefix);
 		before = number;
 	}
 	return ST_OK;
@@ -95,26 +100,26 @@ static int compare_ends(const void *a, const void *b)
 	return (x->kind > y->kind) - (x->kind < y->kind);
 }
 
-static bool is_rate(double x)
-{
-	return x > 0 && isfinite(x);
-}
+static bool is_rate(double x) { return x > 0 && isfinite(x); }
 
 static enum status check_link(const struct graph *g, size_t i, struct error *e)
 {
 	const struct link *l = &g->link.at[i];
 	int64_t n = (int64_t)g->vertex.n;
 	if (l->a < 0 || l->b < 0 || l->a >= n || l->b >= n || l->a == l->b)
-		return error_set(e, ST_INPUT, "link %zu joins vertices %" PRId32 " and %" PRId32 " of %" PRId64, i, l->a, l->b, n);
+		return error_set(e, ST_INPUT, "link %zu joins vertices %" PRId32 " and %" PRId32 " of %" PRId64, i,
+			l->a, l->b, n);
 	const char *a = g->vertex.at[l->a].label, *b = g->vertex.at[l->b].label;
 	if ((unsigned)l->kind >= LINK_KINDS || (unsigned)l->from >= EVIDENCES)
 		return error_set(e, ST_INPUT, "link %s-%s: no such kind or source", a, b);
 	if (!is_rate(l->Bps) || !(l->datasheet_Bps >= 0 && isfinite(l->datasheet_Bps)))
-		return error_set(e, ST_INPUT, "link %s-%s: a rate of %g B/s (%g by the datasheet)", a, b, l->Bps, l->datasheet_Bps);
+		return error_set(e, ST_INPUT, "link %s-%s: a rate of %g B/s (%g by the datasheet)", a, b, l->Bps,
+			l->datasheet_Bps);
 	if (!(l->latency_s >= 0 && isfinite(l->latency_s)))
 		return error_set(e, ST_INPUT, "link %s-%s: a latency of %g s", a, b, l->latency_s);
 	if (l->width < 0 || l->gen < 0)
-		return error_set(e, ST_INPUT, "link %s-%s: width %" PRId32 ", generation %" PRId32, a, b, l->width, l->gen);
+		return error_set(e, ST_INPUT, "link %s-%s: width %" PRId32 ", generation %" PRId32, a, b, l->width,
+			l->gen);
 	return ST_OK;
 }
 
@@ -132,7 +137,8 @@ static enum status check_links(const struct graph *g, struct error *e)
 		qsort(ends, g->link.n, sizeof *ends, compare_ends);
 	for (size_t i = 1; i < g->link.n && !st; i++)
 		if (compare_ends(&ends[i - 1], &ends[i]) == 0)
-			st = error_set(e, ST_INPUT, "%s and %s are joined twice by %s", g->vertex.at[ends[i].low].label, g->vertex.at[ends[i].high].label, link_kind_name((enum link_kind)ends[i].kind));
+			st = error_set(e, ST_INPUT, "%s and %s are joined twice by %s", g->vertex.at[ends[i].low].label,
+				g->vertex.at[ends[i].high].label, link_kind_name((enum link_kind)ends[i].kind));
 	free(ends);
 	return st;
 }
@@ -144,10 +150,7 @@ static int32_t root_of(int32_t *up, int32_t v)
 	return v;
 }
 
-static bool carries(enum vertex_kind k)
-{
-	return k == VERTEX_PCI_SWITCH || k == VERTEX_BRIDGE || k == VERTEX_CPU;
-}
+static bool carries(enum vertex_kind k) { return k == VERTEX_PCI_SWITCH || k == VERTEX_BRIDGE || k == VERTEX_CPU; }
 
 static enum status check_pairs(const struct graph *g, struct error *e)
 {
@@ -167,7 +170,8 @@ static enum status check_pairs(const struct graph *g, struct error *e)
 	return st;
 }
 
-/* Where all hang on one tree of switches, bridges and CPUs, they reach each other; only else pairs are looked at one by one. */
+/* Where all hang on one tree of switches, bridges and CPUs, they reach each other; only else pairs are looked at one by
+ * one. */
 static enum status check_reach(const struct graph *g, struct error *e)
 {
 	size_t n = g->vertex.n, on_tree = 0;
@@ -209,9 +213,11 @@ static enum status check_words(const struct graph *g, struct error *e)
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = 0; j < n; j++) {
 			const char *word = g->words[i * n + j], *back = g->words[j * n + i];
-			const char *a = g->vertex.at[graph_entry(g, i)].label, *b = g->vertex.at[graph_entry(g, j)].label;
+			const char *a = g->vertex.at[graph_entry(g, i)].label,
+				   *b = g->vertex.at[graph_entry(g, j)].label;
 			if (!memchr(word, 0, GRAPH_WORD) || (*word && route_level_of_word(word) < 0))
-				return error_set(e, ST_INPUT, "%s to %s: '%.*s' is no word for a link", a, b, GRAPH_WORD, word);
+				return error_set(e, ST_INPUT, "%s to %s: '%.*s' is no word for a link", a, b,
+					GRAPH_WORD, word);
 			if (*word && (i == j) != (strcmp(word, "X") == 0))
 				return error_set(e, ST_INPUT, "%s to %s: the word is %s", a, b, word);
 			if (*word && *back && strcmp(word, back))
@@ -225,7 +231,8 @@ enum status topology_check(const struct graph *g, struct error *e)
 	enum status st;
 	if ((unsigned)g->source >= EVIDENCES)
 		return error_set(e, ST_INPUT, "the graph has no such source: %d", (int)g->source);
-	if ((st = check_vertices(g, e)) || (st = check_list(g, g->gpu.at, g->gpu.n, VERTEX_GPU, "GPU", e)) || (st = check_list(g, g->nic.at, g->nic.n, VERTEX_NIC, "NIC", e)))
+	if ((st = check_vertices(g, e)) || (st = check_list(g, g->gpu.at, g->gpu.n, VERTEX_GPU, "GPU", e)) ||
+		(st = check_list(g, g->nic.at, g->nic.n, VERTEX_NIC, "NIC", e)))
 		return st;
 	if ((st = check_links(g, e)) || (st = check_reach(g, e)))
 		return st;

@@ -41,7 +41,8 @@ static uint64_t hash_of(const struct graph *g)
 {
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
 	for (size_t i = 0; i < g->vertex.n; i++) {
-		int32_t what = (int32_t)g->vertex.at[i].kind * 2 + (g->vertex.at[i].kind == VERTEX_GPU && g->vertex.at[i].gpu.no_peer);
+		int32_t what = (int32_t)g->vertex.at[i].kind * 2 +
+		               (g->vertex.at[i].kind == VERTEX_GPU && g->vertex.at[i].gpu.no_peer);
 		mix(&hash, &what, sizeof what);
 	}
 	for (size_t i = 0; i < g->link.n; i++) {
@@ -65,8 +66,10 @@ static bool same_links(const struct graph *a, const struct graph *b)
 	}
 	for (size_t i = 0; i < a->link.n; i++) {
 		const struct link *x = &a->link.at[i], *y = &b->link.at[i];
-		double rates_x[] = {x->Bps, x->datasheet_Bps, x->latency_s}, rates_y[] = {y->Bps, y->datasheet_Bps, y->latency_s};
-		if (x->a != y->a || x->b != y->b || x->kind != y->kind || x->width != y->width || memcmp(rates_x, rates_y, sizeof rates_x))
+		double rates_x[] = {x->Bps, x->datasheet_Bps, x->latency_s},
+		       rates_y[] = {y->Bps, y->datasheet_Bps, y->latency_s};
+		if (x->a != y->a || x->b != y->b || x->kind != y->kind || x->width != y->width ||
+			memcmp(rates_x, rates_y, sizeof rates_x))
 			return false;
 	}
 	for (size_t i = 0; i < graph_entries(a); i++)
@@ -113,7 +116,9 @@ enum status cluster_add(struct cluster *c, struct graph *g, int64_t hosts, const
 	size_t names = c->host_name.n;
 	int64_t gpus = (int64_t)g->gpu.n;
 	if (hosts < 1 || (name && hosts != 1))
-		st = error_set(e, ST_INPUT, name ? "%" PRId64 " hosts with the one name %s" : "%" PRId64 " hosts: expected at least one", hosts, name);
+		st = error_set(e, ST_INPUT,
+			name ? "%" PRId64 " hosts with the one name %s" : "%" PRId64 " hosts: expected at least one",
+			hosts, name);
 	else if (hosts > (INT64_MAX / 2 - c->devices) / (gpus + 1) || hosts > INT64_MAX / 2 - c->hosts)
 		st = error_set(e, ST_INPUT, "%" PRId64 " hosts are too many", hosts);
 	else if (!add_names(c, hosts, name))
@@ -139,7 +144,8 @@ struct device_place cluster_device(const struct cluster *c, int64_t device)
 {
 	if (device < 0 || device >= c->devices)
 		return (struct device_place){-1, NULL, -1};
-	size_t low = 0, high = c->shape.n; /* the last shape that begins at or before it; those without GPUs begin where the next does */
+	size_t low = 0, high = c->shape.n; /* the last shape that begins at or before it; those without GPUs begin where
+	                                      the next does */
 	while (high - low > 1) {
 		size_t middle = low + (high - low) / 2;
 		if (c->shape.at[middle].first_device <= device)
@@ -149,7 +155,8 @@ struct device_place cluster_device(const struct cluster *c, int64_t device)
 	}
 	const struct cluster_shape *s = &c->shape.at[low];
 	int64_t in_shape = device - s->first_device;
-	return (struct device_place){s->first_host + in_shape / s->gpus, s->graph, s->graph->gpu.at[in_shape % s->gpus]};
+	return (struct device_place){s->first_host + in_shape / s->gpus, s->graph,
+		s->graph->gpu.at[in_shape % s->gpus]};
 }
 
 /* ---- ways between hosts ---- */
@@ -158,7 +165,8 @@ int32_t nic_port(const struct graph *g, int32_t nic)
 {
 	for (size_t i = 0; i < g->link.n; i++) {
 		const struct link *l = &g->link.at[i];
-		if ((l->a == nic && g->vertex.at[l->b].kind == VERTEX_NETWORK) || (l->b == nic && g->vertex.at[l->a].kind == VERTEX_NETWORK))
+		if ((l->a == nic && g->vertex.at[l->b].kind == VERTEX_NETWORK) ||
+			(l->b == nic && g->vertex.at[l->a].kind == VERTEX_NETWORK))
 			return (int32_t)i;
 	}
 	return -1;
@@ -202,7 +210,8 @@ static enum status way_out(struct device_place at, struct exit_way *out, struct 
 		out->nics = cluster_nics(r, g, at.vertex, &out->nic, 1);
 		out->Bps = part.group.network_Bps;
 		out->latency_s = part.network_latency_s;
-		st = out->nics < 1 ? error_nomem(e, "a route between hosts") : router_route(r, at.vertex, out->nic, &out->route, e);
+		st = out->nics < 1 ? error_nomem(e, "a route between hosts")
+		                   : router_route(r, at.vertex, out->nic, &out->route, e);
 	}
 	router_destroy(r);
 	free(label);
@@ -217,7 +226,8 @@ enum status cluster_route(const struct cluster *c, int64_t a, int64_t b, struct 
 	memset(out, 0, sizeof *out);
 	out->nic_a = out->nic_b = -1;
 	if (!from.graph || !to.graph)
-		return error_set(e, ST_INPUT, "device %" PRId64 ": the cluster has %" PRId64, from.graph ? b : a, c->devices);
+		return error_set(e, ST_INPUT, "device %" PRId64 ": the cluster has %" PRId64, from.graph ? b : a,
+			c->devices);
 	if (from.host == to.host) {
 		out->in_node = true;
 		st = graph_route(from.graph, from.vertex, to.vertex, &out->out, e);

@@ -1,12 +1,12 @@
 #include "topology/graph/graph.h"
 
+#include "base/array.h"
+
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
 static const struct {
 	const char *name, *prefix;
@@ -22,7 +22,13 @@ static const struct {
 static_assert(COUNT(kinds) == VERTEX_KINDS, "a row for each kind of vertex");
 
 static const char *const link_names[] = {
-	[LINK_NVLINK] = "NVLink", [LINK_XGMI] = "xGMI", [LINK_C2C] = "C2C", [LINK_PCIE] = "PCIe", [LINK_LOCAL] = "local", [LINK_SOCKET] = "socket", [LINK_NETWORK] = "network",
+	[LINK_NVLINK] = "NVLink",
+	[LINK_XGMI] = "xGMI",
+	[LINK_C2C] = "C2C",
+	[LINK_PCIE] = "PCIe",
+	[LINK_LOCAL] = "local",
+	[LINK_SOCKET] = "socket",
+	[LINK_NETWORK] = "network",
 };
 static_assert(COUNT(link_names) == LINK_KINDS, "a name for each kind of link");
 
@@ -39,20 +45,11 @@ static const char *const evidence_names[] = {
 };
 static_assert(COUNT(evidence_names) == EVIDENCES, "a name for each source");
 
-const char *vertex_kind_name(enum vertex_kind k)
-{
-	return kinds[k].name;
-}
+const char *vertex_kind_name(enum vertex_kind k) { return kinds[k].name; }
 
-const char *link_kind_name(enum link_kind k)
-{
-	return link_names[k];
-}
+const char *link_kind_name(enum link_kind k) { return link_names[k]; }
 
-const char *evidence_name(enum evidence e)
-{
-	return evidence_names[e];
-}
+const char *evidence_name(enum evidence e) { return evidence_names[e]; }
 
 struct graph *graph_create(enum evidence source)
 {
@@ -98,7 +95,8 @@ int32_t graph_add_vertex(struct graph *g, const struct vertex *v)
 		for (int32_t i = 0; i < at; i++)
 			number += g->vertex.at[i].kind == v->kind;
 		do
-			snprintf(label, sizeof label, v->kind == VERTEX_NETWORK ? "%s" : "%s%d", kinds[v->kind].prefix, number++);
+			snprintf(label, sizeof label, v->kind == VERTEX_NETWORK ? "%s" : "%s%d", kinds[v->kind].prefix,
+				number++);
 		while (v->kind != VERTEX_NETWORK && graph_find_label(g, label) >= 0);
 		memcpy(added->label, label, sizeof label);
 	}
@@ -132,7 +130,8 @@ bool graph_normal_pci(const char *text, char out[GRAPH_PCI])
 		return false;
 	if (sscanf(text, "%8x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &end) < 4 || end < 0 || text[end]) {
 		domain = 0;
-		if (sscanf(text, "%2x:%2x.%1x%n", &bus, &device, &function, &end_short) < 3 || end_short < 0 || text[end_short])
+		if (sscanf(text, "%2x:%2x.%1x%n", &bus, &device, &function, &end_short) < 3 || end_short < 0 ||
+			text[end_short])
 			return false;
 	}
 	snprintf(out, GRAPH_PCI, "%04x:%02x:%02x.%x", domain, bus, device, function);
@@ -168,12 +167,6 @@ enum status graph_remark(struct graph *g, bool contradiction, struct error *e, c
 	return vec_push(&g->remark, r) ? ST_OK : error_nomem(e, "a remark on the topology");
 }
 
-size_t graph_entries(const struct graph *g)
-{
-	return g->gpu.n + g->nic.n;
-}
+size_t graph_entries(const struct graph *g) { return g->gpu.n + g->nic.n; }
 
-int32_t graph_entry(const struct graph *g, size_t i)
-{
-	return i < g->gpu.n ? g->gpu.at[i] : g->nic.at[i - g->gpu.n];
-}
+int32_t graph_entry(const struct graph *g, size_t i) { return i < g->gpu.n ? g->gpu.at[i] : g->nic.at[i - g->gpu.n]; }

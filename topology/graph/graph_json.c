@@ -1,4 +1,5 @@
-/* A link graph as JSON and back, and whether two are equal: one table of members serves all three. A member that is not known (0, "", false, -1 where the table says so) is left out. */
+/* A link graph as JSON and back, and whether two are equal: one table of members serves all three. A member that is not
+ * known (0, "", false, -1 where the table says so) is left out. */
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
@@ -6,11 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "topology/graph/graph.h"
 
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
-
-enum member_type { MEMBER_TEXT, MEMBER_INT32, MEMBER_UINT64, MEMBER_DOUBLE, MEMBER_BOOL, MEMBER_VERTEX_KIND, MEMBER_LINK_KIND, MEMBER_EVIDENCE };
+enum member_type {
+	MEMBER_TEXT,
+	MEMBER_INT32,
+	MEMBER_UINT64,
+	MEMBER_DOUBLE,
+	MEMBER_BOOL,
+	MEMBER_VERTEX_KIND,
+	MEMBER_LINK_KIND,
+	MEMBER_EVIDENCE
+};
 
 struct member {
 	const char *key;
@@ -19,10 +28,19 @@ struct member {
 	int32_t unknown;
 };
 
-#define TEXT(t, f) {#f, MEMBER_TEXT, offsetof(t, f), sizeof ((t *)0)->f, 0}
-#define PLAIN(type, t, f) {#f, type, offsetof(t, f), 0, 0}
+#define TEXT(t, f) \
+	{ \
+#f, MEMBER_TEXT, offsetof(t, f), sizeof((t *)0)->f, 0 \
+	}
+#define PLAIN(type, t, f) \
+	{ \
+#f, type, offsetof(t, f), 0, 0 \
+	}
 #define INT32(t, f) PLAIN(MEMBER_INT32, t, f)
-#define OPTIONAL_INT32(t, f) {#f, MEMBER_INT32, offsetof(t, f), 0, -1}
+#define OPTIONAL_INT32(t, f) \
+	{ \
+#f, MEMBER_INT32, offsetof(t, f), 0, -1 \
+	}
 #define DOUBLE(t, f) PLAIN(MEMBER_DOUBLE, t, f)
 
 static const struct member of_graph[] = {
@@ -90,7 +108,7 @@ static const struct member of_remark[] = {
 	PLAIN(MEMBER_BOOL, struct remark, contradiction),
 };
 
-/* What a vertex knows by its kind: all in one object with what every vertex has. */
+/* The members of a vertex by its kind. The JSON has them in one object with the members of every vertex. */
 static const struct {
 	const struct member *rows;
 	size_t n, at;
@@ -100,20 +118,11 @@ static const struct {
 	[VERTEX_CPU] = {of_cpu, COUNT(of_cpu), offsetof(struct vertex, cpu)},
 };
 
-static const char *vertex_word(int k)
-{
-	return vertex_kind_name((enum vertex_kind)k);
-}
+static const char *vertex_word(int k) { return vertex_kind_name((enum vertex_kind)k); }
 
-static const char *link_word(int k)
-{
-	return link_kind_name((enum link_kind)k);
-}
+static const char *link_word(int k) { return link_kind_name((enum link_kind)k); }
 
-static const char *evidence_word(int k)
-{
-	return evidence_name((enum evidence)k);
-}
+static const char *evidence_word(int k) { return evidence_name((enum evidence)k); }
 
 static const struct {
 	const char *(*name)(int);
@@ -124,7 +133,9 @@ static const struct {
 	[MEMBER_EVIDENCE] = {evidence_word, EVIDENCES},
 };
 
-static_assert(sizeof(enum vertex_kind) == sizeof(int) && sizeof(enum link_kind) == sizeof(int) && sizeof(enum evidence) == sizeof(int), "enums are read and written as int");
+static_assert(sizeof(enum vertex_kind) == sizeof(int) && sizeof(enum link_kind) == sizeof(int) &&
+		      sizeof(enum evidence) == sizeof(int),
+	"enums are read and written as int");
 
 /* ---- writing ---- */
 
@@ -159,8 +170,7 @@ static bool value_of(const struct member *m, const void *base, json_t **out)
 			return true;
 		*out = json_true();
 		break;
-	default:
-		*out = json_string(enums[m->type].name(*(const int *)(const void *)p));
+	default: *out = json_string(enums[m->type].name(*(const int *)(const void *)p));
 	}
 	return *out != NULL;
 }
@@ -178,7 +188,8 @@ static bool put(json_t *object, const struct member *rows, size_t n, const void 
 static json_t *vertex_json(const struct vertex *v)
 {
 	json_t *j = json_object();
-	if (put(j, of_vertex, COUNT(of_vertex), v) && put(j, facts[v->kind].rows, facts[v->kind].n, (const char *)v + facts[v->kind].at))
+	if (put(j, of_vertex, COUNT(of_vertex), v) &&
+		put(j, facts[v->kind].rows, facts[v->kind].n, (const char *)v + facts[v->kind].at))
 		return j;
 	json_decref(j);
 	return NULL;
@@ -221,9 +232,13 @@ json_t *graph_json(const struct graph *g)
 {
 	json_t *j = json_object();
 	bool ok = put(j, of_graph, COUNT(of_graph), g);
-	ok = ok && !json_object_set_new(j, "vertices", rows_json(g->vertex.at, g->vertex.n, sizeof *g->vertex.at, NULL, 0));
-	ok = ok && !json_object_set_new(j, "links", rows_json(g->link.at, g->link.n, sizeof *g->link.at, of_link, COUNT(of_link)));
-	ok = ok && (!g->remark.n || !json_object_set_new(j, "remarks", rows_json(g->remark.at, g->remark.n, sizeof *g->remark.at, of_remark, COUNT(of_remark))));
+	ok = ok &&
+	     !json_object_set_new(j, "vertices", rows_json(g->vertex.at, g->vertex.n, sizeof *g->vertex.at, NULL, 0));
+	ok = ok && !json_object_set_new(j, "links",
+			   rows_json(g->link.at, g->link.n, sizeof *g->link.at, of_link, COUNT(of_link)));
+	ok = ok && (!g->remark.n || !json_object_set_new(j, "remarks",
+					    rows_json(g->remark.at, g->remark.n, sizeof *g->remark.at, of_remark,
+						    COUNT(of_remark))));
 	ok = ok && (!g->words || !json_object_set_new(j, "words", words_json(g)));
 	if (ok)
 		return j;
@@ -246,7 +261,8 @@ static enum status get_word(const struct member *m, const json_t *value, int *ou
 
 static enum status get_text(const struct member *m, const json_t *value, char *out, struct error *e)
 {
-	if (!json_is_string(value) || json_string_length(value) >= m->size || strlen(json_string_value(value)) != json_string_length(value))
+	if (!json_is_string(value) || json_string_length(value) >= m->size ||
+		strlen(json_string_value(value)) != json_string_length(value))
 		return error_set(e, ST_INPUT, "'%s': expected a text of less than %zu bytes", m->key, m->size);
 	strcpy(out, json_string_value(value));
 	return ST_OK;
@@ -257,8 +273,7 @@ static enum status get_value(const struct member *m, const json_t *value, void *
 	char *p = (char *)base + m->at;
 	json_int_t whole = json_integer_value(value);
 	switch (m->type) {
-	case MEMBER_TEXT:
-		return get_text(m, value, p, e);
+	case MEMBER_TEXT: return get_text(m, value, p, e);
 	case MEMBER_INT32:
 		if (!json_is_integer(value) || whole < INT32_MIN || whole > INT32_MAX)
 			return error_set(e, ST_INPUT, "'%s': expected a whole number of 32 bits", m->key);
@@ -279,13 +294,13 @@ static enum status get_value(const struct member *m, const json_t *value, void *
 			return error_set(e, ST_INPUT, "'%s': expected true or false", m->key);
 		*(bool *)p = json_is_true(value);
 		return ST_OK;
-	default:
-		return get_word(m, value, (int *)(void *)p, e);
+	default: return get_word(m, value, (int *)(void *)p, e);
 	}
 }
 
 /* Fills `base` from the members of `object` that the table has; *used counts them. */
-static enum status get(const json_t *object, const struct member *rows, size_t n, void *base, size_t *used, struct error *e)
+static enum status get(const json_t *object, const struct member *rows, size_t n, void *base, size_t *used,
+	struct error *e)
 {
 	enum status st = ST_OK;
 	if (!json_is_object(object))
@@ -318,7 +333,8 @@ static enum status get_vertex(const json_t *j, struct graph *g, struct error *e)
 		return error_set(e, ST_INPUT, "'label' is missing");
 	if (v.kind == VERTEX_CPU)
 		v.cpu.package = -1;
-	if ((st = get(j, facts[v.kind].rows, facts[v.kind].n, (char *)&v + facts[v.kind].at, &used, e)) || (st = no_more(j, used, e)))
+	if ((st = get(j, facts[v.kind].rows, facts[v.kind].n, (char *)&v + facts[v.kind].at, &used, e)) ||
+		(st = no_more(j, used, e)))
 		return st;
 	return graph_add_vertex(g, &v) >= 0 ? ST_OK : error_nomem(e, "a topology");
 }
@@ -418,8 +434,13 @@ enum status graph_parse(const json_t *json, struct graph **out, struct error *e)
 
 static bool same(const struct member *rows, size_t n, const void *a, const void *b)
 {
-	static const size_t sizes[] = {[MEMBER_INT32] = sizeof(int32_t), [MEMBER_UINT64] = sizeof(uint64_t), [MEMBER_DOUBLE] = sizeof(double), [MEMBER_BOOL] = sizeof(bool),
-				       [MEMBER_VERTEX_KIND] = sizeof(int), [MEMBER_LINK_KIND] = sizeof(int), [MEMBER_EVIDENCE] = sizeof(int)};
+	static const size_t sizes[] = {[MEMBER_INT32] = sizeof(int32_t),
+		[MEMBER_UINT64] = sizeof(uint64_t),
+		[MEMBER_DOUBLE] = sizeof(double),
+		[MEMBER_BOOL] = sizeof(bool),
+		[MEMBER_VERTEX_KIND] = sizeof(int),
+		[MEMBER_LINK_KIND] = sizeof(int),
+		[MEMBER_EVIDENCE] = sizeof(int)};
 	for (size_t i = 0; i < n; i++) {
 		const char *x = (const char *)a + rows[i].at, *y = (const char *)b + rows[i].at;
 		if (rows[i].type == MEMBER_TEXT ? strcmp(x, y) : memcmp(x, y, sizes[rows[i].type]))
@@ -430,11 +451,14 @@ static bool same(const struct member *rows, size_t n, const void *a, const void 
 
 bool graph_same(const struct graph *a, const struct graph *b)
 {
-	if (strcmp(a->model, b->model) || a->source != b->source || a->vertex.n != b->vertex.n || a->link.n != b->link.n || a->remark.n != b->remark.n || !a->words != !b->words)
+	if (strcmp(a->model, b->model) || a->source != b->source || a->vertex.n != b->vertex.n ||
+		a->link.n != b->link.n || a->remark.n != b->remark.n || !a->words != !b->words)
 		return false;
 	for (size_t i = 0; i < a->vertex.n; i++) {
 		const struct vertex *x = &a->vertex.at[i], *y = &b->vertex.at[i];
-		if (!same(of_vertex, COUNT(of_vertex), x, y) || !same(facts[x->kind].rows, facts[x->kind].n, (const char *)x + facts[x->kind].at, (const char *)y + facts[x->kind].at))
+		if (!same(of_vertex, COUNT(of_vertex), x, y) ||
+			!same(facts[x->kind].rows, facts[x->kind].n, (const char *)x + facts[x->kind].at,
+				(const char *)y + facts[x->kind].at))
 			return false;
 	}
 	for (size_t i = 0; i < a->link.n; i++)

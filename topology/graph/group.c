@@ -21,7 +21,7 @@ struct survey {
 	const struct cluster *c;
 	int64_t size;
 	VEC(struct pattern) seen;
-	int32_t *label;        /* scratch, of one host */
+	int32_t *label; /* scratch, of one host */
 	size_t label_cap;
 	double in_node_latency_s, network_latency_s; /* largest of the parts of groups that span */
 };
@@ -49,7 +49,7 @@ static uint64_t hash_of(const int32_t *label, int32_t n)
 	return hash ^ (hash >> 31);
 }
 
-/* What the groups in s->label get on a host of this shape. NULL on failure. */
+/* Returns the pattern of the groups in s->label on a host of this shape; NULL on failure. */
 static const struct pattern *look(struct survey *s, int32_t shape, int32_t n_groups, struct error *e)
 {
 	const struct cluster_shape *at = &s->c->shape.at[shape];
@@ -77,7 +77,8 @@ static const struct pattern *look(struct survey *s, int32_t shape, int32_t n_gro
 	for (int32_t k = 0; k < n_groups; k++)
 		if (!p.part[k].group.in_node) {
 			s->in_node_latency_s = fmax(s->in_node_latency_s, p.part[k].group.ring_latency_s);
-			s->network_latency_s = fmax(s->network_latency_s, fmax(s->c->network_latency_s, p.part[k].network_latency_s));
+			s->network_latency_s = fmax(s->network_latency_s,
+				fmax(s->c->network_latency_s, p.part[k].network_latency_s));
 		}
 	return &s->seen.at[s->seen.n - 1];
 failed:
@@ -91,12 +92,21 @@ static void spread(const struct survey *s, struct group *g, int64_t hosts)
 {
 	g->hosts = hosts;
 	if (hosts > 1)
-		g->ring_latency_s = ((double)hosts * s->network_latency_s + (double)(s->size - hosts) * s->in_node_latency_s) / (double)s->size;
+		g->ring_latency_s = ((double)hosts * s->network_latency_s +
+					    (double)(s->size - hosts) * s->in_node_latency_s) /
+		                    (double)s->size;
 }
 
 static struct group alone(int32_t gpu)
 {
-	return (struct group){.size = 1, .hosts = 1, .in_node = true, .ring_Bps = INFINITY, .ring_datasheet_Bps = INFINITY, .pair_Bps = INFINITY, .n_order = 1, .order = {gpu}};
+	return (struct group){.size = 1,
+		.hosts = 1,
+		.in_node = true,
+		.ring_Bps = INFINITY,
+		.ring_datasheet_Bps = INFINITY,
+		.pair_Bps = INFINITY,
+		.n_order = 1,
+		.order = {gpu}};
 }
 
 /* Where a host has one member only, the ring's first two neighbours are on two hosts. */
@@ -136,12 +146,14 @@ static int32_t shape_of_host(const struct cluster *c, int64_t host)
 	return (int32_t)low;
 }
 
-static enum status find_spots(const struct cluster *c, const int64_t *devices, size_t n, struct spot *spot, struct error *e)
+static enum status find_spots(const struct cluster *c, const int64_t *devices, size_t n, struct spot *spot,
+	struct error *e)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct device_place at = cluster_device(c, devices[i]);
 		if (!at.graph)
-			return error_set(e, ST_INPUT, "device %" PRId64 " of a group: the cluster has %" PRId64, devices[i], c->devices);
+			return error_set(e, ST_INPUT, "device %" PRId64 " of a group: the cluster has %" PRId64,
+				devices[i], c->devices);
 		spot[i] = (struct spot){.host = at.host, .device = devices[i], .shape = shape_of_host(c, at.host)};
 		const struct cluster_shape *s = &c->shape.at[spot[i].shape];
 		spot[i].gpu = (int32_t)((devices[i] - s->first_device) % s->gpus);
@@ -217,7 +229,8 @@ out:
 
 /* ---- all groups of a mesh dimension ---- */
 
-/* Labels of one host's GPUs, the first of which is device `first`; the number of groups. Devices behind the last whole block are in no group. */
+/* Labels of one host's GPUs, the first of which is device `first`; the number of groups. Devices behind the last whole
+ * block are in no group. */
 static int32_t label_host(const struct survey *s, int64_t stride, int64_t first, int64_t gpus)
 {
 	int64_t block = s->size * stride, whole = s->c->devices / block * block;
@@ -250,7 +263,8 @@ struct worst {
 	int64_t first; /* device of its group that is on its host */
 };
 
-static enum status survey_host(struct survey *s, int32_t shape, int64_t first, int64_t stride, struct worst *worst, struct error *e)
+static enum status survey_host(struct survey *s, int32_t shape, int64_t first, int64_t stride, struct worst *worst,
+	struct error *e)
 {
 	int64_t gpus = s->c->shape.at[shape].gpus;
 	int32_t n = label_host(s, stride, first, gpus);
@@ -270,13 +284,15 @@ static enum status survey_host(struct survey *s, int32_t shape, int64_t first, i
 	return ST_OK;
 }
 
-enum status cluster_mesh_groups(const struct cluster *c, int64_t size, int64_t stride, struct group *out, struct error *e)
+enum status cluster_mesh_groups(const struct cluster *c, int64_t size, int64_t stride, struct group *out,
+	struct error *e)
 {
 	struct survey s = {.c = c, .size = size};
 	struct worst worst = {.first = -1};
 	enum status st = ST_OK;
 	if (size < 1 || stride < 1 || stride > c->devices || size > c->devices / stride)
-		return error_set(e, ST_INPUT, "groups of %" PRId64 " devices %" PRId64 " apart on %" PRId64 " devices", size, stride, c->devices);
+		return error_set(e, ST_INPUT, "groups of %" PRId64 " devices %" PRId64 " apart on %" PRId64 " devices",
+			size, stride, c->devices);
 	if (size == 1) {
 		*out = alone(0);
 		return ST_OK;
@@ -288,7 +304,8 @@ enum status cluster_mesh_groups(const struct cluster *c, int64_t size, int64_t s
 			continue;
 		if (!make_room(&s, shape->gpus))
 			st = error_nomem(e, "a group");
-		/* Blocks fall on hosts in the same way again after this many hosts; where either divides the other, all hosts look alike. */
+		/* Blocks fall on hosts in the same way again after this many hosts; where either divides the other, all
+		 * hosts look alike. */
 		int64_t common = gcd(block, shape->gpus), period = block / common;
 		if (common == block || (common == shape->gpus && shape->first_device % shape->gpus == 0))
 			period = 1;

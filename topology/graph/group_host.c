@@ -19,24 +19,23 @@ struct exit_flow {
 struct host {
 	const struct graph *g;
 	struct router *router;
-	struct host_ring *ring;      /* of each group */
+	struct host_ring *ring;         /* of each group */
 	int32_t *ring_load, *exit_load; /* flows, by 2 x link + direction */
 	VEC(struct exit_flow) exits;
-	enum route_level *nearest;   /* scratch, by NIC's vertex */
+	enum route_level *nearest; /* scratch, by NIC's vertex */
 };
 
-/* What a NIC's transfers get of a link. NCCL's figure for a slot (48 GB/s of a PCIe 5 x16's 63) is what its search counts with, not the most that was seen: NICs reached 49 GB/s through such a slot
- * (published all-reduces on H100 with 400 Gb/s a GPU), and copies between GPUs 56.5 (local-inference-lab/rtx6kpro, RTX PRO 6000): 0.9 of the raw rate, which leaves headers of 256-byte payloads and flow control. */
+/* Returns the rate of a NIC's transfers over a link. NCCL's search counts with 48 GB/s of a PCIe 5 x16 slot's 63, which
+ * is not the most that was seen: NICs reached 49 GB/s through such a slot (published all-reduces on H100 with 400 Gb/s
+ * a GPU), and copies between GPUs 56.5 (local-inference-lab/rtx6kpro, RTX PRO 6000): 0.9 of the raw rate, which leaves
+ * headers of 256-byte payloads and flow control. */
 #define SLOT_REACHED 0.9
 static double exit_Bps(const struct link *l)
 {
 	return l->kind == LINK_PCIE && l->datasheet_Bps > 0 ? SLOT_REACHED * l->datasheet_Bps : l->Bps;
 }
 
-static bool without_limit(const struct link *l)
-{
-	return l->kind == LINK_LOCAL && !(l->datasheet_Bps > 0);
-}
+static bool without_limit(const struct link *l) { return l->kind == LINK_LOCAL && !(l->datasheet_Bps > 0); }
 
 static void describe(const struct graph *g, int32_t link, int32_t flows, double Bps, struct group *out)
 {
@@ -44,9 +43,11 @@ static void describe(const struct graph *g, int32_t link, int32_t flows, double 
 	char rate[QUANTITY_MAX];
 	quantity_format(rate, Bps, UNIT_BYTE_PER_S);
 	out->bottleneck = l->kind;
-	int len = snprintf(out->bottleneck_text, sizeof out->bottleneck_text, "%s between %s and %s, ", link_kind_name(l->kind), g->vertex.at[l->a].label, g->vertex.at[l->b].label);
+	int len = snprintf(out->bottleneck_text, sizeof out->bottleneck_text, "%s between %s and %s, ",
+		link_kind_name(l->kind), g->vertex.at[l->a].label, g->vertex.at[l->b].label);
 	if (len > 0 && (size_t)len < sizeof out->bottleneck_text)
-		snprintf(out->bottleneck_text + len, sizeof out->bottleneck_text - (size_t)len, flows == 1 ? "%s" : "%2$" PRId32 " flows share %1$s", rate, flows);
+		snprintf(out->bottleneck_text + len, sizeof out->bottleneck_text - (size_t)len,
+			flows == 1 ? "%s" : "%2$" PRId32 " flows share %1$s", rate, flows);
 }
 
 /* ---- rings ---- */
@@ -59,7 +60,9 @@ static void describe_links(const struct graph *g, const struct host_ring *ring, 
 	if (ring->kind == RING_SWITCH || ring->n == 2)
 		return;
 	quantity_format(rate, l->Bps / (l->width > 0 ? l->width : 1), UNIT_BYTE_PER_S);
-	snprintf(out->bottleneck_text, sizeof out->bottleneck_text, "%s among %" PRId32 " GPUs, %" PRId32 " rings of %s", link_kind_name(l->kind), ring->n, ring->rings, rate);
+	snprintf(out->bottleneck_text, sizeof out->bottleneck_text,
+		"%s among %" PRId32 " GPUs, %" PRId32 " rings of %s", link_kind_name(l->kind), ring->n, ring->rings,
+		rate);
 }
 
 static void ring_rate(const struct host *h, const struct host_ring *ring, struct group *out)
@@ -131,7 +134,8 @@ static enum status add_exits(struct host *h, int32_t group, int32_t gpu, struct 
 	return ST_OK;
 }
 
-/* A ring leaves the host by the member that is nearest to the NIC: of the flows from `first` on, all of one group, keeps those that no other member could spare. */
+/* A ring leaves the host by the member that is nearest to the NIC: of the flows from `first` on, all of one group,
+ * keeps those that no other member could spare. */
 static void keep_nearest(struct host *h, size_t first)
 {
 	size_t kept = first;
@@ -193,7 +197,8 @@ static void leave(const struct host *h, int32_t group, struct group_part *part)
 			link = at;
 			flows = load;
 		}
-		part->network_latency_s = fmax(part->network_latency_s, fmax(f->route.latency_s, h->g->link.at[f->port].latency_s));
+		part->network_latency_s = fmax(part->network_latency_s,
+			fmax(f->route.latency_s, h->g->link.at[f->port].latency_s));
 	}
 	part->group.network_Bps = out_Bps / part->members;
 	part->group.ring_datasheet_Bps = known ? fmin(part->group.ring_datasheet_Bps, out_datasheet) : 0;
@@ -217,7 +222,8 @@ static enum status fill(const struct host *h, int32_t group, int64_t size, struc
 {
 	const struct host_ring *ring = &h->ring[group];
 	struct group *out = &part->group;
-	*part = (struct group_part){.members = ring->n, .group = {.in_node = ring->n == size, .rings = ring->rings, .ring_latency_s = ring->latency_s}};
+	*part = (struct group_part){.members = ring->n,
+		.group = {.in_node = ring->n == size, .rings = ring->rings, .ring_latency_s = ring->latency_s}};
 	ring_rate(h, ring, out);
 	out->nvlink_switch = ring->kind == RING_SWITCH && out->in_node;
 	out->n_order = ring->n < GROUP_ORDER ? ring->n : GROUP_ORDER;
@@ -237,7 +243,9 @@ static enum status set_up(struct host *h, const int32_t *label, int32_t n_groups
 	h->exit_load = calloc(2 * links + 1, sizeof *h->exit_load);
 	h->nearest = calloc(h->g->vertex.n + 1, sizeof *h->nearest);
 	int32_t *member = malloc((h->g->gpu.n + 1) * sizeof *member);
-	enum status st = h->router && h->ring && h->ring_load && h->exit_load && h->nearest && member ? ST_OK : error_nomem(e, "a host's groups");
+	enum status st = h->router && h->ring && h->ring_load && h->exit_load && h->nearest && member
+	                         ? ST_OK
+	                         : error_nomem(e, "a host's groups");
 	for (int32_t k = 0; k < n_groups && !st; k++) {
 		int32_t n = 0;
 		for (size_t i = 0; i < h->g->gpu.n; i++)
@@ -258,7 +266,8 @@ static enum status set_up(struct host *h, const int32_t *label, int32_t n_groups
 	return st;
 }
 
-enum status host_groups(const struct graph *g, const int32_t *label, int32_t n_groups, int64_t size, struct group_part *out, struct error *e)
+enum status host_groups(const struct graph *g, const int32_t *label, int32_t n_groups, int64_t size,
+	struct group_part *out, struct error *e)
 {
 	struct host h = {.g = g};
 	enum status st = set_up(&h, label, n_groups, size, e);

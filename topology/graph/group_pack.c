@@ -49,7 +49,8 @@ static void take(struct packing *p, const int32_t *path, int32_t count)
 
 static void next_ring(struct packing *p, int32_t done);
 
-/* Extends ring `done` behind its `at` vertices. `tight`: so far as the ring before it; rings come in rising order, so that no set of them is tried twice. */
+/* Extends ring `done` behind its `at` vertices. `tight`: so far as the ring before it; rings come in rising order, so
+ * that no set of them is tried twice. */
 static void extend(struct packing *p, int32_t done, int32_t at, bool tight)
 {
 	int32_t n = p->n, *path = p->path + (size_t)done * (size_t)n;
@@ -94,7 +95,8 @@ static void next_ring(struct packing *p, int32_t done)
 }
 
 /* Packs with vertices renamed by `name`, which decides what is tried first. */
-static int32_t pack(struct packing *p, const int32_t *width, const int32_t *name, int64_t steps, int32_t at_least, int32_t *order)
+static int32_t pack(struct packing *p, const int32_t *width, const int32_t *name, int64_t steps, int32_t at_least,
+	int32_t *order)
 {
 	for (int32_t i = 0; i < p->n; i++)
 		for (int32_t j = 0; j < p->n; j++)
@@ -113,7 +115,8 @@ static int32_t pack(struct packing *p, const int32_t *width, const int32_t *name
 
 static void shuffle(int32_t *name, int32_t n, uint64_t *state)
 {
-	for (int32_t i = n - 1; i > 0; i--) { /* a fixed sequence (Knuth's MMIX multiplier): the same rings on every run */
+	for (int32_t i = n - 1; i > 0;
+		i--) { /* a fixed sequence (Knuth's MMIX multiplier): the same rings on every run */
 		*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 		int32_t j = (int32_t)((*state >> 33) % (uint64_t)(i + 1)), keep = name[i];
 		name[i] = name[j];

@@ -1,12 +1,13 @@
-/* The ring of one group inside one host: over an NVLink switch, over direct links, or over whatever routes there are. */
+/* The ring of one group inside one host: over an NVLink switch, over direct links, or over whatever routes there are.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "topology/graph/group_parts.h"
 
-#define SEARCHED 64  /* members beyond which a ring keeps the order of their numbers */
-#define STEPS 20000  /* placements tried: all orders of 8 members, about a millisecond */
+#define SEARCHED 64 /* members beyond which a ring keeps the order of their numbers */
+#define STEPS 20000 /* placements tried: all orders of 8 members, about a millisecond */
 #define PER_LINK_RATES 4
 
 void ring_free(struct host_ring *ring)
@@ -93,7 +94,8 @@ static void rates_of_links(const struct graph *g, int32_t n, struct host_ring *o
 }
 
 /* Links of several speeds: as many rings as all of them allow at the slowest's pace, or fewer over the fast ones. */
-static enum status try_links(const struct graph *g, const int32_t *index, const int32_t *member, int32_t n, struct host_ring *out, struct error *e)
+static enum status try_links(const struct graph *g, const int32_t *index, const int32_t *member, int32_t n,
+	struct host_ring *out, struct error *e)
 {
 	double rates[PER_LINK_RATES];
 	int32_t n_rates = 0;
@@ -137,8 +139,8 @@ struct search {
 	const struct graph *g;
 	const struct route *route; /* n x n */
 	int32_t n, steps;
-	int32_t *load;             /* flows, by 2 x link + direction */
-	double bound, best;        /* seconds a byte of the slowest link: no order can have less; the least so far */
+	int32_t *load;      /* flows, by 2 x link + direction */
+	double bound, best; /* seconds a byte of the slowest link: no order can have less; the least so far */
 	int32_t order[SEARCHED], best_order[SEARCHED];
 	bool used[SEARCHED];
 };
@@ -175,7 +177,8 @@ static void consider(struct search *s, const int32_t *order)
 	memcpy(s->best_order, order, (size_t)s->n * sizeof *order);
 }
 
-/* -1 when out of memory. Whatever the order, a member sends over the links that all its routes have in common, and receives over those that all routes to it have. */
+/* -1 when out of memory. Whatever the order, a member sends over the links that all its routes have in common, and
+ * receives over those that all routes to it have. */
 static double lower_bound(struct search *s, int32_t links)
 {
 	double worst = 0;
@@ -187,7 +190,8 @@ static double lower_bound(struct search *s, int32_t links)
 				if (k != m)
 					way ? put(s, k, m, 1) : put(s, m, k, 1);
 			}
-			const struct route *any = way ? &s->route[(m ? 0 : 1) * s->n + m] : &s->route[m * s->n + (m ? 0 : 1)];
+			const struct route *any = way ? &s->route[(m ? 0 : 1) * s->n + m]
+			                              : &s->route[m * s->n + (m ? 0 : 1)];
 			for (int32_t i = 0; i < any->n; i++) {
 				int32_t at = 2 * any->link[i] + any->reverse[i];
 				if (s->load[at] >= s->n - 1)
@@ -211,7 +215,8 @@ static void place(struct search *s, int32_t at, double worst)
 		return;
 	int32_t last = s->order[at - 1];
 	if (at == s->n) {
-		double cost = s->order[1] <= last ? fmax(worst, put(s, last, s->order[0], 1)) : INFINITY; /* either way round is the same */
+		double cost = s->order[1] <= last ? fmax(worst, put(s, last, s->order[0], 1))
+		                                  : INFINITY; /* either way round is the same */
 		if (s->order[1] <= last)
 			put(s, last, s->order[0], -1);
 		if (cost < s->best) {
@@ -243,7 +248,8 @@ static void greedy(const struct search *s, int32_t *order)
 	for (int32_t i = 1; i < s->n; i++) {
 		int32_t best = -1;
 		for (int32_t v = 1; v < s->n; v++) {
-			const struct route *x = &s->route[order[i - 1] * s->n + v], *y = best < 0 ? NULL : &s->route[order[i - 1] * s->n + best];
+			const struct route *x = &s->route[order[i - 1] * s->n + v],
+					   *y = best < 0 ? NULL : &s->route[order[i - 1] * s->n + best];
 			if (!used[v] && (!y || x->level < y->level || (x->level == y->level && x->Bps > y->Bps)))
 				best = v;
 		}
@@ -252,7 +258,8 @@ static void greedy(const struct search *s, int32_t *order)
 	}
 }
 
-static enum status best_order(struct router *r, const struct graph *g, const int32_t *member, int32_t n, int32_t *order, struct error *e)
+static enum status best_order(struct router *r, const struct graph *g, const int32_t *member, int32_t n, int32_t *order,
+	struct error *e)
 {
 	struct search s = {.g = g, .n = n, .steps = STEPS, .best = INFINITY, .used = {true}};
 	int32_t first[SEARCHED];
@@ -281,7 +288,8 @@ static enum status best_order(struct router *r, const struct graph *g, const int
 	return st;
 }
 
-static enum status try_flows(struct router *r, const struct graph *g, const int32_t *member, int32_t n, struct host_ring *out, struct error *e)
+static enum status try_flows(struct router *r, const struct graph *g, const int32_t *member, int32_t n,
+	struct host_ring *out, struct error *e)
 {
 	enum status st = ST_OK;
 	memcpy(out->order, member, (size_t)n * sizeof *member);
@@ -308,10 +316,15 @@ static enum status try_flows(struct router *r, const struct graph *g, const int3
 
 /* ---- the choice ---- */
 
-enum status ring_choose(struct router *r, const struct graph *g, const int32_t *member, int32_t n, struct host_ring *out, struct error *e)
+enum status ring_choose(struct router *r, const struct graph *g, const int32_t *member, int32_t n,
+	struct host_ring *out, struct error *e)
 {
 	enum status st = ST_OK;
-	*out = (struct host_ring){.kind = RING_ALONE, .n = n, .Bps = INFINITY, .datasheet_Bps = INFINITY, .slowest = -1};
+	*out = (struct host_ring){.kind = RING_ALONE,
+		.n = n,
+		.Bps = INFINITY,
+		.datasheet_Bps = INFINITY,
+		.slowest = -1};
 	struct host_ring links = {.n = n, .slowest = -1}, flows = {.n = n, .slowest = -1};
 	int32_t *index = malloc((g->vertex.n + 1) * sizeof *index);
 	out->order = malloc((size_t)n * sizeof *out->order);

@@ -12,7 +12,8 @@ struct arc {
 
 /* Best ways from one vertex to all others. */
 struct reach {
-	uint64_t cost; /* what was crossed, most significant first: sockets, host bridges, CPUs, switches, 16 bits each */
+	uint64_t cost; /* what was crossed, most significant first: sockets, host bridges, CPUs, switches, 16 bits each
+	                */
 	double Bps;
 	int32_t hops, link /* the last one */, before;
 };
@@ -28,11 +29,11 @@ enum way { OVER_NV, OVER_PCI, WAYS };
 
 struct router {
 	const struct graph *g;
-	int32_t *first;             /* of each vertex's arcs, and one behind the last */
+	int32_t *first; /* of each vertex's arcs, and one behind the last */
 	struct arc *arc;
 	struct reach **reach[WAYS]; /* by source; NULL until it is asked for */
 	bool out_of_memory;
-	int32_t *open;              /* scratch: forwarding vertices that were reached and not yet gone on from */
+	int32_t *open; /* scratch: forwarding vertices that were reached and not yet gone on from */
 };
 
 void router_destroy(struct router *r)
@@ -81,23 +82,24 @@ struct router *router_create(const struct graph *g)
 	return r;
 }
 
-bool router_out_of_memory(const struct router *r)
-{
-	return r->out_of_memory;
-}
+bool router_out_of_memory(const struct router *r) { return r->out_of_memory; }
 
 /* ---- shortest ways ---- */
 
 static bool forwards(const struct graph *g, enum way w, int32_t v)
 {
 	enum vertex_kind k = g->vertex.at[v].kind;
-	return w == OVER_NV ? k == VERTEX_NVSWITCH : k == VERTEX_PCI_SWITCH || k == VERTEX_BRIDGE || k == VERTEX_CPU || k == VERTEX_NIC;
+	return w == OVER_NV ? k == VERTEX_NVSWITCH
+	                    : k == VERTEX_PCI_SWITCH || k == VERTEX_BRIDGE || k == VERTEX_CPU || k == VERTEX_NIC;
 }
 
 /* Going on from `v` (not the source) to `to`: what crossing v and this link adds. */
 static uint64_t crossing(const struct graph *g, int32_t v, int32_t to, bool at_source)
 {
-	static const uint64_t of[VERTEX_KINDS] = {[VERTEX_NVSWITCH] = COST_SWITCH, [VERTEX_PCI_SWITCH] = COST_SWITCH, [VERTEX_CPU] = COST_CPU, [VERTEX_BRIDGE] = COST_BRIDGE};
+	static const uint64_t of[VERTEX_KINDS] = {[VERTEX_NVSWITCH] = COST_SWITCH,
+		[VERTEX_PCI_SWITCH] = COST_SWITCH,
+		[VERTEX_CPU] = COST_CPU,
+		[VERTEX_BRIDGE] = COST_BRIDGE};
 	enum vertex_kind a = g->vertex.at[v].kind, b = g->vertex.at[to].kind;
 	return (at_source ? 0 : of[a]) + (a == VERTEX_CPU && b == VERTEX_CPU ? COST_SOCKET : 0);
 }
@@ -130,9 +132,11 @@ static const struct reach *ways_from(struct router *r, enum way w, int32_t sourc
 		for (int32_t i = r->first[v]; i < r->first[v + 1]; i++) {
 			const struct link *l = &g->link.at[r->arc[i].link];
 			int32_t to = r->arc[i].to;
-			if ((w == OVER_NV && !link_is_nv(l)) || (nic && !from_network && g->vertex.at[to].kind != VERTEX_NETWORK))
+			if ((w == OVER_NV && !link_is_nv(l)) ||
+				(nic && !from_network && g->vertex.at[to].kind != VERTEX_NETWORK))
 				continue;
-			struct reach next = {at[v].cost + crossing(g, v, to, v == source), fmin(at[v].Bps, l->Bps), at[v].hops + 1, r->arc[i].link, v};
+			struct reach next = {at[v].cost + crossing(g, v, to, v == source), fmin(at[v].Bps, l->Bps),
+				at[v].hops + 1, r->arc[i].link, v};
 			if (!better(&next, &at[to]))
 				continue;
 			if (at[to].cost == UNREACHED && forwards(g, w, to))
@@ -141,7 +145,8 @@ static const struct reach *ways_from(struct router *r, enum way w, int32_t sourc
 		}
 		int32_t best = -1;
 		for (int32_t i = 0; i < n_open; i++)
-			if (best < 0 || better(&at[r->open[i]], &at[r->open[best]]) || (!better(&at[r->open[best]], &at[r->open[i]]) && r->open[i] < r->open[best]))
+			if (best < 0 || better(&at[r->open[i]], &at[r->open[best]]) ||
+				(!better(&at[r->open[best]], &at[r->open[i]]) && r->open[i] < r->open[best]))
 				best = i;
 		v = best < 0 ? -1 : r->open[best];
 		if (best >= 0)
@@ -189,7 +194,8 @@ static int32_t cpu_of(const struct graph *g, const struct reach *at)
 {
 	int32_t best = -1;
 	for (size_t v = 0; v < g->vertex.n; v++)
-		if (g->vertex.at[v].kind == VERTEX_CPU && at[v].cost != UNREACHED && (best < 0 || better(&at[v], &at[best])))
+		if (g->vertex.at[v].kind == VERTEX_CPU && at[v].cost != UNREACHED &&
+			(best < 0 || better(&at[v], &at[best])))
 			best = (int32_t)v;
 	return best;
 }
@@ -214,7 +220,8 @@ enum status router_route(struct router *r, int32_t from, int32_t to, struct rout
 		if (!at)
 			return error_nomem(e, "a route");
 		if (at[to].cost == UNREACHED)
-			return error_set(e, ST_RUN, "no link leads from %s to %s", g->vertex.at[from].label, g->vertex.at[to].label);
+			return error_set(e, ST_RUN, "no link leads from %s to %s", g->vertex.at[from].label,
+				g->vertex.at[to].label);
 		out->level = level_of(at[to].cost);
 		bool ends = kind_from == VERTEX_CPU || kind_to == VERTEX_CPU; /* in host memory anyway */
 		int32_t gpu = kind_from == VERTEX_GPU ? from : to, cpu = -1;
@@ -234,7 +241,9 @@ enum status router_route(struct router *r, int32_t from, int32_t to, struct rout
 			fits = append(g, at, to, out);
 		}
 	}
-	return fits ? ST_OK : error_set(e, ST_RUN, "the route from %s to %s has more than %d links", g->vertex.at[from].label, g->vertex.at[to].label, ROUTE_HOPS);
+	return fits ? ST_OK
+	            : error_set(e, ST_RUN, "the route from %s to %s has more than %d links", g->vertex.at[from].label,
+			      g->vertex.at[to].label, ROUTE_HOPS);
 }
 
 enum status graph_route(const struct graph *g, int32_t from, int32_t to, struct route *out, struct error *e)

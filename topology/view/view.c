@@ -1,4 +1,4 @@
-/* What text, JSON and pictures share: cells, words for links, the groups that are worth a line. */
+/* Shared by text, JSON and pictures: cells, words for links, the groups that get a line. */
 #include "topology/view/view.h"
 
 #include <math.h>
@@ -93,7 +93,8 @@ void view_groups_free(struct view_groups *groups)
 }
 
 /* Takes `device` over. */
-static enum status add_group(const struct cluster *c, struct view_groups *out, const char *what, size_t shape, int64_t *device, int64_t n, struct error *e)
+static enum status add_group(const struct cluster *c, struct view_groups *out, const char *what, size_t shape,
+	int64_t *device, int64_t n, struct error *e)
 {
 	struct view_group v = {.device = device, .n = n, .shape = shape, .nvls = true};
 	snprintf(v.what, sizeof v.what, "%s", what);
@@ -115,7 +116,8 @@ static enum status add_group(const struct cluster *c, struct view_groups *out, c
 	return ST_OK;
 }
 
-static enum status add_range(const struct cluster *c, struct view_groups *out, size_t shape, int64_t first, int64_t n, struct error *e)
+static enum status add_range(const struct cluster *c, struct view_groups *out, size_t shape, int64_t first, int64_t n,
+	struct error *e)
 {
 	int64_t *device = malloc((size_t)n * sizeof *device);
 	if (!device)
@@ -155,7 +157,8 @@ static void join_packages(const struct graph *g, int32_t *part)
 }
 
 /* part[vertex] -> groups of at least two GPUs, unless all GPUs are one part. */
-static enum status add_parts(const struct cluster *c, struct view_groups *out, const char *what, size_t shape, const int32_t *part, struct error *e)
+static enum status add_parts(const struct cluster *c, struct view_groups *out, const char *what, size_t shape,
+	const int32_t *part, struct error *e)
 {
 	const struct graph *g = c->shape.at[shape].graph;
 	int64_t first = c->shape.at[shape].first_device;
@@ -187,7 +190,8 @@ static void drop_repeated(struct view_groups *out)
 		struct view_group *v = &out->list.at[i];
 		bool repeated = false;
 		for (size_t j = 0; j < kept; j++)
-			repeated |= out->list.at[j].n == v->n && memcmp(out->list.at[j].device, v->device, (size_t)v->n * sizeof *v->device) == 0;
+			repeated |= out->list.at[j].n == v->n &&
+			            memcmp(out->list.at[j].device, v->device, (size_t)v->n * sizeof *v->device) == 0;
 		if (repeated)
 			free(v->device);
 		else
@@ -239,10 +243,12 @@ const struct cluster_shape *view_without_nic(const struct cluster *c)
 	return NULL;
 }
 
-enum status view_groups(const struct cluster *c, const struct view_makes *makes, struct view_groups *out, struct error *e)
+enum status view_groups(const struct cluster *c, const struct view_makes *makes, struct view_groups *out,
+	struct error *e)
 {
 	*out = (struct view_groups){0};
-	enum status st = c->hosts > 1 && c->devices > 1 && !view_without_nic(c) ? add_range(c, out, 0, 0, c->devices, e) : ST_OK;
+	enum status st = c->hosts > 1 && c->devices > 1 && !view_without_nic(c) ? add_range(c, out, 0, 0, c->devices, e)
+	                                                                        : ST_OK;
 	for (size_t i = 0; i < makes->list.n && !st; i++)
 		st = groups_of_shape(c, out, makes->list.at[i].shape, e);
 	if (st)

@@ -1,7 +1,9 @@
-/* What people and programs read of a cluster's link graphs: the matrix of `nvidia-smi topo -m` with GB/s, JSON, graphviz, a picture. Functions of the cluster and of what hwloc lists beside it alone.
+/* Views of a cluster's link graphs: the matrix of `nvidia-smi topo -m` with GB/s, JSON, graphviz, a picture. They
+ * depend on the cluster and on hwloc's inventory alone.
  *
- * Rates are of one direction, as a transfer alone can use them. Hosts of one make (the same links between parts of the same names, whatever their clocks and PCI addresses) are shown once, with the first one's devices; remarks
- * name their hosts. With several hosts labels are "HOST:GPU0".
+ * Rates are of one direction, as a transfer alone can use them. Hosts of one make (the same links between parts of the
+ * same names, whatever their clocks and PCI addresses) are shown once, with the first one's devices; remarks name their
+ * hosts. With several hosts labels are "HOST:GPU0".
  */
 #ifndef STEPSIM_TOPOLOGY_VIEW_VIEW_H
 #define STEPSIM_TOPOLOGY_VIEW_VIEW_H
@@ -21,14 +23,17 @@ struct view_beside {
 /* Matrix, legend, fabric, groups, devices, CPUs, remarks. */
 enum status view_text(const struct cluster *c, const struct view_beside *beside, FILE *out, struct error *e);
 
-/* INTERFACE's "topo --json", and beside it cpus, links, groups, contradictions, pci_devices. With more than VIEW_MATRIX_MOST entries `matrix` is null, `matrices` has one of each make, and `links` those of its first host. New reference. */
+/* Returns the JSON of `topo --json` (docs/reference.md), a new reference. With more than VIEW_MATRIX_MOST entries,
+ * `matrix` is null, `matrices` has one for each make of hosts, and `links` has those of each make's first host. */
 #define VIEW_MATRIX_MOST 512
 enum status view_json(const struct cluster *c, const struct view_beside *beside, json_t **out, struct error *e);
 
-/* The link graph for graphviz: a cluster for each host and each of its CPUs, links with kind and GB/s. One host a make. */
+/* The link graph for graphviz: a cluster for each host and each of its CPUs, links with kind and GB/s. One host a make.
+ */
 enum status view_dot(const struct cluster *c, FILE *out, struct error *e);
 
-/* A picture that needs nothing else to be drawn: from the top CPUs, host bridges, PCIe switches, GPUs and NICs, NVLinks, the network. Follows the reader's light or dark scheme. One host a make. */
+/* A picture that needs nothing else to be drawn: from the top CPUs, host bridges, PCIe switches, GPUs and NICs,
+ * NVLinks, the network. Follows the reader's light or dark scheme. One host a make. */
 enum status view_svg(const struct cluster *c, FILE *out, struct error *e);
 
 /* A view's whole text, terminated; the caller's. */
@@ -37,7 +42,8 @@ enum status view_to_text(view_fn *view, const struct cluster *c, char **text, si
 
 /* ---- what these share ---- */
 
-/* A stream into memory that knows when memory ran out (glibc's open_memstream drops text then and says nothing). Stays where it is while open. */
+/* A stream into memory that knows when memory ran out (glibc's open_memstream drops text then and says nothing). Stays
+ * where it is while open. */
 struct view_stream {
 	FILE *out;
 	VEC(char) text;
@@ -77,7 +83,7 @@ struct view_makes {
 enum status view_makes(const struct cluster *c, struct view_makes *out, struct error *e);
 void view_makes_free(struct view_makes *makes); /* NULL-safe */
 
-/* What is remarked on the hosts of a make (VIEW_ALL_MAKES: on all hosts), once for all hosts with the same text. */
+/* The remarks on the hosts of a make (VIEW_ALL_MAKES: on all hosts), each once for all hosts with the same text. */
 #define VIEW_ALL_MAKES SIZE_MAX
 struct view_remark {
 	const struct remark *remark; /* of the cluster */
@@ -88,7 +94,8 @@ struct view_remark {
 struct view_remarks {
 	VEC(struct view_remark) list;
 };
-enum status view_remarks(const struct cluster *c, const struct view_makes *makes, size_t make, struct view_remarks *out, struct error *e);
+enum status view_remarks(const struct cluster *c, const struct view_makes *makes, size_t make, struct view_remarks *out,
+	struct error *e);
 void view_remarks_free(struct view_remarks *remarks); /* NULL-safe */
 
 /* One cell of the matrix; `router` is of the graph. */
@@ -98,7 +105,8 @@ struct view_cell {
 	bool assumed;        /* the slowest link's rate is a default */
 	bool through_memory; /* written to host memory and read again */
 };
-enum status view_cell(const struct graph *g, struct router *router, int32_t a, int32_t b, struct view_cell *out, struct error *e);
+enum status view_cell(const struct graph *g, struct router *router, int32_t a, int32_t b, struct view_cell *out,
+	struct error *e);
 
 /* All of a host's cells, and the rate at which a lone transfer of each entry leaves the host (0: it does not). */
 struct view_matrix {
@@ -112,20 +120,22 @@ void view_matrix_free(struct view_matrix *m); /* NULL-safe */
 /* The first hosts that have GPUs and no NIC: no ring goes over all hosts then. NULL: none. */
 const struct cluster_shape *view_without_nic(const struct cluster *c);
 
-/* The groups that are worth a line: all GPUs of all hosts (where NICs join them), of each make's first host, its NVLink islands, the GPUs of each package. */
+/* The groups that are worth a line: all GPUs of all hosts (where NICs join them), of each make's first host, its NVLink
+ * islands, the GPUs of each package. */
 struct view_group {
-	char what[32];      /* "all GPUs", "NVLink island", "socket" */
-	int64_t *device;    /* owned */
+	char what[32];   /* "all GPUs", "NVLink island", "socket" */
+	int64_t *device; /* owned */
 	int64_t n;
 	size_t shape;
-	bool everywhere;    /* spans hosts */
-	bool nvls;          /* every member can have its sums made by the switch */
+	bool everywhere; /* spans hosts */
+	bool nvls;       /* every member can have its sums made by the switch */
 	struct group group;
 };
 struct view_groups {
 	VEC(struct view_group) list;
 };
-enum status view_groups(const struct cluster *c, const struct view_makes *makes, struct view_groups *out, struct error *e);
+enum status view_groups(const struct cluster *c, const struct view_makes *makes, struct view_groups *out,
+	struct error *e);
 void view_groups_free(struct view_groups *groups); /* NULL-safe */
 
 #endif

@@ -1,4 +1,5 @@
-/* The link graph in graphviz's language. Vertices are h<shape>_<vertex>; the clusters are the parts of the PCI tree below each CPU. */
+/* The link graph in graphviz's language. Vertices are h<shape>_<vertex>; the clusters are the parts of the PCI tree
+ * below each CPU. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,12 +8,23 @@
 static const struct {
 	const char *shape, *fill;
 } looks[VERTEX_KINDS] = {
-	[VERTEX_GPU] = {"box", "#76b900"}, [VERTEX_NIC] = {"component", "#8fb8de"}, [VERTEX_NVSWITCH] = {"hexagon", "#cfe8a9"}, [VERTEX_PCI_SWITCH] = {"trapezium", "#e4d6f5"},
-	[VERTEX_BRIDGE] = {"house", "#f5e6c8"}, [VERTEX_CPU] = {"box3d", "#dddddd"}, [VERTEX_NETWORK] = {"ellipse", "#cde7f7"},
+	[VERTEX_GPU] = {"box", "#76b900"},
+	[VERTEX_NIC] = {"component", "#8fb8de"},
+	[VERTEX_NVSWITCH] = {"hexagon", "#cfe8a9"},
+	[VERTEX_PCI_SWITCH] = {"trapezium", "#e4d6f5"},
+	[VERTEX_BRIDGE] = {"house", "#f5e6c8"},
+	[VERTEX_CPU] = {"box3d", "#dddddd"},
+	[VERTEX_NETWORK] = {"ellipse", "#cde7f7"},
 };
 
 static const char *const colours[LINK_KINDS] = {
-	[LINK_NVLINK] = "#4e7a00", [LINK_XGMI] = "#a02020", [LINK_C2C] = "#007a7a", [LINK_PCIE] = "#5b3f8c", [LINK_LOCAL] = "#999999", [LINK_SOCKET] = "#b06000", [LINK_NETWORK] = "#1f6fb2",
+	[LINK_NVLINK] = "#4e7a00",
+	[LINK_XGMI] = "#a02020",
+	[LINK_C2C] = "#007a7a",
+	[LINK_PCIE] = "#5b3f8c",
+	[LINK_LOCAL] = "#999999",
+	[LINK_SOCKET] = "#b06000",
+	[LINK_NETWORK] = "#1f6fb2",
 };
 
 /* Between double quotes: names come from dumps. */
@@ -29,7 +41,8 @@ static void vertex_dot(const struct graph *g, size_t shape, size_t i, FILE *out)
 {
 	const struct vertex *v = &g->vertex.at[i];
 	const char *name = v->kind == VERTEX_CPU && v->cpu.model[0] ? v->cpu.model : v->name;
-	fprintf(out, "\t\th%zu_%zu [shape=%s, fillcolor=\"%s\", label=\"", shape, i, looks[v->kind].shape, looks[v->kind].fill);
+	fprintf(out, "\t\th%zu_%zu [shape=%s, fillcolor=\"%s\", label=\"", shape, i, looks[v->kind].shape,
+		looks[v->kind].fill);
 	quoted(v->label, out);
 	if (*name) {
 		fputs("\\n", out);
@@ -44,17 +57,21 @@ static void vertex_dot(const struct graph *g, size_t shape, size_t i, FILE *out)
 	fputs("\"];\n", out);
 }
 
-/* The PCI tree makes the rows, roots on top and NVLink switches at the bottom. Links inside a row have outer labels: graphviz 2.43 fails on plain ones there ("trouble in init_rank"). */
+/* The PCI tree makes the rows, roots on top and NVLink switches at the bottom. Links inside a row have outer labels:
+ * graphviz 2.43 fails on plain ones there ("trouble in init_rank"). */
 static void link_dot(const struct graph *g, const struct link *l, size_t shape, FILE *out)
 {
-	bool to_switch = g->vertex.at[l->b].kind == VERTEX_NVSWITCH, level = !to_switch && (l->kind == LINK_NVLINK || l->kind == LINK_XGMI || l->kind == LINK_SOCKET);
+	bool to_switch = g->vertex.at[l->b].kind == VERTEX_NVSWITCH,
+	     level = !to_switch && (l->kind == LINK_NVLINK || l->kind == LINK_XGMI || l->kind == LINK_SOCKET);
 	char rate[VIEW_RATE], kind[VIEW_TEXT];
 	int pen = l->kind == LINK_NVLINK || l->kind == LINK_XGMI ? 1 + l->width / 3 : 1;
-	fprintf(out, "\th%zu_%d -- h%zu_%d [color=\"%s\", penwidth=%d%s", shape, to_switch ? l->b : l->a, shape, to_switch ? l->a : l->b, colours[l->kind], pen < 7 ? pen : 7, l->assumed ? ", style=dashed" : "");
+	fprintf(out, "\th%zu_%d -- h%zu_%d [color=\"%s\", penwidth=%d%s", shape, to_switch ? l->b : l->a, shape,
+		to_switch ? l->a : l->b, colours[l->kind], pen < 7 ? pen : 7, l->assumed ? ", style=dashed" : "");
 	if (level)
 		fputs(", constraint=false", out);
 	if (l->kind != LINK_LOCAL) /* no limit of its own */
-		fprintf(out, ", %s=\"%s\\n%s%s GB/s\"", level ? "xlabel" : "label", view_link(kind, l), l->assumed ? "~" : "", view_rate(rate, l->Bps));
+		fprintf(out, ", %s=\"%s\\n%s%s GB/s\"", level ? "xlabel" : "label", view_link(kind, l),
+			l->assumed ? "~" : "", view_rate(rate, l->Bps));
 	fputs("];\n", out);
 }
 
@@ -67,7 +84,8 @@ static void under_cpus(const struct graph *g, int32_t *part)
 		changed = false;
 		for (size_t i = 0; i < g->link.n; i++) {
 			const struct link *l = &g->link.at[i];
-			if ((l->kind != LINK_PCIE && l->kind != LINK_LOCAL && l->kind != LINK_C2C) || (part[l->a] < 0) == (part[l->b] < 0))
+			if ((l->kind != LINK_PCIE && l->kind != LINK_LOCAL && l->kind != LINK_C2C) ||
+				(part[l->a] < 0) == (part[l->b] < 0))
 				continue;
 			part[part[l->a] < 0 ? l->a : l->b] = part[l->a] < 0 ? part[l->b] : part[l->a];
 			changed = true;
@@ -92,7 +110,8 @@ static enum status make_dot(const struct cluster *c, const struct view_make *mak
 	for (size_t cpu = 0; cpu < g->vertex.n; cpu++) {
 		if (g->vertex.at[cpu].kind != VERTEX_CPU)
 			continue;
-		fprintf(out, "\t\tsubgraph cluster_host%zu_%zu {\n\t\tlabel=\"\"; style=\"rounded,dashed\";\n", shape, cpu);
+		fprintf(out, "\t\tsubgraph cluster_host%zu_%zu {\n\t\tlabel=\"\"; style=\"rounded,dashed\";\n", shape,
+			cpu);
 		for (size_t i = 0; i < g->vertex.n; i++)
 			if (part[i] == (int32_t)cpu)
 				vertex_dot(g, shape, i, out);
@@ -114,7 +133,10 @@ enum status view_dot(const struct cluster *c, FILE *out, struct error *e)
 	enum status st = view_makes(c, &makes, e);
 	if (st)
 		return st;
-	fputs("graph topology {\n\trankdir=BT; newrank=true;\n\tnode [style=filled, fontname=\"Helvetica\", fontsize=11];\n\tedge [fontname=\"Helvetica\", fontsize=9];\n", out);
+	fputs("graph topology {\n\trankdir=BT; newrank=true;\n"
+	      "\tnode [style=filled, fontname=\"Helvetica\", fontsize=11];\n"
+	      "\tedge [fontname=\"Helvetica\", fontsize=9];\n",
+		out);
 	for (size_t i = 0; i < makes.list.n && !st; i++)
 		st = make_dot(c, &makes.list.at[i], out, e);
 	fputs("}\n", out);

@@ -1,4 +1,4 @@
-/* INTERFACE's "topo --json". Unknown figures are null. */
+/* The JSON of `topo --json` (docs/reference.md). Unknown figures are null. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,25 +7,20 @@
 
 /* ---- values; a NULL that reaches an array or an object makes the whole fail, and is seen there ---- */
 
-json_t *view_rate_json(double x)
-{
-	return x > 0 && isfinite(x) ? json_real(x) : json_null();
-}
+json_t *view_rate_json(double x) { return x > 0 && isfinite(x) ? json_real(x) : json_null(); }
 
-static json_t *count_or_null(int64_t x)
-{
-	return x > 0 ? json_integer(x) : json_null();
-}
+static json_t *count_or_null(int64_t x) { return x > 0 ? json_integer(x) : json_null(); }
 
-static json_t *number_or_null(int32_t x)
-{
-	return x >= 0 ? json_integer(x) : json_null();
-}
+static json_t *number_or_null(int32_t x) { return x >= 0 ? json_integer(x) : json_null(); }
 
 /* The length of the character at `s` as jansson takes it (RFC 3629); 0: none. */
 static size_t character(const unsigned char *s)
 {
-	size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+	size_t n = s[0] < 0x80                   ? 1
+	           : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
+	           : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+	           : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+	                                         : 0;
 	for (size_t i = 1; i < n; i++)
 		if ((s[i] & 0xc0) != 0x80)
 			return 0;
@@ -50,15 +45,9 @@ json_t *view_text_json(const char *s)
 }
 
 /* Takes `value` over. */
-static bool put(json_t *object, const char *key, json_t *value)
-{
-	return json_object_set_new(object, key, value) == 0;
-}
+static bool put(json_t *object, const char *key, json_t *value) { return json_object_set_new(object, key, value) == 0; }
 
-static bool append(json_t *array, json_t *value)
-{
-	return json_array_append_new(array, value) == 0;
-}
+static bool append(json_t *array, json_t *value) { return json_array_append_new(array, value) == 0; }
 
 static const char *label(char out[VIEW_LABEL], const struct view_place *p, int32_t vertex)
 {
@@ -86,18 +75,25 @@ json_t *view_host_json(const struct view_place *p)
 static json_t *vertex_json(const struct view_place *p, int32_t vertex)
 {
 	const struct vertex *v = &p->g->vertex.at[vertex];
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "label", view_label_json(p, vertex), "host", view_host_json(p), "name", view_text_json(v->name), "pci", view_text_json(v->pci), "numa", number_or_null(v->numa), "cores",
-	                 view_text_json(v->cores), "source", evidence_name(v->from));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "label", view_label_json(p, vertex), "host",
+		view_host_json(p), "name", view_text_json(v->name), "pci", view_text_json(v->pci), "numa",
+		number_or_null(v->numa), "cores", view_text_json(v->cores), "source", evidence_name(v->from));
 }
 
 static bool add_gpu(json_t *to, const struct view_place *p, int32_t vertex)
 {
 	const struct gpu_facts *f = &p->g->vertex.at[vertex].gpu;
 	json_t *j = vertex_json(p, vertex);
-	bool ok = j && put(j, "pcie_gen", count_or_null(f->pcie_gen)) && put(j, "pcie_width", count_or_null(f->pcie_width)) && put(j, "memory_bytes", count_or_null((int64_t)f->mem_B));
-	ok = ok && put(j, "pcie_gen_max", count_or_null(f->pcie_gen_max)) && put(j, "pcie_width_max", count_or_null(f->pcie_width_max)) && put(j, "device", view_text_json(f->device));
-	ok = ok && put(j, "compute_capability", count_or_null(f->compute_capability)) && put(j, "nvlinks", count_or_null(f->nvlinks)) && put(j, "peer_to_peer", json_boolean(!f->no_peer));
-	ok = ok && put(j, "clock_Hz", view_rate_json(f->clock_Hz)) && put(j, "clock_max_Hz", view_rate_json(f->clock_max_Hz)) && put(j, "power_limit_W", view_rate_json(f->power_limit_W)) &&
+	bool ok = j && put(j, "pcie_gen", count_or_null(f->pcie_gen)) &&
+	          put(j, "pcie_width", count_or_null(f->pcie_width)) &&
+	          put(j, "memory_bytes", count_or_null((int64_t)f->mem_B));
+	ok = ok && put(j, "pcie_gen_max", count_or_null(f->pcie_gen_max)) &&
+	     put(j, "pcie_width_max", count_or_null(f->pcie_width_max)) && put(j, "device", view_text_json(f->device));
+	ok = ok && put(j, "compute_capability", count_or_null(f->compute_capability)) &&
+	     put(j, "nvlinks", count_or_null(f->nvlinks)) && put(j, "peer_to_peer", json_boolean(!f->no_peer));
+	ok = ok && put(j, "clock_Hz", view_rate_json(f->clock_Hz)) &&
+	     put(j, "clock_max_Hz", view_rate_json(f->clock_max_Hz)) &&
+	     put(j, "power_limit_W", view_rate_json(f->power_limit_W)) &&
 	     put(j, "power_default_W", view_rate_json(f->power_default_W));
 	if (!ok)
 		json_decref(j);
@@ -108,7 +104,8 @@ static bool add_nic(json_t *to, const struct view_place *p, int32_t vertex)
 {
 	const struct nic_facts *f = &p->g->vertex.at[vertex].nic;
 	json_t *j = vertex_json(p, vertex);
-	bool ok = j && put(j, "bandwidth_Bps", view_rate_json(f->Bps)) && put(j, "port", count_or_null(f->port)) && put(j, "infiniband", json_boolean(f->infiniband));
+	bool ok = j && put(j, "bandwidth_Bps", view_rate_json(f->Bps)) && put(j, "port", count_or_null(f->port)) &&
+	          put(j, "infiniband", json_boolean(f->infiniband));
 	if (!ok)
 		json_decref(j);
 	return ok && append(to, j);
@@ -118,7 +115,8 @@ static bool add_cpu(json_t *to, const struct view_place *p, int32_t vertex)
 {
 	const struct cpu_facts *f = &p->g->vertex.at[vertex].cpu;
 	json_t *j = vertex_json(p, vertex);
-	bool ok = j && put(j, "package", number_or_null(f->package)) && put(j, "model", view_text_json(f->model)) && put(j, "memory_bytes", count_or_null((int64_t)f->mem_B));
+	bool ok = j && put(j, "package", number_or_null(f->package)) && put(j, "model", view_text_json(f->model)) &&
+	          put(j, "memory_bytes", count_or_null((int64_t)f->mem_B));
 	if (!ok)
 		json_decref(j);
 	return ok && append(to, j);
@@ -126,8 +124,11 @@ static bool add_cpu(json_t *to, const struct view_place *p, int32_t vertex)
 
 static bool add_link(json_t *to, const struct view_place *p, const struct link *l)
 {
-	json_t *j = json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:f, s:s, s:b}", "a", view_label_json(p, l->a), "b", view_label_json(p, l->b), "kind", link_kind_name(l->kind), "width", count_or_null(l->width), "gen",
-	                      count_or_null(l->gen), "bandwidth_Bps", view_rate_json(l->Bps), "datasheet_Bps", view_rate_json(l->datasheet_Bps), "latency_s", l->latency_s, "source", evidence_name(l->from), "assumed", l->assumed);
+	json_t *j = json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:f, s:s, s:b}", "a", view_label_json(p, l->a), "b",
+		view_label_json(p, l->b), "kind", link_kind_name(l->kind), "width", count_or_null(l->width), "gen",
+		count_or_null(l->gen), "bandwidth_Bps", view_rate_json(l->Bps), "datasheet_Bps",
+		view_rate_json(l->datasheet_Bps), "latency_s", l->latency_s, "source", evidence_name(l->from),
+		"assumed", l->assumed);
 	return j && append(to, j);
 }
 
@@ -149,7 +150,8 @@ static bool add_host(const struct parts *to, const struct view_place *p, bool li
 	return ok;
 }
 
-static enum status add_remarks(const struct parts *to, const struct cluster *c, const struct view_makes *makes, struct error *e)
+static enum status add_remarks(const struct parts *to, const struct cluster *c, const struct view_makes *makes,
+	struct error *e)
 {
 	struct view_remarks remarks;
 	enum status st = view_remarks(c, makes, VIEW_ALL_MAKES, &remarks, e);
@@ -157,7 +159,8 @@ static enum status add_remarks(const struct parts *to, const struct cluster *c, 
 		const struct view_remark *r = &remarks.list.at[i];
 		char text[sizeof r->who + sizeof r->remark->text];
 		snprintf(text, sizeof text, "%s%s", r->who, r->remark->text);
-		if (!append(to->warnings, view_text_json(text)) || (r->remark->contradiction && !append(to->contradictions, view_text_json(text))))
+		if (!append(to->warnings, view_text_json(text)) ||
+			(r->remark->contradiction && !append(to->contradictions, view_text_json(text))))
 			st = error_nomem(e, "the JSON of the topology");
 	}
 	view_remarks_free(&remarks);
@@ -194,9 +197,11 @@ static enum status groups_json(const struct cluster *c, const struct view_makes 
 	for (size_t i = 0; i < groups.list.n && !st; i++) {
 		const struct view_group *v = &groups.list.at[i];
 		const struct group *g = &v->group;
-		json_t *j = json_pack("{s:s, s:o, s:o, s:o, s:i, s:f, s:o, s:o, s:b, s:b, s:s}", "what", v->what, "gpus", members_json(c, v), "ring_Bps", view_rate_json(g->ring_Bps), "ring_datasheet_Bps",
-		                      view_rate_json(g->ring_datasheet_Bps), "rings", g->rings, "hop_latency_s", g->ring_latency_s, "pair_Bps", view_rate_json(g->pair_Bps), "network_Bps", view_rate_json(g->network_Bps), "nvlink_switch",
-		                      g->nvlink_switch, "nvls", v->nvls, "bottleneck", g->bottleneck_text);
+		json_t *j = json_pack("{s:s, s:o, s:o, s:o, s:i, s:f, s:o, s:o, s:b, s:b, s:s}", "what", v->what,
+			"gpus", members_json(c, v), "ring_Bps", view_rate_json(g->ring_Bps), "ring_datasheet_Bps",
+			view_rate_json(g->ring_datasheet_Bps), "rings", g->rings, "hop_latency_s", g->ring_latency_s,
+			"pair_Bps", view_rate_json(g->pair_Bps), "network_Bps", view_rate_json(g->network_Bps),
+			"nvlink_switch", g->nvlink_switch, "nvls", v->nvls, "bottleneck", g->bottleneck_text);
 		if (!j || !append(*out, j))
 			st = error_nomem(e, "the JSON of groups");
 	}
@@ -211,7 +216,9 @@ static json_t *pci_json(const struct inventory *l)
 	json_t *out = json_array();
 	for (size_t i = 0; l && i < l->device.n && out; i++) {
 		const struct pci_device *d = &l->device.at[i];
-		json_t *j = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "pci", d->address, "class", d->what, "name", view_text_json(d->name), "known_as", view_text_json(d->os), "bandwidth_Bps", view_rate_json(d->Bps), "numa", number_or_null(d->numa));
+		json_t *j = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "pci", d->address, "class", d->what, "name",
+			view_text_json(d->name), "known_as", view_text_json(d->os), "bandwidth_Bps",
+			view_rate_json(d->Bps), "numa", number_or_null(d->numa));
 		if (!j || !append(out, j)) {
 			json_decref(out);
 			out = NULL;
@@ -224,36 +231,46 @@ static json_t *counts_json(const struct inventory *i)
 {
 	if (!i)
 		return json_null();
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "packages", count_or_null(i->packages), "cores", count_or_null(i->cores), "threads", count_or_null(i->threads), "numa_nodes", count_or_null(i->numa_nodes),
-	                 "memory_bytes", count_or_null((int64_t)i->mem_B), "l2_bytes", count_or_null((int64_t)i->l2_B), "l3_bytes", count_or_null((int64_t)i->l3_B));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "packages", count_or_null(i->packages), "cores",
+		count_or_null(i->cores), "threads", count_or_null(i->threads), "numa_nodes",
+		count_or_null(i->numa_nodes), "memory_bytes", count_or_null((int64_t)i->mem_B), "l2_bytes",
+		count_or_null((int64_t)i->l2_B), "l3_bytes", count_or_null((int64_t)i->l3_B));
 }
 
-static enum status collect(const struct cluster *c, const struct view_makes *makes, bool every_link, const struct parts *to, struct error *e)
+static enum status collect(const struct cluster *c, const struct view_makes *makes, bool every_link,
+	const struct parts *to, struct error *e)
 {
 	bool ok = true;
 	for (size_t s = 0; s < c->shape.n && ok; s++) {
 		const struct cluster_shape *shape = &c->shape.at[s];
 		bool first = makes->list.at[makes->of_shape[s]].shape == s;
 		for (int64_t h = 0; h < shape->hosts && ok; h++)
-			ok = add_host(to, &(struct view_place){c, shape, shape->graph, shape->first_host + h}, every_link || (first && h == 0));
+			ok = add_host(to, &(struct view_place){c, shape, shape->graph, shape->first_host + h},
+				every_link || (first && h == 0));
 	}
 	return ok ? add_remarks(to, c, makes, e) : error_nomem(e, "the JSON of the topology");
 }
 
 enum status view_json(const struct cluster *c, const struct view_beside *beside, json_t **out, struct error *e)
 {
-	struct parts to = {json_array(), json_array(), json_array(), json_array(), json_array(), json_array(), json_array()};
+	struct parts to = {json_array(), json_array(), json_array(), json_array(), json_array(), json_array(),
+		json_array()};
 	struct view_makes makes = {0};
 	json_t *matrix = NULL, *groups = NULL;
 	bool small = view_matrix_fits(c);
 	enum status st = c->shape.n ? view_makes(c, &makes, e) : error_set(e, ST_RUN, "no host to describe");
 	*out = NULL;
-	if (st || (st = collect(c, &makes, small, &to, e)) || (st = small ? view_matrix_json(c, &makes, &matrix, e) : view_matrices_json(c, &makes, &matrix, e)) || (st = groups_json(c, &makes, &groups, e)))
+	if (st || (st = collect(c, &makes, small, &to, e)) ||
+		(st = small ? view_matrix_json(c, &makes, &matrix, e) : view_matrices_json(c, &makes, &matrix, e)) ||
+		(st = groups_json(c, &makes, &groups, e)))
 		goto out;
 	const struct graph *first = c->shape.at[0].graph;
-	*out = json_pack("{s:O, s:O, s:O, s:o, s:s, s:O, s:s, s:O, s:O, s:O, s:O, s:o, s:o, s:o}", "hosts", to.hosts, "gpus", to.gpus, "nics", to.nics, "matrix", small ? json_incref(matrix) : json_null(), "fabric", graph_fabric(first),
-	                 "warnings", to.warnings, "source", evidence_name(first->source), "cpus", to.cpus, "links", to.links, "groups", groups, "contradictions", to.contradictions, "model", view_text_json(first->model), "inventory",
-	                 counts_json(beside->inventory), "pci_devices", pci_json(beside->inventory));
+	*out = json_pack("{s:O, s:O, s:O, s:o, s:s, s:O, s:s, s:O, s:O, s:O, s:O, s:o, s:o, s:o}", "hosts", to.hosts,
+		"gpus", to.gpus, "nics", to.nics, "matrix", small ? json_incref(matrix) : json_null(), "fabric",
+		graph_fabric(first), "warnings", to.warnings, "source", evidence_name(first->source), "cpus", to.cpus,
+		"links", to.links, "groups", groups, "contradictions", to.contradictions, "model",
+		view_text_json(first->model), "inventory", counts_json(beside->inventory), "pci_devices",
+		pci_json(beside->inventory));
 	if (!*out || (!small && json_object_set(*out, "matrices", matrix))) {
 		json_decref(*out);
 		*out = NULL;

@@ -1,4 +1,5 @@
-/* The two halves of the JSON's writer: devices, links and groups (view_json.c), the matrix (view_json_matrix.c). Private to topology/view/. */
+/* The two halves of the JSON's writer: devices, links and groups (view_json.c), the matrix (view_json_matrix.c).
+ * Private to topology/view/. */
 #ifndef STEPSIM_TOPOLOGY_VIEW_VIEW_JSON_H
 #define STEPSIM_TOPOLOGY_VIEW_VIEW_JSON_H
 
@@ -14,8 +15,8 @@ struct view_place {
 };
 
 /* New references; NULL when out of memory. */
-json_t *view_rate_json(double x);       /* null where it is 0 or infinite */
-json_t *view_text_json(const char *s);  /* null where it is "" */
+json_t *view_rate_json(double x);      /* null where it is 0 or infinite */
+json_t *view_text_json(const char *s); /* null where it is "" */
 json_t *view_label_json(const struct view_place *p, int32_t vertex);
 json_t *view_host_json(const struct view_place *p);
 

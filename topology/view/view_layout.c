@@ -8,19 +8,13 @@
 #define PANEL_PAD 12.0
 #define PANEL_GAP 60.0
 #define LEAF_GAP 8.0
-#define ROW 84.0       /* from one row of the tree to the next */
-#define BOX 46.0       /* height of CPUs, bridges and switches */
+#define ROW 84.0          /* from one row of the tree to the next */
+#define BOX 46.0          /* height of CPUs, bridges and switches */
 #define PANEL_LEAST 160.0 /* "CPU12, NUMA node 12" */
 
-static bool is_leaf(const struct vertex *v)
-{
-	return v->kind == VERTEX_GPU || v->kind == VERTEX_NIC;
-}
+static bool is_leaf(const struct vertex *v) { return v->kind == VERTEX_GPU || v->kind == VERTEX_NIC; }
 
-static bool in_tree(const struct vertex *v)
-{
-	return v->kind != VERTEX_NVSWITCH && v->kind != VERTEX_NETWORK;
-}
+static bool in_tree(const struct vertex *v) { return v->kind != VERTEX_NVSWITCH && v->kind != VERTEX_NETWORK; }
 
 /* Breadth first from the CPUs, over PCIe before C2C; devices pass nothing on. */
 static enum status find_parents(struct picture *l, struct error *e)
@@ -47,8 +41,10 @@ static enum status find_parents(struct picture *l, struct error *e)
 			for (size_t i = 0; i < g->link.n; i++) {
 				const struct link *k = &g->link.at[i];
 				int32_t to = k->a == from ? k->b : k->b == from ? k->a : -1;
-				bool wanted = pass == 0 ? k->kind == LINK_PCIE || k->kind == LINK_LOCAL : k->kind == LINK_C2C;
-				if (to < 0 || !wanted || reached[to] || is_leaf(&g->vertex.at[from]) || !in_tree(&g->vertex.at[to]))
+				bool wanted = pass == 0 ? k->kind == LINK_PCIE || k->kind == LINK_LOCAL
+				                        : k->kind == LINK_C2C;
+				if (to < 0 || !wanted || reached[to] || is_leaf(&g->vertex.at[from]) ||
+					!in_tree(&g->vertex.at[to]))
 					continue;
 				reached[to] = true;
 				l->spot[to].parent = from;
@@ -169,15 +165,9 @@ static enum status break_lines(struct picture *l, struct error *e)
 	return ST_OK;
 }
 
-static double panel_of(const struct picture *l, size_t vertex)
-{
-	return l->panel.at[l->spot[vertex].panel].x;
-}
+static double panel_of(const struct picture *l, size_t vertex) { return l->panel.at[l->spot[vertex].panel].x; }
 
-double picture_arc_depth(double from, double to)
-{
-	return fmin(22 + 0.12 * fabs(to - from), 130);
-}
+double picture_arc_depth(double from, double to) { return fmin(22 + 0.12 * fabs(to - from), 130); }
 
 /* Of the NVLinks between GPUs that begin in this line. */
 static double deepest_arc(const struct picture *l, size_t line)
@@ -187,7 +177,8 @@ static double deepest_arc(const struct picture *l, size_t line)
 		const struct link *k = &l->g->link.at[i];
 		const struct spot *a = &l->spot[k->a], *b = &l->spot[k->b];
 		bool gpus = l->g->vertex.at[k->a].kind == VERTEX_GPU && l->g->vertex.at[k->b].kind == VERTEX_GPU;
-		if (gpus && a->panel >= 0 && b->panel >= 0 && (l->panel.at[a->panel].line == (int32_t)line || l->panel.at[b->panel].line == (int32_t)line))
+		if (gpus && a->panel >= 0 && b->panel >= 0 &&
+			(l->panel.at[a->panel].line == (int32_t)line || l->panel.at[b->panel].line == (int32_t)line))
 			deepest = fmax(deepest, 10 + picture_arc_depth(a->x + a->w, b->x));
 	}
 	return deepest;
@@ -201,7 +192,8 @@ static void place_rows(struct picture *l, size_t line, double y)
 	int32_t deepest = 0;
 	for (size_t i = 0; i < g->vertex.n; i++) {
 		const struct spot *s = &l->spot[i];
-		if (s->panel >= 0 && l->panel.at[s->panel].line == (int32_t)line && !is_leaf(&g->vertex.at[i]) && s->depth > deepest)
+		if (s->panel >= 0 && l->panel.at[s->panel].line == (int32_t)line && !is_leaf(&g->vertex.at[i]) &&
+			s->depth > deepest)
 			deepest = s->depth;
 	}
 	row->top = y;
@@ -234,7 +226,8 @@ static void look_at_links(struct picture *l)
 		const struct link *k = &l->g->link.at[i];
 		if (k->kind != LINK_NVLINK && k->kind != LINK_XGMI)
 			continue;
-		bool to_switch = l->g->vertex.at[k->a].kind == VERTEX_NVSWITCH || l->g->vertex.at[k->b].kind == VERTEX_NVSWITCH;
+		bool to_switch = l->g->vertex.at[k->a].kind == VERTEX_NVSWITCH ||
+		                 l->g->vertex.at[k->b].kind == VERTEX_NVSWITCH;
 		l->switched |= to_switch;
 		l->direct += !to_switch;
 	}
@@ -270,7 +263,8 @@ enum status picture_make(const struct graph *g, struct picture *out, struct erro
 		out->narrowest[i] = INFINITY;
 	for (size_t i = 0; i < g->vertex.n; i++)
 		if (out->spot[i].panel >= 0)
-			out->narrowest[g->vertex.at[i].kind] = fmin(out->narrowest[g->vertex.at[i].kind], out->spot[i].w);
+			out->narrowest[g->vertex.at[i].kind] = fmin(out->narrowest[g->vertex.at[i].kind],
+				out->spot[i].w);
 	out->height = out->line.n ? out->line.at[out->line.n - 1].end : y;
 out:
 	free(key);

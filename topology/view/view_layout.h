@@ -1,6 +1,7 @@
 /* Where each vertex of one host stands in its picture. Private to topology/view/.
  *
- * The PCI trees below the CPUs stand beside each other as panels, GPUs and NICs in one row at their feet, and as many panels in a line as fit; lines stand below each other.
+ * The PCI trees below the CPUs stand beside each other as panels, GPUs and NICs in one row at their feet, and as many
+ * panels in a line as fit; lines stand below each other.
  */
 #ifndef STEPSIM_TOPOLOGY_VIEW_VIEW_LAYOUT_H
 #define STEPSIM_TOPOLOGY_VIEW_VIEW_LAYOUT_H
@@ -19,28 +20,29 @@ struct panel {
 };
 
 struct line_of_panels {
-	double x0, x1;                             /* its panels */
-	double top, leaves, nvlink, network, end;  /* y of the row of CPUs, of GPUs and NICs, of the zones below them, and of its end */
-	double arcs;                               /* height of the zone of NVLinks between GPUs */
+	double x0, x1; /* its panels */
+	double top, leaves, nvlink, network,
+		end; /* y of the row of CPUs, of GPUs and NICs, of the zones below them, and of its end */
+	double arcs; /* height of the zone of NVLinks between GPUs */
 	bool has_network;
-	bool barred;                               /* a bar of NVLinks between the GPUs and the network: the NICs' wire goes around it */
+	bool barred; /* a bar of NVLinks between the GPUs and the network: the NICs' wire goes around it */
 };
 
 struct picture {
 	const struct graph *g;
-	struct spot *spot;  /* one a vertex */
+	struct spot *spot; /* one a vertex */
 	VEC(struct panel) panel;
 	VEC(struct line_of_panels) line;
-	bool compact;       /* more leaves than fit with words in them: labels stand upright, details are left out */
-	bool switched;      /* there are NVLink switches */
-	size_t direct;      /* links between GPUs */
-	bool bundled;       /* too many of those to draw each: one bar stands for them */
+	bool compact;  /* more leaves than fit with words in them: labels stand upright, details are left out */
+	bool switched; /* there are NVLink switches */
+	size_t direct; /* links between GPUs */
+	bool bundled;  /* too many of those to draw each: one bar stands for them */
 	double narrowest[VERTEX_KINDS]; /* box of each kind: boxes of one kind are named alike */
 	double width, height;
 };
 
 #define LAYOUT_MARGIN 24.0
-#define LAYOUT_ARCS 48 /* more links between GPUs are bundled; 8 GPUs in all pairs have 28 */
+#define LAYOUT_ARCS 48  /* more links between GPUs are bundled; 8 GPUs in all pairs have 28 */
 #define LAYOUT_BAR 34.0 /* height of NVLink switches and of the network */
 
 /* How far below the GPUs an NVLink between two that stand at these x hangs. */

@@ -1,10 +1,11 @@
-/* What is shown once: hosts of one make, and what is remarked on several of them in the same words. */
+/* Finds what is shown once: hosts of one make, and remarks on several hosts in the same words. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "topology/view/view.h"
 
-#define MEMORY_SLACK 0.02 /* drivers and ECC keep a little of a GPU's memory for themselves, not the same on every host */
+#define MEMORY_SLACK \
+	0.02 /* drivers and ECC keep a little of a GPU's memory for themselves, not the same on every host */
 #define WHO_SHOWN 4
 
 const char *view_host(const struct cluster *c, const struct cluster_shape *s, int64_t host)
@@ -35,10 +36,12 @@ static bool near(uint64_t a, uint64_t b)
 
 static bool same_vertex(const struct vertex *x, const struct vertex *y)
 {
-	if (x->kind != y->kind || x->numa != y->numa || strcmp(x->label, y->label) || strcmp(x->name, y->name) || strcmp(x->cores, y->cores))
+	if (x->kind != y->kind || x->numa != y->numa || strcmp(x->label, y->label) || strcmp(x->name, y->name) ||
+		strcmp(x->cores, y->cores))
 		return false;
 	if (x->kind == VERTEX_GPU)
-		return strcmp(x->gpu.device, y->gpu.device) == 0 && x->gpu.compute_capability == y->gpu.compute_capability && near(x->gpu.mem_B, y->gpu.mem_B);
+		return strcmp(x->gpu.device, y->gpu.device) == 0 &&
+		       x->gpu.compute_capability == y->gpu.compute_capability && near(x->gpu.mem_B, y->gpu.mem_B);
 	if (x->kind == VERTEX_NIC)
 		return x->nic.infiniband == y->nic.infiniband;
 	return x->kind != VERTEX_CPU || (x->cpu.package == y->cpu.package && strcmp(x->cpu.model, y->cpu.model) == 0);
@@ -76,7 +79,8 @@ enum status view_makes(const struct cluster *c, struct view_makes *out, struct e
 	for (size_t i = 0; i < c->shape.n; i++) {
 		const struct cluster_shape *s = &c->shape.at[i];
 		size_t at = 0;
-		while (at < out->list.n && (c->shape.at[out->list.at[at].shape].like != s->like || !same_names(c->shape.at[out->list.at[at].shape].graph, s->graph)))
+		while (at < out->list.n && (c->shape.at[out->list.at[at].shape].like != s->like ||
+						   !same_names(c->shape.at[out->list.at[at].shape].graph, s->graph)))
 			at++;
 		if (at == out->list.n && !vec_push(&out->list, ((struct view_make){.shape = i}))) {
 			view_makes_free(out);
@@ -119,11 +123,13 @@ static void name_hosts(const struct cluster *c, const struct said *said, size_t 
 		const struct cluster_shape *s = &c->shape.at[said[i].shape];
 		for (int64_t h = 0; h < s->hosts && shown < WHO_SHOWN; h++, shown++) {
 			char name[VIEW_HOST];
-			used += (size_t)snprintf(r->who + used, sizeof r->who - used, "%s%s", shown ? ", " : "", view_host_name(name, c, s, s->first_host + h));
+			used += (size_t)snprintf(r->who + used, sizeof r->who - used, "%s%s", shown ? ", " : "",
+				view_host_name(name, c, s, s->first_host + h));
 		}
 	}
 	if (r->hosts > shown)
-		used += (size_t)snprintf(r->who + used, sizeof r->who - used, " and %lld more", (long long)(r->hosts - shown));
+		used += (size_t)snprintf(r->who + used, sizeof r->who - used, " and %lld more",
+			(long long)(r->hosts - shown));
 	snprintf(r->who + used, sizeof r->who - used, ": ");
 }
 
@@ -133,7 +139,8 @@ void view_remarks_free(struct view_remarks *remarks)
 		vec_free(&remarks->list);
 }
 
-enum status view_remarks(const struct cluster *c, const struct view_makes *makes, size_t make, struct view_remarks *out, struct error *e)
+enum status view_remarks(const struct cluster *c, const struct view_makes *makes, size_t make, struct view_remarks *out,
+	struct error *e)
 {
 	VEC(struct said) all = {0};
 	int64_t hosts = make == VIEW_ALL_MAKES ? c->hosts : makes->list.at[make].hosts;
@@ -150,8 +157,12 @@ enum status view_remarks(const struct cluster *c, const struct view_makes *makes
 	if (all.n)
 		qsort(all.at, all.n, sizeof *all.at, by_text);
 	for (size_t i = 0, to; i < all.n && !st; i = to) {
-		struct view_remark r = {.remark = all.at[i].remark, .order = all.at[i].order, .hosts = c->shape.at[all.at[i].shape].hosts};
-		for (to = i + 1; to < all.n && strcmp(all.at[to].remark->text, r.remark->text) == 0 && all.at[to].remark->contradiction == r.remark->contradiction; to++)
+		struct view_remark r = {.remark = all.at[i].remark,
+			.order = all.at[i].order,
+			.hosts = c->shape.at[all.at[i].shape].hosts};
+		for (to = i + 1; to < all.n && strcmp(all.at[to].remark->text, r.remark->text) == 0 &&
+				 all.at[to].remark->contradiction == r.remark->contradiction;
+			to++)
 			r.hosts += all.at[to].shape != all.at[to - 1].shape ? c->shape.at[all.at[to].shape].hosts : 0;
 		if (r.hosts < hosts)
 			name_hosts(c, all.at + i, to - i, &r);

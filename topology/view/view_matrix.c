@@ -6,7 +6,8 @@
 
 #define NICS_MOST 64
 
-enum status view_cell(const struct graph *g, struct router *router, int32_t a, int32_t b, struct view_cell *out, struct error *e)
+enum status view_cell(const struct graph *g, struct router *router, int32_t a, int32_t b, struct view_cell *out,
+	struct error *e)
 {
 	struct route r;
 	*out = (struct view_cell){0};
@@ -38,7 +39,8 @@ double view_nic_Bps(const struct graph *g, int32_t nic, bool *assumed)
 	return Bps;
 }
 
-/* What a byte on its way out of the host finds: the NICs that a GPU uses and the way to the first of them, or the NIC itself. */
+/* Finds the rate out of the host: of a GPU by the NICs that it uses and the route to the first of them, of a NIC by
+ * itself. */
 static enum status egress(const struct graph *g, struct router *router, int32_t at, double *Bps, struct error *e)
 {
 	bool assumed;

@@ -1,9 +1,11 @@
-/* The picture, in plain SVG. Colours stand in one style sheet with a dark half, which viewers that do not know it leave out. */
+/* The picture, in plain SVG. Colours stand in one style sheet with a dark half, which viewers that do not know it leave
+ * out. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/quantity.h"
 #include "topology/view/view.h"
 #include "topology/view/view_svg.h"
@@ -13,22 +15,36 @@
 static const char style[] =
 	"<style>\n"
 	"text{font-family:Inter,\"Helvetica Neue\",Helvetica,Arial,sans-serif;font-size:12px;fill:#1d2430}\n"
-	".paper{fill:#ffffff}.title{font-size:20px;font-weight:600}.soft{fill:#5b6676}.b{font-weight:600;font-size:13px}.alarm{fill:#b42318;font-weight:600}\n"
+	".paper{fill:#ffffff}.title{font-size:20px;font-weight:600}.soft{fill:#5b6676}"
+	".b{font-weight:600;font-size:13px}.alarm{fill:#b42318;font-weight:600}\n"
 	".up{font-weight:600;font-size:11px}.rate{font-size:11px}\n"
-	".panel{fill:#f5f7fa;stroke:#dbe1e9}.cpu{fill:#e3e8ef;stroke:#8b98a9}.hb{fill:#fff;stroke:#b3bdca}.sw{fill:#ece6fa;stroke:#8d78c9}\n"
-	".gpu{fill:#e5f3d0;stroke:#5d9300}.nic{fill:#dcebfa;stroke:#3f84c4}.nvs{fill:#cfe8a8;stroke:#5d9300}.xgb{fill:#fde3d3;stroke:#c2410c}.net{fill:#dcebfa;stroke:#3f84c4}\n"
-	".tree{fill:none;stroke:#8d78c9;stroke-width:1.6}.nv{fill:none;stroke:#5d9300}.xg{fill:none;stroke:#c2410c}.c2c{fill:none;stroke:#0f8a8a}.sock{fill:none;stroke:#64748b}\n"
-	".wire{fill:none;stroke:#3f84c4;stroke-width:1.4;stroke-dasharray:4 4}.rail{fill:none;stroke:#3f84c4;stroke-width:1.8}.dot{fill:#3f84c4}\n"
+	".panel{fill:#f5f7fa;stroke:#dbe1e9}.cpu{fill:#e3e8ef;stroke:#8b98a9}.hb{fill:#fff;stroke:#b3bdca}"
+	".sw{fill:#ece6fa;stroke:#8d78c9}\n"
+	".gpu{fill:#e5f3d0;stroke:#5d9300}.nic{fill:#dcebfa;stroke:#3f84c4}.nvs{fill:#cfe8a8;stroke:#5d9300}"
+	".xgb{fill:#fde3d3;stroke:#c2410c}.net{fill:#dcebfa;stroke:#3f84c4}\n"
+	".tree{fill:none;stroke:#8d78c9;stroke-width:1.6}.nv{fill:none;stroke:#5d9300}.xg{fill:none;stroke:#c2410c}"
+	".c2c{fill:none;stroke:#0f8a8a}.sock{fill:none;stroke:#64748b}\n"
+	".wire{fill:none;stroke:#3f84c4;stroke-width:1.4;stroke-dasharray:4 4}"
+	".rail{fill:none;stroke:#3f84c4;stroke-width:1.8}.dot{fill:#3f84c4}\n"
 	"@media (prefers-color-scheme:dark){\n"
 	"text{fill:#e6eaf0}.paper{fill:#12161c}.soft{fill:#9aa6b6}.alarm{fill:#ff9b8f}\n"
-	".panel{fill:#1a2028;stroke:#2c3541}.cpu{fill:#2a333f;stroke:#6c7a8c}.hb{fill:#1f2731;stroke:#55616f}.sw{fill:#2d2746;stroke:#9a86d8}\n"
-	".gpu{fill:#24350f;stroke:#8bc63e}.nic{fill:#152c44;stroke:#63a8e6}.nvs{fill:#33491a;stroke:#8bc63e}.xgb{fill:#47230f;stroke:#fb8a4f}.net{fill:#152c44;stroke:#63a8e6}\n"
-	".tree{stroke:#9a86d8}.nv{stroke:#8bc63e}.xg{stroke:#fb8a4f}.c2c{stroke:#3fc4c4}.sock{stroke:#94a3b8}.wire,.rail{stroke:#63a8e6}.dot{fill:#63a8e6}\n"
+	".panel{fill:#1a2028;stroke:#2c3541}.cpu{fill:#2a333f;stroke:#6c7a8c}.hb{fill:#1f2731;stroke:#55616f}"
+	".sw{fill:#2d2746;stroke:#9a86d8}\n"
+	".gpu{fill:#24350f;stroke:#8bc63e}.nic{fill:#152c44;stroke:#63a8e6}.nvs{fill:#33491a;stroke:#8bc63e}"
+	".xgb{fill:#47230f;stroke:#fb8a4f}.net{fill:#152c44;stroke:#63a8e6}\n"
+	".tree{stroke:#9a86d8}.nv{stroke:#8bc63e}.xg{stroke:#fb8a4f}.c2c{stroke:#3fc4c4}.sock{stroke:#94a3b8}"
+	".wire,.rail{stroke:#63a8e6}.dot{fill:#63a8e6}\n"
 	"}\n"
 	"</style>\n";
 
 static const char *const box_class[VERTEX_KINDS] = {
-	[VERTEX_GPU] = "gpu", [VERTEX_NIC] = "nic", [VERTEX_NVSWITCH] = "nvs", [VERTEX_PCI_SWITCH] = "sw", [VERTEX_BRIDGE] = "hb", [VERTEX_CPU] = "cpu", [VERTEX_NETWORK] = "net",
+	[VERTEX_GPU] = "gpu",
+	[VERTEX_NIC] = "nic",
+	[VERTEX_NVSWITCH] = "nvs",
+	[VERTEX_PCI_SWITCH] = "sw",
+	[VERTEX_BRIDGE] = "hb",
+	[VERTEX_CPU] = "cpu",
+	[VERTEX_NETWORK] = "net",
 };
 
 void svg_words(FILE *out, double x, double y, double room, const char *look, const char *fmt, ...)
@@ -52,18 +68,13 @@ void svg_words(FILE *out, double x, double y, double room, const char *look, con
 
 void svg_box(FILE *out, const char *look, double x, double y, double w, double h)
 {
-	fprintf(out, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"6\"/>\n", look, x, y, w, h);
+	fprintf(out, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"6\"/>\n", look, x, y,
+		w, h);
 }
 
-double svg_middle(const struct spot *s)
-{
-	return s->x + s->w / 2;
-}
+double svg_middle(const struct spot *s) { return s->x + s->w / 2; }
 
-double svg_thickness(int32_t width)
-{
-	return fmin(0.8 + 0.9 * (width > 0 ? width : 1), 6);
-}
+double svg_thickness(int32_t width) { return fmin(0.8 + 0.9 * (width > 0 ? width : 1), 6); }
 
 /* ---- what stands in the boxes ---- */
 
@@ -81,7 +92,7 @@ static const char *short_name(const struct vertex *v)
 {
 	static const char *const makers[] = {"NVIDIA ", "GeForce ", "Tesla ", "AMD "};
 	const char *name = v->name;
-	for (size_t i = 0; i < sizeof makers / sizeof makers[0]; i++)
+	for (size_t i = 0; i < COUNT(makers); i++)
 		if (strncmp(name, makers[i], strlen(makers[i])) == 0)
 			name += strlen(makers[i]);
 	return name;
@@ -89,7 +100,8 @@ static const char *short_name(const struct vertex *v)
 
 static void upright(const struct spot *s, const char *text, FILE *out)
 {
-	fprintf(out, "<text class=\"up\" text-anchor=\"middle\" transform=\"translate(%.1f %.1f) rotate(-90)\">", svg_middle(s) + 4, s->y + s->h / 2);
+	fprintf(out, "<text class=\"up\" text-anchor=\"middle\" transform=\"translate(%.1f %.1f) rotate(-90)\">",
+		svg_middle(s) + 4, s->y + s->h / 2);
 	svg_escaped(text, out);
 	fputs("</text>\n", out);
 }
@@ -155,7 +167,8 @@ static void inner_words(const struct picture *l, int32_t at, FILE *out)
 		return;
 	}
 	bool wide = l->narrowest[v->kind] >= 150;
-	svg_words(out, x, s->y + (*slot ? 19 : 27), room, "b", "%s%s%s", v->label, wide ? " " : "", wide ? vertex_kind_name(v->kind) : "");
+	svg_words(out, x, s->y + (*slot ? 19 : 27), room, "b", "%s%s%s", v->label, wide ? " " : "",
+		wide ? vertex_kind_name(v->kind) : "");
 	const char *rate = svg_width(slot) > room ? strchr(slot, ':') : NULL; /* then this alone */
 	if (*slot)
 		svg_words(out, x, s->y + 37, room, "soft", "%s", rate ? rate + 2 : slot);
@@ -182,7 +195,9 @@ static void vertex_svg(const struct picture *l, int32_t at, FILE *out)
 
 /* ---- the whole ---- */
 
-static const char conventions[] = "Rates: one direction, as a transfer alone can use them; those of PCIe stand in the box at the lower end, a NIC's own behind \"net\". ~ a default, not found on this machine.";
+static const char conventions[] =
+	"Rates: one direction, as a transfer alone can use them; those of PCIe stand in the box at the lower end, a "
+	"NIC's own behind \"net\". ~ a default, not found on this machine.";
 
 /* One sample of each sort of link. */
 static void key_svg(const struct picture *l, FILE *out)
@@ -201,13 +216,16 @@ static void key_svg(const struct picture *l, FILE *out)
 			continue;
 		shown[n++] = i;
 		char kind[VIEW_TEXT], rate[VIEW_RATE], text[3 * VIEW_TEXT];
-		snprintf(text, sizeof text, "%s: %s%s GB/s%s", view_link(kind, k), k->assumed ? "~" : "", view_rate(rate, k->Bps), k->kind == LINK_SOCKET && svg_crowded(g) ? ", between neighbours alone drawn" : "");
+		snprintf(text, sizeof text, "%s: %s%s GB/s%s", view_link(kind, k), k->assumed ? "~" : "",
+			view_rate(rate, k->Bps),
+			k->kind == LINK_SOCKET && svg_crowded(g) ? ", between neighbours alone drawn" : "");
 		double w = 46 + svg_width(text) + 24;
 		if (x > LAYOUT_MARGIN && x + w > l->width) {
 			x = LAYOUT_MARGIN;
 			y += 20;
 		}
-		fprintf(out, "<path class=\"%s\" stroke-width=\"%.1f\" d=\"M%.1f %.1fh36\"/>\n", svg_wire_class[k->kind], k->kind == LINK_SOCKET ? 3 : svg_thickness(k->width), x, y - 4);
+		fprintf(out, "<path class=\"%s\" stroke-width=\"%.1f\" d=\"M%.1f %.1fh36\"/>\n",
+			svg_wire_class[k->kind], k->kind == LINK_SOCKET ? 3 : svg_thickness(k->width), x, y - 4);
 		fprintf(out, "<text x=\"%.1f\" y=\"%.1f\">", x + 44, y);
 		svg_escaped(text, out);
 		fputs("</text>\n", out);
@@ -230,7 +248,10 @@ static void make_svg(const struct cluster *c, const struct view_make *make, cons
 	}
 	if (make->hosts > 1)
 		fprintf(out, " (%lld hosts alike)", (long long)make->hosts);
-	fprintf(out, "<tspan class=\"soft\" font-size=\"13\" font-weight=\"400\" dx=\"14\">%zu GPU%s, %zu NIC%s; source: %s</tspan></text>\n", g->gpu.n, g->gpu.n == 1 ? "" : "s", g->nic.n, g->nic.n == 1 ? "" : "s", evidence_name(g->source));
+	fprintf(out,
+		"<tspan class=\"soft\" font-size=\"13\" font-weight=\"400\" dx=\"14\">%zu GPU%s, %zu NIC%s; source: "
+		"%s</tspan></text>\n",
+		g->gpu.n, g->gpu.n == 1 ? "" : "s", g->nic.n, g->nic.n == 1 ? "" : "s", evidence_name(g->source));
 	for (size_t i = 0; i < l->panel.n; i++) {
 		const struct panel *p = &l->panel.at[i];
 		const struct line_of_panels *row = &l->line.at[p->line];
@@ -259,7 +280,10 @@ enum status view_svg(const struct cluster *c, FILE *out, struct error *e)
 	}
 	if (st)
 		goto out;
-	fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" height=\"%.0f\" role=\"img\">\n", width, height, width, height);
+	fprintf(out,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" height=\"%.0f\" "
+		"role=\"img\">\n",
+		width, height, width, height);
 	fputs(style, out);
 	fprintf(out, "<rect class=\"paper\" width=\"%.0f\" height=\"%.0f\"/>\n", width, height);
 	double y = 0;

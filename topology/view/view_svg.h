@@ -1,4 +1,5 @@
-/* What the two halves of the picture's writer share: boxes and words (view_svg.c), lines and bars (view_svg_wires.c). Private to topology/view/. */
+/* Shared by the two halves of the picture's writer: boxes and words (view_svg.c), lines and bars (view_svg_wires.c).
+ * Private to topology/view/. */
 #ifndef STEPSIM_TOPOLOGY_VIEW_VIEW_SVG_H
 #define STEPSIM_TOPOLOGY_VIEW_VIEW_SVG_H
 
@@ -11,7 +12,8 @@
 extern const char *const svg_wire_class[LINK_KINDS]; /* of the style sheet */
 
 /* A text centred at x, cut to `room` where that is positive. */
-void svg_words(FILE *out, double x, double y, double room, const char *look, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+void svg_words(FILE *out, double x, double y, double room, const char *look, const char *fmt, ...)
+	__attribute__((format(printf, 6, 7)));
 void svg_box(FILE *out, const char *look, double x, double y, double w, double h);
 double svg_middle(const struct spot *s);
 double svg_thickness(int32_t width); /* of a line for so many NVLinks */

@@ -58,7 +58,8 @@ enum status view_gpu_table(const struct graph *g, FILE *out, struct error *e)
 	for (size_t i = 0; i < g->gpu.n && !st; i++) {
 		const struct vertex *v = &g->vertex.at[g->gpu.at[i]];
 		struct own_links own = view_own_links(g, g->gpu.at[i]);
-		char name[GRAPH_NAME], memory[QUANTITY_MAX] = "", pcie[VIEW_TEXT], links[VIEW_TEXT] = "", rate[VIEW_RATE] = "", sheet[VIEW_RATE] = "";
+		char name[GRAPH_NAME], memory[QUANTITY_MAX] = "", pcie[VIEW_TEXT], links[VIEW_TEXT] = "",
+				       rate[VIEW_RATE] = "", sheet[VIEW_RATE] = "";
 		if (v->gpu.mem_B)
 			quantity_format(memory, (double)v->gpu.mem_B, UNIT_BYTE);
 		pcie_text(pcie, &v->gpu);
@@ -67,7 +68,8 @@ enum status view_gpu_table(const struct graph *g, FILE *out, struct error *e)
 			view_rate(rate, own.Bps);
 			view_rate(sheet, own.datasheet_Bps);
 		}
-		st = table_row(t, e, "%s|%s|%s|%s|%s|%s|%s%s|%s", v->label, plain(name, v->name), memory, v->pci, pcie, links, own.assumed ? "~" : "", rate, sheet);
+		st = table_row(t, e, "%s|%s|%s|%s|%s|%s|%s%s|%s", v->label, plain(name, v->name), memory, v->pci, pcie,
+			links, own.assumed ? "~" : "", rate, sheet);
 	}
 	if (!st) {
 		putc('\n', out);
@@ -101,7 +103,8 @@ enum status view_nic_table(const struct graph *g, bool numa, FILE *out, struct e
 		view_rate(rate, view_nic_Bps(g, g->nic.at[i], &assumed));
 		if (numa && v->numa >= 0)
 			snprintf(node, sizeof node, "|%d", v->numa);
-		st = table_row(t, e, "%s|%s|%s|%s|%s%s%s", v->label, plain(name, v->name), v->pci, v->nic.infiniband ? "InfiniBand" : "", assumed ? "~" : "", rate, node);
+		st = table_row(t, e, "%s|%s|%s|%s|%s%s%s", v->label, plain(name, v->name), v->pci,
+			v->nic.infiniband ? "InfiniBand" : "", assumed ? "~" : "", rate, node);
 	}
 	if (!st) {
 		putc('\n', out);
@@ -126,7 +129,8 @@ enum status view_cpu_table(const struct graph *g, FILE *out, struct error *e)
 			snprintf(numa, sizeof numa, "%d", v->numa);
 		if (v->cpu.package >= 0)
 			snprintf(package, sizeof package, "%d", v->cpu.package);
-		st = table_row(t, e, "%s|%s|%s|%s|%s|%s", v->label, numa, package, memory, v->cores, plain(name, v->cpu.model[0] ? v->cpu.model : v->name));
+		st = table_row(t, e, "%s|%s|%s|%s|%s|%s", v->label, numa, package, memory, v->cores,
+			plain(name, v->cpu.model[0] ? v->cpu.model : v->name));
 	}
 	if (!st) {
 		putc('\n', out);
@@ -147,7 +151,8 @@ enum status view_pci_table(const struct inventory *list, FILE *out, struct error
 			view_rate(rate, d->Bps);
 		if (d->numa >= 0)
 			snprintf(numa, sizeof numa, "%d", d->numa);
-		st = table_row(t, e, "%s|%s|%s|%s|%s|%s", d->address, d->what, plain(name, d->name), plain(os, d->os), rate, numa);
+		st = table_row(t, e, "%s|%s|%s|%s|%s|%s", d->address, d->what, plain(name, d->name), plain(os, d->os),
+			rate, numa);
 	}
 	if (!st) {
 		putc('\n', out);
@@ -164,8 +169,10 @@ enum status view_link_table(const struct graph *g, FILE *out, struct error *e)
 	for (size_t i = 0; i < g->link.n && !st; i++) {
 		const struct link *l = &g->link.at[i];
 		char kind[VIEW_TEXT], rate[VIEW_RATE], sheet[VIEW_RATE], latency[QUANTITY_MAX];
-		st = table_row(t, e, "%s|%s|%s|%s|%s|%s|%s%s", g->vertex.at[l->a].label, g->vertex.at[l->b].label, view_link(kind, l), view_rate(rate, l->Bps), view_rate(sheet, l->datasheet_Bps),
-		               quantity_format(latency, l->latency_s, UNIT_SECOND), evidence_name(l->from), l->assumed ? ", rate assumed" : "");
+		st = table_row(t, e, "%s|%s|%s|%s|%s|%s|%s%s", g->vertex.at[l->a].label, g->vertex.at[l->b].label,
+			view_link(kind, l), view_rate(rate, l->Bps), view_rate(sheet, l->datasheet_Bps),
+			quantity_format(latency, l->latency_s, UNIT_SECOND), evidence_name(l->from),
+			l->assumed ? ", rate assumed" : "");
 	}
 	if (!st) {
 		putc('\n', out);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/quantity.h"
 #include "base/table.h"
 #include "topology/view/view_text.h"
@@ -24,9 +25,9 @@ static const struct {
 	{"PSB", "over a PCIe switch on one board (the word of old drivers)"},
 };
 
-#define WORDS (sizeof words / sizeof words[0])
+#define WORDS COUNT(words)
 
-/* What the legend has to explain. */
+/* The words and marks that the legend has to explain. */
 struct seen {
 	bool word[WORDS], assumed, through_memory, split, untold;
 };
@@ -45,8 +46,11 @@ static void note_word(struct seen *seen, const struct view_cell *cell)
 static size_t cell_text(char out[VIEW_TEXT], const struct view_cell *cell)
 {
 	char rate[VIEW_RATE];
-	bool bare = !cell->word[0] || strcmp(cell->word, "X") == 0; /* without a word: the dump does not tell of this pair */
-	int n = bare ? snprintf(out, VIEW_TEXT, "%s", cell->word[0] ? "X" : "?") : snprintf(out, VIEW_TEXT, "%s %s%s%s", cell->word, cell->assumed ? "~" : "", view_rate(rate, cell->Bps), cell->through_memory ? "m" : "");
+	bool bare = !cell->word[0] ||
+	            strcmp(cell->word, "X") == 0; /* without a word: the dump does not tell of this pair */
+	int n = bare ? snprintf(out, VIEW_TEXT, "%s", cell->word[0] ? "X" : "?")
+	             : snprintf(out, VIEW_TEXT, "%s %s%s%s", cell->word, cell->assumed ? "~" : "",
+			       view_rate(rate, cell->Bps), cell->through_memory ? "m" : "");
 	return n > 0 ? (size_t)n : 0;
 }
 
@@ -106,7 +110,8 @@ static enum status header(const struct graph *g, const struct block *b, struct t
 	return *t ? ST_OK : error_nomem(e, "the matrix");
 }
 
-static enum status matrix_row(const struct graph *g, const struct view_matrix *m, const struct block *b, size_t i, struct table *t, struct error *e)
+static enum status matrix_row(const struct graph *g, const struct view_matrix *m, const struct block *b, size_t i,
+	struct table *t, struct error *e)
 {
 	const struct vertex *v = &g->vertex.at[graph_entry(g, i)];
 	struct view_stream row; /* how many columns is not known when this is written */
@@ -131,7 +136,8 @@ static enum status matrix_row(const struct graph *g, const struct view_matrix *m
 	return st;
 }
 
-static enum status print_block(const struct graph *g, const struct view_matrix *m, const struct block *b, struct seen *seen, FILE *out, struct error *e)
+static enum status print_block(const struct graph *g, const struct view_matrix *m, const struct block *b,
+	struct seen *seen, FILE *out, struct error *e)
 {
 	struct table *t = NULL;
 	enum status st = header(g, b, &t, e);
@@ -218,11 +224,14 @@ static void members_text(const struct cluster *c, const struct view_group *v, FI
 
 static bool alike(const struct view_group *a, const struct view_group *b)
 {
-	return a->shape == b->shape && a->everywhere == b->everywhere && a->n == b->n && strcmp(a->what, b->what) == 0 && fabs(a->group.ring_Bps - b->group.ring_Bps) <= 1e-6 * b->group.ring_Bps &&
+	return a->shape == b->shape && a->everywhere == b->everywhere && a->n == b->n &&
+	       strcmp(a->what, b->what) == 0 &&
+	       fabs(a->group.ring_Bps - b->group.ring_Bps) <= 1e-6 * b->group.ring_Bps &&
 	       a->group.bottleneck == b->group.bottleneck;
 }
 
-static void group_name(const struct cluster *c, const struct view_makes *makes, const struct view_groups *groups, size_t from, size_t to, FILE *out)
+static void group_name(const struct cluster *c, const struct view_makes *makes, const struct view_groups *groups,
+	size_t from, size_t to, FILE *out)
 {
 	const struct view_group *v = &groups->list.at[from];
 	const struct cluster_shape *s = &c->shape.at[v->shape];
@@ -283,11 +292,16 @@ static enum status group_table(const struct cluster *c, const struct view_makes 
 			break;
 		group_name(c, makes, &groups, i, to, name.out);
 		if (!(st = view_close(&name, &text, NULL, e)))
-			st = table_row(t, e, "%s|%s%s|%s|%s%s", text, on_default(c, &groups.list.at[i]) ? "~" : "", view_rate(rate, g->ring_Bps), view_rate(sheet, g->ring_datasheet_Bps), g->bottleneck_text, groups.list.at[i].nvls ? "; NVLS possible" : "");
+			st = table_row(t, e, "%s|%s%s|%s|%s%s", text, on_default(c, &groups.list.at[i]) ? "~" : "",
+				view_rate(rate, g->ring_Bps), view_rate(sheet, g->ring_datasheet_Bps),
+				g->bottleneck_text, groups.list.at[i].nvls ? "; NVLS possible" : "");
 		free(text);
 	}
 	if (!st) {
-		fputs("\nRings: one direction, every member at once; a long all-reduce's busbw in nccl-tests tends to this.\n", out);
+		fputs("\n"
+		      "Rings: one direction, every member at once; a long all-reduce's busbw in nccl-tests tends to "
+		      "this.\n",
+			out);
 		table_print(t, out);
 	}
 out:
@@ -304,7 +318,9 @@ static void host_names(const struct cluster *c, const struct view_makes *makes, 
 	int64_t shown = 0;
 	for (size_t i = makes->list.at[make].shape; i < c->shape.n; i++) {
 		const struct cluster_shape *s = &c->shape.at[i];
-		for (int64_t h = s->first_host; h < s->first_host + s->hosts && makes->of_shape[i] == make && shown < NAMES_SHOWN; h++, shown++) {
+		for (int64_t h = s->first_host;
+			h < s->first_host + s->hosts && makes->of_shape[i] == make && shown < NAMES_SHOWN;
+			h++, shown++) {
 			const char *name = view_host(c, s, h);
 			if (shown && (size_t)h >= c->host_name.n)
 				return;
@@ -322,7 +338,8 @@ static void heading(const struct cluster *c, const struct view_makes *makes, siz
 	host_names(c, makes, make, out);
 	if (hosts > 1)
 		fprintf(out, " (%lld hosts alike)", (long long)hosts);
-	fprintf(out, ":%s%s%s %zu GPU%s, %zu NIC%s; source: %s\n", *g->model ? " " : "", g->model, *g->model ? ";" : "", g->gpu.n, g->gpu.n == 1 ? "" : "s", g->nic.n, g->nic.n == 1 ? "" : "s", evidence_name(g->source));
+	fprintf(out, ":%s%s%s %zu GPU%s, %zu NIC%s; source: %s\n", *g->model ? " " : "", g->model, *g->model ? ";" : "",
+		g->gpu.n, g->gpu.n == 1 ? "" : "s", g->nic.n, g->nic.n == 1 ? "" : "s", evidence_name(g->source));
 }
 
 static void number(FILE *out, const char *before, int64_t n, const char *what)
@@ -350,14 +367,18 @@ static void counts(const struct inventory *i, FILE *out)
 	putc('\n', out);
 }
 
-/* What a datasheet's figure is, in this machine's own numbers. */
+/* Explains a datasheet's figure in this machine's own numbers. */
 static void convention(const struct graph *g, FILE *out)
 {
 	static const char *const fabrics[][2] = {
-		{"nvswitch", "an NVLink switch joins all GPUs"}, {"mesh", "NVLinks join GPUs directly"}, {"bridge", "NVLink bridges join pairs of GPUs"}, {"pcie", "GPUs reach each other over PCIe"}, {"none", "fewer than two GPUs"},
+		{"nvswitch", "an NVLink switch joins all GPUs"},
+		{"mesh", "NVLinks join GPUs directly"},
+		{"bridge", "NVLink bridges join pairs of GPUs"},
+		{"pcie", "GPUs reach each other over PCIe"},
+		{"none", "fewer than two GPUs"},
 	};
 	const char *fabric = graph_fabric(g);
-	for (size_t i = 0; i < sizeof fabrics / sizeof fabrics[0]; i++)
+	for (size_t i = 0; i < COUNT(fabrics); i++)
 		if (strcmp(fabric, fabrics[i][0]) == 0)
 			fprintf(out, "\nFabric: %s (%s)\n", fabric, fabrics[i][1]);
 	for (size_t i = 0; i < g->gpu.n; i++) {
@@ -365,13 +386,17 @@ static void convention(const struct graph *g, FILE *out)
 		char both[VIEW_RATE], one[VIEW_RATE], usable[VIEW_RATE];
 		if (!(o.datasheet_Bps > 0))
 			continue;
-		fprintf(out, "A datasheet counts both directions: %s GB/s are %d %s x 2 directions; one direction is %s, of which %s%s carry data.\n", view_rate(both, 2 * o.datasheet_Bps), o.n, o.n == 1 ? "link" : "links",
-		        view_rate(one, o.datasheet_Bps), o.assumed ? "~" : "", view_rate(usable, o.Bps));
+		fprintf(out,
+			"A datasheet counts both directions: %s GB/s are %d %s x 2 directions; one direction is %s, of "
+			"which %s%s carry data.\n",
+			view_rate(both, 2 * o.datasheet_Bps), o.n, o.n == 1 ? "link" : "links",
+			view_rate(one, o.datasheet_Bps), o.assumed ? "~" : "", view_rate(usable, o.Bps));
 		return;
 	}
 }
 
-static enum status remarks(const struct cluster *c, const struct view_makes *makes, size_t make, FILE *out, struct error *e)
+static enum status remarks(const struct cluster *c, const struct view_makes *makes, size_t make, FILE *out,
+	struct error *e)
 {
 	struct view_remarks list;
 	enum status st = view_remarks(c, makes, make, &list, e);
@@ -380,7 +405,8 @@ static enum status remarks(const struct cluster *c, const struct view_makes *mak
 	if (list.list.n)
 		putc('\n', out);
 	for (size_t i = 0; i < list.list.n; i++)
-		fprintf(out, "%s: %s%s\n", list.list.at[i].remark->contradiction ? "sources disagree" : "warning", list.list.at[i].who, list.list.at[i].remark->text);
+		fprintf(out, "%s: %s%s\n", list.list.at[i].remark->contradiction ? "sources disagree" : "warning",
+			list.list.at[i].who, list.list.at[i].remark->text);
 	view_remarks_free(&list);
 	return ST_OK;
 }
@@ -393,7 +419,8 @@ static bool has_cpu(const struct graph *g)
 	return false;
 }
 
-static enum status make_text(const struct cluster *c, const struct view_makes *makes, size_t make, const struct view_beside *beside, FILE *out, struct error *e)
+static enum status make_text(const struct cluster *c, const struct view_makes *makes, size_t make,
+	const struct view_beside *beside, FILE *out, struct error *e)
 {
 	const struct graph *g = c->shape.at[makes->list.at[make].shape].graph;
 	const struct inventory *inventory = make == 0 ? beside->inventory : NULL; /* of the first host */

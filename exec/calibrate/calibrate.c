@@ -1,0 +1,100 @@
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "exec/calibrate/calibrate.h"
+#include "exec/gpus.h"
+#include "exec/cpu_steal.h"
+#include "exec/session.h"
+
+/* Parts of the progress line. */
+#define COMPUTE_SHARE 0.75
+
+/* The GEMM that stands for compute beside a collective: the forward product of middling size, by FLOP; on a GPU (which
+ * has all formats) one that was timed, in bf16. */
+static const struct calibration_case *typical_gemm(const calibration_cases *cases, bool gpu)
+{
+	const double wanted_flop = gpu ? 1e11 : 1e9;
+	const struct calibration_case *best = NULL;
+	for (size_t i = 0; i < cases->n; i++) {
+		const struct calibration_case *c = &cases->at[i];
+		bool forward = c->op.kind == OP_GEMM && (c->op.flags & OP_TRANS_B) &&
+		               (!gpu || (c->op.dtype == DT_BF16 && c->time_s > 0));
+		double off = op_flop(&c->op) > wanted_flop ? op_flop(&c->op) / wanted_flop
+		                                           : wanted_flop / op_flop(&c->op);
+		double best_off = !best                              ? 0
+		                  : op_flop(&best->op) > wanted_flop ? op_flop(&best->op) / wanted_flop
+		                                                     : wanted_flop / op_flop(&best->op);
+		if (forward && (!best || off < best_off))
+			best = c;
+	}
+	return best;
+}
+
+static void name_profile(const struct session *s, struct profile *p)
+{
+	time_t now = time(NULL);
+	struct tm utc;
+	session_profile_key(s, &p->key);
+	gmtime_r(&now, &utc);
+	strftime(p->date, sizeof p->date, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
+static enum status measure(struct session *s, calibration_cases *cases, struct profile *p, struct error *e)
+{
+	const struct work_device cores = {.gpu = false}, *d = s->gpus ? &s->gpus->work : &cores;
+	enum status st = session_agree(s, calibration_grid(d, cases, e), e);
+	if (!st)
+		st = s->gpus ? calibrate_gpu(s, cases, p, 0, COMPUTE_SHARE, e)
+		             : calibrate_compute(s, cases, 0, COMPUTE_SHARE, e);
+	if (!st && p)
+		st = calibration_fit(cases, d, p, e);
+	st = session_agree(s, st, e);
+	return st ? st : calibrate_comm(s, typical_gemm(cases, d->gpu), p, COMPUTE_SHARE, 1, e);
+}
+
+/* A profile of a busy machine says so for as long as it is used. `p` is rank 0's. */
+static enum status note_cpu_steal(struct session *s, const struct cpu_steal *begun, struct profile *p, struct error *e)
+{
+	struct cpu_steal_worst worst;
+	char what[128];
+	enum status st = cpu_steal_end(s, begun, &worst, e);
+	if (st || worst.rank < 0 || s->info.gpu_doubles || !p)
+		return session_agree(s, st, e);
+	cpu_steal_words(&worst, what, sizeof what);
+	log_warn("%s while they were measured: the profile is a busy machine's", what);
+	return session_agree(s, profile_set_value(p, PROFILE_CPU_STEAL_SHARE, worst.taken + worst.stolen, e), e);
+}
+
+enum status calibrate(struct session *s, struct profile **out, struct error *e)
+{
+	calibration_cases cases = {0};
+	struct profile *p = NULL;
+	double begin_s = clock_s();
+	bool first = session_info(s)->rank == 0;
+	struct cpu_steal steal;
+	*out = NULL;
+	watchdog_arm(s->watchdog, "calibration");
+	cpu_steal_begin(&steal);
+	progress_begin("measuring this machine");
+	p = first ? profile_create() : NULL;
+	enum status st = session_agree(s, first && !p ? error_nomem(e, "a profile") : ST_OK, e);
+	if (!st)
+		st = session_agree(s, measure(s, &cases, p, e), e);
+	if (!st)
+		st = note_cpu_steal(s, &steal, p, e);
+	progress_end();
+	watchdog_disarm(s->watchdog);
+	vec_free(&cases);
+	if (st) {
+		profile_destroy(p);
+		return st;
+	}
+	if (first) {
+		name_profile(s, p);
+		log_detail("calibration took %.1f s", clock_s() - begin_s);
+	}
+	*out = p;
+	return ST_OK;
+}

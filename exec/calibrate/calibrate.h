@@ -1,0 +1,86 @@
+/* The inside of calibration: what is timed (the grid), how a time is taken, and how times become a profile. For
+ * exec/calibrate/ and its tests.
+ *
+ * Every case is timed by all ranks at once, so that caches, memory and clocks are shared as in a run; its time is the
+ * slowest rank's.
+ */
+#ifndef STEPSIM_EXEC_CALIBRATE_H
+#define STEPSIM_EXEC_CALIBRATE_H
+
+#include "base/vec.h"
+#include "exec/exec.h"
+#include "step/program.h"
+#include "step/work.h"
+
+/* ---- the grid (grid.c) ---- */
+
+/* An op to time. Its arguments are made by hand: `hot` has a bit for each argument that an op shortly before it in a
+ * step has written (these are in the last-level cache as far as they fit; all others come from memory), `absent` a bit
+ * for each that is not passed. */
+struct calibration_case {
+	struct op op;
+	struct work work;
+	uint8_t hot, absent;
+	uint8_t section; /* on GPUs: the sections are timed one after the other */
+	double time_s;   /* what calibration found; 0: not timed, for want of time or memory */
+};
+typedef VEC(struct calibration_case) calibration_cases;
+
+/* All cases, in the order of the grid. No sane model has such sizes; test_calibration_grid compares them with the
+ * example configs. `d`: NULL for the host (fp32). On a GPU (grid_gpu.c) `hot` is empty: what is warm there is
+ * what the copies of an op, one after the other, leave in the L2 cache. */
+enum status calibration_grid(const struct work_device *d, calibration_cases *out, struct error *e);
+enum status calibration_grid_gpu(const struct work_device *d, calibration_cases *out, struct error *e);
+
+/* A checksum of the grid's names, terms and warmth: times of another grid, or of terms with another meaning, are
+ * another profile. */
+uint32_t calibration_checksum(const struct work_device *d);
+
+/* Adds one case to a grid. Returns false when out of memory. */
+bool calibration_add(calibration_cases *out, const struct work_device *d, const struct op *op, unsigned hot,
+	unsigned absent);
+/* The kinds that have a curve, attention's apart: at each footprint, rows `widen` times as long as the table's
+ * (vocabularies and vectors as they are), operands in `dtype`. */
+bool calibration_add_curves(calibration_cases *out, const struct work_device *d, enum dtype dtype, int64_t widen,
+	const double *footprints_B, size_t n);
+
+/* Sizes in bytes of the full buffer at which collectives are timed. */
+#define CALIBRATION_COMM_SIZES 10
+extern const uint64_t calibration_comm_sizes[CALIBRATION_COMM_SIZES],
+	calibration_gpu_comm_sizes[CALIBRATION_COMM_SIZES];
+
+/* Other processes only add time, at random moments. So calibration takes many times far apart and keeps this
+ * percentile. */
+#define CALIBRATION_PERCENTILE 25.0
+
+/* ---- timing (compute.c, gpu.c, comm.c); collective over all ranks; `begin` and `end` are the part of the progress
+ * line ---- */
+
+enum status calibrate_compute(struct session *s, calibration_cases *cases, double begin, double end, struct error *e);
+
+/* Times the GPU's sections. Sets PROFILE_SMS, PROFILE_LAUNCH_S, PROFILE_COPY_H2D_BPS and PROFILE_COPY_D2H_BPS on rank
+ * 0; all ranks copy at once. */
+enum status calibrate_gpu(struct session *s, calibration_cases *cases, struct profile *p, double begin, double end,
+	struct error *e);
+
+/* Which argument of the kind holds ids (-1: none), and ids below the limit of the table that they point into, spread.
+ */
+int calibration_id_argument(enum op_kind k);
+void calibration_ids(const struct op *op, int32_t *ids);
+/* `mine`, n times, to the slowest rank's. Collective. */
+enum status calibration_slowest(struct session *s, double *mine, size_t n, struct error *e);
+
+/* Adds the collectives' curves and both overlap rates on rank 0; on the host also PROFILE_P2P_LATENCY_S,
+ * PROFILE_P2P_BPS and PROFILE_PROGRESS_SHARE. `gemm` is a case to run beside a collective; NULL: none was timed. With
+ * one rank there is nothing to add. */
+enum status calibrate_comm(struct session *s, const struct calibration_case *gemm, struct profile *p, double begin,
+	double end, struct error *e);
+
+/* ---- fitting (fit.c) ---- */
+
+/* Fits timed cases: sets PROFILE_CALL_S, PROFILE_MEM_BPS, a PROFILE_PEAK for each format, and the ops' fits and curves.
+ * `d` is the device of the cases; NULL: the host. */
+enum status calibration_fit(const calibration_cases *cases, const struct work_device *d, struct profile *p,
+	struct error *e);
+
+#endif

@@ -1,0 +1,283 @@
+/* Timing ops on the session's GPUs, through the device that a run uses: a role of R copies of an op, replayed as a
+ * graph so that the host's launching shows in no time but in one of its own.
+ *
+ * Copies work on the same buffers one after the other: small ones stay in the L2 cache, as what a step has just written
+ * does. Products read normal random numbers (device clear), zeros would cost less power and run up to 14 % faster;
+ * kernels that are bound by memory work on whatever their earlier copies left.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/stats.h"
+#include "exec/calibrate/calibrate.h"
+#include "exec/gpus.h"
+#include "exec/calibrate/probe.h"
+
+#define ROW_S 1.5e-3 /* of copies of one op between two stamps, at least */
+#define COPIES_MAX 128
+#define COPIES_UNKNOWN 16 /* of an op of which nothing is known yet */
+#define REPEATS 5
+#define WARM_UPS 2     /* libraries load lazily in the first step; the second one is captured */
+#define TRIALS 48      /* of a product, when its algorithm is chosen (exec/cuda/gemm_tune.c) */
+#define CASE_S 0.4     /* a case that would take longer is left out */
+#define DOUBLES_S 1.5  /* a section on doubles, whose times nobody keeps; their cases run once a step */
+#define FAILURES_MAX 3 /* one after the other: then it is no single shape that this GPU's libraries refuse */
+#define SMALL_B 1024.0 /* an op of less says nothing about a larger one's time */
+#define LAUNCHES 1000
+#define COPY_B ((uint64_t)64 << 20)
+#define COPY_DOUBLES_B ((uint64_t)1 << 20)
+#define COPIES 4
+
+static const double section_s[] = {14, 16, 12,
+	6}; /* memory's largest cases, which give its rate, come last: their section has time to spare */
+
+struct section {
+	struct session *s;
+	calibration_cases *cases;
+	size_t first, end;       /* its cases */
+	size_t left_out, failed; /* failed: the last ones in a row */
+	double until_s;          /* clock_s() on rank 0 */
+	double begin, share;     /* of the progress line */
+};
+
+static double bytes_of(const struct op *op) { return op_read_B(op) + op_write_B(op); }
+
+/* ---- one case ---- */
+
+static enum status fill_ids(const struct probe *probe, const struct op *op, const int32_t *args, struct error *e)
+{
+	int a = calibration_id_argument((enum op_kind)op->kind);
+	if (a < 0 || args[a] < 0)
+		return ST_OK;
+	int32_t *ids = malloc((size_t)op->matrix.rows * sizeof *ids);
+	if (!ids)
+		return error_nomem(e, "ids");
+	calibration_ids(op, ids);
+	probe->device.ops->write(probe->device.ctx, args[a], 0, ids, (uint64_t)op->matrix.rows * sizeof *ids);
+	free(ids);
+	return ST_OK;
+}
+
+/* From the first op's begin to the last one's end, an op: the median of some steps. */
+static enum status time_row(struct probe *probe, double *op_s, struct error *e)
+{
+	double t[REPEATS];
+	size_t n = probe->role.ops.n;
+	enum status st = ST_OK;
+	for (int i = 0; i < WARM_UPS && !st; i++)
+		st = probe_step(probe, true, e);
+	for (int i = 0; i < REPEATS && !st; i++) {
+		st = probe_step(probe, true, e);
+		t[i] = (double)(probe->stamps[n - 1].end_ns - probe->stamps[0].begin_ns) * 1e-9 / (double)n;
+	}
+	if (!st)
+		*op_s = fmax(stats_median(t, REPEATS), 1e-9);
+	watchdog_progress(probe->session->watchdog);
+	return st;
+}
+
+static enum status time_case(struct session *s, struct calibration_case *c, int copies, struct error *e)
+{
+	struct probe probe = {.session = s, .graph = true};
+	int32_t args[OP_MAX_ARGS];
+	c->op.lane = LANE_COMPUTE;
+	bool ok = probe_arguments(&probe, &c->op, c->absent, args);
+	for (int i = 0; i < copies && ok; i++)
+		ok = probe_op(&probe, &c->op, args);
+	enum status st = probe_load(&probe, 1, ok, e);
+	if (!st)
+		st = fill_ids(&probe, &c->op, args, e);
+	st = session_agree(s, st, e);
+	if (!st)
+		st = session_agree(s, time_row(&probe, &c->time_s, e), e);
+	probe_close(&probe);
+	return st ? error_context(e, "timing %s", c->work.name) : ST_OK;
+}
+
+/* ---- which cases, and how many copies ---- */
+
+static uint64_t arguments_B(const struct calibration_case *c)
+{
+	uint64_t sum = 0;
+	for (int a = 0; a < op_kind_info((enum op_kind)c->op.kind)->n_args; a++)
+		sum += c->absent & (1u << a) ? 0 : op_arg_bytes(&c->op, a, 1);
+	return sum;
+}
+
+/* From the largest case so far of the same name, else of the same kind: as many times longer as it has more work. 0:
+ * nothing is known. Cases come in ascending order, so what is foretold is seldom much larger. */
+static double estimate_s(const calibration_cases *cases, size_t index)
+{
+	const struct calibration_case *c = &cases->at[index], *like = NULL;
+	for (size_t i = 0; i < index; i++) {
+		const struct calibration_case *k = &cases->at[i];
+		if (k->time_s <= 0 || k->op.kind != c->op.kind || bytes_of(&k->op) < SMALL_B)
+			continue;
+		if (!like || strcmp(like->work.name, c->work.name) != 0 || strcmp(k->work.name, c->work.name) == 0)
+			like = k;
+	}
+	if (!like)
+		return 0;
+	double more = fmax(bytes_of(&c->op) / bytes_of(&like->op),
+		op_flop(&like->op) > 0 ? op_flop(&c->op) / op_flop(&like->op) : 0);
+	return like->time_s * fmax(1, more);
+}
+
+/* 0: left out. */
+static int copies_of(const struct section *x, size_t index)
+{
+	const struct calibration_case *c = &x->cases->at[index];
+	double about_s = estimate_s(x->cases, index);
+	int copies = x->s->info.gpu_doubles ? 1
+	             : about_s > 0          ? (int)fmin(COPIES_MAX, ceil(ROW_S / about_s))
+	                                    : COPIES_UNKNOWN;
+	enum op_class class = op_class_of(&c->op);
+	int trials = class == CLASS_GEMM || (class == CLASS_ATTENTION && c->work.form == FORM_FIT) ? TRIALS : 0;
+	bool late = clock_s() > x->until_s || about_s * (copies * (WARM_UPS + REPEATS) + trials) > CASE_S;
+	return late || arguments_B(c) > x->s->gpus->gpu.free_B / 2 ? 0 : copies;
+}
+
+/* A case that cannot be timed is no reason to lose all others: it is told and left out, until several fail in a row.
+ * Ranks agree on it. */
+static enum status left_out(struct section *x, struct calibration_case *c, enum status st, struct error *e)
+{
+	x->failed = st ? x->failed + 1 : 0;
+	if (!st || x->failed == FAILURES_MAX)
+		return st;
+	if (session_info(x->s)->rank == 0)
+		log_warn("calibration leaves out one op: %s", e->text);
+	c->time_s = 0;
+	x->left_out++;
+	e->status = ST_OK;
+	return ST_OK;
+}
+
+/* Rank 0 decides for all. */
+static enum status time_section(struct section *x, struct error *e)
+{
+	enum status st = ST_OK;
+	for (size_t i = x->first; i < x->end && !st; i++) {
+		struct calibration_case *c = &x->cases->at[i];
+		int copies = copies_of(x, i);
+		if ((st = session_broadcast(x->s, &copies, sizeof copies, e)))
+			break;
+		if (copies > 0)
+			st = left_out(x, c, time_case(x->s, c, copies, e), e);
+		else
+			x->left_out++;
+		progress_update(x->begin + x->share * (double)(i - x->first) / (double)(x->end - x->first),
+			c->work.name);
+	}
+	return st;
+}
+
+/* The cases' times of the slowest rank; 0 on one is 0 on all. */
+static enum status agree_times(struct session *s, calibration_cases *cases, struct error *e)
+{
+	double *t = malloc((cases->n + 1) * sizeof *t);
+	enum status st = session_agree(s, t ? ST_OK : error_nomem(e, "calibration's times"), e);
+	for (size_t i = 0; i < cases->n && !st; i++)
+		t[i] = cases->at[i].time_s;
+	if (!st)
+		st = calibration_slowest(s, t, cases->n, e);
+	for (size_t i = 0; i < cases->n && !st; i++)
+		cases->at[i].time_s = t[i];
+	free(t);
+	return st;
+}
+
+static enum status time_cases(struct session *s, calibration_cases *cases, double begin, double end, struct error *e)
+{
+	enum status st = ST_OK;
+	for (size_t first = 0, last; first < cases->n && !st; first = last) {
+		for (last = first; last < cases->n && cases->at[last].section == cases->at[first].section;)
+			last++;
+		const double budget_s = s->info.gpu_doubles ? DOUBLES_S : section_s[cases->at[first].section],
+			     begin_s = clock_s(), part = (end - begin) / (double)cases->n;
+		struct section x = {.s = s,
+			.cases = cases,
+			.first = first,
+			.end = last,
+			.until_s = begin_s + budget_s,
+			.begin = begin + part * (double)first,
+			.share = part * (double)(last - first)};
+		st = time_section(&x, e);
+		log_detail("GPU section %d: %zu of %zu cases, %.1f s", cases->at[first].section + 1,
+			last - first - x.left_out, last - first, clock_s() - begin_s);
+	}
+	return st ? st : agree_times(s, cases, e);
+}
+
+/* ---- launches and copies ---- */
+
+/* Host time an op, the event of its stamp included, as a run issues it: a long row of ops that are over before the next
+ * one is issued, from the first one's begin on the GPU to the last one's end. */
+static enum status time_launches(struct session *s, double *launch_s, struct error *e)
+{
+	struct probe probe = {.session = s};
+	const struct op op = {.kind = OP_ADD,
+		.lane = LANE_COMPUTE,
+		.dtype = DT_FP32,
+		.out_dtype = DT_FP32,
+		.matrix = {1, 8}};
+	int32_t args[OP_MAX_ARGS];
+	bool ok = probe_arguments(&probe, &op, 1u << 2, args);
+	for (int i = 0; i < LAUNCHES && ok; i++)
+		ok = probe_op(&probe, &op, args);
+	enum status st = probe_load(&probe, 1, ok, e);
+	if (!st)
+		st = session_agree(s, time_row(&probe, launch_s, e), e);
+	probe_close(&probe);
+	return st;
+}
+
+static enum status time_copies(struct session *s, bool to_host, double *rate_Bps, struct error *e)
+{
+	struct probe probe = {.session = s};
+	const uint64_t bytes = s->info.gpu_doubles ? COPY_DOUBLES_B : COPY_B;
+	const struct op op = {.kind = OP_COPY,
+		.lane = LANE_COPY,
+		.dtype = DT_FP32,
+		.out_dtype = DT_FP32,
+		.copy = {(int64_t)bytes}};
+	const int32_t args[OP_MAX_ARGS] = {0, 1};
+	double op_s = 1;
+	bool ok = probe_buffer(&probe, to_host ? COMP_BUFFERS : COMP_HOST, DT_FP32, bytes) &&
+	          probe_buffer(&probe, to_host ? COMP_HOST : COMP_BUFFERS, DT_FP32, bytes);
+	for (int i = 0; i < COPIES && ok; i++)
+		ok = probe_op(&probe, &op, args);
+	enum status st = probe_load(&probe, 1, ok, e);
+	if (!st)
+		st = session_agree(s, time_row(&probe, &op_s, e), e);
+	*rate_Bps = (double)bytes / op_s;
+	probe_close(&probe);
+	return st;
+}
+
+/* The worst rank's: times as they are, rates by their inverse. */
+static enum status small_things(struct session *s, struct profile *p, struct error *e)
+{
+	static const char *const names[] = {PROFILE_LAUNCH_S, PROFILE_COPY_H2D_BPS, PROFILE_COPY_D2H_BPS};
+	double x[3];
+	enum status st;
+	if ((st = time_launches(s, &x[0], e)) || (st = time_copies(s, false, &x[1], e)) ||
+		(st = time_copies(s, true, &x[2], e)))
+		return st;
+	for (int i = 1; i < 3; i++)
+		x[i] = 1 / x[i];
+	if ((st = calibration_slowest(s, x, 3, e)) || !p)
+		return st;
+	for (int i = 0; i < 3 && !st; i++)
+		st = profile_set_value(p, names[i], i ? 1 / x[i] : x[i], e);
+	return st ? st : profile_set_value(p, PROFILE_SMS, s->gpus->gpu.sms, e);
+}
+
+enum status calibrate_gpu(struct session *s, calibration_cases *cases, struct profile *p, double begin, double end,
+	struct error *e)
+{
+	enum status st = session_agree(s, small_things(s, p, e), e);
+	return st ? st : session_agree(s, time_cases(s, cases, begin, end, e), e);
+}

@@ -1,0 +1,104 @@
+#include "exec/cpu_steal.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "exec/session.h"
+
+/* of the cores' time: less is within what a kernel does for its processes, and ticks resolve */
+#define SHOWS 0.1
+#define WINDOW_S 1.0 /* in less, the ticks of 10 ms that each field of /proc/stat is rounded to are as much */
+#define MENTIONED 0.01
+
+/* proc_stat(5): user (guests' included), nice, system, idle, iowait, irq, softirq, steal. */
+enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, FIELDS };
+
+void cpu_steal_read(const char *stat, const uint64_t cpus[BOARD_CPU_WORDS], double tick_s, struct cpu_steal *out)
+{
+	out->busy_s = out->stolen_s = 0;
+	out->cpus = 0;
+	for (const char *line = stat; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		unsigned cpu;
+		unsigned long long t[FIELDS];
+		if (sscanf(line, "cpu%u %llu %llu %llu %llu %llu %llu %llu %llu", &cpu, &t[USER], &t[NICE], &t[SYSTEM],
+			    &t[IDLE], &t[IOWAIT], &t[IRQ], &t[SOFTIRQ], &t[STEAL]) != 1 + FIELDS)
+			continue;
+		if (cpu >= 64 * BOARD_CPU_WORDS || !(cpus[cpu / 64] >> cpu % 64 & 1))
+			continue;
+		out->busy_s += tick_s * (double)(t[USER] + t[NICE] + t[SYSTEM] + t[IRQ] + t[SOFTIRQ]);
+		out->stolen_s += tick_s * (double)t[STEAL];
+		out->cpus++;
+	}
+}
+
+static char *whole_file(const char *path)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *f = fopen(path, "re");
+	if (!f)
+		return NULL;
+	if (getdelim(&text, &n, '\0', f) < 0) {
+		free(text);
+		text = NULL;
+	}
+	fclose(f);
+	return text;
+}
+
+static double seconds(struct timeval t) { return (double)t.tv_sec + 1e-6 * (double)t.tv_usec; }
+
+void cpu_steal_begin(struct cpu_steal *out)
+{
+	uint64_t cpus[BOARD_CPU_WORDS] = {0};
+	struct rusage own;
+	*out = (struct cpu_steal){.at_s = clock_s()};
+	char *stat = whole_file("/proc/stat");
+	if (stat && sched_getaffinity(0, sizeof cpus, (cpu_set_t *)cpus) == 0)
+		cpu_steal_read(stat, cpus, 1.0 / (double)sysconf(_SC_CLK_TCK), out);
+	if (getrusage(RUSAGE_SELF, &own) == 0)
+		out->own_s = seconds(own.ru_utime) + seconds(own.ru_stime);
+	free(stat);
+}
+
+static double share(double part_s, double of_s)
+{
+	return part_s > 0 && of_s > 0 ? (part_s < of_s ? part_s / of_s : 1) : 0;
+}
+
+enum status cpu_steal_end(struct session *s, const struct cpu_steal *begun, struct cpu_steal_worst *out,
+	struct error *e)
+{
+	struct cpu_steal now;
+	cpu_steal_begin(&now);
+	double available_s = (double)now.cpus * (now.at_s - begun->at_s);
+	double mine[2] = {share(now.busy_s - begun->busy_s - (now.own_s - begun->own_s), available_s),
+		share(now.stolen_s - begun->stolen_s, available_s)};
+	double(*all)[2] = malloc((size_t)s->info.ranks * sizeof *all);
+	*out = (struct cpu_steal_worst){.rank = -1};
+	if (s->info.oversubscribed || begun->cpus != now.cpus || now.at_s - begun->at_s < WINDOW_S)
+		mine[0] = mine[1] = 0;
+	enum status st = session_agree(s, all ? ST_OK : error_nomem(e, "what other processes took"), e);
+	if (!st)
+		st = session_gather_all(s, mine, sizeof mine, all, e);
+	for (int64_t r = 0; !st && r < s->info.ranks; r++)
+		if (all[r][0] + all[r][1] >= SHOWS && all[r][0] + all[r][1] > out->taken + out->stolen)
+			*out = (struct cpu_steal_worst){r, all[r][0], all[r][1]};
+	free(all);
+	return st;
+}
+
+void cpu_steal_words(const struct cpu_steal_worst *w, char *text, size_t size)
+{
+	const double lost = w->taken >= MENTIONED ? w->taken : w->stolen;
+	int n = snprintf(text, size, "%s took %.0f %% of the time of rank %lld's cores",
+		w->taken >= MENTIONED ? "other processes" : "other virtual machines", 100 * lost, (long long)w->rank);
+	if (w->taken >= MENTIONED && w->stolen >= MENTIONED && n > 0 && (size_t)n < size)
+		snprintf(text + n, size - (size_t)n, ", other virtual machines %.0f %%", 100 * w->stolen);
+}

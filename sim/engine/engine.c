@@ -1,0 +1,436 @@
+#include "sim/engine/engine.h"
+
+#include "base/array.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#define NONE UINT32_MAX
+#define NOT_ENDED (-1)
+
+/* A slot is a lane of an actor and the task at its head. No other task of the lane can act before that one ends. */
+enum slot_state {
+	SLOT_EMPTY,
+	SLOT_BLOCKED, /* on dependencies */
+	SLOT_ISSUING, /* due when its task is issued */
+	SLOT_WAITING, /* resident, on the other members of its join */
+	SLOT_MOVING   /* its leader is due when they end */
+};
+
+struct slot {
+	uint32_t task;
+	uint32_t deps_ended; /* so many of the head's first dependencies have ended */
+	enum slot_state state;
+	double own_rate; /* what its actor grants */
+
+	/* The leader carries the progress of all members and stands in the heap for them. It is the first member to
+	 * arrive, or the task itself without a join. */
+	uint32_t leader, next_member;
+	bool repace;
+	double rate, left_ps; /* left_ps of alone time at since_ps */
+	int64_t since_ps;
+
+	uint32_t heap_at; /* NONE: not due */
+	int64_t due_ps;
+	uint64_t sequence;
+};
+
+struct join {
+	uint32_t members, arrived;
+	uint32_t leader;
+	int64_t alone_ps;
+};
+
+struct engine {
+	const struct task *tasks;
+	const uint32_t *deps;
+	struct task_time *times;
+	size_t n;
+	uint32_t actors, n_slots;
+
+	int64_t now_ps;
+	uint64_t sequence;
+	size_t ended;
+	struct slot *slots;     /* actors x ENGINE_LANES */
+	uint32_t *next_on_lane; /* by task */
+	uint32_t *held_by;      /* by task: the task before it that held the host thread last, NONE */
+	int64_t *issued_ps;     /* by task: from the end of that one */
+	bool *released;         /* by task: its dependents may start */
+	struct join *joins;
+	uint32_t *heap, n_heap;
+	uint32_t *due;                /* slots collected at this instant */
+	uint32_t *changed, n_changed; /* actors whose lanes or moving tasks changed at this instant */
+	bool *is_changed;
+	uint32_t *leaders, n_leaders; /* whose members' rates changed at this instant */
+};
+
+/* ---- heap of due slots, by (time, sequence) ---- */
+
+static bool earlier(const struct engine *g, uint32_t a, uint32_t b)
+{
+	const struct slot *x = &g->slots[a], *y = &g->slots[b];
+	return x->due_ps != y->due_ps ? x->due_ps < y->due_ps : x->sequence < y->sequence;
+}
+
+static void heap_put(struct engine *g, uint32_t at, uint32_t slot)
+{
+	g->heap[at] = slot;
+	g->slots[slot].heap_at = at;
+}
+
+static void sift_up(struct engine *g, uint32_t at, uint32_t slot)
+{
+	while (at > 0 && earlier(g, slot, g->heap[(at - 1) / 2])) {
+		heap_put(g, at, g->heap[(at - 1) / 2]);
+		at = (at - 1) / 2;
+	}
+	heap_put(g, at, slot);
+}
+
+static void sift_down(struct engine *g, uint32_t at, uint32_t slot)
+{
+	for (;;) {
+		uint32_t child = 2 * at + 1;
+		if (child >= g->n_heap)
+			break;
+		if (child + 1 < g->n_heap && earlier(g, g->heap[child + 1], g->heap[child]))
+			child++;
+		if (!earlier(g, g->heap[child], slot))
+			break;
+		heap_put(g, at, g->heap[child]);
+		at = child;
+	}
+	heap_put(g, at, slot);
+}
+
+static void schedule(struct engine *g, uint32_t slot, int64_t due_ps)
+{
+	struct slot *s = &g->slots[slot];
+	bool later = s->heap_at != NONE && due_ps >= s->due_ps;
+	s->due_ps = due_ps;
+	s->sequence = g->sequence++;
+	if (s->heap_at == NONE)
+		sift_up(g, g->n_heap++, slot);
+	else if (later)
+		sift_down(g, s->heap_at, slot);
+	else
+		sift_up(g, s->heap_at, slot);
+}
+
+static uint32_t heap_pop(struct engine *g)
+{
+	uint32_t top = g->heap[0], last = g->heap[--g->n_heap];
+	if (g->n_heap > 0)
+		sift_down(g, 0, last);
+	g->slots[top].heap_at = NONE;
+	return top;
+}
+
+/* ---- lanes ---- */
+
+static void mark_changed(struct engine *g, uint32_t actor)
+{
+	if (g->is_changed[actor])
+		return;
+	g->is_changed[actor] = true;
+	g->changed[g->n_changed++] = actor;
+}
+
+static void begin_moving(struct engine *g, uint32_t leader, int64_t alone_ps)
+{
+	struct slot *l = &g->slots[leader];
+	l->rate = 0;
+	l->left_ps = (double)alone_ps;
+	l->since_ps = g->now_ps;
+	for (uint32_t i = leader; i != NONE; i = g->slots[i].next_member) {
+		struct slot *s = &g->slots[i];
+		s->state = SLOT_MOVING;
+		s->own_rate = 0;
+		g->times[s->task].move_ps = g->now_ps;
+		mark_changed(g, i / ENGINE_LANES);
+	}
+}
+
+static void start(struct engine *g, uint32_t slot)
+{
+	struct slot *s = &g->slots[slot];
+	const struct task *t = &g->tasks[s->task];
+	g->times[s->task].start_ps = g->now_ps;
+	s->next_member = NONE;
+	s->leader = slot;
+	if (t->join < 0) {
+		begin_moving(g, slot, t->alone_ps);
+		return;
+	}
+	struct join *j = &g->joins[t->join];
+	s->state = SLOT_WAITING;
+	if (j->arrived++ == 0) {
+		j->leader = slot;
+	} else {
+		s->leader = j->leader;
+		s->next_member = g->slots[j->leader].next_member;
+		g->slots[j->leader].next_member = slot;
+	}
+	if (j->arrived == j->members)
+		begin_moving(g, j->leader, j->alone_ps);
+}
+
+static void end(struct engine *g, uint32_t leader)
+{
+	for (uint32_t i = leader, next; i != NONE; i = next) {
+		struct slot *s = &g->slots[i];
+		next = s->next_member;
+		g->times[s->task].end_ps = g->now_ps;
+		g->released[s->task] = true;
+		g->ended++;
+		s->task = g->next_on_lane[s->task];
+		s->deps_ended = 0;
+		s->state = s->task == NONE ? SLOT_EMPTY : SLOT_BLOCKED;
+		mark_changed(g, i / ENGINE_LANES);
+	}
+}
+
+static void schedule_end(struct engine *g, uint32_t leader, double left_ps)
+{
+	double last_ps = fmin(left_ps / g->slots[leader].rate,
+		(double)(INT64_MAX / 4)); /* a rate near 0 must not overflow the clock */
+	schedule(g, leader, g->now_ps + llround(last_ps));
+}
+
+/* A task with a tail has no join, so that its slot leads itself. */
+static bool has_tail_left(const struct engine *g, uint32_t slot)
+{
+	const uint32_t task = g->slots[slot].task;
+	return g->tasks[task].tail_ps > 0 && !g->released[task];
+}
+
+static void release(struct engine *g, uint32_t slot)
+{
+	struct slot *s = &g->slots[slot];
+	g->released[s->task] = true;
+	s->left_ps = (double)g->tasks[s->task].tail_ps;
+	s->since_ps = g->now_ps;
+	schedule_end(g, slot, s->left_ps);
+	mark_changed(g, slot / ENGINE_LANES);
+}
+
+/* Starts each task at the head of an actor's lane that nothing holds back any more, or makes it due when it is issued.
+ */
+static void advance(struct engine *g, uint32_t actor)
+{
+	for (uint32_t i = actor * ENGINE_LANES; i < (actor + 1) * ENGINE_LANES; i++) {
+		struct slot *s = &g->slots[i];
+		if (s->state != SLOT_BLOCKED)
+			continue;
+		const struct task *t = &g->tasks[s->task];
+		while (s->deps_ended < t->n_dep && g->released[g->deps[t->dep0 + s->deps_ended]])
+			s->deps_ended++;
+		if (s->deps_ended < t->n_dep)
+			continue;
+		const uint32_t held_by = g->held_by[s->task];
+		if (held_by != NONE && g->times[held_by].end_ps == NOT_ENDED)
+			continue;
+		const int64_t issued_ps = g->issued_ps[s->task] + (held_by != NONE ? g->times[held_by].end_ps : 0);
+		if (issued_ps <= g->now_ps) {
+			start(g, i);
+		} else {
+			s->state = SLOT_ISSUING;
+			schedule(g, i, issued_ps);
+		}
+	}
+}
+
+/* ---- rates ---- */
+
+static void share(struct engine *g, uint32_t actor)
+{
+	static const double capacity[] = {1, 1, 1, 1};
+	static_assert(COUNT(capacity) == RES_COUNT, "a capacity for each resource");
+	const struct activity *act[ENGINE_LANES];
+	uint32_t who[ENGINE_LANES];
+	double rate[ENGINE_LANES] = {1};
+	size_t n = 0;
+	for (uint32_t i = actor * ENGINE_LANES; i < (actor + 1) * ENGINE_LANES; i++) {
+		if (g->slots[i].state != SLOT_MOVING)
+			continue;
+		act[n] = &g->tasks[g->slots[i].task].use;
+		who[n++] = i;
+	}
+	if (n > 1)
+		maxmin_rates(act, n, capacity, rate);
+	for (size_t k = 0; k < n; k++) {
+		struct slot *s = &g->slots[who[k]], *leader = &g->slots[s->leader];
+		if (s->own_rate == rate[k])
+			continue;
+		s->own_rate = rate[k];
+		if (!leader->repace)
+			g->leaders[g->n_leaders++] = s->leader;
+		leader->repace = true;
+	}
+}
+
+static void repace(struct engine *g, uint32_t leader)
+{
+	struct slot *l = &g->slots[leader];
+	l->repace = false;
+	double rate = l->own_rate;
+	for (uint32_t i = l->next_member; i != NONE; i = g->slots[i].next_member)
+		rate = fmin(rate, g->slots[i].own_rate);
+	if (rate == l->rate)
+		return; /* updating left_ps without need would only add rounding */
+	l->left_ps = fmax(0, l->left_ps - l->rate * (double)(g->now_ps - l->since_ps));
+	l->since_ps = g->now_ps;
+	l->rate = rate;
+	schedule_end(g, leader,
+		has_tail_left(g, leader) ? fmax(0, l->left_ps - (double)g->tasks[l->task].tail_ps) : l->left_ps);
+}
+
+/* ---- running ---- */
+
+static void run(struct engine *g)
+{
+	for (uint32_t a = 0; a < g->actors; a++)
+		mark_changed(g, a);
+	for (;;) {
+		for (uint32_t i = 0; i < g->n_changed; i++)
+			advance(g, g->changed[i]); /* may add actors: a join that is complete */
+		for (uint32_t i = 0; i < g->n_changed; i++) {
+			g->is_changed[g->changed[i]] = false;
+			share(g, g->changed[i]);
+		}
+		for (uint32_t i = 0; i < g->n_leaders; i++)
+			repace(g, g->leaders[i]);
+		g->n_changed = g->n_leaders = 0;
+		if (g->n_heap == 0)
+			return;
+
+		g->now_ps = g->slots[g->heap[0]].due_ps;
+		uint32_t n_due = 0;
+		while (g->n_heap > 0 && g->slots[g->heap[0]].due_ps == g->now_ps)
+			g->due[n_due++] = heap_pop(g);
+		for (uint32_t i = 0; i < n_due; i++) {
+			if (g->slots[g->due[i]].state == SLOT_ISSUING)
+				start(g, g->due[i]);
+			else if (has_tail_left(g, g->due[i]))
+				release(g, g->due[i]);
+			else
+				end(g, g->due[i]);
+		}
+	}
+}
+
+static enum status check_task(const struct engine *g, size_t i, struct error *e)
+{
+	const struct task *t = &g->tasks[i];
+	if (t->actor >= g->actors || (i > 0 && t->actor < g->tasks[i - 1].actor))
+		return error_set(e, ST_RUN, "engine: task %zu: actor %u out of order or range", i, t->actor);
+	if (t->lane >= ENGINE_LANES)
+		return error_set(e, ST_RUN, "engine: task %zu: lane %u, of %d", i, t->lane, ENGINE_LANES);
+	if (t->alone_ps < 0 || (t->issue_ps < 0 && i > 0 && t->actor == g->tasks[i - 1].actor))
+		return error_set(e, ST_RUN, "engine: task %zu: negative time", i);
+	if (t->join >= 0 && (size_t)t->join >= g->n)
+		return error_set(e, ST_RUN, "engine: task %zu: join %d, of %zu tasks", i, t->join, g->n);
+	if (t->tail_ps < 0 || t->tail_ps > t->alone_ps || (t->tail_ps > 0 && (t->join >= 0 || t->holds)))
+		return error_set(e, ST_RUN, "engine: task %zu: a tail out of range, or of a task that others wait for",
+			i);
+	bool sane = t->use.weight > 0 && isfinite(t->use.weight);
+	for (size_t r = 0; r < RES_COUNT; r++)
+		sane = sane && t->use.demand[r] >= 0 && isfinite(t->use.demand[r]);
+	if (!sane)
+		return error_set(e, ST_RUN, "engine: task %zu: weight or demand out of range", i);
+	for (uint32_t k = 0; k < t->n_dep; k++) {
+		uint32_t dep = g->deps[t->dep0 + k];
+		if (dep >= i || g->tasks[dep].actor != t->actor)
+			return error_set(e, ST_RUN,
+				"engine: task %zu depends on task %u, which is no earlier task of its actor", i, dep);
+	}
+	return ST_OK;
+}
+
+static enum status set_up(struct engine *g, struct error *e)
+{
+	if (g->n >= NONE || g->actors > NONE / ENGINE_LANES)
+		return error_set(e, ST_RUN, "engine: too many tasks or actors");
+	g->n_slots = g->actors * ENGINE_LANES;
+	size_t n = g->n ? g->n : 1, slots = g->n_slots ? g->n_slots : 1;
+	g->slots = calloc(slots, sizeof *g->slots);
+	g->next_on_lane = calloc(n, sizeof *g->next_on_lane);
+	g->issued_ps = calloc(n, sizeof *g->issued_ps);
+	g->held_by = calloc(n, sizeof *g->held_by);
+	g->released = calloc(n, sizeof *g->released);
+	g->joins = calloc(n, sizeof *g->joins);
+	g->heap = calloc(slots, sizeof *g->heap);
+	g->due = calloc(slots, sizeof *g->due);
+	g->changed = calloc(slots, sizeof *g->changed);
+	g->is_changed = calloc(slots, sizeof *g->is_changed);
+	g->leaders = calloc(slots, sizeof *g->leaders);
+	if (!g->slots || !g->next_on_lane || !g->issued_ps || !g->held_by || !g->released || !g->joins || !g->heap ||
+		!g->due || !g->changed || !g->is_changed || !g->leaders)
+		return error_nomem(e, "engine");
+
+	for (size_t i = 0; i < g->n; i++) {
+		if (check_task(g, i, e))
+			return ST_RUN;
+		const struct task *t = &g->tasks[i];
+		bool first = i == 0 || t[-1].actor != t->actor;
+		const bool held = !first && t[-1].holds;
+		g->held_by[i] = first ? NONE : held ? (uint32_t)i - 1 : g->held_by[i - 1];
+		g->issued_ps[i] = (first || held ? 0 : g->issued_ps[i - 1]) + t->issue_ps;
+		g->times[i] = (struct task_time){.start_ps = NOT_ENDED, .move_ps = NOT_ENDED, .end_ps = NOT_ENDED};
+		if (t->join < 0)
+			continue;
+		struct join *j = &g->joins[t->join];
+		j->members++;
+		j->alone_ps = t->alone_ps > j->alone_ps ? t->alone_ps : j->alone_ps;
+	}
+	for (uint32_t i = 0; i < g->n_slots; i++)
+		g->slots[i] = (struct slot){.task = NONE, .heap_at = NONE, .leader = i, .next_member = NONE};
+	for (size_t i = g->n; i-- > 0;) {
+		struct slot *s = &g->slots[g->tasks[i].actor * ENGINE_LANES + g->tasks[i].lane];
+		g->next_on_lane[i] = s->task;
+		s->task = (uint32_t)i;
+		s->state = SLOT_BLOCKED;
+	}
+	return ST_OK;
+}
+
+static enum status deadlock(const struct engine *g, struct error *e)
+{
+	size_t i = 0;
+	while (g->times[i].end_ps != NOT_ENDED)
+		i++;
+	/* Every task that it could wait for on its own actor comes earlier and has ended. So it is resident and waits
+	 * for its join. */
+	const struct task *t = &g->tasks[i];
+	const struct join *j = &g->joins[t->join];
+	return error_set(e, ST_RUN,
+		"deadlock: task %zu (actor %u, lane %u) waits forever: %u of the %u members of its collective arrive",
+		i, t->actor, t->lane, j->arrived, j->members);
+}
+
+enum status engine_run(const struct task *tasks, size_t n, const uint32_t *deps, uint32_t actors,
+	struct task_time *times, struct error *e)
+{
+	struct engine g = {.tasks = tasks, .deps = deps, .times = times, .n = n, .actors = actors};
+	enum status st = set_up(&g, e);
+	if (st)
+		goto out;
+	run(&g);
+	if (g.ended < n)
+		st = deadlock(&g, e);
+out:
+	free(g.slots);
+	free(g.next_on_lane);
+	free(g.issued_ps);
+	free(g.held_by);
+	free(g.released);
+	free(g.joins);
+	free(g.heap);
+	free(g.due);
+	free(g.changed);
+	free(g.is_changed);
+	free(g.leaders);
+	return st;
+}

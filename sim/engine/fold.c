@@ -1,0 +1,262 @@
+#include "sim/engine/fold.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/engine/summary.h"
+
+#define FOLD_SHORTER 3
+#define FOLD_LONGER 5
+
+/* A step of fewer micro-batches. */
+struct short_step {
+	struct config config;
+	struct program *program;
+	struct simulation simulation;
+	struct sums sums;
+};
+
+static enum status short_step_build(const struct config *c, int64_t micro_batches, struct short_step **out,
+	struct error *e)
+{
+	struct short_step *x = *out = calloc(1, sizeof *x);
+	if (!x)
+		return error_nomem(e, "a prediction");
+	x->config = *c;
+	x->config.micro_batches = micro_batches;
+	return program_build(&x->config, &x->program, e);
+}
+
+static void short_step_destroy(struct short_step *x)
+{
+	if (!x)
+		return;
+	sums_free(&x->sums);
+	if (x->simulation.p)
+		simulation_free(&x->simulation);
+	program_destroy(x->program);
+	free(x);
+}
+
+struct fold_lengths {
+	int64_t shorter, longer; /* micro-batches of the two simulated steps; 0: the step is simulated as it is */
+};
+
+/* Micro-batches that were loaded before the step: the loader shows only after them. Where they are more than this, a
+ * step of fewer is not much shorter, and the loader's time counts instead (sim/engine/sums.h). */
+#define LOADED_MOST 64
+
+static int64_t waits_for_data(const struct config *c)
+{
+	const int64_t ahead = c->data.load_time_s > 0 ? program_loads_ahead(c) : 0;
+	return ahead < c->micro_batches && ahead <= LOADED_MOST ? ahead : 0;
+}
+
+static struct fold_lengths fold_lengths_of(const struct config *c)
+{
+	const int64_t rounds =
+		(schedule_traits[c->parallel.schedule].turns_back ? 2 : 1) *
+		(c->parallel.virtual_stages > 1
+				? 2
+				: 1); /* by then every stage is in its steady order, and waits as in a steady one */
+	int64_t fill = c->parallel.pipeline > 1 ? rounds * c->parallel.pipeline : 0;
+	int64_t period = c->parallel.pipeline > 1 ? c->parallel.pipeline
+	                                          : FOLD_LONGER - FOLD_SHORTER; /* interleaved schedules repeat with as
+	                                                                     many micro-batches as there are stages */
+	fill += waits_for_data(c);
+	int64_t shorter = fill + (c->parallel.pipeline > 1 ? period : FOLD_SHORTER);
+	shorter += (c->micro_batches - shorter) % period; /* what is counted must be whole periods */
+	const bool all_in_flight = c->parallel.pipeline > 1 && schedule_traits[c->parallel.schedule].all_in_flight;
+	return c->micro_batches <= shorter + period || all_in_flight ? (struct fold_lengths){0, 0}
+	                                                             : (struct fold_lengths){shorter, shorter + period};
+}
+
+enum status fold_check(const struct config *c, struct error *e)
+{
+	if (!fold_is_long(c) || c->parallel.pipeline == 1 || !schedule_traits[c->parallel.schedule].all_in_flight)
+		return ST_OK;
+	error_set(e, ST_INPUT,
+		"%s keeps %lld micro-batches of %lld layers in flight, too many to be simulated "
+		"(parallel.schedule 1f1b does not)",
+		schedule_traits[c->parallel.schedule].name, (long long)c->micro_batches, (long long)c->model.layers);
+	return config_blame_batch(c, e);
+}
+
+/* Finds the role that ends last once all micro-batches are counted. It may not be the one that ends a shorter step. */
+static enum status find_last(const struct short_step *shorter, const struct short_step *longer, double t,
+	uint32_t *actor, struct error *e)
+{
+	const struct timeline *a = &shorter->simulation.timeline, *b = &longer->simulation.timeline;
+	double *end_s = calloc(2 * (size_t)a->actors + 1, sizeof *end_s), latest_s = -1;
+	if (!end_s)
+		return error_nomem(e, "a prediction");
+	for (size_t i = 0; i < a->spans.n; i++)
+		end_s[a->spans.at[i].actor] = fmax(end_s[a->spans.at[i].actor], (double)a->spans.at[i].end_ps);
+	for (size_t i = 0; i < b->spans.n; i++)
+		end_s[a->actors + b->spans.at[i].actor] = fmax(end_s[a->actors + b->spans.at[i].actor],
+			(double)b->spans.at[i].end_ps);
+	for (uint32_t r = 0; r < a->actors; r++) {
+		const double here_s = end_s[r] + (end_s[a->actors + r] - end_s[r]) * t;
+		*actor = here_s > latest_s ? r : *actor;
+		latest_s = fmax(latest_s, here_s);
+	}
+	free(end_s);
+	return ST_OK;
+}
+
+static double line_to(const struct config *c, struct fold_lengths lengths)
+{
+	return (double)(c->micro_batches - lengths.shorter) / (double)(lengths.longer - lengths.shorter);
+}
+
+/* Fills the result of all micro-batches from the two simulated steps. */
+static enum status count_rest(const struct config *c, const struct rates *rates, struct fold_lengths lengths,
+	struct short_step *shorter, struct short_step *longer, struct result *out, struct error *e)
+{
+	const double t = line_to(c, lengths);
+	uint32_t actor = 0;
+	enum status st = find_last(shorter, longer, t, &actor, e);
+	if (st || (st = simulation_sums(&shorter->simulation, actor, &shorter->sums, e)) ||
+		(st = simulation_sums(&longer->simulation, actor, &longer->sums, e)))
+		return st;
+	sums_extend(&shorter->sums, &longer->sums, t);
+	summarize(&shorter->sums, shorter->program, rates, out); /* whose ops the sums name */
+	return ST_OK;
+}
+
+/* Fills the result of a step that is simulated as it is. */
+static enum status sum_whole(struct short_step *whole, const struct rates *rates, struct result *out, struct error *e)
+{
+	enum status st = simulation_sums(&whole->simulation, timeline_critical_actor(&whole->simulation.timeline),
+		&whole->sums, e);
+	if (!st)
+		summarize(&whole->sums, whole->program, rates, out);
+	return st;
+}
+
+/* Fills out->memory, and so whether the step fits. The memory of the two steps stays in their sums. */
+static enum status find_memory(const struct config *c, const struct rates *rates, struct fold_lengths lengths,
+	struct short_step *shorter, struct short_step *longer, struct result *out, struct error *e)
+{
+	enum status st = sums_of_memory(longer->program, rates->machine, &longer->sums, e);
+	*out = (struct result){.verified = -1};
+	if (!st && !shorter)
+		summary_memory(&longer->sums, longer->program, rates, out);
+	if (st || !shorter || (st = sums_of_memory(shorter->program, rates->machine, &shorter->sums, e)))
+		return st;
+	struct sums all = shorter->sums;
+	all.roles = malloc((all.n_roles + 1) * sizeof *all.roles);
+	if (!all.roles)
+		return error_nomem(e, "the stages");
+	memcpy(all.roles, shorter->sums.roles, all.n_roles * sizeof *all.roles);
+	sums_extend(&all, &longer->sums, line_to(c, lengths));
+	summary_memory(&all, longer->program, rates, out);
+	free(all.roles);
+	return ST_OK;
+}
+
+/* Fills the folded prediction. fitting: a program that does not fit is not simulated. */
+static enum status fold(const struct config *c, const struct machine *m, bool fitting, struct result *out,
+	struct error *e)
+{
+	const struct rates rates = rates_of(m);
+	const struct fold_lengths lengths = fold_lengths_of(c);
+	struct short_step *shorter = NULL, *longer = NULL;
+	enum status st = fold_check(c, e);
+	if (!st)
+		st = short_step_build(c, lengths.longer > 0 ? lengths.longer : c->micro_batches, &longer, e);
+	if (!st && lengths.longer > 0)
+		st = short_step_build(c, lengths.shorter, &shorter, e);
+	if (!st && fitting)
+		st = find_memory(c, &rates, lengths, shorter, longer, out, e);
+	if (st || (fitting && !out->memory.fits))
+		goto out;
+	if (!(st = simulation_run(longer->program, &rates, &longer->simulation, e)) && shorter)
+		st = simulation_run(shorter->program, &rates, &shorter->simulation, e);
+	if (!st)
+		st = shorter ? count_rest(c, &rates, lengths, shorter, longer, out, e)
+		             : sum_whole(longer, &rates, out, e);
+out:
+	short_step_destroy(shorter);
+	short_step_destroy(longer);
+	return st;
+}
+
+enum status fold_predict(const struct config *c, const struct machine *m, struct result *out, struct error *e)
+{
+	return fold(c, m, false, out, e);
+}
+
+enum status fold_fitting(const struct config *c, const struct machine *m, struct result *out, struct error *e)
+{
+	return fold(c, m, true, out, e);
+}
+
+double fold_blocks(const struct config *c)
+{
+	const struct fold_lengths lengths = fold_lengths_of(c);
+	return (double)c->model.layers *
+	       (double)(lengths.longer == 0 ? c->micro_batches : lengths.shorter + lengths.longer);
+}
+
+/* ---- long steps ---- */
+
+#define LONG_BLOCKS 40000
+
+bool fold_is_long(const struct config *c) { return (double)c->model.layers * (double)c->micro_batches > LONG_BLOCKS; }
+
+static enum status fold_long(const struct config *c, const struct machine *m, struct program **program,
+	struct result *out, struct timeline *timeline, struct error *e)
+{
+	const struct rates rates = rates_of(m);
+	const struct fold_lengths lengths = fold_lengths_of(c);
+	struct short_step *shorter = NULL, *longer = NULL;
+	enum status st = short_step_build(c, lengths.shorter, &shorter, e);
+	if (!st)
+		st = short_step_build(c, lengths.longer, &longer, e);
+	if (!st && !(st = simulation_run(longer->program, &rates, &longer->simulation, e)) &&
+		!(st = simulation_run(shorter->program, &rates, &shorter->simulation, e)) &&
+		!(st = count_rest(c, &rates, lengths, shorter, longer, out, e))) {
+		result_warn(out,
+			"a step of %lld micro-batches is long: %lld of them were simulated, and the rest counted; "
+			"the timeline ends with those",
+			(long long)c->micro_batches, (long long)lengths.longer);
+		*timeline = longer->simulation.timeline;
+		longer->simulation.timeline = (struct timeline){0};
+		longer->program->config.micro_batches = c->micro_batches; /* reports say what was asked for */
+		*program = longer->program;
+		simulation_free(&longer->simulation);
+		longer->program = NULL;
+	}
+	short_step_destroy(shorter);
+	short_step_destroy(longer);
+	return st;
+}
+
+int64_t fold_simulated(const struct config *c)
+{
+	const struct fold_lengths lengths = fold_lengths_of(c);
+	return fold_is_long(c) && lengths.longer > 0 ? lengths.longer : c->micro_batches;
+}
+
+enum status fold_step(const struct config *c, const struct machine *m, struct program **program, struct result *out,
+	struct timeline *timeline, struct error *e)
+{
+	enum status st = fold_check(c, e);
+	if (!st && fold_simulated(c) < c->micro_batches)
+		return fold_long(c, m, program, out, timeline, e);
+	if (!st)
+		st = program_build(c, program, e);
+	return st ? st : predict(*program, m, out, timeline, e);
+}
+
+enum status fold_result(const struct config *c, const struct machine *m, struct result *out, struct error *e)
+{
+	struct program *program = NULL;
+	struct timeline timeline = {0};
+	enum status st = fold_step(c, m, &program, out, &timeline, e);
+	timeline_free(&timeline);
+	program_destroy(program);
+	return st;
+}

@@ -1,0 +1,412 @@
+#include "sim/engine/predict.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/engine/tile_overlap.h"
+#include "sim/engine/engine.h"
+#include "sim/engine/stragglers.h"
+#include "sim/price/price.h"
+#include "sim/engine/summary.h"
+
+#define PS_PER_S 1e12
+#define NO_JOIN (-1)
+static_assert(LANE_COUNT <= ENGINE_LANES, "a lane of the engine for each");
+
+/* ---- joins ---- */
+
+/* Two roles meet in the groups along `d` when their ranks differ along it alone. Returns the first role that role `r`
+ * meets there, itself if none before it. */
+static size_t first_met(const struct program *p, size_t r, enum mesh_dim d)
+{
+	for (size_t q = 0; q < r; q++) {
+		bool meets = true;
+		for (int other = 0; other < DIM_COUNT; other++)
+			if (other != (int)d &&
+				mesh_coord(&p->mesh, p->roles[q].representative, (enum mesh_dim)other) !=
+					mesh_coord(&p->mesh, p->roles[r].representative, (enum mesh_dim)other))
+				meets = false;
+		if (meets)
+			return q;
+	}
+	return r;
+}
+
+static bool is_met(const struct program *p, size_t r, enum mesh_dim d)
+{
+	if (first_met(p, r, d) != r)
+		return true;
+	for (size_t q = r + 1; q < p->n_roles; q++)
+		if (first_met(p, q, d) == r)
+			return true;
+	return false;
+}
+
+static bool is_collective_along(const struct op *op, int d)
+{
+	return op->kind == OP_COLLECTIVE && op->group == d && !op_is_message(op);
+}
+
+/* A role's collectives along each dimension: the k-th of one is the k-th of all roles that it meets there. Their joins
+ * are named by the task of the first role. */
+static enum status set_joins(const struct program *p, struct task *tasks, const size_t *first_task, struct error *e)
+{
+	for (size_t r = 0; r < p->n_roles; r++) {
+		const struct role *role = &p->roles[r];
+		for (int d = 0; d < DIM_COUNT; d++) {
+			size_t other = first_met(p, r, (enum mesh_dim)d), at = 0;
+			if (!is_met(p, r, (enum mesh_dim)d))
+				continue; /* all members of its groups do the same at the same time: nobody is waited
+				             for */
+			const struct role *first = &p->roles[other];
+			for (size_t i = 0; i < role->ops.n; i++) {
+				if (!is_collective_along(&role->ops.at[i], d))
+					continue;
+				while (at < first->ops.n && !is_collective_along(&first->ops.at[at], d))
+					at++;
+				if (at == first->ops.n)
+					return error_set(e, ST_RUN,
+						"role %zu has more collectives along %s than role %zu", r,
+						mesh_dim_name((enum mesh_dim)d), other);
+				tasks[first_task[r] + i].join = (int32_t)(first_task[other] + at++);
+			}
+		}
+	}
+	return ST_OK;
+}
+
+/* The k-th message that a stage sends on a lane is the k-th that its peer receives on the lane of the other end. The
+ * task of the send names their join. */
+static enum status join_messages(const struct program *p, struct task *tasks, const size_t *first_task, size_t from,
+	size_t to, enum lane sends, enum lane receives, struct error *e)
+{
+	const struct role *sender = &p->roles[from], *receiver = &p->roles[to];
+	size_t at = 0;
+	for (size_t i = 0; i < sender->ops.n; i++) {
+		if (sender->ops.at[i].lane != sends)
+			continue;
+		while (at < receiver->ops.n && receiver->ops.at[at].lane != receives)
+			at++;
+		if (at == receiver->ops.n)
+			return error_set(e, ST_RUN, "stage %zu sends more messages than stage %zu receives", from, to);
+		tasks[first_task[from] + i].join = tasks[first_task[to] + at++].join = (int32_t)(first_task[from] + i);
+	}
+	return ST_OK;
+}
+
+static enum status set_message_joins(const struct program *p, struct task *tasks, const size_t *first_task,
+	struct error *e)
+{
+	enum status st = ST_OK;
+	size_t stages = (size_t)p->mesh.size[DIM_PP];
+	for (size_t i = 0; i < stages && stages > 1 && !st; i++) {
+		size_t next = (i + 1) % stages;
+		if (!(st = join_messages(p, tasks, first_task, i, next, LANE_SEND_NEXT, LANE_RECV_PREV, e)))
+			st = join_messages(p, tasks, first_task, next, i, LANE_SEND_PREV, LANE_RECV_NEXT, e);
+	}
+	return st;
+}
+
+/* ---- tasks ---- */
+
+/* The clock is int64 picoseconds, 107 days. A step takes at most the sum of its tasks. */
+#define STEP_MAX_S 1e6
+
+static enum status check_range(const struct role *role, const struct prices *prices, struct error *e)
+{
+	double sum_s = 0;
+	for (size_t i = 0; i < role->ops.n; i++)
+		sum_s += prices->different.at[prices->of_op[i]].alone_s +
+		         prices->different.at[prices->of_op[i]].issue_s;
+	if (sum_s > STEP_MAX_S)
+		return error_set(e, ST_INPUT,
+			"one step would take up to %.0f days: that is out of the simulator's range (%.0f days)",
+			sum_s / 86400, STEP_MAX_S / 86400);
+	return ST_OK;
+}
+
+static int64_t ps(double s) { return llround(s * PS_PER_S); }
+
+/* `slowdown` lengthens all work of the device, `slow` its compute lane. tile_overlap_ps: the role's
+ * (sim/engine/tile_overlap.h). */
+static void fill_tasks(const struct role *role, const struct prices *prices, double slowdown, double slow,
+	const int64_t *tile_overlap_ps, uint32_t actor, size_t first_task, size_t first_dep, struct task *tasks,
+	uint32_t *deps)
+{
+	for (size_t i = 0; i < role->ops.n; i++) {
+		const struct op *op = &role->ops.at[i];
+		const struct op_cost *c = &prices->different.at[prices->of_op[i]];
+		const int64_t tail_ps = tile_overlap_is_tail(op) ? tile_overlap_ps[i] : 0;
+		tasks[first_task + i] = (struct task){
+			.actor = actor,
+			.lane = op->lane,
+			.holds = c->holds,
+			.alone_ps = ps(op_on_host(op) ? c->alone_s
+						      : c->alone_s * slowdown * (op->lane == LANE_COMPUTE ? slow : 1)) -
+		                    (tile_overlap_ps[i] - tail_ps),
+			.tail_ps = tail_ps,
+			.issue_ps = ps(c->issue_s),
+			.join = NO_JOIN,
+			.dep0 = (uint32_t)first_dep + op->dep0,
+			.n_dep = op->n_dep,
+			.use = c->use,
+		};
+		if (tail_ps > 0)
+			tasks[first_task + i].use.demand[RES_COMPUTE] =
+				0; /* its effect on products is part of the exposed share */
+	}
+	for (size_t i = 0; i < role->deps.n; i++)
+		deps[first_dep + i] = (uint32_t)first_task + role->deps.at[i];
+}
+
+static enum status fill_timeline(const struct program *p, const size_t *first_task, const struct task_time *times,
+	const int64_t *tile_overlap_ps, struct timeline *t, struct error *e)
+{
+	*t = (struct timeline){.actors = (uint32_t)p->n_roles};
+	if (!vec_reserve(&t->spans, first_task[p->n_roles]))
+		return error_nomem(e, "timeline");
+	for (size_t r = 0; r < p->n_roles; r++) {
+		const struct role *role = &p->roles[r];
+		for (size_t i = 0; i < role->ops.n; i++) {
+			const struct op *op = &role->ops.at[i];
+			const struct task_time *at = &times[first_task[r] + i];
+			t->spans.at[t->spans.n++] = (struct span){
+				.actor = (uint32_t)r,
+				.op = (uint32_t)i,
+				.lane = op->lane,
+				.class_ = (uint8_t)op_class_of(op),
+				.phase = op->phase,
+				.recomputed = op->flags & OP_RECOMPUTED ? 1 : 0,
+				.start_ps = at->start_ps,
+				.move_ps = at->move_ps,
+				.end_ps = at->end_ps,
+			};
+			t->step_ps = at->end_ps > t->step_ps ? at->end_ps : t->step_ps;
+		}
+		tile_overlap_draw(role, &tile_overlap_ps[first_task[r]], &t->spans.at[first_task[r]]);
+	}
+	return ST_OK;
+}
+
+/* ---- the host thread ---- */
+
+/* A CUDA graph is launched once a step. */
+static void launch_graph(const struct rates *rates, const size_t *first_task, size_t n_roles, struct task *tasks)
+{
+	for (size_t r = 0; r < n_roles; r++)
+		if (first_task[r + 1] > first_task[r])
+			tasks[first_task[r]].issue_ps = ps(rates->launch_s);
+}
+
+/* Returns the host thread's time in a step of a role: it issues tasks, and waits for those that hold it. */
+static int64_t host_thread_ps(const struct task *tasks, size_t from, size_t to)
+{
+	int64_t sum = 0;
+	for (size_t i = from; i < to; i++)
+		sum += tasks[i].issue_ps + (tasks[i].holds ? tasks[i].alone_ps : 0);
+	return sum;
+}
+
+static double host_thread_s(const struct program *p, const struct prices *prices)
+{
+	double most = 0;
+	for (size_t r = 0; r < p->n_roles; r++) {
+		double sum = 0;
+		for (size_t i = 0; i < p->roles[r].ops.n; i++) {
+			const struct op_cost *c = &prices[r].different.at[prices[r].of_op[i]];
+			sum += c->issue_s + (c->holds ? c->alone_s : 0);
+		}
+		most = fmax(most, sum);
+	}
+	return most;
+}
+
+static int64_t last_end_ps(const struct task_time *times, size_t n)
+{
+	int64_t last = 0;
+	for (size_t i = 0; i < n; i++)
+		last = times[i].end_ps > last ? times[i].end_ps : last;
+	return last;
+}
+
+/* Every n-th step begins with nothing launched. On the mean, an n-th of that cost goes to the synchronisation, the host
+ * thread's last op. */
+static void share_sync(const struct program *p, const size_t *first_task, int64_t costs_ps, struct task_time *times)
+{
+	for (size_t r = 0; r < p->n_roles; r++)
+		for (size_t i = 0; i < p->roles[r].ops.n; i++)
+			if (p->roles[r].ops.at[i].kind == OP_SYNC)
+				times[first_task[r] + i].end_ps += costs_ps / p->config.train.sync_every;
+}
+
+static void start_ahead(const size_t *first_task, size_t n_roles, int64_t by_ps, struct task *tasks)
+{
+	for (size_t r = 0; r < n_roles; r++)
+		if (first_task[r + 1] > first_task[r])
+			tasks[first_task[r]].issue_ps -= by_ps;
+}
+
+/* True where each step begins with nothing launched: the host thread has waited for the device, or updated the weights
+ * when all else was done. */
+static bool begins_drained(const struct program *p)
+{
+	const struct train *t = &p->config.train;
+	return t->sync_every == 1 || t->offload == OFF_OPTIMIZER || t->offload == OFF_OPTIMIZER_PARAMS;
+}
+
+/* A lead is sought with which a step takes as long as the host thread does. Each try comes nearer; the first mostly
+ * suffices. Tries end when the step outlasts the host thread by less than its time over RUN_AHEAD_TOLERANCE. */
+#define RUN_AHEAD_TRIES 8
+#define RUN_AHEAD_TOLERANCE 1000
+
+/* `times` is of a step that begins with nothing launched, as each does after a synchronisation. Without one the host
+ * thread runs ahead of the device. Where the thread is the faster, all is launched when the step begins. (CUDA's queue
+ * of some thousand launches is not modelled: it is longer than a GPU's work meanwhile.) Where the thread is the slower,
+ * it gains the time by which the step outlasts it, until the step no longer does. */
+static enum status run_ahead(const struct program *p, const size_t *first_task, struct task *tasks,
+	const uint32_t *deps, struct task_time *times, struct error *e)
+{
+	const size_t n = first_task[p->n_roles];
+	const int64_t drained_ps = last_end_ps(times, n);
+	int64_t host_ps = 0, step_ps = drained_ps;
+	struct task_time *ahead = malloc((n + 1) * sizeof *ahead);
+	if (!ahead)
+		return error_nomem(e, "simulation");
+	for (size_t r = 0; r < p->n_roles; r++) {
+		int64_t here_ps = host_thread_ps(tasks, first_task[r], first_task[r + 1]);
+		host_ps = here_ps > host_ps ? here_ps : host_ps;
+	}
+	start_ahead(first_task, p->n_roles, host_ps, tasks);
+	enum status st = engine_run(tasks, n, deps, (uint32_t)p->n_roles, ahead, e);
+	if (!st && last_end_ps(ahead, n) >= host_ps) {
+		step_ps = last_end_ps(ahead, n);
+		memcpy(times, ahead, n * sizeof *times);
+		goto out;
+	}
+	start_ahead(first_task, p->n_roles, -host_ps, tasks);
+	for (int i = 0; i < RUN_AHEAD_TRIES && !st && step_ps - host_ps > host_ps / RUN_AHEAD_TOLERANCE; i++) {
+		start_ahead(first_task, p->n_roles, step_ps - host_ps, tasks);
+		st = engine_run(tasks, n, deps, (uint32_t)p->n_roles, times, e);
+		step_ps = st ? 0 : last_end_ps(times, n);
+	}
+out:
+	if (!st && p->config.train.sync_every > 0 && drained_ps > step_ps)
+		share_sync(p, first_task, drained_ps - step_ps, times);
+	free(ahead);
+	return st;
+}
+
+/* Fills the timeline, and first_task: by role, and one more for the number of all tasks. */
+static enum status simulate(const struct program *p, const struct rates *rates, const struct prices *prices,
+	size_t *first_task, struct timeline *timeline, struct error *e)
+{
+	enum status st = ST_OK;
+	size_t n_deps = 0;
+	for (size_t r = 0; r < p->n_roles; r++) {
+		first_task[r + 1] = first_task[r] + p->roles[r].ops.n;
+		n_deps += p->roles[r].deps.n;
+	}
+	size_t n = first_task[p->n_roles];
+	struct task *tasks = calloc(n + 1, sizeof *tasks);
+	struct task_time *times = calloc(n + 1, sizeof *times);
+	uint32_t *deps = calloc(n_deps + 1, sizeof *deps);
+	int64_t *tile_overlap_ps = calloc(n + 1, sizeof *tile_overlap_ps);
+	const double slowdown = stragglers_slowdown(rates->machine, rates->nodes);
+	if (!tasks || !times || !deps || !tile_overlap_ps || n > INT32_MAX || n_deps > INT32_MAX) {
+		st = error_nomem(e, "simulation");
+		goto out;
+	}
+	for (size_t r = 0, first_dep = 0; r < p->n_roles; first_dep += p->roles[r++].deps.n) {
+		tile_overlap_find(&p->roles[r], &prices[r], slowdown, &tile_overlap_ps[first_task[r]]);
+		fill_tasks(&p->roles[r], &prices[r], slowdown, stragglers_role_factor(p, r, rates->machine),
+			&tile_overlap_ps[first_task[r]], (uint32_t)r, first_task[r], first_dep, tasks, deps);
+	}
+	if (p->config.train.cuda_graph && !rates->is_host)
+		launch_graph(rates, first_task, p->n_roles, tasks);
+	if ((st = set_joins(p, tasks, first_task, e)) || (st = set_message_joins(p, tasks, first_task, e)) ||
+		(st = engine_run(tasks, n, deps, (uint32_t)p->n_roles, times, e)) ||
+		(!rates->is_host && !begins_drained(p) && (st = run_ahead(p, first_task, tasks, deps, times, e))) ||
+		(st = fill_timeline(p, first_task, times, tile_overlap_ps, timeline, e)))
+		goto out;
+	st = timeline_check(timeline, e);
+out:
+	free(tasks);
+	free(times);
+	free(deps);
+	free(tile_overlap_ps);
+	return st;
+}
+
+static double host_thread_of(const struct program *p, const struct rates *rates, const struct prices *prices)
+{
+	return rates->is_host || begins_drained(p) ? 0 : host_thread_s(p, prices);
+}
+
+enum status simulation_run(const struct program *p, const struct rates *rates, struct simulation *out, struct error *e)
+{
+	enum status st = ST_OK;
+	*out = (struct simulation){.p = p, .rates = rates, .prices = calloc(p->n_roles, sizeof *out->prices)};
+	size_t *first_task = calloc(p->n_roles + 1, sizeof *first_task);
+	if (!out->prices || !first_task)
+		st = error_nomem(e, "prediction");
+	for (size_t r = 0; r < p->n_roles && !st; r++) {
+		st = price_role(p, &p->roles[r], rates, &out->prices[r], e);
+		if (!st)
+			st = check_range(&p->roles[r], &out->prices[r], e);
+	}
+	if (!st && !(st = simulate(p, rates, out->prices, first_task, &out->timeline, e)))
+		out->host_thread_s = host_thread_of(p, rates, out->prices);
+	free(first_task);
+	return st;
+}
+
+void simulation_free(struct simulation *s)
+{
+	for (size_t r = 0; s->prices && r < s->p->n_roles; r++)
+		prices_free(&s->prices[r]);
+	free(s->prices);
+	timeline_free(&s->timeline);
+	*s = (struct simulation){0};
+}
+
+enum status simulation_sums(const struct simulation *s, uint32_t actor, struct sums *out, struct error *e)
+{
+	return sums_of(s->p, s->rates->machine, s->prices, &s->timeline, s->host_thread_s, actor, out, e);
+}
+
+/* Moves the timeline out of the simulation, and frees that. */
+static void keep_timeline(struct simulation *s, enum status st, struct timeline *out)
+{
+	*out = (struct timeline){0};
+	if (!st) {
+		*out = s->timeline;
+		s->timeline = (struct timeline){0};
+	}
+	simulation_free(s);
+}
+
+enum status predict(const struct program *p, const struct machine *m, struct result *out, struct timeline *timeline,
+	struct error *e)
+{
+	const struct rates rates = rates_of(m);
+	struct simulation s;
+	struct sums sums = {0};
+	enum status st = simulation_run(p, &rates, &s, e);
+	if (!st && !(st = simulation_sums(&s, timeline_critical_actor(&s.timeline), &sums, e)))
+		summarize(&sums, p, &rates, out);
+	sums_free(&sums);
+	keep_timeline(&s, st, timeline);
+	return st;
+}
+
+enum status predict_timeline(const struct program *p, const struct rates *rates, struct timeline *timeline,
+	double *host_s, struct error *e)
+{
+	struct simulation s;
+	enum status st = simulation_run(p, rates, &s, e);
+	*host_s = st ? 0 : s.host_thread_s;
+	keep_timeline(&s, st, timeline);
+	return st;
+}

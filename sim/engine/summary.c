@@ -1,0 +1,215 @@
+#include "sim/engine/summary.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/quantity.h"
+#include "sim/price/cost.h"
+#include "sim/engine/predict.h"
+#include "sim/engine/stragglers.h"
+#include "sim/engine/interval.h"
+#include "step/work.h"
+
+/* So many standard deviations either way hold 90 % of a normal distribution. */
+#define SIGMAS_90 1.645
+
+#define GB 1e9
+
+/* ---- memory ---- */
+
+void summary_overhead(const struct config *c, const struct mesh *mesh, const struct machine *m,
+	struct result_memory *mem)
+{
+	const struct stack_memory *s = &c->stack.memory;
+	if (m->device.is_host)
+		return;
+	for (int d = 0; d < DIM_COUNT; d++)
+		mem->communicators += mesh->size[d] > 1;
+	mem->communicators += mesh->size[DIM_REPLICA] > 1; /* hsdp has two in dp's place */
+	mem->context_B = (uint64_t)s->context_B;
+	mem->communicators_B = (uint64_t)(s->communicator_B * (double)mem->communicators);
+	mem->overhead_B = mem->context_B + mem->communicators_B;
+}
+
+static void warn_memory(const struct result_memory *mem, double full_share, struct result *out)
+{
+	double total_B = (double)mem->total_B, capacity_B = (double)mem->capacity_B;
+	if (!mem->fits)
+		result_warn(out, "does not fit in memory: %.2f GB are missing (%.2f GB needed, %.2f GB there)",
+			(total_B - capacity_B) / GB, total_B / GB, capacity_B / GB);
+	else if (mem->overhead_B > 0 && total_B > full_share * capacity_B)
+		result_warn(out,
+			"memory is %.0f %% full: where the allocator has to free its cache and try again, steps "
+			"take 12 to 28 %% longer",
+			100 * total_B / capacity_B);
+}
+
+static void warn_offload(const struct program *p, const struct rates *rates, uint64_t host_B, struct result *out)
+{
+	const enum offload o = p->config.train.offload;
+	int64_t ranks = p->mesh.ranks < rates->devices_per_node ? p->mesh.ranks : rates->devices_per_node;
+	if (o == OFF_NONE || rates->is_host)
+		return;
+	result_warn(out, "offload: %.3g GB of each host's memory are in use", (double)host_B * (double)ranks / GB);
+	if (o != OFF_ACTIVATIONS)
+		result_warn(out,
+			"offload: the host's update is taken at %.3g GB/s for all ranks of a host; hosts, threads "
+			"and bindings differ by a factor of %.0f either way, and so does the interval",
+			cost_host_update_Bps(p, rates) * (double)ranks / GB, cost_host_update_factor(rates));
+}
+
+void summary_memory(const struct sums *s, const struct program *p, const struct rates *rates, struct result *out)
+{
+	struct result_memory *mem = &out->memory;
+	uint64_t host_B = 0;
+	*mem = (struct result_memory){0};
+	for (size_t i = 0; i < s->n_roles; i++) {
+		const struct role_sums *r = &s->roles[i];
+		host_B = r->host_B > host_B ? r->host_B : host_B;
+		if (r->memory.total_B > mem->total_B)
+			*mem = r->memory;
+	}
+	mem->first_B = s->roles[0].memory.first_B;
+	mem->capacity_B = rates->machine->device.mem_B;
+	mem->fits = mem->total_B <= mem->capacity_B;
+	warn_memory(mem, rates->parameters->step.memory_full, out);
+	warn_offload(p, rates, host_B, out);
+}
+
+/* ---- bounds and uncertainty ---- */
+
+static void warn_guessed(const struct op *op, const struct rates *rates, struct result *out)
+{
+	struct work w;
+	work_of(op, &rates->device, &w);
+	if (op->kind == OP_COLLECTIVE)
+		result_warn(out,
+			"the profile has no curve for %s over this number of ranks: scaled from another, or from "
+			"the link's latency and bandwidth",
+			collective_name((enum collective)op->coll));
+	else
+		result_warn(out, "the profile has no entry for %s: priced from peak rates", w.name);
+}
+
+static void fill_bounds_and_interval(const struct sums *sums, const struct program *p, const struct rates *rates,
+	struct result *out)
+{
+	const struct machine *m = rates->machine;
+	const struct role *role = &p->roles[sums->actor];
+	for (size_t i = 0; i < sums->guessed.n; i++)
+		warn_guessed(&role->ops.at[sums->guessed.at[i]], rates, out);
+	double exposed = out->time.comm_s > 0 ? out->time.exposed_comm_s / out->time.comm_s : 0, variance = 0;
+	for (int c = 0; c < CLASS_COUNT; c++) {
+		/* Errors of one class add up (one wrong coefficient); those of different classes are independent.
+		 * Hidden communication does not lengthen the step. */
+		double s = op_class_is_comm((enum op_class)c) ? sums->sigma_s[c] * exposed : sums->sigma_s[c];
+		variance += s * s;
+		enum bound most = BOUND_COMPUTE;
+		for (int b = 0; b < BOUND_COUNT; b++)
+			most = sums->by_bound_s[c][b] > sums->by_bound_s[c][most] ? (enum bound)b : most;
+		out->class_bound[c] = most;
+	}
+	const struct parameters *k = rates->parameters;
+	double in_step_s = k->interval.in_step_sigma * out->time.step_s;
+	double below_s = SIGMAS_90 * sqrt(variance + in_step_s * in_step_s), above_s = below_s;
+	if (m->profile && m->borrowed_scale > 0) {
+		below_s = out->time.step_s * (1 - 1 / k->interval.borrowed_factor);
+		above_s = out->time.step_s * (k->interval.borrowed_factor - 1);
+	}
+	out->interval90_s[0] = fmax(0, out->time.step_s - below_s);
+	out->interval90_s[1] = out->time.step_s + above_s;
+	if (!m->profile)
+		interval_set_published(&p->config.stack, m, out);
+	double update_s = m->device.is_host ? 0 : sums->host_update_s, factor = cost_host_update_factor(rates);
+	out->interval90_s[0] = fmax(0,
+		out->time.step_s - hypot(out->time.step_s - out->interval90_s[0], update_s * (1 - 1 / factor)));
+	out->interval90_s[1] = out->time.step_s +
+	                       hypot(out->interval90_s[1] - out->time.step_s, update_s * (factor - 1));
+}
+
+/* ---- bottleneck ---- */
+
+/* Returns the cause of the device's idle time where launching fills the step, else NULL. */
+static const char *name_of_idle(const struct sums *s, const struct parameters *k)
+{
+	return s->launching_s > k->step.launch_bound * s->time.step_s
+	               ? "kernel launches on the host leave the device idle"
+	               : NULL;
+}
+
+/* Warns of a slowest stage, which paces all others. */
+static void warn_pacing(const struct sums *s, const struct parameters *k, struct result *out)
+{
+	double sum_s = 0;
+	size_t slowest = 0;
+	for (size_t r = 0; r < s->n_roles; r++) {
+		sum_s += s->roles[r].busy_s;
+		slowest = s->roles[r].busy_s > s->roles[slowest].busy_s ? r : slowest;
+	}
+	double share = sum_s > 0 ? s->roles[slowest].busy_s * (double)s->n_roles / sum_s : 1;
+	if (share > k->step.pacing)
+		result_warn(out,
+			"stage %zu computes %.0f %% longer than the mean of the stages and paces them all; "
+			"parallel.layers_per_stage moves layers to the others",
+			slowest, 100 * (share - 1));
+}
+
+/* Warns of the time that the others wait for the slowest rank of the critical role. */
+static void warn_slowest(const struct program *p, const struct machine *m, uint32_t actor, struct result *out)
+{
+	double slow = stragglers_role_factor(p, actor, m), compute_s = out->time.compute_s + out->time.optimizer_s;
+	char wait[QUANTITY_MAX];
+	if (slow > 1)
+		result_warn(out,
+			"the slowest rank computes %.3g times as long as the mean (cluster.slow_ranks, jitter): %s "
+			"of this step, for which the others wait",
+			slow, quantity_format(wait, compute_s * (1 - 1 / slow), UNIT_SECOND));
+}
+
+void summarize(const struct sums *s, const struct program *p, const struct rates *rates, struct result *out)
+{
+	const struct machine *m = rates->machine;
+	*out = (struct result){.verified = -1, .host_thread_s = s->host_thread_s, .time = s->time};
+	if (m->device.is_host && m->profile && m->profile->key.cores_per_rank == 1)
+		out->time.overlap =
+			NAN; /* progress and compute take turns on the one core, so that overlap means nothing */
+	if (!m->profile)
+		result_warn(out,
+			"nothing was measured on this machine: its rates, and the software stack's habits, are "
+			"those of published runs of others");
+	else if (m->borrowed_scale > 0)
+		result_warn(out,
+			"measured with %lld rank%s of %lld cores on this host, not with this plan's: a factor of "
+			"two either way is normal; `mpirun -np %lld stepsim calibrate` measures it",
+			(long long)m->profile->key.ranks, m->profile->key.ranks == 1 ? "" : "s",
+			(long long)m->profile->key.cores_per_rank, (long long)p->mesh.ranks);
+	const double others = m->profile ? profile_get_value(m->profile, PROFILE_CPU_STEAL_SHARE, 0) : 0;
+	if (others > 0)
+		result_warn(out,
+			"the profile was measured while others took %.0f %% of a rank's cores: `stepsim calibrate` "
+			"on a quiet machine makes a better one",
+			100 * others);
+	const struct train *train = &p->config.train;
+	if (train->recompute == REC_SELECTIVE && train->attention == ATT_FLASH)
+		result_warn(out,
+			"recompute: selective recomputes the scores that naive attention stores; flash stores none, "
+			"so nothing is recomputed");
+	if (p->config.parallel.tensor_overlap && (m->device.is_host || m->profile))
+		result_warn(out, "tensor_overlap: what was measured here, and what stepsim executes, does not hide "
+				 "tensor-parallel collectives beside products");
+	if (m->unverified)
+		result_warn(out, "the catalogue holds unverified numbers for %.128s", m->name);
+	result_rates(out, p, m->device.matrix_flop_per_s[p->config.train.dtype]);
+	fill_bounds_and_interval(s, p, rates, out);
+	result_bottleneck(out, name_of_idle(s, rates->parameters), s->host_cause);
+	warn_slowest(p, m, s->actor, out);
+	const struct cluster_config *cluster = &p->config.cluster;
+	if (cluster->mtbf_hours > 0) {
+		struct goodput g = stragglers_best_goodput(3600 * cluster->mtbf_hours, cluster->checkpoint_s);
+		out->goodput = g.goodput;
+		out->checkpoint_interval_s = g.interval_s;
+	}
+	if (p->config.parallel.pipeline > 1)
+		warn_pacing(s, rates->parameters, out);
+	summary_memory(s, p, rates, out);
+}

@@ -1,0 +1,104 @@
+#include "sim/price/collective.h"
+
+#include <math.h>
+
+#include "sim/price/cost.h"
+
+/* Returns the rate of an exchange across hosts. In a chain every member but the last passes on the whole buffer. Parts
+ * for other hosts leave through this member's share of the NICs. */
+static double exchange_Bps(const struct group *g, enum collective c)
+{
+	double rate = c != COLL_ALLTOALL ? fmin(g->pair_Bps, g->ring_Bps) : g->ring_Bps;
+	if (g->hosts < 2 || !(g->network_Bps > 0))
+		return rate;
+	double n = (double)g->size, outside = c == COLL_ALLTOALL ? (n - n / (double)g->hosts) / (n - 1) : 1;
+	return fmin(rate, g->network_Bps / outside);
+}
+
+int64_t pair_stride(const struct rates *r, int64_t stride, int64_t from, int64_t to)
+{
+	int64_t low = (from < to ? from : to) * stride, distance = (from < to ? to - from : from - to) * stride,
+		host = r->devices_per_node, last = low + stride - 1;
+	bool one_host = r->nodes == 1 ||
+	                (low / host == (low + distance) / host && last / host == (last + distance) / host);
+	if (!one_host)
+		return host;
+	return host % (2 * distance) == 0 ? distance : 1;
+}
+
+static double link_time_s(const struct rates *r, enum collective c, int64_t size, int64_t stride, double bytes)
+{
+	struct group g;
+	double n = (double)size;
+	if (rates_group(r, size, stride, &g, NULL) || !(g.ring_Bps > 0))
+		return INFINITY;
+	bool lone = c == COLL_SENDRECV || c == COLL_SEND || c == COLL_RECV, exchange = lone || c == COLL_ALLTOALL;
+	double hops = c == COLL_ALL_REDUCE ? 2 * (n - 1) : lone ? 1 : n - 1;
+	return hops * g.ring_latency_s +
+	       collective_wire_factor(c, size) * bytes / (exchange ? exchange_Bps(&g, c) : g.ring_Bps);
+}
+
+/* Finds the group's links as NCCL does. Returns false where they are unknown, or NCCL does not run the collective. */
+static bool find_group(const struct rates *r, enum collective c, int64_t size, int64_t stride, struct nccl_group *g,
+	enum nccl_coll *coll)
+{
+	return !r->path_is_measured &&
+	       nccl_coll_of(collective_name(c == COLL_SEND || c == COLL_RECV ? COLL_SENDRECV : c), coll) &&
+	       nccl_group_of(r, size, stride, g, NULL) == ST_OK;
+}
+
+#define ALGORITHM_OF_NCCL(id, name, nccl, protocol, portable, pricer, price) [ALGO_##id] = (price),
+#define PROTOCOL_OF_NCCL(id, name, nccl, price) [PROTO_##id] = (price),
+
+static struct collective_price price_as_nccl(const struct nccl_group *g, enum nccl_coll coll,
+	struct collective_choice forced, double bytes)
+{
+	static const int algorithms[] = {ALGORITHMS(ALGORITHM_OF_NCCL)}, protocols[] = {PROTOCOLS(PROTOCOL_OF_NCCL)};
+	const struct nccl_choice choice = {algorithms[forced.algorithm], protocols[forced.protocol]};
+	const struct nccl_result r = nccl_time(g, coll, choice, bytes);
+	return (struct collective_price){r.time_s, r.bound == NCCL_BY_LATENCY ? BOUND_LATENCY : BOUND_LINK, r.rel_sigma,
+		false, r.channels, (int32_t)r.algo, (int32_t)r.proto, nccl_algo_name(r.algo)};
+}
+
+struct collective_price price_flat(const struct rates *r, enum collective c, int64_t size, int64_t stride,
+	struct collective_choice forced, double bytes)
+{
+	struct collective_price p = {.rel_sigma = r->parameters->cost.sigma_alpha_beta,
+		.algo = -1,
+		.proto = -1,
+		.algorithm = algorithm_traits[ALGO_RING].name};
+	struct nccl_group g;
+	enum nccl_coll coll;
+	if (size <= 1)
+		return p;
+	double empty_s;
+	struct measured_collective measured;
+	if (rates_collective(r, c, size, stride, bytes, &measured)) {
+		p.time_s = measured.time_s;
+		empty_s = measured.empty_s;
+		p.measured = measured.same_size;
+		p.rel_sigma = p.measured ? r->parameters->cost.sigma_link_curve : r->parameters->cost.sigma_alpha_beta;
+		p.algorithm = p.measured ? "measured" : p.algorithm;
+	} else if (find_group(r, c, size, stride, &g, &coll)) {
+		return price_as_nccl(&g, coll, forced, bytes);
+	} else {
+		p.time_s = link_time_s(r, c, size, stride, bytes);
+		empty_s = link_time_s(r, c, size, stride, 0);
+	}
+	p.bound = empty_s > p.time_s / 2 ? BOUND_LATENCY : BOUND_LINK;
+	return p;
+}
+
+#define PRICER(id, name, nccl, protocol, portable, pricer, ...) [ALGO_##id] = price_##pricer,
+
+struct collective_price collective_price(const struct rates *r, enum collective c, int64_t size, int64_t stride,
+	struct collective_choice forced, double bytes)
+{
+	static collective_pricer *const pricers[] = {ALGORITHMS(PRICER)};
+	return pricers[forced.algorithm](r, c, size, stride, forced, bytes);
+}
+
+double collective_time_s(const struct rates *r, enum collective c, int64_t size, int64_t stride, double bytes)
+{
+	return collective_price(r, c, size, stride, COLLECTIVE_ANY, bytes).time_s;
+}

@@ -1,0 +1,318 @@
+#include "sim/price/cost.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "sim/price/gpu.h"
+#include "step/blame.h"
+
+/* Returns the host thread's time for one op on a GPU. A graph launches all its ops at once (sim/engine/predict.c). */
+static double issue_s(const struct program *p, const struct rates *r)
+{
+	if (p->config.train.cuda_graph)
+		return 0;
+	return p->config.stack.op_s > 0 ? p->config.stack.op_s * r->launch_factor : r->launch_s;
+}
+
+/* ---- compute ---- */
+
+static double bytes_of(const struct op *op) { return op_read_B(op) + op_write_B(op); }
+
+static double memory_s(const struct op *op, const struct rates *r)
+{
+	return r->memory_Bps > 0 ? bytes_of(op) / r->memory_Bps : 0;
+}
+
+/* True for ops on matrix units. Softmax over stored scores runs on vector units. */
+static bool uses_matrix_units(const struct op *op)
+{
+	enum op_class c = op_class_of(op);
+	return (c == CLASS_GEMM || c == CLASS_ATTENTION) && op->kind != OP_ATTN_SOFTMAX &&
+	       op->kind != OP_ATTN_SOFTMAX_GRAD;
+}
+
+static void price_host_by_roofline(const struct op *op, const struct rates *r, struct op_cost *out)
+{
+	double peak = uses_matrix_units(op) ? r->product_flop_per_s[op->dtype] : r->vector_flop_per_s;
+	double compute_s = peak > 0 ? op_flop(op) / peak : 0, mem_s = memory_s(op, r), work_s = fmax(compute_s, mem_s);
+	out->alone_s = r->launch_s + work_s;
+	out->bound = r->launch_s > work_s ? BOUND_LATENCY : compute_s > mem_s ? BOUND_COMPUTE : BOUND_MEMORY;
+}
+
+/* A GPU that ends a kernel before the next one is launched waits for the host: the kernel is bound by latency. */
+static void bound_by_launch(struct op_cost *out)
+{
+	if (out->issue_s > out->alone_s)
+		out->bound = BOUND_LATENCY;
+}
+
+static void price_by_roofline(const struct program *p, const struct op *op, const struct rates *r, struct op_cost *out)
+{
+	if (r->is_host) {
+		price_host_by_roofline(op, r, out);
+	} else {
+		out->alone_s = gpu_op_s(op, r, &p->config.stack, &out->bound);
+		bound_by_launch(out);
+	}
+	out->rel_sigma = r->measured ? r->parameters->cost.sigma_guessed : r->parameters->cost.sigma_catalogue;
+	out->guessed = r->measured;
+}
+
+/* The bound of each term of a fit (step/work.h). */
+static const uint8_t gemm_terms[WORK_TERMS] = {BOUND_LATENCY, BOUND_COMPUTE, BOUND_MEMORY, BOUND_MEMORY, BOUND_MEMORY};
+static const uint8_t flash_terms[WORK_TERMS] = {BOUND_LATENCY, BOUND_COMPUTE, BOUND_COMPUTE, BOUND_MEMORY,
+	BOUND_LATENCY};
+static const uint8_t naive_terms[WORK_TERMS] = {BOUND_LATENCY, BOUND_COMPUTE, BOUND_MEMORY, BOUND_MEMORY,
+	BOUND_LATENCY};
+
+static const uint8_t gpu_gemm_terms[WORK_TERMS] = {BOUND_LATENCY, BOUND_COMPUTE, BOUND_COMPUTE};
+static const uint8_t gpu_attention_terms[WORK_TERMS] = {BOUND_LATENCY, BOUND_COMPUTE, BOUND_MEMORY};
+
+static const uint8_t *term_bounds(const struct op *op, bool gpu)
+{
+	if (gpu)
+		return op_is_product(op) ? gpu_gemm_terms : gpu_attention_terms;
+	if (op_is_product(op))
+		return gemm_terms;
+	return op_is_flash(op) ? flash_terms : naive_terms;
+}
+
+static bool price_by_profile(const struct op *op, const struct rates *r, struct op_cost *out)
+{
+	struct work w;
+	struct measured_time t;
+	work_of(op, &r->device, &w);
+	if (!(w.form == FORM_FIT ? rates_fit(r, &w, term_bounds(op, !r->is_host), &t)
+				 : rates_curve(r, &w, bytes_of(op), &t)))
+		return false;
+	out->alone_s = t.time_s;
+	out->bound = t.bound;
+	out->rel_sigma = t.rel_sigma;
+	if (w.form == FORM_FIT && !r->is_host && memory_s(op, r) > out->alone_s) {
+		out->alone_s = memory_s(op, r);
+		out->bound = BOUND_MEMORY;
+	}
+	bound_by_launch(out);
+	return true;
+}
+
+static enum status no_such_format(const struct config *c, const struct op *op, const struct rates *r, struct error *e)
+{
+	char known[128] = "";
+	size_t n = 0;
+	for (int t = 0; t < DT_COUNT; t++)
+		if (r->matrix_flop_per_s[t] > 0)
+			n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "",
+				dtype_name((enum dtype)t));
+	error_set(e, ST_INPUT, "matrices are not multiplied in %s on %s (they are in: %s)", dtype_name(op->dtype),
+		r->machine->device.name, n ? known : "none that is known");
+	return config_blame_dtype(c, e);
+}
+
+static enum status cost_compute(const struct program *p, const struct op *op, const struct rates *r,
+	struct op_cost *out, struct error *e)
+{
+	if (uses_matrix_units(op) && !(r->matrix_flop_per_s[op->dtype] > 0))
+		return no_such_format(&p->config, op, r, e);
+	if (!r->is_host)
+		out->issue_s = issue_s(p, r);
+	if (!price_by_profile(op, r, out))
+		price_by_roofline(p, op, r, out);
+	out->use.demand[RES_COMPUTE] = 1;
+	out->use.demand[RES_MEMORY] = out->alone_s > 0 ? fmin(1, memory_s(op, r) / out->alone_s) : 0;
+	return ST_OK;
+}
+
+/* ---- copies ---- */
+
+static void cost_copy(const struct program *p, const struct op *op, const struct rates *r, struct op_cost *out)
+{
+	if (r->is_host) {
+		/* A thread does the copy and takes one of the rank's cores. */
+		out->alone_s = r->launch_s + memory_s(op, r);
+		out->use.demand[RES_COMPUTE] = 1 / r->cores;
+		out->bound = memory_s(op, r) > r->launch_s ? BOUND_MEMORY : BOUND_LATENCY;
+	} else {
+		out->alone_s = op_write_B(op) / r->copy_Bps[op->flags & OP_INVERSE ? 1 : 0] /
+		               (op->flags & OP_PAGEABLE ? r->parameters->cost.pageable_share : 1);
+		out->issue_s = p->config.train.cuda_graph ? 0 : r->launch_s;
+		/* "The function will return once the pageable buffer has been copied to the staging memory" (CUDA
+		 * Runtime API, API synchronization behavior) */
+		out->holds = op->flags & OP_PAGEABLE;
+		out->bound = out->alone_s > r->launch_s ? BOUND_LINK : BOUND_LATENCY;
+	}
+	out->use.demand[RES_MEMORY] = out->alone_s > 0 ? fmin(1, memory_s(op, r) / out->alone_s) : 0;
+	out->rel_sigma = r->parameters->cost.sigma_catalogue;
+}
+
+/* ---- the host's own work ---- */
+
+double cost_host_update_Bps(const struct program *p, const struct rates *r)
+{
+	int64_t ranks = p->mesh.ranks < r->devices_per_node ? p->mesh.ranks : r->devices_per_node;
+	return r->parameters->cost.host_update_Bps / (double)ranks;
+}
+
+double cost_host_update_factor(const struct rates *r) { return r->parameters->cost.host_update_factor; }
+
+/* The host thread calls the update and waits until the cores have done it. */
+static void cost_host_update(const struct program *p, const struct op *op, const struct rates *r, struct op_cost *out)
+{
+	out->alone_s = bytes_of(op) / cost_host_update_Bps(p, r);
+	out->bound = BOUND_HOST;
+	out->holds = true;
+	out->rel_sigma = 0; /* the interval takes the factor by itself (sim/engine/summary.c) */
+}
+
+static double load_s(const struct config *c)
+{
+	return program_loads_ahead(c) > 0 ? c->data.load_time_s / (double)c->data.workers : c->data.load_time_s;
+}
+
+/* A synchronisation costs the launch with which the device begins again. Its other effect on the step, that nothing has
+ * been launched ahead by then, is in sim/engine/predict.c. */
+static void cost_host(const struct program *p, const struct op *op, const struct rates *r, struct op_cost *out)
+{
+	const struct config *c = &p->config;
+	if (op->kind == OP_LOAD)
+		out->alone_s = load_s(c);
+	else if (op->kind == OP_PAUSE)
+		out->alone_s = op->pause.of_step ? c->stack.step_s : c->stack.micro_batch_s;
+	else
+		out->alone_s = r->is_host ? 0 : r->launch_s / (double)c->train.sync_every;
+	out->bound = BOUND_HOST;
+	out->holds = op->lane == LANE_HOST && !r->is_host;
+}
+
+/* ---- collectives ---- */
+
+/* Sets the weight w and the compute demand d of a collective, so that together with one compute op (weight 1, demand 1)
+ * both run at the rates measured for that pair: x_g for compute, x_c for the collective. Max-min filling stops where
+ * t + d w t = 1. With w = x_c / x_g and d = (1 - x_g) / x_c that gives t = x_g, and the collective moves at w t = x_c.
+ */
+static void set_overlap(struct activity *use, const struct rates *r, double compute_rate, double comm_rate)
+{
+	double x_g = fmin(1, fmax(r->parameters->cost.least_overlap_rate, compute_rate)),
+	       x_c = fmin(1, fmax(r->parameters->cost.least_overlap_rate, comm_rate));
+	use->weight = x_c / x_g;
+	use->demand[RES_COMPUTE] = (1 - x_g) / x_c;
+}
+
+static void use_of_collective(const struct program *p, const struct op *op, const struct rates *r, int64_t size,
+	int64_t stride, struct op_cost *out)
+{
+	out->use.demand[rates_group_in_node(r, size, stride) ? RES_LINK_INTRA : RES_LINK_INTER] = 1;
+	if (r->overlap_compute > 0 && r->overlap_comm > 0) {
+		set_overlap(&out->use, r, r->overlap_compute, r->overlap_comm); /* the measured rates include memory */
+		return;
+	}
+	if (!r->is_host) {
+		set_overlap(&out->use, r, 1 - p->config.stack.overlap_tax, 1); /* the fitted tax includes memory */
+		return;
+	}
+	set_overlap(&out->use, r, 1 - r->parameters->cost.collective_compute_share, 1);
+	double moved_s = r->memory_Bps > 0
+	                         ? r->parameters->cost.collective_memory_passes * op_wire_B(op, size) / r->memory_Bps
+	                         : 0;
+	out->use.demand[RES_MEMORY] = fmin(1, moved_s / out->alone_s);
+}
+
+/* A message uses one direction of the link, half of a collective's demand. Its few channels take almost nothing from
+ * compute. */
+static void use_of_message(const struct op *op, const struct rates *r, int64_t stride, struct op_cost *out)
+{
+	double moved_s = r->memory_Bps > 0 ? op_wire_B(op, 2) / r->memory_Bps : 0;
+	out->use.demand[rates_group_in_node(r, 2, stride) ? RES_LINK_INTRA : RES_LINK_INTER] = 0.5;
+	out->use.demand[RES_MEMORY] = fmin(1, moved_s / out->alone_s);
+}
+
+bool cost_hides_tensor(const struct program *p, const struct rates *r)
+{
+	return p->config.parallel.tensor_overlap && !r->is_host;
+}
+
+/* A collective cut into a piece for each member has one piece exposed: a gather until the first product can begin, a
+ * scatter after the last has ended (Wang et al. 2023, Overlap Communication with Dependent Computation via
+ * Decomposition, ASPLOS, https://doi.org/10.1145/3567955.3567959). The stack's tensor_exposed replaces that where it is
+ * known. */
+static double exposed_beside_tiles(const struct config *c)
+{
+	return c->stack.tensor_exposed > 0 ? c->stack.tensor_exposed : 1 / (double)c->parallel.tensor;
+}
+
+/* True where products surround a collective. Sums of the loss and of replicated parameters' gradients have none. */
+static bool lies_beside_products(const struct program *p, const struct op *op, const struct rates *r)
+{
+	return cost_hides_tensor(p, r) && op->group == DIM_TP && op->lane == LANE_MODEL_COMM &&
+	       (op->coll == COLL_ALL_GATHER || op->coll == COLL_REDUCE_SCATTER);
+}
+
+/* Returns the time of copying gathered slices into place. They arrive by rank, and a kernel for each rank's slice of
+ * each tensor copies it. The host issues these kernels behind the collective, no faster than it launches. The executor
+ * gathers in place and copies nothing. */
+static double copies_back_s(const struct op *op, const struct rates *r, int64_t size)
+{
+	double slices = op->coll == COLL_ALL_GATHER && !r->is_host && !r->measured
+	                        ? (double)(op->collective.tensors * size)
+	                        : 0;
+	return slices > 0 ? fmax(slices * r->launch_s,
+				    2 * (double)op->collective.elements * dtype_bytes(op->dtype) / r->memory_Bps)
+	                  : 0;
+}
+
+static enum status cost_collective(const struct program *p, const struct op *op, const struct rates *r,
+	struct op_cost *out, struct error *e)
+{
+	int64_t size = op_group_size(&p->mesh, op), stride = p->mesh.stride[op->group];
+	if (op_is_message(op))
+		stride = pair_stride(r, stride, op->message.own, op->message.peer);
+	else if (op->flags & OP_ENDS)
+		stride = pair_stride(r, stride, 0, p->mesh.size[op->group] - 1);
+	if (size <= 1)
+		return ST_OK;
+	enum collective c = (enum collective)op->coll;
+	const struct collective_choice forced = p->config.collectives;
+	struct collective_price price = collective_price(r, c, size, stride, forced,
+		(double)op->collective.elements * dtype_bytes(op->dtype));
+	if (r->compute_capability <= 0 &&
+		(forced.protocol != PROTO_AUTO || !algorithm_traits[forced.algorithm].portable))
+		return error_set(e, ST_INPUT, "collectives.%s: %s runs no NCCL; only NVIDIA's GPUs do",
+			forced.protocol != PROTO_AUTO ? "protocol" : "algorithm", r->machine->device.name);
+	out->alone_s = price.time_s + copies_back_s(op, r, size);
+	if (lies_beside_products(p, op, r) && !price.measured)
+		out->tile_overlap_s = price.time_s * (1 - exposed_beside_tiles(&p->config));
+	if (!isfinite(out->alone_s) || !(out->alone_s > 0))
+		return error_set(e, ST_INPUT,
+			"%s over %lld ranks: no rate of the link between them is known; measure it with `stepsim "
+			"calibrate` under mpirun",
+			collective_name(c), (long long)size);
+	out->issue_s = r->is_host ? 0 : issue_s(p, r);
+	if (op->group == DIM_TP && p->config.parallel.pipeline > 1 && r->nodes > 1)
+		out->issue_s += p->config.stack.tensor_call_s * (double)size * r->launch_factor;
+	out->bound = price.bound;
+	out->rel_sigma = price.rel_sigma;
+	out->guessed = r->measured && !price.measured &&
+	               !op_is_message(op); /* a pair's link is what a profile measures */
+	if (op_is_message(op))
+		use_of_message(op, r, stride, out);
+	else
+		use_of_collective(p, op, r, size, stride, out);
+	return ST_OK;
+}
+
+enum status cost_op(const struct program *p, const struct op *op, const struct rates *r, struct op_cost *out,
+	struct error *e)
+{
+	*out = (struct op_cost){.use.weight = 1};
+	if (op->kind == OP_COLLECTIVE)
+		return cost_collective(p, op, r, out, e);
+	if (op->kind == OP_COPY)
+		cost_copy(p, op, r, out);
+	else if (op_on_host(op))
+		cost_host(p, op, r, out);
+	else if (op->lane == LANE_HOST && !r->is_host)
+		cost_host_update(p, op, r, out);
+	else
+		return cost_compute(p, op, r, out, e);
+	return ST_OK;
+}

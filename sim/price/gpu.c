@@ -1,0 +1,134 @@
+#include "sim/price/gpu.h"
+
+#include <math.h>
+
+/* Returns whether rows of so many columns keep products of 16-bit operands from their full rate. */
+static bool unaligned(const struct rates *r, int64_t columns, enum dtype t)
+{
+	return t != DT_FP32 && fmod((double)columns * dtype_bytes(t), r->parameters->gpu.aligned_B) > 0;
+}
+
+static bool unaligned_product(const struct op *op, const struct rates *r)
+{
+	enum dtype in = (enum dtype)op->dtype;
+	return unaligned(r, op->flags & OP_TRANS_A ? op->gemm.m : op->gemm.k, in) ||
+	       unaligned(r, op->flags & OP_TRANS_B ? op->gemm.k : op->gemm.n, in) || unaligned(r, op->gemm.n, in);
+}
+
+static double groups_of(const struct op *op) { return op->kind == OP_GROUPED_GEMM ? (double)op->gemm.groups : 1; }
+
+/* Returns the FLOP of whole tiles over the rate of the SMs that have one. A group's products run at the same time. */
+static double multiply_s(const struct op *op, const struct rates *r)
+{
+	const struct tiles t = tiles_of(&r->device.tiles, groups_of(op), op->gemm.m, op->gemm.n, op->gemm.k,
+		r->device.sms);
+	const double rate = r->product_flop_per_s[op->dtype] * t.busy;
+	return t.flop / (unaligned_product(op, r) ? rate / r->parameters->gpu.unaligned_slower : rate);
+}
+
+/* Returns the elements of a weight's gradient that a separate kernel adds to the wider sums, because the product leaves
+ * them in the operands' format. 0: the product adds them itself. */
+static double added_apart(const struct op *op, const struct stack *s)
+{
+	if (!s->adds_gradients || dtype_bytes((enum dtype)op->out_dtype) <= dtype_bytes((enum dtype)op->dtype))
+		return 0;
+	if (op_is_product(op))
+		return op->flags & OP_TRANS_A ? (double)op->gemm.m * (double)op->gemm.n * groups_of(op) : 0;
+	return op->kind == OP_EMBED_GRAD ? (double)op->embed.cols * (double)op->embed.table_rows : 0;
+}
+
+/* Returns the bytes of that way: the gradient is written, then it and the sum are read, and the sum is written. It is
+ * so on the first micro-batch too, to sums of zero. */
+static double added_apart_B(const struct op *op, const struct stack *s)
+{
+	return added_apart(op, s) * 2 * (dtype_bytes((enum dtype)op->dtype) + dtype_bytes((enum dtype)op->out_dtype));
+}
+
+/* A tile writes its result after its loop over k, and reads it before where it accumulates. So that traffic is not
+ * hidden. */
+static double product_s(const struct op *op, const struct rates *r, const struct stack *s)
+{
+	double result_B = groups_of(op) * (double)op->gemm.m * (double)op->gemm.n *
+	                  dtype_bytes((enum dtype)op->out_dtype) * (op->flags & OP_ACCUMULATE ? 2 : 1);
+	if (added_apart(op, s) > 0)
+		result_B = added_apart_B(op, s);
+	return multiply_s(op, r) + result_B / r->memory_Bps;
+}
+
+static double flash_s(const struct op *op, const struct rates *r, const struct stack *s)
+{
+	bool backward = op->kind == OP_ATTENTION_GRAD || op->kind == OP_ATTENTION_PART_GRAD;
+	double rate = r->matrix_flop_per_s[op->dtype] * r->attention_share[s->attention_kernel][backward];
+	double diagonal_tiles = 1 + op_masked_ends(op) * (r->device.tiles.attention - 1) / 2 / op_pairs(op);
+	return op_flop(op) * fmin(diagonal_tiles, 2) / rate;
+}
+
+/* The products of naive attention run as batched matrix products; on vector units where a head's rows are not whole 16
+ * bytes. */
+static double naive_s(const struct op *op, const struct rates *r)
+{
+	double rate = r->batched_flop_per_s[op->dtype];
+	return op_flop(op) / (unaligned(r, op->attn.head_dim, (enum dtype)op->dtype)
+					     ? rate / r->parameters->gpu.unaligned_head_slower
+					     : rate);
+}
+
+static double compute_s(const struct op *op, const struct rates *r, const struct stack *s)
+{
+	if (op_is_flash(op))
+		return flash_s(op, r, s);
+	if (op_is_product(op))
+		return product_s(op, r, s);
+	if (op_is_naive_product(op))
+		return naive_s(op, r);
+	return op_flop(op) / r->vector_flop_per_s;
+}
+
+/* Returns the share of the loss's traffic that an op has: all of it, or that of its passes over the logits where tensor
+ * parallelism parts it into three. */
+static double loss_share(const struct op *op)
+{
+	return op->kind == OP_LOSS ? 1 : op->kind == OP_LOSS_GRAD ? 0.5 : 0.25;
+}
+
+/* Returns the bytes that moments of 8 bits take off the traffic that stacks' numbers count. */
+static double saved_B(const struct op *op)
+{
+	struct op wide = *op;
+	wide.flags = (uint16_t)(wide.flags & ~OP_STATES_8);
+	return op_read_B(&wide) + op_write_B(&wide) - op_read_B(op) - op_write_B(op);
+}
+
+double gpu_op_B(const struct op *op, const struct stack *s)
+{
+	double counted_B = op_read_B(op) + op_write_B(op);
+	if (s->dynamic_scales && op->kind == OP_CAST && op->out_dtype == DT_FP8)
+		counted_B *= 2; /* read for the largest value and for the copy, written along both axes */
+	bool elementwise = op->kind == OP_ATTN_SOFTMAX || op->kind == OP_ATTN_SOFTMAX_GRAD ||
+	                   (op->kind == OP_CAST &&
+				   dtype_is_narrow(
+					   (enum dtype)op->out_dtype)); /* a narrow copy is made along both axes */
+	if (elementwise)
+		return counted_B * s->elementwise_passes;
+	switch (op_class_of(op)) {
+	case CLASS_NORM:
+	case CLASS_ELEMENTWISE: return counted_B * s->elementwise_passes;
+	case CLASS_LOSS:
+		return s->logit_B > 0 ? s->logit_B * loss_share(op) * (double)op->matrix.rows * (double)op->matrix.cols
+		                      : counted_B;
+	case CLASS_OPTIMIZER: /* the stack's number is of one pass over Adam's state */
+		return s->optimizer_B > 0 && op->kind == OP_OPTIMIZER
+		               ? s->optimizer_B * (double)op->update.elements - saved_B(op)
+		               : counted_B;
+	case CLASS_EMBEDDING: return counted_B + added_apart_B(op, s);
+	default: return counted_B;
+	}
+}
+
+double gpu_op_s(const struct op *op, const struct rates *r, const struct stack *s, enum bound *bound)
+{
+	double compute = compute_s(op, r, s), memory = gpu_op_B(op, s) / r->memory_Bps;
+	double work = fmax(compute, memory), kernel_s = r->parameters->gpu.kernel_s;
+	*bound = kernel_s > work ? BOUND_LATENCY : compute > memory ? BOUND_COMPUTE : BOUND_MEMORY;
+	return kernel_s + work;
+}

@@ -1,0 +1,33 @@
+/* The time of an op on a GPU where no profile was measured, by the constants of its catalogue file (configs/gpus) and
+ * the numbers of the software stack (configs/stacks).
+ *
+ * memory: bandwidth x reached.memory_share. peak: the format's peak rate.
+ *
+ *   matrix product      max( 2 m n k / (peak x share) + bytes of the result / memory, all bytes / memory )
+ *   flash attention     FLOP of the pairs that causal leaves, half a diagonal tile more, over peak x the kernel's share
+ *                       (Dao 2023, section 3.1: backward is 2.5 forwards of FLOP)
+ *   norm, elementwise   bytes x elementwise_passes / memory
+ *   loss, optimizer     bytes by the stack's numbers where it has them / memory
+ *   all else            bytes / memory
+ *
+ * Each op adds the time that any kernel takes to start and drain. Of matrix products:
+ *
+ * - m and n are rounded up to whole tiles; the peak is that of as many SMs as tiles and parts of k keep busy.
+ * - A weight's gradient that a stack adds by a kernel of its own (adds_gradients) has the bytes of both kernels in
+ *   place of the result's bytes.
+ * - Rows of an operand that are no whole 16 bytes double the time.
+ *
+ * No time falls when a dimension grows, except where a row comes to whole 16 bytes.
+ */
+#ifndef STEPSIM_SIM_GPU_H
+#define STEPSIM_SIM_GPU_H
+
+#include "sim/price/rates.h"
+
+/* Returns the time of the kernels of one op, launches aside. Fills the bound of it. */
+double gpu_op_s(const struct op *op, const struct rates *r, const struct stack *s, enum bound *bound);
+
+/* Returns the bytes that cross memory, by the same numbers. */
+double gpu_op_B(const struct op *op, const struct stack *s);
+
+#endif

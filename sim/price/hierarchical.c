@@ -1,0 +1,49 @@
+/* All-reduce in two levels: a reduce-scatter inside each host, an all-reduce of the parts across hosts by rings of one
+ * rank a host, and an all-gather inside each host. The groups of a level run at once, the levels one after another:
+ *
+ *   T(S) = T_reduce_scatter(g, S) + T_all_reduce(h, S/g) + T_all_gather(g, S)      g ranks on each of h hosts
+ *
+ * (Mikami et al. 2018, arXiv:1811.05233, on a torus of two dimensions; Goyal et al. 2017,
+ * arXiv:1706.02677, section 4, and Jia et al. 2018, arXiv:1807.11205, section 3.3, reduce to one rank a host instead;
+ * Horovod's HOROVOD_HIERARCHICAL_ALLREDUCE.) A ring over all ranks passes 2(gh - 1) steps, this one
+ * 2(g - 1) + 2(h - 1): fewer latencies, while the links of one level idle during the other. */
+#include <math.h>
+
+#include "base/array.h"
+#include "sim/price/collective.h"
+
+/* Returns the ranks of the group on each of its hosts; 0: it has one host, one rank a host, or hosts that differ. */
+static int64_t ranks_a_host(const struct rates *r, int64_t size, int64_t stride)
+{
+	const int64_t here = r->devices_per_node / stride;
+	const bool two_levels = r->devices_per_node % stride == 0 && here > 1 && size > here && size % here == 0;
+	return two_levels ? here : 0;
+}
+
+struct collective_price price_hierarchical(const struct rates *r, enum collective c, int64_t size, int64_t stride,
+	struct collective_choice forced, double bytes)
+{
+	const int64_t here = c == COLL_ALL_REDUCE ? ranks_a_host(r, size, stride) : 0;
+	const struct collective_choice any = {ALGO_AUTO, forced.protocol}, ring = {ALGO_RING, forced.protocol};
+	if (here == 0)
+		return price_flat(r, c, size, stride, any, bytes);
+	const struct collective_price parts[] = {
+		price_flat(r, COLL_REDUCE_SCATTER, here, stride, any, bytes),
+		price_flat(r, COLL_ALL_REDUCE, size / here, r->devices_per_node, ring, bytes / (double)here),
+		price_flat(r, COLL_ALL_GATHER, here, stride, any, bytes),
+	};
+	struct collective_price p = {.measured = true,
+		.algo = -1,
+		.proto = -1,
+		.algorithm = algorithm_traits[ALGO_HIERARCHICAL].name};
+	double latency_bound_s = 0;
+	for (size_t i = 0; i < COUNT(parts); i++) {
+		p.time_s += parts[i].time_s;
+		latency_bound_s += parts[i].bound == BOUND_LATENCY ? parts[i].time_s : 0;
+		p.rel_sigma = fmax(p.rel_sigma, parts[i].rel_sigma); /* as if the parts erred alike */
+		p.measured = p.measured && parts[i].measured;
+		p.channels = parts[i].channels > p.channels ? parts[i].channels : p.channels;
+	}
+	p.bound = latency_bound_s > p.time_s / 2 ? BOUND_LATENCY : BOUND_LINK;
+	return p;
+}

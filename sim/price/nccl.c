@@ -1,0 +1,405 @@
+/* The time of each of NCCL's candidates: NCCL's own composition with corrections from published measurements. Times are
+ * in seconds, rates in B/s. */
+#include "sim/price/nccl.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- names ---- */
+
+static const char *const coll_names[NCCL_COLLS] = {"all_reduce", "all_gather", "reduce_scatter", "broadcast",
+	"alltoall", "sendrecv"};
+static const char *const algo_names[NCCL_ALGOS] = {"tree", "ring", "collnet direct", "collnet chain", "NVLS",
+	"NVLS tree", "PAT"};
+static const char *const proto_names[NCCL_PROTOS] = {"LL", "LL128", "Simple"};
+
+const char *nccl_coll_name(enum nccl_coll c) { return coll_names[c]; }
+
+bool nccl_coll_of(const char *name, enum nccl_coll *out)
+{
+	for (int c = 0; c < NCCL_COLLS; c++) {
+		if (strcmp(name, coll_names[c]) == 0) {
+			*out = (enum nccl_coll)c;
+			return true;
+		}
+	}
+	return false;
+}
+
+const char *nccl_algo_name(enum nccl_algo a) { return algo_names[a]; }
+
+const char *nccl_proto_name(enum nccl_proto p) { return proto_names[p]; }
+
+/* ---- rates ---- */
+
+/* The facts of a group that do not depend on the message size. */
+struct pricing {
+	const struct nccl_group *g;
+	const struct network_spec *net;
+	const struct parameters *k; /* section nccl: what all machines share; rows: tests/validation/collectives.csv */
+	const struct nccl_version *version;
+	struct nccl_comm comm;
+	double inside, nics, bus; /* B/s: a ring inside a host; NICs of a host; a ring over all */
+	double levels;            /* of a tree over the hosts */
+};
+
+static double share_of_nics(const struct nccl_group *g, double share, double most)
+{
+	return most > 0 ? fmin(g->nics_Bps * share, most) : g->nics_Bps * share;
+}
+
+/* Returns NCCL's channels before it doubles them: as many as the rate needs, up to channels_most. */
+static double channels_for(const struct nccl_group *g, double GBps)
+{
+	return fmax(1, fmin(g->parameters->nccl.channels_most, ceil(GBps / g->parameters->nccl.channel_GBps[g->arch])));
+}
+
+static double inside_rate(const struct nccl_group *g)
+{
+	const struct parameters *k = g->parameters;
+	if (g->nvlink)
+		return k->nccl.nvlink_reached * g->inside_Bps;
+	const double pcie_Bps = k->nccl.pcie_reached * g->inside_Bps;
+	return g->peer ? pcie_Bps : fmin(pcie_Bps, k->nccl.host_copy_share * g->link_Bps);
+}
+
+static double bus_rate(const struct nccl_group *g, double inside, double nics)
+{
+	if (g->hosts <= 1)
+		return inside;
+	const struct parameters *k = g->parameters;
+	return nics > k->nccl.nics_are_clear * g->inside_Bps && g->nvlink
+	               ? fmin(k->nccl.nvlink_beside_nics * g->inside_Bps, nics)
+	               : fmin(inside, nics);
+}
+
+static struct pricing pricing_of(const struct nccl_group *g)
+{
+	struct pricing x = {.g = g,
+		.net = &g->network,
+		.k = g->parameters,
+		.version = nccl_version_of(g->parameters, g->version),
+		.inside = inside_rate(g),
+		.nics = share_of_nics(g, g->network.share, g->network.node_Bps),
+		.levels = ceil(log2((double)g->hosts))};
+	x.bus = bus_rate(g, x.inside, x.nics);
+	double GBps = x.bus / 1e9, channels = channels_for(g, GBps);
+	x.comm = (struct nccl_comm){.parameters = g->parameters,
+		.ranks = g->ranks,
+		.nodes = g->hosts,
+		.arch = g->arch,
+		.nvlink = g->nvlink,
+		.amd = g->amd,
+		.version = g->version,
+		.channels = channels,
+		.channel_GBps = GBps / channels};
+	return x;
+}
+
+static double latency_s(const struct nccl_group *g, double s)
+{
+	return g->latency_factor > 0 ? s * g->latency_factor : s;
+}
+
+static double ramp_s(const struct nccl_group *g, double bytes)
+{
+	return latency_s(g, g->parameters->nccl.ramp * sqrt(bytes));
+}
+
+/* ---- ring ---- */
+
+static enum nccl_hop inside_hop(const struct pricing *x) { return x->g->nvlink ? NCCL_HOP_NVLINK : NCCL_HOP_PCI; }
+
+static double crossings_of(const struct pricing *x, enum nccl_coll coll)
+{
+	double once = (double)(x->g->hosts - 1);
+	return coll == NCCL_ALL_REDUCE ? 2 * once : coll == NCCL_BROADCAST ? (double)x->g->hosts : once;
+}
+
+/* Returns the step's time between two levels, the upper of which begins at `from_B`. It grows in proportion to the
+ * block, so that fewer ranks with larger blocks are never slower than more ranks with smaller ones. */
+static double level_s(double lower_s, double upper_s, double block, uint64_t from_B)
+{
+	return fmax(lower_s, fmin(upper_s, lower_s * block / (double)from_B));
+}
+
+static double simple_hop_s(const struct network_spec *n, double block)
+{
+	return fmax(level_s(n->simple_small_s, n->simple_middle_s, block, n->simple_middle_B),
+		block > (double)n->simple_large_B
+			? level_s(n->simple_middle_s, n->simple_large_s, block, n->simple_large_B)
+			: 0);
+}
+
+static double ring_hop_s(const struct pricing *x, enum nccl_proto p, double block)
+{
+	const struct network_spec *n = x->net;
+	if (p == NCCL_SIMPLE)
+		return simple_hop_s(n, block);
+	if (p == NCCL_LL128)
+		return n->ring_ll128_s;
+	double near_s = x->g->hosts > n->far_hosts ? n->ring_ll_far_s : n->ring_ll_s;
+	return n->simple_middle_s > n->simple_small_s
+	               ? level_s(near_s, fmax(near_s, n->simple_middle_s), 2 * block, n->simple_middle_B)
+	               : near_s; /* LL sends two bytes for one: beyond the eager size it waits as Simple does */
+}
+
+/* Returns the time of a step inside a host of a group across hosts: it waits for the proxies that post its neighbours'
+ * transfers. */
+static double posting_s(const struct nccl_group *g, enum nccl_proto p)
+{
+	const struct parameters *k = g->parameters;
+	return (g->amd ? k->nccl.net_overhead_amd_s : k->nccl.net_overhead_s) * k->nccl.posting[p];
+}
+
+static double ring_latency_s(const struct pricing *x, enum nccl_coll coll, enum nccl_proto p, double bytes)
+{
+	const struct nccl_group *g = x->g;
+	double base = 1e-6 * nccl_base_us(x->version, NCCL_RING, p),
+	       intra = 1e-6 * nccl_hop_us(x->version, inside_hop(x), NCCL_RING, p);
+	double steps = (double)nccl_steps(coll, g->ranks), crossings = crossings_of(x, coll),
+	       block = bytes / (double)g->ranks;
+	if (g->hosts <= 1)
+		return base + steps * intra + (g->nvlink ? steps * x->k->nccl.pass_launch_s : 0);
+	intra = fmax(intra, posting_s(g, p));
+	double stored = p == NCCL_SIMPLE ? 0
+	                                 : steps * fmin(block, x->k->nccl.block_most_B) /
+	                                           (p == NCCL_LL ? x->net->block_ll_Bps : x->net->block_ll128_Bps);
+	return base + fmax(0, steps - crossings) * intra + crossings * ring_hop_s(x, p, block) + stored;
+}
+
+/* ---- the candidates of one algorithm and protocol ---- */
+
+struct candidate {
+	double latency_s, transfer_s, time_s;
+};
+
+static struct candidate ring(const struct pricing *x, enum nccl_coll coll, enum nccl_proto p, double bytes)
+{
+	struct candidate c = {.latency_s = latency_s(x->g, ring_latency_s(x, coll, p, bytes)),
+		.transfer_s = bytes / (1e9 * nccl_bandwidth_GBps(&x->comm, coll, NCCL_RING, p))};
+	double hidden = x->g->hosts > 1 ? x->net->hiding : 1;
+	c.time_s = ramp_s(x->g, bytes) + pow(pow(c.latency_s, hidden) + pow(c.transfer_s, hidden), 1 / hidden);
+	return c;
+}
+
+static struct candidate tree(const struct pricing *x, enum nccl_proto p, double bytes)
+{
+	const struct nccl_group *g = x->g;
+	double intra = nccl_hop_us(x->version, inside_hop(x), NCCL_TREE, p) * 1e-6, hops = 2 * x->levels,
+	       rate = 1e9 * nccl_bandwidth_GBps(&x->comm, NCCL_ALL_REDUCE, NCCL_TREE, p);
+	double hop = p == NCCL_SIMPLE ? simple_hop_s(x->net, bytes / x->k->nccl.tree_pieces)
+	             : p == NCCL_LL   ? x->net->tree_ll_s
+	                              : x->net->tree_ll128_s;
+	double passes = 2 * (double)(g->per_host - 1);
+	intra = g->hosts > 1 ? fmax(intra, x->k->nccl.tree_posting * posting_s(g, p == NCCL_LL128 ? NCCL_LL : p))
+	                     : intra;
+	struct candidate c = {.latency_s = 1e-6 * nccl_base_us(x->version, NCCL_TREE, p) + passes * intra};
+	if (g->hosts <= 1 || p == NCCL_LL128)
+		rate *= nccl_tree_factor(x->k, p, bytes, true);
+	if (g->hosts <= 1)
+		c.latency_s += g->nvlink ? passes * x->k->nccl.pass_launch_s : 0;
+	else
+		c.latency_s += hops *
+		               (hop + (p == NCCL_SIMPLE
+						      ? 0
+						      : fmin(bytes, x->k->nccl.block_most_B) / x->net->block_tree_Bps *
+								(p == NCCL_LL128 ? x->k->nccl.tree_ll128_block : 1)));
+	c.latency_s = latency_s(g, c.latency_s);
+	c.transfer_s = bytes / rate;
+	c.time_s = ramp_s(g, bytes) + c.latency_s + c.transfer_s;
+	return c;
+}
+
+static double nvls_bus(const struct pricing *x)
+{
+	const double *share = nccl_version_of(x->k, 0)->nvls_share;
+	const enum nccl_arch arch = x->g->arch == NCCL_BLACKWELL ? NCCL_BLACKWELL : NCCL_HOPPER;
+	return x->k->nccl.nvls_bus * share[arch] / share[NCCL_HOPPER] * x->g->inside_Bps;
+}
+
+/* Prices NVLS by its algorithm bandwidth. Two hosts swap their sums, so each byte leaves a host once. On a deeper tree
+ * it leaves twice, and the rate inside a host is that of the rings. */
+static struct candidate nvls(const struct pricing *x, enum nccl_algo a, double bytes)
+{
+	const struct nccl_group *g = x->g;
+	double n = (double)g->ranks, to_algorithm = n / (2 * (n - 1)), rate = nvls_bus(x) * to_algorithm,
+	       latency = 1e-6 * nccl_hop_us(x->version, NCCL_HOP_NVLINK, NCCL_NVLS, NCCL_SIMPLE);
+	if (a == NCCL_NVLS_TREE) {
+		rate = g->hosts == 2 ? fmin(rate, x->nics) : fmin(x->bus * to_algorithm, x->nics / 2);
+		latency += 2 * x->levels *
+		           fmax(1e-6 * nccl_hop_us(x->version, NCCL_HOP_NET, NCCL_NVLS_TREE, NCCL_SIMPLE),
+				   simple_hop_s(x->net, bytes / (double)g->per_host));
+	}
+	struct candidate c = {.latency_s = latency_s(g, latency), .transfer_s = bytes / rate};
+	c.time_s = ramp_s(g, bytes) + c.latency_s + c.transfer_s;
+	return c;
+}
+
+/* Prices CollNet and PAT as NCCL does, with the network's own hops where those are slower. */
+static struct candidate by_tuner(const struct pricing *x, enum nccl_coll coll, enum nccl_algo a, enum nccl_proto p,
+	double bytes)
+{
+	double latency_us, GBps;
+	if (!nccl_tuner(&x->comm, coll, a, p, &latency_us, &GBps))
+		return (struct candidate){.time_s = INFINITY};
+	double slower = fmax(0,
+		simple_hop_s(x->net, bytes / (double)x->g->ranks) - 1e-6 * nccl_hop_us(x->version, NCCL_HOP_NET, a, p));
+	struct candidate c = {.latency_s = latency_s(x->g,
+				      1e-6 * latency_us + (a == NCCL_PAT ? x->levels : 1) * slower),
+		.transfer_s = bytes / (1e9 * GBps)};
+	c.time_s = ramp_s(x->g, bytes) + c.latency_s + c.transfer_s;
+	return c;
+}
+
+static bool runs(const struct pricing *x, enum nccl_coll coll, enum nccl_algo a, enum nccl_proto p)
+{
+	const struct nccl_group *g = x->g;
+	if (a == NCCL_NVLS || a == NCCL_NVLS_TREE)
+		return coll == NCCL_ALL_REDUCE && p == NCCL_SIMPLE && g->whole_box &&
+		       (g->hosts == 1) == (a == NCCL_NVLS);
+	if (p == NCCL_LL128 && g->hosts > 1 && !g->network.ll128)
+		return false;
+	return nccl_bandwidth_GBps(&x->comm, coll, a, p) > 0;
+}
+
+static struct candidate price(const struct pricing *x, enum nccl_coll coll, enum nccl_algo a, enum nccl_proto p,
+	double bytes)
+{
+	if (!runs(x, coll, a, p))
+		return (struct candidate){.time_s = INFINITY};
+	if (a == NCCL_RING)
+		return ring(x, coll, p, bytes);
+	if (a == NCCL_TREE)
+		return tree(x, p, bytes);
+	return a == NCCL_NVLS || a == NCCL_NVLS_TREE ? nvls(x, a, bytes) : by_tuner(x, coll, a, p, bytes);
+}
+
+/* ---- point to point ---- */
+
+static struct candidate alltoall(const struct pricing *x, double bytes)
+{
+	const struct nccl_group *g = x->g;
+	const struct network_spec *net = x->net;
+	double n = (double)g->ranks, here = (double)g->per_host,
+	       growth = fmax(1, (double)g->hosts / x->k->nccl.alltoall_hosts),
+	       inside = x->inside * (g->nvlink ? x->k->nccl.alltoall_nvlink : 1);
+	struct candidate c = {.latency_s = x->k->nccl.alltoall_host_s, .transfer_s = bytes * (here - 1) / n / inside};
+	if (here <= 1)
+		c.transfer_s = 0;
+	if (g->hosts > 1) {
+		double nics = share_of_nics(g, net->alltoall_share, net->alltoall_node_Bps) *
+		              pow(growth, -net->alltoall_share_power),
+		       block = bytes / n;
+		double peer = level_s(net->peer_small_s, net->peer_large_s, block, net->peer_large_B);
+		c.latency_s = net->alltoall_base_s + (n - here) * peer * pow(growth, net->peer_power);
+		c.transfer_s = fmax(c.transfer_s, bytes * (n - here) / n * here / nics);
+	}
+	c.latency_s = latency_s(g, c.latency_s);
+	c.time_s = (g->hosts > 1 ? 0 : x->k->nccl.alltoall_ramp * ramp_s(g, bytes)) + c.latency_s + c.transfer_s;
+	return c;
+}
+
+static struct candidate sendrecv(const struct pricing *x, double bytes)
+{
+	const struct nccl_group *g = x->g;
+	const struct network_spec *net = x->net;
+	struct candidate c = {.latency_s = 1e-6 * (nccl_base_us(x->version, NCCL_RING, NCCL_LL) +
+							  nccl_hop_us(x->version, inside_hop(x), NCCL_RING, NCCL_LL))};
+	/* The time is flat between few and many channels, where NCCL's own time steps down as the message grows. */
+	const double few_Bps = x->k->nccl.few_channels_share * x->inside;
+	if (g->per_host > 1)
+		c.transfer_s = g->nvlink ? fmin(bytes / few_Bps,
+						   fmax(x->k->nccl.few_channels_B / few_Bps, bytes / x->inside))
+		                         : bytes / x->inside;
+	if (g->hosts > 1) {
+		double share = g->hosts == 2 ? net->pair_share : net->far_pair_share;
+		c.latency_s += net->ring_ll_s;
+		c.transfer_s = fmax(c.transfer_s,
+			bytes / (net->node_Bps > 0 ? fmin(g->pair_Bps * share, net->node_Bps) : g->pair_Bps * share));
+	}
+	c.latency_s = latency_s(g, c.latency_s);
+	c.time_s = ramp_s(g, bytes) + c.latency_s + c.transfer_s;
+	return c;
+}
+
+/* ---- the choice ---- */
+
+/* Returns the channels of a collective. NCCL takes fewer where a thread would have less than thread_B of the protocol.
+ */
+static int channels_of(const struct pricing *x, enum nccl_algo a, enum nccl_proto p, double bytes)
+{
+	const struct parameters *k = x->k;
+	double most = 2 * x->comm.channels;
+	if (x->g->hosts > 1 && x->g->arch >= NCCL_HOPPER && x->g->nvlink && most < k->nccl.channels_across)
+		most *= 2;
+	if (a == NCCL_NVLS || a == NCCL_NVLS_TREE)
+		return (int)k->nccl.channels_nvls;
+	double of_a_channel = k->nccl.threads[p] * k->nccl.thread_B[p] *
+	                      (a == NCCL_RING && p == NCCL_LL ? (double)x->g->ranks : 1);
+	return (int)fmax(1, fmin(most, floor(bytes / of_a_channel)));
+}
+
+static double sigma_of(const struct nccl_group *g, double bytes)
+{
+	const struct parameters *k = g->parameters;
+	bool large = bytes >= k->nccl.large_B;
+	double inside = g->nvlink ? large ? k->nccl.sigma_host_large : k->nccl.sigma_host_small
+	                : g->peer ? k->nccl.sigma_pcie
+	                          : k->nccl.sigma_host_copy;
+	return g->hosts > 1 ? fmax(inside, large ? g->network.sigma_large : g->network.sigma_small) : inside;
+}
+
+static bool wanted(struct nccl_choice forced, int a, int p)
+{
+	bool collnet = a == NCCL_COLLNET_DIRECT || a == NCCL_COLLNET_CHAIN,
+	     nvls = a == NCCL_NVLS || a == NCCL_NVLS_TREE;
+	bool algo = forced.algo < 0 || forced.algo == a || (forced.algo == NCCL_COLLNET_DIRECT && collnet) ||
+	            (forced.algo == NCCL_NVLS && nvls);
+	return algo && (forced.proto < 0 || forced.proto == p);
+}
+
+static struct candidate cheapest(const struct pricing *x, enum nccl_coll coll, struct nccl_choice forced, double bytes,
+	struct nccl_result *out)
+{
+	struct candidate best = {.time_s = INFINITY};
+	for (int a = 0; a < NCCL_ALGOS; a++) {
+		for (int p = 0; p < NCCL_PROTOS; p++) {
+			if (!wanted(forced, a, p))
+				continue;
+			struct candidate c = price(x, coll, (enum nccl_algo)a, (enum nccl_proto)p, bytes);
+			if (!(c.time_s < best.time_s))
+				continue;
+			best = c;
+			out->algo = (enum nccl_algo)a;
+			out->proto = (enum nccl_proto)p;
+		}
+	}
+	return best;
+}
+
+struct nccl_result nccl_time(const struct nccl_group *g, enum nccl_coll coll, struct nccl_choice forced, double bytes)
+{
+	struct nccl_result r = {.algo = NCCL_RING, .proto = NCCL_SIMPLE, .rel_sigma = sigma_of(g, bytes)};
+	struct candidate c;
+	if (g->ranks <= 1)
+		return r;
+	struct pricing x = pricing_of(g);
+	x.comm.collnet = g->network.sharp || forced.algo == NCCL_COLLNET_DIRECT;
+	if (coll == NCCL_ALLTOALL || coll == NCCL_SENDRECV) {
+		c = coll == NCCL_ALLTOALL ? alltoall(&x, bytes) : sendrecv(&x, bytes);
+	} else {
+		c = cheapest(&x, coll, forced, bytes, &r);
+		if (!isfinite(c.time_s))
+			c = cheapest(&x, coll, (struct nccl_choice){-1, forced.proto}, bytes, &r);
+		if (!isfinite(c.time_s))
+			c = cheapest(&x, coll, NCCL_ANY, bytes, &r);
+	}
+	r.time_s = c.time_s * (g->hosts > 1 ? pow((double)g->hosts, g->network.crowding) : 1) +
+	           (g->one_process ? g->parameters->nccl.one_process_s : 0);
+	r.channels = channels_of(&x, r.algo, r.proto, bytes);
+	r.bound = c.latency_s > c.transfer_s           ? NCCL_BY_LATENCY
+	          : g->hosts > 1 && x.nics <= x.inside ? NCCL_BY_NETWORK
+	                                               : NCCL_BY_LINK;
+	return r;
+}

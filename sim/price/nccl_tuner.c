@@ -1,0 +1,194 @@
+/* NCCL's own time model: the composition of NVIDIA/nccl src/graph/tuning.cc, in its units (microseconds, GB/s). Its
+ * constants are the sections nccl_tuner, nccl_2_18 and nccl_2_28 of configs/model. */
+#include <assert.h>
+#include <math.h>
+#include <stddef.h>
+
+#include "base/array.h"
+#include "sim/price/nccl.h"
+
+static_assert((int)NCCL_ALGOS == NCCL_ALGO_COUNT && (int)NCCL_PROTOS == NCCL_PROTO_COUNT &&
+		      (int)NCCL_ARCHS == NCCL_ARCH_COUNT,
+	"the tables of configs/model have a row or a column for each");
+
+const struct nccl_version *nccl_version_of(const struct parameters *k, int version)
+{
+	const struct nccl_version *const newest_first[] = {&k->nccl_2_28, &k->nccl_2_18};
+	size_t i = 0;
+	while (version > 0 && i + 1 < COUNT(newest_first) && newest_first[i]->since > version)
+		i++;
+	return newest_first[i];
+}
+
+static int column(int64_t nodes) { return nodes <= 1 ? 0 : nodes == 2 ? 1 : 2; }
+
+int64_t nccl_steps(enum nccl_coll coll, int64_t ranks)
+{
+	return coll == NCCL_ALL_REDUCE                                  ? 2 * (ranks - 1)
+	       : coll == NCCL_ALL_GATHER || coll == NCCL_REDUCE_SCATTER ? ranks - 1
+	                                                                : ranks;
+}
+
+double nccl_base_us(const struct nccl_version *v, enum nccl_algo a, enum nccl_proto p) { return v->base_us[a][p]; }
+
+double nccl_hop_us(const struct nccl_version *v, enum nccl_hop h, enum nccl_algo a, enum nccl_proto p)
+{
+	switch (h) {
+	case NCCL_HOP_NVLINK: return v->hop_nvlink_us[a][p];
+	case NCCL_HOP_PCI: return v->hop_pci_us[a][p];
+	case NCCL_HOP_NET: break;
+	}
+	return v->hop_net_us[a][p];
+}
+
+double nccl_tree_factor(const struct parameters *k, enum nccl_proto p, double bytes, bool smooth)
+{
+	double at = log2(fmax(bytes, 64) / 64);
+	int low = (int)at;
+	if (low >= NCCL_TREE_SIZES)
+		return 1;
+	const double *factor = k->nccl_tuner.tree_factor[p];
+	double a = factor[low], b = low + 1 < NCCL_TREE_SIZES ? factor[low + 1] : 1;
+	return smooth ? a * pow(b / a, at - low) : a; /* in logarithms, so that size / factor never falls */
+}
+
+/* ---- bandwidth ---- */
+
+static double ring_bus(const struct nccl_comm *c, const struct nccl_version *v, enum nccl_coll coll, enum nccl_proto p)
+{
+	double bus = c->channels * c->channel_GBps;
+	int row = c->nodes <= 1 ? (int)c->arch : c->amd ? NCCL_AMPERE : NCCL_VOLTA; /* across hosts the CPU decides */
+	const struct parameters *k = c->parameters;
+	if (p == NCCL_LL) {
+		bool inside = c->nodes <= 1 && coll != NCCL_ALL_REDUCE;
+		return fmin(v->ll_max_GBps[row][column(c->nodes)],
+			(inside ? v->ring_ll_share_inside : v->ring_ll_share) * bus);
+	}
+	return p == NCCL_LL128 ? fmin(k->nccl_tuner.ring_ll128_share * bus,
+					 c->channels * k->nccl_tuner.ring_ll128_max_GBps[c->arch])
+	                       : bus;
+}
+
+static double tree_bus(const struct nccl_comm *c, const struct nccl_version *v, enum nccl_proto p)
+{
+	const struct parameters *k = c->parameters;
+	int n = column(c->nodes), row = c->nodes <= 1 ? (int)c->arch : c->amd ? NCCL_AMPERE : NCCL_VOLTA;
+	double bus = fmin(k->nccl_tuner.tree_share * c->channels * c->channel_GBps,
+		c->channels * k->nccl_tuner.tree_max_GBps[c->arch][n]);
+	if (p == NCCL_LL)
+		return fmin(bus / k->nccl_tuner.tree_ll_divisor, v->ll_max_GBps[row][n]);
+	if (p != NCCL_LL128)
+		return bus;
+	return fmin(bus * (c->nodes <= 1 ? k->nccl_tuner.tree_ll128_inside : k->nccl_tuner.tree_ll128_across),
+		c->channels * k->nccl_tuner.tree_ll128_max_GBps[c->arch][n]);
+}
+
+/* Returns the bus bandwidth of NVLS, which reduces up and broadcasts down at the same time. */
+static double nvls_bus(const struct nccl_comm *c, const struct nccl_version *v, enum nccl_algo a)
+{
+	double n = c->nvls_channels, bw = c->nvls_channel_GBps * v->nvls_share[c->arch] * (n - 1) / n * 2;
+	if (a == NCCL_NVLS_TREE)
+		bw = fmin(fmin(bw, c->channels / n * c->channel_GBps * (c->nodes <= 2 ? 2 : 1)),
+			v->nvls_tree_max_GBps[c->arch][column(c->nodes)]);
+	return n * bw;
+}
+
+static double collnet_bus(const struct nccl_comm *c, enum nccl_algo a)
+{
+	double bus = c->channels * c->channel_GBps, gpus_a_channel = (double)c->ranks / (double)c->nodes / c->channels;
+	if (a == NCCL_COLLNET_CHAIN)
+		return bus;
+	return bus / ((gpus_a_channel + 1) / 2) *
+	       (c->arch >= NCCL_HOPPER ? c->parameters->nccl_tuner.collnet_direct_share : 1);
+}
+
+static bool runs(const struct nccl_comm *c, const struct nccl_version *v, enum nccl_coll coll, enum nccl_algo a,
+	enum nccl_proto p)
+{
+	bool reduces_all = coll == NCCL_ALL_REDUCE;
+	if (p == NCCL_LL128 && !c->nvlink)
+		return false;
+	switch (a) {
+	case NCCL_RING: return coll <= NCCL_BROADCAST;
+	case NCCL_TREE: return reduces_all;
+	case NCCL_COLLNET_DIRECT:
+	case NCCL_COLLNET_CHAIN: return reduces_all && p == NCCL_SIMPLE && c->collnet && c->nodes > 1;
+	case NCCL_NVLS: return reduces_all && p == NCCL_SIMPLE && c->nvls_channels > 1 && (c->nodes <= 1 || c->collnet);
+	case NCCL_NVLS_TREE: return reduces_all && p == NCCL_SIMPLE && c->nvls_channels > 1 && c->nodes > 1;
+	case NCCL_PAT:
+		return v->pat > 0 && (coll == NCCL_ALL_GATHER || coll == NCCL_REDUCE_SCATTER) && p == NCCL_SIMPLE &&
+		       c->nodes > 1 && c->ranks == c->nodes;
+	case NCCL_ALGOS: break;
+	}
+	return false;
+}
+
+double nccl_bandwidth_GBps(const struct nccl_comm *c, enum nccl_coll coll, enum nccl_algo a, enum nccl_proto p)
+{
+	const struct nccl_version *v = nccl_version_of(c->parameters, c->version);
+	double ring = (double)c->ranks / (double)nccl_steps(coll, c->ranks); /* from bus to algorithm bandwidth */
+	if (!runs(c, v, coll, a, p))
+		return 0;
+	if (a == NCCL_RING)
+		return ring_bus(c, v, coll, p) * ring;
+	if (a == NCCL_TREE)
+		return tree_bus(c, v, p) * 0.5;
+	if (a == NCCL_NVLS || a == NCCL_NVLS_TREE)
+		return v->nvls_bus_share > 0 ? c->nvls_channels * c->nvls_channel_GBps * v->nvls_bus_share
+		                             : nvls_bus(c, v, a) * ring;
+	return a == NCCL_PAT ? c->channels * c->channel_GBps * c->parameters->nccl_tuner.pat_share * ring
+	                     : collnet_bus(c, a) * 0.5;
+}
+
+/* ---- latency ---- */
+
+static double ring_latency_us(const struct nccl_comm *c, const struct nccl_version *v, enum nccl_coll coll,
+	enum nccl_proto p)
+{
+	enum nccl_hop inside = c->nvlink ? NCCL_HOP_NVLINK : NCCL_HOP_PCI;
+	const struct parameters *k = c->parameters;
+	double steps = (double)nccl_steps(coll, c->ranks), intra = nccl_hop_us(v, inside, NCCL_RING, p);
+	double inter = v->hop_net_us[c->ranks == c->nodes ? NCCL_TREE : NCCL_RING][p] +
+	               c->net_latency_us * k->nccl_tuner.net_latencies[p];
+	double crossings = c->nodes <= 1             ? 0
+	                   : coll == NCCL_ALL_REDUCE ? 2 * (double)(c->nodes - 1)
+	                                             : (double)(c->nodes - 1);
+	if (coll == NCCL_BROADCAST) /* a chain, pipelined */
+		return steps * nccl_hop_us(v, c->nodes > 1 ? NCCL_HOP_NET : inside,
+				       p == NCCL_SIMPLE ? NCCL_TREE : NCCL_RING, p);
+	if (c->nodes > 1)
+		intra = fmax(intra, (c->amd ? k->nccl_tuner.net_overhead_amd_us : k->nccl_tuner.net_overhead_us) *
+					    k->nccl_tuner.net_overheads[p]);
+	return (steps - crossings) * intra + crossings * inter;
+}
+
+bool nccl_tuner(const struct nccl_comm *c, enum nccl_coll coll, enum nccl_algo a, enum nccl_proto p, double *latency_us,
+	double *GBps)
+{
+	const struct nccl_version *v = nccl_version_of(c->parameters, c->version);
+	enum nccl_hop inside = c->nvlink ? NCCL_HOP_NVLINK : NCCL_HOP_PCI;
+	const struct parameters *k = c->parameters;
+	double intra = nccl_hop_us(v, inside, a, p),
+	       inter = v->hop_net_us[a][p] + c->net_latency_us * k->nccl_tuner.net_latencies[p];
+	double per_node = (double)c->ranks / (double)c->nodes, levels = floor(log2((double)c->nodes)),
+	       lat = v->base_us[a][p];
+	*GBps = nccl_bandwidth_GBps(c, coll, a, p);
+	if (!(*GBps > 0))
+		return false;
+	if (a == NCCL_RING)
+		lat += ring_latency_us(c, v, coll, p);
+	else if (a == NCCL_TREE)
+		lat += 2 * ((per_node - 1) * intra + levels * inter);
+	else if (a == NCCL_COLLNET_DIRECT)
+		lat += 2 * (fmin(1, per_node - 1) * intra + (per_node - 1) * k->nccl_tuner.collnet_direct_us) + inter;
+	else if (a == NCCL_COLLNET_CHAIN)
+		lat += 2 * (per_node - 1) * intra + inter;
+	else if (a == NCCL_NVLS)
+		lat = intra + (c->nodes > 1 ? inter : 0);
+	else if (a == NCCL_NVLS_TREE)
+		lat += intra + 2 * levels * inter;
+	else
+		lat += levels * inter / k->nccl_tuner.pat_hop_divisor + k->nccl_tuner.pat_rank_us * (double)c->ranks;
+	*latency_us = lat;
+	return true;
+}

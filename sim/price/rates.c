@@ -1,0 +1,167 @@
+#include "sim/price/rates.h"
+
+#include <math.h>
+#include <string.h>
+
+static double factor(double x) { return x > 0 ? x : 1; }
+
+static double value_of(const struct machine *m, const char *name, double missing)
+{
+	return m->profile ? profile_get_value(m->profile, name, missing) : missing;
+}
+
+/* ---- one device ---- */
+
+static void set_products(const struct device_spec *d, const struct parameters *x, struct rates *r)
+{
+	const double usual[] = {x->gpu.forward_of_gemm, x->gpu.backward_of_gemm};
+	for (int t = 0; t < DT_COUNT; t++) {
+		const double share = d->narrow_share[t] > 0 ? d->narrow_share[t] : d->gemm_share;
+		r->product_flop_per_s[t] = r->matrix_flop_per_s[t] * share;
+		r->batched_flop_per_s[t] = r->matrix_flop_per_s[t] * d->gemm_share;
+	}
+	for (int k = 0; k < DEVICE_KERNELS; k++)
+		for (int backward = 0; backward < 2; backward++) {
+			const double share = d->attention_share[k][backward];
+			r->attention_share[k][backward] = share > 0 ? share : d->gemm_share * usual[backward];
+		}
+}
+
+static double copy_Bps(const struct machine *m, const char *measured)
+{
+	const double rate = value_of(m, measured, m->device.pcie_Bps);
+	return rate > 0 ? rate : m->parameters->cost.usual_pcie_Bps;
+}
+
+static void set_device(const struct machine *m, const struct what_if *w, struct rates *r)
+{
+	const struct device_spec *d = &m->device;
+	const double sms = value_of(m, PROFILE_SMS, (double)d->sms);
+	r->is_host = d->is_host;
+	r->device = (struct work_device){.gpu = !d->is_host,
+		.sms = sms >= 1 ? (int64_t)sms : 1,
+		.tiles = {m->parameters->gpu.tile_step, m->parameters->gpu.tile, m->parameters->gpu.split_k,
+			m->parameters->gpu.attention_tile}};
+	for (int t = 0; t < DT_COUNT; t++)
+		r->matrix_flop_per_s[t] = d->matrix_flop_per_s[t] * factor(w->compute);
+	set_products(d, m->parameters, r);
+	r->vector_flop_per_s = d->vector_flop_per_s * factor(w->compute);
+	r->memory_Bps = d->mem_Bps * factor(w->memory) * d->mem_share;
+	r->launch_s = d->launch_s * factor(w->launch);
+	r->copy_Bps[0] = copy_Bps(m, PROFILE_COPY_H2D_BPS);
+	r->copy_Bps[1] = copy_Bps(m, PROFILE_COPY_D2H_BPS);
+	r->cores = m->profile && m->profile->key.cores_per_rank > 0 ? (double)m->profile->key.cores_per_rank : 1;
+	r->overlap_compute = value_of(m, PROFILE_COMPUTE_RATE, 0);
+	r->overlap_comm = value_of(m, PROFILE_COMM_RATE, 0);
+}
+
+/* ---- links ---- */
+
+/* The make of the hosts' CPUs decides the cost of posting a transfer. Where it is not named, PCIe 4 means AMD, as it
+ * did while A100s were new. */
+static bool has_amd(const struct graph *g)
+{
+	for (size_t i = 0; i < g->vertex.n; i++)
+		if (g->vertex.at[i].kind == VERTEX_CPU && g->vertex.at[i].cpu.model[0])
+			return strstr(g->vertex.at[i].cpu.model, "AMD") || strstr(g->vertex.at[i].cpu.model, "EPYC");
+	return g->gpu.n > 0 && g->vertex.at[g->gpu.at[0]].gpu.pcie_gen == 4;
+}
+
+static bool has_peer(const struct graph *g) { return g->gpu.n > 0 && !g->vertex.at[g->gpu.at[0]].gpu.no_peer; }
+
+static void set_links(const struct machine *m, const struct what_if *w, struct rates *r)
+{
+	r->intra = m->intra;
+	r->inter = m->inter;
+	r->intra.Bps *= factor(w->inside);
+	r->inter.Bps *= factor(w->network);
+	r->intra.latency_s *= factor(w->latency);
+	r->inter.latency_s *= factor(w->latency);
+	r->only_pairs = machine_has_pairs_only(m);
+	r->path_is_measured = value_of(m, PROFILE_P2P_BPS, 0) > 0;
+	r->network = m->network;
+	r->network.node_Bps *= factor(w->network);
+	r->network.alltoall_node_Bps *= factor(w->network);
+	r->has_links = m->cluster && m->cluster->shape.n > 0;
+	if (r->has_links) {
+		const struct graph *host = m->cluster->shape.at[0].graph;
+		r->amd_cpus = has_amd(host);
+		r->peer_to_peer = has_peer(host);
+	}
+	r->compute_capability = m->device.compute_capability;
+	r->nvlink_links = m->device.nvlink_links;
+	r->box_gpus = m->box_gpus > 0 ? m->box_gpus : m->devices_per_node;
+}
+
+/* A GPU's kernels start and drain whatever a launch costs the host. */
+static void set_factors(const struct machine *m, const struct what_if *w, struct rates *r)
+{
+	r->launch_factor = factor(w->launch);
+	r->latency_factor = factor(w->latency);
+	r->inside_factor = factor(w->inside);
+	r->network_factor = factor(w->network);
+	r->placement_factor = factor(m->borrowed_scale);
+	for (int b = 0; b < BOUND_COUNT; b++)
+		r->entry_factor[b] = m->device.is_host ? factor(w->launch) : 1;
+	r->entry_factor[BOUND_COMPUTE] = 1 / factor(w->compute);
+	r->entry_factor[BOUND_MEMORY] = 1 / factor(w->memory);
+}
+
+struct rates rates_what_if(const struct machine *m, const struct what_if *w)
+{
+	struct rates r = {.machine = m,
+		.parameters = m->parameters,
+		.measured = m->profile != NULL,
+		.nodes = m->nodes,
+		.devices_per_node = m->devices_per_node};
+	set_device(m, w, &r);
+	set_links(m, w, &r);
+	set_factors(m, w, &r);
+	return r;
+}
+
+struct rates rates_of(const struct machine *m) { return rates_what_if(m, &(struct what_if){0}); }
+
+/* ---- groups ---- */
+
+/* Across hosts a ring runs at the lower of its rate inside a host and the rate of the NICs. */
+static enum status scale_group(const struct rates *r, int64_t stride, struct group *g, struct error *e)
+{
+	g->ring_latency_s *= r->latency_factor;
+	if (g->hosts <= 1) {
+		g->ring_Bps *= r->inside_factor;
+		g->pair_Bps *= r->inside_factor;
+		return ST_OK;
+	}
+	const int64_t per_host = (g->size + g->hosts - 1) / g->hosts;
+	const double out_Bps = g->network_Bps * (double)per_host;
+	const bool by_network = out_Bps <= g->ring_Bps;
+	struct group here = {.ring_Bps = by_network ? INFINITY : g->ring_Bps};
+	enum status st = by_network && per_host > 1 ? machine_group(r->machine, per_host, stride, &here, e) : ST_OK;
+	g->network_Bps *= r->network_factor;
+	g->pair_Bps *= r->network_factor;
+	g->ring_Bps = fmin((by_network ? g->ring_Bps : out_Bps) * r->network_factor, here.ring_Bps * r->inside_factor);
+	return st;
+}
+
+enum status rates_group(const struct rates *r, int64_t size, int64_t stride, struct group *out, struct error *e)
+{
+	if (r->only_pairs && size > 1) {
+		machine_group_by_pairs(r->machine, r->intra, r->inter, size, stride, out);
+		return ST_OK;
+	}
+	enum status st = machine_group(r->machine, size, stride, out, e);
+	return st ? st : scale_group(r, stride, out, e);
+}
+
+enum status rates_exit(const struct rates *r, double *out_Bps, struct error *e)
+{
+	enum status st = machine_exit(r->machine, out_Bps, e);
+	*out_Bps *= r->network_factor;
+	return st;
+}
+
+bool rates_group_in_node(const struct rates *r, int64_t size, int64_t stride)
+{
+	return machine_group_in_node(r->machine, size, stride);
+}

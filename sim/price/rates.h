@@ -1,0 +1,104 @@
+/* The rates that ops and collectives are priced from.
+ *
+ * rates_of turns a machine, with its profile or its catalogue entry, into one immutable struct. Pricing reads nothing
+ * else of the machine. rates_what_if is the only function that scales: a caller asks for a machine that differs by a
+ * struct what_if, and gets rates that already have its factors in them. Making rates allocates nothing and takes a few
+ * microseconds: make them once a machine or once a simulation, and pass a const pointer. Several threads may read one.
+ *
+ * Units: seconds, bytes, FLOP; rates in B/s and FLOP/s.
+ */
+#ifndef STEPSIM_SIM_RATES_H
+#define STEPSIM_SIM_RATES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/dtype.h"
+#include "step/program.h"
+#include "step/result.h"
+#include "step/work.h"
+#include "topology/machine.h"
+
+/* A request: how many times as fast (the first four) or as long (the last two) as on the real machine. 0: as there. */
+struct what_if {
+	double compute, memory; /* arithmetic; memory bandwidth */
+	double inside, network; /* rates of the links inside a node, and between nodes */
+	double latency;         /* of a message or a collective of no bytes */
+	double launch;          /* the host's time for a launch or a call */
+};
+
+struct rates {
+	const struct machine *machine; /* borrowed: its names, its memory and the graph behind rates_group, no rates */
+	const struct parameters *parameters; /* borrowed: the model's constants */
+	bool is_host;                        /* the devices are cores of the host, else GPUs */
+	bool measured;                       /* a profile of this machine is attached */
+	int64_t nodes, devices_per_node;
+
+	/* one device */
+	struct work_device device;           /* for work_of (step/work.h); SMs as measured, else the datasheet's */
+	double matrix_flop_per_s[DT_COUNT];  /* datasheet; 0: the device does not have the format */
+	double product_flop_per_s[DT_COUNT]; /* what large products reach with whole tiles on all SMs */
+	double batched_flop_per_s[DT_COUNT]; /* what the batched products of naive attention reach */
+	double attention_share[DEVICE_KERNELS][2]; /* of matrix_flop_per_s: a flash kernel forward, backward */
+	double vector_flop_per_s, memory_Bps;      /* memory_Bps: as streaming kernels reach it */
+	double launch_s;                           /* the host's time for one launch; on a host device for one call */
+	double copy_Bps[2];                        /* between host and device, pinned: to the device, to the host */
+	double cores;                              /* of a host device */
+	double overlap_compute, overlap_comm;      /* rates of a product and a collective that run together, relative to
+	                                              alone; 0: not measured */
+
+	/* links */
+	struct link_spec intra, inter; /* of one device (topology/machine.h) */
+	bool only_pairs;               /* intra and inter are all that is known of the links */
+	bool path_is_measured;         /* the profile has the path between two ranks */
+	struct network_spec network;
+	/* what NCCL's choice depends on */
+	bool has_links; /* the hosts' link graph is known */
+	bool amd_cpus, peer_to_peer;
+	int64_t compute_capability, nvlink_links, box_gpus;
+
+	/* factors of the what_if on times that are not made here: the stack's and NCCL's latencies, a profile's entries
+	 */
+	double launch_factor, latency_factor;
+	double inside_factor, network_factor; /* of rates */
+	double entry_factor[BOUND_COUNT];     /* of a profile's time, by what it is spent on */
+	double placement_factor;              /* of all compute of a profile that was measured on another placement */
+};
+
+/* Returns the machine's rates. They borrow the machine and its profile. */
+struct rates rates_of(const struct machine *m);
+/* Returns the rates of a machine that differs from `m` by the factors of `w`. */
+struct rates rates_what_if(const struct machine *m, const struct what_if *w);
+
+/* ---- links ---- */
+
+/* As machine_group, machine_exit and machine_group_in_node (topology/machine.h), of these rates. */
+enum status rates_group(const struct rates *r, int64_t size, int64_t stride, struct group *out, struct error *e);
+enum status rates_exit(const struct rates *r, double *out_Bps, struct error *e);
+bool rates_group_in_node(const struct rates *r, int64_t size, int64_t stride);
+
+/* ---- a profile's entries (rates_profile.c) ---- */
+
+struct measured_time {
+	double time_s;
+	enum bound bound;
+	double rel_sigma; /* relative uncertainty, one standard deviation */
+};
+
+/* Each returns false where the profile has no such entry, or where there is no profile. `bound_of` says what each term
+ * of the fit is spent on; `bytes` is what the op moves, which tells memory from arithmetic. */
+bool rates_fit(const struct rates *r, const struct work *w, const uint8_t bound_of[WORK_TERMS],
+	struct measured_time *out);
+bool rates_curve(const struct rates *r, const struct work *w, double bytes, struct measured_time *out);
+
+/* The time of a collective over `size` ranks by the measured curve of the nearest group size k, and what it takes with
+ * no bytes. A ring's step on S/n bytes takes T_k(k S/n) / steps(k), so T_n(S) = (n-1)/(k-1) T_k(k S/n); broadcast and
+ * sendrecv, which cut nothing, take T_k(S). */
+struct measured_collective {
+	double time_s, empty_s;
+	bool same_size; /* k is `size` */
+};
+bool rates_collective(const struct rates *r, enum collective c, int64_t size, int64_t stride, double bytes,
+	struct measured_collective *out);
+
+#endif

@@ -1,0 +1,22 @@
+/* The pipeline of a plan as a graph of tasks: one for each action of a stage (step/schedule.h) and one for each message
+ * between stages (step/build_pipeline.c). Nothing shares a resource in so coarse a program. So the engine's answer
+ * would be the longest path, which is found here directly. */
+#ifndef STEPSIM_SIM_PIPELINE_WALK_H
+#define STEPSIM_SIM_PIPELINE_WALK_H
+
+#include "step/config.h"
+
+struct pipeline_walk_times {
+	/* Time of an action on the part with the embedding [0], any part between [1], the part with the head [2].
+	 * begin_s: of the first micro-batch. */
+	double begin_s[3][ACTION_KIND_COUNT], steady_s[3][ACTION_KIND_COUNT];
+	double message_s[CONFIG_MAX_STAGES]; /* between stage i and the next; the last one's next is the first */
+};
+
+/* Fills the times at which the first and the last stage have ended their actions. More micro-batches than fill the
+ * pipeline twice are counted by the period that they add. Fails with ST_RUN when memory is short, or when the schedule
+ * deadlocks. */
+enum status pipeline_walk(const struct schedule_shape *s, const struct pipeline_walk_times *t, double *first_s,
+	double *last_s, struct error *e);
+
+#endif

@@ -1,0 +1,333 @@
+/* An op: its lane, its kind, its dimensions, and what follows from these alone. step/ops.def tells each kind once. */
+#ifndef STEPSIM_STEP_OP_H
+#define STEPSIM_STEP_OP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "step/config.h"
+#include "step/mesh.h"
+
+/* ---- lanes, phases, classes ---- */
+
+enum lane {
+	LANE_COMPUTE,
+	LANE_COMM,         /* data-parallel collectives: gradient reduction, parameter gathering */
+	LANE_REPLICA_COMM, /* hsdp's sums over replicas: PyTorch's FSDP2 has a stream for them, beside the gathers and
+	                      scatters (torch/distributed/fsdp/_fully_shard, FSDPCommContext.all_reduce_stream) */
+	LANE_MODEL_COMM,   /* collectives inside a layer (tensor, sequence, context, expert): never queued behind
+	                      gradients */
+	LANE_COPY,         /* host-device copies */
+	LANE_HOST, /* the host thread: its ops hold up what it has not yet issued. OPTIMIZER here: by the host's cores,
+	              in its memory */
+	LANE_LOAD, /* the data loader's workers, all together */
+	/* messages between pipeline stages: each direction has a lane of its own at either end, so that their order
+	   cannot deadlock. The stage after the last is the first, and the other way round (interleaving) */
+	LANE_SEND_NEXT,
+	LANE_RECV_PREV, /* activations */
+	LANE_SEND_PREV,
+	LANE_RECV_NEXT, /* their gradients */
+	LANE_COUNT
+};
+enum phase { PHASE_FORWARD, PHASE_BACKWARD, PHASE_OPTIMIZER, PHASE_COUNT };
+
+enum op_class {
+	CLASS_GEMM,
+	CLASS_ATTENTION,
+	CLASS_NORM,
+	CLASS_ELEMENTWISE,
+	CLASS_EMBEDDING,
+	CLASS_ROUTING /* tokens to experts and back */,
+	CLASS_LOSS,
+	CLASS_MEMORY /* fills and casts */,
+	CLASS_OPTIMIZER,
+	CLASS_ALL_REDUCE,
+	CLASS_ALL_GATHER,
+	CLASS_REDUCE_SCATTER,
+	CLASS_BROADCAST,
+	CLASS_ALLTOALL,
+	CLASS_SENDRECV,
+	CLASS_COPY,
+	CLASS_HOST,
+	CLASS_COUNT
+};
+
+const char *lane_name(enum lane l);
+bool lane_is_comm(enum lane l); /* its ops are collectives, and no other lane's are */
+const char *phase_name(enum phase p);
+const char *op_class_name(enum op_class c);
+bool op_class_is_comm(enum op_class c);
+
+/* ---- kinds ---- */
+
+/* clang-format off */
+enum op_kind {
+#define OP(kind, ...) OP_##kind,
+#include "step/ops.def"
+	OP_KIND_COUNT
+};
+
+/* enum args_GEMM { ARG_GEMM_A, ..., N_ARGS_GEMM }: places among a kind's arguments, and how many they are. */
+#define OP(kind, ...) enum args_##kind {
+#define ARG_PART(kind, name, ...) ARG_##kind##_##name,
+#define END(kind) N_ARGS_##kind };
+#include "step/ops.def"
+/* clang-format on */
+
+/* A backend's table has a row for each kind. Its rows are a list ROWS(ROW); `enum { ROWS(OP_HAS_ROW) };`, followed by
+ * step/ops.def with `#define OP(kind, ...) OP_NEEDS_ROW(kind)`, fails to compile where a kind has none. */
+#define OP_HAS_ROW(kind, ...) HAS_ROW_##kind,
+#define OP_NEEDS_ROW(kind) static_assert(HAS_ROW_##kind >= 0, "a row for " #kind);
+
+#define OP_MAX_ARGS 8
+#define OP_MAX_DIMS 7
+
+enum access {
+	ACC_NONE = 0,
+	ACC_R = 1,
+	ACC_W = 2,
+	ACC_RW = 3,
+	ACC_A,   /* in the table only, as the two below: W, or RW with OP_ACCUMULATE */
+	ACC_DX,  /* W, or RW with OP_DX_ACCUMULATE */
+	ACC_OWN, /* RW, or W where attn.keys > 0 */
+};
+
+enum arg_type { TYPE_OPERAND, TYPE_OUT, TYPE_FP32, TYPE_INT32, TYPE_BYTE };
+
+struct op_kind_info {
+	const char *name;
+	enum op_class class_; /* CLASS_COUNT: its collective's */
+	uint8_t n_args;
+	uint8_t n_dims; /* that its name shows */
+	struct {
+		const char *name;
+		enum access access; /* op_access resolves ACC_A, ACC_DX and ACC_OWN */
+		enum arg_type type;
+	} arg[OP_MAX_ARGS];
+};
+const struct op_kind_info *op_kind_info(enum op_kind k);
+
+enum op_flag {
+	OP_ACCUMULATE = 1 << 0,
+	OP_TRANS_A = 1 << 1,
+	OP_TRANS_B = 1 << 2,
+	OP_DX_ACCUMULATE = 1 << 3,
+	OP_CAUSAL = 1 << 4,
+	OP_ALIBI = 1 << 5,
+	OP_INVERSE = 1 << 6,
+	OP_RMS = 1 << 7,
+	OP_VOCAB_PARALLEL = 1 << 8,
+	OP_SEQUENCE_PARALLEL = 1 << 9,
+	OP_RECOMPUTED = 1 << 10, /* a forward op done again in backward: counts in HFU, not in MFU */
+	OP_FUSED = 1 << 11,      /* the optimizer as one pass; unset: as a sequence of elementwise passes */
+	OP_MASTER = 1 << 12,     /* the optimizer keeps an fp32 copy of narrower weights */
+	OP_ENDS = 1 << 13,       /* a collective along DIM_PP of its first and last coordinate alone */
+	OP_STATES_8 = 1 << 14,   /* the optimizer's moments in 8 bits (struct states_8) */
+	OP_PAGEABLE = 1 << 15,   /* a copy from memory that is not pinned */
+};
+
+enum collective {
+	COLL_ALL_REDUCE,
+	COLL_ALL_GATHER,
+	COLL_REDUCE_SCATTER,
+	COLL_BROADCAST,
+	COLL_ALLTOALL,
+	COLL_SENDRECV,
+	COLL_SEND,
+	COLL_RECV, /* between pipeline stages */
+	COLL_COUNT,
+	COLL_OF_GROUPS = COLL_SEND /* so many that a whole group does */
+};
+enum reduce_op { RED_SUM, RED_MAX, RED_COUNT };
+
+const char *collective_name(enum collective c);
+bool collective_reduces(enum collective c); /* its result is a sum or a maximum */
+bool collective_cuts(enum collective c);    /* it sends one part a member: the elements divide by the group's size */
+
+/* ---- dimensions, one struct a shape family ---- */
+
+/* GEMM, GROUPED_GEMM: C [m, n] from operands of depth k. */
+struct op_gemm {
+	int64_t m, n, k;
+	int64_t groups; /* GROUPED_GEMM: products, one behind the other; else 0 */
+};
+
+/* Attention and ROPE. */
+struct op_attn {
+	int64_t batch, heads, kv_heads, seq, head_dim;
+	union {
+		int64_t window; /* ATTENTION, ATTENTION_GRAD: keys that a query sees, itself the last; 0: all */
+		int64_t keys;   /* the others: keys a sequence where they are not this rank's own; 0: they are */
+	};
+	int64_t back; /* ATTENTION_PART*: keys of the rank so many places before; 0: of the whole group */
+};
+
+/* KV_PACK, KV_UNPACK. */
+struct op_pack {
+	int64_t rows;
+	int64_t kv_cols;  /* 2 kv_heads head_dim */
+	int64_t qkv_cols; /* (heads + 2 kv_heads) head_dim */
+};
+
+/* Norms, elementwise ops, losses: a matrix of rows (tokens) and columns. */
+struct op_matrix {
+	int64_t rows, cols;
+};
+
+/* EMBED*, POSITION*. */
+struct op_embed {
+	int64_t rows, cols;
+	int64_t table_rows; /* EMBED*: of this rank's part of the table; POSITION*: positions of the whole sequence */
+};
+
+/* ROUTE, ROUTE_GRAD. */
+struct op_route {
+	int64_t rows, experts;
+	int64_t choices;  /* experts a token */
+	int64_t capacity; /* places of these rows at each expert */
+};
+
+/* DISPATCH, COMBINE, COMBINE_GRAD. */
+struct op_dispatch {
+	int64_t rows, cols;
+	int64_t slots; /* experts x capacity */
+	int64_t choices;
+};
+
+/* SWAP: from [outer, inner, cols] to [inner, outer, cols]. */
+struct op_swap {
+	int64_t outer, inner, cols;
+};
+
+/* OPTIMIZER. */
+struct op_update {
+	int64_t elements;
+	int64_t wide_from, wide_to; /* OP_STATES_8: elements whose moments stay in 32 bits */
+};
+
+/* LAMB_DIRECTION, LAMB_STEP. */
+struct op_tensors {
+	int64_t elements; /* of the part of a bucket that this rank updates */
+	int64_t tensors;  /* of the bucket, those of which this rank has nothing included */
+};
+
+/* FILL, CAST. */
+struct op_vector {
+	int64_t elements;
+};
+
+/* COLLECTIVE of a group. */
+struct op_collective {
+	int64_t elements; /* of the full buffer: all-gather: out; reduce-scatter: in; all-reduce: both */
+	int64_t tensors;  /* all-gather of updated weights: tensors that are copied back rank by rank, or 0 */
+};
+
+/* COLLECTIVE between pipeline stages: coordinates along DIM_PP. */
+struct op_message {
+	int64_t elements, peer, own;
+};
+
+/* COPY, LOAD. */
+struct op_copy {
+	int64_t bytes;
+};
+
+/* PAUSE. */
+struct op_pause {
+	int64_t of_step; /* 1: once a step; 0: once a micro-batch */
+};
+
+/* ---- an op ---- */
+
+struct op {
+	uint8_t kind, lane, phase;   /* enum op_kind, lane, phase */
+	uint8_t dtype, out_dtype;    /* enum dtype; out_dtype: of what it writes (gradients, casts) */
+	uint8_t coll, reduce, group; /* COLLECTIVE: enum collective, reduce_op, mesh_dim */
+	uint8_t mlp;                 /* ACT and GATE kinds: enum mlp */
+	uint8_t optimizer;           /* OPTIMIZER: enum optimizer */
+	uint16_t flags;
+	int16_t micro;    /* micro-step, -1 outside */
+	int32_t layer;    /* -1 outside the blocks */
+	int32_t bucket;   /* index in role.buckets, -1 */
+	const char *what; /* static: "qkv", "fc1", "grad bucket", ... */
+	union { /* dimensions: the member of the kind's shape family, or all in order for code that serves any kind */
+		int64_t d[OP_MAX_DIMS];
+		struct op_gemm gemm;
+		struct op_attn attn;
+		struct op_pack pack;
+		struct op_matrix matrix;
+		struct op_embed embed;
+		struct op_route route;
+		struct op_dispatch dispatch;
+		struct op_swap swap;
+		struct op_update update;
+		struct op_tensors tensors;
+		struct op_vector vector;
+		struct op_collective collective;
+		struct op_message message;
+		struct op_copy copy;
+		struct op_pause pause;
+	};
+	uint32_t arg0; /* first argument in role.args (op_kind_info.n_args of them) */
+	uint32_t dep0; /* first dependency in role.deps */
+	uint32_t n_dep;
+};
+
+/* "L3 fc1 backward gemm mb0 [4096 768 3072]"; returns buf. */
+#define OP_NAME_MAX 128
+char *op_name(const struct op *op, char buf[OP_NAME_MAX]);
+
+enum op_class op_class_of(const struct op *op);
+bool op_on_host(const struct op *op);          /* work of the host's threads: LOAD, PAUSE, SYNC */
+bool op_is_product(const struct op *op);       /* GEMM, GROUPED_GEMM */
+bool op_is_naive_product(const struct op *op); /* ATTN_SCORES, ATTN_VALUES and their gradients */
+bool op_is_flash(const struct op *op);         /* ATTENTION, ATTENTION_PART and their gradients */
+bool op_is_message(const struct op *op);       /* SEND, RECV */
+/* Ranks that meet in a collective: 2 for messages and with OP_ENDS. */
+int64_t op_group_size(const struct mesh *m, const struct op *op);
+
+enum access op_access(const struct op *op, int arg);
+/* Bytes that argument i covers from its view's beginning. */
+uint64_t op_arg_bytes(const struct op *op, int arg, int64_t group_size);
+/* The format in which it is stored, where nothing else is said (weights may be kept in fp32); bytes: fp32. */
+enum dtype op_arg_dtype(const struct op *op, int arg);
+
+/* ---- work of an op: pure functions of it ---- */
+
+/* FLOP that it executes: the formula of its row. */
+double op_flop(const struct op *op);
+/* Bytes that must cross the memory interface once. */
+double op_read_B(const struct op *op);
+double op_write_B(const struct op *op);
+/* Bytes that one rank sends: 2(n-1)/n S for all-reduce by a ring, (n-1)/n S where parts are cut (Thakur et al. 2005), S
+ * for broadcast along a chain, for sendrecv and for a message, at either end; over the time this is the busbw of
+ * nccl-tests (doc/PERFORMANCE.md). 0 in a group of one. */
+double op_wire_B(const struct op *op, int64_t group_size);
+double collective_wire_factor(enum collective c, int64_t group_size); /* wire bytes over S */
+
+/* Attention: keys a sequence; (query, key) pairs that flash attention needs, of one head and sequence; its window, 0:
+ * none. */
+int64_t op_keys(const struct op *op);
+double op_pairs(const struct op *op);
+int64_t op_window(const struct op *op);
+/* True where flash attention's queries see their own keys, so that a causal mask has its diagonal here. */
+bool op_sees_itself(const struct op *op);
+/* How often the mask cuts a query's keys off: at its own place and, beyond `window` queries, at the far end of the
+ * window. A kernel of tiles does half a tile more at each. */
+double op_masked_ends(const struct op *op);
+
+/* One moment in 8 bits, of elements [0, elements) of which [from, to) stay in 32 (Dettmers et al. 2022, 8-bit
+ * Optimizers via Block-wise Quantization, ICLR, arXiv:2110.02861). In its memory: the scales, fp32, of the blocks of
+ * OPTIMIZER_BLOCK of [0, from), then of those of [to, elements); fp32 values of [from, to); a byte for each other
+ * element. Which value a byte stands for: exec/host/dynamic_map.h. */
+struct states_8 {
+	int64_t blocks[2];        /* before the range, and behind it */
+	uint64_t wide_B, codes_B; /* where the range's values begin, and the bytes */
+	uint64_t bytes;           /* of all, in whole words of 4 */
+};
+struct states_8 states_8_of(int64_t elements, int64_t from, int64_t to);
+#define OPTIMIZER_BLOCK 256    /* as bitsandbytes has them (bitsandbytes/optim/optimizer.py) */
+#define OPTIMIZER_LEAST_8 4096 /* a tensor of fewer elements keeps 32 bits (there, min_8bit_size) */
+
+#endif

@@ -1,0 +1,8 @@
+#include "step/optimizer.h"
+
+#define ROW(id, name, modelled, moments, flop, unfused_passes, runs_stateless, trust_ratio) \
+	[OPT_##id] = {name, modelled, moments, flop, unfused_passes, runs_stateless, trust_ratio},
+
+const struct optimizer_traits optimizer_traits[] = {OPTIMIZERS(ROW)};
+
+const char *optimizer_name(enum optimizer o) { return optimizer_traits[o].name; }

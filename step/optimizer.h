@@ -1,0 +1,42 @@
+/* Optimizers, a row each. What builds, prices and executes an update reads the row and compares no names. */
+#ifndef STEPSIM_STEP_OPTIMIZER_H
+#define STEPSIM_STEP_OPTIMIZER_H
+
+#include <stdbool.h>
+
+/* PyTorch's foreach AdamW reads and writes about 3.5 times the state's minimum (torch/optim/adamw.py,
+ * _multi_tensor_adamw); the others are taken to do the same. */
+#define FOREACH_PASSES 3.5
+
+/* X(id, word of train.optimizer, modelled, moments, flop, unfused_passes, runs_stateless, trust_ratio): struct
+ * optimizer_traits says what the columns mean. A word that is not modelled is refused. */
+#define OPTIMIZERS(X) \
+	X(ADAMW, "adamw", true, 2, 12.0, FOREACH_PASSES, false, false) \
+	X(ADAM, "adam", true, 2, 12.0, FOREACH_PASSES, false, false) \
+	X(LAMB, "lamb", true, 2, 18.0, 1.0, false, true) \
+	X(LION, "lion", true, 1, 12.0, FOREACH_PASSES, false, false) \
+	X(SGD, "sgd", true, 1, 12.0, FOREACH_PASSES, true, false) \
+	X(NONE, "none", true, 0, 0.0, 0.0, true, false)
+
+#define OPTIMIZER_ID(id, ...) OPT_##id,
+enum optimizer { OPTIMIZERS(OPTIMIZER_ID) OPT_COUNT };
+#undef OPTIMIZER_ID
+
+struct optimizer_traits {
+	const char *name;
+	bool modelled;
+	int moments;           /* values of state an element, without a master copy of the weights */
+	double flop;           /* an element's update */
+	double unfused_passes; /* bytes that separate elementwise kernels move, over those of one fused kernel */
+	bool runs_stateless;   /* its kernels also run without moments (momentum 0) */
+	bool trust_ratio; /* each tensor's step is scaled by norm(weights) / norm(update): LAMB_DIRECTION, LAMB_STEP */
+};
+
+extern const struct optimizer_traits optimizer_traits[OPT_COUNT];
+
+const char *optimizer_name(enum optimizer o);
+
+/* False without an optimizer: gradients are computed and not used. */
+static inline bool optimizer_updates(enum optimizer o) { return o != OPT_NONE; }
+
+#endif

@@ -1,0 +1,196 @@
+"""Compares docs/reference.md with the program: contract.py ROOT, with `stepsim` in PATH.
+
+It prints what differs, and how much was looked at. Commands, options with their commands, and exit codes come from
+`--help`; keys and defaults from the table in step/config_keys.h; words of a key from the line that refuses another
+word, and those that are "(later)" from what is refused as not modelled yet; JSON keys and CSV columns from results of
+small runs.
+"""
+
+import csv
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from later import known_words, wrong_later
+
+ROOT = Path(sys.argv[1])
+REFERENCE = ROOT / "configs/reference.yaml"
+PAGE = (ROOT / "docs/reference.md").read_text()
+MAIN = "run"  # the page's word for the command that is a config alone
+wrong = []
+
+
+def stepsim(*words):
+    run = subprocess.run(["stepsim", *map(str, words)], capture_output=True, text=True)
+    return run.stdout, run.stderr
+
+
+def rows(heading):
+    """The cells of the tables below a heading, up to the next one."""
+    part = re.split(rf"^#+ {re.escape(heading)}$", PAGE, flags=re.MULTILINE)[1]
+    part = re.split(r"^#+ ", part, flags=re.MULTILINE)[0]
+    table = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in part.splitlines() if line.startswith("|")
+    ]
+    return [
+        cells
+        for above, cells in zip([None, *table], table)
+        if not set(cells[0]) <= {"-", " "} and cells[0] not in HEADS
+    ]
+
+
+HEADS = {"command", "option", "code", "variable", "key", "table"}
+
+
+def words(text):
+    return re.findall(r"`([^`]+)`", text)
+
+
+def same(what, page, program):
+    wrong.extend(f"{what}: {x} is not on the page" for x in sorted(set(program) - set(page)))
+    wrong.extend(f"{what}: {x} is on the page alone" for x in sorted(set(page) - set(program)))
+
+
+def check_commands(help_text):
+    program = {
+        m[1] or MAIN for m in re.finditer(r"^(?:usage:|      ) stepsim(?: ([a-z]+))? \S*", help_text, re.MULTILINE)
+    }
+    same("commands", {(words(cells[0]) or [MAIN])[0] for cells in rows("Commands")}, program)
+    return program
+
+
+def options_of(help_text):
+    return {
+        (m[1] or "", m[2], m[3].strip())
+        for m in re.finditer(r"^(?:(-\w), |    )(--[\w-]+)((?: [^ ]+)*?)(?:  |$)", help_text, re.MULTILINE)
+    }
+
+
+def check_options(commands):
+    program = {}
+    for command in commands:
+        text = stepsim(*([] if command == MAIN else [command]), *(["x.yaml"] if command == MAIN else []), "--help")[0]
+        for option in options_of(text):
+            program.setdefault(option, set()).add(command)
+    page = {}
+    for option, argument, taken_by, *_ in rows("Options"):
+        *letter, name = words(option)
+        page["".join(letter), name, "".join(words(argument))] = set(
+            commands if taken_by == "all" else taken_by.split(", ")
+        )
+    same("options", {" ".join(option).strip() for option in page}, {" ".join(option).strip() for option in program})
+    for option in page.keys() & program.keys():
+        same(f"commands of {option[1]}", page[option], program[option])
+    return program
+
+
+def check_exit_codes(help_text):
+    program = re.findall(r"(?:: |; )(\d) ", help_text.strip().splitlines()[-1])
+    same("exit codes", [cells[0] for cells in rows("Exit codes")], program)
+    return program
+
+
+def referred(section, values, page):
+    """Returns the cell of another key's values where a key's values are "as" that key's."""
+    other = re.match(r"as `(\w+)`", values)
+    return page[section, other[1]][2] if other else values
+
+
+def check_words(key, default, values):
+    known = known_words(REFERENCE, key)
+    if values.startswith("a ") or key in ("cluster.system", "parallel.order"):
+        known = []
+    wrong.extend(
+        f"{key}: {word} is not on the page"
+        for word in known
+        if not re.search(rf"(?<![\w+]){re.escape(word)}(?![\w+])", values)
+    )
+    number = re.fullmatch(r"\"(\d+)\"", default)
+    above = [str(int(number[1]) + 1)] if number else []
+    later = {word.strip() for part in re.findall(r"([^;]*) \*\(later\)\*", values) for word in part.split(",")}
+    if "above" in later:
+        later = later - {"above"} | set(above)
+    wrong.extend(wrong_later(REFERENCE, key, known + above, later))
+
+
+def check_keys():
+    table = re.findall(
+        r"^\tX\((\w+), (\w+), .*?, (NULL|\"[^\"]*\"), \w+, [^,]*\)(?: \\)?$",
+        (ROOT / "step/config_keys.h").read_text(),
+        re.MULTILINE,
+    )
+    program = {(section, key): default for section, key, default in table}
+    page = {
+        (section, words(cells[0])[0]): cells
+        for section in dict.fromkeys(section for section, _ in program)
+        for cells in rows(section)
+    }
+    same("keys", map(".".join, page), map(".".join, program))
+    for (section, key), default in program.items():
+        if (section, key) not in page:
+            continue
+        _, shown, values, *_ = page[section, key]
+        if shown.startswith("(") != (default == "NULL") or (default != "NULL" and shown != default.strip('"')):
+            wrong.append(f"{section}.{key}: default {shown} on the page, {default} in the program")
+        check_words(f"{section}.{key}", default, referred(section, values, page))
+    return program
+
+
+def keys_of(value, hidden=("config", "system", "set", "model", "inventory")):
+    """All names in a JSON value, but those below keys that hold a config or a machine."""
+    if isinstance(value, dict):
+        for name, below in value.items():
+            yield name
+            if name not in hidden:
+                yield from keys_of(below)
+    elif isinstance(value, list):
+        for below in value:
+            yield from keys_of(below)
+
+
+def write_tables():
+    for name, kept in (("steps", 1), ("collectives", 1)):
+        lines = (ROOT / f"tests/validation/{name}.csv").read_text().splitlines()
+        Path(f"{name}.csv").write_text("\n".join(lines[: 1 + kept]) + "\n")
+
+
+def check_results():
+    fsdp, pipeline = ROOT / "configs/llama3-8b-fsdp-64xh100.yaml", ROOT / "configs/pp-llama3-70b-64xh100.yaml"
+    write_tables()
+    runs = {
+        "run, `predict`": ["predict", fsdp],
+        "": ["predict", pipeline],
+        "`sweep`": ["sweep", fsdp, "--vary", "train.micro_batch=1"],
+        "`plan`": ["plan", fsdp, "--set", "parallel.strategy=fsdp", "--set", "parallel.tensor=1"],
+        "`compare`": ["compare", fsdp, "--systems", "dgx-h100", "--fixed-plan"],
+        "`validate`, steps": ["validate", "steps.csv"],
+        "`validate`, collectives": ["validate", "collectives.csv"],
+    }
+    columns = {cells[0]: words(cells[1]) for cells in rows("CSV")}
+    on_page, names = set(words(PAGE)), set()
+    for row, command in runs.items():
+        stepsim(*command, "--json", "out.json", "--csv", "out.csv")
+        names |= set(keys_of(json.loads(Path("out.json").read_text())))
+        with open("out.csv") as file:
+            printed = [name for name in next(csv.reader(file)) if "." not in name]
+        if row and columns[row] != printed:
+            wrong.append(f"CSV of {row}: {printed}")
+    stepsim("topo", "--nccl-xml", ROOT / "tests/golden/topo/switch.xml", "--json", "out.json")
+    names |= set(json.loads(Path("out.json").read_text()))
+    wrong.extend(f"JSON: {name} is not on the page" for name in sorted(names - on_page))
+    return names
+
+
+overall = stepsim("--help")[0]
+commands = check_commands(overall)
+options = check_options(commands)
+codes = check_exit_codes(overall)
+keys = check_keys()
+names = check_results()
+print("".join(line + "\n" for line in wrong), end="")
+print(
+    f"{len(commands)} commands, {len(options)} options, {len(codes)} exit codes, "
+    f"{len(keys)} keys of a config, {len(names)} of JSON"
+)

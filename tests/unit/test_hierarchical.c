@@ -1,0 +1,135 @@
+/* All-reduce in two levels (sim/price/hierarchical.c). */
+#include "tests/unit/constants.h"
+#include "tests/unit/harness.h"
+#include "tests/unit/rates.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "sim/price/cost.h"
+#include "topology/profile.h"
+
+#define NEAR(a, b) CU_ASSERT_DOUBLE_EQUAL((a) / (b), 1, 1e-12)
+#define FORCED(a) ((struct collective_choice){ALGO_##a, PROTO_AUTO})
+
+static struct collective_price price(const struct machine *m, enum collective c, int64_t size, int64_t stride,
+	struct collective_choice forced, double bytes)
+{
+	return collective_price(RATES(m), c, size, stride, forced, bytes);
+}
+
+static struct machine load(const char *system, int64_t hosts)
+{
+	struct machine m;
+	struct error e = {0};
+	CU_ASSERT_EQUAL_FATAL(machine_load(system, hosts, 0, &m, &e), ST_OK);
+	return m;
+}
+
+/* Four hosts of eight; 3 us and 100 GB/s inside, 10 us and 25 GB/s a GPU between them. Of 800 MB:
+ *   reduce-scatter of 8    7 x (3 us + 100 MB / 100 GB/s) = 7.021 ms
+ *   all-reduce of 4        6 x (10 us + 25 MB / 25 GB/s)  = 6.060 ms, of 100 MB
+ *   all-gather of 8        as the reduce-scatter          = 7.021 ms        sum 20.102 ms
+ * Of no bytes: 7 x 3 + 6 x 10 + 7 x 3 us = 102 us. */
+static void test_worked(void)
+{
+	const struct machine m = {.parameters = read_constants(),
+		.name = "round",
+		.nodes = 4,
+		.devices_per_node = 8,
+		.intra = {3e-6, 100e9},
+		.inter = {10e-6, 25e9}};
+	struct collective_price p = price(&m, COLL_ALL_REDUCE, 32, 1, FORCED(HIERARCHICAL), 800e6);
+	NEAR(p.time_s, 20.102e-3);
+	CU_ASSERT_STRING_EQUAL(p.algorithm, "hierarchical");
+	CU_ASSERT_EQUAL(p.bound, BOUND_LINK);
+	p = price(&m, COLL_ALL_REDUCE, 32, 1, FORCED(HIERARCHICAL), 0);
+	NEAR(p.time_s, 102e-6);
+	CU_ASSERT_EQUAL(p.bound, BOUND_LATENCY);
+	/* Every second GPU: four a host. 3 x (3 us + 25 MB / 100 GB/s) twice, 6 x (10 us + 6.25 MB / 25 GB/s). */
+	NEAR(price(&m, COLL_ALL_REDUCE, 16, 2, FORCED(HIERARCHICAL), 100e6).time_s, 2 * 3 * 253e-6 + 6 * 260e-6);
+}
+
+/* It takes as long as its parts, so longer than each, and longer for more bytes. On many
+ * hosts it passes far fewer steps than a ring over all ranks, so it is faster where latency is all. */
+static void test_against_parts_and_ring(void)
+{
+	static const char *const systems[] = {"dgx-h100", "dgx-a100", "gpu:8 mi300x nic:8x400Gb/s"};
+	for (size_t s = 0; s < COUNT(systems); s++)
+		for (int64_t hosts = 2; hosts <= 64; hosts *= 2) {
+			struct machine m = load(systems[s], hosts);
+			double before = 0;
+			for (double b = 8; b < 1e10; b *= 3.1) {
+				const double now = price(&m, COLL_ALL_REDUCE, 8 * hosts, 1, FORCED(HIERARCHICAL), b)
+				                           .time_s,
+					     scatter = price(&m, COLL_REDUCE_SCATTER, 8, 1, FORCED(AUTO), b).time_s,
+					     across = price(&m, COLL_ALL_REDUCE, hosts, 8, FORCED(RING), b / 8).time_s,
+					     gather = price(&m, COLL_ALL_GATHER, 8, 1, FORCED(AUTO), b).time_s;
+				NEAR(now, scatter + across + gather);
+				CU_ASSERT_TRUE(now > scatter && now > across && now > gather);
+				CU_ASSERT_TRUE(now >= before);
+				before = now;
+				if (hosts >= 8 && b < 65536)
+					CU_ASSERT_TRUE(
+						now < price(&m, COLL_ALL_REDUCE, 8 * hosts, 1, FORCED(RING), b).time_s);
+			}
+			machine_free(&m);
+		}
+}
+
+/* Where there are no two levels, and for other collectives, the choice is free. */
+static void test_falls_back(void)
+{
+	static const struct {
+		enum collective c;
+		int64_t size, stride;
+	} cases[] = {{COLL_ALL_REDUCE, 8, 1}, {COLL_ALL_REDUCE, 4, 1}, {COLL_ALL_REDUCE, 4, 8},
+		{COLL_ALL_REDUCE, 12, 1}, {COLL_ALL_REDUCE, 8, 3}, {COLL_ALL_GATHER, 32, 1},
+		{COLL_REDUCE_SCATTER, 32, 1}, {COLL_ALLTOALL, 32, 1}, {COLL_ALL_REDUCE, 1, 1}};
+	struct machine m = load("dgx-h100", 4);
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct collective_price forced = price(&m, cases[i].c, cases[i].size, cases[i].stride,
+						FORCED(HIERARCHICAL), 1e6),
+					free_choice = price(&m, cases[i].c, cases[i].size, cases[i].stride,
+						COLLECTIVE_ANY, 1e6);
+		CU_ASSERT_EQUAL(forced.time_s, free_choice.time_s);
+		CU_ASSERT_STRING_EQUAL(forced.algorithm, free_choice.algorithm);
+	}
+	/* A protocol that is forced as well reaches the parts, and what falls back. */
+	const struct collective_choice ll = {ALGO_HIERARCHICAL, PROTO_LL}, any_ll = {ALGO_AUTO, PROTO_LL};
+	CU_ASSERT_TRUE(price(&m, COLL_ALL_REDUCE, 32, 1, ll, 1e9).time_s >
+		       price(&m, COLL_ALL_REDUCE, 32, 1, FORCED(HIERARCHICAL), 1e9).time_s);
+	CU_ASSERT_EQUAL(price(&m, COLL_ALL_REDUCE, 8, 1, ll, 1e9).time_s,
+		price(&m, COLL_ALL_REDUCE, 8, 1, any_ll, 1e9).time_s);
+	machine_free(&m);
+}
+
+/* Curves of the parts are measured: their sum is. Two hosts of two ranks. */
+static void test_measured(void)
+{
+	const double bytes[] = {1e3, 1e6}, scatter_s[] = {1e-4, 1e-3}, gather_s[] = {2e-4, 2e-3},
+		     reduce_s[] = {3e-4, 5e-3};
+	struct profile *profile = profile_create();
+	CU_ASSERT_PTR_NOT_NULL_FATAL(profile);
+	profile->key.ranks_per_host = 2;
+	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "reduce_scatter.2", bytes, scatter_s, 2, NULL), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_gather.2", bytes, gather_s, 2, NULL), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_reduce.2", bytes, reduce_s, 2, NULL), ST_OK);
+	const struct machine m = {.parameters = read_constants(),
+		.name = "cores",
+		.nodes = 2,
+		.devices_per_node = 2,
+		.device = {.name = "1 core", .is_host = true},
+		.profile = profile};
+	struct collective_price p = price(&m, COLL_ALL_REDUCE, 4, 1, FORCED(HIERARCHICAL), 1e6);
+	const double across_s = price(&m, COLL_ALL_REDUCE, 2, 2, FORCED(RING), 5e5).time_s;
+	NEAR(p.time_s, 1e-3 + across_s + 2e-3);
+	CU_ASSERT_TRUE(across_s > 3e-4 && across_s < 5e-3);
+	CU_ASSERT_TRUE(p.measured);
+	profile_destroy(profile);
+}
+
+UNIT_MAIN("hierarchical", {"worked by hand", test_worked},
+	{"against its parts and a ring", test_against_parts_and_ring}, {"falls back", test_falls_back},
+	{"of measured parts", test_measured})
