@@ -103,7 +103,7 @@ struck 'a stage of a pipeline is killed' 4 KILL 2 10 \
 	"rank 2 $process died in (.*op [0-9]+ .* of stage 2|the timed steps)$end" parallel.pipeline=4
 struck 'a rank crashes' 2 SEGV 1 10 'rank 1 \(.*, process [0-9]+\) died in .*; rank 0 was in .*; the job ends$'
 struck 'a rank is stopped' 2 STOP 1 9 \
-	"no progress for [2-4] s: rank 1 $process is stopped in .*op [0-9]+ .*$end" run.timeout_s=2
+	"no progress for [2-4] s: rank 1 $process is stopped in (.*op [0-9]+ .*|the timed steps)$end" run.timeout_s=2
 struck 'the launcher is told to end' 2 TERM -1 10 'told to end .*while rank 0 was in .*; the job ends$'
 
 verdicts
