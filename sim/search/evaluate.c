@@ -7,13 +7,8 @@
 #include "sim/engine/fold.h"
 #include "sim/engine/stragglers.h"
 #include "sim/engine/summary.h"
-#include "sim/search/pipeline_walk.h"
 
 /* ---- memory of pieces: open addressing by a 128-bit hash of all that they depend on ---- */
-
-static const size_t piece_size[PIECES_KINDS] = {sizeof(struct block_pieces), sizeof(struct memory_pieces),
-	sizeof(struct data_pieces), sizeof(struct flat_memory), sizeof(struct flat_memory), sizeof(struct flat_pieces),
-	sizeof(struct pipeline_ends)};
 
 static void hash(uint64_t h[2], const void *data, size_t bytes)
 {
@@ -56,44 +51,30 @@ static enum status grow(struct evaluator *v, struct error *e)
 	return ST_OK;
 }
 
-enum status evaluator_find(struct evaluator *v, int kind, const void *of, size_t bytes, void **out, bool *fresh,
+const void *evaluator_find(struct evaluator *v, const struct piece_kind *kind, const void *of, size_t bytes,
 	struct error *e)
 {
-	uint64_t key[2] = {(uint64_t)kind, 1};
+	uint64_t key[2] = {kind->number, 1};
 	hash(key, of, bytes);
-	enum status st = grow(v, e);
-	if (st)
-		return st;
-	struct cached_piece *k = slot_of(v, key);
-	*fresh = !k->piece;
-	if (*fresh) {
-		if (!(k->piece = calloc(1, piece_size[kind])))
-			return error_nomem(e, "plans");
-		memcpy(k->key, key, sizeof key);
-		v->n++;
+	if (grow(v, e))
+		return NULL;
+	void *piece = slot_of(v, key)->piece;
+	if (piece)
+		return piece;
+	if (!(piece = calloc(1, kind->bytes)))
+		error_nomem(e, "plans");
+	if (!piece || kind->measure(v, piece, e) || grow(v, e)) {
+		free(piece);
+		return NULL;
 	}
-	*out = k->piece;
-	return ST_OK;
+	*slot_of(v, key) = (struct cached_piece){{key[0], key[1]}, piece};
+	v->n++;
+	return piece;
 }
 
-enum status evaluator_find_config(struct evaluator *v, int kind, void **out, bool *fresh, struct error *e)
+const void *evaluator_find_config(struct evaluator *v, const struct piece_kind *kind, struct error *e)
 {
-	return evaluator_find(v, kind, &v->small, offsetof(struct config, origin), out, fresh,
-		e); /* what comes behind is for messages */
-}
-
-enum status evaluator_find_block(struct evaluator *v, const struct block_pieces **out, struct error *e)
-{
-	void *piece;
-	bool fresh;
-	pieces_block_config(&v->plan, 1, 1, &v->small);
-	enum status st = evaluator_find_config(v, PIECES_BLOCK, &piece, &fresh, e);
-	if (!st && fresh) {
-		v->counts.measured += 8;
-		st = pieces_measure_block(&v->plan, v->m, piece, e);
-	}
-	*out = piece;
-	return st;
+	return evaluator_find(v, kind, &v->small, offsetof(struct config, origin), e);
 }
 
 /* ---- what folds ---- */
@@ -120,7 +101,7 @@ static bool stages_differ(const struct config *c)
 	const struct parallel *p = &c->parallel;
 	const int64_t parts = p->pipeline * p->virtual_stages;
 	if (parts == 1)
-		return c->model.layers < pieces_flat_layers(c); /* no further layer is like those before it */
+		return c->model.layers < flat_layers(c); /* no further layer is like those before it */
 	const bool casts = dtype_stored(c->train.param_dtype) !=
 	                   dtype_stored(c->train.dtype); /* copies of weights live from stage to stage in other ways */
 	const bool uneven = c->model.layers % parts != 0 || c->model.layers <= parts ||
@@ -141,10 +122,14 @@ bool evaluator_folds(const struct evaluator *v, const struct config *c)
 
 /* ---- what both ways of putting together need ---- */
 
+static int64_t nodes_of(const struct evaluator *v)
+{
+	return (v->plan.ranks + v->m->devices_per_node - 1) / v->m->devices_per_node;
+}
+
 double evaluator_scale(const struct evaluator *v)
 {
-	int64_t per = v->m->devices_per_node, nodes = (v->plan.ranks + per - 1) / per;
-	return stragglers_slowdown(v->m, nodes) / stragglers_slowdown(v->m, v->m->nodes);
+	return stragglers_slowdown(v->m, nodes_of(v)) / stragglers_slowdown(v->m, v->m->nodes);
 }
 
 void evaluator_set_memory(const struct evaluator *v, double peak_B, struct evaluation *out)
@@ -160,59 +145,35 @@ void evaluator_set_memory(const struct evaluator *v, double peak_B, struct evalu
 
 static enum status predict_plan(const struct evaluator *v, struct evaluation *out, struct error *e)
 {
-	struct result *r = malloc(sizeof *r);
+	struct result r;
 	struct machine here = *v->m;
-	here.nodes = (v->plan.ranks + here.devices_per_node - 1) / here.devices_per_node;
-	enum status st = r ? fold_fitting(&v->plan, &here, r, e) : error_nomem(e, "a plan");
-	if (!st) {
-		const struct breakdown *t = &r->time;
-		out->memory_B = r->memory.total_B;
-		out->fits = r->memory.fits;
-		if (out->fits) {
-			out->step_s = t->step_s;
-			out->compute_s = t->compute_s;
-			out->exposed_comm_s = t->exposed_comm_s;
-			out->bubble_s = t->bubble_s;
-			out->optimizer_s = t->optimizer_s;
-			out->other_s = t->copy_s + t->host_s + t->idle_s;
-		}
-	}
-	free(r);
-	return st;
-}
-
-static void count(struct evaluator *v, const struct evaluation *out)
-{
-	v->counts.plans++;
-	v->counts.illegal += !out->legal;
-	v->counts.too_large += out->legal && !out->fits;
-	v->counts.timed += out->fits;
-	v->counts.predicted += out->fits && !out->folded;
+	here.nodes = nodes_of(v);
+	enum status st = fold_fitting(&v->plan, &here, &r, e);
+	if (st)
+		return st;
+	out->memory_B = r.memory.total_B;
+	out->fits = r.memory.fits;
+	out->step_s = out->fits ? r.time.step_s : 0;
+	return ST_OK;
 }
 
 enum status evaluate_plan(struct evaluator *v, const struct config *c, int64_t ranks, struct evaluation *out,
 	struct error *e)
 {
 	struct error wrong = {0};
-	enum status st = ST_OK;
 	*out = (struct evaluation){0};
 	v->plan = *c;
-	if (config_resolve(&v->plan, ranks, &wrong)) {
-		snprintf(out->reason, sizeof out->reason, "%.255s", wrong.text);
-		count(v, out);
-		return wrong.status == ST_INPUT ? ST_OK : error_set(e, wrong.status, "%s", wrong.text);
-	}
+	enum status st = config_resolve(&v->plan, ranks, &wrong);
+	if (st)
+		return st == ST_INPUT ? ST_OK : error_set(e, st, "%s", wrong.text);
 	out->legal = true;
 	const bool may = evaluator_folds(v, &v->plan);
 	if (may)
 		st = v->plan.parallel.pipeline > 1 ? evaluate_pipeline(v, out, e) : evaluate_flat(v, out, e);
-	if (!st && v->only_fold && !out->folded && (!may || out->fits))
-		*out = (struct evaluation){.legal = true};
-	else if (!st && !out->folded && (!may || out->fits))
-		st = predict_plan(v, out, e);
-	if (!st)
-		count(v, out);
-	return st;
+	if (st || out->folded || (may && !out->fits))
+		return st;
+	*out = (struct evaluation){.legal = true};
+	return v->only_fold ? ST_OK : predict_plan(v, out, e);
 }
 
 enum status evaluator_create(const struct machine *m, struct evaluator **out, struct error *e)
@@ -235,5 +196,3 @@ void evaluator_destroy(struct evaluator *v)
 }
 
 void evaluator_only_fold(struct evaluator *v) { v->only_fold = true; }
-
-struct evaluator_counts evaluator_counts(const struct evaluator *v) { return v->counts; }

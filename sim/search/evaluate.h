@@ -1,8 +1,7 @@
 /* Evaluates plans by the ten thousand, for searches. Plans that a search selects are predicted in full
  * (sim/engine/predict.h).
  *
- * A plan's step is put together from pieces (sim/search/pieces.h). Each is measured once and remembered: by the full
- * prediction's own program builder, prices and engine, on a program of few layers and micro-batches. One piece is a
+ * A plan's step is put together from pieces (sim/search/evaluator.h), each measured once and remembered. One piece is a
  * stage's work on a micro-batch. Another is the time that gradients, their reductions and the optimizer add at the
  * step's ends. The pipeline between them is walked action by action (sim/search/pipeline_walk.h). Plans without a
  * pipeline come from two short programs, extended by layers and micro-batches.
@@ -26,11 +25,9 @@
 
 struct evaluation {
 	bool legal, fits;
-	double step_s;                                                    /* 0 where it is illegal or does not fit */
-	double compute_s, exposed_comm_s, bubble_s, optimizer_s, other_s; /* add up to step_s */
+	double step_s;     /* 0 where it is illegal or does not fit */
 	uint64_t memory_B; /* of the stage that needs most; a lower bound where the plan does not fit */
 	bool folded;       /* put together from pieces, or extended; false: predicted */
-	char reason[256];  /* why it is illegal */
 };
 
 struct evaluator;
@@ -50,12 +47,5 @@ void evaluator_only_fold(struct evaluator *v);
 
 /* Returns false where a resolved config is sure to be predicted. */
 bool evaluator_folds(const struct evaluator *v, const struct config *c);
-
-struct evaluator_counts {
-	int64_t plans, illegal, too_large, timed; /* plans = illegal + too_large + timed + left alone */
-	int64_t predicted;                        /* of those timed: not folded */
-	int64_t measured;                         /* short programs that pieces were measured on */
-};
-struct evaluator_counts evaluator_counts(const struct evaluator *v);
 
 #endif

@@ -1,21 +1,135 @@
 /* Plans without a pipeline: two short programs, extended by layers and micro-batches. */
 #include "sim/search/evaluator.h"
 
-#include <math.h>
+/* ---- programs of fewer layers ---- */
 
-static enum status find_flat_memory(struct evaluator *v, int kind, int64_t layers,
-	enum status (*measure)(const struct config *, int64_t, struct flat_memory *, struct error *), struct line *out,
-	struct error *e)
+#define FLAT_MICRO_BATCHES 2 /* the steady ones are like the second */
+
+static void flat_config(const struct config *c, int64_t layers, int64_t micro_batches, struct config *out)
 {
-	void *piece;
-	bool fresh;
-	enum status st = evaluator_find_config(v, kind, &piece, &fresh, e);
-	if (!st && fresh) {
-		v->counts.measured += 2;
-		st = measure(&v->plan, layers, piece, e);
+	*out = *c;
+	out->model.layers = layers;
+	out->train.recompute_layers = c->train.recompute_layers > 0 ? layers : 0;
+	out->micro_batches = c->micro_batches < micro_batches ? c->micro_batches : micro_batches;
+	out->train.global_batch = out->micro_batches * c->train.micro_batch * c->parallel.data;
+}
+
+/* The same for any micro-batch. */
+static void static_config(const struct config *c, int64_t layers, struct config *out)
+{
+	flat_config(c, layers, 1, out);
+	out->train.micro_batch = 1;
+	out->train.recompute = REC_NONE;
+	out->train.recompute_layers = 0;
+	out->train.global_batch = c->parallel.data;
+	out->parallel.sequence_parallel = false;
+	out->data.bytes = 8 * (uint64_t)(c->model.seq_len / c->parallel.context);
+}
+
+/* Layers of the shorter program; the longer has one more. Layers whose collectives are of several kinds (replicas
+ * beside shards, context beside either) delay one another, which evens out only after more layers. */
+#define FLAT_LAYERS 4
+#define FLAT_LAYERS_MIXED 8
+
+int64_t flat_layers(const struct config *c)
+{
+	const bool units = strategy_has(c->parallel.strategy, STRATEGY_UNITS);
+	if (strategy_has(c->parallel.strategy, STRATEGY_REPLICAS) || c->parallel.context > 1)
+		return FLAT_LAYERS_MIXED;
+	return units ? 1 + (c->parallel.prefetch > 1 ? c->parallel.prefetch : 1) : FLAT_LAYERS;
+}
+
+/* ---- memory ---- */
+
+/* Memory by layers: whole_B + shard_B / ranks that share it. */
+struct flat_memory {
+	struct line whole_B, shard_B;
+};
+
+/* Sharded memory is measured on these two numbers of shards. */
+static const int64_t fewer_shards = 8, more_shards = 64;
+
+static bool is_cut(const struct config *c)
+{
+	const struct parallel *p = &c->parallel;
+	return p->data >= fewer_shards && p->context == 1 &&
+	       strategy_fits(p->strategy, STRATEGY_CUTS_GRADIENTS, STRATEGY_REPLICAS);
+}
+
+static void set_shards(struct config *c, int64_t shards)
+{
+	c->parallel.data = c->parallel.shard = shards;
+	c->ranks = c->parallel.tensor * shards;
+	c->train.global_batch = c->micro_batches * c->train.micro_batch * shards;
+}
+
+/* The same for any shards. */
+static void memory_config(const struct config *c, int64_t layers, struct config *out)
+{
+	flat_config(c, layers, FLAT_MICRO_BATCHES, out);
+	if (is_cut(c))
+		set_shards(out, fewer_shards);
+}
+
+/* Measures the static memory alone. */
+static enum status measure_static(struct evaluator *v, void *piece, struct error *e)
+{
+	struct line *out = piece;
+	struct short_run run[2];
+	for (int i = 0; i < 2; i++) {
+		static_config(&v->plan, 1 + i, &v->small);
+		enum status st = pieces_run_short(v, READ_MEMORY, &run[i], e);
+		if (st)
+			return st;
 	}
-	*out = st ? (struct line){0} : pieces_flat_memory(piece, &v->plan);
-	return st;
+	*out = line_through(1, run[0].stage[0].static_B, run[1].stage[0].static_B);
+	return ST_OK;
+}
+
+/* Measures the peak on programs of v->small's layers and of one more; on one program where these are all layers of the
+ * plan. */
+static enum status measure_memory(struct evaluator *v, void *piece, struct error *e)
+{
+	struct flat_memory *out = piece;
+	const struct config *c = &v->plan;
+	const int64_t layers = v->small.model.layers;
+	const int programs = layers < c->model.layers ? 2 : 1, times = is_cut(c) ? 2 : 1;
+	struct line peak_B[2];
+	for (int k = 0; k < times; k++) {
+		struct short_run run[2];
+		for (int i = 0; i < programs; i++) {
+			memory_config(c, layers + i, &v->small);
+			if (k > 0)
+				set_shards(&v->small, more_shards);
+			enum status st = pieces_run_short(v, READ_MEMORY, &run[i], e);
+			if (st)
+				return st;
+		}
+		peak_B[k] = programs == 2 ? line_through(layers, run[0].stage[0].peak_B, run[1].stage[0].peak_B)
+		                          : (struct line){run[0].stage[0].peak_B, 0};
+	}
+	out->whole_B = peak_B[0];
+	if (times == 2) {
+		const double differ = 1 / (double)fewer_shards - 1 / (double)more_shards;
+		out->shard_B = (struct line){(peak_B[0].base - peak_B[1].base) / differ,
+			(peak_B[0].per_layer - peak_B[1].per_layer) / differ};
+		out->whole_B.base -= out->shard_B.base / (double)fewer_shards;
+		out->whole_B.per_layer -= out->shard_B.per_layer / (double)fewer_shards;
+	}
+	return ST_OK;
+}
+
+static enum status find_peak(struct evaluator *v, int64_t layers, struct line *out, struct error *e)
+{
+	static const struct piece_kind kind = {PIECE_FLAT_MEMORY, sizeof(struct flat_memory), measure_memory};
+	memory_config(&v->plan, layers, &v->small);
+	const struct flat_memory *m = evaluator_find_config(v, &kind, e);
+	if (!m)
+		return e->status;
+	const double shards = (double)v->plan.parallel.data;
+	*out = (struct line){m->whole_B.base + m->shard_B.base / shards,
+		m->whole_B.per_layer + m->shard_B.per_layer / shards};
+	return ST_OK;
 }
 
 /* The peak of a program of MEMORY_LAYERS layers may be where hardly any activation lives. With more layers the peak
@@ -27,63 +141,85 @@ static enum status find_flat_memory(struct evaluator *v, int kind, int64_t layer
 /* Returns early if the static memory, or static memory plus all layers' activations, exceeds the limit. */
 static enum status flat_memory(struct evaluator *v, struct evaluation *out, struct error *e)
 {
+	static const struct piece_kind kind = {PIECE_STATIC, sizeof(struct line), measure_static};
 	const struct config *c = &v->plan;
-	const struct block_pieces *b;
 	const int64_t layers = c->model.layers;
-	struct line always, peak;
-	pieces_flat_static_config(c, 1, &v->small);
-	enum status st = find_flat_memory(v, PIECES_STATIC, 1, pieces_measure_flat_static, &always, e);
-	if (st)
-		return st;
-	evaluator_set_memory(v, line_at(always, layers), out);
-	if (!out->fits || (st = evaluator_find_block(v, &b, e)))
-		return st;
-	const double each_B = always.per_layer + b->kept_B[END_FIRST].per_layer;
-	evaluator_set_memory(v, line_at(always, layers) + b->kept_B[END_FIRST].per_layer * (double)layers, out);
+	static_config(c, 1, &v->small);
+	const struct line *always = evaluator_find_config(v, &kind, e);
+	if (!always)
+		return e->status;
+	evaluator_set_memory(v, line_at(*always, layers), out);
+	if (!out->fits)
+		return ST_OK;
+	const struct block_pieces *b = pieces_find_block(v, e);
+	if (!b)
+		return e->status;
+	const double kept_B = b->kept_B[END_FIRST].per_layer;
+	evaluator_set_memory(v, line_at(*always, layers) + kept_B * (double)layers, out);
 	if (!out->fits)
 		return ST_OK;
 	const int64_t first = MEMORY_LAYERS +
 	                      2 * c->parallel.prefetch; /* from then on no more units are gathered at once */
-	for (int64_t from = first < layers ? first : layers; !st; from = layers) {
-		pieces_flat_memory_config(c, from, &v->small);
-		if (!(st = find_flat_memory(v, PIECES_FLAT_MEMORY, from, pieces_measure_flat_memory, &peak, e)))
-			evaluator_set_memory(v, line_at(peak, layers), out);
-		if (from == layers || (double)(layers - from - 1) * (each_B - peak.per_layer) <=
+	for (int64_t from = first < layers ? first : layers;; from = layers) {
+		struct line peak;
+		if (find_peak(v, from, &peak, e))
+			return e->status;
+		evaluator_set_memory(v, line_at(peak, layers), out);
+		if (from == layers || (double)(layers - from - 1) * (always->per_layer + kept_B - peak.per_layer) <=
 					      PEAK_TOLERANCE * line_at(peak, layers))
-			break;
+			return ST_OK;
 	}
-	return st;
+}
+
+/* ---- times ---- */
+
+/* By layers. step_s: of a step of FLAT_MICRO_BATCHES micro-batches, or of all where there are fewer. micro_s: of each
+ * further one. */
+struct flat_times {
+	struct line step_s, micro_s, host_s;
+	bool linear; /* as block_pieces.linear */
+};
+
+static enum status measure_times(struct evaluator *v, void *piece, struct error *e)
+{
+	struct flat_times *out = piece;
+	const struct config *c = &v->plan;
+	const int64_t layers = flat_layers(c);
+	struct short_run run[2], more;
+	double micro_s[2] = {0, 0};
+	out->linear = true;
+	for (int i = 0; i < 2; i++) {
+		flat_config(c, layers + i, FLAT_MICRO_BATCHES, &v->small);
+		enum status st = pieces_run_short(v, READ_TIMES, &run[i], e);
+		if (!st && c->micro_batches > FLAT_MICRO_BATCHES) {
+			flat_config(c, layers + i, FLAT_MICRO_BATCHES + 1, &v->small);
+			st = pieces_run_short(v, READ_TIMES, &more, e);
+			micro_s[i] = more.step_s - run[i].step_s;
+		}
+		if (st)
+			return st;
+		out->linear = out->linear && pieces_host_is_ahead(v, &run[i]);
+	}
+	out->step_s = line_through(layers, run[0].step_s, run[1].step_s);
+	out->micro_s = line_through(layers, micro_s[0], micro_s[1]);
+	out->host_s = line_through(layers, run[0].host_s, run[1].host_s);
+	return ST_OK;
 }
 
 enum status evaluate_flat(struct evaluator *v, struct evaluation *out, struct error *e)
 {
+	static const struct piece_kind kind = {PIECE_FLAT, sizeof(struct flat_times), measure_times};
 	const struct config *c = &v->plan;
-	void *piece;
-	bool fresh;
+	const int64_t layers = c->model.layers, more = c->micro_batches - FLAT_MICRO_BATCHES;
 	enum status st = flat_memory(v, out, e);
 	if (st || !out->fits)
 		return st;
-	pieces_flat_config(c, 1, c->micro_batches > FLAT_MICRO_BATCHES ? FLAT_MICRO_BATCHES + 1 : FLAT_MICRO_BATCHES,
-		&v->small);
-	st = evaluator_find_config(v, PIECES_FLAT, &piece, &fresh, e);
-	if (!st && fresh) {
-		v->counts.measured += 2;
-		st = pieces_measure_flat(c, v->m, piece, e);
-	}
-	if (st)
-		return st;
-	const struct flat_pieces *f = piece;
-	const int64_t layers = c->model.layers;
-	const double more = c->micro_batches > FLAT_MICRO_BATCHES ? (double)(c->micro_batches - FLAT_MICRO_BATCHES) : 0,
-		     scale = evaluator_scale(v);
-	out->step_s = (line_at(f->step_s, layers) + more * line_at(f->micro_s, layers)) * scale;
-	/* a further micro-batch has the shares of compute and communication of those that were counted */
-	const double compute_s = line_at(f->compute_s, layers), comm_s = line_at(f->exposed_comm_s, layers),
-		     grows = 1 + more * line_at(f->micro_s, layers) / fmax(1e-12, compute_s + comm_s);
-	out->optimizer_s = line_at(f->optimizer_s, layers) * scale;
-	out->compute_s = compute_s * grows * scale;
-	out->exposed_comm_s = comm_s * grows * scale;
-	out->other_s = out->step_s - out->optimizer_s - out->compute_s - out->exposed_comm_s;
+	flat_config(c, 1, FLAT_MICRO_BATCHES + 1, &v->small);
+	const struct flat_times *f = evaluator_find_config(v, &kind, e);
+	if (!f)
+		return e->status;
+	out->step_s = (line_at(f->step_s, layers) + (more > 0 ? (double)more * line_at(f->micro_s, layers) : 0)) *
+	              evaluator_scale(v);
 	out->folded = f->linear &&
 	              line_at(f->host_s, layers) * (double)c->micro_batches / FLAT_MICRO_BATCHES < out->step_s;
 	return ST_OK;

@@ -6,39 +6,6 @@
 
 #include "sim/price/cost.h"
 #include "sim/engine/stragglers.h"
-#include "sim/search/pipeline_walk.h"
-
-/* ---- pieces ---- */
-
-static enum status find_memory(struct evaluator *v, const struct block_pieces *block, const struct memory_pieces **out,
-	struct error *e)
-{
-	void *piece;
-	bool fresh;
-	pieces_memory_config(&v->plan, &v->small);
-	enum status st = evaluator_find_config(v, PIECES_MEMORY, &piece, &fresh, e);
-	if (!st && fresh) {
-		v->counts.measured++;
-		st = pieces_measure_memory(&v->plan, block, piece, e);
-	}
-	*out = piece;
-	return st;
-}
-
-static enum status find_data(struct evaluator *v, const struct block_pieces *block, const struct data_pieces **out,
-	struct error *e)
-{
-	void *piece;
-	bool fresh;
-	pieces_data_config(&v->plan, 1, &v->small);
-	enum status st = evaluator_find_config(v, PIECES_DATA, &piece, &fresh, e);
-	if (!st && fresh) {
-		v->counts.measured += 2;
-		st = pieces_measure_data(&v->plan, v->m, block, piece, e);
-	}
-	*out = piece;
-	return st;
-}
 
 /* ---- memory ---- */
 
@@ -99,105 +66,97 @@ static enum status pipeline_memory(const struct evaluator *v, const struct block
 	return ST_OK;
 }
 
-static enum status message_s(struct evaluator *v, int64_t from, int64_t to, double *out, struct error *e)
+/* ---- times ---- */
+
+/* Prices a message of v->shape on the whole machine. */
+static enum status price_message(struct evaluator *v, const struct op *op, double *out, struct error *e)
 {
-	const struct config *c = &v->plan;
-	struct op op = {.kind = OP_COLLECTIVE,
-		.coll = COLL_SEND,
-		.lane = LANE_SEND_NEXT,
-		.group = DIM_PP,
-		.dtype = (uint8_t)dtype_stored(c->train.dtype),
-		.message = {message_elements(c), to, from}};
 	struct op_cost cost;
-	enum status st = cost_op(&v->shape, &op, &v->rates, &cost, e);
+	enum status st = cost_op(&v->shape, op, &v->rates, &cost, e);
 	*out = st ? 0 : cost.alone_s * stragglers_slowdown(v->m, v->m->nodes);
 	return st;
 }
 
-/* The tied table's gradient travels between the ends of the pipeline, which lie further apart than in a short one. */
-static enum status ends_s(struct evaluator *v, int64_t stages, double *out, struct error *e)
+/* Returns, in *out, how much longer the tied table's gradient travels than in a short pipeline, whose ends lie closer
+ * together. */
+static enum status tied_further_s(struct evaluator *v, double *out, struct error *e)
 {
 	const struct config *c = &v->plan;
-	const int64_t shards = state_shards(c),
-		      table = model_padded_vocab(&c->model, c->parallel.tensor) / c->parallel.tensor * c->model.hidden;
+	const int64_t table = model_padded_vocab(&c->model, c->parallel.tensor) / c->parallel.tensor * c->model.hidden;
 	const struct op op = {.kind = OP_COLLECTIVE,
 		.coll = COLL_ALL_REDUCE,
 		.flags = OP_ENDS,
 		.lane = LANE_COMM,
 		.group = DIM_PP,
 		.dtype = (uint8_t)dtype_stored(c->train.grad_dtype),
-		.collective = {table / shards}};
-	struct op_cost cost;
-	v->shape.mesh.size[DIM_PP] = stages;
-	enum status st = cost_op(&v->shape, &op, &v->rates, &cost, e);
-	*out = st ? 0 : cost.alone_s * stragglers_slowdown(v->m, v->m->nodes);
+		.collective = {table / state_shards(c)}};
+	double near_s, far_s;
+	*out = 0;
+	if (!c->model.tied_embeddings)
+		return ST_OK;
+	v->shape.mesh.size[DIM_PP] = 2;
+	enum status st = price_message(v, &op, &near_s, e);
+	v->shape.mesh.size[DIM_PP] = c->parallel.pipeline;
+	if (!st && !(st = price_message(v, &op, &far_s, e)))
+		*out = far_s - near_s;
 	return st;
 }
 
-struct walk_result {
-	struct pipeline_ends ends;
-	double message_s; /* between the first two stages */
-	double further_s; /* the tied table's gradient takes longer than in a short pipeline */
-};
-
-static enum status walk_times_of_plan(struct evaluator *v, const struct block_pieces *b, struct pipeline_walk_times *t,
-	struct error *e)
+static enum status fill_messages(struct evaluator *v, struct error *e)
 {
-	const struct parallel *p = &v->plan.parallel;
-	const int64_t layers = v->plan.model.layers / p->pipeline / p->virtual_stages;
-	for (int k = 0; k < ACTION_KIND_COUNT; k++) {
-		t->begin_s[0][k] = line_at(b->begin_s[END_FIRST][k], layers);
-		t->steady_s[0][k] = line_at(b->steady_s[END_FIRST][k], layers);
-		t->begin_s[1][k] = b->begin_s[END_FIRST][k].per_layer * (double)layers;
-		t->steady_s[1][k] = b->steady_s[END_FIRST][k].per_layer * (double)layers;
-		t->begin_s[2][k] = line_at(b->begin_s[END_LAST][k], layers);
-		t->steady_s[2][k] = line_at(b->steady_s[END_LAST][k], layers);
-	}
+	const struct config *c = &v->plan;
+	const int64_t stages = c->parallel.pipeline;
+	double *all_s = v->walk.message_s;
 	enum status st = ST_OK;
 	int64_t known = -1; /* the pair's stride that the last message was priced with */
-	for (int64_t i = 0; i < p->pipeline && !st; i++) {
-		const int64_t next = (i + 1) % p->pipeline,
+	for (int64_t i = 0; i < stages && !st; i++) {
+		const int64_t next = (i + 1) % stages,
 			      stride = pair_stride(&v->rates, v->shape.mesh.stride[DIM_PP], i, next);
+		const struct op op = {.kind = OP_COLLECTIVE,
+			.coll = COLL_SEND,
+			.lane = LANE_SEND_NEXT,
+			.group = DIM_PP,
+			.dtype = (uint8_t)dtype_stored(c->train.dtype),
+			.message = {message_elements(c), next, i}};
 		if (stride == known)
-			t->message_s[i] = t->message_s[i - 1];
+			all_s[i] = all_s[i - 1];
 		else
-			st = message_s(v, i, next, &t->message_s[i], e);
+			st = price_message(v, &op, &all_s[i], e);
 		known = stride;
 	}
 	return st;
 }
 
-static enum status walk_plan(struct evaluator *v, const struct block_pieces *b, struct walk_result *out,
-	struct error *e)
+static enum status measure_walk(struct evaluator *v, void *piece, struct error *e)
 {
+	return pipeline_walk(&v->walk, piece, e);
+}
+
+/* Walks the plan's pipeline. Returns the ends of the first and of the last stage (END_COUNT); NULL: failed, as e says.
+ */
+static const double *find_walk(struct evaluator *v, const struct block_pieces *b, struct error *e)
+{
+	static const struct piece_kind kind = {PIECE_WALK, END_COUNT * sizeof(double), measure_walk};
 	const struct parallel *p = &v->plan.parallel;
-	struct {
-		struct schedule_shape shape;
-		struct pipeline_walk_times times;
-	} key;
-	memset(&key, 0, sizeof key);
-	key.shape.kind = p->schedule; /* member by member: padding is hashed too */
-	key.shape.stages = p->pipeline;
-	key.shape.chunks = p->virtual_stages;
-	key.shape.micro_batches = v->plan.micro_batches;
+	const int64_t layers = v->plan.model.layers / p->pipeline / p->virtual_stages;
+	struct pipeline *w = &v->walk;
+	memset(w, 0, sizeof *w);
+	w->shape.kind = p->schedule; /* member by member: padding is hashed too */
+	w->shape.stages = p->pipeline;
+	w->shape.chunks = p->virtual_stages;
+	w->shape.micro_batches = v->plan.micro_batches;
+	for (int k = 0; k < PASS_COUNT; k++) {
+		const struct line *begin_s = &b->begin_s[END_FIRST][k], *steady_s = &b->steady_s[END_FIRST][k];
+		w->begin_s[0][k] = line_at(*begin_s, layers);
+		w->steady_s[0][k] = line_at(*steady_s, layers);
+		w->begin_s[1][k] = begin_s->per_layer * (double)layers;
+		w->steady_s[1][k] = steady_s->per_layer * (double)layers;
+		w->begin_s[2][k] = line_at(b->begin_s[END_LAST][k], layers);
+		w->steady_s[2][k] = line_at(b->steady_s[END_LAST][k], layers);
+	}
 	v->shape.config = v->plan;
 	v->shape.mesh = mesh_of(&v->plan);
-	void *piece;
-	bool fresh;
-	enum status st = walk_times_of_plan(v, b, &key.times, e);
-	if (st || (st = evaluator_find(v, PIECES_PIPELINE_ENDS, &key, sizeof key, &piece, &fresh, e)))
-		return st;
-	struct pipeline_ends *ends = piece;
-	if (fresh && (st = pipeline_walk(&key.shape, &key.times, &ends->ends_s[END_FIRST], &ends->ends_s[END_LAST], e)))
-		return st;
-	out->ends = *ends;
-	out->message_s = key.times.message_s[0];
-	out->further_s = 0;
-	double near_s, far_s;
-	if (v->plan.model.tied_embeddings && !(st = ends_s(v, 2, &near_s, e)) &&
-		!(st = ends_s(v, p->pipeline, &far_s, e)))
-		out->further_s = far_s - near_s;
-	return st;
+	return fill_messages(v, e) ? NULL : evaluator_find(v, &kind, w, sizeof *w, e);
 }
 
 /* Returns the time of earlier parts' reductions that are still to come when the last part's backward begins. Each had
@@ -207,68 +166,65 @@ static double backlog_s(double comm_s, double cover_s, int64_t chunks)
 	return comm_s > cover_s ? (double)(chunks - 1) * (comm_s - cover_s) : 0;
 }
 
-/* Puts the step together. Returns false where the host thread sets the pace, or a line is bent. */
-static bool compose(const struct evaluator *v, const struct block_pieces *b, const struct data_pieces *d,
-	const struct walk_result *w, struct evaluation *out)
+/* Puts the step together from the ends of the walk. `further_s`: tied_further_s. Sets folded to false where the host
+ * thread sets the pace, or a line is bent. */
+static void compose(const struct evaluator *v, const struct block_pieces *b, const struct data_pieces *d,
+	const double ends_s[END_COUNT], double further_s, struct evaluation *out)
 {
 	const struct config *c = &v->plan;
 	const struct parallel *p = &c->parallel;
 	const int64_t layers = c->model.layers / p->pipeline, part = layers / p->virtual_stages,
-		      chunks = p->virtual_stages, m = c->micro_batches;
-	double latest_s = 0, scale = evaluator_scale(v);
-	bool good = b->linear;
+		      chunks = p->virtual_stages;
+	const double stages = (double)p->pipeline, scale = evaluator_scale(v), message_s = v->walk.message_s[0],
+		     host_s = (double)c->micro_batches * line_at(b->host_s, layers);
+	out->folded = b->linear;
 	for (int s = 0; s < END_COUNT; s++) {
 		const double comm_s = d->comm_s[s].per_layer *
 		                      (double)part /* of a part with neither table: on either stage all but one */,
-			     cover_s = line_at(b->steady_s[s][ACTION_BACKWARD], part) * (double)p->pipeline;
+			     cover_s = line_at(b->steady_s[s][ACTION_BACKWARD], part) * stages;
 		/* While an earlier part's reductions move, messages of the actions beside them take longer. */
-		const double earlier_s = p->overlap ? (double)(chunks - 1) *
-		                                              (c->stack.overlap_tax * comm_s +
-								      fmin(1, comm_s / cover_s) * (double)p->pipeline *
-									      (d->message_s - w->message_s))
-		                                    : 0;
-		const double first_s = line_at(d->slowed_s[END_FIRST], part),
-			     last_s = line_at(d->slowed_s[END_LAST], part);
-		const double slowed_s = s == END_LAST ? last_s
-		                        : schedule_splits_backward(p->schedule)
-		                                ? first_s
-		                                : last_s + (double)(p->pipeline - 1) *
-		                                                   (first_s + d->message_s - w->message_s);
-		const double reduce_s = line_at(d->reduce_s[s], p->overlap ? part : layers) + w->further_s +
-		                        (p->overlap ? backlog_s(comm_s, cover_s, chunks) : 0),
-			     optimize_s = line_at(d->optimize_s[s], layers);
-		const double end_s = (line_at(d->gathered_s[END_FIRST], part) + w->ends.ends_s[s] + slowed_s +
-					     earlier_s + reduce_s + optimize_s) *
+		const double earlier_s = p->overlap
+		                                 ? (double)(chunks - 1) * (c->stack.overlap_tax * comm_s +
+										  fmin(1, comm_s / cover_s) * stages *
+											  (d->message_s - message_s))
+		                                 : 0;
+		const double each_s = line_at(d->slowed_s[END_FIRST], part) + d->message_s - message_s,
+			     slowed_s = line_at(d->slowed_s[END_LAST], part) +
+		                        (s == END_FIRST ? (stages - 1) * each_s : 0);
+		const double reduce_s = line_at(d->reduce_s[s], p->overlap ? part : layers) + further_s +
+		                        (p->overlap ? backlog_s(comm_s, cover_s, chunks) : 0);
+		const double end_s = (line_at(d->gathered_s, part) + ends_s[s] + slowed_s + earlier_s + reduce_s +
+					     line_at(d->optimize_s[s], layers)) *
 		                     scale;
-		if (end_s <= latest_s)
+		if (end_s <= out->step_s)
 			continue;
-		latest_s = end_s;
-		double busy_s = 0, blocked_s = 0;
-		for (int k = 0; k < ACTION_KIND_COUNT; k++)
-			blocked_s += b->steady_s[s][k].base + b->steady_s[s][k].per_layer * (double)layers;
-		busy_s = line_at(b->compute_s[s], layers);
-		out->compute_s = ((double)m * busy_s + line_at(d->slowed_s[s], part) + earlier_s) * scale;
-		out->exposed_comm_s = ((double)m * fmax(0, blocked_s - busy_s) + fmax(0, reduce_s)) * scale;
-		out->optimizer_s = optimize_s * scale;
-		out->bubble_s = fmax(0, end_s - out->compute_s - out->exposed_comm_s - out->optimizer_s);
-		good = good && (double)m * line_at(b->host_s[s], layers) < end_s;
+		out->step_s = end_s;
+		out->folded = out->folded && host_s < end_s;
 	}
-	out->step_s = latest_s;
-	out->other_s = latest_s - out->compute_s - out->exposed_comm_s - out->optimizer_s - out->bubble_s;
-	return good;
 }
 
 enum status evaluate_pipeline(struct evaluator *v, struct evaluation *out, struct error *e)
 {
-	const struct block_pieces *b;
-	const struct data_pieces *d;
-	const struct memory_pieces *mem;
-	struct walk_result w;
-	enum status st = evaluator_find_block(v, &b, e);
-	if (st || (st = pipeline_memory(v, b, NULL, NULL, out, e)) || !out->fits || (st = find_memory(v, b, &mem, e)) ||
-		(st = pipeline_memory(v, b, mem, NULL, out, e)) || !out->fits || (st = find_data(v, b, &d, e)) ||
-		(st = pipeline_memory(v, b, mem, d, out, e)) || !out->fits || (st = walk_plan(v, b, &w, e)))
+	const struct block_pieces *b = pieces_find_block(v, e);
+	const struct memory_pieces *mem = NULL;
+	const struct data_pieces *d = NULL;
+	const double *ends_s;
+	double further_s;
+	enum status st;
+	if (!b)
+		return e->status;
+	if ((st = pipeline_memory(v, b, NULL, NULL, out, e)) || !out->fits)
 		return st;
-	out->folded = compose(v, b, d, &w, out);
+	if (!(mem = pieces_find_memory(v, e)))
+		return e->status;
+	if ((st = pipeline_memory(v, b, mem, NULL, out, e)) || !out->fits)
+		return st;
+	if (!(d = pieces_find_data(v, e)))
+		return e->status;
+	if ((st = pipeline_memory(v, b, mem, d, out, e)) || !out->fits)
+		return st;
+	if (!(ends_s = find_walk(v, b, e)) || tied_further_s(v, &further_s, e))
+		return e->status;
+	compose(v, b, d, ends_s, further_s, out);
 	return ST_OK;
 }

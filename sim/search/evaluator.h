@@ -1,22 +1,54 @@
-/* The evaluator's own declarations, shared by its files (sim/search/evaluate.h): the cache of pieces, and the two ways
- * to put a plan together from them. */
+/* The evaluator's own declarations, shared by its files (sim/search/evaluate.h): the pieces, their cache, and the two
+ * ways to put a plan together.
+ *
+ * Pieces are measured on short programs with the program builder, the prices and the engine of the full prediction
+ * (sim/engine/predict.h). Each figure is a line over the layers of a part of the model.
+ */
 #ifndef STEPSIM_SIM_EVALUATOR_H
 #define STEPSIM_SIM_EVALUATOR_H
 
 #include "sim/price/rates.h"
 #include "sim/search/evaluate.h"
-#include "sim/search/pieces.h"
+#include "sim/search/pipeline_walk.h"
 
-enum {
-	PIECES_BLOCK,
-	PIECES_MEMORY,
-	PIECES_DATA,
-	PIECES_STATIC,
-	PIECES_FLAT_MEMORY,
-	PIECES_FLAT,
-	PIECES_PIPELINE_ENDS,
-	PIECES_KINDS
+struct line {
+	double base, per_layer; /* value = base + per_layer x layers */
 };
+double line_at(struct line l, int64_t layers);
+/* Returns the line through value a at `from` layers and value b at one layer more. */
+struct line line_through(int64_t from, double a, double b);
+
+/* A stage's times for a micro-batch and the memory that it keeps of one, without data parallelism. */
+struct block_pieces {
+	/* Time of each action. begin_s: in the first micro-batch, where nothing accumulates and weights are cast.
+	 * steady_s: in any other. */
+	struct line begin_s[END_COUNT][PASS_COUNT], steady_s[END_COUNT][PASS_COUNT];
+	struct line host_s;            /* the host thread issues a micro-batch */
+	struct line kept_B[END_COUNT]; /* each micro-batch in flight keeps, with two layers or more */
+	double kept_of_one_layer_B[END_COUNT];
+	struct line static_B[END_COUNT], gradients_B[END_COUNT],
+		optimizer_B[END_COUNT]; /* the latter two: of static_B */
+	bool linear;                    /* the host thread is ahead, and nothing else bends the lines */
+};
+
+/* The peak under a schedule, less static memory and what micro-batches in flight keep. */
+struct memory_pieces {
+	double passing_B[END_COUNT];
+	double in_flight; /* micro-batches, of a part each, that were in flight on the first stage */
+};
+
+/* Times that data parallelism adds. */
+struct data_pieces {
+	struct line gathered_s;            /* the first stage's first forward ends later, as weights are gathered */
+	struct line slowed_s[END_COUNT];   /* the last backward ends later, as reductions run beside it */
+	struct line comm_s[END_COUNT];     /* reductions move */
+	double message_s;                  /* a gradient of the last micro-batch moves to the stage before */
+	struct line reduce_s[END_COUNT];   /* from the last backward's end to the optimizer's beginning */
+	struct line optimize_s[END_COUNT]; /* from there to the end */
+	struct line least_B[END_COUNT];    /* peak with one micro-batch in flight */
+};
+
+/* ---- the cache of pieces (sim/search/evaluate.c) ---- */
 
 struct cached_piece {
 	uint64_t key[2];
@@ -28,25 +60,73 @@ struct evaluator {
 	struct rates rates;   /* of m */
 	struct program shape; /* without roles: the costs of single messages are asked with it */
 	struct config plan;   /* resolved */
-	struct config small;  /* the reduced config that the piece in question depends on */
+	struct config small;  /* the reduced config that a piece is measured on */
+	struct pipeline walk; /* the pipeline that is walked */
 	struct cached_piece *cache;
 	size_t slots, n;
 	bool only_fold;
-	struct evaluator_counts counts;
 };
 
-struct pipeline_ends {
-	double ends_s[END_COUNT]; /* end of the actions of the first and of the last stage */
+/* A kind of piece. */
+struct piece_kind {
+	uint64_t number; /* of this kind alone */
+	size_t bytes;
+	/* Fills a zeroed piece of v->plan. May overwrite v->small. Fails with ST_RUN when memory is short, and as
+	 * program_build and predict_timeline do. */
+	enum status (*measure)(struct evaluator *v, void *piece, struct error *e);
 };
+enum { PIECE_BLOCK, PIECE_MEMORY, PIECE_DATA, PIECE_STATIC, PIECE_FLAT_MEMORY, PIECE_FLAT, PIECE_WALK };
 
-/* Finds the piece of a kind that depends on the `bytes` bytes at `of`; the evaluator owns it. *fresh: it was not known,
- * is zero and still to be filled. Fails with ST_RUN when memory is short. */
-enum status evaluator_find(struct evaluator *v, int kind, const void *of, size_t bytes, void **out, bool *fresh,
+/* Returns the piece that depends on the `bytes` bytes at `of`; measures it where it is not known. The evaluator owns
+ * it. NULL: failed, as e says. */
+const void *evaluator_find(struct evaluator *v, const struct piece_kind *kind, const void *of, size_t bytes,
 	struct error *e);
-/* Finds the piece that depends on v->small, less the part of a config that serves messages alone. */
-enum status evaluator_find_config(struct evaluator *v, int kind, void **out, bool *fresh, struct error *e);
-/* Finds the block pieces of the plan; measures them where they are not known. */
-enum status evaluator_find_block(struct evaluator *v, const struct block_pieces **out, struct error *e);
+/* The same of v->small, less the part of a config that serves messages alone. Keys that do not matter to a piece have
+ * one fixed value there, so that equal bytes mean equal pieces. */
+const void *evaluator_find_config(struct evaluator *v, const struct piece_kind *kind, struct error *e);
+
+/* ---- short programs and their pieces (sim/search/pieces.c) ---- */
+
+#define SHORT_MICRO_BATCHES \
+	3 /* the first accumulates nothing, the last one's gradients may be completed: the one between is steady */
+
+struct pass_time {
+	int64_t from_ps, to_ps; /* from_ps < 0: none */
+};
+
+struct short_stage {
+	struct pass_time pass[PASS_COUNT][SHORT_MICRO_BATCHES];
+	int64_t comm_ps, message_ps, optimizer_from_ps, to_ps; /* optimizer_from_ps < 0: none */
+	double peak_B, static_B, gradients_B, optimizer_B;
+};
+
+struct short_run {
+	struct short_stage stage[END_COUNT]; /* without a pipeline the first alone */
+	double step_s, host_s;
+};
+
+/* Builds the program of v->small and reads its memory, its times, or both. Fails with ST_RUN when memory is short, and
+ * as program_build and predict_timeline do. */
+enum { READ_MEMORY = 1, READ_TIMES = 2 };
+enum status pieces_run_short(const struct evaluator *v, unsigned read, struct short_run *out, struct error *e);
+/* Returns the static memory of a role: of one component, or (COMP_KIND_COUNT) of all on the device with what the stack
+ * holds. */
+double pieces_static_B(const struct role *r, enum component only);
+/* True where the host thread does not set the pace of a short program. */
+bool pieces_host_is_ahead(const struct evaluator *v, const struct short_run *run);
+
+/* Return the pieces of v->plan. NULL: failed, as e says. */
+const struct block_pieces *pieces_find_block(struct evaluator *v, struct error *e);
+const struct memory_pieces *pieces_find_memory(struct evaluator *v, struct error *e);
+const struct data_pieces *pieces_find_data(struct evaluator *v, struct error *e);
+
+/* Returns the most that the micro-batches in flight keep on the first or the last stage (`end`) of a plan, in bytes;
+ * < 0 when memory is short. */
+double pieces_peak_kept_B(const struct config *c, const struct block_pieces *b, int end, struct error *e);
+/* Returns the bytes that one micro-batch of one part keeps on the first stage. */
+double pieces_in_flight_B(const struct config *c, const struct block_pieces *b);
+
+/* ---- a plan ---- */
 
 /* Returns the factor on times of pieces where the plan has fewer nodes than the machine (stragglers_slowdown). */
 double evaluator_scale(const struct evaluator *v);
@@ -57,5 +137,9 @@ void evaluator_set_memory(const struct evaluator *v, double peak_B, struct evalu
  */
 enum status evaluate_pipeline(struct evaluator *v, struct evaluation *out, struct error *e);
 enum status evaluate_flat(struct evaluator *v, struct evaluation *out, struct error *e);
+
+/* Returns the layers of the shorter of the two programs that a plan without a pipeline is measured on. A plan of fewer
+ * layers does not fold. */
+int64_t flat_layers(const struct config *c);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/vec.h"
 #include "sim/engine/stragglers.h"
 #include "sim/engine/tile_overlap.h"
-#include "sim/search/pieces.h"
+#include "sim/search/evaluator.h"
 #include "sim/engine/summary.h"
 #include "step/layout.h"
 #include "step/stages.h"

@@ -1,15 +1,11 @@
-#include "sim/search/pieces.h"
+/* Pieces of a pipeline's stage: measured on two stages with one and two layers each, on more for the memory. */
+#include "sim/search/evaluator.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "sim/price/rates.h"
 #include "step/layout.h"
 
 #define S_PER_PS 1e-12
-#define SHORT_MICRO_BATCHES \
-	3 /* the first accumulates nothing, the last one's gradients may be completed: the one between is steady */
 /* so many, and one more, share buffers and overlap as any number does; one alone may not */
 #define STEADY_LAYERS 2
 
@@ -19,6 +15,7 @@ struct line line_through(int64_t from, double a, double b) { return (struct line
 
 /* ---- short programs ---- */
 
+/* `layers`: of each stage. */
 static void two_stages(const struct config *c, int64_t layers, int64_t micro_batches, struct config *out)
 {
 	*out = *c;
@@ -29,10 +26,10 @@ static void two_stages(const struct config *c, int64_t layers, int64_t micro_bat
 	out->parallel.pipeline = 2;
 	out->parallel.virtual_stages = 1;
 	out->parallel.n_layers_per_stage = 0;
-	out->parallel.schedule = schedule_splits_backward(c->parallel.schedule) ? c->parallel.schedule : SCHED_GPIPE;
+	out->parallel.schedule = SCHED_GPIPE;
 }
 
-void pieces_block_config(const struct config *c, int64_t layers, int64_t micro_batches, struct config *out)
+static void block_config(const struct config *c, int64_t layers, int64_t micro_batches, struct config *out)
 {
 	two_stages(c, layers, micro_batches, out);
 	struct parallel *p = &out->parallel;
@@ -47,7 +44,7 @@ void pieces_block_config(const struct config *c, int64_t layers, int64_t micro_b
 
 /* Takes as many stages and micro-batches as a steady order needs. Takes the plan's layers, up to so many that one more
  * changes nothing. */
-void pieces_memory_config(const struct config *c, struct config *out)
+static void memory_config(const struct config *c, struct config *out)
 {
 	const enum schedule kind = c->parallel.schedule;
 	const bool grouped = schedule_traits[kind].grouped;
@@ -60,7 +57,7 @@ void pieces_memory_config(const struct config *c, struct config *out)
 	const int64_t groups = c->micro_batches / c->parallel.pipeline,
 		      least = grouped ? groups * stages : c->micro_batches; /* interleaved schedules go by groups of as
 	                                                                       many as there are stages */
-	pieces_block_config(c, 1, least < 2 * stages ? least : 2 * stages, out);
+	block_config(c, 1, least < 2 * stages ? least : 2 * stages, out);
 	out->model.layers = (layers < STEADY_LAYERS ? layers : STEADY_LAYERS) * chunks * stages;
 	out->train.recompute_layers = c->train.recompute_layers > 0 ? out->model.layers : 0;
 	out->ranks = out->ranks / 2 * stages;
@@ -69,7 +66,7 @@ void pieces_memory_config(const struct config *c, struct config *out)
 	out->parallel.virtual_stages = chunks;
 }
 
-void pieces_data_config(const struct config *c, int64_t layers, struct config *out)
+static void data_config(const struct config *c, int64_t layers, struct config *out)
 {
 	two_stages(c, layers, 1, out);
 	out->ranks = 2 * c->parallel.tensor * c->parallel.context * c->parallel.data;
@@ -77,28 +74,7 @@ void pieces_data_config(const struct config *c, int64_t layers, struct config *o
 
 /* ---- what is read off a program and its timeline ---- */
 
-struct action_time {
-	int64_t from_ps, to_ps, busy_ps; /* from_ps < 0: none */
-};
-
-struct stage_times {
-	struct action_time action[ACTION_KIND_COUNT][SHORT_MICRO_BATCHES];
-	int64_t comm_ps, message_ps, optimizer_from_ps, to_ps; /* optimizer_from_ps < 0: none */
-};
-
-struct short_run {
-	struct stage_times stage[END_COUNT];
-	double step_s, host_s, peak_B[END_COUNT], static_B[END_COUNT], gradients_B[END_COUNT], optimizer_B[END_COUNT];
-};
-
-static enum action_kind kind_of(const struct op *op, bool parted)
-{
-	if (op->phase == PHASE_FORWARD)
-		return ACTION_FORWARD;
-	return parted && op->kind == OP_GEMM && (op->flags & OP_TRANS_A) ? ACTION_WEIGHTS : ACTION_BACKWARD;
-}
-
-static void add_span(struct stage_times *s, const struct op *op, const struct span *at, bool parted)
+static void add_span(struct short_stage *s, const struct op *op, const struct span *at)
 {
 	s->to_ps = at->end_ps > s->to_ps ? at->end_ps : s->to_ps;
 	if (op->phase == PHASE_OPTIMIZER) {
@@ -114,10 +90,9 @@ static void add_span(struct stage_times *s, const struct op *op, const struct sp
 		(op->lane != LANE_COMPUTE && op->lane != LANE_MODEL_COMM && op->lane != LANE_HOST) ||
 		op->kind == OP_CAST || op->kind == OP_FILL)
 		return;
-	struct action_time *a = &s->action[kind_of(op, parted)][op->micro];
+	struct pass_time *a = &s->pass[op->phase == PHASE_FORWARD ? ACTION_FORWARD : ACTION_BACKWARD][op->micro];
 	a->from_ps = a->from_ps < 0 || at->start_ps < a->from_ps ? at->start_ps : a->from_ps;
 	a->to_ps = at->end_ps > a->to_ps ? at->end_ps : a->to_ps;
-	a->busy_ps += op->lane == LANE_COMPUTE ? at->end_ps - at->start_ps : 0;
 }
 
 static double aligned_B(const struct buffer *b)
@@ -141,136 +116,128 @@ double pieces_static_B(const struct role *r, enum component only)
 
 static enum status read_memory(const struct program *p, struct short_run *out, struct error *e)
 {
-	for (int s = 0; s < END_COUNT; s++) {
+	for (size_t s = 0; s < END_COUNT && s < p->n_roles; s++) {
 		const struct role *role = &p->roles[s == END_FIRST ? 0 : p->n_roles - 1];
+		struct short_stage *x = &out->stage[s];
 		struct layout l;
 		enum status st = layout_peak(role, &l, e);
 		if (st)
 			return st;
-		out->peak_B[s] = (double)l.peak_B;
-		out->static_B[s] = pieces_static_B(role, COMP_KIND_COUNT);
-		out->gradients_B[s] = pieces_static_B(role, COMP_GRADIENTS);
-		out->optimizer_B[s] = pieces_static_B(role, COMP_OPTIMIZER);
+		x->peak_B = (double)l.peak_B;
+		x->static_B = pieces_static_B(role, COMP_KIND_COUNT);
+		x->gradients_B = pieces_static_B(role, COMP_GRADIENTS);
+		x->optimizer_B = pieces_static_B(role, COMP_OPTIMIZER);
 		layout_free(&l);
 	}
 	return ST_OK;
 }
 
-static void read_timeline(const struct program *p, const struct timeline *t, struct short_run *out)
+static enum status read_times(const struct program *p, const struct rates *rates, struct short_run *out,
+	struct error *e)
 {
-	const bool parted = schedule_splits_backward(p->config.parallel.schedule);
-	for (int s = 0; s < END_COUNT; s++) {
-		struct stage_times *x = &out->stage[s];
-		*x = (struct stage_times){.optimizer_from_ps = -1};
-		for (int k = 0; k < ACTION_KIND_COUNT; k++)
-			for (int i = 0; i < SHORT_MICRO_BATCHES; i++)
-				x->action[k][i].from_ps = -1;
-	}
-	for (size_t i = 0; i < t->spans.n; i++) {
-		const struct span *s = &t->spans.at[i];
-		add_span(&out->stage[s->actor], &p->roles[s->actor].ops.at[s->op], s, parted);
-	}
-	out->step_s = (double)t->step_ps * S_PER_PS;
-}
-
-static enum status time_short(const struct program *p, const struct machine *m, struct short_run *out, struct error *e)
-{
-	const struct rates rates = rates_of(m);
 	struct timeline t = {0};
-	enum status st = predict_timeline(p, &rates, &t, &out->host_s, e);
-	if (!st)
-		read_timeline(p, &t, out);
+	enum status st = predict_timeline(p, rates, &t, &out->host_s, e);
+	for (int s = 0; s < END_COUNT; s++) {
+		out->stage[s].optimizer_from_ps = -1;
+		for (int k = 0; k < PASS_COUNT; k++)
+			for (int i = 0; i < SHORT_MICRO_BATCHES; i++)
+				out->stage[s].pass[k][i].from_ps = -1;
+	}
+	for (size_t i = 0; i < t.spans.n && !st; i++) {
+		const struct span *s = &t.spans.at[i];
+		add_span(&out->stage[s->actor], &p->roles[s->actor].ops.at[s->op], s);
+	}
+	out->step_s = (double)t.step_ps * S_PER_PS;
 	timeline_free(&t);
 	return st;
 }
 
-/* Builds the program and reads its memory. `timed`: runs the engine and reads its times, too; only that needs `m`. */
-static enum status run_short(const struct config *c, const struct machine *m, bool timed, struct short_run *out,
-	struct error *e)
+enum status pieces_run_short(const struct evaluator *v, unsigned read, struct short_run *out, struct error *e)
 {
 	struct program *p = NULL;
 	*out = (struct short_run){0};
-	enum status st = program_build(c, &p, e);
-	if (!st && !(st = read_memory(p, out, e)) && timed)
-		st = time_short(p, m, out, e);
+	enum status st = program_build(&v->small, &p, e);
+	if (!st && (read & READ_MEMORY))
+		st = read_memory(p, out, e);
+	if (!st && (read & READ_TIMES))
+		st = read_times(p, &v->rates, out, e);
 	program_destroy(p);
 	return st;
 }
 
-/* ---- pieces ---- */
+bool pieces_host_is_ahead(const struct evaluator *v, const struct short_run *run)
+{
+	return run->host_s < v->m->parameters->step.host_ahead * run->step_s;
+}
 
-static double lasts_s(const struct action_time *a)
+/* ---- a stage and a micro-batch ---- */
+
+static double lasts_s(const struct pass_time *a)
 {
 	return a->from_ps < 0 ? 0 : (double)(a->to_ps - a->from_ps) * S_PER_PS;
 }
 
-static double busy_s(const struct stage_times *s, int micro)
+static enum status measure_times(struct evaluator *v, struct block_pieces *out, struct error *e)
 {
-	double sum = 0;
-	for (int k = 0; k < ACTION_KIND_COUNT; k++)
-		sum += (double)s->action[k][micro].busy_ps * S_PER_PS;
-	return sum;
-}
-
-static enum status measure_times(const struct config *c, const struct machine *m, struct block_pieces *out,
-	struct config *reduced, struct short_run run[2], struct error *e)
-{
-	enum status st = ST_OK;
-	for (int i = 0; i < 2 && !st; i++) {
-		pieces_block_config(c, i + 1, SHORT_MICRO_BATCHES, reduced);
-		if (!(st = run_short(reduced, m, true, &run[i], e)))
-			out->linear = out->linear && run[i].host_s < m->parameters->step.host_ahead * run[i].step_s;
+	struct short_run run[2];
+	out->linear = true;
+	for (int i = 0; i < 2; i++) {
+		block_config(&v->plan, i + 1, SHORT_MICRO_BATCHES, &v->small);
+		enum status st = pieces_run_short(v, READ_MEMORY | READ_TIMES, &run[i], e);
+		if (st)
+			return st;
+		out->linear = out->linear && pieces_host_is_ahead(v, &run[i]);
 	}
-	for (int s = 0; s < END_COUNT && !st; s++) {
-		const struct stage_times *a = &run[0].stage[s], *b = &run[1].stage[s];
-		for (int k = 0; k < ACTION_KIND_COUNT; k++) {
-			out->begin_s[s][k] = line_through(1, lasts_s(&a->action[k][0]), lasts_s(&b->action[k][0]));
-			out->steady_s[s][k] = line_through(1, lasts_s(&a->action[k][1]), lasts_s(&b->action[k][1]));
+	out->host_s = line_through(1, run[0].host_s / SHORT_MICRO_BATCHES, run[1].host_s / SHORT_MICRO_BATCHES);
+	for (int s = 0; s < END_COUNT; s++) {
+		const struct short_stage *a = &run[0].stage[s], *b = &run[1].stage[s];
+		for (int k = 0; k < PASS_COUNT; k++) {
+			out->begin_s[s][k] = line_through(1, lasts_s(&a->pass[k][0]), lasts_s(&b->pass[k][0]));
+			out->steady_s[s][k] = line_through(1, lasts_s(&a->pass[k][1]), lasts_s(&b->pass[k][1]));
 		}
-		out->compute_s[s] = line_through(1, busy_s(a, 1), busy_s(b, 1));
-		out->host_s[s] = line_through(1, run[0].host_s / SHORT_MICRO_BATCHES,
-			run[1].host_s / SHORT_MICRO_BATCHES);
-		out->static_B[s] = line_through(1, run[0].static_B[s], run[1].static_B[s]);
-		out->gradients_B[s] = line_through(1, run[0].gradients_B[s], run[1].gradients_B[s]);
-		out->optimizer_B[s] = line_through(1, run[0].optimizer_B[s], run[1].optimizer_B[s]);
+		out->static_B[s] = line_through(1, a->static_B, b->static_B);
+		out->gradients_B[s] = line_through(1, a->gradients_B, b->gradients_B);
+		out->optimizer_B[s] = line_through(1, a->optimizer_B, b->optimizer_B);
 	}
-	return st;
+	return ST_OK;
 }
 
 /* Measures the memory that a third micro-batch adds to two, all in flight at once. */
-static enum status measure_kept(const struct config *c, const struct machine *m, struct block_pieces *out,
-	struct config *reduced, struct short_run run[2], struct error *e)
+static enum status measure_kept(struct evaluator *v, struct block_pieces *out, struct error *e)
 {
-	enum status st = ST_OK;
 	double kept_B[END_COUNT][STEADY_LAYERS + 1];
-	for (int n = 0; n <= STEADY_LAYERS && !st; n++) {
-		for (int i = 0; i < 2 && !st; i++) {
-			pieces_block_config(c, n + 1, 2 + i, reduced);
-			st = run_short(reduced, m, false, &run[i], e);
+	for (int n = 0; n <= STEADY_LAYERS; n++) {
+		struct short_run run[2];
+		for (int i = 0; i < 2; i++) {
+			block_config(&v->plan, n + 1, 2 + i, &v->small);
+			enum status st = pieces_run_short(v, READ_MEMORY, &run[i], e);
+			if (st)
+				return st;
 		}
-		for (int s = 0; s < END_COUNT && !st; s++)
-			kept_B[s][n] = run[1].peak_B[s] - run[0].peak_B[s];
+		for (int s = 0; s < END_COUNT; s++)
+			kept_B[s][n] = run[1].stage[s].peak_B - run[0].stage[s].peak_B;
 	}
-	for (int s = 0; s < END_COUNT && !st; s++) {
+	for (int s = 0; s < END_COUNT; s++) {
 		out->kept_of_one_layer_B[s] = kept_B[s][0];
 		out->kept_B[s] = line_through(STEADY_LAYERS, kept_B[s][STEADY_LAYERS - 1], kept_B[s][STEADY_LAYERS]);
 	}
-	return st;
+	return ST_OK;
 }
 
-enum status pieces_measure_block(const struct config *c, const struct machine *m, struct block_pieces *out,
-	struct error *e)
+static enum status measure_block(struct evaluator *v, void *piece, struct error *e)
 {
-	struct config *reduced = malloc(sizeof *reduced);
-	struct short_run *run = malloc(4 * sizeof *run);
-	*out = (struct block_pieces){.linear = true};
-	enum status st = reduced && run ? measure_times(c, m, out, reduced, run, e) : error_nomem(e, "pieces");
-	if (!st)
-		st = measure_kept(c, m, out, reduced, run, e);
-	free(reduced);
-	free(run);
-	return st;
+	enum status st = measure_times(v, piece, e);
+	return st ? st : measure_kept(v, piece, e);
 }
+
+const struct block_pieces *pieces_find_block(struct evaluator *v, struct error *e)
+{
+	static const struct piece_kind kind = {PIECE_BLOCK, sizeof(struct block_pieces), measure_block};
+	block_config(&v->plan, 1, 1, &v->small);
+	return evaluator_find_config(v, &kind, e);
+}
+
+/* ---- the memory under a schedule ---- */
 
 static double kept_of_B(const struct block_pieces *b, int end, int64_t layers)
 {
@@ -292,7 +259,6 @@ double pieces_peak_kept_B(const struct config *c, const struct block_pieces *b, 
 	const struct schedule_shape s = {p->schedule, p->pipeline, p->virtual_stages, micro_batches};
 	const int64_t layers = c->model.layers / p->pipeline / p->virtual_stages,
 		      special = end == END_FIRST ? 0 : p->virtual_stages - 1;
-	const enum action_kind frees = schedule_splits_backward(p->schedule) ? ACTION_WEIGHTS : ACTION_BACKWARD;
 	action_list list = {0};
 	double now_B = 0, most_B = 0;
 	if (schedule_actions(&s, end == END_FIRST ? 0 : p->pipeline - 1, &list, e))
@@ -304,83 +270,95 @@ double pieces_peak_kept_B(const struct config *c, const struct block_pieces *b, 
 				? end
 				: END_FIRST; /* what a part between keeps comes to the first one from the embedding */
 		double kept_B = kept_of_B(b, of, layers);
-		now_B += a->kind == ACTION_FORWARD ? kept_B : a->kind == frees ? -kept_B : 0;
+		now_B += a->kind == ACTION_FORWARD ? kept_B : -kept_B;
 		most_B = now_B > most_B ? now_B : most_B;
 	}
 	vec_free(&list);
 	return most_B;
 }
 
-enum status pieces_measure_memory(const struct config *c, const struct block_pieces *block, struct memory_pieces *out,
-	struct error *e)
+static enum status measure_memory(struct evaluator *v, void *piece, struct error *e)
 {
-	struct config *reduced = malloc(sizeof *reduced);
-	struct short_run *run = malloc(sizeof *run);
-	enum status st = reduced && run ? ST_OK : error_nomem(e, "pieces");
-	if (!st) {
-		pieces_memory_config(c, reduced);
-		st = run_short(reduced, NULL, false, run, e);
-	}
+	struct memory_pieces *out = piece;
+	const struct block_pieces *block = pieces_find_block(v, e);
+	struct short_run run;
+	if (!block)
+		return e->status;
+	memory_config(&v->plan, &v->small);
+	enum status st = pieces_run_short(v, READ_MEMORY, &run, e);
 	for (int s = 0; s < END_COUNT && !st; s++) {
-		double kept_B = pieces_peak_kept_B(reduced, block, s, e);
-		out->passing_B[s] = run->peak_B[s] - kept_B - run->static_B[s];
+		const double kept_B = pieces_peak_kept_B(&v->small, block, s, e);
+		out->passing_B[s] = run.stage[s].peak_B - kept_B - run.stage[s].static_B;
 		if (s == END_FIRST)
-			out->in_flight = kept_B / pieces_in_flight_B(reduced, block);
+			out->in_flight = kept_B / pieces_in_flight_B(&v->small, block);
 		st = kept_B < 0 ? e->status : ST_OK;
 	}
-	free(reduced);
-	free(run);
 	return st;
 }
 
-/* Returns the end time of the backward pass, weight gradients included. */
-static double backward_end_s(const struct stage_times *s)
+const struct memory_pieces *pieces_find_memory(struct evaluator *v, struct error *e)
 {
-	int64_t to_ps = s->action[ACTION_BACKWARD][0].to_ps, weights_ps = s->action[ACTION_WEIGHTS][0].to_ps;
-	return (double)(weights_ps > to_ps ? weights_ps : to_ps) * S_PER_PS;
+	static const struct piece_kind kind = {PIECE_MEMORY, sizeof(struct memory_pieces), measure_memory};
+	memory_config(&v->plan, &v->small);
+	return evaluator_find_config(v, &kind, e);
 }
 
-static double backward_lasts_s(const struct stage_times *s)
+/* ---- what data parallelism adds ---- */
+
+/* The part of a stage's step behind the last micro-batch, and what is slower in it than without data parallelism. */
+struct stage_end {
+	double slowed_s, reduce_s, optimize_s;
+};
+
+static struct stage_end stage_end_of(const struct short_stage *s, struct line backward_s, int64_t layers)
 {
-	return backward_end_s(s) - (double)s->action[ACTION_BACKWARD][0].from_ps * S_PER_PS;
+	const struct pass_time *backward = &s->pass[ACTION_BACKWARD][0];
+	const double end_s = (double)backward->to_ps * S_PER_PS,
+		     optimizer_s = (double)(s->optimizer_from_ps < 0 ? s->to_ps : s->optimizer_from_ps) * S_PER_PS;
+	return (struct stage_end){end_s - (double)backward->from_ps * S_PER_PS - line_at(backward_s, layers),
+		optimizer_s - end_s, (double)s->to_ps * S_PER_PS - optimizer_s};
 }
 
-enum status pieces_measure_data(const struct config *c, const struct machine *m, const struct block_pieces *block,
-	struct data_pieces *out, struct error *e)
+static double gathered_s(const struct short_run *run, struct line forward_s, int64_t layers)
 {
-	struct config *reduced = malloc(sizeof *reduced);
-	struct short_run *run = malloc(2 * sizeof *run);
-	enum status st = reduced && run ? ST_OK : error_nomem(e, "pieces");
-	*out = (struct data_pieces){0};
-	for (int i = 0; i < 2 && !st; i++) {
-		pieces_data_config(c, STEADY_LAYERS + i, reduced);
-		st = run_short(reduced, m, true, &run[i], e);
+	return fmax(0,
+		(double)run->stage[END_FIRST].pass[ACTION_FORWARD][0].to_ps * S_PER_PS - line_at(forward_s, layers));
+}
+
+static enum status measure_data(struct evaluator *v, void *piece, struct error *e)
+{
+	enum { SHORTER = STEADY_LAYERS, LONGER };
+	struct data_pieces *out = piece;
+	const struct block_pieces *block = pieces_find_block(v, e);
+	struct short_run run[2];
+	if (!block)
+		return e->status;
+	for (int i = 0; i < 2; i++) {
+		data_config(&v->plan, SHORTER + i, &v->small);
+		if (pieces_run_short(v, READ_MEMORY | READ_TIMES, &run[i], e))
+			return e->status;
 	}
-	out->message_s = st ? 0 : (double)run[0].stage[END_FIRST].message_ps * S_PER_PS;
-	for (int s = 0; s < END_COUNT && !st; s++) {
-		double v[2][5];
-		for (int i = 0; i < 2; i++) {
-			const struct stage_times *x = &run[i].stage[s];
-			double end_s = backward_end_s(x),
-			       optimizer_s = (double)(x->optimizer_from_ps < 0 ? x->to_ps : x->optimizer_from_ps) *
-			                     S_PER_PS;
-			v[i][0] = s == END_FIRST ? (double)x->action[ACTION_FORWARD][0].to_ps * S_PER_PS -
-			                                   line_at(block->begin_s[s][ACTION_FORWARD], STEADY_LAYERS + i)
-			                         : 0;
-			v[i][1] = backward_lasts_s(x) - line_at(block->begin_s[s][ACTION_BACKWARD], STEADY_LAYERS + i) -
-			          line_at(block->begin_s[s][ACTION_WEIGHTS], STEADY_LAYERS + i);
-			v[i][2] = (double)x->comm_ps * S_PER_PS;
-			v[i][3] = optimizer_s - end_s;
-			v[i][4] = (double)x->to_ps * S_PER_PS - optimizer_s;
-		}
-		out->gathered_s[s] = line_through(STEADY_LAYERS, fmax(0, v[0][0]), fmax(0, v[1][0]));
-		out->slowed_s[s] = line_through(STEADY_LAYERS, v[0][1], v[1][1]);
-		out->comm_s[s] = line_through(STEADY_LAYERS, v[0][2], v[1][2]);
-		out->reduce_s[s] = line_through(STEADY_LAYERS, v[0][3], v[1][3]);
-		out->optimize_s[s] = line_through(STEADY_LAYERS, v[0][4], v[1][4]);
-		out->least_B[s] = line_through(STEADY_LAYERS, run[0].peak_B[s], run[1].peak_B[s]);
+	const struct line forward_s = block->begin_s[END_FIRST][ACTION_FORWARD];
+	out->gathered_s = line_through(SHORTER, gathered_s(&run[0], forward_s, SHORTER),
+		gathered_s(&run[1], forward_s, LONGER));
+	out->message_s = (double)run[0].stage[END_FIRST].message_ps * S_PER_PS;
+	for (int s = 0; s < END_COUNT; s++) {
+		const struct short_stage *a = &run[0].stage[s], *b = &run[1].stage[s];
+		const struct line backward_s = block->begin_s[s][ACTION_BACKWARD];
+		const struct stage_end x = stage_end_of(a, backward_s, SHORTER),
+				       y = stage_end_of(b, backward_s, LONGER);
+		out->slowed_s[s] = line_through(SHORTER, x.slowed_s, y.slowed_s);
+		out->comm_s[s] = line_through(SHORTER, (double)a->comm_ps * S_PER_PS, (double)b->comm_ps * S_PER_PS);
+		out->reduce_s[s] = line_through(SHORTER, x.reduce_s, y.reduce_s);
+		out->optimize_s[s] = line_through(SHORTER, x.optimize_s, y.optimize_s);
+		out->least_B[s] = line_through(SHORTER, a->peak_B, b->peak_B);
 	}
-	free(reduced);
-	free(run);
-	return st;
+	return ST_OK;
+}
+
+const struct data_pieces *pieces_find_data(struct evaluator *v, struct error *e)
+{
+	static const struct piece_kind kind = {PIECE_DATA, sizeof(struct data_pieces), measure_data};
+	data_config(&v->plan, 1, &v->small);
+	return evaluator_find_config(v, &kind, e);
 }

@@ -6,17 +6,20 @@
 
 #include "step/config.h"
 
-struct pipeline_walk_times {
+enum { END_FIRST, END_LAST, END_COUNT }; /* the stage with the embedding, the stage with the head */
+enum { PASS_COUNT = 2 };                 /* ACTION_FORWARD, ACTION_BACKWARD: the backward pass is not split */
+
+struct pipeline {
+	struct schedule_shape shape; /* of a schedule that does not split the backward pass */
 	/* Time of an action on the part with the embedding [0], any part between [1], the part with the head [2].
 	 * begin_s: of the first micro-batch. */
-	double begin_s[3][ACTION_KIND_COUNT], steady_s[3][ACTION_KIND_COUNT];
+	double begin_s[3][PASS_COUNT], steady_s[3][PASS_COUNT];
 	double message_s[CONFIG_MAX_STAGES]; /* between stage i and the next; the last one's next is the first */
 };
 
 /* Fills the times at which the first and the last stage have ended their actions. More micro-batches than fill the
  * pipeline twice are counted by the period that they add. Fails with ST_RUN when memory is short, or when the schedule
  * deadlocks. */
-enum status pipeline_walk(const struct schedule_shape *s, const struct pipeline_walk_times *t, double *first_s,
-	double *last_s, struct error *e);
+enum status pipeline_walk(const struct pipeline *p, double ends_s[END_COUNT], struct error *e);
 
 #endif

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "sim/search/evaluate.h"
-#include "sim/search/pieces.h"
 #include "topology/machine.h"
 
 #define PLANS 200
@@ -76,7 +75,7 @@ static bool predicted(const struct config *c, int64_t ranks, const char *system,
 
 static int unusual;
 
-static void compare(struct evaluator *v, const char *text, int64_t ranks, const char *system, int *timed)
+static void compare(struct evaluator *v, const char *text, int64_t ranks, const char *system, int *timed, int *folded)
 {
 	struct config *c = malloc(sizeof *c);
 	struct result *full = calloc(1, sizeof *full);
@@ -87,12 +86,12 @@ static void compare(struct evaluator *v, const char *text, int64_t ranks, const 
 		CU_FAIL("a plan that cannot be evaluated");
 	} else if (!predicted(c, ranks, system, full, &e)) {
 		CU_ASSERT_FALSE(quick.legal);
-		CU_ASSERT_STRING_EQUAL(quick.reason, e.text);
 	} else {
 		const bool fits = quick.fits || full->memory.fits;
 		const double memory = !fits ? 0 : (double)quick.memory_B / (double)full->memory.total_B - 1,
 			     step = quick.fits ? quick.step_s / full->time.step_s - 1 : 0;
 		*timed += quick.fits;
+		*folded += quick.folded;
 		unusual += fabs(memory) > MEMORY_USUAL;
 		if (fabs(memory) > MEMORY_ERROR || fabs(step) > STEP_ERROR || getenv("ALL"))
 			fprintf(stderr,
@@ -105,9 +104,6 @@ static void compare(struct evaluator *v, const char *text, int64_t ranks, const 
 		CU_ASSERT_TRUE(fits || (double)quick.memory_B <= (double)full->memory.total_B * (1 + MEMORY_ERROR));
 		CU_ASSERT_TRUE(fabs(memory) <= MEMORY_ERROR);
 		CU_ASSERT_TRUE(fabs(step) <= STEP_ERROR);
-		CU_ASSERT_DOUBLE_EQUAL(quick.compute_s + quick.exposed_comm_s + quick.bubble_s + quick.optimizer_s +
-					       quick.other_s,
-			quick.step_s, 1e-9);
 	}
 	free(full);
 	free(c);
@@ -116,7 +112,7 @@ static void compare(struct evaluator *v, const char *text, int64_t ranks, const 
 static void test_plans(void)
 {
 	const int each = PLANS / rounds_of(PLANS); /* of the same plans one in so many */
-	int timed = 0, tried = 0;
+	int timed = 0, folded = 0, tried = 0;
 	for (unsigned s = 0; s < COUNT(systems); s++) {
 		struct machine m;
 		struct evaluator *v = NULL;
@@ -130,7 +126,7 @@ static void test_plans(void)
 			random_plan(s, text, sizeof text, &ranks);
 			if (i % each != 0)
 				continue;
-			compare(v, text, ranks, systems[s], &timed);
+			compare(v, text, ranks, systems[s], &timed, &folded);
 			tried++;
 		}
 		evaluator_destroy(v);
@@ -147,12 +143,12 @@ static void is_predicted(const char *text, int64_t nodes, int64_t ranks)
 	struct machine m;
 	struct evaluator *v = NULL;
 	struct error e = {0};
-	int timed = 0;
+	int timed = 0, folded = 0;
 	CU_ASSERT_EQUAL_FATAL(machine_load("dgx-h100", nodes, 0, &m, &e), ST_OK);
 	CU_ASSERT_EQUAL_FATAL(evaluator_create(&m, &v, &e), ST_OK);
-	compare(v, text, ranks, "dgx-h100", &timed);
+	compare(v, text, ranks, "dgx-h100", &timed, &folded);
 	CU_ASSERT_EQUAL(timed, 1);
-	CU_ASSERT_EQUAL(evaluator_counts(v).predicted, 1);
+	CU_ASSERT_EQUAL(folded, 0);
 	evaluator_destroy(v);
 	machine_free(&m);
 }
