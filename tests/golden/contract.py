@@ -41,6 +41,13 @@ def rows(heading):
     ]
 
 
+def items(heading):
+    """(head, text) of each item "- head: text" of the lists below a heading, up to the next one."""
+    part = re.split(rf"^#+ {re.escape(heading)}$", PAGE, flags=re.MULTILINE)[1]
+    part = re.split(r"^#+ ", part, flags=re.MULTILINE)[0]
+    return re.findall(r"^- (.*?): ((?:.|\n  )*)", part, flags=re.MULTILINE)
+
+
 HEADS = {"command", "option", "code", "variable", "key", "table"}
 
 
@@ -77,8 +84,9 @@ def check_options(commands):
     page = {}
     for option, argument, taken_by, *_ in rows("Options"):
         *letter, name = words(option)
-        page["".join(letter), name, "".join(words(argument))] = set(
-            commands if taken_by == "all" else taken_by.split(", ")
+        named = set(taken_by.removeprefix("all but ").split(", ")) - {"all"}
+        page["".join(letter), name, "".join(words(argument))] = (
+            set(commands) - named if taken_by.startswith("all") else named
         )
     same("options", {" ".join(option).strip() for option in page}, {" ".join(option).strip() for option in program})
     for option in page.keys() & program.keys():
@@ -168,7 +176,7 @@ def check_results():
         "`validate`, steps": ["validate", "steps.csv"],
         "`validate`, collectives": ["validate", "collectives.csv"],
     }
-    columns = {cells[0]: words(cells[1]) for cells in rows("CSV")}
+    columns = {row: words(names) for row, names in items("CSV")}
     on_page, names = set(words(PAGE)), set()
     for row, command in runs.items():
         stepsim(*command, "--json", "out.json", "--csv", "out.csv")
