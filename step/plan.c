@@ -33,6 +33,8 @@ static_assert(COUNT(ids) == PLAN_KEYS, "a key for each");
 
 const char *plan_key_path(enum plan_key k) { return config_key(ids[k])->path; }
 
+bool plan_key_used(enum plan_key k, enum strategy s) { return strategy_has(s, config_key(ids[k])->used_by); }
+
 uint32_t plan_held(const struct config *c)
 {
 	uint32_t held = 0;

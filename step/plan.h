@@ -30,6 +30,9 @@ enum plan_key {
 /* Returns the key's path: "parallel.tensor". */
 const char *plan_key_path(enum plan_key k);
 
+/* True when the strategy has a use for the key. */
+bool plan_key_used(enum plan_key k, enum strategy s);
+
 /* Returns the keys that --set gave, 1 << enum plan_key each. */
 uint32_t plan_held(const struct config *c);
 bool plan_holds_data(const struct config *c); /* the same for parallel.data, which follows from the plan */

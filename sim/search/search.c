@@ -21,6 +21,15 @@ static int by_lower_bound(const void *a, const void *b, void *shapes)
 	return (x > y) - (x < y);
 }
 
+enum status search_resolve(struct config *c, int64_t ranks, struct error *wrong, struct error *e)
+{
+	*wrong = (struct error){0};
+	enum status st = config_resolve(c, ranks, wrong);
+	if (!st)
+		st = fold_check(c, wrong);
+	return st == ST_OK || st == ST_INPUT ? ST_OK : error_set(e, st, "%s", wrong->text);
+}
+
 /* Fills bounds and order. Counts illegal shapes and leaves them out. */
 static enum status bound_all(struct search_state *state, struct search_counts *c, struct error *e)
 {
@@ -32,20 +41,14 @@ static enum status bound_all(struct search_state *state, struct search_counts *c
 	for (size_t i = 0; i < s->shapes.n && !st; i++) {
 		struct variant v[VARIANTS_MAX];
 		struct shape shape = s->shapes.at[i];
-		struct error wrong = {0};
+		struct error wrong;
 		const size_t n = search_variants(s, &shape, v);
 		search_config(s, &shape, &v[0], config);
-		st = config_resolve(config, s->ranks, &wrong);
-		if (!st)
-			st = fold_check(config, &wrong);
-		if (st == ST_INPUT) {
-			c->illegal += (int64_t)n;
-			st = ST_OK;
-			continue;
-		}
-		if (st) {
-			error_set(e, st, "%s", wrong.text);
+		if ((st = search_resolve(config, s->ranks, &wrong, e)))
 			break;
+		if (wrong.status) {
+			c->illegal += (int64_t)n;
+			continue;
 		}
 		struct plan_lower_bound bound;
 		st = lower_bound_of(bounds, config, &bound, e);
@@ -84,14 +87,11 @@ static enum status prepare(struct search_state *state, const struct config *star
 	state->threads = o->threads <= 0 ? cores() : o->threads < SEARCH_THREADS ? o->threads : SEARCH_THREADS;
 	state->workers = calloc((size_t)state->threads, sizeof *state->workers);
 	state->order = calloc(state->space.shapes.n + 1, sizeof *state->order);
-	state->outcomes = calloc(SEARCH_BATCH, sizeof *state->outcomes);
-	state->status = calloc(SEARCH_BATCH, sizeof *state->status);
-	state->errors = calloc(SEARCH_BATCH, sizeof *state->errors);
 	state->top = calloc(state->wanted + 1, sizeof *state->top);
-	if (!state->workers || !state->order || !state->outcomes || !state->status || !state->errors || !state->top)
+	if (!state->workers || !state->order || !state->top)
 		return error_nomem(e, "plans");
 	for (int i = 0; i < state->threads && !st; i++) {
-		state->workers[i].space = &state->space;
+		state->workers[i].state = state;
 		st = evaluator_create(&state->usable, &state->workers[i].evaluator, e);
 	}
 	return st;
@@ -103,9 +103,6 @@ static void search_state_free(struct search_state *state)
 		evaluator_destroy(state->workers[i].evaluator);
 	free(state->workers);
 	free(state->order);
-	free(state->outcomes);
-	free(state->status);
-	free(state->errors);
 	free(state->top);
 	vec_free(&state->front);
 	vec_free(&state->oversized);

@@ -44,8 +44,8 @@ struct search_plan {
 	/* Parsed, with the plan's keys put. It resolves to `config`, and plan_write_yaml writes it. */
 	struct config chosen;
 	struct config config; /* resolved */
-	struct evaluation quick;
-	struct result full; /* the full prediction; `full.bottleneck` says what limits it */
+	double evaluated_s;   /* the evaluator's step time */
+	struct result full;   /* the full prediction; `full.bottleneck` says what limits it */
 };
 
 struct search_point {

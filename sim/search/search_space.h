@@ -32,11 +32,7 @@
 #include "step/plan.h"
 
 struct shape {
-	int32_t shard; /* AUTO unless hsdp */
-	int32_t tensor, pipeline, chunks, context, expert, micro_batch;
-	int32_t recompute_layers; /* AUTO: all */
-	int8_t strategy, schedule, recompute;
-	bool sequence_parallel, tensor_overlap, reshard;
+	int32_t value[PLAN_KEYS];            /* AUTO: shard unless hsdp; all recompute_layers. The variant's keys: 0 */
 	double lower_bound_s, lower_bound_B; /* of all its variants (sim/search/lower_bound.h); filled by the search */
 	/* Layers x micro-batches that are simulated for all its variants; 0: they are put together from pieces. Filled
 	 * by the search. */

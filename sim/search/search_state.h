@@ -11,41 +11,27 @@
 #define SEARCH_BATCH 16   /* shapes that are evaluated between two comparisons with the bounds */
 #define SEARCH_THREADS 64 /* at most */
 
+/* An evaluated plan. */
 struct point {
-	double step_s;
+	double step_s; /* 0: it does not fit */
 	uint64_t memory_B;
 	uint32_t shape, variant;
 };
 
-/* The result of evaluating all variants of a shape. */
+/* A shape of the batch and the evaluations of its variants. */
 struct shape_outcome {
-	int64_t illegal, too_large, timed, predicted;
-	uint64_t least_B; /* lower bound of the smallest variant that does not fit; UINT64_MAX: none */
-	uint32_t least_variant;
-	bool any;                /* some variant fits */
-	struct evaluation quick; /* of the fastest variant */
-	uint32_t variant;        /* that one */
-	struct point front[VARIANTS_MAX];
-	size_t n_front;
+	uint32_t shape;
+	size_t n;
+	struct evaluation of[VARIANTS_MAX];
+	enum status status;
+	struct error error;
 };
 
 /* A thread's evaluator and config. */
 struct search_worker {
-	const struct search_space *space; /* borrowed */
-	struct evaluator *evaluator;      /* owned */
+	struct search_state *state;
+	struct evaluator *evaluator; /* owned */
 	struct config config;
-};
-
-/* A shape that does not fit, by its smallest variant. */
-struct oversized {
-	uint64_t memory_B;
-	uint32_t shape, variant;
-};
-
-struct ranked_plan {
-	double step_s;
-	struct evaluation quick;
-	uint32_t shape, variant;
 };
 
 struct search_state {
@@ -54,20 +40,24 @@ struct search_state {
 	struct machine usable; /* with the memory that plans may use */
 	double blocks;         /* layers x micro-batches simulated so far */
 	struct search_space space;
-	uint32_t *order;              /* shapes by lower bound of the step */
-	uint32_t batch[SEARCH_BATCH]; /* shapes */
+	uint32_t *order; /* shapes by lower bound of the step */
+	struct shape_outcome batch[SEARCH_BATCH];
 	size_t n_batch;
 	atomic_size_t next; /* place in the batch that a free worker takes */
 	struct search_worker *workers;
 	int threads;
-	struct shape_outcome *outcomes; /* of the batch */
-	enum status *status;
-	struct error *errors;
-	struct ranked_plan *top; /* fastest first */
-	size_t n_top, wanted;    /* top has wanted + 1 places */
+	struct point *top;    /* the best variants of shapes, fastest first */
+	size_t n_top, wanted; /* top has wanted + 1 places */
 	VEC(struct point) front;
-	VEC(struct oversized) oversized;
+	VEC(struct point) oversized; /* shapes that do not fit, by their smallest variants and lower bounds of memory */
 };
+
+/* Orders points by memory; those with the same by step time, then in the order of keys. For qsort. */
+int search_by_memory(const void *a, const void *b);
+
+/* Resolves a parsed config and checks that it can be predicted. A plan that is wrong is no error: *wrong says why it
+ * is illegal, and is empty otherwise. */
+enum status search_resolve(struct config *c, int64_t ranks, struct error *wrong, struct error *e);
 
 /* Evaluates the shapes that no bound decides, on all cores. Fills top, front and oversized. */
 enum status search_evaluate_shapes(struct search_state *state, struct search_counts *c, struct error *e);
