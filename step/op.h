@@ -69,11 +69,19 @@ enum op_kind {
 };
 
 /* enum args_GEMM { ARG_GEMM_A, ..., N_ARGS_GEMM }: places among a kind's arguments, and how many they are. */
-#define OP(kind, ...) enum args_##kind {
+#define OP(kind, name, class_, family, shown, flop, work, suffix, like, args) enum args_##kind { args N_ARGS_##kind };
 #define ARG_PART(kind, name, ...) ARG_##kind##_##name,
-#define END(kind) N_ARGS_##kind };
 #include "step/ops.def"
 /* clang-format on */
+
+/* A case of a switch over the kinds: `d` is the dimensions of `op`, as the formulas of step/ops.def have it. */
+#define OP_CASE(kind, family, ...) \
+	case OP_##kind: { \
+		const struct op_##family *d = &op->family; \
+		(void)d; \
+		__VA_ARGS__; \
+		break; \
+	}
 
 /* A backend's table has a row for each kind. Its rows are a list ROWS(ROW); `enum { ROWS(OP_HAS_ROW) };`, followed by
  * step/ops.def with `#define OP(kind, ...) OP_NEEDS_ROW(kind)`, fails to compile where a kind has none. */

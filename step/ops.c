@@ -6,9 +6,9 @@
 
 /* clang-format off */
 static const struct op_kind_info kinds[] = {
-#define OP(kind, name, class_, family, shown, ...) [OP_##kind] = {#name, CLASS_##class_, N_ARGS_##kind, shown, {
+#define OP(kind, name, class_, family, shown, flop, work, suffix, like, args) \
+	[OP_##kind] = {#name, CLASS_##class_, N_ARGS_##kind, shown, {args}},
 #define ARG_PART(kind, name, access, type, ...) {#name, ACC_##access, TYPE_##type},
-#define END(kind) }},
 #include "step/ops.def"
 };
 /* clang-format on */
@@ -47,18 +47,6 @@ const struct view *op_arg(const struct role *r, const struct op *op, int i)
 	return &r->args.at[op->arg0 + (uint32_t)i];
 }
 
-static double type_bytes(const struct op *op, enum arg_type t)
-{
-	switch (t) {
-	case TYPE_OPERAND: return dtype_bytes(op->dtype);
-	case TYPE_OUT: return dtype_bytes(op->out_dtype);
-	case TYPE_FP32:
-	case TYPE_INT32: return 4.0;
-	case TYPE_BYTE: return 1.0;
-	}
-	return 0.0;
-}
-
 enum dtype op_arg_dtype(const struct op *op, int arg)
 {
 	switch (kinds[op->kind].arg[arg].type) {
@@ -69,6 +57,11 @@ enum dtype op_arg_dtype(const struct op *op, int arg)
 	case TYPE_BYTE: break;
 	}
 	return DT_FP32;
+}
+
+static double arg_type_bytes(const struct op *op, int arg)
+{
+	return kinds[op->kind].arg[arg].type == TYPE_BYTE ? 1.0 : dtype_bytes(op_arg_dtype(op, arg));
 }
 
 /* A gated activation's input has a gate and an up half. */
@@ -94,49 +87,29 @@ static double moment_B(const struct op *op)
 	                               : 4.0 * (double)d->elements;
 }
 
-/* A switch over the op's kind, and over its arguments inside. */
+/* How large an argument is, and how much of it an access reads or writes, in elements. */
+struct extent {
+	double whole, touched;
+};
+
 /* clang-format off */
-#define OP_CASE(kind, family) \
-	case OP_##kind: { \
-		const struct op_##family *d = &op->family; \
-		(void)d; \
-		switch ((enum args_##kind)arg) {
-#define END_CASE(kind) \
-		case N_ARGS_##kind: break; \
-		} \
-		break; \
-	}
-
-/* Elements of the whole argument. */
-static double arg_elements(const struct op *op, int arg)
+static struct extent extent_of(const struct op *op, int arg)
 {
 	switch ((enum op_kind)op->kind) {
-#define OP(kind, name, class_, family, ...) OP_CASE(kind, family)
-#define ARG_PART(kind, name, access, type, elements, touched) case ARG_##kind##_##name: return elements;
-#define END(kind) END_CASE(kind)
+#define OP(kind, name, class_, family, shown, flop, work, suffix, like, args) \
+	OP_CASE(kind, family, switch ((enum args_##kind)arg) { args case N_ARGS_##kind: break; })
+#define ARG_PART(kind, name, access, type, elements, touched) \
+	case ARG_##kind##_##name: return (struct extent){elements, touched};
 #include "step/ops.def"
 	case OP_KIND_COUNT: break;
 	}
-	return 0.0;
-}
-
-/* Elements that an access reads or writes. */
-static double arg_touched(const struct op *op, int arg)
-{
-	switch ((enum op_kind)op->kind) {
-#define OP(kind, name, class_, family, ...) OP_CASE(kind, family)
-#define ARG_PART(kind, name, access, type, elements, touched) case ARG_##kind##_##name: return touched;
-#define END(kind) END_CASE(kind)
-#include "step/ops.def"
-	case OP_KIND_COUNT: break;
-	}
-	return 0.0;
+	return (struct extent){0, 0};
 }
 /* clang-format on */
 
 uint64_t op_arg_bytes(const struct op *op, int arg, int64_t group_size)
 {
-	double bytes = arg_elements(op, arg) * type_bytes(op, kinds[op->kind].arg[arg].type);
+	double bytes = extent_of(op, arg).whole * arg_type_bytes(op, arg);
 	if (op->kind == OP_COLLECTIVE &&
 		((op->coll == COLL_ALL_GATHER && arg == 0) || (op->coll == COLL_REDUCE_SCATTER && arg == 1)))
 		bytes /= (double)group_size;
@@ -148,7 +121,7 @@ static double moved_B(const struct op *op, enum access what)
 	double sum = 0.0;
 	for (int i = 0; i < kinds[op->kind].n_args; i++)
 		if (op_access(op, i) & what)
-			sum += arg_touched(op, i) * type_bytes(op, kinds[op->kind].arg[i].type);
+			sum += extent_of(op, i).touched * arg_type_bytes(op, i);
 	return sum;
 }
 
@@ -257,12 +230,7 @@ double op_pairs(const struct op *op)
 double op_flop(const struct op *op)
 {
 	switch ((enum op_kind)op->kind) {
-#define OP(kind, name, class_, family, shown, flop, ...) \
-	case OP_##kind: { \
-		const struct op_##family *d = &op->family; \
-		(void)d; \
-		return flop; \
-	}
+#define OP(kind, name, class_, family, shown, flop, ...) OP_CASE(kind, family, return flop)
 #include "step/ops.def"
 	case OP_KIND_COUNT: break;
 	}

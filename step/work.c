@@ -119,7 +119,7 @@ static const struct {
 #define FIT(host_terms, gpu_terms) FORM_FIT
 #define CURVE(elements) FORM_CURVE
 #define NO_FORM FORM_NONE
-#define OP(kind, name, class_, family, shown, flop, work, suffix, like) [OP_##kind] = {work, SUF_##suffix, OP_##like},
+#define OP(kind, name, class_, family, shown, flop, work, suffix, like, args) [OP_##kind] = {work, SUF_##suffix, OP_##like},
 #include "step/ops.def"
 #undef FIT
 #undef CURVE
@@ -134,13 +134,7 @@ static void measure(const struct op *op, const struct work_device *device, struc
 #define FIT(host_terms, gpu_terms) gpu ? gpu_terms(op, device, out->term) : host_terms(op, out->term)
 #define CURVE(count) out->elements = gpu ? out->footprint_B : (count)
 #define NO_FORM (void)out
-#define OP(kind, name, class_, family, shown, flop, work, ...) \
-	case OP_##kind: { \
-		const struct op_##family *d = &op->family; \
-		(void)d; \
-		work; \
-		break; \
-	}
+#define OP(kind, name, class_, family, shown, flop, work, ...) OP_CASE(kind, family, work)
 #include "step/ops.def"
 	case OP_KIND_COUNT: break;
 	}
