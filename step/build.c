@@ -6,19 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void fail_nomem(struct builder *b)
+void build_nomem(struct builder *b, const char *what)
 {
 	if (!b->st)
-		b->st = error_nomem(b->e, "the step program");
+		b->st = error_nomem(b->e, what);
 }
+
+static void fail_nomem(struct builder *b) { build_nomem(b, "the step program"); }
 
 /* ---- buffers ---- */
 
-int32_t build_buffer(struct builder *b, enum component comp, enum dtype dt, int64_t elements, const char *what,
-	bool persistent)
+int32_t build_buffer(struct builder *b, enum component comp, enum dtype dt, int64_t elements, bool persistent)
 {
-	struct buffer buf = {comp, dt, (uint64_t)((double)elements * dtype_bytes(dt) + 0.5), persistent, b->layer, what,
-		false};
+	struct buffer buf = {comp, dt, (uint64_t)((double)elements * dtype_bytes(dt) + 0.5), persistent, false};
 	struct usage use = {.writer = NONE};
 	for (int l = 0; l < LANE_COUNT; l++)
 		use.reader[l] = NONE;
@@ -48,21 +48,19 @@ void build_release(struct builder *b, int32_t *held)
 	*held = NONE;
 }
 
-int32_t build_act(struct builder *b, int64_t rows, int64_t cols, const char *what)
+int32_t build_act(struct builder *b, int64_t rows, int64_t cols)
 {
-	return build_buffer(b, COMP_ACTIVATIONS, b->act, rows * cols, what, false);
+	return build_buffer(b, COMP_ACTIVATIONS, b->act, rows * cols, false);
 }
 
-int32_t build_fp32(struct builder *b, int64_t elements, const char *what)
+int32_t build_rows(struct builder *b) { return build_act(b, b->rows, b->m->hidden); }
+
+int32_t build_fp32(struct builder *b, int64_t elements)
 {
-	return build_buffer(b, COMP_ACTIVATIONS, DT_FP32, elements, what, false);
+	return build_buffer(b, COMP_ACTIVATIONS, DT_FP32, elements, false);
 }
 
-struct view view_at(int32_t buffer, uint64_t offset_B)
-{
-	struct view v = {.buffer = buffer, .offset_B = offset_B};
-	return v;
-}
+struct view view_at(int32_t buffer, uint64_t offset_B) { return (struct view){.buffer = buffer, .offset_B = offset_B}; }
 
 struct view view_of(int32_t buffer) { return view_at(buffer, 0); }
 
@@ -85,11 +83,17 @@ struct op build_new(const struct builder *b, enum op_kind k, const char *what)
 	return op;
 }
 
+struct op build_matrix(const struct builder *b, enum op_kind k, const char *what, int64_t rows, int64_t cols)
+{
+	struct op op = build_new(b, k, what);
+	op.matrix.rows = rows;
+	op.matrix.cols = cols;
+	return op;
+}
+
 void build_after(struct builder *b, enum lane lane, int64_t op)
 {
-	if (op == NONE)
-		return;
-	if (!vec_push(&b->after[lane], op))
+	if (op != NONE && !vec_push(&b->after[lane], op))
 		fail_nomem(b);
 }
 
@@ -169,18 +173,46 @@ void build_op(struct builder *b, struct op op, const struct view *args)
 	record_use(b, &op, args, (int64_t)r->ops.n - 1);
 }
 
-void build_collective(struct builder *b, enum collective coll, enum reduce_op red, enum mesh_dim group, enum lane lane,
-	enum dtype dt, int64_t elements, struct view in, struct view out, const char *what, int32_t bucket)
+void build_on_buffers(struct builder *b, struct op op, const int32_t *buffers)
+{
+	struct view args[OP_MAX_ARGS];
+	for (int i = 0; i < op_kind_info(op.kind)->n_args; i++)
+		args[i] = view_of(buffers[i]);
+	build_op(b, op, args);
+}
+
+struct op build_collective(const struct builder *b, enum collective coll, enum mesh_dim group, enum lane lane,
+	enum dtype dt, int64_t elements, const char *what, int32_t bucket)
 {
 	struct op op = build_new(b, OP_COLLECTIVE, what);
 	op.lane = (uint8_t)lane;
 	op.dtype = op.out_dtype = (uint8_t)dt;
 	op.coll = (uint8_t)coll;
-	op.reduce = (uint8_t)red;
 	op.group = (uint8_t)group;
 	op.bucket = bucket;
 	op.collective.elements = elements;
-	build_op(b, op, (const struct view[]){in, out});
+	return op;
+}
+
+int32_t build_exchange(struct builder *b, enum collective coll, enum mesh_dim group, int32_t in, int64_t rows,
+	int64_t cols, const char *what)
+{
+	int32_t out = build_act(b, coll == COLL_REDUCE_SCATTER ? rows / b->p->mesh.size[group] : rows, cols);
+	build_on(b, build_collective(b, coll, group, LANE_MODEL_COMM, b->act, rows * cols, what, NONE), in, out);
+	return out;
+}
+
+int32_t build_swap(struct builder *b, const char *what, int32_t x, int64_t outer, int64_t inner, int64_t cols)
+{
+	if (outer == 1 || inner == 1)
+		return x;
+	struct op op = build_new(b, OP_SWAP, what);
+	int32_t y = build_act(b, outer * inner, cols);
+	op.swap.outer = outer;
+	op.swap.inner = inner;
+	op.swap.cols = cols;
+	build_on(b, op, x, y);
+	return y;
 }
 
 void build_cast(struct builder *b, struct view x, enum dtype from, struct view y, enum dtype to, int64_t elements,
@@ -190,7 +222,7 @@ void build_cast(struct builder *b, struct view x, enum dtype from, struct view y
 	op.dtype = (uint8_t)from;
 	op.out_dtype = (uint8_t)to;
 	op.vector.elements = elements;
-	build_op(b, op, (const struct view[]){x, y});
+	build_with(b, op, x, y);
 }
 
 void build_fill(struct builder *b, struct view v, enum dtype dt, int64_t elements, const char *what)
@@ -235,6 +267,7 @@ static enum status builder_init(struct builder *b, const struct config *c, struc
 	b->act = dtype_stored(c->train.dtype);
 	b->weight = dtype_stored(c->train.param_dtype);
 	b->grad = dtype_stored(c->train.grad_dtype);
+	b->written_grad = b->gathers ? b->act : b->grad;
 	b->reduce = dtype_stored(c->train.reduce_dtype);
 	b->layer = b->micro = NONE;
 	b->reduced[0] = b->reduced[1] = NONE;
@@ -249,11 +282,9 @@ static void builder_free(struct builder *b)
 	for (int l = 0; l < LANE_COUNT; l++)
 		vec_free(&b->after[l]);
 	free(b->param_index);
-	free(b->weights_now);
+	free(b->buckets);
 	free(b->cast_now);
 	free(b->uses);
-	free(b->finish);
-	free(b->replicated);
 	free(b->batch);
 	vec_free(&b->narrow);
 	vec_free(&b->narrow_first);
@@ -266,7 +297,7 @@ static void build_inputs(struct builder *b)
 	struct role *r = b->r;
 	r->loss = r->input = NONE;
 	if (b->has_head)
-		r->loss = build_buffer(b, COMP_BUFFERS, DT_FP32, 1, "loss", true);
+		r->loss = build_buffer(b, COMP_BUFFERS, DT_FP32, 1, true);
 	if (b->has_head || b->has_embedding)
 		feed_begin(b);
 	if (b->has_head)

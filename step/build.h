@@ -21,6 +21,7 @@
 #include "step/stages.h"
 
 #define NONE (-1)
+#define NO_PARAM PARAM_KIND_COUNT
 
 /* The ops that touched a buffer last: its writer, and the latest reader since then on each lane. */
 struct usage {
@@ -57,10 +58,18 @@ struct acts {
 	int32_t kept_scores;          /* held: masks of stored scores, and the scores after dropout */
 };
 
-/* The parameters of an MLP and its width on this tensor rank. */
-struct mlp_shape {
-	enum param_kind fc1, fc1_bias, fc2, fc2_bias;
-	int64_t ffn;
+/* A layer's product y = x W^T + bias, W [out, in]. `what` names its ops. */
+struct linear {
+	const char *what;
+	int64_t rows, out, in;
+	enum param_kind w, bias;
+	int64_t experts; /* > 0: one GROUPED_GEMM, a product of `rows` rows for each of so many experts of this rank */
+};
+
+/* An MLP. FC2's bias is added with the residual. */
+struct mlp_layers {
+	struct linear fc1, fc2;
+	enum param_kind fc2_bias;
 };
 
 /* A copy, in a format narrower than 16 bits, of the matrix at offset_B of a buffer. */
@@ -100,12 +109,20 @@ struct unit_use {
 
 /* A gradient of weights that a schedule defers to ACTION_WEIGHTS: the arguments of build_weight_grad. */
 struct deferred_weights {
-	const char *what;
-	int64_t rows, out, in;
+	struct linear linear;
 	int32_t dy, x, layer;
-	enum param_kind w;
 	int16_t micro;
 	int32_t chunk; /* NONE: done */
+};
+
+/* A bucket's buffers and counts while the program is built. */
+struct bucket_state {
+	int32_t weights; /* in use; NONE: not gathered */
+	int32_t grads;   /* in use; NONE: not begun */
+	int32_t missing; /* gradients still to come in this micro-batch; NONE: the action does not touch the bucket */
+	int32_t reduced; /* scratch: the reduced bucket, still to be added or cast into place */
+	int32_t moment1, moment2, master, bounds; /* of the optimizer */
+	uint64_t replicated;                      /* elements before those that tensor parallelism replicates */
 };
 
 /* A neighbour stage: the order of its actions, and the messages sent to it. */
@@ -144,13 +161,15 @@ struct builder {
 	int64_t heads, kv_heads;      /* of this tensor rank, as the two below */
 	int64_t ffn, vocab;
 	bool sequence_parallel;
-	bool gathers;          /* weights are cut, and gathered for each use */
-	bool shards_gradients; /* gradients are cut, and reduced with each micro-batch */
-	enum dtype act;        /* storage formats: activations, */
-	enum dtype weight;     /* stored weights, */
-	enum dtype grad;       /* stored gradients, */
-	enum dtype reduce;     /* gradients while they are reduced */
-	int32_t *param_index;  /* into role.params: [(layer + 1) x PARAM_KIND_COUNT + kind]; NONE: the model has none */
+	bool gathers;            /* weights are cut, and gathered for each use */
+	bool shards_gradients;   /* gradients are cut, and reduced with each micro-batch */
+	enum dtype act;          /* storage formats: activations, */
+	enum dtype weight;       /* stored weights, */
+	enum dtype grad;         /* stored gradients, */
+	enum dtype written_grad; /* gradients as backward writes them: fsdp computes them in the compute format and
+	                            converts them for the reduction; else as stored */
+	enum dtype reduce;       /* gradients while they are reduced */
+	int32_t *param_index; /* into role.params: [(layer + 1) x PARAM_KIND_COUNT + kind]; NONE: the model has none */
 
 	/* the position of the builder */
 	enum phase phase;
@@ -163,19 +182,10 @@ struct builder {
 	bool defers_weights; /* gradients of weights wait for ACTION_WEIGHTS */
 	int32_t *batch;      /* by micro-batch: the data loader's buffer on the host; NULL without a loader */
 
-	/* by bucket */
-	int32_t *weights_now;                         /* weights in use; NONE: not gathered */
-	int32_t *grads_now;                           /* gradients in use; NONE: not begun */
-	int32_t *missing;                             /* gradients that this micro-batch still lacks; NONE: the action
-	                                                 does not touch the bucket */
-	int32_t *moment1, *moment2, *master, *bounds; /* buffers of the optimizer */
-	uint64_t *replicated;                         /* elements before those that tensor parallelism replicates */
-	int64_t *finish;                              /* scratch buffer with a reduced bucket that still has to be
-	                                                 added or cast into place */
-	int32_t *cast_now;                            /* by parameter: its copy in the compute format for this
-	                                                 micro-batch */
-	int32_t next_bucket;                          /* the next one to reduce: buckets are reduced in order */
-	int64_t reduced[2];                           /* the two latest reductions of transient buckets, latest first */
+	struct bucket_state *buckets; /* by bucket */
+	int32_t *cast_now;            /* by parameter: its copy in the compute format for this micro-batch */
+	int32_t next_bucket;          /* the next one to reduce: buckets are reduced in order */
+	int64_t reduced[2];           /* the two latest reductions of transient buckets, latest first */
 
 	/* fsdp: the uses of blocks in one micro-batch, forward then backward; with several stages, in one action */
 	int32_t n_units; /* buckets of blocks; those of the rest stand behind them */
@@ -204,12 +214,15 @@ struct builder {
 
 /* ---- build.c: buffers and ops ---- */
 
-/* Each appends a buffer and returns it. build_act makes an activation in the compute format. build_fp32 makes one for
- * statistics. */
-int32_t build_buffer(struct builder *b, enum component comp, enum dtype dt, int64_t elements, const char *what,
-	bool persistent);
-int32_t build_act(struct builder *b, int64_t rows, int64_t cols, const char *what);
-int32_t build_fp32(struct builder *b, int64_t elements, const char *what);
+/* Sets the status to "out of memory", unless it failed before. */
+void build_nomem(struct builder *b, const char *what);
+
+/* Each appends a buffer and returns it: any; an activation in the compute format; rows of the residual stream
+ * [b->rows, hidden]; fp32 statistics. */
+int32_t build_buffer(struct builder *b, enum component comp, enum dtype dt, int64_t elements, bool persistent);
+int32_t build_act(struct builder *b, int64_t rows, int64_t cols);
+int32_t build_rows(struct builder *b);
+int32_t build_fp32(struct builder *b, int64_t elements);
 
 /* Holds bytes (struct held) from the next op on, until build_release or else throughout. Returns NONE for no bytes. */
 int32_t build_hold(struct builder *b, enum component comp, double bytes, const char *what);
@@ -219,18 +232,29 @@ void build_release(struct builder *b, int32_t *held);
 struct view view_of(int32_t buffer);
 struct view view_at(int32_t buffer, uint64_t offset_B);
 
-/* Returns an op of the builder's position, on LANE_COMPUTE, in the format of activations. Its dimensions are 0. */
+/* Returns an op of the builder's position, on LANE_COMPUTE, in the format of activations. Its dimensions are 0, or
+ * those of a matrix. */
 struct op build_new(const struct builder *b, enum op_kind k, const char *what);
-/* Appends an op, with the dependencies that its arguments and build_after bring. */
+struct op build_matrix(const struct builder *b, enum op_kind k, const char *what, int64_t rows, int64_t cols);
+/* Appends an op, with the dependencies that its arguments and build_after bring. Arguments are views with build_with,
+ * whole buffers with build_on. */
 void build_op(struct builder *b, struct op op, const struct view *args);
+void build_on_buffers(struct builder *b, struct op op, const int32_t *buffers);
+#define build_with(b, op, ...) build_op(b, op, (const struct view[]){__VA_ARGS__})
+#define build_on(b, op, ...) build_on_buffers(b, op, (const int32_t[]){__VA_ARGS__})
 /* Makes the next op on `lane` wait for `op` too. Does nothing with NONE. */
 void build_after(struct builder *b, enum lane lane, int64_t op);
 /* Returns the latest op of a lane. */
 int64_t build_last(const struct builder *b, enum lane lane);
 
-/* `elements` is the size of the full buffer (struct op_collective). */
-void build_collective(struct builder *b, enum collective coll, enum reduce_op red, enum mesh_dim group, enum lane lane,
-	enum dtype dt, int64_t elements, struct view in, struct view out, const char *what, int32_t bucket);
+/* Returns a sum, or another collective, of `elements` in the full buffer (struct op_collective). */
+struct op build_collective(const struct builder *b, enum collective coll, enum mesh_dim group, enum lane lane,
+	enum dtype dt, int64_t elements, const char *what, int32_t bucket);
+/* Appends a collective of activations inside a layer, [rows, cols] in the full buffer, and returns its result. */
+int32_t build_exchange(struct builder *b, enum collective coll, enum mesh_dim group, int32_t in, int64_t rows,
+	int64_t cols, const char *what);
+/* Returns x [outer, inner, cols] as [inner, outer, cols]: x itself where that is the same. */
+int32_t build_swap(struct builder *b, const char *what, int32_t x, int64_t outer, int64_t inner, int64_t cols);
 /* Fills a view with zeros. */
 void build_fill(struct builder *b, struct view v, enum dtype dt, int64_t elements, const char *what);
 void build_cast(struct builder *b, struct view x, enum dtype from, struct view y, enum dtype to, int64_t elements,
@@ -273,7 +297,9 @@ void build_gather_ahead(struct builder *b);
 void build_micro_begin(struct builder *b);
 /* Counts the gradients of this backward action, on a stage that shards gradients. */
 void build_backward_begin(struct builder *b);
-/* Returns the weights in the compute format; absent where the model has none, or when k is PARAM_KIND_COUNT. */
+/* Returns a parameter of the role; NULL where the model has none, or k is NO_PARAM. */
+struct role_param *param_of(const struct builder *b, int32_t layer, enum param_kind k);
+/* Returns the weights in the compute format; absent where there is no such parameter. */
 struct view weight_of(struct builder *b, int32_t layer, enum param_kind k);
 /* Returns the place of a gradient, absent as above. *accumulate: earlier micro-batches have written it. */
 struct view gradient_of(struct builder *b, int32_t layer, enum param_kind k, bool *accumulate);
@@ -327,14 +353,19 @@ int32_t head_backward(struct builder *b);
 
 /* Tensor parallelism around a pair of matrix products. tp_gather returns the full rows that the column-parallel product
  * reads. tp_reduce returns the completed rows of the row-parallel product. */
-int32_t tp_gather(struct builder *b, int32_t rows_buffer, const char *what);
-int32_t tp_reduce(struct builder *b, int32_t full_buffer, const char *what);
+int32_t tp_gather(struct builder *b, int32_t rows, const char *what);
+int32_t tp_reduce(struct builder *b, int32_t full, const char *what);
 
-struct mlp_shape mlp_dense(const struct builder *b);
+struct linear linear_qkv(const struct builder *b);
+struct linear linear_proj(const struct builder *b);
+struct mlp_layers mlp_dense(const struct builder *b);
+/* Returns an MLP of a width on this tensor rank. */
+struct mlp_layers mlp_layers_of(const struct builder *b, int64_t ffn, enum param_kind fc1, enum param_kind fc1_bias,
+	enum param_kind fc2, enum param_kind fc2_bias);
 /* Returns the MLP's output without FC2's bias. project: false leaves FC2's product out. */
-int32_t mlp_forward(struct builder *b, const struct mlp_shape *s, struct mlp_acts *a, int32_t normed, bool project);
+int32_t mlp_forward(struct builder *b, const struct mlp_layers *s, struct mlp_acts *a, int32_t normed, bool project);
 /* Returns the gradient of `normed`. */
-int32_t mlp_backward(struct builder *b, const struct mlp_shape *s, struct mlp_acts *a, int32_t normed, int32_t dout);
+int32_t mlp_backward(struct builder *b, const struct mlp_layers *s, struct mlp_acts *a, int32_t normed, int32_t dout);
 /* Returns the columns of the activation's input: ffn, or twice as many where it is gated. */
 int64_t build_act_width(const struct builder *b, int64_t ffn);
 /* Appends the activation of `rows` rows of a->h. */
@@ -346,9 +377,6 @@ int32_t build_activation_grad(struct builder *b, int64_t rows, int64_t ffn, stru
 /* Returns the layer's output; NONE when recomputing. */
 int32_t moe_forward(struct builder *b, struct acts *a, int32_t normed);
 int32_t moe_backward(struct builder *b, struct acts *a, int32_t dout);
-/* Returns the number of this rank's experts. */
-int64_t moe_local_experts(const struct builder *b);
-
 /* ---- build_context.c: attention where each rank has a part of the sequence ---- */
 
 void context_attention(struct builder *b, struct acts *a);
@@ -371,22 +399,19 @@ struct op build_attention_op(const struct builder *b, enum op_kind k);
 int32_t build_probs(struct builder *b, int32_t qkv, int32_t kv);
 /* True where the backward pass of b->layer recomputes the scores of naive attention. */
 bool build_recomputes_scores(const struct builder *b);
-void build_gemm(struct builder *b, const char *what, uint16_t flags, int64_t m, int64_t n, int64_t k,
-	enum dtype out_dtype, struct view A, struct view B, struct view bias, struct view C);
-/* y = x W^T + bias, dx = dy W and dW += dy^T x, where W is [out, in]. With an expert's weights each is one
- * GROUPED_GEMM: a product of `rows` rows for each of this rank's experts. */
-void build_linear(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t x,
-	enum param_kind w, enum param_kind bias, int32_t y);
-void build_linear_grad(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t dy,
-	enum param_kind w, int32_t dx);
-/* Appends the product, or defers it (struct deferred_weights). It completes the gradient, except that of a table to
+/* Returns a new buffer for the scores of naive attention. */
+int32_t build_scores(struct builder *b);
+/* Append y = x W^T + bias and dx = dy W, and return y and dx in new buffers. */
+int32_t build_linear(struct builder *b, const struct linear *l, int32_t x);
+int32_t build_linear_grad(struct builder *b, const struct linear *l, int32_t dy);
+/* Appends dW += dy^T x, or defers it (struct deferred_weights). It completes the gradient, except that of a table to
  * which the embedding still adds. */
-void build_weight_grad(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t dy,
-	int32_t x, enum param_kind w);
+void build_weight_grad(struct builder *b, const struct linear *l, int32_t dy, int32_t x);
 void build_bias_grad(struct builder *b, const char *what, int64_t rows, int64_t cols, int32_t dy, enum param_kind bias);
-void build_norm(struct builder *b, const char *what, int32_t x, enum param_kind w, enum param_kind bias, int32_t y,
-	int32_t stats);
-void build_norm_grad(struct builder *b, const char *what, int32_t dy, int32_t x, int32_t stats, enum param_kind w,
-	enum param_kind bias, int32_t dx, bool accumulate);
+/* Returns norm(x) of the residual stream's rows, and its statistics. The bias is the kind behind w (step/model.h). */
+int32_t build_norm(struct builder *b, const char *what, int32_t x, enum param_kind w, int32_t *stats);
+/* Returns the gradient of x: added to `into`, or in new rows where that is NONE. */
+int32_t build_norm_grad(struct builder *b, const char *what, int32_t dy, int32_t x, int32_t stats, enum param_kind w,
+	int32_t into);
 
 #endif

@@ -8,18 +8,17 @@
  */
 #include "step/build.h"
 
-/* Appends a product with the weights `w`. The router's product stays in the wider format. */
-static void product(struct builder *b, const char *what, enum param_kind w, uint16_t flags, int64_t m, int64_t n,
-	int64_t k, enum dtype out_dtype, struct view A, struct view B, struct view bias, struct view C)
+/* Appends a product with a layer's weights. The router's product stays in the wider format. */
+static void product(struct builder *b, const struct linear *l, uint16_t flags, int64_t m, int64_t n, int64_t k,
+	enum dtype out_dtype, struct view A, struct view B, struct view bias, struct view C)
 {
-	bool narrow = narrow_here(b) && w != PARAM_ROUTER_W,
-	     grouped = w == PARAM_EXPERT_FC1_W || w == PARAM_EXPERT_FC2_W;
-	int64_t groups = grouped ? moe_local_experts(b) : 1;
+	bool narrow = narrow_here(b) && l->w != PARAM_ROUTER_W, grouped = l->experts > 0;
+	int64_t groups = grouped ? l->experts : 1;
 	if (narrow) {
 		A = narrow_copy_of(b, A, groups * m * k);
 		B = narrow_copy_of(b, B, groups * n * k);
 	}
-	struct op op = build_new(b, grouped ? OP_GROUPED_GEMM : OP_GEMM, what);
+	struct op op = build_new(b, grouped ? OP_GROUPED_GEMM : OP_GEMM, l->what);
 	op.dtype = (uint8_t)(narrow || b->c->train.dtype == DT_TF32 ? b->c->train.dtype
 								    : b->act); /* tf32 stays a way to multiply */
 	op.out_dtype = (uint8_t)out_dtype;
@@ -27,56 +26,48 @@ static void product(struct builder *b, const char *what, enum param_kind w, uint
 	op.gemm.m = m;
 	op.gemm.n = n;
 	op.gemm.k = k;
-	op.gemm.groups = grouped ? groups : 0;
+	op.gemm.groups = l->experts;
 	build_op(b, op, grouped ? (const struct view[]){A, B, C} : (const struct view[]){A, B, bias, C});
 }
 
-void build_gemm(struct builder *b, const char *what, uint16_t flags, int64_t m, int64_t n, int64_t k,
-	enum dtype out_dtype, struct view A, struct view B, struct view bias, struct view C)
-{
-	product(b, what, PARAM_KIND_COUNT, flags, m, n, k, out_dtype, A, B, bias, C);
-}
+static int64_t all_rows(const struct linear *l) { return l->experts > 0 ? l->experts * l->rows : l->rows; }
 
-void build_linear(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t x,
-	enum param_kind w, enum param_kind bias, int32_t y)
+int32_t build_linear(struct builder *b, const struct linear *l, int32_t x)
 {
-	struct view wv = weight_of(b, b->layer, w);
-	struct view bv = weight_of(b, b->layer, bias);
+	int32_t y = build_act(b, all_rows(l), l->out);
+	struct view w = weight_of(b, b->layer, l->w), bias = weight_of(b, b->layer, l->bias);
 	bool epilogue = b->c->train.fused;
-	product(b, what, w, OP_TRANS_B, rows, out, in, b->act, view_of(x), wv, epilogue ? bv : view_of(NONE),
+	product(b, l, OP_TRANS_B, l->rows, l->out, l->in, b->act, view_of(x), w, epilogue ? bias : view_of(NONE),
 		view_of(y));
-	if (epilogue || bv.buffer < 0)
-		return;
-	struct op op = build_new(b, OP_BIAS, what);
-	op.matrix.rows = rows;
-	op.matrix.cols = out;
-	build_op(b, op, (const struct view[]){view_of(y), bv});
+	if (!epilogue && bias.buffer >= 0)
+		build_with(b, build_matrix(b, OP_BIAS, l->what, l->rows, l->out), view_of(y), bias);
+	return y;
 }
 
-void build_weight_grad(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t dy,
-	int32_t x, enum param_kind w)
+int32_t build_linear_grad(struct builder *b, const struct linear *l, int32_t dy)
+{
+	int32_t dx = build_act(b, all_rows(l), l->in);
+	product(b, l, 0, l->rows, l->in, l->out, b->act, view_of(dy), weight_of(b, b->layer, l->w), view_of(NONE),
+		view_of(dx));
+	return dx;
+}
+
+void build_weight_grad(struct builder *b, const struct linear *l, int32_t dy, int32_t x)
 {
 	bool accumulate = false;
-	bool shared = w == PARAM_TOKEN_EMBEDDING &&
+	bool shared = l->w == PARAM_TOKEN_EMBEDDING &&
 	              b->has_embedding; /* the embedding adds to the gradient that the head begins */
 	if (b->defers_weights && !shared) {
-		if (!b->st && !vec_push(&b->deferred, ((struct deferred_weights){what, rows, out, in, dy, x, b->layer,
-							      w, b->micro, b->chunk})))
-			b->st = error_nomem(b->e, "the gradients of weights");
+		struct deferred_weights later = {*l, dy, x, b->layer, b->micro, b->chunk};
+		if (!b->st && !vec_push(&b->deferred, later))
+			build_nomem(b, "the gradients of weights");
 		return;
 	}
-	struct view dw = gradient_of(b, b->layer, w, &accumulate);
-	product(b, what, w, (uint16_t)(OP_TRANS_A | (accumulate ? OP_ACCUMULATE : 0)), out, in, rows,
-		b->gathers ? b->act : b->grad, view_of(dy), view_of(x), view_of(NONE), dw);
+	struct view dw = gradient_of(b, b->layer, l->w, &accumulate);
+	product(b, l, (uint16_t)(OP_TRANS_A | (accumulate ? OP_ACCUMULATE : 0)), l->out, l->in, l->rows,
+		b->written_grad, view_of(dy), view_of(x), view_of(NONE), dw);
 	if (!shared)
-		gradient_done(b, b->layer, w);
-}
-
-void build_linear_grad(struct builder *b, const char *what, int64_t rows, int64_t out, int64_t in, int32_t dy,
-	enum param_kind w, int32_t dx)
-{
-	product(b, what, w, 0, rows, in, out, b->act, view_of(dy), weight_of(b, b->layer, w), view_of(NONE),
-		view_of(dx));
+		gradient_done(b, b->layer, l->w);
 }
 
 void build_bias_grad(struct builder *b, const char *what, int64_t rows, int64_t cols, int32_t dy, enum param_kind bias)
@@ -85,69 +76,62 @@ void build_bias_grad(struct builder *b, const char *what, int64_t rows, int64_t 
 	struct view db = gradient_of(b, b->layer, bias, &accumulate);
 	if (db.buffer < 0)
 		return;
-	struct op op = build_new(b, OP_BIAS_GRAD, what);
-	op.out_dtype = (uint8_t)(b->gathers ? b->act : b->grad);
+	struct op op = build_matrix(b, OP_BIAS_GRAD, what, rows, cols);
+	op.out_dtype = (uint8_t)b->written_grad;
 	op.flags |= accumulate ? OP_ACCUMULATE : 0;
-	op.matrix.rows = rows;
-	op.matrix.cols = cols;
-	build_op(b, op, (const struct view[]){view_of(dy), db});
+	build_with(b, op, view_of(dy), db);
 	gradient_done(b, b->layer, bias);
 }
 
-static uint16_t rms_flag(const struct builder *b) { return b->m->norm == NORM_RMSNORM ? OP_RMS : 0; }
-
-void build_norm(struct builder *b, const char *what, int32_t x, enum param_kind w, enum param_kind bias, int32_t y,
-	int32_t stats)
+/* Returns an op on the residual stream's rows. */
+static struct op norm_op(const struct builder *b, enum op_kind k, const char *what)
 {
-	struct op op = build_new(b, OP_NORM, what);
-	op.flags |= rms_flag(b);
-	op.matrix.rows = b->rows;
-	op.matrix.cols = b->m->hidden;
-	struct view wv = weight_of(b, b->layer, w), bv = weight_of(b, b->layer, bias);
-	build_op(b, op, (const struct view[]){view_of(x), wv, bv, view_of(y), view_of(stats)});
+	struct op op = build_matrix(b, k, what, b->rows, b->m->hidden);
+	op.flags |= b->m->norm == NORM_RMSNORM ? OP_RMS : 0;
+	return op;
 }
 
-void build_norm_grad(struct builder *b, const char *what, int32_t dy, int32_t x, int32_t stats, enum param_kind w,
-	enum param_kind bias, int32_t dx, bool dx_accumulate)
+int32_t build_norm(struct builder *b, const char *what, int32_t x, enum param_kind w, int32_t *stats)
+{
+	int32_t normed = build_rows(b);
+	*stats = build_fp32(b, 2 * b->rows);
+	struct op op = norm_op(b, OP_NORM, what);
+	struct view wv = weight_of(b, b->layer, w), bias = weight_of(b, b->layer, w + 1);
+	build_with(b, op, view_of(x), wv, bias, view_of(normed), view_of(*stats));
+	return normed;
+}
+
+int32_t build_norm_grad(struct builder *b, const char *what, int32_t dy, int32_t x, int32_t stats, enum param_kind w,
+	int32_t into)
 {
 	bool accumulate = false, unused = false;
-	struct op op = build_new(b, OP_NORM_GRAD, what);
-	struct view dw = gradient_of(b, b->layer, w, &accumulate), db = gradient_of(b, b->layer, bias, &unused);
-	op.out_dtype = (uint8_t)(b->gathers ? b->act : b->grad);
-	op.flags |= (uint16_t)(rms_flag(b) | (accumulate ? OP_ACCUMULATE : 0) | (dx_accumulate ? OP_DX_ACCUMULATE : 0));
-	op.matrix.rows = b->rows;
-	op.matrix.cols = b->m->hidden;
-	build_op(b, op,
-		(const struct view[]){view_of(dy), view_of(x), weight_of(b, b->layer, w), view_of(stats), view_of(dx),
-			dw, db});
+	int32_t dx = into == NONE ? build_rows(b) : into;
+	struct op op = norm_op(b, OP_NORM_GRAD, what);
+	struct view dw = gradient_of(b, b->layer, w, &accumulate), db = gradient_of(b, b->layer, w + 1, &unused);
+	op.out_dtype = (uint8_t)b->written_grad;
+	op.flags |= (uint16_t)((accumulate ? OP_ACCUMULATE : 0) | (into == NONE ? 0 : OP_DX_ACCUMULATE));
+	build_with(b, op, view_of(dy), view_of(x), weight_of(b, b->layer, w), view_of(stats), view_of(dx), dw, db);
 	gradient_done(b, b->layer, w);
-	gradient_done(b, b->layer, bias);
+	gradient_done(b, b->layer, w + 1);
+	return dx;
 }
 
-int32_t tp_gather(struct builder *b, int32_t rows_buffer, const char *what)
+int32_t tp_gather(struct builder *b, int32_t rows, const char *what)
 {
 	if (!b->sequence_parallel)
-		return rows_buffer;
-	int32_t full = build_act(b, b->tokens, b->m->hidden, what);
-	build_collective(b, COLL_ALL_GATHER, RED_SUM, DIM_TP, LANE_MODEL_COMM, b->act, b->tokens * b->m->hidden,
-		view_of(rows_buffer), view_of(full), what, NONE);
-	return full;
+		return rows;
+	return build_exchange(b, COLL_ALL_GATHER, DIM_TP, rows, b->tokens, b->m->hidden, what);
 }
 
-int32_t tp_reduce(struct builder *b, int32_t full_buffer, const char *what)
+int32_t tp_reduce(struct builder *b, int32_t full, const char *what)
 {
-	if (b->tensor == 1)
-		return full_buffer;
-	int64_t elements = b->tokens * b->m->hidden;
-	if (!b->sequence_parallel) {
-		build_collective(b, COLL_ALL_REDUCE, RED_SUM, DIM_TP, LANE_MODEL_COMM, b->act, elements,
-			view_of(full_buffer), view_of(full_buffer), what, NONE);
-		return full_buffer;
-	}
-	int32_t rows = build_act(b, b->rows, b->m->hidden, what);
-	build_collective(b, COLL_REDUCE_SCATTER, RED_SUM, DIM_TP, LANE_MODEL_COMM, b->act, elements,
-		view_of(full_buffer), view_of(rows), what, NONE);
-	return rows;
+	int64_t T = b->tokens, H = b->m->hidden;
+	if (b->sequence_parallel)
+		return build_exchange(b, COLL_REDUCE_SCATTER, DIM_TP, full, T, H, what);
+	if (b->tensor > 1)
+		build_on(b, build_collective(b, COLL_ALL_REDUCE, DIM_TP, LANE_MODEL_COMM, b->act, T * H, what, NONE),
+			full, full);
+	return full;
 }
 
 struct op build_attention_op(const struct builder *b, enum op_kind k)
@@ -166,29 +150,64 @@ struct op build_attention_op(const struct builder *b, enum op_kind k)
 	return op;
 }
 
+int32_t build_scores(struct builder *b)
+{
+	return build_act(b, b->c->train.micro_batch * b->heads * b->seq, b->m->seq_len);
+}
+
 int32_t build_probs(struct builder *b, int32_t qkv, int32_t kv)
 {
-	int32_t probs = build_act(b, b->c->train.micro_batch * b->heads * b->seq, b->m->seq_len, "scores");
-	build_op(b, build_attention_op(b, OP_ATTN_SCORES),
-		(const struct view[]){view_of(qkv), view_of(probs), view_of(kv)});
-	build_op(b, build_attention_op(b, OP_ATTN_SOFTMAX), (const struct view[]){view_of(probs)});
+	int32_t probs = build_scores(b);
+	build_on(b, build_attention_op(b, OP_ATTN_SCORES), qkv, probs, kv);
+	build_on(b, build_attention_op(b, OP_ATTN_SOFTMAX), probs);
 	return probs;
 }
+
+/* ---- the layers of a block ---- */
+
+struct linear linear_qkv(const struct builder *b)
+{
+	int64_t width = (b->heads + 2 * b->kv_heads) * b->m->head_dim;
+	return (struct linear){"qkv", b->tokens, width, b->m->hidden, PARAM_QKV_W, PARAM_QKV_B, 0};
+}
+
+struct linear linear_proj(const struct builder *b)
+{
+	return (struct linear){"proj", b->tokens, b->m->hidden, b->heads * b->m->head_dim, PARAM_PROJ_W, NO_PARAM, 0};
+}
+
+static bool gated(const struct builder *b) { return b->m->mlp == MLP_SWIGLU || b->m->mlp == MLP_GEGLU; }
+
+int64_t build_act_width(const struct builder *b, int64_t ffn) { return gated(b) ? 2 * ffn : ffn; }
+
+struct mlp_layers mlp_layers_of(const struct builder *b, int64_t ffn, enum param_kind fc1, enum param_kind fc1_bias,
+	enum param_kind fc2, enum param_kind fc2_bias)
+{
+	int64_t T = b->tokens, H = b->m->hidden;
+	return (struct mlp_layers){{"fc1", T, build_act_width(b, ffn), H, fc1, fc1_bias, 0},
+		{"fc2", T, H, ffn, fc2, NO_PARAM, 0}, fc2_bias};
+}
+
+struct mlp_layers mlp_dense(const struct builder *b)
+{
+	return mlp_layers_of(b, b->ffn, PARAM_FC1_W, PARAM_FC1_B, PARAM_FC2_W, PARAM_FC2_B);
+}
+
+/* ---- forward ---- */
 
 /* A recomputed block keeps nothing of its first forward pass. */
 static bool keeps(const struct builder *b) { return b->recomputing || !build_recomputes(b, b->layer); }
 
 static void attention_core(struct builder *b, struct acts *a)
 {
-	a->att = build_act(b, b->tokens, b->heads * b->m->head_dim, "attention out");
+	a->att = build_act(b, b->tokens, b->heads * b->m->head_dim);
 	a->lse = a->probs = NONE;
 	if (b->c->train.attention == ATT_FLASH) {
-		a->lse = build_fp32(b, b->c->train.micro_batch * b->heads * b->seq, "lse");
+		a->lse = build_fp32(b, b->c->train.micro_batch * b->heads * b->seq);
 		if (b->context > 1)
 			context_attention(b, a);
 		else
-			build_op(b, build_attention_op(b, OP_ATTENTION),
-				(const struct view[]){view_of(a->qkv), view_of(a->att), view_of(a->lse)});
+			build_on(b, build_attention_op(b, OP_ATTENTION), a->qkv, a->att, a->lse);
 		return;
 	}
 	int32_t kv = b->context > 1 ? context_keys(b, a->qkv) : NONE;
@@ -199,20 +218,17 @@ static void attention_core(struct builder *b, struct acts *a)
 			(dropout_B + dtype_bytes(b->act)) *
 				(double)(b->c->train.micro_batch * b->heads * b->seq * b->m->seq_len),
 			"dropped scores");
-	build_op(b, build_attention_op(b, OP_ATTN_VALUES),
-		(const struct view[]){view_of(a->probs), view_of(kv != NONE ? kv : a->qkv), view_of(a->att)});
+	build_on(b, build_attention_op(b, OP_ATTN_VALUES), a->probs, kv != NONE ? kv : a->qkv, a->att);
 }
 
 /* Returns attention's output rows without PROJ's bias, given normed rows. project: false leaves the projection out. */
 static int32_t attention_forward(struct builder *b, struct acts *a, int32_t normed, bool project)
 {
-	int64_t width = (b->heads + 2 * b->kv_heads) * b->m->head_dim, att = b->heads * b->m->head_dim;
-	int32_t x = tp_gather(b, normed, "attention input");
-	a->qkv = build_act(b, b->tokens, width, "qkv");
-	build_linear(b, "qkv", b->tokens, width, b->m->hidden, x, PARAM_QKV_W, PARAM_QKV_B, a->qkv);
+	const struct linear qkv = linear_qkv(b), proj = linear_proj(b);
+	a->qkv = build_linear(b, &qkv, tp_gather(b, normed, "attention input"));
 	a->kept_rotated = NONE;
 	if (b->m->position == POS_ROPE) {
-		build_op(b, build_attention_op(b, OP_ROPE), (const struct view[]){view_of(a->qkv)});
+		build_on(b, build_attention_op(b, OP_ROPE), a->qkv);
 		if (keeps(b))
 			a->kept_rotated = build_hold(b, COMP_ACTIVATIONS,
 				(double)(b->tokens * (b->heads + b->kv_heads) * b->m->head_dim) *
@@ -220,55 +236,30 @@ static int32_t attention_forward(struct builder *b, struct acts *a, int32_t norm
 				"rotated queries and keys");
 	}
 	attention_core(b, a);
-	if (!project)
-		return NONE;
-	int32_t out = build_act(b, b->tokens, b->m->hidden, "proj");
-	build_linear(b, "proj", b->tokens, b->m->hidden, att, a->att, PARAM_PROJ_W, PARAM_KIND_COUNT, out);
-	return out;
+	return project ? build_linear(b, &proj, a->att) : NONE;
 }
-
-static bool gated(const struct builder *b) { return b->m->mlp == MLP_SWIGLU || b->m->mlp == MLP_GEGLU; }
-
-int64_t build_act_width(const struct builder *b, int64_t ffn) { return gated(b) ? 2 * ffn : ffn; }
 
 void build_activation(struct builder *b, int64_t rows, int64_t ffn, struct mlp_acts *a)
 {
-	struct op op = build_new(b, OP_ACT, "act");
-	op.matrix.rows = rows;
-	op.matrix.cols = ffn;
-	a->g = build_act(b, rows, ffn, "act");
+	a->g = build_act(b, rows, ffn);
 	a->kept_gate = NONE;
 	if (!gated(b) || b->c->train.fused) {
-		build_op(b, op, (const struct view[]){view_of(a->h), view_of(a->g)});
+		build_on(b, build_matrix(b, OP_ACT, "act", rows, ffn), a->h, a->g);
 		return;
 	}
-	int32_t half = build_act(b, rows, ffn, "gate");
-	op.kind = OP_GATE_ACT;
-	build_op(b, op, (const struct view[]){view_of(a->h), view_of(half)});
-	op.kind = OP_GATE_MUL;
-	build_op(b, op, (const struct view[]){view_of(a->h), view_of(half), view_of(a->g)});
+	int32_t half = build_act(b, rows, ffn);
+	build_on(b, build_matrix(b, OP_GATE_ACT, "act", rows, ffn), a->h, half);
+	build_on(b, build_matrix(b, OP_GATE_MUL, "act", rows, ffn), a->h, half, a->g);
 	if (keeps(b))
 		a->kept_gate = build_hold(b, COMP_ACTIVATIONS, (double)(rows * ffn) * b->c->stack.memory.gate_B,
 			"gate");
 }
 
-struct mlp_shape mlp_dense(const struct builder *b)
+int32_t mlp_forward(struct builder *b, const struct mlp_layers *s, struct mlp_acts *a, int32_t normed, bool project)
 {
-	return (struct mlp_shape){PARAM_FC1_W, PARAM_FC1_B, PARAM_FC2_W, PARAM_FC2_B, b->ffn};
-}
-
-int32_t mlp_forward(struct builder *b, const struct mlp_shape *s, struct mlp_acts *a, int32_t normed, bool project)
-{
-	int64_t width = build_act_width(b, s->ffn);
-	int32_t x = tp_gather(b, normed, "mlp input");
-	a->h = build_act(b, b->tokens, width, "fc1");
-	build_linear(b, "fc1", b->tokens, width, b->m->hidden, x, s->fc1, s->fc1_bias, a->h);
-	build_activation(b, b->tokens, s->ffn, a);
-	if (!project)
-		return NONE;
-	int32_t out = build_act(b, b->tokens, b->m->hidden, "fc2");
-	build_linear(b, "fc2", b->tokens, b->m->hidden, s->ffn, a->g, s->fc2, PARAM_KIND_COUNT, out);
-	return out;
+	a->h = build_linear(b, &s->fc1, tp_gather(b, normed, "mlp input"));
+	build_activation(b, b->tokens, s->fc2.in, a);
+	return project ? build_linear(b, &s->fc2, a->g) : NONE;
 }
 
 bool build_ends_early(const struct builder *b) { return b->recomputing && !b->c->stack.recompute_last_gemm; }
@@ -278,70 +269,53 @@ static int32_t mlp_branch(struct builder *b, struct acts *a, int32_t normed)
 {
 	if (model_has_experts(b->m, b->layer))
 		return moe_forward(b, a, normed);
-	const struct mlp_shape dense = mlp_dense(b);
+	const struct mlp_layers dense = mlp_dense(b);
 	int32_t out = mlp_forward(b, &dense, &a->mlp, normed, !build_ends_early(b));
 	return build_ends_early(b) ? NONE : tp_reduce(b, out, "fc2");
 }
 
-static int32_t residual_add(struct builder *b, const char *what, int32_t x, int32_t y, enum param_kind bias)
+static int32_t residual_add(struct builder *b, int32_t x, int32_t y, enum param_kind bias)
 {
-	int32_t sum = build_act(b, b->rows, b->m->hidden, what);
-	struct op op = build_new(b, OP_ADD, what);
-	op.matrix.rows = b->rows;
-	op.matrix.cols = b->m->hidden;
-	struct view bv = weight_of(b, b->layer, bias);
-	build_op(b, op, (const struct view[]){view_of(x), view_of(y), bv, view_of(sum)});
+	int32_t sum = build_rows(b);
+	struct op op = build_matrix(b, OP_ADD, "residual", b->rows, b->m->hidden);
+	build_with(b, op, view_of(x), view_of(y), weight_of(b, b->layer, bias), view_of(sum));
 	return sum;
 }
 
 /* Appends sum = x + y + bias and normed = norm(sum): one op when fused. */
-static void add_and_norm(struct builder *b, int32_t x, int32_t y, enum param_kind bias, enum param_kind w,
-	enum param_kind wb, int32_t *sum, int32_t *normed, int32_t *stats)
+static void add_and_norm(struct builder *b, int32_t x, int32_t y, enum param_kind bias, enum param_kind w, int32_t *sum,
+	int32_t *normed, int32_t *stats)
 {
-	*normed = build_act(b, b->rows, b->m->hidden, "norm");
-	*stats = build_fp32(b, 2 * b->rows, "norm stats");
 	if (!b->c->train.fused) {
-		*sum = residual_add(b, "residual", x, y, bias);
-		build_norm(b, "norm", *sum, w, wb, *normed, *stats);
+		*sum = residual_add(b, x, y, bias);
+		*normed = build_norm(b, "norm", *sum, w, stats);
 		return;
 	}
-	*sum = build_act(b, b->rows, b->m->hidden, "residual");
-	struct op op = build_new(b, OP_ADD_NORM, "residual");
-	op.flags |= rms_flag(b);
-	op.matrix.rows = b->rows;
-	op.matrix.cols = b->m->hidden;
-	struct view bv = weight_of(b, b->layer, bias), wv = weight_of(b, b->layer, w), wbv = weight_of(b, b->layer, wb);
-	build_op(b, op,
-		(const struct view[]){view_of(x), view_of(y), bv, wv, wbv, view_of(*sum), view_of(*normed),
-			view_of(*stats)});
+	*normed = build_rows(b);
+	*stats = build_fp32(b, 2 * b->rows);
+	*sum = build_rows(b);
+	struct op op = norm_op(b, OP_ADD_NORM, "residual");
+	struct view bv = weight_of(b, b->layer, bias), wv = weight_of(b, b->layer, w),
+		    wbv = weight_of(b, b->layer, w + 1);
+	build_with(b, op, view_of(x), view_of(y), bv, wv, wbv, view_of(*sum), view_of(*normed), view_of(*stats));
 }
 
 /* GPT-NeoX and GPT-J: both branches read the block's input, and one reduction serves their sum. */
 static int32_t parallel_block(struct builder *b, struct acts *a)
 {
 	bool project = !build_ends_early(b);
-	a->n2 = build_act(b, b->rows, b->m->hidden, "norm");
-	a->stats2 = build_fp32(b, 2 * b->rows, "norm stats");
-	build_norm(b, "norm2", a->x_in, PARAM_NORM2_W, PARAM_NORM2_B, a->n2, a->stats2);
+	a->n2 = build_norm(b, "norm2", a->x_in, PARAM_NORM2_W, &a->stats2);
 	a->x_mid = a->x_in;
-	const struct mlp_shape dense = mlp_dense(b);
+	const struct mlp_layers dense = mlp_dense(b);
 	int32_t att = attention_forward(b, a, a->n1, project), mlp = mlp_forward(b, &dense, &a->mlp, a->n2, project);
 	if (!project)
 		return NONE;
-	struct op op = build_new(b, OP_ADD, "branches");
-	op.matrix.rows = b->tokens;
-	op.matrix.cols = b->m->hidden;
-	int32_t both = build_act(b, b->tokens, b->m->hidden, "branches");
-	build_op(b, op, (const struct view[]){view_of(att), view_of(mlp), view_of(NONE), view_of(both)});
-	both = tp_reduce(b, both, "branches");
-	int32_t x = residual_add(b, "residual", a->x_in, both, PARAM_PROJ_B);
+	int32_t both = build_act(b, b->tokens, b->m->hidden);
+	build_on(b, build_matrix(b, OP_ADD, "branches", b->tokens, b->m->hidden), att, mlp, NONE, both);
+	int32_t x = residual_add(b, a->x_in, tp_reduce(b, both, "branches"), PARAM_PROJ_B);
 	struct view bias = weight_of(b, b->layer, PARAM_FC2_B);
-	if (bias.buffer >= 0) {
-		struct op add = build_new(b, OP_BIAS, "fc2");
-		add.matrix.rows = b->rows;
-		add.matrix.cols = b->m->hidden;
-		build_op(b, add, (const struct view[]){view_of(x), bias});
-	}
+	if (bias.buffer >= 0)
+		build_with(b, build_matrix(b, OP_BIAS, "fc2", b->rows, b->m->hidden), view_of(x), bias);
 	return x;
 }
 
@@ -356,18 +330,16 @@ int32_t block_forward(struct builder *b, int32_t x_in, struct acts *a)
 	if (b->m->post_norm) {
 		a->n1 = x_in;
 		int32_t att = tp_reduce(b, attention_forward(b, a, x_in, true), "proj");
-		add_and_norm(b, x_in, att, PARAM_PROJ_B, PARAM_NORM1_W, PARAM_NORM1_B, &a->x_mid, &a->n2, &a->stats1);
+		add_and_norm(b, x_in, att, PARAM_PROJ_B, PARAM_NORM1_W, &a->x_mid, &a->n2, &a->stats1);
 		int32_t mlp = mlp_branch(b, a, a->n2), out;
-		add_and_norm(b, a->n2, mlp, PARAM_FC2_B, PARAM_NORM2_W, PARAM_NORM2_B, &a->sum2, &out, &a->stats2);
+		add_and_norm(b, a->n2, mlp, PARAM_FC2_B, PARAM_NORM2_W, &a->sum2, &out, &a->stats2);
 		return out;
 	}
-	a->n1 = build_act(b, b->rows, b->m->hidden, "norm");
-	a->stats1 = build_fp32(b, 2 * b->rows, "norm stats");
-	build_norm(b, "norm1", x_in, PARAM_NORM1_W, PARAM_NORM1_B, a->n1, a->stats1);
+	a->n1 = build_norm(b, "norm1", x_in, PARAM_NORM1_W, &a->stats1);
 	if (b->m->parallel_residual)
 		return parallel_block(b, a);
 	int32_t att = tp_reduce(b, attention_forward(b, a, a->n1, true), "proj");
-	add_and_norm(b, x_in, att, PARAM_PROJ_B, PARAM_NORM2_W, PARAM_NORM2_B, &a->x_mid, &a->n2, &a->stats2);
+	add_and_norm(b, x_in, att, PARAM_PROJ_B, PARAM_NORM2_W, &a->x_mid, &a->n2, &a->stats2);
 	int32_t mlp = mlp_branch(b, a, a->n2);
-	return build_ends_early(b) ? NONE : residual_add(b, "residual", a->x_mid, mlp, PARAM_FC2_B);
+	return build_ends_early(b) ? NONE : residual_add(b, a->x_mid, mlp, PARAM_FC2_B);
 }

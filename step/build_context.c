@@ -29,14 +29,14 @@ static struct op pack_op(const struct builder *b, enum op_kind k)
 	struct op op = build_new(b, k, "kv");
 	op.pack.rows = b->tokens;
 	op.pack.kv_cols = kv_width(b);
-	op.pack.qkv_cols = (b->heads + 2 * b->kv_heads) * b->m->head_dim;
+	op.pack.qkv_cols = linear_qkv(b).out;
 	return op;
 }
 
 static int32_t pack(struct builder *b, int32_t qkv)
 {
-	int32_t kv = build_act(b, b->tokens, kv_width(b), "kv");
-	build_op(b, pack_op(b, OP_KV_PACK), (const struct view[]){view_of(qkv), view_of(kv)});
+	int32_t kv = build_act(b, b->tokens, kv_width(b));
+	build_on(b, pack_op(b, OP_KV_PACK), qkv, kv);
 	return kv;
 }
 
@@ -45,38 +45,24 @@ static void unpack(struct builder *b, int32_t dkv, int32_t dqkv, bool adds)
 	struct op op = pack_op(b, OP_KV_UNPACK);
 	op.what = "kv grad";
 	op.flags |= adds ? OP_ACCUMULATE : 0;
-	build_op(b, op, (const struct view[]){view_of(dkv), view_of(dqkv)});
+	build_on(b, op, dkv, dqkv);
 }
 
 /* Sends a buffer to the next rank and returns what the previous rank sent. */
 static int32_t pass_on(struct builder *b, int32_t buffer, const char *what)
 {
-	int32_t arrived = build_act(b, b->tokens, kv_width(b), what);
-	build_collective(b, COLL_SENDRECV, RED_SUM, DIM_CP, LANE_MODEL_COMM, b->act, b->tokens * kv_width(b),
-		view_of(buffer), view_of(arrived), what, NONE);
-	return arrived;
+	return build_exchange(b, COLL_SENDRECV, DIM_CP, buffer, b->tokens, kv_width(b), what);
 }
 
 static int32_t gather_kv(struct builder *b, int32_t qkv)
 {
-	int32_t own = pack(b, qkv), all = build_act(b, b->context * b->tokens, kv_width(b), "gathered kv");
-	build_collective(b, COLL_ALL_GATHER, RED_SUM, DIM_CP, LANE_MODEL_COMM, b->act,
-		b->context * b->tokens * kv_width(b), view_of(own), view_of(all), "kv", NONE);
-	return all;
+	return build_exchange(b, COLL_ALL_GATHER, DIM_CP, pack(b, qkv), b->context * b->tokens, kv_width(b), "kv");
 }
 
 /* Reorders blocks, each a rank's part of a sequence: by rank and sequence, or by sequence and rank. */
 static int32_t regroup(struct builder *b, int32_t buffer, int64_t outer, int64_t inner, const char *what)
 {
-	if (outer == 1 || inner == 1)
-		return buffer;
-	struct op op = build_new(b, OP_SWAP, what);
-	int32_t grouped = build_act(b, b->context * b->tokens, kv_width(b), what);
-	op.swap.outer = outer;
-	op.swap.inner = inner;
-	op.swap.cols = b->seq * kv_width(b);
-	build_op(b, op, (const struct view[]){view_of(buffer), view_of(grouped)});
-	return grouped;
+	return build_swap(b, what, buffer, outer, inner, b->seq * kv_width(b));
 }
 
 int32_t context_keys(struct builder *b, int32_t qkv)
@@ -87,10 +73,8 @@ int32_t context_keys(struct builder *b, int32_t qkv)
 /* Sums all ranks' gradients of keys and values, and puts this rank's part into its own columns. */
 static void scatter_grad(struct builder *b, int32_t dall, int32_t dqkv)
 {
-	int32_t dkv = build_act(b, b->tokens, kv_width(b), "kv grad");
-	build_collective(b, COLL_REDUCE_SCATTER, RED_SUM, DIM_CP, LANE_MODEL_COMM, b->act,
-		b->context * b->tokens * kv_width(b), view_of(dall), view_of(dkv), "kv grad", NONE);
-	unpack(b, dkv, dqkv, false);
+	int64_t rows = b->context * b->tokens;
+	unpack(b, build_exchange(b, COLL_REDUCE_SCATTER, DIM_CP, dall, rows, kv_width(b), "kv grad"), dqkv, false);
 }
 
 void context_keys_grad(struct builder *b, int32_t dkv, int32_t dqkv)
@@ -100,41 +84,27 @@ void context_keys_grad(struct builder *b, int32_t dkv, int32_t dqkv)
 
 void context_attention(struct builder *b, struct acts *a)
 {
-	struct view qkv = view_of(a->qkv), out = view_of(a->att), lse = view_of(a->lse);
 	if (b->c->parallel.context_kind == CTX_ALL_GATHER) {
 		int32_t all = gather_kv(b, a->qkv);
-		build_op(b, part_op(b, OP_ATTENTION_PART, b->context * b->seq, 0),
-			(const struct view[]){qkv, view_of(all), out, lse});
+		build_on(b, part_op(b, OP_ATTENTION_PART, b->context * b->seq, 0), a->qkv, all, a->att, a->lse);
 		return;
 	}
 	int32_t visitor = pass_on(b, pack(b, a->qkv), "kv");
-	build_op(b, build_attention_op(b, OP_ATTENTION), (const struct view[]){qkv, out, lse});
+	build_on(b, build_attention_op(b, OP_ATTENTION), a->qkv, a->att, a->lse);
 	for (int64_t place = 1; place < b->context; place++) {
 		int32_t kv = visitor;
 		if (place + 1 < b->context)
 			visitor = pass_on(b, kv, "kv");
-		build_op(b, part_op(b, OP_ATTENTION_PART, b->seq, place),
-			(const struct view[]){qkv, view_of(kv), out, lse});
+		build_on(b, part_op(b, OP_ATTENTION_PART, b->seq, place), a->qkv, kv, a->att, a->lse);
 	}
 }
 
 static void gathered_grad(struct builder *b, const struct acts *a, int32_t datt, int32_t delta, int32_t dqkv)
 {
-	int64_t rows = b->context * b->tokens;
-	int32_t all = gather_kv(b, a->qkv), dall = build_act(b, rows, kv_width(b), "gathered kv grad");
-	build_op(b, part_op(b, OP_ATTENTION_PART_GRAD, b->context * b->seq, 0),
-		(const struct view[]){view_of(a->qkv), view_of(all), view_of(a->att), view_of(a->lse), view_of(datt),
-			view_of(delta), view_of(dqkv), view_of(dall)});
+	int32_t all = gather_kv(b, a->qkv), dall = build_act(b, b->context * b->tokens, kv_width(b));
+	build_on(b, part_op(b, OP_ATTENTION_PART_GRAD, b->context * b->seq, 0), a->qkv, all, a->att, a->lse, datt,
+		delta, dqkv, dall);
 	scatter_grad(b, dall, dqkv);
-}
-
-/* Adds this rank's part of a visitor's gradients to those that arrived. */
-static void add_part(struct builder *b, int32_t part, int32_t arrived)
-{
-	struct op op = build_new(b, OP_ADD, "kv grad");
-	op.matrix.rows = b->tokens;
-	op.matrix.cols = kv_width(b);
-	build_op(b, op, (const struct view[]){view_of(part), view_of(arrived), view_of(NONE), view_of(part)});
 }
 
 void context_attention_grad(struct builder *b, const struct acts *a, int32_t datt, int32_t delta, int32_t dqkv)
@@ -144,18 +114,16 @@ void context_attention_grad(struct builder *b, const struct acts *a, int32_t dat
 		return;
 	}
 	int32_t visitor = pass_on(b, pack(b, a->qkv), "kv"), arrived = NONE;
-	build_op(b, build_attention_op(b, OP_ATTENTION_GRAD),
-		(const struct view[]){view_of(a->qkv), view_of(a->att), view_of(a->lse), view_of(datt), view_of(delta),
-			view_of(dqkv)});
+	build_on(b, build_attention_op(b, OP_ATTENTION_GRAD), a->qkv, a->att, a->lse, datt, delta, dqkv);
 	for (int64_t place = 1; place < b->context; place++) {
-		int32_t kv = visitor, part = build_act(b, b->tokens, kv_width(b), "kv grad");
+		int32_t kv = visitor, part = build_act(b, b->tokens, kv_width(b));
 		if (place + 1 < b->context)
 			visitor = pass_on(b, kv, "kv");
-		build_op(b, part_op(b, OP_ATTENTION_PART_GRAD, b->seq, place),
-			(const struct view[]){view_of(a->qkv), view_of(kv), view_of(a->att), view_of(a->lse),
-				view_of(datt), view_of(delta), view_of(dqkv), view_of(part)});
-		if (arrived != NONE)
-			add_part(b, part, arrived);
+		build_on(b, part_op(b, OP_ATTENTION_PART_GRAD, b->seq, place), a->qkv, kv, a->att, a->lse, datt, delta,
+			dqkv, part);
+		if (arrived != NONE) /* this rank's part joins those that the visitor has brought */
+			build_on(b, build_matrix(b, OP_ADD, "kv grad", b->tokens, kv_width(b)), part, arrived, NONE,
+				part);
 		arrived = pass_on(b, part, "kv grad");
 	}
 	unpack(b, arrived, dqkv, true);

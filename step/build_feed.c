@@ -20,15 +20,15 @@ void feed_begin(struct builder *b)
 	uint64_t least_B = 8 * (uint64_t)b->tokens,
 		 stride_B = b->c->data.bytes > least_B ? (b->c->data.bytes + 3) / 4 * 4 : least_B;
 	r->input_stride_B = stride_B;
-	r->input = build_buffer(b, COMP_HOST, DT_INT32, (int64_t)(stride_B / 4) * b->c->micro_batches, "input", true);
+	r->input = build_buffer(b, COMP_HOST, DT_INT32, (int64_t)(stride_B / 4) * b->c->micro_batches, true);
 	if (!loads(b))
 		return;
 	if (!(b->batch = malloc((size_t)b->c->micro_batches * sizeof *b->batch))) {
-		b->st = b->st ? b->st : error_nomem(b->e, "the step program");
+		build_nomem(b, "the step program");
 		return;
 	}
 	for (int64_t i = 0; i < b->c->micro_batches; i++)
-		b->batch[i] = build_buffer(b, COMP_HOST, DT_INT32, (int64_t)(stride_B / 4), "batch", true);
+		b->batch[i] = build_buffer(b, COMP_HOST, DT_INT32, (int64_t)(stride_B / 4), true);
 }
 
 static void load(struct builder *b, int64_t micro, enum lane lane)
@@ -38,9 +38,7 @@ static void load(struct builder *b, int64_t micro, enum lane lane)
 	struct op op = build_new(b, OP_LOAD, "batch");
 	op.lane = (uint8_t)lane;
 	op.copy.bytes = (int64_t)b->r->input_stride_B;
-	build_op(b, op,
-		(const struct view[]){view_at(b->r->input, (uint64_t)micro * b->r->input_stride_B),
-			view_of(b->batch[micro])});
+	build_with(b, op, view_at(b->r->input, (uint64_t)micro * b->r->input_stride_B), view_of(b->batch[micro]));
 	b->micro = here;
 }
 
@@ -57,12 +55,12 @@ static void add_pause(struct builder *b, int64_t of_step, const char *what)
 static void copy(struct builder *b, struct view from)
 {
 	const uint64_t bytes = b->r->input_stride_B;
-	b->now->input = build_buffer(b, COMP_BUFFERS, DT_INT32, (int64_t)(bytes / 4), "input", false);
+	b->now->input = build_buffer(b, COMP_BUFFERS, DT_INT32, (int64_t)(bytes / 4), false);
 	struct op op = build_new(b, OP_COPY, "input");
 	op.lane = LANE_COPY;
 	op.flags |= b->c->data.pin_memory ? 0 : OP_PAGEABLE;
 	op.copy.bytes = (int64_t)bytes;
-	build_op(b, op, (const struct view[]){from, view_of(b->now->input)});
+	build_with(b, op, from, view_of(b->now->input));
 }
 
 void feed_micro_begin(struct builder *b)

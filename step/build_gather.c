@@ -16,22 +16,23 @@ static int64_t prefetch(const struct builder *b) { return b->c->parallel.overlap
 
 static int32_t unit_of(const struct builder *b, int64_t layer)
 {
-	return b->r->params.at[b->param_index[(layer + 1) * PARAM_KIND_COUNT + PARAM_QKV_W]].bucket;
+	return param_of(b, (int32_t)layer, PARAM_QKV_W)->bucket;
 }
 
 static int32_t gather(struct builder *b, int32_t bucket, int64_t after)
 {
 	const struct bucket *k = &b->r->buckets.at[bucket];
-	int64_t full = (int64_t)k->padded, part = full / k->shards;
+	int64_t full = (int64_t)k->padded, part = bucket_part(k);
 	struct view in = offload_shard(b, bucket, after), stored = in;
 	if (b->act != b->weight) {
-		in = view_of(build_buffer(b, COMP_BUFFERS, b->act, part, "cast shard", false));
+		in = view_of(build_buffer(b, COMP_BUFFERS, b->act, part, false));
 		build_cast(b, stored, b->weight, in, b->act, part, "weight shard");
 	}
-	int32_t buffer = build_buffer(b, COMP_BUFFERS, b->act, full, "gathered unit", false);
+	int32_t buffer = build_buffer(b, COMP_BUFFERS, b->act, full, false);
 	build_after(b, LANE_COMM, after);
-	build_collective(b, COLL_ALL_GATHER, RED_SUM, b->p->mesh.params, LANE_COMM, b->act, full, in, view_of(buffer),
-		"weights", bucket);
+	build_with(b,
+		build_collective(b, COLL_ALL_GATHER, b->p->mesh.params, LANE_COMM, b->act, full, "weights", bucket), in,
+		view_of(buffer));
 	return buffer;
 }
 
@@ -50,7 +51,8 @@ static void add_uses(struct builder *b, bool forward)
 {
 	for (int64_t i = 0; i < b->part.layers; i++) {
 		int32_t bucket = unit_of(b, forward ? b->part.first + i : b->part.first + b->part.layers - 1 - i);
-		bool kept = b->stages > 1 && !b->c->parallel.reshard_after_forward && b->weights_now[bucket] != NONE;
+		bool kept = b->stages > 1 && !b->c->parallel.reshard_after_forward &&
+		            b->buckets[bucket].weights != NONE;
 		if (!kept)
 			b->uses[b->n_uses++] = (struct unit_use){bucket, NONE, NONE};
 	}
@@ -60,8 +62,8 @@ static void add_uses(struct builder *b, bool forward)
 static void gather_roots(struct builder *b, int64_t after)
 {
 	for (int32_t i = b->n_units; i < (int32_t)b->r->buckets.n; i++)
-		if (b->stages == 1 || b->weights_now[i] == NONE)
-			b->weights_now[i] = gather(b, i, after);
+		if (b->stages == 1 || b->buckets[i].weights == NONE)
+			b->buckets[i].weights = gather(b, i, after);
 }
 
 void gather_begin(struct builder *b)
@@ -70,7 +72,7 @@ void gather_begin(struct builder *b)
 	if (!b->gathers || b->st || (!forward && b->stages == 1))
 		return;
 	if (!b->uses && !(b->uses = malloc((size_t)(2 * b->m->layers) * sizeof *b->uses))) {
-		b->st = error_nomem(b->e, "the gathers");
+		build_nomem(b, "the gathers");
 		return;
 	}
 	/* The gathers of a forward pass wait for all compute before it: FSDP's root lets its gather stream wait for the
@@ -92,7 +94,7 @@ void gather_use_begin(struct builder *b)
 	if (!b->gathers || b->st || b->used == b->n_uses)
 		return;
 	gather_up_to(b, b->used + prefetch(b));
-	b->weights_now[b->uses[b->used].bucket] = b->uses[b->used].buffer;
+	b->buckets[b->uses[b->used].bucket].weights = b->uses[b->used].buffer;
 }
 
 void gather_use_end(struct builder *b)

@@ -25,13 +25,13 @@ static void remember(struct builder *b, struct view v, int32_t copy)
 {
 	while (b->narrow_first.n <= (size_t)v.buffer)
 		if (!vec_push(&b->narrow_first, NONE)) {
-			b->st = error_nomem(b->e, "the step program");
+			build_nomem(b, "the step program");
 			return;
 		}
 	struct narrow_copy n = {v.offset_B, copy, b->narrow_first.at[v.buffer]};
 	b->narrow_first.at[v.buffer] = (int32_t)b->narrow.n;
 	if (!vec_push(&b->narrow, n))
-		b->st = error_nomem(b->e, "the step program");
+		build_nomem(b, "the step program");
 }
 
 struct view narrow_copy_of(struct builder *b, struct view v, int64_t elements)
@@ -41,7 +41,7 @@ struct view narrow_copy_of(struct builder *b, struct view v, int64_t elements)
 	int32_t copy = find(b, v);
 	if (copy == NONE) {
 		enum dtype to = b->c->train.dtype;
-		copy = build_buffer(b, COMP_ACTIVATIONS, to, elements, "narrow copy", false);
+		copy = build_buffer(b, COMP_ACTIVATIONS, to, elements, false);
 		build_cast(b, v, b->act, view_of(copy), to, elements, "narrow copy");
 		remember(b, v, copy);
 	}

@@ -29,27 +29,15 @@ static void copy(struct builder *b, struct view from, struct view to, uint64_t b
 	op.flags = out ? OP_INVERSE : 0;
 	op.bucket = bucket;
 	op.copy.bytes = (int64_t)bytes;
-	build_op(b, op, (const struct view[]){from, to});
+	build_with(b, op, from, to);
 }
 
 /* ---- activations ---- */
 
-static const size_t kept[] = {
-	offsetof(struct acts, x_in), /* first: a recomputed block keeps nothing else */
-	offsetof(struct acts, n1),
-	offsetof(struct acts, qkv),
-	offsetof(struct acts, att),
-	offsetof(struct acts, probs),
-	offsetof(struct acts, x_mid),
-	offsetof(struct acts, n2),
-	offsetof(struct acts, sum2),
-	offsetof(struct acts, mlp.h),
-	offsetof(struct acts, mlp.g),
-	offsetof(struct acts, moe.in),
-	offsetof(struct acts, moe.out),
-	offsetof(struct acts, moe.shared.h),
-	offsetof(struct acts, moe.shared.g),
-};
+#define AT(member) offsetof(struct acts, member)
+static const size_t kept[] = {AT(x_in) /* first: a recomputed block keeps nothing else */, AT(n1), AT(qkv), AT(att),
+	AT(probs), AT(x_mid), AT(n2), AT(sum2), AT(mlp.h), AT(mlp.g), AT(moe.in), AT(moe.out), AT(moe.shared.h),
+	AT(moe.shared.g)};
 #define KEPT COUNT(kept)
 _Static_assert(KEPT == OFFLOADED_ACTS, "a place on the host for each");
 
@@ -57,10 +45,10 @@ static int32_t *kept_at(struct acts *a, size_t i) { return (int32_t *)((char *)a
 
 static struct buffer buffer_of(const struct builder *b, int32_t id) { return b->r->buffers.at[id]; }
 
-static int32_t like(struct builder *b, int32_t id, enum component comp, const char *what)
+static int32_t like(struct builder *b, int32_t id, enum component comp)
 {
 	const struct buffer buf = buffer_of(b, id);
-	return build_buffer(b, comp, buf.dtype, (int64_t)((double)buf.bytes / dtype_bytes(buf.dtype)), what, false);
+	return build_buffer(b, comp, buf.dtype, (int64_t)((double)buf.bytes / dtype_bytes(buf.dtype)), false);
 }
 
 static bool offloads_activations(const struct builder *b) { return b->c->train.offload == OFF_ACTIVATIONS && !b->st; }
@@ -87,12 +75,12 @@ void offload_acts(struct builder *b, struct acts *a)
 	for (size_t i = 0; i < KEPT; i++) {
 		ids[i] = *kept_at(a, i);
 		a->away[i] = NONE;
-		bool again = i > 0 && (build_recomputes(b, b->layer) ||
-					      (kept[i] == offsetof(struct acts, probs) && build_recomputes_scores(b)));
+		bool again = i > 0 &&
+		             (build_recomputes(b, b->layer) || (kept[i] == AT(probs) && build_recomputes_scores(b)));
 		if (!offloads_activations(b) || ids[i] == NONE || again ||
 			b->layer == b->part.first + b->part.layers - 1 || seen_before(ids, i))
 			continue;
-		a->away[i] = like(b, ids[i], COMP_HOST, "offloaded activations");
+		a->away[i] = like(b, ids[i], COMP_HOST);
 		if (a->away[i] == NONE)
 			return;
 		copy(b, view_of(ids[i]), view_of(a->away[i]), buffer_of(b, ids[i]).bytes, true, "activations", NONE);
@@ -111,7 +99,7 @@ void offload_fetch(struct builder *b, struct acts *a)
 				*kept_at(a, i) = *kept_at(a, k);
 		if (a->away[i] == NONE)
 			continue;
-		int32_t back = like(b, ids[i], COMP_ACTIVATIONS, "fetched activations");
+		int32_t back = like(b, ids[i], COMP_ACTIVATIONS);
 		copy(b, view_of(a->away[i]), view_of(back), buffer_of(b, ids[i]).bytes, false, "activations", NONE);
 		*kept_at(a, i) = back;
 	}
@@ -126,7 +114,7 @@ bool offloads_states(const struct builder *b)
 
 static uint64_t part_B(const struct bucket *k, enum dtype dt)
 {
-	return (uint64_t)((double)(k->padded / (uint64_t)k->shards) * dtype_bytes(dt));
+	return (uint64_t)((double)bucket_part(k) * dtype_bytes(dt));
 }
 
 void offload_gradient(struct builder *b, int32_t i, struct view from)
@@ -141,8 +129,7 @@ struct view offload_sum(struct builder *b, int32_t i)
 	const struct bucket *k = &b->r->buckets.at[i];
 	if (!offloads_states(b) || b->st)
 		return k->grad_shard;
-	int32_t sum = build_buffer(b, COMP_BUFFERS, b->grad, (int64_t)(k->padded / (uint64_t)k->shards), "gradient sum",
-		false);
+	int32_t sum = build_buffer(b, COMP_BUFFERS, b->grad, bucket_part(k), false);
 	copy(b, k->host_grad, view_of(sum), part_B(k, b->grad), false, "gradients", i);
 	return view_of(sum);
 }
@@ -159,8 +146,7 @@ struct view offload_shard(struct builder *b, int32_t i, int64_t after)
 	const struct bucket *k = &b->r->buckets.at[i];
 	if (b->c->train.offload != OFF_OPTIMIZER_PARAMS || b->st)
 		return k->shard;
-	int32_t here = build_buffer(b, COMP_BUFFERS, b->weight, (int64_t)(k->padded / (uint64_t)k->shards),
-		"weight shard", false);
+	int32_t here = build_buffer(b, COMP_BUFFERS, b->weight, bucket_part(k), false);
 	build_after(b, LANE_COPY, after);
 	copy(b, k->shard, view_of(here), part_B(k, b->weight), false, "weights", i);
 	return view_of(here);

@@ -23,7 +23,7 @@ static void list_param(struct builder *b, const struct param *p)
 	struct role_param rp = {*p, NONE, 0, param_local_elements(p, b->p->mesh.size[param_cut_along(p)])};
 	b->param_index[(p->layer + 1) * PARAM_KIND_COUNT + p->kind] = (int32_t)b->r->params.n;
 	if (!b->st && !vec_push(&b->r->params, rp))
-		b->st = error_nomem(b->e, "the parameter list");
+		build_nomem(b, "the parameter list");
 }
 
 /* Returns, by layer, whether the stage has it; NULL when out of memory. It is found once for all parameters, because
@@ -46,7 +46,7 @@ static void list_params(struct builder *b)
 	b->param_index = malloc((size_t)slots * sizeof *b->param_index);
 	if (!b->param_index || !own) {
 		free(own);
-		b->st = error_nomem(b->e, "the parameter index");
+		build_nomem(b, "the parameter index");
 		return;
 	}
 	for (int64_t i = 0; i < slots; i++)
@@ -69,7 +69,7 @@ static void new_bucket(struct builder *b, enum mesh_dim along)
 	struct bucket k = {.along = along};
 	k.weights = k.shard = k.gradients = k.grad_shard = k.host = k.host_grad = view_of(NONE);
 	if (!vec_push(&b->r->buckets, k))
-		b->st = error_nomem(b->e, "the buckets");
+		build_nomem(b, "the buckets");
 }
 
 /* Returns the chunk of the stage that uses a parameter. Those outside the blocks belong to the chunk with the embedding
@@ -171,7 +171,7 @@ static void place_params(struct builder *b)
 			rp->offset = k->elements;
 			k->elements += rp->elements;
 			if (place < REPLICATED_SMALL)
-				b->replicated[rp->bucket] = k->elements;
+				b->buckets[rp->bucket].replicated = k->elements;
 		}
 		for (size_t i = 0; i < b->r->buckets.n; i++) {
 			struct bucket *k = &b->r->buckets.at[i];
@@ -182,11 +182,11 @@ static void place_params(struct builder *b)
 }
 
 /* Bounds the elements whose moments stay in 32 bits. A cut bucket is one flat tensor to bitsandbytes. */
-static void store_wide(const struct builder *b, struct bucket *k, int64_t part)
+static void store_wide(const struct builder *b, struct bucket *k)
 {
 	if (k->shards > 1) {
 		k->wide_from = 0;
-		k->wide_to = part < OPTIMIZER_LEAST_8 ? (uint64_t)part : 0;
+		k->wide_to = bucket_part(k) < OPTIMIZER_LEAST_8 ? (uint64_t)bucket_part(k) : 0;
 	}
 	if (b->c->train.optimizer_bits != 8 || k->wide_from == k->wide_to)
 		k->wide_from = k->wide_to = 0;
@@ -198,12 +198,12 @@ static enum component state_component(const struct builder *b)
 }
 
 /* Makes a buffer for a moment. It counts in words of 4 bytes, also for moments in 8 bits. */
-static int32_t build_moment(struct builder *b, const struct bucket *k, int64_t elements, const char *what)
+static int32_t build_moment(struct builder *b, const struct bucket *k)
 {
-	int64_t words = b->c->train.optimizer_bits == 8
-	                        ? (int64_t)(states_8_of(elements, (int64_t)k->wide_from, (int64_t)k->wide_to).bytes / 4)
-	                        : elements;
-	return build_buffer(b, state_component(b), DT_FP32, words, what, true);
+	int64_t part = bucket_part(k), words = part;
+	if (b->c->train.optimizer_bits == 8)
+		words = (int64_t)(states_8_of(part, (int64_t)k->wide_from, (int64_t)k->wide_to).bytes / 4);
+	return build_buffer(b, state_component(b), DT_FP32, words, true);
 }
 
 int64_t build_tensors_in(const struct builder *b, int32_t bucket)
@@ -214,6 +214,51 @@ int64_t build_tensors_in(const struct builder *b, int32_t bucket)
 	return n;
 }
 
+static struct view stored(struct builder *b, enum component comp, enum dtype dt, int64_t elements)
+{
+	return view_of(build_buffer(b, comp, dt, elements, true));
+}
+
+static void store_weights(struct builder *b, struct bucket *k)
+{
+	const bool on_host = b->c->train.offload == OFF_OPTIMIZER_PARAMS;
+	int64_t part = bucket_part(k);
+	if (b->gathers) {
+		k->shard = stored(b, on_host ? COMP_HOST : COMP_WEIGHTS, b->weight, part);
+		return;
+	}
+	k->weights = k->shard = stored(b, COMP_WEIGHTS, b->weight, (int64_t)k->padded);
+	k->shard.along = k->along;
+	if (k->shards > 1)
+		k->shard.stride_B = (uint64_t)((double)part * dtype_bytes(b->weight));
+}
+
+static void store_gradients(struct builder *b, struct bucket *k, bool whole)
+{
+	if (whole)
+		k->gradients = k->grad_shard = stored(b, COMP_GRADIENTS, b->grad, (int64_t)k->padded);
+	if (k->shards > 1)
+		k->grad_shard = stored(b, offloads_states(b) && !whole ? COMP_HOST : COMP_GRADIENTS, b->grad,
+			bucket_part(k));
+	if (whole && k->shards > 1 && !b->st)
+		b->r->buffers.at[k->grad_shard.buffer].inside = b->c->stack.shard_inside;
+}
+
+static void store_optimizer(struct builder *b, int32_t i)
+{
+	const struct bucket *k = &b->r->buckets.at[i];
+	const struct optimizer_traits *o = &optimizer_traits[b->c->train.optimizer];
+	struct bucket_state *s = &b->buckets[i];
+	if (o->moments > 0)
+		s->moment1 = build_moment(b, k);
+	if (o->moments > 1)
+		s->moment2 = build_moment(b, k);
+	if (optimizer_updates(b->c->train.optimizer) && b->c->train.master_weights && dtype_bytes(b->weight) < 4.0)
+		s->master = build_buffer(b, state_component(b), DT_FP32, bucket_part(k), true);
+	if (o->trust_ratio) /* int64, as two words each */
+		s->bounds = build_buffer(b, COMP_OPTIMIZER, DT_INT32, 2 * (build_tensors_in(b, i) + 1), true);
+}
+
 static void store_bucket(struct builder *b, int32_t i)
 {
 	struct bucket *k = &b->r->buckets.at[i];
@@ -221,49 +266,18 @@ static void store_bucket(struct builder *b, int32_t i)
 	k->shards = strategy_has(s, STRATEGY_CUTS_STATES) ? b->p->mesh.size[k->along] : 1;
 	const bool whole_gradients = k->shards == 1 || !strategy_has(s, STRATEGY_CUTS_GRADIENTS);
 	k->padded = (uint64_t)padded_to((int64_t)k->elements, k->shards);
-	int64_t full = (int64_t)k->padded, part = full / k->shards;
-	store_wide(b, k, part);
-	if (b->gathers) {
-		k->shard = view_of(
-			build_buffer(b, b->c->train.offload == OFF_OPTIMIZER_PARAMS ? COMP_HOST : COMP_WEIGHTS,
-				b->weight, part, "weight shard", true));
-	} else {
-		k->weights = k->shard = view_of(build_buffer(b, COMP_WEIGHTS, b->weight, full, "weights", true));
-		k->shard.along = k->along;
-		if (k->shards > 1)
-			k->shard.stride_B = (uint64_t)((double)part * dtype_bytes(b->weight));
-	}
-	if (whole_gradients)
-		k->gradients = k->grad_shard = view_of(
-			build_buffer(b, COMP_GRADIENTS, b->grad, full, "gradients", true));
-	if (k->shards > 1)
-		k->grad_shard = view_of(
-			build_buffer(b, offloads_states(b) && !whole_gradients ? COMP_HOST : COMP_GRADIENTS, b->grad,
-				part, "gradient shard", true));
-	if (whole_gradients && k->shards > 1 && !b->st)
-		b->r->buffers.at[k->grad_shard.buffer].inside = b->c->stack.shard_inside;
+	store_wide(b, k);
+	store_weights(b, k);
+	store_gradients(b, k, whole_gradients);
 	if (offloads_states(b)) {
-		k->host = b->c->train.offload == OFF_OPTIMIZER_PARAMS
-		                  ? k->shard
-		                  : view_of(build_buffer(b, COMP_HOST, b->weight, part, "host weights", true));
-		k->host_grad = whole_gradients
-		                       ? view_of(build_buffer(b, COMP_HOST, b->grad, part, "host gradients", true))
-		                       : k->grad_shard;
+		int64_t part = bucket_part(k);
+		k->host = b->c->train.offload == OFF_OPTIMIZER_PARAMS ? k->shard
+		                                                      : stored(b, COMP_HOST, b->weight, part);
+		k->host_grad = whole_gradients ? stored(b, COMP_HOST, b->grad, part) : k->grad_shard;
 	}
-	b->weights_now[i] = k->weights.buffer;
-	b->grads_now[i] = k->gradients.buffer;
-	b->finish[i] = b->moment1[i] = b->moment2[i] = b->master[i] = b->bounds[i] = NONE;
-	const enum optimizer o = b->c->train.optimizer;
-	const int moments = optimizer_traits[o].moments;
-	if (moments > 0)
-		b->moment1[i] = build_moment(b, k, part, "first moment");
-	if (moments > 1)
-		b->moment2[i] = build_moment(b, k, part, "second moment");
-	if (optimizer_updates(o) && b->c->train.master_weights && dtype_bytes(b->weight) < 4.0)
-		b->master[i] = build_buffer(b, state_component(b), DT_FP32, part, "master weights", true);
-	if (optimizer_traits[o].trust_ratio) /* int64, as two words each */
-		b->bounds[i] = build_buffer(b, COMP_OPTIMIZER, DT_INT32, 2 * (build_tensors_in(b, i) + 1),
-			"bounds of tensors", true);
+	b->buckets[i] = (struct bucket_state){k->weights.buffer, k->gradients.buffer, NONE, NONE, NONE, NONE, NONE,
+		NONE, b->buckets[i].replicated};
+	store_optimizer(b, i);
 }
 
 double build_elements(const struct builder *b)
@@ -286,20 +300,12 @@ void build_buckets(struct builder *b)
 	if (b->st)
 		return;
 	size_t n = b->r->buckets.n, params = b->r->params.n;
-	b->weights_now = calloc(7 * n, sizeof *b->weights_now); /* seven arrays by bucket in one block */
+	b->buckets = calloc(n, sizeof *b->buckets);
 	b->cast_now = calloc(params, sizeof *b->cast_now);
-	b->finish = calloc(n, sizeof *b->finish);
-	b->replicated = calloc(n, sizeof *b->replicated);
-	if (!b->weights_now || !b->cast_now || !b->finish || !b->replicated) {
-		b->st = error_nomem(b->e, "the buckets");
+	if (!b->buckets || !b->cast_now) {
+		build_nomem(b, "the buckets");
 		return;
 	}
-	b->grads_now = b->weights_now + n;
-	b->missing = b->weights_now + 2 * n;
-	b->moment1 = b->weights_now + 3 * n;
-	b->moment2 = b->weights_now + 4 * n;
-	b->master = b->weights_now + 5 * n;
-	b->bounds = b->weights_now + 6 * n;
 	place_params(b);
 	for (size_t i = 0; i < n && !b->st; i++)
 		store_bucket(b, (int32_t)i);

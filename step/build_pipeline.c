@@ -17,11 +17,7 @@
 
 enum { NEXT, PREVIOUS };
 
-static void fail_nomem(struct builder *b)
-{
-	if (!b->st)
-		b->st = error_nomem(b->e, "the pipeline");
-}
+static void fail_nomem(struct builder *b) { build_nomem(b, "the pipeline"); }
 
 /* ---- the schedule ---- */
 
@@ -137,12 +133,9 @@ static struct arrival *arrival_of(struct builder *b, enum action_kind kind, int6
 /* Appends a send or a receive. layer: the block whose input, or whose input's gradient, is sent. */
 static void message(struct builder *b, enum collective coll, const struct crossing *x, int64_t layer, struct view v)
 {
-	struct op op = build_new(b, OP_COLLECTIVE, b->phase == PHASE_FORWARD ? "activations" : "gradient");
-	op.coll = (uint8_t)coll;
-	op.lane = (uint8_t)x->lane;
-	op.group = DIM_PP;
+	struct op op = build_collective(b, coll, DIM_PP, x->lane, b->act, b->rows * b->m->hidden,
+		b->phase == PHASE_FORWARD ? "activations" : "gradient", NONE);
 	op.layer = (int32_t)layer;
-	op.message.elements = b->rows * b->m->hidden;
 	op.message.peer = x->peer->stage;
 	op.message.own = b->stage;
 	struct view none = view_of(NONE);
@@ -162,7 +155,7 @@ static void at(struct builder *b, const struct action *a)
 static void post(struct builder *b, const struct action *a, const struct crossing *x)
 {
 	at(b, a);
-	int32_t buffer = build_act(b, b->rows, b->m->hidden, "received");
+	int32_t buffer = build_rows(b);
 	build_after(b, x->lane, build_last(b, LANE_COMPUTE));
 	message(b, COLL_RECV, x, a->kind == ACTION_FORWARD ? b->part.first : b->part.first + b->part.layers,
 		view_of(buffer));
@@ -309,7 +302,7 @@ static void weights(struct builder *b, const struct action *a)
 		struct deferred_weights w = b->deferred.at[i];
 		if (w.chunk == a->chunk && w.micro == a->micro) {
 			b->layer = w.layer;
-			build_weight_grad(b, w.what, w.rows, w.out, w.in, w.dy, w.x, w.w);
+			build_weight_grad(b, &w.linear, w.dy, w.x);
 			b->layer = NONE;
 			b->deferred.at[i].chunk = NONE;
 		}

@@ -8,40 +8,41 @@ static bool last_micro(const struct builder *b) { return b->micro == b->c->micro
 /* True where a bucket's gradients live only until its reduction. Else they accumulate over micro-batches. */
 static bool transient(const struct builder *b, int32_t bucket) { return b->r->buckets.at[bucket].gradients.buffer < 0; }
 
-static int32_t find_param(const struct builder *b, int32_t layer, enum param_kind k)
+struct role_param *param_of(const struct builder *b, int32_t layer, enum param_kind k)
 {
-	return k == PARAM_KIND_COUNT ? NONE : b->param_index[(layer + 1) * PARAM_KIND_COUNT + (int32_t)k];
+	int32_t i = k == NO_PARAM ? NONE : b->param_index[(layer + 1) * PARAM_KIND_COUNT + (int32_t)k];
+	return i == NONE ? NULL : &b->r->params.at[i];
 }
 
-/* Returns the format in which a bucket's gradients are written. fsdp computes them in the compute format and converts
- * them for the reduction. Autocast's gradients have the format of the stored gradients. */
-static enum dtype bucket_grad_dtype(const struct builder *b) { return b->gathers ? b->act : b->grad; }
+/* Counts the gradients to come, of all parameters or of those of the present part. */
+static void count_missing(struct builder *b, bool all)
+{
+	for (size_t i = 0; i < b->r->buckets.n; i++)
+		b->buckets[i].missing = NONE;
+	for (size_t i = 0; i < b->r->params.n; i++) {
+		const struct role_param *rp = &b->r->params.at[i];
+		int32_t *missing = &b->buckets[rp->bucket].missing;
+		bool here = rp->param.layer < 0 ? b->part.embedding || b->part.head
+		                                : stage_has_layer(b->part, rp->param.layer);
+		if (all || here)
+			*missing = *missing == NONE ? 1 : *missing + 1;
+	}
+	b->next_bucket = 0;
+}
 
 void build_micro_begin(struct builder *b)
 {
 	if (b->st)
 		return;
-	for (size_t i = 0; i < b->r->buckets.n; i++)
-		b->missing[i] = 0;
-	for (size_t i = 0; i < b->r->params.n; i++) {
-		b->missing[b->r->params.at[i].bucket]++;
+	count_missing(b, true);
+	for (size_t i = 0; i < b->r->params.n; i++)
 		b->cast_now[i] = NONE;
-	}
-	b->next_bucket = 0;
 }
 
 void build_backward_begin(struct builder *b)
 {
-	for (size_t i = 0; i < b->r->buckets.n && !b->st; i++)
-		b->missing[i] = NONE;
-	for (size_t i = 0; i < b->r->params.n && !b->st; i++) {
-		const struct role_param *rp = &b->r->params.at[i];
-		bool here = rp->param.layer < 0 ? b->part.embedding || b->part.head
-		                                : stage_has_layer(b->part, rp->param.layer);
-		if (here)
-			b->missing[rp->bucket] = (b->missing[rp->bucket] == NONE ? 0 : b->missing[rp->bucket]) + 1;
-	}
-	b->next_bucket = 0;
+	if (!b->st)
+		count_missing(b, false);
 }
 
 static uint64_t byte_offset(const struct role_param *rp, enum dtype dt)
@@ -51,38 +52,36 @@ static uint64_t byte_offset(const struct role_param *rp, enum dtype dt)
 
 struct view weight_of(struct builder *b, int32_t layer, enum param_kind k)
 {
-	int32_t i = find_param(b, layer, k);
-	if (b->st || i == NONE)
+	const struct role_param *rp = param_of(b, layer, k);
+	if (b->st || !rp)
 		return view_of(NONE);
-	const struct role_param *rp = &b->r->params.at[i];
-	if (b->gathers)
-		return view_at(b->weights_now[rp->bucket], byte_offset(rp, b->act));
-	struct view stored = view_at(b->weights_now[rp->bucket], byte_offset(rp, b->weight));
-	if (b->weight == b->act)
-		return stored;
-	if (b->cast_now[i] == NONE) { /* autocast: once a micro-batch */
-		b->cast_now[i] = build_buffer(b, COMP_BUFFERS, b->act, (int64_t)rp->elements, "cast weight", false);
-		build_cast(b, stored, b->weight, view_of(b->cast_now[i]), b->act, (int64_t)rp->elements, "weight");
+	const int32_t buffer = b->buckets[rp->bucket].weights;
+	if (b->gathers || b->weight == b->act)
+		return view_at(buffer, byte_offset(rp, b->act));
+	int32_t *cast = &b->cast_now[rp - b->r->params.at];
+	if (*cast == NONE) { /* autocast: once a micro-batch */
+		*cast = build_buffer(b, COMP_BUFFERS, b->act, (int64_t)rp->elements, false);
+		build_cast(b, view_at(buffer, byte_offset(rp, b->weight)), b->weight, view_of(*cast), b->act,
+			(int64_t)rp->elements, "weight");
 	}
-	return view_of(b->cast_now[i]);
+	return view_of(*cast);
 }
 
 struct view gradient_of(struct builder *b, int32_t layer, enum param_kind k, bool *accumulate)
 {
-	int32_t i = find_param(b, layer, k);
-	if (b->st || i == NONE)
+	const struct role_param *rp = param_of(b, layer, k);
+	if (b->st || !rp)
 		return view_of(NONE);
-	const struct role_param *rp = &b->r->params.at[i];
-	enum dtype dt = bucket_grad_dtype(b);
+	int32_t *grads = &b->buckets[rp->bucket].grads;
 	*accumulate = b->micro > 0 && !transient(b, rp->bucket);
-	if (b->grads_now[rp->bucket] == NONE) {
+	if (*grads == NONE) {
 		/* FSDP waits for a bucket's reduction before it begins the second bucket after it, so that at most two
 		 * are alive (torch/distributed/fsdp: post_backward and its reduce-scatter state). */
 		build_after(b, LANE_COMPUTE, b->reduced[1]);
-		b->grads_now[rp->bucket] = build_buffer(b, COMP_BUFFERS, dt,
-			(int64_t)b->r->buckets.at[rp->bucket].padded, "bucket", false);
+		*grads = build_buffer(b, COMP_BUFFERS, b->written_grad, (int64_t)b->r->buckets.at[rp->bucket].padded,
+			false);
 	}
-	return view_at(b->grads_now[rp->bucket], byte_offset(rp, dt));
+	return view_at(*grads, byte_offset(rp, b->written_grad));
 }
 
 /* ---- reductions ---- */
@@ -91,40 +90,40 @@ struct view gradient_of(struct builder *b, int32_t layer, enum param_kind k, boo
  * its own rows. */
 static void complete_replicated(struct builder *b, int32_t i)
 {
-	uint64_t begin = b->replicated[i], end = b->r->buckets.at[i].elements;
+	uint64_t begin = b->buckets[i].replicated, end = b->r->buckets.at[i].elements;
 	if (!b->sequence_parallel || begin == end)
 		return;
-	enum dtype dt = bucket_grad_dtype(b);
-	struct view v = view_at(b->grads_now[i], (uint64_t)((double)begin * dtype_bytes(dt)));
-	build_collective(b, COLL_ALL_REDUCE, RED_SUM, DIM_TP, LANE_MODEL_COMM, dt, (int64_t)(end - begin), v, v,
-		"replicated grads", i);
+	enum dtype dt = b->written_grad;
+	struct view v = view_at(b->buckets[i].grads, (uint64_t)((double)begin * dtype_bytes(dt)));
+	build_with(b,
+		build_collective(b, COLL_ALL_REDUCE, DIM_TP, LANE_MODEL_COMM, dt, (int64_t)(end - begin),
+			"replicated grads", i),
+		v, v);
 }
 
 /* Puts a reduced bucket into place: converts it to the stored format and adds it to earlier sums, where needed. */
 static void finish_bucket(struct builder *b, int32_t i)
 {
-	if (b->st || b->finish[i] == NONE)
+	if (b->st || b->buckets[i].reduced == NONE)
 		return;
 	const struct bucket *k = &b->r->buckets.at[i];
-	int64_t part = (int64_t)k->padded / k->shards;
-	struct view reduced = view_of((int32_t)b->finish[i]);
-	b->finish[i] = NONE;
+	int64_t part = bucket_part(k);
+	struct view reduced = view_of(b->buckets[i].reduced);
+	b->buckets[i].reduced = NONE;
 	bool adds = k->shards > 1 && transient(b, i) && b->micro > 0, leaves = offloads_states(b) && transient(b, i);
 	if (b->reduce != b->grad) {
-		struct view to = adds || leaves ? view_of(build_buffer(b, COMP_BUFFERS, b->grad, part, "reduced bucket",
-							  false))
-		                                : k->grad_shard;
+		struct view to = k->grad_shard;
+		if (adds || leaves)
+			to = view_of(build_buffer(b, COMP_BUFFERS, b->grad, part, false));
 		build_cast(b, reduced, b->reduce, to, b->grad, part, "reduced bucket");
 		reduced = to;
 	}
 	if (adds) {
 		struct view sum = offload_sum(b, i);
-		struct op op = build_new(b, OP_ADD, "gradient shard");
+		struct op op = build_matrix(b, OP_ADD, "gradient shard", 1, part);
 		op.dtype = op.out_dtype = (uint8_t)b->grad;
-		op.matrix.rows = 1;
-		op.matrix.cols = part;
 		op.bucket = i;
-		build_op(b, op, (const struct view[]){sum, reduced, view_of(NONE), sum});
+		build_with(b, op, sum, reduced, view_of(NONE), sum);
 		reduced = sum;
 	}
 	offload_gradient(b, i, leaves ? reduced : k->grad_shard);
@@ -146,33 +145,38 @@ static void reduce_bucket(struct builder *b, int32_t i)
 		offload_gradient(b, i, k->grad_shard);
 		return;
 	}
-	struct view in = view_of(b->grads_now[i]), out = k->grad_shard;
-	int64_t full = (int64_t)k->padded, part = full / k->shards;
-	if (bucket_grad_dtype(b) != b->reduce) {
-		in = view_of(build_buffer(b, COMP_BUFFERS, b->reduce, full, "reduction bucket", false));
-		build_cast(b, view_of(b->grads_now[i]), bucket_grad_dtype(b), in, b->reduce, full, "reduction bucket");
+	const int32_t grads = b->buckets[i].grads;
+	struct view in = view_of(grads), out = k->grad_shard;
+	int64_t full = (int64_t)k->padded, part = bucket_part(k);
+	if (b->written_grad != b->reduce) {
+		in = view_of(build_buffer(b, COMP_BUFFERS, b->reduce, full, false));
+		build_cast(b, view_of(grads), b->written_grad, in, b->reduce, full, "reduction bucket");
 	}
 	bool scratch = b->reduce != b->grad || (transient(b, i) && (b->micro > 0 || offloads_states(b)));
 	if (scratch && k->shards > 1)
-		out = view_of(build_buffer(b, COMP_BUFFERS, b->reduce, part, "reduced bucket", false));
+		out = view_of(build_buffer(b, COMP_BUFFERS, b->reduce, part, false));
 	else if (k->shards == 1)
 		out = in;
 	if (scratch)
-		b->finish[i] = out.buffer;
+		b->buckets[i].reduced = out.buffer;
 	if (!b->c->parallel.overlap)
 		build_after(b, LANE_COMM, build_last(b, LANE_COMPUTE));
-	build_collective(b, k->shards > 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, RED_SUM, k->along, LANE_COMM,
-		b->reduce, full, in, out, "grads", i);
+	build_with(b,
+		build_collective(b, k->shards > 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, k->along, LANE_COMM,
+			b->reduce, full, "grads", i),
+		in, out);
 	if (b->p->mesh.size[DIM_REPLICA] > 1) /* hsdp: each replica of the part has seen other sequences (PyTorch,
 	                                         fully_shard on a mesh of two dimensions) */
-		build_collective(b, COLL_ALL_REDUCE, RED_SUM, DIM_REPLICA, LANE_REPLICA_COMM, b->reduce, part, out, out,
-			"grads", i);
+		build_with(b,
+			build_collective(b, COLL_ALL_REDUCE, DIM_REPLICA, LANE_REPLICA_COMM, b->reduce, part, "grads",
+				i),
+			out, out);
 	if (!b->c->parallel.overlap)
 		after_reductions(b, LANE_COMPUTE);
 	if (!scratch)
 		offload_gradient(b, i, k->grad_shard);
 	if (transient(b, i)) {
-		b->grads_now[i] = NONE;
+		b->buckets[i].grads = NONE;
 		b->reduced[1] = b->reduced[0];
 		b->reduced[0] = build_last(b, LANE_COMM);
 	}
@@ -186,9 +190,10 @@ static void launch_ready(struct builder *b)
 	for (; b->next_bucket < n && !b->st; b->next_bucket++) {
 		if (!reduces_now(b, b->next_bucket))
 			continue;
-		if (b->missing[b->next_bucket] > 0)
+		const int32_t missing = b->buckets[b->next_bucket].missing;
+		if (missing > 0)
 			return;
-		if (b->missing[b->next_bucket] == 0)
+		if (missing == 0)
 			reduce_bucket(b, b->next_bucket);
 		if (b->shards_gradients && b->next_bucket > 0) /* a unit of backward has hidden the reduction before */
 			finish_bucket(b, b->next_bucket - 1);
@@ -197,12 +202,10 @@ static void launch_ready(struct builder *b)
 
 void gradient_done(struct builder *b, int32_t layer, enum param_kind k)
 {
-	int32_t i = find_param(b, layer, k);
-	if (b->st || i == NONE)
+	const struct role_param *rp = param_of(b, layer, k);
+	if (b->st || !rp || !reduces_now(b, rp->bucket))
 		return;
-	if (!reduces_now(b, b->r->params.at[i].bucket))
-		return;
-	b->missing[b->r->params.at[i].bucket]--;
+	b->buckets[rp->bucket].missing--;
 	/* Without overlap DDP and ZeRO-1 reduce after backward. A transient bucket cannot wait so long. */
 	if (b->c->parallel.overlap || b->shards_gradients)
 		launch_ready(b);
@@ -216,8 +219,7 @@ void build_unused_gradients(struct builder *b)
 		bool accumulate = false;
 		struct view g = gradient_of(b, NONE, unused[u], &accumulate);
 		if (g.buffer >= 0 && !accumulate)
-			build_fill(b, g, bucket_grad_dtype(b),
-				(int64_t)b->r->params.at[find_param(b, NONE, unused[u])].elements, "pooler");
+			build_fill(b, g, b->written_grad, (int64_t)param_of(b, NONE, unused[u])->elements, "pooler");
 		gradient_done(b, NONE, unused[u]);
 	}
 }
@@ -246,16 +248,10 @@ void build_ends_reduction(struct builder *b)
 		if (!stages_share(b->c, &rp->param))
 			continue;
 		const struct bucket *k = &b->r->buckets.at[rp->bucket];
-		struct op op = build_new(b, OP_COLLECTIVE, "tied table grads");
-		op.lane = LANE_COMM;
-		op.dtype = op.out_dtype = (uint8_t)b->grad;
-		op.coll = COLL_ALL_REDUCE;
-		op.reduce = RED_SUM;
-		op.group = DIM_PP;
+		struct op op = build_collective(b, COLL_ALL_REDUCE, DIM_PP, LANE_COMM, b->grad, bucket_part(k),
+			"tied table grads", rp->bucket);
 		op.flags |= OP_ENDS;
-		op.bucket = rp->bucket;
-		op.collective.elements = (int64_t)k->padded / k->shards;
-		build_op(b, op, (const struct view[]){k->grad_shard, k->grad_shard});
+		build_with(b, op, k->grad_shard, k->grad_shard);
 	}
 }
 
@@ -270,16 +266,10 @@ static bool gathers_ahead(const struct builder *b)
 static void gather_updated(struct builder *b, int32_t i)
 {
 	const struct bucket *k = &b->r->buckets.at[i];
-	struct op op = build_new(b, OP_COLLECTIVE, "weights");
-	op.lane = LANE_COMM;
-	op.dtype = op.out_dtype = (uint8_t)b->weight;
-	op.coll = COLL_ALL_GATHER;
-	op.reduce = RED_SUM;
-	op.group = (uint8_t)k->along;
-	op.bucket = i;
-	op.collective.elements = (int64_t)k->padded;
+	struct op op = build_collective(b, COLL_ALL_GATHER, k->along, LANE_COMM, b->weight, (int64_t)k->padded,
+		"weights", i);
 	op.collective.tensors = b->c->stack.copies_gathered ? build_tensors_in(b, i) : 0;
-	build_op(b, op, (const struct view[]){k->shard, k->weights});
+	build_with(b, op, k->shard, k->weights);
 }
 
 /* Gathers in reverse, because buckets hold the parameters from the last to the first. */
@@ -297,48 +287,47 @@ static void gather_bucket(struct builder *b, int32_t i)
 		gather_updated(b, i);
 }
 
+/* Returns an update of a bucket's part. Its dimensions are still to be set. */
+static struct op update_op(const struct builder *b, enum op_kind kind, enum optimizer o, int32_t i)
+{
+	struct op op = build_new(b, kind, "update");
+	op.dtype = (uint8_t)b->weight;
+	op.out_dtype = (uint8_t)b->grad;
+	op.optimizer = (uint8_t)o;
+	op.flags = b->buckets[i].master != NONE ? OP_MASTER : 0;
+	op.bucket = i;
+	return op;
+}
+
 static void update_bucket(struct builder *b, int32_t i)
 {
 	const struct bucket *k = &b->r->buckets.at[i];
-	int64_t part = (int64_t)k->padded / k->shards;
-	struct op op = build_new(b, OP_OPTIMIZER, "update");
-	op.dtype = (uint8_t)b->weight;
-	op.out_dtype = (uint8_t)b->grad;
-	op.optimizer = (uint8_t)b->c->train.optimizer;
-	op.flags = (uint16_t)((b->c->train.fused ? OP_FUSED : 0) | (b->master[i] != NONE ? OP_MASTER : 0));
-	op.bucket = i;
-	op.update.elements = part;
-	if (b->c->train.optimizer_bits == 8) { /* bitsandbytes has only the fused kernel */
-		op.flags |= OP_STATES_8 | OP_FUSED;
+	const struct bucket_state *s = &b->buckets[i];
+	const bool away = offloads_states(b), in_8_bits = b->c->train.optimizer_bits == 8;
+	struct op op = update_op(b, OP_OPTIMIZER, b->c->train.optimizer, i);
+	op.update.elements = bucket_part(k);
+	if (b->c->train.fused || away || in_8_bits) /* bitsandbytes has only the fused kernel */
+		op.flags |= OP_FUSED;
+	if (in_8_bits) {
+		op.flags |= OP_STATES_8;
 		op.update.wide_from = (int64_t)k->wide_from;
 		op.update.wide_to = (int64_t)k->wide_to;
 	}
-	struct view weights = k->shard, gradients = k->grad_shard;
-	if (offloads_states(b)) {
+	if (away)
 		op.lane = LANE_HOST;
-		op.flags |= OP_FUSED;
-		weights = k->host;
-		gradients = k->host_grad;
-	}
-	build_op(b, op,
-		(const struct view[]){weights, gradients, view_of(b->moment1[i]), view_of(b->moment2[i]),
-			view_of(b->master[i])});
+	build_with(b, op, away ? k->host : k->shard, away ? k->host_grad : k->grad_shard, view_of(s->moment1),
+		view_of(s->moment2), view_of(s->master));
 	offload_updated(b, i);
 	gather_bucket(b, i);
 }
 
 /* ---- LAMB: step/ops.def says why it takes two ops ---- */
 
-static struct op new_lamb(const struct builder *b, enum op_kind kind, int32_t i)
+static struct op lamb_op(const struct builder *b, enum op_kind kind, int32_t i)
 {
-	const struct bucket *k = &b->r->buckets.at[i];
-	struct op op = build_new(b, kind, "update");
-	op.dtype = (uint8_t)b->weight;
-	op.out_dtype = (uint8_t)b->grad;
-	op.optimizer = OPT_ADAM; /* LAMB scales Adam's direction */
-	op.flags = (uint16_t)(OP_FUSED | (b->master[i] != NONE ? OP_MASTER : 0));
-	op.bucket = i;
-	op.tensors.elements = (int64_t)k->padded / k->shards;
+	struct op op = update_op(b, kind, OPT_ADAM, i); /* LAMB scales Adam's direction */
+	op.flags |= OP_FUSED;
+	op.tensors.elements = bucket_part(&b->r->buckets.at[i]);
 	op.tensors.tensors = build_tensors_in(b, i);
 	return op;
 }
@@ -346,11 +335,11 @@ static struct op new_lamb(const struct builder *b, enum op_kind kind, int32_t i)
 static struct view lamb_direction(struct builder *b, int32_t i)
 {
 	const struct bucket *k = &b->r->buckets.at[i];
-	const struct op op = new_lamb(b, OP_LAMB_DIRECTION, i);
-	const struct view norms = view_of(build_fp32(b, 2 * op.tensors.tensors, "norms"));
-	build_op(b, op,
-		(const struct view[]){k->shard, k->grad_shard, view_of(b->moment1[i]), view_of(b->moment2[i]),
-			view_of(b->master[i]), view_of(b->bounds[i]), norms});
+	const struct bucket_state *s = &b->buckets[i];
+	const struct op op = lamb_op(b, OP_LAMB_DIRECTION, i);
+	const struct view norms = view_of(build_fp32(b, 2 * op.tensors.tensors));
+	build_with(b, op, k->shard, k->grad_shard, view_of(s->moment1), view_of(s->moment2), view_of(s->master),
+		view_of(s->bounds), norms);
 	return norms;
 }
 
@@ -360,18 +349,18 @@ static void sum_norms(struct builder *b, int32_t i, struct view norms)
 	const struct bucket *k = &b->r->buckets.at[i];
 	const int64_t n = 2 * build_tensors_in(b, i);
 	if (k->shards > 1)
-		build_collective(b, COLL_ALL_REDUCE, RED_SUM, k->along, LANE_COMM, DT_FP32, n, norms, norms, "norms",
-			NONE);
-	if (b->p->mesh.size[DIM_TP] > 1)
-		build_collective(b, COLL_ALL_REDUCE, RED_SUM, DIM_TP, LANE_MODEL_COMM, DT_FP32, n, norms, norms,
-			"norms", NONE);
+		build_with(b, build_collective(b, COLL_ALL_REDUCE, k->along, LANE_COMM, DT_FP32, n, "norms", NONE),
+			norms, norms);
+	if (b->tensor > 1)
+		build_with(b, build_collective(b, COLL_ALL_REDUCE, DIM_TP, LANE_MODEL_COMM, DT_FP32, n, "norms", NONE),
+			norms, norms);
 }
 
 static void lamb_step(struct builder *b, int32_t i, struct view norms)
 {
 	const struct bucket *k = &b->r->buckets.at[i];
-	build_op(b, new_lamb(b, OP_LAMB_STEP, i),
-		(const struct view[]){k->shard, k->grad_shard, view_of(b->master[i]), view_of(b->bounds[i]), norms});
+	build_with(b, lamb_op(b, OP_LAMB_STEP, i), k->shard, k->grad_shard, view_of(b->buckets[i].master),
+		view_of(b->buckets[i].bounds), norms);
 	gather_bucket(b, i);
 }
 
@@ -382,7 +371,7 @@ static void build_lamb(struct builder *b)
 	VEC(struct view) norms = {0};
 	for (int32_t i = 0; i < n && !b->st; i++)
 		if (!vec_push(&norms, lamb_direction(b, i)))
-			b->st = error_nomem(b->e, "the norms");
+			build_nomem(b, "the norms");
 	for (int32_t i = 0; i < n && !b->st; i++)
 		sum_norms(b, i, norms.at[i]);
 	for (int32_t i = 0; i < n && !b->st; i++)

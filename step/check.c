@@ -164,9 +164,9 @@ static enum status check_bucket(const struct program *p, const struct role *r, i
 			"its strategy asks for %lld, %lld, %lld",
 			bucket, (long long)got.all_reduce, (long long)got.reduce_scatter, (long long)got.all_gather,
 			(long long)want.all_reduce, (long long)want.reduce_scatter, (long long)want.all_gather);
-	if (optimizer_updates(p->config.train.optimizer) && (updates != 1 || updated != (int64_t)k->padded / k->shards))
+	if (optimizer_updates(p->config.train.optimizer) && (updates != 1 || updated != bucket_part(k)))
 		return error_set(e, ST_RUN, "bucket %d: %lld optimizer ops on %lld elements, one on %lld is right",
-			bucket, (long long)updates, (long long)updated, (long long)k->padded / k->shards);
+			bucket, (long long)updates, (long long)updated, (long long)bucket_part(k));
 	return ST_OK;
 }
 

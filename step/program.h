@@ -70,11 +70,9 @@ struct buffer {
 	enum component component;
 	enum dtype dtype;
 	uint64_t bytes;
-	bool persistent;  /* keeps its contents from step to step; else it holds nothing before its first write */
-	int32_t layer;    /* -1: outside the blocks */
-	const char *what; /* static string */
-	bool inside;      /* the stack keeps it inside another buffer, so it does not count in the peak; an executor
-	                     allocates it on its own */
+	bool persistent; /* keeps its contents from step to step; else it holds nothing before its first write */
+	bool inside;     /* the stack keeps it inside another buffer, so it does not count in the peak; an executor
+	                    allocates it on its own */
 };
 
 /* A view covers a buffer from byte offset_B + coord x stride_B on, where coord is the rank's coordinate along the mesh
@@ -113,6 +111,9 @@ struct bucket {
 	                                `shard` with optimizer+params, `host_grad` is `grad_shard` where `gradients` is
 	                                absent. Without such offloading both are absent */
 };
+
+/* Returns the elements of one rank's part of a bucket. */
+static inline int64_t bucket_part(const struct bucket *k) { return (int64_t)k->padded / k->shards; }
 
 struct role_param {
 	struct param param;

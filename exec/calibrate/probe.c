@@ -10,12 +10,7 @@
 
 bool probe_buffer(struct probe *probe, enum component component, enum dtype dtype, uint64_t bytes)
 {
-	struct buffer b = {.component = component,
-		.dtype = dtype,
-		.bytes = bytes,
-		.persistent = true,
-		.layer = -1,
-		.what = "calibration"};
+	struct buffer b = {.component = component, .dtype = dtype, .bytes = bytes, .persistent = true};
 	return vec_push(&probe->role.buffers, b);
 }
 

@@ -23,9 +23,7 @@ static bool fill_role(struct role *r)
 		good = good && vec_push(&r->buffers, ((struct buffer){.component = COMP_BUFFERS,
 							     .dtype = DT_FP32,
 							     .bytes = 4 * ELEMENTS,
-							     .persistent = true,
-							     .layer = -1,
-							     .what = "test"}));
+							     .persistent = true}));
 	for (int c = 0; c < COLL_OF_GROUPS; c++) {
 		struct op op = {.kind = OP_COLLECTIVE,
 			.lane = LANE_COMM,
