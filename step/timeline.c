@@ -212,66 +212,8 @@ const char *timeline_host_cause(const struct timeline *t, const struct role *r, 
 	return text;
 }
 
-/* ---- critical path ---- */
-
 /* With as many ranks as roles rank i is stage i. */
 const struct role *timeline_role(const struct timeline *t, const struct program *p, uint32_t actor)
 {
 	return &p->roles[t->actors == p->n_roles ? actor : role_of_rank(p, actor)];
-}
-
-static enum status role_of_actor(const struct timeline *t, const struct program *p, uint32_t actor,
-	const struct role **role, struct error *e)
-{
-	if (p->n_roles != 1 && p->n_roles != t->actors && p->mesh.ranks != t->actors)
-		return error_set(e, ST_RUN, "timeline: %u actors for %zu roles", t->actors, p->n_roles);
-	*role = timeline_role(t, p, actor);
-	return ST_OK;
-}
-
-/* Longest chain that ends with each op of one actor. ready_ps: by op; 0 for ops without a span. */
-static enum status longest_chain(const struct timeline *t, size_t *at, const struct role *role, int64_t *end_ps,
-	int64_t *longest, struct error *e)
-{
-	uint32_t actor = t->spans.at[*at].actor;
-	int64_t lane_end_ps[LANE_COUNT] = {0};
-	for (size_t i = 0; i < role->ops.n; i++)
-		end_ps[i] = 0;
-	for (; *at < t->spans.n && t->spans.at[*at].actor == actor; ++*at) {
-		const struct span *s = &t->spans.at[*at];
-		if (s->op >= role->ops.n)
-			return error_set(e, ST_RUN, "timeline: actor %u has op %u, of %zu", actor, s->op, role->ops.n);
-		const struct op *op = &role->ops.at[s->op];
-		int64_t begin_ps = lane_end_ps[s->lane];
-		for (uint32_t k = 0; k < op->n_dep; k++) {
-			int64_t dep_ps = end_ps[role->deps.at[op->dep0 + k]];
-			begin_ps = dep_ps > begin_ps ? dep_ps : begin_ps;
-		}
-		end_ps[s->op] = lane_end_ps[s->lane] = begin_ps + s->end_ps - s->move_ps;
-		*longest = end_ps[s->op] > *longest ? end_ps[s->op] : *longest;
-	}
-	return ST_OK;
-}
-
-enum status timeline_critical_path(const struct timeline *t, const struct program *p, double *path_s, struct error *e)
-{
-	*path_s = 0;
-	enum status st = timeline_check(t, e);
-	if (st)
-		return st;
-	size_t most_ops = 1;
-	for (size_t r = 0; r < p->n_roles; r++)
-		most_ops = p->roles[r].ops.n > most_ops ? p->roles[r].ops.n : most_ops;
-	int64_t *end_ps = calloc(most_ops, sizeof *end_ps), longest = 0;
-	if (!end_ps)
-		return error_nomem(e, "critical path");
-	for (size_t at = 0; at < t->spans.n && !st;) {
-		const struct role *role = NULL;
-		st = role_of_actor(t, p, t->spans.at[at].actor, &role, e);
-		if (!st)
-			st = longest_chain(t, &at, role, end_ps, &longest, e);
-	}
-	free(end_ps);
-	*path_s = (double)longest * S_PER_PS;
-	return st;
 }

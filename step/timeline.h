@@ -53,9 +53,4 @@ const char *timeline_host_cause(const struct timeline *t, const struct role *r, 
  * rank. */
 const struct role *timeline_role(const struct timeline *t, const struct program *p, uint32_t actor);
 
-/* Fills the length of the longest chain of spans through lanes and dependencies, a sum of durations. No schedule of
- * this program with these durations is shorter, except where gathers overlap with their readers
- * (parallel.tensor_overlap). */
-enum status timeline_critical_path(const struct timeline *t, const struct program *p, double *path_s, struct error *e);
-
 #endif

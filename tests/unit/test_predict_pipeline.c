@@ -273,6 +273,22 @@ static void test_message_time(void)
 	}
 }
 
+/* Ops that begin before an op that they depend on has ended. An actor is a role, which has a span for each op. */
+static size_t too_early(const struct program *p, const struct timeline *t)
+{
+	size_t early = 0, first = 0;
+	for (size_t i = 0; i < t->spans.n; i++) {
+		const struct span *s = &t->spans.at[i];
+		const struct role *r = &p->roles[s->actor];
+		const struct op *op = &r->ops.at[s->op];
+		first = s->op == 0 ? i : first;
+		early += s->op != i - first;
+		for (uint32_t k = 0; k < op->n_dep; k++)
+			early += s->start_ps < t->spans.at[first + r->deps.at[op->dep0 + k]].end_ps;
+	}
+	return early;
+}
+
 /* Whatever the cut, the links and the schedule: no deadlock, the same result twice, no stage busier than the step is
  * long, and every stage's partition adds up. */
 static void test_random(void)
@@ -305,7 +321,6 @@ static void test_random(void)
 		links.device.launch_s = 1e-6 * (double)(random() % 20);
 		struct timeline t, u;
 		struct result a = predicted(p, &links, &t), b = predicted(p, &links, &u);
-		double path_s = 0;
 		CU_ASSERT_EQUAL(a.time.step_s, b.time.step_s);
 		CU_ASSERT_EQUAL_FATAL(t.spans.n, u.spans.n);
 		size_t differ = 0;
@@ -313,8 +328,7 @@ static void test_random(void)
 			differ += t.spans.at[k].start_ps != u.spans.at[k].start_ps ||
 			          t.spans.at[k].end_ps != u.spans.at[k].end_ps;
 		CU_ASSERT_EQUAL(differ, 0);
-		CU_ASSERT_EQUAL(timeline_critical_path(&t, p, &path_s, NULL), ST_OK);
-		CU_ASSERT(path_s <= a.time.step_s * (1 + 1e-12));
+		CU_ASSERT_EQUAL(too_early(p, &t), 0);
 		for (uint32_t actor = 0; actor < t.actors; actor++) {
 			struct breakdown x;
 			CU_ASSERT_EQUAL(timeline_breakdown(&t, actor, &x, NULL), ST_OK);

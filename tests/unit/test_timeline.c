@@ -257,48 +257,6 @@ static void test_against_counting(void)
 	}
 }
 
-/* Lane chain 10 + 30 on compute; the collective (20 of moving) depends on the first, the last op on both: 10 + max(30,
- * 20) + 5. The waiting before `move` counts for nothing. */
-static void test_critical_path(void)
-{
-	struct op ops[] = {{.kind = OP_GEMM, .lane = LANE_COMPUTE},
-		{.kind = OP_COLLECTIVE, .lane = LANE_COMM, .dep0 = 0, .n_dep = 1},
-		{.kind = OP_GEMM, .lane = LANE_COMPUTE}, {.kind = OP_COPY, .lane = LANE_COPY, .dep0 = 1, .n_dep = 2}};
-	uint32_t deps[] = {0, 1, 2};
-	struct role role = {.ranks = 2};
-	role.ops.at = ops;
-	role.ops.n = COUNT(ops);
-	role.deps.at = deps;
-	role.deps.n = COUNT(deps);
-	struct role roles[3] = {role, role, role};
-	struct program p = {.n_roles = 1, .roles = roles};
-	struct span s[] = {
-		COMPUTE_SPAN(0, 0, 10), COMM_SPAN(1, 12, 40, 60), COMPUTE_SPAN(2, 20, 50),
-		{.op = 3, .lane = LANE_COPY, .class_ = CLASS_COPY, .start_ps = 60, .move_ps = 60, .end_ps = 65},
-		{.actor = 1,
-			.op = 0,
-			.lane = LANE_COMPUTE,
-			.class_ = CLASS_GEMM,
-			.start_ps = 0,
-			.end_ps = 44}, /* another rank of the same role, where only one op was seen */
-	};
-	struct timeline t = timeline_of(s, COUNT(s), 2, 65);
-	double path_s;
-	struct error e = {0};
-	CU_ASSERT_EQUAL_FATAL(timeline_critical_path(&t, &p, &path_s, &e), ST_OK);
-	same(path_s, S(45));
-
-	s[4].end_ps = 46;
-	CU_ASSERT_EQUAL_FATAL(timeline_critical_path(&t, &p, &path_s, &e), ST_OK);
-	same(path_s, S(46));
-
-	s[4].op = 4;
-	CU_ASSERT_EQUAL(timeline_critical_path(&t, &p, &path_s, &e), ST_RUN);
-	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "op 4, of 4"));
-	p.n_roles = 3;
-	CU_ASSERT_EQUAL(timeline_critical_path(&t, &p, &path_s, NULL), ST_RUN);
-}
-
 static void test_free(void)
 {
 	struct timeline t = {.actors = 1, .step_ps = 3};
@@ -311,5 +269,4 @@ static void test_free(void)
 
 UNIT_MAIN("timeline", {"the partition of a step", test_partition}, {"precedence", test_precedence},
 	{"bubbles", test_bubble}, {"no communication", test_no_communication}, {"the check", test_check},
-	{"random spans against counting picoseconds", test_against_counting}, {"critical path", test_critical_path},
-	{"free", test_free})
+	{"random spans against counting picoseconds", test_against_counting}, {"free", test_free})
