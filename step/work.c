@@ -119,7 +119,8 @@ static const struct {
 #define FIT(host_terms, gpu_terms) FORM_FIT
 #define CURVE(elements) FORM_CURVE
 #define NO_FORM FORM_NONE
-#define OP(kind, name, class_, family, shown, flop, work, suffix, like, args) [OP_##kind] = {work, SUF_##suffix, OP_##like},
+#define OP(kind, name, class_, family, shown, flop, work, suffix, like, args) \
+	[OP_##kind] = {work, SUF_##suffix, OP_##like},
 #include "step/ops.def"
 #undef FIT
 #undef CURVE
