@@ -187,6 +187,5 @@ json_t *config_json(const struct config *c);
 /* Return the words of the enums in CONFIG.yaml. */
 const char *mesh_dim_name(enum mesh_dim d);
 const char *recompute_name(enum recompute r);
-const char *attention_name(enum attention a);
 
 #endif

@@ -20,10 +20,12 @@ static enum status check_keys(const struct config *c, struct error *e)
 		const struct config_key *k = config_key(id);
 		char accepted[KEY_VALUE_MAX];
 		if (!key_value_modelled(k, c))
-			st = config_error_key(c, id, e, "not modelled yet (accepted: %s)", key_accepted(k, accepted));
+			st = config_error_key(c, id, e, "not modelled yet (accepted: %s)", key_words(k, accepted));
 		else if (c->origin[id].kind != ORIGIN_DEFAULT && !key_in_range(k, c))
 			st = config_error(c, id, e, "outside %.0f to %.0f", k->low, k->high);
 	}
+	if (!st && c->parallel.expert_tensor != 1)
+		st = config_error_key(c, KEY_parallel_expert_tensor, e, "not modelled yet (accepted: 1)");
 	return st;
 }
 

@@ -7,46 +7,40 @@
 #include "base/array.h"
 #include "base/suggest.h"
 
-/* ---- words; the last column: the program models it ---- */
+/* ---- words ---- */
 
-static const struct word position_words[] = {{"learned", POS_LEARNED, true}, {"rope", POS_ROPE, true},
-	{"alibi", POS_ALIBI, true}, {"none", POS_NONE, true}};
-static const struct word mlp_words[] = {{"gelu", MLP_GELU, true}, {"relu", MLP_RELU, true},
-	{"squared_relu", MLP_SQUARED_RELU, true}, {"swiglu", MLP_SWIGLU, true}, {"geglu", MLP_GEGLU, true}};
-static const struct word norm_words[] = {{"layernorm", NORM_LAYERNORM, true}, {"rmsnorm", NORM_RMSNORM, true}};
-static const struct word compute_dtype_words[] = {{"fp32", DT_FP32, true}, {"tf32", DT_TF32, true},
-	{"fp16", DT_FP16, true}, {"bf16", DT_BF16, true}, {"fp8", DT_FP8, true}, {"mxfp8", DT_MXFP8, true},
-	{"nvfp4", DT_NVFP4, true}};
-static const struct word storage_dtype_words[] = {{"auto", DTYPE_AUTO, true}, {"fp32", DT_FP32, true},
-	{"fp16", DT_FP16, true}, {"bf16", DT_BF16, true}, {"fp8", DT_FP8, false}, {"mxfp8", DT_MXFP8, false},
-	{"nvfp4", DT_NVFP4, false}};
-static const struct word compression_words[] = {{"none", COMPRESS_NONE, true}, {"bf16", COMPRESS_BF16, true},
-	{"fp16", COMPRESS_FP16, true}};
-#define OPTIMIZER_WORD(id, word, modelled, ...) {word, OPT_##id, modelled},
+static const struct word position_words[] = {{"learned", POS_LEARNED}, {"rope", POS_ROPE}, {"alibi", POS_ALIBI},
+	{"none", POS_NONE}};
+static const struct word mlp_words[] = {{"gelu", MLP_GELU}, {"relu", MLP_RELU}, {"squared_relu", MLP_SQUARED_RELU},
+	{"swiglu", MLP_SWIGLU}, {"geglu", MLP_GEGLU}};
+static const struct word norm_words[] = {{"layernorm", NORM_LAYERNORM}, {"rmsnorm", NORM_RMSNORM}};
+static const struct word compute_dtype_words[] = {{"fp32", DT_FP32}, {"tf32", DT_TF32}, {"fp16", DT_FP16},
+	{"bf16", DT_BF16}, {"fp8", DT_FP8}, {"mxfp8", DT_MXFP8}, {"nvfp4", DT_NVFP4}};
+static const struct word storage_dtype_words[] = {{"auto", DTYPE_AUTO}, {"fp32", DT_FP32}, {"fp16", DT_FP16},
+	{"bf16", DT_BF16}, {"fp8", DT_FP8}, {"mxfp8", DT_MXFP8}, {"nvfp4", DT_NVFP4}};
+static const struct word compression_words[] = {{"none", COMPRESS_NONE}, {"bf16", COMPRESS_BF16},
+	{"fp16", COMPRESS_FP16}};
+#define OPTIMIZER_WORD(id, word, ...) {word, OPT_##id},
 static const struct word optimizer_words[] = {OPTIMIZERS(OPTIMIZER_WORD)};
-static const struct word optimizer_bits_words[] = {{"32", 32, true}, {"8", 8, true}};
-static const struct word attention_words[] = {{"flash", ATT_FLASH, true}, {"naive", ATT_NAIVE, true}};
-static const struct word attention_kernel_words[] = {{"auto", KERNEL_AUTO, true}, {"fa1", KERNEL_FA1, true},
-	{"fa2", KERNEL_FA2, true}, {"fa3", KERNEL_FA3, true}};
-static const struct word recompute_words[] = {{"none", REC_NONE, true}, {"selective", REC_SELECTIVE, true},
-	{"full", REC_FULL, true}};
-static const struct word offload_words[] = {{"none", OFF_NONE, true}, {"optimizer", OFF_OPTIMIZER, true},
-	{"optimizer+params", OFF_OPTIMIZER_PARAMS, true}, {"activations", OFF_ACTIVATIONS, true}};
-#define STRATEGY_WORD(id, word, ...) {word, STRAT_##id, true},
+static const struct word optimizer_bits_words[] = {{"32", 32}, {"8", 8}};
+static const struct word attention_words[] = {{"flash", ATT_FLASH}, {"naive", ATT_NAIVE}};
+static const struct word attention_kernel_words[] = {{"auto", KERNEL_AUTO}, {"fa1", KERNEL_FA1}, {"fa2", KERNEL_FA2},
+	{"fa3", KERNEL_FA3}};
+static const struct word recompute_words[] = {{"none", REC_NONE}, {"selective", REC_SELECTIVE}, {"full", REC_FULL}};
+static const struct word offload_words[] = {{"none", OFF_NONE}, {"optimizer", OFF_OPTIMIZER},
+	{"optimizer+params", OFF_OPTIMIZER_PARAMS}, {"activations", OFF_ACTIVATIONS}};
+#define STRATEGY_WORD(id, word, ...) {word, STRAT_##id},
 static const struct word strategy_words[] = {STRATEGIES(STRATEGY_WORD, STRATEGY_WORD)};
-#define SCHEDULE_WORD(id, word, ...) {word, SCHED_##id, true},
+#define SCHEDULE_WORD(id, word, ...) {word, SCHED_##id},
 static const struct word schedule_words[] = {SCHEDULES(SCHEDULE_WORD)};
-static const struct word context_kind_words[] = {{"ring", CTX_RING, true}, {"all_gather", CTX_ALL_GATHER, true}};
-static const struct word dim_words[] = {{"tp", DIM_TP, true}, {"cp", DIM_CP, true}, {"ep", DIM_EP, true},
-	{"dp", DIM_DP, true}, {"pp", DIM_PP, true}};
-#define ALGORITHM_WORD(id, word, ...) {word, ALGO_##id, true},
+static const struct word context_kind_words[] = {{"ring", CTX_RING}, {"all_gather", CTX_ALL_GATHER}};
+static const struct word dim_words[] = {{"tp", DIM_TP}, {"cp", DIM_CP}, {"ep", DIM_EP}, {"dp", DIM_DP}, {"pp", DIM_PP}};
+#define ALGORITHM_WORD(id, word, ...) {word, ALGO_##id},
 static const struct word algorithm_words[] = {ALGORITHMS(ALGORITHM_WORD)};
-#define PROTOCOL_WORD(id, word, ...) {word, PROTO_##id, true},
+#define PROTOCOL_WORD(id, word, ...) {word, PROTO_##id},
 static const struct word protocol_words[] = {PROTOCOLS(PROTOCOL_WORD)};
-static const struct word tristate_words[] = {{"auto", TRI_AUTO, true}, {"true", TRI_TRUE, true},
-	{"false", TRI_FALSE, true}};
-static const struct word backend_words[] = {{"auto", BACKEND_AUTO, true}, {"cuda", BACKEND_CUDA, true},
-	{"host", BACKEND_HOST, true}};
+static const struct word tristate_words[] = {{"auto", TRI_AUTO}, {"true", TRI_TRUE}, {"false", TRI_FALSE}};
+static const struct word backend_words[] = {{"auto", BACKEND_AUTO}, {"cuda", BACKEND_CUDA}, {"host", BACKEND_HOST}};
 
 static_assert(COUNT(position_words) == POS_COUNT, "a word for each");
 static_assert(COUNT(mlp_words) == MLP_COUNT, "a word for each");
@@ -66,30 +60,28 @@ static_assert(COUNT(backend_words) == BACKEND_COUNT, "a word for each");
 /* ---- the table ---- */
 
 #define INT(l, h) .type = KEY_INT, .low = (l), .high = (h)
-#define INT_AUTO(l, h) .type = KEY_INT_AUTO, .low = (l), .high = (h)
+#define INT_AUTO(l, h) INT(l, h), .takes_auto = true
 #define REAL(l, h, u) .type = KEY_REAL, .low = (l), .high = (h), .unit = (u)
-#define REAL_AUTO(l, h, u) .type = KEY_REAL_AUTO, .low = (l), .high = (h), .unit = (u)
+#define REAL_AUTO(l, h, u) REAL(l, h, u), .takes_auto = true
 #define MIB(l, h) .type = KEY_MIB, .low = (l), .high = (h)
-#define MIB_AUTO(l, h) .type = KEY_MIB_AUTO, .low = (l), .high = (h)
+#define MIB_AUTO(l, h) MIB(l, h), .takes_auto = true
 #define BYTES(l, h) .type = KEY_BYTES, .low = (l), .high = (h), .unit = UNIT_BYTE
 #define BOOL .type = KEY_BOOL
 #define WORD(w) .type = KEY_WORD, .words = w##_words, .n_words = COUNT(w##_words)
+#define STORAGE_WORD WORD(storage_dtype), .n_later = 3
 #define NUMBER_WORD(w) .type = KEY_NUMBER_WORD, .words = w##_words, .n_words = COUNT(w##_words)
 #define TEXT .type = KEY_TEXT
 #define ORDER .type = KEY_ORDER, .words = dim_words, .n_words = COUNT(dim_words)
 #define STAGES .type = KEY_STAGES, .low = 1, .high = 10000
 #define RANKS .type = KEY_RANKS, .low = 1, .high = 1000
 #define AT(member) .offset = offsetof(struct config, member), .size = sizeof((struct config *)0)->member
-#define ANY true
-#define DEFAULT_ONLY false
-#define ROW(section_, key_, type_, at_, def, modelled_, used) \
+#define ROW(section_, key_, type_, at_, def, used) \
 	[KEY_##section_##_##key_] = {.section = #section_, \
 		.name = #key_, \
 		.path = #section_ "." #key_, \
 		type_, \
 		at_, \
 		.default_ = def, \
-		.modelled = modelled_, \
 		.used_by = (used)},
 
 static const struct config_key keys[] = {CONFIG_KEYS(ROW)};
@@ -164,23 +156,13 @@ const char *config_section_nearest(const char *name)
 
 /* ---- words of config.h ---- */
 
-static const char *word_of(const struct word *words, size_t n, int value)
-{
-	for (size_t i = 0; i < n; i++)
-		if (words[i].value == value)
-			return words[i].text;
-	return "?";
-}
-
 const char *mesh_dim_name(enum mesh_dim d)
 {
 	static const char *const merged[] = {[DIM_DP_CP - DIM_COUNT] = "dp-cp",
 		[DIM_SHARD - DIM_COUNT] = "shard",
 		[DIM_REPLICA - DIM_COUNT] = "replica",
 		[DIM_EDP - DIM_COUNT] = "edp"};
-	return d >= DIM_COUNT && d < DIM_ALL ? merged[d - DIM_COUNT] : word_of(dim_words, COUNT(dim_words), (int)d);
+	return d >= DIM_COUNT && d < DIM_ALL ? merged[d - DIM_COUNT] : key_word(&keys[KEY_parallel_order], (int)d);
 }
 
-const char *recompute_name(enum recompute r) { return word_of(recompute_words, COUNT(recompute_words), (int)r); }
-
-const char *attention_name(enum attention a) { return word_of(attention_words, COUNT(attention_words), (int)a); }
+const char *recompute_name(enum recompute r) { return key_word(&keys[KEY_train_recompute], (int)r); }

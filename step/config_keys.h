@@ -2,8 +2,7 @@
  * Private to step/config*.c and its tests.
  *
  * A row: section, key, how it is read (type and range), where it is stored in struct config, its default as a text of
- * CONFIG.yaml (NULL: it follows from other keys, config_derive), whether the program models other values than the
- * default, and the traits of the strategies that use it.
+ * CONFIG.yaml (NULL: it follows from other keys, config_derive), and the traits of the strategies that use it.
  */
 #ifndef STEPSIM_STEP_CONFIG_KEYS_H
 #define STEPSIM_STEP_CONFIG_KEYS_H
@@ -17,13 +16,10 @@
 #include "step/config.h"
 
 enum key_type {
-	KEY_INT,       /* int64_t in [low, high] */
-	KEY_INT_AUTO,  /* the same, or `auto` (AUTO) */
-	KEY_REAL,      /* double in [low, high] of `unit` */
-	KEY_REAL_AUTO, /* the same, or `auto` (AUTO) */
-	KEY_MIB,       /* double of bytes: written as a number of MiB, or as a size with its unit */
-	KEY_MIB_AUTO,  /* the same, or `auto` (AUTO) */
-	KEY_BYTES,     /* uint64_t: a whole number of bytes */
+	KEY_INT,   /* int64_t in [low, high] */
+	KEY_REAL,  /* double in [low, high] of `unit` */
+	KEY_MIB,   /* double of bytes: written as a number of MiB, or as a size with its unit */
+	KEY_BYTES, /* uint64_t: a whole number of bytes */
 	KEY_BOOL,
 	KEY_WORD,        /* an enum of ours by its word */
 	KEY_NUMBER_WORD, /* int64_t of which only some values exist */
@@ -37,7 +33,6 @@ enum key_type {
 struct word {
 	const char *text;
 	int value;
-	bool modelled;
 };
 
 #define EVERY 0 /* strategy uses the key */
@@ -46,117 +41,117 @@ struct config_key {
 	const char *section, *name;
 	const char *path; /* "section.name" */
 	enum key_type type;
+	bool takes_auto; /* `auto`, stored as AUTO, beside the range */
 	double low, high;
 	enum unit unit;
 	const struct word *words;
-	size_t n_words;
+	size_t n_words, n_later; /* the last n_later words are not modelled yet */
 	size_t offset, size;
 	const char *default_;
-	bool modelled;    /* false: only the default is */
 	unsigned used_by; /* traits that a strategy must have to use the key (step/strategy.h) */
 };
 
-/* X(section, key, type, AT(member), default, modelled, used_by). */
+/* X(section, key, type, AT(member), default, used_by). */
 #define CONFIG_KEYS(X) \
-	X(model, preset, TEXT, AT(model.name), "", ANY, EVERY) \
-	X(model, hf_config, TEXT, AT(hf_config), "", ANY, EVERY) \
-	X(model, layers, INT(1, 10000), AT(model.layers), "12", ANY, EVERY) \
-	X(model, hidden, INT(1, 1048576), AT(model.hidden), "768", ANY, EVERY) \
-	X(model, heads, INT(1, 65536), AT(model.heads), "12", ANY, EVERY) \
-	X(model, kv_heads, INT(1, 65536), AT(model.kv_heads), NULL, ANY, EVERY) \
-	X(model, head_dim, INT(1, 1048576), AT(model.head_dim), NULL, ANY, EVERY) \
-	X(model, ffn_hidden, INT(1, 4194304), AT(model.ffn_hidden), NULL, ANY, EVERY) \
-	X(model, vocab, INT(1, 16777216), AT(model.vocab), "50257", ANY, EVERY) \
-	X(model, vocab_padding, INT(1, 1048576), AT(model.vocab_padding), "1", ANY, EVERY) \
-	X(model, seq_len, INT(1, 16777216), AT(model.seq_len), "1024", ANY, EVERY) \
-	X(model, max_positions, INT(0, 16777216), AT(model.max_positions), NULL, ANY, EVERY) \
-	X(model, causal, BOOL, AT(model.causal), "true", ANY, EVERY) \
-	X(model, sliding_window, INT(0, 16777216), AT(model.sliding_window), "0", ANY, EVERY) \
-	X(model, position, WORD(position), AT(model.position), "learned", ANY, EVERY) \
-	X(model, mlp, WORD(mlp), AT(model.mlp), "gelu", ANY, EVERY) \
-	X(model, norm, WORD(norm), AT(model.norm), "layernorm", ANY, EVERY) \
-	X(model, bias, BOOL, AT(model.bias), "true", ANY, EVERY) \
-	X(model, qkv_bias, BOOL, AT(model.qkv_bias), NULL, ANY, EVERY) \
-	X(model, post_norm, BOOL, AT(model.post_norm), "false", ANY, EVERY) \
-	X(model, embedding_norm, BOOL, AT(model.embedding_norm), "false", ANY, EVERY) \
-	X(model, final_norm, BOOL, AT(model.final_norm), "true", ANY, EVERY) \
-	X(model, pooler, BOOL, AT(model.pooler), "false", ANY, EVERY) \
-	X(model, lm_head, BOOL, AT(model.lm_head), "true", ANY, EVERY) \
-	X(model, type_vocab, INT(0, 65536), AT(model.type_vocab), "0", ANY, EVERY) \
-	X(model, parallel_residual, BOOL, AT(model.parallel_residual), "false", ANY, EVERY) \
-	X(model, tied_embeddings, BOOL, AT(model.tied_embeddings), "true", ANY, EVERY) \
-	X(model, experts, INT(0, 4096), AT(model.experts), "0", ANY, EVERY) \
-	X(model, experts_per_token, INT(1, 4096), AT(model.experts_per_token), "2", ANY, EVERY) \
-	X(model, shared_experts, INT(0, 4096), AT(model.shared_experts), "0", ANY, EVERY) \
-	X(model, moe_ffn_hidden, INT(1, 4194304), AT(model.moe_ffn_hidden), NULL, ANY, EVERY) \
-	X(model, moe_layer_freq, INT(1, 10000), AT(model.moe_layer_freq), "1", ANY, EVERY) \
-	X(model, capacity_factor, REAL(0, 1000, UNIT_NONE), AT(model.capacity_factor), "0", ANY, EVERY) \
-	X(train, stack, TEXT, AT(train.stack), "pytorch-ddp", ANY, EVERY) \
-	X(train, global_batch, INT(1, 1000000000), AT(train.global_batch), "64", ANY, EVERY) \
-	X(train, micro_batch, INT(1, 1000000), AT(train.micro_batch), "8", ANY, EVERY) \
-	X(train, dtype, WORD(compute_dtype), AT(train.dtype), "bf16", ANY, EVERY) \
-	X(train, param_dtype, WORD(storage_dtype), AT(train.param_dtype), "fp32", ANY, EVERY) \
-	X(train, grad_dtype, WORD(storage_dtype), AT(train.grad_dtype), "fp32", ANY, EVERY) \
-	X(train, reduce_dtype, WORD(storage_dtype), AT(train.reduce_dtype), "fp32", ANY, EVERY) \
-	X(train, master_weights, BOOL, AT(train.master_weights), "false", ANY, EVERY) \
-	X(train, grad_compression, WORD(compression), AT(train.grad_compression), "none", ANY, STRATEGY_COMPRESSES) \
-	X(train, optimizer, WORD(optimizer), AT(train.optimizer), "adamw", ANY, EVERY) \
-	X(train, optimizer_bits, NUMBER_WORD(optimizer_bits), AT(train.optimizer_bits), "32", ANY, EVERY) \
-	X(train, attention, WORD(attention), AT(train.attention), "flash", ANY, EVERY) \
-	X(train, attention_kernel, WORD(attention_kernel), AT(train.attention_kernel), "auto", ANY, EVERY) \
-	X(train, recompute, WORD(recompute), AT(train.recompute), "none", ANY, EVERY) \
-	X(train, recompute_layers, INT_AUTO(0, 10000), AT(train.recompute_layers), "auto", ANY, EVERY) \
-	X(train, offload, WORD(offload), AT(train.offload), "none", ANY, EVERY) \
-	X(train, fused, BOOL, AT(train.fused), "true", ANY, EVERY) \
-	X(train, cuda_graph, BOOL, AT(train.cuda_graph), "false", ANY, EVERY) \
-	X(train, sync_every, INT(0, 1000000000), AT(train.sync_every), "0", ANY, EVERY) \
-	X(data, load_time, REAL(0, 1e6, UNIT_SECOND), AT(data.load_time_s), "0ms", ANY, EVERY) \
-	X(data, bytes, BYTES(0, 1e12), AT(data.bytes), "0", ANY, EVERY) \
-	X(data, workers, INT(0, 100000), AT(data.workers), "8", ANY, EVERY) \
-	X(data, prefetch, INT(0, 100000), AT(data.prefetch), "2", ANY, EVERY) \
-	X(data, pin_memory, BOOL, AT(data.pin_memory), "true", ANY, EVERY) \
-	X(parallel, strategy, WORD(strategy), AT(parallel.strategy), "ddp", ANY, EVERY) \
-	X(parallel, data, INT_AUTO(1, 10000000), AT(parallel.data), "auto", ANY, EVERY) \
-	X(parallel, shard, INT_AUTO(1, 10000000), AT(parallel.shard), "auto", ANY, STRATEGY_REPLICAS) \
-	X(parallel, tensor, INT(1, 65536), AT(parallel.tensor), "1", ANY, EVERY) \
-	X(parallel, tensor_overlap, BOOL, AT(parallel.tensor_overlap), "false", ANY, EVERY) \
-	X(parallel, sequence_parallel, BOOL, AT(parallel.sequence_parallel), "false", ANY, EVERY) \
-	X(parallel, pipeline, INT(1, 10000), AT(parallel.pipeline), "1", ANY, EVERY) \
-	X(parallel, virtual_stages, INT(1, 10000), AT(parallel.virtual_stages), "1", ANY, EVERY) \
-	X(parallel, schedule, WORD(schedule), AT(parallel.schedule), "1f1b", ANY, EVERY) \
-	X(parallel, layers_per_stage, STAGES, AT(parallel.layers_per_stage), "[]", ANY, EVERY) \
-	X(parallel, context, INT(1, 65536), AT(parallel.context), "1", ANY, EVERY) \
-	X(parallel, context_kind, WORD(context_kind), AT(parallel.context_kind), "ring", ANY, EVERY) \
-	X(parallel, expert, INT(1, 65536), AT(parallel.expert), "1", ANY, EVERY) \
-	X(parallel, expert_tensor, INT(1, 65536), AT(parallel.expert_tensor), "1", DEFAULT_ONLY, EVERY) \
-	X(parallel, order, ORDER, AT(parallel.order), "tp-cp-ep-dp-pp", ANY, EVERY) \
-	X(parallel, bucket_mb, MIB(1e-6, 1e6), AT(parallel.bucket_B), "25", ANY, STRATEGY_BUCKETS) \
-	X(parallel, first_bucket_mb, MIB_AUTO(1e-6, 1e6), AT(parallel.first_bucket_B), "auto", ANY, STRATEGY_BUCKETS) \
-	X(parallel, overlap, BOOL, AT(parallel.overlap), "true", ANY, STRATEGY_REDUCES) \
-	X(parallel, prefetch, INT(0, 10000), AT(parallel.prefetch), "1", ANY, STRATEGY_UNITS) \
-	X(parallel, reshard_after_forward, BOOL, AT(parallel.reshard_after_forward), "true", ANY, STRATEGY_UNITS) \
-	X(collectives, algorithm, WORD(algorithm), AT(collectives.algorithm), "auto", ANY, EVERY) \
-	X(collectives, protocol, WORD(protocol), AT(collectives.protocol), "auto", ANY, EVERY) \
-	X(cluster, system, TEXT, AT(cluster.system), "auto", ANY, EVERY) \
-	X(cluster, nodes, INT(1, 1000000), AT(cluster.nodes), "1", ANY, EVERY) \
-	X(cluster, gpus_per_node, INT(1, 65536), AT(cluster.gpus_per_node), NULL, ANY, EVERY) \
-	X(cluster, profile, TEXT, AT(cluster.profile), "", ANY, EVERY) \
-	X(cluster, slow_ranks, RANKS, AT(cluster.slow_ranks), "{}", ANY, EVERY) \
-	X(cluster, jitter, REAL(0, 10, UNIT_NONE), AT(cluster.jitter), "0", ANY, EVERY) \
-	X(cluster, mtbf_hours, REAL(0, 1e9, UNIT_NONE), AT(cluster.mtbf_hours), "0", ANY, EVERY) \
-	X(cluster, checkpoint_s, REAL(0, 1e9, UNIT_SECOND), AT(cluster.checkpoint_s), "0", ANY, EVERY) \
-	X(run, execute, WORD(tristate), AT(run.execute), "auto", ANY, EVERY) \
-	X(run, backend, WORD(backend), AT(run.backend), "auto", ANY, EVERY) \
-	X(run, share_gpu, BOOL, AT(run.share_gpu), "false", ANY, EVERY) \
-	X(run, warmup, INT(0, 1000000), AT(run.warmup), "3", ANY, EVERY) \
-	X(run, steps, INT(1, 1000000), AT(run.steps), "10", ANY, EVERY) \
-	X(run, timeout_s, REAL(0.001, 1e9, UNIT_SECOND), AT(run.timeout_s), "60", ANY, EVERY) \
-	X(run, verify, BOOL, AT(run.verify), "true", ANY, EVERY) \
-	X(cost, gpu_hour_usd, REAL_AUTO(0, INFINITY, UNIT_USD), AT(cost.gpu_hour_usd), "auto", ANY, EVERY) \
-	X(cost, system_price_usd, REAL_AUTO(0, INFINITY, UNIT_USD), AT(cost.system_price_usd), "auto", ANY, EVERY) \
-	X(cost, amortize_years, REAL_AUTO(0.01, INFINITY, UNIT_NONE), AT(cost.amortize_years), "auto", ANY, EVERY) \
-	X(cost, power_usd_per_kwh, REAL_AUTO(0, INFINITY, UNIT_USD), AT(cost.power_usd_per_kwh), "auto", ANY, EVERY) \
-	X(cost, pue, REAL_AUTO(1, INFINITY, UNIT_NONE), AT(cost.pue), "auto", ANY, EVERY)
+	X(model, preset, TEXT, AT(model.name), "", EVERY) \
+	X(model, hf_config, TEXT, AT(hf_config), "", EVERY) \
+	X(model, layers, INT(1, 10000), AT(model.layers), "12", EVERY) \
+	X(model, hidden, INT(1, 1048576), AT(model.hidden), "768", EVERY) \
+	X(model, heads, INT(1, 65536), AT(model.heads), "12", EVERY) \
+	X(model, kv_heads, INT(1, 65536), AT(model.kv_heads), NULL, EVERY) \
+	X(model, head_dim, INT(1, 1048576), AT(model.head_dim), NULL, EVERY) \
+	X(model, ffn_hidden, INT(1, 4194304), AT(model.ffn_hidden), NULL, EVERY) \
+	X(model, vocab, INT(1, 16777216), AT(model.vocab), "50257", EVERY) \
+	X(model, vocab_padding, INT(1, 1048576), AT(model.vocab_padding), "1", EVERY) \
+	X(model, seq_len, INT(1, 16777216), AT(model.seq_len), "1024", EVERY) \
+	X(model, max_positions, INT(0, 16777216), AT(model.max_positions), NULL, EVERY) \
+	X(model, causal, BOOL, AT(model.causal), "true", EVERY) \
+	X(model, sliding_window, INT(0, 16777216), AT(model.sliding_window), "0", EVERY) \
+	X(model, position, WORD(position), AT(model.position), "learned", EVERY) \
+	X(model, mlp, WORD(mlp), AT(model.mlp), "gelu", EVERY) \
+	X(model, norm, WORD(norm), AT(model.norm), "layernorm", EVERY) \
+	X(model, bias, BOOL, AT(model.bias), "true", EVERY) \
+	X(model, qkv_bias, BOOL, AT(model.qkv_bias), NULL, EVERY) \
+	X(model, post_norm, BOOL, AT(model.post_norm), "false", EVERY) \
+	X(model, embedding_norm, BOOL, AT(model.embedding_norm), "false", EVERY) \
+	X(model, final_norm, BOOL, AT(model.final_norm), "true", EVERY) \
+	X(model, pooler, BOOL, AT(model.pooler), "false", EVERY) \
+	X(model, lm_head, BOOL, AT(model.lm_head), "true", EVERY) \
+	X(model, type_vocab, INT(0, 65536), AT(model.type_vocab), "0", EVERY) \
+	X(model, parallel_residual, BOOL, AT(model.parallel_residual), "false", EVERY) \
+	X(model, tied_embeddings, BOOL, AT(model.tied_embeddings), "true", EVERY) \
+	X(model, experts, INT(0, 4096), AT(model.experts), "0", EVERY) \
+	X(model, experts_per_token, INT(1, 4096), AT(model.experts_per_token), "2", EVERY) \
+	X(model, shared_experts, INT(0, 4096), AT(model.shared_experts), "0", EVERY) \
+	X(model, moe_ffn_hidden, INT(1, 4194304), AT(model.moe_ffn_hidden), NULL, EVERY) \
+	X(model, moe_layer_freq, INT(1, 10000), AT(model.moe_layer_freq), "1", EVERY) \
+	X(model, capacity_factor, REAL(0, 1000, UNIT_NONE), AT(model.capacity_factor), "0", EVERY) \
+	X(train, stack, TEXT, AT(train.stack), "pytorch-ddp", EVERY) \
+	X(train, global_batch, INT(1, 1000000000), AT(train.global_batch), "64", EVERY) \
+	X(train, micro_batch, INT(1, 1000000), AT(train.micro_batch), "8", EVERY) \
+	X(train, dtype, WORD(compute_dtype), AT(train.dtype), "bf16", EVERY) \
+	X(train, param_dtype, STORAGE_WORD, AT(train.param_dtype), "fp32", EVERY) \
+	X(train, grad_dtype, STORAGE_WORD, AT(train.grad_dtype), "fp32", EVERY) \
+	X(train, reduce_dtype, STORAGE_WORD, AT(train.reduce_dtype), "fp32", EVERY) \
+	X(train, master_weights, BOOL, AT(train.master_weights), "false", EVERY) \
+	X(train, grad_compression, WORD(compression), AT(train.grad_compression), "none", STRATEGY_COMPRESSES) \
+	X(train, optimizer, WORD(optimizer), AT(train.optimizer), "adamw", EVERY) \
+	X(train, optimizer_bits, NUMBER_WORD(optimizer_bits), AT(train.optimizer_bits), "32", EVERY) \
+	X(train, attention, WORD(attention), AT(train.attention), "flash", EVERY) \
+	X(train, attention_kernel, WORD(attention_kernel), AT(train.attention_kernel), "auto", EVERY) \
+	X(train, recompute, WORD(recompute), AT(train.recompute), "none", EVERY) \
+	X(train, recompute_layers, INT_AUTO(0, 10000), AT(train.recompute_layers), "auto", EVERY) \
+	X(train, offload, WORD(offload), AT(train.offload), "none", EVERY) \
+	X(train, fused, BOOL, AT(train.fused), "true", EVERY) \
+	X(train, cuda_graph, BOOL, AT(train.cuda_graph), "false", EVERY) \
+	X(train, sync_every, INT(0, 1000000000), AT(train.sync_every), "0", EVERY) \
+	X(data, load_time, REAL(0, 1e6, UNIT_SECOND), AT(data.load_time_s), "0ms", EVERY) \
+	X(data, bytes, BYTES(0, 1e12), AT(data.bytes), "0", EVERY) \
+	X(data, workers, INT(0, 100000), AT(data.workers), "8", EVERY) \
+	X(data, prefetch, INT(0, 100000), AT(data.prefetch), "2", EVERY) \
+	X(data, pin_memory, BOOL, AT(data.pin_memory), "true", EVERY) \
+	X(parallel, strategy, WORD(strategy), AT(parallel.strategy), "ddp", EVERY) \
+	X(parallel, data, INT_AUTO(1, 10000000), AT(parallel.data), "auto", EVERY) \
+	X(parallel, shard, INT_AUTO(1, 10000000), AT(parallel.shard), "auto", STRATEGY_REPLICAS) \
+	X(parallel, tensor, INT(1, 65536), AT(parallel.tensor), "1", EVERY) \
+	X(parallel, tensor_overlap, BOOL, AT(parallel.tensor_overlap), "false", EVERY) \
+	X(parallel, sequence_parallel, BOOL, AT(parallel.sequence_parallel), "false", EVERY) \
+	X(parallel, pipeline, INT(1, 10000), AT(parallel.pipeline), "1", EVERY) \
+	X(parallel, virtual_stages, INT(1, 10000), AT(parallel.virtual_stages), "1", EVERY) \
+	X(parallel, schedule, WORD(schedule), AT(parallel.schedule), "1f1b", EVERY) \
+	X(parallel, layers_per_stage, STAGES, AT(parallel.layers_per_stage), "[]", EVERY) \
+	X(parallel, context, INT(1, 65536), AT(parallel.context), "1", EVERY) \
+	X(parallel, context_kind, WORD(context_kind), AT(parallel.context_kind), "ring", EVERY) \
+	X(parallel, expert, INT(1, 65536), AT(parallel.expert), "1", EVERY) \
+	X(parallel, expert_tensor, INT(1, 65536), AT(parallel.expert_tensor), "1", EVERY) \
+	X(parallel, order, ORDER, AT(parallel.order), "tp-cp-ep-dp-pp", EVERY) \
+	X(parallel, bucket_mb, MIB(1e-6, 1e6), AT(parallel.bucket_B), "25", STRATEGY_BUCKETS) \
+	X(parallel, first_bucket_mb, MIB_AUTO(1e-6, 1e6), AT(parallel.first_bucket_B), "auto", STRATEGY_BUCKETS) \
+	X(parallel, overlap, BOOL, AT(parallel.overlap), "true", STRATEGY_REDUCES) \
+	X(parallel, prefetch, INT(0, 10000), AT(parallel.prefetch), "1", STRATEGY_UNITS) \
+	X(parallel, reshard_after_forward, BOOL, AT(parallel.reshard_after_forward), "true", STRATEGY_UNITS) \
+	X(collectives, algorithm, WORD(algorithm), AT(collectives.algorithm), "auto", EVERY) \
+	X(collectives, protocol, WORD(protocol), AT(collectives.protocol), "auto", EVERY) \
+	X(cluster, system, TEXT, AT(cluster.system), "auto", EVERY) \
+	X(cluster, nodes, INT(1, 1000000), AT(cluster.nodes), "1", EVERY) \
+	X(cluster, gpus_per_node, INT(1, 65536), AT(cluster.gpus_per_node), NULL, EVERY) \
+	X(cluster, profile, TEXT, AT(cluster.profile), "", EVERY) \
+	X(cluster, slow_ranks, RANKS, AT(cluster.slow_ranks), "{}", EVERY) \
+	X(cluster, jitter, REAL(0, 10, UNIT_NONE), AT(cluster.jitter), "0", EVERY) \
+	X(cluster, mtbf_hours, REAL(0, 1e9, UNIT_NONE), AT(cluster.mtbf_hours), "0", EVERY) \
+	X(cluster, checkpoint_s, REAL(0, 1e9, UNIT_SECOND), AT(cluster.checkpoint_s), "0", EVERY) \
+	X(run, execute, WORD(tristate), AT(run.execute), "auto", EVERY) \
+	X(run, backend, WORD(backend), AT(run.backend), "auto", EVERY) \
+	X(run, share_gpu, BOOL, AT(run.share_gpu), "false", EVERY) \
+	X(run, warmup, INT(0, 1000000), AT(run.warmup), "3", EVERY) \
+	X(run, steps, INT(1, 1000000), AT(run.steps), "10", EVERY) \
+	X(run, timeout_s, REAL(0.001, 1e9, UNIT_SECOND), AT(run.timeout_s), "60", EVERY) \
+	X(run, verify, BOOL, AT(run.verify), "true", EVERY) \
+	X(cost, gpu_hour_usd, REAL_AUTO(0, INFINITY, UNIT_USD), AT(cost.gpu_hour_usd), "auto", EVERY) \
+	X(cost, system_price_usd, REAL_AUTO(0, INFINITY, UNIT_USD), AT(cost.system_price_usd), "auto", EVERY) \
+	X(cost, amortize_years, REAL_AUTO(0.01, INFINITY, UNIT_NONE), AT(cost.amortize_years), "auto", EVERY) \
+	X(cost, power_usd_per_kwh, REAL_AUTO(0, INFINITY, UNIT_USD), AT(cost.power_usd_per_kwh), "auto", EVERY) \
+	X(cost, pue, REAL_AUTO(1, INFINITY, UNIT_NONE), AT(cost.pue), "auto", EVERY)
 
 #define CONFIG_KEY_ID(section, key, ...) KEY_##section##_##key,
 enum key_id { CONFIG_KEYS(CONFIG_KEY_ID) KEY_COUNT };
@@ -193,11 +188,15 @@ bool key_equal(const struct config_key *k, const struct config *a, const struct 
 char *key_value_text(const struct config_key *k, const struct config *c, char buf[KEY_VALUE_MAX]);
 /* Returns the value as JSON: a new reference, or NULL when out of memory. */
 json_t *key_value_json(const struct config_key *k, const struct config *c);
-/* Writes the values that the program models, "1" or "none, selective, full"; returns buf. */
-char *key_accepted(const struct config_key *k, char buf[KEY_VALUE_MAX]);
+/* Return the word of a value, "?" without one, and write all words that the program models: "none, selective, full". */
+const char *key_word(const struct config_key *k, int value);
+char *key_words(const struct config_key *k, char buf[KEY_VALUE_MAX]);
 bool key_value_modelled(const struct config_key *k, const struct config *c);
 /* Returns whether an integer or real lies in [low, high], for values that did not come through key_read. */
 bool key_in_range(const struct config_key *k, const struct config *c);
+/* Get and set an integer, real, bool or word as a number: sizes in bytes, words as their enum. */
+double key_number(const struct config_key *k, const struct config *c);
+void key_set_number(const struct config_key *k, struct config *c, double value);
 
 /* ---- config_slow.c: the KEY_RANKS of these, and the check against the plan's ranks ---- */
 

@@ -16,26 +16,41 @@ static const void *place_const(const struct config_key *k, const struct config *
 	return (const char *)c + k->offset;
 }
 
-static int64_t int_of(const struct config_key *k, const struct config *c)
+/* ---- numbers: integers, reals, bools and words ---- */
+
+double key_number(const struct config_key *k, const struct config *c)
 {
-	int64_t v;
-	memcpy(&v, place_const(k, c), sizeof v);
-	return v;
+	const void *at = place_const(k, c);
+	switch (k->type) {
+	case KEY_INT:
+	case KEY_NUMBER_WORD: return (double)*(const int64_t *)at;
+	case KEY_BYTES: return (double)*(const uint64_t *)at;
+	case KEY_BOOL: return *(const bool *)at;
+	case KEY_WORD: return *(const int *)at;
+	default: return *(const double *)at;
+	}
 }
 
-static double real_of(const struct config_key *k, const struct config *c)
+void key_set_number(const struct config_key *k, struct config *c, double value)
 {
-	double v;
-	memcpy(&v, place_const(k, c), sizeof v);
-	return v;
+	void *at = place(k, c);
+	switch (k->type) {
+	case KEY_INT:
+	case KEY_NUMBER_WORD: *(int64_t *)at = (int64_t)value; break;
+	case KEY_BYTES: *(uint64_t *)at = (uint64_t)value; break;
+	case KEY_BOOL: *(bool *)at = value != 0; break;
+	case KEY_WORD: *(int *)at = (int)value; break;
+	default: *(double *)at = value; break;
+	}
 }
 
-static int word_value(const struct config_key *k, const struct config *c)
+static bool is_auto(const struct config_key *k, const struct config *c)
 {
-	int v;
-	memcpy(&v, place_const(k, c), sizeof v);
-	return v;
+	return k->takes_auto && key_number(k, c) == AUTO;
 }
+
+/* Returns the bytes of the unit in which a number is written. */
+static double scale(const struct config_key *k) { return k->type == KEY_MIB ? MIB_B : 1; }
 
 /* Appends to a text of `size` bytes; what does not fit is left out. */
 static void append(char *buf, size_t size, const char *text)
@@ -46,69 +61,25 @@ static void append(char *buf, size_t size, const char *text)
 
 /* ---- reading ---- */
 
-static bool is_auto(const struct ynode *n) { return n->kind == Y_SCALAR && strcmp(n->text, "auto") == 0; }
-
 static enum status read_int(const struct config_key *k, const struct ynode *n, struct config *c, struct error *inner)
 {
-	int64_t v;
-	enum status st = ynode_int(n, (int64_t)k->low, (int64_t)k->high, &v, inner);
-	if (!st)
-		memcpy(place(k, c), &v, sizeof v);
-	return st;
-}
-
-/* Complains about a number, and names the word that the key also takes. */
-static enum status or_auto(enum status st, const struct error *number, struct error *inner)
-{
-	return st ? error_set(inner, st, "%s; auto is accepted too", number->text) : ST_OK;
-}
-
-static enum status read_int_auto(const struct config_key *k, const struct ynode *n, struct config *c,
-	struct error *inner)
-{
-	if (is_auto(n)) {
-		int64_t v = AUTO;
-		memcpy(place(k, c), &v, sizeof v);
-		return ST_OK;
-	}
-	struct error number = {0};
-	return or_auto(read_int(k, n, c, &number), &number, inner);
+	return ynode_int(n, (int64_t)k->low, (int64_t)k->high, place(k, c), inner);
 }
 
 static enum status read_real(const struct config_key *k, const struct ynode *n, struct config *c, struct error *inner)
 {
-	double v;
-	enum status st = ynode_quantity(n, k->unit, k->low, k->high, &v, inner);
-	if (!st)
-		memcpy(place(k, c), &v, sizeof v);
-	return st;
+	return ynode_quantity(n, k->unit, k->low, k->high, place(k, c), inner);
 }
 
 static enum status read_mib(const struct config_key *k, const struct ynode *n, struct config *c, struct error *inner)
 {
 	double v;
-	enum status st;
-	if (n->kind == Y_SCALAR && !n->quoted && quantity_parse(n->text, UNIT_NONE, &v, NULL) == ST_OK) {
-		st = ynode_quantity(n, UNIT_NONE, k->low, k->high, &v, inner);
-		v *= MIB_B;
-	} else {
-		st = ynode_quantity(n, UNIT_BYTE, k->low * MIB_B, k->high * MIB_B, &v, inner);
-	}
+	const bool plain = n->kind == Y_SCALAR && !n->quoted && quantity_parse(n->text, UNIT_NONE, &v, NULL) == ST_OK;
+	const double unit_B = plain ? 1 : MIB_B;
+	enum status st = ynode_quantity(n, plain ? UNIT_NONE : UNIT_BYTE, k->low * unit_B, k->high * unit_B, &v, inner);
 	if (!st)
-		memcpy(place(k, c), &v, sizeof v);
+		key_set_number(k, c, plain ? v * MIB_B : v);
 	return st;
-}
-
-static enum status read_double_auto(const struct config_key *k, const struct ynode *n, struct config *c,
-	struct error *inner)
-{
-	if (is_auto(n)) {
-		double v = AUTO;
-		memcpy(place(k, c), &v, sizeof v);
-		return ST_OK;
-	}
-	struct error number = {0};
-	return or_auto((k->type == KEY_MIB_AUTO ? read_mib : read_real)(k, n, c, &number), &number, inner);
 }
 
 static enum status read_bytes(const struct config_key *k, const struct ynode *n, struct config *c, struct error *inner)
@@ -119,30 +90,27 @@ static enum status read_bytes(const struct config_key *k, const struct ynode *n,
 		return st;
 	if (v != floor(v))
 		return error_set(inner, ST_INPUT, "expected a whole number of bytes, got \"%.60s\"", n->text);
-	uint64_t bytes = (uint64_t)v;
-	memcpy(place(k, c), &bytes, sizeof bytes);
+	key_set_number(k, c, v);
 	return ST_OK;
 }
 
 static enum status read_bool(const struct config_key *k, const struct ynode *n, struct config *c, struct error *inner)
 {
-	bool v;
-	enum status st = ynode_bool(n, &v, inner);
-	if (!st)
-		memcpy(place(k, c), &v, sizeof v);
-	return st;
+	return ynode_bool(n, place(k, c), inner);
 }
 
-static void list_words(const struct config_key *k, char *buf, size_t size)
+static size_t modelled_words(const struct config_key *k) { return k->n_words - k->n_later; }
+
+char *key_words(const struct config_key *k, char buf[KEY_VALUE_MAX])
 {
 	buf[0] = '\0';
-	for (size_t i = 0; i < k->n_words; i++) {
-		bool other_word = i > 0 && k->words[i].value == k->words[i - 1].value;
-		if (!k->words[i].modelled || other_word)
+	for (size_t i = 0; i < modelled_words(k); i++) {
+		if (i > 0 && k->words[i].value == k->words[i - 1].value) /* another word for the same */
 			continue;
-		append(buf, size, buf[0] ? ", " : "");
-		append(buf, size, k->words[i].text);
+		append(buf, KEY_VALUE_MAX, buf[0] ? ", " : "");
+		append(buf, KEY_VALUE_MAX, k->words[i].text);
 	}
+	return buf;
 }
 
 static enum status read_word(const struct config_key *k, const struct ynode *n, struct config *c, struct error *inner)
@@ -151,25 +119,17 @@ static enum status read_word(const struct config_key *k, const struct ynode *n, 
 	enum status st = ynode_string(n, &text, inner);
 	if (st)
 		return st;
-	const char *candidates[16];
-	size_t n_candidates = 0;
+	const char *known[16];
 	for (size_t i = 0; i < k->n_words; i++) {
-		if (k->words[i].modelled)
-			candidates[n_candidates++] = k->words[i].text;
+		known[i] = k->words[i].text;
 		if (strcmp(text, k->words[i].text) != 0)
 			continue;
-		if (k->type == KEY_WORD) {
-			memcpy(place(k, c), &k->words[i].value, sizeof(int));
-		} else {
-			int64_t v = k->words[i].value;
-			memcpy(place(k, c), &v, sizeof v);
-		}
+		key_set_number(k, c, k->words[i].value);
 		return ST_OK;
 	}
 	char all[KEY_VALUE_MAX];
-	list_words(k, all, sizeof all);
 	return error_set(inner, ST_INPUT, "unknown value \"%.60s\" (nearest: %s; known: %s)", text,
-		suggest_nearest(text, candidates, n_candidates), all);
+		suggest_nearest(text, known, modelled_words(k)), key_words(k, all));
 }
 
 /* Names end up in JSON, on a terminal and in paths. A --set text has not gone through the YAML reader, which refuses
@@ -230,6 +190,7 @@ static enum status read_stages(const struct config_key *k, const struct ynode *n
 			n->kind == Y_SCALAR ? ", got " : ", got a mapping", n->kind == Y_SCALAR ? n->text : "");
 	if (n->n > CONFIG_MAX_STAGES)
 		return error_set(inner, ST_INPUT, "%zu stages are more than %d", n->n, CONFIG_MAX_STAGES);
+	memset(c->parallel.layers_per_stage, 0, sizeof c->parallel.layers_per_stage);
 	for (size_t i = 0; i < n->n; i++) {
 		struct ynode item = *n->child[i];
 		item.file = "";
@@ -247,11 +208,8 @@ enum status key_read(const struct config_key *k, const struct ynode *n, struct c
 	typedef enum status reader(const struct config_key *, const struct ynode *, struct config *, struct error *);
 	static reader *const readers[] = {
 		[KEY_INT] = read_int,
-		[KEY_INT_AUTO] = read_int_auto,
 		[KEY_REAL] = read_real,
-		[KEY_REAL_AUTO] = read_double_auto,
 		[KEY_MIB] = read_mib,
-		[KEY_MIB_AUTO] = read_double_auto,
 		[KEY_BYTES] = read_bytes,
 		[KEY_BOOL] = read_bool,
 		[KEY_WORD] = read_word,
@@ -263,6 +221,10 @@ enum status key_read(const struct config_key *k, const struct ynode *n, struct c
 	};
 	static_assert(COUNT(readers) == KEY_TYPE_COUNT, "a reader for each type");
 
+	if (k->takes_auto && n->kind == Y_SCALAR && strcmp(n->text, "auto") == 0) {
+		key_set_number(k, c, AUTO);
+		return ST_OK;
+	}
 	/* The readers of base/yaml.h put position and key in front; the caller knows better what to put there. */
 	struct ynode plain = *n;
 	plain.file = "";
@@ -276,7 +238,7 @@ enum status key_read(const struct config_key *k, const struct ynode *n, struct c
 	const char *text = raw.text;
 	if (strncmp(text, position, (size_t)len) == 0)
 		text += len;
-	return error_set(inner, st, "%s", text);
+	return error_set(inner, st, "%s%s", text, k->takes_auto ? "; auto is accepted too" : "");
 }
 
 void key_set_default(const struct config_key *k, struct config *c)
@@ -291,137 +253,88 @@ void key_set_default(const struct config_key *k, struct config *c)
 
 /* ---- comparing ---- */
 
+/* Lists are zero beyond their end. */
 bool key_equal(const struct config_key *k, const struct config *a, const struct config *b)
 {
-	switch (k->type) {
-	case KEY_REAL:
-	case KEY_REAL_AUTO:
-	case KEY_MIB:
-	case KEY_MIB_AUTO: return real_of(k, a) == real_of(k, b);
-	case KEY_STAGES:
-		return a->parallel.n_layers_per_stage == b->parallel.n_layers_per_stage &&
-		       memcmp(place_const(k, a), place_const(k, b), k->size) == 0;
-	case KEY_RANKS:
-		return a->cluster.n_slow_ranks == b->cluster.n_slow_ranks &&
-		       memcmp(place_const(k, a), place_const(k, b), k->size) == 0;
-	case KEY_TEXT: return strcmp(place_const(k, a), place_const(k, b)) == 0;
-	default: return memcmp(place_const(k, a), place_const(k, b), k->size) == 0;
-	}
+	if (k->type == KEY_REAL || k->type == KEY_MIB)
+		return key_number(k, a) == key_number(k, b);
+	return memcmp(place_const(k, a), place_const(k, b), k->size) == 0;
+}
+
+static size_t word_index(const struct config_key *k, int value)
+{
+	size_t i = 0;
+	while (i < k->n_words && k->words[i].value != value)
+		i++;
+	return i;
+}
+
+const char *key_word(const struct config_key *k, int value)
+{
+	size_t i = word_index(k, value);
+	return i < k->n_words ? k->words[i].text : "?";
 }
 
 bool key_value_modelled(const struct config_key *k, const struct config *c)
 {
-	if (k->type == KEY_WORD || k->type == KEY_NUMBER_WORD) {
-		int64_t v = k->type == KEY_WORD ? word_value(k, c) : int_of(k, c);
-		for (size_t i = 0; i < k->n_words; i++)
-			if (k->words[i].value == v)
-				return k->words[i].modelled;
-		return false;
-	}
-	if (k->modelled)
-		return true;
-	struct config defaults = {0};
-	key_set_default(k, &defaults);
-	return key_equal(k, c, &defaults);
-}
-
-char *key_accepted(const struct config_key *k, char buf[KEY_VALUE_MAX])
-{
-	if (k->type == KEY_WORD || k->type == KEY_NUMBER_WORD)
-		list_words(k, buf, KEY_VALUE_MAX);
-	else
-		snprintf(buf, KEY_VALUE_MAX, "%s", k->default_);
-	return buf;
+	return k->n_later == 0 || word_index(k, (int)key_number(k, c)) < modelled_words(k);
 }
 
 bool key_in_range(const struct config_key *k, const struct config *c)
 {
-	switch (k->type) {
-	case KEY_INT: return (double)int_of(k, c) >= k->low && (double)int_of(k, c) <= k->high;
-	case KEY_INT_AUTO:
-		return int_of(k, c) == AUTO || ((double)int_of(k, c) >= k->low && (double)int_of(k, c) <= k->high);
-	case KEY_REAL_AUTO: return real_of(k, c) == AUTO || (real_of(k, c) >= k->low && real_of(k, c) <= k->high);
-	case KEY_REAL: return real_of(k, c) >= k->low && real_of(k, c) <= k->high;
-	case KEY_MIB: return real_of(k, c) >= k->low * MIB_B && real_of(k, c) <= k->high * MIB_B;
-	default: return true;
-	}
+	if ((k->type != KEY_INT && k->type != KEY_REAL && k->type != KEY_MIB) || is_auto(k, c))
+		return true;
+	const double v = key_number(k, c);
+	return v >= k->low * scale(k) && v <= k->high * scale(k);
 }
 
 /* ---- writing ---- */
 
-static double written_real(const struct config_key *k, const struct config *c)
-{
-	const bool in_mib = k->type == KEY_MIB || k->type == KEY_MIB_AUTO;
-	return in_mib ? real_of(k, c) / MIB_B : real_of(k, c);
-}
-
-static const char *word_text(const struct config_key *k, int64_t value)
-{
-	for (size_t i = 0; i < k->n_words; i++)
-		if (k->words[i].value == value)
-			return k->words[i].text;
-	return "?";
-}
-
-static void order_text(const struct config_key *k, const struct config *c, char *buf, size_t size)
+static void order_text(const struct config_key *k, const struct config *c, char buf[KEY_VALUE_MAX])
 {
 	buf[0] = '\0';
 	for (int i = 0; i < DIM_COUNT; i++) {
-		append(buf, size, i ? "-" : "");
-		append(buf, size, word_text(k, (int64_t)c->parallel.order[i]));
+		append(buf, KEY_VALUE_MAX, i ? "-" : "");
+		append(buf, KEY_VALUE_MAX, key_word(k, (int)c->parallel.order[i]));
 	}
 }
 
-static void stages_text(const struct config *c, char *buf, size_t size)
+static void stages_text(const struct config *c, char buf[KEY_VALUE_MAX])
 {
-	snprintf(buf, size, "[");
+	snprintf(buf, KEY_VALUE_MAX, "[");
 	for (int64_t i = 0; i < c->parallel.n_layers_per_stage; i++) {
 		char one[32];
 		snprintf(one, sizeof one, "%s%" PRId64, i ? ", " : "", c->parallel.layers_per_stage[i]);
-		append(buf, size, one);
+		append(buf, KEY_VALUE_MAX, one);
 	}
-	append(buf, size, "]");
+	append(buf, KEY_VALUE_MAX, "]");
 }
 
 char *key_value_text(const struct config_key *k, const struct config *c, char buf[KEY_VALUE_MAX])
 {
+	const char *text = NULL;
 	switch (k->type) {
 	case KEY_INT:
-	case KEY_INT_AUTO:
-		if (k->type == KEY_INT_AUTO && int_of(k, c) == AUTO)
-			snprintf(buf, KEY_VALUE_MAX, "auto");
-		else
-			snprintf(buf, KEY_VALUE_MAX, "%" PRId64, int_of(k, c));
-		break;
+	case KEY_BYTES:
 	case KEY_REAL:
-	case KEY_REAL_AUTO:
 	case KEY_MIB:
-	case KEY_MIB_AUTO:
-		if ((k->type == KEY_MIB_AUTO || k->type == KEY_REAL_AUTO) && real_of(k, c) < 0)
-			snprintf(buf, KEY_VALUE_MAX, "auto");
+		if (is_auto(k, c))
+			text = "auto";
 		else
-			snprintf(buf, KEY_VALUE_MAX, "%.12g", written_real(k, c));
+			snprintf(buf, KEY_VALUE_MAX, k->type == KEY_INT || k->type == KEY_BYTES ? "%.0f" : "%.12g",
+				key_number(k, c) / scale(k));
 		break;
-	case KEY_BYTES: {
-		uint64_t v;
-		memcpy(&v, place_const(k, c), sizeof v);
-		snprintf(buf, KEY_VALUE_MAX, "%" PRIu64, v);
-		break;
-	}
-	case KEY_BOOL: {
-		bool v;
-		memcpy(&v, place_const(k, c), sizeof v);
-		snprintf(buf, KEY_VALUE_MAX, "%s", v ? "true" : "false");
-		break;
-	}
-	case KEY_WORD: snprintf(buf, KEY_VALUE_MAX, "%s", word_text(k, word_value(k, c))); break;
-	case KEY_NUMBER_WORD: snprintf(buf, KEY_VALUE_MAX, "%s", word_text(k, int_of(k, c))); break;
-	case KEY_TEXT: snprintf(buf, KEY_VALUE_MAX, "%s", (const char *)place_const(k, c)); break;
-	case KEY_ORDER: order_text(k, c, buf, KEY_VALUE_MAX); break;
-	case KEY_STAGES: stages_text(c, buf, KEY_VALUE_MAX); break;
+	case KEY_BOOL: text = key_number(k, c) != 0 ? "true" : "false"; break;
+	case KEY_WORD:
+	case KEY_NUMBER_WORD: text = key_word(k, (int)key_number(k, c)); break;
+	case KEY_TEXT: text = place_const(k, c); break;
+	case KEY_ORDER: order_text(k, c, buf); break;
+	case KEY_STAGES: stages_text(c, buf); break;
 	case KEY_RANKS: slow_ranks_text(c, buf); break;
 	case KEY_TYPE_COUNT: break;
 	}
+	if (text)
+		snprintf(buf, KEY_VALUE_MAX, "%s", text);
 	return buf;
 }
 
@@ -439,24 +352,15 @@ static json_t *stages_json(const struct config *c)
 json_t *key_value_json(const struct config_key *k, const struct config *c)
 {
 	char text[KEY_VALUE_MAX];
+	if (is_auto(k, c))
+		return json_string("auto");
 	switch (k->type) {
 	case KEY_INT:
-	case KEY_NUMBER_WORD: return json_integer(int_of(k, c));
-	case KEY_INT_AUTO: return int_of(k, c) == AUTO ? json_string("auto") : json_integer(int_of(k, c));
+	case KEY_BYTES:
+	case KEY_NUMBER_WORD: return json_integer((json_int_t)key_number(k, c));
 	case KEY_REAL:
-	case KEY_MIB: return json_real(written_real(k, c));
-	case KEY_REAL_AUTO:
-	case KEY_MIB_AUTO: return real_of(k, c) < 0 ? json_string("auto") : json_real(written_real(k, c));
-	case KEY_BYTES: {
-		uint64_t v;
-		memcpy(&v, place_const(k, c), sizeof v);
-		return json_integer((json_int_t)v);
-	}
-	case KEY_BOOL: {
-		bool v;
-		memcpy(&v, place_const(k, c), sizeof v);
-		return json_boolean(v);
-	}
+	case KEY_MIB: return json_real(key_number(k, c) / scale(k));
+	case KEY_BOOL: return json_boolean(key_number(k, c) != 0);
 	case KEY_STAGES: return stages_json(c);
 	case KEY_RANKS: return slow_ranks_json(c);
 	default: return json_string(key_value_text(k, c, text));

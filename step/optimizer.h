@@ -8,15 +8,15 @@
  * _multi_tensor_adamw); the others are taken to do the same. */
 #define FOREACH_PASSES 3.5
 
-/* X(id, word of train.optimizer, modelled, moments, flop, unfused_passes, runs_stateless, trust_ratio): struct
- * optimizer_traits says what the columns mean. A word that is not modelled is refused. */
+/* X(id, word of train.optimizer, moments, flop, unfused_passes, runs_stateless, trust_ratio): struct
+ * optimizer_traits says what the columns mean. */
 #define OPTIMIZERS(X) \
-	X(ADAMW, "adamw", true, 2, 12.0, FOREACH_PASSES, false, false) \
-	X(ADAM, "adam", true, 2, 12.0, FOREACH_PASSES, false, false) \
-	X(LAMB, "lamb", true, 2, 18.0, 1.0, false, true) \
-	X(LION, "lion", true, 1, 12.0, FOREACH_PASSES, false, false) \
-	X(SGD, "sgd", true, 1, 12.0, FOREACH_PASSES, true, false) \
-	X(NONE, "none", true, 0, 0.0, 0.0, true, false)
+	X(ADAMW, "adamw", 2, 12.0, FOREACH_PASSES, false, false) \
+	X(ADAM, "adam", 2, 12.0, FOREACH_PASSES, false, false) \
+	X(LAMB, "lamb", 2, 18.0, 1.0, false, true) \
+	X(LION, "lion", 1, 12.0, FOREACH_PASSES, false, false) \
+	X(SGD, "sgd", 1, 12.0, FOREACH_PASSES, true, false) \
+	X(NONE, "none", 0, 0.0, 0.0, true, false)
 
 #define OPTIMIZER_ID(id, ...) OPT_##id,
 enum optimizer { OPTIMIZERS(OPTIMIZER_ID) OPT_COUNT };
@@ -24,7 +24,6 @@ enum optimizer { OPTIMIZERS(OPTIMIZER_ID) OPT_COUNT };
 
 struct optimizer_traits {
 	const char *name;
-	bool modelled;
 	int moments;           /* values of state an element, without a master copy of the weights */
 	double flop;           /* an element's update */
 	double unfused_passes; /* bytes that separate elementwise kernels move, over those of one fused kernel */

@@ -54,37 +54,11 @@ static void mark(struct config *c, enum key_id id)
 
 void plan_put(struct config *c, enum plan_key k, double value)
 {
-	const struct config_key *key = config_key(ids[k]);
-	char *at = (char *)c + key->offset;
-	const int64_t whole = (int64_t)value;
-	const int word = (int)value;
-	const bool truth = value != 0;
-	switch (key->type) {
-	case KEY_INT:
-	case KEY_INT_AUTO: memcpy(at, &whole, sizeof whole); break;
-	case KEY_WORD: memcpy(at, &word, sizeof word); break;
-	case KEY_BOOL: memcpy(at, &truth, sizeof truth); break;
-	default: memcpy(at, &value, sizeof value); break;
-	}
+	key_set_number(config_key(ids[k]), c, value);
 	mark(c, ids[k]);
 }
 
-double plan_get(const struct config *c, enum plan_key k)
-{
-	const struct config_key *key = config_key(ids[k]);
-	const char *at = (const char *)c + key->offset;
-	int64_t whole;
-	int word;
-	bool truth;
-	double value;
-	switch (key->type) {
-	case KEY_INT:
-	case KEY_INT_AUTO: memcpy(&whole, at, sizeof whole); return (double)whole;
-	case KEY_WORD: memcpy(&word, at, sizeof word); return word;
-	case KEY_BOOL: memcpy(&truth, at, sizeof truth); return truth;
-	default: memcpy(&value, at, sizeof value); return value;
-	}
-}
+double plan_get(const struct config *c, enum plan_key k) { return key_number(config_key(ids[k]), c); }
 
 static_assert(PLAN_VALUE >= KEY_VALUE_MAX, "a value fits");
 

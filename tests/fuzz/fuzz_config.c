@@ -74,9 +74,7 @@ static void add_value(struct text *t, const struct config_key *k)
 		add(t, k->words[below(k->n_words)].text);
 	} else if (k->type == KEY_BOOL && below(8)) {
 		add(t, below(2) ? "true" : "false");
-	} else if ((k->type == KEY_INT || k->type == KEY_INT_AUTO || k->type == KEY_REAL || k->type == KEY_REAL_AUTO ||
-			   k->type == KEY_MIB) &&
-		   below(4)) {
+	} else if ((k->type == KEY_INT || k->type == KEY_REAL || (k->type == KEY_MIB && !k->takes_auto)) && below(4)) {
 		double high = isinf(k->high) ? 1e6 : k->high;
 		double exponent = (double)below(1000) / 1000.0 * log2(high + 1.0);
 		snprintf(number, sizeof number, "%.0f", below(16) ? exp2(floor(exponent)) : k->low - 1.0);

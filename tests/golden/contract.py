@@ -125,7 +125,7 @@ def check_words(key, default, values):
 
 def check_keys():
     table = re.findall(
-        r"^\tX\((\w+), (\w+), .*?, (NULL|\"[^\"]*\"), \w+, [^,]*\)(?: \\)?$",
+        r"^\tX\((\w+), (\w+), .*?, (NULL|\"[^\"]*\"), [^,]*\)(?: \\)?$",
         (ROOT / "step/config_keys.h").read_text(),
         re.MULTILINE,
     )
