@@ -7,217 +7,84 @@
 #include <assert.h>
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 /* The place of a parameter: before the blocks, in every block, only in dense or mixture-of-experts blocks, after the
  * blocks. */
 enum place { BEFORE, BLOCK, BLOCK_DENSE, BLOCK_MOE, AFTER };
 
-struct shape {
+static bool gated(const struct model *m) { return m->mlp == MLP_SWIGLU || m->mlp == MLP_GEGLU; }
+
+struct row {
+	enum param_kind kind;
+	enum place place;
+	bool present;
 	int64_t rows, cols, copies;
 	enum tp_split split;
 };
 
-static bool gated(const struct model *m) { return m->mlp == MLP_SWIGLU || m->mlp == MLP_GEGLU; }
+/* Norms have two rows each, of which a model has one. */
+#define ROWS (PARAM_KIND_COUNT + 4)
 
-static int64_t fc1_rows(const struct model *m, int64_t ffn) { return gated(m) ? 2 * ffn : ffn; }
-
-static enum tp_split fc1_split(const struct model *m) { return gated(m) ? TP_HALVES : TP_ROWS; }
-
-static int64_t qkv_rows(const struct model *m) { return (m->heads + 2 * m->kv_heads) * m->head_dim; }
-
-/* ---- presence ---- */
-
-static bool always(const struct model *m)
+/* Fills all rows in the order of model.parameters() of GPT-2, and of BERT where norms follow. `vocab` is the vocabulary
+ * that is stored. RMSNorm has no bias (Zhang & Sennrich 2019), whatever the linear layers have. */
+static void fill_rows(const struct model *m, int64_t vocab, struct row out[ROWS])
 {
-	(void)m;
-	return true;
+	const bool bias = m->bias, norm_bias = bias && m->norm == NORM_LAYERNORM, first = !m->post_norm;
+	const int64_t h = m->hidden, attn = m->heads * m->head_dim, qkv = attn + 2 * m->kv_heads * m->head_dim;
+	const int64_t ffn = m->ffn_hidden, moe = m->moe_ffn_hidden, shared = m->shared_experts * moe;
+	const int64_t halves = gated(m) ? 2 : 1;
+	const enum tp_split whole = TP_REPLICATED, fc1 = gated(m) ? TP_HALVES : TP_ROWS;
+	const struct row rows[] = {
+		{PARAM_TOKEN_EMBEDDING, BEFORE, true, vocab, h, 1, TP_ROWS},
+		{PARAM_POSITION_EMBEDDING, BEFORE, m->position == POS_LEARNED, m->max_positions, h, 1, whole},
+		{PARAM_TYPE_EMBEDDING, BEFORE, m->type_vocab > 0, m->type_vocab, h, 1, whole},
+		{PARAM_EMBEDDING_NORM_W, BEFORE, m->embedding_norm, h, 1, 1, whole},
+		{PARAM_EMBEDDING_NORM_B, BEFORE, m->embedding_norm && norm_bias, h, 1, 1, whole},
+		{PARAM_NORM1_W, BLOCK, first, h, 1, 1, whole},
+		{PARAM_NORM1_B, BLOCK, first && norm_bias, h, 1, 1, whole},
+		{PARAM_QKV_W, BLOCK, true, qkv, h, 1, TP_QKV},
+		{PARAM_QKV_B, BLOCK, m->qkv_bias, qkv, 1, 1, TP_QKV},
+		{PARAM_PROJ_W, BLOCK, true, h, attn, 1, TP_COLS},
+		{PARAM_PROJ_B, BLOCK, bias, h, 1, 1, whole},
+		{PARAM_NORM1_W, BLOCK, !first, h, 1, 1, whole},
+		{PARAM_NORM1_B, BLOCK, !first && norm_bias, h, 1, 1, whole},
+		{PARAM_NORM2_W, BLOCK, first, h, 1, 1, whole},
+		{PARAM_NORM2_B, BLOCK, first && norm_bias, h, 1, 1, whole},
+		{PARAM_FC1_W, BLOCK_DENSE, true, halves * ffn, h, 1, fc1},
+		{PARAM_FC1_B, BLOCK_DENSE, bias, halves * ffn, 1, 1, fc1},
+		{PARAM_FC2_W, BLOCK_DENSE, true, h, ffn, 1, TP_COLS},
+		{PARAM_FC2_B, BLOCK_DENSE, bias, h, 1, 1, whole},
+		{PARAM_ROUTER_W, BLOCK_MOE, true, m->experts, h, 1, whole},
+		{PARAM_EXPERT_FC1_W, BLOCK_MOE, true, halves * moe, h, m->experts, CUT_EXPERTS},
+		{PARAM_EXPERT_FC2_W, BLOCK_MOE, true, h, moe, m->experts, CUT_EXPERTS},
+		{PARAM_SHARED_FC1_W, BLOCK_MOE, shared > 0, halves * shared, h, 1, fc1},
+		{PARAM_SHARED_FC2_W, BLOCK_MOE, shared > 0, h, shared, 1, TP_COLS},
+		{PARAM_NORM2_W, BLOCK, !first, h, 1, 1, whole},
+		{PARAM_NORM2_B, BLOCK, !first && norm_bias, h, 1, 1, whole},
+		{PARAM_FINAL_NORM_W, AFTER, m->final_norm, h, 1, 1, whole},
+		{PARAM_FINAL_NORM_B, AFTER, m->final_norm && norm_bias, h, 1, 1, whole},
+		{PARAM_POOLER_W, AFTER, m->pooler, h, h, 1, whole},
+		{PARAM_POOLER_B, AFTER, m->pooler && bias, h, 1, 1, whole},
+		{PARAM_HEAD_W, AFTER, m->lm_head && !m->tied_embeddings, vocab, h, 1, TP_ROWS},
+	};
+	static_assert(COUNT(rows) == ROWS, "one row for each kind, two for the four of a block's norms");
+	memcpy(out, rows, sizeof rows);
 }
-
-static bool has_positions(const struct model *m) { return m->position == POS_LEARNED; }
-
-static bool has_types(const struct model *m) { return m->type_vocab > 0; }
-
-static bool has_bias(const struct model *m) { return m->bias; }
-
-static bool has_qkv_bias(const struct model *m) { return m->qkv_bias; }
-
-/* RMSNorm has no bias (Zhang & Sennrich 2019), whatever the linear layers have. */
-static bool has_norm_bias(const struct model *m) { return m->bias && m->norm == NORM_LAYERNORM; }
-
-static bool has_embedding_norm(const struct model *m) { return m->embedding_norm; }
-
-static bool has_embedding_norm_bias(const struct model *m) { return m->embedding_norm && has_norm_bias(m); }
-
-static bool has_final_norm(const struct model *m) { return m->final_norm; }
-
-static bool has_final_norm_bias(const struct model *m) { return m->final_norm && has_norm_bias(m); }
-
-static bool has_own_head(const struct model *m) { return m->lm_head && !m->tied_embeddings; }
-
-static bool has_shared(const struct model *m) { return m->shared_experts > 0; }
-
-static bool has_pooler(const struct model *m) { return m->pooler; }
-
-static bool has_pooler_bias(const struct model *m) { return m->pooler && m->bias; }
-
-static bool norms_first(const struct model *m) { return !m->post_norm; }
-
-static bool norms_first_bias(const struct model *m) { return norms_first(m) && has_norm_bias(m); }
-
-static bool norms_last(const struct model *m) { return m->post_norm; }
-
-static bool norms_last_bias(const struct model *m) { return norms_last(m) && has_norm_bias(m); }
-
-/* ---- shapes; `v` is the vocabulary that is stored ---- */
-
-static struct shape table_shape(const struct model *m, int64_t v) { return (struct shape){v, m->hidden, 1, TP_ROWS}; }
-
-static struct shape positions_shape(const struct model *m, int64_t v)
-{
-	(void)v;
-	return (struct shape){m->max_positions, m->hidden, 1, TP_REPLICATED};
-}
-
-static struct shape types_shape(const struct model *m, int64_t v)
-{
-	(void)v;
-	return (struct shape){m->type_vocab, m->hidden, 1, TP_REPLICATED};
-}
-
-static struct shape vector_shape(const struct model *m, int64_t v)
-{
-	(void)v;
-	return (struct shape){m->hidden, 1, 1, TP_REPLICATED};
-}
-
-static struct shape square_shape(const struct model *m, int64_t v)
-{
-	(void)v;
-	return (struct shape){m->hidden, m->hidden, 1, TP_REPLICATED};
-}
-
-static struct shape qkv_shape(const struct model *m, int64_t v)
-{
-	(void)v;
-	return (struct shape){qkv_rows(m), m->hidden, 1, TP_QKV};
-}
-
-static struct shape qkv_bias_shape(const struct model *m, int64_t v)
-{
-	(void)v;
-	return (struct shape){qkv_rows(m), 1, 1, TP_QKV};
-}
-
-static struct shape proj_shape(const struct model *m, int64_t v)
-{
-	(void)v;
-	return (struct shape){m->hidden, m->heads * m->head_dim, 1, TP_COLS};
-}
-
-static struct shape fc1_shape(const struct model *m, int64_t v)
-{
-	(void)v;
-	return (struct shape){fc1_rows(m, m->ffn_hidden), m->hidden, 1, fc1_split(m)};
-}
-
-static struct shape fc1_bias_shape(const struct model *m, int64_t v)
-{
-	(void)v;
-	return (struct shape){fc1_rows(m, m->ffn_hidden), 1, 1, fc1_split(m)};
-}
-
-static struct shape fc2_shape(const struct model *m, int64_t v)
-{
-	(void)v;
-	return (struct shape){m->hidden, m->ffn_hidden, 1, TP_COLS};
-}
-
-static struct shape router_shape(const struct model *m, int64_t v)
-{
-	(void)v;
-	return (struct shape){m->experts, m->hidden, 1, TP_REPLICATED};
-}
-
-static struct shape expert_fc1_shape(const struct model *m, int64_t v)
-{
-	(void)v;
-	return (struct shape){fc1_rows(m, m->moe_ffn_hidden), m->hidden, m->experts, CUT_EXPERTS};
-}
-
-static struct shape expert_fc2_shape(const struct model *m, int64_t v)
-{
-	(void)v;
-	return (struct shape){m->hidden, m->moe_ffn_hidden, m->experts, CUT_EXPERTS};
-}
-
-static struct shape shared_fc1_shape(const struct model *m, int64_t v)
-{
-	(void)v;
-	return (struct shape){fc1_rows(m, m->shared_experts * m->moe_ffn_hidden), m->hidden, 1, fc1_split(m)};
-}
-
-static struct shape shared_fc2_shape(const struct model *m, int64_t v)
-{
-	(void)v;
-	return (struct shape){m->hidden, m->shared_experts * m->moe_ffn_hidden, 1, TP_COLS};
-}
-
-/* In the order of model.parameters() of GPT-2, and of BERT where norms follow. Norms therefore have two rows each, of
- * which a model has one. */
-static const struct row {
-	enum param_kind kind;
-	enum place place;
-	bool (*present)(const struct model *m);
-	struct shape (*shape)(const struct model *m, int64_t v);
-} rows[] = {
-	{PARAM_TOKEN_EMBEDDING, BEFORE, always, table_shape},
-	{PARAM_POSITION_EMBEDDING, BEFORE, has_positions, positions_shape},
-	{PARAM_TYPE_EMBEDDING, BEFORE, has_types, types_shape},
-	{PARAM_EMBEDDING_NORM_W, BEFORE, has_embedding_norm, vector_shape},
-	{PARAM_EMBEDDING_NORM_B, BEFORE, has_embedding_norm_bias, vector_shape},
-	{PARAM_NORM1_W, BLOCK, norms_first, vector_shape},
-	{PARAM_NORM1_B, BLOCK, norms_first_bias, vector_shape},
-	{PARAM_QKV_W, BLOCK, always, qkv_shape},
-	{PARAM_QKV_B, BLOCK, has_qkv_bias, qkv_bias_shape},
-	{PARAM_PROJ_W, BLOCK, always, proj_shape},
-	{PARAM_PROJ_B, BLOCK, has_bias, vector_shape},
-	{PARAM_NORM1_W, BLOCK, norms_last, vector_shape},
-	{PARAM_NORM1_B, BLOCK, norms_last_bias, vector_shape},
-	{PARAM_NORM2_W, BLOCK, norms_first, vector_shape},
-	{PARAM_NORM2_B, BLOCK, norms_first_bias, vector_shape},
-	{PARAM_FC1_W, BLOCK_DENSE, always, fc1_shape},
-	{PARAM_FC1_B, BLOCK_DENSE, has_bias, fc1_bias_shape},
-	{PARAM_FC2_W, BLOCK_DENSE, always, fc2_shape},
-	{PARAM_FC2_B, BLOCK_DENSE, has_bias, vector_shape},
-	{PARAM_ROUTER_W, BLOCK_MOE, always, router_shape},
-	{PARAM_EXPERT_FC1_W, BLOCK_MOE, always, expert_fc1_shape},
-	{PARAM_EXPERT_FC2_W, BLOCK_MOE, always, expert_fc2_shape},
-	{PARAM_SHARED_FC1_W, BLOCK_MOE, has_shared, shared_fc1_shape},
-	{PARAM_SHARED_FC2_W, BLOCK_MOE, has_shared, shared_fc2_shape},
-	{PARAM_NORM2_W, BLOCK, norms_last, vector_shape},
-	{PARAM_NORM2_B, BLOCK, norms_last_bias, vector_shape},
-	{PARAM_FINAL_NORM_W, AFTER, has_final_norm, vector_shape},
-	{PARAM_FINAL_NORM_B, AFTER, has_final_norm_bias, vector_shape},
-	{PARAM_POOLER_W, AFTER, has_pooler, square_shape},
-	{PARAM_POOLER_B, AFTER, has_pooler_bias, vector_shape},
-	{PARAM_HEAD_W, AFTER, has_own_head, table_shape},
-};
-#define ROWS COUNT(rows)
-static_assert(ROWS == PARAM_KIND_COUNT + 4, "one row for each kind, two for the four of a block's norms");
 
 /* The part of the list that repeats: blocks in periods of moe_layer_freq, the first of a period with experts
  * (Megatron-LM's --moe-layer-freq). */
-static bool row_in(const struct row *r, const struct model *m, enum place part, bool moe)
+static bool row_in(const struct row *r, enum place part, bool moe)
 {
 	bool here = part == BLOCK ? r->place == BLOCK || r->place == (moe ? BLOCK_MOE : BLOCK_DENSE) : r->place == part;
-	return here && r->present(m);
+	return here && r->present;
 }
 
-static int64_t rows_in(const struct model *m, enum place part, bool moe)
+static int64_t rows_in(const struct row rows[ROWS], enum place part, bool moe)
 {
 	int64_t n = 0;
 	for (size_t i = 0; i < ROWS; i++)
-		n += row_in(&rows[i], m, part, moe);
+		n += row_in(&rows[i], part, moe);
 	return n;
 }
 
@@ -244,37 +111,30 @@ static int64_t moe_layers(const struct model *m)
 int64_t model_param_count(const struct model *m)
 {
 	int64_t moe = moe_layers(m);
-	return rows_in(m, BEFORE, false) + moe * rows_in(m, BLOCK, true) +
-	       (m->layers - moe) * rows_in(m, BLOCK, false) + rows_in(m, AFTER, false);
+	struct row rows[ROWS];
+	fill_rows(m, m->vocab, rows);
+	return rows_in(rows, BEFORE, false) + moe * rows_in(rows, BLOCK, true) +
+	       (m->layers - moe) * rows_in(rows, BLOCK, false) + rows_in(rows, AFTER, false);
 }
 
-static struct param nth(const struct model *m, enum place part, bool moe, int64_t i, int64_t layer, int64_t vocab)
+static struct param nth(const struct row *r, enum place part, bool moe, int64_t i, int64_t layer)
 {
-	const struct row *r = rows;
-	for (;; r++) {
-		if (!row_in(r, m, part, moe))
-			continue;
-		if (i-- == 0)
-			break;
-	}
-	struct shape s = r->shape(m, vocab);
-	return (struct param){.kind = r->kind,
-		.layer = layer,
-		.rows = s.rows,
-		.cols = s.cols,
-		.copies = s.copies,
-		.split = s.split};
+	while (!row_in(r, part, moe) || i-- > 0)
+		r++;
+	return (struct param){r->kind, layer, r->rows, r->cols, r->copies, r->split};
 }
 
-static struct param param_at(const struct model *m, int64_t i, int64_t vocab)
+struct param model_param(const struct model *m, int64_t i, int64_t tensor)
 {
-	int64_t before = rows_in(m, BEFORE, false);
+	struct row rows[ROWS];
+	fill_rows(m, model_padded_vocab(m, tensor), rows);
+	int64_t before = rows_in(rows, BEFORE, false);
 	if (i < before)
-		return nth(m, BEFORE, false, i, -1, vocab);
+		return nth(rows, BEFORE, false, i, -1);
 	i -= before;
 	bool has_moe = m->experts > 0;
-	int64_t first = rows_in(m, BLOCK, has_moe),
-		other = rows_in(m, BLOCK, false); /* of a period's first block, of its others */
+	int64_t first = rows_in(rows, BLOCK, has_moe),
+		other = rows_in(rows, BLOCK, false); /* of a period's first block, of its others */
 	int64_t period = moe_period(m), per_period = first + (period - 1) * other;
 	int64_t layer = i / per_period * period, rest = i % per_period;
 	bool is_first = rest < first;
@@ -283,48 +143,16 @@ static struct param param_at(const struct model *m, int64_t i, int64_t vocab)
 		rest = (rest - first) % other;
 	}
 	if (layer < m->layers)
-		return nth(m, BLOCK, is_first && has_moe, rest, layer, vocab);
+		return nth(rows, BLOCK, is_first && has_moe, rest, layer);
 	int64_t moe = moe_layers(m);
-	return nth(m, AFTER, false, i - moe * first - (m->layers - moe) * other, -1, vocab);
-}
-
-struct param model_param(const struct model *m, int64_t i, int64_t tensor)
-{
-	return param_at(m, i, model_padded_vocab(m, tensor));
+	return nth(rows, AFTER, false, i - moe * first - (m->layers - moe) * other, -1);
 }
 
 const char *param_kind_name(enum param_kind k)
 {
-	static const char *const names[] = {
-		[PARAM_TOKEN_EMBEDDING] = "token_embedding",
-		[PARAM_POSITION_EMBEDDING] = "position_embedding",
-		[PARAM_TYPE_EMBEDDING] = "type_embedding",
-		[PARAM_EMBEDDING_NORM_W] = "embedding_norm.weight",
-		[PARAM_EMBEDDING_NORM_B] = "embedding_norm.bias",
-		[PARAM_NORM1_W] = "norm1.weight",
-		[PARAM_NORM1_B] = "norm1.bias",
-		[PARAM_QKV_W] = "qkv.weight",
-		[PARAM_QKV_B] = "qkv.bias",
-		[PARAM_PROJ_W] = "proj.weight",
-		[PARAM_PROJ_B] = "proj.bias",
-		[PARAM_NORM2_W] = "norm2.weight",
-		[PARAM_NORM2_B] = "norm2.bias",
-		[PARAM_FC1_W] = "fc1.weight",
-		[PARAM_FC1_B] = "fc1.bias",
-		[PARAM_FC2_W] = "fc2.weight",
-		[PARAM_FC2_B] = "fc2.bias",
-		[PARAM_ROUTER_W] = "router.weight",
-		[PARAM_EXPERT_FC1_W] = "expert.fc1.weight",
-		[PARAM_EXPERT_FC2_W] = "expert.fc2.weight",
-		[PARAM_SHARED_FC1_W] = "shared.fc1.weight",
-		[PARAM_SHARED_FC2_W] = "shared.fc2.weight",
-		[PARAM_FINAL_NORM_W] = "final_norm.weight",
-		[PARAM_FINAL_NORM_B] = "final_norm.bias",
-		[PARAM_HEAD_W] = "head.weight",
-		[PARAM_POOLER_W] = "pooler.weight",
-		[PARAM_POOLER_B] = "pooler.bias",
-	};
-	static_assert(COUNT(names) == PARAM_KIND_COUNT, "one name for each kind");
+#define NAME(kind, name) name,
+	static const char *const names[] = {PARAM_KINDS(NAME)};
+#undef NAME
 	return names[k];
 }
 
@@ -348,22 +176,16 @@ uint64_t param_local_elements(const struct param *p, int64_t ranks)
 /* One block of each sort stands for all of its sort, so that a count costs the same for any depth. */
 static uint64_t count(const struct model *m, bool active_only)
 {
-	uint64_t total = 0, moe = (uint64_t)moe_layers(m);
-	for (size_t i = 0; i < ROWS; i++) {
-		const struct row *r = &rows[i];
-		if (!r->present(m))
-			continue;
-		struct shape s = r->shape(m, m->vocab);
-		uint64_t copies = (uint64_t)s.copies, layers = 1;
-		if (r->place == BLOCK)
-			layers = (uint64_t)m->layers;
-		else if (r->place == BLOCK_DENSE)
-			layers = (uint64_t)m->layers - moe;
-		else if (r->place == BLOCK_MOE)
-			layers = moe;
-		if (active_only && s.split == CUT_EXPERTS)
-			copies = (uint64_t)m->experts_per_token;
-		total += (uint64_t)s.rows * (uint64_t)s.cols * copies * layers;
+	const int64_t moe = moe_layers(m);
+	const int64_t times[] =
+		{[BEFORE] = 1, [BLOCK] = m->layers, [BLOCK_DENSE] = m->layers - moe, [BLOCK_MOE] = moe, [AFTER] = 1};
+	uint64_t total = 0;
+	struct row rows[ROWS];
+	fill_rows(m, m->vocab, rows);
+	for (const struct row *r = rows; r < rows + ROWS; r++) {
+		int64_t copies = active_only && r->split == CUT_EXPERTS ? m->experts_per_token : r->copies;
+		if (r->present)
+			total += (uint64_t)r->rows * (uint64_t)r->cols * (uint64_t)copies * (uint64_t)times[r->place];
 	}
 	return total;
 }

@@ -35,38 +35,39 @@ struct model {
 	double capacity_factor;
 };
 
-enum param_kind {
-	PARAM_TOKEN_EMBEDDING, /* [vocab padded, hidden]; tp: rows */
-	PARAM_POSITION_EMBEDDING,
-	PARAM_TYPE_EMBEDDING,
-	PARAM_EMBEDDING_NORM_W,
-	PARAM_EMBEDDING_NORM_B,
-	PARAM_NORM1_W,
-	PARAM_NORM1_B,
-	PARAM_QKV_W, /* [(heads + 2 kv_heads) head_dim, hidden], rows: all Q heads, all K heads, all V heads of this
-	                tensor rank; tp: heads */
-	PARAM_QKV_B,
-	PARAM_PROJ_W, /* [hidden, heads head_dim]; tp: columns */
-	PARAM_PROJ_B, /* [hidden]; replicated over tp */
-	PARAM_NORM2_W,
-	PARAM_NORM2_B,
-	PARAM_FC1_W, /* [ffn or 2 ffn (gate rows, then up rows), hidden]; tp: rows of each half */
-	PARAM_FC1_B,
-	PARAM_FC2_W, /* [hidden, ffn]; tp: columns */
-	PARAM_FC2_B,
-	PARAM_ROUTER_W,     /* [experts, hidden] */
-	PARAM_EXPERT_FC1_W, /* as FC1 and FC2, one expert's, without biases; `copies` experts a layer */
-	PARAM_EXPERT_FC2_W,
-	PARAM_SHARED_FC1_W, /* as FC1 and FC2: the shared experts side by side, an MLP of shared_experts x
-	                       moe_ffn_hidden */
-	PARAM_SHARED_FC2_W,
-	PARAM_FINAL_NORM_W,
-	PARAM_FINAL_NORM_B,
-	PARAM_HEAD_W, /* [vocab padded, hidden] when not tied; tp: rows */
-	PARAM_POOLER_W,
-	PARAM_POOLER_B,
-	PARAM_KIND_COUNT
-};
+/* X(kind, name). Rows of QKV: all Q heads, all K heads, all V heads of this tensor rank. */
+#define PARAM_KINDS(X) \
+	X(TOKEN_EMBEDDING, "token_embedding") /* [vocab padded, hidden]; tp: rows */ \
+	X(POSITION_EMBEDDING, "position_embedding") \
+	X(TYPE_EMBEDDING, "type_embedding") \
+	X(EMBEDDING_NORM_W, "embedding_norm.weight") \
+	X(EMBEDDING_NORM_B, "embedding_norm.bias") \
+	X(NORM1_W, "norm1.weight") \
+	X(NORM1_B, "norm1.bias") \
+	X(QKV_W, "qkv.weight") /* [(heads + 2 kv_heads) head_dim, hidden]; tp: heads */ \
+	X(QKV_B, "qkv.bias") \
+	X(PROJ_W, "proj.weight") /* [hidden, heads head_dim]; tp: columns */ \
+	X(PROJ_B, "proj.bias")   /* [hidden]; replicated over tp */ \
+	X(NORM2_W, "norm2.weight") \
+	X(NORM2_B, "norm2.bias") \
+	X(FC1_W, "fc1.weight") /* [ffn or 2 ffn (gate rows, then up rows), hidden]; tp: rows of each half */ \
+	X(FC1_B, "fc1.bias") \
+	X(FC2_W, "fc2.weight") /* [hidden, ffn]; tp: columns */ \
+	X(FC2_B, "fc2.bias") \
+	X(ROUTER_W, "router.weight")         /* [experts, hidden] */ \
+	X(EXPERT_FC1_W, "expert.fc1.weight") /* as FC1, FC2 without biases; `copies` experts a layer */ \
+	X(EXPERT_FC2_W, "expert.fc2.weight") \
+	X(SHARED_FC1_W, "shared.fc1.weight") /* as FC1, FC2: one MLP of shared_experts x moe_ffn_hidden */ \
+	X(SHARED_FC2_W, "shared.fc2.weight") \
+	X(FINAL_NORM_W, "final_norm.weight") \
+	X(FINAL_NORM_B, "final_norm.bias") \
+	X(HEAD_W, "head.weight") /* [vocab padded, hidden] when not tied; tp: rows */ \
+	X(POOLER_W, "pooler.weight") \
+	X(POOLER_B, "pooler.bias")
+
+#define PARAM_KIND(kind, name) PARAM_##kind,
+enum param_kind { PARAM_KINDS(PARAM_KIND) PARAM_KIND_COUNT };
+#undef PARAM_KIND
 
 /* The way in which parallelism cuts a parameter.
  *
