@@ -1,5 +1,6 @@
 #include "step/stack.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -48,6 +49,20 @@ const char *attention_kernel_name(enum attention_kernel k) { return kernel_names
 
 struct stack stack_default(void) { return (struct stack){.elementwise_passes = 1, .attention_kernel = KERNEL_FA2}; }
 
+/* Returns the place of a word among others, `count` without one. */
+static size_t word_index(const char *word, const char *const *words, size_t count)
+{
+	size_t i = 0;
+	while (i < count && strcmp(word, words[i]) != 0)
+		i++;
+	return i;
+}
+
+static enum status check_mapping(const struct ynode *map, struct error *e)
+{
+	return map && map->kind != Y_MAP ? ynode_error(map, e, "%s: expected a mapping", map->key) : ST_OK;
+}
+
 static enum status read_sourced(const struct ynode *n, const struct stack_number *row, struct stack *s, struct error *e)
 {
 	struct sourced number;
@@ -57,115 +72,61 @@ static enum status read_sourced(const struct ynode *n, const struct stack_number
 			    (double *)(void *)((char *)s + row->offset), e);
 }
 
-static enum status read_value(const struct ynode *n, const struct stack_number *table, size_t count, struct stack *s,
-	struct error *e)
+static enum status read_numbers(const struct ynode *map, const struct stack_number *table, size_t count,
+	struct stack *s, struct error *e)
 {
 	const char *names[STACK_NUMBERS > STACK_MEMORIES ? STACK_NUMBERS : STACK_MEMORIES];
-	const struct stack_number *row = NULL;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++)
 		names[i] = table[i].name;
-		if (strcmp(n->key, names[i]) == 0)
-			row = &table[i];
+	enum status st = check_mapping(map, e);
+	for (size_t i = 0; map && i < map->n && !st; i++) {
+		const struct ynode *n = map->child[i];
+		const size_t k = word_index(n->key, names, count);
+		st = k < count ? read_sourced(n, &table[k], s, e)
+		               : ynode_error_key(n, e, "%s: unknown number of a stack (nearest: %s)", n->key,
+					 suggest_nearest(n->key, names, count));
 	}
-	if (!row)
-		return ynode_error_key(n, e, "%s: unknown number of a stack (nearest: %s)", n->key,
-			suggest_nearest(n->key, names, count));
-	return read_sourced(n, row, s, e);
+	return st;
 }
 
-static enum status read_number(const struct ynode *n, struct stack *s, struct error *e)
-{
-	return read_value(n, stack_numbers, STACK_NUMBERS, s, e);
-}
-
-static enum status read_memory(const struct ynode *n, struct stack *s, struct error *e)
-{
-	return read_value(n, stack_memories, STACK_MEMORIES, s, e);
-}
-
-/* Reads one of the words and sets *out to its number. */
-static enum status read_word(const struct ynode *n, const char *const *words, size_t count, int *out, struct error *e)
+/* Reads one of the words and sets *out, an enum, to its number. */
+static enum status read_word(const struct ynode *n, const char *const *words, size_t count, void *out, struct error *e)
 {
 	const char *word;
 	enum status st = ynode_string(n, &word, e);
-	for (size_t i = 0; i < count && !st; i++) {
-		if (strcmp(word, words[i]) == 0) {
-			*out = (int)i;
-			return ST_OK;
-		}
-	}
-	return st ? st
-	          : ynode_error(n, e, "%s: \"%.40s\" is not known (nearest: %s)", n->key, word,
-			    suggest_nearest(word, words, count));
+	if (st)
+		return st;
+	const int k = (int)word_index(word, words, count);
+	if ((size_t)k == count)
+		return ynode_error(n, e, "%s: \"%.40s\" is not known (nearest: %s)", n->key, word,
+			suggest_nearest(word, words, count));
+	memcpy(out, &k, sizeof k);
+	return ST_OK;
 }
 
-static enum status read_kernel(const struct ynode *n, struct stack *s, struct error *e)
+static enum status read_habits(const struct ynode *map, struct stack *s, struct error *e)
 {
-	int k = (int)s->attention_kernel;
-	enum status st = read_word(n, kernel_names, KERNEL_COUNT, &k, e);
-	s->attention_kernel = (enum attention_kernel)k;
-	return st;
-}
-
-static enum status read_split(const struct ynode *n, struct stack *s, struct error *e)
-{
-	static const char *const words[SPLIT_COUNT] =
+	static const char *const splits[SPLIT_COUNT] =
 		{[SPLIT_EVEN] = "even", [SPLIT_ENDS] = "ends", [SPLIT_COST] = "cost"};
-	int k = (int)s->stage_split;
-	enum status st = read_word(n, words, SPLIT_COUNT, &k, e);
-	s->stage_split = (enum stage_split)k;
-	return st;
-}
-
-static enum status read_ahead(const struct ynode *n, struct stack *s, struct error *e)
-{
-	return ynode_bool(n, &s->gather_ahead, e);
-}
-
-static enum status read_shard(const struct ynode *n, struct stack *s, struct error *e)
-{
-	return ynode_bool(n, &s->shard_inside, e);
-}
-
-static enum status read_copies(const struct ynode *n, struct stack *s, struct error *e)
-{
-	return ynode_bool(n, &s->copies_gathered, e);
-}
-
-static enum status read_adds(const struct ynode *n, struct stack *s, struct error *e)
-{
-	return ynode_bool(n, &s->adds_gradients, e);
-}
-
-static enum status read_scales(const struct ynode *n, struct stack *s, struct error *e)
-{
-	return ynode_bool(n, &s->dynamic_scales, e);
-}
-
-static enum status read_last_gemm(const struct ynode *n, struct stack *s, struct error *e)
-{
-	return ynode_bool(n, &s->recompute_last_gemm, e);
-}
-
-static enum status read_habit(const struct ynode *n, struct stack *s, struct error *e)
-{
 	static const char *const names[] = {"attention_kernel", "stage_split", "gather_ahead", "shard_inside",
 		"copies_gathered", "adds_gradients", "dynamic_scales", "recompute_last_gemm"};
-	static enum status (*const readers[])(const struct ynode *, struct stack *, struct error *) = {read_kernel,
-		read_split, read_ahead, read_shard, read_copies, read_adds, read_scales, read_last_gemm};
-	for (size_t i = 0; i < COUNT(names); i++)
-		if (strcmp(n->key, names[i]) == 0)
-			return readers[i](n, s, e);
-	return ynode_error_key(n, e, "%s: unknown habit of a stack (nearest: %s)", n->key,
-		suggest_nearest(n->key, names, COUNT(names)));
-}
-
-static enum status read_all(const struct ynode *map,
-	enum status (*read)(const struct ynode *, struct stack *, struct error *), struct stack *s, struct error *e)
-{
-	enum status st = map && map->kind != Y_MAP ? ynode_error(map, e, "%s: expected a mapping", map->key) : ST_OK;
-	for (size_t i = 0; map && i < map->n && !st; i++)
-		st = read(map->child[i], s, e);
+	bool *const switches[] = {NULL, NULL, &s->gather_ahead, &s->shard_inside, &s->copies_gathered,
+		&s->adds_gradients, &s->dynamic_scales, &s->recompute_last_gemm};
+	static_assert(COUNT(names) == COUNT(switches), "a place for each habit");
+	enum status st = check_mapping(map, e);
+	for (size_t i = 0; map && i < map->n && !st; i++) {
+		const struct ynode *n = map->child[i];
+		const size_t k = word_index(n->key, names, COUNT(names));
+		if (k == 0)
+			st = read_word(n, kernel_names, KERNEL_COUNT, &s->attention_kernel, e);
+		else if (k == 1)
+			st = read_word(n, splits, SPLIT_COUNT, &s->stage_split, e);
+		else if (k < COUNT(names))
+			st = ynode_bool(n, switches[k], e);
+		else
+			st = ynode_error_key(n, e, "%s: unknown habit of a stack (nearest: %s)", n->key,
+				suggest_nearest(n->key, names, COUNT(names)));
+	}
 	return st;
 }
 
@@ -188,11 +149,11 @@ enum status stack_read(const struct ynode *file, struct stack *s, struct error *
 		{"unseen", UNIT_NONE, 0.001, 3, AT(unseen),
 			"of that of a stack without rows, what the parts of its step do not explain"},
 	};
-	enum status st = read_all(ynode_get(file, "numbers"), read_number, s, e);
+	enum status st = read_numbers(ynode_get(file, "numbers"), stack_numbers, STACK_NUMBERS, s, e);
 	if (!st)
-		st = read_all(ynode_get(file, "memory"), read_memory, s, e);
+		st = read_numbers(ynode_get(file, "memory"), stack_memories, STACK_MEMORIES, s, e);
 	if (!st)
-		st = read_all(ynode_get(file, "habits"), read_habit, s, e);
+		st = read_habits(ynode_get(file, "habits"), s, e);
 	for (size_t i = 0; i < COUNT(widths) && !st; i++)
 		if (ynode_get(file, widths[i].name))
 			st = read_sourced(ynode_get(file, widths[i].name), &widths[i], s, e);
