@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/suggest.h"
 #include "base/version.h"
-#include "step/blame.h"
 #include "topology/view/view.h"
 
 void target_free(struct target *t)

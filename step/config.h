@@ -171,10 +171,12 @@ int64_t config_fixed_ranks(const struct config *c);
  * divide, a global batch that does not split... ST_INPUT names the key and the nearest values that work. */
 enum status config_resolve(struct config *c, int64_t ranks, struct error *e);
 
-/* Puts "file:line:col: cluster.system: " (or "--set cluster.system=VALUE: ") before a failure that the system's name
- * led to. Returns the recorded status. */
-enum status config_blame_system(const struct config *c, struct error *e);
-enum status config_blame_batch(const struct config *c, struct error *e); /* the same with train.global_batch */
+/* Put "file:line:col: section.key: " (or "--set section.key=VALUE: ") before a failure that the key's value led to.
+ * Return the recorded status. */
+enum status config_blame_system(const struct config *c, struct error *e);  /* cluster.system */
+enum status config_blame_profile(const struct config *c, struct error *e); /* cluster.profile */
+enum status config_blame_batch(const struct config *c, struct error *e);   /* train.global_batch */
+enum status config_blame_dtype(const struct config *c, struct error *e);   /* train.dtype */
 
 /* Returns the factor by which cluster.slow_ranks lengthens the compute of `rank`, with `ranks_per_host` ranks a host:
  * the largest factor that names it, or 1. */

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "step/blame.h"
 #include "step/config_keys.h"
 
 bool config_is_given(const struct config *c, enum key_id id)

@@ -15,32 +15,21 @@ static bool is_shown(const struct config *c, enum key_id id)
 	}
 }
 
-static json_t *section_json(const struct config *c, const char *section)
-{
-	json_t *object = json_object();
-	struct config defaults = {0};
-	for (int i = 0; object && i < KEY_COUNT; i++) {
-		enum key_id id = (enum key_id)i;
-		const struct config_key *k = config_key(id);
-		if (strcmp(k->section, section) != 0 || !is_shown(c, id))
-			continue;
-		bool used = strategy_has(c->parallel.strategy, k->used_by);
-		key_set_default(k, &defaults);
-		json_t *value = key_value_json(k, used ? c : &defaults);
-		if (!value || json_object_set_new(object, k->name, value)) {
-			json_decref(object);
-			return NULL;
-		}
-	}
-	return object;
-}
-
 json_t *config_json(const struct config *c)
 {
 	json_t *root = json_object();
-	for (size_t i = 0; root && i < CONFIG_SECTIONS; i++) {
-		json_t *section = section_json(c, config_sections[i]);
-		if (!section || json_object_set_new(root, config_sections[i], section)) {
+	struct config defaults = {0};
+	for (int i = 0; root && i < KEY_COUNT; i++) {
+		enum key_id id = (enum key_id)i;
+		const struct config_key *k = config_key(id);
+		bool used = strategy_has(c->parallel.strategy, k->used_by), good = true;
+		json_t *section = json_object_get(root, k->section);
+		if (!section)
+			good = json_object_set_new(root, k->section, section = json_object()) == 0;
+		key_set_default(k, &defaults);
+		if (good && is_shown(c, id))
+			good = json_object_set_new(section, k->name, key_value_json(k, used ? c : &defaults)) == 0;
+		if (!good) {
 			json_decref(root);
 			return NULL;
 		}

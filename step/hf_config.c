@@ -95,22 +95,28 @@ static int64_t head_dim_of(struct reader *r, const struct model *m, const char *
 
 /* ---- the model types ---- */
 
-/* Llama and its kin: pre-norm RMSNorm, rope, gated MLP. */
-static void read_llama_like(struct reader *r, struct model *m)
+/* The sizes under the names that most types use. */
+static void read_sizes(struct reader *r, struct model *m)
 {
 	m->layers = get_int(r, "num_hidden_layers", KEY_model_layers, 0);
 	m->hidden = get_int(r, "hidden_size", KEY_model_hidden, 0);
-	m->heads = get_int(r, "num_attention_heads", KEY_model_heads, 0);
-	m->kv_heads = get_int(r, "num_key_value_heads", KEY_model_kv_heads, m->heads);
+	m->heads = m->kv_heads = get_int(r, "num_attention_heads", KEY_model_heads, 0);
 	m->ffn_hidden = get_int(r, "intermediate_size", KEY_model_ffn_hidden, 0);
 	m->vocab = get_int(r, "vocab_size", KEY_model_vocab, 0);
 	m->seq_len = get_int(r, "max_position_embeddings", KEY_model_seq_len, 2048);
+	m->position = POS_ROPE;
+	m->tied_embeddings = get_bool(r, "tie_word_embeddings", false);
+}
+
+/* Llama and its kin: pre-norm RMSNorm, rope, gated MLP. */
+static void read_llama_like(struct reader *r, struct model *m)
+{
+	read_sizes(r, m);
+	m->kv_heads = get_int(r, "num_key_value_heads", KEY_model_kv_heads, m->heads);
 	m->head_dim = get(r, "head_dim") ? get_int(r, "head_dim", KEY_model_head_dim, 0)
 	                                 : head_dim_of(r, m, "hidden_size");
 	m->mlp = get_activation(r, "hidden_act", "silu", true);
 	m->norm = NORM_RMSNORM;
-	m->position = POS_ROPE;
-	m->tied_embeddings = get_bool(r, "tie_word_embeddings", false);
 }
 
 static void read_llama(struct reader *r, struct model *m)
@@ -180,21 +186,14 @@ static void read_gpt2(struct reader *r, struct model *m)
 
 static void read_gpt_neox(struct reader *r, struct model *m)
 {
-	m->layers = get_int(r, "num_hidden_layers", KEY_model_layers, 0);
-	m->hidden = get_int(r, "hidden_size", KEY_model_hidden, 0);
-	m->heads = m->kv_heads = get_int(r, "num_attention_heads", KEY_model_heads, 0);
+	read_sizes(r, m);
 	m->head_dim = head_dim_of(r, m, "hidden_size");
-	m->ffn_hidden = get_int(r, "intermediate_size", KEY_model_ffn_hidden, 0);
-	m->vocab = get_int(r, "vocab_size", KEY_model_vocab, 0);
-	m->seq_len = get_int(r, "max_position_embeddings", KEY_model_seq_len, 2048);
 	m->mlp = get_activation(r, "hidden_act", "gelu", false);
 	m->norm = NORM_LAYERNORM;
-	m->position = POS_ROPE;
 	m->bias = m->qkv_bias = true;
 	if (!get_bool(r, "attention_bias", true))
 		fail(r, "attention_bias", "a bias on the MLP alone cannot be described");
 	m->parallel_residual = get_bool(r, "use_parallel_residual", true);
-	m->tied_embeddings = get_bool(r, "tie_word_embeddings", false);
 }
 
 static const struct {

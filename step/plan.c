@@ -10,26 +10,8 @@
 #include "base/paths.h"
 #include "step/config_keys.h"
 
-static const enum key_id ids[] = {
-	[PLAN_STRATEGY] = KEY_parallel_strategy,
-	[PLAN_SHARD] = KEY_parallel_shard,
-	[PLAN_TENSOR] = KEY_parallel_tensor,
-	[PLAN_SEQUENCE_PARALLEL] = KEY_parallel_sequence_parallel,
-	[PLAN_TENSOR_OVERLAP] = KEY_parallel_tensor_overlap,
-	[PLAN_PIPELINE] = KEY_parallel_pipeline,
-	[PLAN_VIRTUAL_STAGES] = KEY_parallel_virtual_stages,
-	[PLAN_SCHEDULE] = KEY_parallel_schedule,
-	[PLAN_CONTEXT] = KEY_parallel_context,
-	[PLAN_EXPERT] = KEY_parallel_expert,
-	[PLAN_MICRO_BATCH] = KEY_train_micro_batch,
-	[PLAN_RECOMPUTE] = KEY_train_recompute,
-	[PLAN_RECOMPUTE_LAYERS] = KEY_train_recompute_layers,
-	[PLAN_BUCKET_MB] = KEY_parallel_bucket_mb,
-	[PLAN_OVERLAP] = KEY_parallel_overlap,
-	[PLAN_PREFETCH] = KEY_parallel_prefetch,
-	[PLAN_RESHARD_AFTER_FORWARD] = KEY_parallel_reshard_after_forward,
-};
-static_assert(COUNT(ids) == PLAN_KEYS, "a key for each");
+#define ROW(id, key) KEY_##key,
+static const enum key_id ids[] = {PLAN_KEY_ROWS(ROW)};
 
 const char *plan_key_path(enum plan_key k) { return config_key(ids[k])->path; }
 
@@ -175,29 +157,27 @@ enum status plan_write_yaml(const struct config *c, const char *heading, FILE *o
 {
 	if (heading)
 		fputs(heading, out);
-	for (size_t s = 0; s < CONFIG_SECTIONS; s++) {
-		bool any = false;
-		for (int i = 0; i < KEY_COUNT; i++) {
-			const enum key_id id = (enum key_id)i;
-			const struct config_key *k = config_key(id);
-			char value[KEY_VALUE_MAX], path[PATH_MAX_LEN];
-			if (strcmp(k->section, config_sections[s]) != 0 || !is_written(c, id))
-				continue;
-			if (!any)
-				fprintf(out, "%s:\n", k->section);
-			any = true;
-			key_value_text(k, c, value);
-			fprintf(out, "  %s: ", k->name);
-			if (is_path(id, value)) {
-				whole_path(c, id, value, path);
-				quote(path, out);
-			} else if (k->type == KEY_TEXT) {
-				quote(value, out);
-			} else {
-				fputs(value, out);
-			}
-			fputc('\n', out);
+	const char *section = "";
+	for (int i = 0; i < KEY_COUNT; i++) {
+		const enum key_id id = (enum key_id)i;
+		const struct config_key *k = config_key(id);
+		char value[KEY_VALUE_MAX], path[PATH_MAX_LEN];
+		if (!is_written(c, id))
+			continue;
+		if (strcmp(k->section, section) != 0)
+			fprintf(out, "%s:\n", k->section);
+		section = k->section;
+		key_value_text(k, c, value);
+		fprintf(out, "  %s: ", k->name);
+		if (is_path(id, value)) {
+			whole_path(c, id, value, path);
+			quote(path, out);
+		} else if (k->type == KEY_TEXT) {
+			quote(value, out);
+		} else {
+			fputs(value, out);
 		}
+		fputc('\n', out);
 	}
 	return ferror(out) ? error_set(e, ST_RUN, "the plan could not be written") : ST_OK;
 }

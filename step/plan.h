@@ -6,26 +6,29 @@
 
 #include "step/config.h"
 
-enum plan_key {
-	PLAN_STRATEGY,
-	PLAN_SHARD,
-	PLAN_TENSOR,
-	PLAN_SEQUENCE_PARALLEL,
-	PLAN_TENSOR_OVERLAP,
-	PLAN_PIPELINE,
-	PLAN_VIRTUAL_STAGES,
-	PLAN_SCHEDULE,
-	PLAN_CONTEXT,
-	PLAN_EXPERT,
-	PLAN_MICRO_BATCH,
-	PLAN_RECOMPUTE,
-	PLAN_RECOMPUTE_LAYERS,
-	PLAN_BUCKET_MB,
-	PLAN_OVERLAP,
-	PLAN_PREFETCH,
-	PLAN_RESHARD_AFTER_FORWARD,
-	PLAN_KEYS
-};
+/* X(id, section_key) */
+#define PLAN_KEY_ROWS(X) \
+	X(STRATEGY, parallel_strategy) \
+	X(SHARD, parallel_shard) \
+	X(TENSOR, parallel_tensor) \
+	X(SEQUENCE_PARALLEL, parallel_sequence_parallel) \
+	X(TENSOR_OVERLAP, parallel_tensor_overlap) \
+	X(PIPELINE, parallel_pipeline) \
+	X(VIRTUAL_STAGES, parallel_virtual_stages) \
+	X(SCHEDULE, parallel_schedule) \
+	X(CONTEXT, parallel_context) \
+	X(EXPERT, parallel_expert) \
+	X(MICRO_BATCH, train_micro_batch) \
+	X(RECOMPUTE, train_recompute) \
+	X(RECOMPUTE_LAYERS, train_recompute_layers) \
+	X(BUCKET_MB, parallel_bucket_mb) \
+	X(OVERLAP, parallel_overlap) \
+	X(PREFETCH, parallel_prefetch) \
+	X(RESHARD_AFTER_FORWARD, parallel_reshard_after_forward)
+
+#define PLAN_KEY(id, key) PLAN_##id,
+enum plan_key { PLAN_KEY_ROWS(PLAN_KEY) PLAN_KEYS };
+#undef PLAN_KEY
 
 /* Returns the key's path: "parallel.tensor". */
 const char *plan_key_path(enum plan_key k);

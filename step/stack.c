@@ -9,38 +9,11 @@
 
 #define AT(field) offsetof(struct stack, field)
 
-const struct stack_number stack_numbers[STACK_NUMBERS] = {
-	{"elementwise_passes", UNIT_NONE, 0.5, 20, AT(elementwise_passes),
-		"memory traffic of norms and elementwise kernels, over the least that they could do with"},
-	{"logit", UNIT_BYTE, 0, 1000, AT(logit_B),
-		"memory traffic a logit, forward and backward of the loss; 0: as counted"},
-	{"optimizer", UNIT_BYTE, 0, 1000, AT(optimizer_B),
-		"memory traffic an updated parameter, with clipping and copies; 0: as counted"},
-	{"overlap_tax", UNIT_NONE, 0, 1, AT(overlap_tax),
-		"compute time lost for each second of a collective beside it"},
-	{"op", UNIT_SECOND, 0, 1, AT(op_s),
-		"host time to issue one op, with Python and dispatch; 0: the device's launch"},
-	{"tensor_exposed", UNIT_NONE, 0.01, 1, AT(tensor_exposed),
-		"share of a tensor-parallel collective that products around it do not hide "
-		"where parallel.tensor_overlap is on"},
-	{"tensor_call", UNIT_SECOND, 0, 1, AT(tensor_call_s),
-		"host time a member of a tensor group in each of its collectives while a pipeline crosses hosts"},
-	{"micro_batch", UNIT_SECOND, 0, 100, AT(micro_batch_s), "time that each micro-batch adds"},
-	{"step", UNIT_SECOND, 0, 100, AT(step_s), "time that each step adds"},
-};
+#define ROW(name, field, unit, min, max, meaning) {name, UNIT_##unit, min, max, AT(field), meaning},
+const struct stack_number stack_numbers[STACK_NUMBERS] = {STACK_NUMBER_ROWS(ROW)};
 
-const struct stack_number stack_memories[STACK_MEMORIES] = {
-	{"loss", UNIT_BYTE, 0, 100, AT(memory.loss_B), "bytes alive a logit at the loss, with the logits"},
-	{"gate", UNIT_BYTE, 0, 8, AT(memory.gate_B), "bytes kept an element of a gate's activation"},
-	{"dropout", UNIT_BYTE, 0, 8, AT(memory.dropout_B), "bytes kept an element of a dropout mask"},
-	{"rotated", UNIT_BYTE, 0, 8, AT(memory.rotated_B), "bytes kept an element of rotated queries and keys"},
-	{"message", UNIT_BYTE, 0, 8, AT(memory.message_B), "bytes kept an element of what a pipeline stage has sent"},
-	{"gradient", UNIT_BYTE, 0, 32, AT(memory.gradient_B), "bytes a parameter of further gradients"},
-	{"flattened", UNIT_BYTE, 0, 32, AT(memory.flattened_B),
-		"bytes a parameter of flattened gradients while ZeRO-1 reduces them"},
-	{"context", UNIT_BYTE, 0, 1e11, AT(memory.context_B), "CUDA context and library workspaces"},
-	{"communicator", UNIT_BYTE, 0, 1e11, AT(memory.communicator_B), "NCCL's buffers for each communicator"},
-};
+#define MEMORY_ROW(name, field, ...) ROW(name, memory.field, __VA_ARGS__)
+const struct stack_number stack_memories[STACK_MEMORIES] = {STACK_MEMORY_ROWS(MEMORY_ROW)};
 
 static const char *const kernel_names[KERNEL_COUNT] =
 	{[KERNEL_FA1] = "fa1", [KERNEL_FA2] = "fa2", [KERNEL_FA3] = "fa3"};

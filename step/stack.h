@@ -30,48 +30,61 @@ enum stage_split {
 	SPLIT_COUNT
 };
 
-/* Memory that the framework takes beside what the step program's buffers count. */
+/* The numbers: X(name in a file, field, unit, least, most, meaning). */
+#define STACK_NUMBER_ROWS(X) \
+	X("elementwise_passes", elementwise_passes, NONE, 0.5, 20, \
+		"memory traffic of norms and elementwise kernels, over the least that they could do with") \
+	/* fp32 copies, log-softmax, its gradient, metrics */ \
+	X("logit", logit_B, BYTE, 0, 1000, "memory traffic a logit, forward and backward of the loss; 0: as counted") \
+	X("optimizer", optimizer_B, BYTE, 0, 1000, \
+		"memory traffic an updated parameter, with clipping and copies; 0: as counted") \
+	X("overlap_tax", overlap_tax, NONE, 0, 1, "compute time lost for each second of a collective beside it") \
+	X("op", op_s, SECOND, 0, 1, "host time to issue one op, with Python and dispatch; 0: the device's launch") \
+	/* Transformer Engine's user buffers, asynchronous TP; 0: not known, one of the group's pieces */ \
+	X("tensor_exposed", tensor_exposed, NONE, 0.01, 1, \
+		"share of a tensor-parallel collective that products around it do not hide " \
+		"where parallel.tensor_overlap is on") \
+	/* besides op_s */ \
+	X("tensor_call", tensor_call_s, SECOND, 0, 1, \
+		"host time a member of a tensor group in each of its collectives while a pipeline crosses hosts") \
+	/* synchronisation, data loader hand-over; the next: clipping's norm, logging, the scheduler */ \
+	X("micro_batch", micro_batch_s, SECOND, 0, 100, "time that each micro-batch adds") \
+	X("step", step_s, SECOND, 0, 100, "time that each step adds")
+
+/* The same for memory that the framework takes beside what the step program's buffers count. */
+#define STACK_MEMORY_ROWS(X) \
+	/* at the peak: fp32 copies, softmax */ \
+	X("loss", loss_B, BYTE, 0, 100, "bytes alive a logit at the loss, with the logits") \
+	/* unfused: a fused kernel computes it again */ \
+	X("gate", gate_B, BYTE, 0, 8, "bytes kept an element of a gate's activation") \
+	/* after attention, after the MLP, and of stored scores, which keep the dropped copy as well; its time is not \
+	 * modelled */ \
+	X("dropout", dropout_B, BYTE, 0, 8, "bytes kept an element of a dropout mask") \
+	/* beside the product's own result, whose values attention reads */ \
+	X("rotated", rotated_B, BYTE, 0, 8, "bytes kept an element of rotated queries and keys") \
+	/* until its gradient comes back; Megatron frees them (deallocate_pipeline_outputs) */ \
+	X("message", message_B, BYTE, 0, 8, "bytes kept an element of what a pipeline stage has sent") \
+	/* DDP's buckets, 16-bit gradients before they are added in fp32 */ \
+	X("gradient", gradient_B, BYTE, 0, 32, "bytes a parameter of further gradients") \
+	X("flattened", flattened_B, BYTE, 0, 32, "bytes a parameter of flattened gradients while ZeRO-1 reduces them") \
+	X("context", context_B, BYTE, 0, 1e11, "CUDA context and library workspaces") \
+	X("communicator", communicator_B, BYTE, 0, 1e11, "NCCL's buffers for each communicator")
+
+#define STACK_FIELD(name, field, ...) double field;
 struct stack_memory {
-	double loss_B; /* bytes a logit at the loss's peak, with the logits themselves: fp32 copies, softmax */
-	double gate_B; /* bytes kept for backward of each element of an unfused gate's activation, which a fused kernel
-	                  computes again */
-	double dropout_B;  /* bytes of each element of a dropout mask: after attention, after the MLP, and of stored
-	                      scores, which keep the dropped copy as well. Its time is not modelled */
-	double rotated_B;  /* bytes kept for backward of each element of queries and keys that a rotation copies, beside
-	                      the product's own result, whose values attention reads */
-	double message_B;  /* bytes of each element that a pipeline stage has sent, kept until its gradient comes back;
-	                      Megatron frees them (deallocate_pipeline_outputs) */
-	double gradient_B; /* bytes a parameter of gradients beside those that the optimizer reads: DDP's buckets,
-	                      16-bit gradients before they are added in fp32 */
-	double flattened_B; /* bytes a parameter of ZeRO-1's flattened gradients while it reduces them after backward */
-	double context_B;   /* CUDA context, modules, library workspaces */
-	double communicator_B; /* NCCL's buffers for each communicator of the rank */
+	STACK_MEMORY_ROWS(STACK_FIELD)
 };
 
 #define STACK_NAME 64
 
 struct stack {
 	struct stack_memory memory;
-	double elementwise_passes; /* memory traffic of norms and elementwise kernels, over the least that the program
-	                              counts */
-	double logit_B;     /* bytes that cross memory for each logit, forward and backward of the loss together (fp32
-	                       copies, log-softmax, its gradient, metrics) */
-	double optimizer_B; /* bytes that cross memory for each updated parameter: update, gradient clipping, copies */
-	double overlap_tax; /* compute time lost for each second of a collective beside it */
-	double op_s; /* host time to issue one op of the program (Python, autograd, dispatch, all its kernels); 0: the
-	                device's launch */
+	STACK_NUMBER_ROWS(STACK_FIELD)
 	double interval; /* half the width of the 90 % interval of log(measured / predicted), from the residuals of the
 	                    stack's own rows in cross-validation; 0: no row fixed the stack. No part of any prediction
 	                  */
 	double unseen; /* a family's: of that width for a stack without rows, what the parts of its step do not explain
 	                  (sim/engine/interval.h), from rows whose source was held out */
-	double tensor_exposed; /* with parallel.tensor_overlap: of a tensor-parallel collective, what is not hidden
-	                          beside the tiles of the products around it (Transformer Engine's user buffers,
-	                          asynchronous TP); 0: not known, one of the group's pieces */
-	double tensor_call_s;  /* host time, besides op_s, for each member of a tensor group in each of its collectives
-	                          while a pipeline crosses hosts */
-	double micro_batch_s;  /* time that each micro-batch adds to all else: synchronisation, data loader hand-over */
-	double step_s;         /* the same for a step: gradient clipping's norm, logging, the scheduler */
 	char compiled_twin[STACK_NAME]; /* the stack of the same framework whose model is compiled; "": none */
 	enum attention_kernel attention_kernel;
 	enum stage_split stage_split;
@@ -91,6 +104,8 @@ struct stack {
 	                             and PyTorch's reentrant checkpointing call the whole forward function), which the
 	                             early stop of non-reentrant torch.utils.checkpoint leaves out */
 };
+
+#undef STACK_FIELD
 
 /* The numbers as a table: for the reader, the lists and the fits. */
 struct stack_number {

@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "sim/price/gpu.h"
-#include "step/blame.h"
 
 /* Returns the host thread's time for one op on a GPU. A graph launches all its ops at once (sim/engine/predict.c). */
 static double issue_s(const struct program *p, const struct rates *r)
