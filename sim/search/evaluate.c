@@ -1,5 +1,6 @@
 #include "sim/search/evaluator.h"
 
+#include <search.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,12 @@
 #include "sim/engine/stragglers.h"
 #include "sim/engine/summary.h"
 
-/* ---- memory of pieces: open addressing by a 128-bit hash of all that they depend on ---- */
+/* ---- memory of pieces: a tree by a 128-bit hash of all that they depend on ---- */
+
+struct piece {
+	uint64_t key[2];
+	max_align_t figures[]; /* struct piece_kind */
+};
 
 static void hash(uint64_t h[2], const void *data, size_t bytes)
 {
@@ -24,52 +30,29 @@ static void hash(uint64_t h[2], const void *data, size_t bytes)
 	}
 }
 
-static struct cached_piece *slot_of(struct evaluator *v, const uint64_t key[2])
-{
-	size_t at = key[0] & (v->slots - 1);
-	while (v->cache[at].piece && (v->cache[at].key[0] != key[0] || v->cache[at].key[1] != key[1]))
-		at = (at + 1) & (v->slots - 1);
-	return &v->cache[at];
-}
-
-static enum status grow(struct evaluator *v, struct error *e)
-{
-	if (2 * v->n < v->slots)
-		return ST_OK;
-	struct cached_piece *old = v->cache;
-	size_t slots = v->slots;
-	v->cache = calloc(slots ? 2 * slots : 1024, sizeof *v->cache);
-	if (!v->cache) {
-		v->cache = old;
-		return error_nomem(e, "plans");
-	}
-	v->slots = slots ? 2 * slots : 1024;
-	for (size_t i = 0; i < slots; i++)
-		if (old[i].piece)
-			*slot_of(v, old[i].key) = old[i];
-	free(old);
-	return ST_OK;
-}
+static int by_key(const void *a, const void *b) { return memcmp(a, b, sizeof(uint64_t[2])); }
 
 const void *evaluator_find(struct evaluator *v, const struct piece_kind *kind, const void *of, size_t bytes,
 	struct error *e)
 {
 	uint64_t key[2] = {kind->number, 1};
 	hash(key, of, bytes);
-	if (grow(v, e))
-		return NULL;
-	void *piece = slot_of(v, key)->piece;
-	if (piece)
-		return piece;
-	if (!(piece = calloc(1, kind->bytes)))
+	struct piece *const *known = tfind(key, &v->pieces, by_key);
+	if (known)
+		return (*known)->figures;
+	struct piece *p = calloc(1, sizeof *p + kind->bytes);
+	if (!p) {
 		error_nomem(e, "plans");
-	if (!piece || kind->measure(v, piece, e) || grow(v, e)) {
-		free(piece);
 		return NULL;
 	}
-	*slot_of(v, key) = (struct cached_piece){{key[0], key[1]}, piece};
-	v->n++;
-	return piece;
+	memcpy(p->key, key, sizeof key);
+	if (!kind->measure(v, p->figures, e)) {
+		if (tsearch(p, &v->pieces, by_key))
+			return p->figures;
+		error_nomem(e, "plans");
+	}
+	free(p);
+	return NULL;
 }
 
 const void *evaluator_find_config(struct evaluator *v, const struct piece_kind *kind, struct error *e)
@@ -188,10 +171,8 @@ enum status evaluator_create(const struct machine *m, struct evaluator **out, st
 
 void evaluator_destroy(struct evaluator *v)
 {
-	for (size_t i = 0; v && i < v->slots; i++)
-		free(v->cache[i].piece);
 	if (v)
-		free(v->cache);
+		tdestroy(v->pieces, free);
 	free(v);
 }
 

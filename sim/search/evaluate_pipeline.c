@@ -7,6 +7,176 @@
 #include "sim/price/cost.h"
 #include "sim/engine/stragglers.h"
 
+/* ---- what micro-batches in flight keep ---- */
+
+static double kept_of_B(const struct block_pieces *b, int end, int64_t layers)
+{
+	return layers == 1 ? b->kept_of_one_layer_B[end] : line_at(b->kept_B[end], layers);
+}
+
+/* Returns the bytes that one micro-batch of one part keeps on the first stage. */
+static double in_flight_B(const struct config *c, const struct block_pieces *b)
+{
+	return kept_of_B(b, END_FIRST, c->model.layers / c->parallel.pipeline / c->parallel.virtual_stages);
+}
+
+/* Returns the most that the micro-batches in flight keep on the first or the last stage (`end`) of a plan, in bytes;
+ * < 0 when memory is short. */
+static double peak_kept_B(const struct config *c, const struct block_pieces *b, int end, struct error *e)
+{
+	const struct parallel *p = &c->parallel;
+	const int64_t steady = 3 * p->pipeline,
+		      micro_batches = !schedule_traits[p->schedule].all_in_flight && c->micro_batches > steady
+	                                      ? steady
+	                                      : c->micro_batches;
+	const struct schedule_shape s = {p->schedule, p->pipeline, p->virtual_stages, micro_batches};
+	const int64_t layers = c->model.layers / p->pipeline / p->virtual_stages,
+		      special = end == END_FIRST ? 0 : p->virtual_stages - 1;
+	action_list list = {0};
+	double now_B = 0, most_B = 0;
+	if (schedule_actions(&s, end == END_FIRST ? 0 : p->pipeline - 1, &list, e))
+		return -1;
+	for (size_t i = 0; i < list.n; i++) {
+		const struct action *a = &list.at[i];
+		const int of =
+			a->chunk == special
+				? end
+				: END_FIRST; /* what a part between keeps comes to the first one from the embedding */
+		double kept_B = kept_of_B(b, of, layers);
+		now_B += a->kind == ACTION_FORWARD ? kept_B : -kept_B;
+		most_B = now_B > most_B ? now_B : most_B;
+	}
+	vec_free(&list);
+	return most_B;
+}
+
+/* ---- pieces ---- */
+
+/* The peak under a schedule, less static memory and what micro-batches in flight keep. */
+struct memory_pieces {
+	double passing_B[END_COUNT];
+	double in_flight; /* micro-batches, of a part each, that were in flight on the first stage */
+};
+
+/* Takes as many stages and micro-batches as a steady order needs. Takes the plan's layers, up to so many that one more
+ * changes nothing. */
+static void memory_config(const struct config *c, struct config *out)
+{
+	const enum schedule kind = c->parallel.schedule;
+	const bool grouped = schedule_traits[kind].grouped;
+	const int64_t usual = c->train.recompute != REC_FULL ? 3
+	                      : grouped                      ? 4
+	                                : 6; /* where little is kept, the peak moves to the end of the
+	                                        warm-up as stages grow in number */
+	const int64_t stages = c->parallel.pipeline < usual ? c->parallel.pipeline : usual, chunks = grouped ? 2 : 1,
+		      layers = c->model.layers / c->parallel.pipeline / c->parallel.virtual_stages;
+	const int64_t groups = c->micro_batches / c->parallel.pipeline,
+		      least = grouped ? groups * stages : c->micro_batches; /* interleaved schedules go by groups of as
+	                                                                       many as there are stages */
+	pieces_block_config(c, 1, least < 2 * stages ? least : 2 * stages, out);
+	out->model.layers = (layers < STEADY_LAYERS ? layers : STEADY_LAYERS) * chunks * stages;
+	out->train.recompute_layers = c->train.recompute_layers > 0 ? out->model.layers : 0;
+	out->ranks = out->ranks / 2 * stages;
+	out->parallel.pipeline = stages;
+	out->parallel.schedule = kind;
+	out->parallel.virtual_stages = chunks;
+}
+
+static enum status measure_memory(struct evaluator *v, void *piece, struct error *e)
+{
+	struct memory_pieces *out = piece;
+	const struct block_pieces *block = pieces_find_block(v, e);
+	struct short_run run;
+	if (!block)
+		return e->status;
+	memory_config(&v->plan, &v->small);
+	enum status st = pieces_run_short(v, READ_MEMORY, &run, e);
+	for (int s = 0; s < END_COUNT && !st; s++) {
+		const double kept_B = peak_kept_B(&v->small, block, s, e);
+		out->passing_B[s] = run.stage[s].peak_B - kept_B - run.stage[s].static_B;
+		if (s == END_FIRST)
+			out->in_flight = kept_B / in_flight_B(&v->small, block);
+		st = kept_B < 0 ? e->status : ST_OK;
+	}
+	return st;
+}
+
+static const struct memory_pieces *find_memory(struct evaluator *v, struct error *e)
+{
+	static const struct piece_kind kind = {PIECE_MEMORY, sizeof(struct memory_pieces), measure_memory};
+	memory_config(&v->plan, &v->small);
+	return evaluator_find_config(v, &kind, e);
+}
+
+/* Times that data parallelism adds. */
+struct data_pieces {
+	struct line gathered_s;            /* the first stage's first forward ends later, as weights are gathered */
+	struct line slowed_s[END_COUNT];   /* the last backward ends later, as reductions run beside it */
+	struct line comm_s[END_COUNT];     /* reductions move */
+	double message_s;                  /* a gradient of the last micro-batch moves to the stage before */
+	struct line reduce_s[END_COUNT];   /* from the last backward's end to the optimizer's beginning */
+	struct line optimize_s[END_COUNT]; /* from there to the end */
+	struct line least_B[END_COUNT];    /* peak with one micro-batch in flight */
+};
+
+/* The part of a stage's step behind the last micro-batch, and what is slower in it than without data parallelism. */
+struct stage_end {
+	double slowed_s, reduce_s, optimize_s;
+};
+
+static struct stage_end stage_end_of(const struct short_stage *s, struct line backward_s, int64_t layers)
+{
+	const struct pass_time *backward = &s->pass[ACTION_BACKWARD][0];
+	const double end_s = (double)backward->to_ps * S_PER_PS,
+		     optimizer_s = (double)(s->optimizer_from_ps < 0 ? s->to_ps : s->optimizer_from_ps) * S_PER_PS;
+	return (struct stage_end){end_s - (double)backward->from_ps * S_PER_PS - line_at(backward_s, layers),
+		optimizer_s - end_s, (double)s->to_ps * S_PER_PS - optimizer_s};
+}
+
+static double gathered_s(const struct short_run *run, struct line forward_s, int64_t layers)
+{
+	return fmax(0,
+		(double)run->stage[END_FIRST].pass[ACTION_FORWARD][0].to_ps * S_PER_PS - line_at(forward_s, layers));
+}
+
+static enum status measure_data(struct evaluator *v, void *piece, struct error *e)
+{
+	enum { SHORTER = STEADY_LAYERS, LONGER };
+	struct data_pieces *out = piece;
+	const struct block_pieces *block = pieces_find_block(v, e);
+	struct short_run run[2];
+	if (!block)
+		return e->status;
+	for (int i = 0; i < 2; i++) {
+		pieces_data_config(&v->plan, SHORTER + i, &v->small);
+		if (pieces_run_short(v, READ_MEMORY | READ_TIMES, &run[i], e))
+			return e->status;
+	}
+	const struct line forward_s = block->begin_s[END_FIRST][ACTION_FORWARD];
+	out->gathered_s = line_through(SHORTER, gathered_s(&run[0], forward_s, SHORTER),
+		gathered_s(&run[1], forward_s, LONGER));
+	out->message_s = (double)run[0].stage[END_FIRST].message_ps * S_PER_PS;
+	for (int s = 0; s < END_COUNT; s++) {
+		const struct short_stage *a = &run[0].stage[s], *b = &run[1].stage[s];
+		const struct line backward_s = block->begin_s[s][ACTION_BACKWARD];
+		const struct stage_end x = stage_end_of(a, backward_s, SHORTER),
+				       y = stage_end_of(b, backward_s, LONGER);
+		out->slowed_s[s] = line_through(SHORTER, x.slowed_s, y.slowed_s);
+		out->comm_s[s] = line_through(SHORTER, (double)a->comm_ps * S_PER_PS, (double)b->comm_ps * S_PER_PS);
+		out->reduce_s[s] = line_through(SHORTER, x.reduce_s, y.reduce_s);
+		out->optimize_s[s] = line_through(SHORTER, x.optimize_s, y.optimize_s);
+		out->least_B[s] = line_through(SHORTER, a->peak_B, b->peak_B);
+	}
+	return ST_OK;
+}
+
+static const struct data_pieces *find_data(struct evaluator *v, struct error *e)
+{
+	static const struct piece_kind kind = {PIECE_DATA, sizeof(struct data_pieces), measure_data};
+	pieces_data_config(&v->plan, 1, &v->small);
+	return evaluator_find_config(v, &kind, e);
+}
+
 /* ---- memory ---- */
 
 /* Ranks among which the optimizer's state is cut. */
@@ -40,7 +210,7 @@ static double unacknowledged_B(const struct config *c, const struct block_pieces
 	double kept_B)
 {
 	const double more = c->train.recompute == REC_FULL && !c->parallel.sequence_parallel
-	                            ? kept_B / pieces_in_flight_B(c, b) - mem->in_flight
+	                            ? kept_B / in_flight_B(c, b) - mem->in_flight
 	                            : 0;
 	return more > 0 ? more * (double)message_elements(c) * dtype_bytes(dtype_stored(c->train.dtype)) : 0;
 }
@@ -54,7 +224,7 @@ static enum status pipeline_memory(const struct evaluator *v, const struct block
 	const int64_t layers = c->model.layers / c->parallel.pipeline;
 	double peak_B = 0;
 	for (int s = 0; s < END_COUNT; s++) {
-		double kept_B = pieces_peak_kept_B(c, b, s, e);
+		double kept_B = peak_kept_B(c, b, s, e);
 		if (kept_B < 0)
 			return e->status;
 		if (mem && s == END_FIRST)
@@ -215,11 +385,11 @@ enum status evaluate_pipeline(struct evaluator *v, struct evaluation *out, struc
 		return e->status;
 	if ((st = pipeline_memory(v, b, NULL, NULL, out, e)) || !out->fits)
 		return st;
-	if (!(mem = pieces_find_memory(v, e)))
+	if (!(mem = find_memory(v, e)))
 		return e->status;
 	if ((st = pipeline_memory(v, b, mem, NULL, out, e)) || !out->fits)
 		return st;
-	if (!(d = pieces_find_data(v, e)))
+	if (!(d = find_data(v, e)))
 		return e->status;
 	if ((st = pipeline_memory(v, b, mem, d, out, e)) || !out->fits)
 		return st;

@@ -31,29 +31,7 @@ struct block_pieces {
 	bool linear;                    /* the host thread is ahead, and nothing else bends the lines */
 };
 
-/* The peak under a schedule, less static memory and what micro-batches in flight keep. */
-struct memory_pieces {
-	double passing_B[END_COUNT];
-	double in_flight; /* micro-batches, of a part each, that were in flight on the first stage */
-};
-
-/* Times that data parallelism adds. */
-struct data_pieces {
-	struct line gathered_s;            /* the first stage's first forward ends later, as weights are gathered */
-	struct line slowed_s[END_COUNT];   /* the last backward ends later, as reductions run beside it */
-	struct line comm_s[END_COUNT];     /* reductions move */
-	double message_s;                  /* a gradient of the last micro-batch moves to the stage before */
-	struct line reduce_s[END_COUNT];   /* from the last backward's end to the optimizer's beginning */
-	struct line optimize_s[END_COUNT]; /* from there to the end */
-	struct line least_B[END_COUNT];    /* peak with one micro-batch in flight */
-};
-
 /* ---- the cache of pieces (sim/search/evaluate.c) ---- */
-
-struct cached_piece {
-	uint64_t key[2];
-	void *piece; /* owned; NULL: free */
-};
 
 struct evaluator {
 	const struct machine *m;
@@ -62,8 +40,7 @@ struct evaluator {
 	struct config plan;   /* resolved */
 	struct config small;  /* the reduced config that a piece is measured on */
 	struct pipeline walk; /* the pipeline that is walked */
-	struct cached_piece *cache;
-	size_t slots, n;
+	void *pieces;         /* a tree of all that were measured (tsearch) */
 	bool only_fold;
 };
 
@@ -87,6 +64,9 @@ const void *evaluator_find_config(struct evaluator *v, const struct piece_kind *
 
 /* ---- short programs and their pieces (sim/search/pieces.c) ---- */
 
+#define S_PER_PS 1e-12
+/* So many, and one more, share buffers and overlap as any number does; one alone may not. */
+#define STEADY_LAYERS 2
 #define SHORT_MICRO_BATCHES \
 	3 /* the first accumulates nothing, the last one's gradients may be completed: the one between is steady */
 
@@ -115,16 +95,11 @@ double pieces_static_B(const struct role *r, enum component only);
 /* True where the host thread does not set the pace of a short program. */
 bool pieces_host_is_ahead(const struct evaluator *v, const struct short_run *run);
 
-/* Return the pieces of v->plan. NULL: failed, as e says. */
+/* Fills the config of two stages without data parallelism, or with it. `layers`: of each stage. */
+void pieces_block_config(const struct config *c, int64_t layers, int64_t micro_batches, struct config *out);
+void pieces_data_config(const struct config *c, int64_t layers, struct config *out);
+/* Returns the block pieces of v->plan. NULL: failed, as e says. */
 const struct block_pieces *pieces_find_block(struct evaluator *v, struct error *e);
-const struct memory_pieces *pieces_find_memory(struct evaluator *v, struct error *e);
-const struct data_pieces *pieces_find_data(struct evaluator *v, struct error *e);
-
-/* Returns the most that the micro-batches in flight keep on the first or the last stage (`end`) of a plan, in bytes;
- * < 0 when memory is short. */
-double pieces_peak_kept_B(const struct config *c, const struct block_pieces *b, int end, struct error *e);
-/* Returns the bytes that one micro-batch of one part keeps on the first stage. */
-double pieces_in_flight_B(const struct config *c, const struct block_pieces *b);
 
 /* ---- a plan ---- */
 

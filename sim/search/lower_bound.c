@@ -220,37 +220,36 @@ static enum status layer_bound_of(struct lower_bounds *bounds, const struct conf
 			return ST_OK;
 		}
 	}
-	struct bound_run shorter, longer;
-	short_config(c, SHORT_LAYERS, recompute, &bounds->small);
-	enum status st = run_layers(&bounds->small, &bounds->rates, &shorter, e);
-	short_config(c, SHORT_LAYERS + 1, recompute, &bounds->small);
-	if (st || (st = run_layers(&bounds->small, &bounds->rates, &longer, e)))
-		return st;
-	*out = (struct layer_bound){.key = key, .head = shorter.head};
+	struct bound_run run[2][2]; /* a micro-batch as the plan's, and twice as large; layers */
+	double layer_B[2];          /* of each */
+	for (int twice = 0; twice < 2; twice++) {
+		for (int k = 0; k < 2; k++) {
+			struct config *small = &bounds->small;
+			short_config(c, SHORT_LAYERS + k, recompute, small);
+			small->train.micro_batch *= 1 + twice;
+			small->train.global_batch *= 1 + twice;
+			small->data.bytes *= 1 + (uint64_t)twice;
+			enum status st = run_layers(small, &bounds->rates, &run[twice][k], e);
+			if (st)
+				return st;
+		}
+		layer_B[twice] = (run[twice][1].peak_B - run[twice][1].static_B) -
+		                 (run[twice][0].peak_B - run[twice][0].static_B);
+	}
+	const struct bound_run *shorter = &run[0][0], *longer = &run[0][1];
+	*out = (struct layer_bound){.key = key, .head = shorter->head};
 	double of_s[2], gap_s[2];
 	for (int k = 0; k < 2; k++) {
-		of_s[k] = fmax(0, duration_s(&longer.pass[k]) - duration_s(&shorter.pass[k]));
-		gap_s[k] = shorter.pass[k].gap_s +
-		           fmax(0, of_s[k] - (duration_s(&longer.hidden[k]) - duration_s(&shorter.hidden[k])));
+		of_s[k] = fmax(0, duration_s(&longer->pass[k]) - duration_s(&shorter->pass[k]));
+		gap_s[k] = shorter->pass[k].gap_s +
+		           fmax(0, of_s[k] - (duration_s(&longer->hidden[k]) - duration_s(&shorter->hidden[k])));
 	}
-	out->layer = (struct passes){of_s[0], of_s[1], longer.pass[1].weights_s - shorter.pass[1].weights_s,
-		longer.pass[1].work_s - shorter.pass[1].work_s, gap_s[0], gap_s[1]};
-	const double each_B = (longer.peak_B - longer.static_B) - (shorter.peak_B - shorter.static_B);
+	out->layer = (struct passes){of_s[0], of_s[1], longer->pass[1].weights_s - shorter->pass[1].weights_s,
+		longer->pass[1].work_s - shorter->pass[1].work_s, gap_s[0], gap_s[1]};
 	/* a micro-batch twice as large keeps twice as much of activations, and no more of anything else: copies of
 	 * weights, which not every strategy has */
-	for (int k = 0; k < 2 && !st; k++) {
-		short_config(c, SHORT_LAYERS + k, recompute, &bounds->small);
-		bounds->small.train.micro_batch *= 2;
-		bounds->small.train.global_batch *= 2;
-		bounds->small.data.bytes *= 2;
-		st = run_layers(&bounds->small, &bounds->rates, k ? &longer : &shorter, e);
-	}
-	if (st)
-		return st;
-	out->kept_B = fmax(0, (longer.peak_B - longer.static_B) - (shorter.peak_B - shorter.static_B) - each_B);
-	if (!vec_push(&bounds->layers, *out))
-		return error_nomem(e, "plans");
-	return ST_OK;
+	out->kept_B = fmax(0, layer_B[1] - layer_B[0]);
+	return vec_push(&bounds->layers, *out) ? ST_OK : error_nomem(e, "plans");
 }
 
 /* Finds the collectives of a layer on the same replicas without a pipeline: they are the same on every stage. */
@@ -264,31 +263,30 @@ static enum status comm_bound_of(struct lower_bounds *bounds, const struct confi
 			*out = bounds->comms.at[i];
 			return ST_OK;
 		}
-	double sum_s[2][2], gather_s[2][2], static_B[2]; /* micro-batches, layers */
-	for (int micros = 0; micros < 2; micros++)
-		for (int layers = 0; layers < 2; layers++) {
-			struct bound_run run;
-			short_config(c, SHORT_LAYERS + layers, REC_NONE, &bounds->small);
-			bounds->small.parallel.strategy = p->strategy;
-			bounds->small.parallel.data = p->data;
-			bounds->small.parallel.shard = p->shard;
-			bounds->small.train.micro_batch = 1;
-			bounds->small.data.bytes = 8 * (uint64_t)(c->model.seq_len / p->context);
-			bounds->small.parallel.sequence_parallel = bounds->small.parallel.tensor_overlap = false;
-			bounds->small.micro_batches = 1 + micros;
-			bounds->small.train.global_batch = p->data * (1 + micros);
-			bounds->small.ranks = p->tensor * p->context * p->data;
-			enum status st = run_layers(&bounds->small, &bounds->rates, &run, e);
+	double layer_s[2], gather_s[2]; /* of a layer in one micro-batch, and in two */
+	struct bound_run run[2];        /* layers */
+	for (int again = 0; again < 2; again++) {
+		for (int k = 0; k < 2; k++) {
+			struct config *small = &bounds->small;
+			short_config(c, SHORT_LAYERS + k, REC_NONE, small);
+			small->parallel.strategy = p->strategy;
+			small->parallel.data = p->data;
+			small->parallel.shard = p->shard;
+			small->parallel.sequence_parallel = small->parallel.tensor_overlap = false;
+			small->train.micro_batch = 1;
+			small->data.bytes = 8 * (uint64_t)(c->model.seq_len / p->context);
+			small->micro_batches = 1 + again;
+			small->train.global_batch = p->data * (1 + again);
+			small->ranks *= p->data;
+			enum status st = run_layers(small, &bounds->rates, &run[k], e);
 			if (st)
 				return st;
-			sum_s[micros][layers] = run.comm_s;
-			gather_s[micros][layers] = run.gather_s;
-			static_B[layers] = run.static_B;
 		}
-	*out = (struct comm_bound){key, sum_s[0][1] - sum_s[0][0],
-		(sum_s[1][1] - sum_s[1][0]) - (sum_s[0][1] - sum_s[0][0]),
-		(gather_s[1][1] - gather_s[1][0]) - (gather_s[0][1] - gather_s[0][0]),
-		fmax(0, static_B[1] - static_B[0])};
+		layer_s[again] = run[1].comm_s - run[0].comm_s;
+		gather_s[again] = run[1].gather_s - run[0].gather_s;
+	}
+	*out = (struct comm_bound){key, layer_s[0], layer_s[1] - layer_s[0], gather_s[1] - gather_s[0],
+		fmax(0, run[1].static_B - run[0].static_B)};
 	return vec_push(&bounds->comms, *out) ? ST_OK : error_nomem(e, "plans");
 }
 

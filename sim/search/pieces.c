@@ -1,13 +1,7 @@
-/* Pieces of a pipeline's stage: measured on two stages with one and two layers each, on more for the memory. */
+/* Short programs, and the pieces of a stage: measured on two stages with one and two layers each. */
 #include "sim/search/evaluator.h"
 
-#include <math.h>
-
 #include "step/layout.h"
-
-#define S_PER_PS 1e-12
-/* so many, and one more, share buffers and overlap as any number does; one alone may not */
-#define STEADY_LAYERS 2
 
 double line_at(struct line l, int64_t layers) { return l.base + l.per_layer * (double)layers; }
 
@@ -15,7 +9,6 @@ struct line line_through(int64_t from, double a, double b) { return (struct line
 
 /* ---- short programs ---- */
 
-/* `layers`: of each stage. */
 static void two_stages(const struct config *c, int64_t layers, int64_t micro_batches, struct config *out)
 {
 	*out = *c;
@@ -29,7 +22,7 @@ static void two_stages(const struct config *c, int64_t layers, int64_t micro_bat
 	out->parallel.schedule = SCHED_GPIPE;
 }
 
-static void block_config(const struct config *c, int64_t layers, int64_t micro_batches, struct config *out)
+void pieces_block_config(const struct config *c, int64_t layers, int64_t micro_batches, struct config *out)
 {
 	two_stages(c, layers, micro_batches, out);
 	struct parallel *p = &out->parallel;
@@ -42,31 +35,7 @@ static void block_config(const struct config *c, int64_t layers, int64_t micro_b
 	out->ranks = 2 * p->tensor * p->context;
 }
 
-/* Takes as many stages and micro-batches as a steady order needs. Takes the plan's layers, up to so many that one more
- * changes nothing. */
-static void memory_config(const struct config *c, struct config *out)
-{
-	const enum schedule kind = c->parallel.schedule;
-	const bool grouped = schedule_traits[kind].grouped;
-	const int64_t usual = c->train.recompute != REC_FULL ? 3
-	                      : grouped                      ? 4
-	                                : 6; /* where little is kept, the peak moves to the end of the
-	                                        warm-up as stages grow in number */
-	const int64_t stages = c->parallel.pipeline < usual ? c->parallel.pipeline : usual, chunks = grouped ? 2 : 1,
-		      layers = c->model.layers / c->parallel.pipeline / c->parallel.virtual_stages;
-	const int64_t groups = c->micro_batches / c->parallel.pipeline,
-		      least = grouped ? groups * stages : c->micro_batches; /* interleaved schedules go by groups of as
-	                                                                       many as there are stages */
-	block_config(c, 1, least < 2 * stages ? least : 2 * stages, out);
-	out->model.layers = (layers < STEADY_LAYERS ? layers : STEADY_LAYERS) * chunks * stages;
-	out->train.recompute_layers = c->train.recompute_layers > 0 ? out->model.layers : 0;
-	out->ranks = out->ranks / 2 * stages;
-	out->parallel.pipeline = stages;
-	out->parallel.schedule = kind;
-	out->parallel.virtual_stages = chunks;
-}
-
-static void data_config(const struct config *c, int64_t layers, struct config *out)
+void pieces_data_config(const struct config *c, int64_t layers, struct config *out)
 {
 	two_stages(c, layers, 1, out);
 	out->ranks = 2 * c->parallel.tensor * c->parallel.context * c->parallel.data;
@@ -182,7 +151,7 @@ static enum status measure_times(struct evaluator *v, struct block_pieces *out, 
 	struct short_run run[2];
 	out->linear = true;
 	for (int i = 0; i < 2; i++) {
-		block_config(&v->plan, i + 1, SHORT_MICRO_BATCHES, &v->small);
+		pieces_block_config(&v->plan, i + 1, SHORT_MICRO_BATCHES, &v->small);
 		enum status st = pieces_run_short(v, READ_MEMORY | READ_TIMES, &run[i], e);
 		if (st)
 			return st;
@@ -209,7 +178,7 @@ static enum status measure_kept(struct evaluator *v, struct block_pieces *out, s
 	for (int n = 0; n <= STEADY_LAYERS; n++) {
 		struct short_run run[2];
 		for (int i = 0; i < 2; i++) {
-			block_config(&v->plan, n + 1, 2 + i, &v->small);
+			pieces_block_config(&v->plan, n + 1, 2 + i, &v->small);
 			enum status st = pieces_run_short(v, READ_MEMORY, &run[i], e);
 			if (st)
 				return st;
@@ -233,132 +202,6 @@ static enum status measure_block(struct evaluator *v, void *piece, struct error 
 const struct block_pieces *pieces_find_block(struct evaluator *v, struct error *e)
 {
 	static const struct piece_kind kind = {PIECE_BLOCK, sizeof(struct block_pieces), measure_block};
-	block_config(&v->plan, 1, 1, &v->small);
-	return evaluator_find_config(v, &kind, e);
-}
-
-/* ---- the memory under a schedule ---- */
-
-static double kept_of_B(const struct block_pieces *b, int end, int64_t layers)
-{
-	return layers == 1 ? b->kept_of_one_layer_B[end] : line_at(b->kept_B[end], layers);
-}
-
-double pieces_in_flight_B(const struct config *c, const struct block_pieces *b)
-{
-	return kept_of_B(b, END_FIRST, c->model.layers / c->parallel.pipeline / c->parallel.virtual_stages);
-}
-
-double pieces_peak_kept_B(const struct config *c, const struct block_pieces *b, int end, struct error *e)
-{
-	const struct parallel *p = &c->parallel;
-	const int64_t steady = 3 * p->pipeline,
-		      micro_batches = !schedule_traits[p->schedule].all_in_flight && c->micro_batches > steady
-	                                      ? steady
-	                                      : c->micro_batches;
-	const struct schedule_shape s = {p->schedule, p->pipeline, p->virtual_stages, micro_batches};
-	const int64_t layers = c->model.layers / p->pipeline / p->virtual_stages,
-		      special = end == END_FIRST ? 0 : p->virtual_stages - 1;
-	action_list list = {0};
-	double now_B = 0, most_B = 0;
-	if (schedule_actions(&s, end == END_FIRST ? 0 : p->pipeline - 1, &list, e))
-		return -1;
-	for (size_t i = 0; i < list.n; i++) {
-		const struct action *a = &list.at[i];
-		const int of =
-			a->chunk == special
-				? end
-				: END_FIRST; /* what a part between keeps comes to the first one from the embedding */
-		double kept_B = kept_of_B(b, of, layers);
-		now_B += a->kind == ACTION_FORWARD ? kept_B : -kept_B;
-		most_B = now_B > most_B ? now_B : most_B;
-	}
-	vec_free(&list);
-	return most_B;
-}
-
-static enum status measure_memory(struct evaluator *v, void *piece, struct error *e)
-{
-	struct memory_pieces *out = piece;
-	const struct block_pieces *block = pieces_find_block(v, e);
-	struct short_run run;
-	if (!block)
-		return e->status;
-	memory_config(&v->plan, &v->small);
-	enum status st = pieces_run_short(v, READ_MEMORY, &run, e);
-	for (int s = 0; s < END_COUNT && !st; s++) {
-		const double kept_B = pieces_peak_kept_B(&v->small, block, s, e);
-		out->passing_B[s] = run.stage[s].peak_B - kept_B - run.stage[s].static_B;
-		if (s == END_FIRST)
-			out->in_flight = kept_B / pieces_in_flight_B(&v->small, block);
-		st = kept_B < 0 ? e->status : ST_OK;
-	}
-	return st;
-}
-
-const struct memory_pieces *pieces_find_memory(struct evaluator *v, struct error *e)
-{
-	static const struct piece_kind kind = {PIECE_MEMORY, sizeof(struct memory_pieces), measure_memory};
-	memory_config(&v->plan, &v->small);
-	return evaluator_find_config(v, &kind, e);
-}
-
-/* ---- what data parallelism adds ---- */
-
-/* The part of a stage's step behind the last micro-batch, and what is slower in it than without data parallelism. */
-struct stage_end {
-	double slowed_s, reduce_s, optimize_s;
-};
-
-static struct stage_end stage_end_of(const struct short_stage *s, struct line backward_s, int64_t layers)
-{
-	const struct pass_time *backward = &s->pass[ACTION_BACKWARD][0];
-	const double end_s = (double)backward->to_ps * S_PER_PS,
-		     optimizer_s = (double)(s->optimizer_from_ps < 0 ? s->to_ps : s->optimizer_from_ps) * S_PER_PS;
-	return (struct stage_end){end_s - (double)backward->from_ps * S_PER_PS - line_at(backward_s, layers),
-		optimizer_s - end_s, (double)s->to_ps * S_PER_PS - optimizer_s};
-}
-
-static double gathered_s(const struct short_run *run, struct line forward_s, int64_t layers)
-{
-	return fmax(0,
-		(double)run->stage[END_FIRST].pass[ACTION_FORWARD][0].to_ps * S_PER_PS - line_at(forward_s, layers));
-}
-
-static enum status measure_data(struct evaluator *v, void *piece, struct error *e)
-{
-	enum { SHORTER = STEADY_LAYERS, LONGER };
-	struct data_pieces *out = piece;
-	const struct block_pieces *block = pieces_find_block(v, e);
-	struct short_run run[2];
-	if (!block)
-		return e->status;
-	for (int i = 0; i < 2; i++) {
-		data_config(&v->plan, SHORTER + i, &v->small);
-		if (pieces_run_short(v, READ_MEMORY | READ_TIMES, &run[i], e))
-			return e->status;
-	}
-	const struct line forward_s = block->begin_s[END_FIRST][ACTION_FORWARD];
-	out->gathered_s = line_through(SHORTER, gathered_s(&run[0], forward_s, SHORTER),
-		gathered_s(&run[1], forward_s, LONGER));
-	out->message_s = (double)run[0].stage[END_FIRST].message_ps * S_PER_PS;
-	for (int s = 0; s < END_COUNT; s++) {
-		const struct short_stage *a = &run[0].stage[s], *b = &run[1].stage[s];
-		const struct line backward_s = block->begin_s[s][ACTION_BACKWARD];
-		const struct stage_end x = stage_end_of(a, backward_s, SHORTER),
-				       y = stage_end_of(b, backward_s, LONGER);
-		out->slowed_s[s] = line_through(SHORTER, x.slowed_s, y.slowed_s);
-		out->comm_s[s] = line_through(SHORTER, (double)a->comm_ps * S_PER_PS, (double)b->comm_ps * S_PER_PS);
-		out->reduce_s[s] = line_through(SHORTER, x.reduce_s, y.reduce_s);
-		out->optimize_s[s] = line_through(SHORTER, x.optimize_s, y.optimize_s);
-		out->least_B[s] = line_through(SHORTER, a->peak_B, b->peak_B);
-	}
-	return ST_OK;
-}
-
-const struct data_pieces *pieces_find_data(struct evaluator *v, struct error *e)
-{
-	static const struct piece_kind kind = {PIECE_DATA, sizeof(struct data_pieces), measure_data};
-	data_config(&v->plan, 1, &v->small);
+	pieces_block_config(&v->plan, 1, 1, &v->small);
 	return evaluator_find_config(v, &kind, e);
 }

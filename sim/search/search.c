@@ -1,12 +1,72 @@
 #include "sim/search/search.h"
 
+#include <math.h>
+#include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/search/lower_bound.h"
 #include "sim/engine/fold.h"
-#include "sim/search/search_state.h"
+#include "sim/search/lower_bound.h"
+#include "sim/search/search_space.h"
+
+#define SEARCH_BEST 10    /* shapes that are wanted where search_options.best is 0 */
+#define SEARCH_BATCH 16   /* shapes that are evaluated between two comparisons with the bounds */
+#define SEARCH_THREADS 64 /* at most */
+
+/* An evaluated plan. */
+struct point {
+	double step_s; /* 0: it does not fit */
+	uint64_t memory_B;
+	uint32_t plan; /* shape x VARIANTS_MAX + variant: in the fixed order of keys */
+};
+
+/* A shape of the batch and the evaluations of its variants. */
+struct shape_outcome {
+	uint32_t shape;
+	size_t n;
+	struct evaluation of[VARIANTS_MAX];
+	enum status status;
+	struct error error;
+};
+
+/* A thread's evaluator and config. */
+struct worker {
+	struct search_state *state;
+	struct evaluator *evaluator; /* owned */
+	struct config config;
+};
+
+struct search_state {
+	const struct search_options *o;
+	const struct machine *m;
+	struct machine usable; /* with the memory that plans may use */
+	double blocks;         /* layers x micro-batches simulated so far */
+	struct search_space space;
+	uint32_t *order; /* shapes by lower bound of the step */
+	struct shape_outcome batch[SEARCH_BATCH];
+	size_t n_batch;
+	atomic_size_t next; /* place in the batch that a free worker takes */
+	struct worker *workers;
+	int threads;
+	struct point *top;    /* the best variants of shapes, fastest first */
+	size_t n_top, wanted; /* top has wanted + 1 places */
+	VEC(struct point) front;
+	VEC(struct point) oversized; /* shapes that do not fit, by their smallest variants and lower bounds of memory */
+};
+
+/* Orders points by memory, then by step time. */
+static int by_memory(const void *a, const void *b)
+{
+	const struct point *x = a, *y = b;
+	if (x->memory_B != y->memory_B)
+		return x->memory_B < y->memory_B ? -1 : 1;
+	if (x->step_s != y->step_s)
+		return x->step_s < y->step_s ? -1 : 1;
+	return (x->plan > y->plan) - (x->plan < y->plan);
+}
 
 /* ---- bounds ---- */
 
@@ -21,7 +81,9 @@ static int by_lower_bound(const void *a, const void *b, void *shapes)
 	return (x > y) - (x < y);
 }
 
-enum status search_resolve(struct config *c, int64_t ranks, struct error *wrong, struct error *e)
+/* Resolves a parsed config and checks that it can be predicted. A plan that is wrong is no error: *wrong says why it is
+ * illegal, and is empty otherwise. */
+static enum status resolve(struct config *c, int64_t ranks, struct error *wrong, struct error *e)
 {
 	*wrong = (struct error){0};
 	enum status st = config_resolve(c, ranks, wrong);
@@ -44,7 +106,7 @@ static enum status bound_all(struct search_state *state, struct search_counts *c
 		struct error wrong;
 		const size_t n = search_variants(s, &shape, v);
 		search_config(s, &shape, &v[0], config);
-		if ((st = search_resolve(config, s->ranks, &wrong, e)))
+		if ((st = resolve(config, s->ranks, &wrong, e)))
 			break;
 		if (wrong.status) {
 			c->illegal += (int64_t)n;
@@ -65,6 +127,295 @@ static enum status bound_all(struct search_state *state, struct search_counts *c
 		qsort_r(state->order, legal, sizeof *state->order, by_lower_bound, s->shapes.at);
 	lower_bounds_destroy(bounds);
 	return st;
+}
+
+/* ---- batches of shapes, in the order of their bounds ---- */
+
+static enum status evaluate_shape(struct worker *k, struct shape_outcome *out, struct error *e)
+{
+	const struct search_space *space = &k->state->space;
+	const struct shape *shape = &space->shapes.at[out->shape];
+	struct variant v[VARIANTS_MAX];
+	enum status st = ST_OK;
+	out->n = search_variants(space, shape, v);
+	for (size_t i = 0; i < out->n && !st; i++) {
+		search_config(space, shape, &v[i], &k->config);
+		st = evaluate_plan(k->evaluator, &k->config, space->ranks, &out->of[i], e);
+	}
+	return st;
+}
+
+static void *run_worker(void *worker)
+{
+	struct worker *k = worker;
+	struct search_state *state = k->state;
+	for (size_t i; (i = atomic_fetch_add(&state->next, 1)) < state->n_batch;) {
+		state->batch[i].error = (struct error){0};
+		state->batch[i].status = evaluate_shape(k, &state->batch[i], &state->batch[i].error);
+	}
+	return NULL;
+}
+
+static enum status run_batch(struct search_state *state, struct error *e)
+{
+	pthread_t threads[SEARCH_THREADS];
+	int started = 0;
+	atomic_store(&state->next, 0);
+	for (int t = 1; t < state->threads && (size_t)t < state->n_batch; t++)
+		if (pthread_create(&threads[started], NULL, run_worker, &state->workers[t]) ==
+			0) /* fewer threads: slower, the same result */
+			started++;
+	run_worker(&state->workers[0]);
+	for (int t = 0; t < started; t++)
+		pthread_join(threads[t], NULL);
+	for (size_t i = 0; i < state->n_batch; i++)
+		if (state->batch[i].status)
+			return error_set(e, state->batch[i].status, "%s", state->batch[i].error.text);
+	return ST_OK;
+}
+
+static void add_top(struct search_state *state, struct point p)
+{
+	size_t at = state->n_top;
+	for (; at > 0; at--) {
+		const struct point *before = &state->top[at - 1];
+		if (before->step_s < p.step_s || (before->step_s == p.step_s && before->plan < p.plan))
+			break;
+	}
+	if (at >= state->wanted)
+		return;
+	state->n_top += state->n_top < state->wanted;
+	memmove(&state->top[at + 1], &state->top[at], (state->n_top - at - 1) * sizeof *state->top);
+	state->top[at] = p;
+}
+
+/* Keeps the Pareto front of (step time, memory), up to SEARCH_FRONT times the best step. */
+static void pareto_front(struct search_state *state)
+{
+	size_t kept = 0;
+	double fastest_s = INFINITY;
+	if (state->front.n)
+		qsort(state->front.at, state->front.n, sizeof *state->front.at, by_memory);
+	for (size_t i = 0; i < state->front.n; i++)
+		if (state->front.at[i].step_s < fastest_s) {
+			fastest_s = state->front.at[i].step_s;
+			if (fastest_s <= SEARCH_FRONT * state->top[0].step_s)
+				state->front.at[kept++] = state->front.at[i];
+		}
+	state->front.n = kept;
+}
+
+/* Merges a shape's plans: the fastest into top, all that fit into the front, the smallest that does not into oversized.
+ */
+static enum status merge_shape(struct search_state *state, const struct shape_outcome *o, struct search_counts *c,
+	struct error *e)
+{
+	struct point best = {.step_s = INFINITY}, least = {.memory_B = UINT64_MAX};
+	for (uint32_t i = 0; i < o->n; i++) {
+		const struct evaluation *x = &o->of[i];
+		const struct point p = {x->step_s, x->memory_B, o->shape * VARIANTS_MAX + i};
+		c->illegal += !x->legal;
+		c->too_large += x->legal && !x->fits;
+		c->timed += x->fits;
+		c->predicted += x->fits && !x->folded;
+		if (x->fits && !vec_push(&state->front, p))
+			return error_nomem(e, "plans");
+		if (x->fits && p.step_s < best.step_s)
+			best = p;
+		if (x->legal && !x->fits && p.memory_B < least.memory_B)
+			least = p;
+	}
+	if (best.step_s < INFINITY)
+		add_top(state, best);
+	return least.memory_B == UINT64_MAX || vec_push(&state->oversized, least) ? ST_OK : error_nomem(e, "plans");
+}
+
+static enum status merge_batch(struct search_state *state, struct search_counts *c, struct error *e)
+{
+	enum status st = ST_OK;
+	for (size_t i = 0; i < state->n_batch && !st; i++)
+		st = merge_shape(state, &state->batch[i], c, e);
+	pareto_front(state);
+	return st;
+}
+
+/* Returns the step time of the last of the best plans that are wanted; infinite while there are fewer. */
+static double worst_wanted_s(const struct search_state *state)
+{
+	return state->o->exhaustive || state->n_top < state->wanted ? INFINITY : state->top[state->n_top - 1].step_s;
+}
+
+/* Returns the step time above which no plan is wanted. */
+static double limit_s(const struct search_state *state)
+{
+	return fmax(worst_wanted_s(state), state->o->best_alone ? 0 : SEARCH_FRONT * state->top[0].step_s);
+}
+
+/* True for a shape that is not among the best and is dominated, by its bounds, by a plan of the front. */
+static bool dominated_by_front(const struct search_state *state, const struct shape *s)
+{
+	if (s->lower_bound_s <= worst_wanted_s(state))
+		return false;
+	for (size_t i = 0; i < state->front.n; i++)
+		if (state->front.at[i].step_s <= s->lower_bound_s &&
+			(double)state->front.at[i].memory_B <= s->lower_bound_B)
+			return true;
+	return false;
+}
+
+/* Takes shapes in order until there is a batch of them that no bound decides. *at: the next shape in the order. */
+static enum status fill_batch(struct search_state *state, size_t *at, struct search_counts *c, struct error *e)
+{
+	const bool all = state->o->exhaustive;
+	for (state->n_batch = 0; *at < state->space.shapes.n && state->n_batch < SEARCH_BATCH; ++*at) {
+		const uint32_t shape = state->order[*at];
+		const struct shape *s = &state->space.shapes.at[shape];
+		struct variant v[VARIANTS_MAX];
+		const int64_t n = (int64_t)search_variants(&state->space, s, v);
+		if (s->lower_bound_s == 0 && !all && c->timed + c->too_large >= SEARCH_UNBOUNDED) {
+			c->left += n;
+		} else if (s->lower_bound_s > limit_s(state) || dominated_by_front(state, s)) {
+			c->pruned += n;
+		} else if (s->lower_bound_B > (double)state->usable.device.mem_B && !all) {
+			const struct point p = {.memory_B = (uint64_t)s->lower_bound_B, .plan = shape * VARIANTS_MAX};
+			c->too_large += n;
+			if (!vec_push(&state->oversized, p))
+				return error_nomem(e, "plans");
+		} else if (s->blocks > 0 && !all && state->blocks + s->blocks > SEARCH_BLOCKS) {
+			c->left += n;
+		} else {
+			state->blocks += s->blocks;
+			state->batch[state->n_batch++].shape = shape;
+		}
+	}
+	return ST_OK;
+}
+
+/* Evaluates the shapes that no bound decides, on all cores. Fills top, front and oversized. */
+static enum status evaluate_shapes(struct search_state *state, struct search_counts *c, struct error *e)
+{
+	enum status st = ST_OK;
+	const size_t n = state->space.shapes.n;
+	for (size_t at = 0; at < n && !st;) {
+		if ((st = fill_batch(state, &at, c, e)) || (st = run_batch(state, e)) ||
+			(st = merge_batch(state, c, e)))
+			break;
+		if (state->o->progress)
+			state->o->progress((double)at / (double)n, c->illegal + c->too_large + c->timed,
+				state->o->context);
+	}
+	c->shapes = (int64_t)n;
+	c->plans = c->illegal + c->too_large + c->timed + c->pruned + c->left;
+	return st;
+}
+
+/* ---- the plans that are selected ---- */
+
+/* Fills the parsed config of a plan. */
+static void config_of(const struct search_state *state, const struct point *p, struct config *out)
+{
+	struct variant v[VARIANTS_MAX];
+	const struct shape *s = &state->space.shapes.at[p->plan / VARIANTS_MAX];
+	search_variants(&state->space, s, v);
+	search_config(&state->space, s, &v[p->plan % VARIANTS_MAX], out);
+}
+
+/* Orders plans by step time. Plans above the memory limit by prediction come last: the evaluator's memory is a little
+ * off. */
+static int by_full(const void *a, const void *b, void *usable_B)
+{
+	const struct search_plan *x = a, *y = b;
+	const bool full[2] = {x->full.memory.total_B > *(const uint64_t *)usable_B,
+		y->full.memory.total_B > *(const uint64_t *)usable_B};
+	if (full[0] != full[1])
+		return full[0] ? 1 : -1;
+	if (x->full.time.step_s != y->full.time.step_s)
+		return x->full.time.step_s < y->full.time.step_s ? -1 : 1;
+	return (x->evaluated_s > y->evaluated_s) - (x->evaluated_s < y->evaluated_s);
+}
+
+static enum status predict_best(struct search_state *state, struct search_result *out, struct error *e)
+{
+	enum status st = ST_OK;
+	if (!(out->best = calloc(state->n_top + 1, sizeof *out->best)))
+		return error_nomem(e, "plans");
+	for (size_t i = 0; i < state->n_top && !st; i++) {
+		struct search_plan *p = &out->best[i];
+		config_of(state, &state->top[i], &p->chosen);
+		p->config = p->chosen;
+		p->evaluated_s = state->top[i].step_s;
+		if (!(st = config_resolve(&p->config, state->space.ranks, e)))
+			st = fold_result(&p->config, state->m, &p->full, e);
+	}
+	if (!st && state->n_top > 1)
+		qsort_r(out->best, state->n_top, sizeof *out->best, by_full, &state->usable.device.mem_B);
+	const size_t shown = state->o->best ? state->o->best : SEARCH_BEST;
+	out->n_best = state->n_top < shown ? state->n_top : shown;
+	return st;
+}
+
+static enum status fill_front(struct search_state *state, struct search_result *out, struct error *e)
+{
+	if (state->front.n && !vec_reserve(&out->front, state->front.n))
+		return error_nomem(e, "plans");
+	for (size_t i = state->front.n; i-- > 0;) {
+		const struct point *p = &state->front.at[i];
+		struct search_point *to = &out->front.at[out->front.n++];
+		config_of(state, p, &to->config);
+		to->step_s = p->step_s;
+		to->memory_B = p->memory_B;
+		enum status st = config_resolve(&to->config, state->space.ranks, e);
+		if (st)
+			return st;
+	}
+	return ST_OK;
+}
+
+/* The evaluator gives plans that do not fit a lower bound of memory alone. To find the one that needs least, the memory
+ * of so many is predicted. */
+#define OVERSIZED_TRIES 48
+
+static enum status find_smallest(struct search_state *state, struct search_result *out, struct error *e)
+{
+	struct search_plan *p = &out->start; /* taken again before the start is filled */
+	enum status st = ST_OK;
+	uint64_t needs_B = 0;
+	if (state->oversized.n)
+		qsort(state->oversized.at, state->oversized.n, sizeof *state->oversized.at, by_memory);
+	for (size_t i = 0; i < state->oversized.n && i < OVERSIZED_TRIES && !st; i++) {
+		const struct point *l = &state->oversized.at[i];
+		if (out->has_least && l->memory_B >= out->least.full.memory.total_B)
+			break;
+		config_of(state, l, &p->chosen);
+		p->config = p->chosen;
+		if ((st = config_resolve(&p->config, state->space.ranks, e)) ||
+			(st = fold_fitting(&p->config, state->m, &p->full, e)))
+			break;
+		if (out->has_least && p->full.memory.total_B >= out->least.full.memory.total_B)
+			continue;
+		out->has_least = true;
+		out->least = *p;
+		needs_B = l->memory_B > p->full.memory.total_B
+		                  ? l->memory_B
+		                  : p->full.memory.total_B; /* the evaluator, a little off, refused it */
+	}
+	if (!st && out->has_least)
+		st = fold_predict(&out->least.config, state->m, &out->least.full, e);
+	out->missing_B = needs_B > state->m->device.mem_B ? needs_B - state->m->device.mem_B : 0;
+	return st;
+}
+
+static enum status predict_start(const struct search_state *state, const struct config *start,
+	struct search_result *out, struct error *e)
+{
+	struct error wrong;
+	struct search_plan *p = &out->start;
+	p->chosen = *start;
+	p->config = *start;
+	enum status st = resolve(&p->config, state->space.ranks, &wrong, e);
+	out->start_legal = !st && !wrong.status;
+	snprintf(out->start_reason, sizeof out->start_reason, "%.255s", wrong.text);
+	return out->start_legal ? fold_result(&p->config, state->m, &p->full, e) : st;
 }
 
 /* ---- the whole ---- */
@@ -97,7 +448,7 @@ static enum status prepare(struct search_state *state, const struct config *star
 	return st;
 }
 
-static void search_state_free(struct search_state *state)
+static void state_free(struct search_state *state)
 {
 	for (int i = 0; state->workers && i < state->threads; i++)
 		evaluator_destroy(state->workers[i].evaluator);
@@ -118,9 +469,10 @@ static enum status search_within(double share, bool may_fail, const struct confi
 	out->memory_share = share;
 	state.usable.device.mem_B = (uint64_t)(share * (double)m->device.mem_B);
 	enum status st = prepare(&state, start, ranks, e);
-	if (st || (st = bound_all(&state, &out->counts, e)) || (st = search_evaluate_shapes(&state, &out->counts, e)) ||
-		(may_fail && state.n_top == 0 && state.space.shapes.n > 0) ||
-		(st = search_select(&state, start, out, e)))
+	if (st || (st = bound_all(&state, &out->counts, e)) || (st = evaluate_shapes(&state, &out->counts, e)) ||
+		(may_fail && state.n_top == 0 && state.space.shapes.n > 0) || (st = predict_best(&state, out, e)) ||
+		(st = fill_front(&state, out, e)) || (state.n_top == 0 && (st = find_smallest(&state, out, e))) ||
+		(st = predict_start(&state, start, out, e)))
 		goto out;
 	if (state.space.shapes.n == 0)
 		st = error_set(e, ST_INPUT, "no plan is legal on %lld rank%s%s%s", (long long)ranks,
@@ -128,7 +480,7 @@ static enum status search_within(double share, bool may_fail, const struct confi
 out:
 	out->left_cuts = state.space.left_cuts;
 	out->left_tensor = state.space.left_tensor;
-	search_state_free(&state);
+	state_free(&state);
 	return st;
 }
 
