@@ -52,7 +52,17 @@ struct piece_kind {
 	 * program_build and predict_timeline do. */
 	enum status (*measure)(struct evaluator *v, void *piece, struct error *e);
 };
-enum { PIECE_BLOCK, PIECE_MEMORY, PIECE_DATA, PIECE_STATIC, PIECE_FLAT_MEMORY, PIECE_FLAT, PIECE_WALK };
+enum {
+	PIECE_BLOCK,
+	PIECE_MEMORY,
+	PIECE_DATA,
+	PIECE_STATIC,
+	PIECE_FLAT_MEMORY,
+	PIECE_FLAT,
+	PIECE_WALK,
+	PIECE_LAYER_BOUND,
+	PIECE_COMM_BOUND
+};
 
 /* Returns the piece that depends on the `bytes` bytes at `of`; measures it where it is not known. The evaluator owns
  * it. NULL: failed, as e says. */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/vec.h"
 #include "sim/engine/stragglers.h"
 #include "sim/engine/tile_overlap.h"
 #include "sim/search/evaluator.h"
@@ -14,12 +13,15 @@
 
 /* ---- what one layer and the head take ---- */
 
-struct passes {                                  /* of one micro-batch on one rank */
-	double forward_s, backward_s, weights_s; /* weights_s: of backward_s */
-	double backward_work_s;                  /* of backward_s, what the compute lane works */
+enum { FORWARD, BACKWARD, PASSES };
+
+struct passes { /* of one micro-batch on one rank */
+	double pass_s[PASSES];
 	/* The part of it that another micro-batch may fill at a part's first and last layer: collectives that wait for
 	 * no product of the layer, and the wait between two layers. */
-	double forward_gap_s, backward_gap_s;
+	double gap_s[PASSES];
+	double weights_s;       /* of the backward pass: gradients of weights */
+	double backward_work_s; /* of the backward pass: the compute lane works */
 };
 
 struct layer_key {
@@ -27,7 +29,6 @@ struct layer_key {
 };
 
 struct layer_bound {
-	struct layer_key key;
 	struct passes layer, head;
 	double kept_B; /* of a layer and a micro-batch, from its forward to its backward */
 };
@@ -37,20 +38,10 @@ struct comm_key {
 };
 
 struct comm_bound {
-	struct comm_key key;
 	double layer_s, layer_again_s; /* collectives of a layer's parameters in the first micro-batch, and in each
 	                                  further one */
 	double gather_s;               /* of layer_again_s: the gathers */
 	double static_B;               /* of a layer: weights, gradients, the optimizer's state */
-};
-
-struct lower_bounds {
-	const struct machine *m;
-	struct rates rates;
-	struct config small;
-	VEC(struct layer_bound) layers;
-	VEC(struct comm_bound) comms;
-	size_t last; /* the layer found last */
 };
 
 /* A pass on the compute lane, from the begin of its first op to the end of its last. */
@@ -88,10 +79,10 @@ static double least_time_s(const struct op *op, const struct op_cost *c, const s
 }
 
 struct bound_run {
-	struct pass_span pass[2];   /* forward, backward */
-	struct pass_span hidden[2]; /* where the collectives with which a layer begins take no time */
-	struct passes head;         /* its own ops, one after the other */
-	double comm_s, gather_s;    /* sum over the lane of gradients and gathers, and of the gathers alone */
+	struct pass_span pass[PASSES];
+	struct pass_span hidden[PASSES]; /* where the collectives with which a layer begins take no time */
+	struct passes head;              /* its own ops, one after the other */
+	double comm_s, gather_s;         /* sum over the lane of gradients and gathers, and of the gathers alone */
 	double static_B, peak_B;
 };
 
@@ -143,7 +134,8 @@ static enum status run_alone(const struct role *r, const struct prices *prices, 
 		out->gather_s += op->lane == LANE_COMM && op->coll == COLL_ALL_GATHER ? c->alone_s : 0;
 		if (!is_work(op))
 			continue;
-		struct pass_span *pass = &out->pass[op->phase == PHASE_BACKWARD];
+		const int which = op->phase == PHASE_BACKWARD ? BACKWARD : FORWARD;
+		struct pass_span *pass = &out->pass[which];
 		pass->from_s = pass->from_s < 0 ? start_s : pass->from_s;
 		if (pass->layer >= 0 && op->layer >= 0 && op->layer != pass->layer)
 			pass->gap_s = fmax(pass->gap_s, start_s - pass->to_s);
@@ -155,8 +147,7 @@ static enum status run_alone(const struct role *r, const struct prices *prices, 
 		                                 : 0;
 		pass->weights_s += weights_s;
 		if (is_head(op)) {
-			out->head.forward_s += op->phase == PHASE_FORWARD ? op_s : 0;
-			out->head.backward_s += op->phase == PHASE_BACKWARD ? op_s : 0;
+			out->head.pass_s[which] += op_s;
 			out->head.weights_s += weights_s;
 		}
 	}
@@ -164,8 +155,10 @@ static enum status run_alone(const struct role *r, const struct prices *prices, 
 	return ST_OK;
 }
 
-static enum status run_layers(const struct config *c, const struct rates *rates, struct bound_run *out, struct error *e)
+static enum status run_layers(const struct evaluator *v, struct bound_run *out, struct error *e)
 {
+	const struct config *c = &v->small;
+	const struct rates *rates = &v->rates;
 	struct program *p = NULL;
 	struct prices prices = {0};
 	enum status st = program_build(c, &p, e);
@@ -188,13 +181,12 @@ static enum status run_layers(const struct config *c, const struct rates *rates,
 }
 
 /* Fills the config of one replica without a pipeline, of so many layers. */
-static void short_config(const struct config *c, int64_t layers, enum recompute recompute, struct config *out)
+static void short_config(const struct config *c, int64_t layers, struct config *out)
 {
 	struct parallel *p = &out->parallel;
 	*out = *c;
 	out->model.layers = layers;
-	out->train.recompute = recompute;
-	out->train.recompute_layers = recompute == REC_NONE ? 0 : layers;
+	out->train.recompute_layers = c->train.recompute == REC_NONE ? 0 : layers;
 	out->train.global_batch = c->train.micro_batch;
 	out->micro_batches = 1;
 	p->strategy = STRAT_NONE;
@@ -206,30 +198,19 @@ static void short_config(const struct config *c, int64_t layers, enum recompute 
 
 #define SHORT_LAYERS 2
 
-static enum status layer_bound_of(struct lower_bounds *bounds, const struct config *c, enum recompute recompute,
-	struct layer_bound *out, struct error *e)
+static enum status measure_layer(struct evaluator *v, void *piece, struct error *e)
 {
-	const struct layer_key key = {c->parallel.tensor, c->parallel.sequence_parallel, c->parallel.tensor_overlap,
-		c->parallel.context, c->train.micro_batch, recompute};
-	for (size_t i = 0; i < bounds->layers.n;
-		i++) { /* plans come in order of their keys: mostly it is the one found last */
-		const size_t at = (bounds->last + i) % bounds->layers.n;
-		if (memcmp(&bounds->layers.at[at].key, &key, sizeof key) == 0) {
-			bounds->last = at;
-			*out = bounds->layers.at[at];
-			return ST_OK;
-		}
-	}
+	struct layer_bound *out = piece;
+	struct config *small = &v->small;
 	struct bound_run run[2][2]; /* a micro-batch as the plan's, and twice as large; layers */
 	double layer_B[2];          /* of each */
 	for (int twice = 0; twice < 2; twice++) {
 		for (int k = 0; k < 2; k++) {
-			struct config *small = &bounds->small;
-			short_config(c, SHORT_LAYERS + k, recompute, small);
+			short_config(&v->plan, SHORT_LAYERS + k, small);
 			small->train.micro_batch *= 1 + twice;
 			small->train.global_batch *= 1 + twice;
 			small->data.bytes *= 1 + (uint64_t)twice;
-			enum status st = run_layers(small, &bounds->rates, &run[twice][k], e);
+			enum status st = run_layers(v, &run[twice][k], e);
 			if (st)
 				return st;
 		}
@@ -237,78 +218,87 @@ static enum status layer_bound_of(struct lower_bounds *bounds, const struct conf
 		                 (run[twice][0].peak_B - run[twice][0].static_B);
 	}
 	const struct bound_run *shorter = &run[0][0], *longer = &run[0][1];
-	*out = (struct layer_bound){.key = key, .head = shorter->head};
-	double of_s[2], gap_s[2];
-	for (int k = 0; k < 2; k++) {
-		of_s[k] = fmax(0, duration_s(&longer->pass[k]) - duration_s(&shorter->pass[k]));
-		gap_s[k] = shorter->pass[k].gap_s +
-		           fmax(0, of_s[k] - (duration_s(&longer->hidden[k]) - duration_s(&shorter->hidden[k])));
+	out->head = shorter->head;
+	for (int k = 0; k < PASSES; k++) {
+		out->layer.pass_s[k] = fmax(0, duration_s(&longer->pass[k]) - duration_s(&shorter->pass[k]));
+		out->layer.gap_s[k] = shorter->pass[k].gap_s +
+		                      fmax(0, out->layer.pass_s[k] - (duration_s(&longer->hidden[k]) -
+									     duration_s(&shorter->hidden[k])));
 	}
-	out->layer = (struct passes){of_s[0], of_s[1], longer->pass[1].weights_s - shorter->pass[1].weights_s,
-		longer->pass[1].work_s - shorter->pass[1].work_s, gap_s[0], gap_s[1]};
+	out->layer.weights_s = longer->pass[BACKWARD].weights_s - shorter->pass[BACKWARD].weights_s;
+	out->layer.backward_work_s = longer->pass[BACKWARD].work_s - shorter->pass[BACKWARD].work_s;
 	/* a micro-batch twice as large keeps twice as much of activations, and no more of anything else: copies of
 	 * weights, which not every strategy has */
 	out->kept_B = fmax(0, layer_B[1] - layer_B[0]);
-	return vec_push(&bounds->layers, *out) ? ST_OK : error_nomem(e, "plans");
+	return ST_OK;
 }
 
-/* Finds the collectives of a layer on the same replicas without a pipeline: they are the same on every stage. */
-static enum status comm_bound_of(struct lower_bounds *bounds, const struct config *c, struct comm_bound *out,
-	struct error *e)
+/* Returns the bounds of a layer of the plan with this recomputation. NULL: failed, as e says. */
+static const struct layer_bound *find_layer(struct evaluator *v, enum recompute recompute, struct error *e)
 {
-	const struct parallel *p = &c->parallel;
-	const struct comm_key key = {p->tensor, p->context, p->data, p->shard, p->strategy, p->reshard_after_forward};
-	for (size_t i = 0; i < bounds->comms.n; i++)
-		if (memcmp(&bounds->comms.at[i].key, &key, sizeof key) == 0) {
-			*out = bounds->comms.at[i];
-			return ST_OK;
-		}
+	static const struct piece_kind kind = {PIECE_LAYER_BOUND, sizeof(struct layer_bound), measure_layer};
+	const struct parallel *p = &v->plan.parallel;
+	const struct layer_key key = {p->tensor, p->sequence_parallel, p->tensor_overlap, p->context,
+		v->plan.train.micro_batch, recompute};
+	v->plan.train.recompute = recompute;
+	return evaluator_find(v, &kind, &key, sizeof key, e);
+}
+
+/* Measures the collectives of a layer on the same replicas without a pipeline: they are the same on every stage. */
+static enum status measure_comm(struct evaluator *v, void *piece, struct error *e)
+{
+	struct comm_bound *out = piece;
+	struct config *small = &v->small;
+	const struct parallel *p = &v->plan.parallel;
 	double layer_s[2], gather_s[2]; /* of a layer in one micro-batch, and in two */
 	struct bound_run run[2];        /* layers */
 	for (int again = 0; again < 2; again++) {
 		for (int k = 0; k < 2; k++) {
-			struct config *small = &bounds->small;
-			short_config(c, SHORT_LAYERS + k, REC_NONE, small);
+			short_config(&v->plan, SHORT_LAYERS + k, small);
 			small->parallel.strategy = p->strategy;
 			small->parallel.data = p->data;
 			small->parallel.shard = p->shard;
 			small->parallel.sequence_parallel = small->parallel.tensor_overlap = false;
 			small->train.micro_batch = 1;
-			small->data.bytes = 8 * (uint64_t)(c->model.seq_len / p->context);
+			small->data.bytes = 8 * (uint64_t)(v->plan.model.seq_len / p->context);
 			small->micro_batches = 1 + again;
 			small->train.global_batch = p->data * (1 + again);
 			small->ranks *= p->data;
-			enum status st = run_layers(small, &bounds->rates, &run[k], e);
+			enum status st = run_layers(v, &run[k], e);
 			if (st)
 				return st;
 		}
 		layer_s[again] = run[1].comm_s - run[0].comm_s;
 		gather_s[again] = run[1].gather_s - run[0].gather_s;
 	}
-	*out = (struct comm_bound){key, layer_s[0], layer_s[1] - layer_s[0], gather_s[1] - gather_s[0],
+	*out = (struct comm_bound){layer_s[0], layer_s[1] - layer_s[0], gather_s[1] - gather_s[0],
 		fmax(0, run[1].static_B - run[0].static_B)};
-	return vec_push(&bounds->comms, *out) ? ST_OK : error_nomem(e, "plans");
+	return ST_OK;
+}
+
+static const struct comm_bound *find_comm(struct evaluator *v, struct error *e)
+{
+	static const struct piece_kind kind = {PIECE_COMM_BOUND, sizeof(struct comm_bound), measure_comm};
+	const struct parallel *p = &v->plan.parallel;
+	const struct comm_key key = {p->tensor, p->context, p->data, p->shard, p->strategy, p->reshard_after_forward};
+	v->plan.train.recompute = REC_NONE;
+	return evaluator_find(v, &kind, &key, sizeof key, e);
 }
 
 /* ---- a plan ---- */
 
 static double passes_s(const struct passes *w, double micros, double weights)
 {
-	return micros * (w->forward_s + w->backward_s) - (micros - weights) * w->weights_s;
+	return micros * (w->pass_s[FORWARD] + w->pass_s[BACKWARD]) - (micros - weights) * w->weights_s;
 }
 
 /* Returns the passes of `layers` layers in so many parts, and of the head unless NULL. */
 static struct passes stage_work(const struct passes *layer, const struct passes *head, int64_t layers, int64_t parts)
 {
 	const double n = (double)layers, ends = (double)parts;
-	struct passes w = {.forward_s = fmax(0, n * layer->forward_s - ends * layer->forward_gap_s),
-		.backward_s = fmax(0, n * layer->backward_s - ends * layer->backward_gap_s),
-		.weights_s = n * layer->weights_s};
-	if (head) {
-		w.forward_s += head->forward_s;
-		w.backward_s += head->backward_s;
-		w.weights_s += head->weights_s;
-	}
+	struct passes w = {.weights_s = n * layer->weights_s + (head ? head->weights_s : 0)};
+	for (int k = 0; k < PASSES; k++)
+		w.pass_s[k] = fmax(0, n * layer->pass_s[k] - ends * layer->gap_s[k]) + (head ? head->pass_s[k] : 0);
 	return w;
 }
 
@@ -329,8 +319,10 @@ static double pipeline_s(const struct config *c, const struct passes *layer, con
 	double before_s = 0, most_s = 0;
 	struct passes shorter = *layer;
 	/* Deferred gradients of weights may fill the wait for a collective. */
-	if (parted && schedule_traits[p->schedule].turns_back)
-		shorter.backward_s = layer->backward_work_s, shorter.backward_gap_s = 0;
+	if (parted && schedule_traits[p->schedule].turns_back) {
+		shorter.pass_s[BACKWARD] = layer->backward_work_s;
+		shorter.gap_s[BACKWARD] = 0;
+	}
 	layer = &shorter;
 	for (int64_t s = 0; s < p->pipeline; s++) {
 		int64_t layers = 0, parts = 0;
@@ -371,60 +363,46 @@ static double memory_B(const struct config *c, const struct machine *m, double k
 	return layers * (static_B + parts_in_flight(c) * kept_B) + (double)mem.overhead_B;
 }
 
-enum status lower_bound_of(struct lower_bounds *bounds, const struct config *c, struct plan_lower_bound *out,
-	struct error *e)
+enum status lower_bound_of(struct evaluator *v, const struct config *c, struct plan_lower_bound *out, struct error *e)
 {
 	const struct parallel *p = &c->parallel;
-	const int64_t layers = c->model.layers, per = bounds->m->devices_per_node;
-	struct layer_bound own, plain;
+	const int64_t layers = c->model.layers, per = v->m->devices_per_node;
 	struct comm_bound comm = {.layer_s = 0};
-	enum status st;
 	*out = (struct plan_lower_bound){0};
 	if (c->model.experts > 0)
 		return ST_OK;
-	if ((st = layer_bound_of(bounds, c, c->train.recompute, &own, e)))
-		return st;
+	v->plan = *c;
+	const struct layer_bound *found = find_layer(v, c->train.recompute, e);
+	if (!found)
+		return e->status;
+	struct layer_bound own = *found;
 	if (c->train.recompute_layers > 0 && c->train.recompute_layers < layers) {
-		if ((st = layer_bound_of(bounds, c, REC_NONE, &plain, e)))
-			return st;
+		const struct layer_bound *plain = find_layer(v, REC_NONE, e);
+		if (!plain)
+			return e->status;
 		/* The builder decides which stage recomputes. With a pipeline all layers count with the shorter time
 		 * and the smaller memory of the two kinds. */
 		const double again = p->pipeline == 1 ? (double)c->train.recompute_layers / (double)layers : 0,
 			     small = p->pipeline == 1 ? again : 1;
-		own.layer.forward_s = fmin(own.layer.forward_s, plain.layer.forward_s);
-		own.layer.backward_s = plain.layer.backward_s +
-		                       again * fmax(0, own.layer.backward_s - plain.layer.backward_s);
-		own.layer.backward_work_s = plain.layer.backward_work_s;
-		own.kept_B = plain.kept_B + small * fmin(0, own.kept_B - plain.kept_B);
+		double *own_s = own.layer.pass_s;
+		const double *plain_s = plain->layer.pass_s;
+		own_s[FORWARD] = fmin(own_s[FORWARD], plain_s[FORWARD]);
+		own_s[BACKWARD] = plain_s[BACKWARD] + again * fmax(0, own_s[BACKWARD] - plain_s[BACKWARD]);
+		own.layer.backward_work_s = plain->layer.backward_work_s;
+		own.kept_B = plain->kept_B + small * fmin(0, own.kept_B - plain->kept_B);
 	}
-	const bool pp_last = p->order[DIM_COUNT - 1] == DIM_PP || p->pipeline == 1;
-	if (pp_last && (st = comm_bound_of(bounds, c, &comm, e)))
-		return st;
+	if (p->order[DIM_COUNT - 1] == DIM_PP || p->pipeline == 1) {
+		const struct comm_bound *known = find_comm(v, e);
+		if (!known)
+			return e->status;
+		comm = *known;
+	}
 	if (!strategy_has(p->strategy, STRATEGY_UNITS)) /* layers may be in other buckets, and more of them in one */
 		comm.layer_s = comm.layer_again_s = 0;
 	if (p->pipeline > 1 && !p->reshard_after_forward) /* gathered once, for all micro-batches */
 		comm.layer_again_s -= comm.gather_s;
 	out->step_s = pipeline_s(c, &own.layer, &own.head, &comm) *
-	              stragglers_slowdown(bounds->m, (c->ranks + per - 1) / per);
-	out->memory_B = memory_B(c, bounds->m, own.kept_B, comm.static_B);
+	              stragglers_slowdown(v->m, (c->ranks + per - 1) / per);
+	out->memory_B = memory_B(c, v->m, own.kept_B, comm.static_B);
 	return ST_OK;
-}
-
-enum status lower_bounds_create(const struct machine *m, struct lower_bounds **out, struct error *e)
-{
-	*out = calloc(1, sizeof **out);
-	if (!*out)
-		return error_nomem(e, "plans");
-	(*out)->m = m;
-	(*out)->rates = rates_of(m);
-	return ST_OK;
-}
-
-void lower_bounds_destroy(struct lower_bounds *bounds)
-{
-	if (!bounds)
-		return;
-	vec_free(&bounds->layers);
-	vec_free(&bounds->comms);
-	free(bounds);
 }

@@ -31,21 +31,14 @@
 #ifndef STEPSIM_SIM_LOWER_BOUND_H
 #define STEPSIM_SIM_LOWER_BOUND_H
 
-#include "topology/machine.h"
-#include "step/config.h"
-
-struct lower_bounds; /* the bounds of layers and collectives found so far, of one config's plans on one machine */
-
-/* The caller destroys *out. Borrows m. Fails with ST_RUN when memory is short. */
-enum status lower_bounds_create(const struct machine *m, struct lower_bounds **out, struct error *e);
-void lower_bounds_destroy(struct lower_bounds *bounds); /* NULL-safe */
+#include "sim/search/evaluate.h"
 
 struct plan_lower_bound {
 	double step_s, memory_B; /* memory_B: of one rank of the first stage */
 };
 
-/* Fills the bounds of a resolved config; 0 for mixtures of experts, whose layers differ. */
-enum status lower_bound_of(struct lower_bounds *bounds, const struct config *c, struct plan_lower_bound *out,
-	struct error *e);
+/* Fills the bounds of a resolved config on the evaluator's machine; 0 for mixtures of experts, whose layers differ. The
+ * evaluator keeps the bounds of layers and collectives that were found. Fails with ST_RUN when memory is short. */
+enum status lower_bound_of(struct evaluator *v, const struct config *c, struct plan_lower_bound *out, struct error *e);
 
 #endif

@@ -57,15 +57,20 @@ struct search_state {
 	VEC(struct point) oversized; /* shapes that do not fit, by their smallest variants and lower bounds of memory */
 };
 
-/* Orders points by memory, then by step time. */
+static int by_step(const void *a, const void *b)
+{
+	const struct point *x = a, *y = b;
+	if (x->step_s != y->step_s)
+		return x->step_s < y->step_s ? -1 : 1;
+	return (x->plan > y->plan) - (x->plan < y->plan);
+}
+
 static int by_memory(const void *a, const void *b)
 {
 	const struct point *x = a, *y = b;
 	if (x->memory_B != y->memory_B)
 		return x->memory_B < y->memory_B ? -1 : 1;
-	if (x->step_s != y->step_s)
-		return x->step_s < y->step_s ? -1 : 1;
-	return (x->plan > y->plan) - (x->plan < y->plan);
+	return by_step(a, b);
 }
 
 /* ---- bounds ---- */
@@ -97,15 +102,15 @@ static enum status bound_all(struct search_state *state, struct search_counts *c
 {
 	struct search_space *s = &state->space;
 	struct config *config = &state->workers[0].config;
-	struct lower_bounds *bounds = NULL;
-	enum status st = lower_bounds_create(state->m, &bounds, e);
+	struct evaluator *v = state->workers[0].evaluator;
+	enum status st = ST_OK;
 	size_t legal = 0;
 	for (size_t i = 0; i < s->shapes.n && !st; i++) {
-		struct variant v[VARIANTS_MAX];
+		struct variant variants[VARIANTS_MAX];
 		struct shape shape = s->shapes.at[i];
 		struct error wrong;
-		const size_t n = search_variants(s, &shape, v);
-		search_config(s, &shape, &v[0], config);
+		const size_t n = search_variants(s, &shape, variants);
+		search_config(s, &shape, &variants[0], config);
 		if ((st = resolve(config, s->ranks, &wrong, e)))
 			break;
 		if (wrong.status) {
@@ -113,11 +118,10 @@ static enum status bound_all(struct search_state *state, struct search_counts *c
 			continue;
 		}
 		struct plan_lower_bound bound;
-		st = lower_bound_of(bounds, config, &bound, e);
+		st = lower_bound_of(v, config, &bound, e);
 		shape.lower_bound_s = bound.step_s;
 		shape.lower_bound_B = bound.memory_B;
-		shape.blocks = evaluator_folds(state->workers[0].evaluator, config) ? 0
-		                                                                    : fold_blocks(config) * (double)n;
+		shape.blocks = evaluator_folds(v, config) ? 0 : fold_blocks(config) * (double)n;
 		s->shapes.at[legal] = shape;
 		state->order[legal] = (uint32_t)legal;
 		legal++;
@@ -125,7 +129,6 @@ static enum status bound_all(struct search_state *state, struct search_counts *c
 	s->shapes.n = legal;
 	if (!st)
 		qsort_r(state->order, legal, sizeof *state->order, by_lower_bound, s->shapes.at);
-	lower_bounds_destroy(bounds);
 	return st;
 }
 
@@ -176,17 +179,9 @@ static enum status run_batch(struct search_state *state, struct error *e)
 
 static void add_top(struct search_state *state, struct point p)
 {
-	size_t at = state->n_top;
-	for (; at > 0; at--) {
-		const struct point *before = &state->top[at - 1];
-		if (before->step_s < p.step_s || (before->step_s == p.step_s && before->plan < p.plan))
-			break;
-	}
-	if (at >= state->wanted)
-		return;
+	state->top[state->n_top] = p;
+	qsort(state->top, state->n_top + 1, sizeof *state->top, by_step);
 	state->n_top += state->n_top < state->wanted;
-	memmove(&state->top[at + 1], &state->top[at], (state->n_top - at - 1) * sizeof *state->top);
-	state->top[at] = p;
 }
 
 /* Keeps the Pareto front of (step time, memory), up to SEARCH_FRONT times the best step. */
@@ -418,6 +413,20 @@ static enum status predict_start(const struct search_state *state, const struct 
 	return out->start_legal ? fold_result(&p->config, state->m, &p->full, e) : st;
 }
 
+/* Fills the result with plans: the best, the front, the start itself, and, where nothing fits, the one that needs the
+ * least memory. */
+static enum status select_plans(struct search_state *state, const struct config *start, struct search_result *out,
+	struct error *e)
+{
+	const long long ranks = state->space.ranks;
+	enum status st = predict_best(state, out, e);
+	if (st || (st = fill_front(state, out, e)) || (state->n_top == 0 && (st = find_smallest(state, out, e))) ||
+		(st = predict_start(state, start, out, e)) || state->space.shapes.n > 0)
+		return st;
+	return error_set(e, ST_INPUT, "no plan is legal on %lld rank%s%s%s", ranks, ranks == 1 ? "" : "s",
+		out->start_reason[0] ? ": " : "", out->start_reason);
+}
+
 /* ---- the whole ---- */
 
 static int cores(void)
@@ -469,15 +478,10 @@ static enum status search_within(double share, bool may_fail, const struct confi
 	out->memory_share = share;
 	state.usable.device.mem_B = (uint64_t)(share * (double)m->device.mem_B);
 	enum status st = prepare(&state, start, ranks, e);
-	if (st || (st = bound_all(&state, &out->counts, e)) || (st = evaluate_shapes(&state, &out->counts, e)) ||
-		(may_fail && state.n_top == 0 && state.space.shapes.n > 0) || (st = predict_best(&state, out, e)) ||
-		(st = fill_front(&state, out, e)) || (state.n_top == 0 && (st = find_smallest(&state, out, e))) ||
-		(st = predict_start(&state, start, out, e)))
-		goto out;
-	if (state.space.shapes.n == 0)
-		st = error_set(e, ST_INPUT, "no plan is legal on %lld rank%s%s%s", (long long)ranks,
-			ranks == 1 ? "" : "s", out->start_reason[0] ? ": " : "", out->start_reason);
-out:
+	if (!st && !(st = bound_all(&state, &out->counts, e)))
+		st = evaluate_shapes(&state, &out->counts, e);
+	if (!st && !(may_fail && state.n_top == 0 && state.space.shapes.n > 0))
+		st = select_plans(&state, start, out, e);
 	out->left_cuts = state.space.left_cuts;
 	out->left_tensor = state.space.left_tensor;
 	state_free(&state);

@@ -1,27 +1,9 @@
 /* The plans that there are for a config on a number of ranks: the values that a search gives to each key. Those that
  * config_resolve refuses are illegal. A held key takes the config's value alone.
  *
- *   key                   values
- *   tensor                divisors of the ranks that divide heads, kv_heads and ffn_hidden, in a node; the config's
- *   context               powers of two that leave each rank 1,024 tokens of a sequence; the config's
- *   pipeline              divisors of the ranks that are left, up to the layers
- *   schedule              without virtual stages 1f1b, gpipe, zero_bubble; with them interleaved; zbv where the config
- *                         has it
- *   virtual_stages        divisors of a stage's layers (interleaved), 2 (zbv)
- *   expert                divisors of the experts that divide the ranks of a stage
- *   strategy              ddp, zero1, zero2, fsdp, hsdp; where nothing is replicated ddp, or none, as the config has
- *                         it; with a pipeline zero2, fsdp and hsdp, which communicate in each micro-batch, only where
- *                         the config itself has them with a pipeline
- *   shard                 hsdp: every divisor of the replicas that is a power of two or fills a node
- *   micro_batch           divisors of a replica's share of the batch: all up to 8, then powers of two
- *   recompute             none, full, and selective where scores are kept (naive attention)
- *   recompute_layers      all, without a pipeline also half, and the config's own number
- *   sequence_parallel     both, with tensor
- *   tensor_overlap        both, with sequence_parallel, where the stack does it at all
- *   reshard_after_forward both (fsdp, hsdp)
- *   bucket_mb             the config's, 25, 100 (ddp, zero1, zero2); without overlap the last of them
- *   prefetch              the config's, 0, 1, 2 (fsdp, hsdp); without overlap the config's
- *   overlap               both
+ * The README (Which plan?) lists the values. tensor, context, micro_batch and recompute_layers take the config's own
+ * besides. Where nothing is replicated the strategy is ddp, or none, as the config has it. Without overlap bucket_mb is
+ * the last of its values, and prefetch the config's.
  *
  * Where the config gives layers_per_stage, it stays with the pipeline that it is for.
  */

@@ -157,11 +157,11 @@ static void test_realistic(void)
 		struct timeline t = {0};
 		struct error e = {0};
 		struct result full, folded;
-		struct lower_bounds *bounds = NULL;
+		struct evaluator *v = NULL;
 		struct plan_lower_bound bound;
 		realistic_draw(text, sizeof text, &c, &m);
 		if (program_build(&c, &p, &e) || predict(p, &m, &full, &t, &e) || fold_predict(&c, &m, &folded, &e) ||
-			lower_bounds_create(&m, &bounds, &e) || lower_bound_of(bounds, &c, &bound, &e)) {
+			evaluator_create(&m, &v, &e) || lower_bound_of(v, &c, &bound, &e)) {
 			fprintf(stderr, "%s%s\n", text, e.text);
 			CU_FAIL("a plan that cannot be predicted");
 		} else {
@@ -181,7 +181,7 @@ static void test_realistic(void)
 			CU_ASSERT_EQUAL(mem->total_B, mem->weights_B + mem->gradients_B + mem->optimizer_B +
 							      mem->activations_B + mem->buffers_B + mem->overhead_B);
 		}
-		lower_bounds_destroy(bounds);
+		evaluator_destroy(v);
 		timeline_free(&t);
 		program_destroy(p);
 		machine_free(&m);

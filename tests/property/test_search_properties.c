@@ -170,8 +170,8 @@ static void test_pruned(void)
 	free(p);
 }
 
-static void check_lower_bound(const struct problem *p, struct search_space *s, struct lower_bounds *bounds,
-	struct evaluator *v, int *bounded, double *tightest)
+static void check_lower_bound(const struct problem *p, struct search_space *s, struct evaluator *v, int *bounded,
+	double *tightest)
 {
 	struct variant variants[VARIANTS_MAX];
 	struct config *c = malloc(sizeof *c);
@@ -184,7 +184,7 @@ static void check_lower_bound(const struct problem *p, struct search_space *s, s
 	if (evaluate_plan(v, c, p->ranks, &x, &e))
 		die(p, &e);
 	if (x.fits) {
-		if (config_resolve(c, p->ranks, &e) || lower_bound_of(bounds, c, &bound, &e))
+		if (config_resolve(c, p->ranks, &e) || lower_bound_of(v, c, &bound, &e))
 			die(p, &e);
 		CU_ASSERT_TRUE(bound.step_s > 0 && bound.step_s <= x.step_s * (1 + 1e-9));
 		CU_ASSERT_TRUE(bound.memory_B > 0 && bound.memory_B <= (double)x.memory_B);
@@ -210,7 +210,6 @@ static void test_large_floors(void)
 	struct search_space *s = malloc(sizeof *s);
 	CU_ASSERT_TRUE_FATAL(p && s);
 	for (int i = 0; i < 3; i++) {
-		struct lower_bounds *bounds = NULL;
 		struct evaluator *v = NULL;
 		struct error e = {0};
 		p->ranks = 128;
@@ -223,12 +222,11 @@ static void test_large_floors(void)
 			die(p, &e);
 		p->config.node_ranks = p->machine.devices_per_node;
 		if (search_space_create(&p->config, p->ranks, 1u << PLAN_BUCKET_MB | 1u << PLAN_SCHEDULE, s, &e) ||
-			lower_bounds_create(&p->machine, &bounds, &e) || evaluator_create(&p->machine, &v, &e))
+			evaluator_create(&p->machine, &v, &e))
 			die(p, &e);
 		for (int k = 0; k < 150 && s->shapes.n; k++)
-			check_lower_bound(p, s, bounds, v, &bounded, &tightest);
+			check_lower_bound(p, s, v, &bounded, &tightest);
 		evaluator_destroy(v);
-		lower_bounds_destroy(bounds);
 		search_space_free(s);
 		machine_free(&p->machine);
 	}
@@ -246,17 +244,14 @@ static void test_floors(void)
 	struct search_space *s = malloc(sizeof *s);
 	CU_ASSERT_TRUE_FATAL(p && s);
 	for (int i = 0; i < PROBLEMS; i++) {
-		struct lower_bounds *bounds = NULL;
 		struct evaluator *v = NULL;
 		struct error e = {0};
 		random_problem(p);
-		if (search_space_create(&p->config, p->ranks, 0, s, &e) ||
-			lower_bounds_create(&p->machine, &bounds, &e) || evaluator_create(&p->machine, &v, &e))
+		if (search_space_create(&p->config, p->ranks, 0, s, &e) || evaluator_create(&p->machine, &v, &e))
 			die(p, &e);
 		for (int k = 0; k < SAMPLES && s->shapes.n; k++)
-			check_lower_bound(p, s, bounds, v, &bounded, &tightest);
+			check_lower_bound(p, s, v, &bounded, &tightest);
 		evaluator_destroy(v);
-		lower_bounds_destroy(bounds);
 		search_space_free(s);
 		machine_free(&p->machine);
 	}
@@ -278,7 +273,6 @@ static void test_zbv(void)
 	CU_ASSERT_TRUE_FATAL(p && s);
 	for (int i = 0; i < 3; i++) {
 		struct search_result quick, all;
-		struct lower_bounds *bounds = NULL;
 		struct evaluator *v = NULL;
 		struct error e = {0};
 		snprintf(p->text, sizeof p->text,
@@ -295,14 +289,13 @@ static void test_zbv(void)
 		find(p, true, 2, &all);
 		same(p, &quick, &all);
 		if (search_space_create(&p->config, p->ranks, p->held | 1u << PLAN_PIPELINE, s, &e) ||
-			lower_bounds_create(&p->machine, &bounds, &e) || evaluator_create(&p->machine, &v, &e))
+			evaluator_create(&p->machine, &v, &e))
 			die(p, &e);
 		for (int k = 0; k < 10 * SAMPLES && s->shapes.n; k++)
-			check_lower_bound(p, s, bounds, v, &bounded, &tightest);
+			check_lower_bound(p, s, v, &bounded, &tightest);
 		for (size_t k = 0; k < all.n_best; k++)
 			chosen += all.best[k].config.parallel.schedule == SCHED_ZBV;
 		evaluator_destroy(v);
-		lower_bounds_destroy(bounds);
 		search_space_free(s);
 		search_free(&quick);
 		search_free(&all);
