@@ -140,11 +140,15 @@ static bool is_known(const struct advisor *v, const struct config *c)
 
 static enum status collect_lever(struct advisor *v, const struct lever_case *k, size_t lever, struct error *e)
 {
-	struct trial t;
-	const struct trial none = {.lever = lever,
-		.wanted = levers[lever].symptoms & (v->out->fits ? 1u << v->out->symptom : LEVER_FITS),
-		.row = {.what = levers[lever].what, .stage = levers[lever].stage}};
-	for (t = none; lever_variant(&levers[lever], k, t.variant, &t.row);) {
+	const struct lever *l = &levers[lever];
+	const bool wanted = l->symptoms & (v->out->fits ? 1u << v->out->symptom : LEVER_FITS);
+	for (int i = 0;; i++) {
+		struct trial t = {.lever = lever,
+			.variant = i,
+			.wanted = wanted,
+			.row = {.what = l->what, .stage = l->stage}};
+		if (!lever_variant(l, k, i, &t.row))
+			return ST_OK;
 		enum status st = load_change(v->a, &t.row, &t.config, e);
 		const bool fresh = !st && t.config && !is_known(v, t.config);
 		if (fresh)
@@ -156,27 +160,19 @@ static enum status collect_lever(struct advisor *v, const struct lever_case *k, 
 		free(t.config);
 		if (st)
 			return st;
-		const int next = t.variant + 1;
-		t = none;
-		t.variant = next;
 	}
-	return ST_OK;
 }
 
 static enum status collect(struct advisor *v, struct error *e)
 {
-	const struct advise_case *a = v->a;
-	struct config *given = malloc(sizeof *given);
-	struct lever_case k = {.c = &a->program->config, .m = a->machine, .fits = a->predicted->memory.fits};
-	enum status st = given ? config_load(a->path, a->sets, a->n_sets, given, e) : error_nomem(e, "advice");
-	if (!st) {
-		k.data_given = given->parallel.data != AUTO;
-		k.layers_given = given->train.recompute_layers != AUTO;
-		k.mesh_is_free = strcmp(given->cluster.system, "auto") != 0;
-	}
+	const struct config *c = &v->a->program->config;
+	const struct lever_case k = {.c = c,
+		.m = v->a->machine,
+		.fits = v->out->fits,
+		.mesh_is_free = strcmp(c->cluster.system, "auto") != 0};
+	enum status st = ST_OK;
 	for (size_t i = 0; i < n_levers && !st; i++)
 		st = collect_lever(v, &k, i, e);
-	free(given);
 	return st;
 }
 

@@ -149,11 +149,9 @@ static bool smaller_micro_batch(const struct lever_case *k, int i, struct advice
 
 /* ---- what memory is spent on ---- */
 
-static bool set_recompute(const struct lever_case *k, struct advice_row *out, const char *word)
+static bool set_recompute(struct advice_row *out, const char *word)
 {
-	if (k->layers_given)
-		set(out, "train.recompute_layers=auto");
-	return set(out, "train.recompute=%s", word);
+	return set(out, "train.recompute_layers=auto") && set(out, "train.recompute=%s", word);
 }
 
 static bool less_recompute(const struct lever_case *k, int i, struct advice_row *out)
@@ -165,12 +163,7 @@ static bool less_recompute(const struct lever_case *k, int i, struct advice_row 
 		return false;
 	if (i < 3) /* of fewer layers */
 		return set(out, "train.recompute_layers=%" PRId64, t->recompute_layers * (3 - i) / 4);
-	return set_recompute(k, out, i == 3 && scores ? "selective" : "none");
-}
-
-static bool more_recompute(const struct lever_case *k, int i, struct advice_row *out)
-{
-	return i < 2 && set_recompute(k, out, i == 0 ? "selective" : "full");
+	return set_recompute(out, i == 3 && scores ? "selective" : "none");
 }
 
 /* Combines changes where one is not enough: two of sharded weights, smaller micro-batches and recomputation, then all
@@ -190,17 +183,12 @@ static bool several_to_fit(const struct lever_case *k, int i, struct advice_row 
 			set(out, "parallel.strategy=%s", strategy_name(cut));
 		if (together[n] & SMALL)
 			set_micro_batch(k, out, 1);
-		return !(together[n] & AGAIN) || set_recompute(k, out, "full");
+		return !(together[n] & AGAIN) || set_recompute(out, "full");
 	}
 	return false;
 }
 
 /* ---- communication ---- */
-
-static bool deeper_prefetch(const struct lever_case *k, int i, struct advice_row *out)
-{
-	return i < 2 && k->c->parallel.prefetch < i + 1 && set(out, "parallel.prefetch=%d", i + 1);
-}
 
 static bool strategy(const struct lever_case *k, int i, struct advice_row *out)
 {
@@ -223,69 +211,41 @@ static bool reduce_in_16_bits(const struct lever_case *k, int i, struct advice_r
 	return i == 0 && set(out, "train.reduce_dtype=%s", dtype_name(dtype_stored(k->c->train.dtype)));
 }
 
-static bool tensor_overlap(const struct lever_case *k, int i, struct advice_row *out)
-{
-	if (k->m->profile || k->c->parallel.tensor_overlap || i > 0)
-		return false;
-	if (!k->c->parallel.sequence_parallel)
-		set(out, "parallel.sequence_parallel=true");
-	return set(out, "parallel.tensor_overlap=true");
-}
-
-static bool free_choice(const struct lever_case *k, int i, struct advice_row *out)
-{
-	const struct collective_choice *c = &k->c->collectives;
-	return i == 0 && (c->algorithm != ALGO_AUTO || c->protocol != PROTO_AUTO) &&
-	       set(out, "collectives.algorithm=auto") && set(out, "collectives.protocol=auto");
-}
-
 /* ---- the plan's neighbours: one dimension doubled or halved, data takes up the difference ---- */
 
 /* Returns twice the size for variant 0, half for variant 1, else 0. Data gives up its own size for it. */
-static int64_t neighbour(const struct lever_case *k, int64_t size, int i, struct advice_row *out)
+static int64_t neighbour(int64_t size, int i, struct advice_row *out)
 {
 	const int64_t to = i == 0 ? 2 * size : i == 1 && size % 2 == 0 ? size / 2 : 0;
-	if (to > 0 && k->data_given)
-		set(out, "parallel.data=auto");
-	return to;
+	return to > 0 && set(out, "parallel.data=auto") ? to : 0;
 }
 
 static bool tensor(const struct lever_case *k, int i, struct advice_row *out)
 {
-	const int64_t size = neighbour(k, k->c->parallel.tensor, i, out);
+	const int64_t size = neighbour(k->c->parallel.tensor, i, out);
 	return size > 0 && set(out, "parallel.tensor=%" PRId64, size);
 }
 
 static bool context(const struct lever_case *k, int i, struct advice_row *out)
 {
-	const int64_t size = neighbour(k, k->c->parallel.context, i, out);
+	const int64_t size = neighbour(k->c->parallel.context, i, out);
 	return size > 0 && set(out, "parallel.context=%" PRId64, size);
 }
 
 static bool pipeline(const struct lever_case *k, int i, struct advice_row *out)
 {
 	const struct parallel *p = &k->c->parallel;
-	const int64_t size = neighbour(k, p->pipeline, i, out);
-	if (size > 0 && p->n_layers_per_stage > 0)
+	const int64_t size = neighbour(p->pipeline, i, out);
+	if (size > 0)
 		set(out, "parallel.layers_per_stage=[]");
-	if (size == 1 && p->virtual_stages > 1)
-		set(out, "parallel.schedule=%s", schedule_traits[SCHED_1F1B].name),
-			set(out, "parallel.virtual_stages=1");
+	if (size == 1 && p->virtual_stages > 1) {
+		set(out, "parallel.schedule=1f1b");
+		set(out, "parallel.virtual_stages=1");
+	}
 	return size > 0 && set(out, "parallel.pipeline=%" PRId64, size);
 }
 
 /* ---- the pipeline ---- */
-
-static bool interleaved(const struct lever_case *k, int i, struct advice_row *out)
-{
-	static const int chunks[] = {2, 4, 8};
-	if (i >= (int)COUNT(chunks))
-		return false;
-	if (k->c->parallel.n_layers_per_stage > 0)
-		set(out, "parallel.layers_per_stage=[]");
-	set(out, "parallel.schedule=%s", schedule_traits[SCHED_INTERLEAVED].name);
-	return set(out, "parallel.virtual_stages=%d", chunks[i]);
-}
 
 static bool other_schedule(const struct lever_case *k, int i, struct advice_row *out)
 {
@@ -315,28 +275,21 @@ static bool other_context(const struct lever_case *k, int i, struct advice_row *
 	FACT(NARROW_STORED, dtype_stored(k->c->train.dtype) != DT_FP32) \
 	FACT(ODD_VOCABULARY, model_padded_vocab(&k->c->model, k->c->parallel.tensor) % 128 != 0) \
 	FACT(LOADS, k->c->data.load_time_s > 0) \
-	FACT(PAGED, !k->c->data.pin_memory) \
-	FACT(SYNCS, k->c->train.sync_every > 0) \
-	FACT(UNFUSED, !k->c->train.fused) \
 	FACT(CAPTURABLE, is_capturable(k->c)) \
-	FACT(NAIVE, k->c->train.attention == ATT_NAIVE) \
 	FACT(FLASH, k->c->train.attention == ATT_FLASH) \
 	FACT(TOO_LARGE, !k->fits) \
 	FACT(RECOMPUTES, k->c->train.recompute != REC_NONE) \
 	FACT(RECOMPUTES_LESS, !recomputes_all(k->c)) \
-	FACT(MOMENTS_32, k->c->train.optimizer_bits == 32) \
 	FACT(REPLICAS, k->c->parallel.data > 1) \
-	FACT(NO_OVERLAP, !k->c->parallel.overlap) \
-	FACT(RESHARDS, k->c->parallel.reshard_after_forward) \
 	FACT(REDUCES_FP32, k->c->train.reduce_dtype == DT_FP32) \
+	FACT(NO_PREFETCH, k->c->parallel.prefetch < 1) \
 	FACT(UNCOMPRESSED, k->c->train.grad_compression == COMPRESS_NONE) \
 	FACT(TENSOR, k->c->parallel.tensor > 1) \
-	FACT(WHOLE_SEQUENCE, !k->c->parallel.sequence_parallel) \
+	FACT(UNMEASURED, !k->m->profile) \
 	FACT(CONTEXT, k->c->parallel.context > 1) \
 	FACT(NODES, k->m->nodes > 1) \
 	FACT(MESH, k->mesh_is_free) \
-	FACT(STAGES, k->c->parallel.pipeline > 1) \
-	FACT(UNEVEN_STAGES, k->c->parallel.n_layers_per_stage > 0)
+	FACT(STAGES, k->c->parallel.pipeline > 1)
 
 #define FACT_ID(id, condition) id,
 enum lever_fact { LEVER_FACTS(FACT_ID) LEVER_FACT_COUNT };
@@ -352,9 +305,11 @@ static bool holds(enum lever_fact fact, const struct lever_case *k)
 	return false;
 }
 
-/* Sets value i of a text "key=value|value|...". */
-static bool set_value(const char *text, int i, struct advice_row *out)
+/* Sets the texts of lever.set, the last with its value i. */
+static bool set_texts(const char *text, int i, struct advice_row *out)
 {
+	for (const char *end; (end = strchr(text, ';')); text = end + 1)
+		set(out, "%.*s", (int)(end - text), text);
 	const char *value = strchr(text, '=') + 1;
 	const int key = (int)(value - text);
 	while (i-- > 0)
@@ -368,7 +323,7 @@ bool lever_variant(const struct lever *l, const struct lever_case *k, int i, str
 	for (size_t f = 0; f < COUNT(l->when); f++)
 		if (!holds((enum lever_fact)l->when[f], k))
 			return false;
-	return l->set ? set_value(l->set, i, out) : l->variant(k, i, out);
+	return l->set ? set_texts(l->set, i, out) : l->variant(k, i, out);
 }
 
 #define MATRIX (FOR(SYMPTOM_DTYPE) | FOR(SYMPTOM_COMPUTE))
@@ -388,27 +343,26 @@ const struct lever levers[] = {
 		.variant = narrow_weights},
 	{"more loader workers", WORK_FEED, FOR(SYMPTOM_DATA), {LOADS}, .variant = more_workers},
 	{"batches loaded ahead", WORK_FEED, FOR(SYMPTOM_DATA), {LOADS}, .variant = load_ahead},
-	{"pinned memory", WORK_FEED, FOR(SYMPTOM_DATA), {PAGED}, .set = "data.pin_memory=true"},
-	{"no waiting for the device", WORK_FEED, FOR(SYMPTOM_SYNC) | FOR(SYMPTOM_DATA), {SYNCS},
-		.set = "train.sync_every=0"},
-	{"flash attention", WORK_FUSE, FOR(SYMPTOM_MEMORY) | FOR(SYMPTOM_COMPUTE) | LEVER_FITS, {NAIVE},
+	{"pinned memory", WORK_FEED, FOR(SYMPTOM_DATA), .set = "data.pin_memory=true"},
+	{"no waiting for the device", WORK_FEED, FOR(SYMPTOM_SYNC) | FOR(SYMPTOM_DATA), .set = "train.sync_every=0"},
+	{"flash attention", WORK_FUSE, FOR(SYMPTOM_MEMORY) | FOR(SYMPTOM_COMPUTE) | LEVER_FITS,
 		.set = "train.attention=flash"},
-	{"fused kernels", WORK_FUSE, FOR(SYMPTOM_LAUNCH) | FOR(SYMPTOM_MEMORY), {UNFUSED}, .set = "train.fused=true"},
+	{"fused kernels", WORK_FUSE, FOR(SYMPTOM_LAUNCH) | FOR(SYMPTOM_MEMORY), .set = "train.fused=true"},
 	{"the step as one CUDA graph", WORK_FUSE, FOR(SYMPTOM_LAUNCH), {ON_GPU, CAPTURABLE},
 		.set = "train.cuda_graph=true"},
 	{"the compiled stack", WORK_FUSE, FOR(SYMPTOM_LAUNCH) | FOR(SYMPTOM_MEMORY), {ON_GPU}, .variant = compiled},
 	{"a newer attention kernel", WORK_FUSE, FOR(SYMPTOM_COMPUTE), {ON_GPU, FLASH}, .variant = newer_kernel},
 	{"larger micro-batches", WORK_FUSE, SMALL | COMM | FOR(SYMPTOM_SYNC), .variant = larger_micro_batch},
 	{"less recomputation", WORK_FIT, FOR(SYMPTOM_COMPUTE), {RECOMPUTES}, .variant = less_recompute},
-	{"recomputation", WORK_FIT, LEVER_FITS, {TOO_LARGE, RECOMPUTES_LESS}, .variant = more_recompute},
+	{"recomputation", WORK_FIT, LEVER_FITS, {TOO_LARGE, RECOMPUTES_LESS},
+		.set = "train.recompute_layers=auto;train.recompute=selective|full"},
 	{"smaller micro-batches", WORK_FIT, LEVER_FITS, {TOO_LARGE}, .variant = smaller_micro_batch},
-	{"8-bit moments", WORK_FIT, FOR(SYMPTOM_MEMORY) | LEVER_FITS, {ON_GPU, MOMENTS_32},
-		.set = "train.optimizer_bits=8"},
+	{"8-bit moments", WORK_FIT, FOR(SYMPTOM_MEMORY) | LEVER_FITS, {ON_GPU}, .set = "train.optimizer_bits=8"},
 	{"several at once", WORK_FIT, LEVER_FITS, {TOO_LARGE}, .variant = several_to_fit},
-	{"overlapped communication", WORK_COMMUNICATE, COMM, {NO_OVERLAP, REPLICAS}, .set = "parallel.overlap=true"},
+	{"overlapped communication", WORK_COMMUNICATE, COMM, {REPLICAS}, .set = "parallel.overlap=true"},
 	{"another bucket size", WORK_COMMUNICATE, COMM, {REPLICAS}, .set = "parallel.bucket_mb=25|5|10|50|100|200|400"},
-	{"prefetched weights", WORK_COMMUNICATE, COMM, {REPLICAS}, .variant = deeper_prefetch},
-	{"weights kept after forward", WORK_COMMUNICATE, COMM, {RESHARDS, REPLICAS},
+	{"prefetched weights", WORK_COMMUNICATE, COMM, {REPLICAS, NO_PREFETCH}, .set = "parallel.prefetch=1|2"},
+	{"weights kept after forward", WORK_COMMUNICATE, COMM, {REPLICAS},
 		.set = "parallel.reshard_after_forward=false"},
 	{"weights cut inside a node alone", WORK_COMMUNICATE, COMM, {NODES}, .variant = hybrid},
 	{"another data-parallel strategy", WORK_COMMUNICATE, COMM | FOR(SYMPTOM_MEMORY) | LEVER_FITS,
@@ -417,19 +371,21 @@ const struct lever levers[] = {
 		.variant = reduce_in_16_bits},
 	{"compressed gradients", WORK_COMMUNICATE, COMM, {ON_GPU, REDUCES_FP32, UNCOMPRESSED, REPLICAS},
 		.set = "train.grad_compression=bf16"},
-	{"sequence parallelism", WORK_COMMUNICATE, COMM | FOR(SYMPTOM_MEMORY) | LEVER_FITS, {TENSOR, WHOLE_SEQUENCE},
+	{"sequence parallelism", WORK_COMMUNICATE, COMM | FOR(SYMPTOM_MEMORY) | LEVER_FITS, {TENSOR},
 		.set = "parallel.sequence_parallel=true"},
-	{"tensor collectives beside products", WORK_COMMUNICATE, COMM, {ON_GPU, TENSOR}, .variant = tensor_overlap},
+	{"tensor collectives beside products", WORK_COMMUNICATE, COMM, {ON_GPU, TENSOR, UNMEASURED},
+		.set = "parallel.sequence_parallel=true;parallel.tensor_overlap=true"},
 	{"the other context exchange", WORK_COMMUNICATE, COMM, {CONTEXT}, .variant = other_context},
-	{"NCCL's own choice", WORK_COMMUNICATE, COMM, .variant = free_choice},
+	{"NCCL's own choice", WORK_COMMUNICATE, COMM, .set = "collectives.algorithm=auto;collectives.protocol=auto"},
 	{"another order of dimensions", WORK_COMMUNICATE, COMM, {MESH, NODES},
 		.set = "parallel.order=tp-cp-ep-dp-pp|tp-cp-ep-pp-dp|tp-ep-pp-cp-dp|tp-pp-cp-ep-dp"},
 	{"another tensor group", WORK_COMMUNICATE, COMM | FOR(SYMPTOM_BUBBLE) | LEVER_FITS, {MESH}, .variant = tensor},
 	{"another context group", WORK_COMMUNICATE, COMM | LEVER_FITS, {MESH}, .variant = context},
 	{"more micro-batches", WORK_PIPELINE, FOR(SYMPTOM_BUBBLE), {STAGES}, .variant = smaller_micro_batch},
-	{"interleaved stages", WORK_PIPELINE, FOR(SYMPTOM_BUBBLE), {STAGES}, .variant = interleaved},
+	{"interleaved stages", WORK_PIPELINE, FOR(SYMPTOM_BUBBLE), {STAGES},
+		.set = "parallel.layers_per_stage=[];parallel.schedule=interleaved;parallel.virtual_stages=2|4|8"},
 	{"another schedule", WORK_PIPELINE, FOR(SYMPTOM_BUBBLE), {STAGES}, .variant = other_schedule},
-	{"even stages", WORK_PIPELINE, FOR(SYMPTOM_BUBBLE), {UNEVEN_STAGES}, .set = "parallel.layers_per_stage=[]"},
+	{"even stages", WORK_PIPELINE, FOR(SYMPTOM_BUBBLE), .set = "parallel.layers_per_stage=[]"},
 	{"another number of stages", WORK_PIPELINE, FOR(SYMPTOM_BUBBLE) | COMM | LEVER_FITS, {MESH},
 		.variant = pipeline},
 };

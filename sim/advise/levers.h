@@ -13,8 +13,6 @@ struct lever_case {
 	const struct config *c; /* resolved */
 	const struct machine *m;
 	bool fits;
-	bool data_given;   /* parallel.data: a change of the mesh has to take it back */
-	bool layers_given; /* train.recompute_layers: a change of recompute has to */
 	bool mesh_is_free; /* the ranks are the cluster's own: tensor, pipeline and context may change under them */
 };
 
@@ -26,14 +24,14 @@ struct lever {
 	enum work_stage stage;
 	unsigned symptoms;     /* 1 << enum symptom, each that it is for; LEVER_FITS */
 	unsigned char when[4]; /* the facts that it takes for granted; 0: none further */
-	/* Its variants, mildest first, are the values of a text "key=value|value|...". NULL: variant() fills `out`
-	 * (n_sets, set) for variant i = 0, 1, ...; false where there are no more. */
+	/* Texts "key=value;key=value|value|...", whose variants are the values of the last. NULL: variant() tells
+	 * them, as lever_variant. */
 	const char *set;
 	bool (*variant)(const struct lever_case *k, int i, struct advice_row *out);
 };
 
 /* Fills `out` (n_sets, set) for variant i = 0, 1, ... of a lever, mildest first. Returns false where it does not apply
- * or has no more. Variants that a config refuses are passed over by who tries them. */
+ * or has no more. Variants that a config refuses, or says already, are passed over by who tries them. */
 bool lever_variant(const struct lever *l, const struct lever_case *k, int i, struct advice_row *out);
 
 extern const struct lever levers[];

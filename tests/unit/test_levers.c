@@ -66,11 +66,7 @@ static void try_levers(const struct example *x, bool *alive)
 	if (st)
 		fprintf(stderr, "%s\n%s\n", x->text, e.text);
 	CU_ASSERT_EQUAL_FATAL(st, ST_OK);
-	const struct lever_case k = {.c = c,
-		.m = &m,
-		.fits = x->fits,
-		.data_given = strstr(x->text, "data: 2") != NULL,
-		.mesh_is_free = true};
+	const struct lever_case k = {.c = c, .m = &m, .fits = x->fits, .mesh_is_free = true};
 	for (size_t l = 0; l < n_levers; l++) {
 		struct advice_row row = {0};
 		for (int i = 0; lever_variant(&levers[l], &k, i, &row); i++, row = (struct advice_row){0}) {
