@@ -37,6 +37,13 @@ struct slot {
 	uint64_t sequence;
 };
 
+struct task_state {
+	uint32_t next_on_lane;
+	uint32_t held_by;  /* the task before it that held the host thread last, NONE */
+	int64_t issued_ps; /* from the end of that one */
+	bool released;     /* its dependents may start */
+};
+
 struct join {
 	uint32_t members, arrived;
 	uint32_t leader;
@@ -53,12 +60,10 @@ struct engine {
 	int64_t now_ps;
 	uint64_t sequence;
 	size_t ended;
-	struct slot *slots;     /* actors x ENGINE_LANES */
-	uint32_t *next_on_lane; /* by task */
-	uint32_t *held_by;      /* by task: the task before it that held the host thread last, NONE */
-	int64_t *issued_ps;     /* by task: from the end of that one */
-	bool *released;         /* by task: its dependents may start */
+	struct slot *slots; /* actors x ENGINE_LANES */
+	struct task_state *state;
 	struct join *joins;
+	uint32_t *lists; /* owns heap, due, changed and leaders, an entry a slot each */
 	uint32_t *heap, n_heap;
 	uint32_t *due;                /* slots collected at this instant */
 	uint32_t *changed, n_changed; /* actors whose lanes or moving tasks changed at this instant */
@@ -183,9 +188,9 @@ static void end(struct engine *g, uint32_t leader)
 		struct slot *s = &g->slots[i];
 		next = s->next_member;
 		g->times[s->task].end_ps = g->now_ps;
-		g->released[s->task] = true;
+		g->state[s->task].released = true;
 		g->ended++;
-		s->task = g->next_on_lane[s->task];
+		s->task = g->state[s->task].next_on_lane;
 		s->deps_ended = 0;
 		s->state = s->task == NONE ? SLOT_EMPTY : SLOT_BLOCKED;
 		mark_changed(g, i / ENGINE_LANES);
@@ -203,13 +208,13 @@ static void schedule_end(struct engine *g, uint32_t leader, double left_ps)
 static bool has_tail_left(const struct engine *g, uint32_t slot)
 {
 	const uint32_t task = g->slots[slot].task;
-	return g->tasks[task].tail_ps > 0 && !g->released[task];
+	return g->tasks[task].tail_ps > 0 && !g->state[task].released;
 }
 
 static void release(struct engine *g, uint32_t slot)
 {
 	struct slot *s = &g->slots[slot];
-	g->released[s->task] = true;
+	g->state[s->task].released = true;
 	s->left_ps = (double)g->tasks[s->task].tail_ps;
 	s->since_ps = g->now_ps;
 	schedule_end(g, slot, s->left_ps);
@@ -225,14 +230,15 @@ static void advance(struct engine *g, uint32_t actor)
 		if (s->state != SLOT_BLOCKED)
 			continue;
 		const struct task *t = &g->tasks[s->task];
-		while (s->deps_ended < t->n_dep && g->released[g->deps[t->dep0 + s->deps_ended]])
+		while (s->deps_ended < t->n_dep && g->state[g->deps[t->dep0 + s->deps_ended]].released)
 			s->deps_ended++;
 		if (s->deps_ended < t->n_dep)
 			continue;
-		const uint32_t held_by = g->held_by[s->task];
+		const uint32_t held_by = g->state[s->task].held_by;
 		if (held_by != NONE && g->times[held_by].end_ps == NOT_ENDED)
 			continue;
-		const int64_t issued_ps = g->issued_ps[s->task] + (held_by != NONE ? g->times[held_by].end_ps : 0);
+		const int64_t issued_ps = g->state[s->task].issued_ps +
+		                          (held_by != NONE ? g->times[held_by].end_ps : 0);
 		if (issued_ps <= g->now_ps) {
 			start(g, i);
 		} else {
@@ -356,19 +362,16 @@ static enum status set_up(struct engine *g, struct error *e)
 	g->n_slots = g->actors * ENGINE_LANES;
 	size_t n = g->n ? g->n : 1, slots = g->n_slots ? g->n_slots : 1;
 	g->slots = calloc(slots, sizeof *g->slots);
-	g->next_on_lane = calloc(n, sizeof *g->next_on_lane);
-	g->issued_ps = calloc(n, sizeof *g->issued_ps);
-	g->held_by = calloc(n, sizeof *g->held_by);
-	g->released = calloc(n, sizeof *g->released);
+	g->state = calloc(n, sizeof *g->state);
 	g->joins = calloc(n, sizeof *g->joins);
-	g->heap = calloc(slots, sizeof *g->heap);
-	g->due = calloc(slots, sizeof *g->due);
-	g->changed = calloc(slots, sizeof *g->changed);
+	g->lists = calloc(4 * slots, sizeof *g->lists);
 	g->is_changed = calloc(slots, sizeof *g->is_changed);
-	g->leaders = calloc(slots, sizeof *g->leaders);
-	if (!g->slots || !g->next_on_lane || !g->issued_ps || !g->held_by || !g->released || !g->joins || !g->heap ||
-		!g->due || !g->changed || !g->is_changed || !g->leaders)
+	if (!g->slots || !g->state || !g->joins || !g->lists || !g->is_changed)
 		return error_nomem(e, "engine");
+	g->heap = g->lists;
+	g->due = g->heap + slots;
+	g->changed = g->due + slots;
+	g->leaders = g->changed + slots;
 
 	for (size_t i = 0; i < g->n; i++) {
 		if (check_task(g, i, e))
@@ -376,8 +379,8 @@ static enum status set_up(struct engine *g, struct error *e)
 		const struct task *t = &g->tasks[i];
 		bool first = i == 0 || t[-1].actor != t->actor;
 		const bool held = !first && t[-1].holds;
-		g->held_by[i] = first ? NONE : held ? (uint32_t)i - 1 : g->held_by[i - 1];
-		g->issued_ps[i] = (first || held ? 0 : g->issued_ps[i - 1]) + t->issue_ps;
+		g->state[i].held_by = first ? NONE : held ? (uint32_t)i - 1 : g->state[i - 1].held_by;
+		g->state[i].issued_ps = (first || held ? 0 : g->state[i - 1].issued_ps) + t->issue_ps;
 		g->times[i] = (struct task_time){.start_ps = NOT_ENDED, .move_ps = NOT_ENDED, .end_ps = NOT_ENDED};
 		if (t->join < 0)
 			continue;
@@ -389,7 +392,7 @@ static enum status set_up(struct engine *g, struct error *e)
 		g->slots[i] = (struct slot){.task = NONE, .heap_at = NONE, .leader = i, .next_member = NONE};
 	for (size_t i = g->n; i-- > 0;) {
 		struct slot *s = &g->slots[g->tasks[i].actor * ENGINE_LANES + g->tasks[i].lane];
-		g->next_on_lane[i] = s->task;
+		g->state[i].next_on_lane = s->task;
 		s->task = (uint32_t)i;
 		s->state = SLOT_BLOCKED;
 	}
@@ -422,15 +425,9 @@ enum status engine_run(const struct task *tasks, size_t n, const uint32_t *deps,
 		st = deadlock(&g, e);
 out:
 	free(g.slots);
-	free(g.next_on_lane);
-	free(g.issued_ps);
-	free(g.held_by);
-	free(g.released);
+	free(g.state);
 	free(g.joins);
-	free(g.heap);
-	free(g.due);
-	free(g.changed);
+	free(g.lists);
 	free(g.is_changed);
-	free(g.leaders);
 	return st;
 }

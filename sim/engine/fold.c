@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "sim/engine/summary.h"
 
 #define FOLD_SHORTER 3
@@ -87,21 +88,22 @@ enum status fold_check(const struct config *c, struct error *e)
 static enum status find_last(const struct short_step *shorter, const struct short_step *longer, double t,
 	uint32_t *actor, struct error *e)
 {
-	const struct timeline *a = &shorter->simulation.timeline, *b = &longer->simulation.timeline;
-	double *end_s = calloc(2 * (size_t)a->actors + 1, sizeof *end_s), latest_s = -1;
-	if (!end_s)
+	const struct timeline *const steps[] = {&shorter->simulation.timeline, &longer->simulation.timeline};
+	const size_t actors = steps[0]->actors;
+	double *end_ps = calloc(2 * actors + 1, sizeof *end_ps), latest_ps = -1;
+	if (!end_ps)
 		return error_nomem(e, "a prediction");
-	for (size_t i = 0; i < a->spans.n; i++)
-		end_s[a->spans.at[i].actor] = fmax(end_s[a->spans.at[i].actor], (double)a->spans.at[i].end_ps);
-	for (size_t i = 0; i < b->spans.n; i++)
-		end_s[a->actors + b->spans.at[i].actor] = fmax(end_s[a->actors + b->spans.at[i].actor],
-			(double)b->spans.at[i].end_ps);
-	for (uint32_t r = 0; r < a->actors; r++) {
-		const double here_s = end_s[r] + (end_s[a->actors + r] - end_s[r]) * t;
-		*actor = here_s > latest_s ? r : *actor;
-		latest_s = fmax(latest_s, here_s);
+	for (size_t k = 0; k < COUNT(steps); k++)
+		for (size_t i = 0; i < steps[k]->spans.n; i++) {
+			const struct span *s = &steps[k]->spans.at[i];
+			end_ps[k * actors + s->actor] = fmax(end_ps[k * actors + s->actor], (double)s->end_ps);
+		}
+	for (size_t r = 0; r < actors; r++) {
+		const double here_ps = end_ps[r] + (end_ps[actors + r] - end_ps[r]) * t;
+		*actor = here_ps > latest_ps ? (uint32_t)r : *actor;
+		latest_ps = fmax(latest_ps, here_ps);
 	}
-	free(end_s);
+	free(end_ps);
 	return ST_OK;
 }
 
@@ -117,22 +119,12 @@ static enum status count_rest(const struct config *c, const struct rates *rates,
 	const double t = line_to(c, lengths);
 	uint32_t actor = 0;
 	enum status st = find_last(shorter, longer, t, &actor, e);
-	if (st || (st = simulation_sums(&shorter->simulation, actor, &shorter->sums, e)) ||
-		(st = simulation_sums(&longer->simulation, actor, &longer->sums, e)))
+	if (st || (st = sums_of(&shorter->simulation, actor, &shorter->sums, e)) ||
+		(st = sums_of(&longer->simulation, actor, &longer->sums, e)))
 		return st;
 	sums_extend(&shorter->sums, &longer->sums, t);
 	summarize(&shorter->sums, shorter->program, rates, out); /* whose ops the sums name */
 	return ST_OK;
-}
-
-/* Fills the result of a step that is simulated as it is. */
-static enum status sum_whole(struct short_step *whole, const struct rates *rates, struct result *out, struct error *e)
-{
-	enum status st = simulation_sums(&whole->simulation, timeline_critical_actor(&whole->simulation.timeline),
-		&whole->sums, e);
-	if (!st)
-		summarize(&whole->sums, whole->program, rates, out);
-	return st;
 }
 
 /* Fills out->memory, and so whether the step fits. The memory of the two steps stays in their sums. */
@@ -156,9 +148,10 @@ static enum status find_memory(const struct config *c, const struct rates *rates
 	return ST_OK;
 }
 
-/* Fills the folded prediction. fitting: a program that does not fit is not simulated. */
-static enum status fold(const struct config *c, const struct machine *m, bool fitting, struct result *out,
-	struct error *e)
+/* Fills the folded prediction. fitting: a program that does not fit is not simulated. *longest, where it is asked for:
+ * the longest step that was simulated, which the caller destroys, also after a failure. */
+static enum status fold(const struct config *c, const struct machine *m, bool fitting, struct short_step **longest,
+	struct result *out, struct error *e)
 {
 	const struct rates rates = rates_of(m);
 	const struct fold_lengths lengths = fold_lengths_of(c);
@@ -176,21 +169,24 @@ static enum status fold(const struct config *c, const struct machine *m, bool fi
 		st = simulation_run(shorter->program, &rates, &shorter->simulation, e);
 	if (!st)
 		st = shorter ? count_rest(c, &rates, lengths, shorter, longer, out, e)
-		             : sum_whole(longer, &rates, out, e);
+		             : simulation_result(&longer->simulation, &longer->sums, out, e);
 out:
 	short_step_destroy(shorter);
-	short_step_destroy(longer);
+	if (longest)
+		*longest = longer;
+	else
+		short_step_destroy(longer);
 	return st;
 }
 
 enum status fold_predict(const struct config *c, const struct machine *m, struct result *out, struct error *e)
 {
-	return fold(c, m, false, out, e);
+	return fold(c, m, false, NULL, out, e);
 }
 
 enum status fold_fitting(const struct config *c, const struct machine *m, struct result *out, struct error *e)
 {
-	return fold(c, m, true, out, e);
+	return fold(c, m, true, NULL, out, e);
 }
 
 double fold_blocks(const struct config *c)
@@ -209,28 +205,21 @@ bool fold_is_long(const struct config *c) { return (double)c->model.layers * (do
 static enum status fold_long(const struct config *c, const struct machine *m, struct program **program,
 	struct result *out, struct timeline *timeline, struct error *e)
 {
-	const struct rates rates = rates_of(m);
-	const struct fold_lengths lengths = fold_lengths_of(c);
-	struct short_step *shorter = NULL, *longer = NULL;
-	enum status st = short_step_build(c, lengths.shorter, &shorter, e);
-	if (!st)
-		st = short_step_build(c, lengths.longer, &longer, e);
-	if (!st && !(st = simulation_run(longer->program, &rates, &longer->simulation, e)) &&
-		!(st = simulation_run(shorter->program, &rates, &shorter->simulation, e)) &&
-		!(st = count_rest(c, &rates, lengths, shorter, longer, out, e))) {
+	struct short_step *longest = NULL;
+	enum status st = fold(c, m, false, &longest, out, e);
+	if (!st) {
 		result_warn(out,
 			"a step of %lld micro-batches is long: %lld of them were simulated, and the rest counted; "
 			"the timeline ends with those",
-			(long long)c->micro_batches, (long long)lengths.longer);
-		*timeline = longer->simulation.timeline;
-		longer->simulation.timeline = (struct timeline){0};
-		longer->program->config.micro_batches = c->micro_batches; /* reports say what was asked for */
-		*program = longer->program;
-		simulation_free(&longer->simulation);
-		longer->program = NULL;
+			(long long)c->micro_batches, (long long)longest->config.micro_batches);
+		*timeline = longest->simulation.timeline;
+		longest->simulation.timeline = (struct timeline){0};
+		simulation_free(&longest->simulation);
+		*program = longest->program;
+		longest->program = NULL;
+		(*program)->config.micro_batches = c->micro_batches; /* reports say what was asked for */
 	}
-	short_step_destroy(shorter);
-	short_step_destroy(longer);
+	short_step_destroy(longest);
 	return st;
 }
 

@@ -118,8 +118,7 @@ static enum status check_range(const struct role *role, const struct prices *pri
 {
 	double sum_s = 0;
 	for (size_t i = 0; i < role->ops.n; i++)
-		sum_s += prices->different.at[prices->of_op[i]].alone_s +
-		         prices->different.at[prices->of_op[i]].issue_s;
+		sum_s += price_of(prices, i)->alone_s + price_of(prices, i)->issue_s;
 	if (sum_s > STEP_MAX_S)
 		return error_set(e, ST_INPUT,
 			"one step would take up to %.0f days: that is out of the simulator's range (%.0f days)",
@@ -129,15 +128,16 @@ static enum status check_range(const struct role *role, const struct prices *pri
 
 static int64_t ps(double s) { return llround(s * PS_PER_S); }
 
-/* `slowdown` lengthens all work of the device, `slow` its compute lane. tile_overlap_ps: the role's
- * (sim/engine/tile_overlap.h). */
+/* `slowdown` (stragglers_slowdown) lengthens all work of the device, `slow` its compute lane. Fills tile_overlap_ps
+ * too, one entry an op of the role: the time beside products, 0 for most ops. */
 static void fill_tasks(const struct role *role, const struct prices *prices, double slowdown, double slow,
-	const int64_t *tile_overlap_ps, uint32_t actor, size_t first_task, size_t first_dep, struct task *tasks,
+	int64_t *tile_overlap_ps, uint32_t actor, size_t first_task, size_t first_dep, struct task *tasks,
 	uint32_t *deps)
 {
 	for (size_t i = 0; i < role->ops.n; i++) {
 		const struct op *op = &role->ops.at[i];
-		const struct op_cost *c = &prices->different.at[prices->of_op[i]];
+		const struct op_cost *c = price_of(prices, i);
+		tile_overlap_ps[i] = ps(c->tile_overlap_s * slowdown);
 		const int64_t tail_ps = tile_overlap_is_tail(op) ? tile_overlap_ps[i] : 0;
 		tasks[first_task + i] = (struct task){
 			.actor = actor,
@@ -192,12 +192,12 @@ static enum status fill_timeline(const struct program *p, const size_t *first_ta
 
 /* ---- the host thread ---- */
 
-/* A CUDA graph is launched once a step. */
-static void launch_graph(const struct rates *rates, const size_t *first_task, size_t n_roles, struct task *tasks)
+/* Lets the host thread of each role begin earlier by so much. */
+static void start_ahead(const size_t *first_task, size_t n_roles, int64_t by_ps, struct task *tasks)
 {
 	for (size_t r = 0; r < n_roles; r++)
 		if (first_task[r + 1] > first_task[r])
-			tasks[first_task[r]].issue_ps = ps(rates->launch_s);
+			tasks[first_task[r]].issue_ps -= by_ps;
 }
 
 /* Returns the host thread's time in a step of a role: it issues tasks, and waits for those that hold it. */
@@ -215,7 +215,7 @@ static double host_thread_s(const struct program *p, const struct prices *prices
 	for (size_t r = 0; r < p->n_roles; r++) {
 		double sum = 0;
 		for (size_t i = 0; i < p->roles[r].ops.n; i++) {
-			const struct op_cost *c = &prices[r].different.at[prices[r].of_op[i]];
+			const struct op_cost *c = price_of(&prices[r], i);
 			sum += c->issue_s + (c->holds ? c->alone_s : 0);
 		}
 		most = fmax(most, sum);
@@ -239,13 +239,6 @@ static void share_sync(const struct program *p, const size_t *first_task, int64_
 		for (size_t i = 0; i < p->roles[r].ops.n; i++)
 			if (p->roles[r].ops.at[i].kind == OP_SYNC)
 				times[first_task[r] + i].end_ps += costs_ps / p->config.train.sync_every;
-}
-
-static void start_ahead(const size_t *first_task, size_t n_roles, int64_t by_ps, struct task *tasks)
-{
-	for (size_t r = 0; r < n_roles; r++)
-		if (first_task[r + 1] > first_task[r])
-			tasks[first_task[r]].issue_ps -= by_ps;
 }
 
 /* True where each step begins with nothing launched: the host thread has waited for the device, or updated the weights
@@ -319,12 +312,11 @@ static enum status simulate(const struct program *p, const struct rates *rates, 
 		goto out;
 	}
 	for (size_t r = 0, first_dep = 0; r < p->n_roles; first_dep += p->roles[r++].deps.n) {
-		tile_overlap_find(&p->roles[r], &prices[r], slowdown, &tile_overlap_ps[first_task[r]]);
 		fill_tasks(&p->roles[r], &prices[r], slowdown, stragglers_role_factor(p, r, rates->machine),
 			&tile_overlap_ps[first_task[r]], (uint32_t)r, first_task[r], first_dep, tasks, deps);
 	}
-	if (p->config.train.cuda_graph && !rates->is_host)
-		launch_graph(rates, first_task, p->n_roles, tasks);
+	if (p->config.train.cuda_graph && !rates->is_host) /* launched once a step */
+		start_ahead(first_task, p->n_roles, -ps(rates->launch_s), tasks);
 	if ((st = set_joins(p, tasks, first_task, e)) || (st = set_message_joins(p, tasks, first_task, e)) ||
 		(st = engine_run(tasks, n, deps, (uint32_t)p->n_roles, times, e)) ||
 		(!rates->is_host && !begins_drained(p) && (st = run_ahead(p, first_task, tasks, deps, times, e))) ||
@@ -339,11 +331,6 @@ out:
 	return st;
 }
 
-static double host_thread_of(const struct program *p, const struct rates *rates, const struct prices *prices)
-{
-	return rates->is_host || begins_drained(p) ? 0 : host_thread_s(p, prices);
-}
-
 enum status simulation_run(const struct program *p, const struct rates *rates, struct simulation *out, struct error *e)
 {
 	enum status st = ST_OK;
@@ -356,8 +343,10 @@ enum status simulation_run(const struct program *p, const struct rates *rates, s
 		if (!st)
 			st = check_range(&p->roles[r], &out->prices[r], e);
 	}
-	if (!st && !(st = simulate(p, rates, out->prices, first_task, &out->timeline, e)))
-		out->host_thread_s = host_thread_of(p, rates, out->prices);
+	if (!st)
+		st = simulate(p, rates, out->prices, first_task, &out->timeline, e);
+	if (!st && !rates->is_host && !begins_drained(p))
+		out->host_thread_s = host_thread_s(p, out->prices);
 	free(first_task);
 	return st;
 }
@@ -371,9 +360,12 @@ void simulation_free(struct simulation *s)
 	*s = (struct simulation){0};
 }
 
-enum status simulation_sums(const struct simulation *s, uint32_t actor, struct sums *out, struct error *e)
+enum status simulation_result(const struct simulation *s, struct sums *sums, struct result *out, struct error *e)
 {
-	return sums_of(s->p, s->rates->machine, s->prices, &s->timeline, s->host_thread_s, actor, out, e);
+	enum status st = sums_of(s, timeline_critical_actor(&s->timeline), sums, e);
+	if (!st)
+		summarize(sums, s->p, s->rates, out);
+	return st;
 }
 
 /* Moves the timeline out of the simulation, and frees that. */
@@ -394,8 +386,8 @@ enum status predict(const struct program *p, const struct machine *m, struct res
 	struct simulation s;
 	struct sums sums = {0};
 	enum status st = simulation_run(p, &rates, &s, e);
-	if (!st && !(st = simulation_sums(&s, timeline_critical_actor(&s.timeline), &sums, e)))
-		summarize(&sums, p, &rates, out);
+	if (!st)
+		st = simulation_result(&s, &sums, out, e);
 	sums_free(&sums);
 	keep_timeline(&s, st, timeline);
 	return st;

@@ -27,8 +27,8 @@ struct simulation {
 /* Fills *out, which the caller frees also after a failure. Fails as predict does. */
 enum status simulation_run(const struct program *p, const struct rates *rates, struct simulation *out, struct error *e);
 void simulation_free(struct simulation *s);
-/* Fills the sums of role `actor`: the one that ends last, or another. `out`: as for sums_of. */
-enum status simulation_sums(const struct simulation *s, uint32_t actor, struct sums *out, struct error *e);
+/* Fills the result, and the sums of the role that ends last as sums_of does. */
+enum status simulation_result(const struct simulation *s, struct sums *sums, struct result *out, struct error *e);
 
 /* Fills the timeline alone, and the time that the host thread needs to issue the step (struct result). */
 enum status predict_timeline(const struct program *p, const struct rates *rates, struct timeline *timeline,

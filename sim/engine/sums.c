@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "sim/price/price.h"
+#include "sim/engine/predict.h"
 #include "sim/engine/summary.h"
 #include "step/layout.h"
 
@@ -74,7 +75,7 @@ static enum status add_spans(const struct prices *prices, const struct timeline 
 			out->roles[s->actor].busy_s += lasts_s(s);
 		if (s->actor != out->actor)
 			continue;
-		const struct op_cost *c = &prices->different.at[prices->of_op[s->op]];
+		const struct op_cost *c = price_of(prices, s->op);
 		const double moving_s = (double)(s->end_ps - s->move_ps) * 1e-12;
 		out->by_bound_s[s->class_][c->bound] += moving_s;
 		out->sigma_s[s->class_] += c->rel_sigma * moving_s;
@@ -86,17 +87,18 @@ static enum status add_spans(const struct prices *prices, const struct timeline 
 	return st;
 }
 
-enum status sums_of(const struct program *p, const struct machine *m, const struct prices *prices,
-	const struct timeline *t, double host_thread_s, uint32_t actor, struct sums *out, struct error *e)
+enum status sums_of(const struct simulation *s, uint32_t actor, struct sums *out, struct error *e)
 {
-	const struct role *role = &p->roles[actor];
-	enum status st = out->roles ? ST_OK : sums_of_memory(p, m, out, e);
+	const struct role *role = &s->p->roles[actor];
+	const struct prices *prices = &s->prices[actor];
+	const struct timeline *t = &s->timeline;
+	enum status st = out->roles ? ST_OK : sums_of_memory(s->p, s->rates->machine, out, e);
 	out->actor = actor;
-	out->host_thread_s = host_thread_s;
-	if (st || (st = timeline_breakdown(t, actor, &out->time, e)) || (st = add_spans(&prices[actor], t, out, e)))
+	out->host_thread_s = s->host_thread_s;
+	if (st || (st = timeline_breakdown(t, actor, &out->time, e)) || (st = add_spans(prices, t, out, e)))
 		return st;
 	for (size_t i = 0; i < role->ops.n; i++) {
-		const struct op_cost *c = &prices[actor].different.at[prices[actor].of_op[i]];
+		const struct op_cost *c = price_of(prices, i);
 		out->launching_s += c->issue_s;
 		out->loading_s += role->ops.at[i].lane == LANE_LOAD ? c->alone_s : 0;
 	}

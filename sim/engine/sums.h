@@ -8,7 +8,7 @@
 #include "step/result.h"
 #include "topology/machine.h"
 
-struct prices;
+struct simulation;
 
 struct role_sums {
 	double busy_s;               /* the compute lane works, the optimizer aside */
@@ -32,10 +32,10 @@ struct sums {
 	size_t n_roles;
 };
 
-/* Fills the sums of p's timeline t for role `actor`. `out`: zero, or filled by sums_of_memory for p, whose memory is
- * then not laid out again. The caller frees it, also after a failure. Fails with ST_RUN when memory is short. */
-enum status sums_of(const struct program *p, const struct machine *m, const struct prices *prices,
-	const struct timeline *t, double host_thread_s, uint32_t actor, struct sums *out, struct error *e);
+/* Fills the sums of a simulation for role `actor`. `out`: zero, or filled by sums_of_memory for its program, whose
+ * memory is then not laid out again. The caller frees it, also after a failure. Fails with ST_RUN when memory is short.
+ */
+enum status sums_of(const struct simulation *s, uint32_t actor, struct sums *out, struct error *e);
 /* Fills roles[].memory and host_B of a program that need not be simulated. */
 enum status sums_of_memory(const struct program *p, const struct machine *m, struct sums *out, struct error *e);
 void sums_free(struct sums *s);

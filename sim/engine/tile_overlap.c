@@ -1,17 +1,6 @@
 #include "sim/engine/tile_overlap.h"
 
-#include <math.h>
-
-#define PS_PER_S 1e12
-
 bool tile_overlap_is_tail(const struct op *op) { return op->coll == COLL_ALL_GATHER; }
-
-void tile_overlap_find(const struct role *r, const struct prices *prices, double slowdown, int64_t *tile_overlap_ps)
-{
-	for (size_t i = 0; i < r->ops.n; i++)
-		tile_overlap_ps[i] = llround(
-			prices->different.at[prices->of_op[i]].tile_overlap_s * slowdown * PS_PER_S);
-}
 
 void tile_overlap_draw(const struct role *r, const int64_t *tile_overlap_ps, struct span *spans)
 {

@@ -14,18 +14,13 @@
 
 #include <stdbool.h>
 
-#include "sim/price/price.h"
 #include "step/timeline.h"
 
 /* True for a gather, whose overlapped part comes after the exposed one. */
 bool tile_overlap_is_tail(const struct op *op);
 
-/* Fills tile_overlap_ps, one entry an op of the role: the time beside products, 0 for all other ops. `slowdown`: factor
- * on the device's times (stragglers_slowdown). */
-void tile_overlap_find(const struct role *r, const struct prices *prices, double slowdown, int64_t *tile_overlap_ps);
-
-/* Makes the spans of scatters begin to move earlier by their overlapped time, as far as the lane is free. spans: the
- * role's, one an op in order. */
+/* Makes the spans of scatters begin to move earlier by their overlapped time, as far as the lane is free.
+ * tile_overlap_ps, spans: the role's, one an op in order. */
 void tile_overlap_draw(const struct role *r, const int64_t *tile_overlap_ps, struct span *spans);
 
 #endif

@@ -10,6 +10,9 @@ struct prices {
 	uint32_t *of_op; /* index in `different`, by op */
 };
 
+/* Returns the price of op i. */
+static inline const struct op_cost *price_of(const struct prices *p, size_t i) { return &p->different.at[p->of_op[i]]; }
+
 /* Prices the ops of a role. The caller frees *out with prices_free. Fails as cost_op does, and with ST_RUN when memory
  * is short. */
 enum status price_role(const struct program *p, const struct role *role, const struct rates *r, struct prices *out,
