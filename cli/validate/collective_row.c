@@ -56,8 +56,10 @@ static enum status predict_collective(const struct csv *t, size_t row, struct ma
 	struct collective_run run;
 	const struct machine *m = NULL;
 	struct nccl_group g;
-	enum nccl_coll coll;
-	if (!nccl_coll_of(out->collective, &coll))
+	enum collective coll = COLL_ALL_REDUCE;
+	while (coll <= COLL_SENDRECV && strcmp(out->collective, collective_name(coll)) != 0)
+		coll++;
+	if (coll > COLL_SENDRECV)
 		return error_set(e, ST_INPUT, "collective: '%.40s' is not known", out->collective);
 	if (!(out->bytes > 0))
 		return error_set(e, ST_INPUT, "no bytes are moved");
@@ -76,7 +78,7 @@ static enum status predict_collective(const struct csv *t, size_t row, struct ma
 	out->predicted_s = r.time_s;
 	out->interval90_s[0] = r.time_s / spread;
 	out->interval90_s[1] = r.time_s * spread;
-	bool pairs = coll == NCCL_ALLTOALL || coll == NCCL_SENDRECV;
+	bool pairs = coll == COLL_ALLTOALL || coll == COLL_SENDRECV;
 	out->algorithm = pairs ? "pairs" : nccl_algo_name(r.algo);
 	out->protocol = nccl_proto_name(r.proto);
 	out->channels = r.channels;

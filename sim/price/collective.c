@@ -38,24 +38,15 @@ static double link_time_s(const struct rates *r, enum collective c, int64_t size
 	       collective_wire_factor(c, size) * bytes / (exchange ? exchange_Bps(&g, c) : g.ring_Bps);
 }
 
-/* Finds the group's links as NCCL does. Returns false where they are unknown, or NCCL does not run the collective. */
-static bool find_group(const struct rates *r, enum collective c, int64_t size, int64_t stride, struct nccl_group *g,
-	enum nccl_coll *coll)
-{
-	return !r->path_is_measured &&
-	       nccl_coll_of(collective_name(c == COLL_SEND || c == COLL_RECV ? COLL_SENDRECV : c), coll) &&
-	       nccl_group_of(r, size, stride, g, NULL) == ST_OK;
-}
-
 #define ALGORITHM_OF_NCCL(id, name, nccl, protocol, portable, pricer, price) [ALGO_##id] = (price),
 #define PROTOCOL_OF_NCCL(id, name, nccl, price) [PROTO_##id] = (price),
 
-static struct collective_price price_as_nccl(const struct nccl_group *g, enum nccl_coll coll,
+static struct collective_price price_as_nccl(const struct nccl_group *g, enum collective c,
 	struct collective_choice forced, double bytes)
 {
 	static const int algorithms[] = {ALGORITHMS(ALGORITHM_OF_NCCL)}, protocols[] = {PROTOCOLS(PROTOCOL_OF_NCCL)};
 	const struct nccl_choice choice = {algorithms[forced.algorithm], protocols[forced.protocol]};
-	const struct nccl_result r = nccl_time(g, coll, choice, bytes);
+	const struct nccl_result r = nccl_time(g, c, choice, bytes);
 	return (struct collective_price){r.time_s, r.bound == NCCL_BY_LATENCY ? BOUND_LATENCY : BOUND_LINK, r.rel_sigma,
 		false, r.channels, (int32_t)r.algo, (int32_t)r.proto, nccl_algo_name(r.algo)};
 }
@@ -68,7 +59,6 @@ struct collective_price price_flat(const struct rates *r, enum collective c, int
 		.proto = -1,
 		.algorithm = algorithm_traits[ALGO_RING].name};
 	struct nccl_group g;
-	enum nccl_coll coll;
 	if (size <= 1)
 		return p;
 	double empty_s;
@@ -79,8 +69,8 @@ struct collective_price price_flat(const struct rates *r, enum collective c, int
 		p.measured = measured.same_size;
 		p.rel_sigma = p.measured ? r->parameters->cost.sigma_link_curve : r->parameters->cost.sigma_alpha_beta;
 		p.algorithm = p.measured ? "measured" : p.algorithm;
-	} else if (find_group(r, c, size, stride, &g, &coll)) {
-		return price_as_nccl(&g, coll, forced, bytes);
+	} else if (!r->path_is_measured && nccl_group_of(r, size, stride, &g, NULL) == ST_OK) {
+		return price_as_nccl(&g, c, forced, bytes);
 	} else {
 		p.time_s = link_time_s(r, c, size, stride, bytes);
 		empty_s = link_time_s(r, c, size, stride, 0);

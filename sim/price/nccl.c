@@ -3,28 +3,12 @@
 #include "sim/price/nccl.h"
 
 #include <math.h>
-#include <string.h>
 
 /* ---- names ---- */
 
-static const char *const coll_names[NCCL_COLLS] = {"all_reduce", "all_gather", "reduce_scatter", "broadcast",
-	"alltoall", "sendrecv"};
 static const char *const algo_names[NCCL_ALGOS] = {"tree", "ring", "collnet direct", "collnet chain", "NVLS",
 	"NVLS tree", "PAT"};
 static const char *const proto_names[NCCL_PROTOS] = {"LL", "LL128", "Simple"};
-
-const char *nccl_coll_name(enum nccl_coll c) { return coll_names[c]; }
-
-bool nccl_coll_of(const char *name, enum nccl_coll *out)
-{
-	for (int c = 0; c < NCCL_COLLS; c++) {
-		if (strcmp(name, coll_names[c]) == 0) {
-			*out = (enum nccl_coll)c;
-			return true;
-		}
-	}
-	return false;
-}
 
 const char *nccl_algo_name(enum nccl_algo a) { return algo_names[a]; }
 
@@ -43,10 +27,8 @@ struct pricing {
 	double levels;            /* of a tree over the hosts */
 };
 
-static double share_of_nics(const struct nccl_group *g, double share, double most)
-{
-	return most > 0 ? fmin(g->nics_Bps * share, most) : g->nics_Bps * share;
-}
+/* most: 0: no limit */
+static double at_most(double rate, double most) { return most > 0 ? fmin(rate, most) : rate; }
 
 /* Returns NCCL's channels before it doubles them: as many as the rate needs, up to channels_most. */
 static double channels_for(const struct nccl_group *g, double GBps)
@@ -80,7 +62,7 @@ static struct pricing pricing_of(const struct nccl_group *g)
 		.k = g->parameters,
 		.version = nccl_version_of(g->parameters, g->version),
 		.inside = inside_rate(g),
-		.nics = share_of_nics(g, g->network.share, g->network.node_Bps),
+		.nics = at_most(g->nics_Bps * g->network.share, g->network.node_Bps),
 		.levels = ceil(log2((double)g->hosts))};
 	x.bus = bus_rate(g, x.inside, x.nics);
 	double GBps = x.bus / 1e9, channels = channels_for(g, GBps);
@@ -106,14 +88,25 @@ static double ramp_s(const struct nccl_group *g, double bytes)
 	return latency_s(g, g->parameters->nccl.ramp * sqrt(bytes));
 }
 
+struct candidate {
+	double latency_s, transfer_s, time_s;
+};
+
+/* Returns the candidate whose bytes move after its latency. */
+static struct candidate one_after_other(const struct nccl_group *g, double ramp, double latency, double transfer)
+{
+	const double scaled_s = latency_s(g, latency);
+	return (struct candidate){scaled_s, transfer, ramp + scaled_s + transfer};
+}
+
 /* ---- ring ---- */
 
 static enum nccl_hop inside_hop(const struct pricing *x) { return x->g->nvlink ? NCCL_HOP_NVLINK : NCCL_HOP_PCI; }
 
-static double crossings_of(const struct pricing *x, enum nccl_coll coll)
+static double crossings_of(const struct pricing *x, enum collective coll)
 {
 	double once = (double)(x->g->hosts - 1);
-	return coll == NCCL_ALL_REDUCE ? 2 * once : coll == NCCL_BROADCAST ? (double)x->g->hosts : once;
+	return coll == COLL_ALL_REDUCE ? 2 * once : coll == COLL_BROADCAST ? (double)x->g->hosts : once;
 }
 
 /* Returns the step's time between two levels, the upper of which begins at `from_B`. It grows in proportion to the
@@ -152,7 +145,7 @@ static double posting_s(const struct nccl_group *g, enum nccl_proto p)
 	return (g->amd ? k->nccl.net_overhead_amd_s : k->nccl.net_overhead_s) * k->nccl.posting[p];
 }
 
-static double ring_latency_s(const struct pricing *x, enum nccl_coll coll, enum nccl_proto p, double bytes)
+static double ring_latency_s(const struct pricing *x, enum collective coll, enum nccl_proto p, double bytes)
 {
 	const struct nccl_group *g = x->g;
 	double base = 1e-6 * nccl_base_us(x->version, NCCL_RING, p),
@@ -170,11 +163,7 @@ static double ring_latency_s(const struct pricing *x, enum nccl_coll coll, enum 
 
 /* ---- the candidates of one algorithm and protocol ---- */
 
-struct candidate {
-	double latency_s, transfer_s, time_s;
-};
-
-static struct candidate ring(const struct pricing *x, enum nccl_coll coll, enum nccl_proto p, double bytes)
+static struct candidate ring(const struct pricing *x, enum collective coll, enum nccl_proto p, double bytes)
 {
 	struct candidate c = {.latency_s = latency_s(x->g, ring_latency_s(x, coll, p, bytes)),
 		.transfer_s = bytes / (1e9 * nccl_bandwidth_GBps(&x->comm, coll, NCCL_RING, p))};
@@ -187,28 +176,24 @@ static struct candidate tree(const struct pricing *x, enum nccl_proto p, double 
 {
 	const struct nccl_group *g = x->g;
 	double intra = nccl_hop_us(x->version, inside_hop(x), NCCL_TREE, p) * 1e-6, hops = 2 * x->levels,
-	       rate = 1e9 * nccl_bandwidth_GBps(&x->comm, NCCL_ALL_REDUCE, NCCL_TREE, p);
+	       rate = 1e9 * nccl_bandwidth_GBps(&x->comm, COLL_ALL_REDUCE, NCCL_TREE, p);
 	double hop = p == NCCL_SIMPLE ? simple_hop_s(x->net, bytes / x->k->nccl.tree_pieces)
 	             : p == NCCL_LL   ? x->net->tree_ll_s
 	                              : x->net->tree_ll128_s;
 	double passes = 2 * (double)(g->per_host - 1);
 	intra = g->hosts > 1 ? fmax(intra, x->k->nccl.tree_posting * posting_s(g, p == NCCL_LL128 ? NCCL_LL : p))
 	                     : intra;
-	struct candidate c = {.latency_s = 1e-6 * nccl_base_us(x->version, NCCL_TREE, p) + passes * intra};
+	double latency = 1e-6 * nccl_base_us(x->version, NCCL_TREE, p) + passes * intra;
 	if (g->hosts <= 1 || p == NCCL_LL128)
-		rate *= nccl_tree_factor(x->k, p, bytes, true);
+		rate *= nccl_tree_factor(x->k, p, bytes);
 	if (g->hosts <= 1)
-		c.latency_s += g->nvlink ? passes * x->k->nccl.pass_launch_s : 0;
+		latency += g->nvlink ? passes * x->k->nccl.pass_launch_s : 0;
 	else
-		c.latency_s += hops *
-		               (hop + (p == NCCL_SIMPLE
-						      ? 0
-						      : fmin(bytes, x->k->nccl.block_most_B) / x->net->block_tree_Bps *
-								(p == NCCL_LL128 ? x->k->nccl.tree_ll128_block : 1)));
-	c.latency_s = latency_s(g, c.latency_s);
-	c.transfer_s = bytes / rate;
-	c.time_s = ramp_s(g, bytes) + c.latency_s + c.transfer_s;
-	return c;
+		latency += hops *
+		           (hop + (p == NCCL_SIMPLE ? 0
+						    : fmin(bytes, x->k->nccl.block_most_B) / x->net->block_tree_Bps *
+							      (p == NCCL_LL128 ? x->k->nccl.tree_ll128_block : 1)));
+	return one_after_other(g, ramp_s(g, bytes), latency, bytes / rate);
 }
 
 static double nvls_bus(const struct pricing *x)
@@ -231,13 +216,11 @@ static struct candidate nvls(const struct pricing *x, enum nccl_algo a, double b
 		           fmax(1e-6 * nccl_hop_us(x->version, NCCL_HOP_NET, NCCL_NVLS_TREE, NCCL_SIMPLE),
 				   simple_hop_s(x->net, bytes / (double)g->per_host));
 	}
-	struct candidate c = {.latency_s = latency_s(g, latency), .transfer_s = bytes / rate};
-	c.time_s = ramp_s(g, bytes) + c.latency_s + c.transfer_s;
-	return c;
+	return one_after_other(g, ramp_s(g, bytes), latency, bytes / rate);
 }
 
 /* Prices CollNet and PAT as NCCL does, with the network's own hops where those are slower. */
-static struct candidate by_tuner(const struct pricing *x, enum nccl_coll coll, enum nccl_algo a, enum nccl_proto p,
+static struct candidate by_tuner(const struct pricing *x, enum collective coll, enum nccl_algo a, enum nccl_proto p,
 	double bytes)
 {
 	double latency_us, GBps;
@@ -245,25 +228,22 @@ static struct candidate by_tuner(const struct pricing *x, enum nccl_coll coll, e
 		return (struct candidate){.time_s = INFINITY};
 	double slower = fmax(0,
 		simple_hop_s(x->net, bytes / (double)x->g->ranks) - 1e-6 * nccl_hop_us(x->version, NCCL_HOP_NET, a, p));
-	struct candidate c = {.latency_s = latency_s(x->g,
-				      1e-6 * latency_us + (a == NCCL_PAT ? x->levels : 1) * slower),
-		.transfer_s = bytes / (1e9 * GBps)};
-	c.time_s = ramp_s(x->g, bytes) + c.latency_s + c.transfer_s;
-	return c;
+	return one_after_other(x->g, ramp_s(x->g, bytes), 1e-6 * latency_us + (a == NCCL_PAT ? x->levels : 1) * slower,
+		bytes / (1e9 * GBps));
 }
 
-static bool runs(const struct pricing *x, enum nccl_coll coll, enum nccl_algo a, enum nccl_proto p)
+static bool runs(const struct pricing *x, enum collective coll, enum nccl_algo a, enum nccl_proto p)
 {
 	const struct nccl_group *g = x->g;
 	if (a == NCCL_NVLS || a == NCCL_NVLS_TREE)
-		return coll == NCCL_ALL_REDUCE && p == NCCL_SIMPLE && g->whole_box &&
+		return coll == COLL_ALL_REDUCE && p == NCCL_SIMPLE && g->whole_box &&
 		       (g->hosts == 1) == (a == NCCL_NVLS);
 	if (p == NCCL_LL128 && g->hosts > 1 && !g->network.ll128)
 		return false;
 	return nccl_bandwidth_GBps(&x->comm, coll, a, p) > 0;
 }
 
-static struct candidate price(const struct pricing *x, enum nccl_coll coll, enum nccl_algo a, enum nccl_proto p,
+static struct candidate price(const struct pricing *x, enum collective coll, enum nccl_algo a, enum nccl_proto p,
 	double bytes)
 {
 	if (!runs(x, coll, a, p))
@@ -284,43 +264,37 @@ static struct candidate alltoall(const struct pricing *x, double bytes)
 	double n = (double)g->ranks, here = (double)g->per_host,
 	       growth = fmax(1, (double)g->hosts / x->k->nccl.alltoall_hosts),
 	       inside = x->inside * (g->nvlink ? x->k->nccl.alltoall_nvlink : 1);
-	struct candidate c = {.latency_s = x->k->nccl.alltoall_host_s, .transfer_s = bytes * (here - 1) / n / inside};
-	if (here <= 1)
-		c.transfer_s = 0;
+	double latency = x->k->nccl.alltoall_host_s, transfer = here > 1 ? bytes * (here - 1) / n / inside : 0;
 	if (g->hosts > 1) {
-		double nics = share_of_nics(g, net->alltoall_share, net->alltoall_node_Bps) *
+		double nics = at_most(g->nics_Bps * net->alltoall_share, net->alltoall_node_Bps) *
 		              pow(growth, -net->alltoall_share_power),
 		       block = bytes / n;
 		double peer = level_s(net->peer_small_s, net->peer_large_s, block, net->peer_large_B);
-		c.latency_s = net->alltoall_base_s + (n - here) * peer * pow(growth, net->peer_power);
-		c.transfer_s = fmax(c.transfer_s, bytes * (n - here) / n * here / nics);
+		latency = net->alltoall_base_s + (n - here) * peer * pow(growth, net->peer_power);
+		transfer = fmax(transfer, bytes * (n - here) / n * here / nics);
 	}
-	c.latency_s = latency_s(g, c.latency_s);
-	c.time_s = (g->hosts > 1 ? 0 : x->k->nccl.alltoall_ramp * ramp_s(g, bytes)) + c.latency_s + c.transfer_s;
-	return c;
+	return one_after_other(g, g->hosts > 1 ? 0 : x->k->nccl.alltoall_ramp * ramp_s(g, bytes), latency, transfer);
 }
 
 static struct candidate sendrecv(const struct pricing *x, double bytes)
 {
 	const struct nccl_group *g = x->g;
 	const struct network_spec *net = x->net;
-	struct candidate c = {.latency_s = 1e-6 * (nccl_base_us(x->version, NCCL_RING, NCCL_LL) +
-							  nccl_hop_us(x->version, inside_hop(x), NCCL_RING, NCCL_LL))};
+	double latency = 1e-6 * (nccl_base_us(x->version, NCCL_RING, NCCL_LL) +
+					nccl_hop_us(x->version, inside_hop(x), NCCL_RING, NCCL_LL)),
+	       transfer = 0;
 	/* The time is flat between few and many channels, where NCCL's own time steps down as the message grows. */
 	const double few_Bps = x->k->nccl.few_channels_share * x->inside;
 	if (g->per_host > 1)
-		c.transfer_s = g->nvlink ? fmin(bytes / few_Bps,
-						   fmax(x->k->nccl.few_channels_B / few_Bps, bytes / x->inside))
-		                         : bytes / x->inside;
+		transfer = g->nvlink
+		                   ? fmin(bytes / few_Bps, fmax(x->k->nccl.few_channels_B / few_Bps, bytes / x->inside))
+		                   : bytes / x->inside;
 	if (g->hosts > 1) {
 		double share = g->hosts == 2 ? net->pair_share : net->far_pair_share;
-		c.latency_s += net->ring_ll_s;
-		c.transfer_s = fmax(c.transfer_s,
-			bytes / (net->node_Bps > 0 ? fmin(g->pair_Bps * share, net->node_Bps) : g->pair_Bps * share));
+		latency += net->ring_ll_s;
+		transfer = fmax(transfer, bytes / at_most(g->pair_Bps * share, net->node_Bps));
 	}
-	c.latency_s = latency_s(g, c.latency_s);
-	c.time_s = ramp_s(g, bytes) + c.latency_s + c.transfer_s;
-	return c;
+	return one_after_other(g, ramp_s(g, bytes), latency, transfer);
 }
 
 /* ---- the choice ---- */
@@ -359,7 +333,7 @@ static bool wanted(struct nccl_choice forced, int a, int p)
 	return algo && (forced.proto < 0 || forced.proto == p);
 }
 
-static struct candidate cheapest(const struct pricing *x, enum nccl_coll coll, struct nccl_choice forced, double bytes,
+static struct candidate cheapest(const struct pricing *x, enum collective coll, struct nccl_choice forced, double bytes,
 	struct nccl_result *out)
 {
 	struct candidate best = {.time_s = INFINITY};
@@ -378,7 +352,7 @@ static struct candidate cheapest(const struct pricing *x, enum nccl_coll coll, s
 	return best;
 }
 
-struct nccl_result nccl_time(const struct nccl_group *g, enum nccl_coll coll, struct nccl_choice forced, double bytes)
+struct nccl_result nccl_time(const struct nccl_group *g, enum collective coll, struct nccl_choice forced, double bytes)
 {
 	struct nccl_result r = {.algo = NCCL_RING, .proto = NCCL_SIMPLE, .rel_sigma = sigma_of(g, bytes)};
 	struct candidate c;
@@ -386,8 +360,8 @@ struct nccl_result nccl_time(const struct nccl_group *g, enum nccl_coll coll, st
 		return r;
 	struct pricing x = pricing_of(g);
 	x.comm.collnet = g->network.sharp || forced.algo == NCCL_COLLNET_DIRECT;
-	if (coll == NCCL_ALLTOALL || coll == NCCL_SENDRECV) {
-		c = coll == NCCL_ALLTOALL ? alltoall(&x, bytes) : sendrecv(&x, bytes);
+	if (coll > COLL_BROADCAST) {
+		c = coll == COLL_ALLTOALL ? alltoall(&x, bytes) : sendrecv(&x, bytes);
 	} else {
 		c = cheapest(&x, coll, forced, bytes, &r);
 		if (!isfinite(c.time_s))

@@ -24,18 +24,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "step/op.h"
 #include "topology/machine.h"
 
-/* Sizes count as in nccl-tests: the whole buffer; for sendrecv, the bytes that a rank sends to the next. */
-enum nccl_coll {
-	NCCL_ALL_REDUCE,
-	NCCL_ALL_GATHER,
-	NCCL_REDUCE_SCATTER,
-	NCCL_BROADCAST,
-	NCCL_ALLTOALL,
-	NCCL_SENDRECV,
-	NCCL_COLLS
-};
 enum nccl_algo {
 	NCCL_TREE,
 	NCCL_RING,
@@ -49,8 +40,6 @@ enum nccl_algo {
 enum nccl_proto { NCCL_LL, NCCL_LL128, NCCL_SIMPLE, NCCL_PROTOS };
 enum nccl_arch { NCCL_VOLTA, NCCL_AMPERE, NCCL_HOPPER, NCCL_BLACKWELL, NCCL_ARCHS };
 
-const char *nccl_coll_name(enum nccl_coll c); /* "all_reduce" */
-bool nccl_coll_of(const char *name, enum nccl_coll *out);
 const char *nccl_algo_name(enum nccl_algo a); /* "ring" */
 const char *nccl_proto_name(enum nccl_proto p);
 
@@ -73,10 +62,10 @@ struct nccl_comm {
 
 /* Fills the latency and the algorithm bandwidth (bytes / time) of one candidate. Returns false where NCCL does not run
  * it. */
-bool nccl_tuner(const struct nccl_comm *c, enum nccl_coll coll, enum nccl_algo a, enum nccl_proto p, double *latency_us,
-	double *GBps);
-/* Returns NCCL's factor on a tree's bandwidth by size, in steps of two. smooth: interpolated between the steps. */
-double nccl_tree_factor(const struct parameters *k, enum nccl_proto p, double bytes, bool smooth);
+bool nccl_tuner(const struct nccl_comm *c, enum collective coll, enum nccl_algo a, enum nccl_proto p,
+	double *latency_us, double *GBps);
+/* Returns NCCL's factor on a tree's bandwidth by size, interpolated between its steps of two. */
+double nccl_tree_factor(const struct parameters *k, enum nccl_proto p, double bytes);
 
 /* The parts of NCCL's model that the corrected model uses, in microseconds and GB/s. */
 enum nccl_hop { NCCL_HOP_NVLINK, NCCL_HOP_PCI, NCCL_HOP_NET };
@@ -84,9 +73,9 @@ enum nccl_hop { NCCL_HOP_NVLINK, NCCL_HOP_PCI, NCCL_HOP_NET };
 const struct nccl_version *nccl_version_of(const struct parameters *k, int version);
 double nccl_base_us(const struct nccl_version *v, enum nccl_algo a, enum nccl_proto p);
 double nccl_hop_us(const struct nccl_version *v, enum nccl_hop h, enum nccl_algo a, enum nccl_proto p);
-double nccl_bandwidth_GBps(const struct nccl_comm *c, enum nccl_coll coll, enum nccl_algo a,
+double nccl_bandwidth_GBps(const struct nccl_comm *c, enum collective coll, enum nccl_algo a,
 	enum nccl_proto p); /* 0: not run */
-int64_t nccl_steps(enum nccl_coll coll, int64_t ranks);
+int64_t nccl_steps(enum collective coll, int64_t ranks);
 
 /* ---- the corrected model (nccl.c) ---- */
 
@@ -129,7 +118,8 @@ struct rates;
 enum status nccl_group_of(const struct rates *r, int64_t size, int64_t stride, struct nccl_group *out, struct error *e);
 
 #define NCCL_ANY ((struct nccl_choice){-1, -1})
-/* Returns the time of a collective of `bytes`, by the cheapest candidate that `forced` allows. */
-struct nccl_result nccl_time(const struct nccl_group *g, enum nccl_coll coll, struct nccl_choice forced, double bytes);
+/* Returns the time of a collective of `bytes`, by the cheapest candidate that `forced` allows. Sizes count as in
+ * nccl-tests: the whole buffer; for sendrecv, and for a message (send, recv), the bytes that a rank sends. */
+struct nccl_result nccl_time(const struct nccl_group *g, enum collective coll, struct nccl_choice forced, double bytes);
 
 #endif

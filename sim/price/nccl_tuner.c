@@ -22,10 +22,10 @@ const struct nccl_version *nccl_version_of(const struct parameters *k, int versi
 
 static int column(int64_t nodes) { return nodes <= 1 ? 0 : nodes == 2 ? 1 : 2; }
 
-int64_t nccl_steps(enum nccl_coll coll, int64_t ranks)
+int64_t nccl_steps(enum collective coll, int64_t ranks)
 {
-	return coll == NCCL_ALL_REDUCE                                  ? 2 * (ranks - 1)
-	       : coll == NCCL_ALL_GATHER || coll == NCCL_REDUCE_SCATTER ? ranks - 1
+	return coll == COLL_ALL_REDUCE                                  ? 2 * (ranks - 1)
+	       : coll == COLL_ALL_GATHER || coll == COLL_REDUCE_SCATTER ? ranks - 1
 	                                                                : ranks;
 }
 
@@ -33,15 +33,12 @@ double nccl_base_us(const struct nccl_version *v, enum nccl_algo a, enum nccl_pr
 
 double nccl_hop_us(const struct nccl_version *v, enum nccl_hop h, enum nccl_algo a, enum nccl_proto p)
 {
-	switch (h) {
-	case NCCL_HOP_NVLINK: return v->hop_nvlink_us[a][p];
-	case NCCL_HOP_PCI: return v->hop_pci_us[a][p];
-	case NCCL_HOP_NET: break;
-	}
-	return v->hop_net_us[a][p];
+	return h == NCCL_HOP_NVLINK ? v->hop_nvlink_us[a][p]
+	       : h == NCCL_HOP_PCI  ? v->hop_pci_us[a][p]
+	                            : v->hop_net_us[a][p];
 }
 
-double nccl_tree_factor(const struct parameters *k, enum nccl_proto p, double bytes, bool smooth)
+double nccl_tree_factor(const struct parameters *k, enum nccl_proto p, double bytes)
 {
 	double at = log2(fmax(bytes, 64) / 64);
 	int low = (int)at;
@@ -49,18 +46,18 @@ double nccl_tree_factor(const struct parameters *k, enum nccl_proto p, double by
 		return 1;
 	const double *factor = k->nccl_tuner.tree_factor[p];
 	double a = factor[low], b = low + 1 < NCCL_TREE_SIZES ? factor[low + 1] : 1;
-	return smooth ? a * pow(b / a, at - low) : a; /* in logarithms, so that size / factor never falls */
+	return a * pow(b / a, at - low); /* in logarithms, so that size / factor never falls */
 }
 
 /* ---- bandwidth ---- */
 
-static double ring_bus(const struct nccl_comm *c, const struct nccl_version *v, enum nccl_coll coll, enum nccl_proto p)
+static double ring_bus(const struct nccl_comm *c, const struct nccl_version *v, enum collective coll, enum nccl_proto p)
 {
 	double bus = c->channels * c->channel_GBps;
 	int row = c->nodes <= 1 ? (int)c->arch : c->amd ? NCCL_AMPERE : NCCL_VOLTA; /* across hosts the CPU decides */
 	const struct parameters *k = c->parameters;
 	if (p == NCCL_LL) {
-		bool inside = c->nodes <= 1 && coll != NCCL_ALL_REDUCE;
+		bool inside = c->nodes <= 1 && coll != COLL_ALL_REDUCE;
 		return fmin(v->ll_max_GBps[row][column(c->nodes)],
 			(inside ? v->ring_ll_share_inside : v->ring_ll_share) * bus);
 	}
@@ -102,28 +99,28 @@ static double collnet_bus(const struct nccl_comm *c, enum nccl_algo a)
 	       (c->arch >= NCCL_HOPPER ? c->parameters->nccl_tuner.collnet_direct_share : 1);
 }
 
-static bool runs(const struct nccl_comm *c, const struct nccl_version *v, enum nccl_coll coll, enum nccl_algo a,
+static bool runs(const struct nccl_comm *c, const struct nccl_version *v, enum collective coll, enum nccl_algo a,
 	enum nccl_proto p)
 {
-	bool reduces_all = coll == NCCL_ALL_REDUCE;
+	bool reduces_all = coll == COLL_ALL_REDUCE;
 	if (p == NCCL_LL128 && !c->nvlink)
 		return false;
 	switch (a) {
-	case NCCL_RING: return coll <= NCCL_BROADCAST;
+	case NCCL_RING: return coll <= COLL_BROADCAST;
 	case NCCL_TREE: return reduces_all;
 	case NCCL_COLLNET_DIRECT:
 	case NCCL_COLLNET_CHAIN: return reduces_all && p == NCCL_SIMPLE && c->collnet && c->nodes > 1;
 	case NCCL_NVLS: return reduces_all && p == NCCL_SIMPLE && c->nvls_channels > 1 && (c->nodes <= 1 || c->collnet);
 	case NCCL_NVLS_TREE: return reduces_all && p == NCCL_SIMPLE && c->nvls_channels > 1 && c->nodes > 1;
 	case NCCL_PAT:
-		return v->pat > 0 && (coll == NCCL_ALL_GATHER || coll == NCCL_REDUCE_SCATTER) && p == NCCL_SIMPLE &&
+		return v->pat > 0 && (coll == COLL_ALL_GATHER || coll == COLL_REDUCE_SCATTER) && p == NCCL_SIMPLE &&
 		       c->nodes > 1 && c->ranks == c->nodes;
 	case NCCL_ALGOS: break;
 	}
 	return false;
 }
 
-double nccl_bandwidth_GBps(const struct nccl_comm *c, enum nccl_coll coll, enum nccl_algo a, enum nccl_proto p)
+double nccl_bandwidth_GBps(const struct nccl_comm *c, enum collective coll, enum nccl_algo a, enum nccl_proto p)
 {
 	const struct nccl_version *v = nccl_version_of(c->parameters, c->version);
 	double ring = (double)c->ranks / (double)nccl_steps(coll, c->ranks); /* from bus to algorithm bandwidth */
@@ -142,7 +139,7 @@ double nccl_bandwidth_GBps(const struct nccl_comm *c, enum nccl_coll coll, enum 
 
 /* ---- latency ---- */
 
-static double ring_latency_us(const struct nccl_comm *c, const struct nccl_version *v, enum nccl_coll coll,
+static double ring_latency_us(const struct nccl_comm *c, const struct nccl_version *v, enum collective coll,
 	enum nccl_proto p)
 {
 	enum nccl_hop inside = c->nvlink ? NCCL_HOP_NVLINK : NCCL_HOP_PCI;
@@ -151,9 +148,9 @@ static double ring_latency_us(const struct nccl_comm *c, const struct nccl_versi
 	double inter = v->hop_net_us[c->ranks == c->nodes ? NCCL_TREE : NCCL_RING][p] +
 	               c->net_latency_us * k->nccl_tuner.net_latencies[p];
 	double crossings = c->nodes <= 1             ? 0
-	                   : coll == NCCL_ALL_REDUCE ? 2 * (double)(c->nodes - 1)
+	                   : coll == COLL_ALL_REDUCE ? 2 * (double)(c->nodes - 1)
 	                                             : (double)(c->nodes - 1);
-	if (coll == NCCL_BROADCAST) /* a chain, pipelined */
+	if (coll == COLL_BROADCAST) /* a chain, pipelined */
 		return steps * nccl_hop_us(v, c->nodes > 1 ? NCCL_HOP_NET : inside,
 				       p == NCCL_SIMPLE ? NCCL_TREE : NCCL_RING, p);
 	if (c->nodes > 1)
@@ -162,8 +159,8 @@ static double ring_latency_us(const struct nccl_comm *c, const struct nccl_versi
 	return (steps - crossings) * intra + crossings * inter;
 }
 
-bool nccl_tuner(const struct nccl_comm *c, enum nccl_coll coll, enum nccl_algo a, enum nccl_proto p, double *latency_us,
-	double *GBps)
+bool nccl_tuner(const struct nccl_comm *c, enum collective coll, enum nccl_algo a, enum nccl_proto p,
+	double *latency_us, double *GBps)
 {
 	const struct nccl_version *v = nccl_version_of(c->parameters, c->version);
 	enum nccl_hop inside = c->nvlink ? NCCL_HOP_NVLINK : NCCL_HOP_PCI;

@@ -26,7 +26,7 @@ static void test_constants(void) { h100.parameters = read_constants(); }
 static double us(const struct nccl_comm *c, enum nccl_algo a, enum nccl_proto p, double bytes)
 {
 	double latency_us, GBps;
-	CU_ASSERT_TRUE_FATAL(nccl_tuner(c, NCCL_ALL_REDUCE, a, p, &latency_us, &GBps));
+	CU_ASSERT_TRUE_FATAL(nccl_tuner(c, COLL_ALL_REDUCE, a, p, &latency_us, &GBps));
 	return latency_us + bytes / (1e3 * GBps);
 }
 
@@ -66,10 +66,10 @@ static void test_versions_differ(void)
 	CU_ASSERT_DOUBLE_EQUAL(us(&old, NCCL_NVLS, NCCL_SIMPLE, 0), 25, 1e-9);
 	struct nccl_comm pat = h100;
 	pat.ranks = pat.nodes = 8;
-	CU_ASSERT_TRUE(nccl_tuner(&pat, NCCL_ALL_GATHER, NCCL_PAT, NCCL_SIMPLE, &lat, &bw));
+	CU_ASSERT_TRUE(nccl_tuner(&pat, COLL_ALL_GATHER, NCCL_PAT, NCCL_SIMPLE, &lat, &bw));
 	pat.version = 21800;
-	CU_ASSERT_FALSE(nccl_tuner(&pat, NCCL_ALL_GATHER, NCCL_PAT, NCCL_SIMPLE, &lat, &bw));
-	CU_ASSERT_FALSE(nccl_tuner(&h100, NCCL_ALL_GATHER, NCCL_TREE, NCCL_SIMPLE, &lat, &bw));
+	CU_ASSERT_FALSE(nccl_tuner(&pat, COLL_ALL_GATHER, NCCL_PAT, NCCL_SIMPLE, &lat, &bw));
+	CU_ASSERT_FALSE(nccl_tuner(&h100, COLL_ALL_GATHER, NCCL_TREE, NCCL_SIMPLE, &lat, &bw));
 }
 
 /* Closed forms: a ring moves 2 (n - 1) / n of the bytes and waits 2 (n - 1) times, half of each for all-gather; a tree
@@ -81,28 +81,28 @@ static void test_closed_forms(void)
 		double lat, bw;
 		c.ranks = n;
 		double share = (double)(n - 1) / (double)n, bus = 360;
-		CU_ASSERT_TRUE(nccl_tuner(&c, NCCL_ALL_REDUCE, NCCL_RING, NCCL_SIMPLE, &lat, &bw));
+		CU_ASSERT_TRUE(nccl_tuner(&c, COLL_ALL_REDUCE, NCCL_RING, NCCL_SIMPLE, &lat, &bw));
 		CU_ASSERT_DOUBLE_EQUAL(bw, bus / (2 * share), 1e-9);
 		CU_ASSERT_DOUBLE_EQUAL(lat, 8.4 + 2 * (double)(n - 1) * 3.4, 1e-9);
-		CU_ASSERT_TRUE(nccl_tuner(&c, NCCL_REDUCE_SCATTER, NCCL_RING, NCCL_SIMPLE, &lat, &bw));
+		CU_ASSERT_TRUE(nccl_tuner(&c, COLL_REDUCE_SCATTER, NCCL_RING, NCCL_SIMPLE, &lat, &bw));
 		CU_ASSERT_DOUBLE_EQUAL(bw, bus / share, 1e-9);
 		CU_ASSERT_DOUBLE_EQUAL(lat, 8.4 + (double)(n - 1) * 3.4, 1e-9);
-		CU_ASSERT_TRUE(nccl_tuner(&c, NCCL_ALL_REDUCE, NCCL_TREE, NCCL_SIMPLE, &lat, &bw));
+		CU_ASSERT_TRUE(nccl_tuner(&c, COLL_ALL_REDUCE, NCCL_TREE, NCCL_SIMPLE, &lat, &bw));
 		CU_ASSERT_DOUBLE_EQUAL(bw, 0.92 * bus / 2, 1e-9);
 	}
-	CU_ASSERT_EQUAL(nccl_steps(NCCL_ALL_REDUCE, 64), 126);
-	CU_ASSERT_EQUAL(nccl_steps(NCCL_ALL_GATHER, 64), 63);
-	CU_ASSERT_EQUAL(nccl_steps(NCCL_BROADCAST, 64), 64);
+	CU_ASSERT_EQUAL(nccl_steps(COLL_ALL_REDUCE, 64), 126);
+	CU_ASSERT_EQUAL(nccl_steps(COLL_ALL_GATHER, 64), 63);
+	CU_ASSERT_EQUAL(nccl_steps(COLL_BROADCAST, 64), 64);
 }
 
 static void test_tree_factor(void)
 {
-	CU_ASSERT_EQUAL(nccl_tree_factor(h100.parameters, NCCL_SIMPLE, 1, false), 0.9);
-	CU_ASSERT_EQUAL(nccl_tree_factor(h100.parameters, NCCL_LL, 64.0 * 4096, false), 0.4);
-	CU_ASSERT_EQUAL(nccl_tree_factor(h100.parameters, NCCL_LL128, 1e12, false), 1);
+	CU_ASSERT_EQUAL(nccl_tree_factor(h100.parameters, NCCL_SIMPLE, 1), 0.9);
+	CU_ASSERT_EQUAL(nccl_tree_factor(h100.parameters, NCCL_LL, 64.0 * 4096), 0.4);
+	CU_ASSERT_EQUAL(nccl_tree_factor(h100.parameters, NCCL_LL128, 1e12), 1);
 	for (int p = 0; p < NCCL_PROTOS; p++)
 		for (double b = 1, before = 0; b < 1e10; b *= 1.01) {
-			double now = b / nccl_tree_factor(h100.parameters, (enum nccl_proto)p, b, true);
+			double now = b / nccl_tree_factor(h100.parameters, (enum nccl_proto)p, b);
 			CU_ASSERT_TRUE(now >= before * (1 - 1e-12));
 			before = now;
 		}
@@ -128,10 +128,10 @@ static struct nccl_group group(const char *line, int64_t hosts, int64_t per_host
 	return g;
 }
 
-static double busbw(const struct nccl_group *g, enum nccl_coll c, double bytes)
+static double busbw(const struct nccl_group *g, enum collective c, double bytes)
 {
 	double n = (double)g->ranks;
-	return 1e-9 * bytes / nccl_time(g, c, NCCL_ANY, bytes).time_s * (c == NCCL_ALL_REDUCE ? 2 : 1) * (n - 1) / n;
+	return 1e-9 * bytes / nccl_time(g, c, NCCL_ANY, bytes).time_s * (c == COLL_ALL_REDUCE ? 2 : 1) * (n - 1) / n;
 }
 
 /* Checks the facts of the links that groups get. */
@@ -160,35 +160,35 @@ static void test_asymptotes(void)
 {
 	struct nccl_group h8 = group("dgx-h100", 1, 0), h4 = group("dgx-h100", 1, 4), a8 = group("dgx-a100", 1, 0),
 			  h16 = group("dgx-h200", 2, 0), pcie = group("gpu:8 rtx4090", 1, 0);
-	CU_ASSERT_DOUBLE_EQUAL(busbw(&h8, NCCL_ALL_REDUCE, 16e9), 482, 10);
-	CU_ASSERT_DOUBLE_EQUAL(busbw(&h8, NCCL_ALL_GATHER, 16e9), 363, 7);
-	CU_ASSERT_DOUBLE_EQUAL(busbw(&h4, NCCL_ALL_REDUCE, 16e9), 367, 10);
-	CU_ASSERT_DOUBLE_EQUAL(busbw(&a8, NCCL_ALL_REDUCE, 4e9), 232, 5);
-	CU_ASSERT_DOUBLE_EQUAL(busbw(&h16, NCCL_ALL_REDUCE, 16e9), 478, 10);
-	CU_ASSERT_TRUE(busbw(&pcie, NCCL_ALL_REDUCE, 4e9) < 10); /* through host memory */
-	CU_ASSERT_EQUAL(nccl_time(&h8, NCCL_ALL_REDUCE, NCCL_ANY, 16e9).algo, NCCL_NVLS);
-	CU_ASSERT_EQUAL(nccl_time(&h4, NCCL_ALL_REDUCE, NCCL_ANY, 16e9).algo, NCCL_RING);
-	CU_ASSERT_EQUAL(nccl_time(&h16, NCCL_ALL_REDUCE, NCCL_ANY, 16e9).algo, NCCL_NVLS_TREE);
+	CU_ASSERT_DOUBLE_EQUAL(busbw(&h8, COLL_ALL_REDUCE, 16e9), 482, 10);
+	CU_ASSERT_DOUBLE_EQUAL(busbw(&h8, COLL_ALL_GATHER, 16e9), 363, 7);
+	CU_ASSERT_DOUBLE_EQUAL(busbw(&h4, COLL_ALL_REDUCE, 16e9), 367, 10);
+	CU_ASSERT_DOUBLE_EQUAL(busbw(&a8, COLL_ALL_REDUCE, 4e9), 232, 5);
+	CU_ASSERT_DOUBLE_EQUAL(busbw(&h16, COLL_ALL_REDUCE, 16e9), 478, 10);
+	CU_ASSERT_TRUE(busbw(&pcie, COLL_ALL_REDUCE, 4e9) < 10); /* through host memory */
+	CU_ASSERT_EQUAL(nccl_time(&h8, COLL_ALL_REDUCE, NCCL_ANY, 16e9).algo, NCCL_NVLS);
+	CU_ASSERT_EQUAL(nccl_time(&h4, COLL_ALL_REDUCE, NCCL_ANY, 16e9).algo, NCCL_RING);
+	CU_ASSERT_EQUAL(nccl_time(&h16, COLL_ALL_REDUCE, NCCL_ANY, 16e9).algo, NCCL_NVLS_TREE);
 }
 
 static void test_forced(void)
 {
 	struct nccl_group g = group("dgx-h100", 4, 0);
-	struct nccl_result r = nccl_time(&g, NCCL_ALL_REDUCE, (struct nccl_choice){NCCL_TREE, NCCL_LL}, 1e9),
-			   any = nccl_time(&g, NCCL_ALL_REDUCE, NCCL_ANY, 1e9);
+	struct nccl_result r = nccl_time(&g, COLL_ALL_REDUCE, (struct nccl_choice){NCCL_TREE, NCCL_LL}, 1e9),
+			   any = nccl_time(&g, COLL_ALL_REDUCE, NCCL_ANY, 1e9);
 	CU_ASSERT_EQUAL(r.algo, NCCL_TREE);
 	CU_ASSERT_EQUAL(r.proto, NCCL_LL);
 	CU_ASSERT_TRUE(r.time_s > any.time_s);
-	CU_ASSERT_EQUAL(nccl_time(&g, NCCL_ALL_GATHER, (struct nccl_choice){NCCL_TREE, -1}, 1e9).algo,
+	CU_ASSERT_EQUAL(nccl_time(&g, COLL_ALL_GATHER, (struct nccl_choice){NCCL_TREE, -1}, 1e9).algo,
 		NCCL_RING); /* there is no tree of it: NCCL runs what there is */
-	r = nccl_time(&g, NCCL_ALL_REDUCE, (struct nccl_choice){NCCL_COLLNET_DIRECT, -1}, 1e9);
+	r = nccl_time(&g, COLL_ALL_REDUCE, (struct nccl_choice){NCCL_COLLNET_DIRECT, -1}, 1e9);
 	CU_ASSERT_TRUE(r.algo == NCCL_COLLNET_DIRECT || r.algo == NCCL_COLLNET_CHAIN);
 	CU_ASSERT_TRUE(any.channels >= 16 && any.channels <= 64);
-	CU_ASSERT_EQUAL(nccl_time(&g, NCCL_ALL_REDUCE, NCCL_ANY, 8).channels, 1);
-	CU_ASSERT_EQUAL(nccl_time(&g, NCCL_ALL_REDUCE, NCCL_ANY, 8).bound, NCCL_BY_LATENCY);
+	CU_ASSERT_EQUAL(nccl_time(&g, COLL_ALL_REDUCE, NCCL_ANY, 8).channels, 1);
+	CU_ASSERT_EQUAL(nccl_time(&g, COLL_ALL_REDUCE, NCCL_ANY, 8).bound, NCCL_BY_LATENCY);
 	CU_ASSERT_EQUAL(any.bound, NCCL_BY_LINK);
 	g = group("gpu:8 h100-sxm nic:4x400Gb/s", 4, 0);
-	CU_ASSERT_EQUAL(nccl_time(&g, NCCL_ALL_REDUCE, NCCL_ANY, 1e9).bound, NCCL_BY_NETWORK);
+	CU_ASSERT_EQUAL(nccl_time(&g, COLL_ALL_REDUCE, NCCL_ANY, 1e9).bound, NCCL_BY_NETWORK);
 }
 
 static const char *const lines[] = {
@@ -215,14 +215,14 @@ static void test_monotone_in_bytes(void)
 	for (size_t i = 0; i < LINES; i++)
 		for (size_t h = 0; h < COUNT(hosts); h++) {
 			struct nccl_group g = group(lines[i], hosts[h], 0);
-			for (int c = 0; c < NCCL_COLLS; c++)
+			for (int c = 0; c <= COLL_SENDRECV; c++)
 				for (size_t k = 0; k < COUNT(choices); k++)
 					for (double b = 1, before = 0; b < 1e11; b *= 1.19) {
-						double now = nccl_time(&g, (enum nccl_coll)c, choices[k], b).time_s;
+						double now = nccl_time(&g, (enum collective)c, choices[k], b).time_s;
 						if (!(isfinite(now) && now > 0 && now >= before * (1 - 1e-12))) {
 							printf("    %s x %d, %s, choice %zu: %g B %g s, before %g s\n",
 								lines[i], (int)hosts[h],
-								nccl_coll_name((enum nccl_coll)c), k, b, now, before);
+								collective_name((enum collective)c), k, b, now, before);
 							CU_FAIL_FATAL("time falls with bytes");
 						}
 						before = now;
@@ -239,15 +239,15 @@ static void test_monotone_in_hosts(void)
 		struct nccl_group g[SIZES];
 		for (size_t h = 0; h < SIZES; h++)
 			g[h] = group(lines[i], hosts[h], 0);
-		for (int c = 0; c < NCCL_COLLS; c++)
+		for (int c = 0; c <= COLL_SENDRECV; c++)
 			for (double b = 8; b < 1e11; b *= 4.7)
 				for (size_t h = 1; h < SIZES; h++) {
-					double before = nccl_time(&g[h - 1], (enum nccl_coll)c, NCCL_ANY, b).time_s,
-					       now = nccl_time(&g[h], (enum nccl_coll)c, NCCL_ANY, b).time_s;
+					double before = nccl_time(&g[h - 1], (enum collective)c, NCCL_ANY, b).time_s,
+					       now = nccl_time(&g[h], (enum collective)c, NCCL_ANY, b).time_s;
 					if (now >= before * (1 - 1e-9))
 						continue;
 					printf("    %s x %d, %s, %g B: %g s, before %g s\n", lines[i], (int)hosts[h],
-						nccl_coll_name((enum nccl_coll)c), b, now, before);
+						collective_name((enum collective)c), b, now, before);
 					CU_FAIL_FATAL("time falls with hosts");
 				}
 	}
@@ -256,20 +256,17 @@ static void test_monotone_in_hosts(void)
 /* ... nor when ranks are added on one host. */
 static void test_monotone_in_ranks(void)
 {
-	for (int c = 0; c < NCCL_COLLS; c++)
+	for (int c = 0; c <= COLL_SENDRECV; c++)
 		for (double b = 8; b < 1e11; b *= 2.9)
 			for (int64_t n = 3; n <= 8; n++) {
 				struct nccl_group fewer = group("dgx-a100", 1, n - 1), more = group("dgx-a100", 1, n);
-				CU_ASSERT_TRUE(nccl_time(&more, (enum nccl_coll)c, NCCL_ANY, b).time_s >=
-					       nccl_time(&fewer, (enum nccl_coll)c, NCCL_ANY, b).time_s * (1 - 1e-9));
+				CU_ASSERT_TRUE(nccl_time(&more, (enum collective)c, NCCL_ANY, b).time_s >=
+					       nccl_time(&fewer, (enum collective)c, NCCL_ANY, b).time_s * (1 - 1e-9));
 			}
 }
 
 static void test_names(void)
 {
-	enum nccl_coll c;
-	CU_ASSERT_TRUE(nccl_coll_of("alltoall", &c) && c == NCCL_ALLTOALL);
-	CU_ASSERT_FALSE(nccl_coll_of("allreduce", &c));
 	CU_ASSERT_STRING_EQUAL(nccl_algo_name(NCCL_NVLS_TREE), "NVLS tree");
 	CU_ASSERT_STRING_EQUAL(nccl_proto_name(NCCL_LL128), "LL128");
 }
