@@ -191,14 +191,12 @@ static enum status predict_trial(const struct advisor *v, struct trial *t, struc
 	struct result *r = malloc(sizeof *r);
 	struct error refused = {0};
 	enum status st = r ? fold_result(t->config, v->a->machine, r, &refused) : error_nomem(&refused, "advice");
+	t->known = !st;
+	t->fits = !st && r->memory.fits;
+	t->row.estimated = false;
 	if (!st) {
 		t->row.step_s = r->time.step_s;
 		t->row.memory_B = r->memory.total_B;
-		t->row.estimated = false;
-		t->fits = r->memory.fits;
-		t->known = true;
-	} else {
-		t->known = t->fits = false;
 	}
 	free(r);
 	return !st || st == ST_INPUT ? ST_OK : error_set(e, st, "%s", refused.text);

@@ -56,21 +56,18 @@ static int64_t waits_for_data(const struct config *c)
 
 static struct fold_lengths fold_lengths_of(const struct config *c)
 {
-	const int64_t rounds =
-		(schedule_traits[c->parallel.schedule].turns_back ? 2 : 1) *
-		(c->parallel.virtual_stages > 1
-				? 2
-				: 1); /* by then every stage is in its steady order, and waits as in a steady one */
-	int64_t fill = c->parallel.pipeline > 1 ? rounds * c->parallel.pipeline : 0;
-	int64_t period = c->parallel.pipeline > 1 ? c->parallel.pipeline
-	                                          : FOLD_LONGER - FOLD_SHORTER; /* interleaved schedules repeat with as
-	                                                                     many micro-batches as there are stages */
-	fill += waits_for_data(c);
-	int64_t shorter = fill + (c->parallel.pipeline > 1 ? period : FOLD_SHORTER);
+	const struct parallel *p = &c->parallel;
+	const struct schedule_traits *schedule = &schedule_traits[p->schedule];
+	const bool piped = p->pipeline > 1;
+	/* After so many rounds every stage is in its steady order, and waits as in a steady one. */
+	const int64_t rounds = (schedule->turns_back ? 2 : 1) * (p->virtual_stages > 1 ? 2 : 1);
+	/* Interleaved schedules repeat with as many micro-batches as there are stages. */
+	const int64_t period = piped ? p->pipeline : FOLD_LONGER - FOLD_SHORTER;
+	int64_t shorter = waits_for_data(c) + (piped ? rounds * p->pipeline + period : FOLD_SHORTER);
 	shorter += (c->micro_batches - shorter) % period; /* what is counted must be whole periods */
-	const bool all_in_flight = c->parallel.pipeline > 1 && schedule_traits[c->parallel.schedule].all_in_flight;
-	return c->micro_batches <= shorter + period || all_in_flight ? (struct fold_lengths){0, 0}
-	                                                             : (struct fold_lengths){shorter, shorter + period};
+	return c->micro_batches <= shorter + period || (piped && schedule->all_in_flight)
+	               ? (struct fold_lengths){0, 0}
+	               : (struct fold_lengths){shorter, shorter + period};
 }
 
 enum status fold_check(const struct config *c, struct error *e)

@@ -55,7 +55,8 @@ static void warn_offload(const struct program *p, const struct rates *rates, uin
 		result_warn(out,
 			"offload: the host's update is taken at %.3g GB/s for all ranks of a host; hosts, threads "
 			"and bindings differ by a factor of %.0f either way, and so does the interval",
-			cost_host_update_Bps(p, rates) * (double)ranks / GB, cost_host_update_factor(rates));
+			cost_host_update_Bps(p, rates) * (double)ranks / GB,
+			rates->parameters->cost.host_update_factor);
 }
 
 void summary_memory(const struct sums *s, const struct program *p, const struct rates *rates, struct result *out)
@@ -120,7 +121,8 @@ static void fill_bounds_and_interval(const struct sums *sums, const struct progr
 	out->interval90_s[1] = out->time.step_s + above_s;
 	if (!m->profile)
 		interval_set_published(&p->config.stack, m, out);
-	double update_s = m->device.is_host ? 0 : sums->host_update_s, factor = cost_host_update_factor(rates);
+	double update_s = m->device.is_host ? 0 : sums->host_update_s,
+	       factor = rates->parameters->cost.host_update_factor;
 	out->interval90_s[0] = fmax(0,
 		out->time.step_s - hypot(out->time.step_s - out->interval90_s[0], update_s * (1 - 1 / factor)));
 	out->interval90_s[1] = out->time.step_s +

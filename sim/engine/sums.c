@@ -154,41 +154,34 @@ static void extend_memory(struct role_sums *a, const struct role_sums *b, double
 	a->busy_s = along(a->busy_s, b->busy_s, t);
 }
 
-static void extend_time(struct breakdown *x, const struct breakdown *b, double t)
-{
-#define ALONG(field) x->field = along(x->field, b->field, t)
-	ALONG(step_s);
-	ALONG(compute_s);
-	ALONG(exposed_comm_s);
-	ALONG(copy_s);
-	ALONG(host_s);
-	ALONG(bubble_s);
-	ALONG(optimizer_s);
-	ALONG(idle_s);
-	ALONG(comm_s);
-	ALONG(wait_s);
-#undef ALONG
-	for (int c = 0; c < CLASS_COUNT; c++) {
-		x->class_s[c] = along(x->class_s[c], b->class_s[c], t);
-		x->class_n[c] = (int64_t)along_B((uint64_t)x->class_n[c], (uint64_t)b->class_n[c], t);
-	}
-}
-
 void sums_extend(struct sums *s, const struct sums *more, double t)
 {
 	struct breakdown *x = &s->time;
-	extend_time(x, &more->time, t);
+#define ALONG(field) s->field = along(s->field, more->field, t)
+	ALONG(time.step_s);
+	ALONG(time.compute_s);
+	ALONG(time.exposed_comm_s);
+	ALONG(time.copy_s);
+	ALONG(time.host_s);
+	ALONG(time.bubble_s);
+	ALONG(time.optimizer_s);
+	ALONG(time.idle_s);
+	ALONG(time.comm_s);
+	ALONG(time.wait_s);
+	ALONG(launching_s);
+	ALONG(host_update_s);
+	ALONG(loading_s);
+	ALONG(host_thread_s);
 	for (int c = 0; c < CLASS_COUNT; c++) {
-		s->sigma_s[c] = along(s->sigma_s[c], more->sigma_s[c], t);
+		ALONG(time.class_s[c]);
+		ALONG(sigma_s[c]);
+		x->class_n[c] = (int64_t)along_B((uint64_t)x->class_n[c], (uint64_t)more->time.class_n[c], t);
 		for (int b = 0; b < BOUND_COUNT; b++)
-			s->by_bound_s[c][b] = along(s->by_bound_s[c][b], more->by_bound_s[c][b], t);
+			ALONG(by_bound_s[c][b]);
 	}
+#undef ALONG
 	for (size_t r = 0; r < s->n_roles; r++)
 		extend_memory(&s->roles[r], &more->roles[r], t);
-	s->launching_s = along(s->launching_s, more->launching_s, t);
-	s->host_update_s = along(s->host_update_s, more->host_update_s, t);
-	s->loading_s = along(s->loading_s, more->loading_s, t);
-	s->host_thread_s = along(s->host_thread_s, more->host_thread_s, t);
 	s->host_cause = more->host_cause;
 	/* A device that is slower than the host thread or the loader for few micro-batches may be faster for many. Then
 	 * it waits for them. */

@@ -17,9 +17,14 @@ static double issue_s(const struct program *p, const struct rates *r)
 
 static double bytes_of(const struct op *op) { return op_read_B(op) + op_write_B(op); }
 
-static double memory_s(const struct op *op, const struct rates *r)
+static double move_s(double bytes, const struct rates *r) { return r->memory_Bps > 0 ? bytes / r->memory_Bps : 0; }
+
+static double memory_s(const struct op *op, const struct rates *r) { return move_s(bytes_of(op), r); }
+
+/* Sets the demand on memory of an op that moves so many bytes in alone_s. */
+static void use_memory(double bytes, const struct rates *r, struct op_cost *out)
 {
-	return r->memory_Bps > 0 ? bytes_of(op) / r->memory_Bps : 0;
+	out->use.demand[RES_MEMORY] = out->alone_s > 0 ? fmin(1, move_s(bytes, r) / out->alone_s) : 0;
 }
 
 /* True for ops on matrix units. Softmax over stored scores runs on vector units. */
@@ -118,7 +123,7 @@ static enum status cost_compute(const struct program *p, const struct op *op, co
 	if (!price_by_profile(op, r, out))
 		price_by_roofline(p, op, r, out);
 	out->use.demand[RES_COMPUTE] = 1;
-	out->use.demand[RES_MEMORY] = out->alone_s > 0 ? fmin(1, memory_s(op, r) / out->alone_s) : 0;
+	use_memory(bytes_of(op), r, out);
 	return ST_OK;
 }
 
@@ -140,7 +145,7 @@ static void cost_copy(const struct program *p, const struct op *op, const struct
 		out->holds = op->flags & OP_PAGEABLE;
 		out->bound = out->alone_s > r->launch_s ? BOUND_LINK : BOUND_LATENCY;
 	}
-	out->use.demand[RES_MEMORY] = out->alone_s > 0 ? fmin(1, memory_s(op, r) / out->alone_s) : 0;
+	use_memory(bytes_of(op), r, out);
 	out->rel_sigma = r->parameters->cost.sigma_catalogue;
 }
 
@@ -151,8 +156,6 @@ double cost_host_update_Bps(const struct program *p, const struct rates *r)
 	int64_t ranks = p->mesh.ranks < r->devices_per_node ? p->mesh.ranks : r->devices_per_node;
 	return r->parameters->cost.host_update_Bps / (double)ranks;
 }
-
-double cost_host_update_factor(const struct rates *r) { return r->parameters->cost.host_update_factor; }
 
 /* The host thread calls the update and waits until the cores have done it. */
 static void cost_host_update(const struct program *p, const struct op *op, const struct rates *r, struct op_cost *out)
@@ -200,7 +203,7 @@ static void set_overlap(struct activity *use, const struct rates *r, double comp
 static void use_of_collective(const struct program *p, const struct op *op, const struct rates *r, int64_t size,
 	int64_t stride, struct op_cost *out)
 {
-	out->use.demand[rates_group_in_node(r, size, stride) ? RES_LINK_INTRA : RES_LINK_INTER] = 1;
+	out->use.demand[machine_group_in_node(r->machine, size, stride) ? RES_LINK_INTRA : RES_LINK_INTER] = 1;
 	if (r->overlap_compute > 0 && r->overlap_comm > 0) {
 		set_overlap(&out->use, r, r->overlap_compute, r->overlap_comm); /* the measured rates include memory */
 		return;
@@ -210,19 +213,15 @@ static void use_of_collective(const struct program *p, const struct op *op, cons
 		return;
 	}
 	set_overlap(&out->use, r, 1 - r->parameters->cost.collective_compute_share, 1);
-	double moved_s = r->memory_Bps > 0
-	                         ? r->parameters->cost.collective_memory_passes * op_wire_B(op, size) / r->memory_Bps
-	                         : 0;
-	out->use.demand[RES_MEMORY] = fmin(1, moved_s / out->alone_s);
+	use_memory(r->parameters->cost.collective_memory_passes * op_wire_B(op, size), r, out);
 }
 
 /* A message uses one direction of the link, half of a collective's demand. Its few channels take almost nothing from
  * compute. */
 static void use_of_message(const struct op *op, const struct rates *r, int64_t stride, struct op_cost *out)
 {
-	double moved_s = r->memory_Bps > 0 ? op_wire_B(op, 2) / r->memory_Bps : 0;
-	out->use.demand[rates_group_in_node(r, 2, stride) ? RES_LINK_INTRA : RES_LINK_INTER] = 0.5;
-	out->use.demand[RES_MEMORY] = fmin(1, moved_s / out->alone_s);
+	out->use.demand[machine_group_in_node(r->machine, 2, stride) ? RES_LINK_INTRA : RES_LINK_INTER] = 0.5;
+	use_memory(op_wire_B(op, 2), r, out);
 }
 
 bool cost_hides_tensor(const struct program *p, const struct rates *r)

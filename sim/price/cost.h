@@ -37,9 +37,8 @@ enum status cost_op(const struct program *p, const struct op *op, const struct r
 	struct error *e);
 
 /* Returns the rate at which a rank's update on the host reads and writes memory, while the host's other ranks update
- * too (train.offload, GPU machines). Hosts differ from it by cost_host_update_factor, either way. */
+ * too (train.offload, GPU machines). Hosts differ from it by cost.host_update_factor (configs/model), either way. */
 double cost_host_update_Bps(const struct program *p, const struct rates *r);
-double cost_host_update_factor(const struct rates *r);
 
 /* True where parallel.tensor_overlap hides tensor-parallel collectives behind the products around them: on GPUs.
  * cost_op hides none that has a measured curve, as stepsim's own execution does not overlap them. */

@@ -22,7 +22,7 @@ struct pricing {
 	const struct network_spec *net;
 	const struct parameters *k; /* section nccl: what all machines share; rows: tests/validation/collectives.csv */
 	const struct nccl_version *version;
-	struct nccl_comm comm;
+	struct nccl_group comm;   /* with its channels */
 	double inside, nics, bus; /* B/s: a ring inside a host; NICs of a host; a ring over all */
 	double levels;            /* of a tree over the hosts */
 };
@@ -66,15 +66,9 @@ static struct pricing pricing_of(const struct nccl_group *g)
 		.levels = ceil(log2((double)g->hosts))};
 	x.bus = bus_rate(g, x.inside, x.nics);
 	double GBps = x.bus / 1e9, channels = channels_for(g, GBps);
-	x.comm = (struct nccl_comm){.parameters = g->parameters,
-		.ranks = g->ranks,
-		.nodes = g->hosts,
-		.arch = g->arch,
-		.nvlink = g->nvlink,
-		.amd = g->amd,
-		.version = g->version,
-		.channels = channels,
-		.channel_GBps = GBps / channels};
+	x.comm = *g;
+	x.comm.channels = channels;
+	x.comm.channel_GBps = GBps / channels;
 	return x;
 }
 
@@ -100,8 +94,6 @@ static struct candidate one_after_other(const struct nccl_group *g, double ramp,
 }
 
 /* ---- ring ---- */
-
-static enum nccl_hop inside_hop(const struct pricing *x) { return x->g->nvlink ? NCCL_HOP_NVLINK : NCCL_HOP_PCI; }
 
 static double crossings_of(const struct pricing *x, enum collective coll)
 {
@@ -148,8 +140,8 @@ static double posting_s(const struct nccl_group *g, enum nccl_proto p)
 static double ring_latency_s(const struct pricing *x, enum collective coll, enum nccl_proto p, double bytes)
 {
 	const struct nccl_group *g = x->g;
-	double base = 1e-6 * nccl_base_us(x->version, NCCL_RING, p),
-	       intra = 1e-6 * nccl_hop_us(x->version, inside_hop(x), NCCL_RING, p);
+	double base = 1e-6 * x->version->base_us[NCCL_RING][p],
+	       intra = 1e-6 * nccl_hop_us(x->version, nccl_hop_inside(x->g), NCCL_RING, p);
 	double steps = (double)nccl_steps(coll, g->ranks), crossings = crossings_of(x, coll),
 	       block = bytes / (double)g->ranks;
 	if (g->hosts <= 1)
@@ -175,7 +167,7 @@ static struct candidate ring(const struct pricing *x, enum collective coll, enum
 static struct candidate tree(const struct pricing *x, enum nccl_proto p, double bytes)
 {
 	const struct nccl_group *g = x->g;
-	double intra = nccl_hop_us(x->version, inside_hop(x), NCCL_TREE, p) * 1e-6, hops = 2 * x->levels,
+	double intra = nccl_hop_us(x->version, nccl_hop_inside(x->g), NCCL_TREE, p) * 1e-6, hops = 2 * x->levels,
 	       rate = 1e9 * nccl_bandwidth_GBps(&x->comm, COLL_ALL_REDUCE, NCCL_TREE, p);
 	double hop = p == NCCL_SIMPLE ? simple_hop_s(x->net, bytes / x->k->nccl.tree_pieces)
 	             : p == NCCL_LL   ? x->net->tree_ll_s
@@ -183,7 +175,7 @@ static struct candidate tree(const struct pricing *x, enum nccl_proto p, double 
 	double passes = 2 * (double)(g->per_host - 1);
 	intra = g->hosts > 1 ? fmax(intra, x->k->nccl.tree_posting * posting_s(g, p == NCCL_LL128 ? NCCL_LL : p))
 	                     : intra;
-	double latency = 1e-6 * nccl_base_us(x->version, NCCL_TREE, p) + passes * intra;
+	double latency = 1e-6 * x->version->base_us[NCCL_TREE][p] + passes * intra;
 	if (g->hosts <= 1 || p == NCCL_LL128)
 		rate *= nccl_tree_factor(x->k, p, bytes);
 	if (g->hosts <= 1)
@@ -280,8 +272,8 @@ static struct candidate sendrecv(const struct pricing *x, double bytes)
 {
 	const struct nccl_group *g = x->g;
 	const struct network_spec *net = x->net;
-	double latency = 1e-6 * (nccl_base_us(x->version, NCCL_RING, NCCL_LL) +
-					nccl_hop_us(x->version, inside_hop(x), NCCL_RING, NCCL_LL)),
+	double latency = 1e-6 * (x->version->base_us[NCCL_RING][NCCL_LL] +
+					nccl_hop_us(x->version, nccl_hop_inside(x->g), NCCL_RING, NCCL_LL)),
 	       transfer = 0;
 	/* The time is flat between few and many channels, where NCCL's own time steps down as the message grows. */
 	const double few_Bps = x->k->nccl.few_channels_share * x->inside;

@@ -43,50 +43,23 @@ enum nccl_arch { NCCL_VOLTA, NCCL_AMPERE, NCCL_HOPPER, NCCL_BLACKWELL, NCCL_ARCH
 const char *nccl_algo_name(enum nccl_algo a); /* "ring" */
 const char *nccl_proto_name(enum nccl_proto p);
 
-/* ---- NCCL's own model (nccl_tuner.c) ---- */
-
-/* The facts of a communicator that NCCL tunes by. Channels, and the GB/s of each, are those that its search finds,
- * before channels are doubled. */
-struct nccl_comm {
-	const struct parameters *parameters;
-	int64_t ranks, nodes;
-	enum nccl_arch arch;
-	bool nvlink;                             /* between the ranks of a host; else PCIe */
-	bool amd;                                /* the hosts' CPUs */
-	int version;                             /* 22800: 2.28; 0: the newest */
-	double channels, channel_GBps;           /* of rings and trees */
-	double nvls_channels, nvls_channel_GBps; /* 0: none */
-	bool collnet;
-	double net_latency_us; /* the NICs' own */
-};
-
-/* Fills the latency and the algorithm bandwidth (bytes / time) of one candidate. Returns false where NCCL does not run
- * it. */
-bool nccl_tuner(const struct nccl_comm *c, enum collective coll, enum nccl_algo a, enum nccl_proto p,
-	double *latency_us, double *GBps);
-/* Returns NCCL's factor on a tree's bandwidth by size, interpolated between its steps of two. */
-double nccl_tree_factor(const struct parameters *k, enum nccl_proto p, double bytes);
-
-/* The parts of NCCL's model that the corrected model uses, in microseconds and GB/s. */
-enum nccl_hop { NCCL_HOP_NVLINK, NCCL_HOP_PCI, NCCL_HOP_NET };
-/* Returns the constants of a version (21800: 2.18): those of the newest known one that is not newer. 0: the newest. */
-const struct nccl_version *nccl_version_of(const struct parameters *k, int version);
-double nccl_base_us(const struct nccl_version *v, enum nccl_algo a, enum nccl_proto p);
-double nccl_hop_us(const struct nccl_version *v, enum nccl_hop h, enum nccl_algo a, enum nccl_proto p);
-double nccl_bandwidth_GBps(const struct nccl_comm *c, enum collective coll, enum nccl_algo a,
-	enum nccl_proto p); /* 0: not run */
-int64_t nccl_steps(enum collective coll, int64_t ranks);
-
-/* ---- the corrected model (nccl.c) ---- */
-
+/* Ranks that communicate: NCCL tunes by the first facts, the corrected model by all. */
 struct nccl_group {
 	const struct parameters *parameters;
 	int64_t ranks, hosts, per_host;
 	enum nccl_arch arch;
-	bool nvlink, peer, amd;
-	bool whole_box;   /* all GPUs of an NVLink switch that can add up (NVLS) */
-	bool one_process; /* drives all GPUs of a host */
-	int version;
+	bool nvlink;                   /* between the ranks of a host; else PCIe */
+	bool amd;                      /* the hosts' CPUs */
+	bool collnet;                  /* the network's switches add up */
+	int version;                   /* 22800: 2.28; 0: the newest */
+	double channels, channel_GBps; /* of rings and trees, as NCCL's search finds them, before channels are doubled;
+	                                  nccl_time sets them */
+	double nvls_channels, nvls_channel_GBps; /* the same of NVLS; 0: none */
+	double net_latency_us;                   /* the NICs' own */
+
+	bool peer;
+	bool whole_box;    /* all GPUs of an NVLink switch that can add up (NVLS) */
+	bool one_process;  /* drives all GPUs of a host */
 	double inside_Bps; /* of a ring of its ranks on one host; infinite when there is one */
 	double link_Bps;   /* PCIe, no peer-to-peer: of one GPU's slot */
 	double nics_Bps;   /* line rate that its ranks on one host share; 0 on one host */
@@ -95,6 +68,27 @@ struct nccl_group {
 	double latency_factor; /* of the rates (sim/price/rates.h): what a collective of no bytes takes, times this; 0:
 	                          1 */
 };
+
+/* ---- NCCL's own model (nccl_tuner.c) ---- */
+
+/* Fills the latency and the algorithm bandwidth (bytes / time) of one candidate. Returns false where NCCL does not run
+ * it. */
+bool nccl_tuner(const struct nccl_group *g, enum collective coll, enum nccl_algo a, enum nccl_proto p,
+	double *latency_us, double *GBps);
+/* Returns NCCL's factor on a tree's bandwidth by size, interpolated between its steps of two. */
+double nccl_tree_factor(const struct parameters *k, enum nccl_proto p, double bytes);
+
+/* The parts of NCCL's model that the corrected model uses, in microseconds and GB/s. */
+enum nccl_hop { NCCL_HOP_NVLINK, NCCL_HOP_PCI, NCCL_HOP_NET };
+enum nccl_hop nccl_hop_inside(const struct nccl_group *g);
+/* Returns the constants of a version (21800: 2.18): those of the newest known one that is not newer. 0: the newest. */
+const struct nccl_version *nccl_version_of(const struct parameters *k, int version);
+double nccl_hop_us(const struct nccl_version *v, enum nccl_hop h, enum nccl_algo a, enum nccl_proto p);
+double nccl_bandwidth_GBps(const struct nccl_group *g, enum collective coll, enum nccl_algo a,
+	enum nccl_proto p); /* 0: not run */
+int64_t nccl_steps(enum collective coll, int64_t ranks);
+
+/* ---- the corrected model (nccl.c) ---- */
 
 struct nccl_choice {
 	int algo, proto; /* enum nccl_algo and nccl_proto, -1: any. One that cannot run leaves all (NVLS on part of a

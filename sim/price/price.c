@@ -12,7 +12,7 @@
 struct key {
 	int64_t d[OP_MAX_DIMS];
 	uint8_t kind, dtype, out_dtype, coll, reduce, group, mlp, optimizer;
-	uint16_t flags, unused2[3];
+	uint64_t flags;
 };
 
 struct memo {
@@ -34,7 +34,7 @@ static struct key key_of(const struct op *op)
 	k.group = op->group;
 	k.mlp = op->mlp;
 	k.optimizer = op->optimizer;
-	k.flags = (uint16_t)(op->flags & ~OP_RECOMPUTED); /* recomputation costs the same */
+	k.flags = op->flags & ~(unsigned)OP_RECOMPUTED; /* recomputation costs the same */
 	return k;
 }
 

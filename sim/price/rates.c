@@ -160,8 +160,3 @@ enum status rates_exit(const struct rates *r, double *out_Bps, struct error *e)
 	*out_Bps *= r->network_factor;
 	return st;
 }
-
-bool rates_group_in_node(const struct rates *r, int64_t size, int64_t stride)
-{
-	return machine_group_in_node(r->machine, size, stride);
-}

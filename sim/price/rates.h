@@ -72,10 +72,9 @@ struct rates rates_what_if(const struct machine *m, const struct what_if *w);
 
 /* ---- links ---- */
 
-/* As machine_group, machine_exit and machine_group_in_node (topology/machine.h), of these rates. */
+/* As machine_group and machine_exit (topology/machine.h), of these rates. */
 enum status rates_group(const struct rates *r, int64_t size, int64_t stride, struct group *out, struct error *e);
 enum status rates_exit(const struct rates *r, double *out_Bps, struct error *e);
-bool rates_group_in_node(const struct rates *r, int64_t size, int64_t stride);
 
 /* ---- a profile's entries (rates_profile.c) ---- */
 
@@ -92,8 +91,7 @@ bool rates_fit(const struct rates *r, const struct work *w, const uint8_t bound_
 bool rates_curve(const struct rates *r, const struct work *w, double bytes, struct measured_time *out);
 
 /* The time of a collective over `size` ranks by the measured curve of the nearest group size k, and what it takes with
- * no bytes. A ring's step on S/n bytes takes T_k(k S/n) / steps(k), so T_n(S) = (n-1)/(k-1) T_k(k S/n); broadcast and
- * sendrecv, which cut nothing, take T_k(S). */
+ * no bytes (sim/price/collective.h). */
 struct measured_collective {
 	double time_s, empty_s;
 	bool same_size; /* k is `size` */

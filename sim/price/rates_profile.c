@@ -58,7 +58,7 @@ bool rates_curve(const struct rates *r, const struct work *w, double bytes, stru
 static bool comparable(const struct rates *r, int64_t size, int64_t stride, int64_t measured)
 {
 	return r->is_host ||
-	       rates_group_in_node(r, size, stride) == (measured <= r->machine->profile->key.ranks_per_host);
+	       machine_group_in_node(r->machine, size, stride) == (measured <= r->machine->profile->key.ranks_per_host);
 }
 
 /* Returns the curve of this collective whose group size is nearest to `size` in ratio, and that size; NULL when there

@@ -12,8 +12,8 @@
 /* ---- NCCL's own composition ---- */
 
 /* Eight H100 on an NVSwitch as NCCL's search finds them: 12 channels of 30 GB/s, 8 of 40 for NVLS. */
-static struct nccl_comm h100 = {.ranks = 8,
-	.nodes = 1,
+static struct nccl_group h100 = {.ranks = 8,
+	.hosts = 1,
 	.arch = NCCL_HOPPER,
 	.nvlink = true,
 	.channels = 12,
@@ -23,7 +23,7 @@ static struct nccl_comm h100 = {.ranks = 8,
 
 static void test_constants(void) { h100.parameters = read_constants(); }
 
-static double us(const struct nccl_comm *c, enum nccl_algo a, enum nccl_proto p, double bytes)
+static double us(const struct nccl_group *c, enum nccl_algo a, enum nccl_proto p, double bytes)
 {
 	double latency_us, GBps;
 	CU_ASSERT_TRUE_FATAL(nccl_tuner(c, COLL_ALL_REDUCE, a, p, &latency_us, &GBps));
@@ -54,7 +54,7 @@ static void test_worked_table(void)
 
 static void test_versions_differ(void)
 {
-	struct nccl_comm old = h100;
+	struct nccl_group old = h100;
 	double lat, bw;
 	old.version = 21800;
 	CU_ASSERT_DOUBLE_EQUAL(us(&old, NCCL_TREE, NCCL_SIMPLE, 0), 2 * 7 * 28,
@@ -64,8 +64,8 @@ static void test_versions_differ(void)
 	CU_ASSERT_DOUBLE_EQUAL(us(&old, NCCL_NVLS, NCCL_SIMPLE, 0), 23, 1e-9); /* the last one that is not newer */
 	old.version = 99999;
 	CU_ASSERT_DOUBLE_EQUAL(us(&old, NCCL_NVLS, NCCL_SIMPLE, 0), 25, 1e-9);
-	struct nccl_comm pat = h100;
-	pat.ranks = pat.nodes = 8;
+	struct nccl_group pat = h100;
+	pat.ranks = pat.hosts = 8;
 	CU_ASSERT_TRUE(nccl_tuner(&pat, COLL_ALL_GATHER, NCCL_PAT, NCCL_SIMPLE, &lat, &bw));
 	pat.version = 21800;
 	CU_ASSERT_FALSE(nccl_tuner(&pat, COLL_ALL_GATHER, NCCL_PAT, NCCL_SIMPLE, &lat, &bw));
@@ -77,7 +77,7 @@ static void test_versions_differ(void)
 static void test_closed_forms(void)
 {
 	for (int64_t n = 2; n <= 16; n++) {
-		struct nccl_comm c = h100;
+		struct nccl_group c = h100;
 		double lat, bw;
 		c.ranks = n;
 		double share = (double)(n - 1) / (double)n, bus = 360;
