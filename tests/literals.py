@@ -38,7 +38,6 @@ allowed = {
     ('nccl_group.c', '90'): 'compute capability of Hopper',
     ('nccl_group.c', '100'): 'compute capability of Blackwell',
     ('nccl_tuner.c', '64'): 'bytes of the first column of tree_factor',
-    ('price.c', '3'): 'places that fill a key',
     ('price.c', '0x9e3779b97f4a7c15'): 'factor of a hash',
     ('price.c', '29'): 'shift of a hash',
     ('price.c', '16'): 'slots of the smallest table',
