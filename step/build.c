@@ -194,6 +194,12 @@ struct op build_collective(const struct builder *b, enum collective coll, enum m
 	return op;
 }
 
+void build_all_reduce(struct builder *b, enum mesh_dim group, enum lane lane, enum dtype dt, int64_t elements,
+	struct view v, const char *what, int32_t bucket)
+{
+	build_with(b, build_collective(b, COLL_ALL_REDUCE, group, lane, dt, elements, what, bucket), v, v);
+}
+
 int32_t build_exchange(struct builder *b, enum collective coll, enum mesh_dim group, int32_t in, int64_t rows,
 	int64_t cols, const char *what)
 {
@@ -281,6 +287,7 @@ static void builder_free(struct builder *b)
 	vec_free(&b->usage);
 	for (int l = 0; l < LANE_COUNT; l++)
 		vec_free(&b->after[l]);
+	free(b->layer_chunk);
 	free(b->param_index);
 	free(b->buckets);
 	free(b->cast_now);

@@ -169,6 +169,7 @@ struct builder {
 	enum dtype written_grad; /* gradients as backward writes them: fsdp computes them in the compute format and
 	                            converts them for the reduction; else as stored */
 	enum dtype reduce;       /* gradients while they are reduced */
+	int32_t *layer_chunk;    /* by layer: the chunk of the stage that has it; NONE: another stage has */
 	int32_t *param_index; /* into role.params: [(layer + 1) x PARAM_KIND_COUNT + kind]; NONE: the model has none */
 
 	/* the position of the builder */
@@ -250,6 +251,9 @@ int64_t build_last(const struct builder *b, enum lane lane);
 /* Returns a sum, or another collective, of `elements` in the full buffer (struct op_collective). */
 struct op build_collective(const struct builder *b, enum collective coll, enum mesh_dim group, enum lane lane,
 	enum dtype dt, int64_t elements, const char *what, int32_t bucket);
+/* Appends a sum in place. */
+void build_all_reduce(struct builder *b, enum mesh_dim group, enum lane lane, enum dtype dt, int64_t elements,
+	struct view v, const char *what, int32_t bucket);
 /* Appends a collective of activations inside a layer, [rows, cols] in the full buffer, and returns its result. */
 int32_t build_exchange(struct builder *b, enum collective coll, enum mesh_dim group, int32_t in, int64_t rows,
 	int64_t cols, const char *what);

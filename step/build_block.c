@@ -129,8 +129,7 @@ int32_t tp_reduce(struct builder *b, int32_t full, const char *what)
 	if (b->sequence_parallel)
 		return build_exchange(b, COLL_REDUCE_SCATTER, DIM_TP, full, T, H, what);
 	if (b->tensor > 1)
-		build_on(b, build_collective(b, COLL_ALL_REDUCE, DIM_TP, LANE_MODEL_COMM, b->act, T * H, what, NONE),
-			full, full);
+		build_all_reduce(b, DIM_TP, LANE_MODEL_COMM, b->act, T * H, view_of(full), what, NONE);
 	return full;
 }
 

@@ -26,37 +26,44 @@ static void list_param(struct builder *b, const struct param *p)
 		build_nomem(b, "the parameter list");
 }
 
-/* Returns, by layer, whether the stage has it; NULL when out of memory. It is found once for all parameters, because
- * finding where a part begins takes a walk through the layers. */
-static bool *own_layers(const struct builder *b)
+/* Finds the stage's layers once for all parameters, because finding where a part begins takes a walk through them. */
+static void find_layers(struct builder *b)
 {
-	bool *own = calloc((size_t)b->m->layers + 1, sizeof *own);
-	for (int64_t chunk = 0; own && chunk < b->chunks; chunk++) {
+	b->layer_chunk = malloc((size_t)(b->m->layers + 1) * sizeof *b->layer_chunk);
+	if (!b->layer_chunk) {
+		build_nomem(b, "the parameter index");
+		return;
+	}
+	for (int64_t i = 0; i < b->m->layers; i++)
+		b->layer_chunk[i] = NONE;
+	for (int32_t chunk = 0; chunk < (int32_t)b->chunks; chunk++) {
 		const struct stage_part part = stage_part(b->c, b->stage, chunk);
 		for (int64_t i = 0; i < part.layers; i++)
-			own[part.first + i] = true;
+			b->layer_chunk[part.first + i] = chunk;
 	}
-	return own;
+}
+
+static bool has_param(const struct builder *b, const struct param *p)
+{
+	return p->layer >= 0 ? b->layer_chunk[p->layer] != NONE : stage_has_param(b->c, b->stage, p);
 }
 
 static void list_params(struct builder *b)
 {
 	int64_t n = model_param_count(b->m), slots = (b->m->layers + 1) * PARAM_KIND_COUNT;
-	bool *own = own_layers(b);
+	find_layers(b);
 	b->param_index = malloc((size_t)slots * sizeof *b->param_index);
-	if (!b->param_index || !own) {
-		free(own);
+	if (!b->param_index)
 		build_nomem(b, "the parameter index");
+	if (b->st)
 		return;
-	}
 	for (int64_t i = 0; i < slots; i++)
 		b->param_index[i] = NONE;
 	for (int64_t i = 0; i < n; i++) {
 		struct param p = model_param(b->m, i, b->tensor);
-		if ((p.layer >= 0 ? own[p.layer] : stage_has_param(b->c, b->stage, &p)) && !heads_table(b, &p))
+		if (has_param(b, &p) && !heads_table(b, &p))
 			list_param(b, &p);
 	}
-	free(own);
 	for (int64_t i = 0; i < n && b->has_head && !b->has_embedding; i++) {
 		struct param p = model_param(b->m, i, b->tensor);
 		if (heads_table(b, &p))
@@ -76,11 +83,7 @@ static void new_bucket(struct builder *b, enum mesh_dim along)
  * or the head: the first chunk of the first stage, or the last of the last. */
 static int64_t chunk_of(const struct builder *b, const struct param *p)
 {
-	int64_t chunk = b->has_embedding ? 0 : b->chunks - 1;
-	for (int64_t i = 0; i < b->chunks && p->layer >= 0; i++)
-		if (stage_has_layer(stage_part(b->c, b->stage, i), p->layer))
-			chunk = i;
-	return chunk;
+	return p->layer >= 0 ? b->layer_chunk[p->layer] : b->has_embedding ? 0 : b->chunks - 1;
 }
 
 static void assign_by_size(struct builder *b)

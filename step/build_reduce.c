@@ -95,10 +95,7 @@ static void complete_replicated(struct builder *b, int32_t i)
 		return;
 	enum dtype dt = b->written_grad;
 	struct view v = view_at(b->buckets[i].grads, (uint64_t)((double)begin * dtype_bytes(dt)));
-	build_with(b,
-		build_collective(b, COLL_ALL_REDUCE, DIM_TP, LANE_MODEL_COMM, dt, (int64_t)(end - begin),
-			"replicated grads", i),
-		v, v);
+	build_all_reduce(b, DIM_TP, LANE_MODEL_COMM, dt, (int64_t)(end - begin), v, "replicated grads", i);
 }
 
 /* Puts a reduced bucket into place: converts it to the stored format and adds it to earlier sums, where needed. */
@@ -167,10 +164,7 @@ static void reduce_bucket(struct builder *b, int32_t i)
 		in, out);
 	if (b->p->mesh.size[DIM_REPLICA] > 1) /* hsdp: each replica of the part has seen other sequences (PyTorch,
 	                                         fully_shard on a mesh of two dimensions) */
-		build_with(b,
-			build_collective(b, COLL_ALL_REDUCE, DIM_REPLICA, LANE_REPLICA_COMM, b->reduce, part, "grads",
-				i),
-			out, out);
+		build_all_reduce(b, DIM_REPLICA, LANE_REPLICA_COMM, b->reduce, part, out, "grads", i);
 	if (!b->c->parallel.overlap)
 		after_reductions(b, LANE_COMPUTE);
 	if (!scratch)
@@ -349,11 +343,9 @@ static void sum_norms(struct builder *b, int32_t i, struct view norms)
 	const struct bucket *k = &b->r->buckets.at[i];
 	const int64_t n = 2 * build_tensors_in(b, i);
 	if (k->shards > 1)
-		build_with(b, build_collective(b, COLL_ALL_REDUCE, k->along, LANE_COMM, DT_FP32, n, "norms", NONE),
-			norms, norms);
+		build_all_reduce(b, k->along, LANE_COMM, DT_FP32, n, norms, "norms", NONE);
 	if (b->tensor > 1)
-		build_with(b, build_collective(b, COLL_ALL_REDUCE, DIM_TP, LANE_MODEL_COMM, DT_FP32, n, "norms", NONE),
-			norms, norms);
+		build_all_reduce(b, DIM_TP, LANE_MODEL_COMM, DT_FP32, n, norms, "norms", NONE);
 }
 
 static void lamb_step(struct builder *b, int32_t i, struct view norms)

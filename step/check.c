@@ -8,7 +8,6 @@
 
 struct touch {
 	int64_t writer, reader[LANE_COUNT];
-	bool written;
 };
 
 static enum status violation(const struct role *r, uint32_t id, struct error *e, const char *what)
@@ -45,7 +44,7 @@ static enum status check_arg(const struct role *r, const struct clocks *c, uint3
 		buf->bytes)
 		return violation(r, id, e, "a view ends outside its buffer");
 	enum access how = op_access(op, arg);
-	if (how & ACC_R && !t->written && !buf->persistent)
+	if (how & ACC_R && t->writer < 0 && !buf->persistent)
 		return violation(r, id, e, "reads a buffer that nothing has written");
 	if (t->writer >= 0 && t->writer != id && !clocks_before(c, r, (uint32_t)t->writer, id))
 		return violation(r, id, e, "is not ordered after the last writer of what it touches");
@@ -71,7 +70,6 @@ static void record(const struct role *r, uint32_t id, struct touch *touch)
 				continue;
 			}
 			t->writer = id;
-			t->written = true;
 			for (int l = 0; l < LANE_COUNT; l++)
 				t->reader[l] = -1;
 		}
@@ -88,9 +86,7 @@ static enum status check_buffers(const struct program *p, const struct role *r, 
 		st = error_nomem(e, "the program check");
 		goto out;
 	}
-	memset(touch, 0xff, (r->buffers.n + 1) * sizeof *touch);
-	for (size_t i = 0; i < r->buffers.n; i++)
-		touch[i].written = false;
+	memset(touch, 0xff, (r->buffers.n + 1) * sizeof *touch); /* -1 */
 	for (uint32_t i = 0; i < r->ops.n; i++) {
 		const struct op *op = &r->ops.at[i];
 		int64_t group = op->kind == OP_COLLECTIVE ? op_group_size(&p->mesh, op) : 1;

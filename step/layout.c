@@ -75,141 +75,91 @@ static enum status find_lives(const struct role *r, struct life *life, struct er
 	return ST_OK;
 }
 
-struct event {
-	int64_t at;
-	uint64_t bytes;
-	enum component component;
-	bool begins;
+/* Bytes alive, by component. */
+struct alive {
+	uint64_t B[COMP_KIND_COUNT];
 };
 
-/* Adds both ends of a lifetime, which is not empty. */
-static size_t add_events(struct event *event, size_t n, int64_t begin, int64_t end, uint64_t bytes,
-	enum component component)
+static uint64_t on_device(const struct alive *a)
 {
-	event[n] = (struct event){begin, bytes, component, true};
-	event[n + 1] = (struct event){end, bytes, component, false};
-	return n + 2;
+	uint64_t sum = 0;
+	for (int k = 0; k < COMP_KIND_COUNT; k++)
+		sum += k == COMP_HOST ? 0 : a->B[k];
+	return sum;
 }
 
-/* Adds the memory that the stack holds: alive during the compute ops between, or without any to the end of the next. */
-static size_t held_events(const struct role *r, struct event *event, size_t n, struct error *e)
+/* Adds a lifetime to what changes at each instant. */
+static void add_life(struct alive *change, enum component component, uint64_t bytes, int64_t begin, int64_t end)
+{
+	change[begin].B[component] += bytes;
+	if (end != INT64_MAX)
+		change[end].B[component] -= bytes; /* unsigned: the sum over time comes out right */
+}
+
+/* Fills (*out)[k], which the caller frees, with what is alive after k = 0 ... *n_compute compute ops. held: with the
+ * memory that the stack holds, alive during the compute ops between, or without any to the end of the next. */
+static enum status find_alive(const struct role *r, const struct life *life, bool held, struct alive **out,
+	size_t *n_compute, struct error *e)
 {
 	int64_t *before = malloc((r->ops.n + 1) * sizeof *before); /* compute ops before op i */
-	if (!before) {
-		error_nomem(e, "the memory plan");
-		return 0;
+	*out = calloc(r->ops.n + 2, sizeof **out);
+	if (!before || !*out) {
+		free(before);
+		return error_nomem(e, "the memory plan");
 	}
 	before[0] = 0;
 	for (size_t i = 0; i < r->ops.n; i++)
 		before[i + 1] = before[i] + (r->ops.at[i].lane == LANE_COMPUTE);
-	for (size_t i = 0; i < r->held.n; i++) {
+	*n_compute = (size_t)before[r->ops.n];
+	for (size_t i = 0; i < r->buffers.n; i++)
+		if (life[i].begin >= 0 && !(held && r->buffers.at[i].inside))
+			add_life(*out, r->buffers.at[i].component, life[i].bytes, life[i].begin, life[i].end);
+	for (size_t i = 0; i < r->held.n && held; i++) {
 		const struct held *h = &r->held.at[i];
 		int64_t begin = before[h->from], end = h->to == HELD_ALWAYS ? INT64_MAX : before[h->to + 1];
-		n = add_events(event, n, begin, end > begin ? end : begin + 1, aligned(h->bytes), h->component);
+		add_life(*out, h->component, aligned(h->bytes), begin, end > begin ? end : begin + 1);
 	}
+	for (size_t k = 1; k <= *n_compute; k++)
+		for (int c = 0; c < COMP_KIND_COUNT; c++)
+			(*out)[k].B[c] += (*out)[k - 1].B[c];
 	free(before);
-	return n;
-}
-
-/* Sorts events by time, and returns how many are left. At one instant ends come before begins, because a buffer may
- * reuse the bytes of one that has ended. Lifetimes to the step's end have no end event. Times are few, so it is a
- * counting sort. */
-static size_t in_order(const struct event *event, size_t n, size_t n_compute, struct event *out, size_t *place)
-{
-	const size_t keys = 2 * (n_compute + 2);
-	memset(place, 0, (keys + 1) * sizeof *place);
-	for (size_t i = 0; i < n; i++)
-		if (event[i].at != INT64_MAX)
-			place[2 * event[i].at + event[i].begins + 1]++;
-	for (size_t k = 0; k < keys; k++)
-		place[k + 1] += place[k];
-	for (size_t i = 0; i < n; i++)
-		if (event[i].at != INT64_MAX)
-			out[place[2 * event[i].at + event[i].begins]++] = event[i];
-	return place[keys - 1];
-}
-
-static size_t count_compute(const struct role *r)
-{
-	size_t n = 0;
-	for (size_t i = 0; i < r->ops.n; i++)
-		n += r->ops.at[i].lane == LANE_COMPUTE;
-	return n;
-}
-
-/* Fills *out, which the caller frees, with all beginnings and ends in order. */
-static enum status find_events(const struct role *r, const struct life *life, bool held, size_t n_compute,
-	struct event **out, size_t *n_out, struct error *e)
-{
-	const size_t most = 2 * (r->buffers.n + r->held.n) + 1;
-	struct event *found = malloc(most * sizeof *found);
-	size_t *place = malloc((2 * (n_compute + 2) + 1) * sizeof *place), n = 0;
-	*out = malloc(most * sizeof **out);
-	enum status st = found && *out && place ? ST_OK : error_nomem(e, "the memory plan");
-	for (size_t i = 0; i < r->buffers.n && !st; i++)
-		if (life[i].begin >= 0 && !(held && r->buffers.at[i].inside))
-			n = add_events(found, n, life[i].begin, life[i].end, life[i].bytes, r->buffers.at[i].component);
-	if (!st && held && r->held.n > 0 && (n = held_events(r, found, n, e)) == 0)
-		st = e->status;
-	if (!st)
-		*n_out = in_order(found, n, n_compute, *out, place);
-	free(found);
-	free(place);
-	return st;
+	return ST_OK;
 }
 
 static enum status find_peak(const struct role *r, const struct life *life, bool held, struct layout *out,
 	struct error *e)
 {
-	struct event *event = NULL;
-	size_t n = 0;
-	enum status st = find_events(r, life, held, count_compute(r), &event, &n, e);
-	uint64_t live[COMP_KIND_COUNT] = {0}, sum = 0;
-	for (size_t i = 0; i < n && !st; i++) {
-		enum component comp = event[i].component;
-		uint64_t bytes = event[i].bytes;
-		if (!event[i].begins) {
-			live[comp] -= bytes;
-			sum -= comp == COMP_HOST ? 0 : bytes;
-			continue;
-		}
-		live[comp] += bytes;
-		sum += comp == COMP_HOST ? 0 : bytes;
-		if (out->host_B < live[COMP_HOST])
-			out->host_B = live[COMP_HOST];
-		if (sum > out->peak_B) {
-			out->peak_B = sum;
-			memcpy(out->peak_component_B, live, sizeof live);
+	struct alive *alive = NULL;
+	size_t n_compute = 0;
+	enum status st = find_alive(r, life, held, &alive, &n_compute, e);
+	for (size_t k = 0; k <= n_compute && !st; k++) {
+		if (out->host_B < alive[k].B[COMP_HOST])
+			out->host_B = alive[k].B[COMP_HOST];
+		if (out->peak_B < on_device(&alive[k])) {
+			out->peak_B = on_device(&alive[k]);
+			memcpy(out->peak_component_B, alive[k].B, sizeof alive[k].B);
 		}
 	}
-	free(event);
+	free(alive);
 	return st;
 }
 
 enum status layout_live(const struct role *r, uint64_t **live_B, size_t *n, struct error *e)
 {
-	const size_t n_compute = count_compute(r);
 	struct life *life = malloc((r->buffers.n + 1) * sizeof *life);
-	struct event *event = NULL;
-	size_t n_events = 0, next = 0;
-	*n = n_compute + 1;
-	*live_B = calloc(*n, sizeof **live_B);
-	enum status st = life && *live_B ? find_lives(r, life, e) : error_nomem(e, "the memory plan");
+	struct alive *alive = NULL;
+	size_t n_compute = 0;
+	*live_B = NULL;
+	enum status st = life ? find_lives(r, life, e) : error_nomem(e, "the memory plan");
 	if (!st)
-		st = find_events(r, life, true, n_compute, &event, &n_events, e);
-	uint64_t sum = 0;
-	for (size_t k = 0; k < *n && !st; k++) {
-		for (; next < n_events && event[next].at <= (int64_t)k; next++)
-			if (event[next].component != COMP_HOST)
-				sum = event[next].begins ? sum + event[next].bytes : sum - event[next].bytes;
-		(*live_B)[k] = sum;
-	}
-	free(event);
+		st = find_alive(r, life, true, &alive, &n_compute, e);
+	*n = n_compute + 1;
+	if (!st && !(*live_B = malloc(*n * sizeof **live_B)))
+		st = error_nomem(e, "the memory plan");
+	for (size_t k = 0; k < *n && !st; k++)
+		(*live_B)[k] = on_device(&alive[k]);
+	free(alive);
 	free(life);
-	if (st) {
-		free(*live_B);
-		*live_B = NULL;
-	}
 	return st;
 }
 
