@@ -6,11 +6,11 @@ Four experts on each of two ranks. Each routes its 128 rows to 2 of 8 experts: 3
         12 compute    L0 router forward gemm mb0 [128 8 128] A:r=18+0 B:r=0+1185280 C:w=24+0
         13 compute    L0 router forward route mb0 [128 8 2 40] logits:r=24+0 gates:w=25+0 slots:w=26+0 taken:w=27+0
         14 compute    L0 dispatch forward dispatch mb0 [128 128 320 2] x:r=18+0 taken:r=27+0 y:w=28+0
-        15 model_comm L0 dispatch forward alltoall mb0 [40960] in:r=28+0 out:w=30+0 after 14
-        16 compute    L0 by expert forward swap mb0 [2 4 5120] x:r=30+0 y:w=31+0 after 15
-        17 compute    L0 expert fc1 forward grouped_gemm mb0 [80 256 128 4] A:r=31+0 B:r=4+1048576 C:w=32+0
-        19 compute    L0 expert fc2 forward grouped_gemm mb0 [80 128 128 4] A:r=33+0 B:r=4+786432 C:w=29+0
-        20 compute    L0 by expert forward swap mb0 [4 2 5120] x:r=29+0 y:w=34+0
+        15 model_comm L0 dispatch forward alltoall mb0 [40960] in:r=28+0 out:w=29+0 after 14
+        16 compute    L0 by expert forward swap mb0 [2 4 5120] x:r=29+0 y:w=30+0 after 15
+        17 compute    L0 expert fc1 forward grouped_gemm mb0 [80 256 128 4] A:r=30+0 B:r=4+1048576 C:w=31+0
+        19 compute    L0 expert fc2 forward grouped_gemm mb0 [80 128 128 4] A:r=32+0 B:r=4+786432 C:w=33+0
+        20 compute    L0 by expert forward swap mb0 [4 2 5120] x:r=33+0 y:w=34+0
         21 model_comm L0 combine forward alltoall mb0 [40960] in:r=34+0 out:w=35+0 after 20
         22 compute    L0 combine forward combine mb0 [128 128 320 2] y:r=35+0 slots:r=26+0 gates:r=25+0 x:rw=23+0 after 21
         77 compute    L0 combine backward combine_grad mb0 [128 128 320 2] y:r=35+0 dx:r=66+0 taken:r=27+0 gates:r=25+0 dy:w=85+0 dgates:w=86+0
@@ -20,10 +20,10 @@ Four experts on each of two ranks. Each routes its 128 rows to 2 of 8 experts: 3
         81 model_comm L0 combine grad backward alltoall mb0 [40960] in:r=85+0 out:w=89+0 after 77
         82 compute    L0 by expert backward swap mb0 [2 4 5120] x:r=89+0 y:w=90+0 after 81
         83 compute    L0 expert fc2 backward grouped_gemm mb0 [80 128 128 4] A:r=90+0 B:r=4+786432 C:w=91+0
-        84 compute    L0 expert fc2 backward grouped_gemm mb0 [128 128 80 4] A:r=90+0 B:r=33+0 C:w=5+786432
-        86 compute    L0 expert fc1 backward grouped_gemm mb0 [80 128 256 4] A:r=93+0 B:r=4+1048576 C:w=92+0
-        87 compute    L0 expert fc1 backward grouped_gemm mb0 [256 128 80 4] A:r=93+0 B:r=31+0 C:w=5+1048576
-        88 compute    L0 by expert backward swap mb0 [4 2 5120] x:r=92+0 y:w=94+0
+        84 compute    L0 expert fc2 backward grouped_gemm mb0 [128 128 80 4] A:r=90+0 B:r=32+0 C:w=5+786432
+        86 compute    L0 expert fc1 backward grouped_gemm mb0 [80 128 256 4] A:r=92+0 B:r=4+1048576 C:w=93+0
+        87 compute    L0 expert fc1 backward grouped_gemm mb0 [256 128 80 4] A:r=92+0 B:r=30+0 C:w=5+1048576
+        88 compute    L0 by expert backward swap mb0 [4 2 5120] x:r=93+0 y:w=94+0
         89 model_comm L0 dispatch grad backward alltoall mb0 [40960] in:r=94+0 out:w=95+0 after 88
         90 compute    L0 dispatch backward combine mb0 [128 128 320 2] y:r=95+0 slots:r=26+0 x:rw=88+0 after 89
         96 compute    L0 shared grad backward add mb0 [128 128] x:r=88+0 y:r=98+0 sum:w=88+0
