@@ -195,7 +195,7 @@ static void check_plan(const struct config *c, int64_t ranks)
 	check(m->experts > 0 ? m->experts % p->expert == 0 && p->tensor * p->context * p->data % p->expert == 0
 			     : p->expert == 1,
 		"experts are dealt evenly");
-	check(p->context == 1 || (c->train.attention == ATT_FLASH &&
+	check(p->context == 1 || ((c->train.attention == ATT_FLASH || p->context_kind == CTX_ALL_GATHER) &&
 					 m->seq_len % (m->causal ? 2 * p->context : p->context) == 0 &&
 					 p->strategy != STRAT_NONE),
 		"context divides the sequence");
