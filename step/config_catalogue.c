@@ -84,13 +84,9 @@ enum status config_apply_preset(struct config *c, const char *name, const struct
 {
 	struct ydoc *doc = NULL;
 	enum status st = load(&models, name, where, &doc, e);
-	if (st)
-		goto out;
-	const struct ynode *map = ynode_get(ydoc_root(doc), models.mapping);
-	if ((st = refuse_key(map, "preset", e)) || (st = refuse_key(map, "hf_config", e)))
-		goto out;
-	st = config_apply(c, "model", map, origin, e);
-out:
+	const struct ynode *map = st ? NULL : ynode_get(ydoc_root(doc), models.mapping);
+	if (!st && !(st = refuse_key(map, "preset", e)) && !(st = refuse_key(map, "hf_config", e)))
+		st = config_apply(c, "model", map, origin, e);
 	ydoc_destroy(doc);
 	return st;
 }

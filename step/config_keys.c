@@ -9,53 +9,41 @@
 
 /* ---- words ---- */
 
-static const struct word position_words[] = {{"learned", POS_LEARNED}, {"rope", POS_ROPE}, {"alibi", POS_ALIBI},
-	{"none", POS_NONE}};
-static const struct word mlp_words[] = {{"gelu", MLP_GELU}, {"relu", MLP_RELU}, {"squared_relu", MLP_SQUARED_RELU},
-	{"swiglu", MLP_SWIGLU}, {"geglu", MLP_GEGLU}};
-static const struct word norm_words[] = {{"layernorm", NORM_LAYERNORM}, {"rmsnorm", NORM_RMSNORM}};
-static const struct word compute_dtype_words[] = {{"fp32", DT_FP32}, {"tf32", DT_TF32}, {"fp16", DT_FP16},
-	{"bf16", DT_BF16}, {"fp8", DT_FP8}, {"mxfp8", DT_MXFP8}, {"nvfp4", DT_NVFP4}};
-static const struct word storage_dtype_words[] = {{"auto", DTYPE_AUTO}, {"fp32", DT_FP32}, {"fp16", DT_FP16},
-	{"bf16", DT_BF16}, {"fp8", DT_FP8}, {"mxfp8", DT_MXFP8}, {"nvfp4", DT_NVFP4}};
-static const struct word compression_words[] = {{"none", COMPRESS_NONE}, {"bf16", COMPRESS_BF16},
-	{"fp16", COMPRESS_FP16}};
+#define WORDS(name, count, ...) \
+	static const struct word name##_words[] = {__VA_ARGS__}; \
+	static_assert(COUNT(name##_words) == (count), "a word for each")
+
+WORDS(position, POS_COUNT, {"learned", POS_LEARNED}, {"rope", POS_ROPE}, {"alibi", POS_ALIBI}, {"none", POS_NONE});
+WORDS(mlp, MLP_COUNT, {"gelu", MLP_GELU}, {"relu", MLP_RELU}, {"squared_relu", MLP_SQUARED_RELU},
+	{"swiglu", MLP_SWIGLU}, {"geglu", MLP_GEGLU});
+WORDS(norm, NORM_COUNT, {"layernorm", NORM_LAYERNORM}, {"rmsnorm", NORM_RMSNORM});
+/* Nothing is computed in int32, and stored as int32 or tf32. */
+WORDS(compute_dtype, DT_COUNT - 1, {"fp32", DT_FP32}, {"tf32", DT_TF32}, {"fp16", DT_FP16}, {"bf16", DT_BF16},
+	{"fp8", DT_FP8}, {"mxfp8", DT_MXFP8}, {"nvfp4", DT_NVFP4});
+WORDS(storage_dtype, DT_COUNT - 1, {"auto", DTYPE_AUTO}, {"fp32", DT_FP32}, {"fp16", DT_FP16}, {"bf16", DT_BF16},
+	{"fp8", DT_FP8}, {"mxfp8", DT_MXFP8}, {"nvfp4", DT_NVFP4});
+WORDS(compression, COMPRESS_COUNT, {"none", COMPRESS_NONE}, {"bf16", COMPRESS_BF16}, {"fp16", COMPRESS_FP16});
 #define OPTIMIZER_WORD(id, word, ...) {word, OPT_##id},
 static const struct word optimizer_words[] = {OPTIMIZERS(OPTIMIZER_WORD)};
 static const struct word optimizer_bits_words[] = {{"32", 32}, {"8", 8}};
-static const struct word attention_words[] = {{"flash", ATT_FLASH}, {"naive", ATT_NAIVE}};
-static const struct word attention_kernel_words[] = {{"auto", KERNEL_AUTO}, {"fa1", KERNEL_FA1}, {"fa2", KERNEL_FA2},
-	{"fa3", KERNEL_FA3}};
-static const struct word recompute_words[] = {{"none", REC_NONE}, {"selective", REC_SELECTIVE}, {"full", REC_FULL}};
-static const struct word offload_words[] = {{"none", OFF_NONE}, {"optimizer", OFF_OPTIMIZER},
-	{"optimizer+params", OFF_OPTIMIZER_PARAMS}, {"activations", OFF_ACTIVATIONS}};
+WORDS(attention, ATT_COUNT, {"flash", ATT_FLASH}, {"naive", ATT_NAIVE});
+WORDS(attention_kernel, KERNEL_COUNT + 1, {"auto", KERNEL_AUTO}, {"fa1", KERNEL_FA1}, {"fa2", KERNEL_FA2},
+	{"fa3", KERNEL_FA3});
+WORDS(recompute, REC_COUNT, {"none", REC_NONE}, {"selective", REC_SELECTIVE}, {"full", REC_FULL});
+WORDS(offload, OFF_COUNT, {"none", OFF_NONE}, {"optimizer", OFF_OPTIMIZER}, {"optimizer+params", OFF_OPTIMIZER_PARAMS},
+	{"activations", OFF_ACTIVATIONS});
 #define STRATEGY_WORD(id, word, ...) {word, STRAT_##id},
 static const struct word strategy_words[] = {STRATEGIES(STRATEGY_WORD, STRATEGY_WORD)};
 #define SCHEDULE_WORD(id, word, ...) {word, SCHED_##id},
 static const struct word schedule_words[] = {SCHEDULES(SCHEDULE_WORD)};
-static const struct word context_kind_words[] = {{"ring", CTX_RING}, {"all_gather", CTX_ALL_GATHER}};
-static const struct word dim_words[] = {{"tp", DIM_TP}, {"cp", DIM_CP}, {"ep", DIM_EP}, {"dp", DIM_DP}, {"pp", DIM_PP}};
+WORDS(context_kind, CTX_COUNT, {"ring", CTX_RING}, {"all_gather", CTX_ALL_GATHER});
+WORDS(dim, DIM_COUNT, {"tp", DIM_TP}, {"cp", DIM_CP}, {"ep", DIM_EP}, {"dp", DIM_DP}, {"pp", DIM_PP});
 #define ALGORITHM_WORD(id, word, ...) {word, ALGO_##id},
 static const struct word algorithm_words[] = {ALGORITHMS(ALGORITHM_WORD)};
 #define PROTOCOL_WORD(id, word, ...) {word, PROTO_##id},
 static const struct word protocol_words[] = {PROTOCOLS(PROTOCOL_WORD)};
-static const struct word tristate_words[] = {{"auto", TRI_AUTO}, {"true", TRI_TRUE}, {"false", TRI_FALSE}};
-static const struct word backend_words[] = {{"auto", BACKEND_AUTO}, {"cuda", BACKEND_CUDA}, {"host", BACKEND_HOST}};
-
-static_assert(COUNT(position_words) == POS_COUNT, "a word for each");
-static_assert(COUNT(mlp_words) == MLP_COUNT, "a word for each");
-static_assert(COUNT(norm_words) == NORM_COUNT, "a word for each");
-static_assert(COUNT(compute_dtype_words) == DT_COUNT - 1, "a word for each but int32");
-static_assert(COUNT(storage_dtype_words) == DT_COUNT - 1, "a word for each but int32 and tf32, and auto");
-static_assert(COUNT(compression_words) == COMPRESS_COUNT, "a word for each");
-static_assert(COUNT(attention_words) == ATT_COUNT, "a word for each");
-static_assert(COUNT(attention_kernel_words) == KERNEL_COUNT + 1, "a word for each, and auto");
-static_assert(COUNT(recompute_words) == REC_COUNT, "a word for each");
-static_assert(COUNT(offload_words) == OFF_COUNT, "a word for each");
-static_assert(COUNT(context_kind_words) == CTX_COUNT, "a word for each");
-static_assert(COUNT(dim_words) == DIM_COUNT, "a word for each");
-static_assert(COUNT(tristate_words) == TRI_COUNT, "a word for each");
-static_assert(COUNT(backend_words) == BACKEND_COUNT, "a word for each");
+WORDS(tristate, TRI_COUNT, {"auto", TRI_AUTO}, {"true", TRI_TRUE}, {"false", TRI_FALSE});
+WORDS(backend, BACKEND_COUNT, {"auto", BACKEND_AUTO}, {"cuda", BACKEND_CUDA}, {"host", BACKEND_HOST});
 
 /* ---- the table ---- */
 

@@ -10,16 +10,6 @@ int64_t config_fixed_ranks(const struct config *c)
 	return p->data == AUTO ? 0 : p->data * p->tensor * p->pipeline * p->context;
 }
 
-/* A preset may describe what no program can be built for yet; it loads, so that it can be listed and counted. */
-static enum status check_modelled(const struct config *c, struct error *e)
-{
-	const struct model *m = &c->model;
-	if (!m->lm_head)
-		return config_error_key(c, KEY_model_lm_head, e,
-			"not modelled yet (accepted: true): the loss needs a head");
-	return ST_OK;
-}
-
 static enum status resolve_data(struct config *c, int64_t ranks, struct error *e)
 {
 	struct parallel *p = &c->parallel;
@@ -197,9 +187,14 @@ enum status config_resolve(struct config *c, int64_t ranks, struct error *e)
 		return error_set(e, ST_INPUT, "a plan needs at least one rank, not %" PRId64, ranks);
 	enum status st;
 	config_derive(c);
-	if ((st = config_check(c, e)) || (st = check_modelled(c, e)) || (st = resolve_data(c, ranks, e)) ||
-		(st = check_order(c, e)) || (st = config_check_experts(c, e)) || (st = resolve_shard(c, e)) ||
-		(st = check_offload(c, e)) || (st = resolve_batch(c, e)) || (st = slow_ranks_check(c, ranks, e)))
+	if ((st = config_check(c, e)))
+		return st;
+	if (!c->model.lm_head) /* such a preset loads, so that it can be listed and counted */
+		return config_error_key(c, KEY_model_lm_head, e,
+			"not modelled yet (accepted: true): the loss needs a head");
+	if ((st = resolve_data(c, ranks, e)) || (st = check_order(c, e)) || (st = config_check_experts(c, e)) ||
+		(st = resolve_shard(c, e)) || (st = check_offload(c, e)) || (st = resolve_batch(c, e)) ||
+		(st = slow_ranks_check(c, ranks, e)))
 		return st;
 	resolve_autos(c);
 	c->ranks = ranks;

@@ -62,34 +62,26 @@ static enum op_class longest_class(const struct breakdown *b, bool comm)
 void result_bottleneck(struct result *r, const char *idle, const char *host)
 {
 	const struct breakdown *b = &r->time;
-	enum { PART_COMPUTE, PART_COMM, PART_OTHER };
 	const struct {
 		double s;
-		int what;
 		const char *text;
 	} part[] = {
-		{b->compute_s, PART_COMPUTE, NULL},
-		{b->exposed_comm_s, PART_COMM, NULL},
-		{b->optimizer_s, PART_OTHER, "optimizer"},
-		{b->copy_s, PART_OTHER, "copies between host and device"},
-		{b->host_s, PART_OTHER, host ? host : "host work"},
-		{b->bubble_s, PART_OTHER, "pipeline bubble"},
-		{b->idle_s, PART_OTHER, idle ? idle : "idle"},
+		{b->compute_s, "compute"},
+		{b->exposed_comm_s, "exposed communication"},
+		{b->optimizer_s, "optimizer"},
+		{b->copy_s, "copies between host and device"},
+		{b->host_s, host ? host : "host work"},
+		{b->bubble_s, "pipeline bubble"},
+		{b->idle_s, idle ? idle : "idle"},
 	};
 	size_t most = 0;
 	for (size_t i = 0; i < COUNT(part); i++)
 		most = part[i].s > part[most].s ? i : most;
-	double percent = b->step_s > 0 ? 100 / b->step_s : 0;
-	enum op_class c = longest_class(b, part[most].what == PART_COMM);
-	if (part[most].what == PART_COMPUTE)
-		snprintf(r->bottleneck, sizeof r->bottleneck, "compute: %s %.0f %% of the step", op_class_name(c),
-			b->class_s[c] * percent);
-	else if (part[most].what == PART_COMM)
-		snprintf(r->bottleneck, sizeof r->bottleneck, "exposed communication: %s %.0f %% of the step",
-			op_class_name(c), part[most].s * percent);
-	else
-		snprintf(r->bottleneck, sizeof r->bottleneck, "%s: %.0f %% of the step", part[most].text,
-			part[most].s * percent);
+	const bool compute = most == 0, comm = most == 1;
+	const enum op_class c = longest_class(b, comm);
+	snprintf(r->bottleneck, sizeof r->bottleneck, "%s: %s%s%.0f %% of the step", part[most].text,
+		compute || comm ? op_class_name(c) : "", compute || comm ? " " : "",
+		(compute ? b->class_s[c] : part[most].s) * (b->step_s > 0 ? 100 / b->step_s : 0));
 }
 
 /* ---- warnings ---- */
