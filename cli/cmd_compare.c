@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/compare.h"
 #include "cli/job.h"
+#include "cli/source.h"
 #include "sim/engine/fold.h"
 #include "sim/search/search.h"
 #include "step/plan.h"
@@ -224,7 +225,7 @@ enum status cmd_compare(struct context *x, struct error *e)
 	asked_systems asked = {0};
 	struct config *config = malloc(sizeof *config);
 	enum status st = config ? ST_OK : error_nomem(e, "the comparison");
-	if (st || (st = config_load(o->positional[0], o->sets, o->n_sets, config, e)) ||
+	if (st || (st = source_parse(o, config, e)) ||
 		(st = compare_read_systems(o->systems, o->n_systems, &asked, e)) ||
 		(st = read_question(o, config, &asked, &c, e)) || (st = compare_assumptions(config, &c, e)))
 		goto out;

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/job.h"
+#include "cli/source.h"
 #include "report/overlap.h"
 #include "report/report.h"
 
@@ -81,11 +82,13 @@ static enum status predict_config(const struct context *x, const char *config, s
 	struct options o = *x->options;
 	struct context alone = {.options = &o}; /* a launcher's other ranks take no part */
 	struct job job;
-	o.positional = &config;
-	o.n_positional = 1;
+	o.config = (struct config_text){0};
 	o.max_error_percent = -1; /* of a measurement that is not made here */
-	enum status st = job_predict(&alone, &job, out, e);
+	enum status st = source_read(&o, config, e);
+	if (!st)
+		st = job_predict(&alone, &job, out, e);
 	session_close(alone.session);
+	source_free(&o);
 	return st;
 }
 

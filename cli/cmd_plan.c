@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/job.h"
 #include "cli/machine.h"
+#include "cli/source.h"
 #include "report/plan.h"
 #include "sim/search/search.h"
 
@@ -20,31 +21,11 @@ struct place {
 	char system[256];
 };
 
-/* Takes whole nodes, or a part of one. */
-static enum status take_gpus(struct config *c, int64_t gpus, int64_t per_node, struct error *e)
-{
-	if (gpus < per_node) {
-		plan_put_cluster(c, 1, gpus);
-		return ST_OK;
-	}
-	if (gpus % per_node != 0)
-		return error_set(e, ST_INPUT, "--gpus %lld: nodes of %s have %lld GPUs (nearest: %lld, %lld)",
-			(long long)gpus, c->cluster.system, (long long)per_node,
-			(long long)(gpus / per_node * per_node), (long long)(gpus / per_node * per_node + per_node));
-	plan_put_cluster(c, gpus / per_node, 0);
-	return ST_OK;
-}
-
 static enum status place_elsewhere(const struct options *o, struct place *p, struct error *e)
 {
 	struct config *c = &p->config;
-	struct machine m;
 	enum status st;
-	if (machine_load(c->cluster.system, o->gpus ? 1 : c->cluster.nodes, c->cluster.gpus_per_node, &m, e))
-		return config_blame_system(c, e);
-	const int64_t per_node = m.devices_per_node;
-	machine_free(&m);
-	if ((o->gpus && (st = take_gpus(c, o->gpus, per_node, e))) || (st = target_system(c, &p->target, e)))
+	if ((o->gpus && (st = target_take_gpus(c, o->gpus, e))) || (st = target_system(c, &p->target, e)))
 		return st;
 	c->cluster.nodes = p->target.machine.nodes; /* a synthetic line may have said it */
 	p->ranks = p->target.machine.nodes * p->target.machine.devices_per_node;
@@ -56,15 +37,14 @@ static enum status place_here(struct context *x, struct place *p, struct error *
 	struct config *c = &p->config;
 	const int64_t given = job_fixed_ranks(c);
 	p->ranks = x->options->gpus ? x->options->gpus : given ? given : job_replica_ranks(c);
-	if (x->options->gpus)
-		plan_put_cluster(c, 1, p->ranks);
-	return target_here(x, c, p->ranks, &p->target, e);
+	enum status st = x->options->gpus ? target_take_gpus(c, p->ranks, e) : ST_OK;
+	return st ? st : target_here(x, c, p->ranks, &p->target, e);
 }
 
 static enum status find_place(struct context *x, struct place *p, struct error *e)
 {
 	const struct options *o = x->options;
-	enum status st = config_load(o->positional[0], o->sets, o->n_sets, &p->config, e);
+	enum status st = source_parse(o, &p->config, e);
 	if (!st)
 		st = strcmp(p->config.cluster.system, "auto") == 0 ? place_here(x, p, e) : place_elsewhere(o, p, e);
 	if (st)

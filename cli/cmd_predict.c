@@ -27,8 +27,19 @@ static enum status print_ranks(const struct options *o, struct error *e)
 	return st;
 }
 
+static enum status two(const struct options *o, struct error *e)
+{
+	if (o->n_positional > 2)
+		return error_set(e, ST_INPUT, "unexpected argument '%s': two configs are compared", o->positional[2]);
+	if (o->json || o->csv || o->trace || o->html || o->dump_program || o->print_ranks)
+		return error_set(e, ST_INPUT, "two configs print a table; outputs and --dump-program take one config");
+	return predict_two(o, e);
+}
+
 enum status cmd_predict(struct context *x, struct error *e)
 {
+	if (x->options->n_positional > 1)
+		return two(x->options, e);
 	struct context alone = {.options = x->options}; /* a launcher's other ranks take no part */
 	struct job job;
 	if (x->options->print_ranks)

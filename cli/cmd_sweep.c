@@ -165,7 +165,7 @@ static enum status write_all(const struct options *o, const struct sweep *s, str
 
 enum status cmd_sweep(struct context *x, struct error *e)
 {
-	struct sweep s = {.config = x->options->positional[0]};
+	struct sweep s = {.config = x->options->config.name};
 	struct axes_memory m = {0};
 	enum status st = read_axes(x->options, &s, &m, e);
 	if (!st)

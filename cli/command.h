@@ -30,6 +30,7 @@ enum status cmd_run(struct context *x, struct error *e);       /* all ranks */
 enum status cmd_calibrate(struct context *x, struct error *e); /* all ranks */
 enum status cmd_bench(struct context *x, struct error *e);     /* all ranks */
 enum status cmd_predict(struct context *x, struct error *e);
+enum status cmd_init(struct context *x, struct error *e);
 enum status cmd_list(struct context *x, struct error *e);
 enum status cmd_validate(struct context *x, struct error *e);
 enum status cmd_sweep(struct context *x, struct error *e);

@@ -20,6 +20,8 @@ typedef VEC(struct asked_system) asked_systems;
  * path of a file is that file; a synthetic line has no comma. ST_INPUT names the nearest system. */
 enum status compare_read_systems(const char *const *lists, size_t n, asked_systems *out, struct error *e);
 
+/* Reads "4M", "300B tokens", "15e12"; false if it is none. */
+bool compare_read_tokens(const char *text, double *tokens);
 /* Reads "15e12 tokens in 30d", "300B tokens", "15T tokens in 4 weeks". Without a time *within_s is 0. */
 enum status compare_read_target(const char *text, double *tokens, double *within_s, struct error *e);
 

@@ -108,6 +108,17 @@ static bool read_amount(const char *text, const struct word *words, size_t n, do
 	return false;
 }
 
+bool compare_read_tokens(const char *text, double *tokens)
+{
+	const char *end = text;
+	if (!read_amount(text, amounts, COUNT(amounts), tokens, &end))
+		return false;
+	end += strspn(end, " ");
+	if (strncmp(end, "tokens", 6) == 0)
+		end += 6;
+	return !*end;
+}
+
 enum status compare_read_target(const char *text, double *tokens, double *within_s, struct error *e)
 {
 	const char *p = text;

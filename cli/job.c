@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/gcd.h"
 #include "base/log.h"
@@ -11,6 +10,7 @@
 #include "cli/explain.h"
 #include "cli/machine.h"
 #include "cli/output.h"
+#include "cli/source.h"
 #include "exec/exec.h"
 #include "sim/advise/advise.h"
 #include "sim/engine/fold.h"
@@ -90,7 +90,9 @@ enum status job_decide(const struct options *o, int64_t started, bool may_execut
 {
 	memset(job, 0, sizeof *job); /* its bytes are sent: no padding may be undefined */
 	struct config *c = &job->config;
-	enum status st = config_load(o->positional[0], o->sets, o->n_sets, c, e);
+	enum status st = source_parse(o, c, e);
+	if (!st && o->gpus)
+		st = target_take_gpus(c, o->gpus, e);
 	if (st)
 		return st;
 	int64_t ranks = 1;
@@ -115,7 +117,7 @@ enum status job_decide(const struct options *o, int64_t started, bool may_execut
 enum status job_suggest_ranks(const struct options *o, int64_t *ranks, struct error *e)
 {
 	struct config c;
-	enum status st = config_load(o->positional[0], o->sets, o->n_sets, &c, e);
+	enum status st = source_parse(o, &c, e);
 	if (st)
 		return st;
 	*ranks = 0;
@@ -209,20 +211,10 @@ static void say_estimates(struct context *x, const struct sides *s)
 		log_warn("no estimates of NCCL's: %s", why.text);
 }
 
-/* Each change is read with the config again. */
-static bool can_be_read_again(const char *path)
-{
-	struct stat s;
-	const bool file = stat(path, &s) == 0 && S_ISREG(s.st_mode);
-	if (!file)
-		log_note("no advice: %s is no file that can be read again", path);
-	return file;
-}
-
 static enum status find_advice(const struct options *o, const struct sides *s, struct advice *out, struct error *e)
 {
 	const struct advise_case a = {
-		.path = o->positional[0],
+		.text = o->config,
 		.sets = o->sets,
 		.n_sets = o->n_sets,
 		.program = s->program,
@@ -238,7 +230,7 @@ static enum status write_result(const struct context *x, const struct job *job, 
 {
 	struct advice *advice = NULL;
 	enum status st = ST_OK;
-	if (!x->options->quiet && can_be_read_again(x->options->positional[0]))
+	if (!x->options->quiet)
 		st = (advice = malloc(sizeof *advice)) ? find_advice(x->options, s, advice, e)
 		                                       : error_nomem(e, "advice");
 	struct outcome o = {

@@ -37,4 +37,7 @@ enum status job_predict(struct context *x, struct job *job, struct result *out, 
 /* Predicts, executes if the job says so, and writes the result. With a session all ranks call it. */
 enum status job_perform(struct context *x, const struct job *job, struct error *e);
 
+/* Predicts the first two arguments, and prints them beside each other, with the keys that differ. */
+enum status predict_two(const struct options *o, struct error *e);
+
 #endif

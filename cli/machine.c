@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/suggest.h"
 #include "base/version.h"
+#include "step/plan.h"
 #include "topology/view/view.h"
 
 void target_free(struct target *t)
@@ -377,6 +378,24 @@ enum status target_here(struct context *x, const struct config *c, int64_t ranks
 		st = x->session ? target_in_session(x, c, t, e) : target_without_session(x, c, ranks, t, e);
 	note_hosts(c, x->session ? session_info(x->session)->hosts : 1, t);
 	return st;
+}
+
+enum status target_take_gpus(struct config *c, int64_t gpus, struct error *e)
+{
+	struct machine m;
+	int64_t host = gpus;
+	if (strcmp(c->cluster.system, "auto") != 0) {
+		if (machine_load(c->cluster.system, 1, c->cluster.gpus_per_node, &m, e))
+			return config_blame_system(c, e);
+		host = m.devices_per_node;
+		machine_free(&m);
+	}
+	if (gpus > host && gpus % host)
+		return error_set(e, ST_INPUT, "--gpus %lld: hosts of %s have %lld GPUs (nearest: %lld, %lld)",
+			(long long)gpus, c->cluster.system, (long long)host, (long long)(gpus / host * host),
+			(long long)(gpus / host * host + host));
+	plan_put_cluster(c, gpus < host ? 1 : gpus / host, gpus >= host ? 0 : gpus);
+	return ST_OK;
 }
 
 enum status target_system(const struct config *c, struct target *t, struct error *e)

@@ -19,6 +19,10 @@ struct target {
 	char hosts_note[256];            /* another: the config counts more hosts than there are */
 };
 
+/* Takes `gpus` GPUs of the config's system: whole hosts, or a part of one. This machine is one host. ST_INPUT: they are
+ * neither, or the system is unknown. */
+enum status target_take_gpus(struct config *c, int64_t gpus, struct error *e);
+
 /* Loads the system from the catalogue, a file or a synthetic line. Leading rank only. */
 enum status target_system(const struct config *c, struct target *out, struct error *e);
 

@@ -8,7 +8,14 @@
 #include "base/suggest.h"
 #include "base/table.h"
 #include "cli/command.h"
+#include "cli/source.h"
 #include "report/report.h"
+
+enum command_trait {
+	OR_MORE = 1 << 0,   /* takes more arguments than n_arguments */
+	ALL_RANKS = 1 << 1, /* runs on every rank; else on the leading one alone */
+	CONFIG = 1 << 2,    /* its first argument is a config, in whose place --model may stand */
+};
 
 struct command {
 	const char *name; /* NULL: the config itself is the command */
@@ -16,8 +23,7 @@ struct command {
 	const char *summary;
 	unsigned groups; /* of options */
 	size_t n_arguments;
-	bool or_more;   /* arguments than that */
-	bool all_ranks; /* runs on every rank; else on the leading one alone */
+	unsigned traits;
 	enum status (*run)(struct context *x, struct error *e);
 };
 
@@ -25,39 +31,42 @@ static const struct command commands[] = {
 	{NULL, "CONFIG.yaml",
 		"predict the step, execute it on all ranks, and compare; without mpirun, a config for more ranks "
 		"is predicted",
-		TAKES_ALWAYS | TAKES_PREDICTING, 1, false, true, cmd_run},
-	{"predict", "CONFIG.yaml", "predict the step, for a cluster of any size",
-		TAKES_ALWAYS | TAKES_PREDICTING | TAKES_PREDICT, 1, false, false, cmd_predict},
+		TAKES_ALWAYS | TAKES_PREDICTING, 1, ALL_RANKS | CONFIG, cmd_run},
+	{"predict", "CONFIG.yaml [OTHER.yaml]",
+		"predict the step, for a cluster of any size; two configs are set beside each other",
+		TAKES_ALWAYS | TAKES_STARTER | TAKES_PREDICTING | TAKES_PREDICT, 1, OR_MORE | CONFIG, cmd_predict},
+	{"init", "[FILE]", "write a short commented config for --model, --system and --gpus, to start from",
+		TAKES_ALWAYS | TAKES_STARTER, 0, OR_MORE, cmd_init},
 	{"topo", "", "print the links of this machine as a matrix in GB/s, or those of a dumped machine",
-		TAKES_ALWAYS | TAKES_TOPO, 0, false, true, cmd_topo},
+		TAKES_ALWAYS | TAKES_TOPO, 0, ALL_RANKS, cmd_topo},
 	{"calibrate", "",
 		"measure this machine's compute and link ceilings into a profile (under mpirun: its collectives too)",
-		TAKES_ALWAYS | TAKES_DEVICES | TAKES_CALIBRATE, 0, false, true, cmd_calibrate},
+		TAKES_ALWAYS | TAKES_DEVICES | TAKES_CALIBRATE, 0, ALL_RANKS, cmd_calibrate},
 	{"roofline", "",
 		"measure the roofline (polynomial sweep, products, caches, memory) and compare it with the datasheet",
-		TAKES_ALWAYS | TAKES_DEVICES | TAKES_ROOFLINE, 0, false, true, cmd_roofline},
+		TAKES_ALWAYS | TAKES_DEVICES | TAKES_ROOFLINE, 0, ALL_RANKS, cmd_roofline},
 	{"bench", "all_reduce|all_gather|reduce_scatter|broadcast|alltoall|sendrecv",
 		"time and check one collective over a range of sizes, as nccl-tests does, and compare it with the "
 		"prediction",
-		TAKES_ALWAYS | TAKES_DEVICES | TAKES_BENCH, 1, false, true, cmd_bench},
+		TAKES_ALWAYS | TAKES_DEVICES | TAKES_BENCH, 1, ALL_RANKS, cmd_bench},
 	{"validate", "TABLE.csv", "predict every row of a table of published measurements, and sum up the errors",
-		TAKES_ALWAYS | TAKES_VALIDATE, 1, false, false, cmd_validate},
+		TAKES_ALWAYS | TAKES_VALIDATE, 1, 0, cmd_validate},
 	{"sweep", "CONFIG.yaml", "predict every combination of the values of --vary: a table, CSV, a plot",
-		TAKES_ALWAYS | TAKES_SWEEP, 1, false, false, cmd_sweep},
+		TAKES_ALWAYS | TAKES_STARTER | TAKES_SWEEP, 1, CONFIG, cmd_sweep},
 	{"compare", "CONFIG.yaml",
 		"compare one workload on several systems, each with its best plan: time, memory, energy, money",
-		TAKES_ALWAYS | TAKES_COMPARE, 1, false, false, cmd_compare},
+		TAKES_ALWAYS | TAKES_STARTER | TAKES_COMPARE, 1, CONFIG, cmd_compare},
 	{"plan", "CONFIG.yaml",
 		"search the parallel plans that fit in memory, best first; --set holds a key, the file's plan is "
 		"the start",
-		TAKES_ALWAYS | TAKES_PLAN, 1, false, false, cmd_plan},
+		TAKES_ALWAYS | TAKES_STARTER | TAKES_PLAN, 1, CONFIG, cmd_plan},
 	{"overlap", "TRACE... [CONFIG.yaml]",
 		"report compute, communication and overlap in traces of a real run (PyTorch profiler, Nsight "
 		"Systems SQLite)",
-		TAKES_ALWAYS | TAKES_OVERLAP, 1, true, false, cmd_overlap},
+		TAKES_ALWAYS | TAKES_OVERLAP, 1, OR_MORE, cmd_overlap},
 	{"list", "systems|gpus|models|stacks|fabrics|parameters",
-		"print a catalogue; parameters: the fitted constants with meaning and source", TAKES_ALWAYS, 1, false,
-		false, cmd_list},
+		"print a catalogue; parameters: the fitted constants with meaning and source", TAKES_ALWAYS, 1, 0,
+		cmd_list},
 };
 
 #define COMMANDS COUNT(commands)
@@ -157,11 +166,18 @@ static void remove_word(int *argc, char **argv, int at)
 
 static enum status check_arguments(const struct command *c, const struct options *o, struct error *e)
 {
+	const char *word = o->system ? "--system" : o->strategy ? "--strategy" : o->tokens ? "--tokens" : NULL;
+	if ((c->traits & CONFIG) && o->model)
+		return o->n_positional == 0 ? ST_OK
+		                            : error_set(e, ST_INPUT, "--model %s and the config %s: give one of them",
+						      o->model, o->positional[0]);
+	if ((c->traits & CONFIG) && word)
+		return error_set(e, ST_INPUT, "%s goes with --model; --set overrides a key of a config", word);
 	if (o->n_positional < c->n_arguments)
 		return error_set(e, ST_INPUT, "%s%s%s missing; `stepsim %s%s--help` shows what there is",
 			c->name ? c->name : "", c->name ? ": " : "", c->arguments, c->name ? c->name : "",
 			c->name ? " " : "");
-	if (o->n_positional > c->n_arguments && !c->or_more)
+	if (o->n_positional > c->n_arguments && !(c->traits & OR_MORE))
 		return error_set(e, ST_INPUT, "unexpected argument '%s'", o->positional[c->n_arguments]);
 	return ST_OK;
 }
@@ -173,7 +189,13 @@ static enum status run_command(int argc, char **argv, struct context *x, struct 
 	int at = first_word(argc, argv);
 	const struct command *c = &commands[0];
 	bool leads = context_leads(x), named = at < argc;
+	const bool asks_help = named && strcmp(argv[at], "help") == 0; /* `stepsim help [COMMAND]` */
 	enum status st;
+	if (asks_help) {
+		remove_word(&argc, argv, at);
+		at = first_word(argc, argv);
+		named = at < argc;
+	}
 	if (named && (st = find_command(argv[at], &c, e)))
 		return st;
 	if (c->name)
@@ -181,17 +203,24 @@ static enum status run_command(int argc, char **argv, struct context *x, struct 
 	if ((st = options_parse(argc, argv, 1, c->groups, o, e)))
 		return st;
 	log_setup(o->quiet ? LOG_QUIET : o->verbose ? LOG_VERBOSE : LOG_NORMAL, o->progress, leads);
-	if (o->help) {
+	if (o->help || asks_help) {
 		if (!leads)
 			return ST_OK;
 		return named ? help_command(c, e) : help_all(e);
 	}
 	if ((st = check_arguments(c, o, e)) || (st = context_agree(x, leads ? options_check_outputs(o, e) : ST_OK, e)))
 		return st;
-	return leads || c->all_ranks ? c->run(x, e) : ST_OK;
+	if (leads && (c->traits & CONFIG))
+		st = source_read(o, o->n_positional ? o->positional[0] : NULL, e);
+	if ((st = context_agree(x, st, e)))
+		return st;
+	return leads || (c->traits & ALL_RANKS) ? c->run(x, e) : ST_OK;
 }
 
-static bool only_asks_version(int argc, char **argv) { return argc == 2 && strcmp(argv[1], "--version") == 0; }
+static bool only_asks_version(int argc, char **argv)
+{
+	return argc == 2 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0);
+}
 
 /* Ends the output: prints the line about a failure, and checks that standard output was written. */
 static enum status end_output(enum status st, bool leads, struct error *e)

@@ -10,6 +10,7 @@
 #include "base/quantity.h"
 #include "base/suggest.h"
 #include "base/table.h"
+#include "cli/source.h"
 
 struct option_row {
 	char letter;          /* 0: none */
@@ -212,6 +213,14 @@ static enum status read_dtype(struct options *o, const struct option_row *row, c
 #define AT(field) offsetof(struct options, field)
 
 static const struct option_row rows[] = {
+	{0, "--model", "NAME", "in place of a config: a name of `stepsim list models`, a config.json or its folder",
+		TAKES_STARTER, read_text, AT(model)},
+	{0, "--system", "NAME", "with --model: a name of `stepsim list systems` or a synthetic line; default dgx-h100",
+		TAKES_STARTER, read_text, AT(system)},
+	{0, "--strategy", "NAME", "with --model: ddp, zero1, zero2, fsdp or hsdp; default fsdp, on one GPU ddp",
+		TAKES_STARTER, read_text, AT(strategy)},
+	{0, "--tokens", "N", "with --model: tokens a step, such as 4M (the default)", TAKES_STARTER, read_text,
+		AT(tokens)},
 	{0, "--set", "KEY.PATH=VALUE", "override one key of the config (repeatable)",
 		TAKES_PREDICTING | TAKES_OVERLAP | TAKES_SWEEP | TAKES_COMPARE | TAKES_PLAN, read_set, 0},
 	{0, "--vary", "KEY.PATH=V1,V2,...", "values of one key of the config (repeatable: all combinations)",
@@ -275,7 +284,7 @@ static const struct option_row rows[] = {
 	{0, "--plot", "FILE", "draw the result as a picture: SVG, or PNG if FILE ends in .png",
 		TAKES_ROOFLINE | TAKES_SWEEP | TAKES_PLAN | TAKES_COMPARE, read_path, AT(plot)},
 	{0, "--gpus", "N", "number of GPUs of the system, or of each system, in place of the config's nodes",
-		TAKES_PLAN | TAKES_COMPARE, read_gpus, AT(gpus)},
+		TAKES_STARTER, read_gpus, AT(gpus)},
 	{0, "--exhaustive", NULL, "evaluate every plan, prune none", TAKES_PLAN, read_flag, AT(exhaustive)},
 	{0, "--write", "FILE", "write the best plan as a config; - is standard output, in place of the table",
 		TAKES_PLAN, read_path, AT(write)},
@@ -414,6 +423,7 @@ enum status options_parse(int argc, char **argv, int first, unsigned groups, str
 
 void options_free(struct options *o)
 {
+	source_free(o);
 	free(o->positional);
 	free(o->sets);
 	free(o->varied);

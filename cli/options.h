@@ -25,6 +25,7 @@ enum option_group {
 	TAKES_DEVICES = 1 << 5, /* what every command takes that measures devices without a config */
 	TAKES_ROOFLINE = 1 << 6,
 	TAKES_BENCH = 1 << 7,
+	TAKES_STARTER = 1 << 13, /* what makes a config from a model's and a system's name */
 };
 
 /* 0 means "not given" wherever 0 is no legal value. */
@@ -35,7 +36,8 @@ struct bench_options {
 };
 
 struct options {
-	const char **positional; /* arguments that are no options, in order */
+	struct config_text config; /* of a command about a config; source_read fills it */
+	const char **positional;   /* arguments that are no options, in order */
 	size_t n_positional;
 	const char **sets; /* the texts of --set, in order */
 	size_t n_sets;
@@ -53,8 +55,9 @@ struct options {
 	const char *csv, *plot, *dtype;         /* plot and dtype: of roofline; NULL: not given */
 	double max_error_percent;               /* < 0: not given */
 	double seconds;                         /* of roofline; 0: not given */
-	int64_t gpus;                           /* of plan and compare; 0: not given */
-	const char *write;                      /* of plan: where the winner's config goes; NULL: not given */
+	int64_t gpus;                           /* 0: not given */
+	const char *model, *system, *strategy, *tokens; /* of a config made from options; NULL: not given */
+	const char *write;                              /* of plan: where the winner's config goes; NULL: not given */
 	struct bench_options bench;
 	enum backend backend;
 	enum progress_mode progress;

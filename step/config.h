@@ -154,6 +154,13 @@ struct config {
 	struct key_origin origin[CONFIG_MAX_KEYS]; /* by enum key_id (step/config_keys.h) */
 };
 
+/* A config as it was given, to be parsed as often as needed. `name` stands in messages; relative hf_config paths start
+ * at its folder. Borrowed. */
+struct config_text {
+	const char *name, *text;
+	size_t len;
+};
+
 /* Reads a config file, then the `--set key.path=value` texts, over presets and stack defaults. Checks everything that
  * does not depend on the number of ranks. ST_INPUT: one line "file:line:col: key: what (nearest: name)", or "--set
  * KEY=VALUE: ...". Keys whose effect comes later are refused with "not modelled yet" unless they hold their default. */

@@ -48,20 +48,17 @@ static void load(const char *text, struct config *c)
 /* As the command line gives it. */
 static void advise_on(const char *text, const struct program *p, const struct machine *m, const struct result *r)
 {
-	char path[] = "/tmp/stepsim-bench-XXXXXX";
 	struct advice *advice = malloc(sizeof *advice);
 	struct error e = {0};
-	int fd = mkstemp(path);
-	if (!advice || fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text) || close(fd))
+	if (!advice)
 		exit(1);
-	const struct advise_case a = {.path = path,
+	const struct advise_case a = {.text = {.name = "bench", .text = text, .len = strlen(text)},
 		.program = p,
 		.machine = m,
 		.predicted = r,
 		.budget_ops = ADVICE_BUDGET_OPS};
 	if (advise(&a, advice, &e))
 		die("advice", &e);
-	unlink(path);
 	free(advice);
 }
 

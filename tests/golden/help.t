@@ -4,8 +4,10 @@
     stepsim 0.1.0: predicts a distributed training step, executes it, and compares the two op by op.
     usage: stepsim CONFIG.yaml [options]
                predict the step, execute it on all ranks, and compare; without mpirun, a config for more ranks is predicted
-           stepsim predict CONFIG.yaml [options]
-               predict the step, for a cluster of any size
+           stepsim predict CONFIG.yaml [OTHER.yaml] [options]
+               predict the step, for a cluster of any size; two configs are set beside each other
+           stepsim init [FILE] [options]
+               write a short commented config for --model, --system and --gpus, to start from
            stepsim topo [options]
                print the links of this machine as a matrix in GB/s, or those of a dumped machine
            stepsim calibrate [options]
@@ -29,6 +31,10 @@
     Under `mpirun -np N` every rank takes part. `stepsim COMMAND --help` names the options of one command. All of them:
     option                                effect
     ------------------------------------------------------------------------------------------------------------------------------------------
+        --model NAME                      in place of a config: a name of `stepsim list models`, a config.json or its folder
+        --system NAME                     with --model: a name of `stepsim list systems` or a synthetic line; default dgx-h100
+        --strategy NAME                   with --model: ddp, zero1, zero2, fsdp or hsdp; default fsdp, on one GPU ddp
+        --tokens N                        with --model: tokens a step, such as 4M (the default)
         --set KEY.PATH=VALUE              override one key of the config (repeatable)
         --vary KEY.PATH=V1,V2,...         values of one key of the config (repeatable: all combinations)
         --systems A,B,...                 names of `stepsim list systems`, files or synthetic lines; NAME@GPUS sets a size (repeatable)
@@ -71,10 +77,14 @@
     Exit codes: 0 done; 1 the execution failed; 2 the command line, config or input file is wrong; 3 done, but --max-error was missed.
 
     $ stepsim predict --help
-    usage: stepsim predict CONFIG.yaml [options]
-    predict the step, for a cluster of any size
+    usage: stepsim predict CONFIG.yaml [OTHER.yaml] [options]
+    predict the step, for a cluster of any size; two configs are set beside each other
     option                    effect
     ------------------------------------------------------------------------------------------------------------------------------
+        --model NAME          in place of a config: a name of `stepsim list models`, a config.json or its folder
+        --system NAME         with --model: a name of `stepsim list systems` or a synthetic line; default dgx-h100
+        --strategy NAME       with --model: ddp, zero1, zero2, fsdp or hsdp; default fsdp, on one GPU ddp
+        --tokens N            with --model: tokens a step, such as 4M (the default)
         --set KEY.PATH=VALUE  override one key of the config (repeatable)
         --json FILE           write the result as JSON; - is standard output, in place of the table
         --trace FILE          write the predicted and measured step as a Chrome trace, which opens in Perfetto
@@ -83,6 +93,7 @@
         --max-error PCT       exit with 3 if the prediction is off by more than PCT per cent (bench: the median row from 1 MiB on)
         --dump-program        print the step program, one line an op, in place of the prediction
         --print-ranks         print how many ranks to start for this config, and stop; 0: it is for another machine
+        --gpus N              number of GPUs of the system, or of each system, in place of the config's nodes
         --progress WHEN       show progress on standard error: auto (on a terminal), always, never
     -q, --quiet               leave out notes, advice and progress; warnings and the result remain
     -v, --verbose             add the placement of ranks, the profile, the price of each kind of op, all advice, every link

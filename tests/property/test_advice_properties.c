@@ -237,14 +237,14 @@ static void test_cores(void)
 
 /* ---- the budget ---- */
 
-static void advised(const char *path, const struct program *p, const struct machine *m, int64_t budget_ops,
+static void advised(const char *text, const struct program *p, const struct machine *m, int64_t budget_ops,
 	struct advice *out)
 {
 	struct result *r = malloc(sizeof *r);
 	struct timeline t = {0};
 	struct error e = {0};
 	CU_ASSERT_EQUAL_FATAL(predict(p, m, r, &t, &e), ST_OK);
-	const struct advise_case a = {.path = path,
+	const struct advise_case a = {.text = {.name = "test", .text = text, .len = strlen(text)},
 		.program = p,
 		.machine = m,
 		.predicted = r,
@@ -273,21 +273,18 @@ static void test_budget(void)
 		"train: {stack: megatron-core, dtype: bf16, param_dtype: bf16, master_weights: true, global_batch: "
 		"128, micro_batch: 1, recompute: full}\n"
 		"parallel: {strategy: ddp, tensor: 4, bucket_mb: 25}\ncluster: {system: dgx-h100, nodes: 2}\n";
-	char path[] = "/tmp/stepsim-advice-XXXXXX";
 	struct machine m;
 	struct error e = {0};
 	struct advice *full = calloc(1, sizeof *full), *none = calloc(1, sizeof *none), *some = calloc(1, sizeof *some),
 		      *again = calloc(1, sizeof *again);
-	int fd = mkstemp(path);
-	CU_ASSERT_FATAL(fd >= 0 && write(fd, text, sizeof text - 1) == (ssize_t)(sizeof text - 1) && close(fd) == 0);
 	CU_ASSERT_EQUAL_FATAL(machine_load("dgx-h100", 2, 0, &m, &e), ST_OK);
 	struct program *p = build(text, 16);
 	const double step = step_s(p, &m);
 	int matched = 0, exact = 0;
-	advised(path, p, &m, INT64_MAX, full);
-	advised(path, p, &m, 0, none);
-	advised(path, p, &m, 3 * (int64_t)p->roles[0].ops.n, some);
-	advised(path, p, &m, 3 * (int64_t)p->roles[0].ops.n, again);
+	advised(text, p, &m, INT64_MAX, full);
+	advised(text, p, &m, 0, none);
+	advised(text, p, &m, 3 * (int64_t)p->roles[0].ops.n, some);
+	advised(text, p, &m, 3 * (int64_t)p->roles[0].ops.n, again);
 	CU_ASSERT(full->n > 2 && full->untried == 0 && none->untried > 0 && none->n > 0);
 	CU_ASSERT_EQUAL(full->tried, none->tried + none->untried);
 	for (size_t i = 0; i < full->n; i++)
@@ -308,7 +305,6 @@ static void test_budget(void)
 	}
 	CU_ASSERT(matched > 1 && exact >= 1);
 	CU_ASSERT_EQUAL(memcmp(some, again, sizeof *some), 0);
-	unlink(path);
 	program_destroy(p);
 	machine_free(&m);
 	free(full);

@@ -1,0 +1,36 @@
+#include "cli/source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/paths.h"
+#include "cli/starter.h"
+
+#define CONFIG_LIMIT_B ((size_t)1 << 20)
+
+enum status source_read(struct options *o, const char *path, struct error *e)
+{
+	char *text = NULL;
+	size_t len = 0;
+	const bool piped = path && strcmp(path, "-") == 0;
+	source_free(o);
+	enum status st = path ? file_read(piped ? "/dev/stdin" : path, CONFIG_LIMIT_B, &text, &len, e)
+	                      : starter_text(o, &text, &len, e);
+	if (st) {
+		free(text);
+		return st;
+	}
+	o->config = (struct config_text){.name = piped ? "standard input" : path ? path : "options", text, len};
+	return ST_OK;
+}
+
+void source_free(struct options *o)
+{
+	free((char *)o->config.text);
+	o->config = (struct config_text){0};
+}
+
+enum status source_parse(const struct options *o, struct config *c, struct error *e)
+{
+	return config_parse(o->config.text, o->config.len, o->config.name, o->sets, o->n_sets, c, e);
+}

@@ -1,0 +1,15 @@
+/* The text of the config that a command is about, read once: a file, standard input, or one made from --model. */
+#ifndef STEPSIM_CLI_SOURCE_H
+#define STEPSIM_CLI_SOURCE_H
+
+#include "cli/options.h"
+
+/* Reads `path` ("-": standard input; NULL: what starter_text makes of the options) into o->config, which then owns the
+ * text. ST_INPUT: it cannot be read, or the options name no model or system. */
+enum status source_read(struct options *o, const char *path, struct error *e);
+void source_free(struct options *o);
+
+/* Parses o->config with the options' --set texts, as config_parse. */
+enum status source_parse(const struct options *o, struct config *c, struct error *e);
+
+#endif

@@ -1,0 +1,145 @@
+#include "cli/starter.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/paths.h"
+#include "cli/compare.h"
+#include "cli/machine.h"
+#include "step/strategy.h"
+#include "topology/machine.h"
+
+#define TOKENS 4e6         /* the first batches of Llama 3 405B (arXiv:2407.21783, section 3.4.1) */
+#define SEQUENCE_MOST 8192 /* of a model that allows longer ones: what Llama 3 was trained with (the same) */
+
+struct starter {
+	const char *system, *strategy;
+	char model[PATH_MAX_LEN]; /* one line of YAML */
+	int64_t sequence, nodes, gpus, batch;
+	int64_t per_node; /* GPUs of the one host that is used in part; 0: whole hosts */
+};
+
+/* Writes a text as YAML's single-quoted scalar. */
+static void quote(char *out, size_t size, const char *text)
+{
+	size_t n = 0;
+	out[n++] = '\'';
+	for (; *text && n + 4 < size; text++) {
+		if (*text == '\'')
+			out[n++] = '\'';
+		out[n++] = *text;
+	}
+	out[n++] = '\'';
+	out[n] = '\0';
+}
+
+/* Takes a path (a file, a folder, or a word with a slash) as Hugging Face's config.json, else as a preset. */
+static enum status read_model(const char *name, struct starter *s, struct error *e)
+{
+	struct stat found;
+	char path[PATH_MAX_LEN], quoted[PATH_MAX_LEN];
+	const bool exists = stat(name, &found) == 0, folder = exists && S_ISDIR(found.st_mode);
+	if (!exists && !strchr(name, '/')) {
+		snprintf(s->model, sizeof s->model, "preset: %.4000s", name);
+		return ST_OK;
+	}
+	snprintf(path, sizeof path, "%.3900s%s", name, folder ? "/config.json" : "");
+	char *absolute = realpath(path, NULL);
+	if (!absolute)
+		return error_set(e, ST_INPUT, "--model %s: cannot read %s", name, path);
+	quote(quoted, sizeof quoted, absolute);
+	snprintf(s->model, sizeof s->model, "hf_config: %.4000s", quoted);
+	free(absolute);
+	return ST_OK;
+}
+
+/* Reads the model's sequence length, and how many hosts there are; an unknown model or system ends here. */
+static enum status read_config(const struct options *o, const char *model, struct starter *s, struct error *e)
+{
+	char text[PATH_MAX_LEN + 1024], system[512];
+	struct config *c = malloc(sizeof *c);
+	struct machine m = {0};
+	enum status st = c ? ST_OK : error_nomem(e, "the config");
+	quote(system, sizeof system, s->system);
+	const int len = snprintf(text, sizeof text, "model:\n  %s\ncluster:\n  system: %s\n", s->model, system);
+	if (!st && (st = config_parse(text, (size_t)len, "options", NULL, 0, c, e)))
+		error_context(e, "--model %s", model);
+	if (!st && o->gpus)
+		st = target_take_gpus(c, o->gpus, e);
+	if (!st && (st = machine_load(s->system, c->cluster.nodes, c->cluster.gpus_per_node, &m, e)))
+		error_context(e, "--system %s", s->system);
+	if (!st) {
+		s->sequence = c->model.seq_len < SEQUENCE_MOST ? c->model.seq_len : SEQUENCE_MOST;
+		s->nodes = m.nodes;
+		s->gpus = m.nodes * m.devices_per_node;
+		s->per_node = c->cluster.gpus_per_node;
+	}
+	machine_free(&m);
+	free(c);
+	return st;
+}
+
+static enum status read_batch(const struct options *o, struct starter *s, struct error *e)
+{
+	double tokens = TOKENS;
+	if (o->tokens && (!compare_read_tokens(o->tokens, &tokens) || !(tokens >= 1 && tokens < 1e15)))
+		return error_set(e, ST_INPUT, "--tokens %s: expected tokens a step, such as 4M or 500k", o->tokens);
+	const int64_t each = (int64_t)(tokens / (double)s->sequence) / s->gpus;
+	s->batch = s->gpus * (each > 0 ? each : 1);
+	return ST_OK;
+}
+
+/* The stack of PyTorch for a strategy; an unknown one is refused where the config is parsed. */
+static const char *stack_of(const char *strategy)
+{
+	for (int i = 0; i < STRAT_COUNT; i++)
+		if (strcmp(strategy_name((enum strategy)i), strategy) == 0)
+			return strategy_has((enum strategy)i, STRATEGY_UNITS) ? "pytorch-fsdp" : "pytorch-ddp";
+	return "pytorch-ddp";
+}
+
+static void write(const struct starter *s, FILE *out)
+{
+	char system[512];
+	if (strpbrk(s->system, ": '\"#"))
+		quote(system, sizeof system, s->system);
+	else
+		snprintf(system, sizeof system, "%s", s->system);
+	fprintf(out,
+		"# Every key: configs/reference.yaml. Predict it: stepsim predict THIS_FILE\n"
+		"model:\n"
+		"  %s\n"
+		"  seq_len: %lld # tokens of a sequence\n"
+		"train:\n"
+		"  stack: %s # whose habits: `stepsim list stacks`\n"
+		"  global_batch: %lld # sequences a step, all GPUs together: %.2f M tokens\n"
+		"  micro_batch: 1 # sequences that a GPU computes at a time\n"
+		"  recompute: none # none, selective, full: activations computed again in the backward pass\n"
+		"parallel:\n"
+		"  strategy: %s # ddp, zero1, zero2, fsdp, hsdp\n"
+		"  tensor: 1 # GPUs that share each product\n"
+		"  pipeline: 1 # stages\n"
+		"cluster:\n"
+		"  system: %s # `stepsim list systems`, or a line: 'gpu:8 rtx4090 nic:1x100Gb'\n"
+		"  nodes: %lld # hosts\n",
+		s->model, (long long)s->sequence, stack_of(s->strategy), (long long)s->batch,
+		(double)(s->batch * s->sequence) / 1e6, s->strategy, system, (long long)s->nodes);
+	if (s->per_node > 0)
+		fprintf(out, "  gpus_per_node: %lld # a part of the host\n", (long long)s->per_node);
+}
+
+enum status starter_text(const struct options *o, char **text, size_t *len, struct error *e)
+{
+	struct starter s = {.system = o->system ? o->system : "dgx-h100"};
+	const char *model = o->model ? o->model : "llama3-8b";
+	enum status st = read_model(model, &s, e);
+	if (st || (st = read_config(o, model, &s, e)) || (st = read_batch(o, &s, e)))
+		return st;
+	s.strategy = o->strategy ? o->strategy : s.gpus > 1 ? "fsdp" : "ddp";
+	FILE *out = open_memstream(text, len);
+	if (!out)
+		return error_nomem(e, "the config");
+	write(&s, out);
+	return fclose(out) == 0 ? ST_OK : error_nomem(e, "the config");
+}

@@ -1,0 +1,13 @@
+/* A config from a few words: --model, --system, --gpus, --strategy, --tokens. `stepsim init` writes it, and commands
+ * about a config take it where no file is given. */
+#ifndef STEPSIM_CLI_STARTER_H
+#define STEPSIM_CLI_STARTER_H
+
+#include "cli/options.h"
+
+/* Writes a commented config in *text (malloc'ed, the caller frees it). Defaults: the model's own sequence length up to
+ * 8,192 tokens, one host of a dgx-h100, fsdp (on one GPU ddp), a micro-batch of 1, and 4 M tokens a step as whole
+ * sequences, at least one a GPU. ST_INPUT: an unknown model or system, GPUs that are no whole hosts. */
+enum status starter_text(const struct options *o, char **text, size_t *len, struct error *e);
+
+#endif

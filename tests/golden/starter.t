@@ -1,0 +1,106 @@
+A config from a few words, and two configs beside each other.
+
+    $ stepsim init --model llama3-8b --system dgx-h100 --gpus 64
+    # Every key: configs/reference.yaml. Predict it: stepsim predict THIS_FILE
+    model:
+      preset: llama3-8b
+      seq_len: 8192 # tokens of a sequence
+    train:
+      stack: pytorch-fsdp # whose habits: `stepsim list stacks`
+      global_batch: 448 # sequences a step, all GPUs together: 3.67 M tokens
+      micro_batch: 1 # sequences that a GPU computes at a time
+      recompute: none # none, selective, full: activations computed again in the backward pass
+    parallel:
+      strategy: fsdp # ddp, zero1, zero2, fsdp, hsdp
+      tensor: 1 # GPUs that share each product
+      pipeline: 1 # stages
+    cluster:
+      system: dgx-h100 # `stepsim list systems`, or a line: 'gpu:8 rtx4090 nic:1x100Gb'
+      nodes: 8 # hosts
+    $ stepsim init --model mixtral-8x7b --system "gpu:8 rtx4090 nic:1x100Gb" --gpus 4 --strategy ddp --tokens 1M my.yaml; cat my.yaml; stepsim init my.yaml
+    # Every key: configs/reference.yaml. Predict it: stepsim predict THIS_FILE
+    model:
+      preset: mixtral-8x7b
+      seq_len: 8192 # tokens of a sequence
+    train:
+      stack: pytorch-ddp # whose habits: `stepsim list stacks`
+      global_batch: 120 # sequences a step, all GPUs together: 0.98 M tokens
+      micro_batch: 1 # sequences that a GPU computes at a time
+      recompute: none # none, selective, full: activations computed again in the backward pass
+    parallel:
+      strategy: ddp # ddp, zero1, zero2, fsdp, hsdp
+      tensor: 1 # GPUs that share each product
+      pipeline: 1 # stages
+    cluster:
+      system: 'gpu:8 rtx4090 nic:1x100Gb' # `stepsim list systems`, or a line: 'gpu:8 rtx4090 nic:1x100Gb'
+      nodes: 1 # hosts
+      gpus_per_node: 4 # a part of the host
+    stepsim: init: my.yaml exists already; give another name, or none to print the config
+    [2]
+    $ stepsim predict --model llama3-8b --system dgx-h100 --gpus 64 -q | head -7
+    llama3-8b (8.03 B parameters), fsdp on 64 ranks (dp 64), bf16
+    a step: 448 sequences of 8192 tokens, 7 micro-batches of 1 a replica
+    on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
+                                predicted  of the step  bound by
+    --------------------------------------------------------------------
+    step time                      6.88 s
+    $ stepsim init --gpus 64 | stepsim predict - -q | head -3
+    llama3-8b (8.03 B parameters), fsdp on 64 ranks (dp 64), bf16
+    a step: 448 sequences of 8192 tokens, 7 micro-batches of 1 a replica
+    on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
+    $ stepsim init a.yaml; sed s/fsdp/ddp/g a.yaml >b.yaml; stepsim predict a.yaml b.yaml
+    B does not fit in memory.
+      A: a.yaml
+      B: b.yaml
+                                    A        B  B over A
+    ----------------------------------------------------
+    step time                  57.8 s   54.0 s    -6.7 %
+      compute                  56.8 s   53.9 s    -5.2 %
+      exposed communication    1.00 s  7.98 ms   -99.2 %
+      optimizer               9.33 ms  74.4 ms  +697.8 %
+    tokens/s                    69117    74079    +7.2 %
+    MFU, %                       53.3     57.2    +7.2 %
+    memory of a rank         56.5 GiB  171 GiB  +202.3 %
+    fits in memory                yes       no
+    key that differs          A             B            step, this key alone
+    -------------------------------------------------------------------------
+    train.stack               pytorch-fsdp  pytorch-ddp                +0.0 %
+    parallel.strategy         fsdp          ddp                        -6.7 %
+    parallel.first_bucket_mb  auto          1.0                             -
+    Each line is A with that key of B; - where that is no legal plan. Effects do not add up.
+    $ stepsim predict a.yaml b.yaml c.yaml
+    stepsim: cannot read a.yaml: No such file or directory
+    [2]
+A folder with Hugging Face's config.json:
+    $ mkdir m; echo '{"model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 32, "intermediate_size": 8192, "vocab_size": 32000, "max_position_embeddings": 131072}' >m/config.json; stepsim predict --model m --gpus 8 -q | head -3
+    llama (1.20 B parameters), fsdp on 8 ranks (dp 8), bf16
+    a step: 488 sequences of 8192 tokens, 61 micro-batches of 1 a replica
+    on: NVIDIA DGX H100, 8 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
+What is wrong:
+    $ stepsim predict --model llama8b
+    stepsim: --model llama8b: options:2:11: model.preset: unknown preset "llama8b" (nearest: llama3-8b)
+    [2]
+    $ stepsim predict --model llama3-8b --system dgx-h10
+    stepsim: --system dgx-h10: unknown system 'dgx-h10' (nearest: dgx-h100)
+    [2]
+    $ stepsim predict --model llama3-8b --gpus 13
+    stepsim: --gpus 13: hosts of dgx-h100 have 8 GPUs (nearest: 8, 16)
+    [2]
+    $ stepsim predict --model llama3-8b --strategy fdsp
+    stepsim: options:11:13: parallel.strategy: unknown value "fdsp" (nearest: fsdp; known: ddp, zero1, zero2, fsdp, hsdp, none)
+    [2]
+    $ stepsim predict --model llama3-8b --tokens many
+    stepsim: --tokens many: expected tokens a step, such as 4M or 500k
+    [2]
+    $ stepsim predict --model nowhere/config.json
+    stepsim: --model nowhere/config.json: cannot read nowhere/config.json
+    [2]
+    $ stepsim predict --model llama3-8b $ROOT/configs/quickstart.yaml
+    stepsim: --model llama3-8b and the config $ROOT/configs/quickstart.yaml: give one of them
+    [2]
+    $ stepsim predict --system dgx-h100 $ROOT/configs/quickstart.yaml
+    stepsim: --system goes with --model; --set overrides a key of a config
+    [2]
+    $ stepsim init one.yaml two.yaml
+    stepsim: unexpected argument 'two.yaml'
+    [2]
