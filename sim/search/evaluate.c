@@ -13,7 +13,7 @@
 
 struct piece {
 	uint64_t key[2];
-	max_align_t figures[]; /* struct piece_kind */
+	max_align_t figures[];
 };
 
 static void hash(uint64_t h[2], const void *data, size_t bytes)
@@ -32,21 +32,21 @@ static void hash(uint64_t h[2], const void *data, size_t bytes)
 
 static int by_key(const void *a, const void *b) { return memcmp(a, b, sizeof(uint64_t[2])); }
 
-const void *evaluator_find(struct evaluator *v, const struct piece_kind *kind, const void *of, size_t bytes,
+const void *evaluator_find(struct evaluator *v, piece_measure *measure, size_t size, const void *of, size_t bytes,
 	struct error *e)
 {
-	uint64_t key[2] = {kind->number, 1};
+	uint64_t key[2] = {(uintptr_t)measure, 1};
 	hash(key, of, bytes);
 	struct piece *const *known = tfind(key, &v->pieces, by_key);
 	if (known)
 		return (*known)->figures;
-	struct piece *p = calloc(1, sizeof *p + kind->bytes);
+	struct piece *p = calloc(1, sizeof *p + size);
 	if (!p) {
 		error_nomem(e, "plans");
 		return NULL;
 	}
 	memcpy(p->key, key, sizeof key);
-	if (!kind->measure(v, p->figures, e)) {
+	if (!measure(v, p->figures, e)) {
 		if (tsearch(p, &v->pieces, by_key))
 			return p->figures;
 		error_nomem(e, "plans");
@@ -55,9 +55,9 @@ const void *evaluator_find(struct evaluator *v, const struct piece_kind *kind, c
 	return NULL;
 }
 
-const void *evaluator_find_config(struct evaluator *v, const struct piece_kind *kind, struct error *e)
+const void *evaluator_find_config(struct evaluator *v, piece_measure *measure, size_t size, struct error *e)
 {
-	return evaluator_find(v, kind, &v->small, offsetof(struct config, origin), e);
+	return evaluator_find(v, measure, size, &v->small, offsetof(struct config, origin), e);
 }
 
 /* ---- what folds ---- */

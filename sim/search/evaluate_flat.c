@@ -121,9 +121,8 @@ static enum status measure_memory(struct evaluator *v, void *piece, struct error
 
 static enum status find_peak(struct evaluator *v, int64_t layers, struct line *out, struct error *e)
 {
-	static const struct piece_kind kind = {PIECE_FLAT_MEMORY, sizeof(struct flat_memory), measure_memory};
 	memory_config(&v->plan, layers, &v->small);
-	const struct flat_memory *m = evaluator_find_config(v, &kind, e);
+	const struct flat_memory *m = evaluator_find_config(v, measure_memory, sizeof(struct flat_memory), e);
 	if (!m)
 		return e->status;
 	const double shards = (double)v->plan.parallel.data;
@@ -141,11 +140,10 @@ static enum status find_peak(struct evaluator *v, int64_t layers, struct line *o
 /* Returns early if the static memory, or static memory plus all layers' activations, exceeds the limit. */
 static enum status flat_memory(struct evaluator *v, struct evaluation *out, struct error *e)
 {
-	static const struct piece_kind kind = {PIECE_STATIC, sizeof(struct line), measure_static};
 	const struct config *c = &v->plan;
 	const int64_t layers = c->model.layers;
 	static_config(c, 1, &v->small);
-	const struct line *always = evaluator_find_config(v, &kind, e);
+	const struct line *always = evaluator_find_config(v, measure_static, sizeof(struct line), e);
 	if (!always)
 		return e->status;
 	evaluator_set_memory(v, line_at(*always, layers), out);
@@ -208,14 +206,13 @@ static enum status measure_times(struct evaluator *v, void *piece, struct error 
 
 enum status evaluate_flat(struct evaluator *v, struct evaluation *out, struct error *e)
 {
-	static const struct piece_kind kind = {PIECE_FLAT, sizeof(struct flat_times), measure_times};
 	const struct config *c = &v->plan;
 	const int64_t layers = c->model.layers, more = c->micro_batches - FLAT_MICRO_BATCHES;
 	enum status st = flat_memory(v, out, e);
 	if (st || !out->fits)
 		return st;
 	flat_config(c, 1, FLAT_MICRO_BATCHES + 1, &v->small);
-	const struct flat_times *f = evaluator_find_config(v, &kind, e);
+	const struct flat_times *f = evaluator_find_config(v, measure_times, sizeof(struct flat_times), e);
 	if (!f)
 		return e->status;
 	out->step_s = (line_at(f->step_s, layers) + (more > 0 ? (double)more * line_at(f->micro_s, layers) : 0)) *

@@ -14,10 +14,15 @@ static double kept_of_B(const struct block_pieces *b, int end, int64_t layers)
 	return layers == 1 ? b->kept_of_one_layer_B[end] : line_at(b->kept_B[end], layers);
 }
 
+static int64_t part_layers(const struct config *c)
+{
+	return c->model.layers / c->parallel.pipeline / c->parallel.virtual_stages;
+}
+
 /* Returns the bytes that one micro-batch of one part keeps on the first stage. */
 static double in_flight_B(const struct config *c, const struct block_pieces *b)
 {
-	return kept_of_B(b, END_FIRST, c->model.layers / c->parallel.pipeline / c->parallel.virtual_stages);
+	return kept_of_B(b, END_FIRST, part_layers(c));
 }
 
 /* Returns the most that the micro-batches in flight keep on the first or the last stage (`end`) of a plan, in bytes;
@@ -30,8 +35,7 @@ static double peak_kept_B(const struct config *c, const struct block_pieces *b, 
 	                                      ? steady
 	                                      : c->micro_batches;
 	const struct schedule_shape s = {p->schedule, p->pipeline, p->virtual_stages, micro_batches};
-	const int64_t layers = c->model.layers / p->pipeline / p->virtual_stages,
-		      special = end == END_FIRST ? 0 : p->virtual_stages - 1;
+	const int64_t layers = part_layers(c), special = end == END_FIRST ? 0 : p->virtual_stages - 1;
 	action_list list = {0};
 	double now_B = 0, most_B = 0;
 	if (schedule_actions(&s, end == END_FIRST ? 0 : p->pipeline - 1, &list, e))
@@ -101,13 +105,6 @@ static enum status measure_memory(struct evaluator *v, void *piece, struct error
 	return st;
 }
 
-static const struct memory_pieces *find_memory(struct evaluator *v, struct error *e)
-{
-	static const struct piece_kind kind = {PIECE_MEMORY, sizeof(struct memory_pieces), measure_memory};
-	memory_config(&v->plan, &v->small);
-	return evaluator_find_config(v, &kind, e);
-}
-
 /* Times that data parallelism adds. */
 struct data_pieces {
 	struct line gathered_s;            /* the first stage's first forward ends later, as weights are gathered */
@@ -168,13 +165,6 @@ static enum status measure_data(struct evaluator *v, void *piece, struct error *
 		out->least_B[s] = line_through(SHORTER, a->peak_B, b->peak_B);
 	}
 	return ST_OK;
-}
-
-static const struct data_pieces *find_data(struct evaluator *v, struct error *e)
-{
-	static const struct piece_kind kind = {PIECE_DATA, sizeof(struct data_pieces), measure_data};
-	pieces_data_config(&v->plan, 1, &v->small);
-	return evaluator_find_config(v, &kind, e);
 }
 
 /* ---- memory ---- */
@@ -306,9 +296,8 @@ static enum status measure_walk(struct evaluator *v, void *piece, struct error *
  */
 static const double *find_walk(struct evaluator *v, const struct block_pieces *b, struct error *e)
 {
-	static const struct piece_kind kind = {PIECE_WALK, END_COUNT * sizeof(double), measure_walk};
 	const struct parallel *p = &v->plan.parallel;
-	const int64_t layers = v->plan.model.layers / p->pipeline / p->virtual_stages;
+	const int64_t layers = part_layers(&v->plan);
 	struct pipeline *w = &v->walk;
 	memset(w, 0, sizeof *w);
 	w->shape.kind = p->schedule; /* member by member: padding is hashed too */
@@ -326,7 +315,8 @@ static const double *find_walk(struct evaluator *v, const struct block_pieces *b
 	}
 	v->shape.config = v->plan;
 	v->shape.mesh = mesh_of(&v->plan);
-	return fill_messages(v, e) ? NULL : evaluator_find(v, &kind, w, sizeof *w, e);
+	return fill_messages(v, e) ? NULL
+	                           : evaluator_find(v, measure_walk, END_COUNT * sizeof(double), w, sizeof *w, e);
 }
 
 /* Returns the time of earlier parts' reductions that are still to come when the last part's backward begins. Each had
@@ -376,24 +366,26 @@ static void compose(const struct evaluator *v, const struct block_pieces *b, con
 enum status evaluate_pipeline(struct evaluator *v, struct evaluation *out, struct error *e)
 {
 	const struct block_pieces *b = pieces_find_block(v, e);
-	const struct memory_pieces *mem = NULL;
-	const struct data_pieces *d = NULL;
-	const double *ends_s;
-	double further_s;
 	enum status st;
+	double further_s;
 	if (!b)
 		return e->status;
 	if ((st = pipeline_memory(v, b, NULL, NULL, out, e)) || !out->fits)
 		return st;
-	if (!(mem = find_memory(v, e)))
+	memory_config(&v->plan, &v->small);
+	const struct memory_pieces *mem = evaluator_find_config(v, measure_memory, sizeof *mem, e);
+	if (!mem)
 		return e->status;
 	if ((st = pipeline_memory(v, b, mem, NULL, out, e)) || !out->fits)
 		return st;
-	if (!(d = find_data(v, e)))
+	pieces_data_config(&v->plan, 1, &v->small);
+	const struct data_pieces *d = evaluator_find_config(v, measure_data, sizeof *d, e);
+	if (!d)
 		return e->status;
 	if ((st = pipeline_memory(v, b, mem, d, out, e)) || !out->fits)
 		return st;
-	if (!(ends_s = find_walk(v, b, e)) || tied_further_s(v, &further_s, e))
+	const double *ends_s = find_walk(v, b, e);
+	if (!ends_s || tied_further_s(v, &further_s, e))
 		return e->status;
 	compose(v, b, d, ends_s, further_s, out);
 	return ST_OK;

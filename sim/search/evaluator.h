@@ -44,33 +44,17 @@ struct evaluator {
 	bool only_fold;
 };
 
-/* A kind of piece. */
-struct piece_kind {
-	uint64_t number; /* of this kind alone */
-	size_t bytes;
-	/* Fills a zeroed piece of v->plan. May overwrite v->small. Fails with ST_RUN when memory is short, and as
-	 * program_build and predict_timeline do. */
-	enum status (*measure)(struct evaluator *v, void *piece, struct error *e);
-};
-enum {
-	PIECE_BLOCK,
-	PIECE_MEMORY,
-	PIECE_DATA,
-	PIECE_STATIC,
-	PIECE_FLAT_MEMORY,
-	PIECE_FLAT,
-	PIECE_WALK,
-	PIECE_LAYER_BOUND,
-	PIECE_COMM_BOUND
-};
+/* Fills a zeroed piece of v->plan. May overwrite v->small. Fails with ST_RUN when memory is short, and as program_build
+ * and predict_timeline do. */
+typedef enum status piece_measure(struct evaluator *v, void *piece, struct error *e);
 
-/* Returns the piece that depends on the `bytes` bytes at `of`; measures it where it is not known. The evaluator owns
- * it. NULL: failed, as e says. */
-const void *evaluator_find(struct evaluator *v, const struct piece_kind *kind, const void *of, size_t bytes,
+/* Returns the piece of `size` bytes that depends on the `bytes` bytes at `of`; measures it where it is not known. The
+ * evaluator owns it. NULL: failed, as e says. */
+const void *evaluator_find(struct evaluator *v, piece_measure *measure, size_t size, const void *of, size_t bytes,
 	struct error *e);
 /* The same of v->small, less the part of a config that serves messages alone. Keys that do not matter to a piece have
  * one fixed value there, so that equal bytes mean equal pieces. */
-const void *evaluator_find_config(struct evaluator *v, const struct piece_kind *kind, struct error *e);
+const void *evaluator_find_config(struct evaluator *v, piece_measure *measure, size_t size, struct error *e);
 
 /* ---- short programs and their pieces (sim/search/pieces.c) ---- */
 

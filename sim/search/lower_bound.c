@@ -24,17 +24,9 @@ struct passes { /* of one micro-batch on one rank */
 	double backward_work_s; /* of the backward pass: the compute lane works */
 };
 
-struct layer_key {
-	int64_t tensor, sequence_parallel, tensor_overlap, context, micro_batch, recompute;
-};
-
 struct layer_bound {
 	struct passes layer, head;
 	double kept_B; /* of a layer and a micro-batch, from its forward to its backward */
-};
-
-struct comm_key {
-	int64_t tensor, context, data, shard, strategy, reshard;
 };
 
 struct comm_bound {
@@ -236,12 +228,11 @@ static enum status measure_layer(struct evaluator *v, void *piece, struct error 
 /* Returns the bounds of a layer of the plan with this recomputation. NULL: failed, as e says. */
 static const struct layer_bound *find_layer(struct evaluator *v, enum recompute recompute, struct error *e)
 {
-	static const struct piece_kind kind = {PIECE_LAYER_BOUND, sizeof(struct layer_bound), measure_layer};
 	const struct parallel *p = &v->plan.parallel;
-	const struct layer_key key = {p->tensor, p->sequence_parallel, p->tensor_overlap, p->context,
+	const int64_t key[] = {p->tensor, p->sequence_parallel, p->tensor_overlap, p->context,
 		v->plan.train.micro_batch, recompute};
 	v->plan.train.recompute = recompute;
-	return evaluator_find(v, &kind, &key, sizeof key, e);
+	return evaluator_find(v, measure_layer, sizeof(struct layer_bound), key, sizeof key, e);
 }
 
 /* Measures the collectives of a layer on the same replicas without a pipeline: they are the same on every stage. */
@@ -278,11 +269,10 @@ static enum status measure_comm(struct evaluator *v, void *piece, struct error *
 
 static const struct comm_bound *find_comm(struct evaluator *v, struct error *e)
 {
-	static const struct piece_kind kind = {PIECE_COMM_BOUND, sizeof(struct comm_bound), measure_comm};
 	const struct parallel *p = &v->plan.parallel;
-	const struct comm_key key = {p->tensor, p->context, p->data, p->shard, p->strategy, p->reshard_after_forward};
+	const int64_t key[] = {p->tensor, p->context, p->data, p->shard, p->strategy, p->reshard_after_forward};
 	v->plan.train.recompute = REC_NONE;
-	return evaluator_find(v, &kind, &key, sizeof key, e);
+	return evaluator_find(v, measure_comm, sizeof(struct comm_bound), key, sizeof key, e);
 }
 
 /* ---- a plan ---- */
@@ -341,26 +331,21 @@ static double pipeline_s(const struct config *c, const struct passes *layer, con
 	return most_s;
 }
 
-/* Returns the activations that the first stage keeps at once (step/schedule.h), in units of all its layers' for one
- * micro-batch. */
-static double parts_in_flight(const struct config *c)
+/* Returns the least memory of the first stage. Its parts all count with the layers of its smallest one, and keep the
+ * activations of as many micro-batches as the stage has in flight at once (step/schedule.h). */
+static double memory_B(const struct config *c, const struct machine *m, double kept_B, double static_B)
 {
 	const struct parallel *p = &c->parallel;
 	const struct schedule_shape shape = shape_of(c);
-	return p->pipeline == 1 ? 1 : (double)schedule_first_in_flight(&shape) / (double)p->virtual_stages;
-}
-
-/* Returns the least memory of the first stage, whose parts all count with the layers of its smallest one. */
-static double memory_B(const struct config *c, const struct machine *m, double kept_B, double static_B)
-{
 	const struct mesh mesh = mesh_of(c);
+	const double chunks = (double)p->virtual_stages,
+		     in_flight = p->pipeline == 1 ? 1 : (double)schedule_first_in_flight(&shape) / chunks;
 	struct result_memory mem = {0};
 	double layers = (double)stage_part(c, 0, 0).layers;
-	for (int64_t chunk = 1; chunk < c->parallel.virtual_stages; chunk++)
+	for (int64_t chunk = 1; chunk < p->virtual_stages; chunk++)
 		layers = fmin(layers, (double)stage_part(c, 0, chunk).layers);
-	layers *= (double)c->parallel.virtual_stages;
 	summary_overhead(c, &mesh, m, &mem);
-	return layers * (static_B + parts_in_flight(c) * kept_B) + (double)mem.overhead_B;
+	return layers * chunks * (static_B + in_flight * kept_B) + (double)mem.overhead_B;
 }
 
 enum status lower_bound_of(struct evaluator *v, const struct config *c, struct plan_lower_bound *out, struct error *e)

@@ -201,7 +201,6 @@ static enum status measure_block(struct evaluator *v, void *piece, struct error 
 
 const struct block_pieces *pieces_find_block(struct evaluator *v, struct error *e)
 {
-	static const struct piece_kind kind = {PIECE_BLOCK, sizeof(struct block_pieces), measure_block};
 	pieces_block_config(&v->plan, 1, 1, &v->small);
-	return evaluator_find_config(v, &kind, e);
+	return evaluator_find_config(v, measure_block, sizeof(struct block_pieces), e);
 }

@@ -12,16 +12,15 @@ struct stage {
 
 struct walk {
 	const struct pipeline *p;
-	struct schedule_shape shape; /* p's, with so many micro-batches as are walked */
 	struct stage *stage;
 	double *done_s; /* [(kind x parts + part) x micro-batches + micro-batch], < 0: not yet */
 };
 
-static int64_t parts_of(const struct walk *w) { return w->shape.stages * w->shape.chunks; }
+static int64_t parts_of(const struct walk *w) { return w->p->shape.stages * w->p->shape.chunks; }
 
 static double *done_at(const struct walk *w, enum action_kind kind, int64_t part, int64_t micro)
 {
-	return &w->done_s[((int64_t)kind * parts_of(w) + part) * w->shape.micro_batches + micro];
+	return &w->done_s[((int64_t)kind * parts_of(w) + part) * w->p->shape.micro_batches + micro];
 }
 
 /* Ends the next action of stage i. Returns false while its input from another stage is not there yet. */
@@ -29,11 +28,11 @@ static bool advance(struct walk *w, int64_t i)
 {
 	struct stage *s = &w->stage[i];
 	const struct action *a = &s->actions.at[s->next];
-	const int64_t parts = parts_of(w), part = a->chunk * w->shape.stages + i,
+	const int64_t parts = parts_of(w), part = a->chunk * w->p->shape.stages + i,
 		      from = part + (a->kind == ACTION_FORWARD ? -1 : 1);
 	double start_s = s->free_s;
 	if (from >= 0 && from < parts) {
-		const int64_t sender = from % w->shape.stages, link = a->kind == ACTION_FORWARD ? sender : i;
+		const int64_t sender = from % w->p->shape.stages, link = a->kind == ACTION_FORWARD ? sender : i;
 		const double made_s = *done_at(w, a->kind, from, a->micro);
 		if (made_s < 0)
 			return false;
@@ -49,17 +48,16 @@ static bool advance(struct walk *w, int64_t i)
 	return true;
 }
 
-static enum status walk_all(const struct pipeline *p, int64_t micro_batches, double ends_s[END_COUNT], struct error *e)
+static enum status walk_all(const struct pipeline *p, double ends_s[END_COUNT], struct error *e)
 {
 	const int64_t stages = p->shape.stages;
-	struct walk w = {.p = p, .shape = p->shape, .stage = calloc((size_t)stages, sizeof *w.stage)};
-	w.shape.micro_batches = micro_batches;
-	const size_t n = (size_t)(PASS_COUNT * parts_of(&w) * micro_batches);
+	struct walk w = {.p = p, .stage = calloc((size_t)stages, sizeof *w.stage)};
+	const size_t n = (size_t)(PASS_COUNT * parts_of(&w) * p->shape.micro_batches);
 	enum status st = w.stage && (w.done_s = malloc(n * sizeof *w.done_s)) ? ST_OK : error_nomem(e, "the pipeline");
 	for (size_t i = 0; i < n && !st; i++)
 		w.done_s[i] = -1;
 	for (int64_t i = 0; i < stages && !st; i++)
-		st = schedule_actions(&w.shape, i, &w.stage[i].actions, e);
+		st = schedule_actions(&p->shape, i, &w.stage[i].actions, e);
 	for (bool moved = true; moved && !st;) {
 		moved = false;
 		for (int64_t k = 0; k < 2 * stages; k++) { /* down for activations, up for gradients */
@@ -84,15 +82,18 @@ static enum status walk_all(const struct pipeline *p, int64_t micro_batches, dou
 
 enum status pipeline_walk(const struct pipeline *p, double ends_s[END_COUNT], struct error *e)
 {
-	const int64_t micro_batches = p->shape.micro_batches, stages = p->shape.stages,
-		      period = schedule_traits[p->shape.kind].grouped ? stages : 2,
-		      shorter = 2 * stages + micro_batches % period, longer = shorter + period;
-	if (micro_batches <= longer)
-		return walk_all(p, micro_batches, ends_s, e);
+	const int64_t micro_batches = p->shape.micro_batches,
+		      period = schedule_traits[p->shape.kind].grouped ? p->shape.stages : 2;
+	struct pipeline shorter = *p, longer = *p;
+	shorter.shape.micro_batches = 2 * p->shape.stages + micro_batches % period;
+	longer.shape.micro_batches = shorter.shape.micro_batches + period;
+	if (micro_batches <= longer.shape.micro_batches)
+		return walk_all(p, ends_s, e);
+	const double periods = (double)((micro_batches - longer.shape.micro_batches) / period);
 	double shorter_s[END_COUNT];
-	enum status st = walk_all(p, shorter, shorter_s, e);
-	if (!st && !(st = walk_all(p, longer, ends_s, e)))
+	enum status st = walk_all(&shorter, shorter_s, e);
+	if (!st && !(st = walk_all(&longer, ends_s, e)))
 		for (int s = 0; s < END_COUNT; s++)
-			ends_s[s] += (double)((micro_batches - longer) / period) * (ends_s[s] - shorter_s[s]);
+			ends_s[s] += periods * (ends_s[s] - shorter_s[s]);
 	return st;
 }

@@ -306,13 +306,17 @@ static enum status evaluate_shapes(struct search_state *state, struct search_cou
 
 /* ---- the plans that are selected ---- */
 
-/* Fills the parsed config of a plan. */
-static void config_of(const struct search_state *state, const struct point *p, struct config *out)
+/* Fills the parsed and the resolved config of a plan, which may be one struct. */
+static enum status configs_of(const struct search_state *state, const struct point *p, struct config *chosen,
+	struct config *resolved, struct error *e)
 {
 	struct variant v[VARIANTS_MAX];
 	const struct shape *s = &state->space.shapes.at[p->plan / VARIANTS_MAX];
 	search_variants(&state->space, s, v);
-	search_config(&state->space, s, &v[p->plan % VARIANTS_MAX], out);
+	search_config(&state->space, s, &v[p->plan % VARIANTS_MAX], chosen);
+	if (resolved != chosen)
+		*resolved = *chosen;
+	return config_resolve(resolved, state->space.ranks, e);
 }
 
 /* Orders plans by step time. Plans above the memory limit by prediction come last: the evaluator's memory is a little
@@ -320,10 +324,10 @@ static void config_of(const struct search_state *state, const struct point *p, s
 static int by_full(const void *a, const void *b, void *usable_B)
 {
 	const struct search_plan *x = a, *y = b;
-	const bool full[2] = {x->full.memory.total_B > *(const uint64_t *)usable_B,
-		y->full.memory.total_B > *(const uint64_t *)usable_B};
-	if (full[0] != full[1])
-		return full[0] ? 1 : -1;
+	const uint64_t most_B = *(const uint64_t *)usable_B;
+	const int above = (x->full.memory.total_B > most_B) - (y->full.memory.total_B > most_B);
+	if (above)
+		return above;
 	if (x->full.time.step_s != y->full.time.step_s)
 		return x->full.time.step_s < y->full.time.step_s ? -1 : 1;
 	return (x->evaluated_s > y->evaluated_s) - (x->evaluated_s < y->evaluated_s);
@@ -336,10 +340,8 @@ static enum status predict_best(struct search_state *state, struct search_result
 		return error_nomem(e, "plans");
 	for (size_t i = 0; i < state->n_top && !st; i++) {
 		struct search_plan *p = &out->best[i];
-		config_of(state, &state->top[i], &p->chosen);
-		p->config = p->chosen;
 		p->evaluated_s = state->top[i].step_s;
-		if (!(st = config_resolve(&p->config, state->space.ranks, e)))
+		if (!(st = configs_of(state, &state->top[i], &p->chosen, &p->config, e)))
 			st = fold_result(&p->config, state->m, &p->full, e);
 	}
 	if (!st && state->n_top > 1)
@@ -356,10 +358,9 @@ static enum status fill_front(struct search_state *state, struct search_result *
 	for (size_t i = state->front.n; i-- > 0;) {
 		const struct point *p = &state->front.at[i];
 		struct search_point *to = &out->front.at[out->front.n++];
-		config_of(state, p, &to->config);
 		to->step_s = p->step_s;
 		to->memory_B = p->memory_B;
-		enum status st = config_resolve(&to->config, state->space.ranks, e);
+		enum status st = configs_of(state, p, &to->config, &to->config, e);
 		if (st)
 			return st;
 	}
@@ -381,9 +382,7 @@ static enum status find_smallest(struct search_state *state, struct search_resul
 		const struct point *l = &state->oversized.at[i];
 		if (out->has_least && l->memory_B >= out->least.full.memory.total_B)
 			break;
-		config_of(state, l, &p->chosen);
-		p->config = p->chosen;
-		if ((st = config_resolve(&p->config, state->space.ranks, e)) ||
+		if ((st = configs_of(state, l, &p->chosen, &p->config, e)) ||
 			(st = fold_fitting(&p->config, state->m, &p->full, e)))
 			break;
 		if (out->has_least && p->full.memory.total_B >= out->least.full.memory.total_B)
@@ -429,22 +428,19 @@ static enum status select_plans(struct search_state *state, const struct config 
 
 /* ---- the whole ---- */
 
-static int cores(void)
-{
-	cpu_set_t set;
-	const int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-	return n < 1 ? 1 : n < SEARCH_THREADS ? n : SEARCH_THREADS;
-}
-
 static enum status prepare(struct search_state *state, const struct config *start, int64_t ranks, struct error *e)
 {
 	const struct search_options *o = state->o;
 	const size_t shown = o->best ? o->best : SEARCH_BEST;
+	cpu_set_t cpus;
 	enum status st = search_space_create(start, ranks, o->held, &state->space, e);
 	if (st)
 		return st;
 	state->wanted = shown < 3 ? 3 : shown; /* the evaluator's order may differ from the prediction's */
-	state->threads = o->threads <= 0 ? cores() : o->threads < SEARCH_THREADS ? o->threads : SEARCH_THREADS;
+	const int threads = o->threads > 0                                  ? o->threads
+	                    : sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus)
+	                                                                    : 1;
+	state->threads = threads < SEARCH_THREADS ? threads : SEARCH_THREADS;
 	state->workers = calloc((size_t)state->threads, sizeof *state->workers);
 	state->order = calloc(state->space.shapes.n + 1, sizeof *state->order);
 	state->top = calloc(state->wanted + 1, sizeof *state->top);

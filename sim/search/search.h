@@ -1,10 +1,8 @@
 /* The search for plans: every way to train a config's model and batch on a number of ranks. Plans are evaluated by
  * sim/search/evaluate.h; those that are selected are predicted in full.
  *
- * A plan is a shape and a variant of it. The shape decides memory and most of the time: strategy, its shards, tensor,
- * sequence_parallel, tensor_overlap, pipeline, virtual_stages, schedule, context, expert, micro_batch, recompute and
- * its layers, reshard_after_forward. The variant is bucket_mb, overlap and prefetch. The list names the best variant of
- * each shape. sim/search/search_space.h lists the values that each key takes.
+ * A plan is a shape and a variant of it. The variant is bucket_mb, overlap and prefetch. The shape is all other keys
+ * (sim/search/search_space.h): it decides memory and most of the time. The list names the best variant of each shape.
  *
  * Shapes are evaluated in order of their admissible lower bound (sim/search/lower_bound.h). Shapes whose bound is above
  * all that is wanted are pruned: the last of the best, and SEARCH_FRONT times the best for the front. Bounds are

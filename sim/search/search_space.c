@@ -34,6 +34,19 @@ static void take(struct enumerator *en, enum plan_key k, int64_t n, void (*next)
 	next(en);
 }
 
+/* Gives a key both values, where it matters; else the first alone. */
+static void each_way(struct enumerator *en, enum plan_key k, bool first, bool matters,
+	void (*next)(struct enumerator *))
+{
+	en->now.value[k] = first;
+	if (!matters) {
+		next(en);
+		return;
+	}
+	take(en, k, first, next);
+	take(en, k, !first, next);
+}
+
 /* Returns the number of keys in which a shape differs from the config; shards count with their strategy. */
 static int32_t keys_changed(const struct search_space *s, const struct shape *x)
 {
@@ -97,11 +110,7 @@ static bool has(const struct enumerator *en, unsigned traits)
 
 static void each_reshard(struct enumerator *en)
 {
-	en->now.value[PLAN_RESHARD_AFTER_FORWARD] = true;
-	if (!has(en, STRATEGY_UNITS))
-		each_micro_batch(en);
-	for (int reshard = 1; reshard >= 0 && has(en, STRATEGY_UNITS); reshard--)
-		take(en, PLAN_RESHARD_AFTER_FORWARD, reshard, each_micro_batch);
+	each_way(en, PLAN_RESHARD_AFTER_FORWARD, true, has(en, STRATEGY_UNITS), each_micro_batch);
 }
 
 static void each_shard(struct enumerator *en)
@@ -201,24 +210,13 @@ static void each_context(struct enumerator *en)
 
 static void each_tensor_overlap(struct enumerator *en)
 {
-	en->now.value[PLAN_TENSOR_OVERLAP] = false;
-	if (!en->now.value[PLAN_SEQUENCE_PARALLEL] || !en->s->start.parallel.tensor_overlap) {
-		each_context(en);
-		return;
-	}
-	for (int overlap = 0; overlap < 2; overlap++)
-		take(en, PLAN_TENSOR_OVERLAP, overlap, each_context);
+	const bool matters = en->now.value[PLAN_SEQUENCE_PARALLEL] && en->s->start.parallel.tensor_overlap;
+	each_way(en, PLAN_TENSOR_OVERLAP, false, matters, each_context);
 }
 
 static void each_sequence_parallel(struct enumerator *en)
 {
-	en->now.value[PLAN_SEQUENCE_PARALLEL] = false;
-	if (en->now.value[PLAN_TENSOR] == 1) {
-		each_tensor_overlap(en);
-		return;
-	}
-	for (int sequence = 0; sequence < 2; sequence++)
-		take(en, PLAN_SEQUENCE_PARALLEL, sequence, each_tensor_overlap);
+	each_way(en, PLAN_SEQUENCE_PARALLEL, false, en->now.value[PLAN_TENSOR] > 1, each_tensor_overlap);
 }
 
 enum status search_space_create(const struct config *start, int64_t ranks, uint32_t held_keys, struct search_space *out,
@@ -245,21 +243,14 @@ void search_space_free(struct search_space *s) { vec_free(&s->shapes); }
 
 /* ---- variants ---- */
 
-static size_t add_value(double *list, size_t n, double value)
-{
-	for (size_t i = 0; i < n; i++)
-		if (list[i] == value)
-			return n;
-	list[n] = value;
-	return n + 1;
-}
-
 /* Fills the values of a key, the config's own first. Returns their number. */
 static size_t values_of(const struct search_space *s, enum plan_key k, const double *usual, size_t n_usual, double *out)
 {
-	size_t n = add_value(out, 0, plan_get(&s->start, k));
+	size_t n = 1;
+	out[0] = plan_get(&s->start, k);
 	for (size_t i = 0; i < n_usual && !held(s, k); i++)
-		n = add_value(out, n, usual[i]);
+		if (usual[i] != out[0])
+			out[n++] = usual[i];
 	return n;
 }
 
