@@ -61,9 +61,10 @@ static double score(const struct host_env *env, const struct op *op, const struc
 {
 	if ((op->flags & OP_CAUSAL && j > i) || (op_window(op) > 0 && i - j >= op_window(op)))
 		return -INFINITY;
+	const double *q = qkv + q_at(z, b, h, i, 0), *k = qkv + k_at(z, b, h, j, 0);
 	double dot = 0.0;
 	for (int64_t d = 0; d < z->D; d++)
-		dot += qkv[q_at(z, b, h, i, d)] * qkv[k_at(z, b, h, j, d)];
+		dot += q[d] * k[d];
 	double bias = op->flags & OP_ALIBI
 	                      ? alibi_slope(env->tensor_coord * z->H + h, env->heads) *
 	                                (double)(cut_position(&env->cut, z->s, j) - cut_position(&env->cut, z->s, i))
@@ -109,9 +110,10 @@ REFERENCE(ref_attention)
 	{
 		lse[(b * z.H + h) * z.s + i] = softmax_of_scores(env, op, &z, qkv, b, h, i, p);
 		for (int64_t d = 0; d < z.D; d++) {
+			const double *v = qkv + v_at(&z, b, h, 0, d);
 			double sum = 0.0;
 			for (int64_t j = 0; j < z.s; j++)
-				sum += p[j] * qkv[v_at(&z, b, h, j, d)];
+				sum += p[j] * v[j * z.width];
 			out[o_at(&z, b, h, i, d)] = sum;
 		}
 	}
@@ -129,18 +131,20 @@ REFERENCE(ref_attention_grad)
 	FOR_QUERIES(z)
 	{
 		double *row_delta = &delta[(b * z.H + h) * z.s + i];
+		const double *y = out + o_at(&z, b, h, i, 0), *dy = dout + o_at(&z, b, h, i, 0);
 		*row_delta = 0.0;
 		for (int64_t d = 0; d < z.D; d++)
-			*row_delta += dout[o_at(&z, b, h, i, d)] * out[o_at(&z, b, h, i, d)];
+			*row_delta += dy[d] * y[d];
 		for (int64_t j = 0; j < z.s; j++) {
 			double p = exp(score(env, op, &z, qkv, b, h, i, j) - lse[(b * z.H + h) * z.s + i]), dp = 0.0;
+			int64_t q = q_at(&z, b, h, i, 0), k = k_at(&z, b, h, j, 0), v = v_at(&z, b, h, j, 0);
 			for (int64_t d = 0; d < z.D; d++)
-				dp += dout[o_at(&z, b, h, i, d)] * qkv[v_at(&z, b, h, j, d)];
+				dp += dy[d] * qkv[v + d];
 			double ds = p * (dp - *row_delta) * z.scale;
 			for (int64_t d = 0; d < z.D; d++) {
-				dqkv[q_at(&z, b, h, i, d)] += ds * qkv[k_at(&z, b, h, j, d)];
-				dqkv[k_at(&z, b, h, j, d)] += ds * qkv[q_at(&z, b, h, i, d)];
-				dqkv[v_at(&z, b, h, j, d)] += p * dout[o_at(&z, b, h, i, d)];
+				dqkv[q + d] += ds * qkv[k + d];
+				dqkv[k + d] += ds * qkv[q + d];
+				dqkv[v + d] += p * dy[d];
 			}
 		}
 	}
