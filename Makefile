@@ -83,8 +83,9 @@ $(B)/cuda/%.cu.o: exec/cuda/%.cu $(B)/cuda_archs
 
 # The same kernels by the host's compiler, for the tests.
 TWIN_OBJ = $(patsubst exec/cuda/%.cu,$(B)/twin/%.o,$(CUDA_KERNELS)) $(B)/twin/twin.o $(B)/twin/kernels.o
-# Templates compile slowly under sanitizers: debug information is line numbers alone, and UBSan leaves out the checks
-# that AddressSanitizer makes as well.
+# Templates compile slowly: debug information is line numbers alone, and UBSan leaves out the checks that AddressSanitizer
+# makes as well.
+TWIN_CFLAGS_release = -g1
 TWIN_CFLAGS_asan = -g1 -fno-sanitize=vptr,object-size,pointer-overflow,null
 TWIN_FLAGS = -DSTEPSIM_TWIN -I. -D_GNU_SOURCE -Wall -Wextra -Wno-maybe-uninitialized \
 	$(CFLAGS_$(VARIANT)) $(TWIN_CFLAGS_$(VARIANT)) -fPIC -MMD -MP \
