@@ -2,13 +2,9 @@
 # The main job as users start it: every example plan on 1, 2, 4 and 8 ranks, what it writes, and how it fails. The last
 # line is "N passed, N failed".
 set -u
-# shellcheck source=scripts/env.sh
-. "$(dirname "$0")/../scripts/env.sh"
-cd "$root" || exit 2
+# shellcheck source=tests/verdicts.sh
+. "$(dirname "$0")/verdicts.sh"
 stepsim=${STEPSIM:-$root/build/release/stepsim}
-passed=0 failed=0
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
 
 # Jobs of one and two ranks measure the machine for themselves, once; those of more take the profile of four.
 launch() { # ranks, then the arguments of stepsim
@@ -100,7 +96,7 @@ launch 2 configs/quickstart.yaml --set run.steps=2 --trace "$scratch/trace.json"
 	[ "$(grep -c '"process_name"' "$scratch/trace.json")" -eq 3 ]
 expect 'a table, and a trace with the predicted role and two ranks' $?
 
-launch 2 configs/quickstart.yaml --set run.steps=2 --json - && [ "$(head -c 1 "$scratch/out")" = '{' ] &&
+launch 2 configs/ddp-tiny.yaml --set run.steps=2 --json - && [ "$(head -c 1 "$scratch/out")" = '{' ] &&
 	[ "$(tail -n 1 "$scratch/out")" = '}' ]
 expect '--json - is all there is on standard output' $?
 
@@ -150,13 +146,16 @@ killed_rank() {
 	timeout 300 mpirun "${mpirun_flags[@]}" -np 2 "$stepsim" configs/quickstart.yaml --set run.steps=100000 \
 		--set run.timeout_s=10 </dev/null >"$scratch/out" 2>"$scratch/err" &
 	job=$!
-	sleep 4
-	launcher=$(children "$job" | head -n 1)
-	[ -n "$launcher" ] || return 1
-	ranks=$(children "$launcher")
+	for _ in $(seq 600); do
+		launcher=$(children "$job" | head -n 1)
+		ranks=$([ -n "$launcher" ] && children "$launcher" | grep .)
+		[ "$(wc -l <<<"$ranks")" -eq 2 ] && break
+		sleep 0.1
+	done
 	victim=$(tail -n 1 <<<"$ranks")
+	has_worked "$victim" 100 || return 1
 	kill -KILL "$victim" || return 1
-	deadline=$((SECONDS + 15))
+	deadline=$((SECONDS + 45))
 	while kill -0 "$job" 2>/dev/null && [ $SECONDS -lt $deadline ]; do sleep 0.2; done
 	if kill -0 "$job" 2>/dev/null; then
 		kill -KILL "$launcher" "$job"
@@ -178,5 +177,4 @@ killed_rank() {
 killed_rank
 expect 'kill -9 of a rank ends the job with one line' $?
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+verdicts

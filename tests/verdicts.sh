@@ -27,6 +27,19 @@ verdict() { # name, then what is wrong ("" for nothing)
 	fi
 }
 
+# Waits until a process has used that many hundredths of a second of CPU time, which tells how far it has come on a
+# busy machine too. False when it ends before, or does not get there.
+has_worked() { # process, hundredths
+	local stat ticks
+	for _ in $(seq 600); do
+		stat=$(sed 's/.*) //' "/proc/$1/stat" 2>/dev/null) && [ -n "$stat" ] || return 1
+		ticks=$(awk '{ print $12 + $13 }' <<<"$stat")
+		[ $((ticks * 100 / $(getconf CLK_TCK))) -ge "$2" ] && return
+		sleep 0.1
+	done
+	return 1
+}
+
 # Ends a script that can check nothing here: why.
 skip_all() {
 	echo "skipped: $1"
