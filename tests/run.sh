@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs everything that must never break, against what `make all tests` has built. As many checks run side by side as
-# there are cores; jobs of several ranks run one after another. The last line is "N passed, N failed[, N skipped]".
+# Runs everything that must never break, against what `make all tests` has built. Jobs of several ranks run one after
+# another; beside them, at a lower priority, as many checks as there are cores. STEPSIM_TEST_TIMES=1 prints the seconds
+# of each check: elapsed, user, system. The last line is "N passed, N failed[, N skipped]".
 set -u
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/../scripts/env.sh"
@@ -61,12 +62,25 @@ counted() {
 	fi
 }
 
-# Starts a check beside the others as soon as a core is free: its kind, then that kind's arguments.
-begin() {
-	while [ "$(jobs -rp | wc -l)" -ge "$(cores)" ]; do wait -n; done
-	{
-		log=$scratch/log.$BASHPID
+# Runs a check, its kind and then that kind's arguments, with a log of its own.
+run_check() {
+	log=$scratch/log.$BASHPID
+	if [ -z "${STEPSIM_TEST_TIMES:-}" ]; then
 		"$@"
+	else
+		TIMEFORMAT="time %R %U %S ${*:2}"
+		time "$@"
+	fi
+}
+
+# Starts a check beside the jobs of several ranks as soon as there is room. Those jobs often wait, and the checks fill
+# their waits; the lower priority keeps the checks from delaying them.
+lower=5
+begin() {
+	while [ "$(jobs -rp | wc -l)" -gt "$(cores)" ]; do wait -n; done
+	{
+		renice -n "$lower" -p "$BASHPID" >/dev/null 2>&1
+		run_check "$@"
 	} &
 }
 
@@ -97,16 +111,16 @@ pointer_is_found() {
 	! bash tests/pointers.sh "$scratch/stale"
 }
 
-# Jobs of several ranks, one after another: each has the cores of one check, and most of them wait for messages.
+# Jobs of several ranks, one after another: the longest chain of all.
 jobs_in_turn() {
 	local script
-	for script in "$@"; do counted "$script" bash "$script"; done
+	for script in "$@"; do run_check counted "$script" bash "$script"; done
 }
 
 heading 'execution, beside all that follows'
 scripts=(tests/exec/*.sh tests/jobs.sh)
 [ -e "$build/libstepsim_cuda.so" ] && scripts+=(tests/cuda/test_nccl_double.sh)
-begin jobs_in_turn "${scripts[@]}"
+jobs_in_turn "${scripts[@]}" &
 
 heading 'arrows between rooms'
 begin check 'arrows' bash tests/arrows.sh
@@ -148,7 +162,7 @@ begin check 'the arithmetic of the validation' python3 tests/validation/test_ari
 begin check 'a sample of published steps' python3 scripts/validate.py --sample
 
 heading 'unit tests, property tests and kernels under AddressSanitizer and UndefinedBehaviorSanitizer'
-if make -s VARIANT=asan -j"$(cores)" unit twins >"$scratch/build" 2>&1; then
+if nice -n "$lower" make -s VARIANT=asan -j"$(cores)" unit twins >"$scratch/build" 2>&1; then
 	for source in tests/unit/test_*.c tests/property/test_*.c; do
 		# A quarter of the random cases, all of which the release variant has tried.
 		begin suite "asan $source" env STEPSIM_TEST_PART=4 "build/asan/${source%.c}"
