@@ -3,11 +3,13 @@
 
 usage: validate.py [--sample]
 
---sample, for the test command, takes every tenth tight step in a few seconds, without cross-validation, against doubled
-limits, since so few rows swing.
+The whole run also writes docs/accuracy.md. --sample, for the test command, takes every tenth tight step in a few
+seconds, without cross-validation, against doubled limits, since so few rows swing. It fails where that page is stale.
 """
 
 import collections, csv, json, math, os, statistics, subprocess, sys
+import accuracy
+from accuracy import percentile
 from constants import root
 from crossvalidate import Fit
 
@@ -15,13 +17,7 @@ stepsim = os.path.join(root, 'build/release/stepsim')
 sample = '--sample' in sys.argv[1:]
 slack = 2.0 if sample else 1.0
 failed = []
-
-
-def percentile(x, p):
-    x = sorted(x)
-    k = (len(x) - 1) * p / 100
-    low = int(k)
-    return x[low] + (x[min(low + 1, len(x) - 1)] - x[low]) * (k - low)
+checks = []  # what, value, limit, whether at least, whether met
 
 
 def check(what, value, limit, at_least=False):
@@ -31,6 +27,7 @@ def check(what, value, limit, at_least=False):
         '  %-66s %6.1f %%  (%s %g %%)%s'
         % (what, value, 'at least' if at_least else 'limit', limit, '' if good else '  FAILED')
     )
+    checks.append((what, value, limit, at_least, good))
     if not good:
         failed.append(what)
 
@@ -97,6 +94,7 @@ def outside():
             )
         )
     check('rows of other sources outside of their 90 % interval', 100 - inside, 20)
+    return rows, results
 
 
 # ---- order rows: which plan is best ----
@@ -232,20 +230,23 @@ def held_out(rows, results):
         '  %-42s %5s   %-26s %-26s %s'
         % ('median, mean, p90, signed mean in %', 'rows', 'in sample', 'five folds by row', 'its source held out')
     )
-    for source in ['all'] + sorted({r['source'] for r in fit.rows}):
+    table = {}
+    for source in sorted({r['source'] for r in fit.rows}) + ['all']:
         ids = [r['id'] for r in fit.rows if source in ('all', r['source'])]
-        columns = []
+        columns, sizes = [], []
         for error in (
             [by_id[i]['error'] for i in ids],
             [math.expm1(by_row[i]) for i in ids],
             [by_source[i]['error'] for i in ids],
         ):
             size = [100 * abs(x) for x in error]
+            sizes.append(size)
             columns.append(
                 '%5.1f %5.1f %5.1f %+6.1f'
                 % (statistics.median(size), statistics.mean(size), percentile(size, 90), 100 * statistics.mean(error))
             )
         print('  %-42s %5d   %-26s %-26s %s' % (source, len(ids), *columns))
+        table[source] = sizes
     known, unseen = coverage([by_id[r['id']] for r in fit.rows]), coverage(list(by_source.values()))
     print('intervals of 90 %%: in sample %.1f %% of the rows lie inside, half a width is %.1f %% in the mean' % known)
     check('rows inside their interval, their source held out', unseen[0], 85, at_least=True)
@@ -254,6 +255,7 @@ def held_out(rows, results):
     nested = coverage(list(fit.widths_from_others(by_source).values()))
     check('rows inside, the widths too from the other sources alone', nested[0], 85, at_least=True)
     check('half of that mean interval', nested[1], 20)
+    return table
 
 
 # ---- collectives ----
@@ -271,6 +273,7 @@ def collectives():
     check('median |error| of all rows, at least 1 MiB', statistics.median(off(large)), 10)
     check('90th percentile |error| of all rows, at least 1 MiB', percentile(off(large), 90), 40)
     check('median |error| below 1 MiB', statistics.median(off(small)), 20)
+    return mine
 
 
 def main():
@@ -280,13 +283,16 @@ def main():
         inside, width = coverage([p for r, p in zip(*table) if r['use'] == 'tight' and p['predicted_s'] is not None])
         check('rows outside of their 90 % interval', 100 - inside, 15)
         check('half of the mean interval', width, 20)
+        if not accuracy.is_current(*table):
+            failed.append('docs/accuracy.md is stale: `make validate` writes it')
     else:
         order(*table)
         ratios(*table)
         memory(*table)
-        outside()
-        collectives()
-        held_out(*table)
+        others = outside()
+        of_collectives = collectives()
+        of_sources = held_out(*table)
+        accuracy.write(table, others, judge('steps-sample.csv'), of_sources, of_collectives, checks)
     print(
         '%d limit%s missed%s'
         % (len(failed), '' if len(failed) == 1 else 's', ': ' + ', '.join(failed) if failed else '')

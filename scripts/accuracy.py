@@ -1,0 +1,213 @@
+"""The page docs/accuracy.md: written by validate.py from what it has just measured, so that it cannot go stale.
+
+The tables come from the rows and their predictions. The sentences between them stand here.
+"""
+
+import collections, os, statistics
+from constants import root
+
+PATH = os.path.join(root, 'docs/accuracy.md')
+SAMPLE = 'Every tenth tight step: '  # the page's line that the test command compares
+
+
+def percentile(x, p):
+    x = sorted(x)
+    k = (len(x) - 1) * p / 100
+    low = int(k)
+    return x[low] + (x[min(low + 1, len(x) - 1)] - x[low]) * (k - low)
+
+
+def table(head, rows):
+    """A Markdown table; the first column is text, the others numbers."""
+    rule = ['---'] + ['---:'] * (len(head) - 1)
+    return '\n'.join('| ' + ' | '.join(map(str, cells)) + ' |' for cells in [head, rule, *rows]) + '\n'
+
+
+def inside(p):
+    return p['interval90_s'][0] <= p['measured_s'] <= p['interval90_s'][1]
+
+
+def errors(predictions):
+    """Cells: rows; median, mean and 90th percentile of |error|; signed mean; share inside of the interval; in %."""
+    error = [100 * p['error'] for p in predictions]
+    size = [abs(x) for x in error]
+    return [
+        len(error),
+        *('%.1f' % x for x in (statistics.median(size), statistics.mean(size), percentile(size, 90))),
+        '%+.1f' % statistics.mean(error),
+        '%.0f' % (100 * statistics.mean(map(inside, predictions))),
+    ]
+
+
+HEAD = ['rows', 'median', 'mean', 'p90', 'signed', 'inside']
+
+
+def by(key, title, pairs):
+    """A table of errors by what `key` takes from a row, the largest group first."""
+    groups = collections.defaultdict(list)
+    for row, prediction in pairs:
+        groups[key(row)].append(prediction)
+    order = sorted(groups, key=lambda name: (-len(groups[name]), name))
+    everything = [p for _, p in pairs]
+    return table([title, *HEAD], [[name, *errors(groups[name])] for name in order] + [['all', *errors(everything)]])
+
+
+def gpu(row):
+    return f"{row['gpu']} {row['gpu_variant']}"
+
+
+def predicted(rows, results, use=None):
+    return [(r, p) for r, p in zip(rows, results) if p['predicted_s'] is not None and use in (None, r['use'])]
+
+
+def sample_line(rows, results):
+    """The line that says how every tenth tight step comes out: it changes when predictions do."""
+    size = [abs(100 * p['error']) for _, p in predicted(rows, results, 'tight')]
+    return SAMPLE + 'median %.2f %%, mean %.2f %%.' % (statistics.median(size), statistics.mean(size))
+
+
+def is_current(rows, results):
+    """Whether the page has that line."""
+    with open(PATH) as page:
+        return sample_line(rows, results) in page.read()
+
+
+def limits(checks):
+    cells = [
+        [what, '%.1f' % value, ('at least %g' if at_least else 'at most %g') % limit, 'yes' if good else '**no**']
+        for what, value, limit, at_least, good in checks
+    ]
+    return table(['figure', 'value', 'limit', 'met'], cells)
+
+
+def write(steps, outside, sample, held_out, collectives, checks):
+    """Writes the page. steps, outside, sample: (rows, results). held_out: by source, errors in sample, by row and with
+    the source held out, in %. collectives: results. checks: (what, value, limit, at least, good)."""
+    tight, other = predicted(*steps, 'tight'), predicted(*outside)
+    folds = [
+        [source, len(columns[0])] + ['%.1f, %.1f' % (statistics.median(c), statistics.mean(c)) for c in columns]
+        for source, columns in held_out.items()
+    ]
+    sized = lambda large: [p for p in collectives if (p['bytes'] >= 1 << 20) == large]
+    sizes = [
+        [name, len(chosen), *('%.1f' % x for x in (statistics.median(off), percentile(off, 90)))]
+        for name, chosen in (
+            ('from 1 MiB on, best repeat', [p for p in sized(True) if p['best']]),
+            ('from 1 MiB on, all', sized(True)),
+            ('below 1 MiB, all', sized(False)),
+        )
+        for off in [[100 * abs(p['error']) for p in chosen]]
+    ]
+    text = PAGE % {
+        'sample': sample_line(*sample),
+        'outside': by(lambda r: r['source'], 'source', other),
+        'outside_stack': by(lambda r: r['framework'], 'software', other),
+        'outside_gpu': by(gpu, 'GPU', other),
+        'held_out': table(['source', 'rows', 'in sample', 'five folds', 'source held out'], folds),
+        'stack': by(lambda r: r['framework'], 'software', tight),
+        'gpu': by(gpu, 'GPU', tight),
+        'collectives': table(['size', 'rows', 'median', 'p90'], sizes),
+        'limits': limits(checks),
+    }
+    with open(PATH, 'w') as page:
+        page.write(text)
+
+
+PAGE = """# Accuracy
+
+This page says how far predictions were from published measurements.
+`make validate` writes it; do not edit it by hand.
+
+- `rows`: published runs that could be predicted. Each has its source in `tests/validation/`.
+- `median`, `mean`, `p90`: of |predicted - measured| / measured, in %%.
+- `signed`: mean error in %%. Below 0 stepsim predicted too short a time.
+- `inside`: share of the runs inside their 90 %% interval, in %%.
+
+No GPU was at hand: all GPU runs below were made by others.
+
+## What to expect of a run of your own
+
+No constant was ever fitted to these runs. By source:
+
+%(outside)s
+By software:
+
+%(outside_stack)s
+By GPU:
+
+%(outside_gpu)s
+## The runs that fixed the constants
+
+A few constants for each stack, GPU and network are fitted to these runs by `scripts/fit.py`.
+`stepsim list parameters` prints all of them with their sources.
+Errors in sample are therefore lower than what a new run may expect.
+Cross-validation shows by how much. Each cell is median, mean of |error| in %%:
+
+- *five folds*: constants are fitted without the fifth of the rows that is predicted.
+- *source held out*: constants are fitted without the whole source.
+  A stack that only this source fixes takes another stack's or its family's numbers.
+
+%(held_out)s
+By software, in sample:
+
+%(stack)s
+By GPU, in sample:
+
+%(gpu)s
+%(sample)s
+The test command predicts these again, and fails where they no longer are what stands here.
+
+## Collectives
+
+Published nccl-tests runs on A100, H100 and H200, 2 to 2,160 GPUs, over InfiniBand, Slingshot
+and TCP. |error| of the time in %%:
+
+%(collectives)s
+NCCL's constants were corrected on these same rows. Expect worse on a network without a file in
+`configs/fabrics/`. Rates of EFA, RoCE and PCIe without peer-to-peer rest on judgement; their
+intervals are wider.
+
+## Limits
+
+`make validate` fails where a limit is missed. All values in %%, correlations x 100:
+
+%(limits)s
+## What is known to miss
+
+| what | how far off |
+| --- | --- |
+| torchao's fp8 training | 16 %% too fast; with a scale a row 28 to 34 %% |
+| ring attention over 4 context ranks and more | 40 %% too fast |
+| MI300X | 23 to 46 %% too fast |
+| models of 124 M parameters | 9 to 32 %% too fast |
+| KempnerForge's mixtures of experts | 60 %% too fast |
+| Grok-1's experts in fp8 | 21 %% too fast |
+| Megatron in bf16 on H100 | 10 %% too slow; MaxText 29 %% |
+| GeForce cards without peer-to-peer, four and more | up to five times too fast |
+| all-gather of 32 to 512 MiB on ten full H100 hosts | 15 to 40 %% too fast |
+| an uncompiled loss | memory up to 113 %% higher than predicted (torchtitan, 2024) |
+| nanotron's pipelines that stall | see below |
+
+218 of nanotron's runs took more than 1.6 times their prediction. All have a pipeline.
+Each message between stages then takes a quarter of a second, whatever the model is.
+Nothing in nanotron's code explains it, so no constant stands for it.
+Without these runs the rank correlation of plans is 0.98.
+
+## How runs are judged
+
+| `use` | what is judged |
+| --- | --- |
+| `tight` | complete enough for the absolute time; some of them fixed the constants |
+| `order` | which plan of a model and GPU count is faster, not the absolute time |
+| `ratio` | n GPUs over one, one machine over another; times include warm-up |
+| `outside` | everything; no constant saw them |
+
+- Runs with adapters (LoRA) or without a printed micro-batch are not predicted.
+- Memory is compared with what each source reports: peak allocated, or all that the device holds.
+- Intervals of stacks without rows are wider: [how time is computed](how-time-is-computed.md).
+
+    make validate                                          # all of this, some minutes
+    build/release/stepsim validate MY_RUNS.csv             # your own runs; see reference.md
+
+Next: [status](status.md), what is measured and what is not.
+"""
