@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/vec.h"
 
 #define LEVELS_UP 6
@@ -34,21 +35,44 @@ static bool holds_catalogue(const char *folder)
 	return joined(probe, folder, "/configs/gpus") && is_folder(probe);
 }
 
-static bool home_near_binary(char out[PATH_MAX_LEN])
+/* The folder of the running binary, without a slash at its end. */
+static bool binary_folder(char folder[PATH_MAX_LEN])
 {
-	char folder[PATH_MAX_LEN];
-	ssize_t len = readlink("/proc/self/exe", folder, sizeof folder - 1);
+	const ssize_t len = readlink("/proc/self/exe", folder, PATH_MAX_LEN - 1);
 	if (len <= 0)
 		return false;
 	folder[len] = '\0';
-	for (int level = 0; level < LEVELS_UP; level++) {
-		char *slash = strrchr(folder, '/');
-		if (!slash)
-			return false;
+	char *slash = strrchr(folder, '/');
+	if (slash)
 		*slash = '\0';
+	return slash != NULL;
+}
+
+static bool home_near_binary(char out[PATH_MAX_LEN])
+{
+	char folder[PATH_MAX_LEN];
+	bool more = binary_folder(folder);
+	for (int level = 0; more && level < LEVELS_UP; level++) {
 		if (joined(out, folder, "") && holds_catalogue(out))
 			return true;
 		if (joined(out, folder, "/share/stepsim") && holds_catalogue(out))
+			return true;
+		char *slash = strrchr(folder, '/');
+		if ((more = slash != NULL))
+			*slash = '\0';
+	}
+	return false;
+}
+
+bool path_plugin(const char *name, char out[PATH_MAX_LEN])
+{
+	static const char *const places[] = {"", "/..", "/../..", "/../lib/stepsim"};
+	char folder[PATH_MAX_LEN];
+	if (!binary_folder(folder))
+		return false;
+	for (size_t i = 0; i < COUNT(places); i++) {
+		const int len = snprintf(out, PATH_MAX_LEN, "%s%s/%s", folder, places[i], name);
+		if (len > 0 && len < PATH_MAX_LEN && access(out, R_OK) == 0)
 			return true;
 	}
 	return false;

@@ -2,6 +2,7 @@
 #ifndef STEPSIM_BASE_PATHS_H
 #define STEPSIM_BASE_PATHS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -12,6 +13,10 @@
 /* The folder that holds configs/: STEPSIM_HOME, else the source tree of the running binary (its folder and up), else
  * the installed share/stepsim beside it. ST_INPUT when none holds configs/. */
 enum status path_home(char out[PATH_MAX_LEN], struct error *e);
+
+/* The plug-in of this file name: in the folder of the running binary, in one of the two above it (tests lie below the
+ * build), or in ../lib/stepsim of it (installed). False where there is none; *out is undefined then. */
+bool path_plugin(const char *name, char out[PATH_MAX_LEN]);
 
 /* "<home>/configs/<kind>/<name>.yaml" */
 enum status path_catalogue(const char *kind, const char *name, char out[PATH_MAX_LEN], struct error *e);
