@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/stats.h"
-#include "base/suggest.h"
 #include "exec/gpus.h"
 #include "exec/host/micro.h"
 #include "exec/micro.h"
@@ -392,20 +391,6 @@ static enum status levels(struct sweep *w, double begin, double end, struct erro
 }
 
 /* ---- the whole ---- */
-
-enum status roofline_dtype(const char *word, enum dtype *out, struct error *e)
-{
-	const char *names[DT_COUNT];
-	size_t n = 0;
-	for (int d = 0; d < DT_COUNT; d++)
-		if (d != DT_INT32)
-			names[n++] = dtype_name((enum dtype)d);
-	*out = dtype_by_name(word);
-	if (*out == DT_COUNT || *out == DT_INT32)
-		return error_set(e, ST_INPUT, "--dtype %s: no such format (nearest: %s)", word,
-			suggest_nearest(word, names, n));
-	return ST_OK;
-}
 
 static enum status executed(const struct micro_facts *f, enum dtype only, struct error *e)
 {

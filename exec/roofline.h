@@ -16,8 +16,4 @@
  * ST_RUN: memory, a failed kernel, a wrong result. */
 enum status roofline_measure(struct session *s, enum dtype only, double seconds, struct roofline *out, struct error *e);
 
-/* The names of the formats in which products can be asked for at all; the unknown word's nearest is in the error
- * (ST_INPUT). */
-enum status roofline_dtype(const char *word, enum dtype *out, struct error *e);
-
 #endif

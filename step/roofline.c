@@ -1,6 +1,7 @@
 #include "step/roofline.h"
 
 #include "base/array.h"
+#include "base/suggest.h"
 
 #include <assert.h>
 #include <math.h>
@@ -13,6 +14,20 @@ const char *roof_stream_name(enum roof_stream s)
 	static const char *const names[] = {[ROOF_READ] = "read", [ROOF_COPY] = "copy", [ROOF_TRIAD] = "triad"};
 	static_assert(COUNT(names) == ROOF_STREAMS, "a name for each stream");
 	return names[s];
+}
+
+enum status roofline_dtype(const char *word, enum dtype *out, struct error *e)
+{
+	const char *names[DT_COUNT];
+	size_t n = 0;
+	for (int d = 0; d < DT_COUNT; d++)
+		if (d != DT_INT32)
+			names[n++] = dtype_name((enum dtype)d);
+	*out = dtype_by_name(word);
+	if (*out == DT_COUNT || *out == DT_INT32)
+		return error_set(e, ST_INPUT, "--dtype %s: no such format (nearest: %s)", word,
+			suggest_nearest(word, names, n));
+	return ST_OK;
 }
 
 void roofline_free(struct roofline *r) { vec_free(&r->rows); }

@@ -14,10 +14,14 @@
 #include <stdint.h>
 
 #include "base/dtype.h"
+#include "base/status.h"
 #include "base/vec.h"
 
 enum roof_stream { ROOF_READ, ROOF_COPY, ROOF_TRIAD, ROOF_STREAMS }; /* sum of x; y = x; z = x + s y */
 const char *roof_stream_name(enum roof_stream s);
+
+/* Reads a format in which products can be asked for. ST_INPUT names the nearest. */
+enum status roofline_dtype(const char *word, enum dtype *out, struct error *e);
 
 enum roof_kind { ROOF_POLY, ROOF_GEMM };
 
