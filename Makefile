@@ -1,9 +1,12 @@
 # stepsim: one non-recursive Makefile. `make help` lists the targets.
 VARIANT ?= release
 CUDA ?= auto
+EXEC ?= auto
 CC = gcc
 MPICC ?= mpicc
-PKGS = hwloc expat yaml-0.1 jansson zlib sqlite3 openblas ompi-c
+# What predicts needs these; what executes (the plug-in) these, too.
+PKGS = hwloc expat yaml-0.1 jansson zlib sqlite3
+EXEC_PKGS = openblas ompi-c
 
 VARIANTS = release debug asan
 ifeq ($(filter $(VARIANT),$(VARIANTS)),)
@@ -12,13 +15,15 @@ endif
 
 B = build/$(VARIANT)
 WARN = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla
-CPPFLAGS += -I. -D_GNU_SOURCE $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+CPPFLAGS += -I. -D_GNU_SOURCE $(shell pkg-config --cflags $(PKGS) 2>/dev/null) \
+	$(shell pkg-config --cflags $(EXEC_PKGS) 2>/dev/null)
 CFLAGS_release = -O2 -g
 CFLAGS_debug = -O0 -g3
 CFLAGS_asan = -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 LDFLAGS_asan = -fsanitize=address,undefined
 CFLAGS_ALL = -std=c11 $(WARN) $(CFLAGS_$(VARIANT)) -pthread $(CFLAGS)
-LDLIBS_ALL = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm -pthread $(LDLIBS)
+LDLIBS_CORE = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm -pthread $(LDLIBS)
+LDLIBS_ALL = $(shell pkg-config --libs $(EXEC_PKGS) 2>/dev/null) $(LDLIBS_CORE)
 
 # The kernels of the host device are what is timed: they are built for the machine at hand.
 KERNEL_CFLAGS_release = -O3 -march=native -ffp-contract=fast -fno-math-errno -fno-trapping-math
@@ -29,6 +34,16 @@ SRC = $(foreach r,$(ROOMS),$(wildcard $(r)/*.c))
 OBJ = $(SRC:%.c=$(B)/obj/%.o)
 LIB_OBJ = $(filter-out $(B)/obj/cli/main.o,$(OBJ))
 LIB = $(B)/libstepsim.a
+# exec/ is a plug-in of the binary, which holds all the rest. Tests link both parts from the archive.
+EXEC_OBJ = $(filter $(B)/obj/exec/%,$(OBJ))
+
+# EXEC=auto builds it where its libraries are found, and says so. EXEC=1 fails where they are not; EXEC=0 leaves it out.
+EXEC_MISSING := $(if $(filter 0,$(EXEC)),EXEC=0,$(strip \
+	$(foreach p,$(EXEC_PKGS),$(shell pkg-config --exists $p || echo no $p))))
+ifeq ($(EXEC)$(if $(EXEC_MISSING),,found),1)
+$(error EXEC=1, but pkg-config finds $(EXEC_MISSING))
+endif
+EXEC_OBJECT = $(if $(EXEC_MISSING),,$(B)/libstepsim_exec.so)
 
 UNIT = $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c tests/property/test_*.c))
 EXEC_TESTS = $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/exec/test_*.c))
@@ -50,11 +65,12 @@ $(error CUDA=1, but $(CUDA_FOUND))
 endif
 CUDA_OBJECT = $(if $(CUDA_FLAGS),$(B)/libstepsim_cuda.so)
 
-all: $(B)/stepsim $(CUDA_OBJECT) ## build/release/stepsim (VARIANT=release|debug|asan, CUDA=auto|0|1)
+all: $(B)/stepsim $(EXEC_OBJECT) $(CUDA_OBJECT) ## build/release/stepsim (VARIANT=release|debug|asan, CUDA and EXEC=auto|0|1)
 	@echo "CUDA: $(CUDA_FOUND)"
+	$(if $(EXEC_MISSING),@echo "execution: left out ($(EXEC_MISSING)): this build predicts")
 
 # The CUDA backend: C on cudart's API, kernels by nvcc, one shared object.
-# It takes base/ and step/ from the binary that opens it.
+# It takes base/ and step/ from the binary, and a few functions of exec/ from the plug-in that opens it.
 NVCC ?= $(shell bash scripts/find_cuda.sh nvcc)
 # The kernels' architectures; GPUs newer than the last translate its PTX when they load it.
 # scripts/test.sh, which runs no kernel on a GPU, asks for the first alone: that takes a third of the time.
@@ -177,8 +193,17 @@ $(B)/tests/gpu/%: tests/cuda/%.c $(LIB) $(CUDA_OBJ)
 		$(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $< $(CUDA_OBJ) $(LIB) $(CUDA_FLAGS) \
 		-lcunit $(LDLIBS_ALL) -lstdc++
 
-$(B)/stepsim: $(B)/obj/cli/main.o $(LIB)
-	$(CC) -rdynamic $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $^ $(LDLIBS_ALL)
+# Everything of base/, topology/ and step/ is in the binary, whether or not it uses it: the plug-ins do.
+$(B)/stepsim: $(filter-out $(EXEC_OBJ),$(OBJ))
+	$(CC) -rdynamic $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $^ $(LDLIBS_CORE)
+
+$(B)/libstepsim_exec.so: $(EXEC_OBJ) exec/plugin.map
+	$(CC) -shared $(LDFLAGS_$(VARIANT)) $(LDFLAGS) -Wl,--as-needed,--version-script=exec/plugin.map \
+		-o $@ $(EXEC_OBJ) $(LDLIBS_ALL)
+
+$(EXEC_OBJ): CFLAGS_ALL += -fPIC -fno-semantic-interposition
+# Objects of a build before there was a plug-in are not position-independent.
+$(EXEC_OBJ): exec/plugin.map
 
 $(LIB): $(LIB_OBJ)
 	@rm -f $@
@@ -191,13 +216,16 @@ $(B)/obj/%.o: %.c
 	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
 $(B)/obj/exec/host/kernels%.o: CFLAGS_ALL += $(KERNEL_CFLAGS_$(VARIANT))
-# The commit is part of every result: json.o follows it.
+# The commit is part of every result and of --version.
 $(B)/commit: FORCE
 	@mkdir -p $(@D)
 	@echo '$(COMMIT)' | cmp -s - $@ || echo '$(COMMIT)' > $@
 FORCE:
-$(B)/obj/report/json.o: $(B)/commit
-$(B)/obj/report/json.o: CPPFLAGS += -DSTEPSIM_COMMIT='"$(COMMIT)"'
+$(B)/obj/report/json.o $(B)/obj/cli/version.o: $(B)/commit
+$(B)/obj/report/json.o $(B)/obj/cli/version.o: CPPFLAGS += -DSTEPSIM_COMMIT='"$(COMMIT)"'
+$(B)/obj/cli/version.o: CPPFLAGS += -DSTEPSIM_LIBRARIES='"$(LIBRARIES)"'
+LIBRARIES = $(shell for p in $(PKGS); do \
+	printf '%s%s %s' "$$comma" $${p%-0.1} $$(pkg-config --modversion $$p); comma=', '; done)
 
 $(B)/tests/%: tests/%.c $(LIB)
 	@mkdir -p $(@D)
@@ -237,7 +265,7 @@ bench-accuracy: all ## predicted against measured on 12 configs
 PREFIX ?= /usr/local
 install: all ## into PREFIX (/usr/local)
 	install -D $(B)/stepsim $(DESTDIR)$(PREFIX)/bin/stepsim
-	$(if $(CUDA_OBJECT),install -D $(CUDA_OBJECT) $(DESTDIR)$(PREFIX)/lib/stepsim/libstepsim_cuda.so)
+	$(foreach o,$(EXEC_OBJECT) $(CUDA_OBJECT),install -D $o $(DESTDIR)$(PREFIX)/lib/stepsim/$(notdir $o) &&) true
 	mkdir -p $(DESTDIR)$(PREFIX)/share/stepsim
 	cp -R configs $(DESTDIR)$(PREFIX)/share/stepsim/
 

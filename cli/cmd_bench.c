@@ -142,13 +142,13 @@ enum status cmd_bench(struct context *x, struct error *e)
 	enum status st = read_plan(x->options, &plan, e);
 	if (st || (st = devices_open(x, e)))
 		return st;
-	const struct session_info *info = session_info(x->session);
+	const struct session_info *info = context_info(x);
 	if ((st = fit_plan(info, &plan, e)))
 		return st;
 	/* A failed prediction leaves its columns empty. */
 	bool predicts = !info->gpu_doubles && info->ranks > 1 &&
 	                context_agree(x, target_here(x, &any, info->ranks, &target, &unknown), &unknown) == ST_OK;
-	if (!(st = context_agree(x, bench(x->session, &plan, &table, e), e)) && context_leads(x)) {
+	if (!(st = context_agree(x, x->exec->bench(x->session, &plan, &table, e), e)) && context_leads(x)) {
 		if (predicts)
 			predict_rows(&target.machine, &table);
 		else

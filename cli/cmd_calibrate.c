@@ -108,8 +108,8 @@ enum status cmd_calibrate(struct context *x, struct error *e)
 	enum status st = devices_open(x, e);
 	if (st)
 		return st;
-	st = context_agree(x, calibrate(x->session, &p, e), e);
-	const struct session_info *info = session_info(x->session);
+	st = context_agree(x, x->exec->calibrate(x->session, &p, e), e);
+	const struct session_info *info = context_info(x);
 	if (!st && context_leads(x) && (info->gpu_doubles || info->gpu_shared))
 		printf("%s: everything was run, nothing was measured, no profile is written\n",
 			info->gpu_doubles ? "Doubles of the CUDA libraries" : "Several ranks share a GPU");

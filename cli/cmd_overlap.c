@@ -87,7 +87,7 @@ static enum status predict_config(const struct context *x, const char *config, s
 	enum status st = source_read(&o, config, e);
 	if (!st)
 		st = job_predict(&alone, &job, out, e);
-	session_close(alone.session);
+	context_close(&alone);
 	source_free(&o);
 	return st;
 }

@@ -154,13 +154,12 @@ static void show_progress(double fraction, int64_t plans, void *context)
 enum status cmd_plan(struct context *x, struct error *e)
 {
 	const struct options *o = x->options;
-	struct context alone = {.options = o};
 	struct place *where = calloc(1, sizeof *where);
 	struct search_result *r = calloc(1, sizeof *r);
 	double began_s = clock_s();
 	enum status st = where && r ? ST_OK : error_nomem(e, "the plans");
 	if (!st)
-		st = find_place(&alone, where, e);
+		st = find_place(x, where, e);
 	if (!st) {
 		const struct search_options options = {.held = plan_held(&where->config),
 			.exhaustive = o->exhaustive,
@@ -172,7 +171,6 @@ enum status cmd_plan(struct context *x, struct error *e)
 	}
 	if (!st)
 		st = report(o, where, r, e);
-	session_close(alone.session);
 	if (where)
 		target_free(&where->target);
 	if (r)

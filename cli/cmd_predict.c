@@ -40,13 +40,11 @@ enum status cmd_predict(struct context *x, struct error *e)
 {
 	if (x->options->n_positional > 1)
 		return two(x->options, e);
-	struct context alone = {.options = x->options}; /* a launcher's other ranks take no part */
 	struct job job;
 	if (x->options->print_ranks)
 		return print_ranks(x->options, e);
-	enum status st = job_decide(x->options, 0, false, &job, e);
+	enum status st = job_decide(x, 0, false, &job, e);
 	if (!st)
-		st = x->options->dump_program ? dump(x->options, &job, e) : job_perform(&alone, &job, e);
-	session_close(alone.session);
+		st = x->options->dump_program ? dump(x->options, &job, e) : job_perform(x, &job, e);
 	return st;
 }

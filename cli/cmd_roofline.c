@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "cli/devices.h"
-#include "exec/roofline.h"
 #include "report/report.h"
 #include "report/roofline.h"
 #include "topology/catalogue/device.h"
@@ -56,8 +55,9 @@ enum status cmd_roofline(struct context *x, struct error *e)
 	enum status st = check(x->options, &only, e);
 	if (st || (st = devices_open(x, e)))
 		return st;
-	st = roofline_measure(x->session, only, x->options->seconds > 0 ? x->options->seconds : ROOFLINE_S, &r, e);
-	if (!st && context_leads(x) && !(st = find_sheet(session_info(x->session), &r.sheet, e)))
+	st = x->exec->roofline_measure(x->session, only, x->options->seconds > 0 ? x->options->seconds : ROOFLINE_S, &r,
+		e);
+	if (!st && context_leads(x) && !(st = find_sheet(context_info(x), &r.sheet, e)))
 		st = show(x->options, &r, e);
 	roofline_free(&r);
 	return st;

@@ -7,10 +7,10 @@ static enum status run_together(struct context *x, struct error *e)
 	struct job job = {0};
 	enum status st = ST_OK;
 	if (context_leads(x))
-		st = job_decide(x->options, session_info(x->session)->ranks, true, &job, e);
-	if ((st = context_agree(x, st, e)) || (st = session_broadcast(x->session, &job, sizeof job, e)))
+		st = job_decide(x, context_info(x)->ranks, true, &job, e);
+	if ((st = context_agree(x, st, e)) || (st = x->exec->session_broadcast(x->session, &job, sizeof job, e)))
 		return st;
-	session_timeout(x->session, job.config.run.timeout_s);
+	x->exec->session_timeout(x->session, job.config.run.timeout_s);
 	return job_perform(x, &job, e);
 }
 
@@ -19,8 +19,8 @@ enum status cmd_run(struct context *x, struct error *e)
 	if (x->session)
 		return run_together(x, e);
 	struct job job;
-	enum status st = job_decide(x->options, 0, true, &job, e);
+	enum status st = job_decide(x, 0, true, &job, e);
 	if (!st && job.execute)
-		st = session_open(job.config.run.timeout_s, &x->session, e);
+		st = context_session(x, job.config.run.timeout_s, e);
 	return st ? st : job_perform(x, &job, e);
 }

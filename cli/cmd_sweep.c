@@ -109,7 +109,7 @@ static enum status predict_row(struct context *x, const struct sweep *s, struct 
 	} else if (!st) {
 		r->ranks = job.config.ranks;
 	}
-	session_close(alone.session);
+	context_close(&alone);
 	for (size_t a = 0; a < s->axes; a++)
 		free(text[a]);
 	free(sets);

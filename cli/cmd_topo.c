@@ -95,7 +95,7 @@ static enum status show(const struct options *o, const struct cluster *c, const 
 static enum status find(struct context *x, struct cluster **out, struct inventory *inventory, struct error *e)
 {
 	if (x->session && !dumped(x->options))
-		return session_cluster(x->session, out, e);
+		return x->exec->session_cluster(x->session, out, e);
 	return context_leads(x) ? one_host(x->options, out, inventory, e) : ST_OK;
 }
 

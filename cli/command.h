@@ -5,18 +5,28 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/launch.h"
 #include "base/status.h"
 #include "cli/options.h"
-#include "exec/exec.h"
+#include "exec/plugin.h"
 
 /* Stall limit of a session until the config says otherwise. */
 #define DEFAULT_TIMEOUT_S 60.0
 
 struct context {
 	const struct options *options;
-	struct session
-		*session; /* NULL: no launcher started this process, and nothing has needed MPI yet. Closed by main. */
+	struct launch launch;           /* zeroed: rank 0, without a launcher */
+	const struct exec_plugin *exec; /* NULL: nothing has executed or measured yet (context_exec) */
+	struct session *session;        /* NULL: nothing has needed MPI yet (context_session); else exec is set */
 };
+
+/* Opens the plug-in that executes, once. ST_RUN says in one line what is missing, and how to get it. */
+enum status context_exec(struct context *x, struct error *e);
+
+/* Opens the plug-in and its session, unless `x` has one. Under a launcher: collective. ST_RUN: as context_exec and
+ * session_open. */
+enum status context_session(struct context *x, double timeout_s, struct error *e);
+void context_close(struct context *x); /* the session, if any */
 
 /* Returns whether this is the leading process: the one that reads files, prints and decides. */
 bool context_leads(const struct context *x);
@@ -24,8 +34,11 @@ bool context_leads(const struct context *x);
 /* Returns the status on which all ranks of the session agree (session_agree); without a session `st` itself. */
 enum status context_agree(const struct context *x, enum status st, struct error *e);
 
+/* What the session says of itself; NULL without one. */
+const struct session_info *context_info(const struct context *x);
+
 /* Each command returns the exit status; `e` says why if it is not 0. */
-void print_version(FILE *out);
+void print_version(FILE *out, struct context *x);
 enum status cmd_run(struct context *x, struct error *e);       /* all ranks */
 enum status cmd_calibrate(struct context *x, struct error *e); /* all ranks */
 enum status cmd_bench(struct context *x, struct error *e);     /* all ranks */

@@ -67,7 +67,7 @@ enum status estimates_print(struct context *x, const struct program *p, const st
 	double *nccl_s = calloc(p->roles[0].ops.n + 1, sizeof *nccl_s);
 	enum status st = context_agree(x, nccl_s ? ST_OK : error_nomem(e, "NCCL's estimates"), e);
 	if (!st)
-		st = context_agree(x, execute_estimates(x->session, p, nccl_s, e), e);
+		st = context_agree(x, x->exec->execute_estimates(x->session, p, nccl_s, e), e);
 	if (!st && context_leads(x))
 		st = print(p, nccl_s, predicted, measured, e);
 	free(nccl_s);

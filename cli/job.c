@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/gcd.h"
 #include "base/log.h"
@@ -11,7 +12,6 @@
 #include "cli/machine.h"
 #include "cli/output.h"
 #include "cli/source.h"
-#include "exec/exec.h"
 #include "sim/advise/advise.h"
 #include "sim/engine/fold.h"
 
@@ -60,7 +60,20 @@ static enum status decide_elsewhere(struct job *job, int64_t *ranks, struct erro
 	return predict_only(job, e, why);
 }
 
-static enum status decide_here(struct job *job, int64_t started, int64_t *ranks, struct error *e)
+/* NVIDIA's driver makes this file; without it nothing has to be opened to know that there is no GPU. */
+static bool driver_here(void) { return access("/dev/nvidiactl", F_OK) == 0; }
+
+static enum status decide_gpus(struct context *x, const struct config *c, bool *gpus, struct error *e)
+{
+	*gpus = c->run.backend == BACKEND_CUDA;
+	if (c->run.backend != BACKEND_AUTO || !driver_here())
+		return ST_OK;
+	enum status st = context_exec(x, e);
+	*gpus = !st && x->exec->gpus_here();
+	return st;
+}
+
+static enum status decide_here(struct context *x, struct job *job, int64_t started, int64_t *ranks, struct error *e)
 {
 	const struct config *c = &job->config;
 	int64_t fixed = job_fixed_ranks(c);
@@ -80,14 +93,19 @@ static enum status decide_here(struct job *job, int64_t started, int64_t *ranks,
 		if (*ranks > 1)
 			return predict_only(job, e, why);
 	}
-	job->gpus = c->run.backend == BACKEND_CUDA || (c->run.backend == BACKEND_AUTO && gpus_here());
+	if (!job->execute || c->run.execute == TRI_FALSE)
+		return ST_OK;
+	enum status st = decide_gpus(x, c, &job->gpus, e);
+	if (st)
+		return st;
 	snprintf(why, sizeof why, "this machine's cores compute in fp32 only, and train.dtype is %s",
 		dtype_name(c->train.dtype));
 	return job->gpus || c->train.dtype == DT_FP32 ? ST_OK : predict_only(job, e, why);
 }
 
-enum status job_decide(const struct options *o, int64_t started, bool may_execute, struct job *job, struct error *e)
+enum status job_decide(struct context *x, int64_t started, bool may_execute, struct job *job, struct error *e)
 {
+	const struct options *o = x->options;
 	memset(job, 0, sizeof *job); /* its bytes are sent: no padding may be undefined */
 	struct config *c = &job->config;
 	enum status st = source_parse(o, c, e);
@@ -98,7 +116,7 @@ enum status job_decide(const struct options *o, int64_t started, bool may_execut
 	int64_t ranks = 1;
 	job->here = is_here(c);
 	job->execute = may_execute;
-	st = job->here ? decide_here(job, started, &ranks, e) : decide_elsewhere(job, &ranks, e);
+	st = job->here ? decide_here(x, job, started, &ranks, e) : decide_elsewhere(job, &ranks, e);
 	if (st)
 		return st;
 	if (job->execute && c->run.execute == TRI_FALSE)
@@ -158,8 +176,8 @@ static enum status predict_side(const struct job *job, struct sides *s, struct e
 
 static enum status execute_side(struct context *x, struct sides *s, struct error *e)
 {
-	enum status st = context_agree(x, execute(x->session, s->program, &s->measured, &s->measured_timeline, NULL, e),
-		e);
+	enum status st = context_agree(x,
+		x->exec->execute(x->session, s->program, &s->measured, &s->measured_timeline, NULL, e), e);
 	if (st || !context_leads(x))
 		return st;
 	/* Utilisation is measured against the same peak on both sides: the executor knows times, the machine knows
@@ -176,13 +194,13 @@ static void say_placement(const struct context *x, const struct target *t)
 		log_detail("profile: %s of %s", t->profile_path, t->profile->date);
 	if (!x->session)
 		return;
-	const struct session_info *i = session_info(x->session);
+	const struct session_info *i = context_info(x);
 	log_detail("placement: %lld ranks on %lld host%s, %lld a host, %lld core%s a rank%s, binding %s",
 		(long long)i->ranks, (long long)i->hosts, i->hosts == 1 ? "" : "s", (long long)i->ranks_per_host,
 		(long long)i->cores_per_rank, i->cores_per_rank == 1 ? "" : "s", i->oversubscribed ? " (shared)" : "",
 		i->binding);
 	for (int64_t r = 0; r < i->ranks; r++)
-		log_detail("%s", session_placement(x->session, r));
+		log_detail("%s", x->exec->session_placement(x->session, r));
 	log_detail("libraries: %s; %s", i->mpi, i->blas);
 }
 
@@ -255,10 +273,10 @@ enum status job_perform(struct context *x, const struct job *job, struct error *
 {
 	struct sides s = {0};
 	if (job->execute && job->gpus)
-		nccl_env_force(job->config.collectives);
-	enum status st = job->execute && job->gpus
-	                         ? session_use_gpus(x->session, job->config.run.share_gpu, job->config.run.timeout_s, e)
-	                         : ST_OK;
+		x->exec->nccl_env_force(job->config.collectives);
+	enum status st = job->execute && job->gpus ? x->exec->session_use_gpus(x->session, job->config.run.share_gpu,
+							     job->config.run.timeout_s, e)
+	                                           : ST_OK;
 	if (st)
 		return st;
 	st = job->here          ? target_here(x, &job->config, job->config.ranks, &s.target, e)
@@ -297,7 +315,7 @@ out:
 enum status job_predict(struct context *x, struct job *job, struct result *out, struct error *e)
 {
 	struct sides s = {0};
-	enum status st = job_decide(x->options, 0, false, job, e);
+	enum status st = job_decide(x, 0, false, job, e);
 	if (!st)
 		st = job->here ? target_here(x, &job->config, job->config.ranks, &s.target, e)
 		               : target_system(&job->config, &s.target, e);

@@ -22,9 +22,10 @@ int64_t job_fixed_ranks(const struct config *c);
 /* Returns the fewest ranks that hold one model replica, all of its experts and a whole shard group. */
 int64_t job_replica_ranks(const struct config *c);
 
-/* Reads the config and decides. `started` is the number of ranks that a launcher started; 0: none did. ST_INPUT if the
- * demands of the config or of --max-error cannot be met. */
-enum status job_decide(const struct options *o, int64_t started, bool may_execute, struct job *out, struct error *e);
+/* Reads the config and decides. `started` is the number of ranks that a launcher started; 0: none did. Asks
+ * the plug-in only where NVIDIA's driver is there and the config leaves the backend open. ST_INPUT if the demands of
+ * the config or of --max-error cannot be met. */
+enum status job_decide(struct context *x, int64_t started, bool may_execute, struct job *out, struct error *e);
 
 /* Returns how many ranks to start on this machine: those that the plan fixes, else 2 (the fewest that communicate) or
  * one model replica if that is more. 0: nothing would be executed here. */

@@ -143,10 +143,10 @@ static struct profile *load_cached(const char *path)
 	return p;
 }
 
-static void from_cache(const struct session *s, struct target *t)
+static void from_cache(const struct context *x, struct target *t)
 {
 	struct profile_key key;
-	session_profile_key(s, &key);
+	x->exec->session_profile_key(x->session, &key);
 	struct error no_cache = {0};
 	if (profile_cache_path(&key, t->profile_path, sizeof t->profile_path, &no_cache)) {
 		log_warn("no profile is kept: %s", no_cache.text);
@@ -196,9 +196,8 @@ static void search_cache(const struct host_facts *host, int64_t ranks, int64_t c
 static enum status measure(struct context *x, struct target *t, struct error *e)
 {
 	log_note("no profile of %s for this placement yet: measuring it, under %s, once",
-		session_info(x->session)->gpus ? "these GPUs" : "this machine",
-		session_info(x->session)->gpus ? "a minute" : "30 s");
-	enum status st = context_agree(x, calibrate(x->session, &t->profile, e), e);
+		context_info(x)->gpus ? "these GPUs" : "this machine", context_info(x)->gpus ? "a minute" : "30 s");
+	enum status st = context_agree(x, x->exec->calibrate(x->session, &t->profile, e), e);
 	if (st || !context_leads(x))
 		return st;
 	struct error unsaved = {0};
@@ -215,7 +214,8 @@ static struct cluster *find_hosts(struct context *x)
 {
 	struct cluster *hosts = NULL;
 	struct error undiscovered = {0};
-	if (x->options->json && context_agree(x, session_cluster(x->session, &hosts, &undiscovered), &undiscovered) &&
+	if (x->options->json &&
+		context_agree(x, x->exec->session_cluster(x->session, &hosts, &undiscovered), &undiscovered) &&
 		context_leads(x))
 		log_warn("the JSON lacks the parts of the hosts: %s", undiscovered.text);
 	return hosts;
@@ -223,7 +223,7 @@ static struct cluster *find_hosts(struct context *x)
 
 static enum status target_in_session(struct context *x, const struct config *c, struct target *t, struct error *e)
 {
-	const struct session_info *info = session_info(x->session);
+	const struct session_info *info = context_info(x);
 	bool leads = context_leads(x), missing = false;
 	enum status st = ST_OK;
 	if (leads) {
@@ -232,10 +232,11 @@ static enum status target_in_session(struct context *x, const struct config *c, 
 		if (c->cluster.profile[0])
 			st = load_named(c, info->ranks_per_host, info->cores_per_rank, t, e);
 		else
-			from_cache(x->session, t);
+			from_cache(x, t);
 		missing = !t->profile;
 	}
-	if ((st = context_agree(x, st, e)) || (st = session_broadcast(x->session, &missing, sizeof missing, e)))
+	if ((st = context_agree(x, st, e)) ||
+		(st = x->exec->session_broadcast(x->session, &missing, sizeof missing, e)))
 		return st;
 	if (missing && (st = measure(x, t, e)))
 		return st;
@@ -261,7 +262,7 @@ out:
 static enum status find_profile(struct context *x, const struct config *c, const struct host_facts *host, int64_t ranks,
 	int64_t cores_per_rank, struct target *t, bool *borrowed, struct error *e)
 {
-	int64_t launched;
+	struct launch launch;
 	enum status st;
 	*borrowed = false;
 	if (c->cluster.profile[0])
@@ -273,14 +274,15 @@ static enum status find_profile(struct context *x, const struct config *c, const
 	search_cache(host, 1, host->cores, t);
 	if (t->profile)
 		return ST_OK;
-	if (session_launched(&launched))
+	launch_read(&launch);
+	if (launch.launched)
 		return error_set(e, ST_INPUT,
 			"no profile of this machine with %lld rank%s yet: "
 			"`mpirun -np %lld stepsim calibrate` makes one",
 			(long long)ranks, ranks == 1 ? "" : "s", (long long)ranks);
-	if ((st = session_open(DEFAULT_TIMEOUT_S, &x->session, e)))
-		return st;
-	from_cache(x->session, t);
+	if ((st = context_session(x, DEFAULT_TIMEOUT_S, e)))
+		return error_context(e, "no profile of this machine yet, and none can be measured");
+	from_cache(x, t);
 	return t->profile ? ST_OK : measure(x, t, e);
 }
 
@@ -313,28 +315,28 @@ static enum status target_without_session(struct context *x, const struct config
  * GPUs none is measured or kept. All ranks. */
 static enum status gpu_profile(struct context *x, const struct config *c, struct target *t, struct error *e)
 {
-	const struct session_info *info = session_info(x->session);
+	const struct session_info *info = context_info(x);
 	bool missing = false;
 	if (context_leads(x) && !c->cluster.profile[0]) {
 		if (info->gpu_doubles || info->gpu_shared) {
 			log_note("%s: no profile of them; the prediction takes the catalogue's rates",
 				info->gpu_doubles ? "doubles of the CUDA libraries" : "several ranks share a GPU");
 		} else {
-			from_cache(x->session, t);
+			from_cache(x, t);
 			missing = !t->profile;
 		}
 	}
-	enum status st = session_broadcast(x->session, &missing, sizeof missing, e);
+	enum status st = x->exec->session_broadcast(x->session, &missing, sizeof missing, e);
 	return st || !missing ? st : measure(x, t, e);
 }
 
 /* Describes the GPUs: discovered hosts, rates of the catalogue, and the measured profile. */
 static enum status target_on_gpus(struct context *x, const struct config *c, struct target *t, struct error *e)
 {
-	const struct session_info *info = session_info(x->session);
+	const struct session_info *info = context_info(x);
 	struct cluster *hosts = NULL;
 	json_t *topology = NULL;
-	enum status st = context_agree(x, session_cluster(x->session, &hosts, e), e);
+	enum status st = context_agree(x, x->exec->session_cluster(x->session, &hosts, e), e);
 	if (!st)
 		st = gpu_profile(x, c, t, e);
 	if (st || !context_leads(x)) {
@@ -372,11 +374,11 @@ static void note_hosts(const struct config *c, int64_t hosts, struct target *t)
 enum status target_here(struct context *x, const struct config *c, int64_t ranks, struct target *t, struct error *e)
 {
 	enum status st;
-	if (x->session && session_info(x->session)->gpus)
+	if (x->session && context_info(x)->gpus)
 		st = target_on_gpus(x, c, t, e);
 	else
 		st = x->session ? target_in_session(x, c, t, e) : target_without_session(x, c, ranks, t, e);
-	note_hosts(c, x->session ? session_info(x->session)->hosts : 1, t);
+	note_hosts(c, x->session ? context_info(x)->hosts : 1, t);
 	return st;
 }
 

@@ -71,13 +71,6 @@ static const struct command commands[] = {
 
 #define COMMANDS COUNT(commands)
 
-bool context_leads(const struct context *x) { return !x->session || session_info(x->session)->rank == 0; }
-
-enum status context_agree(const struct context *x, enum status st, struct error *e)
-{
-	return x->session ? session_agree(x->session, st, e) : st;
-}
-
 /* ---- help ---- */
 
 static void print_usage(const struct command *c, FILE *out)
@@ -184,6 +177,20 @@ static enum status check_arguments(const struct command *c, const struct options
 
 /* ---- the run of one command ---- */
 
+/* MPI is started for the commands that all ranks of a launcher run, and for no other, whatever the environment says. */
+static enum status run_on_ranks(const struct command *c, struct context *x, struct options *o, struct error *e)
+{
+	const bool together = (c->traits & ALL_RANKS) && x->launch.launched;
+	enum status st = together ? context_session(x, DEFAULT_TIMEOUT_S, e) : ST_OK;
+	if (st || (!together && !context_leads(x)))
+		return st;
+	if (context_leads(x) && !(st = options_check_outputs(o, e)) && (c->traits & CONFIG))
+		st = source_read(o, o->n_positional ? o->positional[0] : NULL, e);
+	if ((st = context_agree(x, st, e)))
+		return st;
+	return context_agree(x, c->run(x, e), e);
+}
+
 static enum status run_command(int argc, char **argv, struct context *x, struct options *o, struct error *e)
 {
 	int at = first_word(argc, argv);
@@ -208,13 +215,8 @@ static enum status run_command(int argc, char **argv, struct context *x, struct 
 			return ST_OK;
 		return named ? help_command(c, e) : help_all(e);
 	}
-	if ((st = check_arguments(c, o, e)) || (st = context_agree(x, leads ? options_check_outputs(o, e) : ST_OK, e)))
-		return st;
-	if (leads && (c->traits & CONFIG))
-		st = source_read(o, o->n_positional ? o->positional[0] : NULL, e);
-	if ((st = context_agree(x, st, e)))
-		return st;
-	return leads || (c->traits & ALL_RANKS) ? c->run(x, e) : ST_OK;
+	st = check_arguments(c, o, e);
+	return st ? st : run_on_ranks(c, x, o, e);
 }
 
 static bool only_asks_version(int argc, char **argv)
@@ -247,25 +249,27 @@ static void keep_freed_memory(void)
 #endif
 }
 
+/* The leading rank speaks for all. Where no session opened, the others may have failed for a reason of their host:
+ * there the first rank of each speaks. */
+static bool speaks(const struct context *x, enum status st)
+{
+	return context_leads(x) || (st == ST_RUN && !x->session && x->launch.local_rank <= 0);
+}
+
 int main(int argc, char **argv)
 {
 	struct options options = {0};
 	struct context x = {.options = &options};
 	struct error e = {0};
-	int64_t ranks;
+	enum status st = ST_OK;
 	keep_freed_memory();
-	if (only_asks_version(argc, argv)) {
-		print_version(stdout);
-		return (int)end_output(ST_OK, true, &e);
-	}
-	/* Under a launcher the session comes first: it tells which rank speaks, even about a wrong option. */
-	enum status st = session_launched(&ranks) ? session_open(DEFAULT_TIMEOUT_S, &x.session, &e) : ST_OK;
-	if (!st) {
+	launch_read(&x.launch);
+	if (!only_asks_version(argc, argv))
 		st = run_command(argc, argv, &x, &options, &e);
-		st = context_agree(&x, st, &e);
-	}
-	st = end_output(st, context_leads(&x), &e);
-	session_close(x.session);
+	else if (context_leads(&x))
+		print_version(stdout, &x);
+	st = end_output(st, speaks(&x, st), &e);
+	context_close(&x);
 	options_free(&options);
 	return (int)st;
 }

@@ -27,7 +27,7 @@ static enum status predict_side(const struct options *o, struct config *config, 
 	enum status st = job ? job_predict(&alone, job, out, e) : error_nomem(e, "the prediction");
 	if (!st)
 		*config = job->config;
-	session_close(alone.session);
+	context_close(&alone);
 	free(job);
 	return st;
 }

@@ -27,10 +27,6 @@ struct session_info {
 	uint64_t gpu_mem_B;
 };
 
-/* True when a launcher (mpirun, srun) started this process as one of several or as a single rank: looked up in the
- * environment, MPI is not started. `ranks` is its size, else 1. */
-bool session_launched(int64_t *ranks);
-
 /* Starts MPI (MPI_THREAD_MULTIPLE, errors returned), binds this rank to its share of the host's cores, sets the BLAS
  * threads, and starts the watchdog: a rank that dies, or no progress for timeout_s, takes the job down with one line
  * that names rank and op, exit code 1. Collective over all ranks. */
@@ -66,6 +62,11 @@ enum status session_use_gpus(struct session *s, bool share_gpu, double timeout_s
  * forced upon the collectives that NCCL has it for, in its form FUNCTION:ALGORITHM (2.24 and later); the others choose
  * freely, as the prediction has it. */
 void nccl_env_force(struct collective_choice c);
+
+/* The libraries that execute, for `stepsim --version`: a line on MPI and BLAS, and one on CUDA's libraries and devices,
+ * or why there are none; each with its line feed. Without a session; MPI is not started. */
+#define EXEC_VERSIONS_TEXT 1536
+void exec_versions(char text[EXEC_VERSIONS_TEXT]);
 
 /* The key of this session's profile. */
 void session_profile_key(const struct session *s, struct profile_key *k);

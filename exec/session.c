@@ -12,37 +12,12 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/launch.h"
 #include "base/version.h"
 #include "exec/affinity.h"
 #include "exec/calibrate/calibrate.h"
 #include "exec/gpus.h"
 #include "exec/mpi_check.h"
-
-/* ---- was this process launched? ---- */
-
-bool session_launched(int64_t *ranks)
-{
-	/* Sizes first; then signs that say only that a launcher was there. */
-	static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_WORLD_SIZE"};
-	static const char *const signs[] = {"PMIX_RANK", "PMI_RANK", "SLURM_STEP_NUM_TASKS"};
-	*ranks = 1;
-	for (size_t i = 0; i < COUNT(sizes); i++) {
-		const char *value = getenv(sizes[i]);
-		if (value && atoll(value) >= 1) {
-			*ranks = atoll(value);
-			return true;
-		}
-	}
-	for (size_t i = 0; i < COUNT(signs); i++) {
-		if (!getenv(signs[i]))
-			continue;
-		const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
-		if (tasks && atoll(tasks) >= 1)
-			*ranks = atoll(tasks);
-		return true;
-	}
-	return false;
-}
 
 /* ---- waiting ---- */
 
@@ -297,7 +272,7 @@ enum status session_gather_placements(struct session *s, struct error *e)
 	return st ? st : session_wait(s, &r, e);
 }
 
-static void name_libraries(struct session_info *info)
+void session_name_libraries(struct session_info *info)
 {
 	char version[MPI_MAX_LIBRARY_VERSION_STRING];
 	int length;
@@ -309,10 +284,18 @@ static void name_libraries(struct session_info *info)
 
 static enum status start_mpi(struct session *s, struct error *e)
 {
-	int64_t ranks;
-	/* A process started by hand needs no runtime daemon beside it. */
-	if (!session_launched(&ranks))
+	struct launch launch;
+	launch_read(&launch);
+	if (launch.launched && !launch.pmi)
+		return error_set(e, ST_RUN,
+			"srun started %lld tasks that MPI cannot connect: mpirun does, or `srun --mpi=pmix`",
+			(long long)launch.ranks);
+	if (!launch.launched) {
+		/* A process started by hand needs no runtime daemon beside it; nor does a single task of srun's, which
+		 * Open MPI would take for one of a job. */
 		setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+		unsetenv("SLURM_NODELIST");
+	}
 	int provided = 0, rank, size;
 	enum status st = MPI_CHECK(MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided), e);
 	if (st)
@@ -355,7 +338,7 @@ enum status session_open(double timeout_s, struct session **out, struct error *e
 		goto out;
 	if ((st = session_agree(s, bind(s, e), e)) || (st = session_gather_placements(s, e)))
 		goto out;
-	name_libraries(&s->info);
+	session_name_libraries(&s->info);
 	*out = s;
 out:
 	free(cards);

@@ -23,6 +23,8 @@ struct session {
 	struct gpus *gpus;                     /* owned; NULL: the host's cores compute */
 };
 
+/* The versions of MPI and BLAS, also before MPI was started. */
+void session_name_libraries(struct session_info *info);
 /* Polls until the request is done: no call of exec/ blocks inside MPI. */
 enum status session_wait(struct session *s, MPI_Request *request, struct error *e);
 /* All ranks, leaving as close together as polling can. */
