@@ -67,6 +67,8 @@ check_line() { # file room include
 			[ -n "${may[$target]:-}" ] || { complain "$file: \"$header\" is in no room"; return; }
 			[[ " ${may[$room]} " == *" $target "* ]] ||
 				complain "$file: $room/ must not use $target/ (\"$header\")"
+			[ "$room/$target" != cli/exec ] || [ "$header" = exec/plugin.h ] ||
+				complain "$file: cli/ uses exec/ through exec/plugin.h alone (\"$header\")"
 			[ -e "$root/$header" ] || complain "$file: \"$header\" does not exist"
 			;;
 		*) complain "$file: \"$header\" is not written as \"room/file.h\"" ;;

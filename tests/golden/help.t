@@ -110,5 +110,7 @@
     -h, --help           print this text
 
     $ stepsim --version
-    stepsim 0.1.0
+    stepsim 0.1.0 (*) (glob)
+    libraries: hwloc *, sqlite3 * (glob)
+    execution: * (glob)
     CUDA: * (glob)
