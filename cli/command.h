@@ -28,6 +28,28 @@ enum status context_exec(struct context *x, struct error *e);
 enum status context_session(struct context *x, double timeout_s, struct error *e);
 void context_close(struct context *x); /* the session, if any */
 
+enum command_trait {
+	OR_MORE = 1 << 0,   /* takes more arguments than n_arguments */
+	ALL_RANKS = 1 << 1, /* runs on every rank; else on the leading one alone */
+	CONFIG = 1 << 2,    /* its first argument is a config, in whose place --model may stand */
+	HIDDEN = 1 << 3,    /* for builds and packages: help, man page and completions leave it out */
+};
+
+struct command {
+	const char *name;      /* NULL: the config itself is the command */
+	const char *arguments; /* words to choose from are separated by '|' */
+	const char *summary;
+	unsigned groups; /* of options */
+	size_t n_arguments;
+	unsigned traits;
+	enum status (*run)(struct context *x, struct error *e);
+};
+
+/* Prints the man page or a shell's completion (`kind`: man, bash, zsh, fish) from the tables of commands, of options
+ * and of exit codes (their meanings, from 0 on). ST_INPUT: an unknown kind. */
+enum status generate(const char *kind, const struct command *commands, size_t n_commands, const char *const *exit_codes,
+	size_t n_exit_codes, struct error *e);
+
 /* Returns whether this is the leading process: the one that reads files, prints and decides. */
 bool context_leads(const struct context *x);
 

@@ -11,21 +11,7 @@
 #include "cli/source.h"
 #include "report/report.h"
 
-enum command_trait {
-	OR_MORE = 1 << 0,   /* takes more arguments than n_arguments */
-	ALL_RANKS = 1 << 1, /* runs on every rank; else on the leading one alone */
-	CONFIG = 1 << 2,    /* its first argument is a config, in whose place --model may stand */
-};
-
-struct command {
-	const char *name; /* NULL: the config itself is the command */
-	const char *arguments;
-	const char *summary;
-	unsigned groups; /* of options */
-	size_t n_arguments;
-	unsigned traits;
-	enum status (*run)(struct context *x, struct error *e);
-};
+static enum status cmd_generate(struct context *x, struct error *e);
 
 static const struct command commands[] = {
 	{NULL, "CONFIG.yaml",
@@ -67,9 +53,19 @@ static const struct command commands[] = {
 	{"list", "systems|gpus|models|stacks|fabrics|parameters",
 		"print a catalogue; parameters: the fitted constants with meaning and source", TAKES_ALWAYS, 1, 0,
 		cmd_list},
+	{"generate", "man|bash|zsh|fish", "print the man page or a shell's completion", TAKES_ALWAYS, 1, HIDDEN,
+		cmd_generate},
 };
 
 #define COMMANDS COUNT(commands)
+
+static const char *const exit_codes[] = {"done", "the execution failed",
+	"the command line, config or input file is wrong", "done, but --max-error was missed"};
+
+static enum status cmd_generate(struct context *x, struct error *e)
+{
+	return generate(x->options->positional[0], commands, COMMANDS, exit_codes, COUNT(exit_codes), e);
+}
 
 /* ---- help ---- */
 
@@ -93,6 +89,8 @@ static enum status help_all(struct error *e)
 	       ": predicts a distributed training step, executes it, and compares the two op by op.\n\n");
 	unsigned groups = 0;
 	for (size_t i = 0; i < COMMANDS; i++) {
+		if (commands[i].traits & HIDDEN)
+			continue;
 		fputs(i ? "       " : "usage: ", stdout);
 		print_usage(&commands[i], stdout);
 		printf("           %s\n", commands[i].summary);
@@ -101,8 +99,10 @@ static enum status help_all(struct error *e)
 	printf("\nUnder `mpirun -np N` every rank takes part. `stepsim COMMAND --help` names the options of one "
 	       "command. All of them:\n\n");
 	enum status st = options_help(groups, stdout, e);
-	printf("\nExit codes: 0 done; 1 the execution failed; 2 the command line, config or input file is wrong; 3 "
-	       "done, but --max-error was missed.\n");
+	fputs("\nExit codes:", stdout);
+	for (size_t i = 0; i < COUNT(exit_codes); i++)
+		printf("%s %zu %s", i ? ";" : "", i, exit_codes[i]);
+	fputs(".\n", stdout);
 	return st;
 }
 
@@ -127,7 +127,7 @@ static enum status unknown_command(const char *word, struct error *e)
 	const char *names[COMMANDS];
 	size_t n = 0;
 	for (size_t i = 0; i < COMMANDS; i++)
-		if (commands[i].name)
+		if (commands[i].name && !(commands[i].traits & HIDDEN))
 			names[n++] = commands[i].name;
 	return error_set(e, ST_INPUT, "'%s' is neither a command (nearest: %s) nor a config file that exists", word,
 		suggest_nearest(word, names, n));

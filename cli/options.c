@@ -107,10 +107,37 @@ static enum status read_seconds(struct options *o, const struct option_row *row,
 	return o->seconds > 0 ? ST_OK : error_set(e, ST_INPUT, "%s %s: expected a time above 0", row->name, value);
 }
 
-/* Finds `value` among `n` words and returns its number in `out`. */
-static enum status read_word(const struct option_row *row, const char *value, const char *const *words, size_t n,
-	const char *expected, int *out, struct error *e)
+/* What an option's value can be, for the readers of words and for completion: words, or a command of stepsim whose
+ * table's first column names them. */
+static const struct {
+	const char *option, *words, *command;
+} values[] = {
+	{"--progress", "auto always never", NULL}, /* as enum progress_mode */
+	{"--backend", "auto cuda host", NULL},     /* as enum backend */
+	{"--datatype", "float half bfloat16 int32 fp32 fp16 bf16", NULL},
+	{"--strategy", "ddp zero1 zero2 fsdp hsdp", NULL},
+	{"--model", NULL, "list models"},
+	{"--system", NULL, "list systems"},
+	{"--systems", NULL, "list systems"},
+};
+
+_Static_assert(PROGRESS_AUTO == 0 && PROGRESS_ALWAYS == 1 && PROGRESS_NEVER == 2, "words of --progress");
+_Static_assert(BACKEND_AUTO == 0 && BACKEND_CUDA == 1 && BACKEND_HOST == 2, "words of --backend");
+
+#define MOST_WORDS 8
+
+/* Finds `value` among the words of the row's option and returns its number in `out`. */
+static enum status read_word(const struct option_row *row, const char *value, const char *expected, int *out,
+	struct error *e)
 {
+	char text[64] = "", *rest = text;
+	const char *words[MOST_WORDS], *word;
+	size_t n = 0;
+	for (size_t i = 0; i < COUNT(values); i++)
+		if (strcmp(values[i].option, row->name) == 0)
+			snprintf(text, sizeof text, "%s", values[i].words);
+	while (n < MOST_WORDS && (word = strsep(&rest, " ")))
+		words[n++] = word;
 	for (size_t i = 0; i < n; i++) {
 		if (strcmp(value, words[i]) == 0) {
 			*out = (int)i;
@@ -123,19 +150,16 @@ static enum status read_word(const struct option_row *row, const char *value, co
 
 static enum status read_progress(struct options *o, const struct option_row *row, const char *value, struct error *e)
 {
-	static const char *const words[] =
-		{[PROGRESS_AUTO] = "auto", [PROGRESS_ALWAYS] = "always", [PROGRESS_NEVER] = "never"};
 	int word = 0;
-	enum status st = read_word(row, value, words, COUNT(words), "auto, always or never", &word, e);
+	enum status st = read_word(row, value, "auto, always or never", &word, e);
 	o->progress = (enum progress_mode)word;
 	return st;
 }
 
 static enum status read_backend(struct options *o, const struct option_row *row, const char *value, struct error *e)
 {
-	static const char *const words[] = {[BACKEND_AUTO] = "auto", [BACKEND_CUDA] = "cuda", [BACKEND_HOST] = "host"};
 	int word = 0;
-	enum status st = read_word(row, value, words, COUNT(words), "auto, cuda or host", &word, e);
+	enum status st = read_word(row, value, "auto, cuda or host", &word, e);
 	o->backend = (enum backend)word;
 	return st;
 }
@@ -201,11 +225,9 @@ static enum status read_gpus(struct options *o, const struct option_row *row, co
 /* Reads a format by nccl-tests' word or the config's. */
 static enum status read_dtype(struct options *o, const struct option_row *row, const char *value, struct error *e)
 {
-	static const char *const words[] = {"float", "half", "bfloat16", "int32", "fp32", "fp16", "bf16"};
 	static const enum dtype dtypes[] = {DT_FP32, DT_FP16, DT_BF16, DT_INT32, DT_FP32, DT_FP16, DT_BF16};
 	int word = 0;
-	enum status st = read_word(row, value, words, COUNT(words),
-		"float (fp32), half (fp16), bfloat16 (bf16) or int32", &word, e);
+	enum status st = read_word(row, value, "float (fp32), half (fp16), bfloat16 (bf16) or int32", &word, e);
 	o->bench.dtype = dtypes[word];
 	return st;
 }
@@ -456,4 +478,23 @@ enum status options_help(unsigned groups, FILE *out, struct error *e)
 		table_print(t, out);
 	table_destroy(t);
 	return st;
+}
+
+size_t options_count(void) { return ROWS; }
+
+struct option_text options_text(size_t i)
+{
+	const struct option_row *r = &rows[i];
+	struct option_text t = {.letter = r->letter,
+		.name = r->name,
+		.argument = r->argument,
+		.help = r->help,
+		.groups = r->groups};
+	for (size_t k = 0; k < COUNT(values); k++) {
+		if (strcmp(values[k].option, r->name) == 0) {
+			t.words = values[k].words;
+			t.command = values[k].command;
+		}
+	}
+	return t;
 }

@@ -82,4 +82,19 @@ bool option_takes_next(const char *arg);
 /* Prints the options of `groups`, one line each. */
 enum status options_help(unsigned groups, FILE *out, struct error *e);
 
+/* What the man page and the completions say of one row of the table. */
+struct option_text {
+	char letter;          /* 0: none */
+	const char *name;     /* with its dashes; rows of different groups can share one */
+	const char *argument; /* NULL: takes none; FILE: a path */
+	const char *help;
+	unsigned groups;
+	const char *words; /* the values, separated by blanks; NULL: not a list of words */
+	const char
+		*command; /* prints the values in the first column of its table (`stepsim list models`); NULL: none */
+};
+
+size_t options_count(void);
+struct option_text options_text(size_t i); /* i < options_count() */
+
 #endif

@@ -157,6 +157,11 @@ for script in tests/golden/run*.sh; do
 	begin counted "$script" bash "$script"
 done
 
+heading 'man page, completions and packages'
+for script in tests/package/test_*.sh; do
+	begin counted "$script" bash "$script"
+done
+
 heading 'published measurements'
 begin check 'the arithmetic of the validation' python3 tests/validation/test_arithmetic.py
 begin check 'a sample of published steps' python3 scripts/validate.py --sample
