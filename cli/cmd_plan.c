@@ -25,8 +25,10 @@ static enum status place_elsewhere(const struct options *o, struct place *p, str
 {
 	struct config *c = &p->config;
 	enum status st;
-	if ((o->gpus && (st = target_take_gpus(c, o->gpus, e))) || (st = target_system(c, &p->target, e)))
+	if (o->gpus && (st = target_take_gpus(c, o->gpus, e)))
 		return st;
+	if (target_system(c, &p->target, e))
+		return config_blame_system(c, e);
 	c->cluster.nodes = p->target.machine.nodes; /* a synthetic line may have said it */
 	p->ranks = p->target.machine.nodes * p->target.machine.devices_per_node;
 	return ST_OK;

@@ -17,11 +17,11 @@ What is wrong with a command line: one line, the nearest name, exit code 2. (Wro
     [2]
 
     $ stepsim predict
-    stepsim: predict: CONFIG.yaml missing; `stepsim predict --help` shows what there is
+    stepsim: predict: CONFIG.yaml [OTHER.yaml] missing; `stepsim predict --help` shows what there is
     [2]
 
     $ stepsim predict a.yaml b.yaml
-    stepsim: unexpected argument 'b.yaml'
+    stepsim: cannot read a.yaml: No such file or directory
     [2]
 
     $ stepsim predict --jsn out a.yaml

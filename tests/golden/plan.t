@@ -132,7 +132,7 @@ Mixtures of experts have no bounds; where there are too many plans, those neares
 What is wrong with it:
 
     $ stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --gpus 12 2>&1
-    stepsim: --gpus 12: nodes of dgx-h100 have 8 GPUs (nearest: 8, 16)
+    stepsim: --gpus 12: hosts of dgx-h100 have 8 GPUs (nearest: 8, 16)
     [2]
     $ stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --gpus many 2>&1
     stepsim: --gpus many: expected a whole number from 1 to 10000000
