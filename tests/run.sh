@@ -161,6 +161,7 @@ heading 'man page, completions and packages'
 for script in tests/package/test_*.sh; do
 	begin counted "$script" bash "$script"
 done
+begin check 'the Python module' env PATH="$PWD/$build:$PATH" PYTHONPATH=python python3 tests/python/test_stepsim.py
 
 heading 'published measurements'
 begin check 'the arithmetic of the validation' python3 tests/validation/test_arithmetic.py
