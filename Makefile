@@ -8,7 +8,7 @@ MPICC ?= mpicc
 PKGS = hwloc expat yaml-0.1 jansson zlib sqlite3
 EXEC_PKGS = openblas ompi-c
 
-VARIANTS = release debug asan
+VARIANTS = release debug asan portable
 ifeq ($(filter $(VARIANT),$(VARIANTS)),)
 $(error VARIANT is one of: $(VARIANTS))
 endif
@@ -18,6 +18,10 @@ WARN = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototy
 CPPFLAGS += -I. -D_GNU_SOURCE $(shell pkg-config --cflags $(PKGS) 2>/dev/null) \
 	$(shell pkg-config --cflags $(EXEC_PKGS) 2>/dev/null)
 CFLAGS_release = -O2 -g
+# portable: what packages hold. It runs on any x86-64; its kernels need AVX2 and FMA, which the plug-in checks.
+CFLAGS_portable = -O2 -g -ffile-prefix-map=$(CURDIR)=.
+# DT_RPATH, unlike DT_RUNPATH, also serves what the plug-in needs.
+LDFLAGS_portable = -Wl,-z,relro,-z,now,--disable-new-dtags,-rpath,'$$ORIGIN/../lib/stepsim'
 CFLAGS_debug = -O0 -g3
 CFLAGS_asan = -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 LDFLAGS_asan = -fsanitize=address,undefined
@@ -27,6 +31,8 @@ LDLIBS_ALL = $(shell pkg-config --libs $(EXEC_PKGS) 2>/dev/null) $(LDLIBS_CORE)
 
 # The kernels of the host device are what is timed: they are built for the machine at hand.
 KERNEL_CFLAGS_release = -O3 -march=native -ffp-contract=fast -fno-math-errno -fno-trapping-math
+KERNEL_CFLAGS_portable = $(if $(filter x86_64,$(ARCH)),-march=x86-64-v3) $(filter-out -march=%,$(KERNEL_CFLAGS_release))
+ARCH := $(shell uname -m)
 
 ROOMS = base topology topology/catalogue topology/graph topology/discover topology/view step sim/price sim/engine \
 	sim/search sim/advise exec exec/calibrate exec/host report report/import cli cli/validate
@@ -53,7 +59,7 @@ COMMIT = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := all
 .PHONY: all tests unit twins list-twins gpu-tests check check-long check-root validate \
-	bench bench-accuracy install format clean help
+	bench bench-accuracy share install uninstall dist deb wheel format clean help
 .DELETE_ON_ERROR:
 
 # CUDA=auto builds the CUDA part where all its libraries are found, and says what was found.
@@ -65,7 +71,7 @@ $(error CUDA=1, but $(CUDA_FOUND))
 endif
 CUDA_OBJECT = $(if $(CUDA_FLAGS),$(B)/libstepsim_cuda.so)
 
-all: $(B)/stepsim $(EXEC_OBJECT) $(CUDA_OBJECT) ## build/release/stepsim (VARIANT=release|debug|asan, CUDA and EXEC=auto|0|1)
+all: $(B)/stepsim $(EXEC_OBJECT) $(CUDA_OBJECT) ## build/release/stepsim (VARIANT=release|debug|asan|portable, CUDA and EXEC=auto|0|1)
 	@echo "CUDA: $(CUDA_FOUND)"
 	$(if $(EXEC_MISSING),@echo "execution: left out ($(EXEC_MISSING)): this build predicts")
 
@@ -216,6 +222,7 @@ $(B)/obj/%.o: %.c
 	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
 $(B)/obj/exec/host/kernels%.o: CFLAGS_ALL += $(KERNEL_CFLAGS_$(VARIANT))
+$(B)/obj/exec/plugin.o: CPPFLAGS += $(if $(filter portable-x86_64,$(VARIANT)-$(ARCH)),-DSTEPSIM_KERNELS_X86_64_V3)
 # The commit is part of every result and of --version.
 $(B)/commit: FORCE
 	@mkdir -p $(@D)
@@ -262,12 +269,39 @@ bench: all $(BENCH) ## figures of the simulator
 bench-accuracy: all ## predicted against measured on 12 configs
 	bash scripts/bench_accuracy.sh
 
+# What the tables of commands and options say, for man and the shells.
+SHARE = $(B)/share/man/man1/stepsim.1 $(B)/share/bash-completion/completions/stepsim \
+	$(B)/share/zsh/site-functions/_stepsim $(B)/share/fish/vendor_completions.d/stepsim.fish
+share: $(SHARE) ## man page and completions, in build/release/share
+
+$(B)/share/man/%: KIND = man
+$(B)/share/bash-completion/%: KIND = bash
+$(B)/share/zsh/%: KIND = zsh
+$(B)/share/fish/%: KIND = fish
+$(SHARE): $(B)/stepsim
+	@mkdir -p $(@D)
+	$(B)/stepsim generate $(KIND) > $@
+
 PREFIX ?= /usr/local
-install: all ## into PREFIX (/usr/local)
-	install -D $(B)/stepsim $(DESTDIR)$(PREFIX)/bin/stepsim
-	$(foreach o,$(EXEC_OBJECT) $(CUDA_OBJECT),install -D $o $(DESTDIR)$(PREFIX)/lib/stepsim/$(notdir $o) &&) true
-	mkdir -p $(DESTDIR)$(PREFIX)/share/stepsim
-	cp -R configs $(DESTDIR)$(PREFIX)/share/stepsim/
+ROOT = $(DESTDIR)$(PREFIX)
+PLUGINS = $(EXEC_OBJECT) $(CUDA_OBJECT)
+DOCS = README.md $(wildcard LICENSE NOTICE CHANGELOG.md) docs
+install: all share ## into PREFIX (/usr/local), below DESTDIR if that is set
+	install -D $(B)/stepsim $(ROOT)/bin/stepsim
+	$(foreach o,$(PLUGINS),install -m 644 -D $o $(ROOT)/lib/stepsim/$(notdir $o) &&) true
+	mkdir -p $(ROOT)/share/stepsim $(ROOT)/share/doc/stepsim
+	cp -R configs $(ROOT)/share/stepsim/
+	cp -R $(DOCS) $(ROOT)/share/doc/stepsim/
+	$(foreach f,$(SHARE),install -m 644 -D $f $(ROOT)/$(f:$(B)/%=%) &&) true
+
+uninstall: ## what `make install` put into PREFIX
+	rm -f $(ROOT)/bin/stepsim $(SHARE:$(B)/%=$(ROOT)/%)
+	rm -rf $(ROOT)/lib/stepsim $(ROOT)/share/stepsim $(ROOT)/share/doc/stepsim
+
+# Packages hold the portable build without CUDA, whose libraries are NVIDIA's.
+dist deb wheel: ## a relocatable tarball, a Debian package, a wheel for pip, in build/
+	$(MAKE) -s VARIANT=portable CUDA=0 EXEC=1 all share
+	+bash scripts/package.sh $@
 
 # Every file of C, C++ and CUDA in the look of .clang-format, by the version that it names.
 format: ## the tree in the look of .clang-format
@@ -277,7 +311,7 @@ clean: ## remove build/
 	rm -rf build
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+	@grep -hE '^[a-z -]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 -include $(OBJ:.o=.d) $(CUDA_OBJ:.o=.d) $(TWIN_OBJ:.o=.d) $(CUDART_OBJ:.o=.d) \
 	$(addprefix $(B)/twin/,cublaslt.d cudnn.d nccl.d) $(CUDA_TESTS:=.d) \

@@ -38,8 +38,9 @@
 /* The symbol EXEC_ENTRY is the one object of this type. Whoever opens it compares `version` and `layout` with its own
  * first, in this order, and calls nothing if they differ. */
 struct exec_plugin {
-	const char *version; /* STEPSIM_VERSION */
-	size_t layout;       /* EXEC_LAYOUT */
+	const char *version;     /* STEPSIM_VERSION */
+	size_t layout;           /* EXEC_LAYOUT */
+	bool (*runs_here)(void); /* this processor has the instructions that the kernels use */
 #define EXEC_MEMBER(call) __typeof__(call) *call;
 	EXEC_CALLS(EXEC_MEMBER)
 #undef EXEC_MEMBER

@@ -71,5 +71,9 @@ check 'valgrind, an executed step' "${run[@]}" "${memcheck[@]}" build/debug/step
 # Open MPI keeps memory until the process ends: leaks are looked for in the unit tests.
 check 'sanitizers, an executed step' env ASAN_OPTIONS=detect_leaks=0 "${run[@]}" build/asan/stepsim "${tiny[@]}"
 
+for kind in dist wheel deb; do
+	check "package: $kind" bash tests/package/long_packages.sh "$kind"
+done
+
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
