@@ -31,7 +31,9 @@ LDLIBS_ALL = $(shell pkg-config --libs $(EXEC_PKGS) 2>/dev/null) $(LDLIBS_CORE)
 
 # The kernels of the host device are what is timed: they are built for the machine at hand.
 KERNEL_CFLAGS_release = -O3 -march=native -ffp-contract=fast -fno-math-errno -fno-trapping-math
-KERNEL_CFLAGS_portable = $(if $(filter x86_64,$(ARCH)),-march=x86-64-v3) $(filter-out -march=%,$(KERNEL_CFLAGS_release))
+# gcc 10, the oldest that builds packages, knows neither x86-64-v3 nor how to ask a processor for it.
+KERNEL_CFLAGS_portable = $(if $(filter x86_64,$(ARCH)),-mavx2 -mfma -mbmi -mbmi2) \
+	$(filter-out -march=%,$(KERNEL_CFLAGS_release))
 ARCH := $(shell uname -m)
 
 ROOMS = base topology topology/catalogue topology/graph topology/discover topology/view step sim/price sim/engine \
@@ -222,7 +224,7 @@ $(B)/obj/%.o: %.c
 	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
 $(B)/obj/exec/host/kernels%.o: CFLAGS_ALL += $(KERNEL_CFLAGS_$(VARIANT))
-$(B)/obj/exec/plugin.o: CPPFLAGS += $(if $(filter portable-x86_64,$(VARIANT)-$(ARCH)),-DSTEPSIM_KERNELS_X86_64_V3)
+$(B)/obj/exec/plugin.o: CPPFLAGS += $(if $(filter portable-x86_64,$(VARIANT)-$(ARCH)),-DSTEPSIM_KERNELS_AVX2)
 # The commit is part of every result and of --version.
 $(B)/commit: FORCE
 	@mkdir -p $(@D)

@@ -42,7 +42,7 @@ static enum status open_plugin(const struct exec_plugin **out, struct error *e)
 		return error_set(e, ST_RUN, "%s is of another build than this binary (`make` builds both)", path);
 	if (!plugin->runs_here())
 		return error_set(e, ST_RUN,
-			"executing and measuring needs a processor with AVX2 and FMA (x86-64-v3) in this build; "
+			"executing and measuring needs a processor with AVX2, FMA and BMI in this build; "
 			"`make` builds for the machine at hand (" DOES_WITHOUT ")");
 	*out = plugin;
 	return ST_OK;

@@ -1,10 +1,11 @@
 #include "exec/plugin.h"
 
-/* Builds for other machines compile the kernels for x86-64-v3 (AVX2, FMA), and say so to this file alone. */
+/* Builds for other machines compile the kernels with AVX2, FMA and BMI, and say so to this file alone. */
 static bool runs_here(void)
 {
-#ifdef STEPSIM_KERNELS_X86_64_V3
-	return __builtin_cpu_supports("x86-64-v3");
+#ifdef STEPSIM_KERNELS_AVX2
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+	       __builtin_cpu_supports("bmi2");
 #else
 	return true;
 #endif
