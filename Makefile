@@ -26,7 +26,8 @@ CFLAGS_debug = -O0 -g3
 CFLAGS_asan = -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 LDFLAGS_asan = -fsanitize=address,undefined
 CFLAGS_ALL = -std=c11 $(WARN) $(CFLAGS_$(VARIANT)) -pthread $(CFLAGS)
-LDLIBS_CORE = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm -pthread $(LDLIBS)
+# Before glibc 2.34 dlopen and shm_open were in libraries of their own.
+LDLIBS_CORE = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm -ldl -lrt -pthread $(LDLIBS)
 LDLIBS_ALL = $(shell pkg-config --libs $(EXEC_PKGS) 2>/dev/null) $(LDLIBS_CORE)
 
 # The kernels of the host device are what is timed: they are built for the machine at hand.
