@@ -18,7 +18,7 @@ WARN = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototy
 CPPFLAGS += -I. -D_GNU_SOURCE $(shell pkg-config --cflags $(PKGS) 2>/dev/null) \
 	$(shell pkg-config --cflags $(EXEC_PKGS) 2>/dev/null)
 CFLAGS_release = -O2 -g
-# portable: what packages hold. It runs on any x86-64; its kernels need AVX2 and FMA, which the plug-in checks.
+# portable: what packages hold. It runs on any x86-64; its kernels need AVX2, FMA and BMI, which the plug-in checks.
 CFLAGS_portable = -O2 -g -ffile-prefix-map=$(CURDIR)=.
 # DT_RPATH, unlike DT_RUNPATH, also serves what the plug-in needs.
 LDFLAGS_portable = -Wl,-z,relro,-z,now,--disable-new-dtags,-rpath,'$$ORIGIN/../lib/stepsim'
