@@ -1,4 +1,4 @@
-/* What a launcher (mpirun, srun) says in the environment of a process that it started. MPI is not asked. */
+/* Reads what a launcher (mpirun, srun) says in the environment of a process that it started. MPI is not asked. */
 #ifndef STEPSIM_BASE_LAUNCH_H
 #define STEPSIM_BASE_LAUNCH_H
 

@@ -199,7 +199,7 @@ static enum status add_constant(const struct parameter *p, void *table, struct e
 		p->name ? p->name : "", mark(p->unverified), p->value, p->meaning, p->source);
 }
 
-/* What every stack takes, which is written as a stack's own numbers are. */
+/* Prints what every stack takes, as a stack's own numbers are printed. */
 static enum status add_every_stack(struct table *t, const char *name, struct error *e)
 {
 	(void)name;

@@ -56,7 +56,7 @@ bool context_leads(const struct context *x);
 /* Returns the status on which all ranks of the session agree (session_agree); without a session `st` itself. */
 enum status context_agree(const struct context *x, enum status st, struct error *e);
 
-/* What the session says of itself; NULL without one. */
+/* Returns what the session says of itself; NULL without one. */
 const struct session_info *context_info(const struct context *x);
 
 /* Each command returns the exit status; `e` says why if it is not 0. */

@@ -82,7 +82,7 @@ bool option_takes_next(const char *arg);
 /* Prints the options of `groups`, one line each. */
 enum status options_help(unsigned groups, FILE *out, struct error *e);
 
-/* What the man page and the completions say of one row of the table. */
+/* One row of the table, as the man page and the completions read it. */
 struct option_text {
 	char letter;          /* 0: none */
 	const char *name;     /* with its dashes; rows of different groups can share one */

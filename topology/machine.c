@@ -331,7 +331,7 @@ void machine_group_by_pairs(const struct machine *m, struct link_spec intra, str
 		in_node ? "the path between ranks of one host" : "the path between hosts");
 }
 
-/* What a profile measured between ranks overrides the rates of the link graph. */
+/* Rates that a profile measured between ranks override those of the link graph. */
 bool machine_has_pairs_only(const struct machine *m)
 {
 	return !m->cluster || (m->profile && profile_get_value(m->profile, PROFILE_P2P_BPS, 0) > 0);

@@ -263,7 +263,8 @@ static bool other_context(const struct lever_case *k, int i, struct advice_row *
 
 /* ---- the table ---- */
 
-/* What a lever takes for granted: FACT(name, condition on the case k). A row that names fewer facts ends with ALWAYS.
+/* Facts that a lever takes for granted: FACT(name, condition on the case k). A row that names fewer facts ends with
+ * ALWAYS.
  */
 #define LEVER_FACTS(FACT) \
 	FACT(ALWAYS, true) \

@@ -1,4 +1,4 @@
-/* What a launcher says in the environment: whether an MPI job can start, who leads. */
+/* Launchers speak through the environment: whether an MPI job can start, who leads. */
 #include <stdlib.h>
 #include <string.h>
 
