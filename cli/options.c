@@ -58,7 +58,7 @@ static enum status read_input(struct options *o, const struct option_row *row, c
 	return read_path(o, row, value, e);
 }
 
-/* Stores the text unread; config_load checks it. */
+/* Stores the text unread; config_parse checks it. */
 static enum status read_set(struct options *o, const struct option_row *row, const char *value, struct error *e)
 {
 	(void)row;

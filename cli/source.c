@@ -6,8 +6,6 @@
 #include "base/paths.h"
 #include "cli/starter.h"
 
-#define CONFIG_LIMIT_B ((size_t)1 << 20)
-
 enum status source_read(struct options *o, const char *path, struct error *e)
 {
 	char *text = NULL;

@@ -10,8 +10,6 @@
 #include "step/config_keys.h"
 #include "step/hf_config.h"
 
-#define CONFIG_LIMIT_B ((size_t)1 << 20)
-
 struct loader {
 	struct config *c;
 	const struct ynode *root;

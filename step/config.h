@@ -161,6 +161,8 @@ struct config_text {
 	size_t len;
 };
 
+#define CONFIG_LIMIT_B ((size_t)1 << 20) /* the longest text of a config that is read */
+
 /* Reads a config file, then the `--set key.path=value` texts, over presets and stack defaults. Checks everything that
  * does not depend on the number of ranks. ST_INPUT: one line "file:line:col: key: what (nearest: name)", or "--set
  * KEY=VALUE: ...". Keys whose effect comes later are refused with "not modelled yet" unless they hold their default. */
