@@ -1,6 +1,7 @@
 /* Tests the memory of a stack beside the program's buffers: each term against its closed form, and the published
  * formulas of model states and activations. */
 #include "harness.h"
+#include "tiny_config.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,52 +12,16 @@
 /* bf16 with fp32 gradients and master weights, Megatron's layers. */
 static struct config tiny(int64_t layers)
 {
-	struct config c;
-	memset(&c, 0, sizeof c);
-	c.model = (struct model){.layers = layers,
-		.hidden = 256,
-		.heads = 8,
-		.kv_heads = 8,
-		.head_dim = 32,
-		.ffn_hidden = 1024,
-		.vocab = 96,
-		.vocab_padding = 1,
-		.seq_len = 128,
-		.max_positions = 128,
-		.causal = true,
-		.bias = true,
-		.qkv_bias = true,
-		.final_norm = true,
-		.lm_head = true,
-		.tied_embeddings = true};
-	c.train = (struct train){.global_batch = 8,
-		.micro_batch = 2,
-		.dtype = DT_BF16,
-		.param_dtype = DT_BF16,
-		.grad_dtype = DT_FP32,
-		.reduce_dtype = DT_FP32,
-		.master_weights = true,
-		.optimizer = OPT_ADAMW,
-		.optimizer_bits = 32,
-		.fused = true,
-		.recompute_layers = layers};
-	c.parallel = (struct parallel){.strategy = STRAT_DDP,
-		.data = 2,
-		.shard = 2,
-		.tensor = 1,
-		.pipeline = 1,
-		.virtual_stages = 1,
-		.context = 1,
-		.expert = 1,
-		.expert_tensor = 1,
-		.order = {DIM_TP, DIM_CP, DIM_EP, DIM_DP, DIM_PP},
-		.bucket_B = 1 * 1048576,
-		.first_bucket_B = 1 * 1048576,
-		.overlap = true,
-		.prefetch = 1,
-		.reshard_after_forward = true};
-	c.ranks = 2;
-	c.micro_batches = 2;
+	struct config c = tiny_config();
+	c.model.layers = layers;
+	c.model.hidden = 256;
+	c.model.head_dim = 32;
+	c.model.ffn_hidden = 1024;
+	c.model.seq_len = c.model.max_positions = 128;
+	c.train.dtype = c.train.param_dtype = DT_BF16;
+	c.train.master_weights = true;
+	c.train.recompute_layers = layers;
+	c.parallel.bucket_B = c.parallel.first_bucket_B = 1 * 1048576;
 	return c;
 }
 

@@ -1,6 +1,7 @@
 /* The step program: every strategy's program keeps the invariants; FLOP, volumes, buckets and memory agree with closed
  * forms worked out here. */
 #include "harness.h"
+#include "tiny_config.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,51 +12,14 @@
 
 static struct config tiny(enum strategy s, int64_t dp, int64_t tp)
 {
-	struct config c;
-	memset(&c, 0, sizeof c);
-	c.model = (struct model){.layers = 3,
-		.hidden = 64,
-		.heads = 8,
-		.kv_heads = 8,
-		.head_dim = 8,
-		.ffn_hidden = 256,
-		.vocab = 96,
-		.vocab_padding = 1,
-		.seq_len = 32,
-		.max_positions = 32,
-		.causal = true,
-		.bias = true,
-		.qkv_bias = true,
-		.final_norm = true,
-		.lm_head = true,
-		.tied_embeddings = true};
-	c.train = (struct train){.global_batch = 4 * dp,
-		.micro_batch = 2,
-		.dtype = DT_FP32,
-		.param_dtype = DT_FP32,
-		.grad_dtype = DT_FP32,
-		.reduce_dtype = DT_FP32,
-		.optimizer = OPT_ADAMW,
-		.optimizer_bits = 32,
-		.fused = true,
-		.recompute_layers = 3};
-	c.parallel = (struct parallel){.strategy = s,
-		.data = dp,
-		.shard = dp,
-		.tensor = tp,
-		.pipeline = 1,
-		.virtual_stages = 1,
-		.context = 1,
-		.expert = 1,
-		.expert_tensor = 1,
-		.order = {DIM_TP, DIM_CP, DIM_EP, DIM_DP, DIM_PP},
-		.bucket_B = 0.05 * 1048576,
-		.first_bucket_B = 0.02 * 1048576,
-		.overlap = true,
-		.prefetch = 1,
-		.reshard_after_forward = true};
+	struct config c = tiny_config();
+	c.model.layers = 3;
+	c.train.global_batch = 4 * dp;
+	c.train.recompute_layers = 3;
+	c.parallel.strategy = s;
+	c.parallel.data = c.parallel.shard = dp;
+	c.parallel.tensor = tp;
 	c.ranks = dp * tp;
-	c.micro_batches = 2;
 	return c;
 }
 

@@ -2,6 +2,7 @@
  * agree with closed forms; the checker finds what breaks between stages. */
 #include "base/array.h"
 #include "harness.h"
+#include "tiny_config.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,49 +15,13 @@
 
 static struct config plan(enum schedule schedule, int64_t pp, int64_t chunks, int64_t micro)
 {
-	struct config c;
-	memset(&c, 0, sizeof c);
-	c.model = (struct model){.layers = pp * chunks,
-		.hidden = 64,
-		.heads = 8,
-		.kv_heads = 8,
-		.head_dim = 8,
-		.ffn_hidden = 256,
-		.vocab = 96,
-		.vocab_padding = 1,
-		.seq_len = 32,
-		.max_positions = 32,
-		.causal = true,
-		.bias = true,
-		.qkv_bias = true,
-		.final_norm = true,
-		.lm_head = true,
-		.tied_embeddings = true};
-	c.train = (struct train){.global_batch = 2 * micro,
-		.micro_batch = 2,
-		.dtype = DT_FP32,
-		.param_dtype = DT_FP32,
-		.grad_dtype = DT_FP32,
-		.reduce_dtype = DT_FP32,
-		.optimizer = OPT_ADAMW,
-		.optimizer_bits = 32,
-		.fused = true};
-	c.parallel = (struct parallel){.strategy = STRAT_DDP,
-		.data = 1,
-		.shard = 1,
-		.tensor = 1,
-		.pipeline = pp,
-		.virtual_stages = chunks,
-		.schedule = schedule,
-		.context = 1,
-		.expert = 1,
-		.expert_tensor = 1,
-		.order = {DIM_TP, DIM_CP, DIM_EP, DIM_DP, DIM_PP},
-		.bucket_B = 0.05 * 1048576,
-		.first_bucket_B = 0.02 * 1048576,
-		.overlap = true,
-		.prefetch = 1,
-		.reshard_after_forward = true};
+	struct config c = tiny_config();
+	c.model.layers = pp * chunks;
+	c.train.global_batch = 2 * micro;
+	c.parallel.data = c.parallel.shard = 1;
+	c.parallel.pipeline = pp;
+	c.parallel.virtual_stages = chunks;
+	c.parallel.schedule = schedule;
 	c.ranks = pp;
 	c.micro_batches = micro;
 	return c;

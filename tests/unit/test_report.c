@@ -2,6 +2,7 @@
  * trace that can be read back. */
 #include "base/array.h"
 #include "harness.h"
+#include "tiny_config.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,54 +13,13 @@
 
 static struct config tiny(void)
 {
-	struct config c;
-	memset(&c, 0, sizeof c);
-	c.model = (struct model){.name = "tiny",
-		.layers = 1,
-		.hidden = 64,
-		.heads = 8,
-		.kv_heads = 8,
-		.head_dim = 8,
-		.ffn_hidden = 256,
-		.vocab = 96,
-		.vocab_padding = 1,
-		.seq_len = 32,
-		.max_positions = 32,
-		.causal = true,
-		.bias = true,
-		.qkv_bias = true,
-		.final_norm = true,
-		.lm_head = true,
-		.tied_embeddings = true};
-	c.train = (struct train){.global_batch = 8,
-		.micro_batch = 2,
-		.dtype = DT_FP32,
-		.param_dtype = DT_FP32,
-		.grad_dtype = DT_FP32,
-		.reduce_dtype = DT_FP32,
-		.optimizer = OPT_ADAMW,
-		.optimizer_bits = 32,
-		.fused = true,
-		.recompute_layers = AUTO};
-	c.parallel = (struct parallel){.strategy = STRAT_DDP,
-		.data = 2,
-		.shard = 2,
-		.tensor = 1,
-		.pipeline = 1,
-		.virtual_stages = 1,
-		.context = 1,
-		.expert = 1,
-		.expert_tensor = 1,
-		.order = {DIM_TP, DIM_CP, DIM_EP, DIM_DP, DIM_PP},
-		.bucket_B = 25 * 1048576,
-		.first_bucket_B = 1 * 1048576,
-		.overlap = true,
-		.prefetch = 1,
-		.reshard_after_forward = true};
+	struct config c = tiny_config();
+	snprintf(c.model.name, sizeof c.model.name, "tiny");
+	c.train.recompute_layers = AUTO;
+	c.parallel.bucket_B = 25 * 1048576;
+	c.parallel.first_bucket_B = 1 * 1048576;
 	c.cluster = (struct cluster_config){.system = "auto", .nodes = 1};
 	c.run = (struct run){.warmup = 3, .steps = 10, .timeout_s = 60, .verify = true};
-	c.ranks = 2;
-	c.micro_batches = 2;
 	return c;
 }
 
