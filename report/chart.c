@@ -20,9 +20,10 @@ static const char style[] =
 	".paper{fill:#ffffff}.title{font-size:16px;font-weight:600}.soft{fill:#5b6676}.frame{fill:none;"
 	"stroke:#8b98a9}.grid{stroke:#e5e9ef}\n"
 	".line{fill:none;stroke-width:2.2;stroke-linejoin:round}.dash{stroke-dasharray:6 4;stroke-width:1.5}.band{"
-	"opacity:.16}\n"
+	"opacity:.16}.hollow{fill:#ffffff;stroke-width:1.8}\n"
 	"@media (prefers-color-scheme:dark){text{fill:#e6eaf0}.paper{fill:#12161c}.soft{fill:#9aa6b6}.frame{"
-	"stroke:#6c7a8c}.grid{stroke:#252d37}}\n"
+	"stroke:#6c7a8c}.grid{stroke:#252d37}"
+	".hollow{fill:#12161c}}\n"
 	"</style>\n";
 static const char *const colours[CHART_LINES] = {"#2f6fd6", "#c2410c", "#5d9300", "#8d5bc9", "#0f8a8a", "#b4530a",
 	"#d6457f", "#6b7280", "#9a8500", "#3b3fb8", "#a3341f", "#2c7a4b"};
@@ -192,6 +193,13 @@ static void draw_band(FILE *out, const struct chart_line *l, const struct axis *
 	fputs("\"/>\n", out);
 }
 
+/* Opens a circle's element. */
+static void draw_dot(FILE *out, double x, double y, const char *colour, bool hollow)
+{
+	fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.6\" %s=\"%s\">", x, y,
+		hollow ? "class=\"hollow\" stroke" : "fill", colour);
+}
+
 static void draw_line(FILE *out, const struct chart *c, size_t k, const struct axis *x, const struct axis *y)
 {
 	const struct chart_line *l = &c->line[k];
@@ -229,29 +237,36 @@ static void draw_line(FILE *out, const struct chart *c, size_t k, const struct a
 				"y1=\"%.1f\" y2=\"%.1f\"/>\n",
 				colour, at_x(x, l->at[i].x), at_x(x, l->at[i].x), at_y(y, l->at[i].low),
 				at_y(y, l->at[i].high));
-		fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.6\" fill=\"%s\"><title>", at_x(x, l->at[i].x),
-			at_y(y, l->at[i].y), colour);
+		draw_dot(out, at_x(x, l->at[i].x), at_y(y, l->at[i].y), colour, l->at[i].hollow);
+		fputs("<title>", out);
 		svg_escaped(c->x_words ? c->x_words[(size_t)l->at[i].x] : tick_text(a, l->at[i].x, c->x_unit), out);
-		fprintf(out, ": %s</title></circle>\n", quantity_format(b, l->at[i].y, c->y_unit));
+		fprintf(out, ": %s%s%s</title></circle>\n", quantity_format(b, l->at[i].y, c->y_unit),
+			l->at[i].hollow ? ", " : "", l->at[i].hollow ? c->hollow : "");
 	}
 }
 
+static size_t key_lines(const struct chart *c) { return (c->lines > 1 ? c->lines : 0) + (c->hollow ? 1 : 0); }
+
 static void draw_key(FILE *out, const struct chart *c)
 {
-	for (size_t k = 0; k < c->lines && c->lines > 1; k++) {
-		double y = TOP + PLOT_H + BELOW + KEY_LINE * (double)k;
+	double y = TOP + PLOT_H + BELOW;
+	for (size_t k = 0; k < c->lines && c->lines > 1; k++, y += KEY_LINE) {
 		fprintf(out, "<line class=\"line%s\" stroke=\"%s\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n",
 			c->line[k].dashed ? " dash" : "", c->line[k].dashed ? "#8b98a9" : colours[k % CHART_LINES],
 			LEFT, LEFT + 26, y - 4, y - 4);
 		words(out, "key", "start", LEFT + 34, y, c->line[k].name);
+	}
+	if (c->hollow) {
+		draw_dot(out, LEFT + 13, y - 4, "#8b98a9", true);
+		fputs("</circle>\n", out);
+		words(out, "key", "start", LEFT + 34, y, c->hollow);
 	}
 }
 
 void chart_write(const struct chart *c, FILE *out)
 {
 	struct axis x, y;
-	double width = LEFT + PLOT_W + 30,
-	       height = TOP + PLOT_H + BELOW + (c->lines > 1 ? KEY_LINE * (double)c->lines : 0);
+	double width = LEFT + PLOT_W + 30, height = TOP + PLOT_H + BELOW + KEY_LINE * (double)key_lines(c);
 	find_axes(c, &x, &y);
 	fprintf(out,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "

@@ -11,6 +11,7 @@
 struct chart_point {
 	double x, y;
 	double low, high; /* a band around y; with `dots` a bar through the point; NAN: none */
+	bool hollow;      /* not usable: struct chart says why */
 };
 
 struct chart_line {
@@ -27,6 +28,7 @@ struct chart {
 	bool x_log, y_log;
 	const char *const *x_words; /* NULL: numbers; else the names of x = 0, 1, ... */
 	size_t n_words;
+	const char *hollow; /* why points are hollow, for the key; NULL: none is */
 	const struct chart_line *line;
 	size_t lines;
 };

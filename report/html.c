@@ -12,6 +12,7 @@
 #include "report/page.h"
 #include "report/report.h"
 #include "report/text.h"
+#include "report/verdict.h"
 #include "step/advice.h"
 
 EMBED(page_js, "report/page/page.js");
@@ -27,6 +28,14 @@ static void write_verdict(const struct outcome *o, const struct result *m, FILE 
 {
 	const struct result *p = o->predicted;
 	char a[QUANTITY_MAX], b[QUANTITY_MAX], c[QUANTITY_MAX];
+	if (!m && verdict_fit(&p->memory) == FIT_NOT) {
+		fputs("<h1>Does not fit: ", out);
+		verdict_missing(&p->memory, out);
+		fprintf(out, ".</h1>\n<p>If it had the memory, a step would take %s (90 %% sure: %s to %s).</p>\n",
+			time_text(a, p->time.step_s), time_text(b, p->interval90_s[0]),
+			time_text(c, p->interval90_s[1]));
+		return;
+	}
 	fprintf(out, "<h1>A step takes %s (90 %% sure: %s to %s)", time_text(a, p->time.step_s),
 		time_text(b, p->interval90_s[0]), time_text(c, p->interval90_s[1]));
 	if (m) {
@@ -37,7 +46,29 @@ static void write_verdict(const struct outcome *o, const struct result *m, FILE 
 	fputs(".</h1>\n", out);
 }
 
-static void write_reasons(const struct outcome *o, FILE *out)
+/* Where the heading says that it does not fit, nothing is left to say. */
+static void write_memory(const struct result_memory *m, bool measured, FILE *out)
+{
+	const enum fit fit = verdict_fit(m);
+	char a[QUANTITY_MAX], b[QUANTITY_MAX], c[QUANTITY_MAX];
+	if (fit != FIT_NOT) {
+		fprintf(out, "It fits in memory: a rank needs %s of %s, %s are free",
+			quantity_format(a, (double)m->total_B, UNIT_BYTE),
+			quantity_format(b, (double)m->capacity_B, UNIT_BYTE),
+			quantity_format(c, (double)(m->capacity_B - m->total_B), UNIT_BYTE));
+		if (fit == FIT_TIGHT) {
+			fputs("; ", out);
+			verdict_tight(m, out);
+		}
+		fputs(". ", out);
+	} else if (measured) {
+		fputs("By the prediction it does <b>not</b> fit in memory: ", out);
+		verdict_missing(m, out);
+		fputs(". ", out);
+	}
+}
+
+static void write_reasons(const struct outcome *o, const struct result *m, FILE *out)
 {
 	const struct result *p = o->predicted;
 	char a[QUANTITY_MAX], b[QUANTITY_MAX];
@@ -47,11 +78,7 @@ static void write_reasons(const struct outcome *o, FILE *out)
 			100 * p->time.overlap, time_text(a, p->time.exposed_comm_s), time_text(b, p->time.comm_s),
 			100 * p->time.exposed_comm_s / p->time.step_s);
 	fprintf(out, "MFU %.1f %%. ", 100 * p->mfu);
-	if (p->memory.capacity_B)
-		fprintf(out, "It %s: %s of %s a device. ",
-			p->memory.fits ? "fits in memory" : "does <b>not</b> fit in memory",
-			quantity_format(a, (double)p->memory.total_B, UNIT_BYTE),
-			quantity_format(b, (double)p->memory.capacity_B, UNIT_BYTE));
+	write_memory(&p->memory, m != NULL, out);
 	fputs("Bottleneck: ", out);
 	html_escaped(p->bottleneck, out);
 	fputs(".</p>\n", out);
@@ -162,7 +189,7 @@ static enum status write_body(const struct outcome *o, struct page *p, struct er
 	write_verdict(o, m, p->out);
 	if ((st = page_lines(p, "sub", header, o, e)))
 		goto out;
-	write_reasons(o, p->out);
+	write_reasons(o, m, p->out);
 	if ((st = page_lines(p, "warning", warnings, o, e)))
 		goto out;
 	write_pictures(m, shown, p->out);
@@ -183,8 +210,9 @@ enum status report_html(const struct outcome *o, const char *path, struct error 
 	struct page p;
 	char title[256], step[QUANTITY_MAX];
 	const struct config *c = &o->program->config;
-	snprintf(title, sizeof title, "%s on %lld ranks: %s a step - stepsim", c->model.name, (long long)c->ranks,
-		time_text(step, o->predicted->time.step_s));
+	snprintf(title, sizeof title, "%s on %lld ranks: %s%s - stepsim", c->model.name, (long long)c->ranks,
+		time_text(step, o->predicted->time.step_s),
+		verdict_fit(&o->predicted->memory) == FIT_NOT ? " a step, does not fit in memory" : " a step");
 	enum status st = page_open(&p, title, NULL, e);
 	if (!st)
 		st = write_body(o, &p, e);

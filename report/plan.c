@@ -257,7 +257,10 @@ static int by_memory(const void *a, const void *b)
 
 static struct chart_point point_of(const struct plan_row *r)
 {
-	return (struct chart_point){(double)r->predicted->memory.total_B, r->predicted->time.step_s, NAN, NAN};
+	return (struct chart_point){.x = (double)r->predicted->memory.total_B,
+		.y = r->predicted->time.step_s,
+		.low = NAN,
+		.high = NAN};
 }
 
 enum status plan_chart(const struct plan_report *p,
@@ -271,7 +274,10 @@ enum status plan_chart(const struct plan_report *p,
 	if (st)
 		goto out;
 	for (size_t i = 0; i < p->points; i++)
-		front[i] = (struct chart_point){(double)p->point[i].memory_B, p->point[i].step_s, NAN, NAN};
+		front[i] = (struct chart_point){.x = (double)p->point[i].memory_B,
+			.y = p->point[i].step_s,
+			.low = NAN,
+			.high = NAN};
 	for (size_t i = 0; i < p->rows; i++)
 		best[i] = point_of(&p->row[i]);
 	qsort(front, p->points, sizeof *front, by_memory);

@@ -5,6 +5,7 @@
 #include "report/sweep_chart.h"
 
 #include "base/array.h"
+#include "report/verdict.h"
 
 #define NAME 160
 
@@ -76,10 +77,13 @@ static size_t gather(const struct sweep *s, enum sweep_curve which, struct sweep
 				s->axis[a].value[s->rows.at[k].at[a]]);
 		for (size_t i = 0; i < n; i++) {
 			const struct result *r = s->rows.at[i * stride + k].predicted;
+			const bool hollow = r && verdict_fit(&r->memory) == FIT_NOT;
 			c->points[k * n + i] = (struct chart_point){.x = c->x[i],
 				.y = r ? curves[which].value(r) : NAN,
 				.low = r && band ? r->interval90_s[0] : NAN,
-				.high = r && band ? r->interval90_s[1] : NAN};
+				.high = r && band ? r->interval90_s[1] : NAN,
+				.hollow = hollow};
+			c->chart.hollow = hollow ? "does not fit in memory" : c->chart.hollow;
 			there += r != NULL;
 		}
 		qsort(c->points + k * n, n, sizeof *c->points, by_x);

@@ -1,41 +1,15 @@
 /* The page of a sweep: its curves and its table. */
 #include <stdlib.h>
 
-#include "base/quantity.h"
-#include "report/figures.h"
+#include "base/paths.h"
 #include "report/page.h"
 #include "report/sweep_chart.h"
+#include "report/verdict.h"
 
-static const struct sweep_row *fastest(const struct sweep *s)
+static void verdict(const void *s, FILE *out)
 {
-	const struct sweep_row *best = NULL;
-	for (size_t i = 0; i < s->rows.n; i++) {
-		const struct sweep_row *r = &s->rows.at[i];
-		if (r->predicted && r->predicted->memory.fits &&
-			(!best || r->predicted->tokens_per_s > best->predicted->tokens_per_s))
-			best = r;
-	}
-	return best;
-}
-
-/* The combination with most tokens/s among those that fit. */
-static void verdict(const struct sweep *s, char *out, size_t size)
-{
-	const struct sweep_row *best = fastest(s);
-	char step[QUANTITY_MAX], tokens[QUANTITY_MAX];
-	size_t n;
-	if (!best) {
-		snprintf(out, size, "Nothing of this fits in memory.");
-		return;
-	}
-	n = (size_t)snprintf(out, size, "Most tokens/s with ");
-	for (size_t a = 0; a < s->axes && n < size; a++)
-		n += (size_t)snprintf(out + n, size - n, "%s%s = %s", a ? ", " : "", s->axis[a].key,
-			s->axis[a].value[best->at[a]]);
-	if (n < size)
-		snprintf(out + n, size - n, ": %s tokens/s, %s a step on %lld ranks.",
-			figure_count(tokens, best->predicted->tokens_per_s),
-			quantity_format(step, best->predicted->time.step_s, UNIT_SECOND), (long long)best->ranks);
+	verdict_sweep(s, out);
+	putc('.', out);
 }
 
 /* A curve that is 0 throughout shows nothing. */
@@ -66,17 +40,25 @@ static enum status write_curves(struct page *p, const struct sweep *s, struct er
 
 enum status report_sweep_html(const struct sweep *s, const char *path, struct error *e)
 {
-	struct page p;
+	struct page p = {0};
 	struct table *t = NULL;
-	char text[1024];
-	size_t predicted = 0;
-	for (size_t i = 0; i < s->rows.n; i++)
-		predicted += s->rows.at[i].predicted != NULL;
-	verdict(s, text, sizeof text);
-	enum status st = page_open(&p, "a sweep - stepsim", text, e);
+	char text[1024], *best;
+	size_t len, predicted = 0, too_large = 0;
+	for (size_t i = 0; i < s->rows.n; i++) {
+		const struct result *r = s->rows.at[i].predicted;
+		predicted += r != NULL;
+		too_large += r && verdict_fit(&r->memory) == FIT_NOT;
+	}
+	enum status st = text_of(verdict, s, "the page", &best, &len, e);
+	if (!st)
+		st = page_open(&p, "a sweep - stepsim", best, e);
+	free(best);
 	if (!st) {
-		snprintf(text, sizeof text, "%s: %zu combination%s, of which %zu could be predicted.%s", s->config,
-			s->rows.n, s->rows.n == 1 ? "" : "s", predicted,
+		char fit[64] = "";
+		if (too_large)
+			snprintf(fit, sizeof fit, ", %zu of them too large for the memory", too_large);
+		snprintf(text, sizeof text, "%s: %zu combination%s, %zu predicted%s.%s", s->config, s->rows.n,
+			s->rows.n == 1 ? "" : "s", predicted, fit,
 			s->rows.n == s->axis[0].n ? " The band is the 90 % interval." : "");
 		page_paragraph(&p, "sub", text);
 	}

@@ -14,6 +14,7 @@ const char *bound_name(enum bound b);
 struct result_memory {
 	uint64_t weights_B, gradients_B, optimizer_B, activations_B, buffers_B, overhead_B; /* they add up to total_B */
 	uint64_t total_B, capacity_B;
+	uint64_t usual_B; /* what plans of a search fill of a device where some plan needs no more; prediction only */
 	bool fits;
 	uint64_t context_B, communicators_B; /* they add up to overhead_B */
 	int64_t communicators;               /* of the rank */

@@ -285,6 +285,8 @@ void machine_borrow_profile(struct machine *m, const struct profile *p, double c
 
 /* Groups begin at multiples of size x stride: all lie inside nodes only where nodes are cut into whole groups; else the
  * worst one counts. */
+double machine_usual_share(const struct machine *m) { return m->device.is_host ? 1 : m->parameters->step.memory_full; }
+
 bool machine_group_in_node(const struct machine *m, int64_t size, int64_t stride)
 {
 	int64_t block = size * stride;

@@ -69,6 +69,10 @@ bool machine_has_pairs_only(const struct machine *m);
 void machine_group_by_pairs(const struct machine *m, struct link_spec intra, struct link_spec inter, int64_t size,
 	int64_t stride, struct group *out);
 
+/* Returns the share of a device's memory that plans fill where some plan needs no more: step.memory_full of
+ * configs/model; 1 on a host's cores. */
+double machine_usual_share(const struct machine *m);
+
 /* Finds the rate of the first device of the first host to the second host, when it sends alone. The machine has a
  * cluster of two hosts or more. May be called by several threads. */
 enum status machine_exit(const struct machine *m, double *out_Bps, struct error *e);

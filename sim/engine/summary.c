@@ -72,6 +72,7 @@ void summary_memory(const struct sums *s, const struct program *p, const struct 
 	}
 	mem->first_B = s->roles[0].memory.first_B;
 	mem->capacity_B = rates->machine->device.mem_B;
+	mem->usual_B = (uint64_t)(machine_usual_share(rates->machine) * (double)mem->capacity_B);
 	mem->fits = mem->total_B <= mem->capacity_B;
 	warn_memory(mem, rates->parameters->step.memory_full, out);
 	warn_offload(p, rates, host_B, out);

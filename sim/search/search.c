@@ -487,7 +487,7 @@ static enum status search_within(double share, bool may_fail, const struct confi
 enum status search(const struct config *start, const struct machine *m, int64_t ranks, const struct search_options *o,
 	struct search_result *out, struct error *e)
 {
-	const double usual = m->device.is_host ? 1 : m->parameters->step.memory_full;
+	const double usual = machine_usual_share(m);
 	enum status st = search_within(usual, usual < 1, start, m, ranks, o, out, e);
 	if (!st && out->n_best == 0 && usual < 1) {
 		search_free(out);

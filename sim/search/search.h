@@ -61,8 +61,8 @@ struct search_counts {
 
 struct search_result {
 	double memory_share; /* of a device that plans may use: the usual share, or 1 where nothing fits into that */
-	double usual_share;  /* of a device's memory that plans may use (step.memory_full of configs/model): where no
-	                        plan needs so little, plans may use all of it. 1 on a host's cores */
+	double usual_share;  /* of a device's memory that plans may use (machine_usual_share): where no plan needs so
+	                        little, plans may use all of it */
 	bool left_cuts, left_tensor;    /* sim/search/search_space.h */
 	struct search_plan *best;       /* by full prediction, fastest first */
 	size_t n_best;                  /* 0: nothing fits */

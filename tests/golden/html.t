@@ -29,6 +29,17 @@ The timeline's data are the spans of the trace, in differences that add up to th
     True True True True True
     True {'dtype': 'bf16', 'matrix': 989400000000000.0, 'memory': 3350000000000.0} ['bytes', 'class', 'flop', 'measured_s', 'time_s']
 
+A plan that does not fit says so first; the time comes behind. Shares are of the device's memory:
+
+    $ big="--set cluster.nodes=2 --set train.recompute=none"; stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml $big --set train.micro_batch=4 --html big.html -q > table.txt; grep -oE '<title>[^<]*|<h1>[^<]*|^<p>[^<]*' big.html
+    > stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set train.recompute=none --html - -q | grep -oE '<h1>[^<]*|It fits[^.]*[^:]*'
+    <title>llama3-8b on 16 ranks: 7.04 s a step, does not fit in memory - stepsim
+    <h1>Does not fit: a rank needs 158 GiB, the device has 79.6 GiB (77.9 GiB short; largest: activations 145 GiB).
+    <p>If it had the memory, a step would take 7.04 s (90 % sure: 5.47 s to 9.06 s).
+    <p>Compute hides 90 % of communication: 38.5 ms of 381 ms are exposed, 0.5 % of the step. MFU 57.5 %. Bottleneck: compute: gemm 70 % of the step.
+    <h1>A step takes 1.85 s (90 % sure: 1.44 s to 2.38 s).
+    It fits in memory: a rank needs 79.6 GiB of 79.6 GiB, 93.7 MiB are free; it fills 99.9 % of the memory; a search for plans stays within 90 % where it can. Bottleneck
+
 A pipeline's page stays small: what is more than a browser draws op by op is drawn in blocks, the stage that ends last is whole:
 
     $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml --html page.html -q > table.txt; test $(wc -c < page.html) -lt 6000000 && grep -oE '[0-9]+ of the [0-9]+ stages [^.]*' page.html
@@ -39,7 +50,7 @@ A sweep's page has its curves, what judges them, and the table; a curve that is 
     $ stepsim sweep $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --vary cluster.nodes=2,4,8,16 --html sweep.html > table.txt; grep -oE '<h1>[^<]*|class="sub">[^<]*|<text class="(title|key)[^>]*>[^<]*' sweep.html | sed 's/.*>//'; grep -c '<tr>' sweep.html
     > stepsim sweep $ROOT/configs/ddp-tiny.yaml --set cluster.system=dgx-h100 --set cluster.gpus_per_node=1 --vary train.micro_batch=1,2,4 --html - | grep -oE 'class="title[^>]*>[^<]*' | sed 's/.*>//'
     Most tokens/s with cluster.nodes = 8: 462 k tokens/s, 2.27 s a step on 64 ranks.
-    $ROOT/configs/llama3-8b-fsdp-64xh100.yaml: 4 combinations, of which 3 could be predicted. The band is the 90 % interval.
+    $ROOT/configs/llama3-8b-fsdp-64xh100.yaml: 4 combinations, 3 predicted. The band is the 90 % interval.
     Predicted step time
     Predicted tokens/s
     predicted
@@ -52,6 +63,20 @@ A sweep's page has its curves, what judges them, and the table; a curve that is 
     Predicted step time
     Predicted tokens/s
     Predicted memory of a device
+
+What does not fit is hollow in a sweep's curves, and its heading never names it, nor what a search would leave out:
+
+    $ stepsim sweep $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --vary cluster.nodes=2,4 --vary train.recompute=none,full --html sweep.html > table.txt; grep -oE '<h1>[^<]*|class="sub">[^<]*' sweep.html; grep -oE '<text class="key[^>]*>[^<]*' sweep.html | sed 's/.*>//' | head -n 3; grep -c 'class="hollow".*<title>.*, does not fit in memory' sweep.html
+    > stepsim sweep $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --vary cluster.nodes=2,4,8 --set train.recompute=none --html - | grep -oE '<h1>[^<]*'
+    > stepsim sweep $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --vary cluster.nodes=2,4 --set train.recompute=none --html - | grep -oE '<h1>[^<]*'
+    <h1>Most tokens/s with cluster.nodes = 4, train.recompute = full: 233 k tokens/s, 4.49 s a step on 32 ranks.
+    class="sub">$ROOT/configs/llama3-8b-fsdp-64xh100.yaml: 4 combinations, 4 predicted, 2 of them too large for the memory.
+    train.recompute=none
+    train.recompute=full
+    does not fit in memory
+    8
+    <h1>None of this leaves 10 % of the memory free, as a search for plans does. Of what fits, most tokens/s with cluster.nodes = 8: 567 k tokens/s, 1.85 s a step on 64 ranks.
+    <h1>None of this fits. With cluster.nodes = 4 a rank needs 81.4 GiB, the device has 79.6 GiB (1.78 GiB short; largest: activations 72.4 GiB).
 
 Pictures without a browser; without rsvg-convert there is no PNG, and one line says so:
 

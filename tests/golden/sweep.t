@@ -16,7 +16,7 @@ The same as CSV; a value in brackets keeps its commas.
 The picture has a line for each value of the second key.
 
     $ stepsim sweep $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --vary cluster.nodes=4,8,16 --vary train.recompute=none,full --plot - | grep -cE 'polyline|circle'
-    6
+    7
 
 What is wrong with it:
 

@@ -1,0 +1,89 @@
+#include "report/verdict.h"
+
+#include "base/quantity.h"
+#include "report/figures.h"
+
+static char *bytes(char buf[QUANTITY_MAX], uint64_t n) { return quantity_format(buf, (double)n, UNIT_BYTE); }
+
+enum fit verdict_fit(const struct result_memory *m)
+{
+	return !m->fits ? FIT_NOT : m->total_B > m->usual_B ? FIT_TIGHT : FIT_WELL;
+}
+
+void verdict_missing(const struct result_memory *m, FILE *out)
+{
+	char needs[QUANTITY_MAX], has[QUANTITY_MAX], lacks[QUANTITY_MAX], part[QUANTITY_MAX];
+	size_t largest = 0;
+	for (size_t i = 1; i < FIGURE_MEMORIES; i++)
+		if (figure_memory_B(m, i) > figure_memory_B(m, largest))
+			largest = i;
+	fprintf(out, "a rank needs %s, the device has %s (%s short; largest: %s %s)", bytes(needs, m->total_B),
+		bytes(has, m->capacity_B), bytes(lacks, m->total_B - m->capacity_B), figure_memories[largest].label,
+		bytes(part, figure_memory_B(m, largest)));
+}
+
+void verdict_tight(const struct result_memory *m, FILE *out)
+{
+	const double percent = 100 / (double)m->capacity_B;
+	fprintf(out, "it fills %.1f %% of the memory; a search for plans stays within %.0f %% where it can",
+		percent * (double)m->total_B, percent * (double)m->usual_B);
+}
+
+const struct sweep_row *verdict_sweep_best(const struct sweep *s)
+{
+	const struct sweep_row *best = NULL;
+	for (size_t i = 0; i < s->rows.n; i++) {
+		const struct sweep_row *r = &s->rows.at[i];
+		const enum fit fit = r->predicted ? verdict_fit(&r->predicted->memory) : FIT_NOT,
+			       most = best ? verdict_fit(&best->predicted->memory) : FIT_NOT;
+		if (fit > most ||
+			(fit == most && fit != FIT_NOT && r->predicted->tokens_per_s > best->predicted->tokens_per_s))
+			best = r;
+	}
+	return best;
+}
+
+static void print_values(const struct sweep *s, const struct sweep_row *r, FILE *out)
+{
+	for (size_t a = 0; a < s->axes; a++)
+		fprintf(out, "%s%s = %s", a ? ", " : "", s->axis[a].key, s->axis[a].value[r->at[a]]);
+}
+
+static uint64_t missing_B(const struct sweep_row *r)
+{
+	return r->predicted->memory.total_B - r->predicted->memory.capacity_B;
+}
+
+/* Names the combination that lacks least. */
+static void print_nothing_fits(const struct sweep *s, FILE *out)
+{
+	const struct sweep_row *least = NULL;
+	for (size_t i = 0; i < s->rows.n; i++) {
+		const struct sweep_row *r = &s->rows.at[i];
+		if (r->predicted && (!least || missing_B(r) < missing_B(least)))
+			least = r;
+	}
+	fputs("None of this fits. With ", out);
+	print_values(s, least, out);
+	fputs(" ", out);
+	verdict_missing(&least->predicted->memory, out);
+}
+
+void verdict_sweep(const struct sweep *s, FILE *out)
+{
+	const struct sweep_row *best = verdict_sweep_best(s);
+	char step[QUANTITY_MAX], tokens[QUANTITY_MAX];
+	if (!best) {
+		print_nothing_fits(s, out);
+		return;
+	}
+	const struct result *p = best->predicted;
+	const bool tight = verdict_fit(&p->memory) == FIT_TIGHT;
+	if (tight)
+		fprintf(out, "None of this leaves %.0f %% of the memory free, as a search for plans does. ",
+			100 * (1 - (double)p->memory.usual_B / (double)p->memory.capacity_B));
+	fprintf(out, "%sost tokens/s with ", tight ? "Of what fits, m" : "M");
+	print_values(s, best, out);
+	fprintf(out, ": %s tokens/s, %s a step on %lld ranks", figure_count(tokens, p->tokens_per_s),
+		quantity_format(step, p->time.step_s, UNIT_SECOND), (long long)best->ranks);
+}

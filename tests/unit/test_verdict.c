@@ -1,0 +1,91 @@
+/* Tests whether a plan fits, in words: the limits, what is missing, which combination of a sweep leads. */
+#include "base/array.h"
+#include "harness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/verdict.h"
+
+#define GiB ((uint64_t)1 << 30)
+
+/* A device of 80 GiB, of which a search fills 72. */
+static struct result needs(uint64_t total_B, double tokens_per_s)
+{
+	return (struct result){.tokens_per_s = tokens_per_s,
+		.time = {.step_s = 2},
+		.memory = {.weights_B = 2 * GiB,
+			.activations_B = total_B - 2 * GiB,
+			.total_B = total_B,
+			.capacity_B = 80 * GiB,
+			.usual_B = 72 * GiB,
+			.fits = total_B <= 80 * GiB}};
+}
+
+static char *words(void (*print)(const struct result_memory *m, FILE *out), uint64_t total_B)
+{
+	const struct result r = needs(total_B, 1);
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(out);
+	print(&r.memory, out);
+	fclose(out);
+	return text;
+}
+
+static void test_limits(void)
+{
+	static const struct {
+		uint64_t total_B;
+		enum fit fit;
+	} cases[] = {{72 * GiB, FIT_WELL}, {72 * GiB + 1, FIT_TIGHT}, {80 * GiB, FIT_TIGHT}, {80 * GiB + 1, FIT_NOT}};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const struct result r = needs(cases[i].total_B, 1);
+		CU_ASSERT_EQUAL(verdict_fit(&r.memory), cases[i].fit);
+	}
+}
+
+static void test_words(void)
+{
+	char *missing = words(verdict_missing, 100 * GiB), *tight = words(verdict_tight, 76 * GiB);
+	CU_ASSERT_STRING_EQUAL(missing,
+		"a rank needs 100 GiB, the device has 80.0 GiB (20.0 GiB short; largest: activations 98.0 GiB)");
+	CU_ASSERT_STRING_EQUAL(tight,
+		"it fills 95.0 % of the memory; a search for plans stays within 90 % where it can");
+	free(missing);
+	free(tight);
+}
+
+/* Checks which row of a sweep leads (-1: none) and how its line begins. */
+static void check_sweep(struct result *r, size_t n, int best, const char *begin)
+{
+	const char *values[] = {"1", "2", "4"};
+	struct sweep_row rows[COUNT(values)];
+	struct sweep s = {.axis = {{.key = "cluster.nodes", .value = values, .n = n}}, .axes = 1};
+	char *text = NULL;
+	size_t len;
+	for (size_t i = 0; i < n; i++)
+		rows[i] = (struct sweep_row){.at = {i}, .ranks = 8, .predicted = &r[i]};
+	s.rows.at = rows;
+	s.rows.n = n;
+	CU_ASSERT_PTR_EQUAL(verdict_sweep_best(&s), best < 0 ? NULL : &rows[best]);
+	FILE *out = open_memstream(&text, &len);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(out);
+	verdict_sweep(&s, out);
+	fclose(out);
+	CU_ASSERT(strncmp(text, begin, strlen(begin)) == 0);
+	free(text);
+}
+
+static void test_sweep(void)
+{
+	struct result well[] = {needs(90 * GiB, 30), needs(76 * GiB, 20), needs(60 * GiB, 10)};
+	check_sweep(well, 3, 2, "Most tokens/s with cluster.nodes = 4: 10.0 tokens/s, 2.00 s a step on 8 ranks");
+	check_sweep(well, 2, 1,
+		"None of this leaves 10 % of the memory free, as a search for plans does. Of what fits");
+	struct result none[] = {needs(120 * GiB, 30), needs(90 * GiB, 20)};
+	check_sweep(none, 2, -1, "None of this fits. With cluster.nodes = 2 a rank needs 90.0 GiB");
+}
+
+UNIT_MAIN("verdict", {"limits", test_limits}, {"words", test_words}, {"the best of a sweep", test_sweep})
