@@ -10,6 +10,9 @@
 #define ALIGN_MOST 256
 #define CANDIDATES 8 /* to be timed */
 #define NO_PLAN SIZE_MAX
+/* Kernels with a bias in their epilogue may read it in vectors of 16 bytes, and no preference of cuBLASLt's tells them
+ * otherwise: a misaligned read is a fault from which the process does not recover. */
+#define BIAS_ALIGN 16
 
 /* ---- formats ---- */
 
@@ -68,13 +71,17 @@ static enum status describe(struct plan *p, struct error *e)
 	if (st || q->bias < 0)
 		return st;
 	cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
-	if (!(st = CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue,
-					sizeof epilogue),
-		      e)))
-		st = CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &q->bias,
-					  sizeof q->bias),
-			e);
-	return st;
+	const void *like = (const void *)(uintptr_t)q->bias_align; /* the heuristic sees an address so aligned */
+	if ((st = CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue,
+				       sizeof epilogue),
+		     e)) ||
+		(st = CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE,
+					   &q->bias, sizeof q->bias),
+			 e)))
+		return st;
+	return CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &like,
+				    sizeof like),
+		e);
 }
 
 static enum status lay_out(struct plan *p, int side, struct error *e)
@@ -209,9 +216,15 @@ static int32_t compute_of(const struct op *op)
 /* The argument that is C. A grouped product has no bias. */
 static int result_of(const struct op *op) { return op->kind == OP_GEMM ? 3 : 2; }
 
+/* Whether the product's epilogue adds the bias. */
+static bool bias_inside(const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS])
+{
+	return op->kind == OP_GEMM && arg[2].at && alignment((uintptr_t)arg[2].at) >= BIAS_ALIGN;
+}
+
 /* Row-major C = op(A) op(B) is column-major C' = op(B)' op(A)': the operands change places, and keep their own turns.
  */
-static enum status product_of(const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], bool bias, struct product *q,
+static enum status product_of(const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS], struct product *q,
 	struct error *e)
 {
 	const int64_t m = op->gemm.m, n = op->gemm.n, k = op->gemm.k,
@@ -236,9 +249,10 @@ static enum status product_of(const struct op *op, const struct cuda_arg arg[OP_
 			(uintptr_t)side[i]->at | (uint64_t)q->stride[i] * (uint64_t)dtype_bytes(side[i]->dtype));
 		st = type_of(side[i]->dtype, &q->type[i], e);
 	}
-	if (st)
+	if (st || !bias_inside(op, arg))
 		return st;
-	return bias ? type_of(arg[2].dtype, &q->bias, e) : ST_OK;
+	q->bias_align = alignment((uintptr_t)arg[2].at);
+	return type_of(arg[2].dtype, &q->bias, e);
 }
 
 static enum status gemm_context(const struct op *op, enum status st, struct error *e)
@@ -247,19 +261,32 @@ static enum status gemm_context(const struct op *op, enum status st, struct erro
 	return st ? error_context(e, "%s", op_name(op, name)) : ST_OK;
 }
 
+/* After a product whose epilogue does not. */
+static enum status add_bias(const struct cuda_env *env, const struct op *op, const struct cuda_arg arg[OP_MAX_ARGS],
+	struct error *e)
+{
+	const struct op bias = {.kind = OP_BIAS, .matrix = {op->gemm.m, op->gemm.n}};
+	const struct cuda_arg of_bias[OP_MAX_ARGS] = {arg[3], arg[2]};
+	return launch_bias(env, &bias, of_bias, e);
+}
+
 enum status gemm_run(struct gemm_plans *g, const struct cuda_env *env, const struct op *op,
 	const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
 {
 	struct product q;
-	void *bias = op->kind == OP_GEMM ? arg[2].at : NULL;
-	enum status st = product_of(op, arg, bias != NULL, &q, e);
+	const bool inside = bias_inside(op, arg);
+	enum status st = product_of(op, arg, &q, e);
 	if (st)
 		return gemm_context(op, st, e);
 	size_t plan = env->op < g->n_ops ? g->by_op[env->op] : NO_PLAN;
 	if (plan == NO_PLAN || memcmp(&g->plans.at[plan]->product, &q, sizeof q))
 		st = plan_of(g, &q, &plan, e);
-	struct operands o = {arg[1].at, arg[0].at, bias, arg[result_of(op)].at, 1.0f};
-	return gemm_context(op, st ? st : run_plan(g, env, plan, &o, e), e);
+	struct operands o = {arg[1].at, arg[0].at, inside ? arg[2].at : NULL, arg[result_of(op)].at, 1.0f};
+	if (!st)
+		st = run_plan(g, env, plan, &o, e);
+	if (!st && op->kind == OP_GEMM && arg[2].at && !inside)
+		st = add_bias(env, op, arg, e);
+	return gemm_context(op, st, e);
 }
 
 /* ---- naive attention ---- */
@@ -396,9 +423,9 @@ enum status gemm_attention_run(struct gemm_plans *g, const struct cuda_env *env,
 
 /* ---- planning ahead ---- */
 
-/* Returns an address with the alignment that the view will have, before memory is allocated. Buffers begin at multiples
- * of 256 bytes, and a rank's part begins whole strides behind. */
-static void *address_of(const struct view *v) { return (void *)(uintptr_t)(v->offset_B | v->stride_B); }
+/* Returns an address with the alignment that the view will have, before memory is allocated; never NULL. Buffers begin
+ * at multiples of ALIGN_MOST bytes, and a rank's part begins whole strides behind. */
+static void *address_of(const struct view *v) { return (void *)(uintptr_t)(v->offset_B | v->stride_B | ALIGN_MOST); }
 
 static enum status plan_op(struct gemm_plans *g, const struct role *role, size_t i, struct error *e)
 {
@@ -413,7 +440,7 @@ static enum status plan_op(struct gemm_plans *g, const struct role *role, size_t
 	if (!op_is_product(op))
 		return gemm_attention_run(g, NULL, op, arg, e);
 	struct product q;
-	enum status st = product_of(op, arg, op->kind == OP_GEMM && op_arg(role, op, 2)->buffer >= 0, &q, e);
+	enum status st = product_of(op, arg, &q, e);
 	return gemm_context(op, st ? st : plan_of(g, &q, &g->by_op[i], e), e);
 }
 

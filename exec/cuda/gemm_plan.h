@@ -16,9 +16,9 @@ struct product {
 	int32_t trans[2];
 	int32_t type[SIDE_COUNT], bias; /* cudaDataType; bias -1: none */
 	int32_t align[SIDE_COUNT];      /* bytes, at most 256 */
+	int32_t bias_align;             /* likewise; 0: no bias */
 	int32_t compute;                /* cublasComputeType_t */
 	int32_t adds;                   /* C is read, too */
-	int32_t unused;
 };
 _Static_assert(sizeof(struct product) == 10 * sizeof(int64_t) + 12 * sizeof(int32_t), "compared by bytes");
 
@@ -47,7 +47,8 @@ struct operands {
 enum status plan_enqueue(const struct gemm_plans *g, const struct plan *p, const cublasLtMatmulAlgo_t *algo,
 	const struct operands *o, void *workspace, size_t workspace_B, cudaStream_t stream, struct error *e);
 
-/* The quickest of the heuristic's first `n`, on random data; the first one where there is no memory to try them in. */
+/* The quickest of the heuristic's first `n`, on random data; the first one where there is no memory to try them in.
+ * Candidates that fail are passed over; ST_RUN when all do. */
 enum status gemm_tune(const struct gemm_plans *g, const struct plan *p, const cublasLtMatmulHeuristicResult_t *found,
 	int n, int *best, struct error *e);
 

@@ -80,22 +80,24 @@ enum status gemm_tune(const struct gemm_plans *g, const struct plan *p, const cu
 	int n, int *best, struct error *e)
 {
 	struct trial t = {0};
-	enum status st = ST_OK;
+	struct error why = {ST_OK, ""};
 	float least = 0.0f;
+	bool tried = false;
 	*best = 0;
 	for (int i = 0; i < n; i++)
 		t.workspace_B = found[i].workspaceSize > t.workspace_B ? found[i].workspaceSize : t.workspace_B;
 	if (trial_open(&p->product, &t))
-		for (int i = 0; i < n && !st; i++) {
+		for (int i = 0; i < n; i++) {
 			float ms = 0.0f;
-			if (found[i].state != CUBLAS_STATUS_SUCCESS)
+			tried = true;
+			if (found[i].state != CUBLAS_STATUS_SUCCESS || time_one(g, p, &found[i].algo, &t, &ms, &why))
 				continue;
-			st = time_one(g, p, &found[i].algo, &t, &ms, e);
-			if (!st && (least == 0.0f || ms < least)) {
+			if (least == 0.0f || ms < least) {
 				least = ms;
 				*best = i;
 			}
 		}
 	trial_close(&t);
-	return st;
+	return tried && least == 0.0f ? error_set(e, ST_RUN, "none of cuBLASLt's %d algorithms works: %s", n, why.text)
+	                              : ST_OK;
 }

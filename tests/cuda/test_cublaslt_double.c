@@ -15,6 +15,7 @@
 #define N 5
 #define K 32
 #define ROOM 65536
+#define CANDIDATES 8
 
 static cublasLtHandle_t handle;
 static cudaStream_t stream;
@@ -30,6 +31,8 @@ struct product {
 	float alpha, beta;
 	size_t workspace_B;
 	int shift_B;      /* of A's address */
+	int bias_later_B; /* by which the bias is moved between the question and the product */
+	int candidate;    /* of the answers */
 	int64_t short_ld; /* taken from A's leading dimension */
 	uint64_t k_of_b;  /* 0: K */
 	bool device_scalars, no_algo;
@@ -195,23 +198,26 @@ static cublasStatus_t run(const struct product *p, int *wrong)
 				put(p->c, c.at, place(&c, r, col, i), value(r, col, i, 3));
 	cublasLtMatmulDesc_t desc = description(p);
 	cublasLtMatmulPreference_t pref;
-	cublasLtMatmulHeuristicResult_t found[4];
+	cublasLtMatmulHeuristicResult_t found[CANDIDATES];
 	int n = 0;
 	uint64_t limit = 1 << 20;
 	cublasLtMatmulPreferenceCreate(&pref);
 	cublasLtMatmulPreferenceSetAttribute(pref, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &limit, sizeof limit);
 	cublasStatus_t st = cublasLtMatmulAlgoGetHeuristic(handle, desc, a.layout, b.layout, c.layout, d.layout, pref,
-		4, found, &n);
+		CANDIDATES, found, &n);
 	for (uint64_t i = 0; i < M; i++)
 		put(p->bias_type ? p->bias_type : p->d, memory + 4 * ROOM, i, bias_of(i));
 	const float scalars[2] = {p->alpha, p->beta};
 	memcpy(memory + 4 * ROOM + 4200, scalars, sizeof scalars);
 	const char *at = p->device_scalars ? memory + 4 * ROOM + 4200 : (const char *)scalars;
 	if (st == CUBLAS_STATUS_SUCCESS) {
-		CU_ASSERT_EQUAL(n, 2);
+		CU_ASSERT_EQUAL(n, CANDIDATES);
 		CU_ASSERT(found[0].workspaceSize > 0 && found[1].workspaceSize == 0);
+		const void *bias = memory + 4 * ROOM + p->bias_later_B;
+		cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
 		st = cublasLtMatmul(handle, desc, at, a.at, a.layout, b.at, b.layout, at + 4, c.at, c.layout, d.at,
-			d.layout, p->no_algo ? NULL : &found[0].algo, memory + 5 * ROOM, p->workspace_B, stream);
+			d.layout, p->no_algo ? NULL : &found[p->candidate].algo, memory + 5 * ROOM, p->workspace_B,
+			stream);
 	}
 	CU_ASSERT_EQUAL(cudaStreamSynchronize(stream), cudaSuccess);
 	*wrong = 0;
@@ -354,6 +360,15 @@ static void test_refusals(void)
 	p.shift_B = 4; /* an algorithm for addresses of 16 bytes and more */
 	refused(p, CUBLAS_STATUS_NOT_SUPPORTED);
 	p.no_algo = true;
+	good(p);
+	p = plain;
+	p.epilogue = CUBLASLT_EPILOGUE_BIAS;
+	p.bias_later_B = 4; /* it was a multiple of 16 when the algorithm was chosen */
+	refused(p, CUBLAS_STATUS_EXECUTION_FAILED);
+	p = plain;
+	p.candidate = 1; /* one of those that do not work */
+	refused(p, CUBLAS_STATUS_NOT_SUPPORTED);
+	p.candidate = 2;
 	good(p);
 	p = plain;
 	p.d = p.c = CUDA_R_16BF;

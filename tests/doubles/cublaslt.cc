@@ -2,8 +2,12 @@
  *
  * What it refuses follows the tables and requirements that the cuBLAS documentation has for cublasLtMatmul:
  * combinations of formats, leading dimensions, batches, fp8's "TN" and 16-byte rules, the workspace's size and 256-byte
- * alignment, the alignment that an algorithm was asked for. An algorithm that takes workspace fills it with noise.
+ * alignment, the alignment that an algorithm was asked for, that of the bias too. An algorithm that takes workspace
+ * fills it with noise. Some of the algorithms that it proposes fail when they are run. The fault "heuristic" counts
+ * questions: the one that it names is answered with none.
  */
+#include <atomic>
+
 #include "tests/doubles/cublaslt_rules.h"
 #include "tests/doubles/double.h"
 
@@ -125,17 +129,26 @@ void product::run() const
 		one(batch, alpha_at ? *alpha_at : alpha, beta_at ? *beta_at : beta);
 }
 
-/* The first takes workspace as a split over k does, the second none. */
-int propose(const preference &p, const shape &s, algorithm out[2])
+const int CANDIDATES = 8;
+
+/* Of the real library's candidates some fail when they are run, for reasons that no question tells. Never the first. */
+bool works(const algorithm &a) { return a.id % 3 != 1; }
+
+/* Every second one takes workspace, as a split over k does, the others none. */
+int propose(const preference &p, const desc &d, const shape &s, algorithm out[CANDIDATES])
 {
 	const uint64_t split_B = std::min<uint64_t>(s.m * s.n * 4 * (uint64_t)s.batch, 1 << 20);
+	const uintptr_t bias = (uintptr_t)d.bias;
 	int n = 0;
-	for (uint64_t wanted : {split_B, (uint64_t)0}) {
+	for (uint32_t id = 0; id < CANDIDATES; id++) {
+		const uint64_t wanted = id % 2 == 0 ? split_B : 0;
 		if (wanted > p.workspace_B)
 			continue;
-		out[n] = {ALGO_MAGIC, (uint32_t)n, wanted, {}};
+		out[n] = {ALGO_MAGIC, id, wanted, {}, 16};
 		for (int i = 0; i < 4; i++)
 			out[n].alignment[i] = std::min(p.alignment[i], 16u);
+		if (has_bias(d) && bias % 16 != 0)
+			out[n].bias_alignment = (uint32_t)(bias & (~bias + 1));
 		n++;
 	}
 	return n;
@@ -155,6 +168,8 @@ cublasStatus_t check_pointers(const product &p, const algorithm *algo)
 			return CUBLAS_STATUS_NOT_SUPPORTED;
 	if (p.c == p.out && memcmp(&p.C, &p.D, sizeof p.C) != 0)
 		return CUBLAS_STATUS_INVALID_VALUE;
+	if (algo && has_bias(p.d) && misaligned(p.d.bias, algo->bias_alignment))
+		return CUBLAS_STATUS_EXECUTION_FAILED; /* in truth a fault while it runs */
 	return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -340,7 +355,8 @@ API cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cubla
 	cublasLtMatmulPreference_t p, int requested, cublasLtMatmulHeuristicResult_t results[], int *returned)
 {
 	shape s;
-	algorithm found[2];
+	static std::atomic<int64_t> questions;
+	algorithm found[CANDIDATES];
 	if (!handle)
 		return CUBLAS_STATUS_NOT_INITIALIZED;
 	if (!d || !A || !B || !C || !D || !p || requested < 1 || !results || !returned)
@@ -350,7 +366,9 @@ API cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cubla
 		read_as<layout>(D), &s);
 	if (st != CUBLAS_STATUS_SUCCESS)
 		return st;
-	*returned = std::min(requested, propose(read_as<preference>(p), s, found));
+	if (++questions == double_fault("heuristic"))
+		return CUBLAS_STATUS_NOT_SUPPORTED;
+	*returned = std::min(requested, propose(read_as<preference>(p), read_as<desc>(d), s, found));
 	for (int i = 0; i < *returned; i++) {
 		memset((void *)&results[i], 0, sizeof results[i]);
 		memcpy((void *)&results[i].algo, &found[i], sizeof found[i]);
@@ -396,6 +414,8 @@ API cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t 
 		chosen = read_as<algorithm>(algo);
 		if (chosen.magic != ALGO_MAGIC || chosen.workspace_B > workspace_B)
 			return CUBLAS_STATUS_INVALID_VALUE;
+		if (!works(chosen))
+			return CUBLAS_STATUS_NOT_SUPPORTED;
 		p->noise_B = chosen.workspace_B;
 	}
 	if ((workspace_B && !workspace) || misaligned(workspace, WORKSPACE_ALIGNMENT_B))

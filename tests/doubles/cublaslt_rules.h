@@ -54,6 +54,7 @@ struct algorithm {
 	uint32_t magic, id;
 	uint64_t workspace_B;
 	uint32_t alignment[4];
+	uint32_t bias_alignment; /* that of the bias at the question; without one what a kernel would like best */
 };
 static_assert(sizeof(layout) <= sizeof(cublasLtMatrixLayoutOpaque_t) &&
 		      sizeof(desc) <= sizeof(cublasLtMatmulDescOpaque_t),

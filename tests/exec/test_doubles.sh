@@ -106,6 +106,7 @@ ends() {
 FAULT=nogpu ends 'no GPU' 1 'no CUDA device' 2 ddp-tiny
 STEPSIM_DOUBLE_MEM_B=5000000 ends 'no memory for the plan' 1 'not enough memory on GPU 0 .* are missing' 2 ddp-tiny
 STEPSIM_DOUBLE_MEM_B=12000000 ends 'no memory for the workspace' 1 'cudaMalloc.*out of memory' 2 ddp-tiny
+FAULT=rank:1:heuristic:2 ends 'no algorithm' 1 'gemm .*cuBLASLt has no algorithm for this product' 2 ddp-tiny
 FAULT=rank:1:kernel:40 ends 'a kernel fails' 1 'illegal memory access' 2 ddp-tiny
 FAULT=rank:0:nccl:3 ends 'an asynchronous NCCL error' 1 'nccl' 2 ddp-tiny
 FAULT=rank:1:hang:3 ends 'a collective that never ends' 1 'no progress for 5 s' 2 ddp-tiny --set run.timeout_s=5
