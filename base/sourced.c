@@ -18,9 +18,10 @@ enum status sourced_read(const struct ynode *n, struct sourced *out, struct erro
 			"%s: expected {value: ..., source: ...}: every number of the catalogue names its source",
 			n->key);
 	for (size_t i = 0; i < n->n; i++) {
-		const char *key = n->child[i]->key, *nearest = suggest_nearest(key, known, COUNT(known));
-		if (strcmp(key, nearest) != 0)
-			return ynode_error_key(n->child[i], e, "unknown key '%s' (nearest: %s)", key, nearest);
+		const char *key = n->child[i]->key;
+		if (suggest_find(key, known, COUNT(known)) == COUNT(known))
+			return ynode_error_key(n->child[i], e, "unknown key '%s'%s", key,
+				suggest(key, known, COUNT(known), NULL).text);
 	}
 	const struct ynode *source = ynode_get(n, "source"), *flag = ynode_get(n, "unverified");
 	out->value = ynode_get(n, "value");
@@ -79,9 +80,8 @@ static enum status unknown_id(const struct sources *s, const struct ynode *n)
 	for (size_t m = 0; m < COUNT(maps); m++)
 		for (size_t i = 0; maps[m] && i < maps[m]->n; i++)
 			known[count++] = maps[m]->child[i]->key;
-	const char *nearest = suggest_nearest(n->text, known, count);
-	enum status st = ynode_error(n, s->e, "source: unknown id '%s' (nearest: %s); a text stands in quotes", n->text,
-		nearest ? nearest : "none, there are no sources");
+	enum status st = ynode_error(n, s->e, "source: unknown id '%s'%s; a text stands in quotes", n->text,
+		suggest(n->text, known, count, NULL).text);
 	free(known);
 	return st;
 }
@@ -208,13 +208,13 @@ static enum status merge(struct ydoc *doc, struct ynode *own, const struct ynode
 
 static enum status unknown_name(const char *kind, const struct ynode *like, struct error *e)
 {
-	char **names = NULL, nearest[256];
+	char **names = NULL;
 	size_t n = 0;
 	enum status st = path_catalogue_names(kind, &names, &n, e);
 	if (st)
 		return st;
-	suggest_text(like->text, (const char *const *)names, n, nearest, sizeof nearest);
-	st = ynode_error(like, e, "like: there is no configs/%s/%.60s.yaml (nearest: %s)", kind, like->text, nearest);
+	st = ynode_error(like, e, "like: there is no configs/%s/%.60s.yaml%s", kind, like->text,
+		suggest(like->text, (const char *const *)names, n, NULL).text);
 	path_names_free(names, n);
 	return st;
 }

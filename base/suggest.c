@@ -6,8 +6,11 @@
 #include <strings.h>
 
 #define WORD_MAX 63 /* longer words are compared by their first characters: no key of ours is that long */
+#define BEGINNING_MIN 3
 
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 
 static char folded(char c) { return c == '-' ? '_' : (char)tolower((unsigned char)c); }
 
@@ -39,30 +42,122 @@ static size_t distance(const char *a, const char *b)
 	return previous[n_b];
 }
 
+/* Returns the letters and digits with which both begin. */
+static size_t beginning(const char *a, const char *b)
+{
+	size_t n = 0;
+	for (; *a && folded(*a) == folded(*b); a++, b++)
+		n += isalnum((unsigned char)*a) != 0;
+	return n;
+}
+
+size_t suggest_find(const char *word, const char *const *candidates, size_t n)
+{
+	size_t i = 0;
+	while (i < n && strcmp(word, candidates[i]) != 0)
+		i++;
+	return i;
+}
+
+bool suggest_same(const char *a, const char *b)
+{
+	while (*a && folded(*a) == folded(*b))
+		a++, b++;
+	return *a == *b;
+}
+
 const char *suggest_nearest(const char *word, const char *const *candidates, size_t n)
 {
 	const char *nearest = NULL;
-	size_t least = 0;
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(word, candidates[i]) == 0)
-			return candidates[i];
+	const size_t found = suggest_find(word, candidates, n), len = strnlen(word, WORD_MAX);
+	size_t least = larger(len / 3, 1) + 1, longest = BEGINNING_MIN;
+	if (found < n)
+		return candidates[found];
 	for (size_t i = 0; i < n; i++) {
-		size_t d = distance(word, candidates[i]);
-		if (!nearest || d < least) {
+		const size_t d = distance(word, candidates[i]);
+		if (d < least && d < len) {
 			nearest = candidates[i];
 			least = d;
+		}
+	}
+	if (nearest)
+		return nearest;
+	for (size_t i = 0; i < n; i++) {
+		const size_t d = distance(word, candidates[i]), same = beginning(word, candidates[i]);
+		if (same > longest || (same == longest && (!nearest || d < least))) {
+			nearest = candidates[i];
+			least = d;
+			longest = same;
 		}
 	}
 	return nearest;
 }
 
-char *suggest_text(const char *word, const char *const *candidates, size_t n, char *buf, size_t size)
+/* ---- as a text ---- */
+
+static void say(struct hint *h, const char *before, const char *text)
 {
-	size_t len = strlen(word), used = 0;
+	const size_t len = strlen(h->text);
+	snprintf(h->text + len, sizeof h->text - len, "%s%s", before, text);
+}
+
+static void say_names(struct hint *h, const char *what, const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		say(h, i ? ", " : what, i ? "" : ": ");
+		say(h, "", names[i]);
+	}
+}
+
+/* Appends "nearest: a", with all candidates that the word begins, else those that contain it. */
+static void say_nearest(struct hint *h, const char *word, const char *const *candidates, size_t n)
+{
 	const char *nearest = suggest_nearest(word, candidates, n);
-	snprintf(buf, size, "%s", nearest ? nearest : "");
-	for (size_t i = 0; i < n && len >= 2 && used < size; i++)
-		if (strncasecmp(candidates[i], word, len) == 0)
-			used += (size_t)snprintf(buf + used, size - used, "%s%s", used ? ", " : "", candidates[i]);
-	return buf;
+	const size_t len = strlen(word);
+	for (size_t inside = 0; inside < 2 && !*h->text; inside++)
+		for (size_t i = 0; i < n && len >= 2 + inside; i++) {
+			const char *at = strcasestr(candidates[i], word);
+			if (at && (inside || at == candidates[i]))
+				say(h, *h->text ? ", " : "nearest: ", candidates[i]);
+		}
+	if (!*h->text && nearest)
+		say(h, "nearest: ", nearest);
+}
+
+/* Puts the text in brackets, unless there is none; one that is too long is cut. */
+static struct hint bracketed(const struct hint *inner)
+{
+	struct hint h = {""};
+	if (*inner->text)
+		snprintf(h.text, sizeof h.text, " (%.*s)", (int)sizeof h.text - 4, inner->text);
+	return h;
+}
+
+struct hint suggest_names(const char *what, const char *const *names, size_t n)
+{
+	struct hint h = {""};
+	say_names(&h, what, names, n);
+	return bracketed(&h);
+}
+
+struct hint suggest(const char *word, const char *const *candidates, size_t n, const char *lister)
+{
+	struct hint h = {""};
+	say_nearest(&h, word, candidates, n);
+	if (!*h.text && n == 0)
+		say(&h, "", "there are none");
+	else if (!*h.text && n <= SUGGEST_ALL)
+		say_names(&h, "known", candidates, n);
+	else if (!*h.text && lister)
+		snprintf(h.text, sizeof h.text, "`stepsim %s` lists them", lister);
+	return bracketed(&h);
+}
+
+struct hint suggest_known(const char *word, const char *const *candidates, size_t n)
+{
+	struct hint h = {""};
+	say_nearest(&h, word, candidates, n);
+	say(&h, "", *h.text ? "; " : "");
+	say_names(&h, "known", candidates, n);
+	return bracketed(&h);
 }

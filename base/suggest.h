@@ -1,15 +1,38 @@
-/* The nearest valid name, for messages about unknown keys and values. */
+/* The nearest valid name, for messages about unknown keys and values. Letters match in either case, '-' and '_' alike.
+ */
 #ifndef STEPSIM_BASE_SUGGEST_H
 #define STEPSIM_BASE_SUGGEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-/* The candidate with the smallest edit distance (case-insensitive, '-' and '_' alike; ties: the first), always one when
- * n > 0; NULL when n is 0. */
+/* Returns the index of the candidate that is `word` exactly; n without one. */
+size_t suggest_find(const char *word, const char *const *candidates, size_t n);
+
+/* Returns whether both are the same word but for case, '-' and '_'. */
+bool suggest_same(const char *a, const char *b);
+
+/* Returns the nearest candidate, or NULL where none is near: the one at the smallest edit distance, of at most a third
+ * of the word's length (at least 1); else that with the longest common beginning, of 3 letters or digits at least.
+ * Ties: the first. */
 const char *suggest_nearest(const char *word, const char *const *candidates, size_t n);
 
-/* The same as a text; a word that begins several candidates ("h100") names them all: "h100-nvl, h100-pcie, h100-sxm".
- * At most size - 1 characters; returns buf. */
-char *suggest_text(const char *word, const char *const *candidates, size_t n, char *buf, size_t size);
+/* What a message says after the words "unknown ...": a space and a text in brackets, or nothing. */
+#define SUGGEST_MAX 288
+#define SUGGEST_ALL 10 /* so many candidates are all named */
+struct hint {
+	char text[SUGGEST_MAX];
+};
+
+/* Returns " (nearest: a)", or " (nearest: a, b, c)" where the word begins several candidates, or else is a part of
+ * several. Where none is near, returns " (known: a, b)" if they are few, else " (`stepsim LISTER` lists them)"; "" if
+ * `lister` is NULL too. */
+struct hint suggest(const char *word, const char *const *candidates, size_t n, const char *lister);
+
+/* The same with all candidates in any case: " (nearest: a; known: a, b)". For candidates that are few. */
+struct hint suggest_known(const char *word, const char *const *candidates, size_t n);
+
+/* Returns " (WHAT: a, b)"; "" without names. */
+struct hint suggest_names(const char *what, const char *const *names, size_t n);
 
 #endif

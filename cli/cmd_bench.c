@@ -28,8 +28,7 @@ static enum status read_collective(const char *word, enum collective *out, struc
 			return ST_OK;
 		}
 	}
-	return error_set(e, ST_INPUT, "no collective '%s' (nearest: %s)", word,
-		suggest_nearest(word, names, COLL_OF_GROUPS));
+	return error_set(e, ST_INPUT, "no collective '%s'%s", word, suggest(word, names, COLL_OF_GROUPS, NULL).text);
 }
 
 static enum status read_plan(const struct options *o, struct bench_plan *p, struct error *e)

@@ -299,11 +299,11 @@ enum status cmd_list(struct context *x, struct error *e)
 {
 	const char *word = x->options->positional[0];
 	const char *words[LISTINGS];
-	for (size_t i = 0; i < LISTINGS; i++) {
-		words[i] = listings[i].word;
-		if (strcmp(word, words[i]) == 0)
-			return print_listing(word, e);
-	}
-	return error_set(e, ST_INPUT, "nothing to list under '%s' (nearest: %s)", word,
-		suggest_nearest(word, words, LISTINGS));
+	size_t n = 0;
+	for (size_t i = 0; i < LISTINGS; i++)
+		if (listings[i].columns)
+			words[n++] = listings[i].word;
+	if (suggest_find(word, words, n) < n)
+		return print_listing(word, e);
+	return error_set(e, ST_INPUT, "nothing to list under '%s'%s", word, suggest(word, words, n, NULL).text);
 }

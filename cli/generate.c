@@ -436,6 +436,6 @@ enum status generate(const char *kind, const struct command *commands, size_t n_
 			return ST_OK;
 		}
 	}
-	return error_set(e, ST_INPUT, "nothing to generate under '%s' (nearest: %s)", kind,
-		suggest_nearest(kind, kinds, COUNT(kinds)));
+	return error_set(e, ST_INPUT, "nothing to generate under '%s'%s", kind,
+		suggest(kind, kinds, COUNT(kinds), NULL).text);
 }

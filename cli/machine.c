@@ -60,19 +60,15 @@ static bool readable(const char *path) { return access(path, R_OK) == 0; }
 /* Looks for `name`, which has no file of its own, among the catalogue's entries. */
 static enum status profile_of_catalogue(const char *name, char path[PATH_MAX_LEN], struct error *e)
 {
-	char **names = NULL, nearest[256];
+	char **names = NULL;
 	size_t n = 0;
 	struct error none = {0};
 	enum status st = path_catalogue("profiles", name, path, e);
 	if (st || readable(path))
 		return st;
 	path_catalogue_names("profiles", &names, &n, &none);
-	if (n)
-		error_set(e, ST_INPUT,
-			"no file '%.200s', and no profile of that name in configs/profiles (nearest: %s)", name,
-			suggest_text(name, (const char *const *)names, n, nearest, sizeof nearest));
-	else
-		error_set(e, ST_INPUT, "no file '%.200s', and configs/profiles holds no profile", name);
+	error_set(e, ST_INPUT, "no file '%.200s', and no profile of that name in configs/profiles%s", name,
+		suggest(name, (const char *const *)names, n, NULL).text);
 	path_names_free(names, n);
 	return ST_INPUT;
 }

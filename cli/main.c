@@ -129,8 +129,8 @@ static enum status unknown_command(const char *word, struct error *e)
 	for (size_t i = 0; i < COMMANDS; i++)
 		if (commands[i].name && !(commands[i].traits & HIDDEN))
 			names[n++] = commands[i].name;
-	return error_set(e, ST_INPUT, "'%s' is neither a command (nearest: %s) nor a config file that exists", word,
-		suggest_nearest(word, names, n));
+	return error_set(e, ST_INPUT, "'%s' is neither a command%s nor a config file that exists", word,
+		suggest(word, names, n, "--help").text);
 }
 
 /* A word with a dot or a slash, or one that names a file, is a config; whether it can be read is said when it is read.

@@ -144,8 +144,7 @@ static enum status read_word(const struct option_row *row, const char *value, co
 			return ST_OK;
 		}
 	}
-	return error_set(e, ST_INPUT, "%s %s: expected %s (nearest: %s)", row->name, value, expected,
-		suggest_nearest(value, words, n));
+	return error_set(e, ST_INPUT, "%s %s: expected %s", row->name, value, expected);
 }
 
 static enum status read_progress(struct options *o, const struct option_row *row, const char *value, struct error *e)
@@ -351,7 +350,7 @@ static enum status unknown(const char *arg, unsigned groups, struct error *e)
 			names[n++] = rows[i].name;
 	char word[64];
 	snprintf(word, sizeof word, "%.*s", (int)strcspn(arg, "="), arg);
-	return error_set(e, ST_INPUT, "unknown option %s (nearest: %s)", arg, suggest_nearest(word, names, n));
+	return error_set(e, ST_INPUT, "unknown option %s%s", arg, suggest(word, names, n, "--help").text);
 }
 
 /* Reads the option at argv[*i] and moves *i to its last argument. */

@@ -40,8 +40,8 @@ static enum status find_set(const struct loader *l, size_t i, enum key_id *id)
 		return ST_OK;
 	if (dot)
 		*dot = '\0';
-	return error_set(l->e, ST_INPUT, "--set %.200s: unknown key (nearest: %s)", text,
-		config_key_nearest(path, dot ? dot + 1 : path, true));
+	return error_set(l->e, ST_INPUT, "--set %.200s: unknown key%s", text,
+		config_key_hint(path, dot ? dot + 1 : path, true).text);
 }
 
 static const char *set_value(const char *text) { return strchr(text, '=') + 1; }
@@ -81,8 +81,8 @@ enum status config_apply(struct config *c, const char *section, const struct yno
 		const struct ynode *n = map->child[i];
 		enum key_id id = config_key_find(section, strlen(section), n->key);
 		if (id == KEY_COUNT)
-			return ynode_error_key(n, e, "%s.%.80s: unknown key (nearest: %s)", section, n->key,
-				config_key_nearest(section, n->key, false));
+			return ynode_error_key(n, e, "%s.%.80s: unknown key%s", section, n->key,
+				config_key_hint(section, n->key, false).text);
 		struct error inner = {0};
 		enum status st = key_read(config_key(id), n, c, &inner);
 		if (st)
@@ -109,8 +109,8 @@ static enum status check_sections(const struct loader *l)
 	for (size_t i = 0; i < l->root->n; i++) {
 		const struct ynode *n = l->root->child[i];
 		if (!config_is_section(n->key))
-			return ynode_error_key(n, l->e, "%.80s: unknown key (nearest: %s)", n->key,
-				config_section_nearest(n->key));
+			return ynode_error_key(n, l->e, "%.80s: unknown key%s", n->key,
+				config_section_hint(n->key).text);
 		if (n->kind != Y_MAP && !is_empty(n))
 			return ynode_error(n, l->e, "%s: expected a mapping of keys", n->key);
 	}

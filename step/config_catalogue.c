@@ -32,9 +32,10 @@ static enum status find_file(const struct folder *f, const char *name, const cha
 	for (size_t i = 0; i < n && !found; i++)
 		found = strcmp(names[i], name) == 0;
 	if (!found) {
-		const char *nearest = suggest_nearest(name, (const char *const *)names, n);
-		st = error_set(e, ST_INPUT, "%s: unknown %s \"%.60s\" (nearest: %s)", where, f->what, name,
-			nearest ? nearest : "none, the catalogue is empty");
+		char lister[64];
+		snprintf(lister, sizeof lister, "list %s", f->kind);
+		st = error_set(e, ST_INPUT, "%s: unknown %s \"%.60s\"%s", where, f->what, name,
+			suggest(name, (const char *const *)names, n, lister).text);
 	} else {
 		st = path_catalogue(f->kind, name, path, e);
 	}

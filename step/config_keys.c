@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/suggest.h"
 
 /* ---- words ---- */
 
@@ -101,45 +100,42 @@ bool config_is_section(const char *name)
 
 /* ---- suggestions ---- */
 
-static const struct config_key *elsewhere(const char *name)
+/* Lists the paths of all keys with this name. */
+static size_t named(const char *name, const char *paths[KEY_COUNT])
 {
+	size_t n = 0;
 	for (int i = 0; i < KEY_COUNT; i++)
 		if (strcmp(keys[i].name, name) == 0)
-			return &keys[i];
-	return NULL;
+			paths[n++] = keys[i].path;
+	return n;
 }
 
-const char *config_key_nearest(const char *section, const char *name, bool full)
+struct hint config_key_hint(const char *section, const char *name, bool full)
 {
-	const struct config_key *other = elsewhere(name);
-	if (other)
-		return other->path;
-	/* "timeout" for timeout_s, "algo" for algorithm: a beginning says more than an edit distance. */
-	size_t len = strlen(name);
-	for (int i = 0; i < KEY_COUNT && len >= 3; i++)
-		if (strcmp(keys[i].section, section) == 0 && strncmp(keys[i].name, name, len) == 0)
-			return full ? keys[i].path : keys[i].name;
+	const char *names[KEY_COUNT], *shown[KEY_COUNT];
+	size_t n = named(name, shown), own = 0;
+	if (n)
+		return suggest_names("nearest", shown, n);
 	/* The section's own keys come first, so that they win ties. */
-	const char *names[KEY_COUNT];
-	const struct config_key *of[KEY_COUNT];
-	size_t n = 0;
-	for (int own = 1; own >= 0; own--)
-		for (int i = 0; i < KEY_COUNT; i++)
-			if ((strcmp(keys[i].section, section) == 0) == own) {
-				of[n] = &keys[i];
-				names[n++] = keys[i].name;
-			}
+	for (int others = 0; others < 2; others++)
+		for (int i = 0; i < KEY_COUNT; i++) {
+			if ((strcmp(keys[i].section, section) != 0) != others)
+				continue;
+			shown[n] = full || others ? keys[i].path : keys[i].name;
+			names[n++] = keys[i].name;
+			own += !others;
+		}
 	const char *nearest = suggest_nearest(name, names, n);
-	for (size_t i = 0; i < n; i++)
-		if (names[i] == nearest)
-			return full || strcmp(of[i]->section, section) != 0 ? of[i]->path : nearest;
-	return nearest;
+	if (nearest)
+		return suggest_names("nearest", &shown[suggest_find(nearest, names, n)], 1);
+	return suggest_names("known", shown, own <= SUGGEST_ALL ? own : 0);
 }
 
-const char *config_section_nearest(const char *name)
+struct hint config_section_hint(const char *name)
 {
-	const struct config_key *k = elsewhere(name);
-	return k ? k->path : suggest_nearest(name, config_sections, CONFIG_SECTIONS);
+	const char *paths[KEY_COUNT];
+	const size_t n = named(name, paths);
+	return n ? suggest_names("nearest", paths, n) : suggest(name, config_sections, CONFIG_SECTIONS, NULL);
 }
 
 /* ---- words of config.h ---- */

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "base/suggest.h"
 #include "base/yaml.h"
 #include "step/config.h"
 
@@ -169,11 +170,12 @@ enum key_id config_key_find(const char *section, size_t section_len, const char 
 extern const char *const config_sections[CONFIG_SECTIONS];
 bool config_is_section(const char *name);
 
-/* Returns the nearest valid spelling of a key that `section` does not have: one of its own keys, or "section.key" of
- * another section. `full`: always with the section. */
-const char *config_key_nearest(const char *section, const char *name, bool full);
-/* The same for a name at the top of a file: a section, or "section.key" if a section has exactly this key. */
-const char *config_section_nearest(const char *name);
+/* Returns what a message says of a key that `section` does not have, as suggest() does (base/suggest.h): the keys of
+ * other sections with this name, else the nearest key, else the section's own. Keys of other sections are named as
+ * "section.key", those of `section` too if `full`. */
+struct hint config_key_hint(const char *section, const char *name, bool full);
+/* The same for a name at the top of a file: the keys with this name, else the nearest section. */
+struct hint config_section_hint(const char *name);
 
 /* ---- config_value.c ---- */
 

@@ -9,6 +9,8 @@
 #include "base/suggest.h"
 #include "step/config_keys.h"
 
+#define WORDS_MAX 16
+
 static void *place(const struct config_key *k, struct config *c) { return (char *)c + k->offset; }
 
 static const void *place_const(const struct config_key *k, const struct config *c)
@@ -101,14 +103,24 @@ static enum status read_bool(const struct config_key *k, const struct ynode *n, 
 
 static size_t modelled_words(const struct config_key *k) { return k->n_words - k->n_later; }
 
+/* Lists the words that are modelled, without other words for the same. */
+static size_t own_words(const struct config_key *k, const char *words[WORDS_MAX])
+{
+	size_t n = 0;
+	for (size_t i = 0; i < modelled_words(k); i++)
+		if (i == 0 || k->words[i].value != k->words[i - 1].value)
+			words[n++] = k->words[i].text;
+	return n;
+}
+
 char *key_words(const struct config_key *k, char buf[KEY_VALUE_MAX])
 {
+	const char *words[WORDS_MAX];
+	const size_t n = own_words(k, words);
 	buf[0] = '\0';
-	for (size_t i = 0; i < modelled_words(k); i++) {
-		if (i > 0 && k->words[i].value == k->words[i - 1].value) /* another word for the same */
-			continue;
-		append(buf, KEY_VALUE_MAX, buf[0] ? ", " : "");
-		append(buf, KEY_VALUE_MAX, k->words[i].text);
+	for (size_t i = 0; i < n; i++) {
+		append(buf, KEY_VALUE_MAX, i ? ", " : "");
+		append(buf, KEY_VALUE_MAX, words[i]);
 	}
 	return buf;
 }
@@ -119,17 +131,14 @@ static enum status read_word(const struct config_key *k, const struct ynode *n, 
 	enum status st = ynode_string(n, &text, inner);
 	if (st)
 		return st;
-	const char *known[16];
-	for (size_t i = 0; i < k->n_words; i++) {
-		known[i] = k->words[i].text;
-		if (strcmp(text, k->words[i].text) != 0)
-			continue;
-		key_set_number(k, c, k->words[i].value);
-		return ST_OK;
-	}
-	char all[KEY_VALUE_MAX];
-	return error_set(inner, ST_INPUT, "unknown value \"%.60s\" (nearest: %s; known: %s)", text,
-		suggest_nearest(text, known, modelled_words(k)), key_words(k, all));
+	for (size_t i = 0; i < k->n_words; i++)
+		if (strcmp(text, k->words[i].text) == 0) {
+			key_set_number(k, c, k->words[i].value);
+			return ST_OK;
+		}
+	const char *known[WORDS_MAX];
+	return error_set(inner, ST_INPUT, "unknown value \"%.60s\"%s", text,
+		suggest_known(text, known, own_words(k, known)).text);
 }
 
 /* Names end up in JSON, on a terminal and in paths. A --set text has not gone through the YAML reader, which refuses

@@ -212,17 +212,14 @@ static const struct {
 static void unknown_type(struct reader *r, const char *type)
 {
 	const char *names[COUNT(types)];
-	char known[128] = "";
-	for (size_t i = 0; i < COUNT(types); i++) {
+	for (size_t i = 0; i < COUNT(types); i++)
 		names[i] = types[i].name;
-		size_t len = strlen(known);
-		snprintf(known + len, sizeof known - len, "%s%s", i ? ", " : "", names[i]);
-	}
 	if (!type)
-		r->st = error_set(r->e, ST_INPUT, "%s: model_type: missing (known: %s)", r->name, known);
+		r->st = error_set(r->e, ST_INPUT, "%s: model_type: missing%s", r->name,
+			suggest_known("", names, COUNT(types)).text);
 	else
-		r->st = error_set(r->e, ST_INPUT, "%s: model_type: unknown value \"%.60s\" (nearest: %s; known: %s)",
-			r->name, type, suggest_nearest(type, names, COUNT(types)), known);
+		r->st = error_set(r->e, ST_INPUT, "%s: model_type: unknown value \"%.60s\"%s", r->name, type,
+			suggest_known(type, names, COUNT(types)).text);
 }
 
 static void read_model(struct reader *r, struct model *m)

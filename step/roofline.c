@@ -25,8 +25,7 @@ enum status roofline_dtype(const char *word, enum dtype *out, struct error *e)
 			names[n++] = dtype_name((enum dtype)d);
 	*out = dtype_by_name(word);
 	if (*out == DT_COUNT || *out == DT_INT32)
-		return error_set(e, ST_INPUT, "--dtype %s: no such format (nearest: %s)", word,
-			suggest_nearest(word, names, n));
+		return error_set(e, ST_INPUT, "--dtype %s: no such format%s", word, suggest(word, names, n, NULL).text);
 	return ST_OK;
 }
 

@@ -22,15 +22,6 @@ const char *attention_kernel_name(enum attention_kernel k) { return kernel_names
 
 struct stack stack_default(void) { return (struct stack){.elementwise_passes = 1, .attention_kernel = KERNEL_FA2}; }
 
-/* Returns the place of a word among others, `count` without one. */
-static size_t word_index(const char *word, const char *const *words, size_t count)
-{
-	size_t i = 0;
-	while (i < count && strcmp(word, words[i]) != 0)
-		i++;
-	return i;
-}
-
 static enum status check_mapping(const struct ynode *map, struct error *e)
 {
 	return map && map->kind != Y_MAP ? ynode_error(map, e, "%s: expected a mapping", map->key) : ST_OK;
@@ -54,10 +45,10 @@ static enum status read_numbers(const struct ynode *map, const struct stack_numb
 	enum status st = check_mapping(map, e);
 	for (size_t i = 0; map && i < map->n && !st; i++) {
 		const struct ynode *n = map->child[i];
-		const size_t k = word_index(n->key, names, count);
+		const size_t k = suggest_find(n->key, names, count);
 		st = k < count ? read_sourced(n, &table[k], s, e)
-		               : ynode_error_key(n, e, "%s: unknown number of a stack (nearest: %s)", n->key,
-					 suggest_nearest(n->key, names, count));
+		               : ynode_error_key(n, e, "%s: unknown number of a stack%s", n->key,
+					 suggest(n->key, names, count, NULL).text);
 	}
 	return st;
 }
@@ -69,10 +60,10 @@ static enum status read_word(const struct ynode *n, const char *const *words, si
 	enum status st = ynode_string(n, &word, e);
 	if (st)
 		return st;
-	const int k = (int)word_index(word, words, count);
+	const int k = (int)suggest_find(word, words, count);
 	if ((size_t)k == count)
-		return ynode_error(n, e, "%s: \"%.40s\" is not known (nearest: %s)", n->key, word,
-			suggest_nearest(word, words, count));
+		return ynode_error(n, e, "%s: \"%.40s\" is not known%s", n->key, word,
+			suggest(word, words, count, NULL).text);
 	memcpy(out, &k, sizeof k);
 	return ST_OK;
 }
@@ -89,7 +80,7 @@ static enum status read_habits(const struct ynode *map, struct stack *s, struct 
 	enum status st = check_mapping(map, e);
 	for (size_t i = 0; map && i < map->n && !st; i++) {
 		const struct ynode *n = map->child[i];
-		const size_t k = word_index(n->key, names, COUNT(names));
+		const size_t k = suggest_find(n->key, names, COUNT(names));
 		if (k == 0)
 			st = read_word(n, kernel_names, KERNEL_COUNT, &s->attention_kernel, e);
 		else if (k == 1)
@@ -97,8 +88,8 @@ static enum status read_habits(const struct ynode *map, struct stack *s, struct 
 		else if (k < COUNT(names))
 			st = ynode_bool(n, switches[k], e);
 		else
-			st = ynode_error_key(n, e, "%s: unknown habit of a stack (nearest: %s)", n->key,
-				suggest_nearest(n->key, names, COUNT(names)));
+			st = ynode_error_key(n, e, "%s: unknown habit of a stack%s", n->key,
+				suggest(n->key, names, COUNT(names), NULL).text);
 	}
 	return st;
 }

@@ -130,7 +130,7 @@ enum status profile_save(const struct profile *p, const char *path, struct error
 
 static enum status unknown(const struct ynode *n, const char *const *known, size_t n_known, struct error *e)
 {
-	return ynode_error_key(n, e, "unknown key '%s' (nearest: %s)", n->key, suggest_nearest(n->key, known, n_known));
+	return ynode_error_key(n, e, "unknown key '%s'%s", n->key, suggest(n->key, known, n_known, NULL).text);
 }
 
 static enum status need_map(const struct ynode *n, struct error *e)

@@ -28,7 +28,7 @@
     stepsim: -b -4: expected a size between 1 B and 1 PiB
     [2]
     $ stepsim bench all_reduce -d floot
-    stepsim: --datatype floot: expected float (fp32), half (fp16), bfloat16 (bf16) or int32 (nearest: float)
+    stepsim: --datatype floot: expected float (fp32), half (fp16), bfloat16 (bf16) or int32
     [2]
     $ stepsim bench all_reduce -d bf16 --backend host
     stepsim: -d bf16: MPI on the host sums float and int32 only

@@ -9,7 +9,7 @@ What is wrong with a command line: one line, the nearest name, exit code 2. (Wro
     [2]
 
     $ stepsim quickstart
-    stepsim: 'quickstart' is neither a command (nearest: compare) nor a config file that exists
+    stepsim: 'quickstart' is neither a command (`stepsim --help` lists them) nor a config file that exists
     [2]
 
     $ stepsim nowhere.yaml
@@ -45,7 +45,7 @@ What is wrong with a command line: one line, the nearest name, exit code 2. (Wro
     [2]
 
     $ stepsim predict --progress sometimes a.yaml
-    stepsim: --progress sometimes: expected auto, always or never (nearest: never)
+    stepsim: --progress sometimes: expected auto, always or never
     [2]
 
     $ stepsim predict --set model.layers $ROOT/configs/ddp-tiny.yaml
@@ -76,7 +76,19 @@ What is wrong with a command line: one line, the nearest name, exit code 2. (Wro
     [2]
 
     $ stepsim -x
-    stepsim: unknown option -x (nearest: --set)
+    stepsim: unknown option -x (known: --set, --json, --trace, --html, --csv, --max-error, --progress, --quiet, --verbose, --help)
+    [2]
+
+A name without a near one: the command that lists the names. A part of several: all of them.
+
+    $ stepsim predict --model falcon-7b
+    > stepsim predict --model qwen2.5-7b
+    > stepsim predict --model llama3-8b --system h100
+    > stepsim predict --model llama3-8b --strategy tensor
+    stepsim: --model falcon-7b: options:2:11: model.preset: unknown preset "falcon-7b" (`stepsim list models` lists them)
+    stepsim: --model qwen2.5-7b: options:2:11: model.preset: unknown preset "qwen2.5-7b" (nearest: qwen3-235b-a22b)
+    stepsim: --system h100: unknown system 'h100' (nearest: azure-nd-h100-v5, dgx-h100, oci-h100)
+    stepsim: options:11:13: parallel.strategy: unknown value "tensor" (known: ddp, zero1, zero2, fsdp, hsdp, none)
     [2]
 
 An accuracy limit needs a measurement:

@@ -144,13 +144,24 @@ static void test_suggest(void)
 		{"microbatch", "micro_batch"},
 		{"tesnor", "tensor"},
 		{"date", "data"},
-		{"", "data"},
 		{"hiden", "hidden"},
+		{"head_count", "heads"}, /* four letters in common */
+		{"micro", "micro_batch"},
+		/* nothing is near: too short for a slip of two, no letter in common, two letters in common */
+		{"", NULL},
+		{"x", NULL},
+		{"tp", NULL},
+		{"vocab", NULL},
+		{"temper", NULL},
+		{"_____", NULL},
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		const char *got = suggest_nearest(cases[i].word, keys, COUNT(keys));
-		CU_ASSERT_STRING_EQUAL(got, cases[i].nearest);
+		CU_ASSERT_TRUE(got ? cases[i].nearest && strcmp(got, cases[i].nearest) == 0 : !cases[i].nearest);
 	}
+	/* a common beginning is nearer than letters in common; of several the one at the smallest distance */
+	static const char *const models[] = {"gpt3-2.7b", "qwen3-235b", "qwen3-30b-a3b"};
+	CU_ASSERT_PTR_EQUAL(suggest_nearest("qwen2.5-7b", models, COUNT(models)), models[1]);
 	CU_ASSERT_PTR_NULL(suggest_nearest("x", keys, 0));
 	/* ties: the first */
 	static const char *const alike[] = {"ab", "ac"};
@@ -164,6 +175,31 @@ static void test_suggest(void)
 	word[sizeof word - 1] = '\0';
 	const char *const both[] = {"a", word};
 	CU_ASSERT_PTR_EQUAL(suggest_nearest(word, both, 2), word);
+}
+
+static void test_suggest_text(void)
+{
+	static const char *const few[] = {"h100-sxm", "h100-pcie", "a100"};
+	CU_ASSERT_STRING_EQUAL(suggest("h100-sxn", few, 3, NULL).text, " (nearest: h100-sxm)");
+	CU_ASSERT_STRING_EQUAL(suggest("H100", few, 3, NULL).text, " (nearest: h100-sxm, h100-pcie)");
+	CU_ASSERT_STRING_EQUAL(suggest("100-", few, 3, NULL).text, " (nearest: h100-sxm, h100-pcie)");
+	CU_ASSERT_STRING_EQUAL(suggest("tpu", few, 3, "list gpus").text, " (known: h100-sxm, h100-pcie, a100)");
+	CU_ASSERT_STRING_EQUAL(suggest("tpu", few, 0, "list gpus").text, " (there are none)");
+	CU_ASSERT_STRING_EQUAL(suggest_known("a10", few, 3).text, " (nearest: a100; known: h100-sxm, h100-pcie, a100)");
+	CU_ASSERT_STRING_EQUAL(suggest_known("tpu", few, 3).text, " (known: h100-sxm, h100-pcie, a100)");
+	CU_ASSERT_STRING_EQUAL(suggest_names("nearest", few, 0).text, "");
+	/* too many to be named: the command that lists them, if there is one */
+	const char *many[SUGGEST_ALL + 1];
+	for (size_t i = 0; i < COUNT(many); i++)
+		many[i] = "a-name-of-which-eleven-are-too-many";
+	CU_ASSERT_STRING_EQUAL(suggest("tpu", many, COUNT(many), "list gpus").text,
+		" (`stepsim list gpus` lists them)");
+	CU_ASSERT_STRING_EQUAL(suggest("tpu", many, COUNT(many), NULL).text, "");
+	/* a text that is too long is cut, and stays in brackets */
+	char text[SUGGEST_MAX];
+	snprintf(text, sizeof text, "%s", suggest("a-name", many, COUNT(many), NULL).text);
+	CU_ASSERT(strlen(text) == SUGGEST_MAX - 1 && text[SUGGEST_MAX - 2] == ')');
+	CU_ASSERT_TRUE(suggest_same("Flash-Attn", "flash_attn") && !suggest_same("flash", "flash2"));
 }
 
 static void test_order_statistics(void)
@@ -309,6 +345,6 @@ static void test_clock(void)
 
 UNIT_MAIN("base: errors, memory, statistics, tables", {"the first error wins", test_first_error_wins},
 	{"errors are one short line", test_errors_are_one_short_line}, {"arena", test_arena}, {"vec", test_vec},
-	{"suggest", test_suggest}, {"order statistics", test_order_statistics}, {"nnls: a line", test_nnls_line},
-	{"nnls: bounds", test_nnls_bounds}, {"nnls: optimality", test_nnls_optimal}, {"table", test_table},
-	{"table of one column", test_table_of_one_column}, {"clock", test_clock})
+	{"suggest", test_suggest}, {"suggest: texts", test_suggest_text}, {"order statistics", test_order_statistics},
+	{"nnls: a line", test_nnls_line}, {"nnls: bounds", test_nnls_bounds}, {"nnls: optimality", test_nnls_optimal},
+	{"table", test_table}, {"table of one column", test_table_of_one_column}, {"clock", test_clock})

@@ -515,7 +515,7 @@ static void test_reader_refusals(void)
 		{"name: x\nlink: {rate: {source: here}}\n", "'value' is missing"},
 		{"name: x\nlink: {rate: {value: 50GB/s, source: ''}}\n", "the source is empty"},
 		{"name: x\nlink: {rate: {value: 50GB/s, sauce: here}}\n",
-			":2:30: unknown key 'sauce' (nearest: source)"},
+			":2:30: unknown key 'sauce' (known: value, source, unverified)"},
 		{"name: x\nlink: {rate: {value: 50, source: here}}\n",
 			":2:22: value: expected a data rate with its unit such as 400Gb/s, got \"50\""},
 		{"name: x\nlink: {rate: {value: 50GB, source: here}}\n", ":2:22: value: "},

@@ -180,7 +180,7 @@ static void test_bad_files(void)
 		{"values: {a: }\n", "a: "},
 		{"curves: {c: {x: [1, 2], y: [1]}}\n", "x has 2 numbers, y has 1"},
 		{"curves: {c: {x: [2, 1], y: [1, 1]}}\n", "ascending"},
-		{"curves: {c: {x: [1], z: [1]}}\n", "unknown key 'z' (nearest: x)"},
+		{"curves: {c: {x: [1], z: [1]}}\n", "unknown key 'z' (known: x, y)"},
 		{"fits: {f: {coef: [1]}}\n", "expected the keys 'coef' and 'residual'"},
 		{"fits: {f: {coef: [1, 2, 3, 4, 5, 6, 7, 8, 9], residual: 0}}\n", "1 to 8 numbers"},
 		{"fits: {f: {coef: [-1], residual: 0}}\n", "negative"},

@@ -385,7 +385,7 @@ static void test_line_refusals(void)
 		"word 3 'nvlink': the NVIDIA GeForce RTX 4090 has no links of its own to other GPUs");
 	refuses("gpu:2 rtx4090 switch:4", "switch:4, but a host has 2 GPUs");
 	refuses("gpu:16 p100-sxm", "a mesh of 16 GPUs");
-	refuses("gpu:8 rtx4090 :", "unknown (nearest: ");
+	refuses("gpu:8 rtx4090 :", "unknown (known: node, gpu, switch, cpu, nic, fabric)");
 	refuses("gpu:8\x01 rtx4090", "word 1 'gpu:8?'");
 }
 

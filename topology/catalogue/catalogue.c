@@ -94,8 +94,7 @@ static enum status unknown_key(const struct reader *r, const struct ynode *node,
 	for (size_t i = 0; i < r->n; i++)
 		known[i] = r->keys[i].path;
 	known[r->n] = "unverified";
-	return ynode_error_key(node, r->e, "unknown key '%s' (nearest: %s)", path,
-		suggest_nearest(path, known, r->n + 1));
+	return ynode_error_key(node, r->e, "unknown key '%s'%s", path, suggest(path, known, r->n + 1, NULL).text);
 }
 
 static enum status read_map(struct reader *r, const struct ynode *map, const char *prefix)
@@ -157,10 +156,10 @@ enum status catalogue_find(const char *kind, const char *what, const char *id, c
 	enum status st = path_catalogue_names(kind, &names, &n, e);
 	if (st)
 		return st;
-	char nearest[256];
-	suggest_text(id, (const char *const *)names, n, nearest, sizeof nearest);
-	st = error_set(e, ST_INPUT, "unknown %s '%s' (nearest: %s)", what, id,
-		n ? nearest : "none: the catalogue is empty");
+	char lister[64];
+	snprintf(lister, sizeof lister, "list %s", kind);
+	st = error_set(e, ST_INPUT, "unknown %s '%s'%s", what, id,
+		suggest(id, (const char *const *)names, n, lister).text);
 	path_names_free(names, n);
 	return st;
 }

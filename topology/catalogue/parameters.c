@@ -114,10 +114,10 @@ static enum status check_entry(const struct row *r, const struct ynode *entry, s
 	if (entry->kind != Y_MAP)
 		return ynode_error(entry, e, "%s: expected {value: ..., meaning: ..., source: ...}", r->key);
 	for (size_t i = 0; i < entry->n; i++) {
-		const char *key = entry->child[i]->key, *nearest = suggest_nearest(key, known, COUNT(known));
-		if (strcmp(key, nearest) != 0)
-			return ynode_error_key(entry->child[i], e, "%s: unknown key '%s' (nearest: %s)", r->key, key,
-				nearest);
+		const char *key = entry->child[i]->key;
+		if (suggest_find(key, known, COUNT(known)) == COUNT(known))
+			return ynode_error_key(entry->child[i], e, "%s: unknown key '%s'%s", r->key, key,
+				suggest(key, known, COUNT(known), NULL).text);
 	}
 	for (size_t i = 0; i < needed; i++)
 		if (!ynode_get(entry, known[i]))
@@ -165,9 +165,10 @@ static enum status check_keys(const struct row *r, size_t n, const struct ynode 
 	for (size_t i = 0; i < n; i++)
 		known[i] = r[i].key;
 	for (size_t i = 0; i < root->n; i++) {
-		const char *key = root->child[i]->key, *nearest = suggest_nearest(key, known, n);
-		if (!nearest || strcmp(key, nearest) != 0)
-			return ynode_error_key(root->child[i], e, "unknown key '%s' (nearest: %s)", key, nearest);
+		const char *key = root->child[i]->key;
+		if (suggest_find(key, known, n) == n)
+			return ynode_error_key(root->child[i], e, "unknown key '%s'%s", key,
+				suggest(key, known, n, NULL).text);
 	}
 	for (size_t i = 0; i < n; i++)
 		if (!ynode_get(root, r[i].key))

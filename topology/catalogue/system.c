@@ -188,8 +188,8 @@ static enum status check_file(struct system_file *f, const char *path, struct er
 {
 	struct system_spec *s = &f->s;
 	if (!fabric_of_word(f->fabric, &s->device, s->gpus, &s->fabric))
-		return error_set(e, ST_INPUT, "%s: intra.fabric: unknown '%s' (nearest: %s)", path, f->fabric,
-			suggest_nearest(f->fabric, fabric_words, n_fabric_words));
+		return error_set(e, ST_INPUT, "%s: intra.fabric: unknown '%s'%s", path, f->fabric,
+			suggest(f->fabric, fabric_words, n_fabric_words, NULL).text);
 	if (s->intra_usable_Bps > s->intra_datasheet_Bps)
 		return error_set(e, ST_INPUT, "%s: intra: the usable rate is above the datasheet's", path);
 	if (s->nics > 0 && !(s->nic_Bps > 0 && s->nic_latency_s > 0))

@@ -100,7 +100,7 @@ static enum status keyed_word(struct line *l, const char *word, const char *text
 		int64_t *value, most;
 	} counts[] = {{&s->nodes, 1000000}, {&s->gpus, SYSTEM_GPUS}, {&s->gpus_per_switch, SYSTEM_GPUS},
 		{&s->sockets, 64}};
-	char key[WORD], unknown[WORD + 32];
+	char key[WORD], unknown[SUGGEST_MAX + 8];
 	snprintf(key, sizeof key, "%.*s", (int)(text - word) - 1, word);
 	for (size_t i = 0; i < COUNT(keys); i++) {
 		if (strcmp(key, keys[i]) != 0)
@@ -112,7 +112,7 @@ static enum status keyed_word(struct line *l, const char *word, const char *text
 			return count_word(l, word, text, 1, counts[i].most, counts[i].value);
 		return strcmp(key, "nic") == 0 ? nic_word(l, word, text) : network_word(l, word, text);
 	}
-	snprintf(unknown, sizeof unknown, "unknown (nearest: %s)", suggest_nearest(key, keys, COUNT(keys)));
+	snprintf(unknown, sizeof unknown, "unknown%s", suggest(key, keys, COUNT(keys), NULL).text);
 	return wrong(l, word, unknown);
 }
 
@@ -139,7 +139,7 @@ static enum status pcie_word(struct line *l, const char *word)
 static enum status unknown_word(const struct line *l, const char *word)
 {
 	static const char *const keys[] = {"node:", "gpu:", "switch:", "cpu:", "nic:", "fabric:", "pcie4", "pcie5"};
-	char **names = NULL, text[WORD + 32];
+	char **names = NULL, text[SUGGEST_MAX + 8];
 	size_t n = 0, all = 0;
 	enum status st = path_catalogue_names("gpus", &names, &n, l->e);
 	const char **candidates = st ? NULL : calloc(n + n_fabric_words + COUNT(keys), sizeof *candidates);
@@ -153,9 +153,7 @@ static enum status unknown_word(const struct line *l, const char *word)
 		candidates[all++] = keys[i];
 	for (size_t i = 0; i < n; i++)
 		candidates[all++] = names[i];
-	char nearest[128];
-	snprintf(text, sizeof text, "unknown (nearest: %s)",
-		suggest_text(word, candidates, all, nearest, sizeof nearest));
+	snprintf(text, sizeof text, "unknown%s", suggest(word, candidates, all, "list gpus").text);
 	st = wrong(l, word, text);
 out:
 	free(candidates);
