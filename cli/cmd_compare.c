@@ -156,7 +156,8 @@ static enum status read_question(const struct options *o, const struct config *c
 	c->fixed_plan = o->fixed_plan;
 	c->tokens = TOKENS;
 	c->budget_usd = o->budget_usd;
-	if (o->target && (st = compare_read_target(o->target, &c->tokens, &c->within_s, e)))
+	const double step_tokens = (double)config->train.global_batch * (double)config->model.seq_len;
+	if (o->target && (st = compare_read_target(o->target, step_tokens, &c->tokens, &c->within_s, e)))
 		return st;
 	c->tokens_given = o->target != NULL;
 	if ((o->gpus != 0) + (o->budget_usd > 0) + (c->within_s > 0) > 1)

@@ -7,10 +7,10 @@
 static enum status dump(const struct options *o, const struct job *job, struct error *e)
 {
 	struct program *p = NULL;
-	if (o->json || o->csv || o->trace || o->html)
+	if (o->json || o->csv || o->trace || o->html || o->target)
 		return error_set(e, ST_INPUT,
 			"--dump-program prints the program in place of a prediction: "
-			"there is nothing to write to --json, --csv, --trace or --html");
+			"there is nothing to write to --json, --csv, --trace or --html, and no --target");
 	enum status st = program_build(&job->config, &p, e);
 	if (!st)
 		program_dump(p, stdout);
@@ -31,8 +31,9 @@ static enum status two(const struct options *o, struct error *e)
 {
 	if (o->n_positional > 2)
 		return error_set(e, ST_INPUT, "unexpected argument '%s': two configs are compared", o->positional[2]);
-	if (o->json || o->csv || o->trace || o->html || o->dump_program || o->print_ranks)
-		return error_set(e, ST_INPUT, "two configs print a table; outputs and --dump-program take one config");
+	if (o->json || o->csv || o->trace || o->html || o->target || o->dump_program || o->print_ranks)
+		return error_set(e, ST_INPUT,
+			"two configs print a table; outputs, --target and --dump-program take one config");
 	return predict_two(o, e);
 }
 

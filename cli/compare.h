@@ -22,8 +22,10 @@ enum status compare_read_systems(const char *const *lists, size_t n, asked_syste
 
 /* Reads "4M", "300B tokens", "15e12"; false if it is none. */
 bool compare_read_tokens(const char *text, double *tokens);
-/* Reads "15e12 tokens in 30d", "300B tokens", "15T tokens in 4 weeks". Without a time *within_s is 0. */
-enum status compare_read_target(const char *text, double *tokens, double *within_s, struct error *e);
+/* Reads "15e12 tokens in 30d", "300B tokens", "15T tokens in 4 weeks", "500k steps" of step_tokens each. Without a time
+ * *within_s is 0. */
+enum status compare_read_target(const char *text, double step_tokens, double *tokens, double *within_s,
+	struct error *e);
 
 /* ---- compare_figures.c: power and prices, of the config, else of the catalogue ---- */
 
@@ -35,6 +37,13 @@ struct size {
 void compare_figures(const struct system_spec *s, const struct config *c, struct size size, struct compare_row *r);
 /* Fills the figures that all rows share: amortization, price of energy, PUE. */
 enum status compare_assumptions(const struct config *c, struct compare *out, struct error *e);
+
+/* ---- compare_target.c: `predict --target` ---- */
+
+/* Fills a comparison of one row: what the target takes and costs on `hosts` of the system of a resolved config. It
+ * borrows `c` and `predicted`, and the caller frees c->rows alone. ST_INPUT: the text is no target, or names a time. */
+enum status compare_target(const char *text, const struct config *c, const struct result *predicted, struct size hosts,
+	struct compare *out, struct error *e);
 
 /* ---- compare_size.c: how many hosts ---- */
 

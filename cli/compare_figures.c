@@ -98,5 +98,6 @@ enum status compare_assumptions(const struct config *c, struct compare *out, str
 	out->amortize_years = shared(c->cost.amortize_years, &usual.amortize_years, "amortize_years", c);
 	out->power_usd_per_kwh = shared(c->cost.power_usd_per_kwh, &usual.power_usd_per_kwh, "power_usd_per_kwh", c);
 	out->pue = shared(c->cost.pue, &usual.pue, "pue", c);
+	out->co2_kg_per_kwh = shared(c->cost.co2_kg_per_kwh, &usual.co2_kg_per_kwh, "co2_kg_per_kwh", c);
 	return ST_OK;
 }

@@ -98,7 +98,7 @@ static bool read_amount(const char *text, const struct word *words, size_t n, do
 		p++;
 	size_t len = strspn(p, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
 	snprintf(word, sizeof word, "%.*s", (int)(len < 15 ? len : 15), p);
-	bool is_tokens = strcmp(word, "tokens") == 0; /* belongs to what follows */
+	bool is_tokens = strcmp(word, "tokens") == 0 || strcmp(word, "steps") == 0; /* belongs to what follows */
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(is_tokens ? "" : word, words[i].text) == 0) {
 			*out = v * words[i].times;
@@ -119,7 +119,7 @@ bool compare_read_tokens(const char *text, double *tokens)
 	return !*end;
 }
 
-enum status compare_read_target(const char *text, double *tokens, double *within_s, struct error *e)
+enum status compare_read_target(const char *text, double step_tokens, double *tokens, double *within_s, struct error *e)
 {
 	const char *p = text;
 	*within_s = 0;
@@ -129,9 +129,11 @@ enum status compare_read_target(const char *text, double *tokens, double *within
 		goto wrong;
 	while (*p == ' ')
 		p++;
-	if (strncmp(p, "tokens", 6) != 0)
+	const bool steps = strncmp(p, "steps", 5) == 0;
+	if (!steps && strncmp(p, "tokens", 6) != 0)
 		goto wrong;
-	p += 6;
+	p += steps ? 5 : 6;
+	*tokens *= steps ? step_tokens : 1;
 	while (*p == ' ')
 		p++;
 	if (!*p)
@@ -149,6 +151,7 @@ enum status compare_read_target(const char *text, double *tokens, double *within
 		return ST_OK;
 wrong:
 	return error_set(e, ST_INPUT,
-		"--target %s: expected \"TOKENS tokens in TIME\", such as \"15e12 tokens in 30d\", or \"15e12 tokens\"",
+		"--target %s: expected \"TOKENS tokens in TIME\", such as \"15e12 tokens in 30d\", \"15e12 tokens\" or "
+		"\"500k steps\"",
 		text);
 }

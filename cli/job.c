@@ -7,6 +7,7 @@
 #include "base/gcd.h"
 #include "base/log.h"
 #include "base/quantity.h"
+#include "cli/compare.h"
 #include "cli/estimates.h"
 #include "cli/explain.h"
 #include "cli/machine.h"
@@ -247,8 +248,12 @@ static enum status find_advice(const struct options *o, const struct sides *s, s
 static enum status write_result(const struct context *x, const struct job *job, const struct sides *s, struct error *e)
 {
 	struct advice *advice = NULL;
-	enum status st = ST_OK;
-	if (!x->options->quiet)
+	struct compare target = {0};
+	const struct size hosts = {s->target.machine.nodes, s->target.machine.devices_per_node};
+	enum status st = x->options->target ? compare_target(x->options->target, &s->program->config, &s->predicted,
+						      hosts, &target, e)
+	                                    : ST_OK;
+	if (!st && !x->options->quiet)
 		st = (advice = malloc(sizeof *advice)) ? find_advice(x->options, s, advice, e)
 		                                       : error_nomem(e, "advice");
 	struct outcome o = {
@@ -260,12 +265,14 @@ static enum status write_result(const struct context *x, const struct job *job, 
 		.roofs = {s->target.machine.device.matrix_flop_per_s[job->config.train.dtype],
 			s->target.machine.device.mem_Bps},
 		.advice = advice,
+		.target = x->options->target ? &target : NULL,
 		.system = s->target.system,
 		.mode = job->mode[0] ? job->mode : NULL,
 	};
 	if (!st)
 		st = output(x->options, &o, e);
 	free(advice);
+	vec_free(&target.rows);
 	return st;
 }
 

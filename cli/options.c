@@ -255,6 +255,9 @@ static const struct option_row rows[] = {
 	{0, "--target", "\"TOKENS tokens in TIME\"",
 		"take the fewest hosts that train so many tokens in this time (15e12 tokens in 30d); time is optional",
 		TAKES_COMPARE, read_text, AT(target)},
+	{0, "--target", "\"TOKENS tokens in TIME\"",
+		"add time, energy, CO2 and money of so many tokens (15e12 tokens) or steps (500k steps)", TAKES_PREDICT,
+		read_text, AT(target)},
 	{0, "--json", "FILE", "write the result as JSON; - is standard output, in place of the table",
 		TAKES_PREDICTING | TAKES_TOPO | TAKES_ROOFLINE | TAKES_VALIDATE | TAKES_BENCH | TAKES_OVERLAP |
 			TAKES_SWEEP | TAKES_COMPARE | TAKES_PLAN,

@@ -45,7 +45,7 @@ struct options {
 	size_t n_varied;
 	const char **systems; /* the texts of --systems, in order */
 	size_t n_systems;
-	const char *target; /* of compare; NULL: not given */
+	const char *target; /* of compare and predict; NULL: not given */
 	double budget_usd;  /* of compare; 0: not given */
 	bool fixed_plan;
 	const char *json, *trace, *html;        /* paths, "-" is standard output; NULL: not asked for */

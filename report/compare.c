@@ -28,12 +28,19 @@ void compare_count(struct compare *c)
 			.power_W = r->power_W.value,
 			.pue = c->pue.value,
 			.usd_per_kwh = c->power_usd_per_kwh.value,
+			.co2_kg_per_kwh = c->co2_kg_per_kwh.value,
 			.rent_usd_per_hour = r->rent_usd_per_hour.value,
 			.price_usd = r->price_usd.value,
 			.years = c->amortize_years.value,
 		};
 		r->money = money_of(&t, c->tokens);
 	}
+}
+
+double compare_steps(const struct compare *c)
+{
+	const struct config *plan = c->rows.at[0].config;
+	return c->tokens / ((double)plan->train.global_batch * (double)plan->model.seq_len);
 }
 
 double compare_value(const struct compare_row *r, enum compare_basis basis, double interval[2])

@@ -61,7 +61,7 @@ struct compare {
 	double tokens;     /* that time, energy and money are for */
 	bool tokens_given; /* else 1e12 */
 	double within_s;   /* COMPARE_TARGET */
-	struct compare_figure amortize_years, power_usd_per_kwh, pue;
+	struct compare_figure amortize_years, power_usd_per_kwh, pue, co2_kg_per_kwh;
 	VEC(struct compare_row) rows;
 	enum compare_basis basis; /* compare_rank fills it and the next */
 	char basis_note[336];     /* why it is not money, or not the price of purchase; "" when it is */
@@ -72,6 +72,9 @@ double compare_goodput(const struct result *p);
 
 /* Fills each row's money from its prediction and figures. */
 void compare_count(struct compare *c);
+
+/* Returns the steps in which the plan of the first row trains on the tokens. */
+double compare_steps(const struct compare *c);
 
 /* Sorts the rows: those that fit by the basis, then those that miss memory, least first, then the others. Equal rows
  * keep their order. The basis is the cost of owning if all rows have comparable figures, else the cost of renting, else

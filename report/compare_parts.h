@@ -19,6 +19,16 @@ void compare_sources(const struct compare *c, FILE *out);
 
 extern const char *const compare_basis_words[BASIS_COUNT];
 
+/* ---- compare_target.c: the single row of a prediction's target ---- */
+
+/* Builds the table: what the target takes, and what each figure rests on. The caller frees it, also after a failure. */
+enum status compare_target_table(const struct compare *c, struct table **out, struct error *e);
+void compare_target_title(const struct compare *c, FILE *out);
+/* Prints title, table and sources. */
+enum status compare_target_text(const struct compare *c, FILE *out, struct error *e);
+/* Returns its cost with all sources: a new reference, or NULL when out of memory. */
+json_t *compare_target_json(const struct compare *c);
+
 /* Builds a bar of days or USD with its interval for each row that fits. The caller frees it with compare_bars_free,
  * also after a failure. ST_INPUT if no row fits. */
 struct compare_bars;

@@ -249,6 +249,7 @@ void compare_sources(const struct compare *c, FILE *out)
 	source("life", &c->amortize_years, " years", out);
 	source("energy", &c->power_usd_per_kwh, " USD/kWh", out);
 	source("PUE", &c->pue, "", out);
+	source("CO2", &c->co2_kg_per_kwh, " kg/kWh", out);
 	for (size_t i = 0; i < c->rows.n; i++) {
 		const struct compare_row *r = &c->rows.at[i];
 		fprintf(out, "  %s (%s)\n", r->name, r->full);

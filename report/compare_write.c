@@ -38,6 +38,7 @@ static json_t *cost_json(const struct compare *c, const struct compare_row *r, b
 	json_put(o, "tokens", json_number(c->tokens), good);
 	json_put(o, "time_s", json_number(m->time_s), good);
 	json_put(o, "energy_kwh", json_number(m->energy_kWh), good);
+	json_put(o, "co2_kg", json_number(m->co2_kg), good);
 	json_put(o, "rented_usd", json_number(m->rented_usd), good);
 	json_put(o, "owned_usd", json_number(m->owned_usd), good);
 	json_put(o, "rented_usd_per_billion_tokens", json_number(m->rented_usd / billions), good);
@@ -47,6 +48,28 @@ static json_t *cost_json(const struct compare *c, const struct compare_row *r, b
 	json_put(o, "price_usd", figure_json(&r->price_usd, good), good);
 	json_put(o, "spent_usd", json_number(r->spent_usd), good);
 	return o;
+}
+
+static json_t *counted_json(const struct compare *c, bool *good)
+{
+	json_t *o = json_object();
+	json_put(o, "amortize_years", figure_json(&c->amortize_years, good), good);
+	json_put(o, "power_usd_per_kwh", figure_json(&c->power_usd_per_kwh, good), good);
+	json_put(o, "pue", figure_json(&c->pue, good), good);
+	json_put(o, "co2_kg_per_kwh", figure_json(&c->co2_kg_per_kwh, good), good);
+	return o;
+}
+
+json_t *compare_target_json(const struct compare *c)
+{
+	bool good = true;
+	json_t *o = cost_json(c, c->rows.at, &good);
+	json_put(o, "steps", json_number(compare_steps(c)), &good);
+	json_put(o, "counted_with", counted_json(c, &good), &good);
+	if (good)
+		return o;
+	json_decref(o);
+	return NULL;
 }
 
 static json_t *row_json(const struct compare *c, const struct compare_row *r, bool *good)
@@ -74,7 +97,7 @@ static json_t *row_json(const struct compare *c, const struct compare_row *r, bo
 
 enum status report_compare_json(const struct compare *c, const char *path, struct error *e)
 {
-	json_t *j = json_object(), *results = json_array(), *with = json_object();
+	json_t *j = json_object(), *results = json_array();
 	bool good = true;
 	json_put(j, "stepsim", json_string(STEPSIM_VERSION), &good);
 	json_put(j, "commit", json_string(report_commit()), &good);
@@ -85,10 +108,7 @@ enum status report_compare_json(const struct compare *c, const char *path, struc
 	json_put(j, "tokens", json_number(c->tokens), &good);
 	json_put(j, "ranked_by", json_string(basis_names[c->basis]), &good);
 	json_put(j, "ranked_by_note", c->basis_note[0] ? json_string(c->basis_note) : json_null(), &good);
-	json_put(with, "amortize_years", figure_json(&c->amortize_years, &good), &good);
-	json_put(with, "power_usd_per_kwh", figure_json(&c->power_usd_per_kwh, &good), &good);
-	json_put(with, "pue", figure_json(&c->pue, &good), &good);
-	json_put(j, "counted_with", with, &good);
+	json_put(j, "counted_with", counted_json(c, &good), &good);
 	for (size_t i = 0; i < c->rows.n; i++)
 		json_push(results, row_json(c, &c->rows.at[i], &good), &good);
 	json_put(j, "results", results, &good);
@@ -131,6 +151,7 @@ static void csv_row(const struct compare *c, const struct compare_row *r, FILE *
 	fputc(',', out);
 	report_csv_cell(r->reason, out);
 	report_csv_number(c->fixed_plan ? NAN : (double)r->plans_left, DIGITS, out);
+	report_csv_number(r->money.co2_kg, DIGITS, out);
 	fputc('\n', out);
 }
 
@@ -139,7 +160,8 @@ static void write_csv(const void *of, FILE *out)
 	const struct compare *c = of;
 	fputs("rank,system,gpus,hosts,plan,step_time_s,interval90_low_s,interval90_high_s,tokens_per_s,mfu,"
 	      "exposed_comm_s,total_bytes,capacity_bytes,fits,missing_bytes,power_w,time_s,energy_kwh,"
-	      "rented_usd,owned_usd,rented_usd_per_billion_tokens,owned_usd_per_billion_tokens,reason,not_looked_at\n",
+	      "rented_usd,owned_usd,rented_usd_per_billion_tokens,owned_usd_per_billion_tokens,reason,not_looked_at,"
+	      "co2_kg\n",
 		out);
 	for (size_t i = 0; i < c->rows.n; i++)
 		csv_row(c, &c->rows.at[i], out);

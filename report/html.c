@@ -6,6 +6,7 @@
 
 #include "base/html.h"
 #include "base/quantity.h"
+#include "report/compare_parts.h"
 #include "report/embed.h"
 #include "report/figures.h"
 #include "report/html_step.h"
@@ -118,6 +119,22 @@ static void write_pictures(const struct result *m, const struct shown shown[2], 
 	fputs(" Memory limits ops left of the ridge, the matrix units those right of it.</p></section>\n</div>\n", out);
 }
 
+static void target_title(const void *c, FILE *out) { compare_target_title(c, out); }
+static void target_sources(const void *c, FILE *out) { compare_sources(c, out); }
+
+static enum status write_target(const struct compare *c, struct page *p, struct error *e)
+{
+	struct table *t = NULL;
+	page_section(p, "The target");
+	enum status st = page_lines(p, "dim", target_title, c, e);
+	if (!st && !(st = compare_target_table(c, &t, e))) {
+		page_table(p, t);
+		st = page_lines(p, "dim", target_sources, c, e);
+	}
+	table_destroy(t);
+	return st;
+}
+
 static enum status write_tables(const struct outcome *o, struct page *p, struct error *e)
 {
 	struct table *figures = NULL, *stages = NULL;
@@ -130,6 +147,7 @@ static enum status write_tables(const struct outcome *o, struct page *p, struct 
 			page_paragraph(p, "dim", TEXT_STAGES);
 			page_table(p, stages);
 		}
+		st = o->target ? write_target(o->target, p, e) : ST_OK;
 	}
 	table_destroy(figures);
 	table_destroy(stages);

@@ -1,6 +1,7 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "report/compare_parts.h"
 #include "report/figures.h"
 #include "report/json_build.h"
 #include "report/report.h"
@@ -225,6 +226,8 @@ json_t *report_json(const struct outcome *o)
 		&good);
 	json_put(j, "comparison", o->measured && !doubles ? comparison_json(o->predicted, o->measured) : json_null(),
 		&good);
+	if (o->target)
+		json_put(j, "cost", compare_target_json(o->target), &good);
 	json_put(j, "not_executed", o->mode ? json_string(o->mode) : json_null(), &good);
 	return checked(j, good);
 }

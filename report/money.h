@@ -1,8 +1,9 @@
-/* Time, energy and money of training on a number of tokens. Pure arithmetic: an unknown input is NAN, and so is every
- * result that depends on it.
+/* Time, energy, CO2 and money of training on a number of tokens. Pure arithmetic: an unknown input is NAN, and so is
+ * every result that depends on it.
  *
  *   t      = tokens / (tokens_per_s x goodput)                           s
  *   E      = P x PUE x t / 3.6e6                                         kWh
+ *   CO2    = E x co2_kg_per_kwh                                          kg
  *   rented = rent x t / 3600                                             USD
  *   owned  = price x t / (years x 365.25 d) + E x usd_per_kwh            USD
  *
@@ -19,13 +20,13 @@
 struct money_terms {
 	double tokens_per_s;
 	double goodput; /* share of the time in which steps are made */
-	double power_W, pue, usd_per_kwh;
+	double power_W, pue, usd_per_kwh, co2_kg_per_kwh;
 	double rent_usd_per_hour;
 	double price_usd, years;
 };
 
 struct money {
-	double time_s, energy_kWh, rented_usd, owned_usd;
+	double time_s, energy_kWh, co2_kg, rented_usd, owned_usd;
 };
 
 struct money money_of(const struct money_terms *t, double tokens);

@@ -1,6 +1,7 @@
 /* A step's figures as CSV: the rows of the table under the keys of the JSON, with all digits. */
 #include "base/array.h"
 #include "base/paths.h"
+#include "report/compare.h"
 #include "report/figures.h"
 #include "report/report.h"
 
@@ -76,6 +77,19 @@ static void put_memory(const struct result *p, const struct result *m, FILE *out
 		out);
 }
 
+static void put_target(const struct compare *c, FILE *out)
+{
+	const struct money *m = &c->rows.at[0].money;
+	const struct {
+		const char *key;
+		double value;
+	} rows[] = {{"tokens", c->tokens}, {"steps", compare_steps(c)}, {"time_s", m->time_s},
+		{"energy_kwh", m->energy_kWh}, {"co2_kg", m->co2_kg}, {"rented_usd", m->rented_usd},
+		{"owned_usd", m->owned_usd}};
+	for (size_t i = 0; i < COUNT(rows); i++)
+		put(&(struct row){"cost", rows[i].key, NULL, NULL, rows[i].value, NAN}, out);
+}
+
 static void write_csv(const void *of, FILE *out)
 {
 	const struct outcome *o = of;
@@ -85,6 +99,8 @@ static void write_csv(const void *of, FILE *out)
 	put_times(p, m, out);
 	put_classes(p, m, out);
 	put_memory(p, m, out);
+	if (o->target)
+		put_target(o->target, out);
 }
 
 enum status report_csv(const struct outcome *o, const char *path, struct error *e)

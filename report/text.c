@@ -4,6 +4,7 @@
 
 #include "base/quantity.h"
 #include "base/table.h"
+#include "report/compare_parts.h"
 #include "report/figures.h"
 #include "report/report.h"
 #include "report/stages.h"
@@ -392,6 +393,8 @@ enum status report_text(const struct outcome *o, FILE *out, struct error *e)
 		text_findings(o, out);
 		text_warnings(o, out);
 	}
+	if (!st && o->target)
+		st = compare_target_text(o->target, out, e);
 	table_destroy(figures);
 	table_destroy(stages);
 	return st;

@@ -122,7 +122,8 @@ struct run {
 };
 
 struct cost {
-	double gpu_hour_usd, system_price_usd, amortize_years, power_usd_per_kwh, pue; /* AUTO: not given */
+	double gpu_hour_usd, system_price_usd, amortize_years, power_usd_per_kwh, pue,
+		co2_kg_per_kwh; /* AUTO: not given */
 };
 
 /* The source of a key's value, for messages. Later ones win. */

@@ -152,7 +152,8 @@ struct config_key {
 	X(cost, system_price_usd, REAL_AUTO(0, INFINITY, UNIT_USD), AT(cost.system_price_usd), "auto", EVERY) \
 	X(cost, amortize_years, REAL_AUTO(0.01, INFINITY, UNIT_NONE), AT(cost.amortize_years), "auto", EVERY) \
 	X(cost, power_usd_per_kwh, REAL_AUTO(0, INFINITY, UNIT_USD), AT(cost.power_usd_per_kwh), "auto", EVERY) \
-	X(cost, pue, REAL_AUTO(1, INFINITY, UNIT_NONE), AT(cost.pue), "auto", EVERY)
+	X(cost, pue, REAL_AUTO(1, INFINITY, UNIT_NONE), AT(cost.pue), "auto", EVERY) \
+	X(cost, co2_kg_per_kwh, REAL_AUTO(0, INFINITY, UNIT_NONE), AT(cost.co2_kg_per_kwh), "auto", EVERY)
 
 #define CONFIG_KEY_ID(section, key, ...) KEY_##section##_##key,
 enum key_id { CONFIG_KEYS(CONFIG_KEY_ID) KEY_COUNT };

@@ -81,6 +81,7 @@ void result_bottleneck(struct result *r, const char *idle, const char *host);
 void result_warn(struct result *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 struct advice;
+struct compare;
 
 /* Both sides of a step for report/. Pointers are borrowed; measured and its timeline may be NULL. */
 struct outcome {
@@ -91,9 +92,10 @@ struct outcome {
 		double matrix_flop_per_s, mem_Bps; /* a device's, in the compute format, as its datasheet says or as it
 		                                      was measured; 0: not known */
 	} roofs;
-	const struct advice *advice; /* step/advice.h; NULL: not asked for */
-	json_t *system;              /* what was found or taken, and from where; owned by the caller */
-	const char *mode;            /* one line: why nothing was executed; NULL when it was */
+	const struct advice *advice;  /* step/advice.h; NULL: not asked for */
+	const struct compare *target; /* report/compare.h, one row: what the target costs; NULL: not asked for */
+	json_t *system;               /* what was found or taken, and from where; owned by the caller */
+	const char *mode;             /* one line: why nothing was executed; NULL when it was */
 };
 
 #endif

@@ -25,6 +25,7 @@ NVLink against PCIe of the same GPU, with the plan as given.
         life   5 years: Amazon's annual report for 2024 (10-K, 2025-02): servers written off over 5 years from 2025-01 on, before that 6; Meta 5.5, Microsoft and Alphabet 6
         energy 0.0806 USD/kWh: US Energy Information Administration, industrial customers, mean of 2023 (8.06 cents/kWh), quoted by Statista 2024-03
         PUE    1.58: Uptime Institute, mean of its Global Data Center Survey 2023 (journal.uptimeinstitute.com, 2024-02-07); hyperscale facilities reach 1.1 to 1.2
+        CO2    0.445 kg/kWh: International Energy Agency, Electricity 2025, chapter Emissions (www.iea.org/reports/electricity-2025/emissions): mean of the world's power plants in 2024, 445 g/kWh
       gpu:8 a100-sxm-80 nvswitch (8 x NVIDIA A100 SXM4 80GB)
         power  400 W a GPU: configs/gpus/a100-sxm-80.yaml; what the host itself draws is not known
         rent   3.4309 USD an hour a GPU: AWS p4de.24xlarge / 8 GPUs, AWS official price feed 2026-09-10; Lambda 2.79; RunPod 1.59
@@ -56,6 +57,7 @@ A size of its own for each; the config's prices go before the catalogue's; the t
         life   5 years: Amazon's annual report for 2024 (10-K, 2025-02): servers written off over 5 years from 2025-01 on, before that 6; Meta 5.5, Microsoft and Alphabet 6
         energy 0 USD/kWh: cost.power_usd_per_kwh, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
         PUE    1.2: cost.pue, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
+        CO2    0.445 kg/kWh: International Energy Agency, Electricity 2025, chapter Emissions (www.iea.org/reports/electricity-2025/emissions): mean of the world's power plants in 2024, 445 g/kWh
         price  100000 USD a host: cost.system_price_usd, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
         price  100000 USD a host: cost.system_price_usd, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
 
@@ -199,7 +201,7 @@ What is wrong with it:
     stepsim: --systems dgx-h100@many: expected a number of GPUs from 1 to 10000000 behind @, such as dgx-h100@16
     [2]
     $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100 --target '15e12 tokens in a month'
-    stepsim: --target 15e12 tokens in a month: expected "TOKENS tokens in TIME", such as "15e12 tokens in 30d", or "15e12 tokens"
+    stepsim: --target 15e12 tokens in a month: expected "TOKENS tokens in TIME", such as "15e12 tokens in 30d", "15e12 tokens" or "500k steps"
     [2]
     $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100 --budget much
     stepsim: --budget: expected a price such as 2.5USD (USD, with k M G T P), got "much"

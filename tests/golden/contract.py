@@ -168,7 +168,7 @@ def check_results():
     fsdp, pipeline = ROOT / "configs/llama3-8b-fsdp-64xh100.yaml", ROOT / "configs/pp-llama3-70b-64xh100.yaml"
     write_tables()
     runs = {
-        "run, `predict`": ["predict", fsdp],
+        "run, `predict`": ["predict", fsdp, "--target", "1T tokens"],
         "": ["predict", pipeline],
         "`sweep`": ["sweep", fsdp, "--vary", "train.micro_batch=1"],
         "`plan`": ["plan", fsdp, "--set", "parallel.strategy=fsdp", "--set", "parallel.tensor=1"],

@@ -41,6 +41,7 @@
         --fixed-plan                      keep the config's own plan on each system, in place of the best one
         --budget USD                      take as many whole hosts of each system as this buys
         --target "TOKENS tokens in TIME"  take the fewest hosts that train so many tokens in this time (15e12 tokens in 30d); time is optional
+        --target "TOKENS tokens in TIME"  add time, energy, CO2 and money of so many tokens (15e12 tokens) or steps (500k steps)
         --json FILE                       write the result as JSON; - is standard output, in place of the table
         --trace FILE                      write the predicted and measured step as a Chrome trace, which opens in Perfetto
         --html FILE                       write the result as one page that opens offline: timeline, roofline, memory, the table
@@ -79,25 +80,26 @@
     $ stepsim predict --help
     usage: stepsim predict CONFIG.yaml [OTHER.yaml] [options]
     predict the step, for a cluster of any size; two configs are set beside each other
-    option                    effect
-    ------------------------------------------------------------------------------------------------------------------------------
-        --model NAME          in place of a config: a name of `stepsim list models`, a config.json or its folder
-        --system NAME         with --model: a name of `stepsim list systems` or a synthetic line; default dgx-h100
-        --strategy NAME       with --model: ddp, zero1, zero2, fsdp or hsdp; default fsdp, on one GPU ddp
-        --tokens N            with --model: tokens a step, such as 4M (the default)
-        --set KEY.PATH=VALUE  override one key of the config (repeatable)
-        --json FILE           write the result as JSON; - is standard output, in place of the table
-        --trace FILE          write the predicted and measured step as a Chrome trace, which opens in Perfetto
-        --html FILE           write the result as one page that opens offline: timeline, roofline, memory, the table
-        --csv FILE            write the rows as CSV; - is standard output, in place of the table
-        --max-error PCT       exit with 3 if the prediction is off by more than PCT per cent (bench: the median row from 1 MiB on)
-        --dump-program        print the step program, one line an op, in place of the prediction
-        --print-ranks         print how many ranks to start for this config, and stop; 0: it is for another machine
-        --gpus N              number of GPUs of the system, or of each system, in place of the config's nodes
-        --progress WHEN       show progress on standard error: auto (on a terminal), always, never
-    -q, --quiet               leave out notes, advice and progress; warnings and the result remain
-    -v, --verbose             add the placement of ranks, the profile, the price of each kind of op, all advice, every link
-    -h, --help                print this text
+    option                                effect
+    ------------------------------------------------------------------------------------------------------------------------------------------
+        --model NAME                      in place of a config: a name of `stepsim list models`, a config.json or its folder
+        --system NAME                     with --model: a name of `stepsim list systems` or a synthetic line; default dgx-h100
+        --strategy NAME                   with --model: ddp, zero1, zero2, fsdp or hsdp; default fsdp, on one GPU ddp
+        --tokens N                        with --model: tokens a step, such as 4M (the default)
+        --set KEY.PATH=VALUE              override one key of the config (repeatable)
+        --target "TOKENS tokens in TIME"  add time, energy, CO2 and money of so many tokens (15e12 tokens) or steps (500k steps)
+        --json FILE                       write the result as JSON; - is standard output, in place of the table
+        --trace FILE                      write the predicted and measured step as a Chrome trace, which opens in Perfetto
+        --html FILE                       write the result as one page that opens offline: timeline, roofline, memory, the table
+        --csv FILE                        write the rows as CSV; - is standard output, in place of the table
+        --max-error PCT                   exit with 3 if the prediction is off by more than PCT per cent (bench: the median row from 1 MiB on)
+        --dump-program                    print the step program, one line an op, in place of the prediction
+        --print-ranks                     print how many ranks to start for this config, and stop; 0: it is for another machine
+        --gpus N                          number of GPUs of the system, or of each system, in place of the config's nodes
+        --progress WHEN                   show progress on standard error: auto (on a terminal), always, never
+    -q, --quiet                           leave out notes, advice and progress; warnings and the result remain
+    -v, --verbose                         add the placement of ranks, the profile, the price of each kind of op, all advice, every link
+    -h, --help                            print this text
 
     $ stepsim -h list
     usage: stepsim list systems|gpus|models|stacks|fabrics|parameters [options]

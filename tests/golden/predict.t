@@ -121,3 +121,68 @@ A search and a comparison count it, too, and see the same step; advice tries cha
     1  dgx-h100     1     56.3 s  21.8 s to 2.42 min    298141  25.9 %  3.34 GiB  76.3 GiB      0 s  dp 1 mb 1
     stepsim: no plan is legal on 2 ranks: --set train.global_batch=16384: gpipe keeps 16384 micro-batches of 12 layers in flight, too many to be simulated (parallel.schedule 1f1b does not)
     step time                      28.5 s
+
+A target: time, energy, CO2 and money of a whole training, counted as compare counts them; JSON and page say the same.
+
+    $ fsdp="$ROOT/configs/llama3-8b-fsdp-64xh100.yaml -q"
+    > stepsim predict $fsdp --target "1T tokens" | sed -n '/^For/,$p' | cut -c1-90
+    > stepsim predict $fsdp --target "1M steps" --set cost.co2_kg_per_kwh=0.1 --set cost.gpu_hour_usd=2 --json j --html h --csv c > table; grep -E '^For|^CO2|^rented|^    CO2' table
+    > python3 -c '
+    > import json; c = json.load(open("j"))["cost"]; print(c["tokens"], c["steps"], c["co2_kg"] / c["energy_kwh"], c["rented_usd"] / c["time_s"] * 3600)'
+    > grep -c '<h2>The target' h; grep -c '^cost,' c; grep co2 c | cut -d, -f1-3
+    > stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100 --fixed-plan --target "1M steps" --set cost.co2_kg_per_kwh=0.1 --csv - | python3 -c '
+    > import csv, json, sys; r = next(csv.DictReader(sys.stdin)); c = json.load(open("j"))["cost"]
+    > print(*(abs(float(r[k]) / c[k] - 1) < 1e-8 for k in ("time_s", "energy_kwh", "co2_kg", "owned_usd")))'
+    For 1000 billion tokens on 64 GPUs:
+               amount  from
+    -------------------------------------------------------------------------------------
+    time       25.0 d  19.4 d to 32.3 d (90 % interval), 954 k steps
+    energy   77.5 MWh  10.2 kW a host, PUE 1.58
+    CO2        34.5 t  0.445 kg/kWh
+    rented   265 kUSD  6.88 USD a GPU and hour
+    owned   50.1 kUSD  400 kUSD a host (from memory), 5 years; energy at 0.0806 USD a kWh
+    Counted with
+        life   5 years: Amazon's annual report for 2024 (10-K, 2025-02): servers written off o
+        energy 0.0806 USD/kWh: US Energy Information Administration, industrial customers, mea
+        PUE    1.58: Uptime Institute, mean of its Global Data Center Survey 2023 (journal.upt
+        CO2    0.445 kg/kWh: International Energy Agency, Electricity 2025, chapter Emissions 
+      dgx-h100 (NVIDIA DGX H100)
+        power  10200 W a host: DGX H100 datasheet, as stas00/ml-engineering@744d01e18b network
+        rent   6.88 USD an hour a GPU: AWS p5.48xlarge / 8 GPUs, AWS official price feed 2026-
+        price  400000 USD a host: street prices of 300,000 to 460,000 USD, undated, from memor
+    For 1049 billion tokens on 64 GPUs:
+    CO2        8.13 t  0.1 kg/kWh
+    rented  80.7 kUSD  2.00 USD a GPU and hour
+        CO2    0.1 kg/kWh: cost.co2_kg_per_kwh, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
+    1048576000000.0 1000000.0 0.1 128.0
+    1
+    7
+    cost,co2_kg,
+    True True True True
+
+This machine's power and prices are known to nobody; a plan that does not fit costs nothing that can be said.
+
+    $ stepsim predict $ROOT/configs/ddp-tiny.yaml -q --set run.execute=false --set cost.gpu_hour_usd=2 --target "15k steps" 2>/dev/null | grep -E '^(For|energy|CO2|owned)' | tr -s ' '
+    > stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml -q --set cluster.nodes=1 --set cluster.gpus_per_node=1 --target "1T tokens" | grep -E '^(time|energy|owned)'
+    For 0.0154 billion tokens on 1 GPU:
+    energy - not known: the catalogue has no power of this system or its GPUs
+    CO2 - 0.445 kg/kWh
+    owned - not known: the catalogue has no price of this system or its GPUs (cost.system_price_usd gives one)
+    time         -  the plan does not fit in memory
+    energy       -  10.2 kW a host, PUE 1.58
+    owned        -  400 kUSD a host (from memory), 5 years; energy at 0.0806 USD a kWh
+
+What is wrong with it:
+
+    $ stepsim predict $ROOT/configs/ddp-tiny.yaml --set cluster.system=dgx-h100 --target "1T tokens in 30d"
+    stepsim: --target 1T tokens in 30d: the config says how many GPUs; `stepsim compare` finds how many reach it in time
+    [2]
+    $ stepsim predict $ROOT/configs/ddp-tiny.yaml --set cluster.system=dgx-h100 --target "1T"
+    stepsim: --target 1T: expected "TOKENS tokens in TIME", such as "15e12 tokens in 30d", "15e12 tokens" or "500k steps"
+    [2]
+    $ stepsim predict $ROOT/configs/ddp-tiny.yaml $ROOT/configs/ddp-tiny.yaml --target "1T tokens"
+    stepsim: two configs print a table; outputs, --target and --dump-program take one config
+    [2]
+    $ stepsim sweep $ROOT/configs/ddp-tiny.yaml --target "1T tokens"
+    stepsim: this command does not take --target
+    [2]

@@ -18,21 +18,22 @@ static void test_target(void)
 		double tokens, within_s;
 	} good[] = {{"15e12 tokens in 30d", 15e12, 30 * 86400}, {"15T tokens in 30 days", 15e12, 30 * 86400},
 		{"300B tokens", 300e9, 0}, {"  2.5e11  tokens  in  4 weeks ", 2.5e11, 28 * 86400},
-		{"1e9tokens in 90min", 1e9, 5400}, {"1000 tokens in 1h", 1000, 3600}};
+		{"1e9tokens in 90min", 1e9, 5400}, {"1000 tokens in 1h", 1000, 3600}, {"500k steps", 500e3 * 4096, 0},
+		{"2steps in 1h", 2 * 4096, 3600}};
 	static const char *const bad[] = {"", "tokens", "15e12", "15e12 tokens in", "15e12 tokens in 30",
 		"15e12 tokens in 30x", "15e12 tokens within 30d", "-1 tokens in 30d", "0 tokens in 30d", "nan tokens",
 		"inf tokens", "0x10 tokens", "15Q tokens in 30d", "15e12 tokens in 0d", "15e12 tokens in 30d and more",
-		"1e400 tokens"};
+		"3 stepss", "1e400 tokens"};
 	double tokens, within_s;
 	for (size_t i = 0; i < COUNT(good); i++) {
 		e = (struct error){0};
-		CU_ASSERT_EQUAL(compare_read_target(good[i].text, &tokens, &within_s, &e), ST_OK);
+		CU_ASSERT_EQUAL(compare_read_target(good[i].text, 4096, &tokens, &within_s, &e), ST_OK);
 		CU_ASSERT_DOUBLE_EQUAL(tokens / good[i].tokens, 1, 1e-12);
 		CU_ASSERT_EQUAL(within_s, good[i].within_s);
 	}
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		e = (struct error){0};
-		CU_ASSERT_EQUAL(compare_read_target(bad[i], &tokens, &within_s, &e), ST_INPUT);
+		CU_ASSERT_EQUAL(compare_read_target(bad[i], 4096, &tokens, &within_s, &e), ST_INPUT);
 		CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "15e12 tokens in 30d"));
 	}
 }
@@ -101,7 +102,7 @@ static struct config batch(int64_t global_batch, int64_t layers)
 		.vocab = 50257,
 		.seq_len = 2048};
 	c.parallel.tensor = c.parallel.pipeline = c.parallel.context = 1;
-	c.cost = (struct cost){AUTO, AUTO, AUTO, AUTO, AUTO};
+	c.cost = (struct cost){AUTO, AUTO, AUTO, AUTO, AUTO, AUTO};
 	return c;
 }
 

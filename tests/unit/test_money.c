@@ -14,6 +14,7 @@ static struct money_terms terms(void)
 		.power_W = 10000,
 		.pue = 1.5,
 		.usd_per_kwh = 0.1,
+		.co2_kg_per_kwh = 0.4,
 		.rent_usd_per_hour = 20,
 		.price_usd = 400000,
 		.years = 4};
@@ -25,6 +26,7 @@ static void test_by_hand(void)
 	struct money m = money_of(&t, 3.6e9);
 	NEAR(m.time_s, 3.6e6);
 	NEAR(m.energy_kWh, 15000);                        /* 10 kW x 1.5 x 1000 h */
+	NEAR(m.co2_kg, 6000);                             /* 0.4 kg of each kWh */
 	NEAR(m.rented_usd, 20000);                        /* 20 USD x 1000 h */
 	NEAR(m.owned_usd, 400000 * 1000 / 35064. + 1500); /* four years of 8766 h; 15,000 kWh at 10 cents */
 }

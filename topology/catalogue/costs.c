@@ -10,6 +10,7 @@ static const struct catalogue_key keys[] = {
 	{"amortize_years", CATALOGUE_FIGURE, true, UNIT_NONE, 0.01, 100, AT(amortize_years), 0},
 	{"power_usd_per_kwh", CATALOGUE_FIGURE, true, UNIT_USD, 0, 100, AT(power_usd_per_kwh), 0},
 	{"pue", CATALOGUE_FIGURE, true, UNIT_NONE, 1, 10, AT(pue), 0},
+	{"co2_kg_per_kwh", CATALOGUE_FIGURE, true, UNIT_NONE, 0, 10, AT(co2_kg_per_kwh), 0},
 };
 
 enum status cost_figures_load(struct cost_figures *out, struct error *e)
