@@ -18,7 +18,6 @@
 /* elements after which values come again: a prime, so that parts begin at different places of it */
 #define PERIOD 8191
 #define PERIODS 32 /* in what is copied at once */
-#define BITS 6
 #define LOG_MAX ((size_t)64 << 20)
 
 struct bench {
@@ -103,11 +102,11 @@ static void make_pattern(struct bench *b, int64_t from, int64_t to)
 	int members = 0, bits = dtype_exact_bits(p->dtype);
 	while (collective_reduces(p->coll) && ((int64_t)1 << members) < b->comm.size)
 		members++;
-	bits = bits - members < BITS ? bits - members : BITS;
+	bits = bits - members < PATTERN_BITS ? bits - members : PATTERN_BITS;
 	for (uint64_t i = 0; i < PERIOD; i++) {
 		int32_t sum = 0;
 		for (int64_t m = from < 0 ? 0 : from; bits > 0 && m < (from < 0 ? b->comm.size : from + 1); m++)
-			sum += verify_value((uint32_t)to, m, i) >> (BITS - bits);
+			sum += verify_value((uint32_t)to, m, i) >> (PATTERN_BITS - bits);
 		values[i] = (float)sum;
 	}
 	size_t period_B = PERIOD * b->element_B;

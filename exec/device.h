@@ -14,6 +14,7 @@
 #include "exec/board.h"
 #include "exec/comm.h"
 #include "exec/host_work.h"
+#include "exec/pattern.h"
 #include "step/cut.h"
 #include "step/layout.h"
 #include "step/program.h"
@@ -85,6 +86,11 @@ struct device_ops {
 	/* Between steps, or in a hook. Offsets are from the buffer's beginning. */
 	void (*write)(void *ctx, int32_t buffer, uint64_t offset_B, const void *from, uint64_t bytes);
 	void (*read)(void *ctx, int32_t buffer, uint64_t offset_B, void *to, uint64_t bytes);
+	/* (optional) The device writes n elements of a pattern, or looks for the first of n that differs from it; *at
+	 * is n where none does. False: not done, the caller writes or reads. Default: false. */
+	bool (*fill)(void *ctx, int32_t buffer, uint64_t offset_B, uint64_t n, enum dtype d, const struct pattern *p);
+	bool (*check)(void *ctx, int32_t buffer, uint64_t offset_B, uint64_t n, enum dtype d, const struct pattern *p,
+		uint64_t *at);
 	void (*clear)(void *ctx);          /* zeros everywhere; a GPU has random numbers where ops only read */
 	uint64_t (*overhead_B)(void *ctx); /* memory beside the two arenas */
 	/* (optional) Once loaded: the memory in which collectives' buffers lie, for communicators that want to know it

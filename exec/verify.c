@@ -5,9 +5,6 @@
 #include "step/peers.h"
 
 #define CHUNK 8192
-#define BITS \
-	6 /* values below 64: sums over up to 2^18 members are exact in fp32; of narrower formats fewer bits are used \
-	   */
 
 struct verifier {
 	const struct mesh *mesh;
@@ -23,7 +20,7 @@ int32_t verify_value(uint32_t op, int64_t rank, uint64_t element)
 	 */
 	uint32_t x = ((uint32_t)element + (uint32_t)(element >> 32) * 77u) * 2654435761u +
 	             (uint32_t)rank * 0x85ebca6bu + op * 0xc2b2ae35u;
-	return (int32_t)(x >> (32 - BITS));
+	return (int32_t)(x >> (32 - PATTERN_BITS));
 }
 
 /* The op's group as the mesh has it: the communicator's own idea of it is what is verified. Member i is rank first + i
@@ -63,41 +60,84 @@ static struct range range_of(const struct op *op, const struct group *g, bool in
 	return own_part ? (struct range){(uint64_t)g->place * part, part} : (struct range){0, all};
 }
 
-/* Returns the value that a rank writes at an element. It has few enough bits that any sum over the group is exact in
- * the op's format. */
-static int32_t put(const struct op *op, uint32_t id, const struct group *g, int64_t rank, uint64_t element)
+/* Few enough that any sum over the group is exact in the op's format; 0 and less: all values are 0. */
+static int bits_of(const struct op *op, const struct group *g)
 {
 	int members = 0, bits = dtype_exact_bits(op->dtype);
 	while (collective_reduces((enum collective)op->coll) && ((int64_t)1 << members) < g->size)
 		members++;
-	bits = bits - members < BITS ? bits - members : BITS;
-	return bits > 0 ? verify_value(id, rank, element) >> (BITS - bits) : 0;
+	return bits - members < PATTERN_BITS ? bits - members : PATTERN_BITS;
 }
 
-/* Returns the value that a collective without reduction delivers: the one that its sender had at `element` of its full
- * buffer. */
-static int32_t passed_on(const struct verifier *v, const struct op *op, uint32_t id, const struct group *g,
-	uint64_t element)
+/* Returns what one rank writes, from `element` of its full buffer on. */
+static struct pattern put(const struct op *op, uint32_t id, const struct group *g, int64_t rank, uint64_t element)
 {
-	uint64_t part = (uint64_t)op->collective.elements / (uint64_t)g->size;
+	return (struct pattern){.op = id,
+		.first = rank,
+		.stride = 1,
+		.members = 1,
+		.element = element,
+		.bits = bits_of(op, g)};
+}
+
+/* Returns what a collective without reduction delivers from `element` of the full buffer on, and for how many elements
+ * (*n, at most) that holds: what its sender put there. */
+static struct pattern passed_on(const struct verifier *v, const struct op *op, uint32_t id, const struct group *g,
+	uint64_t element, uint64_t *n)
+{
+	const uint64_t part = (uint64_t)op->collective.elements / (uint64_t)g->size, left = part - element % part;
 	int64_t from = 0; /* broadcast's root, a message's sender */
-	if (op->coll == COLL_SENDRECV)
+	if (op->coll == COLL_SENDRECV) {
 		from = (g->place + g->size - 1) % g->size;
-	else if (op->coll != COLL_BROADCAST && op->coll != COLL_RECV)
+	} else if (op->coll != COLL_BROADCAST && op->coll != COLL_RECV) {
 		from = (int64_t)(element / part);
+		*n = left < *n ? left : *n;
+	}
 	if (op->coll == COLL_ALLTOALL)
 		element = (uint64_t)g->place * part + element % part;
 	return put(op, number_at(v, id, g, from), g, g->first + from * g->stride, element);
 }
 
+/* Returns what a reduction delivers. False where its members give the op different numbers. */
+static bool reduced(const struct verifier *v, const struct op *op, uint32_t id, const struct group *g, uint64_t element,
+	struct pattern *out)
+{
+	*out = put(op, id, g, g->first, element);
+	out->stride = g->stride;
+	out->members = g->size;
+	out->max = op->reduce == RED_MAX;
+	for (int64_t m = 0; m < g->size; m++)
+		if (number_at(v, id, g, m) != id)
+			return false;
+	return true;
+}
+
+static int32_t value_of(const struct pattern *p)
+{
+	int32_t sum = 0, max = 0;
+	for (int64_t m = 0; m < p->members && p->bits > 0; m++) {
+		int32_t value = verify_value(p->op, p->first + m * p->stride, p->element) >> (PATTERN_BITS - p->bits);
+		sum += value;
+		max = value > max ? value : max;
+	}
+	return p->max ? max : sum;
+}
+
 static int32_t expected(const struct verifier *v, const struct op *op, uint32_t id, const struct group *g,
 	uint64_t element)
 {
-	if (!collective_reduces((enum collective)op->coll))
-		return passed_on(v, op, id, g, element);
+	struct pattern p;
+	uint64_t one = 1;
+	if (!collective_reduces((enum collective)op->coll)) {
+		p = passed_on(v, op, id, g, element, &one);
+		return value_of(&p);
+	}
+	if (reduced(v, op, id, g, element, &p))
+		return value_of(&p);
 	int32_t sum = 0, max = 0;
 	for (int64_t m = 0; m < g->size; m++) {
-		int32_t value = put(op, number_at(v, id, g, m), g, g->first + m * g->stride, element);
+		p = put(op, number_at(v, id, g, m), g, g->first + m * g->stride, element);
+		int32_t value = value_of(&p);
 		sum += value;
 		max = value > max ? value : max;
 	}
@@ -114,11 +154,15 @@ static void fill(void *ctx, uint32_t id)
 		return;
 	struct range r = range_of(op, &g, true);
 	uint64_t size_B = (uint64_t)dtype_bytes(op->dtype);
+	struct pattern p = put(op, id, &g, v->rank, r.first);
+	if (p.bits > 0 && v->device->ops->fill &&
+		v->device->ops->fill(v->device->ctx, in->buffer, view_offset_B(v->job, in), r.n, op->dtype, &p))
+		return;
 	float values[CHUNK], stored[CHUNK];
 	for (uint64_t i = 0; i < r.n; i += CHUNK) {
 		uint64_t n = r.n - i < CHUNK ? r.n - i : CHUNK;
-		for (uint64_t j = 0; j < n; j++)
-			values[j] = (float)put(op, id, &g, v->rank, r.first + i + j);
+		for (uint64_t j = 0; j < n; j++, p.element++)
+			values[j] = (float)value_of(&p);
 		dtype_store(op->dtype, values, n, stored);
 		v->device->ops->write(v->device->ctx, in->buffer, view_offset_B(v->job, in) + i * size_B, stored,
 			n * size_B);
@@ -136,6 +180,28 @@ static void report(struct verifier *v, const struct op *op, uint32_t id, uint64_
 		collective_name(op->coll), where, id, (long long)v->rank, (unsigned long long)element, got, want);
 }
 
+/* Checks a result from its element `at` on; *at becomes the first element that is wrong or not looked at. */
+static void check_on_device(struct verifier *v, const struct op *op, uint32_t id, const struct group *g, struct range r,
+	uint64_t *at)
+{
+	const struct view *out = op_arg(v->job->role, op, 1);
+	while (*at < r.n) {
+		uint64_t n = r.n - *at, good = 0;
+		struct pattern p;
+		if (!collective_reduces((enum collective)op->coll))
+			p = passed_on(v, op, id, g, r.first + *at, &n);
+		else if (!reduced(v, op, id, g, r.first + *at, &p))
+			return;
+		if (p.bits <= 0 || !v->device->ops->check(v->device->ctx, out->buffer,
+					   view_offset_B(v->job, out) + *at * (uint64_t)dtype_bytes(op->dtype), n,
+					   op->dtype, &p, &good))
+			return;
+		*at += good;
+		if (good < n)
+			return;
+	}
+}
+
 static void check(void *ctx, uint32_t id)
 {
 	struct verifier *v = ctx;
@@ -147,7 +213,10 @@ static void check(void *ctx, uint32_t id)
 	struct range r = range_of(op, &g, false);
 	uint64_t size_B = (uint64_t)dtype_bytes(op->dtype);
 	float values[CHUNK], stored[CHUNK];
-	for (uint64_t i = 0; i < r.n && !v->error->status; i += CHUNK) {
+	uint64_t begin = 0;
+	if (v->device->ops->check)
+		check_on_device(v, op, id, &g, r, &begin);
+	for (uint64_t i = begin; i < r.n && !v->error->status; i += CHUNK) {
 		uint64_t n = r.n - i < CHUNK ? r.n - i : CHUNK;
 		v->device->ops->read(v->device->ctx, out->buffer, view_offset_B(v->job, out) + i * size_B, stored,
 			n * size_B);

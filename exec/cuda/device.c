@@ -99,6 +99,57 @@ static void device_read(void *ctx, int32_t buffer, uint64_t offset_B, void *to, 
 	keep(d, &e);
 }
 
+/* ---- patterns ---- */
+
+static enum status check_pattern(struct cuda_device *d, int32_t buffer, uint64_t offset_B, uint64_t n, enum dtype dtype,
+	const struct pattern *p, uint64_t *at, struct error *e)
+{
+	const cudaStream_t stream = d->lane[LANE_COMPUTE].stream;
+	int64_t *wrong = &d->device_notes->wrong;
+	enum status st = cuda_flush(d, e);
+	d->notes->wrong = (int64_t)n;
+	if (st ||
+		(st = CUDA_CHECK(cudaMemcpyAsync(wrong, &d->notes->wrong, sizeof *wrong, cudaMemcpyHostToDevice,
+					 stream),
+			 e)) ||
+		(st = cuda_check_pattern(stream, address(d, buffer, offset_B), dtype, (int64_t)n, p, wrong, e)) ||
+		(st = CUDA_CHECK(cudaMemcpyAsync(&d->notes->wrong, wrong, sizeof *wrong, cudaMemcpyDeviceToHost,
+					 stream),
+			 e)) ||
+		(st = CUDA_CHECK(cudaStreamSynchronize(stream), e)))
+		return st;
+	*at = (uint64_t)d->notes->wrong;
+	return ST_OK;
+}
+
+static bool device_fill(void *ctx, int32_t buffer, uint64_t offset_B, uint64_t n, enum dtype dtype,
+	const struct pattern *p)
+{
+	struct cuda_device *d = ctx;
+	struct error e = {ST_OK, ""};
+	if (on_host(d, buffer))
+		return false;
+	if (!cuda_fill_pattern(d->lane[LANE_COMPUTE].stream, address(d, buffer, offset_B), dtype, (int64_t)n, p, &e))
+		CUDA_CHECK(cudaStreamSynchronize(d->lane[LANE_COMPUTE].stream), &e);
+	progress(d);
+	keep(d, &e);
+	return true;
+}
+
+static bool device_check(void *ctx, int32_t buffer, uint64_t offset_B, uint64_t n, enum dtype dtype,
+	const struct pattern *p, uint64_t *at)
+{
+	struct cuda_device *d = ctx;
+	struct error e = {ST_OK, ""};
+	if (on_host(d, buffer))
+		return false;
+	*at = n;
+	check_pattern(d, buffer, offset_B, n, dtype, p, at, &e);
+	progress(d);
+	keep(d, &e);
+	return true;
+}
+
 static enum status clear_memory(struct cuda_device *d, struct error *e)
 {
 	enum status st = cuda_flush(d, e);
@@ -303,8 +354,8 @@ static void device_free(void *ctx)
 
 enum status cuda_device_create(const struct cuda_options *o, struct device *out, struct error *e)
 {
-	static const struct device_ops ops = {device_load, device_step, device_write, device_read, device_clear,
-		device_overhead_B, device_collective_memory, device_free};
+	static const struct device_ops ops = {device_load, device_step, device_write, device_read, device_fill,
+		device_check, device_clear, device_overhead_B, device_collective_memory, device_free};
 	struct cuda_device *d = calloc(1, sizeof *d);
 	if (!d)
 		return error_nomem(e, "the CUDA device");

@@ -17,8 +17,9 @@
 /* Values that the host and the device exchange in every step. One copy is in pinned memory, one on the device. */
 struct notes {
 	int64_t step;
+	int64_t wrong; /* place of the first wrong element, in verification */
 	int32_t flag;
-	char padding[244];
+	char padding[236];
 };
 
 /* One lane: its stream, its ops, and those of them whose ends the host looks at (collectives, copies, what other lanes

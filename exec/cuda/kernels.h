@@ -24,6 +24,7 @@ extern "C" {
 
 #include "base/dtype.h"
 #include "base/status.h"
+#include "exec/pattern.h"
 #include "step/cut.h"
 #include "step/program.h"
 
@@ -86,23 +87,12 @@ size_t cuda_scratch_position_grad_B(const struct op *op);
 enum status cuda_fill_normal(cudaStream_t stream, void *at, enum dtype dtype, int64_t n, uint64_t seed, double sigma,
 	struct error *e);
 
-/* The whole numbers of exec/verify.h (verify_value), each below 1 << bits (6 there; less keeps sums exact in 16-bit
- * formats). What element i of a group's result has to be: the sum, or with `max` the largest, of what members first,
- * first + stride, ... put there; with `part` > 0 what member i / part put there. One member: what it puts in itself. */
-struct cuda_pattern {
-	uint32_t op;
-	int64_t first, stride, members;
-	bool max;
-	uint64_t part;
-	uint64_t element; /* number of the buffer's first element */
-	int bits;
-};
-enum status cuda_fill_pattern(cudaStream_t stream, void *at, enum dtype dtype, int64_t n, const struct cuda_pattern *p,
+enum status cuda_fill_pattern(cudaStream_t stream, void *at, enum dtype dtype, int64_t n, const struct pattern *p,
 	struct error *e);
 /* *wrong, on the device, becomes the place in the buffer of the first element that differs, where that is less than
  * what stands there. */
 enum status cuda_check_pattern(cudaStream_t stream, const void *at, enum dtype dtype, int64_t n,
-	const struct cuda_pattern *p, int64_t *wrong, struct error *e);
+	const struct pattern *p, int64_t *wrong, struct error *e);
 
 #ifdef __cplusplus
 }

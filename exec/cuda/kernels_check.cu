@@ -61,10 +61,8 @@ static __device__ __forceinline__ int32_t pattern_value(uint32_t op, int64_t ran
 	return (int32_t)(x >> (32 - bits));
 }
 
-static __device__ __forceinline__ int32_t pattern_expected(const struct cuda_pattern &p, uint64_t element)
+static __device__ __forceinline__ int32_t pattern_expected(const struct pattern &p, uint64_t element)
 {
-	if (p.part)
-		return pattern_value(p.op, p.first + (int64_t)(element / p.part) * p.stride, element, p.bits);
 	int32_t sum = 0, max = 0;
 	for (int64_t m = 0; m < p.members; m++) {
 		const int32_t v = pattern_value(p.op, p.first + m * p.stride, element, p.bits);
@@ -93,8 +91,7 @@ static __device__ __forceinline__ void lower_to(int64_t *at, int64_t x)
 }
 
 template <class T>
-__global__ void __launch_bounds__(STREAM_THREADS)
-	pattern_kernel(T *at, int64_t n, struct cuda_pattern p, int64_t *wrong)
+__global__ void __launch_bounds__(STREAM_THREADS) pattern_kernel(T *at, int64_t n, struct pattern p, int64_t *wrong)
 {
 	const int64_t first = (int64_t)blockIdx.x * thread_count() + thread_rank(),
 		      stride = (int64_t)gridDim.x * thread_count();
@@ -107,7 +104,7 @@ __global__ void __launch_bounds__(STREAM_THREADS)
 	}
 }
 
-static enum status run_pattern(cudaStream_t stream, void *at, enum dtype dtype, int64_t n, const struct cuda_pattern *p,
+static enum status run_pattern(cudaStream_t stream, void *at, enum dtype dtype, int64_t n, const struct pattern *p,
 	int64_t *wrong, struct error *e)
 {
 	const auto run = [&](auto x) {
@@ -119,13 +116,13 @@ static enum status run_pattern(cudaStream_t stream, void *at, enum dtype dtype, 
 }
 
 extern "C" enum status cuda_fill_pattern(cudaStream_t stream, void *at, enum dtype dtype, int64_t n,
-	const struct cuda_pattern *p, struct error *e)
+	const struct pattern *p, struct error *e)
 {
 	return run_pattern(stream, at, dtype, n, p, NULL, e);
 }
 
 extern "C" enum status cuda_check_pattern(cudaStream_t stream, const void *at, enum dtype dtype, int64_t n,
-	const struct cuda_pattern *p, int64_t *wrong, struct error *e)
+	const struct pattern *p, int64_t *wrong, struct error *e)
 {
 	return run_pattern(stream, (void *)at, dtype, n, p, wrong, e);
 }

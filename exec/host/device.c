@@ -144,8 +144,8 @@ static void host_destroy(void *ctx)
 
 enum status host_device_create(struct device *out, struct error *e)
 {
-	static const struct device_ops ops = {host_load, host_step, host_write, host_read, host_clear, host_overhead_B,
-		NULL, host_destroy};
+	static const struct device_ops ops = {host_load, host_step, host_write, host_read, NULL, NULL, host_clear,
+		host_overhead_B, NULL, host_destroy};
 	struct host_device *d = calloc(1, sizeof *d);
 	if (!d)
 		return error_nomem(e, "the host device");

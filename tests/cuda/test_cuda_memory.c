@@ -150,11 +150,9 @@ static void test_normal(void)
 #define MEMBERS 3
 
 /* Returns the value that the host's verification expects at an element of the group's result. */
-static int32_t group_value(const struct cuda_pattern *p, uint64_t element)
+static int32_t group_value(const struct pattern *p, uint64_t element)
 {
 	int32_t sum = 0, max = 0;
-	if (p->part)
-		return verify_value(p->op, p->first + (int64_t)(element / p->part) * p->stride, element);
 	for (int64_t m = 0; m < p->members; m++) {
 		int32_t v = verify_value(p->op, p->first + m * p->stride, element);
 		sum += v;
@@ -164,7 +162,7 @@ static int32_t group_value(const struct cuda_pattern *p, uint64_t element)
 }
 
 /* The least of `before` and the first wrong place. */
-static int64_t first_wrong(struct rig_block *b, enum dtype d, const struct cuda_pattern *p, int64_t before)
+static int64_t first_wrong(struct rig_block *b, enum dtype d, const struct pattern *p, int64_t before)
 {
 	struct error e = {0};
 	struct rig_block wrong = rig_block_new(sizeof before, 0);
@@ -178,7 +176,7 @@ static int64_t first_wrong(struct rig_block *b, enum dtype d, const struct cuda_
 	return before;
 }
 
-static void pattern_case(struct cuda_pattern p, enum dtype d)
+static void pattern_case(struct pattern p, enum dtype d)
 {
 	struct error e = {0};
 	struct rig_block b = rig_block_new(bytes_of(d, N), 0);
@@ -202,28 +200,16 @@ static void test_pattern(void)
 {
 	static const enum dtype all[] = {DT_FP32, DT_BF16, DT_FP16, DT_INT32};
 	for (size_t f = 0; f < COUNT(all); f++) {
-		pattern_case((struct cuda_pattern){.op = 9, .first = 4, .stride = 2, .members = 1, .bits = 6}, all[f]);
-		pattern_case((struct cuda_pattern){.op = 9,
+		pattern_case((struct pattern){.op = 9, .first = 4, .stride = 2, .members = 1, .bits = 6}, all[f]);
+		pattern_case((struct pattern){.op = 9,
 				     .first = 1,
 				     .stride = 2,
 				     .members = MEMBERS,
 				     .bits = 6,
 				     .element = 0x1000000fful},
 			all[f]);
-		pattern_case((struct cuda_pattern){.op = 2,
-				     .first = 1,
-				     .stride = 5,
-				     .members = MEMBERS,
-				     .bits = 6,
-				     .max = true},
-			all[f]);
-		pattern_case((struct cuda_pattern){.op = 2,
-				     .first = 1,
-				     .stride = 5,
-				     .members = MEMBERS,
-				     .bits = 6,
-				     .part = 101,
-				     .element = 1},
+		pattern_case(
+			(struct pattern){.op = 2, .first = 1, .stride = 5, .members = MEMBERS, .bits = 6, .max = true},
 			all[f]);
 	}
 }

@@ -155,7 +155,7 @@ struct op {
 struct flight {
 	std::vector<char> send, receive;
 	MPI_Request request = MPI_REQUEST_NULL;
-	bool done = false, stuck = false;
+	bool done = false, stuck = false, corrupt = false;
 };
 
 size_t in_count(const op &o)
@@ -183,14 +183,15 @@ void alone(const op &o, std::vector<const op *> &sent)
 		memmove(o.out, from->in, o.count * format_of(o.type).bytes);
 }
 
-/* The process ends, the call never does, or the communicator breaks. */
-bool injected(const op &o)
+/* The process ends, the call never does, its result is wrong, or the communicator breaks. */
+bool injected(const op &o, flight &f)
 {
 	long call = executed.fetch_add(1) + 1;
 	if (hit("die", call))
 		kill(getpid(), SIGKILL);
 	if (hit("nccl", call))
 		break_comm(o.s, ncclRemoteError, "injected: a peer is gone");
+	f.corrupt = hit("corrupt", call);
 	int now = o.s->result;
 	return (now != ncclSuccess && now != ncclInProgress) || hit("hang", call);
 }
@@ -234,6 +235,8 @@ void land(const op &o, flight &f)
 		from_wire(o.out, f.receive, out_count(o), o.type, o.reduce == ncclAvg, o.s->size);
 	else if (o.what != SEND)
 		memcpy(o.out, f.receive.data(), f.receive.size());
+	if (f.corrupt) /* the highest bit of the last exponent */
+		o.out[out_count(o) * format_of(o.type).bytes - 1] ^= 0x40;
 	f.done = true;
 }
 
@@ -259,7 +262,7 @@ void run::begin()
 	for (auto &o : ops) {
 		flights.push_back(std::make_shared<flight>());
 		flight &f = *flights.back();
-		f.stuck = o->s->aborted || injected(*o);
+		f.stuck = o->s->aborted || injected(*o, f);
 		if (f.stuck)
 			continue;
 		size_t each = format_of(o->type).bytes;

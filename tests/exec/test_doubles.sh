@@ -108,6 +108,11 @@ STEPSIM_DOUBLE_MEM_B=5000000 ends 'no memory for the plan' 1 'not enough memory 
 STEPSIM_DOUBLE_MEM_B=12000000 ends 'no memory for the workspace' 1 'cudaMalloc.*out of memory' 2 ddp-tiny
 FAULT=rank:1:heuristic:2 ends 'no algorithm' 1 'gemm .*cuBLASLt has no algorithm for this product' 2 ddp-tiny
 FAULT=rank:1:kernel:40 ends 'a kernel fails' 1 'illegal memory access' 2 ddp-tiny
+# The fourth call of the verification's step: its last element is wrong, which the GPU itself finds.
+for config in ddp-tiny fsdp-tiny ep-tiny; do
+	FAULT=rank:1:corrupt:4 ends "a wrong result, $config" 1 \
+		'verification failed: [a-z_]+ .* rank 1 element [0-9]+: got .*, expected [0-9]' 2 $config
+done
 FAULT=rank:0:nccl:3 ends 'an asynchronous NCCL error' 1 'nccl' 2 ddp-tiny
 FAULT=rank:1:hang:3 ends 'a collective that never ends' 1 'no progress for 5 s' 2 ddp-tiny --set run.timeout_s=5
 FAULT=rank:1:die:3 ends 'a rank dies' 137 'rank 1 .* died' 2 ddp-tiny
