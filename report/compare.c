@@ -22,9 +22,11 @@ void compare_count(struct compare *c)
 	for (size_t i = 0; i < c->rows.n; i++) {
 		struct compare_row *r = &c->rows.at[i];
 		const struct result *p = r->predicted;
+		const double mtbf_hours = r->config ? config_mtbf_hours(r->config) : 0;
 		struct money_terms t = {
 			.tokens_per_s = r->fits ? p->tokens_per_s : NAN,
 			.goodput = r->fits ? compare_goodput(p) : 1,
+			.mtbf_s = mtbf_hours > 0 ? 3600 * mtbf_hours : NAN,
 			.power_W = r->power_W.value,
 			.pue = c->pue.value,
 			.usd_per_kwh = c->power_usd_per_kwh.value,

@@ -41,6 +41,19 @@ static enum status time_row(const struct compare *c, struct table *t, struct err
 		figure_count(q[3], compare_steps(c)), goodput);
 }
 
+/* Interruptions come where the config knows the rate of failures. */
+static enum status failures_row(const struct compare *c, struct table *t, struct error *e)
+{
+	char q[3][QUANTITY_MAX];
+	const struct compare_row *r = c->rows.at;
+	if (!(r->money.interruptions >= 0))
+		return ST_OK;
+	return table_row(t, e, "interruptions|%s|one every %s, a checkpoint every %s",
+		figure_count(q[0], r->money.interruptions),
+		quantity_format(q[1], 3600 * config_mtbf_hours(r->config), UNIT_SECOND),
+		quantity_format(q[2], r->predicted->checkpoint_interval_s, UNIT_SECOND));
+}
+
 static enum status energy_rows(const struct compare *c, struct table *t, struct error *e)
 {
 	char q[QUANTITY_MAX], basis[BASIS], pue[32] = "";
@@ -78,7 +91,7 @@ enum status compare_target_table(const struct compare *c, struct table **out, st
 {
 	struct table *t = *out = table_create("<|amount|<from");
 	enum status st = t ? ST_OK : error_nomem(e, "the table");
-	if (st || (st = time_row(c, t, e)) || (st = energy_rows(c, t, e)))
+	if (st || (st = time_row(c, t, e)) || (st = failures_row(c, t, e)) || (st = energy_rows(c, t, e)))
 		return st;
 	return money_rows(c, t, e);
 }

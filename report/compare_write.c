@@ -37,6 +37,7 @@ static json_t *cost_json(const struct compare *c, const struct compare_row *r, b
 	json_t *o = json_object();
 	json_put(o, "tokens", json_number(c->tokens), good);
 	json_put(o, "time_s", json_number(m->time_s), good);
+	json_put(o, "expected_interruptions", json_number(m->interruptions), good);
 	json_put(o, "energy_kwh", json_number(m->energy_kWh), good);
 	json_put(o, "co2_kg", json_number(m->co2_kg), good);
 	json_put(o, "rented_usd", json_number(m->rented_usd), good);
@@ -152,6 +153,7 @@ static void csv_row(const struct compare *c, const struct compare_row *r, FILE *
 	report_csv_cell(r->reason, out);
 	report_csv_number(c->fixed_plan ? NAN : (double)r->plans_left, DIGITS, out);
 	report_csv_number(r->money.co2_kg, DIGITS, out);
+	report_csv_number(r->money.interruptions, DIGITS, out);
 	fputc('\n', out);
 }
 
@@ -161,7 +163,7 @@ static void write_csv(const void *of, FILE *out)
 	fputs("rank,system,gpus,hosts,plan,step_time_s,interval90_low_s,interval90_high_s,tokens_per_s,mfu,"
 	      "exposed_comm_s,total_bytes,capacity_bytes,fits,missing_bytes,power_w,time_s,energy_kwh,"
 	      "rented_usd,owned_usd,rented_usd_per_billion_tokens,owned_usd_per_billion_tokens,reason,not_looked_at,"
-	      "co2_kg\n",
+	      "co2_kg,expected_interruptions\n",
 		out);
 	for (size_t i = 0; i < c->rows.n; i++)
 		csv_row(c, &c->rows.at[i], out);

@@ -10,6 +10,7 @@ struct money money_of(const struct money_terms *t, double tokens)
 {
 	struct money m;
 	m.time_s = tokens / (t->tokens_per_s * t->goodput);
+	m.interruptions = m.time_s / t->mtbf_s;
 	m.energy_kWh = t->power_W * t->pue * m.time_s / KWH_J;
 	m.co2_kg = m.energy_kWh * t->co2_kg_per_kwh;
 	m.rented_usd = t->rent_usd_per_hour * m.time_s / HOUR_S;

@@ -2,6 +2,7 @@
  * every result that depends on it.
  *
  *   t      = tokens / (tokens_per_s x goodput)                           s
+ *   interruptions = t / mtbf                                             expected
  *   E      = P x PUE x t / 3.6e6                                         kWh
  *   CO2    = E x co2_kg_per_kwh                                          kg
  *   rented = rent x t / 3600                                             USD
@@ -20,13 +21,14 @@
 struct money_terms {
 	double tokens_per_s;
 	double goodput; /* share of the time in which steps are made */
+	double mtbf_s;  /* of the job */
 	double power_W, pue, usd_per_kwh, co2_kg_per_kwh;
 	double rent_usd_per_hour;
 	double price_usd, years;
 };
 
 struct money {
-	double time_s, energy_kWh, co2_kg, rented_usd, owned_usd;
+	double time_s, interruptions, energy_kWh, co2_kg, rented_usd, owned_usd;
 };
 
 struct money money_of(const struct money_terms *t, double tokens);

@@ -84,8 +84,8 @@ static void put_target(const struct compare *c, FILE *out)
 		const char *key;
 		double value;
 	} rows[] = {{"tokens", c->tokens}, {"steps", compare_steps(c)}, {"time_s", m->time_s},
-		{"energy_kwh", m->energy_kWh}, {"co2_kg", m->co2_kg}, {"rented_usd", m->rented_usd},
-		{"owned_usd", m->owned_usd}};
+		{"expected_interruptions", m->interruptions}, {"energy_kwh", m->energy_kWh}, {"co2_kg", m->co2_kg},
+		{"rented_usd", m->rented_usd}, {"owned_usd", m->owned_usd}};
 	for (size_t i = 0; i < COUNT(rows); i++)
 		put(&(struct row){"cost", rows[i].key, NULL, NULL, rows[i].value, NAN}, out);
 }

@@ -107,9 +107,10 @@ struct cluster_config {
 	char profile[CONFIG_TEXT]; /* "": cached or catalogue */
 	struct slow_rank slow_ranks[CONFIG_MAX_SLOW];
 	int64_t n_slow_ranks;
-	double jitter;       /* standard deviation of a rank's compute time in a step, over the mean */
-	double mtbf_hours;   /* mean time between failures that end the job, of all its hosts together; 0: not given */
-	double checkpoint_s; /* for which the job stands still to write one */
+	double jitter;     /* standard deviation of a rank's compute time in a step, over the mean */
+	double mtbf_hours; /* mean time between failures that end the job, of all its hosts together; 0: not given */
+	double mtbf_gpu_hours; /* the same for one GPU: n of them fail n times as often; 0: not given */
+	double checkpoint_s;   /* for which the job stands still to write one */
 };
 
 struct run {
@@ -187,6 +188,10 @@ enum status config_blame_system(const struct config *c, struct error *e);  /* cl
 enum status config_blame_profile(const struct config *c, struct error *e); /* cluster.profile */
 enum status config_blame_batch(const struct config *c, struct error *e);   /* train.global_batch */
 enum status config_blame_dtype(const struct config *c, struct error *e);   /* train.dtype */
+
+/* Returns the mean time between failures of the job, in hours: cluster.mtbf_hours, or cluster.mtbf_gpu_hours over the
+ * ranks of a resolved config. 0: not given. */
+double config_mtbf_hours(const struct config *c);
 
 /* Returns the factor by which cluster.slow_ranks lengthens the compute of `rank`, with `ranks_per_host` ranks a host:
  * the largest factor that names it, or 1. */

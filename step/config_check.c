@@ -199,12 +199,16 @@ static enum status check_sizes(const struct config *c, struct error *e)
 static enum status check_failures(const struct config *c, struct error *e)
 {
 	const struct cluster_config *k = &c->cluster;
-	if (k->mtbf_hours > 0 && !(k->checkpoint_s > 0))
-		return config_error(c, KEY_cluster_mtbf_hours, e,
+	const bool each = k->mtbf_gpu_hours > 0, job = k->mtbf_hours > 0;
+	if (each && job)
+		return config_error(c, KEY_cluster_mtbf_gpu_hours, e,
+			"contradicts mtbf_hours: %g, that of the whole job: give one of them", k->mtbf_hours);
+	if ((each || job) && !(k->checkpoint_s > 0))
+		return config_error(c, each ? KEY_cluster_mtbf_gpu_hours : KEY_cluster_mtbf_hours, e,
 			"needs checkpoint_s, the time that writing a checkpoint takes");
-	if (k->checkpoint_s > 0 && !(k->mtbf_hours > 0))
+	if (k->checkpoint_s > 0 && !each && !job)
 		return config_error(c, KEY_cluster_checkpoint_s, e,
-			"needs mtbf_hours, the mean time between failures of the job");
+			"needs mtbf_hours or mtbf_gpu_hours, the mean time between failures of the job or of a GPU");
 	return ST_OK;
 }
 

@@ -62,3 +62,9 @@ void config_derive(struct config *c)
 	derive_train(c);
 	derive_parallel(c);
 }
+
+double config_mtbf_hours(const struct config *c)
+{
+	const struct cluster_config *k = &c->cluster;
+	return k->mtbf_gpu_hours > 0 ? k->mtbf_gpu_hours / (double)c->ranks : k->mtbf_hours;
+}

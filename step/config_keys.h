@@ -140,6 +140,7 @@ struct config_key {
 	X(cluster, slow_ranks, RANKS, AT(cluster.slow_ranks), "{}", EVERY) \
 	X(cluster, jitter, REAL(0, 10, UNIT_NONE), AT(cluster.jitter), "0", EVERY) \
 	X(cluster, mtbf_hours, REAL(0, 1e9, UNIT_NONE), AT(cluster.mtbf_hours), "0", EVERY) \
+	X(cluster, mtbf_gpu_hours, REAL(0, 1e12, UNIT_NONE), AT(cluster.mtbf_gpu_hours), "0", EVERY) \
 	X(cluster, checkpoint_s, REAL(0, 1e9, UNIT_SECOND), AT(cluster.checkpoint_s), "0", EVERY) \
 	X(run, execute, WORD(tristate), AT(run.execute), "auto", EVERY) \
 	X(run, backend, WORD(backend), AT(run.backend), "auto", EVERY) \

@@ -206,9 +206,9 @@ void summarize(const struct sums *s, const struct program *p, const struct rates
 	fill_bounds_and_interval(s, p, rates, out);
 	result_bottleneck(out, name_of_idle(s, rates->parameters), s->host_cause);
 	warn_slowest(p, m, s->actor, out);
-	const struct cluster_config *cluster = &p->config.cluster;
-	if (cluster->mtbf_hours > 0) {
-		struct goodput g = stragglers_best_goodput(3600 * cluster->mtbf_hours, cluster->checkpoint_s);
+	const double mtbf_hours = config_mtbf_hours(&p->config);
+	if (mtbf_hours > 0) {
+		struct goodput g = stragglers_best_goodput(3600 * mtbf_hours, p->config.cluster.checkpoint_s);
 		out->goodput = g.goodput;
 		out->checkpoint_interval_s = g.interval_s;
 	}

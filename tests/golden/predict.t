@@ -156,7 +156,7 @@ A target: time, energy, CO2 and money of a whole training, counted as compare co
         CO2    0.1 kg/kWh: cost.co2_kg_per_kwh, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
     1048576000000.0 1000000.0 0.1 128.0
     1
-    7
+    8
     cost,co2_kg,
     True True True True
 
@@ -186,3 +186,25 @@ What is wrong with it:
     $ stepsim sweep $ROOT/configs/ddp-tiny.yaml --target "1T tokens"
     stepsim: this command does not take --target
     [2]
+
+Failures by GPU: the job's rate follows from the number of GPUs, and a target says how many to expect. 16,384 GPUs of Llama 3's rate (419 failures in 54 days, arXiv:2407.21783) fail every 54 x 24 / 419 = 3.093 h.
+
+    $ cat > cost.py <<'END'
+    > import json, sys
+    > j = json.load(sys.stdin); p, c, k = j["prediction"], j["cost"], j["config"]["cluster"]
+    > print(p["goodput"], p["checkpoint_interval_s"], k["mtbf_hours"], k["mtbf_gpu_hours"], round(c["time_s"] / 3600 / c["expected_interruptions"], 3))
+    > END
+    > fsdp="$ROOT/configs/llama3-8b-fsdp-64xh100.yaml -q --set cluster.checkpoint_s=60 --target 1e12tokens"
+    > stepsim predict $fsdp --set cluster.mtbf_gpu_hours=50677 | grep -E '^(goodput|time|interruptions)'
+    > for nodes in 1 2; do stepsim predict $fsdp --set cluster.mtbf_gpu_hours=50677 --set cluster.nodes=$nodes --json - | python3 cost.py; done
+    > stepsim predict $fsdp --set cluster.mtbf_hours=791.828125 --json - | python3 cost.py
+    > stepsim predict $fsdp --set cluster.mtbf_gpu_hours=50677 --json - | python3 cost.py
+    > stepsim predict $fsdp --set cluster.mtbf_gpu_hours=50677 --set cluster.nodes=2048 --set train.global_batch=32768 --json - | python3 cost.py
+    goodput                        99.4 %               a checkpoint every 308 min
+    time              25.2 d  19.6 d to 32.5 d (90 % interval), 954 k steps, goodput 99.4 %
+    interruptions      0.764  one every 33.0 d, a checkpoint every 5.13 h
+    0.99770520525392 52272.1286127802 0.0 50677.0 6334.625
+    0.996754164462149 36950.2662872291 0.0 50677.0 3167.313
+    0.993504917530337 18455.1493641027 791.828125 0.0 791.828
+    0.993504917530337 18455.1493641027 0.0 50677.0 791.828
+    0.894914467009875 1116.29152062927 0.0 50677.0 3.093

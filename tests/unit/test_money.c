@@ -11,6 +11,7 @@ static struct money_terms terms(void)
 {
 	return (struct money_terms){.tokens_per_s = 1000,
 		.goodput = 1,
+		.mtbf_s = 36000,
 		.power_W = 10000,
 		.pue = 1.5,
 		.usd_per_kwh = 0.1,
@@ -25,6 +26,7 @@ static void test_by_hand(void)
 	struct money_terms t = terms();
 	struct money m = money_of(&t, 3.6e9);
 	NEAR(m.time_s, 3.6e6);
+	NEAR(m.interruptions, 100);                       /* one in ten hours */
 	NEAR(m.energy_kWh, 15000);                        /* 10 kW x 1.5 x 1000 h */
 	NEAR(m.co2_kg, 6000);                             /* 0.4 kg of each kWh */
 	NEAR(m.rented_usd, 20000);                        /* 20 USD x 1000 h */
