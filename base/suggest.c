@@ -61,9 +61,15 @@ size_t suggest_find(const char *word, const char *const *candidates, size_t n)
 
 bool suggest_same(const char *a, const char *b)
 {
-	while (*a && folded(*a) == folded(*b))
-		a++, b++;
-	return *a == *b;
+	static const char separators[] = "-_";
+	for (;; a++, b++) {
+		a += strspn(a, separators);
+		b += strspn(b, separators);
+		if (folded(*a) != folded(*b))
+			return false;
+		if (!*a)
+			return true;
+	}
 }
 
 const char *suggest_nearest(const char *word, const char *const *candidates, size_t n)

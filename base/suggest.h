@@ -9,7 +9,7 @@
 /* Returns the index of the candidate that is `word` exactly; n without one. */
 size_t suggest_find(const char *word, const char *const *candidates, size_t n);
 
-/* Returns whether both are the same word but for case, '-' and '_'. */
+/* Returns whether both are the same word but for case, '-' and '_', which are passed over. */
 bool suggest_same(const char *a, const char *b);
 
 /* Returns the nearest candidate, or NULL where none is near: the one at the smallest edit distance, of at most a third

@@ -229,6 +229,21 @@ static enum status add_stack_parameters(struct table *t, const char *name, struc
 	return add_parameters_of(t, "stacks", name, e);
 }
 
+/* The keys of a config. */
+static enum status add_keys(struct table *t, const char *name, struct error *e)
+{
+	struct config_key_words k;
+	enum status st = ST_OK;
+	(void)name;
+	for (size_t i = 0; !st && config_key_words(i, &k); i++)
+		st = table_row(t, e, "%s|%s|%s", k.path,
+			!k.default_   ? "derived"
+			: *k.default_ ? k.default_
+				      : "-",
+			k.names);
+	return st;
+}
+
 #define UNVERIFIED "* a number in its file rests on memory (unverified: true); predictions that use it say so"
 
 static const struct listing listings[] = {
@@ -261,6 +276,9 @@ static const struct listing listings[] = {
 	{"parameters", "stacks", NULL, add_stack_parameters, NULL},
 	{"parameters", NULL, NULL, add_every_stack, NULL},
 	{"parameters", NULL, NULL, add_constants, NULL},
+	{"keys", NULL, "<key|<default|<other names", add_keys,
+		"derived: follows from other keys. Case, - and _ of other names do not matter.\n"
+		"configs/reference.yaml has the values and the meaning of each key"},
 };
 
 #define LISTINGS COUNT(listings)

@@ -16,7 +16,6 @@ static enum status read_axis(const char *text, char *copy, struct sweep_axis *ou
 	if (!values || values == copy || !values[1])
 		return error_set(e, ST_INPUT, "--vary %s: expected KEY=VALUE,VALUE,...", text);
 	*values++ = '\0';
-	out->key = copy;
 	int depth = 0;
 	out->value[out->n++] = values;
 	for (char *p = values; *p; p++) {
@@ -26,9 +25,14 @@ static enum status read_axis(const char *text, char *copy, struct sweep_axis *ou
 			out->value[out->n++] = p + 1;
 		}
 	}
-	for (size_t i = 0; i < out->n; i++)
+	for (size_t i = 0; i < out->n; i++) {
+		struct error inner = {0};
 		if (!*out->value[i])
 			return error_set(e, ST_INPUT, "--vary %s: value %zu is empty", text, i + 1);
+		out->key = copy;
+		if (config_key_typed(&out->key, &out->value[i], &inner))
+			return error_set(e, ST_INPUT, "--vary %s: %s", text, inner.text);
+	}
 	return ST_OK;
 }
 

@@ -50,7 +50,7 @@ static const struct command commands[] = {
 		"report compute, communication and overlap in traces of a real run (PyTorch profiler, Nsight "
 		"Systems SQLite)",
 		TAKES_ALWAYS | TAKES_OVERLAP, 1, OR_MORE, cmd_overlap},
-	{"list", "systems|gpus|models|stacks|fabrics|parameters",
+	{"list", "systems|gpus|models|stacks|fabrics|parameters|keys",
 		"print a catalogue; parameters: the fitted constants with meaning and source", TAKES_ALWAYS, 1, 0,
 		cmd_list},
 	{"generate", "man|bash|zsh|fish", "print the man page or a shell's completion", TAKES_ALWAYS, 1, HIDDEN,

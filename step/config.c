@@ -16,41 +16,33 @@ struct loader {
 	const char *name;
 	const char *const *sets;
 	size_t n_sets;
-	enum key_id *set_id; /* by set */
+	struct given {
+		enum key_id id;
+		const char *value;
+	} * given; /* by set */
 	struct error *e;
 };
 
 /* ---- --set ---- */
 
-static enum status find_set(const struct loader *l, size_t i, enum key_id *id)
+static enum status find_set(const struct loader *l, size_t i)
 {
 	const char *text = l->sets[i], *equals = strchr(text, '=');
+	struct error inner = {0};
+	char typed[96];
 	if (!equals || equals == text)
 		return error_set(l->e, ST_INPUT, "--set %.200s: expected KEY=VALUE, such as train.micro_batch=4", text);
-	char path[96];
-	if ((size_t)(equals - text) >= sizeof path)
-		return error_set(l->e, ST_INPUT, "--set %.200s: unknown key", text);
-	snprintf(path, sizeof path, "%.*s", (int)(equals - text), text);
-	char *dot = strchr(path, '.');
-	if (!dot && config_is_section(path))
-		return error_set(l->e, ST_INPUT, "--set %.200s: expected a key of the section, as %s.KEY=VALUE", text,
-			path);
-	*id = dot ? config_key_find(path, (size_t)(dot - path), dot + 1) : KEY_COUNT;
-	if (*id != KEY_COUNT)
-		return ST_OK;
-	if (dot)
-		*dot = '\0';
-	return error_set(l->e, ST_INPUT, "--set %.200s: unknown key%s", text,
-		config_key_hint(path, dot ? dot + 1 : path, true).text);
+	snprintf(typed, sizeof typed, "%.*s", (int)(equals - text), text);
+	l->given[i].value = equals + 1;
+	enum status st = config_key_read(typed, &l->given[i].value, &l->given[i].id, &inner);
+	return st ? error_set(l->e, st, "--set %.200s: %s", text, inner.text) : ST_OK;
 }
-
-static const char *set_value(const char *text) { return strchr(text, '=') + 1; }
 
 /* A value is a plain text unless it starts like a list, a mapping or a quoted text. */
 static enum status apply_set(struct loader *l, size_t i)
 {
-	const char *text = l->sets[i], *value = set_value(text);
-	enum key_id id = l->set_id[i];
+	const char *text = l->sets[i], *value = l->given[i].value;
+	enum key_id id = l->given[i].id;
 	struct ydoc *doc = NULL;
 	struct ynode plain = {.kind = Y_SCALAR, .line = 1, .col = 1, .file = "--set", .text = value};
 	const struct ynode *n = &plain;
@@ -72,6 +64,20 @@ static enum status apply_set(struct loader *l, size_t i)
 
 /* ---- mappings ---- */
 
+/* Finds the key of an entry of the config file, where a key may have another name; `value` becomes the entry with the
+ * key's own word. */
+static enum status find_given(const struct config *c, const char *section, const struct ynode *n, enum key_id *id,
+	struct ynode *value, struct error *e)
+{
+	struct error inner = {0};
+	if (*id == KEY_COUNT && config_alias_read(section, n->key, &value->text, id, &inner))
+		return ynode_error(n, e, "%s.%.80s: %s", section, n->key, inner.text);
+	if (*id != KEY_COUNT && c->origin[*id].kind == ORIGIN_FILE)
+		return ynode_error_key(n, e, "%s.%.80s: line %d gives %s already", section, n->key,
+			c->origin[*id].key_line, config_key(*id)->path);
+	return ST_OK;
+}
+
 enum status config_apply(struct config *c, const char *section, const struct ynode *map,
 	const struct key_origin *origin, struct error *e)
 {
@@ -80,12 +86,15 @@ enum status config_apply(struct config *c, const char *section, const struct yno
 	for (size_t i = 0; i < map->n; i++) {
 		const struct ynode *n = map->child[i];
 		enum key_id id = config_key_find(section, strlen(section), n->key);
+		struct ynode value = *n;
+		enum status st = origin ? ST_OK : find_given(c, section, n, &id, &value, e);
+		if (st)
+			return st;
 		if (id == KEY_COUNT)
 			return ynode_error_key(n, e, "%s.%.80s: unknown key%s", section, n->key,
 				config_key_hint(section, n->key, false).text);
 		struct error inner = {0};
-		enum status st = key_read(config_key(id), n, c, &inner);
-		if (st)
+		if ((st = key_read(config_key(id), &value, c, &inner)))
 			return ynode_error(n, e, "%s: %s", config_key(id)->path, inner.text);
 		c->origin[id] = origin ? *origin
 		                       : (struct key_origin){ORIGIN_FILE, n->line, n->col, n->key_line, n->key_col};
@@ -123,7 +132,7 @@ static enum status check_model_given(const struct loader *l)
 	if (model && model->n > 0)
 		return ST_OK;
 	for (size_t i = 0; i < l->n_sets; i++)
-		if (strcmp(config_key(l->set_id[i])->section, "model") == 0)
+		if (strcmp(config_key(l->given[i].id)->section, "model") == 0)
 			return ST_OK;
 	return error_set(l->e, ST_INPUT,
 		"%s:%d:%d: model: missing (give model.preset, model.hf_config or the dimensions)", l->name,
@@ -156,9 +165,9 @@ static void choose(const struct loader *l, enum key_id id, struct choice *out)
 		snprintf(out->where, sizeof out->where, "%.200s:%d:%d: %s", l->name, n->line, n->col, k->path);
 	}
 	for (size_t i = 0; i < l->n_sets; i++)
-		if (l->set_id[i] == id) {
+		if (l->given[i].id == id) {
 			out->kind = ORIGIN_SET;
-			out->text = set_value(l->sets[i]);
+			out->text = l->given[i].value;
 			out->folder_of = NULL;
 			out->at = (struct key_origin){0};
 			snprintf(out->where, sizeof out->where, "--set %.200s", l->sets[i]);
@@ -269,7 +278,7 @@ static enum status build(struct loader *l)
 	for (int i = 0; i < KEY_COUNT; i++)
 		key_set_default(config_key((enum key_id)i), c);
 	for (size_t i = 0; i < l->n_sets; i++)
-		if ((st = find_set(l, i, &l->set_id[i])))
+		if ((st = find_set(l, i)))
 			return st;
 	if ((st = check_sections(l)) || (st = check_model_given(l)) || (st = apply_stack(l)))
 		return st;
@@ -298,8 +307,8 @@ enum status config_parse(const char *text, size_t len, const char *name, const c
 	memset(c, 0, sizeof *c);
 	snprintf(c->path, sizeof c->path, "%s", name);
 	enum status st;
-	l.set_id = calloc(n_sets + 1, sizeof *l.set_id);
-	if (!l.set_id) {
+	l.given = calloc(n_sets + 1, sizeof *l.given);
+	if (!l.given) {
 		st = error_nomem(e, "the --set texts");
 		goto out;
 	}
@@ -309,7 +318,7 @@ enum status config_parse(const char *text, size_t len, const char *name, const c
 	st = build(&l);
 out:
 	ydoc_destroy(doc);
-	free(l.set_id);
+	free(l.given);
 	return st;
 }
 

@@ -174,6 +174,21 @@ enum status config_load(const char *path, const char *const *sets, size_t n_sets
 enum status config_parse(const char *text, size_t len, const char *name, const char *const *sets, size_t n_sets,
 	struct config *c, struct error *e);
 
+/* Replaces what a user typed before the `=` of --set by the key's path: "section.key", a key that one section alone
+ * has, or another name of a key (docs/reference.md). Replaces the value by the key's own word where the other name has
+ * values of its own ("zero_stage", "2": "zero2"). The results are static, or `value` itself. ST_INPUT: what is wrong,
+ * without the text itself. */
+enum status config_key_typed(const char **key, const char **value, struct error *e);
+
+/* A key in words, for `stepsim list keys`. */
+#define CONFIG_NAMES_MAX 512
+struct config_key_words {
+	const char *path, *default_;  /* NULL: the default follows from other keys */
+	char names[CONFIG_NAMES_MAX]; /* its other names; "" */
+};
+/* Fills the i-th; false behind the last. */
+bool config_key_words(size_t i, struct config_key_words *out);
+
 /* Returns the ranks that the plan itself fixes: data x tensor x pipeline x context with data given, else 0 (any
  * multiple of the model-parallel size). */
 int64_t config_fixed_ranks(const struct config *c);

@@ -90,6 +90,19 @@ enum key_id config_key_find(const char *section, size_t section_len, const char 
 	return KEY_COUNT;
 }
 
+enum key_id config_key_alone(const char *name)
+{
+	enum key_id found = KEY_COUNT;
+	for (int i = 0; i < KEY_COUNT; i++) {
+		if (strcmp(keys[i].name, name) != 0)
+			continue;
+		if (found != KEY_COUNT)
+			return KEY_COUNT;
+		found = (enum key_id)i;
+	}
+	return found;
+}
+
 bool config_is_section(const char *name)
 {
 	for (size_t i = 0; i < CONFIG_SECTIONS; i++)
@@ -100,13 +113,16 @@ bool config_is_section(const char *name)
 
 /* ---- suggestions ---- */
 
-/* Lists the paths of all keys with this name. */
+/* Lists the paths of all keys with this name, or of the key that it is another name of. */
 static size_t named(const char *name, const char *paths[KEY_COUNT])
 {
 	size_t n = 0;
 	for (int i = 0; i < KEY_COUNT; i++)
 		if (strcmp(keys[i].name, name) == 0)
 			paths[n++] = keys[i].path;
+	const enum key_id other = config_alias_key(name);
+	if (n == 0 && other != KEY_COUNT)
+		paths[n++] = keys[other].path;
 	return n;
 }
 
@@ -128,7 +144,8 @@ struct hint config_key_hint(const char *section, const char *name, bool full)
 	const char *nearest = suggest_nearest(name, names, n);
 	if (nearest)
 		return suggest_names("nearest", &shown[suggest_find(nearest, names, n)], 1);
-	return suggest_names("known", shown, own <= SUGGEST_ALL ? own : 0);
+	return own && own <= SUGGEST_ALL ? suggest_names("known", shown, own)
+	                                 : (struct hint){" (`stepsim list keys` lists them)"};
 }
 
 struct hint config_section_hint(const char *name)

@@ -168,13 +168,33 @@ const struct config_key *config_key(enum key_id id);
 /* Returns the key, or KEY_COUNT if there is none. `section` need not be terminated at section_len. */
 enum key_id config_key_find(const char *section, size_t section_len, const char *name);
 
+/* The same for a name without its section: KEY_COUNT if several sections have such a key. */
+enum key_id config_key_alone(const char *name);
+
 #define CONFIG_SECTIONS 8
 extern const char *const config_sections[CONFIG_SECTIONS];
 bool config_is_section(const char *name);
 
+/* ---- config_alias.c: names that users bring from other programs. Case, '-' and '_' do not matter. ---- */
+
+#define ALIAS_MAX 64
+/* Returns the key of another name, also of one that is not accepted and stands near; KEY_COUNT without one. */
+enum key_id config_alias_key(const char *name);
+/* Reads another name of a key of `section` (NULL: of any): *id becomes the key, KEY_COUNT without one, and *value
+ * (NULL: no text) the key's own word for it where the name has values of its own. ST_INPUT: it has, and not this one.
+ */
+enum status config_alias_read(const char *section, const char *name, const char **value, enum key_id *id,
+	struct error *e);
+/* config_key_typed (step/config.h) with the key's id in place of its path. */
+enum status config_key_read(const char *typed, const char **value, enum key_id *id, struct error *e);
+/* Writes the other names of a key, with their own values: "zero_stage, zero (0: ddp, 1: zero1); hsdp (true: hsdp)".
+ * Returns buf. */
+#define ALIAS_NAMES_MAX CONFIG_NAMES_MAX
+char *config_alias_names(enum key_id id, char buf[ALIAS_NAMES_MAX]);
+
 /* Returns what a message says of a key that `section` does not have, as suggest() does (base/suggest.h): the keys of
- * other sections with this name, else the nearest key, else the section's own. Keys of other sections are named as
- * "section.key", those of `section` too if `full`. */
+ * other sections with this name, or that it is another name of, else the nearest key, else the section's own. Keys of
+ * other sections are named as "section.key", those of `section` too if `full`. */
 struct hint config_key_hint(const char *section, const char *name, bool full);
 /* The same for a name at the top of a file: the keys with this name, else the nearest section. */
 struct hint config_section_hint(const char *name);

@@ -56,8 +56,9 @@ def words(text):
 
 
 def same(what, page, program):
-    wrong.extend(f"{what}: {x} is not on the page" for x in sorted(set(program) - set(page)))
-    wrong.extend(f"{what}: {x} is on the page alone" for x in sorted(set(page) - set(program)))
+    page, program = set(page), set(program)
+    wrong.extend(f"{what}: {x} is not on the page" for x in sorted(program - page))
+    wrong.extend(f"{what}: {x} is on the page alone" for x in sorted(page - program))
 
 
 def check_commands(help_text):
@@ -146,6 +147,16 @@ def check_keys():
     return program
 
 
+def check_other_names():
+    listed = [line.split(None, 2) for line in stepsim("list", "keys")[0].split("\n\n")[0].splitlines()[2:]]
+    page = {}
+    for key, names in rows("Other names"):
+        page.setdefault(words(key)[0], []).append(names.replace("`", ""))
+    joined = {key: ", ".join(names).replace(";", ",") for key, names in page.items()}
+    program = {line[0]: line[2].strip().replace(";", ",") for line in listed if len(line) == 3}
+    same("other names", map(": ".join, joined.items()), map(": ".join, program.items()))
+
+
 def keys_of(value, hidden=("config", "system", "set", "model", "inventory")):
     """All names in a JSON value, but those below keys that hold a config or a machine."""
     if isinstance(value, dict):
@@ -196,6 +207,7 @@ commands = check_commands(overall)
 options = check_options(commands)
 codes = check_exit_codes(overall)
 keys = check_keys()
+check_other_names()
 names = check_results()
 print("".join(line + "\n" for line in wrong), end="")
 print(

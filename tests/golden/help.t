@@ -26,7 +26,7 @@
                search the parallel plans that fit in memory, best first; --set holds a key, the file's plan is the start
            stepsim overlap TRACE... [CONFIG.yaml] [options]
                report compute, communication and overlap in traces of a real run (PyTorch profiler, Nsight Systems SQLite)
-           stepsim list systems|gpus|models|stacks|fabrics|parameters [options]
+           stepsim list systems|gpus|models|stacks|fabrics|parameters|keys [options]
                print a catalogue; parameters: the fitted constants with meaning and source
     Under `mpirun -np N` every rank takes part. `stepsim COMMAND --help` names the options of one command. All of them:
     option                                effect
@@ -102,7 +102,7 @@
     -h, --help                            print this text
 
     $ stepsim -h list
-    usage: stepsim list systems|gpus|models|stacks|fabrics|parameters [options]
+    usage: stepsim list systems|gpus|models|stacks|fabrics|parameters|keys [options]
     print a catalogue; parameters: the fitted constants with meaning and source
     option               effect
     ------------------------------------------------------------------------------------------------------------------

@@ -138,3 +138,35 @@ Why a prediction is what it is: -v.
     all_reduce, dp          8   192 MiB  tree       LL128           28  2.57 ms  link      network between NIC0 and NET, 50.0 GB/s
     all_reduce, dp          8   224 MiB  tree       LL128           28  2.99 ms  link      network between NIC0 and NET, 50.0 GB/s
     all_reduce, dp          8  1.06 GiB  tree       LL128           28  14.1 ms  link      network between NIC0 and NET, 50.0 GB/s
+
+Names of other programs stand for keys, and results have the keys. Without a section by --set and --vary.
+
+    $ cat > names.yaml <<'EOF'
+    > model: {preset: llama3-8b}
+    > train: {stack: megatron-core, gbs: 64, mbs: 1, gradient_checkpointing: true}
+    > parallel: {TP: 2, sp: true, use_distributed_optimizer: true}
+    > cluster: {system: dgx-h100, nnodes: 2}
+    > EOF
+    > cat > keys.yaml <<'EOF'
+    > model: {preset: llama3-8b}
+    > train: {stack: megatron-core, global_batch: 64, micro_batch: 1, recompute: full}
+    > parallel: {tensor: 2, sequence_parallel: true, strategy: zero1}
+    > cluster: {system: dgx-h100, nodes: 2}
+    > EOF
+    > stepsim predict names.yaml -q --json names.json > names.txt
+    > stepsim predict keys.yaml -q --json keys.json > keys.txt
+    > cmp names.json keys.json && cmp names.txt keys.txt && grep -E '"(tensor|strategy|recompute)":' names.json
+    > stepsim sweep names.yaml --vary tp=1,2 --vary zero-stage=1,2 --csv - -q | cut -d, -f1-3
+    > stepsim list keys | grep -E '^(key|train.recompute|parallel.tensor) '
+          "recompute": "full",
+          "strategy": "zero1",
+          "tensor": 2,
+    parallel.tensor,parallel.strategy,ranks
+    1,zero1,16
+    1,zero2,16
+    2,zero1,16
+    2,zero2,16
+    key                             default         other names
+    train.recompute                 none            recompute_granularity; gradient_checkpointing (true: full, false: none); activation_checkpointing (true: full, false: none)
+    parallel.tensor                 1               tp, tensor_parallel_size, tensor_model_parallel_size, tensor_parallel_degree
+

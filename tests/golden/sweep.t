@@ -30,7 +30,7 @@ What is wrong with it:
     stepsim: --vary train.micro_batch=1,,2: value 2 is empty
     [2]
     $ stepsim sweep $ROOT/configs/ddp-tiny.yaml --vary train.micro_batsh=1,2 2>&1
-    stepsim: --vary train.micro_batsh=1: unknown key (nearest: train.micro_batch)
+    stepsim: --vary train.micro_batsh=1,2: unknown key (nearest: train.micro_batch)
     [2]
     $ stepsim sweep $ROOT/configs/ddp-tiny.yaml --vary train.micro_batch=1,2 --vary train.micro_batch=4 2>&1
     stepsim: --vary train.micro_batch is given twice

@@ -199,7 +199,8 @@ static void test_suggest_text(void)
 	char text[SUGGEST_MAX];
 	snprintf(text, sizeof text, "%s", suggest("a-name", many, COUNT(many), NULL).text);
 	CU_ASSERT(strlen(text) == SUGGEST_MAX - 1 && text[SUGGEST_MAX - 2] == ')');
-	CU_ASSERT_TRUE(suggest_same("Flash-Attn", "flash_attn") && !suggest_same("flash", "flash2"));
+	CU_ASSERT_TRUE(suggest_same("Flash-Attn", "flash_attn") && suggest_same("_allGather", "all-gather-"));
+	CU_ASSERT_TRUE(!suggest_same("flash", "flash2") && !suggest_same("", "a") && suggest_same("", "-"));
 }
 
 static void test_order_statistics(void)
