@@ -90,8 +90,9 @@ CUDA_KERNELS = $(wildcard exec/cuda/*.cu)
 CUDA_OBJ = $(patsubst exec/cuda/%.c,$(B)/cuda/%.o,$(wildcard exec/cuda/*.c)) \
 	$(patsubst exec/cuda/%.cu,$(B)/cuda/%.cu.o,$(CUDA_KERNELS))
 
+# Lazy binding lets exec/cuda_open.c open it beside a library that lacks a function, to ask for the library's version.
 $(B)/libstepsim_cuda.so: $(CUDA_OBJ)
-	$(CC) -shared $(LDFLAGS_$(VARIANT)) -o $@ $^ $(CUDA_FLAGS) -lstdc++ -lm
+	$(CC) -shared $(LDFLAGS_$(VARIANT)) -Wl,-z,lazy -o $@ $^ $(CUDA_FLAGS) -lstdc++ -lm
 
 $(B)/cuda/%.o: exec/cuda/%.c
 	@mkdir -p $(@D)
@@ -154,7 +155,7 @@ $(B)/doubles/libnvidia-ml.so.1: tests/doubles/nvml.c topology/discover/nvml.h
 $(filter-out %/libcudart.so.13 %/libnvidia-ml.so.1,$(DOUBLES)): $(B)/doubles/libcudart.so.13
 	@mkdir -p $(@D)
 	$(CXX) $(LDFLAGS_$(VARIANT)) -pthread -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) \
-		-o $@ $(filter %.o %.so.13,$^) $(if $(findstring nccl,$@),$(shell pkg-config --libs ompi-c))
+		-o $@ $(filter %.o,$^) $(filter %.so.13,$^) $(if $(findstring nccl,$@),$(shell pkg-config --libs ompi-c))
 
 # The kernels' twins against the host's reference: no nvcc, no library.
 TWIN_TESTS = $(if $(CUDA_FLAGS),$(addprefix $(B)/tests/cuda/,test_twin $(addprefix test_cuda_,act attention \

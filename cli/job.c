@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/gcd.h"
 #include "base/log.h"
@@ -15,6 +14,7 @@
 #include "cli/source.h"
 #include "sim/advise/advise.h"
 #include "sim/engine/fold.h"
+#include "topology/discover/driver.h"
 
 /* ---- deciding ---- */
 
@@ -61,13 +61,12 @@ static enum status decide_elsewhere(struct job *job, int64_t *ranks, struct erro
 	return predict_only(job, e, why);
 }
 
-/* NVIDIA's driver makes this file; without it nothing has to be opened to know that there is no GPU. */
-static bool driver_here(void) { return access("/dev/nvidiactl", F_OK) == 0; }
-
 static enum status decide_gpus(struct context *x, const struct config *c, bool *gpus, struct error *e)
 {
 	*gpus = c->run.backend == BACKEND_CUDA;
-	if (c->run.backend != BACKEND_AUTO || !driver_here())
+	struct driver_facts driver;
+	/* Without a driver nothing has to be opened to know that there is no GPU. */
+	if (c->run.backend != BACKEND_AUTO || !driver_shows_gpus(&driver))
 		return ST_OK;
 	enum status st = context_exec(x, e);
 	*gpus = !st && x->exec->gpus_here();

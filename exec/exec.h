@@ -47,8 +47,9 @@ enum status session_broadcast(struct session *s, void *bytes, size_t n, struct e
 enum status session_cluster(struct session *s, struct cluster **out, struct error *e);
 void session_close(struct session *s); /* finalizes MPI; NULL-safe */
 
-/* Whether `run.backend: auto` means GPUs on this host: a driver is there, and the CUDA part finds a device. Cheap where
- * there is no driver. */
+/* Whether `run.backend: auto` means GPUs on this host: a driver shows some, and the CUDA part finds a device. A warning
+ * says why GPUs that the driver shows are not used, unless CUDA_VISIBLE_DEVICES hides them. Cheap where there is no
+ * driver. */
 bool gpus_here(void);
 /* Collective. From now on this session executes on GPUs: local rank r on the r-th device that CUDA shows it, bound to
  * that GPU's share of cores as topology/placement.h says (unless its user bound it himself, or the host's topology does

@@ -3,24 +3,34 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/version.h"
 #include "exec/calibrate/calibrate.h"
 #include "topology/catalogue/parameters.h"
+#include "topology/discover/driver.h"
 
 bool gpus_here(void)
 {
 	const struct cuda_backend *backend;
-	struct cuda_facts facts;
-	struct error ignored = {0};
-	/* NVIDIA's driver makes this file; without it opening the libraries would cost half a second to find nothing.
-	 */
-	if (access("/dev/nvidiactl", F_OK) != 0 || cuda_backend_open(&backend, &ignored))
+	struct cuda_facts facts = {0};
+	struct driver_facts driver;
+	struct error why = {0};
+	/* Without a driver opening the libraries would cost half a second to find nothing. */
+	if (!driver_shows_gpus(&driver))
 		return false;
-	backend->facts(&facts);
-	return facts.devices > 0;
+	if (!cuda_backend_open(&backend, &why)) {
+		backend->facts(&facts);
+		if (facts.devices > 0)
+			return true;
+	}
+	const char *reason = why.text[0] ? why.text : facts.why_none[0] ? facts.why_none : "CUDA shows no device";
+	if (getenv("CUDA_VISIBLE_DEVICES") && !why.text[0])
+		log_detail("CUDA_VISIBLE_DEVICES=%s hides the GPUs (%s)", getenv("CUDA_VISIBLE_DEVICES"), reason);
+	else
+		log_warn("the GPUs here are not used, cores are (%s%s%s): %s", driver.shown,
+			driver.version[0] ? ", driver " : "", driver.version, reason);
+	return false;
 }
 
 /* Each lane needs a hardware queue of its own: with fewer (CUDA shows 8, Megatron-LM's users set 1) a stream whose turn

@@ -3,11 +3,41 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "exec/cuda/check.h"
 #include "exec/cuda/nvml.h"
+#include "topology/discover/driver.h"
 
 /* The tests' doubles say so; no library of NVIDIA's has this symbol. */
 extern int stepsim_double(void) __attribute__((weak));
+
+/* The oldest driver for a major version of CUDA: NVIDIA, CUDA Compatibility, "Minor Version Compatibility". */
+static const struct {
+	int cuda;
+	const char *driver;
+} DRIVERS[] = {{12, "525.60"}, {13, "580.65"}};
+
+/* CUDA's own words, but for the error of an old driver, which it also gives where there is none. */
+static void explain_none(struct cuda_facts *f, cudaError_t code)
+{
+	char version[32];
+	const char *oldest = NULL;
+	if (code != cudaErrorInsufficientDriver) {
+		snprintf(f->why_none, sizeof f->why_none, "%s: %s", cudaGetErrorName(code), cudaGetErrorString(code));
+		return;
+	}
+	for (size_t i = 0; i < COUNT(DRIVERS); i++)
+		if (DRIVERS[i].cuda == f->runtime / 1000)
+			oldest = DRIVERS[i].driver;
+	driver_version(version);
+	if (f->driver == 0)
+		snprintf(f->why_none, sizeof f->why_none, "no driver (libcuda.so.1) serves CUDA here");
+	else
+		snprintf(f->why_none, sizeof f->why_none,
+			"the driver%s%s is too old: it serves CUDA %d.%d, and CUDA's runtime here is %d.%d%s%s",
+			version[0] ? " " : "", version, f->driver / 1000, f->driver % 1000 / 10, f->runtime / 1000,
+			f->runtime % 1000 / 10, oldest ? ", which needs driver " : "", oldest ? oldest : "");
+}
 
 void cuda_facts_find(struct cuda_facts *out)
 {
@@ -24,7 +54,7 @@ void cuda_facts_find(struct cuda_facts *out)
 	cudaError_t err = cudaGetDeviceCount(&out->devices);
 	if (err != cudaSuccess) {
 		out->devices = 0;
-		snprintf(out->why_none, sizeof out->why_none, "%s: %s", cudaGetErrorName(err), cudaGetErrorString(err));
+		explain_none(out, err);
 		return;
 	}
 	struct cudaDeviceProp prop;

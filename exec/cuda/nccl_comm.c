@@ -10,9 +10,21 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "exec/cuda/check.h"
 
 static_assert(NCCL_ID_B == NCCL_UNIQUE_ID_BYTES, "an id is carried whole");
+
+/* Functions that came after the oldest NCCL that loads (exec/cuda_open.c): NULL where the library at hand is older,
+ * whatever the header was. */
+extern ncclResult_t ncclAlltoAll(const void *in, void *out, size_t n, ncclDataType_t type, ncclComm_t comm,
+	cudaStream_t queue) __attribute__((weak)); /* 2.28 */
+extern ncclResult_t ncclCommRegister(const ncclComm_t comm, void *at, size_t bytes, void **handle)
+	__attribute__((weak)); /* 2.19 */
+extern ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle) __attribute__((weak));
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 22, 0)
+extern ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *info) __attribute__((weak));
+#endif
 
 #define MAX_REGISTERED 4
 /* most calls are begun sooner, and a nap of any length takes a tenth of a millisecond of a step */
@@ -166,9 +178,8 @@ static ncclResult_t call_alltoall(const struct comm_call *call, size_t part, ncc
 	ncclComm_t comm)
 {
 	(void)op;
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
-	return ncclAlltoAll(call->in, call->out, part, type, comm, call->queue);
-#else
+	if (ncclAlltoAll)
+		return ncclAlltoAll(call->in, call->out, part, type, comm, call->queue);
 	size_t part_B = part * (type == ncclFloat16 || type == ncclBfloat16 ? 2 : 4);
 	int size = (int)(part ? call->elements / part : 0);
 	ncclResult_t code = ncclGroupStart();
@@ -178,7 +189,6 @@ static ncclResult_t call_alltoall(const struct comm_call *call, size_t part, ncc
 		code = exchange((const char *)call->in + part_B * (size_t)i, i, (char *)call->out + part_B * (size_t)i,
 			i, part, type, comm, call->queue);
 	return end_group(code);
-#endif
 }
 
 static ncclResult_t call_sendrecv(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op,
@@ -246,6 +256,27 @@ static enum status check_call(const struct nccl_comm *c, const struct comm_call 
 	return ST_OK;
 }
 
+/* Of the library at hand: "2.20.5". */
+static const char *version_text(char out[24])
+{
+	int version = 0;
+	ncclGetVersion(&version);
+	snprintf(out, 24, "%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
+	return out;
+}
+
+/* Times of an all-to-all of messages are not those of NCCL's own. */
+static void tell_of_messages(const struct nccl_comm *c)
+{
+	static bool told;
+	char version[24];
+	if (!told && c->world_rank == 0)
+		log_warn(
+			"NCCL %s has no ncclAlltoAll, which came with 2.28: all-to-alls are made of sends and receives",
+			version_text(version));
+	told = true;
+}
+
 static enum status nccl_start(void *ctx, const struct comm_call *call, struct error *e)
 {
 	struct nccl_comm *c = ctx;
@@ -253,6 +284,8 @@ static enum status nccl_start(void *ctx, const struct comm_call *call, struct er
 	enum status st = is_broken(c, e);
 	if (st || (st = check_call(c, call, e)))
 		return st;
+	if (call->coll == COLL_ALLTOALL && !ncclAlltoAll)
+		tell_of_messages(c);
 	snprintf(c->last, sizeof c->last, "%s of %llu %s elements", collective_name(call->coll),
 		(unsigned long long)call->elements, dtype_name(call->dtype));
 	st = begun(c->comm, issue(c, call, c->comm), collective_name(call->coll), __LINE__, c->timeout_s, &why);
@@ -427,6 +460,10 @@ enum status nccl_comm_register(const struct comm *of, void *at, size_t bytes, st
 	enum status st = is_broken(c, e);
 	if (st)
 		return st;
+	if (!ncclCommRegister || !ncclCommDeregister) {
+		char version[24];
+		return error_set(e, ST_RUN, "NCCL %s registers no memory, 2.19 does", version_text(version));
+	}
 	if (c->n_registered == MAX_REGISTERED)
 		return error_set(e, ST_RUN, "a communicator takes at most %d registered buffers", MAX_REGISTERED);
 	/* NCCL copies memory that it does not register. The communicator is lost only when its own state says so. */
@@ -456,6 +493,10 @@ enum status nccl_comm_estimate(const struct comm *of, const struct comm_call *ca
 	*seconds = 0;
 	if (st || (st = check_call(c, call, e)))
 		return st;
+	if (!ncclGroupSimulateEnd) {
+		char version[24];
+		return error_set(e, ST_RUN, "NCCL estimates from 2.22 on; this is %s", version_text(version));
+	}
 	if (!c->estimator && split(c, 0, c->rank, true, &c->estimator, &why))
 		return give_up(c, "set-up of the estimates' communicator", &why, e);
 	if ((st = NCCL_CHECK(ncclGroupStart(), c->estimator, e)))

@@ -2,9 +2,10 @@
  * other cudart_*.cc.
  *
  * STEPSIM_DOUBLE_GPUS (8; CUDA_VISIBLE_DEVICES picks among them), STEPSIM_DOUBLE_MEM_B (16 GiB each),
- * STEPSIM_DOUBLE_SEED (1), STEPSIM_DOUBLE_FAULT: "nogpu", "busy" (the device is in another process's hands), "malloc:N"
- * (the Nth allocation of device or pinned memory fails), "launch:N" (the Nth launch is refused), "kernel:N" (the Nth
- * kernel, those of replayed graphs counted, breaks the device), each limited to a rank by "rank:R:" before it.
+ * STEPSIM_DOUBLE_SEED (1), STEPSIM_DOUBLE_FAULT: "nogpu", "olddriver", "busy" (the device is in another process's
+ * hands), "malloc:N" (the Nth allocation of device or pinned memory fails), "launch:N" (the Nth launch is refused),
+ * "kernel:N" (the Nth kernel, those of replayed graphs counted, breaks the device), each limited to a rank by "rank:R:"
+ * before it.
  */
 #include "tests/doubles/cudart.h"
 
@@ -33,7 +34,10 @@ static const std::vector<int> &visible(void)
 	static std::vector<int> *list = [] {
 		auto *made = new std::vector<int>;
 		const char *set = getenv("CUDA_VISIBLE_DEVICES");
-		int all = double_fault("nogpu") ? 0 : (int)env_number("STEPSIM_DOUBLE_GPUS", 8), gpu = 0, n = 0;
+		int all = double_fault("nogpu") || double_fault("olddriver")
+		                  ? 0
+		                  : (int)env_number("STEPSIM_DOUBLE_GPUS", 8),
+		    gpu = 0, n = 0;
 		if (!set)
 			for (int i = 0; i < all; i++)
 				made->push_back(i);
@@ -127,6 +131,7 @@ static const error_row errors[] = {
 	ROW(cudaErrorInvalidConfiguration, "invalid configuration argument"),
 	ROW(cudaErrorInvalidDeviceFunction, "invalid device function"),
 	ROW(cudaErrorNoDevice, "no CUDA-capable device is detected"),
+	ROW(cudaErrorInsufficientDriver, "CUDA driver version is insufficient for CUDA runtime version"),
 	ROW(cudaErrorInvalidDevice, "invalid device ordinal"),
 	ROW(cudaErrorDevicesUnavailable, "CUDA-capable device(s) is/are busy or unavailable"),
 	ROW(cudaErrorInvalidResourceHandle, "invalid resource handle"),
@@ -215,14 +220,14 @@ API cudaError_t cudaRuntimeGetVersion(int *version)
 
 API cudaError_t cudaDriverGetVersion(int *version)
 {
-	*version = VERSION;
+	*version = double_fault("olddriver") ? 12040 : VERSION;
 	return cudaSuccess;
 }
 
 API cudaError_t cudaGetDeviceCount(int *n)
 {
 	*n = (int)the().gpus.size();
-	return said(*n ? cudaSuccess : cudaErrorNoDevice);
+	return said(double_fault("olddriver") ? cudaErrorInsufficientDriver : *n ? cudaSuccess : cudaErrorNoDevice);
 }
 
 API cudaError_t cudaSetDevice(int device)

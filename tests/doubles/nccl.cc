@@ -228,7 +228,8 @@ bool config_blocking(const ncclConfig_t *c, bool inherited)
 
 API ncclResult_t ncclGetVersion(int *version)
 {
-	*version = NCCL_VERSION_CODE;
+	const char *set = getenv("STEPSIM_DOUBLE_NCCL"); /* as of an older library: 22005 */
+	*version = set && *set ? atoi(set) : NCCL_VERSION_CODE;
 	return ncclSuccess;
 }
 

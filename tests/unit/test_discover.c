@@ -14,6 +14,7 @@
 #include "topology/discover/command.h"
 #include "topology/discover/discover.h"
 #include "topology/discover/discover_here.h"
+#include "topology/discover/driver.h"
 #include "topology/graph/route.h"
 
 #define MARK "STEPSIM_TEST_DISCOVER" /* set once the search path leads to the double of NVML: its folder */
@@ -465,6 +466,25 @@ static int start_again(char **argv)
 	return 2;
 }
 
+/* First lines of /proc/driver/nvidia/version, of the closed module, the open one, and none. */
+static void test_driver_version(void)
+{
+	static const struct {
+		const char *text, *version;
+	} cases[] = {
+		{"NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 22:23:56 UTC 2024\n",
+			"550.54.15"},
+		{"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86.15  Release Build\n", "570.86.15"},
+		{"NVRM version: NVIDIA UNIX x86_64 Kernel Module\nGCC version:  gcc version 12.2.0\n", ""},
+		{"", ""},
+	};
+	char version[32];
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		driver_version_read(cases[i].text, version);
+		CU_ASSERT_STRING_EQUAL(version, cases[i].version);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct unit_test tests[] = {
@@ -480,6 +500,7 @@ int main(int argc, char **argv)
 		{"recorded machines", test_recorded},
 		{"a dump that is not there", test_missing_dump},
 		{"an older NVML", test_old_nvml},
+		{"the driver's version", test_driver_version},
 	};
 	struct error e = {0};
 	(void)argc;
