@@ -175,11 +175,16 @@ static enum status forward_start(const struct cuda_env *env, const struct op *op
 		const T *keys = (const T *)arg[visitors].at + (visitors ? 0 : z.out_width);
 		z.vec = attention_fits(arg, 0, visitors + 2) && z.head_dim % vec_of<T>::N == 0;
 		return with_head_dim(z.head_dim, [&](auto dim) {
-			constexpr int DP = decltype(dim)::value, warps = attention_warps<T, DP>;
+			constexpr int DP = decltype(dim)::value;
+			auto shared_of = [](int n) { return attention_shared_B<T, DP>(16 * n, forward_keys<T, DP>); };
+			int warps = 0;
+			enum status fits = warps_that_fit(attention_warps<T, DP>, shared_of, &warps, e);
+			if (fits)
+				return fits;
 			return start_shared<attention_forward<T, DP>>(env->stream,
-				(int64_t)query_tiles(z, 16 * warps) * z.heads * z.b, 32 * warps,
-				attention_shared_B<T, DP>(16 * warps, forward_keys<T, DP>), e, (const T *)arg[0].at,
-				keys, (T *)arg[visitors + 1].at, (float *)arg[visitors + 2].at, z);
+				(int64_t)query_tiles(z, 16 * warps) * z.heads * z.b, 32 * warps, shared_of(warps), e,
+				(const T *)arg[0].at, keys, (T *)arg[visitors + 1].at, (float *)arg[visitors + 2].at,
+				z);
 		});
 	});
 }

@@ -239,9 +239,13 @@ template <class T, int DP>
 static enum status grad_start(const struct cuda_env *env, const grad_args<T> &g, const struct attention_shape &z,
 	struct error *e)
 {
-	constexpr int warps = attention_warps<T, DP>;
-	constexpr size_t shared_B = grad_shared_B<T, DP>(16 * warps);
-	enum status st = start_shared<attention_grad_keys<T, DP>>(env->stream,
+	auto shared_of = [](int n) { return grad_shared_B<T, DP>(16 * n); };
+	int warps = 0;
+	enum status st = warps_that_fit(attention_warps<T, DP>, shared_of, &warps, e);
+	if (st)
+		return st;
+	const size_t shared_B = shared_of(warps);
+	st = start_shared<attention_grad_keys<T, DP>>(env->stream,
 		(int64_t)key_tiles(z, 16 * warps) * z.b * z.kv_heads * (DP / held_cols<DP>), 32 * warps, shared_B, e, g,
 		z);
 	return st ? st

@@ -80,8 +80,8 @@ template <class F> static enum status with_head_dim(int head_dim, F f)
 	return f(std::integral_constant<int, HEAD_DIM_MAX>{});
 }
 
-/* Warps of a block, each with 16 rows, such that a block fits the 163 KiB that the smallest of our GPUs has; by the
- * bytes of a row in shared memory. */
+/* Warps of a block, each with 16 rows, by the bytes of a row in shared memory: a block fits the 163 KiB of compute
+ * capability 8.0. GPUs with less (99 KiB on 8.6, 8.9 and 12.0) take fewer warps (warps_that_fit). */
 template <class T, int DP> constexpr int row_B = tile_stride<T>(DP) * (int)sizeof(T);
 template <class T, int DP> constexpr int attention_warps = row_B<T, DP> <= 300 ? 8 : row_B<T, DP> <= 600 ? 4 : 2;
 

@@ -113,10 +113,12 @@ static inline float exp2_fast(float x) { return exp2f(x); }
 static inline void copy16(void *to, const void *from) { memcpy(to, from, 16); }
 static inline void copies_wait(void) {}
 
-/* Exactly as many bytes as the kernel says, so that what lies beyond is found out. All threads of a block are contexts
- * of one thread of the process. */
+/* Exactly as many bytes as the kernel says, so that what lies beyond is found out; no more than the launch gave. All
+ * threads of a block are contexts of one thread of the process. */
 static inline void *dynamic_shared(size_t bytes)
 {
+	if (bytes > twin_now.shared_B)
+		twin_refuse("it uses more dynamic shared memory than the launch gave it");
 	static thread_local std::unique_ptr<unsigned char[]> at;
 	static thread_local size_t now_B;
 	if (now_B != bytes) {
@@ -383,6 +385,38 @@ static __device__ __forceinline__ void store_rows(T *to, int64_t stride, int val
 	}
 }
 
+/* Dynamic shared memory that a block can have on the current device. */
+static inline enum status block_shared_B(size_t *bytes, struct error *e)
+{
+#ifdef STEPSIM_TWIN
+	(void)e;
+	*bytes = twin_shared_limit();
+	return ST_OK;
+#else
+	int device = 0, value = 0;
+	cudaError_t code = cudaGetDevice(&device);
+	if (code == cudaSuccess)
+		code = cudaDeviceGetAttribute(&value, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+	*bytes = (size_t)value;
+	return launch_status(code, e);
+#endif
+}
+
+/* The most warps, up to `most`, with which a block's dynamic shared memory, shared_of(warps) bytes, fits the device;
+ * ST_RUN where that of a single warp does not. */
+template <class F> static enum status warps_that_fit(int most, F shared_of, int *warps, struct error *e)
+{
+	size_t device_B = 0;
+	enum status st = block_shared_B(&device_B, e);
+	if (st)
+		return st;
+	for (*warps = most; *warps > 0; --*warps)
+		if (shared_of(*warps) <= device_B)
+			return ST_OK;
+	return error_set(e, ST_RUN, "a block needs %zu bytes of shared memory, this GPU offers %zu", shared_of(1),
+		device_B);
+}
+
 /* As `start`, with so much dynamic shared memory a block; `grid` blocks or as many as a launch can have: the kernel
  * goes on to items beyond them. */
 template <auto K, class... A>
@@ -394,8 +428,8 @@ static enum status start_shared(cudaStream_t stream, int64_t grid, int threads, 
 		return ST_OK;
 	const dim3 blocks((unsigned)(grid < INT32_MAX ? grid : INT32_MAX));
 #ifdef STEPSIM_TWIN
-	(void)shared_B;
-	LAUNCH(K, blocks, threads, stream, args...);
+	(void)stream;
+	twin_launch(K, blocks, threads, shared_B, args...);
 #else
 	cudaError_t code = cudaFuncSetAttribute((const void *)K, cudaFuncAttributeMaxDynamicSharedMemorySize,
 		(int)shared_B);

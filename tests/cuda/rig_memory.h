@@ -60,6 +60,7 @@ static inline void rig_to_host(unsigned char *host, const unsigned char *device,
 }
 static inline void rig_wait(void) { rig_must(cudaDeviceSynchronize(), "a kernel"); }
 static inline void rig_real_threads(bool real) { (void)real; }
+static inline void rig_shared_limit(size_t bytes) { (void)bytes; }
 
 #else
 
@@ -74,6 +75,7 @@ static inline void rig_real_threads(bool real) { (void)real; }
 #endif
 
 void twin_threads_real(bool real); /* tests/doubles/twin.h */
+void twin_shared_limit_set(size_t bytes);
 
 static inline size_t rig_guard_B(void) { return RIG_GUARD_B; }
 static inline unsigned char *rig_device_new(size_t bytes, unsigned char *host)
@@ -96,6 +98,7 @@ static inline void rig_to_host(unsigned char *host, const unsigned char *device,
 }
 static inline void rig_wait(void) {}
 static inline void rig_real_threads(bool real) { twin_threads_real(real); }
+static inline void rig_shared_limit(size_t bytes) { twin_shared_limit_set(bytes); }
 
 #endif
 

@@ -248,16 +248,36 @@ static void test_one_thread(void)
 	run_windows(300);
 }
 
+static bool one_thread_asked(void)
+{
+	const char *threads = getenv("STEPSIM_TWIN_THREADS");
+	return threads && strcmp(threads, "one") == 0;
+}
+
 static void test_real_threads(void)
 {
 	static const struct attention_case longer[] = {{1, 2, 1, 150, 32, OP_CAUSAL, 0, 0, 0}};
-	const char *threads = getenv("STEPSIM_TWIN_THREADS");
-	if (threads && strcmp(threads, "one") == 0)
+	if (one_thread_asked())
 		return;
 	rig_real_threads(true);
 	run_cases(cases, N_CASES);
 	run_cases(longer, 1);
 	run_windows(130);
+	rig_real_threads(false);
+}
+
+/* Compute capability 8.6, 8.9 and 12.0: blocks of fewer warps, from 7 down to a single one, and sequences around their
+ * tiles. */
+static void test_little_shared_memory(void)
+{
+	static const struct attention_case some[] = {{1, 2, 1, 113, 128, OP_CAUSAL, 0, 0, 0},
+		{1, 1, 1, 33, 256, OP_CAUSAL, 0, 0, 0}};
+	if (RIG_ON_GPU || one_thread_asked())
+		return;
+	rig_real_threads(true);
+	rig_shared_limit(99 << 10);
+	run_cases(some, COUNT(some));
+	rig_shared_limit(227 << 10);
 	rig_real_threads(false);
 }
 
@@ -330,4 +350,5 @@ static void test_refusals(void)
 }
 
 UNIT_MAIN("cuda attention", {"one thread a block", test_one_thread}, {"real threads", test_real_threads},
+	{"little shared memory", test_little_shared_memory},
 	{"gradients are differences", test_gradients_are_differences}, {"refusals", test_refusals})

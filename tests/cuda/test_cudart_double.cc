@@ -547,6 +547,39 @@ static int refused_launches(void)
 	return 0;
 }
 
+/* ---- shared memory ---- */
+
+static int shared_memory(size_t most_B)
+{
+	const size_t plain_B = (48 << 10) - PROBE_STATIC_B;
+	float *x;
+	MUST(cudaMalloc((void **)&x, 4));
+	MUST(probe_shared(x, plain_B, NULL));
+	EXPECT(probe_shared(x, plain_B + 16, NULL) == cudaErrorInvalidValue);
+	EXPECT(probe_shared_allow(most_B - PROBE_STATIC_B + 16) == cudaErrorInvalidValue);
+	EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
+	MUST(probe_shared_allow(most_B - PROBE_STATIC_B));
+	MUST(probe_shared(x, most_B - PROBE_STATIC_B, NULL));
+	MUST(cudaDeviceSynchronize());
+	MUST(cudaSetDevice(1)); /* which has allowed nothing */
+	MUST(cudaMalloc((void **)&x, 4));
+	EXPECT(probe_shared(x, plain_B + 16, NULL) == cudaErrorInvalidValue);
+	return 0;
+}
+
+static void test_shared_memory(void)
+{
+	static const struct {
+		const char *capability;
+		size_t most_B;
+	} devices[] = {{"8.0", 163 << 10}, {"8.9", 99 << 10}, {"9.0", 227 << 10}, {"12.0", 99 << 10}};
+	for (const auto &d : devices) {
+		setenv("STEPSIM_DOUBLE_CC", d.capability, 1);
+		CU_ASSERT_EQUAL(apart(NULL, 1, [&] { return shared_memory(d.most_B); }), 0);
+	}
+	unsetenv("STEPSIM_DOUBLE_CC");
+}
+
 static void test_faults(void)
 {
 	CU_ASSERT_EQUAL(apart("malloc:2", 1, malloc_fails), 0);
@@ -564,4 +597,4 @@ static void test_faults(void)
 
 UNIT_MAIN("double of cudart", {"streams", test_streams}, {"graphs", test_graphs}, {"seed", test_seed},
 	{"legacy stream", test_legacy}, {"pageable memory", test_pageable}, {"events", test_events},
-	{"memory", test_memory}, {"faults", test_faults})
+	{"memory", test_memory}, {"shared memory", test_shared_memory}, {"faults", test_faults})

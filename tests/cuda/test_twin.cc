@@ -234,14 +234,14 @@ static void test_names(void)
 	twin_call *call = twin_find("_Z5namedI13__nv_bfloat16Li3EEv4rowsIT_EPKS3_4pairPKS6_l", args);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(call);
 	n = 11; /* the arguments were copied */
-	twin_run(call, dim3(1), 32);
+	twin_run(call, dim3(1), 32, 0);
 	CU_ASSERT_EQUAL(to_float(y), 16);
 	delete call;
 	float *px = &x;
 	void *one[] = {&px};
 	call = twin_find("_Z5localPf", one);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(call);
-	twin_run(call, dim3(1), 32);
+	twin_run(call, dim3(1), 32, 0);
 	CU_ASSERT_EQUAL(x, 7);
 	delete call;
 	call = twin_find("_Z7nothingv", NULL);

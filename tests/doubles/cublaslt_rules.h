@@ -15,6 +15,8 @@
 #include <memory>
 #include <vector>
 
+#include "tests/doubles/double.h"
+
 namespace
 {
 
@@ -278,6 +280,8 @@ bool has_bias_gradient(const desc &d)
 cublasStatus_t check_fp8(const desc &d, const layout &A, const layout &B, const layout &C, const layout &D,
 	const shape &s)
 {
+	if (double_capability() < 89)
+		return CUBLAS_STATUS_NOT_SUPPORTED;
 	bool tn = d.trans[0] == CUBLAS_OP_T && d.trans[1] == CUBLAS_OP_N && A.order == CUBLASLT_ORDER_COL &&
 	          B.order == CUBLASLT_ORDER_COL && D.order == CUBLASLT_ORDER_COL;
 	bool aligned = s.k % 16 == 0 && s.m * bytes_of(D.type) % 16 == 0 && A.ld % 16 == 0 && B.ld % 16 == 0 &&

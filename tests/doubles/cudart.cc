@@ -2,13 +2,14 @@
  * other cudart_*.cc.
  *
  * STEPSIM_DOUBLE_GPUS (8; CUDA_VISIBLE_DEVICES picks among them), STEPSIM_DOUBLE_MEM_B (16 GiB each),
- * STEPSIM_DOUBLE_SEED (1), STEPSIM_DOUBLE_FAULT: "nogpu", "olddriver", "busy" (the device is in another process's
- * hands), "malloc:N" (the Nth allocation of device or pinned memory fails), "launch:N" (the Nth launch is refused),
- * "kernel:N" (the Nth kernel, those of replayed graphs counted, breaks the device), each limited to a rank by "rank:R:"
- * before it.
+ * STEPSIM_DOUBLE_SEED (1), STEPSIM_DOUBLE_CC (compute capability, "9.0"), STEPSIM_DOUBLE_FAULT: "nogpu", "olddriver",
+ * "busy" (the device is in another process's hands), "malloc:N" (the Nth allocation of device or pinned memory fails),
+ * "launch:N" (the Nth launch is refused), "kernel:N" (the Nth kernel, those of replayed graphs counted, breaks the
+ * device), each limited to a rank by "rank:R:" before it.
  */
 #include "tests/doubles/cudart.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -285,6 +286,30 @@ API cudaError_t cudaDeviceGetPCIBusId(char *id, int size, int device)
 	return said(code);
 }
 
+/* CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": maximum amount of shared memory per
+ * multiprocessor. Of it the system reserves 1 KB a block. */
+static const struct {
+	int capability, shared_KB;
+} generations[] = {{80, 164}, {86, 100}, {87, 164}, {89, 100}, {90, 228}, {100, 228}, {103, 228}, {120, 100}};
+#define RESERVED_B 1024
+
+API int double_capability(void)
+{
+	const char *set = getenv("STEPSIM_DOUBLE_CC");
+	return (int)lround(10 * (set && *set ? strtod(set, NULL) : 9.0));
+}
+
+static int shared_of_sm_B(void)
+{
+	for (const auto &g : generations)
+		if (g.capability == double_capability())
+			return g.shared_KB << 10;
+	complain("STEPSIM_DOUBLE_CC=%s is no compute capability that is known here", getenv("STEPSIM_DOUBLE_CC"));
+	abort();
+}
+
+API size_t double_shared_B(void) { return (size_t)shared_of_sm_B() - RESERVED_B; }
+
 struct attribute_row {
 	cudaDeviceAttr what;
 	int value;
@@ -311,19 +336,22 @@ static const attribute_row attributes[] = {
 	{cudaDevAttrMaxThreadsPerMultiProcessor, 2048},
 	{cudaDevAttrAsyncEngineCount, 3},
 	{cudaDevAttrUnifiedAddressing, 1},
-	{cudaDevAttrComputeCapabilityMajor, 9},
-	{cudaDevAttrComputeCapabilityMinor, 0},
 	{cudaDevAttrStreamPrioritiesSupported, 1},
-	{cudaDevAttrMaxSharedMemoryPerMultiprocessor, 233472},
 	{cudaDevAttrMaxRegistersPerMultiprocessor, 65536},
-	{cudaDevAttrMaxSharedMemoryPerBlockOptin, 232448},
 	{cudaDevAttrMaxBlocksPerMultiprocessor, 32},
 	{cudaDevAttrHostRegisterSupported, 1},
-	{cudaDevAttrReservedSharedMemoryPerBlock, 1024},
+	{cudaDevAttrReservedSharedMemoryPerBlock, RESERVED_B},
 };
 
 static int attribute(cudaDeviceAttr what)
 {
+	switch (what) {
+	case cudaDevAttrComputeCapabilityMajor: return double_capability() / 10;
+	case cudaDevAttrComputeCapabilityMinor: return double_capability() % 10;
+	case cudaDevAttrMaxSharedMemoryPerMultiprocessor: return shared_of_sm_B();
+	case cudaDevAttrMaxSharedMemoryPerBlockOptin: return (int)double_shared_B();
+	default: break;
+	}
 	for (const attribute_row &row : attributes)
 		if (row.what == what)
 			return row.value;

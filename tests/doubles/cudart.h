@@ -126,6 +126,9 @@ template <class F> static cudaError_t on_device(F f)
 	return said(code == cudaSuccess ? f(hold) : code);
 }
 
+/* cudart_fatbin.cc: adds the bytes of static shared memory of each kernel, by mangled name. */
+void fatbin_read(const void *registered, std::map<std::string, size_t> &static_B);
+
 /* cudart_stream.cc */
 cudaStream_t stream_locked(cudaStream_t s);             /* the stream meant, NULL where there is none */
 cudaError_t submit(lock &hold, cudaStream_t s, node n); /* onto the stream, or into its capture */

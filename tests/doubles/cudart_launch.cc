@@ -1,4 +1,5 @@
-/* Kernels: what nvcc's host code registers and launches, and the twin that computes it. */
+/* Kernels: what nvcc's host code registers and launches, and the twin that computes it. A launch is refused where its
+ * shared memory, static and dynamic, is more than the kernel has been allowed on that device. */
 #include "exec/cuda/prim.cuh"
 
 #include <algorithm>
@@ -7,9 +8,11 @@
 
 #define THREADS_PER_SM 2048
 #define THREADS_PER_BLOCK 1024
+#define SHARED_B ((size_t)48 << 10) /* of a block, static and dynamic, that has not asked for more */
 
 struct CUkern_st {
 	std::string mangled;
+	std::map<int, size_t> dynamic_B; /* by device: what cudaFuncSetAttribute allows */
 };
 
 /* With a lock of their own: they come before main, when the environment may not be as it will be. */
@@ -20,11 +23,26 @@ static std::map<const void *, CUkern_st> &kernels(void)
 	return *all;
 }
 
+/* Under kernels_mutex: bytes of static shared memory by mangled name. */
+static std::map<std::string, size_t> &static_shared(void)
+{
+	static std::map<std::string, size_t> *all = new std::map<std::string, size_t>;
+	return *all;
+}
+
+static size_t static_B_locked(const CUkern_st &k)
+{
+	auto found = static_shared().find(k.mangled);
+	return found == static_shared().end() ? 0 : found->second;
+}
+
 /* ---- what runs before main ---- */
 
-API void **__cudaRegisterFatBinary(void *)
+API void **__cudaRegisterFatBinary(void *registered)
 {
 	static void *handle[1];
+	lock hold(kernels_mutex);
+	fatbin_read(registered, static_shared());
 	return handle;
 }
 
@@ -97,12 +115,21 @@ API cudaError_t double_launch(cudaStream_t stream, const std::function<void()> &
 	return on_device([&](lock &hold) { return submit_kernel(hold, stream, work); });
 }
 
-static bool fits(dim3 grid, dim3 block, size_t shared_B)
+static bool fits(dim3 grid, dim3 block)
 {
 	bool grid_fits = grid.x > 0 && grid.x <= 0x7fffffff && grid.y > 0 && grid.y <= 65535 && grid.z > 0 &&
 	                 grid.z <= 65535;
-	return grid_fits && block.x > 0 && block.x <= THREADS_PER_BLOCK && block.y == 1 && block.z == 1 &&
-	       shared_B <= 232448;
+	return grid_fits && block.x > 0 && block.x <= THREADS_PER_BLOCK && block.y == 1 && block.z == 1;
+}
+
+/* Whether a block has that much dynamic shared memory on the current device: static and dynamic together 48 KB, or
+ * what cudaFuncSetAttribute has allowed. */
+static bool shared_fits(const CUkern_st &k, size_t dynamic_B)
+{
+	lock hold(kernels_mutex);
+	auto allowed = k.dynamic_B.find(device_now);
+	return static_B_locked(k) + dynamic_B <= SHARED_B ||
+	       (allowed != k.dynamic_B.end() && dynamic_B <= allowed->second);
 }
 
 API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args, size_t shared_B,
@@ -111,17 +138,22 @@ API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, v
 	return on_device([&](lock &hold) {
 		if (!kernel)
 			return cudaErrorInvalidDeviceFunction;
-		if (!fits(grid, block, shared_B)) {
-			complain("%s: no launch of (%u, %u, %u) blocks of (%u, %u, %u) threads with %zu bytes",
-				kernel->mangled.c_str(), grid.x, grid.y, grid.z, block.x, block.y, block.z, shared_B);
+		if (!fits(grid, block)) {
+			complain("%s: no launch of (%u, %u, %u) blocks of (%u, %u, %u) threads",
+				kernel->mangled.c_str(), grid.x, grid.y, grid.z, block.x, block.y, block.z);
 			return cudaErrorInvalidConfiguration;
+		}
+		if (!shared_fits(*kernel, shared_B)) {
+			complain("%s: %zu bytes of dynamic shared memory, more than the kernel has been allowed",
+				kernel->mangled.c_str(), shared_B);
+			return cudaErrorInvalidValue;
 		}
 		std::shared_ptr<twin_call> call(twin_find(kernel->mangled.c_str(), args));
 		if (!call) {
 			complain("%s has no body on the host: TWIN() of it is missing", kernel->mangled.c_str());
 			return cudaErrorInvalidDeviceFunction;
 		}
-		return submit_kernel(hold, stream, [=] { twin_run(call.get(), grid, (int)block.x); });
+		return submit_kernel(hold, stream, [=] { twin_run(call.get(), grid, (int)block.x, shared_B); });
 	});
 }
 
@@ -133,11 +165,22 @@ API cudaError_t cudaLaunchKernel(const void *host, dim3 grid, dim3 block, void *
 
 /* ---- what is asked about them ---- */
 
-API cudaError_t cudaFuncSetAttribute(const void *host, cudaFuncAttribute, int value)
+API cudaError_t cudaFuncSetAttribute(const void *host, cudaFuncAttribute what, int value)
 {
-	return said(!kernel_of(host)              ? cudaErrorInvalidDeviceFunction
-		    : value < 0 || value > 232448 ? cudaErrorInvalidValue
-						  : cudaSuccess);
+	cudaKernel_t k = kernel_of(host);
+	if (!k)
+		return said(cudaErrorInvalidDeviceFunction);
+	if (what != cudaFuncAttributeMaxDynamicSharedMemorySize)
+		return said(
+			what == cudaFuncAttributePreferredSharedMemoryCarveout ? cudaSuccess : cudaErrorInvalidValue);
+	lock hold(kernels_mutex);
+	if (value < 0 || static_B_locked(*k) + (size_t)value > double_shared_B()) {
+		complain("%s: %zu bytes of static and %d of dynamic shared memory, of %zu that a block can have",
+			k->mangled.c_str(), static_B_locked(*k), value, double_shared_B());
+		return said(cudaErrorInvalidValue);
+	}
+	k->dynamic_B[device_now] = (size_t)value;
+	return cudaSuccess;
 }
 
 API cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *out, const void *host)
@@ -145,6 +188,14 @@ API cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *out, const void *host)
 	*out = cudaFuncAttributes{};
 	out->maxThreadsPerBlock = THREADS_PER_BLOCK;
 	out->numRegs = 32;
+	if (cudaKernel_t k = kernel_of(host)) {
+		lock hold(kernels_mutex);
+		auto allowed = k->dynamic_B.find(device_now);
+		out->sharedSizeBytes = static_B_locked(*k);
+		out->maxDynamicSharedSizeBytes = (int)(allowed == k->dynamic_B.end()
+							       ? SHARED_B - std::min(SHARED_B, out->sharedSizeBytes)
+							       : allowed->second);
+	}
 	return said(kernel_of(host) ? cudaSuccess : cudaErrorInvalidDeviceFunction);
 }
 

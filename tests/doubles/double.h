@@ -25,6 +25,12 @@ int stepsim_double(void);
  * between): its N, 1 without one. Else 0. */
 int64_t double_fault(const char *name);
 
+/* Ten times the compute capability of the devices: STEPSIM_DOUBLE_CC, "9.0" without it. */
+int double_capability(void);
+
+/* Shared memory that a block can have there, static and dynamic together, once it has asked for it. */
+size_t double_shared_B(void);
+
 /* Whether all bytes lie in device memory or pinned memory that is allocated: else a line to standard error that begins
  * with `who`. NULL with 0 bytes is right. */
 bool double_memory(const char *who, const void *at, size_t bytes);

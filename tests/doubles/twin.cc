@@ -106,7 +106,7 @@ struct block {
 };
 static thread_local block *now; /* of this thread of the process; kept until it ends */
 
-[[noreturn]] static void refuse(const char *what)
+void twin_refuse(const char *what)
 {
 	fprintf(stderr, "twin: %s: block (%u, %u, %u): %s\n", name_of(now->call->kernel_at()), twin_now.block.x,
 		twin_now.block.y, twin_now.block.z, what);
@@ -199,7 +199,7 @@ static void refuse_strayed(int a, int b)
 	char what[160];
 	snprintf(what, sizeof what, "thread %d %s, thread %d %s: all threads meet, or none", a,
 		meeting_name[now->fibers[(size_t)a].at], b, meeting_name[now->fibers[(size_t)b].at]);
-	refuse(what);
+	twin_refuse(what);
 }
 
 /* With all threads stopped: lets those go on that have met. False when all have ended. */
@@ -239,7 +239,7 @@ static void fiber_add(void)
 	void *stack = mmap(NULL, STACK_B, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
 	if (stack == MAP_FAILED)
-		refuse("no memory for its threads");
+		twin_refuse("no memory for its threads");
 	mprotect(stack, 4096, PROT_NONE); /* a thread that overruns its stack ends here, not in its neighbour's */
 	now->fibers.push_back(fiber{});
 	now->fibers.back().stack = (char *)stack;
@@ -286,20 +286,29 @@ static bool threads_are_real(void)
 	return real;
 }
 
-void twin_run(twin_call *call, dim3 grid, int threads)
+static size_t limit_B = 227 << 10;
+
+size_t twin_shared_limit(void) { return limit_B; }
+
+void twin_shared_limit_set(size_t bytes) { limit_B = bytes; }
+
+void twin_run(twin_call *call, dim3 grid, int threads, size_t shared_B)
 {
 	static thread_local block of_thread;
 	now = &of_thread;
 	now->call = call;
 	twin_now.block = uint3{0, 0, 0};
 	if (grid.x == 0 || grid.y == 0 || grid.z == 0 || threads < 1 || threads > THREADS_MAX)
-		refuse("no valid launch: a grid of 1 or more blocks of 1 to 1024 threads");
+		twin_refuse("no valid launch: a grid of 1 or more blocks of 1 to 1024 threads");
 	if (threads > 1 && threads % WARP)
-		refuse("no valid launch: threads come in warps of 32");
+		twin_refuse("no valid launch: threads come in warps of 32");
+	if (shared_B > limit_B)
+		twin_refuse("no valid launch: a block cannot have that much dynamic shared memory");
 	if (!threads_are_real())
 		threads = 1;
 	twin_now.grid = uint3{grid.x, grid.y, grid.z};
 	twin_now.threads = threads;
+	twin_now.shared_B = shared_B;
 	for (unsigned z = 0; z < grid.z; z++)
 		for (unsigned y = 0; y < grid.y; y++)
 			for (unsigned x = 0; x < grid.x; x++) {
@@ -330,6 +339,6 @@ float warp_broadcast(float x, int lane)
 	if (twin_now.threads > 1)
 		return meet(WARP_BROADCAST, x, lane);
 	if (lane != 0)
-		refuse("warp_broadcast from a lane beyond lane_count(), which is 1");
+		twin_refuse("warp_broadcast from a lane beyond lane_count(), which is 1");
 	return x;
 }

@@ -30,6 +30,7 @@
 struct twin_state {
 	uint3 grid, block;
 	int thread, threads;
+	size_t shared_B; /* dynamic */
 };
 extern __thread twin_state twin_now; /* not thread_local, which would call a function at each use */
 
@@ -60,8 +61,15 @@ struct twin_call {
 	virtual ~twin_call() {}
 };
 
-/* Runs all blocks, one after the other. */
-void twin_run(twin_call *call, dim3 grid, int threads);
+/* Runs all blocks, one after the other, each with so many bytes of dynamic shared memory. */
+void twin_run(twin_call *call, dim3 grid, int threads, size_t shared_B);
+
+/* Ends the process with a line that names the kernel and the block. */
+[[noreturn]] void twin_refuse(const char *what);
+
+/* Dynamic shared memory that a block can have: 227 KB, as compute capability 9.0 has it, or what a test asks for. */
+size_t twin_shared_limit(void);
+extern "C" void twin_shared_limit_set(size_t bytes);
 
 /* As many threads as a launch asks for, or one: overrides STEPSIM_TWIN_THREADS. */
 extern "C" void twin_threads_real(bool real); /* tests in C call it too */
@@ -108,13 +116,14 @@ struct twin_registrar {
 #define TWIN_NAME(n) TWIN_JOIN(twin_registrar_, n)
 #define TWIN(...) static const twin_registrar TWIN_NAME(__COUNTER__){twin_kernel<__VA_ARGS__>()};
 
-template <class... A, class... B> static void twin_launch(void (*k)(A...), dim3 grid, int threads, B... b)
+template <class... A, class... B>
+static void twin_launch(void (*k)(A...), dim3 grid, int threads, size_t shared_B, B... b)
 {
 	twin_bound<A...> call(k, (A)b...);
-	twin_run(&call, grid, threads);
+	twin_run(&call, grid, threads, shared_B);
 }
 #define LAUNCHED(e) ((void)(e), ST_OK)
 #define LAUNCH(kernel, grid, threads, stream, ...) \
-	((void)(stream), twin_launch(kernel, dim3(grid), (int)(threads), __VA_ARGS__))
+	((void)(stream), twin_launch(kernel, dim3(grid), (int)(threads), 0, __VA_ARGS__))
 
 #endif

@@ -46,5 +46,12 @@ check 'setup.sh without tools: packages' says 'apt-get install gcc libc6-dev mak
 check 'setup.sh without tools: conda-forge' says 'conda create -n stepsim -c conda-forge gcc make' bare
 check 'setup.sh without tools: the tarball' says 'make dist' bare
 
+# What packages hold runs on other machines: no command of that build takes this processor's instructions.
+own_processor_alone() {
+	make -n -B VARIANT=portable all tests >"$scratch/commands" 2>/dev/null
+	grep -q 'gcc' "$scratch/commands" && ! grep -e '-march=native' "$scratch/commands"
+}
+check 'the portable build is for any processor' own_processor_alone
+
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
