@@ -46,6 +46,18 @@ static const struct scale times_s[] = {
 	{"d", 0, 86400},
 };
 
+static const struct scale counts[] = {
+	{"k", 3, 1},
+	{"M", 6, 1},
+	{"B", 9, 1},
+	{"G", 9, 1},
+	{"T", 12, 1},
+	{"P", 15, 1},
+	{"Ki", 0, 0x1p10},
+	{"Mi", 0, 0x1p20},
+	{"Gi", 0, 0x1p30},
+};
+
 /* One spelling of a unit behind its prefix, and its factor. */
 struct suffix {
 	const char *text;
@@ -74,6 +86,7 @@ static const struct unit_row {
 	{UNIT_HERTZ, "a frequency", "1.98GHz", "Hz, with k M G T P", "Hz", {{"Hz", 1}}, false},
 	{UNIT_WATT, "a power", "700W", "W, with k M G T P", "W", {{"W", 1}}, false},
 	{UNIT_USD, "a price", "2.5USD", "USD, with k M G T P", "USD", {{"USD", 1}}, false},
+	{UNIT_TOKEN, "a number of tokens", "4M", "k M B T or Ki Mi Gi", "", {{NULL, 0}}, false},
 };
 static_assert(COUNT(units) == UNIT_COUNT_, "one row for each unit");
 
@@ -84,10 +97,12 @@ static bool find_scale(const char *text, enum unit unit, struct scale *found)
 		*found = prefixes[0];
 		return true;
 	}
-	if (unit == UNIT_SECOND) {
-		for (size_t i = 0; i < COUNT(times_s); i++)
-			if (strcmp(text, times_s[i].text) == 0) {
-				*found = times_s[i];
+	if (unit == UNIT_SECOND || unit == UNIT_TOKEN) {
+		const struct scale *words = unit == UNIT_SECOND ? times_s : counts;
+		const size_t n = unit == UNIT_SECOND ? COUNT(times_s) : COUNT(counts);
+		for (size_t i = 0; i < n; i++)
+			if (strcmp(text, words[i].text) == 0) {
+				*found = words[i];
 				return true;
 			}
 		return false;
@@ -145,7 +160,7 @@ static enum status refuse(const char *text, const struct unit_row *want, const c
 			want->name, want->example, text);
 	for (size_t i = 0; behind && *behind && i < COUNT(units); i++) {
 		struct scale other;
-		if (find_scale(behind, units[i].unit, &other))
+		if (units[i].unit != UNIT_TOKEN && find_scale(behind, units[i].unit, &other))
 			return error_set(e, ST_INPUT, "expected %s such as %s, got \"%.60s\", which is %s", want->name,
 				want->example, text, units[i].name);
 	}
@@ -273,6 +288,7 @@ char *quantity_format(char buf[QUANTITY_MAX], double value, enum unit unit)
 		snprintf(digits, sizeof digits, "%.0f", scaled);
 	else
 		format_digits(digits, sizeof digits, scaled);
-	snprintf(buf, QUANTITY_MAX, "%s%s %s%s", sign, digits, step->prefix, printed);
+	snprintf(buf, QUANTITY_MAX, "%s%s%s%s%s", sign, digits, *step->prefix || *printed ? " " : "", step->prefix,
+		printed);
 	return buf;
 }

@@ -20,6 +20,7 @@ enum unit {
 	UNIT_HERTZ,
 	UNIT_WATT,
 	UNIT_USD,
+	UNIT_TOKEN, /* a count: k M B T, Ki Mi Gi, and no word behind */
 	UNIT_COUNT_
 };
 

@@ -156,7 +156,9 @@ static enum status read_question(const struct options *o, const struct config *c
 	c->fixed_plan = o->fixed_plan;
 	c->tokens = TOKENS;
 	c->budget_usd = o->budget_usd;
-	const double step_tokens = (double)config->train.global_batch * (double)config->model.seq_len;
+	const double step_tokens = config->train.batch_per_gpu > 0
+	                                   ? 0 /* each system's own */
+	                                   : (double)config_global_batch(config, 1) * (double)config->model.seq_len;
 	if (o->target && (st = compare_read_target(o->target, step_tokens, &c->tokens, &c->within_s, e)))
 		return st;
 	c->tokens_given = o->target != NULL;

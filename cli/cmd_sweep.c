@@ -1,5 +1,5 @@
-/* `stepsim sweep CONFIG.yaml --vary KEY=V1,V2,...`: the cross product, each combination predicted as if it had been
- * given by --set. */
+/* `stepsim sweep CONFIG.yaml --vary KEY=V1,V2,...`: the cross product, or with --zip the lists in step, each row
+ * predicted as if --set had given it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,7 +63,12 @@ static enum status read_axes(const struct options *o, struct sweep *s, struct ax
 			if (strcmp(s->axis[a].key, s->axis[b].key) == 0)
 				return error_set(e, ST_INPUT, "--vary %s is given twice", s->axis[a].key);
 		s->axes++;
-		rows *= (double)s->axis[a].n;
+		if (o->zip && s->axis[a].n != s->axis[0].n)
+			return error_set(e, ST_INPUT,
+				"--zip: %s has %zu value%s, and %s %zu: lists of one length go together",
+				s->axis[0].key, s->axis[0].n, s->axis[0].n == 1 ? "" : "s", s->axis[a].key,
+				s->axis[a].n);
+		rows = o->zip ? (double)s->axis[a].n : rows * (double)s->axis[a].n;
 	}
 	return rows <= SWEEP_ROWS_MOST ? ST_OK
 	                               : error_set(e, ST_INPUT, "--vary: %.0f combinations; at most %d are predicted",
@@ -125,7 +130,7 @@ static enum status predict_all(struct context *x, struct sweep *s, struct error 
 	size_t n = 1, done = 0;
 	enum status st = ST_OK;
 	for (size_t a = 0; a < s->axes; a++)
-		n *= s->axis[a].n;
+		n = s->zip ? s->axis[a].n : n * s->axis[a].n;
 	if (!vec_reserve(&s->rows, n))
 		return error_nomem(e, "the sweep");
 	progress_begin("predicting");
@@ -133,7 +138,7 @@ static enum status predict_all(struct context *x, struct sweep *s, struct error 
 		struct sweep_row r = {0};
 		size_t rest = done;
 		for (size_t a = s->axes; a-- > 0; rest /= s->axis[a].n)
-			r.at[a] = rest % s->axis[a].n;
+			r.at[a] = s->zip ? done : rest % s->axis[a].n;
 		st = predict_row(x, s, &r, e);
 		s->rows.at[s->rows.n++] = r;
 		progress_update((double)(done + 1) / (double)n, NULL);
@@ -169,7 +174,7 @@ static enum status write_all(const struct options *o, const struct sweep *s, str
 
 enum status cmd_sweep(struct context *x, struct error *e)
 {
-	struct sweep s = {.config = x->options->config.name};
+	struct sweep s = {.config = x->options->config.name, .zip = x->options->zip};
 	struct axes_memory m = {0};
 	enum status st = read_axes(x->options, &s, &m, e);
 	if (!st)

@@ -22,8 +22,8 @@ enum status compare_read_systems(const char *const *lists, size_t n, asked_syste
 
 /* Reads "4M", "300B tokens", "15e12"; false if it is none. */
 bool compare_read_tokens(const char *text, double *tokens);
-/* Reads "15e12 tokens in 30d", "300B tokens", "15T tokens in 4 weeks", "500k steps" of step_tokens each. Without a time
- * *within_s is 0. */
+/* Reads "15e12 tokens in 30d", "300B tokens", "15T tokens in 4 weeks", "500k steps" of step_tokens each (0: not
+ * known, and steps are refused). Without a time *within_s is 0. */
 enum status compare_read_target(const char *text, double step_tokens, double *tokens, double *within_s,
 	struct error *e);
 

@@ -20,8 +20,8 @@
 bool compare_splits(const struct config *c, int64_t ranks)
 {
 	const struct parallel *p = &c->parallel;
-	const int64_t factor[] = {c->train.global_batch, c->model.layers, c->model.heads, p->tensor, p->pipeline,
-		p->context};
+	const int64_t factor[] = {config_global_batch(c, ranks), c->model.layers, c->model.heads, p->tensor,
+		p->pipeline, p->context};
 	int64_t left = ranks;
 	while (left && left % 2 == 0)
 		left /= 2;

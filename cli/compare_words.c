@@ -132,6 +132,9 @@ enum status compare_read_target(const char *text, double step_tokens, double *to
 	const bool steps = strncmp(p, "steps", 5) == 0;
 	if (!steps && strncmp(p, "tokens", 6) != 0)
 		goto wrong;
+	if (steps && !(step_tokens > 0))
+		return error_set(e, ST_INPUT,
+			"--target %s: with train.batch_per_gpu each system's steps differ: give the tokens", text);
 	p += steps ? 5 : 6;
 	*tokens *= steps ? step_tokens : 1;
 	while (*p == ' ')

@@ -246,6 +246,8 @@ static const struct option_row rows[] = {
 		TAKES_PREDICTING | TAKES_OVERLAP | TAKES_SWEEP | TAKES_COMPARE | TAKES_PLAN, read_set, 0},
 	{0, "--vary", "KEY.PATH=V1,V2,...", "values of one key of the config (repeatable: all combinations)",
 		TAKES_SWEEP, read_vary, 0},
+	{0, "--zip", NULL, "take the first values of all --vary together, then the second ones, and so on", TAKES_SWEEP,
+		read_flag, AT(zip)},
 	{0, "--systems", "A,B,...",
 		"names of `stepsim list systems`, files or synthetic lines; NAME@GPUS sets a size (repeatable)",
 		TAKES_COMPARE, read_systems, 0},

@@ -1,8 +1,9 @@
-/* `stepsim sweep`: the cross product of values of config keys, each predicted. */
+/* `stepsim sweep`: values of config keys, all combinations or taken in step, each predicted. */
 #ifndef STEPSIM_REPORT_SWEEP_H
 #define STEPSIM_REPORT_SWEEP_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/vec.h"
@@ -28,7 +29,8 @@ struct sweep {
 	const char *config; /* its path; borrowed */
 	struct sweep_axis axis[SWEEP_AXES];
 	size_t axes;
-	VEC(struct sweep_row) rows; /* the last axis varies fastest */
+	bool zip;                   /* rows take the axes' values in step; else all combinations */
+	VEC(struct sweep_row) rows; /* of combinations: the last axis varies fastest */
 };
 
 enum status report_sweep_text(const struct sweep *s, FILE *out, struct error *e);

@@ -35,11 +35,11 @@ static const struct {
 };
 
 /* Rows of one line: those that agree in all axes but the first. The first axis varies slowest, so they lie a stride
- * apart. */
+ * apart. Axes that vary in step make one line. */
 static size_t stride_of(const struct sweep *s)
 {
 	size_t n = 1;
-	for (size_t a = 1; a < s->axes; a++)
+	for (size_t a = 1; a < s->axes && !s->zip; a++)
 		n *= s->axis[a].n;
 	return n;
 }
@@ -72,7 +72,7 @@ static size_t gather(const struct sweep *s, enum sweep_curve which, struct sweep
 	const bool band = which == CURVE_STEP && c->chart.lines == 1;
 	for (size_t k = 0; k < c->chart.lines; k++) {
 		size_t at = 0;
-		for (size_t a = 1; a < s->axes && at < NAME; a++)
+		for (size_t a = 1; a < s->axes && at < NAME && !s->zip; a++)
 			at += (size_t)snprintf(c->name[k] + at, NAME - at, "%s%s=%s", a > 1 ? ", " : "", s->axis[a].key,
 				s->axis[a].value[s->rows.at[k].at[a]]);
 		for (size_t i = 0; i < n; i++) {

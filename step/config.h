@@ -52,7 +52,10 @@ enum backend { BACKEND_AUTO, BACKEND_CUDA, BACKEND_HOST, BACKEND_COUNT };
 
 struct train {
 	char stack[64];
-	int64_t global_batch, micro_batch;
+	int64_t global_batch; /* sequences of a step; follows from one of the next two, where it is above 0, by
+	                         config_resolve */
+	double tokens_per_step, batch_per_gpu; /* tokens of a step; sequences of a step for each rank */
+	int64_t micro_batch;
 	enum dtype dtype, param_dtype, grad_dtype, reduce_dtype;
 	bool master_weights; /* the optimizer keeps an fp32 copy (param_dtype narrower than fp32) */
 	enum compression grad_compression;
@@ -201,8 +204,12 @@ enum status config_resolve(struct config *c, int64_t ranks, struct error *e);
  * Return the recorded status. */
 enum status config_blame_system(const struct config *c, struct error *e);  /* cluster.system */
 enum status config_blame_profile(const struct config *c, struct error *e); /* cluster.profile */
-enum status config_blame_batch(const struct config *c, struct error *e);   /* train.global_batch */
-enum status config_blame_dtype(const struct config *c, struct error *e);   /* train.dtype */
+enum status config_blame_batch(const struct config *c,
+	struct error *e); /* train.global_batch, or the key that gave it */
+enum status config_blame_dtype(const struct config *c, struct error *e); /* train.dtype */
+
+/* Returns the sequences of a step on `ranks` ranks, rounded to whole ones, of a parsed config. */
+int64_t config_global_batch(const struct config *c, int64_t ranks);
 
 /* Returns the mean time between failures of the job, in hours: cluster.mtbf_hours, or cluster.mtbf_gpu_hours over the
  * ranks of a resolved config. 0: not given. */

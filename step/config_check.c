@@ -175,6 +175,16 @@ static enum status check_recompute(const struct config *c, struct error *e)
 	return ST_OK;
 }
 
+static enum status check_batch(const struct config *c, struct error *e)
+{
+	const enum key_id id = config_batch_key(c);
+	if (c->train.tokens_per_step > 0 && c->train.batch_per_gpu > 0)
+		return config_error(c, KEY_train_batch_per_gpu, e, "contradicts tokens_per_step: give one of them");
+	if (id != KEY_train_global_batch && config_is_given(c, KEY_train_global_batch))
+		return config_error(c, id, e, "contradicts global_batch: give one of them");
+	return ST_OK;
+}
+
 static enum status check_sizes(const struct config *c, struct error *e)
 {
 	int64_t tokens = c->train.micro_batch * c->model.seq_len;
@@ -362,9 +372,9 @@ enum status config_check(const struct config *c, struct error *e)
 {
 	enum status st;
 	if ((st = check_keys(c, e)) || (st = check_model(c, e)) || (st = check_dtypes(c, e)) ||
-		(st = check_recompute(c, e)) || (st = check_context(c, e)) || (st = check_sizes(c, e)) ||
-		(st = check_collectives(c, e)) || (st = check_tensor(c, e)) || (st = check_pipeline(c, e)) ||
-		(st = check_failures(c, e)))
+		(st = check_recompute(c, e)) || (st = check_context(c, e)) || (st = check_batch(c, e)) ||
+		(st = check_sizes(c, e)) || (st = check_collectives(c, e)) || (st = check_tensor(c, e)) ||
+		(st = check_pipeline(c, e)) || (st = check_failures(c, e)))
 		return st;
 	return ST_OK;
 }

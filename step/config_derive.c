@@ -1,4 +1,7 @@
 /* Values that follow from other keys where neither the user nor a preset gave them. */
+#include <math.h>
+
+#include "base/array.h"
 #include "step/config_keys.h"
 
 static bool chosen(const struct config *c, enum key_id id) { return c->origin[id].kind != ORIGIN_DEFAULT; }
@@ -56,8 +59,25 @@ static void derive_parallel(struct config *c)
 		p->virtual_stages = t->chunks_least;
 }
 
+/* Of the keys that size a step the one that was given last counts: --set goes before the file. Two that were given
+ * alike stay, and config_check refuses them. */
+static void derive_batch(struct config *c)
+{
+	static const enum key_id ids[] = {KEY_train_global_batch, KEY_train_tokens_per_step, KEY_train_batch_per_gpu};
+	enum origin last = ORIGIN_DEFAULT;
+	for (size_t i = 0; i < COUNT(ids); i++)
+		if (c->origin[ids[i]].kind > last && key_number(config_key(ids[i]), c) > 0)
+			last = c->origin[ids[i]].kind;
+	for (size_t i = 0; i < COUNT(ids); i++)
+		if (c->origin[ids[i]].kind < last) {
+			key_set_default(config_key(ids[i]), c);
+			c->origin[ids[i]] = (struct key_origin){0};
+		}
+}
+
 void config_derive(struct config *c)
 {
+	derive_batch(c);
 	derive_model(c);
 	derive_train(c);
 	derive_parallel(c);
@@ -67,4 +87,19 @@ double config_mtbf_hours(const struct config *c)
 {
 	const struct cluster_config *k = &c->cluster;
 	return k->mtbf_gpu_hours > 0 ? k->mtbf_gpu_hours / (double)c->ranks : k->mtbf_hours;
+}
+
+int64_t config_global_batch(const struct config *c, int64_t ranks)
+{
+	const struct train *t = &c->train;
+	return t->tokens_per_step > 0 ? llround(t->tokens_per_step / (double)c->model.seq_len)
+	       : t->batch_per_gpu > 0 ? llround(t->batch_per_gpu * (double)ranks)
+	                              : t->global_batch;
+}
+
+enum key_id config_batch_key(const struct config *c)
+{
+	return c->train.tokens_per_step > 0 ? KEY_train_tokens_per_step
+	       : c->train.batch_per_gpu > 0 ? KEY_train_batch_per_gpu
+	                                    : KEY_train_global_batch;
 }

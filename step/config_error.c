@@ -69,7 +69,7 @@ static enum status blame(const struct config *c, enum key_id id, struct error *e
 
 enum status config_blame_system(const struct config *c, struct error *e) { return blame(c, KEY_cluster_system, e); }
 
-enum status config_blame_batch(const struct config *c, struct error *e) { return blame(c, KEY_train_global_batch, e); }
+enum status config_blame_batch(const struct config *c, struct error *e) { return blame(c, config_batch_key(c), e); }
 
 enum status config_blame_dtype(const struct config *c, struct error *e) { return blame(c, KEY_train_dtype, e); }
 

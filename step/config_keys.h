@@ -89,6 +89,8 @@ struct config_key {
 	X(model, capacity_factor, REAL(0, 1000, UNIT_NONE), AT(model.capacity_factor), "0", EVERY) \
 	X(train, stack, TEXT, AT(train.stack), "pytorch-ddp", EVERY) \
 	X(train, global_batch, INT(1, 1000000000), AT(train.global_batch), "64", EVERY) \
+	X(train, tokens_per_step, REAL(0, 1e15, UNIT_TOKEN), AT(train.tokens_per_step), "0", EVERY) \
+	X(train, batch_per_gpu, REAL(0, 1e9, UNIT_NONE), AT(train.batch_per_gpu), "0", EVERY) \
 	X(train, micro_batch, INT(1, 1000000), AT(train.micro_batch), "8", EVERY) \
 	X(train, dtype, WORD(compute_dtype), AT(train.dtype), "bf16", EVERY) \
 	X(train, param_dtype, STORAGE_WORD, AT(train.param_dtype), "fp32", EVERY) \
@@ -252,6 +254,9 @@ char *nearest_multiples(int64_t unit, int64_t value, char buf[NEAREST_MAX]);
 void config_derive(struct config *c);
 /* Checks everything that does not depend on the number of ranks. */
 enum status config_check(const struct config *c, struct error *e);
+
+/* Returns the key that gave the global batch. */
+enum key_id config_batch_key(const struct config *c);
 
 /* ---- config_experts.c ---- */
 

@@ -1,8 +1,11 @@
 /* The plan for a given number of ranks. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "step/config_keys.h"
+
+#define ROUNDING 1e-9 /* of a product of doubles that is a whole number */
 
 int64_t config_fixed_ranks(const struct config *c)
 {
@@ -131,31 +134,54 @@ static enum status check_offload(const struct config *c, struct error *e)
 	return ST_OK;
 }
 
+/* The global batch from the key that was given. */
+static enum status resolve_global_batch(struct config *c, int64_t ranks, struct error *e)
+{
+	struct train *t = &c->train;
+	const double exact = t->batch_per_gpu * (double)ranks;
+	t->global_batch = config_global_batch(c, ranks);
+	if (t->tokens_per_step > 0 && t->global_batch < 1)
+		return config_error(c, KEY_train_tokens_per_step, e,
+			"less than a sequence of %" PRId64 " tokens (nearest: %" PRId64 ")", c->model.seq_len,
+			c->model.seq_len);
+	if (t->batch_per_gpu > 0 && fabs(exact - (double)t->global_batch) > ROUNDING * exact)
+		return config_error(c, KEY_train_batch_per_gpu, e,
+			"%.12g x %" PRId64 " rank%s is %.6g sequences, and a step has whole ones (nearest: %.12g)",
+			t->batch_per_gpu, ranks, ranks == 1 ? "" : "s", exact,
+			fmax((double)t->global_batch, 1) / (double)ranks);
+	return ST_OK;
+}
+
 static enum status resolve_batch(struct config *c, struct error *e)
 {
 	const struct train *t = &c->train;
+	const enum key_id id = config_batch_key(c);
+	/* Messages count in what the key counts. */
+	const bool whole = id == KEY_train_global_batch, tokens = id == KEY_train_tokens_per_step;
+	const char *of = whole ? "" : "a batch of ", *what = whole ? "" : tokens ? " tokens" : " sequences";
+	const int64_t each = tokens ? c->model.seq_len : 1, batch = t->global_batch * each;
 	int64_t replicas = c->parallel.data, unit = t->micro_batch * replicas;
 	char near[NEAREST_MAX];
 	if (t->global_batch % unit != 0)
-		return config_error(c, KEY_train_global_batch, e,
-			"%" PRId64 " does not split into micro-batches of %" PRId64 " on %" PRId64
+		return config_error(c, id, e,
+			"%s%" PRId64 "%s does not split into micro-batches of %" PRId64 " on %" PRId64
 			" replica%s (nearest that do: %s)",
-			t->global_batch, t->micro_batch, replicas, replicas == 1 ? "" : "s",
-			nearest_multiples(unit, t->global_batch, near));
+			of, batch, what, t->micro_batch, replicas, replicas == 1 ? "" : "s",
+			nearest_multiples(unit * each, batch, near));
 	c->micro_batches = t->global_batch / unit;
 	if (schedule_traits[c->parallel.schedule].grouped && c->parallel.pipeline > 1 &&
 		c->micro_batches % c->parallel.pipeline != 0)
-		return config_error(c, KEY_train_global_batch, e,
-			"%" PRId64 " makes %" PRId64
+		return config_error(c, id, e,
+			"%s%" PRId64 "%s makes %" PRId64
 			" micro-batches a replica, and schedule %s needs a multiple of pipeline %" PRId64
 			" (nearest that do: %s)",
-			t->global_batch, c->micro_batches, schedule_traits[c->parallel.schedule].name,
-			c->parallel.pipeline, nearest_multiples(unit * c->parallel.pipeline, t->global_batch, near));
+			of, batch, what, c->micro_batches, schedule_traits[c->parallel.schedule].name,
+			c->parallel.pipeline, nearest_multiples(unit * each * c->parallel.pipeline, batch, near));
 	if (c->micro_batches > MICRO_BATCHES_MAX)
-		return config_error(c, KEY_train_global_batch, e,
-			"%" PRId64 " makes %" PRId64
+		return config_error(c, id, e,
+			"%s%" PRId64 "%s makes %" PRId64
 			" micro-batches a rank, more than %d: use a larger micro_batch or more replicas",
-			t->global_batch, c->micro_batches, MICRO_BATCHES_MAX);
+			of, batch, what, c->micro_batches, MICRO_BATCHES_MAX);
 	return ST_OK;
 }
 
@@ -193,8 +219,8 @@ enum status config_resolve(struct config *c, int64_t ranks, struct error *e)
 		return config_error_key(c, KEY_model_lm_head, e,
 			"not modelled yet (accepted: true): the loss needs a head");
 	if ((st = resolve_data(c, ranks, e)) || (st = check_order(c, e)) || (st = config_check_experts(c, e)) ||
-		(st = resolve_shard(c, e)) || (st = check_offload(c, e)) || (st = resolve_batch(c, e)) ||
-		(st = slow_ranks_check(c, ranks, e)))
+		(st = resolve_shard(c, e)) || (st = check_offload(c, e)) || (st = resolve_global_batch(c, ranks, e)) ||
+		(st = resolve_batch(c, e)) || (st = slow_ranks_check(c, ranks, e)))
 		return st;
 	resolve_autos(c);
 	c->ranks = ranks;

@@ -225,6 +225,7 @@ enum status search_space_create(const struct config *start, int64_t ranks, uint3
 	*out = (struct search_space){.start = *start, .ranks = ranks, .held = held_keys};
 	struct enumerator en = {.s = out, .e = e};
 	const struct model *m = &start->model;
+	out->start.train.global_batch = config_global_batch(start, ranks);
 	if (!plan_holds_data(start))
 		out->start.parallel.data = AUTO;
 	for (int64_t n = 1; n <= ranks && n <= m->heads; n++) {

@@ -37,6 +37,7 @@
         --tokens N                        with --model: tokens a step, such as 4M (the default)
         --set KEY.PATH=VALUE              override one key of the config (repeatable)
         --vary KEY.PATH=V1,V2,...         values of one key of the config (repeatable: all combinations)
+        --zip                             take the first values of all --vary together, then the second ones, and so on
         --systems A,B,...                 names of `stepsim list systems`, files or synthetic lines; NAME@GPUS sets a size (repeatable)
         --fixed-plan                      keep the config's own plan on each system, in place of the best one
         --budget USD                      take as many whole hosts of each system as this buys

@@ -18,6 +18,51 @@ The picture has a line for each value of the second key.
     $ stepsim sweep $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --vary cluster.nodes=4,8,16 --vary train.recompute=none,full --plot - | grep -cE 'polyline|circle'
     7
 
+--zip: the first values together, then the second ones; the picture has one line.
+
+    $ stepsim sweep $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --zip --vary cluster.nodes=4,8,16 --vary train.global_batch=64,128,512 --csv zip.csv --plot zip.svg --html zip.html; cut -d, -f1-3,6 zip.csv; grep -c polyline zip.svg; grep -oE '<h1>[^<]*' zip.html
+    cluster.nodes  train.global_batch  ranks  step time  tokens/s     MFU  exposed  overlap    memory  bottleneck
+    ---------------------------------------------------------------------------------------------------------------------------------
+                4                  64     32     2.25 s     233 k  45.0 %  20.5 ms   89.8 %  17.4 GiB  compute: gemm 69 % of the step
+                8                 128     64     2.27 s     462 k  44.6 %  21.3 ms   90.1 %  15.5 GiB  compute: gemm 69 % of the step
+               16                 512    128     4.59 s     914 k  44.1 %  44.2 ms   90.8 %  14.5 GiB  compute: gemm 69 % of the step
+    cluster.nodes,train.global_batch,ranks,interval90_high_s
+    4,64,32,2.89483792
+    8,128,64,2.92225842
+    16,512,128,5.91144152
+    1
+    <h1>Most tokens/s with cluster.nodes = 16, train.global_batch = 512: 914 k tokens/s, 4.59 s a step on 128 ranks.
+
+Weak scaling: the batch of each GPU stays, and the file's global batch gives way to --set. Tokens a step stay where sequences get longer.
+
+    $ weak="$ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set train.batch_per_gpu=2"
+    > stepsim sweep $weak --vary cluster.nodes=1,4,16 --json - | python3 -c '
+    > import json, sys
+    > for r in json.load(sys.stdin)["results"]: p = r["prediction"]; print(r["ranks"], round(p["tokens_per_s"] * p["step_time_s"] / 8192))'
+    > stepsim sweep $weak --vary cluster.nodes=4 --vary train.micro_batch=2,4 --csv - | cut -d, -f2,3,13-
+    > stepsim sweep $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set train.tokens_per_step=2Mi --zip --vary model.seq_len=2048,8192,16384 --vary train.micro_batch=8,2,1 --json - | python3 -c '
+    > import json, sys
+    > for r in json.load(sys.stdin)["results"]: p = r["prediction"]; print(r["set"], round(p["tokens_per_s"] * p["step_time_s"]))'
+    > stepsim plan $weak --gpus 16 --write - | grep -E 'batch|tokens_per' | sed 's/micro_batch: .*/micro_batch/'
+    > for key in global_batch=256 batch_per_gpu=4 tokens_per_step=2Mi; do stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set train.$key | sed -n '1p;5p' | cut -c1-70; done
+    8 16
+    32 64
+    128 256
+    train.micro_batch,ranks,bottleneck_or_reason
+    2,32,compute: gemm 69 % of the step
+    4,,--set train.batch_per_gpu=2: a batch of 64 sequences does not split into micro-batches of 4 on 32 replicas (nearest that do: 128)
+    {'model.seq_len': '2048', 'train.micro_batch': '8'} 2097152
+    {'model.seq_len': '8192', 'train.micro_batch': '2'} 2097152
+    {'model.seq_len': '16384', 'train.micro_batch': '1'} 2097152
+      batch_per_gpu: 2
+      micro_batch
+    llama3-8b, 256 sequences of 8192 a step, on 64 x NVIDIA H100 SXM5 80GB
+         1  dp 64 fsdp mb 1 prefetch 2 kept             3.85 s  2.99 s to 
+    llama3-8b, 256 sequences of 8192 a step, on 64 x NVIDIA H100 SXM5 80GB
+         1  dp 64 fsdp mb 1 prefetch 2 kept             3.85 s  2.99 s to 
+    llama3-8b, 256 sequences of 8192 a step, on 64 x NVIDIA H100 SXM5 80GB
+         1  dp 64 fsdp mb 1 prefetch 2 kept             3.85 s  2.99 s to 
+
 What is wrong with it:
 
     $ stepsim sweep $ROOT/configs/ddp-tiny.yaml 2>&1
@@ -34,4 +79,16 @@ What is wrong with it:
     [2]
     $ stepsim sweep $ROOT/configs/ddp-tiny.yaml --vary train.micro_batch=1,2 --vary train.micro_batch=4 2>&1
     stepsim: --vary train.micro_batch is given twice
+    [2]
+    $ stepsim sweep $ROOT/configs/ddp-tiny.yaml --zip --vary train.micro_batch=1,2 --vary train.global_batch=8,16,32 2>&1
+    stepsim: --zip: train.micro_batch has 2 values, and train.global_batch 3: lists of one length go together
+    [2]
+    $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set train.tokens_per_step=4M
+    stepsim: --set train.tokens_per_step=4000000: a batch of 3997696 tokens does not split into micro-batches of 2 on 64 replicas (nearest that do: 3145728, 4194304)
+    [2]
+    $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set train.tokens_per_step=4MB
+    stepsim: --set train.tokens_per_step=4MB: expected a number of tokens such as 4M, got "4MB", which is a size
+    [2]
+    $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100@8,dgx-h100@16 --set train.batch_per_gpu=2 --target "100 steps"
+    stepsim: --target 100 steps: with train.batch_per_gpu each system's steps differ: give the tokens
     [2]

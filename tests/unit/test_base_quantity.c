@@ -68,6 +68,10 @@ static void test_accepted(void)
 		{"700W", UNIT_WATT, 700},
 		{"10.2kW", UNIT_WATT, 10200},
 		{"2.5USD", UNIT_USD, 2.5},
+		{"4M", UNIT_TOKEN, 4e6},
+		{"4Mi", UNIT_TOKEN, 4194304},
+		{"1.5B", UNIT_TOKEN, 1.5e9},
+		{"4194304", UNIT_TOKEN, 4194304},
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct error e = {0};
@@ -125,6 +129,8 @@ static void test_refused(void)
 		{"1MiHz", UNIT_HERTZ, "Hz, with k M G T P"},
 		{"1ks", UNIT_SECOND, "s ms us ns ps min h d"},
 		{"5m", UNIT_SECOND, "s ms us ns ps min h d"},
+		{"4Mtokens", UNIT_TOKEN, "k M B T or Ki Mi Gi"},
+		{"4MiB", UNIT_TOKEN, "which is a size"},
 		{"50US", UNIT_SECOND, "s ms us ns ps min h d"},
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {

@@ -38,6 +38,15 @@ static void test_target(void)
 	}
 }
 
+/* The steps of a batch per GPU differ by system. */
+static void test_target_steps(void)
+{
+	double tokens, within_s;
+	e = (struct error){0};
+	CU_ASSERT_EQUAL(compare_read_target("500k steps", 0, &tokens, &within_s, &e), ST_INPUT);
+	CU_ASSERT_EQUAL(compare_read_target("5M tokens", 0, &tokens, &within_s, &e), ST_OK);
+}
+
 static void test_systems(void)
 {
 	static const char *const lists[] = {"dgx-h100, dgx-a100@16", "node:2 gpu:8 l40s nic:1x100Gb"};
@@ -341,7 +350,8 @@ static void test_unknown_prices(void)
 	compare_free(&c);
 }
 
-UNIT_MAIN("compare", {"targets", test_target}, {"systems", test_systems}, {"a target's size", test_target_size},
-	{"a target missed", test_target_missed}, {"a budget's size", test_budget_size}, {"equal GPUs", test_gpus_size},
+UNIT_MAIN("compare", {"targets", test_target}, {"a target of steps", test_target_steps}, {"systems", test_systems},
+	{"a target's size", test_target_size}, {"a target missed", test_target_missed},
+	{"a budget's size", test_budget_size}, {"equal GPUs", test_gpus_size},
 	{"counts that split the work", test_splits}, {"figures", test_figures}, {"the ranking", test_ranking},
 	{"prices unknown", test_unknown_prices})

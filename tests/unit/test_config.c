@@ -297,6 +297,53 @@ static void test_resolve(void)
 	CU_ASSERT_EQUAL(c.parallel.strategy, STRAT_FSDP);
 }
 
+/* The keys that size a step: what was given last counts. */
+static void test_global_batch(void)
+{
+	static const char *const both[] = {"train.tokens_per_step=64k", "train.batch_per_gpu=2"};
+	struct config c = resolved(GPT2 "train: {tokens_per_step: 64Ki, micro_batch: 4}", 4);
+	struct error e;
+	CU_ASSERT_EQUAL(c.train.global_batch, 64); /* 65,536 tokens of 1,024 */
+	c = parsed(GPT2 "train: {batch_per_gpu: 2.5, micro_batch: 1}");
+	CU_ASSERT_EQUAL(config_global_batch(&c, 4), 10);
+	c = parsed(GPT2 "train: {batch_per_gpu: 3, micro_batch: 1}");
+	for (int64_t ranks = 2; ranks <= 64; ranks *= 2) {
+		struct config at = c;
+		CU_ASSERT_EQUAL(config_resolve(&at, ranks, NULL), ST_OK);
+		CU_ASSERT_EQUAL(at.train.global_batch, 3 * ranks);
+		CU_ASSERT_EQUAL(config_resolve(&at, ranks, NULL), ST_OK); /* again: the same */
+		CU_ASSERT_EQUAL(at.train.global_batch, 3 * ranks);
+	}
+	refused(GPT2 "train: {batch_per_gpu: 2.5, micro_batch: 1}", 3,
+		"cfg.yaml:2:24: train.batch_per_gpu: 2.5 x 3 ranks is 7.5 sequences, and a step has whole ones "
+		"(nearest: 2.66666666667)");
+	refused(GPT2 "train: {tokens_per_step: 100}", 1,
+		"cfg.yaml:2:26: train.tokens_per_step: less than a sequence of 1024 tokens (nearest: 1024)");
+	refused(GPT2 "train: {tokens_per_step: 10k, micro_batch: 4}", 2,
+		"cfg.yaml:2:26: train.tokens_per_step: a batch of 10240 tokens does not split into micro-batches of 4 "
+		"on 2 replicas (nearest that do: 8192, 16384)");
+	refused(GPT2 "train: {batch_per_gpu: 2, global_batch: 8}", 4,
+		"cfg.yaml:2:24: train.batch_per_gpu: contradicts global_batch: give one of them");
+	refused(GPT2 "train: {batch_per_gpu: 2, tokens_per_step: 8k}", 4,
+		"cfg.yaml:2:24: train.batch_per_gpu: contradicts tokens_per_step: give one of them");
+	c = with_set(GPT2 "train: {global_batch: 8, micro_batch: 1}", "train.batch_per_gpu=3");
+	CU_ASSERT_EQUAL(config_global_batch(&c, 4), 12);
+	CU_ASSERT_FALSE(config_is_given(&c, KEY_train_global_batch)); /* so that a written plan can be read */
+	c = with_set(GPT2 "train: {tokens_per_step: 8k}", "train.global_batch=3");
+	CU_ASSERT_EQUAL(config_global_batch(&c, 4), 3);
+	CU_ASSERT_EQUAL(c.train.tokens_per_step, 0);
+	CU_ASSERT_EQUAL(parse_sets(GPT2, both, 2, &c, &e), ST_INPUT);
+}
+
+/* n GPUs fail n times as often. */
+static void test_mtbf(void)
+{
+	struct config c = resolved(GPT2 "cluster: {mtbf_gpu_hours: 50677, checkpoint_s: 60}", 4);
+	CU_ASSERT_DOUBLE_EQUAL(config_mtbf_hours(&c), 50677 / 4., 1e-9);
+	c = resolved(GPT2 "cluster: {mtbf_hours: 20, checkpoint_s: 60}", 4);
+	CU_ASSERT_EQUAL(config_mtbf_hours(&c), 20);
+}
+
 static void test_fixed_ranks(void)
 {
 	struct config c = parsed(GPT2);
@@ -501,6 +548,7 @@ static void test_slow_ranks(void)
 
 UNIT_MAIN("config", {"slow ranks", test_slow_ranks}, {"defaults", test_defaults}, {"key table", test_key_table},
 	{"units", test_units}, {"derived values", test_derived}, {"formats", test_formats}, {"stacks", test_stacks},
-	{"--set", test_sets}, {"resolve", test_resolve}, {"fixed ranks", test_fixed_ranks},
-	{"pipelines", test_pipeline}, {"experts", test_experts}, {"messages about plans", test_plan_messages},
-	{"examples and their JSON", test_examples}, {"plain bytes", test_plain_bytes}, {"words", test_words})
+	{"--set", test_sets}, {"resolve", test_resolve}, {"global batch", test_global_batch}, {"failures", test_mtbf},
+	{"fixed ranks", test_fixed_ranks}, {"pipelines", test_pipeline}, {"experts", test_experts},
+	{"messages about plans", test_plan_messages}, {"examples and their JSON", test_examples},
+	{"plain bytes", test_plain_bytes}, {"words", test_words})
