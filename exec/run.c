@@ -14,15 +14,19 @@
 #include "exec/verify.h"
 #include "step/peers.h"
 
-#define RESERVE 1.1 /* what MPI, BLAS and the kernels' scratch take beside the arenas */
+#define STAMPS_SAID 1.02 /* a breakdown whose steps took so many times as long, or longer, is remarked on */
+#define RESERVE 1.1      /* what MPI, BLAS and the kernels' scratch take beside the arenas */
 
 struct execution {
 	struct session *s;
 	const struct program *p;
 	struct runner runner;
-	uint64_t capacity_B;         /* of one rank, when the run began */
-	int64_t steps;               /* timed */
-	struct record *records;      /* by timed step */
+	uint64_t capacity_B; /* of one rank, when the run began */
+	int64_t steps;       /* timed */
+	/* Of a GPU's ops an event each tells the times, and takes time itself. So its steps are timed as wholes, and as
+	 * many more give the breakdown. */
+	double *whole_s;             /* by timed step; NULL: the stamped steps are the timed ones */
+	struct record *records;      /* by stamped step, as many */
 	struct stamp *stamps;        /* of all of them */
 	double *loss;                /* by timed step */
 	struct gpu_samples samples;  /* of this rank's GPU, during them */
@@ -102,7 +106,8 @@ static enum status allocate_records(struct execution *x, struct error *e)
 	x->records = calloc(steps + 1, sizeof *x->records);
 	x->stamps = malloc((steps * ops + 1) * sizeof *x->stamps);
 	x->loss = calloc(steps + 1, sizeof *x->loss);
-	if (!x->records || !x->stamps || !x->loss)
+	x->whole_s = x->s->gpus ? calloc(steps + 1, sizeof *x->whole_s) : NULL;
+	if (!x->records || !x->stamps || !x->loss || (x->s->gpus && !x->whole_s))
 		return error_nomem(e, "the times of the steps");
 	memset(x->stamps, 0, (steps * ops + 1) * sizeof *x->stamps); /* touched now, not in a timed step */
 	for (size_t i = 0; i < steps; i++)
@@ -151,16 +156,34 @@ static enum status align(struct execution *x, bool failed, bool *stop, struct er
 	return st;
 }
 
+/* Step `i` of the timed ones, then of those stamped as well; the warm-up's are before 0. */
+static enum status run_step(struct execution *x, int64_t i, struct error *e)
+{
+	const int64_t stamped = x->whole_s ? i - x->steps : i;
+	struct record *record = stamped >= 0 ? &x->records[stamped] : NULL;
+	const int64_t begin_ns = stamp_now_ns();
+	enum status st = runner_step(&x->runner, record ? record->stamps : NULL, e);
+	if (record)
+		record->begin_ns = begin_ns;
+	else if (i >= 0)
+		x->whole_s[i] = (double)(stamp_now_ns() - begin_ns) * 1e-9;
+	if (!st && i >= 0 && i < x->steps)
+		x->loss[i] = runner_loss(&x->runner);
+	return st;
+}
+
 /* A step in which a kernel fails goes on to its end with the collectives alone; after it all ranks stop. */
 static enum status run_steps(struct execution *x, struct error *e)
 {
-	int64_t warmup = x->p->config.run.warmup, all = warmup + x->steps;
+	int64_t warmup = x->p->config.run.warmup, all = warmup + x->steps * (x->whole_s ? 2 : 1);
 	enum status st = ST_OK;
 	struct cpu_steal others = {0};
 	runner_reset(&x->runner);
+	if (x->whole_s && x->s->info.rank == 0)
+		log_detail("%lld steps timed as wholes, %lld more with an event around each op", (long long)x->steps,
+			(long long)x->steps);
 	progress_begin("executing");
 	for (int64_t i = 0; i < all; i++) {
-		struct record *record = i < warmup ? NULL : &x->records[i - warmup];
 		bool stop;
 		if (i == warmup) {
 			gpus_sample_begin(x->s);
@@ -172,9 +195,7 @@ static enum status run_steps(struct execution *x, struct error *e)
 			break;
 		}
 		watchdog_arm(x->s->watchdog, i < warmup ? "warm-up" : "the timed steps");
-		if (record)
-			record->begin_ns = stamp_now_ns();
-		st = runner_step(&x->runner, record ? record->stamps : NULL, record ? &x->loss[i - warmup] : NULL, e);
+		st = run_step(x, i - warmup, e);
 		progress_update((double)(i + 1) / (double)all, NULL);
 	}
 	gpus_sample_end(x->s, &x->samples);
@@ -265,6 +286,11 @@ static void fill_time(const struct execution *x, const struct measured *m, int64
 		out->time.overlap = NAN;
 	memcpy(column, m->step_s, n * sizeof *column);
 	out->steps = x->steps;
+	if (x->whole_s) {
+		memcpy(column, x->whole_s, n * sizeof *column);
+		out->stamped_step_s = out->time.step_s;
+		breakdown_scale(&out->time, stats_median(column, n));
+	}
 	out->step_min_s = stats_min(column, n);
 	out->step_max_s = stats_max(column, n);
 	out->interval90_s[0] = stats_percentile(column, n, 5);
@@ -317,6 +343,11 @@ static void fill_notes(const struct execution *x, struct result *out)
 		result_warn(out,
 			"capacity_factor 0 stands for training without dropping; executed, each expert has the places "
 			"of factor 1, and tokens beyond them are dropped");
+	if (out->stamped_step_s > STAMPS_SAID * out->time.step_s && !info->gpu_doubles)
+		result_warn(out,
+			"with an event around each op a step took %.1f %% longer: where the step goes is told in its "
+			"proportions",
+			100 * (out->stamped_step_s / out->time.step_s - 1));
 	for (int64_t i = 0; i < x->steps; i++)
 		if (!isfinite(x->loss[i]))
 			result_warn(out, "the loss of step %lld is not a number",
@@ -353,6 +384,7 @@ static enum status collect(struct execution *x, struct result *out, struct timel
 	if ((st = session_agree(x->s, st ? st : comm, e)) ||
 		(st = session_agree(x->s, gather_timeline(x->s, x->p, &x->records[median], timeline, e), e)) ||
 		(st = sum_losses(x, e)) || (st = most_memory(x, &memory, e)) ||
+		(x->whole_s && (st = session_max(x->s, x->whole_s, n, e))) ||
 		(x->s->gpus && (st = gpus_clocks(x->s, &x->samples, &x->clocks, e))) || !root)
 		goto out;
 	*out = (struct result){0};
@@ -389,6 +421,7 @@ enum status execute(struct session *s, const struct program *p, struct result *o
 	free(x.records);
 	free(x.stamps);
 	free(x.loss);
+	free(x.whole_s);
 	if (st)
 		timeline_free(timeline);
 	return st;

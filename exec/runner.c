@@ -217,17 +217,18 @@ void runner_reset(struct runner *r)
 	init_input(r->program, &r->job, &r->device);
 }
 
-enum status runner_step(struct runner *r, struct stamp *stamps, double *loss, struct error *e)
+enum status runner_step(struct runner *r, struct stamp *stamps, struct error *e)
 {
 	struct device_step step = {.number = ++r->steps, .stamps = stamps};
-	enum status st = r->device.ops->step(r->device.ctx, &step, e);
-	if (!st && loss) {
-		float sum = 0;
-		if (r->role->loss >= 0)
-			r->device.ops->read(r->device.ctx, r->role->loss, 0, &sum, sizeof sum);
-		*loss = (double)sum;
-	}
-	return st;
+	return r->device.ops->step(r->device.ctx, &step, e);
+}
+
+double runner_loss(const struct runner *r)
+{
+	float sum = 0;
+	if (r->role->loss >= 0)
+		r->device.ops->read(r->device.ctx, r->role->loss, 0, &sum, sizeof sum);
+	return (double)sum;
 }
 
 void runner_close(struct runner *r)

@@ -29,9 +29,11 @@ enum status runner_plan(const struct program *p, int64_t rank, struct runner *r,
 enum status runner_open(struct session *s, struct runner *r, struct error *e);
 /* The model and the data as they are before the first step; everything else zero. */
 void runner_reset(struct runner *r);
-/* One optimizer step. stamps (by op): NULL or where they go; loss: NULL or this rank's sum in the loss buffer, 0 where
- * its role has none. After an error of a kernel the step goes on with its collectives, and no further one is run. */
-enum status runner_step(struct runner *r, struct stamp *stamps, double *loss, struct error *e);
+/* One optimizer step. stamps (by op): NULL or where they go. After an error of a kernel the step goes on with its
+ * collectives, and no further one is run. */
+enum status runner_step(struct runner *r, struct stamp *stamps, struct error *e);
+/* This rank's sum in the loss buffer after a step; 0 where its role has none. */
+double runner_loss(const struct runner *r);
 void runner_close(struct runner *r); /* NULL-safe; of a zeroed runner too */
 
 #endif

@@ -56,12 +56,16 @@ enum status session_gather_all(struct session *s, const void *mine, size_t n, vo
 	return st ? st : session_wait(s, &r, e);
 }
 
-enum status session_sum(struct session *s, double *x, size_t n, struct error *e)
+static enum status reduce(struct session *s, double *x, size_t n, MPI_Op op, struct error *e)
 {
 	MPI_Request r;
-	enum status st = MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, x, (int)n, MPI_DOUBLE, MPI_SUM, s->world, &r), e);
+	enum status st = MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, x, (int)n, MPI_DOUBLE, op, s->world, &r), e);
 	return st ? st : session_wait(s, &r, e);
 }
+
+enum status session_sum(struct session *s, double *x, size_t n, struct error *e) { return reduce(s, x, n, MPI_SUM, e); }
+
+enum status session_max(struct session *s, double *x, size_t n, struct error *e) { return reduce(s, x, n, MPI_MAX, e); }
 
 enum status session_broadcast(struct session *s, void *bytes, size_t n, struct error *e)
 {

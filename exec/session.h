@@ -33,6 +33,8 @@ enum status session_barrier(struct session *s, struct error *e);
 enum status session_gather_all(struct session *s, const void *mine, size_t n, void *all, struct error *e);
 /* Element-wise sum over all ranks, in place. */
 enum status session_sum(struct session *s, double *x, size_t n, struct error *e);
+/* The same, of the largest: times become the slowest rank's. */
+enum status session_max(struct session *s, double *x, size_t n, struct error *e);
 
 /* The CPUs that any rank of this host was given, as bits: what its ranks divide among themselves. */
 void session_given(const struct session *s, uint64_t cpus[BOARD_CPU_WORDS]);

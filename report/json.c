@@ -143,6 +143,8 @@ static json_t *result_json(const struct result *r, bool measured, const struct a
 		json_put(o, "steps", json_integer(r->steps), &good);
 		json_put(o, "step_time_min_s", json_number(r->step_min_s), &good);
 		json_put(o, "step_time_max_s", json_number(r->step_max_s), &good);
+		if (r->stamped_step_s > 0)
+			json_put(o, "stamped_step_time_s", json_number(r->stamped_step_s), &good);
 		json_put(o, "verified", r->verified < 0 ? json_null() : json_boolean(r->verified), &good);
 		if (r->clocks.samples > 0)
 			json_put(o, "clocks", clocks_json(&r->clocks), &good);

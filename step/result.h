@@ -63,7 +63,9 @@ struct result {
 	/* measurement only */
 	int64_t steps;
 	double step_min_s, step_max_s;
-	int verified; /* -1 not asked, 0 no, 1 yes */
+	double stamped_step_s; /* a step with the times of its ops, from which the breakdown comes; 0: the timed steps
+	                          themselves have them */
+	int verified;          /* -1 not asked, 0 no, 1 yes */
 	struct result_clocks clocks;
 	bool doubles; /* executed on the tests' doubles of the CUDA libraries: no figure of it is a measurement, and
 	                 none is reported */

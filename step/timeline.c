@@ -190,6 +190,16 @@ enum status timeline_breakdown(const struct timeline *t, uint32_t actor, struct 
 	return ST_OK;
 }
 
+void breakdown_scale(struct breakdown *b, double step_s)
+{
+	double *const part[] = {&b->compute_s, &b->exposed_comm_s, &b->copy_s, &b->host_s, &b->bubble_s,
+		&b->optimizer_s, &b->idle_s, &b->comm_s, &b->wait_s};
+	const double factor = step_s / b->step_s;
+	for (size_t i = 0; i < COUNT(part); i++)
+		*part[i] *= factor;
+	b->step_s = step_s;
+}
+
 const char *timeline_host_cause(const struct timeline *t, const struct role *r, uint32_t actor)
 {
 	static const struct {

@@ -44,6 +44,8 @@ struct breakdown {
 	int64_t class_n[CLASS_COUNT];
 };
 enum status timeline_breakdown(const struct timeline *t, uint32_t actor, struct breakdown *out, struct error *e);
+/* Makes the step last step_s, and its parts in proportion. The ops' own durations stay. */
+void breakdown_scale(struct breakdown *b, double step_s);
 
 /* Returns the largest part of an actor's host work in words: loading data, the stack's pauses, synchronisation. NULL
  * where there is none. */

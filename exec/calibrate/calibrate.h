@@ -67,8 +67,6 @@ enum status calibrate_gpu(struct session *s, calibration_cases *cases, struct pr
  */
 int calibration_id_argument(enum op_kind k);
 void calibration_ids(const struct op *op, int32_t *ids);
-/* `mine`, n times, to the slowest rank's. Collective. */
-enum status calibration_slowest(struct session *s, double *mine, size_t n, struct error *e);
 
 /* Adds the collectives' curves and both overlap rates on rank 0; on the host also PROFILE_P2P_LATENCY_S,
  * PROFILE_P2P_BPS and PROFILE_PROGRESS_SHARE. `gemm` is a case to run beside a collective; NULL: none was timed. With

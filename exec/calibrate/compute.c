@@ -220,19 +220,6 @@ static double time_case(struct bench *b, const struct calibration_case *c, int t
 	return session_info(b->s)->oversubscribed ? stats_mean(t, (size_t)times) : stats_median(t, (size_t)times);
 }
 
-enum status calibration_slowest(struct session *s, double *mine, size_t n, struct error *e)
-{
-	size_t ranks = (size_t)session_info(s)->ranks;
-	double *all = malloc(ranks * n * sizeof *all);
-	enum status st = all ? session_gather_all(s, mine, n * sizeof *mine, all, e)
-	                     : error_nomem(e, "the ranks' times");
-	for (size_t r = 0; r < ranks && !st; r++)
-		for (size_t i = 0; i < n; i++)
-			mine[i] = fmax(mine[i], all[r * n + i]);
-	free(all);
-	return st;
-}
-
 static bool name_is_timed(const calibration_cases *cases, const double *about_s, size_t index)
 {
 	for (size_t i = 0; i < index; i++)
@@ -254,7 +241,7 @@ static enum status probe(struct bench *b, const calibration_cases *cases, double
 			about_s[i] = time_case(b, &cases->at[i], 1);
 		progress_update(b->begin + b->share * (double)i / (double)cases->n, cases->at[i].work.name);
 	}
-	return st ? st : calibration_slowest(b->s, about_s, cases->n, e);
+	return st ? st : session_max(b->s, about_s, cases->n, e);
 }
 
 static int times_of(double about_s)
@@ -298,7 +285,7 @@ static enum status measure(struct bench *b, calibration_cases *cases, double *ab
 		if (n)
 			about_s[i] = stats_percentile(of_pass, n, CALIBRATION_PERCENTILE);
 	}
-	st = st ? st : calibration_slowest(b->s, about_s, cases->n, e);
+	st = st ? st : session_max(b->s, about_s, cases->n, e);
 	for (size_t i = 0; i < cases->n && !st; i++)
 		cases->at[i].time_s = about_s[i];
 	return st;

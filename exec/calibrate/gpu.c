@@ -182,7 +182,7 @@ static enum status agree_times(struct session *s, calibration_cases *cases, stru
 	for (size_t i = 0; i < cases->n && !st; i++)
 		t[i] = cases->at[i].time_s;
 	if (!st)
-		st = calibration_slowest(s, t, cases->n, e);
+		st = session_max(s, t, cases->n, e);
 	for (size_t i = 0; i < cases->n && !st; i++)
 		cases->at[i].time_s = t[i];
 	free(t);
@@ -268,7 +268,7 @@ static enum status small_things(struct session *s, struct profile *p, struct err
 		return st;
 	for (int i = 1; i < 3; i++)
 		x[i] = 1 / x[i];
-	if ((st = calibration_slowest(s, x, 3, e)) || !p)
+	if ((st = session_max(s, x, 3, e)) || !p)
 		return st;
 	for (int i = 0; i < 3 && !st; i++)
 		st = profile_set_value(p, names[i], i ? 1 / x[i] : x[i], e);

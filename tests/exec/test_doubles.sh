@@ -41,6 +41,9 @@ for ranks in 1 2 4 8; do
 		SEED=$ranks verified "$config at $ranks" "$ranks" "$config"
 	done
 done
+job 2 ddp-tiny -v --set run.steps=3
+grep -q '^stepsim: 3 steps timed as wholes, 3 more with an event around each op$' "$log"
+verdict 'steps timed without events' "$([ $? -eq 0 ] || echo 'the line is missing')"
 verified 'bf16, fp32 weights' 2 ddp-tiny --set train.dtype=bf16
 verified 'bf16 throughout, fp32 master weights' 2 fsdp-tiny --set train.dtype=bf16 --set train.param_dtype=bf16 \
 	--set train.grad_dtype=bf16 --set train.reduce_dtype=bf16 --set train.master_weights=true

@@ -145,7 +145,7 @@ static enum status mode_receive(struct test *t, struct error *e)
 		spoil(&t->r.job.comm[LANE_RECV_PREV][DIM_PP], &t->bad);
 	watchdog_roles(t->s->watchdog, t->p->roles, t->p->n_roles, role_of_rank(t->p, t->s->info.rank));
 	watchdog_arm(t->s->watchdog, "a step");
-	st = runner_step(&t->r, NULL, NULL, e);
+	st = runner_step(&t->r, NULL, e);
 	return session_agree(t->s, st, e);
 }
 
@@ -174,7 +174,7 @@ static enum status mode_broken(struct test *t, struct error *e)
 		return st;
 	if (t->last)
 		spoil(&t->r.job.comm[LANE_COMM][DIM_DP], &t->bad);
-	st = runner_step(&t->r, NULL, NULL, e);
+	st = runner_step(&t->r, NULL, e);
 	return session_agree(t->s, st, e);
 }
 
@@ -186,7 +186,7 @@ static enum status mode_kernel(struct test *t, struct error *e)
 		return st;
 	if (t->last)
 		t->r.device.ops->write(t->r.device.ctx, t->r.job.role->input, 0, &token, sizeof token);
-	st = runner_step(&t->r, NULL, NULL, e);
+	st = runner_step(&t->r, NULL, e);
 	return session_agree(t->s, st, e);
 }
 

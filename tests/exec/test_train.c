@@ -74,9 +74,9 @@ static const struct role *role_of(const struct side *s) { return s->runner.role;
 /* The mean loss before the update of one step. */
 static double step(struct session *s, struct side *x, struct error *e)
 {
-	double loss = 0;
-	if (runner_step(&x->runner, NULL, &loss, e))
+	if (runner_step(&x->runner, NULL, e))
 		wrong("%s", e->text);
+	double loss = runner_loss(&x->runner);
 	if (x->ranks == 1)
 		return loss;
 	bool counts = role_of(x)->loss >= 0;

@@ -143,6 +143,18 @@ static void test_bubble(void)
 	CU_ASSERT_EQUAL(b.class_n[CLASS_SENDRECV], 3);
 }
 
+static void test_scale(void)
+{
+	struct breakdown b =
+		{.step_s = 4, .compute_s = 2, .exposed_comm_s = 1, .idle_s = 1, .comm_s = 2, .overlap = 0.5};
+	b.class_s[CLASS_GEMM] = 1.5;
+	breakdown_scale(&b, 2);
+	same(b.step_s, 2);
+	same(b.compute_s + b.exposed_comm_s + b.idle_s, 2);
+	same(1 - b.exposed_comm_s / b.comm_s, b.overlap);
+	same(b.class_s[CLASS_GEMM], 1.5);
+}
+
 static void test_no_communication(void)
 {
 	struct span s[] = {COMPUTE_SPAN(0, 5, 5), COMPUTE_SPAN(1, 5, 9)};
@@ -268,5 +280,6 @@ static void test_free(void)
 }
 
 UNIT_MAIN("timeline", {"the partition of a step", test_partition}, {"precedence", test_precedence},
-	{"bubbles", test_bubble}, {"no communication", test_no_communication}, {"the check", test_check},
-	{"random spans against counting picoseconds", test_against_counting}, {"free", test_free})
+	{"bubbles", test_bubble}, {"scaled", test_scale}, {"no communication", test_no_communication},
+	{"the check", test_check}, {"random spans against counting picoseconds", test_against_counting},
+	{"free", test_free})
