@@ -7,12 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/wrap.h"
 
 #define LINE_MAX_LEN 2048
+#define MESSAGE_INDENT 2
 #define BAR_CELLS 24
 #define SHOW_AFTER_S 2.0
 #define REDRAW_TERMINAL_S 0.1
@@ -44,17 +45,14 @@ void log_setup(enum log_level level, enum progress_mode progress, bool speaks)
 {
 	/* mpirun puts a pipe behind standard error; who started it tells us when the far end is a terminal. */
 	bool terminal = (isatty(STDERR_FILENO) || env_is("STEPSIM_PROGRESS_TTY", "1")) && !env_is("TERM", "dumb");
-	struct winsize size;
-
+	size_t width = wrap_terminal_width(STDERR_FILENO);
 	pthread_mutex_lock(&lock);
 	state.level = level;
 	state.speaks = speaks;
 	state.in_place = terminal;
 	state.progress = speaks &&
 	                 (progress == PROGRESS_ALWAYS || (progress == PROGRESS_AUTO && terminal && level > LOG_QUIET));
-	state.width = 80;
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20)
-		state.width = size.ws_col;
+	state.width = width >= 20 ? width : 80;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -88,18 +86,35 @@ static void erase(void)
 	state.on_screen = false;
 }
 
+/* Writes to `text` the lines of a message, without allocating. In a pipe or a file a message is one line. */
+static size_t wrap(const char *line, char *text, size_t size)
+{
+	size_t width = wrap_known_width(stderr, LINE_MAX_LEN), n = 0, indent = 0;
+	while (*line && n + indent + 1 < size) {
+		const char *rest;
+		size_t len = wrap_line(line, width - indent, &rest);
+		len = len < size - n - indent - 1 ? len : size - n - indent - 1;
+		memset(text + n, ' ', indent);
+		memcpy(text + n + indent, line, len);
+		n += indent + len;
+		text[n++] = '\n';
+		indent = MESSAGE_INDENT;
+		line = rest;
+	}
+	return n;
+}
+
 static void say(const char *kind, const char *fmt, va_list ap)
 {
-	char line[LINE_MAX_LEN];
+	char line[LINE_MAX_LEN], text[2 * LINE_MAX_LEN];
 	int head = snprintf(line, sizeof line, "stepsim: %s", kind);
 	size_t at = (size_t)head;
-	size_t room = sizeof line - at - 1; /* the newline replaces the terminator */
+	size_t room = sizeof line - at;
 	int len = vsnprintf(line + at, room, fmt, ap);
 	if (len > 0)
 		at += (size_t)len < room ? (size_t)len : room - 1;
-	line[at++] = '\n';
 	erase();
-	put(line, at);
+	put(text, wrap(line, text, sizeof text));
 }
 
 void log_note(const char *fmt, ...)

@@ -2,14 +2,17 @@
 
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/html.h"
 #include "base/vec.h"
+#include "base/wrap.h"
 
-#define GAP 2 /* spaces between columns */
+#define GAP 2    /* spaces between columns */
+#define INDENT 4 /* of a row that goes on in the next line */
 
 struct column {
 	bool left;
@@ -27,14 +30,6 @@ struct table {
 	VEC(struct row) rows; /* the first is the header */
 };
 
-static size_t characters(const char *text)
-{
-	size_t n = 0;
-	for (; *text; text++)
-		n += ((unsigned char)*text & 0xC0) != 0x80;
-	return n;
-}
-
 /* Cuts `text` (changed in place) at '|' into the table's columns; what is left over stays in the last cell, so nothing
  * is lost. */
 static bool split(struct table *t, char *text, struct row *row)
@@ -50,7 +45,7 @@ static bool split(struct table *t, char *text, struct row *row)
 			*bar = '\0';
 			text = bar + 1;
 		}
-		size_t width = characters(row->cell[i]);
+		size_t width = wrap_characters(row->cell[i]);
 		if (width > t->columns.at[i].width)
 			t->columns.at[i].width = width;
 	}
@@ -122,44 +117,143 @@ static void pad(size_t n, char c, FILE *out)
 		putc(c, out);
 }
 
-static void print_rule(const struct table *t, FILE *out)
+/* Columns that stand beside each other on a line. A table that is too wide has several such lines a row. */
+struct band {
+	size_t from, to, indent, width;
+	size_t wrapped; /* a column whose texts break at words; none: `to` */
+	size_t room;    /* of that column */
+};
+
+/* Returns the longest line of a column whose texts break at `room`. */
+static size_t wrapped_width(const struct table *t, size_t column, size_t room)
 {
-	size_t width = 0;
-	for (size_t i = 0; i < t->columns.n; i++)
-		width += t->columns.at[i].width + (i ? GAP : 0);
-	pad(width, '-', out);
-	putc('\n', out);
+	size_t most = 0;
+	for (size_t i = 0; i < t->rows.n; i++)
+		for (const char *text = t->rows.at[i].rule ? "" : t->rows.at[i].cell[column]; *text;) {
+			const char *rest;
+			char *line = strndup(text, wrap_line(text, room, &rest));
+			size_t width = line ? wrap_characters(line) : 0;
+			free(line);
+			most = width > most ? width : most;
+			text = rest;
+		}
+	return most;
 }
 
-static void print_row(const struct table *t, const struct row *row, FILE *out)
+/* Wraps the last left-aligned column that has room: half of its longest text, and its longest word. The row's name,
+ * which is the first, stays whole. */
+static bool wrap_column(const struct table *t, size_t width, struct band *b)
 {
-	size_t owed = 0; /* spaces that are printed only if something follows: no line ends in blanks */
-	for (size_t i = 0; i < t->columns.n; i++) {
+	for (size_t i = b->to; i-- > b->from + (b->from == 0);) {
+		size_t column = t->columns.at[i].width, others = b->width - column;
+		if (!t->columns.at[i].left || others >= width || width - others < column / 2)
+			continue;
+		b->room = wrapped_width(t, i, width - others);
+		if (others + b->room > width)
+			continue;
+		b->width = others + b->room;
+		b->wrapped = i;
+		return true;
+	}
+	return false;
+}
+
+/* Returns the band that begins with the column `from`: as many columns as fit, at least one. */
+static struct band next_band(const struct table *t, size_t from, size_t width)
+{
+	struct band b = {.from = from, .to = t->columns.n, .indent = from ? INDENT : 0};
+	b.width = b.indent;
+	for (size_t i = from; i < t->columns.n; i++)
+		b.width += t->columns.at[i].width + (i > from ? GAP : 0);
+	b.wrapped = b.to;
+	if (b.width <= width || wrap_column(t, width, &b))
+		return b;
+	while (b.to > from + 1 && b.width > width)
+		b.width -= t->columns.at[--b.to].width + GAP;
+	b.wrapped = b.to;
+	if (b.width > width && from > 0 && t->columns.at[from].left) { /* a single text: below itself */
+		b.wrapped = from;
+		b.room = width - b.indent;
+		b.width = width;
+	}
+	return b;
+}
+
+/* Prints a band of a row; of a text that breaks, the further lines stand below its first. */
+static void print_band(const struct table *t, const struct band *b, const struct row *row, FILE *out)
+{
+	const char *more = NULL; /* of the text that breaks */
+	size_t below = b->indent;
+	size_t owed = b->indent; /* spaces that are printed only if something follows: no line ends in blanks */
+	for (size_t i = b->from; i < b->to; i++) {
 		const struct column *c = &t->columns.at[i];
-		size_t width = characters(row->cell[i]), room = c->width - width;
-		owed += i ? GAP : 0;
-		owed += c->left ? 0 : room;
+		const char *text = row->cell[i];
+		size_t len = strlen(text), width = wrap_characters(text), most = c->width;
+		owed += i > b->from ? GAP : 0;
+		if (i < b->wrapped)
+			below += c->width + GAP;
+		if (i == b->wrapped) {
+			most = b->room;
+			len = wrap_line(text, most, &more);
+			width -= wrap_characters(text + len);
+		}
+		owed += c->left ? 0 : most - width;
 		if (width > 0) {
 			pad(owed, ' ', out);
-			fputs(row->cell[i], out);
+			fwrite(text, 1, len, out);
 			owed = 0;
 		}
-		owed += c->left ? room : 0;
+		owed += c->left ? most - width : 0;
 	}
 	putc('\n', out);
-}
-
-void table_print(const struct table *t, FILE *out)
-{
-	for (size_t i = 0; i < t->rows.n; i++) {
-		if (t->rows.at[i].rule)
-			print_rule(t, out);
-		else
-			print_row(t, &t->rows.at[i], out);
-		if (i == 0)
-			print_rule(t, out);
+	while (more && *more) {
+		const char *line = more;
+		size_t len = wrap_line(line, b->room, &more);
+		pad(below, ' ', out);
+		fwrite(line, 1, len, out);
+		putc('\n', out);
 	}
 }
+
+static bool is_empty(const struct band *b, const struct row *row)
+{
+	for (size_t i = b->from; i < b->to; i++)
+		if (row->cell[i][0])
+			return false;
+	return true;
+}
+
+static void print_row(const struct row *row, const struct table *t, const struct band *bands, FILE *out)
+{
+	const struct band *b = bands;
+	for (bool last = false; !last; b++) {
+		last = b->to == t->columns.n;
+		if (b->from == 0 || !is_empty(b, row))
+			print_band(t, b, row, out);
+	}
+}
+
+void table_print_within(const struct table *t, size_t width, FILE *out)
+{
+	struct band *bands = malloc(t->columns.n * sizeof *bands);
+	struct band whole = next_band(t, 0, SIZE_MAX); /* short of memory: better wide than lost */
+	size_t n = 0, rule = bands ? 0 : whole.width;
+	for (size_t from = 0; bands && from < t->columns.n; from = bands[n++].to) {
+		bands[n] = next_band(t, from, width);
+		rule = bands[n].width > rule ? bands[n].width : rule;
+	}
+	for (size_t i = 0; i < t->rows.n; i++) {
+		if (!t->rows.at[i].rule)
+			print_row(&t->rows.at[i], t, bands ? bands : &whole, out);
+		if (t->rows.at[i].rule || i == 0) {
+			pad(rule, '-', out);
+			putc('\n', out);
+		}
+	}
+	free(bands);
+}
+
+void table_print(const struct table *t, FILE *out) { table_print_within(t, wrap_width(out), out); }
 
 static bool stands_alone(const struct table *t, const struct row *row)
 {

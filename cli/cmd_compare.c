@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/wrap.h"
 #include "cli/command.h"
 #include "cli/compare.h"
 #include "cli/job.h"
@@ -207,9 +208,10 @@ static enum status check_any(const struct compare *c, struct error *e)
 
 static enum status write_all(const struct options *o, const struct compare *c, struct error *e)
 {
+	struct wrap w;
 	enum status st = ST_OK;
-	if (!options_take_stdout(o))
-		st = report_compare_text(c, stdout, e);
+	if (!options_take_stdout(o) && !(st = wrap_open(&w, stdout, e)))
+		st = wrap_close(&w, report_compare_text(c, w.out, e), e);
 	if (!st && o->csv)
 		st = report_compare_csv(c, o->csv, e);
 	if (!st && o->json)

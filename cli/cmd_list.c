@@ -8,6 +8,7 @@
 #include "base/sourced.h"
 #include "base/suggest.h"
 #include "base/table.h"
+#include "base/wrap.h"
 #include "base/yaml.h"
 #include "cli/command.h"
 #include "step/config.h"
@@ -268,7 +269,7 @@ static const struct listing listings[] = {
 		"hop: latency from host to host in a ring with NCCL's LL, and with Simple for small and large blocks;\n"
 		"below, above: relative uncertainty (one standard deviation) of a collective. Sources in "
 		"configs/fabrics"},
-	{"parameters", "gpus", "<of|<parameter|value|<meaning|<source", add_parameters,
+	{"parameters", "gpus", "<of|<parameter|<value|<meaning|<source", add_parameters,
 		"Measured values are in profiles: `stepsim calibrate -o FILE` writes names, coefficients and "
 		"residuals.\n"
 		"* rests on judgement or memory (unverified: true)"},
@@ -305,10 +306,13 @@ static enum status print_listing(const char *word, struct error *e)
 		footnote = listings[l].footnote ? listings[l].footnote : footnote;
 		path_names_free(names, n);
 	}
-	if (!st)
-		table_print(t, stdout);
-	if (!st && footnote)
-		printf("\n%s\n", footnote);
+	if (!st) /* in a pipe the rows stay whole: a catalogue is searched with grep */
+		table_print_within(t, wrap_known_width(stdout, SIZE_MAX), stdout);
+	if (!st && footnote) {
+		putchar('\n');
+		wrap_text(footnote, wrap_width(stdout), stdout);
+		putchar('\n');
+	}
 	table_destroy(t);
 	return st;
 }

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
+#include "base/wrap.h"
 #include "cli/command.h"
 #include "cli/job.h"
 #include "cli/source.h"
@@ -97,9 +98,10 @@ static enum status predict_config(const struct context *x, const char *config, s
 static enum status write_all(const struct options *o, const struct overlap *found, const struct result *predicted,
 	struct error *e)
 {
+	struct wrap w;
 	enum status st = ST_OK;
-	if (!options_take_stdout(o))
-		st = report_overlap_text(found, predicted, stdout, e);
+	if (!options_take_stdout(o) && !(st = wrap_open(&w, stdout, e)))
+		st = wrap_close(&w, report_overlap_text(found, predicted, w.out, e), e);
 	if (st || !o->json)
 		return st;
 	json_t *j = report_overlap_json(found, predicted);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/paths.h"
+#include "base/wrap.h"
 #include "cli/command.h"
 #include "cli/job.h"
 #include "cli/machine.h"
@@ -82,9 +83,10 @@ static enum status write_winner(const struct search_result *r, const char *path,
 static enum status write_all(const struct options *o, const struct plan_report *p, const struct search_result *r,
 	struct error *e)
 {
+	struct wrap w;
 	enum status st = ST_OK;
-	if (!options_take_stdout(o))
-		st = report_plan_text(p, stdout, e);
+	if (!options_take_stdout(o) && !(st = wrap_open(&w, stdout, e)))
+		st = wrap_close(&w, report_plan_text(p, w.out, e), e);
 	if (!st && o->csv)
 		st = report_plan_csv(p, o->csv, e);
 	if (!st && o->json)

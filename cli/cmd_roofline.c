@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/wrap.h"
 #include "cli/devices.h"
 #include "report/report.h"
 #include "report/roofline.h"
@@ -33,8 +34,11 @@ static enum status find_sheet(const struct session_info *info, struct roof_sheet
 
 static enum status show(const struct options *o, const struct roofline *r, struct error *e)
 {
-	enum status st;
-	if (!options_take_stdout(o) && (st = report_roofline_text(r, stdout, e)))
+	struct wrap w;
+	enum status st = ST_OK;
+	if (!options_take_stdout(o) && !(st = wrap_open(&w, stdout, e)))
+		st = wrap_close(&w, report_roofline_text(r, w.out, e), e);
+	if (st)
 		return st;
 	if (o->csv && (st = report_roofline_csv(r, o->csv, e)))
 		return st;

@@ -231,7 +231,8 @@ static void bash_commands(const struct tables *t)
 static const char bash_head[] =
 	"# bash completion of stepsim, generated from its table of options\n"
 	"_stepsim_names() {\n"
-	"\tstepsim \"$@\" 2>/dev/null | awk 'NR > 2 && NF == 0 { exit } NR > 2 { sub(/\\*$/, \"\", $1); print $1 }'\n"
+	"\tCOLUMNS=9999 stepsim \"$@\" 2>/dev/null |\n"
+	"\t\tawk 'NR > 2 && NF == 0 { exit } NR > 2 { sub(/\\*$/, \"\", $1); print $1 }'\n"
 	"}\n\n"
 	"_stepsim_files() {\n"
 	"\tlocal IFS=$'\\n'\n"
@@ -314,7 +315,7 @@ static void print_zsh_completion(const struct tables *t)
 	puts("#compdef stepsim\n# zsh completion of stepsim, generated from its table of options\n"
 	     "_stepsim_names() {\n"
 	     "\tlocal -a names\n"
-	     "\tnames=(${(f)\"$(stepsim \"$@\" 2>/dev/null |\n"
+	     "\tnames=(${(f)\"$(COLUMNS=9999 stepsim \"$@\" 2>/dev/null |\n"
 	     "\t\tawk 'NR > 2 && NF == 0 { exit } NR > 2 { sub(/\\*$/, \"\", $1); print $1 }')\"})\n"
 	     "\tcompadd -a names\n"
 	     "}\n\n"
@@ -393,7 +394,7 @@ static void print_fish_completion(const struct tables *t)
 {
 	puts("# fish completion of stepsim, generated from its table of options\n"
 	     "function _stepsim_names\n"
-	     "\tstepsim $argv 2>/dev/null |\n"
+	     "\tenv COLUMNS=9999 stepsim $argv 2>/dev/null |\n"
 	     "\t\tawk 'NR > 2 && NF == 0 { exit } NR > 2 { sub(/\\*$/, \"\", $1); print $1 }'\n"
 	     "end\n\n"
 	     "function _stepsim_no_command");

@@ -6,6 +6,7 @@
 #include "base/gcd.h"
 #include "base/log.h"
 #include "base/quantity.h"
+#include "base/wrap.h"
 #include "cli/compare.h"
 #include "cli/estimates.h"
 #include "cli/explain.h"
@@ -174,6 +175,18 @@ static enum status predict_side(const struct job *job, struct sides *s, struct e
 	return st;
 }
 
+/* Explains the times to standard error, for -v. */
+static enum status say_why(const struct sides *s, struct error *e)
+{
+	struct wrap w;
+	enum status st = wrap_open(&w, stderr, e);
+	return st ? st
+	          : wrap_close(&w,
+			    explain(s->program, timeline_critical_actor(&s->predicted_timeline), &s->target.machine,
+				    w.out, e),
+			    e);
+}
+
 static enum status execute_side(struct context *x, struct sides *s, struct error *e)
 {
 	enum status st = context_agree(x,
@@ -301,7 +314,7 @@ enum status job_perform(struct context *x, const struct job *job, struct error *
 		st = program_build(&job->config, &s.program, e);
 	}
 	if (!st && leads && log_level() == LOG_VERBOSE)
-		st = explain(s.program, timeline_critical_actor(&s.predicted_timeline), &s.target.machine, stderr, e);
+		st = say_why(&s, e);
 	if ((st = context_agree(x, st, e)))
 		goto out;
 	if (job->execute && (st = execute_side(x, &s, e)))

@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/suggest.h"
 #include "base/table.h"
+#include "base/wrap.h"
 #include "cli/command.h"
 #include "cli/source.h"
 #include "report/report.h"
@@ -77,33 +78,43 @@ static void print_usage(const struct command *c, FILE *out)
 
 static enum status help_command(const struct command *c, struct error *e)
 {
-	fputs("usage: ", stdout);
-	print_usage(c, stdout);
-	printf("%s\n\n", c->summary);
-	return options_help(c->groups, stdout, e);
+	struct wrap w;
+	enum status st = wrap_open(&w, stdout, e);
+	if (st)
+		return st;
+	fputs("usage: ", w.out);
+	print_usage(c, w.out);
+	fprintf(w.out, "%s\n\n", c->summary);
+	return wrap_close(&w, options_help(c->groups, w.out, e), e);
 }
 
 static enum status help_all(struct error *e)
 {
-	printf("stepsim " STEPSIM_VERSION
-	       ": predicts a distributed training step, executes it, and compares the two op by op.\n\n");
+	struct wrap w;
 	unsigned groups = 0;
+	enum status st = wrap_open(&w, stdout, e);
+	if (st)
+		return st;
+	fputs("stepsim " STEPSIM_VERSION
+	      ": predicts a distributed training step, executes it, and compares the two op by op.\n\n",
+		w.out);
 	for (size_t i = 0; i < COMMANDS; i++) {
 		if (commands[i].traits & HIDDEN)
 			continue;
-		fputs(i ? "       " : "usage: ", stdout);
-		print_usage(&commands[i], stdout);
-		printf("           %s\n", commands[i].summary);
+		fputs(i ? "       " : "usage: ", w.out);
+		print_usage(&commands[i], w.out);
+		fprintf(w.out, "           %s\n", commands[i].summary);
 		groups |= commands[i].groups;
 	}
-	printf("\nUnder `mpirun -np N` every rank takes part. `stepsim COMMAND --help` names the options of one "
-	       "command. All of them:\n\n");
-	enum status st = options_help(groups, stdout, e);
-	fputs("\nExit codes:", stdout);
+	fputs("\nUnder `mpirun -np N` every rank takes part. `stepsim COMMAND --help` names the options of one "
+	      "command. All of them:\n\n",
+		w.out);
+	st = options_help(groups, w.out, e);
+	fputs("\nExit codes:", w.out);
 	for (size_t i = 0; i < COUNT(exit_codes); i++)
-		printf("%s %zu %s", i ? ";" : "", i, exit_codes[i]);
-	fputs(".\n", stdout);
-	return st;
+		fprintf(w.out, "%s %zu %s", i ? ";" : "", i, exit_codes[i]);
+	fputs(".\n", w.out);
+	return wrap_close(&w, st, e);
 }
 
 /* ---- which command ---- */

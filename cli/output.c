@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/wrap.h"
 #include "report/figures.h"
 #include "report/report.h"
 
@@ -12,6 +13,26 @@ static enum status write_json(const char *path, const struct outcome *outcome, s
 	enum status st = j ? report_write_json(j, path, e) : error_nomem(e, "the JSON result");
 	json_decref(j);
 	return st;
+}
+
+static enum status write_details(const struct outcome *outcome, struct error *e)
+{
+	struct wrap w;
+	enum status st = wrap_open(&w, stderr, e);
+	if (st)
+		return st;
+	if (!outcome->advice || !(st = report_advice_more(outcome, w.out, e)))
+		st = report_prices(outcome, w.out, e);
+	if (!st)
+		st = report_memory(outcome, w.out, e);
+	return wrap_close(&w, st, e);
+}
+
+static enum status write_text(const struct outcome *outcome, struct error *e)
+{
+	struct wrap w;
+	enum status st = wrap_open(&w, stdout, e);
+	return st ? st : wrap_close(&w, report_text(outcome, w.out, e), e);
 }
 
 static enum status check_limit(double limit_percent, const struct outcome *outcome, struct error *e)
@@ -31,11 +52,9 @@ static enum status check_limit(double limit_percent, const struct outcome *outco
 enum status output(const struct options *o, const struct outcome *outcome, struct error *e)
 {
 	enum status st;
-	if (log_level() == LOG_VERBOSE &&
-		((outcome->advice && (st = report_advice_more(outcome, stderr, e))) ||
-			(st = report_prices(outcome, stderr, e)) || (st = report_memory(outcome, stderr, e))))
+	if (log_level() == LOG_VERBOSE && (st = write_details(outcome, e)))
 		return st;
-	if (!options_take_stdout(o) && (st = report_text(outcome, stdout, e)))
+	if (!options_take_stdout(o) && (st = write_text(outcome, e)))
 		return st;
 	if (o->json && (st = write_json(o->json, outcome, e)))
 		return st;

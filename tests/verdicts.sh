@@ -11,6 +11,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 log=$scratch/log
 passed=0 failed=0 skipped=0
+export COLUMNS=999 # patterns are compared with whole lines
 
 # Shows the log of a check that failed. A script may define it anew.
 shown() {

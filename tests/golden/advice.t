@@ -5,23 +5,33 @@ What would shorten the step: each change predicted by itself. Launches, a loader
     > advice $ROOT/configs/starved.yaml --set cluster.system=dgx-h100
     > advice $ROOT/configs/sync.yaml
     Changes that shorten the step, each alone; symptom: launch-bound (22 changes tried)
-                                          saves  of the step  order       with
-    ----------------------------------------------------------------------------------------------------------------------------------
-      the step as one CUDA graph        8.16 ms       59.4 %  3 fuse      --set train.cuda_graph=true
-      larger micro-batches              6.82 ms       49.7 %  3 fuse      --set train.micro_batch=8
-      16-bit weights and a master copy  4.10 ms       29.9 %  1 format    --set train.param_dtype=bf16 --set train.master_weights=true
-      another number of stages          2.98 ms       21.7 %  6 pipeline  --set parallel.pipeline=2
+                                          saves  of the step  order
+        with
+    --------------------------------------------------------------------
+      the step as one CUDA graph        8.16 ms       59.4 %  3 fuse
+        --set train.cuda_graph=true
+      larger micro-batches              6.82 ms       49.7 %  3 fuse
+        --set train.micro_batch=8
+      16-bit weights and a master copy  4.10 ms       29.9 %  1 format
+        --set train.param_dtype=bf16 --set train.master_weights=true
+      another number of stages          2.98 ms       21.7 %  6 pipeline
+        --set parallel.pipeline=2
     Changes that shorten the step, each alone; symptom: data-starved (22 changes tried)
                              saves  of the step  order   with
     --------------------------------------------------------------------------
       more loader workers  75.0 ms       93.7 %  2 feed  --set data.workers=32
     Changes that shorten the step, each alone; symptom: exposed communication (20 changes tried)
-                                         saves  of the step  order          with
-    ------------------------------------------------------------------------------------------------------------------------------------
-      16-bit weights and a master copy  635 us       14.4 %  1 format       --set train.param_dtype=bf16 --set train.master_weights=true
-      another data-parallel strategy    353 us        8.0 %  5 communicate  --set parallel.strategy=fsdp
-      8-bit moments                     267 us        6.1 %  4 fit          --set train.optimizer_bits=8
-      compressed gradients              181 us        4.1 %  5 communicate  --set train.grad_compression=bf16
+                                         saves  of the step  order
+        with
+    ----------------------------------------------------------------------
+      16-bit weights and a master copy  635 us       14.4 %  1 format
+        --set train.param_dtype=bf16 --set train.master_weights=true
+      another data-parallel strategy    353 us        8.0 %  5 communicate
+        --set parallel.strategy=fsdp
+      8-bit moments                     267 us        6.1 %  4 fit
+        --set train.optimizer_bits=8
+      compressed gradients              181 us        4.1 %  5 communicate
+        --set train.grad_compression=bf16
 
 fp32 on a GPU with Tensor Cores, an odd vocabulary, naive attention, kernels one by one:
 
@@ -31,7 +41,7 @@ fp32 on a GPU with Tensor Cores, an odd vocabulary, naive attention, kernels one
     > parallel: {strategy: ddp}
     > cluster: {system: dgx-a100}
     > EOF
-    > advice() { stepsim predict "$@" | sed -n '/^Changes that\|^Symptom/,/^90 %/p' | grep -v '^90 %'; }
+    > advice() { COLUMNS=999 stepsim predict "$@" | sed -n '/^Changes that\|^Symptom/,/^90 %/p' | grep -v '^90 %'; }
     > advice slow.yaml
     > advice slow.yaml --set train.dtype=bf16 --set model.vocab_padding=128 --set train.attention=flash --set train.stack=pytorch-ddp --set train.fused=true
     Changes that shorten the step, each alone; symptom: a format without the fast matrix units (20 changes tried)
@@ -57,7 +67,7 @@ A tensor group that crosses from node to node, over fewer NICs than it has GPUs:
     > parallel: {strategy: ddp, tensor: 16, sequence_parallel: true, tensor_overlap: false}
     > cluster: {system: aws-p4d, nodes: 4}
     > EOF
-    > stepsim predict cross.yaml | sed -n '/^Changes that/,/^90 %/p' | grep -v '^90 %'
+    > COLUMNS=999 stepsim predict cross.yaml | sed -n '/^Changes that/,/^90 %/p' | grep -v '^90 %'
     Changes that shorten the step, each alone; symptom: exposed communication (26 changes tried)
                                            saves  of the step  order          with
     ------------------------------------------------------------------------------------------------------------
@@ -74,7 +84,7 @@ Where nothing fits, single changes with which it does; and where no single one s
     > parallel: {strategy: ddp}
     > cluster: {system: dgx-h100}
     > EOF
-    > advice() { stepsim predict "$@" | sed -n '/^Changes that\|^Symptom/,/^90 %/p' | grep -v '^90 %'; }
+    > advice() { COLUMNS=999 stepsim predict "$@" | sed -n '/^Changes that\|^Symptom/,/^90 %/p' | grep -v '^90 %'; }
     > advice large.yaml
     > advice large.yaml --set model.preset=llama3-405b
     Changes that make it fit in memory, each alone, the shortest step first (28 changes tried)
@@ -117,7 +127,7 @@ Each lever keeps its word when it is given to the command line, to the picosecon
 
 A large program: within its budget some changes are put together from pieces, and marked; some are left.
 
-    $ stepsim predict $ROOT/configs/pp-gpt3-175b-384xa100.yaml | grep -A 3 '^Changes that'
+    $ COLUMNS=999 stepsim predict $ROOT/configs/pp-gpt3-175b-384xa100.yaml | grep -A 3 '^Changes that'
     Changes that shorten the step, each alone; symptom: compute-bound (20 changes tried, 13 left untried for the program's size (-v tries them))
                               saves  of the step  order          with
     -------------------------------------------------------------------------------------------------------------
@@ -125,7 +135,7 @@ A large program: within its budget some changes are put together from pieces, an
 
 With -v the rest of it, and what a little of each rate is worth:
 
-    $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml -v 2>&1 >/dev/null | sed -n '/^Further/,/^  all communication/p'
+    $ COLUMNS=999 stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml -v 2>&1 >/dev/null | sed -n '/^Further/,/^  all communication/p'
     Further changes, each alone:
                                     saves  of the step  order          with
     -------------------------------------------------------------------------------------------------------------

@@ -47,22 +47,26 @@
     [2]
     $ stepsim bench --help
     usage: stepsim bench all_reduce|all_gather|reduce_scatter|broadcast|alltoall|sendrecv [options]
-    time and check one collective over a range of sizes, as nccl-tests does, and compare it with the prediction
+    time and check one collective over a range of sizes, as nccl-tests does, and compare it with the
+      prediction
     option                effect
-    --------------------------------------------------------------------------------------------------------------------------
+    ------------------------------------------------------------------------------------------------
         --json FILE       write the result as JSON; - is standard output, in place of the table
         --csv FILE        write the rows as CSV; - is standard output, in place of the table
-        --max-error PCT   exit with 3 if the prediction is off by more than PCT per cent (bench: the median row from 1 MiB on)
+        --max-error PCT   exit with 3 if the prediction is off by more than PCT per cent (bench: the
+                          median row from 1 MiB on)
     -b, --minbytes SIZE   smallest size of the whole buffer; K, M, G are powers of 1024; default 1K
     -e, --maxbytes SIZE   largest size; default 64M, on GPUs 1G
     -f, --stepfactor N    factor from size to size; default 4
     -n, --iters N         timed calls of each size; default 20
     -w, --warmup_iters N  untimed calls of each size before them; default 5
     -c, --check N         1: compare every element of one call of each size, 0: do not; default 1
-    -d, --datatype TYPE   float, half, bfloat16 or int32 (fp32, fp16, bf16); default float; the host sums float and int32
+    -d, --datatype TYPE   float, half, bfloat16 or int32 (fp32, fp16, bf16); default float; the host
+                          sums float and int32
         --backend KIND    devices to measure: cuda, host, or auto (GPUs where there are any)
         --share-gpu       allow several ranks on one GPU: correctness only
         --progress WHEN   show progress on standard error: auto (on a terminal), always, never
     -q, --quiet           leave out notes, advice and progress; warnings and the result remain
-    -v, --verbose         add the placement of ranks, the profile, the price of each kind of op, all advice, every link
+    -v, --verbose         add the placement of ranks, the profile, the price of each kind of op, all
+                          advice, every link
     -h, --help            print this text

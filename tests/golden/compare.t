@@ -2,68 +2,101 @@ NVLink against PCIe of the same GPU, with the plan as given.
 
     $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems 'gpu:8 a100-sxm-80 nvswitch,gpu:8 a100-sxm-80 none' --gpus 8 --fixed-plan
     Equal number of GPUs: 8; the plan as given
-    #  system                      GPUs  step time       90 % interval  tokens/s     MFU    memory      free  exposed  plan
-    -------------------------------------------------------------------------------------------------------------------------------------------------
-    1  gpu:8 a100-sxm-80 nvswitch     8     41.1 s    29.8 s to 56.7 s     25513  62.4 %  28.6 GiB  51.4 GiB   199 ms  dp 8 fsdp mb 2 full prefetch 1
-    2  gpu:8 a100-sxm-80 none         8     54.3 s  39.3 s to 1.25 min     19312  47.2 %  28.6 GiB  51.4 GiB   3.86 s  dp 8 fsdp mb 2 full prefetch 1
+    #  system                      GPUs  step time       90 % interval  tokens/s     MFU    memory
+            free  exposed  plan
+    ----------------------------------------------------------------------------------------------
+    1  gpu:8 a100-sxm-80 nvswitch     8     41.1 s    29.8 s to 56.7 s     25513  62.4 %  28.6 GiB
+        51.4 GiB   199 ms  dp 8 fsdp mb 2 full prefetch 1
+    2  gpu:8 a100-sxm-80 none         8     54.3 s  39.3 s to 1.25 min     19312  47.2 %  28.6 GiB
+        51.4 GiB   3.86 s  dp 8 fsdp mb 2 full prefetch 1
     For 1000 billion tokens (--target "15e12 tokens" counts others):
-    #  system                      hosts      power  days    kWh  USD rented  USD owned  rented, USD/1e9  owned, USD/1e9
-    --------------------------------------------------------------------------------------------------------------------
-    1  gpu:8 a100-sxm-80 nvswitch      1  3.20 kW +   454  55049      298839    27291 +              299          27.3 +
-    2  gpu:8 a100-sxm-80 none          1  3.20 kW +   599  72724      394792    36053 +              395          36.1 +
+    #  system                      hosts      power  days    kWh  USD rented  USD owned  rented, USD/1e9
+        owned, USD/1e9
+    ----------------------------------------------------------------------------------------------------
+    1  gpu:8 a100-sxm-80 nvswitch      1  3.20 kW +   454  55049      298839    27291 +              299
+                27.3 +
+    2  gpu:8 a100-sxm-80 none          1  3.20 kW +   599  72724      394792    36053 +              395
+                36.1 +
     + of the GPUs alone, without their hosts
     Ranked by what owning costs.
-      fastest:               gpu:8 a100-sxm-80 nvswitch, 1.32 times ahead of gpu:8 a100-sxm-80 none: their 90 % intervals overlap
-      cheapest when rented:  gpu:8 a100-sxm-80 nvswitch, 1.32 times ahead of gpu:8 a100-sxm-80 none: their 90 % intervals overlap
-      cheapest when owned:   gpu:8 a100-sxm-80 nvswitch, 1.32 times ahead of gpu:8 a100-sxm-80 none: their 90 % intervals overlap
-      places 1 and 2 (gpu:8 a100-sxm-80 nvswitch, gpu:8 a100-sxm-80 none) may change: their intervals overlap
-    Intervals are those of the step. Rows share a part of their error (model, software, the GPU if it is the same).
+      fastest:               gpu:8 a100-sxm-80 nvswitch, 1.32 times ahead of gpu:8 a100-sxm-80 none:
+        their 90 % intervals overlap
+      cheapest when rented:  gpu:8 a100-sxm-80 nvswitch, 1.32 times ahead of gpu:8 a100-sxm-80 none:
+        their 90 % intervals overlap
+      cheapest when owned:   gpu:8 a100-sxm-80 nvswitch, 1.32 times ahead of gpu:8 a100-sxm-80 none:
+        their 90 % intervals overlap
+      places 1 and 2 (gpu:8 a100-sxm-80 nvswitch, gpu:8 a100-sxm-80 none) may change: their intervals
+        overlap
+    Intervals are those of the step. Rows share a part of their error (model, software, the GPU if it is
+      the same).
     That part cancels in a comparison, so an order can be right although intervals overlap.
     The size of that part is not known, so no probability is given. Prices have no interval.
-    warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
+    warning: nothing was measured on this machine: its rates, and the software stack's habits, are those
+      of published runs of others
     Counted with
-        life   5 years: Amazon's annual report for 2024 (10-K, 2025-02): servers written off over 5 years from 2025-01 on, before that 6; Meta 5.5, Microsoft and Alphabet 6
-        energy 0.0806 USD/kWh: US Energy Information Administration, industrial customers, mean of 2023 (8.06 cents/kWh), quoted by Statista 2024-03
-        PUE    1.58: Uptime Institute, mean of its Global Data Center Survey 2023 (journal.uptimeinstitute.com, 2024-02-07); hyperscale facilities reach 1.1 to 1.2
-        CO2    0.445 kg/kWh: International Energy Agency, Electricity 2025, chapter Emissions (www.iea.org/reports/electricity-2025/emissions): mean of the world's power plants in 2024, 445 g/kWh
+        life   5 years: Amazon's annual report for 2024 (10-K, 2025-02): servers written off over
+          5 years from 2025-01 on, before that 6; Meta 5.5, Microsoft and Alphabet 6
+        energy 0.0806 USD/kWh: US Energy Information Administration, industrial customers, mean of
+          2023 (8.06 cents/kWh), quoted by Statista 2024-03
+        PUE    1.58: Uptime Institute, mean of its Global Data Center Survey 2023
+          (journal.uptimeinstitute.com, 2024-02-07); hyperscale facilities reach 1.1 to 1.2
+        CO2    0.445 kg/kWh: International Energy Agency, Electricity 2025, chapter Emissions
+          (www.iea.org/reports/electricity-2025/emissions): mean of the world's power plants in 2024,
+          445 g/kWh
       gpu:8 a100-sxm-80 nvswitch (8 x NVIDIA A100 SXM4 80GB)
         power  400 W a GPU: configs/gpus/a100-sxm-80.yaml; what the host itself draws is not known
-        rent   3.4309 USD an hour a GPU: AWS p4de.24xlarge / 8 GPUs, AWS official price feed 2026-09-10; Lambda 2.79; RunPod 1.59
+        rent   3.4309 USD an hour a GPU: AWS p4de.24xlarge / 8 GPUs, AWS official price feed 2026-09-10;
+          Lambda 2.79; RunPod 1.59
         price  11500 USD a GPU: used 8-15k, mercatus-ai.com 2026; what the host costs is not known
       gpu:8 a100-sxm-80 none (8 x NVIDIA A100 SXM4 80GB)
         power  400 W a GPU: configs/gpus/a100-sxm-80.yaml; what the host itself draws is not known
-        rent   3.4309 USD an hour a GPU: AWS p4de.24xlarge / 8 GPUs, AWS official price feed 2026-09-10; Lambda 2.79; RunPod 1.59
+        rent   3.4309 USD an hour a GPU: AWS p4de.24xlarge / 8 GPUs, AWS official price feed 2026-09-10;
+          Lambda 2.79; RunPod 1.59
         price  11500 USD a GPU: used 8-15k, mercatus-ai.com 2026; what the host costs is not known
 
 A size of its own for each; the config's prices go before the catalogue's; the tokens are counted.
 
     $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100@8 --systems 'node:4 gpu:8 l40s nic:1x100Gb' --fixed-plan --target '300B tokens' --set cost.gpu_hour_usd=2 --set cost.system_price_usd=100000 --set cost.pue=1.2 --set cost.power_usd_per_kwh=0 | grep -vE '^warning|^  .*(GPU|NVIDIA)|Intervals|That part|The size'
     Systems of the sizes asked for; the plan as given
-    #  system                         GPUs  step time     90 % interval  tokens/s     MFU    memory      free  exposed  plan
-    ---------------------------------------------------------------------------------------------------------------------------------------------------
-    1  dgx-h100                          8     17.6 s  13.7 s to 22.7 s     59477  45.9 %  28.6 GiB  51.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
-    2  node:4 gpu:8 l40s nic:1x100Gb    32     16.4 s  11.9 s to 22.8 s     63834  33.7 %  17.4 GiB  27.6 GiB   1.30 s  dp 32 fsdp mb 2 full prefetch 1
+    #  system                         GPUs  step time     90 % interval  tokens/s     MFU    memory
+            free  exposed  plan
+    -----------------------------------------------------------------------------------------------
+    1  dgx-h100                          8     17.6 s  13.7 s to 22.7 s     59477  45.9 %  28.6 GiB
+        51.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
+    2  node:4 gpu:8 l40s nic:1x100Gb    32     16.4 s  11.9 s to 22.8 s     63834  33.7 %  17.4 GiB
+        27.6 GiB   1.30 s  dp 32 fsdp mb 2 full prefetch 1
     For 300 billion tokens:
-    #  system                         hosts      power  days    kWh  USD rented  USD owned  rented, USD/1e9  owned, USD/1e9
-    -----------------------------------------------------------------------------------------------------------------------
-    1  dgx-h100                           1    10.2 kW  58.4  17149       22417       3197             74.7            10.7
-    2  node:4 gpu:8 l40s nic:1x100Gb      4  11.2 kW +  54.4  17546       83550    11914 +              279          39.7 +
+    #  system                         hosts      power  days    kWh  USD rented  USD owned
+        rented, USD/1e9  owned, USD/1e9
+    --------------------------------------------------------------------------------------
+    1  dgx-h100                           1    10.2 kW  58.4  17149       22417       3197
+                   74.7            10.7
+    2  node:4 gpu:8 l40s nic:1x100Gb      4  11.2 kW +  54.4  17546       83550    11914 +
+                    279          39.7 +
     + of the GPUs alone, without their hosts
     Ranked by what renting costs (of node:4 gpu:8 l40s nic:1x100Gb the GPUs alone are counted).
-      fastest:               node:4 gpu:8 l40s nic:1x100Gb, 1.07 times ahead of dgx-h100: their 90 % intervals overlap
-      cheapest when rented:  dgx-h100, 3.73 times ahead of node:4 gpu:8 l40s nic:1x100Gb: their 90 % intervals are apart
+      fastest:               node:4 gpu:8 l40s nic:1x100Gb, 1.07 times ahead of dgx-h100: their 90 %
+        intervals overlap
+      cheapest when rented:  dgx-h100, 3.73 times ahead of node:4 gpu:8 l40s nic:1x100Gb: their 90 %
+        intervals are apart
+      the same).
     node:4 gpu:8 l40s nic:1x100Gb: warning: the catalogue holds unverified numbers for 8 x NVIDIA L40S
+      of published runs of others
     Counted with
-        life   5 years: Amazon's annual report for 2024 (10-K, 2025-02): servers written off over 5 years from 2025-01 on, before that 6; Meta 5.5, Microsoft and Alphabet 6
+        life   5 years: Amazon's annual report for 2024 (10-K, 2025-02): servers written off over
+          5 years from 2025-01 on, before that 6; Meta 5.5, Microsoft and Alphabet 6
         energy 0 USD/kWh: cost.power_usd_per_kwh, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
         PUE    1.2: cost.pue, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
-        CO2    0.445 kg/kWh: International Energy Agency, Electricity 2025, chapter Emissions (www.iea.org/reports/electricity-2025/emissions): mean of the world's power plants in 2024, 445 g/kWh
+        CO2    0.445 kg/kWh: International Energy Agency, Electricity 2025, chapter Emissions
+          (www.iea.org/reports/electricity-2025/emissions): mean of the world's power plants in 2024,
+          445 g/kWh
+        power  10200 W a host: DGX H100 datasheet, as stas00/ml-engineering@744d01e18b network/README.md
         price  100000 USD a host: cost.system_price_usd, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
         price  100000 USD a host: cost.system_price_usd, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
 
 Equal budgets: what is not for sale is rented for as long as the others are written off.
 
-    $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,aws-p5,dgx-a100 --fixed-plan --budget 2.5e6 | grep -E '^(Equal|#|[1-9-] |Ranked|[a-z0-9-]+: )'
+    $ COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,aws-p5,dgx-a100 --fixed-plan --budget 2.5e6 | grep -E '^(Equal|#|[1-9-] |Ranked|[a-z0-9-]+: )'
     Equal budget: 2500000 USD of hosts; the plan as given
     #  system    GPUs  step time     90 % interval  tokens/s     MFU    memory      free  exposed  plan
     1  dgx-h100    32     4.49 s  3.49 s to 5.79 s    233296  45.0 %  17.4 GiB  62.3 GiB  40.9 ms  dp 32 fsdp mb 2 full prefetch 1
@@ -81,8 +114,8 @@ Equal budgets: what is not for sale is rented for as long as the others are writ
 
 Equal targets: the fewest hosts that reach it.
 
-    $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,dgx-a100 --fixed-plan --set train.global_batch=1024 --target '1e12 tokens in 30d' | grep -E '^(Equal|#|[1-9-] |[a-z0-9-]+: )'
-    > stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,server-4xl40s --fixed-plan --target '1e12 tokens in 1d' | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: )'
+    $ COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,dgx-a100 --fixed-plan --set train.global_batch=1024 --target '1e12 tokens in 30d' | grep -E '^(Equal|#|[1-9-] |[a-z0-9-]+: )'
+    > COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,server-4xl40s --fixed-plan --target '1e12 tokens in 1d' | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: )'
     Equal target: 1000 billion tokens in 30 d; the plan as given
     #  system    GPUs  step time     90 % interval  tokens/s     MFU    memory      free  exposed  plan
     1  dgx-h100    64     18.1 s  14.1 s to 23.4 s    462186  44.6 %  15.5 GiB  64.2 GiB   170 ms  dp 64 fsdp mb 2 full prefetch 1
@@ -114,7 +147,7 @@ Failures and checkpoints lengthen the days by 1/goodput, and all that is paid by
 
 Where nothing fits: what is missing, and the last places.
 
-    $ stepsim compare $ROOT/configs/pp-llama3-70b-64xh100.yaml --systems server-8xrtx4090,dgx-b200 --gpus 8 --fixed-plan --set parallel.pipeline=1 --set parallel.tensor=8 --set train.global_batch=8 | grep -E '^([1-9-] |[a-z0-9-]+: does)'
+    $ COLUMNS=999 stepsim compare $ROOT/configs/pp-llama3-70b-64xh100.yaml --systems server-8xrtx4090,dgx-b200 --gpus 8 --fixed-plan --set parallel.pipeline=1 --set parallel.tensor=8 --set train.global_batch=8 | grep -E '^([1-9-] |[a-z0-9-]+: does)'
     1  dgx-b200             8     3.37 s  2.99 s to 3.80 s     19449  52.7 %  171 GiB  7.65 GiB   291 ms  tp 8 sp overlapped dp 1 mb 1
     -  server-8xrtx4090     8          -                 -         -       -  171 GiB  too much        -  nothing fits
     1  dgx-b200              1    14.3 kW   595  322696      1.63 M   193960 *             1627           194 *
@@ -123,7 +156,7 @@ Where nothing fits: what is missing, and the last places.
 
 A price that nobody knows: ranked by time.
 
-    $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems 'dgx-h100,gpu:8 h20' --gpus 8 --fixed-plan | grep -E '^(Ranked|[1-9-] |  (fastest|cheapest)|    .*not known)'
+    $ COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems 'dgx-h100,gpu:8 h20' --gpus 8 --fixed-plan | grep -E '^(Ranked|[1-9-] |  (fastest|cheapest)|    .*not known)'
     1  dgx-h100      8     17.6 s    13.7 s to 22.7 s     59477  45.9 %  28.6 GiB  51.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
     2  gpu:8 h20     8   1.28 min  55.9 s to 1.77 min     13607  70.2 %  28.6 GiB  67.0 GiB   132 ms  dp 8 fsdp mb 2 full prefetch 1
     1  dgx-h100       1    10.2 kW   195   75267      257054    48688 *              257          48.7 *
@@ -138,8 +171,8 @@ A price that nobody knows: ranked by time.
 
 One GPU, and a hundred thousand.
 
-    $ stepsim compare $ROOT/configs/gpt2-124m-gpu.yaml --systems dgx-h100,server-8xl40s --gpus 1 --fixed-plan --set train.cuda_graph=false | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: [0-9])'
-    > stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,server-8xl40s,gb200-nvl72 --gpus 100000 --fixed-plan --set train.micro_batch=1 --set train.global_batch=100000 | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: )'
+    $ COLUMNS=999 stepsim compare $ROOT/configs/gpt2-124m-gpu.yaml --systems dgx-h100,server-8xl40s --gpus 1 --fixed-plan --set train.cuda_graph=false | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: [0-9])'
+    > COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,server-8xl40s,gb200-nvl72 --gpus 100000 --fixed-plan --set train.micro_batch=1 --set train.global_batch=100000 | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: )'
     Equal number of GPUs: 1; the plan as given
     1  server-8xl40s     1     460 ms  316 ms to 668 ms    142551  33.9 %  5.89 GiB  39.1 GiB      0 s  dp 1 mb 8
     2  dgx-h100          1     150 ms  112 ms to 202 ms    436222  37.9 %  5.89 GiB  73.8 GiB      0 s  dp 1 mb 8

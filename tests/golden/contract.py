@@ -8,6 +8,7 @@ small runs.
 
 import csv
 import json
+import os
 import re
 import subprocess
 import sys
@@ -23,7 +24,8 @@ wrong = []
 
 
 def stepsim(*words):
-    run = subprocess.run(["stepsim", *map(str, words)], capture_output=True, text=True)
+    wide = os.environ | {"COLUMNS": "9999"}  # a description stands on one line
+    run = subprocess.run(["stepsim", *map(str, words)], capture_output=True, text=True, env=wide)
     return run.stdout, run.stderr
 
 

@@ -113,12 +113,12 @@ Executing what this machine cannot:
 
 A plan for more ranks than were ever measured here is predicted from one rank's profile, which is made on the way, and says so:
 
-    $ stepsim predict $ROOT/configs/ddp-tiny.yaml --set parallel.data=4 -q | grep -c 'Warning: measured with 1 rank'
+    $ COLUMNS=999 stepsim predict $ROOT/configs/ddp-tiny.yaml --set parallel.data=4 -q | grep -c 'Warning: measured with 1 rank'
     1
 
 More hosts than there are: their network is not known.
 
-    $ stepsim predict $ROOT/configs/ddp-tiny.yaml --set cluster.nodes=2 --set cluster.gpus_per_node=1 -q | grep cluster.nodes
+    $ COLUMNS=999 stepsim predict $ROOT/configs/ddp-tiny.yaml --set cluster.nodes=2 --set cluster.gpus_per_node=1 -q | grep cluster.nodes
     Warning: cluster.nodes is 2, but this run has 1 (cluster.system: auto): no network to others is counted; mpirun over all of them measures it
 
 A file that cannot be written: before any work, so that nothing is lost with it.

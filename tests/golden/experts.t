@@ -31,13 +31,13 @@ Four experts on each of two ranks. Each routes its 128 rows to 2 of 8 experts: 3
 The groups of tensor parallel ranks are a part of those that share experts.
 
     $ stepsim predict $ROOT/configs/ep-mixtral-8x7b-64xh100.yaml --set parallel.tensor=2 --set parallel.sequence_parallel=true | head -8
-    mixtral-8x7b (46.7 B parameters, 12.9 B active), zero1 on 64 ranks (tp 2, ep 8, dp 16, pp 2, edp 4), bf16
+    mixtral-8x7b (46.7 B parameters, 12.9 B active), zero1 on 64 ranks (tp 2, ep 8, dp 16, pp 2, edp 4),
+      bf16
     a step: 256 sequences of 4096 tokens, 16 micro-batches of 1 a replica
     on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
                                 predicted  of the step  bound by
     --------------------------------------------------------------------
     step time                      3.20 s
-    tokens/s                        327 k
 
 Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on a token.
 
@@ -93,13 +93,15 @@ Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on 
     1          16   2.71 s         199 ms  24.6 ms    7.49 ms       226 ms  46.5 GiB
     Changes that shorten the step, each alone; symptom: pipeline bubble (25 changes tried)
                             saves  of the step  order       with
-    ---------------------------------------------------------------------------------------------------------------------------
+    -------------------------------------------------------------------------------------------
       narrower products    1.07 s       33.8 %  1 format    --set train.dtype=fp8
-      interleaved stages   267 ms        8.4 %  6 pipeline  --set parallel.schedule=interleaved --set parallel.virtual_stages=8
+      interleaved stages   267 ms        8.4 %  6 pipeline  --set parallel.schedule=interleaved
+                                                            --set parallel.virtual_stages=8
       another schedule    46.3 ms        1.5 %  6 pipeline  --set parallel.schedule=zero_bubble
     90 % interval of the prediction: 2.80 s to 3.57 s
     Bottleneck: compute: gemm 68 % of the step
-    Warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
+    Warning: nothing was measured on this machine: its rates, and the software stack's habits, are those
+      of published runs of others
     $ stepsim predict $ROOT/configs/ep-mixtral-8x7b-64xh100.yaml --set train.micro_batch=2 --set model.capacity_factor=1.25 | grep -E 'step time|MFU|alltoall|total'
     step time                      4.12 s
     MFU                            33.6 %

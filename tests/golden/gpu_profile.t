@@ -1,6 +1,6 @@
 A profile measured on GPUs (made up here) prices the same GPUs elsewhere; what it has no entry for stays with the catalogue, and the prediction says so:
 
-    $ stepsim predict $ROOT/tests/golden/profiles/plan.yaml -q 2>&1 | grep -E '^on:|gemm|MFU|no entry for (gemm|add|attention):|all_reduce'
+    $ COLUMNS=999 stepsim predict $ROOT/tests/golden/profiles/plan.yaml -q 2>&1 | grep -E '^on:|gemm|MFU|no entry for (gemm|add|attention):|all_reduce'
     on: NVIDIA DGX H100, 8 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml + profile of 2026-11-21T00:00:00Z)
     MFU                            33.1 %
       gemm (147)                  10.4 ms       48.4 %  compute
@@ -11,7 +11,7 @@ A profile measured on GPUs (made up here) prices the same GPUs elsewhere; what i
 By its bare name, of the catalogue's folder:
 
     $ mkdir configs configs/profiles && ln -s $ROOT/configs/gpus $ROOT/configs/systems $ROOT/configs/models $ROOT/configs/stacks $ROOT/configs/families $ROOT/configs/fabrics $ROOT/configs/model $ROOT/configs/sources configs && cp $ROOT/tests/golden/profiles/made-up-h100.yaml configs/profiles/lab.yaml
-    > STEPSIM_HOME=$PWD stepsim predict $ROOT/tests/golden/profiles/plan.yaml --set cluster.profile=lab -q | grep -E '^on:'
+    > STEPSIM_HOME=$PWD COLUMNS=999 stepsim predict $ROOT/tests/golden/profiles/plan.yaml --set cluster.profile=lab -q | grep -E '^on:'
     > STEPSIM_HOME=$PWD stepsim predict $ROOT/tests/golden/profiles/plan.yaml --set cluster.profile=lap -q
     on: NVIDIA DGX H100, 8 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml + profile of 2026-11-21T00:00:00Z)
     stepsim: --set cluster.profile=lap: no file 'lap', and no profile of that name in configs/profiles (nearest: lab)

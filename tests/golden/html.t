@@ -102,7 +102,7 @@ A comparison's page: who is ahead and how surely, bars with intervals, both tabl
 
 A search's page: the best plan, the front, the config:
 
-    $ stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --gpus 8 --html plan.html > table.txt; grep -oE '<h1>[^<]*|<text class="(title|key)[^>]*>[^<]*|<h2>[^<]*|<summary>[^<]*' plan.html | sed 's/.*>//'
+    $ COLUMNS=999 stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --gpus 8 --html plan.html > table.txt; grep -oE '<h1>[^<]*|<text class="(title|key)[^>]*>[^<]*|<h2>[^<]*|<summary>[^<]*' plan.html | sed 's/.*>//'
     > head -n 1 table.txt; grep -oE 'class="sub">[^<]*' plan.html
     The best plan: dp 8 fsdp mb 1 prefetch 2 kept; 14.9 s a step, 69.1 GiB of memory.
     Plans: step time and memory

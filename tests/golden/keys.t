@@ -27,9 +27,9 @@ Tensor-parallel collectives beside the tiles of products: Megatron's habit (user
 Slow ranks: the step is the slowest one's. Failures: how much of the time is steps.
 
     $ for slow in '{}' '{5: 1.25}' '{n2: 1.25, 5: 1.1}'; do
-    >   stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set cluster.slow_ranks="$slow" | grep -E 'step time|MFU|slowest'; done
-    > stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set cluster.jitter=0.02 --set cluster.mtbf_hours=50 --set cluster.checkpoint_s=90s | grep -E 'step time|goodput|slowest'
-    > stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set cluster.mtbf_hours=50 --set cluster.checkpoint_s=90s --json - | grep -E 'goodput|checkpoint'
+    >   COLUMNS=999 stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set cluster.slow_ranks="$slow" | grep -E 'step time|MFU|slowest'; done
+    > COLUMNS=999 stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set cluster.jitter=0.02 --set cluster.mtbf_hours=50 --set cluster.checkpoint_s=90s | grep -E 'step time|goodput|slowest'
+    > COLUMNS=999 stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set cluster.mtbf_hours=50 --set cluster.checkpoint_s=90s --json - | grep -E 'goodput|checkpoint'
     step time                      2.27 s
     MFU                            44.6 %
     step time                      2.81 s
@@ -75,8 +75,8 @@ A sliding window: attention's work falls with it. Moments in 8 bits: memory and 
 
 An all-reduce of two levels is priced from its parts, and -v names it; inside one host the choice is free. It is not executed.
 
-    $ for nodes in 4 1; do stepsim predict $ROOT/configs/ddp-gpt2-774m-32xl40s.yaml -v --set cluster.nodes=$nodes --set collectives.algorithm=hierarchical 2>&1 | grep -E '^(all_reduce, dp .* 250 MiB|step time)'; done
-    > stepsim predict $ROOT/configs/ddp-gpt2-774m-32xl40s.yaml -v --set collectives.algorithm=hierarchical --set cluster.system='gpu:8 mi300x nic:8x400Gb/s' 2>&1 | grep -E '^(all_reduce, dp .* 250 MiB|step time)'
+    $ for nodes in 4 1; do COLUMNS=999 stepsim predict $ROOT/configs/ddp-gpt2-774m-32xl40s.yaml -v --set cluster.nodes=$nodes --set collectives.algorithm=hierarchical 2>&1 | grep -E '^(all_reduce, dp .* 250 MiB|step time)'; done
+    > COLUMNS=999 stepsim predict $ROOT/configs/ddp-gpt2-774m-32xl40s.yaml -v --set collectives.algorithm=hierarchical --set cluster.system='gpu:8 mi300x nic:8x400Gb/s' 2>&1 | grep -E '^(all_reduce, dp .* 250 MiB|step time)'
     > stepsim $ROOT/configs/ddp-tiny.yaml --set collectives.algorithm=hierarchical 2>&1 | tail -n 1
     all_reduce, dp     32   250 MiB  hierarchical                   2  43.4 ms  link      socket between CPU0 and CPU1, 16.0 GB/s
     step time                       712 ms
@@ -94,8 +94,8 @@ Why a prediction is what it is: -v.
     > parallel: {tensor: 2, sequence_parallel: true}
     > cluster: {system: dgx-h100, nodes: 2}
     > EOF
-    > stepsim predict why.yaml -v 2>&1 >/dev/null | sed -n '/^why/,/^assumed of the stack/p'
-    > stepsim predict why.yaml -v --set collectives.algorithm=tree --set collectives.protocol=ll128 2>&1 >/dev/null | grep -E '^(all_reduce|all_gather), '
+    > COLUMNS=999 stepsim predict why.yaml -v 2>&1 >/dev/null | sed -n '/^why/,/^assumed of the stack/p'
+    > COLUMNS=999 stepsim predict why.yaml -v --set collectives.algorithm=tree --set collectives.protocol=ll128 2>&1 >/dev/null | grep -E '^(all_reduce|all_gather), '
     why: what bounds the ops of a rank
     class           bound by   ops        FLOP     bytes    alone        FLOP/s        B/s
     --------------------------------------------------------------------------------------

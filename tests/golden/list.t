@@ -189,9 +189,11 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     roce              RoCE (RDMA over Ethernet)                            90 %          -        90 %  2.70 us     14.0 us     14.0 us    yes          30 %   15 %
     slingshot         Slingshot-11 through aws-ofi-nccl                  73.5 %          -        43 %  2.70 us     25.0 us      155 us     no          45 %   20 %
     tcp               TCP sockets                                          90 %  3.30 GB/s        90 %  30.0 us     60.0 us      300 us     no          60 %   40 %
-    rings, all to all: share of its NICs' line rate that a host reaches; at most: its limit with any NICs;
+    rings, all to all: share of its NICs' line rate that a host reaches; at most: its limit with any
+      NICs;
     hop: latency from host to host in a ring with NCCL's LL, and with Simple for small and large blocks;
-    below, above: relative uncertainty (one standard deviation) of a collective. Sources in configs/fabrics
+    below, above: relative uncertainty (one standard deviation) of a collective. Sources in
+      configs/fabrics
 
     $ stepsim list parameters | head -n 4 | tr -s ' -' | cut -c 1-90
     of parameter value meaning source

@@ -11,12 +11,15 @@ Two steps of a trace: half of the all-reduce is hidden.
     > ]}
     > EOF
     > stepsim overlap t.json
-    > stepsim overlap t.json --json - | grep -E '"(step_time_s|overlap|exposed_comm_s|skew)"'
-    > stepsim overlap t.json $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --max-error 5 | tail -n 3
-    GPU           steps  step time  compute  optimizer  exposed comm  copy     idle  communication  overlap  launch gaps
-    --------------------------------------------------------------------------------------------------------------------
-    t.json GPU 0      2     100 us  60.0 us        0 s       20.0 us   0 s  20.0 us        40.0 us   50.0 %            -
-    Communication hides behind compute for 20.0 us of a step (50.0 %); 20.0 us of it, 20.0 % of the step, is exposed.
+    > COLUMNS=999 stepsim overlap t.json --json - | grep -E '"(step_time_s|overlap|exposed_comm_s|skew)"'
+    > COLUMNS=999 stepsim overlap t.json $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --max-error 5 | tail -n 3
+    GPU           steps  step time  compute  optimizer  exposed comm  copy     idle  communication
+        overlap  launch gaps
+    ----------------------------------------------------------------------------------------------
+    t.json GPU 0      2     100 us  60.0 us        0 s       20.0 us   0 s  20.0 us        40.0 us
+         50.0 %            -
+    Communication hides behind compute for 20.0 us of a step (50.0 %); 20.0 us of it, 20.0 % of the
+      step, is exposed.
     of kernel time  calls     mean  class       kernel
     -----------------------------------------------------------------------------------
             60.0 %      2  60.0 us  gemm        ampere_bf16_gemm

@@ -50,14 +50,20 @@ Four stages of a tiny model: the step, and a row for each stage.
     2           1   185 us        77.1 us  146 us    1.96 us      77.9 us  1.00 GiB
     3           1   230 us        36.4 us  119 us    3.54 us      99.2 us  1.00 GiB
     Changes that shorten the step, each alone; symptom: pipeline bubble (8 changes tried)
-                                          saves  of the step  order       with
-    ----------------------------------------------------------------------------------------------------------------------------------
-      larger micro-batches               121 us       24.9 %  3 fuse      --set train.micro_batch=8
-      16-bit weights and a master copy  80.7 us       16.5 %  1 format    --set train.param_dtype=bf16 --set train.master_weights=true
-      another schedule                  33.1 us        6.8 %  6 pipeline  --set parallel.schedule=zero_bubble
+                                          saves  of the step  order
+        with
+    --------------------------------------------------------------------
+      larger micro-batches               121 us       24.9 %  3 fuse
+        --set train.micro_batch=8
+      16-bit weights and a master copy  80.7 us       16.5 %  1 format
+        --set train.param_dtype=bf16 --set train.master_weights=true
+      another schedule                  33.1 us        6.8 %  6 pipeline
+        --set parallel.schedule=zero_bubble
     Bottleneck: pipeline bubble: 45 % of the step
-    Warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
-    Warning: stage 3 computes 13 % longer than the mean of the stages and paces them all; parallel.layers_per_stage moves layers to the others
+    Warning: nothing was measured on this machine: its rates, and the software stack's habits, are those
+      of published runs of others
+    Warning: stage 3 computes 13 % longer than the mean of the stages and paces them all;
+      parallel.layers_per_stage moves layers to the others
 
 The program of the third stage: its role, its messages, and the compute op that waits for each.
 

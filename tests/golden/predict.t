@@ -44,15 +44,22 @@ A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
       overhead                   1.00 GiB
       total                      15.5 GiB               fits in 79.6 GiB
     Changes that shorten the step, each alone; symptom: compute-bound (23 changes tried)
-                                          saves  of the step  order     with
-    ------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------
-      narrower products                  687 ms       30.3 %  1 format  --set train.dtype=fp8
-      less recomputation                 420 ms       18.5 %  4 fit     --set train.recompute=none
-      a newer attention kernel           168 ms        7.4 %  3 fuse    --set train.attention_kernel=fa3
-      16-bit weights and a master copy  38.2 ms        1.7 %  1 format  --set train.param_dtype=bf16 --set train.master_weights=true --set train.grad_dtype=bf16 --set train.reduce_dtype=bf16
+                                          saves  of the step  order
+        with
+    --------------------------------------------------------------------------------------------
+      narrower products                  687 ms       30.3 %  1 format
+        --set train.dtype=fp8
+      less recomputation                 420 ms       18.5 %  4 fit
+        --set train.recompute=none
+      a newer attention kernel           168 ms        7.4 %  3 fuse
+        --set train.attention_kernel=fa3
+      16-bit weights and a master copy  38.2 ms        1.7 %  1 format
+        --set train.param_dtype=bf16 --set train.master_weights=true --set train.grad_dtype=bf16
+        --set train.reduce_dtype=bf16
     90 % interval of the prediction: 1.76 s to 2.92 s
     Bottleneck: compute: gemm 69 % of the step
-    Warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
+    Warning: nothing was measured on this machine: its rates, and the software stack's habits, are those
+      of published runs of others
 
 Alone, a config for another machine is predicted, and the last line says why it was not executed:
 
@@ -95,7 +102,7 @@ How many ranks scripts/run.sh starts: none for another machine, the plan's own, 
 A step of very many micro-batches: a few are simulated, the rest is counted. Where that cannot be, and where all would have to be held, one line says so.
 
     $ long="$ROOT/configs/gpt2-124m-gpu.yaml --set cluster.system=dgx-h100 --set cluster.gpus_per_node=4 --set train.micro_batch=1 --set train.global_batch=16384"
-    > stepsim predict $long --set parallel.pipeline=4 | grep -E 'a step|step time|counted'
+    > COLUMNS=999 stepsim predict $long --set parallel.pipeline=4 | grep -E 'a step|step time|counted'
     > stepsim predict $long --set parallel.pipeline=4 --set parallel.schedule=gpipe
     > stepsim predict $long --set parallel.pipeline=4 --dump-program
     a step: 16384 sequences of 1024 tokens, 16384 micro-batches of 1 a replica
@@ -108,12 +115,12 @@ A step of very many micro-batches: a few are simulated, the rest is counted. Whe
 A search and a comparison count it, too, and see the same step; advice tries changes as they would be predicted, and a part of the step tells no sensitivity. As many micro-batches as fill a long pipeline are simulated.
 
     $ long="$ROOT/configs/gpt2-124m-gpu.yaml --set cluster.system=dgx-h100 --set cluster.gpus_per_node=1 --set train.micro_batch=1 --set train.global_batch=16384"
-    > stepsim predict $long -v 2>&1 | grep -E '^step time|^sensitivity|larger micro-batches'
-    > stepsim predict $long --set train.micro_batch=32 -q | grep '^step time'
-    > stepsim plan $long --set train.recompute=none 2>/dev/null | grep '^config'
-    > stepsim compare $long --systems dgx-h100 --gpus 1 --fixed-plan 2>/dev/null | grep -m 1 '^1'
+    > COLUMNS=999 stepsim predict $long -v 2>&1 | grep -E '^step time|^sensitivity|larger micro-batches'
+    > COLUMNS=999 stepsim predict $long --set train.micro_batch=32 -q | grep '^step time'
+    > COLUMNS=999 stepsim plan $long --set train.recompute=none 2>/dev/null | grep '^config'
+    > COLUMNS=999 stepsim compare $long --systems dgx-h100 --gpus 1 --fixed-plan 2>/dev/null | grep -m 1 '^1'
     > stepsim plan $ROOT/configs/gpt2-124m-gpu.yaml --set cluster.system=dgx-h100 --gpus 2 --set train.micro_batch=1 --set train.global_batch=16384 --set parallel.pipeline=2 --set parallel.schedule=gpipe
-    > stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml -q --set model.preset=llama3-405b --set cluster.nodes=126 --set parallel.pipeline=126 --set train.global_batch=360 | grep '^step time'
+    > COLUMNS=999 stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml -q --set model.preset=llama3-405b --set cluster.nodes=126 --set parallel.pipeline=126 --set train.global_batch=360 | grep '^step time'
     step time                     56.3 s
       larger micro-batches              20.0 s       35.6 %  3 fuse    --set train.micro_batch=32
     step time                   36.3 s
@@ -125,8 +132,8 @@ A search and a comparison count it, too, and see the same step; advice tries cha
 A target: time, energy, CO2 and money of a whole training, counted as compare counts them; JSON and page say the same.
 
     $ fsdp="$ROOT/configs/llama3-8b-fsdp-64xh100.yaml -q"
-    > stepsim predict $fsdp --target "1T tokens" | sed -n '/^For/,$p' | cut -c1-90
-    > stepsim predict $fsdp --target "1M steps" --set cost.co2_kg_per_kwh=0.1 --set cost.gpu_hour_usd=2 --json j --html h --csv c > table; grep -E '^For|^CO2|^rented|^    CO2' table
+    > COLUMNS=999 stepsim predict $fsdp --target "1T tokens" | sed -n '/^For/,$p' | cut -c1-90
+    > COLUMNS=999 stepsim predict $fsdp --target "1M steps" --set cost.co2_kg_per_kwh=0.1 --set cost.gpu_hour_usd=2 --json j --html h --csv c > table; grep -E '^For|^CO2|^rented|^    CO2' table
     > python3 -c '
     > import json; c = json.load(open("j"))["cost"]; print(c["tokens"], c["steps"], c["co2_kg"] / c["energy_kwh"], c["rented_usd"] / c["time_s"] * 3600)'
     > grep -c '<h2>The target' h; grep -c '^cost,' c; grep co2 c | cut -d, -f1-3
@@ -162,8 +169,8 @@ A target: time, energy, CO2 and money of a whole training, counted as compare co
 
 This machine's power and prices are known to nobody; a plan that does not fit costs nothing that can be said.
 
-    $ stepsim predict $ROOT/configs/ddp-tiny.yaml -q --set run.execute=false --set cost.gpu_hour_usd=2 --target "15k steps" 2>/dev/null | grep -E '^(For|energy|CO2|owned)' | tr -s ' '
-    > stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml -q --set cluster.nodes=1 --set cluster.gpus_per_node=1 --target "1T tokens" | grep -E '^(time|energy|owned)'
+    $ COLUMNS=999 stepsim predict $ROOT/configs/ddp-tiny.yaml -q --set run.execute=false --set cost.gpu_hour_usd=2 --target "15k steps" 2>/dev/null | grep -E '^(For|energy|CO2|owned)' | tr -s ' '
+    > COLUMNS=999 stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml -q --set cluster.nodes=1 --set cluster.gpus_per_node=1 --target "1T tokens" | grep -E '^(time|energy|owned)'
     For 0.0154 billion tokens on 1 GPU:
     energy - not known: the catalogue has no power of this system or its GPUs
     CO2 - 0.445 kg/kWh
@@ -195,7 +202,7 @@ Failures by GPU: the job's rate follows from the number of GPUs, and a target sa
     > print(p["goodput"], p["checkpoint_interval_s"], k["mtbf_hours"], k["mtbf_gpu_hours"], round(c["time_s"] / 3600 / c["expected_interruptions"], 3))
     > END
     > fsdp="$ROOT/configs/llama3-8b-fsdp-64xh100.yaml -q --set cluster.checkpoint_s=60 --target 1e12tokens"
-    > stepsim predict $fsdp --set cluster.mtbf_gpu_hours=50677 | grep -E '^(goodput|time|interruptions)'
+    > COLUMNS=999 stepsim predict $fsdp --set cluster.mtbf_gpu_hours=50677 | grep -E '^(goodput|time|interruptions)'
     > for nodes in 1 2; do stepsim predict $fsdp --set cluster.mtbf_gpu_hours=50677 --set cluster.nodes=$nodes --json - | python3 cost.py; done
     > stepsim predict $fsdp --set cluster.mtbf_hours=791.828125 --json - | python3 cost.py
     > stepsim predict $fsdp --set cluster.mtbf_gpu_hours=50677 --json - | python3 cost.py
@@ -208,3 +215,26 @@ Failures by GPU: the job's rate follows from the number of GPUs, and a target sa
     0.993504917530337 18455.1493641027 791.828125 0.0 791.828
     0.993504917530337 18455.1493641027 0.0 50677.0 791.828
     0.894914467009875 1116.29152062927 0.0 50677.0 3.093
+
+No line is wider than the page, which is 100 characters where there is no terminal:
+
+    $ for c in $ROOT/configs/*.yaml; do stepsim predict $c --set cluster.system=dgx-h100 2>/dev/null; done | awk 'length > 100'
+    $ COLUMNS=60 stepsim predict $ROOT/configs/ddp-gpt2-774m-32xl40s.yaml | sed -n '1,3p;/^Changes/,/^  16/p;/^Warning/,$p'
+    gpt2-774m (774 M parameters), ddp on 32 ranks (dp 32), bf16
+    a step: 256 sequences of 1024 tokens, 1 micro-batch of 8 a
+      replica
+    Changes that shorten the step, each alone; symptom: exposed
+      communication (22 changes tried)
+                                         saves  of the step
+        order          with
+    -------------------------------------------------------
+      16-bit weights and a master copy  224 ms       34.7 %
+    Warning: nothing was measured on this machine: its rates,
+      and the software stack's habits, are those of published
+      runs of others
+    Warning: the catalogue holds unverified numbers for AWS
+      g6e.48xlarge
+    $ stepsim predict $ROOT/configs/ddp-gpt2-774m-32xl40s.yaml -v 2>&1 | grep -v "^stepsim: " | awk "length > 100"
+    $ COLUMNS=60 stepsim list gpuz
+    stepsim: nothing to list under 'gpuz' (nearest: gpus)
+    [2]

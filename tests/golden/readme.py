@@ -70,7 +70,8 @@ def run(command, folder):
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=folder,
-        env=os.environ | {"LC_ALL": "C", "HOME": folder, "XDG_CACHE_HOME": folder + "/.cache"},
+        env={name: value for name, value in os.environ.items() if name != "COLUMNS"}
+        | {"LC_ALL": "C", "HOME": folder, "XDG_CACHE_HOME": folder + "/.cache"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

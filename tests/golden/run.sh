@@ -16,6 +16,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 ROOT=$(cd "$here/../.." && pwd)
 export ROOT
 export PATH="${STEPSIM_BIN:-$ROOT/build/release}:$PATH" LC_ALL=C
+unset COLUMNS
 update=false
 if [ "${1:-}" = --update ]; then
 	update=true

@@ -1,20 +1,20 @@
 Machines that one has in mind: a synthetic line wherever a system's name may stand. -v says which link limits each group of the plan.
 
     $ printf 'model: {preset: gpt2-124m}\ntrain: {stack: pytorch-ddp, micro_batch: 1, global_batch: 32, dtype: fp16}\n' > c.yaml
-    > stepsim predict c.yaml --set 'cluster.system=node:4 gpu:8 rtx4090 pcie4 nic:1x100Gb/s' | head -n 3
+    > COLUMNS=999 stepsim predict c.yaml --set 'cluster.system=node:4 gpu:8 rtx4090 pcie4 nic:1x100Gb/s' | head -n 3
     gpt2-124m (124 M parameters), ddp on 32 ranks (dp 32), fp16
     a step: 32 sequences of 1024 tokens, 1 micro-batch of 1 a replica
     on: 8 x NVIDIA GeForce RTX 4090, 32 x NVIDIA GeForce RTX 4090 (synthetic: node:4 gpu:8 rtx4090 pcie4 nic:1x100Gb/s)
 
     $ printf 'model: {preset: gpt2-124m}\ntrain: {stack: pytorch-ddp, micro_batch: 1, global_batch: 32, dtype: fp16}\n' > c.yaml
-    > stepsim predict -v c.yaml --set 'cluster.system=node:4 gpu:8 rtx4090 pcie4 nic:1x100Gb/s' 2>&1 >/dev/null | grep -E 'machine|links'
+    > COLUMNS=999 stepsim predict -v c.yaml --set 'cluster.system=node:4 gpu:8 rtx4090 pcie4 nic:1x100Gb/s' 2>&1 >/dev/null | grep -E 'machine|links'
     stepsim: machine: 8 x NVIDIA GeForce RTX 4090, synthetic: node:4 gpu:8 rtx4090 pcie4 nic:1x100Gb/s
     stepsim: links: dp over 32 ranks on 4 hosts: 12.5 GB/s, limited by network between NIC0 and NET, 4 flows share 12.5 GB/s
 
 Behind PCIe switches, and without peer-to-peer, bytes of several GPUs share each uplink:
 
     $ printf 'model: {preset: gpt2-124m}\ntrain: {stack: pytorch-ddp, micro_batch: 1, global_batch: 8, dtype: fp16}\n' > c.yaml
-    > for s in 'gpu:8 rtx4090 switch:4 cpu:1' 'gpu:8 l40s switch:4 cpu:1' 'gpu:8 a100-pcie-80 bridge' dgx-1-v100; do stepsim predict -v c.yaml --set cluster.system="$s" 2>&1 >/dev/null | grep links; done
+    > for s in 'gpu:8 rtx4090 switch:4 cpu:1' 'gpu:8 l40s switch:4 cpu:1' 'gpu:8 a100-pcie-80 bridge' dgx-1-v100; do COLUMNS=999 stepsim predict -v c.yaml --set cluster.system="$s" 2>&1 >/dev/null | grep links; done
     stepsim: links: dp over 8 ranks on 1 host: 6.00 GB/s, limited by PCIe between PCI0 and HB0, 4 flows share 24.0 GB/s
     stepsim: links: dp over 8 ranks on 1 host: 24.0 GB/s, limited by PCIe between GPU0 and PCI0, 24.0 GB/s
     stepsim: links: dp over 8 ranks on 1 host: 16.0 GB/s, limited by socket between CPU0 and CPU1, 16.0 GB/s

@@ -13,7 +13,8 @@ The links of dumped machines, and what is refused. (What this machine has differ
       SYS   between NUMA nodes or sockets
       ~     a default: no source says how fast this machine's slowest link on the way is
     Fabric: nvswitch (an NVLink switch joins all GPUs)
-    A datasheet counts both directions: 900 GB/s are 18 links x 2 directions; one direction is 450, of which 371 carry data.
+    A datasheet counts both directions: 900 GB/s are 18 links x 2 directions; one direction is 450, of
+      which 371 carry data.
     Rings: one direction, every member at once; a long all-reduce's busbw in nccl-tests tends to this.
     GPUs       ring, GB/s  datasheet  the slowest link
     ---------------------------------------------------------------------------------------
@@ -29,7 +30,8 @@ The links of dumped machines, and what is refused. (What this machine has differ
     ----------------------------------------------------------------
     CPU0     0                   0-15   Intel Xeon (Sapphire Rapids)
     CPU1     1                   16-31  Intel Xeon (Sapphire Rapids)
-    warning: GPU1 reaches no NIC without crossing to another CPU socket or NUMA node (nearest: NIC0 mlx5_0): 22 GB/s over that link instead of 48 from the same one
+    warning: GPU1 reaches no NIC without crossing to another CPU socket or NUMA node (nearest: NIC0
+      mlx5_0): 22 GB/s over that link instead of 48 from the same one
 
     $ stepsim topo --smi $ROOT/tests/golden/topo/bridges.txt
     bridges.txt: 4 GPUs, 1 NIC; source: nvidia-smi topo
@@ -46,12 +48,15 @@ The links of dumped machines, and what is refused. (What this machine has differ
       SYS   between NUMA nodes or sockets
       ~     a default: no source says how fast this machine's slowest link on the way is
     Fabric: bridge (NVLink bridges join pairs of GPUs)
-    A datasheet counts both directions: 112 GB/s are 4 links x 2 directions; one direction is 56.2, of which ~48 carry data.
+    A datasheet counts both directions: 112 GB/s are 4 links x 2 directions; one direction is 56.2, of
+      which ~48 carry data.
     Rings: one direction, every member at once; a long all-reduce's busbw in nccl-tests tends to this.
     GPUs                                     ring, GB/s  datasheet  the slowest link
-    -------------------------------------------------------------------------------------------------------
-    all 4 GPUs                                      ~10          -  socket between CPU0 and CPU1, 10.0 GB/s
-    each NVLink island of 2: GPU0-1; GPU2-3         ~48       56.2  NVLink between GPU0 and GPU1, 48.0 GB/s
+    ---------------------------------------------------------------------------------------------
+    all 4 GPUs                                      ~10          -  socket between CPU0 and CPU1,
+                                                                    10.0 GB/s
+    each NVLink island of 2: GPU0-1; GPU2-3         ~48       56.2  NVLink between GPU0 and GPU1,
+                                                                    48.0 GB/s
     GPU   name  memory  PCI  PCIe  links       GB/s  datasheet
     ----------------------------------------------------------
     GPU0                           4 x NVLink   ~48       56.2
@@ -65,12 +70,13 @@ The links of dumped machines, and what is refused. (What this machine has differ
     -----------------------------------------
     CPU0     0                   0-15
     CPU1     1                   16-31
-    warning: GPU2-3 reach no NIC without crossing to another CPU socket or NUMA node (nearest: NIC0 mlx5_0): 10 GB/s for all of them over that link instead of 12 from the same one
+    warning: GPU2-3 reach no NIC without crossing to another CPU socket or NUMA node (nearest: NIC0
+      mlx5_0): 10 GB/s for all of them over that link instead of 12 from the same one
 
     $ stepsim topo --smi - < $ROOT/tests/golden/topo/bridges.txt | head -n 1
     standard input: 4 GPUs, 1 NIC; source: nvidia-smi topo
 
-    $ stepsim topo -v --nccl-xml $ROOT/tests/golden/topo/switch.xml | sed -n '/^link/,$p'
+    $ COLUMNS=999 stepsim topo -v --nccl-xml $ROOT/tests/golden/topo/switch.xml | sed -n '/^link/,$p'
     link                          GB/s  datasheet  latency  source
     ------------------------------------------------------------------------------
     HB0   CPU0  local             5000          -      0 s  nccl xml
@@ -193,7 +199,7 @@ Refused, each in one line:
     usage: stepsim topo [options]
     print the links of this machine as a matrix in GB/s, or those of a dumped machine
     option                effect
-    -------------------------------------------------------------------------------------------------------------------
+    ----------------------------------------------------------------------------------------------------
         --json FILE       write the result as JSON; - is standard output, in place of the table
         --smi FILE        read what `nvidia-smi topo -m` printed on another machine; - is standard input
         --nccl-xml FILE   read another machine's NCCL or RCCL topology file (NCCL_TOPO_DUMP_FILE)
@@ -202,5 +208,6 @@ Refused, each in one line:
         --svg FILE        write the links as a picture
         --progress WHEN   show progress on standard error: auto (on a terminal), always, never
     -q, --quiet           leave out notes, advice and progress; warnings and the result remain
-    -v, --verbose         add the placement of ranks, the profile, the price of each kind of op, all advice, every link
+    -v, --verbose         add the placement of ranks, the profile, the price of each kind of op, all
+                          advice, every link
     -h, --help            print this text

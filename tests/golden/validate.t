@@ -1,8 +1,8 @@
 Tables of published measurements. Collectives are recognised by their columns; every row is judged, and what is special is counted apart. Errors change with the model: what is compared here is the shape.
 
-    $ stepsim validate $ROOT/tests/validation/collectives-sample.csv -q | head -n 1
+    $ COLUMNS=999 stepsim validate $ROOT/tests/validation/collectives-sample.csv -q | head -n 1
     machine       collective      bytes      rows  median %  p90 %  signed %  in interval %  best  median %  p90 %
-    $ stepsim validate $ROOT/tests/validation/collectives-sample.csv -q | cut -c 1-46 | sed -n '3,/special/p'
+    $ COLUMNS=999 stepsim validate $ROOT/tests/validation/collectives-sample.csv -q | cut -c 1-46 | sed -n '3,/special/p'
     alcf-polaris  all_gather      <= 64 KiB     8 
     alcf-polaris  all_gather      to 16 MiB     8 
     alcf-polaris  all_gather      > 16 MiB      8 
@@ -70,9 +70,9 @@ Cards that have no other form need no "PCIe" in their name, half-precision BERT 
 Each row and its error, then the summary (-q: the summary alone); the CSV holds what the JSON holds:
 
     $ { head -n 3 $ROOT/tests/validation/steps.csv; sed -n 's/^mpt-0002,/odd-0001,/p' $ROOT/tests/validation/steps.csv | sed 's/,[AHV]100[^,]*,/,FOO 9,/'; } >t.csv
-    > stepsim validate t.csv | sed -n '1,5p' | sed 's/[0-9][0-9.]* s/# s/g; s/[+-][0-9.]* %/+# %/; s/  *$//; s/   */  /g; s/---*/--/'
-    > stepsim validate t.csv --json t.json --csv out.csv -q | head -n 1
-    > head -n 5 $ROOT/tests/validation/collectives-sample.csv >c.csv; stepsim validate c.csv --json c.json --csv c.out.csv | sed -n 1p
+    > COLUMNS=999 stepsim validate t.csv | sed -n '1,5p' | sed 's/[0-9][0-9.]* s/# s/g; s/[+-][0-9.]* %/+# %/; s/  *$//; s/   */  /g; s/---*/--/'
+    > COLUMNS=999 stepsim validate t.csv --json t.json --csv out.csv -q | head -n 1
+    > head -n 5 $ROOT/tests/validation/collectives-sample.csv >c.csv; COLUMNS=999 stepsim validate c.csv --json c.json --csv c.out.csv | sed -n 1p
     > python3 -c '
     > import csv, json
     > for j, c in ("t.json", "out.csv"), ("c.json", "c.out.csv"):

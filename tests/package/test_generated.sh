@@ -19,7 +19,7 @@ check() { # name, command
 	fi
 }
 
-stepsim --help >"$scratch/help" || exit 1
+COLUMNS=999 stepsim --help >"$scratch/help" || exit 1
 mapfile -t commands < <(sed -n 's/^ *stepsim \([a-z]\+\) .*\[options\]$/\1/p' "$scratch/help")
 mapfile -t options < <(grep -oE '^(-.,|   ) --[a-z_-]+' "$scratch/help" | grep -oE -- '-.$|--.*' | sort -u)
 for kind in man bash zsh fish; do

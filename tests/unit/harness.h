@@ -9,6 +9,7 @@
 #include <CUnit/Basic.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -20,7 +21,8 @@ struct unit_test {
 
 static int unit_main(const char *suite_name, const struct unit_test *tests, size_t n)
 {
-	alarm(300); /* a hang fails the suite instead of the whole test command */
+	setenv("COLUMNS", "100", 1); /* tables are as wide on every terminal */
+	alarm(300);                  /* a hang fails the suite instead of the whole test command */
 	if (CU_initialize_registry() != CUE_SUCCESS)
 		return 2;
 	CU_pSuite suite = CU_add_suite(suite_name, NULL, NULL);

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "base/suggest.h"
 #include "base/table.h"
+#include "base/wrap.h"
 #include "base/vec.h"
 #include "tests/unit/harness.h"
 
@@ -323,6 +324,79 @@ static void test_table(void)
 	table_destroy(NULL);
 }
 
+/* $COLUMNS is 100 in unit tests. */
+static void test_table_too_wide(void)
+{
+	struct table *t = table_create("<|saves|<with");
+	struct error e = {0};
+	CU_ASSERT_PTR_NOT_NULL_FATAL(t);
+	CU_ASSERT_EQUAL(table_row(t, &e, "%060d|1 ms|--set train.param_dtype=bf16 --set train.fused=true", 0), ST_OK);
+	CU_ASSERT_EQUAL(table_row(t, &e, "-"), ST_OK);
+	CU_ASSERT_EQUAL(table_row(t, &e, "heading"), ST_OK);
+	expect_table(t, "                                                              saves  with\n"
+			"---------------------------------------------------------------------------------------------"
+			"----\n"
+			"000000000000000000000000000000000000000000000000000000000000   1 ms  --set "
+			"train.param_dtype=bf16\n"
+			"                                                                     --set train.fused=true\n"
+			"---------------------------------------------------------------------------------------------"
+			"----\n"
+			"heading\n");
+	table_destroy(t);
+
+	t = table_create("<name|<a|b|<c");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(t);
+	CU_ASSERT_EQUAL(table_row(t, &e, "%050d|%040d|7|onetwo", 0, 0), ST_OK);
+	CU_ASSERT_EQUAL(table_row(t, &e, "x|y"), ST_OK);
+	expect_table(t,
+		"name                                                a                                         b\n"
+		"    c\n"
+		"-----------------------------------------------------------------------------------------------\n"
+		"00000000000000000000000000000000000000000000000000  0000000000000000000000000000000000000000  7\n"
+		"    onetwo\n"
+		"x                                                   y\n");
+	table_destroy(t);
+}
+
+static void expect_wrapped(const char *text, size_t width, const char *want)
+{
+	char *got = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&got, &len);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(out);
+	wrap_text(text, width, out);
+	fclose(out);
+	CU_ASSERT_STRING_EQUAL(got, want);
+	free(got);
+}
+
+static void test_wrap(void)
+{
+	expect_wrapped("one two three\nfour\n", 8, "one two\n  three\nfour\n");
+	expect_wrapped("  one two three", 9, "  one two\n    three");             /* below the line's own indent */
+	expect_wrapped("a verylongword b", 6, "a\n  verylongword\n  b");          /* a word stays whole */
+	expect_wrapped("take --set a.b=c now", 14, "take\n  --set a.b=c\n  now"); /* an option and its value */
+	expect_wrapped("it needs 12 GiB of", 12, "it needs\n  12 GiB of");        /* a number and its unit */
+	expect_wrapped("1 2 3 4", 3, "1 2\n  3\n  4");                            /* nothing else is there */
+	expect_wrapped("\xC2\xB5s \xC2\xB5s", 5, "\xC2\xB5s \xC2\xB5s");          /* characters, not bytes */
+	expect_wrapped("", 5, "");
+}
+
+static void test_wrap_width(void)
+{
+	FILE *file = tmpfile();
+	CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+	CU_ASSERT_EQUAL(wrap_width(file), 100);
+	setenv("COLUMNS", "64", 1);
+	CU_ASSERT_EQUAL(wrap_width(file), 64);
+	setenv("COLUMNS", "7", 1);
+	CU_ASSERT_EQUAL(wrap_width(file), 40);
+	setenv("COLUMNS", "wide", 1); /* no number, no terminal */
+	CU_ASSERT_EQUAL(wrap_width(file), 100);
+	setenv("COLUMNS", "100", 1);
+	fclose(file);
+}
+
 static void test_table_of_one_column(void)
 {
 	struct table *t = table_create("n");
@@ -348,4 +422,6 @@ UNIT_MAIN("base: errors, memory, statistics, tables", {"the first error wins", t
 	{"errors are one short line", test_errors_are_one_short_line}, {"arena", test_arena}, {"vec", test_vec},
 	{"suggest", test_suggest}, {"suggest: texts", test_suggest_text}, {"order statistics", test_order_statistics},
 	{"nnls: a line", test_nnls_line}, {"nnls: bounds", test_nnls_bounds}, {"nnls: optimality", test_nnls_optimal},
-	{"table", test_table}, {"table of one column", test_table_of_one_column}, {"clock", test_clock})
+	{"table", test_table}, {"table of one column", test_table_of_one_column},
+	{"a table that is too wide", test_table_too_wide}, {"wrap", test_wrap}, {"width", test_wrap_width},
+	{"clock", test_clock})

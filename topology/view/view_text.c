@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/quantity.h"
 #include "base/table.h"
+#include "base/wrap.h"
 #include "topology/view/view_text.h"
 
 #define NAMES_SHOWN 8
@@ -148,7 +149,7 @@ static enum status print_block(const struct graph *g, const struct view_matrix *
 				note_word(seen, &m->cell[i * m->n + j]);
 	}
 	if (!st)
-		table_print(t, out);
+		table_print_within(t, PAGE_WIDTH, out); /* a matrix is read across: its rows stay whole */
 	table_destroy(t);
 	return st;
 }
@@ -419,30 +420,22 @@ static bool has_cpu(const struct graph *g)
 	return false;
 }
 
-static enum status make_text(const struct cluster *c, const struct view_makes *makes, size_t make,
-	const struct view_beside *beside, FILE *out, struct error *e)
+/* Prints what stands below the matrix. */
+static enum status below(const struct cluster *c, const struct view_makes *makes, size_t make,
+	const struct view_beside *beside, const struct inventory *inventory, const struct seen *seen, FILE *out,
+	struct error *e)
 {
 	const struct graph *g = c->shape.at[makes->list.at[make].shape].graph;
-	const struct inventory *inventory = make == 0 ? beside->inventory : NULL; /* of the first host */
-	struct seen seen = {0};
-	enum status st = ST_OK;
-	heading(c, makes, make, out);
-	if (inventory)
-		counts(inventory, out);
-	if (g->gpu.n || g->nic.n > 1) {
-		putc('\n', out);
-		if ((st = matrix(g, &seen, out, e)))
-			return st;
-		if (graph_entries(g) > 1)
-			legend(&seen, out);
-	}
+	enum status st;
+	if ((g->gpu.n || g->nic.n > 1) && graph_entries(g) > 1)
+		legend(seen, out);
 	if (g->gpu.n)
 		convention(g, out);
 	if (makes->list.n == 1 && (st = group_table(c, makes, out, e)))
 		return st;
 	if (g->gpu.n && (st = view_gpu_table(g, out, e)))
 		return st;
-	if (g->nic.n && (st = view_nic_table(g, seen.split, out, e)))
+	if (g->nic.n && (st = view_nic_table(g, seen->split, out, e)))
 		return st;
 	if (has_cpu(g) && (st = view_cpu_table(g, out, e)))
 		return st;
@@ -451,6 +444,29 @@ static enum status make_text(const struct cluster *c, const struct view_makes *m
 	if (beside->links && g->link.n && (st = view_link_table(g, out, e)))
 		return st;
 	return remarks(c, makes, make, out, e);
+}
+
+static enum status make_text(const struct cluster *c, const struct view_makes *makes, size_t make,
+	const struct view_beside *beside, FILE *out, struct error *e)
+{
+	const struct graph *g = c->shape.at[makes->list.at[make].shape].graph;
+	const struct inventory *inventory = make == 0 ? beside->inventory : NULL; /* of the first host */
+	struct seen seen = {0};
+	struct wrap w;
+	enum status st = wrap_open(&w, out, e);
+	if (st)
+		return st;
+	heading(c, makes, make, w.out);
+	if (inventory)
+		counts(inventory, w.out);
+	st = wrap_close(&w, ST_OK, e);
+	if (!st && (g->gpu.n || g->nic.n > 1)) {
+		putc('\n', out);
+		st = matrix(g, &seen, out, e);
+	}
+	if (!st)
+		st = wrap_open(&w, out, e);
+	return st ? st : wrap_close(&w, below(c, makes, make, beside, inventory, &seen, w.out, e), e);
 }
 
 enum status view_text(const struct cluster *c, const struct view_beside *beside, FILE *out, struct error *e)
