@@ -19,7 +19,7 @@ job() {
 	STEPSIM_DOUBLE_FAULT=${FAULT:-} STEPSIM_DOUBLE_SEED=${SEED:-1} \
 		LD_LIBRARY_PATH=$doubles${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
 		timeout 120 mpirun "${mpirun_flags[@]}" -np "$ranks" "$stepsim" "$config" --set run.backend=cuda \
-		--set run.steps=1 --set run.warmup=0 --set run.timeout_s=20 "$@" >"$log" 2>&1 </dev/null
+		--set run.steps=1 --set run.warmup=0 --set run.timeout_s=60 "$@" >"$log" 2>&1 </dev/null
 }
 
 verified() { # name, then as job
