@@ -13,6 +13,7 @@
 
 #define GAP 2    /* spaces between columns */
 #define INDENT 4 /* of a row that goes on in the next line */
+#define LONG 24  /* characters of a text that HTML may wrap */
 
 struct column {
 	bool left;
@@ -265,7 +266,7 @@ static bool stands_alone(const struct table *t, const struct row *row)
 
 static void html_row(const struct table *t, const struct row *row, const char *cell, bool behind_rule, FILE *out)
 {
-	static const char *const looks[] = {"", "left", "in", "left in"};
+	static const char *const looks[] = {"", "left", "in", "left in", "", "left long", "in", "left in long"};
 	bool heading = behind_rule && stands_alone(t, row);
 	fputs(behind_rule ? "<tr class=\"rule\">" : "<tr>", out);
 	for (size_t i = 0; i < (heading ? 1 : t->columns.n); i++) {
@@ -274,7 +275,8 @@ static void html_row(const struct table *t, const struct row *row, const char *c
 			fprintf(out, "<th class=\"left\" colspan=\"%zu\">", t->columns.n);
 		else
 			fprintf(out, "<%s class=\"%s\">", cell,
-				looks[t->columns.at[i].left + 2 * (text > row->cell[i])]);
+				looks[t->columns.at[i].left + 2 * (text > row->cell[i]) +
+					4 * (wrap_characters(text) > LONG)]);
 		html_escaped(text, out);
 		fprintf(out, "</%s>", heading ? "th" : cell);
 	}

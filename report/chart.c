@@ -2,36 +2,55 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/svg.h"
+#include "report/chart_labels.h"
 #include "report/figures.h"
 #include "report/picture.h"
 
-#define LEFT 86.0
-#define TOP 52.0
-#define PLOT_W 640.0
-#define PLOT_H 360.0
+/* Half of a page's width in a picture's own size: its text keeps its size there. A close chart has all of it. */
+#define LEFT 66.0
+#define RIGHT 30.0
+#define TOP 50.0
+#define PLOT_W 464.0
+#define PLOT_H 270.0
+#define CLOSE_W 864.0
+#define CLOSE_H 360.0
 #define BELOW 56.0
 #define KEY_LINE 18.0
+#define KEY_TEXT (LEFT + 34)
+#define CLOSE_SPAN 0.05 /* least part of a value that a close axis shows: three digits tell its ticks apart */
 
 static const char style[] =
 	"<style>\n"
 	"text{font-family:Inter,\"Helvetica Neue\",Helvetica,Arial,sans-serif;font-size:12px;fill:#1d2430}\n"
-	".paper{fill:#ffffff}.title{font-size:16px;font-weight:600}.soft{fill:#5b6676}.frame{fill:none;"
+	".paper{fill:#ffffff}.title{font-size:15px;font-weight:600}.soft{fill:#5b6676}.frame{fill:none;"
 	"stroke:#8b98a9}.grid{stroke:#e5e9ef}\n"
+	".label{font-weight:600;paint-order:stroke;stroke:#ffffff;stroke-width:3px;stroke-linejoin:round}\n"
+	".lead{stroke:#8b98a9;stroke-width:.8}\n"
 	".line{fill:none;stroke-width:2.2;stroke-linejoin:round}.dash{stroke-dasharray:6 4;stroke-width:1.5}.band{"
 	"opacity:.16}.hollow{fill:#ffffff;stroke-width:1.8}\n"
 	"@media (prefers-color-scheme:dark){text{fill:#e6eaf0}.paper{fill:#12161c}.soft{fill:#9aa6b6}.frame{"
-	"stroke:#6c7a8c}.grid{stroke:#252d37}"
-	".hollow{fill:#12161c}}\n"
+	"stroke:#6c7a8c}.grid{stroke:#252d37}.hollow{fill:#12161c}.label{stroke:#12161c}"
+	".line,circle,.band{filter:brightness(1.35)}}\n"
 	"</style>\n";
 static const char *const colours[CHART_LINES] = {"#2f6fd6", "#c2410c", "#5d9300", "#8d5bc9", "#0f8a8a", "#b4530a",
 	"#d6457f", "#6b7280", "#9a8500", "#3b3fb8", "#a3341f", "#2c7a4b"};
 
+#define REFERENCE "#8b98a9" /* grey: what belongs to no line */
+#define LABELS 512          /* dots that labels keep clear of */
+
 struct axis {
 	double from, to; /* log10 where log */
 	bool log;
+	double start, length; /* in px; y's is negative */
 };
+
+static double plot_w(const struct chart *c) { return c->close ? CLOSE_W : PLOT_W; }
+static double plot_h(const struct chart *c) { return c->close ? CLOSE_H : PLOT_H; }
+static double width_of(const struct chart *c) { return LEFT + plot_w(c) + RIGHT; }
+static double bottom_of(const struct chart *c) { return TOP + plot_h(c); }
 
 static double place(const struct axis *a, double v)
 {
@@ -39,15 +58,32 @@ static double place(const struct axis *a, double v)
 	return a->to > a->from ? (at - a->from) / (a->to - a->from) : 0.5;
 }
 
-static double at_x(const struct axis *a, double v) { return LEFT + PLOT_W * place(a, v); }
+static double px(const struct axis *a, double v) { return a->start + a->length * place(a, v); }
 
-static double at_y(const struct axis *a, double v) { return TOP + PLOT_H * (1 - place(a, v)); }
+/* A text that is wider than `room` px is cut; the pointer then shows all of it. */
+static void words_within(FILE *out, const char *look, const char *anchor, double x, double y, const char *text,
+	double room)
+{
+	char cut[256];
+	size_t n = strlen(text);
+	snprintf(cut, sizeof cut, "%s", text);
+	while (n > 1 && (n >= sizeof cut - 2 || svg_width(cut) > room)) {
+		n = n < sizeof cut - 2 ? n - 1 : sizeof cut - 3;
+		strcpy(cut + n, "..");
+	}
+	fprintf(out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", look, x, y, anchor);
+	svg_escaped(cut, out);
+	if (strcmp(cut, text) != 0) {
+		fputs("<title>", out);
+		svg_escaped(text, out);
+		fputs("</title>", out);
+	}
+	fputs("</text>\n", out);
+}
 
 static void words(FILE *out, const char *look, const char *anchor, double x, double y, const char *text)
 {
-	fprintf(out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", look, x, y, anchor);
-	svg_escaped(text, out);
-	fputs("</text>\n", out);
+	words_within(out, look, anchor, x, y, text, INFINITY);
 }
 
 static void widen(struct axis *a, double v, bool *any)
@@ -60,11 +96,20 @@ static void widen(struct axis *a, double v, bool *any)
 	*any = true;
 }
 
+/* Leaves room around the points, for their labels, and shows at least CLOSE_SPAN of the largest. */
+static void close_up(struct axis *a)
+{
+	const double lacks = a->log ? 0 : fmax(0, CLOSE_SPAN * a->to - (a->to - a->from)),
+		     pad = 0.07 * (a->to - a->from) + lacks / 2;
+	a->from -= pad;
+	a->to += pad;
+}
+
 static void find_axes(const struct chart *c, struct axis *x, struct axis *y)
 {
 	bool any_x = false, any_y = false;
-	*x = (struct axis){.log = c->x_log};
-	*y = (struct axis){.log = c->y_log};
+	*x = (struct axis){.log = c->x_log, .start = LEFT, .length = plot_w(c)};
+	*y = (struct axis){.log = c->y_log, .start = bottom_of(c), .length = -plot_h(c)};
 	for (size_t l = 0; l < c->lines; l++)
 		for (size_t i = 0; i < c->line[l].n; i++) {
 			const struct chart_point *p = &c->line[l].at[i];
@@ -74,6 +119,11 @@ static void find_axes(const struct chart *c, struct axis *x, struct axis *y)
 			widen(y, p->low, &any_y);
 			widen(y, p->high, &any_y);
 		}
+	if (c->close) {
+		close_up(x);
+		close_up(y);
+		return;
+	}
 	if (c->x_words && c->lines > 0 && c->line[0].dots) { /* points alone stand clear of the frame */
 		x->from -= 0.5;
 		x->to += 0.5;
@@ -115,13 +165,13 @@ static void tick(FILE *out, const struct chart *c, const struct axis *a, bool is
 		return;
 	tick_text(text, v, is_x ? c->x_unit : c->y_unit);
 	if (is_x) {
-		fprintf(out, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", at_x(a, v),
-			at_x(a, v), TOP, TOP + PLOT_H);
-		words(out, "soft", "middle", at_x(a, v), TOP + PLOT_H + 18, text);
+		fprintf(out, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", px(a, v),
+			px(a, v), TOP, bottom_of(c));
+		words(out, "soft", "middle", px(a, v), bottom_of(c) + 18, text);
 	} else {
 		fprintf(out, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", LEFT,
-			LEFT + PLOT_W, at_y(a, v), at_y(a, v));
-		words(out, "soft", "end", LEFT - 8, at_y(a, v) + 4, text);
+			LEFT + plot_w(c), px(a, v), px(a, v));
+		words(out, "soft", "end", LEFT - 8, px(a, v) + 4, text);
 	}
 }
 
@@ -142,8 +192,8 @@ static void tick_points(FILE *out, const struct chart *c, const struct axis *a)
 {
 	double last = -INFINITY;
 	for (size_t i = 0; i < c->line[0].n; i++)
-		if (at_x(a, c->line[0].at[i].x) >= last + TICK_ROOM) {
-			last = at_x(a, c->line[0].at[i].x);
+		if (px(a, c->line[0].at[i].x) >= last + TICK_ROOM) {
+			last = px(a, c->line[0].at[i].x);
 			tick(out, c, a, true, c->line[0].at[i].x);
 		}
 }
@@ -171,8 +221,10 @@ static void draw_axis(FILE *out, const struct chart *c, const struct axis *a, bo
 
 static void draw_words(FILE *out, const struct chart *c, const struct axis *a)
 {
+	const double room = a->to > a->from ? a->length / (a->to - a->from) - 8 : a->length;
 	for (size_t i = 0; i < c->n_words; i++)
-		words(out, "soft", "middle", at_x(a, (double)i), TOP + PLOT_H + 18, c->x_words[i]);
+		words_within(out, "soft", "middle", px(a, (double)i), bottom_of(c) + 18, c->x_words[i],
+			fmin(room, 2 * (px(a, (double)i) - 4)));
 }
 
 static void draw_band(FILE *out, const struct chart_line *l, const struct axis *x, const struct axis *y,
@@ -186,24 +238,38 @@ static void draw_band(FILE *out, const struct chart_line *l, const struct axis *
 	fprintf(out, "<polygon class=\"band\" fill=\"%s\" points=\"", colour);
 	for (size_t i = 0; i < l->n; i++)
 		if (isfinite(l->at[i].high) && isfinite(l->at[i].y))
-			fprintf(out, "%.1f,%.1f ", at_x(x, l->at[i].x), at_y(y, l->at[i].high));
+			fprintf(out, "%.1f,%.1f ", px(x, l->at[i].x), px(y, l->at[i].high));
 	for (size_t i = l->n; i-- > 0;)
 		if (isfinite(l->at[i].low) && isfinite(l->at[i].y))
-			fprintf(out, "%.1f,%.1f ", at_x(x, l->at[i].x), at_y(y, l->at[i].low));
+			fprintf(out, "%.1f,%.1f ", px(x, l->at[i].x), px(y, l->at[i].low));
 	fputs("\"/>\n", out);
 }
 
-/* Opens a circle's element. */
-static void draw_dot(FILE *out, double x, double y, const char *colour, bool hollow)
+/* `what` is for the pointer, and escaped; "": nothing. */
+static void draw_dot(FILE *out, double x, double y, const char *colour, bool hollow, const char *what)
 {
 	fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.6\" %s=\"%s\">", x, y,
 		hollow ? "class=\"hollow\" stroke" : "fill", colour);
+	if (*what) {
+		fputs("<title>", out);
+		svg_escaped(what, out);
+		fputs("</title>", out);
+	}
+	fputs("</circle>\n", out);
+}
+
+static void describe(const struct chart *c, const struct chart_point *p, char *what, size_t size)
+{
+	char x[QUANTITY_MAX], y[QUANTITY_MAX];
+	snprintf(what, size, "%s%s%s: %s%s%s", p->label ? p->label : "", p->label ? ", " : "",
+		c->x_words ? c->x_words[(size_t)p->x] : tick_text(x, p->x, c->x_unit),
+		quantity_format(y, p->y, c->y_unit), p->hollow ? ", " : "", p->hollow ? c->hollow : "");
 }
 
 static void draw_line(FILE *out, const struct chart *c, size_t k, const struct axis *x, const struct axis *y)
 {
 	const struct chart_line *l = &c->line[k];
-	const char *colour = l->dashed ? "#8b98a9" : colours[k % CHART_LINES];
+	const char *colour = l->dashed ? REFERENCE : colours[k % CHART_LINES];
 	if (!l->dots)
 		draw_band(out, l, x, y, colour);
 	bool open = false;
@@ -213,14 +279,14 @@ static void draw_line(FILE *out, const struct chart *c, size_t k, const struct a
 			fprintf(out, "<polyline class=\"line%s\" stroke=\"%s\" points=\"", l->dashed ? " dash" : "",
 				colour);
 		if (there)
-			fprintf(out, "%.1f,%.1f ", at_x(x, l->at[i].x), at_y(y, l->at[i].y));
+			fprintf(out, "%.1f,%.1f ", px(x, l->at[i].x), px(y, l->at[i].y));
 		else if (open)
 			fputs("\"/>\n", out);
 		open = there;
 	}
 	if (open)
 		fputs("\"/>\n", out);
-	const double wide = fmin(90, 0.55 * PLOT_W / (double)(l->n + 1));
+	const double wide = fmin(90, 0.55 * plot_w(c) / (double)(l->n + 1));
 	for (size_t i = 0; i < l->n && !l->dashed; i++) {
 		if (!isfinite(l->at[i].y))
 			continue;
@@ -228,20 +294,17 @@ static void draw_line(FILE *out, const struct chart *c, size_t k, const struct a
 			fprintf(out,
 				"<rect fill=\"%s\" opacity=\".35\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
 				"height=\"%.1f\"/>\n",
-				colour, at_x(x, l->at[i].x) - wide / 2, at_y(y, l->at[i].y), wide,
-				at_y(y, 0) - at_y(y, l->at[i].y));
-		char a[QUANTITY_MAX], b[QUANTITY_MAX];
+				colour, px(x, l->at[i].x) - wide / 2, px(y, l->at[i].y), wide,
+				px(y, 0) - px(y, l->at[i].y));
+		char what[256];
 		if (l->dots && isfinite(l->at[i].low) && isfinite(l->at[i].high))
 			fprintf(out,
 				"<line class=\"line\" stroke=\"%s\" opacity=\".45\" x1=\"%.1f\" x2=\"%.1f\" "
 				"y1=\"%.1f\" y2=\"%.1f\"/>\n",
-				colour, at_x(x, l->at[i].x), at_x(x, l->at[i].x), at_y(y, l->at[i].low),
-				at_y(y, l->at[i].high));
-		draw_dot(out, at_x(x, l->at[i].x), at_y(y, l->at[i].y), colour, l->at[i].hollow);
-		fputs("<title>", out);
-		svg_escaped(c->x_words ? c->x_words[(size_t)l->at[i].x] : tick_text(a, l->at[i].x, c->x_unit), out);
-		fprintf(out, ": %s%s%s</title></circle>\n", quantity_format(b, l->at[i].y, c->y_unit),
-			l->at[i].hollow ? ", " : "", l->at[i].hollow ? c->hollow : "");
+				colour, px(x, l->at[i].x), px(x, l->at[i].x), px(y, l->at[i].low),
+				px(y, l->at[i].high));
+		describe(c, &l->at[i], what, sizeof what);
+		draw_dot(out, px(x, l->at[i].x), px(y, l->at[i].y), colour, l->at[i].hollow, what);
 	}
 }
 
@@ -249,30 +312,55 @@ static size_t key_lines(const struct chart *c) { return (c->lines > 1 ? c->lines
 
 static void draw_key(FILE *out, const struct chart *c)
 {
-	double y = TOP + PLOT_H + BELOW;
+	const double room = width_of(c) - KEY_TEXT - 8;
+	double y = bottom_of(c) + BELOW;
 	for (size_t k = 0; k < c->lines && c->lines > 1; k++, y += KEY_LINE) {
-		fprintf(out, "<line class=\"line%s\" stroke=\"%s\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n",
-			c->line[k].dashed ? " dash" : "", c->line[k].dashed ? "#8b98a9" : colours[k % CHART_LINES],
-			LEFT, LEFT + 26, y - 4, y - 4);
-		words(out, "key", "start", LEFT + 34, y, c->line[k].name);
+		const char *colour = c->line[k].dashed ? REFERENCE : colours[k % CHART_LINES];
+		if (c->line[k].dots)
+			draw_dot(out, LEFT + 13, y - 4, colour, false, "");
+		else
+			fprintf(out,
+				"<line class=\"line%s\" stroke=\"%s\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" "
+				"y2=\"%.1f\"/>\n",
+				c->line[k].dashed ? " dash" : "", colour, LEFT, LEFT + 26, y - 4, y - 4);
+		words_within(out, "key", "start", KEY_TEXT, y, c->line[k].name, room);
 	}
 	if (c->hollow) {
-		draw_dot(out, LEFT + 13, y - 4, "#8b98a9", true);
-		fputs("</circle>\n", out);
-		words(out, "key", "start", LEFT + 34, y, c->hollow);
+		draw_dot(out, LEFT + 13, y - 4, REFERENCE, true, "");
+		words_within(out, "key", "start", KEY_TEXT, y, c->hollow, room);
 	}
+}
+
+/* All dots are drawn before the first label, which keeps clear of them. */
+static void draw_labels(FILE *out, const struct chart *c, const struct axis *x, const struct axis *y)
+{
+	const struct chart_box frame = {LEFT + 2, TOP + 2, LEFT + plot_w(c) - 2, bottom_of(c) - 2};
+	struct chart_label label[LABELS];
+	size_t n = 0;
+	bool any = false;
+	for (size_t k = 0; k < c->lines; k++)
+		for (size_t i = 0; i < c->line[k].n && n < LABELS; i++) {
+			const struct chart_point *p = &c->line[k].at[i];
+			if (c->line[k].dashed || !isfinite(p->y))
+				continue;
+			any = any || p->label;
+			label[n++] = (struct chart_label){px(x, p->x), px(y, p->y), p->label};
+		}
+	if (any)
+		chart_labels_write(label, n, frame, out);
 }
 
 void chart_write(const struct chart *c, FILE *out)
 {
 	struct axis x, y;
-	double width = LEFT + PLOT_W + 30, height = TOP + PLOT_H + BELOW + KEY_LINE * (double)key_lines(c);
+	const double width = width_of(c), bottom = bottom_of(c),
+		     height = bottom + BELOW + KEY_LINE * (double)key_lines(c);
 	find_axes(c, &x, &y);
 	fprintf(out,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "
 		"height=\"%.0f\">\n%s<rect class=\"paper\" width=\"100%%\" height=\"100%%\"/>\n",
 		width, height, width, height, style);
-	words(out, "title", "start", LEFT, 24, c->title);
+	words(out, "title", "start", LEFT, 22, c->title);
 	words(out, "soft", "start", LEFT, TOP - 8, c->y_name);
 	draw_axis(out, c, &y, false);
 	if (c->x_words)
@@ -280,10 +368,11 @@ void chart_write(const struct chart *c, FILE *out)
 	else
 		draw_axis(out, c, &x, true);
 	fprintf(out, "<rect class=\"frame\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n", LEFT, TOP,
-		PLOT_W, PLOT_H);
-	words(out, "soft", "middle", LEFT + PLOT_W / 2, TOP + PLOT_H + 38, c->x_name);
+		plot_w(c), plot_h(c));
+	words(out, "soft", "middle", LEFT + plot_w(c) / 2, bottom + 38, c->x_name);
 	for (size_t k = 0; k < c->lines && k < CHART_LINES; k++)
 		draw_line(out, c, k, &x, &y);
+	draw_labels(out, c, &x, &y);
 	draw_key(out, c);
 	fputs("</svg>\n", out);
 }

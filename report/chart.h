@@ -10,8 +10,9 @@
 
 struct chart_point {
 	double x, y;
-	double low, high; /* a band around y; with `dots` a bar through the point; NAN: none */
-	bool hollow;      /* not usable: struct chart says why */
+	double low, high;  /* a band around y; with `dots` a bar through the point; NAN: none */
+	bool hollow;       /* not usable: struct chart says why */
+	const char *label; /* drawn beside it; borrowed; NULL: none */
 };
 
 struct chart_line {
@@ -29,6 +30,7 @@ struct chart {
 	const char *const *x_words; /* NULL: numbers; else the names of x = 0, 1, ... */
 	size_t n_words;
 	const char *hollow; /* why points are hollow, for the key; NULL: none is */
+	bool close;         /* a wide picture with axes close around the points, in place of a y from 0 */
 	const struct chart_line *line;
 	size_t lines;
 };

@@ -13,19 +13,35 @@ static void ranking(const void *c, FILE *out) { compare_ranking(c, out); }
 static void notes(const void *c, FILE *out) { compare_notes(c, out); }
 static void sources(const void *c, FILE *out) { compare_sources(c, out); }
 
+/* What the better row has more of, in the words behind "1.41 times". */
+static const char *const ahead[BASIS_COUNT] = {[BY_OWNED] = "the tokens per dollar of owning",
+	[BY_RENTED] = "the tokens per dollar of rent",
+	[BY_TIME] = "as fast"};
+
+static double ratio(const struct compare_row row[2], enum compare_basis basis)
+{
+	double interval[2];
+	return compare_value(&row[1], basis, interval) / compare_value(&row[0], basis, interval);
+}
+
 /* The rows are ranked: the first that fits leads. */
 static void verdict(const struct compare *c, char *out, size_t size)
 {
 	const struct compare_row *row = c->rows.at;
-	if (!c->rows.n || !row[0].fits)
+	char speed[48] = "";
+	if (!c->rows.n || !row[0].fits) {
 		snprintf(out, size, "Nothing fits on any of the systems.");
-	else if (c->rows.n < 2 || !row[1].fits)
+		return;
+	}
+	if (c->rows.n < 2 || !row[1].fits) {
 		snprintf(out, size, "It fits on %s%s.", row[0].name, c->rows.n < 2 ? "" : " alone");
-	else
-		snprintf(out, size, "By %s, %s is ahead of %s%s.", compare_basis_words[c->basis], row[0].name,
-			row[1].name,
-			row[1].overlaps ? ", but not surely: their 90 % intervals overlap"
-					: "; their 90 % intervals are apart");
+		return;
+	}
+	if (c->basis != BY_TIME)
+		snprintf(speed, sizeof speed, ", at %.2f times the speed", ratio(row, BY_TIME));
+	snprintf(out, size, "%.2f times %s%s: %s beside %s. Their 90 %% intervals %s.", ratio(row, c->basis),
+		ahead[c->basis], speed, row[0].name, row[1].name,
+		row[1].overlaps ? "overlap: the order is not sure" : "are apart");
 }
 
 /* Prices that nobody knows have no bars. */

@@ -178,7 +178,7 @@ enum status report_compare_csv(const struct compare *c, const char *path, struct
 
 #define NAME 32
 /* So many letters fit under all bars together. */
-#define LETTERS 88
+#define LETTERS 64
 
 struct compare_bars {
 	struct chart chart;

@@ -59,7 +59,7 @@ void page_table(struct page *p, const struct table *t) { table_html(t, p->out); 
 
 void page_chart(struct page *p, const struct chart *c)
 {
-	fputs("<figure class=\"scroll chart\">\n", p->out);
+	fprintf(p->out, "<figure class=\"scroll %s\">\n", c->close ? "close chart" : "chart");
 	chart_write(c, p->out);
 	fputs("</figure>\n", p->out);
 }

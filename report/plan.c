@@ -46,14 +46,25 @@ enum status plan_rows_table(const struct plan_report *p, struct table **out, str
 	return st;
 }
 
+const char *plan_front_mark(size_t i, char mark[PLAN_MARK])
+{
+	const size_t letters = 'z' - 'a' + 1;
+	if (i < letters)
+		snprintf(mark, PLAN_MARK, "%c", (char)('a' + i));
+	else
+		snprintf(mark, PLAN_MARK, "%c%zu", (char)('a' + i % letters), i / letters);
+	return mark;
+}
+
 enum status plan_front_table(const struct plan_report *p, struct table **out, struct error *e)
 {
-	struct table *t = *out = table_create("memory|step time|over the best|<plan");
+	struct table *t = *out = table_create("<|memory|step time|over the best|<plan");
 	enum status st = t ? ST_OK : error_nomem(e, "the table");
 	for (size_t i = 0; i < p->points && !st; i++) {
 		const struct plan_point *at = &p->point[i];
-		char words[PLAN_WORDS], q[2][QUANTITY_MAX];
-		st = table_row(t, e, "%s|%s|%+.1f %%|%s", quantity_format(q[0], (double)at->memory_B, UNIT_BYTE),
+		char words[PLAN_WORDS], mark[PLAN_MARK], q[2][QUANTITY_MAX];
+		st = table_row(t, e, "%s|%s|%s|%+.1f %%|%s", plan_front_mark(i, mark),
+			quantity_format(q[0], (double)at->memory_B, UNIT_BYTE),
 			quantity_format(q[1], at->step_s, UNIT_SECOND),
 			100 * (at->step_s / p->point[p->points - 1].step_s - 1), plan_words(at->config, words));
 	}
@@ -255,51 +266,62 @@ static int by_memory(const void *a, const void *b)
 	return (x->x > y->x) - (x->x < y->x);
 }
 
-static struct chart_point point_of(const struct plan_row *r)
+static struct chart_point point_of(double memory_B, double step_s, const char *mark)
 {
-	return (struct chart_point){.x = (double)r->predicted->memory.total_B,
-		.y = r->predicted->time.step_s,
-		.low = NAN,
-		.high = NAN};
+	return (struct chart_point){.x = memory_B, .y = step_s, .low = NAN, .high = NAN, .label = mark};
+}
+
+static struct chart_point point_of_row(const struct plan_row *r, const char *mark)
+{
+	return point_of((double)r->predicted->memory.total_B, r->predicted->time.step_s, mark);
 }
 
 enum status plan_chart(const struct plan_report *p,
 	enum status (*take)(const struct chart *c, void *to, struct error *e), void *to, struct error *e)
 {
-	struct chart_point *front = calloc(p->points + 1, sizeof *front), *best = calloc(p->rows + 1, sizeof *best),
-			   own;
-	enum status st = front && best ? ST_OK : error_nomem(e, "the plot");
+	const size_t most = p->points + p->rows + 1;
+	struct chart_point *front = calloc(most, sizeof *front), *best = front ? front + p->points : NULL, own;
+	char(*mark)[PLAN_MARK] = calloc(most, sizeof *mark);
+	enum status st = front && mark ? ST_OK : error_nomem(e, "the plot");
 	if (!st && p->rows == 0)
 		st = error_set(e, ST_INPUT, "no plan fits, and there is nothing to draw");
 	if (st)
 		goto out;
 	for (size_t i = 0; i < p->points; i++)
-		front[i] = (struct chart_point){.x = (double)p->point[i].memory_B,
-			.y = p->point[i].step_s,
-			.low = NAN,
-			.high = NAN};
-	for (size_t i = 0; i < p->rows; i++)
-		best[i] = point_of(&p->row[i]);
+		front[i] = point_of((double)p->point[i].memory_B, p->point[i].step_s, plan_front_mark(i, mark[i]));
+	for (size_t i = 0; i < p->rows; i++) {
+		char *place = mark[p->points + i];
+		snprintf(place, PLAN_MARK, "%zu", i + 1);
+		best[i] = point_of_row(&p->row[i], place);
+	}
 	qsort(front, p->points, sizeof *front, by_memory);
 	qsort(best, p->rows, sizeof *best, by_memory);
-	struct chart_line line[3] = {{.name = "front", .at = front, .n = p->points},
-		{.name = "best plans", .at = best, .n = p->rows, .dots = true}};
-	size_t lines = 2;
+	struct chart_line line[3];
+	size_t lines = 0;
+	if (p->points > 1)
+		line[lines++] = (struct chart_line){.name = "Pareto front, lettered as in its table",
+			.at = front,
+			.n = p->points};
+	line[lines++] = (struct chart_line){.name = "best plans, numbered as in the table",
+		.at = best,
+		.n = p->rows,
+		.dots = true};
 	if (p->start.predicted && p->start.predicted->memory.fits) {
-		own = point_of(&p->start);
+		own = point_of_row(&p->start, "config");
 		line[lines++] = (struct chart_line){.name = "the config's own", .at = &own, .n = 1, .dots = true};
 	}
 	const struct chart c = {.title = "Plans: step time and memory",
 		.x_name = "memory of a device",
-		.y_name = "step time",
+		.y_name = "step time; the axis does not begin at 0",
 		.x_unit = UNIT_BYTE,
 		.y_unit = UNIT_SECOND,
+		.close = true,
 		.line = line,
 		.lines = lines};
 	st = take(&c, to, e);
 out:
 	free(front);
-	free(best);
+	free(mark);
 	return st;
 }
 

@@ -10,6 +10,9 @@
  * caller frees it with table_destroy, also after a failure. */
 enum status plan_rows_table(const struct plan_report *p, struct table **out, struct error *e);
 enum status plan_front_table(const struct plan_report *p, struct table **out, struct error *e);
+/* Writes what names point i of the front in its table and in the chart ("a", ..., "z", "a1"), and returns it. */
+#define PLAN_MARK 24
+const char *plan_front_mark(size_t i, char mark[PLAN_MARK]);
 
 /* Print lines: the search, the best plan and the config's own, the meaning of the front, the counts of plans. */
 void plan_title(const struct plan_report *p, FILE *out);

@@ -43,22 +43,26 @@ enum status report_sweep_html(const struct sweep *s, const char *path, struct er
 	struct page p = {0};
 	struct table *t = NULL;
 	char text[1024], *best;
-	size_t len, predicted = 0, too_large = 0;
+	size_t len, predicted = 0, too_large = 0, tight = 0;
 	for (size_t i = 0; i < s->rows.n; i++) {
 		const struct result *r = s->rows.at[i].predicted;
 		predicted += r != NULL;
 		too_large += r && verdict_fit(&r->memory) == FIT_NOT;
+		tight += r && verdict_fit(&r->memory) == FIT_TIGHT;
 	}
 	enum status st = text_of(verdict, s, "the page", &best, &len, e);
 	if (!st)
 		st = page_open(&p, "a sweep - stepsim", best, e);
 	free(best);
 	if (!st) {
-		char fit[64] = "";
+		char large[64] = "", full[96] = "";
 		if (too_large)
-			snprintf(fit, sizeof fit, ", %zu of them too large for the memory", too_large);
-		snprintf(text, sizeof text, "%s: %zu combination%s, %zu predicted%s.%s", s->config, s->rows.n,
-			s->rows.n == 1 ? "" : "s", predicted, fit,
+			snprintf(large, sizeof large, "; %zu too large for the memory", too_large);
+		if (tight)
+			snprintf(full, sizeof full, "; %zu leave%s less of it free than a search for plans does", tight,
+				tight == 1 ? "s" : "");
+		snprintf(text, sizeof text, "%s: %zu combination%s, %zu predicted%s%s.%s", s->config, s->rows.n,
+			s->rows.n == 1 ? "" : "s", predicted, large, full,
 			s->rows.n == s->axis[0].n ? " The band is the 90 % interval." : "");
 		page_paragraph(&p, "sub", text);
 	}

@@ -45,7 +45,7 @@ function keyTable(place, head, rows) {
     const tr = part.insertRow();
     cells.forEach((text, i) => {
       const cell = document.createElement(tag);
-      if (!i) { cell.className = "left"; if (colour) { const mark = document.createElement("i"); mark.style.background = colour; cell.append(mark); } }
+      if (!i) { cell.className = "left"; if (colour) { const mark = document.createElement("i"); mark.style.background = colour; if (colour === "var(--panel)") mark.className = "empty"; cell.append(mark); } }
       cell.append(text);
       tr.append(cell);
     });
@@ -93,31 +93,35 @@ function bars() {
 
 /* ---- memory against capacity ---- */
 function memory() {
-  const m = data.prediction.memory, most = Math.max(m.total_bytes, m.capacity_bytes || 0), there = memoryParts.filter(([name]) => m[name + "_bytes"] > 0);
-  const [p, W] = picture("memory", m.capacity_bytes ? 50 : 30, "memory against capacity");
-  svg(p, "rect", { x: .5, y: 2.5, width: W - 1, height: 25, fill: "none", stroke: "var(--line)" });
+  const m = data.prediction.memory, capacity = m.capacity_bytes || 0, free = capacity - m.total_bytes, most = Math.max(m.total_bytes, capacity), there = memoryParts.filter(([name]) => m[name + "_bytes"] > 0);
+  const bytes = n => scaled(n, "B", 1024), share = n => percent(n / (capacity || m.total_bytes)), [p, W] = picture("memory", capacity ? 50 : 30, "memory against capacity");
+  svg(p, "rect", { x: .5, y: 2.5, width: W - 1, height: 25, fill: "var(--panel)", stroke: "var(--line)" });
   let x = 0;
   for (const [name, fill] of there) {
     const w = m[name + "_bytes"] / most * W;
-    tip(svg(p, "rect", { x, y: 2, width: w, height: 26, fill }), name + " " + scaled(m[name + "_bytes"], "B", 1024));
+    tip(svg(p, "rect", { x, y: 2, width: w, height: 26, fill }), name + " " + bytes(m[name + "_bytes"]), share(m[name + "_bytes"]) + " of the device");
     x += w;
   }
-  if (m.capacity_bytes) {
-    const at = Math.min(m.capacity_bytes / most * W, W - 1);
+  if (capacity) {
+    const at = Math.min(capacity / most * W, W - 1);
     svg(p, "line", { x1: at, x2: at, y1: 0, y2: 32, stroke: m.fits ? "var(--fg)" : "var(--bad)", "stroke-width": 2 });
-    svg(p, "text", { x: Math.max(at, 120), y: 46, "text-anchor": "end", class: "soft" }, "capacity " + scaled(m.capacity_bytes, "B", 1024));
+    if (!m.fits) svg(p, "rect", { x: at, y: 2, width: W - at - 1, height: 26, fill: "none", stroke: "var(--bad)", "stroke-width": 2, "stroke-dasharray": "5 3" });
+    svg(p, "text", { x: Math.max(at, 120), y: 46, "text-anchor": "end", class: "soft" }, "capacity " + bytes(capacity));
   }
-  keyTable($("memory"), ["", "predicted", "of the device"],
-    [...there.map(([name, fill]) => [fill, name, scaled(m[name + "_bytes"], "B", 1024), percent(m[name + "_bytes"] / most)]), ["transparent", "total", scaled(m.total_bytes, "B", 1024), m.capacity_bytes ? percent(m.total_bytes / m.capacity_bytes) : ""]]);
+  const left = !capacity ? [] : [[free < 0 ? "var(--bad)" : "var(--panel)", free < 0 ? "short" : "free", bytes(Math.abs(free)), share(Math.abs(free))]];
+  keyTable($("memory"), ["", "predicted", capacity ? "of the device" : "share"], [...there.map(([name, fill]) => [fill, name, bytes(m[name + "_bytes"]), share(m[name + "_bytes"])]), ["transparent", "total", bytes(m.total_bytes), share(m.total_bytes)], ...left]);
 }
 
 /* ---- roofline: each class at its mean intensity and rate ---- */
 
+const ruler = document.createElement("canvas").getContext("2d");
+ruler.font = "12px system-ui, sans-serif";
+const wide = text => Math.ceil(ruler.measureText(text).width) + 1;
 /* The first of some places around a dot where a text meets no other: beside it, then lines above and below, then at the edge. */
 function place(boxes, cx, cy, r, text, W, top) {
-  const w = 7 * text.length, h = 14, right = cx + r + 4, left = cx - r - 4 - w;
+  const w = wide(text), h = 14, right = cx + r + 4, left = cx - r - 4 - w;
   const tries = [[right, cy - 7], [left, cy - 7], [cx - w / 2, cy - r - 16], [cx - w / 2, cy + r + 3], ...[6, -20, 19, -33, 32, 45].flatMap(dy => [[right, cy + dy], [left, cy + dy], [right + 16, cy + dy]]), [W - w - 2, cy + r + 3], [W - w - 2, cy + r + 18]];
-  const free = tries.find(([x, y]) => x > 60 && x + w < W - 1 && y > top && !boxes.some(b => x < b[0] + b[2] && b[0] < x + w && y < b[1] + b[3] && b[1] < y + h)) || tries[0];
+  const free = tries.find(([x, y]) => x > 60 && x + w < W - 1 && y > top && !boxes.some(b => x < b[0] + b[2] && b[0] < x + w && y < b[1] + b[3] && b[1] < y + h)) || [Math.max(0, Math.min(right, W - w - 2)), cy + r + 3];
   boxes.push([...free, w, h]);
   return [...free, w, h];
 }
@@ -140,7 +144,7 @@ function roofline() {
   svg(p, "polyline", { points: `${x(low)},${y(low * roofs.memory)} ${x(ridge)},${y(roofs.matrix)} ${x(X[1])},${y(roofs.matrix)}`, fill: "none", stroke: "var(--fg)", "stroke-width": 1.5 });
   svg(p, "text", { x: W - r, y: y(roofs.matrix) - 8, "text-anchor": "end" }, roofText);
   const all = points.reduce((s, q) => s + q.time_s, 0), dots = points.map(q => ({ q, cx: x(at(q)), cy: y(rate(q)), r: 4 + 12 * Math.sqrt(q.time_s / all), name: q.class.replace("_", "-") }));
-  const boxes = [[W - r - 7 * roofText.length, y(roofs.matrix) - 20, 7 * roofText.length, 16], ...dots.map(d => [d.cx - d.r, d.cy - d.r, 2 * d.r, 2 * d.r])];
+  const boxes = [[W - r - wide(roofText), y(roofs.matrix) - 20, wide(roofText), 16], ...dots.map(d => [d.cx - d.r, d.cy - d.r, 2 * d.r, 2 * d.r])];
   for (const d of dots.sort((a, c) => c.r - a.r)) {
     const roof = Math.min(roofs.matrix, roofs.memory * at(d.q)), lines = [d.name, seconds(d.q.time_s) + " predicted" + (d.q.measured_s > 0 ? ", " + seconds(d.q.measured_s) + " measured" : ""), at(d.q).toPrecision(3) + " FLOP/B, " + scaled(rate(d.q), "FLOP/s", 1000), percent(rate(d.q) / roof) + " of its roof"];
     if (d.q.measured_s > 0) {
@@ -151,7 +155,7 @@ function roofline() {
     tip(svg(p, "circle", { cx: d.cx, cy: d.cy, r: d.r, fill: colours[d.q.class], "fill-opacity": .8 }), ...lines);
     const box = place(boxes, d.cx, d.cy, d.r, d.name, W, t - 20);
     lead(p, d, box);
-    svg(p, "text", { x: box[0], y: box[1] + 11 }, d.name);
+    svg(p, "text", { x: box[0], y: box[1] + 11, class: "halo" }, d.name);
   }
 }
 function pictures() { bars(); memory(); roofline(); }

@@ -70,7 +70,7 @@ What does not fit is hollow in a sweep's curves, and its heading never names it,
     > stepsim sweep $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --vary cluster.nodes=2,4,8 --set train.recompute=none --html - | grep -oE '<h1>[^<]*'
     > stepsim sweep $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --vary cluster.nodes=2,4 --set train.recompute=none --html - | grep -oE '<h1>[^<]*'
     <h1>Most tokens/s with cluster.nodes = 4, train.recompute = full: 233 k tokens/s, 4.49 s a step on 32 ranks.
-    class="sub">$ROOT/configs/llama3-8b-fsdp-64xh100.yaml: 4 combinations, 4 predicted, 2 of them too large for the memory.
+    class="sub">$ROOT/configs/llama3-8b-fsdp-64xh100.yaml: 4 combinations, 4 predicted; 2 too large for the memory.
     train.recompute=none
     train.recompute=full
     does not fit in memory
@@ -89,7 +89,7 @@ A comparison's page: who is ahead and how surely, bars with intervals, both tabl
 
     $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,dgx-a100 --fixed-plan --html compare.html > table.txt; grep -oE '<h1>[^<]*|<text class="title[^>]*>[^<]*|<h2>[^<]*|<summary>[^<]*' compare.html | sed 's/.*>//'; grep -c '<rect fill' compare.html
     > stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100 --gpus 1 --fixed-plan --html - 2>&1 | grep -oE '<h1>[^<]*'
-    By what renting costs, dgx-h100 is ahead of dgx-a100, but not surely: their 90 % intervals overlap.
+    1.16 times the tokens per dollar of rent, at 2.33 times the speed: dgx-h100 beside dgx-a100. Their 90 % intervals overlap: the order is not sure.
     Predicted time for the tokens, 90 % interval
     What renting costs, 90 % interval of the time
     What owning costs, 90 % interval of the time
@@ -106,8 +106,8 @@ A search's page: the best plan, the front, the config:
     > head -n 1 table.txt; grep -oE 'class="sub">[^<]*' plan.html
     The best plan: dp 8 fsdp mb 1 prefetch 2 kept; 14.9 s a step, 69.1 GiB of memory.
     Plans: step time and memory
-    front
-    best plans
+    Pareto front, lettered as in its table
+    best plans, numbered as in the table
     the config's own
     The best plans
     Time and memory

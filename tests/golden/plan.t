@@ -31,13 +31,13 @@ What the config itself gives is where the search starts; the table ends with wha
         15.5 GiB  64.2 GiB  21.3 ms  compute: gemm 69 % of the step
     The best plan takes 15.1 % less time than the config's own.
     Pareto front: less memory for more time (plans up to 15 % slower than the best):
-      memory  step time  over the best  plan
-    27.4 GiB     2.17 s        +12.8 %  dp 64 fsdp mb 1 full 16 prefetch 1
-    27.8 GiB     2.17 s        +12.8 %  dp 64 fsdp mb 1 full 16 prefetch 2
-    39.9 GiB     2.14 s        +10.9 %  dp 64 fsdp mb 1 full 16 prefetch 2 kept
-    43.4 GiB     1.96 s         +1.9 %  dp 64 fsdp mb 1 prefetch 1
-    43.8 GiB     1.96 s         +1.9 %  dp 64 fsdp mb 1 prefetch 2
-    56.0 GiB     1.93 s         +0.0 %  dp 64 fsdp mb 1 prefetch 2 kept
+         memory  step time  over the best  plan
+    a  27.4 GiB     2.17 s        +12.8 %  dp 64 fsdp mb 1 full 16 prefetch 1
+    b  27.8 GiB     2.17 s        +12.8 %  dp 64 fsdp mb 1 full 16 prefetch 2
+    c  39.9 GiB     2.14 s        +10.9 %  dp 64 fsdp mb 1 full 16 prefetch 2 kept
+    d  43.4 GiB     1.96 s         +1.9 %  dp 64 fsdp mb 1 prefetch 1
+    e  43.8 GiB     1.96 s         +1.9 %  dp 64 fsdp mb 1 prefetch 2
+    f  56.0 GiB     1.93 s         +0.0 %  dp 64 fsdp mb 1 prefetch 2 kept
     not searched: zero2, fsdp and hsdp inside a pipeline (only where the config has them there)
     48 plans: 0 illegal, 8 need more than 90 % of the memory, 0 cannot be among the best, 40 timed;
       those shown are predicted in full
@@ -95,7 +95,7 @@ Exhaustive is the same; only the last line, of how many plans there were, differ
 The picture: the front, the best plans, the config's own.
 
     $ stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set parallel.strategy=fsdp --set parallel.tensor=1 --set parallel.context=1 --plot - | grep -c circle
-    17
+    20
 
 Plans may use 90 % of the memory, and where none needs so little, all of it.
 
@@ -111,9 +111,9 @@ Plans may use 90 % of the memory, and where none needs so little, all of it.
     No plan leaves 10 % of the memory free; those that fit are shown.
     The config's own plan is as good as the best of these.
     Pareto front: less memory for more time (plans up to 15 % slower than the best):
-      memory  step time  over the best  plan
-    79.1 GiB     1.97 s         +6.6 %  dp 64 fsdp mb 2 prefetch 0
-    79.6 GiB     1.85 s         +0.0 %  dp 64 fsdp mb 2 prefetch 1
+         memory  step time  over the best  plan
+    a  79.1 GiB     1.97 s         +6.6 %  dp 64 fsdp mb 2 prefetch 0
+    b  79.6 GiB     1.85 s         +0.0 %  dp 64 fsdp mb 2 prefetch 1
     4 plans: 0 illegal, 1 need too much memory, 0 cannot be among the best, 3 timed; those shown are
       predicted in full
 

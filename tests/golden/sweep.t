@@ -23,7 +23,7 @@ The same as CSV; a value in brackets keeps its commas.
 The picture has a line for each value of the second key.
 
     $ stepsim sweep $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --vary cluster.nodes=4,8,16 --vary train.recompute=none,full --plot - | grep -cE 'polyline|circle'
-    7
+    8
 
 --zip: the first values together, then the second ones; the picture has one line.
 
