@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Opens pages of --html in headless Chromium and fails on what a reader would see as broken.
 
-    python3 tests/page/check.py [--shots FOLDER] PAGE.html ...
+    python3 tests/page/check.py [--shots FOLDER] PAGE.html PICTURE.svg ...
 
-Each page at 1280 and 400 pixels, light and dark: an error or a warning in the console, a request for anything but the
-page, something wider than the window, a first paint or a
+Each page at 1280 and 400 pixels, a picture at 1280, light and dark: an error or a warning in the console, a request for anything but the
+page, something wider than the window, text that is too small, too pale, cut or over another, a table cut at 1280 pixels,
+a plan that does not fit and whose heading says something else, a first paint or a
 drawn timeline after 2 s, or a frame each 50 ms or less often while a timeline is moved, all count. Where the page has a
 timeline it is zoomed, moved, pinched and walked through with the keys. --shots keeps the pictures. The last line is "N
 passed, N failed", or says that there is no Chromium (exit code 0).
@@ -32,6 +33,29 @@ for (let i = 1; i < 16; i++) {
 show(0, whole);
 times.sort((a, b) => a - b);
 return {spans: rows.reduce((n, r) => n + (r.op ? r.op.length : 0), 0), ms: times[7]}; })()"""
+LEAST_FONT_PX = 11
+LEAST_CONTRAST = 4.5
+READABLE = """((font, contrast, wide) => { const wrong = new Set();
+const light = colour => { const c = colour.match(/[\\d.]+/g).slice(0, 3).map(v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4); return .2126 * c[0] + .7152 * c[1] + .0722 * c[2]; };
+const paper = document.body ? light(getComputedStyle(document.body).backgroundColor) : null, short = e => '"' + e.firstChild.data.trim().slice(0, 40) + '"';
+for (const e of document.querySelectorAll('body *, svg text')) {
+  if (!e.firstChild || e.firstChild.nodeType !== 3 || !e.firstChild.data.trim() || e.matches('script, style, title, noscript *') || !e.getClientRects().length) continue;
+  const look = getComputedStyle(e), m = e.getScreenCTM && e.getScreenCTM(), size = parseFloat(look.fontSize) * (m ? Math.hypot(m.a, m.b) : 1), own = light(e.ownerSVGElement ? look.fill : look.color);
+  if (size < font) wrong.add(`${short(e)} has ${size.toFixed(1)} px`);
+  const ratio = paper === null ? 21 : (Math.max(own, paper) + .05) / (Math.min(own, paper) + .05);
+  if (ratio < contrast) wrong.add(`${short(e)} has a contrast of ${ratio.toFixed(1)}`);
+}
+for (const s of document.querySelectorAll('svg')) {
+  const edge = s.getBoundingClientRect(), all = [...s.querySelectorAll('text')].map(e => [e, e.getBoundingClientRect()]);
+  all.forEach(([e, r], i) => {
+    if (r.left < edge.left - 1 || r.right > edge.right + 1 || r.top < edge.top - 1 || r.bottom > edge.bottom + 1) wrong.add(`${short(e)} leaves its picture`);
+    for (const [o, q] of all.slice(i + 1)) if (Math.min(r.right, q.right) - Math.max(r.left, q.left) > 2 && Math.min(r.bottom, q.bottom) - Math.max(r.top, q.top) > 5) wrong.add(`${short(e)} lies over ${short(o)}`);
+  });
+}
+if (typeof pen !== 'undefined' && parseFloat(pen.font.match(/[\\d.]+(?=px)/)[0]) < font) wrong.add('the timeline has ' + pen.font);
+if (wide) for (const e of document.querySelectorAll('.scroll')) if (e.scrollWidth > e.clientWidth + 1) wrong.add('cut at this width: ' + e.innerText.trim().slice(0, 60).replace(/\\s+/g, ' '));
+if (typeof data !== 'undefined' && !data.measurement && !data.prediction.memory.fits !== document.querySelector('h1').innerText.startsWith('Does not fit')) wrong.add('the heading: ' + document.querySelector('h1').innerText);
+return [...wrong]; })"""
 SETTLED = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
@@ -175,6 +199,7 @@ def look(b, page, width, dark, shots):
                 f"3).join(', ')"
             )
         )
+    wrong += b.value(f"{READABLE}({LEAST_FONT_PX}, {LEAST_CONTRAST}, {'true' if width >= 1280 else 'false'})")
     if b.value("typeof rows !== 'undefined'"):
         frame = b.value(FRAMES)
         said += f", {frame['spans']} spans, a frame each {frame['ms']:.0f} ms"
@@ -230,7 +255,7 @@ def main(arguments):
             for domain in ("Page", "Runtime", "Log", "Network"):
                 b.ask(domain + ".enable")
             for page in map(pathlib.Path, arguments):
-                for width in (1280, 400):
+                for width in (1280,) if page.suffix == ".svg" else (1280, 400):
                     for dark in (False, True):
                         wrong, said = look(b, page, width, dark, shots)
                         failed, passed = failed + bool(wrong), passed + (not wrong)
