@@ -85,7 +85,7 @@ static const struct unit_row {
 		{{"FLOP/s", 1}, {"FLOPS", 1}}, false},
 	{UNIT_HERTZ, "a frequency", "1.98GHz", "Hz, with k M G T P", "Hz", {{"Hz", 1}}, false},
 	{UNIT_WATT, "a power", "700W", "W, with k M G T P", "W", {{"W", 1}}, false},
-	{UNIT_USD, "a price", "2.5USD", "USD, with k M G T P", "USD", {{"USD", 1}}, false},
+	{UNIT_USD, "a price", "2.5USD", "USD, with k M G T P; k M B T alone", "USD", {{"USD", 1}}, false},
 	{UNIT_TOKEN, "a number of tokens", "4M", "k M B T or Ki Mi Gi", "", {{NULL, 0}}, false},
 };
 static_assert(COUNT(units) == UNIT_COUNT_, "one row for each unit");
@@ -121,6 +121,12 @@ static bool find_scale(const char *text, enum unit unit, struct scale *found)
 			}
 	}
 	return false;
+}
+
+/* Finds what an amount of money without its unit multiplies by. */
+static bool find_multiplier(const char *text, enum unit unit, struct scale *found)
+{
+	return unit == UNIT_USD && !strchr(text, 'i') && find_scale(text, UNIT_TOKEN, found);
 }
 
 /* The length of [+-]digits[.digits][e[+-]digits] at the start of `text`, 0 if there is none. By hand, because strtod
@@ -195,7 +201,8 @@ enum status quantity_parse(const char *text, enum unit unit, double *value, stru
 	while (*behind == ' ')
 		behind++;
 	struct scale scale;
-	if ((behind != text + len && !*behind) || !find_scale(behind, unit, &scale))
+	if ((behind != text + len && !*behind) ||
+		!(find_scale(behind, unit, &scale) || find_multiplier(behind, unit, &scale)))
 		return refuse(text, want, behind, e);
 	if (len > NUMBER_MAX || !convert(text, len, mantissa, &scale, value))
 		return error_set(e, ST_INPUT, "expected %s, got \"%.60s\", which is too large or too small", want->name,
@@ -206,7 +213,9 @@ enum status quantity_parse(const char *text, enum unit unit, double *value, stru
 enum status quantity_parse_with_unit(const char *text, enum unit unit, double *value, struct error *e)
 {
 	size_t mantissa = 0, len = number_length(text, &mantissa);
-	if (unit != UNIT_NONE && len > 0 && !text[len])
+	const char *behind = text + len + strspn(text + len, " ");
+	struct scale bare;
+	if (unit != UNIT_NONE && len > 0 && (!text[len] || find_multiplier(behind, unit, &bare)))
 		return error_set(e, ST_INPUT, "expected %s with its unit such as %s, got \"%.60s\"", units[unit].name,
 			units[unit].example, text);
 	return quantity_parse(text, unit, value, e);

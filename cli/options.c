@@ -139,7 +139,7 @@ static enum status read_word(const struct option_row *row, const char *value, co
 	while (n < MOST_WORDS && (word = strsep(&rest, " ")))
 		words[n++] = word;
 	for (size_t i = 0; i < n; i++) {
-		if (strcmp(value, words[i]) == 0) {
+		if (suggest_same(value, words[i])) {
 			*out = (int)i;
 			return ST_OK;
 		}

@@ -137,6 +137,9 @@ enum status starter_text(const struct options *o, char **text, size_t *len, stru
 	if (st || (st = read_config(o, model, &s, e)) || (st = read_batch(o, &s, e)))
 		return st;
 	s.strategy = o->strategy ? o->strategy : s.gpus > 1 ? "fsdp" : "ddp";
+	const char *key = "parallel.strategy";
+	if ((st = config_key_typed(&key, &s.strategy, e)))
+		return st;
 	FILE *out = open_memstream(text, len);
 	if (!out)
 		return error_nomem(e, "the config");

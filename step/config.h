@@ -178,8 +178,8 @@ enum status config_parse(const char *text, size_t len, const char *name, const c
 	struct config *c, struct error *e);
 
 /* Replaces what a user typed before the `=` of --set by the key's path: "section.key", a key that one section alone
- * has, or another name of a key (docs/reference.md). Replaces the value by the key's own word where the other name has
- * values of its own ("zero_stage", "2": "zero2"). The results are static, or `value` itself. ST_INPUT: what is wrong,
+ * has, or another name of a key (docs/reference.md). Replaces the value by the key's own word: "AdamW" by "adamw",
+ * and "2" by "zero2" behind "zero_stage". The results are static, or `value` itself. ST_INPUT: what is wrong,
  * without the text itself. */
 enum status config_key_typed(const char **key, const char **value, struct error *e);
 

@@ -90,6 +90,28 @@ static const struct config_alias aliases[] = {
 	NEAR(cluster, nodes, "world_size num_gpus gpus n_gpus"),
 };
 
+/* Other words for a value, of any key that has it. */
+static const char *const synonyms[][2] = {
+	{"bfloat16", "bf16"},
+	{"float16", "fp16"},
+	{"half", "fp16"},
+	{"float32", "fp32"},
+	{"float", "fp32"},
+	{"rotary", "rope"},
+	{"flash_attention", "flash"},
+	{"flash_attn", "flash"},
+	{"interleaved_1f1b", "interleaved"},
+	{"zbv_zero_bubble", "zbv"},
+};
+
+const char *config_synonym(const char *text)
+{
+	for (size_t i = 0; i < COUNT(synonyms); i++)
+		if (suggest_same(text, synonyms[i][0]))
+			return synonyms[i][1];
+	return text;
+}
+
 /* Copies the next name of a list to buf and moves *names behind it; false at the end. */
 static bool next_name(const char **names, char buf[ALIAS_MAX])
 {
@@ -170,8 +192,14 @@ enum status config_key_read(const char *typed, const char **value, enum key_id *
 	*id = dot ? config_key_find(typed, len, name) : config_key_alone(name);
 	snprintf(section, sizeof section, "%.*s", (int)len, typed);
 	enum status st = *id == KEY_COUNT ? config_alias_read(dot ? section : NULL, name, value, id, e) : ST_OK;
-	if (st || *id != KEY_COUNT)
+	if (st)
 		return st;
+	if (*id != KEY_COUNT) {
+		const struct config_key *k = config_key(*id);
+		const struct word *word = key_word_find(k, *value);
+		*value = word ? key_word(k, word->value) : *value;
+		return ST_OK;
+	}
 	if (!dot && config_is_section(name))
 		return error_set(e, ST_INPUT, "expected a key of the section, as %s.KEY=VALUE", name);
 	return error_set(e, ST_INPUT, "unknown key%s", config_key_hint(section, name, true).text);

@@ -180,6 +180,8 @@ bool config_is_section(const char *name);
 /* ---- config_alias.c: names that users bring from other programs. Case, '-' and '_' do not matter. ---- */
 
 #define ALIAS_MAX 64
+/* Returns the word of CONFIG.yaml for another word ("bfloat16": "bf16"), or the text itself. */
+const char *config_synonym(const char *text);
 /* Returns the key of another name, also of one that is not accepted and stands near; KEY_COUNT without one. */
 enum key_id config_alias_key(const char *name);
 /* Reads another name of a key of `section` (NULL: of any): *id becomes the key, KEY_COUNT without one, and *value
@@ -214,6 +216,9 @@ bool key_equal(const struct config_key *k, const struct config *a, const struct 
 char *key_value_text(const struct config_key *k, const struct config *c, char buf[KEY_VALUE_MAX]);
 /* Returns the value as JSON: a new reference, or NULL when out of memory. */
 json_t *key_value_json(const struct config_key *k, const struct config *c);
+/* Finds the word that a user means: case, '-' and '_' do not matter, and synonyms are known. NULL if the key has no
+ * such word, or no words. */
+const struct word *key_word_find(const struct config_key *k, const char *text);
 /* Return the word of a value, "?" without one, and write all words that the program models: "none, selective, full". */
 const char *key_word(const struct config_key *k, int value);
 char *key_words(const struct config_key *k, char buf[KEY_VALUE_MAX]);

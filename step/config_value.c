@@ -125,17 +125,29 @@ char *key_words(const struct config_key *k, char buf[KEY_VALUE_MAX])
 	return buf;
 }
 
+const struct word *key_word_find(const struct config_key *k, const char *text)
+{
+	const char *const meant[] = {text, config_synonym(text)};
+	if (k->type != KEY_WORD && k->type != KEY_NUMBER_WORD)
+		return NULL;
+	for (size_t m = 0; m < COUNT(meant); m++)
+		for (size_t i = 0; i < k->n_words; i++)
+			if (suggest_same(meant[m], k->words[i].text))
+				return &k->words[i];
+	return NULL;
+}
+
 static enum status read_word(const struct config_key *k, const struct ynode *n, struct config *c, struct error *inner)
 {
 	const char *text;
 	enum status st = ynode_string(n, &text, inner);
 	if (st)
 		return st;
-	for (size_t i = 0; i < k->n_words; i++)
-		if (strcmp(text, k->words[i].text) == 0) {
-			key_set_number(k, c, k->words[i].value);
-			return ST_OK;
-		}
+	const struct word *word = key_word_find(k, text);
+	if (word) {
+		key_set_number(k, c, word->value);
+		return ST_OK;
+	}
 	const char *known[WORDS_MAX];
 	return error_set(inner, ST_INPUT, "unknown value \"%.60s\"%s", text,
 		suggest_known(text, known, own_words(k, known)).text);
@@ -178,7 +190,7 @@ static enum status read_order(const struct config_key *k, const struct ynode *n,
 	size_t at = 0;
 	for (const char *p = text; at < k->n_words; p += 3) {
 		size_t w = 0;
-		while (w < k->n_words && strncmp(p, k->words[w].text, 2) != 0)
+		while (w < k->n_words && strncasecmp(p, k->words[w].text, 2) != 0)
 			w++;
 		bool last = at + 1 == k->n_words;
 		if (w == k->n_words || (seen & 1u << w) || p[2] != (last ? '\0' : '-'))
@@ -230,7 +242,7 @@ enum status key_read(const struct config_key *k, const struct ynode *n, struct c
 	};
 	static_assert(COUNT(readers) == KEY_TYPE_COUNT, "a reader for each type");
 
-	if (k->takes_auto && n->kind == Y_SCALAR && strcmp(n->text, "auto") == 0) {
+	if (k->takes_auto && n->kind == Y_SCALAR && suggest_same(n->text, "auto")) {
 		key_set_number(k, c, AUTO);
 		return ST_OK;
 	}

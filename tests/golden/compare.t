@@ -237,7 +237,7 @@ What is wrong with it:
     stepsim: --target 15e12 tokens in a month: expected "TOKENS tokens in TIME", such as "15e12 tokens in 30d", "15e12 tokens" or "500k steps"
     [2]
     $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100 --budget much
-    stepsim: --budget: expected a price such as 2.5USD (USD, with k M G T P), got "much"
+    stepsim: --budget: expected a price such as 2.5USD (USD, with k M G T P; k M B T alone), got "much"
     [2]
     $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100 --budget 0
     stepsim: --budget 0: expected an amount above 0

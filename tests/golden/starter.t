@@ -104,3 +104,14 @@ What is wrong:
     $ stepsim init one.yaml two.yaml
     stepsim: unexpected argument 'two.yaml'
     [2]
+
+The strategy by another word: the stack and the config are those of its own word.
+
+    $ for word in FSDP zero3 ZeRO-1; do stepsim init --model llama3-8b --strategy $word | grep -E '  (strategy|stack)'; done
+      stack: pytorch-fsdp # whose habits: `stepsim list stacks`
+      strategy: fsdp # ddp, zero1, zero2, fsdp, hsdp
+      stack: pytorch-fsdp # whose habits: `stepsim list stacks`
+      strategy: fsdp # ddp, zero1, zero2, fsdp, hsdp
+      stack: pytorch-ddp # whose habits: `stepsim list stacks`
+      strategy: zero1 # ddp, zero1, zero2, fsdp, hsdp
+

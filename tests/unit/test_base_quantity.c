@@ -68,6 +68,11 @@ static void test_accepted(void)
 		{"700W", UNIT_WATT, 700},
 		{"10.2kW", UNIT_WATT, 10200},
 		{"2.5USD", UNIT_USD, 2.5},
+		{"2kUSD", UNIT_USD, 2000},
+		{"500k", UNIT_USD, 5e5},
+		{"2M", UNIT_USD, 2e6},
+		{"1.5 B", UNIT_USD, 1.5e9},
+		{"1T", UNIT_USD, 1e12},
 		{"4M", UNIT_TOKEN, 4e6},
 		{"4Mi", UNIT_TOKEN, 4194304},
 		{"1.5B", UNIT_TOKEN, 1.5e9},
@@ -121,6 +126,10 @@ static void test_refused(void)
 		{"400Gb/s", UNIT_BYTE, "which is a data rate"},
 		{"989TFLOP", UNIT_FLOP_PER_S, "which is an amount of work"},
 		{"700W", UNIT_USD, "which is a power"},
+		{"2GB", UNIT_USD, "which is a size"},
+		{"2kM", UNIT_USD, "k M B T alone"},
+		{"2Mi", UNIT_USD, "k M B T alone"},
+		{"2M", UNIT_FLOP, "got \"2M\""},
 		{"25KB", UNIT_BYTE, "write k for 1000 or Ki for 1024"},
 		{"25mB", UNIT_BYTE, "k M G T P or Ki Mi Gi Ti Pi"},
 		{"25M", UNIT_BYTE, "got \"25M\""},
@@ -244,6 +253,9 @@ static void test_with_unit(void)
 	CU_ASSERT_EQUAL(quantity_parse_with_unit("5e-05", UNIT_SECOND, &v, &e), ST_INPUT);
 	CU_ASSERT_STRING_EQUAL(e.text, "expected a time with its unit such as 50us, got \"5e-05\"");
 	CU_ASSERT_EQUAL(quantity_parse_with_unit("0", UNIT_BYTE, &v, NULL), ST_INPUT);
+	CU_ASSERT_EQUAL(quantity_parse_with_unit("2M", UNIT_USD, &v, NULL), ST_INPUT);
+	CU_ASSERT_EQUAL(quantity_parse_with_unit("2 M", UNIT_USD, &v, NULL), ST_INPUT);
+	CU_ASSERT_EQUAL(quantity_parse_with_unit("2 MUSD", UNIT_USD, &v, &e), ST_OK);
 	CU_ASSERT_EQUAL(quantity_parse_with_unit("5GB", UNIT_BYTE_PER_S, &v, NULL), ST_INPUT);
 }
 

@@ -144,4 +144,53 @@ static void test_sets(void)
 	CU_ASSERT_STRING_EQUAL(value, "zero2");
 }
 
-UNIT_MAIN("config: other names", {"the table", test_table}, {"files", test_files}, {"--set", test_sets})
+/* Words: case, '-' and '_' do not matter, and others for the same are known. */
+static void test_words(void)
+{
+	static const struct {
+		const char *set, *becomes;
+	} cases[] = {
+		{"train.optimizer=AdamW", "adamw"},
+		{"train.attention=Flash", "flash"},
+		{"train.attention=Flash-Attn", "flash"},
+		{"train.attention=flash_attention", "flash"},
+		{"train.dtype=BF16", "bf16"},
+		{"train.dtype=bfloat16", "bf16"},
+		{"train.dtype=float16", "fp16"},
+		{"train.dtype=Half", "fp16"},
+		{"train.dtype=float32", "fp32"},
+		{"train.grad_dtype=float", "fp32"},
+		{"train.attention_kernel=AUTO", "auto"},
+		{"model.norm=LayerNorm", "layernorm"},
+		{"normalization=layer-norm", "layernorm"},
+		{"model.position=Rotary", "rope"},
+		{"parallel.strategy=FSDP", "fsdp"},
+		{"parallel.strategy=ZeRO-3", "fsdp"},
+		{"parallel.context_kind=all-gather", "all_gather"},
+		{"parallel.schedule=GPipe", "gpipe"},
+		{"collectives.protocol=LL128", "ll128"},
+		{"run.execute=False", "false"},
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char key[64], text[KEY_VALUE_MAX];
+		const char *equals = strchr(cases[i].set, '='), *value = equals + 1;
+		enum key_id id;
+		struct config c = with_set(cases[i].set);
+		snprintf(key, sizeof key, "%.*s", (int)(equals - cases[i].set), cases[i].set);
+		CU_ASSERT_EQUAL(config_key_read(key, &value, &id, NULL), ST_OK);
+		CU_ASSERT_STRING_EQUAL(value, cases[i].becomes);
+		CU_ASSERT_STRING_EQUAL(key_value_text(config_key(id), &c, text), cases[i].becomes);
+	}
+	/* those of files, too, which are not read by --set; no word for another key's */
+	CU_ASSERT_EQUAL(parsed(LLAMA "train: {optimizer: Lion, dtype: Float16}", NULL, 0).train.dtype, DT_FP16);
+	CU_ASSERT_EQUAL(with_set("parallel.data=AUTO").parallel.data, AUTO);
+	CU_ASSERT_EQUAL(with_set("parallel.order=TP-CP-EP-PP-DP").parallel.order[DIM_COUNT - 1], DIM_DP);
+	CU_ASSERT_EQUAL(with_set("cost.system_price_usd=0.3M").cost.system_price_usd, 3e5);
+	refused(LLAMA, "train.recompute=half",
+		"--set train.recompute=half: unknown value \"half\" (known: none, selective, full)");
+	refused(LLAMA, "train.optimizer=-_",
+		"--set train.optimizer=-_: unknown value \"-_\" (known: adamw, adam, lamb, lion, sgd, none)");
+}
+
+UNIT_MAIN("config: other names", {"the table", test_table}, {"files", test_files}, {"--set", test_sets},
+	{"words", test_words})
