@@ -246,9 +246,12 @@ def time_steps(torch, c, device, compiled, warmup, steps):
 
 def report(rows, tokens, out):
     print(f"{'':22} {'step, ms':>10} {'min':>10} {'max':>10} {'tokens/s':>12} {'of eager':>9}")
-    eager = next((r["step_time_s"] for r in rows if r["what"] == "PyTorch eager"), None)
+    eager = next((r.get("step_time_s") for r in rows if r["what"] == "PyTorch eager"), None)
     for r in rows:
-        s = r["step_time_s"]
+        s = r.get("step_time_s")
+        if not s:
+            print(f"{r['what']:22} {r['error']}")
+            continue
         r["tokens_per_s"] = tokens / s
         low, high = (f"{r[k] * 1e3:10.3f}" if r.get(k) else " " * 10 for k in ("step_time_min_s", "step_time_max_s"))
         print(f"{r['what']:22} {s * 1e3:10.3f} {low} {high} {tokens / s:12.0f} {f'{s / eager:9.3f}' if eager else ''}")
@@ -302,8 +305,13 @@ def main():
             continue
         try:
             times = time_steps(torch, c, o.device, compiled, o.warmup, o.steps)
-        except RuntimeError as e:
-            stop(f"{what}: {str(e).splitlines()[0]}")
+        except Exception as e:
+            # The compiler has errors of its own, and needs one for C: the other rows stand without it.
+            why = f"{type(e).__name__}: {(str(e).splitlines() or [''])[0]}"
+            if not compiled:
+                stop(f"{what}: {why}")
+            rows.append({"what": what, "error": why, "version": torch.__version__})
+            continue
         rows.append(
             {
                 "what": what,

@@ -3,6 +3,8 @@
 #   find_cuda.sh flags   preprocessor and linker flags for cudart, cuBLASLt, cuDNN and NCCL; nothing when one of
 #                        them is missing
 #   find_cuda.sh nvcc    the kernels' compiler
+#   find_cuda.sh archs   the compute capabilities of the GPUs here, for CUDA_ARCHS: "80 90"; nothing without a GPU.
+#                        For a GPU that is newer than nvcc, the newest that nvcc knows.
 #   find_cuda.sh         one line that says what was found, what was not
 set -u
 
@@ -72,6 +74,18 @@ nvcc=""
 [ -n "$nvcc" ] || nvcc=$(command -v nvcc) || missing="$missing${missing:+, }nvcc"
 if [ "${1:-}" = nvcc ]; then
 	printf '%s\n' "$nvcc"
+	exit 0
+fi
+if [ "${1:-}" = archs ]; then
+	mapfile -t known < <("${nvcc:-nvcc}" --list-gpu-arch 2>/dev/null | sed -n 's/^compute_//p' | sort -n)
+	for arch in $(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d '. ' |
+		grep -E '^[0-9]+$' | sort -nu); do
+		at=$arch
+		for one in ${known[@]+"${known[@]}"}; do
+			[ "$one" -gt "$arch" ] || at=$one
+		done
+		echo "$at"
+	done | uniq | paste -sd ' '
 	exit 0
 fi
 if [ "${1:-}" = flags ]; then

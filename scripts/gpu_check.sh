@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Everything worth knowing about stepsim on a machine with GPUs, in one command: bash scripts/gpu_check.sh [FOLDER]
 # (default: $OUT, else build/gpu_check)
-# Builds, records the machine, tests every kernel on the GPU against the host's reference, calibrates, executes the
-# example configs, compares predicted with measured. FOLDER/summary.md holds the verdict of each part, and
-# FOLDER/NN-part.log what it printed. Parts come in order of worth; what does not fit into BUDGET_S=520 is skipped and
-# says so. On the doubles of the CUDA libraries (LD_LIBRARY_PATH) the same flow runs without a figure;
-# --quick: a short one, built already; --built: all of it with what is in build/ (a machine without compilers, or
-# without a network to get the libraries from). Exit code: 1 when a part failed, or where there is no GPU.
+# Builds for the GPU at hand, records the machine, tests every kernel on the GPU against the host's reference,
+# calibrates, executes the example configs, compares predicted with measured and with PyTorch. FOLDER/summary.md holds
+# the verdict of each part, FOLDER/results.json all figures, and FOLDER/NN-part.log what a part printed. Parts come in
+# order of worth; what does not fit into BUDGET_S=520, or needs what is not here (several GPUs, mpirun, PyTorch), is
+# skipped and says so. On the doubles of the CUDA libraries (LD_LIBRARY_PATH) the same flow runs without a figure;
+# --quick: a short one, built already; --built: all of it with what is built, in build/release or in an archive of
+# `make gpu-bundle`. Exit code: 1 when a part failed, or where there is no GPU.
 set -u
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/env.sh"
@@ -18,14 +19,19 @@ esac
 out=${1:-${OUT:-$root/build/gpu_check}}
 mkdir -p "$out" && out=$(cd "$out" && pwd) || exit 1
 cd "$root" || exit 1
-stepsim=$root/build/release/stepsim
+stepsim=$root/build/release/stepsim plugins=$root/build/release
+if [ -x bin/stepsim ]; then
+	stepsim=$root/bin/stepsim plugins=$root/lib/stepsim
+fi
+export STEPSIM=$stepsim # for scripts/compare_pytorch.py
 budget_s=${BUDGET_S:-520}
 started=$SECONDS number=0 failures=0
 export XDG_CACHE_HOME=$out/cache
 summary=$out/summary.md
 rows=$out/rows
 : >"$rows"
-rm -f "$out"/*.log "$out"/run-*.json
+rm -f "$out"/*.log "$out"/{run,bench,pytorch}-*.json "$out"/{topo,roofline,results}.json \
+	"$out"/{versions,lscpu}.txt "$out/gpus.csv"
 
 row() { # part, verdict, seconds, what
 	printf '| %s | %s | %s | %s |\n' "$@" >>"$rows"
@@ -75,32 +81,6 @@ extra() {
 	failures=$before
 }
 
-# Predicted and measured of every run so far.
-table() {
-	python3 - "$out" <<'PY'
-import glob, json, os, statistics, sys
-errors = []
-print("| run | predicted, ms | measured, ms | error | verified |\n| --- | ---: | ---: | ---: | --- |")
-for path in sorted(glob.glob(os.path.join(sys.argv[1], "run-*.json"))):
-    name = os.path.basename(path)[4:-5]
-    try:
-        j = json.load(open(path))
-    except ValueError:
-        continue
-    m = j.get("measurement") or {}
-    p, v = j["prediction"]["step_time_s"], "yes" if m.get("verified") else "no"
-    if "step_time_s" not in m or not j.get("comparison") or "share" in name:
-        print(f"| {name} | {p * 1e3:.3f} | {'doubles' if m.get('double') else 'correctness only'} | | {v} |")
-        continue
-    e = (p - m["step_time_s"]) / m["step_time_s"]
-    errors.append(abs(e))
-    print(f"| {name} | {p * 1e3:.3f} | {m['step_time_s'] * 1e3:.3f} | {100 * e:+.1f} % | {v} |")
-if errors:
-    print(f"\nMedian of the absolute error of {len(errors)} runs: {100 * statistics.median(errors):.1f} %; "
-          f"largest: {100 * max(errors):.1f} %")
-PY
-}
-
 finish() {
 	{
 		echo '# stepsim on GPUs'
@@ -112,8 +92,11 @@ finish() {
 				'There are no figures.'
 		printf '\n| part | verdict | seconds | |\n| --- | --- | ---: | --- |\n'
 		cat "$rows"
-		echo
-		command -v python3 >/dev/null && table
+		if command -v python3 >/dev/null; then
+			python3 scripts/gpu_results.py "$out" "$rows" "$what" "$doubles" $((SECONDS - started))
+		else
+			printf '\n%s\n' 'There is no python3 here: no results.json, no tables.'
+		fi
 	} >"$summary"
 	rm -f "$rows"
 	echo "$summary"
@@ -139,25 +122,29 @@ fi
 
 # ---- build, facts ----
 
-export stepsim doubles
+export stepsim doubles out
 export -f cores
 
 build() {
-	if command -v apt-get >/dev/null && { [ "$(id -u)" = 0 ] || command -v sudo >/dev/null; }; then
-		timeout 120 bash scripts/setup.sh test ||
-			echo 'scripts/setup.sh did not come to its end; going on with what is here'
-	fi
+	local archs
+	timeout 120 bash scripts/setup.sh gpu || echo 'scripts/setup.sh has not got all; going on with what is here'
 	bash scripts/find_cuda.sh
-	make -s -j"$(cores)" CUDA=1 all && make -s -j"$(cores)" CUDA=1 gpu-tests
+	archs=$(bash scripts/find_cuda.sh archs)
+	archs=${CUDA_ARCHS:-$archs}
+	echo "kernels for: ${archs:-all architectures}"
+	make -s -j"$(cores)" CUDA=1 ${archs:+"CUDA_ARCHS=$archs"} all gpu-tests
 }
 
 facts() {
+	local gpu=name,driver_version,compute_cap,memory.total,clocks.max.sm,clocks.max.mem,power.limit,vbios_version
 	date -u
-	"$stepsim" --version || return 1
+	"$stepsim" --version >"$out/versions.txt" || return 1
+	cat "$out/versions.txt"
 	uname -a
-	lscpu
+	lscpu | tee "$out/lscpu.txt"
 	free -m
 	! $doubles || return 0
+	nvidia-smi --query-gpu=$gpu,pcie.link.gen.max,pcie.link.width.max,mig.mode.current --format=csv >"$out/gpus.csv"
 	nvidia-smi
 	nvidia-smi topo -m
 	nvidia-smi -q
@@ -167,7 +154,7 @@ export -f build facts
 if ! $built; then
 	part 'build with CUDA' 330 bash -c build || finish
 fi
-[ -x "$stepsim" ] && [ -e build/release/libstepsim_cuda.so ] || {
+[ -x "$stepsim" ] && [ -e "$plugins/libstepsim_cuda.so" ] || {
 	skip 'everything else' 'there is no build with CUDA'
 	failures=1
 	finish
@@ -177,21 +164,40 @@ part topo 30 "$stepsim" topo -v --json "$out/topo.json"
 
 # ---- kernels against the host's reference ----
 
-kernels=(memory elementwise act norm embed loss softmax optimizer attention gemm micro device)
+# The tests link CUDA's libraries, which stepsim itself also finds among Python's packages.
+if ldd "$plugins/libstepsim_cuda.so" 2>/dev/null | grep -q 'lib\(cu\|nccl\).* => not found'; then
+	wheels=$(python3 -c 'import glob, sys
+for folder in sys.path: print(*glob.glob(folder + "/nvidia/*/lib"), sep="\n")' 2>/dev/null | grep . | paste -sd :)
+	export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$wheels
+fi
+kernels=(memory elementwise act norm embed loss softmax optimizer attention context moe gemm micro device)
 $quick && kernels=(memory loss)
 for kernel in "${kernels[@]}"; do
-	part "kernels: $kernel" 60 "build/release/tests/gpu/test_cuda_$kernel"
+	part "kernels: $kernel" 60 "$plugins/tests/gpu/test_cuda_$kernel"
 done
 
 # ---- calibration, then the example configs ----
 
+# ranked PART-KIND NAME LIMIT_S RANKS COMMAND...: a part of that many ranks; one starts without mpirun as well.
+ranked() {
+	local kind=$1 name=$2 limit=$3 ranks=$4 launch=()
+	shift 4
+	if command -v mpirun >/dev/null; then
+		launch=(mpirun "${mpirun_flags[@]}" -np "$ranks")
+	elif [ "$ranks" -gt 1 ]; then
+		skip "$name" 'no mpirun here'
+		return
+	fi
+	"$kind" "$name" "$limit" ${launch[@]+"${launch[@]}"} "$@"
+}
+
 if $quick; then
-	part 'ddp-tiny, bf16' 60 mpirun "${mpirun_flags[@]}" -np 1 "$stepsim" configs/ddp-tiny.yaml \
+	ranked part 'ddp-tiny, bf16' 60 1 "$stepsim" configs/ddp-tiny.yaml \
 		--set run.backend=cuda --set train.dtype=bf16 --set run.steps=1 --set run.warmup=0 \
 		--json "$out/run-ddp-tiny-np1-bf16.json"
-	part 'ddp-tiny, 2 ranks share a GPU' 60 env STEPSIM_DOUBLE_GPUS=1 mpirun "${mpirun_flags[@]}" -np 2 "$stepsim" \
-		configs/ddp-tiny.yaml --set run.backend=cuda --set run.share_gpu=true --set run.steps=1 \
-		--set run.warmup=0 \
+	export STEPSIM_DOUBLE_GPUS=1
+	ranked part 'ddp-tiny, 2 ranks share a GPU' 60 2 "$stepsim" configs/ddp-tiny.yaml \
+		--set run.backend=cuda --set run.share_gpu=true --set run.steps=1 --set run.warmup=0 \
 		--json "$out/run-ddp-tiny-np2-share.json"
 	finish
 fi
@@ -203,77 +209,74 @@ mapfile -t examples < <(grep -L '^  system:' configs/*.yaml)
 graphs=(configs/ddp-tiny.yaml configs/gpt2-124m-gpu.yaml)
 $doubles && examples=(configs/*-tiny.yaml) graphs=(configs/ddp-tiny.yaml) # what a CPU can compute
 run_example() { # ranks, config, label, limit, then options; skipped where the config does not take so many ranks
-	local ranks=$1 config=$2 label=$3 limit=$4 name refusal launch
+	local ranks=$1 config=$2 label=$3 limit=$4 name refusal
 	shift 4
-	launch=(mpirun "${mpirun_flags[@]}" -np "$ranks")
-	[ "$ranks" -gt 1 ] || command -v mpirun >/dev/null || launch=() # a rank alone starts without
 	name=$(basename "$config" .yaml)-np$ranks${label:+-$label}
 	refusal=$("$stepsim" predict "$config" --set cluster.system=dgx-h100 --set cluster.gpus_per_node="$ranks" \
 		--set cluster.nodes=1 -q "$@" 2>&1 >/dev/null) || {
 		skip "run: $name" "$(echo "$refusal" | tail -1 | cut -c -140)"
 		return
 	}
-	part "run: $name" "$limit" "${launch[@]}" "$stepsim" "$config" --set run.backend=cuda "$@" \
+	ranked part "run: $name" "$limit" "$ranks" "$stepsim" "$config" --set run.backend=cuda "$@" \
 		--json "$out/run-$name.json"
 }
 
 for config in "${examples[@]}"; do
 	run_example 1 "$config" bf16 45 --set train.dtype=bf16
 done
-for config in "${graphs[@]}"; do
-	run_example 1 "$config" bf16-graph 45 --set train.dtype=bf16 --set train.cuda_graph=true
-done
-if [ "$gpus" -gt 1 ]; then
-	extra "calibrate, $gpus GPUs" 90 mpirun "${mpirun_flags[@]}" -np "$gpus" "$stepsim" calibrate --backend cuda
+
+# ---- PyTorch beside both ----
+
+if $doubles || ! python3 -c 'import torch' 2>/dev/null; then
+	skip 'PyTorch beside stepsim' 'no PyTorch here'
+else
+	for config in gpt2-124m llama-1b; do
+		extra "PyTorch beside stepsim: $config" 90 python3 scripts/compare_pytorch.py "configs/$config-gpu.yaml" \
+			--json "$out/pytorch-$config.json"
+	done
+fi
+
+# ---- several GPUs, the machine's ceilings ----
+
+if [ "$gpus" -lt 2 ]; then
+	skip 'several GPUs, collectives' 'one GPU'
+else
+	ranked extra "calibrate, $gpus GPUs" 90 "$gpus" "$stepsim" calibrate --backend cuda
+	for collective in all_reduce all_gather reduce_scatter alltoall; do
+		ranked part "bench $collective" 60 "$gpus" "$stepsim" bench $collective --backend cuda -b 8 -e 256M -f 4 \
+			--json "$out/bench-$collective.json"
+	done
 	for config in "${examples[@]}"; do
 		run_example "$gpus" "$config" bf16 60 --set train.dtype=bf16
 	done
 fi
+part roofline 60 "$stepsim" roofline --backend cuda --json "$out/roofline.json" --plot "$out/roofline.svg"
+
+# ---- graphs, ranks that share a GPU ----
+
+for config in "${graphs[@]}"; do
+	run_example 1 "$config" bf16-graph 45 --set train.dtype=bf16 --set train.cuda_graph=true
+done
 for ranks in 2 4; do
 	for config in configs/*-tiny.yaml; do
 		run_example $ranks "$config" share 40 --set run.share_gpu=true --set run.steps=1 --set run.warmup=0
 	done
 done
 
-# ---- the machine's ceilings ----
-
-has() { "$stepsim" --help | grep -q "^ *\(usage: \)\?stepsim $1 "; }
-if has roofline; then
-	part roofline 60 "$stepsim" roofline --csv "$out/roofline.csv" --plot "$out/roofline.svg"
-else
-	skip roofline 'this build has no such command'
-fi
-if [ "$gpus" -lt 2 ]; then
-	skip 'bench all_reduce' 'one GPU'
-elif has bench; then
-	part 'bench all_reduce' 60 mpirun "${mpirun_flags[@]}" -np "$gpus" "$stepsim" bench all_reduce -b 8 -e 256M -f 4
-else
-	skip 'bench all_reduce' 'this build has no such command'
-fi
-
-# ---- compute-sanitizer, PyTorch ----
+# ---- compute-sanitizer ----
 
 if $doubles || ! command -v compute-sanitizer >/dev/null; then
 	skip compute-sanitizer 'not here'
 else
 	patience=none
-	for kernel in elementwise norm act softmax loss memory; do
+	for kernel in elementwise norm act softmax loss memory moe; do
 		# Blocks that end where the memory ends: reads beyond it are seen too.
 		part "memcheck: $kernel" 60 env STEPSIM_RIG_BARE=1 compute-sanitizer --error-exitcode 9 --padding 64 \
-			"build/release/tests/gpu/test_cuda_$kernel"
+			"$plugins/tests/gpu/test_cuda_$kernel"
 	done
 	for kernel in attention norm softmax; do
 		part "racecheck: $kernel" 60 compute-sanitizer --tool racecheck --error-exitcode 9 \
-			"build/release/tests/gpu/test_cuda_$kernel"
+			"$plugins/tests/gpu/test_cuda_$kernel"
 	done
-	patience=some
-fi
-if ! $doubles && python3 -c 'import torch' 2>/dev/null; then
-	extra 'PyTorch beside stepsim: gpt2-124m' 90 python3 scripts/compare_pytorch.py configs/gpt2-124m-gpu.yaml \
-		--json "$out/pytorch-gpt2-124m.json"
-	extra 'PyTorch beside stepsim: llama-1b' 90 python3 scripts/compare_pytorch.py configs/llama-1b-gpu.yaml \
-		--json "$out/pytorch-llama-1b.json"
-else
-	skip 'PyTorch beside stepsim' 'no PyTorch here'
 fi
 finish

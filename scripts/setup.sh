@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Installs what is missing to build and run stepsim (`run`, the default), to test it (`test`), or for the long tests
-# (`long`).
+# Installs what is missing to build and run stepsim (`run`, the default), to test it on a GPU (`gpu`), to run all
+# tests (`test`), or for the long tests (`long`).
 # Checks first, by asking for what is needed itself: when all is there, nothing is installed and no network is used.
+# Where no package server answers, it says so within seconds.
 # A user who cannot install is told what is missing and three ways to get it.
 set -euo pipefail
 # shellcheck source=scripts/env.sh
@@ -24,7 +25,7 @@ run|module jansson|libjansson-dev|jansson-devel|jansson
 run|module zlib|zlib1g-dev|zlib-devel|zlib
 run|module sqlite3|libsqlite3-dev|sqlite-devel|sqlite
 run|module openblas|libopenblas-dev|openblas-devel|openblas
-test|module cunit|libcunit1-dev|CUnit-devel|cunit
+gpu|module cunit|libcunit1-dev|CUnit-devel|cunit
 test|command clang-format|clang-format|clang-tools-extra|clang-format
 long|command valgrind|valgrind|valgrind|valgrind
 '
@@ -39,10 +40,11 @@ there() {
 wanted() {
 	case $what in
 	run) [ "$1" = run ] ;;
+	gpu) [ "$1" = run ] || [ "$1" = gpu ] ;;
 	test) [ "$1" != long ] ;;
 	long) true ;;
 	*)
-		echo "setup: '$what' is none of run, test, long" >&2
+		echo "setup: '$what' is none of run, gpu, test, long" >&2
 		exit 2
 		;;
 	esac
@@ -99,12 +101,27 @@ as_root() {
 	if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
+# Whether the first server of apt's sources, or the proxy before it, answers. apt-get itself tries for minutes. Sources
+# that are no servers (file:, cdrom:) count as there.
+apt_answers() {
+	local uri scheme proxy host port
+	uri=$(apt-get --print-uris update 2>/dev/null | sed -n "s/^'\([^']*\)'.*/\1/p" | head -n 1)
+	scheme=${uri%%:*}_proxy
+	proxy=$(apt-config dump "Acquire::${uri%%:*}::Proxy" 2>/dev/null | sed -n 's/^[^"]*"\(.*\)";$/\1/p')
+	[ "$proxy" = DIRECT ] || uri=${proxy:-${!scheme:-$uri}}
+	[[ $uri =~ ^(https?)://([^/@]*@)?(\[[^]]*\]|[^/:]+)(:([0-9]+))? ]] || return 0
+	host=${BASH_REMATCH[3]} port=${BASH_REMATCH[5]}
+	[ -n "$port" ] || { [ "${BASH_REMATCH[1]}" = https ] && port=443 || port=80; }
+	timeout 5 bash -c ': >"/dev/tcp/$0/$1"' "${host//[\[\]]/}" "$port" 2>/dev/null
+}
+
 look
 [ ${#missing[@]} -eq 0 ] && exit 0
 echo "setup: missing: ${missing[*]}" >&2
 if ! may_install; then
 	give_ways 'this user is not root and cannot use sudo'
 elif command -v apt-get >/dev/null 2>&1; then
+	apt_answers || give_ways 'no package server answers'
 	as_root apt-get update -qq >&2 &&
 		as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 			"${missing_debian[@]}" >&2 || give_ways 'apt-get failed'
