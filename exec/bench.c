@@ -338,14 +338,9 @@ static enum status find_places(struct bench *b, struct error *e)
 	return st ? st : session_gather_all(b->s, &mine, sizeof mine, b->t->places, e);
 }
 
-/* Over NCCL a communicator of its own, whose calls do not wait on a thread. */
 static enum status open_comm(struct bench *b, struct error *e)
 {
-	const struct gpus *g = gpus_of(b);
-	if (!g)
-		return comm_create_mpi(b->s, b->s->info.ranks, 1, &b->comm, e);
-	return g->world.ops ? g->backend->nccl_direct(&g->world, &b->comm, e)
-	                    : gpus_comm(b->s, b->s->info.ranks, 1, &b->comm, e);
+	return (gpus_of(b) ? gpus_comm : comm_create_mpi)(b->s, b->s->info.ranks, 1, &b->comm, e);
 }
 
 static enum status open_bench(struct bench *b, const struct bench_plan *plan, struct error *e)

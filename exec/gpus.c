@@ -184,14 +184,14 @@ out:
 enum status gpus_comm(struct session *s, int64_t size, int64_t stride, struct comm *out, struct error *e)
 {
 	int64_t member = s->info.rank / stride % size;
-	return gpus_split(s, s->info.rank - member * stride, member, out, e);
+	return gpus_split(s, s->info.rank - member * stride, member, false, out, e);
 }
 
-enum status gpus_split(struct session *s, int64_t colour, int64_t key, struct comm *out, struct error *e)
+enum status gpus_split(struct session *s, int64_t colour, int64_t key, bool pair, struct comm *out, struct error *e)
 {
 	struct gpus *g = s->gpus;
 	if (g->world.ops)
-		return g->backend->nccl_split(&g->world, (int32_t)colour, (int32_t)key, out, e);
+		return g->backend->nccl_split(&g->world, (int32_t)colour, (int32_t)key, pair, out, e);
 	struct comm host = {0};
 	enum status st = comm_split_mpi(s, colour, key, &host, e);
 	*out = (struct comm){0};

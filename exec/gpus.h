@@ -22,8 +22,8 @@ struct gpus {
 /* The communicator over GPU memory of the groups whose members are `stride` ranks apart, as comm_create_mpi
  * (exec/comm.h): NCCL's, or where it cannot serve, MPI's on host copies. Collective over the session. */
 enum status gpus_comm(struct session *s, int64_t size, int64_t stride, struct comm *out, struct error *e);
-/* The same of any groups, as comm_split_mpi. */
-enum status gpus_split(struct session *s, int64_t colour, int64_t key, struct comm *out, struct error *e);
+/* The same of any groups, as comm_split_mpi. pair: of a sender and a receiver. */
+enum status gpus_split(struct session *s, int64_t colour, int64_t key, bool pair, struct comm *out, struct error *e);
 /* Sends one element from member 0 to member 1 of a communicator of two, where there is one (ops NULL: no part): NCCL
  * connects a pair at its first call, which does not return before both are there, and the ranks of a pipeline issue
  * their messages in orders in which they would wait for each other. */

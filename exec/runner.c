@@ -88,9 +88,12 @@ static void find_used(const struct role *role, lanes_used used)
 }
 
 /* A rank whose own role has no use for a communicator of other roles takes no part in it. */
-static enum status split(struct runner *r, int64_t colour, int64_t key, bool mine, struct comm *out, struct error *e)
+static enum status split(struct runner *r, int64_t colour, int64_t key, bool mine, bool pair, struct comm *out,
+	struct error *e)
 {
-	return (r->session->gpus ? gpus_split : comm_split_mpi)(r->session, mine ? colour : -1, key, out, e);
+	colour = mine ? colour : -1;
+	return r->session->gpus ? gpus_split(r->session, colour, key, pair, out, e)
+	                        : comm_split_mpi(r->session, colour, key, out, e);
 }
 
 /* By the session's ranks, not the mesh's: in tests each rank is all of a small program. */
@@ -98,7 +101,7 @@ static enum status open_group(struct runner *r, enum lane lane, enum mesh_dim d,
 {
 	const struct mesh *m = &r->program->mesh;
 	int64_t rank = r->session->info.rank, place = rank / m->stride[d] % m->size[d];
-	return split(r, rank - place * m->stride[d], place, mine, &r->job.comm[lane][d], e);
+	return split(r, rank - place * m->stride[d], place, mine, false, &r->job.comm[lane][d], e);
 }
 
 /* Two members for each neighbouring pair and direction: within one nothing can pass anything, and nothing has to. A
@@ -129,7 +132,7 @@ static enum status open_pairs(struct runner *r, enum lane sends, const bool mine
 			colour = mesh_member(m, r->rank, DIM_PP, end[i].sender);
 			key = i;
 		}
-		if (!(st = split(r, colour, key, out != NULL, out ? out : &none, e)) && r->session->gpus && out)
+		if (!(st = split(r, colour, key, out != NULL, true, out ? out : &none, e)) && r->session->gpus && out)
 			st = gpus_meet(r->session, out, e);
 	}
 	return st;

@@ -7,6 +7,8 @@
 cd "$root" || exit 2
 # shellcheck disable=SC2034 # for those scripts
 stepsim=build/release/stepsim doubles=$PWD/build/release/doubles
+# Sentences stand on one line each, for grep.
+export COLUMNS=10000
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 log=$scratch/log

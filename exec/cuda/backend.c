@@ -26,7 +26,6 @@ const struct cuda_backend stepsim_cuda_backend = {
 	.nccl_register = nccl_comm_register,
 	.nccl_deregister = nccl_comm_deregister,
 	.nccl_estimate = nccl_comm_estimate,
-	.nccl_direct = nccl_comm_direct,
 	.nccl_tells = nccl_comm_tells,
 	.scratch_open = cuda_scratch_open,
 	.scratch_close = cuda_scratch_close,

@@ -94,9 +94,12 @@ struct cuda_backend {
 	enum status (*nccl_world)(const unsigned char id[NCCL_ID_B], int64_t ranks, int64_t rank, int device,
 		double timeout_s, struct comm *out, struct error *e);
 	/* Collective over the members of `world`: ranks of the same colour form a communicator, ordered by key. colour
-	 * -1: no part, out->ops is NULL. */
-	enum status (
-		*nccl_split)(const struct comm *world, int32_t colour, int32_t key, struct comm *out, struct error *e);
+	 * -1: no part, out->ops is NULL. Its calls return once they are enqueued, as those of PyTorch and nccl-tests do
+	 * (world's go through a thread of NCCL's); the first ones connect, and wait for the members. A call that waits
+	 * for a rank that is gone does not return: the watchdog's business. pair: of a sender and a receiver, whose
+	 * kernels take few thread blocks. */
+	enum status (*nccl_split)(const struct comm *world, int32_t colour, int32_t key, bool pair, struct comm *out,
+		struct error *e);
 	/* Lets NCCL read and write this device memory directly (user buffer registration), until the ranges are
 	 * deregistered, which has to happen before the memory goes, or the communicator is destroyed. At most 4 ranges.
 	 * NCCL does not define what happens when some members' buffers are registered and others' are not: after a
@@ -106,14 +109,9 @@ struct cuda_backend {
 	enum status (*nccl_register)(const struct comm *c, void *at, size_t bytes, struct error *e);
 	void (*nccl_deregister)(const struct comm *c);
 	/* Asks NCCL how long it expects the call to take; nothing is sent. The buffers and the queue are those of a
-	 * real call. Collective the first time it is asked of a communicator (it makes one for estimates). ST_RUN where
-	 * NCCL is older than 2.22. */
+	 * real call. ST_RUN where NCCL is older than 2.22. */
 	enum status (
 		*nccl_estimate)(const struct comm *c, const struct comm_call *call, double *seconds, struct error *e);
-	/* Collective: a communicator of the same members whose calls return once they are enqueued, as those of PyTorch
-	 * and nccl-tests do; world's go through a thread of NCCL's each, which costs more than a short call takes. A
-	 * call that waits for a rank that is gone does not return: the watchdog's business. */
-	enum status (*nccl_direct)(const struct comm *world, struct comm *out, struct error *e);
 	/* From now on NCCL writes into this file what it chooses for each call of this process; NULL: no more. False
 	 * where it cannot, or where the user has set NCCL_DEBUG. */
 	bool (*nccl_tells)(const char *path);

@@ -32,8 +32,7 @@ extern ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *info) __attribute__((wea
 #define LEAVE_S 10.0 /* what a communicator's orderly end may take before it is aborted */
 
 struct nccl_comm {
-	ncclComm_t comm;      /* NULL once aborted */
-	ncclComm_t estimator; /* NULL until an estimate was asked for */
+	ncclComm_t comm; /* NULL once aborted */
 	int size, rank, device;
 	int64_t world_rank;
 	int32_t colour; /* -1: all ranks */
@@ -71,9 +70,7 @@ static enum status give_up(struct nccl_comm *c, const char *what, struct error *
 	c->broken = *why;
 	if (c->comm)
 		ncclCommAbort(c->comm);
-	if (c->estimator)
-		ncclCommAbort(c->estimator);
-	c->comm = c->estimator = NULL;
+	c->comm = NULL;
 	return error_set(e, ST_RUN, "%s", why->text);
 }
 
@@ -224,7 +221,7 @@ static ncclResult_t call_recv(const struct comm_call *call, size_t part, ncclDat
 	return code == ncclSuccess ? ncclRecv(call->out, call->elements, type, 1 - rank, comm, call->queue) : code;
 }
 
-static ncclResult_t issue(const struct nccl_comm *c, const struct comm_call *call, ncclComm_t comm)
+static ncclResult_t issue(const struct nccl_comm *c, const struct comm_call *call)
 {
 	typedef ncclResult_t call_fn(const struct comm_call *, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t);
 	static call_fn *const calls[] = {[COLL_ALL_REDUCE] = call_all_reduce,
@@ -239,7 +236,7 @@ static ncclResult_t issue(const struct nccl_comm *c, const struct comm_call *cal
 	static const ncclRedOp_t ops[] = {[RED_SUM] = ncclSum, [RED_MAX] = ncclMax};
 	static_assert(COUNT(ops) == RED_COUNT, "every reduction");
 	return calls[call->coll](call, (size_t)(call->elements / (uint64_t)c->size), formats[call->dtype].type,
-		ops[call->reduce], comm);
+		ops[call->reduce], c->comm);
 }
 
 static enum status check_call(const struct nccl_comm *c, const struct comm_call *call, struct error *e)
@@ -288,7 +285,7 @@ static enum status nccl_start(void *ctx, const struct comm_call *call, struct er
 		tell_of_messages(c);
 	snprintf(c->last, sizeof c->last, "%s of %llu %s elements", collective_name(call->coll),
 		(unsigned long long)call->elements, dtype_name(call->dtype));
-	st = begun(c->comm, issue(c, call, c->comm), collective_name(call->coll), __LINE__, c->timeout_s, &why);
+	st = nccl_check(issue(c, call), c->comm, collective_name(call->coll), __FILE__, __LINE__, &why);
 	return st ? give_up(c, c->last, &why, e) : ST_OK;
 }
 
@@ -325,8 +322,6 @@ static void nccl_destroy(void *ctx)
 {
 	struct nccl_comm *c = ctx;
 	struct error ignored = {ST_OK, ""}; /* whatever goes wrong at the end is aborted */
-	if (c->estimator)
-		ncclCommDestroy(c->estimator);
 	if (c->comm) {
 		deregister(c);
 		double limit_s = c->timeout_s < LEAVE_S ? c->timeout_s : LEAVE_S;
@@ -359,12 +354,20 @@ static enum status adopt(struct nccl_comm *c, struct comm *out, struct error *e)
 	return ST_OK;
 }
 
-/* Communicators of two lanes work beside each other: they share no channels. */
-static ncclConfig_t config_of(bool blocking)
+/* A receive that is posted early holds its thread blocks while it waits for the sender, up to 32 of them by default
+ * (NCCL's documentation, ncclConfig_t.maxCTAs). */
+#define PAIR_CTAS 4
+
+/* Set-up is non-blocking, so that it ends within the time limit. A lane's calls are blocking: they return when the
+ * kernel is on the stream, and no thread of NCCL's and no polling comes between two of them. Communicators of two lanes
+ * work beside each other: they share no channels. */
+static ncclConfig_t config_of(bool lane, bool pair)
 {
 	ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-	config.blocking = blocking;
+	config.blocking = lane;
 	config.splitShare = 0;
+	if (pair)
+		config.maxCTAs = PAIR_CTAS;
 	return config;
 }
 
@@ -381,7 +384,7 @@ enum status nccl_comm_world(const unsigned char id[NCCL_ID_B], int64_t ranks, in
 	double timeout_s, struct comm *out, struct error *e)
 {
 	struct nccl_comm *c = comm_new(rank, device, -1, timeout_s);
-	ncclConfig_t config = config_of(false);
+	ncclConfig_t config = config_of(false, false);
 	ncclUniqueId made;
 	struct error why = {ST_OK, ""};
 	enum status st;
@@ -404,17 +407,16 @@ enum status nccl_comm_world(const unsigned char id[NCCL_ID_B], int64_t ranks, in
 }
 
 /* The parent is busy until the child is made, and the child may go on after it. */
-static enum status split(struct nccl_comm *parent, int colour, int key, bool blocking, ncclComm_t *child,
-	struct error *e)
+static enum status split(struct nccl_comm *parent, int colour, int key, bool pair, ncclComm_t *child, struct error *e)
 {
-	ncclConfig_t config = config_of(blocking);
+	ncclConfig_t config = config_of(true, pair);
 	*child = NULL;
 	enum status st = BEGUN(ncclCommSplit(parent->comm, colour, key, child, &config), parent->comm,
 		parent->timeout_s, e);
 	return !st && *child ? settle(*child, parent->timeout_s, e) : st;
 }
 
-static enum status split_off(const struct comm *world, int32_t colour, int32_t key, bool blocking, struct comm *out,
+enum status nccl_comm_split(const struct comm *world, int32_t colour, int32_t key, bool pair, struct comm *out,
 	struct error *e)
 {
 	struct nccl_comm *parent = world->ctx;
@@ -426,7 +428,7 @@ static enum status split_off(const struct comm *world, int32_t colour, int32_t k
 	struct nccl_comm *c = comm_new(parent->world_rank, parent->device, colour, parent->timeout_s);
 	if (!c)
 		return error_nomem(e, "a communicator");
-	st = split(parent, colour < 0 ? NCCL_SPLIT_NOCOLOR : colour, key, blocking, &c->comm, &why);
+	st = split(parent, colour < 0 ? NCCL_SPLIT_NOCOLOR : colour, key, pair, &c->comm, &why);
 	if (!st && c->comm)
 		st = adopt(c, out, &why);
 	if (st) {
@@ -440,16 +442,6 @@ static enum status split_off(const struct comm *world, int32_t colour, int32_t k
 	if (st || !c->comm)
 		nccl_destroy(c);
 	return st;
-}
-
-enum status nccl_comm_split(const struct comm *world, int32_t colour, int32_t key, struct comm *out, struct error *e)
-{
-	return split_off(world, colour, key, false, out, e);
-}
-
-enum status nccl_comm_direct(const struct comm *world, struct comm *out, struct error *e)
-{
-	return split_off(world, 0, (int32_t)world->rank, true, out, e);
 }
 
 enum status nccl_comm_register(const struct comm *of, void *at, size_t bytes, struct error *e)
@@ -481,13 +473,12 @@ enum status nccl_comm_register(const struct comm *of, void *at, size_t bytes, st
 
 void nccl_comm_deregister(const struct comm *of) { deregister(of->ctx); }
 
-/* NCCL (2.28) simulates a group of blocking communicators alone, and really launches what was meant as a simulation on
- * others: estimates have a communicator of their own. */
+/* NCCL (2.28) simulates a group of blocking communicators alone, as those of lanes are, and really launches what was
+ * meant as a simulation on others. */
 enum status nccl_comm_estimate(const struct comm *of, const struct comm_call *call, double *seconds, struct error *e)
 {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 22, 0)
 	struct nccl_comm *c = of->ctx;
-	struct error why = {ST_OK, ""};
 	ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
 	enum status st = is_broken(c, e);
 	*seconds = 0;
@@ -497,14 +488,12 @@ enum status nccl_comm_estimate(const struct comm *of, const struct comm_call *ca
 		char version[24];
 		return error_set(e, ST_RUN, "NCCL estimates from 2.22 on; this is %s", version_text(version));
 	}
-	if (!c->estimator && split(c, 0, c->rank, true, &c->estimator, &why))
-		return give_up(c, "set-up of the estimates' communicator", &why, e);
-	if ((st = NCCL_CHECK(ncclGroupStart(), c->estimator, e)))
+	if ((st = NCCL_CHECK(ncclGroupStart(), c->comm, e)))
 		return st;
-	st = nccl_check(issue(c, call, c->estimator), c->estimator, collective_name(call->coll), __FILE__, __LINE__, e);
+	st = nccl_check(issue(c, call), c->comm, collective_name(call->coll), __FILE__, __LINE__, e);
 	ncclResult_t ended = ncclGroupSimulateEnd(&info); /* leaves the group in any case */
 	if (!st)
-		st = nccl_check(ended, c->estimator, "ncclGroupSimulateEnd(&info)", __FILE__, __LINE__, e);
+		st = nccl_check(ended, c->comm, "ncclGroupSimulateEnd(&info)", __FILE__, __LINE__, e);
 	if (!st && !(info.estimatedTime > 0))
 		st = error_set(e, ST_RUN, "NCCL gives no estimate for %s of %llu elements", collective_name(call->coll),
 			(unsigned long long)call->elements);

@@ -293,6 +293,10 @@ API ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *
 		child = std::make_shared<state>();
 		child->device = parent->device;
 		child->blocking = config_blocking(config, parent->blocking);
+		if (getenv("STEPSIM_DOUBLE_TELL"))
+			fprintf(stderr, "NCCL double: split: %s, at most %d blocks\n",
+				child->blocking ? "blocking" : "not blocking",
+				config && config->maxCTAs != NCCL_CONFIG_UNDEF_INT ? config->maxCTAs : 32);
 		child->result = ncclInProgress;
 		*made = new ncclComm{child};
 	}

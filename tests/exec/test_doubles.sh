@@ -176,6 +176,12 @@ wrong=''
 [ "$(grep -c 'NCCL double: rank [01]: NCCL_PROTO=Simple' "$log")" -eq 2 ] ||
 	wrong=${wrong:-not every rank has the protocol}
 verdict 'an algorithm and a protocol are forced upon NCCL' "$wrong"
+STEPSIM_DOUBLE_TELL=1 job 2 ddp-tiny --set parallel.pipeline=2
+wrong=''
+grep -q 'NCCL double: split: blocking, at most 4 blocks' "$log" || wrong="a pair's messages may hold more than 4 blocks"
+grep -q 'NCCL double: split: blocking, at most 32 blocks' "$log" || wrong=${wrong:-no other communicator}
+grep -q 'NCCL double: split: not blocking' "$log" && wrong=${wrong:-a call of a lane goes through a thread}
+verdict 'communicators of lanes' "$wrong"
 STEPSIM_DOUBLE_TELL=1 NCCL_PROTO=LL job 2 ddp-tiny --set collectives.protocol=simple
 wrong=''
 [ "$(grep -c 'NCCL double: rank [01]: NCCL_PROTO=LL$' "$log")" -eq 2 ] || wrong="the user's own was changed"
