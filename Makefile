@@ -144,8 +144,8 @@ $(B)/doubles/libcudart.so.13: $(CUDART_OBJ) tests/doubles/cudart.map
 		-Wl,--version-script=tests/doubles/cudart.map -Wl,-z,lazy -o $@ $(CUDART_OBJ)
 $(B)/doubles/libcublasLt.so.13: $(B)/twin/cublaslt.o tests/doubles/cublaslt.map
 # Its products are most of what a job on doubles costs; each sum keeps its order and its roundings.
-$(B)/twin/cublaslt.o: TWIN_FLAGS += $(if $(filter release,$(VARIANT)),-O3 -march=native -ffp-contract=off)
-$(B)/doubles/libcudnn.so.9: $(B)/twin/cudnn.o tests/doubles/cudnn.map
+$(B)/twin/cublaslt.o $(B)/twin/cudnn_graph.o: TWIN_FLAGS += $(if $(filter release,$(VARIANT)),-O3 -march=native -ffp-contract=off)
+$(B)/doubles/libcudnn.so.9: $(B)/twin/cudnn.o $(B)/twin/cudnn_graph.o tests/doubles/cudnn.map
 $(B)/doubles/libnccl.so.2: $(B)/twin/nccl.o tests/doubles/nccl.map
 $(B)/twin/nccl.o: TWIN_FLAGS += $(shell pkg-config --cflags ompi-c)
 $(B)/doubles/libnvidia-ml.so.1: tests/doubles/nvml.c topology/discover/nvml.h
@@ -186,7 +186,8 @@ $(B)/tests/cuda/probe.cu.o: tests/cuda/probe.cu
 	$(NVCC) -std=c++17 -I. -Xcompiler -fPIC,-Wall,-Wextra -gencode arch=compute_80,code=sm_80 -c -o $@ $<
 
 # The CUDA backend itself, on the doubles (LD_LIBRARY_PATH puts others before them), which take tables of step/ from it.
-$(addprefix $(B)/tests/cuda/,test_cuda_gemm test_cuda_device test_cublaslt_double test_nccl_double): \
+$(addprefix $(B)/tests/cuda/,test_cuda_gemm test_cuda_device test_cublaslt_double test_cudnn_double \
+		test_nccl_double): \
 		$(B)/tests/cuda/%: tests/cuda/%.c $(LIB) $(CUDA_OBJ) $(DOUBLES)
 	@mkdir -p $(@D)
 	$(CC) -rdynamic $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_$(VARIANT)) $(LDFLAGS) \
@@ -318,5 +319,5 @@ help: ## this list
 	@grep -hE '^[a-z -]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 -include $(OBJ:.o=.d) $(CUDA_OBJ:.o=.d) $(TWIN_OBJ:.o=.d) $(CUDART_OBJ:.o=.d) \
-	$(addprefix $(B)/twin/,cublaslt.d cudnn.d nccl.d) $(CUDA_TESTS:=.d) \
+	$(addprefix $(B)/twin/,cublaslt.d cudnn.d cudnn_graph.d nccl.d) $(CUDA_TESTS:=.d) \
 	$(GPU_TESTS:=.d) $(UNIT:=.d) $(EXEC_TESTS:=.d) $(FUZZ:=.d) $(BENCH:=.d)

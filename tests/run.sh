@@ -149,7 +149,7 @@ if [ -e "$build/libstepsim_cuda.so" ]; then
 			begin suite "$source" env LD_LIBRARY_PATH="$doubles" "$build/$name"
 	done
 	# GPUs with less shared memory for a block, and without fp8.
-	begin suite 'attention on compute capability 8.9' env LD_LIBRARY_PATH="$doubles" STEPSIM_DOUBLE_CC=8.9 \
+	begin suite 'attention, by cuDNN and our own, on compute capability 8.9' env LD_LIBRARY_PATH="$doubles" STEPSIM_DOUBLE_CC=8.9 \
 		"$build/tests/gpu/test_cuda_attention"
 	begin suite 'products on compute capability 8.0' env LD_LIBRARY_PATH="$doubles" STEPSIM_DOUBLE_CC=8.0 \
 		"$build/tests/cuda/test_cuda_gemm"

@@ -80,12 +80,13 @@ static enum status plan_add(struct attention_plans *a, const struct role *role, 
 {
 	struct plan p = {.key = key_of(op)};
 	struct error reason = {0};
+	const struct cudnn_target target = {.handle = a->handle};
 	if (!a->handle)
 		say(why, op, no_handle);
 	else if (op_window(op) > 0)
 		say(why, op, "a sliding window");
 	else if (formats_check(role, op, &reason) ||
-		 cudnn_attention_create(a->handle, op, (enum dtype)op->dtype, &p.cudnn, &reason))
+		 cudnn_attention_create(&target, op, (enum dtype)op->dtype, &p.cudnn, &reason))
 		say(why, op, reason.text);
 	if (!vec_push(&a->plans, p)) {
 		cudnn_attention_destroy(p.cudnn);

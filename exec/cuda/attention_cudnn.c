@@ -1,6 +1,7 @@
 #include "exec/cuda/attention_cudnn.h"
 
 #include <assert.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -10,6 +11,13 @@
 
 /* From 9.6 on cuDNN itself clears what it sums dQ in. */
 #define CUDNN_OLDEST 90600
+/* From here on its kernels know a mask of -inf. Before, NVIDIA's own graphs mask with the lowest number
+ * (cudnn-frontend, get_negative_inf_value). */
+#define CUDNN_INFINITE_MASKS 91000
+#if CUDNN_VERSION < 90800 /* which named them */
+#define CUDNN_ATTR_ENGINEHEUR_DEVICEPROP ((cudnnBackendAttributeName_t)204)
+#define CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP ((cudnnBackendAttributeName_t)407)
+#endif
 
 /* ---- the graphs, as tables ---- */
 
@@ -24,7 +32,7 @@ enum place {
 };
 enum format { AS_STORED, FLOAT, INT, BOOL };
 enum part { WHOLE, Q_PART, K_PART, V_PART };
-enum constant { SOFTMAX_SCALE, MINUS_INFINITY, ONE, CONSTANT_COUNT };
+enum constant { SOFTMAX_SCALE, MASKED, ONE, CONSTANT_COUNT };
 
 struct tensor_row {
 	const char *name;
@@ -68,12 +76,12 @@ struct node_row {
 	{ \
 		SAME, when, 0, x, -1, -1, y, FLOAT, -1 \
 	}
-/* y = row >= column ? x : -inf */
-#define CAUSAL_MASK(x, row, col, keep, infinity, y) \
+/* y = row >= column ? x : masked */
+#define CAUSAL_MASK(x, row, col, keep, masked, y) \
 	{POINTWISE, CAUSAL, CUDNN_POINTWISE_GEN_INDEX, x, -1, -1, row, FLOAT, 2}, \
 		{POINTWISE, CAUSAL, CUDNN_POINTWISE_GEN_INDEX, x, -1, -1, col, FLOAT, 3}, \
 		{POINTWISE, CAUSAL, CUDNN_POINTWISE_CMP_GE, row, col, -1, keep, BOOL, -1}, \
-		{POINTWISE, CAUSAL, CUDNN_POINTWISE_BINARY_SELECT, x, infinity, keep, y, FLOAT, -1}, \
+		{POINTWISE, CAUSAL, CUDNN_POINTWISE_BINARY_SELECT, x, masked, keep, y, FLOAT, -1}, \
 	{ \
 		SAME, NOT_CAUSAL, 0, x, -1, -1, y, FLOAT, -1 \
 	}
@@ -83,7 +91,7 @@ enum forward_tensor {
 	F_KT,
 	F_V,
 	F_SCALE,
-	F_INF,
+	F_NEVER,
 	F_S,
 	F_SCALED,
 	F_ROW,
@@ -105,7 +113,7 @@ static const struct tensor_row forward_tensors[] = {
 	[F_KT] = {"k transposed", QKV_COLS, AS_STORED, ARGUMENT, 0, K_PART},
 	[F_V] = {"v", QKV_ROWS, AS_STORED, ARGUMENT, 0, V_PART},
 	[F_SCALE] = {"scale", ONE_VALUE, FLOAT, CONSTANT, SOFTMAX_SCALE, WHOLE},
-	[F_INF] = {"-inf", ONE_VALUE, FLOAT, CONSTANT, MINUS_INFINITY, WHOLE},
+	[F_NEVER] = {"masked", ONE_VALUE, FLOAT, CONSTANT, MASKED, WHOLE},
 	[F_S] = {"scores", SCORES, FLOAT, VIRTUAL, 0, WHOLE},
 	[F_SCALED] = {"scaled scores", SCORES, FLOAT, VIRTUAL, 0, WHOLE},
 	[F_ROW] = {"row", SCORES, INT, VIRTUAL, 0, WHOLE},
@@ -124,7 +132,7 @@ static const struct tensor_row forward_tensors[] = {
 static const struct node_row forward_nodes[] = {
 	PRODUCT(F_Q, F_KT, F_S),
 	POINT2(CUDNN_POINTWISE_MUL, F_S, F_SCALE, F_SCALED),
-	CAUSAL_MASK(F_SCALED, F_ROW, F_COL, F_KEEP, F_INF, F_MASKED),
+	CAUSAL_MASK(F_SCALED, F_ROW, F_COL, F_KEEP, F_NEVER, F_MASKED),
 	SUM_OR_MAX(CUDNN_REDUCE_TENSOR_MAX, F_MASKED, F_MAX),
 	POINT2(CUDNN_POINTWISE_SUB, F_MASKED, F_MAX, F_SHIFTED),
 	POINT1(CUDNN_POINTWISE_EXP, F_SHIFTED, F_EXP),
@@ -147,7 +155,7 @@ enum grad_tensor {
 	G_DK,
 	G_DV,
 	G_SCALE,
-	G_INF,
+	G_NEVER,
 	G_ONE,
 	G_DOUT_OUT,
 	G_ROW_SUM,
@@ -183,7 +191,7 @@ static const struct tensor_row grad_tensors[] = {
 	[G_DK] = {"dk", QKV_ROWS, AS_STORED, ARGUMENT, 5, K_PART},
 	[G_DV] = {"dv", QKV_ROWS, AS_STORED, ARGUMENT, 5, V_PART},
 	[G_SCALE] = {"scale", ONE_VALUE, FLOAT, CONSTANT, SOFTMAX_SCALE, WHOLE},
-	[G_INF] = {"-inf", ONE_VALUE, FLOAT, CONSTANT, MINUS_INFINITY, WHOLE},
+	[G_NEVER] = {"masked", ONE_VALUE, FLOAT, CONSTANT, MASKED, WHOLE},
 	[G_ONE] = {"1", ONE_VALUE, FLOAT, CONSTANT, ONE, WHOLE},
 	[G_DOUT_OUT] = {"dout x out", OUT_PRODUCT, FLOAT, VIRTUAL, 0, WHOLE},
 	[G_ROW_SUM] = {"row sums of dout x out", STATISTIC, FLOAT, VIRTUAL, 0, WHOLE},
@@ -215,7 +223,7 @@ static const struct node_row grad_nodes[] = {
 	PRODUCT(G_Q, G_KT, G_S),
 	POINT2(CUDNN_POINTWISE_MUL, G_S, G_SCALE, G_SCALED),
 	POINT2(CUDNN_POINTWISE_SUB, G_SCALED, G_LSE, G_SHIFTED),
-	CAUSAL_MASK(G_SHIFTED, G_ROW, G_COL, G_KEEP, G_INF, G_MASKED),
+	CAUSAL_MASK(G_SHIFTED, G_ROW, G_COL, G_KEEP, G_NEVER, G_MASKED),
 	POINT1(CUDNN_POINTWISE_EXP, G_MASKED, G_P),
 	VIEW(G_P, G_PT),
 	NAME_OF(NOT_GROUPED, G_DV, G_DV_FULL),
@@ -261,7 +269,7 @@ struct cudnn_attention {
 	VEC(cudnnBackendDescriptor_t) made; /* all of them, destroyed in reverse */
 	cudnnBackendDescriptor_t tensors[MAX_TENSORS];
 	bool used[MAX_TENSORS]; /* a node of this graph names it */
-	cudnnBackendDescriptor_t ops[MAX_NODES], op_graph, plan;
+	cudnnBackendDescriptor_t ops[MAX_NODES], op_graph, config, plan;
 	int64_t n_ops;
 	int64_t plan_B; /* workspace of the plan; dQ's sums follow */
 };
@@ -452,28 +460,31 @@ static enum status node(struct cudnn_attention *a, const struct node_row *n, str
 	return st;
 }
 
-static enum status build(struct cudnn_attention *a, cudnnHandle_t handle, struct error *e)
+static enum status build(struct cudnn_attention *a, const struct cudnn_target *target, struct error *e)
 {
 	enum status st = ST_OK;
 	for (int i = 0; !st && i < a->graph->n_nodes; i++)
 		if (applies(a, a->graph->nodes[i].when))
 			st = node(a, &a->graph->nodes[i], e);
-	return st ? st
-	          : MAKE(a, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, &a->op_graph, e,
-			    {CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, a->n_ops, a->ops},
-			    {CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle});
+	const struct attribute set[] = {{CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, a->n_ops,
+						a->ops},
+		{CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &target->handle}};
+	return st ? st : make(a, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, set, target->handle ? 2 : 1, &a->op_graph, e);
 }
 
 /* ---- choosing an engine ---- */
 
 #define MAX_CONFIGS 16
 
-static bool plan_works(struct cudnn_attention *a, cudnnHandle_t handle, cudnnBackendDescriptor_t config,
+static bool plan_works(struct cudnn_attention *a, const struct cudnn_target *target, cudnnBackendDescriptor_t config,
 	struct error *e)
 {
 	int64_t count;
-	return MAKE(a, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &a->plan, e,
-		       {CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle},
+	const struct attribute whom = target->handle ? (struct attribute){CUDNN_ATTR_EXECUTION_PLAN_HANDLE,
+							       CUDNN_TYPE_HANDLE, 1, &target->handle}
+	                                             : (struct attribute){CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP,
+							       CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &target->device};
+	return MAKE(a, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &a->plan, e, whom,
 		       {CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config}) == ST_OK &&
 	       CUDNN_CHECK(cudnnBackendGetAttribute(a->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64,
 				   1, &count, &a->plan_B),
@@ -481,14 +492,16 @@ static bool plan_works(struct cudnn_attention *a, cudnnHandle_t handle, cudnnBac
 }
 
 /* The first plan, in the heuristic's order, that finalizes; `last` says why the last one did not. */
-static enum status choose(struct cudnn_attention *a, cudnnHandle_t handle, cudnnBackendHeurMode_t mode,
+static enum status choose(struct cudnn_attention *a, const struct cudnn_target *target, cudnnBackendHeurMode_t mode,
 	struct error *last)
 {
 	cudnnBackendDescriptor_t heuristic, configs[MAX_CONFIGS];
 	int64_t found = 0;
-	enum status st = MAKE(a, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, &heuristic, last,
-		{CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &a->op_graph},
-		{CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode});
+	const struct attribute set[] = {{CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+						&a->op_graph},
+		{CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode},
+		{CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &target->device}};
+	enum status st = make(a, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, set, target->device ? 3 : 2, &heuristic, last);
 	for (int i = 0; !st && i < MAX_CONFIGS; i++)
 		st = add(a, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &configs[i], last);
 	if (!st)
@@ -497,10 +510,26 @@ static enum status choose(struct cudnn_attention *a, cudnnHandle_t handle, cudnn
 			last);
 	for (int64_t i = 0; !st && i < found && i < MAX_CONFIGS; i++) {
 		*last = (struct error){0};
-		if (plan_works(a, handle, configs[i], last))
+		a->config = configs[i];
+		if (plan_works(a, target, configs[i], last))
 			return ST_OK;
 	}
 	return error_set(last, ST_RUN, "cuDNN %zu has no engine for it", cudnnGetVersion());
+}
+
+enum status cudnn_attention_engine(struct cudnn_attention *a, int64_t *engine, struct error *e)
+{
+	cudnnBackendDescriptor_t d;
+	int64_t n = 0;
+	enum status st = add(a, CUDNN_BACKEND_ENGINE_DESCRIPTOR, &d, e);
+	if (!st)
+		st = CUDNN_CHECK(cudnnBackendGetAttribute(a->config, CUDNN_ATTR_ENGINECFG_ENGINE,
+					 CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &n, &d),
+			e);
+	return st ? st
+	          : CUDNN_CHECK(cudnnBackendGetAttribute(d, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &n,
+					engine),
+			    e);
 }
 
 static enum status limits_check(const struct op *op, enum dtype format, struct error *e)
@@ -520,7 +549,7 @@ static enum status limits_check(const struct op *op, enum dtype format, struct e
 	return ST_OK;
 }
 
-enum status cudnn_attention_create(cudnnHandle_t handle, const struct op *op, enum dtype format,
+enum status cudnn_attention_create(const struct cudnn_target *target, const struct op *op, enum dtype format,
 	struct cudnn_attention **out, struct error *e)
 {
 	static const cudnnBackendHeurMode_t modes[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK};
@@ -536,13 +565,13 @@ enum status cudnn_attention_create(cudnnHandle_t handle, const struct op *op, en
 	a->stored = format;
 	a->causal = op->flags & OP_CAUSAL;
 	a->constants[SOFTMAX_SCALE] = 1.0f / sqrtf((float)d->head_dim);
-	a->constants[MINUS_INFINITY] = -INFINITY;
+	a->constants[MASKED] = cudnnGetVersion() < CUDNN_INFINITE_MASKS ? -FLT_MAX : -INFINITY;
 	a->constants[ONE] = 1.0f;
 	struct error last = {0};
-	st = build(a, handle, &last);
+	st = build(a, target, &last);
 	for (size_t i = 0; !st && i < COUNT(modes); i++) {
 		last = (struct error){0};
-		if (!choose(a, handle, modes[i], &last)) {
+		if (!choose(a, target, modes[i], &last)) {
 			*out = a;
 			return ST_OK;
 		}

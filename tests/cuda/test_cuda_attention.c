@@ -1,10 +1,13 @@
 /* Our own flash attention against the reference: odd sizes, masks, groups, ALiBi, all formats, with one thread a block
- * and with real ones; gradients also against differences. */
+ * and with real ones; gradients also against differences. On a GPU, or on the doubles of its libraries, cuDNN's too. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#ifdef CUDA_RIG_ON_GPU
+#include "exec/cuda/attention.h"
+#endif
 #include "exec/cuda/kernels.h"
 #include "exec/host/reference.h"
 #include "tests/cuda/rig_memory.h"
@@ -99,14 +102,64 @@ static void tensor_free(struct tensor *t)
 	free(t->exact);
 }
 
-/* The kernel on all of them. */
-static void kernel(const struct cuda_env *env, const struct op *op, struct tensor *t, size_t n,
+/* Who computes. */
+enum way { OWN_KERNEL, CUDNN };
+
+#ifdef CUDA_RIG_ON_GPU
+/* A role of this op alone, its arguments one buffer each. */
+static enum status run_by_cudnn(const struct cuda_env *env, const struct op *op, struct tensor *t, size_t n,
+	const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+{
+	struct role role = {0};
+	struct attention_plans *plans = NULL;
+	struct cuda_env with = *env;
+	char why[256];
+	for (size_t i = 0; i < n; i++) {
+		const struct buffer b = {COMP_BUFFERS, t[i].dtype, t[i].block.bytes, true, false};
+		const struct view v = {.buffer = (int32_t)i};
+		CU_ASSERT_FATAL(vec_push(&role.buffers, b) && vec_push(&role.args, v));
+	}
+	CU_ASSERT_FATAL(vec_push(&role.ops, *op));
+	enum status st = attention_plans_create(&role, 0, &plans, why, e);
+	if (!st && !attention_by_cudnn(plans, op))
+		st = error_set(e, ST_RUN, "%s", why);
+	if (!st) {
+		struct rig_block scratch = rig_block_new(attention_workspace_B(plans), 0);
+		rig_block_upload(&scratch);
+		with.scratch = rig_device(&scratch);
+		with.scratch_B = scratch.bytes;
+		st = attention_run(plans, &with, op, arg, e);
+		rig_wait();
+		CU_ASSERT_TRUE(rig_block_download(&scratch));
+		rig_block_free(&scratch);
+	}
+	attention_plans_destroy(plans);
+	vec_free(&role.ops);
+	vec_free(&role.args);
+	vec_free(&role.buffers);
+	return st;
+}
+#endif
+
+static enum status run_by(enum way way, const struct cuda_env *env, const struct op *op, struct tensor *t, size_t n,
+	const struct cuda_arg arg[OP_MAX_ARGS], struct error *e)
+{
+#ifdef CUDA_RIG_ON_GPU
+	if (way == CUDNN)
+		return run_by_cudnn(env, op, t, n, arg, e);
+#endif
+	(void)way, (void)t, (void)n;
+	return cuda_kernel_run(env, op, arg, e);
+}
+
+/* The op on all of them. */
+static void compute(enum way way, const struct cuda_env *env, const struct op *op, struct tensor *t, size_t n,
 	const struct cuda_arg arg[OP_MAX_ARGS])
 {
 	struct error e = {0};
 	for (size_t i = 0; i < n; i++)
 		rig_block_upload(&t[i].block);
-	CU_ASSERT_EQUAL(cuda_kernel_run(env, op, arg, &e), ST_OK);
+	CU_ASSERT_EQUAL(run_by(way, env, op, t, n, arg, &e), ST_OK);
 	if (e.status)
 		fprintf(stderr, "%s\n", e.text);
 	rig_wait();
@@ -147,7 +200,7 @@ static void check(const char *what, const struct attention_case *c, const struct
 
 enum { QKV, OUT, LSE, DOUT, DELTA, DQKV, TENSORS };
 
-static void run_case(const struct attention_case *c, enum dtype d, int64_t window)
+static void run_case(enum way way, const struct attention_case *c, enum dtype d, int64_t window)
 {
 	const int64_t tokens = c->b * c->s, width = (c->H + 2 * c->K) * c->D;
 	const int64_t n[TENSORS] = {tokens * width, tokens * c->H * c->D, tokens * c->H, tokens * c->H * c->D,
@@ -173,7 +226,7 @@ static void run_case(const struct attention_case *c, enum dtype d, int64_t windo
 	struct host_env host = {.tensor_coord = env.tensor_coord, .heads = env.heads, .loss_scale = 1.0};
 	struct error e = {0};
 	CU_ASSERT_EQUAL(reference_run(&host, &op, exact, &e), ST_OK);
-	kernel(&env, &op, t, TENSORS, forward);
+	compute(way, &env, &op, t, 3, forward);
 	check("out", c, &t[OUT], d);
 	check("lse", c, &t[LSE], DT_FP32);
 	/* backward from what forward gave, rounded: the error is of this op alone */
@@ -182,7 +235,7 @@ static void run_case(const struct attention_case *c, enum dtype d, int64_t windo
 			t[i].exact[j] = get(&t[i], j);
 	op.kind = OP_ATTENTION_GRAD;
 	CU_ASSERT_EQUAL(reference_run(&host, &op, exact, &e), ST_OK);
-	kernel(&env, &op, t, TENSORS, backward);
+	compute(way, &env, &op, t, TENSORS, backward);
 	check("delta", c, &t[DELTA], DT_FP32);
 	check("dqkv", c, &t[DQKV], d);
 	if (e.status)
@@ -217,7 +270,7 @@ static void run_cases(const struct attention_case *c, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		for (size_t f = 0; f < COUNT(formats); f++)
-			run_case(&c[i], formats[f], 0);
+			run_case(OWN_KERNEL, &c[i], formats[f], 0);
 }
 
 /* Windows shorter than a tile, of several, and all but of the sequence: of a warp's queries some have no key in the
@@ -229,7 +282,7 @@ static void run_windows(int64_t s)
 		const struct attention_case c = {1, 2, 1, s, w % 2 ? 64 : 32, OP_CAUSAL | (w % 2 ? OP_ALIBI : 0u), 0, 0,
 			0};
 		if (windows[w] < s)
-			run_case(&c, formats[w % 3], windows[w]);
+			run_case(OWN_KERNEL, &c, formats[w % 3], windows[w]);
 	}
 }
 
@@ -243,7 +296,7 @@ static void test_one_thread(void)
 	run_cases(cases, N_CASES);
 	run_cases(longer, 2);
 	for (size_t i = 0; i < 2; i++)
-		run_case(&longest[i], DT_BF16, 0);
+		run_case(OWN_KERNEL, &longest[i], DT_BF16, 0);
 	run_windows(33);
 	run_windows(300);
 }
@@ -281,6 +334,24 @@ static void test_little_shared_memory(void)
 	rig_real_threads(false);
 }
 
+/* Graphs of every kind: heads as they are, shared by some and by all, causal or not, odd sequences, dims that are no
+ * power of two. A cuDNN before 9.10 masks with the lowest number. */
+static void test_cudnn(void)
+{
+	static const struct attention_case some[] = {{2, 4, 4, 64, 64, OP_CAUSAL, 0, 0, 0},
+		{1, 2, 2, 128, 64, 0, 0, 0, 0}, {2, 6, 2, 100, 128, OP_CAUSAL, 0, 0, 0}, {1, 4, 1, 65, 80, 0, 0, 0, 0},
+		{1, 4, 1, 33, 96, OP_CAUSAL, 0, 0, 0}, {1, 2, 1, 48, 256, OP_CAUSAL, 0, 0, 0},
+		{2, 2, 2, 17, 16, OP_CAUSAL, 0, 0, 0}};
+	if (!RIG_ON_GPU)
+		return;
+	for (size_t i = 0; i < COUNT(some); i++)
+		for (size_t f = 1; f < COUNT(formats); f++)
+			run_case(CUDNN, &some[i], formats[f], 0);
+	setenv("STEPSIM_DOUBLE_CUDNN", "90800", 1);
+	run_case(CUDNN, &some[0], DT_BF16, 0);
+	unsetenv("STEPSIM_DOUBLE_CUDNN");
+}
+
 /* Compares the gradient with finite differences of a loss, the sum of out x dout, over single elements of qkv. */
 static void test_gradients_are_differences(void)
 {
@@ -299,9 +370,9 @@ static void test_gradients_are_differences(void)
 	float *qkv = t[QKV].at, *out = t[OUT].at, *dout = t[DOUT].at, *dqkv = t[DQKV].at;
 	struct cuda_env env = {.heads = H};
 	struct op op = {.kind = OP_ATTENTION, .dtype = DT_FP32, .flags = OP_CAUSAL | OP_ALIBI, .attn = {B, H, K, S, D}};
-	kernel(&env, &op, t, TENSORS, arg);
+	compute(OWN_KERNEL, &env, &op, t, TENSORS, arg);
 	op.kind = OP_ATTENTION_GRAD;
-	kernel(&env, &op, t, TENSORS, arg);
+	compute(OWN_KERNEL, &env, &op, t, TENSORS, arg);
 	op.kind = OP_ATTENTION;
 	for (int64_t i = 0; i < n[QKV]; i += 3) {
 		const float x = qkv[i], step = 1.0f / 64.0f;
@@ -309,7 +380,7 @@ static void test_gradients_are_differences(void)
 		for (int side = 0; side < 2; side++) {
 			qkv[i] = side ? x + step : x - step;
 			loss[side] = 0.0;
-			kernel(&env, &op, t, TENSORS, arg);
+			compute(OWN_KERNEL, &env, &op, t, TENSORS, arg);
 			for (int64_t j = 0; j < n[OUT]; j++)
 				loss[side] += (double)out[j] * (double)dout[j];
 		}
@@ -350,5 +421,5 @@ static void test_refusals(void)
 }
 
 UNIT_MAIN("cuda attention", {"one thread a block", test_one_thread}, {"real threads", test_real_threads},
-	{"little shared memory", test_little_shared_memory},
+	{"little shared memory", test_little_shared_memory}, {"cuDNN", test_cudnn},
 	{"gradients are differences", test_gradients_are_differences}, {"refusals", test_refusals})

@@ -45,6 +45,9 @@ job 2 ddp-tiny -v --set run.steps=3
 grep -q '^stepsim: 3 steps timed as wholes, 3 more with an event around each op$' "$log"
 verdict 'steps timed without events' "$([ $? -eq 0 ] || echo 'the line is missing')"
 verified 'bf16, fp32 weights' 2 ddp-tiny --set train.dtype=bf16
+FAULT=no_engine verified 'bf16, attention by our own kernel' 2 ddp-tiny --set train.dtype=bf16 -v
+grep -q 'takes our own kernel: cuDNN [0-9]* has no engine for it' "$log" ||
+	verdict 'the fall-back is told' 'no line'
 verified 'bf16 throughout, fp32 master weights' 2 fsdp-tiny --set train.dtype=bf16 --set train.param_dtype=bf16 \
 	--set train.grad_dtype=bf16 --set train.reduce_dtype=bf16 --set train.master_weights=true
 verified 'fp16, naive attention, unfused' 2 zero1-tiny --set train.dtype=fp16 --set train.attention=naive \
