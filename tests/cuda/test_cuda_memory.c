@@ -91,6 +91,9 @@ static void test_fp8(void)
 			CU_ASSERT_EQUAL(cast(narrow, bf16 ? DT_BF16 : DT_FP16, back, DT_FP8, 127, shift), ST_OK);
 			CU_ASSERT_EQUAL(memcmp(codes, back, 127), 0);
 		}
+	memset(back, 0, sizeof back);
+	CU_ASSERT_EQUAL(cast(codes, DT_FP8, back, DT_FP8, 127, 1), ST_OK);
+	CU_ASSERT_EQUAL(memcmp(codes, back, 127), 0);
 	CU_ASSERT_EQUAL(cast(wide, DT_FP32, back, DT_NVFP4, 2, 0), ST_RUN);
 }
 

@@ -121,6 +121,33 @@ static void test_long_rows(void)
 	check(cuda_rig_op(OP_NORM_GRAD, 0, 0, DT_BF16, DT_BF16, 133, 1536, 0, 0, 0), (struct cuda_rig_options){0});
 }
 
+/* fp32 weights beside 16-bit values, as llama-1b has them: rows that threads keep, and rows of which each thread reads
+ * a part again (from 8,192 columns on for the gradient, from 16,384 on for the norms). */
+static void test_fp32_weights(void)
+{
+	static const enum dtype norm[OP_MAX_ARGS] = {DT_COUNT, DT_FP32, DT_FP32, DT_COUNT, DT_COUNT},
+				add[OP_MAX_ARGS] = {DT_COUNT, DT_COUNT, DT_FP32, DT_FP32, DT_FP32, DT_COUNT, DT_COUNT,
+					DT_COUNT},
+				grad[OP_MAX_ARGS] = {DT_COUNT, DT_COUNT, DT_FP32, DT_COUNT, DT_COUNT, DT_COUNT,
+					DT_COUNT};
+	static const int64_t wide_sizes[] = {1032, 2048, 8200, 16392};
+	for (size_t f = 1; f < COUNT(formats); f++)
+		for (size_t c = 0; c < COUNT(wide_sizes); c++) {
+			const enum dtype x = formats[f];
+			const int64_t cols = wide_sizes[c];
+			check_as(cuda_rig_op(OP_NORM, OP_RMS, 0, x, x, 5, cols, 0, 0, 0),
+				(struct cuda_rig_options){.absent = 1u << 2, .formats = norm});
+			check_as(cuda_rig_op(OP_NORM, 0, 0, x, x, 2, cols, 0, 0, 0),
+				(struct cuda_rig_options){.formats = norm});
+			check_as(cuda_rig_op(OP_ADD_NORM, 0, 0, x, x, 5, cols, 0, 0, 0),
+				(struct cuda_rig_options){.formats = add});
+			check_as(cuda_rig_op(OP_NORM_GRAD, OP_RMS | OP_DX_ACCUMULATE, 0, x, DT_FP32, 9, cols, 0, 0, 0),
+				(struct cuda_rig_options){.absent = 1u << 6, .formats = grad});
+			check_as(cuda_rig_op(OP_NORM_GRAD, OP_ACCUMULATE, 0, x, DT_FP32, 4, cols, 0, 0, 0),
+				(struct cuda_rig_options){.formats = grad});
+		}
+}
+
 /* Far from 0 the squares' sum less the mean's square would have no digits left. */
 static void test_offset(void)
 {
@@ -161,4 +188,5 @@ static void test_refused(void)
 }
 
 CUDA_MAIN("cuda_norm", {"norm", test_norm}, {"add_norm", test_add_norm}, {"norm_grad", test_norm_grad},
-	{"long rows", test_long_rows}, {"offset", test_offset}, {"refused", test_refused})
+	{"long rows", test_long_rows}, {"fp32 weights", test_fp32_weights}, {"offset", test_offset},
+	{"refused", test_refused})

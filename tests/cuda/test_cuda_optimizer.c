@@ -53,8 +53,11 @@ static void all_cases(unsigned flags)
 					optimizer_case(rules[o], flags | OP_MASTER, sizes[n], formats[p], formats[g], 0,
 						1, step);
 				}
-	optimizer_case(OPT_SGD, flags, 1025, DT_BF16, DT_FP32, 1u << ARG_M, 0, 1);
-	optimizer_case(OPT_SGD, flags | OP_MASTER, 1025, DT_BF16, DT_BF16, 1u << ARG_M, 0, 1);
+	for (size_t p = 0; p < COUNT(formats); p++) /* without momentum */
+		for (size_t g = 0; g < COUNT(formats); g++) {
+			optimizer_case(OPT_SGD, flags, 1025, formats[p], formats[g], 1u << ARG_M, 0, 1);
+			optimizer_case(OPT_SGD, flags | OP_MASTER, 1025, formats[p], formats[g], 1u << ARG_M, 0, 1);
+		}
 }
 
 static void test_fused(void) { all_cases(OP_FUSED); }
@@ -109,6 +112,10 @@ static void test_states8(void)
 				OP_MASTER);
 			states8_case(rules[o], all, 0, all, DT_FP32, DT_FP32, 0);
 		}
+	for (size_t o = 0; o < COUNT(rules); o++)
+		for (size_t p = 0; p < COUNT(formats); p++)
+			for (size_t g = 0; g < COUNT(formats); g++)
+				states8_case(rules[o], 513, 0, 0, formats[p], formats[g], 0);
 }
 
 /* ---- LAMB ---- */
