@@ -195,14 +195,42 @@ $(addprefix $(B)/tests/cuda/,test_cuda_gemm test_cuda_device test_cublaslt_doubl
 		-lcunit $(LDLIBS_ALL) -lstdc++
 
 # A machine with a GPU runs the same lists of cases on the device's memory with the kernels themselves, and the tests of
-# gemm and device on the libraries themselves (LD_LIBRARY_PATH puts the doubles there).
+# gemm and device on the libraries themselves (LD_LIBRARY_PATH puts the doubles there). Lazy, because the interpreter of
+# PTX has those functions of cudart alone that tests of kernels call.
 GPU_TESTS = $(if $(CUDA_FLAGS),$(patsubst %,$(B)/tests/gpu/test_cuda_%,act attention context elementwise \
 	embed loss memory micro moe norm optimizer softmax gemm device))
 $(B)/tests/gpu/%: tests/cuda/%.c $(LIB) $(CUDA_OBJ)
 	@mkdir -p $(@D)
 	$(CC) -rdynamic -DCUDA_RIG_ON_GPU $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d \
-		$(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $< $(CUDA_OBJ) $(LIB) $(CUDA_FLAGS) \
+		$(LDFLAGS_$(VARIANT)) $(LDFLAGS) -Wl,-z,lazy -o $@ $< $(CUDA_OBJ) $(LIB) $(CUDA_FLAGS) \
 		-lcunit $(LDLIBS_ALL) -lstdc++
+
+# The kernels as PTX, and the interpreter that executes them under the tests of kernels (tests/ptx/ptx.h), in place of
+# libcudart. LD_LIBRARY_PATH=$(B)/ptx puts it there.
+PTX_NVCC = $(NVCC) -std=c++17 -O3 -I. -arch=compute_90 -lineinfo -MMD -MF $@.d
+PTX_OBJ = $(patsubst tests/ptx/%.cc,$(B)/ptx/obj/%.o,$(wildcard tests/ptx/*.cc))
+KERNELS_PTX = $(patsubst exec/cuda/%.cu,$(B)/ptx/%.ptx,$(CUDA_KERNELS))
+PTX_BUILT = $(if $(CUDA_FLAGS),$(KERNELS_PTX) \
+	$(B)/ptx/libcudart.so.13 $(B)/ptx/planted/planted $(B)/ptx/planted/planted.ptx)
+$(B)/ptx/%.ptx: exec/cuda/%.cu
+	@mkdir -p $(@D)
+	$(PTX_NVCC) -ptx -o $@ $<
+
+$(B)/ptx/planted/planted.ptx: tests/ptx/planted.cu
+	@mkdir -p $(@D)
+	$(PTX_NVCC) -ptx -o $@ $<
+
+$(B)/ptx/planted/planted: tests/ptx/planted.cu $(B)/ptx/libcudart.so.13
+	@mkdir -p $(@D)
+	$(NVCC) -std=c++17 -arch=sm_90 -cudart none -o $@ $< -Xlinker $(B)/ptx/libcudart.so.13
+
+$(B)/ptx/obj/%.o: tests/ptx/%.cc
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -O3 -march=native -ffp-contract=off -fno-strict-aliasing -g1 -Wall -Wextra -I. -fPIC \
+		-MMD -MP $(filter-out -L% -Wl% -l%,$(CUDA_FLAGS)) -c -o $@ $<
+
+$(B)/ptx/libcudart.so.13: $(PTX_OBJ) tests/ptx/libcudart.map
+	$(CXX) -shared -Wl,-soname,$(@F),-z,lazy,--version-script=tests/ptx/libcudart.map -o $@ $(PTX_OBJ)
 
 # Everything of base/, topology/ and step/ is in the binary, whether or not it uses it: the plug-ins do.
 $(B)/stepsim: $(filter-out $(EXEC_OBJ),$(OBJ))
@@ -244,7 +272,7 @@ $(B)/tests/%: tests/%.c $(LIB)
 	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d \
 		$(LDFLAGS_$(VARIANT)) $(LDFLAGS) -o $@ $< $(LIB) -lcunit $(LDLIBS_ALL)
 
-CUDA_BUILT = $(CUDA_TESTS) $(GPU_TESTS) $(if $(CUDA_FLAGS),$(DOUBLES))
+CUDA_BUILT = $(CUDA_TESTS) $(GPU_TESTS) $(PTX_BUILT) $(if $(CUDA_FLAGS),$(DOUBLES))
 tests: $(UNIT) $(EXEC_TESTS) $(FUZZ) $(CUDA_BUILT) ## build the test programs
 
 unit: $(UNIT) ## build the unit and property tests alone
@@ -320,4 +348,5 @@ help: ## this list
 
 -include $(OBJ:.o=.d) $(CUDA_OBJ:.o=.d) $(TWIN_OBJ:.o=.d) $(CUDART_OBJ:.o=.d) \
 	$(addprefix $(B)/twin/,cublaslt.d cudnn.d cudnn_graph.d nccl.d) $(CUDA_TESTS:=.d) \
-	$(GPU_TESTS:=.d) $(UNIT:=.d) $(EXEC_TESTS:=.d) $(FUZZ:=.d) $(BENCH:=.d)
+	$(GPU_TESTS:=.d) $(PTX_OBJ:.o=.d) $(addsuffix .d,$(filter %.ptx,$(PTX_BUILT))) \
+	$(UNIT:=.d) $(EXEC_TESTS:=.d) $(FUZZ:=.d) $(BENCH:=.d)

@@ -157,6 +157,14 @@ else
 	begin count 0 0 1
 fi
 
+heading 'the kernels as PTX, instruction by instruction'
+if [ -e "$build/libstepsim_cuda.so" ]; then
+	begin counted tests/ptx/run.sh bash tests/ptx/run.sh
+	begin counted tests/ptx/test_planted.sh bash tests/ptx/test_planted.sh
+else
+	begin count 0 0 1
+fi
+
 heading 'the command line'
 for script in tests/golden/run*.sh; do
 	begin counted "$script" bash "$script"
