@@ -61,7 +61,7 @@ BENCH = $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/bench_*.c))
 COMMIT = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := all
-.PHONY: all tests unit twins list-twins gpu-tests check check-long check-root validate \
+.PHONY: all tests unit twins list-twins kernels-report gpu-tests check check-long check-root validate \
 	bench bench-accuracy share install uninstall dist deb wheel format clean help
 .DELETE_ON_ERROR:
 
@@ -103,9 +103,13 @@ $(B)/cuda_archs: FORCE
 	@mkdir -p $(@D)
 	@for a in $(CUDA_ARCHS); do grep -qsw $$a $@ || { echo '$(CUDA_ARCHS)' > $@; break; }; done
 
-$(B)/cuda/%.cu.o: exec/cuda/%.cu $(B)/cuda_archs
+# The log has what ptxas says of each kernel, for kernels-report; the rest of what nvcc says is for people.
+$(B)/cuda/%.cu.o $(B)/cuda/%.cu.log: exec/cuda/%.cu $(B)/cuda_archs
 	@mkdir -p $(@D)
-	$(NVCC) -std=c++17 -O3 -I. -Xcompiler -fPIC,-Wall,-Wextra $(CUDA_ARCH) -MMD -MF $(@:.o=.d) -c -o $@ $<
+	$(NVCC) -std=c++17 -O3 -I. -Xcompiler -fPIC,-Wall,-Wextra -Xptxas -v $(CUDA_ARCH) \
+		-MMD -MF $(B)/cuda/$*.cu.d -MT $(B)/cuda/$*.cu.o -c -o $(B)/cuda/$*.cu.o $< \
+		2> $(B)/cuda/$*.cu.log || { cat $(B)/cuda/$*.cu.log >&2; false; }
+	@grep -v '^ptxas info\|^ *[0-9]* bytes stack frame' $(B)/cuda/$*.cu.log >&2 || true
 
 # The same kernels by the host's compiler, for the tests.
 TWIN_OBJ = $(patsubst exec/cuda/%.cu,$(B)/twin/%.o,$(CUDA_KERNELS)) $(B)/twin/twin.o $(B)/twin/kernels.o
@@ -210,7 +214,8 @@ $(B)/tests/gpu/%: tests/cuda/%.c $(LIB) $(CUDA_OBJ)
 PTX_NVCC = $(NVCC) -std=c++17 -O3 -I. -arch=compute_90 -lineinfo -MMD -MF $@.d
 PTX_OBJ = $(patsubst tests/ptx/%.cc,$(B)/ptx/obj/%.o,$(wildcard tests/ptx/*.cc))
 KERNELS_PTX = $(patsubst exec/cuda/%.cu,$(B)/ptx/%.ptx,$(CUDA_KERNELS))
-PTX_BUILT = $(if $(CUDA_FLAGS),$(KERNELS_PTX) \
+KERNELS_LOGS = $(patsubst exec/cuda/%.cu,$(B)/cuda/%.cu.log,$(CUDA_KERNELS))
+PTX_BUILT = $(if $(CUDA_FLAGS),$(KERNELS_PTX) $(KERNELS_LOGS) \
 	$(B)/ptx/libcudart.so.13 $(B)/ptx/planted/planted $(B)/ptx/planted/planted.ptx)
 $(B)/ptx/%.ptx: exec/cuda/%.cu
 	@mkdir -p $(@D)
@@ -281,6 +286,9 @@ twins: $(TWIN_TESTS) ## build the tests of the kernels' twins alone
 
 list-twins: # for tests/run.sh
 	@echo $(TWIN_TESTS)
+
+kernels-report: $(KERNELS_LOGS) $(KERNELS_PTX) ## registers, spills and shared memory of each GPU kernel
+	@python3 scripts/kernels_report.py
 
 gpu-tests: $(GPU_TESTS) ## build the tests of the kernels for a real GPU (scripts/gpu_check.sh runs them)
 

@@ -111,6 +111,12 @@ pointer_is_found() {
 	! bash tests/pointers.sh "$scratch/stale"
 }
 
+# A kernel that spills more than its limit must be found: without limits there are some.
+spill_is_found() {
+	grep '^# CUDA' tests/cuda/spills.txt >"$scratch/no_limits"
+	python3 scripts/kernels_report.py --check "$scratch/no_limits" | grep -Eq 'B spilled, at most 0 B|1 skipped$'
+}
+
 # Jobs of several ranks, one after another: the longest chain of all.
 jobs_in_turn() {
 	local script
@@ -157,10 +163,12 @@ else
 	begin count 0 0 1
 fi
 
-heading 'the kernels as PTX, instruction by instruction'
+heading 'the kernels as PTX, instruction by instruction; what ptxas made of them'
 if [ -e "$build/libstepsim_cuda.so" ]; then
 	begin counted tests/ptx/run.sh bash tests/ptx/run.sh
 	begin counted tests/ptx/test_planted.sh bash tests/ptx/test_planted.sh
+	begin counted 'registers and spills of kernels' python3 scripts/kernels_report.py --check
+	begin check 'registers and spills: a kernel above its limit is found' spill_is_found
 else
 	begin count 0 0 1
 fi
