@@ -20,6 +20,11 @@
 #define BELOW 56.0
 #define KEY_LINE 18.0
 #define KEY_TEXT (LEFT + 34)
+#define LEAN 35 /* degrees */
+#define LEAN_SIN 0.57
+#define LEAN_COS 0.82
+#define LEAN_MOST 150.0 /* px of a leaning name; longer ones are cut */
+#define WIDEST 1.15     /* width of letters in a browser's widest font over svg_width */
 #define CLOSE_SPAN 0.05 /* least part of a value that a close axis shows: three digits tell its ticks apart */
 
 static const char style[] =
@@ -52,6 +57,17 @@ static double plot_h(const struct chart *c) { return c->close ? CLOSE_H : PLOT_H
 static double width_of(const struct chart *c) { return LEFT + plot_w(c) + RIGHT; }
 static double bottom_of(const struct chart *c) { return TOP + plot_h(c); }
 
+/* Names of x that do not fit beside each other lean: returns the height that they take more, or 0. */
+static double lean_h(const struct chart *c)
+{
+	double wide = 0;
+	for (size_t i = 0; i < c->n_words; i++)
+		wide = fmax(wide, WIDEST * svg_width(c->x_words[i]));
+	return wide > plot_w(c) / (double)c->n_words - 8 ? fmin(wide, LEAN_MOST) * LEAN_SIN : 0;
+}
+
+static double below(const struct chart *c) { return bottom_of(c) + lean_h(c); }
+
 static double place(const struct axis *a, double v)
 {
 	double at = a->log ? log10(v) : v;
@@ -67,7 +83,7 @@ static void words_within(FILE *out, const char *look, const char *anchor, double
 	char cut[256];
 	size_t n = strlen(text);
 	snprintf(cut, sizeof cut, "%s", text);
-	while (n > 1 && (n >= sizeof cut - 2 || svg_width(cut) > room)) {
+	while (n > 1 && (n >= sizeof cut - 2 || WIDEST * svg_width(cut) > room)) {
 		n = n < sizeof cut - 2 ? n - 1 : sizeof cut - 3;
 		strcpy(cut + n, "..");
 	}
@@ -221,28 +237,35 @@ static void draw_axis(FILE *out, const struct chart *c, const struct axis *a, bo
 
 static void draw_words(FILE *out, const struct chart *c, const struct axis *a)
 {
-	const double room = a->to > a->from ? a->length / (a->to - a->from) - 8 : a->length;
-	for (size_t i = 0; i < c->n_words; i++)
-		words_within(out, "soft", "middle", px(a, (double)i), bottom_of(c) + 18, c->x_words[i],
-			fmin(room, 2 * (px(a, (double)i) - 4)));
+	const bool leans = lean_h(c) > 0;
+	for (size_t i = 0; i < c->n_words; i++) {
+		const double x = px(a, (double)i), y = bottom_of(c) + (leans ? 14 : 18);
+		const double room = leans ? fmin(LEAN_MOST, (x - 4) / LEAN_COS) : 2 * fmin(x, width_of(c) - x) - 8;
+		if (leans)
+			fprintf(out, "<g transform=\"rotate(%d %.1f %.1f)\">", -LEAN, x, y);
+		words_within(out, "soft", leans ? "end" : "middle", x, y, c->x_words[i], room);
+		fputs(leans ? "</g>\n" : "", out);
+	}
 }
 
+static bool has_band(const struct chart_point *p) { return isfinite(p->y) && isfinite(p->low) && isfinite(p->high); }
+
+/* A gap of the line is one of its band. */
 static void draw_band(FILE *out, const struct chart_line *l, const struct axis *x, const struct axis *y,
 	const char *colour)
 {
-	size_t n = 0;
-	for (size_t i = 0; i < l->n; i++)
-		n += isfinite(l->at[i].low) && isfinite(l->at[i].high) && isfinite(l->at[i].y);
-	if (n < 2)
-		return;
-	fprintf(out, "<polygon class=\"band\" fill=\"%s\" points=\"", colour);
-	for (size_t i = 0; i < l->n; i++)
-		if (isfinite(l->at[i].high) && isfinite(l->at[i].y))
-			fprintf(out, "%.1f,%.1f ", px(x, l->at[i].x), px(y, l->at[i].high));
-	for (size_t i = l->n; i-- > 0;)
-		if (isfinite(l->at[i].low) && isfinite(l->at[i].y))
-			fprintf(out, "%.1f,%.1f ", px(x, l->at[i].x), px(y, l->at[i].low));
-	fputs("\"/>\n", out);
+	for (size_t i = 0, end; i < l->n; i = end + 1) {
+		for (end = i; end < l->n && has_band(&l->at[end]); end++)
+			;
+		if (end < i + 2)
+			continue;
+		fprintf(out, "<polygon class=\"band\" fill=\"%s\" points=\"", colour);
+		for (size_t k = i; k < end; k++)
+			fprintf(out, "%.1f,%.1f ", px(x, l->at[k].x), px(y, l->at[k].high));
+		for (size_t k = end; k-- > i;)
+			fprintf(out, "%.1f,%.1f ", px(x, l->at[k].x), px(y, l->at[k].low));
+		fputs("\"/>\n", out);
+	}
 }
 
 /* `what` is for the pointer, and escaped; "": nothing. */
@@ -308,12 +331,15 @@ static void draw_line(FILE *out, const struct chart *c, size_t k, const struct a
 	}
 }
 
-static size_t key_lines(const struct chart *c) { return (c->lines > 1 ? c->lines : 0) + (c->hollow ? 1 : 0); }
+static size_t key_lines(const struct chart *c)
+{
+	return (c->lines > 1 ? c->lines : 0) + (c->hollow ? 1 : 0) + (c->note ? 1 : 0);
+}
 
 static void draw_key(FILE *out, const struct chart *c)
 {
 	const double room = width_of(c) - KEY_TEXT - 8;
-	double y = bottom_of(c) + BELOW;
+	double y = below(c) + BELOW;
 	for (size_t k = 0; k < c->lines && c->lines > 1; k++, y += KEY_LINE) {
 		const char *colour = c->line[k].dashed ? REFERENCE : colours[k % CHART_LINES];
 		if (c->line[k].dots)
@@ -328,7 +354,10 @@ static void draw_key(FILE *out, const struct chart *c)
 	if (c->hollow) {
 		draw_dot(out, LEFT + 13, y - 4, REFERENCE, true, "");
 		words_within(out, "key", "start", KEY_TEXT, y, c->hollow, room);
+		y += KEY_LINE;
 	}
+	if (c->note)
+		words_within(out, "key", "start", LEFT, y, c->note, room);
 }
 
 /* All dots are drawn before the first label, which keeps clear of them. */
@@ -353,8 +382,7 @@ static void draw_labels(FILE *out, const struct chart *c, const struct axis *x, 
 void chart_write(const struct chart *c, FILE *out)
 {
 	struct axis x, y;
-	const double width = width_of(c), bottom = bottom_of(c),
-		     height = bottom + BELOW + KEY_LINE * (double)key_lines(c);
+	const double width = width_of(c), height = below(c) + BELOW + KEY_LINE * (double)key_lines(c);
 	find_axes(c, &x, &y);
 	fprintf(out,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "
@@ -369,7 +397,7 @@ void chart_write(const struct chart *c, FILE *out)
 		draw_axis(out, c, &x, true);
 	fprintf(out, "<rect class=\"frame\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n", LEFT, TOP,
 		plot_w(c), plot_h(c));
-	words(out, "soft", "middle", LEFT + plot_w(c) / 2, bottom + 38, c->x_name);
+	words(out, "soft", "middle", LEFT + plot_w(c) / 2, below(c) + 38, c->x_name);
 	for (size_t k = 0; k < c->lines && k < CHART_LINES; k++)
 		draw_line(out, c, k, &x, &y);
 	draw_labels(out, c, &x, &y);

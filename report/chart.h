@@ -29,6 +29,7 @@ struct chart {
 	bool x_log, y_log;
 	const char *const *x_words; /* NULL: numbers; else the names of x = 0, 1, ... */
 	size_t n_words;
+	const char *note;   /* the key's last line; NULL: none */
 	const char *hollow; /* why points are hollow, for the key; NULL: none is */
 	bool close;         /* a wide picture with axes close around the points, in place of a y from 0 */
 	const struct chart_line *line;

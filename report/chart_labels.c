@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "base/svg.h"
 
-#define BOLD 1.1    /* width of bold letters over that of others */
+#define BOLD 1.25   /* width of bold letters in a browser's widest font over svg_width */
 #define DOT 5.0     /* half of the room of a dot */
 #define LETTER 11.0 /* height of a label's letters */
 #define LEAD 9.0    /* from this distance on a line leads to the dot */

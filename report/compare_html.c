@@ -6,6 +6,7 @@
 #include "base/paths.h"
 #include "report/compare_parts.h"
 #include "report/page.h"
+#include "report/verdict.h"
 
 static void title(const void *c, FILE *out) { compare_title(c, out); }
 static void tokens(const void *c, FILE *out) { compare_tokens(c, out); }
@@ -24,23 +25,29 @@ static double ratio(const struct compare_row row[2], enum compare_basis basis)
 	return compare_value(&row[1], basis, interval) / compare_value(&row[0], basis, interval);
 }
 
-/* The rows are ranked: the first that fits leads. */
-static void verdict(const struct compare *c, char *out, size_t size)
+/* The rows are ranked: the first that fits leads, else the one that lacks least. */
+static void verdict(const void *of, FILE *out)
 {
+	const struct compare *c = of;
 	const struct compare_row *row = c->rows.at;
-	char speed[48] = "";
 	if (!c->rows.n || !row[0].fits) {
-		snprintf(out, size, "Nothing fits on any of the systems.");
+		fputs("Nothing fits on any of the systems.", out);
+		if (c->rows.n && row[0].missing_B && row[0].predicted &&
+			verdict_fit(&row[0].predicted->memory) == FIT_NOT) {
+			fprintf(out, " On %s ", row[0].name);
+			verdict_missing(&row[0].predicted->memory, out);
+			putc('.', out);
+		}
 		return;
 	}
 	if (c->rows.n < 2 || !row[1].fits) {
-		snprintf(out, size, "It fits on %s%s.", row[0].name, c->rows.n < 2 ? "" : " alone");
+		fprintf(out, "It fits on %s%s.", row[0].name, c->rows.n < 2 ? "" : " alone");
 		return;
 	}
+	fprintf(out, "%.2f times %s", ratio(row, c->basis), ahead[c->basis]);
 	if (c->basis != BY_TIME)
-		snprintf(speed, sizeof speed, ", at %.2f times the speed", ratio(row, BY_TIME));
-	snprintf(out, size, "%.2f times %s%s: %s beside %s. Their 90 %% intervals %s.", ratio(row, c->basis),
-		ahead[c->basis], speed, row[0].name, row[1].name,
+		fprintf(out, ", at %.2f times the speed", ratio(row, BY_TIME));
+	fprintf(out, ": %s beside %s. Their 90 %% intervals %s.", row[0].name, row[1].name,
 		row[1].overlaps ? "overlap: the order is not sure" : "are apart");
 }
 
@@ -82,9 +89,7 @@ enum status report_compare_html(const struct compare *c, const char *path, struc
 {
 	struct page p;
 	struct table *speed = NULL, *money = NULL;
-	char text[512];
-	verdict(c, text, sizeof text);
-	enum status st = page_open(&p, "a comparison - stepsim", text, e);
+	enum status st = page_open(&p, "a comparison - stepsim", verdict, c, e);
 	if (st || (st = page_lines(&p, "sub", title, c, e)) || (st = write_bars(&p, c, e)) ||
 		(st = compare_speed_table(c, &speed, e)) || (st = compare_money_table(c, &money, e)))
 		goto out;

@@ -176,9 +176,7 @@ enum status report_compare_csv(const struct compare *c, const char *path, struct
 
 /* ---- the picture ---- */
 
-#define NAME 32
-/* So many letters fit under all bars together. */
-#define LETTERS 64
+#define NAME 136 /* a row's, and what stands behind */
 
 struct compare_bars {
 	struct chart chart;
@@ -205,8 +203,6 @@ enum status compare_bars_of(const struct compare *c, enum compare_basis basis, s
 	if (!b || !(b->at = calloc(most, sizeof *b->at)) || !(b->name = calloc(most, sizeof *b->name)) ||
 		!(b->names = calloc(most, sizeof *b->names)))
 		return error_nomem(e, "the plot");
-	const size_t room = LETTERS / most < NAME - 3 ? LETTERS / most : NAME - 3,
-		     letters = room > 4 ? room : 4; /* and two more for what stands behind */
 	for (size_t i = 0; i < c->rows.n; i++) {
 		const struct compare_row *r = &c->rows.at[i];
 		double interval[2], v = r->fits ? compare_value(r, basis, interval) : NAN;
@@ -216,10 +212,8 @@ enum status compare_bars_of(const struct compare *c, enum compare_basis basis, s
 			.y = v / per,
 			.low = interval[0] / per,
 			.high = interval[1] / per};
-		const bool cut = strlen(r->name) > letters,
-			   partial = basis == BY_OWNED && (r->price_usd.partial || r->power_W.partial);
-		snprintf(b->name[n], NAME, "%.*s%s%s", (int)(cut ? letters - 2 : letters), r->name, cut ? ".." : "",
-			partial ? " +" : "");
+		const bool partial = basis == BY_OWNED && (r->price_usd.partial || r->power_W.partial);
+		snprintf(b->name[n], NAME, "%s%s", r->name, partial ? " +" : "");
 		b->names[n] = b->name[n];
 		n++;
 	}

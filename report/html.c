@@ -231,7 +231,7 @@ enum status report_html(const struct outcome *o, const char *path, struct error 
 	snprintf(title, sizeof title, "%s on %lld ranks: %s%s - stepsim", c->model.name, (long long)c->ranks,
 		time_text(step, o->predicted->time.step_s),
 		verdict_fit(&o->predicted->memory) == FIT_NOT ? " a step, does not fit in memory" : " a step");
-	enum status st = page_open(&p, title, NULL, e);
+	enum status st = page_open(&p, title, NULL, NULL, e);
 	if (!st)
 		st = write_body(o, &p, e);
 	return page_close(&p, path, st, e);

@@ -10,7 +10,8 @@
 
 EMBED(page_css, "report/page/page.css");
 
-enum status page_open(struct page *p, const char *title, const char *verdict, struct error *e)
+enum status page_open(struct page *p, const char *title, void (*verdict)(const void *of, FILE *out), const void *of,
+	struct error *e)
 {
 	*p = (struct page){0};
 	if (!(p->out = open_memstream(&p->text, &p->len)))
@@ -21,12 +22,18 @@ enum status page_open(struct page *p, const char *title, const char *verdict, st
 	html_escaped(title, p->out);
 	fprintf(p->out, "</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n%s</style>\n</head>\n<body>\n",
 		page_css);
-	if (verdict) {
+	if (!verdict)
+		return ST_OK;
+	char *text;
+	size_t len;
+	enum status st = text_of(verdict, of, "the page", &text, &len, e);
+	if (!st) {
 		fputs("<h1>", p->out);
-		html_escaped(verdict, p->out);
+		html_escaped(text, p->out);
 		fputs("</h1>\n", p->out);
 	}
-	return ST_OK;
+	free(text);
+	return st;
 }
 
 void page_section(struct page *p, const char *heading)

@@ -13,9 +13,10 @@ struct page {
 	size_t len;
 };
 
-/* Writes the page up to its body. `title` (of the window) and `verdict` (the heading) are text; with NULL as verdict
- * the caller writes its own heading. */
-enum status page_open(struct page *p, const char *title, const char *verdict, struct error *e);
+/* Writes the page up to its body. `title` (of the window) is text, as is the heading that `verdict` prints; with NULL
+ * as verdict the caller writes its own heading. */
+enum status page_open(struct page *p, const char *title, void (*verdict)(const void *of, FILE *out), const void *of,
+	struct error *e);
 /* Add a heading or a paragraph; texts are escaped. */
 void page_section(struct page *p, const char *heading);
 void page_paragraph(struct page *p, const char *look /* "", "dim", "warning" */, const char *text);

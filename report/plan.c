@@ -260,6 +260,8 @@ enum status report_plan_json(const struct plan_report *p, const char *path, stru
 
 /* ---- the picture ---- */
 
+#define FAR 0.1 /* of the step: plans that lie closer do not make others far */
+
 static int by_memory(const void *a, const void *b)
 {
 	const struct chart_point *x = a, *y = b;
@@ -274,6 +276,21 @@ static struct chart_point point_of(double memory_B, double step_s, const char *m
 static struct chart_point point_of_row(const struct plan_row *r, const char *mark)
 {
 	return point_of((double)r->predicted->memory.total_B, r->predicted->time.step_s, mark);
+}
+
+/* Returns whether a point so high would leave the others less than half of the picture. */
+static bool is_far_above(const struct plan_report *p, double step_s)
+{
+	double least_s = INFINITY, most_s = 0;
+	for (size_t i = 0; i < p->points; i++) {
+		least_s = fmin(least_s, p->point[i].step_s);
+		most_s = fmax(most_s, p->point[i].step_s);
+	}
+	for (size_t i = 0; i < p->rows; i++) {
+		least_s = fmin(least_s, p->row[i].predicted->time.step_s);
+		most_s = fmax(most_s, p->row[i].predicted->time.step_s);
+	}
+	return step_s - most_s > fmax(most_s - least_s, FAR * most_s);
 }
 
 enum status plan_chart(const struct plan_report *p,
@@ -306,7 +323,14 @@ enum status plan_chart(const struct plan_report *p,
 		.at = best,
 		.n = p->rows,
 		.dots = true};
-	if (p->start.predicted && p->start.predicted->memory.fits) {
+	const struct result *start = p->start.predicted;
+	char note[128] = "", q[2][QUANTITY_MAX];
+	if (start && (!start->memory.fits || is_far_above(p, start->time.step_s))) {
+		snprintf(note, sizeof note, "not drawn: the config's own, %s and %s%s",
+			quantity_format(q[0], start->time.step_s, UNIT_SECOND),
+			quantity_format(q[1], (double)start->memory.total_B, UNIT_BYTE),
+			start->memory.fits ? "" : ", which does not fit");
+	} else if (start) {
 		own = point_of_row(&p->start, "config");
 		line[lines++] = (struct chart_line){.name = "the config's own", .at = &own, .n = 1, .dots = true};
 	}
@@ -315,6 +339,7 @@ enum status plan_chart(const struct plan_report *p,
 		.y_name = "step time; the axis does not begin at 0",
 		.x_unit = UNIT_BYTE,
 		.y_unit = UNIT_SECOND,
+		.note = note[0] ? note : NULL,
 		.close = true,
 		.line = line,
 		.lines = lines};

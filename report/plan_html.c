@@ -4,6 +4,7 @@
 #include "base/quantity.h"
 #include "report/page.h"
 #include "report/plan_parts.h"
+#include "report/verdict.h"
 
 static void title(const void *p, FILE *out) { plan_title(p, out); }
 static void start(const void *p, FILE *out) { plan_start(p, out); }
@@ -17,15 +18,23 @@ static enum status show(const struct chart *c, void *page, struct error *e)
 	return ST_OK;
 }
 
-static void verdict(const struct plan_report *p, char *out, size_t size)
+static void verdict(const void *of, FILE *out)
 {
+	const struct plan_report *p = of;
+	const struct result *least = p->least.predicted;
 	char words[PLAN_WORDS], step[QUANTITY_MAX], memory[QUANTITY_MAX];
-	if (p->rows == 0)
-		snprintf(out, size, "No plan fits.");
-	else
-		snprintf(out, size, "The best plan: %s; %s a step, %s of memory.", plan_words(p->row[0].config, words),
+	if (p->rows > 0) {
+		fprintf(out, "The best plan: %s; %s a step, %s of memory.", plan_words(p->row[0].config, words),
 			quantity_format(step, p->row[0].predicted->time.step_s, UNIT_SECOND),
 			quantity_format(memory, (double)p->row[0].predicted->memory.total_B, UNIT_BYTE));
+		return;
+	}
+	fputs("No plan fits.", out);
+	if (least && verdict_fit(&least->memory) == FIT_NOT) {
+		fputs(" With the one that needs least ", out);
+		verdict_missing(&least->memory, out);
+		putc('.', out);
+	}
 }
 
 static enum status write_config(struct page *page, const struct plan_report *p, struct error *e)
@@ -44,9 +53,7 @@ enum status report_plan_html(const struct plan_report *p, const char *path, stru
 {
 	struct page page;
 	struct table *rows = NULL, *points = NULL;
-	char text[PLAN_WORDS + 128];
-	verdict(p, text, sizeof text);
-	enum status st = page_open(&page, "plans - stepsim", text, e);
+	enum status st = page_open(&page, "plans - stepsim", verdict, p, e);
 	if (st || (st = page_lines(&page, "sub", title, p, e)) || (st = page_lines(&page, "", start, p, e)) ||
 		(p->rows && (st = plan_chart(p, show, &page, e))) || (st = plan_rows_table(p, &rows, e)))
 		goto out;

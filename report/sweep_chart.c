@@ -13,6 +13,7 @@ struct sweep_curves {
 	struct chart chart;
 	struct chart_line line[CHART_LINES];
 	char name[CHART_LINES][NAME];
+	char note[NAME];
 	struct chart_point *points; /* all lines', one after the other */
 	double *x;                  /* of the first axis' values */
 };
@@ -69,6 +70,10 @@ static size_t gather(const struct sweep *s, enum sweep_curve which, struct sweep
 {
 	size_t stride = stride_of(s), n = s->axis[0].n, there = 0;
 	c->chart.lines = stride < CHART_LINES ? stride : CHART_LINES;
+	if (stride > CHART_LINES) {
+		snprintf(c->note, NAME, "The first %d of %zu lines; the table has the others.", CHART_LINES, stride);
+		c->chart.note = c->note;
+	}
 	const bool band = which == CURVE_STEP && c->chart.lines == 1;
 	for (size_t k = 0; k < c->chart.lines; k++) {
 		size_t at = 0;
@@ -127,13 +132,15 @@ static double perfect_of(const struct sweep_row *r, const void *of)
 	return least->predicted->tokens_per_s * (double)r->ranks / (double)least->ranks;
 }
 
-/* Adds the line of perfect scaling if the ranks vary: the first line's tokens/s at its fewest ranks, scaled with the
- * ranks. */
+/* Adds the line of perfect scaling if the ranks vary along numbers: the first line's tokens/s at its fewest ranks,
+ * scaled with the ranks. */
 static void add_perfect(const struct sweep *s, struct sweep_curves *c)
 {
 	const size_t stride = stride_of(s);
 	const struct sweep_row *least = NULL;
 	bool vary = false;
+	if (c->chart.x_words) /* systems, say: ranks are not all that varies */
+		return;
 	for (size_t i = 0; i < s->axis[0].n; i++) {
 		const struct sweep_row *r = &s->rows.at[i * stride];
 		vary = vary || (r->predicted && least && r->ranks != least->ranks);

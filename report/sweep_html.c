@@ -1,7 +1,6 @@
 /* The page of a sweep: its curves and its table. */
 #include <stdlib.h>
 
-#include "base/paths.h"
 #include "report/page.h"
 #include "report/sweep_chart.h"
 #include "report/verdict.h"
@@ -40,20 +39,17 @@ static enum status write_curves(struct page *p, const struct sweep *s, struct er
 
 enum status report_sweep_html(const struct sweep *s, const char *path, struct error *e)
 {
-	struct page p = {0};
+	struct page p;
 	struct table *t = NULL;
-	char text[1024], *best;
-	size_t len, predicted = 0, too_large = 0, tight = 0;
+	char text[1024];
+	size_t predicted = 0, too_large = 0, tight = 0;
 	for (size_t i = 0; i < s->rows.n; i++) {
 		const struct result *r = s->rows.at[i].predicted;
 		predicted += r != NULL;
 		too_large += r && verdict_fit(&r->memory) == FIT_NOT;
 		tight += r && verdict_fit(&r->memory) == FIT_TIGHT;
 	}
-	enum status st = text_of(verdict, s, "the page", &best, &len, e);
-	if (!st)
-		st = page_open(&p, "a sweep - stepsim", best, e);
-	free(best);
+	enum status st = page_open(&p, "a sweep - stepsim", verdict, s, e);
 	if (!st) {
 		char large[64] = "", full[96] = "";
 		if (too_large)

@@ -98,7 +98,7 @@ A comparison's page: who is ahead and how surely, bars with intervals, both tabl
     Who is ahead
     Sources of the numbers
     6
-    <h1>Nothing fits on any of the systems.
+    <h1>Nothing fits on any of the systems. On dgx-h100 a rank needs 143 GiB, the device has 79.6 GiB (63.0 GiB short; largest: optimizer state 59.8 GiB).
 
 A search's page: the best plan, the front, the config:
 
@@ -114,3 +114,12 @@ A search's page: the best plan, the front, the config:
     The best plan's config, with every default (--write writes the config alone)
     llama3-8b, 128 sequences of 8192 a step, on 8 x NVIDIA H100 SXM5 80GB (NVIDIA DGX H100): plans, best first
     class="sub">llama3-8b, 128 sequences of 8192 a step, on 8 x NVIDIA H100 SXM5 80GB (NVIDIA DGX H100): plans, best first
+
+What a chart leaves out is in its key; where no plan fits, the heading says what is missing:
+
+    $ stepsim sweep $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --vary cluster.nodes=8,16 --vary parallel.strategy=ddp,zero1,zero2,fsdp --vary train.recompute=none,full --vary train.micro_batch=1,2 --html - | grep -oE 'The first [^<]*' | sort -u
+    > sed 's/strategy: fsdp/strategy: ddp/' $ROOT/configs/llama3-8b-fsdp-64xh100.yaml > own.yaml; stepsim plan own.yaml --set parallel.tensor=1 --set parallel.context=1 --set parallel.pipeline=1 --plot - | grep -oE 'not drawn[^<]*'
+    > stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --gpus 1 --html - | grep -oE '<h1>[^<]*'
+    The first 12 of 16 lines; the table has the others.
+    not drawn: the config's own, 2.35 s and 143 GiB, which does not fit
+    <h1>No plan fits. With the one that needs least a rank needs 139 GiB, the device has 79.6 GiB (58.9 GiB short; largest: optimizer state 59.8 GiB).

@@ -46,10 +46,10 @@ for (const e of document.querySelectorAll('body *, svg text')) {
   if (ratio < contrast) wrong.add(`${short(e)} has a contrast of ${ratio.toFixed(1)}`);
 }
 for (const s of document.querySelectorAll('svg')) {
-  const edge = s.getBoundingClientRect(), all = [...s.querySelectorAll('text')].map(e => [e, e.getBoundingClientRect()]);
-  all.forEach(([e, r], i) => {
+  const edge = s.getBoundingClientRect(), all = [...s.querySelectorAll('text')].map(e => [e, e.getBoundingClientRect(), e.getScreenCTM().b !== 0]);
+  all.forEach(([e, r, leans], i) => {
     if (r.left < edge.left - 1 || r.right > edge.right + 1 || r.top < edge.top - 1 || r.bottom > edge.bottom + 1) wrong.add(`${short(e)} leaves its picture`);
-    for (const [o, q] of all.slice(i + 1)) if (Math.min(r.right, q.right) - Math.max(r.left, q.left) > 2 && Math.min(r.bottom, q.bottom) - Math.max(r.top, q.top) > 5) wrong.add(`${short(e)} lies over ${short(o)}`);
+    for (const [o, q, too] of all.slice(i + 1)) if (!leans && !too && Math.min(r.right, q.right) - Math.max(r.left, q.left) > 2 && Math.min(r.bottom, q.bottom) - Math.max(r.top, q.top) > 5) wrong.add(`${short(e)} lies over ${short(o)}`);
   });
 }
 if (typeof pen !== 'undefined' && parseFloat(pen.font.match(/[\\d.]+(?=px)/)[0]) < font) wrong.add('the timeline has ' + pen.font);

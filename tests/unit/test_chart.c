@@ -122,5 +122,35 @@ static void test_hollow(void)
 	free(svg);
 }
 
+static size_t count(const char *text, const char *what)
+{
+	size_t n = 0;
+	for (; (text = strstr(text, what)); text++)
+		n++;
+	return n;
+}
+
+/* Names that fit beside each other lie, others lean, whole. A gap of a line is one of its band. */
+static void test_words(void)
+{
+	const struct chart_point at[] = {{.x = 0, .y = 2, .low = 1, .high = 3}, {.x = 1, .y = 2, .low = 1, .high = 3},
+		{.x = 2, .y = NAN, .low = NAN, .high = NAN}, {.x = 3, .y = 2, .low = 1, .high = 3},
+		{.x = 4, .y = 2, .low = 1, .high = 3}};
+	static const char *const words[] = {"azure-nd-h100-v5", "azure-nd-a100-v4", "dgx-h100", "dgx-h200", "aws-p4de"},
+				 *const few[] = {"a", "b", "c", "d", "e"};
+	const struct chart_line line = {.name = "", .at = at, .n = 5};
+	struct chart c =
+		{.title = "t", .x_name = "x", .y_name = "y", .x_words = words, .n_words = 5, .line = &line, .lines = 1};
+	char *leaning = drawn(&c);
+	c.x_words = few;
+	char *lying = drawn(&c);
+	CU_ASSERT_EQUAL(count(leaning, "rotate("), 5);
+	CU_ASSERT_PTR_NOT_NULL(strstr(leaning, ">azure-nd-a100-v4</text>"));
+	CU_ASSERT_EQUAL(count(lying, "rotate("), 0);
+	CU_ASSERT_EQUAL(count(lying, "<polygon class=\"band\""), 2);
+	free(leaning);
+	free(lying);
+}
+
 UNIT_MAIN("chart", {"labels meet nothing", test_labels_apart}, {"labels stay inside", test_labels_inside},
-	{"close axes", test_close}, {"hollow points, cut words", test_hollow})
+	{"close axes", test_close}, {"hollow points, cut words", test_hollow}, {"names of x, gaps", test_words})
