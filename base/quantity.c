@@ -44,6 +44,7 @@ static const struct scale times_s[] = {
 	{"min", 0, 60},
 	{"h", 0, 3600},
 	{"d", 0, 86400},
+	{"days", 0, 86400},
 };
 
 static const struct scale counts[] = {
@@ -77,7 +78,7 @@ static const struct unit_row {
 } units[] = {
 	{UNIT_NONE, "a number", "1.5", "no unit", "", {{NULL, 0}}, false},
 	{UNIT_BYTE, "a size", "25MiB", "B or b, with k M G T P or Ki Mi Gi Ti Pi", "B", {{"B", 1}, {"b", 0.125}}, true},
-	{UNIT_SECOND, "a time", "50us", "s ms us ns ps min h d", "s", {{NULL, 0}}, false},
+	{UNIT_SECOND, "a time", "50us", "s ms us ns ps min h d (days)", "s", {{NULL, 0}}, false},
 	{UNIT_BYTE_PER_S, "a data rate", "400Gb/s", "B/s or b/s, with k M G T P or Ki Mi Gi Ti Pi", "B/s",
 		{{"B/s", 1}, {"b/s", 0.125}, {"Bps", 1}, {"bps", 0.125}}, true},
 	{UNIT_FLOP, "an amount of work", "8.2TFLOP", "FLOP, with k M G T P", "FLOP", {{"FLOP", 1}}, false},
@@ -85,7 +86,7 @@ static const struct unit_row {
 		{{"FLOP/s", 1}, {"FLOPS", 1}}, false},
 	{UNIT_HERTZ, "a frequency", "1.98GHz", "Hz, with k M G T P", "Hz", {{"Hz", 1}}, false},
 	{UNIT_WATT, "a power", "700W", "W, with k M G T P", "W", {{"W", 1}}, false},
-	{UNIT_USD, "a price", "2.5USD", "USD, with k M G T P; k M B T alone", "USD", {{"USD", 1}}, false},
+	{UNIT_USD, "a price", "2.5USD", "USD, with k M G T P; k M B T alone", "", {{"USD", 1}}, false},
 	{UNIT_TOKEN, "a number of tokens", "4M", "k M B T or Ki Mi Gi", "", {{NULL, 0}}, false},
 };
 static_assert(COUNT(units) == UNIT_COUNT_, "one row for each unit");
@@ -228,17 +229,21 @@ struct step {
 	const char *prefix; /* the whole unit, for times */
 };
 
+/* The letters of people: a billion is B. */
+static const struct step steps_count[] = {{1, ""}, {1e3, "k"}, {1e6, "M"}, {1e9, "B"}, {1e12, "T"}};
 static const struct step steps_decimal[] = {{1, ""}, {1e3, "k"}, {1e6, "M"}, {1e9, "G"}, {1e12, "T"}, {1e15, "P"}};
 static const struct step steps_binary[] = {{1, ""}, {0x1p10, "Ki"}, {0x1p20, "Mi"}, {0x1p30, "Gi"}, {0x1p40, "Ti"},
 	{0x1p50, "Pi"}};
 static const struct step steps_time[] = {{1e-12, "ps"}, {1e-9, "ns"}, {1e-6, "us"}, {1e-3, "ms"}, {1, "s"}, {60, "min"},
-	{3600, "h"}, {86400, "d"}};
+	{3600, "h"}, {86400, "days"}};
 
-/* Three significant digits of a positive number, never in the exponent form while that can be avoided. */
+/* Three significant digits of a positive number. The exponent form is left to what no step is near. */
 static void format_digits(char *buf, size_t size, double x)
 {
-	if (x >= 1e6 || x < 1e-4)
+	if (x >= 1e12)
 		snprintf(buf, size, "%.3g", x);
+	else if (x < 1e-4)
+		snprintf(buf, size, "%.*f", x < 1e-15 ? 0 : 2 - (int)floor(log10(x)), x);
 	else if (x >= 99.95)
 		snprintf(buf, size, "%.0f", x);
 	else if (x >= 9.995)
@@ -249,15 +254,32 @@ static void format_digits(char *buf, size_t size, double x)
 		snprintf(buf, size, "%.3g", x);
 }
 
+static const struct steps {
+	const struct step *at;
+	size_t n;
+} steps_of[UNIT_COUNT_] = {
+	[UNIT_NONE] = {steps_count, COUNT(steps_count)},
+	[UNIT_BYTE] = {steps_binary, COUNT(steps_binary)},
+	[UNIT_SECOND] = {steps_time, COUNT(steps_time)},
+	[UNIT_BYTE_PER_S] = {steps_decimal, COUNT(steps_decimal)},
+	[UNIT_FLOP] = {steps_decimal, COUNT(steps_decimal)},
+	[UNIT_FLOP_PER_S] = {steps_decimal, COUNT(steps_decimal)},
+	[UNIT_HERTZ] = {steps_decimal, COUNT(steps_decimal)},
+	[UNIT_WATT] = {steps_decimal, COUNT(steps_decimal)},
+	[UNIT_USD] = {steps_count, COUNT(steps_count)},
+	[UNIT_TOKEN] = {steps_count, COUNT(steps_count)},
+};
+
 /* The largest step that the value reaches once rounded to three digits: 999.6 us is printed as 1.00 ms. */
-static const struct step *fitting_step(const struct step *steps, size_t n, double x)
+static const struct step *fitting_step(const struct steps *steps, double x)
 {
-	const struct step *fit = &steps[0];
-	for (size_t i = 1; i < n; i++) {
-		double ratio = steps[i].factor / steps[i - 1].factor; /* 60, 24, 1000 or 1024 of the smaller unit */
-		double half_digit = ratio > 999 ? 0.5 : 0.05;         /* of the last digit printed just below it */
-		if (x >= steps[i].factor * (1 - half_digit / ratio))
-			fit = &steps[i];
+	const struct step *fit = &steps->at[0];
+	for (size_t i = 1; i < steps->n; i++) {
+		double ratio = steps->at[i].factor /
+		               steps->at[i - 1].factor;       /* 60, 24, 1000 or 1024 of the smaller unit */
+		double half_digit = ratio > 999 ? 0.5 : 0.05; /* of the last digit printed just below it */
+		if (x >= steps->at[i].factor * (1 - half_digit / ratio))
+			fit = &steps->at[i];
 	}
 	return fit;
 }
@@ -268,36 +290,26 @@ char *quantity_format(char buf[QUANTITY_MAX], double value, enum unit unit)
 		strcpy(buf, "-");
 		return buf;
 	}
-	const char *sign = value < 0 ? "-" : "";
-	const char *printed = units[unit].printed;
+	const char *sign = value < 0 ? "-" : "", *before = unit == UNIT_USD ? "$ " : "";
+	const char *printed = unit == UNIT_SECOND ? "" : units[unit].printed;
 	double x = fabs(value);
-	char digits[16];
+	char digits[24];
 	if (x == 0 || isinf(x)) {
-		snprintf(buf, QUANTITY_MAX, "%s%s%s%s", sign, x == 0 ? "0" : "inf", *printed ? " " : "", printed);
+		printed = units[unit].printed; /* zero seconds have a unit, too */
+		snprintf(buf, QUANTITY_MAX, "%s%s%s%s%s", sign, before, x == 0 ? "0" : "inf", *printed ? " " : "",
+			printed);
 		return buf;
 	}
-	if (unit == UNIT_NONE) {
-		format_digits(digits, sizeof digits, x);
-		snprintf(buf, QUANTITY_MAX, "%s%s", sign, digits);
-		return buf;
-	}
-	const struct step *step;
-	if (unit == UNIT_SECOND) {
-		step = fitting_step(steps_time, COUNT(steps_time), x);
-		printed = "";
-	} else if (unit == UNIT_BYTE) {
-		step = fitting_step(steps_binary, COUNT(steps_binary), x);
-	} else {
-		step = fitting_step(steps_decimal, COUNT(steps_decimal), x);
-	}
+	const struct steps *steps = &steps_of[unit];
+	const struct step *step = fitting_step(steps, x);
 	double scaled = x / step->factor;
-	if (step != steps_time && step != steps_binary && step != steps_decimal)
+	if (step != steps->at)
 		scaled = fmax(scaled, 1); /* it was rounded up to this step: 59.98 s is 1.00 min */
-	if (unit == UNIT_BYTE && step->factor == 1 && scaled == floor(scaled)) /* a count of bytes is whole: "8 B" */
+	if ((unit == UNIT_BYTE || unit == UNIT_NONE) && step->factor == 1 && scaled == floor(scaled)) /* whole: "8 B" */
 		snprintf(digits, sizeof digits, "%.0f", scaled);
 	else
 		format_digits(digits, sizeof digits, scaled);
-	snprintf(buf, QUANTITY_MAX, "%s%s%s%s%s", sign, digits, *step->prefix || *printed ? " " : "", step->prefix,
-		printed);
+	snprintf(buf, QUANTITY_MAX, "%s%s%s%s%s%s", sign, before, digits, *step->prefix || *printed ? " " : "",
+		step->prefix, printed);
 	return buf;
 }

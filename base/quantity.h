@@ -2,7 +2,7 @@
  *
  * Bits and prefixes exist only here, in the parser and the printer; the program holds seconds, bytes, FLOP and rates of
  * them. k, M, G, T, P are powers of 1000; Ki, Mi, Gi, Ti, Pi powers of 1024. `b` is a bit, `B` a byte. A number without
- * a unit is in base units (bytes, seconds, ...). Accepted spellings: B, b (bytes); s, ms, us, ns, ps, min, h, d
+ * a unit is in base units (bytes, seconds, ...). Accepted spellings: B, b (bytes); s, ms, us, ns, ps, min, h, d, days
  * (seconds); B/s, b/s, Bps, bps (rates); FLOP, FLOP/s (also FLOPS); Hz; W; USD. Money also
  * takes k M B T alone.
  */
@@ -32,8 +32,10 @@ enum status quantity_parse(const char *text, enum unit unit, double *value, stru
 /* The same, but a number without its unit is refused, zero too (UNIT_NONE has none to give): files of the catalogue. */
 enum status quantity_parse_with_unit(const char *text, enum unit unit, double *value, struct error *e);
 
-/* Three significant digits with the fitting prefix ("1.24 ms", "25.0 MiB", "371 GB/s"); sizes in powers of 1024, rates
- * of 1000. Writes to `buf` (at least QUANTITY_MAX) and returns it. NaN prints as "-". */
+/* Three significant digits with the fitting prefix: the one form of numbers for people, without exponents ("1.24 ms",
+ * "25.0 days", "25.0 MiB", "371 GB/s", "$ 6.88"); sizes in powers of 1024, rates of 1000. Numbers without a unit,
+ * tokens and money have the letters k, M, B and T: "29.1 k", "8.03 B", "$ 265 k". Writes to `buf` (at least
+ * QUANTITY_MAX) and returns it. NaN prints as "-". */
 #define QUANTITY_MAX 32
 char *quantity_format(char buf[QUANTITY_MAX], double value, enum unit unit);
 

@@ -2,7 +2,6 @@
 
 #include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,10 +24,18 @@ struct row {
 	char **cell; /* one for each column */
 };
 
+/* Columns that stand beside each other on a line. A table that is too wide has several such lines a row. */
+struct band {
+	size_t from, to, indent, width;
+	size_t wrapped; /* a column whose texts break at words; none: `to` */
+	size_t room;    /* of that column */
+};
+
 struct table {
 	struct arena *arena;
 	VEC(struct column) columns;
 	VEC(struct row) rows; /* the first is the header */
+	struct band *band;    /* room for as many as there are columns: printing allocates nothing */
 };
 
 /* Cuts `text` (changed in place) at '|' into the table's columns; what is left over stays in the last cell, so nothing
@@ -76,7 +83,8 @@ struct table *table_create(const char *columns)
 	} while (*from++);
 	*to = '\0';
 	struct row row = {0};
-	if (!split(t, header, &row) || !vec_push(&t->rows, row))
+	if (!(t->band = arena_alloc(t->arena, t->columns.n * sizeof *t->band)) || !split(t, header, &row) ||
+		!vec_push(&t->rows, row))
 		goto fail;
 	return t;
 fail:
@@ -118,13 +126,6 @@ static void pad(size_t n, char c, FILE *out)
 		putc(c, out);
 }
 
-/* Columns that stand beside each other on a line. A table that is too wide has several such lines a row. */
-struct band {
-	size_t from, to, indent, width;
-	size_t wrapped; /* a column whose texts break at words; none: `to` */
-	size_t room;    /* of that column */
-};
-
 /* Returns the longest line of a column whose texts break at `room`. */
 static size_t wrapped_width(const struct table *t, size_t column, size_t room)
 {
@@ -132,9 +133,7 @@ static size_t wrapped_width(const struct table *t, size_t column, size_t room)
 	for (size_t i = 0; i < t->rows.n; i++)
 		for (const char *text = t->rows.at[i].rule ? "" : t->rows.at[i].cell[column]; *text;) {
 			const char *rest;
-			char *line = strndup(text, wrap_line(text, room, &rest));
-			size_t width = line ? wrap_characters(line) : 0;
-			free(line);
+			size_t width = wrap_characters(text) - wrap_characters(text + wrap_line(text, room, &rest));
 			most = width > most ? width : most;
 			text = rest;
 		}
@@ -224,9 +223,9 @@ static bool is_empty(const struct band *b, const struct row *row)
 	return true;
 }
 
-static void print_row(const struct row *row, const struct table *t, const struct band *bands, FILE *out)
+static void print_row(const struct table *t, const struct row *row, FILE *out)
 {
-	const struct band *b = bands;
+	const struct band *b = t->band;
 	for (bool last = false; !last; b++) {
 		last = b->to == t->columns.n;
 		if (b->from == 0 || !is_empty(b, row))
@@ -236,22 +235,19 @@ static void print_row(const struct row *row, const struct table *t, const struct
 
 void table_print_within(const struct table *t, size_t width, FILE *out)
 {
-	struct band *bands = malloc(t->columns.n * sizeof *bands);
-	struct band whole = next_band(t, 0, SIZE_MAX); /* short of memory: better wide than lost */
-	size_t n = 0, rule = bands ? 0 : whole.width;
-	for (size_t from = 0; bands && from < t->columns.n; from = bands[n++].to) {
-		bands[n] = next_band(t, from, width);
-		rule = bands[n].width > rule ? bands[n].width : rule;
+	size_t n = 0, rule = 0;
+	for (size_t from = 0; from < t->columns.n; from = t->band[n++].to) {
+		t->band[n] = next_band(t, from, width);
+		rule = t->band[n].width > rule ? t->band[n].width : rule;
 	}
 	for (size_t i = 0; i < t->rows.n; i++) {
 		if (!t->rows.at[i].rule)
-			print_row(&t->rows.at[i], t, bands ? bands : &whole, out);
+			print_row(t, &t->rows.at[i], out);
 		if (t->rows.at[i].rule || i == 0) {
 			pad(rule, '-', out);
 			putc('\n', out);
 		}
 	}
-	free(bands);
 }
 
 void table_print(const struct table *t, FILE *out) { table_print_within(t, wrap_width(out), out); }

@@ -52,7 +52,7 @@ static enum hold hold_of(const char *text, const char *end, const char *next)
 	size_t len = (size_t)(end - word);
 	if (strncmp(word, "--", 2) == 0)
 		return strspn(word, "-abcdefghijklmnopqrstuvwxyz") >= len ? OPTION : FREE;
-	return strspn(word, "0123456789.+-~") >= len && strcspn(next, " ") <= UNIT_MOST ? NUMBER : FREE;
+	return strspn(word, "0123456789.+-~") >= len && strcspn(next, " \n") <= UNIT_MOST ? NUMBER : FREE;
 }
 
 size_t wrap_line(const char *text, size_t width, const char **rest)
@@ -61,15 +61,16 @@ size_t wrap_line(const char *text, size_t width, const char **rest)
 	size_t n = 0;
 	while (n <= width || !(best[FREE] || best[NUMBER])) {
 		const char *end = at + strspn(at, " ");
-		end += strcspn(end, " ");
+		end += strcspn(end, " \n");
 		for (; at < end; at++)
 			n += ((unsigned char)*at & 0xC0) != 0x80;
 		const char *next = at + strspn(at, " ");
-		enum hold hold = *next ? hold_of(text, at, next) : FREE;
+		bool last = !*next || *next == '\n';
+		enum hold hold = last ? FREE : hold_of(text, at, next);
 		bool first = !best[FREE] && !best[NUMBER];
 		if (hold != OPTION && (n <= width || first))
 			best[hold] = at;
-		if (!*next)
+		if (last)
 			break;
 	}
 	const char *end = best[FREE] ? best[FREE] : best[NUMBER];
@@ -77,31 +78,22 @@ size_t wrap_line(const char *text, size_t width, const char **rest)
 	return (size_t)(end - text);
 }
 
-static void print_line(const char *line, size_t width, FILE *out)
-{
-	const char *rest;
-	size_t indent = strspn(line, " ") + INDENT, len = wrap_line(line, width, &rest);
-	fwrite(line, 1, len, out);
-	while (*rest) {
-		line = rest;
-		len = wrap_line(line, width > indent ? width - indent : 1, &rest);
-		fprintf(out, "\n%*s", (int)indent, "");
-		fwrite(line, 1, len, out);
-	}
-}
-
 void wrap_text(const char *text, size_t width, FILE *out)
 {
-	for (const char *end; (end = strchr(text, '\n')); text = end + 1) {
-		char *line = strndup(text, (size_t)(end - text));
-		if (line)
-			print_line(line, width, out);
-		else
-			fwrite(text, 1, (size_t)(end - text), out); /* short of memory: better wide than lost */
-		free(line);
-		putc('\n', out);
+	while (*text) {
+		const char *rest;
+		const size_t below = strspn(text, " ") + INDENT;
+		for (size_t indent = 0;; indent = below, text = rest) {
+			size_t len = wrap_line(text, width > indent ? width - indent : 1, &rest);
+			fprintf(out, "%*s%.*s", (int)indent, "", (int)len, text);
+			if (!*rest || *rest == '\n')
+				break;
+			putc('\n', out);
+		}
+		if (*rest)
+			putc(*rest++, out);
+		text = rest;
 	}
-	print_line(text, width, out);
 }
 
 enum status wrap_open(struct wrap *w, FILE *behind, struct error *e)
@@ -115,7 +107,7 @@ enum status wrap_close(struct wrap *w, enum status st, struct error *e)
 {
 	bool good = !ferror(w->out);
 	good = fclose(w->out) == 0 && good;
-	if (good)
+	if ((good = good && w->text))
 		wrap_text(w->text, wrap_width(w->behind), w->behind);
 	free(w->text);
 	*w = (struct wrap){0};

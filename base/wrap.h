@@ -19,9 +19,9 @@ size_t wrap_known_width(FILE *out, size_t unknown);
 /* Returns the characters of UTF-8 text. */
 size_t wrap_characters(const char *text);
 
-/* Returns how many bytes of `text`, a single line, stand on the first line of `width` characters; *rest is where the
- * next line begins. A word that is longer stays whole. No break stands behind an option's name (--set KEY=VALUE), and
- * none between a number and its unit where there is another. */
+/* Returns how many bytes of `text`, which ends at a newline or its end, stand on the first line of `width` characters;
+ * *rest is where the next line begins. A word that is longer stays whole. No break stands behind an option's name
+ * (--set KEY=VALUE), and none between a number and its unit where there is another. */
 size_t wrap_line(const char *text, size_t width, const char **rest);
 
 /* Prints lines; of one that is too long, the rest goes on below it, two blanks further in. */

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/paths.h"
+#include "base/quantity.h"
 #include "base/wrap.h"
 #include "cli/command.h"
 #include "cli/job.h"
@@ -62,16 +63,16 @@ static enum status find_place(struct context *x, struct place *p, struct error *
 
 static enum status write_winner(const struct search_result *r, const char *path, const char *system, struct error *e)
 {
-	char *text = NULL, heading[CONFIG_TEXT + 512], words[PLAN_WORDS];
+	char *text = NULL, heading[CONFIG_TEXT + 512], words[PLAN_WORDS], step[QUANTITY_MAX];
 	size_t len = 0;
 	if (r->n_best == 0)
 		return error_set(e, ST_INPUT, "--write: no plan fits, and there is nothing to write");
 	FILE *out = open_memstream(&text, &len);
 	if (!out)
 		return error_nomem(e, "the plan");
-	snprintf(heading, sizeof heading, "# %s on %s: %s\n# stepsim plan %s; predicted: %.6g s a step\n",
+	snprintf(heading, sizeof heading, "# %s on %s: %s\n# stepsim plan %s; predicted: %s a step\n",
 		r->best[0].config.model.name, system, plan_words(&r->best[0].config, words), r->best[0].config.path,
-		r->best[0].full.time.step_s);
+		quantity_format(step, r->best[0].full.time.step_s, UNIT_SECOND));
 	enum status st = plan_write_yaml(&r->best[0].chosen, heading, out, e);
 	bool good = fclose(out) == 0;
 	if (!st)

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/gcd.h"
+#include "base/quantity.h"
 #include "cli/compare.h"
 
 #define NODES_MOST 1000000
@@ -94,12 +95,14 @@ static enum status by_gpus(int64_t gpus, const struct compare_solver *s, const s
 static double host_price(const struct compare *c, const struct compare_row *host, char words[128])
 {
 	const struct compare_figure *price = &host->price_usd;
+	char q[QUANTITY_MAX], years[QUANTITY_MAX];
 	double usd = money_for_years(price->value, host->rent_usd_per_hour.value, c->amortize_years.value);
 	if (isfinite(price->value))
-		snprintf(words, 128, "%.8g USD a host%s", usd, price->partial ? " (its GPUs alone)" : "");
+		snprintf(words, 128, "%s a host%s", quantity_format(q, usd, UNIT_USD),
+			price->partial ? " (its GPUs alone)" : "");
 	else
-		snprintf(words, 128, "not for sale: %.8g USD for renting a host over %g years", usd,
-			c->amortize_years.value);
+		snprintf(words, 128, "not for sale: %s for renting a host over %s years",
+			quantity_format(q, usd, UNIT_USD), quantity_format(years, c->amortize_years.value, UNIT_NONE));
 	return usd;
 }
 
@@ -123,7 +126,7 @@ static enum status buy(const struct compare_solver *s, const struct asked_system
 static enum status by_budget(const struct compare *c, const struct compare_solver *s, const struct asked_system *a,
 	struct compare_row *r, struct error *e)
 {
-	char words[128];
+	char words[128], left[QUANTITY_MAX];
 	int64_t n = 0;
 	compare_figures(&a->spec, s->config, (struct size){1, a->spec.gpus}, r);
 	double host_usd = host_price(c, r, words);
@@ -144,13 +147,14 @@ static enum status by_budget(const struct compare *c, const struct compare_solve
 		return st;
 	}
 	r->spent_usd = (double)n * host_usd;
-	snprintf(r->size_note, sizeof r->size_note, "%" PRId64 " host%s: %s; %.8g USD left", n, n == 1 ? "" : "s",
-		words, c->budget_usd - r->spent_usd);
+	quantity_format(left, c->budget_usd - r->spent_usd, UNIT_USD);
+	snprintf(r->size_note, sizeof r->size_note, "%" PRId64 " host%s: %s; %s left", n, n == 1 ? "" : "s", words,
+		left);
 	if (n < most)
 		snprintf(r->size_note, sizeof r->size_note,
-			"%" PRId64 " host%s: %s; %.8g USD left, which would pay for %" PRId64
+			"%" PRId64 " host%s: %s; %s left, which would pay for %" PRId64
 			", but so many cannot share this batch",
-			n, n == 1 ? "" : "s", words, c->budget_usd - r->spent_usd, most);
+			n, n == 1 ? "" : "s", words, left, most);
 	return st;
 }
 
@@ -239,8 +243,9 @@ static enum status try_fewer(const struct compare_solver *s, const struct asked_
 
 static void say_reached(const struct compare *c, const struct bracket *b, struct compare_row *r)
 {
-	snprintf(r->size_note, sizeof r->size_note, "%" PRId64 " host%s of %" PRId64 " GPUs: the target in %.3g d%s",
-		b->above, b->above == 1 ? "" : "s", b->per_node, time_of(c, r) / 86400,
+	char q[QUANTITY_MAX];
+	snprintf(r->size_note, sizeof r->size_note, "%" PRId64 " host%s of %" PRId64 " GPUs: the target in %s%s",
+		b->above, b->above == 1 ? "" : "s", b->per_node, quantity_format(q, time_of(c, r), UNIT_SECOND),
 		b->below ? "" : ", with the smallest count that splits the batch");
 	if (b->below)
 		snprintf(r->size_note + strlen(r->size_note), sizeof r->size_note - strlen(r->size_note),
@@ -249,7 +254,7 @@ static void say_reached(const struct compare *c, const struct bracket *b, struct
 
 static void say_missed(const struct compare *c, const struct bracket *b, struct compare_row *r)
 {
-	char reason[sizeof r->reason];
+	char reason[sizeof r->reason], q[QUANTITY_MAX];
 	if (!r->fits) { /* its own reason says more */
 		if (!r->missing_B && !r->reason[0])
 			snprintf(r->reason, sizeof r->reason,
@@ -258,8 +263,8 @@ static void say_missed(const struct compare *c, const struct bracket *b, struct 
 	}
 	snprintf(reason, sizeof reason,
 		"the target is not reached: %" PRId64
-		" GPUs take %.3g d, and no larger count that can share this batch, up to %" PRId64 " GPUs, reaches it",
-		r->gpus, time_of(c, r) / 86400, b->most * b->per_node);
+		" GPUs take %s, and no larger count that can share this batch, up to %" PRId64 " GPUs, reaches it",
+		r->gpus, quantity_format(q, time_of(c, r), UNIT_SECOND), b->most * b->per_node);
 	drop(r);
 	memcpy(r->reason, reason, sizeof reason);
 }

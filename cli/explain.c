@@ -115,6 +115,7 @@ static enum status collective_rows(const struct program *p, const struct role *r
 static void print_assumptions(const struct program *p, const struct machine *m, FILE *out)
 {
 	const struct device_spec *d = &m->device;
+	char launch[QUANTITY_MAX];
 	const struct config *c = &p->config;
 	if (m->profile) {
 		fprintf(out, "assumed: rates and times of the profile of %s\n", m->profile->date);
@@ -122,15 +123,16 @@ static void print_assumptions(const struct program *p, const struct machine *m, 
 	}
 	fprintf(out,
 		"assumed of the GPU (configs/gpus/%s.yaml): products reach %.3g of the peak in %s, memory %.3g of "
-		"its rate, a launch takes %.3g us\n",
+		"its rate, a launch takes %s\n",
 		d->id, d->narrow_share[c->train.dtype] > 0 ? d->narrow_share[c->train.dtype] : d->gemm_share,
-		dtype_name(c->train.dtype), d->mem_share, 1e6 * d->launch_s);
+		dtype_name(c->train.dtype), d->mem_share, quantity_format(launch, d->launch_s, UNIT_SECOND));
 	fprintf(out, "assumed of the stack (%s; sources: `stepsim list parameters`):", c->train.stack);
 	for (size_t i = 0, n = 0; i < STACK_NUMBERS; i++) {
 		double value;
 		memcpy(&value, (const char *)&c->stack + stack_numbers[i].offset, sizeof value);
 		if (value > 0)
-			fprintf(out, "%s %s %.4g", n++ ? "," : "", stack_numbers[i].name, value);
+			fprintf(out, "%s %s %s", n++ ? "," : "", stack_numbers[i].name,
+				quantity_format(launch, value, stack_numbers[i].unit));
 	}
 	fputc('\n', out);
 }

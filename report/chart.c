@@ -168,7 +168,7 @@ static const char *tick_text(char buf[QUANTITY_MAX], double v, enum unit unit)
 	if (unit != UNIT_NONE)
 		return quantity_format(buf, v, unit);
 	if (fabs(v) >= 1e4)
-		return figure_count(buf, v);
+		return quantity_format(buf, v, UNIT_NONE);
 	snprintf(buf, QUANTITY_MAX, "%.4g", v);
 	return buf;
 }

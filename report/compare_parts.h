@@ -29,6 +29,9 @@ enum status compare_target_text(const struct compare *c, FILE *out, struct error
 /* Returns its cost with all sources: a new reference, or NULL when out of memory. */
 json_t *compare_target_json(const struct compare *c);
 
+/* Writes an energy ("17.1 MWh"; "-": not known) to `buf` and returns it. */
+char *compare_energy(char buf[QUANTITY_MAX], double kWh);
+
 /* Builds a bar of days or USD with its interval for each row that fits. The caller frees it with compare_bars_free,
  * also after a failure. ST_INPUT if no row fits. */
 struct compare_bars;

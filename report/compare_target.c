@@ -38,7 +38,7 @@ static enum status time_row(const struct compare *c, struct table *t, struct err
 		snprintf(goodput, sizeof goodput, ", goodput %.1f %%", 100 * r->predicted->goodput);
 	return table_row(t, e, "time|%s|%s to %s (90 %% interval), %s steps%s", quantity_format(q[0], s, UNIT_SECOND),
 		quantity_format(q[1], interval[0], UNIT_SECOND), quantity_format(q[2], interval[1], UNIT_SECOND),
-		figure_count(q[3], compare_steps(c)), goodput);
+		quantity_format(q[3], compare_steps(c), UNIT_NONE), goodput);
 }
 
 /* Interruptions come where the config knows the rate of failures. */
@@ -49,7 +49,7 @@ static enum status failures_row(const struct compare *c, struct table *t, struct
 	if (!(r->money.interruptions >= 0))
 		return ST_OK;
 	return table_row(t, e, "interruptions|%s|one every %s, a checkpoint every %s",
-		figure_count(q[0], r->money.interruptions),
+		quantity_format(q[0], r->money.interruptions, UNIT_NONE),
 		quantity_format(q[1], 3600 * config_mtbf_hours(r->config), UNIT_SECOND),
 		quantity_format(q[2], r->predicted->checkpoint_interval_s, UNIT_SECOND));
 }
@@ -62,8 +62,7 @@ static enum status energy_rows(const struct compare *c, struct table *t, struct 
 	const bool tonnes = m->co2_kg >= TONNE_KG;
 	if (each(basis, &r->power_W, UNIT_WATT))
 		snprintf(pue, sizeof pue, ", PUE %.3g", c->pue.value);
-	enum status st = table_row(t, e, "energy|%s%s|%s%s", quantity_format(q, 1e3 * m->energy_kWh, UNIT_WATT),
-		isfinite(m->energy_kWh) ? "h" : "", basis, pue);
+	enum status st = table_row(t, e, "energy|%s|%s%s", compare_energy(q, m->energy_kWh), basis, pue);
 	return st ? st
 	          : table_row(t, e, "CO2|%s%s|%.3g kg/kWh%s",
 			    quantity_format(q, m->co2_kg / (tonnes ? TONNE_KG : 1), UNIT_NONE),
@@ -81,7 +80,8 @@ static enum status money_rows(const struct compare *c, struct table *t, struct e
 	enum status st = table_row(t, e, "rented|%s|%s%s", quantity_format(q[0], r->money.rented_usd, UNIT_USD), basis,
 		hourly);
 	if (each(basis, &r->price_usd, UNIT_USD))
-		snprintf(rest, sizeof rest, ", %.3g years; energy at %s a kWh", c->amortize_years.value,
+		snprintf(rest, sizeof rest, ", %s years; energy at %s a kWh",
+			quantity_format(q[0], c->amortize_years.value, UNIT_NONE),
 			quantity_format(q[1], c->power_usd_per_kwh.value, UNIT_USD));
 	return st ? st
 	          : table_row(t, e, "owned|%s|%s%s", quantity_format(q[0], r->money.owned_usd, UNIT_USD), basis, rest);
@@ -99,8 +99,8 @@ enum status compare_target_table(const struct compare *c, struct table **out, st
 void compare_target_title(const struct compare *c, FILE *out)
 {
 	char q[QUANTITY_MAX];
-	fprintf(out, "For %s billion tokens on %lld GPU%s:\n", quantity_format(q, c->tokens / 1e9, UNIT_NONE),
-		(long long)c->gpus, c->gpus == 1 ? "" : "s");
+	fprintf(out, "For %s tokens on %lld GPU%s:\n", quantity_format(q, c->tokens, UNIT_TOKEN), (long long)c->gpus,
+		c->gpus == 1 ? "" : "s");
 }
 
 enum status compare_target_text(const struct compare *c, FILE *out, struct error *e)

@@ -8,34 +8,23 @@
 #include "report/compare_parts.h"
 
 #define CELL 48
-#define DAY_S 86400.0
 
 const char *const compare_basis_words[BASIS_COUNT] =
 	{[BY_OWNED] = "what owning costs", [BY_RENTED] = "what renting costs", [BY_TIME] = "time"};
 
-/* Three digits, or as many as stand before the point, up to a million: "0.83", "74.7", "299", "299000", "2.92 M". */
-static const char *plain(char cell[CELL], double v)
+char *compare_energy(char buf[QUANTITY_MAX], double kWh)
 {
-	static const struct {
-		double from;
-		const char *name;
-	} scales[] = {{1e12, " T"}, {1e9, " G"}, {1e6, " M"}, {0, ""}};
-	size_t i = 0;
-	if (!isfinite(v))
-		return strcpy(cell, "-");
-	while (v < scales[i].from)
-		i++;
-	v /= scales[i].from > 0 ? scales[i].from : 1;
-	snprintf(cell, CELL, v >= 100 ? "%.0f%s" : v >= 10 ? "%.1f%s" : "%.2f%s", v, scales[i].name);
-	return cell;
+	quantity_format(buf, 1e3 * kWh, UNIT_WATT);
+	return isfinite(kWh) ? strcat(buf, "h") : buf;
 }
 
 /* "*": rests on memory, "+": of the GPUs alone, "-": not known. */
 static const char *usd(char cell[CELL], double v, bool unverified, bool partial)
 {
-	plain(cell, v);
-	if (isfinite(v))
-		snprintf(cell + strlen(cell), CELL - strlen(cell), "%s%s", partial ? " +" : "", unverified ? " *" : "");
+	char q[QUANTITY_MAX];
+	const bool known = isfinite(v);
+	snprintf(cell, CELL, "%s%s%s", known ? quantity_format(q, v, UNIT_USD) : "-", known && partial ? " +" : "",
+		known && unverified ? " *" : "");
 	return cell;
 }
 
@@ -49,7 +38,7 @@ static const char *rank_cell(char cell[CELL], const struct compare_row *r)
 
 static enum status speed_row(struct table *t, const struct compare_row *r, struct error *e)
 {
-	char rank[CELL], rate[CELL], q[6][QUANTITY_MAX];
+	char rank[CELL], rate[QUANTITY_MAX], q[6][QUANTITY_MAX];
 	const struct result *p = r->predicted;
 	if (!r->fits)
 		return table_row(t, e, "-|%s|%lld|-|-|-|-|%s|%s|-|%s", r->name, (long long)r->gpus,
@@ -58,7 +47,8 @@ static enum status speed_row(struct table *t, const struct compare_row *r, struc
 	return table_row(t, e, "%s|%s|%lld|%s|%s to %s|%s|%.1f %%|%s|%s|%s|%s", rank_cell(rank, r), r->name,
 		(long long)r->gpus, quantity_format(q[0], p->time.step_s, UNIT_SECOND),
 		quantity_format(q[1], p->interval90_s[0], UNIT_SECOND),
-		quantity_format(q[2], p->interval90_s[1], UNIT_SECOND), plain(rate, p->tokens_per_s), 100 * p->mfu,
+		quantity_format(q[2], p->interval90_s[1], UNIT_SECOND),
+		quantity_format(rate, p->tokens_per_s, UNIT_NONE), 100 * p->mfu,
 		quantity_format(q[4], (double)p->memory.total_B, UNIT_BYTE),
 		quantity_format(q[5], (double)p->memory.capacity_B - (double)p->memory.total_B, UNIT_BYTE),
 		quantity_format(q[3], p->time.exposed_comm_s, UNIT_SECOND), r->plan);
@@ -78,16 +68,17 @@ enum status compare_speed_table(const struct compare *c, struct table **out, str
 
 static enum status money_row(const struct compare *c, struct table *t, const struct compare_row *r, struct error *e)
 {
-	char rank[CELL], rented[CELL], owned[CELL], rented_each[CELL], owned_each[CELL], power[CELL], days[CELL],
-		kwh[CELL], q[QUANTITY_MAX];
+	char rank[CELL], rented[CELL], owned[CELL], rented_each[CELL], owned_each[CELL], power[CELL],
+		hosts[QUANTITY_MAX], time[QUANTITY_MAX], energy[QUANTITY_MAX], q[QUANTITY_MAX];
 	const struct money *m = &r->money;
 	double billions = c->tokens / 1e9;
 	bool owned_partial = r->price_usd.partial || r->power_W.partial,
 	     owned_unverified = r->price_usd.unverified || r->power_W.unverified;
 	snprintf(power, sizeof power, "%s%s%s", !(r->hosts > 0) ? "-" : quantity_format(q, r->power_W.value, UNIT_WATT),
 		r->hosts > 0 && r->power_W.partial ? " +" : "", r->hosts > 0 && r->power_W.unverified ? " *" : "");
-	return table_row(t, e, "%s|%s|%.6g|%s|%s|%s|%s|%s|%s|%s", rank_cell(rank, r), r->name, r->hosts, power,
-		plain(days, m->time_s / DAY_S), plain(kwh, m->energy_kWh),
+	return table_row(t, e, "%s|%s|%s|%s|%s|%s|%s|%s|%s|%s", rank_cell(rank, r), r->name,
+		quantity_format(hosts, r->hosts, UNIT_NONE), power, quantity_format(time, m->time_s, UNIT_SECOND),
+		compare_energy(energy, m->energy_kWh),
 		usd(rented, m->rented_usd, r->rent_usd_per_hour.unverified, false),
 		usd(owned, m->owned_usd, owned_unverified, owned_partial),
 		usd(rented_each, m->rented_usd / billions, r->rent_usd_per_hour.unverified, false),
@@ -96,14 +87,15 @@ static enum status money_row(const struct compare *c, struct table *t, const str
 
 void compare_tokens(const struct compare *c, FILE *out)
 {
-	fprintf(out, "\nFor %.6g billion tokens%s:\n", c->tokens / 1e9,
+	char q[QUANTITY_MAX];
+	fprintf(out, "\nFor %s tokens%s:\n", quantity_format(q, c->tokens, UNIT_TOKEN),
 		c->tokens_given ? "" : " (--target \"15e12 tokens\" counts others)");
 }
 
 enum status compare_money_table(const struct compare *c, struct table **out, struct error *e)
 {
 	struct table *t = *out = table_create(
-		"#|<system|hosts|power|days|kWh|USD rented|USD owned|rented, USD/1e9|owned, USD/1e9");
+		"#|<system|hosts|power|time|energy|rented|owned|rented for 1 B|owned for 1 B");
 	enum status st = t ? ST_OK : error_nomem(e, "the table");
 	for (size_t i = 0; i < c->rows.n && !st; i++)
 		st = money_row(c, t, &c->rows.at[i], e);
@@ -131,7 +123,7 @@ static void legend(const struct compare *c, FILE *out)
 
 static void leader(const struct compare *c, enum compare_basis basis, const char *word, FILE *out)
 {
-	char why[160];
+	char why[160], times[QUANTITY_MAX];
 	const struct compare_row *best = NULL, *next = NULL;
 	double a[2], b[2], least = INFINITY, second = INFINITY;
 	if (!compare_known(c, basis, why)) {
@@ -152,7 +144,8 @@ static void leader(const struct compare *c, enum compare_basis basis, const char
 	}
 	compare_value(best, basis, a);
 	compare_value(next, basis, b);
-	fprintf(out, "  %s %s, %.3g times ahead of %s: %s\n", word, best->name, second / least, next->name,
+	fprintf(out, "  %s %s, %s times ahead of %s: %s\n", word, best->name,
+		quantity_format(times, second / least, UNIT_NONE), next->name,
 		a[1] < b[0] ? "their 90 % intervals are apart" : "their 90 % intervals overlap");
 }
 
@@ -207,8 +200,8 @@ void compare_notes(const struct compare *c, FILE *out)
 	for (size_t i = 0; i < c->rows.n; i++) {
 		const struct compare_row *r = &c->rows.at[i];
 		if (r->missing_B)
-			fprintf(out, "%s: does not fit, %s (%.1f GB) a GPU are missing; the plan%s: %s\n", r->name,
-				quantity_format(q, (double)r->missing_B, UNIT_BYTE), (double)r->missing_B / 1e9,
+			fprintf(out, "%s: does not fit, %s a GPU are missing; the plan%s: %s\n", r->name,
+				quantity_format(q, (double)r->missing_B, UNIT_BYTE),
 				c->fixed_plan ? "" : " that needs least", r->plan);
 		else if (r->reason[0])
 			fprintf(out, "%s: %s\n", r->name, r->reason);
@@ -233,40 +226,43 @@ void compare_notes(const struct compare *c, FILE *out)
 	}
 }
 
-static void source(const char *what, const struct compare_figure *f, const char *unit, FILE *out)
+static void source(const char *what, const struct compare_figure *f, enum unit unit, const char *behind, FILE *out)
 {
+	char q[QUANTITY_MAX];
 	if (!isfinite(f->value)) {
 		fprintf(out, "    %-6s not known: %s\n", what, f->source);
 		return;
 	}
-	fprintf(out, "    %-6s %.8g%s%s%s: %s%s\n", what, f->of ? f->each : f->value, unit, f->of ? " a " : "",
-		f->of ? f->of : "", f->source, f->unverified ? " *" : "");
+	fprintf(out, "    %-6s %s%s%s%s: %s%s\n", what, quantity_format(q, f->of ? f->each : f->value, unit), behind,
+		f->of ? " a " : "", f->of ? f->of : "", f->source, f->unverified ? " *" : "");
 }
 
 void compare_sources(const struct compare *c, FILE *out)
 {
 	fputs("\nCounted with\n", out);
-	source("life", &c->amortize_years, " years", out);
-	source("energy", &c->power_usd_per_kwh, " USD/kWh", out);
-	source("PUE", &c->pue, "", out);
-	source("CO2", &c->co2_kg_per_kwh, " kg/kWh", out);
+	source("life", &c->amortize_years, UNIT_NONE, " years", out);
+	source("energy", &c->power_usd_per_kwh, UNIT_USD, " a kWh", out);
+	source("PUE", &c->pue, UNIT_NONE, "", out);
+	source("CO2", &c->co2_kg_per_kwh, UNIT_NONE, " kg/kWh", out);
 	for (size_t i = 0; i < c->rows.n; i++) {
 		const struct compare_row *r = &c->rows.at[i];
 		fprintf(out, "  %s (%s)\n", r->name, r->full);
-		source("power", &r->power_W, " W", out);
-		source("rent", &r->rent_usd_per_hour, " USD an hour", out);
-		source("price", &r->price_usd, " USD", out);
+		source("power", &r->power_W, UNIT_WATT, "", out);
+		source("rent", &r->rent_usd_per_hour, UNIT_USD, " an hour", out);
+		source("price", &r->price_usd, UNIT_USD, "", out);
 	}
 }
 
 void compare_title(const struct compare *c, FILE *out)
 {
 	const char *plan = c->fixed_plan ? "the plan as given" : "each with its best plan";
+	char amount[QUANTITY_MAX], time[QUANTITY_MAX];
 	if (c->mode == COMPARE_BUDGET)
-		fprintf(out, "Equal budget: %.10g USD of hosts; %s\n\n", c->budget_usd, plan);
+		fprintf(out, "Equal budget: %s of hosts; %s\n\n", quantity_format(amount, c->budget_usd, UNIT_USD),
+			plan);
 	else if (c->mode == COMPARE_TARGET)
-		fprintf(out, "Equal target: %.6g billion tokens in %.4g d; %s\n\n", c->tokens / 1e9,
-			c->within_s / DAY_S, plan);
+		fprintf(out, "Equal target: %s tokens in %s; %s\n\n", quantity_format(amount, c->tokens, UNIT_TOKEN),
+			quantity_format(time, c->within_s, UNIT_SECOND), plan);
 	else if (c->own_sizes)
 		fprintf(out, "Systems of the sizes asked for; %s\n\n", plan);
 	else

@@ -33,20 +33,6 @@ double figure_error(double predicted, double measured)
 	return (predicted - measured) / measured;
 }
 
-char *figure_count(char buf[QUANTITY_MAX], double x)
-{
-	static const char *const prefix[] = {"", " k", " M", " G", " T"};
-	size_t i = 0;
-	while (x >= 999.5 && i + 1 < COUNT(prefix)) {
-		x /= 1000;
-		i++;
-	}
-	char digits[QUANTITY_MAX - 2];
-	snprintf(digits, sizeof digits, "%s", quantity_format(buf, x, UNIT_NONE));
-	snprintf(buf, QUANTITY_MAX, "%s%s", digits, prefix[i]);
-	return buf;
-}
-
 double figure_part_s(const struct breakdown *b, size_t i)
 {
 	double value;

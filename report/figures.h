@@ -11,9 +11,6 @@
 /* Returns (predicted - measured) / measured; 0 if both are 0; NAN if only the measurement is 0 or either is NAN. */
 double figure_error(double predicted, double measured);
 
-/* Writes a count, or a rate without a unit, to `buf` ("12.4 k") and returns `buf`. */
-char *figure_count(char buf[QUANTITY_MAX], double x);
-
 /* The terms of the partition that adds up to step_s, in the order of the JSON (docs/reference.md). */
 struct figure_part {
 	const char *label; /* for people */

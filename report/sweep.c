@@ -35,8 +35,8 @@ static enum status add_row(struct table *t, const struct sweep *s, const struct 
 		return table_row(t, e, "%s", line);
 	}
 	snprintf(line + n, LINE - n, "|%lld|%s|%s|%.1f %%|%s|%.1f %%|%s%s|%s", (long long)r->ranks,
-		quantity_format(q[0], p->time.step_s, UNIT_SECOND), figure_count(q[1], p->tokens_per_s), 100 * p->mfu,
-		quantity_format(q[2], p->time.exposed_comm_s, UNIT_SECOND), 100 * p->time.overlap,
+		quantity_format(q[0], p->time.step_s, UNIT_SECOND), quantity_format(q[1], p->tokens_per_s, UNIT_NONE),
+		100 * p->mfu, quantity_format(q[2], p->time.exposed_comm_s, UNIT_SECOND), 100 * p->time.overlap,
 		quantity_format(q[3], (double)p->memory.total_B, UNIT_BYTE), p->memory.fits ? "" : " (too much)",
 		p->bottleneck);
 	return table_row(t, e, "%s", line);

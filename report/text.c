@@ -114,10 +114,10 @@ static void percent_row(struct sheet *s, const char *label, double predicted, do
 static void rate_rows(struct sheet *s)
 {
 	const struct result *p = s->predicted, *m = s->measured;
-	char a[CELL], b[CELL];
+	char a[QUANTITY_MAX], b[2 * QUANTITY_MAX];
 	quantity_row(s, "step time", p->time.step_s, m ? m->time.step_s : NAN, UNIT_SECOND, "");
 	double measured = m ? m->tokens_per_s : NAN;
-	row(s, "tokens/s", figure_count(a, p->tokens_per_s), figure_count(b, measured),
+	row(s, "tokens/s", quantity_format(a, p->tokens_per_s, UNIT_NONE), quantity_format(b, measured, UNIT_NONE),
 		figure_error(p->tokens_per_s, measured), NAN, "");
 	quantity_row(s, "model FLOP/s a device", p->tflops_per_gpu * 1e12, m ? m->tflops_per_gpu * 1e12 : NAN,
 		UNIT_FLOP_PER_S, "");
@@ -125,8 +125,9 @@ static void rate_rows(struct sheet *s)
 	if (p->hfu != p->mfu)
 		percent_row(s, "HFU", p->hfu, m ? m->hfu : NAN, "");
 	if (p->goodput > 0) {
-		snprintf(a, sizeof a, "a checkpoint every %.0f min", p->checkpoint_interval_s / 60);
-		percent_row(s, "goodput", p->goodput, NAN, a);
+		snprintf(b, sizeof b, "a checkpoint every %s",
+			quantity_format(a, p->checkpoint_interval_s, UNIT_SECOND));
+		percent_row(s, "goodput", p->goodput, NAN, b);
 	}
 }
 
@@ -253,16 +254,6 @@ static const char *text_of(const json_t *o, const char *key)
 	return text ? text : "";
 }
 
-/* Writes a number of parameters in the usual form: 124 M, 8.03 B. */
-static char *parameters_text(char buf[CELL], uint64_t n)
-{
-	char digits[QUANTITY_MAX];
-	double billions = (double)n / 1e9;
-	snprintf(buf, CELL, "%s %s", quantity_format(digits, billions >= 0.9995 ? billions : billions * 1e3, UNIT_NONE),
-		billions >= 0.9995 ? "B" : "M");
-	return buf;
-}
-
 static void print_system(const struct outcome *o, FILE *out)
 {
 	const char *name = text_of(o->system, "name"), *device = text_of(json_object_get(o->system, "device"), "name"),
@@ -285,14 +276,15 @@ static void print_system(const struct outcome *o, FILE *out)
 void text_header(const struct outcome *o, FILE *out)
 {
 	const struct config *c = &o->program->config;
-	char mesh[128], parameters[CELL], working[CELL], active[CELL + 16] = "";
+	char mesh[128], parameters[QUANTITY_MAX], working[QUANTITY_MAX], active[QUANTITY_MAX + 16] = "";
 	if (c->model.experts > 0)
 		snprintf(active, sizeof active, ", %s active",
-			parameters_text(working, model_active_parameters(&c->model)));
+			quantity_format(working, (double)model_active_parameters(&c->model), UNIT_NONE));
 	mesh_text(&o->program->mesh, mesh, sizeof mesh);
 	fprintf(out, "%s (%s parameters%s), %s on %lld rank%s%s, %s\n", c->model.name,
-		parameters_text(parameters, model_parameters(&c->model)), active, strategy_name(c->parallel.strategy),
-		(long long)c->ranks, plural(c->ranks), mesh, dtype_name(c->train.dtype));
+		quantity_format(parameters, (double)model_parameters(&c->model), UNIT_NONE), active,
+		strategy_name(c->parallel.strategy), (long long)c->ranks, plural(c->ranks), mesh,
+		dtype_name(c->train.dtype));
 	fprintf(out, "a step: %lld sequence%s of %lld tokens, %lld micro-batch%s of %lld a replica\n",
 		(long long)c->train.global_batch, plural(c->train.global_batch), (long long)c->model.seq_len,
 		(long long)c->micro_batches, c->micro_batches == 1 ? "" : "es", (long long)c->train.micro_batch);

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "base/array.h"
+#include "base/quantity.h"
 #include "step/config_keys.h"
 #include "step/schedule.h"
 #include "step/stages.h"
@@ -114,6 +115,7 @@ static double parameters_at_most(const struct model *m)
 static enum status check_model(const struct config *c, struct error *e)
 {
 	const struct model *m = &c->model;
+	char made[QUANTITY_MAX], most[QUANTITY_MAX];
 	enum status st;
 	if ((st = check_heads(c, e)) || (st = check_positions(c, e)) || (st = check_window(c, e)) ||
 		(st = check_experts(c, e)))
@@ -122,8 +124,9 @@ static enum status check_model(const struct config *c, struct error *e)
 		return config_error_key(c, KEY_model_parallel_residual, e,
 			"needs the norms before attention and MLP: post_norm must be false");
 	if (parameters_at_most(m) > PARAMETERS_MAX)
-		return config_error(c, KEY_model_hidden, e, "these dimensions make %.2g parameters, more than %.0e",
-			parameters_at_most(m), PARAMETERS_MAX);
+		return config_error(c, KEY_model_hidden, e, "these dimensions make %s parameters, more than %s",
+			quantity_format(made, parameters_at_most(m), UNIT_NONE),
+			quantity_format(most, PARAMETERS_MAX, UNIT_NONE));
 	return ST_OK;
 }
 
@@ -197,10 +200,11 @@ static enum status check_sizes(const struct config *c, struct error *e)
 		return config_error(c, KEY_data_bytes, e,
 			"%" PRIu64 " are less than the 8 bytes a token of ids and targets, %" PRIu64, c->data.bytes,
 			least_B);
+	char scores[QUANTITY_MAX];
 	double scores_B = 4.0 * (double)tokens * (double)c->model.seq_len * (double)c->model.heads;
 	if (c->train.attention == ATT_NAIVE && scores_B > SCORES_MAX_B)
-		return config_error(c, KEY_train_attention, e,
-			"naive attention stores %.2g bytes of scores a layer; use flash", scores_B);
+		return config_error(c, KEY_train_attention, e, "naive attention stores %s of scores a layer; use flash",
+			quantity_format(scores, scores_B, UNIT_BYTE));
 	return ST_OK;
 }
 

@@ -13,8 +13,6 @@
 /* So many standard deviations either way hold 90 % of a normal distribution. */
 #define SIGMAS_90 1.645
 
-#define GB 1e9
-
 /* ---- memory ---- */
 
 void summary_overhead(const struct config *c, const struct mesh *mesh, const struct machine *m,
@@ -34,9 +32,11 @@ void summary_overhead(const struct config *c, const struct mesh *mesh, const str
 static void warn_memory(const struct result_memory *mem, double full_share, struct result *out)
 {
 	double total_B = (double)mem->total_B, capacity_B = (double)mem->capacity_B;
+	char lacks[QUANTITY_MAX], needs[QUANTITY_MAX], has[QUANTITY_MAX];
 	if (!mem->fits)
-		result_warn(out, "does not fit in memory: %.2f GB are missing (%.2f GB needed, %.2f GB there)",
-			(total_B - capacity_B) / GB, total_B / GB, capacity_B / GB);
+		result_warn(out, "does not fit in memory: %s are missing (%s needed, %s there)",
+			quantity_format(lacks, total_B - capacity_B, UNIT_BYTE),
+			quantity_format(needs, total_B, UNIT_BYTE), quantity_format(has, capacity_B, UNIT_BYTE));
 	else if (mem->overhead_B > 0 && total_B > full_share * capacity_B)
 		result_warn(out,
 			"memory is %.0f %% full: where the allocator has to free its cache and try again, steps "
@@ -50,12 +50,14 @@ static void warn_offload(const struct program *p, const struct rates *rates, uin
 	int64_t ranks = p->mesh.ranks < rates->devices_per_node ? p->mesh.ranks : rates->devices_per_node;
 	if (o == OFF_NONE || rates->is_host)
 		return;
-	result_warn(out, "offload: %.3g GB of each host's memory are in use", (double)host_B * (double)ranks / GB);
+	char text[QUANTITY_MAX];
+	result_warn(out, "offload: %s of each host's memory are in use",
+		quantity_format(text, (double)host_B * (double)ranks, UNIT_BYTE));
 	if (o != OFF_ACTIVATIONS)
 		result_warn(out,
-			"offload: the host's update is taken at %.3g GB/s for all ranks of a host; hosts, threads "
+			"offload: the host's update is taken at %s for all ranks of a host; hosts, threads "
 			"and bindings differ by a factor of %.0f either way, and so does the interval",
-			cost_host_update_Bps(p, rates) * (double)ranks / GB,
+			quantity_format(text, cost_host_update_Bps(p, rates) * (double)ranks, UNIT_BYTE_PER_S),
 			rates->parameters->cost.host_update_factor);
 }
 
@@ -161,12 +163,13 @@ static void warn_pacing(const struct sums *s, const struct parameters *k, struct
 static void warn_slowest(const struct program *p, const struct machine *m, uint32_t actor, struct result *out)
 {
 	double slow = stragglers_role_factor(p, actor, m), compute_s = out->time.compute_s + out->time.optimizer_s;
-	char wait[QUANTITY_MAX];
+	char wait[QUANTITY_MAX], times[QUANTITY_MAX];
 	if (slow > 1)
 		result_warn(out,
-			"the slowest rank computes %.3g times as long as the mean (cluster.slow_ranks, jitter): %s "
+			"the slowest rank computes %s times as long as the mean (cluster.slow_ranks, jitter): %s "
 			"of this step, for which the others wait",
-			slow, quantity_format(wait, compute_s * (1 - 1 / slow), UNIT_SECOND));
+			quantity_format(times, slow, UNIT_NONE),
+			quantity_format(wait, compute_s * (1 - 1 / slow), UNIT_SECOND));
 }
 
 void summarize(const struct sums *s, const struct program *p, const struct rates *rates, struct result *out)

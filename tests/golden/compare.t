@@ -5,18 +5,18 @@ NVLink against PCIe of the same GPU, with the plan as given.
     #  system                      GPUs  step time       90 % interval  tokens/s     MFU    memory
             free  exposed  plan
     ----------------------------------------------------------------------------------------------
-    1  gpu:8 a100-sxm-80 nvswitch     8     41.1 s    29.8 s to 56.7 s     25513  62.4 %  28.6 GiB
+    1  gpu:8 a100-sxm-80 nvswitch     8     41.1 s    29.8 s to 56.7 s    25.5 k  62.4 %  28.6 GiB
         51.4 GiB   199 ms  dp 8 fsdp mb 2 full prefetch 1
-    2  gpu:8 a100-sxm-80 none         8     54.3 s  39.3 s to 1.25 min     19312  47.2 %  28.6 GiB
+    2  gpu:8 a100-sxm-80 none         8     54.3 s  39.3 s to 1.25 min    19.3 k  47.2 %  28.6 GiB
         51.4 GiB   3.86 s  dp 8 fsdp mb 2 full prefetch 1
-    For 1000 billion tokens (--target "15e12 tokens" counts others):
-    #  system                      hosts      power  days    kWh  USD rented  USD owned  rented, USD/1e9
-        owned, USD/1e9
-    ----------------------------------------------------------------------------------------------------
-    1  gpu:8 a100-sxm-80 nvswitch      1  3.20 kW +   454  55049      298839    27291 +              299
-                27.3 +
-    2  gpu:8 a100-sxm-80 none          1  3.20 kW +   599  72724      394792    36053 +              395
-                36.1 +
+    For 1.00 T tokens (--target "15e12 tokens" counts others):
+    #  system                      hosts      power      time    energy   rented       owned
+        rented for 1 B  owned for 1 B
+    ----------------------------------------------------------------------------------------
+    1  gpu:8 a100-sxm-80 nvswitch      1  3.20 kW +  454 days  55.0 MWh  $ 299 k  $ 27.3 k +
+                 $ 299       $ 27.3 +
+    2  gpu:8 a100-sxm-80 none          1  3.20 kW +  599 days  72.7 MWh  $ 395 k  $ 36.1 k +
+                 $ 395       $ 36.1 +
     + of the GPUs alone, without their hosts
     Ranked by what owning costs.
       fastest:               gpu:8 a100-sxm-80 nvswitch, 1.32 times ahead of gpu:8 a100-sxm-80 none:
@@ -36,7 +36,7 @@ NVLink against PCIe of the same GPU, with the plan as given.
     Counted with
         life   5 years: Amazon's annual report for 2024 (10-K, 2025-02): servers written off over
           5 years from 2025-01 on, before that 6; Meta 5.5, Microsoft and Alphabet 6
-        energy 0.0806 USD/kWh: US Energy Information Administration, industrial customers, mean of
+        energy $ 0.0806 a kWh: US Energy Information Administration, industrial customers, mean of
           2023 (8.06 cents/kWh), quoted by Statista 2024-03
         PUE    1.58: Uptime Institute, mean of its Global Data Center Survey 2023
           (journal.uptimeinstitute.com, 2024-02-07); hyperscale facilities reach 1.1 to 1.2
@@ -45,14 +45,14 @@ NVLink against PCIe of the same GPU, with the plan as given.
           445 g/kWh
       gpu:8 a100-sxm-80 nvswitch (8 x NVIDIA A100 SXM4 80GB)
         power  400 W a GPU: configs/gpus/a100-sxm-80.yaml; what the host itself draws is not known
-        rent   3.4309 USD an hour a GPU: AWS p4de.24xlarge / 8 GPUs, AWS official price feed 2026-09-10;
+        rent   $ 3.43 an hour a GPU: AWS p4de.24xlarge / 8 GPUs, AWS official price feed 2026-09-10;
           Lambda 2.79; RunPod 1.59
-        price  11500 USD a GPU: used 8-15k, mercatus-ai.com 2026; what the host costs is not known
+        price  $ 11.5 k a GPU: used 8-15k, mercatus-ai.com 2026; what the host costs is not known
       gpu:8 a100-sxm-80 none (8 x NVIDIA A100 SXM4 80GB)
         power  400 W a GPU: configs/gpus/a100-sxm-80.yaml; what the host itself draws is not known
-        rent   3.4309 USD an hour a GPU: AWS p4de.24xlarge / 8 GPUs, AWS official price feed 2026-09-10;
+        rent   $ 3.43 an hour a GPU: AWS p4de.24xlarge / 8 GPUs, AWS official price feed 2026-09-10;
           Lambda 2.79; RunPod 1.59
-        price  11500 USD a GPU: used 8-15k, mercatus-ai.com 2026; what the host costs is not known
+        price  $ 11.5 k a GPU: used 8-15k, mercatus-ai.com 2026; what the host costs is not known
 
 A size of its own for each; the config's prices go before the catalogue's; the tokens are counted.
 
@@ -61,18 +61,18 @@ A size of its own for each; the config's prices go before the catalogue's; the t
     #  system                         GPUs  step time     90 % interval  tokens/s     MFU    memory
             free  exposed  plan
     -----------------------------------------------------------------------------------------------
-    1  dgx-h100                          8     17.6 s  13.7 s to 22.7 s     59477  45.9 %  28.6 GiB
+    1  dgx-h100                          8     17.6 s  13.7 s to 22.7 s    59.5 k  45.9 %  28.6 GiB
         51.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
-    2  node:4 gpu:8 l40s nic:1x100Gb    32     16.4 s  11.9 s to 22.8 s     63834  33.7 %  17.4 GiB
+    2  node:4 gpu:8 l40s nic:1x100Gb    32     16.4 s  11.9 s to 22.8 s    63.8 k  33.7 %  17.4 GiB
         27.6 GiB   1.30 s  dp 32 fsdp mb 2 full prefetch 1
-    For 300 billion tokens:
-    #  system                         hosts      power  days    kWh  USD rented  USD owned
-        rented, USD/1e9  owned, USD/1e9
-    --------------------------------------------------------------------------------------
-    1  dgx-h100                           1    10.2 kW  58.4  17149       22417       3197
-                   74.7            10.7
-    2  node:4 gpu:8 l40s nic:1x100Gb      4  11.2 kW +  54.4  17546       83550    11914 +
-                    279          39.7 +
+    For 300 B tokens:
+    #  system                         hosts      power       time    energy    rented       owned
+        rented for 1 B  owned for 1 B
+    ---------------------------------------------------------------------------------------------
+    1  dgx-h100                           1    10.2 kW  58.4 days  17.1 MWh  $ 22.4 k    $ 3.20 k
+                $ 74.7         $ 10.7
+    2  node:4 gpu:8 l40s nic:1x100Gb      4  11.2 kW +  54.4 days  17.5 MWh  $ 83.6 k  $ 11.9 k +
+                 $ 279       $ 39.7 +
     + of the GPUs alone, without their hosts
     Ranked by what renting costs (of node:4 gpu:8 l40s nic:1x100Gb the GPUs alone are counted).
       fastest:               node:4 gpu:8 l40s nic:1x100Gb, 1.07 times ahead of dgx-h100: their 90 %
@@ -85,54 +85,54 @@ A size of its own for each; the config's prices go before the catalogue's; the t
     Counted with
         life   5 years: Amazon's annual report for 2024 (10-K, 2025-02): servers written off over
           5 years from 2025-01 on, before that 6; Meta 5.5, Microsoft and Alphabet 6
-        energy 0 USD/kWh: cost.power_usd_per_kwh, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
-        PUE    1.2: cost.pue, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
+        energy $ 0 a kWh: cost.power_usd_per_kwh, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
+        PUE    1.20: cost.pue, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
         CO2    0.445 kg/kWh: International Energy Agency, Electricity 2025, chapter Emissions
           (www.iea.org/reports/electricity-2025/emissions): mean of the world's power plants in 2024,
           445 g/kWh
-        power  10200 W a host: DGX H100 datasheet, as stas00/ml-engineering@744d01e18b network/README.md
-        price  100000 USD a host: cost.system_price_usd, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
-        price  100000 USD a host: cost.system_price_usd, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
+        power  10.2 kW a host: DGX H100 datasheet, as stas00/ml-engineering@744d01e18b network/README.md
+        price  $ 100 k a host: cost.system_price_usd, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
+        price  $ 100 k a host: cost.system_price_usd, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
 
 Equal budgets: what is not for sale is rented for as long as the others are written off.
 
     $ COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,aws-p5,dgx-a100 --fixed-plan --budget 2.5e6 | grep -E '^(Equal|#|[1-9-] |Ranked|[a-z0-9-]+: )'
-    Equal budget: 2500000 USD of hosts; the plan as given
+    Equal budget: $ 2.50 M of hosts; the plan as given
     #  system    GPUs  step time     90 % interval  tokens/s     MFU    memory      free  exposed  plan
-    1  dgx-h100    32     4.49 s  3.49 s to 5.79 s    233296  45.0 %  17.4 GiB  62.3 GiB  40.9 ms  dp 32 fsdp mb 2 full prefetch 1
-    2  dgx-a100    64     5.30 s  3.84 s to 7.30 s    197965  60.5 %  15.5 GiB  64.5 GiB  36.7 ms  dp 64 fsdp mb 2 full prefetch 1
-    3  aws-p5       8     17.6 s  13.7 s to 22.7 s     59477  45.9 %  28.6 GiB  51.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
-    #  system    hosts      power  days     kWh  USD rented  USD owned  rented, USD/1e9  owned, USD/1e9
-    1  dgx-h100      4    40.8 kW  49.6   76755      262137    49651 *              262          49.7 *
-    2  dgx-a100      8    52.0 kW  58.5  115284      308103    32854 +              308          32.9 +
-    3  aws-p5        1  5.60 kW +   195   41323      257054          -              257               -
+    1  dgx-h100    32     4.49 s  3.49 s to 5.79 s     233 k  45.0 %  17.4 GiB  62.3 GiB  40.9 ms  dp 32 fsdp mb 2 full prefetch 1
+    2  dgx-a100    64     5.30 s  3.84 s to 7.30 s     198 k  60.5 %  15.5 GiB  64.5 GiB  36.7 ms  dp 64 fsdp mb 2 full prefetch 1
+    3  aws-p5       8     17.6 s  13.7 s to 22.7 s    59.5 k  45.9 %  28.6 GiB  51.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
+    #  system    hosts      power       time    energy   rented       owned  rented for 1 B  owned for 1 B
+    1  dgx-h100      4    40.8 kW  49.6 days  76.8 MWh  $ 262 k  $ 49.7 k *           $ 262       $ 49.7 *
+    2  dgx-a100      8    52.0 kW  58.5 days   115 MWh  $ 308 k  $ 32.9 k +           $ 308       $ 32.9 +
+    3  aws-p5        1  5.60 kW +   195 days  41.3 MWh  $ 257 k           -           $ 257              -
     Ranked by time.
-    dgx-h100: 4 hosts: 400000 USD a host; 900000 USD left, which would pay for 6, but so many cannot share this batch
-    dgx-a100: 8 hosts: 92000 USD a host (its GPUs alone); 1764000 USD left, which would pay for 27, but so many cannot share this batch
-    aws-p5: 1 host: not for sale: 2412403.2 USD for renting a host over 5 years; 87596.8 USD left
+    dgx-h100: 4 hosts: $ 400 k a host; $ 900 k left, which would pay for 6, but so many cannot share this batch
+    dgx-a100: 8 hosts: $ 92.0 k a host (its GPUs alone); $ 1.76 M left, which would pay for 27, but so many cannot share this batch
+    aws-p5: 1 host: not for sale: $ 2.41 M for renting a host over 5 years; $ 87.6 k left
     warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
 
 Equal targets: the fewest hosts that reach it.
 
     $ COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,dgx-a100 --fixed-plan --set train.global_batch=1024 --target '1e12 tokens in 30d' | grep -E '^(Equal|#|[1-9-] |[a-z0-9-]+: )'
     > COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,server-4xl40s --fixed-plan --target '1e12 tokens in 1d' | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: )'
-    Equal target: 1000 billion tokens in 30 d; the plan as given
+    Equal target: 1.00 T tokens in 30.0 days; the plan as given
     #  system    GPUs  step time     90 % interval  tokens/s     MFU    memory      free  exposed  plan
-    1  dgx-h100    64     18.1 s  14.1 s to 23.4 s    462186  44.6 %  15.5 GiB  64.2 GiB   170 ms  dp 64 fsdp mb 2 full prefetch 1
-    2  dgx-a100   128     21.4 s  15.5 s to 29.5 s    392048  59.9 %  14.5 GiB  65.5 GiB   152 ms  dp 128 fsdp mb 2 full prefetch 1
-    #  system    hosts    power  days     kWh  USD rented  USD owned  rented, USD/1e9  owned, USD/1e9
-    1  dgx-h100      8  81.6 kW  25.0   77487      264636    50125 *              265          50.1 *
-    2  dgx-a100     16   104 kW  29.5  116426      311155    33179 +              311          33.2 +
-    dgx-h100: 8 hosts of 8 GPUs: the target in 25 d; 4 miss it
-    dgx-a100: 16 hosts of 8 GPUs: the target in 29.5 d; 8 miss it
+    1  dgx-h100    64     18.1 s  14.1 s to 23.4 s     462 k  44.6 %  15.5 GiB  64.2 GiB   170 ms  dp 64 fsdp mb 2 full prefetch 1
+    2  dgx-a100   128     21.4 s  15.5 s to 29.5 s     392 k  59.9 %  14.5 GiB  65.5 GiB   152 ms  dp 128 fsdp mb 2 full prefetch 1
+    #  system    hosts    power       time    energy   rented       owned  rented for 1 B  owned for 1 B
+    1  dgx-h100      8  81.6 kW  25.0 days  77.5 MWh  $ 265 k  $ 50.1 k *           $ 265       $ 50.1 *
+    2  dgx-a100     16   104 kW  29.5 days   116 MWh  $ 311 k  $ 33.2 k +           $ 311       $ 33.2 +
+    dgx-h100: 8 hosts of 8 GPUs: the target in 25.0 days; 4 miss it
+    dgx-a100: 16 hosts of 8 GPUs: the target in 29.5 days; 8 miss it
     warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
-    Equal target: 1000 billion tokens in 1 d; the plan as given
+    Equal target: 1.00 T tokens in 1.00 days; the plan as given
     -  dgx-h100         64          -              -         -    -       -     -        -  none
     -  server-4xl40s    64          -              -         -    -       -     -        -  none
-    -  dgx-h100           8    81.6 kW     -    -           -          -                -               -
-    -  server-4xl40s     16  32.0 kW *     -    -           -          -                -               -
-    dgx-h100: the target is not reached: 64 GPUs take 25 d, and no larger count that can share this batch, up to 114176 GPUs, reaches it
-    server-4xl40s: the target is not reached: 64 GPUs take 92.6 d, and no larger count that can share this batch, up to 312320 GPUs, reaches it
+    -  dgx-h100           8    81.6 kW     -       -       -      -               -              -
+    -  server-4xl40s     16  32.0 kW *     -       -       -      -               -              -
+    dgx-h100: the target is not reached: 64 GPUs take 25.0 days, and no larger count that can share this batch, up to 114176 GPUs, reaches it
+    server-4xl40s: the target is not reached: 64 GPUs take 92.6 days, and no larger count that can share this batch, up to 312320 GPUs, reaches it
 
 Failures and checkpoints lengthen the days by 1/goodput, and all that is paid by the day.
 
@@ -148,19 +148,19 @@ Failures and checkpoints lengthen the days by 1/goodput, and all that is paid by
 Where nothing fits: what is missing, and the last places.
 
     $ COLUMNS=999 stepsim compare $ROOT/configs/pp-llama3-70b-64xh100.yaml --systems server-8xrtx4090,dgx-b200 --gpus 8 --fixed-plan --set parallel.pipeline=1 --set parallel.tensor=8 --set train.global_batch=8 | grep -E '^([1-9-] |[a-z0-9-]+: does)'
-    1  dgx-b200             8     3.37 s  2.99 s to 3.80 s     19449  52.7 %  171 GiB  7.65 GiB   291 ms  tp 8 sp overlapped dp 1 mb 1
+    1  dgx-b200             8     3.37 s  2.99 s to 3.80 s    19.4 k  52.7 %  171 GiB  7.65 GiB   291 ms  tp 8 sp overlapped dp 1 mb 1
     -  server-8xrtx4090     8          -                 -         -       -  171 GiB  too much        -  nothing fits
-    1  dgx-b200              1    14.3 kW   595  322696      1.63 M   193960 *             1627           194 *
-    -  server-8xrtx4090      1  4.50 kW *     -       -           -          -                -               -
-    server-8xrtx4090: does not fit, 147 GiB (157.5 GB) a GPU are missing; the plan: tp 8 sp overlapped dp 1 mb 1
+    1  dgx-b200              1    14.3 kW  595 days  323 MWh  $ 1.63 M  $ 194 k *        $ 1.63 k        $ 194 *
+    -  server-8xrtx4090      1  4.50 kW *         -        -         -          -               -              -
+    server-8xrtx4090: does not fit, 147 GiB a GPU are missing; the plan: tp 8 sp overlapped dp 1 mb 1
 
 A price that nobody knows: ranked by time.
 
     $ COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems 'dgx-h100,gpu:8 h20' --gpus 8 --fixed-plan | grep -E '^(Ranked|[1-9-] |  (fastest|cheapest)|    .*not known)'
-    1  dgx-h100      8     17.6 s    13.7 s to 22.7 s     59477  45.9 %  28.6 GiB  51.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
-    2  gpu:8 h20     8   1.28 min  55.9 s to 1.77 min     13607  70.2 %  28.6 GiB  67.0 GiB   132 ms  dp 8 fsdp mb 2 full prefetch 1
-    1  dgx-h100       1    10.2 kW   195   75267      257054    48688 *              257          48.7 *
-    2  gpu:8 h20      1  3.20 kW +   851  103213           -          -                -               -
+    1  dgx-h100      8     17.6 s    13.7 s to 22.7 s    59.5 k  45.9 %  28.6 GiB  51.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
+    2  gpu:8 h20     8   1.28 min  55.9 s to 1.77 min    13.6 k  70.2 %  28.6 GiB  67.0 GiB   132 ms  dp 8 fsdp mb 2 full prefetch 1
+    1  dgx-h100       1    10.2 kW  195 days  75.3 MWh  $ 257 k  $ 48.7 k *           $ 257       $ 48.7 *
+    2  gpu:8 h20      1  3.20 kW +  851 days   103 MWh        -           -               -              -
     Ranked by time (what owning gpu:8 h20 costs is not known; what renting gpu:8 h20 costs is not known).
       fastest:               dgx-h100, 4.37 times ahead of gpu:8 h20: their 90 % intervals are apart
       cheapest when rented:  what renting gpu:8 h20 costs is not known
@@ -174,19 +174,19 @@ One GPU, and a hundred thousand.
     $ COLUMNS=999 stepsim compare $ROOT/configs/gpt2-124m-gpu.yaml --systems dgx-h100,server-8xl40s --gpus 1 --fixed-plan --set train.cuda_graph=false | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: [0-9])'
     > COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,server-8xl40s,gb200-nvl72 --gpus 100000 --fixed-plan --set train.micro_batch=1 --set train.global_batch=100000 | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: )'
     Equal number of GPUs: 1; the plan as given
-    1  server-8xl40s     1     460 ms  316 ms to 668 ms    142551  33.9 %  5.89 GiB  39.1 GiB      0 s  dp 1 mb 8
-    2  dgx-h100          1     150 ms  112 ms to 202 ms    436222  37.9 %  5.89 GiB  73.8 GiB      0 s  dp 1 mb 8
-    1  server-8xl40s  0.125  500 W *  81.2  1539        3626      596 *             3.63          0.60 *
-    2  dgx-h100       0.125  1.27 kW  26.5  1283        4381      830 *             4.38          0.83 *
+    1  server-8xl40s     1     460 ms  316 ms to 668 ms     143 k  33.9 %  5.89 GiB  39.1 GiB      0 s  dp 1 mb 8
+    2  dgx-h100          1     150 ms  112 ms to 202 ms     436 k  37.9 %  5.89 GiB  73.8 GiB      0 s  dp 1 mb 8
+    1  server-8xl40s  0.125  500 W *  81.2 days  1.54 MWh  $ 3.63 k  $ 596 *          $ 3.63      $ 0.596 *
+    2  dgx-h100       0.125  1.27 kW  26.5 days  1.28 MWh  $ 4.38 k  $ 830 *          $ 4.38       $ 0.83 *
     server-8xl40s: 1 of a host's 8 GPUs work; that share of its power and price is counted
     dgx-h100: 1 of a host's 8 GPUs work; that share of its power and price is counted
     Equal number of GPUs: 100000; the plan as given
     1  server-8xl40s  100000     39.5 s  25.4 s to 1.02 min    20.7 M  3.5 %  9.47 GiB  35.5 GiB   34.4 s  dp 100000 fsdp mb 1 full prefetch 1
     2  dgx-h100       100000     25.1 s    16.6 s to 37.7 s    32.7 M  2.0 %  9.47 GiB  70.2 GiB   23.2 s  dp 100000 fsdp mb 1 full prefetch 1
     -  gb200-nvl72    100008          -                   -         -      -         -         -        -  none
-    1  server-8xl40s  12500  50.0 MW *  0.56  1.06 M      2.49 M   409805 *             2492           410 *
-    2  dgx-h100       12500     128 MW  0.35  1.71 M      5.84 M   1.11 M *             5845          1107 *
-    -  gb200-nvl72     1389     167 MW     -       -           -          -                -               -
+    1  server-8xl40s  12.5 k  50.0 MW *  13.4 h  1.06 GWh  $ 2.49 M   $ 410 k *        $ 2.49 k        $ 410 *
+    2  dgx-h100       12.5 k     128 MW  8.50 h  1.71 GWh  $ 5.84 M  $ 1.11 M *        $ 5.84 k     $ 1.11 k *
+    -  gb200-nvl72    1.39 k     167 MW       -         -         -           -               -              -
     server-8xl40s: warning: the catalogue holds unverified numbers for Server, 8 x L40S behind PCIe switches
     gb200-nvl72: --set train.global_batch=100000: 100000 does not split into micro-batches of 1 on 100008 replicas (nearest that do: 100008)
     gb200-nvl72: 100000 GPUs are rounded up to 1389 whole hosts of 72

@@ -51,7 +51,7 @@ Gathered, they come at once and their gradients go back at once.
 The plan's line, and its communication.
 
     $ stepsim predict $ROOT/configs/cp-tiny.yaml --set parallel.context=4 --set model.layers=1 --set train.global_batch=2 --set train.dtype=bf16 --set cluster.system=dgx-h100 --set cluster.gpus_per_node=4 | grep -E 'ranks|sequences|sendrecv|all_reduce'
-    custom (0.076 M parameters), ddp on 4 ranks (cp 4), bf16
+    custom (76.0 k parameters), ddp on 4 ranks (cp 4), bf16
     a step: 2 sequences of 64 tokens, 1 micro-batch of 2 a replica
       waiting for late ranks           0 s        0.0 %
       all_reduce (1)               18.8 us        4.1 %  latency

@@ -48,9 +48,12 @@
         --tokens N                        with --model: tokens a step, such as 4M (the default)
         --set KEY.PATH=VALUE              override one key of the config (repeatable)
         --vary KEY.PATH=V1,V2,...         values of one key of the config (repeatable: all combinations)
-        --zip                             take the first values of all --vary together, then the second ones, and so on
-        --systems A,B,...                 names of `stepsim list systems`, files or synthetic lines; NAME@GPUS sets a size (repeatable)
-        --fixed-plan                      keep the config's own plan on each system, in place of the best one
+        --zip                             take the first values of all --vary together, then the second
+                                          ones, and so on
+        --systems A,B,...                 names of `stepsim list systems`, files or synthetic lines;
+                                          NAME@GPUS sets a size (repeatable)
+        --fixed-plan                      keep the config's own plan on each system, in place of the
+                                          best one
         --budget USD                      take as many whole hosts of each system as this buys
         --target "TOKENS tokens in TIME"  take the fewest hosts that train so many tokens in this time
                                           (15e12 tokens in 30d); time is optional

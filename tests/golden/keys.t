@@ -39,7 +39,7 @@ Slow ranks: the step is the slowest one's. Failures: how much of the time is ste
     MFU                            35.9 %
     Warning: the slowest rank computes 1.25 times as long as the mean (cluster.slow_ranks, jitter): 558 ms of this step, for which the others wait
     step time                      2.37 s
-    goodput                        96.8 %               a checkpoint every 94 min
+    goodput                        96.8 %               a checkpoint every 1.56 h
     Warning: the slowest rank computes 1.05 times as long as the mean (cluster.slow_ranks, jitter): 105 ms of this step, for which the others wait
           "checkpoint_s": 90.0
         "goodput": 0.968225440841449,
@@ -127,8 +127,8 @@ Why a prediction is what it is: -v.
     all_reduce, dp          8   224 MiB  ring       Simple          28  2.27 ms  link      network between NIC0 and NET, 50.0 GB/s
     all_reduce, dp          8  1.06 GiB  ring       Simple          28  10.6 ms  link      network between NIC0 and NET, 50.0 GB/s
     tensor-parallel gathers and scatters overlap products, except for the exposed part (parallel.tensor_overlap)
-    assumed of the GPU (configs/gpus/h100-sxm.yaml): products reach 0.637 of the peak in bf16, memory 0.904 of its rate, a launch takes 7 us
-    assumed of the stack (megatron-core; sources: `stepsim list parameters`): elementwise_passes 2.984, logit 40, optimizer 30, overlap_tax 0.00288, op 2e-05, tensor_exposed 0.2895
+    assumed of the GPU (configs/gpus/h100-sxm.yaml): products reach 0.637 of the peak in bf16, memory 0.904 of its rate, a launch takes 7.00 us
+    assumed of the stack (megatron-core; sources: `stepsim list parameters`): elementwise_passes 2.98, logit 40 B, optimizer 30 B, overlap_tax 0.00288, op 20.0 us, tensor_exposed 0.289
     all_gather, tp          2  64.0 MiB  ring       LL128           24   158 us  link      NVLink between GPU0 and NVS0, 371 GB/s
     all_reduce, tp          2  32.0 KiB  tree       LL128            6  18.6 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
     all_reduce, tp          2  64.0 KiB  tree       LL128           12  19.5 us  latency   NVLink between GPU0 and NVS0, 371 GB/s

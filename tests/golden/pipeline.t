@@ -1,7 +1,7 @@
 Four stages of a tiny model: the step, and a row for each stage.
 
     $ stepsim predict $ROOT/configs/pp-tiny.yaml --set train.cuda_graph=true | grep -v '^90 %'
-    custom (0.21 M parameters), none on 4 ranks (pp 4), bf16
+    custom (210 k parameters), none on 4 ranks (pp 4), bf16
     a step: 8 sequences of 32 tokens, 4 micro-batches of 2 a replica
     on: NVIDIA DGX H100, 4 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
                                 predicted  of the step  bound by

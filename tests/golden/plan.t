@@ -7,27 +7,27 @@ What the config itself gives is where the search starts; the table ends with wha
       best first
             plan                                     step time     90 % interval  tokens/s     MFU
           memory      left  exposed  limited by
-         1  dp 64 fsdp mb 1 prefetch 2 kept             1.93 s  1.50 s to 2.48 s    544002  52.5 %
+         1  dp 64 fsdp mb 1 prefetch 2 kept             1.93 s  1.50 s to 2.48 s     544 k  52.5 %
         56.0 GiB  23.7 GiB  42.5 ms  compute: gemm 69 % of the step
-         2  dp 64 fsdp mb 1 prefetch 2                  1.96 s  1.53 s to 2.53 s    533696  51.5 %
+         2  dp 64 fsdp mb 1 prefetch 2                  1.96 s  1.53 s to 2.53 s     534 k  51.5 %
         43.8 GiB  35.9 GiB  42.5 ms  compute: gemm 69 % of the step
-         3  dp 64 fsdp mb 2 full 16 prefetch 2 kept     2.04 s  1.58 s to 2.63 s    513879  49.6 %
+         3  dp 64 fsdp mb 2 full 16 prefetch 2 kept     2.04 s  1.58 s to 2.63 s     514 k  49.6 %
         60.1 GiB  19.5 GiB  21.2 ms  compute: gemm 69 % of the step
-         4  dp 64 fsdp mb 2 full 16 prefetch 2          2.06 s  1.60 s to 2.65 s    509235  49.1 %
+         4  dp 64 fsdp mb 2 full 16 prefetch 2          2.06 s  1.60 s to 2.65 s     509 k  49.1 %
         47.9 GiB  31.7 GiB  21.2 ms  compute: gemm 69 % of the step
-         5  dp 64 fsdp mb 1 full 16 prefetch 2 kept     2.14 s  1.66 s to 2.75 s    490521  47.3 %
+         5  dp 64 fsdp mb 1 full 16 prefetch 2 kept     2.14 s  1.66 s to 2.75 s     491 k  47.3 %
         39.9 GiB  39.7 GiB  42.5 ms  compute: gemm 68 % of the step
-         6  dp 64 fsdp mb 1 full 16 prefetch 2          2.17 s  1.69 s to 2.80 s    482127  46.5 %
+         6  dp 64 fsdp mb 1 full 16 prefetch 2          2.17 s  1.69 s to 2.80 s     482 k  46.5 %
         27.8 GiB  51.9 GiB  42.5 ms  compute: gemm 68 % of the step
-         7  dp 64 fsdp mb 2 full prefetch 2 kept        2.25 s  1.75 s to 2.90 s    465937  44.9 %
+         7  dp 64 fsdp mb 2 full prefetch 2 kept        2.25 s  1.75 s to 2.90 s     466 k  44.9 %
         28.1 GiB  51.6 GiB  21.2 ms  compute: gemm 69 % of the step
-         8  dp 64 fsdp mb 2 full prefetch 2             2.27 s  1.76 s to 2.92 s    462115  44.6 %
+         8  dp 64 fsdp mb 2 full prefetch 2             2.27 s  1.76 s to 2.92 s     462 k  44.6 %
         15.9 GiB  63.7 GiB  21.2 ms  compute: gemm 69 % of the step
-         9  dp 64 fsdp mb 1 full prefetch 2 kept        2.35 s  1.82 s to 3.03 s    446615  43.1 %
+         9  dp 64 fsdp mb 1 full prefetch 2 kept        2.35 s  1.82 s to 3.03 s     447 k  43.1 %
         23.9 GiB  55.7 GiB  42.5 ms  compute: gemm 67 % of the step
-        10  dp 64 fsdp mb 1 full prefetch 2             2.39 s  1.85 s to 3.07 s    439645  42.4 %
+        10  dp 64 fsdp mb 1 full prefetch 2             2.39 s  1.85 s to 3.07 s     440 k  42.4 %
         11.8 GiB  67.9 GiB  42.5 ms  compute: gemm 67 % of the step
-    config  dp 64 fsdp mb 2 full prefetch 1             2.27 s  1.76 s to 2.92 s    462114  44.6 %
+    config  dp 64 fsdp mb 2 full prefetch 1             2.27 s  1.76 s to 2.92 s     462 k  44.6 %
         15.5 GiB  64.2 GiB  21.3 ms  compute: gemm 69 % of the step
     The best plan takes 15.1 % less time than the config's own.
     Pareto front: less memory for more time (plans up to 15 % slower than the best):
@@ -62,7 +62,7 @@ The winner's file is a config, and its prediction is the winner's.
 
     $ stepsim plan $ROOT/configs/ddp-tiny.yaml --set cluster.system=dgx-h100 --set train.dtype=bf16 --gpus 4 --write -
     # custom on 4 x NVIDIA H100 SXM5 80GB (NVIDIA DGX H100): pp 2 1f1b dp 2 ddp mb 8 bucket 25
-    # stepsim plan $ROOT/configs/ddp-tiny.yaml; predicted: 0.000385 s a step
+    # stepsim plan $ROOT/configs/ddp-tiny.yaml; predicted: 385 us a step
     model:
       layers: 2
       hidden: 128
@@ -104,9 +104,9 @@ Plans may use 90 % of the memory, and where none needs so little, all of it.
       best first
             plan                        step time     90 % interval  tokens/s     MFU    memory
             left  exposed  limited by
-         1  dp 64 fsdp mb 2 prefetch 1     1.85 s  1.44 s to 2.38 s    567051  54.7 %  79.6 GiB
+         1  dp 64 fsdp mb 2 prefetch 1     1.85 s  1.44 s to 2.38 s     567 k  54.7 %  79.6 GiB
         93.7 MiB  21.3 ms  compute: gemm 70 % of the step
-    config  dp 64 fsdp mb 2 prefetch 1     1.85 s  1.44 s to 2.38 s    567051  54.7 %  79.6 GiB
+    config  dp 64 fsdp mb 2 prefetch 1     1.85 s  1.44 s to 2.38 s     567 k  54.7 %  79.6 GiB
         93.7 MiB  21.3 ms  compute: gemm 70 % of the step
     No plan leaves 10 % of the memory free; those that fit are shown.
     The config's own plan is as good as the best of these.
@@ -120,8 +120,8 @@ Plans may use 90 % of the memory, and where none needs so little, all of it.
 The config's own plan may be faster with more.
 
     $ sed 's/recompute: full/recompute: none/' $ROOT/configs/llama3-8b-fsdp-64xh100.yaml > own.yaml; COLUMNS=999 stepsim plan own.yaml --set parallel.strategy=fsdp --set parallel.tensor=1 --set parallel.context=1 --set parallel.pipeline=1 | grep -e own -e ' 1  '
-         1  dp 64 fsdp mb 1 prefetch 2 kept             1.93 s  1.50 s to 2.48 s    544002  52.5 %  56.0 GiB  23.7 GiB  42.5 ms  compute: gemm 69 % of the step
-    config  dp 64 fsdp mb 2 prefetch 1                  1.85 s  1.44 s to 2.38 s    567051  54.7 %  79.6 GiB  93.7 MiB  21.3 ms  compute: gemm 70 % of the step
+         1  dp 64 fsdp mb 1 prefetch 2 kept             1.93 s  1.50 s to 2.48 s     544 k  52.5 %  56.0 GiB  23.7 GiB  42.5 ms  compute: gemm 69 % of the step
+    config  dp 64 fsdp mb 2 prefetch 1                  1.85 s  1.44 s to 2.38 s     567 k  54.7 %  79.6 GiB  93.7 MiB  21.3 ms  compute: gemm 70 % of the step
     The config's own plan fills 100 % of the memory; plans may use 90 %, and the best takes 4.2 % more time.
     48 plans: 0 illegal, 8 need more than 90 % of the memory, 0 cannot be among the best, 40 timed; those shown are predicted in full
 
@@ -139,9 +139,9 @@ Nothing fits: what needs least, and what it misses.
       first
             plan            step time     90 % interval  tokens/s     MFU   memory               left
         exposed  limited by
-     least  dp 1 mb 1 full     8.77 s  6.81 s to 11.3 s      7475  46.1 %  139 GiB  58.9 GiB too much
+     least  dp 1 mb 1 full     8.77 s  6.81 s to 11.3 s    7.47 k  46.1 %  139 GiB  58.9 GiB too much
             0 s  compute: gemm 69 % of the step
-    config  dp 1 mb 2 full     8.62 s  6.69 s to 11.1 s      7605  46.9 %  143 GiB  63.0 GiB too much
+    config  dp 1 mb 2 full     8.62 s  6.69 s to 11.1 s    7.60 k  46.9 %  143 GiB  63.0 GiB too much
             0 s  compute: gemm 69 % of the step
     No plan fits. The one that needs least misses 58.9 GiB on each device.
     12 plans: 0 illegal, 12 need too much memory, 0 cannot be among the best, 0 timed; those shown are

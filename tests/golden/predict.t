@@ -124,8 +124,8 @@ A search and a comparison count it, too, and see the same step; advice tries cha
     step time                     56.3 s
       larger micro-batches              20.0 s       35.6 %  3 fuse    --set train.micro_batch=32
     step time                   36.3 s
-    config  dp 1 mb 1     56.3 s  21.8 s to 2.42 min    298141  25.9 %  3.34 GiB  76.3 GiB      0 s  compute: gemm 55 % of the step
-    1  dgx-h100     1     56.3 s  21.8 s to 2.42 min    298141  25.9 %  3.34 GiB  76.3 GiB      0 s  dp 1 mb 1
+    config  dp 1 mb 1     56.3 s  21.8 s to 2.42 min     298 k  25.9 %  3.34 GiB  76.3 GiB      0 s  compute: gemm 55 % of the step
+    1  dgx-h100     1     56.3 s  21.8 s to 2.42 min     298 k  25.9 %  3.34 GiB  76.3 GiB      0 s  dp 1 mb 1
     stepsim: no plan is legal on 2 ranks: --set train.global_batch=16384: gpipe keeps 16384 micro-batches of 12 layers in flight, too many to be simulated (parallel.schedule 1f1b does not)
     step time                      28.5 s
 
@@ -140,27 +140,27 @@ A target: time, energy, CO2 and money of a whole training, counted as compare co
     > stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100 --fixed-plan --target "1M steps" --set cost.co2_kg_per_kwh=0.1 --csv - | python3 -c '
     > import csv, json, sys; r = next(csv.DictReader(sys.stdin)); c = json.load(open("j"))["cost"]
     > print(*(abs(float(r[k]) / c[k] - 1) < 1e-8 for k in ("time_s", "energy_kwh", "co2_kg", "owned_usd")))'
-    For 1000 billion tokens on 64 GPUs:
+    For 1.00 T tokens on 64 GPUs:
                amount  from
-    -------------------------------------------------------------------------------------
-    time       25.0 d  19.4 d to 32.3 d (90 % interval), 954 k steps
+    ----------------------------------------------------------------------------------
+    time    25.0 days  19.4 days to 32.3 days (90 % interval), 954 k steps
     energy   77.5 MWh  10.2 kW a host, PUE 1.58
     CO2        34.5 t  0.445 kg/kWh
-    rented   265 kUSD  6.88 USD a GPU and hour
-    owned   50.1 kUSD  400 kUSD a host (from memory), 5 years; energy at 0.0806 USD a kWh
+    rented    $ 265 k  $ 6.88 a GPU and hour
+    owned    $ 50.1 k  $ 400 k a host (from memory), 5 years; energy at $ 0.0806 a kWh
     Counted with
         life   5 years: Amazon's annual report for 2024 (10-K, 2025-02): servers written off o
-        energy 0.0806 USD/kWh: US Energy Information Administration, industrial customers, mea
+        energy $ 0.0806 a kWh: US Energy Information Administration, industrial customers, mea
         PUE    1.58: Uptime Institute, mean of its Global Data Center Survey 2023 (journal.upt
-        CO2    0.445 kg/kWh: International Energy Agency, Electricity 2025, chapter Emissions 
+        CO2    0.445 kg a kWh: International Energy Agency, Electricity 2025, chapter Emission
       dgx-h100 (NVIDIA DGX H100)
-        power  10200 W a host: DGX H100 datasheet, as stas00/ml-engineering@744d01e18b network
-        rent   6.88 USD an hour a GPU: AWS p5.48xlarge / 8 GPUs, AWS official price feed 2026-
-        price  400000 USD a host: street prices of 300,000 to 460,000 USD, undated, from memor
-    For 1049 billion tokens on 64 GPUs:
+        power  10.2 kW a host: DGX H100 datasheet, as stas00/ml-engineering@744d01e18b network
+        rent   $ 6.88 an hour a GPU: AWS p5.48xlarge / 8 GPUs, AWS official price feed 2026-09
+        price  $ 400 k a host: street prices of 300,000 to 460,000 USD, undated, from memory *
+    For 1.05 T tokens on 64 GPUs:
     CO2        8.13 t  0.1 kg/kWh
-    rented  80.7 kUSD  2.00 USD a GPU and hour
-        CO2    0.1 kg/kWh: cost.co2_kg_per_kwh, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
+    rented   $ 80.7 k  $ 2.00 a GPU and hour
+        CO2    0.1 kg a kWh: cost.co2_kg_per_kwh, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
     1048576000000.0 1000000.0 0.1 128.0
     1
     8
@@ -171,13 +171,13 @@ This machine's power and prices are known to nobody; a plan that does not fit co
 
     $ COLUMNS=999 stepsim predict $ROOT/configs/ddp-tiny.yaml -q --set run.execute=false --set cost.gpu_hour_usd=2 --target "15k steps" 2>/dev/null | grep -E '^(For|energy|CO2|owned)' | tr -s ' '
     > COLUMNS=999 stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml -q --set cluster.nodes=1 --set cluster.gpus_per_node=1 --target "1T tokens" | grep -E '^(time|energy|owned)'
-    For 0.0154 billion tokens on 1 GPU:
+    For 15.4 M tokens on 1 GPU:
     energy - not known: the catalogue has no power of this system or its GPUs
     CO2 - 0.445 kg/kWh
     owned - not known: the catalogue has no price of this system or its GPUs (cost.system_price_usd gives one)
     time         -  the plan does not fit in memory
     energy       -  10.2 kW a host, PUE 1.58
-    owned        -  400 kUSD a host (from memory), 5 years; energy at 0.0806 USD a kWh
+    owned        -  $ 400 k a host (from memory), 5 years; energy at $ 0.0806 a kWh
 
 What is wrong with it:
 
@@ -207,9 +207,9 @@ Failures by GPU: the job's rate follows from the number of GPUs, and a target sa
     > stepsim predict $fsdp --set cluster.mtbf_hours=791.828125 --json - | python3 cost.py
     > stepsim predict $fsdp --set cluster.mtbf_gpu_hours=50677 --json - | python3 cost.py
     > stepsim predict $fsdp --set cluster.mtbf_gpu_hours=50677 --set cluster.nodes=2048 --set train.global_batch=32768 --json - | python3 cost.py
-    goodput                        99.4 %               a checkpoint every 308 min
-    time              25.2 d  19.6 d to 32.5 d (90 % interval), 954 k steps, goodput 99.4 %
-    interruptions      0.764  one every 33.0 d, a checkpoint every 5.13 h
+    goodput                        99.4 %               a checkpoint every 5.13 h
+    time           25.2 days  19.6 days to 32.5 days (90 % interval), 954 k steps, goodput 99.4 %
+    interruptions      0.764  one every 33.0 days, a checkpoint every 5.13 h
     0.99770520525392 52272.1286127802 0.0 50677.0 6334.625
     0.996754164462149 36950.2662872291 0.0 50677.0 3167.313
     0.993504917530337 18455.1493641027 791.828125 0.0 791.828

@@ -58,7 +58,7 @@ A config from a few words, and two configs beside each other.
       compute                  56.8 s   53.9 s    -5.2 %
       exposed communication    1.00 s  7.98 ms   -99.2 %
       optimizer               9.33 ms  74.4 ms  +697.8 %
-    tokens/s                    69117    74079    +7.2 %
+    tokens/s                   69.1 k   74.1 k    +7.2 %
     MFU, %                       53.3     57.2    +7.2 %
     memory of a rank         56.5 GiB  171 GiB  +202.3 %
     fits in memory                yes       no

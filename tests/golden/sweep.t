@@ -28,11 +28,15 @@ The picture has a line for each value of the second key.
 --zip: the first values together, then the second ones; the picture has one line.
 
     $ stepsim sweep $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --zip --vary cluster.nodes=4,8,16 --vary train.global_batch=64,128,512 --csv zip.csv --plot zip.svg --html zip.html; cut -d, -f1-3,6 zip.csv; grep -c polyline zip.svg; grep -oE '<h1>[^<]*' zip.html
-    cluster.nodes  train.global_batch  ranks  step time  tokens/s     MFU  exposed  overlap    memory  bottleneck
-    ---------------------------------------------------------------------------------------------------------------------------------
-                4                  64     32     2.25 s     233 k  45.0 %  20.5 ms   89.8 %  17.4 GiB  compute: gemm 69 % of the step
-                8                 128     64     2.27 s     462 k  44.6 %  21.3 ms   90.1 %  15.5 GiB  compute: gemm 69 % of the step
-               16                 512    128     4.59 s     914 k  44.1 %  44.2 ms   90.8 %  14.5 GiB  compute: gemm 69 % of the step
+    cluster.nodes  train.global_batch  ranks  step time  tokens/s     MFU  exposed  overlap    memory
+        bottleneck
+    -------------------------------------------------------------------------------------------------
+                4                  64     32     2.25 s     233 k  45.0 %  20.5 ms   89.8 %  17.4 GiB
+        compute: gemm 69 % of the step
+                8                 128     64     2.27 s     462 k  44.6 %  21.3 ms   90.1 %  15.5 GiB
+        compute: gemm 69 % of the step
+               16                 512    128     4.59 s     914 k  44.1 %  44.2 ms   90.8 %  14.5 GiB
+        compute: gemm 69 % of the step
     cluster.nodes,train.global_batch,ranks,interval90_high_s
     4,64,32,2.89483792
     8,128,64,2.92225842
@@ -64,11 +68,11 @@ Weak scaling: the batch of each GPU stays, and the file's global batch gives way
       batch_per_gpu: 2
       micro_batch
     llama3-8b, 256 sequences of 8192 a step, on 64 x NVIDIA H100 SXM5 80GB
-         1  dp 64 fsdp mb 1 prefetch 2 kept             3.85 s  2.99 s to 
+          memory      left  exposed  limited by
     llama3-8b, 256 sequences of 8192 a step, on 64 x NVIDIA H100 SXM5 80GB
-         1  dp 64 fsdp mb 1 prefetch 2 kept             3.85 s  2.99 s to 
+          memory      left  exposed  limited by
     llama3-8b, 256 sequences of 8192 a step, on 64 x NVIDIA H100 SXM5 80GB
-         1  dp 64 fsdp mb 1 prefetch 2 kept             3.85 s  2.99 s to 
+          memory      left  exposed  limited by
 
 What is wrong with it:
 

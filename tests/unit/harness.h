@@ -21,7 +21,7 @@ struct unit_test {
 
 static int unit_main(const char *suite_name, const struct unit_test *tests, size_t n)
 {
-	setenv("COLUMNS", "100", 1); /* tables are as wide on every terminal */
+	setenv("COLUMNS", "999", 1); /* lines are whole on every terminal */
 	alarm(300);                  /* a hang fails the suite instead of the whole test command */
 	if (CU_initialize_registry() != CUE_SUCCESS)
 		return 2;

@@ -74,8 +74,10 @@ static void test_long_note(void)
 	char text[8192];
 	capture_begin();
 	log_setup(LOG_NORMAL, PROGRESS_NEVER, true);
+	unsetenv("COLUMNS"); /* no terminal: a line stays whole */
 	log_note("%05000d", 1);
 	log_note("next");
+	setenv("COLUMNS", "999", 1);
 	capture_end(text, sizeof text);
 	char *newline = strchr(text, '\n');
 	CU_ASSERT_PTR_NOT_NULL_FATAL(newline);

@@ -324,9 +324,9 @@ static void test_table(void)
 	table_destroy(NULL);
 }
 
-/* $COLUMNS is 100 in unit tests. */
 static void test_table_too_wide(void)
 {
+	setenv("COLUMNS", "100", 1);
 	struct table *t = table_create("<|saves|<with");
 	struct error e = {0};
 	CU_ASSERT_PTR_NOT_NULL_FATAL(t);
@@ -356,6 +356,7 @@ static void test_table_too_wide(void)
 		"    onetwo\n"
 		"x                                                   y\n");
 	table_destroy(t);
+	setenv("COLUMNS", "999", 1);
 }
 
 static void expect_wrapped(const char *text, size_t width, const char *want)
@@ -386,6 +387,7 @@ static void test_wrap_width(void)
 {
 	FILE *file = tmpfile();
 	CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+	unsetenv("COLUMNS");
 	CU_ASSERT_EQUAL(wrap_width(file), 100);
 	setenv("COLUMNS", "64", 1);
 	CU_ASSERT_EQUAL(wrap_width(file), 64);
@@ -393,7 +395,7 @@ static void test_wrap_width(void)
 	CU_ASSERT_EQUAL(wrap_width(file), 40);
 	setenv("COLUMNS", "wide", 1); /* no number, no terminal */
 	CU_ASSERT_EQUAL(wrap_width(file), 100);
-	setenv("COLUMNS", "100", 1);
+	setenv("COLUMNS", "999", 1);
 	fclose(file);
 }
 

@@ -189,8 +189,8 @@ static void test_printed(void)
 		{59.96, UNIT_SECOND, "1.00 min"},
 		{90, UNIT_SECOND, "1.50 min"},
 		{3599.9, UNIT_SECOND, "1.00 h"},
-		{23.96 * 3600, UNIT_SECOND, "1.00 d"},
-		{86400. * 1234, UNIT_SECOND, "1234 d"},
+		{23.96 * 3600, UNIT_SECOND, "1.00 days"},
+		{86400. * 1234, UNIT_SECOND, "1234 days"},
 		{1e-15, UNIT_SECOND, "0.001 ps"},
 		{8, UNIT_BYTE, "8 B"},
 		{1000, UNIT_BYTE, "1000 B"},
@@ -208,9 +208,22 @@ static void test_printed(void)
 		{989e12, UNIT_FLOP_PER_S, "989 TFLOP/s"},
 		{1.98e9, UNIT_HERTZ, "1.98 GHz"},
 		{700, UNIT_WATT, "700 W"},
-		{0.0123, UNIT_USD, "0.0123 USD"},
+		{0.0123, UNIT_USD, "$ 0.0123"},
 		{2.5, UNIT_NONE, "2.50"},
-		{1234, UNIT_NONE, "1234"},
+		{999.4, UNIT_NONE, "999"},
+		{1234, UNIT_NONE, "1.23 k"},
+		{8, UNIT_NONE, "8"},
+		{29071, UNIT_NONE, "29.1 k"},
+		{999600, UNIT_NONE, "1.00 M"},
+		{8.03e9, UNIT_NONE, "8.03 B"},
+		{15e12, UNIT_TOKEN, "15.0 T"},
+		{0, UNIT_NONE, "0"},
+		{0.00001234, UNIT_NONE, "0.0000123"},
+		{6.88, UNIT_USD, "$ 6.88"},
+		{264678, UNIT_USD, "$ 265 k"},
+		{-2.5e6, UNIT_USD, "-$ 2.50 M"},
+		{0, UNIT_USD, "$ 0"},
+		{0, UNIT_SECOND, "0 s"},
 		{1e30, UNIT_BYTE, "8.88e+14 PiB"},
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -229,6 +242,9 @@ static void test_round_trip(void)
 			struct error e = {0};
 			double back = NAN;
 			quantity_format(buf, x, (enum unit)unit);
+			CU_ASSERT(x > 1e15 || !strchr(buf, 'e')); /* no exponent */
+			if (unit == UNIT_NONE || unit == UNIT_USD)
+				continue; /* configs give plain numbers and the word USD */
 			enum status st = quantity_parse(buf, (enum unit)unit, &back, &e);
 			report(st == ST_OK && fabs(back / x - 1) < 5.1e-3 && strlen(buf) < QUANTITY_MAX, buf,
 				st ? e.text : "another value");

@@ -206,7 +206,7 @@ static void test_memory(void)
 	m.device.mem_B = r.memory.total_B - 250000000;
 	r = predicted(p, &m);
 	CU_ASSERT_FALSE(r.memory.fits);
-	CU_ASSERT(warned(&r, "does not fit in memory: 0.25 GB are missing"));
+	CU_ASSERT(warned(&r, "does not fit in memory: 238 MiB are missing"));
 	program_destroy(p);
 	p = build("train.dtype=fp32", 4);
 	m = host(NULL);

@@ -192,7 +192,7 @@ static void test_table_of_both(void)
 	LINE(text, "all_reduce (2)", "40.0 ms", "32.0 ms", "link");
 	LINE(text, "total", "8.00 MiB", "8.00 MiB", "fits in 1.00 GiB");
 	LINE(text, "on: a machine and 2 other hosts, 2 x a device (made up)");
-	LINE(text, "tiny (", "M parameters), ddp on 2 ranks (dp 2), fp32");
+	LINE(text, "tiny (", "k parameters), ddp on 2 ranks (dp 2), fp32");
 	LINE(text, "interval", "90.0 ms to 110 ms", "OUTSIDE");
 	LINE(text, "median of 10 steps", "72.0 ms to 96.0 ms", "verified");
 	LINE(text, "Warning: second");

@@ -81,7 +81,7 @@ static void check_sweep(struct result *r, size_t n, int best, const char *begin)
 static void test_sweep(void)
 {
 	struct result well[] = {needs(90 * GiB, 30), needs(76 * GiB, 20), needs(60 * GiB, 10)};
-	check_sweep(well, 3, 2, "Most tokens/s with cluster.nodes = 4: 10.0 tokens/s, 2.00 s a step on 8 ranks");
+	check_sweep(well, 3, 2, "Most tokens/s with cluster.nodes = 4: 10 tokens/s, 2.00 s a step on 8 ranks");
 	check_sweep(well, 2, 1,
 		"None of this leaves 10 % of the memory free, as a search for plans does. Of what fits");
 	struct result none[] = {needs(120 * GiB, 30), needs(90 * GiB, 20)};
