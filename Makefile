@@ -61,7 +61,7 @@ BENCH = $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/bench_*.c))
 COMMIT = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := all
-.PHONY: all tests unit twins list-twins kernels-report gpu-tests check check-long check-root validate \
+.PHONY: all tests unit twins list-twins ptx kernels-report gpu-tests check check-long check-root validate \
 	bench bench-accuracy share install uninstall dist deb wheel format clean help
 .DELETE_ON_ERROR:
 
@@ -210,20 +210,21 @@ $(B)/tests/gpu/%: tests/cuda/%.c $(LIB) $(CUDA_OBJ)
 		-lcunit $(LDLIBS_ALL) -lstdc++
 
 # The kernels as PTX, and the interpreter that executes them under the tests of kernels (tests/ptx/ptx.h), in place of
-# libcudart. LD_LIBRARY_PATH=$(B)/ptx puts it there.
-PTX_NVCC = $(NVCC) -std=c++17 -O3 -I. -arch=compute_90 -lineinfo -MMD -MF $@.d
+# libcudart. LD_LIBRARY_PATH=$(B)/ptx puts it there. tests/run_long.sh takes other architectures, too.
+PTX_ARCH ?= 90
+PTX_NVCC = $(NVCC) -std=c++17 -O3 -I. -lineinfo -MMD -MF $@.d -ptx
 PTX_OBJ = $(patsubst tests/ptx/%.cc,$(B)/ptx/obj/%.o,$(wildcard tests/ptx/*.cc))
-KERNELS_PTX = $(patsubst exec/cuda/%.cu,$(B)/ptx/%.ptx,$(CUDA_KERNELS))
+KERNELS_PTX = $(patsubst exec/cuda/%.cu,$(B)/ptx/$(PTX_ARCH)/%.ptx,$(CUDA_KERNELS))
 KERNELS_LOGS = $(patsubst exec/cuda/%.cu,$(B)/cuda/%.cu.log,$(CUDA_KERNELS))
 PTX_BUILT = $(if $(CUDA_FLAGS),$(KERNELS_PTX) $(KERNELS_LOGS) \
 	$(B)/ptx/libcudart.so.13 $(B)/ptx/planted/planted $(B)/ptx/planted/planted.ptx)
-$(B)/ptx/%.ptx: exec/cuda/%.cu
+$(B)/ptx/$(PTX_ARCH)/%.ptx: exec/cuda/%.cu
 	@mkdir -p $(@D)
-	$(PTX_NVCC) -ptx -o $@ $<
+	$(PTX_NVCC) -arch=compute_$(PTX_ARCH) -o $@ $<
 
 $(B)/ptx/planted/planted.ptx: tests/ptx/planted.cu
 	@mkdir -p $(@D)
-	$(PTX_NVCC) -ptx -o $@ $<
+	$(PTX_NVCC) -arch=compute_90 -o $@ $<
 
 $(B)/ptx/planted/planted: tests/ptx/planted.cu $(B)/ptx/libcudart.so.13
 	@mkdir -p $(@D)
@@ -286,6 +287,8 @@ twins: $(TWIN_TESTS) ## build the tests of the kernels' twins alone
 
 list-twins: # for tests/run.sh
 	@echo $(TWIN_TESTS)
+
+ptx: $(if $(CUDA_FLAGS),$(KERNELS_PTX) $(B)/ptx/libcudart.so.13) # for tests/run_long.sh
 
 kernels-report: $(KERNELS_LOGS) $(KERNELS_PTX) ## registers, spills and shared memory of each GPU kernel
 	@python3 scripts/kernels_report.py

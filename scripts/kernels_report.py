@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What ptxas made of each kernel, from the build's own logs (build/release/cuda/*.cu.log) and the launch bounds in the
-kernels' PTX (build/release/ptx/*.ptx): registers, spilled bytes, static shared memory, blocks that an SM has registers
+kernels' PTX (build/release/ptx/90/*.ptx): registers, spilled bytes, static shared memory, blocks that an SM has registers
 for (fit). `make kernels-report` prints the table. --check [FILE] compares with tests/cuda/spills.txt, or FILE: a kernel
 that spills more than stands there, or that does not fit an SM as often as its launch bounds say, is named. The last
 line counts."""
@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 
-LOGS, PTX, LIMITS = "build/release/cuda/*.cu.log", "build/release/ptx/*.ptx", "tests/cuda/spills.txt"
+LOGS, PTX, LIMITS = "build/release/cuda/*.cu.log", "build/release/ptx/90/*.ptx", "tests/cuda/spills.txt"
 # CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": the same from 8.0 to 10.0. A warp gets
 # registers in units of 256.
 SM_REGISTERS, WARP, UNIT, THREADS_MAX = 65536, 32, 256, 1024

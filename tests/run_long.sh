@@ -2,7 +2,7 @@
 # Tests that take too long for every change: fuzzers under the sanitizers (SECONDS_EACH, default 60; SEED),
 # all random cases of the properties and the kernels' twins with all threads of a block under them,
 # valgrind over the unit tests and over an executed step, calibration of 8 ranks. The CUDA part is built for all its
-# architectures.
+# architectures, and the PTX of those that the test command leaves out is executed.
 # The last line is "N passed, N failed".
 set -u
 # shellcheck source=scripts/env.sh
@@ -47,6 +47,15 @@ done
 for program in $(make -s VARIANT=asan list-twins); do
 	check "sanitizers, $program" "$program"
 done
+
+# The test command executes the PTX of 9.0 alone; 10.0 has a newer compiler.
+if [ -e build/release/libstepsim_cuda.so ]; then
+	make -s -j"$(cores)" gpu-tests
+	for arch in 80 100; do
+		make -s -j"$(cores)" PTX_ARCH=$arch ptx
+		check "kernels as PTX of compute capability $arch" env PTX_ARCH=$arch bash tests/ptx/run.sh
+	done
+fi
 
 memcheck=(valgrind --quiet --error-exitcode=9)
 for source in tests/unit/test_*.c tests/property/test_*.c; do

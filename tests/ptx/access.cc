@@ -125,7 +125,8 @@ handler store_handler(space s, int size, int register_B)
 
 /* ---- atomic operations on global memory: lane after lane ---- */
 
-template <class M, M (*F)(M, M)> static void run_atomic(warp &w, const instr &i)
+/* Memory becomes f(what it was, lane, n) for value n of each lane; what it was goes into the destination. */
+template <class M, class F> static void for_atomics(warp &w, const instr &i, F f)
 {
 	uint64_t at[LANES];
 	addresses(w, i, at);
@@ -138,11 +139,23 @@ template <class M, M (*F)(M, M)> static void run_atomic(warp &w, const instr &i)
 		const int l = __builtin_ctz(left);
 		for (int n = 0; n < i.count; n++) {
 			M *m = (M *)at[l] + n;
-			const M old = *m, operand = lanes_at<M>(w, i.list[i.count + n])[l];
-			*m = F(old, operand);
+			const M old = *m;
+			*m = f(old, l, n);
 			lanes_at<M>(w, i.list[n])[l] = old;
 		}
 	}
+}
+
+template <class M, M (*F)(M, M)> static void run_atomic(warp &w, const instr &i)
+{
+	for_atomics<M>(w, i, [&](M old, int l, int n) { return F(old, lanes_at<M>(w, i.list[i.count + n])[l]); });
+}
+
+template <class M> static void run_compare_and_swap(warp &w, const instr &i)
+{
+	for_atomics<M>(w, i, [&](M old, int l, int) {
+		return old == lanes_at<M>(w, i.list[1])[l] ? lanes_at<M>(w, i.list[2])[l] : old;
+	});
 }
 
 template <class T> static T sum(T a, T b) { return (T)(a + b); }
@@ -173,6 +186,9 @@ handler atomic_handler(std::string_view operation, std::string_view type)
 		{"max", "s64", run_atomic<int64_t, greatest>},
 		{"min", "s32", run_atomic<int32_t, least>},
 		{"max", "s32", run_atomic<int32_t, greatest>},
+		{"cas", "b16", run_compare_and_swap<uint16_t>},
+		{"cas", "b32", run_compare_and_swap<uint32_t>},
+		{"cas", "b64", run_compare_and_swap<uint64_t>},
 	};
 	for (const auto &x : all)
 		if (x.operation == operation && x.type == type)

@@ -18,6 +18,8 @@ template <class T> static T subtract(T a, T b) { return (T)((bits_of<T>)a - (bit
 template <class T> static T multiply(T a, T b) { return (T)((uint64_t)(bits_of<T>)a * (uint64_t)(bits_of<T>)b); }
 template <class T> static T multiply_add(T a, T b, T c) { return add<T>(multiply<T>(a, b), c); }
 static int32_t high_s32(int32_t a, int32_t b) { return (int32_t)((int64_t)a * b >> 32); }
+static uint16_t high_u16(uint16_t a, uint16_t b) { return (uint16_t)((uint32_t)a * b >> 16); }
+static int16_t high_s16(int16_t a, int16_t b) { return (int16_t)((int32_t)a * b >> 16); }
 static uint32_t high_u32(uint32_t a, uint32_t b) { return (uint32_t)((uint64_t)a * b >> 32); }
 static uint64_t high_u64(uint64_t a, uint64_t b) { return (uint64_t)((unsigned __int128)a * b >> 64); }
 template <class W, class T> static W wide(T a, T b) { return (W)a * (W)b; }
@@ -139,25 +141,20 @@ static float log2_plain(float x) { return log2f(x); }
 static float negate_f32(float x) { return -x; }
 static float absolute_f32(float x) { return fabsf(x); }
 
-/* Two 16-bit numbers at once. The product is exact in double. */
-template <class F> static uint32_t each_half(uint32_t a, uint32_t b, uint32_t c, F f)
+/* The product of 16-bit numbers is exact in double. */
+static uint16_t fma_bf16(uint16_t a, uint16_t b, uint16_t c)
 {
-	return (uint32_t)f((uint16_t)a, (uint16_t)b, (uint16_t)c) |
-	       (uint32_t)f((uint16_t)(a >> 16), (uint16_t)(b >> 16), (uint16_t)(c >> 16)) << 16;
+	return bf16_of(float_to_odd((double)float_of_bf16(a) * (double)float_of_bf16(b) + (double)float_of_bf16(c)));
 }
-static uint32_t fma_bf16x2(uint32_t a, uint32_t b, uint32_t c)
+static uint16_t fma_f16(uint16_t a, uint16_t b, uint16_t c)
 {
-	return each_half(a, b, c, [](uint16_t x, uint16_t y, uint16_t z) {
-		return bf16_of(
-			float_to_odd((double)float_of_bf16(x) * (double)float_of_bf16(y) + (double)float_of_bf16(z)));
-	});
+	return f16_of(float_to_odd((double)float_of_f16(a) * (double)float_of_f16(b) + (double)float_of_f16(c)));
 }
-static uint32_t fma_f16x2(uint32_t a, uint32_t b, uint32_t c)
+/* Two of them at once. */
+template <uint16_t (*F)(uint16_t, uint16_t, uint16_t)> static uint32_t halves(uint32_t a, uint32_t b, uint32_t c)
 {
-	return each_half(a, b, c, [](uint16_t x, uint16_t y, uint16_t z) {
-		return f16_of(
-			float_to_odd((double)float_of_f16(x) * (double)float_of_f16(y) + (double)float_of_f16(z)));
-	});
+	return F((uint16_t)a, (uint16_t)b, (uint16_t)c) |
+	       (uint32_t)F((uint16_t)(a >> 16), (uint16_t)(b >> 16), (uint16_t)(c >> 16)) << 16;
 }
 
 /* ---- predicates ---- */
@@ -264,6 +261,8 @@ const std::vector<row> arithmetic_rows = {
 	SELECT("f64", uint64_t, "8"),
 	{"shf.l.wrap.b32", "4444", THREE(uint32_t, funnel_left)},
 	{"shf.r.wrap.b32", "4444", THREE(uint32_t, funnel_right)},
+	{"mul.hi.s16", "222", TWO(int16_t, high_s16)},
+	{"mul.hi.u16", "222", TWO(uint16_t, high_u16)},
 	{"mul.hi.s32", "444", TWO(int32_t, high_s32)},
 	{"mul.hi.u32", "444", TWO(uint32_t, high_u32)},
 	{"mul.hi.u64", "888", TWO(uint64_t, high_u64)},
@@ -298,8 +297,10 @@ const std::vector<row> arithmetic_rows = {
 	{"add.f64", "888", TWO(double, add_f64)},
 	{"mul.f64", "888", TWO(double, multiply_f64)},
 	{"fma.rn.f64", "8888", THREE(double, fma_f64)},
-	{"fma.rn.bf16x2", "4444", THREE(uint32_t, fma_bf16x2)},
-	{"fma.rn.f16x2", "4444", THREE(uint32_t, fma_f16x2)},
+	{"fma.rn.bf16", "2222", THREE(uint16_t, fma_bf16)},
+	{"fma.rn.f16", "2222", THREE(uint16_t, fma_f16)},
+	{"fma.rn.bf16x2", "4444", THREE(uint32_t, halves<fma_bf16>)},
+	{"fma.rn.f16x2", "4444", THREE(uint32_t, halves<fma_f16>)},
 
 	{"setp.eq.f32", "p44", compare<float, equal<float>>},
 	{"setp.ne.f32", "p44", compare<float, different>},

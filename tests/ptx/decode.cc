@@ -142,18 +142,20 @@ void decoder::add_copies(const std::vector<uint32_t> &pairs)
 
 void decoder::decode_atomic(const words &m, texts o)
 {
-	static const char *const operations[] = {"add", "min", "max"};
+	static const char *const operations[] = {"add", "min", "max", "cas"};
 	handler run = NULL;
 	for (const char *operation : operations)
 		if (m.has(operation))
 			run = atomic_handler(operation, m.type());
 	if (m.head() == "red") /* the same, with nobody to read the old value */
 		o.insert(o.begin(), m.count() == 4 ? "{_, _, _, _}" : m.count() == 2 ? "{_, _}" : "_");
-	if (!run || o.size() != 3 || !m.only({"global", "add", "min", "max", "noftz", "relaxed", "gpu", "v2", "v4"}))
+	if (!run || o.size() != (m.has("cas") ? 4 : 3) ||
+		!m.only({"global", "add", "min", "max", "cas", "noftz", "relaxed", "gpu", "v2", "v4"}))
 		refuse("this atomic operation is not interpreted");
 	std::vector<uint32_t> all = slots(values(o[0], (uint8_t)m.bytes()));
-	for (uint32_t slot : slots(values(o[2], (uint8_t)m.bytes())))
-		all.push_back(slot);
+	for (size_t n = 2; n < o.size(); n++)
+		for (uint32_t slot : slots(values(o[n], (uint8_t)m.bytes())))
+			all.push_back(slot);
 	instr &i = add(run);
 	address(i, o[1]);
 	i.count = (uint8_t)m.count();

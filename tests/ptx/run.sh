@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The tests of kernels on the interpreter of PTX (tests/ptx/ptx.h), against what `make tests` has built: each program of
 # tests/gpu that needs no library of NVIDIA's but cudart. Counts what was executed, and fails where no test launches a
-# kernel.
+# kernel. PTX_ARCH is the compute capability that the PTX is for (90).
 # The last line is "N passed, N failed". Arguments: names of programs (norm); without: all.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
@@ -12,7 +12,7 @@ all=true
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 # Arrays end where the kernel's memory ends: guards would hide what is read beyond it.
-export STEPSIM_PTX=$build/ptx STEPSIM_PTX_LOG=$scratch/launched STEPSIM_RIG_BARE=1
+export STEPSIM_PTX=$build/ptx/${PTX_ARCH:-90} STEPSIM_PTX_LOG=$scratch/launched STEPSIM_RIG_BARE=1
 passed=0 failed=0
 
 # name, [settings]
@@ -35,7 +35,7 @@ for name in "${programs[@]}"; do
 	[ "$name" != attention ] || execute "$name" STEPSIM_PTX_SHARED_B=$((99 << 10))
 done
 
-sed -n 's/.*\.entry \([A-Za-z0-9_]*\).*/\1/p' "$build"/ptx/*.ptx | sort -u >"$scratch/compiled"
+sed -n 's/.*\.entry \([A-Za-z0-9_]*\).*/\1/p' "$STEPSIM_PTX"/*.ptx | sort -u >"$scratch/compiled"
 touch "$scratch/launched"
 cut -d' ' -f1 "$scratch/launched" | sort -u >"$scratch/executed"
 if $all; then
