@@ -23,6 +23,14 @@ static size_t add_values(const struct sweep *s, const struct sweep_row *r, char 
 	return n < LINE ? n : LINE - 1;
 }
 
+/* Characters of a bottleneck without its "of the step", which every row would repeat. */
+static int brief(const char *bottleneck)
+{
+	static const char end[] = " of the step";
+	const size_t n = strlen(bottleneck), tail = sizeof end - 1;
+	return (int)(n > tail && strcmp(bottleneck + n - tail, end) == 0 ? n - tail : n);
+}
+
 static enum status add_row(struct table *t, const struct sweep *s, const struct sweep_row *r, struct error *e)
 {
 	char line[LINE], q[6][QUANTITY_MAX];
@@ -34,11 +42,11 @@ static enum status add_row(struct table *t, const struct sweep *s, const struct 
 			*c = *c == '|' ? '/' : *c;
 		return table_row(t, e, "%s", line);
 	}
-	snprintf(line + n, LINE - n, "|%lld|%s|%s|%.1f %%|%s|%.1f %%|%s%s|%s", (long long)r->ranks,
+	snprintf(line + n, LINE - n, "|%lld|%s|%s|%.1f %%|%s|%.1f %%|%s%s|%.*s", (long long)r->ranks,
 		quantity_format(q[0], p->time.step_s, UNIT_SECOND), quantity_format(q[1], p->tokens_per_s, UNIT_NONE),
 		100 * p->mfu, quantity_format(q[2], p->time.exposed_comm_s, UNIT_SECOND), 100 * p->time.overlap,
 		quantity_format(q[3], (double)p->memory.total_B, UNIT_BYTE), p->memory.fits ? "" : " (too much)",
-		p->bottleneck);
+		brief(p->bottleneck), p->bottleneck);
 	return table_row(t, e, "%s", line);
 }
 

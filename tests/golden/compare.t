@@ -56,41 +56,27 @@ NVLink against PCIe of the same GPU, with the plan as given.
 
 A size of its own for each; the config's prices go before the catalogue's; the tokens are counted.
 
-    $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100@8 --systems 'node:4 gpu:8 l40s nic:1x100Gb' --fixed-plan --target '300B tokens' --set cost.gpu_hour_usd=2 --set cost.system_price_usd=100000 --set cost.pue=1.2 --set cost.power_usd_per_kwh=0 | grep -vE '^warning|^  .*(GPU|NVIDIA)|Intervals|That part|The size'
+    $ COLUMNS=300 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100@8 --systems 'node:4 gpu:8 l40s nic:1x100Gb' --fixed-plan --target '300B tokens' --set cost.gpu_hour_usd=2 --set cost.system_price_usd=100000 --set cost.pue=1.2 --set cost.power_usd_per_kwh=0 | grep -vE '^warning|^  .*(GPU|NVIDIA)|Intervals|That part|The size'
     Systems of the sizes asked for; the plan as given
-    #  system                         GPUs  step time     90 % interval  tokens/s     MFU    memory
-            free  exposed  plan
-    -----------------------------------------------------------------------------------------------
-    1  dgx-h100                          8     17.6 s  13.7 s to 22.7 s    59.5 k  45.9 %  28.6 GiB
-        51.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
-    2  node:4 gpu:8 l40s nic:1x100Gb    32     16.4 s  11.9 s to 22.8 s    63.8 k  33.7 %  17.4 GiB
-        27.6 GiB   1.30 s  dp 32 fsdp mb 2 full prefetch 1
+    #  system                         GPUs  step time     90 % interval  tokens/s     MFU    memory      free  exposed  plan
+    ---------------------------------------------------------------------------------------------------------------------------------------------------
+    1  dgx-h100                          8     17.6 s  13.7 s to 22.7 s    59.5 k  45.9 %  28.6 GiB  51.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
+    2  node:4 gpu:8 l40s nic:1x100Gb    32     16.4 s  11.9 s to 22.8 s    63.8 k  33.7 %  17.4 GiB  27.6 GiB   1.30 s  dp 32 fsdp mb 2 full prefetch 1
     For 300 B tokens:
-    #  system                         hosts      power       time    energy    rented       owned
-        rented for 1 B  owned for 1 B
-    ---------------------------------------------------------------------------------------------
-    1  dgx-h100                           1    10.2 kW  58.4 days  17.1 MWh  $ 22.4 k    $ 3.20 k
-                $ 74.7         $ 10.7
-    2  node:4 gpu:8 l40s nic:1x100Gb      4  11.2 kW +  54.4 days  17.5 MWh  $ 83.6 k  $ 11.9 k +
-                 $ 279       $ 39.7 +
+    #  system                         hosts      power       time    energy    rented       owned  rented for 1 B  owned for 1 B
+    ----------------------------------------------------------------------------------------------------------------------------
+    1  dgx-h100                           1    10.2 kW  58.4 days  17.1 MWh  $ 22.4 k    $ 3.20 k          $ 74.7         $ 10.7
+    2  node:4 gpu:8 l40s nic:1x100Gb      4  11.2 kW +  54.4 days  17.5 MWh  $ 83.6 k  $ 11.9 k +           $ 279       $ 39.7 +
     + of the GPUs alone, without their hosts
     Ranked by what renting costs (of node:4 gpu:8 l40s nic:1x100Gb the GPUs alone are counted).
-      fastest:               node:4 gpu:8 l40s nic:1x100Gb, 1.07 times ahead of dgx-h100: their 90 %
-        intervals overlap
-      cheapest when rented:  dgx-h100, 3.73 times ahead of node:4 gpu:8 l40s nic:1x100Gb: their 90 %
-        intervals are apart
-      the same).
+      fastest:               node:4 gpu:8 l40s nic:1x100Gb, 1.07 times ahead of dgx-h100: their 90 % intervals overlap
+      cheapest when rented:  dgx-h100, 3.73 times ahead of node:4 gpu:8 l40s nic:1x100Gb: their 90 % intervals are apart
     node:4 gpu:8 l40s nic:1x100Gb: warning: the catalogue holds unverified numbers for 8 x NVIDIA L40S
-      of published runs of others
     Counted with
-        life   5 years: Amazon's annual report for 2024 (10-K, 2025-02): servers written off over
-          5 years from 2025-01 on, before that 6; Meta 5.5, Microsoft and Alphabet 6
+        life   5 years: Amazon's annual report for 2024 (10-K, 2025-02): servers written off over 5 years from 2025-01 on, before that 6; Meta 5.5, Microsoft and Alphabet 6
         energy $ 0 a kWh: cost.power_usd_per_kwh, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
         PUE    1.20: cost.pue, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
-        CO2    0.445 kg/kWh: International Energy Agency, Electricity 2025, chapter Emissions
-          (www.iea.org/reports/electricity-2025/emissions): mean of the world's power plants in 2024,
-          445 g/kWh
-        power  10.2 kW a host: DGX H100 datasheet, as stas00/ml-engineering@744d01e18b network/README.md
+        CO2    0.445 kg/kWh: International Energy Agency, Electricity 2025, chapter Emissions (www.iea.org/reports/electricity-2025/emissions): mean of the world's power plants in 2024, 445 g/kWh
         price  $ 100 k a host: cost.system_price_usd, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
         price  $ 100 k a host: cost.system_price_usd, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
 

@@ -4,12 +4,12 @@ The cross product, the last key fastest; what cannot be predicted says why in it
     cluster.nodes  train.micro_batch  ranks  step time  tokens/s     MFU  exposed  overlap    memory
         bottleneck
                 4                  2     32     4.49 s     233 k  45.0 %  40.9 ms   89.9 %  17.4 GiB
-        compute: gemm 69 % of the step
+        compute: gemm 69 %
                 4                  3
         $ROOT/configs/llama3-8b-fsdp-64xh100.yaml:7:17: train.global_batch: 128 does not split
         into micro-batches of 3 on 32 replicas (nearest that do: 96, 192)
                 8                  2     64     2.27 s     462 k  44.6 %  21.3 ms   90.1 %  15.5 GiB
-        compute: gemm 69 % of the step
+        compute: gemm 69 %
                 8                  3
         $ROOT/configs/llama3-8b-fsdp-64xh100.yaml:7:17: train.global_batch: 128 does not split
         into micro-batches of 3 on 64 replicas (nearest that do: 192)
@@ -32,11 +32,11 @@ The picture has a line for each value of the second key.
         bottleneck
     -------------------------------------------------------------------------------------------------
                 4                  64     32     2.25 s     233 k  45.0 %  20.5 ms   89.8 %  17.4 GiB
-        compute: gemm 69 % of the step
+        compute: gemm 69 %
                 8                 128     64     2.27 s     462 k  44.6 %  21.3 ms   90.1 %  15.5 GiB
-        compute: gemm 69 % of the step
+        compute: gemm 69 %
                16                 512    128     4.59 s     914 k  44.1 %  44.2 ms   90.8 %  14.5 GiB
-        compute: gemm 69 % of the step
+        compute: gemm 69 %
     cluster.nodes,train.global_batch,ranks,interval90_high_s
     4,64,32,2.89483792
     8,128,64,2.92225842
@@ -55,7 +55,7 @@ Weak scaling: the batch of each GPU stays, and the file's global batch gives way
     > import json, sys
     > for r in json.load(sys.stdin)["results"]: p = r["prediction"]; print(r["set"], round(p["tokens_per_s"] * p["step_time_s"]))'
     > stepsim plan $weak --gpus 16 --write - | grep -E 'batch|tokens_per' | sed 's/micro_batch: .*/micro_batch/'
-    > for key in global_batch=256 batch_per_gpu=4 tokens_per_step=2Mi; do stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set train.$key | sed -n '1p;5p' | cut -c1-70; done
+    > for key in global_batch=256 batch_per_gpu=4 tokens_per_step=2Mi; do COLUMNS=200 stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set train.$key | sed -n '1p;5p' | cut -c1-70; done
     8 16
     32 64
     128 256
@@ -68,11 +68,11 @@ Weak scaling: the batch of each GPU stays, and the file's global batch gives way
       batch_per_gpu: 2
       micro_batch
     llama3-8b, 256 sequences of 8192 a step, on 64 x NVIDIA H100 SXM5 80GB
-          memory      left  exposed  limited by
+         1  dp 64 fsdp mb 1 prefetch 2 kept             3.85 s  2.99 s to 
     llama3-8b, 256 sequences of 8192 a step, on 64 x NVIDIA H100 SXM5 80GB
-          memory      left  exposed  limited by
+         1  dp 64 fsdp mb 1 prefetch 2 kept             3.85 s  2.99 s to 
     llama3-8b, 256 sequences of 8192 a step, on 64 x NVIDIA H100 SXM5 80GB
-          memory      left  exposed  limited by
+         1  dp 64 fsdp mb 1 prefetch 2 kept             3.85 s  2.99 s to 
 
 What is wrong with it:
 
