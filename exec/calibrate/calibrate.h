@@ -31,6 +31,8 @@ typedef VEC(struct calibration_case) calibration_cases;
  * what the copies of an op, one after the other, leave in the L2 cache. */
 enum status calibration_grid(const struct work_device *d, calibration_cases *out, struct error *e);
 enum status calibration_grid_gpu(const struct work_device *d, calibration_cases *out, struct error *e);
+/* The sections of a GPU's grid in their order, in each the cases in ascending order. */
+void calibration_small_first(calibration_cases *cases);
 
 /* A checksum of the grid's names, terms and warmth: times of another grid, or of terms with another meaning, are
  * another profile. */

@@ -85,7 +85,10 @@ static bool add_gemms(calibration_cases *out, const struct work_device *d)
 
 /* ---- attention ---- */
 
-/* Each not so much larger than the one before that its time, foretold from that one's, seems beyond the limit. */
+/* Each not so much larger than the one before that its time, foretold from that one's, seems beyond the limit. In bf16
+ * those of LEADING_SEQ come first, as a measure for the longest, which come then: where time is short, the small ones
+ * are left out. */
+#define LEADING_SEQ 2048
 static const struct attention_shape {
 	int64_t b, heads, kv_heads, s;
 	bool causal;
@@ -186,6 +189,20 @@ static int by_section_and_size(const void *x, const void *y)
 	return d < 0 ? -1 : d > 0;
 }
 
+static int in_order(const void *x, const void *y)
+{
+	const struct calibration_case *a = x, *b = y;
+	if (a->section != SECTION_ATTENTION || b->section != SECTION_ATTENTION)
+		return by_section_and_size(a, b);
+	const bool a_leads = a->op.attn.seq == LEADING_SEQ, b_leads = b->op.attn.seq == LEADING_SEQ;
+	return a_leads != b_leads ? b_leads - a_leads : by_section_and_size(b, a);
+}
+
+void calibration_small_first(calibration_cases *cases)
+{
+	qsort(cases->at, cases->n, sizeof *cases->at, by_section_and_size);
+}
+
 enum status calibration_grid_gpu(const struct work_device *d, calibration_cases *out, struct error *e)
 {
 	size_t n = out->n;
@@ -204,6 +221,6 @@ enum status calibration_grid_gpu(const struct work_device *d, calibration_cases 
 	mark(out, n, SECTION_OTHERS);
 	if (!ok)
 		return error_nomem(e, "the calibration grid");
-	qsort(out->at, out->n, sizeof *out->at, by_section_and_size);
+	qsort(out->at, out->n, sizeof *out->at, in_order);
 	return ST_OK;
 }

@@ -134,7 +134,7 @@ STEPSIM_DOUBLE_GPUS=1 verified 'two ranks share a GPU' 2 ddp-tiny --set run.shar
 # Calibration runs as on real GPUs, up to what the doubles do within its time; none of it is kept.
 calibrates() {
 	local ranks=$1 code wrong=''
-	LD_LIBRARY_PATH=$doubles${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} XDG_CACHE_HOME=$scratch/cache$ranks timeout 120 \
+	LD_LIBRARY_PATH=$doubles${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} XDG_CACHE_HOME=$scratch/cache$ranks timeout 300 \
 		mpirun "${mpirun_flags[@]}" -np "$ranks" "$stepsim" calibrate --backend cuda -v \
 		-o "$scratch/profile$ranks.yaml" \
 		>"$log" 2>&1 </dev/null
@@ -148,6 +148,10 @@ calibrates() {
 }
 calibrates 1
 calibrates 2
+# Plans that take long to build do not keep attention from being timed: 36 cases, of two plans each.
+STEPSIM_DOUBLE_FAULT=plan_ms:60,attention_idle calibrates 1
+verdict 'every attention is timed, however long plans take' \
+	"$(grep -q 'GPU section 3: 36 of 36 cases' "$log" || grep 'GPU section 3' "$log")"
 STEPSIM_DOUBLE_FAULT=launch:7100 calibrates 1
 [ "$(grep -c '^stepsim: warning: calibration leaves out one op: timing .* was not launched' "$log")" -eq 1 ] ||
 	verdict 'a case that fails is left out, and told' 'no line'

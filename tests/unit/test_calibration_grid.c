@@ -173,8 +173,8 @@ static void test_grid_is_sound(void)
 	vec_free(&cases);
 }
 
-/* Of a GPU: enough cases for every fit, room in the profile's tables, sections one after the other and in each what is
- * small first; another number of SMs is another grid. */
+/* Of a GPU: enough cases for every fit, room in the profile's tables, sections one after the other; another number of
+ * SMs is another grid. */
 static void test_gpu_grid_is_sound(void)
 {
 	const struct work_device d = {.gpu = true, .sms = 132, .tiles = TILE_MODEL},
@@ -216,6 +216,32 @@ static void test_gpu_grid_is_sound(void)
 	vec_free(&cases);
 }
 
+/* Flash attention in bf16: 2,048 tokens, then the longest sequence, and what is short last; on doubles what is small
+ * first. */
+static void test_gpu_attention_order(void)
+{
+	const struct work_device d = {.gpu = true, .sms = 132, .tiles = TILE_MODEL};
+	calibration_cases cases = {0};
+	struct error e = {0};
+	size_t first = 0, n = 0;
+	CU_ASSERT_EQUAL_FATAL(calibration_grid(&d, &cases, &e), ST_OK);
+	for (size_t i = 0; i < cases.n; i++) {
+		const struct op *op = &cases.at[i].op;
+		if (op->dtype == DT_BF16 && (op->kind == OP_ATTENTION || op->kind == OP_ATTENTION_GRAD) && n++ == 0)
+			first = i;
+	}
+	CU_ASSERT_EQUAL_FATAL(n, 36);
+	for (size_t i = 0; i < 4; i++)
+		CU_ASSERT_EQUAL(cases.at[first + i].op.attn.seq, 2048);
+	CU_ASSERT_EQUAL(cases.at[first + 4].op.attn.seq, 16384);
+	CU_ASSERT_EQUAL(cases.at[first + n - 1].op.attn.seq, 64);
+	calibration_small_first(&cases);
+	CU_ASSERT_EQUAL(cases.at[first].op.attn.seq, 64);
+	CU_ASSERT_EQUAL(cases.at[first + n - 1].op.attn.seq, 16384);
+	vec_free(&cases);
+}
+
 UNIT_MAIN("calibration grid", {"examples are off the grid", test_examples_are_off_the_grid},
 	{"every op has an entry", test_every_op_has_an_entry}, {"the grid is sound", test_grid_is_sound},
-	{"the GPU's grid is sound", test_gpu_grid_is_sound})
+	{"the GPU's grid is sound", test_gpu_grid_is_sound},
+	{"the GPU's attention is in order", test_gpu_attention_order})
