@@ -152,7 +152,7 @@ A target: time, energy, CO2 and money of a whole training, counted as compare co
         life   5 years: Amazon's annual report for 2024 (10-K, 2025-02): servers written off o
         energy $ 0.0806 a kWh: US Energy Information Administration, industrial customers, mea
         PUE    1.58: Uptime Institute, mean of its Global Data Center Survey 2023 (journal.upt
-        CO2    0.445 kg a kWh: International Energy Agency, Electricity 2025, chapter Emission
+        CO2    0.445 kg/kWh: International Energy Agency, Electricity 2025, chapter Emissions 
       dgx-h100 (NVIDIA DGX H100)
         power  10.2 kW a host: DGX H100 datasheet, as stas00/ml-engineering@744d01e18b network
         rent   $ 6.88 an hour a GPU: AWS p5.48xlarge / 8 GPUs, AWS official price feed 2026-09
@@ -160,7 +160,7 @@ A target: time, energy, CO2 and money of a whole training, counted as compare co
     For 1.05 T tokens on 64 GPUs:
     CO2        8.13 t  0.1 kg/kWh
     rented   $ 80.7 k  $ 2.00 a GPU and hour
-        CO2    0.1 kg a kWh: cost.co2_kg_per_kwh, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
+        CO2    0.1 kg/kWh: cost.co2_kg_per_kwh, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
     1048576000000.0 1000000.0 0.1 128.0
     1
     8
