@@ -11,7 +11,7 @@ enum status {
 	ST_OK = 0,
 	ST_RUN = 1,   /* the execution failed: a rank died, a time limit, a wrong sum, no memory, no device */
 	ST_INPUT = 2, /* the command line, a config or an input file is wrong */
-	ST_LIMIT = 3, /* done, but an accuracy limit that the user set was missed */
+	ST_LIMIT = 3, /* done, but a limit that the user set was missed: --max-error, --require-fit */
 };
 
 struct error {

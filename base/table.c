@@ -11,6 +11,7 @@
 #include "base/wrap.h"
 
 #define GAP 2    /* spaces between columns */
+#define ROOM 40  /* enough for texts of any length */
 #define INDENT 4 /* of a row that goes on in the next line */
 #define LONG 24  /* characters of a text that HTML may wrap */
 
@@ -140,13 +141,14 @@ static size_t wrapped_width(const struct table *t, size_t column, size_t room)
 	return most;
 }
 
-/* Wraps the last left-aligned column that has room: half of its longest text, and its longest word. The row's name,
- * which is the first, stays whole. */
+/* Wraps the last left-aligned column that has room: for two thirds of its longest text, or ROOM characters, and for its
+ * longest word. The row's name, which is the first, stays whole. */
 static bool wrap_column(const struct table *t, size_t width, struct band *b)
 {
 	for (size_t i = b->to; i-- > b->from + (b->from == 0);) {
 		size_t column = t->columns.at[i].width, others = b->width - column;
-		if (!t->columns.at[i].left || others >= width || width - others < column / 2)
+		if (!t->columns.at[i].left || others >= width ||
+			(width - others < ROOM && 3 * (width - others) < 2 * column))
 			continue;
 		b->room = wrapped_width(t, i, width - others);
 		if (others + b->room > width)

@@ -96,6 +96,8 @@ static enum status write_all(const struct options *o, const struct plan_report *
 		st = report_plan_svg(p, o->plot, e);
 	if (!st && o->html)
 		st = report_plan_html(p, o->html, e);
+	if (!st && o->require_fit && p->rows == 0)
+		st = error_set(e, ST_LIMIT, "--require-fit: no plan fits in memory");
 	if (!st && o->write)
 		st = write_winner(r, o->write, p->system, e);
 	return st;

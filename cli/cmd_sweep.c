@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/wrap.h"
 #include "cli/command.h"
 #include "cli/job.h"
 #include "report/sweep.h"
@@ -156,11 +157,20 @@ static enum status check_any(const struct sweep *s, struct error *e)
 	return error_set(e, ST_INPUT, "%s", s->rows.at[0].reason);
 }
 
+static bool fits_any(const struct sweep *s)
+{
+	for (size_t i = 0; i < s->rows.n; i++)
+		if (s->rows.at[i].predicted && s->rows.at[i].predicted->memory.fits)
+			return true;
+	return false;
+}
+
 static enum status write_all(const struct options *o, const struct sweep *s, struct error *e)
 {
+	struct wrap w;
 	enum status st = ST_OK;
-	if (!options_take_stdout(o))
-		st = report_sweep_text(s, stdout, e);
+	if (!options_take_stdout(o) && !(st = wrap_open(&w, stdout, e)))
+		st = wrap_close(&w, report_sweep_text(s, w.out, e), e);
 	if (!st && o->csv)
 		st = report_sweep_csv(s, o->csv, e);
 	if (!st && o->json)
@@ -169,6 +179,8 @@ static enum status write_all(const struct options *o, const struct sweep *s, str
 		st = report_sweep_svg(s, o->plot, e);
 	if (!st && o->html)
 		st = report_sweep_html(s, o->html, e);
+	if (!st && o->require_fit && !fits_any(s))
+		st = error_set(e, ST_LIMIT, "--require-fit: none of this fits in memory");
 	return st;
 }
 

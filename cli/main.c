@@ -61,7 +61,7 @@ static const struct command commands[] = {
 #define COMMANDS COUNT(commands)
 
 static const char *const exit_codes[] = {"done", "the execution failed",
-	"the command line, config or input file is wrong", "done, but --max-error was missed"};
+	"the command line, config or input file is wrong", "done, but --max-error or --require-fit was missed"};
 
 static enum status cmd_generate(struct context *x, struct error *e)
 {

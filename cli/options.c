@@ -277,6 +277,8 @@ static const struct option_row rows[] = {
 	{0, "--max-error", "PCT",
 		"exit with 3 if the prediction is off by more than PCT per cent (bench: the median row from 1 MiB on)",
 		TAKES_PREDICTING | TAKES_BENCH | TAKES_OVERLAP, read_max_error, 0},
+	{0, "--require-fit", NULL, "exit with 3 if it does not fit in memory (sweep, plan: if nothing does)",
+		TAKES_PREDICTING | TAKES_SWEEP | TAKES_PLAN, read_flag, AT(require_fit)},
 	{'b', "--minbytes", "SIZE", "smallest size of the whole buffer; K, M, G are powers of 1024; default 1K",
 		TAKES_BENCH, read_size, AT(bench.min_B)},
 	{'e', "--maxbytes", "SIZE", "largest size; default 64M, on GPUs 1G", TAKES_BENCH, read_size, AT(bench.max_B)},

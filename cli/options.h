@@ -61,7 +61,7 @@ struct options {
 	struct bench_options bench;
 	enum backend backend;
 	enum progress_mode progress;
-	bool quiet, verbose, dump_program, print_ranks, share_gpu, exhaustive, help;
+	bool quiet, verbose, require_fit, dump_program, print_ranks, share_gpu, exhaustive, help;
 };
 
 /* Reads argv[first..argc) for a command that takes the options of `groups`. Borrows strings from argv; the caller frees

@@ -64,5 +64,7 @@ enum status output(const struct options *o, const struct outcome *outcome, struc
 		return st;
 	if (o->html && (st = report_html(outcome, o->html, e)))
 		return st;
+	if (o->require_fit && !outcome->predicted->memory.fits)
+		return error_set(e, ST_LIMIT, "--require-fit: it does not fit in memory");
 	return check_limit(o->max_error_percent, outcome, e);
 }

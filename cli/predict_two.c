@@ -7,9 +7,11 @@
 #include "base/log.h"
 #include "base/quantity.h"
 #include "base/table.h"
+#include "base/wrap.h"
 #include "cli/command.h"
 #include "cli/job.h"
 #include "cli/source.h"
+#include "report/verdict.h"
 
 #define KEYS_TRIED 24 /* keys whose effect alone is predicted: of two quite different configs it says nothing */
 
@@ -169,20 +171,30 @@ static enum status print_keys(const struct side *s, struct error *e)
 
 /* ---- both ---- */
 
-static void print_verdict(const struct side *s)
+static bool both_fit(const struct side *s) { return s[0].predicted.memory.fits && s[1].predicted.memory.fits; }
+
+static void print_verdict(const struct side *s, FILE *out)
 {
-	const bool a = s[0].predicted.memory.fits, b = s[1].predicted.memory.fits;
 	const double ratio = s[0].predicted.time.step_s / s[1].predicted.time.step_s;
-	if (!a || !b)
-		printf("%s not fit in memory.\n", !a && !b ? "A and B do" : a ? "B does" : "A does");
-	else
-		printf("B is %.2f times %s A.\n", ratio >= 1 ? ratio : 1 / ratio,
+	for (int i = 0; i < 2; i++) {
+		const struct result_memory *m = &s[i].predicted.memory;
+		const enum fit fit = verdict_fit(m);
+		if (fit == FIT_WELL)
+			continue;
+		fprintf(out, fit == FIT_NOT ? "DOES NOT FIT: %c: " : "%c fits tightly: ", 'A' + i);
+		(fit == FIT_NOT ? verdict_missing : verdict_tight)(m, out);
+		fputs(".\n", out);
+	}
+	if (both_fit(s))
+		fprintf(out, "B is %.2f times %s A.\n", ratio >= 1 ? ratio : 1 / ratio,
 			ratio >= 1 ? "as fast as" : "slower than");
+	fprintf(out, "  A: %s\n  B: %s\n\n", s[0].config.path, s[1].config.path);
 }
 
 enum status predict_two(const struct options *o, struct error *e)
 {
 	struct side *s = calloc(2, sizeof *s);
+	struct wrap w;
 	enum status st = s ? ST_OK : error_nomem(e, "two predictions");
 	for (int i = 0; i < 2 && !st; i++) {
 		s[i].options = *o;
@@ -191,15 +203,18 @@ enum status predict_two(const struct options *o, struct error *e)
 		if (!st)
 			st = predict_side(&s[i].options, &s[i].config, &s[i].predicted, e);
 	}
-	if (!st) {
-		print_verdict(s);
-		printf("  A: %s\n  B: %s\n\n", o->positional[0], o->positional[1]);
-		st = print_figures(s, e);
+	if (!st && !(st = wrap_open(&w, stdout, e))) {
+		print_verdict(s, w.out);
+		st = wrap_close(&w, ST_OK, e);
 	}
+	if (!st)
+		st = print_figures(s, e);
 	if (!st) {
 		printf("\n");
 		st = print_keys(s, e);
 	}
+	if (!st && o->require_fit && !both_fit(s))
+		st = error_set(e, ST_LIMIT, "--require-fit: not both fit in memory");
 	for (int i = 0; s && i < 2; i++)
 		source_free(&s[i].options);
 	free(s);

@@ -14,42 +14,7 @@ static void ranking(const void *c, FILE *out) { compare_ranking(c, out); }
 static void notes(const void *c, FILE *out) { compare_notes(c, out); }
 static void sources(const void *c, FILE *out) { compare_sources(c, out); }
 
-/* What the better row has more of, in the words behind "1.41 times". */
-static const char *const ahead[BASIS_COUNT] = {[BY_OWNED] = "the tokens per dollar of owning",
-	[BY_RENTED] = "the tokens per dollar of rent",
-	[BY_TIME] = "as fast"};
-
-static double ratio(const struct compare_row row[2], enum compare_basis basis)
-{
-	double interval[2];
-	return compare_value(&row[1], basis, interval) / compare_value(&row[0], basis, interval);
-}
-
-/* The rows are ranked: the first that fits leads, else the one that lacks least. */
-static void verdict(const void *of, FILE *out)
-{
-	const struct compare *c = of;
-	const struct compare_row *row = c->rows.at;
-	if (!c->rows.n || !row[0].fits) {
-		fputs("Nothing fits on any of the systems.", out);
-		if (c->rows.n && row[0].missing_B && row[0].predicted &&
-			verdict_fit(&row[0].predicted->memory) == FIT_NOT) {
-			fprintf(out, " On %s ", row[0].name);
-			verdict_missing(&row[0].predicted->memory, out);
-			putc('.', out);
-		}
-		return;
-	}
-	if (c->rows.n < 2 || !row[1].fits) {
-		fprintf(out, "It fits on %s%s.", row[0].name, c->rows.n < 2 ? "" : " alone");
-		return;
-	}
-	fprintf(out, "%.2f times %s", ratio(row, c->basis), ahead[c->basis]);
-	if (c->basis != BY_TIME)
-		fprintf(out, ", at %.2f times the speed", ratio(row, BY_TIME));
-	fprintf(out, ": %s beside %s. Their 90 %% intervals %s.", row[0].name, row[1].name,
-		row[1].overlaps ? "overlap: the order is not sure" : "are apart");
-}
+static void verdict(const void *c, FILE *out) { compare_verdict(c, out); }
 
 /* Prices that nobody knows have no bars. */
 static enum status write_bars(struct page *p, const struct compare *c, struct error *e)

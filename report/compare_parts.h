@@ -10,6 +10,10 @@
 enum status compare_speed_table(const struct compare *c, struct table **out, struct error *e);
 enum status compare_money_table(const struct compare *c, struct table **out, struct error *e);
 
+/* Prints one line without its end: the row that leads and by how much, or what is missing where nothing fits. The rows
+ * are ranked. */
+void compare_verdict(const struct compare *c, FILE *out);
+
 /* Print lines: the title with the equal quantity, the tokens, the marks and the ranking, notes on rows, the sources. */
 void compare_title(const struct compare *c, FILE *out);
 void compare_tokens(const struct compare *c, FILE *out);

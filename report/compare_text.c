@@ -6,6 +6,7 @@
 #include "base/quantity.h"
 #include "base/table.h"
 #include "report/compare_parts.h"
+#include "report/verdict.h"
 
 #define CELL 48
 
@@ -176,6 +177,54 @@ void compare_ranking(const struct compare *c, FILE *out)
 		out);
 }
 
+/* What the better row has more of, in the words behind "1.41 times". */
+static const char *const ahead[BASIS_COUNT] = {[BY_OWNED] = "the tokens per dollar of owning",
+	[BY_RENTED] = "the tokens per dollar of rent",
+	[BY_TIME] = "as fast"};
+
+static double ratio(const struct compare_row row[2], enum compare_basis basis)
+{
+	double interval[2];
+	return compare_value(&row[1], basis, interval) / compare_value(&row[0], basis, interval);
+}
+
+/* A search would have taken another plan if there were one. */
+static void print_tight(const struct compare_row *r, FILE *out)
+{
+	if (verdict_fit(&r->predicted->memory) != FIT_TIGHT)
+		return;
+	fprintf(out, " On %s it is tight: ", r->name);
+	verdict_tight(&r->predicted->memory, out);
+	putc('.', out);
+}
+
+/* The rows are ranked: the first that fits leads, else the one that lacks least. */
+void compare_verdict(const struct compare *c, FILE *out)
+{
+	const struct compare_row *row = c->rows.at;
+	if (!c->rows.n || !row[0].fits) {
+		fputs("Nothing fits on any of the systems.", out);
+		if (c->rows.n && row[0].missing_B && row[0].predicted &&
+			verdict_fit(&row[0].predicted->memory) == FIT_NOT) {
+			fprintf(out, " On %s ", row[0].name);
+			verdict_missing(&row[0].predicted->memory, out);
+			putc('.', out);
+		}
+		return;
+	}
+	if (c->rows.n < 2 || !row[1].fits) {
+		fprintf(out, "It fits on %s%s.", row[0].name, c->rows.n < 2 ? "" : " alone");
+		print_tight(&row[0], out);
+		return;
+	}
+	fprintf(out, "%.2f times %s", ratio(row, c->basis), ahead[c->basis]);
+	if (c->basis != BY_TIME)
+		fprintf(out, ", at %.2f times the speed", ratio(row, BY_TIME));
+	fprintf(out, ": %s beside %s. Their 90 %% intervals %s.", row[0].name, row[1].name,
+		row[1].overlaps ? "overlap: the order is not sure" : "are apart");
+	print_tight(&row[0], out);
+}
+
 /* ---- notes and sources ---- */
 
 static bool warns(const struct compare_row *r, const char *text)
@@ -274,6 +323,9 @@ enum status report_compare_text(const struct compare *c, FILE *out, struct error
 	struct table *speed = NULL, *money = NULL;
 	enum status st = compare_speed_table(c, &speed, e);
 	if (!st && !(st = compare_money_table(c, &money, e))) {
+		fputs(c->rows.n && c->rows.at[0].fits ? "" : "DOES NOT FIT. ", out);
+		compare_verdict(c, out);
+		fputs("\n\n", out);
 		compare_title(c, out);
 		table_print(speed, out);
 		compare_tokens(c, out);

@@ -10,6 +10,7 @@
 #include "report/figures.h"
 #include "report/report.h"
 #include "report/sweep_chart.h"
+#include "report/verdict.h"
 
 #define LINE 1024
 
@@ -33,6 +34,7 @@ static int brief(const char *bottleneck)
 
 static enum status add_row(struct table *t, const struct sweep *s, const struct sweep_row *r, struct error *e)
 {
+	static const char *const marks[] = {[FIT_NOT] = " (too much)", [FIT_TIGHT] = " (tight)", [FIT_WELL] = ""};
 	char line[LINE], q[6][QUANTITY_MAX];
 	size_t n = add_values(s, r, line);
 	const struct result *p = r->predicted;
@@ -45,7 +47,7 @@ static enum status add_row(struct table *t, const struct sweep *s, const struct 
 	snprintf(line + n, LINE - n, "|%lld|%s|%s|%.1f %%|%s|%.1f %%|%s%s|%.*s", (long long)r->ranks,
 		quantity_format(q[0], p->time.step_s, UNIT_SECOND), quantity_format(q[1], p->tokens_per_s, UNIT_NONE),
 		100 * p->mfu, quantity_format(q[2], p->time.exposed_comm_s, UNIT_SECOND), 100 * p->time.overlap,
-		quantity_format(q[3], (double)p->memory.total_B, UNIT_BYTE), p->memory.fits ? "" : " (too much)",
+		quantity_format(q[3], (double)p->memory.total_B, UNIT_BYTE), marks[verdict_fit(&p->memory)],
 		brief(p->bottleneck), p->bottleneck);
 	return table_row(t, e, "%s", line);
 }
@@ -69,8 +71,12 @@ enum status report_sweep_text(const struct sweep *s, FILE *out, struct error *e)
 {
 	struct table *t = NULL;
 	enum status st = sweep_table(s, &t, e);
-	if (!st)
+	if (!st) {
+		fputs(verdict_sweep_best(s) ? "" : "DOES NOT FIT. ", out);
+		verdict_sweep(s, out);
+		fputs(".\n\n", out);
 		table_print(t, out);
+	}
 	table_destroy(t);
 	return st;
 }

@@ -9,6 +9,7 @@
 #include "report/report.h"
 #include "report/stages.h"
 #include "report/text.h"
+#include "report/verdict.h"
 
 #define CELL 32
 #define MARGIN "  "
@@ -371,6 +372,8 @@ enum status report_text(const struct outcome *o, FILE *out, struct error *e)
 	if (!st)
 		st = text_stages(o, &stages, e);
 	if (!st) {
+		verdict_step(o->predicted, o->measured && !o->measured->doubles ? o->measured : NULL, out);
+		fputc('\n', out);
 		text_header(o, out);
 		fputc('\n', out);
 		table_print(figures, out);

@@ -1,5 +1,7 @@
 #include "report/verdict.h"
 
+#include <math.h>
+
 #include "base/quantity.h"
 #include "report/figures.h"
 
@@ -27,6 +29,55 @@ void verdict_tight(const struct result_memory *m, FILE *out)
 	const double percent = 100 / (double)m->capacity_B;
 	fprintf(out, "it fills %.1f %% of the memory; a search for plans stays within %.0f %% where it can",
 		percent * (double)m->total_B, percent * (double)m->usual_B);
+}
+
+static void print_step(const struct result *p, const struct result *m, const char *begin, FILE *out)
+{
+	char step[QUANTITY_MAX], low[QUANTITY_MAX], high[QUANTITY_MAX];
+	quantity_format(step, p->time.step_s, UNIT_SECOND);
+	if (!m) {
+		fprintf(out, "%s step takes %s (90 %% interval: %s to %s)", begin, step,
+			quantity_format(low, p->interval90_s[0], UNIT_SECOND),
+			quantity_format(high, p->interval90_s[1], UNIT_SECOND));
+		return;
+	}
+	const double error = figure_error(p->time.step_s, m->time.step_s);
+	fprintf(out, "%s step took %s; predicted: %s, %.1f %% too %s", begin,
+		quantity_format(low, m->time.step_s, UNIT_SECOND), step, 100 * fabs(error),
+		error < 0 ? "short" : "long");
+}
+
+static void print_communication(const struct breakdown *t, FILE *out)
+{
+	if (!(t->comm_s > 0))
+		return;
+	const double exposed = 100 * t->exposed_comm_s / t->step_s;
+	if (isnan(t->overlap))
+		fprintf(out, "; communication takes %.1f %% of it", exposed);
+	else
+		fprintf(out, "; %.0f %% of communication hides behind compute, the rest takes %.1f %% of the step",
+			100 * t->overlap, exposed);
+}
+
+void verdict_step(const struct result *p, const struct result *m, FILE *out)
+{
+	const struct result_memory *memory = &p->memory;
+	const enum fit fit = verdict_fit(memory);
+	char left[QUANTITY_MAX];
+	if (fit == FIT_NOT) {
+		fputs("DOES NOT FIT: ", out);
+		verdict_missing(memory, out);
+		fputs(m ? ". " : ". With more memory: a", out);
+	}
+	print_step(p, m, fit != FIT_NOT || m ? "A" : "", out);
+	print_communication(m ? &m->time : &p->time, out);
+	if (fit != FIT_NOT && memory->capacity_B > 0)
+		fprintf(out, "; it fits, %s are free", bytes(left, memory->capacity_B - memory->total_B));
+	if (fit == FIT_TIGHT) {
+		fputs(", but tightly: ", out);
+		verdict_tight(memory, out);
+	}
+	putc('.', out);
 }
 
 const struct sweep_row *verdict_sweep_best(const struct sweep *s)

@@ -17,6 +17,10 @@ enum fit verdict_fit(const struct result_memory *m);
 void verdict_missing(const struct result_memory *m, FILE *out);
 void verdict_tight(const struct result_memory *m, FILE *out);
 
+/* Prints one line without its end: the step, its interval, how far communication hides behind compute, and whether it
+ * fits. With a measurement it has both times in place of the interval; NULL: there is none. */
+void verdict_step(const struct result *predicted, const struct result *measured, FILE *out);
+
 /* Returns the row with most tokens/s among those that fit well; if none does, among those that are tight; NULL: nothing
  * fits. */
 const struct sweep_row *verdict_sweep_best(const struct sweep *s);

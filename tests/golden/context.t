@@ -69,7 +69,7 @@ hsdp: gathers and scatters in groups of neighbours, then a sum over the replicas
         40 replica_comm L0 grads backward all_reduce bucket 0 mb0 [14880] in:r=1+0 out:w=1+0 after 39
         44 comm       grads backward reduce_scatter bucket 1 mb0 [16448] in:r=46+0 out:w=5+0 after 43
         45 replica_comm grads backward all_reduce bucket 1 mb0 [4112] in:r=5+0 out:w=5+0 after 44
-    $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set parallel.strategy=hsdp | head -1
+    $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set parallel.strategy=hsdp | sed -n 3p
     llama3-8b (8.03 B parameters), hsdp on 64 ranks (dp 64, shard 8, replica 8), bf16
     $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set parallel.strategy=hsdp --json p.json > /dev/null; python3 -c 'import json; c = json.load(open("p.json"))["config"]; print(c["parallel"]["shard"])'
     8

@@ -30,7 +30,9 @@ Four experts on each of two ranks. Each routes its 128 rows to 2 of 8 experts: 3
 
 The groups of tensor parallel ranks are a part of those that share experts.
 
-    $ stepsim predict $ROOT/configs/ep-mixtral-8x7b-64xh100.yaml --set parallel.tensor=2 --set parallel.sequence_parallel=true | head -8
+    $ stepsim predict $ROOT/configs/ep-mixtral-8x7b-64xh100.yaml --set parallel.tensor=2 --set parallel.sequence_parallel=true | head -10
+    A step takes 3.20 s (90 % interval: 2.84 s to 3.61 s); 53 % of communication hides behind compute,
+      the rest takes 8.0 % of the step; it fits, 35.8 GiB are free.
     mixtral-8x7b (46.7 B parameters, 12.9 B active), zero1 on 64 ranks (tp 2, ep 8, dp 16, pp 2, edp 4),
       bf16
     a step: 256 sequences of 4096 tokens, 16 micro-batches of 1 a replica
@@ -42,6 +44,8 @@ The groups of tensor parallel ranks are a part of those that share experts.
 Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on a token.
 
     $ stepsim predict $ROOT/configs/ep-mixtral-8x7b-64xh100.yaml
+    A step takes 3.16 s (90 % interval: 2.80 s to 3.57 s); 72 % of communication hides behind compute,
+      the rest takes 3.7 % of the step; it fits, 17.8 GiB are free.
     mixtral-8x7b (46.7 B parameters, 12.9 B active), zero1 on 64 ranks (ep 8, dp 32, pp 2, edp 4), bf16
     a step: 256 sequences of 4096 tokens, 8 micro-batches of 1 a replica
     on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)

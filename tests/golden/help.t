@@ -71,6 +71,8 @@
                                           table
         --max-error PCT                   exit with 3 if the prediction is off by more than PCT per cent
                                           (bench: the median row from 1 MiB on)
+        --require-fit                     exit with 3 if it does not fit in memory (sweep, plan: if
+                                          nothing does)
     -b, --minbytes SIZE                   smallest size of the whole buffer; K, M, G are powers of 1024;
                                           default 1K
     -e, --maxbytes SIZE                   largest size; default 64M, on GPUs 1G
@@ -114,7 +116,7 @@
                                           kind of op, all advice, every link
     -h, --help                            print this text
     Exit codes: 0 done; 1 the execution failed; 2 the command line, config or input file is wrong;
-      3 done, but --max-error was missed.
+      3 done, but --max-error or --require-fit was missed.
 
     $ stepsim predict --help
     usage: stepsim predict CONFIG.yaml [OTHER.yaml] [options]
@@ -141,6 +143,8 @@
                                           table
         --max-error PCT                   exit with 3 if the prediction is off by more than PCT per cent
                                           (bench: the median row from 1 MiB on)
+        --require-fit                     exit with 3 if it does not fit in memory (sweep, plan: if
+                                          nothing does)
         --dump-program                    print the step program, one line an op, in place of the
                                           prediction
         --print-ranks                     print how many ranks to start for this config, and stop; 0: it

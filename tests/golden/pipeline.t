@@ -1,6 +1,8 @@
 Four stages of a tiny model: the step, and a row for each stage.
 
     $ stepsim predict $ROOT/configs/pp-tiny.yaml --set train.cuda_graph=true | grep -v '^90 %'
+    A step takes 488 us (90 % interval: 372 us to 641 us); 32 % of communication hides behind compute,
+      the rest takes 9.9 % of the step; it fits, 78.6 GiB are free.
     custom (210 k parameters), none on 4 ranks (pp 4), bf16
     a step: 8 sequences of 32 tokens, 4 micro-batches of 2 a replica
     on: NVIDIA DGX H100, 4 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
@@ -171,7 +173,7 @@ Tied tables are summed over both ends; the stages stand in the JSON.
 
 A cluster that is not here, in well under a second:
 
-    $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml | head -n 3
+    $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml | sed -n 3,5p
     llama3-70b (70.6 B parameters), zero1 on 64 ranks (tp 8, dp 2, pp 4), bf16
     a step: 128 sequences of 8192 tokens, 64 micro-batches of 1 a replica
     on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)

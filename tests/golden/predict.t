@@ -1,6 +1,8 @@
 A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
 
     $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
+    A step takes 2.27 s (90 % interval: 1.76 s to 2.92 s); 90 % of communication hides behind compute,
+      the rest takes 0.9 % of the step; it fits, 64.2 GiB are free.
     llama3-8b (8.03 B parameters), fsdp on 64 ranks (dp 64), bf16
     a step: 128 sequences of 8192 tokens, 1 micro-batch of 2 a replica
     on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
@@ -86,7 +88,7 @@ No MPI is started (it would leave its folder), and no CUDA library is linked:
 
 More nodes, by --set:
 
-    $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set cluster.nodes=16 --set train.global_batch=256 | head -n 3
+    $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set cluster.nodes=16 --set train.global_batch=256 | sed -n 3,5p
     llama3-8b (8.03 B parameters), fsdp on 128 ranks (dp 128), bf16
     a step: 256 sequences of 8192 tokens, 1 micro-batch of 2 a replica
     on: NVIDIA DGX H100, 128 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
@@ -220,9 +222,9 @@ No line is wider than the page, which is 100 characters where there is no termin
 
     $ for c in $ROOT/configs/*.yaml; do stepsim predict $c --set cluster.system=dgx-h100 2>/dev/null; done | awk 'length > 100'
     $ COLUMNS=60 stepsim predict $ROOT/configs/ddp-gpt2-774m-32xl40s.yaml | sed -n '1,3p;/^Changes/,/^  16/p;/^Warning/,$p'
-    gpt2-774m (774 M parameters), ddp on 32 ranks (dp 32), bf16
-    a step: 256 sequences of 1024 tokens, 1 micro-batch of 8 a
-      replica
+    A step takes 645 ms (90 % interval: 454 ms to 917 ms); 53 %
+      of communication hides behind compute, the rest takes
+      34.9 % of the step; it fits, 18.9 GiB are free.
     Changes that shorten the step, each alone; symptom: exposed
       communication (22 changes tried)
                                          saves  of the step
@@ -238,3 +240,51 @@ No line is wider than the page, which is 100 characters where there is no termin
     $ COLUMNS=60 stepsim list gpuz
     stepsim: nothing to list under 'gpuz' (nearest: gpus)
     [2]
+
+What does not fit is said first; --require-fit makes it an error. A sweep never names it as the best.
+
+    $ fsdp=$ROOT/configs/llama3-8b-fsdp-64xh100.yaml
+    > show() { stepsim "${@:2}" >out 2>err; echo "exit code $?"; head -n "$1" out; cat err; }
+    > show 3 predict $fsdp -q --set parallel.strategy=ddp --require-fit
+    > show 2 predict $fsdp -q --require-fit
+    > show 4 predict $fsdp -q --set parallel.strategy=zero2 --set train.micro_batch=6 --set train.global_batch=384
+    > show 6 predict $fsdp $ROOT/configs/finetune-llama2-13b.yaml --set parallel.strategy=ddp --require-fit
+    > show 1 sweep $fsdp --vary parallel.strategy=ddp,zero1,fsdp --require-fit
+    > show 2 sweep $fsdp --vary parallel.strategy=ddp,zero1 --require-fit
+    > show 0 plan $fsdp --gpus 1 --set train.global_batch=8 --require-fit
+    > show 2 compare $fsdp --systems dgx-h100 --fixed-plan --set parallel.strategy=ddp
+    > show 0 topo --require-fit
+    exit code 3
+    DOES NOT FIT: a rank needs 143 GiB, the device has 79.6 GiB (63.3 GiB short; largest: optimizer
+      state 59.8 GiB). With more memory: a step takes 2.35 s (90 % interval: 1.82 s to 3.02 s); 94 % of
+      communication hides behind compute, the rest takes 0.6 % of the step.
+    stepsim: --require-fit: it does not fit in memory
+    exit code 0
+    A step takes 2.27 s (90 % interval: 1.76 s to 2.92 s); 90 % of communication hides behind compute,
+      the rest takes 0.9 % of the step; it fits, 64.2 GiB are free.
+    exit code 0
+    A step takes 6.67 s (90 % interval: 5.18 s to 8.59 s); 48 % of communication hides behind compute,
+      the rest takes 2.0 % of the step; it fits, 7.50 GiB are free, but tightly: it fills 90.6 % of the
+      memory; a search for plans stays within 90 % where it can.
+    llama3-8b (8.03 B parameters), zero2 on 64 ranks (dp 64), bf16
+    exit code 3
+    DOES NOT FIT: A: a rank needs 143 GiB, the device has 79.6 GiB (63.3 GiB short; largest: optimizer
+      state 59.8 GiB).
+    DOES NOT FIT: B: a rank needs 221 GiB, the device has 79.6 GiB (141 GiB short; largest: optimizer
+      state 97.0 GiB).
+      A: $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
+      B: $ROOT/configs/finetune-llama2-13b.yaml
+    stepsim: --require-fit: not both fit in memory
+    exit code 0
+    Most tokens/s with parallel.strategy = fsdp: 462 k tokens/s, 2.27 s a step on 64 ranks.
+    exit code 3
+    DOES NOT FIT. None of this fits. With parallel.strategy = zero1 a rank needs 84.5 GiB, the device
+      has 79.6 GiB (4.85 GiB short; largest: gradients 30.4 GiB).
+    stepsim: --require-fit: none of this fits in memory
+    exit code 3
+    stepsim: --require-fit: no plan fits in memory
+    exit code 0
+    DOES NOT FIT. Nothing fits on any of the systems. On dgx-h100 a rank needs 143 GiB, the device has
+      79.6 GiB (63.3 GiB short; largest: optimizer state 59.8 GiB).
+    exit code 2
+    stepsim: this command does not take --require-fit

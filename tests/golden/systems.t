@@ -1,7 +1,7 @@
 Machines that one has in mind: a synthetic line wherever a system's name may stand. -v says which link limits each group of the plan.
 
     $ printf 'model: {preset: gpt2-124m}\ntrain: {stack: pytorch-ddp, micro_batch: 1, global_batch: 32, dtype: fp16}\n' > c.yaml
-    > COLUMNS=999 stepsim predict c.yaml --set 'cluster.system=node:4 gpu:8 rtx4090 pcie4 nic:1x100Gb/s' | head -n 3
+    > COLUMNS=999 stepsim predict c.yaml --set 'cluster.system=node:4 gpu:8 rtx4090 pcie4 nic:1x100Gb/s' | sed -n 2,4p
     gpt2-124m (124 M parameters), ddp on 32 ranks (dp 32), fp16
     a step: 32 sequences of 1024 tokens, 1 micro-batch of 1 a replica
     on: 8 x NVIDIA GeForce RTX 4090, 32 x NVIDIA GeForce RTX 4090 (synthetic: node:4 gpu:8 rtx4090 pcie4 nic:1x100Gb/s)
@@ -23,7 +23,7 @@ Behind PCIe switches, and without peer-to-peer, bytes of several GPUs share each
 The hosts stand in the line or in the config; where both say it, they agree:
 
     $ printf 'model: {preset: gpt2-124m}\ntrain: {stack: pytorch-ddp, micro_batch: 1, global_batch: 32, dtype: fp16}\ncluster: {system: "node:4 gpu:8 rtx4090 nic:1x100Gb", nodes: 2}\n' > c.yaml
-    > stepsim predict c.yaml; stepsim predict c.yaml --set cluster.nodes=4 | head -n 1; stepsim predict c.yaml --set cluster.nodes=4 --json - | grep -A 1 '"system": "node'
+    > stepsim predict c.yaml; stepsim predict c.yaml --set cluster.nodes=4 | sed -n 3p; stepsim predict c.yaml --set cluster.nodes=4 --json - | grep -A 1 '"system": "node'
     stepsim: c.yaml:3:19: cluster.system: cluster.nodes is 2, but the synthetic line 'node:4 gpu:8 rtx4090 nic:1x100Gb' has node:4: give one of them
     gpt2-124m (124 M parameters), ddp on 32 ranks (dp 32), fp16
           "system": "node:4 gpu:8 rtx4090 nic:1x100Gb",

@@ -2,6 +2,7 @@
 #include "base/array.h"
 #include "harness.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,6 +58,47 @@ static void test_words(void)
 	free(tight);
 }
 
+static void check_step(const struct result *p, const struct result *m, const char *want)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(out);
+	verdict_step(p, m, out);
+	fclose(out);
+	CU_ASSERT_STRING_EQUAL(text, want);
+	free(text);
+}
+
+static void test_step(void)
+{
+	struct result p = needs(60 * GiB, 1), m;
+	p.interval90_s[0] = 1.5;
+	p.interval90_s[1] = 2.5;
+	check_step(&p, NULL, "A step takes 2.00 s (90 % interval: 1.50 s to 2.50 s); it fits, 20.0 GiB are free.");
+	p.time.comm_s = 0.5;
+	p.time.exposed_comm_s = 0.2;
+	p.time.overlap = 0.6;
+	check_step(&p, NULL,
+		"A step takes 2.00 s (90 % interval: 1.50 s to 2.50 s); 60 % of communication hides behind compute, "
+		"the rest takes 10.0 % of the step; it fits, 20.0 GiB are free.");
+	m = p;
+	m.time.step_s = 2.5;
+	m.time.overlap = NAN;
+	check_step(&p, &m,
+		"A step took 2.50 s; predicted: 2.00 s, 20.0 % too short; communication takes 8.0 % of it; it fits, "
+		"20.0 GiB are free.");
+	p.memory = needs(76 * GiB, 1).memory;
+	p.time.comm_s = 0;
+	check_step(&p, NULL,
+		"A step takes 2.00 s (90 % interval: 1.50 s to 2.50 s); it fits, 4.00 GiB are free, but tightly: it "
+		"fills 95.0 % of the memory; a search for plans stays within 90 % where it can.");
+	p.memory = needs(100 * GiB, 1).memory;
+	check_step(&p, NULL,
+		"DOES NOT FIT: a rank needs 100 GiB, the device has 80.0 GiB (20.0 GiB short; largest: activations "
+		"98.0 GiB). With more memory: a step takes 2.00 s (90 % interval: 1.50 s to 2.50 s).");
+}
+
 /* Checks which row of a sweep leads (-1: none) and how its line begins. */
 static void check_sweep(struct result *r, size_t n, int best, const char *begin)
 {
@@ -88,4 +130,5 @@ static void test_sweep(void)
 	check_sweep(none, 2, -1, "None of this fits. With cluster.nodes = 2 a rank needs 90.0 GiB");
 }
 
-UNIT_MAIN("verdict", {"limits", test_limits}, {"words", test_words}, {"the best of a sweep", test_sweep})
+UNIT_MAIN("verdict", {"limits", test_limits}, {"words", test_words}, {"a step", test_step},
+	{"the best of a sweep", test_sweep})
