@@ -90,9 +90,11 @@ CUDA_KERNELS = $(wildcard exec/cuda/*.cu)
 CUDA_OBJ = $(patsubst exec/cuda/%.c,$(B)/cuda/%.o,$(wildcard exec/cuda/*.c)) \
 	$(patsubst exec/cuda/%.cu,$(B)/cuda/%.cu.o,$(CUDA_KERNELS))
 
+# DT_RUNPATH lets LD_LIBRARY_PATH name other libraries of CUDA's than those of the machine that built.
+CUDA_LDFLAGS = -Wl,--enable-new-dtags
 # Lazy binding lets exec/cuda_open.c open it beside a library that lacks a function, to ask for the library's version.
 $(B)/libstepsim_cuda.so: $(CUDA_OBJ)
-	$(CC) -shared $(LDFLAGS_$(VARIANT)) -Wl,-z,lazy -o $@ $^ $(CUDA_FLAGS) -lstdc++ -lm
+	$(CC) -shared $(LDFLAGS_$(VARIANT)) $(CUDA_LDFLAGS) -Wl,-z,lazy,-soname,$(@F),-rpath,'$$ORIGIN' -o $@ $^ $(CUDA_FLAGS) -lstdc++ -lm
 
 $(B)/cuda/%.o: exec/cuda/%.c
 	@mkdir -p $(@D)
@@ -203,11 +205,12 @@ $(addprefix $(B)/tests/cuda/,test_cuda_gemm test_cuda_device test_cublaslt_doubl
 # PTX has those functions of cudart alone that tests of kernels call.
 GPU_TESTS = $(if $(CUDA_FLAGS),$(patsubst %,$(B)/tests/gpu/test_cuda_%,act attention context elementwise \
 	embed loss memory micro moe norm optimizer softmax gemm device))
-$(B)/tests/gpu/%: tests/cuda/%.c $(LIB) $(CUDA_OBJ)
+# They take the kernels from the shared object, which takes the rest from them.
+$(B)/tests/gpu/%: tests/cuda/%.c $(LIB) $(B)/libstepsim_cuda.so
 	@mkdir -p $(@D)
 	$(CC) -rdynamic -DCUDA_RIG_ON_GPU $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d \
-		$(LDFLAGS_$(VARIANT)) $(LDFLAGS) -Wl,-z,lazy -o $@ $< $(CUDA_OBJ) $(LIB) $(CUDA_FLAGS) \
-		-lcunit $(LDLIBS_ALL) -lstdc++
+		$(LDFLAGS_$(VARIANT)) $(LDFLAGS) $(CUDA_LDFLAGS) -Wl,-z,lazy,-rpath,'$$ORIGIN/../..' -o $@ $< \
+		$(B)/libstepsim_cuda.so $(LIB) $(CUDA_FLAGS) -lcunit $(LDLIBS_ALL) -lstdc++
 
 # The kernels as PTX, and the interpreter that executes them under the tests of kernels (tests/ptx/ptx.h), in place of
 # libcudart. LD_LIBRARY_PATH=$(B)/ptx puts it there. tests/run_long.sh takes other architectures, too.
