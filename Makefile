@@ -62,7 +62,7 @@ COMMIT = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := all
 .PHONY: all tests unit twins list-twins ptx kernels-report gpu-tests check check-long check-root validate \
-	bench bench-accuracy share install uninstall dist deb wheel format clean help
+	bench bench-accuracy share install uninstall dist deb wheel gpu-bundle format clean help
 .DELETE_ON_ERROR:
 
 # CUDA=auto builds the CUDA part where all its libraries are found, and says what was found.
@@ -348,6 +348,10 @@ uninstall: ## what `make install` put into PREFIX
 # Packages hold the portable build without CUDA, whose libraries are NVIDIA's.
 dist deb wheel: ## a relocatable tarball, a Debian package, a wheel for pip, in build/
 	$(MAKE) -s VARIANT=portable CUDA=0 EXEC=1 all share
+	+bash scripts/package.sh $@
+
+gpu-bundle: ## an archive that checks an unprepared GPU machine, in build/ (CUDA_ARCHS=90: for H100 alone)
+	$(MAKE) -s VARIANT=portable CUDA=1 EXEC=1 all share gpu-tests
 	+bash scripts/package.sh $@
 
 # Every file of C, C++ and CUDA in the look of .clang-format, by the version that it names.

@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2034
 # Sourced by the other scripts: the repository's root, and Open MPI where a distribution keeps it outside PATH (Fedora,
-# RHEL: environment modules).
+# RHEL: environment modules), unless an archive of `make gpu-bundle` brings its own.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-if ! command -v mpicc >/dev/null 2>&1; then
+if [ -z "${OPAL_PREFIX:-}" ] && ! command -v mpicc >/dev/null 2>&1; then
 	for prefix in /usr/lib64/openmpi /usr/lib/openmpi; do
 		if [ -x "$prefix/bin/mpicc" ]; then
 			export PATH="$prefix/bin:$PATH"

@@ -41,6 +41,14 @@ row() { # part, verdict, seconds, what
 patience=some # none: a part that is not done in time is no failure (checkers that make a program many times slower)
 left_s() { echo $((budget_s - (SECONDS - started))); }
 
+# stepsim says why in its last line, other programs in the first that speaks of it.
+reason() { # log
+	{
+		grep '^stepsim: ' "$1" | grep -v '^stepsim: warning' | tail -1
+		grep -E 'fail|[Ee]rror|not found' "$1" | head -1
+	} | head -1 | cut -c -160 | tr '|' '/'
+}
+
 # part NAME LIMIT_S COMMAND...: one row of the summary. A part that would pass the budget is skipped, or gets what is
 # left where that is worth something.
 part() {
@@ -66,8 +74,7 @@ part() {
 	else
 		failures=$((failures + 1))
 		row "$name" failed $((SECONDS - begin)) \
-			"exit code $code: $(grep -E '^stepsim: |fail|[Ee]rror' "$log" | head -1 | cut -c -160 |
-			tr '|' '/')"
+			"exit code $code: $(reason "$log")"
 	fi
 	return $code
 }
@@ -85,8 +92,8 @@ finish() {
 	{
 		echo '# stepsim on GPUs'
 		echo
-		echo "$(date -u '+%Y-%m-%d %H:%M UTC'), commit $(git describe --always --dirty 2>/dev/null ||
-			echo unknown), $what, $((SECONDS - started)) s"
+		echo "$(date -u '+%Y-%m-%d %H:%M UTC'), $("$stepsim" --version 2>/dev/null | head -n 1), $what," \
+			"$((SECONDS - started)) s"
 		$doubles &&
 			printf '\n**%s %s**\n' 'On doubles of the CUDA libraries: this tried the script, not a GPU.' \
 				'There are no figures.'
@@ -165,7 +172,7 @@ part topo 30 "$stepsim" topo -v --json "$out/topo.json"
 # ---- kernels against the host's reference ----
 
 # The tests link CUDA's libraries, which stepsim itself also finds among Python's packages.
-if ldd "$plugins/libstepsim_cuda.so" 2>/dev/null | grep -q 'lib\(cu\|nccl\).* => not found'; then
+if LD_TRACE_LOADED_OBJECTS=1 "$plugins/tests/gpu/test_cuda_memory" 2>&1 | grep -q 'lib\(cu\|nccl\).* => not found'; then
 	wheels=$(python3 -c 'import glob, sys
 for folder in sys.path: print(*glob.glob(folder + "/nvidia/*/lib"), sep="\n")' 2>/dev/null | grep . | paste -sd :)
 	export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$wheels
@@ -242,8 +249,10 @@ if [ "$gpus" -lt 2 ]; then
 	skip 'several GPUs, collectives' 'one GPU'
 else
 	ranked extra "calibrate, $gpus GPUs" 90 "$gpus" "$stepsim" calibrate --backend cuda
+	most=256M
+	$doubles && most=64K
 	for collective in all_reduce all_gather reduce_scatter alltoall; do
-		ranked part "bench $collective" 60 "$gpus" "$stepsim" bench $collective --backend cuda -b 8 -e 256M -f 4 \
+		ranked part "bench $collective" 60 "$gpus" "$stepsim" bench $collective --backend cuda -b 8 -e $most -f 4 \
 			--json "$out/bench-$collective.json"
 	done
 	for config in "${examples[@]}"; do

@@ -83,6 +83,7 @@ check 'sanitizers, an executed step' env ASAN_OPTIONS=detect_leaks=0 "${run[@]}"
 for kind in dist wheel deb; do
 	check "package: $kind" bash tests/package/long_packages.sh "$kind"
 done
+check 'the archive for GPU machines' bash tests/package/long_gpu_bundle.sh
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -1,0 +1,10 @@
+# shellcheck shell=bash
+# Sourced: stepsim and the Open MPI that lies beside it, which finds its parts by these variables alone.
+bundle=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+export PATH="$bundle/mpi/bin:$bundle/bin:$PATH"
+if [ -e "$bundle/mpi/bin/mpirun" ]; then
+	export OPAL_PREFIX="$bundle/mpi" OPAL_BINDIR="$bundle/mpi/bin" OPAL_SYSCONFDIR="$bundle/mpi/etc"
+	export OPAL_LIBDIR="$bundle/lib/stepsim" OPAL_PKGLIBDIR="$bundle/mpi/parts"
+	export OPAL_DATADIR="$bundle/mpi/share" OPAL_PKGDATADIR="$bundle/mpi/share"
+	export PMIX_MCA_mca_base_component_path="$bundle/mpi/pmix" PMIX_INSTALL_PREFIX="$bundle/mpi"
+fi
