@@ -19,6 +19,7 @@ static const struct {
 } variables[] = {
 	{"STEPSIM_HOME", "the folder that holds `configs/`, if neither in the tree nor installed"},
 	{"XDG_CACHE_HOME", "profiles are cached in its folder `stepsim`; default `~/.cache/stepsim`"},
+	{"COLUMNS", "characters of a line of text, at least 40; default the terminal's width, or 100"},
 	{"NCCL_TOPO_FILE", "`topo` reads it, as NCCL does"},
 	{"NCCL_ALGO", "goes before collectives.algorithm"},
 	{"NCCL_PROTO", "goes before collectives.protocol"},
