@@ -235,8 +235,8 @@ $(B)/ptx/planted/planted: tests/ptx/planted.cu $(B)/ptx/libcudart.so.13
 
 $(B)/ptx/obj/%.o: tests/ptx/%.cc
 	@mkdir -p $(@D)
-	$(CXX) -std=c++17 -O3 -march=native -ffp-contract=off -fno-strict-aliasing -g1 -Wall -Wextra -I. -fPIC \
-		-MMD -MP $(filter-out -L% -Wl% -l%,$(CUDA_FLAGS)) -c -o $@ $<
+	$(CXX) -std=c++17 -O3 $(if $(filter release,$(VARIANT)),-march=native) -ffp-contract=off -fno-strict-aliasing \
+		-g1 -Wall -Wextra -I. -fPIC -MMD -MP $(filter-out -L% -Wl% -l%,$(CUDA_FLAGS)) -c -o $@ $<
 
 $(B)/ptx/libcudart.so.13: $(PTX_OBJ) tests/ptx/libcudart.map
 	$(CXX) -shared -Wl,-soname,$(@F),-z,lazy,--version-script=tests/ptx/libcudart.map -o $@ $(PTX_OBJ)

@@ -308,7 +308,8 @@ static void try_groups(const struct comm *world, struct rig *rig)
 	struct comm group, none;
 	struct error e = {ST_OK, ""};
 	int64_t groups = world->size >= 4 ? 2 : 1, part = world->size / groups;
-	if (nccl_comm_split(world, (int32_t)(world->rank % groups), (int32_t)(world->size - world->rank), &group, &e)) {
+	if (nccl_comm_split(world, (int32_t)(world->rank % groups), (int32_t)(world->size - world->rank), false, &group,
+		    &e)) {
 		complain("split: %s", e.text);
 		return;
 	}
@@ -318,17 +319,11 @@ static void try_groups(const struct comm *world, struct rig *rig)
 	try_estimate(&group, rig);
 	if (nccl_comm_register(&group, rig->in, rig->bytes, &e))
 		complain("register: %s", e.text);
-	if (nccl_comm_split(world, world->rank == 0 ? -1 : 5, 0, &none, &e))
+	if (nccl_comm_split(world, world->rank == 0 ? -1 : 5, 0, false, &none, &e))
 		complain("split: %s", e.text);
 	else if ((none.ops == NULL) != (world->rank == 0) || (none.ops && none.size != world->size - 1))
 		complain("colour -1 has a part, or others have none");
 	comm_destroy(&none);
-	comm_destroy(&group);
-	if (nccl_comm_direct(world, &group, &e)) {
-		complain("direct: %s", e.text);
-		return;
-	}
-	try_all(&group, rig, "calls that do not wait");
 	comm_destroy(&group);
 }
 
@@ -406,7 +401,7 @@ static void try_pairs(struct session *s, const struct session_info *info, const 
 	int64_t colour = (info->rank | 1) < info->ranks ? info->rank / 2 : -1;
 	enum status st = ST_OK;
 	for (int k = 0; k < 2 && !st; k++)
-		st = nccl_comm_split(world, (int32_t)colour, (int32_t)info->rank, &pair[k], &e);
+		st = nccl_comm_split(world, (int32_t)colour, (int32_t)info->rank, true, &pair[k], &e);
 	if (!st)
 		try_messages(pair, rig, "pairs");
 	for (int k = 0; k < 2 && !st; k++) {
