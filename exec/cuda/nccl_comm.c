@@ -111,7 +111,7 @@ static enum status begun(ncclComm_t comm, ncclResult_t code, const char *express
 {
 	if (code != ncclInProgress && code != ncclSuccess)
 		return nccl_check(code, comm, expression, __FILE__, line, e);
-	return comm ? settle(comm, limit_s, e) : ST_OK;
+	return comm && code == ncclInProgress ? settle(comm, limit_s, e) : ST_OK;
 }
 #define BEGUN(expression, comm, limit_s, e) begun((comm), (expression), #expression, __LINE__, (limit_s), (e))
 
@@ -285,7 +285,7 @@ static enum status nccl_start(void *ctx, const struct comm_call *call, struct er
 		tell_of_messages(c);
 	snprintf(c->last, sizeof c->last, "%s of %llu %s elements", collective_name(call->coll),
 		(unsigned long long)call->elements, dtype_name(call->dtype));
-	st = nccl_check(issue(c, call), c->comm, collective_name(call->coll), __FILE__, __LINE__, &why);
+	st = begun(c->comm, issue(c, call), collective_name(call->coll), __LINE__, c->timeout_s, &why);
 	return st ? give_up(c, c->last, &why, e) : ST_OK;
 }
 
