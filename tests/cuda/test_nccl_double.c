@@ -558,7 +558,6 @@ int main(int argc, char **argv)
 	try_rounding(&world, &rig, "all ranks");
 	try_graph(&world, &rig, "all ranks");
 	try_refusals(&world, &rig);
-	try_estimate(&world, &rig);
 	if (nccl_comm_register(&world, rig.in, rig.bytes, &e))
 		complain("register: %s", e.text);
 	try_groups(&world, &rig);
