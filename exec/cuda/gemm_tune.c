@@ -86,18 +86,23 @@ enum status gemm_tune(const struct gemm_plans *g, const struct plan *p, const cu
 	*best = 0;
 	for (int i = 0; i < n; i++)
 		t.workspace_B = found[i].workspaceSize > t.workspace_B ? found[i].workspaceSize : t.workspace_B;
+	enum status st = ST_OK;
 	if (trial_open(&p->product, &t))
-		for (int i = 0; i < n; i++) {
+		for (int i = 0; i < n && !st; i++) {
 			float ms = 0.0f;
 			tried = true;
-			if (found[i].state != CUBLAS_STATUS_SUCCESS || time_one(g, p, &found[i].algo, &t, &ms, &why))
+			if (found[i].state != CUBLAS_STATUS_SUCCESS || time_one(g, p, &found[i].algo, &t, &ms, &why)) {
+				st = CUDA_CHECK(cudaStreamSynchronize(t.stream), e); /* a broken GPU breaks them all */
 				continue;
+			}
 			if (least == 0.0f || ms < least) {
 				least = ms;
 				*best = i;
 			}
 		}
 	trial_close(&t);
+	if (st)
+		return st;
 	return tried && least == 0.0f ? error_set(e, ST_RUN, "none of cuBLASLt's %d algorithms works: %s", n, why.text)
 	                              : ST_OK;
 }

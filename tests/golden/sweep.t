@@ -1,20 +1,12 @@
 The cross product, the last key fastest; what cannot be predicted says why in its row.
 
-    $ stepsim sweep $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --vary cluster.nodes=4,8 --vary train.micro_batch=2,3 | grep -v -e ----
-    Most tokens/s with cluster.nodes = 8, train.micro_batch = 2: 462 k tokens/s, 2.27 s a step on 64
-      ranks.
-    cluster.nodes  train.micro_batch  ranks  step time  tokens/s     MFU  exposed  overlap    memory
-        bottleneck
-                4                  2     32     4.49 s     233 k  45.0 %  40.9 ms   89.9 %  17.4 GiB
-        compute: gemm 69 %
-                4                  3
-        $ROOT/configs/llama3-8b-fsdp-64xh100.yaml:7:17: train.global_batch: 128 does not split
-        into micro-batches of 3 on 32 replicas (nearest that do: 96, 192)
-                8                  2     64     2.27 s     462 k  44.6 %  21.3 ms   90.1 %  15.5 GiB
-        compute: gemm 69 %
-                8                  3
-        $ROOT/configs/llama3-8b-fsdp-64xh100.yaml:7:17: train.global_batch: 128 does not split
-        into micro-batches of 3 on 64 replicas (nearest that do: 192)
+    $ COLUMNS=999 stepsim sweep $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --vary cluster.nodes=4,8 --vary train.micro_batch=2,3 | grep -v -e ----
+    Most tokens/s with cluster.nodes = 8, train.micro_batch = 2: 462 k tokens/s, 2.27 s a step on 64 ranks.
+    cluster.nodes  train.micro_batch  ranks  step time  tokens/s     MFU  exposed  overlap    memory  bottleneck
+                4                  2     32     4.49 s     233 k  45.0 %  40.9 ms   89.9 %  17.4 GiB  compute: gemm 69 %
+                4                  3                                                                  $ROOT/configs/llama3-8b-fsdp-64xh100.yaml:7:17: train.global_batch: 128 does not split into micro-batches of 3 on 32 replicas (nearest that do: 96, 192)
+                8                  2     64     2.27 s     462 k  44.6 %  21.3 ms   90.1 %  15.5 GiB  compute: gemm 69 %
+                8                  3                                                                  $ROOT/configs/llama3-8b-fsdp-64xh100.yaml:7:17: train.global_batch: 128 does not split into micro-batches of 3 on 64 replicas (nearest that do: 192)
 
 The same as CSV; a value in brackets keeps its commas.
 
