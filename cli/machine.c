@@ -188,18 +188,64 @@ static void search_cache(const struct host_facts *host, int64_t ranks, int64_t c
 	closedir(dir);
 }
 
-/* All ranks measure; the leading one keeps the profile and caches it. */
+/* All ranks measure; the leading one keeps the profile and caches it, unless the one that it had is less disturbed. */
 static enum status measure(struct context *x, struct target *t, struct error *e)
 {
-	log_note("no profile of %s for this placement yet: measuring it, under %s, once",
-		context_info(x)->gpus ? "these GPUs" : "this machine", context_info(x)->gpus ? "a minute" : "30 s");
-	enum status st = context_agree(x, x->exec->calibrate(x->session, &t->profile, e), e);
+	struct profile *found = NULL;
+	enum status st = context_agree(x, x->exec->calibrate(x->session, &found, e), e);
 	if (st || !context_leads(x))
 		return st;
+	if (t->profile && profile_too_long(t->profile) < profile_too_long(found)) {
+		profile_destroy(found);
+		return ST_OK;
+	}
+	profile_destroy(t->profile);
+	t->profile = found;
 	struct error unsaved = {0};
 	if (t->profile_path[0] && profile_save(t->profile, t->profile_path, &unsaved))
 		log_warn("the profile is not kept: %s", unsaved.text);
 	return ST_OK;
+}
+
+/* Says what becomes of the cached profile. `others`: what is taken of the cores now. */
+static void say_use(const struct context *x, enum profile_use use, const struct profile *p, const char *others)
+{
+	const bool gpus = context_info(x)->gpus;
+	const char *under = gpus ? "a minute" : "30 s";
+	if (use == PROFILE_MEASURE)
+		log_note("no profile of %s for this placement yet: measuring it, under %s, once",
+			gpus ? "these GPUs" : "this machine", under);
+	else if (use == PROFILE_MEASURE_AGAIN)
+		log_note("others disturbed %.0f %% of the measurements of this placement's profile, and the cores are "
+			 "quiet now: measuring it again, under %s",
+			100 * profile_disturbed(p), under);
+	else if (use == PROFILE_TAKE_WIDENED)
+		log_warn("others disturbed %.0f %% of the measurements of this placement's profile, and now %s: it is "
+			 "used, with a wider interval",
+			100 * profile_disturbed(p), others);
+}
+
+/* Measures the placement where the leading rank has no cached profile, or one that others disturbed and the cores are
+ * quiet now. `wanted`: on that rank, whether a cached profile is to be used at all. All ranks. */
+static enum status settle_profile(struct context *x, bool wanted, struct target *t, struct error *e)
+{
+	char others[SESSION_CPU_STEAL_TEXT] = "";
+	struct {
+		bool disturbed;
+		enum profile_use use;
+	} told = {wanted && profile_decide(t->profile, false) == PROFILE_TAKE_WIDENED, PROFILE_TAKE};
+	enum status st = x->exec->session_broadcast(x->session, &told, sizeof told, e);
+	if (!st && told.disturbed)
+		st = x->exec->session_cpu_steal(x->session, others, e);
+	if (st)
+		return st;
+	if (context_leads(x) && wanted) {
+		told.use = profile_decide(t->profile, !others[0]);
+		say_use(x, told.use, t->profile, others);
+	}
+	st = x->exec->session_broadcast(x->session, &told, sizeof told, e);
+	const bool now = told.use == PROFILE_MEASURE || told.use == PROFILE_MEASURE_AGAIN;
+	return st || !now ? st : measure(x, t, e);
 }
 
 /* ---- this machine ---- */
@@ -220,21 +266,17 @@ static struct cluster *find_hosts(struct context *x)
 static enum status target_in_session(struct context *x, const struct config *c, struct target *t, struct error *e)
 {
 	const struct session_info *info = context_info(x);
-	bool leads = context_leads(x), missing = false;
+	const bool leads = context_leads(x), cached = !c->cluster.profile[0];
 	enum status st = ST_OK;
 	if (leads) {
 		if (info->oversubscribed)
 			note_oversubscription(t, info->binding, info->ranks);
-		if (c->cluster.profile[0])
-			st = load_named(c, info->ranks_per_host, info->cores_per_rank, t, e);
-		else
+		if (cached)
 			from_cache(x, t);
-		missing = !t->profile;
+		else
+			st = load_named(c, info->ranks_per_host, info->cores_per_rank, t, e);
 	}
-	if ((st = context_agree(x, st, e)) ||
-		(st = x->exec->session_broadcast(x->session, &missing, sizeof missing, e)))
-		return st;
-	if (missing && (st = measure(x, t, e)))
+	if ((st = context_agree(x, st, e)) || (st = settle_profile(x, leads && cached, t, e)))
 		return st;
 	struct cluster *hosts = find_hosts(x);
 	json_t *topology = NULL;
@@ -279,7 +321,7 @@ static enum status find_profile(struct context *x, const struct config *c, const
 	if ((st = context_session(x, DEFAULT_TIMEOUT_S, e)))
 		return error_context(e, "no profile of this machine yet, and none can be measured");
 	from_cache(x, t);
-	return t->profile ? ST_OK : measure(x, t, e);
+	return settle_profile(x, true, t, e);
 }
 
 static enum status target_without_session(struct context *x, const struct config *c, int64_t ranks, struct target *t,
@@ -312,18 +354,17 @@ static enum status target_without_session(struct context *x, const struct config
 static enum status gpu_profile(struct context *x, const struct config *c, struct target *t, struct error *e)
 {
 	const struct session_info *info = context_info(x);
-	bool missing = false;
-	if (context_leads(x) && !c->cluster.profile[0]) {
+	bool cached = context_leads(x) && !c->cluster.profile[0];
+	if (cached) {
 		if (info->gpu_doubles || info->gpu_shared) {
 			log_note("%s: no profile of them; the prediction takes the catalogue's rates",
 				info->gpu_doubles ? "doubles of the CUDA libraries" : "several ranks share a GPU");
+			cached = false;
 		} else {
 			from_cache(x, t);
-			missing = !t->profile;
 		}
 	}
-	enum status st = x->exec->session_broadcast(x->session, &missing, sizeof missing, e);
-	return st || !missing ? st : measure(x, t, e);
+	return settle_profile(x, cached, t, e);
 }
 
 /* Describes the GPUs: discovered hosts, rates of the catalogue, and the measured profile. */

@@ -1,10 +1,12 @@
 #include "exec/cpu_steal.h"
 
+#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -12,7 +14,6 @@
 
 /* of the cores' time: less is within what a kernel does for its processes, and ticks resolve */
 #define SHOWS 0.1
-#define WINDOW_S 1.0 /* in less, the ticks of 10 ms that each field of /proc/stat is rounded to are as much */
 #define MENTIONED 0.01
 
 /* proc_stat(5): user (guests' included), nice, system, idle, iowait, irq, softirq, steal. */
@@ -72,6 +73,15 @@ static double share(double part_s, double of_s)
 	return part_s > 0 && of_s > 0 ? (part_s < of_s ? part_s / of_s : 1) : 0;
 }
 
+void cpu_steal_wait(const struct cpu_steal *begun)
+{
+	double rest_s;
+	while ((rest_s = begun->at_s + CPU_STEAL_WINDOW_S - clock_s()) > 0) {
+		const struct timespec nap = {(time_t)rest_s, (long)(1e9 * fmod(rest_s, 1))};
+		nanosleep(&nap, NULL);
+	}
+}
+
 enum status cpu_steal_end(struct session *s, const struct cpu_steal *begun, struct cpu_steal_worst *out,
 	struct error *e)
 {
@@ -82,7 +92,7 @@ enum status cpu_steal_end(struct session *s, const struct cpu_steal *begun, stru
 		share(now.stolen_s - begun->stolen_s, available_s)};
 	double(*all)[2] = malloc((size_t)s->info.ranks * sizeof *all);
 	*out = (struct cpu_steal_worst){.rank = -1};
-	if (s->info.oversubscribed || begun->cpus != now.cpus || now.at_s - begun->at_s < WINDOW_S)
+	if (s->info.oversubscribed || begun->cpus != now.cpus || now.at_s - begun->at_s < CPU_STEAL_WINDOW_S)
 		mine[0] = mine[1] = 0;
 	enum status st = session_agree(s, all ? ST_OK : error_nomem(e, "what other processes took"), e);
 	if (!st)
@@ -101,4 +111,17 @@ void cpu_steal_words(const struct cpu_steal_worst *w, char *text, size_t size)
 		w->taken >= MENTIONED ? "other processes" : "other virtual machines", 100 * lost, (long long)w->rank);
 	if (w->taken >= MENTIONED && w->stolen >= MENTIONED && n > 0 && (size_t)n < size)
 		snprintf(text + n, size - (size_t)n, ", other virtual machines %.0f %%", 100 * w->stolen);
+}
+
+enum status session_cpu_steal(struct session *s, char text[SESSION_CPU_STEAL_TEXT], struct error *e)
+{
+	struct cpu_steal begun;
+	struct cpu_steal_worst worst;
+	text[0] = '\0';
+	cpu_steal_begin(&begun);
+	cpu_steal_wait(&begun);
+	enum status st = cpu_steal_end(s, &begun, &worst, e);
+	if (!st && worst.rank >= 0)
+		cpu_steal_words(&worst, text, SESSION_CPU_STEAL_TEXT);
+	return st;
 }

@@ -24,9 +24,14 @@ struct cpu_steal_worst {
 	double taken, stolen;
 };
 
+/* In less time, the ticks of 10 ms that each field of /proc/stat is rounded to are as much as what would show. */
+#define CPU_STEAL_WINDOW_S 1.0
+
 void cpu_steal_begin(struct cpu_steal *out);
+/* Sleeps until the window since `begun` is over, so that cpu_steal_end has something to say. */
+void cpu_steal_wait(const struct cpu_steal *begun);
 /* Collective: what was taken since cpu_steal_begin from the rank that lost most, on every rank. Nothing where ranks
- * share cores, which they take from each other, and of less than a second. */
+ * share cores, which they take from each other, and of less than CPU_STEAL_WINDOW_S. */
 enum status cpu_steal_end(struct session *s, const struct cpu_steal *begun, struct cpu_steal_worst *out,
 	struct error *e);
 

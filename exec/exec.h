@@ -47,6 +47,12 @@ enum status session_broadcast(struct session *s, void *bytes, size_t n, struct e
 enum status session_cluster(struct session *s, struct cluster **out, struct error *e);
 void session_close(struct session *s); /* finalizes MPI; NULL-safe */
 
+/* Collective; watches for a second, in which the ranks sleep. `text` says what others take of the ranks' cores, on
+ * every rank: "other processes took 38 % of the time of rank 1's cores"; "" where that is too little to show in a
+ * measurement, and where ranks share cores. */
+#define SESSION_CPU_STEAL_TEXT 128
+enum status session_cpu_steal(struct session *s, char text[SESSION_CPU_STEAL_TEXT], struct error *e);
+
 /* Whether `run.backend: auto` means GPUs on this host: a driver shows some, and the CUDA part finds a device. A warning
  * says why GPUs that the driver shows are not used, unless CUDA_VISIBLE_DEVICES hides them. Cheap where there is no
  * driver. */
@@ -73,7 +79,8 @@ void exec_versions(char text[EXEC_VERSIONS_TEXT]);
 void session_profile_key(const struct session *s, struct profile_key *k);
 
 /* Measures this session's ceilings, all ranks together; rank 0 gets the profile, the others NULL. Under 30 s, with a
- * progress line. Reads no config. */
+ * progress line. Reads no config. On cores, what others disturbed is measured again, at most 20 s more; the profile has
+ * what stayed disturbed (PROFILE_DISTURBED_SHARE), which a warning tells. */
 enum status calibrate(struct session *s, struct profile **out, struct error *e);
 
 /* Executes the program, on the host's cores or on the session's GPUs: verification (run.verify), warm-up, timed steps.

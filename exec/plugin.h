@@ -24,6 +24,7 @@
 	X(session_broadcast) \
 	X(session_cluster) \
 	X(session_close) \
+	X(session_cpu_steal) \
 	X(session_use_gpus) \
 	X(session_profile_key) \
 	X(gpus_here) \

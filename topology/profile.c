@@ -116,6 +116,31 @@ enum status profile_set_products(struct profile *p, const struct profile_product
 	return st;
 }
 
+static double share_of(const struct profile *p, const char *name, double missing)
+{
+	return fmax(0, fmin(profile_get_value(p, name, missing), 1));
+}
+
+double profile_disturbed(const struct profile *p)
+{
+	const double others = share_of(p, PROFILE_CPU_STEAL_SHARE, 0);
+	return others > 0 ? share_of(p, PROFILE_DISTURBED_SHARE, 1) : 0;
+}
+
+double profile_too_long(const struct profile *p)
+{
+	return profile_disturbed(p) * share_of(p, PROFILE_CPU_STEAL_SHARE, 0);
+}
+
+enum profile_use profile_decide(const struct profile *cached, bool quiet)
+{
+	if (!cached)
+		return PROFILE_MEASURE;
+	if (profile_disturbed(cached) <= 0)
+		return PROFILE_TAKE;
+	return quiet ? PROFILE_MEASURE_AGAIN : PROFILE_TAKE_WIDENED;
+}
+
 double profile_burst_Hz(const struct profile *p)
 {
 	double burst_Hz = 0;

@@ -10,6 +10,7 @@
 #ifndef STEPSIM_TOPOLOGY_PROFILE_H
 #define STEPSIM_TOPOLOGY_PROFILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,7 +34,8 @@
 #define PROFILE_COMPUTE_RATE "overlap.compute_rate" /* speed of a GEMM beside a collective, 0 to 1 of its own */
 #define PROFILE_COMM_RATE "overlap.comm_rate"       /* speed of a collective beside a GEMM, 0 to 1 of its own */
 #define PROFILE_PROGRESS_SHARE "progress.share"     /* of a core, taken by the progress thread */
-#define PROFILE_CPU_STEAL_SHARE "others.share"      /* of the cores, taken by others during calibration */
+#define PROFILE_DISTURBED_SHARE "others.disturbed"  /* of the measurements, that others disturbed every time */
+#define PROFILE_CPU_STEAL_SHARE "others.share"      /* of a rank's cores, taken by others meanwhile */
 #define PROFILE_POWER_LIMIT_W "power_limit_W"       /* of a GPU's board, as the driver enforces it */
 
 struct profile_value {
@@ -103,6 +105,19 @@ int64_t profile_collective_ranks(const char *curve, const char *collective);
 double profile_get_value(const struct profile *p, const char *name, double missing);
 const struct profile_curve *profile_get_curve(const struct profile *p, const char *name);
 const struct profile_fit *profile_get_fit(const struct profile *p, const char *name);
+
+/* The share of the measurements that stayed disturbed, 0 to 1. All of a profile that has PROFILE_CPU_STEAL_SHARE alone:
+ * it says only that others were there. */
+double profile_disturbed(const struct profile *p);
+
+/* By how much of itself a time that this profile gives may be too long: what others took, of the measurements that
+ * stayed disturbed. 0 to 1. */
+double profile_too_long(const struct profile *p);
+
+/* What becomes of the cached profile (NULL: there is none) at the start of a run. `quiet`: nobody else uses the cores
+ * now; it is asked for a disturbed profile alone. */
+enum profile_use { PROFILE_TAKE, PROFILE_TAKE_WIDENED, PROFILE_MEASURE, PROFILE_MEASURE_AGAIN };
+enum profile_use profile_decide(const struct profile *cached, bool quiet);
 
 /* The highest clock at which a product was timed; 0: no clock is known. */
 double profile_burst_Hz(const struct profile *p);

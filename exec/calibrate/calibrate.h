@@ -60,10 +60,50 @@ extern const uint64_t calibration_comm_sizes[CALIBRATION_COMM_SIZES],
  * percentile. */
 #define CALIBRATION_PERCENTILE 25.0
 
+/* ---- what others disturb (repeat.c) ---- */
+
+/* Times of a grid by round, then case. Round 0 warms up: its time counts where a case has no other. `others`: the share
+ * of the rank's cores that others took meanwhile, of the rank that lost most; 0: too little to show. The same on all
+ * ranks. */
+#define CALIBRATION_ROUNDS_MAX 16
+struct calibration_rounds {
+	size_t cases, rounds;
+	double *time_s, *others; /* (rounds, cases); owned. time_s 0: not taken */
+};
+enum status calibration_rounds_create(struct calibration_rounds *r, size_t cases, size_t rounds, struct error *e);
+void calibration_rounds_free(struct calibration_rounds *r);
+/* Whether a case is to be timed again: others disturbed it, and it has too few undisturbed times. */
+bool calibration_again(const struct calibration_rounds *r, size_t index);
+/* The time to keep: of the undisturbed ones, else of all. *others: 0, or the mean share where all were disturbed. */
+double calibration_kept_s(const struct calibration_rounds *r, size_t index, double *others);
+
+/* How much of a calibration stayed disturbed. */
+struct calibration_noise {
+	double measured, disturbed, /* measurements */
+		others;             /* sum over the disturbed ones of the share that others took */
+};
+void calibration_noise_add(struct calibration_noise *noise, double measurements, double others);
+/* Sets PROFILE_DISTURBED_SHARE and PROFILE_CPU_STEAL_SHARE where something stayed disturbed. */
+enum status calibration_noise_set(const struct calibration_noise *noise, struct profile *p, struct error *e);
+
+/* Something that is measured as a whole. `measure` is collective and sets values and curves of rank 0's profile. */
+struct calibration_unit {
+	enum status (
+		*measure)(struct session *s, const struct calibration_unit *unit, struct profile *p, struct error *e);
+	int64_t size; /* of a group */
+	double budget_s;
+	const struct op *gemm;
+	double measurements; /* that it counts for */
+};
+/* Measures until others do not disturb it, at most three times; the least disturbed time is kept. */
+enum status calibration_undisturbed(struct session *s, const struct calibration_unit *unit, struct profile *p,
+	struct calibration_noise *noise, struct error *e);
+
 /* ---- timing (compute.c, gpu.c, comm.c); collective over all ranks; `begin` and `end` are the part of the progress
  * line ---- */
 
-enum status calibrate_compute(struct session *s, calibration_cases *cases, double begin, double end, struct error *e);
+enum status calibrate_compute(struct session *s, calibration_cases *cases, struct calibration_noise *noise,
+	double begin, double end, struct error *e);
 
 /* Large products run back to back for so long before they are timed. Judgement: a power limit acts within 100 to 200
  * ms. A burst of a few milliseconds runs at boost, which a step of large products may not sustain. */
@@ -85,8 +125,8 @@ void calibration_ids(const struct op *op, int32_t *ids);
 /* Adds the collectives' curves and both overlap rates on rank 0; on the host also PROFILE_P2P_LATENCY_S,
  * PROFILE_P2P_BPS and PROFILE_PROGRESS_SHARE. `gemm` is a case to run beside a collective; NULL: none was timed. With
  * one rank there is nothing to add. */
-enum status calibrate_comm(struct session *s, const struct calibration_case *gemm, struct profile *p, double begin,
-	double end, struct error *e);
+enum status calibrate_comm(struct session *s, const struct calibration_case *gemm, struct profile *p,
+	struct calibration_noise *noise, double begin, double end, struct error *e);
 
 /* ---- fitting (fit.c) ---- */
 

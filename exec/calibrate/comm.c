@@ -33,6 +33,7 @@
 #define PINGS 200
 #define PINGS_LARGE 12
 #define TAG 4711
+#define PAIRS_AND_OVERLAP 4 /* measurements: a latency, a rate, and what a collective and a GEMM cost each other */
 
 /* The collectives that calibration times. */
 static const enum collective calibrated[] = {COLL_ALL_REDUCE, COLL_ALL_GATHER, COLL_REDUCE_SCATTER, COLL_ALLTOALL};
@@ -147,16 +148,18 @@ static bool add_collectives(struct probe *probe, int64_t size, double x[CALIBRAT
 	return ok;
 }
 
-static enum status collectives(struct session *s, int64_t size, double budget_s, struct profile *p, struct error *e)
+static enum status collectives(struct session *s, const struct calibration_unit *unit, struct profile *p,
+	struct error *e)
 {
 	struct probe probe = {.session = s};
+	const int64_t size = unit->size;
 	double typical_s[CALIBRATED * CALIBRATION_COMM_SIZES], curve_s[CALIBRATED][CALIBRATION_COMM_SIZES],
 		x[CALIBRATION_COMM_SIZES], share = 0;
 	size_t n;
 	bool ok = add_collectives(&probe, size, x, &n);
 	enum status st = probe_load(&probe, size, ok, e);
 	if (!st)
-		st = time_ops(&probe, size, budget_s, typical_s, e);
+		st = time_ops(&probe, size, unit->budget_s, typical_s, e);
 	if (!st && !s->gpus)
 		st = progress_share(&probe, &share, e);
 	for (size_t k = 0, c, i; k < CALIBRATED * n && !st; k++) {
@@ -313,8 +316,23 @@ static enum status point_to_point(struct session *s, struct profile *p, struct e
 
 /* ---- */
 
-enum status calibrate_comm(struct session *s, const struct calibration_case *gemm, struct profile *p, double begin,
-	double end, struct error *e)
+/* Between GPUs the collectives say all of messages. */
+static enum status pairs_and_overlap(struct session *s, const struct calibration_unit *unit, struct profile *p,
+	struct error *e)
+{
+	enum status st = s->gpus ? ST_OK : point_to_point(s, p, e);
+	return st || !unit->gemm ? st : overlap(s, unit->gemm, p, e);
+}
+
+/* GPUs' times are hardly the cores'. */
+static enum status measure_unit(struct session *s, const struct calibration_unit *unit, struct profile *p,
+	struct calibration_noise *noise, struct error *e)
+{
+	return s->gpus ? unit->measure(s, unit, p, e) : calibration_undisturbed(s, unit, p, noise, e);
+}
+
+enum status calibrate_comm(struct session *s, const struct calibration_case *gemm, struct profile *p,
+	struct calibration_noise *noise, double begin, double end, struct error *e)
 {
 	int64_t ranks = s->info.ranks;
 	if (ranks < 2)
@@ -322,13 +340,20 @@ enum status calibrate_comm(struct session *s, const struct calibration_case *gem
 	int sizes = 0;
 	for (int64_t size = 2; size <= ranks; size++)
 		sizes += ranks % size == 0;
-	enum status st = s->gpus ? ST_OK : point_to_point(s, p, e); /* MPI's; between GPUs the collectives say all */
+	enum status st = ST_OK;
 	for (int64_t size = 2; size <= ranks && !st; size++) {
 		if (ranks % size)
 			continue;
 		progress_update(begin + (end - begin) * 0.8 * (double)size / (double)ranks, "collectives");
-		st = collectives(s, size, COLLECTIVES_S / sizes, p, e);
+		const struct calibration_unit unit = {.measure = collectives,
+			.size = size,
+			.budget_s = COLLECTIVES_S / sizes,
+			.measurements = CALIBRATED * CALIBRATION_COMM_SIZES};
+		st = measure_unit(s, &unit, p, noise, e);
 	}
 	progress_update(begin + (end - begin) * 0.9, "overlap");
-	return st || !gemm ? st : overlap(s, &gemm->op, p, e);
+	const struct calibration_unit unit = {.measure = pairs_and_overlap,
+		.gemm = gemm ? &gemm->op : NULL,
+		.measurements = PAIRS_AND_OVERLAP};
+	return st ? st : measure_unit(s, &unit, p, noise, e);
 }

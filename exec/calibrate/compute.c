@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/stats.h"
 #include "exec/calibrate/calibrate.h"
+#include "exec/cpu_steal.h"
 #include "exec/host/device.h"
 #include "exec/host/kernels.h"
 #include "exec/session.h"
@@ -22,11 +23,17 @@
 #define PASSES \
 	5 /* over the whole grid: a slow period of the machine then spoils one time of many cases, not all times of \
 	     one */
+#define REPEATS 5 /* passes more, over what others disturbed */
+#define ROUNDS (1 + PASSES + REPEATS)
 #define TIMES_MAX 8 /* taken of one case in one pass */
 #define PASS_S 6e-3 /* spent on one case in one pass, where that allows more than one time */
 #define CASE_LIMIT_S \
 	0.1 /* a case that takes longer is timed once: a slow or overloaded machine needs its time for the others */
 #define SECTION_S 11.0 /* of a busy machine fewer times are taken */
+#define REPEATS_S 11.0
+/* Others' time is judged of as many cases as take this long: at least CPU_STEAL_WINDOW_S on the clock of each rank */
+#define SLICE_S (1.25 * CPU_STEAL_WINDOW_S)
+#define LEAST_S 1e-9 /* of a time that was taken */
 #define LINE 64
 #define BETWEEN_B ((uint64_t)4 << 20) /* what a GEMM between moves, about; at least the second-level caches */
 #define REGION_MIN_B ((uint64_t)48 << 20)
@@ -36,11 +43,15 @@ enum region { REGION_READ, REGION_WRITE, REGION_UPDATE, REGION_HOT, REGION_COUNT
 
 struct bench {
 	struct session *s;
+	const calibration_cases *cases;
+	struct calibration_rounds rounds;
 	struct host_env env;
 	char *memory;
 	uint64_t region_B, scratch_B, between_B;
 	uint64_t next_B[REGION_COUNT]; /* where the next argument lies in its region */
 	double until_s;                /* clock_s() at which the section ends */
+	struct cpu_steal slice;        /* what is judged next: from `slice_at` on, in the order of the rounds */
+	size_t slice_at;
 	double begin, share; /* of the progress line: where it begins, and what one of PASSES + 1 rounds has of it */
 	enum status st;      /* this rank's first failure: it goes on taking part, and all ranks agree at the end */
 	struct error *e;
@@ -199,13 +210,32 @@ static double take(struct bench *b, const struct calibration_case *c)
 	return clock_s() - begin_s;
 }
 
-/* All ranks together; *late: rank 0's clock is past the section's end. */
-static enum status together(struct bench *b, bool *late, struct error *e)
+/* What rank 0's clock says to all ranks. */
+struct told {
+	bool late; /* the section is over */
+	bool due;  /* the slice is */
+};
+
+/* All ranks together. */
+static enum status together(struct bench *b, struct told *told, struct error *e)
 {
-	double past = session_info(b->s)->rank == 0 && clock_s() > b->until_s ? 1 : 0;
-	enum status st = session_sum(b->s, &past, 1, e);
-	*late = past > 0;
+	const bool first = session_info(b->s)->rank == 0;
+	double past[2] = {first && clock_s() > b->until_s, first && clock_s() > b->slice.at_s + SLICE_S};
+	enum status st = session_sum(b->s, past, 2, e);
+	*told = (struct told){past[0] > 0, past[1] > 0};
 	watchdog_progress(b->s->watchdog);
+	return st;
+}
+
+/* Judges what was timed since the last slice, up to `end`; the next begins here. Collective. */
+static enum status end_slice(struct bench *b, size_t end, struct error *e)
+{
+	struct cpu_steal_worst worst;
+	cpu_steal_wait(&b->slice);
+	enum status st = cpu_steal_end(b->s, &b->slice, &worst, e);
+	for (; b->slice_at < end; b->slice_at++)
+		b->rounds.others[b->slice_at] = st || worst.rank < 0 ? 0 : worst.taken + worst.stolen;
+	cpu_steal_begin(&b->slice);
 	return st;
 }
 
@@ -228,62 +258,102 @@ static bool name_is_timed(const calibration_cases *cases, const double *about_s,
 	return false;
 }
 
-/* Times each case once, as warm-up and estimate: about_s is the slowest rank's, 0 where a case was not timed. Once the
- * time is up it times only the first case of each name that has none. So every name has a time, however slow the
- * machine. */
-static enum status probe(struct bench *b, const calibration_cases *cases, double *about_s, struct error *e)
-{
-	enum status st = ST_OK;
-	bool late = false;
-	for (size_t i = 0; i < cases->n && !st; i++) {
-		st = together(b, &late, e);
-		if (!st && fits(b, &cases->at[i]) && !(late && name_is_timed(cases, about_s, i)))
-			about_s[i] = time_case(b, &cases->at[i], 1);
-		progress_update(b->begin + b->share * (double)i / (double)cases->n, cases->at[i].work.name);
-	}
-	return st ? st : session_max(b->s, about_s, cases->n, e);
-}
-
 static int times_of(double about_s)
 {
 	int n = (int)(PASS_S / about_s);
 	return n < 1 ? 1 : n > TIMES_MAX ? TIMES_MAX : n;
 }
 
-/* The passes that the time allows; found_s: by pass, then by case, 0 where there is none. */
-static enum status passes(struct bench *b, const calibration_cases *cases, const double *about_s, double *found_s,
+/* Times case `index` in round k, after all ranks have come together; not where the section is over and the case may be
+ * left out. */
+static enum status time_in_round(struct bench *b, size_t k, size_t index, int times, bool must, bool *late,
 	struct error *e)
 {
-	enum status st = ST_OK;
-	bool late = false;
-	int k = 0;
-	for (; k < PASSES && !late && !st; k++)
-		for (size_t i = 0; i < cases->n && !st && !late; i++) {
-			if (about_s[i] <= 0 || about_s[i] > CASE_LIMIT_S)
-				continue;
-			st = together(b, &late, e);
-			if (!st && !late)
-				found_s[(size_t)k * cases->n + i] = time_case(b, &cases->at[i], times_of(about_s[i]));
-			progress_update(b->begin + b->share * (1 + k + (double)i / (double)cases->n),
-				cases->at[i].work.name);
-		}
-	log_detail("kernels: %d of %d passes, %.1f s to spare", late ? k - 1 : k, PASSES, b->until_s - clock_s());
+	const size_t at = k * b->cases->n + index;
+	struct told told;
+	enum status st = together(b, &told, e);
+	if (!st && told.due)
+		st = end_slice(b, at, e);
+	*late = told.late;
+	if (!st && times && (must || !told.late))
+		b->rounds.time_s[at] = fmax(time_case(b, &b->cases->at[index], times), LEAST_S);
 	return st;
 }
 
-static enum status measure(struct bench *b, calibration_cases *cases, double *about_s, double *found_s, struct error *e)
+/* Times each case once, as warm-up and estimate: about_s is the slowest rank's, 0 where a case was not timed. Once the
+ * time is up it times only the first case of each name that has none. So every name has a time, however slow the
+ * machine. */
+static enum status probe(struct bench *b, double *about_s, struct error *e)
+{
+	enum status st = ST_OK;
+	bool late = false;
+	for (size_t i = 0; i < b->cases->n && !st; i++) {
+		const int times = fits(b, &b->cases->at[i]) ? 1 : 0;
+		st = time_in_round(b, 0, i, times, !name_is_timed(b->cases, b->rounds.time_s, i), &late, e);
+		about_s[i] = b->rounds.time_s[i];
+		progress_update(b->begin + b->share * (double)i / (double)b->cases->n, b->cases->at[i].work.name);
+	}
+	st = st ? st : session_max(b->s, about_s, b->cases->n, e);
+	for (size_t i = 0; i < b->cases->n; i++)
+		b->rounds.time_s[i] = about_s[i]; /* what was timed is the same on all ranks */
+	return st;
+}
+
+/* The passes that the time allows. */
+static enum status passes(struct bench *b, const double *about_s, struct error *e)
+{
+	enum status st = ST_OK;
+	bool late = false;
+	size_t k = 1;
+	for (; k <= PASSES && !late && !st; k++)
+		for (size_t i = 0; i < b->cases->n && !st && !late; i++) {
+			if (about_s[i] <= 0 || about_s[i] > CASE_LIMIT_S)
+				continue;
+			st = time_in_round(b, k, i, times_of(about_s[i]), false, &late, e);
+			progress_update(b->begin + b->share * ((double)k + (double)i / (double)b->cases->n),
+				b->cases->at[i].work.name);
+		}
+	log_detail("kernels: %zu of %d passes, %.1f s to spare", late ? k - 2 : k - 1, PASSES, b->until_s - clock_s());
+	return st ? st : end_slice(b, (PASSES + 1) * b->cases->n, e);
+}
+
+/* What others disturbed is timed again, in as many passes as that takes. */
+static enum status repeats(struct bench *b, const double *about_s, struct error *e)
+{
+	enum status st = ST_OK;
+	bool late = false;
+	size_t repeated = 0;
+	b->until_s = clock_s() + REPEATS_S;
+	for (size_t k = PASSES + 1, again = 1; k < ROUNDS && again && !late && !st; k++) {
+		again = 0;
+		for (size_t i = 0; i < b->cases->n && !st && !late; i++) {
+			if (!calibration_again(&b->rounds, i))
+				continue;
+			st = time_in_round(b, k, i, times_of(about_s[i]), false, &late, e);
+			again++;
+			progress_update(b->begin + b->share * (PASSES + 1), b->cases->at[i].work.name);
+		}
+		st = st || !again ? st : end_slice(b, (k + 1) * b->cases->n, e);
+		repeated += again;
+	}
+	log_detail("kernels: %zu times again, as others used the cores", repeated);
+	return st;
+}
+
+static enum status measure(struct bench *b, calibration_cases *cases, double *about_s, struct calibration_noise *noise,
+	struct error *e)
 {
 	b->until_s = clock_s() + SECTION_S;
-	enum status st = probe(b, cases, about_s, e);
-	st = st ? st : passes(b, cases, about_s, found_s, e);
+	cpu_steal_begin(&b->slice);
+	enum status st = probe(b, about_s, e);
+	st = st ? st : passes(b, about_s, e);
+	st = st ? st : repeats(b, about_s, e);
 	for (size_t i = 0; i < cases->n && !st; i++) {
-		double of_pass[PASSES];
-		size_t n = 0;
-		for (size_t k = 0; k < PASSES; k++)
-			if (found_s[k * cases->n + i] > 0)
-				of_pass[n++] = found_s[k * cases->n + i];
-		if (n)
-			about_s[i] = stats_percentile(of_pass, n, CALIBRATION_PERCENTILE);
+		double others;
+		const double kept_s = calibration_kept_s(&b->rounds, i, &others);
+		about_s[i] = kept_s > 0 ? kept_s : about_s[i];
+		if (about_s[i] > 0)
+			calibration_noise_add(noise, 1, others);
 	}
 	st = st ? st : session_max(b->s, about_s, cases->n, e);
 	for (size_t i = 0; i < cases->n && !st; i++)
@@ -291,21 +361,24 @@ static enum status measure(struct bench *b, calibration_cases *cases, double *ab
 	return st;
 }
 
-enum status calibrate_compute(struct session *s, calibration_cases *cases, double begin, double end, struct error *e)
+enum status calibrate_compute(struct session *s, calibration_cases *cases, struct calibration_noise *noise,
+	double begin, double end, struct error *e)
 {
 	struct error mine = {ST_OK, ""};
-	struct bench b = {.s = s, .e = &mine, .begin = begin, .share = (end - begin) / (PASSES + 1)};
-	double *about_s = calloc(cases->n, sizeof *about_s), *found_s = calloc(cases->n * PASSES, sizeof *found_s);
-	enum status st = about_s && found_s ? bench_open(&b, cases) : error_nomem(&mine, "calibration's times");
+	struct bench b = {.s = s, .cases = cases, .e = &mine, .begin = begin, .share = (end - begin) / (PASSES + 1)};
+	double *about_s = calloc(cases->n, sizeof *about_s);
+	enum status st = calibration_rounds_create(&b.rounds, cases->n, ROUNDS, &mine);
+	if (!st)
+		st = about_s ? bench_open(&b, cases) : error_nomem(&mine, "calibration's times");
 	st = session_agree(s, st, &mine);
 	if (!st)
-		st = measure(&b, cases, about_s, found_s, e);
+		st = measure(&b, cases, about_s, noise, e);
 	if (!st)
 		st = session_agree(s, b.st, &mine);
 	if (mine.status)
 		error_set(e, mine.status, "%s", mine.text);
 	bench_close(&b);
+	calibration_rounds_free(&b.rounds);
 	free(about_s);
-	free(found_s);
 	return st;
 }

@@ -120,6 +120,11 @@ static void fill_bounds_and_interval(const struct sums *sums, const struct progr
 		below_s = out->time.step_s * (1 - 1 / k->interval.borrowed_factor);
 		above_s = out->time.step_s * (k->interval.borrowed_factor - 1);
 	}
+	if (m->profile) { /* its times may be too long; and as much may be taken from the run */
+		const double others_s = profile_too_long(m->profile) * out->time.step_s;
+		below_s = hypot(below_s, others_s);
+		above_s = hypot(above_s, others_s);
+	}
 	out->interval90_s[0] = fmax(0, out->time.step_s - below_s);
 	out->interval90_s[1] = out->time.step_s + above_s;
 	if (!m->profile)
@@ -189,12 +194,12 @@ void summarize(const struct sums *s, const struct program *p, const struct rates
 			"two either way is normal; `mpirun -np %lld stepsim calibrate` measures it",
 			(long long)m->profile->key.ranks, m->profile->key.ranks == 1 ? "" : "s",
 			(long long)m->profile->key.cores_per_rank, (long long)p->mesh.ranks);
-	const double others = m->profile ? profile_get_value(m->profile, PROFILE_CPU_STEAL_SHARE, 0) : 0;
-	if (others > 0)
+	if (m->profile && profile_too_long(m->profile) > 0)
 		result_warn(out,
-			"the profile was measured while others took %.0f %% of a rank's cores: `stepsim calibrate` "
-			"on a quiet machine makes a better one",
-			100 * others);
+			"others took %.0f %% of a rank's cores during %.0f %% of the profile's measurements, so the "
+			"interval is wider: `stepsim calibrate` on a quiet machine makes a better one",
+			100 * profile_get_value(m->profile, PROFILE_CPU_STEAL_SHARE, 0),
+			100 * profile_disturbed(m->profile));
 	if (s->capped_s > 0)
 		result_warn(out,
 			"power-capped: products of %.3g ms of the step run at %.0f %% of their burst clock, as the "

@@ -1,0 +1,108 @@
+/* Measurements that others disturbed are taken again; the profile says what stayed so. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/stats.h"
+#include "exec/calibrate/calibrate.h"
+#include "exec/cpu_steal.h"
+
+/* ---- rounds of times ---- */
+
+#define ENOUGH 3 /* undisturbed times of a case: their percentile is then below the median */
+
+enum status calibration_rounds_create(struct calibration_rounds *r, size_t cases, size_t rounds, struct error *e)
+{
+	*r = (struct calibration_rounds){.cases = cases, .rounds = rounds};
+	r->time_s = calloc(cases * rounds, sizeof *r->time_s);
+	r->others = calloc(cases * rounds, sizeof *r->others);
+	return r->time_s && r->others ? ST_OK : error_nomem(e, "calibration's times");
+}
+
+void calibration_rounds_free(struct calibration_rounds *r)
+{
+	free(r->time_s);
+	free(r->others);
+	*r = (struct calibration_rounds){.cases = 0};
+}
+
+/* Collects the times of a case from round `first` on. Returns how many; *others: the mean share meanwhile. */
+static size_t times_of_case(const struct calibration_rounds *r, size_t index, size_t first, bool undisturbed,
+	double *time_s, double *others)
+{
+	size_t n = 0;
+	*others = 0;
+	for (size_t k = first; k < r->rounds; k++) {
+		const size_t at = k * r->cases + index;
+		if (r->time_s[at] <= 0 || (undisturbed && r->others[at] > 0))
+			continue;
+		*others += (r->others[at] - *others) / (double)(n + 1);
+		time_s[n++] = r->time_s[at];
+	}
+	return n;
+}
+
+bool calibration_again(const struct calibration_rounds *r, size_t index)
+{
+	double times[CALIBRATION_ROUNDS_MAX], none, others;
+	const size_t undisturbed = times_of_case(r, index, 1, true, times, &none),
+		     all = times_of_case(r, index, 0, false, times, &others);
+	return all > 0 && others > 0 && undisturbed < ENOUGH;
+}
+
+double calibration_kept_s(const struct calibration_rounds *r, size_t index, double *others)
+{
+	double times[CALIBRATION_ROUNDS_MAX];
+	size_t n = times_of_case(r, index, 1, true, times, others);
+	n = n ? n : times_of_case(r, index, 1, false, times, others);
+	n = n ? n : times_of_case(r, index, 0, false, times, others);
+	return n ? stats_percentile(times, n, CALIBRATION_PERCENTILE) : 0;
+}
+
+/* ---- what stayed disturbed ---- */
+
+void calibration_noise_add(struct calibration_noise *noise, double measurements, double others)
+{
+	noise->measured += measurements;
+	noise->disturbed += others > 0 ? measurements : 0;
+	noise->others += measurements * others;
+}
+
+enum status calibration_noise_set(const struct calibration_noise *noise, struct profile *p, struct error *e)
+{
+	if (!(noise->disturbed > 0))
+		return ST_OK;
+	enum status st = profile_set_value(p, PROFILE_DISTURBED_SHARE, noise->disturbed / noise->measured, e);
+	return st ? st : profile_set_value(p, PROFILE_CPU_STEAL_SHARE, noise->others / noise->disturbed, e);
+}
+
+/* ---- a measurement as a whole ---- */
+
+#define TRIES 3
+
+enum status calibration_undisturbed(struct session *s, const struct calibration_unit *unit, struct profile *p,
+	struct calibration_noise *noise, struct error *e)
+{
+	double least = INFINITY;
+	struct profile *scratch = p ? profile_create() : NULL;
+	enum status st = session_agree(s, p && !scratch ? error_nomem(e, "a profile") : ST_OK, e);
+	for (int k = 0; k < TRIES && !st && least > 0; k++) {
+		struct cpu_steal begun;
+		struct cpu_steal_worst worst;
+		if (p)
+			*scratch = *p;
+		cpu_steal_begin(&begun);
+		if ((st = unit->measure(s, unit, scratch, e)))
+			break;
+		cpu_steal_wait(&begun);
+		if ((st = cpu_steal_end(s, &begun, &worst, e)))
+			break;
+		const double others = worst.rank < 0 ? 0 : worst.taken + worst.stolen;
+		if (others < least && p)
+			*p = *scratch;
+		least = fmin(least, others);
+	}
+	if (!st)
+		calibration_noise_add(noise, unit->measurements, least);
+	profile_destroy(scratch);
+	return st;
+}
