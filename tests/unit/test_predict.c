@@ -236,6 +236,13 @@ static void test_warnings(void)
 	CU_ASSERT_FALSE(warned(&r, "nothing was measured"));
 	CU_ASSERT(warned(&r, "no entry for gemm.nt: priced from peak rates"));
 	CU_ASSERT(warned(&r, "no curve for all_reduce"));
+	const double above_s = r.interval90_s[1] - r.time.step_s;
+	CU_ASSERT_FALSE(warned(&r, "others took"));
+	CU_ASSERT_EQUAL(profile_set_value(&empty, PROFILE_CPU_STEAL_SHARE, 0.4, NULL), ST_OK);
+	CU_ASSERT_EQUAL(profile_set_value(&empty, PROFILE_DISTURBED_SHARE, 0.5, NULL), ST_OK);
+	r = predicted(p, &m);
+	CU_ASSERT(warned(&r, "others took 40 % of a rank's cores during 50 % of the profile's measurements"));
+	CU_ASSERT_DOUBLE_EQUAL(r.interval90_s[1] - r.time.step_s, hypot(above_s, 0.2 * r.time.step_s), 1e-12);
 	program_destroy(p);
 }
 

@@ -225,6 +225,27 @@ static void test_bad_files(void)
 	CU_ASSERT_EQUAL(profile_load(path, &p, NULL), ST_INPUT);
 }
 
+/* What becomes of a cached profile: of a quiet machine, of a busy one, of a partly busy one, and of an older version.
+ */
+static void test_disturbed(void)
+{
+	static struct profile quiet, busy, older;
+	CU_ASSERT_EQUAL(profile_set_value(&busy, PROFILE_CPU_STEAL_SHARE, 0.4, NULL), ST_OK);
+	CU_ASSERT_EQUAL(profile_set_value(&busy, PROFILE_DISTURBED_SHARE, 0.25, NULL), ST_OK);
+	CU_ASSERT_EQUAL(profile_set_value(&older, PROFILE_CPU_STEAL_SHARE, 0.4, NULL), ST_OK);
+	CU_ASSERT_EQUAL(profile_disturbed(&quiet), 0);
+	CU_ASSERT_EQUAL(profile_disturbed(&busy), 0.25);
+	CU_ASSERT_EQUAL(profile_disturbed(&older), 1);
+	CU_ASSERT_DOUBLE_EQUAL(profile_too_long(&busy), 0.1, 1e-12);
+	CU_ASSERT_EQUAL(profile_too_long(&quiet), 0);
+	for (int q = 0; q < 2; q++) {
+		CU_ASSERT_EQUAL(profile_decide(NULL, q), PROFILE_MEASURE);
+		CU_ASSERT_EQUAL(profile_decide(&quiet, q), PROFILE_TAKE);
+		CU_ASSERT_EQUAL(profile_decide(&busy, q), q ? PROFILE_MEASURE_AGAIN : PROFILE_TAKE_WIDENED);
+		CU_ASSERT_EQUAL(profile_decide(&older, q), q ? PROFILE_MEASURE_AGAIN : PROFILE_TAKE_WIDENED);
+	}
+}
+
 UNIT_MAIN("profile", {"round trip", test_round_trip}, {"replaced, not added", test_replaced_not_added},
 	{"refusals", test_refusals}, {"interpolation", test_interpolation}, {"cache path", test_cache_path},
-	{"bad files", test_bad_files})
+	{"bad files", test_bad_files}, {"disturbed by others", test_disturbed})

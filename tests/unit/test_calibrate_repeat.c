@@ -1,0 +1,62 @@
+/* Which measurements of a calibration are taken again, which of their times are kept, and what the profile then says of
+ * those that stayed disturbed. */
+#include "exec/calibrate/calibrate.h"
+#include "tests/unit/harness.h"
+
+enum { CASES = 2, ROUNDS = 8, INDEX = 1 };
+
+/* Rounds of a single case, from the warm-up on: times (0: not taken) and what others took meanwhile. */
+static struct calibration_rounds rounds(const double time_s[ROUNDS], const double others[ROUNDS])
+{
+	struct calibration_rounds r;
+	CU_ASSERT_EQUAL_FATAL(calibration_rounds_create(&r, CASES, ROUNDS, NULL), ST_OK);
+	for (size_t k = 0; k < ROUNDS; k++) {
+		r.time_s[k * CASES + INDEX] = time_s[k];
+		r.others[k * CASES + INDEX] = others[k];
+	}
+	return r;
+}
+
+static void check(const double time_s[ROUNDS], const double others[ROUNDS], bool again, double kept_s,
+	double kept_others)
+{
+	struct calibration_rounds r = rounds(time_s, others);
+	double meanwhile = -1;
+	CU_ASSERT_EQUAL(calibration_again(&r, INDEX), again);
+	CU_ASSERT_FALSE(calibration_again(&r, 0)); /* never timed, never again */
+	CU_ASSERT_DOUBLE_EQUAL(calibration_kept_s(&r, INDEX, &meanwhile), kept_s, 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(meanwhile, kept_others, 1e-12);
+	calibration_rounds_free(&r);
+}
+
+/* The 25th percentile of 4, 5, 6, 7, 8 is 5; of 4, 6, 8 it is 5 too; of two times a quarter of the way. */
+static void test_kept(void)
+{
+	static const double none[ROUNDS] = {0}, all[ROUNDS] = {1, 0.4, 0.2, 0.6};
+	check((double[ROUNDS]){9, 4, 5, 6, 7, 8}, none, false, 5, 0);
+	/* however few there are */
+	check((double[ROUNDS]){9, 4}, none, false, 4, 0);
+	check((double[ROUNDS]){9}, none, false, 9, 0);
+	/* disturbed times count for nothing beside undisturbed ones: enough of these, or too few */
+	check((double[ROUNDS]){9, 4, 1, 6, 2, 8}, (double[ROUNDS]){0, 0, 0.3, 0, 0.3, 0}, false, 5, 0);
+	check((double[ROUNDS]){9, 1, 4, 8}, (double[ROUNDS]){0, 0.3, 0, 0}, true, 5, 0);
+	/* all were disturbed; the warm-up's 1 is not among them */
+	check((double[ROUNDS]){9, 4, 6, 8}, all, true, 5, 0.4);
+	check((double[ROUNDS]){9}, all, true, 9, 1);
+}
+
+static void test_noise(void)
+{
+	struct calibration_noise noise = {0};
+	static struct profile p;
+	calibration_noise_add(&noise, 30, 0);
+	CU_ASSERT_EQUAL(calibration_noise_set(&noise, &p, NULL), ST_OK);
+	CU_ASSERT_EQUAL(p.n_values, 0);
+	calibration_noise_add(&noise, 9, 0.2);
+	calibration_noise_add(&noise, 1, 0.7);
+	CU_ASSERT_EQUAL(calibration_noise_set(&noise, &p, NULL), ST_OK);
+	CU_ASSERT_DOUBLE_EQUAL(profile_get_value(&p, PROFILE_DISTURBED_SHARE, -1), 0.25, 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(profile_get_value(&p, PROFILE_CPU_STEAL_SHARE, -1), 0.25, 1e-12);
+}
+
+UNIT_MAIN("calibrate repeat", {"times to keep", test_kept}, {"what stayed disturbed", test_noise})
