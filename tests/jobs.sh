@@ -6,7 +6,8 @@ set -u
 . "$(dirname "$0")/verdicts.sh"
 stepsim=${STEPSIM:-$root/build/release/stepsim}
 
-# Jobs of one and two ranks measure the machine for themselves, once; those of more take the profile of four.
+# Jobs of one and two ranks take what tests/run.sh measured, or measure for themselves; those of more take the profile of
+# four.
 launch() { # ranks, then the arguments of stepsim
 	local ranks=$1 known=()
 	shift

@@ -123,6 +123,12 @@ jobs_in_turn() {
 	for script in "$@"; do run_check counted "$script" bash "$script"; done
 }
 
+# Before anything runs beside: a profile that others disturbed is looked at again at each start.
+heading 'profiles of one and two ranks'
+for ranks in 1 2; do
+	run_check check "a profile of $ranks ranks" mpirun "${mpirun_flags[@]}" -np "$ranks" "$build/stepsim" calibrate
+done
+
 heading 'execution, beside all that follows'
 scripts=(tests/exec/*.sh tests/jobs.sh)
 [ -e "$build/libstepsim_cuda.so" ] && scripts+=(tests/cuda/test_nccl_double.sh)
