@@ -199,7 +199,6 @@ static enum status add_parameters_of(struct table *t, const char *folder, const 
 		{"attention", "fa3_forward", "of the bf16 rate: flash attention, third generation and cuDNN's"},
 		{"attention", "fa3_backward", "the same, backward"},
 		{NULL, "interval", "half the width of the 90 % interval, in log"},
-		{NULL, "unseen", "of that of a stack without rows, what the parts of its step do not explain"},
 	};
 	char path[PATH_MAX_LEN];
 	struct ydoc *doc = NULL;

@@ -305,6 +305,20 @@ static void print_interval(const struct result *p, const struct result *m, FILE 
 	fputc('\n', out);
 }
 
+/* What the interval's width comes from: only a prediction from published figures knows. */
+static void print_interval_parts(const struct result *p, FILE *out)
+{
+	const char *before = "  its width comes from ";
+	for (int i = 0; i < INTERVAL_COUNT; i++) {
+		if (p->interval_part[i] >= 0.005) {
+			fprintf(out, "%s%s %.0f %%", before, interval_cause_name[i], 100 * p->interval_part[i]);
+			before = ", ";
+		}
+	}
+	if (*before == ',')
+		fputs(" (root of the sum of squares)\n", out);
+}
+
 static const char *const verdicts[] = {"not verified", "a wrong sum was found", "every collective's sum verified"};
 
 static void print_measured(const struct result *m, FILE *out)
@@ -332,6 +346,7 @@ void text_findings(const struct outcome *o, FILE *out)
 	else if (m)
 		print_measured(m, out);
 	print_interval(p, m && !m->doubles ? m : NULL, out);
+	print_interval_parts(p, out);
 	if (p->bottleneck[0])
 		fprintf(out, "Bottleneck: %s\n", p->bottleneck);
 }

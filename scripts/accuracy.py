@@ -71,6 +71,10 @@ def gpu(row):
     return f"{row['gpu']} {row['gpu_variant']}"
 
 
+def complete(row):
+    return 'complete (quality A)' if row['quality'] == 'A' else 'something inferred (B, C)'
+
+
 def predicted(rows, results, use=None):
     return [(r, p) for r, p in zip(rows, results) if p['predicted_s'] is not None and use in (None, r['use'])]
 
@@ -166,6 +170,7 @@ def write(steps, outside, sample, held_out, collectives, checks, moved):
         'sample': sample_line(*sample),
         'outside': by(lambda r: r['source'], 'source', other),
         'outside_stack': by(lambda r: r['framework'], 'software', other),
+        'outside_quality': by(complete, 'configuration', other),
         'outside_gpu': by(gpu, 'GPU', other),
         'held_out': table(['source', 'rows', 'in sample', 'five folds', 'source held out'], folds),
         'stack': by(lambda r: r['framework'], 'software', tight),
@@ -201,6 +206,9 @@ No GPU was at hand: all GPU runs below were made by others.
 No constant was ever fitted to these runs. But some choices were made with their errors in view:
 traffic of compiled PyTorch, a B200's products, words of software. `first` is the blind figure.
 
+By what the source prints. A run of your own is complete, as far as you know what you ran:
+
+%(outside_quality)s
 By source:
 
 %(outside)s

@@ -16,7 +16,7 @@ FOLDS = 5
 # row sees does not move.
 OLD = 0.01
 PRIOR = 0.2
-INSIDE = 0.88  # of rows whose source was held out, what the families' `unseen` is to let lie in their interval
+INSIDE = 0.88  # of rows whose source was held out, what interval.software is to let lie in their interval
 
 
 def solve(a, b):
@@ -179,23 +179,22 @@ class Fit:
         return out
 
     def widths_from_others(self, results):
-        """Returns by_source()'s results with intervals whose one part that residuals fix, the family's `unseen`, comes
-        from the rows of all other sources: as narrow as lets INSIDE of them lie in theirs.
+        """Returns by_source()'s results with intervals whose one part that residuals fix, interval.software, comes from
+        the rows of all other sources: as narrow as lets INSIDE of them lie in theirs.
         """
         rest, size = {}, {}
-        families = {s: k['family'] for s, k in self.known['sources'].items() if 'family' in k}
+        text = open(file_of(root, 'model/interval')).read()
+        software = float(re.search(r'^software:\n  value: ([0-9.]+)', text, re.M)[1])
         for r in self.rows:
-            if r['source'] in families:
-                p, text = results[r['id']], open(file_of(root, families[r['source']])).read()
-                unseen = float(re.search(r'^unseen:(?: \{|\n  )value: ([0-9.]+)', text, re.M).group(1))
-                size[r['id']] = abs(math.log(p['measured_s'] / p['predicted_s']))
-                rest[r['id']] = math.sqrt(max(math.log(p['interval90_s'][1] / p['predicted_s']) ** 2 - unseen**2, 0))
+            p = results[r['id']]
+            size[r['id']] = abs(math.log(p['measured_s'] / p['predicted_s']))
+            rest[r['id']] = math.sqrt(max(math.log(p['interval90_s'][1] / p['predicted_s']) ** 2 - software**2, 0))
         out = dict(results)
-        for source in families:
+        for source in sorted({r['source'] for r in self.rows}):
             needed = sorted(
                 math.sqrt(max(size[r['id']] ** 2 - rest[r['id']] ** 2, 0))
                 for r in self.rows
-                if r['id'] in size and r['source'] != source
+                if r['source'] != source
             )
             own = needed[math.ceil(INSIDE * len(needed)) - 1]
             for r in self.rows:

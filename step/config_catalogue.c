@@ -17,10 +17,10 @@ struct folder {
 static const struct folder models = {"models", "preset", "model",
 	{"source", "description", "note", "published_parameters", "published_parameters_rounded", NULL}};
 static const struct folder stacks = {"stacks", "stack", "defaults",
-	{"source", "description", "note", "family", "compiled_twin", "numbers", "memory", "habits", "interval", "names",
-		NULL}};
+	{"source", "description", "note", "family", "compiled_twin", "numbers", "memory", "habits", "interval",
+		"fitted_on", "names", NULL}};
 static const struct folder families = {"families", "stack family", "numbers",
-	{"source", "description", "note", "memory", "habits", "unseen", NULL}};
+	{"source", "description", "note", "memory", "habits", NULL}};
 
 static enum status find_file(const struct folder *f, const char *name, const char *where, char path[PATH_MAX_LEN],
 	struct error *e)
@@ -126,6 +126,7 @@ static enum status read_costs(struct config *c, const struct ynode *stack, struc
 		if (!(st = load(&families, name, where, &doc, e)))
 			st = stack_read(ydoc_root(doc), &c->stack, e);
 	}
+	c->stack.family = family != NULL;
 	ydoc_destroy(doc);
 	return st ? st : stack_read(stack, &c->stack, e);
 }

@@ -86,6 +86,14 @@ void result_bottleneck(struct result *r, const char *idle, const char *host)
 
 /* ---- warnings ---- */
 
+const char *const interval_cause_name[INTERVAL_COUNT] = {[INTERVAL_SOFTWARE] = "software",
+	[INTERVAL_GPU] = "gpu",
+	[INTERVAL_EXPERTS] = "experts",
+	[INTERVAL_CONTEXT] = "context",
+	[INTERVAL_TRAFFIC] = "traffic",
+	[INTERVAL_HOST] = "host",
+	[INTERVAL_NETWORK] = "network"};
+
 void result_warn(struct result *r, const char *fmt, ...)
 {
 	if (r->n_warnings == RESULT_MAX_NOTES)

@@ -47,10 +47,25 @@ struct result_clocks {
 	struct clock_event event[RESULT_CLOCK_EVENTS];
 };
 
+/* What the interval of a prediction by published figures consists of (sim/engine/interval.h). */
+enum interval_cause {
+	INTERVAL_SOFTWARE,
+	INTERVAL_GPU,
+	INTERVAL_EXPERTS,
+	INTERVAL_CONTEXT,
+	INTERVAL_TRAFFIC,
+	INTERVAL_HOST,
+	INTERVAL_NETWORK,
+	INTERVAL_COUNT
+};
+extern const char *const interval_cause_name[INTERVAL_COUNT];
+
 struct result {
 	struct breakdown time; /* of the critical rank; time.overlap is NAN where a rank has a single core */
 	double tokens_per_s, tokens_per_s_per_gpu, tflops_per_gpu, mfu, hfu;
 	double interval90_s[2];
+	double interval_part[INTERVAL_COUNT]; /* prediction without a profile: half-widths in log, whose squares add up;
+	                                         else 0 */
 	struct result_memory memory;
 	double goodput, checkpoint_interval_s; /* prediction: the share of time that steps take in a job that fails and
 	                                          checkpoints, and the best time between checkpoints; 0: not asked */

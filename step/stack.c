@@ -1,6 +1,7 @@
 #include "step/stack.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -109,21 +110,65 @@ static enum status read_twin(const struct ynode *n, struct stack *s, struct erro
 	return ST_OK;
 }
 
+static enum status read_gpu(const struct ynode *n, struct stack *s, struct error *e)
+{
+	const char *id;
+	enum status st = ynode_string(n, &id, e);
+	const size_t used = strlen(s->fitted_gpus);
+	if (!st && used + strlen(id) + 2 > sizeof s->fitted_gpus)
+		st = ynode_error(n, e, "gpus: longer than %zu bytes together", sizeof s->fitted_gpus - 1);
+	if (!st)
+		snprintf(s->fitted_gpus + used, sizeof s->fitted_gpus - used, "%s ", id);
+	return st;
+}
+
+static enum status read_format(const struct ynode *n, struct stack *s, struct error *e)
+{
+	const char *word, *names[DT_COUNT];
+	enum status st = ynode_string(n, &word, e);
+	for (int i = 0; i < DT_COUNT; i++)
+		names[i] = dtype_name((enum dtype)i);
+	if (!st && dtype_by_name(word) == DT_COUNT)
+		st = ynode_error(n, e, "formats: \"%.40s\" is not known%s", word,
+			suggest(word, names, DT_COUNT, NULL).text);
+	if (!st)
+		s->fitted_format[dtype_by_name(word)] = true;
+	return st;
+}
+
+static enum status read_fitted_on(const struct ynode *map, struct stack *s, struct error *e)
+{
+	static const char *const names[] = {"gpus", "formats"};
+	static enum status (*const read[])(const struct ynode *, struct stack *, struct error *) = {read_gpu,
+		read_format};
+	enum status st = check_mapping(map, e);
+	for (size_t i = 0; map && i < map->n && !st; i++) {
+		const struct ynode *list = map->child[i];
+		const size_t k = suggest_find(list->key, names, COUNT(names));
+		if (k == COUNT(names))
+			st = ynode_error_key(list, e, "fitted_on: %s is not known%s", list->key,
+				suggest(list->key, names, COUNT(names), NULL).text);
+		else if (list->kind != Y_SEQ)
+			st = ynode_error(list, e, "fitted_on.%s: expected a list", list->key);
+		for (size_t j = 0; !st && j < list->n; j++)
+			st = read[k](list->child[j], s, e);
+	}
+	return st;
+}
+
 enum status stack_read(const struct ynode *file, struct stack *s, struct error *e)
 {
-	static const struct stack_number widths[] = {
-		{"interval", UNIT_NONE, 0.001, 3, AT(interval), "half the width of the 90 % interval, in log"},
-		{"unseen", UNIT_NONE, 0.001, 3, AT(unseen),
-			"of that of a stack without rows, what the parts of its step do not explain"},
-	};
+	static const struct stack_number width = {"interval", UNIT_NONE, 0.001, 3, AT(interval),
+		"half the width of the 90 % interval, in log"};
 	enum status st = read_numbers(ynode_get(file, "numbers"), stack_numbers, STACK_NUMBERS, s, e);
 	if (!st)
 		st = read_numbers(ynode_get(file, "memory"), stack_memories, STACK_MEMORIES, s, e);
 	if (!st)
 		st = read_habits(ynode_get(file, "habits"), s, e);
-	for (size_t i = 0; i < COUNT(widths) && !st; i++)
-		if (ynode_get(file, widths[i].name))
-			st = read_sourced(ynode_get(file, widths[i].name), &widths[i], s, e);
+	if (!st && ynode_get(file, width.name))
+		st = read_sourced(ynode_get(file, width.name), &width, s, e);
+	if (!st)
+		st = read_fitted_on(ynode_get(file, "fitted_on"), s, e);
 	const struct ynode *twin = ynode_get(file, "compiled_twin");
 	return st || !twin ? st : read_twin(twin, s, e);
 }

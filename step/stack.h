@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/dtype.h"
 #include "base/quantity.h"
 #include "base/yaml.h"
 
@@ -76,6 +77,7 @@ struct stack_memory {
 };
 
 #define STACK_NAME 64
+#define STACK_GPUS 160
 
 struct stack {
 	struct stack_memory memory;
@@ -83,9 +85,11 @@ struct stack {
 	double interval; /* half the width of the 90 % interval of log(measured / predicted), from the residuals of the
 	                    stack's own rows in cross-validation; 0: no row fixed the stack. No part of any prediction
 	                  */
-	double unseen; /* a family's: of that width for a stack without rows, what the parts of its step do not explain
-	                  (sim/engine/interval.h), from rows whose source was held out */
-	double bucket_B;                /* parallel.bucket_mb as the stack has it, and how many bytes of each bucket */
+	char fitted_gpus[STACK_GPUS]; /* what the rows of `interval` ran on: ids of configs/gpus between blanks; "": not
+	                                 said */
+	bool fitted_format[DT_COUNT]; /* the same of compute formats */
+	bool family;     /* its file names a family, whose runs tell how far off a stack is that nothing fixed */
+	double bucket_B; /* parallel.bucket_mb as the stack has it, and how many bytes of each bucket */
 	double bucket_per_rank_B;       /* a data-parallel rank makes the least; 0: no rule (Megatron's bucket_size) */
 	char compiled_twin[STACK_NAME]; /* the stack of the same framework whose model is compiled; "": none */
 	enum attention_kernel attention_kernel;
@@ -125,9 +129,9 @@ extern const struct stack_number stack_numbers[STACK_NUMBERS];
 #define STACK_MEMORIES 9
 extern const struct stack_number stack_memories[STACK_MEMORIES];
 
-/* Reads the mappings `numbers` and `memory` ({name: {value, source}}), `habits`, `interval` and `unseen` ({value,
- * source}) and the name `compiled_twin` of a file over `s`, those that are there. ST_INPUT with position and nearest
- * name. */
+/* Reads the mappings `numbers` and `memory` ({name: {value, source}}), `habits`, `interval` ({value, source}),
+ * `fitted_on` ({gpus, formats}) and the name `compiled_twin` of a file over `s`, those that are there.
+ * ST_INPUT with position and nearest name. */
 enum status stack_read(const struct ynode *file, struct stack *s, struct error *e);
 
 /* Counted traffic, the device's own launch, FlashAttention-2: what is assumed before any file is read. The first is

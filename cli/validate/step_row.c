@@ -267,6 +267,8 @@ static enum status predict_as(const struct csv *t, size_t row, const struct fram
 	if (!st && !(st = config_parse(text, strlen(text), csv_get(t, row, "id"), NULL, 0, c, e)) &&
 		!(st = system_words(t, row, &s, e)) && !(st = machines_find(machines, s.line, s.nodes, 0, &m, e))) {
 		c->node_ranks = s.per_host;
+		if (f->borrows)
+			c->stack.interval = 0;
 		*network = s.network;
 		if (!(st = config_resolve(c, s.nodes * s.per_host, e)))
 			st = fold_predict(c, m, result, e);
@@ -276,13 +278,30 @@ static enum status predict_as(const struct csv *t, size_t row, const struct fram
 }
 
 /* Widens the interval by what a network of which nothing is known does to the exposed communication. */
-static enum status widen(struct result *r, struct error *e)
+static enum status widen_network(struct result *r, struct error *e)
 {
 	struct network_spec unknown;
 	const enum status st = network_load(network_by_default(false, 0), &unknown, e);
-	if (!st)
-		interval_widen_communication(r, NORMAL_90 * unknown.sigma_large);
+	if (!st && r->time.step_s > 0)
+		interval_widen(r, NORMAL_90 * unknown.sigma_large * fmin(r->time.exposed_comm_s / r->time.step_s, 1));
 	return st;
+}
+
+static enum status widen_inferred(struct result *r, struct error *e)
+{
+	const struct parameters *k;
+	const enum status st = parameters_load(&k, e);
+	if (!st)
+		interval_widen(r, k->interval.inferred);
+	return st;
+}
+
+/* Returns whether something of the row's configuration was inferred: its source does not print it. Rows for fits
+ * ("tight") are complete enough. */
+static bool was_inferred(const struct csv *t, size_t row)
+{
+	const char *quality = csv_get(t, row, "quality");
+	return *quality && *quality != 'A' && strcmp(csv_get(t, row, "use"), "tight") != 0;
 }
 
 static enum status predict_row(const struct csv *t, size_t row, const struct framework *f, struct machines *machines,
@@ -295,7 +314,9 @@ static enum status predict_row(const struct csv *t, size_t row, const struct fra
 	if (!st && !result->memory.fits && recompute_by_fit(t, row, f))
 		st = predict_as(t, row, f, true, machines, c, result, &out->network, e);
 	if (!st && out->network == NETWORK_ASSUMED)
-		st = widen(result, e);
+		st = widen_network(result, e);
+	if (!st && was_inferred(t, row))
+		st = widen_inferred(result, e);
 	if (!st) {
 		out->predicted_s = result->time.step_s;
 		memcpy(out->interval90_s, result->interval90_s, sizeof out->interval90_s);

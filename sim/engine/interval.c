@@ -1,55 +1,77 @@
 #include "sim/engine/interval.h"
 
 #include <math.h>
+#include <string.h>
 
 static double square(double x) { return x * x; }
 
-/* Returns the term's square: `half_width` of a part of the step. */
-static double part(double half_width, double share) { return square(half_width * fmin(share, 1)); }
+/* Returns the half-width that a part of the step adds to the whole. */
+static double part(double half_width, double share) { return half_width * fmin(share, 1); }
 
-/* Returns the host thread's square. A host thread that may be slower by `half_width` makes the step longer only where
- * it then outlasts the device. */
+/* Returns the host thread's. A host thread that may be slower by `half_width` makes the step longer only where it then
+ * outlasts the device. */
 static double host_part(double half_width, double share)
 {
-	return square(share > 0 ? fmax(0, half_width + log(fmin(share, 1))) : 0);
+	return share > 0 ? fmax(0, half_width + log(fmin(share, 1))) : 0;
 }
 
-static double unseen_half_width(const struct parameters *k, const struct stack *s, const struct result *r)
+/* Returns whether the stack's own rows ran on that GPU, in that format, on a model without experts, as all of them. */
+static bool like_its_rows(const struct config *c, const char *gpu)
+{
+	const struct stack *s = &c->stack;
+	const size_t n = strlen(gpu);
+	if (!(s->interval > 0) || !s->fitted_format[c->train.dtype] || c->model.experts)
+		return false;
+	for (const char *at = s->fitted_gpus; n && (at = strstr(at, gpu)); at += n)
+		if ((at == s->fitted_gpus || at[-1] == ' ') && at[n] == ' ')
+			return true;
+	return false;
+}
+
+static void unseen_parts(const struct parameters *k, const struct config *c, const struct result *r,
+	double out[INTERVAL_COUNT])
 {
 	const struct breakdown *b = &r->time;
-	double own = s->unseen > 0 ? s->unseen : k->interval.no_family;
-	if (b->step_s <= 0)
-		return own;
-	double traffic_s = b->class_s[CLASS_NORM] + b->class_s[CLASS_ELEMENTWISE] + b->class_s[CLASS_LOSS] +
-	                   b->class_s[CLASS_MEMORY];
-	return sqrt(square(own) + (part(k->interval.traffic, traffic_s / b->step_s) +
-					  host_part(k->interval.host, r->host_thread_s / b->step_s) +
-					  part(k->interval.network, b->exposed_comm_s / b->step_s)));
-}
-
-double interval_half_width(const struct parameters *k, const struct stack *stack, const struct result *r,
-	bool known_gpu)
-{
-	return hypot(stack->interval > 0 ? stack->interval : unseen_half_width(k, stack, r),
-		known_gpu ? 0 : k->interval.unknown_gpu);
-}
-
-void interval_set_published(const struct stack *stack, const struct machine *m, struct result *r)
-{
-	const bool attention_known = m->device.attention_share[stack->attention_kernel][0] > 0;
-	double width = interval_half_width(m->parameters, stack, r, attention_known && m->device.step_sources > 0);
-	r->interval90_s[0] = r->time.step_s * exp(-width);
-	r->interval90_s[1] = r->time.step_s * exp(width);
-}
-
-void interval_widen_communication(struct result *r, double half_width)
-{
-	const double step_s = r->time.step_s;
-	if (step_s <= 0)
+	out[INTERVAL_SOFTWARE] = fmax(c->stack.family ? k->interval.software : k->interval.no_family,
+		c->stack.interval);
+	if (c->model.experts)
+		out[INTERVAL_EXPERTS] = k->interval.experts;
+	if (!(b->step_s > 0))
 		return;
-	const double share = part(half_width, r->time.exposed_comm_s / step_s);
-	for (size_t i = 0; i < 2; i++) {
-		const double own = log(r->interval90_s[i] / step_s);
-		r->interval90_s[i] = step_s * exp(copysign(sqrt(square(own) + share), i ? 1 : -1));
+	const double traffic_s = b->class_s[CLASS_NORM] + b->class_s[CLASS_ELEMENTWISE] + b->class_s[CLASS_LOSS] +
+	                         b->class_s[CLASS_MEMORY];
+	out[INTERVAL_TRAFFIC] = part(k->interval.traffic, traffic_s / b->step_s);
+	out[INTERVAL_HOST] = host_part(k->interval.host, r->host_thread_s / b->step_s);
+	out[INTERVAL_NETWORK] = part(k->interval.network, b->exposed_comm_s / b->step_s);
+	if (c->parallel.context > 1)
+		out[INTERVAL_CONTEXT] = part(k->interval.context, b->class_s[CLASS_ATTENTION] / b->step_s);
+}
+
+void interval_parts(const struct config *c, const struct machine *m, const struct result *r, double out[INTERVAL_COUNT])
+{
+	memset(out, 0, INTERVAL_COUNT * sizeof *out);
+	if (like_its_rows(c, m->device.id))
+		out[INTERVAL_SOFTWARE] = c->stack.interval;
+	else
+		unseen_parts(m->parameters, c, r, out);
+	if (!(m->device.attention_share[c->stack.attention_kernel][0] > 0 && m->device.step_sources > 0))
+		out[INTERVAL_GPU] = m->parameters->interval.unknown_gpu;
+}
+
+void interval_set_published(const struct config *c, const struct machine *m, struct result *r)
+{
+	double sum = 0;
+	interval_parts(c, m, r, r->interval_part);
+	for (int i = 0; i < INTERVAL_COUNT; i++)
+		sum += square(r->interval_part[i]);
+	r->interval90_s[0] = r->time.step_s * exp(-sqrt(sum));
+	r->interval90_s[1] = r->time.step_s * exp(sqrt(sum));
+}
+
+void interval_widen(struct result *r, double half_width)
+{
+	for (size_t i = 0; i < 2 && r->time.step_s > 0; i++) {
+		const double own = log(r->interval90_s[i] / r->time.step_s);
+		r->interval90_s[i] = r->time.step_s * exp(copysign(hypot(own, half_width), i ? 1 : -1));
 	}
 }

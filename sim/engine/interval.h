@@ -1,30 +1,35 @@
 /* The 90 % interval of a prediction where nothing was measured on the machine. Its half-width is in
- * log(measured / predicted). */
+ * log(measured / predicted): the root of the sum of the squares of its causes (enum interval_cause), so that what is
+ * less known is never narrower. */
 #ifndef STEPSIM_SIM_INTERVAL_H
 #define STEPSIM_SIM_INTERVAL_H
 
+#include "step/config.h"
 #include "step/result.h"
-#include "step/stack.h"
 #include "topology/machine.h"
 
-/* Returns the half-width, in log. A stack whose numbers are fixed by rows of its own has its own half-width
- * (stack->interval). For any other it is the root of a sum of squares, with the terms of configs/model/interval.yaml:
+/* Sets each cause's half-width, in log; 0: it is none. Like the published runs that fixed the stack (their GPUs and
+ * formats, no experts) a step has the stack's own residuals (stack->interval) as its software's. Any other has, with
+ * the terms of configs/model/interval.yaml:
  *
- *   stack->unseen              the error of its family's rows when their source is held out; no_family without one
- *   traffic x share            of memory-bound kernels in the step
- *   network x share            of exposed communication in the step
- *   host + log(share)          of the host thread in the step, where that is above 0
+ *   software   the larger of stack->interval and the error of runs whose source fixed nothing: `software`, no_family
+ *              where the stack names no family
+ *   experts    where the model has them: their load and their products are less known
+ *   traffic    x the share of memory-bound kernels in the step
+ *   network    x the share of exposed communication in the step
+ *   host       + log(share) of the host thread in the step, where that is above 0
+ *   context    x the share of attention in the step, where ranks share a sequence
  *
- * A GPU adds the square of unknown_gpu to either where no published step, or no run of the attention kernel, tells how
- * fast it is. Reads r->time and r->host_thread_s. */
-double interval_half_width(const struct parameters *k, const struct stack *stack, const struct result *r,
-	bool known_gpu);
+ * A GPU adds unknown_gpu to either where no published step, or no run of the attention kernel, tells how fast it is.
+ * Reads r->time and r->host_thread_s. */
+void interval_parts(const struct config *c, const struct machine *m, const struct result *r,
+	double out[INTERVAL_COUNT]);
 
-/* Widens r->interval90_s, which is there, by a further error of the exposed communication, independent of the rest:
- * `half_width` of its time, in log. Reads r->time. */
-void interval_widen_communication(struct result *r, double half_width);
+/* Sets r->interval_part and r->interval90_s by them. */
+void interval_set_published(const struct config *c, const struct machine *m, struct result *r);
 
-/* Sets r->interval90_s by the half-width. */
-void interval_set_published(const struct stack *stack, const struct machine *m, struct result *r);
+/* Widens r->interval90_s, which is there, by a further error of the step, independent of the rest: a half-width in log.
+ */
+void interval_widen(struct result *r, double half_width);
 
 #endif

@@ -128,7 +128,7 @@ static void fill_bounds_and_interval(const struct sums *sums, const struct progr
 	out->interval90_s[0] = fmax(0, out->time.step_s - below_s);
 	out->interval90_s[1] = out->time.step_s + above_s;
 	if (!m->profile)
-		interval_set_published(&p->config.stack, m, out);
+		interval_set_published(&p->config, m, out);
 	double update_s = m->device.is_host ? 0 : sums->host_update_s,
 	       factor = rates->parameters->cost.host_update_factor;
 	out->interval90_s[0] = fmax(0,

@@ -7,9 +7,9 @@ NVLink against PCIe of the same GPU, with the plan as given.
     #  system                      GPUs  step time       90 % interval  tokens/s     MFU    memory
             free  exposed  plan
     ----------------------------------------------------------------------------------------------
-    1  gpu:8 a100-sxm-80 nvswitch     8     42.2 s    30.6 s to 58.3 s    24.8 k  60.8 %  28.6 GiB
+    1  gpu:8 a100-sxm-80 nvswitch     8     42.2 s    32.8 s to 54.4 s    24.8 k  60.8 %  28.6 GiB
         51.4 GiB   197 ms  dp 8 fsdp mb 2 full prefetch 1
-    2  gpu:8 a100-sxm-80 none         8     55.4 s  40.1 s to 1.28 min    18.9 k  46.3 %  28.6 GiB
+    2  gpu:8 a100-sxm-80 none         8     55.4 s  43.0 s to 1.19 min    18.9 k  46.3 %  28.6 GiB
         51.4 GiB   3.86 s  dp 8 fsdp mb 2 full prefetch 1
     For 1.00 T tokens (--target "15e12 tokens" counts others):
     #  system                      hosts      power      time    energy   rented       owned
@@ -63,8 +63,8 @@ A size of its own for each; the config's prices go before the catalogue's; the t
     Systems of the sizes asked for; the plan as given
     #  system                         GPUs  step time     90 % interval  tokens/s     MFU    memory      free  exposed  plan
     ---------------------------------------------------------------------------------------------------------------------------------------------------
-    1  dgx-h100                          8     18.3 s  14.1 s to 23.7 s    57.3 k  44.2 %  28.6 GiB  51.0 GiB   130 ms  dp 8 fsdp mb 2 full prefetch 1
-    2  node:4 gpu:8 l40s nic:1x100Gb    32     17.1 s  12.3 s to 23.8 s    61.4 k  32.4 %  17.4 GiB  27.6 GiB   1.30 s  dp 32 fsdp mb 2 full prefetch 1
+    1  dgx-h100                          8     18.3 s  15.6 s to 21.5 s    57.3 k  44.2 %  28.6 GiB  51.0 GiB   130 ms  dp 8 fsdp mb 2 full prefetch 1
+    2  node:4 gpu:8 l40s nic:1x100Gb    32     17.1 s  13.1 s to 22.2 s    61.4 k  32.4 %  17.4 GiB  27.6 GiB   1.30 s  dp 32 fsdp mb 2 full prefetch 1
     For 300 B tokens:
     #  system                         hosts      power       time    energy    rented       owned  rented for 1 B  owned for 1 B
     ----------------------------------------------------------------------------------------------------------------------------
@@ -88,9 +88,9 @@ Equal budgets: what is not for sale is rented for as long as the others are writ
     $ COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,aws-p5,dgx-a100 --fixed-plan --budget 2.5e6 | grep -E '^(Equal|#|[1-9-] |Ranked|[a-z0-9-]+: )'
     Equal budget: $ 2.50 M of hosts; the plan as given
     #  system    GPUs  step time     90 % interval  tokens/s     MFU    memory      free  exposed  plan
-    1  dgx-h100    32     4.66 s  3.60 s to 6.02 s     225 k  43.4 %  17.4 GiB  62.3 GiB  40.8 ms  dp 32 fsdp mb 2 full prefetch 1
-    2  dgx-a100    64     5.43 s  3.93 s to 7.50 s     193 k  59.0 %  15.5 GiB  64.5 GiB  36.7 ms  dp 64 fsdp mb 2 full prefetch 1
-    3  aws-p5       8     18.3 s  14.1 s to 23.7 s    57.3 k  44.2 %  28.6 GiB  51.0 GiB   130 ms  dp 8 fsdp mb 2 full prefetch 1
+    1  dgx-h100    32     4.66 s  3.97 s to 5.47 s     225 k  43.4 %  17.4 GiB  62.3 GiB  40.8 ms  dp 32 fsdp mb 2 full prefetch 1
+    2  dgx-a100    64     5.43 s  4.22 s to 7.00 s     193 k  59.0 %  15.5 GiB  64.5 GiB  36.7 ms  dp 64 fsdp mb 2 full prefetch 1
+    3  aws-p5       8     18.3 s  15.6 s to 21.5 s    57.3 k  44.2 %  28.6 GiB  51.0 GiB   130 ms  dp 8 fsdp mb 2 full prefetch 1
     #  system    hosts      power       time    energy   rented       owned  rented for 1 B  owned for 1 B
     1  dgx-h100      4    40.8 kW  51.4 days  79.6 MWh  $ 272 k  $ 51.5 k *           $ 272       $ 51.5 *
     2  dgx-a100      8    52.0 kW  60.0 days   118 MWh  $ 316 k  $ 33.7 k +           $ 316       $ 33.7 +
@@ -107,8 +107,8 @@ Equal targets: the fewest hosts that reach it.
     > COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,server-4xl40s --fixed-plan --target '1e12 tokens in 1d' | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: )'
     Equal target: 1.00 T tokens in 30.0 days; the plan as given
     #  system    GPUs  step time     90 % interval  tokens/s     MFU    memory      free  exposed  plan
-    1  dgx-h100    64     18.8 s  14.6 s to 24.3 s     446 k  43.0 %  15.5 GiB  64.2 GiB   170 ms  dp 64 fsdp mb 2 full prefetch 1
-    2  dgx-a100   256     11.1 s  8.04 s to 15.3 s     755 k  57.7 %  14.1 GiB  65.9 GiB  79.7 ms  dp 256 fsdp mb 2 full prefetch 1
+    1  dgx-h100    64     18.8 s  16.0 s to 22.1 s     446 k  43.0 %  15.5 GiB  64.2 GiB   170 ms  dp 64 fsdp mb 2 full prefetch 1
+    2  dgx-a100   256     11.1 s  8.62 s to 14.3 s     755 k  57.7 %  14.1 GiB  65.9 GiB  79.7 ms  dp 256 fsdp mb 2 full prefetch 1
     #  system    hosts    power       time    energy   rented       owned  rented for 1 B  owned for 1 B
     1  dgx-h100      8  81.6 kW  26.0 days  80.3 MWh  $ 274 k  $ 52.0 k *           $ 274       $ 52.0 *
     2  dgx-a100     32   208 kW  15.3 days   121 MWh  $ 323 k  $ 34.4 k +           $ 323       $ 34.4 +
@@ -137,7 +137,7 @@ Failures and checkpoints lengthen the days by 1/goodput, and all that is paid by
 Where nothing fits: what is missing, and the last places.
 
     $ COLUMNS=999 stepsim compare $ROOT/configs/pp-llama3-70b-64xh100.yaml --systems server-8xrtx4090,dgx-b200 --gpus 8 --fixed-plan --set parallel.pipeline=1 --set parallel.tensor=8 --set train.global_batch=8 | grep -E '^([1-9-] |[a-z0-9-]+: does)'
-    1  dgx-b200             8     3.89 s  3.45 s to 4.39 s    16.8 k  45.6 %  171 GiB  7.65 GiB   101 ms  tp 8 sp overlapped dp 1 mb 1
+    1  dgx-b200             8     3.89 s  3.34 s to 4.53 s    16.8 k  45.6 %  171 GiB  7.65 GiB   101 ms  tp 8 sp overlapped dp 1 mb 1
     -  server-8xrtx4090     8          -                 -         -       -  171 GiB  too much        -  nothing fits
     1  dgx-b200              1    14.3 kW  687 days  373 MWh  $ 1.88 M  $ 224 k *        $ 1.88 k        $ 224 *
     -  server-8xrtx4090      1  4.50 kW *         -        -         -          -               -              -
@@ -146,8 +146,8 @@ Where nothing fits: what is missing, and the last places.
 A price that nobody knows: ranked by time.
 
     $ COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems 'dgx-h100,gpu:8 h20' --gpus 8 --fixed-plan | grep -E '^(Ranked|[1-9-] |  (fastest|cheapest)|    .*not known)'
-    1  dgx-h100      8     18.3 s    14.1 s to 23.7 s    57.3 k  44.2 %  28.6 GiB  51.0 GiB   130 ms  dp 8 fsdp mb 2 full prefetch 1
-    2  gpu:8 h20     8   1.29 min  56.3 s to 1.78 min    13.5 k  69.7 %  28.6 GiB  67.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
+    1  dgx-h100      8     18.3 s      15.6 s to 21.5 s    57.3 k  44.2 %  28.6 GiB  51.0 GiB   130 ms  dp 8 fsdp mb 2 full prefetch 1
+    2  gpu:8 h20     8   1.29 min  1.01 min to 1.66 min    13.5 k  69.7 %  28.6 GiB  67.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
     1  dgx-h100       1    10.2 kW  202 days  78.1 MWh  $ 267 k  $ 50.5 k *           $ 267       $ 50.5 *
     2  gpu:8 h20      1  3.20 kW +  857 days   104 MWh        -           -               -              -
     Ranked by time (what owning gpu:8 h20 costs is not known; what renting gpu:8 h20 costs is not known).
@@ -163,16 +163,16 @@ One GPU, and a hundred thousand.
     $ COLUMNS=999 stepsim compare $ROOT/configs/gpt2-124m-gpu.yaml --systems dgx-h100,server-8xl40s --gpus 1 --fixed-plan --set train.cuda_graph=false | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: [0-9])'
     > COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,server-8xl40s,gb200-nvl72 --gpus 100000 --fixed-plan --set train.micro_batch=1 --set train.global_batch=100000 | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: )'
     Equal number of GPUs: 1; the plan as given
-    1  server-8xl40s     1     519 ms  349 ms to 773 ms     126 k  30.0 %  5.89 GiB  39.1 GiB      0 s  dp 1 mb 8
-    2  dgx-h100          1     165 ms  120 ms to 226 ms     397 k  34.5 %  5.89 GiB  73.8 GiB      0 s  dp 1 mb 8
+    1  server-8xl40s     1     519 ms  369 ms to 732 ms     126 k  30.0 %  5.89 GiB  39.1 GiB      0 s  dp 1 mb 8
+    2  dgx-h100          1     165 ms  129 ms to 211 ms     397 k  34.5 %  5.89 GiB  73.8 GiB      0 s  dp 1 mb 8
     1  server-8xl40s  0.125  500 W *  91.7 days  1.74 MWh  $ 4.10 k  $ 674 *          $ 4.10      $ 0.674 *
     2  dgx-h100       0.125  1.27 kW  29.1 days  1.41 MWh  $ 4.81 k  $ 912 *          $ 4.81      $ 0.912 *
     server-8xl40s: 1 of a host's 8 GPUs work; that share of its power and price is counted
     dgx-h100: 1 of a host's 8 GPUs work; that share of its power and price is counted
     Equal number of GPUs: 100000; the plan as given
-    1  server-8xl40s  100000     39.5 s  25.4 s to 1.02 min    20.7 M  3.5 %  9.47 GiB  35.5 GiB   34.1 s  dp 100000 fsdp mb 1 full prefetch 1
-    2  dgx-h100       100000     25.1 s    16.7 s to 37.7 s    32.7 M  2.0 %  9.47 GiB  70.2 GiB   23.1 s  dp 100000 fsdp mb 1 full prefetch 1
-    -  gb200-nvl72    100008          -                   -         -      -         -         -        -  none
+    1  server-8xl40s  100000     39.5 s  26.7 s to 58.5 s    20.7 M  3.5 %  9.47 GiB  35.5 GiB   34.1 s  dp 100000 fsdp mb 1 full prefetch 1
+    2  dgx-h100       100000     25.1 s  17.5 s to 35.8 s    32.7 M  2.0 %  9.47 GiB  70.2 GiB   23.1 s  dp 100000 fsdp mb 1 full prefetch 1
+    -  gb200-nvl72    100008          -                 -         -      -         -         -        -  none
     1  server-8xl40s  12.5 k  50.0 MW *  13.4 h  1.06 GWh  $ 2.49 M   $ 410 k *        $ 2.49 k        $ 410 *
     2  dgx-h100       12.5 k     128 MW  8.50 h  1.71 GWh  $ 5.84 M  $ 1.11 M *        $ 5.84 k     $ 1.11 k *
     -  gb200-nvl72    1.39 k     167 MW       -         -         -           -               -              -

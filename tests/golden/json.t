@@ -31,6 +31,7 @@ The keys of docs/reference.md, in the order in which they are written (no key of
         "goodput"
         "checkpoint_interval_s"
         "interval90_s"
+        "interval90_parts"
         "memory"
         "by_class"
         "bottleneck"

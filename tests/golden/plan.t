@@ -7,27 +7,27 @@ What the config itself gives is where the search starts; the table ends with wha
       best first
             plan                                     step time     90 % interval  tokens/s     MFU
           memory      left  exposed  limited by
-         1  dp 64 fsdp mb 1 prefetch 2 kept             1.99 s  1.54 s to 2.57 s     528 k  50.9 %
+         1  dp 64 fsdp mb 1 prefetch 2 kept             1.99 s  1.69 s to 2.33 s     528 k  50.9 %
         56.0 GiB  23.7 GiB  42.5 ms  compute: gemm 67 % of the step
-         2  dp 64 fsdp mb 1 prefetch 2                  2.02 s  1.57 s to 2.62 s     518 k  49.9 %
+         2  dp 64 fsdp mb 1 prefetch 2                  2.02 s  1.72 s to 2.38 s     518 k  49.9 %
         43.8 GiB  35.9 GiB  42.5 ms  compute: gemm 67 % of the step
-         3  dp 64 fsdp mb 2 full 16 prefetch 2 kept     2.11 s  1.63 s to 2.73 s     497 k  47.9 %
+         3  dp 64 fsdp mb 2 full 16 prefetch 2 kept     2.11 s  1.80 s to 2.48 s     497 k  47.9 %
         60.1 GiB  19.5 GiB  21.2 ms  compute: gemm 67 % of the step
-         4  dp 64 fsdp mb 2 full 16 prefetch 2          2.13 s  1.65 s to 2.75 s     492 k  47.5 %
+         4  dp 64 fsdp mb 2 full 16 prefetch 2          2.13 s  1.82 s to 2.50 s     492 k  47.5 %
         47.9 GiB  31.7 GiB  21.2 ms  compute: gemm 67 % of the step
-         5  dp 64 fsdp mb 1 full 16 prefetch 2 kept     2.21 s  1.71 s to 2.86 s     475 k  45.8 %
+         5  dp 64 fsdp mb 1 full 16 prefetch 2 kept     2.21 s  1.88 s to 2.60 s     475 k  45.8 %
         39.9 GiB  39.7 GiB  42.5 ms  compute: gemm 66 % of the step
-         6  dp 64 fsdp mb 1 full 16 prefetch 2          2.25 s  1.74 s to 2.90 s     467 k  45.0 %
+         6  dp 64 fsdp mb 1 full 16 prefetch 2          2.25 s  1.91 s to 2.64 s     467 k  45.0 %
         27.8 GiB  51.9 GiB  42.5 ms  compute: gemm 66 % of the step
-         7  dp 64 fsdp mb 2 full prefetch 2 kept        2.33 s  1.80 s to 3.02 s     450 k  43.4 %
+         7  dp 64 fsdp mb 2 full prefetch 2 kept        2.33 s  1.99 s to 2.74 s     450 k  43.4 %
         28.1 GiB  51.6 GiB  21.2 ms  compute: gemm 67 % of the step
-         8  dp 64 fsdp mb 2 full prefetch 2             2.35 s  1.82 s to 3.04 s     446 k  43.0 %
+         8  dp 64 fsdp mb 2 full prefetch 2             2.35 s  2.00 s to 2.76 s     446 k  43.0 %
         15.9 GiB  63.7 GiB  21.2 ms  compute: gemm 66 % of the step
-         9  dp 64 fsdp mb 1 full prefetch 2 kept        2.43 s  1.88 s to 3.14 s     431 k  41.6 %
+         9  dp 64 fsdp mb 1 full prefetch 2 kept        2.43 s  2.07 s to 2.86 s     431 k  41.6 %
         23.9 GiB  55.7 GiB  42.5 ms  compute: gemm 65 % of the step
-        10  dp 64 fsdp mb 1 full prefetch 2             2.47 s  1.91 s to 3.19 s     425 k  41.0 %
+        10  dp 64 fsdp mb 1 full prefetch 2             2.47 s  2.10 s to 2.90 s     425 k  41.0 %
         11.8 GiB  67.9 GiB  42.5 ms  compute: gemm 64 % of the step
-    config  dp 64 fsdp mb 2 full prefetch 1             2.35 s  1.82 s to 3.04 s     446 k  43.0 %
+    config  dp 64 fsdp mb 2 full prefetch 1             2.35 s  2.00 s to 2.76 s     446 k  43.0 %
         15.5 GiB  64.2 GiB  21.3 ms  compute: gemm 66 % of the step
     The best plan takes 15.5 % less time than the config's own.
     Pareto front: less memory for more time (plans up to 15 % slower than the best):
@@ -104,9 +104,9 @@ Plans may use 90 % of the memory, and where none needs so little, all of it.
       best first
             plan                        step time     90 % interval  tokens/s     MFU    memory
             left  exposed  limited by
-         1  dp 64 fsdp mb 2 prefetch 1     1.91 s  1.48 s to 2.46 s     549 k  53.0 %  79.6 GiB
+         1  dp 64 fsdp mb 2 prefetch 1     1.91 s  1.63 s to 2.24 s     549 k  53.0 %  79.6 GiB
         93.7 MiB  21.3 ms  compute: gemm 68 % of the step
-    config  dp 64 fsdp mb 2 prefetch 1     1.91 s  1.48 s to 2.46 s     549 k  53.0 %  79.6 GiB
+    config  dp 64 fsdp mb 2 prefetch 1     1.91 s  1.63 s to 2.24 s     549 k  53.0 %  79.6 GiB
         93.7 MiB  21.3 ms  compute: gemm 68 % of the step
     No plan leaves 10 % of the memory free; those that fit are shown.
     The config's own plan is as good as the best of these.
@@ -120,8 +120,8 @@ Plans may use 90 % of the memory, and where none needs so little, all of it.
 The config's own plan may be faster with more.
 
     $ sed 's/recompute: full/recompute: none/' $ROOT/configs/llama3-8b-fsdp-64xh100.yaml > own.yaml; COLUMNS=999 stepsim plan own.yaml --set parallel.strategy=fsdp --set parallel.tensor=1 --set parallel.context=1 --set parallel.pipeline=1 | grep -e own -e ' 1  '
-         1  dp 64 fsdp mb 1 prefetch 2 kept             1.99 s  1.54 s to 2.57 s     528 k  50.9 %  56.0 GiB  23.7 GiB  42.5 ms  compute: gemm 67 % of the step
-    config  dp 64 fsdp mb 2 prefetch 1                  1.91 s  1.48 s to 2.46 s     549 k  53.0 %  79.6 GiB  93.7 MiB  21.3 ms  compute: gemm 68 % of the step
+         1  dp 64 fsdp mb 1 prefetch 2 kept             1.99 s  1.69 s to 2.33 s     528 k  50.9 %  56.0 GiB  23.7 GiB  42.5 ms  compute: gemm 67 % of the step
+    config  dp 64 fsdp mb 2 prefetch 1                  1.91 s  1.63 s to 2.24 s     549 k  53.0 %  79.6 GiB  93.7 MiB  21.3 ms  compute: gemm 68 % of the step
     The config's own plan fills 100 % of the memory; plans may use 90 %, and the best takes 4.1 % more time.
     48 plans: 0 illegal, 8 need more than 90 % of the memory, 0 cannot be among the best, 40 timed; those shown are predicted in full
 
@@ -139,9 +139,9 @@ Nothing fits: what needs least, and what it misses.
       first
             plan            step time     90 % interval  tokens/s     MFU   memory               left
         exposed  limited by
-     least  dp 1 mb 1 full     9.09 s  7.03 s to 11.8 s    7.21 k  44.5 %  139 GiB  58.9 GiB too much
+     least  dp 1 mb 1 full     9.09 s  7.74 s to 10.7 s    7.21 k  44.5 %  139 GiB  58.9 GiB too much
             0 s  compute: gemm 67 % of the step
-    config  dp 1 mb 2 full     8.94 s  6.92 s to 11.5 s    7.33 k  45.3 %  143 GiB  63.0 GiB too much
+    config  dp 1 mb 2 full     8.94 s  7.62 s to 10.5 s    7.33 k  45.3 %  143 GiB  63.0 GiB too much
             0 s  compute: gemm 67 % of the step
     No plan fits. The one that needs least misses 58.9 GiB on each device.
     12 plans: 0 illegal, 12 need too much memory, 0 cannot be among the best, 0 timed; those shown are

@@ -1,12 +1,29 @@
 #include "tests/unit/constants.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "sim/engine/interval.h"
 
 static const struct parameters *k;
 
 static void test_constants(void) { k = read_constants(); }
+
+/* A dense bf16 model whose software has a family, and a GPU that published steps tell of. */
+static struct config config(void)
+{
+	struct config c = {.train.dtype = DT_BF16, .parallel.context = 1, .stack.family = true};
+	return c;
+}
+
+static struct machine machine(void)
+{
+	struct machine m = {.parameters = k, .device.step_sources = 1};
+	strcpy(m.device.id, "h100-sxm");
+	for (size_t i = 0; i < KERNEL_COUNT; i++)
+		m.device.attention_share[i][0] = 0.5;
+	return m;
+}
 
 /* A step of 2 s that is all products, but for what a test adds. */
 static struct result step(void)
@@ -16,59 +33,100 @@ static struct result step(void)
 	return r;
 }
 
-/* Rows of its own say how far off a stack is, whatever its step consists of; an unknown GPU comes beside it. */
-static void test_known(void)
+/* Returns the half-width above the step, which is the one below. */
+static double width(const struct config *c, const struct machine *m, struct result r)
 {
-	struct stack s = {.interval = 0.1, .unseen = 0.3};
-	struct result r = step();
-	r.time.class_s[CLASS_NORM] = r.time.exposed_comm_s = r.host_thread_s = 1;
-	CU_ASSERT_DOUBLE_EQUAL(interval_half_width(k, &s, &r, true), 0.1, 1e-12);
-	CU_ASSERT_DOUBLE_EQUAL(interval_half_width(k, &s, &r, false), hypot(0.1, k->interval.unknown_gpu), 1e-12);
+	interval_set_published(c, m, &r);
+	const double w = log(r.interval90_s[1] / r.time.step_s);
+	CU_ASSERT_DOUBLE_EQUAL(log(r.time.step_s / r.interval90_s[0]), w, 1e-12);
+	return w;
 }
 
-static void test_unseen(void)
+/* Runs like those that fixed a stack are as far off as those were, whatever their step consists of. */
+static void test_like_its_rows(void)
 {
-	struct stack s = {.unseen = 0.12}, none = {0};
+	struct config c = config();
+	struct machine m = machine();
 	struct result r = step();
-	CU_ASSERT_DOUBLE_EQUAL(interval_half_width(k, &s, &r, true), 0.12, 1e-12);
-	CU_ASSERT_DOUBLE_EQUAL(interval_half_width(k, &none, &r, true), k->interval.no_family, 1e-12);
+	c.stack.interval = 0.1;
+	c.stack.fitted_format[DT_BF16] = true;
+	strcpy(c.stack.fitted_gpus, "a100 h100-sxm ");
+	r.time.class_s[CLASS_NORM] = r.time.exposed_comm_s = r.host_thread_s = 1;
+	CU_ASSERT_DOUBLE_EQUAL(width(&c, &m, r), 0.1, 1e-12);
+	m.device.step_sources = 0;
+	CU_ASSERT_DOUBLE_EQUAL(width(&c, &m, r), hypot(0.1, k->interval.unknown_gpu), 1e-12);
+}
+
+/* Another GPU, another format, experts: it is as unknown as any run of the family, and never narrower. */
+static void test_unlike_its_rows(void)
+{
+	const struct result r = step();
+	struct machine m = machine();
+	struct config fitted = config(), c;
+	fitted.stack.interval = 0.1;
+	fitted.stack.fitted_format[DT_BF16] = true;
+	strcpy(fitted.stack.fitted_gpus, "a100 h100-sxm ");
+	c = fitted;
+	c.train.dtype = DT_FP8;
+	CU_ASSERT_DOUBLE_EQUAL(width(&c, &m, r), k->interval.software, 1e-12);
+	c = fitted;
+	c.model.experts = 8;
+	CU_ASSERT_DOUBLE_EQUAL(width(&c, &m, r), hypot(k->interval.software, k->interval.experts), 1e-12);
+	c = fitted;
+	strcpy(m.device.id, "h100"); /* a part of a name is not the name */
+	CU_ASSERT_DOUBLE_EQUAL(width(&c, &m, r), k->interval.software, 1e-12);
+	c.stack.interval = 2 * k->interval.software;
+	CU_ASSERT_DOUBLE_EQUAL(width(&c, &m, r), 2 * k->interval.software, 1e-12);
+}
+
+static void test_parts(void)
+{
+	const double own = k->interval.software;
+	struct config c = config();
+	const struct machine m = machine();
+	struct result r = step();
+	CU_ASSERT_DOUBLE_EQUAL(width(&c, &m, r), own, 1e-12);
+	c.stack.family = false;
+	CU_ASSERT_DOUBLE_EQUAL(width(&c, &m, r), k->interval.no_family, 1e-12);
+	c.stack.family = true;
 	r.time.class_s[CLASS_NORM] = 0.1;
 	r.time.class_s[CLASS_ELEMENTWISE] = 0.2;
 	r.time.class_s[CLASS_LOSS] = 0.3;
 	r.time.class_s[CLASS_MEMORY] = 0.4;
-	double traffic = hypot(0.12, k->interval.traffic * 0.5);
-	CU_ASSERT_DOUBLE_EQUAL(interval_half_width(k, &s, &r, true), traffic, 1e-12);
+	const double traffic = hypot(own, k->interval.traffic * 0.5);
+	CU_ASSERT_DOUBLE_EQUAL(width(&c, &m, r), traffic, 1e-12);
 	r.time.comm_s = 1.5; /* hidden but for a third */
 	r.time.exposed_comm_s = 0.5;
-	double network = hypot(traffic, k->interval.network * 0.25);
-	CU_ASSERT_DOUBLE_EQUAL(interval_half_width(k, &s, &r, true), network, 1e-12);
+	const double network = hypot(traffic, k->interval.network * 0.25);
+	CU_ASSERT_DOUBLE_EQUAL(width(&c, &m, r), network, 1e-12);
 	/* The host thread counts where, slower by its own width, it would outlast the device. */
 	r.host_thread_s = 2 * 0.99 * exp(-k->interval.host);
-	CU_ASSERT_DOUBLE_EQUAL(interval_half_width(k, &s, &r, true), network, 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(width(&c, &m, r), network, 1e-12);
 	r.host_thread_s = 2 * 1.2 * exp(-k->interval.host);
-	CU_ASSERT_DOUBLE_EQUAL(interval_half_width(k, &s, &r, true), hypot(network, log(1.2)), 1e-12);
-	CU_ASSERT_DOUBLE_EQUAL(interval_half_width(k, &s, &r, false),
-		hypot(hypot(network, log(1.2)), k->interval.unknown_gpu), 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(width(&c, &m, r), hypot(network, log(1.2)), 1e-12);
 	/* The host thread of a step that waits for it takes all of it, and no more. */
 	r.host_thread_s = 5;
-	CU_ASSERT_DOUBLE_EQUAL(interval_half_width(k, &s, &r, true), hypot(network, k->interval.host), 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(width(&c, &m, r), hypot(network, k->interval.host), 1e-12);
+	/* Attention is less known where ranks share its sequence. */
+	r.time.class_s[CLASS_ATTENTION] = 1;
+	CU_ASSERT_DOUBLE_EQUAL(width(&c, &m, r), hypot(network, k->interval.host), 1e-12);
+	c.parallel.context = 2;
+	CU_ASSERT_DOUBLE_EQUAL(width(&c, &m, r), hypot(hypot(network, k->interval.host), k->interval.context / 2),
+		1e-12);
 }
 
-/* An unknown network counts by the share of exposed communication, beside what was there. */
+/* What is further unknown comes beside what was there, on either side. */
 static void test_widened(void)
 {
 	struct result r = step();
-	r.time.exposed_comm_s = 0.5;
 	r.interval90_s[0] = 2 * exp(-0.1);
 	r.interval90_s[1] = 2 * exp(0.2);
-	interval_widen_communication(&r, 0.4);
+	interval_widen(&r, 0.1);
 	CU_ASSERT_DOUBLE_EQUAL(r.interval90_s[0], 2 * exp(-hypot(0.1, 0.1)), 1e-12);
 	CU_ASSERT_DOUBLE_EQUAL(r.interval90_s[1], 2 * exp(hypot(0.2, 0.1)), 1e-12);
-	struct result none = step();
-	none.interval90_s[0] = 1.5;
-	interval_widen_communication(&none, 0.4);
-	CU_ASSERT_DOUBLE_EQUAL(none.interval90_s[0], 1.5, 1e-12);
+	interval_widen(&r, 0);
+	CU_ASSERT_DOUBLE_EQUAL(r.interval90_s[0], 2 * exp(-hypot(0.1, 0.1)), 1e-12);
 }
 
-UNIT_MAIN("interval", {"the constants", test_constants}, {"a stack with rows", test_known},
-	{"a stack without", test_unseen}, {"an unknown network", test_widened})
+UNIT_MAIN("interval", {"the constants", test_constants}, {"a step like the stack's rows", test_like_its_rows},
+	{"a step unlike them", test_unlike_its_rows}, {"parts", test_parts}, {"further unknowns", test_widened})

@@ -40,9 +40,12 @@ static void test_read(void)
 	CU_ASSERT_TRUE(s.buckets_lead_only);
 	CU_ASSERT_EQUAL(s.logit_B, 0);
 	CU_ASSERT_EQUAL(s.interval, 0);
-	CU_ASSERT_EQUAL(parse("interval: {value: 0.1, source: x}\nunseen: {value: 0.2, source: y}\n", &s), ST_OK);
+	CU_ASSERT_EQUAL(parse("interval: {value: 0.1, source: x}\nfitted_on: {gpus: [a100, h100], formats: [fp8]}\n",
+				&s),
+		ST_OK);
 	CU_ASSERT_EQUAL(s.interval, 0.1);
-	CU_ASSERT_EQUAL(s.unseen, 0.2);
+	CU_ASSERT_STRING_EQUAL(s.fitted_gpus, "a100 h100 ");
+	CU_ASSERT_TRUE(s.fitted_format[DT_FP8] && !s.fitted_format[DT_BF16]);
 }
 
 static void test_wrong(void)
@@ -67,6 +70,9 @@ static void test_wrong(void)
 			"s.yaml:2:3: recompute_gemm: unknown habit of a stack (nearest: recompute_last_gemm)"},
 		{"habits:\n  stage_split: uneven\n",
 			"s.yaml:2:16: stage_split: \"uneven\" is not known (nearest: even)"},
+		{"fitted_on: {gpu: [h100-sxm]}\n", "s.yaml:1:13: fitted_on: gpu is not known (nearest: gpus)"},
+		{"fitted_on: {gpus: h100-sxm}\n", "s.yaml:1:19: fitted_on.gpus: expected a list"},
+		{"fitted_on: {formats: [bf17]}\n", "s.yaml:1:23: formats: \"bf17\" is not known (nearest: bf16)"},
 		{"compiled_twin: [a]\n", "s.yaml:1:16: compiled_twin: expected a text, got a list"},
 		{"compiled_twin: 0123456789012345678901234567890123456789012345678901234567890123\n",
 			"s.yaml:1:16: compiled_twin: longer than 63 bytes"},
@@ -88,7 +94,7 @@ static void test_family(void)
 	CU_ASSERT_EQUAL_FATAL(config_parse(text, strlen(text), "c.yaml", NULL, 0, &c, &error), ST_OK);
 	CU_ASSERT_EQUAL(c.stack.attention_kernel, KERNEL_FA1);
 	CU_ASSERT_TRUE(c.stack.elementwise_passes > 1 && c.stack.logit_B > 0 && c.stack.overlap_tax > 0);
-	CU_ASSERT_TRUE(c.stack.interval > 0 && c.stack.unseen > c.stack.interval);
+	CU_ASSERT_TRUE(c.stack.interval > 0 && c.stack.family);
 }
 
 /* Compiled and eager PyTorch differ in what crosses memory; plain Megatron-LM hides none of tensor parallelism,

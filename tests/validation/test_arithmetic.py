@@ -57,37 +57,36 @@ near(fit.refit(ids)['share'], math.log(1.05))
 fit.value = {'passes': 4.0, 'op': 1.0, 'tax': 1.0, 'two': 2.0, 'eight': 8.0}
 fit.known = {
     'sources': {
-        'a': {'instead': {'passes': ['two', 'eight'], 'op': 3, 'tax': 'two'}, 'family': 'families/eager'},
-        'b': {'family': 'families/eager'},
+        'a': {'instead': {'passes': ['two', 'eight'], 'op': 3, 'tax': 'two'}},
+        'b': {},
     }
 }
 for name, ratio in (('passes', 1), ('op', 3), ('tax', 2)):
     near(fit.stand_ins('a')[name], math.log(ratio))
 
 # Widths from the others: a source's own part is the 88th percentile of the others' errors, what a row's step consists
-# of comes beside it; a source without a family stays as it is.
-unseen = float(
+# of comes beside it.
+software = float(
     re.search(
-        r'^unseen:(?: \{|\n  )value: ([0-9.]+)',
-        open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../configs/families/eager.yaml')).read(),
+        r'^software:\n  value: ([0-9.]+)',
+        open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../configs/model/interval.yaml')).read(),
         re.M,
     )[1]
 )
-fit.rows = [{'id': s + str(i), 'source': s} for s in 'abc' for i in range(100)]
+fit.rows = [{'id': s + str(i), 'source': s} for s in 'ab' for i in range(100)]
 result = lambda error, w: {
     'predicted_s': 1.0,
     'measured_s': math.exp(error),
     'interval90_s': [math.exp(-w), math.exp(w)],
 }
 results = {
-    s + str(i): result(0.01 * (i + 1) * (1 if s == 'a' else -2), math.hypot(unseen, 0.3) if s == 'a' else unseen)
-    for s in 'abc'
+    s + str(i): result(0.01 * (i + 1) * (1 if s == 'a' else -2), math.hypot(software, 0.3) if s == 'a' else software)
+    for s in 'ab'
     for i in range(100)
 }
 widths = {i: math.log(p['interval90_s'][1]) for i, p in fit.widths_from_others(results).items()}
 near(widths['a5'], math.hypot(0.02 * 88, 0.3))
 near(widths['b5'], math.sqrt(0.88**2 - 0.3**2))
-near(widths['c5'], unseen)
 
 # Few constants: at most twelve of a GPU, at most eight of a stack with its family's.
 configs = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../configs')
@@ -109,6 +108,13 @@ for name in os.listdir(os.path.join(configs, 'stacks')):
     own, text = keys('stacks/' + name, 'numbers')
     family = re.search(r'^family: (\w+)', text, re.M)
     assert len(own | (keys('families/%s.yaml' % family[1], 'numbers')[0] if family else set())) <= 8, name
+# A stack with an interval of its own says on which GPUs and in which formats its rows ran.
+for name in os.listdir(os.path.join(configs, 'stacks')):
+    text = open(os.path.join(configs, 'stacks', name)).read()
+    gpus = re.search(r'^fitted_on: \{gpus: \[(.*?)\], formats: \[.+\]\}', text, re.M)
+    assert bool(gpus) == bool(re.search('^interval:', text, re.M)), name
+    for gpu in gpus[1].split(', ') if gpus else []:
+        assert os.path.exists(os.path.join(configs, 'gpus', gpu + '.yaml')), (name, gpu)
 assert (
     len(keys('gpus/h100-sxm.yaml', 'reached', 'attention')[0]) > 6
     and len(keys('stacks/nanotron.yaml', 'numbers')[0]) > 4
