@@ -51,7 +51,7 @@ matches() { # expected actual
 # Says whether a line tells only that others used this machine while a case measured it: that is no part of any case.
 says_busy() {
 	[[ $1 == *' took '*' % of the time of rank '*"'s cores"*' while they were measured: '* ]] ||
-		[[ $1 == *': others took '*" of a rank's cores during "*' % of the measurements'* ]] ||
+		[[ $1 == *': others took '*" of a rank's cores during "*' measurements'* ]] ||
 		[[ $1 == *': others disturbed '*" of this placement's profile, and "* ]]
 }
 
