@@ -276,6 +276,7 @@ static enum status builder_init(struct builder *b, const struct config *c, struc
 	b->written_grad = b->gathers ? b->act : b->grad;
 	b->reduce = dtype_stored(c->train.reduce_dtype);
 	b->layer = b->micro = NONE;
+	b->gradient_copies = NONE;
 	b->reduced[0] = b->reduced[1] = NONE;
 	build_schedule(b);
 	return b->st;

@@ -183,6 +183,7 @@ struct builder {
 	bool defers_weights; /* gradients of weights wait for ACTION_WEIGHTS */
 	int32_t *batch;      /* by micro-batch: the data loader's buffer on the host; NULL without a loader */
 
+	int32_t gradient_copies;      /* held: further gradients (stack_memory.gradient_B) */
 	struct bucket_state *buckets; /* by bucket */
 	int32_t *cast_now;            /* by parameter: its copy in the compute format for this micro-batch */
 	int32_t next_bucket;          /* the next one to reduce: buckets are reduced in order */

@@ -319,5 +319,6 @@ void build_buckets(struct builder *b)
 	for (size_t i = 0; i < n && !b->st; i++)
 		store_bucket(b, (int32_t)i);
 	if (!b->shards_gradients)
-		build_hold(b, COMP_GRADIENTS, build_elements(b) * b->c->stack.memory.gradient_B, "gradient copies");
+		b->gradient_copies = build_hold(b, COMP_GRADIENTS, build_elements(b) * b->c->stack.memory.gradient_B,
+			"gradient copies");
 }

@@ -223,6 +223,9 @@ void build_reductions_end(struct builder *b)
 	if (b->st)
 		return;
 	const struct parallel *par = &b->c->parallel;
+	/* A kernel of its own has added them to the sums, and overlap alone reduces out of them. */
+	if (b->c->stack.adds_gradients && !par->overlap && last_micro(b))
+		build_release(b, &b->gradient_copies);
 	bool flattens = strategy_cuts_states_alone(par->strategy) && b->dp > 1 && !par->overlap && last_micro(b);
 	int32_t flat = flattens ? build_hold(b, COMP_BUFFERS, build_elements(b) * b->c->stack.memory.flattened_B,
 					  "flattened gradients")

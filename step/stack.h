@@ -66,6 +66,7 @@ enum stage_split {
 	/* until its gradient comes back; Megatron frees them (deallocate_pipeline_outputs) */ \
 	X("message", message_B, BYTE, 0, 8, "bytes kept an element of what a pipeline stage has sent") \
 	/* DDP's buckets, 16-bit gradients before they are added in fp32 */ \
+	/* of a stack that adds them by a kernel of its own only until the last sum, unless overlap reduces them */ \
 	X("gradient", gradient_B, BYTE, 0, 32, "bytes a parameter of further gradients") \
 	X("flattened", flattened_B, BYTE, 0, 32, "bytes a parameter of flattened gradients while ZeRO-1 reduces them") \
 	X("context", context_B, BYTE, 0, 1e11, "CUDA context and library workspaces") \

@@ -85,6 +85,12 @@ static void test_terms(void)
 	CU_ASSERT_EQUAL(held_B(&c, "logit copies", true), 0);
 	c.stack.memory.gradient_B = 2;
 	CU_ASSERT_EQUAL(held_B(&c, "gradient copies", false), 2 * params);
+	c.stack.adds_gradients = true;
+	CU_ASSERT_EQUAL(held_B(&c, "gradient copies", false), 2 * params); /* reduced beside backward */
+	c.parallel.overlap = false;
+	CU_ASSERT_EQUAL(held_B(&c, "gradient copies", true), 2 * params); /* gone before the sums are reduced */
+	c.parallel.overlap = true;
+	c.stack.adds_gradients = false;
 	c.stack.memory.dropout_B = 1;
 	CU_ASSERT_EQUAL(held_B(&c, "dropout masks", true), MICRO * LAYERS * 2 * TOKENS * H);
 
