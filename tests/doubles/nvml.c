@@ -64,6 +64,7 @@ int nvmlDeviceGetCurrentClocksEventReasons(nvml_device device, unsigned long lon
 
 #define BOOST_MHZ 1980.0
 #define LIMIT_W 700.0
+#define REST_W 70.0  /* what the board draws without work */
 #define WARMS_S 0.03 /* the time constant with which the board meets its limit, and with which it averages power */
 
 double nvml_double_run(double boost_s, double power_W);
@@ -74,7 +75,7 @@ static struct {
 	bool used;
 	double met; /* 0 to 1: how far the limit has come to hold */
 	double clock_MHz, power_W;
-} warm = {.mutex = PTHREAD_MUTEX_INITIALIZER, .clock_MHz = BOOST_MHZ};
+} warm = {.mutex = PTHREAD_MUTEX_INITIALIZER, .clock_MHz = BOOST_MHZ, .power_W = REST_W};
 
 /* Runs a kernel that takes boost_s and draws power_W at the boost clock; power_W 0: lets the GPU cool down for so long.
  * Returns the time that it takes. */
@@ -87,7 +88,7 @@ API double nvml_double_run(double boost_s, double power_W)
 		const double held = power_W > LIMIT_W ? 1 - LIMIT_W / power_W : 0, speed = 1 - warm.met * held,
 			     step_s = fmin(left_s / speed, 1e-4), part = 1 - exp(-step_s / WARMS_S);
 		warm.met += ((power_W > LIMIT_W) - warm.met) * part;
-		warm.power_W += (power_W * speed - warm.power_W) * part;
+		warm.power_W += (fmax(power_W * speed, REST_W) - warm.power_W) * part;
 		warm.clock_MHz = BOOST_MHZ * speed;
 		left_s -= step_s * speed;
 		time_s += step_s;
