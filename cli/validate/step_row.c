@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "cli/validate/validate.h"
+#include "report/verdict.h"
 #include "sim/engine/fold.h"
 #include "sim/engine/interval.h"
 #include "topology/catalogue/network.h"
@@ -323,6 +324,7 @@ static enum status predict_row(const struct csv *t, size_t row, const struct fra
 		out->predicted_memory_B = (double)(f->reports_allocated ? result->memory.first_B
 									: result->memory.total_B);
 		out->fits = result->memory.fits;
+		out->tight = verdict_fit(&result->memory) == FIT_TIGHT;
 	}
 	free(result);
 	free(c);

@@ -53,6 +53,7 @@ struct judged {
 	double measured_s, predicted_s, interval90_s[2];
 	double measured_memory_B, predicted_memory_B; /* of what the source reports; 0: not known */
 	bool fits;                                    /* predicted: the whole fits in the device's memory */
+	bool tight; /* it fits, but fills more than a search for plans does where it can */
 	enum network_known network;
 	char reason[256]; /* why nothing is predicted; "" when it is */
 };

@@ -95,7 +95,7 @@ The column `framework` begins with a name of a stack (`stepsim list stacks`); wh
 
     $ { head -n 1 $ROOT/tests/validation/outside.csv; grep '^titan-a100-01,' $ROOT/tests/validation/outside.csv; } >t.csv
     > sed 's/torchtitan FSDP2, [a-z]*/TorchTitan (no compile, eager)/' t.csv >u.csv; stepsim validate t.csv --json a.json -q >/dev/null; stepsim validate u.csv --json b.json -q >/dev/null; cmp a.json b.json && echo same
-    > for words in 's/torchtitan FSDP2/torchtitanic/' 's/,bf16,/,fp61,/' 's/,fsdp,/,fsdq,/' 's/,A100,/,A1OO,/'; do sed "$words" t.csv >u.csv; stepsim validate u.csv --csv - | tail -n 1 | cut -d , -f 11-; done
+    > for words in 's/torchtitan FSDP2/torchtitanic/' 's/,bf16,/,fp61,/' 's/,fsdp,/,fsdq,/' 's/,A100,/,A1OO,/'; do sed "$words" t.csv >u.csv; stepsim validate u.csv --csv - | tail -n 1 | cut -d , -f 12-; done
     same
     "framework: 'torchtitanic, eager' is not known (nearest: torchtitan ... eager)"
     "dtype: 'fp61' is not known (nearest: fp16; known: bf16, fp16, tf32, fp32, fp32/tf32, fp8, mxfp8, nvfp4)"
