@@ -149,6 +149,10 @@ enum collective {
 };
 enum reduce_op { RED_SUM, RED_MAX, RED_COUNT };
 
+/* Thread blocks of NCCL's kernel of a SEND or a RECV, at most, as the executor sets them. A receive that is posted
+ * early holds them while it waits for the sender: up to 32 by default (NCCL's documentation, ncclConfig_t.maxCTAs). */
+#define MESSAGE_BLOCKS 4
+
 const char *collective_name(enum collective c);
 bool collective_reduces(enum collective c); /* its result is a sum or a maximum */
 bool collective_cuts(enum collective c);    /* it sends one part a member: the elements divide by the group's size */

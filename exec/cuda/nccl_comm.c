@@ -354,10 +354,6 @@ static enum status adopt(struct nccl_comm *c, struct comm *out, struct error *e)
 	return ST_OK;
 }
 
-/* A receive that is posted early holds its thread blocks while it waits for the sender, up to 32 of them by default
- * (NCCL's documentation, ncclConfig_t.maxCTAs). */
-#define PAIR_CTAS 4
-
 /* Set-up is non-blocking, so that it ends within the time limit. A lane's calls are blocking: they return when the
  * kernel is on the stream, and no thread of NCCL's and no polling comes between two of them. Communicators of two lanes
  * work beside each other: they share no channels. */
@@ -367,7 +363,7 @@ static ncclConfig_t config_of(bool lane, bool pair)
 	config.blocking = lane;
 	config.splitShare = 0;
 	if (pair)
-		config.maxCTAs = PAIR_CTAS;
+		config.maxCTAs = MESSAGE_BLOCKS;
 	return config;
 }
 

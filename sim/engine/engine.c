@@ -180,6 +180,8 @@ static void start(struct engine *g, uint32_t slot)
 	}
 	if (j->arrived == j->members)
 		begin_moving(g, j->leader, j->alone_ps);
+	else if (t->use.held > 0)
+		mark_changed(g, slot / ENGINE_LANES);
 }
 
 static void end(struct engine *g, uint32_t leader)
@@ -252,20 +254,25 @@ static void advance(struct engine *g, uint32_t actor)
 
 static void share(struct engine *g, uint32_t actor)
 {
-	static const double capacity[] = {1, 1, 1, 1};
+	double capacity[] = {1, 1, 1, 1};
 	static_assert(COUNT(capacity) == RES_COUNT, "a capacity for each resource");
 	const struct activity *act[ENGINE_LANES];
 	uint32_t who[ENGINE_LANES];
 	double rate[ENGINE_LANES] = {1};
 	size_t n = 0;
 	for (uint32_t i = actor * ENGINE_LANES; i < (actor + 1) * ENGINE_LANES; i++) {
-		if (g->slots[i].state != SLOT_MOVING)
+		const enum slot_state state = g->slots[i].state;
+		if (state == SLOT_WAITING)
+			capacity[RES_COMPUTE] *= 1 - g->tasks[g->slots[i].task].use.held;
+		if (state != SLOT_MOVING)
 			continue;
 		act[n] = &g->tasks[g->slots[i].task].use;
 		who[n++] = i;
 	}
 	if (n > 1)
 		maxmin_rates(act, n, capacity, rate);
+	else if (n == 1 && act[0]->demand[RES_COMPUTE] > capacity[RES_COMPUTE])
+		rate[0] = capacity[RES_COMPUTE] / fmin(1, act[0]->demand[RES_COMPUTE]);
 	for (size_t k = 0; k < n; k++) {
 		struct slot *s = &g->slots[who[k]], *leader = &g->slots[s->leader];
 		if (s->own_rate == rate[k])
@@ -341,7 +348,7 @@ static enum status check_task(const struct engine *g, size_t i, struct error *e)
 	if (t->tail_ps < 0 || t->tail_ps > t->alone_ps || (t->tail_ps > 0 && (t->join >= 0 || t->holds)))
 		return error_set(e, ST_RUN, "engine: task %zu: a tail out of range, or of a task that others wait for",
 			i);
-	bool sane = t->use.weight > 0 && isfinite(t->use.weight);
+	bool sane = t->use.weight > 0 && isfinite(t->use.weight) && t->use.held >= 0 && t->use.held < 1;
 	for (size_t r = 0; r < RES_COUNT; r++)
 		sane = sane && t->use.demand[r] >= 0 && isfinite(t->use.demand[r]);
 	if (!sane)

@@ -15,8 +15,9 @@
  * Rates. While several tasks move, each actor's resources (capacity 1 each) are shared max-min fairly among them
  * (sim/engine/maxmin.h): a task progresses at rate x <= 1. A task that is the only one moving on its actor has rate 1
  * whatever it demands, so that alone it takes exactly alone_ps. A demand above 1 says that it disturbs others by more
- * than its share. A member that waits for its join takes nothing. The share that a slower member leaves unused on the
- * others' actors is not given away.
+ * than its share. A member that waits for its join moves nothing, but may hold a part of its actor's compute (`held`):
+ * each leaves 1 - held of the capacity to those that move, and to one that moves alone. The share that a slower member
+ * leaves unused on the others' actors is not given away.
  *
  * Clock. It is int64 picoseconds. Events are ordered by (time, sequence), so results do not depend on the order of sums
  * and ties are stable. All events that are due at one instant are collected before any of them acts.

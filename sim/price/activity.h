@@ -7,6 +7,7 @@ enum resource { RES_COMPUTE, RES_MEMORY, RES_LINK_INTRA, RES_LINK_INTER, RES_COU
 struct activity {
 	double weight;            /* > 0: its part where a resource is scarce */
 	double demand[RES_COUNT]; /* >= 0, of its actor's resources (capacity 1 each), at rate 1 */
+	double held;              /* >= 0, < 1: of RES_COMPUTE, while it waits for its join; others share the rest */
 };
 
 #endif

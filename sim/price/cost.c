@@ -222,12 +222,18 @@ static void use_of_collective(const struct program *p, const struct op *op, cons
 	use_memory(r->parameters->cost.collective_memory_passes * op_wire_B(op, size), r, out);
 }
 
-/* A message uses one direction of the link, half of a collective's demand. Its few channels take almost nothing from
- * compute. */
+/* A message uses one direction of the link, half of a collective's demand. The executor's holds its thread blocks while
+ * it waits for the other end and while it moves. Published frameworks post it when they need it, beside idle compute.
+ */
 static void use_of_message(const struct op *op, const struct rates *r, int64_t stride, struct op_cost *out)
 {
 	out->use.demand[machine_group_in_node(r->machine, 2, stride) ? RES_LINK_INTRA : RES_LINK_INTER] = 0.5;
 	use_memory(op_wire_B(op, 2), r, out);
+	if (r->measured && !r->is_host) {
+		out->use.held = fmin(MESSAGE_BLOCKS / (double)r->device.sms,
+			1 - r->parameters->cost.least_overlap_rate);
+		set_overlap(&out->use, r, 1 - out->use.held, 1);
+	}
 }
 
 bool cost_hides_tensor(const struct program *p, const struct rates *r)

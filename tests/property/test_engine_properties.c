@@ -36,6 +36,8 @@ static struct activity random_activity(enum kind kind)
 			              : kind == SMALL_TIMES ? 0.5 * (1 + random_below(2))
 			              : kind == NO_JOINS    ? random_unit()
 			                                    : 1.3 * random_unit();
+	if (kind == CONTENDED && random_below(2))
+		a.held = 0.9 * random_unit();
 	return a;
 }
 
@@ -94,6 +96,16 @@ struct naive {
 	double start[MAX_TASKS], move[MAX_TASKS], end[MAX_TASKS], left[MAX_TASKS], rate[MAX_TASKS];
 };
 
+/* What those that wait for their join leave of an actor's resource. */
+static double naive_capacity(const struct naive *v, uint32_t actor, size_t resource)
+{
+	double left = 1;
+	for (size_t i = 0; i < v->s->n && resource == RES_COMPUTE; i++)
+		if (v->s->task[i].actor == actor && v->resident[i] && !v->moving[i] && !v->ended[i])
+			left -= left * v->s->task[i].use.held;
+	return left;
+}
+
 /* Demand at level t: frozen activities stay, the others have min(1, w t). */
 static bool feasible(const struct naive *v, const size_t *who, size_t n, const bool *frozen, double level)
 {
@@ -103,7 +115,7 @@ static bool feasible(const struct naive *v, const size_t *who, size_t n, const b
 			const struct activity *a = &v->s->task[who[k]].use;
 			load += a->demand[r] * (frozen[k] ? v->rate[who[k]] : fmin(1, a->weight * level));
 		}
-		if (load > 1)
+		if (load > naive_capacity(v, v->s->task[who[0]].actor, r))
 			return false;
 	}
 	return true;
@@ -117,7 +129,9 @@ static void naive_share(struct naive *v, uint32_t actor)
 		if (v->s->task[i].actor == actor && v->moving[i])
 			who[n++] = i;
 	if (n == 1) {
-		v->rate[who[0]] = 1;
+		const double demand = v->s->task[who[0]].use.demand[RES_COMPUTE],
+			     left = naive_capacity(v, actor, RES_COMPUTE);
+		v->rate[who[0]] = demand > left ? left / fmin(1, demand) : 1;
 		return;
 	}
 	for (size_t left = n; left > 0;) {
@@ -141,7 +155,7 @@ static void naive_share(struct naive *v, uint32_t actor)
 					load += v->s->task[who[j]].use.demand[r] *
 					        (frozen[j] ? v->rate[who[j]]
 							   : fmin(1, v->s->task[who[j]].use.weight * low));
-				stops[k] = a->demand[r] > 0 && load > 1 - 1e-9;
+				stops[k] = a->demand[r] > 0 && load > naive_capacity(v, actor, r) - 1e-9;
 			}
 		}
 		for (size_t k = 0; k < n; k++)

@@ -531,6 +531,25 @@ static void test_tensor_overlap(void)
 	CU_ASSERT_EQUAL(cost(&m, gather).tile_overlap_s, 0);
 }
 
+/* The executor's messages hold their thread blocks: of a GPU with a profile, not where other software runs. */
+static void test_message_holds(void)
+{
+	mesh(1, 1);
+	program.mesh.size[DIM_PP] = 2;
+	struct machine m = gpu(), cores = host();
+	struct op op = collective(COLL_RECV, DIM_PP, 1 << 20);
+	op.lane = LANE_RECV_PREV;
+	op.message.own = 1;
+	m.device.sms = 100;
+	CU_ASSERT_EQUAL(cost(&m, op).use.held, 0);
+	CU_ASSERT_EQUAL(cost(&cores, op).use.held, 0);
+	m.profile = profile;
+	const struct op_cost c = cost(&m, op);
+	NEAR(c.use.held, MESSAGE_BLOCKS / (double)RATES(&m)->device.sms);
+	NEAR(c.use.demand[RES_COMPUTE], c.use.held); /* a product beside it has the rest */
+	NEAR(c.use.weight, 1 / (1 - c.use.held));
+}
+
 static void test_group_of_one(void)
 {
 	mesh(1, 1);
@@ -666,5 +685,6 @@ UNIT_MAIN("cost", {"scales of fp8 copies", test_dynamic_scales}, {"gathered weig
 	{"a GPU's power limit", test_power_cap}, {"ring over links", test_ring},
 	{"gradients of 7 billion parameters", test_seven_billion}, {"a profile's collective", test_collective_curve},
 	{"what a collective takes from compute", test_collective_use},
-	{"tensor-parallel collectives beside products", test_tensor_overlap}, {"a group of one", test_group_of_one},
+	{"tensor-parallel collectives beside products", test_tensor_overlap},
+	{"what a message holds of compute", test_message_holds}, {"a group of one", test_group_of_one},
 	{"prices of a role", test_prices}, {"a link of unknown rate", test_unknown_link})

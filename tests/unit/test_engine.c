@@ -187,6 +187,33 @@ static void test_all_that_is_due_is_collected(void)
 	CU_ASSERT_EQUAL(times[3].end_ps, 18);
 }
 
+/* A receive that is posted early holds a quarter of compute while it waits for its sender, and nothing of it once it
+ * moves. A task that moves alone has the rest, too; one that needs less than the rest is not slowed. */
+static void test_waiting_holds(void)
+{
+	struct activity posted = FREE;
+	posted.held = 0.25;
+	struct task t[] = {
+		{.actor = 0, .lane = 0, .alone_ps = 90, .join = -1, .use = CPU(1)},
+		{.actor = 0, .lane = 1, .alone_ps = 6, .join = 1, .use = posted},
+		{.actor = 1, .lane = 0, .alone_ps = 40, .join = -1, .use = CPU(1)},
+		{.actor = 1, .lane = 1, .alone_ps = 6, .join = 1, .issue_ps = 40, .use = posted},
+	};
+	CU_ASSERT_EQUAL(run(t, 4, NULL, 2), ST_OK);
+	CU_ASSERT_EQUAL(times[1].move_ps, 40);
+	CU_ASSERT_EQUAL(times[0].end_ps, 100); /* 3/4 until 40, then all */
+	CU_ASSERT_EQUAL(times[2].end_ps, 40);
+	t[0].use.demand[RES_COMPUTE] = 0.7;
+	CU_ASSERT_EQUAL(run(t, 4, NULL, 2), ST_OK);
+	CU_ASSERT_EQUAL(times[0].end_ps, 90);
+	t[0].use.demand[RES_COMPUTE] = 1;
+	t[2].actor = 0; /* beside a second task: each has half of what is left */
+	t[2].lane = 2;
+	t[2].alone_ps = 30;
+	CU_ASSERT_EQUAL(run(t, 4, NULL, 2), ST_OK);
+	CU_ASSERT_EQUAL(times[2].end_ps, 70); /* 3/8 until 40, then 1/2 */
+}
+
 static void test_deadlock(void)
 {
 	struct task t[] = {
@@ -239,6 +266,7 @@ static void test_broken_rules(void)
 	REFUSED(bad[0].join = 2, "join 2");
 	REFUSED(bad[0].use.weight = 0, "weight or demand");
 	REFUSED(bad[0].use.demand[RES_MEMORY] = -0.1, "weight or demand");
+	REFUSED(bad[0].use.held = 1, "weight or demand");
 	REFUSED(bad[1].n_dep = 1, "depends on task 1");
 #undef REFUSED
 }
@@ -250,5 +278,5 @@ UNIT_MAIN("engine", {"no task, no actor", test_nothing}, {"alone exactly alone_p
 	{"a join waits for its last member", test_join_waits},
 	{"a join moves at its slowest member's rate", test_join_moves_at_the_slowest_rate},
 	{"what is due at one instant is collected first", test_all_that_is_due_is_collected},
-	{"deadlock is reported", test_deadlock}, {"a task that holds the host thread", test_holding},
-	{"broken rules are refused", test_broken_rules})
+	{"what waits for its join holds compute", test_waiting_holds}, {"deadlock is reported", test_deadlock},
+	{"a task that holds the host thread", test_holding}, {"broken rules are refused", test_broken_rules})
