@@ -280,7 +280,7 @@ these limits again. No row would notice %(unseen)d of them; only judgement speak
 | FSDP and pipelines over Ethernet of 1 to 25 Gb/s | 20 %% off, either way |
 | Transformer Engine alone, without Megatron | 28 %% too fast |
 | lightning-thunder and its torch.compile runs | 28 %% too slow |
-| intervals on sources that no constant saw | 75 %% lie inside, where 90 %% should |
+| intervals on sources that no constant saw | 84 %% lie inside, where 90 %% should |
 | GeForce cards without peer-to-peer, four and more | up to five times too fast |
 | all-gather of 32 to 512 MiB on ten full H100 hosts | 15 to 40 %% too fast |
 | an uncompiled loss | memory up to 113 %% higher than predicted (torchtitan, 2024) |

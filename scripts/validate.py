@@ -165,7 +165,7 @@ def order(rows, results):
     check(
         'groups whose chosen plan is within 5 % of the best',
         100 * sum(x <= 0.05 for x in chosen) / len(chosen),
-        75,
+        80,
         at_least=True,
     )
     print(
