@@ -223,8 +223,8 @@ static void use_of_collective(const struct program *p, const struct op *op, cons
 }
 
 /* A message uses one direction of the link, half of a collective's demand. The executor's holds its thread blocks while
- * it waits for the other end and while it moves. Published frameworks post it when they need it, beside idle compute.
- */
+ * it waits for the other end and while it moves. Without a profile the prediction is of other software, whose constants
+ * were fitted without such a share. */
 static void use_of_message(const struct op *op, const struct rates *r, int64_t stride, struct op_cost *out)
 {
 	out->use.demand[machine_group_in_node(r->machine, 2, stride) ? RES_LINK_INTRA : RES_LINK_INTER] = 0.5;
