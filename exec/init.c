@@ -19,10 +19,22 @@ static const uint8_t rules[] = {
 	[PARAM_NORM1_B] = ZERO,
 	[PARAM_QKV_W] = NORMAL,
 	[PARAM_QKV_B] = ZERO,
+	[PARAM_Q_DOWN_W] = NORMAL,
+	[PARAM_Q_LATENT_NORM_W] = ONE,
+	[PARAM_Q_UP_W] = NORMAL,
+	[PARAM_KV_DOWN_W] = NORMAL,
+	[PARAM_KV_LATENT_NORM_W] = ONE,
+	[PARAM_KV_UP_W] = NORMAL,
 	[PARAM_PROJ_W] = RESIDUAL,
 	[PARAM_PROJ_B] = ZERO,
+	[PARAM_Q_NORM_W] = ONE,
+	[PARAM_K_NORM_W] = ONE,
 	[PARAM_NORM2_W] = ONE,
 	[PARAM_NORM2_B] = ZERO,
+	[PARAM_ATTENTION_NORM_W] = ONE,
+	[PARAM_ATTENTION_NORM_B] = ZERO,
+	[PARAM_MLP_NORM_W] = ONE,
+	[PARAM_MLP_NORM_B] = ZERO,
 	[PARAM_FC1_W] = NORMAL,
 	[PARAM_FC1_B] = ZERO,
 	[PARAM_FC2_W] = RESIDUAL,
@@ -79,7 +91,7 @@ static int row_groups(const struct model *m, const struct param *p, int64_t rows
 struct stretch init_stretch(const struct model *m, const struct param *p, int64_t tensor, int64_t coord, uint64_t local)
 {
 	uint64_t t = (uint64_t)tensor, c = (uint64_t)coord, cols = (uint64_t)p->cols, whole = (uint64_t)p->rows * cols;
-	if (p->split == TP_REPLICATED || tensor == 1)
+	if (p->split <= TP_PARTIAL || tensor == 1)
 		return (struct stretch){local, whole * (uint64_t)p->copies - local};
 	if (p->split == CUT_EXPERTS) {
 		uint64_t part = whole * (uint64_t)p->copies / t;

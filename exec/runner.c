@@ -45,10 +45,16 @@ enum status runner_supports(const struct program *p, bool gpus, struct error *e)
 		return error_set(e, ST_RUN,
 			"cluster.slow_ranks: GPUs are not slowed; cores are (run.backend: host), and `stepsim predict` "
 			"predicts it");
-	if (model_window(&p->config.model) > 0 && p->config.train.attention == ATT_NAIVE)
+	if (model_window(&p->config.model, 0) > 0 && p->config.train.attention == ATT_NAIVE)
 		return error_set(e, ST_RUN,
 			"model.sliding_window: executed by flash attention alone; with naive attention it is "
 			"predicted, not executed");
+	if (p->config.model.kv_lora_rank > 0)
+		return error_set(e, ST_RUN,
+			"model.kv_lora_rank: latent attention is predicted, not executed; `stepsim predict` predicts it");
+	if (gpus && p->config.model.qk_norm != QK_NORM_NONE)
+		return error_set(e, ST_RUN,
+			"model.qk_norm: executed on cores alone (run.backend: host), and `stepsim predict` predicts it");
 	if (gpus && (p->config.train.offload == OFF_OPTIMIZER || p->config.train.offload == OFF_OPTIMIZER_PARAMS))
 		return error_set(e, ST_RUN,
 			"train.offload: the host's update is executed beside cores alone (run.backend: host), and "

@@ -42,11 +42,19 @@ struct moe_acts {
 	struct mlp_acts shared;
 };
 
-#define OFFLOADED_ACTS 14
+/* Buffers that latent attention keeps for its backward pass. */
+struct latent_acts {
+	int32_t q, q_normed, q_stats, kv, kv_normed, kv_stats; /* this rank's rows of the latents */
+};
+
+#define OFFLOADED_ACTS 21
 
 /* Buffers that a block's forward pass keeps for its backward pass; NONE where the block has none. */
 struct acts {
 	int32_t x_in, n1, stats1, qkv, att, lse, probs;
+	int32_t raw_qkv, qk_stats; /* before the norms of queries and keys */
+	struct latent_acts latent;
+	int32_t att_out, att_out_stats, mlp_out, mlp_out_stats; /* branch norms: their inputs */
 	int32_t x_mid, n2, stats2; /* x_mid: the residual stream after attention */
 	struct mlp_acts mlp;       /* of the experts where the block has any */
 	struct moe_acts moe;
@@ -122,7 +130,8 @@ struct bucket_state {
 	int32_t missing; /* gradients still to come in this micro-batch; NONE: the action does not touch the bucket */
 	int32_t reduced; /* scratch: the reduced bucket, still to be added or cast into place */
 	int32_t moment1, moment2, master, bounds; /* of the optimizer */
-	uint64_t replicated;                      /* elements before those that tensor parallelism replicates */
+	uint64_t partial;    /* elements before those of whose gradients a tensor rank has its heads' part */
+	uint64_t replicated; /* elements before those that tensor parallelism replicates */
 };
 
 /* A neighbour stage: the order of its actions, and the messages sent to it. */
@@ -357,9 +366,16 @@ void head_forward(struct builder *b, int32_t x);
 int32_t head_backward(struct builder *b);
 
 /* Tensor parallelism around a pair of matrix products. tp_gather returns the full rows that the column-parallel product
- * reads. tp_reduce returns the completed rows of the row-parallel product. */
+ * reads. tp_reduce returns the completed rows of the row-parallel product. Rows have `hidden` columns, or `cols`. */
 int32_t tp_gather(struct builder *b, int32_t rows, const char *what);
+int32_t tp_gather_cols(struct builder *b, int32_t rows, int64_t cols, const char *what);
 int32_t tp_reduce(struct builder *b, int32_t full, const char *what);
+int32_t tp_reduce_cols(struct builder *b, int32_t full, int64_t cols, const char *what);
+
+/* Appends the backward pass of a column-parallel product. Returns the gradient of its input rows `x`, given that of its
+ * output. */
+int32_t columns_backward(struct builder *b, const struct linear *l, int32_t dy, int32_t x, const char *input,
+	const char *grad);
 
 struct linear linear_qkv(const struct builder *b);
 struct linear linear_proj(const struct builder *b);
@@ -376,6 +392,13 @@ int64_t build_act_width(const struct builder *b, int64_t ffn);
 /* Appends the activation of `rows` rows of a->h. */
 void build_activation(struct builder *b, int64_t rows, int64_t ffn, struct mlp_acts *a);
 int32_t build_activation_grad(struct builder *b, int64_t rows, int64_t ffn, struct mlp_acts *a, int32_t dg);
+
+/* ---- build_latent.c: multi-head latent attention in place of one product for Q, K and V ---- */
+
+/* Returns the rows of Q, K and V, given the normed rows of the block's input. */
+int32_t latent_forward(struct builder *b, struct acts *a, int32_t normed);
+/* Returns the gradient of the normed rows. */
+int32_t latent_backward(struct builder *b, struct acts *a, int32_t dqkv);
 
 /* ---- build_moe.c: a layer of experts in place of the MLP ---- */
 
@@ -406,6 +429,8 @@ int32_t build_probs(struct builder *b, int32_t qkv, int32_t kv);
 bool build_recomputes_scores(const struct builder *b);
 /* Returns a new buffer for the scores of naive attention. */
 int32_t build_scores(struct builder *b);
+/* Appends y = x W^T + bias. */
+void build_linear_at(struct builder *b, const struct linear *l, int32_t x, struct view y);
 /* Append y = x W^T + bias and dx = dy W, and return y and dx in new buffers. */
 int32_t build_linear(struct builder *b, const struct linear *l, int32_t x);
 int32_t build_linear_grad(struct builder *b, const struct linear *l, int32_t dy);
@@ -418,5 +443,10 @@ int32_t build_norm(struct builder *b, const char *what, int32_t x, enum param_ki
 /* Returns the gradient of x: added to `into`, or in new rows where that is NONE. */
 int32_t build_norm_grad(struct builder *b, const char *what, int32_t dy, int32_t x, int32_t stats, enum param_kind w,
 	int32_t into);
+/* The same of latents, without a bias: of `cols` of the rows' `width` columns. */
+int32_t build_latent_norm(struct builder *b, const char *what, int32_t x, int64_t cols, int64_t width,
+	enum param_kind w, int32_t *stats);
+int32_t build_latent_norm_grad(struct builder *b, const char *what, int32_t dy, int32_t x, int64_t cols, int64_t width,
+	int32_t stats, enum param_kind w);
 
 #endif

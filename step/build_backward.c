@@ -10,9 +10,8 @@ int32_t build_activation_grad(struct builder *b, int64_t rows, int64_t ffn, stru
 	return dh;
 }
 
-/* The backward pass of a column-parallel product: returns the gradient of its input rows `x`, given that of its output.
- * The reduction of the one hides behind the gradient of the weights. */
-static int32_t columns_backward(struct builder *b, const struct linear *l, int32_t dy, int32_t x, const char *input,
+/* The reduction of the one gradient hides behind the other, that of the weights. */
+int32_t columns_backward(struct builder *b, const struct linear *l, int32_t dy, int32_t x, const char *input,
 	const char *grad)
 {
 	int32_t full_x = tp_gather(b, x, input), full = build_linear_grad(b, l, dy), dx = tp_reduce(b, full, grad);
@@ -81,6 +80,21 @@ static void flash_attention_grad(struct builder *b, struct acts *a, int32_t datt
 		build_on(b, build_attention_op(b, OP_ATTENTION_GRAD), a->qkv, a->att, a->lse, datt, delta, dqkv);
 }
 
+/* Replaces the gradient of normed queries and keys by that of what came in. */
+static void norm_heads_grad(struct builder *b, const struct acts *a, int32_t dqkv)
+{
+	bool accumulate = false, unused = false;
+	struct op op = build_attention_op(b, OP_QK_NORM_GRAD);
+	struct view dwq = gradient_of(b, b->layer, PARAM_Q_NORM_W, &accumulate),
+		    dwk = gradient_of(b, b->layer, PARAM_K_NORM_W, &unused);
+	op.out_dtype = (uint8_t)b->written_grad;
+	op.flags |= accumulate ? OP_ACCUMULATE : 0;
+	build_with(b, op, view_of(dqkv), view_of(a->raw_qkv), weight_of(b, b->layer, PARAM_Q_NORM_W),
+		weight_of(b, b->layer, PARAM_K_NORM_W), view_of(a->qk_stats), dwq, dwk);
+	gradient_done(b, b->layer, PARAM_Q_NORM_W);
+	gradient_done(b, b->layer, PARAM_K_NORM_W);
+}
+
 /* Returns the gradient of attention's normed input rows, given that of its output rows. */
 static int32_t attention_backward(struct builder *b, struct acts *a, int32_t dout)
 {
@@ -92,11 +106,15 @@ static int32_t attention_backward(struct builder *b, struct acts *a, int32_t dou
 		flash_attention_grad(b, a, datt, dqkv);
 	else
 		naive_attention_grad(b, a, datt, dqkv);
+	if (b->m->kv_lora_rank > 0)
+		return latent_backward(b, a, dqkv);
 	if (b->m->position == POS_ROPE) {
 		struct op op = build_attention_op(b, OP_ROPE);
 		op.flags |= OP_INVERSE;
 		build_on(b, op, dqkv);
 	}
+	if (b->m->qk_norm != QK_NORM_NONE)
+		norm_heads_grad(b, a, dqkv);
 	build_bias_grad(b, "qkv", b->tokens, qkv.out, dqkv, PARAM_QKV_B);
 	build_release(b, &a->kept_rotated);
 	return columns_backward(b, &qkv, dqkv, a->n1, "attention input", "attention input grad");
@@ -135,8 +153,30 @@ static void post_norm_backward(struct builder *b, struct acts *a, int32_t *dx)
 	add_branch(b, dx, attention_backward(b, a, *dx));
 }
 
+static void branch_norm_backward(struct builder *b, struct acts *a, int32_t *dx)
+{
+	const bool sandwich = b->m->branch_norm == BRANCH_NORM_SANDWICH;
+	int32_t dmlp = build_norm_grad(b, "mlp norm", *dx, a->mlp_out, a->mlp_out_stats, PARAM_MLP_NORM_W, NONE);
+	int32_t dn = mlp_branch_grad(b, a, dmlp);
+	if (sandwich)
+		add_norm_grad(b, "norm2", dn, a->x_mid, a->stats2, PARAM_NORM2_W, dx);
+	else
+		add_branch(b, dx, dn);
+	int32_t datt = build_norm_grad(b, "attention norm", *dx, a->att_out, a->att_out_stats, PARAM_ATTENTION_NORM_W,
+		NONE);
+	dn = attention_backward(b, a, datt);
+	if (sandwich)
+		add_norm_grad(b, "norm1", dn, a->x_in, a->stats1, PARAM_NORM1_W, dx);
+	else
+		add_branch(b, dx, dn);
+}
+
 void block_backward(struct builder *b, struct acts *a, int32_t *dx)
 {
+	if (b->m->branch_norm != BRANCH_NORM_NONE) {
+		branch_norm_backward(b, a, dx);
+		return;
+	}
 	if (b->m->post_norm) {
 		post_norm_backward(b, a, dx);
 		return;

@@ -32,15 +32,19 @@ static void product(struct builder *b, const struct linear *l, uint16_t flags, i
 
 static int64_t all_rows(const struct linear *l) { return l->experts > 0 ? l->experts * l->rows : l->rows; }
 
+void build_linear_at(struct builder *b, const struct linear *l, int32_t x, struct view y)
+{
+	struct view w = weight_of(b, b->layer, l->w), bias = weight_of(b, b->layer, l->bias);
+	bool epilogue = b->c->train.fused;
+	product(b, l, OP_TRANS_B, l->rows, l->out, l->in, b->act, view_of(x), w, epilogue ? bias : view_of(NONE), y);
+	if (!epilogue && bias.buffer >= 0)
+		build_with(b, build_matrix(b, OP_BIAS, l->what, l->rows, l->out), y, bias);
+}
+
 int32_t build_linear(struct builder *b, const struct linear *l, int32_t x)
 {
 	int32_t y = build_act(b, all_rows(l), l->out);
-	struct view w = weight_of(b, b->layer, l->w), bias = weight_of(b, b->layer, l->bias);
-	bool epilogue = b->c->train.fused;
-	product(b, l, OP_TRANS_B, l->rows, l->out, l->in, b->act, view_of(x), w, epilogue ? bias : view_of(NONE),
-		view_of(y));
-	if (!epilogue && bias.buffer >= 0)
-		build_with(b, build_matrix(b, OP_BIAS, l->what, l->rows, l->out), view_of(y), bias);
+	build_linear_at(b, l, x, view_of(y));
 	return y;
 }
 
@@ -83,54 +87,87 @@ void build_bias_grad(struct builder *b, const char *what, int64_t rows, int64_t 
 	gradient_done(b, b->layer, bias);
 }
 
-/* Returns an op on the residual stream's rows. */
-static struct op norm_op(const struct builder *b, enum op_kind k, const char *what)
+/* Returns an op on this rank's rows. */
+static struct op norm_op(const struct builder *b, enum op_kind k, const char *what, int64_t cols)
 {
-	struct op op = build_matrix(b, k, what, b->rows, b->m->hidden);
+	struct op op = build_matrix(b, k, what, b->rows, cols);
 	op.flags |= b->m->norm == NORM_RMSNORM ? OP_RMS : 0;
 	return op;
 }
 
+/* `cols` of the rows' `width` columns are normed. */
+static int32_t norm_cols(struct builder *b, const char *what, int32_t x, int64_t cols, int64_t width, enum param_kind w,
+	enum param_kind bias, int32_t *stats)
+{
+	int32_t normed = build_act(b, b->rows, width);
+	*stats = build_fp32(b, 2 * b->rows);
+	build_with(b, norm_op(b, OP_NORM, what, cols), view_of(x), weight_of(b, b->layer, w),
+		weight_of(b, b->layer, bias), view_of(normed), view_of(*stats));
+	return normed;
+}
+
+static int32_t norm_grad_cols(struct builder *b, const char *what, int32_t dy, int32_t x, int64_t cols, int64_t width,
+	int32_t stats, enum param_kind w, enum param_kind bias, int32_t into)
+{
+	bool accumulate = false, unused = false;
+	int32_t dx = into == NONE ? build_act(b, b->rows, width) : into;
+	struct op op = norm_op(b, OP_NORM_GRAD, what, cols);
+	struct view dw = gradient_of(b, b->layer, w, &accumulate), db = gradient_of(b, b->layer, bias, &unused);
+	op.out_dtype = (uint8_t)b->written_grad;
+	op.flags |= (uint16_t)((accumulate ? OP_ACCUMULATE : 0) | (into == NONE ? 0 : OP_DX_ACCUMULATE));
+	build_with(b, op, view_of(dy), view_of(x), weight_of(b, b->layer, w), view_of(stats), view_of(dx), dw, db);
+	gradient_done(b, b->layer, w);
+	gradient_done(b, b->layer, bias);
+	return dx;
+}
+
 int32_t build_norm(struct builder *b, const char *what, int32_t x, enum param_kind w, int32_t *stats)
 {
-	int32_t normed = build_rows(b);
-	*stats = build_fp32(b, 2 * b->rows);
-	struct op op = norm_op(b, OP_NORM, what);
-	struct view wv = weight_of(b, b->layer, w), bias = weight_of(b, b->layer, w + 1);
-	build_with(b, op, view_of(x), wv, bias, view_of(normed), view_of(*stats));
-	return normed;
+	return norm_cols(b, what, x, b->m->hidden, b->m->hidden, w, w + 1, stats);
 }
 
 int32_t build_norm_grad(struct builder *b, const char *what, int32_t dy, int32_t x, int32_t stats, enum param_kind w,
 	int32_t into)
 {
-	bool accumulate = false, unused = false;
-	int32_t dx = into == NONE ? build_rows(b) : into;
-	struct op op = norm_op(b, OP_NORM_GRAD, what);
-	struct view dw = gradient_of(b, b->layer, w, &accumulate), db = gradient_of(b, b->layer, w + 1, &unused);
-	op.out_dtype = (uint8_t)b->written_grad;
-	op.flags |= (uint16_t)((accumulate ? OP_ACCUMULATE : 0) | (into == NONE ? 0 : OP_DX_ACCUMULATE));
-	build_with(b, op, view_of(dy), view_of(x), weight_of(b, b->layer, w), view_of(stats), view_of(dx), dw, db);
-	gradient_done(b, b->layer, w);
-	gradient_done(b, b->layer, w + 1);
-	return dx;
+	return norm_grad_cols(b, what, dy, x, b->m->hidden, b->m->hidden, stats, w, w + 1, into);
+}
+
+int32_t build_latent_norm(struct builder *b, const char *what, int32_t x, int64_t cols, int64_t width,
+	enum param_kind w, int32_t *stats)
+{
+	return norm_cols(b, what, x, cols, width, w, NO_PARAM, stats);
+}
+
+int32_t build_latent_norm_grad(struct builder *b, const char *what, int32_t dy, int32_t x, int64_t cols, int64_t width,
+	int32_t stats, enum param_kind w)
+{
+	return norm_grad_cols(b, what, dy, x, cols, width, stats, w, NO_PARAM, NONE);
+}
+
+int32_t tp_gather_cols(struct builder *b, int32_t rows, int64_t cols, const char *what)
+{
+	if (!b->sequence_parallel)
+		return rows;
+	return build_exchange(b, COLL_ALL_GATHER, DIM_TP, rows, b->tokens, cols, what);
 }
 
 int32_t tp_gather(struct builder *b, int32_t rows, const char *what)
 {
-	if (!b->sequence_parallel)
-		return rows;
-	return build_exchange(b, COLL_ALL_GATHER, DIM_TP, rows, b->tokens, b->m->hidden, what);
+	return tp_gather_cols(b, rows, b->m->hidden, what);
+}
+
+int32_t tp_reduce_cols(struct builder *b, int32_t full, int64_t cols, const char *what)
+{
+	if (b->sequence_parallel)
+		return build_exchange(b, COLL_REDUCE_SCATTER, DIM_TP, full, b->tokens, cols, what);
+	if (b->tensor > 1)
+		build_all_reduce(b, DIM_TP, LANE_MODEL_COMM, b->act, b->tokens * cols, view_of(full), what, NONE);
+	return full;
 }
 
 int32_t tp_reduce(struct builder *b, int32_t full, const char *what)
 {
-	int64_t T = b->tokens, H = b->m->hidden;
-	if (b->sequence_parallel)
-		return build_exchange(b, COLL_REDUCE_SCATTER, DIM_TP, full, T, H, what);
-	if (b->tensor > 1)
-		build_all_reduce(b, DIM_TP, LANE_MODEL_COMM, b->act, T * H, view_of(full), what, NONE);
-	return full;
+	return tp_reduce_cols(b, full, b->m->hidden, what);
 }
 
 struct op build_attention_op(const struct builder *b, enum op_kind k)
@@ -143,7 +180,13 @@ struct op build_attention_op(const struct builder *b, enum op_kind k)
 	op.attn.seq = b->seq;
 	op.attn.head_dim = b->m->head_dim;
 	if (k == OP_ATTENTION || k == OP_ATTENTION_GRAD)
-		op.attn.window = model_window(b->m);
+		op.attn.window = model_window(b->m, b->layer);
+	if ((k == OP_ATTENTION || k == OP_ATTENTION_GRAD) && b->m->kv_lora_rank > 0)
+		op.attn.value_dim = b->m->v_head_dim;
+	if (k == OP_QK_NORM || k == OP_QK_NORM_GRAD) {
+		op.attn.full = b->m->qk_norm == QK_NORM_FULL;
+		op.flags |= b->m->norm == NORM_RMSNORM ? OP_RMS : 0;
+	}
 	if (k >= OP_ATTN_SCORES && k <= OP_ATTN_SCORES_GRAD && b->context > 1)
 		op.attn.keys = b->m->seq_len;
 	return op;
@@ -166,13 +209,14 @@ int32_t build_probs(struct builder *b, int32_t qkv, int32_t kv)
 
 struct linear linear_qkv(const struct builder *b)
 {
-	int64_t width = (b->heads + 2 * b->kv_heads) * b->m->head_dim;
+	int64_t width = b->heads * b->m->head_dim + b->kv_heads * (b->m->head_dim + model_value_dim(b->m));
 	return (struct linear){"qkv", b->tokens, width, b->m->hidden, PARAM_QKV_W, PARAM_QKV_B, 0};
 }
 
 struct linear linear_proj(const struct builder *b)
 {
-	return (struct linear){"proj", b->tokens, b->m->hidden, b->heads * b->m->head_dim, PARAM_PROJ_W, NO_PARAM, 0};
+	return (struct linear){"proj", b->tokens, b->m->hidden, b->heads * model_value_dim(b->m), PARAM_PROJ_W,
+		NO_PARAM, 0};
 }
 
 static bool gated(const struct builder *b) { return b->m->mlp == MLP_SWIGLU || b->m->mlp == MLP_GEGLU; }
@@ -199,7 +243,7 @@ static bool keeps(const struct builder *b) { return b->recomputing || !build_rec
 
 static void attention_core(struct builder *b, struct acts *a)
 {
-	a->att = build_act(b, b->tokens, b->heads * b->m->head_dim);
+	a->att = build_act(b, b->tokens, b->heads * model_value_dim(b->m));
 	a->lse = a->probs = NONE;
 	if (b->c->train.attention == ATT_FLASH) {
 		a->lse = build_fp32(b, b->c->train.micro_batch * b->heads * b->seq);
@@ -220,13 +264,30 @@ static void attention_core(struct builder *b, struct acts *a)
 	build_on(b, build_attention_op(b, OP_ATTN_VALUES), a->probs, kv != NONE ? kv : a->qkv, a->att);
 }
 
+/* Norms a->qkv by heads: what came in stays as a->raw_qkv. */
+static void norm_heads(struct builder *b, struct acts *a)
+{
+	const struct op op = build_attention_op(b, OP_QK_NORM);
+	const int64_t norms = op.attn.full ? 2 : b->heads + b->kv_heads;
+	a->raw_qkv = a->qkv;
+	a->qkv = build_act(b, b->tokens, linear_qkv(b).out);
+	a->qk_stats = build_fp32(b, 2 * b->tokens * norms);
+	build_with(b, op, view_of(a->raw_qkv), weight_of(b, b->layer, PARAM_Q_NORM_W),
+		weight_of(b, b->layer, PARAM_K_NORM_W), view_of(a->qkv), view_of(a->qk_stats));
+}
+
 /* Returns attention's output rows without PROJ's bias, given normed rows. project: false leaves the projection out. */
 static int32_t attention_forward(struct builder *b, struct acts *a, int32_t normed, bool project)
 {
 	const struct linear qkv = linear_qkv(b), proj = linear_proj(b);
-	a->qkv = build_linear(b, &qkv, tp_gather(b, normed, "attention input"));
-	a->kept_rotated = NONE;
-	if (b->m->position == POS_ROPE) {
+	a->kept_rotated = a->raw_qkv = NONE;
+	if (b->m->kv_lora_rank > 0)
+		a->qkv = latent_forward(b, a, normed);
+	else
+		a->qkv = build_linear(b, &qkv, tp_gather(b, normed, "attention input"));
+	if (b->m->qk_norm != QK_NORM_NONE)
+		norm_heads(b, a);
+	if (b->m->position == POS_ROPE && b->m->kv_lora_rank == 0) {
 		build_on(b, build_attention_op(b, OP_ROPE), a->qkv);
 		if (keeps(b))
 			a->kept_rotated = build_hold(b, COMP_ACTIVATIONS,
@@ -261,7 +322,12 @@ int32_t mlp_forward(struct builder *b, const struct mlp_layers *s, struct mlp_ac
 	return project ? build_linear(b, &s->fc2, a->g) : NONE;
 }
 
-bool build_ends_early(const struct builder *b) { return b->recomputing && !b->c->stack.recompute_last_gemm; }
+/* A norm behind the last product needs that product's result in its backward pass. */
+bool build_ends_early(const struct builder *b)
+{
+	return b->recomputing && !b->c->stack.recompute_last_gemm && !b->m->post_norm &&
+	       b->m->branch_norm == BRANCH_NORM_NONE;
+}
 
 /* Returns the second branch's output without FC2's bias, given normed rows. A recomputed block stops at FC2's input. */
 static int32_t mlp_branch(struct builder *b, struct acts *a, int32_t normed)
@@ -293,7 +359,7 @@ static void add_and_norm(struct builder *b, int32_t x, int32_t y, enum param_kin
 	*normed = build_rows(b);
 	*stats = build_fp32(b, 2 * b->rows);
 	*sum = build_rows(b);
-	struct op op = norm_op(b, OP_ADD_NORM, "residual");
+	struct op op = norm_op(b, OP_ADD_NORM, "residual", b->m->hidden);
 	struct view bv = weight_of(b, b->layer, bias), wv = weight_of(b, b->layer, w),
 		    wbv = weight_of(b, b->layer, w + 1);
 	build_with(b, op, view_of(x), view_of(y), bv, wv, wbv, view_of(*sum), view_of(*normed), view_of(*stats));
@@ -318,6 +384,34 @@ static int32_t parallel_block(struct builder *b, struct acts *a)
 	return x;
 }
 
+/* Returns the norm of a branch's rows, which are kept with their bias in *kept. */
+static int32_t branch_norm(struct builder *b, const char *what, int32_t rows, enum param_kind bias, enum param_kind w,
+	int32_t *kept, int32_t *stats)
+{
+	const struct view bv = weight_of(b, b->layer, bias);
+	if (bv.buffer >= 0)
+		build_with(b, build_matrix(b, OP_BIAS, what, b->rows, b->m->hidden), view_of(rows), bv);
+	*kept = rows;
+	return build_norm(b, what, rows, w, stats);
+}
+
+/* Gemma 2 (norms around each branch) and OLMo 2 (behind each branch alone). */
+static int32_t branch_norm_block(struct builder *b, struct acts *a)
+{
+	const bool sandwich = b->m->branch_norm == BRANCH_NORM_SANDWICH;
+	a->n1 = sandwich ? build_norm(b, "norm1", a->x_in, PARAM_NORM1_W, &a->stats1) : a->x_in;
+	int32_t att = tp_reduce(b, attention_forward(b, a, a->n1, true), "proj");
+	int32_t normed = branch_norm(b, "attention norm", att, PARAM_PROJ_B, PARAM_ATTENTION_NORM_W, &a->att_out,
+		&a->att_out_stats);
+	if (sandwich)
+		add_and_norm(b, a->x_in, normed, NO_PARAM, PARAM_NORM2_W, &a->x_mid, &a->n2, &a->stats2);
+	else
+		a->n2 = a->x_mid = residual_add(b, a->x_in, normed, NO_PARAM);
+	int32_t mlp = mlp_branch(b, a, a->n2);
+	normed = branch_norm(b, "mlp norm", mlp, PARAM_FC2_B, PARAM_MLP_NORM_W, &a->mlp_out, &a->mlp_out_stats);
+	return residual_add(b, a->x_mid, normed, NO_PARAM);
+}
+
 int32_t block_forward(struct builder *b, int32_t x_in, struct acts *a)
 {
 	a->x_in = x_in;
@@ -334,6 +428,8 @@ int32_t block_forward(struct builder *b, int32_t x_in, struct acts *a)
 		add_and_norm(b, a->n2, mlp, PARAM_FC2_B, PARAM_NORM2_W, &a->sum2, &out, &a->stats2);
 		return out;
 	}
+	if (b->m->branch_norm != BRANCH_NORM_NONE)
+		return branch_norm_block(b, a);
 	a->n1 = build_norm(b, "norm1", x_in, PARAM_NORM1_W, &a->stats1);
 	if (b->m->parallel_residual)
 		return parallel_block(b, a);

@@ -16,7 +16,7 @@ static int64_t prefetch(const struct builder *b) { return b->c->parallel.overlap
 
 static int32_t unit_of(const struct builder *b, int64_t layer)
 {
-	return param_of(b, (int32_t)layer, PARAM_QKV_W)->bucket;
+	return param_of(b, (int32_t)layer, PARAM_PROJ_W)->bucket;
 }
 
 static int32_t gather(struct builder *b, int32_t bucket, int64_t after)

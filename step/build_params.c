@@ -158,14 +158,24 @@ static void assign_by_unit(struct builder *b)
 	}
 }
 
-/* The order of parameters in a bucket: those that tensor parallelism cuts come before those that it replicates.
- * Parameters too small for moments in 8 bits stand in the middle, next to each other. */
-enum place { CUT, CUT_SMALL, REPLICATED_SMALL, REPLICATED, PLACES };
+/* The order of parameters in a bucket: those that tensor parallelism cuts, those of which each rank has a part of the
+ * gradient, those that it replicates. Parameters too small for moments in 8 bits stand in the middle, next to each
+ * other: those of the second sort are norms of heads, all small. */
+enum place { CUT, CUT_SMALL, PARTIAL, REPLICATED_SMALL, REPLICATED, PLACES };
 
 static enum place place_of(const struct builder *b, const struct role_param *rp)
 {
 	bool small = b->c->train.optimizer_bits == 8 && rp->elements < OPTIMIZER_LEAST_8;
-	return rp->param.split == TP_REPLICATED ? (small ? REPLICATED_SMALL : REPLICATED) : small ? CUT_SMALL : CUT;
+	switch (rp->param.split) {
+	case TP_REPLICATED: return small ? REPLICATED_SMALL : REPLICATED;
+	case TP_PARTIAL: return PARTIAL;
+	case TP_ROWS:
+	case TP_COLS:
+	case TP_QKV:
+	case TP_HALVES:
+	case CUT_EXPERTS: break;
+	}
+	return small ? CUT_SMALL : CUT;
 }
 
 /* Sets the offsets inside the buckets: by place, and within a place in the order of assignment. */
@@ -179,7 +189,9 @@ static void place_params(struct builder *b)
 			struct bucket *k = &b->r->buckets.at[rp->bucket];
 			rp->offset = k->elements;
 			k->elements += rp->elements;
-			if (place < REPLICATED_SMALL)
+			if (place < PARTIAL)
+				b->buckets[rp->bucket].partial = k->elements;
+			if (place <= PARTIAL)
 				b->buckets[rp->bucket].replicated = k->elements;
 		}
 		for (size_t i = 0; i < b->r->buckets.n; i++) {
@@ -285,7 +297,7 @@ static void store_bucket(struct builder *b, int32_t i)
 		k->host_grad = whole_gradients ? stored(b, COMP_HOST, b->grad, part) : k->grad_shard;
 	}
 	b->buckets[i] = (struct bucket_state){k->weights.buffer, k->gradients.buffer, NONE, NONE, NONE, NONE, NONE,
-		NONE, b->buckets[i].replicated};
+		NONE, b->buckets[i].partial, b->buckets[i].replicated};
 	store_optimizer(b, i);
 }
 

@@ -86,12 +86,13 @@ struct view gradient_of(struct builder *b, int32_t layer, enum param_kind k, boo
 
 /* ---- reductions ---- */
 
-/* Sums the gradients of replicated parameters over the tensor group. Under sequence parallelism each rank has seen only
- * its own rows. */
+/* Sums the gradients of replicated parameters over the tensor group: those of which each rank has seen its heads' part,
+ * and under sequence parallelism all, because each rank has seen only its own rows. */
 static void complete_replicated(struct builder *b, int32_t i)
 {
-	uint64_t begin = b->buckets[i].replicated, end = b->r->buckets.at[i].elements;
-	if (!b->sequence_parallel || begin == end)
+	const struct bucket_state *s = &b->buckets[i];
+	const uint64_t begin = s->partial, end = b->sequence_parallel ? b->r->buckets.at[i].elements : s->replicated;
+	if (b->tensor == 1 || begin == end)
 		return;
 	enum dtype dt = b->written_grad;
 	struct view v = view_at(b->buckets[i].grads, (uint64_t)((double)begin * dtype_bytes(dt)));

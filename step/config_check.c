@@ -68,7 +68,12 @@ static enum status check_positions(const struct config *c, struct error *e)
 
 static enum status check_window(const struct config *c, struct error *e)
 {
-	if (model_window(&c->model) == 0)
+	const struct model *m = &c->model;
+	if (m->global_attention_every == 1 || (m->global_attention_every > 0 && m->sliding_window == 0))
+		return config_error_key(c, KEY_model_global_attention_every, e,
+			m->sliding_window == 0 ? "not used without sliding_window"
+					       : "1 leaves no layer with the window (nearest: 0, 2)");
+	if (model_window(m, 0) == 0)
 		return ST_OK;
 	if (!c->model.causal)
 		return config_error(c, KEY_model_sliding_window, e, "%" PRId64 " needs causal attention (nearest: 0)",
@@ -79,15 +84,72 @@ static enum status check_window(const struct config *c, struct error *e)
 	return ST_OK;
 }
 
+/* ---- latent attention ---- */
+
+static enum status check_latent(const struct config *c, struct error *e)
+{
+	static const enum key_id ids[] = {KEY_model_q_lora_rank, KEY_model_rope_head_dim, KEY_model_v_head_dim};
+	const struct model *m = &c->model;
+	for (size_t i = 0; i < COUNT(ids) && m->kv_lora_rank == 0; i++)
+		if (key_number(config_key(ids[i]), c) > 0)
+			return config_error_key(c, ids[i], e, "not used without kv_lora_rank (latent attention)");
+	if (m->kv_lora_rank == 0)
+		return ST_OK;
+	if (m->v_head_dim == 0)
+		return config_error_key(c, KEY_model_kv_lora_rank, e, "needs v_head_dim, the width of a head's values");
+	if (m->rope_head_dim >= m->head_dim)
+		return config_error(c, KEY_model_rope_head_dim, e,
+			"%" PRId64 " is a part of head_dim, %" PRId64 ", and must be smaller", m->rope_head_dim,
+			m->head_dim);
+	if (m->kv_heads != m->heads)
+		return config_error_key(c, KEY_model_kv_heads, e,
+			"not used with kv_lora_rank: each head has keys and values of its own");
+	if (m->qk_norm != QK_NORM_NONE)
+		return config_error_key(c, KEY_model_qk_norm, e, "not modelled yet with kv_lora_rank (accepted: none)");
+	if (c->train.attention == ATT_NAIVE)
+		return config_error(c, KEY_train_attention, e,
+			"naive is not modelled yet with kv_lora_rank (accepted: flash)");
+	if (c->parallel.context > 1)
+		return config_error(c, KEY_parallel_context, e,
+			"%" PRId64 " is not modelled yet with kv_lora_rank (accepted: 1)", c->parallel.context);
+	return ST_OK;
+}
+
+/* ---- norms ---- */
+
+static enum status check_norms(const struct config *c, struct error *e)
+{
+	const struct model *m = &c->model;
+	if (m->post_norm && m->parallel_residual)
+		return config_error_key(c, KEY_model_parallel_residual, e,
+			"needs the norms before attention and MLP: post_norm must be false");
+	if (m->branch_norm != BRANCH_NORM_NONE && (m->post_norm || m->parallel_residual))
+		return config_error_key(c, KEY_model_branch_norm, e, "not modelled yet with %s (accepted: none)",
+			m->post_norm ? "post_norm" : "parallel_residual");
+	if (m->qk_norm == QK_NORM_FULL && c->parallel.tensor > 1)
+		return config_error(c, KEY_parallel_tensor, e,
+			"%" PRId64 " is not modelled yet with qk_norm full, a norm over the heads of all ranks "
+			"(accepted: 1)",
+			c->parallel.tensor);
+	return ST_OK;
+}
+
+/* ---- experts ---- */
+
 static enum status check_experts(const struct config *c, struct error *e)
 {
 	static const enum key_id ids[] = {KEY_model_experts_per_token, KEY_model_shared_experts,
-		KEY_model_moe_ffn_hidden, KEY_model_moe_layer_freq, KEY_model_capacity_factor};
+		KEY_model_moe_ffn_hidden, KEY_model_moe_layer_freq, KEY_model_first_dense_layers,
+		KEY_model_capacity_factor};
 	const struct model *m = &c->model;
 	if (m->experts > 0) {
 		if (m->experts_per_token > m->experts)
 			return config_error(c, KEY_model_experts_per_token, e,
 				"%" PRId64 " are more than the %" PRId64 " experts", m->experts_per_token, m->experts);
+		if (m->first_dense_layers >= m->layers)
+			return config_error(c, KEY_model_first_dense_layers, e,
+				"%" PRId64 " of %" PRId64 " layers leave none with experts", m->first_dense_layers,
+				m->layers);
 		return ST_OK;
 	}
 	struct config defaults = {0};
@@ -106,10 +168,12 @@ static enum status check_experts(const struct config *c, struct error *e)
 static double parameters_at_most(const struct model *m)
 {
 	double h = (double)m->hidden, width = (double)m->head_dim * (double)(2 * m->heads + 2 * m->kv_heads);
+	double latent = (double)m->q_lora_rank * (h + (double)(m->heads * m->head_dim)) +
+	                (double)m->kv_lora_rank * (h + (double)(m->heads * (m->head_dim + m->v_head_dim)));
 	double mlp = 3.0 * (double)m->ffn_hidden,
 	       experts = 3.0 * (double)m->moe_ffn_hidden * (double)(m->experts + m->shared_experts);
 	double ends = 2.0 * (double)(m->vocab + m->vocab_padding) + (double)m->max_positions + (double)m->type_vocab;
-	return h * ((double)m->layers * (width + mlp + experts + 16.0) + ends + h);
+	return h * ((double)m->layers * (width + mlp + experts + 32.0) + ends + h) + (double)m->layers * latent;
 }
 
 static enum status check_model(const struct config *c, struct error *e)
@@ -118,11 +182,8 @@ static enum status check_model(const struct config *c, struct error *e)
 	char made[QUANTITY_MAX], most[QUANTITY_MAX];
 	enum status st;
 	if ((st = check_heads(c, e)) || (st = check_positions(c, e)) || (st = check_window(c, e)) ||
-		(st = check_experts(c, e)))
+		(st = check_latent(c, e)) || (st = check_norms(c, e)) || (st = check_experts(c, e)))
 		return st;
-	if (m->post_norm && m->parallel_residual)
-		return config_error_key(c, KEY_model_parallel_residual, e,
-			"needs the norms before attention and MLP: post_norm must be false");
 	if (parameters_at_most(m) > PARAMETERS_MAX)
 		return config_error(c, KEY_model_hidden, e, "these dimensions make %s parameters, more than %s",
 			quantity_format(made, parameters_at_most(m), UNIT_NONE),

@@ -27,6 +27,8 @@ static void derive_model(struct config *c)
 		m->moe_ffn_hidden = m->ffn_hidden;
 	if (!chosen(c, KEY_model_qkv_bias))
 		m->qkv_bias = m->bias;
+	if (!chosen(c, KEY_model_proj_bias))
+		m->proj_bias = m->bias;
 	if (m->position == POS_LEARNED) {
 		if (!chosen(c, KEY_model_max_positions) || m->max_positions == 0)
 			m->max_positions = m->seq_len;

@@ -15,6 +15,9 @@
 WORDS(position, POS_COUNT, {"learned", POS_LEARNED}, {"rope", POS_ROPE}, {"alibi", POS_ALIBI}, {"none", POS_NONE});
 WORDS(mlp, MLP_COUNT, {"gelu", MLP_GELU}, {"relu", MLP_RELU}, {"squared_relu", MLP_SQUARED_RELU},
 	{"swiglu", MLP_SWIGLU}, {"geglu", MLP_GEGLU});
+WORDS(qk_norm, QK_NORM_COUNT, {"none", QK_NORM_NONE}, {"head", QK_NORM_HEAD}, {"full", QK_NORM_FULL});
+WORDS(branch_norm, BRANCH_NORM_COUNT, {"none", BRANCH_NORM_NONE}, {"sandwich", BRANCH_NORM_SANDWICH},
+	{"reordered", BRANCH_NORM_REORDERED});
 WORDS(norm, NORM_COUNT, {"layernorm", NORM_LAYERNORM}, {"rmsnorm", NORM_RMSNORM});
 /* Nothing is computed in int32, and stored as int32 or tf32. */
 WORDS(compute_dtype, DT_COUNT - 1, {"fp32", DT_FP32}, {"tf32", DT_TF32}, {"fp16", DT_FP16}, {"bf16", DT_BF16},

@@ -68,11 +68,15 @@ struct config_key {
 	X(model, max_positions, INT(0, 16777216), AT(model.max_positions), NULL, EVERY) \
 	X(model, causal, BOOL, AT(model.causal), "true", EVERY) \
 	X(model, sliding_window, INT(0, 16777216), AT(model.sliding_window), "0", EVERY) \
+	X(model, global_attention_every, INT(0, 10000), AT(model.global_attention_every), "0", EVERY) \
 	X(model, position, WORD(position), AT(model.position), "learned", EVERY) \
 	X(model, mlp, WORD(mlp), AT(model.mlp), "gelu", EVERY) \
 	X(model, norm, WORD(norm), AT(model.norm), "layernorm", EVERY) \
 	X(model, bias, BOOL, AT(model.bias), "true", EVERY) \
 	X(model, qkv_bias, BOOL, AT(model.qkv_bias), NULL, EVERY) \
+	X(model, proj_bias, BOOL, AT(model.proj_bias), NULL, EVERY) \
+	X(model, qk_norm, WORD(qk_norm), AT(model.qk_norm), "none", EVERY) \
+	X(model, branch_norm, WORD(branch_norm), AT(model.branch_norm), "none", EVERY) \
 	X(model, post_norm, BOOL, AT(model.post_norm), "false", EVERY) \
 	X(model, embedding_norm, BOOL, AT(model.embedding_norm), "false", EVERY) \
 	X(model, final_norm, BOOL, AT(model.final_norm), "true", EVERY) \
@@ -81,11 +85,16 @@ struct config_key {
 	X(model, type_vocab, INT(0, 65536), AT(model.type_vocab), "0", EVERY) \
 	X(model, parallel_residual, BOOL, AT(model.parallel_residual), "false", EVERY) \
 	X(model, tied_embeddings, BOOL, AT(model.tied_embeddings), "true", EVERY) \
+	X(model, q_lora_rank, INT(0, 1048576), AT(model.q_lora_rank), "0", EVERY) \
+	X(model, kv_lora_rank, INT(0, 1048576), AT(model.kv_lora_rank), "0", EVERY) \
+	X(model, rope_head_dim, INT(0, 1048576), AT(model.rope_head_dim), "0", EVERY) \
+	X(model, v_head_dim, INT(0, 1048576), AT(model.v_head_dim), "0", EVERY) \
 	X(model, experts, INT(0, 4096), AT(model.experts), "0", EVERY) \
 	X(model, experts_per_token, INT(1, 4096), AT(model.experts_per_token), "2", EVERY) \
 	X(model, shared_experts, INT(0, 4096), AT(model.shared_experts), "0", EVERY) \
 	X(model, moe_ffn_hidden, INT(1, 4194304), AT(model.moe_ffn_hidden), NULL, EVERY) \
 	X(model, moe_layer_freq, INT(1, 10000), AT(model.moe_layer_freq), "1", EVERY) \
+	X(model, first_dense_layers, INT(0, 10000), AT(model.first_dense_layers), "0", EVERY) \
 	X(model, capacity_factor, REAL(0, 1000, UNIT_NONE), AT(model.capacity_factor), "0", EVERY) \
 	X(train, stack, TEXT, AT(train.stack), "pytorch-ddp", EVERY) \
 	X(train, global_batch, INT(1, 1000000000), AT(train.global_batch), "64", EVERY) \

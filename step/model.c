@@ -30,8 +30,13 @@ struct row {
  * that is stored. RMSNorm has no bias (Zhang & Sennrich 2019), whatever the linear layers have. */
 static void fill_rows(const struct model *m, int64_t vocab, struct row out[ROWS])
 {
-	const bool bias = m->bias, norm_bias = bias && m->norm == NORM_LAYERNORM, first = !m->post_norm;
-	const int64_t h = m->hidden, attn = m->heads * m->head_dim, qkv = attn + 2 * m->kv_heads * m->head_dim;
+	const bool bias = m->bias, norm_bias = bias && m->norm == NORM_LAYERNORM, last = m->post_norm;
+	const bool first = !last && m->branch_norm != BRANCH_NORM_REORDERED;
+	const bool branch = m->branch_norm != BRANCH_NORM_NONE, heads = m->qk_norm != QK_NORM_NONE;
+	const bool latent = m->kv_lora_rank > 0, latent_q = latent && m->q_lora_rank > 0;
+	const int64_t h = m->hidden, q = m->heads * m->head_dim, kv = m->kv_heads * m->head_dim, qkv = q + 2 * kv;
+	const int64_t up_kv = m->heads * (m->head_dim - m->rope_head_dim + m->v_head_dim);
+	const int64_t attn = m->heads * model_value_dim(m), full = m->qk_norm == QK_NORM_FULL;
 	const int64_t ffn = m->ffn_hidden, moe = m->moe_ffn_hidden, shared = m->shared_experts * moe;
 	const int64_t halves = gated(m) ? 2 : 1;
 	const enum tp_split whole = TP_REPLICATED, fc1 = gated(m) ? TP_HALVES : TP_ROWS;
@@ -43,12 +48,22 @@ static void fill_rows(const struct model *m, int64_t vocab, struct row out[ROWS]
 		{PARAM_EMBEDDING_NORM_B, BEFORE, m->embedding_norm && norm_bias, h, 1, 1, whole},
 		{PARAM_NORM1_W, BLOCK, first, h, 1, 1, whole},
 		{PARAM_NORM1_B, BLOCK, first && norm_bias, h, 1, 1, whole},
-		{PARAM_QKV_W, BLOCK, true, qkv, h, 1, TP_QKV},
-		{PARAM_QKV_B, BLOCK, m->qkv_bias, qkv, 1, 1, TP_QKV},
+		{PARAM_QKV_W, BLOCK, !latent, qkv, h, 1, TP_QKV},
+		{PARAM_QKV_B, BLOCK, !latent && m->qkv_bias, qkv, 1, 1, TP_QKV},
+		{PARAM_Q_DOWN_W, BLOCK, latent_q, m->q_lora_rank, h, 1, whole},
+		{PARAM_Q_LATENT_NORM_W, BLOCK, latent_q, m->q_lora_rank, 1, 1, whole},
+		{PARAM_Q_UP_W, BLOCK, latent, q, latent_q ? m->q_lora_rank : h, 1, TP_ROWS},
+		{PARAM_KV_DOWN_W, BLOCK, latent, m->kv_lora_rank + m->rope_head_dim, h, 1, whole},
+		{PARAM_KV_LATENT_NORM_W, BLOCK, latent, m->kv_lora_rank, 1, 1, whole},
+		{PARAM_KV_UP_W, BLOCK, latent, up_kv, m->kv_lora_rank, 1, TP_ROWS},
 		{PARAM_PROJ_W, BLOCK, true, h, attn, 1, TP_COLS},
-		{PARAM_PROJ_B, BLOCK, bias, h, 1, 1, whole},
-		{PARAM_NORM1_W, BLOCK, !first, h, 1, 1, whole},
-		{PARAM_NORM1_B, BLOCK, !first && norm_bias, h, 1, 1, whole},
+		{PARAM_PROJ_B, BLOCK, m->proj_bias, h, 1, 1, whole},
+		{PARAM_Q_NORM_W, BLOCK, heads, full ? q : m->head_dim, 1, 1, TP_PARTIAL},
+		{PARAM_K_NORM_W, BLOCK, heads, full ? kv : m->head_dim, 1, 1, TP_PARTIAL},
+		{PARAM_NORM1_W, BLOCK, last, h, 1, 1, whole},
+		{PARAM_NORM1_B, BLOCK, last && norm_bias, h, 1, 1, whole},
+		{PARAM_ATTENTION_NORM_W, BLOCK, branch, h, 1, 1, whole},
+		{PARAM_ATTENTION_NORM_B, BLOCK, branch && norm_bias, h, 1, 1, whole},
 		{PARAM_NORM2_W, BLOCK, first, h, 1, 1, whole},
 		{PARAM_NORM2_B, BLOCK, first && norm_bias, h, 1, 1, whole},
 		{PARAM_FC1_W, BLOCK_DENSE, true, halves * ffn, h, 1, fc1},
@@ -60,8 +75,10 @@ static void fill_rows(const struct model *m, int64_t vocab, struct row out[ROWS]
 		{PARAM_EXPERT_FC2_W, BLOCK_MOE, true, h, moe, m->experts, CUT_EXPERTS},
 		{PARAM_SHARED_FC1_W, BLOCK_MOE, shared > 0, halves * shared, h, 1, fc1},
 		{PARAM_SHARED_FC2_W, BLOCK_MOE, shared > 0, h, shared, 1, TP_COLS},
-		{PARAM_NORM2_W, BLOCK, !first, h, 1, 1, whole},
-		{PARAM_NORM2_B, BLOCK, !first && norm_bias, h, 1, 1, whole},
+		{PARAM_NORM2_W, BLOCK, last, h, 1, 1, whole},
+		{PARAM_NORM2_B, BLOCK, last && norm_bias, h, 1, 1, whole},
+		{PARAM_MLP_NORM_W, BLOCK, branch, h, 1, 1, whole},
+		{PARAM_MLP_NORM_B, BLOCK, branch && norm_bias, h, 1, 1, whole},
 		{PARAM_FINAL_NORM_W, AFTER, m->final_norm, h, 1, 1, whole},
 		{PARAM_FINAL_NORM_B, AFTER, m->final_norm && norm_bias, h, 1, 1, whole},
 		{PARAM_POOLER_W, AFTER, m->pooler, h, h, 1, whole},
@@ -72,8 +89,8 @@ static void fill_rows(const struct model *m, int64_t vocab, struct row out[ROWS]
 	memcpy(out, rows, sizeof rows);
 }
 
-/* The part of the list that repeats: blocks in periods of moe_layer_freq, the first of a period with experts
- * (Megatron-LM's --moe-layer-freq). */
+/* The part of the list that repeats: behind the first dense blocks, blocks in periods of moe_layer_freq, the first of a
+ * period with experts (Megatron-LM's --moe-layer-freq). */
 static bool row_in(const struct row *r, enum place part, bool moe)
 {
 	bool here = part == BLOCK ? r->place == BLOCK || r->place == (moe ? BLOCK_MOE : BLOCK_DENSE) : r->place == part;
@@ -93,7 +110,17 @@ static int64_t moe_period(const struct model *m)
 	return m->experts > 0 && m->moe_layer_freq > 1 ? m->moe_layer_freq : 1;
 }
 
-bool model_has_experts(const struct model *m, int64_t layer) { return m->experts > 0 && layer % moe_period(m) == 0; }
+/* Blocks before the first with experts. */
+static int64_t dense_first(const struct model *m)
+{
+	return m->experts == 0 || m->first_dense_layers > m->layers ? m->layers : m->first_dense_layers;
+}
+
+bool model_has_experts(const struct model *m, int64_t layer)
+{
+	const int64_t from = dense_first(m);
+	return layer >= from && (layer - from) % moe_period(m) == 0;
+}
 
 int64_t model_expert_capacity(const struct model *m, int64_t tokens)
 {
@@ -105,7 +132,7 @@ int64_t model_expert_capacity(const struct model *m, int64_t tokens)
 
 static int64_t moe_layers(const struct model *m)
 {
-	return m->experts > 0 ? (m->layers + moe_period(m) - 1) / moe_period(m) : 0;
+	return (m->layers - dense_first(m) + moe_period(m) - 1) / moe_period(m);
 }
 
 int64_t model_param_count(const struct model *m)
@@ -132,20 +159,22 @@ struct param model_param(const struct model *m, int64_t i, int64_t tensor)
 	if (i < before)
 		return nth(rows, BEFORE, false, i, -1);
 	i -= before;
-	bool has_moe = m->experts > 0;
-	int64_t first = rows_in(rows, BLOCK, has_moe),
+	int64_t first = rows_in(rows, BLOCK, true),
 		other = rows_in(rows, BLOCK, false); /* of a period's first block, of its others */
+	const int64_t dense = dense_first(m), moe = moe_layers(m), blocks = moe * first + (m->layers - moe) * other;
+	if (i < dense * other)
+		return nth(rows, BLOCK, false, i % other, i / other);
+	if (i >= blocks)
+		return nth(rows, AFTER, false, i - blocks, -1);
+	i -= dense * other;
 	int64_t period = moe_period(m), per_period = first + (period - 1) * other;
-	int64_t layer = i / per_period * period, rest = i % per_period;
+	int64_t layer = dense + i / per_period * period, rest = i % per_period;
 	bool is_first = rest < first;
 	if (!is_first) {
 		layer += 1 + (rest - first) / other;
 		rest = (rest - first) % other;
 	}
-	if (layer < m->layers)
-		return nth(rows, BLOCK, is_first && has_moe, rest, layer);
-	int64_t moe = moe_layers(m);
-	return nth(rows, AFTER, false, i - moe * first - (m->layers - moe) * other, -1);
+	return nth(rows, BLOCK, is_first, rest, layer);
 }
 
 const char *param_kind_name(enum param_kind k)
@@ -170,7 +199,7 @@ uint64_t param_elements(const struct param *p) { return (uint64_t)p->rows * (uin
 
 uint64_t param_local_elements(const struct param *p, int64_t ranks)
 {
-	return p->split == TP_REPLICATED ? param_elements(p) : param_elements(p) / (uint64_t)ranks;
+	return p->split <= TP_PARTIAL ? param_elements(p) : param_elements(p) / (uint64_t)ranks;
 }
 
 /* One block of each sort stands for all of its sort, so that a count costs the same for any depth. */
@@ -194,11 +223,19 @@ uint64_t model_parameters(const struct model *m) { return count(m, false); }
 
 uint64_t model_active_parameters(const struct model *m) { return count(m, true); }
 
-int64_t model_window(const struct model *m) { return m->sliding_window < m->seq_len ? m->sliding_window : 0; }
+int64_t model_window(const struct model *m, int64_t layer)
+{
+	const bool global = m->global_attention_every > 0 && (layer + 1) % m->global_attention_every == 0;
+	return m->sliding_window < m->seq_len && !global ? m->sliding_window : 0;
+}
+
+int64_t model_value_dim(const struct model *m) { return m->kv_lora_rank > 0 ? m->v_head_dim : m->head_dim; }
 
 double model_flop_per_token(const struct model *m)
 {
-	int64_t keys = model_window(m) > 0 ? model_window(m) : m->seq_len;
-	return 6.0 * (double)model_active_parameters(m) +
-	       12.0 * (double)m->layers * (double)(m->heads * m->head_dim) * (double)keys;
+	const double width = (double)(m->heads * (m->head_dim + model_value_dim(m))) / 2;
+	double keys = 0; /* of all layers */
+	for (int64_t i = 0; i < m->layers; i++)
+		keys += (double)(model_window(m, i) > 0 ? model_window(m, i) : m->seq_len);
+	return 6.0 * (double)model_active_parameters(m) + 12.0 * width * keys;
 }

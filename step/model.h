@@ -8,6 +8,11 @@
 enum position { POS_LEARNED, POS_ROPE, POS_ALIBI, POS_NONE, POS_COUNT };
 enum mlp { MLP_GELU, MLP_RELU, MLP_SQUARED_RELU, MLP_SWIGLU, MLP_GEGLU, MLP_COUNT };
 enum norm { NORM_LAYERNORM, NORM_RMSNORM, NORM_COUNT };
+/* Norms of queries and keys: none, of each head (Qwen3, Gemma 3), of all heads at once (OLMo 2). */
+enum qk_norm { QK_NORM_NONE, QK_NORM_HEAD, QK_NORM_FULL, QK_NORM_COUNT };
+/* Norms of what attention and MLP add to the residual: none, beside those of their inputs (Gemma 2), in place of these
+ * (OLMo 2). */
+enum branch_norm { BRANCH_NORM_NONE, BRANCH_NORM_SANDWICH, BRANCH_NORM_REORDERED, BRANCH_NORM_COUNT };
 
 /* POD: the config is broadcast as bytes. Every count is at least 1 unless said. */
 struct model {
@@ -16,11 +21,15 @@ struct model {
 	int64_t max_positions; /* rows of the learned position table (>= seq_len); 0 unless position is learned */
 	bool causal;
 	int64_t sliding_window; /* keys that a query sees; 0: all */
+	int64_t global_attention_every; /* the last of so many layers sees all keys; 0: none does */
 	enum position position;
 	enum mlp mlp;
 	enum norm norm;
 	bool bias;           /* on the linear layers and the layer norms */
 	bool qkv_bias;       /* on Q, K, V; follows bias unless set (Qwen2: true with bias false) */
+	bool proj_bias;      /* on attention's output; follows bias unless set (gpt-oss: true with bias false) */
+	enum qk_norm qk_norm;
+	enum branch_norm branch_norm;
 	bool post_norm;      /* norm after the residual add (BERT); default before */
 	bool embedding_norm; /* a norm after the embedding (BERT, BLOOM) */
 	bool final_norm;     /* a norm before the head */
@@ -30,8 +39,12 @@ struct model {
 	int64_t type_vocab; /* token types (BERT: 2); 0: none */
 	bool parallel_residual;
 	bool tied_embeddings;
+	/* Multi-head latent attention (DeepSeek-AI 2024, arXiv:2405.04434, section 2.1); kv_lora_rank == 0: none.
+	 * head_dim is that of queries and keys, of which rope_head_dim rotate and are the same for all heads' keys. */
+	int64_t q_lora_rank /* 0: queries come from the hidden state */, kv_lora_rank, rope_head_dim, v_head_dim;
 	/* mixture of experts; experts == 0: dense */
 	int64_t experts, experts_per_token, shared_experts, moe_ffn_hidden, moe_layer_freq;
+	int64_t first_dense_layers; /* layers without experts before the first with them (DeepSeek-V3: 3) */
 	double capacity_factor;
 };
 
@@ -46,10 +59,22 @@ struct model {
 	X(NORM1_B, "norm1.bias") \
 	X(QKV_W, "qkv.weight") /* [(heads + 2 kv_heads) head_dim, hidden]; tp: heads */ \
 	X(QKV_B, "qkv.bias") \
-	X(PROJ_W, "proj.weight") /* [hidden, heads head_dim]; tp: columns */ \
+	X(Q_DOWN_W, "q_down.weight") /* [q_lora_rank, hidden]; replicated over tp, as the other latent parameters */ \
+	X(Q_LATENT_NORM_W, "q_latent_norm.weight") \
+	X(Q_UP_W, "q_up.weight") /* [heads head_dim, q_lora_rank, or hidden without one]; tp: rows */ \
+	X(KV_DOWN_W, "kv_down.weight") /* [kv_lora_rank + rope_head_dim, hidden] */ \
+	X(KV_LATENT_NORM_W, "kv_latent_norm.weight") \
+	X(KV_UP_W, "kv_up.weight") /* [heads (head_dim - rope_head_dim + v_head_dim), kv_lora_rank]; tp: rows */ \
+	X(PROJ_W, "proj.weight") /* [hidden, heads head_dim (v_head_dim)]; tp: columns */ \
 	X(PROJ_B, "proj.bias")   /* [hidden]; replicated over tp */ \
+	X(Q_NORM_W, "q_norm.weight") /* [head_dim], or [heads head_dim] with QK_NORM_FULL */ \
+	X(K_NORM_W, "k_norm.weight") \
 	X(NORM2_W, "norm2.weight") \
 	X(NORM2_B, "norm2.bias") \
+	X(ATTENTION_NORM_W, "attention_norm.weight") /* of what attention adds to the residual */ \
+	X(ATTENTION_NORM_B, "attention_norm.bias") \
+	X(MLP_NORM_W, "mlp_norm.weight") \
+	X(MLP_NORM_B, "mlp_norm.bias") \
 	X(FC1_W, "fc1.weight") /* [ffn or 2 ffn (gate rows, then up rows), hidden]; tp: rows of each half */ \
 	X(FC1_B, "fc1.bias") \
 	X(FC2_W, "fc2.weight") /* [hidden, ffn]; tp: columns */ \
@@ -73,11 +98,12 @@ enum param_kind { PARAM_KINDS(PARAM_KIND) PARAM_KIND_COUNT };
  *
  *   TP_REPLICATED  Every tensor rank has all of it. Under sequence parallelism a rank computes only its rows' share of
  *                  the gradient.
+ *   TP_PARTIAL     As TP_REPLICATED, but a rank computes only its heads' share of the gradient.
  *   TP_QKV         The Q, K and V row groups are each cut by heads.
  *   TP_HALVES      The gate rows and the up rows are each cut.
  *   CUT_EXPERTS    Each rank of an expert group has some of the copies, in order. Tensor parallelism does not cut them.
  */
-enum tp_split { TP_REPLICATED, TP_ROWS, TP_COLS, TP_QKV, TP_HALVES, CUT_EXPERTS };
+enum tp_split { TP_REPLICATED, TP_PARTIAL, TP_ROWS, TP_COLS, TP_QKV, TP_HALVES, CUT_EXPERTS };
 
 /* One parameter tensor; for experts `copies` of it. The shape is global (uncut). Vectors have cols == 1. */
 struct param {
@@ -92,8 +118,8 @@ struct param {
  * pads. */
 int64_t model_padded_vocab(const struct model *m, int64_t tensor);
 
-/* Returns whether a layer's MLP is a mixture of experts: the first of each moe_layer_freq (Megatron-LM's
- * --moe-layer-freq). */
+/* Returns whether a layer's MLP is a mixture of experts: from first_dense_layers on, the first of each moe_layer_freq
+ * (Megatron-LM's --moe-layer-freq). */
 bool model_has_experts(const struct model *m, int64_t layer);
 
 /* Returns C of step/program.h: the slots at one expert for a rank that routes `tokens`. */
@@ -114,8 +140,10 @@ uint64_t model_parameters(const struct model *m);
 /* Returns the parameters active for a token: as above, but only its experts_per_token and the shared experts count. */
 uint64_t model_active_parameters(const struct model *m);
 
-/* Returns sliding_window, or 0 if the sequence is not longer than it. */
-int64_t model_window(const struct model *m);
+/* Returns the keys that a query of a layer sees: sliding_window, or 0 where it sees the whole sequence. */
+int64_t model_window(const struct model *m, int64_t layer);
+/* Returns the width of a head's values. */
+int64_t model_value_dim(const struct model *m);
 
 /* Returns the FLOP of forward and backward for one token, 6N + 12 L h s (non-causal; Chowdhery et al. 2022, PaLM,
  * appendix B). h = heads x head_dim, s = the keys that a query sees. N is the number of active parameters, with an

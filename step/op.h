@@ -170,9 +170,13 @@ struct op_attn {
 	int64_t batch, heads, kv_heads, seq, head_dim;
 	union {
 		int64_t window; /* ATTENTION, ATTENTION_GRAD: keys that a query sees, itself the last; 0: all */
+		int64_t full;   /* QK_NORM*: 1: one norm for all heads of a row */
 		int64_t keys;   /* the others: keys a sequence where they are not this rank's own; 0: they are */
 	};
-	int64_t back; /* ATTENTION_PART*: keys of the rank so many places before; 0: of the whole group */
+	union {
+		int64_t value_dim; /* ATTENTION, ATTENTION_GRAD: columns of a head's values; 0: head_dim */
+		int64_t back;      /* ATTENTION_PART*: keys of the rank so many places before; 0: of the whole group */
+	};
 };
 
 /* KV_PACK, KV_UNPACK. */
@@ -318,6 +322,8 @@ double op_write_B(const struct op *op);
 double op_wire_B(const struct op *op, int64_t group_size);
 double collective_wire_factor(enum collective c, int64_t group_size); /* wire bytes over S */
 
+/* Columns of a head's values. */
+int64_t op_value_dim(const struct op *op);
 /* Attention: keys a sequence; (query, key) pairs that flash attention needs, of one head and sequence; its window, 0:
  * none. */
 int64_t op_keys(const struct op *op);

@@ -92,11 +92,11 @@ static int64_t kernel_width(int64_t width)
 
 static void gpu_flash_terms(const struct op *op, const struct work_device *device, double *term)
 {
-	double s = (double)op->attn.seq, pairs = op_pairs(op), products = is_grad(op) ? 5 : 2;
+	double s = (double)op->attn.seq, pairs = op_pairs(op), own = is_grad(op) ? 3 : 1, values = is_grad(op) ? 2 : 1;
 	pairs = fmin(s * (double)op_keys(op), pairs + op_masked_ends(op) * device->tiles.attention / 2);
 	term[0] = 1;
-	term[1] = products * 2 * (double)op->attn.batch * (double)op->attn.heads * pairs *
-	          (double)kernel_width(op->attn.head_dim);
+	term[1] = 2 * (double)op->attn.batch * (double)op->attn.heads * pairs *
+	          (own * (double)kernel_width(op->attn.head_dim) + values * (double)kernel_width(op_value_dim(op)));
 	term[2] = op_read_B(op) + op_write_B(op);
 }
 

@@ -6,60 +6,7 @@
 
 #include "exec/host/reference_private.h"
 
-/* ---- norms ---- */
-
-static void norm_row(const struct op *op, const double *x, const double *w, const double *b, double *y, double *stats)
-{
-	const int64_t n = op->matrix.cols;
-	double mean = 0.0, square = 0.0;
-	for (int64_t i = 0; i < n && !(op->flags & OP_RMS); i++)
-		mean += x[i] / (double)n;
-	for (int64_t i = 0; i < n; i++)
-		square += (x[i] - mean) * (x[i] - mean) / (double)n;
-	stats[0] = mean;
-	stats[1] = 1.0 / sqrt(square + (double)NORM_EPS);
-	for (int64_t i = 0; i < n; i++)
-		y[i] = (x[i] - mean) * stats[1] * w[i] + (b ? b[i] : 0.0);
-}
-
-REFERENCE(ref_norm)
-{
-	UNUSED();
-	for (int64_t r = 0; r < op->matrix.rows; r++)
-		norm_row(op, (double *)arg[0] + r * op->matrix.cols, arg[1], arg[2],
-			(double *)arg[3] + r * op->matrix.cols, (double *)arg[4] + 2 * r);
-	return ST_OK;
-}
-
-REFERENCE(ref_norm_grad)
-{
-	UNUSED();
-	const int64_t n = op->matrix.cols;
-	const double *w = arg[2];
-	double *dw = arg[5], *db = arg[6];
-	for (int64_t i = 0; i < n && !(op->flags & OP_ACCUMULATE); i++) {
-		dw[i] = 0.0;
-		if (db)
-			db[i] = 0.0;
-	}
-	for (int64_t r = 0; r < op->matrix.rows; r++) {
-		const double *dy = (double *)arg[0] + r * n, *x = (double *)arg[1] + r * n,
-			     *stats = (double *)arg[3] + 2 * r;
-		double *dx = (double *)arg[4] + r * n, mean_g = 0.0, mean_gh = 0.0;
-		for (int64_t i = 0; i < n; i++) {
-			double h = (x[i] - stats[0]) * stats[1];
-			mean_g += op->flags & OP_RMS ? 0.0 : dy[i] * w[i] / (double)n;
-			mean_gh += dy[i] * w[i] * h / (double)n;
-			dw[i] += dy[i] * h;
-			if (db)
-				db[i] += dy[i];
-		}
-		for (int64_t i = 0; i < n; i++)
-			dx[i] = (op->flags & OP_DX_ACCUMULATE ? dx[i] : 0.0) +
-			        stats[1] * (dy[i] * w[i] - mean_g - (x[i] - stats[0]) * stats[1] * mean_gh);
-	}
-	return ST_OK;
-}
+/* ---- sums of rows ---- */
 
 REFERENCE(ref_add)
 {
@@ -449,6 +396,8 @@ REFERENCE(ref_copy)
 	ROW(ATTN_SOFTMAX_GRAD, ref_attn_softmax_grad) \
 	ROW(ATTN_SCORES_GRAD, ref_attn_scores_grad) \
 	ROW(ROPE, ref_rope) \
+	ROW(QK_NORM, ref_qk_norm) \
+	ROW(QK_NORM_GRAD, ref_qk_norm_grad) \
 	ROW(NORM, ref_norm) \
 	ROW(NORM_GRAD, ref_norm_grad) \
 	ROW(ADD, ref_add) \
