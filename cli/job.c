@@ -96,6 +96,8 @@ static enum status decide_here(struct context *x, struct job *job, int64_t start
 	}
 	if (!job->execute || c->run.execute == TRI_FALSE)
 		return ST_OK;
+	if (c->model.kv_lora_rank > 0)
+		return predict_only(job, e, "latent attention (model.kv_lora_rank) is predicted, not executed");
 	enum status st = decide_gpus(x, c, &job->gpus, e);
 	if (st)
 		return st;

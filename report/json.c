@@ -221,6 +221,16 @@ static json_t *comparison_json(const struct result *p, const struct result *m)
 	return checked(o, good);
 }
 
+static json_t *model_json(const struct model *m)
+{
+	json_t *o = json_object();
+	bool good = o != NULL;
+	json_put(o, "name", json_string(m->name), &good);
+	json_put(o, "parameters", json_integer((json_int_t)model_parameters(m)), &good);
+	json_put(o, "active_parameters", json_integer((json_int_t)model_active_parameters(m)), &good);
+	return checked(o, good);
+}
+
 json_t *report_json(const struct outcome *o)
 {
 	json_t *j = json_object();
@@ -228,6 +238,7 @@ json_t *report_json(const struct outcome *o)
 	json_put(j, "stepsim", json_string(STEPSIM_VERSION), &good);
 	json_put(j, "commit", json_string(report_commit()), &good);
 	json_put(j, "config", config_json(&o->program->config), &good);
+	json_put(j, "model", model_json(&o->program->config.model), &good);
 	json_put(j, "system", o->system ? json_incref(o->system) : json_null(), &good);
 	json_t *prediction = result_json(o->predicted, false, o->advice);
 	if (o->program->n_roles > 1)

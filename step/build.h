@@ -55,8 +55,8 @@ struct acts {
 	int32_t raw_qkv, qk_stats; /* before the norms of queries and keys */
 	struct latent_acts latent;
 	int32_t att_out, att_out_stats, mlp_out, mlp_out_stats; /* branch norms: their inputs */
-	int32_t x_mid, n2, stats2; /* x_mid: the residual stream after attention */
-	struct mlp_acts mlp;       /* of the experts where the block has any */
+	int32_t x_mid, n2, stats2;                              /* x_mid: the residual stream after attention */
+	struct mlp_acts mlp;                                    /* of the experts where the block has any */
 	struct moe_acts moe;
 	int32_t sum2;                 /* post-norm: the sum before norm2 */
 	int32_t away[OFFLOADED_ACTS]; /* copies in the host's memory */

@@ -183,12 +183,14 @@ static enum status apply_hf_config(struct loader *l, const struct choice *hf)
 		slash ? hf->folder_of : "", hf->text);
 	if (len < 0 || (size_t)len >= sizeof path)
 		return error_set(l->e, ST_INPUT, "%s: the path is too long", hf->where);
-	struct model m;
+	struct hf_model m;
 	struct error inner = {0};
 	enum status st = hf_config_load(path, &m, &inner);
 	if (st)
 		return error_set(l->e, st, "%s: %s", hf->where, inner.text);
-	l->c->model = m;
+	l->c->model = m.model;
+	l->c->longest_seq = m.longest_seq;
+	memcpy(l->c->left_out, m.left_out, sizeof m.left_out);
 	struct key_origin origin = hf->at;
 	origin.kind = ORIGIN_PRESET;
 	for (int i = 0; i < KEY_COUNT; i++)
@@ -312,6 +314,18 @@ static enum status build(struct loader *l)
 	return check_used(c, &with_stack, l->e);
 }
 
+#define HF_CONFIG_WRAP (CONFIG_TEXT + 40)
+
+/* Writes the config that stands for a Hugging Face config.json: it names the file, and nothing else. */
+static enum status wrap_hf_config(const char *name, char text[HF_CONFIG_WRAP], struct error *e)
+{
+	const char *slash = strrchr(name, '/');
+	int len = snprintf(text, HF_CONFIG_WRAP, "model: {hf_config: \"%s\"}\n", slash ? slash + 1 : name);
+	if (len < 0 || len >= HF_CONFIG_WRAP || strpbrk(name, "\"\\"))
+		return error_set(e, ST_INPUT, "%.200s: the name of a model's config is too long, or has quotes", name);
+	return ST_OK;
+}
+
 enum status config_parse(const char *text, size_t len, const char *name, const char *const *sets, size_t n_sets,
 	struct config *c, struct error *e)
 {
@@ -320,6 +334,13 @@ enum status config_parse(const char *text, size_t len, const char *name, const c
 	memset(c, 0, sizeof *c);
 	snprintf(c->path, sizeof c->path, "%s", name);
 	enum status st;
+	char wrapped[HF_CONFIG_WRAP];
+	if (hf_config_is(text, len)) {
+		if ((st = wrap_hf_config(name, wrapped, e)))
+			return st;
+		text = wrapped;
+		len = strlen(wrapped);
+	}
 	l.given = calloc(n_sets + 1, sizeof *l.given);
 	if (!l.given) {
 		st = error_nomem(e, "the --set texts");

@@ -15,6 +15,7 @@
 #include "base/yaml.h"
 #include "base/dtype.h"
 #include "step/algorithm.h"
+#include "step/hf_config.h"
 #include "step/model.h"
 #include "step/optimizer.h"
 #include "step/schedule.h"
@@ -142,6 +143,8 @@ struct key_origin {
 struct config {
 	char path[CONFIG_TEXT];
 	char hf_config[CONFIG_TEXT]; /* "": none */
+	int64_t longest_seq;         /* as hf_config has it, where seq_len follows from none; else 0 */
+	char left_out[HF_LEFT_OUT];  /* parts of the model of hf_config that are not described; "": none */
 	struct model model;
 	struct train train;
 	struct stack stack;           /* of train.stack */

@@ -20,14 +20,14 @@ struct model {
 	int64_t layers, hidden, heads, kv_heads, head_dim, ffn_hidden, vocab, vocab_padding, seq_len;
 	int64_t max_positions; /* rows of the learned position table (>= seq_len); 0 unless position is learned */
 	bool causal;
-	int64_t sliding_window; /* keys that a query sees; 0: all */
+	int64_t sliding_window;         /* keys that a query sees; 0: all */
 	int64_t global_attention_every; /* the last of so many layers sees all keys; 0: none does */
 	enum position position;
 	enum mlp mlp;
 	enum norm norm;
-	bool bias;           /* on the linear layers and the layer norms */
-	bool qkv_bias;       /* on Q, K, V; follows bias unless set (Qwen2: true with bias false) */
-	bool proj_bias;      /* on attention's output; follows bias unless set (gpt-oss: true with bias false) */
+	bool bias;      /* on the linear layers and the layer norms */
+	bool qkv_bias;  /* on Q, K, V; follows bias unless set (Qwen2: true with bias false) */
+	bool proj_bias; /* on attention's output; follows bias unless set (gpt-oss: true with bias false) */
 	enum qk_norm qk_norm;
 	enum branch_norm branch_norm;
 	bool post_norm;      /* norm after the residual add (BERT); default before */
@@ -61,12 +61,12 @@ struct model {
 	X(QKV_B, "qkv.bias") \
 	X(Q_DOWN_W, "q_down.weight") /* [q_lora_rank, hidden]; replicated over tp, as the other latent parameters */ \
 	X(Q_LATENT_NORM_W, "q_latent_norm.weight") \
-	X(Q_UP_W, "q_up.weight") /* [heads head_dim, q_lora_rank, or hidden without one]; tp: rows */ \
+	X(Q_UP_W, "q_up.weight")       /* [heads head_dim, q_lora_rank, or hidden without one]; tp: rows */ \
 	X(KV_DOWN_W, "kv_down.weight") /* [kv_lora_rank + rope_head_dim, hidden] */ \
 	X(KV_LATENT_NORM_W, "kv_latent_norm.weight") \
-	X(KV_UP_W, "kv_up.weight") /* [heads (head_dim - rope_head_dim + v_head_dim), kv_lora_rank]; tp: rows */ \
-	X(PROJ_W, "proj.weight") /* [hidden, heads head_dim (v_head_dim)]; tp: columns */ \
-	X(PROJ_B, "proj.bias")   /* [hidden]; replicated over tp */ \
+	X(KV_UP_W, "kv_up.weight")   /* [heads (head_dim - rope_head_dim + v_head_dim), kv_lora_rank]; tp: rows */ \
+	X(PROJ_W, "proj.weight")     /* [hidden, heads head_dim (v_head_dim)]; tp: columns */ \
+	X(PROJ_B, "proj.bias")       /* [hidden]; replicated over tp */ \
 	X(Q_NORM_W, "q_norm.weight") /* [head_dim], or [heads head_dim] with QK_NORM_FULL */ \
 	X(K_NORM_W, "k_norm.weight") \
 	X(NORM2_W, "norm2.weight") \

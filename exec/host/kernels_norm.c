@@ -255,11 +255,11 @@ enum status kernel_qk_norm_grad(const struct host_env *env, const struct op *op,
 	const struct heads_norm h = heads_norm_of(op);
 	const bool accumulate = op->flags & OP_ACCUMULATE;
 	struct norm_grad q = {.x = arg[ARG_QK_NORM_GRAD_x],
-		.w = arg[ARG_QK_NORM_GRAD_wq],
-		.stats = arg[ARG_QK_NORM_GRAD_stats],
-		.dx = arg[ARG_QK_NORM_GRAD_dqkv],
-		.cols = h.q_cols,
-		.rms = op->flags & OP_RMS},
+				 .w = arg[ARG_QK_NORM_GRAD_wq],
+				 .stats = arg[ARG_QK_NORM_GRAD_stats],
+				 .dx = arg[ARG_QK_NORM_GRAD_dqkv],
+				 .cols = h.q_cols,
+				 .rms = op->flags & OP_RMS},
 			 k = q;
 	k.w = arg[ARG_QK_NORM_GRAD_wk];
 	k.cols = h.k_cols;

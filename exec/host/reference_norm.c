@@ -58,7 +58,8 @@ REFERENCE(ref_norm_grad)
 	return ST_OK;
 }
 
-/* Where the norm of one of a row's heads stands, with its columns; with attn.full "head" 0 is all queries, 1 all keys. */
+/* Where the norm of one of a row's heads stands, with its columns; with attn.full "head" 0 is all queries, 1 all keys.
+ */
 static int64_t head_columns(const struct op_attn *d, int64_t head, int64_t *cols)
 {
 	const int64_t D = d->head_dim;

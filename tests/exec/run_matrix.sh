@@ -63,6 +63,11 @@ for ranks in 1 2; do
 	train $ranks "${bert[@]}" "${tensor[@]}"
 	train $ranks model.position=alibi model.mlp=geglu "${tensor[@]}" train.attention=naive
 	train $ranks model.position=none model.mlp=squared_relu model.parallel_residual=true "${tensor[@]}"
+	train $ranks "${llama[@]}" model.qk_norm=head model.branch_norm=sandwich "${tensor[@]}"
+	train $ranks "${llama[@]}" model.qk_norm=head model.proj_bias=true "${tensor[@]}" parallel.sequence_parallel=false \
+		train.fused=false
+	train $ranks "${llama[@]}" model.branch_norm=reordered train.recompute=full "${tensor[@]}"
+	train $ranks model.sliding_window=8 model.global_attention_every=2 model.branch_norm=sandwich "${tensor[@]}"
 	train $ranks train.attention=naive train.recompute=selective "${tensor[@]}"
 	train $ranks train.fused=false train.recompute=full "${tensor[@]}"
 	train $ranks model.position=alibi model.qkv_bias=false train.optimizer=adam train.recompute=full \
@@ -199,6 +204,8 @@ done
 train 4 parallel.tensor=2 parallel.sequence_parallel=true parallel.strategy=zero2 train.recompute=full
 train 8 parallel.tensor=2 parallel.sequence_parallel=true parallel.expert=4 parallel.strategy=zero1 \
 	model.moe_layer_freq=2 train.fused=false
+train 4 parallel.expert=4 model.first_dense_layers=1 model.qk_norm=full parallel.strategy=zero2
+train 2 parallel.strategy=fsdp parallel.bucket_mb=25 model.first_dense_layers=1 model.branch_norm=reordered
 # drops what the single rank drops: each micro-batch is routed by itself
 train 4 parallel.expert=4 model.capacity_factor=0.5
 train 4 parallel.expert=2 parallel.pipeline=2 train.recompute=full

@@ -272,7 +272,7 @@ static const char *const hf_seeds[] = {
 
 static void try_hf(struct text *t)
 {
-	struct model m;
+	struct hf_model m;
 	struct error e = {0};
 	t->n = 0;
 	add(t, hf_seeds[below(COUNT(hf_seeds))]);
@@ -285,8 +285,9 @@ static void try_hf(struct text *t)
 	if (hf_config_parse(exact, t->n, NAME, &m, &e))
 		check_message(&e);
 	else
-		check(m.layers >= 1 && m.hidden >= 1 && m.heads >= 1 && m.kv_heads >= 1 && m.head_dim >= 1 &&
-				m.ffn_hidden >= 1 && m.vocab >= 1 && m.seq_len >= 1,
+		check(m.model.layers >= 1 && m.model.hidden >= 1 && m.model.heads >= 1 && m.model.kv_heads >= 1 &&
+				m.model.head_dim >= 1 && m.model.ffn_hidden >= 1 && m.model.vocab >= 1 &&
+				m.model.seq_len >= 1,
 			"dimensions are positive");
 	free(exact);
 }

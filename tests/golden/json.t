@@ -4,6 +4,7 @@ The keys of docs/reference.md, in the order in which they are written (no key of
       "stepsim"
       "commit"
       "config"
+      "model"
       "system"
       "prediction"
       "measurement"

@@ -76,10 +76,10 @@ A config from a few words, and two configs beside each other.
     [2]
 A folder with Hugging Face's config.json:
     $ mkdir m; echo '{"model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 32, "intermediate_size": 8192, "vocab_size": 32000, "max_position_embeddings": 131072}' >m/config.json; stepsim predict --model m --gpus 8 -q | head -5
-    A step takes 11.2 s (90 % interval: 9.37 s to 13.3 s); 91 % of communication hides behind compute,
-      the rest takes 1.3 % of the step; it fits, 65.2 GiB are free.
+    A step takes 10.7 s (90 % interval: 8.84 s to 13.0 s); 91 % of communication hides behind compute,
+      the rest takes 2.8 % of the step; it fits, 70.5 GiB are free.
     llama (1.20 B parameters), fsdp on 8 ranks (dp 8), bf16
-    a step: 488 sequences of 8192 tokens, 61 micro-batches of 1 a replica
+    a step: 976 sequences of 4096 tokens, 122 micro-batches of 1 a replica
     on: NVIDIA DGX H100, 8 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
 What is wrong:
     $ stepsim predict --model llama8b

@@ -22,7 +22,8 @@ static struct model a_model(void)
 		.seq_len = 8,
 		.mlp = MLP_SWIGLU,
 		.bias = true,
-		.qkv_bias = true};
+		.qkv_bias = true,
+		.proj_bias = true};
 }
 
 /* Each element of the whole tensor in exactly one rank's part (in every rank's, where it is replicated), in order

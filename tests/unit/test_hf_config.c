@@ -1,4 +1,6 @@
 /* Hugging Face config.json: real models by their published counts, and what is refused. */
+#include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,9 +10,9 @@
 #include "step/hf_config.h"
 #include "tests/unit/harness.h"
 
-static struct model read_ok(const char *text)
+static struct hf_model read_whole(const char *text)
 {
-	struct model m;
+	struct hf_model m;
 	struct error e = {0};
 	CU_ASSERT_EQUAL(hf_config_parse(text, strlen(text), "config.json", &m, &e), ST_OK);
 	if (e.status)
@@ -18,98 +20,55 @@ static struct model read_ok(const char *text)
 	return m;
 }
 
-/* The figures are the parameter counts of the repositories' safetensors files. */
+static struct model read_ok(const char *text) { return read_whole(text).model; }
+
+static void same_as_preset(const struct model *m, const char *preset)
+{
+	struct config c;
+	struct error e = {0};
+	char text[100];
+	snprintf(text, sizeof text, "model: {preset: %s}\n", preset);
+	CU_ASSERT_EQUAL_FATAL(config_parse(text, strlen(text), "preset", NULL, 0, &c, &e), ST_OK);
+	CU_ASSERT_EQUAL(model_parameters(&c.model), model_parameters(m));
+	CU_ASSERT_EQUAL(model_active_parameters(&c.model), model_active_parameters(m));
+	CU_ASSERT_EQUAL(model_window(&c.model, 0), model_window(m, 0));
+	CU_ASSERT_EQUAL(c.model.parallel_residual, m->parallel_residual);
+	if (model_parameters(&c.model) != model_parameters(m))
+		printf("\n%s\n", preset);
+}
+
+/* tests/hf_models.json: sizes of real repositories in the words of their config.json, and the parameter counts of their
+ * safetensors files. The count comes out, exactly or within 0.5 % where parts are left out (Gemma 3 and Llama 4: 4 %,
+ * their vision towers; models whose page rounds: 1 %), and so does the preset's. */
 static void test_published(void)
 {
-	static const struct {
-		const char *name, *text;
-		uint64_t parameters;
-	} rows[] = {
-		{"openai-community/gpt2",
-			"{\"model_type\": \"gpt2\", \"activation_function\": \"gelu_new\", \"architectures\": "
-			"[\"GPT2LMHeadModel\"], \"n_ctx\": 1024, \"n_embd\": 768, \"n_head\": 12, \"n_layer\": 12, "
-			"\"n_positions\": 1024, \"resid_pdrop\": 0.1, \"vocab_size\": 50257}",
-			124439808},
-		{"meta-llama/Llama-2-7b-hf",
-			"{\"model_type\": \"llama\", \"hidden_act\": \"silu\", \"hidden_size\": 4096, "
-			"\"intermediate_size\": 11008, \"max_position_embeddings\": 4096, \"num_attention_heads\": 32, "
-			"\"num_hidden_layers\": 32, \"num_key_value_heads\": 32, \"rope_scaling\": null, "
-			"\"tie_word_embeddings\": false, \"vocab_size\": 32000}",
-			6738415616},
-		{"meta-llama/Meta-Llama-3-8B",
-			"{\"model_type\": \"llama\", \"attention_bias\": false, \"hidden_act\": \"silu\", "
-			"\"hidden_size\": 4096, \"intermediate_size\": 14336, \"max_position_embeddings\": 8192, "
-			"\"num_attention_heads\": 32, \"num_hidden_layers\": 32, \"num_key_value_heads\": 8, "
-			"\"vocab_size\": 128256}",
-			8030261248},
-		{"mistralai/Mistral-7B-v0.1",
-			"{\"model_type\": \"mistral\", \"hidden_act\": \"silu\", \"hidden_size\": 4096, "
-			"\"intermediate_size\": 14336, \"max_position_embeddings\": 32768, \"num_attention_heads\": "
-			"32, "
-			"\"num_hidden_layers\": 32, \"num_key_value_heads\": 8, \"sliding_window\": 4096, "
-			"\"tie_word_embeddings\": false, \"vocab_size\": 32000}",
-			7241732096},
-		{"mistralai/Mistral-Nemo-Base-2407",
-			"{\"model_type\": \"mistral\", \"head_dim\": 128, \"hidden_act\": \"silu\", \"hidden_size\": "
-			"5120, \"intermediate_size\": 14336, \"max_position_embeddings\": 131072, "
-			"\"num_attention_heads\": 32, \"num_hidden_layers\": 40, \"num_key_value_heads\": 8, "
-			"\"sliding_window\": null, \"tie_word_embeddings\": false, \"vocab_size\": 131072}",
-			12247782400},
-		{"mistralai/Mixtral-8x7B-v0.1",
-			"{\"model_type\": \"mixtral\", \"hidden_act\": \"silu\", \"hidden_size\": 4096, "
-			"\"intermediate_size\": 14336, \"max_position_embeddings\": 32768, \"num_attention_heads\": "
-			"32, "
-			"\"num_experts_per_tok\": 2, \"num_hidden_layers\": 32, \"num_key_value_heads\": 8, "
-			"\"num_local_experts\": 8, \"sliding_window\": null, \"vocab_size\": 32000}",
-			46702792704},
-		{"mistralai/Mixtral-8x22B-v0.1",
-			"{\"model_type\": \"mixtral\", \"hidden_act\": \"silu\", \"hidden_size\": 6144, "
-			"\"intermediate_size\": 16384, \"max_position_embeddings\": 65536, \"num_attention_heads\": "
-			"48, "
-			"\"num_experts_per_tok\": 2, \"num_hidden_layers\": 56, \"num_key_value_heads\": 8, "
-			"\"num_local_experts\": 8, \"sliding_window\": null, \"vocab_size\": 32000}",
-			140620634112},
-		{"Qwen/Qwen3-30B-A3B", /* 30532122624 with the 48 x 2 x 128 weights of its head norms */
-			"{\"model_type\": \"qwen3_moe\", \"decoder_sparse_step\": 1, \"head_dim\": 128, "
-			"\"hidden_act\": \"silu\", \"hidden_size\": 2048, \"intermediate_size\": 6144, "
-			"\"max_position_embeddings\": 40960, "
-			"\"mlp_only_layers\": [], \"moe_intermediate_size\": 768, \"num_attention_heads\": 32, "
-			"\"num_experts\": 128, \"num_experts_per_tok\": 8, \"num_hidden_layers\": 48, "
-			"\"num_key_value_heads\": 4, "
-			"\"tie_word_embeddings\": false, \"use_sliding_window\": false, \"vocab_size\": 151936}",
-			30532122624 - 48 * 2 * 128},
-		{"EleutherAI/pythia-70m",
-			"{\"model_type\": \"gpt_neox\", \"hidden_act\": \"gelu\", \"hidden_size\": 512, "
-			"\"intermediate_size\": 2048, \"max_position_embeddings\": 2048, \"num_attention_heads\": 8, "
-			"\"num_hidden_layers\": 6, \"rotary_pct\": 0.25, \"tie_word_embeddings\": false, "
-			"\"use_parallel_residual\": true, \"vocab_size\": 50304}",
-			70426624},
-		{"EleutherAI/gpt-neox-20b",
-			"{\"model_type\": \"gpt_neox\", \"hidden_act\": \"gelu_fast\", \"hidden_size\": 6144, "
-			"\"intermediate_size\": 24576, \"max_position_embeddings\": 2048, \"num_attention_heads\": 64, "
-			"\"num_hidden_layers\": 44, \"rotary_pct\": 0.25, \"vocab_size\": 50432}",
-			20554567680},
-		{"Qwen/Qwen2-0.5B",
-			"{\"model_type\": \"qwen2\", \"hidden_act\": \"silu\", \"hidden_size\": 896, "
-			"\"intermediate_size\": 4864, \"max_position_embeddings\": 131072, \"num_attention_heads\": "
-			"14, "
-			"\"num_hidden_layers\": 24, \"num_key_value_heads\": 2, \"sliding_window\": 131072, "
-			"\"tie_word_embeddings\": true, \"use_sliding_window\": false, \"vocab_size\": 151936}",
-			494032768},
-		{"Qwen/Qwen2-7B",
-			"{\"model_type\": \"qwen2\", \"hidden_act\": \"silu\", \"hidden_size\": 3584, "
-			"\"intermediate_size\": 18944, \"max_position_embeddings\": 131072, \"num_attention_heads\": "
-			"28, "
-			"\"num_hidden_layers\": 28, \"num_key_value_heads\": 4, \"tie_word_embeddings\": false, "
-			"\"use_sliding_window\": false, \"vocab_size\": 152064}",
-			7615616512},
-	};
-	for (size_t i = 0; i < COUNT(rows); i++) {
-		struct model m = read_ok(rows[i].text);
-		CU_ASSERT_EQUAL(model_parameters(&m), rows[i].parameters);
-		if (model_parameters(&m) != rows[i].parameters)
-			printf("\n%s: %llu\n", rows[i].name, (unsigned long long)model_parameters(&m));
+	json_error_t where;
+	json_t *all = json_load_file("tests/hf_models.json", 0, &where), *row;
+	const char *name;
+	size_t n = 0;
+	CU_ASSERT_PTR_NOT_NULL_FATAL(all);
+	json_object_foreach(all, name, row)
+	{
+		const json_t *config = json_object_get(row, "config");
+		char *text = json_dumps(config, 0);
+		const struct hf_model m = read_whole(text);
+		const double parameters = (double)model_parameters(&m.model),
+			     published = (double)json_integer_value(json_object_get(row, "parameters")),
+			     off = fabs(parameters / published - 1),
+			     most = json_object_get(config, "vision_config") ? 0.04
+		                    : fmod(published, 1e9) == 0              ? 0.01
+		                                                             : 0.005;
+		CU_ASSERT(off <= most);
+		if (off > most)
+			printf("\n%s: %.0f, published %.0f\n", name, parameters, published);
+		const char *preset = json_string_value(json_object_get(row, "preset"));
+		if (preset)
+			same_as_preset(&m.model, preset);
+		free(text);
+		n++;
 	}
+	CU_ASSERT(n >= 60);
+	json_decref(all);
 }
 
 static void test_fields(void)
@@ -152,7 +111,7 @@ static void test_fields(void)
 
 static void refused(const char *text, const char *message)
 {
-	struct model m;
+	struct hf_model m;
 	struct error e = {0};
 	CU_ASSERT_EQUAL(hf_config_parse(text, strlen(text), "config.json", &m, &e), ST_INPUT);
 	CU_ASSERT_STRING_EQUAL(e.text, message);
@@ -163,7 +122,12 @@ static void refused(const char *text, const char *message)
 #define SIZES \
 	"\"hidden_size\": 64, \"intermediate_size\": 128, \"num_attention_heads\": 4, \"num_hidden_layers\": 2, " \
 	"\"vocab_size\": 100"
-#define KNOWN "known: llama, mistral, mixtral, gpt2, gpt_neox, qwen2, qwen3_moe)"
+#define KNOWN \
+	"known: llama, mistral, mixtral, gpt2, gpt_neox, qwen2, qwen2_moe, qwen3, qwen3_moe, gemma, " \
+	"gemma2, gemma3, gemma3_text, phi, phi3, phimoe, olmo, olmo2, olmo3, olmoe, gpt_oss, " \
+	"deepseek_v2, deepseek_v3, kimi_k2, glm4_moe, llama4, llama4_text, dbrx, grok-1, falcon, mpt, " \
+	"opt, bloom, gptj, gpt_bigcode, starcoder2, stablelm, cohere, cohere2, granite, nemotron, " \
+	"internlm2, chatglm, bert, roberta, xlm-roberta)"
 
 static void test_refusals(void)
 {
@@ -189,18 +153,14 @@ static void test_refusals(void)
 		"config.json: activation_function: expected a gelu, relu or relu2");
 	refused("{\"model_type\": \"llama\", " SIZES ", \"hidden_act\": \"relu\"}",
 		"config.json: hidden_act: expected silu or a gelu");
-	refused("{\"model_type\": \"llama\", " SIZES ", \"attention_bias\": true}",
-		"config.json: attention_bias: a bias on attention or on the MLP alone cannot be described");
 	refused("{\"model_type\": \"llama\", " SIZES ", \"tie_word_embeddings\": 1}",
 		"config.json: tie_word_embeddings: expected true or false");
-	refused("{\"model_type\": \"gpt_neox\", " SIZES ", \"attention_bias\": false}",
-		"config.json: attention_bias: a bias on the MLP alone cannot be described");
-	refused("{\"model_type\": \"qwen3_moe\", " SIZES ", \"mlp_only_layers\": [0]}",
+	refused("{\"model_type\": \"qwen3_moe\", " SIZES ", \"mlp_only_layers\": [1]}",
 		"config.json: mlp_only_layers: dense layers between those with experts cannot be described");
-	refused("{\"model_type\": \"qwen3_moe\", " SIZES ", \"decoder_sparse_step\": 2}",
-		"config.json: decoder_sparse_step: dense layers between those with experts cannot be described");
-	refused("{\"model_type\": \"qwen3_moe\", " SIZES ", \"attention_bias\": true}",
-		"config.json: attention_bias: a bias on attention alone cannot be described");
+	refused("{\"model_type\": \"gemma2\", " SIZES ", \"layer_types\": [\"full_attention\", \"sliding_attention\"]}",
+		"config.json: layer_types: expected full attention in the last of every so many layers alone");
+	refused("{\"model_type\": \"opt\", \"word_embed_proj_dim\": 512}",
+		"config.json: word_embed_proj_dim: an embedding of another width than the model's cannot be described");
 	struct model mixture = read_ok(
 		"{\"model_type\": \"qwen3_moe\", " SIZES
 		", \"num_experts\": 6, \"num_experts_per_tok\": 3, \"moe_intermediate_size\": 32}");
@@ -213,12 +173,35 @@ static void test_refusals(void)
 	} broken[] = {{"{\"model_type\": \"llama\",\n \"hidden_size\": }", "config.json:2:"},
 		{"{\"model_type\": \"gpt2\", \"model_type\": \"gpt2\"}", "config.json:1:"}, {"", "config.json:1:"}};
 	for (size_t i = 0; i < COUNT(broken); i++) {
-		struct model m;
+		struct hf_model m;
 		struct error e = {0};
 		CU_ASSERT_EQUAL(hf_config_parse(broken[i].text, strlen(broken[i].text), "config.json", &m, &e),
 			ST_INPUT);
 		CU_ASSERT_EQUAL(strncmp(e.text, broken[i].place, strlen(broken[i].place)), 0);
 	}
+}
+
+static void test_kinds(void)
+{
+	struct model m = read_ok("{\"model_type\": \"llama\", " SIZES ", \"attention_bias\": true}");
+	CU_ASSERT(m.qkv_bias && m.proj_bias && !m.bias);
+	m = read_ok("{\"model_type\": \"gpt_neox\", " SIZES ", \"attention_bias\": false}");
+	CU_ASSERT(!m.qkv_bias && !m.proj_bias && m.bias);
+	m = read_ok("{\"model_type\": \"qwen3_moe\", " SIZES ", \"mlp_only_layers\": [0], \"attention_bias\": true}");
+	CU_ASSERT(m.first_dense_layers == 1 && !model_has_experts(&m, 0) && model_has_experts(&m, 1));
+	CU_ASSERT(m.qk_norm == QK_NORM_HEAD && m.qkv_bias && m.proj_bias && m.experts == 128);
+	m = read_ok("{\"model_type\": \"gemma2\", " SIZES ", \"sliding_window\": 1024}");
+	CU_ASSERT(model_window(&m, 0) == 1024 && model_window(&m, 1) == 0);
+	CU_ASSERT(m.branch_norm == BRANCH_NORM_SANDWICH && m.mlp == MLP_GEGLU && m.tied_embeddings);
+
+	/* seq_len is not what the model can take */
+	struct hf_model whole = read_whole(
+		"{\"model_type\": \"llama\", " SIZES ", \"max_position_embeddings\": 131072}");
+	CU_ASSERT(whole.model.seq_len == 4096 && whole.longest_seq == 131072 && whole.left_out[0] == '\0');
+	whole = read_whole("{\"model_type\": \"gpt_oss\", " SIZES ", \"max_position_embeddings\": 1024}");
+	CU_ASSERT(whole.model.seq_len == 1024);
+	CU_ASSERT_STRING_EQUAL(whole.left_out, "attention sinks and the experts' biases");
+	CU_ASSERT(hf_config_is("{\"model_type\": \"x\"}", 19) && !hf_config_is("{model: {layers: 2}}", 20));
 }
 
 /* From a config: relative to the config's folder, keys override it, later origins win. */
@@ -262,4 +245,4 @@ static void test_in_a_config(void)
 }
 
 UNIT_MAIN("hf_config", {"published counts", test_published}, {"fields", test_fields}, {"refusals", test_refusals},
-	{"in a config", test_in_a_config})
+	{"kinds", test_kinds}, {"in a config", test_in_a_config})

@@ -39,8 +39,9 @@ static uint64_t sum_of_table(const struct model *m, int64_t tensor, bool local)
 	return sum;
 }
 
-/* Every file of the catalogue: exact where an exact count is published; within 2 % where the source rounds (GPT-3's
- * table: its "350M" is 356 million, its "13.0B" 12.9). */
+/* Every file of the catalogue: exact where an exact count is published, or within 0.5 % where the file says what it
+ * leaves out (Gemma 3: 4 %, its vision tower); within 2 % where the source rounds (GPT-3's table: its "350M" is 356
+ * million, its "13.0B" 12.9). */
 static void test_published_counts(void)
 {
 	char **names = NULL;
@@ -62,8 +63,14 @@ static void test_published_counts(void)
 		double size = 0;
 		if (published) {
 			CU_ASSERT_EQUAL(ynode_int(published, 1, INT64_MAX, &count, &e), ST_OK);
-			CU_ASSERT_EQUAL(model_parameters(&m), (uint64_t)count);
-			if (model_parameters(&m) != (uint64_t)count)
+			const double off = fabs((double)model_parameters(&m) / (double)count - 1.0);
+			const char *left_out = "";
+			if (ynode_get(ydoc_root(doc), "left_out"))
+				CU_ASSERT_EQUAL(ynode_string(ynode_get(ydoc_root(doc), "left_out"), &left_out, &e),
+					ST_OK);
+			const double most = strstr(left_out, "vision") ? 0.04 : left_out[0] ? 0.005 : 0;
+			CU_ASSERT(off <= most);
+			if (off > most)
 				printf("\n%s: %llu, published %lld\n", names[i],
 					(unsigned long long)model_parameters(&m), (long long)count);
 			exact++;
@@ -75,8 +82,8 @@ static void test_published_counts(void)
 		}
 		ydoc_destroy(doc);
 	}
-	CU_ASSERT_EQUAL(exact, 4 + 3 + 3 + 2 + 9 + 2);
-	CU_ASSERT_EQUAL(rounded, 8 + 2);
+	CU_ASSERT(exact >= 75);
+	CU_ASSERT(rounded >= 8 + 4);
 	path_names_free(names, n);
 }
 
@@ -189,7 +196,7 @@ static void test_experts(void)
 	m = preset("qwen3-30b-a3b", 0); /* "3.3B activated" on its page */
 	CU_ASSERT_EQUAL(model_active_parameters(&m),
 		2ull * 151936 * 2048 + 2048 +
-			48ull * (2 * 2048 + 2048 * 128 * (2 * 32 + 2 * 4) + 128 * 2048 + 8 * 3 * 2048 * 768));
+			48ull * (2 * 2048 + 2 * 128 + 2048 * 128 * (2 * 32 + 2 * 4) + 128 * 2048 + 8 * 3 * 2048 * 768));
 	CU_ASSERT(fabs((double)model_active_parameters(&m) / 3.3e9 - 1) < 0.02);
 	m = preset("qwen3-235b-a22b", 0);
 	CU_ASSERT(fabs((double)model_active_parameters(&m) / 22e9 - 1) < 0.02);

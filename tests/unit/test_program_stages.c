@@ -81,7 +81,7 @@ static struct config random_plan(void)
 		c.model.mlp = MLP_SWIGLU;
 		c.model.norm = NORM_RMSNORM;
 		c.model.kv_heads = 4;
-		c.model.bias = c.model.qkv_bias = false;
+		c.model.bias = c.model.qkv_bias = c.model.proj_bias = false;
 		c.model.position = POS_ROPE;
 		c.model.max_positions = 0;
 		break;

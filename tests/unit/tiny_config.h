@@ -23,6 +23,7 @@ static inline struct config tiny_config(void)
 		.causal = true,
 		.bias = true,
 		.qkv_bias = true,
+		.proj_bias = true,
 		.final_norm = true,
 		.lm_head = true,
 		.tied_embeddings = true};
