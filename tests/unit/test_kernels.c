@@ -210,6 +210,35 @@ static void test_norm(void)
 	for_sizes(norm_grad_of);
 }
 
+/* b, H, K, s, D of `attentions`; by head and over all heads, with and without a mean, sums and new weights' gradients.
+ */
+static void qk_norm_of(const int64_t *d, unsigned variant)
+{
+	const unsigned rms = variant & 1 ? OP_RMS : 0, sums = variant & 4 ? OP_ACCUMULATE : 0;
+	struct rig forward, r;
+	struct op op = rig_op(OP_QK_NORM, rms, 0, d[0], d[1], d[2], d[3], d[4]);
+	op.attn.full = variant & 2 ? 1 : 0;
+	check_op(op, 0, SUMS);
+	rig_open(&forward, op, 0);
+	rig_reference(&forward);
+	op.kind = OP_QK_NORM_GRAD;
+	op.flags = (uint16_t)(rms | sums);
+	rig_open(&r, op, 0);
+	copy_argument(&r, ARG_QK_NORM_GRAD_x, &forward, ARG_QK_NORM_x);
+	copy_argument(&r, ARG_QK_NORM_GRAD_stats, &forward, ARG_QK_NORM_stats);
+	for (size_t i = 1; i < r.n[ARG_QK_NORM_GRAD_stats]; i += 2)
+		r.terms = fmax(r.terms, ((double *)r.ref[ARG_QK_NORM_GRAD_stats])[i]);
+	check(&r, SUMS);
+	rig_close(&forward);
+}
+
+static void test_qk_norm(void)
+{
+	for (size_t i = 0; i < COUNT(attentions); i++)
+		for (unsigned variant = 0; variant < 8; variant++)
+			qk_norm_of(attentions[i], variant);
+}
+
 static void add_of(int64_t rows, int64_t cols)
 {
 	check_op(rig_op(OP_ADD, 0, 0, rows, cols, 0, 0, 0), 0, ROUNDS);
@@ -446,6 +475,7 @@ int main(void)
 		{"naive attention", test_naive_attention},
 		{"rope", test_rope},
 		{"norm", test_norm},
+		{"norms of queries and keys", test_qk_norm},
 		{"elementwise", test_elementwise},
 		{"activations far out", test_act_extremes},
 		{"embed", test_embed},
