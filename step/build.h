@@ -109,9 +109,11 @@ struct arrival {
 	int64_t message; /* the receive; NONE where that part is on this stage */
 };
 
+#define UNIT_BUCKETS 2 /* of a block, at most */
 /* fsdp: one use of a block's weights, which are gathered for it. */
 struct unit_use {
-	int32_t bucket, buffer;
+	int32_t first, last; /* buckets */
+	int32_t buffer[UNIT_BUCKETS];
 	int64_t end; /* the compute op that ended the use; NONE: not yet used */
 };
 

@@ -14,9 +14,12 @@
 
 static int64_t prefetch(const struct builder *b) { return b->c->parallel.overlap ? b->c->parallel.prefetch : 0; }
 
-static int32_t unit_of(const struct builder *b, int64_t layer)
+/* The buckets of a block: its experts' stands before the other. */
+static struct unit_use use_of(const struct builder *b, int64_t layer)
 {
-	return param_of(b, (int32_t)layer, PARAM_PROJ_W)->bucket;
+	const struct role_param *experts = param_of(b, (int32_t)layer, PARAM_EXPERT_FC1_W);
+	const int32_t last = param_of(b, (int32_t)layer, PARAM_PROJ_W)->bucket;
+	return (struct unit_use){experts ? experts->bucket : last, last, {NONE, NONE}, NONE};
 }
 
 static int32_t gather(struct builder *b, int32_t bucket, int64_t after)
@@ -28,10 +31,11 @@ static int32_t gather(struct builder *b, int32_t bucket, int64_t after)
 		in = view_of(build_buffer(b, COMP_BUFFERS, b->act, part, false));
 		build_cast(b, stored, b->weight, in, b->act, part, "weight shard");
 	}
+	if (k->shards == 1) /* experts of which no other rank has any */
+		return in.buffer;
 	int32_t buffer = build_buffer(b, COMP_BUFFERS, b->act, full, false);
 	build_after(b, LANE_COMM, after);
-	build_with(b,
-		build_collective(b, COLL_ALL_GATHER, b->p->mesh.params, LANE_COMM, b->act, full, "weights", bucket), in,
+	build_with(b, build_collective(b, COLL_ALL_GATHER, k->along, LANE_COMM, b->act, full, "weights", bucket), in,
 		view_of(buffer));
 	return buffer;
 }
@@ -43,18 +47,21 @@ static void gather_up_to(struct builder *b, int64_t use)
 		int64_t after = before >= 0        ? b->uses[before].end
 		                : prefetch(b) == 0 ? build_last(b, LANE_COMPUTE)
 		                                   : b->gathers_after;
-		b->uses[b->gathered].buffer = gather(b, b->uses[b->gathered].bucket, after);
+		struct unit_use *u = &b->uses[b->gathered];
+		for (int32_t i = u->first; i <= u->last; i++)
+			u->buffer[i - u->first] = gather(b, i, after);
 	}
 }
 
 static void add_uses(struct builder *b, bool forward)
 {
 	for (int64_t i = 0; i < b->part.layers; i++) {
-		int32_t bucket = unit_of(b, forward ? b->part.first + i : b->part.first + b->part.layers - 1 - i);
+		const struct unit_use use = use_of(b,
+			forward ? b->part.first + i : b->part.first + b->part.layers - 1 - i);
 		bool kept = b->stages > 1 && !b->c->parallel.reshard_after_forward &&
-		            b->buckets[bucket].weights != NONE;
+		            b->buckets[use.last].weights != NONE;
 		if (!kept)
-			b->uses[b->n_uses++] = (struct unit_use){bucket, NONE, NONE};
+			b->uses[b->n_uses++] = use;
 	}
 }
 
@@ -94,7 +101,9 @@ void gather_use_begin(struct builder *b)
 	if (!b->gathers || b->st || b->used == b->n_uses)
 		return;
 	gather_up_to(b, b->used + prefetch(b));
-	b->buckets[b->uses[b->used].bucket].weights = b->uses[b->used].buffer;
+	const struct unit_use *u = &b->uses[b->used];
+	for (int32_t i = u->first; i <= u->last; i++)
+		b->buckets[i].weights = u->buffer[i - u->first];
 }
 
 void gather_use_end(struct builder *b)

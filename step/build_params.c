@@ -130,18 +130,23 @@ static void assign_by_size(struct builder *b)
 }
 
 /* Makes a bucket for each block from the last to the first, one for the rest, and one for a table that two stages
- * share. */
+ * share. Experts that other ranks share than the rest have a bucket of their own before it, because their gradients are
+ * complete first. */
 static void assign_by_unit(struct builder *b)
 {
+	const struct mesh *m = &b->p->mesh;
 	int64_t open = NONE; /* layer of the latest bucket */
 	for (size_t i = b->r->params.n; i-- > 0 && !b->st;) {
 		struct role_param *rp = &b->r->params.at[i];
+		const bool apart = m->experts != m->params && model_has_experts(b->m, rp->param.layer);
 		if (rp->param.layer < 0)
 			continue;
+		if (rp->param.layer != open && apart)
+			new_bucket(b, m->experts);
 		if (rp->param.layer != open)
-			new_bucket(b, b->p->mesh.params);
+			new_bucket(b, m->params);
 		open = rp->param.layer;
-		rp->bucket = (int32_t)b->r->buckets.n - 1;
+		rp->bucket = (int32_t)b->r->buckets.n - (apart && rp->param.split == CUT_EXPERTS ? 2 : 1);
 	}
 	b->n_units = (int32_t)b->r->buckets.n;
 	for (int shared = 0; shared < 2; shared++) {
@@ -258,7 +263,7 @@ static void store_gradients(struct builder *b, struct bucket *k, bool whole)
 {
 	if (whole)
 		k->gradients = k->grad_shard = stored(b, COMP_GRADIENTS, b->grad, (int64_t)k->padded);
-	if (k->shards > 1)
+	if (k->shards > 1 || !whole)
 		k->grad_shard = stored(b, offloads_states(b) && !whole ? COMP_HOST : COMP_GRADIENTS, b->grad,
 			bucket_part(k));
 	if (whole && k->shards > 1 && !b->st)
@@ -285,7 +290,7 @@ static void store_bucket(struct builder *b, int32_t i)
 	struct bucket *k = &b->r->buckets.at[i];
 	const enum strategy s = b->c->parallel.strategy;
 	k->shards = strategy_has(s, STRATEGY_CUTS_STATES) ? b->p->mesh.size[k->along] : 1;
-	const bool whole_gradients = k->shards == 1 || !strategy_has(s, STRATEGY_CUTS_GRADIENTS);
+	const bool whole_gradients = (k->shards == 1 && !b->gathers) || !strategy_has(s, STRATEGY_CUTS_GRADIENTS);
 	k->padded = (uint64_t)padded_to((int64_t)k->elements, k->shards);
 	store_wide(b, k);
 	store_weights(b, k);

@@ -108,7 +108,7 @@ static void finish_bucket(struct builder *b, int32_t i)
 	int64_t part = bucket_part(k);
 	struct view reduced = view_of(b->buckets[i].reduced);
 	b->buckets[i].reduced = NONE;
-	bool adds = k->shards > 1 && transient(b, i) && b->micro > 0, leaves = offloads_states(b) && transient(b, i);
+	bool adds = transient(b, i) && b->micro > 0, leaves = offloads_states(b) && transient(b, i);
 	if (b->reduce != b->grad) {
 		struct view to = k->grad_shard;
 		if (adds || leaves)
@@ -139,7 +139,7 @@ static void reduce_bucket(struct builder *b, int32_t i)
 	const struct bucket *k = &b->r->buckets.at[i];
 	bool reduces = strategy_has(b->c->parallel.strategy, STRATEGY_REDUCES) && b->p->mesh.size[k->along] > 1;
 	complete_replicated(b, i);
-	if (!reduces) {
+	if (!reduces && !transient(b, i)) {
 		offload_gradient(b, i, k->grad_shard);
 		return;
 	}
@@ -157,6 +157,14 @@ static void reduce_bucket(struct builder *b, int32_t i)
 		out = in;
 	if (scratch)
 		b->buckets[i].reduced = out.buffer;
+	if (!reduces) { /* experts of which no other rank has any: their gradients are whole as they are */
+		if (!scratch)
+			build_cast(b, in, b->reduce, k->grad_shard, b->grad, part, "gradients");
+		if (!scratch)
+			offload_gradient(b, i, k->grad_shard);
+		b->buckets[i].grads = NONE;
+		return;
+	}
 	if (!b->c->parallel.overlap)
 		build_after(b, LANE_COMM, build_last(b, LANE_COMPUTE));
 	build_with(b,

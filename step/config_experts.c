@@ -81,10 +81,10 @@ enum status config_check_experts(const struct config *c, struct error *e)
 		return config_error_key(c, KEY_model_parallel_residual, e,
 			"not modelled yet with experts (accepted: false)");
 	char names[STRATEGY_NAMES];
-	if (strategy_has(p->strategy, STRATEGY_UNITS) && p->tensor * p->expert > 1)
+	if (strategy_has(p->strategy, STRATEGY_REPLICAS) && p->tensor * p->expert > 1)
 		return config_error(c, KEY_parallel_strategy, e,
 			"%s is not modelled yet with experts beside tensor or expert (accepted: %s)",
-			strategy_name(p->strategy), strategy_names(STRATEGY_BUCKETS, 0, names));
+			strategy_name(p->strategy), strategy_names(0, STRATEGY_REPLICAS, names));
 	if ((st = check_tensor_experts(c, e)))
 		return st;
 	return p->tensor * p->expert > 1 ? check_expert_groups(c, e) : ST_OK;

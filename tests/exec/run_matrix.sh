@@ -198,6 +198,8 @@ for ranks in 2 4 8; do
 	train $ranks parallel.expert=$ranks parallel.strategy=zero2 model.shared_experts=0 train.micro_batch=2 \
 		train.global_batch=$((4 * ranks))
 	train $ranks parallel.strategy=fsdp parallel.bucket_mb=25
+	train $ranks parallel.strategy=fsdp parallel.expert=2 train.micro_batch=1
+	train $ranks parallel.strategy=fsdp parallel.expert=$ranks parallel.prefetch=0
 	train $ranks parallel.tensor=2 parallel.sequence_parallel=true parallel.expert=$ranks \
 		model.experts_per_token=1 model.capacity_factor=8
 done
