@@ -1,10 +1,10 @@
 #include <errno.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/heap.h"
 #include "base/suggest.h"
 #include "base/table.h"
 #include "base/wrap.h"
@@ -249,17 +249,6 @@ static enum status end_output(enum status st, bool leads, struct error *e)
 	return st;
 }
 
-/* Keeps freed memory: programs of a few MiB are built and freed in turn, and glibc would give their pages back to the
- * system and fault them in again for each. */
-static void keep_freed_memory(void)
-{
-#ifdef M_TRIM_THRESHOLD
-	static const int block_B = 2 << 20, top_B = 4 << 20;
-	mallopt(M_MMAP_THRESHOLD, block_B);
-	mallopt(M_TRIM_THRESHOLD, top_B);
-#endif
-}
-
 /* The leading rank speaks for all. Where no session opened, the others may have failed for a reason of their host:
  * there the first rank of each speaks. */
 static bool speaks(const struct context *x, enum status st)
@@ -273,7 +262,7 @@ int main(int argc, char **argv)
 	struct context x = {.options = &options};
 	struct error e = {0};
 	enum status st = ST_OK;
-	keep_freed_memory();
+	heap_keep_freed();
 	launch_read(&x.launch);
 	if (!only_asks_version(argc, argv))
 		st = run_command(argc, argv, &x, &options, &e);

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/heap.h"
 #include "sim/advise/advise.h"
 #include "sim/price/cost.h"
 #include "sim/search/evaluate.h"
@@ -267,6 +268,7 @@ static int bench_all_reduce(void)
 
 int main(void)
 {
+	heap_keep_freed(); /* as the command line does */
 	int missed = bench_predict(16384, 1, 300);
 	missed |= bench_predict(131072, 2, 300);
 	missed |= bench_plans();
