@@ -324,18 +324,19 @@ static void build_step(struct builder *b)
 	feed_end(b);
 }
 
-static enum status build_role(struct program *p, int64_t stage, struct error *e)
+static enum status build_role(struct program *p, int64_t stage, void (*build)(struct builder *), struct error *e)
 {
 	struct builder b;
 	p->roles[stage].ranks = p->mesh.ranks / p->mesh.size[DIM_PP];
 	p->roles[stage].representative = mesh_member(&p->mesh, 0, DIM_PP, stage);
 	if (!builder_init(&b, &p->config, p, stage, e))
-		build_step(&b);
+		build(&b);
 	builder_free(&b);
 	return b.st;
 }
 
-enum status program_build(const struct config *c, struct program **out, struct error *e)
+static enum status build_roles(const struct config *c, void (*build)(struct builder *), struct program **out,
+	struct error *e)
 {
 	int64_t stages = c->parallel.pipeline;
 	struct program *p = calloc(1, sizeof *p);
@@ -350,13 +351,23 @@ enum status program_build(const struct config *c, struct program **out, struct e
 	p->loss_scale = 1.0 / ((double)c->train.global_batch * (double)c->model.seq_len);
 	enum status st = ST_OK;
 	for (int64_t i = 0; i < stages && !st; i++)
-		st = build_role(p, i, e);
+		st = build_role(p, i, build, e);
 	if (st) {
 		program_destroy(p);
 		return st;
 	}
 	*out = p;
 	return ST_OK;
+}
+
+enum status program_build(const struct config *c, struct program **out, struct error *e)
+{
+	return build_roles(c, build_step, out, e);
+}
+
+enum status program_build_stored(const struct config *c, struct program **out, struct error *e)
+{
+	return build_roles(c, build_buckets, out, e);
 }
 
 void program_destroy(struct program *p)

@@ -164,6 +164,9 @@ struct program {
 /* Builds the program of a resolved config, which it copies. The caller destroys *out; it is NULL after a failure. Fails
  * with ST_RUN when memory is short. */
 enum status program_build(const struct config *c, struct program **out, struct error *e);
+/* The same without ops: parameters and buckets alone, with the buffers that keep them from step to step. The whole
+ * program's peak is no smaller than these. */
+enum status program_build_stored(const struct config *c, struct program **out, struct error *e);
 void program_destroy(struct program *p); /* NULL-safe */
 
 /* Checks the invariants of a program and fails with ST_RUN at the first violation:

@@ -1,5 +1,6 @@
 #include "sim/search/evaluator.h"
 
+#include <math.h>
 #include <search.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -126,13 +127,30 @@ void evaluator_set_memory(const struct evaluator *v, double peak_B, struct evalu
 
 /* ---- any plan ---- */
 
+/* Fills memory_B and fits from what a step keeps of parameters alone: weights, gradients, states. */
+static enum status stored_memory(const struct evaluator *v, struct evaluation *out, struct error *e)
+{
+	struct program *p = NULL;
+	enum status st = program_build_stored(&v->plan, &p, e);
+	double most_B = 0;
+	for (size_t r = 0; r < (st ? 0 : p->n_roles); r++)
+		most_B = fmax(most_B, pieces_static_B(&p->roles[r], COMP_KIND_COUNT));
+	program_destroy(p);
+	evaluator_set_memory(v, most_B, out);
+	return st;
+}
+
 static enum status predict_plan(const struct evaluator *v, struct evaluation *out, struct error *e)
 {
 	struct result r;
 	struct machine here = *v->m;
 	here.nodes = nodes_of(v);
-	enum status st = fold_fitting(&v->plan, &here, &r, e);
-	if (st)
+	enum status st = fold_check(&v->plan, e);
+	if (!st && !v->exact_memory)
+		st = stored_memory(v, out, e);
+	if (st || (!v->exact_memory && !out->fits))
+		return st;
+	if ((st = fold_fitting(&v->plan, &here, &r, e)))
 		return st;
 	out->memory_B = r.memory.total_B;
 	out->fits = r.memory.fits;
@@ -177,3 +195,5 @@ void evaluator_destroy(struct evaluator *v)
 }
 
 void evaluator_only_fold(struct evaluator *v) { v->only_fold = true; }
+
+void evaluator_exact_memory(struct evaluator *v) { v->exact_memory = true; }

@@ -44,6 +44,9 @@ enum status evaluate_plan(struct evaluator *v, const struct config *c, int64_t r
 
 /* Makes the evaluator leave plans alone that do not fold: legal, not folded, step_s 0. */
 void evaluator_only_fold(struct evaluator *v);
+/* Makes the evaluator predict the memory of plans that do not fold also where their parameters alone do not fit, in
+ * place of a lower bound. It takes some hundred times as long. */
+void evaluator_exact_memory(struct evaluator *v);
 
 /* Returns false where a resolved config is sure to be predicted. */
 bool evaluator_folds(const struct evaluator *v, const struct config *c);

@@ -41,7 +41,7 @@ struct evaluator {
 	struct config small;  /* the reduced config that a piece is measured on */
 	struct pipeline walk; /* the pipeline that is walked */
 	void *pieces;         /* a tree of all that were measured (tsearch) */
-	bool only_fold;
+	bool only_fold, exact_memory;
 };
 
 /* Fills a zeroed piece of v->plan. May overwrite v->small. Fails with ST_RUN when memory is short, and as program_build

@@ -465,6 +465,16 @@ static void state_free(struct search_state *state)
 	search_space_free(&state->space);
 }
 
+/* Evaluates the shapes again where nothing fits, with exact memory, to find the one that needs least. */
+static enum status evaluate_exactly(struct search_state *state, struct search_counts *c, struct error *e)
+{
+	for (int i = 0; i < state->threads; i++)
+		evaluator_exact_memory(state->workers[i].evaluator);
+	state->oversized.n = 0;
+	state->blocks = 0;
+	return evaluate_shapes(state, c, e);
+}
+
 /* Searches plans that use at most this share of a device's memory. may_fail: returns early where nothing fits. */
 static enum status search_within(double share, bool may_fail, const struct config *start, const struct machine *m,
 	int64_t ranks, const struct search_options *o, struct search_result *out, struct error *e)
@@ -474,9 +484,17 @@ static enum status search_within(double share, bool may_fail, const struct confi
 	out->memory_share = share;
 	state.usable.device.mem_B = (uint64_t)(share * (double)m->device.mem_B);
 	enum status st = prepare(&state, start, ranks, e);
-	if (!st && !(st = bound_all(&state, &out->counts, e)))
+	if (!st)
+		st = bound_all(&state, &out->counts, e);
+	const struct search_counts bounded = out->counts;
+	if (!st)
 		st = evaluate_shapes(&state, &out->counts, e);
-	if (!st && !(may_fail && state.n_top == 0 && state.space.shapes.n > 0))
+	const bool gives_up = may_fail && state.n_top == 0 && state.space.shapes.n > 0;
+	if (!st && state.n_top == 0 && !gives_up) {
+		out->counts = bounded;
+		st = evaluate_exactly(&state, &out->counts, e);
+	}
+	if (!st && !gives_up)
 		st = select_plans(&state, start, out, e);
 	out->left_cuts = state.space.left_cuts;
 	out->left_tensor = state.space.left_tensor;
