@@ -12,6 +12,8 @@ static void flat_config(const struct config *c, int64_t layers, int64_t micro_ba
 	out->train.recompute_layers = c->train.recompute_layers > 0 ? layers : 0;
 	out->micro_batches = c->micro_batches < micro_batches ? c->micro_batches : micro_batches;
 	out->train.global_batch = out->micro_batches * c->train.micro_batch * c->parallel.data;
+	if (strategy_has(c->parallel.strategy, STRATEGY_UNITS) && c->parallel.shard > 1)
+		pieces_forget_buckets(out); /* a bucket is a unit, whatever the size that follows from the replicas */
 }
 
 /* The same for any micro-batch. */

@@ -22,6 +22,8 @@ static void two_stages(const struct config *c, int64_t layers, int64_t micro_bat
 	out->parallel.schedule = SCHED_GPIPE;
 }
 
+void pieces_forget_buckets(struct config *c) { c->parallel.bucket_B = c->parallel.first_bucket_B = 25 * MIB_B; }
+
 void pieces_block_config(const struct config *c, int64_t layers, int64_t micro_batches, struct config *out)
 {
 	two_stages(c, layers, micro_batches, out);
@@ -29,7 +31,7 @@ void pieces_block_config(const struct config *c, int64_t layers, int64_t micro_b
 	p->strategy = STRAT_NONE;
 	p->data = p->shard = 1;
 	p->overlap = true;
-	p->bucket_B = p->first_bucket_B = 25 * MIB_B; /* of no matter: there are no replicas */
+	pieces_forget_buckets(out); /* there are no replicas */
 	out->train.reduce_dtype = out->train.grad_dtype;
 	out->train.global_batch = micro_batches * c->train.micro_batch;
 	out->ranks = 2 * p->tensor * p->context;
