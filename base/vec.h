@@ -16,7 +16,8 @@
 /* Makes room for `more` further elements of `elem_size`; false when out of memory (the vector is then unchanged). */
 bool vec_reserve_(void **at, size_t *cap, size_t n, size_t more, size_t elem_size);
 
-#define vec_reserve(v, more) vec_reserve_((void **)&(v)->at, &(v)->cap, (v)->n, (more), sizeof *(v)->at)
+#define vec_reserve(v, more) \
+	((more) <= (v)->cap - (v)->n || vec_reserve_((void **)&(v)->at, &(v)->cap, (v)->n, (more), sizeof *(v)->at))
 
 /* Appends a copy of `value`; evaluates to false when out of memory. */
 #define vec_push(v, value) (vec_reserve((v), 1) && ((v)->at[(v)->n++] = (value), true))

@@ -103,8 +103,9 @@ int64_t build_last(const struct builder *b, enum lane lane) { return b->clocks.l
  * 1 + LANE_COUNT for each argument. */
 static size_t hazards(const struct builder *b, const struct op *op, const struct view *args, int64_t *out)
 {
+	const int n_args = op_kind_info(op->kind)->n_args;
 	size_t n = 0;
-	for (int i = 0; i < op_kind_info(op->kind)->n_args; i++) {
+	for (int i = 0; i < n_args; i++) {
 		if (args[i].buffer < 0)
 			continue;
 		const struct usage *u = &b->usage.at[args[i].buffer];
@@ -118,15 +119,22 @@ static size_t hazards(const struct builder *b, const struct op *op, const struct
 	return n;
 }
 
-static int descending(const void *a, const void *b)
+/* Sorts a few numbers, the largest first: by insertion, as qsort's calls would take longer than all else of an op. */
+static void sort_descending(int64_t *at, size_t n)
 {
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-	return (x < y) - (x > y);
+	for (size_t i = 1; i < n; i++) {
+		const int64_t x = at[i];
+		size_t k = i;
+		for (; k > 0 && at[k - 1] < x; k--)
+			at[k] = at[k - 1];
+		at[k] = x;
+	}
 }
 
 static void record_use(struct builder *b, const struct op *op, const struct view *args, int64_t id)
 {
-	for (int i = 0; i < op_kind_info(op->kind)->n_args; i++) {
+	const int n_args = op_kind_info(op->kind)->n_args;
+	for (int i = 0; i < n_args; i++) {
 		if (args[i].buffer < 0)
 			continue;
 		struct usage *u = &b->usage.at[args[i].buffer];
@@ -150,7 +158,7 @@ void build_op(struct builder *b, struct op op, const struct view *args)
 	for (size_t i = 0; i < b->after[op.lane].n && n < COUNT(wait); i++)
 		wait[n++] = b->after[op.lane].at[i];
 	b->after[op.lane].n = 0;
-	qsort(wait, n, sizeof wait[0], descending); /* the latest first: they often imply the others */
+	sort_descending(wait, n); /* the latest first: they often imply the others */
 	struct clock known = clocks_lane(&b->clocks, r, op.lane);
 	op.dep0 = (uint32_t)r->deps.n;
 	for (size_t i = 0; i < n; i++) {
@@ -163,7 +171,8 @@ void build_op(struct builder *b, struct op op, const struct view *args)
 	}
 	op.n_dep = (uint32_t)r->deps.n - op.dep0;
 	op.arg0 = (uint32_t)r->args.n;
-	for (int i = 0; i < op_kind_info(op.kind)->n_args; i++)
+	const int n_args = op_kind_info(op.kind)->n_args;
+	for (int i = 0; i < n_args; i++)
 		if (!vec_push(&r->args, args[i]))
 			fail_nomem(b);
 	if (b->st || !clocks_append(&b->clocks, &op, &known) || !vec_push(&r->ops, op)) {

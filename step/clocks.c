@@ -18,9 +18,8 @@ void clocks_free(struct clocks *c)
 void clocks_join(const struct clocks *c, const struct role *r, uint32_t dep, struct clock *known)
 {
 	const struct clock *d = &c->at.at[dep];
-	for (int l = 0; l < LANE_COUNT; l++)
-		if (known->known[l] < d->known[l])
-			known->known[l] = d->known[l];
+	for (int l = 0; l < CLOCK_LANES; l++)
+		known->known[l] = known->known[l] < d->known[l] ? d->known[l] : known->known[l];
 	uint32_t *own = &known->known[r->ops.at[dep].lane];
 	if (*own < c->place.at[dep] + 1)
 		*own = c->place.at[dep] + 1;

@@ -12,8 +12,11 @@
 
 #include "step/program.h"
 
+/* Entries of a clock: the lanes, in whole vectors of 4, which a processor compares at once. */
+#define CLOCK_LANES ((LANE_COUNT + 3) / 4 * 4)
+
 struct clock {
-	uint32_t known[LANE_COUNT];
+	uint32_t known[CLOCK_LANES];
 };
 
 struct clocks {

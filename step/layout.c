@@ -58,9 +58,11 @@ static enum status find_lives(const struct role *r, struct life *life, struct er
 	}
 	for (size_t i = 0; i < r->ops.n; i++) {
 		const struct op *op = &r->ops.at[i];
-		int64_t over = over_at(r, &c, compute, n_compute, (uint32_t)i);
-		for (int a = 0; a < op_kind_info(op->kind)->n_args; a++) {
-			int32_t buffer = op_arg(r, op, a)->buffer;
+		const int64_t over = over_at(r, &c, compute, n_compute, (uint32_t)i);
+		const struct view *args = r->args.at ? &r->args.at[op->arg0] : NULL;
+		const int n_args = op_kind_info(op->kind)->n_args;
+		for (int a = 0; a < n_args; a++) {
+			int32_t buffer = args[a].buffer;
 			if (buffer < 0 || r->buffers.at[buffer].persistent)
 				continue;
 			struct life *l = &life[buffer];

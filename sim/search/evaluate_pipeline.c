@@ -205,25 +205,23 @@ static double unacknowledged_B(const struct config *c, const struct block_pieces
 	return more > 0 ? more * (double)message_elements(c) * dtype_bytes(dtype_stored(c->train.dtype)) : 0;
 }
 
-/* Fills memory_B and fits. mem NULL: without the memory that passes through. d NULL: without the peak at the step's
- * ends. */
-static enum status pipeline_memory(const struct evaluator *v, const struct block_pieces *b,
-	const struct memory_pieces *mem, const struct data_pieces *d, struct evaluation *out, struct error *e)
+/* Fills memory_B and fits. most_kept_B: peak_kept_B of either end. mem NULL: without the memory that passes through.
+ * d NULL: without the peak at the step's ends. */
+static void pipeline_memory(const struct evaluator *v, const struct block_pieces *b,
+	const double most_kept_B[END_COUNT], const struct memory_pieces *mem, const struct data_pieces *d,
+	struct evaluation *out)
 {
 	const struct config *c = &v->plan;
 	const int64_t layers = c->model.layers / c->parallel.pipeline;
 	double peak_B = 0;
 	for (int s = 0; s < END_COUNT; s++) {
-		double kept_B = peak_kept_B(c, b, s, e);
-		if (kept_B < 0)
-			return e->status;
+		double kept_B = most_kept_B[s];
 		if (mem && s == END_FIRST)
 			kept_B += unacknowledged_B(c, b, mem, kept_B);
 		peak_B = fmax(peak_B, fmax((mem ? mem->passing_B[s] : 0) + kept_B + static_B(c, b, s, layers),
 					      d ? line_at(d->least_B[s], layers) : 0));
 	}
 	evaluator_set_memory(v, peak_B, out);
-	return ST_OK;
 }
 
 /* ---- times ---- */
@@ -366,24 +364,29 @@ static void compose(const struct evaluator *v, const struct block_pieces *b, con
 enum status evaluate_pipeline(struct evaluator *v, struct evaluation *out, struct error *e)
 {
 	const struct block_pieces *b = pieces_find_block(v, e);
-	enum status st;
-	double further_s;
+	double further_s, most_kept_B[END_COUNT];
 	if (!b)
 		return e->status;
-	if ((st = pipeline_memory(v, b, NULL, NULL, out, e)) || !out->fits)
-		return st;
+	for (int s = 0; s < END_COUNT; s++)
+		if ((most_kept_B[s] = peak_kept_B(&v->plan, b, s, e)) < 0)
+			return e->status;
+	pipeline_memory(v, b, most_kept_B, NULL, NULL, out);
+	if (!out->fits)
+		return ST_OK;
 	memory_config(&v->plan, &v->small);
 	const struct memory_pieces *mem = evaluator_find_config(v, measure_memory, sizeof *mem, e);
 	if (!mem)
 		return e->status;
-	if ((st = pipeline_memory(v, b, mem, NULL, out, e)) || !out->fits)
-		return st;
+	pipeline_memory(v, b, most_kept_B, mem, NULL, out);
+	if (!out->fits)
+		return ST_OK;
 	pieces_data_config(&v->plan, 1, &v->small);
 	const struct data_pieces *d = evaluator_find_config(v, measure_data, sizeof *d, e);
 	if (!d)
 		return e->status;
-	if ((st = pipeline_memory(v, b, mem, d, out, e)) || !out->fits)
-		return st;
+	pipeline_memory(v, b, most_kept_B, mem, d, out);
+	if (!out->fits)
+		return ST_OK;
 	const double *ends_s = find_walk(v, b, e);
 	if (!ends_s || tied_further_s(v, &further_s, e))
 		return e->status;
