@@ -254,40 +254,45 @@ static bool begins_drained(const struct program *p)
 #define RUN_AHEAD_TRIES 8
 #define RUN_AHEAD_TOLERANCE 1000
 
-/* `times` is of a step that begins with nothing launched, as each does after a synchronisation. Without one the host
- * thread runs ahead of the device. Where the thread is the faster, all is launched when the step begins. (CUDA's queue
- * of some thousand launches is not modelled: it is longer than a GPU's work meanwhile.) Where the thread is the slower,
- * it gains the time by which the step outlasts it, until the step no longer does. */
+/* Runs a step whose host thread goes on from the step before. Where the thread is the faster, all is launched when the
+ * step begins. (CUDA's queue of some thousand launches is not modelled: it is longer than a GPU's work meanwhile.) Where
+ * the thread is the slower, it gains the time by which the step outlasts it, until the step no longer does. After a
+ * synchronisation a step begins with nothing launched (drained). */
 static enum status run_ahead(const struct program *p, const size_t *first_task, struct task *tasks,
 	const uint32_t *deps, struct task_time *times, struct error *e)
 {
 	const size_t n = first_task[p->n_roles];
-	const int64_t drained_ps = last_end_ps(times, n);
-	int64_t host_ps = 0, step_ps = drained_ps;
-	struct task_time *ahead = malloc((n + 1) * sizeof *ahead);
-	if (!ahead)
-		return error_nomem(e, "simulation");
+	const uint32_t actors = (uint32_t)p->n_roles;
+	int64_t host_ps = 0;
 	for (size_t r = 0; r < p->n_roles; r++) {
 		int64_t here_ps = host_thread_ps(tasks, first_task[r], first_task[r + 1]);
 		host_ps = here_ps > host_ps ? here_ps : host_ps;
 	}
 	start_ahead(first_task, p->n_roles, host_ps, tasks);
-	enum status st = engine_run(tasks, n, deps, (uint32_t)p->n_roles, ahead, e);
-	if (!st && last_end_ps(ahead, n) >= host_ps) {
-		step_ps = last_end_ps(ahead, n);
-		memcpy(times, ahead, n * sizeof *times);
-		goto out;
-	}
+	enum status st = engine_run(tasks, n, deps, actors, times, e);
+	int64_t step_ps = st ? 0 : last_end_ps(times, n);
+	const bool faster = step_ps >= host_ps;
+	if (st || (faster && p->config.train.sync_every == 0))
+		return st;
 	start_ahead(first_task, p->n_roles, -host_ps, tasks);
-	for (int i = 0; i < RUN_AHEAD_TRIES && !st && step_ps - host_ps > host_ps / RUN_AHEAD_TOLERANCE; i++) {
+	struct task_time *drained = malloc((n + 1) * sizeof *drained);
+	if (!drained)
+		return error_nomem(e, "simulation");
+	st = engine_run(tasks, n, deps, actors, drained, e);
+	const int64_t drained_ps = st ? 0 : last_end_ps(drained, n);
+	if (!st && !faster) {
+		memcpy(times, drained, n * sizeof *times);
+		step_ps = drained_ps;
+	}
+	for (int i = 0; i < RUN_AHEAD_TRIES && !st && !faster && step_ps - host_ps > host_ps / RUN_AHEAD_TOLERANCE;
+		i++) {
 		start_ahead(first_task, p->n_roles, step_ps - host_ps, tasks);
-		st = engine_run(tasks, n, deps, (uint32_t)p->n_roles, times, e);
+		st = engine_run(tasks, n, deps, actors, times, e);
 		step_ps = st ? 0 : last_end_ps(times, n);
 	}
-out:
 	if (!st && p->config.train.sync_every > 0 && drained_ps > step_ps)
 		share_sync(p, first_task, drained_ps - step_ps, times);
-	free(ahead);
+	free(drained);
 	return st;
 }
 
@@ -318,8 +323,9 @@ static enum status simulate(const struct program *p, const struct rates *rates, 
 	if (p->config.train.cuda_graph && !rates->is_host) /* launched once a step */
 		start_ahead(first_task, p->n_roles, -ps(rates->launch_s), tasks);
 	if ((st = set_joins(p, tasks, first_task, e)) || (st = set_message_joins(p, tasks, first_task, e)) ||
-		(st = engine_run(tasks, n, deps, (uint32_t)p->n_roles, times, e)) ||
-		(!rates->is_host && !begins_drained(p) && (st = run_ahead(p, first_task, tasks, deps, times, e))) ||
+		(st = rates->is_host || begins_drained(p)
+				? engine_run(tasks, n, deps, (uint32_t)p->n_roles, times, e)
+				: run_ahead(p, first_task, tasks, deps, times, e)) ||
 		(st = fill_timeline(p, first_task, times, tile_overlap_ps, timeline, e)))
 		goto out;
 	st = timeline_check(timeline, e);
