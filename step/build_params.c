@@ -51,24 +51,25 @@ static bool has_param(const struct builder *b, const struct param *p)
 static void list_params(struct builder *b)
 {
 	int64_t n = model_param_count(b->m), slots = (b->m->layers + 1) * PARAM_KIND_COUNT;
+	struct param *all = malloc((size_t)n * sizeof *all);
 	find_layers(b);
 	b->param_index = malloc((size_t)slots * sizeof *b->param_index);
-	if (!b->param_index)
+	if (!b->param_index || !all)
 		build_nomem(b, "the parameter index");
-	if (b->st)
+	if (b->st) {
+		free(all);
 		return;
+	}
 	for (int64_t i = 0; i < slots; i++)
 		b->param_index[i] = NONE;
-	for (int64_t i = 0; i < n; i++) {
-		struct param p = model_param(b->m, i, b->tensor);
-		if (has_param(b, &p) && !heads_table(b, &p))
-			list_param(b, &p);
-	}
-	for (int64_t i = 0; i < n && b->has_head && !b->has_embedding; i++) {
-		struct param p = model_param(b->m, i, b->tensor);
-		if (heads_table(b, &p))
-			list_param(b, &p);
-	}
+	model_params(b->m, b->tensor, all);
+	for (int64_t i = 0; i < n; i++)
+		if (has_param(b, &all[i]) && !heads_table(b, &all[i]))
+			list_param(b, &all[i]);
+	for (int64_t i = 0; i < n && b->has_head && !b->has_embedding; i++)
+		if (heads_table(b, &all[i]))
+			list_param(b, &all[i]);
+	free(all);
 }
 
 static void new_bucket(struct builder *b, enum mesh_dim along)

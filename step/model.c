@@ -144,11 +144,35 @@ int64_t model_param_count(const struct model *m)
 	       (m->layers - moe) * rows_in(rows, BLOCK, false) + rows_in(rows, AFTER, false);
 }
 
+static struct param param_of(const struct row *r, int64_t layer)
+{
+	return (struct param){r->kind, layer, r->rows, r->cols, r->copies, r->split};
+}
+
 static struct param nth(const struct row *r, enum place part, bool moe, int64_t i, int64_t layer)
 {
 	while (!row_in(r, part, moe) || i-- > 0)
 		r++;
-	return (struct param){r->kind, layer, r->rows, r->cols, r->copies, r->split};
+	return param_of(r, layer);
+}
+
+/* Appends the parameters of a part to out. Returns the end of out. */
+static struct param *append(const struct row rows[ROWS], enum place part, bool moe, int64_t layer, struct param *out)
+{
+	for (const struct row *r = rows; r < rows + ROWS; r++)
+		if (row_in(r, part, moe))
+			*out++ = param_of(r, layer);
+	return out;
+}
+
+void model_params(const struct model *m, int64_t tensor, struct param *out)
+{
+	struct row rows[ROWS];
+	fill_rows(m, model_padded_vocab(m, tensor), rows);
+	out = append(rows, BEFORE, false, -1, out);
+	for (int64_t layer = 0; layer < m->layers; layer++)
+		out = append(rows, BLOCK, model_has_experts(m, layer), layer, out);
+	append(rows, AFTER, false, -1, out);
 }
 
 struct param model_param(const struct model *m, int64_t i, int64_t tensor)

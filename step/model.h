@@ -129,6 +129,8 @@ int64_t model_expert_capacity(const struct model *m, int64_t tokens);
  * blocks front to back, final norm, head. */
 int64_t model_param_count(const struct model *m);
 struct param model_param(const struct model *m, int64_t i, int64_t tensor);
+/* Fills out with all model_param_count(m) of them, in the time of a few single ones. */
+void model_params(const struct model *m, int64_t tensor, struct param *out);
 const char *param_kind_name(enum param_kind k);
 
 /* Return the elements of the global tensor (all copies), and of one rank's part if `ranks` cut it. */

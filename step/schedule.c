@@ -35,11 +35,13 @@ int64_t schedule_weights_within(const struct schedule_shape *s, int64_t stage)
  * forward from the first to the last, backward from the last to the first. */
 static struct action nth(const struct schedule_shape *s, enum action_kind kind, int64_t k)
 {
-	int64_t group = s->stages * s->chunks, chunk = k % group / s->stages;
 	struct action a = {kind, 0, (int32_t)k};
 	if (s->chunks > 1) {
-		a.chunk = (int32_t)(kind == ACTION_FORWARD ? chunk : s->chunks - 1 - chunk);
-		a.micro = (int32_t)(k / group * s->stages + k % s->stages);
+		/* in 32 bits: a division of 64 takes several times as long, and searches list millions of actions */
+		const int32_t stages = (int32_t)s->stages, chunks = (int32_t)s->chunks, group = stages * chunks,
+			      at = (int32_t)k, chunk = at % group / stages;
+		a.chunk = kind == ACTION_FORWARD ? chunk : chunks - 1 - chunk;
+		a.micro = at / group * stages + at % stages;
 	}
 	return a;
 }

@@ -48,8 +48,8 @@ struct evaluator {
  * and predict_timeline do. */
 typedef enum status piece_measure(struct evaluator *v, void *piece, struct error *e);
 
-/* Returns the piece of `size` bytes that depends on the `bytes` bytes at `of`; measures it where it is not known. The
- * evaluator owns it. NULL: failed, as e says. */
+/* Returns the piece of `size` bytes that depends on the `bytes` bytes at `of`, a multiple of 8; measures it where it is
+ * not known. The evaluator owns it. NULL: failed, as e says. */
 const void *evaluator_find(struct evaluator *v, piece_measure *measure, size_t size, const void *of, size_t bytes,
 	struct error *e);
 /* The same of v->small, less the part of a config that serves messages alone. Keys that do not matter to a piece have
