@@ -255,9 +255,9 @@ static bool begins_drained(const struct program *p)
 #define RUN_AHEAD_TOLERANCE 1000
 
 /* Runs a step whose host thread goes on from the step before. Where the thread is the faster, all is launched when the
- * step begins. (CUDA's queue of some thousand launches is not modelled: it is longer than a GPU's work meanwhile.) Where
- * the thread is the slower, it gains the time by which the step outlasts it, until the step no longer does. After a
- * synchronisation a step begins with nothing launched (drained). */
+ * step begins. (CUDA's queue of some thousand launches is not modelled: it is longer than a GPU's work meanwhile.)
+ * Where the thread is the slower, it gains the time by which the step outlasts it, until the step no longer does. After
+ * a synchronisation a step begins with nothing launched (drained). */
 static enum status run_ahead(const struct program *p, const size_t *first_task, struct task *tasks,
 	const uint32_t *deps, struct task_time *times, struct error *e)
 {
@@ -323,9 +323,8 @@ static enum status simulate(const struct program *p, const struct rates *rates, 
 	if (p->config.train.cuda_graph && !rates->is_host) /* launched once a step */
 		start_ahead(first_task, p->n_roles, -ps(rates->launch_s), tasks);
 	if ((st = set_joins(p, tasks, first_task, e)) || (st = set_message_joins(p, tasks, first_task, e)) ||
-		(st = rates->is_host || begins_drained(p)
-				? engine_run(tasks, n, deps, (uint32_t)p->n_roles, times, e)
-				: run_ahead(p, first_task, tasks, deps, times, e)) ||
+		(st = rates->is_host || begins_drained(p) ? engine_run(tasks, n, deps, (uint32_t)p->n_roles, times, e)
+	                                                  : run_ahead(p, first_task, tasks, deps, times, e)) ||
 		(st = fill_timeline(p, first_task, times, tile_overlap_ps, timeline, e)))
 		goto out;
 	st = timeline_check(timeline, e);
