@@ -22,6 +22,7 @@ enum slot_state {
 struct slot {
 	uint32_t task;
 	uint32_t deps_ended; /* so many of the head's first dependencies have ended */
+	uint32_t awaits;     /* the next of them when it was last looked at, NONE: not yet looked at */
 	enum slot_state state;
 	double own_rate; /* what its actor grants */
 
@@ -194,6 +195,7 @@ static void end(struct engine *g, uint32_t leader)
 		g->ended++;
 		s->task = g->state[s->task].next_on_lane;
 		s->deps_ended = 0;
+		s->awaits = NONE;
 		s->state = s->task == NONE ? SLOT_EMPTY : SLOT_BLOCKED;
 		mark_changed(g, i / ENGINE_LANES);
 	}
@@ -229,13 +231,15 @@ static void advance(struct engine *g, uint32_t actor)
 {
 	for (uint32_t i = actor * ENGINE_LANES; i < (actor + 1) * ENGINE_LANES; i++) {
 		struct slot *s = &g->slots[i];
-		if (s->state != SLOT_BLOCKED)
+		if (s->state != SLOT_BLOCKED || (s->awaits != NONE && !g->state[s->awaits].released))
 			continue;
 		const struct task *t = &g->tasks[s->task];
 		while (s->deps_ended < t->n_dep && g->state[g->deps[t->dep0 + s->deps_ended]].released)
 			s->deps_ended++;
-		if (s->deps_ended < t->n_dep)
+		if (s->deps_ended < t->n_dep) {
+			s->awaits = g->deps[t->dep0 + s->deps_ended];
 			continue;
+		}
 		const uint32_t held_by = g->state[s->task].held_by;
 		if (held_by != NONE && g->times[held_by].end_ps == NOT_ENDED)
 			continue;
@@ -396,7 +400,7 @@ static enum status set_up(struct engine *g, struct error *e)
 		j->alone_ps = t->alone_ps > j->alone_ps ? t->alone_ps : j->alone_ps;
 	}
 	for (uint32_t i = 0; i < g->n_slots; i++)
-		g->slots[i] = (struct slot){.task = NONE, .heap_at = NONE, .leader = i, .next_member = NONE};
+		g->slots[i] = (struct slot){.task = NONE, .awaits = NONE, .heap_at = NONE, .leader = i, .next_member = NONE};
 	for (size_t i = g->n; i-- > 0;) {
 		struct slot *s = &g->slots[g->tasks[i].actor * ENGINE_LANES + g->tasks[i].lane];
 		g->state[i].next_on_lane = s->task;
