@@ -172,4 +172,36 @@ static void test_all_ahead(void)
 		1, 8);
 }
 
-UNIT_MAIN("evaluate", {"plans", test_plans}, {"deep_pipeline", test_deep_pipeline}, {"all_ahead", test_all_ahead})
+/* Where the parameters alone do not fit, a plan that does not fold has a lower bound of memory, or all of it where that
+ * is asked for. */
+static void test_parameters_alone(void)
+{
+	static const char text[] = "model: {preset: llama3-8b}\n"
+				   "train: {stack: megatron-core, dtype: bf16, micro_batch: 1, global_batch: 8, "
+				   "recompute: full, recompute_layers: 3}\n"
+				   "parallel: {strategy: ddp, data: 8}\n";
+	struct machine m;
+	struct evaluator *v = NULL;
+	struct config *c = malloc(sizeof *c);
+	struct result *full = calloc(1, sizeof *full);
+	struct evaluation bound, exact;
+	struct error e = {0};
+	CU_ASSERT_TRUE_FATAL(c && full);
+	CU_ASSERT_EQUAL_FATAL(machine_load("dgx-h100", 1, 0, &m, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(evaluator_create(&m, &v, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(config_parse(text, strlen(text), "plan", NULL, 0, c, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(evaluate_plan(v, c, 8, &bound, &e), ST_OK);
+	evaluator_exact_memory(v);
+	CU_ASSERT_EQUAL_FATAL(evaluate_plan(v, c, 8, &exact, &e), ST_OK);
+	CU_ASSERT_TRUE_FATAL(predicted(c, 8, "dgx-h100", full, &e));
+	CU_ASSERT_TRUE(bound.legal && !bound.fits && !bound.folded && !exact.fits && !exact.folded);
+	CU_ASSERT_TRUE(bound.memory_B > m.device.mem_B && bound.memory_B < exact.memory_B);
+	CU_ASSERT_EQUAL(exact.memory_B, full->memory.total_B);
+	evaluator_destroy(v);
+	machine_free(&m);
+	free(full);
+	free(c);
+}
+
+UNIT_MAIN("evaluate", {"parameters alone", test_parameters_alone}, {"plans", test_plans},
+	{"deep_pipeline", test_deep_pipeline}, {"all_ahead", test_all_ahead})

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "step/layout.h"
 #include "step/program.h"
 
@@ -164,6 +165,38 @@ static void test_states(void)
 	program_destroy(p);
 }
 
+static uint64_t kept_B(const struct program *p, enum component k)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < p->roles[0].buffers.n; i++)
+		if (p->roles[0].buffers.at[i].persistent && p->roles[0].buffers.at[i].component == k)
+			sum += p->roles[0].buffers.at[i].bytes;
+	return sum;
+}
+
+/* What a program keeps of its parameters is known before it has ops. */
+static void test_stored(void)
+{
+	static const enum strategy strategies[] = {STRAT_DDP, STRAT_ZERO1, STRAT_ZERO2, STRAT_FSDP};
+	static const enum component kinds[] = {COMP_WEIGHTS, COMP_GRADIENTS, COMP_OPTIMIZER};
+	for (size_t i = 0; i < COUNT(strategies); i++) {
+		struct config c = tiny(3);
+		struct error e = {0};
+		struct program *stored = NULL;
+		c.parallel.strategy = strategies[i];
+		CU_ASSERT_EQUAL_FATAL(program_build_stored(&c, &stored, &e), ST_OK);
+		struct program *p = built(&c);
+		CU_ASSERT_EQUAL(stored->roles[0].ops.n, 0);
+		CU_ASSERT_EQUAL(stored->roles[0].params.n, p->roles[0].params.n);
+		for (size_t k = 0; k < COUNT(kinds); k++) {
+			CU_ASSERT_EQUAL(kept_B(stored, kinds[k]), kept_B(p, kinds[k]));
+			CU_ASSERT(kept_B(stored, kinds[k]) > 0);
+		}
+		program_destroy(p);
+		program_destroy(stored);
+	}
+}
+
 /* Of a layer, by what twelve more add. */
 static double layer_B(struct config c)
 {
@@ -221,4 +254,4 @@ static void test_over_time(void)
 }
 
 UNIT_MAIN("memory", {"over the step", test_over_time}, {"each term", test_terms}, {"lives", test_lives},
-	{"model states", test_states}, {"activations", test_activations})
+	{"model states", test_states}, {"stored", test_stored}, {"activations", test_activations})
