@@ -227,6 +227,7 @@ static json_t *model_json(const struct model *m)
 	bool good = o != NULL;
 	json_put(o, "name", json_string(m->name), &good);
 	json_put(o, "parameters", json_integer((json_int_t)model_parameters(m)), &good);
+	json_put(o, "trained_parameters", json_integer((json_int_t)model_trained_parameters(m)), &good);
 	json_put(o, "active_parameters", json_integer((json_int_t)model_active_parameters(m)), &good);
 	return checked(o, good);
 }

@@ -277,10 +277,15 @@ static void print_system(const struct outcome *o, FILE *out)
 void text_header(const struct outcome *o, FILE *out)
 {
 	const struct config *c = &o->program->config;
-	char mesh[128], parameters[QUANTITY_MAX], working[QUANTITY_MAX], active[QUANTITY_MAX + 16] = "";
+	char mesh[128], parameters[QUANTITY_MAX], working[QUANTITY_MAX], active[2 * QUANTITY_MAX + 32] = "";
 	if (c->model.experts > 0)
 		snprintf(active, sizeof active, ", %s active",
 			quantity_format(working, (double)model_active_parameters(&c->model), UNIT_NONE));
+	if (c->model.lora_rank > 0 || c->model.freeze != FREEZE_NONE) {
+		const size_t n = strlen(active);
+		snprintf(active + n, sizeof active - n, ", %s trained",
+			quantity_format(working, (double)model_trained_parameters(&c->model), UNIT_NONE));
+	}
 	mesh_text(&o->program->mesh, mesh, sizeof mesh);
 	fprintf(out, "%s (%s parameters%s), %s on %lld rank%s%s, %s\n", c->model.name,
 		quantity_format(parameters, (double)model_parameters(&c->model), UNIT_NONE), active,

@@ -300,7 +300,7 @@ Without these runs the rank correlation of plans is 0.98.
 | `ratio` | n GPUs over one, one machine over another; times include warm-up |
 | `outside` | everything; no constant saw them |
 
-- Runs with adapters (LoRA) or without a printed micro-batch are not predicted.
+- Runs without a printed micro-batch are not predicted. No constant saw the runs with adapters.
 - Memory is compared with what each source reports: peak allocated, or all that the device holds.
 - Intervals of stacks without rows are wider: [how time is computed](how-time-is-computed.md).
 

@@ -47,6 +47,7 @@ struct latent_acts {
 	int32_t q, q_normed, q_stats, kv, kv_normed, kv_stats; /* this rank's rows of the latents */
 };
 
+#define LORA_PRODUCTS 4
 #define OFFLOADED_ACTS 21
 
 /* Buffers that a block's forward pass keeps for its backward pass; NONE where the block has none. */
@@ -54,6 +55,7 @@ struct acts {
 	int32_t x_in, n1, stats1, qkv, att, lse, probs;
 	int32_t raw_qkv, qk_stats; /* before the norms of queries and keys */
 	struct latent_acts latent;
+	int32_t lora_in[LORA_PRODUCTS];                         /* x A^T of each product with an adapter */
 	int32_t att_out, att_out_stats, mlp_out, mlp_out_stats; /* branch norms: their inputs */
 	int32_t x_mid, n2, stats2;                              /* x_mid: the residual stream after attention */
 	struct mlp_acts mlp;                                    /* of the experts where the block has any */
@@ -109,7 +111,7 @@ struct arrival {
 	int64_t message; /* the receive; NONE where that part is on this stage */
 };
 
-#define UNIT_BUCKETS 2 /* of a block, at most */
+#define UNIT_BUCKETS 3 /* of a block, at most: its experts', the rest, what of it is frozen */
 /* fsdp: one use of a block's weights, which are gathered for it. */
 struct unit_use {
 	int32_t first, last; /* buckets */
@@ -191,8 +193,10 @@ struct builder {
 	struct stage_part part; /* the chunk's part of the model */
 	int32_t chunk;
 	struct flight *now;
-	bool defers_weights; /* gradients of weights wait for ACTION_WEIGHTS */
-	int32_t *batch;      /* by micro-batch: the data loader's buffer on the host; NULL without a loader */
+	struct acts *acts_now;            /* of the block at hand */
+	int32_t lora_grad[LORA_PRODUCTS]; /* the gradient of lora_in, from that of the input to that of A */
+	bool defers_weights;              /* gradients of weights wait for ACTION_WEIGHTS */
+	int32_t *batch; /* by micro-batch: the data loader's buffer on the host; NULL without a loader */
 
 	int32_t gradient_copies;      /* held: further gradients (stack_memory.gradient_B) */
 	struct bucket_state *buckets; /* by bucket */
@@ -302,7 +306,7 @@ void feed_end(struct builder *b);
 void build_buckets(struct builder *b);
 /* Returns the number of parameters in a bucket. */
 int64_t build_tensors_in(const struct builder *b, int32_t bucket);
-/* Returns the elements of all buckets, with their padding. */
+/* Returns the elements of all buckets with gradients, with their padding. */
 double build_elements(const struct builder *b);
 
 /* ---- build_reduce.c: weights, gradients and their reductions, the optimizer ---- */
@@ -315,9 +319,12 @@ void build_micro_begin(struct builder *b);
 void build_backward_begin(struct builder *b);
 /* Returns a parameter of the role; NULL where the model has none, or k is NO_PARAM. */
 struct role_param *param_of(const struct builder *b, int32_t layer, enum param_kind k);
+/* The same of parameters that are trained. */
+struct role_param *trained_of(const struct builder *b, int32_t layer, enum param_kind k);
 /* Returns the weights in the compute format; absent where there is no such parameter. */
 struct view weight_of(struct builder *b, int32_t layer, enum param_kind k);
-/* Returns the place of a gradient, absent as above. *accumulate: earlier micro-batches have written it. */
+/* Returns the place of a gradient, absent as above, or where the parameter is frozen. *accumulate: earlier
+ * micro-batches have written it. */
 struct view gradient_of(struct builder *b, int32_t layer, enum param_kind k, bool *accumulate);
 /* Marks a gradient as complete. It may append the reductions that are then ready. */
 void gradient_done(struct builder *b, int32_t layer, enum param_kind k);

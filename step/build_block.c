@@ -12,7 +12,7 @@
 static void product(struct builder *b, const struct linear *l, uint16_t flags, int64_t m, int64_t n, int64_t k,
 	enum dtype out_dtype, struct view A, struct view B, struct view bias, struct view C)
 {
-	bool narrow = narrow_here(b) && l->w != PARAM_ROUTER_W, grouped = l->experts > 0;
+	bool narrow = narrow_here(b) && l->w != PARAM_ROUTER_W && !param_is_lora(l->w), grouped = l->experts > 0;
 	int64_t groups = grouped ? l->experts : 1;
 	if (narrow) {
 		A = narrow_copy_of(b, A, groups * m * k);
@@ -32,6 +32,63 @@ static void product(struct builder *b, const struct linear *l, uint16_t flags, i
 
 static int64_t all_rows(const struct linear *l) { return l->experts > 0 ? l->experts * l->rows : l->rows; }
 
+/* ---- adapters ---- */
+
+/* Returns the place of a product's adapter among LORA_PRODUCTS; NONE without one. */
+static int lora_place(const struct builder *b, const struct linear *l)
+{
+	const enum param_kind a = param_lora_of(b->m, l->w);
+	return a == PARAM_KIND_COUNT ? NONE : (int)(a - PARAM_LORA_QKV_A) / 2;
+}
+
+/* x A^T and u B^T of a product. */
+static struct linear lora_a(const struct builder *b, const struct linear *l)
+{
+	return (struct linear){"lora a", l->rows, b->m->lora_rank, l->in, param_lora_of(b->m, l->w), NO_PARAM, 0};
+}
+
+static struct linear lora_b(const struct builder *b, const struct linear *l)
+{
+	return (struct linear){"lora b", l->rows, l->out, b->m->lora_rank, param_lora_of(b->m, l->w) + 1, NO_PARAM, 0};
+}
+
+/* Appends y += (x A^T) B^T. */
+static void lora_forward(struct builder *b, const struct linear *l, int32_t x, struct view y)
+{
+	const int place = lora_place(b, l);
+	if (place == NONE)
+		return;
+	const struct linear down = lora_a(b, l), up = lora_b(b, l);
+	int32_t u = build_linear(b, &down, x);
+	product(b, &up, OP_TRANS_B | OP_ACCUMULATE, up.rows, up.out, up.in, b->act, view_of(u),
+		weight_of(b, b->layer, up.w), view_of(NONE), y);
+	b->acts_now->lora_in[place] = u;
+}
+
+/* Appends dx += (dy B) A. */
+static void lora_input_grad(struct builder *b, const struct linear *l, int32_t dy, int32_t dx)
+{
+	const int place = lora_place(b, l);
+	if (place == NONE)
+		return;
+	const struct linear down = lora_a(b, l), up = lora_b(b, l);
+	int32_t du = build_linear_grad(b, &up, dy);
+	product(b, &down, OP_ACCUMULATE, down.rows, down.in, down.out, b->act, view_of(du),
+		weight_of(b, b->layer, down.w), view_of(NONE), view_of(dx));
+	b->lora_grad[place] = du;
+}
+
+/* Appends dB += dy^T u and dA += du^T x, where the product has an adapter. */
+static void lora_weight_grad(struct builder *b, const struct linear *l, int32_t dy, int32_t x)
+{
+	const int place = lora_place(b, l);
+	if (place == NONE)
+		return;
+	const struct linear down = lora_a(b, l), up = lora_b(b, l);
+	build_weight_grad(b, &up, dy, b->acts_now->lora_in[place]);
+	build_weight_grad(b, &down, b->lora_grad[place], x);
+}
+
 void build_linear_at(struct builder *b, const struct linear *l, int32_t x, struct view y)
 {
 	struct view w = weight_of(b, b->layer, l->w), bias = weight_of(b, b->layer, l->bias);
@@ -39,6 +96,7 @@ void build_linear_at(struct builder *b, const struct linear *l, int32_t x, struc
 	product(b, l, OP_TRANS_B, l->rows, l->out, l->in, b->act, view_of(x), w, epilogue ? bias : view_of(NONE), y);
 	if (!epilogue && bias.buffer >= 0)
 		build_with(b, build_matrix(b, OP_BIAS, l->what, l->rows, l->out), y, bias);
+	lora_forward(b, l, x, y);
 }
 
 int32_t build_linear(struct builder *b, const struct linear *l, int32_t x)
@@ -53,12 +111,17 @@ int32_t build_linear_grad(struct builder *b, const struct linear *l, int32_t dy)
 	int32_t dx = build_act(b, all_rows(l), l->in);
 	product(b, l, 0, l->rows, l->in, l->out, b->act, view_of(dy), weight_of(b, b->layer, l->w), view_of(NONE),
 		view_of(dx));
+	lora_input_grad(b, l, dy, dx);
 	return dx;
 }
 
 void build_weight_grad(struct builder *b, const struct linear *l, int32_t dy, int32_t x)
 {
 	bool accumulate = false;
+	if (!trained_of(b, b->layer, l->w)) {
+		lora_weight_grad(b, l, dy, x);
+		return;
+	}
 	bool shared = l->w == PARAM_TOKEN_EMBEDDING &&
 	              b->has_embedding; /* the embedding adds to the gradient that the head begins */
 	if (b->defers_weights && !shared) {
@@ -113,6 +176,8 @@ static int32_t norm_grad_cols(struct builder *b, const char *what, int32_t dy, i
 	int32_t dx = into == NONE ? build_act(b, b->rows, width) : into;
 	struct op op = norm_op(b, OP_NORM_GRAD, what, cols);
 	struct view dw = gradient_of(b, b->layer, w, &accumulate), db = gradient_of(b, b->layer, bias, &unused);
+	if (dw.buffer < 0) /* frozen: the kernel writes it all the same */
+		dw = view_of(build_buffer(b, COMP_BUFFERS, b->written_grad, cols, false));
 	op.out_dtype = (uint8_t)b->written_grad;
 	op.flags |= (uint16_t)((accumulate ? OP_ACCUMULATE : 0) | (into == NONE ? 0 : OP_DX_ACCUMULATE));
 	build_with(b, op, view_of(dy), view_of(x), weight_of(b, b->layer, w), view_of(stats), view_of(dx), dw, db);
@@ -415,6 +480,7 @@ static int32_t branch_norm_block(struct builder *b, struct acts *a)
 int32_t block_forward(struct builder *b, int32_t x_in, struct acts *a)
 {
 	a->x_in = x_in;
+	b->acts_now = a;
 	a->kept_scores = NONE;
 	a->kept_masks = keeps(b) ? build_hold(b, COMP_ACTIVATIONS,
 					   2 * (double)(b->rows * b->m->hidden) * b->c->stack.memory.dropout_B,

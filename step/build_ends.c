@@ -63,13 +63,16 @@ void embedding_backward(struct builder *b, int32_t dx)
 	if (b->m->embedding_norm)
 		dx = build_norm_grad(b, "embedding norm", dx, b->now->embedded, b->now->embedding_stats,
 			PARAM_EMBEDDING_NORM_W, NONE);
-	if (has_positions(b)) {
+	if (has_positions(b) &&
+		(trained_of(b, NONE, PARAM_POSITION_EMBEDDING) || trained_of(b, NONE, PARAM_TYPE_EMBEDDING))) {
 		struct view pos = table_gradient(b, PARAM_POSITION_EMBEDDING, false),
 			    type = table_gradient(b, PARAM_TYPE_EMBEDDING, false);
 		build_with(b, position_op(b, OP_POSITION_GRAD), view_of(dx), pos, type);
 		gradient_done(b, NONE, PARAM_POSITION_EMBEDDING);
 		gradient_done(b, NONE, PARAM_TYPE_EMBEDDING);
 	}
+	if (!trained_of(b, NONE, PARAM_TOKEN_EMBEDDING))
+		return;
 	int32_t dy = tp_gather(b, dx, "embedding grad");
 	struct view dw = table_gradient(b, PARAM_TOKEN_EMBEDDING, b->m->tied_embeddings && b->has_head);
 	build_with(b, embedding_op(b, OP_EMBED_GRAD), tokens_view(b), view_of(dy), dw);

@@ -14,12 +14,18 @@
 
 static int64_t prefetch(const struct builder *b) { return b->c->parallel.overlap ? b->c->parallel.prefetch : 0; }
 
-/* The buckets of a block: its experts' stands before the other. */
+/* The buckets of a block, which are neighbours. */
 static struct unit_use use_of(const struct builder *b, int64_t layer)
 {
-	const struct role_param *experts = param_of(b, (int32_t)layer, PARAM_EXPERT_FC1_W);
-	const int32_t last = param_of(b, (int32_t)layer, PARAM_PROJ_W)->bucket;
-	return (struct unit_use){experts ? experts->bucket : last, last, {NONE, NONE}, NONE};
+	struct unit_use use = {INT32_MAX, NONE, {NONE, NONE, NONE}, NONE};
+	for (int k = 0; k < PARAM_KIND_COUNT; k++) {
+		const struct role_param *rp = param_of(b, (int32_t)layer, (enum param_kind)k);
+		if (rp) {
+			use.first = rp->bucket < use.first ? rp->bucket : use.first;
+			use.last = rp->bucket > use.last ? rp->bucket : use.last;
+		}
+	}
+	return use;
 }
 
 static int32_t gather(struct builder *b, int32_t bucket, int64_t after)

@@ -7,6 +7,7 @@
  */
 #include "step/build.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static int64_t padded_to(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
@@ -72,9 +73,9 @@ static void list_params(struct builder *b)
 	free(all);
 }
 
-static void new_bucket(struct builder *b, enum mesh_dim along)
+static void new_bucket(struct builder *b, enum mesh_dim along, bool trained)
 {
-	struct bucket k = {.along = along};
+	struct bucket k = {.along = along, .trained = trained};
 	k.weights = k.shard = k.gradients = k.grad_shard = k.host = k.host_grad = view_of(NONE);
 	if (!vec_push(&b->r->buckets, k))
 		build_nomem(b, "the buckets");
@@ -100,23 +101,24 @@ static void assign_by_size(struct builder *b)
 		double cap_B, size_B;
 		int32_t bucket;
 		int64_t chunk;
-	} open[2] = {{par->first_bucket_B, 0.0, NONE, NONE},
-		{par->bucket_B, 0.0, NONE, NONE}}; /* experts fill buckets of their own */
+	} open[] = {{par->first_bucket_B, 0.0, NONE, NONE}, {par->bucket_B, 0.0, NONE, NONE},
+		{INFINITY, 0.0, NONE, NONE}}; /* experts, and what is frozen, fill buckets of their own */
 	for (size_t i = b->r->params.n; i-- > 0 && !b->st;) {
 		struct role_param *rp = &b->r->params.at[i];
 		/* A bucket to itself, so that both stages cut the table alike (Megatron-LM, param_and_grad_buffer.py:
 		 * shared embedding). */
 		bool alone = stages_share(b->c, &rp->param);
 		enum mesh_dim along = rp->param.split == CUT_EXPERTS ? b->p->mesh.experts : b->p->mesh.params;
-		int own = along != b->p->mesh.params;
+		const bool trained = model_trains(b->m, rp->param.kind);
+		int own = !trained ? 2 : along != b->p->mesh.params;
 		const int64_t chunk = chunk_of(b, &rp->param);
 		/* Gradients that are reduced with each micro-batch wait for those of no other chunk; Megatron wraps
 		 * each chunk by itself. */
 		bool other = (b->shards_gradients || b->c->stack.buckets_lead_only) && chunk != open[own].chunk;
-		if (open[own].size_B > 0.0 && other)
+		if (open[own].size_B > 0.0 && other && trained)
 			open[own].cap_B = par->bucket_B;
 		if (open[own].size_B == 0.0 || alone || other) {
-			new_bucket(b, along);
+			new_bucket(b, along, trained);
 			open[own].bucket = (int32_t)b->r->buckets.n - 1;
 			open[own].size_B = 0.0;
 			open[own].chunk = chunk;
@@ -125,41 +127,50 @@ static void assign_by_size(struct builder *b)
 		open[own].size_B += (double)rp->elements * dtype_bytes(b->grad);
 		if ((open[own].size_B >= open[own].cap_B && !one_bucket(b, chunk)) || alone) {
 			open[own].size_B = 0.0;
-			open[own].cap_B = par->bucket_B;
+			open[own].cap_B = trained ? par->bucket_B : INFINITY;
 		}
 	}
 }
 
-/* Makes a bucket for each block from the last to the first, one for the rest, and one for a table that two stages
- * share. Experts that other ranks share than the rest have a bucket of their own before it, because their gradients are
- * complete first. */
+/* Returns a bucket of the unit that begins with bucket `first`: one of the kind, or a new one. */
+static int32_t unit_bucket(struct builder *b, size_t first, enum mesh_dim along, bool trained)
+{
+	size_t i = first;
+	while (i < b->r->buckets.n && (b->r->buckets.at[i].along != along || b->r->buckets.at[i].trained != trained))
+		i++;
+	if (i == b->r->buckets.n)
+		new_bucket(b, along, trained);
+	return (int32_t)i;
+}
+
+/* Makes a unit for each block from the last to the first, one for the rest, and one for a table that two stages share.
+ * A unit is a bucket, and another for what is frozen. Experts that other ranks share than the rest have one of their
+ * own before it, because their gradients are complete first. */
 static void assign_by_unit(struct builder *b)
 {
 	const struct mesh *m = &b->p->mesh;
-	int64_t open = NONE; /* layer of the latest bucket */
+	int64_t open = NONE; /* layer of the latest unit */
+	size_t first = 0;    /* its first bucket */
 	for (size_t i = b->r->params.n; i-- > 0 && !b->st;) {
 		struct role_param *rp = &b->r->params.at[i];
-		const bool apart = m->experts != m->params && model_has_experts(b->m, rp->param.layer);
 		if (rp->param.layer < 0)
 			continue;
-		if (rp->param.layer != open && apart)
-			new_bucket(b, m->experts);
-		if (rp->param.layer != open)
-			new_bucket(b, m->params);
-		open = rp->param.layer;
-		rp->bucket = (int32_t)b->r->buckets.n - (apart && rp->param.split == CUT_EXPERTS ? 2 : 1);
+		if (rp->param.layer != open) {
+			open = rp->param.layer;
+			first = b->r->buckets.n;
+			if (m->experts != m->params && model_has_experts(b->m, open))
+				new_bucket(b, m->experts, model_trains(b->m, PARAM_EXPERT_FC1_W));
+		}
+		rp->bucket = unit_bucket(b, first, rp->param.split == CUT_EXPERTS ? m->experts : m->params,
+			model_trains(b->m, rp->param.kind));
 	}
 	b->n_units = (int32_t)b->r->buckets.n;
 	for (int shared = 0; shared < 2; shared++) {
-		bool none = true;
+		first = b->r->buckets.n;
 		for (size_t i = 0; i < b->r->params.n && !b->st; i++) {
 			struct role_param *rp = &b->r->params.at[i];
-			if (rp->param.layer >= 0 || stages_share(b->c, &rp->param) != shared)
-				continue;
-			if (none)
-				new_bucket(b, b->p->mesh.params);
-			none = false;
-			rp->bucket = (int32_t)b->r->buckets.n - 1;
+			if (rp->param.layer < 0 && stages_share(b->c, &rp->param) == shared)
+				rp->bucket = unit_bucket(b, first, m->params, model_trains(b->m, rp->param.kind));
 		}
 	}
 }
@@ -290,20 +301,23 @@ static void store_bucket(struct builder *b, int32_t i)
 {
 	struct bucket *k = &b->r->buckets.at[i];
 	const enum strategy s = b->c->parallel.strategy;
-	k->shards = strategy_has(s, STRATEGY_CUTS_STATES) ? b->p->mesh.size[k->along] : 1;
+	k->shards = strategy_has(s, STRATEGY_CUTS_STATES) && (k->trained || b->gathers) ? b->p->mesh.size[k->along] : 1;
 	const bool whole_gradients = (k->shards == 1 && !b->gathers) || !strategy_has(s, STRATEGY_CUTS_GRADIENTS);
 	k->padded = (uint64_t)padded_to((int64_t)k->elements, k->shards);
 	store_wide(b, k);
 	store_weights(b, k);
+	b->buckets[i] = (struct bucket_state){k->weights.buffer, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
+		b->buckets[i].partial, b->buckets[i].replicated};
+	if (!k->trained)
+		return;
 	store_gradients(b, k, whole_gradients);
+	b->buckets[i].grads = k->gradients.buffer;
 	if (offloads_states(b)) {
 		int64_t part = bucket_part(k);
 		k->host = b->c->train.offload == OFF_OPTIMIZER_PARAMS ? k->shard
 		                                                      : stored(b, COMP_HOST, b->weight, part);
 		k->host_grad = whole_gradients ? stored(b, COMP_HOST, b->grad, part) : k->grad_shard;
 	}
-	b->buckets[i] = (struct bucket_state){k->weights.buffer, k->gradients.buffer, NONE, NONE, NONE, NONE, NONE,
-		NONE, b->buckets[i].partial, b->buckets[i].replicated};
 	store_optimizer(b, i);
 }
 
@@ -311,7 +325,7 @@ double build_elements(const struct builder *b)
 {
 	double sum = 0;
 	for (size_t i = 0; i < b->r->buckets.n; i++)
-		sum += (double)b->r->buckets.at[i].padded;
+		sum += b->r->buckets.at[i].trained ? (double)b->r->buckets.at[i].padded : 0;
 	return sum;
 }
 

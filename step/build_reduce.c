@@ -14,6 +14,12 @@ struct role_param *param_of(const struct builder *b, int32_t layer, enum param_k
 	return i == NONE ? NULL : &b->r->params.at[i];
 }
 
+struct role_param *trained_of(const struct builder *b, int32_t layer, enum param_kind k)
+{
+	struct role_param *rp = param_of(b, layer, k);
+	return rp && b->r->buckets.at[rp->bucket].trained ? rp : NULL;
+}
+
 /* Counts the gradients to come, of all parameters or of those of the present part. */
 static void count_missing(struct builder *b, bool all)
 {
@@ -24,7 +30,7 @@ static void count_missing(struct builder *b, bool all)
 		int32_t *missing = &b->buckets[rp->bucket].missing;
 		bool here = rp->param.layer < 0 ? b->part.embedding || b->part.head
 		                                : stage_has_layer(b->part, rp->param.layer);
-		if (all || here)
+		if ((all || here) && b->r->buckets.at[rp->bucket].trained)
 			*missing = *missing == NONE ? 1 : *missing + 1;
 	}
 	b->next_bucket = 0;
@@ -69,7 +75,7 @@ struct view weight_of(struct builder *b, int32_t layer, enum param_kind k)
 
 struct view gradient_of(struct builder *b, int32_t layer, enum param_kind k, bool *accumulate)
 {
-	const struct role_param *rp = param_of(b, layer, k);
+	const struct role_param *rp = trained_of(b, layer, k);
 	if (b->st || !rp)
 		return view_of(NONE);
 	int32_t *grads = &b->buckets[rp->bucket].grads;
@@ -205,7 +211,7 @@ static void launch_ready(struct builder *b)
 
 void gradient_done(struct builder *b, int32_t layer, enum param_kind k)
 {
-	const struct role_param *rp = param_of(b, layer, k);
+	const struct role_param *rp = trained_of(b, layer, k);
 	if (b->st || !rp || !reduces_now(b, rp->bucket))
 		return;
 	b->buckets[rp->bucket].missing--;
@@ -251,7 +257,7 @@ void build_ends_reduction(struct builder *b)
 {
 	for (size_t i = 0; i < b->r->params.n && !b->st; i++) {
 		const struct role_param *rp = &b->r->params.at[i];
-		if (!stages_share(b->c, &rp->param))
+		if (!stages_share(b->c, &rp->param) || !b->r->buckets.at[rp->bucket].trained)
 			continue;
 		const struct bucket *k = &b->r->buckets.at[rp->bucket];
 		struct op op = build_collective(b, COLL_ALL_REDUCE, DIM_PP, LANE_COMM, b->grad, bucket_part(k),
@@ -394,5 +400,6 @@ void build_optimizer(struct builder *b)
 		return;
 	}
 	for (size_t i = 0; i < b->r->buckets.n; i++)
-		update_bucket(b, (int32_t)i);
+		if (b->r->buckets.at[i].trained)
+			update_bucket(b, (int32_t)i);
 }

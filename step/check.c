@@ -118,9 +118,11 @@ static struct expected expected_of(const struct program *p, const struct role *r
 	for (size_t i = 0; i < r->params.n; i++)
 		root = root || (r->params.at[i].bucket == bucket && r->params.at[i].param.layer < 0);
 	int64_t uses = !root && c->parallel.reshard_after_forward ? 2 * micro : c->parallel.pipeline > 1 ? 1 : micro;
+	const enum strategy s = c->parallel.strategy;
 	if (p->mesh.size[r->buckets.at[bucket].along] == 1)
 		return (struct expected){0, 0, 0};
-	const enum strategy s = c->parallel.strategy;
+	if (!r->buckets.at[bucket].trained)
+		return (struct expected){0, 0, strategy_has(s, STRATEGY_CUTS_WEIGHTS) ? uses : 0};
 	const int64_t reductions = !strategy_has(s, STRATEGY_REDUCES)         ? 0
 	                           : strategy_has(s, STRATEGY_CUTS_GRADIENTS) ? micro
 	                                                                      : 1;
@@ -160,7 +162,7 @@ static enum status check_bucket(const struct program *p, const struct role *r, i
 			"its strategy asks for %lld, %lld, %lld",
 			bucket, (long long)got.all_reduce, (long long)got.reduce_scatter, (long long)got.all_gather,
 			(long long)want.all_reduce, (long long)want.reduce_scatter, (long long)want.all_gather);
-	if (optimizer_updates(p->config.train.optimizer) && (updates != 1 || updated != bucket_part(k)))
+	if (optimizer_updates(p->config.train.optimizer) && k->trained && (updates != 1 || updated != bucket_part(k)))
 		return error_set(e, ST_RUN, "bucket %d: %lld optimizer ops on %lld elements, one on %lld is right",
 			bucket, (long long)updates, (long long)updated, (long long)bucket_part(k));
 	return ST_OK;
@@ -218,7 +220,7 @@ static enum status check_owners(const struct program *p, struct error *e)
 static enum status check_ends(const struct program *p, struct error *e)
 {
 	for (size_t r = 0; r < p->n_roles; r++) {
-		bool end = r == 0 || r == p->n_roles - 1;
+		bool end = (r == 0 || r == p->n_roles - 1) && model_trains(&p->config.model, PARAM_TOKEN_EMBEDDING);
 		size_t sums = 0;
 		for (size_t i = 0; i < p->roles[r].ops.n; i++)
 			sums += (p->roles[r].ops.at[i].flags & OP_ENDS) != 0;

@@ -134,6 +134,31 @@ static enum status check_norms(const struct config *c, struct error *e)
 	return ST_OK;
 }
 
+/* ---- what is trained ---- */
+
+static enum status check_trained(const struct config *c, struct error *e)
+{
+	const struct model *m = &c->model;
+	if (m->lora_rank == 0 && m->lora_targets != LORA_ALL)
+		return config_error_key(c, KEY_train_lora_targets, e, "not used without lora_rank");
+	if (m->lora_rank > 0 && m->freeze != FREEZE_NONE)
+		return config_error_key(c, KEY_train_freeze, e,
+			"not used with lora_rank, which trains the adapters alone");
+	if (m->lora_rank > 0 && (m->experts > 0 || m->kv_lora_rank > 0))
+		return config_error_key(c, KEY_train_lora_rank, e, "not modelled yet with %s (accepted: 0)",
+			m->experts > 0 ? "experts" : "latent attention");
+	if (m->lora_rank > 0 && c->parallel.pipeline > 1 && schedule_splits_backward(c->parallel.schedule))
+		return config_error_key(c, KEY_train_lora_rank, e, "not modelled yet with schedule %s (accepted: 0)",
+			schedule_traits[c->parallel.schedule].name);
+	if ((m->lora_rank > 0 || m->freeze != FREEZE_NONE) && optimizer_traits[c->train.optimizer].trust_ratio)
+		return config_error_key(c, KEY_train_optimizer, e, "%s is not modelled yet with frozen parameters",
+			optimizer_name(c->train.optimizer));
+	if ((m->lora_rank > 0 || m->freeze != FREEZE_NONE) && c->train.offload != OFF_NONE)
+		return config_error_key(c, KEY_train_offload, e,
+			"not modelled yet with frozen parameters (accepted: none)");
+	return ST_OK;
+}
+
 /* ---- experts ---- */
 
 static enum status check_experts(const struct config *c, struct error *e)
@@ -182,7 +207,8 @@ static enum status check_model(const struct config *c, struct error *e)
 	char made[QUANTITY_MAX], most[QUANTITY_MAX];
 	enum status st;
 	if ((st = check_heads(c, e)) || (st = check_positions(c, e)) || (st = check_window(c, e)) ||
-		(st = check_latent(c, e)) || (st = check_norms(c, e)) || (st = check_experts(c, e)))
+		(st = check_latent(c, e)) || (st = check_norms(c, e)) || (st = check_trained(c, e)) ||
+		(st = check_experts(c, e)))
 		return st;
 	if (parameters_at_most(m) > PARAMETERS_MAX)
 		return config_error(c, KEY_model_hidden, e, "these dimensions make %s parameters, more than %s",

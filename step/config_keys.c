@@ -15,6 +15,9 @@
 WORDS(position, POS_COUNT, {"learned", POS_LEARNED}, {"rope", POS_ROPE}, {"alibi", POS_ALIBI}, {"none", POS_NONE});
 WORDS(mlp, MLP_COUNT, {"gelu", MLP_GELU}, {"relu", MLP_RELU}, {"squared_relu", MLP_SQUARED_RELU},
 	{"swiglu", MLP_SWIGLU}, {"geglu", MLP_GEGLU});
+WORDS(lora_targets, LORA_TARGETS_COUNT, {"all", LORA_ALL}, {"attention", LORA_ATTENTION}, {"qkv", LORA_QKV});
+WORDS(freeze, FREEZE_COUNT, {"none", FREEZE_NONE}, {"embedding", FREEZE_EMBEDDING}, {"attention", FREEZE_ATTENTION},
+	{"mlp", FREEZE_MLP});
 WORDS(qk_norm, QK_NORM_COUNT, {"none", QK_NORM_NONE}, {"head", QK_NORM_HEAD}, {"full", QK_NORM_FULL});
 WORDS(branch_norm, BRANCH_NORM_COUNT, {"none", BRANCH_NORM_NONE}, {"sandwich", BRANCH_NORM_SANDWICH},
 	{"reordered", BRANCH_NORM_REORDERED});

@@ -114,6 +114,9 @@ struct config_key {
 	X(train, recompute, WORD(recompute), AT(train.recompute), "none", EVERY) \
 	X(train, recompute_layers, INT_AUTO(0, 10000), AT(train.recompute_layers), "auto", EVERY) \
 	X(train, offload, WORD(offload), AT(train.offload), "none", EVERY) \
+	X(train, lora_rank, INT(0, 65536), AT(model.lora_rank), "0", EVERY) \
+	X(train, lora_targets, WORD(lora_targets), AT(model.lora_targets), "all", EVERY) \
+	X(train, freeze, WORD(freeze), AT(model.freeze), "none", EVERY) \
 	X(train, fused, BOOL, AT(train.fused), "true", EVERY) \
 	X(train, cuda_graph, BOOL, AT(train.cuda_graph), "false", EVERY) \
 	X(train, sync_every, INT(0, 1000000000), AT(train.sync_every), "0", EVERY) \

@@ -1,5 +1,5 @@
-/* Reads a Hugging Face config.json as the model that transformers would build from it. Private to step/config*.c and its
- * tests.
+/* Reads a Hugging Face config.json as the model that transformers would build from it. Private to step/config*.c and
+ * its tests.
  *
  * The types are the rows of step/hf_types.c. Sizes with a default in the transformers classes may be missing. Models
  * that the table of step/model.h cannot describe (an unknown activation) are refused. Rotary details (theta, scaling,

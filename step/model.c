@@ -38,6 +38,8 @@ static void fill_rows(const struct model *m, int64_t vocab, struct row out[ROWS]
 	const int64_t up_kv = m->heads * (m->head_dim - m->rope_head_dim + m->v_head_dim);
 	const int64_t attn = m->heads * model_value_dim(m), full = m->qk_norm == QK_NORM_FULL;
 	const int64_t ffn = m->ffn_hidden, moe = m->moe_ffn_hidden, shared = m->shared_experts * moe;
+	const int64_t r = m->lora_rank;
+	const enum lora_targets targets = m->lora_targets;
 	const int64_t halves = gated(m) ? 2 : 1;
 	const enum tp_split whole = TP_REPLICATED, fc1 = gated(m) ? TP_HALVES : TP_ROWS;
 	const struct row rows[] = {
@@ -75,6 +77,14 @@ static void fill_rows(const struct model *m, int64_t vocab, struct row out[ROWS]
 		{PARAM_EXPERT_FC2_W, BLOCK_MOE, true, h, moe, m->experts, CUT_EXPERTS},
 		{PARAM_SHARED_FC1_W, BLOCK_MOE, shared > 0, halves * shared, h, 1, fc1},
 		{PARAM_SHARED_FC2_W, BLOCK_MOE, shared > 0, h, shared, 1, TP_COLS},
+		{PARAM_LORA_QKV_A, BLOCK, r > 0, r, h, 1, TP_PARTIAL},
+		{PARAM_LORA_QKV_B, BLOCK, r > 0, qkv, r, 1, TP_QKV},
+		{PARAM_LORA_PROJ_A, BLOCK, r > 0 && targets <= LORA_ATTENTION, r, attn, 1, TP_COLS},
+		{PARAM_LORA_PROJ_B, BLOCK, r > 0 && targets <= LORA_ATTENTION, h, r, 1, TP_PARTIAL},
+		{PARAM_LORA_FC1_A, BLOCK_DENSE, r > 0 && targets == LORA_ALL, r, h, 1, TP_PARTIAL},
+		{PARAM_LORA_FC1_B, BLOCK_DENSE, r > 0 && targets == LORA_ALL, halves * ffn, r, 1, fc1},
+		{PARAM_LORA_FC2_A, BLOCK_DENSE, r > 0 && targets == LORA_ALL, r, ffn, 1, TP_COLS},
+		{PARAM_LORA_FC2_B, BLOCK_DENSE, r > 0 && targets == LORA_ALL, h, r, 1, TP_PARTIAL},
 		{PARAM_NORM2_W, BLOCK, last, h, 1, 1, whole},
 		{PARAM_NORM2_B, BLOCK, last && norm_bias, h, 1, 1, whole},
 		{PARAM_MLP_NORM_W, BLOCK, branch, h, 1, 1, whole},
@@ -226,8 +236,50 @@ uint64_t param_local_elements(const struct param *p, int64_t ranks)
 	return p->split <= TP_PARTIAL ? param_elements(p) : param_elements(p) / (uint64_t)ranks;
 }
 
+bool param_is_lora(enum param_kind k) { return k >= PARAM_LORA_QKV_A && k <= PARAM_LORA_FC2_B; }
+
+enum param_kind param_lora_of(const struct model *m, enum param_kind w)
+{
+	static const struct {
+		enum param_kind w, a;
+		enum lora_targets last; /* that have it */
+	} adapters[] = {{PARAM_QKV_W, PARAM_LORA_QKV_A, LORA_QKV}, {PARAM_PROJ_W, PARAM_LORA_PROJ_A, LORA_ATTENTION},
+		{PARAM_FC1_W, PARAM_LORA_FC1_A, LORA_ALL}, {PARAM_FC2_W, PARAM_LORA_FC2_A, LORA_ALL}};
+	for (size_t i = 0; i < COUNT(adapters) && m->lora_rank > 0; i++)
+		if (adapters[i].w == w && m->lora_targets <= adapters[i].last)
+			return adapters[i].a;
+	return PARAM_KIND_COUNT;
+}
+
+bool model_trains(const struct model *m, enum param_kind k)
+{
+	if (m->lora_rank > 0)
+		return param_is_lora(k);
+	switch (m->freeze) {
+	case FREEZE_EMBEDDING: return k > PARAM_EMBEDDING_NORM_B;
+	case FREEZE_ATTENTION: return k < PARAM_NORM1_W || k > PARAM_K_NORM_W;
+	case FREEZE_MLP: return k < PARAM_NORM2_W || k > PARAM_SHARED_FC2_W;
+	case FREEZE_NONE:
+	case FREEZE_COUNT: break;
+	}
+	return true;
+}
+
+enum counted { COUNT_ALL, COUNT_ACTIVE, COUNT_FROZEN /* active ones */, COUNT_LORA };
+
+static bool counts(const struct model *m, enum counted what, enum param_kind k)
+{
+	switch (what) {
+	case COUNT_FROZEN: return !model_trains(m, k);
+	case COUNT_LORA: return param_is_lora(k);
+	case COUNT_ALL:
+	case COUNT_ACTIVE: break;
+	}
+	return !param_is_lora(k);
+}
+
 /* One block of each sort stands for all of its sort, so that a count costs the same for any depth. */
-static uint64_t count(const struct model *m, bool active_only)
+static uint64_t count(const struct model *m, enum counted what)
 {
 	const int64_t moe = moe_layers(m);
 	const int64_t times[] =
@@ -236,16 +288,25 @@ static uint64_t count(const struct model *m, bool active_only)
 	struct row rows[ROWS];
 	fill_rows(m, m->vocab, rows);
 	for (const struct row *r = rows; r < rows + ROWS; r++) {
-		int64_t copies = active_only && r->split == CUT_EXPERTS ? m->experts_per_token : r->copies;
-		if (r->present)
+		int64_t copies = what != COUNT_ALL && r->split == CUT_EXPERTS ? m->experts_per_token : r->copies;
+		if (r->present && counts(m, what, r->kind))
 			total += (uint64_t)r->rows * (uint64_t)r->cols * (uint64_t)copies * (uint64_t)times[r->place];
 	}
 	return total;
 }
 
-uint64_t model_parameters(const struct model *m) { return count(m, false); }
+uint64_t model_parameters(const struct model *m) { return count(m, COUNT_ALL); }
 
-uint64_t model_active_parameters(const struct model *m) { return count(m, true); }
+uint64_t model_active_parameters(const struct model *m) { return count(m, COUNT_ACTIVE); }
+
+uint64_t model_lora_parameters(const struct model *m) { return count(m, COUNT_LORA); }
+
+uint64_t model_trained_parameters(const struct model *m)
+{
+	struct model all = *m;
+	all.experts_per_token = m->experts > 0 ? m->experts : m->experts_per_token;
+	return count(m, COUNT_ALL) + count(m, COUNT_LORA) - count(&all, COUNT_FROZEN);
+}
 
 int64_t model_window(const struct model *m, int64_t layer)
 {
@@ -261,5 +322,6 @@ double model_flop_per_token(const struct model *m)
 	double keys = 0; /* of all layers */
 	for (int64_t i = 0; i < m->layers; i++)
 		keys += (double)(model_window(m, i) > 0 ? model_window(m, i) : m->seq_len);
-	return 6.0 * (double)model_active_parameters(m) + 12.0 * width * keys;
+	return 6.0 * (double)(model_active_parameters(m) + model_lora_parameters(m)) -
+	       2.0 * (double)count(m, COUNT_FROZEN) + 12.0 * width * keys;
 }

@@ -14,6 +14,11 @@ enum qk_norm { QK_NORM_NONE, QK_NORM_HEAD, QK_NORM_FULL, QK_NORM_COUNT };
  * (OLMo 2). */
 enum branch_norm { BRANCH_NORM_NONE, BRANCH_NORM_SANDWICH, BRANCH_NORM_REORDERED, BRANCH_NORM_COUNT };
 
+/* Products that get adapters of low rank (LoRA): MLPs and attention, attention, queries, keys and values alone. */
+enum lora_targets { LORA_ALL, LORA_ATTENTION, LORA_QKV, LORA_TARGETS_COUNT };
+/* Parameters that are not trained, besides all but the adapters where there are adapters. */
+enum freeze { FREEZE_NONE, FREEZE_EMBEDDING, FREEZE_ATTENTION, FREEZE_MLP, FREEZE_COUNT };
+
 /* POD: the config is broadcast as bytes. Every count is at least 1 unless said. */
 struct model {
 	char name[64]; /* preset, or "custom" */
@@ -46,6 +51,11 @@ struct model {
 	int64_t experts, experts_per_token, shared_experts, moe_ffn_hidden, moe_layer_freq;
 	int64_t first_dense_layers; /* layers without experts before the first with them (DeepSeek-V3: 3) */
 	double capacity_factor;
+	/* Adapters (Hu et al. 2021, LoRA, arXiv:2106.09685): y = x W^T + (x A^T) B^T, W frozen; lora_rank == 0: none.
+	 * As NeMo and Megatron Bridge have them: one for the joined product of Q, K and V, one for gate and up. */
+	int64_t lora_rank;
+	enum lora_targets lora_targets;
+	enum freeze freeze;
 };
 
 /* X(kind, name). Rows of QKV: all Q heads, all K heads, all V heads of this tensor rank. */
@@ -84,6 +94,14 @@ struct model {
 	X(EXPERT_FC2_W, "expert.fc2.weight") \
 	X(SHARED_FC1_W, "shared.fc1.weight") /* as FC1, FC2: one MLP of shared_experts x moe_ffn_hidden */ \
 	X(SHARED_FC2_W, "shared.fc2.weight") \
+	X(LORA_QKV_A, "qkv.lora_a") /* A [lora_rank, in]; tp: as the columns of the product's weight */ \
+	X(LORA_QKV_B, "qkv.lora_b") /* B [out, lora_rank]; tp: as its rows */ \
+	X(LORA_PROJ_A, "proj.lora_a") \
+	X(LORA_PROJ_B, "proj.lora_b") \
+	X(LORA_FC1_A, "fc1.lora_a") \
+	X(LORA_FC1_B, "fc1.lora_b") \
+	X(LORA_FC2_A, "fc2.lora_a") \
+	X(LORA_FC2_B, "fc2.lora_b") \
 	X(FINAL_NORM_W, "final_norm.weight") \
 	X(FINAL_NORM_B, "final_norm.bias") \
 	X(HEAD_W, "head.weight") /* [vocab padded, hidden] when not tied; tp: rows */ \
@@ -137,8 +155,18 @@ const char *param_kind_name(enum param_kind k);
 uint64_t param_elements(const struct param *p);
 uint64_t param_local_elements(const struct param *p, int64_t ranks);
 
-/* Returns the published count of parameters: with the unpadded vocabulary, tied weights once. */
+/* Returns whether a parameter is trained: it has a gradient and states of the optimizer. */
+bool model_trains(const struct model *m, enum param_kind k);
+/* Returns whether a parameter is an adapter's; the A of a product, whose B is the kind behind it, or NO adapter:
+ * PARAM_KIND_COUNT. */
+bool param_is_lora(enum param_kind k);
+enum param_kind param_lora_of(const struct model *m, enum param_kind w);
+
+/* Returns the published count of parameters: with the unpadded vocabulary, tied weights once, without adapters. */
 uint64_t model_parameters(const struct model *m);
+/* Returns those of the adapters, and all that are trained. */
+uint64_t model_lora_parameters(const struct model *m);
+uint64_t model_trained_parameters(const struct model *m);
 /* Returns the parameters active for a token: as above, but only its experts_per_token and the shared experts count. */
 uint64_t model_active_parameters(const struct model *m);
 

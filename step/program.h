@@ -86,7 +86,8 @@ struct view {
 
 /* A bucket holds parameters that are stored, reduced and sharded together. ddp, zero1 and zero2 fill buckets by size,
  * as PyTorch DDP does (build_params.c). fsdp and hsdp, both named `fsdp` below, have one bucket a unit: a block, or the
- * root unit with all else. Experts that other ranks share than the rest of their block have one of their own. A table that the first and the last pipeline stage share has a bucket to itself on both.
+ * root unit with all else. Experts that other ranks share than the rest of their block have one of their own. A table
+ * that the first and the last pipeline stage share has a bucket to itself on both.
  *
  * Parameters lie one after the other in `elements`, padded to a multiple of `shards`. Those that tensor parallelism
  * replicates stand last, so that one all-reduce over the tensor group completes all their gradients under sequence
@@ -98,6 +99,7 @@ struct bucket {
 	                                whose moments stay in 32 bits */
 	enum mesh_dim along;         /* the dimension over which it is reduced and cut: mesh.params, or mesh.experts
 	                                for experts, which have buckets of their own where the two differ */
+	bool trained;                /* its parameters have gradients and states; else it has weights alone */
 	int64_t shards;              /* the ranks among which it is cut: 1, or the size of `along` */
 	struct view weights;         /* the whole bucket, persistent; absent under fsdp when shards > 1, where each
 	                                gather writes a buffer of its own */

@@ -68,6 +68,9 @@ for ranks in 1 2; do
 		train.fused=false
 	train $ranks "${llama[@]}" model.branch_norm=reordered train.recompute=full "${tensor[@]}"
 	train $ranks model.sliding_window=8 model.global_attention_every=2 model.branch_norm=sandwich "${tensor[@]}"
+	train $ranks train.lora_rank=4 train.recompute=full "${tensor[@]}"
+	train $ranks train.lora_rank=4 train.lora_targets=attention parallel.strategy=zero2 "${llama[@]}"
+	train $ranks train.freeze=embedding "${tensor[@]}"
 	train $ranks train.attention=naive train.recompute=selective "${tensor[@]}"
 	train $ranks train.fused=false train.recompute=full "${tensor[@]}"
 	train $ranks model.position=alibi model.qkv_bias=false train.optimizer=adam train.recompute=full \
@@ -208,6 +211,8 @@ train 8 parallel.tensor=2 parallel.sequence_parallel=true parallel.expert=4 para
 	model.moe_layer_freq=2 train.fused=false
 train 4 parallel.expert=4 model.first_dense_layers=1 model.qk_norm=full parallel.strategy=zero2
 train 2 parallel.strategy=fsdp parallel.bucket_mb=25 model.first_dense_layers=1 model.branch_norm=reordered
+train 2 parallel.strategy=fsdp parallel.expert=2 train.freeze=mlp
+train 2 parallel.strategy=fsdp parallel.bucket_mb=25 train.freeze=attention
 # drops what the single rank drops: each micro-batch is routed by itself
 train 4 parallel.expert=4 model.capacity_factor=0.5
 train 4 parallel.expert=2 parallel.pipeline=2 train.recompute=full

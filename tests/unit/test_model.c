@@ -199,6 +199,28 @@ static void test_bias_switches(void)
 	CU_ASSERT_EQUAL(model_parameters(&m), 88 + 40 + (32 + 192 + 24 + 64 + 8 + 256 + 32 + 256 + 8));
 }
 
+/* Llama 2 7B with adapters of rank 16: 16 x (in + out) for each of the products that NeMo has. */
+static void test_adapters(void)
+{
+	struct model m = preset("llama2-7b", 0);
+	const double whole = model_flop_per_token(&m);
+	const uint64_t all = model_parameters(&m), qkv = 32ull * 16 * (4096 + 3 * 4096),
+		       proj = 32ull * 16 * (4096 + 4096);
+	const uint64_t mlp = 32ull * 16 * (4096 + 2 * 11008 + 11008 + 4096);
+	m.lora_rank = 16;
+	CU_ASSERT_EQUAL(model_parameters(&m), all);
+	CU_ASSERT_EQUAL(model_lora_parameters(&m), qkv + proj + mlp);
+	CU_ASSERT_EQUAL(model_trained_parameters(&m), qkv + proj + mlp);
+	CU_ASSERT_EQUAL(sum_of_table(&m, 1, false), all + qkv + proj + mlp);
+	/* A frozen weight needs the gradient of its input, not its own: 4 FLOP in place of 6 */
+	CU_ASSERT(fabs(model_flop_per_token(&m) - (whole - 2.0 * (double)all + 6.0 * (double)(qkv + proj + mlp))) < 1);
+	m.lora_targets = LORA_QKV;
+	CU_ASSERT_EQUAL(model_trained_parameters(&m), qkv);
+	m.lora_rank = 0;
+	m.freeze = FREEZE_EMBEDDING;
+	CU_ASSERT_EQUAL(model_trained_parameters(&m), all - 32000ull * 4096);
+}
+
 static void test_experts(void)
 {
 	struct model m = preset("mixtral-8x7b", 0);
@@ -299,6 +321,6 @@ static void test_flop(void)
 
 UNIT_MAIN("model", {"published counts", test_published_counts}, {"MPT by length", test_mpt_by_length},
 	{"order of a GPT", test_order_of_gpt}, {"order of a BERT", test_order_of_bert},
-	{"order of a Llama", test_order_of_llama}, {"bias switches", test_bias_switches}, {"experts", test_experts},
-	{"capacity", test_capacity}, {"tensor-parallel parts", test_tensor_parts},
+	{"order of a Llama", test_order_of_llama}, {"bias switches", test_bias_switches}, {"adapters", test_adapters},
+	{"experts", test_experts}, {"capacity", test_capacity}, {"tensor-parallel parts", test_tensor_parts},
 	{"padded vocabulary", test_padded_vocabulary}, {"FLOP a token", test_flop})
