@@ -68,8 +68,7 @@ struct view view_of(int32_t buffer) { return view_at(buffer, 0); }
 
 struct op build_new(const struct builder *b, enum op_kind k, const char *what)
 {
-	struct op op;
-	memset(&op, 0, sizeof op);
+	struct op op = b->blank;
 	op.kind = (uint8_t)k;
 	op.lane = LANE_COMPUTE;
 	op.phase = (uint8_t)b->phase;
@@ -131,7 +130,7 @@ static void sort_descending(int64_t *at, size_t n)
 	}
 }
 
-static void record_use(struct builder *b, const struct op *op, const struct view *args, int64_t id)
+static void record_use(struct builder *b, const struct op *op, const struct view *args, int32_t id)
 {
 	const int n_args = op_kind_info(op->kind)->n_args;
 	for (int i = 0; i < n_args; i++) {
@@ -179,7 +178,7 @@ void build_op(struct builder *b, struct op op, const struct view *args)
 		fail_nomem(b);
 		return;
 	}
-	record_use(b, &op, args, (int64_t)r->ops.n - 1);
+	record_use(b, &op, args, (int32_t)r->ops.n - 1);
 }
 
 void build_on_buffers(struct builder *b, struct op op, const int32_t *buffers)

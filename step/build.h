@@ -25,7 +25,7 @@
 
 /* The ops that touched a buffer last: its writer, and the latest reader since then on each lane. */
 struct usage {
-	int64_t writer, reader[LANE_COUNT];
+	int32_t writer, reader[LANE_COUNT];
 };
 
 /* Buffers that an MLP's forward pass keeps for its backward pass. */
@@ -162,6 +162,8 @@ struct builder {
 	struct clocks clocks;
 	VEC(struct usage) usage;        /* by buffer */
 	VEC(int64_t) after[LANE_COUNT]; /* dependencies that build_after gives the next op of each lane */
+
+	struct op blank; /* all zero: copied in vectors; gcc makes a slow string instruction of so short a memset */
 
 	/* derived once */
 	int64_t stage, stages, chunks;
