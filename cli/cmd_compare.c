@@ -83,17 +83,17 @@ static enum status predict_best(const struct work *w, const struct config *c, co
 	return st;
 }
 
-/* A plan or a machine that cannot be is this row's reason, and no failure of the comparison. */
-static enum status solve(void *context, const struct asked_system *a, struct size size, struct compare_row *r,
-	struct error *e)
+/* Predicts one config on a system. A plan or a machine that cannot be is this row's reason, and no failure of the
+ * comparison. */
+static enum status solve_config(const struct work *w, const struct config *config, bool fixed_plan,
+	const struct asked_system *a, struct size size, struct compare_row *r, struct error *e)
 {
-	const struct work *w = context;
 	struct machine m = {0};
 	struct error why = {0};
 	struct config *c = malloc(sizeof *c);
 	if (!c)
 		return error_nomem(e, "the comparison");
-	*c = *w->config;
+	*c = *config;
 	snprintf(c->cluster.system, sizeof c->cluster.system, "%s", a->name);
 	plan_put_cluster(c, size.nodes, size.per_node);
 	enum status st = machine_load(a->name, size.nodes, size.per_node, &m, &why);
@@ -103,8 +103,8 @@ static enum status solve(void *context, const struct asked_system *a, struct siz
 			st = error_nomem(&why, "the system's description");
 	}
 	if (!st)
-		st = w->fixed_plan ? predict_given(c, &m, m.nodes * m.devices_per_node, r, &why)
-		                   : predict_best(w, c, &m, m.nodes * m.devices_per_node, r, &why);
+		st = fixed_plan ? predict_given(c, &m, m.nodes * m.devices_per_node, r, &why)
+		                : predict_best(w, c, &m, m.nodes * m.devices_per_node, r, &why);
 	machine_free(&m);
 	free(c);
 	if (st == ST_INPUT) {
@@ -112,6 +112,19 @@ static enum status solve(void *context, const struct asked_system *a, struct siz
 		return ST_OK;
 	}
 	return st ? error_set(e, st, "%s", why.text) : ST_OK;
+}
+
+static enum status solve(void *context, const struct asked_system *a, struct size size, struct compare_row *r,
+	struct error *e)
+{
+	const struct work *w = context;
+	return solve_config(w, w->config, w->fixed_plan, a, size, r, e);
+}
+
+static enum status solve_given(void *context, const struct asked_system *a, struct size size, const struct config *plan,
+	struct compare_row *r, struct error *e)
+{
+	return solve_config(context, plan, true, a, size, r, e);
 }
 
 /* ---- all of them ---- */
@@ -180,7 +193,7 @@ static enum status read_question(const struct options *o, const struct config *c
 static enum status fill(const struct config *config, const asked_systems *asked, struct compare *c, struct error *e)
 {
 	struct work w = {.config = config, .fixed_plan = c->fixed_plan, .systems = asked->n};
-	const struct compare_solver solver = {.solve = solve, .ctx = &w, .config = config};
+	const struct compare_solver solver = {.solve = solve, .ctx = &w, .config = config, .predict = solve_given};
 	enum status st = vec_reserve(&c->rows, asked->n) ? ST_OK : error_nomem(e, "the comparison");
 	progress_begin(c->fixed_plan ? "predicting" : "searching plans");
 	for (; w.system < asked->n && !st; w.system++) {

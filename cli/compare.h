@@ -47,13 +47,17 @@ enum status compare_target(const char *text, const struct config *c, const struc
 
 /* ---- compare_size.c: how many hosts ---- */
 
-/* Predicts a row at this size: fills config, predicted, plan and fits, or reason and missing_B. An illegal plan or
- * machine is a reason, not an error. */
+/* Both predict a row at this size: they fill config, predicted, plan and fits, or reason and missing_B. An illegal plan
+ * or machine is a reason, not an error. */
 struct compare_solver {
+	/* With the best plan of `config`, or its own. */
 	enum status (*solve)(void *ctx, const struct asked_system *a, struct size size, struct compare_row *r,
 		struct error *e);
 	void *ctx;
 	const struct config *config;
+	/* With the plan of a config as it is; NULL: no batch is suggested. */
+	enum status (*predict)(void *ctx, const struct asked_system *a, struct size size, const struct config *plan,
+		struct compare_row *r, struct error *e);
 };
 
 /* Chooses the size by the mode of `c` (equal GPUs, budget, target) and fills the row, without names and ranking. */
@@ -63,5 +67,12 @@ enum status compare_size(const struct compare *c, const struct compare_solver *s
 /* Returns whether so many ranks can share the work: batch, layers and the plan's sizes have all their odd factors.
  * Other counts leave ranks idle under every plan. */
 bool compare_splits(const struct config *c, int64_t ranks);
+
+/* ---- compare_near.c: batches with which fewer hosts reach a target ---- */
+
+/* Fills r->near of a row that reaches the target: the fewest hosts that reach it with the row's plan, other replicas
+ * and a batch within 10 % of the stated one. None if no such batch needs fewer hosts. */
+enum status compare_near(const struct compare *c, const struct compare_solver *s, const struct asked_system *a,
+	struct compare_row *r, struct error *e);
 
 #endif

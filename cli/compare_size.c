@@ -44,16 +44,28 @@ static int64_t next_count(const struct config *c, int64_t per_node, int64_t n, i
 
 static void drop(struct compare_row *r)
 {
-	free(r->config);
-	free(r->predicted);
-	json_decref(r->system);
-	r->config = NULL;
-	r->predicted = NULL;
-	r->system = NULL;
+	compare_row_free(r);
 	r->fits = false;
 	r->missing_B = 0;
 	r->plan[0] = r->reason[0] = '\0';
 }
+
+/* The count that a search passed over because the solver refuses it. */
+struct refused {
+	int64_t gpus; /* 0: none */
+	char reason[sizeof((struct compare_row *)0)->reason];
+};
+
+static void refuse(struct refused *f, const struct compare_row *r)
+{
+	f->gpus = r->gpus;
+	memcpy(f->reason, r->reason, sizeof f->reason);
+}
+
+/* Returns how many hosts of the system can be joined. */
+static int64_t hosts_most(const struct asked_system *a) { return a->spec.nics > 0 ? NODES_MOST : 1; }
+
+#define NO_NIC "a host has no NIC to join it to others"
 
 static enum status solve(const struct compare_solver *s, const struct asked_system *a, struct size size,
 	struct compare_row *r, struct error *e)
@@ -107,9 +119,9 @@ static double host_price(const struct compare *c, const struct compare_row *host
 }
 
 /* The largest count up to `most` that fits, or of which no plan fits for want of memory; 0: no count splits the work.
- */
+ * `refused` becomes the largest that the solver refused. */
 static enum status buy(const struct compare_solver *s, const struct asked_system *a, int64_t most,
-	struct compare_row *r, int64_t *taken, struct error *e)
+	struct compare_row *r, int64_t *taken, struct refused *refused, struct error *e)
 {
 	enum status st = ST_OK;
 	*taken = 0;
@@ -119,27 +131,43 @@ static enum status buy(const struct compare_solver *s, const struct asked_system
 		st = solve(s, a, (struct size){n, a->spec.gpus}, r, e);
 		if (r->fits || r->missing_B)
 			break;
+		if (!refused->gpus)
+			refuse(refused, r);
 	}
 	return st;
+}
+
+/* Says what is bought, and why it is less than the budget pays for. */
+static void say_bought(int64_t n, int64_t paid, const char *words, double left_usd, const char *why,
+	struct compare_row *r)
+{
+	char left[QUANTITY_MAX], *at = r->size_note;
+	at += snprintf(at, sizeof r->size_note, "%" PRId64 " host%s: %s; %s left", n, n == 1 ? "" : "s", words,
+		quantity_format(left, left_usd, UNIT_USD));
+	if (n < paid)
+		snprintf(at, sizeof r->size_note - (size_t)(at - r->size_note),
+			", which would pay for %" PRId64 ", but %s", paid, why);
 }
 
 static enum status by_budget(const struct compare *c, const struct compare_solver *s, const struct asked_system *a,
 	struct compare_row *r, struct error *e)
 {
-	char words[128], left[QUANTITY_MAX];
+	char words[128];
 	int64_t n = 0;
 	compare_figures(&a->spec, s->config, (struct size){1, a->spec.gpus}, r);
 	double host_usd = host_price(c, r, words);
-	int64_t most = money_hosts(c->budget_usd, host_usd, NODES_MOST);
+	const int64_t paid = money_hosts(c->budget_usd, host_usd, NODES_MOST),
+		      most = paid < hosts_most(a) ? paid : hosts_most(a);
+	struct refused refused = {0};
 	compare_figures(&a->spec, s->config, (struct size){0, a->spec.gpus}, r); /* until something is bought */
 	if (!(host_usd > 0))
 		snprintf(r->reason, sizeof r->reason,
 			"neither a price nor a rent above 0 is known, so what the budget pays for is not known");
-	else if (most == 0)
+	else if (paid == 0)
 		snprintf(r->reason, sizeof r->reason, "the budget pays for no whole host: %s", words);
 	if (r->reason[0])
 		return ST_OK;
-	enum status st = buy(s, a, most, r, &n, e);
+	enum status st = buy(s, a, most, r, &n, &refused, e);
 	if (n == 0) {
 		snprintf(r->reason, sizeof r->reason,
 			"no count of hosts of %" PRId64 " GPUs, up to %" PRId64 ", can share this batch", a->spec.gpus,
@@ -147,31 +175,30 @@ static enum status by_budget(const struct compare *c, const struct compare_solve
 		return st;
 	}
 	r->spent_usd = (double)n * host_usd;
-	quantity_format(left, c->budget_usd - r->spent_usd, UNIT_USD);
-	snprintf(r->size_note, sizeof r->size_note, "%" PRId64 " host%s: %s; %s left", n, n == 1 ? "" : "s", words,
-		left);
-	if (n < most)
-		snprintf(r->size_note, sizeof r->size_note,
-			"%" PRId64 " host%s: %s; %s left, which would pay for %" PRId64
-			", but so many cannot share this batch",
-			n, n == 1 ? "" : "s", words, left, most);
+	say_bought(n, paid, words, c->budget_usd - r->spent_usd,
+		most < paid    ? NO_NIC
+		: refused.gpus ? refused.reason
+			       : "so many cannot share this batch",
+		r);
 	return st;
 }
 
 /* ---- an equal target ---- */
 
-static double time_of(const struct compare *c, const struct compare_row *r)
-{
-	return c->tokens / (r->predicted->tokens_per_s * compare_goodput(r->predicted));
-}
-
 struct bracket {
 	int64_t per_node, first, most;
 	int64_t below,
 		above; /* the largest count tried that misses the target, the smallest that reaches it; 0: none yet */
-	double missed_by;  /* time over the target's, at `below` */
-	double reached_by; /* the same at `above` */
+	double missed_by;       /* time over the target's, at `below` */
+	double reached_by;      /* the same at `above` */
+	struct refused refused; /* the smallest count that the solver refused */
 };
+
+static void note_refusal(struct bracket *b, const struct compare_row *tried)
+{
+	if (tried->reason[0] && (!b->refused.gpus || tried->gpus < b->refused.gpus))
+		refuse(&b->refused, tried);
+}
 
 /* Returns the next count to try; 0 if none is left. */
 static int64_t next_try(const struct config *c, const struct bracket *b)
@@ -213,7 +240,8 @@ static enum status try_counts(const struct compare *c, const struct compare_solv
 	for (int i = 0; i < TRIES && n && !st; i++, n = next_try(s->config, b)) {
 		if ((st = solve(s, a, (struct size){n, a->spec.gpus}, tried, e)))
 			break;
-		double ratio = tried->fits ? time_of(c, tried) / c->within_s : 2;
+		double ratio = tried->fits ? compare_time(c, tried) / c->within_s : 2;
+		note_refusal(b, tried);
 		if (ratio > 1) {
 			b->below = n;
 			b->missed_by = ratio;
@@ -231,13 +259,15 @@ static enum status try_counts(const struct compare *c, const struct compare_solv
 }
 
 /* The first guess was more than can share the batch: the largest count that can. */
-static enum status try_fewer(const struct compare_solver *s, const struct asked_system *a, const struct bracket *b,
+static enum status try_fewer(const struct compare_solver *s, const struct asked_system *a, struct bracket *b,
 	struct compare_row *best, struct error *e)
 {
 	enum status st = ST_OK;
 	int64_t n = next_count(s->config, b->per_node, b->first, -1);
-	for (int i = 0; i < TRIES && n && !st && !best->fits; i++, n = next_count(s->config, b->per_node, n - 1, -1))
+	for (int i = 0; i < TRIES && n && !st && !best->fits; i++, n = next_count(s->config, b->per_node, n - 1, -1)) {
 		st = solve(s, a, (struct size){n, a->spec.gpus}, best, e);
+		note_refusal(b, best);
+	}
 	return st;
 }
 
@@ -245,26 +275,42 @@ static void say_reached(const struct compare *c, const struct bracket *b, struct
 {
 	char q[QUANTITY_MAX];
 	snprintf(r->size_note, sizeof r->size_note, "%" PRId64 " host%s of %" PRId64 " GPUs: the target in %s%s",
-		b->above, b->above == 1 ? "" : "s", b->per_node, quantity_format(q, time_of(c, r), UNIT_SECOND),
+		b->above, b->above == 1 ? "" : "s", b->per_node, quantity_format(q, compare_time(c, r), UNIT_SECOND),
 		b->below ? "" : ", with the smallest count that splits the batch");
 	if (b->below)
 		snprintf(r->size_note + strlen(r->size_note), sizeof r->size_note - strlen(r->size_note),
 			"; %" PRId64 " miss it", b->below);
 }
 
-static void say_missed(const struct compare *c, const struct bracket *b, struct compare_row *r)
+/* Returns why no count above the row's reaches the target. */
+static const char *why_no_more(const struct bracket *b, const struct compare_row *r, int64_t hosts_most, char buf[700])
 {
-	char reason[sizeof r->reason], q[QUANTITY_MAX];
+	if (hosts_most == 1)
+		return NO_NIC;
+	if (b->refused.gpus > r->gpus)
+		snprintf(buf, 700, "%" PRId64 " are refused: %.600s", b->refused.gpus, b->refused.reason);
+	else
+		snprintf(buf, 700, "no larger count that can share this batch, up to %" PRId64 " GPUs, reaches it",
+			b->most * b->per_node);
+	return buf;
+}
+
+static void say_missed(const struct compare *c, const struct bracket *b, int64_t hosts_most, struct compare_row *r)
+{
+	char reason[sizeof r->reason], why[700], time[QUANTITY_MAX], rate[QUANTITY_MAX], needs[QUANTITY_MAX];
 	if (!r->fits) { /* its own reason says more */
 		if (!r->missing_B && !r->reason[0])
 			snprintf(r->reason, sizeof r->reason,
 				"no count of hosts of %" PRId64 " GPUs can share this batch", b->per_node);
+		if (hosts_most == 1)
+			snprintf(r->size_note, sizeof r->size_note, "one host was tried: " NO_NIC);
 		return;
 	}
 	snprintf(reason, sizeof reason,
-		"the target is not reached: %" PRId64
-		" GPUs take %s, and no larger count that can share this batch, up to %" PRId64 " GPUs, reaches it",
-		r->gpus, quantity_format(q, time_of(c, r), UNIT_SECOND), b->most * b->per_node);
+		"the target is not reached: %" PRId64 " GPUs take %s, at %s tokens/s of the %s that are needed; %.400s",
+		r->gpus, quantity_format(time, compare_time(c, r), UNIT_SECOND),
+		quantity_format(rate, c->tokens / compare_time(c, r), UNIT_NONE),
+		quantity_format(needs, c->tokens / c->within_s, UNIT_NONE), why_no_more(b, r, hosts_most, why));
 	drop(r);
 	memcpy(r->reason, reason, sizeof reason);
 }
@@ -272,8 +318,9 @@ static void say_missed(const struct compare *c, const struct bracket *b, struct 
 static enum status by_target(const struct compare *c, const struct compare_solver *s, const struct asked_system *a,
 	struct compare_row *r, struct error *e)
 {
-	struct bracket b = {.per_node = a->spec.gpus, .first = first_guess(c, s->config, a)};
-	b.most = b.first > NODES_MOST >> DOUBLINGS ? NODES_MOST : b.first << DOUBLINGS;
+	const int64_t joined = hosts_most(a), guess = first_guess(c, s->config, a);
+	struct bracket b = {.per_node = a->spec.gpus, .first = guess < joined ? guess : joined};
+	b.most = joined == 1 ? 1 : b.first > NODES_MOST >> DOUBLINGS ? NODES_MOST : b.first << DOUBLINGS;
 	compare_figures(&a->spec, s->config, (struct size){0, a->spec.gpus}, r); /* until a count is tried */
 	struct compare_row tried = *r, best = *r;
 	enum status st = try_counts(c, s, a, &b, &tried, &best, e);
@@ -284,11 +331,12 @@ static enum status by_target(const struct compare *c, const struct compare_solve
 	drop(any ? &tried : &best);
 	if (st)
 		return st;
-	if (b.above)
-		say_reached(c, &b, r);
-	else
-		say_missed(c, &b, r);
-	return ST_OK;
+	if (!b.above) {
+		say_missed(c, &b, joined, r);
+		return ST_OK;
+	}
+	say_reached(c, &b, r);
+	return compare_near(c, s, a, r, e);
 }
 
 enum status compare_size(const struct compare *c, const struct compare_solver *s, const struct asked_system *a,

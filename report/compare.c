@@ -5,38 +5,60 @@
 #include <stdlib.h>
 #include <string.h>
 
+void compare_row_free(struct compare_row *r)
+{
+	for (size_t i = 0; i < r->n_near; i++)
+		compare_row_free(&r->near[i]);
+	free(r->near);
+	free(r->config);
+	free(r->predicted);
+	json_decref(r->system);
+	r->near = NULL;
+	r->n_near = 0;
+	r->config = NULL;
+	r->predicted = NULL;
+	r->system = NULL;
+}
+
 void compare_free(struct compare *c)
 {
-	for (size_t i = 0; i < c->rows.n; i++) {
-		free(c->rows.at[i].config);
-		free(c->rows.at[i].predicted);
-		json_decref(c->rows.at[i].system);
-	}
+	for (size_t i = 0; i < c->rows.n; i++)
+		compare_row_free(&c->rows.at[i]);
 	vec_free(&c->rows);
 }
 
 double compare_goodput(const struct result *p) { return p->goodput > 0 ? p->goodput : 1; }
 
+double compare_time(const struct compare *c, const struct compare_row *r)
+{
+	return c->tokens / (r->predicted->tokens_per_s * compare_goodput(r->predicted));
+}
+
+static void count_row(const struct compare *c, struct compare_row *r)
+{
+	const struct result *p = r->predicted;
+	const double mtbf_hours = r->config ? config_mtbf_hours(r->config) : 0;
+	const struct money_terms t = {
+		.tokens_per_s = r->fits ? p->tokens_per_s : NAN,
+		.goodput = r->fits ? compare_goodput(p) : 1,
+		.mtbf_s = mtbf_hours > 0 ? 3600 * mtbf_hours : NAN,
+		.power_W = r->power_W.value,
+		.pue = c->pue.value,
+		.usd_per_kwh = c->power_usd_per_kwh.value,
+		.co2_kg_per_kwh = c->co2_kg_per_kwh.value,
+		.rent_usd_per_hour = r->rent_usd_per_hour.value,
+		.price_usd = r->price_usd.value,
+		.years = c->amortize_years.value,
+	};
+	r->money = money_of(&t, c->tokens);
+	for (size_t i = 0; i < r->n_near; i++)
+		count_row(c, &r->near[i]);
+}
+
 void compare_count(struct compare *c)
 {
-	for (size_t i = 0; i < c->rows.n; i++) {
-		struct compare_row *r = &c->rows.at[i];
-		const struct result *p = r->predicted;
-		const double mtbf_hours = r->config ? config_mtbf_hours(r->config) : 0;
-		struct money_terms t = {
-			.tokens_per_s = r->fits ? p->tokens_per_s : NAN,
-			.goodput = r->fits ? compare_goodput(p) : 1,
-			.mtbf_s = mtbf_hours > 0 ? 3600 * mtbf_hours : NAN,
-			.power_W = r->power_W.value,
-			.pue = c->pue.value,
-			.usd_per_kwh = c->power_usd_per_kwh.value,
-			.co2_kg_per_kwh = c->co2_kg_per_kwh.value,
-			.rent_usd_per_hour = r->rent_usd_per_hour.value,
-			.price_usd = r->price_usd.value,
-			.years = c->amortize_years.value,
-		};
-		r->money = money_of(&t, c->tokens);
-	}
+	for (size_t i = 0; i < c->rows.n; i++)
+		count_row(c, &c->rows.at[i]);
 }
 
 double compare_steps(const struct compare *c)

@@ -42,11 +42,14 @@ struct compare_row {
 	char plan[160];
 	char reason[600];
 	uint64_t missing_B;  /* a GPU, of the plan that needs least; 0: not for want of memory */
-	char size_note[256]; /* how its size was found, if that needs a note */
+	char size_note[900]; /* how its size was found, if that needs a note */
 	int64_t plans_left;  /* plans that its search left out (sim/search/search.h) */
 	double spent_usd;    /* of the budget; NAN: no budget, or no price */
 	struct compare_figure power_W, rent_usd_per_hour, price_usd;
 	struct money money; /* of the tokens asked for */
+	/* COMPARE_TARGET: the same system with fewer hosts and another batch, which reach the target. Owned. */
+	struct compare_row *near;
+	size_t n_near;
 	/* compare_rank fills: */
 	size_t rank;   /* from 1; 0: not ranked */
 	bool overlaps; /* its interval overlaps that of the row ranked before it */
@@ -60,7 +63,7 @@ struct compare {
 	double budget_usd;
 	double tokens;     /* that time, energy and money are for */
 	bool tokens_given; /* else 1e12 */
-	double within_s;   /* COMPARE_TARGET */
+	double within_s;   /* COMPARE_TARGET: tokens / within_s is the rate that is needed */
 	struct compare_figure amortize_years, power_usd_per_kwh, pue, co2_kg_per_kwh;
 	VEC(struct compare_row) rows;
 	enum compare_basis basis; /* compare_rank fills it and the next */
@@ -69,6 +72,9 @@ struct compare {
 
 /* Returns the share of time in which a job makes steps; 1 without failures in the config. */
 double compare_goodput(const struct result *p);
+
+/* Returns the time that the tokens take at a row's rate, s. The row must fit. */
+double compare_time(const struct compare *c, const struct compare_row *r);
 
 /* Fills each row's money from its prediction and figures. */
 void compare_count(struct compare *c);
@@ -89,7 +95,8 @@ bool compare_known(const struct compare *c, enum compare_basis basis, char why[1
  * fit. */
 double compare_value(const struct compare_row *r, enum compare_basis basis, double interval[2]);
 
-void compare_free(struct compare *c); /* rows and what they own */
+void compare_row_free(struct compare_row *r); /* what it owns, which is NULL from then on */
+void compare_free(struct compare *c);         /* rows and what they own */
 
 enum status report_compare_text(const struct compare *c, FILE *out, struct error *e);
 /* Write to `path`; "-" is standard output, also below. */

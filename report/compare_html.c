@@ -11,6 +11,11 @@
 static void title(const void *c, FILE *out) { compare_title(c, out); }
 static void tokens(const void *c, FILE *out) { compare_tokens(c, out); }
 static void ranking(const void *c, FILE *out) { compare_ranking(c, out); }
+static void near_title(const void *c, FILE *out)
+{
+	(void)c;
+	compare_near_title(out);
+}
 static void notes(const void *c, FILE *out) { compare_notes(c, out); }
 static void sources(const void *c, FILE *out) { compare_sources(c, out); }
 
@@ -53,7 +58,7 @@ static enum status write_sources(struct page *p, const struct compare *c, struct
 enum status report_compare_html(const struct compare *c, const char *path, struct error *e)
 {
 	struct page p;
-	struct table *speed = NULL, *money = NULL;
+	struct table *speed = NULL, *money = NULL, *near = NULL;
 	enum status st = page_open(&p, "a comparison - stepsim", verdict, c, e);
 	if (st || (st = page_lines(&p, "sub", title, c, e)) || (st = write_bars(&p, c, e)) ||
 		(st = compare_speed_table(c, &speed, e)) || (st = compare_money_table(c, &money, e)))
@@ -64,6 +69,12 @@ enum status report_compare_html(const struct compare *c, const char *path, struc
 	if ((st = page_lines(&p, "dim", tokens, c, e)))
 		goto out;
 	page_table(&p, money);
+	if (compare_has_near(c)) {
+		page_section(&p, "Batches that need fewer hosts");
+		if ((st = page_lines(&p, "dim", near_title, c, e)) || (st = compare_near_table(c, &near, e)))
+			goto out;
+		page_table(&p, near);
+	}
 	page_section(&p, "Who is ahead");
 	if ((st = page_lines(&p, "", ranking, c, e)) || (st = page_lines(&p, "dim", notes, c, e)))
 		goto out;
@@ -71,5 +82,6 @@ enum status report_compare_html(const struct compare *c, const char *path, struc
 out:
 	table_destroy(speed);
 	table_destroy(money);
+	table_destroy(near);
 	return page_close(&p, path, st, e);
 }

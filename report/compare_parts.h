@@ -10,6 +10,11 @@
 enum status compare_speed_table(const struct compare *c, struct table **out, struct error *e);
 enum status compare_money_table(const struct compare *c, struct table **out, struct error *e);
 
+/* Builds the table of batches with which fewer hosts reach the target, below the stated one of the same system. */
+enum status compare_near_table(const struct compare *c, struct table **out, struct error *e);
+bool compare_has_near(const struct compare *c); /* whether that table has rows */
+void compare_near_title(FILE *out);
+
 /* Prints one line without its end: the row that leads and by how much, or what is missing where nothing fits. The rows
  * are ranked. */
 void compare_verdict(const struct compare *c, FILE *out);

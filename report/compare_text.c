@@ -67,23 +67,25 @@ enum status compare_speed_table(const struct compare *c, struct table **out, str
 
 /* ---- money ---- */
 
+static bool owned_partial(const struct compare_row *r) { return r->price_usd.partial || r->power_W.partial; }
+
+static bool owned_unverified(const struct compare_row *r) { return r->price_usd.unverified || r->power_W.unverified; }
+
 static enum status money_row(const struct compare *c, struct table *t, const struct compare_row *r, struct error *e)
 {
 	char rank[CELL], rented[CELL], owned[CELL], rented_each[CELL], owned_each[CELL], power[CELL],
 		hosts[QUANTITY_MAX], time[QUANTITY_MAX], energy[QUANTITY_MAX], q[QUANTITY_MAX];
 	const struct money *m = &r->money;
 	double billions = c->tokens / 1e9;
-	bool owned_partial = r->price_usd.partial || r->power_W.partial,
-	     owned_unverified = r->price_usd.unverified || r->power_W.unverified;
 	snprintf(power, sizeof power, "%s%s%s", !(r->hosts > 0) ? "-" : quantity_format(q, r->power_W.value, UNIT_WATT),
 		r->hosts > 0 && r->power_W.partial ? " +" : "", r->hosts > 0 && r->power_W.unverified ? " *" : "");
 	return table_row(t, e, "%s|%s|%s|%s|%s|%s|%s|%s|%s|%s", rank_cell(rank, r), r->name,
 		quantity_format(hosts, r->hosts, UNIT_NONE), power, quantity_format(time, m->time_s, UNIT_SECOND),
 		compare_energy(energy, m->energy_kWh),
 		usd(rented, m->rented_usd, r->rent_usd_per_hour.unverified, false),
-		usd(owned, m->owned_usd, owned_unverified, owned_partial),
+		usd(owned, m->owned_usd, owned_unverified(r), owned_partial(r)),
 		usd(rented_each, m->rented_usd / billions, r->rent_usd_per_hour.unverified, false),
-		usd(owned_each, m->owned_usd / billions, owned_unverified, owned_partial));
+		usd(owned_each, m->owned_usd / billions, owned_unverified(r), owned_partial(r)));
 }
 
 void compare_tokens(const struct compare *c, FILE *out)
@@ -101,6 +103,48 @@ enum status compare_money_table(const struct compare *c, struct table **out, str
 	for (size_t i = 0; i < c->rows.n && !st; i++)
 		st = money_row(c, t, &c->rows.at[i], e);
 	return st;
+}
+
+/* ---- batches that need fewer hosts ---- */
+
+bool compare_has_near(const struct compare *c)
+{
+	for (size_t i = 0; i < c->rows.n; i++)
+		if (c->rows.at[i].n_near)
+			return true;
+	return false;
+}
+
+static enum status near_row(struct table *t, const struct compare_row *r, struct error *e)
+{
+	char rented[CELL], owned[CELL], q[3][QUANTITY_MAX];
+	return table_row(t, e, "%s|%lld|%s|%lld|%s|%s|%s|%s|%s", r->name, (long long)r->config->train.global_batch,
+		quantity_format(q[0], r->hosts, UNIT_NONE), (long long)r->gpus,
+		quantity_format(q[1], r->predicted->tokens_per_s, UNIT_NONE),
+		quantity_format(q[2], r->money.time_s, UNIT_SECOND),
+		usd(rented, r->money.rented_usd, r->rent_usd_per_hour.unverified, false),
+		usd(owned, r->money.owned_usd, owned_unverified(r), owned_partial(r)), r->plan);
+}
+
+enum status compare_near_table(const struct compare *c, struct table **out, struct error *e)
+{
+	struct table *t = *out = table_create("<system|batch|hosts|GPUs|tokens/s|time|rented|owned|<plan");
+	enum status st = t ? ST_OK : error_nomem(e, "the table");
+	for (size_t i = 0; i < c->rows.n && !st; i++) {
+		const struct compare_row *r = &c->rows.at[i];
+		if (r->n_near)
+			st = near_row(t, r, e); /* the stated batch and what it costs */
+		for (size_t k = 0; k < r->n_near && !st; k++)
+			st = near_row(t, &r->near[k], e);
+	}
+	return st;
+}
+
+void compare_near_title(FILE *out)
+{
+	fputs("\nBatches near the stated one (first line of a system) reach the target on fewer hosts, with the same "
+	      "plan:\n",
+		out);
 }
 
 static void legend(const struct compare *c, FILE *out)
@@ -305,13 +349,14 @@ void compare_sources(const struct compare *c, FILE *out)
 void compare_title(const struct compare *c, FILE *out)
 {
 	const char *plan = c->fixed_plan ? "the plan as given" : "each with its best plan";
-	char amount[QUANTITY_MAX], time[QUANTITY_MAX];
+	char amount[QUANTITY_MAX], time[QUANTITY_MAX], rate[QUANTITY_MAX];
 	if (c->mode == COMPARE_BUDGET)
 		fprintf(out, "Equal budget: %s of hosts; %s\n\n", quantity_format(amount, c->budget_usd, UNIT_USD),
 			plan);
 	else if (c->mode == COMPARE_TARGET)
-		fprintf(out, "Equal target: %s tokens in %s; %s\n\n", quantity_format(amount, c->tokens, UNIT_TOKEN),
-			quantity_format(time, c->within_s, UNIT_SECOND), plan);
+		fprintf(out, "Equal target: %s tokens in %s, which needs %s tokens/s; %s\n\n",
+			quantity_format(amount, c->tokens, UNIT_TOKEN), quantity_format(time, c->within_s, UNIT_SECOND),
+			quantity_format(rate, c->tokens / c->within_s, UNIT_NONE), plan);
 	else if (c->own_sizes)
 		fprintf(out, "Systems of the sizes asked for; %s\n\n", plan);
 	else
@@ -320,9 +365,9 @@ void compare_title(const struct compare *c, FILE *out)
 
 enum status report_compare_text(const struct compare *c, FILE *out, struct error *e)
 {
-	struct table *speed = NULL, *money = NULL;
+	struct table *speed = NULL, *money = NULL, *near = NULL;
 	enum status st = compare_speed_table(c, &speed, e);
-	if (!st && !(st = compare_money_table(c, &money, e))) {
+	if (!st && !(st = compare_money_table(c, &money, e)) && !(st = compare_near_table(c, &near, e))) {
 		fputs(c->rows.n && c->rows.at[0].fits ? "" : "DOES NOT FIT. ", out);
 		compare_verdict(c, out);
 		fputs("\n\n", out);
@@ -331,11 +376,16 @@ enum status report_compare_text(const struct compare *c, FILE *out, struct error
 		compare_tokens(c, out);
 		table_print(money, out);
 		compare_ranking(c, out);
+		if (compare_has_near(c)) {
+			compare_near_title(out);
+			table_print(near, out);
+		}
 		fputc('\n', out);
 		compare_notes(c, out);
 		compare_sources(c, out);
 	}
 	table_destroy(speed);
 	table_destroy(money);
+	table_destroy(near);
 	return st;
 }

@@ -73,6 +73,27 @@ json_t *compare_target_json(const struct compare *c)
 	return NULL;
 }
 
+/* Other batches with which fewer hosts reach the target; null where none was looked for. */
+static json_t *near_json(const struct compare *c, const struct compare_row *r, bool *good)
+{
+	if (c->mode != COMPARE_TARGET)
+		return json_null();
+	json_t *list = json_array();
+	for (size_t i = 0; i < r->n_near; i++) {
+		const struct compare_row *n = &r->near[i];
+		json_t *o = json_object();
+		json_put(o, "global_batch", json_integer(n->config->train.global_batch), good);
+		json_put(o, "gpus", json_integer(n->gpus), good);
+		json_put(o, "hosts", json_number(n->hosts), good);
+		json_put(o, "plan", json_string(n->plan), good);
+		json_put(o, "step_time_s", json_number(n->predicted->time.step_s), good);
+		json_put(o, "tokens_per_s", json_number(n->predicted->tokens_per_s), good);
+		json_put(o, "cost", cost_json(c, n, good), good);
+		json_push(list, o, good);
+	}
+	return list;
+}
+
 static json_t *row_json(const struct compare *c, const struct compare_row *r, bool *good)
 {
 	json_t *o = json_object();
@@ -87,6 +108,7 @@ static json_t *row_json(const struct compare *c, const struct compare_row *r, bo
 	json_put(o, "reason", r->reason[0] ? json_string(r->reason) : json_null(), good);
 	json_put(o, "not_looked_at", c->fixed_plan ? json_null() : json_integer(r->plans_left), good);
 	json_put(o, "size_note", r->size_note[0] ? json_string(r->size_note) : json_null(), good);
+	json_put(o, "near_batches", near_json(c, r, good), good);
 	json_put(o, "cost", cost_json(c, r, good), good);
 	json_put(o, "config", r->config ? config_json(r->config) : json_null(), good);
 	json_put(o, "system", r->system ? json_incref(r->system) : json_null(), good);
@@ -106,6 +128,8 @@ enum status report_compare_json(const struct compare *c, const char *path, struc
 	json_put(j, "fixed_plan", json_boolean(c->fixed_plan), &good);
 	json_put(j, "budget_usd", c->mode == COMPARE_BUDGET ? json_number(c->budget_usd) : json_null(), &good);
 	json_put(j, "within_s", c->mode == COMPARE_TARGET ? json_number(c->within_s) : json_null(), &good);
+	json_put(j, "needed_tokens_per_s",
+		c->mode == COMPARE_TARGET ? json_number(c->tokens / c->within_s) : json_null(), &good);
 	json_put(j, "tokens", json_number(c->tokens), &good);
 	json_put(j, "ranked_by", json_string(basis_names[c->basis]), &good);
 	json_put(j, "ranked_by_note", c->basis_note[0] ? json_string(c->basis_note) : json_null(), &good);

@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/stats.h"
+#include "base/suggest.h"
 #include "base/table.h"
 #include "cli/validate/validate.h"
 #include "sim/price/nccl.h"
@@ -53,23 +54,34 @@ static void name_machine(const char *id, char out[64])
 		out[digits - 1] = '\0';
 }
 
+/* Returns the collective of that name; ST_INPUT names the known ones. */
+static enum status collective_of(const char *word, enum collective *out, struct error *e)
+{
+	const char *known[COLL_OF_GROUPS];
+	for (int i = 0; i < COLL_OF_GROUPS; i++)
+		known[i] = collective_name((enum collective)i);
+	*out = (enum collective)suggest_find(word, known, COUNT(known));
+	return *out < COLL_OF_GROUPS ? ST_OK
+	                             : error_set(e, ST_INPUT, "collective: '%.40s' is not known%s", word,
+					       suggest_known(word, known, COUNT(known)).text);
+}
+
 static enum status predict_collective(const struct csv *t, size_t row, struct machines *machines,
 	struct judged_collective *out, struct error *e)
 {
 	struct collective_run run;
 	const struct machine *m = NULL;
 	struct nccl_group g;
-	enum collective coll = COLL_ALL_REDUCE;
-	while (coll <= COLL_SENDRECV && strcmp(out->collective, collective_name(coll)) != 0)
-		coll++;
-	if (coll > COLL_SENDRECV)
-		return error_set(e, ST_INPUT, "collective: '%.40s' is not known", out->collective);
+	enum collective coll;
+	enum status st = collective_of(out->collective, &coll, e);
+	if (st)
+		return st;
 	if (!(out->bytes > 0))
 		return error_set(e, ST_INPUT, "no bytes are moved");
 	if (!(out->measured_s > 0))
 		return error_set(e, ST_INPUT, "no time is printed");
-	enum status st = collective_words(t, row, &run, e);
-	if (st || (st = machines_find(machines, run.line, run.hosts, run.per_host, &m, e)))
+	if ((st = collective_words(t, row, &run, e)) ||
+		(st = machines_find(machines, run.line, run.hosts, run.per_host, &m, e)))
 		return st;
 	const struct rates rates = rates_of(m);
 	if ((st = nccl_group_of(&rates, run.ranks, 1, &g, e)))

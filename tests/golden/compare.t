@@ -97,7 +97,7 @@ Equal budgets: what is not for sale is rented for as long as the others are writ
     3  aws-p5        1  5.60 kW +   202 days  42.9 MWh  $ 267 k           -           $ 267              -
     Ranked by time.
     dgx-h100: 4 hosts: $ 400 k a host; $ 900 k left, which would pay for 6, but so many cannot share this batch
-    dgx-a100: 8 hosts: $ 92.0 k a host (its GPUs alone); $ 1.76 M left, which would pay for 27, but so many cannot share this batch
+    dgx-a100: 8 hosts: $ 92.0 k a host (its GPUs alone); $ 1.76 M left, which would pay for 27, but $ROOT/configs/llama3-8b-fsdp-64xh100.yaml:7:17: train.global_batch: 128 does not split into micro-batches of 2 on 128 replicas (nearest that do: 256)
     aws-p5: 1 host: not for sale: $ 2.41 M for renting a host over 5 years; $ 87.6 k left
     warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
 
@@ -105,7 +105,7 @@ Equal targets: the fewest hosts that reach it.
 
     $ COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,dgx-a100 --fixed-plan --set train.global_batch=1024 --target '1e12 tokens in 30d' | grep -E '^(Equal|#|[1-9-] |[a-z0-9-]+: )'
     > COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,server-4xl40s --fixed-plan --target '1e12 tokens in 1d' | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: )'
-    Equal target: 1.00 T tokens in 30.0 days; the plan as given
+    Equal target: 1.00 T tokens in 30.0 days, which needs 386 k tokens/s; the plan as given
     #  system    GPUs  step time     90 % interval  tokens/s     MFU    memory      free  exposed  plan
     1  dgx-h100    64     18.8 s  16.0 s to 22.1 s     446 k  43.0 %  15.5 GiB  64.2 GiB   170 ms  dp 64 fsdp mb 2 full prefetch 1
     2  dgx-a100   256     11.1 s  8.62 s to 14.3 s     755 k  57.7 %  14.1 GiB  65.9 GiB  79.7 ms  dp 256 fsdp mb 2 full prefetch 1
@@ -115,13 +115,42 @@ Equal targets: the fewest hosts that reach it.
     dgx-h100: 8 hosts of 8 GPUs: the target in 26.0 days; 4 miss it
     dgx-a100: 32 hosts of 8 GPUs: the target in 15.3 days; 16 miss it
     warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
-    Equal target: 1.00 T tokens in 1.00 days; the plan as given
+    Equal target: 1.00 T tokens in 1.00 days, which needs 11.6 M tokens/s; the plan as given
     -  dgx-h100         64          -              -         -    -       -     -        -  none
     -  server-4xl40s    64          -              -         -    -       -     -        -  none
     -  dgx-h100           8    81.6 kW     -       -       -      -               -              -
     -  server-4xl40s     16  32.0 kW *     -       -       -      -               -              -
-    dgx-h100: the target is not reached: 64 GPUs take 26.0 days, and no larger count that can share this batch, up to 114176 GPUs, reaches it
-    server-4xl40s: the target is not reached: 64 GPUs take 96.2 days, and no larger count that can share this batch, up to 312320 GPUs, reaches it
+    dgx-h100: the target is not reached: 64 GPUs take 26.0 days, at 446 k tokens/s of the 11.6 M that are needed; 128 are refused: $ROOT/configs/llama3-8b-fsdp-64xh100.yaml:7:17: train.global_batch: 128 does not split into micro-batches of 2 on 128 replicas (nearest that do: 256)
+    server-4xl40s: the target is not reached: 64 GPUs take 96.2 days, at 120 k tokens/s of the 11.6 M that are needed; 128 are refused: $ROOT/configs/llama3-8b-fsdp-64xh100.yaml:7:17: train.global_batch: 128 does not split into micro-batches of 2 on 128 replicas (nearest that do: 256)
+
+Where few counts share the batch: a batch nearby that needs fewer hosts, and what the stated one costs.
+
+    $ COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100 --fixed-plan --set train.global_batch=1024 --target '1e12 tokens in 34d' | grep -E '^(Equal|Batches|system|[a-z0-9-]+ )'
+    > COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100 --fixed-plan --set train.global_batch=1024 --target '1e12 tokens in 34d' --json - | python3 -c '
+    > import json, sys
+    > j = json.load(sys.stdin)
+    > r = j["results"][0]
+    > print(abs(j["needed_tokens_per_s"] * j["within_s"] / j["tokens"] - 1) < 1e-12, r["gpus"])
+    > for n in r["near_batches"]:
+    >     print(n["global_batch"], n["hosts"], n["cost"]["time_s"] <= j["within_s"], n["cost"]["rented_usd"] < r["cost"]["rented_usd"])'
+    Equal target: 1.00 T tokens in 34.0 days, which needs 340 k tokens/s; the plan as given
+    1  dgx-h100    64     18.8 s  16.0 s to 22.1 s     446 k  43.0 %  15.5 GiB  64.2 GiB   170 ms  dp 64 fsdp mb 2 full prefetch 1
+    1  dgx-h100      8  81.6 kW  26.0 days  80.3 MWh  $ 274 k  $ 52.0 k *           $ 274       $ 52.0 *
+    Batches near the stated one (first line of a system) reach the target on fewer hosts, with the same plan:
+    system    batch  hosts  GPUs  tokens/s       time   rented       owned  plan
+    dgx-h100   1024      8    64     446 k  26.0 days  $ 274 k  $ 52.0 k *  dp 64 fsdp mb 2 full prefetch 1
+    dgx-h100   1008      7    56     391 k  29.6 days  $ 274 k  $ 51.9 k *  dp 56 fsdp mb 2 full prefetch 1
+    dgx-h100   1120      7    56     391 k  29.6 days  $ 274 k  $ 51.9 k *  dp 56 fsdp mb 2 full prefetch 1
+    True 64
+    1008 7.0 True True
+    1120 7.0 True True
+
+A host without a NIC is alone, and that is the reason.
+
+    $ COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems 'gpu:8 h100-sxm' --fixed-plan --target '1e12 tokens in 30d' | grep -E '^gpu:8 h100-sxm: '
+    > COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems 'gpu:8 h100-sxm' --fixed-plan --budget 1e6 | grep -E '^gpu:8 h100-sxm: '
+    gpu:8 h100-sxm: the target is not reached: 8 GPUs take 202 days, at 57.3 k tokens/s of the 386 k that are needed; a host has no NIC to join it to others
+    gpu:8 h100-sxm: 1 host: $ 240 k a host (its GPUs alone); $ 760 k left, which would pay for 4, but a host has no NIC to join it to others
 
 Failures and checkpoints lengthen the days by 1/goodput, and all that is paid by the day.
 
@@ -203,9 +232,9 @@ JSON: a prediction for each system, with its config and system; the picture has 
     > print(sorted(j))
     > for r in j["results"]: print(r["rank"], r["name"], r["config"]["cluster"]["system"], r["system"]["name"], sorted(r))'
     > stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,dgx-a100 --fixed-plan --plot - | grep -c '<circle'
-    ['budget_usd', 'commit', 'counted_with', 'equal', 'fixed_plan', 'ranked_by', 'ranked_by_note', 'results', 'stepsim', 'tokens', 'within_s']
-    1 dgx-h100 dgx-h100 NVIDIA DGX H100 ['comparison', 'config', 'cost', 'fits', 'gpus', 'hosts', 'measurement', 'missing_bytes', 'name', 'not_looked_at', 'overlaps_previous', 'plan', 'prediction', 'rank', 'reason', 'size_note', 'system']
-    2 dgx-a100 dgx-a100 NVIDIA DGX A100 640GB ['comparison', 'config', 'cost', 'fits', 'gpus', 'hosts', 'measurement', 'missing_bytes', 'name', 'not_looked_at', 'overlaps_previous', 'plan', 'prediction', 'rank', 'reason', 'size_note', 'system']
+    ['budget_usd', 'commit', 'counted_with', 'equal', 'fixed_plan', 'needed_tokens_per_s', 'ranked_by', 'ranked_by_note', 'results', 'stepsim', 'tokens', 'within_s']
+    1 dgx-h100 dgx-h100 NVIDIA DGX H100 ['comparison', 'config', 'cost', 'fits', 'gpus', 'hosts', 'measurement', 'missing_bytes', 'name', 'near_batches', 'not_looked_at', 'overlaps_previous', 'plan', 'prediction', 'rank', 'reason', 'size_note', 'system']
+    2 dgx-a100 dgx-a100 NVIDIA DGX A100 640GB ['comparison', 'config', 'cost', 'fits', 'gpus', 'hosts', 'measurement', 'missing_bytes', 'name', 'near_batches', 'not_looked_at', 'overlaps_previous', 'plan', 'prediction', 'rank', 'reason', 'size_note', 'system']
     2
 
 What is wrong with it:

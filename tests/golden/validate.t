@@ -62,7 +62,8 @@ A word that is not known is the row's reason, not the end:
     -------------------------------------------------------------------------------------------------
        1  not predicted: gpu: the catalogue does not know the FOO 9 (`stepsim list gpus` lists  a-2
           them)
-       1  not predicted: collective: 'allreduce' is not known                                   a-3
+       1  not predicted: collective: 'allreduce' is not known (nearest: all_reduce; known:      a-3
+          all_reduce, all_gather, reduce_scatter, broadcast, alltoall, sendrecv)
 
 Cards that have no other form need no "PCIe" in their name, half-precision BERT reduces fp16 gradients, and a GPU without tf32 runs such rows in fp32:
 

@@ -118,7 +118,7 @@ static struct config batch(int64_t global_batch, int64_t layers)
 static struct asked_system box(int64_t gpus, double price_usd, double rent_usd)
 {
 	struct asked_system a = {.name = "box"};
-	a.spec.gpus = gpus;
+	a.spec.gpus = a.spec.nics = gpus;
 	a.spec.price_usd = price_usd;
 	a.spec.rent_usd_per_hour = rent_usd;
 	a.spec.power_W = 10000;
@@ -149,7 +149,7 @@ static void test_target_size(void)
 				struct compare ask = {.mode = COMPARE_TARGET,
 					.tokens = 1e12,
 					.within_s = days[i] * 86400};
-				const struct compare_solver solver = {pretend, &w, &c};
+				const struct compare_solver solver = {.solve = pretend, .ctx = &w, .config = &c};
 				struct compare_row r = {0};
 				e = (struct error){0};
 				CU_ASSERT_EQUAL(compare_size(&ask, &solver, &a, &r, &e), ST_OK);
@@ -167,12 +167,135 @@ static void test_target_missed(void)
 	struct config c = batch(1024, 32);
 	struct asked_system a = box(8, 4e5, 0);
 	struct compare ask = {.mode = COMPARE_TARGET, .tokens = 1e12, .within_s = 86400};
-	const struct compare_solver solver = {pretend, &w, &c};
+	const struct compare_solver solver = {.solve = pretend, .ctx = &w, .config = &c};
 	struct compare_row r = {0};
 	CU_ASSERT_EQUAL(compare_size(&ask, &solver, &a, &r, &e), ST_OK);
 	CU_ASSERT_FALSE(r.fits);
 	CU_ASSERT_PTR_NOT_NULL(strstr(r.reason, "the target is not reached"));
 	CU_ASSERT_PTR_NULL(r.predicted);
+}
+
+/* Predicts a plan with as many replicas as the ranks make. */
+static enum status pretend_plan(void *context, const struct asked_system *a, struct size size,
+	const struct config *plan, struct compare_row *r, struct error *err)
+{
+	const int64_t replicas = size.nodes * size.per_node / (plan->parallel.tensor * plan->parallel.pipeline);
+	CU_ASSERT_EQUAL(plan->parallel.data, AUTO);
+	CU_ASSERT_EQUAL(plan->train.global_batch % (replicas * plan->train.micro_batch), 0);
+	enum status st = pretend(context, a, size, r, err);
+	if (!st && !(r->config = malloc(sizeof *r->config)))
+		return ST_RUN;
+	*r->config = *plan;
+	return st;
+}
+
+/* Predicts tp 2 with micro-batches of 2 on any count. */
+static enum status pretend_best(void *context, const struct asked_system *a, struct size size, struct compare_row *r,
+	struct error *err)
+{
+	enum status st = pretend(context, a, size, r, err);
+	if (!st && !(r->config = malloc(sizeof *r->config)))
+		return ST_RUN;
+	*r->config = batch(1024, 32);
+	r->config->parallel.tensor = 2;
+	r->config->parallel.data = size.nodes * size.per_node / 2;
+	r->config->train.micro_batch = 2;
+	return st;
+}
+
+/* Of a batch of 1024 only powers of two of hosts can share it: 20 hosts of the 32 would do with a batch of 960. */
+static void test_near_batches(void)
+{
+	struct world w = {.tokens_per_s = 900};
+	struct config c = batch(1024, 32);
+	struct asked_system a = box(8, 4e5, 10);
+	const double needed = throughput(&w, 19 * 8 + 1);
+	struct compare ask = {.mode = COMPARE_TARGET, .tokens = 1e12, .within_s = 1e12 / needed};
+	const struct compare_solver solver = {.solve = pretend_best, .ctx = &w, .config = &c, .predict = pretend_plan};
+	struct compare_row r = {0};
+	CU_ASSERT_EQUAL(compare_size(&ask, &solver, &a, &r, &e), ST_OK);
+	CU_ASSERT_EQUAL(r.gpus, 256);
+	CU_ASSERT_EQUAL_FATAL(r.n_near, 2);
+	CU_ASSERT_EQUAL(r.near[0].gpus, 160);
+	CU_ASSERT_EQUAL(r.near[0].config->train.global_batch, 960);
+	CU_ASSERT_EQUAL(r.near[1].gpus, 160);
+	CU_ASSERT_EQUAL(r.near[1].config->train.global_batch, 1120);
+	CU_ASSERT_DOUBLE_EQUAL(r.near[0].price_usd.value, 20 * 4e5, 1e-6);
+	ask.power_usd_per_kwh.value = ask.amortize_years.value = ask.pue.value = 1;
+	(void)!vec_push(&ask.rows, r);
+	compare_count(&ask); /* 160 GPUs are slower and cheaper than 256 */
+	CU_ASSERT_TRUE(ask.rows.at[0].near[0].money.time_s > ask.rows.at[0].money.time_s);
+	CU_ASSERT_TRUE(ask.rows.at[0].near[0].money.rented_usd < ask.rows.at[0].money.rented_usd);
+	compare_free(&ask);
+}
+
+/* A batch that follows from the GPUs needs no other; nor does a count that is barely enough. */
+static void test_no_near_batches(void)
+{
+	struct world w = {.tokens_per_s = 900};
+	struct config c = batch(1024, 32);
+	struct asked_system a = box(8, 4e5, 10);
+	for (int i = 0; i < 2; i++) {
+		const double needed = throughput(&w, i ? 19 * 8 : 256);
+		struct compare ask = {.mode = COMPARE_TARGET, .tokens = 1e12, .within_s = 1.0001e12 / needed};
+		const struct compare_solver solver = {.solve = pretend_best,
+			.ctx = &w,
+			.config = &c,
+			.predict = pretend_plan};
+		struct compare_row r = {0};
+		c.train.batch_per_gpu = i;
+		CU_ASSERT_EQUAL(compare_size(&ask, &solver, &a, &r, &e), ST_OK);
+		CU_ASSERT_TRUE(r.fits);
+		CU_ASSERT_EQUAL(r.n_near, 0);
+		compare_row_free(&r);
+	}
+}
+
+/* A host without a NIC is alone, whatever its batch: the reason names the NIC. */
+static void test_no_nic(void)
+{
+	struct world w = {.tokens_per_s = 900};
+	struct config c = batch(1024, 32);
+	struct asked_system a = box(8, 4e5, 0);
+	struct compare ask = {.mode = COMPARE_TARGET, .tokens = 1e12, .within_s = 86400};
+	const struct compare_solver solver = {.solve = pretend, .ctx = &w, .config = &c};
+	struct compare_row r = {0};
+	a.spec.nics = 0;
+	CU_ASSERT_EQUAL(compare_size(&ask, &solver, &a, &r, &e), ST_OK);
+	CU_ASSERT_FALSE(r.fits);
+	CU_ASSERT_EQUAL(w.solved, 1);
+	CU_ASSERT_PTR_NOT_NULL(strstr(r.reason, "no NIC"));
+	CU_ASSERT_PTR_NULL(strstr(r.reason, "share this batch"));
+	ask = (struct compare){.mode = COMPARE_BUDGET, .budget_usd = 2e6, .amortize_years = {.value = 5}};
+	r = (struct compare_row){.spent_usd = NAN};
+	CU_ASSERT_EQUAL(compare_size(&ask, &solver, &a, &r, &e), ST_OK);
+	CU_ASSERT_EQUAL(r.gpus, 8);
+	CU_ASSERT_PTR_NOT_NULL(strstr(r.size_note, "which would pay for 5, but a host has no NIC"));
+	compare_row_free(&r);
+}
+
+/* Refuses what is larger than 64 GPUs. */
+static enum status pretend_small(void *context, const struct asked_system *a, struct size size, struct compare_row *r,
+	struct error *err)
+{
+	if (size.nodes * size.per_node <= 64)
+		return pretend(context, a, size, r, err);
+	snprintf(r->reason, sizeof r->reason, "a batch of 64 is not cut finer");
+	return ST_OK;
+}
+
+static void test_refused(void)
+{
+	struct world w = {.tokens_per_s = 900};
+	struct config c = batch(1024, 32);
+	struct asked_system a = box(8, 4e5, 0);
+	struct compare ask = {.mode = COMPARE_TARGET, .tokens = 1e12, .within_s = 1e12 / throughput(&w, 70)};
+	const struct compare_solver solver = {.solve = pretend_small, .ctx = &w, .config = &c};
+	struct compare_row r = {0};
+	CU_ASSERT_EQUAL(compare_size(&ask, &solver, &a, &r, &e), ST_OK);
+	CU_ASSERT_FALSE(r.fits);
+	CU_ASSERT_PTR_NOT_NULL(strstr(r.reason, "128 are refused: a batch of 64 is not cut finer"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(r.reason, "are needed"));
 }
 
 static void test_budget_size(void)
@@ -191,7 +314,7 @@ static void test_budget_size(void)
 		struct compare ask = {.mode = COMPARE_BUDGET,
 			.budget_usd = cases[i].budget,
 			.amortize_years = {.value = 5}};
-		const struct compare_solver solver = {pretend, &w, &c};
+		const struct compare_solver solver = {.solve = pretend, .ctx = &w, .config = &c};
 		struct compare_row r = {.spent_usd = NAN};
 		CU_ASSERT_EQUAL(compare_size(&ask, &solver, &a, &r, &e), ST_OK);
 		CU_ASSERT_EQUAL(r.gpus, cases[i].gpus);
@@ -213,7 +336,7 @@ static void test_gpus_size(void)
 		struct config c = batch(1024, 32);
 		struct asked_system a = box(cases[i].host, 80000, 16);
 		struct compare ask = {.mode = COMPARE_GPUS, .gpus = cases[i].asked};
-		const struct compare_solver solver = {pretend, &w, &c};
+		const struct compare_solver solver = {.solve = pretend, .ctx = &w, .config = &c};
 		struct compare_row r = {0};
 		CU_ASSERT_EQUAL(compare_size(&ask, &solver, &a, &r, &e), ST_OK);
 		CU_ASSERT_EQUAL(r.gpus, cases[i].gpus);
@@ -352,6 +475,8 @@ static void test_unknown_prices(void)
 
 UNIT_MAIN("compare", {"targets", test_target}, {"a target of steps", test_target_steps}, {"systems", test_systems},
 	{"a target's size", test_target_size}, {"a target missed", test_target_missed},
+	{"batches near the stated one", test_near_batches}, {"no batch is better", test_no_near_batches},
+	{"a host without a NIC", test_no_nic}, {"larger counts are refused", test_refused},
 	{"a budget's size", test_budget_size}, {"equal GPUs", test_gpus_size},
 	{"counts that split the work", test_splits}, {"figures", test_figures}, {"the ranking", test_ranking},
 	{"prices unknown", test_unknown_prices})
