@@ -97,16 +97,16 @@ static void cgroup_limits(const char *mount, const char *tag, const char *limit_
 	} while (level_up(mount, folder));
 }
 
-static enum status read_memory(struct host_facts *out, struct error *e)
+enum status host_memory_read(uint64_t *total_B, uint64_t *available_B, struct error *e)
 {
 	uint64_t kB;
 	if (!number_in("/proc/meminfo", "MemTotal:", &kB))
 		return error_set(e, ST_RUN, "cannot read the size of memory from /proc/meminfo");
-	out->mem_total_B = kB * 1024;
-	out->mem_available_B = number_in("/proc/meminfo", "MemAvailable:", &kB) ? kB * 1024 : out->mem_total_B;
-	cgroup_limits("/sys/fs/cgroup", "0::", "memory.max", "memory.current", "inactive_file ", &out->mem_available_B);
+	*total_B = kB * 1024;
+	*available_B = number_in("/proc/meminfo", "MemAvailable:", &kB) ? kB * 1024 : *total_B;
+	cgroup_limits("/sys/fs/cgroup", "0::", "memory.max", "memory.current", "inactive_file ", available_B);
 	cgroup_limits("/sys/fs/cgroup/memory", ":memory:", "memory.limit_in_bytes", "memory.usage_in_bytes",
-		"total_inactive_file ", &out->mem_available_B);
+		"total_inactive_file ", available_B);
 	return ST_OK;
 }
 
@@ -186,7 +186,7 @@ enum status host_facts_read(struct host_facts *out, struct error *e)
 	out->l3_B = cache_size(topology, HWLOC_OBJ_L3CACHE);
 	out->numa_nodes = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE);
 	out->packages = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PACKAGE);
-	st = read_memory(out, e);
+	st = host_memory_read(&out->mem_total_B, &out->mem_available_B, e);
 out:
 	hwloc_bitmap_free(allowed);
 	hwloc_topology_destroy(topology);

@@ -104,6 +104,10 @@ struct host_facts {
 };
 enum status host_facts_read(struct host_facts *out, struct error *e);
 
+/* Reads this host's memory from the kernel, which also counts memory that no NUMA node lists, and what this process may
+ * still use of it (cgroup limits included). */
+enum status host_memory_read(uint64_t *total_B, uint64_t *available_B, struct error *e);
+
 /* `cores`, or fewer where a cgroup of this process has less CPU time than that (cpu.max of version 2, cpu.cfs_quota_us
  * of version 1; at every level up to the mount): whole cores, at least 1. */
 int64_t host_quota(int64_t cores);

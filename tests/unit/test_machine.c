@@ -7,6 +7,8 @@
 #include "base/array.h"
 #include "base/paths.h"
 #include "tests/unit/harness.h"
+#include "topology/discover/discover.h"
+#include "topology/discover/inventory.h"
 #include "topology/machine.h"
 
 static struct machine load(const char *system, int64_t nodes, int64_t gpus)
@@ -279,6 +281,29 @@ static void test_this_host(void)
 	CU_ASSERT_TRUE(m.device.mem_B <= h.mem_total_B / 2);
 }
 
+/* What `topo` prints of this host is what a prediction counts with. */
+static void test_memory_of_this_host(void)
+{
+	struct machine m;
+	struct inventory list;
+	struct host_facts h;
+	struct graph *g = NULL;
+	struct error e = {0};
+	CU_ASSERT_EQUAL_FATAL(host_facts_read(&h, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(machine_this(2, 1, &m, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(inventory_read(NULL, 0, "this host", &list, &e), ST_OK);
+	CU_ASSERT_EQUAL(list.mem_B, h.mem_total_B);
+	CU_ASSERT_DOUBLE_EQUAL((double)list.mem_available_B / (double)m.device.mem_B, 2, 0.2); /* of two ranks */
+	CU_ASSERT_EQUAL_FATAL(discover(&(struct dumps){0}, &g, &e), ST_OK);
+	uint64_t nodes_B = 0;
+	for (size_t i = 0; i < g->vertex.n; i++)
+		nodes_B += g->vertex.at[i].kind == VERTEX_CPU ? g->vertex.at[i].cpu.mem_B : 0;
+	if (list.numa_nodes == 1)
+		CU_ASSERT_EQUAL(nodes_B, h.mem_total_B);
+	graph_destroy(g);
+	inventory_free(&list);
+}
+
 static void test_attach_profile(void)
 {
 	struct machine m;
@@ -327,5 +352,5 @@ UNIT_MAIN("machine", {"a system", test_system}, {"NIC share", test_nic_share}, {
 	{"a system file", test_system_file}, {"group link", test_group_link},
 	{"groups without a graph", test_groups_without_a_graph}, {"groups on PCIe", test_groups_on_pcie},
 	{"nodes of a line", test_nodes_of_a_line}, {"published bus bandwidth", test_published_bus_bandwidth},
-	{"this host", test_this_host}, {"a profile attached", test_attach_profile},
-	{"JSON of a system", test_json_of_a_system})
+	{"this host", test_this_host}, {"memory of this host", test_memory_of_this_host},
+	{"a profile attached", test_attach_profile}, {"JSON of a system", test_json_of_a_system})

@@ -23,6 +23,7 @@
 #include "base/array.h"
 #include "topology/discover/hwloc_read.h"
 #include "topology/graph/rates.h"
+#include "topology/machine.h"
 
 static const char *const backends[] = {"nvml", "cuda", "rsmi",
 	"ze"}; /* in the order in which their names are believed */
@@ -85,6 +86,17 @@ static bool is_cpu(const struct hwloc_reader *r, hwloc_obj_t numa)
 	return true;
 }
 
+/* The memory of a NUMA node. The only one of this host has all of it, whatever its own count says: a node's count
+ * misses what was added while the machine ran. */
+static uint64_t node_memory(const struct hwloc_reader *r, hwloc_obj_t o)
+{
+	uint64_t total_B, available_B;
+	if (hwloc_topology_is_thissystem(r->t) && hwloc_get_nbobjs_by_type(r->t, HWLOC_OBJ_NUMANODE) == 1 &&
+		host_memory_read(&total_B, &available_B, NULL) == ST_OK)
+		return total_B;
+	return o->attr ? o->attr->numanode.local_memory : 0;
+}
+
 static enum status add_cpus(struct hwloc_reader *r)
 {
 	enum status st = ST_OK;
@@ -104,7 +116,7 @@ static enum status add_cpus(struct hwloc_reader *r)
 			model = hwloc_obj_get_info_by_name(hwloc_get_root_obj(r->t), "CPUModel");
 		r->tree.node.at[node].order = node;
 		v->numa = o->os_index < INT32_MAX ? (int32_t)o->os_index : -1;
-		v->cpu.mem_B = o->attr ? o->attr->numanode.local_memory : 0;
+		v->cpu.mem_B = node_memory(r, o);
 		if (package)
 			v->cpu.package = (int32_t)package->logical_index;
 		if (model)

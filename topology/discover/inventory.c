@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "topology/discover/hwloc_read.h"
+#include "topology/machine.h"
 
 /* Base classes and the two subclasses that a reader of this list looks for (PCI Code and ID Assignment
  * Specification 1.15). */
@@ -123,6 +124,8 @@ enum status inventory_read(const char *xml, size_t len, const char *name, struct
 	if (st)
 		return st;
 	take_counts(t, out);
+	if (hwloc_topology_is_thissystem(t))
+		st = host_memory_read(&out->mem_B, &out->mem_available_B, e);
 	for (hwloc_obj_t o = NULL; (o = hwloc_get_next_pcidev(t, o)) && !st;)
 		if (is_listed(o->attr->pcidev.class_id))
 			st = add(t, o, out, e);

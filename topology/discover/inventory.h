@@ -16,9 +16,10 @@ struct pci_device {
 
 struct inventory {
 	int64_t packages, cores, threads,
-		numa_nodes;  /* that this host's kernel lets any process have, whatever this one is bound to */
-	uint64_t mem_B;      /* of all NUMA nodes */
-	uint64_t l2_B, l3_B; /* of the first; 0: none */
+		numa_nodes;       /* that this host's kernel lets any process have, whatever this one is bound to */
+	uint64_t mem_B;           /* of this host as its kernel counts it; of an export: of all NUMA nodes */
+	uint64_t mem_available_B; /* of this host, to a process like this one; 0: an export */
+	uint64_t l2_B, l3_B;      /* of the first; 0: none */
 	VEC(struct pci_device) device; /* in hwloc's order */
 };
 

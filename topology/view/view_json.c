@@ -231,9 +231,10 @@ static json_t *counts_json(const struct inventory *i)
 {
 	if (!i)
 		return json_null();
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "packages", count_or_null(i->packages), "cores",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "packages", count_or_null(i->packages), "cores",
 		count_or_null(i->cores), "threads", count_or_null(i->threads), "numa_nodes",
-		count_or_null(i->numa_nodes), "memory_bytes", count_or_null((int64_t)i->mem_B), "l2_bytes",
+		count_or_null(i->numa_nodes), "memory_bytes", count_or_null((int64_t)i->mem_B),
+		"available_memory_bytes", count_or_null((int64_t)i->mem_available_B), "l2_bytes",
 		count_or_null((int64_t)i->l2_B), "l3_bytes", count_or_null((int64_t)i->l3_B));
 }
 

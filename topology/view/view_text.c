@@ -363,6 +363,7 @@ static void counts(const struct inventory *i, FILE *out)
 	number(out, ", ", i->packages, "package");
 	number(out, ", ", i->numa_nodes, "NUMA node");
 	size(out, ", ", i->mem_B, " of memory");
+	size(out, ", of which ", i->mem_available_B, " are available");
 	size(out, "; L2 ", i->l2_B, "");
 	size(out, ", L3 ", i->l3_B, "");
 	putc('\n', out);
