@@ -4,6 +4,7 @@
 
 #include "tests/unit/graph_rig.h"
 #include "topology/graph/group.h"
+#include "topology/graph/group_parts.h"
 
 #define NEAR(x, GB_per_s) CU_ASSERT_DOUBLE_EQUAL((x) / 1e9, GB_per_s, 1e-6)
 
@@ -503,8 +504,49 @@ static void test_cluster(void)
 	cluster_destroy(NULL);
 }
 
+/* Returns how many members a walk over the links in `width` visits until it is back at member 0; each member has two.
+ */
+static int32_t length_of_ring(int32_t n, const int32_t *width)
+{
+	int32_t at = 0, before = -1, length = 0;
+	do {
+		int32_t next = -1;
+		for (int32_t v = 0; v < n && next < 0; v++)
+			next = width[at * n + v] && v != before ? v : -1;
+		before = at;
+		at = next;
+		length++;
+	} while (at > 0 && length <= n);
+	return length;
+}
+
+/* A square torus: all links go into two rings of all members, each both ways. */
+static void test_square_torus(void)
+{
+	static const int32_t sides[] = {9, 12, 16};
+	for (size_t k = 0; k < COUNT(sides); k++) {
+		const int32_t side = sides[k], n = side * side;
+		int32_t *width = calloc((size_t)(n * n), sizeof *width), order[RING_PACK_MOST];
+		CU_ASSERT_PTR_NOT_NULL_FATAL(width);
+		for (int32_t i = 0; i < n; i++) {
+			const int32_t right = i / side * side + (i + 1) % side, down = (i + side) % n;
+			width[i * n + right] = width[right * n + i] = 1;
+			width[i * n + down] = width[down * n + i] = 1;
+		}
+		CU_ASSERT_EQUAL(ring_pack(n, width, order), 4);
+		for (int32_t i = 0; i < n; i++) {
+			const int32_t a = order[i], b = order[(i + 1) % n];
+			CU_ASSERT_EQUAL(width[a * n + b]--, 1);
+			width[b * n + a]--;
+		}
+		CU_ASSERT_EQUAL(length_of_ring(n, width), n); /* what is left is a ring, too */
+		free(width);
+	}
+}
+
 UNIT_MAIN("group", {"cube mesh", test_cube_mesh}, {"NVLink switches", test_switches}, {"bridges", test_bridges},
 	{"no peers", test_no_peer}, {"peers behind switches", test_peers_behind_switches},
 	{"two nodes", test_two_nodes}, {"published bus bandwidth", test_published_bus_bandwidth},
 	{"NICs shared", test_nics_shared}, {"straddling", test_straddling}, {"meshes", test_meshes},
-	{"mixed hosts", test_mixed_hosts}, {"refusals", test_refusals}, {"clusters", test_cluster})
+	{"mixed hosts", test_mixed_hosts}, {"refusals", test_refusals}, {"clusters", test_cluster},
+	{"a square torus", test_square_torus})

@@ -78,7 +78,7 @@ static void extend(struct packing *p, int32_t done, int32_t at, bool tight)
 
 static void next_ring(struct packing *p, int32_t done)
 {
-	bool used[64];
+	bool used[RING_PACK_MOST];
 	size_t n = (size_t)p->n;
 	if (done > p->best) {
 		p->best = done;
@@ -124,11 +124,67 @@ static void shuffle(int32_t *name, int32_t n, uint64_t *state)
 	}
 }
 
+/* ---- a square torus ---- */
+
+#define TORUS_RINGS 4 /* two rings without a common link, each both ways */
+
+enum way { RIGHT, DOWN, LEFT, UP, WAYS };
+
+static int32_t beside(int32_t side, int32_t at, enum way way)
+{
+	const int32_t row = at / side, column = at % side;
+	return way == RIGHT  ? row * side + (column + 1) % side
+	       : way == LEFT ? row * side + (column + side - 1) % side
+	       : way == DOWN ? (row + 1) % side * side + column
+	                     : (row + side - 1) % side * side + column;
+}
+
+/* The first ring has all rows, joined to the next one along the diagonal: of each square there it takes the vertical
+ * links in place of the horizontal ones. What it leaves are all columns, joined in the same squares: the second ring.
+ */
+static bool on_first_ring(int32_t side, int32_t at, enum way way)
+{
+	if (way == LEFT || way == UP)
+		return on_first_ring(side, beside(side, at, way), way == LEFT ? RIGHT : DOWN);
+	const int32_t row = at / side, column = at % side;
+	const bool row_wise = way == RIGHT;
+	const int32_t square = row_wise ? column : row, other = row_wise ? row : column;
+	return (square < side - 1 && (other == square || other == square + 1)) != row_wise;
+}
+
+/* Finds the rings of a square torus that is numbered row by row. Returns false where the members are not so joined. */
+static bool square_torus(int32_t n, const int32_t *width, int32_t *order)
+{
+	int32_t side = 1, at = 0, before = -1;
+	while (side * side < n)
+		side++;
+	if (side < 3 || side * side != n)
+		return false;
+	for (int32_t i = 0; i < n; i++)
+		if (!width[i * n + beside(side, i, RIGHT)] || !width[i * n + beside(side, i, DOWN)])
+			return false;
+	for (int32_t i = 0; i < n; i++) {
+		int32_t next = -1;
+		order[i] = at;
+		for (int way = RIGHT; way < WAYS && next < 0; way++)
+			if (on_first_ring(side, at, (enum way)way) && beside(side, at, (enum way)way) != before)
+				next = beside(side, at, (enum way)way);
+		before = at;
+		at = next;
+	}
+	return at == 0;
+}
+
+/* Beyond so many members the search finds a ring or two at best. */
+#define SEARCHED_WELL 64
+
 int32_t ring_pack(int32_t n, const int32_t *width, int32_t *order)
 {
-	int32_t rings = 0, name[64], most = 0;
-	if (n < 2 || n > 64)
+	int32_t rings = 0, name[RING_PACK_MOST], most = 0;
+	if (n < 2 || n > RING_PACK_MOST)
 		return 0;
+	if (n > SEARCHED_WELL && square_torus(n, width, order))
+		return TORUS_RINGS;
 	for (int32_t i = 0; i < n; i++)
 		order[i] = name[i] = i;
 	if (n == 2)

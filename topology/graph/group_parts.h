@@ -10,6 +10,7 @@
  * links join i and j (symmetric), each in both directions. The number of directed rings, and the first one's order.
  * Undirected rings count twice, once each way; where that leaves links idle, directed ones are looked for as well.
  * Bounded: exact where few orders differ, else what was found. */
+#define RING_PACK_MOST 256 /* members; 0 rings are found among more */
 int32_t ring_pack(int32_t n, const int32_t *width, int32_t *order);
 
 enum ring_kind { RING_ALONE /* one member */, RING_SWITCH, RING_LINKS, RING_FLOWS };

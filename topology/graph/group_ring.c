@@ -99,7 +99,7 @@ static enum status try_links(const struct graph *g, const int32_t *index, const 
 {
 	double rates[PER_LINK_RATES];
 	int32_t n_rates = 0;
-	if (n > SEARCHED)
+	if (n > RING_PACK_MOST)
 		return ST_OK;
 	for (size_t i = 0; i < g->link.n; i++) {
 		const struct link *l = &g->link.at[i];
