@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/gcd.h"
 #include "topology/graph/group_parts.h"
 
 /* Vertices visited in a search: about a millisecond in all. */
@@ -178,13 +179,10 @@ static bool square_torus(int32_t n, const int32_t *width, int32_t *order)
 /* Beyond so many members the search finds a ring or two at best. */
 #define SEARCHED_WELL 64
 
-int32_t ring_pack(int32_t n, const int32_t *width, int32_t *order)
+/* Searches; -1 when out of memory. */
+static int32_t search(int32_t n, const int32_t *width, int32_t *order)
 {
 	int32_t rings = 0, name[RING_PACK_MOST], most = 0;
-	if (n < 2 || n > RING_PACK_MOST)
-		return 0;
-	if (n > SEARCHED_WELL && square_torus(n, width, order))
-		return TORUS_RINGS;
 	for (int32_t i = 0; i < n; i++)
 		order[i] = name[i] = i;
 	if (n == 2)
@@ -215,4 +213,33 @@ int32_t ring_pack(int32_t n, const int32_t *width, int32_t *order)
 	free(p.best_path);
 	free(p.used);
 	return rings;
+}
+
+/* Returns the number that divides all widths, and divides them by it. */
+static int32_t take_common(int32_t n, const int32_t *width, int32_t *reduced)
+{
+	int64_t common = 0;
+	for (int32_t i = 0; i < n * n; i++)
+		common = gcd(common, width[i]);
+	for (int32_t i = 0; i < n * n; i++)
+		reduced[i] = common ? width[i] / (int32_t)common : 0;
+	return (int32_t)common;
+}
+
+int32_t ring_pack(int32_t n, const int32_t *width, int32_t *order)
+{
+	int32_t links = 0;
+	if (n < 2 || n > RING_PACK_MOST)
+		return 0;
+	if (n > SEARCHED_WELL && square_torus(n, width, order))
+		return TORUS_RINGS;
+	int32_t *reduced = malloc((size_t)(n * n) * sizeof *reduced);
+	if (!reduced)
+		return -1;
+	for (int32_t j = 1; j < n; j++)
+		links += width[j];
+	/* Three links of each pair are three times the rings of one, which are found sooner. */
+	const int32_t common = take_common(n, width, reduced), rings = common > 1 ? search(n, reduced, order) : 0;
+	free(reduced);
+	return rings < 0 || (rings > 0 && rings * common == links) ? rings * common : search(n, width, order);
 }
