@@ -20,7 +20,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     gaudi2*        Intel Gaudi 2                              432    865   13.5  89.4 GiB  2.46 TB/s    176  262.5   31.5    600  8125*      -
     gaudi3*        Intel Gaudi 3                             1678   1678   52.4   119 GiB  3.70 TB/s    454    525     63    900  15625      -
     gb200*         NVIDIA GB200 (one GPU of an NVL72)        2500   5000     80   185 GiB  8.00 TB/s    313    900     63   1200      -  28.51
-    gb300*         NVIDIA GB300 (one GPU of an NVL72)        2500   5000     80   278 GiB  8.00 TB/s    313    900    121   1400      -      -
+    gb300*         NVIDIA GB300 (one GPU of an NVL72)        2500   5000     80   278 GiB  8.00 TB/s    313    900    121   1400      -  18.00
     gh200*         NVIDIA GH200 96GB                          989   1979     67  95.6 GiB  4.00 TB/s    247    450     63   1000      -   2.29
     groq-lpu*      Groq LPU (GroqChip1)                  fp16 188      -   5.88   219 MiB  80.0 TB/s   2.35      -   31.5    215      -      -
     h100-96*       NVIDIA H100 96GB HBM2e                   989.4   1979   66.9  95.6 GiB  2.40 TB/s    412    450     63    500      -      -
@@ -38,9 +38,9 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     mi250x*        AMD Instinct MI250X, the module            383      -   47.9   128 GiB  3.28 TB/s    117    400   31.5    560      -      -
     mi250x-gcd*    AMD Instinct MI250X, one GCD             191.5      -  23.95  64.0 GiB  1.64 TB/s    117    200   31.5    280      -      -
     mi300a*        AMD Instinct MI300A                      980.6   1961  122.6   128 GiB  5.30 TB/s    185    384     63    760      -      -
-    mi300x         AMD Instinct MI300X                       1307   2615  163.4   192 GiB  5.30 TB/s    247    448     63    750  17500      -
-    mi325x*        AMD Instinct MI325X                       1307   2615  163.4   256 GiB  6.00 TB/s    218    448     63   1000      -      -
-    mi355x*        AMD Instinct MI355X                       2517   5033  157.3   288 GiB  8.00 TB/s    315  537.6     63   1400      -      -
+    mi300x         AMD Instinct MI300X                       1307   2615  163.4   192 GiB  5.30 TB/s    247    448     63    750  17500   6.00
+    mi325x*        AMD Instinct MI325X                       1307   2615  163.4   256 GiB  6.00 TB/s    218    448     63   1000      -   1.95
+    mi355x*        AMD Instinct MI355X                       2517   5033  157.3   288 GiB  8.00 TB/s    315  537.6     63   1400      -   8.60
     p100-pcie*     NVIDIA Tesla P100 PCIe 16GB           fp16 9.3      -    9.3  15.9 GiB   732 GB/s     13      -  15.75    250      -      -
     p100-sxm*      NVIDIA Tesla P100 SXM2 16GB          fp16 10.6      -   10.6  15.9 GiB   732 GB/s     14     80  15.75    300   5699      -
     rtx-a4000*     NVIDIA RTX A4000                          76.7      -   19.2  16.0 GiB   448 GB/s    171      -   31.5    140      -      -
@@ -60,8 +60,8 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     tpu-v3*        Google TPU v3                              123      -   3.84  29.8 GiB   900 GB/s    137      -      -    450      -      -
     tpu-v4*        Google TPU v4                              275      -   8.59  29.8 GiB  1.20 TB/s    229    300      -    192      -      -
     tpu-v5e*       Google TPU v5e                             197      -   6.16  14.9 GiB   819 GB/s    241    200      -      -      -      -
-    tpu-v5p*       Google TPU v5p                             459    459   14.3  95.0 GiB  2.77 TB/s    166    600      -      -      -      -
-    tpu-v6e*       Google TPU v6e Trillium                    918    918   28.7  32.0 GiB  1.64 TB/s    560    400      -      -      -      -
+    tpu-v5p*       Google TPU v5p                             459    459   14.3  95.0 GiB  2.77 TB/s    166    600      -      -      -   4.20
+    tpu-v6e*       Google TPU v6e Trillium                    918    918   28.7  32.0 GiB  1.60 TB/s    574    400      -      -      -   2.70
     tpu-v7x*       Google TPU7x Ironwood                     2307   4614   72.1   192 GiB  7.38 TB/s    313    600      -      -      -      -
     trainium1*     AWS Trainium1                              190    190   5.94  32.0 GiB   820 GB/s    232    384      -      -      -  1.34*
     trainium2*     AWS Trainium2                              667   1299   20.8  96.0 GiB  2.90 TB/s    230    640      -      -      -      -
@@ -75,50 +75,56 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     * a number in its file rests on memory (unverified: true); predictions that use it say so
 
     $ stepsim list systems
-    name                  system                                             GPUs of a node    joined by   pair   node  NICs, Gb/s    out      kW       USD   USD/h
-    ---------------------------------------------------------------------------------------------------------------------------------------------------------------
-    aws-g5*               AWS g5.48xlarge                                    8 x a10g          PCIe          24     16     1 x 100   1.56       -         -   16.29
-    aws-g6e*              AWS g6e.48xlarge                                   8 x l40s          PCIe          24     16     4 x 100   6.25       -         -   30.13
-    aws-g7e*              AWS g7e.48xlarge                                   8 x rtx-pro-6000  PCIe          48     22     4 x 400     25       -         -   33.14
-    aws-p3*               AWS p3.16xlarge                                    8 x v100-sxm-16   mesh          20    120      1 x 25  0.391       -         -  24.48*
-    aws-p3dn*             AWS p3dn.24xlarge                                  8 x v100-sxm-32   mesh          20    120     1 x 100   1.56       -         -  31.21*
-    aws-p4d               AWS p4d.24xlarge                                   8 x a100-sxm-40   NVSwitch     240    240     4 x 100   6.25       -         -   21.96
-    aws-p4de              AWS p4de.24xlarge                                  8 x a100-sxm-80   NVSwitch     240    240     4 x 100   6.25       -         -   27.45
-    aws-p5                AWS p5.48xlarge                                    8 x h100-sxm      NVSwitch   370.8  370.8    32 x 100     50       -         -   55.04
-    aws-p5en              AWS p5en.48xlarge                                  8 x h200-sxm      NVSwitch   370.8  370.8    16 x 200     50       -         -   63.30
-    aws-p6-b200           AWS p6-b200.48xlarge                               8 x b200          NVSwitch   721.8  721.8     8 x 400     50       -         -     114
-    aws-p6-b300*          AWS p6-b300.48xlarge                               8 x b300          NVSwitch   721.8  721.8    16 x 400    100       -         -     142
-    aws-trn1*             AWS trn1.32xlarge                                  16 x trainium1    torus       76.8  307.2     8 x 100   6.25       -         -  21.50*
-    aws-trn2*             AWS trn2.48xlarge                                  16 x trainium2    torus        128    512    16 x 200     25       -         -       -
-    azure-nc-a100-v4      Azure NC96ads A100 v4                              4 x a100-pcie-80  bridges      240     16           -      -       -         -   14.69
-    azure-nd-a100-v4      Azure ND A100 v4 (ND96asr)                         8 x a100-sxm-40   NVSwitch     240    240     8 x 200     25       -         -   27.20
-    azure-nd-gb200-v6*    Azure ND GB200 v6 (ND128isr), one tray             4 x gb200         NVSwitch   721.8  721.8     4 x 400     50       -         -     114
-    azure-nd-h100-v5      Azure ND H100 v5 (ND96isr)                         8 x h100-sxm      NVSwitch   370.8  370.8     8 x 400     50       -         -   98.32
-    azure-ndv2*           Azure NDv2 (ND40rs_v2)                             8 x v100-sxm-32   mesh          20    120     1 x 100   1.56       -         -  22.03*
-    dgx-1-p100*           NVIDIA DGX-1 (P100)                                8 x p100-sxm      mesh          18     72     4 x 100   6.25   3.20*    129000       -
-    dgx-1-v100*           NVIDIA DGX-1 (V100 16 GB)                          8 x v100-sxm-16   mesh          20    120     4 x 100   6.25   3.50*   149000*       -
-    dgx-1-v100-32*        NVIDIA DGX-1 (V100 32 GB)                          8 x v100-sxm-32   mesh          20    120     4 x 100   6.25   3.50*   149000*       -
-    dgx-2*                NVIDIA DGX-2                                       16 x v100-sxm-32  NVSwitch     120    120     8 x 100   6.25  10.00*   399000*       -
-    dgx-a100              NVIDIA DGX A100 640GB                              8 x a100-sxm-80   NVSwitch     240    240     8 x 200     25    6.50         -       -
-    dgx-a100-320          NVIDIA DGX A100 320GB                              8 x a100-sxm-40   NVSwitch     240    240     8 x 200     25    6.50    199000       -
-    dgx-b200              NVIDIA DGX B200                                    8 x b200          NVSwitch   721.8  721.8     8 x 400     50   14.30   515410*       -
-    dgx-b300*             NVIDIA DGX B300                                    8 x b300          NVSwitch   721.8  721.8     8 x 800    100  14.00*         -       -
-    dgx-h100              NVIDIA DGX H100                                    8 x h100-sxm      NVSwitch   370.8  370.8     8 x 400     50   10.20   400000*       -
-    dgx-h200*             NVIDIA DGX H200                                    8 x h200-sxm      NVSwitch   370.8  370.8     8 x 400     50  10.20*         -       -
-    gb200-nvl72*          NVIDIA GB200 NVL72                                 72 x gb200        NVSwitch   721.8  721.8    72 x 400     50     120  3000000*       -
-    gcp-a2-high           GCP a2-highgpu-8g                                  8 x a100-sxm-40   NVSwitch     240    240     1 x 100   1.56       -         -   29.38
-    gcp-a3-high           GCP a3-highgpu-8g                                  8 x h100-sxm      NVSwitch   370.8  370.8     4 x 200   12.5       -         -   88.49
-    gcp-a3-mega           GCP a3-megagpu-8g                                  8 x h100-sxm      NVSwitch   370.8  370.8     8 x 200     25       -         -       -
-    gcp-a3-ultra          GCP a3-ultragpu-8g                                 8 x h200-sxm      NVSwitch   370.8  370.8     8 x 400     50       -         -   84.81
-    gcp-a4-high           GCP a4-highgpu-8g                                  8 x b200          NVSwitch   721.8  721.8     8 x 400     50       -         -       -
-    lenovo-sr675v3*       Lenovo ThinkSystem SR675 V3, 8 x H100              8 x h100-pcie     bridges    247.2     16           -      -       -    833806       -
-    oci-gpu4              OCI BM.GPU4.8                                      8 x a100-sxm-40   NVSwitch     240    240    16 x 100     25       -         -  24.40*
-    oci-h100              OCI BM.GPU.H100.8                                  8 x h100-sxm      NVSwitch   370.8  370.8    16 x 200     50       -         -   80.00
-    server-4xl40s*        Server, 4 x L40S at 2 CPUs                         4 x l40s          PCIe          24     16     1 x 100   3.12   2.00*    45000*       -
-    server-8xl40s*        Server, 8 x L40S behind PCIe switches              8 x l40s          PCIe          24     16     4 x 200   12.5   4.00*    85000*       -
-    server-8xrtx4090*     Server, 8 x GeForce RTX 4090 behind PCIe switches  8 x rtx4090       PCIe          24      6     1 x 100   1.56   4.50*    35000*       -
-    server-8xrtxpro6000*  Server, 8 x RTX PRO 6000 behind PCIe 5 switches    8 x rtx-pro-6000  PCIe          48     16     1 x 400      4   6.50*   100000*       -
-    workstation-4xa6000*  Workstation, 4 x RTX A6000 with 2 bridges          4 x rtx-a6000     bridges       48     24           -      -   1.60*    30000*       -
+    name                  system                                             GPUs of a node    joined by   pair   node  NICs, Gb/s    out      kW      USD   USD/h
+    --------------------------------------------------------------------------------------------------------------------------------------------------------------
+    aws-g5*               AWS g5.48xlarge                                    8 x a10g          PCIe          24     16     1 x 100   1.56       -        -   16.29
+    aws-g6e*              AWS g6e.48xlarge                                   8 x l40s          PCIe          24     16     4 x 100   6.25       -        -   30.13
+    aws-g7e*              AWS g7e.48xlarge                                   8 x rtx-pro-6000  PCIe          48     22     4 x 400     25       -        -   33.14
+    aws-p3*               AWS p3.16xlarge                                    8 x v100-sxm-16   mesh          20    120      1 x 25  0.391       -        -  24.48*
+    aws-p3dn*             AWS p3dn.24xlarge                                  8 x v100-sxm-32   mesh          20    120     1 x 100   1.56       -        -  31.21*
+    aws-p4d               AWS p4d.24xlarge                                   8 x a100-sxm-40   NVSwitch     240    240     4 x 100   6.25       -        -   21.96
+    aws-p4de              AWS p4de.24xlarge                                  8 x a100-sxm-80   NVSwitch     240    240     4 x 100   6.25       -        -   27.45
+    aws-p5                AWS p5.48xlarge                                    8 x h100-sxm      NVSwitch   370.8  370.8    32 x 100     50       -        -   55.04
+    aws-p5en              AWS p5en.48xlarge                                  8 x h200-sxm      NVSwitch   370.8  370.8    16 x 200     50       -        -   63.30
+    aws-p6-b200           AWS p6-b200.48xlarge                               8 x b200          NVSwitch   721.8  721.8     8 x 400     50       -        -     114
+    aws-p6-b300*          AWS p6-b300.48xlarge                               8 x b300          NVSwitch   721.8  721.8    16 x 400    100       -        -     142
+    aws-trn1*             AWS trn1.32xlarge                                  16 x trainium1    torus       76.8  307.2     8 x 100   6.25       -        -  21.50*
+    aws-trn2*             AWS trn2.48xlarge                                  16 x trainium2    torus        128    512    16 x 200     25       -        -       -
+    azure-nc-a100-v4      Azure NC96ads A100 v4                              4 x a100-pcie-80  bridges      240     16           -      -       -        -   14.69
+    azure-nd-a100-v4      Azure ND A100 v4 (ND96asr)                         8 x a100-sxm-40   NVSwitch     240    240     8 x 200     25       -        -   27.20
+    azure-nd-gb200-v6*    Azure ND GB200 v6 (ND128isr), one tray             4 x gb200         NVSwitch   721.8  721.8     4 x 400     50       -        -     114
+    azure-nd-h100-v5      Azure ND H100 v5 (ND96isr)                         8 x h100-sxm      NVSwitch   370.8  370.8     8 x 400     50       -        -   98.32
+    azure-nd-mi300x-v5*   Azure ND MI300X v5 (ND96isr)                       8 x mi300x        mesh          48    336     8 x 400     50       -        -   48.00
+    azure-ndv2*           Azure NDv2 (ND40rs_v2)                             8 x v100-sxm-32   mesh          20    120     1 x 100   1.56       -        -  22.03*
+    dgx-1-p100*           NVIDIA DGX-1 (P100)                                8 x p100-sxm      mesh          18     72     4 x 100   6.25   3.20*   129000       -
+    dgx-1-v100*           NVIDIA DGX-1 (V100 16 GB)                          8 x v100-sxm-16   mesh          20    120     4 x 100   6.25   3.50*  149000*       -
+    dgx-1-v100-32*        NVIDIA DGX-1 (V100 32 GB)                          8 x v100-sxm-32   mesh          20    120     4 x 100   6.25   3.50*  149000*       -
+    dgx-2*                NVIDIA DGX-2                                       16 x v100-sxm-32  NVSwitch     120    120     8 x 100   6.25  10.00*  399000*       -
+    dgx-a100              NVIDIA DGX A100 640GB                              8 x a100-sxm-80   NVSwitch     240    240     8 x 200     25    6.50        -       -
+    dgx-a100-320          NVIDIA DGX A100 320GB                              8 x a100-sxm-40   NVSwitch     240    240     8 x 200     25    6.50   199000       -
+    dgx-b200              NVIDIA DGX B200                                    8 x b200          NVSwitch   721.8  721.8     8 x 400     50   14.30   515410       -
+    dgx-b300*             NVIDIA DGX B300                                    8 x b300          NVSwitch   721.8  721.8     8 x 800    100  14.00*        -       -
+    dgx-h100              NVIDIA DGX H100                                    8 x h100-sxm      NVSwitch   370.8  370.8     8 x 400     50   10.20  400000*       -
+    dgx-h200*             NVIDIA DGX H200                                    8 x h200-sxm      NVSwitch   370.8  370.8     8 x 400     50   10.20        -       -
+    gb200-nvl72*          NVIDIA GB200 NVL72                                 72 x gb200        NVSwitch   721.8  721.8    72 x 400     50     120  3000000    1152
+    gb300-nvl72*          NVIDIA GB300 NVL72                                 72 x gb300        NVSwitch   721.8  721.8    72 x 800    100     142  3500000    1296
+    gcp-a2-high           GCP a2-highgpu-8g                                  8 x a100-sxm-40   NVSwitch     240    240     1 x 100   1.56       -        -   29.38
+    gcp-a3-high           GCP a3-highgpu-8g                                  8 x h100-sxm      NVSwitch   370.8  370.8     4 x 200   12.5       -        -   88.49
+    gcp-a3-mega           GCP a3-megagpu-8g                                  8 x h100-sxm      NVSwitch   370.8  370.8     8 x 200     25       -        -       -
+    gcp-a3-ultra          GCP a3-ultragpu-8g                                 8 x h200-sxm      NVSwitch   370.8  370.8     8 x 400     50       -        -   84.81
+    gcp-a4-high           GCP a4-highgpu-8g                                  8 x b200          NVSwitch   721.8  721.8     8 x 400     50       -        -       -
+    gcp-tpu-v5p-256*      Google TPU v5p, slice of 256                       256 x tpu-v5p     torus        120    480    64 x 200   6.25       -        -    1075
+    gcp-tpu-v6e-256*      Google TPU v6e, pod of 256                         256 x tpu-v6e     torus         80    320   128 x 200   12.5       -        -     691
+    lenovo-sr675v3*       Lenovo ThinkSystem SR675 V3, 8 x H100              8 x h100-pcie     bridges    247.2     16           -      -       -   833806       -
+    oci-gpu4              OCI BM.GPU4.8                                      8 x a100-sxm-40   NVSwitch     240    240    16 x 100     25       -        -  24.40*
+    oci-h100              OCI BM.GPU.H100.8                                  8 x h100-sxm      NVSwitch   370.8  370.8    16 x 200     50       -        -   80.00
+    server-4xl40s*        Server, 4 x L40S at 2 CPUs                         4 x l40s          PCIe          24     16     1 x 100   3.12   2.00*   45000*       -
+    server-8xgaudi3*      Server, 8 x Gaudi 3 (HLS-3)                        8 x gaudi3        mesh          60    420    24 x 200  56.71       -        -       -
+    server-8xl40s*        Server, 8 x L40S behind PCIe switches              8 x l40s          PCIe          24     16     4 x 200   12.5   4.00*   85000*       -
+    server-8xmi325x*      Server, 8 x MI325X                                 8 x mi325x        mesh          48    336     8 x 400     50       -        -   15.60
+    server-8xrtx4090*     Server, 8 x GeForce RTX 4090 behind PCIe switches  8 x rtx4090       PCIe          24      6     1 x 100   1.56   4.50*   35000*       -
+    server-8xrtxpro6000*  Server, 8 x RTX PRO 6000 behind PCIe 5 switches    8 x rtx-pro-6000  PCIe          48     16     1 x 400      4   6.50*  100000*       -
+    workstation-4xa6000*  Workstation, 4 x RTX A6000 with 2 bridges          4 x rtx-a6000     bridges       48     24           -      -   1.60*   30000*       -
     pair: between two GPUs of a node; node: in the ring over all of them (busbw of a long all-reduce);
     out: a GPU's share of the NICs; all in GB/s in one direction
     kW, USD, USD/h: of a node, dated in configs/systems
