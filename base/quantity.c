@@ -42,13 +42,21 @@ static const struct scale times_s[] = {
 	{"ns", -9, 1},
 	{"ps", -12, 1},
 	{"min", 0, 60},
+	{"minutes", 0, 60},
 	{"h", 0, 3600},
+	{"hour", 0, 3600},
+	{"hours", 0, 3600},
 	{"d", 0, 86400},
+	{"day", 0, 86400},
 	{"days", 0, 86400},
+	{"w", 0, 604800},
+	{"week", 0, 604800},
+	{"weeks", 0, 604800},
 };
 
 static const struct scale counts[] = {
 	{"k", 3, 1},
+	{"K", 3, 1},
 	{"M", 6, 1},
 	{"B", 9, 1},
 	{"G", 9, 1},
@@ -78,7 +86,7 @@ static const struct unit_row {
 } units[] = {
 	{UNIT_NONE, "a number", "1.5", "no unit", "", {{NULL, 0}}, false},
 	{UNIT_BYTE, "a size", "25MiB", "B or b, with k M G T P or Ki Mi Gi Ti Pi", "B", {{"B", 1}, {"b", 0.125}}, true},
-	{UNIT_SECOND, "a time", "50us", "s ms us ns ps min h d (days)", "s", {{NULL, 0}}, false},
+	{UNIT_SECOND, "a time", "50us", "s ms us ns ps min h d w (days, weeks)", "s", {{NULL, 0}}, false},
 	{UNIT_BYTE_PER_S, "a data rate", "400Gb/s", "B/s or b/s, with k M G T P or Ki Mi Gi Ti Pi", "B/s",
 		{{"B/s", 1}, {"b/s", 0.125}, {"Bps", 1}, {"bps", 0.125}}, true},
 	{UNIT_FLOP, "an amount of work", "8.2TFLOP", "FLOP, with k M G T P", "FLOP", {{"FLOP", 1}}, false},

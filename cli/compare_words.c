@@ -1,10 +1,9 @@
 #include <ctype.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/array.h"
+#include "base/quantity.h"
 #include "cli/compare.h"
 
 /* ---- systems ---- */
@@ -75,43 +74,31 @@ enum status compare_read_systems(const char *const *lists, size_t n, asked_syste
 
 /* ---- the target ---- */
 
-struct word {
-	const char *text;
-	double times;
-};
-
-/* Units of tokens and of times; the case of times does not matter. */
-static const struct word amounts[] = {{"", 1}, {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"B", 1e9}, {"G", 1e9}, {"T", 1e12}};
-static const struct word times[] = {{"s", 1}, {"min", 60}, {"minutes", 60}, {"h", 3600}, {"hour", 3600},
-	{"hours", 3600}, {"d", 86400}, {"day", 86400}, {"days", 86400}, {"w", 604800}, {"week", 604800},
-	{"weeks", 604800}};
-
-/* Reads a number above 0 and a unit of the table, with or without blanks between them; sets *end behind both. */
-static bool read_amount(const char *text, const struct word *words, size_t n, double *out, const char **end)
+/* Reads a quantity above 0, with or without blanks before its unit; sets *end behind it. The words "tokens" and "steps"
+ * are none: they belong to what follows. */
+static bool read_amount(const char *text, enum unit unit, double *out, const char **end)
 {
-	char *p, word[16];
-	double v = strtod(text, &p);
-	if (p == text || !isfinite(v) || v <= 0 || !(isdigit((unsigned char)*text) || *text == '.') ||
-		strpbrk(text, "xX"))
+	char *number_end, amount[64];
+	struct error why;
+	strtod(text, &number_end); /* finds the end alone: the quantity's own parser reads the number */
+	const char *word = number_end + strspn(number_end, " ");
+	const size_t letters = strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
+	const bool counted = (letters == strlen("tokens") && strncmp(word, "tokens", letters) == 0) ||
+	                     (letters == strlen("steps") && strncmp(word, "steps", letters) == 0);
+	const char *stop = letters && !counted ? word + letters : number_end;
+	if (snprintf(amount, sizeof amount, "%.*s", (int)(stop - text), text) >= (int)sizeof amount)
 		return false;
-	while (*p == ' ')
-		p++;
-	size_t len = strspn(p, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
-	snprintf(word, sizeof word, "%.*s", (int)(len < 15 ? len : 15), p);
-	bool is_tokens = strcmp(word, "tokens") == 0 || strcmp(word, "steps") == 0; /* belongs to what follows */
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(is_tokens ? "" : word, words[i].text) == 0) {
-			*out = v * words[i].times;
-			*end = is_tokens ? p : p + len;
-			return true;
-		}
-	return false;
+	why = (struct error){0};
+	const enum status st = unit == UNIT_SECOND ? quantity_parse_with_unit(amount, unit, out, &why)
+	                                           : quantity_parse(amount, unit, out, &why);
+	*end = stop;
+	return !st && *out > 0;
 }
 
 bool compare_read_tokens(const char *text, double *tokens)
 {
 	const char *end = text;
-	if (!read_amount(text, amounts, COUNT(amounts), tokens, &end))
+	if (!read_amount(text, UNIT_TOKEN, tokens, &end))
 		return false;
 	end += strspn(end, " ");
 	if (strncmp(end, "tokens", 6) == 0)
@@ -125,7 +112,7 @@ enum status compare_read_target(const char *text, double step_tokens, double *to
 	*within_s = 0;
 	while (*p == ' ')
 		p++;
-	if (!read_amount(p, amounts, COUNT(amounts), tokens, &p))
+	if (!read_amount(p, UNIT_TOKEN, tokens, &p))
 		goto wrong;
 	while (*p == ' ')
 		p++;
@@ -146,7 +133,7 @@ enum status compare_read_target(const char *text, double step_tokens, double *to
 	p += 3;
 	while (*p == ' ')
 		p++;
-	if (!read_amount(p, times, COUNT(times), within_s, &p))
+	if (!read_amount(p, UNIT_SECOND, within_s, &p))
 		goto wrong;
 	while (*p == ' ')
 		p++;

@@ -19,11 +19,12 @@ static void test_target(void)
 	} good[] = {{"15e12 tokens in 30d", 15e12, 30 * 86400}, {"15T tokens in 30 days", 15e12, 30 * 86400},
 		{"300B tokens", 300e9, 0}, {"  2.5e11  tokens  in  4 weeks ", 2.5e11, 28 * 86400},
 		{"1e9tokens in 90min", 1e9, 5400}, {"1000 tokens in 1h", 1000, 3600}, {"500k steps", 500e3 * 4096, 0},
-		{"2steps in 1h", 2 * 4096, 3600}};
+		{"2steps in 1h", 2 * 4096, 3600}, {"4M tokens in 2 weeks", 4e6, 14 * 86400},
+		{"500K tokens in 1 day", 500e3, 86400}};
 	static const char *const bad[] = {"", "tokens", "15e12", "15e12 tokens in", "15e12 tokens in 30",
 		"15e12 tokens in 30x", "15e12 tokens within 30d", "-1 tokens in 30d", "0 tokens in 30d", "nan tokens",
 		"inf tokens", "0x10 tokens", "15Q tokens in 30d", "15e12 tokens in 0d", "15e12 tokens in 30d and more",
-		"3 stepss", "1e400 tokens"};
+		"3 stepss", "1e400 tokens", "1e9 tokens in 5 fortnights", "1e9 tokens in 1 h 5"};
 	double tokens, within_s;
 	for (size_t i = 0; i < COUNT(good); i++) {
 		e = (struct error){0};
