@@ -2,9 +2,9 @@
  *
  * Bits and prefixes exist only here, in the parser and the printer; the program holds seconds, bytes, FLOP and rates of
  * them. k, M, G, T, P are powers of 1000; Ki, Mi, Gi, Ti, Pi powers of 1024. `b` is a bit, `B` a byte. A number without
- * a unit is in base units (bytes, seconds, ...). Accepted spellings: B, b (bytes); s, ms, us, ns, ps, min, h, d, w and the
- * words minutes, hours, days, weeks (seconds); B/s, b/s, Bps, bps (rates); FLOP, FLOP/s (also FLOPS); Hz; W; USD. Money also
- * takes k M B T alone.
+ * a unit is in base units (bytes, seconds, ...). Accepted spellings: B, b (bytes); s, ms, us, ns, ps, min, h, d, w
+ * and the words minutes, hours, days, weeks (seconds); B/s, b/s, Bps, bps (rates); FLOP, FLOP/s (also FLOPS); Hz; W;
+ * USD. Money also takes k M B T alone.
  */
 #ifndef STEPSIM_BASE_QUANTITY_H
 #define STEPSIM_BASE_QUANTITY_H
