@@ -116,12 +116,30 @@ bool compare_known(const struct compare *c, enum compare_basis basis, char why[1
 	return !row && !other;
 }
 
+/* Returns the first row of which a budget bought the GPUs alone while it bought or rented whole hosts of another; NULL:
+ * none. */
+static const struct compare_row *bought_bare(const struct compare *c)
+{
+	const struct compare_row *bare = NULL;
+	bool whole = false;
+	for (size_t i = 0; i < c->rows.n; i++) {
+		const struct compare_row *r = &c->rows.at[i];
+		whole |= r->fits && !r->price_usd.partial;
+		bare = !bare && r->fits && r->price_usd.partial ? r : bare;
+	}
+	return whole ? bare : NULL;
+}
+
 static void choose_basis(struct compare *c)
 {
 	char owned[160], rented[160];
 	bool by_owned = compare_known(c, BY_OWNED, owned), by_rented = compare_known(c, BY_RENTED, rented);
 	c->basis_note[0] = '\0';
 	c->basis = c->mode == COMPARE_BUDGET ? BY_TIME : by_owned ? BY_OWNED : by_rented ? BY_RENTED : BY_TIME;
+	const struct compare_row *bare = c->mode == COMPARE_BUDGET ? bought_bare(c) : NULL;
+	if (bare)
+		snprintf(c->basis_note, sizeof c->basis_note,
+			"not for the same things: the budget buys the GPUs of %.100s without their hosts", bare->name);
 	if (c->mode != COMPARE_BUDGET && !by_owned)
 		snprintf(c->basis_note, sizeof c->basis_note, "%s%s%s", owned, by_rented ? "" : "; ", rented);
 }

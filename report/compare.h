@@ -67,7 +67,8 @@ struct compare {
 	struct compare_figure amortize_years, power_usd_per_kwh, pue, co2_kg_per_kwh;
 	VEC(struct compare_row) rows;
 	enum compare_basis basis; /* compare_rank fills it and the next */
-	char basis_note[336];     /* why it is not money, or not the price of purchase; "" when it is */
+	char basis_note[336]; /* why it is not money, or not the price of purchase, or what a budget buys unlike; "" if
+	                        nothing is */
 };
 
 /* Returns the share of time in which a job makes steps; 1 without failures in the config. */

@@ -266,6 +266,8 @@ void compare_verdict(const struct compare *c, FILE *out)
 		fprintf(out, ", at %.2f times the speed", ratio(row, BY_TIME));
 	fprintf(out, ": %s beside %s. Their 90 %% intervals %s.", row[0].name, row[1].name,
 		row[1].overlaps ? "overlap: the order is not sure" : "are apart");
+	if (c->mode == COMPARE_BUDGET && c->basis_note[0])
+		fprintf(out, " The comparison is %s.", c->basis_note);
 	print_tight(&row[0], out);
 }
 

@@ -95,7 +95,7 @@ Equal budgets: what is not for sale is rented for as long as the others are writ
     1  dgx-h100      4    40.8 kW  51.4 days  79.6 MWh  $ 272 k  $ 51.5 k *           $ 272       $ 51.5 *
     2  dgx-a100      8    52.0 kW  60.0 days   118 MWh  $ 316 k  $ 33.7 k +           $ 316       $ 33.7 +
     3  aws-p5        1  5.60 kW +   202 days  42.9 MWh  $ 267 k           -           $ 267              -
-    Ranked by time.
+    Ranked by time (not for the same things: the budget buys the GPUs of dgx-a100 without their hosts).
     dgx-h100: 4 hosts: $ 400 k a host; $ 900 k left, which would pay for 6, but so many cannot share this batch
     dgx-a100: 8 hosts: $ 92.0 k a host (its GPUs alone); $ 1.76 M left, which would pay for 27, but $ROOT/configs/llama3-8b-fsdp-64xh100.yaml:7:17: train.global_batch: 128 does not split into micro-batches of 2 on 128 replicas (nearest that do: 256)
     aws-p5: 1 host: not for sale: $ 2.41 M for renting a host over 5 years; $ 87.6 k left

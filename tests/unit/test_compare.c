@@ -445,6 +445,14 @@ static void test_ranking(void)
 	c.mode = COMPARE_BUDGET; /* the money is equal: time decides */
 	rank(&c);
 	CU_ASSERT_EQUAL(c.basis, BY_TIME);
+	CU_ASSERT_STRING_EQUAL(c.basis_note, "");
+	c.rows.at[1].price_usd.partial = true; /* it buys GPUs there, and whole hosts elsewhere */
+	rank(&c);
+	CU_ASSERT_PTR_NOT_NULL(strstr(c.basis_note, "without their hosts"));
+	for (size_t i = 0; i < 3; i++)
+		c.rows.at[i].price_usd.partial = true;
+	rank(&c);
+	CU_ASSERT_STRING_EQUAL(c.basis_note, "");
 	CU_ASSERT_STRING_EQUAL(c.rows.at[0].name, "fast and dear");
 	compare_free(&c);
 }
