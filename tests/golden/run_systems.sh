@@ -11,7 +11,7 @@ config=$(mktemp --suffix=.yaml)
 trap 'rm -f "$config"' EXIT
 cat >"$config" <<'YAML'
 model: {preset: gpt2-124m, layers: 1}
-train: {stack: pytorch-ddp, micro_batch: 1, global_batch: 2304}
+train: {stack: pytorch-ddp, micro_batch: 1, global_batch: 4608}
 YAML
 
 # The system, the nodes and the format; prints what was predicted.
