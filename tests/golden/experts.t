@@ -95,7 +95,7 @@ Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on 
     --------------------------------------------------------------------------------
     0          16   2.54 s         118 ms   377 ms    7.48 ms          0 s  61.9 GiB
     1          16   2.60 s         375 ms  23.6 ms    7.41 ms      37.8 ms  46.5 GiB
-    Changes that shorten the step, each alone; symptom: pipeline bubble (25 changes tried)
+    Changes that shorten the step, each alone; symptom: pipeline bubble (26 changes tried)
                            saves  of the step  order       with
     ------------------------------------------------------------------------------------------
       narrower products   934 ms       30.7 %  1 format    --set train.dtype=fp8

@@ -144,7 +144,7 @@ A row on several hosts whose network has no rate takes the vendor's usual one: i
     {'n_gpus': '8', 'dp': '8', 'global_batch_seqs': '8'} None faster wide
     {'fabric': 'infiniban'} synthetic line, word 4 'fabric:infiniban': unknown fabric 'infiniban' (nearest: infiniband)
     {'param_dtype': 'bf16'} assumed faster narrower
-    {'adapter': 'LoRA'} adapter: adapters (LoRA) are not modelled yet
+    {'adapter': 'LoRA'} assumed faster wide
     {'preset': 'qwen3-30b-a3b', 'model': 'Qwen3'} assumed faster wide
     rows  network                                             first
     -----------------------------------------------------------------------
