@@ -356,6 +356,19 @@ enum status ydoc_load(const char *path, struct ydoc **out, struct error *e)
 	return st;
 }
 
+enum status ydoc_create(const char *name, struct ydoc **out, struct error *e)
+{
+	struct ydoc *doc = calloc(1, sizeof *doc);
+	char *copy = doc && (doc->arena = arena_create()) ? arena_strdup(doc->arena, name) : NULL;
+	if (!copy || !(doc->root = arena_alloc(doc->arena, sizeof *doc->root))) {
+		ydoc_destroy(doc);
+		return error_nomem(e, "a document");
+	}
+	*doc->root = (struct ynode){.kind = Y_MAP, .line = 1, .col = 1, .file = copy};
+	*out = doc;
+	return ST_OK;
+}
+
 const struct ynode *ydoc_root(const struct ydoc *doc) { return doc->root; }
 
 struct ynode *ydoc_edit(struct ydoc *doc) { return doc->root; }

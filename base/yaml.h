@@ -42,6 +42,12 @@ struct ynode *ydoc_edit(struct ydoc *doc);
 void *ydoc_alloc(struct ydoc *doc, size_t size);
 void ydoc_keep(struct ydoc *doc, struct ydoc *other);
 
+/* For readers of other formats (base/toml.c): a document whose root is an empty mapping, and a node appended to a
+ * mapping or list of it. key NULL: in a list; text NULL: a mapping or list. Both texts are copied. The caller sets the
+ * positions. NULL: out of memory. */
+enum status ydoc_create(const char *name, struct ydoc **out, struct error *e);
+struct ynode *ydoc_add(struct ydoc *doc, struct ynode *parent, const char *key, enum ykind kind, const char *text);
+
 /* The child of a mapping under `key`, or NULL (also when `map` is NULL or no mapping). */
 const struct ynode *ynode_get(const struct ynode *map, const char *key);
 

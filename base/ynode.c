@@ -21,6 +21,38 @@ const struct ynode *ynode_get(const struct ynode *map, const char *key)
 	return NULL;
 }
 
+/* Room for children doubles: a full array holds a power of two, of 4 at least. */
+static bool make_room(struct ydoc *doc, struct ynode *parent)
+{
+	const size_t n = parent->n;
+	if (n && (n < 4 || (n & (n - 1))))
+		return true;
+	struct ynode **more = ydoc_alloc(doc, (n ? 2 * n : 4) * sizeof(struct ynode *));
+	if (more && n)
+		memcpy(more, parent->child, n * sizeof(struct ynode *));
+	if (more)
+		parent->child = more;
+	return more != NULL;
+}
+
+static char *copy_text(struct ydoc *doc, const char *text)
+{
+	char *copy = ydoc_alloc(doc, strlen(text) + 1);
+	return copy ? strcpy(copy, text) : NULL;
+}
+
+struct ynode *ydoc_add(struct ydoc *doc, struct ynode *parent, const char *key, enum ykind kind, const char *text)
+{
+	struct ynode *n = ydoc_alloc(doc, sizeof *n);
+	if (!n || !make_room(doc, parent) || (key && !(n->key = copy_text(doc, key))) ||
+		(text && !(n->text = copy_text(doc, text))))
+		return NULL;
+	n->kind = kind;
+	n->file = parent->file;
+	parent->child[parent->n++] = n;
+	return n;
+}
+
 static enum status error_at(const struct ynode *n, int line, int col, struct error *e, const char *fmt, va_list ap)
 {
 	char text[sizeof e->text];

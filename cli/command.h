@@ -66,6 +66,8 @@ enum status cmd_calibrate(struct context *x, struct error *e); /* all ranks */
 enum status cmd_bench(struct context *x, struct error *e);     /* all ranks */
 enum status cmd_predict(struct context *x, struct error *e);
 enum status cmd_init(struct context *x, struct error *e);
+enum status cmd_import(struct context *x, struct error *e);
+enum status cmd_export(struct context *x, struct error *e);
 enum status cmd_list(struct context *x, struct error *e);
 enum status cmd_validate(struct context *x, struct error *e);
 enum status cmd_sweep(struct context *x, struct error *e);

@@ -24,6 +24,12 @@ static const struct command commands[] = {
 		TAKES_ALWAYS | TAKES_STARTER | TAKES_PREDICTING | TAKES_PREDICT, 1, OR_MORE | CONFIG, cmd_predict},
 	{"init", "[FILE]", "write a short commented config for --model, --system and --gpus, to start from",
 		TAKES_ALWAYS | TAKES_STARTER, 0, OR_MORE, cmd_init},
+	{"import", "FILE [MODEL]",
+		"write another framework's config (torchtitan, Megatron-LM, DeepSpeed and others) as CONFIG.yaml, with "
+		"a remark for each key",
+		TAKES_ALWAYS | TAKES_IMPORT, 1, OR_MORE, cmd_import},
+	{"export", "CONFIG.yaml", "write a config as another framework's", TAKES_ALWAYS | TAKES_STARTER | TAKES_EXPORT, 1,
+		CONFIG, cmd_export},
 	{"topo", "", "print the links of this machine as a matrix in GB/s, or those of a dumped machine",
 		TAKES_ALWAYS | TAKES_TOPO, 0, ALL_RANKS, cmd_topo},
 	{"calibrate", "",

@@ -26,6 +26,8 @@ enum option_group {
 	TAKES_ROOFLINE = 1 << 6,
 	TAKES_BENCH = 1 << 7,
 	TAKES_STARTER = 1 << 13, /* what makes a config from a model's and a system's name */
+	TAKES_IMPORT = 1 << 14,
+	TAKES_EXPORT = 1 << 15,
 };
 
 /* 0 means "not given" wherever 0 is no legal value. */
@@ -37,6 +39,7 @@ struct bench_options {
 
 struct options {
 	struct config_text config; /* of a command about a config; source_read fills it */
+	char imported[CONFIG_TEXT];  /* its name, where it was another framework's */
 	const char **positional;   /* arguments that are no options, in order */
 	size_t n_positional;
 	const char **sets; /* the texts of --set, in order */
@@ -58,6 +61,7 @@ struct options {
 	int64_t gpus;                           /* 0: not given */
 	const char *model, *system, *strategy, *tokens; /* of a config made from options; NULL: not given */
 	const char *write;                              /* of plan: where the winner's config goes; NULL: not given */
+	const char *from, *to; /* frameworks: of import, of export and plan; NULL: not given */
 	struct bench_options bench;
 	enum backend backend;
 	enum progress_mode progress;

@@ -1,11 +1,47 @@
 #include "cli/source.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/paths.h"
+#include "cli/import.h"
 #include "cli/starter.h"
+
+/* Replaces the text of another framework's config by CONFIG.yaml. What cannot be read stays: whoever parses it says why.
+ */
+static enum status import_if_foreign(struct options *o, const char *path, char **text, size_t *len, struct error *e)
+{
+	struct import *im = calloc(1, sizeof *im);
+	struct error refused = {0}, unread = {0};
+	size_t count[VERDICT_COUNT];
+	char *config = NULL;
+	bool found = false;
+	*o->imported = '\0';
+	if (!im)
+		return error_nomem(e, "an import");
+	enum status st = import_complete(o, *text, *len, path, &found, im, &refused, &unread);
+	if (st && (found || st != ST_INPUT))
+		st = error_set(e, st, "%s", unread.text);
+	else if (!found)
+		st = ST_OK;
+	if (!st && found && !(st = import_text(im, &config, len, e))) {
+		free(*text);
+		*text = config;
+		snprintf(o->imported, sizeof o->imported, "%.200s (as `stepsim import` writes it)", path);
+		import_count(im, count);
+		log_note("%s: a config of %s, of which %zu keys are taken and %zu not modelled (`stepsim import` shows "
+			 "each)",
+			path, im->table.title, count[TAKEN], count[NOT_MODELLED]);
+		if (im->key[KEY_cluster_system].remark[0] == 'a')
+			log_note("it names no machine: %s is assumed (--set cluster.system=NAME takes another)",
+				im->key[KEY_cluster_system].value);
+		import_free(im);
+	}
+	free(im);
+	return st;
+}
 
 enum status source_read(struct options *o, const char *path, struct error *e)
 {
@@ -15,11 +51,13 @@ enum status source_read(struct options *o, const char *path, struct error *e)
 	source_free(o);
 	enum status st = path ? file_read(piped ? "/dev/stdin" : path, CONFIG_LIMIT_B, &text, &len, e)
 	                      : starter_text(o, &text, &len, e);
+	if (!st && path)
+		st = import_if_foreign(o, path, &text, &len, e);
 	if (st) {
 		free(text);
 		return st;
 	}
-	o->config = (struct config_text){.name = piped ? "standard input" : path ? path : "options", text, len};
+	o->config = (struct config_text){.name = *o->imported ? o->imported : piped ? "standard input" : path ? path : "options", text, len};
 	return ST_OK;
 }
 

@@ -34,23 +34,34 @@ static void quote(char *out, size_t size, const char *text)
 	out[n] = '\0';
 }
 
-/* Takes a path (a file, a folder, or a word with a slash) as Hugging Face's config.json, else as a preset. */
-static enum status read_model(const char *name, struct starter *s, struct error *e)
+enum status starter_find_model(const char *name, bool *file, char found[PATH_MAX_LEN], struct error *e)
 {
-	struct stat found;
-	char path[PATH_MAX_LEN], quoted[PATH_MAX_LEN];
-	const bool exists = stat(name, &found) == 0, folder = exists && S_ISDIR(found.st_mode);
-	if (!exists && !strchr(name, '/')) {
-		snprintf(s->model, sizeof s->model, "preset: %.4000s", name);
+	struct stat at;
+	char path[PATH_MAX_LEN];
+	const bool exists = stat(name, &at) == 0, folder = exists && S_ISDIR(at.st_mode);
+	*file = exists || strchr(name, '/');
+	if (!*file) {
+		snprintf(found, PATH_MAX_LEN, "%.4000s", name);
 		return ST_OK;
 	}
 	snprintf(path, sizeof path, "%.3900s%s", name, folder ? "/config.json" : "");
 	char *absolute = realpath(path, NULL);
 	if (!absolute)
 		return error_set(e, ST_INPUT, "--model %s: cannot read %s", name, path);
-	quote(quoted, sizeof quoted, absolute);
-	snprintf(s->model, sizeof s->model, "hf_config: %.4000s", quoted);
+	snprintf(found, PATH_MAX_LEN, "%.4000s", absolute);
 	free(absolute);
+	return ST_OK;
+}
+
+static enum status read_model(const char *name, struct starter *s, struct error *e)
+{
+	char found[PATH_MAX_LEN], quoted[PATH_MAX_LEN];
+	bool file;
+	enum status st = starter_find_model(name, &file, found, e);
+	if (st)
+		return st;
+	quote(quoted, sizeof quoted, found);
+	snprintf(s->model, sizeof s->model, "%s: %.4000s", file ? "hf_config" : "preset", file ? quoted : found);
 	return ST_OK;
 }
 
@@ -131,7 +142,7 @@ static void write(const struct starter *s, FILE *out)
 
 enum status starter_text(const struct options *o, char **text, size_t *len, struct error *e)
 {
-	struct starter s = {.system = o->system ? o->system : "dgx-h100"};
+	struct starter s = {.system = o->system ? o->system : STARTER_SYSTEM};
 	const char *model = o->model ? o->model : "llama3-8b";
 	enum status st = read_model(model, &s, e);
 	if (st || (st = read_config(o, model, &s, e)) || (st = read_batch(o, &s, e)))

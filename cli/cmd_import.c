@@ -1,0 +1,47 @@
+/* `stepsim import FILE`: another framework's config as CONFIG.yaml, with a remark for each of its keys. */
+#include <stdlib.h>
+
+#include "base/paths.h"
+#include "cli/command.h"
+#include "cli/import.h"
+
+static enum status write(const struct options *o, const struct import *im, struct error *e)
+{
+	char *text = NULL;
+	size_t len = 0;
+	enum status st = import_text(im, &text, &len, e);
+	if (!st)
+		st = file_write(o->output ? o->output : "-", text, len, e);
+	free(text);
+	return st;
+}
+
+enum status cmd_import(struct context *x, struct error *e)
+{
+	struct options o = *x->options;
+	struct error refused = {0};
+	const char *path = o.positional[0];
+	char *text = NULL;
+	size_t len = 0;
+	bool found = false;
+	if (o.n_positional > 2 || (o.n_positional == 2 && o.model))
+		return error_set(e, ST_INPUT, "unexpected argument '%s': a config and one model",
+			o.positional[o.n_positional - 1]);
+	if (o.n_positional == 2)
+		o.model = o.positional[1];
+	struct import *im = calloc(1, sizeof *im);
+	enum status st = im ? file_read(path, CONFIG_LIMIT_B, &text, &len, e) : error_nomem(e, "an import");
+	if (!st)
+		st = import_complete(&o, text, len, path, &found, im, &refused, e);
+	if (!st && !found)
+		st = error_set(e, ST_INPUT,
+			"%s: its keys are of no framework that is known; --from NAME names one (%s)", path,
+			"torchtitan, megatron, nemo, deepspeed, accelerate, axolotl, nanotron, llm-foundry");
+	if (!st && !(st = write(&o, im, e)) && refused.status)
+		st = error_set(e, refused.status, "the config that was written is not complete: %s", refused.text);
+	if (found && im)
+		import_free(im);
+	free(im);
+	free(text);
+	return st;
+}

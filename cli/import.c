@@ -1,0 +1,98 @@
+#include "cli/import.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/paths.h"
+#include "cli/machine.h"
+#include "cli/starter.h"
+
+enum status import_text(const struct import *im, char **text, size_t *len, struct error *e)
+{
+	FILE *out = open_memstream(text, len);
+	enum status st = out ? import_write(im, out, e) : error_nomem(e, "the config");
+	return out && fclose(out) && !st ? error_nomem(e, "the config") : st;
+}
+
+static enum status put_model(struct import *im, const char *name, struct error *e)
+{
+	char path[PATH_MAX_LEN];
+	bool file;
+	enum status st = starter_find_model(name, &file, path, e);
+	if (st)
+		return st;
+	if (file && strlen(path) >= CONFIG_TEXT)
+		return error_set(e, ST_INPUT, "--model %.80s: the path is too long", name);
+	import_put(im, file ? KEY_model_hf_config : KEY_model_preset, path, "--model");
+	return ST_OK;
+}
+
+static void put_number(struct import *im, enum key_id id, int64_t value, const char *remark)
+{
+	char text[32];
+	snprintf(text, sizeof text, "%lld", (long long)value);
+	import_put(im, id, text, remark);
+}
+
+/* Parses what there is so far. */
+static enum status parse(const struct options *o, const struct import *im, struct config *c, struct error *refused,
+	struct error *e)
+{
+	char *text = NULL;
+	size_t len = 0;
+	enum status st = import_text(im, &text, &len, e);
+	if (!st)
+		config_parse(text, len, im->name, o->sets, o->n_sets, c, refused);
+	free(text);
+	return st;
+}
+
+/* Takes as many hosts as --gpus or the plan's degrees ask for. */
+static enum status put_hosts(const struct options *o, struct import *im, struct config *c, struct error *e)
+{
+	const int64_t fixed = config_fixed_ranks(c),
+		      least = c->parallel.tensor * c->parallel.pipeline * c->parallel.context,
+		      gpus = o->gpus ? o->gpus : fixed ? fixed : least > 1 ? least : 0;
+	const char *remark = o->gpus ? "--gpus" : fixed ? "the plan's GPUs" : "the fewest for the plan (--gpus)";
+	struct config taken = *c;
+	struct error why = {0};
+	if (gpus == 0 || (!o->gpus && import_has(im, KEY_cluster_nodes)))
+		return ST_OK;
+	if (target_take_gpus(&taken, gpus, o->gpus ? e : &why))
+		return o->gpus ? e->status : ST_OK;
+	if (!o->gpus && !fixed && taken.cluster.nodes <= 1)
+		return ST_OK;
+	put_number(im, KEY_cluster_nodes, taken.cluster.nodes, remark);
+	if (taken.cluster.gpus_per_node > 0)
+		put_number(im, KEY_cluster_gpus_per_node, taken.cluster.gpus_per_node, remark);
+	return ST_OK;
+}
+
+static enum status complete(const struct options *o, struct import *im, struct error *refused, struct error *e)
+{
+	enum status st = o->model ? put_model(im, o->model, e) : ST_OK;
+	if (o->system)
+		import_put(im, KEY_cluster_system, o->system, "--system");
+	else if (!import_has(im, KEY_cluster_system))
+		import_put(im, KEY_cluster_system, STARTER_SYSTEM, "assumed: --system NAME takes another");
+	struct config *c = st ? NULL : malloc(sizeof *c);
+	if (!st && !c)
+		st = error_nomem(e, "a config");
+	if (!st && !(st = parse(o, im, c, refused, e)) && !refused->status)
+		st = put_hosts(o, im, c, e);
+	free(c);
+	return st;
+}
+
+enum status import_complete(const struct options *o, const char *text, size_t len, const char *name, bool *found,
+	struct import *out, struct error *refused, struct error *e)
+{
+	enum status st = import_read(text, len, name, o->from, found, out, e);
+	if (st || !*found)
+		return st;
+	st = complete(o, out, refused, e);
+	if (st)
+		import_free(out);
+	return st;
+}

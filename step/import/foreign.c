@@ -1,0 +1,224 @@
+#include "step/import/foreign.h"
+
+#include <ctype.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/toml.h"
+#include "step/import/flags.h"
+
+#define PATH_LEN 512
+#define LEAVES_MOST 20000
+
+/* ---- the form ---- */
+
+/* Returns whether a line begins with "[name]" or "[[name]]", as tables of TOML do. */
+static bool has_tables(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (i && text[i - 1] != '\n')
+			continue;
+		size_t n = i;
+		while (n < len && (text[n] == '[' || text[n] == ' '))
+			n++;
+		const size_t start = n;
+		while (n < len && (isalnum((unsigned char)text[n]) || strchr("_-.", text[n])))
+			n++;
+		if (text[i] == '[' && n > start && n < len && text[n] == ']')
+			return true;
+	}
+	return false;
+}
+
+/* Checks JSON strictly; its tree is YAML's, which is a superset and knows positions. */
+static enum status json_parse(const char *text, size_t len, const char *name, struct ydoc **out, struct error *e)
+{
+	json_error_t where;
+	json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &where);
+	if (!root)
+		return error_set(e, ST_INPUT, "%s:%d:%d: %s", name, where.line, where.column, where.text);
+	json_decref(root);
+	return ydoc_parse(text, len, name, out, e);
+}
+
+static enum status parse(const char *text, size_t len, const char *name, struct ydoc **out, struct error *e)
+{
+	size_t start = 0;
+	while (start < len && isspace((unsigned char)text[start]))
+		start++;
+	if (start < len && text[start] == '{')
+		return json_parse(text, len, name, out, e);
+	if (has_tables(text, len))
+		return toml_parse(text, len, name, out, e);
+	return flags_found(text, len) ? flags_parse(text, len, name, out, e) : ydoc_parse(text, len, name, out, e);
+}
+
+/* ---- the leaves ---- */
+
+static bool add_text(char **out, const char *text)
+{
+	*out = strdup(text);
+	return *out != NULL;
+}
+
+/* Writes "[a, b]" of a list's scalars. */
+static void list_text(const struct ynode *n, char *buf, size_t size)
+{
+	size_t at = (size_t)snprintf(buf, size, "[");
+	for (size_t i = 0; i < n->n && at < size - 1; i++) {
+		if (n->child[i]->kind != Y_SCALAR) {
+			snprintf(buf, size, "[%zu %s]", n->n, n->n == 1 ? "table" : "tables");
+			return;
+		}
+		at += (size_t)snprintf(buf + at, size - at, "%s%s", i ? ", " : "", n->child[i]->text);
+	}
+	if (at < size - 1)
+		snprintf(buf + at, size - at, "]");
+	else
+		memcpy(buf + size - 5, "...]", 5);
+}
+
+static enum status collect(struct foreign *f, const struct ynode *n, const char *path, struct error *e)
+{
+	char text[PATH_LEN];
+	for (size_t i = 0; n->kind == Y_MAP && i < n->n; i++) {
+		const struct ynode *child = n->child[i];
+		snprintf(text, sizeof text, "%s%s%.200s", path, *path ? "." : "", child->key);
+		enum status st = collect(f, child, text, e);
+		if (st)
+			return st;
+	}
+	if (n->kind == Y_MAP && n->n)
+		return ST_OK;
+	struct leaf l = {.node = n};
+	if (n->kind == Y_SEQ)
+		list_text(n, text, sizeof text);
+	if (f->leaves.n == LEAVES_MOST)
+		return ynode_error(n, e, "more than %d keys", LEAVES_MOST);
+	if (!add_text(&l.path, path) || !add_text(&l.value, n->kind == Y_SCALAR ? n->text : n->kind == Y_SEQ ? text : "{}") ||
+		!vec_push(&f->leaves, l)) {
+		free(l.path);
+		free(l.value);
+		return error_nomem(e, "the keys of a config");
+	}
+	return ST_OK;
+}
+
+/* ---- ${a.b}, as OmegaConf has it ---- */
+
+static struct leaf *find_path(const struct foreign *f, const char *path)
+{
+	struct leaf *found = NULL;
+	for (size_t i = 0; i < f->leaves.n; i++)
+		if (strcmp(f->leaves.at[i].path, path) == 0)
+			found = &f->leaves.at[i];
+	return found;
+}
+
+/* Returns the leaf that a whole value "${a.b}" names; "${.b}" begins at the table it stands in, "${..b}" one above. */
+static struct leaf *named_by(const struct foreign *f, const struct leaf *l)
+{
+	char path[PATH_LEN], base[PATH_LEN];
+	const char *s = l->value + 2;
+	const size_t len = strlen(l->value);
+	if (strncmp(l->value, "${", 2) != 0 || l->value[len - 1] != '}' || strpbrk(s, "$:{") || len > PATH_LEN / 2)
+		return NULL;
+	snprintf(base, sizeof base, "%s", l->path);
+	const bool relative = *s == '.';
+	do {
+		char *dot = strrchr(base, '.');
+		*(dot ? dot : base) = '\0';
+	} while (*s == '.' && *++s == '.');
+	const char *before = relative ? base : "";
+	snprintf(path, sizeof path, "%.240s%s%.*s", before, *before ? "." : "", (int)(strlen(s) - 1), s);
+	return find_path(f, path);
+}
+
+#define CHAIN_MOST 8 /* of references to references */
+
+static enum status put_in_references(struct foreign *f, struct error *e)
+{
+	for (int round = 0; round < CHAIN_MOST; round++)
+		for (size_t i = 0; i < f->leaves.n; i++) {
+			struct leaf *l = &f->leaves.at[i], *other = named_by(f, l);
+			if (!other || other == l)
+				continue;
+			char *text = strdup(other->value);
+			if (!text)
+				return error_nomem(e, "a value");
+			free(l->value);
+			l->value = text;
+		}
+	return ST_OK;
+}
+
+/* ---- the whole ---- */
+
+enum status foreign_read(const char *text, size_t len, const char *name, struct foreign *out, struct error *e)
+{
+	*out = (struct foreign){0};
+	enum status st = parse(text, len, name, &out->doc, e);
+	if (st)
+		return st;
+	if (ydoc_root(out->doc)->kind != Y_MAP)
+		st = ynode_error(ydoc_root(out->doc), e, "expected keys with values");
+	if (!st && ydoc_root(out->doc)->n && !(st = collect(out, ydoc_root(out->doc), "", e)))
+		st = put_in_references(out, e);
+	if (st)
+		foreign_free(out);
+	return st;
+}
+
+void foreign_free(struct foreign *f)
+{
+	for (size_t i = 0; i < f->leaves.n; i++) {
+		free(f->leaves.at[i].path);
+		free(f->leaves.at[i].value);
+	}
+	vec_free(&f->leaves);
+	ydoc_destroy(f->doc);
+	f->doc = NULL;
+}
+
+struct leaf *foreign_find(const struct foreign *f, const char *name)
+{
+	struct leaf *found = find_path(f, name);
+	const size_t n = strlen(name);
+	for (size_t i = 0; i < f->leaves.n && !found; i++) {
+		const char *path = f->leaves.at[i].path;
+		const size_t len = strlen(path);
+		if (len > n && path[len - n - 1] == '.' && strcmp(path + len - n, name) == 0 &&
+			!ynode_is_null(f->leaves.at[i].node))
+			found = &f->leaves.at[i];
+	}
+	return found && !ynode_is_null(found->node) ? found : NULL;
+}
+
+/* Returns whether the text has a key or a table of this path. */
+static bool has(const struct ynode *root, const char *path)
+{
+	char part[PATH_LEN];
+	const struct ynode *n = root;
+	while (n && *path) {
+		const size_t len = strcspn(path, ".");
+		snprintf(part, sizeof part, "%.*s", (int)len, path);
+		n = ynode_get(n, part);
+		path += len + (path[len] == '.');
+	}
+	return n != NULL;
+}
+
+bool foreign_is(const struct foreign *f, const struct import_table *t)
+{
+	for (size_t i = 0; t->detect && i < t->detect->n; i++) {
+		const struct ynode *group = t->detect->child[i];
+		size_t found = 0;
+		for (size_t k = 0; k < group->n; k++)
+			found += has(ydoc_root(f->doc), group->child[k]->text);
+		if (group->n && found == group->n)
+			return true;
+	}
+	return false;
+}

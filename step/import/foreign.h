@@ -1,0 +1,37 @@
+/* The text of somebody else's config as one tree, whatever its form, and its keys in a row. */
+#ifndef STEPSIM_STEP_IMPORT_FOREIGN_H
+#define STEPSIM_STEP_IMPORT_FOREIGN_H
+
+#include "base/vec.h"
+#include "base/yaml.h"
+#include "step/import/table.h"
+
+enum verdict { LEFT, TAKEN, NO_EFFECT, NOT_MODELLED, VERDICT_COUNT };
+
+#define WHY_MAX 160
+/* One key of the text that has a value. */
+struct leaf {
+	char *path, *value;       /* tables joined by dots; a list as "[a, b]", of tables as "[2 tables]" */
+	const struct ynode *node;
+	enum verdict verdict;
+	char why[WHY_MAX]; /* TAKEN: as which keys of CONFIG.yaml */
+};
+
+struct foreign {
+	struct ydoc *doc;
+	VEC(struct leaf) leaves;
+};
+
+/* Reads JSON, TOML, a shell script or flags, or YAML, by what the text looks like. ${a.b} in YAML becomes the value of
+ * that key. ST_INPUT with position. `name` is used in messages and remarks. */
+enum status foreign_read(const char *text, size_t len, const char *name, struct foreign *out, struct error *e);
+void foreign_free(struct foreign *f);
+
+/* Finds a key: the whole path, else one that ends in ".name". Of several the last whole one (a flag that is given again
+ * replaces the former), or the first that ends so. NULL: there is none, or its value is null. */
+struct leaf *foreign_find(const struct foreign *f, const char *name);
+
+/* Returns whether the text is of the table's framework. */
+bool foreign_is(const struct foreign *f, const struct import_table *t);
+
+#endif

@@ -1,0 +1,407 @@
+#include "step/import/import.h"
+
+#include <fnmatch.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/paths.h"
+
+/* ---- values ---- */
+
+bool import_has(const struct import *im, enum key_id id) { return im->key[id].given || im->key[id].by_default; }
+
+/* Returns what a key of CONFIG.yaml is so far; NULL where the text leaves it to a preset, or to another key. */
+static const char *ours(const struct import *im, enum key_id id)
+{
+	const struct config_key *k = config_key(id);
+	if (import_has(im, id))
+		return im->key[id].value;
+	return strcmp(k->section, "model") == 0 ? NULL : k->default_;
+}
+
+static enum key_id key_of(const char *path)
+{
+	const char *dot = strchr(path, '.');
+	return dot ? config_key_find(path, (size_t)(dot - path), dot + 1) : KEY_COUNT;
+}
+
+/* Returns whether `value` (NULL: unknown) is the wanted one; "!a": any other. */
+static bool is_wanted(const char *wanted, const char *value)
+{
+	const bool other = *wanted == '!';
+	return value && (fnmatch(wanted + other, value, FNM_CASEFOLD) == 0) != other;
+}
+
+static bool holds(const struct import *im, const struct import_row *r)
+{
+	for (size_t i = 0; r->when && i < r->when->n; i++) {
+		const enum key_id id = key_of(r->when->child[i]->key);
+		if (id == KEY_COUNT || !is_wanted(r->when->child[i]->text, ours(im, id)))
+			return false;
+	}
+	for (size_t i = 0; r->given && i < r->given->n; i++) {
+		const struct leaf *l = foreign_find(&im->foreign, r->given->child[i]->key);
+		if (!is_wanted(r->given->child[i]->text, l ? l->value : ""))
+			return false;
+	}
+	return true;
+}
+
+static bool number_of(const char *text, double *out)
+{
+	char *rest = NULL;
+	*out = text ? strtod(text, &rest) : 0;
+	return text && rest != text && !*rest;
+}
+
+/* Multiplies the row's operands; false: one is not known. */
+static bool product(const struct import *im, const struct ynode *list, double *out)
+{
+	*out = 1;
+	for (size_t i = 0; list && i < list->n; i++) {
+		const char *text = list->child[i]->text;
+		const enum key_id id = key_of(text);
+		double value;
+		if (!number_of(id == KEY_COUNT ? text : ours(im, id), &value))
+			return false;
+		*out *= value;
+	}
+	return true;
+}
+
+static void write_number(char out[KEY_VALUE_MAX], double value)
+{
+	snprintf(out, KEY_VALUE_MAX, value == (double)(long long)value ? "%.0f" : "%.12g", value);
+}
+
+enum outcome { GIVES, DROPS, DIFFERS, LACKS };
+
+static enum outcome map(const struct import_row *r, const char *text, char out[KEY_VALUE_MAX])
+{
+	char preset[STACK_NAME];
+	snprintf(out, KEY_VALUE_MAX, "%s", text);
+	if (r->hub) {
+		if (!hub_preset(text, preset))
+			return DIFFERS;
+		snprintf(out, KEY_VALUE_MAX, "%s", preset);
+	}
+	for (size_t i = 0; r->values && i < r->values->n; i++) {
+		const struct ynode *v = r->values->child[i];
+		if (fnmatch(v->key, text, FNM_CASEFOLD) != 0)
+			continue;
+		if (ynode_is_null(v))
+			return DROPS;
+		const char *to = v->kind == Y_SEQ ? v->child[0]->text : v->text;
+		if (strcmp(to, "same") != 0)
+			snprintf(out, KEY_VALUE_MAX, "%s", to);
+		return GIVES;
+	}
+	return r->values ? DIFFERS : GIVES;
+}
+
+static enum outcome convert(const struct import *im, const struct import_row *r, const char *text,
+	char out[KEY_VALUE_MAX])
+{
+	double value, times, over;
+	if (strchr(text, '$'))
+		return LACKS;
+	const enum outcome o = map(r, text, out);
+	if (o != GIVES || strcmp(out, "auto") == 0)
+		return o == GIVES && !config_key(r->to)->takes_auto ? LACKS : o;
+	if (!number_of(out, &value))
+		return GIVES;
+	if (!product(im, r->times, &times) || !product(im, r->over, &over) || over == 0 || (r->inverse && value == 0))
+		return LACKS;
+	write_number(out, r->inverse ? times / over / value : value * times / over);
+	return GIVES;
+}
+
+/* ---- verdicts ---- */
+
+static void judge(struct leaf *l, enum verdict v, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* A key that one row takes stays taken, whatever other rows say of it. */
+static void judge(struct leaf *l, enum verdict v, const char *fmt, ...)
+{
+	char text[WHY_MAX];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	if (l->verdict == TAKEN && v == TAKEN && !strstr(l->why, text)) {
+		const size_t n = strlen(l->why);
+		snprintf(l->why + n, sizeof l->why - n, ", %s", text);
+	} else if (l->verdict != TAKEN) {
+		l->verdict = v;
+		snprintf(l->why, sizeof l->why, "%s", text);
+	}
+}
+
+/* Returns whether a value switches something off, or leaves it as it is without the key. */
+static bool is_off(const char *text)
+{
+	static const char *const words[] = {"false", "no", "off", "none", "null", "~", "", "0", "0.0", "[]", "{}",
+		"disabled"};
+	return suggest_find(text, words, COUNT(words)) < COUNT(words) || strcmp(text, "False") == 0 ||
+	       strcmp(text, "None") == 0;
+}
+
+static void store(struct import *im, enum key_id id, const char *value, const char *remark)
+{
+	struct import_key *key = &im->key[id];
+	const struct word *word = key_word_find(config_key(id), value); /* "bfloat16" is bf16 */
+	snprintf(key->value, sizeof key->value, "%s", word ? key_word(config_key(id), word->value) : value);
+	snprintf(key->remark, sizeof key->remark, "%s", remark);
+}
+
+static enum status give(struct import *im, const struct import_row *r, struct leaf *l, const char *value,
+	struct error *e)
+{
+	const struct config_key *k = config_key(r->to);
+	struct import_key *key = &im->key[r->to];
+	struct config *scratch = calloc(1, sizeof *scratch);
+	struct error inner = {0};
+	const struct ynode n = {.kind = Y_SCALAR, .line = 1, .col = 1, .file = "", .text = value};
+	if (!scratch)
+		return error_nomem(e, "a config");
+	const enum status st = key_read(k, &n, scratch, &inner);
+	free(scratch);
+	if (st && k->type == KEY_WORD) {
+		judge(l, NOT_MODELLED, "%s has no \"%.40s\"", k->path, value);
+		return ST_OK;
+	}
+	if (st)
+		return ynode_error(l->node, e, "%s (%s): %s", l->path, k->path, inner.text);
+	if (key->given) {
+		judge(l, NO_EFFECT, "%.40s decides %s", key->remark, k->path);
+		return ST_OK;
+	}
+	key->given = true;
+	key->by_default = false;
+	store(im, r->to, value, l->path);
+	judge(l, TAKEN, "%s", k->path);
+	return ST_OK;
+}
+
+static void assume(struct import *im, enum key_id id, const char *value, const char *why, const char *of)
+{
+	char remark[REMARK_MAX];
+	if (import_has(im, id))
+		return;
+	snprintf(remark, sizeof remark, "%s%s%s", why, *of ? ": " : "", of);
+	store(im, id, value, remark);
+	im->key[id].by_default = true;
+}
+
+/* ---- rows ---- */
+
+static struct leaf *find_row(const struct import *im, const struct import_row *r)
+{
+	struct leaf *found = NULL;
+	const char *name;
+	for (size_t i = 0; !found && (name = import_row_name(r, i)); i++)
+		found = foreign_find(&im->foreign, name);
+	return found;
+}
+
+/* Joins the value of the row's second key, if it has one; false: the text does not have that. */
+static bool join(const struct import *im, const struct import_row *r, const struct leaf *l, char out[KEY_VALUE_MAX])
+{
+	const struct leaf *other = r->with ? foreign_find(&im->foreign, r->with) : NULL;
+	snprintf(out, KEY_VALUE_MAX, "%s%s%s", l->value, other ? " " : "", other ? other->value : "");
+	return other || !r->with;
+}
+
+static enum status take(struct import *im, const struct import_row *r, struct leaf *l, struct error *e)
+{
+	char text[KEY_VALUE_MAX], value[KEY_VALUE_MAX];
+	if (!join(im, r, l, text))
+		return ST_OK;
+	enum status st = ST_OK;
+	switch (convert(im, r, text, value)) {
+	case GIVES: st = give(im, r, l, value, e); break;
+	case DROPS: judge(l, NO_EFFECT, "as without it"); break;
+	case DIFFERS:
+		if (l->verdict == LEFT && !is_off(text))
+			judge(l, NOT_MODELLED, "%s has no \"%.40s\"", config_key(r->to)->path, text);
+		else if (l->verdict == LEFT)
+			judge(l, NO_EFFECT, "off");
+		break;
+	case LACKS: judge(l, NOT_MODELLED, "the value is not in this file (--set %s)", config_key(r->to)->path); break;
+	}
+	if (!st && r->with && l->verdict == TAKEN)
+		judge(foreign_find(&im->foreign, r->with), TAKEN, "%s", config_key(r->to)->path);
+	return st;
+}
+
+static enum status apply_rows(struct import *im, struct error *e)
+{
+	const struct import_table *t = &im->table;
+	char value[KEY_VALUE_MAX];
+	for (size_t i = 0; i < t->rows.n; i++) {
+		const struct import_row *r = &t->rows.at[i];
+		struct leaf *l = find_row(im, r);
+		if (r->no_import || !holds(im, r)) {
+			if (l && l->verdict == LEFT)
+				judge(l, NO_EFFECT, "other keys decide");
+			continue;
+		}
+		enum status st = l ? take(im, r, l, e) : ST_OK;
+		if (st)
+			return st;
+		if (!l && r->default_ && convert(im, r, r->default_, value) == GIVES)
+			assume(im, r->to, value, "default", import_row_name(r, 0));
+	}
+	for (size_t i = 0; i < t->sets.n; i++) {
+		const enum key_id id = key_of(t->sets.at[i]->key);
+		if (id == KEY_COUNT)
+			return ynode_error_key(t->sets.at[i], e, "%s is no key of CONFIG.yaml", t->sets.at[i]->key);
+		assume(im, id, t->sets.at[i]->text, t->title, "");
+	}
+	return ST_OK;
+}
+
+static bool is_of(const struct import_reason *r, const char *path)
+{
+	for (size_t i = 0; i < r->patterns->n; i++) {
+		const char *pattern = r->patterns->child[i]->text, *last = strrchr(path, '.');
+		if (fnmatch(pattern, path, 0) == 0 || (last && fnmatch(pattern, last + 1, 0) == 0))
+			return true;
+	}
+	return false;
+}
+
+static void judge_rest(struct import *im)
+{
+	for (size_t i = 0; i < im->foreign.leaves.n; i++) {
+		struct leaf *l = &im->foreign.leaves.at[i];
+		for (size_t k = 0; k < im->table.reasons.n && l->verdict == LEFT; k++) {
+			const struct import_reason *r = &im->table.reasons.at[k];
+			if (is_of(r, l->path) && !r->modelled && is_off(l->value))
+				judge(l, NO_EFFECT, "off");
+			else if (is_of(r, l->path))
+				judge(l, r->modelled ? NO_EFFECT : NOT_MODELLED, "%s", r->why);
+		}
+		if (l->verdict == LEFT && ynode_is_null(l->node))
+			judge(l, NO_EFFECT, "empty");
+		if (l->verdict == LEFT)
+			judge(l, NOT_MODELLED, "not known to stepsim");
+	}
+}
+
+/* ---- what export wrote for stepsim itself ---- */
+
+static enum status put_marked(struct import *im, const char *text, size_t len, int line, struct error *e)
+{
+	char path[KEY_VALUE_MAX];
+	snprintf(path, sizeof path, "%.*s", (int)(len < sizeof path ? len : sizeof path - 1), text);
+	char *colon = strstr(path, ": ");
+	if (colon)
+		*colon = '\0';
+	const enum key_id id = colon ? key_of(path) : KEY_COUNT;
+	if (id == KEY_COUNT)
+		return error_set(e, ST_INPUT, "%s:%d:1: %s: no key of CONFIG.yaml%s", im->name, line, path,
+			config_key_hint("", path, true).text);
+	import_put(im, id, colon + 2, "stepsim");
+	return ST_OK;
+}
+
+static enum status read_marks(struct import *im, const char *text, size_t len, struct error *e)
+{
+	const size_t mark = strlen(IMPORT_MARK);
+	int line = 1;
+	enum status st = ST_OK;
+	for (const char *p = text, *end = text + len; p < end && !st; line++) {
+		const char *stop = memchr(p, '\n', (size_t)(end - p));
+		stop = stop ? stop : end;
+		if ((size_t)(stop - p) > mark && memcmp(p, IMPORT_MARK, mark) == 0)
+			st = put_marked(im, p + mark, (size_t)(stop - p) - mark, line, e);
+		p = stop + 1;
+	}
+	for (size_t i = 0; i < im->foreign.leaves.n && !st; i++) {
+		struct leaf *l = &im->foreign.leaves.at[i];
+		const size_t n = strlen(IMPORT_TABLE ".");
+		char pair[2 * KEY_VALUE_MAX];
+		if (strncmp(l->path, IMPORT_TABLE ".", n) != 0)
+			continue;
+		const int size = snprintf(pair, sizeof pair, "%.300s: %.300s", l->path + n, l->value);
+		if (!(st = put_marked(im, pair, (size_t)size, l->node->line, e)))
+			judge(l, TAKEN, "%s", l->path + n);
+	}
+	return st;
+}
+
+/* ---- the whole ---- */
+
+/* Returns whether all keys at the top are sections of CONFIG.yaml. */
+static bool is_our_own(const struct foreign *f)
+{
+	const struct ynode *root = ydoc_root(f->doc);
+	for (size_t i = 0; i < root->n; i++)
+		if (!config_is_section(root->child[i]->key))
+			return false;
+	return true;
+}
+
+static enum status recognise(const struct foreign *f, char name[STACK_NAME], struct error *e)
+{
+	char **names = NULL;
+	size_t n = 0;
+	enum status st = path_catalogue_names("frameworks", &names, &n, e);
+	*name = '\0';
+	for (size_t i = 0; i < n && !st && !*name; i++) {
+		struct import_table t;
+		if ((st = import_table_load(names[i], &t, e)))
+			break;
+		if (foreign_is(f, &t))
+			snprintf(name, STACK_NAME, "%s", names[i]);
+		import_table_free(&t);
+	}
+	path_names_free(names, n);
+	return st;
+}
+
+enum status import_read(const char *text, size_t len, const char *name, const char *from, bool *found,
+	struct import *out, struct error *e)
+{
+	char framework[STACK_NAME] = "";
+	*out = (struct import){.name = name};
+	*found = false;
+	enum status st = foreign_read(text, len, name, &out->foreign, e);
+	if (st)
+		return st;
+	if (from)
+		snprintf(framework, sizeof framework, "%s", from);
+	else if (!is_our_own(&out->foreign))
+		st = recognise(&out->foreign, framework, e);
+	*found = !st && *framework;
+	if (*found && !(st = import_table_load(framework, &out->table, e)) &&
+		!(st = read_marks(out, text, len, e)) && !(st = apply_rows(out, e)))
+		judge_rest(out);
+	if (st || !*found)
+		import_free(out);
+	return st;
+}
+
+void import_free(struct import *im)
+{
+	import_table_free(&im->table);
+	if (im->foreign.doc)
+		foreign_free(&im->foreign);
+}
+
+void import_put(struct import *im, enum key_id id, const char *value, const char *remark)
+{
+	store(im, id, value, remark);
+	im->key[id].given = true;
+	im->key[id].by_default = false;
+}
+
+void import_count(const struct import *im, size_t count[VERDICT_COUNT])
+{
+	memset(count, 0, VERDICT_COUNT * sizeof *count);
+	for (size_t i = 0; i < im->foreign.leaves.n; i++)
+		count[im->foreign.leaves.at[i].verdict]++;
+}

@@ -1,0 +1,49 @@
+/* Somebody else's training config as a CONFIG.yaml, with a remark for each of its keys: taken, without effect on the
+ * step's time, or not modelled. What is known of each framework stands in configs/frameworks (step/import/table.h). */
+#ifndef STEPSIM_STEP_IMPORT_IMPORT_H
+#define STEPSIM_STEP_IMPORT_IMPORT_H
+
+#include <stdio.h>
+
+#include "step/import/foreign.h"
+
+#define REMARK_MAX 128
+
+struct import {
+	const char *name; /* of the file; borrowed */
+	struct import_table table;
+	struct foreign foreign;
+	struct import_key {
+		bool given, by_default; /* by the text; by what the framework or stepsim takes without it */
+		char value[KEY_VALUE_MAX], remark[REMARK_MAX];
+	} key[KEY_COUNT];
+};
+
+/* Reads the config of a framework: `from` names it, or NULL: it is recognised by its keys. *found is false where they
+ * are no framework's that is known; then nothing else is filled. `text` and `name` are borrowed. ST_INPUT with
+ * position: a value that its key cannot have. */
+enum status import_read(const char *text, size_t len, const char *name, const char *from, bool *found,
+	struct import *out, struct error *e);
+void import_free(struct import *im); /* NULL-safe members */
+
+/* Gives a key of CONFIG.yaml a value that the text does not have; what the text gives is replaced. */
+void import_put(struct import *im, enum key_id id, const char *value, const char *remark);
+/* Returns whether the key has a value. */
+bool import_has(const struct import *im, enum key_id id);
+
+/* Counts the keys of each verdict. */
+void import_count(const struct import *im, size_t count[VERDICT_COUNT]);
+
+/* Writes the CONFIG.yaml. */
+enum status import_write(const struct import *im, FILE *out, struct error *e);
+
+/* In a comment of TOML, YAML and scripts, "# stepsim: train.optimizer: lion" is a key of CONFIG.yaml that the framework
+ * has no word for; in JSON, a key of the table "stepsim". Export writes them. */
+#define IMPORT_MARK "# stepsim: "
+#define IMPORT_TABLE "stepsim"
+
+/* step/import/hub.c: finds the preset of a model of Hugging Face's hub, whoever's copy it is, by the lists `hub` of
+ * configs/models. False: there is none. */
+bool hub_preset(const char *id, char preset[STACK_NAME]);
+
+#endif

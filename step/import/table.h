@@ -1,0 +1,63 @@
+/* What stepsim knows of a framework's config: configs/frameworks/NAME.yaml, read by import and export alike.
+ *
+ * rows: in order, {key, to, ...}:
+ *   key      the framework's key, its tables joined by dots; a list: further names, of which export writes the first.
+ *            It also matches at the end of a longer path
+ *   to       the key of CONFIG.yaml; without it, the one whose other name is the last word of `key`
+ *            (step/config_alias.c)
+ *   values   {its value: ours}; fnmatch patterns on the left; ~ leaves ours out; a list: import takes the first, export
+ *            any. "hub": a model of Hugging Face's hub, by the lists `hub` of configs/models
+ *   with     a second key, whose value is joined to the first by a blank
+ *   default  its value where the file has none
+ *   when     {key of CONFIG.yaml: value}: the row holds only then; "!value": only otherwise
+ *   given    the same of the framework's keys, by import alone
+ *   times, over, inverse   ours = its value x times / over, or times / over / its value; numbers or keys of CONFIG.yaml
+ *   is       a value that export writes and that import passes over
+ *   only     import or export
+ * Of several rows for one key of CONFIG.yaml the first counts that the file has; defaults come after all of them.
+ * sets: keys of CONFIG.yaml that hold where no row gives another value.
+ * no_effect, not_modelled: {why: [patterns of keys]}.
+ * also: further tables, whose rows and lists come behind.
+ * detect: lists of keys; a file with all keys of one of them is of this framework.
+ * writes: the form that export writes: toml, yaml, json or flags.
+ */
+#ifndef STEPSIM_STEP_IMPORT_TABLE_H
+#define STEPSIM_STEP_IMPORT_TABLE_H
+
+#include "base/vec.h"
+#include "base/yaml.h"
+#include "step/config_keys.h"
+
+struct import_row {
+	const struct ynode *key; /* a text or a list of them */
+	enum key_id to;          /* KEY_COUNT: none, with `is` */
+	const struct ynode *values, *when, *given, *times, *over;
+	const char *with, *default_, *is;
+	bool inverse, hub, no_import, no_export;
+};
+
+/* A group of keys that are not taken, and why. */
+struct import_reason {
+	const char *why;
+	const struct ynode *patterns;
+	bool modelled; /* it has no effect; else it is not modelled */
+};
+
+struct import_table {
+	char name[STACK_NAME];
+	const char *title, *writes;
+	const struct ynode *detect;
+	VEC(struct import_row) rows;
+	VEC(struct import_reason) reasons;
+	VEC(const struct ynode *) sets; /* scalars with their keys */
+	VEC(struct ydoc *) docs;        /* into which all of it points */
+};
+
+/* Reads the table of a framework. ST_INPUT: an unknown name, or with position what is wrong in the file. */
+enum status import_table_load(const char *name, struct import_table *out, struct error *e);
+void import_table_free(struct import_table *t);
+
+/* Returns the row's names in turn; NULL behind the last. */
+const char *import_row_name(const struct import_row *r, size_t i);
+
+#endif

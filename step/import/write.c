@@ -1,0 +1,106 @@
+/* The CONFIG.yaml of an import: its keys with their sources, then what became of each key of the text. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/table.h"
+#include "base/wrap.h"
+#include "step/import/import.h"
+
+#define PAGE 100 /* characters of a line */
+
+static bool needs_quotes(const char *text) { return !*text || strpbrk(text, ": '\"#{}[],&*?|<>=!%@`\\") != NULL; }
+
+static void write_value(const struct config_key *k, const char *text, char out[2 * KEY_VALUE_MAX])
+{
+	size_t n = 0;
+	if (k->type != KEY_TEXT || !needs_quotes(text)) {
+		snprintf(out, 2 * KEY_VALUE_MAX, "%s", text);
+		return;
+	}
+	out[n++] = '\'';
+	for (; *text; text++) {
+		if (*text == '\'')
+			out[n++] = '\'';
+		out[n++] = *text;
+	}
+	out[n++] = '\'';
+	out[n] = '\0';
+}
+
+static void write_keys(const struct import *im, FILE *out)
+{
+	char value[2 * KEY_VALUE_MAX];
+	const char *section = "";
+	for (int i = 0; i < KEY_COUNT; i++) {
+		const struct config_key *k = config_key((enum key_id)i);
+		if (!import_has(im, (enum key_id)i))
+			continue;
+		if (strcmp(k->section, section) != 0)
+			fprintf(out, "%s:\n", section = k->section);
+		write_value(k, im->key[i].value, value);
+		fprintf(out, "  %s: %s # %s\n", k->name, value, im->key[i].remark);
+	}
+}
+
+/* A table's cells are separated by '|'. */
+static const char *cell(const char *text, char buf[WHY_MAX])
+{
+	snprintf(buf, WHY_MAX, "%s", text);
+	for (char *p = buf; *p; p++)
+		*p = *p == '|' || *p == '\n' ? '/' : *p;
+	return buf;
+}
+
+#define VALUE_SHOWN 24
+
+static enum status write_verdicts(const struct import *im, struct table *t, struct error *e)
+{
+	static const char *const words[VERDICT_COUNT] = {"?", "taken", "no effect", "not modelled"};
+	enum status st = ST_OK;
+	for (size_t i = 0; i < im->foreign.leaves.n && !st; i++) {
+		const struct leaf *l = &im->foreign.leaves.at[i];
+		char path[WHY_MAX], value[WHY_MAX], why[WHY_MAX];
+		cell(l->value, value);
+		if (wrap_characters(value) > VALUE_SHOWN)
+			snprintf(value + VALUE_SHOWN - 3, 4, "...");
+		st = table_row(t, e, "%d|%s|%s = %s%s%s", l->node->key_line ? l->node->key_line : l->node->line,
+			words[l->verdict], cell(l->path, path), value, l->verdict == TAKEN ? ": as " : ": ",
+			cell(l->why, why));
+	}
+	return st;
+}
+
+/* Prints a text with "# " before each line. */
+static void comment(const char *text, FILE *out)
+{
+	for (const char *end; *text; text = *end ? end + 1 : end) {
+		end = text + strcspn(text, "\n");
+		fprintf(out, "#%s%.*s\n", end > text ? " " : "", (int)(end - text), text);
+	}
+}
+
+enum status import_write(const struct import *im, FILE *out, struct error *e)
+{
+	size_t count[VERDICT_COUNT], len = 0;
+	char *text = NULL;
+	struct table *t = table_create("line|<it is|<key, value, and how or why");
+	FILE *memory = t ? open_memstream(&text, &len) : NULL;
+	enum status st = memory ? write_verdicts(im, t, e) : error_nomem(e, "the remarks");
+	import_count(im, count);
+	if (!st) {
+		fprintf(out, "# From %s, read as %s's: of %zu keys %zu taken, %zu without effect on a step's time, "
+			     "%zu not modelled\n",
+			im->name, im->table.title, im->foreign.leaves.n, count[TAKEN], count[NO_EFFECT],
+			count[NOT_MODELLED]);
+		write_keys(im, out);
+		fprintf(out, "\n# What becomes of each key of %s:\n", im->name);
+		table_print_within(t, PAGE - 2, memory);
+	}
+	if (memory && fclose(memory) && !st)
+		st = error_nomem(e, "the remarks");
+	if (!st)
+		comment(text, out);
+	free(text);
+	table_destroy(t);
+	return st;
+}
