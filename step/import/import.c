@@ -263,6 +263,28 @@ static enum status apply_rows(struct import *im, struct error *e)
 	return ST_OK;
 }
 
+/* Takes back what the strategy does not use: CONFIG.yaml refuses such keys. */
+static void drop_unused(struct import *im)
+{
+	const struct config_key *k = config_key(KEY_parallel_strategy);
+	const char *strategy = ours(im, KEY_parallel_strategy);
+	const struct word *word = key_word_find(k, strategy);
+	for (int i = 0; word && i < KEY_COUNT; i++) {
+		struct import_key *key = &im->key[i];
+		if (!import_has(im, (enum key_id)i) ||
+			strategy_has((enum strategy)word->value, config_key((enum key_id)i)->used_by))
+			continue;
+		for (size_t n = 0; n < im->foreign.leaves.n; n++) {
+			struct leaf *l = &im->foreign.leaves.at[n];
+			if (strcmp(l->why, config_key((enum key_id)i)->path) == 0) {
+				l->verdict = LEFT;
+				judge(l, NO_EFFECT, "strategy %s does not use it", strategy);
+			}
+		}
+		key->given = key->by_default = false;
+	}
+}
+
 static bool is_of(const struct import_reason *r, const char *path)
 {
 	for (size_t i = 0; i < r->patterns->n; i++) {
@@ -378,8 +400,10 @@ enum status import_read(const char *text, size_t len, const char *name, const ch
 		st = recognise(&out->foreign, framework, e);
 	*found = !st && *framework;
 	if (*found && !(st = import_table_load(framework, &out->table, e)) &&
-		!(st = read_marks(out, text, len, e)) && !(st = apply_rows(out, e)))
+		!(st = read_marks(out, text, len, e)) && !(st = apply_rows(out, e))) {
+		drop_unused(out);
 		judge_rest(out);
+	}
 	if (st || !*found)
 		import_free(out);
 	return st;

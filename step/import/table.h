@@ -19,7 +19,8 @@
  * no_effect, not_modelled: {why: [patterns of keys]}.
  * also: further tables, whose rows and lists come behind.
  * detect: lists of keys; a file with all keys of one of them is of this framework.
- * writes: the form that export writes: toml, yaml, json or flags.
+ * writes: the form that export writes: toml, yaml, json or flags, behind the words `launch`. In these and in `is`, keys
+ * of CONFIG.yaml in braces are replaced by their values. Without it, the framework is read alone.
  */
 #ifndef STEPSIM_STEP_IMPORT_TABLE_H
 #define STEPSIM_STEP_IMPORT_TABLE_H
@@ -45,7 +46,7 @@ struct import_reason {
 
 struct import_table {
 	char name[STACK_NAME];
-	const char *title, *writes;
+	const char *title, *writes, *launch;
 	const struct ynode *detect;
 	VEC(struct import_row) rows;
 	VEC(struct import_reason) reasons;
