@@ -13,6 +13,7 @@
 #include "cli/source.h"
 #include "report/plan.h"
 #include "sim/search/search.h"
+#include "step/import/export.h"
 
 /* ---- the machine ---- */
 
@@ -81,12 +82,21 @@ static enum status write_winner(const struct search_result *r, const char *path,
 	return st;
 }
 
+static enum status emit_winner(const struct search_result *r, const char *to, struct error *e)
+{
+	if (r->n_best == 0)
+		return error_set(e, ST_INPUT, "--emit: no plan fits, and there is nothing to print");
+	return export_write(&r->best[0].config, to, stdout, e);
+}
+
 static enum status write_all(const struct options *o, const struct plan_report *p, const struct search_result *r,
 	struct error *e)
 {
 	struct wrap w;
 	enum status st = ST_OK;
-	if (!options_take_stdout(o) && !(st = wrap_open(&w, stdout, e)))
+	if (o->to)
+		st = emit_winner(r, o->to, e);
+	else if (!options_take_stdout(o) && !(st = wrap_open(&w, stdout, e)))
 		st = wrap_close(&w, report_plan_text(p, w.out, e), e);
 	if (!st && o->csv)
 		st = report_plan_csv(p, o->csv, e);

@@ -156,6 +156,22 @@ static void store(struct import *im, enum key_id id, const char *value, const ch
 	snprintf(key->remark, sizeof key->remark, "%s", remark);
 }
 
+/* A step is sized by one of these keys; CONFIG.yaml refuses two. */
+static bool sizes_step(enum key_id id)
+{
+	return id == KEY_train_global_batch || id == KEY_train_tokens_per_step || id == KEY_train_batch_per_gpu;
+}
+
+/* Returns another key that sizes the step and that is given (or, with `by_default`, assumed); KEY_COUNT without one. */
+static enum key_id rival(const struct import *im, enum key_id id, bool by_default)
+{
+	for (int i = 0; sizes_step(id) && i < KEY_COUNT; i++)
+		if (i != (int)id && sizes_step((enum key_id)i) &&
+			(im->key[i].given || (by_default && im->key[i].by_default)))
+			return (enum key_id)i;
+	return KEY_COUNT;
+}
+
 static enum status give(struct import *im, const struct import_row *r, struct leaf *l, const char *value,
 	struct error *e)
 {
@@ -174,10 +190,13 @@ static enum status give(struct import *im, const struct import_row *r, struct le
 	}
 	if (st)
 		return ynode_error(l->node, e, "%s (%s): %s", l->path, k->path, inner.text);
-	if (key->given) {
-		judge(l, NO_EFFECT, "%.40s decides %s", key->remark, k->path);
+	const enum key_id other = rival(im, r->to, false), assumed = rival(im, r->to, true);
+	if (key->given || other != KEY_COUNT) {
+		judge(l, NO_EFFECT, "%.60s decides %s", im->key[key->given ? r->to : other].remark, k->path);
 		return ST_OK;
 	}
+	if (assumed != KEY_COUNT)
+		im->key[assumed].by_default = false;
 	key->given = true;
 	key->by_default = false;
 	store(im, r->to, value, l->path);
@@ -188,7 +207,7 @@ static enum status give(struct import *im, const struct import_row *r, struct le
 static void assume(struct import *im, enum key_id id, const char *value, const char *why, const char *of)
 {
 	char remark[REMARK_MAX];
-	if (import_has(im, id))
+	if (import_has(im, id) || rival(im, id, true) != KEY_COUNT)
 		return;
 	snprintf(remark, sizeof remark, "%s%s%s", why, *of ? ": " : "", of);
 	store(im, id, value, remark);
@@ -258,7 +277,7 @@ static enum status apply_rows(struct import *im, struct error *e)
 		const enum key_id id = key_of(t->sets.at[i]->key);
 		if (id == KEY_COUNT)
 			return ynode_error_key(t->sets.at[i], e, "%s is no key of CONFIG.yaml", t->sets.at[i]->key);
-		assume(im, id, t->sets.at[i]->text, t->title, "");
+		assume(im, id, t->sets.at[i]->text, "where the file is silent", "");
 	}
 	return ST_OK;
 }
@@ -299,6 +318,9 @@ static void judge_rest(struct import *im)
 {
 	for (size_t i = 0; i < im->foreign.leaves.n; i++) {
 		struct leaf *l = &im->foreign.leaves.at[i];
+		const struct leaf *last = foreign_find(&im->foreign, l->path);
+		if (l->verdict == LEFT && last && last != l && strcmp(last->path, l->path) == 0)
+			judge(l, NO_EFFECT, "given again in line %d", last->node->key_line);
 		for (size_t k = 0; k < im->table.reasons.n && l->verdict == LEFT; k++) {
 			const struct import_reason *r = &im->table.reasons.at[k];
 			if (is_of(r, l->path) && !r->modelled && is_off(l->value))
