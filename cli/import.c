@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/paths.h"
 #include "cli/machine.h"
 #include "cli/starter.h"
@@ -48,6 +49,17 @@ static enum status parse(const struct options *o, const struct import *im, struc
 	return st;
 }
 
+/* Leaves the GPUs of a host to the system, where the file names all that it has. */
+static void drop_whole_hosts(struct import *im, const struct config *c)
+{
+	struct config all = *c;
+	all.cluster.gpus_per_node = 0;
+	if (c->cluster.gpus_per_node > 0 &&
+		target_take_gpus(&all, c->cluster.nodes * c->cluster.gpus_per_node, NULL) == ST_OK &&
+		all.cluster.nodes == c->cluster.nodes && all.cluster.gpus_per_node == 0)
+		import_drop(im, KEY_cluster_gpus_per_node);
+}
+
 /* Takes as many hosts as --gpus or the plan's degrees ask for. */
 static enum status put_hosts(const struct options *o, struct import *im, struct config *c, struct error *e)
 {
@@ -57,16 +69,33 @@ static enum status put_hosts(const struct options *o, struct import *im, struct 
 	const char *remark = o->gpus ? "--gpus" : fixed ? "the plan's GPUs" : "the fewest for the plan (--gpus)";
 	struct config taken = *c;
 	struct error why = {0};
+	if (!o->gpus)
+		drop_whole_hosts(im, c);
 	if (gpus == 0 || (!o->gpus && import_has(im, KEY_cluster_nodes)))
 		return ST_OK;
 	if (target_take_gpus(&taken, gpus, o->gpus ? e : &why))
 		return o->gpus ? e->status : ST_OK;
 	if (!o->gpus && !fixed && taken.cluster.nodes <= 1)
 		return ST_OK;
+	import_drop(im, KEY_cluster_gpus_per_node);
 	put_number(im, KEY_cluster_nodes, taken.cluster.nodes, remark);
 	if (taken.cluster.gpus_per_node > 0)
 		put_number(im, KEY_cluster_gpus_per_node, taken.cluster.gpus_per_node, remark);
 	return ST_OK;
+}
+
+/* Returns whether the text or the options say which model it is; CONFIG.yaml would take another one's sizes. */
+static bool names_model(const struct options *o, const struct import *im)
+{
+	static const enum key_id ids[] = {KEY_model_preset, KEY_model_hf_config, KEY_model_layers};
+	for (size_t i = 0; i < COUNT(ids); i++) {
+		if (import_has(im, ids[i]))
+			return true;
+		for (size_t k = 0; k < o->n_sets; k++)
+			if (strstr(o->sets[k], config_key(ids[i])->name) != NULL)
+				return true;
+	}
+	return false;
 }
 
 static enum status complete(const struct options *o, struct import *im, struct error *refused, struct error *e)
@@ -76,10 +105,15 @@ static enum status complete(const struct options *o, struct import *im, struct e
 		import_put(im, KEY_cluster_system, o->system, "--system");
 	else if (!import_has(im, KEY_cluster_system))
 		import_put(im, KEY_cluster_system, STARTER_SYSTEM, "assumed: --system NAME takes another");
+	if (!names_model(o, im))
+		error_set(refused, ST_INPUT,
+			"%s: no model that is known; `stepsim import FILE MODEL` takes its config.json or a name of "
+			"`stepsim list models`, --set model.preset=NAME the latter everywhere",
+			im->name);
 	struct config *c = st ? NULL : malloc(sizeof *c);
 	if (!st && !c)
 		st = error_nomem(e, "a config");
-	if (!st && !(st = parse(o, im, c, refused, e)) && !refused->status)
+	if (!st && !refused->status && !(st = parse(o, im, c, refused, e)) && !refused->status)
 		st = put_hosts(o, im, c, e);
 	free(c);
 	return st;

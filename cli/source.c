@@ -26,6 +26,8 @@ static enum status import_if_foreign(struct options *o, const char *path, char *
 		st = error_set(e, st, "%s", unread.text);
 	else if (!found)
 		st = ST_OK;
+	if (!st && refused.status)
+		st = error_set(e, refused.status, "%s", refused.text);
 	if (!st && found && !(st = import_text(im, &config, len, e))) {
 		free(*text);
 		*text = config;
@@ -37,8 +39,9 @@ static enum status import_if_foreign(struct options *o, const char *path, char *
 		if (im->key[KEY_cluster_system].remark[0] == 'a')
 			log_note("it names no machine: %s is assumed (--set cluster.system=NAME takes another)",
 				im->key[KEY_cluster_system].value);
-		import_free(im);
 	}
+	if (found)
+		import_free(im);
 	free(im);
 	return st;
 }

@@ -366,15 +366,15 @@ static bool is_said_otherwise(const struct exporter *x, enum key_id id)
 	       (id == KEY_data_bytes && !config_is_given(x->c, id));
 }
 
-/* Marks the keys that came back otherwise, or where nothing came back (NULL) those that somebody chose; returns how
- * many. */
-static size_t mark(struct exporter *x, const struct config *back)
+/* Marks the keys that came back otherwise, or where nothing came back (NULL) those that somebody chose, of the model
+ * alone if there are such; returns how many. */
+static size_t mark(struct exporter *x, const struct config *back, bool model)
 {
 	size_t n = 0;
 	for (int i = 0; i < KEY_COUNT; i++) {
 		const struct config_key *k = config_key((enum key_id)i);
 		const bool same = back ? key_equal(k, x->c, back) : !config_is_given(x->c, (enum key_id)i);
-		if (x->marked[i] || same || is_said_otherwise(x, (enum key_id)i) ||
+		if (x->marked[i] || same || (model && strcmp(k->section, "model") != 0) || is_said_otherwise(x, (enum key_id)i) ||
 			!strategy_has(x->c->parallel.strategy, k->used_by))
 			continue;
 		x->marked[i] = true;
@@ -395,7 +395,9 @@ static enum status settle(struct exporter *x, char **text, size_t *len)
 		if ((st = make(x, text, len)))
 			break;
 		const bool refused = read_back(x, *text, *len, back, &why) != ST_OK;
-		marked = mark(x, refused ? NULL : back);
+		marked = mark(x, refused ? NULL : back, refused);
+		if (refused && !marked)
+			marked = mark(x, NULL, false);
 		if (refused && (why.status != ST_INPUT || !marked))
 			st = error_set(x->e, why.status, "export to %s: %s", x->table.title, why.text);
 	}

@@ -151,8 +151,13 @@ static bool is_off(const char *text)
 static void store(struct import *im, enum key_id id, const char *value, const char *remark)
 {
 	struct import_key *key = &im->key[id];
-	const struct word *word = key_word_find(config_key(id), value); /* "bfloat16" is bf16 */
-	snprintf(key->value, sizeof key->value, "%s", word ? key_word(config_key(id), word->value) : value);
+	const struct config_key *k = config_key(id);
+	const struct word *word = key_word_find(k, value); /* "bfloat16" is bf16 */
+	const struct ynode n = {.kind = Y_SCALAR, .file = "", .text = value};
+	bool on;
+	if (k->type == KEY_BOOL && ynode_bool(&n, &on, NULL) == ST_OK)
+		value = on ? "true" : "false"; /* and "False" false */
+	snprintf(key->value, sizeof key->value, "%s", word ? key_word(k, word->value) : value);
 	snprintf(key->remark, sizeof key->remark, "%s", remark);
 }
 
@@ -250,8 +255,9 @@ static enum status take(struct import *im, const struct import_row *r, struct le
 		break;
 	case LACKS: judge(l, NOT_MODELLED, "the value is not in this file (--set %s)", config_key(r->to)->path); break;
 	}
-	if (!st && r->with && l->verdict == TAKEN)
-		judge(foreign_find(&im->foreign, r->with), TAKEN, "%s", config_key(r->to)->path);
+	if (!st && r->with && l->verdict != LEFT)
+		judge(foreign_find(&im->foreign, r->with), l->verdict, "%s",
+			l->verdict == TAKEN ? config_key(r->to)->path : l->why);
 	return st;
 }
 
@@ -280,6 +286,16 @@ static enum status apply_rows(struct import *im, struct error *e)
 		assume(im, id, t->sets.at[i]->text, "where the file is silent", "");
 	}
 	return ST_OK;
+}
+
+/* Takes back what was assumed of a model's sizes where a preset or a file says them. The sequence is no part of them. */
+static void leave_to_preset(struct import *im)
+{
+	const bool has_base = import_has(im, KEY_model_preset) || import_has(im, KEY_model_hf_config);
+	for (int i = 0; has_base && i < KEY_COUNT; i++)
+		if (im->key[i].by_default && i != KEY_model_seq_len &&
+			strcmp(config_key((enum key_id)i)->section, "model") == 0)
+			im->key[i].by_default = false;
 }
 
 /* Takes back what the strategy does not use: CONFIG.yaml refuses such keys. */
@@ -423,6 +439,7 @@ enum status import_read(const char *text, size_t len, const char *name, const ch
 	*found = !st && *framework;
 	if (*found && !(st = import_table_load(framework, &out->table, e)) &&
 		!(st = read_marks(out, text, len, e)) && !(st = apply_rows(out, e))) {
+		leave_to_preset(out);
 		drop_unused(out);
 		judge_rest(out);
 	}
@@ -443,7 +460,10 @@ void import_put(struct import *im, enum key_id id, const char *value, const char
 	store(im, id, value, remark);
 	im->key[id].given = true;
 	im->key[id].by_default = false;
+	leave_to_preset(im);
 }
+
+void import_drop(struct import *im, enum key_id id) { im->key[id].given = im->key[id].by_default = false; }
 
 void import_count(const struct import *im, size_t count[VERDICT_COUNT])
 {

@@ -28,6 +28,7 @@ void import_free(struct import *im); /* NULL-safe members */
 
 /* Gives a key of CONFIG.yaml a value that the text does not have; what the text gives is replaced. */
 void import_put(struct import *im, enum key_id id, const char *value, const char *remark);
+void import_drop(struct import *im, enum key_id id); /* leaves it to its default */
 /* Returns whether the key has a value. */
 bool import_has(const struct import *im, enum key_id id);
 

@@ -88,8 +88,9 @@ enum status import_write(const struct import *im, FILE *out, struct error *e)
 	enum status st = memory ? write_verdicts(im, t, e) : error_nomem(e, "the remarks");
 	import_count(im, count);
 	if (!st) {
-		fprintf(out, "# From %s, read as %s's: of %zu keys %zu taken, %zu without effect on a step's time, "
-			     "%zu not modelled\n",
+		fprintf(out,
+			"# From %s, a config of %s.\n"
+			"# Of its %zu keys %zu are taken, %zu have no effect on a step's time, %zu are not modelled.\n",
 			im->name, im->table.title, im->foreign.leaves.n, count[TAKEN], count[NO_EFFECT],
 			count[NOT_MODELLED]);
 		write_keys(im, out);
