@@ -361,11 +361,15 @@ static enum status put_marked(struct import *im, const char *text, size_t len, i
 	if (colon)
 		*colon = '\0';
 	const enum key_id id = colon ? key_of(path) : KEY_COUNT;
-	if (id == KEY_COUNT)
-		return error_set(e, ST_INPUT, "%s:%d:1: %s: no key of CONFIG.yaml%s", im->name, line, path,
-			config_key_hint("", path, true).text);
-	import_put(im, id, colon + 2, "stepsim");
-	return ST_OK;
+	if (id != KEY_COUNT) {
+		import_put(im, id, colon + 2, "stepsim");
+		return ST_OK;
+	}
+	char section[ALIAS_MAX];
+	const char *dot = strchr(path, '.');
+	snprintf(section, sizeof section, "%.*s", dot ? (int)(dot - path) : 0, path);
+	return error_set(e, ST_INPUT, "%s:%d:1: %s: no key of CONFIG.yaml%s", im->name, line, path,
+		config_key_hint(section, dot ? dot + 1 : path, true).text);
 }
 
 static enum status read_marks(struct import *im, const char *text, size_t len, struct error *e)

@@ -1,0 +1,345 @@
+/* Other frameworks' configs: what each of their keys becomes, and what comes back of what is written. */
+#include <string.h>
+
+#include "base/paths.h"
+#include "step/import/export.h"
+#include "step/import/flags.h"
+#include "step/import/import.h"
+#include "tests/unit/harness.h"
+
+/* ---- flags ---- */
+
+static void check_flag(const struct ydoc *doc, size_t i, const char *key, const char *text, int line)
+{
+	const struct ynode *root = ydoc_root(doc);
+	CU_ASSERT_FATAL(i < root->n);
+	CU_ASSERT_STRING_EQUAL(root->child[i]->key, key);
+	CU_ASSERT_STRING_EQUAL(root->child[i]->text, text);
+	CU_ASSERT_EQUAL(root->child[i]->key_line, line);
+}
+
+static void test_flags(void)
+{
+	static const char text[] = "#!/bin/bash\n"
+				   "# --not-this 1\n"
+				   "TP=8; PP=${PP:-4}\n"
+				   "export WORLD=$(($TP * PP / 2))\n"
+				   "ARGS=(\n"
+				   "    --tensor-size $TP  # --nor-this\n"
+				   "    --world=${WORLD}\n"
+				   "    --bf16\n"
+				   "    \"--fp8-format hybrid\"\n"
+				   "    --split '99,1,0'\n"
+				   ")\n"
+				   "run --rank $RANK --path ${DIR}/x \\\n"
+				   "    --layers \\\n"
+				   "    12 ${ARGS[@]}\n";
+	struct ydoc *doc = NULL;
+	struct error e = {0};
+	CU_ASSERT_EQUAL_FATAL(flags_parse(text, strlen(text), "run.sh", &doc, &e), ST_OK);
+	check_flag(doc, 0, "tensor_size", "8", 6);
+	check_flag(doc, 1, "world", "16", 7);
+	check_flag(doc, 2, "bf16", "true", 8);
+	check_flag(doc, 3, "fp8_format", "hybrid", 9);
+	check_flag(doc, 4, "split", "99,1,0", 10);
+	check_flag(doc, 5, "rank", "$RANK", 12);
+	check_flag(doc, 6, "path", "${DIR}/x", 12);
+	check_flag(doc, 7, "layers", "12", 13);
+	CU_ASSERT_EQUAL(ydoc_root(doc)->n, 8);
+	ydoc_destroy(doc);
+	CU_ASSERT(flags_found(text, strlen(text)));
+	CU_ASSERT_FALSE(flags_found("# --a\nkey: a--b\n---\n", 20));
+}
+
+/* ---- import ---- */
+
+static struct import im;
+
+static void take(const char *text, const char *framework)
+{
+	struct error e = {0};
+	bool found = false;
+	CU_ASSERT_EQUAL_FATAL(import_read(text, strlen(text), "file", NULL, &found, &im, &e), ST_OK);
+	CU_ASSERT_FATAL(found);
+	CU_ASSERT_STRING_EQUAL(im.table.name, framework);
+}
+
+static void check(enum key_id id, const char *value)
+{
+	CU_ASSERT_EQUAL(import_has(&im, id), value != NULL);
+	if (value && strcmp(im.key[id].value, value) != 0)
+		printf("\n%s is %s, not %s\n", config_key(id)->path, im.key[id].value, value);
+	CU_ASSERT(!value || strcmp(im.key[id].value, value) == 0);
+}
+
+static void check_leaf(const char *path, enum verdict verdict, const char *why)
+{
+	const struct leaf *l = foreign_find(&im.foreign, path);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(l);
+	CU_ASSERT_EQUAL(l->verdict, verdict);
+	CU_ASSERT_STRING_EQUAL(l->why, why);
+	if (strcmp(l->why, why) != 0)
+		printf("\n%s: %s\n", path, l->why);
+}
+
+#define TITAN "[model]\nname = \"llama3\"\nflavor = \"8B\"\n"
+
+static void test_torchtitan(void)
+{
+	take(TITAN "[training]\nlocal_batch_size = 4\nmystery = 1\n[parallelism]\ntensor_parallel_degree = 2\n"
+		   "[metrics]\nlog_freq = 10\n",
+		"torchtitan");
+	check(KEY_model_preset, "llama3-8b");
+	check(KEY_model_seq_len, "2048"); /* its default, not the preset's */
+	check(KEY_train_micro_batch, "4");
+	check(KEY_train_batch_per_gpu, "2");
+	check(KEY_train_global_batch, NULL);
+	check(KEY_parallel_strategy, "fsdp");
+	check(KEY_parallel_sequence_parallel, "true");
+	check_leaf("training.local_batch_size", TAKEN, "train.micro_batch, train.batch_per_gpu");
+	check_leaf("metrics.log_freq", NO_EFFECT, "files and logs");
+	check_leaf("training.mystery", NOT_MODELLED, "not known to stepsim");
+	import_free(&im);
+
+	take(TITAN "[training]\nlocal_batch_size = 4\nglobal_batch_size = 64\n[parallelism]\n"
+		   "pipeline_parallel_degree = 4\npipeline_parallel_schedule = \"Interleaved1F1B\"\n"
+		   "data_parallel_replicate_degree = 2\ndata_parallel_shard_degree = 8\n",
+		"torchtitan");
+	check(KEY_parallel_strategy, "hsdp");
+	check(KEY_parallel_shard, "8");
+	check(KEY_parallel_data, "16");
+	check(KEY_parallel_schedule, "interleaved");
+	check(KEY_parallel_virtual_stages, "2");
+	check(KEY_parallel_reshard_after_forward, "false"); /* default in a pipeline */
+	check(KEY_train_micro_batch, "1");
+	check(KEY_train_global_batch, "64");
+	check(KEY_train_batch_per_gpu, NULL);
+	import_free(&im);
+
+	take("{\"model\": {\"name\": \"llama3\", \"flavor\": \"70B\"}, \"training\": {\"seq_len\": 4096},\n"
+	     " \"parallelism\": {\"data_parallel_replicate_degree\": 4, \"data_parallel_shard_degree\": 1,\n"
+	     "  \"fsdp_reshard_after_forward\": \"never\"}}",
+		"torchtitan");
+	check(KEY_model_preset, "llama3-70b");
+	check(KEY_parallel_strategy, "ddp");
+	check(KEY_parallel_reshard_after_forward, NULL);
+	import_free(&im);
+}
+
+static void test_megatron(void)
+{
+	take("--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --num-query-groups 8 --seq-length 4096\n"
+	     "--swiglu --bf16 --fp8-format hybrid --fp8-recipe mxfp8 --tensor-model-parallel-size 2\n"
+	     "--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 2 --sequence-parallel\n"
+	     "--recompute-granularity full --recompute-method block --recompute-num-layers 1\n"
+	     "--use-distributed-optimizer --overlap-grad-reduce --micro-batch-size 1 --global-batch-size $GBS\n"
+	     "--micro-batch-size 2 --hidden-dropout 0.1 --attention-dropout 0\n",
+		"megatron");
+	check(KEY_model_layers, "32");
+	check(KEY_model_kv_heads, "8");
+	check(KEY_model_mlp, "swiglu");
+	check(KEY_model_position, "learned");
+	check(KEY_model_vocab_padding, "256");
+	check(KEY_model_bias, "true");
+	check(KEY_train_dtype, "mxfp8");
+	check(KEY_train_micro_batch, "2");
+	check(KEY_train_recompute, "full");
+	check(KEY_train_recompute_layers, "16");
+	check(KEY_train_stack, "megatron-core");
+	check(KEY_parallel_virtual_stages, "4");
+	check(KEY_parallel_schedule, "interleaved");
+	check(KEY_parallel_strategy, "zero1");
+	check_leaf("bf16", NO_EFFECT, "fp8_recipe decides train.dtype");
+	check_leaf("global_batch_size", NOT_MODELLED, "the value is not in this file (--set train.global_batch)");
+	check_leaf("hidden_dropout", NOT_MODELLED, "dropout");
+	check_leaf("attention_dropout", NO_EFFECT, "off");
+	import_free(&im);
+
+	take("language_model:\n  num_layers: 2\n  hidden_size: 64\n  num_attention_heads: 4\n  kv_channels: null\n"
+	     "model_parallel:\n  tensor_model_parallel_size: 1\n  bf16: True\nuse_flash_attn: False\n",
+		"megatron");
+	check(KEY_model_layers, "2");
+	check(KEY_model_head_dim, NULL);
+	check(KEY_train_dtype, "bf16");
+	check_leaf("use_flash_attn", NO_EFFECT, "off");
+	import_free(&im);
+}
+
+static void test_deepspeed(void)
+{
+	take("{\"train_micro_batch_size_per_gpu\": 4, \"gradient_accumulation_steps\": 8, \"bf16\": {\"enabled\": true},\n"
+	     " \"zero_optimization\": {\"stage\": 2, \"reduce_bucket_size\": 5e8, \"overlap_comm\": false,\n"
+	     "  \"offload_optimizer\": {\"device\": \"cpu\"}}, \"stepsim\": {\"model.preset\": \"gpt2-124m\"}}",
+		"deepspeed");
+	check(KEY_model_preset, "gpt2-124m");
+	check(KEY_parallel_strategy, "zero2");
+	check(KEY_parallel_bucket_mb, "953.674316406");
+	check(KEY_parallel_overlap, "false");
+	check(KEY_train_offload, "optimizer");
+	check(KEY_train_batch_per_gpu, "32");
+	check(KEY_train_dtype, "bf16");
+	import_free(&im);
+	take("{\"train_batch_size\": \"auto\", \"zero_optimization\": {\"stage\": 3}}", "deepspeed");
+	check(KEY_parallel_strategy, "fsdp");
+	check(KEY_train_global_batch, NULL);
+	check_leaf("train_batch_size", NOT_MODELLED, "the value is not in this file (--set train.global_batch)");
+	import_free(&im);
+}
+
+static void test_yaml(void)
+{
+	take("parallelism: {dp: 4, tp: 2, pp: 2, pp_engine: afab, tp_mode: REDUCE_SCATTER}\n"
+	     "tokens: {sequence_length: 512, micro_batch_size: 2, batch_accumulation_per_replica: 3}\n"
+	     "model: {model_config: {num_hidden_layers: 4, hidden_size: 64}}\noptimizer: {zero_stage: 1}\n",
+		"nanotron");
+	check(KEY_train_global_batch, "24");
+	check(KEY_parallel_schedule, "gpipe");
+	check(KEY_parallel_strategy, "zero1");
+	check(KEY_model_layers, "4");
+	import_free(&im);
+
+	take("distributed_type: FSDP\nmixed_precision: bf16\nnum_machines: 2\nnum_processes: 16\n"
+	     "fsdp_config: {fsdp_sharding_strategy: SHARD_GRAD_OP, fsdp_activation_checkpointing: true}\n",
+		"accelerate");
+	check(KEY_parallel_strategy, "fsdp");
+	check(KEY_parallel_reshard_after_forward, "false");
+	check(KEY_parallel_data, "16");
+	check(KEY_cluster_nodes, "2");
+	check(KEY_cluster_gpus_per_node, "8");
+	check(KEY_train_recompute, "full");
+	import_free(&im);
+
+	take("base_model: someone/Meta-Llama-3-8B\nsequence_len: 4096\nmicro_batch_size: 2\n"
+	     "gradient_accumulation_steps: 4\nbf16: auto\nadapter: lora\ndeepspeed: ds/zero3_bf16.json\n"
+	     "optimizer: adamw_bnb_8bit\ndatasets:\n  - path: a\n  - path: b\n",
+		"axolotl");
+	check(KEY_model_preset, "llama3-8b");
+	check(KEY_train_batch_per_gpu, "8");
+	check(KEY_parallel_strategy, "fsdp");
+	check(KEY_train_optimizer_bits, "8");
+	check_leaf("adapter", NOT_MODELLED, "adapters: all weights are trained here");
+	check_leaf("datasets", NO_EFFECT, "where weights and data lie");
+	CU_ASSERT_STRING_EQUAL(foreign_find(&im.foreign, "datasets")->value, "[2 tables]");
+	import_free(&im);
+
+	take("trainer: {devices: 8, num_nodes: 2, precision: bf16}\n"
+	     "model: {encoder_seq_length: 2048, num_layers: 2, hidden_size: 64, num_attention_heads: 4,\n"
+	     "  data: {seq_length: \"${model.encoder_seq_length}\"}, activation: fast-swiglu,\n"
+	     "  optim: {name: distributed_fused_adam}}\n",
+		"nemo");
+	check(KEY_model_seq_len, "2048");
+	check(KEY_model_mlp, "swiglu");
+	check(KEY_parallel_strategy, "zero1");
+	check(KEY_train_stack, "megatron-core");
+	import_free(&im);
+
+	take("max_seq_len: 2048\nmodel: {name: mpt_causal_lm, d_model: 64, n_layers: 2, n_heads: 4, expansion_ratio: 4,\n"
+	     "  vocab_size: 100, max_seq_len: \"${max_seq_len}\"}\nglobal_train_batch_size: 64\n"
+	     "device_train_microbatch_size: auto\nprecision: amp_bf16\nfsdp_config: {mixed_precision: PURE}\n",
+		"llm-foundry");
+	check(KEY_model_ffn_hidden, "256");
+	check(KEY_model_seq_len, "2048");
+	check(KEY_train_reduce_dtype, "bf16");
+	check_leaf("device_train_microbatch_size", NO_EFFECT, "as without it");
+	import_free(&im);
+}
+
+static void test_refused(void)
+{
+	static const char *const cases[][2] = {
+		{"[training]\nseq_len = \"long\"\n[parallelism]\n",
+			"file:2:11: training.seq_len (model.seq_len): expected an integer from 1 to 16777216, got \"long\""},
+		{"[training]\nseq_len = 1\nseq_len = 2\n", "file:3:1: seq_len: duplicate key"},
+		{"# stepsim: train.optimzer: sgd\n[training]\n[parallelism]\n",
+			"file:1:1: train.optimzer: no key of CONFIG.yaml (nearest: train.optimizer)"},
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct error e = {0};
+		bool found;
+		CU_ASSERT_EQUAL(import_read(cases[i][0], strlen(cases[i][0]), "file", NULL, &found, &im, &e), ST_INPUT);
+		CU_ASSERT_STRING_EQUAL(e.text, cases[i][1]);
+		if (strcmp(e.text, cases[i][1]) != 0)
+			printf("\n%s\n", e.text);
+	}
+	struct error e = {0};
+	bool found = true;
+	static const char own[] = "model: {preset: gpt2-124m}\ntrain: {micro_batch: 1}\n";
+	CU_ASSERT_EQUAL(import_read(own, strlen(own), "file", NULL, &found, &im, &e), ST_OK);
+	CU_ASSERT_FALSE(found);
+	CU_ASSERT_EQUAL(import_read(own, strlen(own), "file", "torchtitn", &found, &im, &e), ST_INPUT);
+	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "unknown framework \"torchtitn\" (nearest: torchtitan"));
+}
+
+/* ---- tables ---- */
+
+/* Every table reads: its rows name keys of CONFIG.yaml that exist, and `when` values that these keys can have. */
+static void test_tables(void)
+{
+	char **names = NULL;
+	size_t n = 0;
+	CU_ASSERT_EQUAL_FATAL(path_catalogue_names("frameworks", &names, &n, NULL), ST_OK);
+	CU_ASSERT_EQUAL(n, 8);
+	for (size_t i = 0; i < n; i++) {
+		struct import_table t;
+		struct error e = {0};
+		CU_ASSERT_EQUAL(import_table_load(names[i], &t, &e), ST_OK);
+		if (e.status) {
+			printf("\n%s\n", e.text);
+			continue;
+		}
+		CU_ASSERT(t.detect && t.rows.n > 10 && t.reasons.n > 3);
+		for (size_t r = 0; r < t.rows.n; r++)
+			for (size_t w = 0; t.rows.at[r].when && w < t.rows.at[r].when->n; w++) {
+				const char *path = t.rows.at[r].when->child[w]->key, *dot = strchr(path, '.');
+				CU_ASSERT_FATAL(dot != NULL);
+				CU_ASSERT_NOT_EQUAL(config_key_find(path, (size_t)(dot - path), dot + 1), KEY_COUNT);
+			}
+		import_table_free(&t);
+	}
+	path_names_free(names, n);
+}
+
+/* ---- export ---- */
+
+static void check_export(const struct config *c, const char *to, const char *part)
+{
+	char *text = NULL;
+	size_t len = 0;
+	struct error e = {0};
+	FILE *out = open_memstream(&text, &len);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(out);
+	CU_ASSERT_EQUAL(export_write(c, to, out, &e), ST_OK);
+	fclose(out);
+	if (e.status)
+		printf("\n%s\n", e.text);
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, part));
+	if (!strstr(text, part))
+		printf("\nno %s in\n%s\n", part, text);
+	free(text);
+}
+
+static void test_export(void)
+{
+	static const char text[] = "model: {preset: llama3-8b, seq_len: 4096}\n"
+				   "train: {stack: pytorch-fsdp, global_batch: 64, micro_batch: 2, recompute: full}\n"
+				   "parallel: {strategy: fsdp, tensor: 2}\ncluster: {system: dgx-h100}\n";
+	struct config c;
+	struct error e = {0};
+	CU_ASSERT_EQUAL_FATAL(config_parse(text, strlen(text), "cfg.yaml", NULL, 0, &c, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(config_resolve(&c, 16, &e), ST_OK);
+	check_export(&c, "torchtitan", "\ntensor_parallel_degree = 2\n");
+	check_export(&c, "torchtitan", "\n[activation_checkpoint]\nmode = \"full\"\n");
+	check_export(&c, "megatron", " --num-query-groups 8 \\\n");
+	check_export(&c, "megatron", " --use-torch-fsdp2 \\\n");
+	check_export(&c, "deepspeed", "  \"gradient_accumulation_steps\": 4,\n");
+	check_export(&c, "nanotron", "# stepsim: parallel.strategy: fsdp\n");
+	check_export(&c, "nanotron", "\ntokens:\n  sequence_length: 4096\n  micro_batch_size: 2\n"
+				     "  batch_accumulation_per_replica: 4\n");
+	check_export(&c, "accelerate", "\nnum_processes: 16\n");
+	CU_ASSERT_EQUAL(export_write(&c, "axolotl", stdout, &e), ST_INPUT);
+	CU_ASSERT_STRING_EQUAL(e.text, "Axolotl: its configs are read, but not written");
+}
+
+UNIT_MAIN("step: import", {"flags", test_flags}, {"torchtitan", test_torchtitan}, {"Megatron-LM", test_megatron},
+	{"DeepSpeed", test_deepspeed}, {"YAML", test_yaml}, {"refused", test_refused}, {"tables", test_tables},
+	{"export", test_export})
