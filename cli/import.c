@@ -107,8 +107,8 @@ static enum status complete(const struct options *o, struct import *im, struct e
 		import_put(im, KEY_cluster_system, STARTER_SYSTEM, "assumed: --system NAME takes another");
 	if (!names_model(o, im))
 		error_set(refused, ST_INPUT,
-			"%s: no model that is known; `stepsim import FILE MODEL` takes its config.json or a name of "
-			"`stepsim list models`, --set model.preset=NAME the latter everywhere",
+			"%s: it names no model that is known: give a config.json or a preset (`stepsim import FILE "
+			"MODEL`, or --set model.preset=NAME)",
 			im->name);
 	struct config *c = st ? NULL : malloc(sizeof *c);
 	if (!st && !c)

@@ -1,0 +1,271 @@
+Configs of other frameworks: read with a remark for each key, predicted as they are, and written. (What each key becomes
+is in tests/unit/test_import.c.)
+
+    $ cat >titan.toml <<'END'
+    > [job]
+    > description = "a test"
+    > [model]
+    > name = "llama3"
+    > flavor = "8B"
+    > [training]
+    > local_batch_size = 2
+    > seq_len = 8192
+    > [parallelism]
+    > data_parallel_shard_degree = 32 # of all
+    > tensor_parallel_degree = 2
+    > [activation_checkpoint]
+    > mode = "full"
+    > [float8]
+    > enable_fsdp_float8_all_gather = true
+    > [plugin]
+    > name = "mine"
+    > END
+    > stepsim import titan.toml
+    > stepsim predict titan.toml --set cluster.system=dgx-h200 | head -4
+    # From titan.toml, a config of torchtitan.
+    # Of its 10 keys 7 are taken, 1 have no effect on a step's time, 2 are not modelled.
+    model:
+      preset: llama3-8b # model.name
+      seq_len: 8192 # training.seq_len
+    train:
+      stack: pytorch-fsdp-eager # where the file is silent
+      batch_per_gpu: 1 # training.local_batch_size
+      micro_batch: 2 # training.local_batch_size
+      dtype: bf16 # default: training.mixed_precision_param
+      reduce_dtype: fp32 # default: training.mixed_precision_reduce
+      optimizer: adamw # default: optimizer.name
+      recompute: full # activation_checkpoint.mode
+    parallel:
+      strategy: fsdp # parallelism.data_parallel_shard_degree
+      data: 32 # parallelism.data_parallel_shard_degree
+      tensor: 2 # parallelism.tensor_parallel_degree
+      sequence_parallel: true # parallelism.tensor_parallel_degree
+      pipeline: 1 # default: parallelism.pipeline_parallel_degree
+      context: 1 # default: parallelism.context_parallel_degree
+      expert: 1 # default: parallelism.expert_parallel_degree
+    cluster:
+      system: dgx-h100 # assumed: --system NAME takes another
+      nodes: 8 # the plan's GPUs
+    # What becomes of each key of titan.toml:
+    # line  it is         key, value, and how or why
+    # --------------------------------------------------------------------------------------------
+    #    2  no effect     job.description = a test: files and logs
+    #    4  taken         model.name = llama3: as model.preset
+    #    5  taken         model.flavor = 8B: as model.preset
+    #    7  taken         training.local_batch_size = 2: as train.micro_batch, train.batch_per_gpu
+    #    8  taken         training.seq_len = 8192: as model.seq_len
+    #   10  taken         parallelism.data_parallel_shard_degree = 32: as parallel.strategy,
+    #                     parallel.data
+    #   11  taken         parallelism.tensor_parallel_degree = 2: as parallel.tensor,
+    #                     parallel.sequence_parallel
+    #   13  taken         activation_checkpoint.mode = full: as train.recompute
+    #   15  not modelled  float8.enable_fsdp_float8_all_gather = true: the gather stays in bf16
+    #   17  not modelled  plugin.name = mine: not known to stepsim
+    stepsim: titan.toml: a config of torchtitan, of which 7 keys are taken and 2 not modelled (`stepsim import` shows each)
+    stepsim: it names no machine: dgx-h100 is assumed (--set cluster.system=NAME takes another)
+    A step takes 1.33 s (90 % interval: 1.12 s to 1.57 s); 68 % of communication hides behind compute,
+      the rest takes 6.5 % of the step; it fits, 122 GiB are free.
+    llama3-8b (8.03 B parameters), fsdp on 64 ranks (tp 2, dp 32), bf16
+    a step: 64 sequences of 8192 tokens, 1 micro-batch of 2 a replica
+
+A command line of Megatron-LM, as its scripts have it.
+
+    $ cat >run.sh <<'END'
+    > TP=4
+    > MODEL=(
+    >     --num-layers 32 --hidden-size 4096 --num-attention-heads 32
+    >     --group-query-attention --num-query-groups 8 --ffn-hidden-size 14336
+    >     --position-embedding-type rope --normalization RMSNorm --swiglu
+    >     --disable-bias-linear --untie-embeddings-and-output-weights
+    > )
+    > torchrun --nproc_per_node 8 --nnodes ${NODES:-2} pretrain_gpt.py ${MODEL[@]} \
+    >     --tensor-model-parallel-size $TP --seq-length 4096 --bf16 \
+    >     --micro-batch-size 1 --global-batch-size 64 --lr 1e-4 --qk-layernorm
+    > END
+    > stepsim import run.sh --system dgx-a100 -o run.yaml
+    > grep -A3 -e '^cluster' -e 'not modelled  ' run.yaml
+    > stepsim predict run.yaml -q | head -2
+    cluster:
+      system: dgx-a100 # --system
+      nodes: 2 # nnodes
+    --
+    #   10  not modelled  qk_layernorm = true: norms of queries and keys
+    A step takes 4.66 s (90 % interval: 3.59 s to 6.05 s); 34 % of communication hides behind compute,
+      the rest takes 11.6 % of the step; it fits, 40.1 GiB are free.
+
+DeepSpeed says nothing of the model: a Hugging Face config.json beside it does, or a preset's name.
+
+    $ cat >ds.json <<'END'
+    > {"train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": 3}, "bf16": {"enabled": true}}
+    > END
+    > stepsim import ds.json 2>&1 >half.yaml; head -2 half.yaml
+    > stepsim predict ds.json
+    > stepsim import ds.json llama2-7b --gpus 16 | grep -v '^#'
+    > echo '{"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 4,
+    > "num_hidden_layers": 2, "vocab_size": 100}' >config.json
+    > stepsim import ds.json config.json | grep hf_config | sed "s:$PWD:.:"
+    stepsim: the config that was written is not complete: ds.json: it names no model that is known: give a config.json or a preset (`stepsim import FILE MODEL`, or --set model.preset=NAME)
+    # From ds.json, a config of DeepSpeed.
+    # Of its 3 keys 3 are taken, 0 have no effect on a step's time, 0 are not modelled.
+    stepsim: ds.json: it names no model that is known: give a config.json or a preset (`stepsim import FILE MODEL`, or --set model.preset=NAME)
+    model:
+      preset: llama2-7b # --model
+    train:
+      stack: deepspeed # where the file is silent
+      batch_per_gpu: 4 # default: gradient_accumulation_steps
+      micro_batch: 4 # train_micro_batch_size_per_gpu
+      dtype: bf16 # bf16.enabled
+    parallel:
+      strategy: fsdp # zero_optimization.stage
+    cluster:
+      system: dgx-h100 # assumed: --system NAME takes another
+      nodes: 2 # --gpus
+      hf_config: ./config.json # --model
+
+What cannot be read.
+
+    $ echo 'something: else' >other.yaml
+    > stepsim import other.yaml
+    > stepsim import other.yaml --from mosaic
+    > printf '[training]\nseq_len = "x"\n[parallelism]\n' >bad.toml
+    > stepsim import bad.toml
+    > stepsim predict bad.toml
+    stepsim: other.yaml: its keys are of no framework that is known; --from NAME names one (torchtitan, megatron, nemo, deepspeed, accelerate, axolotl, nanotron, llm-foundry)
+    stepsim: unknown framework "mosaic" (known: accelerate, axolotl, deepspeed, llm-foundry, megatron, nanotron, nemo, torchtitan)
+    stepsim: bad.toml:2:11: training.seq_len (model.seq_len): expected an integer from 1 to 16777216, got "x"
+    stepsim: bad.toml:2:11: training.seq_len (model.seq_len): expected an integer from 1 to 16777216, got "x"
+    [2]
+
+Written for a framework, a config holds what that has no key for in comments, which import reads.
+
+    $ stepsim export $ROOT/configs/pp-llama3-70b-64xh100.yaml --to megatron
+    # For stepsim alone, which reads these comments:
+    # stepsim: model.preset: llama3-70b
+    # stepsim: model.vocab_padding: 1
+    # stepsim: cluster.system: dgx-h100
+    # stepsim: cluster.nodes: 8
+    torchrun --nproc-per-node gpu --nnodes 8 pretrain_gpt.py \
+        --num-layers 80 \
+        --hidden-size 8192 \
+        --num-attention-heads 64 \
+        --num-query-groups 8 \
+        --group-query-attention \
+        --kv-channels 128 \
+        --ffn-hidden-size 28672 \
+        --seq-length 8192 \
+        --vocab-size 128256 \
+        --tokenizer-type NullTokenizer \
+        --position-embedding-type rope \
+        --max-position-embeddings 8192 \
+        --normalization RMSNorm \
+        --swiglu \
+        --disable-bias-linear \
+        --untie-embeddings-and-output-weights \
+        --tensor-model-parallel-size 8 \
+        --pipeline-model-parallel-size 4 \
+        --context-parallel-size 1 \
+        --expert-model-parallel-size 1 \
+        --sequence-parallel \
+        --tp-comm-overlap \
+        --use-distributed-optimizer \
+        --overlap-grad-reduce \
+        --overlap-param-gather \
+        --make-vocab-size-divisible-by 1 \
+        --micro-batch-size 1 \
+        --global-batch-size 128 \
+        --num-workers 8 \
+        --bf16 \
+        --optimizer adam \
+        --attention-backend flash \
+        --cuda-graph-impl none
+    $ stepsim export $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --to torchtitan
+    # For stepsim alone, which reads these comments:
+    # stepsim: cluster.system: dgx-h100
+    # stepsim: cluster.nodes: 8
+    [model]
+    name = "llama3"
+    flavor = "8B"
+    [training]
+    seq_len = 8192
+    local_batch_size = 2
+    global_batch_size = 128
+    mixed_precision_param = "bfloat16"
+    mixed_precision_reduce = "float32"
+    [parallelism]
+    tensor_parallel_degree = 1
+    pipeline_parallel_degree = 1
+    context_parallel_degree = 1
+    expert_parallel_degree = 1
+    data_parallel_shard_degree = 64
+    data_parallel_replicate_degree = 1
+    fsdp_reshard_after_forward = "always"
+    enable_async_tensor_parallel = false
+    [optimizer]
+    name = "AdamW"
+    [activation_checkpoint]
+    mode = "full"
+    [compile]
+    enable = true
+    $ stepsim export $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --to llm-foundry
+    stepsim: llm-foundry: its configs are read, but not written
+    [2]
+    $ stepsim export $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
+    stepsim: export: --to NAME missing (torchtitan, megatron, deepspeed, nanotron, accelerate)
+    [2]
+
+Read again, it is the same resolved config, of the same step time.
+
+    $ cd $ROOT/configs; python3 ../tests/golden/round_trip.py llama3-8b-fsdp-64xh100.yaml \
+    >     pp-llama3-70b-64xh100.yaml ep-mixtral-8x7b-64xh100.yaml ddp-gpt2-774m-32xl40s.yaml
+    llama3-8b-fsdp-64xh100.yaml torchtitan same
+    llama3-8b-fsdp-64xh100.yaml megatron same
+    llama3-8b-fsdp-64xh100.yaml deepspeed same
+    llama3-8b-fsdp-64xh100.yaml nanotron same
+    llama3-8b-fsdp-64xh100.yaml accelerate same
+    pp-llama3-70b-64xh100.yaml torchtitan same
+    pp-llama3-70b-64xh100.yaml megatron same
+    pp-llama3-70b-64xh100.yaml deepspeed same
+    pp-llama3-70b-64xh100.yaml nanotron same
+    pp-llama3-70b-64xh100.yaml accelerate same
+    ep-mixtral-8x7b-64xh100.yaml torchtitan same
+    ep-mixtral-8x7b-64xh100.yaml megatron same
+    ep-mixtral-8x7b-64xh100.yaml deepspeed same
+    ep-mixtral-8x7b-64xh100.yaml nanotron same
+    ep-mixtral-8x7b-64xh100.yaml accelerate same
+    ddp-gpt2-774m-32xl40s.yaml torchtitan same
+    ddp-gpt2-774m-32xl40s.yaml megatron same
+    ddp-gpt2-774m-32xl40s.yaml deepspeed same
+    ddp-gpt2-774m-32xl40s.yaml nanotron same
+    ddp-gpt2-774m-32xl40s.yaml accelerate same
+
+The best plan, as flags.
+
+    $ stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --gpus 8 -q --emit deepspeed
+    {
+      "zero_optimization": {
+        "stage": 3,
+        "overlap_comm": true
+      },
+      "train_micro_batch_size_per_gpu": 1,
+      "train_batch_size": 128,
+      "gradient_accumulation_steps": 16,
+      "bf16": {
+        "enabled": true
+      },
+      "communication_data_type": "fp32",
+      "optimizer": {
+        "type": "AdamW"
+      },
+      "stepsim": {
+        "model.preset": "llama3-8b",
+        "train.stack": "pytorch-fsdp",
+        "train.param_dtype": "fp32",
+        "train.grad_dtype": "fp32",
+        "train.master_weights": false,
+        "train.fused": true,
+        "parallel.prefetch": 2,
+        "parallel.reshard_after_forward": false,
+        "cluster.system": "dgx-h100",
+        "cluster.nodes": 1
+      }
+    }
