@@ -9,6 +9,11 @@
                predict the step, for a cluster of any size; two configs are set beside each other
            stepsim init [FILE] [options]
                write a short commented config for --model, --system and --gpus, to start from
+           stepsim import FILE [MODEL] [options]
+               write another framework's config (torchtitan, Megatron-LM, DeepSpeed and others) as
+                 CONFIG.yaml, with a remark for each key
+           stepsim export CONFIG.yaml [options]
+               write a config as another framework's
            stepsim topo [options]
                print the links of this machine as a matrix in GB/s, or those of a dumped machine
            stepsim calibrate [options]
@@ -41,6 +46,14 @@
     ----------------------------------------------------------------------------------------------------
         --model NAME                      in place of a config: a name of `stepsim list models`, a
                                           config.json or its folder
+        --model NAME                      the model, where the file names none: as a second FILE, or a
+                                          name of `stepsim list models`
+        --system NAME                     a name of `stepsim list systems` or a synthetic line; default
+                                          dgx-h100
+        --from NAME                       whose config it is, where its keys do not say it
+        --to NAME                         whose config to write
+        --emit NAME                       print the best plan as a framework's config, in place of the
+                                          table
         --system NAME                     with --model: a name of `stepsim list systems` or a synthetic
                                           line; default dgx-h100
         --strategy NAME                   with --model: ddp, zero1, zero2, fsdp or hsdp; default fsdp,
@@ -89,6 +102,7 @@
                                           is for another machine
     -o, --output FILE                     write the profile to FILE, in place of this machine's cache;
                                           - is standard output
+    -o, --output FILE                     write the config to FILE, in place of standard output
         --smi FILE                        read what `nvidia-smi topo -m` printed on another machine;
                                           - is standard input
         --nccl-xml FILE                   read another machine's NCCL or RCCL topology file
