@@ -31,9 +31,11 @@ enum status cmd_import(struct context *x, struct error *e)
 	if (o.n_positional == 2)
 		o.model = o.positional[1];
 	struct import *im = calloc(1, sizeof *im);
-	enum status st = im ? file_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, CONFIG_LIMIT_B, &text, &len, e) : error_nomem(e, "an import");
+	enum status st = im ? file_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, CONFIG_LIMIT_B, &text, &len, e)
+	                    : error_nomem(e, "an import");
 	if (!st)
-		st = import_complete(&o, text, len, strcmp(path, "-") == 0 ? "standard input" : path, &found, im, &refused, e);
+		st = import_complete(&o, text, len, strcmp(path, "-") == 0 ? "standard input" : path, &found, im,
+			&refused, e);
 	if (!st && !found)
 		st = error_set(e, ST_INPUT,
 			"%s: its keys are of no framework that is known; --from NAME names one (%s)", path,

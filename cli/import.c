@@ -65,7 +65,10 @@ static enum status put_hosts(const struct options *o, struct import *im, struct 
 {
 	const int64_t fixed = config_fixed_ranks(c),
 		      least = c->parallel.tensor * c->parallel.pipeline * c->parallel.context,
-		      gpus = o->gpus ? o->gpus : fixed ? fixed : least > 1 ? least : 0;
+		      gpus = o->gpus     ? o->gpus
+	                     : fixed     ? fixed
+	                     : least > 1 ? least
+	                                 : 0;
 	const char *remark = o->gpus ? "--gpus" : fixed ? "the plan's GPUs" : "the fewest for the plan (--gpus)";
 	struct config taken = *c;
 	struct error why = {0};

@@ -28,8 +28,8 @@ static const struct command commands[] = {
 		"write another framework's config (torchtitan, Megatron-LM, DeepSpeed and others) as CONFIG.yaml, with "
 		"a remark for each key",
 		TAKES_ALWAYS | TAKES_IMPORT, 1, OR_MORE, cmd_import},
-	{"export", "CONFIG.yaml", "write a config as another framework's", TAKES_ALWAYS | TAKES_STARTER | TAKES_EXPORT, 1,
-		CONFIG, cmd_export},
+	{"export", "CONFIG.yaml", "write a config as another framework's", TAKES_ALWAYS | TAKES_STARTER | TAKES_EXPORT,
+		1, CONFIG, cmd_export},
 	{"topo", "", "print the links of this machine as a matrix in GB/s, or those of a dumped machine",
 		TAKES_ALWAYS | TAKES_TOPO, 0, ALL_RANKS, cmd_topo},
 	{"calibrate", "",

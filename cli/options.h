@@ -38,9 +38,9 @@ struct bench_options {
 };
 
 struct options {
-	struct config_text config; /* of a command about a config; source_read fills it */
-	char imported[CONFIG_TEXT];  /* its name, where it was another framework's */
-	const char **positional;   /* arguments that are no options, in order */
+	struct config_text config;  /* of a command about a config; source_read fills it */
+	char imported[CONFIG_TEXT]; /* its name, where it was another framework's */
+	const char **positional;    /* arguments that are no options, in order */
 	size_t n_positional;
 	const char **sets; /* the texts of --set, in order */
 	size_t n_sets;
@@ -61,7 +61,7 @@ struct options {
 	int64_t gpus;                           /* 0: not given */
 	const char *model, *system, *strategy, *tokens; /* of a config made from options; NULL: not given */
 	const char *write;                              /* of plan: where the winner's config goes; NULL: not given */
-	const char *from, *to; /* frameworks: of import, of export and plan; NULL: not given */
+	const char *from, *to;                          /* frameworks: of import, of export and plan; NULL: not given */
 	struct bench_options bench;
 	enum backend backend;
 	enum progress_mode progress;

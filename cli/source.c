@@ -9,7 +9,8 @@
 #include "cli/import.h"
 #include "cli/starter.h"
 
-/* Replaces the text of another framework's config by CONFIG.yaml. What cannot be read stays: whoever parses it says why.
+/* Replaces the text of another framework's config by CONFIG.yaml. What cannot be read stays: whoever parses it says
+ * why.
  */
 static enum status import_if_foreign(struct options *o, const char *path, char **text, size_t *len, struct error *e)
 {
@@ -60,7 +61,12 @@ enum status source_read(struct options *o, const char *path, struct error *e)
 		free(text);
 		return st;
 	}
-	o->config = (struct config_text){.name = *o->imported ? o->imported : piped ? "standard input" : path ? path : "options", text, len};
+	o->config = (struct config_text){.name = *o->imported ? o->imported
+	                                         : piped      ? "standard input"
+	                                         : path       ? path
+	                                                      : "options",
+		text,
+		len};
 	return ST_OK;
 }
 

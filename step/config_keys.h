@@ -1,5 +1,5 @@
 /* The keys of CONFIG.yaml: one table, from which files, presets, stacks and --set are read, checked and written.
- * Private to step/config*.c and its tests.
+ * Private to step/config*.c, step/import and their tests.
  *
  * A row: section, key, how it is read (type and range), where it is stored in struct config, its default as a text of
  * CONFIG.yaml (NULL: it follows from other keys, config_derive), and the traits of the strategies that use it.

@@ -21,19 +21,13 @@ struct exporter {
 
 /* ---- values ---- */
 
-static enum key_id key_of(const char *path)
-{
-	const char *dot = strchr(path, '.');
-	return dot ? config_key_find(path, (size_t)(dot - path), dot + 1) : KEY_COUNT;
-}
-
 static bool holds(const struct exporter *x, const struct import_row *r)
 {
 	char text[KEY_VALUE_MAX];
 	for (size_t i = 0; r->when && i < r->when->n; i++) {
 		const struct ynode *w = r->when->child[i];
 		const bool other = *w->text == '!';
-		key_value_text(config_key(key_of(w->key)), x->c, text);
+		key_value_text(config_key(import_key_of(w->key)), x->c, text);
 		if ((fnmatch(w->text + other, text, FNM_CASEFOLD) == 0) == other)
 			return false;
 	}
@@ -45,7 +39,7 @@ static bool product(const struct exporter *x, const struct ynode *list, double *
 	char text[KEY_VALUE_MAX], *rest;
 	*out = 1;
 	for (size_t i = 0; list && i < list->n; i++) {
-		const enum key_id id = key_of(list->child[i]->text);
+		const enum key_id id = import_key_of(list->child[i]->text);
 		snprintf(text, sizeof text, "%s", list->child[i]->text);
 		if (id != KEY_COUNT)
 			key_value_text(config_key(id), x->c, text);
@@ -112,7 +106,7 @@ static void fill(const struct exporter *x, const char *pattern, char out[KEY_VAL
 		}
 		const size_t inner = strcspn(++pattern, "}");
 		snprintf(path, sizeof path, "%.*s", (int)inner, pattern);
-		const enum key_id id = key_of(path);
+		const enum key_id id = import_key_of(path);
 		key_value_text(config_key(id), x->c, value);
 		/* torchrun's word for all of a host */
 		n += (size_t)snprintf(out + n, KEY_VALUE_MAX - n, "%s",
@@ -333,7 +327,8 @@ static enum status make(struct exporter *x, char **text, size_t *len)
 }
 
 /* Reads the text as import does, for the same ranks. */
-static enum status read_back(const struct exporter *x, const char *text, size_t len, struct config *out, struct error *e)
+static enum status read_back(const struct exporter *x, const char *text, size_t len, struct config *out,
+	struct error *e)
 {
 	struct import *im = calloc(1, sizeof *im);
 	char *config = NULL;
@@ -374,8 +369,8 @@ static size_t mark(struct exporter *x, const struct config *back, bool model)
 	for (int i = 0; i < KEY_COUNT; i++) {
 		const struct config_key *k = config_key((enum key_id)i);
 		const bool same = back ? key_equal(k, x->c, back) : !config_is_given(x->c, (enum key_id)i);
-		if (x->marked[i] || same || (model && strcmp(k->section, "model") != 0) || is_said_otherwise(x, (enum key_id)i) ||
-			!strategy_has(x->c->parallel.strategy, k->used_by))
+		if (x->marked[i] || same || (model && strcmp(k->section, "model") != 0) ||
+			is_said_otherwise(x, (enum key_id)i) || !strategy_has(x->c->parallel.strategy, k->used_by))
 			continue;
 		x->marked[i] = true;
 		n++;

@@ -97,7 +97,10 @@ static enum status collect(struct foreign *f, const struct ynode *n, const char 
 		list_text(n, text, sizeof text);
 	if (f->leaves.n == LEAVES_MOST)
 		return ynode_error(n, e, "more than %d keys", LEAVES_MOST);
-	if (!add_text(&l.path, path) || !add_text(&l.value, n->kind == Y_SCALAR ? n->text : n->kind == Y_SEQ ? text : "{}") ||
+	if (!add_text(&l.path, path) ||
+		!add_text(&l.value, n->kind == Y_SCALAR ? n->text
+				    : n->kind == Y_SEQ  ? text
+							: "{}") ||
 		!vec_push(&f->leaves, l)) {
 		free(l.path);
 		free(l.value);

@@ -11,7 +11,7 @@ enum verdict { LEFT, TAKEN, NO_EFFECT, NOT_MODELLED, VERDICT_COUNT };
 #define WHY_MAX 160
 /* One key of the text that has a value. */
 struct leaf {
-	char *path, *value;       /* tables joined by dots; a list as "[a, b]", of tables as "[2 tables]" */
+	char *path, *value; /* tables joined by dots; a list as "[a, b]", of tables as "[2 tables]" */
 	const struct ynode *node;
 	enum verdict verdict;
 	char why[WHY_MAX]; /* TAKEN: as which keys of CONFIG.yaml */

@@ -11,6 +11,12 @@
 #define FOLDER "frameworks"
 #define TABLES_MAX 8 /* of one framework */
 
+enum key_id import_key_of(const char *path)
+{
+	const char *dot = strchr(path, '.');
+	return dot ? config_key_find(path, (size_t)(dot - path), dot + 1) : KEY_COUNT;
+}
+
 const char *import_row_name(const struct import_row *r, size_t i)
 {
 	if (r->key->kind == Y_SCALAR)
@@ -23,7 +29,7 @@ const char *import_row_name(const struct import_row *r, size_t i)
 static enum status find_to(const struct ynode *n, const char *path, enum key_id *out, struct error *e)
 {
 	const char *dot = strrchr(path, '.'), *name = dot ? dot + 1 : path;
-	*out = n ? config_key_find(path, dot ? (size_t)(dot - path) : 0, name) : config_alias_key(name);
+	*out = n ? import_key_of(path) : config_alias_key(name);
 	if (!n && *out == KEY_COUNT)
 		*out = config_key_alone(name);
 	return *out != KEY_COUNT ? ST_OK : error_set(e, ST_INPUT, "%s is no key of CONFIG.yaml", path);

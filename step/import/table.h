@@ -58,6 +58,9 @@ struct import_table {
 enum status import_table_load(const char *name, struct import_table *out, struct error *e);
 void import_table_free(struct import_table *t);
 
+/* Returns the key of CONFIG.yaml of a path, "section.name"; KEY_COUNT without one. */
+enum key_id import_key_of(const char *path);
+
 /* Returns the row's names in turn; NULL behind the last. */
 const char *import_row_name(const struct import_row *r, size_t i);
 

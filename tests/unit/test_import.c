@@ -333,8 +333,9 @@ static void test_export(void)
 	check_export(&c, "megatron", " --use-torch-fsdp2 \\\n");
 	check_export(&c, "deepspeed", "  \"gradient_accumulation_steps\": 4,\n");
 	check_export(&c, "nanotron", "# stepsim: parallel.strategy: fsdp\n");
-	check_export(&c, "nanotron", "\ntokens:\n  sequence_length: 4096\n  micro_batch_size: 2\n"
-				     "  batch_accumulation_per_replica: 4\n");
+	check_export(&c, "nanotron",
+		"\ntokens:\n  sequence_length: 4096\n  micro_batch_size: 2\n"
+		"  batch_accumulation_per_replica: 4\n");
 	check_export(&c, "accelerate", "\nnum_processes: 16\n");
 	CU_ASSERT_EQUAL(export_write(&c, "axolotl", stdout, &e), ST_INPUT);
 	CU_ASSERT_STRING_EQUAL(e.text, "Axolotl: its configs are read, but not written");

@@ -31,15 +31,15 @@ static void check(const struct ydoc *doc, const char *table, const char *key, co
 static void test_values(void)
 {
 	struct ydoc *doc = parsed("top = 1_000 # a comment\n"
-				"[a]\n"
-				"text = \"a \\\"b\\\" \\u00e9 # no comment\"\n"
-				"plain = 'C:\\n'\n"
-				"real = 1.5e-4\n"
-				"yes = true\n"
-				"day = 1979-05-27T07:32:00Z\n"
-				"\"quoted key\" = -1\n"
-				"[b]\r\n"
-				"lines = \"\"\"\nfirst \\\n   second\"\"\"\r\n");
+				  "[a]\n"
+				  "text = \"a \\\"b\\\" \\u00e9 # no comment\"\n"
+				  "plain = 'C:\\n'\n"
+				  "real = 1.5e-4\n"
+				  "yes = true\n"
+				  "day = 1979-05-27T07:32:00Z\n"
+				  "\"quoted key\" = -1\n"
+				  "[b]\r\n"
+				  "lines = \"\"\"\nfirst \\\n   second\"\"\"\r\n");
 	check(doc, NULL, "top", "1000", false);
 	check(doc, "a", "text", "a \"b\" \xC3\xA9 # no comment", true);
 	check(doc, "a", "plain", "C:\\n", true);
@@ -58,7 +58,7 @@ static void test_values(void)
 static void test_tables(void)
 {
 	struct ydoc *doc = parsed("[a.b]\nx = 1\n[a]\ny.z = 2\n[a.c]\nlist = [\n  1, # one\n  [2, 3],\n]\n"
-				"inline = {p = 1, q.r = \"s\"}\n[[t]]\nn = 1\n[[t]]\nn = 2\n[t.u]\nv = 3\n");
+				  "inline = {p = 1, q.r = \"s\"}\n[[t]]\nn = 1\n[[t]]\nn = 2\n[t.u]\nv = 3\n");
 	const struct ynode *a = ynode_get(ydoc_root(doc), "a"), *t = ynode_get(ydoc_root(doc), "t");
 	CU_ASSERT_STRING_EQUAL(ynode_get(ynode_get(a, "b"), "x")->text, "1");
 	CU_ASSERT_STRING_EQUAL(ynode_get(ynode_get(a, "y"), "z")->text, "2");
@@ -80,7 +80,8 @@ static void test_refused(void)
 		{"[a]\nb = {c = 1}\n[a.b]\n", "t.toml:3:5: b: duplicate key"},
 		{"a = 1\na.b = 2\n", "t.toml:2:3: a: not a table that can take further keys"},
 		{"a = \n", "t.toml:1:5: expected a value: a text in quotes, a number, true, false, a list or a table"},
-		{"a = yes\n", "t.toml:1:5: expected a value: a text in quotes, a number, true, false, a list or a table"},
+		{"a = yes\n",
+			"t.toml:1:5: expected a value: a text in quotes, a number, true, false, a list or a table"},
 		{"a = \"b\n", "t.toml:1:7: a text without its closing \""},
 		{"a = \"\\q\"\n", "t.toml:1:7: unknown escape in a text (known: b t n f r \" \\ u U)"},
 		{"a = 1 b = 2\n", "t.toml:1:7: expected the end of the line"},
@@ -100,7 +101,8 @@ static void test_refused(void)
 	}
 }
 
-/* Every beginning of a text (without one more byte behind it), and every text with one byte changed, is read or refused.
+/* Every beginning of a text (without one more byte behind it), and every text with one byte changed, is read or
+ * refused.
  */
 static void test_broken(void)
 {

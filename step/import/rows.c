@@ -1,0 +1,344 @@
+/* The rows of a framework's table, applied to the keys of a text. */
+#include <fnmatch.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "step/import/rows.h"
+
+/* ---- values ---- */
+
+/* Returns what a key of CONFIG.yaml is so far; NULL where the text leaves it to a preset, or to another key. */
+static const char *ours(const struct import *im, enum key_id id)
+{
+	const struct config_key *k = config_key(id);
+	if (import_has(im, id))
+		return im->key[id].value;
+	return strcmp(k->section, "model") == 0 ? NULL : k->default_;
+}
+
+/* Returns whether `value` (NULL: unknown) is the wanted one; "!a": any other. */
+static bool is_wanted(const char *wanted, const char *value)
+{
+	const bool other = *wanted == '!';
+	return value && (fnmatch(wanted + other, value, FNM_CASEFOLD) == 0) != other;
+}
+
+static bool holds(const struct import *im, const struct import_row *r)
+{
+	for (size_t i = 0; r->when && i < r->when->n; i++) {
+		const enum key_id id = import_key_of(r->when->child[i]->key);
+		if (id == KEY_COUNT || !is_wanted(r->when->child[i]->text, ours(im, id)))
+			return false;
+	}
+	for (size_t i = 0; r->given && i < r->given->n; i++) {
+		const struct leaf *l = foreign_find(&im->foreign, r->given->child[i]->key);
+		if (!is_wanted(r->given->child[i]->text, l ? l->value : ""))
+			return false;
+	}
+	return true;
+}
+
+static bool number_of(const char *text, double *out)
+{
+	char *rest = NULL;
+	*out = text ? strtod(text, &rest) : 0;
+	return text && rest != text && !*rest;
+}
+
+/* Multiplies the row's operands; false: one is not known. */
+static bool product(const struct import *im, const struct ynode *list, double *out)
+{
+	*out = 1;
+	for (size_t i = 0; list && i < list->n; i++) {
+		const char *text = list->child[i]->text;
+		const enum key_id id = import_key_of(text);
+		double value;
+		if (!number_of(id == KEY_COUNT ? text : ours(im, id), &value))
+			return false;
+		*out *= value;
+	}
+	return true;
+}
+
+static void write_number(char out[KEY_VALUE_MAX], double value)
+{
+	snprintf(out, KEY_VALUE_MAX, value == (double)(long long)value ? "%.0f" : "%.12g", value);
+}
+
+enum outcome { GIVES, DROPS, DIFFERS, LACKS };
+
+static enum outcome map(const struct import_row *r, const char *text, char out[KEY_VALUE_MAX])
+{
+	char preset[STACK_NAME];
+	snprintf(out, KEY_VALUE_MAX, "%s", text);
+	if (r->hub) {
+		if (!hub_preset(text, preset))
+			return DIFFERS;
+		snprintf(out, KEY_VALUE_MAX, "%s", preset);
+	}
+	for (size_t i = 0; r->values && i < r->values->n; i++) {
+		const struct ynode *v = r->values->child[i];
+		if (fnmatch(v->key, text, FNM_CASEFOLD) != 0)
+			continue;
+		if (ynode_is_null(v))
+			return DROPS;
+		const char *to = v->kind == Y_SEQ ? v->child[0]->text : v->text;
+		if (strcmp(to, "same") != 0)
+			snprintf(out, KEY_VALUE_MAX, "%s", to);
+		return GIVES;
+	}
+	return r->values ? DIFFERS : GIVES;
+}
+
+static enum outcome convert(const struct import *im, const struct import_row *r, const char *text,
+	char out[KEY_VALUE_MAX])
+{
+	double value, times, over;
+	if (strchr(text, '$'))
+		return LACKS;
+	const enum outcome o = map(r, text, out);
+	if (o != GIVES || strcmp(out, "auto") == 0)
+		return o == GIVES && !config_key(r->to)->takes_auto ? LACKS : o;
+	if (!number_of(out, &value))
+		return GIVES;
+	if (!product(im, r->times, &times) || !product(im, r->over, &over) || over == 0 || (r->inverse && value == 0))
+		return LACKS;
+	write_number(out, r->inverse ? times / over / value : value * times / over);
+	return GIVES;
+}
+
+/* ---- verdicts ---- */
+
+/* A key that one row takes stays taken, whatever other rows say of it. */
+void leaf_judge(struct leaf *l, enum verdict v, const char *fmt, ...)
+{
+	char text[WHY_MAX];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	if (l->verdict == TAKEN && v == TAKEN && !strstr(l->why, text)) {
+		const size_t n = strlen(l->why);
+		snprintf(l->why + n, sizeof l->why - n, ", %s", text);
+	} else if (l->verdict != TAKEN) {
+		l->verdict = v;
+		snprintf(l->why, sizeof l->why, "%s", text);
+	}
+}
+
+/* Returns whether a value switches something off, or leaves it as it is without the key. */
+static bool is_off(const char *text)
+{
+	static const char *const words[] = {"false", "no", "off", "none", "null", "~", "", "0", "0.0", "[]", "{}",
+		"disabled"};
+	return suggest_find(text, words, COUNT(words)) < COUNT(words) || strcmp(text, "False") == 0 ||
+	       strcmp(text, "None") == 0;
+}
+
+void rows_store(struct import *im, enum key_id id, const char *value, const char *remark)
+{
+	struct import_key *key = &im->key[id];
+	const struct config_key *k = config_key(id);
+	const struct word *word = key_word_find(k, value); /* "bfloat16" is bf16 */
+	const struct ynode n = {.kind = Y_SCALAR, .file = "", .text = value};
+	bool on;
+	if (k->type == KEY_BOOL && ynode_bool(&n, &on, NULL) == ST_OK)
+		value = on ? "true" : "false"; /* and "False" false */
+	snprintf(key->value, sizeof key->value, "%s", word ? key_word(k, word->value) : value);
+	snprintf(key->remark, sizeof key->remark, "%s", remark);
+}
+
+/* A step is sized by one of these keys; CONFIG.yaml refuses two. */
+static bool sizes_step(enum key_id id)
+{
+	return id == KEY_train_global_batch || id == KEY_train_tokens_per_step || id == KEY_train_batch_per_gpu;
+}
+
+/* Returns another key that sizes the step and that is given (or, with `by_default`, assumed); KEY_COUNT without one. */
+static enum key_id rival(const struct import *im, enum key_id id, bool by_default)
+{
+	for (int i = 0; sizes_step(id) && i < KEY_COUNT; i++)
+		if (i != (int)id && sizes_step((enum key_id)i) &&
+			(im->key[i].given || (by_default && im->key[i].by_default)))
+			return (enum key_id)i;
+	return KEY_COUNT;
+}
+
+static enum status give(struct import *im, const struct import_row *r, struct leaf *l, const char *value,
+	struct error *e)
+{
+	const struct config_key *k = config_key(r->to);
+	struct import_key *key = &im->key[r->to];
+	struct config *scratch = calloc(1, sizeof *scratch);
+	struct error inner = {0};
+	const struct ynode n = {.kind = Y_SCALAR, .line = 1, .col = 1, .file = "", .text = value};
+	if (!scratch)
+		return error_nomem(e, "a config");
+	const enum status st = key_read(k, &n, scratch, &inner);
+	free(scratch);
+	if (st && k->type == KEY_WORD) {
+		leaf_judge(l, NOT_MODELLED, "%s has no \"%.40s\"", k->path, value);
+		return ST_OK;
+	}
+	if (st)
+		return ynode_error(l->node, e, "%s (%s): %s", l->path, k->path, inner.text);
+	const enum key_id other = rival(im, r->to, false), assumed = rival(im, r->to, true);
+	if (key->given || other != KEY_COUNT) {
+		leaf_judge(l, NO_EFFECT, "%.60s decides %s", im->key[key->given ? r->to : other].remark, k->path);
+		return ST_OK;
+	}
+	if (assumed != KEY_COUNT)
+		im->key[assumed].by_default = false;
+	key->given = true;
+	key->by_default = false;
+	rows_store(im, r->to, value, l->path);
+	leaf_judge(l, TAKEN, "%s", k->path);
+	return ST_OK;
+}
+
+static void assume(struct import *im, enum key_id id, const char *value, const char *why, const char *of)
+{
+	char remark[REMARK_MAX];
+	if (import_has(im, id) || rival(im, id, true) != KEY_COUNT)
+		return;
+	snprintf(remark, sizeof remark, "%s%s%s", why, *of ? ": " : "", of);
+	rows_store(im, id, value, remark);
+	im->key[id].by_default = true;
+}
+
+/* ---- rows ---- */
+
+static struct leaf *find_row(const struct import *im, const struct import_row *r)
+{
+	struct leaf *found = NULL;
+	const char *name;
+	for (size_t i = 0; !found && (name = import_row_name(r, i)); i++)
+		found = foreign_find(&im->foreign, name);
+	return found;
+}
+
+/* Joins the value of the row's second key, if it has one; false: the text does not have that. */
+static bool join(const struct import *im, const struct import_row *r, const struct leaf *l, char out[KEY_VALUE_MAX])
+{
+	const struct leaf *other = r->with ? foreign_find(&im->foreign, r->with) : NULL;
+	snprintf(out, KEY_VALUE_MAX, "%s%s%s", l->value, other ? " " : "", other ? other->value : "");
+	return other || !r->with;
+}
+
+static enum status take(struct import *im, const struct import_row *r, struct leaf *l, struct error *e)
+{
+	char text[KEY_VALUE_MAX], value[KEY_VALUE_MAX];
+	if (!join(im, r, l, text))
+		return ST_OK;
+	enum status st = ST_OK;
+	switch (convert(im, r, text, value)) {
+	case GIVES: st = give(im, r, l, value, e); break;
+	case DROPS: leaf_judge(l, NO_EFFECT, "as without it"); break;
+	case DIFFERS:
+		if (l->verdict == LEFT && !is_off(text))
+			leaf_judge(l, NOT_MODELLED, "%s has no \"%.40s\"", config_key(r->to)->path, text);
+		else if (l->verdict == LEFT)
+			leaf_judge(l, NO_EFFECT, "off");
+		break;
+	case LACKS:
+		leaf_judge(l, NOT_MODELLED, "the value is not in this file (--set %s)", config_key(r->to)->path);
+		break;
+	}
+	if (!st && r->with && l->verdict != LEFT)
+		leaf_judge(foreign_find(&im->foreign, r->with), l->verdict, "%s",
+			l->verdict == TAKEN ? config_key(r->to)->path : l->why);
+	return st;
+}
+
+enum status rows_apply(struct import *im, struct error *e)
+{
+	const struct import_table *t = &im->table;
+	char value[KEY_VALUE_MAX];
+	for (size_t i = 0; i < t->rows.n; i++) {
+		const struct import_row *r = &t->rows.at[i];
+		struct leaf *l = find_row(im, r);
+		if (r->no_import || !holds(im, r)) {
+			if (l && l->verdict == LEFT)
+				leaf_judge(l, NO_EFFECT, "other keys decide");
+			continue;
+		}
+		enum status st = l ? take(im, r, l, e) : ST_OK;
+		if (st)
+			return st;
+		if (!l && r->default_ && convert(im, r, r->default_, value) == GIVES)
+			assume(im, r->to, value, "default", import_row_name(r, 0));
+	}
+	for (size_t i = 0; i < t->sets.n; i++) {
+		const enum key_id id = import_key_of(t->sets.at[i]->key);
+		if (id == KEY_COUNT)
+			return ynode_error_key(t->sets.at[i], e, "%s is no key of CONFIG.yaml", t->sets.at[i]->key);
+		assume(im, id, t->sets.at[i]->text, "where the file is silent", "");
+	}
+	return ST_OK;
+}
+
+/* Takes back what was assumed of a model's sizes where a preset or a file says them. The sequence is no part of them.
+ */
+void rows_leave_to_preset(struct import *im)
+{
+	const bool has_base = import_has(im, KEY_model_preset) || import_has(im, KEY_model_hf_config);
+	for (int i = 0; has_base && i < KEY_COUNT; i++)
+		if (im->key[i].by_default && i != KEY_model_seq_len &&
+			strcmp(config_key((enum key_id)i)->section, "model") == 0)
+			im->key[i].by_default = false;
+}
+
+/* Takes back what the strategy does not use: CONFIG.yaml refuses such keys. */
+void rows_drop_unused(struct import *im)
+{
+	const struct config_key *k = config_key(KEY_parallel_strategy);
+	const char *strategy = ours(im, KEY_parallel_strategy);
+	const struct word *word = key_word_find(k, strategy);
+	for (int i = 0; word && i < KEY_COUNT; i++) {
+		struct import_key *key = &im->key[i];
+		if (!import_has(im, (enum key_id)i) ||
+			strategy_has((enum strategy)word->value, config_key((enum key_id)i)->used_by))
+			continue;
+		for (size_t n = 0; n < im->foreign.leaves.n; n++) {
+			struct leaf *l = &im->foreign.leaves.at[n];
+			if (strcmp(l->why, config_key((enum key_id)i)->path) == 0) {
+				l->verdict = LEFT;
+				leaf_judge(l, NO_EFFECT, "strategy %s does not use it", strategy);
+			}
+		}
+		key->given = key->by_default = false;
+	}
+}
+
+static bool is_of(const struct import_reason *r, const char *path)
+{
+	for (size_t i = 0; i < r->patterns->n; i++) {
+		const char *pattern = r->patterns->child[i]->text, *last = strrchr(path, '.');
+		if (fnmatch(pattern, path, 0) == 0 || (last && fnmatch(pattern, last + 1, 0) == 0))
+			return true;
+	}
+	return false;
+}
+
+void rows_judge_rest(struct import *im)
+{
+	for (size_t i = 0; i < im->foreign.leaves.n; i++) {
+		struct leaf *l = &im->foreign.leaves.at[i];
+		const struct leaf *last = foreign_find(&im->foreign, l->path);
+		if (l->verdict == LEFT && last && last != l && strcmp(last->path, l->path) == 0)
+			leaf_judge(l, NO_EFFECT, "given again in line %d", last->node->key_line);
+		for (size_t k = 0; k < im->table.reasons.n && l->verdict == LEFT; k++) {
+			const struct import_reason *r = &im->table.reasons.at[k];
+			if (is_of(r, l->path) && !r->modelled && is_off(l->value))
+				leaf_judge(l, NO_EFFECT, "off");
+			else if (is_of(r, l->path))
+				leaf_judge(l, r->modelled ? NO_EFFECT : NOT_MODELLED, "%s", r->why);
+		}
+		if (l->verdict == LEFT && ynode_is_null(l->node))
+			leaf_judge(l, NO_EFFECT, "empty");
+		if (l->verdict == LEFT)
+			leaf_judge(l, NOT_MODELLED, "not known to stepsim");
+	}
+}
