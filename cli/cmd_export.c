@@ -15,8 +15,7 @@ enum status cmd_export(struct context *x, struct error *e)
 	size_t len = 0;
 	enum status st = job ? ST_OK : error_nomem(e, "a config");
 	if (!st && !o->to)
-		st = error_set(e, ST_INPUT,
-			"export: --to NAME missing (torchtitan, megatron, deepspeed, nanotron, accelerate)");
+		st = error_set(e, ST_INPUT, "export: --to NAME missing (%s)", options_words("--to"));
 	if (!st && !(st = job_decide(x, 0, false, job, e))) {
 		FILE *out = open_memstream(&text, &len);
 		st = out ? export_write(&job->config, o->to, out, e) : error_nomem(e, "a config");

@@ -39,7 +39,7 @@ enum status cmd_import(struct context *x, struct error *e)
 	if (!st && !found)
 		st = error_set(e, ST_INPUT,
 			"%s: its keys are of no framework that is known; --from NAME names one (%s)", path,
-			"torchtitan, megatron, nemo, deepspeed, accelerate, axolotl, nanotron, llm-foundry");
+			options_words("--from"));
 	if (!st && !(st = write(&o, im, e)) && refused.status)
 		st = error_set(e, refused.status, "the config that was written is not complete: %s", refused.text);
 	if (found && im)

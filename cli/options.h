@@ -86,6 +86,9 @@ bool option_takes_next(const char *arg);
 /* Prints the options of `groups`, one line each. */
 enum status options_help(unsigned groups, FILE *out, struct error *e);
 
+/* Returns the words that an option takes, separated by blanks, as its completion has them; NULL: it takes no words. */
+const char *options_words(const char *name);
+
 /* One row of the table, as the man page and the completions read it. */
 struct option_text {
 	char letter;          /* 0: none */

@@ -130,7 +130,7 @@ What cannot be read.
     > printf '[training]\nseq_len = "x"\n[parallelism]\n' >bad.toml
     > stepsim import bad.toml
     > stepsim predict bad.toml
-    stepsim: other.yaml: its keys are of no framework that is known; --from NAME names one (torchtitan, megatron, nemo, deepspeed, accelerate, axolotl, nanotron, llm-foundry)
+    stepsim: other.yaml: its keys are of no framework that is known; --from NAME names one (accelerate axolotl deepspeed llm-foundry megatron nanotron nemo torchtitan)
     stepsim: unknown framework "mosaic" (known: accelerate, axolotl, deepspeed, llm-foundry, megatron, nanotron, nemo, torchtitan)
     stepsim: bad.toml:2:11: training.seq_len (model.seq_len): expected an integer from 1 to 16777216, got "x"
     stepsim: bad.toml:2:11: training.seq_len (model.seq_len): expected an integer from 1 to 16777216, got "x"
@@ -210,7 +210,7 @@ Written for a framework, a config holds what that has no key for in comments, wh
     stepsim: llm-foundry: its configs are read, but not written
     [2]
     $ stepsim export $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
-    stepsim: export: --to NAME missing (torchtitan, megatron, deepspeed, nanotron, accelerate)
+    stepsim: export: --to NAME missing (accelerate deepspeed megatron nanotron torchtitan)
     [2]
 
 Read again, it is the same resolved config, of the same step time.
