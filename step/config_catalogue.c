@@ -15,7 +15,7 @@ struct folder {
 	const char *others[12]; /* further keys: notes, and what is read apart */
 };
 static const struct folder models = {"models", "preset", "model",
-	{"source", "description", "note", "left_out", "published_parameters", "published_parameters_rounded", "hub", NULL}};
+	{"source", "description", "note", "left_out", "published_parameters", "published_parameters_rounded", NULL}};
 static const struct folder stacks = {"stacks", "stack", "defaults",
 	{"source", "description", "note", "family", "compiled_twin", "numbers", "memory", "habits", "interval",
 		"fitted_on", "names", NULL}};

@@ -1,34 +1,63 @@
-/* Models of Hugging Face's hub: each file of configs/models lists the names of its own in `hub`. */
+/* Models of Hugging Face's hub: a preset whose source is a page of the hub is that model, whoever's copy is named. */
 #include <string.h>
+#include <strings.h>
 
+#include "base/array.h"
 #include "base/paths.h"
 #include "step/import/import.h"
 
-/* Returns whether the file of a preset lists this name. */
-static bool lists(const char *preset, const char *name)
+#define HUB "huggingface.co/"
+#define NAME_LEN 128
+
+/* Words of a name that tell what the weights were trained for, or who keeps them, and nothing of their shapes. */
+static bool says_nothing(const char *word)
 {
-	char path[PATH_MAX_LEN];
+	static const char *const words[] = {"meta", "instruct", "chat", "hf", "base", "pt", "it"};
+	for (size_t i = 0; i < COUNT(words); i++)
+		if (strcasecmp(word, words[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Copies the model's own name out of "organisation/name", without such words. */
+static void shorten(const char *id, char out[NAME_LEN])
+{
+	char text[NAME_LEN], *rest = text, *word;
+	const char *slash = strchr(id, '/');
+	size_t n = 0;
+	id = slash ? slash + 1 : id;
+	snprintf(text, sizeof text, "%.*s", (int)strcspn(id, "/ ;,\"()"), id);
+	*out = '\0';
+	while ((word = strsep(&rest, "-")) && n < NAME_LEN)
+		if (!says_nothing(word))
+			n += (size_t)snprintf(out + n, NAME_LEN - n, "%s%s", n ? "-" : "", word);
+}
+
+/* Returns whether the preset's source is the page of this model. */
+static bool is_page_of(const char *preset, const char *name)
+{
+	char path[PATH_MAX_LEN], page[NAME_LEN];
 	struct ydoc *doc = NULL;
-	bool found = false;
 	if (path_catalogue("models", preset, path, NULL) || ydoc_load(path, &doc, NULL))
 		return false;
-	const struct ynode *hub = ynode_get(ydoc_root(doc), "hub");
-	for (size_t i = 0; hub && i < hub->n && !found; i++)
-		found = suggest_same(hub->child[i]->text, name);
+	const struct ynode *source = ynode_get(ydoc_root(doc), "source");
+	const char *hub = source && source->kind == Y_SCALAR ? strstr(source->text, HUB) : NULL;
+	if (hub)
+		shorten(hub + strlen(HUB), page);
 	ydoc_destroy(doc);
-	return found;
+	return hub && strcasecmp(page, name) == 0;
 }
 
 bool hub_preset(const char *id, char preset[STACK_NAME])
 {
-	const char *slash = strrchr(id, '/'), *name = slash ? slash + 1 : id;
-	char **names = NULL;
+	char name[NAME_LEN], **names = NULL;
 	size_t n = 0;
 	bool found = false;
-	if (path_catalogue_names("models", &names, &n, NULL))
+	shorten(id, name);
+	if (!*name || path_catalogue_names("models", &names, &n, NULL))
 		return false;
 	for (size_t i = 0; i < n && !found; i++) {
-		found = lists(names[i], name);
+		found = is_page_of(names[i], name);
 		if (found)
 			snprintf(preset, STACK_NAME, "%s", names[i]);
 	}

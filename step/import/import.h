@@ -43,8 +43,8 @@ enum status import_write(const struct import *im, FILE *out, struct error *e);
 #define IMPORT_MARK "# stepsim: "
 #define IMPORT_TABLE "stepsim"
 
-/* step/import/hub.c: finds the preset of a model of Hugging Face's hub, whoever's copy it is, by the lists `hub` of
- * configs/models. False: there is none. */
+/* step/import/hub.c: finds the preset of a model of Hugging Face's hub, by the pages that the sources in configs/models
+ * name. False: there is none. */
 bool hub_preset(const char *id, char preset[STACK_NAME]);
 
 #endif

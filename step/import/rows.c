@@ -3,8 +3,10 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
+#include "base/paths.h"
 #include "step/import/rows.h"
 
 /* ---- values ---- */
@@ -166,6 +168,12 @@ static enum key_id rival(const struct import *im, enum key_id id, bool by_defaul
 	return KEY_COUNT;
 }
 
+static bool has_preset(const char *name)
+{
+	char path[PATH_MAX_LEN];
+	return path_catalogue("models", name, path, NULL) == ST_OK && access(path, R_OK) == 0;
+}
+
 static enum status give(struct import *im, const struct import_row *r, struct leaf *l, const char *value,
 	struct error *e)
 {
@@ -178,6 +186,10 @@ static enum status give(struct import *im, const struct import_row *r, struct le
 		return error_nomem(e, "a config");
 	const enum status st = key_read(k, &n, scratch, &inner);
 	free(scratch);
+	if (r->to == KEY_model_preset && !has_preset(value)) {
+		leaf_judge(l, NOT_MODELLED, "`stepsim list models` has no %.60s", value);
+		return ST_OK;
+	}
 	if (st && k->type == KEY_WORD) {
 		leaf_judge(l, NOT_MODELLED, "%s has no \"%.40s\"", k->path, value);
 		return ST_OK;

@@ -6,7 +6,7 @@
  *   to       the key of CONFIG.yaml; without it, the one whose other name is the last word of `key`
  *            (step/config_alias.c)
  *   values   {its value: ours}; fnmatch patterns on the left; ~ leaves ours out; a list: import takes the first, export
- *            any. "hub": a model of Hugging Face's hub, by the lists `hub` of configs/models
+ *            any. "hub": a model of Hugging Face's hub (step/import/hub.c)
  *   with     a second key, whose value is joined to the first by a blank
  *   default  its value where the file has none
  *   when     {key of CONFIG.yaml: value}: the row holds only then; "!value": only otherwise
