@@ -62,7 +62,8 @@ static enum status find_place(struct context *x, struct place *p, struct error *
 
 /* ---- the output ---- */
 
-static enum status write_winner(const struct search_result *r, const char *path, const char *system, struct error *e)
+static enum status write_winner(const struct search_result *r, const struct options *o, const char *system,
+	struct error *e)
 {
 	char *text = NULL, heading[CONFIG_TEXT + 512], words[PLAN_WORDS], step[QUANTITY_MAX];
 	size_t len = 0;
@@ -72,12 +73,12 @@ static enum status write_winner(const struct search_result *r, const char *path,
 	if (!out)
 		return error_nomem(e, "the plan");
 	snprintf(heading, sizeof heading, "# %s on %s: %s\n# stepsim plan %s; predicted: %s a step\n",
-		r->best[0].config.model.name, system, plan_words(&r->best[0].config, words), r->best[0].config.path,
+		r->best[0].config.model.name, system, plan_words(&r->best[0].config, words), source_argument(o),
 		quantity_format(step, r->best[0].full.time.step_s, UNIT_SECOND));
 	enum status st = plan_write_yaml(&r->best[0].chosen, heading, out, e);
 	bool good = fclose(out) == 0;
 	if (!st)
-		st = good ? file_write(path, text, len, e) : error_nomem(e, "the plan");
+		st = good ? file_write(o->write, text, len, e) : error_nomem(e, "the plan");
 	free(text);
 	return st;
 }
@@ -109,7 +110,7 @@ static enum status write_all(const struct options *o, const struct plan_report *
 	if (!st && o->require_fit && p->rows == 0)
 		st = error_set(e, ST_LIMIT, "--require-fit: no plan fits in memory");
 	if (!st && o->write)
-		st = write_winner(r, o->write, p->system, e);
+		st = write_winner(r, o, p->system, e);
 	return st;
 }
 

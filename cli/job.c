@@ -77,6 +77,7 @@ static enum status decide_gpus(struct context *x, const struct config *c, bool *
 static enum status decide_here(struct context *x, struct job *job, int64_t started, int64_t *ranks, struct error *e)
 {
 	const struct config *c = &job->config;
+	const char *path = source_argument(x->options);
 	int64_t fixed = job_fixed_ranks(c);
 	char why[JOB_MODE];
 	if (started) {
@@ -85,12 +86,12 @@ static enum status decide_here(struct context *x, struct job *job, int64_t start
 			return error_set(e, ST_INPUT,
 				"%s: the plan needs %lld rank%s, the launcher started %lld: `mpirun -np %lld "
 				"stepsim %s` executes it, `stepsim predict %s` predicts it",
-				c->path, (long long)fixed, fixed == 1 ? "" : "s", (long long)started, (long long)fixed,
-				c->path, c->path);
+				path, (long long)fixed, fixed == 1 ? "" : "s", (long long)started, (long long)fixed,
+				path, path);
 	} else {
 		*ranks = fixed ? fixed : job_replica_ranks(c);
 		snprintf(why, sizeof why, "the plan needs %lld ranks: `mpirun -np %lld stepsim %s` executes it",
-			(long long)*ranks, (long long)*ranks, c->path);
+			(long long)*ranks, (long long)*ranks, path);
 		if (*ranks > 1)
 			return predict_only(job, e, why);
 	}

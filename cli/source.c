@@ -87,6 +87,11 @@ static void note_hf_config(const struct config *c)
 		log_note("model.hf_config: left out, because not modelled: %s", c->left_out);
 }
 
+const char *source_argument(const struct options *o)
+{
+	return *o->imported && o->n_positional ? o->positional[0] : o->config.name;
+}
+
 enum status source_parse(const struct options *o, struct config *c, struct error *e)
 {
 	enum status st = config_parse(o->config.text, o->config.len, o->config.name, o->sets, o->n_sets, c, e);

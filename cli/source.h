@@ -9,6 +9,9 @@
 enum status source_read(struct options *o, const char *path, struct error *e);
 void source_free(struct options *o);
 
+/* Returns the config as a user names it in a command: its path, also where another framework's file was read. */
+const char *source_argument(const struct options *o);
+
 /* Parses o->config with the options' --set texts, as config_parse. */
 enum status source_parse(const struct options *o, struct config *c, struct error *e);
 

@@ -122,6 +122,16 @@ DeepSpeed says nothing of the model: a Hugging Face config.json beside it does, 
       nodes: 2 # --gpus
       hf_config: ./config.json # --model
 
+The main job takes such files, too.
+
+    $ stepsim export $ROOT/configs/fsdp-tiny.yaml --set parallel.data=2 --to torchtitan -o tiny.toml
+    > stepsim tiny.toml -q | tail -1
+    > stepsim tiny.toml 2>&1 >out | grep -v '^stepsim: CPU'
+    > stepsim predict tiny.toml --print-ranks -q
+    Not executed: the plan needs 2 ranks: `mpirun -np 2 stepsim tiny.toml` executes it
+    stepsim: tiny.toml: a config of torchtitan, of which 15 keys are taken and 0 not modelled (`stepsim import` shows each)
+    2
+
 What cannot be read.
 
     $ echo 'something: else' >other.yaml
