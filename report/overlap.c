@@ -1,5 +1,6 @@
 #include "report/overlap.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,7 +135,7 @@ static enum status measure_gpu(const struct traced_gpu *g, struct overlap_gpu *o
 	b->copy_s = (double)(covered[CAT_COPY] - covered[CAT_COMM]) * each;
 	b->idle_s = (double)(w.end_ns - w.start_ns - covered[CAT_COPY]) * each;
 	b->comm_s = (double)covered_ns(g, &w, CAT_COMM, true) * each;
-	b->overlap = b->comm_s > 0 ? 1 - b->exposed_comm_s / b->comm_s : 1;
+	b->overlap = b->comm_s > 0 ? 1 - b->exposed_comm_s / b->comm_s : NAN;
 	out->launch_gap_s /= steps;
 	for (size_t i = 0; i < g->work.n; i++) {
 		const struct traced *t = &g->work.at[i];

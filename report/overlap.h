@@ -19,7 +19,8 @@ struct overlap_gpu {
 	const struct traced_gpu *gpu; /* borrowed */
 	char label[64];               /* "rank 3", or the file's name and the GPU's number */
 	int64_t steps;                /* marked; 0: none, and all figures are of the whole trace */
-	struct breakdown time;        /* of one step; class_n counts kernels of the window */
+	struct breakdown time;        /* of one step; class_n counts kernels of the window; overlap: NAN without
+	                                 communication, when there is nothing to hide */
 	double launch_gap_s;          /* idle time before kernels that were launched after the GPU had run dry */
 	int64_t gaps, launch_gaps;    /* idle stretches of the window, and those with a late launch */
 	bool launches_known;

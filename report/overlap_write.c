@@ -23,11 +23,13 @@ static enum status print_gpus(const struct overlap *o, FILE *out, struct error *
 	for (size_t i = 0; i < o->n && !st; i++) {
 		const struct overlap_gpu *g = &o->gpus[i];
 		const struct breakdown *b = &g->time;
-		char c[8][CELL], steps[CELL], gaps[CELL];
+		char c[8][CELL], steps[CELL], gaps[CELL], overlap[CELL] = "-";
 		snprintf(steps, sizeof steps, g->steps ? "%lld" : "-", (long long)g->steps);
-		st = table_row(t, e, "%s|%s|%s|%s|%s|%s|%s|%s|%s|%.1f %%|%s", g->label, steps, seconds(c[0], b->step_s),
+		if (b->comm_s > 0)
+			snprintf(overlap, sizeof overlap, "%.1f %%", 100 * b->overlap);
+		st = table_row(t, e, "%s|%s|%s|%s|%s|%s|%s|%s|%s|%s|%s", g->label, steps, seconds(c[0], b->step_s),
 			seconds(c[1], b->compute_s), seconds(c[2], b->optimizer_s), seconds(c[3], b->exposed_comm_s),
-			seconds(c[4], b->copy_s), seconds(c[5], b->idle_s), seconds(c[6], b->comm_s), 100 * b->overlap,
+			seconds(c[4], b->copy_s), seconds(c[5], b->idle_s), seconds(c[6], b->comm_s), overlap,
 			g->launches_known ? seconds(gaps, g->launch_gap_s) : "-");
 	}
 	if (!st)
@@ -90,7 +92,7 @@ static const char *verdict(const struct overlap_gpu *g, char buf[256])
 	const struct breakdown *b = &g->time;
 	char hidden[CELL], exposed[CELL];
 	if (!(b->comm_s > 0))
-		snprintf(buf, 256, "No communication kernel ran.");
+		snprintf(buf, 256, "No communication: none of the kernels is of NCCL, RCCL or another such library.");
 	else
 		snprintf(buf, 256,
 			"Communication hides behind compute for %s of a step (%.1f %%); %s of it, %.1f %% of the "
@@ -169,7 +171,7 @@ static json_t *gpu_json(const struct overlap_gpu *g, bool *good)
 	for (size_t i = 0; i < FIGURE_PARTS; i++)
 		json_put(j, figure_parts[i].key, json_real(figure_part_s(&g->time, i)), good);
 	json_put(j, "comm_s", json_real(g->time.comm_s), good);
-	json_put(j, "overlap", json_real(g->time.overlap), good);
+	json_put(j, "overlap", json_number(g->time.overlap), good);
 	json_put(j, "launch_gap_s", g->launches_known ? json_real(g->launch_gap_s) : json_null(), good);
 	json_put(j, "gaps", json_integer((json_int_t)g->gaps), good);
 	json_put(j, "by_class", classes(g->time.class_s, g->time.class_n, good), good);

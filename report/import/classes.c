@@ -1,5 +1,6 @@
 /* Classes of kernels by parts of their names; the first match counts. Names are those of NCCL 2.4 to 2.28, RCCL,
- * cuBLAS, CUTLASS, cuDNN, FlashAttention, PyTorch, Triton's inductor and Apex. */
+ * cuBLAS, CUTLASS, cuDNN, MIOpen, FlashAttention, PyTorch, FBGEMM,
+ * Triton's inductor and Apex. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,21 +42,51 @@ static const struct pattern collectives[] = {
 	{"reduce", CLASS_ALL_REDUCE},
 };
 
+/* Convolutions are products (implicit GEMM). What is said in a name about an op's element comes after the op itself. */
 static const struct pattern kernels[] = {
 	{"multi_tensor_apply", CLASS_OPTIMIZER},
 	{"adam", CLASS_OPTIMIZER},
-	{"lamb", CLASS_OPTIMIZER},
-	{"sgd", CLASS_OPTIMIZER},
+	{"multi_tensor_lamb", CLASS_OPTIMIZER}, /* "lamb" alone is in every lambda */
+	{"lambstage", CLASS_OPTIMIZER},
+	{"fused_sgd", CLASS_OPTIMIZER},
+	{"fusedsgd", CLASS_OPTIMIZER},
+	{"sgdfunctor", CLASS_OPTIMIZER},
 	{"flash", CLASS_ATTENTION},
 	{"fmha", CLASS_ATTENTION},
 	{"attention", CLASS_ATTENTION},
 	{"sdpa", CLASS_ATTENTION},
 	{"_attn", CLASS_ATTENTION},
 	{"attn_", CLASS_ATTENTION},
+	{"scaled_masked_softmax", CLASS_ATTENTION}, /* Megatron's fused ones */
+	{"scaled_upper_triang", CLASS_ATTENTION},
 	{"nll_loss", CLASS_LOSS},
 	{"cross_entropy", CLASS_LOSS},
 	{"crossentropy", CLASS_LOSS},
 	{"softmax", CLASS_LOSS},
+	{"embedding", CLASS_EMBEDDING}, /* before "gemm": fbgemm_gpu's lookups of tables */
+	{"indexselect", CLASS_EMBEDDING},
+	{"vectorized_gather_kernel", CLASS_EMBEDDING}, /* PyTorch 2.7 and later, in place of indexSelect */
+	{"krn_partial", CLASS_EMBEDDING},              /* PyTorch's gradient of an embedding, by segments */
+	{"sum_and_scatter", CLASS_EMBEDDING},
+	{"compute_grad_weight", CLASS_EMBEDDING},
+	{"layer_norm", CLASS_NORM},
+	{"layernorm", CLASS_NORM},
+	{"rms_norm", CLASS_NORM},
+	{"rmsnorm", CLASS_NORM},
+	{"ln_fwd", CLASS_NORM},
+	{"ln_bwd", CLASS_NORM},
+	{"gammabeta", CLASS_NORM},
+	{"batch_norm", CLASS_NORM},
+	{"batchnorm", CLASS_NORM},
+	{"group_norm", CLASS_NORM},
+	{"groupnorm", CLASS_NORM},
+	{"bn_fw_", CLASS_NORM}, /* cuDNN's batch normalization */
+	{"bn_bw_", CLASS_NORM},
+	{"rowwisemoments", CLASS_NORM},
+	{"nchwtonhwc", CLASS_MEMORY}, /* what cuDNN and MIOpen copy beside convolutions */
+	{"nhwctonchw", CLASS_MEMORY},
+	{"batched_transpose", CLASS_MEMORY},
+	{"converttensor", CLASS_MEMORY},
 	{"gemm", CLASS_GEMM},
 	{"gemv", CLASS_GEMM},
 	{"cutlass", CLASS_GEMM},
@@ -65,19 +96,26 @@ static const struct pattern kernels[] = {
 	{"splitkreduce", CLASS_GEMM},
 	{"triton_mm", CLASS_GEMM},
 	{"triton_tem", CLASS_GEMM},
-	{"layer_norm", CLASS_NORM},
-	{"layernorm", CLASS_NORM},
-	{"rms_norm", CLASS_NORM},
-	{"rmsnorm", CLASS_NORM},
-	{"ln_fwd", CLASS_NORM},
-	{"ln_bwd", CLASS_NORM},
-	{"gammabeta", CLASS_NORM},
-	{"embedding", CLASS_EMBEDDING},
-	{"indexselect", CLASS_EMBEDDING},
+	{"conv2d", CLASS_GEMM},
+	{"conv_depthwise", CLASS_GEMM},
+	{"convolve", CLASS_GEMM},
+	{"convolution", CLASS_GEMM},
+	{"naive_conv", CLASS_GEMM}, /* MIOpen */
+	{"miopensp3asmconv", CLASS_GEMM},
+	{"scudnn", CLASS_GEMM},
+	{"winograd", CLASS_GEMM},
+	{"fprop", CLASS_GEMM},
+	{"dgrad", CLASS_GEMM},
+	{"wgrad", CLASS_GEMM},
+	{"fft2d_", CLASS_GEMM},
 	{"fillfunctor", CLASS_MEMORY},
 	{"rocclr_copy", CLASS_MEMORY},
 	{"rocclr_fill", CLASS_MEMORY},
-	{"cast", CLASS_MEMORY},
+	{"direct_copy", CLASS_MEMORY},
+	{"copy_kernel_cuda", CLASS_MEMORY}, /* bfloat16_copy_kernel_cuda: a cast */
+	{"catarray", CLASS_MEMORY},
+	{"_cast", CLASS_MEMORY}, /* "cast" alone is in broadcast and nocast */
+	{"cast_transpose", CLASS_MEMORY},
 	{"quantize", CLASS_MEMORY},
 };
 

@@ -1,5 +1,6 @@
 #include "report/import/json_scan.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -197,6 +198,22 @@ bool scan_integer(struct scan *s, int64_t *out)
 	if (!scan_thousandths(s, out))
 		return false;
 	*out /= 1000;
+	return true;
+}
+
+/* A pointer (ROCm's streams: "0x0") keeps its low 63 bits. */
+bool scan_id(struct scan *s, int64_t *out)
+{
+	char text[NUMBER_MAX], *end;
+	if (scan_peek(s) != '"')
+		return scan_integer(s, out);
+	if (!scan_string(s, text, sizeof text))
+		return false;
+	const bool hex = strncmp(text, "0x", 2) == 0;
+	errno = 0;
+	const unsigned long long value = strtoull(text, &end, hex ? 16 : 10);
+	if (isdigit((unsigned char)*text) && !*end && !errno)
+		*out = (int64_t)(value & INT64_MAX);
 	return true;
 }
 

@@ -36,6 +36,9 @@ bool scan_string(struct scan *s, char *out, size_t cap);
  * loss, also beyond what a double holds. */
 bool scan_thousandths(struct scan *s, int64_t *out);
 bool scan_integer(struct scan *s, int64_t *out);
+/* Reads an identifier: an integer, or a text that holds one in decimal or, behind 0x, in hexadecimal. Any other text is
+ * taken and leaves *out as it is. */
+bool scan_id(struct scan *s, int64_t *out);
 
 /* Skips any value. */
 bool scan_skip(struct scan *s);

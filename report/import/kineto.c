@@ -1,8 +1,9 @@
 /* PyTorch profiler's Chrome traces (pytorch/kineto, libkineto/src/output_json.cpp writes them; Trace Event Format,
  * Google 2016): {"distributedInfo": {"rank", "world_size"}, "traceEvents": [...]}, or the array alone. Of its events
  * count: complete ones ("ph": "X") of the GPU (cat kernel, gpu_memcpy, gpu_memset), launches (cat cuda_runtime,
- * cuda_driver) and the schedule's steps ("ProfilerStep#N", cat user_annotation). cuda_sync and gpu_user_annotation lie
- * on GPU streams too and are no work. */
+ * cuda_driver; hip_runtime in some of ROCm's) and the schedule's steps ("ProfilerStep#N", cat user_annotation).
+ * cuda_sync and gpu_user_annotation lie on GPU streams too and are no work. Streams of ROCm's launches are pointers:
+ * "0x0". */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -23,7 +24,7 @@ static const struct {
 	enum category category;
 } categories[] = {{"kernel", CAT_KERNEL}, {"gpu_memcpy", CAT_COPY}, {"memcpy", CAT_COPY}, {"gpu_memset", CAT_COPY},
 	{"memset", CAT_COPY}, {"cuda_runtime", CAT_LAUNCH}, {"runtime", CAT_LAUNCH}, {"cuda_driver", CAT_LAUNCH},
-	{"user_annotation", CAT_HOST}, {"cpu_op", CAT_HOST}, {"operator", CAT_HOST}};
+	{"hip_runtime", CAT_LAUNCH}, {"user_annotation", CAT_HOST}, {"cpu_op", CAT_HOST}, {"operator", CAT_HOST}};
 
 struct event {
 	enum category category;
@@ -66,7 +67,7 @@ static bool read_members(struct scan *s, const struct member *members, size_t n)
 		int64_t *into = NULL;
 		for (size_t i = 0; i < n; i++)
 			into = strcmp(key, members[i].key) == 0 ? members[i].into : into;
-		if (into && is_number(s) ? !scan_integer(s, into) : !scan_skip(s))
+		if (into && is_number(s) ? !scan_id(s, into) : !scan_skip(s))
 			return false;
 	}
 	return true;

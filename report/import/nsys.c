@@ -1,36 +1,30 @@
 /* Nsight Systems' SQLite export (NVIDIA, Nsight Systems User Guide, "SQLite Schema Reference"): tables
  * CUPTI_ACTIVITY_KIND_KERNEL, _MEMCPY, _MEMSET, _RUNTIME, names in StringIds. A table is missing where nothing of its
- * kind was traced. A process is the upper bits of globalTid; correlation ids are a process's own. Steps are not marked.
- */
+ * kind was traced, and its columns differ between versions: the documentation says that they may change, so each query
+ * is made of those that are there. A process is the upper bits of globalTid; correlation ids are a process's own. Steps
+ * are not marked. */
 #include <sqlite3.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "report/import/trace.h"
 
-#define COLUMNS "SELECT k.start, k.end, k.globalPid, k.deviceId, k.streamId, "
+#define KERNELS "CUPTI_ACTIVITY_KIND_KERNEL"
+#define LAUNCHES "CUPTI_ACTIVITY_KIND_RUNTIME"
+#define QUERY_MAX 1024
 
-/* start, end, process, device, stream, name, launch */
+/* What lies on a GPU, and its name: of a kernel the first column that is there, else an expression over `needs`. */
 static const struct {
-	const char *table, *needs /* NULL: nothing else */, *query;
+	const char *table, *needs, *name;
 	enum op_class (*class_of)(const char *name);
-} queries[] = {
-	{"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME",
-		COLUMNS
-		"s.value, r.start FROM CUPTI_ACTIVITY_KIND_KERNEL k LEFT JOIN StringIds s ON s.id = k.demangledName "
-		"LEFT JOIN CUPTI_ACTIVITY_KIND_RUNTIME r ON r.correlationId = k.correlationId AND (r.globalTid & "
-		"~16777215) = k.globalPid",
-		trace_kernel_class},
-	{"CUPTI_ACTIVITY_KIND_KERNEL", NULL,
-		COLUMNS
-		"s.value, NULL FROM CUPTI_ACTIVITY_KIND_KERNEL k LEFT JOIN StringIds s ON s.id = k.demangledName",
-		trace_kernel_class},
-	{"CUPTI_ACTIVITY_KIND_MEMCPY", NULL,
-		COLUMNS "CASE k.copyKind WHEN 1 THEN 'Memcpy HtoD' WHEN 2 THEN 'Memcpy DtoH' WHEN 8 THEN 'Memcpy DtoD' "
-			"WHEN 10 THEN 'Memcpy PtoP' ELSE 'Memcpy' END, NULL FROM CUPTI_ACTIVITY_KIND_MEMCPY k",
+} kinds[] = {
+	{KERNELS, NULL, NULL, trace_kernel_class},
+	{"CUPTI_ACTIVITY_KIND_MEMCPY", "copyKind",
+		"CASE k.copyKind WHEN 1 THEN 'Memcpy HtoD' WHEN 2 THEN 'Memcpy DtoH' WHEN 8 THEN 'Memcpy DtoD' "
+		"WHEN 10 THEN 'Memcpy PtoP' ELSE 'Memcpy' END",
 		trace_copy_class},
-	{"CUPTI_ACTIVITY_KIND_MEMSET", NULL, COLUMNS "'Memset', NULL FROM CUPTI_ACTIVITY_KIND_MEMSET k",
-		trace_copy_class},
+	{"CUPTI_ACTIVITY_KIND_MEMSET", NULL, "'Memset'", trace_copy_class},
 };
 
 static enum status failed(sqlite3 *db, const char *path, struct error *e)
@@ -45,6 +39,19 @@ static enum status has_table(sqlite3 *db, const char *path, const char *name, bo
 		SQLITE_OK)
 		return failed(db, path, e);
 	sqlite3_bind_text(q, 1, name, -1, SQLITE_STATIC);
+	*out = sqlite3_step(q) == SQLITE_ROW;
+	sqlite3_finalize(q);
+	return ST_OK;
+}
+
+static enum status has_column(sqlite3 *db, const char *path, const char *table, const char *name, bool *out,
+	struct error *e)
+{
+	sqlite3_stmt *q = NULL;
+	if (sqlite3_prepare_v2(db, "SELECT 1 FROM pragma_table_info(?) WHERE name = ?", -1, &q, NULL) != SQLITE_OK)
+		return failed(db, path, e);
+	sqlite3_bind_text(q, 1, table, -1, SQLITE_STATIC);
+	sqlite3_bind_text(q, 2, name, -1, SQLITE_STATIC);
 	*out = sqlite3_step(q) == SQLITE_ROW;
 	sqlite3_finalize(q);
 	return ST_OK;
@@ -72,15 +79,62 @@ static enum status keep(sqlite3_stmt *q, const char *path, enum op_class (*class
 	return vec_push(&g->work, t) ? ST_OK : error_nomem(e, "a trace");
 }
 
-static enum status run_query(sqlite3 *db, const char *path, size_t i, struct trace_set *set, struct error *e)
+/* Columns of a table that a query takes, and what stands for one that is not there. */
+enum column { PROCESS, DEVICE, STREAM, CORRELATION, DEMANGLED, SHORT, NAME, COLUMN_COUNT };
+static const struct {
+	const char *name, *missing;
+} columns[COLUMN_COUNT] = {{"globalPid", "0"}, {"deviceId", "0"}, {"streamId", "0"}, {"correlationId", NULL},
+	{"demangledName", NULL}, {"shortName", NULL}, {"name", NULL}};
+
+/* Writes the query for start, end, process, device, stream, name, launch; *out is empty where the table has no times
+ * or no names. */
+static enum status make_query(sqlite3 *db, const char *path, size_t kind, char out[QUERY_MAX], struct error *e)
+{
+	const char *table = kinds[kind].table;
+	bool times[2], has[COLUMN_COUNT], strings = false, launches = false, needed = true;
+	enum status st = has_column(db, path, table, "start", &times[0], e);
+	if (!st)
+		st = has_column(db, path, table, "end", &times[1], e);
+	for (size_t c = 0; c < COLUMN_COUNT && !st; c++)
+		st = has_column(db, path, table, columns[c].name, &has[c], e);
+	if (!st)
+		st = has_table(db, path, "StringIds", &strings, e);
+	if (!st && has[CORRELATION])
+		st = has_column(db, path, LAUNCHES, "correlationId", &launches, e);
+	if (!st && launches && has[PROCESS])
+		st = has_column(db, path, LAUNCHES, "globalTid", &launches, e);
+	if (!st && kinds[kind].needs)
+		st = has_column(db, path, table, kinds[kind].needs, &needed, e);
+	*out = 0;
+	if (st || !times[0] || !times[1] || !needed)
+		return st;
+	const bool kernel = !kinds[kind].name;
+	const enum column named = has[DEMANGLED] && strings ? DEMANGLED : has[SHORT] && strings ? SHORT : NAME;
+	if (kernel && !has[named])
+		return ST_OK;
+	char name[128];
+	snprintf(name, sizeof name, named == NAME ? "k.name" : "(SELECT value FROM StringIds WHERE id = k.%s)",
+		columns[named].name);
+	snprintf(out, QUERY_MAX, "SELECT k.start, k.\"end\", %s, %s, %s, %s, %s FROM %s k%s%s",
+		has[PROCESS] ? "k.globalPid" : columns[PROCESS].missing,
+		has[DEVICE] ? "k.deviceId" : columns[DEVICE].missing,
+		has[STREAM] ? "k.streamId" : columns[STREAM].missing, kernel ? name : kinds[kind].name,
+		kernel && launches ? "r.start" : "NULL", table,
+		kernel && launches ? " LEFT JOIN " LAUNCHES " r ON r.correlationId = k.correlationId" : "",
+		kernel && launches && has[PROCESS] ? " AND (r.globalTid & ~16777215) = k.globalPid" : "");
+	return ST_OK;
+}
+
+static enum status run_query(sqlite3 *db, const char *path, const char *query, size_t kind, struct trace_set *set,
+	struct error *e)
 {
 	sqlite3_stmt *q = NULL;
-	if (sqlite3_prepare_v2(db, queries[i].query, -1, &q, NULL) != SQLITE_OK)
+	if (sqlite3_prepare_v2(db, query, -1, &q, NULL) != SQLITE_OK)
 		return failed(db, path, e);
 	int rc = SQLITE_DONE;
 	enum status st = ST_OK;
 	while (!st && (rc = sqlite3_step(q)) == SQLITE_ROW)
-		st = keep(q, path, queries[i].class_of, set, e);
+		st = keep(q, path, kinds[kind].class_of, set, e);
 	if (!st && rc != SQLITE_DONE)
 		st = failed(db, path, e);
 	sqlite3_finalize(q);
@@ -106,20 +160,20 @@ static enum status count_graphs(sqlite3 *db, const char *path, struct trace_set 
 	return st;
 }
 
-/* The first query of each table whose needs are met. */
 static enum status read_tables(sqlite3 *db, const char *path, struct trace_set *set, struct error *e)
 {
-	const char *done = "";
 	enum status st = ST_OK;
-	for (size_t i = 0; !st && i < COUNT(queries); i++) {
-		bool there = false, met = true;
-		if (strcmp(done, queries[i].table) == 0 || (st = has_table(db, path, queries[i].table, &there, e)) ||
-			!there)
+	for (size_t i = 0; !st && i < COUNT(kinds); i++) {
+		char query[QUERY_MAX];
+		bool there = false;
+		if ((st = has_table(db, path, kinds[i].table, &there, e)) || !there ||
+			(st = make_query(db, path, i, query, e)))
 			continue;
-		if (queries[i].needs && ((st = has_table(db, path, queries[i].needs, &met, e)) || !met))
-			continue;
-		done = queries[i].table;
-		st = run_query(db, path, i, set, e);
+		st = *query ? run_query(db, path, query, i, set, e)
+		            : error_set(e, ST_INPUT,
+				      "%s: its table %s has no columns start and end, or none of demangledName, "
+				      "shortName and name: an export of another schema",
+				      path, kinds[i].table);
 	}
 	return st;
 }

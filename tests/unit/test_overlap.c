@@ -266,7 +266,10 @@ static void test_launch_gaps(void)
 	CU_ASSERT_EQUAL(g->gaps, 2);
 	CU_ASSERT_EQUAL(g->launch_gaps, 1);
 	NEAR(g->launch_gap_s, 20e-6);
-	NEAR(g->time.overlap, 1);
+	CU_ASSERT_TRUE(isnan(g->time.overlap)); /* nothing communicated: no overlap of 100 % */
+	json_t *j = report_overlap_json(&o, NULL);
+	CU_ASSERT_TRUE(json_is_null(json_object_get(json_array_get(json_object_get(j, "results"), 0), "overlap")));
+	json_decref(j);
 	release(&set, &o);
 }
 
@@ -307,6 +310,28 @@ static void test_names(void)
 		{"void at::native::(anonymous namespace)::multi_tensor_apply_kernel<FusedAdamMathFunctor>",
 			CLASS_OPTIMIZER},
 		{"triton_red_fused_mul_3", CLASS_ELEMENTWISE},
+		{"void at::native::unrolled_elementwise_kernel<at::native::gelu::{lambda()#1}, std::array<char*, 2ul>>",
+			CLASS_ELEMENTWISE}, /* no LAMB */
+		{"void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<BinaryFunctor>>",
+			CLASS_ELEMENTWISE}, /* no cast */
+		{"void multi_tensor_apply_kernel<LAMBStage1Functor<float>>", CLASS_OPTIMIZER},
+		{"sm80_xmma_fprop_implicit_gemm_indexed_bf16f32", CLASS_GEMM},
+		{"void cudnn::winograd_nonfused::winogradForwardData4x4<float, float>", CLASS_GEMM},
+		{"void convolve_common_engine_float_NHWC<__half, __half, 128, 5>", CLASS_GEMM},
+		{"void wgrad2d_grouped_direct_kernel<__half, float>", CLASS_GEMM},
+		{"void at::native::(anonymous namespace)::conv_depthwise2d_forward_kernel<3, float>", CLASS_GEMM},
+		{"miopenSp3AsmConv_v30_3_1_gfx9_fp32_f2x3_stride1", CLASS_GEMM},
+		{"naive_conv_ab_nonpacked_wrw_nchw_half_double_half", CLASS_GEMM},
+		{"void cudnn::ops::nchwToNhwcKernel<__half, __half, float>", CLASS_MEMORY},
+		{"void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, 512, true, 1>", CLASS_NORM},
+		{"MIOpenBatchNormBwdSpatial", CLASS_NORM},
+		{"void split_embedding_codegen_forward_unweighted_kernel<float>(fbgemm_gpu::FixedDivisor)",
+			CLASS_EMBEDDING},
+		{"void at::native::vectorized_gather_kernel<16, long>(char*, char*, long*, int)", CLASS_EMBEDDING},
+		{"void at::native::(anonymous namespace)::compute_grad_weight<float, long>", CLASS_EMBEDDING},
+		{"void at::native::(anonymous namespace)::sum_and_scatter<float, long>", CLASS_EMBEDDING},
+		{"void transformer_engine::cast_transpose_fused_kernel<true>", CLASS_MEMORY},
+		{"void scaled_upper_triang_masked_softmax_warp_forward<__half>", CLASS_ATTENTION},
 	};
 	for (size_t i = 0; i < COUNT(cases); i++)
 		if (trace_kernel_class(cases[i].name) != cases[i].class_) {
@@ -319,6 +344,28 @@ static void test_names(void)
 	CU_ASSERT_EQUAL(trace_copy_class("Memset (Device)"), CLASS_MEMORY);
 	CU_ASSERT_EQUAL(trace_copy_class("CopyDeviceToDevice"), CLASS_MEMORY);
 	CU_ASSERT_EQUAL(trace_copy_class("CopyHostToDevice"), CLASS_COPY);
+}
+
+/* A launch's stream is a pointer in ROCm's traces, and its category is hip_runtime in some. */
+static void test_rocm(void)
+{
+	struct trace_set set;
+	struct overlap o;
+	begin(0);
+	add(",\n{\"ph\": \"X\", \"cat\": \"hip_runtime\", \"name\": \"hipLaunchKernel\", \"ts\": %.3f, \"dur\": 4, "
+	    "\"args\": {\"cid\": 211, \"correlation\": \"3\", \"stream\": \"0x0\", \"device\": \"none\"}}",
+		BEGIN_US - 7);
+	add(",\n{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"Cijk_Ailk_Bljk_BBS_BH\", \"ts\": %.3f, \"dur\": 10, "
+	    "\"args\": {\"device\": 2, \"stream\": \"0x7f0000000010\", \"correlation\": 3}}",
+		BEGIN_US);
+	end();
+	const char *file = save("rocm.json", text_n);
+	CU_ASSERT_EQUAL_FATAL(overlap_read(&file, 1, &set, &o), ST_OK);
+	const struct traced *t = &o.gpus[0].gpu->work.at[0];
+	CU_ASSERT_EQUAL(o.gpus[0].gpu->device, 2);
+	CU_ASSERT_EQUAL(t->launch_ns, t->start_ns - 7000);
+	CU_ASSERT_EQUAL(t->class_, CLASS_GEMM);
+	release(&set, &o);
 }
 
 /* ---- Nsight Systems ---- */
@@ -378,6 +425,48 @@ static void test_nsys(void)
 	release(&set, &o);
 }
 
+/* Other versions' columns: no process, short names alone; names in the table itself; none at all. */
+static void test_nsys_schemas(void)
+{
+	static const struct {
+		const char *kernels, *row;
+		int64_t launch_ns;
+	} cases[] = {
+		{"start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER, correlationId INTEGER, shortName "
+		 "INTEGER",
+			"5, 105, 0, 7, 3, 1", 2},
+		{"start INTEGER, end INTEGER, name TEXT", "5, 105, 'ncclDevKernel_SendRecv'", TRACE_NOT_LAUNCHED},
+		{"begin INTEGER, finish INTEGER, name TEXT", "5, 105, 'a'", 0},
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct trace_set set;
+		struct overlap o;
+		sqlite3 *db = NULL;
+		char text_of[512];
+		const char *file = in_folder("schema.sqlite");
+		unlink(file);
+		CU_ASSERT_EQUAL_FATAL(sqlite3_open(file, &db), SQLITE_OK);
+		sql(db, "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT)");
+		sql(db, "INSERT INTO StringIds VALUES (1, 'ncclDevKernel_SendRecv')");
+		sql(db, "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, correlationId INTEGER)");
+		sql(db, "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (2, 4, 3)");
+		snprintf(text_of, sizeof text_of, "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (%s)", cases[i].kernels);
+		sql(db, text_of);
+		snprintf(text_of, sizeof text_of, "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (%s)", cases[i].row);
+		sql(db, text_of);
+		sqlite3_close(db);
+		const bool known = i < 2;
+		CU_ASSERT_EQUAL(overlap_read(&file, 1, &set, &o), known ? ST_OK : ST_INPUT);
+		if (known) {
+			CU_ASSERT_EQUAL(set.gpus.at[0].work.at[0].class_, CLASS_SENDRECV);
+			CU_ASSERT_EQUAL(set.gpus.at[0].work.at[0].launch_ns, cases[i].launch_ns);
+		} else {
+			CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "an export of another schema"));
+		}
+		release(&set, &o);
+	}
+}
+
 /* Graphs alone, as nsys traces them by default: what to trace instead is said. */
 static void test_nsys_graphs(void)
 {
@@ -435,7 +524,7 @@ static void test_refused(void)
 static void remove_folder(void)
 {
 	static const char *const names[] = {"known.json", "known.json.gz", "cut.json", "missing.json", "r0.json",
-		"r1.json", "gaps.json", "report.sqlite", "graphs.sqlite", "bad.json"};
+		"r1.json", "gaps.json", "rocm.json", "report.sqlite", "graphs.sqlite", "schema.sqlite", "bad.json"};
 	for (size_t i = 0; i < COUNT(names); i++)
 		CU_ASSERT_EQUAL(unlink(in_folder(names[i])), 0);
 	CU_ASSERT_EQUAL(rmdir(folder), 0);
@@ -443,6 +532,7 @@ static void remove_folder(void)
 
 UNIT_MAIN("overlap", {"0, 37.5 and 100 % of communication hidden", test_known}, {"gzip", test_gzip},
 	{"files cut off", test_cut_off}, {"missing fields", test_missing_fields}, {"ranks", test_ranks},
-	{"launch gaps", test_launch_gaps}, {"kernels' names", test_names}, {"Nsight Systems", test_nsys},
+	{"launch gaps", test_launch_gaps}, {"kernels' names", test_names}, {"ROCm", test_rocm},
+	{"Nsight Systems", test_nsys}, {"Nsight Systems, other schemas", test_nsys_schemas},
 	{"Nsight Systems, whole graphs", test_nsys_graphs}, {"refused", test_refused},
 	{"nothing is left behind", remove_folder})
