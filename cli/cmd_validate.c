@@ -73,16 +73,16 @@ static enum status write_collectives_json(const judged_collectives *rows, const 
 	for (size_t i = 0; i < rows->n && results; i++) {
 		const struct judged_collective *j = &rows->at[i];
 		bool good = !j->reason[0];
-		json_t *row =
-			json_pack("{s:s, s:s, s:s, s:I, s:f, s:o, s:f, s:o, s:o, s:o, s:o, s:i, s:b, s:o, s:o, s:o}",
-				"id", j->id, "machine", j->machine, "collective", j->collective, "ranks",
-				(json_int_t)j->ranks, "bytes", j->bytes, "predicted_s",
-				good ? json_real(j->predicted_s) : json_null(), "measured_s", j->measured_s, "error",
-				good ? json_real(j->predicted_s / j->measured_s - 1) : json_null(), "interval90_s",
-				good ? json_pack("[f, f]", j->interval90_s[0], j->interval90_s[1]) : json_null(),
-				"algorithm", text(j->algorithm), "protocol", text(j->protocol), "channels", j->channels,
-				"best", j->best, "use", text(j->use), "network", text(network_known_name(j->network)),
-				"reason", text(j->reason));
+		json_t *row = json_pack(
+			"{s:s, s:s, s:s, s:I, s:f, s:o, s:f, s:o, s:o, s:o, s:o, s:o, s:i, s:b, s:o, s:o, s:o}", "id",
+			j->id, "machine", j->machine, "collective", j->collective, "ranks", (json_int_t)j->ranks,
+			"bytes", j->bytes, "predicted_s", good ? json_real(j->predicted_s) : json_null(), "measured_s",
+			j->measured_s, "error", good ? json_real(j->predicted_s / j->measured_s - 1) : json_null(),
+			"interval90_s",
+			good ? json_pack("[f, f]", j->interval90_s[0], j->interval90_s[1]) : json_null(), "busbw_Bps",
+			real(j->busbw_Bps), "algorithm", text(j->algorithm), "protocol", text(j->protocol), "channels",
+			j->channels, "best", j->best, "use", text(j->use), "network",
+			text(network_known_name(j->network)), "reason", text(j->reason));
 		json_array_append_new(results, row);
 	}
 	json_t *all = json_pack("{s:o}", "results", results);
@@ -130,11 +130,35 @@ static enum status write_json(const judged_rows *rows, const char *path, struct 
 	return st;
 }
 
+/* ---- what is validated ---- */
+
+/* Several files are logs of nccl-tests, and become one table; of tables one is read. */
+static enum status load_logs(const struct options *o, struct csv *out, struct error *e)
+{
+	nccl_logs logs = {0};
+	enum status st = ST_OK;
+	for (size_t i = 0; i < o->n_positional && !st; i++)
+		st = nccl_log_read(o->positional[i], &logs, e);
+	if (!st)
+		st = log_table(&logs, o->system, out, e);
+	nccl_logs_free(&logs);
+	return st;
+}
+
+static enum status load(const struct options *o, struct csv *out, struct error *e)
+{
+	if (o->n_positional > 1 || nccl_log_is(o->positional[0]))
+		return load_logs(o, out, e);
+	return o->system ? error_set(e, ST_INPUT, "--system %s: the rows of %s name their machines", o->system,
+				   o->positional[0])
+	                 : csv_load(o->positional[0], out, e);
+}
+
 enum status cmd_validate(struct context *x, struct error *e)
 {
 	struct csv t;
 	judged_rows rows = {0};
-	enum status st = csv_load(x->options->positional[0], &t, e);
+	enum status st = load(x->options, &t, e);
 	if (st)
 		return st;
 	if (is_table_of_collectives(&t)) {

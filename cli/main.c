@@ -42,8 +42,10 @@ static const struct command commands[] = {
 		"time and check one collective over a range of sizes, as nccl-tests does, and compare it with the "
 		"prediction",
 		TAKES_ALWAYS | TAKES_DEVICES | TAKES_BENCH, 1, ALL_RANKS, cmd_bench},
-	{"validate", "TABLE.csv", "predict every row of a table of published measurements, and sum up the errors",
-		TAKES_ALWAYS | TAKES_VALIDATE, 1, 0, cmd_validate},
+	{"validate", "FILE...",
+		"predict every row of a table of published measurements, or of outputs of nccl-tests, and sum up the "
+		"errors",
+		TAKES_ALWAYS | TAKES_VALIDATE, 1, OR_MORE, cmd_validate},
 	{"sweep", "CONFIG.yaml", "predict every combination of the values of --vary: a table, CSV, a plot",
 		TAKES_ALWAYS | TAKES_STARTER | TAKES_SWEEP, 1, CONFIG, cmd_sweep},
 	{"compare", "CONFIG.yaml",

@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "base/table.h"
 #include "cli/validate/validate.h"
+#include "sim/price/collective.h"
 #include "sim/price/nccl.h"
 #include "sim/price/rates.h"
 #include "topology/catalogue/network.h"
@@ -28,6 +29,14 @@ bool is_table_of_collectives(const struct csv *t)
 
 /* ---- one row ---- */
 
+/* busbw over algbw. */
+static double bus_factor(const char *collective, double n)
+{
+	const bool shares = strcmp(collective, "all_gather") == 0 || strcmp(collective, "reduce_scatter") == 0 ||
+	                    strcmp(collective, "alltoall") == 0;
+	return strcmp(collective, "all_reduce") == 0 ? 2 * (n - 1) / n : shares ? (n - 1) / n : 1;
+}
+
 /* The time, or what the printed bandwidth says: of the algorithm (bytes / time), or of the bus by nccl-tests'
  * convention. */
 static double measured_s(const struct csv *t, size_t row, const char *collective, double bytes)
@@ -38,10 +47,7 @@ static double measured_s(const struct csv *t, size_t row, const char *collective
 		return 1e-6 * us;
 	if (algbw > 0)
 		return bytes / (1e9 * algbw);
-	bool shares = strcmp(collective, "all_gather") == 0 || strcmp(collective, "reduce_scatter") == 0 ||
-	              strcmp(collective, "alltoall") == 0;
-	double bus = strcmp(collective, "all_reduce") == 0 ? 2 * (n - 1) / n : shares ? (n - 1) / n : 1;
-	return busbw > 0 ? bytes * bus / (1e9 * busbw) : 0;
+	return busbw > 0 ? bytes * bus_factor(collective, n) / (1e9 * busbw) : 0;
 }
 
 static void name_machine(const char *id, char out[64])
@@ -66,6 +72,26 @@ static enum status collective_of(const char *word, enum collective *out, struct 
 					       suggest_known(word, known, COUNT(known)).text);
 }
 
+static void put_time(struct judged_collective *out, double time_s, double spread)
+{
+	out->predicted_s = time_s;
+	out->interval90_s[0] = time_s / spread;
+	out->interval90_s[1] = time_s * spread;
+}
+
+/* GPUs that do not run NCCL: as a step's collectives are priced on them. */
+static enum status predict_by_links(const struct rates *r, enum collective coll, int64_t ranks,
+	struct judged_collective *out, struct error *e)
+{
+	const struct collective_price p = collective_price(r, coll, ranks, 1, COLLECTIVE_ANY, out->bytes);
+	if (!isfinite(p.time_s))
+		return error_set(e, ST_INPUT, "%s: no rate of the links between %lld ranks is known", r->machine->name,
+			(long long)ranks);
+	put_time(out, p.time_s, exp(NORMAL_90 * p.rel_sigma));
+	out->algorithm = p.algorithm;
+	return ST_OK;
+}
+
 static enum status predict_collective(const struct csv *t, size_t row, struct machines *machines,
 	struct judged_collective *out, struct error *e)
 {
@@ -84,6 +110,8 @@ static enum status predict_collective(const struct csv *t, size_t row, struct ma
 		(st = machines_find(machines, run.line, run.hosts, run.per_host, &m, e)))
 		return st;
 	const struct rates rates = rates_of(m);
+	if (rates.compute_capability <= 0)
+		return predict_by_links(&rates, coll, run.ranks, out, e);
 	if ((st = nccl_group_of(&rates, run.ranks, 1, &g, e)))
 		return st;
 	g.one_process = run.one_process;
@@ -95,9 +123,7 @@ static enum status predict_collective(const struct csv *t, size_t row, struct ma
 		return st;
 	double spread = exp(
 		NORMAL_90 * hypot(r.rel_sigma, out->bytes > MIB16 ? unknown.sigma_large : unknown.sigma_small));
-	out->predicted_s = r.time_s;
-	out->interval90_s[0] = r.time_s / spread;
-	out->interval90_s[1] = r.time_s * spread;
+	put_time(out, r.time_s, spread);
 	bool pairs = coll == COLL_ALLTOALL || coll == COLL_SENDRECV;
 	out->algorithm = pairs ? "pairs" : nccl_algo_name(r.algo);
 	out->protocol = nccl_proto_name(r.proto);
@@ -116,6 +142,9 @@ enum status collective_row_judge(const struct csv *t, size_t row, struct machine
 		.ranks = atoll(csv_get(t, row, "n_gpus")),
 		.bytes = strtod(csv_get(t, row, "bytes"), NULL)};
 	out->measured_s = measured_s(t, row, out->collective, out->bytes);
+	out->busbw_Bps = out->measured_s > 0
+	                         ? out->bytes * bus_factor(out->collective, (double)out->ranks) / out->measured_s
+	                         : NAN;
 	name_machine(out->id, out->machine);
 	predict_collective(t, row, m, out, &why);
 	snprintf(out->reason, sizeof out->reason, "%.255s", why.text);

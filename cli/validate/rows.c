@@ -60,14 +60,15 @@ enum status rows_print(const judged_rows *rows, FILE *out, struct error *e)
 
 enum status collective_rows_print(const judged_collectives *rows, FILE *out, struct error *e)
 {
-	struct table *t = table_create("<row|<collective|ranks|size|predicted|measured|error|90 % interval|<");
+	struct table *t = table_create("<row|<collective|ranks|size|busbw|predicted|measured|error|90 % interval|<");
 	enum status st = t ? ST_OK : error_nomem(e, "the rows");
 	for (size_t i = 0; i < rows->n && !st; i++) {
 		const struct judged_collective *j = &rows->at[i];
 		const struct figures f = of_collective(j);
-		char what[160], size[QUANTITY_MAX];
-		snprintf(what, sizeof what, "|%s|%" PRId64 "|%s", j->collective, j->ranks,
-			quantity_format(size, j->bytes, UNIT_BYTE));
+		char what[192], size[QUANTITY_MAX], busbw[QUANTITY_MAX];
+		snprintf(what, sizeof what, "|%s|%" PRId64 "|%s|%s", j->collective, j->ranks,
+			quantity_format(size, j->bytes, UNIT_BYTE),
+			quantity_format(busbw, j->busbw_Bps, UNIT_BYTE_PER_S));
 		st = add(t, what, &f, e);
 	}
 	if (!st)
@@ -121,7 +122,9 @@ static void write_steps(const void *of, FILE *out)
 static void write_collectives(const void *of, FILE *out)
 {
 	const judged_collectives *rows = of;
-	fputs("id,machine,collective,ranks,bytes," TIMES ",algorithm,protocol,channels,best,use,network,reason\n", out);
+	fputs("id,machine,collective,ranks,bytes," TIMES
+	      ",busbw_Bps,algorithm,protocol,channels,best,use,network,reason\n",
+		out);
 	for (size_t i = 0; i < rows->n; i++) {
 		const struct judged_collective *j = &rows->at[i];
 		const struct figures f = of_collective(j);
@@ -131,6 +134,7 @@ static void write_collectives(const void *of, FILE *out)
 		fprintf(out, ",%" PRId64, j->ranks);
 		number(true, j->bytes, out);
 		times(&f, out);
+		number(j->busbw_Bps > 0, j->busbw_Bps, out);
 		text(j->algorithm, out);
 		text(j->protocol, out);
 		number(j->channels > 0, j->channels, out);

@@ -8,6 +8,7 @@
 
 #include "base/csv.h"
 #include "base/vec.h"
+#include "report/import/nccl_log.h"
 #include "step/config.h"
 #include "step/framework.h"
 #include "topology/machine.h"
@@ -93,6 +94,7 @@ struct judged_collective {
 	int line;
 	int64_t ranks;
 	double bytes, measured_s, predicted_s, interval90_s[2];
+	double busbw_Bps; /* measured, by nccl-tests' convention */
 	enum network_known network;
 	const char *algorithm, *protocol;
 	int channels;
@@ -101,9 +103,13 @@ struct judged_collective {
 };
 typedef VEC(struct judged_collective) judged_collectives;
 
+#define LOG_INTRA "as sold" /* the column intra where a log says the GPU alone: joined as the catalogue has them */
 bool is_table_of_collectives(const struct csv *t);
-/* The machine of a row: the synthetic line of the hosts, their number, and the used GPUs of each. ST_INPUT: an unknown
- * word. */
+/* Makes such a table of logs. `system`: the machine that they ran on, as cluster.system; NULL: what the logs say of it
+ * (log_table.c). The caller frees it with csv_free. */
+enum status log_table(const nccl_logs *logs, const char *system, struct csv *out, struct error *e);
+/* The machine of a row: the column `system`, or the synthetic line of the hosts, their number, and the used GPUs of
+ * each. ST_INPUT: an unknown word. */
 struct collective_run {
 	char line[256];
 	int64_t hosts, per_host, ranks;

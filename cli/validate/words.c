@@ -217,22 +217,29 @@ enum status collective_words(const struct csv *t, size_t row, struct collective_
 			"%" PRId64 " GPUs on %" PRId64 " hosts: expected at least two, as many on each", out->ranks,
 			out->hosts);
 	out->per_host = out->ranks / out->hosts;
-	while (box < n_boxes && !strstr(intra, boxes[box].word))
+	if (*csv_get(t, row, "system")) {
+		snprintf(out->line, sizeof out->line, "%s", csv_get(t, row, "system"));
+		out->network = out->hosts > 1 ? NETWORK_NAMED : NETWORK_NONE;
+		return ST_OK;
+	}
+	const bool as_sold = strcmp(intra, LOG_INTRA) == 0;
+	while (!as_sold && box < n_boxes && !strstr(intra, boxes[box].word))
 		box++;
-	if (box == n_boxes) {
+	if (!as_sold && box == n_boxes) {
 		const char *known[COUNT(boxes)];
 		for (size_t i = 0; i < n_boxes; i++)
 			known[i] = boxes[i].word;
 		return error_set(e, ST_INPUT, "intra: '%.60s' is not known%s", intra,
 			suggest_known(intra, known, n_boxes).text);
 	}
-	enum status st = collective_gpu(csv_get(t, row, "gpu"), strcmp(boxes[box].joined, "nvswitch") == 0, id, e);
+	const char *joined = as_sold ? "" : boxes[box].joined;
+	enum status st = collective_gpu(csv_get(t, row, "gpu"), strcmp(joined, "nvswitch") == 0, id, e);
 	if (st)
 		return st;
-	int64_t of_box = boxes[box].gpus > 0 ? boxes[box].gpus : out->per_host;
+	int64_t of_box = !as_sold && boxes[box].gpus > 0 ? boxes[box].gpus : out->per_host;
 	if (out->hosts > 1)
 		out->network = nic_words(t, row, inter, of_box, id, nic);
-	snprintf(out->line, sizeof out->line, "gpu:%" PRId64 " %s %s %s%s%s", of_box, id, boxes[box].joined, nic,
+	snprintf(out->line, sizeof out->line, "gpu:%" PRId64 " %s %s %s%s%s", of_box, id, joined, nic,
 		out->hosts > 1 && fabric ? " fabric:" : "", out->hosts > 1 && fabric ? fabric : "");
 	return ST_OK;
 }

@@ -25,8 +25,9 @@
            stepsim bench all_reduce|all_gather|reduce_scatter|broadcast|alltoall|sendrecv [options]
                time and check one collective over a range of sizes, as nccl-tests does, and compare it
                  with the prediction
-           stepsim validate TABLE.csv [options]
-               predict every row of a table of published measurements, and sum up the errors
+           stepsim validate FILE... [options]
+               predict every row of a table of published measurements, or of outputs of nccl-tests, and
+                 sum up the errors
            stepsim sweep CONFIG.yaml [options]
                predict every combination of the values of --vary: a table, CSV, a plot
            stepsim compare CONFIG.yaml [options]
@@ -56,6 +57,8 @@
                                           table
         --system NAME                     with --model: a name of `stepsim list systems` or a synthetic
                                           line; default dgx-h100
+        --system NAME                     the machine of nccl-tests' outputs: a name of `stepsim list
+                                          systems`, a file or a line
         --strategy NAME                   with --model: ddp, zero1, zero2, fsdp or hsdp; default fsdp,
                                           on one GPU ddp
         --tokens N                        with --model: tokens a step, such as 4M (the default)

@@ -53,7 +53,7 @@ The best of each machine, collective, ranks and size, and the choice that is beh
     148
     37
     145
-    "id": "machine": "collective": "ranks": "bytes": "predicted_s": "measured_s": "error": "interval90_s": "algorithm": 
+    "id": "machine": "collective": "ranks": "bytes": "predicted_s": "measured_s": "error": "interval90_s": 
 
 A word that is not known is the row's reason, not the end:
 
@@ -88,7 +88,7 @@ Each row and its error, then the summary (-q: the summary alone); the CSV holds 
     mpt-0002  # s  # s  +# %  # s to # s
     odd-0001  -  # s  -  -  gpu: the catalogue does not know the FOO 9 SXM 80GB (`stepsim list gpus` lists them)
     rows of                      rows  median %  mean %  p90 %  worst %  signed %  in interval %
-    row               collective  ranks      size  predicted  measured    error       90 % interval
+    row               collective  ranks      size      busbw  predicted  measured    error       90 % interval
     3 True True True
     4 True True True
 
@@ -149,3 +149,27 @@ A row on several hosts whose network has no rate takes the vendor's usual one: i
     rows  network                                             first
     -----------------------------------------------------------------------
        1  assumed (no rate is printed), with wider intervals  titan-a100-03
+
+Outputs of nccl-tests are validated, too: the ranks, the hosts and the GPU are those of the log, the network is assumed unless --system names the machine:
+
+    $ { echo '# Collective test starting: all_reduce_perf'; for i in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do echo "#  Rank $i Group  0 Pid $((100 + i)) on node$((i / 8)) device  $((i % 8)) [0x$((10 + i % 8))] NVIDIA H100 80GB HBM3"; done; echo '#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong'; echo '     1048576        262144     float     sum      -1    60.00   17.48   32.77      0    60.10   17.45   32.71      0'; echo '  1073741824     268435456     float     sum      -1   4700.0  228.46  428.35      0   4710.0  227.97  427.45      0'; } >two.log
+    > COLUMNS=999 stepsim validate two.log | sed -n '1,4p' | sed 's/  *$//; s/[0-9.]* us to [0-9.]* us/# us to # us/; s/[0-9.]* ms to [0-9.]* ms/# ms to # ms/; s/[+-][0-9.]* %/+# %/'
+    > COLUMNS=999 stepsim validate two.log --json - | grep -o '"network": "[a-z]*"'
+    > COLUMNS=999 stepsim validate two.log two.log --system dgx-h100 --json - | grep -o '"network": "[a-z]*"'
+    > stepsim validate two.log --system dgx-h10 -q | tail -n 3; printf 'a,b\n1,2\n' >t.csv; stepsim validate two.log t.csv; stepsim validate t.csv --system dgx-h100
+    row    collective  ranks      size      busbw  predicted  measured    error       90 % interval
+    -------------------------------------------------------------------------------------------------
+    two-1  all_reduce     16  1.00 MiB  32.8 GB/s    72.9 us   60.0 us  +# %   # us to # us
+    two-2  all_reduce     16  1.00 GiB   428 GB/s    4.41 ms   4.70 ms   +# %  # ms to # ms
+    "network": "assumed"
+    "network": "assumed"
+    "network": "named"
+    "network": "named"
+    "network": "named"
+    "network": "named"
+    rows  apart, because                                               first
+    ------------------------------------------------------------------------
+       2  not predicted: unknown system 'dgx-h10' (nearest: dgx-h100)  two-1
+    stepsim: t.csv: no row of nccl-tests' table (size, count, type, time, algbw, busbw)
+    stepsim: --system dgx-h100: the rows of t.csv name their machines
+    [2]
