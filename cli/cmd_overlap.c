@@ -11,17 +11,11 @@
 #include "report/overlap.h"
 #include "report/report.h"
 
-static bool is_config(const char *path)
-{
-	const char *dot = strrchr(path, '.');
-	return dot && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0);
-}
-
 static enum status find_config(const struct options *o, const char **config, struct error *e)
 {
 	*config = NULL;
 	for (size_t i = 0; i < o->n_positional; i++) {
-		if (!is_config(o->positional[i]))
+		if (!source_is_config(o->positional[i]))
 			continue;
 		if (*config)
 			return error_set(e, ST_INPUT, "two configs, %s and %s: one can be compared", *config,
@@ -63,34 +57,17 @@ static enum status read_all(const struct options *o, struct trace_set *set, stru
 	struct progress p = {0};
 	enum status st = ST_OK;
 	for (size_t i = 0; i < o->n_positional; i++)
-		p.total_B += is_config(o->positional[i]) ? 0 : size_of(o->positional[i]);
+		p.total_B += source_is_config(o->positional[i]) ? 0 : size_of(o->positional[i]);
 	progress_begin("reading traces");
 	for (size_t i = 0; i < o->n_positional && !st; i++) {
 		p.path = o->positional[i];
-		if (is_config(p.path))
+		if (source_is_config(p.path))
 			continue;
 		st = trace_read(p.path, set, tell, &p, e);
 		p.done_B += size_of(p.path);
 	}
 	progress_end();
 	return st ? st : trace_finish(set, e);
-}
-
-/* ---- the prediction ---- */
-
-static enum status predict_config(const struct context *x, const char *config, struct result *out, struct error *e)
-{
-	struct options o = *x->options;
-	struct context alone = {.options = &o}; /* a launcher's other ranks take no part */
-	struct job job;
-	o.config = (struct config_text){0};
-	o.max_error_percent = -1; /* of a measurement that is not made here */
-	enum status st = source_read(&o, config, e);
-	if (!st)
-		st = job_predict(&alone, &job, out, e);
-	context_close(&alone);
-	source_free(&o);
-	return st;
 }
 
 /* ---- both ---- */
@@ -126,9 +103,10 @@ enum status cmd_overlap(struct context *x, struct error *e)
 	struct trace_set set = {0};
 	struct overlap found = {0};
 	struct result predicted;
+	struct job job;
 	enum status st = find_config(x->options, &config, e);
 	if (!st && config)
-		st = predict_config(x, config, &predicted, e);
+		st = job_predict_file(x->options, config, &job, &predicted, e);
 	if (!st)
 		st = read_all(x->options, &set, e);
 	if (!st)

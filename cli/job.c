@@ -349,3 +349,18 @@ enum status job_predict(struct context *x, struct job *job, struct result *out, 
 	target_free(&s.target);
 	return st;
 }
+
+enum status job_predict_file(const struct options *options, const char *config, struct job *job, struct result *out,
+	struct error *e)
+{
+	struct options o = *options;
+	struct context alone = {.options = &o};
+	o.config = (struct config_text){0};
+	o.max_error_percent = -1; /* of a measurement that is not made here */
+	enum status st = source_read(&o, config, e);
+	if (!st)
+		st = job_predict(&alone, job, out, e);
+	context_close(&alone);
+	source_free(&o);
+	return st;
+}

@@ -35,6 +35,11 @@ enum status job_suggest_ranks(const struct options *o, int64_t *ranks, struct er
  * closes. */
 enum status job_predict(struct context *x, struct job *job, struct result *out, struct error *e);
 
+/* The same for a config beside other files, with the --set texts of the options: on this process alone, whatever a
+ * launcher started, and without a limit of --max-error. */
+enum status job_predict_file(const struct options *options, const char *config, struct job *job, struct result *out,
+	struct error *e);
+
 /* Predicts, executes if the job says so, and writes the result. With a session all ranks call it. */
 enum status job_perform(struct context *x, const struct job *job, struct error *e);
 

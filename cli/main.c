@@ -59,6 +59,10 @@ static const struct command commands[] = {
 		"report compute, communication and overlap in traces of a real run (PyTorch profiler, Nsight "
 		"Systems SQLite)",
 		TAKES_ALWAYS | TAKES_OVERLAP, 1, OR_MORE, cmd_overlap},
+	{"compare-log", "LOG... CONFIG.yaml",
+		"set the step times of a training log (torchtitan, Megatron-LM, nanotron, nanoGPT) beside the "
+		"prediction of its config",
+		TAKES_ALWAYS | TAKES_LOGS, 2, OR_MORE, cmd_compare_log},
 	{"list", "systems|gpus|models|stacks|fabrics|parameters|keys",
 		"print a catalogue; parameters: the fitted constants with meaning and source", TAKES_ALWAYS, 1, 0,
 		cmd_list},

@@ -260,7 +260,7 @@ static const struct option_row rows[] = {
 		AT(tokens)},
 	{0, "--set", "KEY.PATH=VALUE", "override one key of the config (repeatable)",
 		TAKES_PREDICTING | TAKES_OVERLAP | TAKES_SWEEP | TAKES_COMPARE | TAKES_PLAN | TAKES_IMPORT |
-			TAKES_EXPORT,
+			TAKES_EXPORT | TAKES_LOGS,
 		read_set, 0},
 	{0, "--vary", "KEY.PATH=V1,V2,...", "values of one key of the config (repeatable: all combinations)",
 		TAKES_SWEEP, read_vary, 0},
@@ -280,7 +280,7 @@ static const struct option_row rows[] = {
 		read_text, AT(target)},
 	{0, "--json", "FILE", "write the result as JSON; - is standard output, in place of the table",
 		TAKES_PREDICTING | TAKES_TOPO | TAKES_ROOFLINE | TAKES_VALIDATE | TAKES_BENCH | TAKES_OVERLAP |
-			TAKES_SWEEP | TAKES_COMPARE | TAKES_PLAN,
+			TAKES_SWEEP | TAKES_COMPARE | TAKES_PLAN | TAKES_LOGS,
 		read_path, AT(json)},
 	{0, "--trace", "FILE", "write the predicted and measured step as a Chrome trace, which opens in Perfetto",
 		TAKES_PREDICTING, read_path, AT(trace)},
@@ -294,7 +294,7 @@ static const struct option_row rows[] = {
 		read_path, AT(csv)},
 	{0, "--max-error", "PCT",
 		"exit with 3 if the prediction is off by more than PCT per cent (bench: the median row from 1 MiB on)",
-		TAKES_PREDICTING | TAKES_BENCH | TAKES_OVERLAP, read_max_error, 0},
+		TAKES_PREDICTING | TAKES_BENCH | TAKES_OVERLAP | TAKES_LOGS, read_max_error, 0},
 	{0, "--require-fit", NULL, "exit with 3 if it does not fit in memory (sweep, plan: if nothing does)",
 		TAKES_PREDICTING | TAKES_SWEEP | TAKES_PLAN, read_flag, AT(require_fit)},
 	{'b', "--minbytes", "SIZE", "smallest size of the whole buffer; K, M, G are powers of 1024; default 1K",

@@ -101,3 +101,9 @@ enum status source_parse(const struct options *o, struct config *c, struct error
 		note_hf_config(c);
 	return st;
 }
+
+bool source_is_config(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+	return dot && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0);
+}

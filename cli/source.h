@@ -15,4 +15,7 @@ const char *source_argument(const struct options *o);
 /* Parses o->config with the options' --set texts, as config_parse. */
 enum status source_parse(const struct options *o, struct config *c, struct error *e);
 
+/* Returns whether the name of a file is that of a config (.yaml, .yml), where traces or logs may stand beside it. */
+bool source_is_config(const char *path);
+
 #endif

@@ -39,6 +39,9 @@
            stepsim overlap TRACE... [CONFIG.yaml] [options]
                report compute, communication and overlap in traces of a real run (PyTorch profiler,
                  Nsight Systems SQLite)
+           stepsim compare-log LOG... CONFIG.yaml [options]
+               set the step times of a training log (torchtitan, Megatron-LM, nanotron, nanoGPT) beside
+                 the prediction of its config
            stepsim list systems|gpus|models|stacks|fabrics|parameters|keys [options]
                print a catalogue; parameters: the fitted constants with meaning and source
     Under `mpirun -np N` every rank takes part. `stepsim COMMAND --help` names the options of one
