@@ -247,6 +247,8 @@ enum status cmd_compare(struct context *x, struct error *e)
 		(st = compare_read_systems(o->systems, o->n_systems, &asked, e)) ||
 		(st = read_question(o, config, &asked, &c, e)) || (st = compare_assumptions(config, &c, e)))
 		goto out;
+	if (config->cluster.fabric[0])
+		log_note("cluster.fabric is left out: each system is taken with its own network");
 	if (config->cluster.profile[0])
 		log_note("cluster.profile is left out: a measured machine and catalogue machines are priced by "
 			 "different rules");

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/suggest.h"
 #include "base/version.h"
+#include "cli/fabric.h"
 #include "step/plan.h"
 #include "topology/view/view.h"
 
@@ -411,6 +412,10 @@ static void note_hosts(const struct config *c, int64_t hosts, struct target *t)
 enum status target_here(struct context *x, const struct config *c, int64_t ranks, struct target *t, struct error *e)
 {
 	enum status st;
+	if (c->cluster.fabric[0]) {
+		error_set(e, ST_INPUT, "the fabric of a system; with cluster.system: auto the links are measured here");
+		return config_blame_fabric(c, e);
+	}
 	if (x->session && context_info(x)->gpus)
 		st = target_on_gpus(x, c, t, e);
 	else
@@ -442,5 +447,11 @@ enum status target_system(const struct config *c, struct target *t, struct error
 	enum status st = machine_load(c->cluster.system, c->cluster.nodes, c->cluster.gpus_per_node, &t->machine, e);
 	if (st)
 		return st;
-	return (st = attach_named(c, t, e)) ? st : describe(t, NULL, NULL, e);
+	json_t *fabric = NULL;
+	if ((st = attach_named(c, t, e)) || (st = fabric_attach(c, &t->machine, &fabric, e)) ||
+		(st = describe(t, NULL, NULL, e)) || !fabric)
+		return st;
+	return json_object_set_new(t->system, "fabric_measured", fabric) == 0
+	               ? ST_OK
+	               : error_nomem(e, "the system's description");
 }

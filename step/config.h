@@ -109,6 +109,8 @@ struct cluster_config {
 	int64_t nodes;
 	int64_t gpus_per_node;     /* 0: the system's own */
 	char profile[CONFIG_TEXT]; /* "": cached or catalogue */
+	char fabric[CONFIG_TEXT];  /* a name in configs/fabrics, or outputs of nccl-tests parted by commas; "": the
+	                              system's */
 	struct slow_rank slow_ranks[CONFIG_MAX_SLOW];
 	int64_t n_slow_ranks;
 	double jitter;     /* standard deviation of a rank's compute time in a step, over the mean */
@@ -208,6 +210,7 @@ enum status config_resolve(struct config *c, int64_t ranks, struct error *e);
  * Return the recorded status. */
 enum status config_blame_system(const struct config *c, struct error *e);  /* cluster.system */
 enum status config_blame_profile(const struct config *c, struct error *e); /* cluster.profile */
+enum status config_blame_fabric(const struct config *c, struct error *e);  /* cluster.fabric */
 enum status config_blame_batch(const struct config *c,
 	struct error *e); /* train.global_batch, or the key that gave it */
 enum status config_blame_dtype(const struct config *c, struct error *e); /* train.dtype */

@@ -75,6 +75,8 @@ enum status config_blame_dtype(const struct config *c, struct error *e) { return
 
 enum status config_blame_profile(const struct config *c, struct error *e) { return blame(c, KEY_cluster_profile, e); }
 
+enum status config_blame_fabric(const struct config *c, struct error *e) { return blame(c, KEY_cluster_fabric, e); }
+
 /* ---- nearest values that work ---- */
 
 static char *two(int64_t below, int64_t above, char buf[NEAREST_MAX])

@@ -64,6 +64,7 @@ WORDS(backend, BACKEND_COUNT, {"auto", BACKEND_AUTO}, {"cuda", BACKEND_CUDA}, {"
 #define STORAGE_WORD WORD(storage_dtype), .n_later = 3
 #define NUMBER_WORD(w) .type = KEY_NUMBER_WORD, .words = w##_words, .n_words = COUNT(w##_words)
 #define TEXT .type = KEY_TEXT
+#define TEXTS .type = KEY_TEXTS
 #define ORDER .type = KEY_ORDER, .words = dim_words, .n_words = COUNT(dim_words)
 #define STAGES .type = KEY_STAGES, .low = 1, .high = 10000
 #define RANKS .type = KEY_RANKS, .low = 1, .high = 1000

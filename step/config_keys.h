@@ -25,6 +25,7 @@ enum key_type {
 	KEY_WORD,        /* an enum of ours by its word */
 	KEY_NUMBER_WORD, /* int64_t of which only some values exist */
 	KEY_TEXT,        /* char[]: `size` bytes with the terminator */
+	KEY_TEXTS,       /* the same, or a list of texts, which is stored with ", " between them */
 	KEY_ORDER,       /* parallel.order */
 	KEY_STAGES,      /* parallel.layers_per_stage */
 	KEY_RANKS,       /* cluster.slow_ranks: {3: 1.2, n1: 1.1} */
@@ -151,6 +152,7 @@ struct config_key {
 	X(cluster, nodes, INT(1, 1000000), AT(cluster.nodes), "1", EVERY) \
 	X(cluster, gpus_per_node, INT(1, 65536), AT(cluster.gpus_per_node), NULL, EVERY) \
 	X(cluster, profile, TEXT, AT(cluster.profile), "", EVERY) \
+	X(cluster, fabric, TEXTS, AT(cluster.fabric), "", EVERY) \
 	X(cluster, slow_ranks, RANKS, AT(cluster.slow_ranks), "{}", EVERY) \
 	X(cluster, jitter, REAL(0, 10, UNIT_NONE), AT(cluster.jitter), "0", EVERY) \
 	X(cluster, mtbf_hours, REAL(0, 1e9, UNIT_NONE), AT(cluster.mtbf_hours), "0", EVERY) \

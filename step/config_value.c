@@ -180,6 +180,26 @@ static enum status read_text(const struct config_key *k, const struct ynode *n, 
 	return ST_OK;
 }
 
+static enum status read_texts(const struct config_key *k, const struct ynode *n, struct config *c, struct error *inner)
+{
+	char joined[CONFIG_TEXT] = "";
+	if (n->kind != Y_SEQ)
+		return read_text(k, n, c, inner);
+	for (size_t i = 0; i < n->n; i++) {
+		const char *text;
+		const size_t used = strlen(joined);
+		struct ynode item = *n->child[i];
+		item.file = "";
+		if (ynode_string(&item, &text, inner))
+			return ST_INPUT;
+		if ((size_t)snprintf(joined + used, sizeof joined - used, "%s%s", i ? ", " : "", text) >=
+			sizeof joined - used)
+			return error_set(inner, ST_INPUT, "longer than %zu bytes together", sizeof joined - 1);
+	}
+	const struct ynode all = {.kind = Y_SCALAR, .file = "", .text = joined};
+	return read_text(k, &all, c, inner);
+}
+
 static enum status read_order(const struct config_key *k, const struct ynode *n, struct config *c, struct error *inner)
 {
 	const char *text;
@@ -236,6 +256,7 @@ enum status key_read(const struct config_key *k, const struct ynode *n, struct c
 		[KEY_WORD] = read_word,
 		[KEY_NUMBER_WORD] = read_word,
 		[KEY_TEXT] = read_text,
+		[KEY_TEXTS] = read_texts,
 		[KEY_ORDER] = read_order,
 		[KEY_STAGES] = read_stages,
 		[KEY_RANKS] = slow_ranks_read,
@@ -348,7 +369,8 @@ char *key_value_text(const struct config_key *k, const struct config *c, char bu
 	case KEY_BOOL: text = key_number(k, c) != 0 ? "true" : "false"; break;
 	case KEY_WORD:
 	case KEY_NUMBER_WORD: text = key_word(k, (int)key_number(k, c)); break;
-	case KEY_TEXT: text = place_const(k, c); break;
+	case KEY_TEXT:
+	case KEY_TEXTS: text = place_const(k, c); break;
 	case KEY_ORDER: order_text(k, c, buf); break;
 	case KEY_STAGES: stages_text(c, buf); break;
 	case KEY_RANKS: slow_ranks_text(c, buf); break;
@@ -398,6 +420,7 @@ static bool is_shown(const struct config *c, enum key_id id)
 	case KEY_model_preset:
 	case KEY_model_hf_config: return config_is_given(c, id);
 	case KEY_cluster_profile: return c->cluster.profile[0] != '\0';
+	case KEY_cluster_fabric: return c->cluster.fabric[0] != '\0';
 	case KEY_cluster_gpus_per_node: return c->cluster.gpus_per_node > 0;
 	default: return true;
 	}

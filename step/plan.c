@@ -116,7 +116,8 @@ char *plan_words(const struct config *c, char buf[PLAN_WORDS])
 static bool is_path(enum key_id id, const char *value)
 {
 	return id == KEY_model_hf_config ||
-	       ((id == KEY_cluster_profile || id == KEY_cluster_system) && strpbrk(value, "/."));
+	       ((id == KEY_cluster_profile || id == KEY_cluster_system || id == KEY_cluster_fabric) &&
+		       strpbrk(value, "/."));
 }
 
 /* Writes the path of a file that a key names, valid from any folder: next to the config first, as the readers look for
@@ -145,6 +146,22 @@ static void quote(const char *text, FILE *out)
 	fputc('"', out);
 }
 
+/* Files of a list are parted by commas. */
+static void put_paths(const struct config *c, enum key_id id, const char *value, FILE *out)
+{
+	char names[KEY_VALUE_MAX], path[PATH_MAX_LEN];
+	snprintf(names, sizeof names, "%s", value);
+	const bool list = config_key(id)->type == KEY_TEXTS;
+	fputs(list ? "[" : "", out);
+	char *save = NULL, *name = list ? strtok_r(names, ",", &save) : names;
+	for (bool first = true; name; name = list ? strtok_r(NULL, ",", &save) : NULL, first = false) {
+		whole_path(c, id, name + strspn(name, " "), path);
+		fputs(first ? "" : ", ", out);
+		quote(path, out);
+	}
+	fputs(list ? "]" : "", out);
+}
+
 static bool is_written(const struct config *c, enum key_id id)
 {
 	const struct config_key *k = config_key(id);
@@ -161,7 +178,7 @@ enum status plan_write_yaml(const struct config *c, const char *heading, FILE *o
 	for (int i = 0; i < KEY_COUNT; i++) {
 		const enum key_id id = (enum key_id)i;
 		const struct config_key *k = config_key(id);
-		char value[KEY_VALUE_MAX], path[PATH_MAX_LEN];
+		char value[KEY_VALUE_MAX];
 		if (!is_written(c, id))
 			continue;
 		if (strcmp(k->section, section) != 0)
@@ -170,9 +187,8 @@ enum status plan_write_yaml(const struct config *c, const char *heading, FILE *o
 		key_value_text(k, c, value);
 		fprintf(out, "  %s: ", k->name);
 		if (is_path(id, value)) {
-			whole_path(c, id, value, path);
-			quote(path, out);
-		} else if (k->type == KEY_TEXT) {
+			put_paths(c, id, value, out);
+		} else if (k->type == KEY_TEXT || k->type == KEY_TEXTS) {
 			quote(value, out);
 		} else {
 			fputs(value, out);

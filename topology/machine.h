@@ -18,6 +18,12 @@ struct link_spec {
 	double latency_s, Bps;
 };
 
+/* What outputs of nccl-tests say of the links, over what the catalogue says: factors of rates and of times; 0: 1. */
+struct link_factors {
+	double inside, inside_latency;   /* of a host's links; of what a collective of no bytes takes */
+	double network, network_latency; /* of the NICs; of a step between hosts, on top of the other */
+};
+
 struct machine {
 	char name[128];
 	char source[256]; /* "catalogue configs/systems/dgx-h100.yaml", "hwloc + profile ..." */
@@ -26,6 +32,7 @@ struct machine {
 	struct link_spec intra, inter; /* intra: what one pair gets, as usable, not as the datasheet has it; inter: a
 	                                  device's share of its node's NICs */
 	struct network_spec network;   /* between nodes */
+	struct link_factors links;     /* of the rates and times of links and network */
 	int64_t box_gpus;              /* GPUs of a node, in use or not; 0: not known */
 	struct cluster *cluster;       /* owned: its hosts' link graph; NULL: intra and inter are all that is known */
 	struct machine_groups *groups; /* owned: answers about the cluster that were found once */

@@ -73,19 +73,20 @@ static bool has_amd(const struct graph *g)
 
 static bool has_peer(const struct graph *g) { return g->gpu.n > 0 && !g->vertex.at[g->gpu.at[0]].gpu.no_peer; }
 
-static void set_links(const struct machine *m, const struct what_if *w, struct rates *r)
+static void set_links(const struct machine *m, struct rates *r)
 {
 	r->intra = m->intra;
 	r->inter = m->inter;
-	r->intra.Bps *= factor(w->inside);
-	r->inter.Bps *= factor(w->network);
-	r->intra.latency_s *= factor(w->latency);
-	r->inter.latency_s *= factor(w->latency);
+	r->intra.Bps *= r->inside_factor;
+	r->inter.Bps *= r->network_factor;
+	r->intra.latency_s *= r->latency_factor;
+	r->inter.latency_s *= r->latency_factor * factor(m->links.network_latency);
 	r->only_pairs = machine_has_pairs_only(m);
 	r->path_is_measured = value_of(m, PROFILE_P2P_BPS, 0) > 0;
 	r->network = m->network;
-	r->network.node_Bps *= factor(w->network);
-	r->network.alltoall_node_Bps *= factor(w->network);
+	r->network.node_Bps *= r->network_factor;
+	r->network.alltoall_node_Bps *= r->network_factor;
+	network_scale_times(&r->network, factor(m->links.network_latency));
 	r->has_links = m->cluster && m->cluster->shape.n > 0;
 	if (r->has_links) {
 		const struct graph *host = m->cluster->shape.at[0].graph;
@@ -101,9 +102,9 @@ static void set_links(const struct machine *m, const struct what_if *w, struct r
 static void set_factors(const struct machine *m, const struct what_if *w, struct rates *r)
 {
 	r->launch_factor = factor(w->launch);
-	r->latency_factor = factor(w->latency);
-	r->inside_factor = factor(w->inside);
-	r->network_factor = factor(w->network);
+	r->latency_factor = factor(w->latency) * factor(m->links.inside_latency);
+	r->inside_factor = factor(w->inside) * factor(m->links.inside);
+	r->network_factor = factor(w->network) * factor(m->links.network);
 	r->placement_factor = factor(m->borrowed_scale);
 	for (int b = 0; b < BOUND_COUNT; b++)
 		r->entry_factor[b] = m->device.is_host ? factor(w->launch) : 1;
@@ -119,8 +120,8 @@ struct rates rates_what_if(const struct machine *m, const struct what_if *w)
 		.nodes = m->nodes,
 		.devices_per_node = m->devices_per_node};
 	set_device(m, w, &r);
-	set_links(m, w, &r);
 	set_factors(m, w, &r);
+	set_links(m, &r);
 	return r;
 }
 
@@ -132,6 +133,8 @@ struct rates rates_of(const struct machine *m) { return rates_what_if(m, &(struc
 static enum status scale_group(const struct rates *r, int64_t stride, struct group *g, struct error *e)
 {
 	g->ring_latency_s *= r->latency_factor;
+	if (g->hosts > 1)
+		g->ring_latency_s *= factor(r->machine->links.network_latency);
 	if (g->hosts <= 1) {
 		g->ring_Bps *= r->inside_factor;
 		g->pair_Bps *= r->inside_factor;

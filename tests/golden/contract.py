@@ -65,7 +65,7 @@ def same(what, page, program):
 
 def check_commands(help_text):
     program = {
-        m[1] or MAIN for m in re.finditer(r"^(?:usage:|      ) stepsim(?: ([a-z]+))? \S*", help_text, re.MULTILINE)
+        m[1] or MAIN for m in re.finditer(r"^(?:usage:|      ) stepsim(?: ([a-z-]+))? \S*", help_text, re.MULTILINE)
     }
     same("commands", {(words(cells[0]) or [MAIN])[0] for cells in rows("Commands")}, program)
     return program

@@ -107,13 +107,14 @@ It holds what Perfetto needs: flows from a bucket's last gradient to its reducti
     bad.trace: flow 1 lacks an end, or ends before it begins
     [1]
 
-configs/reference.yaml names every key of the config and can be read; in the JSON three are missing that are not given:
+configs/reference.yaml names every key of the config and can be read; in the JSON four are missing that are not given:
 
     $ stepsim predict $ROOT/configs/reference.yaml --set cluster.system=dgx-h100 --json - | sed -n '/^  "config"/,/^  }/p' | grep -oE '^      "[a-z_0-9]+"' | tr -d ' "' > in-json
     > grep -oE '^  (# )?[a-z0-9_]+:' $ROOT/configs/reference.yaml | tr -d ' :#' | diff in-json - | sed -n 's/^\([<>]\) /only \1 /p'
     only > hf_config
     only > gpus_per_node
     only > profile
+    only > fabric
 
 --csv: the table's rows under the JSON's keys, with its digits; nothing measured leaves its cells empty.
 

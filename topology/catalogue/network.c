@@ -71,6 +71,15 @@ const char *network_by_default(bool nvswitch, double nic_Bps)
 	return nvswitch && nic_Bps >= INFINIBAND_FROM_Bps ? "infiniband" : "ethernet-unknown";
 }
 
+void network_scale_times(struct network_spec *n, double factor)
+{
+	double *const times[] = {&n->ring_ll_s, &n->ring_ll128_s, &n->ring_ll_far_s, &n->tree_ll_s, &n->tree_ll128_s,
+		&n->simple_small_s, &n->simple_middle_s, &n->simple_large_s, &n->alltoall_base_s, &n->peer_small_s,
+		&n->peer_large_s};
+	for (size_t i = 0; i < COUNT(times); i++)
+		*times[i] *= factor;
+}
+
 enum status network_load(const char *id, struct network_spec *out, struct error *e)
 {
 	char path[PATH_MAX_LEN];

@@ -42,6 +42,9 @@ struct network_spec {
  * InfiniBand. */
 const char *network_by_default(bool nvswitch, double nic_Bps);
 
+/* Multiplies all times of the network by `factor`. */
+void network_scale_times(struct network_spec *n, double factor);
+
 /* Reads configs/fabrics/<id>.yaml. ST_INPUT with the nearest id. */
 enum status network_load(const char *id, struct network_spec *out, struct error *e);
 
