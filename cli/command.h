@@ -75,6 +75,7 @@ enum status cmd_compare(struct context *x, struct error *e);
 enum status cmd_plan(struct context *x, struct error *e);
 enum status cmd_overlap(struct context *x, struct error *e);
 enum status cmd_compare_log(struct context *x, struct error *e);
+enum status cmd_fit(struct context *x, struct error *e);
 enum status cmd_topo(struct context *x, struct error *e);     /* all ranks */
 enum status cmd_roofline(struct context *x, struct error *e); /* all ranks */
 

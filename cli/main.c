@@ -62,7 +62,11 @@ static const struct command commands[] = {
 	{"compare-log", "LOG... CONFIG.yaml",
 		"set the step times of a training log (torchtitan, Megatron-LM, nanotron, nanoGPT) beside the "
 		"prediction of its config",
-		TAKES_ALWAYS | TAKES_LOGS, 2, OR_MORE, cmd_compare_log},
+		TAKES_ALWAYS | TAKES_LOGS | TAKES_COMPARE_LOG, 2, OR_MORE, cmd_compare_log},
+	{"fit", "LOG... CONFIG.yaml",
+		"adjust the numbers of a software stack to your own training logs, with cross-validation, and write "
+		"the stack",
+		TAKES_ALWAYS | TAKES_LOGS | TAKES_FIT, 2, OR_MORE, cmd_fit},
 	{"list", "systems|gpus|models|stacks|fabrics|parameters|keys",
 		"print a catalogue; parameters: the fitted constants with meaning and source", TAKES_ALWAYS, 1, 0,
 		cmd_list},

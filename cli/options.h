@@ -27,6 +27,7 @@ enum option_group {
 	TAKES_BENCH = 1 << 7,
 	TAKES_LOGS = 1 << 14, /* compare-log, fit */
 	TAKES_FIT = 1 << 15,
+	TAKES_COMPARE_LOG = 1 << 16,
 	TAKES_STARTER = 1 << 13, /* what makes a config from a model's and a system's name */
 	TAKES_IMPORT = 1 << 14,
 	TAKES_EXPORT = 1 << 15,

@@ -1,6 +1,7 @@
 /* Presets and stacks: catalogue files in the words of CONFIG.yaml. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/paths.h"
 #include "base/sourced.h"
@@ -153,10 +154,35 @@ static enum status is_file(const struct folder *f, const char *name, bool *is, s
 	return st;
 }
 
+bool config_stack_is_file(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+	return strchr(name, '/') || (dot && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0));
+}
+
+/* Reads a file of somebody's own: beside the config first, as hf_config is found. */
+static enum status load_own(const struct config *c, const char *name, const char *where, struct ydoc **doc,
+	struct error *e)
+{
+	char path[PATH_MAX_LEN];
+	const char *slash = strrchr(c->path, '/');
+	const int folder = slash && name[0] != '/' ? (int)(slash - c->path) + 1 : 0;
+	if (snprintf(path, sizeof path, "%.*s%s", folder, c->path, name) >= (int)sizeof path || access(path, R_OK) != 0)
+		snprintf(path, sizeof path, "%s", name);
+	if (access(path, R_OK) != 0)
+		return error_set(e, ST_INPUT, "%s: no file '%.200s'", where, name);
+	enum status st = sourced_load(stacks.kind, path, doc, e);
+	return st ? st : check_entries(&stacks, ydoc_root(*doc), e);
+}
+
 enum status config_stack_of(const char *name, const char *where, char stack[STACK_NAME], struct error *e)
 {
 	struct frameworks known;
 	bool is;
+	if (config_stack_is_file(name)) {
+		snprintf(stack, STACK_NAME, "%s", name); /* the key's reader has seen that it is no longer */
+		return ST_OK;
+	}
 	enum status st = is_file(&stacks, name, &is, e);
 	if (st || is) {
 		snprintf(stack, STACK_NAME, "%s", name);
@@ -178,7 +204,8 @@ enum status config_apply_stack(struct config *c, const char *name, const struct 
 	struct error *e)
 {
 	struct ydoc *doc = NULL;
-	enum status st = load(&stacks, name, where, &doc, e);
+	enum status st = config_stack_is_file(name) ? load_own(c, name, where, &doc, e)
+	                                            : load(&stacks, name, where, &doc, e);
 	if (st)
 		goto out;
 	if ((st = read_costs(c, ydoc_root(doc), e)) || (st = check_twin(ydoc_root(doc), c->stack.compiled_twin, e)))

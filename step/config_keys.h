@@ -293,7 +293,10 @@ enum status config_apply(struct config *c, const char *section, const struct yno
 
 enum status config_apply_preset(struct config *c, const char *name, const struct key_origin *origin, const char *where,
 	struct error *e);
-/* Finds the file of a stack by its own name or by one of its list `names` (step/framework.h). ST_INPUT: unknown. */
+/* Returns whether train.stack is a file of somebody's own: it has a slash, or ends in .yaml or .yml. */
+bool config_stack_is_file(const char *name);
+/* Finds the file of a stack by its own name or by one of its list `names` (step/framework.h); a file of somebody's own
+ * keeps its name. ST_INPUT: unknown. */
 enum status config_stack_of(const char *name, const char *where, char stack[STACK_NAME], struct error *e);
 enum status config_apply_stack(struct config *c, const char *name, const struct key_origin *origin, const char *where,
 	struct error *e);

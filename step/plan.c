@@ -115,7 +115,7 @@ char *plan_words(const struct config *c, char buf[PLAN_WORDS])
 /* Returns whether a value may name a file; a name of the catalogue has no slash and no dot. */
 static bool is_path(enum key_id id, const char *value)
 {
-	return id == KEY_model_hf_config ||
+	return id == KEY_model_hf_config || (id == KEY_train_stack && config_stack_is_file(value)) ||
 	       ((id == KEY_cluster_profile || id == KEY_cluster_system || id == KEY_cluster_fabric) &&
 		       strpbrk(value, "/."));
 }

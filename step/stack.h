@@ -77,7 +77,7 @@ struct stack_memory {
 	STACK_MEMORY_ROWS(STACK_FIELD)
 };
 
-#define STACK_NAME 64
+#define STACK_NAME 256 /* a name of the catalogue, or a file */
 #define STACK_GPUS 160
 
 struct stack {

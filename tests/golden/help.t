@@ -42,6 +42,9 @@
            stepsim compare-log LOG... CONFIG.yaml [options]
                set the step times of a training log (torchtitan, Megatron-LM, nanotron, nanoGPT) beside
                  the prediction of its config
+           stepsim fit LOG... CONFIG.yaml [options]
+               adjust the numbers of a software stack to your own training logs, with cross-validation,
+                 and write the stack
            stepsim list systems|gpus|models|stacks|fabrics|parameters|keys [options]
                print a catalogue; parameters: the fitted constants with meaning and source
     Under `mpirun -np N` every rank takes part. `stepsim COMMAND --help` names the options of one
@@ -109,6 +112,7 @@
     -o, --output FILE                     write the profile to FILE, in place of this machine's cache;
                                           - is standard output
     -o, --output FILE                     write the config to FILE, in place of standard output
+    -o, --output FILE                     write the fitted stack, for train.stack; - is standard output
         --smi FILE                        read what `nvidia-smi topo -m` printed on another machine;
                                           - is standard input
         --nccl-xml FILE                   read another machine's NCCL or RCCL topology file

@@ -31,3 +31,50 @@ What cannot be: another batch is said; a log without a config, a config without 
     stepsim: n.log: no step of torchtitan ("step: N ... tps: N"), Megatron-LM ("iteration N/N | ... elapsed time per iteration (ms): T"), nanotron ("iteration: N / N | ... elapsed_time_per_iteration_ms: T") or nanoGPT ("iter N: loss L, time Tms") is in it
     stepsim: mega.log: all 5 lines of steps are of the warm-up (the first, and those up to step 40: run.warmup) or have skipped iterations
     [2]
+
+fit: logs are made of what a stack with other numbers predicts. The fit moves numbers, and the runs that it has not seen are predicted as well; the file that it writes is a stack.
+
+    $ printf 'like: pytorch-ddp\nsource: "made up"\nnumbers:\n  elementwise_passes: {value: 3, source: "made up"}\n  step: {value: 1ms, source: "made up"}\n' >truth.yaml
+    > for i in 1 2 3 4; do printf "model: {preset: gpt2-124m}\ntrain: {stack: pytorch-ddp, global_batch: $((32 * i)), micro_batch: 4}\ncluster: {system: dgx-h100}\n" >c$i.yaml; ms=$(stepsim predict c$i.yaml --set train.stack=truth.yaml -q --json - | grep -m 1 '"step_time_s"' | awk '{ printf "%.9f", 1000 * $2 }'); for n in 1 2 3; do echo "iter ${n}0: loss 4.0, time ${ms}ms"; done >l$i.log; done
+    > head -n 1 l1.log | sed 's/[0-9.]*ms/Tms/'
+    > stepsim fit l1.log c1.yaml l2.log c2.yaml l3.log c3.yaml l4.log c4.yaml -o mine.yaml --json fit.json -q | grep -oE '^(l[1-4].log|Median error)'
+    > python3 -c "
+    > import json
+    > f = json.load(open('fit.json'))
+    > before, fitted, left_out = (f[k] for k in ('median_error', 'fitted_median_error', 'left_out_median_error'))
+    > print(before > 0.05, fitted < before / 4, left_out < before / 4, 'elementwise_passes' in f['numbers'], 'tensor_call' in f['numbers'])"
+    > sed 's/[0-9][-.0-9]* % /# % /g; s/fitted on [-0-9]*/fitted on DATE/' mine.yaml | head -n 5
+    > stepsim compare-log l2.log c2.yaml --set train.stack=mine.yaml --max-error 2 -q >/dev/null && echo as measured
+    > stepsim fit l1.log c1.yaml -q | tail -n 1; stepsim fit l1.log l1.log c1.yaml -q | tail -n 2 
+    > stepsim fit l1.log c1.yaml l2.log c2.yaml --json - -q | grep -oE '"(stack|before|after|left_out_error|left_out_groups|median_error)"' | sort | uniq -c | sed 's/^ *//'
+    iter 10: loss 4.0, time Tms
+    l1.log
+    l2.log
+    l3.log
+    l4.log
+    Median error
+    True True True True False
+    # Written by stepsim 0.1.0 fit; use it as train.stack: its path.
+    like: pytorch-ddp
+    source: "fitted on DATE to l1.log, l2.log, l3.log, l4.log; median error # % before, # % fitted, # % left out"
+    interval: {value: 0.05, source: "# % of what was left out of the fit"}
+    fitted_on: {gpus: [h100-sxm], formats: [bf16]}
+    as measured
+    One log: nothing can be left out, so the error on another run is not known.
+    All logs are of one config: what is left out is a repeat, so the error on another config is not
+      known.
+    4 "after"
+    4 "before"
+    2 "left_out_error"
+    1 "left_out_groups"
+    1 "median_error"
+    1 "stack"
+
+What cannot be fitted: two stacks, this machine, a file that is fitted already.
+
+    $ printf "model: {preset: gpt2-124m}\ntrain: {global_batch: 32, micro_batch: 4}\ncluster: {system: dgx-h100}\n" >a.yaml; sed 's/train: {/train: {stack: pytorch-ddp-eager, /' a.yaml >b.yaml; sed 's/dgx-h100/auto/' a.yaml >here.yaml; printf 'iter 1: loss 4.0, time 20ms\niter 9: loss 4.0, time 20ms\n' >l.log; printf 'like: pytorch-ddp\n' >own.yaml
+    > stepsim fit l.log a.yaml l.log b.yaml; stepsim fit l.log a.yaml --set train.stack=own.yaml; stepsim fit l.log a.yaml --set train.stack=none.yaml
+    stepsim: train.stack is pytorch-ddp in a.yaml and pytorch-ddp-eager in b.yaml: the numbers of one stack are fitted
+    stepsim: a.yaml: train.stack is the file own.yaml; fit from the stack that it is like
+    stepsim: --set train.stack=none.yaml: no file 'none.yaml'
+    [2]
