@@ -332,13 +332,13 @@ enum status cmd_fit(struct context *x, struct error *e)
 	const struct options *o = x->options;
 	struct own_fit f = {0};
 	struct wrap w;
-	const bool piped = o->output && strcmp(o->output, "-") == 0;
 	enum status st = find(o, &f, e);
-	if (!st && !options_take_stdout(o) && !piped && !(st = wrap_open(&w, stdout, e)))
+	if (!st && !options_take_stdout(o) && !(st = wrap_open(&w, stdout, e)))
 		st = wrap_close(&w, print(&f, w.out, e), e);
 	if (!st && o->json)
 		st = write_json(&f, o->json, e);
-	if (!st && o->output && !(st = file_write_of(o->output, write_stack, &f, "the stack", e)) && !piped)
+	if (!st && o->output && !(st = file_write_of(o->output, write_stack, &f, "the stack", e)) &&
+		strcmp(o->output, "-") != 0)
 		log_note("train.stack: %s takes these numbers", o->output);
 	own_fit_free(&f);
 	return st;

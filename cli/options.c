@@ -284,6 +284,8 @@ static const struct option_row rows[] = {
 		read_path, AT(json)},
 	{0, "--trace", "FILE", "write the predicted and measured step as a Chrome trace, which opens in Perfetto",
 		TAKES_PREDICTING, read_path, AT(trace)},
+	{0, "--memory-snapshot", "FILE", "write the predicted memory over the step for PyTorch's viewer (memory_viz)",
+		TAKES_PREDICTING, read_path, AT(snapshot)},
 	{0, "--html", "FILE", "write the result as one page that opens offline: timeline, roofline, memory, the table",
 		TAKES_PREDICTING, read_path, AT(html)},
 	{0, "--html", "FILE", "write curves or bars and the table as one page that opens offline",

@@ -54,6 +54,7 @@ struct options {
 	const char *target; /* of compare and predict; NULL: not given */
 	double budget_usd;  /* of compare; 0: not given */
 	bool fixed_plan, zip;
+	const char *snapshot;                   /* of memory, for PyTorch's viewer; a path as the next */
 	const char *json, *trace, *html;        /* paths, "-" is standard output; NULL: not asked for */
 	const char *output;                     /* -o; NULL: not given */
 	const char *smi, *nccl_xml, *hwloc_xml; /* dumps of another machine, "-" is standard input; NULL: not given */

@@ -62,6 +62,8 @@ enum status output(const struct options *o, const struct outcome *outcome, struc
 		return st;
 	if (o->trace && (st = report_trace(outcome, o->trace, e)))
 		return st;
+	if (o->snapshot && (st = report_snapshot(outcome, o->snapshot, e)))
+		return st;
 	if (o->html && (st = report_html(outcome, o->html, e)))
 		return st;
 	if (o->require_fit && !outcome->predicted->memory.fits)

@@ -41,6 +41,11 @@ enum status report_csv(const struct outcome *o, const char *path, struct error *
  * lane. */
 enum status report_trace(const struct outcome *o, const char *path, struct error *e);
 
+/* Writes the predicted use of memory as a snapshot of PyTorch's allocator (torch.cuda.memory._dump_snapshot), which
+ * pytorch.org/memory_viz opens: a pickle, protocol 2, of nothing but dicts, lists, texts and whole numbers. Each
+ * pipeline stage is a device. Memory outside the allocator (the CUDA context, NCCL's buffers) is in no snapshot. */
+enum status report_snapshot(const struct outcome *o, const char *path, struct error *e);
+
 /* Writes one page that opens offline: verdict, timeline, partition, roofline, memory, table, config. */
 enum status report_html(const struct outcome *o, const char *path, struct error *e);
 

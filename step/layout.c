@@ -165,6 +165,61 @@ enum status layout_live(const struct role *r, uint64_t **live_B, size_t *n, stru
 	return st;
 }
 
+static void add_layout_life(struct layout_life *out, size_t *n, struct layout_life l)
+{
+	if (l.bytes && l.component != COMP_HOST)
+		out[(*n)++] = l;
+}
+
+/* The op that touches each buffer first; -1: none does. */
+static void find_first_ops(const struct role *r, int64_t *first)
+{
+	for (size_t i = 0; i < r->buffers.n; i++)
+		first[i] = -1;
+	for (size_t i = r->ops.n; i-- > 0;)
+		for (int a = 0; a < op_kind_info(r->ops.at[i].kind)->n_args; a++) {
+			const int32_t buffer = op_arg(r, &r->ops.at[i], a)->buffer;
+			if (buffer >= 0)
+				first[buffer] = (int64_t)i;
+		}
+}
+
+enum status layout_lives(const struct role *r, struct layout_life **out, size_t *n, struct error *e)
+{
+	struct life *life = malloc((r->buffers.n + 1) * sizeof *life);
+	int64_t *first = malloc((r->buffers.n + 1) * sizeof *first), *before = malloc((r->ops.n + 1) * sizeof *before);
+	*n = 0;
+	*out = calloc(r->buffers.n + r->held.n + 1, sizeof **out);
+	enum status st = life && first && before && *out ? find_lives(r, life, e) : error_nomem(e, "the memory plan");
+	if (!st) {
+		find_first_ops(r, first);
+		before[0] = 0;
+		for (size_t i = 0; i < r->ops.n; i++)
+			before[i + 1] = before[i] + (r->ops.at[i].lane == LANE_COMPUTE);
+		for (size_t i = 0; i < r->buffers.n; i++)
+			if (life[i].begin >= 0 && !r->buffers.at[i].inside)
+				add_layout_life(*out, n,
+					(struct layout_life){r->buffers.at[i].component, life[i].bytes, life[i].begin,
+						life[i].end, first[i], NULL, r->buffers.at[i].persistent});
+		for (size_t i = 0; i < r->held.n; i++) {
+			const struct held *h = &r->held.at[i];
+			const bool always = h->to == HELD_ALWAYS;
+			const int64_t begin = before[h->from], end = always ? INT64_MAX : before[h->to + 1];
+			add_layout_life(*out, n,
+				(struct layout_life){h->component, aligned(h->bytes), begin,
+					end > begin ? end : begin + 1, -1, h->what, always});
+		}
+	}
+	free(life);
+	free(first);
+	free(before);
+	if (st) {
+		free(*out);
+		*out = NULL;
+	}
+	return st;
+}
+
 static int largest_first(const void *x, const void *y)
 {
 	const struct life *a = x, *b = y;

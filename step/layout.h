@@ -35,4 +35,17 @@ void layout_free(struct layout *l); /* NULL-safe */
  * next begins. They include what the stack holds; the largest is layout_peak's peak_B. The caller frees *live_B. */
 enum status layout_live(const struct role *r, uint64_t **live_B, size_t *n, struct error *e);
 
+/* A buffer on the device, or what the stack holds, in time: alive after `begin` compute ops, and no longer after `end`
+ * of them; INT64_MAX: to the end of the step and on. */
+struct layout_life {
+	enum component component;
+	uint64_t bytes;
+	int64_t begin, end;
+	int64_t first_op; /* index of the op that touches it first; -1: none, the stack holds it */
+	const char *what; /* the name of what the stack holds (static); NULL: a buffer */
+	bool persistent;
+};
+/* Fills *out with those behind layout_live, buffers first; the caller frees it. */
+enum status layout_lives(const struct role *r, struct layout_life **out, size_t *n, struct error *e);
+
 #endif

@@ -85,6 +85,8 @@
                                           the table
         --trace FILE                      write the predicted and measured step as a Chrome trace, which
                                           opens in Perfetto
+        --memory-snapshot FILE            write the predicted memory over the step for PyTorch's viewer
+                                          (memory_viz)
         --html FILE                       write the result as one page that opens offline: timeline,
                                           roofline, memory, the table
         --html FILE                       write curves or bars and the table as one page that opens
@@ -161,6 +163,8 @@
                                           the table
         --trace FILE                      write the predicted and measured step as a Chrome trace, which
                                           opens in Perfetto
+        --memory-snapshot FILE            write the predicted memory over the step for PyTorch's viewer
+                                          (memory_viz)
         --html FILE                       write the result as one page that opens offline: timeline,
                                           roofline, memory, the table
         --csv FILE                        write the rows as CSV; - is standard output, in place of the

@@ -25,3 +25,15 @@ hsdp has a communicator for the groups of parts and one for their replicas.
 
     $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml -v --set parallel.strategy=hsdp 2>&1 >/dev/null | grep communicator
     NCCL communicator                    2  256 MiB
+
+--memory-snapshot: the predicted memory over the step as PyTorch's viewer takes it; a device a pipeline stage.
+
+    $ for c in llama3-8b-fsdp-64xh100 pp-tiny zero1-tiny ep-tiny; do stepsim predict $ROOT/configs/$c.yaml --set cluster.system=dgx-h100 --memory-snapshot s.pickle --json s.json -q >/dev/null && python3 $ROOT/tests/snapshot_check.py s.pickle s.json; done
+    > stepsim predict $ROOT/configs/pp-tiny.yaml --set cluster.system=dgx-h100 --memory-snapshot /nowhere/s.pickle -q
+    > python3 -c "import pickle; print(*sorted({e['frames'][0]['filename'] for e in pickle.load(open('s.pickle', 'rb'))['device_traces'][0] if 'frames' in e}), sep=', ')"
+    1 devices; the peak is the predicted memory: True
+    4 devices; the peak is the predicted memory: True
+    1 devices; the peak is the predicted memory: True
+    1 devices; the peak is the predicted memory: True
+    stepsim: cannot write /nowhere/s.pickle: No such file or directory
+    activations, buffers, gradients, optimizer states, weights
