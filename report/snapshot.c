@@ -80,7 +80,7 @@ struct device {
 	struct layout_life *life;
 	uint64_t *address; /* by life */
 	struct event *event;
-	int64_t *us; /* by compute ops that have ended: since the step's begin */
+	int64_t *us;  /* by compute ops that have ended: since the step's begin */
 	size_t *left; /* lives at the step's end, by address */
 	size_t n_lives, n_events, n_instants, n_left;
 	uint64_t extent_B;

@@ -123,7 +123,7 @@ static void write_collectives(const void *of, FILE *out)
 {
 	const judged_collectives *rows = of;
 	fputs("id,machine,collective,ranks,bytes," TIMES
-	      ",busbw_Bps,algorithm,protocol,channels,best,use,network,reason\n",
+	      ",algorithm,protocol,channels,best,use,network,reason,busbw_Bps\n",
 		out);
 	for (size_t i = 0; i < rows->n; i++) {
 		const struct judged_collective *j = &rows->at[i];
@@ -134,7 +134,6 @@ static void write_collectives(const void *of, FILE *out)
 		fprintf(out, ",%" PRId64, j->ranks);
 		number(true, j->bytes, out);
 		times(&f, out);
-		number(j->busbw_Bps > 0, j->busbw_Bps, out);
 		text(j->algorithm, out);
 		text(j->protocol, out);
 		number(j->channels > 0, j->channels, out);
@@ -142,6 +141,7 @@ static void write_collectives(const void *of, FILE *out)
 		text(j->use, out);
 		text(network_known_name(j->network), out);
 		text(j->reason, out);
+		number(j->busbw_Bps > 0, j->busbw_Bps, out);
 		fputc('\n', out);
 	}
 }

@@ -61,7 +61,8 @@ struct rates {
 	bool amd_cpus, peer_to_peer;
 	int64_t compute_capability, nvlink_links, box_gpus;
 
-	/* factors of the what_if, and of what logs said of the links, on times that are not made here: the stack's and NCCL's latencies, a profile's entries
+	/* factors of the what_if, and of what logs said of the links, on times that are not made here: the stack's and
+	 * NCCL's latencies, a profile's entries
 	 */
 	double launch_factor, latency_factor;
 	double inside_factor, network_factor; /* of rates */
