@@ -91,12 +91,12 @@ static bool read_event(struct scan *s, struct event *v)
 		bool ok;
 		if (strcmp(key, "ph") == 0 && scan_peek(s) == '"') {
 			ok = scan_string(s, word, sizeof word);
-			v->complete = strcmp(word, "X") == 0;
+			v->complete = ok && strcmp(word, "X") == 0;
 			if (ok && !v->complete)
 				return scan_leave(s);
 		} else if (strcmp(key, "cat") == 0 && scan_peek(s) == '"') {
 			ok = scan_string(s, word, sizeof word);
-			v->category = category_of(word);
+			v->category = ok ? category_of(word) : CAT_NONE;
 			if (ok && v->category == CAT_NONE)
 				return scan_leave(s);
 		} else if (strcmp(key, "name") == 0 && scan_peek(s) == '"') {

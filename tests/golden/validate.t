@@ -103,7 +103,7 @@ The column `framework` begins with a name of a stack (`stepsim list stacks`); wh
     "sharding: 'fsdq' is not known (nearest: fsdp; known: none, ddp, zero1, zero2, zero3, fsdp, zero3/fsdp, hsdp)"
     gpu: the catalogue does not know the A1OO SXM 80GB (`stepsim list gpus` lists them)
     $ printf 'id,collective,gpu,n_gpus,n_nodes,intra,inter,nccl_version,bytes,dtype,time_us_outofplace\na-1,all_reduce,H100 80GB,8,1,NVSwatch,,,1048576,float,50\n' >t.csv; stepsim validate t.csv --csv - | tail -n 1 | grep -o 'intra.*'
-    intra: 'NVSwatch' is not known (nearest: NVSwitch; known: 4-GPU all-to-all, NVSwitch, bridge, PCIe)"
+    intra: 'NVSwatch' is not known (nearest: NVSwitch; known: 4-GPU all-to-all, NVSwitch, bridge, PCIe)",3.670016e+10
 
 A config takes the names as well, and says which file it is:
 
