@@ -222,8 +222,8 @@ static void tell(const struct fabric *f, const struct link_factors *l, double be
 	if (l->network > 0)
 		snprintf(network, sizeof network, " between hosts rates x %.2f, latencies x %.2f;", l->network,
 			l->network_latency);
-	log_note(
-		"cluster.fabric, %zu rows of nccl-tests against the catalogue:%s%s median error %.1f %%, before %.1f %%",
+	log_note("cluster.fabric, %zu rows of nccl-tests against the catalogue:%s%s "
+		 "median error %.1f %%, before %.1f %%",
 		f->rows.n, inside, network, 100 * expm1(after), 100 * expm1(before));
 }
 

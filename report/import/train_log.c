@@ -206,8 +206,9 @@ enum status train_log_read(const char *path, struct train_log *out, struct error
 	free(text);
 	if (!st && !out->steps.n)
 		st = error_set(e, ST_INPUT,
-			"%s: no step of torchtitan (\"step: N ... tps: N\"), Megatron-LM (\"iteration N/N | ... elapsed "
-			"time per iteration (ms): T\"), nanotron (\"iteration: N / N | ... "
+			"%s: no step of torchtitan (\"step: N ... tps: N\"), Megatron-LM (\"iteration N/N | ... "
+			"elapsed time per iteration (ms): T\"), "
+			"nanotron (\"iteration: N / N | ... "
 			"elapsed_time_per_iteration_ms: T\") or nanoGPT (\"iter N: loss L, time Tms\") is in it",
 			path);
 	return st;

@@ -9,10 +9,12 @@
 #include "report/import/nccl_log.h"
 
 #define HEAD_NEW \
-	"#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw " \
+	"#       size         count      type   redop    root     time   algbw   busbw #wrong " \
+	"    time   algbw   busbw " \
 	"#wrong\n"
 #define HEAD_OLD \
-	"#       size         count      type   redop     time   algbw   busbw  error     time   algbw   busbw  error\n"
+	"#       size         count      type   redop     time   algbw   busbw  error     time" \
+	"   algbw   busbw  error\n"
 #define RANK(i, host, device, bus, pid) \
 	"#  Rank  " #i " Group  0 Pid " #pid " on " host " device  " #device " [" bus "] NVIDIA H100 80GB HBM3\n"
 
@@ -45,21 +47,25 @@ static void test_new(void)
 	nccl_logs logs;
 	struct error e;
 	CU_ASSERT_EQUAL_FATAL(
-		read_text(
-			"some noise\n[1,0]<stdout>:# nccl-tests version 2.17.6 nccl-headers=22807 nccl-library=22807\n"
-			"[1,0]<stdout>:# Collective test starting: all_gather_perf\n"
-			"[1,0]<stdout>:# Using devices\n"
-			"[1,0]<stdout>:" RANK(0, "a", 0, "0x19", 5) "[1,0]<stdout>:" RANK(1, "a", 1, "0x3b",
-				6) "[1,0]<stdout>:" RANK(2, "b", 0, "0x19", 5) "[1,0]<stdout>:" RANK(3, "b", 1, "0x3b",
-				6) "a:5:9 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n"
-				   "[1,0]<stdout>:" HEAD_NEW
-				   "[1,0]<stdout>:     1048576        262144     float    none      -1    50.00   20.97   15.73      "
-				   "0    51.00   20.56   15.42      0\n"
-				   "[1,0]<stdout>:     2097152        524288     float    none      -1 a: Test CUDA failure\n"
-				   "[1,0]<stdout>:# Avg bus bandwidth    : 15.5\n"
-				   "# Collective test starting: reduce_scatter_perf_mpi\n" HEAD_NEW
-				   "  8589934592    2147483648  bfloat16     sum      -1      N/A     N/A     N/A    N/A    81958  "
-				   "104.81   78.61    N/A\n",
+		read_text("some noise\n[1,0]<stdout>:# nccl-tests version 2.17.6"
+			  " nccl-headers=22807 nccl-library=22807\n"
+			  "[1,0]<stdout>:# Collective test starting: all_gather_perf\n"
+			  "[1,0]<stdout>:# Using devices\n"
+			  "[1,0]<stdout>:" RANK(0, "a", 0, "0x19", 5) "[1,0]<stdout>:" RANK(1, "a", 1, "0x3b",
+				  6) "[1,0]<stdout>:" RANK(2, "b", 0, "0x19", 5) "[1,0]<stdout>:" RANK(3, "b", 1,
+				  "0x3b",
+				  6) "a:5:9 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n"
+				     "[1,0]<stdout>:" HEAD_NEW
+				     "[1,0]<stdout>:     1048576        262144     float    none      -1   "
+				     " 50.00   20.97   15.73      "
+				     "0    51.00   20.56   15.42      0\n"
+				     "[1,0]<stdout>:     2097152        524288     float    none     "
+				     " -1 a: Test CUDA failure\n"
+				     "[1,0]<stdout>:# Avg bus bandwidth    : 15.5\n"
+				     "# Collective test starting: reduce_scatter_perf_mpi\n" HEAD_NEW
+				     "  8589934592    2147483648  bfloat16     sum      -1      N/A     N/A "
+				     "    N/A    N/A    81958  "
+				     "104.81   78.61    N/A\n",
 			&logs, &e),
 		ST_OK);
 	CU_ASSERT_EQUAL_FATAL(logs.n, 2);
@@ -90,17 +96,16 @@ static void test_old(void)
 {
 	nccl_logs logs;
 	struct error e;
-	CU_ASSERT_EQUAL_FATAL(
-		read_text(
-			"0: # Using devices\n"
-			"0: #   Rank  0 Pid   46 on       box device  0 [0x00] Tesla T4\n"
-			"0: #   Rank  1 Pid   46 on       box device  1 [0x00] Tesla T4\n"
-			"0: #   Rank  2 Pid   46 on       box device  2 [0x00] Tesla T4\n"
-			"0: NCCL version 2.8.3+cuda11.0\n"
-			"0: " HEAD_OLD
-			"0:    104857600      26214400     float     sum   202872    0.52    0.69    N/A   224616    0.47    "
-			"0.62    N/A\n",
-			&logs, &e),
+	CU_ASSERT_EQUAL_FATAL(read_text("0: # Using devices\n"
+					"0: #   Rank  0 Pid   46 on       box device  0 [0x00] Tesla T4\n"
+					"0: #   Rank  1 Pid   46 on       box device  1 [0x00] Tesla T4\n"
+					"0: #   Rank  2 Pid   46 on       box device  2 [0x00] Tesla T4\n"
+					"0: NCCL version 2.8.3+cuda11.0\n"
+					"0: " HEAD_OLD
+					"0:    104857600      26214400     float     sum   202872    0.52    0.69   "
+					" N/A   224616    0.47    "
+					"0.62    N/A\n",
+				      &logs, &e),
 		ST_OK);
 	CU_ASSERT_EQUAL_FATAL(logs.n, 1);
 	CU_ASSERT_STRING_EQUAL(logs.at[0].collective, "all_reduce");
@@ -119,7 +124,8 @@ static void test_shared_uneven(void)
 	struct error e;
 	CU_ASSERT_EQUAL_FATAL(read_text("$ ./build/all_reduce_perf -b 8\n" RANK(0, "a", 0, "0000:02:00", 5)
 						RANK(1, "a", 0, "0000:02:00", 6) RANK(2, "b", 0, "0000:02:00", 6)
-							HEAD_NEW "8 2 float sum -1 10.0 0.00 0.00 0 10.0 0.00 0.00 0\n",
+							HEAD_NEW "8 2 float sum -1 10.0 0.00"
+								 " 0.00 0 10.0 0.00 0.00 0\n",
 				      &logs, &e),
 		ST_OK);
 	CU_ASSERT_TRUE(logs.at[0].shared);

@@ -28,16 +28,16 @@ static void test_titan(void)
 	struct train_log_summary s;
 	struct error e;
 	CU_ASSERT_EQUAL_FATAL(
-		read_text(
-			"[rank0]:[titan] 2025-07-21 15:57:42,000 - root - INFO - Training starts at step 1\n"
-			"[rank0]:[titan] 2025-07-21 15:57:42,774 - root - INFO - \033[31mstep:  1  \033[32mloss: 12.2  "
-			"\033[34mmemory: 33.21GiB(34.95%)  tps: 86  mfu: 0.50%\033[39m\n"
-			"[rank0]:[titan] 2025-07-21 15:57:46,774 - root - INFO - step: 10  loss: 10.2  memory: "
-			"44.84GiB(47.19%)  tps: 8,192  tflops: 325.20  mfu: 32.88%\n"
-			"[rank1]:[titan] 2025-07-21 15:57:46,775 - root - INFO - step: 10  loss: 10.2  memory: "
-			"44.84GiB(47.19%)  tps: 4,096  tflops: 325.20  mfu: 32.88%\n"
-			"[rank0]:[titan] 2025-07-21 15:57:56,774 - root - INFO - step: 20  loss: 9.2  memory: "
-			"44.00GiB(47.19%)  tps: 8,192  tflops: 325.20  mfu: 32.88%\n",
+		read_text("[rank0]:[titan] 2025-07-21 15:57:42,000 - root - INFO - Training starts at step 1\n"
+			  "[rank0]:[titan] 2025-07-21 15:57:42,774 - root - INFO - \033[31mstep:"
+			  "  1  \033[32mloss: 12.2  "
+			  "\033[34mmemory: 33.21GiB(34.95%)  tps: 86  mfu: 0.50%\033[39m\n"
+			  "[rank0]:[titan] 2025-07-21 15:57:46,774 - root - INFO - step: 10  loss: 10.2  memory: "
+			  "44.84GiB(47.19%)  tps: 8,192  tflops: 325.20  mfu: 32.88%\n"
+			  "[rank1]:[titan] 2025-07-21 15:57:46,775 - root - INFO - step: 10  loss: 10.2  memory: "
+			  "44.84GiB(47.19%)  tps: 4,096  tflops: 325.20  mfu: 32.88%\n"
+			  "[rank0]:[titan] 2025-07-21 15:57:56,774 - root - INFO - step: 20  loss: 9.2  memory: "
+			  "44.00GiB(47.19%)  tps: 8,192  tflops: 325.20  mfu: 32.88%\n",
 			&log, &e),
 		ST_OK);
 	CU_ASSERT_STRING_EQUAL(log.framework, "torchtitan");
@@ -67,21 +67,28 @@ static void test_megatron(void)
 	struct train_log_summary s;
 	struct error e;
 	CU_ASSERT_EQUAL_FATAL(
-		read_text(
-			"[before the start of training step] datetime: 2025-04-13 23:41:00\n"
-			" [2025-04-13 23:41:12] iteration       10/    1000 | consumed samples:          160 | elapsed "
-			"time per iteration (ms): 1147.6 | learning rate: 0.0 | global batch size:    16 | number of "
-			"skipped iterations:  10 |\n"
-			" [2025-04-13 23:41:13] iteration       20/    1000 | consumed samples:          320 | elapsed "
-			"time per iteration (ms): 9000.0 | global batch size:    16 | number of skipped iterations:   2 |\n"
-			" [2025-04-13 23:41:14] iteration       30/    1000 | consumed samples:          480 | elapsed "
-			"time per iteration (ms): 500.5 | global batch size:    16 | number of skipped iterations:   0 |\n"
-			"[Rank 0] (after 30 iterations) memory (MB) | allocated: 100.0 | max allocated: 200.0 | reserved: "
-			"300.0 | max reserved: 400.0\n"
-			" iteration       21/    1000 | consumed samples: 336 | elapsed time per iteration (ms): 7000.0 "
-			"| global batch size:    16 |\n"
-			" iteration       22/    1000 | consumed samples: 352 | elapsed time per iteration (ms): 502.5 "
-			"| global batch size:    32 |\n",
+		read_text("[before the start of training step] datetime: 2025-04-13 23:41:00\n"
+			  " [2025-04-13 23:41:12] iteration       10/    1000 | consumed"
+			  " samples:          160 | elapsed "
+			  "time per iteration (ms): 1147.6 | learning rate: 0.0 | global batch size:    16 | number of "
+			  "skipped iterations:  10 |\n"
+			  " [2025-04-13 23:41:13] iteration       20/    1000 | consumed"
+			  " samples:          320 | elapsed "
+			  "time per iteration (ms): 9000.0 | global batch size:    16 | number of"
+			  " skipped iterations:   2 |\n"
+			  " [2025-04-13 23:41:14] iteration       30/    1000 | consumed"
+			  " samples:          480 | elapsed "
+			  "time per iteration (ms): 500.5 | global batch size:    16 | number of"
+			  " skipped iterations:   0 |\n"
+			  "[Rank 0] (after 30 iterations) memory (MB) | allocated: 100.0 | max"
+			  " allocated: 200.0 | reserved: "
+			  "300.0 | max reserved: 400.0\n"
+			  " iteration       21/    1000 | consumed samples: 336 | elapsed time"
+			  " per iteration (ms): 7000.0 "
+			  "| global batch size:    16 |\n"
+			  " iteration       22/    1000 | consumed samples: 352 | elapsed time"
+			  " per iteration (ms): 502.5 "
+			  "| global batch size:    32 |\n",
 			&log, &e),
 		ST_OK);
 	CU_ASSERT_STRING_EQUAL(log.framework, "Megatron-LM");
@@ -100,13 +107,13 @@ static void test_others(void)
 	struct train_log_summary s;
 	struct error e;
 	CU_ASSERT_EQUAL_FATAL(
-		read_text(
-			"08/31/2024 14:37:31 [INFO|DP=0|PP=0|TP=0]:  Memory usage: 64.15MiB. Peak allocated 309.29MiB. "
-			"Peak reserved: 496.00MiB\n"
-			"08/31/2024 14:37:31 [INFO|DP=0|PP=0|TP=0]: iteration: 1 / 15 | consumed_tokens: 512 | "
-			"elapsed_time_per_iteration_ms: 4.71K | tokens_per_sec: 109 | global_batch_size: 1.02K\n"
-			"08/31/2024 14:37:43 [INFO|DP=0|PP=0|TP=0]: iteration: 5 / 15 | consumed_tokens: 85.8G | "
-			"elapsed_time_per_iteration_ms: 1.5K | tokens_per_sec: 22.8K | global_batch_size: 64\n",
+		read_text("08/31/2024 14:37:31 [INFO|DP=0|PP=0|TP=0]:  Memory usage: 64.15MiB."
+			  " Peak allocated 309.29MiB. "
+			  "Peak reserved: 496.00MiB\n"
+			  "08/31/2024 14:37:31 [INFO|DP=0|PP=0|TP=0]: iteration: 1 / 15 | consumed_tokens: 512 | "
+			  "elapsed_time_per_iteration_ms: 4.71K | tokens_per_sec: 109 | global_batch_size: 1.02K\n"
+			  "08/31/2024 14:37:43 [INFO|DP=0|PP=0|TP=0]: iteration: 5 / 15 | consumed_tokens: 85.8G | "
+			  "elapsed_time_per_iteration_ms: 1.5K | tokens_per_sec: 22.8K | global_batch_size: 64\n",
 			&log, &e),
 		ST_OK);
 	CU_ASSERT_STRING_EQUAL(log.framework, "nanotron");
