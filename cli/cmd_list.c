@@ -187,6 +187,7 @@ static enum status add_parameters_of(struct table *t, const char *folder, const 
 		const char *section, *key, *meaning;
 	} parameters[] = {
 		{"reached", "gemm_share", "of the matrix rate that large products reach"},
+		{"reached", "fp32_share", "the same in fp32, on vector units"},
 		{"reached", "fp8_share", "the same in fp8"},
 		{"reached", "mxfp8_share", "the same in mxfp8"},
 		{"reached", "nvfp4_share", "the same in nvfp4"},

@@ -124,7 +124,7 @@ static void print_assumptions(const struct program *p, const struct machine *m, 
 	fprintf(out,
 		"assumed of the GPU (configs/gpus/%s.yaml): products reach %.3g of the peak in %s, memory %.3g of "
 		"its rate, a launch takes %s\n",
-		d->id, d->narrow_share[c->train.dtype] > 0 ? d->narrow_share[c->train.dtype] : d->gemm_share,
+		d->id, d->format_share[c->train.dtype] > 0 ? d->format_share[c->train.dtype] : d->gemm_share,
 		dtype_name(c->train.dtype), d->mem_share, quantity_format(launch, d->launch_s, UNIT_SECOND));
 	fprintf(out, "assumed of the stack (%s; sources: `stepsim list parameters`):", c->train.stack);
 	for (size_t i = 0, n = 0; i < STACK_NUMBERS; i++) {

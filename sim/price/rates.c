@@ -16,9 +16,9 @@ static void set_products(const struct device_spec *d, const struct parameters *x
 {
 	const double usual[] = {x->gpu.forward_of_gemm, x->gpu.backward_of_gemm};
 	for (int t = 0; t < DT_COUNT; t++) {
-		const double share = d->narrow_share[t] > 0 ? d->narrow_share[t] : d->gemm_share;
+		const double share = d->format_share[t] > 0 ? d->format_share[t] : d->gemm_share;
 		r->product_flop_per_s[t] = r->matrix_flop_per_s[t] * share;
-		r->batched_flop_per_s[t] = r->matrix_flop_per_s[t] * d->gemm_share;
+		r->batched_flop_per_s[t] = r->matrix_flop_per_s[t] * (t == DT_FP32 ? share : d->gemm_share);
 	}
 	for (int k = 0; k < DEVICE_KERNELS; k++)
 		for (int backward = 0; backward < 2; backward++) {

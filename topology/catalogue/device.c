@@ -51,10 +51,10 @@ struct device_file {
 			offsetof(struct device_file, d.matrix_flop_per_s) + (size_t)dt * sizeof(double), 0 \
 	}
 
-#define NARROW(word, dt) \
+#define FORMAT(word, dt) \
 	{ \
 		"reached." word "_share", CATALOGUE_DOUBLE, false, UNIT_NONE, 0.01, 1, \
-			offsetof(struct device_file, d.narrow_share) + (size_t)dt * sizeof(double), 0 \
+			offsetof(struct device_file, d.format_share) + (size_t)dt * sizeof(double), 0 \
 	}
 #define ATTENTION(word, k) \
 	NUMBER("attention." word "_forward", false, UNIT_NONE, 0.01, 1, d.attention_share[k][0]), \
@@ -80,9 +80,10 @@ static const struct catalogue_key keys[] = {
 	NUMBER("memory.bandwidth", true, UNIT_BYTE_PER_S, 1e9, 1e17, d.mem_Bps),
 	NUMBER("reached.gemm_share", true, UNIT_NONE, 0.01, 1, d.gemm_share),
 	NUMBER("reached.step_sources", false, UNIT_NONE, 0, 100, d.step_sources),
-	NARROW("fp8", DT_FP8),
-	NARROW("mxfp8", DT_MXFP8),
-	NARROW("nvfp4", DT_NVFP4),
+	FORMAT("fp32", DT_FP32),
+	FORMAT("fp8", DT_FP8),
+	FORMAT("mxfp8", DT_MXFP8),
+	FORMAT("nvfp4", DT_NVFP4),
 	ATTENTION("fa1", 0),
 	ATTENTION("fa2", 1),
 	ATTENTION("fa3", 2),

@@ -21,7 +21,7 @@ struct device_spec {
 	uint64_t mem_B;
 	double launch_s;               /* host time to issue one kernel, eager */
 	double gemm_share;             /* of matrix_flop_per_s that large GEMMs reach */
-	double narrow_share[DT_COUNT]; /* the same for fp8, mxfp8 and nvfp4; 0: as gemm_share */
+	double format_share[DT_COUNT]; /* the same in fp32 (vector units), fp8, mxfp8, nvfp4; 0: as gemm_share */
 	double attention_share[DEVICE_KERNELS]
 			      [2]; /* of the bf16 matrix rate that flash attention reaches, by the generation of its
 	                              kernel (fa1, fa2, fa3), forward and backward; 0: not known */
