@@ -230,10 +230,11 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     $ stepsim list stacks
     name                     strategy  compute  weights  on the wire  fused  overlap  other names
     --------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------------
+    alpa                     ddp       bf16     bf16     bf16         yes    yes      Alpa
     composer-fsdp            fsdp      bf16     fp32     fp32         no     yes      llm-foundry; Composer; MosaicML
     deepspeed                ddp       bf16     bf16     bf16         no     yes      DeepSpeed; DeepSpeed-Chat; Colossal-AI; HF Trainer ... DeepSpeed; Hugging Face ... DeepSpeed; accelerate ... DeepSpeed; TRL ... DeepSpeed; Axolotl ... DeepSpeed; LLaMA-Factory ... DeepSpeed; Lightning ... DeepSpeed; HF Trainer ... ZeRO; Hugging Face ... ZeRO; accelerate ... ZeRO; TRL ... ZeRO; Axolotl ... ZeRO; LLaMA-Factory ... ZeRO; MiCS
     internlm                 ddp       bf16     bf16     bf16         yes    yes      InternLM; InternEvo; InternTrain
-    jax-pax                  ddp       bf16     bf16     bf16         yes    yes      JAX PAX; PAX; PaxML; Praxis; Alpa
+    jax-pax                  ddp       bf16     bf16     bf16         yes    yes      JAX PAX; PAX; PaxML; Praxis
     maxtext                  ddp       bf16     fp32     fp32         yes    yes      MaxText; JAX MaxText; levanter
     megatron-core            ddp       bf16     bf16     fp32         yes    yes      Megatron-Core; Megatron-Bridge; NeMo; NeMo-Aligner; NeMo-RL; Transformer Engine, eager
     megatron-deepspeed       ddp       bf16     bf16     fp32         yes    no       Megatron-DeepSpeed; Megatron(-DeepSpeed); Megatron ... DeepSpeed; GPT-NeoX

@@ -197,6 +197,26 @@ static void test_grouped_products(void)
 	CU_ASSERT_TRUE(cost(&m, smalls).alone_s < 4 * cost(&m, small).alone_s);
 }
 
+/* A format's own share stands in for that of large products; the other formats keep theirs. fp32's is of its batched
+ * products, too, while those of naive attention keep 16 bits beside fp8. */
+static void test_share_of_a_format(void)
+{
+	struct machine m = gpu();
+	mesh(1, 1);
+	const struct rates *r = RATES(&m);
+	const double bf16 = r->product_flop_per_s[DT_BF16], fp32 = r->product_flop_per_s[DT_FP32];
+	NEAR(fp32, 0.8 * 50e12);
+	m.device.format_share[DT_FP32] = 0.4;
+	m.device.format_share[DT_FP8] = 0.4;
+	m.device.matrix_flop_per_s[DT_FP8] = 2000e12;
+	r = RATES(&m);
+	NEAR(r->product_flop_per_s[DT_FP32], 0.5 * fp32);
+	NEAR(r->batched_flop_per_s[DT_FP32], 0.5 * fp32);
+	NEAR(r->product_flop_per_s[DT_BF16], bf16);
+	NEAR(r->product_flop_per_s[DT_FP8], 0.4 * 2000e12);
+	NEAR(r->batched_flop_per_s[DT_FP8], 0.8 * 2000e12);
+}
+
 static void test_unsupported_format(void)
 {
 	mesh(1, 1);
@@ -679,6 +699,7 @@ UNIT_MAIN("cost", {"scales of fp8 copies", test_dynamic_scales}, {"gathered weig
 	{"grouped products", test_grouped_products}, {"roofline", test_roofline},
 	{"shapes of products", test_shapes_of_products},
 	{"sums of gradients by kernels of their own", test_adds_gradients},
+	{"a share of one format", test_share_of_a_format},
 	{"a format that the device does not support", test_unsupported_format}, {"copies", test_copies},
 	{"a profile's fit", test_fit}, {"a profile's curve", test_curve},
 	{"an entry that the profile lacks", test_missing_entry}, {"a GPU's profile", test_gpu_profile},

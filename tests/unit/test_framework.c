@@ -51,7 +51,7 @@ static void test_words(void)
 		{"levanter", "maxtext"},
 		{"JAX PAX", "jax-pax"},
 		{"Praxis", "jax-pax"},
-		{"Alpa", "jax-pax"},
+		{"Alpa", "alpa"},
 		{"Alpaca", ""},
 		{"nanotron v0.5", "nanotron"},
 		{"torchtitan", "pytorch-fsdp"},
