@@ -282,22 +282,23 @@ these limits again. No row would notice %(unseen)d of them; only judgement speak
 | Transformer Engine alone, without Megatron | 28 %% too fast |
 | FSDP1 units that are smaller than a recomputed block | 20 to 36 %% too fast |
 | lightning-thunder and its torch.compile runs | 17 %% too slow |
-| intervals on sources that no constant saw | 84 %% lie inside, where 90 %% should |
+| intervals on sources that no constant saw | 85 %% lie inside, where 90 %% should |
 | GeForce cards without peer-to-peer, four and more | up to five times too fast |
 | all-gather of 32 to 512 MiB on ten full H100 hosts | 15 to 40 %% too fast |
 | an uncompiled loss | memory up to 113 %% higher than predicted (torchtitan, 2024) |
 | nanotron's pipelines that stall | see below |
 
-The Lucie runs launch each kernel only when the one before has ended. Half the micro-batch costs them 5
-to 10 ms more a layer and micro-batch, whatever the tensor size: some 140 kernels, one by one. No source
-times such a launch. DeepSpeed's own sums of gradients (`runtime/bf16_optimizer.py`, `update_hp_grads`),
+The Lucie runs launch each kernel only when the one before has ended. Half the micro-batch costs
+them 5 to 10 ms more a layer and micro-batch, whatever the tensor size. No source times such a
+launch. DeepSpeed's own sums of gradients (`runtime/bf16_optimizer.py`, `update_hp_grads`),
 counted as nanotron's are, explain 0.6 of the 28 %% and make BigScience's rows worse: left out.
 
-Wrapped by size, attention and each of three matrices of Qwen2.5-72B's blocks are a unit of their own.
-FSDP1 gathers a unit that checkpointing runs again (`torch/distributed/fsdp/_runtime_utils.py`,
-`_pre_forward_unshard`), and once more for its gradients. If only a block's last unit is spared that,
-1.23 times the bytes move. On Ethernet the 72B runs take 1.27 to 1.30 of their prediction; those of 7B,
-whose blocks have one unit, 1.05 to 1.07. stepsim gathers whole blocks.
+Wrapped by size, attention and each of three matrices of Qwen2.5-72B's blocks are units of their
+own. FSDP1 gathers a unit that checkpointing runs again
+(`torch/distributed/fsdp/_runtime_utils.py`, `_pre_forward_unshard`), and once more for its
+gradients. If only a block's last unit is spared that, 1.23 times the bytes move. On Ethernet the
+72B runs take 1.27 to 1.30 of their prediction; those of 7B, whose blocks have one unit, 1.05 to
+1.07. stepsim gathers whole blocks.
 
 218 of nanotron's runs took more than 1.6 times their prediction. All have a pipeline.
 Each message between stages then takes a quarter of a second, whatever the model is.
