@@ -258,7 +258,7 @@ static const struct option_row rows[] = {
 		TAKES_STARTER, read_text, AT(strategy)},
 	{0, "--tokens", "N", "with --model: tokens a step, such as 4M (the default)", TAKES_STARTER, read_text,
 		AT(tokens)},
-	{0, "--set", "KEY.PATH=VALUE", "override one key of the config (repeatable)",
+	{0, "--set", "KEY=VALUE", "override one key of the config (repeatable)",
 		TAKES_PREDICTING | TAKES_OVERLAP | TAKES_SWEEP | TAKES_COMPARE | TAKES_PLAN | TAKES_IMPORT |
 			TAKES_EXPORT | TAKES_LOGS,
 		read_set, 0},

@@ -25,12 +25,12 @@ enum option_group {
 	TAKES_DEVICES = 1 << 5, /* what every command takes that measures devices without a config */
 	TAKES_ROOFLINE = 1 << 6,
 	TAKES_BENCH = 1 << 7,
-	TAKES_LOGS = 1 << 14, /* compare-log, fit */
-	TAKES_FIT = 1 << 15,
-	TAKES_COMPARE_LOG = 1 << 16,
 	TAKES_STARTER = 1 << 13, /* what makes a config from a model's and a system's name */
 	TAKES_IMPORT = 1 << 14,
 	TAKES_EXPORT = 1 << 15,
+	TAKES_LOGS = 1 << 16, /* compare-log, fit */
+	TAKES_FIT = 1 << 17,
+	TAKES_COMPARE_LOG = 1 << 18,
 };
 
 /* 0 means "not given" wherever 0 is no legal value. */

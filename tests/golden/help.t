@@ -68,7 +68,7 @@
         --strategy NAME                   with --model: ddp, zero1, zero2, fsdp or hsdp; default fsdp,
                                           on one GPU ddp
         --tokens N                        with --model: tokens a step, such as 4M (the default)
-        --set KEY.PATH=VALUE              override one key of the config (repeatable)
+        --set KEY=VALUE                   override one key of the config (repeatable)
         --vary KEY.PATH=V1,V2,...         values of one key of the config (repeatable: all combinations)
         --zip                             take the first values of all --vary together, then the second
                                           ones, and so on
@@ -156,7 +156,7 @@
         --strategy NAME                   with --model: ddp, zero1, zero2, fsdp or hsdp; default fsdp,
                                           on one GPU ddp
         --tokens N                        with --model: tokens a step, such as 4M (the default)
-        --set KEY.PATH=VALUE              override one key of the config (repeatable)
+        --set KEY=VALUE                   override one key of the config (repeatable)
         --target "TOKENS tokens in TIME"  add time, energy, CO2 and money of so many tokens (15e12
                                           tokens) or steps (500k steps)
         --json FILE                       write the result as JSON; - is standard output, in place of
