@@ -49,6 +49,9 @@ enum status runner_supports(const struct program *p, bool gpus, struct error *e)
 		return error_set(e, ST_RUN,
 			"model.sliding_window: executed by flash attention alone; with naive attention it is "
 			"predicted, not executed");
+	if (p->config.parallel.context > 1 && p->config.parallel.context_kind == CTX_ALL_TO_ALL)
+		return error_set(e, ST_RUN,
+			"parallel.context_kind: all_to_all is predicted, not executed (executed: ring, all_gather)");
 	if (p->config.model.kv_lora_rank > 0)
 		return error_set(e, ST_RUN,
 			"model.kv_lora_rank: latent attention is predicted, not executed; `stepsim predict` predicts it");

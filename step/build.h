@@ -48,11 +48,12 @@ struct latent_acts {
 };
 
 #define LORA_PRODUCTS 4
-#define OFFLOADED_ACTS 21
+#define OFFLOADED_ACTS 22
 
 /* Buffers that a block's forward pass keeps for its backward pass; NONE where the block has none. */
 struct acts {
 	int32_t x_in, n1, stats1, qkv, att, lse, probs;
+	int32_t att_heads;         /* context_kind all_to_all: attention's result of this rank's heads */
 	int32_t raw_qkv, qk_stats; /* before the norms of queries and keys */
 	struct latent_acts latent;
 	int32_t lora_in[LORA_PRODUCTS];                         /* x A^T of each product with an adapter */
@@ -422,7 +423,8 @@ void context_attention(struct builder *b, struct acts *a);
 /* Returns the keys and values of the whole sequence for naive attention: [batch, c s, 2 kv_heads head_dim]. */
 int32_t context_keys(struct builder *b, int32_t qkv);
 void context_keys_grad(struct builder *b, int32_t dkv, int32_t dqkv);
-void context_attention_grad(struct builder *b, const struct acts *a, int32_t datt, int32_t delta, int32_t dqkv);
+/* Returns the gradient of Q, K and V. */
+int32_t context_attention_grad(struct builder *b, const struct acts *a, int32_t datt, int32_t delta);
 
 /* ---- build_narrow.c ---- */
 

@@ -71,13 +71,15 @@ static void naive_attention_grad(struct builder *b, struct acts *a, int32_t datt
 		context_keys_grad(b, dkv, dqkv);
 }
 
-static void flash_attention_grad(struct builder *b, struct acts *a, int32_t datt, int32_t dqkv)
+/* Returns the gradient of Q, K and V. */
+static int32_t flash_attention_grad(struct builder *b, struct acts *a, int32_t datt)
 {
 	int32_t delta = build_fp32(b, b->c->train.micro_batch * b->heads * b->seq);
 	if (b->context > 1)
-		context_attention_grad(b, a, datt, delta, dqkv);
-	else
-		build_on(b, build_attention_op(b, OP_ATTENTION_GRAD), a->qkv, a->att, a->lse, datt, delta, dqkv);
+		return context_attention_grad(b, a, datt, delta);
+	int32_t dqkv = build_act(b, b->tokens, linear_qkv(b).out);
+	build_on(b, build_attention_op(b, OP_ATTENTION_GRAD), a->qkv, a->att, a->lse, datt, delta, dqkv);
+	return dqkv;
 }
 
 /* Replaces the gradient of normed queries and keys by that of what came in. */
@@ -108,11 +110,13 @@ static int32_t attention_backward(struct builder *b, struct acts *a, int32_t dou
 	const struct linear qkv = linear_qkv(b), proj = linear_proj(b);
 	build_bias_grad(b, "proj", b->rows, b->m->hidden, dout, PARAM_PROJ_B);
 	build_release(b, &a->kept_masks);
-	int32_t datt = rows_backward(b, &proj, dout, a->att, "proj grad"), dqkv = build_act(b, b->tokens, qkv.out);
-	if (b->c->train.attention == ATT_FLASH)
-		flash_attention_grad(b, a, datt, dqkv);
-	else
+	int32_t datt = rows_backward(b, &proj, dout, a->att, "proj grad"), dqkv;
+	if (b->c->train.attention == ATT_FLASH) {
+		dqkv = flash_attention_grad(b, a, datt);
+	} else {
+		dqkv = build_act(b, b->tokens, qkv.out);
 		naive_attention_grad(b, a, datt, dqkv);
+	}
 	if (b->m->kv_lora_rank > 0)
 		return latent_backward(b, a, dqkv);
 	if (b->m->position == POS_ROPE) {

@@ -308,16 +308,18 @@ static bool keeps(const struct builder *b) { return b->recomputing || !build_rec
 
 static void attention_core(struct builder *b, struct acts *a)
 {
-	a->att = build_act(b, b->tokens, b->heads * model_value_dim(b->m));
-	a->lse = a->probs = NONE;
+	a->lse = a->probs = a->att_heads = NONE;
 	if (b->c->train.attention == ATT_FLASH) {
 		a->lse = build_fp32(b, b->c->train.micro_batch * b->heads * b->seq);
-		if (b->context > 1)
+		if (b->context > 1) {
 			context_attention(b, a);
-		else
-			build_on(b, build_attention_op(b, OP_ATTENTION), a->qkv, a->att, a->lse);
+			return;
+		}
+		a->att = build_act(b, b->tokens, linear_proj(b).in);
+		build_on(b, build_attention_op(b, OP_ATTENTION), a->qkv, a->att, a->lse);
 		return;
 	}
+	a->att = build_act(b, b->tokens, linear_proj(b).in);
 	int32_t kv = b->context > 1 ? context_keys(b, a->qkv) : NONE;
 	a->probs = build_probs(b, a->qkv, kv);
 	double dropout_B = b->c->stack.memory.dropout_B;

@@ -10,6 +10,11 @@
  * all_gather: One all-gather forward, another backward instead of keeping all keys, and one reduce-scatter. All are
  * exposed (Llama 3, arXiv:2407.21783, section 3.3.2). Naive attention gathers, and then brings each sequence's rows
  * together, so that each product of a head is one matrix.
+ *
+ * all_to_all: Heads are dealt out in place of keys. An exchange brings each rank the whole sequence of its part of the
+ * heads, attention works on them alone, and another exchange brings the results back; the backward pass does the same
+ * (Jacobs et al. 2023, DeepSpeed-Ulysses, arXiv:2309.14509, section 3.1). All are exposed. Q, K and V travel together,
+ * with a copy before and after, which brings their columns in order. Sequences are cut into one chunk a rank.
  */
 #include "step/build.h"
 
@@ -82,8 +87,50 @@ void context_keys_grad(struct builder *b, int32_t dkv, int32_t dqkv)
 	scatter_grad(b, regroup(b, dkv, b->c->train.micro_batch, b->context, "kv grad by rank"), dqkv);
 }
 
+/* ---- all_to_all ---- */
+
+/* Attention of this rank's heads over the whole sequence. */
+static struct op heads_op(const struct builder *b, enum op_kind k)
+{
+	struct op op = build_attention_op(b, k);
+	op.attn.heads /= b->context;
+	op.attn.kv_heads /= b->context;
+	op.attn.seq *= b->context;
+	return op;
+}
+
+/* Exchanges [tokens, cols] of all heads with the whole sequence of a part of them, or back: copy, exchange, copy. */
+static int32_t deal(struct builder *b, int32_t buffer, int64_t cols, const char *what)
+{
+	const int64_t c = b->context, part = cols / c;
+	int32_t sent = build_swap(b, what, buffer, b->tokens, c, part);
+	int32_t got = build_exchange(b, COLL_ALLTOALL, DIM_CP, sent, b->tokens, cols, what);
+	return build_swap(b, what, got, c, b->c->train.micro_batch, b->seq * part);
+}
+
+static void dealt_attention(struct builder *b, struct acts *a)
+{
+	a->qkv = deal(b, a->qkv, linear_qkv(b).out, "qkv by heads");
+	a->att_heads = build_act(b, b->tokens, linear_proj(b).in);
+	build_on(b, heads_op(b, OP_ATTENTION), a->qkv, a->att_heads, a->lse);
+	a->att = deal(b, a->att_heads, linear_proj(b).in, "attention by tokens");
+}
+
+static int32_t dealt_attention_grad(struct builder *b, const struct acts *a, int32_t datt, int32_t delta)
+{
+	int32_t dheads = deal(b, datt, linear_proj(b).in, "attention grad by heads");
+	int32_t dqkv = build_act(b, b->tokens, linear_qkv(b).out);
+	build_on(b, heads_op(b, OP_ATTENTION_GRAD), a->qkv, a->att_heads, a->lse, dheads, delta, dqkv);
+	return deal(b, dqkv, linear_qkv(b).out, "qkv grad by tokens");
+}
+
 void context_attention(struct builder *b, struct acts *a)
 {
+	if (b->c->parallel.context_kind == CTX_ALL_TO_ALL) {
+		dealt_attention(b, a);
+		return;
+	}
+	a->att = build_act(b, b->tokens, linear_proj(b).in);
 	if (b->c->parallel.context_kind == CTX_ALL_GATHER) {
 		int32_t all = gather_kv(b, a->qkv);
 		build_on(b, part_op(b, OP_ATTENTION_PART, b->context * b->seq, 0), a->qkv, all, a->att, a->lse);
@@ -107,11 +154,14 @@ static void gathered_grad(struct builder *b, const struct acts *a, int32_t datt,
 	scatter_grad(b, dall, dqkv);
 }
 
-void context_attention_grad(struct builder *b, const struct acts *a, int32_t datt, int32_t delta, int32_t dqkv)
+int32_t context_attention_grad(struct builder *b, const struct acts *a, int32_t datt, int32_t delta)
 {
+	if (b->c->parallel.context_kind == CTX_ALL_TO_ALL)
+		return dealt_attention_grad(b, a, datt, delta);
+	int32_t dqkv = build_act(b, b->tokens, linear_qkv(b).out);
 	if (b->c->parallel.context_kind == CTX_ALL_GATHER) {
 		gathered_grad(b, a, datt, delta, dqkv);
-		return;
+		return dqkv;
 	}
 	int32_t visitor = pass_on(b, pack(b, a->qkv), "kv"), arrived = NONE;
 	build_on(b, build_attention_op(b, OP_ATTENTION_GRAD), a->qkv, a->att, a->lse, datt, delta, dqkv);
@@ -127,4 +177,5 @@ void context_attention_grad(struct builder *b, const struct acts *a, int32_t dat
 		arrived = pass_on(b, part, "kv grad");
 	}
 	unpack(b, arrived, dqkv, true);
+	return dqkv;
 }

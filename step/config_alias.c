@@ -102,6 +102,8 @@ static const char *const synonyms[][2] = {
 	{"flash_attn", "flash"},
 	{"interleaved_1f1b", "interleaved"},
 	{"zbv_zero_bubble", "zbv"},
+	{"a2a", "all_to_all"},
+	{"ulysses", "all_to_all"},
 };
 
 const char *config_synonym(const char *text)

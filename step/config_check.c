@@ -78,7 +78,7 @@ static enum status check_window(const struct config *c, struct error *e)
 	if (!c->model.causal)
 		return config_error(c, KEY_model_sliding_window, e, "%" PRId64 " needs causal attention (nearest: 0)",
 			c->model.sliding_window);
-	if (c->parallel.context > 1)
+	if (c->parallel.context > 1 && c->parallel.context_kind != CTX_ALL_TO_ALL)
 		return config_error(c, KEY_model_sliding_window, e,
 			"%" PRId64 " is not modelled yet with context (nearest: 0)", c->model.sliding_window);
 	return ST_OK;
@@ -369,7 +369,8 @@ static enum status check_tensor(const struct config *c, struct error *e)
 
 static enum status check_context(const struct config *c, struct error *e)
 {
-	int64_t n = c->parallel.context, s = c->model.seq_len, chunks = c->model.causal ? 2 : 1; /* of a rank */
+	int64_t n = c->parallel.context, s = c->model.seq_len,
+		chunks = c->model.causal && c->parallel.context_kind != CTX_ALL_TO_ALL ? 2 : 1; /* of a rank */
 	char near[NEAREST_MAX];
 	if (n == 1)
 		return ST_OK;
@@ -377,6 +378,15 @@ static enum status check_context(const struct config *c, struct error *e)
 		return config_error(c, KEY_train_attention, e,
 			"naive keeps the scores of all keys, and context_kind ring brings those of one rank at a "
 			"time (accepted: flash, or context_kind all_gather)");
+	if (c->parallel.context_kind == CTX_ALL_TO_ALL) {
+		const int64_t heads = c->model.kv_heads / c->parallel.tensor;
+		if (heads % n != 0)
+			return config_error(c, KEY_parallel_context, e,
+				"%" PRId64 " does not divide the %" PRId64
+				" heads of keys of a rank, which context_kind "
+				"all_to_all deals out (nearest that do: %s)",
+				n, heads, nearest_divisors(heads, n, near));
+	}
 	if (!strategy_has(c->parallel.strategy, STRATEGY_REDUCES))
 		return config_error(c, KEY_parallel_strategy, e,
 			"%s sums no gradients, and with context %" PRId64

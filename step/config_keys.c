@@ -41,7 +41,7 @@ WORDS(offload, OFF_COUNT, {"none", OFF_NONE}, {"optimizer", OFF_OPTIMIZER}, {"op
 static const struct word strategy_words[] = {STRATEGIES(STRATEGY_WORD, STRATEGY_WORD)};
 #define SCHEDULE_WORD(id, word, ...) {word, SCHED_##id},
 static const struct word schedule_words[] = {SCHEDULES(SCHEDULE_WORD)};
-WORDS(context_kind, CTX_COUNT, {"ring", CTX_RING}, {"all_gather", CTX_ALL_GATHER});
+WORDS(context_kind, CTX_COUNT, {"ring", CTX_RING}, {"all_gather", CTX_ALL_GATHER}, {"all_to_all", CTX_ALL_TO_ALL});
 WORDS(dim, DIM_COUNT, {"tp", DIM_TP}, {"cp", DIM_CP}, {"ep", DIM_EP}, {"dp", DIM_DP}, {"pp", DIM_PP});
 #define ALGORITHM_WORD(id, word, ...) {word, ALGO_##id},
 static const struct word algorithm_words[] = {ALGORITHMS(ALGORITHM_WORD)};

@@ -201,8 +201,8 @@ for ranks in 2 4 8; do
 	train $ranks parallel.expert=$ranks parallel.strategy=zero2 model.shared_experts=0 train.micro_batch=2 \
 		train.global_batch=$((4 * ranks))
 	train $ranks parallel.strategy=fsdp parallel.bucket_mb=25
-	train $ranks parallel.strategy=fsdp parallel.expert=2 train.micro_batch=1
-	train $ranks parallel.strategy=fsdp parallel.expert=$ranks parallel.prefetch=0
+	train $ranks parallel.strategy=fsdp parallel.bucket_mb=25 parallel.expert=2 train.micro_batch=1
+	train $ranks parallel.strategy=fsdp parallel.bucket_mb=25 parallel.expert=$ranks parallel.prefetch=0
 	train $ranks parallel.tensor=2 parallel.sequence_parallel=true parallel.expert=$ranks \
 		model.experts_per_token=1 model.capacity_factor=8
 done
@@ -211,7 +211,7 @@ train 8 parallel.tensor=2 parallel.sequence_parallel=true parallel.expert=4 para
 	model.moe_layer_freq=2 train.fused=false
 train 4 parallel.expert=4 model.first_dense_layers=1 model.qk_norm=full parallel.strategy=zero2
 train 2 parallel.strategy=fsdp parallel.bucket_mb=25 model.first_dense_layers=1 model.branch_norm=reordered
-train 2 parallel.strategy=fsdp parallel.expert=2 train.freeze=mlp
+train 2 parallel.strategy=fsdp parallel.bucket_mb=25 parallel.expert=2 train.freeze=mlp
 train 2 parallel.strategy=fsdp parallel.bucket_mb=25 train.freeze=attention
 # drops what the single rank drops: each micro-batch is routed by itself
 train 4 parallel.expert=4 model.capacity_factor=0.5

@@ -218,7 +218,8 @@ static void test_yaml(void)
 	check(KEY_train_batch_per_gpu, "8");
 	check(KEY_parallel_strategy, "fsdp");
 	check(KEY_train_optimizer_bits, "8");
-	check_leaf("adapter", NOT_MODELLED, "adapters: all weights are trained here");
+	check_leaf("adapter", NO_EFFECT, "as without it");
+	check(KEY_train_lora_rank, "8");
 	check_leaf("datasets", NO_EFFECT, "where weights and data lie");
 	CU_ASSERT_STRING_EQUAL(foreign_find(&im.foreign, "datasets")->value, "[2 tables]");
 	import_free(&im);

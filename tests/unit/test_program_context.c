@@ -117,15 +117,16 @@ static void test_combinations(void)
 /* The ranks of a context group share the work of one rank, exactly: attention's pairs and every token's products. */
 static void test_work(void)
 {
+	static const char *const kinds[] = {"ring", "all_gather", "all_to_all"};
 	for (int causal = 0; causal < 2; causal++)
-		for (int gathers = 0; gathers < 2; gathers++)
-			for (int64_t c = 2; c <= 16; c *= 2) {
+		for (size_t kind = 0; kind < COUNT(kinds); kind++)
+			for (int64_t c = 2; c <= (kind < 2 ? 16 : 4 /* heads of keys */); c *= 2) {
 				char more[256];
 				snprintf(more, sizeof more, "model.causal=%s", causal ? "true" : "false");
 				struct program *one = program_of(more, 1);
 				snprintf(more, sizeof more,
 					"model.causal=%s parallel.context=%lld parallel.context_kind=%s",
-					causal ? "true" : "false", (long long)c, gathers ? "all_gather" : "ring");
+					causal ? "true" : "false", (long long)c, kinds[kind]);
 				struct program *part = program_of(more, c);
 				CU_ASSERT_DOUBLE_EQUAL((double)c * flop_of(part, CLASS_ATTENTION) /
 							       flop_of(one, CLASS_ATTENTION),
@@ -155,6 +156,25 @@ static void test_volumes(void)
 			CU_ASSERT_EQUAL(wire_B(p, DIM_DP), 0);
 			program_destroy(p);
 		}
+}
+
+/* Of a layer and micro-batch a rank sends Q, K and V, and attention's result, and as much back: all but its own part.
+ */
+static void test_all_to_all(void)
+{
+	for (int64_t c = 2; c <= 4; c *= 2) {
+		char more[256];
+		snprintf(more, sizeof more, "parallel.context=%lld parallel.context_kind=all_to_all", (long long)c);
+		struct program *p = program_of(more, 2 * c);
+		const struct model *m = &p->config.model;
+		const double columns = (double)((2 * m->heads + 2 * m->kv_heads) * m->head_dim);
+		const double rows_B = (double)(p->config.train.micro_batch * m->seq_len / c) * 4;
+		CU_ASSERT_DOUBLE_EQUAL(wire_B(p, DIM_CP),
+			(double)m->layers * (double)p->config.micro_batches * 2 * columns * rows_B * (double)(c - 1) /
+				(double)c,
+			1e-6);
+		program_destroy(p);
+	}
 }
 
 static uint64_t activations_B(const char *more, int64_t ranks)
@@ -348,6 +368,6 @@ static void test_hybrid_prediction(void)
 }
 
 UNIT_MAIN("program, context and hsdp", {"combinations", test_combinations}, {"work", test_work},
-	{"volumes", test_volumes}, {"memory", test_memory}, {"hybrid", test_hybrid},
+	{"volumes", test_volumes}, {"all to all", test_all_to_all}, {"memory", test_memory}, {"hybrid", test_hybrid},
 	{"default shard", test_default_shard}, {"predictions", test_predictions},
 	{"hybrid prediction", test_hybrid_prediction}, {"hybrid lanes", test_hybrid_lanes})
