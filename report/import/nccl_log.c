@@ -129,7 +129,8 @@ static void count_hosts(struct reading *r)
 	l->even = true;
 	l->shared = false;
 	l->one_process = n > 0;
-	qsort(r->places.at, n, sizeof *at, by_host);
+	if (n > 0)
+		qsort(r->places.at, n, sizeof *at, by_host);
 	for (size_t i = 0; i < n; i++) {
 		const bool new_host = i == 0 || strcmp(at[i].host, at[i - 1].host) != 0;
 		if (new_host) {
