@@ -54,10 +54,9 @@ enum status runner_supports(const struct program *p, bool gpus, struct error *e)
 			"parallel.context_kind: all_to_all is predicted, not executed (executed: ring, all_gather)");
 	if (p->config.model.kv_lora_rank > 0)
 		return error_set(e, ST_RUN,
-			"model.kv_lora_rank: latent attention is predicted, not executed; `stepsim predict` predicts it");
+			"model.kv_lora_rank: latent attention is predicted (`stepsim predict`), not executed");
 	if (gpus && p->config.model.qk_norm != QK_NORM_NONE)
-		return error_set(e, ST_RUN,
-			"model.qk_norm: executed on cores alone (run.backend: host), and `stepsim predict` predicts it");
+		return error_set(e, ST_RUN, "model.qk_norm: executed on cores alone (run.backend: host)");
 	if (gpus && (p->config.train.offload == OFF_OPTIMIZER || p->config.train.offload == OFF_OPTIMIZER_PARAMS))
 		return error_set(e, ST_RUN,
 			"train.offload: the host's update is executed beside cores alone (run.backend: host), and "

@@ -400,7 +400,8 @@ static enum status set_up(struct engine *g, struct error *e)
 		j->alone_ps = t->alone_ps > j->alone_ps ? t->alone_ps : j->alone_ps;
 	}
 	for (uint32_t i = 0; i < g->n_slots; i++)
-		g->slots[i] = (struct slot){.task = NONE, .awaits = NONE, .heap_at = NONE, .leader = i, .next_member = NONE};
+		g->slots[i] =
+			(struct slot){.task = NONE, .awaits = NONE, .heap_at = NONE, .leader = i, .next_member = NONE};
 	for (size_t i = g->n; i-- > 0;) {
 		struct slot *s = &g->slots[g->tasks[i].actor * ENGINE_LANES + g->tasks[i].lane];
 		g->state[i].next_on_lane = s->task;

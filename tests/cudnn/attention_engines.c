@@ -86,7 +86,8 @@ static bool add(shapes *to, struct shape s)
 	return vec_push(to, s);
 }
 
-/* Of every preset of the catalogue, once each. ALiBi and sliding windows have no graph. */
+/* Of every preset of the catalogue, once each. ALiBi and sliding windows have no graph, and latent attention is not
+ * executed. */
 static enum status of_presets(shapes *to, struct error *e)
 {
 	char **names, text[320];
@@ -98,7 +99,8 @@ static enum status of_presets(shapes *to, struct error *e)
 		struct config c;
 		const int length = snprintf(text, sizeof text, "model: {preset: %s}\n", names[i]);
 		if ((st = config_parse(text, (size_t)length, "preset", NULL, 0, &c, e)) ||
-			(st = config_resolve(&c, 1, e)) || c.model.position == POS_ALIBI || c.model.sliding_window > 0)
+			(st = config_resolve(&c, 1, e)) || c.model.position == POS_ALIBI ||
+			c.model.sliding_window > 0 || c.model.kv_lora_rank > 0)
 			continue;
 		if (!add(to, (struct shape){c.model.heads, c.model.kv_heads, c.model.head_dim, c.model.causal,
 				     c.model.seq_len}))

@@ -168,7 +168,8 @@ static void test_megatron(void)
 
 static void test_deepspeed(void)
 {
-	take("{\"train_micro_batch_size_per_gpu\": 4, \"gradient_accumulation_steps\": 8, \"bf16\": {\"enabled\": true},\n"
+	take("{\"train_micro_batch_size_per_gpu\": 4, \"gradient_accumulation_steps\": 8, "
+	     "\"bf16\": {\"enabled\": true},\n"
 	     " \"zero_optimization\": {\"stage\": 2, \"reduce_bucket_size\": 5e8, \"overlap_comm\": false,\n"
 	     "  \"offload_optimizer\": {\"device\": \"cpu\"}}, \"stepsim\": {\"model.preset\": \"gpt2-124m\"}}",
 		"deepspeed");
@@ -235,7 +236,8 @@ static void test_yaml(void)
 	check(KEY_train_stack, "megatron-core");
 	import_free(&im);
 
-	take("max_seq_len: 2048\nmodel: {name: mpt_causal_lm, d_model: 64, n_layers: 2, n_heads: 4, expansion_ratio: 4,\n"
+	take("max_seq_len: 2048\n"
+	     "model: {name: mpt_causal_lm, d_model: 64, n_layers: 2, n_heads: 4, expansion_ratio: 4,\n"
 	     "  vocab_size: 100, max_seq_len: \"${max_seq_len}\"}\nglobal_train_batch_size: 64\n"
 	     "device_train_microbatch_size: auto\nprecision: amp_bf16\nfsdp_config: {mixed_precision: PURE}\n",
 		"llm-foundry");
@@ -250,7 +252,8 @@ static void test_refused(void)
 {
 	static const char *const cases[][2] = {
 		{"[training]\nseq_len = \"long\"\n[parallelism]\n",
-			"file:2:11: training.seq_len (model.seq_len): expected an integer from 1 to 16777216, got \"long\""},
+			"file:2:11: training.seq_len (model.seq_len): expected an integer from 1 to 16777216, got "
+			"\"long\""},
 		{"[training]\nseq_len = 1\nseq_len = 2\n", "file:3:1: seq_len: duplicate key"},
 		{"# stepsim: train.optimzer: sgd\n[training]\n[parallelism]\n",
 			"file:1:1: train.optimzer: no key of CONFIG.yaml (nearest: train.optimizer)"},

@@ -101,7 +101,8 @@ static void test_matrix(void)
 						c.model.mlp = MLP_SWIGLU;
 						c.model.norm = NORM_RMSNORM;
 						c.model.kv_heads = 4;
-						c.model.bias = c.model.qkv_bias = c.model.proj_bias = c.model.tied_embeddings = false;
+						c.model.bias = c.model.qkv_bias = c.model.proj_bias =
+							c.model.tied_embeddings = false;
 						c.model.position = POS_ROPE;
 						c.model.max_positions = 0;
 					}
