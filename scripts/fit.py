@@ -51,7 +51,6 @@ def main():
         r
         for r in csv.DictReader(open(o.table))
         if r['use'] == o.use
-        and not r['adapter']  # they check what was fitted to whole models
         and re.match(seen_by, r['id'])
         and re.search(o.rows, r['id'])
         and not re.search(o.leave_out, r['id'])

@@ -5,29 +5,29 @@ Four ranks share each sequence: keys and values travel around the ring behind at
          8 compute    L0 attention forward rope mb0 [2 8 2 16 8] qkv:rw=12+0
          9 compute    L0 kv forward kv_pack mb0 [32 32 96] qkv:r=12+0 kv:w=16+0
         10 model_comm L0 kv forward sendrecv mb0 [1024] in:r=16+0 out:w=17+0 after 9
-        11 compute    L0 attention forward attention mb0 [2 8 2 16 8 0] qkv:r=12+0 out:w=14+0 lse:w=15+0
+        11 compute    L0 attention forward attention mb0 [2 8 2 16 8 0] qkv:r=12+0 out:w=15+0 lse:w=14+0
         12 model_comm L0 kv forward sendrecv mb0 [1024] in:r=17+0 out:w=18+0
-        13 compute    L0 attention forward attention_part mb0 [2 8 2 16 8 16 1] qkv:r=12+0 kv:r=17+0 out:rw=14+0 lse:rw=15+0 after 10
+        13 compute    L0 attention forward attention_part mb0 [2 8 2 16 8 16 1] qkv:r=12+0 kv:r=17+0 out:rw=15+0 lse:rw=14+0 after 10
         14 model_comm L0 kv forward sendrecv mb0 [1024] in:r=18+0 out:w=19+0
-        15 compute    L0 attention forward attention_part mb0 [2 8 2 16 8 16 2] qkv:r=12+0 kv:r=18+0 out:rw=14+0 lse:rw=15+0 after 12
-        16 compute    L0 attention forward attention_part mb0 [2 8 2 16 8 16 3] qkv:r=12+0 kv:r=19+0 out:rw=14+0 lse:rw=15+0 after 14
+        15 compute    L0 attention forward attention_part mb0 [2 8 2 16 8 16 2] qkv:r=12+0 kv:r=18+0 out:rw=15+0 lse:rw=14+0 after 12
+        16 compute    L0 attention forward attention_part mb0 [2 8 2 16 8 16 3] qkv:r=12+0 kv:r=19+0 out:rw=15+0 lse:rw=14+0 after 14
         43 compute    L0 kv backward kv_pack mb0 [32 32 96] qkv:r=12+0 kv:w=45+0
         44 model_comm L0 kv backward sendrecv mb0 [1024] in:r=45+0 out:w=46+0 after 43
-        45 compute    L0 attention backward attention_grad mb0 [2 8 2 16 8 0] qkv:r=12+0 out:r=14+0 lse:r=15+0 dout:r=42+0 delta:w=44+0 dqkv:w=43+0
+        45 compute    L0 attention backward attention_grad mb0 [2 8 2 16 8 0] qkv:r=12+0 out:r=15+0 lse:r=14+0 dout:r=42+0 delta:w=43+0 dqkv:w=44+0
         46 model_comm L0 kv backward sendrecv mb0 [1024] in:r=46+0 out:w=48+0
-        47 compute    L0 attention backward attention_part_grad mb0 [2 8 2 16 8 16 1] qkv:r=12+0 kv:r=46+0 out:r=14+0 lse:r=15+0 dout:r=42+0 delta:rw=44+0 dqkv:rw=43+0 dkv:w=47+0 after 44
+        47 compute    L0 attention backward attention_part_grad mb0 [2 8 2 16 8 16 1] qkv:r=12+0 kv:r=46+0 out:r=15+0 lse:r=14+0 dout:r=42+0 delta:rw=43+0 dqkv:rw=44+0 dkv:w=47+0 after 44
         48 model_comm L0 kv grad backward sendrecv mb0 [1024] in:r=47+0 out:w=49+0 after 47
         49 model_comm L0 kv backward sendrecv mb0 [1024] in:r=48+0 out:w=51+0
-        50 compute    L0 attention backward attention_part_grad mb0 [2 8 2 16 8 16 2] qkv:r=12+0 kv:r=48+0 out:r=14+0 lse:r=15+0 dout:r=42+0 delta:rw=44+0 dqkv:rw=43+0 dkv:w=50+0 after 46
+        50 compute    L0 attention backward attention_part_grad mb0 [2 8 2 16 8 16 2] qkv:r=12+0 kv:r=48+0 out:r=15+0 lse:r=14+0 dout:r=42+0 delta:rw=43+0 dqkv:rw=44+0 dkv:w=50+0 after 46
         51 compute    L0 kv grad backward add mb0 [32 32] x:r=50+0 y:r=49+0 sum:w=50+0 after 48
         52 model_comm L0 kv grad backward sendrecv mb0 [1024] in:r=50+0 out:w=52+0 after 51
-        53 compute    L0 attention backward attention_part_grad mb0 [2 8 2 16 8 16 3] qkv:r=12+0 kv:r=51+0 out:r=14+0 lse:r=15+0 dout:r=42+0 delta:rw=44+0 dqkv:rw=43+0 dkv:w=53+0 after 49
+        53 compute    L0 attention backward attention_part_grad mb0 [2 8 2 16 8 16 3] qkv:r=12+0 kv:r=51+0 out:r=15+0 lse:r=14+0 dout:r=42+0 delta:rw=43+0 dqkv:rw=44+0 dkv:w=53+0 after 49
         54 compute    L0 kv grad backward add mb0 [32 32] x:r=53+0 y:r=52+0 sum:w=53+0 after 52
         55 model_comm L0 kv grad backward sendrecv mb0 [1024] in:r=53+0 out:w=54+0 after 54
-        56 compute    L0 kv grad backward kv_unpack mb0 [32 32 96] kv:r=54+0 qkv:rw=43+0 after 55
-        57 compute    L0 attention backward rope mb0 [2 8 2 16 8] qkv:rw=43+0
-        58 compute    L0 qkv backward gemm mb0 [32 64 96] A:r=43+0 B:r=13+0 C:w=55+0
-        59 compute    L0 qkv backward gemm mb0 [96 64 32] A:r=43+0 B:r=9+0 C:w=1+245760
+        56 compute    L0 kv grad backward kv_unpack mb0 [32 32 96] kv:r=54+0 qkv:rw=44+0 after 55
+        57 compute    L0 attention backward rope mb0 [2 8 2 16 8] qkv:rw=44+0
+        58 compute    L0 qkv backward gemm mb0 [32 64 96] A:r=44+0 B:r=13+0 C:w=55+0
+        59 compute    L0 qkv backward gemm mb0 [96 64 32] A:r=44+0 B:r=9+0 C:w=1+245760
         63 comm       grads backward all_reduce bucket 0 mb0 [75968] in:r=1+0 out:w=1+0 after 62
 
 Gathered, they come at once and their gradients go back at once.
@@ -37,15 +37,15 @@ Gathered, they come at once and their gradients go back at once.
          8 compute    L0 attention forward rope mb0 [2 8 2 16 8] qkv:rw=12+0
          9 compute    L0 kv forward kv_pack mb0 [32 32 96] qkv:r=12+0 kv:w=16+0
         10 model_comm L0 kv forward all_gather mb0 [4096] in:r=16+0 out:w=17+0 after 9
-        11 compute    L0 attention forward attention_part mb0 [2 8 2 16 8 64 0] qkv:r=12+0 kv:r=17+0 out:w=14+0 lse:w=15+0 after 10
+        11 compute    L0 attention forward attention_part mb0 [2 8 2 16 8 64 0] qkv:r=12+0 kv:r=17+0 out:w=15+0 lse:w=14+0 after 10
         38 compute    L0 kv backward kv_pack mb0 [32 32 96] qkv:r=12+0 kv:w=43+0
         39 model_comm L0 kv backward all_gather mb0 [4096] in:r=43+0 out:w=44+0 after 38
-        40 compute    L0 attention backward attention_part_grad mb0 [2 8 2 16 8 64 0] qkv:r=12+0 kv:r=44+0 out:r=14+0 lse:r=15+0 dout:r=40+0 delta:w=42+0 dqkv:w=41+0 dkv:w=45+0 after 39
+        40 compute    L0 attention backward attention_part_grad mb0 [2 8 2 16 8 64 0] qkv:r=12+0 kv:r=44+0 out:r=15+0 lse:r=14+0 dout:r=40+0 delta:w=41+0 dqkv:w=42+0 dkv:w=45+0 after 39
         41 model_comm L0 kv grad backward reduce_scatter mb0 [4096] in:r=45+0 out:w=46+0 after 40
-        42 compute    L0 kv grad backward kv_unpack mb0 [32 32 96] kv:r=46+0 qkv:rw=41+0 after 41
-        43 compute    L0 attention backward rope mb0 [2 8 2 16 8] qkv:rw=41+0
-        44 compute    L0 qkv backward gemm mb0 [32 64 96] A:r=41+0 B:r=13+0 C:w=47+0
-        45 compute    L0 qkv backward gemm mb0 [96 64 32] A:r=41+0 B:r=9+0 C:w=1+245760
+        42 compute    L0 kv grad backward kv_unpack mb0 [32 32 96] kv:r=46+0 qkv:rw=42+0 after 41
+        43 compute    L0 attention backward rope mb0 [2 8 2 16 8] qkv:rw=42+0
+        44 compute    L0 qkv backward gemm mb0 [32 64 96] A:r=42+0 B:r=13+0 C:w=47+0
+        45 compute    L0 qkv backward gemm mb0 [96 64 32] A:r=42+0 B:r=9+0 C:w=1+245760
         49 comm       grads backward all_reduce bucket 0 mb0 [75968] in:r=1+0 out:w=1+0 after 48
 
 The plan's line, and its communication.

@@ -88,10 +88,8 @@ A command line of Megatron-LM, as its scripts have it.
     cluster:
       system: dgx-a100 # --system
       nodes: 2 # nnodes
-    --
-    #   10  not modelled  qk_layernorm = true: norms of queries and keys
-    A step takes 4.66 s (90 % interval: 3.59 s to 6.05 s); 34 % of communication hides behind compute,
-      the rest takes 11.6 % of the step; it fits, 40.1 GiB are free.
+    A step takes 4.70 s (90 % interval: 3.62 s to 6.10 s); 34 % of communication hides behind compute,
+      the rest takes 11.5 % of the step; it fits, 39.7 GiB are free.
 
 DeepSpeed says nothing of the model: a Hugging Face config.json beside it does, or a preset's name.
 

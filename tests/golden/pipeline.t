@@ -115,14 +115,14 @@ Interleaved, the last stage sends to the first; zero_bubble keeps the gradients 
        279 send_prev  L1 gradient backward send mb3 to stage 0 [4096] in:r=218+0 after 278
 
     $ stepsim predict $ROOT/configs/pp-tiny.yaml --set parallel.schedule=zero_bubble --dump-program | sed -n '/^role 3/,$p' | grep 'qkv backward gemm' | cut -c 1-70
-        44 compute    L3 qkv backward gemm mb0 [64 64 192] A:r=51+0 B:r=17
-        75 compute    L3 qkv backward gemm mb1 [64 64 192] A:r=80+0 B:r=17
-       106 compute    L3 qkv backward gemm mb2 [64 64 192] A:r=109+0 B:r=1
-       136 compute    L3 qkv backward gemm mb3 [64 64 192] A:r=137+0 B:r=1
-       144 compute    L3 qkv backward gemm mb0 [192 64 64] A:r=51+0 B:r=12
-       149 compute    L3 qkv backward gemm mb1 [192 64 64] A:r=80+0 B:r=56
-       154 compute    L3 qkv backward gemm mb2 [192 64 64] A:r=109+0 B:r=8
-       159 compute    L3 qkv backward gemm mb3 [192 64 64] A:r=137+0 B:r=1
+        44 compute    L3 qkv backward gemm mb0 [64 64 192] A:r=52+0 B:r=17
+        75 compute    L3 qkv backward gemm mb1 [64 64 192] A:r=81+0 B:r=17
+       106 compute    L3 qkv backward gemm mb2 [64 64 192] A:r=110+0 B:r=1
+       136 compute    L3 qkv backward gemm mb3 [64 64 192] A:r=138+0 B:r=1
+       144 compute    L3 qkv backward gemm mb0 [192 64 64] A:r=52+0 B:r=12
+       149 compute    L3 qkv backward gemm mb1 [192 64 64] A:r=81+0 B:r=56
+       154 compute    L3 qkv backward gemm mb2 [192 64 64] A:r=110+0 B:r=8
+       159 compute    L3 qkv backward gemm mb3 [192 64 64] A:r=138+0 B:r=1
 
 zbv: two chunks a stage, the second ones come back up. On its way to the first stage, each lane carries activations of one chunk and gradients of the other; nothing is sent where the V turns, and one stage has both ends.
 
