@@ -97,10 +97,8 @@ static enum status decide_here(struct context *x, struct job *job, int64_t start
 	}
 	if (!job->execute || c->run.execute == TRI_FALSE)
 		return ST_OK;
-	if (c->model.kv_lora_rank > 0)
-		return predict_only(job, e, "latent attention (model.kv_lora_rank) is predicted, not executed");
-	if (c->parallel.context > 1 && c->parallel.context_kind == CTX_ALL_TO_ALL)
-		return predict_only(job, e, "parallel.context_kind all_to_all is predicted, not executed");
+	if (config_predicted_only(c))
+		return predict_only(job, e, config_predicted_only(c));
 	enum status st = decide_gpus(x, c, &job->gpus, e);
 	if (st)
 		return st;

@@ -10,28 +10,41 @@
 #include "base/status.h"
 #include "step/config.h"
 
-/* Groups of options, one bit each; a command takes some of them. */
-enum option_group {
-	TAKES_ALWAYS = 1 << 0,     /* --help, -q, -v, --progress */
-	TAKES_PREDICTING = 1 << 1, /* what every predicting command takes */
-	TAKES_PREDICT = 1 << 2,
-	TAKES_CALIBRATE = 1 << 3,
-	TAKES_TOPO = 1 << 4,
-	TAKES_VALIDATE = 1 << 8,
-	TAKES_OVERLAP = 1 << 9,
-	TAKES_SWEEP = 1 << 10,
-	TAKES_COMPARE = 1 << 12,
-	TAKES_PLAN = 1 << 11,
-	TAKES_DEVICES = 1 << 5, /* what every command takes that measures devices without a config */
-	TAKES_ROOFLINE = 1 << 6,
-	TAKES_BENCH = 1 << 7,
-	TAKES_STARTER = 1 << 13, /* what makes a config from a model's and a system's name */
-	TAKES_IMPORT = 1 << 14,
-	TAKES_EXPORT = 1 << 15,
-	TAKES_LOGS = 1 << 16, /* compare-log, fit */
-	TAKES_FIT = 1 << 17,
-	TAKES_COMPARE_LOG = 1 << 18,
-};
+/* Groups of options; a command takes some of them. X(group): its place in the list is its bit.
+ *
+ *   ALWAYS      --help, -q, -v, --progress
+ *   PREDICTING  what every predicting command takes
+ *   DEVICES     what every command takes that measures devices without a config
+ *   STARTER     what makes a config from a model's and a system's name
+ *   LOGS        compare-log, fit
+ */
+#define OPTION_GROUPS(X) \
+	X(ALWAYS) \
+	X(PREDICTING) \
+	X(PREDICT) \
+	X(CALIBRATE) \
+	X(TOPO) \
+	X(DEVICES) \
+	X(ROOFLINE) \
+	X(BENCH) \
+	X(VALIDATE) \
+	X(OVERLAP) \
+	X(SWEEP) \
+	X(PLAN) \
+	X(COMPARE) \
+	X(STARTER) \
+	X(IMPORT) \
+	X(EXPORT) \
+	X(LOGS) \
+	X(FIT) \
+	X(COMPARE_LOG)
+
+#define GROUP_PLACE(name) PLACE_##name,
+enum option_group_place { OPTION_GROUPS(GROUP_PLACE) OPTION_GROUP_COUNT };
+#define GROUP_BIT(name) TAKES_##name = 1 << PLACE_##name,
+enum option_group { OPTION_GROUPS(GROUP_BIT) };
+#undef GROUP_PLACE
+#undef GROUP_BIT
 
 /* 0 means "not given" wherever 0 is no legal value. */
 struct bench_options {

@@ -49,12 +49,8 @@ enum status runner_supports(const struct program *p, bool gpus, struct error *e)
 		return error_set(e, ST_RUN,
 			"model.sliding_window: executed by flash attention alone; with naive attention it is "
 			"predicted, not executed");
-	if (p->config.parallel.context > 1 && p->config.parallel.context_kind == CTX_ALL_TO_ALL)
-		return error_set(e, ST_RUN,
-			"parallel.context_kind: all_to_all is predicted, not executed (executed: ring, all_gather)");
-	if (p->config.model.kv_lora_rank > 0)
-		return error_set(e, ST_RUN,
-			"model.kv_lora_rank: latent attention is predicted (`stepsim predict`), not executed");
+	if (config_predicted_only(&p->config))
+		return error_set(e, ST_RUN, "%s", config_predicted_only(&p->config));
 	if (gpus && p->config.model.qk_norm != QK_NORM_NONE)
 		return error_set(e, ST_RUN, "model.qk_norm: executed on cores alone (run.backend: host)");
 	if (gpus && (p->config.train.offload == OFF_OPTIMIZER || p->config.train.offload == OFF_OPTIMIZER_PARAMS))

@@ -329,6 +329,9 @@ struct view weight_of(struct builder *b, int32_t layer, enum param_kind k);
 /* Returns the place of a gradient, absent as above, or where the parameter is frozen. *accumulate: earlier
  * micro-batches have written it. */
 struct view gradient_of(struct builder *b, int32_t layer, enum param_kind k, bool *accumulate);
+/* The same of the block at hand, with a place that nobody reads where the parameter is frozen: kernels of norms write
+ * it all the same. */
+struct view gradient_or_scratch(struct builder *b, enum param_kind k, bool *accumulate);
 /* Marks a gradient as complete. It may append the reductions that are then ready. */
 void gradient_done(struct builder *b, int32_t layer, enum param_kind k);
 /* Writes zeros for parameters that the loss does not depend on. */

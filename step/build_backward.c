@@ -87,15 +87,8 @@ static void norm_heads_grad(struct builder *b, const struct acts *a, int32_t dqk
 {
 	bool accumulate = false, unused = false;
 	struct op op = build_attention_op(b, OP_QK_NORM_GRAD);
-	struct view dwq = gradient_of(b, b->layer, PARAM_Q_NORM_W, &accumulate),
-		    dwk = gradient_of(b, b->layer, PARAM_K_NORM_W, &unused);
-	if (dwq.buffer < 0) { /* frozen: the kernel writes them all the same */
-		const int64_t cols = op.attn.full ? op.attn.head_dim : 1;
-		dwq = view_of(
-			build_buffer(b, COMP_BUFFERS, b->written_grad, op.attn.heads * cols + op.attn.head_dim, false));
-		dwk = view_of(build_buffer(b, COMP_BUFFERS, b->written_grad, op.attn.kv_heads * cols + op.attn.head_dim,
-			false));
-	}
+	struct view dwq = gradient_or_scratch(b, PARAM_Q_NORM_W, &accumulate),
+		    dwk = gradient_or_scratch(b, PARAM_K_NORM_W, &unused);
 	op.out_dtype = (uint8_t)b->written_grad;
 	op.flags |= accumulate ? OP_ACCUMULATE : 0;
 	build_with(b, op, view_of(dqkv), view_of(a->raw_qkv), weight_of(b, b->layer, PARAM_Q_NORM_W),

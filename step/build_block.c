@@ -37,19 +37,19 @@ static int64_t all_rows(const struct linear *l) { return l->experts > 0 ? l->exp
 /* Returns the place of a product's adapter among LORA_PRODUCTS; NONE without one. */
 static int lora_place(const struct builder *b, const struct linear *l)
 {
-	const enum param_kind a = param_lora_of(b->m, l->w);
-	return a == PARAM_KIND_COUNT ? NONE : (int)(a - PARAM_LORA_QKV_A) / 2;
+	const enum param_kind a = param_lora_of(l->w);
+	return param_of(b, b->layer, a) ? (int)(a - PARAM_LORA_QKV_A) / 2 : NONE;
 }
 
 /* x A^T and u B^T of a product. */
 static struct linear lora_a(const struct builder *b, const struct linear *l)
 {
-	return (struct linear){"lora a", l->rows, b->m->lora_rank, l->in, param_lora_of(b->m, l->w), NO_PARAM, 0};
+	return (struct linear){"lora a", l->rows, b->m->lora_rank, l->in, param_lora_of(l->w), NO_PARAM, 0};
 }
 
 static struct linear lora_b(const struct builder *b, const struct linear *l)
 {
-	return (struct linear){"lora b", l->rows, l->out, b->m->lora_rank, param_lora_of(b->m, l->w) + 1, NO_PARAM, 0};
+	return (struct linear){"lora b", l->rows, l->out, b->m->lora_rank, param_lora_of(l->w) + 1, NO_PARAM, 0};
 }
 
 /* Appends y += (x A^T) B^T. */
@@ -169,15 +169,22 @@ static int32_t norm_cols(struct builder *b, const char *what, int32_t x, int64_t
 	return normed;
 }
 
+struct view gradient_or_scratch(struct builder *b, enum param_kind k, bool *accumulate)
+{
+	const struct role_param *rp = param_of(b, b->layer, k);
+	const struct view at = gradient_of(b, b->layer, k, accumulate);
+	if (at.buffer >= 0 || b->st || !rp)
+		return at;
+	return view_of(build_buffer(b, COMP_BUFFERS, b->written_grad, (int64_t)rp->elements, false));
+}
+
 static int32_t norm_grad_cols(struct builder *b, const char *what, int32_t dy, int32_t x, int64_t cols, int64_t width,
 	int32_t stats, enum param_kind w, enum param_kind bias, int32_t into)
 {
 	bool accumulate = false, unused = false;
 	int32_t dx = into == NONE ? build_act(b, b->rows, width) : into;
 	struct op op = norm_op(b, OP_NORM_GRAD, what, cols);
-	struct view dw = gradient_of(b, b->layer, w, &accumulate), db = gradient_of(b, b->layer, bias, &unused);
-	if (dw.buffer < 0) /* frozen: the kernel writes it all the same */
-		dw = view_of(build_buffer(b, COMP_BUFFERS, b->written_grad, cols, false));
+	struct view dw = gradient_or_scratch(b, w, &accumulate), db = gradient_of(b, b->layer, bias, &unused);
 	op.out_dtype = (uint8_t)b->written_grad;
 	op.flags |= (uint16_t)((accumulate ? OP_ACCUMULATE : 0) | (into == NONE ? 0 : OP_DX_ACCUMULATE));
 	build_with(b, op, view_of(dy), view_of(x), weight_of(b, b->layer, w), view_of(stats), view_of(dx), dw, db);

@@ -226,6 +226,9 @@ double config_mtbf_hours(const struct config *c);
  * the largest factor that names it, or 1. */
 double config_slowness(const struct config *c, int64_t rank, int64_t ranks_per_host);
 
+/* Returns what of a config no device executes, as "KEY is predicted, not executed"; NULL where all is. */
+const char *config_predicted_only(const struct config *c);
+
 /* Returns the resolved config as JSON with the words of CONFIG.yaml, one object a section: a new reference, or NULL
  * when out of memory. */
 json_t *config_json(const struct config *c);

@@ -91,6 +91,15 @@ double config_mtbf_hours(const struct config *c)
 	return k->mtbf_gpu_hours > 0 ? k->mtbf_gpu_hours / (double)c->ranks : k->mtbf_hours;
 }
 
+const char *config_predicted_only(const struct config *c)
+{
+	if (c->model.kv_lora_rank > 0)
+		return "latent attention (model.kv_lora_rank) is predicted, not executed";
+	if (c->parallel.context > 1 && c->parallel.context_kind == CTX_ALL_TO_ALL)
+		return "parallel.context_kind all_to_all is predicted, not executed";
+	return NULL;
+}
+
 int64_t config_global_batch(const struct config *c, int64_t ranks)
 {
 	const struct train *t = &c->train;

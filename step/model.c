@@ -238,15 +238,14 @@ uint64_t param_local_elements(const struct param *p, int64_t ranks)
 
 bool param_is_lora(enum param_kind k) { return k >= PARAM_LORA_QKV_A && k <= PARAM_LORA_FC2_B; }
 
-enum param_kind param_lora_of(const struct model *m, enum param_kind w)
+enum param_kind param_lora_of(enum param_kind w)
 {
 	static const struct {
 		enum param_kind w, a;
-		enum lora_targets last; /* that have it */
-	} adapters[] = {{PARAM_QKV_W, PARAM_LORA_QKV_A, LORA_QKV}, {PARAM_PROJ_W, PARAM_LORA_PROJ_A, LORA_ATTENTION},
-		{PARAM_FC1_W, PARAM_LORA_FC1_A, LORA_ALL}, {PARAM_FC2_W, PARAM_LORA_FC2_A, LORA_ALL}};
-	for (size_t i = 0; i < COUNT(adapters) && m->lora_rank > 0; i++)
-		if (adapters[i].w == w && m->lora_targets <= adapters[i].last)
+	} adapters[] = {{PARAM_QKV_W, PARAM_LORA_QKV_A}, {PARAM_PROJ_W, PARAM_LORA_PROJ_A},
+		{PARAM_FC1_W, PARAM_LORA_FC1_A}, {PARAM_FC2_W, PARAM_LORA_FC2_A}};
+	for (size_t i = 0; i < COUNT(adapters); i++)
+		if (adapters[i].w == w)
 			return adapters[i].a;
 	return PARAM_KIND_COUNT;
 }
@@ -265,11 +264,12 @@ bool model_trains(const struct model *m, enum param_kind k)
 	return true;
 }
 
-enum counted { COUNT_ALL, COUNT_ACTIVE, COUNT_FROZEN /* active ones */, COUNT_LORA };
+enum counted { COUNT_ALL, COUNT_TRAINED, COUNT_ACTIVE, COUNT_FROZEN /* active ones */, COUNT_LORA };
 
 static bool counts(const struct model *m, enum counted what, enum param_kind k)
 {
 	switch (what) {
+	case COUNT_TRAINED: return model_trains(m, k);
 	case COUNT_FROZEN: return !model_trains(m, k);
 	case COUNT_LORA: return param_is_lora(k);
 	case COUNT_ALL:
@@ -288,7 +288,7 @@ static uint64_t count(const struct model *m, enum counted what)
 	struct row rows[ROWS];
 	fill_rows(m, m->vocab, rows);
 	for (const struct row *r = rows; r < rows + ROWS; r++) {
-		int64_t copies = what != COUNT_ALL && r->split == CUT_EXPERTS ? m->experts_per_token : r->copies;
+		int64_t copies = what >= COUNT_ACTIVE && r->split == CUT_EXPERTS ? m->experts_per_token : r->copies;
 		if (r->present && counts(m, what, r->kind))
 			total += (uint64_t)r->rows * (uint64_t)r->cols * (uint64_t)copies * (uint64_t)times[r->place];
 	}
@@ -301,12 +301,7 @@ uint64_t model_active_parameters(const struct model *m) { return count(m, COUNT_
 
 uint64_t model_lora_parameters(const struct model *m) { return count(m, COUNT_LORA); }
 
-uint64_t model_trained_parameters(const struct model *m)
-{
-	struct model all = *m;
-	all.experts_per_token = m->experts > 0 ? m->experts : m->experts_per_token;
-	return count(m, COUNT_ALL) + count(m, COUNT_LORA) - count(&all, COUNT_FROZEN);
-}
+uint64_t model_trained_parameters(const struct model *m) { return count(m, COUNT_TRAINED); }
 
 int64_t model_window(const struct model *m, int64_t layer)
 {

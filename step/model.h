@@ -157,10 +157,11 @@ uint64_t param_local_elements(const struct param *p, int64_t ranks);
 
 /* Returns whether a parameter is trained: it has a gradient and states of the optimizer. */
 bool model_trains(const struct model *m, enum param_kind k);
-/* Returns whether a parameter is an adapter's; the A of a product, whose B is the kind behind it, or NO adapter:
- * PARAM_KIND_COUNT. */
+/* Returns whether a parameter is an adapter's. */
 bool param_is_lora(enum param_kind k);
-enum param_kind param_lora_of(const struct model *m, enum param_kind w);
+/* Returns the A of the adapter of a product's weight, whose B is the kind behind it; PARAM_KIND_COUNT where a product
+ * cannot have one. Whether the model has it, its list of parameters says. */
+enum param_kind param_lora_of(enum param_kind w);
 
 /* Returns the published count of parameters: with the unpadded vocabulary, tied weights once, without adapters. */
 uint64_t model_parameters(const struct model *m);
