@@ -9,8 +9,8 @@
  * A buffer or op that does not exist is NONE. "The latest op" is the last one appended to the role's program.
  *
  * Reading order: build.c (program_build, the primitives), build_pipeline.c (a stage's actions), build_block.c and
- * build_backward.c (the model), build_params.c and build_reduce.c (buckets, reductions, the optimizer), then the
- * variants: gather (fsdp), context, moe, narrow, offload.
+ * build_backward.c (the model), build_products.c (products and norms of both), build_params.c and build_reduce.c
+ * (buckets, reductions, the optimizer), then the variants: gather (fsdp), context, moe, narrow, offload.
  */
 #ifndef STEPSIM_STEP_BUILD_H
 #define STEPSIM_STEP_BUILD_H
@@ -380,13 +380,6 @@ void head_forward(struct builder *b, int32_t x);
 /* Returns the gradient of head_forward's x. */
 int32_t head_backward(struct builder *b);
 
-/* Tensor parallelism around a pair of matrix products. tp_gather returns the full rows that the column-parallel product
- * reads. tp_reduce returns the completed rows of the row-parallel product. Rows have `hidden` columns, or `cols`. */
-int32_t tp_gather(struct builder *b, int32_t rows, const char *what);
-int32_t tp_gather_cols(struct builder *b, int32_t rows, int64_t cols, const char *what);
-int32_t tp_reduce(struct builder *b, int32_t full, const char *what);
-int32_t tp_reduce_cols(struct builder *b, int32_t full, int64_t cols, const char *what);
-
 /* Appends the backward pass of a column-parallel product. Returns the gradient of its input rows `x`, given that of its
  * output. */
 int32_t columns_backward(struct builder *b, const struct linear *l, int32_t dy, int32_t x, const char *input,
@@ -445,6 +438,9 @@ int32_t build_probs(struct builder *b, int32_t qkv, int32_t kv);
 bool build_recomputes_scores(const struct builder *b);
 /* Returns a new buffer for the scores of naive attention. */
 int32_t build_scores(struct builder *b);
+
+/* ---- build_products.c ---- */
+
 /* Appends y = x W^T + bias. */
 void build_linear_at(struct builder *b, const struct linear *l, int32_t x, struct view y);
 /* Append y = x W^T + bias and dx = dy W, and return y and dx in new buffers. */
@@ -454,6 +450,8 @@ int32_t build_linear_grad(struct builder *b, const struct linear *l, int32_t dy)
  * which the embedding still adds. */
 void build_weight_grad(struct builder *b, const struct linear *l, int32_t dy, int32_t x);
 void build_bias_grad(struct builder *b, const char *what, int64_t rows, int64_t cols, int32_t dy, enum param_kind bias);
+/* Returns a norm's op on this rank's rows. */
+struct op build_norm_op(const struct builder *b, enum op_kind k, const char *what, int64_t cols);
 /* Returns norm(x) of the residual stream's rows, and its statistics. The bias is the kind behind w (step/model.h). */
 int32_t build_norm(struct builder *b, const char *what, int32_t x, enum param_kind w, int32_t *stats);
 /* Returns the gradient of x: added to `into`, or in new rows where that is NONE. */
@@ -464,5 +462,12 @@ int32_t build_latent_norm(struct builder *b, const char *what, int32_t x, int64_
 	enum param_kind w, int32_t *stats);
 int32_t build_latent_norm_grad(struct builder *b, const char *what, int32_t dy, int32_t x, int64_t cols, int64_t width,
 	int32_t stats, enum param_kind w);
+
+/* Tensor parallelism around a pair of matrix products. tp_gather returns the full rows that the column-parallel product
+ * reads. tp_reduce returns the completed rows of the row-parallel product. Rows have `hidden` columns, or `cols`. */
+int32_t tp_gather(struct builder *b, int32_t rows, const char *what);
+int32_t tp_gather_cols(struct builder *b, int32_t rows, int64_t cols, const char *what);
+int32_t tp_reduce(struct builder *b, int32_t full, const char *what);
+int32_t tp_reduce_cols(struct builder *b, int32_t full, int64_t cols, const char *what);
 
 #endif

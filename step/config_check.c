@@ -7,7 +7,6 @@
 #include "step/schedule.h"
 #include "step/stages.h"
 
-#define PARAMETERS_MAX 1e15
 #define TOKENS_MAX ((int64_t)INT32_MAX)
 #define SCORES_MAX_B 1e15
 
@@ -28,193 +27,6 @@ static enum status check_keys(const struct config *c, struct error *e)
 	if (!st && c->parallel.expert_tensor != 1)
 		st = config_error_key(c, KEY_parallel_expert_tensor, e, "not modelled yet (accepted: 1)");
 	return st;
-}
-
-/* ---- the model ---- */
-
-static enum status check_heads(const struct config *c, struct error *e)
-{
-	const struct model *m = &c->model;
-	char near[NEAREST_MAX];
-	if (m->head_dim == 0)
-		return config_error(c, KEY_model_heads, e,
-			"%" PRId64 " does not divide hidden %" PRId64
-			", and head_dim is not given (nearest that do: %s)",
-			m->heads, m->hidden, nearest_divisors(m->hidden, m->heads, near));
-	if (m->heads % m->kv_heads != 0)
-		return config_error(c, KEY_model_kv_heads, e,
-			"%" PRId64 " does not divide the %" PRId64 " heads (nearest that do: %s)", m->kv_heads,
-			m->heads, nearest_divisors(m->heads, m->kv_heads, near));
-	if (m->position == POS_ROPE && m->head_dim % 2 != 0) {
-		enum key_id id = c->origin[KEY_model_head_dim].kind == ORIGIN_DEFAULT ? KEY_model_position
-		                                                                      : KEY_model_head_dim;
-		return config_error(c, id, e, "rope rotates pairs, so head_dim must be even, not %" PRId64,
-			m->head_dim);
-	}
-	return ST_OK;
-}
-
-static enum status check_positions(const struct config *c, struct error *e)
-{
-	const struct model *m = &c->model;
-	if (m->position != POS_LEARNED && m->max_positions != 0)
-		return config_error_key(c, KEY_model_max_positions, e, "not used unless position is learned");
-	if (m->position == POS_LEARNED && m->seq_len > m->max_positions)
-		return config_error(c, KEY_model_seq_len, e,
-			"%" PRId64 " is longer than the %" PRId64 " rows of the position table (max_positions)",
-			m->seq_len, m->max_positions);
-	return ST_OK;
-}
-
-static enum status check_window(const struct config *c, struct error *e)
-{
-	const struct model *m = &c->model;
-	if (m->global_attention_every == 1 || (m->global_attention_every > 0 && m->sliding_window == 0))
-		return config_error_key(c, KEY_model_global_attention_every, e,
-			m->sliding_window == 0 ? "not used without sliding_window"
-					       : "1 leaves no layer with the window (nearest: 0, 2)");
-	if (model_window(m, 0) == 0)
-		return ST_OK;
-	if (!c->model.causal)
-		return config_error(c, KEY_model_sliding_window, e, "%" PRId64 " needs causal attention (nearest: 0)",
-			c->model.sliding_window);
-	if (c->parallel.context > 1 && c->parallel.context_kind != CTX_ALL_TO_ALL)
-		return config_error(c, KEY_model_sliding_window, e,
-			"%" PRId64 " is not modelled yet with context (nearest: 0)", c->model.sliding_window);
-	return ST_OK;
-}
-
-/* ---- latent attention ---- */
-
-static enum status check_latent(const struct config *c, struct error *e)
-{
-	static const enum key_id ids[] = {KEY_model_q_lora_rank, KEY_model_rope_head_dim, KEY_model_v_head_dim};
-	const struct model *m = &c->model;
-	for (size_t i = 0; i < COUNT(ids) && m->kv_lora_rank == 0; i++)
-		if (key_number(config_key(ids[i]), c) > 0)
-			return config_error_key(c, ids[i], e, "not used without kv_lora_rank (latent attention)");
-	if (m->kv_lora_rank == 0)
-		return ST_OK;
-	if (m->v_head_dim == 0)
-		return config_error_key(c, KEY_model_kv_lora_rank, e, "needs v_head_dim, the width of a head's values");
-	if (m->rope_head_dim >= m->head_dim)
-		return config_error(c, KEY_model_rope_head_dim, e,
-			"%" PRId64 " is a part of head_dim, %" PRId64 ", and must be smaller", m->rope_head_dim,
-			m->head_dim);
-	if (m->kv_heads != m->heads)
-		return config_error_key(c, KEY_model_kv_heads, e,
-			"not used with kv_lora_rank: each head has keys and values of its own");
-	if (m->qk_norm != QK_NORM_NONE)
-		return config_error_key(c, KEY_model_qk_norm, e, "not modelled yet with kv_lora_rank (accepted: none)");
-	if (c->train.attention == ATT_NAIVE)
-		return config_error(c, KEY_train_attention, e,
-			"naive is not modelled yet with kv_lora_rank (accepted: flash)");
-	if (c->parallel.context > 1)
-		return config_error(c, KEY_parallel_context, e,
-			"%" PRId64 " is not modelled yet with kv_lora_rank (accepted: 1)", c->parallel.context);
-	return ST_OK;
-}
-
-/* ---- norms ---- */
-
-static enum status check_norms(const struct config *c, struct error *e)
-{
-	const struct model *m = &c->model;
-	if (m->post_norm && m->parallel_residual)
-		return config_error_key(c, KEY_model_parallel_residual, e,
-			"needs the norms before attention and MLP: post_norm must be false");
-	if (m->branch_norm != BRANCH_NORM_NONE && (m->post_norm || m->parallel_residual))
-		return config_error_key(c, KEY_model_branch_norm, e, "not modelled yet with %s (accepted: none)",
-			m->post_norm ? "post_norm" : "parallel_residual");
-	if (m->qk_norm == QK_NORM_FULL && c->parallel.tensor > 1)
-		return config_error(c, KEY_parallel_tensor, e,
-			"%" PRId64 " is not modelled yet with qk_norm full, a norm over the heads of all ranks "
-			"(accepted: 1)",
-			c->parallel.tensor);
-	return ST_OK;
-}
-
-/* ---- what is trained ---- */
-
-static enum status check_trained(const struct config *c, struct error *e)
-{
-	const struct model *m = &c->model;
-	if (m->lora_rank == 0 && m->lora_targets != LORA_ALL)
-		return config_error_key(c, KEY_train_lora_targets, e, "not used without lora_rank");
-	if (m->lora_rank > 0 && m->freeze != FREEZE_NONE)
-		return config_error_key(c, KEY_train_freeze, e,
-			"not used with lora_rank, which trains the adapters alone");
-	if (m->lora_rank > 0 && (m->experts > 0 || m->kv_lora_rank > 0))
-		return config_error_key(c, KEY_train_lora_rank, e, "not modelled yet with %s (accepted: 0)",
-			m->experts > 0 ? "experts" : "latent attention");
-	if (m->lora_rank > 0 && c->parallel.pipeline > 1 && schedule_splits_backward(c->parallel.schedule))
-		return config_error_key(c, KEY_train_lora_rank, e, "not modelled yet with schedule %s (accepted: 0)",
-			schedule_traits[c->parallel.schedule].name);
-	if ((m->lora_rank > 0 || m->freeze != FREEZE_NONE) && optimizer_traits[c->train.optimizer].trust_ratio)
-		return config_error_key(c, KEY_train_optimizer, e, "%s is not modelled yet with frozen parameters",
-			optimizer_name(c->train.optimizer));
-	if ((m->lora_rank > 0 || m->freeze != FREEZE_NONE) && c->train.offload != OFF_NONE)
-		return config_error_key(c, KEY_train_offload, e,
-			"not modelled yet with frozen parameters (accepted: none)");
-	return ST_OK;
-}
-
-/* ---- experts ---- */
-
-static enum status check_experts(const struct config *c, struct error *e)
-{
-	static const enum key_id ids[] = {KEY_model_experts_per_token, KEY_model_shared_experts,
-		KEY_model_moe_ffn_hidden, KEY_model_moe_layer_freq, KEY_model_first_dense_layers,
-		KEY_model_capacity_factor};
-	const struct model *m = &c->model;
-	if (m->experts > 0) {
-		if (m->experts_per_token > m->experts)
-			return config_error(c, KEY_model_experts_per_token, e,
-				"%" PRId64 " are more than the %" PRId64 " experts", m->experts_per_token, m->experts);
-		if (m->first_dense_layers >= m->layers)
-			return config_error(c, KEY_model_first_dense_layers, e,
-				"%" PRId64 " of %" PRId64 " layers leave none with experts", m->first_dense_layers,
-				m->layers);
-		return ST_OK;
-	}
-	struct config defaults = {0};
-	for (size_t i = 0; i < COUNT(ids); i++) {
-		const struct config_key *k = config_key(ids[i]);
-		key_set_default(k, &defaults);
-		if (ids[i] == KEY_model_moe_ffn_hidden)
-			defaults.model.moe_ffn_hidden = m->ffn_hidden;
-		if (config_is_given(c, ids[i]) && !key_equal(k, c, &defaults))
-			return config_error_key(c, ids[i], e, "not used without experts");
-	}
-	return ST_OK;
-}
-
-/* In doubles, from above: the exact count could overflow. */
-static double parameters_at_most(const struct model *m)
-{
-	double h = (double)m->hidden, width = (double)m->head_dim * (double)(2 * m->heads + 2 * m->kv_heads);
-	double latent = (double)m->q_lora_rank * (h + (double)(m->heads * m->head_dim)) +
-	                (double)m->kv_lora_rank * (h + (double)(m->heads * (m->head_dim + m->v_head_dim)));
-	double mlp = 3.0 * (double)m->ffn_hidden,
-	       experts = 3.0 * (double)m->moe_ffn_hidden * (double)(m->experts + m->shared_experts);
-	double ends = 2.0 * (double)(m->vocab + m->vocab_padding) + (double)m->max_positions + (double)m->type_vocab;
-	return h * ((double)m->layers * (width + mlp + experts + 32.0) + ends + h) + (double)m->layers * latent;
-}
-
-static enum status check_model(const struct config *c, struct error *e)
-{
-	const struct model *m = &c->model;
-	char made[QUANTITY_MAX], most[QUANTITY_MAX];
-	enum status st;
-	if ((st = check_heads(c, e)) || (st = check_positions(c, e)) || (st = check_window(c, e)) ||
-		(st = check_latent(c, e)) || (st = check_norms(c, e)) || (st = check_trained(c, e)) ||
-		(st = check_experts(c, e)))
-		return st;
-	if (parameters_at_most(m) > PARAMETERS_MAX)
-		return config_error(c, KEY_model_hidden, e, "these dimensions make %s parameters, more than %s",
-			quantity_format(made, parameters_at_most(m), UNIT_NONE),
-			quantity_format(most, PARAMETERS_MAX, UNIT_NONE));
-	return ST_OK;
 }
 
 /* ---- training ---- */
@@ -472,7 +284,7 @@ static enum status check_pipeline(const struct config *c, struct error *e)
 enum status config_check(const struct config *c, struct error *e)
 {
 	enum status st;
-	if ((st = check_keys(c, e)) || (st = check_model(c, e)) || (st = check_dtypes(c, e)) ||
+	if ((st = check_keys(c, e)) || (st = config_check_model(c, e)) || (st = check_dtypes(c, e)) ||
 		(st = check_recompute(c, e)) || (st = check_context(c, e)) || (st = check_batch(c, e)) ||
 		(st = check_sizes(c, e)) || (st = check_collectives(c, e)) || (st = check_tensor(c, e)) ||
 		(st = check_pipeline(c, e)) || (st = check_failures(c, e)))

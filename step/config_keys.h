@@ -267,12 +267,13 @@ enum status config_error_key(const struct config *c, enum key_id id, struct erro
 char *nearest_divisors(int64_t n, int64_t value, char buf[NEAREST_MAX]);
 char *nearest_multiples(int64_t unit, int64_t value, char buf[NEAREST_MAX]);
 
-/* ---- config_derive.c, config_check.c ---- */
+/* ---- config_derive.c, config_check.c, config_check_model.c ---- */
 
 /* Fills the keys that follow from others. Idempotent. */
 void config_derive(struct config *c);
 /* Checks everything that does not depend on the number of ranks. */
 enum status config_check(const struct config *c, struct error *e);
+enum status config_check_model(const struct config *c, struct error *e);
 
 /* Returns the key that gave the global batch. */
 enum key_id config_batch_key(const struct config *c);
