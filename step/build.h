@@ -81,6 +81,7 @@ struct linear {
 struct mlp_layers {
 	struct linear fc1, fc2;
 	enum param_kind fc2_bias;
+	bool again; /* selective recomputation runs its forward pass again */
 };
 
 /* A copy, in a format narrower than 16 bits, of the matrix at offset_B of a buffer. */
@@ -369,6 +370,11 @@ void gather_use_end(struct builder *b);
 
 /* ---- build_block.c, build_backward.c, build_ends.c: the model ---- */
 
+/* Append what recompute_modules runs again of the present block, before its backward pass reads it: the norm before
+ * attention, the one before the MLP with that MLP's own modules, and attention between its products. */
+void again_norm1(struct builder *b, struct acts *a);
+void again_mlp(struct builder *b, struct acts *a);
+void again_attention(struct builder *b, struct acts *a);
 /* Appends the forward pass of block b->layer. Returns its output, or NONE when recomputing and nothing needs it. */
 int32_t block_forward(struct builder *b, int32_t x_in, struct acts *a);
 /* Replaces the gradient of the block's output in *dx by that of its input. */
@@ -397,14 +403,16 @@ int32_t mlp_forward(struct builder *b, const struct mlp_layers *s, struct mlp_ac
 int32_t mlp_backward(struct builder *b, const struct mlp_layers *s, struct mlp_acts *a, int32_t normed, int32_t dout);
 /* Returns the columns of the activation's input: ffn, or twice as many where it is gated. */
 int64_t build_act_width(const struct builder *b, int64_t ffn);
-/* Appends the activation of `rows` rows of a->h. */
-void build_activation(struct builder *b, int64_t rows, int64_t ffn, struct mlp_acts *a);
+/* Appends the activation of `rows` rows of a->h. again: selective recomputation runs it again. */
+void build_activation(struct builder *b, int64_t rows, int64_t ffn, struct mlp_acts *a, bool again);
 int32_t build_activation_grad(struct builder *b, int64_t rows, int64_t ffn, struct mlp_acts *a, int32_t dg);
 
 /* ---- build_latent.c: multi-head latent attention in place of one product for Q, K and V ---- */
 
 /* Returns the rows of Q, K and V, given the normed rows of the block's input. */
 int32_t latent_forward(struct builder *b, struct acts *a, int32_t normed);
+/* Appends the up products and the rotation once more, from the normed latents, and returns Q, K and V. */
+int32_t latent_up(struct builder *b, const struct acts *a);
 /* Returns the gradient of the normed rows. */
 int32_t latent_backward(struct builder *b, struct acts *a, int32_t dqkv);
 
@@ -412,6 +420,8 @@ int32_t latent_backward(struct builder *b, struct acts *a, int32_t dqkv);
 
 /* Returns the layer's output; NONE when recomputing. */
 int32_t moe_forward(struct builder *b, struct acts *a, int32_t normed);
+/* Appends the shared experts' forward pass once more. */
+void moe_again_shared(struct builder *b, struct acts *a);
 int32_t moe_backward(struct builder *b, struct acts *a, int32_t dout);
 /* ---- build_context.c: attention where each rank has a part of the sequence ---- */
 
@@ -434,8 +444,8 @@ struct view narrow_copy_of(struct builder *b, struct view v, int64_t elements);
 struct op build_attention_op(const struct builder *b, enum op_kind k);
 /* Returns softmax(Q K^T) of naive attention in a new buffer. kv: context_keys, or NONE. */
 int32_t build_probs(struct builder *b, int32_t qkv, int32_t kv);
-/* True where the backward pass of b->layer recomputes the scores of naive attention. */
-bool build_recomputes_scores(const struct builder *b);
+/* True where the backward pass of b->layer runs one of these again alone: bits of enum recompute_module. */
+bool build_recomputes_part(const struct builder *b, int modules);
 /* Returns a new buffer for the scores of naive attention. */
 int32_t build_scores(struct builder *b);
 

@@ -38,15 +38,11 @@ int32_t mlp_backward(struct builder *b, const struct mlp_layers *s, struct mlp_a
 
 static int32_t mlp_branch_grad(struct builder *b, struct acts *a, int32_t dout)
 {
+	again_mlp(b, a);
 	if (model_has_experts(b->m, b->layer))
 		return moe_backward(b, a, dout);
 	const struct mlp_layers dense = mlp_dense(b);
 	return mlp_backward(b, &dense, &a->mlp, a->n2, dout);
-}
-
-bool build_recomputes_scores(const struct builder *b)
-{
-	return b->c->train.recompute == REC_SELECTIVE && b->layer < b->c->train.recompute_layers;
 }
 
 static void naive_attention_grad(struct builder *b, struct acts *a, int32_t datt, int32_t dqkv)
@@ -56,7 +52,7 @@ static void naive_attention_grad(struct builder *b, struct acts *a, int32_t datt
 		kv = context_keys(b, a->qkv);
 		dkv = build_act(b, b->context * b->tokens, 2 * b->kv_heads * b->m->head_dim);
 	}
-	if (build_recomputes_scores(b)) { /* selective recomputation: Korthikanti et al. 2022, section 5 */
+	if (build_recomputes_part(b, REC_CORE_ATTN)) { /* selective recomputation: Korthikanti et al. 2022, section 5 */
 		b->recomputing = true;
 		probs = build_probs(b, a->qkv, kv);
 		b->recomputing = false;
@@ -101,9 +97,11 @@ static void norm_heads_grad(struct builder *b, const struct acts *a, int32_t dqk
 static int32_t attention_backward(struct builder *b, struct acts *a, int32_t dout)
 {
 	const struct linear qkv = linear_qkv(b), proj = linear_proj(b);
+	again_norm1(b, a);
 	build_bias_grad(b, "proj", b->rows, b->m->hidden, dout, PARAM_PROJ_B);
 	build_release(b, &a->kept_masks);
 	int32_t datt = rows_backward(b, &proj, dout, a->att, "proj grad"), dqkv;
+	again_attention(b, a);
 	if (b->c->train.attention == ATT_FLASH) {
 		dqkv = flash_attention_grad(b, a, datt);
 	} else {

@@ -1,6 +1,8 @@
 /* The forward pass of a transformer block. */
 #include "step/build.h"
 
+#include <string.h>
+
 struct op build_attention_op(const struct builder *b, enum op_kind k)
 {
 	struct op op = build_new(b, k, "attention");
@@ -59,12 +61,14 @@ struct mlp_layers mlp_layers_of(const struct builder *b, int64_t ffn, enum param
 {
 	int64_t T = b->tokens, H = b->m->hidden;
 	return (struct mlp_layers){{"fc1", T, build_act_width(b, ffn), H, fc1, fc1_bias, 0},
-		{"fc2", T, H, ffn, fc2, NO_PARAM, 0}, fc2_bias};
+		{"fc2", T, H, ffn, fc2, NO_PARAM, 0}, fc2_bias, false};
 }
 
 struct mlp_layers mlp_dense(const struct builder *b)
 {
-	return mlp_layers_of(b, b->ffn, PARAM_FC1_W, PARAM_FC1_B, PARAM_FC2_W, PARAM_FC2_B);
+	struct mlp_layers dense = mlp_layers_of(b, b->ffn, PARAM_FC1_W, PARAM_FC1_B, PARAM_FC2_W, PARAM_FC2_B);
+	dense.again = build_recomputes_part(b, REC_MLP);
+	return dense;
 }
 
 /* ---- forward ---- */
@@ -89,7 +93,7 @@ static void attention_core(struct builder *b, struct acts *a)
 	int32_t kv = b->context > 1 ? context_keys(b, a->qkv) : NONE;
 	a->probs = build_probs(b, a->qkv, kv);
 	double dropout_B = b->c->stack.memory.dropout_B;
-	if (keeps(b) && dropout_B > 0 && !build_recomputes_scores(b))
+	if (keeps(b) && dropout_B > 0 && !build_recomputes_part(b, REC_CORE_ATTN))
 		a->kept_scores = build_hold(b, COMP_ACTIVATIONS,
 			(dropout_B + dtype_bytes(b->act)) *
 				(double)(b->c->train.micro_batch * b->heads * b->seq * b->m->seq_len),
@@ -132,7 +136,7 @@ static int32_t attention_forward(struct builder *b, struct acts *a, int32_t norm
 	return project ? build_linear(b, &proj, a->att) : NONE;
 }
 
-void build_activation(struct builder *b, int64_t rows, int64_t ffn, struct mlp_acts *a)
+void build_activation(struct builder *b, int64_t rows, int64_t ffn, struct mlp_acts *a, bool again)
 {
 	a->g = build_act(b, rows, ffn);
 	a->kept_gate = NONE;
@@ -143,7 +147,7 @@ void build_activation(struct builder *b, int64_t rows, int64_t ffn, struct mlp_a
 	int32_t half = build_act(b, rows, ffn);
 	build_on(b, build_matrix(b, OP_GATE_ACT, "act", rows, ffn), a->h, half);
 	build_on(b, build_matrix(b, OP_GATE_MUL, "act", rows, ffn), a->h, half, a->g);
-	if (keeps(b))
+	if (keeps(b) && (b->recomputing || !again))
 		a->kept_gate = build_hold(b, COMP_ACTIVATIONS, (double)(rows * ffn) * b->c->stack.memory.gate_B,
 			"gate");
 }
@@ -151,7 +155,7 @@ void build_activation(struct builder *b, int64_t rows, int64_t ffn, struct mlp_a
 int32_t mlp_forward(struct builder *b, const struct mlp_layers *s, struct mlp_acts *a, int32_t normed, bool project)
 {
 	a->h = build_linear(b, &s->fc1, tp_gather(b, normed, "mlp input"));
-	build_activation(b, b->tokens, s->fc2.in, a);
+	build_activation(b, b->tokens, s->fc2.in, a, s->again);
 	return project ? build_linear(b, &s->fc2, a->g) : NONE;
 }
 
@@ -245,7 +249,7 @@ static int32_t branch_norm_block(struct builder *b, struct acts *a)
 	return residual_add(b, a->x_mid, normed, NO_PARAM);
 }
 
-int32_t block_forward(struct builder *b, int32_t x_in, struct acts *a)
+static int32_t forward(struct builder *b, int32_t x_in, struct acts *a)
 {
 	a->x_in = x_in;
 	b->acts_now = a;
@@ -271,4 +275,79 @@ int32_t block_forward(struct builder *b, int32_t x_in, struct acts *a)
 	add_and_norm(b, x_in, att, PARAM_PROJ_B, PARAM_NORM2_W, &a->x_mid, &a->n2, &a->stats2);
 	int32_t mlp = mlp_branch(b, a, a->n2);
 	return build_ends_early(b) ? NONE : residual_add(b, a->x_mid, mlp, PARAM_FC2_B);
+}
+
+/* ---- selective recomputation ---- */
+
+bool build_recomputes_part(const struct builder *b, int modules)
+{
+	return train_recomputes(&b->c->train, modules) && b->layer < b->c->train.recompute_layers;
+}
+
+static void forget_mlp(const struct builder *b, struct acts *a)
+{
+	const bool experts = model_has_experts(b->m, b->layer);
+	const int32_t kept_gate = a->mlp.kept_gate, shared_gate = a->moe.shared.kept_gate;
+	if (experts ? build_recomputes_part(b, REC_MOE) : build_recomputes_part(b, REC_MLP))
+		a->mlp.h = a->mlp.g = NONE;
+	if (experts && build_recomputes_part(b, REC_MOE_ACT))
+		a->mlp.g = NONE;
+	if (experts && build_recomputes_part(b, REC_MOE))
+		memset(&a->moe, 0xff, sizeof a->moe); /* NONE */
+	if (experts && build_recomputes_part(b, REC_SHARED_EXPERTS))
+		a->moe.shared.h = a->moe.shared.g = NONE;
+	a->mlp.kept_gate = kept_gate;
+	a->moe.shared.kept_gate = shared_gate;
+}
+
+/* Forgets what the backward pass makes again, so that it is neither kept nor offloaded. */
+static void forget(const struct builder *b, struct acts *a)
+{
+	if (build_recomputes_part(b, REC_LAYERNORM))
+		a->n1 = a->n2 = a->stats1 = a->stats2 = NONE;
+	if (build_recomputes_part(b, REC_CORE_ATTN))
+		a->lse = a->probs = a->att_heads = NONE;
+	if (build_recomputes_part(b, REC_MLA_UP_PROJ))
+		a->qkv = NONE;
+	forget_mlp(b, a);
+}
+
+int32_t block_forward(struct builder *b, int32_t x_in, struct acts *a)
+{
+	int32_t out = forward(b, x_in, a);
+	if (b->c->train.recompute == REC_SELECTIVE)
+		forget(b, a);
+	return out;
+}
+
+void again_norm1(struct builder *b, struct acts *a)
+{
+	b->recomputing = true;
+	if (build_recomputes_part(b, REC_LAYERNORM))
+		a->n1 = build_norm(b, "norm1", a->x_in, PARAM_NORM1_W, &a->stats1);
+	b->recomputing = false;
+}
+
+void again_mlp(struct builder *b, struct acts *a)
+{
+	const bool experts = model_has_experts(b->m, b->layer);
+	b->recomputing = true;
+	if (build_recomputes_part(b, REC_LAYERNORM))
+		a->n2 = build_norm(b, "norm2", a->x_mid, PARAM_NORM2_W, &a->stats2);
+	if (build_recomputes_part(b, experts ? REC_MOE : REC_MLP))
+		mlp_branch(b, a, a->n2);
+	else if (experts && build_recomputes_part(b, REC_SHARED_EXPERTS))
+		moe_again_shared(b, a);
+	b->recomputing = false;
+}
+
+/* Naive attention makes its scores alone again, where they are read: nothing reads the values' product again. */
+void again_attention(struct builder *b, struct acts *a)
+{
+	b->recomputing = true;
+	if (build_recomputes_part(b, REC_MLA_UP_PROJ))
+		a->qkv = latent_up(b, a);
+	if (build_recomputes_part(b, REC_CORE_ATTN) && b->c->train.attention == ATT_FLASH)
+		attention_core(b, a);
+	b->recomputing = false;
 }

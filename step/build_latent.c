@@ -78,19 +78,33 @@ static struct op pack_op(const struct builder *b, enum op_kind k)
 	return op;
 }
 
+/* Returns Q, K and V of what the paths' up products read. */
+static int32_t up(struct builder *b, int32_t q_in, int32_t kv_in)
+{
+	const struct path q = q_path(b), kv = kv_path(b);
+	int32_t qkv = build_act(b, b->tokens, linear_qkv(b).out);
+	build_linear_at(b, &q.up, q_in, view_of(qkv));
+	int32_t values = build_linear(b, &kv.up, kv_in);
+	rotate(b, qkv, 0);
+	build_with(b, pack_op(b, OP_KV_PACK), view_of(values), keys_of(b, qkv));
+	return qkv;
+}
+
 int32_t latent_forward(struct builder *b, struct acts *a, int32_t normed)
 {
 	struct latent_acts *l = &a->latent;
 	const struct path q = q_path(b), kv = kv_path(b);
 	int32_t q_in = b->m->q_lora_rank > 0 ? to_latent(b, &q, normed, &l->q, &l->q_normed, &l->q_stats)
 	                                     : tp_gather(b, normed, "attention input");
-	int32_t qkv = build_act(b, b->tokens, linear_qkv(b).out);
-	build_linear_at(b, &q.up, q_in, view_of(qkv));
-	int32_t kv_in = to_latent(b, &kv, normed, &l->kv, &l->kv_normed, &l->kv_stats);
-	int32_t values = build_linear(b, &kv.up, kv_in);
-	rotate(b, qkv, 0);
-	build_with(b, pack_op(b, OP_KV_PACK), view_of(values), keys_of(b, qkv));
-	return qkv;
+	return up(b, q_in, to_latent(b, &kv, normed, &l->kv, &l->kv_normed, &l->kv_stats));
+}
+
+int32_t latent_up(struct builder *b, const struct acts *a)
+{
+	const struct latent_acts *l = &a->latent;
+	int32_t q_in = b->m->q_lora_rank > 0 ? tp_gather_cols(b, l->q_normed, b->m->q_lora_rank, "latent")
+	                                     : tp_gather(b, a->n1, "attention input");
+	return up(b, q_in, tp_gather_cols(b, l->kv_normed, kv_path(b).width, "latent"));
 }
 
 /* Returns the gradient of the rows that a path reads, given that of its heads. */

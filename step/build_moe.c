@@ -38,8 +38,10 @@ static struct linear router_of(const struct builder *b)
 
 static struct mlp_layers shared_mlp(const struct builder *b)
 {
-	return mlp_layers_of(b, b->m->shared_experts * b->m->moe_ffn_hidden / b->tensor, PARAM_SHARED_FC1_W, NO_PARAM,
-		PARAM_SHARED_FC2_W, NO_PARAM);
+	struct mlp_layers shared = mlp_layers_of(b, b->m->shared_experts * b->m->moe_ffn_hidden / b->tensor,
+		PARAM_SHARED_FC1_W, NO_PARAM, PARAM_SHARED_FC2_W, NO_PARAM);
+	shared.again = build_recomputes_part(b, REC_MOE | REC_SHARED_EXPERTS);
+	return shared;
 }
 
 /* ---- to the experts and back ---- */
@@ -109,7 +111,7 @@ static void experts_forward(struct builder *b, struct acts *a, int32_t normed)
 	build_on(b, slots_op(b, OP_DISPATCH, "dispatch"), normed, a->moe.taken, sent);
 	a->moe.in = to_experts(b, sent, "dispatch");
 	a->mlp.h = build_linear(b, &fc1, a->moe.in);
-	build_activation(b, slots_of(b), fc2.in, &a->mlp);
+	build_activation(b, slots_of(b), fc2.in, &a->mlp, build_recomputes_part(b, REC_MOE | REC_MOE_ACT));
 	a->moe.out = from_experts(b, build_linear(b, &fc2, a->mlp.g), "combine");
 }
 
@@ -137,12 +139,25 @@ int32_t moe_forward(struct builder *b, struct acts *a, int32_t normed)
 	return out;
 }
 
+void moe_again_shared(struct builder *b, struct acts *a)
+{
+	const struct mlp_layers shared = shared_mlp(b);
+	int32_t out = mlp_forward(b, &shared, &a->moe.shared, a->n2, !build_ends_early(b));
+	if (!build_ends_early(b))
+		tp_reduce(b, out, "shared fc2");
+}
+
 /* ---- backward ---- */
 
 static int32_t experts_backward(struct builder *b, struct acts *a, int32_t dy)
 {
 	const struct linear fc1 = expert_fc1(b), fc2 = expert_fc2(b);
 	int32_t dout = to_experts(b, dy, "combine grad"), dg = build_linear_grad(b, &fc2, dout);
+	if (build_recomputes_part(b, REC_MOE_ACT) && !build_recomputes_part(b, REC_MOE)) {
+		b->recomputing = true;
+		build_activation(b, slots_of(b), fc2.in, &a->mlp, true);
+		b->recomputing = false;
+	}
 	build_weight_grad(b, &fc2, dout, a->mlp.g);
 	int32_t dh = build_activation_grad(b, slots_of(b), fc2.in, &a->mlp, dg), dx = build_linear_grad(b, &fc1, dh);
 	build_weight_grad(b, &fc1, dh, a->moe.in);

@@ -76,8 +76,7 @@ void offload_acts(struct builder *b, struct acts *a)
 	for (size_t i = 0; i < KEPT; i++) {
 		ids[i] = *kept_at(a, i);
 		a->away[i] = NONE;
-		bool again = i > 0 &&
-		             (build_recomputes(b, b->layer) || (kept[i] == AT(probs) && build_recomputes_scores(b)));
+		bool again = i > 0 && build_recomputes(b, b->layer);
 		if (!offloads_activations(b) || ids[i] == NONE || again ||
 			b->layer == b->part.first + b->part.layers - 1 || seen_before(ids, i))
 			continue;

@@ -30,6 +30,18 @@
 
 enum attention { ATT_FLASH, ATT_NAIVE, ATT_COUNT };
 enum recompute { REC_NONE, REC_SELECTIVE, REC_FULL, REC_COUNT };
+/* What selective recomputation runs again, in Megatron-Core's words (megatron/core/transformer/transformer_config.py:
+ * recompute_modules). Bits of train.recompute_modules. */
+enum recompute_module {
+	REC_CORE_ATTN = 1,       /* attention without its products: of naive attention the scores and their softmax */
+	REC_LAYERNORM = 2,       /* the norms before attention and before the MLP */
+	REC_MLA_UP_PROJ = 4,     /* latent attention: the up products of latents, and the rotation */
+	REC_MOE_ACT = 8,         /* the activation function of experts */
+	REC_MLP = 16,            /* a dense MLP */
+	REC_MOE = 32,            /* a layer of experts, with its router and its exchanges */
+	REC_SHARED_EXPERTS = 64, /* of that, the shared ones */
+	REC_MODULE_COUNT = 7
+};
 enum offload { OFF_NONE, OFF_OPTIMIZER, OFF_OPTIMIZER_PARAMS, OFF_ACTIVATIONS, OFF_COUNT };
 enum compression { COMPRESS_NONE, COMPRESS_BF16, COMPRESS_FP16, COMPRESS_COUNT };
 enum context_kind { CTX_RING, CTX_ALL_GATHER, CTX_ALL_TO_ALL, CTX_COUNT };
@@ -65,6 +77,7 @@ struct train {
 	enum attention attention;
 	enum attention_kernel attention_kernel; /* flash: its generation; AUTO: the stack's */
 	enum recompute recompute;
+	int recompute_modules;    /* AUTO: core_attn with naive attention; flash attention keeps no scores */
 	int64_t recompute_layers; /* AUTO: all */
 	enum offload offload;
 	bool fused, cuda_graph;
@@ -140,7 +153,7 @@ struct key_origin {
 	int32_t line, col, key_line, key_col; /* of value and key in the config file; of model.preset, hf_config or
 	                                         train.stack for their values; 0: not there */
 };
-#define CONFIG_MAX_KEYS 124
+#define CONFIG_MAX_KEYS 160
 
 struct config {
 	char path[CONFIG_TEXT];
@@ -236,5 +249,7 @@ json_t *config_json(const struct config *c);
 /* Return the words of the enums in CONFIG.yaml. */
 const char *mesh_dim_name(enum mesh_dim d);
 const char *recompute_name(enum recompute r);
+/* Returns whether selective recomputation runs any of these modules again: bits of enum recompute_module. */
+bool train_recomputes(const struct train *t, int modules);
 
 #endif

@@ -65,6 +65,32 @@ static enum status check_dtypes(const struct config *c, struct error *e)
 	return ST_OK;
 }
 
+/* Checks that the model has what recompute_modules names. */
+static enum status check_modules(const struct config *c, struct error *e)
+{
+	const struct train *t = &c->train;
+	const struct model *m = &c->model;
+	const bool dense = m->experts == 0 || m->first_dense_layers > 0 || m->moe_layer_freq > 1,
+		   normed = !m->post_norm && m->branch_norm != BRANCH_NORM_REORDERED;
+	const struct {
+		int module;
+		bool there;
+		const char *why;
+	} rules[] = {{REC_LAYERNORM, normed, "the norms before attention and MLP, which this model lacks"},
+		{REC_MLA_UP_PROJ, m->kv_lora_rank > 0, "latent attention (model.kv_lora_rank)"},
+		{REC_MLP, dense, "a layer without experts"},
+		{REC_MOE | REC_MOE_ACT, m->experts > 0, "experts (model.experts)"},
+		{REC_SHARED_EXPERTS, m->shared_experts > 0, "shared experts (model.shared_experts)"}};
+	if (t->recompute_modules == AUTO)
+		return ST_OK;
+	if (t->recompute != REC_SELECTIVE)
+		return config_error_key(c, KEY_train_recompute_modules, e, "not used unless recompute is selective");
+	for (size_t i = 0; i < COUNT(rules); i++)
+		if (t->recompute_modules & rules[i].module && !rules[i].there)
+			return config_error(c, KEY_train_recompute_modules, e, "needs %s", rules[i].why);
+	return ST_OK;
+}
+
 static enum status check_recompute(const struct config *c, struct error *e)
 {
 	const struct train *t = &c->train;
@@ -74,7 +100,7 @@ static enum status check_recompute(const struct config *c, struct error *e)
 	if (t->recompute_layers > c->model.layers)
 		return config_error(c, KEY_train_recompute_layers, e,
 			"%" PRId64 " are more than the %" PRId64 " layers", t->recompute_layers, c->model.layers);
-	return ST_OK;
+	return check_modules(c, e);
 }
 
 static enum status check_batch(const struct config *c, struct error *e)

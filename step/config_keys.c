@@ -35,6 +35,9 @@ WORDS(attention, ATT_COUNT, {"flash", ATT_FLASH}, {"naive", ATT_NAIVE});
 WORDS(attention_kernel, KERNEL_COUNT + 1, {"auto", KERNEL_AUTO}, {"fa1", KERNEL_FA1}, {"fa2", KERNEL_FA2},
 	{"fa3", KERNEL_FA3});
 WORDS(recompute, REC_COUNT, {"none", REC_NONE}, {"selective", REC_SELECTIVE}, {"full", REC_FULL});
+WORDS(recompute_modules, REC_MODULE_COUNT, {"core_attn", REC_CORE_ATTN}, {"layernorm", REC_LAYERNORM},
+	{"mla_up_proj", REC_MLA_UP_PROJ}, {"moe_act", REC_MOE_ACT}, {"mlp", REC_MLP}, {"moe", REC_MOE},
+	{"shared_experts", REC_SHARED_EXPERTS});
 WORDS(offload, OFF_COUNT, {"none", OFF_NONE}, {"optimizer", OFF_OPTIMIZER}, {"optimizer+params", OFF_OPTIMIZER_PARAMS},
 	{"activations", OFF_ACTIVATIONS});
 #define STRATEGY_WORD(id, word, ...) {word, STRAT_##id},
@@ -63,6 +66,7 @@ WORDS(backend, BACKEND_COUNT, {"auto", BACKEND_AUTO}, {"cuda", BACKEND_CUDA}, {"
 #define WORD(w) .type = KEY_WORD, .words = w##_words, .n_words = COUNT(w##_words)
 #define STORAGE_WORD WORD(storage_dtype), .n_later = 3
 #define NUMBER_WORD(w) .type = KEY_NUMBER_WORD, .words = w##_words, .n_words = COUNT(w##_words)
+#define SET_AUTO(w) .type = KEY_SET, .words = w##_words, .n_words = COUNT(w##_words), .takes_auto = true
 #define TEXT .type = KEY_TEXT
 #define TEXTS .type = KEY_TEXTS
 #define ORDER .type = KEY_ORDER, .words = dim_words, .n_words = COUNT(dim_words)
@@ -174,3 +178,11 @@ const char *mesh_dim_name(enum mesh_dim d)
 }
 
 const char *recompute_name(enum recompute r) { return key_word(&keys[KEY_train_recompute], (int)r); }
+
+bool train_recomputes(const struct train *t, int modules)
+{
+	const int chosen = t->recompute_modules != AUTO     ? t->recompute_modules
+	                   : t->attention == ATT_NAIVE ? REC_CORE_ATTN
+	                                               : 0;
+	return t->recompute == REC_SELECTIVE && (chosen & modules);
+}

@@ -26,6 +26,7 @@ enum key_type {
 	KEY_NUMBER_WORD, /* int64_t of which only some values exist */
 	KEY_TEXT,        /* char[]: `size` bytes with the terminator */
 	KEY_TEXTS,       /* the same, or a list of texts, which is stored with ", " between them */
+	KEY_SET,         /* int: some of the words, which are bits */
 	KEY_ORDER,       /* parallel.order */
 	KEY_STAGES,      /* parallel.layers_per_stage */
 	KEY_RANKS,       /* cluster.slow_ranks: {3: 1.2, n1: 1.1} */
@@ -113,6 +114,7 @@ struct config_key {
 	X(train, attention, WORD(attention), AT(train.attention), "flash", EVERY) \
 	X(train, attention_kernel, WORD(attention_kernel), AT(train.attention_kernel), "auto", EVERY) \
 	X(train, recompute, WORD(recompute), AT(train.recompute), "none", EVERY) \
+	X(train, recompute_modules, SET_AUTO(recompute_modules), AT(train.recompute_modules), "auto", EVERY) \
 	X(train, recompute_layers, INT_AUTO(0, 10000), AT(train.recompute_layers), "auto", EVERY) \
 	X(train, offload, WORD(offload), AT(train.offload), "none", EVERY) \
 	X(train, lora_rank, INT(0, 65536), AT(model.lora_rank), "0", EVERY) \
@@ -249,6 +251,12 @@ enum status slow_ranks_read(const struct config_key *k, const struct ynode *n, s
 void slow_ranks_text(const struct config *c, char buf[KEY_VALUE_MAX]);
 json_t *slow_ranks_json(const struct config *c);
 enum status slow_ranks_check(const struct config *c, int64_t ranks, struct error *e);
+
+/* ---- config_set.c: KEY_SET ---- */
+
+enum status set_read(const struct config_key *k, const struct ynode *n, struct config *c, struct error *inner);
+void set_text(const struct config_key *k, const struct config *c, char buf[KEY_VALUE_MAX]);
+json_t *set_json(const struct config_key *k, const struct config *c);
 
 /* ---- config_error.c ---- */
 

@@ -28,7 +28,8 @@ double key_number(const struct config_key *k, const struct config *c)
 	case KEY_NUMBER_WORD: return (double)*(const int64_t *)at;
 	case KEY_BYTES: return (double)*(const uint64_t *)at;
 	case KEY_BOOL: return *(const bool *)at;
-	case KEY_WORD: return *(const int *)at;
+	case KEY_WORD:
+	case KEY_SET: return *(const int *)at;
 	default: return *(const double *)at;
 	}
 }
@@ -41,7 +42,8 @@ void key_set_number(const struct config_key *k, struct config *c, double value)
 	case KEY_NUMBER_WORD: *(int64_t *)at = (int64_t)value; break;
 	case KEY_BYTES: *(uint64_t *)at = (uint64_t)value; break;
 	case KEY_BOOL: *(bool *)at = value != 0; break;
-	case KEY_WORD: *(int *)at = (int)value; break;
+	case KEY_WORD:
+	case KEY_SET: *(int *)at = (int)value; break;
 	default: *(double *)at = value; break;
 	}
 }
@@ -128,7 +130,7 @@ char *key_words(const struct config_key *k, char buf[KEY_VALUE_MAX])
 const struct word *key_word_find(const struct config_key *k, const char *text)
 {
 	const char *const meant[] = {text, config_synonym(text)};
-	if (k->type != KEY_WORD && k->type != KEY_NUMBER_WORD)
+	if (k->type != KEY_WORD && k->type != KEY_NUMBER_WORD && k->type != KEY_SET)
 		return NULL;
 	for (size_t m = 0; m < COUNT(meant); m++)
 		for (size_t i = 0; i < k->n_words; i++)
@@ -257,6 +259,7 @@ enum status key_read(const struct config_key *k, const struct ynode *n, struct c
 		[KEY_NUMBER_WORD] = read_word,
 		[KEY_TEXT] = read_text,
 		[KEY_TEXTS] = read_texts,
+		[KEY_SET] = set_read,
 		[KEY_ORDER] = read_order,
 		[KEY_STAGES] = read_stages,
 		[KEY_RANKS] = slow_ranks_read,
@@ -371,6 +374,12 @@ char *key_value_text(const struct config_key *k, const struct config *c, char bu
 	case KEY_NUMBER_WORD: text = key_word(k, (int)key_number(k, c)); break;
 	case KEY_TEXT:
 	case KEY_TEXTS: text = place_const(k, c); break;
+	case KEY_SET:
+		if (is_auto(k, c))
+			text = "auto";
+		else
+			set_text(k, c, buf);
+		break;
 	case KEY_ORDER: order_text(k, c, buf); break;
 	case KEY_STAGES: stages_text(c, buf); break;
 	case KEY_RANKS: slow_ranks_text(c, buf); break;
@@ -404,6 +413,7 @@ json_t *key_value_json(const struct config_key *k, const struct config *c)
 	case KEY_REAL:
 	case KEY_MIB: return json_real(key_number(k, c) / scale(k));
 	case KEY_BOOL: return json_boolean(key_number(k, c) != 0);
+	case KEY_SET: return set_json(k, c);
 	case KEY_STAGES: return stages_json(c);
 	case KEY_RANKS: return slow_ranks_json(c);
 	default: return json_string(key_value_text(k, c, text));

@@ -206,10 +206,10 @@ void summarize(const struct sums *s, const struct program *p, const struct rates
 			"board's power limit allows",
 			1e3 * s->capped_s, 100 * s->at_burst_s / s->capped_s);
 	const struct train *train = &p->config.train;
-	if (train->recompute == REC_SELECTIVE && train->attention == ATT_FLASH)
+	if (train->recompute == REC_SELECTIVE && !train_recomputes(train, ~0))
 		result_warn(out,
 			"recompute: selective recomputes the scores that naive attention stores; flash stores none, "
-			"so nothing is recomputed");
+			"so nothing is recomputed (train.recompute_modules names other parts)");
 	if (p->config.parallel.tensor_overlap && (m->device.is_host || m->profile))
 		result_warn(out, "tensor_overlap: what was measured here, and what stepsim executes, does not hide "
 				 "tensor-parallel collectives beside products");

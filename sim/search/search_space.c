@@ -83,9 +83,11 @@ static void each_recompute_layers(struct enumerator *en)
 
 static void each_recompute(struct enumerator *en)
 {
-	const bool scores = en->s->start.train.attention != ATT_FLASH; /* which keeps none */
+	struct train selective = en->s->start.train;
+	selective.recompute = REC_SELECTIVE;
+	const bool some = train_recomputes(&selective, ~0); /* flash attention by itself keeps no scores */
 	for (int r = 0; r < REC_COUNT; r++)
-		if (r != REC_SELECTIVE || scores || held(en->s, PLAN_RECOMPUTE))
+		if (r != REC_SELECTIVE || some || held(en->s, PLAN_RECOMPUTE))
 			take(en, PLAN_RECOMPUTE, r, each_recompute_layers);
 }
 
@@ -289,6 +291,8 @@ void search_config(const struct search_space *s, const struct shape *shape, cons
 		out->parallel.n_layers_per_stage = 0;
 	if (!shape->value[PLAN_SEQUENCE_PARALLEL])
 		out->parallel.tensor_overlap = false;
+	if (shape->value[PLAN_RECOMPUTE] != REC_SELECTIVE)
+		out->train.recompute_modules = AUTO;
 	for (int i = 0; i < PLAN_KEYS; i++) {
 		const enum plan_key k = (enum plan_key)i;
 		const double value = k == PLAN_BUCKET_MB  ? v->bucket_B

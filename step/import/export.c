@@ -242,6 +242,15 @@ static void write_json(const struct ynode *n, int depth, FILE *out)
 	fprintf(out, "%*s}", 2 * depth, "");
 }
 
+/* Writes a value behind its flag; of a list its words: "[a, b]" as "a b". */
+static void write_words(const char *text, FILE *out)
+{
+	putc(' ', out);
+	for (const char *p = text; *p; p++)
+		if (*text != '[' || !strchr("[],", *p))
+			putc(*p, out);
+}
+
 static void write_flags(const struct exporter *x, FILE *out)
 {
 	const struct ynode *root = ydoc_root(x->doc);
@@ -256,7 +265,7 @@ static void write_flags(const struct exporter *x, FILE *out)
 		for (const char *p = n->key; *p; p++)
 			putc(*p == '_' ? '-' : *p, out);
 		if (strcmp(n->text, "true") != 0)
-			fprintf(out, " %s", n->text);
+			write_words(n->text, out);
 	}
 	putc('\n', out);
 }

@@ -22,6 +22,7 @@ struct reader {
 	struct ydoc *doc;
 	size_t words;
 	struct ynode *flag; /* waits for its value; NULL: none does */
+	struct ynode *list; /* has a word as its value, which more words may follow; NULL: none has */
 	struct error *e;
 };
 
@@ -145,7 +146,13 @@ static bool assign(struct reader *r, const char *word)
 
 static bool is_flag(const char *word) { return strncmp(word, "--", 2) == 0 && isalpha((unsigned char)word[2]); }
 
-/* Sets the value of the flag that waits, if one does. */
+/* Returns whether a word may be one of a list, "moe_act layernorm": no number, path or name of a file. */
+static bool is_list_word(const char *word)
+{
+	return *word && word[strspn(word, "abcdefghijklmnopqrstuvwxyz_")] == '\0';
+}
+
+/* Sets the value of the flag that waits. */
 static enum status take_value(struct reader *r, const char *word, int col)
 {
 	char *copy = ydoc_alloc(r->doc, strlen(word) + 1);
@@ -154,7 +161,20 @@ static enum status take_value(struct reader *r, const char *word, int col)
 	r->flag->text = strcpy(copy, word);
 	r->flag->line = r->line;
 	r->flag->col = col;
+	r->list = is_list_word(word) ? r->flag : NULL;
 	r->flag = NULL;
+	return ST_OK;
+}
+
+/* Adds a word to the list of the flag before it. */
+static enum status take_more(struct reader *r, const char *word)
+{
+	const size_t n = strlen(r->list->text) + strlen(word) + 2;
+	char *text = ydoc_alloc(r->doc, n);
+	if (!text)
+		return error_nomem(r->e, "a flag");
+	snprintf(text, n, "%s %s", r->list->text, word);
+	r->list->text = text;
 	return ST_OK;
 }
 
@@ -185,11 +205,16 @@ static enum status take_word(struct reader *r, const char *word, int col)
 	if (!r->flag && assign(r, word))
 		return r->e->status;
 	expand(r, word, text);
-	if (is_flag(text))
+	if (is_flag(text)) {
+		r->list = NULL;
 		return take_flag(r, text, col);
-	enum status st = r->flag ? take_value(r, text, col) : ST_OK;
-	r->flag = NULL;
-	return st;
+	}
+	if (r->flag)
+		return take_value(r, text, col);
+	if (r->list && is_list_word(text))
+		return take_more(r, text);
+	r->list = NULL;
+	return ST_OK;
 }
 
 /* ---- words ---- */
@@ -216,7 +241,7 @@ static void skip(struct reader *r)
 		if (!isspace((unsigned char)c) && !strchr("\"'\\()[];|&,", c))
 			return;
 		if (strchr("\n;|&)", c) && !(c == '\n' && r->at > r->line_start && r->at[-1] == '\\'))
-			r->flag = NULL;
+			r->flag = r->list = NULL;
 		next(r);
 	}
 }

@@ -56,6 +56,7 @@ train 8 parallel.tensor=4 parallel.order=dp-tp-cp-ep-pp
 llama=(model.position=rope model.mlp=swiglu model.norm=rmsnorm model.bias=false model.kv_heads=2
 	model.tied_embeddings=false)
 bert=(model.causal=false model.embedding_norm=true model.post_norm=true model.final_norm=false model.type_vocab=2)
+again=(train.recompute=selective train.recompute_modules)
 for ranks in 1 2; do
 	tensor=(parallel.tensor="$ranks"); [ $ranks -eq 2 ] && tensor+=(parallel.sequence_parallel=true)
 	train $ranks "${llama[@]}" "${tensor[@]}"
@@ -72,6 +73,8 @@ for ranks in 1 2; do
 	train $ranks train.lora_rank=4 train.lora_targets=attention parallel.strategy=zero2 "${llama[@]}"
 	train $ranks train.freeze=embedding "${tensor[@]}"
 	train $ranks train.attention=naive train.recompute=selective "${tensor[@]}"
+	train $ranks "${again[@]}=core_attn,layernorm,mlp" "${tensor[@]}"
+	train $ranks "${again[@]}=layernorm" train.recompute_layers=1 train.fused=false model.parallel_residual=true
 	train $ranks train.fused=false train.recompute=full "${tensor[@]}"
 	train $ranks model.position=alibi model.qkv_bias=false train.optimizer=adam train.recompute=full \
 		train.recompute_layers=1 "${tensor[@]}"
@@ -190,6 +193,9 @@ train 8 parallel.context=2 parallel.pipeline=2 parallel.strategy=zero2
 train 4 parallel.context=2 parallel.pipeline=2 parallel.schedule=zero_bubble
 train 2 parallel.context=2 data.load_time=1ms data.workers=2
 
+train 2 parallel.context=2 "${again[@]}=core_attn" model.position=rope
+train 2 parallel.pipeline=2 parallel.schedule=zero_bubble "${again[@]}=layernorm,mlp"
+
 # Experts, with places for all at each, so that what a rank drops does not depend on who is beside it. Choices jump
 # where logits cross, which defeats finite differences, unless all are chosen.
 config=tests/exec/tiny-moe.yaml
@@ -213,6 +219,9 @@ train 4 parallel.expert=4 model.first_dense_layers=1 model.qk_norm=full parallel
 train 2 parallel.strategy=fsdp parallel.bucket_mb=25 model.first_dense_layers=1 model.branch_norm=reordered
 train 2 parallel.strategy=fsdp parallel.bucket_mb=25 parallel.expert=2 train.freeze=mlp
 train 2 parallel.strategy=fsdp parallel.bucket_mb=25 train.freeze=attention
+train 2 parallel.expert=2 "${again[@]}=moe,layernorm"
+train 2 parallel.expert=2 "${again[@]}=moe_act,shared_experts,core_attn,mlp" model.first_dense_layers=1 \
+	train.fused=false
 # drops what the single rank drops: each micro-batch is routed by itself
 train 4 parallel.expert=4 model.capacity_factor=0.5
 train 4 parallel.expert=2 parallel.pipeline=2 train.recompute=full

@@ -156,6 +156,23 @@ static void test_megatron(void)
 	check_leaf("attention_dropout", NO_EFFECT, "off");
 	import_free(&im);
 
+	take("--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --tensor-model-parallel-size 1\n"
+	     "--recompute-granularity selective \\\n --recompute-modules core_attn mlp \\\n --bf16\n"
+	     "python pretrain_gpt.py moe\n",
+		"megatron");
+	check(KEY_train_recompute_modules, "core_attn mlp");
+	check(KEY_train_dtype, "bf16");
+	import_free(&im);
+
+	/* Megatron's default; its old flash attention has a recomputation of its own */
+	take("--num-layers 32 --tensor-model-parallel-size 1 --recompute-granularity selective\n", "megatron");
+	check(KEY_train_recompute_modules, "core_attn");
+	import_free(&im);
+	take("--num-layers 32 --tensor-model-parallel-size 1 --recompute-activations --use-flash-attn\n", "megatron");
+	check(KEY_train_recompute, "selective");
+	check(KEY_train_recompute_modules, NULL);
+	import_free(&im);
+
 	take("language_model:\n  num_layers: 2\n  hidden_size: 64\n  num_attention_heads: 4\n  kv_channels: null\n"
 	     "model_parallel:\n  tensor_model_parallel_size: 1\n  bf16: True\nuse_flash_attn: False\n",
 		"megatron");

@@ -226,6 +226,28 @@ static void test_activations(void)
 	CU_ASSERT_DOUBLE_EQUAL(layer_B(c) / (sbh * (34 + scores) / 2), 1, 0.05);
 }
 
+/* By module, of the 34 sbh that flash attention leaves: two normed inputs of 2 each; the MLP's two of 8 each. Attention
+ * between its products keeps one fp32 sum for each row and head, 4 bs a. */
+static void test_modules(void)
+{
+	static const struct {
+		int modules;
+		double left;
+	} cases[] = {{REC_LAYERNORM, 30}, {REC_MLP, 18}, {REC_LAYERNORM | REC_MLP | REC_CORE_ATTN, 14}};
+	struct config c = tiny(12);
+	const double sbh = TOKENS * 256, lse = 4.0 * TOKENS * 8;
+	c.stack.memory.dropout_B = 1;
+	c.train.recompute = REC_SELECTIVE;
+	const double whole = layer_B(c); /* of flash attention, which keeps no scores */
+	CU_ASSERT_DOUBLE_EQUAL(whole / (sbh * 34), 1, 0.05);
+	c.train.recompute_modules = REC_CORE_ATTN;
+	CU_ASSERT_DOUBLE_EQUAL(whole - layer_B(c), lse, 1);
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		c.train.recompute_modules = cases[i].modules;
+		CU_ASSERT_DOUBLE_EQUAL(layer_B(c) / (sbh * cases[i].left), 1, 0.05);
+	}
+}
+
 /* Over the step: from the states alone, up to the peak, and back to what a step begins with. */
 static void test_over_time(void)
 {
@@ -254,4 +276,5 @@ static void test_over_time(void)
 }
 
 UNIT_MAIN("memory", {"over the step", test_over_time}, {"each term", test_terms}, {"lives", test_lives},
-	{"model states", test_states}, {"stored", test_stored}, {"activations", test_activations})
+	{"model states", test_states}, {"stored", test_stored}, {"activations", test_activations},
+	{"activations by module", test_modules})

@@ -253,6 +253,15 @@ static void test_gemm_flop(void)
 	p = built(&c);
 	CU_ASSERT_DOUBLE_EQUAL(gemm_flop(p), (8.0 * (weights - 96.0 * 64) + 6.0 * 96 * 64) * tokens, 1.0);
 	program_destroy(p);
+	c.train.recompute = REC_SELECTIVE; /* the MLP alone, with and without FC2 */
+	c.train.recompute_modules = REC_MLP | REC_LAYERNORM;
+	for (int last = 0; last < 2; last++) {
+		c.stack.recompute_last_gemm = last;
+		p = built(&c);
+		again = 3.0 * (1 + last) * 64.0 * 256;
+		CU_ASSERT_DOUBLE_EQUAL(gemm_flop(p), (6.0 * weights + 2.0 * again) * tokens, 1.0);
+		program_destroy(p);
+	}
 	c = tiny(STRAT_DDP, 1, 2); /* half the weights on each of two tensor ranks */
 	p = built(&c);
 	CU_ASSERT_DOUBLE_EQUAL(gemm_flop(p), 3.0 * weights * tokens, 1.0);

@@ -124,6 +124,43 @@ static void test_work(void)
 	}
 }
 
+/* What recomputation by module adds in each of L layers: a layer of experts runs both grouped products again and
+ * exchanges tokens once or twice more, its activation function alone neither; attention's own op. */
+static void test_recomputed(void)
+{
+	static const struct {
+		const char *sets;
+		int64_t gemms, grouped, exchanges, attention, activations;
+	} cases[] = {
+		{"train.recompute_modules=[moe]", 1, 1, 2, 0, 1},
+		{"train.recompute_modules=[moe_act]", 0, 0, 0, 0, 1},
+		{"train.recompute_modules=[moe_act,shared_experts] model.shared_experts=1", 1, 0, 0, 0, 2},
+		{"train.recompute_modules=[core_attn]", 0, 0, 0, 1, 0},
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char sets[512];
+		snprintf(sets, sizeof sets, "train.recompute=selective parallel.expert=2 %s", cases[i].sets);
+		struct program *p = program_of(sets, 2);
+		int64_t gemms = 0, grouped = 0, exchanges = 0, attention = 0, activations = 0;
+		for (size_t k = 0; k < p->roles[0].ops.n; k++) {
+			const struct op *op = &p->roles[0].ops.at[k];
+			const int again = op->flags & OP_RECOMPUTED ? 1 : 0;
+			gemms += again && op->kind == OP_GEMM;
+			grouped += again && op->kind == OP_GROUPED_GEMM;
+			exchanges += again && op->kind == OP_COLLECTIVE && op->coll == COLL_ALLTOALL;
+			attention += again && op->kind == OP_ATTENTION;
+			activations += again && op->kind == OP_ACT;
+		}
+		const int64_t n = L * p->config.micro_batches;
+		CU_ASSERT_EQUAL(gemms, n * cases[i].gemms);
+		CU_ASSERT_EQUAL(grouped, n * 2 * cases[i].grouped);
+		CU_ASSERT_EQUAL(exchanges, n * cases[i].exchanges);
+		CU_ASSERT_EQUAL(attention, n * cases[i].attention);
+		CU_ASSERT_EQUAL(activations, n * cases[i].activations);
+		program_destroy(p);
+	}
+}
+
 /* ---- parameters ---- */
 
 static double all_ranks(const struct program *p)
@@ -202,4 +239,4 @@ static void test_memory(void)
 }
 
 UNIT_MAIN("program of experts", {"groups", test_groups}, {"work", test_work}, {"parameters", test_parameters},
-	{"memory", test_memory})
+	{"memory", test_memory}, {"recomputed", test_recomputed})

@@ -70,6 +70,8 @@ static struct config random_plan(void)
 	c.train.attention = below(2) ? ATT_NAIVE : ATT_FLASH;
 	c.train.fused = below(2);
 	c.train.recompute = (enum recompute)below(REC_COUNT);
+	if (c.train.recompute == REC_SELECTIVE && below(2) && !c.model.post_norm)
+		c.train.recompute_modules = (below(2) ? REC_CORE_ATTN : 0) | (below(2) ? REC_LAYERNORM : 0) | REC_MLP;
 	c.train.recompute_layers = c.train.recompute == REC_NONE ? 0 : 1 + below(c.model.layers);
 	if (below(2))
 		c.train.dtype = DT_BF16;

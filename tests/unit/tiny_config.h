@@ -35,6 +35,7 @@ static inline struct config tiny_config(void)
 		.reduce_dtype = DT_FP32,
 		.optimizer = OPT_ADAMW,
 		.optimizer_bits = 32,
+		.recompute_modules = AUTO,
 		.fused = true};
 	c.parallel = (struct parallel){.strategy = STRAT_DDP,
 		.data = 2,
