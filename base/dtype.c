@@ -19,6 +19,9 @@ static const struct {
 	[DT_MXFP8] = {"mxfp8", 1.0 + 1.0 / 32.0},
 	[DT_NVFP4] = {"nvfp4", 0.5 + 1.0 / 16.0},
 	[DT_INT32] = {"int32", 4.0},
+	[DT_INT8] = {"int8", 1.0},
+	[DT_NF4] = {"nf4", 0.5 + 4.0 / 64.0},
+	[DT_NF4_DOUBLE] = {"nf4_double", 0.5 + 1.0 / 64.0 + 4.0 / (64.0 * 256.0)},
 };
 static_assert(COUNT(formats) == DT_COUNT, "one row for each format");
 
@@ -126,6 +129,8 @@ int dtype_exact_bits(enum dtype d)
 }
 
 bool dtype_is_narrow(enum dtype d) { return d == DT_FP8 || d == DT_MXFP8 || d == DT_NVFP4; }
+
+bool dtype_is_quantized(enum dtype d) { return d == DT_INT8 || d == DT_NF4 || d == DT_NF4_DOUBLE; }
 
 enum dtype dtype_stored(enum dtype compute)
 {

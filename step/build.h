@@ -113,11 +113,11 @@ struct arrival {
 	int64_t message; /* the receive; NONE where that part is on this stage */
 };
 
-#define UNIT_BUCKETS 3 /* of a block, at most: its experts', the rest, what of it is frozen */
+#define UNIT_BUCKETS 4 /* of a block, at most: its experts', the rest, what of it is frozen, and that in fewer bits */
 /* fsdp: one use of a block's weights, which are gathered for it. */
 struct unit_use {
 	int32_t first, last; /* buckets */
-	int32_t buffer[UNIT_BUCKETS];
+	int32_t buffer[UNIT_BUCKETS]; /* by bucket */
 	int64_t end; /* the compute op that ended the use; NONE: not yet used */
 };
 

@@ -33,15 +33,16 @@ static int32_t gather(struct builder *b, int32_t bucket, int64_t after)
 	const struct bucket *k = &b->r->buckets.at[bucket];
 	int64_t full = (int64_t)k->padded, part = bucket_part(k);
 	struct view in = offload_shard(b, bucket, after), stored = in;
-	if (b->act != b->weight) {
+	const enum dtype wire = dtype_is_quantized(k->stored) ? k->stored : b->act; /* each use makes it whole again */
+	if (wire != k->stored) {
 		in = view_of(build_buffer(b, COMP_BUFFERS, b->act, part, false));
 		build_cast(b, stored, b->weight, in, b->act, part, "weight shard");
 	}
 	if (k->shards == 1) /* experts of which no other rank has any */
 		return in.buffer;
-	int32_t buffer = build_buffer(b, COMP_BUFFERS, b->act, full, false);
+	int32_t buffer = build_buffer(b, COMP_BUFFERS, wire, full, false);
 	build_after(b, LANE_COMM, after);
-	build_with(b, build_collective(b, COLL_ALL_GATHER, k->along, LANE_COMM, b->act, full, "weights", bucket), in,
+	build_with(b, build_collective(b, COLL_ALL_GATHER, k->along, LANE_COMM, wire, full, "weights", bucket), in,
 		view_of(buffer));
 	return buffer;
 }

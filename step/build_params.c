@@ -73,9 +73,19 @@ static void list_params(struct builder *b)
 	free(all);
 }
 
-static void new_bucket(struct builder *b, enum mesh_dim along, bool trained)
+static bool trains(const struct builder *b, const struct role_param *rp) { return model_trains(b->m, rp->param.kind); }
+
+static enum dtype stored_as(const struct builder *b, const struct role_param *rp)
 {
-	struct bucket k = {.along = along, .trained = trained};
+	const enum dtype base = b->c->train.lora_base;
+	const bool fewer = dtype_is_quantized(base) && !trains(b, rp) && param_is_product(rp->param.kind);
+	return fewer ? base : b->weight;
+}
+
+/* Appends a bucket for parameters such as this one. */
+static void new_bucket(struct builder *b, enum mesh_dim along, const struct role_param *rp)
+{
+	struct bucket k = {.along = along, .trained = trains(b, rp), .stored = stored_as(b, rp)};
 	k.weights = k.shard = k.gradients = k.grad_shard = k.host = k.host_grad = view_of(NONE);
 	if (!vec_push(&b->r->buckets, k))
 		build_nomem(b, "the buckets");
@@ -102,15 +112,17 @@ static void assign_by_size(struct builder *b)
 		int32_t bucket;
 		int64_t chunk;
 	} open[] = {{par->first_bucket_B, 0.0, NONE, NONE}, {par->bucket_B, 0.0, NONE, NONE},
-		{INFINITY, 0.0, NONE, NONE}}; /* experts, and what is frozen, fill buckets of their own */
+		{INFINITY, 0.0, NONE, NONE}, {INFINITY, 0.0, NONE, NONE}}; /* experts, what is frozen, and what of
+	                                                                      that has fewer bits fill buckets of
+	                                                                      their own */
 	for (size_t i = b->r->params.n; i-- > 0 && !b->st;) {
 		struct role_param *rp = &b->r->params.at[i];
 		/* A bucket to itself, so that both stages cut the table alike (Megatron-LM, param_and_grad_buffer.py:
 		 * shared embedding). */
 		bool alone = stages_share(b->c, &rp->param);
 		enum mesh_dim along = rp->param.split == CUT_EXPERTS ? b->p->mesh.experts : b->p->mesh.params;
-		const bool trained = model_trains(b->m, rp->param.kind);
-		int own = !trained ? 2 : along != b->p->mesh.params;
+		const bool trained = trains(b, rp);
+		int own = dtype_is_quantized(stored_as(b, rp)) ? 3 : !trained ? 2 : along != b->p->mesh.params;
 		const int64_t chunk = chunk_of(b, &rp->param);
 		/* Gradients that are reduced with each micro-batch wait for those of no other chunk; Megatron wraps
 		 * each chunk by itself. */
@@ -118,7 +130,7 @@ static void assign_by_size(struct builder *b)
 		if (open[own].size_B > 0.0 && other && trained)
 			open[own].cap_B = par->bucket_B;
 		if (open[own].size_B == 0.0 || alone || other) {
-			new_bucket(b, along, trained);
+			new_bucket(b, along, rp);
 			open[own].bucket = (int32_t)b->r->buckets.n - 1;
 			open[own].size_B = 0.0;
 			open[own].chunk = chunk;
@@ -132,14 +144,16 @@ static void assign_by_size(struct builder *b)
 	}
 }
 
-/* Returns a bucket of the unit that begins with bucket `first`: one of the kind, or a new one. */
-static int32_t unit_bucket(struct builder *b, size_t first, enum mesh_dim along, bool trained)
+/* Returns the bucket of a parameter in the unit that begins with bucket `first`: one of its sort, or a new one. */
+static int32_t unit_bucket(struct builder *b, size_t first, enum mesh_dim along, const struct role_param *rp)
 {
 	size_t i = first;
-	while (i < b->r->buckets.n && (b->r->buckets.at[i].along != along || b->r->buckets.at[i].trained != trained))
+	while (i < b->r->buckets.n &&
+		(b->r->buckets.at[i].along != along || b->r->buckets.at[i].trained != trains(b, rp) ||
+			b->r->buckets.at[i].stored != stored_as(b, rp)))
 		i++;
 	if (i == b->r->buckets.n)
-		new_bucket(b, along, trained);
+		new_bucket(b, along, rp);
 	return (int32_t)i;
 }
 
@@ -159,10 +173,9 @@ static void assign_by_unit(struct builder *b)
 			open = rp->param.layer;
 			first = b->r->buckets.n;
 			if (m->experts != m->params && model_has_experts(b->m, open))
-				new_bucket(b, m->experts, model_trains(b->m, PARAM_EXPERT_FC1_W));
+				new_bucket(b, m->experts, param_of(b, (int32_t)open, PARAM_EXPERT_FC1_W));
 		}
-		rp->bucket = unit_bucket(b, first, rp->param.split == CUT_EXPERTS ? m->experts : m->params,
-			model_trains(b->m, rp->param.kind));
+		rp->bucket = unit_bucket(b, first, rp->param.split == CUT_EXPERTS ? m->experts : m->params, rp);
 	}
 	b->n_units = (int32_t)b->r->buckets.n;
 	for (int shared = 0; shared < 2; shared++) {
@@ -170,7 +183,7 @@ static void assign_by_unit(struct builder *b)
 		for (size_t i = 0; i < b->r->params.n && !b->st; i++) {
 			struct role_param *rp = &b->r->params.at[i];
 			if (rp->param.layer < 0 && stages_share(b->c, &rp->param) == shared)
-				rp->bucket = unit_bucket(b, first, m->params, model_trains(b->m, rp->param.kind));
+				rp->bucket = unit_bucket(b, first, m->params, rp);
 		}
 	}
 }
@@ -262,13 +275,13 @@ static void store_weights(struct builder *b, struct bucket *k)
 	const bool on_host = b->c->train.offload == OFF_OPTIMIZER_PARAMS;
 	int64_t part = bucket_part(k);
 	if (b->gathers) {
-		k->shard = stored(b, on_host ? COMP_HOST : COMP_WEIGHTS, b->weight, part);
+		k->shard = stored(b, on_host ? COMP_HOST : COMP_WEIGHTS, k->stored, part);
 		return;
 	}
-	k->weights = k->shard = stored(b, COMP_WEIGHTS, b->weight, (int64_t)k->padded);
+	k->weights = k->shard = stored(b, COMP_WEIGHTS, k->stored, (int64_t)k->padded);
 	k->shard.along = k->along;
 	if (k->shards > 1)
-		k->shard.stride_B = (uint64_t)((double)part * dtype_bytes(b->weight));
+		k->shard.stride_B = (uint64_t)((double)part * dtype_bytes(k->stored));
 }
 
 static void store_gradients(struct builder *b, struct bucket *k, bool whole)

@@ -62,6 +62,13 @@ struct view weight_of(struct builder *b, int32_t layer, enum param_kind k)
 	if (b->st || !rp)
 		return view_of(NONE);
 	const int32_t buffer = b->buckets[rp->bucket].weights;
+	const enum dtype stored = b->r->buckets.at[rp->bucket].stored;
+	if (dtype_is_quantized(stored)) { /* bitsandbytes makes a whole copy for each product (dequantize_4bit) */
+		int32_t whole = build_buffer(b, COMP_BUFFERS, b->act, (int64_t)rp->elements, false);
+		build_cast(b, view_at(buffer, byte_offset(rp, stored)), stored, view_of(whole), b->act,
+			(int64_t)rp->elements, "dequantize");
+		return view_of(whole);
+	}
 	if (b->gathers || b->weight == b->act)
 		return view_at(buffer, byte_offset(rp, b->act));
 	int32_t *cast = &b->cast_now[rp - b->r->params.at];

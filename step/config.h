@@ -79,6 +79,8 @@ struct train {
 	enum recompute recompute;
 	int recompute_modules;    /* AUTO: core_attn with naive attention; flash attention keeps no scores */
 	int64_t recompute_layers; /* AUTO: all */
+	enum dtype lora_base; /* in which the blocks' frozen matrices lie (QLoRA); DT_COUNT: as
+	                         param_dtype */
 	enum offload offload;
 	bool fused, cuda_graph;
 	int64_t sync_every;

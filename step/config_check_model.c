@@ -120,9 +120,14 @@ static enum status check_trained(const struct config *c, struct error *e)
 	if (m->lora_rank > 0 && m->freeze != FREEZE_NONE)
 		return config_error_key(c, KEY_train_freeze, e,
 			"not used with lora_rank, which trains the adapters alone");
-	if (m->lora_rank > 0 && (m->experts > 0 || m->kv_lora_rank > 0))
-		return config_error_key(c, KEY_train_lora_rank, e, "not modelled yet with %s (accepted: 0)",
-			m->experts > 0 ? "experts" : "latent attention");
+	if (m->lora_rank == 0 && dtype_is_quantized(c->train.lora_base))
+		return config_error_key(c, KEY_train_lora_base, e, "not used without lora_rank");
+	if (m->lora_rank > 0 && m->kv_lora_rank > 0)
+		return config_error_key(c, KEY_train_lora_rank, e,
+			"not modelled yet with latent attention (accepted: 0)");
+	if (m->lora_rank > 0 && m->experts > 0 && m->lora_targets == LORA_ALL)
+		return config_error_key(c, KEY_train_lora_targets, e,
+			"adapters of experts are not modelled yet (accepted: attention, qkv)");
 	if (m->lora_rank > 0 && c->parallel.pipeline > 1 && schedule_splits_backward(c->parallel.schedule))
 		return config_error_key(c, KEY_train_lora_rank, e, "not modelled yet with schedule %s (accepted: 0)",
 			schedule_traits[c->parallel.schedule].name);

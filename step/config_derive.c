@@ -97,6 +97,8 @@ const char *config_predicted_only(const struct config *c)
 		return "latent attention (model.kv_lora_rank) is predicted, not executed";
 	if (c->parallel.context > 1 && c->parallel.context_kind == CTX_ALL_TO_ALL)
 		return "parallel.context_kind all_to_all is predicted, not executed";
+	if (dtype_is_quantized(c->train.lora_base))
+		return "train.lora_base is predicted, not executed";
 	return NULL;
 }
 

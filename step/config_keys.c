@@ -16,6 +16,7 @@ WORDS(position, POS_COUNT, {"learned", POS_LEARNED}, {"rope", POS_ROPE}, {"alibi
 WORDS(mlp, MLP_COUNT, {"gelu", MLP_GELU}, {"relu", MLP_RELU}, {"squared_relu", MLP_SQUARED_RELU},
 	{"swiglu", MLP_SWIGLU}, {"geglu", MLP_GEGLU});
 WORDS(lora_targets, LORA_TARGETS_COUNT, {"all", LORA_ALL}, {"attention", LORA_ATTENTION}, {"qkv", LORA_QKV});
+WORDS(lora_base, 4, {"none", DT_COUNT}, {"int8", DT_INT8}, {"nf4", DT_NF4}, {"nf4_double", DT_NF4_DOUBLE});
 WORDS(freeze, FREEZE_COUNT, {"none", FREEZE_NONE}, {"embedding", FREEZE_EMBEDDING}, {"attention", FREEZE_ATTENTION},
 	{"mlp", FREEZE_MLP});
 WORDS(qk_norm, QK_NORM_COUNT, {"none", QK_NORM_NONE}, {"head", QK_NORM_HEAD}, {"full", QK_NORM_FULL});
@@ -23,9 +24,9 @@ WORDS(branch_norm, BRANCH_NORM_COUNT, {"none", BRANCH_NORM_NONE}, {"sandwich", B
 	{"reordered", BRANCH_NORM_REORDERED});
 WORDS(norm, NORM_COUNT, {"layernorm", NORM_LAYERNORM}, {"rmsnorm", NORM_RMSNORM});
 /* Nothing is computed in int32, and stored as int32 or tf32. */
-WORDS(compute_dtype, DT_COUNT - 1, {"fp32", DT_FP32}, {"tf32", DT_TF32}, {"fp16", DT_FP16}, {"bf16", DT_BF16},
+WORDS(compute_dtype, DT_INT32, {"fp32", DT_FP32}, {"tf32", DT_TF32}, {"fp16", DT_FP16}, {"bf16", DT_BF16},
 	{"fp8", DT_FP8}, {"mxfp8", DT_MXFP8}, {"nvfp4", DT_NVFP4});
-WORDS(storage_dtype, DT_COUNT - 1, {"auto", DTYPE_AUTO}, {"fp32", DT_FP32}, {"fp16", DT_FP16}, {"bf16", DT_BF16},
+WORDS(storage_dtype, DT_INT32, {"auto", DTYPE_AUTO}, {"fp32", DT_FP32}, {"fp16", DT_FP16}, {"bf16", DT_BF16},
 	{"fp8", DT_FP8}, {"mxfp8", DT_MXFP8}, {"nvfp4", DT_NVFP4});
 WORDS(compression, COMPRESS_COUNT, {"none", COMPRESS_NONE}, {"bf16", COMPRESS_BF16}, {"fp16", COMPRESS_FP16});
 #define OPTIMIZER_WORD(id, word, ...) {word, OPT_##id},

@@ -119,6 +119,7 @@ struct config_key {
 	X(train, offload, WORD(offload), AT(train.offload), "none", EVERY) \
 	X(train, lora_rank, INT(0, 65536), AT(model.lora_rank), "0", EVERY) \
 	X(train, lora_targets, WORD(lora_targets), AT(model.lora_targets), "all", EVERY) \
+	X(train, lora_base, WORD(lora_base), AT(train.lora_base), "none", EVERY) \
 	X(train, freeze, WORD(freeze), AT(model.freeze), "none", EVERY) \
 	X(train, fused, BOOL, AT(train.fused), "true", EVERY) \
 	X(train, cuda_graph, BOOL, AT(train.cuda_graph), "false", EVERY) \

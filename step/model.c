@@ -236,6 +236,16 @@ uint64_t param_local_elements(const struct param *p, int64_t ranks)
 	return p->split <= TP_PARTIAL ? param_elements(p) : param_elements(p) / (uint64_t)ranks;
 }
 
+bool param_is_product(enum param_kind k)
+{
+	static const enum param_kind products[] = {PARAM_QKV_W, PARAM_PROJ_W, PARAM_FC1_W, PARAM_FC2_W,
+		PARAM_EXPERT_FC1_W, PARAM_EXPERT_FC2_W, PARAM_SHARED_FC1_W, PARAM_SHARED_FC2_W};
+	for (size_t i = 0; i < COUNT(products); i++)
+		if (products[i] == k)
+			return true;
+	return false;
+}
+
 bool param_is_lora(enum param_kind k) { return k >= PARAM_LORA_QKV_A && k <= PARAM_LORA_FC2_B; }
 
 enum param_kind param_lora_of(enum param_kind w)

@@ -157,6 +157,8 @@ uint64_t param_local_elements(const struct param *p, int64_t ranks);
 
 /* Returns whether a parameter is trained: it has a gradient and states of the optimizer. */
 bool model_trains(const struct model *m, enum param_kind k);
+/* Returns whether a parameter is a matrix of a block's products, which train.lora_base stores in fewer bits. */
+bool param_is_product(enum param_kind k);
 /* Returns whether a parameter is an adapter's. */
 bool param_is_lora(enum param_kind k);
 /* Returns the A of the adapter of a product's weight, whose B is the kind behind it; PARAM_KIND_COUNT where a product

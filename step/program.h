@@ -99,6 +99,7 @@ struct bucket {
 	                                whose moments stay in 32 bits */
 	enum mesh_dim along;         /* the dimension over which it is reduced and cut: mesh.params, or mesh.experts
 	                                for experts, which have buckets of their own where the two differ */
+	enum dtype stored;           /* train.param_dtype, or train.lora_base */
 	bool trained;                /* its parameters have gradients and states; else it has weights alone */
 	int64_t shards;              /* the ranks among which it is cut: 1, or the size of `along` */
 	struct view weights;         /* the whole bucket, persistent; absent under fsdp when shards > 1, where each

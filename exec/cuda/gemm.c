@@ -27,6 +27,9 @@ static const struct {
 	[DT_MXFP8] = {-1},
 	[DT_NVFP4] = {-1},
 	[DT_INT32] = {-1},
+	[DT_INT8] = {-1},
+	[DT_NF4] = {-1},
+	[DT_NF4_DOUBLE] = {-1},
 };
 _Static_assert(COUNT(types) == DT_COUNT, "a row for each format");
 

@@ -219,6 +219,7 @@ train 4 parallel.expert=4 model.first_dense_layers=1 model.qk_norm=full parallel
 train 2 parallel.strategy=fsdp parallel.bucket_mb=25 model.first_dense_layers=1 model.branch_norm=reordered
 train 2 parallel.strategy=fsdp parallel.bucket_mb=25 parallel.expert=2 train.freeze=mlp
 train 2 parallel.strategy=fsdp parallel.bucket_mb=25 train.freeze=attention
+train 2 parallel.expert=2 train.lora_rank=4 train.lora_targets=attention
 train 2 parallel.expert=2 "${again[@]}=moe,layernorm"
 train 2 parallel.expert=2 "${again[@]}=moe_act,shared_experts,core_attn,mlp" model.first_dense_layers=1 \
 	train.fused=false

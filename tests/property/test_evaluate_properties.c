@@ -34,6 +34,8 @@ static void random_plan(unsigned system, char *text, size_t size, int64_t *ranks
 				 *const flat[] = {"ddp", "zero1", "zero2", "fsdp"};
 	const unsigned tensor = 1u << random_below(4), pipeline = 1u << random_below(4), data = 1u << random_below(4),
 		       schedule = pipeline > 1 ? random_below(4) : 1, micro = 1u << random_below(2);
+	static const char *const recompute[] = {"none", "full",
+		"selective, recompute_modules: [mlp, layernorm, core_attn]"};
 	const unsigned virtual = schedule == 2 ? 2 : 1,
 		       micros = pipeline * (1 + random_below(4)) * (schedule == 2 ? 1 : 1 + random_below(2));
 	(void)system;
@@ -44,7 +46,7 @@ static void random_plan(unsigned system, char *text, size_t size, int64_t *ranks
 		"parallel: {strategy: %s, tensor: %u, sequence_parallel: %s, pipeline: %u, virtual_stages: %u, "
 		"schedule: %s, overlap: %s}\n",
 		models[random_below(3)], stacks[random_below(5)], micro, micro * data * micros,
-		random_below(2) ? "full" : "none",
+		recompute[random_below(3)],
 		data == 1      ? "none"
 		: pipeline > 1 ? pipelined[random_below(2)]
 			       : flat[random_below(4)],

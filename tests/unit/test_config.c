@@ -452,8 +452,10 @@ static void test_experts(void)
 	refused(MOE "parallel: {expert: 2, tensor: 2, sequence_parallel: true, pipeline: 2, order: tp-pp-cp-ep-dp}", 8,
 		"cfg.yaml:3:79: parallel.order: experts are dealt to all ranks of a stage, and pp stands between these "
 		"(nearest: tp-cp-ep-dp-pp)");
-	refused("model: {preset: mixtral-8x7b}\ntrain: {lora_rank: 8}", 1,
-		"cfg.yaml:2:9: train.lora_rank: not modelled yet with experts (accepted: 0)");
+	refused("model: {preset: mixtral-8x7b}\ntrain: {lora_rank: 8, lora_targets: all}", 1,
+		"cfg.yaml:2:23: train.lora_targets: adapters of experts are not modelled yet (accepted: attention, "
+		"qkv)");
+	refused(GPT2 "train: {lora_base: nf4}", 1, "cfg.yaml:2:9: train.lora_base: not used without lora_rank");
 	refused(GPT2 "train: {lora_targets: qkv}", 1, "cfg.yaml:2:9: train.lora_targets: not used without lora_rank");
 	refused(GPT2 "train: {lora_rank: 8, freeze: mlp}", 1,
 		"cfg.yaml:2:23: train.freeze: not used with lora_rank, which trains the adapters alone");

@@ -242,6 +242,15 @@ static void test_yaml(void)
 	CU_ASSERT_STRING_EQUAL(foreign_find(&im.foreign, "datasets")->value, "[2 tables]");
 	import_free(&im);
 
+	take("base_model: someone/Meta-Llama-3-8B\nmicro_batch_size: 2\nbf16: true\nadapter: qlora\nlora_r: 32\n"
+	     "load_in_8bit: false\nload_in_4bit: true\nlora_target_modules: [q_proj, o_proj]\n",
+		"axolotl");
+	check(KEY_train_lora_rank, "32");
+	check(KEY_train_lora_targets, "attention");
+	check(KEY_train_lora_base, "nf4_double");
+	check(KEY_train_param_dtype, "bf16");
+	import_free(&im);
+
 	take("trainer: {devices: 8, num_nodes: 2, precision: bf16}\n"
 	     "model: {encoder_seq_length: 2048, num_layers: 2, hidden_size: 64, num_attention_heads: 4,\n"
 	     "  data: {seq_length: \"${model.encoder_seq_length}\"}, activation: fast-swiglu,\n"

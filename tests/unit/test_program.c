@@ -268,6 +268,44 @@ static void test_gemm_flop(void)
 	program_destroy(p);
 }
 
+/* Matrices in nf4 are made whole once for each product: forward, and the gradient of its input; their own gradients do
+ * not exist. Everything else stays as it is stored. */
+static void test_quantized_base(void)
+{
+	static const struct {
+		enum strategy strategy;
+		enum recompute recompute;
+		int64_t times;
+	} cases[] = {{STRAT_DDP, REC_NONE, 2}, {STRAT_FSDP, REC_NONE, 2}, {STRAT_DDP, REC_FULL, 3}};
+	const double matrices = 3.0 * (64.0 * 192 + 64.0 * 64 + 2 * 64.0 * 256);
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct config c = tiny(cases[i].strategy, 2, 1);
+		c.model.lora_rank = 4;
+		c.model.lora_targets = LORA_ALL;
+		c.train.recompute = cases[i].recompute;
+		c.stack.recompute_last_gemm = true;
+		struct program *whole = built(&c);
+		c.train.lora_base = DT_NF4;
+		struct program *p = built(&c);
+		double made = 0, stored_B = 0, gathered_B = 0;
+		for (size_t k = 0; k < p->roles[0].ops.n; k++) {
+			const struct op *op = &p->roles[0].ops.at[k];
+			made += op->kind == OP_CAST && op->dtype == DT_NF4 ? (double)op->vector.elements : 0;
+			gathered_B += op->kind == OP_COLLECTIVE && op->dtype == DT_NF4 ? op_wire_B(op, 2) : 0;
+		}
+		for (size_t k = 0; k < p->roles[0].buckets.n; k++)
+			if (p->roles[0].buckets.at[k].stored == DT_NF4)
+				stored_B += (double)p->roles[0].buffers.at[p->roles[0].buckets.at[k].shard.buffer].bytes;
+		const double cut = cases[i].strategy == STRAT_FSDP ? 2 : 1;
+		CU_ASSERT_DOUBLE_EQUAL(made, 2 * (double)cases[i].times * matrices, 1); /* micro-batches */
+		CU_ASSERT_DOUBLE_EQUAL(stored_B, matrices * (0.5 + 4.0 / 64) / cut, 8);
+		CU_ASSERT_DOUBLE_EQUAL(gathered_B, cut > 1 ? 4 * stored_B : 0, 8); /* twice a micro-batch */
+		CU_ASSERT_DOUBLE_EQUAL(gemm_flop(p), gemm_flop(whole), 1);
+		program_destroy(whole);
+		program_destroy(p);
+	}
+}
+
 static double wire_B(const struct program *p, enum mesh_dim group)
 {
 	double sum = 0;
@@ -485,7 +523,7 @@ static void test_check_catches(void)
 
 UNIT_MAIN("program", {"a sliding window", test_window}, {"moments in 8 bits", test_eight_bits},
 	{"small tensors beside them", test_eight_bits_small}, {"matrix of strategies", test_matrix},
-	{"gemm flop", test_gemm_flop}, {"volumes", test_volumes}, {"buckets", test_buckets},
+	{"gemm flop", test_gemm_flop}, {"quantized base", test_quantized_base}, {"volumes", test_volumes}, {"buckets", test_buckets},
 	{"lead buckets", test_lead_buckets}, {"gathered memory", test_gathered_memory},
 	{"transient memory", test_transient_memory}, {"state memory", test_state_memory},
 	{"tensors gathered", test_tensors_gathered}, {"check catches", test_check_catches})

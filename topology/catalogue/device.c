@@ -107,7 +107,7 @@ static const struct catalogue_key keys[] = {
 	FIGURE("price", UNIT_USD, 1, 1e9, price),
 	FIGURE("rent_usd_per_hour", UNIT_USD, 1e-3, 1e6, rent),
 };
-static_assert(DT_COUNT == 8, "a new format needs its key matrix.<name> above (int32 is no matrix format)");
+static_assert(DT_COUNT == 11, "a new format needs its key matrix.<name> above, unless nothing is multiplied in it");
 
 /* Converts the figures whose form in the file differs from the description's. */
 static enum status settle(struct device_file *f, const char *path, struct error *e)
