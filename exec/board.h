@@ -8,6 +8,7 @@
 #define STEPSIM_EXEC_BOARD_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -29,14 +30,20 @@ struct beacon {
 #define BOARD_TEXT 96
 #define BOARD_CPU_WORDS 128 /* 8192 CPUs */
 
+/* The CPUs of a rank as it started, as bits: its own, and those of the launcher that may have bound it more narrowly
+ * than itself (mpirun: one core a rank, when nobody asks). */
+struct affinity {
+	uint64_t own[BOARD_CPU_WORDS], launcher[BOARD_CPU_WORDS];
+	bool asked; /* the user chose `own`: a wrapper with taskset or numactl, an option of mpirun's, a batch system */
+};
+
 struct board_slot {
 	struct beacon beacon;
 	_Atomic int state; /* enum board_state */
 	_Atomic int pid;
 	_Atomic int64_t rank, role;
-	uint64_t cpus[BOARD_CPU_WORDS]; /* that the rank was allowed when it started: read between two barriers */
-	uint64_t own[BOARD_CPU_WORDS];  /* that it was started on by its user's choice (affinity_own); likewise */
-	char doing[BOARD_TEXT];         /* when no lane is at an op */
+	struct affinity affinity; /* read between two barriers */
+	char doing[BOARD_TEXT];   /* when no lane is at an op */
 	char padding[64];
 };
 

@@ -82,24 +82,60 @@ void cpu_steal_wait(const struct cpu_steal *begun)
 	}
 }
 
+static int64_t common(const uint64_t a[BOARD_CPU_WORDS], const uint64_t b[BOARD_CPU_WORDS])
+{
+	int64_t n = 0;
+	for (size_t w = 0; w < BOARD_CPU_WORDS; w++)
+		n += __builtin_popcountll(a[w] & b[w]);
+	return n;
+}
+
+struct cpu_steal_worst cpu_steal_judge(const struct cpu_steal_part *parts, int64_t ranks)
+{
+	struct cpu_steal_worst worst = {.rank = -1};
+	for (int64_t r = 0; r < ranks; r++) {
+		const struct cpu_steal_part *mine = &parts[r];
+		double others_s = mine->busy_s;
+		for (int64_t q = 0; q < ranks; q++) {
+			int64_t shared = common(mine->cpus, parts[q].cpus);
+			if (shared > 0 && !strcmp(mine->machine, parts[q].machine))
+				others_s -= parts[q].own_s * (double)shared /
+				            (double)common(parts[q].cpus, parts[q].cpus);
+		}
+		const double taken = share(others_s, mine->available_s),
+			     stolen = share(mine->stolen_s, mine->available_s);
+		if (taken + stolen >= SHOWS && taken + stolen > worst.taken + worst.stolen)
+			worst = (struct cpu_steal_worst){r, taken, stolen};
+	}
+	return worst;
+}
+
+static void name_machine(char out[40])
+{
+	char *id = whole_file("/proc/sys/kernel/random/boot_id");
+	snprintf(out, 40, "%.36s", id ? id : "");
+	free(id);
+}
+
 enum status cpu_steal_end(struct session *s, const struct cpu_steal *begun, struct cpu_steal_worst *out,
 	struct error *e)
 {
 	struct cpu_steal now;
+	struct cpu_steal_part mine = {0}, *all = malloc((size_t)s->info.ranks * sizeof *all);
 	cpu_steal_begin(&now);
-	double available_s = (double)now.cpus * (now.at_s - begun->at_s);
-	double mine[2] = {share(now.busy_s - begun->busy_s - (now.own_s - begun->own_s), available_s),
-		share(now.stolen_s - begun->stolen_s, available_s)};
-	double(*all)[2] = malloc((size_t)s->info.ranks * sizeof *all);
-	*out = (struct cpu_steal_worst){.rank = -1};
-	if (s->info.oversubscribed || begun->cpus != now.cpus || now.at_s - begun->at_s < CPU_STEAL_WINDOW_S)
-		mine[0] = mine[1] = 0;
+	const double elapsed_s = now.at_s - begun->at_s;
+	mine.own_s = now.own_s - begun->own_s;
+	name_machine(mine.machine);
+	if (sched_getaffinity(0, sizeof mine.cpus, (cpu_set_t *)mine.cpus))
+		memset(mine.cpus, 0, sizeof mine.cpus);
+	if (!s->info.oversubscribed && begun->cpus == now.cpus && elapsed_s >= CPU_STEAL_WINDOW_S) {
+		mine.available_s = (double)now.cpus * elapsed_s;
+		mine.busy_s = now.busy_s - begun->busy_s;
+		mine.stolen_s = now.stolen_s - begun->stolen_s;
+	}
 	enum status st = session_agree(s, all ? ST_OK : error_nomem(e, "what other processes took"), e);
-	if (!st)
-		st = session_gather_all(s, mine, sizeof mine, all, e);
-	for (int64_t r = 0; !st && r < s->info.ranks; r++)
-		if (all[r][0] + all[r][1] >= SHOWS && all[r][0] + all[r][1] > out->taken + out->stolen)
-			*out = (struct cpu_steal_worst){r, all[r][0], all[r][1]};
+	if (!st && !(st = session_gather_all(s, &mine, sizeof mine, all, e)))
+		*out = cpu_steal_judge(all, s->info.ranks);
 	free(all);
 	return st;
 }

@@ -1,5 +1,6 @@
 /* The CPU time that other processes and other virtual machines (steal) took of the ranks' cores during a measurement,
- * from Linux's /proc/stat. */
+ * from Linux's /proc/stat. No rank of the session is another process, whichever host it calls its own: containers and
+ * namespaces of one machine share its cores. */
 #ifndef STEPSIM_EXEC_CPU_STEAL_H
 #define STEPSIM_EXEC_CPU_STEAL_H
 
@@ -37,6 +38,17 @@ enum status cpu_steal_end(struct session *s, const struct cpu_steal *begun, stru
 
 /* "other processes took 38 % of the time of rank 1's cores, other virtual machines 5 %". */
 void cpu_steal_words(const struct cpu_steal_worst *w, char *text, size_t size);
+
+/* What one rank knows at the end: its part of the interval, and which machine its cores belong to. */
+struct cpu_steal_part {
+	char machine[40]; /* Linux's boot_id */
+	uint64_t cpus[BOARD_CPU_WORDS];
+	double available_s, busy_s, own_s, stolen_s; /* of its cores, and of the rank itself */
+};
+
+/* The rank that lost most, of `ranks` parts. The ranks' own time on cores that they share with others counts for
+ * none of them. */
+struct cpu_steal_worst cpu_steal_judge(const struct cpu_steal_part *parts, int64_t ranks);
 
 /* Adds up the lines "cpuN ..." of /proc/stat's text that are in `cpus`; seconds, `tick_s` each tick. */
 void cpu_steal_read(const char *stat, const uint64_t cpus[BOARD_CPU_WORDS], double tick_s, struct cpu_steal *out);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "exec/affinity.h"
 #include "exec/mpi_check.h"
 #include "exec/session.h"
 
@@ -44,76 +43,26 @@ static enum status find_gpus(const struct session *s, const struct graph *g, con
 	return ST_OK;
 }
 
-/* Returns whether the user bound this rank to some of the CPUs of the host's ranks. */
-static bool bound_by_user(const struct board_slot *slot, const uint64_t host[BOARD_CPU_WORDS])
-{
-	bool any = false, less = false;
-	for (size_t w = 0; w < BOARD_CPU_WORDS; w++) {
-		any |= (slot->own[w] & host[w]) != 0;
-		less |= (host[w] & ~slot->own[w]) != 0;
-	}
-	return any && less;
-}
-
-static bool overlap(const struct board_slot *a, const struct board_slot *b)
-{
-	for (size_t w = 0; w < BOARD_CPU_WORDS; w++)
-		if (a->own[w] & b->own[w])
-			return true;
-	return false;
-}
-
-/* A rank that its user bound keeps those cores. GPU and NIC stay as placed. */
-static enum status keep_bound(const struct session *s, const uint64_t host[BOARD_CPU_WORDS], struct assignment *given,
-	struct error *e)
-{
-	const struct board *b = s->board;
-	struct placement *own = malloc(sizeof *own);
-	enum status st = own ? ST_OK : error_nomem(e, "a rank's place");
-	for (int64_t i = 0; !st && i < b->slots; i++) {
-		struct placement *placement = &given[i].placement;
-		char *list = NULL;
-		if (!bound_by_user(&b->slot[i], host))
-			continue;
-		if (!(st = affinity_text(b->slot[i].own, &list, e)) &&
-			!(st = placement_choose(NULL, list, 1, false, false, own, e))) {
-			memcpy(placement->cores, own->cores, sizeof placement->cores);
-			placement->n_cores = own->n_cores;
-			placement->shared = own->shared;
-			for (int64_t k = 0; k < b->slots; k++)
-				placement->shared |= k != i && overlap(&b->slot[i], &b->slot[k]);
-		}
-		free(list);
-	}
-	free(own);
-	return st;
-}
-
 static enum status find_places(struct session *s, const int64_t *rank, char (*pci)[GRAPH_PCI], struct assignment *given,
 	struct error *e)
 {
 	const struct graph *g = NULL;
-	uint64_t cpus[BOARD_CPU_WORDS];
-	char *allowed = NULL;
+	char **allowed = NULL;
 	int64_t n = s->info.ranks_per_host;
 	int32_t *gpu = malloc((size_t)n * sizeof *gpu);
 	struct placement *placements = malloc((size_t)n * sizeof *placements);
 	enum status st = gpu && placements ? ST_OK : error_nomem(e, "the ranks' places");
-	session_given(s, cpus);
 	if (st || (st = session_graph(s, &g, e)) || (st = find_gpus(s, g, rank, pci, gpu, e)) ||
-		(st = affinity_text(cpus, &allowed, e)) ||
-		(st = placement_choose_at(g, allowed, n, gpu, placements, e)))
-		goto out;
-	for (int64_t i = 0; i < n; i++)
-		given[i].placement = placements[i];
-	if ((st = keep_bound(s, cpus, given, e)))
+		(st = session_allowed(s, &allowed, e)) ||
+		(st = placement_choose_at(g, (const char *const *)allowed, n, gpu, placements, e)))
 		goto out;
 	for (int64_t i = 0; i < n; i++) {
+		given[i].placement = placements[i];
 		placement_text(&given[i].placement, g, s->info.host, rank[i], given[i].text);
 		given[i].good = true;
 	}
 out:
-	free(allowed);
+	session_allowed_free(s, allowed);
 	free(gpu);
 	free(placements);
 	return st;

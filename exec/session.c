@@ -185,8 +185,7 @@ static enum status open_watchdog(struct session *s, double timeout_s, struct err
 {
 	struct board_slot *slot = &s->board->slot[s->info.local_rank];
 	slot->rank = s->info.rank;
-	affinity_given(slot->cpus);
-	affinity_own(slot->own);
+	affinity_read(&slot->affinity);
 	board_doing(slot, "set-up");
 	atomic_store(&slot->pid, getpid());
 	struct watchdog_site site = {.board = s->board,
@@ -198,29 +197,48 @@ static enum status open_watchdog(struct session *s, double timeout_s, struct err
 	return watchdog_start(&site, &s->watchdog, e);
 }
 
-void session_given(const struct session *s, uint64_t cpus[BOARD_CPU_WORDS])
+enum status session_allowed(const struct session *s, char ***out, struct error *e)
 {
-	memset(cpus, 0, BOARD_CPU_WORDS * sizeof cpus[0]);
+	enum status st = ST_OK;
+	bool asked = false;
+	char **lists = calloc((size_t)s->board->slots, sizeof *lists);
+	if (!lists)
+		return error_nomem(e, "the ranks' CPUs");
 	for (int64_t i = 0; i < s->board->slots; i++)
-		for (size_t w = 0; w < BOARD_CPU_WORDS; w++)
-			cpus[w] |= s->board->slot[i].cpus[w];
+		asked |= s->board->slot[i].affinity.asked;
+	for (int64_t i = 0; !st && i < s->board->slots; i++) {
+		const struct affinity *a = &s->board->slot[i].affinity;
+		st = affinity_text(asked ? a->own : a->launcher, &lists[i], e);
+	}
+	*out = lists;
+	if (st) {
+		session_allowed_free(s, lists);
+		*out = NULL;
+	}
+	return st;
 }
 
-/* The placement of this rank among those of its host, from the CPUs that any of them was given. */
+void session_allowed_free(const struct session *s, char **lists)
+{
+	for (int64_t i = 0; lists && i < s->board->slots; i++)
+		free(lists[i]);
+	free(lists);
+}
+
+/* The placement of this rank among those of its host. */
 static enum status choose_placement(struct session *s, struct placement *out, struct error *e)
 {
 	struct session_info *info = &s->info;
-	uint64_t cpus[BOARD_CPU_WORDS];
-	char *allowed = NULL;
+	char **allowed = NULL;
 	struct placement *placements = calloc((size_t)info->ranks_per_host, sizeof *placements);
 	enum status st = placements ? ST_OK : error_nomem(e, "the ranks' places");
-	session_given(s, cpus);
-	if (st || (st = affinity_text(cpus, &allowed, e)) ||
-		(st = placement_choose(NULL, allowed, info->ranks_per_host, false, false, placements, e)))
+	if (st || (st = session_allowed(s, &allowed, e)) ||
+		(st = placement_choose(NULL, (const char *const *)allowed, info->ranks_per_host, false, false,
+			 placements, e)))
 		goto out;
 	*out = placements[info->local_rank];
 out:
-	free(allowed);
+	session_allowed_free(s, allowed);
 	free(placements);
 	return st;
 }

@@ -36,8 +36,10 @@ enum status session_sum(struct session *s, double *x, size_t n, struct error *e)
 /* The same, of the largest: times become the slowest rank's. */
 enum status session_max(struct session *s, double *x, size_t n, struct error *e);
 
-/* The CPUs that any rank of this host was given, as bits: what its ranks divide among themselves. */
-void session_given(const struct session *s, uint64_t cpus[BOARD_CPU_WORDS]);
+/* The CPUs that each rank of this host may use, as lists by local rank: what it was started on, where the user of any
+ * of them chose that; else what its launcher has. The caller frees them. */
+enum status session_allowed(const struct session *s, char ***out, struct error *e);
+void session_allowed_free(const struct session *s, char **lists); /* NULL-safe */
 /* Binds this rank to a placement and keeps what is said of it: `text` is placement_text's. */
 enum status session_bind(struct session *s, const struct placement *placement, const char *text, struct error *e);
 /* Collective: rank 0 hears where each rank sits (session_placement). */

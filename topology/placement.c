@@ -17,9 +17,10 @@
  */
 struct division {
 	hwloc_topology_t topology;
-	hwloc_bitmap_t allowed;
-	hwloc_bitmap_t *part; /* by number; empty: joined to another one */
-	int64_t *part_of;     /* by rank */
+	hwloc_bitmap_t allowed; /* to any rank */
+	hwloc_bitmap_t *own;    /* by rank: what it may use */
+	hwloc_bitmap_t *part;   /* by number; empty: joined to another one */
+	int64_t *part_of;       /* by rank */
 	int64_t ranks;
 };
 
@@ -85,19 +86,30 @@ static enum status load_cores(hwloc_topology_t *out, struct error *e)
 	return ST_OK;
 }
 
-static enum status find_allowed(struct division *d, const char *text, struct error *e)
+static enum status find_own(const struct division *d, const char *text, hwloc_bitmap_t out, struct error *e)
 {
 	enum status st = ST_OK;
-	if (text[0])
-		st = parse_list(text, "the CPUs that ranks may use", d->allowed, e);
-	else if (hwloc_get_cpubind(d->topology, d->allowed, HWLOC_CPUBIND_PROCESS) || hwloc_bitmap_iszero(d->allowed))
-		hwloc_bitmap_copy(d->allowed, hwloc_topology_get_allowed_cpuset(d->topology));
+	if (text && text[0])
+		st = parse_list(text, "the CPUs that ranks may use", out, e);
+	else if (hwloc_get_cpubind(d->topology, out, HWLOC_CPUBIND_PROCESS) || hwloc_bitmap_iszero(out))
+		hwloc_bitmap_copy(out, hwloc_topology_get_allowed_cpuset(d->topology));
 	if (st)
 		return st;
-	hwloc_bitmap_and(d->allowed, d->allowed, hwloc_topology_get_topology_cpuset(d->topology));
-	return hwloc_bitmap_iszero(d->allowed)
-	               ? error_set(e, ST_RUN, "hwloc finds none of the CPUs that this process may use")
-	               : ST_OK;
+	hwloc_bitmap_and(out, out, hwloc_topology_get_topology_cpuset(d->topology));
+	return hwloc_bitmap_iszero(out) ? error_set(e, ST_RUN, "hwloc finds none of the CPUs that this process may use")
+	                                : ST_OK;
+}
+
+static enum status find_allowed(struct division *d, const char *const *texts, struct error *e)
+{
+	enum status st = ST_OK;
+	for (int64_t r = 0; !st && r < d->ranks; r++) {
+		if (!(d->own[r] = hwloc_bitmap_alloc()))
+			return error_nomem(e, "a set of CPUs");
+		if (!(st = find_own(d, texts ? texts[r] : NULL, d->own[r], e)))
+			hwloc_bitmap_or(d->allowed, d->allowed, d->own[r]);
+	}
+	return st;
 }
 
 /* The next core, in hwloc's order (neighbours share caches and memory), that has a CPU in `set`. */
@@ -184,7 +196,8 @@ static enum status join(struct division *d, int64_t rank, hwloc_const_bitmap_t s
 
 /* An even share of the part's cores, with all their hardware threads that are allowed; where there are fewer cores than
  * members, one that is shared. */
-static enum status take_share(const struct division *d, int64_t rank, struct placement *out, struct error *e)
+static enum status take_share(const struct division *d, int64_t rank, struct placement *out, bool *within,
+	struct error *e)
 {
 	hwloc_const_bitmap_t part = d->part[d->part_of[rank]];
 	int64_t cores = count_cores(d->topology, part), members = 0, turn = 0, i = 0;
@@ -202,8 +215,24 @@ static enum status take_share(const struct division *d, int64_t rank, struct pla
 		if (i >= first && i < first + out->n_cores)
 			hwloc_bitmap_or(mine, mine, core->cpuset);
 	hwloc_bitmap_and(mine, mine, part);
+	*within = hwloc_bitmap_isincluded(mine, d->own[rank]);
 	enum status st = print_list(mine, rank, out->cores, e);
 	hwloc_bitmap_free(mine);
+	return st;
+}
+
+/* Where even shares would take a rank out of what it may use, the ranks of that part keep all of theirs, and share
+ * them. */
+static enum status keep_own(const struct division *d, int64_t part, struct placement *out, struct error *e)
+{
+	enum status st = ST_OK;
+	for (int64_t r = 0; !st && r < d->ranks; r++) {
+		if (d->part_of[r] != part)
+			continue;
+		out[r].n_cores = count_cores(d->topology, d->own[r]);
+		out[r].shared = true;
+		st = print_list(d->own[r], r, out[r].cores, e);
+	}
 	return st;
 }
 
@@ -214,13 +243,19 @@ static enum status divide(struct division *d, const struct graph *g, struct plac
 	if (!near)
 		return error_nomem(e, "a set of CPUs");
 	for (int64_t r = 0; !st && r < d->ranks; r++) {
-		if (out[r].gpu >= 0)
+		/* A rank with less than the others may use was bound to it, and keeps it. */
+		if (out[r].gpu < 0 || !hwloc_bitmap_isequal(d->own[r], d->allowed))
+			hwloc_bitmap_copy(near, d->own[r]);
+		else
 			st = near_gpu(d, g, &g->vertex.at[g->gpu.at[out[r].gpu]], near, e);
 		if (!st)
 			st = join(d, r, near, e);
 	}
-	for (int64_t r = 0; !st && r < d->ranks; r++)
-		st = take_share(d, r, &out[r], e);
+	for (int64_t r = 0; !st && r < d->ranks; r++) {
+		bool within = true;
+		if (out[r].n_cores == 0 && !(st = take_share(d, r, &out[r], &within, e)) && !within)
+			st = keep_own(d, d->part_of[r], out, e);
+	}
 	hwloc_bitmap_free(near);
 	return st;
 }
@@ -242,15 +277,16 @@ static enum status give_gpus(const struct graph *g, int64_t ranks, bool share_gp
 }
 
 /* Cores, once it is known which GPU each rank has. */
-static enum status give_cores(const struct graph *g, const char *allowed, int64_t ranks, struct placement *out,
+static enum status give_cores(const struct graph *g, const char *const *allowed, int64_t ranks, struct placement *out,
 	struct error *e)
 {
 	enum status st = ST_OK;
 	struct division d = {.ranks = ranks};
 	d.allowed = hwloc_bitmap_alloc();
+	d.own = calloc((size_t)ranks, sizeof *d.own);
 	d.part = calloc((size_t)ranks, sizeof *d.part);
 	d.part_of = calloc((size_t)ranks, sizeof *d.part_of);
-	if (!d.allowed || !d.part || !d.part_of) {
+	if (!d.allowed || !d.own || !d.part || !d.part_of) {
 		st = error_nomem(e, "the ranks' places");
 		goto out;
 	}
@@ -263,6 +299,9 @@ static enum status give_cores(const struct graph *g, const char *allowed, int64_
 out:
 	for (int64_t r = 0; d.part && r < ranks; r++)
 		hwloc_bitmap_free(d.part[r]);
+	for (int64_t r = 0; d.own && r < ranks; r++)
+		hwloc_bitmap_free(d.own[r]);
+	free(d.own);
 	free(d.part);
 	free(d.part_of);
 	hwloc_bitmap_free(d.allowed);
@@ -271,8 +310,8 @@ out:
 	return st;
 }
 
-enum status placement_choose(const struct graph *g, const char *allowed, int64_t ranks, bool use_gpus, bool share_gpu,
-	struct placement *out, struct error *e)
+enum status placement_choose(const struct graph *g, const char *const *allowed, int64_t ranks, bool use_gpus,
+	bool share_gpu, struct placement *out, struct error *e)
 {
 	for (int64_t r = 0; r < ranks; r++)
 		out[r] = (struct placement){.gpu = -1};
@@ -280,7 +319,7 @@ enum status placement_choose(const struct graph *g, const char *allowed, int64_t
 	return st ? st : give_cores(g, allowed, ranks, out, e);
 }
 
-enum status placement_choose_at(const struct graph *g, const char *allowed, int64_t ranks, const int32_t *gpu,
+enum status placement_choose_at(const struct graph *g, const char *const *allowed, int64_t ranks, const int32_t *gpu,
 	struct placement *out, struct error *e)
 {
 	for (int64_t r = 0; r < ranks; r++)

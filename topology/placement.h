@@ -17,18 +17,19 @@ struct placement {
 	bool shared;        /* another rank has these cores as well, or there is less CPU time than ranks */
 };
 
-/* Placements for `ranks` ranks of this host, by local rank, from the CPUs in `allowed` (a list as in `cores`; "" all
- * that this process may use). With GPUs (`use_gpus`): local rank r gets GPU r of the graph, and an even share of the
- * allowed cores of that GPU's NUMA node (of all, where the node has none allowed); ST_RUN when there are fewer GPUs
- * than ranks, unless `share_gpu`. Without: an even share of all cores, neighbours in hwloc's order. `g` may be NULL
- * without GPUs. Among equally near NICs, GPU i takes the i-th (modulo their number). Where there are more ranks than
- * cores, cores are shared. ST_INPUT: `allowed`, or a GPU's own list, is no list of CPUs. ST_RUN: none of the CPUs
- * exists here. */
-enum status placement_choose(const struct graph *g, const char *allowed, int64_t ranks, bool use_gpus, bool share_gpu,
-	struct placement *out, struct error *e);
+/* Placements for `ranks` ranks of this host, by local rank, from the CPUs that each may use: allowed[r] is a list as in
+ * `cores`; "", or allowed NULL: all that this process may use. A rank never gets another CPU. With GPUs (`use_gpus`):
+ * local rank r gets GPU r of the graph, and an even share of the allowed cores of that GPU's NUMA node (of all, where
+ * the node has none allowed); ST_RUN when there are fewer GPUs than ranks, unless `share_gpu`. Without, and where a
+ * rank may use less than the host's other ranks: an even share of all that it may use, neighbours in hwloc's order. `g`
+ * may be NULL without GPUs. Among equally near NICs, GPU i takes the i-th (modulo their number). Where there are more
+ * ranks than cores, or sets that overlap cannot be shared out in order, cores are shared. ST_INPUT: a list of
+ * `allowed`, or a GPU's own, is no list of CPUs. ST_RUN: none of a rank's CPUs exists here. */
+enum status placement_choose(const struct graph *g, const char *const *allowed, int64_t ranks, bool use_gpus,
+	bool share_gpu, struct placement *out, struct error *e);
 
 /* The same where each rank's GPU is decided already: gpu[r] is the number in the graph of local rank r's. */
-enum status placement_choose_at(const struct graph *g, const char *allowed, int64_t ranks, const int32_t *gpu,
+enum status placement_choose_at(const struct graph *g, const char *const *allowed, int64_t ranks, const int32_t *gpu,
 	struct placement *out, struct error *e);
 
 /* Cuts the placements of one host to a CPU quota: its ranks together have the time of `quota` cores (whole; a fraction

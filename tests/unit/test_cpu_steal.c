@@ -58,4 +58,44 @@ static void test_words(void)
 	says(0, 0.2, "other virtual machines took 20 % of the time of rank 1's cores");
 }
 
-UNIT_MAIN("others", {"read", test_read}, {"begin", test_begin}, {"words", test_words})
+/* A second in which a rank computed for 0.9 s and its core was busy for 0.95 s. */
+static struct cpu_steal_part part(const char *machine, uint64_t cpus)
+{
+	struct cpu_steal_part p = {.cpus = {cpus}, .available_s = 1, .busy_s = 0.95, .own_s = 0.9};
+	strcpy(p.machine, machine);
+	return p;
+}
+
+/* Two hosts that are one machine: what each other's rank uses of common cores is not others'. */
+static void test_judge(void)
+{
+	struct cpu_steal_part p[2] = {part("a", 1), part("a", 2)};
+	CU_ASSERT_EQUAL(cpu_steal_judge(p, 2).rank, -1);
+	p[1].busy_s = 1.15;
+	CU_ASSERT_EQUAL(cpu_steal_judge(p, 2).rank, 1);
+	CU_ASSERT_DOUBLE_EQUAL(cpu_steal_judge(p, 2).taken, 0.25, 1e-9);
+	/* Both have both cores. */
+	p[0] = p[1] = part("a", 3);
+	p[0].available_s = p[1].available_s = 2;
+	p[0].busy_s = p[1].busy_s = 1.85;
+	CU_ASSERT_EQUAL(cpu_steal_judge(p, 2).rank, -1);
+	/* The same on two machines: each core has another process. */
+	strcpy(p[1].machine, "b");
+	CU_ASSERT_EQUAL(cpu_steal_judge(p, 2).rank, 0);
+	CU_ASSERT_DOUBLE_EQUAL(cpu_steal_judge(p, 2).taken, 0.475, 1e-9);
+	/* Of a rank on two cores, half its time is on the one that is shared. */
+	p[0] = part("a", 1);
+	p[1] = part("a", 3);
+	p[1].available_s = 2;
+	p[0].busy_s = 1;
+	p[0].own_s = 0.3;
+	p[1].busy_s = 1.2;
+	CU_ASSERT_EQUAL(cpu_steal_judge(p, 2).rank, 0);
+	CU_ASSERT_DOUBLE_EQUAL(cpu_steal_judge(p, 2).taken, 0.25, 1e-9);
+	/* Nothing is known of a rank. */
+	p[1] = (struct cpu_steal_part){0};
+	p[0].stolen_s = 0.2;
+	CU_ASSERT_DOUBLE_EQUAL(cpu_steal_judge(p, 2).stolen, 0.2, 1e-9);
+}
+
+UNIT_MAIN("others", {"judge", test_judge}, {"read", test_read}, {"begin", test_begin}, {"words", test_words})

@@ -103,7 +103,7 @@ static void test_binding(void)
 	struct error e = {ST_OK, ""};
 	uint64_t cpus[BOARD_CPU_WORDS], one[BOARD_CPU_WORDS] = {0}, none[BOARD_CPU_WORDS] = {0};
 	char *list = NULL, *single = NULL;
-	affinity_given(cpus);
+	CU_ASSERT_EQUAL_FATAL(sched_getaffinity(0, sizeof cpus, (cpu_set_t *)memset(cpus, 0, sizeof cpus)), 0);
 	CU_ASSERT_TRUE_FATAL(bits(cpus) >= 1);
 	CU_ASSERT_EQUAL_FATAL(affinity_text(cpus, &list, &e), ST_OK);
 	CU_ASSERT_EQUAL(bound(list, cpus), 0);
@@ -125,29 +125,66 @@ static void launched(const char *bound, const char *binding, const char *mapping
 			unsetenv(variables[i][0]);
 }
 
-/* A binding that mpirun makes unasked does not count as the user's. */
-static void test_own(void)
+/* What the first rank of a host finds out when mpirun bound it to `list`; both CPU sets are one here, since no launcher
+ * is above. */
+static bool asked_on(const char *list)
 {
-	uint64_t now[BOARD_CPU_WORDS] = {0}, own[BOARD_CPU_WORDS];
-	CU_ASSERT_EQUAL_FATAL(sched_getaffinity(0, sizeof now, (cpu_set_t *)now), 0);
+	int status = -1;
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct error e = {ST_OK, ""};
+		static struct affinity a;
+		if (affinity_bind(list, &e))
+			_exit(10);
+		affinity_read(&a);
+		_exit(memcmp(a.own, a.launcher, sizeof a.own) ? 11 : a.asked);
+	}
+	waitpid(pid, &status, 0);
+	CU_ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) <= 1);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 1;
+}
+
+/* A binding that mpirun makes unasked does not count as the user's. */
+static void test_asked(void)
+{
+	static struct affinity now;
+	struct error e = {ST_OK, ""};
+	char *list = NULL;
+	affinity_read(&now);
+	CU_ASSERT_EQUAL_FATAL(affinity_text(now.own, &list, &e), ST_OK);
 	unsetenv("OMPI_MCA_hwloc_base_cpu_list");
 	unsetenv("OMPI_MCA_rmaps_rank_file_path");
+	setenv("OMPI_COMM_WORLD_SIZE", "4", 1);
+	setenv("OMPI_COMM_WORLD_LOCAL_RANK", "0", 1);
+	/* Four cores of a package each: mpirun chooses core 0 or the package. */
+	setenv("HWLOC_SYNTHETIC", "package:2 core:4 pu:1", 1);
 	launched(NULL, "none", NULL);
-	affinity_own(own);
-	CU_ASSERT_EQUAL(memcmp(own, now, sizeof own), 0);
-	launched("1", NULL, NULL);
-	affinity_own(own);
-	CU_ASSERT_EQUAL(bits(own), 0);
+	CU_ASSERT_TRUE(asked_on(list));
 	launched("1", "core", NULL);
-	affinity_own(own);
-	CU_ASSERT_EQUAL(memcmp(own, now, sizeof own), 0);
-	launched("1", NULL, "ppr:4:socket");
-	affinity_own(own);
-	CU_ASSERT_EQUAL(bits(own), 0);
+	CU_ASSERT_TRUE(asked_on(list));
 	launched("1", NULL, "ppr:4:socket:PE=8");
-	affinity_own(own);
-	CU_ASSERT_EQUAL(memcmp(own, now, sizeof own), 0);
+	CU_ASSERT_TRUE(asked_on(list));
+	if (now.own[0] & 1) {
+		launched("1", NULL, NULL);
+		CU_ASSERT_FALSE(asked_on("0"));
+		launched("1", NULL, "ppr:4:socket");
+		CU_ASSERT_FALSE(asked_on("0"));
+		/* The second rank of a host on the first's core, which mpirun does not do. */
+		setenv("OMPI_COMM_WORLD_LOCAL_RANK", "1", 1);
+		CU_ASSERT_TRUE(asked_on("0"));
+	}
+	if ((now.own[0] & 3) == 3) {
+		/* All of a package, and two cores of four. */
+		setenv("HWLOC_SYNTHETIC", "package:4 core:2 pu:1", 1);
+		CU_ASSERT_FALSE(asked_on("0-1"));
+		setenv("HWLOC_SYNTHETIC", "package:2 core:4 pu:1", 1);
+		CU_ASSERT_TRUE(asked_on("0-1"));
+	}
+	free(list);
 	launched(NULL, NULL, NULL);
+	unsetenv("HWLOC_SYNTHETIC");
+	unsetenv("OMPI_COMM_WORLD_SIZE");
+	unsetenv("OMPI_COMM_WORLD_LOCAL_RANK");
 }
 
 /* Goes the way of a session, from the CPUs that were given to a placement. A limit that the user set on the launcher
@@ -158,16 +195,17 @@ static void test_session_placement(void)
 	uint64_t cpus[BOARD_CPU_WORDS], one[BOARD_CPU_WORDS] = {0};
 	char *list = NULL, *single = NULL;
 	struct placement placements[2];
-	affinity_given(cpus);
+	CU_ASSERT_EQUAL_FATAL(sched_getaffinity(0, sizeof cpus, (cpu_set_t *)memset(cpus, 0, sizeof cpus)), 0);
 	CU_ASSERT_EQUAL_FATAL(affinity_text(cpus, &list, &e), ST_OK);
-	CU_ASSERT_EQUAL(placement_choose(NULL, list, 1, false, false, placements, &e), ST_OK);
+	CU_ASSERT_EQUAL(placement_choose(NULL, (const char *[]){list}, 1, false, false, placements, &e), ST_OK);
 	CU_ASSERT_STRING_EQUAL(placements[0].cores, list);
 	CU_ASSERT_EQUAL(placements[0].n_cores, placements[0].host_cores);
 	CU_ASSERT_FALSE(placements[0].shared);
 	for (int i = 0; i < BOARD_CPU_WORDS && !bits(one); i++)
 		one[i] = cpus[i] & (~cpus[i] + 1);
 	CU_ASSERT_EQUAL_FATAL(affinity_text(one, &single, &e), ST_OK);
-	CU_ASSERT_EQUAL(placement_choose(NULL, single, 2, false, false, placements, &e), ST_OK);
+	CU_ASSERT_EQUAL(placement_choose(NULL, (const char *[]){single, single}, 2, false, false, placements, &e),
+		ST_OK);
 	CU_ASSERT_STRING_EQUAL(placements[0].cores, single);
 	CU_ASSERT_STRING_EQUAL(placements[1].cores, single);
 	CU_ASSERT_EQUAL(placements[1].n_cores, 1);
@@ -178,5 +216,5 @@ static void test_session_placement(void)
 }
 
 UNIT_MAIN("exec place", {"the board", test_board}, {"CPUs as a list", test_text},
-	{"binding of all threads", test_binding}, {"the user's own binding", test_own},
+	{"binding of all threads", test_binding}, {"the user's own binding", test_asked},
 	{"from the CPUs given to a placement", test_session_placement})

@@ -14,13 +14,22 @@
 static struct placement placements[MANY];
 static struct error e;
 
+/* The same list for each rank. */
+static const char *const *all(const char *allowed)
+{
+	static const char *lists[MANY];
+	for (size_t i = 0; i < MANY; i++)
+		lists[i] = allowed;
+	return lists;
+}
+
 static enum status place(const char *host, const struct graph *g, const char *allowed, int64_t ranks, bool use_gpus,
 	bool share_gpu)
 {
 	e = (struct error){ST_OK, ""};
 	memset(placements, 0xff, sizeof placements);
 	setenv("HWLOC_SYNTHETIC", host, 1);
-	enum status st = placement_choose(g, allowed, ranks, use_gpus, share_gpu, placements, &e);
+	enum status st = placement_choose(g, all(allowed), ranks, use_gpus, share_gpu, placements, &e);
 	unsetenv("HWLOC_SYNTHETIC");
 	return st;
 }
@@ -202,18 +211,48 @@ static void test_given_gpus(void)
 	static const int32_t crossed[] = {7, 0, 4}, twice[] = {5, 5};
 	struct graph *g = eight_gpus();
 	setenv("HWLOC_SYNTHETIC", TWO_NODES, 1);
-	CU_ASSERT_EQUAL(placement_choose_at(g, "", 3, crossed, placements, &e), ST_OK);
+	CU_ASSERT_EQUAL(placement_choose_at(g, all(""), 3, crossed, placements, &e), ST_OK);
 	same_placement(0, 3, "64-95", 32, 128, false);
 	same_placement(1, 3, "0-63", 64, 128, false);
 	same_placement(2, 3, "96-127", 32, 128, false);
 	CU_ASSERT_EQUAL(placements[0].gpu, 7);
 	CU_ASSERT_STRING_EQUAL(placements[0].nic, "NIC7");
 	CU_ASSERT_STRING_EQUAL(placements[1].nic, "NIC0");
-	CU_ASSERT_EQUAL(placement_choose_at(g, "60-70", 2, twice, placements, &e), ST_OK);
+	CU_ASSERT_EQUAL(placement_choose_at(g, all("60-70"), 2, twice, placements, &e), ST_OK);
 	same_placement(0, 2, "64-66", 3, 11, false);
 	same_placement(1, 2, "67-69", 3, 11, false);
-	CU_ASSERT_EQUAL(placement_choose_at(g, "a", 2, twice, placements, &e), ST_INPUT);
+	CU_ASSERT_EQUAL(placement_choose_at(g, all("a"), 2, twice, placements, &e), ST_INPUT);
 	unsetenv("HWLOC_SYNTHETIC");
+	graph_destroy(g);
+}
+
+static void place_bound(const struct graph *g, const char *const *own, int64_t ranks)
+{
+	setenv("HWLOC_SYNTHETIC", TWO_NODES, 1);
+	CU_ASSERT_EQUAL_FATAL(placement_choose(g, own, ranks, g != NULL, false, placements, &e), ST_OK);
+	unsetenv("HWLOC_SYNTHETIC");
+}
+
+/* Ranks that their user bound: each keeps to its own CPUs, also those that are far from its GPU. */
+static void test_bound(void)
+{
+	static const char *const apart[] = {"5-6", "0", "70-71"}, *const equal[] = {"8-11", "8-11", "0"},
+				 *const inside[] = {"1", "0-1"}, *const outside[] = {"0-2", "3"};
+	place_bound(NULL, apart, 3);
+	same_placement(0, 3, "5-6", 2, 5, false);
+	same_placement(1, 3, "0", 1, 5, false);
+	same_placement(2, 3, "70-71", 2, 5, false);
+	place_bound(NULL, equal, 3);
+	same_placement(0, 3, "8-9", 2, 5, false);
+	same_placement(1, 3, "10-11", 2, 5, false);
+	same_placement(2, 3, "0", 1, 5, false);
+	place_bound(NULL, inside, 2);
+	same_placement(0, 2, "1", 1, 2, true);
+	same_placement(1, 2, "0-1", 2, 2, true);
+	struct graph *g = eight_gpus();
+	place_bound(g, outside, 2);
+	same_placement(0, 2, "0-2", 3, 4, false);
+	same_placement(1, 2, "3", 1, 4, false);
 	graph_destroy(g);
 }
 
@@ -375,4 +414,5 @@ UNIT_MAIN("placement", {"even shares of all cores", test_cores}, {"hardware thre
 	{"lists of CPUs", test_lists}, {"long lists", test_long_lists}, {"GPUs on two nodes", test_gpus},
 	{"GPUs that were chosen before", test_given_gpus}, {"the graph's lists of CPUs", test_lists_of_the_graph},
 	{"odd nodes", test_odd_nodes}, {"too few GPUs", test_too_few_gpus}, {"the nearest NIC", test_nics},
-	{"a placement in words", test_text}, {"less CPU time than cores", test_quota})
+	{"ranks that are bound", test_bound}, {"a placement in words", test_text},
+	{"less CPU time than cores", test_quota})
