@@ -26,6 +26,8 @@ static const struct ceiling {
 	{NULL, PROFILE_CALL_S, UNIT_SECOND}, /* call_label */
 	{"message between ranks, latency", PROFILE_P2P_LATENCY_S, UNIT_SECOND},
 	{"message between ranks, bandwidth", PROFILE_P2P_BPS, UNIT_BYTE_PER_S},
+	{"message between hosts, latency", PROFILE_BETWEEN_LATENCY_S, UNIT_SECOND},
+	{"message between hosts, bandwidth", PROFILE_BETWEEN_BPS, UNIT_BYTE_PER_S},
 };
 
 static bool of_gpus(const struct profile *p) { return strcmp(p->key.backend, "cuda") == 0; }
@@ -45,7 +47,7 @@ static enum status print_collectives(const struct profile *p, struct table *t, s
 	for (size_t i = 0; i < COUNT(shown) && !st; i++) {
 		char name[PROFILE_NAME], text[QUANTITY_MAX], size[QUANTITY_MAX];
 		const int64_t ranks = p->key.ranks;
-		profile_collective_curve(name, collective_name(shown[i]), ranks);
+		profile_collective_curve(name, collective_name(shown[i]), ranks, 1);
 		const struct profile_curve *c = profile_get_curve(p, name);
 		if (!c)
 			continue;

@@ -182,8 +182,8 @@ const char *recompute_name(enum recompute r) { return key_word(&keys[KEY_train_r
 
 bool train_recomputes(const struct train *t, int modules)
 {
-	const int chosen = t->recompute_modules != AUTO     ? t->recompute_modules
-	                   : t->attention == ATT_NAIVE ? REC_CORE_ATTN
-	                                               : 0;
+	const int chosen = t->recompute_modules != AUTO ? t->recompute_modules
+	                   : t->attention == ATT_NAIVE  ? REC_CORE_ATTN
+	                                                : 0;
 	return t->recompute == REC_SELECTIVE && (chosen & modules);
 }

@@ -262,9 +262,9 @@ void machine_attach_profile(struct machine *m, const struct profile *p)
 	(m->device.is_host ? attach_to_host : attach_to_gpu)(&m->device, p);
 	m->intra.latency_s = profile_get_value(p, PROFILE_P2P_LATENCY_S, m->intra.latency_s);
 	m->intra.Bps = profile_get_value(p, PROFILE_P2P_BPS, m->intra.Bps);
-	if (m->device.is_host) /* one path between any two ranks was measured; what is inside a host and what between
-	                          two is told apart with discovery */
-		m->inter = m->intra;
+	if (m->device.is_host) /* where ranks of one host alone were measured, their path stands for all */
+		m->inter = (struct link_spec){profile_get_value(p, PROFILE_BETWEEN_LATENCY_S, m->intra.latency_s),
+			profile_get_value(p, PROFILE_BETWEEN_BPS, m->intra.Bps)};
 	size_t len = strlen(m->source);
 	snprintf(m->source + len, sizeof m->source - len, " + profile of %.32s", p->date);
 }

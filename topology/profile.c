@@ -150,19 +150,27 @@ double profile_burst_Hz(const struct profile *p)
 	return burst_Hz;
 }
 
-void profile_collective_curve(char out[PROFILE_NAME], const char *collective, int64_t ranks)
+#define STRIDE ".stride"
+
+void profile_collective_curve(char out[PROFILE_NAME], const char *collective, int64_t ranks, int64_t stride)
 {
-	snprintf(out, PROFILE_NAME, "%s.%" PRId64, collective, ranks);
+	if (stride == 1)
+		snprintf(out, PROFILE_NAME, "%s.%" PRId64, collective, ranks);
+	else
+		snprintf(out, PROFILE_NAME, "%s.%" PRId64 STRIDE "%" PRId64, collective, ranks, stride);
 }
 
-int64_t profile_collective_ranks(const char *curve, const char *collective)
+int64_t profile_collective_ranks(const char *curve, const char *collective, int64_t *stride)
 {
 	const size_t len = strlen(collective);
 	if (strncmp(curve, collective, len) != 0 || curve[len] != '.')
 		return 0;
 	char *end;
 	const long long ranks = strtoll(curve + len + 1, &end, 10);
-	return *end || ranks < 0 ? 0 : ranks;
+	*stride = 1;
+	if (strncmp(end, STRIDE, strlen(STRIDE)) == 0)
+		*stride = strtoll(end + strlen(STRIDE), &end, 10);
+	return *end || ranks < 0 || *stride < 1 ? 0 : ranks;
 }
 
 double profile_get_value(const struct profile *p, const char *name, double missing)

@@ -22,21 +22,26 @@
 #define PROFILE_ENTRIES 96
 
 /* Names of values. A rank's rates are those that all ranks reach at once. */
-#define PROFILE_PEAK "peak."                        /* and a format's name: FLOP/s of the fastest GEMM */
-#define PROFILE_MEM_BPS "mem_Bps"                   /* memory bandwidth of a rank, B/s, of the largest add */
-#define PROFILE_CALL_S "call_s"                     /* least time of an op; on a GPU, there */
-#define PROFILE_LAUNCH_S "launch_s"                 /* host time to issue an op to a GPU */
-#define PROFILE_SMS "sms"                           /* SMs of the GPU */
-#define PROFILE_COPY_H2D_BPS "copy.h2d_Bps"         /* pinned host memory to a GPU, B/s */
-#define PROFILE_COPY_D2H_BPS "copy.d2h_Bps"         /* a GPU to pinned host memory, B/s */
-#define PROFILE_P2P_LATENCY_S "p2p.latency_s"       /* one way, of a message of a few bytes between two ranks */
-#define PROFILE_P2P_BPS "p2p.Bps"                   /* of large messages between two ranks, B/s */
-#define PROFILE_COMPUTE_RATE "overlap.compute_rate" /* speed of a GEMM beside a collective, 0 to 1 of its own */
-#define PROFILE_COMM_RATE "overlap.comm_rate"       /* speed of a collective beside a GEMM, 0 to 1 of its own */
-#define PROFILE_PROGRESS_SHARE "progress.share"     /* of a core, taken by the progress thread */
-#define PROFILE_DISTURBED_SHARE "others.disturbed"  /* of the measurements, that others disturbed every time */
-#define PROFILE_CPU_STEAL_SHARE "others.share"      /* of a rank's cores, taken by others meanwhile */
-#define PROFILE_POWER_LIMIT_W "power_limit_W"       /* of a GPU's board, as the driver enforces it */
+#define PROFILE_PEAK "peak."                          /* and a format's name: FLOP/s of the fastest GEMM */
+#define PROFILE_MEM_BPS "mem_Bps"                     /* memory bandwidth of a rank, B/s, of the largest add */
+#define PROFILE_CALL_S "call_s"                       /* least time of an op; on a GPU, there */
+#define PROFILE_LAUNCH_S "launch_s"                   /* host time to issue an op to a GPU */
+#define PROFILE_SMS "sms"                             /* SMs of the GPU */
+#define PROFILE_COPY_H2D_BPS "copy.h2d_Bps"           /* pinned host memory to a GPU, B/s */
+#define PROFILE_COPY_D2H_BPS "copy.d2h_Bps"           /* a GPU to pinned host memory, B/s */
+#define PROFILE_P2P_LATENCY_S "p2p.latency_s"         /* one way, of a message of a few bytes between two ranks */
+#define PROFILE_P2P_BPS "p2p.Bps"                     /* of large messages between two ranks, B/s */
+#define PROFILE_COMPUTE_RATE "overlap.compute_rate"   /* speed of a GEMM beside a collective, 0 to 1 of its own */
+#define PROFILE_COMM_RATE "overlap.comm_rate"         /* speed of a collective beside a GEMM, 0 to 1 of its own */
+#define PROFILE_BETWEEN_LATENCY_S "between.latency_s" /* of a message between two hosts, as PROFILE_P2P_ */
+#define PROFILE_BETWEEN_BPS "between.Bps"
+#define PROFILE_BETWEEN_S_PER_B "between.compute_s_per_B" /* compute lost for a byte that comes or goes, on cores */
+#define PROFILE_BETWEEN_WAIT_SHARE "between.wait_share"   /* of compute, lost while a collective waits for others */
+#define PROFILE_BETWEEN_COMM_RATE "between.comm_rate"     /* as PROFILE_COMM_RATE, between hosts */
+#define PROFILE_PROGRESS_SHARE "progress.share"           /* of a core, taken by the progress thread */
+#define PROFILE_DISTURBED_SHARE "others.disturbed"        /* of the measurements, that others disturbed every time */
+#define PROFILE_CPU_STEAL_SHARE "others.share"            /* of a rank's cores, taken by others meanwhile */
+#define PROFILE_POWER_LIMIT_W "power_limit_W"             /* of a GPU's board, as the driver enforces it */
 
 struct profile_value {
 	char name[PROFILE_NAME];
@@ -95,11 +100,11 @@ enum status profile_set_fit(struct profile *p, const char *name, const double *c
 	struct error *e);
 enum status profile_set_products(struct profile *p, const struct profile_products *x, struct error *e);
 
-/* Writes the name of the curve of a collective over groups of `ranks` ranks: "all_reduce.2". Its x is the bytes of the
- * full buffer, its y seconds. */
-void profile_collective_curve(char out[PROFILE_NAME], const char *collective, int64_t ranks);
-/* Returns the group size in the name of such a curve; 0 where the curve is not one of `collective`. */
-int64_t profile_collective_ranks(const char *curve, const char *collective);
+/* Writes the name of the curve of a collective over groups of `ranks` ranks, `stride` apart: "all_reduce.2",
+ * "all_reduce.2.stride4". Its x is the bytes of the full buffer, its y seconds. */
+void profile_collective_curve(char out[PROFILE_NAME], const char *collective, int64_t ranks, int64_t stride);
+/* Returns the group size in the name of such a curve, and its stride; 0 where the curve is not one of `collective`. */
+int64_t profile_collective_ranks(const char *curve, const char *collective, int64_t *stride);
 
 /* Lookups: `missing` / NULL when absent. */
 double profile_get_value(const struct profile *p, const char *name, double missing);

@@ -90,7 +90,7 @@ enum status calibration_noise_set(const struct calibration_noise *noise, struct 
 struct calibration_unit {
 	enum status (
 		*measure)(struct session *s, const struct calibration_unit *unit, struct profile *p, struct error *e);
-	int64_t size; /* of a group */
+	int64_t size, stride; /* of a group: neighbours are `stride` ranks apart */
 	double budget_s;
 	const struct op *gemm;
 	double measurements; /* that it counts for */
@@ -123,8 +123,8 @@ int calibration_id_argument(enum op_kind k);
 void calibration_ids(const struct op *op, int32_t *ids);
 
 /* Adds the collectives' curves and both overlap rates on rank 0; on the host also PROFILE_P2P_LATENCY_S,
- * PROFILE_P2P_BPS and PROFILE_PROGRESS_SHARE. `gemm` is a case to run beside a collective; NULL: none was timed. With
- * one rank there is nothing to add. */
+ * PROFILE_P2P_BPS and PROFILE_PROGRESS_SHARE, and between hosts the PROFILE_BETWEEN_ values. `gemm` is a case to run
+ * beside a collective; NULL: none was timed. With one rank there is nothing to add. */
 enum status calibrate_comm(struct session *s, const struct calibration_case *gemm, struct profile *p,
 	struct calibration_noise *noise, double begin, double end, struct error *e);
 

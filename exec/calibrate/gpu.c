@@ -151,7 +151,7 @@ static enum status time_case(struct session *s, struct calibration_case *c, int 
 	for (int i = 0; i < copies && ok; i++)
 		ok = probe_op(&probe, &c->op, args);
 	const double begin_s = clock_s();
-	enum status st = probe_load(&probe, 1, ok, e);
+	enum status st = probe_load(&probe, 1, 1, ok, e);
 	*load_s = clock_s() - begin_s;
 	if (!st)
 		st = fill_ids(&probe, &c->op, args, e);
@@ -301,7 +301,7 @@ static enum status time_launches(struct session *s, double *launch_s, struct err
 	bool ok = probe_arguments(&probe, &op, 1u << 2, args);
 	for (int i = 0; i < LAUNCHES && ok; i++)
 		ok = probe_op(&probe, &op, args);
-	enum status st = probe_load(&probe, 1, ok, e);
+	enum status st = probe_load(&probe, 1, 1, ok, e);
 	if (!st)
 		st = session_agree(s, time_others(&probe, launch_s, e), e);
 	probe_close(&probe);
@@ -323,7 +323,7 @@ static enum status time_copies(struct session *s, bool to_host, double *rate_Bps
 	          probe_buffer(&probe, to_host ? COMP_HOST : COMP_BUFFERS, DT_FP32, bytes);
 	for (int i = 0; i < COPIES && ok; i++)
 		ok = probe_op(&probe, &op, args);
-	enum status st = probe_load(&probe, 1, ok, e);
+	enum status st = probe_load(&probe, 1, 1, ok, e);
 	if (!st)
 		st = session_agree(s, time_others(&probe, &op_s, e), e);
 	*rate_Bps = (double)bytes / op_s;

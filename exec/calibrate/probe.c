@@ -94,13 +94,13 @@ static enum status open_device(struct probe *probe, struct error *e)
 	return g->backend->device_create(&options, &probe->device, e);
 }
 
-enum status probe_load(struct probe *probe, int64_t size, bool built, struct error *e)
+enum status probe_load(struct probe *probe, int64_t size, int64_t stride, bool built, struct error *e)
 {
 	struct session *s = probe->session;
 	enum status st = built ? lay_out(probe, e) : error_nomem(e, "calibration");
 	st = session_agree(s, st, e);
 	if (!st && size > 1)
-		st = session_agree(s, (s->gpus ? gpus_comm : comm_create_mpi)(s, size, 1, &probe->comm, e), e);
+		st = session_agree(s, (s->gpus ? gpus_comm : comm_create_mpi)(s, size, stride, &probe->comm, e), e);
 	if (st)
 		return st;
 	probe->role.ranks = s->info.ranks;
@@ -144,5 +144,6 @@ void probe_close(struct probe *probe)
 	free(probe->stamps);
 	vec_free(&probe->role.ops);
 	vec_free(&probe->role.args);
+	vec_free(&probe->role.deps);
 	vec_free(&probe->role.buffers);
 }

@@ -32,10 +32,10 @@ bool probe_op(struct probe *probe, const struct op *op, const int32_t args[OP_MA
 bool probe_collective(struct probe *probe, enum collective coll, enum dtype dtype, uint64_t bytes, int32_t in,
 	int32_t out);
 
-/* Loads the role into a device, with a communicator over groups of `size` neighbouring ranks (1: none). Collective; all
- * ranks agree. Floating-point buffers hold numbers, not zeros, where ops only read (products of zeros take less power
- * and run faster); on the host everywhere. */
-enum status probe_load(struct probe *probe, int64_t size, bool built, struct error *e);
+/* Loads the role into a device, with a communicator over groups of `size` ranks, `stride` apart (size 1: none).
+ * Collective; all ranks agree. Floating-point buffers hold numbers, not zeros, where ops only read (products of zeros
+ * take less power and run faster); on the host everywhere. */
+enum status probe_load(struct probe *probe, int64_t size, int64_t stride, bool built, struct error *e);
 
 /* One step of the role, begun by all ranks together. `stamped`: times in probe->stamps. */
 enum status probe_step(struct probe *probe, bool stamped, struct error *e);

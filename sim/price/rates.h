@@ -50,6 +50,11 @@ struct rates {
 	double cores;              /* of a host device */
 	double overlap_compute, overlap_comm; /* rates of a product and a collective that run together, relative to
 	                                         alone; 0: not measured */
+	struct overlap_between {
+		double comm_rate;       /* as overlap_comm, between hosts; 0: not measured */
+		double compute_s_per_B; /* compute lost for each byte that comes or goes */
+		double wait_share;      /* of compute, lost while a collective waits for others */
+	} between;
 
 	/* links */
 	struct link_spec intra, inter; /* of one device (topology/machine.h) */
@@ -106,7 +111,7 @@ double rates_capped(const struct power_cap *cap, double flop, double burst_s);
  * no bytes (sim/price/collective.h). */
 struct measured_collective {
 	double time_s, empty_s;
-	bool same_size; /* k is `size` */
+	bool same_size; /* k is `size`, and its ranks lie as those of the group do */
 };
 bool rates_collective(const struct rates *r, enum collective c, int64_t size, int64_t stride, double bytes,
 	struct measured_collective *out);

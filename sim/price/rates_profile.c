@@ -82,42 +82,53 @@ bool rates_curve(const struct rates *r, const struct work *w, double bytes, stru
 
 /* ---- collectives ---- */
 
-/* Inside a host GPUs have other links than between hosts: a time of one says nothing of the other. On cores one path
- * was measured for all. */
-static bool comparable(const struct rates *r, int64_t size, int64_t stride, int64_t measured)
+/* A group that was timed. */
+struct timed_group {
+	const struct profile_curve *curve;
+	int64_t size, stride;
+	bool inside; /* a host */
+};
+
+/* A profile of one host says all of its links, of which GPUs have others than between hosts. On cores its one path
+ * stands for those, too. */
+static bool comparable(const struct rates *r, bool inside, const struct timed_group *g)
 {
-	return r->is_host ||
-	       machine_group_in_node(r->machine, size, stride) == (measured <= r->machine->profile->key.ranks_per_host);
+	const struct profile_key *k = &r->machine->profile->key;
+	return inside == g->inside || (r->is_host && k->ranks == k->ranks_per_host);
 }
 
-/* Returns the curve of this collective whose group size is nearest to `size` in ratio, and that size; NULL when there
- * is none. */
-static const struct profile_curve *nearest_curve(const struct rates *r, enum collective c, int64_t size, int64_t stride,
-	int64_t *found)
+static double ratio(int64_t a, int64_t b) { return fabs(log((double)a / (double)b)); }
+
+/* Sizes decide, then strides, which tell how many members a host has. */
+static bool nearer(int64_t size, int64_t stride, const struct timed_group *a, const struct timed_group *b)
+{
+	const double by_size = ratio(size, a->size) - ratio(size, b->size);
+	return by_size < 0 || (by_size <= 0 && ratio(stride, a->stride) < ratio(stride, b->stride));
+}
+
+/* Returns false where no curve of this collective was measured on such links. Messages have one, of those that send. */
+static bool nearest_group(const struct rates *r, enum collective c, int64_t size, int64_t stride,
+	struct timed_group *out)
 {
 	const struct profile *p = r->machine->profile;
-	const struct profile_curve *best = NULL;
-	const char *name = collective_name(c);
-	double best_ratio = INFINITY;
+	const char *name = collective_name(c == COLL_RECV ? COLL_SEND : c);
+	const bool inside = machine_group_in_node(r->machine, size, stride);
+	out->curve = NULL;
 	for (size_t i = 0; i < p->n_curves; i++) {
-		const int64_t ranks = profile_collective_ranks(p->curves[i].name, name);
-		if (ranks < 2 || !comparable(r, size, stride, ranks))
-			continue;
-		double ratio = fabs(log((double)size / (double)ranks));
-		if (ratio < best_ratio) {
-			best_ratio = ratio;
-			best = &p->curves[i];
-			*found = ranks;
-		}
+		struct timed_group g = {.curve = &p->curves[i]};
+		g.size = profile_collective_ranks(g.curve->name, name, &g.stride);
+		g.inside = g.size * g.stride <= p->key.ranks_per_host;
+		if (g.size >= 2 && comparable(r, inside, &g) && (!out->curve || nearer(size, stride, &g, out)))
+			*out = g;
 	}
-	return best;
+	return out->curve != NULL;
 }
 
-/* Returns the time by these rates of what a curve says of `k` ranks: the time of its first point is latency, the rest
- * moves bytes. */
-static double scaled_s(const struct rates *r, int64_t k, double empty_s, double time_s)
+/* Returns the time by these rates of what a curve says: the time of its first point is latency, the rest moves bytes.
+ */
+static double scaled_s(const struct rates *r, const struct timed_group *g, double empty_s, double time_s)
 {
-	const bool inside = r->is_host || k <= r->machine->profile->key.ranks_per_host;
+	const bool inside = g->inside || (r->is_host && r->nodes == 1);
 	return fmin(empty_s, time_s) * r->latency_factor +
 	       fmax(0, time_s - empty_s) / (inside ? r->inside_factor : r->network_factor);
 }
@@ -125,16 +136,16 @@ static double scaled_s(const struct rates *r, int64_t k, double empty_s, double 
 bool rates_collective(const struct rates *r, enum collective c, int64_t size, int64_t stride, double bytes,
 	struct measured_collective *out)
 {
-	const double n = (double)size;
-	int64_t k = size;
-	const struct profile_curve *curve = r->measured ? nearest_curve(r, c, size, stride, &k) : NULL;
-	if (!curve)
+	struct timed_group g;
+	if (!r->measured || !nearest_group(r, c, size, stride, &g))
 		return false;
+	const double n = (double)size, k = (double)g.size;
 	const bool parts = collective_reduces(c) || collective_cuts(c);
-	const double steps = parts ? (n - 1) / (double)(k - 1) : 1;
-	out->time_s = steps * profile_curve_at(curve, parts ? bytes * (double)k / n : bytes, 0);
-	out->empty_s = steps * profile_curve_at(curve, 0, 0);
-	out->time_s = scaled_s(r, k, out->empty_s, out->time_s);
-	out->same_size = k == size;
+	const double steps = parts ? (n - 1) / (k - 1) : 1;
+	out->time_s = steps * profile_curve_at(g.curve, parts ? bytes * k / n : bytes, 0);
+	out->empty_s = steps * profile_curve_at(g.curve, 0, 0);
+	out->time_s = scaled_s(r, &g, out->empty_s, out->time_s);
+	out->same_size = g.size == size &&
+	                 (g.inside ? machine_group_in_node(r->machine, size, stride) : g.stride == stride);
 	return true;
 }

@@ -513,6 +513,78 @@ static void test_collective_use(void)
 	CU_ASSERT_DOUBLE_EQUAL(x[1], 0.3, 1e-12);
 }
 
+/* Two hosts of two ranks, measured there: a group takes the curve of a group with such links. */
+static struct machine two_hosts(void)
+{
+	struct machine m = host();
+	m.nodes = m.devices_per_node = 2;
+	m.inter = (struct link_spec){1e-4, 1e8};
+	profile->key.ranks = 4;
+	profile->key.ranks_per_host = 2;
+	return m;
+}
+
+static void test_groups_between_hosts(void)
+{
+	struct machine m = two_hosts();
+	const double x[] = {1e4, 1e6}, within[] = {1e-5, 1e-3}, all[] = {1e-4, 1e-2}, each[] = {2e-4, 2e-2},
+		     message[] = {1e-4, 1.01e-2};
+	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_reduce.2", x, within, 2, NULL), ST_OK);
+	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 2, 1, 1e6), 1e-3);
+	/* No curve between hosts: the link, with both ranks of a host on it. */
+	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 2, 2, 1e6), 2 * 1e-4 + 1e6 / 1e8);
+	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_reduce.4", x, all, 2, NULL), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_reduce.2.stride2", x, each, 2, NULL), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "send.2.stride2", x, message, 2, NULL), ST_OK);
+	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 2, 1, 1e6), 1e-3);
+	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 4, 1, 1e6), 1e-2);
+	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 2, 2, 1e6), 2e-2);
+	CU_ASSERT(collective_price(RATES(&m), COLL_ALL_REDUCE, 2, 2, COLLECTIVE_ANY, 4096).measured);
+	/* Both ends of a message have the time of its sender. */
+	NEAR(collective_time_s(RATES(&m), COLL_SEND, 2, 2, 1e6), 1.01e-2);
+	NEAR(collective_time_s(RATES(&m), COLL_RECV, 2, 2, 1e6), 1.01e-2);
+	/* More hosts: one rank each is nearest to one rank each. */
+	m.nodes = 4;
+	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 4, 2, 2e6), 3 * 1e-2 / 3 * 2);
+	CU_ASSERT_FALSE(collective_price(RATES(&m), COLL_ALL_REDUCE, 4, 2, COLLECTIVE_ANY, 4096).measured);
+	/* Half the rate of the network doubles what is not latency. */
+	const struct what_if slow = {.network = 0.5};
+	m.nodes = 2;
+	const struct rates r = rates_what_if(&m, &slow);
+	NEAR(collective_time_s(&r, COLL_ALL_REDUCE, 4, 1, 1e6), 1e-4 + 2 * (1e-2 - 1e-4));
+	NEAR(collective_time_s(&r, COLL_ALL_REDUCE, 2, 1, 1e6), 1e-3);
+}
+
+/* 1 MB moves in 10 ms alone, in 20 ms beside compute; both ways 2 MB, which take 4 ms of compute: a fifth of the 20 ms.
+ * Another tenth goes by polling, which a slower network does not lessen. */
+static void test_compute_between_hosts(void)
+{
+	mesh(1, 4);
+	struct machine m = two_hosts();
+	const double x[] = {1e4, 1e6}, y[] = {1e-4, 1e-2}, cap[RES_COUNT] = {1, 1, 1, 1};
+	const struct activity gemm_use = {.weight = 1, .demand = {1}};
+	double rate[2];
+	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_gather.4", x, y, 2, NULL), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, PROFILE_BETWEEN_COMM_RATE, 0.5, NULL), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, PROFILE_BETWEEN_WAIT_SHARE, 0.1, NULL), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, PROFILE_BETWEEN_S_PER_B, 4e-3 / (2 * 0.75e6), NULL), ST_OK);
+	struct op_cost c = cost(&m, collective(COLL_ALL_GATHER, DIM_DP, 250000)); /* sends 3/4 of 1 MB */
+	NEAR(c.alone_s, 1e-2);
+	NEAR(c.use.held, 0.1);
+	maxmin_rates((const struct activity *[]){&gemm_use, &c.use}, 2, cap, rate);
+	CU_ASSERT_DOUBLE_EQUAL(rate[0], 0.7, 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(rate[1], 0.5, 1e-12);
+	const double slow_y[] = {2e-4, 2e-2};
+	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_gather.4", x, slow_y, 2, NULL), ST_OK);
+	c = cost(&m, collective(COLL_ALL_GATHER, DIM_DP, 250000));
+	maxmin_rates((const struct activity *[]){&gemm_use, &c.use}, 2, cap, rate);
+	CU_ASSERT_DOUBLE_EQUAL(rate[0], 0.8, 1e-12);
+	/* Inside a host nothing of it. */
+	mesh(1, 2);
+	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_gather.2", x, y, 2, NULL), ST_OK);
+	CU_ASSERT_EQUAL(cost(&m, collective(COLL_ALL_GATHER, DIM_DP, 250000)).use.held, 0);
+}
+
 static struct op inside(enum collective c)
 {
 	struct op op = collective(c, DIM_TP, 1 << 20);
@@ -706,6 +778,8 @@ UNIT_MAIN("cost", {"scales of fp8 copies", test_dynamic_scales}, {"gathered weig
 	{"a GPU's power limit", test_power_cap}, {"ring over links", test_ring},
 	{"gradients of 7 billion parameters", test_seven_billion}, {"a profile's collective", test_collective_curve},
 	{"what a collective takes from compute", test_collective_use},
+	{"groups between hosts", test_groups_between_hosts},
+	{"compute that moving bytes takes", test_compute_between_hosts},
 	{"tensor-parallel collectives beside products", test_tensor_overlap},
 	{"what a message holds of compute", test_message_holds}, {"a group of one", test_group_of_one},
 	{"prices of a role", test_prices}, {"a link of unknown rate", test_unknown_link})

@@ -113,9 +113,10 @@ static void test_measured(void)
 	struct profile *profile = profile_create();
 	CU_ASSERT_PTR_NOT_NULL_FATAL(profile);
 	profile->key.ranks_per_host = 2;
+	profile->key.ranks = 4;
 	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "reduce_scatter.2", bytes, scatter_s, 2, NULL), ST_OK);
 	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_gather.2", bytes, gather_s, 2, NULL), ST_OK);
-	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_reduce.2", bytes, reduce_s, 2, NULL), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_reduce.2.stride2", bytes, reduce_s, 2, NULL), ST_OK);
 	const struct machine m = {.parameters = read_constants(),
 		.name = "cores",
 		.nodes = 2,

@@ -57,6 +57,24 @@ static void temporary(char path[64])
 	close(fd);
 }
 
+/* Curves of groups whose ranks are no neighbours have their stride in the name. */
+static void test_group_names(void)
+{
+	char name[PROFILE_NAME];
+	int64_t stride = 0;
+	profile_collective_curve(name, "all_reduce", 8, 1);
+	CU_ASSERT_STRING_EQUAL(name, "all_reduce.8");
+	CU_ASSERT_EQUAL(profile_collective_ranks(name, "all_reduce", &stride), 8);
+	CU_ASSERT_EQUAL(stride, 1);
+	profile_collective_curve(name, "all_reduce", 2, 4);
+	CU_ASSERT_STRING_EQUAL(name, "all_reduce.2.stride4");
+	CU_ASSERT_EQUAL(profile_collective_ranks(name, "all_reduce", &stride), 2);
+	CU_ASSERT_EQUAL(stride, 4);
+	CU_ASSERT_EQUAL(profile_collective_ranks(name, "all_gather", &stride), 0);
+	CU_ASSERT_EQUAL(profile_collective_ranks("all_reduce.2.stride", "all_reduce", &stride), 0);
+	CU_ASSERT_EQUAL(profile_collective_ranks("all_reduce.2.other4", "all_reduce", &stride), 0);
+}
+
 static void test_round_trip(void)
 {
 	char path[64];
@@ -246,6 +264,7 @@ static void test_disturbed(void)
 	}
 }
 
-UNIT_MAIN("profile", {"round trip", test_round_trip}, {"replaced, not added", test_replaced_not_added},
-	{"refusals", test_refusals}, {"interpolation", test_interpolation}, {"cache path", test_cache_path},
-	{"bad files", test_bad_files}, {"disturbed by others", test_disturbed})
+UNIT_MAIN("profile", {"round trip", test_round_trip}, {"names of groups", test_group_names},
+	{"replaced, not added", test_replaced_not_added}, {"refusals", test_refusals},
+	{"interpolation", test_interpolation}, {"cache path", test_cache_path}, {"bad files", test_bad_files},
+	{"disturbed by others", test_disturbed})
