@@ -51,6 +51,9 @@ enum status runner_supports(const struct program *p, bool gpus, struct error *e)
 			"predicted, not executed");
 	if (config_predicted_only(&p->config))
 		return error_set(e, ST_RUN, "%s", config_predicted_only(&p->config));
+	if (gpus && p->config.model.kv_lora_rank > 0)
+		return error_set(e, ST_RUN,
+			"model.kv_lora_rank: latent attention is executed on cores alone (run.backend: host)");
 	if (gpus && p->config.model.qk_norm != QK_NORM_NONE)
 		return error_set(e, ST_RUN, "model.qk_norm: executed on cores alone (run.backend: host)");
 	if (gpus && (p->config.train.offload == OFF_OPTIMIZER || p->config.train.offload == OFF_OPTIMIZER_PARAMS))

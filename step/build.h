@@ -467,7 +467,7 @@ int32_t build_norm(struct builder *b, const char *what, int32_t x, enum param_ki
 /* Returns the gradient of x: added to `into`, or in new rows where that is NONE. */
 int32_t build_norm_grad(struct builder *b, const char *what, int32_t dy, int32_t x, int32_t stats, enum param_kind w,
 	int32_t into);
-/* The same of latents, without a bias: of `cols` of the rows' `width` columns. */
+/* The same of latents, without a bias: of the first `cols` of the `width` columns of x and its gradient. */
 int32_t build_latent_norm(struct builder *b, const char *what, int32_t x, int64_t cols, int64_t width,
 	enum param_kind w, int32_t *stats);
 int32_t build_latent_norm_grad(struct builder *b, const char *what, int32_t dy, int32_t x, int64_t cols, int64_t width,

@@ -162,10 +162,12 @@ struct op build_norm_op(const struct builder *b, enum op_kind k, const char *wha
 static int32_t norm_cols(struct builder *b, const char *what, int32_t x, int64_t cols, int64_t width, enum param_kind w,
 	enum param_kind bias, int32_t *stats)
 {
-	int32_t normed = build_act(b, b->rows, width);
+	int32_t normed = build_act(b, b->rows, cols);
+	struct op op = build_norm_op(b, OP_NORM, what, cols);
+	op.matrix.width = width == cols ? 0 : width;
 	*stats = build_fp32(b, 2 * b->rows);
-	build_with(b, build_norm_op(b, OP_NORM, what, cols), view_of(x), weight_of(b, b->layer, w),
-		weight_of(b, b->layer, bias), view_of(normed), view_of(*stats));
+	build_with(b, op, view_of(x), weight_of(b, b->layer, w), weight_of(b, b->layer, bias), view_of(normed),
+		view_of(*stats));
 	return normed;
 }
 
@@ -184,6 +186,7 @@ static int32_t norm_grad_cols(struct builder *b, const char *what, int32_t dy, i
 	bool accumulate = false, unused = false;
 	int32_t dx = into == NONE ? build_act(b, b->rows, width) : into;
 	struct op op = build_norm_op(b, OP_NORM_GRAD, what, cols);
+	op.matrix.width = width == cols ? 0 : width;
 	struct view dw = gradient_or_scratch(b, w, &accumulate), db = gradient_of(b, b->layer, bias, &unused);
 	op.out_dtype = (uint8_t)b->written_grad;
 	op.flags |= (uint16_t)((accumulate ? OP_ACCUMULATE : 0) | (into == NONE ? 0 : OP_DX_ACCUMULATE));

@@ -77,6 +77,10 @@ static enum status check_latent(const struct config *c, struct error *e)
 		return config_error(c, KEY_model_rope_head_dim, e,
 			"%" PRId64 " is a part of head_dim, %" PRId64 ", and must be smaller", m->rope_head_dim,
 			m->head_dim);
+	if (m->rope_head_dim > 0 && (m->position != POS_ROPE || m->rope_head_dim % 2 != 0))
+		return config_error(c, KEY_model_rope_head_dim, e, "%" PRId64 " columns that rotate %s",
+			m->rope_head_dim,
+			m->position != POS_ROPE ? "need position: rope" : "are no pairs (nearest: an even number)");
 	if (m->kv_heads != m->heads)
 		return config_error_key(c, KEY_model_kv_heads, e,
 			"not used with kv_lora_rank: each head has keys and values of its own");

@@ -93,8 +93,6 @@ double config_mtbf_hours(const struct config *c)
 
 const char *config_predicted_only(const struct config *c)
 {
-	if (c->model.kv_lora_rank > 0)
-		return "latent attention (model.kv_lora_rank) is predicted, not executed";
 	if (c->parallel.context > 1 && c->parallel.context_kind == CTX_ALL_TO_ALL)
 		return "parallel.context_kind all_to_all is predicted, not executed";
 	if (dtype_is_quantized(c->train.lora_base))

@@ -169,9 +169,10 @@ struct op_gemm {
 struct op_attn {
 	int64_t batch, heads, kv_heads, seq, head_dim;
 	union {
-		int64_t window; /* ATTENTION, ATTENTION_GRAD: keys that a query sees, itself the last; 0: all */
-		int64_t full;   /* QK_NORM*: 1: one norm for all heads of a row */
-		int64_t keys;   /* the others: keys a sequence where they are not this rank's own; 0: they are */
+		int64_t window;  /* ATTENTION, ATTENTION_GRAD: keys that a query sees, itself the last; 0: all */
+		int64_t full;    /* QK_NORM*: 1: one norm for all heads of a row */
+		int64_t rotated; /* ROPE: a head's last columns, which alone rotate; 0: all */
+		int64_t keys;    /* the others: keys a sequence where they are not this rank's own; 0: they are */
 	};
 	union {
 		int64_t value_dim; /* ATTENTION, ATTENTION_GRAD: columns of a head's values; 0: head_dim */
@@ -186,9 +187,19 @@ struct op_pack {
 	int64_t qkv_cols; /* (heads + 2 kv_heads) head_dim */
 };
 
+/* LATENT_KEYS, LATENT_KEYS_GRAD. */
+struct op_latent {
+	int64_t batch, heads, seq;
+	int64_t head_dim, rope_dim; /* of a head's keys: all columns; the last of them, which all heads share */
+	int64_t value_dim;
+	int64_t width; /* columns of a row of the latent, of which the last rope_dim are read */
+};
+
 /* Norms, elementwise ops, losses: a matrix of rows (tokens) and columns. */
 struct op_matrix {
 	int64_t rows, cols;
+	int64_t width; /* NORM, NORM_GRAD: columns of a row of x and dx, of which the first `cols` are normed; 0: cols
+	                */
 };
 
 /* EMBED*, POSITION*. */
@@ -272,6 +283,7 @@ struct op {
 		struct op_gemm gemm;
 		struct op_attn attn;
 		struct op_pack pack;
+		struct op_latent latent;
 		struct op_matrix matrix;
 		struct op_embed embed;
 		struct op_route route;
@@ -322,8 +334,9 @@ double op_write_B(const struct op *op);
 double op_wire_B(const struct op *op, int64_t group_size);
 double collective_wire_factor(enum collective c, int64_t group_size); /* wire bytes over S */
 
-/* Columns of a head's values. */
+/* Columns of a head's values; whether all rows' queries lie before all rows' keys and values (step/ops.def). */
 int64_t op_value_dim(const struct op *op);
+bool op_keys_apart(const struct op *op);
 /* Attention: keys a sequence; (query, key) pairs that flash attention needs, of one head and sequence; its window, 0:
  * none. */
 int64_t op_keys(const struct op *op);

@@ -202,6 +202,11 @@ int64_t op_value_dim(const struct op *op)
 	return has_own && op->attn.value_dim > 0 ? op->attn.value_dim : op->attn.head_dim;
 }
 
+bool op_keys_apart(const struct op *op)
+{
+	return (op->kind == OP_ATTENTION || op->kind == OP_ATTENTION_GRAD) && op->attn.value_dim > 0;
+}
+
 int64_t op_keys(const struct op *op)
 {
 	const bool has_window = op->kind == OP_ATTENTION || op->kind == OP_ATTENTION_GRAD;

@@ -46,14 +46,17 @@ static double flash_pairs(const struct op *op, bool whole)
 static void flash_terms(const struct op *op, double *term)
 {
 	double b = (double)op->attn.batch, heads = (double)op->attn.heads, kv = (double)op->attn.kv_heads,
-	       s = (double)op->attn.seq, width = (double)op->attn.head_dim, pairs = flash_pairs(op, true),
-	       products = pairs * width;
+	       s = (double)op->attn.seq, width = (double)op->attn.head_dim, value = (double)op_value_dim(op),
+	       pairs = flash_pairs(op, true), products = pairs * (width + value) / 2;
 	if (is_grad(op)) /* two of its five products have D as their vectors, in whole vectors of FLASH_LANES */
-		products = (3 * products + 2 * flash_pairs(op, false) * ceil(width / FLASH_LANES) * FLASH_LANES) / 5;
+		products = (pairs * (2 * width + value) +
+				   flash_pairs(op, false) * (ceil(width / FLASH_LANES) + ceil(value / FLASH_LANES)) *
+					   FLASH_LANES) /
+		           5;
 	term[0] = 1;
 	term[1] = b * heads * products;
 	term[2] = b * heads * pairs;
-	term[3] = b * (s * heads + (double)op_keys(op) * 2 * kv) * width;
+	term[3] = b * (s * heads * width + (double)op_keys(op) * kv * (width + value));
 	term[4] = b * heads;
 }
 

@@ -30,6 +30,8 @@ struct kernel {
 	ROW(ATTN_SOFTMAX_GRAD, kernel_attn_softmax_grad, NULL) \
 	ROW(ATTN_SCORES_GRAD, kernel_attn_scores_grad, NULL) \
 	ROW(ROPE, kernel_rope, scratch_rope) \
+	ROW(LATENT_KEYS, kernel_latent_keys, NULL) \
+	ROW(LATENT_KEYS_GRAD, kernel_latent_keys_grad, NULL) \
 	ROW(QK_NORM, kernel_qk_norm, NULL) \
 	ROW(QK_NORM_GRAD, kernel_qk_norm_grad, scratch_qk_norm_grad) \
 	ROW(NORM, kernel_norm, NULL) \

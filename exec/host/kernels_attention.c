@@ -29,10 +29,12 @@ double alibi_slope(int64_t head, int64_t heads)
 
 struct flash {
 	const struct host_env *env;
-	int64_t b, H, K, s, D, lanes_D, width,
-		key_width; /* lanes_D: D padded to whole vectors; rows of qkv, of keys with their values */
+	int64_t b, H, K, s;
+	int64_t D, V, lanes_D, lanes_V; /* of queries and keys; of values; both padded to whole vectors */
+	int64_t width, key_width;       /* of rows with queries, of rows with keys and their values */
 	float scale;
 	bool causal, alibi, adds; /* adds: to what earlier keys gave */
+	bool apart;               /* all rows' queries come before all rows' keys */
 	struct cut cut;
 	int64_t window; /* keys that a query sees, itself the last; 0: all. Then there is one chunk, so that tiles of
 	                   queries and of keys are the same rows */
@@ -42,23 +44,29 @@ struct flash {
 	int64_t own_floats; /* of scratch, a thread */
 };
 
+/* Floats before the K columns of the first row. */
+static int64_t keys_from(const struct flash *f) { return f->apart ? f->b * f->s * f->width : f->H * f->D; }
+
 static struct flash flash_of(const struct host_env *env, const struct op *op, const float *qkv, const float *visitors)
 {
 	const struct op_attn *d = &op->attn;
-	const int64_t K = d->kv_heads, s = d->seq, D = d->head_dim;
-	const bool gathered = visitors && d->back == 0;
+	const int64_t K = d->kv_heads, s = d->seq, D = d->head_dim, V = op_value_dim(op);
+	const bool apart = op_keys_apart(op), gathered = visitors && d->back == 0;
 	struct flash f = {.env = env,
 		.b = d->batch,
 		.H = d->heads,
 		.K = K,
 		.s = s,
 		.D = D,
+		.V = V,
 		.lanes_D = padded(D),
-		.width = (d->heads + 2 * K) * D,
+		.lanes_V = padded(V),
+		.width = apart ? d->heads * D : (d->heads + 2 * K) * D,
 		.scale = 1.0f / sqrtf((float)D),
 		.causal = op->flags & OP_CAUSAL,
 		.alibi = op->flags & OP_ALIBI,
 		.adds = op->flags & OP_ACCUMULATE,
+		.apart = apart,
 		.cut = env->cut,
 		.window = op_window(op),
 		.sections = gathered ? cut_ranks(&env->cut) : 1,
@@ -67,8 +75,8 @@ static struct flash flash_of(const struct host_env *env, const struct op *op, co
 	f.first_rank = gathered   ? 0
 	               : visitors ? (f.cut.rank - d->back + cut_ranks(&f.cut)) % cut_ranks(&f.cut)
 	                          : f.cut.rank;
-	f.keys = visitors ? visitors : qkv + d->heads * D;
-	f.key_width = visitors ? 2 * K * D : f.width;
+	f.keys = visitors ? visitors : qkv + keys_from(&f);
+	f.key_width = visitors || apart ? K * (D + V) : f.width;
 	return f;
 }
 
@@ -94,7 +102,7 @@ static struct queries queries_of(const struct flash *f, int64_t h, int64_t tile)
 /* Keys whose positions follow each other: a chunk of one rank. */
 struct keys {
 	int64_t row, position; /* row: among all keys of a sequence here, rank by rank */
-	int64_t at;            /* floats from the first row's on, of batch row and head */
+	int64_t at, values_at; /* floats from the first row's on, of batch row and head */
 };
 
 static int64_t key_chunks(const struct flash *f) { return f->sections * cut_chunks(&f->cut); }
@@ -102,8 +110,9 @@ static int64_t key_chunks(const struct flash *f) { return f->sections * cut_chun
 static struct keys keys_of(const struct flash *f, int64_t b, int64_t kv, int64_t i)
 {
 	const int64_t chunks = cut_chunks(&f->cut), section = i / chunks, row = i % chunks * f->chunk;
+	const int64_t at = ((section * f->b + b) * f->s + row) * f->key_width;
 	return (struct keys){section * f->s + row, cut_chunk(&f->cut, f->first_rank + section, i % chunks) * f->chunk,
-		((section * f->b + b) * f->s + row) * f->key_width + kv * f->D};
+		at + kv * f->D, at + f->K * f->D + kv * f->V};
 }
 
 /* The first so many of the chunk are seen by some of the queries. */
@@ -161,11 +170,11 @@ static void score_tile(const struct flash *f, const struct queries *q, const flo
 
 /* ---- forward ---- */
 
-static size_t forward_floats(int64_t D) { return (size_t)(2 * D * TILE + TILE * TILE); }
+static size_t forward_floats(int64_t D, int64_t V) { return (size_t)((D + V) * TILE + TILE * TILE); }
 
 size_t scratch_attention(const struct op *op, int threads)
 {
-	return (size_t)threads * forward_floats(op->attn.head_dim) * sizeof(float);
+	return (size_t)threads * forward_floats(op->attn.head_dim, op_value_dim(op)) * sizeof(float);
 }
 
 /* Scores become exp(score - maximum so far); factor: what the sums of earlier tiles are to be multiplied with. */
@@ -203,14 +212,14 @@ static void forward_begin(const struct flash *f, const struct queries *q, struct
 		w->max[i] = f->adds && i < q->n ? lse[i] : -INFINITY;
 		w->sum[i] = f->adds ? 1.0f : 0.0f;
 	}
-	memset(w->ot, 0, (size_t)(f->D * TILE) * sizeof *w->ot);
+	memset(w->ot, 0, (size_t)(f->V * TILE) * sizeof *w->ot);
 	if (f->adds)
-		transpose_in(w->ot, o, f->H * f->D, q->n, f->D, 1.0f);
+		transpose_in(w->ot, o, f->H * f->V, q->n, f->V, 1.0f);
 }
 
 static void forward_keys(const struct flash *f, const struct queries *q, const struct keys *k, struct forward *w)
 {
-	const float *keys = f->keys + k->at, *values = keys + f->K * f->D;
+	const float *keys = f->keys + k->at, *values = f->keys + k->values_at;
 	const int64_t begin = keys_begin(f, q, k), tiles = (keys_end(f, q, k) - begin + TILE - 1) / TILE;
 	float factor[TILE];
 	for (int64_t tile = 0; tile < tiles; tile++) {
@@ -219,7 +228,7 @@ static void forward_keys(const struct flash *f, const struct queries *q, const s
 		const int64_t n = f->chunk - first < TILE ? f->chunk - first : TILE;
 		score_tile(f, q, keys + first * f->key_width, k->position + first - q->position, n, w->qt, w->scores);
 		softmax_tile(w->scores, n, w->max, w->sum, factor);
-		tile_multiply(&(struct tile_product){f->D, TILE, n, values + first * f->key_width, 1, f->key_width,
+		tile_multiply(&(struct tile_product){f->V, TILE, n, values + first * f->key_width, 1, f->key_width,
 			w->scores, TILE, w->ot, TILE, TILE_SCALE, factor});
 	}
 }
@@ -232,8 +241,8 @@ static void forward_task(void *ctx, int64_t task, int thread)
 	const struct queries q = queries_of(f, h, tiles - 1 - task % tiles);
 	const int64_t row = b * f->s + q.first;
 	float *scratch = (float *)f->env->scratch + thread * f->own_floats, *lse = f->lse + head * f->s + q.first,
-	      *o = f->o + row * f->H * f->D + h * f->D, factor[TILE];
-	struct forward w = {.qt = scratch, .ot = scratch + f->D * TILE, .scores = scratch + 2 * f->D * TILE};
+	      *o = f->o + row * f->H * f->V + h * f->V, factor[TILE];
+	struct forward w = {.qt = scratch, .ot = scratch + f->D * TILE, .scores = scratch + (f->D + f->V) * TILE};
 	transpose_in(w.qt, f->qkv + row * f->width + h * f->D, f->width, q.n, f->D, f->scale);
 	forward_begin(f, &q, &w, lse, o);
 	for (int64_t i = 0; i < key_chunks(f); i++) {
@@ -244,14 +253,14 @@ static void forward_task(void *ctx, int64_t task, int thread)
 		lse[i] = w.max[i] + logf(w.sum[i]);
 	for (int i = 0; i < TILE; i++)
 		factor[i] = 1.0f / w.sum[i];
-	transpose_out(o, f->H * f->D, w.ot, q.n, f->D, factor);
+	transpose_out(o, f->H * f->V, w.ot, q.n, f->V, factor);
 }
 
 static enum status forward_run(const struct host_env *env, struct flash *f, float *out, float *lse)
 {
 	f->o = out;
 	f->lse = lse;
-	f->own_floats = (int64_t)forward_floats(f->D);
+	f->own_floats = (int64_t)forward_floats(f->D, f->V);
 	pool_run(env->pool, forward_task, f, f->b * f->H * query_tiles(f));
 	return ST_OK;
 }
@@ -274,40 +283,40 @@ enum status kernel_attention_part(const struct host_env *env, const struct op *o
 
 /* A thread's scratch. */
 struct backward {
-	float *dk, *dv;  /* [keys, lanes_D] of one key and value head, over all its query heads */
-	float *qt, *dot; /* [D, TILE]: queries (scaled) and the gradient of the output, transposed */
-	float *q, *dout; /* [TILE, lanes_D]: the same as rows */
+	float *dk, *dv;  /* [keys, lanes_D], [keys, lanes_V] of one key and value head, over all its query heads */
+	float *qt, *dot; /* [D, TILE], [V, TILE]: queries (scaled) and the gradient of the output, transposed */
+	float *q, *dout; /* [TILE, lanes_D], [TILE, lanes_V]: the same as rows */
 	float *dqt;      /* [D, TILE] */
 	float *p, *ds;   /* [TILE keys, TILE queries] */
 	float *lse, *delta;
 };
 
-static size_t backward_floats(int64_t keys, int64_t D)
+static size_t backward_floats(int64_t keys, int64_t D, int64_t V)
 {
-	return (size_t)(2 * keys * padded(D) + 3 * D * TILE + 2 * TILE * padded(D) + 2 * TILE * TILE + 2 * TILE);
+	return (size_t)((keys + TILE) * (padded(D) + padded(V)) + (2 * D + V) * TILE + 2 * TILE * TILE + 2 * TILE);
 }
 
 size_t scratch_attention_grad(const struct op *op, int threads)
 {
-	return (size_t)threads * backward_floats(op->attn.seq, op->attn.head_dim) * sizeof(float);
+	return (size_t)threads * backward_floats(op->attn.seq, op->attn.head_dim, op_value_dim(op)) * sizeof(float);
 }
 
 size_t scratch_attention_part_grad(const struct op *op, int threads)
 {
-	return (size_t)threads * backward_floats(op->attn.keys, op->attn.head_dim) * sizeof(float);
+	return (size_t)threads * backward_floats(op->attn.keys, op->attn.head_dim, op->attn.head_dim) * sizeof(float);
 }
 
 static struct backward backward_of(const struct flash *f, int thread)
 {
-	const int64_t rows = f->sections * f->s * f->lanes_D, columns = f->D * TILE, tile = TILE * f->lanes_D;
+	const int64_t rows = f->sections * f->s, columns = f->D * TILE;
 	struct backward w;
 	w.dk = (float *)f->env->scratch + thread * f->own_floats;
-	w.dv = w.dk + rows;
-	w.qt = w.dv + rows;
+	w.dv = w.dk + rows * f->lanes_D;
+	w.qt = w.dv + rows * f->lanes_V;
 	w.dot = w.qt + columns;
-	w.q = w.dot + columns;
-	w.dout = w.q + tile;
-	w.dqt = w.dout + tile;
+	w.q = w.dot + f->V * TILE;
+	w.dout = w.q + TILE * f->lanes_D;
+	w.dqt = w.dout + TILE * f->lanes_V;
 	w.p = w.dqt + columns;
 	w.ds = w.p + TILE * TILE;
 	w.lse = w.ds + TILE * TILE;
@@ -315,27 +324,27 @@ static struct backward backward_of(const struct flash *f, int thread)
 	return w;
 }
 
-/* to [n, lanes_D] = factor x rows; columns beyond D are zero */
-static void copy_in(float *restrict to, const float *rows, int64_t stride, int64_t n, const struct flash *f,
+/* to [n, lanes] = factor x rows [n, D]; columns beyond D are zero */
+static void copy_in(float *restrict to, const float *rows, int64_t stride, int64_t n, int64_t D, int64_t lanes,
 	float factor)
 {
 	for (int64_t i = 0; i < n; i++) {
-		for (int64_t d = 0; d < f->D; d++)
-			to[i * f->lanes_D + d] = factor * rows[i * stride + d];
-		for (int64_t d = f->D; d < f->lanes_D; d++)
-			to[i * f->lanes_D + d] = 0.0f;
+		for (int64_t d = 0; d < D; d++)
+			to[i * lanes + d] = factor * rows[i * stride + d];
+		for (int64_t d = D; d < lanes; d++)
+			to[i * lanes + d] = 0.0f;
 	}
 }
 
 static void load_queries(const struct flash *f, const struct queries *q, int64_t b, int64_t h, const struct backward *w)
 {
-	const int64_t row = b * f->s + q->first, stride = f->H * f->D, stats = (b * f->H + h) * f->s + q->first;
-	const float *rows = f->qkv + row * f->width + h * f->D, *out = f->out + row * stride + h * f->D,
-		    *dout = f->dout + row * stride + h * f->D;
+	const int64_t row = b * f->s + q->first, stride = f->H * f->V, stats = (b * f->H + h) * f->s + q->first;
+	const float *rows = f->qkv + row * f->width + h * f->D, *out = f->out + row * stride + h * f->V,
+		    *dout = f->dout + row * stride + h * f->V;
 	transpose_in(w->qt, rows, f->width, q->n, f->D, f->scale);
-	transpose_in(w->dot, dout, stride, q->n, f->D, 1.0f);
-	copy_in(w->q, rows, f->width, q->n, f, f->scale);
-	copy_in(w->dout, dout, stride, q->n, f, 1.0f);
+	transpose_in(w->dot, dout, stride, q->n, f->V, 1.0f);
+	copy_in(w->q, rows, f->width, q->n, f->D, f->lanes_D, f->scale);
+	copy_in(w->dout, dout, stride, q->n, f->V, f->lanes_V, 1.0f);
 	memset(w->dqt, 0, (size_t)(f->D * TILE) * sizeof *w->dqt);
 	if (f->adds) /* before the scale that the end brings */
 		transpose_in(w->dqt, f->dqkv + row * f->width + h * f->D, f->width, q->n, f->D, 1.0f / f->scale);
@@ -347,7 +356,7 @@ static void load_queries(const struct flash *f, const struct queries *q, int64_t
 		const float *x = out + i * stride, *y = dout + i * stride;
 		w->lse[i] = f->lse[stats + i];
 		if (!f->adds)
-			f->delta[stats + i] = row_dot(x, y, f->D);
+			f->delta[stats + i] = row_dot(x, y, f->V);
 		w->delta[i] = f->delta[stats + i];
 	}
 }
@@ -367,27 +376,28 @@ static void softmax_grad_tile(float *restrict p, float *restrict ds, int64_t n, 
 static void backward_keys(const struct flash *f, const struct queries *q, const struct keys *at,
 	const struct backward *w)
 {
-	for (int64_t first = keys_begin(f, q, at), end = keys_end(f, q, at), D = f->lanes_D; first < end;
-		first += TILE) {
-		const int64_t n = f->chunk - first < TILE ? f->chunk - first : TILE, row = (at->row + first) * D;
-		const float *k = f->keys + at->at + first * f->key_width, *v = k + f->K * f->D;
+	const int64_t D = f->lanes_D, V = f->lanes_V;
+	for (int64_t first = keys_begin(f, q, at), end = keys_end(f, q, at); first < end; first += TILE) {
+		const int64_t n = f->chunk - first < TILE ? f->chunk - first : TILE, row = at->row + first;
+		const float *k = f->keys + at->at + first * f->key_width,
+			    *v = f->keys + at->values_at + first * f->key_width;
 		score_tile(f, q, k, at->position + first - q->position, n, w->qt, w->p);
-		tile_multiply(&(struct tile_product){n, TILE, f->D, v, f->key_width, 1, w->dot, TILE, w->ds, TILE,
+		tile_multiply(&(struct tile_product){n, TILE, f->V, v, f->key_width, 1, w->dot, TILE, w->ds, TILE,
 			TILE_ZERO, NULL});
 		softmax_grad_tile(w->p, w->ds, n, w->lse, w->delta);
-		tile_multiply(
-			&(struct tile_product){n, D, q->n, w->p, TILE, 1, w->dout, D, w->dv + row, D, TILE_ADD, NULL});
-		tile_multiply(
-			&(struct tile_product){n, D, q->n, w->ds, TILE, 1, w->q, D, w->dk + row, D, TILE_ADD, NULL});
+		tile_multiply(&(struct tile_product){n, V, q->n, w->p, TILE, 1, w->dout, V, w->dv + row * V, V,
+			TILE_ADD, NULL});
+		tile_multiply(&(
+			struct tile_product){n, D, q->n, w->ds, TILE, 1, w->q, D, w->dk + row * D, D, TILE_ADD, NULL});
 		tile_multiply(&(struct tile_product){f->D, TILE, n, k, 1, f->key_width, w->ds, TILE, w->dqt, TILE,
 			TILE_ADD, NULL});
 	}
 }
 
-static void copy_out(float *rows, const float *from, const struct flash *f)
+static void copy_out(float *rows, const float *from, const struct flash *f, int64_t D, int64_t lanes)
 {
 	for (int64_t i = 0; i < f->chunk; i++)
-		memcpy(rows + i * f->key_width, from + i * f->lanes_D, (size_t)f->D * sizeof *rows);
+		memcpy(rows + i * f->key_width, from + i * lanes, (size_t)D * sizeof *rows);
 }
 
 /* One key and value head of one batch row, with all query heads that share it: their sums then need no second writer.
@@ -400,7 +410,7 @@ static void backward_task(void *ctx, int64_t task, int thread)
 	float scale[TILE];
 	for (int i = 0; i < TILE; i++)
 		scale[i] = f->scale;
-	memset(w.dk, 0, (size_t)(2 * f->sections * f->s * f->lanes_D) * sizeof *w.dk); /* and dv */
+	memset(w.dk, 0, (size_t)(f->sections * f->s * (f->lanes_D + f->lanes_V)) * sizeof *w.dk); /* and dv */
 	for (int64_t h = kv * group; h < (kv + 1) * group; h++)
 		for (int64_t tile = 0; tile < query_tiles(f); tile++) {
 			const struct queries q = queries_of(f, h, tile);
@@ -414,8 +424,8 @@ static void backward_task(void *ctx, int64_t task, int thread)
 		}
 	for (int64_t i = 0; i < key_chunks(f); i++) {
 		const struct keys k = keys_of(f, b, kv, i);
-		copy_out(f->dkeys + k.at, w.dk + k.row * f->lanes_D, f);
-		copy_out(f->dkeys + k.at + f->K * f->D, w.dv + k.row * f->lanes_D, f);
+		copy_out(f->dkeys + k.at, w.dk + k.row * f->lanes_D, f, f->D, f->lanes_D);
+		copy_out(f->dkeys + k.values_at, w.dv + k.row * f->lanes_V, f, f->V, f->lanes_V);
 	}
 }
 
@@ -428,7 +438,7 @@ static enum status backward_run(const struct host_env *env, struct flash *f, voi
 	f->delta = arg[3];
 	f->dqkv = arg[4];
 	f->dkeys = dkeys;
-	f->own_floats = (int64_t)backward_floats(f->sections * f->s, f->D);
+	f->own_floats = (int64_t)backward_floats(f->sections * f->s, f->D, f->V);
 	pool_run(env->pool, backward_task, f, f->b * f->K);
 	return ST_OK;
 }
@@ -437,7 +447,7 @@ enum status kernel_attention_grad(const struct host_env *env, const struct op *o
 {
 	(void)e;
 	struct flash f = flash_of(env, op, arg[0], NULL);
-	return backward_run(env, &f, arg + 1, (float *)arg[5] + f.H * f.D);
+	return backward_run(env, &f, arg + 1, (float *)arg[5] + keys_from(&f));
 }
 
 enum status kernel_attention_part_grad(const struct host_env *env, const struct op *op, void *const arg[],
@@ -446,50 +456,4 @@ enum status kernel_attention_part_grad(const struct host_env *env, const struct 
 	(void)e;
 	struct flash f = flash_of(env, op, arg[0], arg[1]);
 	return backward_run(env, &f, arg + 2, arg[7]);
-}
-
-/* ---- keys and values by themselves ---- */
-
-struct kv {
-	float *kv, *qkv; /* qkv: from the K columns on */
-	int64_t cols, width;
-	bool adds;
-};
-
-static void pack_part(void *ctx, int64_t begin, int64_t end, int part, int thread)
-{
-	(void)part, (void)thread;
-	const struct kv *p = ctx;
-	for (int64_t i = begin; i < end; i++)
-		memcpy(p->kv + i * p->cols, p->qkv + i * p->width, (size_t)p->cols * sizeof *p->kv);
-}
-
-static void unpack_part(void *ctx, int64_t begin, int64_t end, int part, int thread)
-{
-	(void)part, (void)thread;
-	const struct kv *p = ctx;
-	for (int64_t i = begin; i < end; i++) {
-		const float *restrict from = p->kv + i * p->cols;
-		float *restrict to = p->qkv + i * p->width;
-		for (int64_t c = 0; c < p->cols; c++)
-			to[c] = p->adds ? to[c] + from[c] : from[c];
-	}
-}
-
-enum status kernel_kv_pack(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
-{
-	(void)e;
-	struct kv p = {arg[1], (float *)arg[0] + op->pack.qkv_cols - op->pack.kv_cols, op->pack.kv_cols,
-		op->pack.qkv_cols, false};
-	kernel_split(env, kernel_parts(env, op->pack.rows, op->pack.kv_cols), op->pack.rows, pack_part, &p);
-	return ST_OK;
-}
-
-enum status kernel_kv_unpack(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
-{
-	(void)e;
-	struct kv p = {arg[0], (float *)arg[1] + op->pack.qkv_cols - op->pack.kv_cols, op->pack.kv_cols,
-		op->pack.qkv_cols, op->flags & OP_ACCUMULATE};
-	kernel_split(env, kernel_parts(env, op->pack.rows, op->pack.kv_cols), op->pack.rows, unpack_part, &p);
-	return ST_OK;
 }

@@ -27,10 +27,13 @@ static void norm_row(const float *x, const float *w, const float *b, float *y, f
 			y[i] = (x[i] - mean) * inverse * w[i];
 }
 
+/* Columns of a row of x and dx. */
+static int64_t row_width(const struct op *op) { return op->matrix.width > 0 ? op->matrix.width : op->matrix.cols; }
+
 struct norm_job {
 	const float *x, *y, *bias, *w, *b;
 	float *sum, *out, *stats;
-	int64_t cols;
+	int64_t cols, width; /* width: of a row of x */
 	bool rms;
 };
 
@@ -39,7 +42,7 @@ static void norm_part(void *ctx, int64_t begin, int64_t end, int part, int threa
 	(void)part, (void)thread;
 	const struct norm_job *n = ctx;
 	for (int64_t r = begin; r < end; r++)
-		norm_row(n->x + r * n->cols, n->w, n->b, n->out + r * n->cols, n->stats + 2 * r, n->cols, n->rms);
+		norm_row(n->x + r * n->width, n->w, n->b, n->out + r * n->cols, n->stats + 2 * r, n->cols, n->rms);
 }
 
 enum status kernel_norm(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
@@ -51,6 +54,7 @@ enum status kernel_norm(const struct host_env *env, const struct op *op, void *c
 		.out = arg[3],
 		.stats = arg[4],
 		.cols = op->matrix.cols,
+		.width = row_width(op),
 		.rms = op->flags & OP_RMS};
 	kernel_split(env, kernel_parts(env, op->matrix.rows, op->matrix.cols), op->matrix.rows, norm_part, &n);
 	return ST_OK;
@@ -79,15 +83,15 @@ enum status kernel_add_norm(const struct host_env *env, const struct op *op, voi
 {
 	(void)e;
 	struct norm_job n = {arg[0], arg[1], arg[2], arg[3], arg[4], arg[5], arg[6], arg[7], op->matrix.cols,
-		op->flags & OP_RMS};
+		op->matrix.cols, op->flags & OP_RMS};
 	kernel_split(env, kernel_parts(env, op->matrix.rows, op->matrix.cols), op->matrix.rows, add_norm_part, &n);
 	return ST_OK;
 }
 
 struct norm_grad {
 	const float *dy, *x, *w, *stats;
-	float *dx, *partial; /* partial: for each part dw, then db */
-	int64_t cols, stride;
+	float *dx, *partial;         /* partial: for each part dw, then db */
+	int64_t cols, width, stride; /* width: of a row of x and dx */
 	bool rms, bias, add;
 };
 
@@ -96,9 +100,9 @@ struct norm_grad {
 static void norm_grad_row(const struct norm_grad *n, int64_t r, float *restrict dw, float *restrict db)
 {
 	const int64_t cols = n->cols;
-	const float *dy = n->dy + r * cols, *x = n->x + r * cols, *w = n->w;
+	const float *dy = n->dy + r * cols, *x = n->x + r * n->width, *w = n->w;
 	const float mean = n->stats[2 * r], inverse = n->stats[2 * r + 1];
-	float *dx = n->dx + r * cols;
+	float *dx = n->dx + r * n->width;
 	float sum_g[LANES] = {0}, sum_gh[LANES] = {0};
 	if (n->bias)
 		FOR_LANES(cols, float h = (x[i] - mean) * inverse; float g = dy[i] * w[i]; sum_g[l] += g;
@@ -137,8 +141,8 @@ enum status kernel_norm_grad(const struct host_env *env, const struct op *op, vo
 	(void)e;
 	float *dw = arg[5], *db = arg[6];
 	const int64_t cols = op->matrix.cols, stride = padded(cols);
-	struct norm_grad n = {arg[0], arg[1], arg[2], arg[3], arg[4], env->scratch, cols, stride, op->flags & OP_RMS,
-		db != NULL, op->flags & OP_DX_ACCUMULATE};
+	struct norm_grad n = {arg[0], arg[1], arg[2], arg[3], arg[4], env->scratch, cols, row_width(op), stride,
+		op->flags & OP_RMS, db != NULL, op->flags & OP_DX_ACCUMULATE};
 	int parts = kernel_parts_summed(env, op->matrix.rows, cols);
 	kernel_split(env, parts, op->matrix.rows, norm_grad_part, &n);
 	kernel_sum_parts(n.partial, parts, 2 * stride, cols, dw, op->flags & OP_ACCUMULATE);

@@ -396,6 +396,8 @@ REFERENCE(ref_copy)
 	ROW(ATTN_SOFTMAX_GRAD, ref_attn_softmax_grad) \
 	ROW(ATTN_SCORES_GRAD, ref_attn_scores_grad) \
 	ROW(ROPE, ref_rope) \
+	ROW(LATENT_KEYS, ref_latent_keys) \
+	ROW(LATENT_KEYS_GRAD, ref_latent_keys_grad) \
 	ROW(QK_NORM, ref_qk_norm) \
 	ROW(QK_NORM_GRAD, ref_qk_norm_grad) \
 	ROW(NORM, ref_norm) \

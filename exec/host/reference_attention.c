@@ -27,15 +27,19 @@ REFERENCE(ref_gemm)
 /* ---- attention ---- */
 
 struct shape {
-	int64_t b, H, K, s, D, width;
+	int64_t b, H, K, s, D, V;       /* V: columns of a head's values */
+	int64_t width, key_width, keys; /* of rows with queries, of rows with keys; place of the first key's column */
 	double scale;
 };
 
 static struct shape shape_of(const struct op *op)
 {
 	const struct op_attn *d = &op->attn;
-	return (struct shape){d->batch, d->heads, d->kv_heads, d->seq, d->head_dim,
-		(d->heads + 2 * d->kv_heads) * d->head_dim, 1.0 / sqrt((double)d->head_dim)};
+	const int64_t V = op_value_dim(op), queries = d->heads * d->head_dim, keys = d->kv_heads * (d->head_dim + V);
+	const bool apart = op_keys_apart(op);
+	return (struct shape){d->batch, d->heads, d->kv_heads, d->seq, d->head_dim, V, queries + (apart ? 0 : keys),
+		apart ? keys : queries + keys, apart ? d->batch * d->seq * queries : queries,
+		1.0 / sqrt((double)d->head_dim)};
 }
 
 /* Element d of query head h, or of the key or value head that it shares, at row i of batch b. */
@@ -45,15 +49,15 @@ static int64_t q_at(const struct shape *z, int64_t b, int64_t h, int64_t i, int6
 }
 static int64_t k_at(const struct shape *z, int64_t b, int64_t h, int64_t i, int64_t d)
 {
-	return (b * z->s + i) * z->width + (z->H + h / (z->H / z->K)) * z->D + d;
+	return z->keys + (b * z->s + i) * z->key_width + h / (z->H / z->K) * z->D + d;
 }
 static int64_t v_at(const struct shape *z, int64_t b, int64_t h, int64_t i, int64_t d)
 {
-	return k_at(z, b, h, i, d) + z->K * z->D;
+	return z->keys + (b * z->s + i) * z->key_width + z->K * z->D + h / (z->H / z->K) * z->V + d;
 }
 static int64_t o_at(const struct shape *z, int64_t b, int64_t h, int64_t i, int64_t d)
 {
-	return ((b * z->s + i) * z->H + h) * z->D + d;
+	return ((b * z->s + i) * z->H + h) * z->V + d;
 }
 
 static double score(const struct host_env *env, const struct op *op, const struct shape *z, const double *qkv,
@@ -109,11 +113,11 @@ REFERENCE(ref_attention)
 	FOR_QUERIES(z)
 	{
 		lse[(b * z.H + h) * z.s + i] = softmax_of_scores(env, op, &z, qkv, b, h, i, p);
-		for (int64_t d = 0; d < z.D; d++) {
+		for (int64_t d = 0; d < z.V; d++) {
 			const double *v = qkv + v_at(&z, b, h, 0, d);
 			double sum = 0.0;
 			for (int64_t j = 0; j < z.s; j++)
-				sum += p[j] * v[j * z.width];
+				sum += p[j] * v[j * z.key_width];
 			out[o_at(&z, b, h, i, d)] = sum;
 		}
 	}
@@ -127,24 +131,25 @@ REFERENCE(ref_attention_grad)
 	const struct shape z = shape_of(op);
 	const double *qkv = arg[0], *out = arg[1], *lse = arg[2], *dout = arg[3];
 	double *delta = arg[4], *dqkv = arg[5];
-	memset(dqkv, 0, (size_t)(z.b * z.s * z.width) * sizeof *dqkv);
+	memset(dqkv, 0, (size_t)(z.b * z.s * (z.H * z.D + z.K * (z.D + z.V))) * sizeof *dqkv);
 	FOR_QUERIES(z)
 	{
 		double *row_delta = &delta[(b * z.H + h) * z.s + i];
 		const double *y = out + o_at(&z, b, h, i, 0), *dy = dout + o_at(&z, b, h, i, 0);
 		*row_delta = 0.0;
-		for (int64_t d = 0; d < z.D; d++)
+		for (int64_t d = 0; d < z.V; d++)
 			*row_delta += dy[d] * y[d];
 		for (int64_t j = 0; j < z.s; j++) {
 			double p = exp(score(env, op, &z, qkv, b, h, i, j) - lse[(b * z.H + h) * z.s + i]), dp = 0.0;
 			int64_t q = q_at(&z, b, h, i, 0), k = k_at(&z, b, h, j, 0), v = v_at(&z, b, h, j, 0);
-			for (int64_t d = 0; d < z.D; d++)
+			for (int64_t d = 0; d < z.V; d++) {
 				dp += dy[d] * qkv[v + d];
+				dqkv[v + d] += p * dy[d];
+			}
 			double ds = p * (dp - *row_delta) * z.scale;
 			for (int64_t d = 0; d < z.D; d++) {
 				dqkv[q + d] += ds * qkv[k + d];
 				dqkv[k + d] += ds * qkv[q + d];
-				dqkv[v + d] += p * dy[d];
 			}
 		}
 	}
@@ -425,20 +430,24 @@ REFERENCE(ref_attn_scores_grad)
 	return ST_OK;
 }
 
+void reference_rotate(double *x, int64_t cols, int64_t position)
+{
+	for (int64_t i = 0; i < cols / 2; i++) {
+		double *y = x + cols / 2, a = x[i], c = y[i],
+		       angle = (double)position * pow(ROPE_THETA, -2.0 * (double)i / (double)cols);
+		x[i] = a * cos(angle) - c * sin(angle);
+		y[i] = a * sin(angle) + c * cos(angle);
+	}
+}
+
 REFERENCE(ref_rope)
 {
 	UNUSED();
 	const struct shape z = shape_of(op);
-	double *qkv = arg[0];
+	const int64_t turns = op->attn.rotated > 0 ? op->attn.rotated : z.D;
 	for (int64_t row = 0; row < z.b * z.s; row++)
 		for (int64_t h = 0; h < z.H + z.K; h++)
-			for (int64_t i = 0; i < z.D / 2; i++) {
-				double *x = &qkv[row * z.width + h * z.D + i], *y = x + z.D / 2, a = *x, c = *y;
-				double angle = (double)cut_position(&env->cut, z.s, row % z.s) *
-				               pow(ROPE_THETA, -2.0 * (double)i / (double)z.D) *
-				               (op->flags & OP_INVERSE ? -1.0 : 1.0);
-				*x = a * cos(angle) - c * sin(angle);
-				*y = a * sin(angle) + c * cos(angle);
-			}
+			reference_rotate((double *)arg[0] + row * z.width + (h + 1) * z.D - turns, turns,
+				cut_position(&env->cut, z.s, row % z.s) * (op->flags & OP_INVERSE ? -1 : 1));
 	return ST_OK;
 }

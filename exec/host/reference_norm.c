@@ -5,6 +5,9 @@
 
 #include "exec/host/reference_private.h"
 
+/* Columns of a row of x and dx. */
+static int64_t row_width(const struct op *op) { return op->matrix.width > 0 ? op->matrix.width : op->matrix.cols; }
+
 static void norm_row(const struct op *op, const double *x, const double *w, const double *b, double *y, double *stats)
 {
 	const int64_t n = op->matrix.cols;
@@ -23,7 +26,7 @@ REFERENCE(ref_norm)
 {
 	UNUSED();
 	for (int64_t r = 0; r < op->matrix.rows; r++)
-		norm_row(op, (double *)arg[0] + r * op->matrix.cols, arg[1], arg[2],
+		norm_row(op, (double *)arg[0] + r * row_width(op), arg[1], arg[2],
 			(double *)arg[3] + r * op->matrix.cols, (double *)arg[4] + 2 * r);
 	return ST_OK;
 }
@@ -40,9 +43,9 @@ REFERENCE(ref_norm_grad)
 			db[i] = 0.0;
 	}
 	for (int64_t r = 0; r < op->matrix.rows; r++) {
-		const double *dy = (double *)arg[0] + r * n, *x = (double *)arg[1] + r * n,
+		const double *dy = (double *)arg[0] + r * n, *x = (double *)arg[1] + r * row_width(op),
 			     *stats = (double *)arg[3] + 2 * r;
-		double *dx = (double *)arg[4] + r * n, mean_g = 0.0, mean_gh = 0.0;
+		double *dx = (double *)arg[4] + r * row_width(op), mean_g = 0.0, mean_gh = 0.0;
 		for (int64_t i = 0; i < n; i++) {
 			double h = (x[i] - stats[0]) * stats[1];
 			mean_g += op->flags & OP_RMS ? 0.0 : dy[i] * w[i] / (double)n;

@@ -10,6 +10,9 @@ typedef enum status reference_fn(const struct host_env *env, const struct op *op
 	enum status name(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 #define UNUSED() ((void)env, (void)op, (void)arg, (void)e)
 
+/* Rotates `cols` columns as ROPE does at a position; a negative one rotates back. */
+void reference_rotate(double *x, int64_t cols, int64_t position);
+
 /* ref_NAME of each kind. Those that the reference does not compute are NULL in its table and defined nowhere. */
 #define OP(kind, name, ...) reference_fn ref_##name;
 #include "step/ops.def"

@@ -55,6 +55,8 @@ train 8 parallel.tensor=4 parallel.order=dp-tp-cp-ep-pp
 
 llama=(model.position=rope model.mlp=swiglu model.norm=rmsnorm model.bias=false model.kv_heads=2
 	model.tied_embeddings=false)
+latent=(model.kv_lora_rank=24 model.q_lora_rank=20 model.head_dim=12 model.rope_head_dim=4 model.v_head_dim=10
+	model.position=rope model.norm=rmsnorm model.bias=false)
 bert=(model.causal=false model.embedding_norm=true model.post_norm=true model.final_norm=false model.type_vocab=2)
 again=(train.recompute=selective train.recompute_modules)
 for ranks in 1 2; do
@@ -63,6 +65,9 @@ for ranks in 1 2; do
 	train $ranks "${llama[@]}" "${tensor[@]}" train.attention=naive train.fused=false
 	train $ranks "${bert[@]}" "${tensor[@]}"
 	train $ranks model.position=alibi model.mlp=geglu "${tensor[@]}" train.attention=naive
+	train $ranks "${latent[@]}" "${tensor[@]}"
+	train $ranks "${latent[@]}" model.q_lora_rank=0 model.norm=layernorm train.micro_batch=2 "${tensor[@]}"
+	train $ranks "${latent[@]}" model.rope_head_dim=0 train.recompute=full train.fused=false
 	train $ranks model.position=none model.mlp=squared_relu model.parallel_residual=true "${tensor[@]}"
 	train $ranks "${llama[@]}" model.qk_norm=head model.branch_norm=sandwich "${tensor[@]}"
 	train $ranks "${llama[@]}" model.qk_norm=head model.proj_bias=true "${tensor[@]}" parallel.sequence_parallel=false \
@@ -215,6 +220,8 @@ done
 train 4 parallel.tensor=2 parallel.sequence_parallel=true parallel.strategy=zero2 train.recompute=full
 train 8 parallel.tensor=2 parallel.sequence_parallel=true parallel.expert=4 parallel.strategy=zero1 \
 	model.moe_layer_freq=2 train.fused=false
+train 4 parallel.expert=4 parallel.tensor=2 model.first_dense_layers=1 parallel.strategy=fsdp parallel.bucket_mb=25 \
+	parallel.sequence_parallel=true "${latent[@]}"
 train 4 parallel.expert=4 model.first_dense_layers=1 model.qk_norm=full parallel.strategy=zero2
 train 2 parallel.strategy=fsdp parallel.bucket_mb=25 model.first_dense_layers=1 model.branch_norm=reordered
 train 2 parallel.strategy=fsdp parallel.bucket_mb=25 parallel.expert=2 train.freeze=mlp

@@ -30,6 +30,8 @@ static const struct {
 	[OP_ATTN_SOFTMAX_GRAD] = {{FP32, .d = {2, 4, 2, 8, 16}}, "attn_softmax_grad", FORM_CURVE, 2 * 4 * 8 * 8},
 	[OP_ATTN_SCORES_GRAD] = {{FP32, .d = {2, 4, 2, 8, 16}}, "attn_scores_grad", FORM_FIT, 0},
 	[OP_ROPE] = {{FP32, .d = {2, 4, 2, 8, 16}}, "rope", FORM_CURVE, 2 * 8 * (4 + 2) * 16},
+	[OP_LATENT_KEYS] = {{FP32, .d = {2, 4, 8, 16, 4, 10, 24}}, "cast", FORM_CURVE, 2 * 8 * 4 * (16 + 10)},
+	[OP_LATENT_KEYS_GRAD] = {{FP32, .d = {2, 4, 8, 16, 4, 10, 4}}, "cast", FORM_CURVE, 2 * 8 * 4 * (16 + 10)},
 	[OP_QK_NORM] = {{FP32, .flags = OP_RMS, .d = {2, 4, 2, 8, 16}}, "norm.rmsnorm", FORM_CURVE,
 		2 * 8 * (4 + 2) * 16},
 	[OP_QK_NORM_GRAD] = {{FP32, .d = {2, 4, 2, 8, 16}}, "norm_grad.layernorm", FORM_CURVE, 2 * 8 * (4 + 2) * 16},
