@@ -67,6 +67,7 @@ for ranks in 1 2; do
 	train $ranks model.position=alibi model.mlp=geglu "${tensor[@]}" train.attention=naive
 	train $ranks "${latent[@]}" "${tensor[@]}"
 	train $ranks "${latent[@]}" model.q_lora_rank=0 model.norm=layernorm train.micro_batch=2 "${tensor[@]}"
+	train $ranks "${latent[@]}" train.recompute=selective train.recompute_modules=mla_up_proj "${tensor[@]}"
 	train $ranks "${latent[@]}" model.rope_head_dim=0 train.recompute=full train.fused=false
 	train $ranks model.position=none model.mlp=squared_relu model.parallel_residual=true "${tensor[@]}"
 	train $ranks "${llama[@]}" model.qk_norm=head model.branch_norm=sandwich "${tensor[@]}"
