@@ -7,7 +7,7 @@
 
 #define CHUNK 8192 /* elements: 32 KiB, half of a small first-level cache beside its target */
 
-enum rule { NORMAL, RESIDUAL, ONE, ZERO };
+enum rule { NORMAL, RESIDUAL, ONE, ZERO, FAN_IN, SSM };
 
 static const uint8_t rules[] = {
 	[PARAM_TOKEN_EMBEDDING] = NORMAL,
@@ -29,6 +29,12 @@ static const uint8_t rules[] = {
 	[PARAM_PROJ_B] = ZERO,
 	[PARAM_Q_NORM_W] = ONE,
 	[PARAM_K_NORM_W] = ONE,
+	[PARAM_SSM_IN_W] = NORMAL,
+	[PARAM_SSM_CONV_W] = FAN_IN,
+	[PARAM_SSM_CONV_B] = ZERO,
+	[PARAM_SSM_HEADS] = SSM,
+	[PARAM_SSM_NORM_W] = ONE,
+	[PARAM_SSM_OUT_W] = RESIDUAL,
 	[PARAM_NORM2_W] = ONE,
 	[PARAM_NORM2_B] = ZERO,
 	[PARAM_ATTENTION_NORM_W] = ONE,
@@ -76,13 +82,31 @@ static float normal(uint64_t bits)
 	return (float)(sum - 2 * 65535) * (float)(1.7320508075688772 / 65536.0); /* variance of one: 65536^2 / 12 */
 }
 
+/* A_log, the bias of dt and D of heads: A from 1 to 16, dt before its product about 0.05, as mamba_ssm has them
+ * (modules/mamba2.py). */
+static float ssm_value(uint64_t element)
+{
+	const uint64_t head = element / 3;
+	return element % 3 == 0 ? logf((float)(1 + head % 16)) : element % 3 == 1 ? -3.0f : 1.0f;
+}
+
+static float sigma_of(const struct param *param, enum rule rule, int64_t layers)
+{
+	return (float)(rule == RESIDUAL ? INIT_SIGMA / sqrt(2.0 * (double)layers)
+	               : rule == FAN_IN ? 1 / sqrt((double)param->cols)
+	                                : INIT_SIGMA);
+}
+
 void init_values(const struct param *param, int64_t layers, uint64_t first, uint64_t n, float *out)
 {
 	enum rule rule = rules[param->kind];
 	uint64_t key = mix(((uint64_t)param->kind << 32) + (uint64_t)(param->layer + 1) + GOLDEN);
-	float sigma = (float)(rule == RESIDUAL ? INIT_SIGMA / sqrt(2.0 * (double)layers) : INIT_SIGMA);
+	const float sigma = sigma_of(param, rule, layers);
 	for (uint64_t i = 0; i < n; i++)
-		out[i] = rule == ONE ? 1.0f : rule == ZERO ? 0.0f : sigma * normal(mix(key + (first + i) * GOLDEN));
+		out[i] = rule == ONE    ? 1.0f
+		         : rule == ZERO ? 0.0f
+		         : rule == SSM  ? ssm_value(first + i)
+		                        : sigma * normal(mix(key + (first + i) * GOLDEN));
 }
 
 /* ---- where a tensor-parallel rank's elements lie in the whole tensor ---- */

@@ -47,8 +47,13 @@ struct latent_acts {
 	int32_t q, q_normed, q_stats, kv, kv_normed, kv_stats; /* this rank's rows of the latents */
 };
 
+/* Buffers that a Mamba layer keeps for its backward pass: arguments of SSM_GATE (step/ops.def). */
+struct ssm_acts {
+	int32_t in, y, gated, sigma;
+};
+
 #define LORA_PRODUCTS 4
-#define OFFLOADED_ACTS 22
+#define OFFLOADED_ACTS 25
 
 /* Buffers that a block's forward pass keeps for its backward pass; NONE where the block has none. */
 struct acts {
@@ -56,6 +61,7 @@ struct acts {
 	int32_t att_heads;         /* context_kind all_to_all: attention's result of this rank's heads */
 	int32_t raw_qkv, qk_stats; /* before the norms of queries and keys */
 	struct latent_acts latent;
+	struct ssm_acts ssm;
 	int32_t lora_in[LORA_PRODUCTS];                         /* x A^T of each product with an adapter */
 	int32_t att_out, att_out_stats, mlp_out, mlp_out_stats; /* branch norms: their inputs */
 	int32_t x_mid, n2, stats2;                              /* x_mid: the residual stream after attention */
@@ -391,6 +397,9 @@ int32_t head_backward(struct builder *b);
 int32_t columns_backward(struct builder *b, const struct linear *l, int32_t dy, int32_t x, const char *input,
 	const char *grad);
 
+/* The same of a row-parallel product: returns the gradient of its input `x`, given that of its output rows. */
+int32_t rows_backward(struct builder *b, const struct linear *l, int32_t dy, int32_t x, const char *grad);
+
 struct linear linear_qkv(const struct builder *b);
 struct linear linear_proj(const struct builder *b);
 struct mlp_layers mlp_dense(const struct builder *b);
@@ -415,6 +424,14 @@ int32_t latent_forward(struct builder *b, struct acts *a, int32_t normed);
 int32_t latent_up(struct builder *b, const struct acts *a);
 /* Returns the gradient of the normed rows. */
 int32_t latent_backward(struct builder *b, struct acts *a, int32_t dqkv);
+
+/* ---- build_ssm.c: a Mamba layer's branch ---- */
+
+/* Returns the branch's output, given the normed rows of the block's input; NONE when recomputing and nothing needs it.
+ */
+int32_t ssm_forward(struct builder *b, struct acts *a, int32_t normed);
+/* Returns the gradient of the normed rows. */
+int32_t ssm_backward(struct builder *b, struct acts *a, int32_t dout);
 
 /* ---- build_moe.c: a layer of experts in place of the MLP ---- */
 

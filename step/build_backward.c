@@ -19,8 +19,7 @@ int32_t columns_backward(struct builder *b, const struct linear *l, int32_t dy, 
 	return dx;
 }
 
-/* The backward pass of a row-parallel product: returns the gradient of its input `x`, given that of its output rows. */
-static int32_t rows_backward(struct builder *b, const struct linear *l, int32_t dy, int32_t x, const char *grad)
+int32_t rows_backward(struct builder *b, const struct linear *l, int32_t dy, int32_t x, const char *grad)
 {
 	int32_t full_dy = tp_gather(b, dy, grad), dx = build_linear_grad(b, l, full_dy);
 	build_weight_grad(b, l, full_dy, x);
@@ -173,9 +172,23 @@ static void branch_norm_backward(struct builder *b, struct acts *a, int32_t *dx)
 		add_branch(b, dx, dn);
 }
 
+/* A layer of one branch. */
+static void single_branch_backward(struct builder *b, struct acts *a, int32_t *dx)
+{
+	const enum layer_kind kind = model_layer_kind(b->m, b->layer);
+	int32_t dn = kind == LAYER_MAMBA       ? ssm_backward(b, a, *dx)
+	             : kind == LAYER_ATTENTION ? attention_backward(b, a, *dx)
+	                                       : mlp_branch_grad(b, a, *dx);
+	add_norm_grad(b, "norm1", dn, a->x_in, a->stats1, PARAM_NORM1_W, dx);
+}
+
 void block_backward(struct builder *b, struct acts *a, int32_t *dx)
 {
 	b->acts_now = a;
+	if (b->m->layer_pattern[0]) {
+		single_branch_backward(b, a, dx);
+		return;
+	}
 	if (b->m->branch_norm != BRANCH_NORM_NONE) {
 		branch_norm_backward(b, a, dx);
 		return;

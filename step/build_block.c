@@ -249,15 +249,35 @@ static int32_t branch_norm_block(struct builder *b, struct acts *a)
 	return residual_add(b, a->x_mid, normed, NO_PARAM);
 }
 
+/* A layer of one branch. */
+static int32_t single_branch_block(struct builder *b, struct acts *a)
+{
+	const enum layer_kind kind = model_layer_kind(b->m, b->layer);
+	const bool project = !build_ends_early(b);
+	a->n1 = a->n2 = build_norm(b, "norm1", a->x_in, PARAM_NORM1_W, &a->stats1);
+	if (kind == LAYER_MAMBA) {
+		int32_t out = ssm_forward(b, a, a->n1);
+		return project ? residual_add(b, a->x_in, out, NO_PARAM) : NONE;
+	}
+	if (kind == LAYER_ATTENTION) {
+		int32_t out = attention_forward(b, a, a->n1, project);
+		return project ? residual_add(b, a->x_in, tp_reduce(b, out, "proj"), PARAM_PROJ_B) : NONE;
+	}
+	int32_t out = mlp_branch(b, a, a->n1);
+	return project ? residual_add(b, a->x_in, out, PARAM_FC2_B) : NONE;
+}
+
 static int32_t forward(struct builder *b, int32_t x_in, struct acts *a)
 {
 	a->x_in = x_in;
 	b->acts_now = a;
 	a->kept_scores = NONE;
-	a->kept_masks = keeps(b) ? build_hold(b, COMP_ACTIVATIONS,
+	a->kept_masks = keeps(b) && !b->m->layer_pattern[0] ? build_hold(b, COMP_ACTIVATIONS,
 					   2 * (double)(b->rows * b->m->hidden) * b->c->stack.memory.dropout_B,
 					   "dropout masks")
 	                         : NONE;
+	if (b->m->layer_pattern[0])
+		return single_branch_block(b, a);
 	if (b->m->post_norm) {
 		a->n1 = x_in;
 		int32_t att = tp_reduce(b, attention_forward(b, a, x_in, true), "proj");
@@ -330,9 +350,13 @@ void again_norm1(struct builder *b, struct acts *a)
 
 void again_mlp(struct builder *b, struct acts *a)
 {
-	const bool experts = model_has_experts(b->m, b->layer);
+	const bool experts = model_has_experts(b->m, b->layer), alone = b->m->layer_pattern[0];
+	if (alone) {
+		again_norm1(b, a);
+		a->n2 = a->n1;
+	}
 	b->recomputing = true;
-	if (build_recomputes_part(b, REC_LAYERNORM))
+	if (build_recomputes_part(b, REC_LAYERNORM) && !alone)
 		a->n2 = build_norm(b, "norm2", a->x_mid, PARAM_NORM2_W, &a->stats2);
 	if (build_recomputes_part(b, experts ? REC_MOE : REC_MLP))
 		mlp_branch(b, a, a->n2);

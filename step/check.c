@@ -202,7 +202,8 @@ static enum status check_messages(const struct program *p, size_t from, size_t t
 static enum status check_owners(const struct program *p, struct error *e)
 {
 	const struct model *m = &p->config.model;
-	for (int64_t i = 0; i < model_param_count(m); i++) {
+	const int64_t n = model_param_count(m);
+	for (int64_t i = 0; i < n; i++) {
 		struct param param = model_param(m, i, p->config.parallel.tensor);
 		size_t owners = 0;
 		for (size_t r = 0; r < p->n_roles; r++)

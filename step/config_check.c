@@ -169,14 +169,18 @@ static enum status check_collectives(const struct config *c, struct error *e)
 static enum status check_tensor(const struct config *c, struct error *e)
 {
 	const struct model *m = &c->model;
+	const struct layer_counts layers = model_layer_counts(m);
+	const bool attends = model_has_attention(m);
 	int64_t t = c->parallel.tensor;
 	const struct {
 		const char *what;
 		int64_t n;
-	} cut[] = {{"heads", m->heads}, {"kv_heads", m->kv_heads}, {"ffn_hidden", m->ffn_hidden}};
+		bool used;
+	} cut[] = {{"heads", m->heads, attends}, {"kv_heads", m->kv_heads, attends},
+		{"ffn_hidden", m->ffn_hidden, layers.of[LAYER_DENSE] + layers.of[LAYER_MLP] > 0}};
 	char near[NEAREST_MAX];
 	for (size_t i = 0; i < COUNT(cut); i++)
-		if (cut[i].n % t != 0)
+		if (cut[i].used && cut[i].n % t != 0)
 			return config_error(c, KEY_parallel_tensor, e,
 				"%" PRId64 " does not divide %s %" PRId64 " (nearest that do: %s)", t, cut[i].what,
 				cut[i].n, nearest_divisors(cut[i].n, t, near));

@@ -1,5 +1,7 @@
 /* Checks of the model's keys, and of what is trained of it. */
+#include <ctype.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/quantity.h"
@@ -8,10 +10,83 @@
 
 #define PARAMETERS_MAX 1e15
 
+static bool has_layers(const struct model *m, enum layer_kind k) { return model_layer_counts(m).of[k] > 0; }
+
+/* ---- layers of one branch ---- */
+
+static enum status check_pattern(const struct config *c, struct error *e)
+{
+	static const enum key_id ids[] = {KEY_model_moe_layer_freq, KEY_model_first_dense_layers, KEY_model_post_norm,
+		KEY_model_branch_norm, KEY_model_parallel_residual};
+	const struct model *m = &c->model;
+	const int64_t n = (int64_t)strlen(m->layer_pattern);
+	if (n == 0)
+		return ST_OK;
+	for (const char *p = m->layer_pattern; *p; p++)
+		if (model_layer_of_letter(*p) == LAYER_KIND_COUNT)
+			return config_error(c, KEY_model_layer_pattern, e,
+				"no layer is called '%c' (known: M, a Mamba-2 layer; *, attention; -, an MLP; E, experts)",
+				isprint((unsigned char)*p) ? *p : '?');
+	if (m->layers % n != 0)
+		return config_error(c, KEY_model_layers, e,
+			"%" PRId64 " are no whole number of layer_pattern's %" PRId64 " (nearest: %" PRId64 ")",
+			m->layers, n, m->layers > n ? m->layers / n * n : n);
+	if (has_layers(m, LAYER_EXPERTS) != (m->experts > 0))
+		return config_error_key(c, KEY_model_layer_pattern, e,
+			m->experts > 0 ? "needs a layer E, as experts are given" : "E needs model.experts");
+	struct config defaults = {0};
+	for (size_t i = 0; i < COUNT(ids); i++) {
+		const struct config_key *k = config_key(ids[i]);
+		key_set_default(k, &defaults);
+		if (!key_equal(k, c, &defaults))
+			return config_error_key(c, ids[i], e, "not used with layer_pattern");
+	}
+	if (m->lora_rank > 0 || m->freeze != FREEZE_NONE)
+		return config_error_key(c, m->lora_rank > 0 ? KEY_train_lora_rank : KEY_train_freeze, e,
+			"not modelled yet with layer_pattern (accepted: %s)", m->lora_rank > 0 ? "0" : "none");
+	return ST_OK;
+}
+
+static enum status check_mamba(const struct config *c, struct error *e)
+{
+	static const enum key_id ids[] = {KEY_model_ssm_state, KEY_model_ssm_heads, KEY_model_ssm_head_dim,
+		KEY_model_ssm_groups, KEY_model_ssm_conv, KEY_model_ssm_chunk};
+	const struct model *m = &c->model;
+	char near[NEAREST_MAX];
+	struct config defaults = {0};
+	for (size_t i = 0; i < COUNT(ids) && !has_layers(m, LAYER_MAMBA); i++) {
+		const struct config_key *k = config_key(ids[i]);
+		key_set_default(k, &defaults);
+		if (ids[i] == KEY_model_ssm_heads)
+			defaults.model.ssm_heads = config_default_ssm_heads(m);
+		if (config_is_given(c, ids[i]) && !key_equal(k, c, &defaults))
+			return config_error_key(c, ids[i], e, "not used without Mamba layers (layer_pattern)");
+	}
+	if (!has_layers(m, LAYER_MAMBA))
+		return ST_OK;
+	if (m->ssm_heads % m->ssm_groups != 0)
+		return config_error(c, KEY_model_ssm_groups, e,
+			"%" PRId64 " does not divide the %" PRId64 " ssm_heads (nearest that do: %s)", m->ssm_groups,
+			m->ssm_heads, nearest_divisors(m->ssm_heads, m->ssm_groups, near));
+	if (c->parallel.context > 1)
+		return config_error(c, KEY_parallel_context, e,
+			"%" PRId64 " is not modelled yet with Mamba layers (accepted: 1)", c->parallel.context);
+	if (m->ssm_groups % c->parallel.tensor != 0)
+		return config_error(c, KEY_parallel_tensor, e,
+			"%" PRId64 " does not divide the %" PRId64 " ssm_groups (nearest that do: %s)",
+			c->parallel.tensor, m->ssm_groups,
+			nearest_divisors(m->ssm_groups, c->parallel.tensor, near));
+	return ST_OK;
+}
+
+/* ---- attention ---- */
+
 static enum status check_heads(const struct config *c, struct error *e)
 {
 	const struct model *m = &c->model;
 	char near[NEAREST_MAX];
+	if (!model_has_attention(m))
+		return ST_OK;
 	if (m->head_dim == 0)
 		return config_error(c, KEY_model_heads, e,
 			"%" PRId64 " does not divide hidden %" PRId64
@@ -183,7 +258,10 @@ static double parameters_at_most(const struct model *m)
 	double mlp = 3.0 * (double)m->ffn_hidden,
 	       experts = 3.0 * (double)m->moe_ffn_hidden * (double)(m->experts + m->shared_experts);
 	double ends = 2.0 * (double)(m->vocab + m->vocab_padding) + (double)m->max_positions + (double)m->type_vocab;
-	return h * ((double)m->layers * (width + mlp + experts + 32.0) + ends + h) + (double)m->layers * latent;
+	double scan = (double)m->ssm_heads * (3.0 * (double)m->ssm_head_dim + 1.0) +
+	              2.0 * (double)m->ssm_groups * (double)m->ssm_state;
+	double mamba = m->layer_pattern[0] ? scan * (1.0 + (double)m->ssm_conv / h) : 0;
+	return h * ((double)m->layers * (width + mlp + experts + mamba + 32.0) + ends + h) + (double)m->layers * latent;
 }
 
 enum status config_check_model(const struct config *c, struct error *e)
@@ -191,7 +269,7 @@ enum status config_check_model(const struct config *c, struct error *e)
 	const struct model *m = &c->model;
 	char made[QUANTITY_MAX], most[QUANTITY_MAX];
 	enum status st;
-	if ((st = check_heads(c, e)) || (st = check_positions(c, e)) || (st = check_window(c, e)) ||
+	if ((st = check_pattern(c, e)) || (st = check_mamba(c, e)) || (st = check_heads(c, e)) || (st = check_positions(c, e)) || (st = check_window(c, e)) ||
 		(st = check_latent(c, e)) || (st = check_norms(c, e)) || (st = check_trained(c, e)) ||
 		(st = check_experts(c, e)))
 		return st;

@@ -1,5 +1,6 @@
 /* Values that follow from other keys where neither the user nor a preset gave them. */
 #include <math.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "step/config_keys.h"
@@ -14,9 +15,20 @@ static int64_t default_ffn(const struct model *m)
 	       256; /* 8/3 x hidden up to a multiple of 256: Llama's rule, keeps the size of an ungated MLP */
 }
 
+/* Mamba's channels are twice those of the hidden state. */
+int64_t config_default_ssm_heads(const struct model *m)
+{
+	return 2 * m->hidden > m->ssm_head_dim ? 2 * m->hidden / m->ssm_head_dim : 1;
+}
+
 static void derive_model(struct config *c)
 {
 	struct model *m = &c->model;
+	const int64_t pattern = (int64_t)strlen(m->layer_pattern);
+	if (pattern > 0 && !chosen(c, KEY_model_layers))
+		m->layers = pattern;
+	if (!chosen(c, KEY_model_ssm_heads))
+		m->ssm_heads = config_default_ssm_heads(m);
 	if (!chosen(c, KEY_model_kv_heads))
 		m->kv_heads = m->heads;
 	if (!chosen(c, KEY_model_head_dim))

@@ -97,6 +97,13 @@ struct config_key {
 	X(model, moe_ffn_hidden, INT(1, 4194304), AT(model.moe_ffn_hidden), NULL, EVERY) \
 	X(model, moe_layer_freq, INT(1, 10000), AT(model.moe_layer_freq), "1", EVERY) \
 	X(model, first_dense_layers, INT(0, 10000), AT(model.first_dense_layers), "0", EVERY) \
+	X(model, layer_pattern, TEXT, AT(model.layer_pattern), "", EVERY) \
+	X(model, ssm_state, INT(1, 65536), AT(model.ssm_state), "128", EVERY) \
+	X(model, ssm_heads, INT(1, 1048576), AT(model.ssm_heads), NULL, EVERY) \
+	X(model, ssm_head_dim, INT(1, 65536), AT(model.ssm_head_dim), "64", EVERY) \
+	X(model, ssm_groups, INT(1, 65536), AT(model.ssm_groups), "1", EVERY) \
+	X(model, ssm_conv, INT(1, 64), AT(model.ssm_conv), "4", EVERY) \
+	X(model, ssm_chunk, INT(1, 1048576), AT(model.ssm_chunk), "256", EVERY) \
 	X(model, capacity_factor, REAL(0, 1000, UNIT_NONE), AT(model.capacity_factor), "0", EVERY) \
 	X(train, stack, TEXT, AT(train.stack), "pytorch-ddp", EVERY) \
 	X(train, global_batch, INT(1, 1000000000), AT(train.global_batch), "64", EVERY) \
@@ -280,6 +287,8 @@ char *nearest_multiples(int64_t unit, int64_t value, char buf[NEAREST_MAX]);
 
 /* Fills the keys that follow from others. Idempotent. */
 void config_derive(struct config *c);
+/* Returns ssm_heads where it is not given. */
+int64_t config_default_ssm_heads(const struct model *m);
 /* Checks everything that does not depend on the number of ranks. */
 enum status config_check(const struct config *c, struct error *e);
 enum status config_check_model(const struct config *c, struct error *e);

@@ -96,11 +96,18 @@ static void read_model(struct hf_reader *r)
 	m->causal = m->final_norm = m->lm_head = true;
 	m->vocab_padding = m->moe_layer_freq = 1;
 	m->experts_per_token = 2;
+	m->ssm_state = 128; /* the keys' own defaults, where no layer is Mamba's */
+	m->ssm_head_dim = 64;
+	m->ssm_groups = 1;
+	m->ssm_conv = 4;
+	m->ssm_chunk = 256;
 	hf_read_type(r, json_string_value(hf_get(r, "model_type")));
 	if (r->st)
 		return;
 	if (m->experts == 0)
 		m->moe_ffn_hidden = m->ffn_hidden;
+	if (m->ssm_heads == 0)
+		m->ssm_heads = config_default_ssm_heads(m);
 	m->seq_len = m->seq_len < HF_SEQ_LEN ? m->seq_len : HF_SEQ_LEN;
 }
 

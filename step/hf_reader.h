@@ -49,7 +49,7 @@ void hf_read_window(struct hf_reader *r, struct model *m, bool used, int64_t mis
 /* Reads a window on all layers but the last of every so many. Where layer_types says otherwise, it is refused. */
 void hf_read_mixed_window(struct hf_reader *r, struct model *m, int64_t window, int64_t every);
 
-/* ---- hf_dense.c, hf_experts.c: a function for each type; hf_types.c: their table ---- */
+/* ---- hf_dense.c, hf_experts.c, hf_mamba.c: a function for each type; hf_types.c: their table ---- */
 
 /* X(model_type, function). */
 #define HF_TYPES(X) \
@@ -94,6 +94,9 @@ void hf_read_mixed_window(struct hf_reader *r, struct model *m, int64_t window, 
 	X("cohere2", cohere2) \
 	X("granite", llama) \
 	X("nemotron", nemotron) \
+	X("nemotron_h", nemotron_h) \
+	X("mamba2", mamba2) \
+	X("jamba", jamba) \
 	X("internlm2", internlm2) \
 	X("chatglm", chatglm) \
 	X("bert", bert) \

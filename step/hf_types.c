@@ -16,7 +16,7 @@ static const struct {
 static void unknown_type(struct hf_reader *r, const char *type)
 {
 	const char *names[COUNT(types)];
-	char known[600] = "";
+	char known[800] = "";
 	for (size_t i = 0; i < COUNT(types); i++) {
 		const size_t n = strlen(known);
 		names[i] = types[i].name;

@@ -9,9 +9,18 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The place of a parameter: before the blocks, in every block, only in dense or mixture-of-experts blocks, after the
- * blocks. */
-enum place { BEFORE, BLOCK, BLOCK_DENSE, BLOCK_MOE, AFTER };
+/* The places of a parameter: kinds of layers, before the blocks, or after them. */
+#define IN(kind) (1u << LAYER_##kind)
+enum place {
+	BLOCK_DENSE = IN(DENSE) | IN(MLP),
+	BLOCK_MOE = IN(MOE) | IN(EXPERTS),
+	ATTENDS = IN(DENSE) | IN(MOE) | IN(ATTENTION),
+	TWO_BRANCHES = IN(DENSE) | IN(MOE),
+	SCANS = IN(MAMBA),
+	BLOCK = IN(KIND_COUNT) - 1,
+	BEFORE = IN(KIND_COUNT),
+	AFTER = BEFORE << 1,
+};
 
 static bool gated(const struct model *m) { return m->mlp == MLP_SWIGLU || m->mlp == MLP_GEGLU; }
 
@@ -38,6 +47,7 @@ static void fill_rows(const struct model *m, int64_t vocab, struct row out[ROWS]
 	const int64_t up_kv = m->heads * (m->head_dim - m->rope_head_dim + m->v_head_dim);
 	const int64_t attn = m->heads * model_value_dim(m), full = m->qk_norm == QK_NORM_FULL;
 	const int64_t ffn = m->ffn_hidden, moe = m->moe_ffn_hidden, shared = m->shared_experts * moe;
+	const int64_t scan = m->ssm_heads * m->ssm_head_dim, conv = scan + 2 * m->ssm_groups * m->ssm_state;
 	const int64_t r = m->lora_rank;
 	const enum lora_targets targets = m->lora_targets;
 	const int64_t halves = gated(m) ? 2 : 1;
@@ -50,24 +60,30 @@ static void fill_rows(const struct model *m, int64_t vocab, struct row out[ROWS]
 		{PARAM_EMBEDDING_NORM_B, BEFORE, m->embedding_norm && norm_bias, h, 1, 1, whole},
 		{PARAM_NORM1_W, BLOCK, first, h, 1, 1, whole},
 		{PARAM_NORM1_B, BLOCK, first && norm_bias, h, 1, 1, whole},
-		{PARAM_QKV_W, BLOCK, !latent, qkv, h, 1, TP_QKV},
-		{PARAM_QKV_B, BLOCK, !latent && m->qkv_bias, qkv, 1, 1, TP_QKV},
-		{PARAM_Q_DOWN_W, BLOCK, latent_q, m->q_lora_rank, h, 1, whole},
-		{PARAM_Q_LATENT_NORM_W, BLOCK, latent_q, m->q_lora_rank, 1, 1, whole},
-		{PARAM_Q_UP_W, BLOCK, latent, q, latent_q ? m->q_lora_rank : h, 1, TP_ROWS},
-		{PARAM_KV_DOWN_W, BLOCK, latent, m->kv_lora_rank + m->rope_head_dim, h, 1, whole},
-		{PARAM_KV_LATENT_NORM_W, BLOCK, latent, m->kv_lora_rank, 1, 1, whole},
-		{PARAM_KV_UP_W, BLOCK, latent, up_kv, m->kv_lora_rank, 1, TP_ROWS},
-		{PARAM_PROJ_W, BLOCK, true, h, attn, 1, TP_COLS},
-		{PARAM_PROJ_B, BLOCK, m->proj_bias, h, 1, 1, whole},
-		{PARAM_Q_NORM_W, BLOCK, heads, full ? q : m->head_dim, 1, 1, TP_PARTIAL},
-		{PARAM_K_NORM_W, BLOCK, heads, full ? kv : m->head_dim, 1, 1, TP_PARTIAL},
+		{PARAM_QKV_W, ATTENDS, !latent, qkv, h, 1, TP_QKV},
+		{PARAM_QKV_B, ATTENDS, !latent && m->qkv_bias, qkv, 1, 1, TP_QKV},
+		{PARAM_Q_DOWN_W, ATTENDS, latent_q, m->q_lora_rank, h, 1, whole},
+		{PARAM_Q_LATENT_NORM_W, ATTENDS, latent_q, m->q_lora_rank, 1, 1, whole},
+		{PARAM_Q_UP_W, ATTENDS, latent, q, latent_q ? m->q_lora_rank : h, 1, TP_ROWS},
+		{PARAM_KV_DOWN_W, ATTENDS, latent, m->kv_lora_rank + m->rope_head_dim, h, 1, whole},
+		{PARAM_KV_LATENT_NORM_W, ATTENDS, latent, m->kv_lora_rank, 1, 1, whole},
+		{PARAM_KV_UP_W, ATTENDS, latent, up_kv, m->kv_lora_rank, 1, TP_ROWS},
+		{PARAM_PROJ_W, ATTENDS, true, h, attn, 1, TP_COLS},
+		{PARAM_PROJ_B, ATTENDS, m->proj_bias, h, 1, 1, whole},
+		{PARAM_Q_NORM_W, ATTENDS, heads, full ? q : m->head_dim, 1, 1, TP_PARTIAL},
+		{PARAM_K_NORM_W, ATTENDS, heads, full ? kv : m->head_dim, 1, 1, TP_PARTIAL},
+		{PARAM_SSM_IN_W, SCANS, true, scan + conv + m->ssm_heads, h, 1, TP_ROWS},
+		{PARAM_SSM_CONV_W, SCANS, true, conv, m->ssm_conv, 1, TP_ROWS},
+		{PARAM_SSM_CONV_B, SCANS, true, conv, 1, 1, TP_ROWS},
+		{PARAM_SSM_HEADS, SCANS, true, m->ssm_heads, 3, 1, TP_ROWS},
+		{PARAM_SSM_NORM_W, SCANS, true, scan, 1, 1, TP_ROWS},
+		{PARAM_SSM_OUT_W, SCANS, true, h, scan, 1, TP_COLS},
 		{PARAM_NORM1_W, BLOCK, last, h, 1, 1, whole},
 		{PARAM_NORM1_B, BLOCK, last && norm_bias, h, 1, 1, whole},
-		{PARAM_ATTENTION_NORM_W, BLOCK, branch, h, 1, 1, whole},
-		{PARAM_ATTENTION_NORM_B, BLOCK, branch && norm_bias, h, 1, 1, whole},
-		{PARAM_NORM2_W, BLOCK, first, h, 1, 1, whole},
-		{PARAM_NORM2_B, BLOCK, first && norm_bias, h, 1, 1, whole},
+		{PARAM_ATTENTION_NORM_W, ATTENDS, branch, h, 1, 1, whole},
+		{PARAM_ATTENTION_NORM_B, ATTENDS, branch && norm_bias, h, 1, 1, whole},
+		{PARAM_NORM2_W, TWO_BRANCHES, first, h, 1, 1, whole},
+		{PARAM_NORM2_B, TWO_BRANCHES, first && norm_bias, h, 1, 1, whole},
 		{PARAM_FC1_W, BLOCK_DENSE, true, halves * ffn, h, 1, fc1},
 		{PARAM_FC1_B, BLOCK_DENSE, bias, halves * ffn, 1, 1, fc1},
 		{PARAM_FC2_W, BLOCK_DENSE, true, h, ffn, 1, TP_COLS},
@@ -77,16 +93,16 @@ static void fill_rows(const struct model *m, int64_t vocab, struct row out[ROWS]
 		{PARAM_EXPERT_FC2_W, BLOCK_MOE, true, h, moe, m->experts, CUT_EXPERTS},
 		{PARAM_SHARED_FC1_W, BLOCK_MOE, shared > 0, halves * shared, h, 1, fc1},
 		{PARAM_SHARED_FC2_W, BLOCK_MOE, shared > 0, h, shared, 1, TP_COLS},
-		{PARAM_LORA_QKV_A, BLOCK, r > 0, r, h, 1, TP_PARTIAL},
-		{PARAM_LORA_QKV_B, BLOCK, r > 0, qkv, r, 1, TP_QKV},
-		{PARAM_LORA_PROJ_A, BLOCK, r > 0 && targets <= LORA_ATTENTION, r, attn, 1, TP_COLS},
-		{PARAM_LORA_PROJ_B, BLOCK, r > 0 && targets <= LORA_ATTENTION, h, r, 1, TP_PARTIAL},
+		{PARAM_LORA_QKV_A, ATTENDS, r > 0, r, h, 1, TP_PARTIAL},
+		{PARAM_LORA_QKV_B, ATTENDS, r > 0, qkv, r, 1, TP_QKV},
+		{PARAM_LORA_PROJ_A, ATTENDS, r > 0 && targets <= LORA_ATTENTION, r, attn, 1, TP_COLS},
+		{PARAM_LORA_PROJ_B, ATTENDS, r > 0 && targets <= LORA_ATTENTION, h, r, 1, TP_PARTIAL},
 		{PARAM_LORA_FC1_A, BLOCK_DENSE, r > 0 && targets == LORA_ALL, r, h, 1, TP_PARTIAL},
 		{PARAM_LORA_FC1_B, BLOCK_DENSE, r > 0 && targets == LORA_ALL, halves * ffn, r, 1, fc1},
 		{PARAM_LORA_FC2_A, BLOCK_DENSE, r > 0 && targets == LORA_ALL, r, ffn, 1, TP_COLS},
 		{PARAM_LORA_FC2_B, BLOCK_DENSE, r > 0 && targets == LORA_ALL, h, r, 1, TP_PARTIAL},
-		{PARAM_NORM2_W, BLOCK, last, h, 1, 1, whole},
-		{PARAM_NORM2_B, BLOCK, last && norm_bias, h, 1, 1, whole},
+		{PARAM_NORM2_W, TWO_BRANCHES, last, h, 1, 1, whole},
+		{PARAM_NORM2_B, TWO_BRANCHES, last && norm_bias, h, 1, 1, whole},
 		{PARAM_MLP_NORM_W, BLOCK, branch, h, 1, 1, whole},
 		{PARAM_MLP_NORM_B, BLOCK, branch && norm_bias, h, 1, 1, whole},
 		{PARAM_FINAL_NORM_W, AFTER, m->final_norm, h, 1, 1, whole},
@@ -99,19 +115,13 @@ static void fill_rows(const struct model *m, int64_t vocab, struct row out[ROWS]
 	memcpy(out, rows, sizeof rows);
 }
 
-/* The part of the list that repeats: behind the first dense blocks, blocks in periods of moe_layer_freq, the first of a
- * period with experts (Megatron-LM's --moe-layer-freq). */
-static bool row_in(const struct row *r, enum place part, bool moe)
-{
-	bool here = part == BLOCK ? r->place == BLOCK || r->place == (moe ? BLOCK_MOE : BLOCK_DENSE) : r->place == part;
-	return here && r->present;
-}
+static bool row_in(const struct row *r, enum place part) { return r->present && (r->place & part); }
 
-static int64_t rows_in(const struct row rows[ROWS], enum place part, bool moe)
+static int64_t rows_in(const struct row rows[ROWS], enum place part)
 {
 	int64_t n = 0;
 	for (size_t i = 0; i < ROWS; i++)
-		n += row_in(&rows[i], part, moe);
+		n += row_in(&rows[i], part);
 	return n;
 }
 
@@ -126,10 +136,61 @@ static int64_t dense_first(const struct model *m)
 	return m->experts == 0 || m->first_dense_layers > m->layers ? m->layers : m->first_dense_layers;
 }
 
-bool model_has_experts(const struct model *m, int64_t layer)
+static const struct {
+	char letter;
+	enum layer_kind kind;
+} letters[] = {{'M', LAYER_MAMBA}, {'*', LAYER_ATTENTION}, {'-', LAYER_MLP}, {'E', LAYER_EXPERTS}};
+
+enum layer_kind model_layer_of_letter(char letter)
+{
+	for (size_t i = 0; i < COUNT(letters); i++)
+		if (letters[i].letter == letter)
+			return letters[i].kind;
+	return LAYER_KIND_COUNT;
+}
+
+/* Without a pattern: behind the first dense blocks, the first of each moe_layer_freq has experts (Megatron-LM's
+ * --moe-layer-freq). */
+enum layer_kind model_layer_kind(const struct model *m, int64_t layer)
 {
 	const int64_t from = dense_first(m);
-	return layer >= from && (layer - from) % moe_period(m) == 0;
+	if (m->layer_pattern[0])
+		return model_layer_of_letter(m->layer_pattern[(size_t)layer % strlen(m->layer_pattern)]);
+	return layer >= from && (layer - from) % moe_period(m) == 0 ? LAYER_MOE : LAYER_DENSE;
+}
+
+bool model_has_experts(const struct model *m, int64_t layer)
+{
+	const enum layer_kind kind = model_layer_kind(m, layer);
+	return kind == LAYER_MOE || kind == LAYER_EXPERTS;
+}
+
+struct layer_counts model_layer_counts(const struct model *m)
+{
+	struct layer_counts n = {{0}};
+	for (int64_t i = 0; i < m->layers; i++)
+		n.of[model_layer_kind(m, i)]++;
+	return n;
+}
+
+bool model_attends(const struct model *m, int64_t layer)
+{
+	return ATTENDS & 1u << model_layer_kind(m, layer);
+}
+
+bool model_has_attention(const struct model *m)
+{
+	const struct layer_counts n = model_layer_counts(m);
+	return n.of[LAYER_DENSE] + n.of[LAYER_MOE] + n.of[LAYER_ATTENTION] > 0;
+}
+
+bool model_layers_differ(const struct model *m)
+{
+	const struct layer_counts n = model_layer_counts(m);
+	for (int k = 0; k < LAYER_KIND_COUNT; k++)
+		if (n.of[k] > 0 && n.of[k] < m->layers)
+			return true;
+	return m->experts > 0 || m->global_attention_every > 0;
 }
 
 int64_t model_expert_capacity(const struct model *m, int64_t tokens)
@@ -140,18 +201,15 @@ int64_t model_expert_capacity(const struct model *m, int64_t tokens)
 	return places < (double)tokens ? (int64_t)places : tokens;
 }
 
-static int64_t moe_layers(const struct model *m)
-{
-	return (m->layers - dense_first(m) + moe_period(m) - 1) / moe_period(m);
-}
-
 int64_t model_param_count(const struct model *m)
 {
-	int64_t moe = moe_layers(m);
+	const struct layer_counts layers = model_layer_counts(m);
 	struct row rows[ROWS];
 	fill_rows(m, m->vocab, rows);
-	return rows_in(rows, BEFORE, false) + moe * rows_in(rows, BLOCK, true) +
-	       (m->layers - moe) * rows_in(rows, BLOCK, false) + rows_in(rows, AFTER, false);
+	int64_t n = rows_in(rows, BEFORE) + rows_in(rows, AFTER);
+	for (int k = 0; k < LAYER_KIND_COUNT; k++)
+		n += layers.of[k] * rows_in(rows, 1u << k);
+	return n;
 }
 
 static struct param param_of(const struct row *r, int64_t layer)
@@ -159,18 +217,11 @@ static struct param param_of(const struct row *r, int64_t layer)
 	return (struct param){r->kind, layer, r->rows, r->cols, r->copies, r->split};
 }
 
-static struct param nth(const struct row *r, enum place part, bool moe, int64_t i, int64_t layer)
-{
-	while (!row_in(r, part, moe) || i-- > 0)
-		r++;
-	return param_of(r, layer);
-}
-
 /* Appends the parameters of a part to out. Returns the end of out. */
-static struct param *append(const struct row rows[ROWS], enum place part, bool moe, int64_t layer, struct param *out)
+static struct param *append(const struct row rows[ROWS], enum place part, int64_t layer, struct param *out)
 {
 	for (const struct row *r = rows; r < rows + ROWS; r++)
-		if (row_in(r, part, moe))
+		if (row_in(r, part))
 			*out++ = param_of(r, layer);
 	return out;
 }
@@ -179,36 +230,34 @@ void model_params(const struct model *m, int64_t tensor, struct param *out)
 {
 	struct row rows[ROWS];
 	fill_rows(m, model_padded_vocab(m, tensor), rows);
-	out = append(rows, BEFORE, false, -1, out);
+	out = append(rows, BEFORE, -1, out);
 	for (int64_t layer = 0; layer < m->layers; layer++)
-		out = append(rows, BLOCK, model_has_experts(m, layer), layer, out);
-	append(rows, AFTER, false, -1, out);
+		out = append(rows, 1u << model_layer_kind(m, layer), layer, out);
+	append(rows, AFTER, -1, out);
+}
+
+static struct param nth(const struct row *r, enum place part, int64_t i, int64_t layer)
+{
+	while (!row_in(r, part) || i-- > 0)
+		r++;
+	return param_of(r, layer);
 }
 
 struct param model_param(const struct model *m, int64_t i, int64_t tensor)
 {
 	struct row rows[ROWS];
 	fill_rows(m, model_padded_vocab(m, tensor), rows);
-	int64_t before = rows_in(rows, BEFORE, false);
+	const int64_t before = rows_in(rows, BEFORE);
 	if (i < before)
-		return nth(rows, BEFORE, false, i, -1);
+		return nth(rows, BEFORE, i, -1);
 	i -= before;
-	int64_t first = rows_in(rows, BLOCK, true),
-		other = rows_in(rows, BLOCK, false); /* of a period's first block, of its others */
-	const int64_t dense = dense_first(m), moe = moe_layers(m), blocks = moe * first + (m->layers - moe) * other;
-	if (i < dense * other)
-		return nth(rows, BLOCK, false, i % other, i / other);
-	if (i >= blocks)
-		return nth(rows, AFTER, false, i - blocks, -1);
-	i -= dense * other;
-	int64_t period = moe_period(m), per_period = first + (period - 1) * other;
-	int64_t layer = dense + i / per_period * period, rest = i % per_period;
-	bool is_first = rest < first;
-	if (!is_first) {
-		layer += 1 + (rest - first) / other;
-		rest = (rest - first) % other;
+	for (int64_t layer = 0; layer < m->layers; layer++) {
+		const enum place part = 1u << model_layer_kind(m, layer);
+		if (i < rows_in(rows, part))
+			return nth(rows, part, i, layer);
+		i -= rows_in(rows, part);
 	}
-	return nth(rows, BLOCK, is_first, rest, layer);
+	return nth(rows, AFTER, i, -1);
 }
 
 const char *param_kind_name(enum param_kind k)
@@ -288,19 +337,20 @@ static bool counts(const struct model *m, enum counted what, enum param_kind k)
 	return !param_is_lora(k);
 }
 
-/* One block of each sort stands for all of its sort, so that a count costs the same for any depth. */
+/* One block of each sort stands for all of its sort. */
 static uint64_t count(const struct model *m, enum counted what)
 {
-	const int64_t moe = moe_layers(m);
-	const int64_t times[] =
-		{[BEFORE] = 1, [BLOCK] = m->layers, [BLOCK_DENSE] = m->layers - moe, [BLOCK_MOE] = moe, [AFTER] = 1};
+	const struct layer_counts layers = model_layer_counts(m);
 	uint64_t total = 0;
 	struct row rows[ROWS];
 	fill_rows(m, m->vocab, rows);
 	for (const struct row *r = rows; r < rows + ROWS; r++) {
 		int64_t copies = what >= COUNT_ACTIVE && r->split == CUT_EXPERTS ? m->experts_per_token : r->copies;
+		int64_t times = r->place & (BEFORE | AFTER) ? 1 : 0;
+		for (int k = 0; k < LAYER_KIND_COUNT; k++)
+			times += r->place & 1u << k ? layers.of[k] : 0;
 		if (r->present && counts(m, what, r->kind))
-			total += (uint64_t)r->rows * (uint64_t)r->cols * (uint64_t)copies * (uint64_t)times[r->place];
+			total += (uint64_t)r->rows * (uint64_t)r->cols * (uint64_t)copies * (uint64_t)times;
 	}
 	return total;
 }
@@ -324,9 +374,11 @@ int64_t model_value_dim(const struct model *m) { return m->kv_lora_rank > 0 ? m-
 double model_flop_per_token(const struct model *m)
 {
 	const double width = (double)(m->heads * (m->head_dim + model_value_dim(m))) / 2;
+	const double scan = (double)(model_layer_counts(m).of[LAYER_MAMBA] * m->ssm_heads * m->ssm_head_dim);
 	double keys = 0; /* of all layers */
 	for (int64_t i = 0; i < m->layers; i++)
-		keys += (double)(model_window(m, i) > 0 ? model_window(m, i) : m->seq_len);
+		if (model_attends(m, i))
+			keys += (double)(model_window(m, i) > 0 ? model_window(m, i) : m->seq_len);
 	return 6.0 * (double)(model_active_parameters(m) + model_lora_parameters(m)) -
-	       2.0 * (double)count(m, COUNT_FROZEN) + 12.0 * width * keys;
+	       2.0 * (double)count(m, COUNT_FROZEN) + 12.0 * width * keys + 21.0 * scan * (double)m->ssm_state;
 }

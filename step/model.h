@@ -19,6 +19,20 @@ enum lora_targets { LORA_ALL, LORA_ATTENTION, LORA_QKV, LORA_TARGETS_COUNT };
 /* Parameters that are not trained, besides all but the adapters where there are adapters. */
 enum freeze { FREEZE_NONE, FREEZE_EMBEDDING, FREEZE_ATTENTION, FREEZE_MLP, FREEZE_COUNT };
 
+/* What a layer is made of. DENSE and MOE: attention, then an MLP or experts, each with a norm. The others are layers of
+ * model.layer_pattern, one branch behind one norm. */
+enum layer_kind {
+	LAYER_DENSE,
+	LAYER_MOE,
+	LAYER_MAMBA,
+	LAYER_ATTENTION,
+	LAYER_MLP,
+	LAYER_EXPERTS,
+	LAYER_KIND_COUNT
+};
+
+#define LAYER_PATTERN 160 /* bytes, with the terminator */
+
 /* POD: the config is broadcast as bytes. Every count is at least 1 unless said. */
 struct model {
 	char name[64]; /* preset, or "custom" */
@@ -51,6 +65,12 @@ struct model {
 	int64_t experts, experts_per_token, shared_experts, moe_ffn_hidden, moe_layer_freq;
 	int64_t first_dense_layers; /* layers without experts before the first with them (DeepSeek-V3: 3) */
 	double capacity_factor;
+	/* Layers of one branch each, a letter each, repeated: M (Mamba-2), * (attention), - (MLP), E (experts), as
+	 * Nemotron-H writes them (NVIDIA 2025, arXiv:2504.03624; its hybrid_override_pattern). "": none. */
+	char layer_pattern[LAYER_PATTERN];
+	/* Mamba-2 (Dao & Gu 2024, arXiv:2405.21060): heads x head_dim channels; each of `groups` groups of heads has a
+	 * B and a C of `state` numbers; a causal convolution of `conv` taps; the scan works in chunks of tokens. */
+	int64_t ssm_state, ssm_heads, ssm_head_dim, ssm_groups, ssm_conv, ssm_chunk;
 	/* Adapters (Hu et al. 2021, LoRA, arXiv:2106.09685): y = x W^T + (x A^T) B^T, W frozen; lora_rank == 0: none.
 	 * As NeMo and Megatron Bridge have them: one for the joined product of Q, K and V, one for gate and up. */
 	int64_t lora_rank;
@@ -79,6 +99,12 @@ struct model {
 	X(PROJ_B, "proj.bias")       /* [hidden]; replicated over tp */ \
 	X(Q_NORM_W, "q_norm.weight") /* [head_dim], or [heads head_dim] with QK_NORM_FULL */ \
 	X(K_NORM_W, "k_norm.weight") \
+	X(SSM_IN_W, "ssm.in.weight")     /* [2 channels + 2 groups state + heads, hidden], group by group (struct op_ssm) */ \
+	X(SSM_CONV_W, "ssm.conv.weight") /* [channels + 2 groups state, conv], group by group: x, B, C */ \
+	X(SSM_CONV_B, "ssm.conv.bias") \
+	X(SSM_HEADS, "ssm.heads") /* [heads, 3]: A_log, the bias of dt, D */ \
+	X(SSM_NORM_W, "ssm.norm.weight") \
+	X(SSM_OUT_W, "ssm.out.weight") /* [hidden, channels]; tp: columns */ \
 	X(NORM2_W, "norm2.weight") \
 	X(NORM2_B, "norm2.bias") \
 	X(ATTENTION_NORM_W, "attention_norm.weight") /* of what attention adds to the residual */ \
@@ -136,9 +162,22 @@ struct param {
  * pads. */
 int64_t model_padded_vocab(const struct model *m, int64_t tensor);
 
-/* Returns whether a layer's MLP is a mixture of experts: from first_dense_layers on, the first of each moe_layer_freq
- * (Megatron-LM's --moe-layer-freq). */
+/* Returns what a layer is made of: by the pattern; else experts from first_dense_layers on, in the first of each
+ * moe_layer_freq (Megatron-LM's --moe-layer-freq). */
+enum layer_kind model_layer_kind(const struct model *m, int64_t layer);
+/* Returns the kind of a letter of layer_pattern; LAYER_KIND_COUNT: there is no such letter. */
+enum layer_kind model_layer_of_letter(char letter);
 bool model_has_experts(const struct model *m, int64_t layer);
+bool model_attends(const struct model *m, int64_t layer);
+
+struct layer_counts {
+	int64_t of[LAYER_KIND_COUNT];
+};
+struct layer_counts model_layer_counts(const struct model *m);
+/* Returns whether any layer attends. */
+bool model_has_attention(const struct model *m);
+/* Returns whether some layers are not like the others, in what they are made of or in what they see. */
+bool model_layers_differ(const struct model *m);
 
 /* Returns C of step/program.h: the slots at one expert for a rank that routes `tokens`. */
 int64_t model_expert_capacity(const struct model *m, int64_t tokens);
@@ -181,7 +220,8 @@ int64_t model_value_dim(const struct model *m);
 /* Returns the FLOP of forward and backward for one token, 6N + 12 L h s (non-causal; Chowdhery et al. 2022, PaLM,
  * appendix B). h = heads x head_dim, s = the keys that a query sees. N is the number of active parameters, with an
  * untied input table, though it multiplies nothing. NVIDIA's published rates leave that table out: Llama 3 8B at 8,192
- * tokens has 5.79e10 a token in NeMo's table, 6.11e10 here. */
+ * tokens has 5.79e10 a token in NeMo's table, 6.11e10 here. A Mamba layer adds 3 x 7 channels x state for its scan,
+ * as Megatron-LM counts it (megatron/training/training.py, mamba_layer_flops). */
 double model_flop_per_token(const struct model *m);
 
 #endif

@@ -35,6 +35,7 @@ enum phase { PHASE_FORWARD, PHASE_BACKWARD, PHASE_OPTIMIZER, PHASE_COUNT };
 enum op_class {
 	CLASS_GEMM,
 	CLASS_ATTENTION,
+	CLASS_SCAN /* state-space */,
 	CLASS_NORM,
 	CLASS_ELEMENTWISE,
 	CLASS_EMBEDDING,
@@ -180,6 +181,15 @@ struct op_attn {
 	};
 };
 
+/* SSM_*. */
+struct op_ssm {
+	int64_t batch, seq, heads, head_dim, groups, state;
+	union {
+		int64_t conv;  /* SSM_CONV*: taps */
+		int64_t chunk; /* SSM_SCAN*: rows of a chunk, at most seq */
+	};
+};
+
 /* KV_PACK, KV_UNPACK. */
 struct op_pack {
 	int64_t rows;
@@ -282,6 +292,7 @@ struct op {
 		int64_t d[OP_MAX_DIMS];
 		struct op_gemm gemm;
 		struct op_attn attn;
+		struct op_ssm ssm;
 		struct op_pack pack;
 		struct op_latent latent;
 		struct op_matrix matrix;
@@ -341,6 +352,8 @@ bool op_keys_apart(const struct op *op);
  * none. */
 int64_t op_keys(const struct op *op);
 double op_pairs(const struct op *op);
+/* SSM_SCAN*: chunks of a sequence. */
+double op_chunks(const struct op *op);
 int64_t op_window(const struct op *op);
 /* True where flash attention's queries see their own keys, so that a causal mask has its diagonal here. */
 bool op_sees_itself(const struct op *op);

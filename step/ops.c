@@ -1,5 +1,6 @@
 /* The rows of step/ops.def as a table, and the pure functions over them. */
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "step/program.h"
@@ -237,6 +238,8 @@ double op_pairs(const struct op *op)
 	return op_sees_itself(op) ? s * (s + 1.0) / 2.0 + s * (keys - s) / 2.0 : s * keys / 2.0;
 }
 
+double op_chunks(const struct op *op) { return ceil((double)op->ssm.seq / (double)op->ssm.chunk); }
+
 /* clang-format off */
 double op_flop(const struct op *op)
 {
@@ -267,7 +270,7 @@ bool op_class_is_comm(enum op_class c)
 static const char *const lane_names[] = {"compute", "comm", "replica_comm", "model_comm", "copy", "host", "load",
 	"send_next", "recv_prev", "send_prev", "recv_next"};
 static const char *const phase_names[] = {"forward", "backward", "optimizer"};
-static const char *const class_names[] = {"gemm", "attention", "norm", "elementwise", "embedding", "routing", "loss",
+static const char *const class_names[] = {"gemm", "attention", "scan", "norm", "elementwise", "embedding", "routing", "loss",
 	"memory", "optimizer", "all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall", "sendrecv",
 	"copy", "host"};
 static_assert(sizeof lane_names / sizeof lane_names[0] == LANE_COUNT, "lanes");

@@ -71,6 +71,18 @@ static void naive_terms(const struct op *op, double *term)
 	term[4] = b * heads;
 }
 
+/* The recurrence as it stands, whatever the chunks. */
+static void scan_terms(const struct op *op, double *term)
+{
+	const struct op_ssm *d = &op->ssm;
+	const double rows = (double)d->batch * (double)d->seq, channels = (double)d->heads * (double)d->head_dim;
+	term[0] = 1;
+	term[1] = rows * channels * (double)d->state;
+	term[2] = rows * channels;
+	term[3] = rows * (double)d->groups * (double)d->state;
+	term[4] = (double)d->batch * (double)d->heads;
+}
+
 /* ---- on a GPU ---- */
 
 /* The products of a group fill the device together. */
@@ -109,6 +121,14 @@ static void gpu_naive_terms(const struct op *op, const struct work_device *devic
 	term[0] = 1;
 	term[1] = op_flop(op);
 	term[2] = (double)op->attn.batch * (double)op->attn.heads * (double)op->attn.seq * (double)op_keys(op);
+}
+
+static void gpu_scan_terms(const struct op *op, const struct work_device *device, double *term)
+{
+	(void)device;
+	term[0] = 1;
+	term[1] = op_flop(op);
+	term[2] = op_read_B(op) + op_write_B(op);
 }
 
 /* ---- the rows of step/ops.def ---- */

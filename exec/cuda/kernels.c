@@ -9,7 +9,7 @@ struct cuda_kernel {
 };
 
 /* One row a kind: how it is done, its launcher, and its scratch. CUDA_NONE: collectives are the communicator's; LOAD,
- * PAUSE and SYNC the host lane's (exec/host_work.h); QK_NORM and LATENT_KEYS are executed on cores alone
+ * PAUSE and SYNC the host lane's (exec/host_work.h); QK_NORM, LATENT_KEYS and SSM_* are executed on cores alone
  * (runner_supports). */
 #define KERNELS(ROW) \
 	ROW(GEMM, PRODUCT, NULL, NULL) \
@@ -40,6 +40,12 @@ struct cuda_kernel {
 	ROW(ACT_GRAD, KERNEL, launch_act_grad, NULL) \
 	ROW(GATE_ACT, KERNEL, launch_gate_act, NULL) \
 	ROW(GATE_MUL, KERNEL, launch_gate_mul, NULL) \
+	ROW(SSM_CONV, NONE, NULL, NULL) \
+	ROW(SSM_CONV_GRAD, NONE, NULL, NULL) \
+	ROW(SSM_SCAN, NONE, NULL, NULL) \
+	ROW(SSM_SCAN_GRAD, NONE, NULL, NULL) \
+	ROW(SSM_GATE, NONE, NULL, NULL) \
+	ROW(SSM_GATE_GRAD, NONE, NULL, NULL) \
 	ROW(GROUPED_GEMM, PRODUCT, NULL, NULL) \
 	ROW(ROUTE, KERNEL, launch_route, NULL) \
 	ROW(ROUTE_GRAD, KERNEL, launch_route_grad, NULL) \

@@ -44,6 +44,12 @@ struct kernel {
 	ROW(ACT_GRAD, kernel_act_grad, NULL) \
 	ROW(GATE_ACT, kernel_gate_act, NULL) \
 	ROW(GATE_MUL, kernel_gate_mul, NULL) \
+	ROW(SSM_CONV, kernel_ssm_conv, NULL) \
+	ROW(SSM_CONV_GRAD, kernel_ssm_conv_grad, scratch_ssm_conv_grad) \
+	ROW(SSM_SCAN, kernel_ssm_scan, scratch_ssm_scan) \
+	ROW(SSM_SCAN_GRAD, kernel_ssm_scan_grad, scratch_ssm_scan_grad) \
+	ROW(SSM_GATE, kernel_ssm_gate, NULL) \
+	ROW(SSM_GATE_GRAD, kernel_ssm_gate_grad, scratch_ssm_gate_grad) \
 	ROW(GROUPED_GEMM, kernel_grouped_gemm, NULL) \
 	ROW(ROUTE, kernel_route, scratch_route) \
 	ROW(ROUTE_GRAD, kernel_route_grad, NULL) \

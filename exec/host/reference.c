@@ -410,6 +410,12 @@ REFERENCE(ref_copy)
 	ROW(ACT_GRAD, ref_act_grad) \
 	ROW(GATE_ACT, ref_gate_act) \
 	ROW(GATE_MUL, ref_gate_mul) \
+	ROW(SSM_CONV, ref_ssm_conv) \
+	ROW(SSM_CONV_GRAD, ref_ssm_conv_grad) \
+	ROW(SSM_SCAN, ref_ssm_scan) \
+	ROW(SSM_SCAN_GRAD, ref_ssm_scan_grad) \
+	ROW(SSM_GATE, ref_ssm_gate) \
+	ROW(SSM_GATE_GRAD, ref_ssm_gate_grad) \
 	ROW(GROUPED_GEMM, ref_grouped_gemm) \
 	ROW(ROUTE, ref_route) \
 	ROW(ROUTE_GRAD, ref_route_grad) \

@@ -59,6 +59,13 @@ static const struct pattern kernels[] = {
 	{"attn_", CLASS_ATTENTION},
 	{"scaled_masked_softmax", CLASS_ATTENTION}, /* Megatron's fused ones */
 	{"scaled_upper_triang", CLASS_ATTENTION},
+	{"chunk_scan", CLASS_SCAN}, /* mamba_ssm's, ops/triton */
+	{"chunk_state", CLASS_SCAN},
+	{"chunk_cumsum", CLASS_SCAN},
+	{"state_passing", CLASS_SCAN},
+	{"bmm_chunk", CLASS_SCAN},
+	{"selective_scan", CLASS_SCAN},
+	{"causal_conv1d", CLASS_ELEMENTWISE},
 	{"nll_loss", CLASS_LOSS},
 	{"cross_entropy", CLASS_LOSS},
 	{"crossentropy", CLASS_LOSS},

@@ -31,7 +31,7 @@ static void use_memory(double bytes, const struct rates *r, struct op_cost *out)
 static bool uses_matrix_units(const struct op *op)
 {
 	enum op_class c = op_class_of(op);
-	return (c == CLASS_GEMM || c == CLASS_ATTENTION) && op->kind != OP_ATTN_SOFTMAX &&
+	return (c == CLASS_GEMM || c == CLASS_ATTENTION || c == CLASS_SCAN) && op->kind != OP_ATTN_SOFTMAX &&
 	       op->kind != OP_ATTN_SOFTMAX_GRAD;
 }
 

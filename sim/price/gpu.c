@@ -81,6 +81,8 @@ static double compute_s(const struct op *op, const struct rates *r, const struct
 		return product_s(op, r, s);
 	if (op_is_naive_product(op))
 		return naive_s(op, r);
+	if (op_class_of(op) == CLASS_SCAN) /* batched products of small matrices */
+		return op_flop(op) / r->batched_flop_per_s[op->dtype];
 	return op_flop(op) / r->vector_flop_per_s;
 }
 

@@ -94,7 +94,7 @@ static bool layers_differ(const struct config *c)
 	                       dtype_bytes(dtype_stored(c->train.grad_dtype));
 	const bool spans = reduces && p->bucket_B * BUCKETS_A_LAYER >
 	                                      layer_B; /* a bucket that spans layers comes at another place in each */
-	return some_recompute || spans || c->model.experts > 0 || c->model.global_attention_every > 0;
+	return some_recompute || spans || model_layers_differ(&c->model);
 }
 
 /* True for a pipeline whose stages differ, or whose actions are not those that pieces are measured on. True, too, for a

@@ -354,7 +354,7 @@ enum status lower_bound_of(struct evaluator *v, const struct config *c, struct p
 	const int64_t layers = c->model.layers, per = v->m->devices_per_node;
 	struct comm_bound comm = {.layer_s = 0};
 	*out = (struct plan_lower_bound){0};
-	if (c->model.experts > 0 || c->model.global_attention_every > 0) /* layers differ: nothing is bounded */
+	if (model_layers_differ(&c->model)) /* nothing is bounded */
 		return ST_OK;
 	v->plan = *c;
 	const struct layer_bound *found = find_layer(v, c->train.recompute, e);

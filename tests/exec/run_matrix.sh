@@ -112,6 +112,17 @@ train 2 model.sliding_window=5 model.position=rope
 train 4 model.sliding_window=3 model.position=alibi parallel.tensor=2 parallel.sequence_parallel=true \
 	train.recompute=full
 
+# Mamba-2 layers, alone and between others, and beside each way to cut them.
+mamba=(model.position=none model.norm=rmsnorm model.bias=false model.ssm_state=8 model.ssm_head_dim=16
+	model.ssm_groups=2 model.ssm_chunk=5)
+train 1 "${mamba[@]}" model.layer_pattern=M train.micro_batch=2
+train 1 "${mamba[@]}" 'model.layer_pattern=M*-M' model.layers=4 train.recompute=full
+train 2 "${mamba[@]}" model.layer_pattern=M- parallel.tensor=2 train.recompute=full
+train 2 "${mamba[@]}" 'model.layer_pattern=M-M*' model.layers=4 parallel.tensor=2 parallel.sequence_parallel=true
+train 2 "${mamba[@]}" 'model.layer_pattern=M*-M' model.layers=4 parallel.pipeline=2 parallel.schedule=zero_bubble
+train 2 "${mamba[@]}" 'model.layer_pattern=MM*-' model.layers=4 train.offload=activations
+train 4 "${mamba[@]}" model.layer_pattern=M- parallel.strategy=fsdp parallel.bucket_mb=25 train.fused=false
+
 # Moments in 8 bits, of whole buckets with tensors that stay in 32, and of flat parts.
 # No biases: their gradients, zero but for rounding, would have steps as large as all others.
 lamb=(train.optimizer=lamb model.bias=false model.qkv_bias=false)
@@ -207,6 +218,7 @@ train 2 parallel.pipeline=2 parallel.schedule=zero_bubble "${again[@]}=layernorm
 config=tests/exec/tiny-moe.yaml
 train 1 model.experts_per_token=8 model.capacity_factor=1
 train 1 model.experts=1 model.experts_per_token=1 model.shared_experts=0 train.fused=false train.recompute=full
+train 2 "${mamba[@]}" 'model.layer_pattern=ME*E' model.layers=4 parallel.expert=2
 for ranks in 2 4 8; do
 	train $ranks parallel.expert=$ranks
 	train $ranks parallel.expert=2 parallel.strategy=zero1 train.optimizer=sgd
