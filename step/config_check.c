@@ -70,13 +70,15 @@ static enum status check_modules(const struct config *c, struct error *e)
 {
 	const struct train *t = &c->train;
 	const struct model *m = &c->model;
-	const bool dense = m->experts == 0 || m->first_dense_layers > 0 || m->moe_layer_freq > 1,
+	const struct layer_counts layers = model_layer_counts(m);
+	const bool dense = layers.of[LAYER_DENSE] + layers.of[LAYER_MLP] > 0,
 		   normed = !m->post_norm && m->branch_norm != BRANCH_NORM_REORDERED;
 	const struct {
 		int module;
 		bool there;
 		const char *why;
 	} rules[] = {{REC_LAYERNORM, normed, "the norms before attention and MLP, which this model lacks"},
+		{REC_CORE_ATTN, model_has_attention(m), "a layer with attention"},
 		{REC_MLA_UP_PROJ, m->kv_lora_rank > 0, "latent attention (model.kv_lora_rank)"},
 		{REC_MLP, dense, "a layer without experts"},
 		{REC_MOE | REC_MOE_ACT, m->experts > 0, "experts (model.experts)"},

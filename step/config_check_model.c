@@ -25,7 +25,7 @@ static enum status check_pattern(const struct config *c, struct error *e)
 	for (const char *p = m->layer_pattern; *p; p++)
 		if (model_layer_of_letter(*p) == LAYER_KIND_COUNT)
 			return config_error(c, KEY_model_layer_pattern, e,
-				"no layer is called '%c' (known: M, a Mamba-2 layer; *, attention; -, an MLP; E, experts)",
+				"no layer is called '%c' (known: M, *, -, E)",
 				isprint((unsigned char)*p) ? *p : '?');
 	if (m->layers % n != 0)
 		return config_error(c, KEY_model_layers, e,

@@ -121,6 +121,8 @@ train 2 "${mamba[@]}" model.layer_pattern=M- parallel.tensor=2 train.recompute=f
 train 2 "${mamba[@]}" 'model.layer_pattern=M-M*' model.layers=4 parallel.tensor=2 parallel.sequence_parallel=true
 train 2 "${mamba[@]}" 'model.layer_pattern=M*-M' model.layers=4 parallel.pipeline=2 parallel.schedule=zero_bubble
 train 2 "${mamba[@]}" 'model.layer_pattern=MM*-' model.layers=4 train.offload=activations
+train 2 "${mamba[@]}" 'model.layer_pattern=M*-M' model.layers=4 train.recompute=selective \
+	train.recompute_modules=[layernorm,mlp,core_attn]
 train 4 "${mamba[@]}" model.layer_pattern=M- parallel.strategy=fsdp parallel.bucket_mb=25 train.fused=false
 
 # Moments in 8 bits, of whole buckets with tensors that stay in 32, and of flat parts.
