@@ -59,6 +59,8 @@ enum status runner_supports(const struct program *p, bool gpus, struct error *e)
 			"model.layer_pattern: Mamba layers are executed on cores alone (run.backend: host)");
 	if (gpus && p->config.model.qk_norm != QK_NORM_NONE)
 		return error_set(e, ST_RUN, "model.qk_norm: executed on cores alone (run.backend: host)");
+	if (gpus && optimizer_traits[p->config.train.optimizer].orthogonal)
+		return error_set(e, ST_RUN, "train.optimizer muon: executed on cores alone (run.backend: host)");
 	if (gpus && (p->config.train.offload == OFF_OPTIMIZER || p->config.train.offload == OFF_OPTIMIZER_PARAMS))
 		return error_set(e, ST_RUN,
 			"train.offload: the host's update is executed beside cores alone (run.backend: host), and "

@@ -348,6 +348,18 @@ void build_reductions_end(struct builder *b);
 /* Sums a tied table's gradient over the first and the last stage. */
 void build_ends_reduction(struct builder *b);
 void build_optimizer(struct builder *b);
+/* Appends the update of a bucket by AdamW, or by the optimizer, from element `from` of its part on, and what follows. */
+void update_from(struct builder *b, int32_t bucket, enum optimizer o, int64_t from);
+/* Gathers updated weights where forward expects them whole. */
+void gather_bucket(struct builder *b, int32_t bucket);
+
+/* ---- build_muon.c ---- */
+
+/* True where muon steps a parameter by its orthogonalized momentum: a matrix of a block that is not replicated. */
+bool build_steps_matrix(const struct builder *b, const struct param *p);
+/* Returns the elements of a rank's part of a bucket that are no such matrices'. */
+int64_t build_other_elements(const struct bucket *k);
+void build_muon(struct builder *b);
 
 /* ---- build_offload.c: copies to and from the host's memory; nothing happens without train.offload ---- */
 

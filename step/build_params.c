@@ -188,13 +188,15 @@ static void assign_by_unit(struct builder *b)
 	}
 }
 
-/* The order of parameters in a bucket: those that tensor parallelism cuts, those of which each rank has a part of the
+/* The order of parameters in a bucket: the matrices of muon; those that tensor parallelism cuts, those of which each rank has a part of the
  * gradient, those that it replicates. Parameters too small for moments in 8 bits stand in the middle, next to each
  * other: those of the second sort are norms of heads, all small. */
-enum place { CUT, CUT_SMALL, PARTIAL, REPLICATED_SMALL, REPLICATED, PLACES };
+enum place { MATRICES, CUT, CUT_SMALL, PARTIAL, REPLICATED_SMALL, REPLICATED, PLACES };
 
 static enum place place_of(const struct builder *b, const struct role_param *rp)
 {
+	if (build_steps_matrix(b, &rp->param))
+		return MATRICES;
 	bool small = b->c->train.optimizer_bits == 8 && rp->elements < OPTIMIZER_LEAST_8;
 	switch (rp->param.split) {
 	case TP_REPLICATED: return small ? REPLICATED_SMALL : REPLICATED;
@@ -226,6 +228,7 @@ static void place_params(struct builder *b)
 		}
 		for (size_t i = 0; i < b->r->buckets.n; i++) {
 			struct bucket *k = &b->r->buckets.at[i];
+			k->matrices = place == MATRICES ? k->elements : k->matrices;
 			k->wide_from = place == CUT ? k->elements : k->wide_from;
 			k->wide_to = place == REPLICATED_SMALL ? k->elements : k->wide_to;
 		}
@@ -304,6 +307,8 @@ static void store_optimizer(struct builder *b, int32_t i)
 		s->moment1 = build_moment(b, k);
 	if (o->moments > 1)
 		s->moment2 = build_moment(b, k);
+	if (o->orthogonal && build_other_elements(k) > 0) /* those of adamw */
+		s->moment2 = build_buffer(b, state_component(b), DT_FP32, build_other_elements(k), true);
 	if (optimizer_updates(b->c->train.optimizer) && b->c->train.master_weights && dtype_bytes(b->weight) < 4.0)
 		s->master = build_buffer(b, state_component(b), DT_FP32, bucket_part(k), true);
 	if (o->trust_ratio) /* int64, as two words each */

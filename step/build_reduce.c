@@ -299,8 +299,7 @@ void build_gather_ahead(struct builder *b)
 			gather_updated(b, (int32_t)i);
 }
 
-/* Gathers updated weights where forward expects them whole. */
-static void gather_bucket(struct builder *b, int32_t i)
+void gather_bucket(struct builder *b, int32_t i)
 {
 	if (b->r->buckets.at[i].shards > 1 && !b->gathers && !gathers_ahead(b))
 		gather_updated(b, i);
@@ -318,13 +317,13 @@ static struct op update_op(const struct builder *b, enum op_kind kind, enum opti
 	return op;
 }
 
-static void update_bucket(struct builder *b, int32_t i)
+void update_from(struct builder *b, int32_t i, enum optimizer o, int64_t from)
 {
 	const struct bucket *k = &b->r->buckets.at[i];
 	const struct bucket_state *s = &b->buckets[i];
 	const bool away = offloads_states(b), in_8_bits = b->c->train.optimizer_bits == 8;
-	struct op op = update_op(b, OP_OPTIMIZER, b->c->train.optimizer, i);
-	op.update.elements = bucket_part(k);
+	struct op op = update_op(b, OP_OPTIMIZER, o, i);
+	op.update.elements = from > 0 ? build_other_elements(k) : bucket_part(k);
 	if (b->c->train.fused || away || in_8_bits) /* bitsandbytes has only the fused kernel */
 		op.flags |= OP_FUSED;
 	if (in_8_bits) {
@@ -334,8 +333,14 @@ static void update_bucket(struct builder *b, int32_t i)
 	}
 	if (away)
 		op.lane = LANE_HOST;
-	build_with(b, op, away ? k->host : k->shard, away ? k->host_grad : k->grad_shard, view_of(s->moment1),
-		view_of(s->moment2), view_of(s->master));
+	struct view w = away ? k->host : k->shard, g = away ? k->host_grad : k->grad_shard,
+		    m = view_of(s->moment1), master = view_of(s->master);
+	if (k->shards == 1 && from > 0) { /* a cut bucket has some of both everywhere, on average */
+		w.offset_B += (uint64_t)((double)from * dtype_bytes(b->weight));
+		g.offset_B += (uint64_t)((double)from * dtype_bytes(b->grad));
+		m.offset_B = master.offset_B = (uint64_t)from * sizeof(float);
+	}
+	build_with(b, op, w, g, m, view_of(s->moment2), master);
 	offload_updated(b, i);
 	gather_bucket(b, i);
 }
@@ -406,7 +411,11 @@ void build_optimizer(struct builder *b)
 		build_lamb(b);
 		return;
 	}
+	if (optimizer_traits[b->c->train.optimizer].orthogonal) {
+		build_muon(b);
+		return;
+	}
 	for (size_t i = 0; i < b->r->buckets.n; i++)
 		if (b->r->buckets.at[i].trained)
-			update_bucket(b, (int32_t)i);
+			update_from(b, (int32_t)i, b->c->train.optimizer, 0);
 }

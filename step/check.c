@@ -132,6 +132,15 @@ static struct expected expected_of(const struct program *p, const struct role *r
 		strategy_has(s, STRATEGY_CUTS_WEIGHTS) ? uses : one};
 }
 
+/* Returns the elements that an op updates; 0: it is no update. */
+static int64_t updated_by(const struct op *op)
+{
+	return op->kind == OP_OPTIMIZER   ? op->update.elements
+	       : op->kind == OP_LAMB_STEP ? op->tensors.elements
+	       : op->kind == OP_MUON_STEP ? op->muon.groups * op->muon.rows * op->muon.cols
+					  : 0;
+}
+
 static enum status check_bucket(const struct program *p, const struct role *r, int32_t bucket, struct error *e)
 {
 	const struct bucket *k = &r->buckets.at[bucket];
@@ -141,10 +150,8 @@ static enum status check_bucket(const struct program *p, const struct role *r, i
 		const struct op *op = &r->ops.at[i];
 		if (op->bucket != bucket)
 			continue;
-		if (op->kind == OP_OPTIMIZER || op->kind == OP_LAMB_STEP) {
-			updates++;
-			updated += op->kind == OP_OPTIMIZER ? op->update.elements : op->tensors.elements;
-		}
+		updates += updated_by(op) > 0;
+		updated += updated_by(op);
 		bool replicas = op->group == DIM_REPLICA;
 		if (op->kind != OP_COLLECTIVE || (op->group != k->along && !replicas))
 			continue;
@@ -162,7 +169,9 @@ static enum status check_bucket(const struct program *p, const struct role *r, i
 			"its strategy asks for %lld, %lld, %lld",
 			bucket, (long long)got.all_reduce, (long long)got.reduce_scatter, (long long)got.all_gather,
 			(long long)want.all_reduce, (long long)want.reduce_scatter, (long long)want.all_gather);
-	if (optimizer_updates(p->config.train.optimizer) && k->trained && (updates != 1 || updated != bucket_part(k)))
+	const enum optimizer o = p->config.train.optimizer; /* muon steps matrices one by one */
+	const bool one = updates == 1 || optimizer_traits[o].orthogonal;
+	if (optimizer_updates(o) && k->trained && (!one || updated != bucket_part(k)))
 		return error_set(e, ST_RUN, "bucket %d: %lld optimizer ops on %lld elements, one on %lld is right",
 			bucket, (long long)updates, (long long)updated, (long long)bucket_part(k));
 	return ST_OK;

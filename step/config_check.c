@@ -52,12 +52,12 @@ static enum status check_dtypes(const struct config *c, struct error *e)
 			dtype_name(t->reduce_dtype));
 	if (t->optimizer_bits != 32 && !optimizer_updates(t->optimizer))
 		return config_error_key(c, KEY_train_optimizer_bits, e, "not used without an optimizer");
-	if (optimizer_traits[t->optimizer].trust_ratio && t->optimizer_bits != 32)
+	if (optimizer_needs_tensors(t->optimizer) && t->optimizer_bits != 32)
 		return config_error_key(c, KEY_train_optimizer_bits, e, "not modelled yet with %s (accepted: 32)",
 			optimizer_name(t->optimizer));
 	if (optimizer_traits[t->optimizer].trust_ratio && c->model.experts > 0)
 		return config_error_key(c, KEY_train_optimizer, e,
-			"%s is not modelled yet with experts (accepted: adamw, adam, lion, sgd, none)",
+			"%s is not modelled yet with experts (accepted: adamw, adam, muon, lion, sgd, none)",
 			optimizer_name(t->optimizer));
 	if (t->master_weights && t->param_dtype == DT_FP32)
 		return config_error_key(c, KEY_train_master_weights, e,

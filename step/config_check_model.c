@@ -210,7 +210,7 @@ static enum status check_trained(const struct config *c, struct error *e)
 	if (m->lora_rank > 0 && c->parallel.pipeline > 1 && schedule_splits_backward(c->parallel.schedule))
 		return config_error_key(c, KEY_train_lora_rank, e, "not modelled yet with schedule %s (accepted: 0)",
 			schedule_traits[c->parallel.schedule].name);
-	if ((m->lora_rank > 0 || m->freeze != FREEZE_NONE) && optimizer_traits[c->train.optimizer].trust_ratio)
+	if ((m->lora_rank > 0 || m->freeze != FREEZE_NONE) && optimizer_needs_tensors(c->train.optimizer))
 		return config_error_key(c, KEY_train_optimizer, e, "%s is not modelled yet with frozen parameters",
 			optimizer_name(c->train.optimizer));
 	if ((m->lora_rank > 0 || m->freeze != FREEZE_NONE) && c->train.offload != OFF_NONE)

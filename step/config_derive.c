@@ -107,6 +107,11 @@ const char *config_predicted_only(const struct config *c)
 {
 	if (c->parallel.context > 1 && c->parallel.context_kind == CTX_ALL_TO_ALL)
 		return "parallel.context_kind all_to_all is predicted, not executed";
+	if (optimizer_traits[c->train.optimizer].orthogonal && c->parallel.tensor > 1)
+		return "train.optimizer muon with tensor is predicted, not executed";
+	if (optimizer_traits[c->train.optimizer].orthogonal && c->ranks > 1 &&
+		strategy_has(c->parallel.strategy, STRATEGY_CUTS_STATES))
+		return "train.optimizer muon with states cut is predicted, not executed";
 	if (dtype_is_quantized(c->train.lora_base))
 		return "train.lora_base is predicted, not executed";
 	return NULL;

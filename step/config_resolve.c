@@ -112,7 +112,7 @@ static enum status check_offload(const struct config *c, struct error *e)
 	if (states && !optimizer_updates(t->optimizer))
 		return config_error_key(c, KEY_train_offload, e,
 			"not used without an optimizer (accepted: none, activations)");
-	if (states && optimizer_traits[t->optimizer].trust_ratio)
+	if (states && optimizer_needs_tensors(t->optimizer))
 		return config_error_key(c, KEY_train_offload, e,
 			"not modelled yet with %s (accepted: none, activations)", optimizer_name(t->optimizer));
 	if (states && t->optimizer_bits != 32)

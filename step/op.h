@@ -249,6 +249,11 @@ struct op_tensors {
 	int64_t tensors;  /* of the bucket, those of which this rank has nothing included */
 };
 
+/* MUON kinds: `groups` matrices one behind the other. */
+struct op_muon {
+	int64_t groups, rows, cols;
+};
+
 /* FILL, CAST. */
 struct op_vector {
 	int64_t elements;
@@ -302,6 +307,7 @@ struct op {
 		struct op_swap swap;
 		struct op_update update;
 		struct op_tensors tensors;
+		struct op_muon muon;
 		struct op_vector vector;
 		struct op_collective collective;
 		struct op_message message;

@@ -95,6 +95,7 @@ struct view {
  * counts as one flat tensor. */
 struct bucket {
 	uint64_t elements, padded;   /* of this tensor rank */
+	uint64_t matrices;           /* muon: elements of the matrices that it steps; they stand first */
 	uint64_t wide_from, wide_to; /* train.optimizer_bits 8: the elements, of those that the optimizer updates,
 	                                whose moments stay in 32 bits */
 	enum mesh_dim along;         /* the dimension over which it is reduced and cut: mesh.params, or mesh.experts

@@ -230,7 +230,7 @@ static bool add_optimizer_curves(calibration_cases *out, const struct work_devic
 	for (int o = 0; o < OPT_COUNT; o++) {
 		const struct optimizer_traits *t = &optimizer_traits[o];
 		const unsigned absent = BIT(4) | (t->moments < 2 ? BIT(3) : 0) | (t->moments < 1 ? BIT(2) : 0);
-		const bool one_op = optimizer_updates((enum optimizer)o) && !t->trust_ratio;
+		const bool one_op = optimizer_updates((enum optimizer)o) && !optimizer_needs_tensors((enum optimizer)o);
 		for (size_t i = 0; i < COUNT(flags) && one_op; i++) {
 			const struct curve_row r = {OP_OPTIMIZER, (uint8_t)o, flags[i], 1, 0, 0, absent};
 			ok = ok && add_curve(out, d, &r, s);

@@ -9,7 +9,7 @@ struct cuda_kernel {
 };
 
 /* One row a kind: how it is done, its launcher, and its scratch. CUDA_NONE: collectives are the communicator's; LOAD,
- * PAUSE and SYNC the host lane's (exec/host_work.h); QK_NORM, LATENT_KEYS and SSM_* are executed on cores alone
+ * PAUSE and SYNC the host lane's (exec/host_work.h); QK_NORM, LATENT_KEYS, SSM_* and MUON_* are executed on cores alone
  * (runner_supports). */
 #define KERNELS(ROW) \
 	ROW(GEMM, PRODUCT, NULL, NULL) \
@@ -64,6 +64,9 @@ struct cuda_kernel {
 	ROW(OPTIMIZER, KERNEL, launch_optimizer, cuda_scratch_optimizer_B) \
 	ROW(LAMB_DIRECTION, KERNEL, launch_lamb_direction, cuda_scratch_lamb_direction_B) \
 	ROW(LAMB_STEP, KERNEL, launch_lamb_step, NULL) \
+	ROW(MUON_DIRECTION, NONE, NULL, NULL) \
+	ROW(MUON_MIX, NONE, NULL, NULL) \
+	ROW(MUON_STEP, NONE, NULL, NULL) \
 	ROW(FILL, KERNEL, launch_fill, NULL) \
 	ROW(CAST, KERNEL, launch_cast, NULL) \
 	ROW(COLLECTIVE, NONE, NULL, NULL) \

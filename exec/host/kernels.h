@@ -12,6 +12,7 @@
  *   adam   Kingma and Ba 2015; the same constants, no weight decay
  *   sgd    PyTorch's form, buf = momentum buf + g, p -= lr buf; lr 1e-3, momentum 0.9 (without m: p -= lr g)
  *   lion   Chen et al. 2023; lr 1e-4, betas 0.9 and 0.99, decoupled weight decay 0.1
+ *   muon   Jordan et al. 2024, Liu et al. 2025: matrices of the blocks; lr 1e-3, momentum 0.95, decay 0.1; else adamw
  *   lamb   You et al. 2020, algorithm 2, with the identity for phi; lr 1e-3, betas 0.9 and 0.95, eps 1e-6, decay 0.01
  */
 #ifndef STEPSIM_EXEC_HOST_KERNELS_H
@@ -40,6 +41,16 @@
 #define LAMB_LR 1e-3f
 #define LAMB_EPS 1e-6f
 #define LAMB_DECAY 0.01f
+
+#define MUON_LR 1e-3f
+#define MUON_MOMENTUM 0.95f
+#define MUON_DECAY 0.1f
+#define MUON_EPS 1e-7f
+#define MUON_RMS 0.2f /* of a step, over lr: Liu et al. 2025, arXiv:2502.16982, equation 4 */
+/* x = a x + b (x x^T) x + c (x x^T)^2 x */
+#define MUON_A 3.4445f
+#define MUON_B (-4.7750f)
+#define MUON_C 2.0315f
 
 #define NORM_EPS 1e-5f
 #define ROPE_THETA 10000.0

@@ -434,6 +434,9 @@ REFERENCE(ref_copy)
 	ROW(OPTIMIZER, ref_optimizer) \
 	ROW(LAMB_DIRECTION, ref_lamb_direction) \
 	ROW(LAMB_STEP, ref_lamb_step) \
+	ROW(MUON_DIRECTION, ref_muon_direction) \
+	ROW(MUON_MIX, ref_muon_mix) \
+	ROW(MUON_STEP, ref_muon_step) \
 	ROW(FILL, ref_fill) \
 	ROW(CAST, ref_cast) \
 	ROW(COLLECTIVE, NULL) \

@@ -134,6 +134,10 @@ train 4 "${lamb[@]}" parallel.strategy=zero1
 train 4 "${lamb[@]}" parallel.strategy=fsdp parallel.tensor=2 parallel.bucket_mb=25
 train 8 "${lamb[@]}" parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=2
 
+train 1 train.optimizer=muon model.mlp=swiglu
+train 2 train.optimizer=muon
+train 4 train.optimizer=muon parallel.pipeline=2
+
 train 1 train.optimizer_bits=8
 train 2 train.optimizer_bits=8 parallel.tensor=2 parallel.sequence_parallel=true train.optimizer=sgd
 train 4 train.optimizer_bits=8 parallel.strategy=zero1
@@ -242,6 +246,7 @@ train 2 parallel.strategy=fsdp parallel.bucket_mb=25 model.first_dense_layers=1 
 train 2 parallel.strategy=fsdp parallel.bucket_mb=25 parallel.expert=2 train.freeze=mlp
 train 2 parallel.strategy=fsdp parallel.bucket_mb=25 train.freeze=attention
 train 2 parallel.expert=2 train.lora_rank=4 train.lora_targets=attention
+train 2 parallel.expert=2 train.optimizer=muon
 train 2 parallel.expert=2 "${again[@]}=moe,layernorm"
 train 2 parallel.expert=2 "${again[@]}=moe_act,shared_experts,core_attn,mlp" model.first_dense_layers=1 \
 	train.fused=false

@@ -189,7 +189,8 @@ static void test_words(void)
 	refused(LLAMA, "train.recompute=half",
 		"--set train.recompute=half: unknown value \"half\" (known: none, selective, full)");
 	refused(LLAMA, "train.optimizer=-_",
-		"--set train.optimizer=-_: unknown value \"-_\" (known: adamw, adam, lamb, lion, sgd, none)");
+		"--set train.optimizer=-_: unknown value \"-_\" (known: adamw, adam, lamb, muon, lion, sgd, "
+		"none)");
 }
 
 UNIT_MAIN("config: other names", {"the table", test_table}, {"files", test_files}, {"--set", test_sets},

@@ -72,6 +72,9 @@ static const struct {
 	[OP_LAMB_DIRECTION] = {{FP32, .optimizer = OPT_ADAM, .flags = OP_FUSED, .tensors = {50, 3}}, "optimizer.adam",
 		FORM_CURVE, 50},
 	[OP_LAMB_STEP] = {{FP32, .flags = OP_FUSED, .tensors = {50, 3}}, "add", FORM_CURVE, 50},
+	[OP_MUON_DIRECTION] = {{FP32, .muon = {2, 5, 7}}, "add", FORM_CURVE, 70},
+	[OP_MUON_MIX] = {{FP32, .muon = {2, 5, 7}}, "add", FORM_CURVE, 70},
+	[OP_MUON_STEP] = {{FP32, .muon = {2, 5, 7}}, "add", FORM_CURVE, 70},
 	[OP_FILL] = {{FP32, .d = {50}}, "fill", FORM_CURVE, 50},
 	[OP_CAST] = {{FP32, .d = {50}}, "cast", FORM_CURVE, 50},
 	[OP_COLLECTIVE] = {{FP32, .coll = COLL_ALL_GATHER, .d = {50}}, "collective", FORM_NONE, 0},
@@ -112,7 +115,7 @@ static void test_suffixes(void)
 	for (int m = 0; m < MLP_COUNT; m++)
 		CU_ASSERT_STRING_EQUAL(work(OP_ACT, (struct op){.mlp = (uint8_t)m}).name, acts[m]);
 	static const char *const optimizers[] = {"optimizer.adamw", "optimizer.adam", "optimizer.lamb",
-		"optimizer.lion", "optimizer.sgd", "optimizer.none"};
+		"optimizer.muon", "optimizer.lion", "optimizer.sgd", "optimizer.none"};
 	static_assert(COUNT(optimizers) == OPT_COUNT, "every optimizer");
 	for (int o = 0; o < OPT_COUNT; o++)
 		CU_ASSERT_STRING_EQUAL(work(OP_OPTIMIZER, (struct op){.optimizer = (uint8_t)o, .flags = OP_FUSED}).name,
