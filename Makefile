@@ -61,7 +61,7 @@ BENCH = $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/bench_*.c))
 COMMIT = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := all
-.PHONY: all tests unit twins list-twins ptx kernels-report gpu-tests attention-table check check-long check-root \
+.PHONY: all tests unit twins list-twins ptx kernels-report gpu-tests attention-table check check-long check-root check-faults \
 	validate bench bench-accuracy share install uninstall dist deb wheel gpu-bundle format clean help
 .DELETE_ON_ERROR:
 
@@ -319,6 +319,10 @@ check: all tests ## everything that must never break
 
 check-long: ## fuzzing, soak, random configs
 	bash tests/run_long.sh
+
+check-faults: all $(B)/tests/exec/test_faults ## faults of a job: a table of time, exit code and line (as root: several hosts, too)
+	bash tests/exec/test_faults.sh
+	bash tests/root/test_faults_cluster.sh
 
 check-root: all tests ## several hosts in namespaces, CPU quotas (as root)
 	bash tests/root/test_hosts.sh

@@ -126,15 +126,15 @@ static enum status load_named(const struct config *c, int64_t ranks_per_host, in
 	return ST_OK;
 }
 
-/* A cached profile that cannot be read is measured again instead of stopping the run. */
-static struct profile *load_cached(const char *path)
+/* A cached profile that cannot be read is measured again instead of stopping the run: `tell` says why. */
+static struct profile *load_cached(const char *path, void (*tell)(const char *format, ...))
 {
 	struct profile *p = NULL;
-	struct error ignored = {0};
+	struct error why = {0};
 	if (access(path, R_OK) != 0)
 		return NULL;
-	if (profile_load(path, &p, &ignored)) {
-		log_detail("the cached profile is not used: %s", ignored.text);
+	if (profile_load(path, &p, &why)) {
+		tell("the cached profile is not used: %s", why.text);
 		return NULL;
 	}
 	return p;
@@ -150,7 +150,7 @@ static void from_cache(const struct context *x, struct target *t)
 		t->profile_path[0] = '\0';
 		return;
 	}
-	t->profile = load_cached(t->profile_path);
+	t->profile = load_cached(t->profile_path, log_warn);
 	if (t->profile && !profile_key_equal(&t->profile->key, &key)) {
 		profile_destroy(t->profile);
 		t->profile = NULL;
@@ -176,7 +176,7 @@ static void search_cache(const struct host_facts *host, int64_t ranks, int64_t c
 		if (strncmp(entry->d_name, "profile-", strlen("profile-")) != 0)
 			continue;
 		int len = snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-		struct profile *p = len < PATH_MAX_LEN ? load_cached(path) : NULL;
+		struct profile *p = len < PATH_MAX_LEN ? load_cached(path, log_detail) : NULL;
 		if (p && fits_host(&p->key, host, ranks, cores_per_rank) &&
 			(!t->profile || strcmp(p->date, t->profile->date) > 0)) {
 			profile_destroy(t->profile);

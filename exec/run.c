@@ -6,9 +6,11 @@
 #include "base/log.h"
 #include "base/quantity.h"
 #include "base/stats.h"
+#include "exec/cpu_steal.h"
 #include "exec/gather.h"
 #include "exec/gpus.h"
-#include "exec/cpu_steal.h"
+#include "exec/late.h"
+#include "exec/links.h"
 #include "exec/runner.h"
 #include "exec/session.h"
 #include "exec/verify.h"
@@ -32,6 +34,7 @@ struct execution {
 	struct gpu_samples samples;  /* of this rank's GPU, during them */
 	struct result_clocks clocks; /* of all */
 	struct cpu_steal_worst others;
+	struct links links;
 	const char *host_cause; /* on rank 0 */
 };
 
@@ -179,6 +182,8 @@ static enum status run_steps(struct execution *x, struct error *e)
 	enum status st = ST_OK;
 	struct cpu_steal others = {0};
 	runner_reset(&x->runner);
+	if ((st = links_begin(x->s, &x->links, e)))
+		return st;
 	if (x->whole_s && x->s->info.rank == 0)
 		log_detail("%lld steps timed as wholes, %lld more with an event around each op", (long long)x->steps,
 			(long long)x->steps);
@@ -200,8 +205,10 @@ static enum status run_steps(struct execution *x, struct error *e)
 	}
 	gpus_sample_end(x->s, &x->samples);
 	progress_end();
-	st = session_agree(x->s, st, e);
-	return st ? st : cpu_steal_end(x->s, &others, &x->others, e);
+	if ((st = session_agree(x->s, st, e)) || (st = cpu_steal_end(x->s, &others, &x->others, e)))
+		return st;
+	watchdog_arm(x->s->watchdog, "timing the links");
+	return links_end(x->s, &x->links, e);
 }
 
 /* ---- the result ---- */
@@ -365,7 +372,10 @@ static enum status collect(struct execution *x, struct result *out, struct timel
 	struct measured m = {calloc(n, sizeof *m.step_s), calloc(n, sizeof *m.time)};
 	const double **order = calloc(n, sizeof *order);
 	double *column = calloc(n, sizeof *column);
+	struct late late = {0};
 	enum status st = m.step_s && m.time && order && column ? ST_OK : error_nomem(e, "the result");
+	if (!st && root)
+		st = late_init(&late, x->s->info.ranks, x->steps, e);
 	if ((st = session_agree(x->s, st, e)))
 		goto out;
 	watchdog_arm(x->s->watchdog, "collecting the times");
@@ -375,6 +385,8 @@ static enum status collect(struct execution *x, struct result *out, struct timel
 		if (!here && root)
 			here = timeline_breakdown(&t, timeline_critical_actor(&t), &m.time[i], e);
 		m.step_s[i] = m.time[i].step_s;
+		if (!here && root)
+			late_add(&late, (int64_t)i, &t);
 		timeline_free(&t);
 		watchdog_progress(x->s->watchdog);
 		st = st ? st : here;
@@ -393,7 +405,10 @@ static enum status collect(struct execution *x, struct result *out, struct timel
 	x->host_cause = timeline_host_cause(timeline, timeline_role(timeline, x->p, critical), critical);
 	fill_time(x, &m, median, column, out);
 	fill_notes(x, out);
+	links_say(&x->links, x->s, out);
+	late_say(&late, x->s, x->p, m.step_s, out);
 out:
+	late_free(&late);
 	free(m.step_s);
 	free(m.time);
 	free(order);
@@ -422,6 +437,7 @@ enum status execute(struct session *s, const struct program *p, struct result *o
 	free(x.stamps);
 	free(x.loss);
 	free(x.whole_s);
+	links_free(&x.links);
 	if (st)
 		timeline_free(timeline);
 	return st;

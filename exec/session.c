@@ -149,6 +149,7 @@ static const struct card *group_hosts(struct session *s, const struct card *card
 		int64_t first = 0;
 		while (!same_host(&cards[first], &cards[r]))
 			first++;
+		memcpy(s->host_name[r], cards[r].host, sizeof s->host_name[r]);
 		s->host_of[r] = first == r ? (int32_t)info->hosts++ : s->host_of[first];
 		if (same_host(&cards[r], &cards[info->rank])) {
 			leader = first;
@@ -191,7 +192,10 @@ static enum status open_watchdog(struct session *s, double timeout_s, struct err
 	struct watchdog_site site = {.board = s->board,
 		.slot = s->info.local_rank,
 		.rank0_here = s->host_of[s->info.rank] == 0,
+		.second_host = s->host_of[s->info.rank] == 1,
 		.timeout_s = timeout_s,
+		.heartbeat = s->heartbeat,
+		.heard = s->info.hosts > 1,
 		.end_job = s->under_mpirun ? NULL : abort_job};
 	snprintf(site.host, sizeof site.host, "%s", s->info.host);
 	return watchdog_start(&site, &s->watchdog, e);
@@ -361,7 +365,8 @@ enum status session_open(double timeout_s, struct session **out, struct error *e
 		goto out;
 	cards = calloc((size_t)s->info.ranks, sizeof *cards);
 	s->host_of = calloc((size_t)s->info.ranks, sizeof *s->host_of);
-	if (!cards || !s->host_of) {
+	s->host_name = calloc((size_t)s->info.ranks, sizeof *s->host_name);
+	if (!cards || !s->host_of || !s->host_name) {
 		st = error_nomem(e, "the list of ranks");
 		goto out;
 	}
@@ -369,7 +374,8 @@ enum status session_open(double timeout_s, struct session **out, struct error *e
 	if ((st = session_gather_all(s, &mine, sizeof mine, cards, e)))
 		goto out;
 	const struct card *leader = group_hosts(s, cards);
-	if ((st = open_board(s, leader, e)) || (st = session_agree(s, open_watchdog(s, timeout_s, e), e)))
+	if ((st = open_board(s, leader, e)) || (st = session_agree(s, heartbeat_open(s, &s->heartbeat, e), e)) ||
+		(st = session_agree(s, open_watchdog(s, timeout_s, e), e)))
 		goto out;
 	if ((st = session_agree(s, bind(s, e), e)) || (st = session_gather_placements(s, e)))
 		goto out;
@@ -397,10 +403,12 @@ void session_close(struct session *s)
 	if (initialized)
 		MPI_Finalize();
 	watchdog_stop(s->watchdog);
+	heartbeat_close(s->heartbeat);
 	board_close(s->board);
 	graph_destroy(s->graph);
 	free(s->placements);
 	free(s->host_of);
+	free(s->host_name);
 	free(s);
 }
 
@@ -411,6 +419,8 @@ void session_timeout(struct session *s, double timeout_s) { watchdog_timeout(s->
 const struct session_info *session_info(const struct session *s) { return &s->info; }
 
 const char *session_placement(const struct session *s, int64_t rank) { return s->placements[rank]; }
+
+const char *session_host_name(const struct session *s, int64_t rank) { return s->host_name[rank]; }
 
 void session_profile_key(const struct session *s, struct profile_key *k)
 {

@@ -14,8 +14,10 @@ struct session {
 	MPI_Comm world; /* a duplicate, errors returned */
 	struct board *board;
 	struct watchdog *watchdog;
-	int32_t *host_of;    /* by rank: index of its host, in the order of their first ranks */
-	struct graph *graph; /* of this host, once it was discovered (session_graph); owned */
+	struct heartbeat *heartbeat; /* owned; see exec/heartbeat.h */
+	int32_t *host_of;            /* by rank: index of its host, in the order of their first ranks */
+	char (*host_name)[64];       /* by rank */
+	struct graph *graph;         /* of this host, once it was discovered (session_graph); owned */
 	int64_t host_cores;
 	char placement[PLACEMENT_TEXT],
 		(*placements)[PLACEMENT_TEXT]; /* of this rank in words; of all ranks, on rank 0 alone */
@@ -35,6 +37,9 @@ enum status session_gather_all(struct session *s, const void *mine, size_t n, vo
 enum status session_sum(struct session *s, double *x, size_t n, struct error *e);
 /* The same, of the largest: times become the slowest rank's. */
 enum status session_max(struct session *s, double *x, size_t n, struct error *e);
+
+/* The name of a rank's host. */
+const char *session_host_name(const struct session *s, int64_t rank);
 
 /* The CPUs that each rank of this host may use, as lists by local rank: what it was started on, where the user of any
  * of them chose that; else what its launcher has. The caller frees them. */

@@ -3,11 +3,12 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
-#include <semaphore.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,7 +21,10 @@
 /* Open MPI sends SIGKILL one second after SIGTERM, and the line must be out by then */
 #define SEARCH_S 0.4
 #define ABORT_WAIT_S 0.5
-#define TEXT 256
+#define LOST_S 1.0        /* a rank of another host that is silent for longer is missed */
+#define OTHERS_S 0.5      /* by which rank 0 speaks before the others of its host */
+#define OTHER_HOSTS_S 1.5 /* by which its host speaks before the second, and that before the others */
+#define TEXT HEARTBEAT_TEXT
 
 struct watch {
 	uint64_t progress;
@@ -54,13 +58,15 @@ static void nap(double s)
 
 static const int signals[] = {SIGTERM, SIGINT};
 static struct sigaction before[2];
-static sem_t wake_up; /* the watchdog sleeps on it; one a process */
+static int wake_up = -1; /* an eventfd that the watchdog sleeps on; one a process */
 static atomic_int signalled;
 
 static void on_signal(int sig)
 {
+	int kept = errno;
 	atomic_store(&signalled, sig);
-	sem_post(&wake_up);
+	eventfd_write(wake_up, 1);
+	errno = kept;
 }
 
 static void take_signals(void)
@@ -76,14 +82,13 @@ static void give_signals_back(void)
 		sigaction(signals[i], &before[i], NULL);
 }
 
+/* poll() counts monotonic time: a clock that is set back does not make the watchdog sleep. */
 static void sleep_a_period(void)
 {
-	struct timespec until;
-	clock_gettime(CLOCK_REALTIME, &until);
-	int64_t ns = until.tv_nsec + (int64_t)(PERIOD_S * 1e9);
-	until.tv_sec += ns / 1000000000;
-	until.tv_nsec = ns % 1000000000;
-	sem_timedwait(&wake_up, &until);
+	struct pollfd until = {.fd = wake_up, .events = POLLIN};
+	eventfd_t ignored;
+	if (poll(&until, 1, (int)(PERIOD_S * 1e3)) > 0)
+		eventfd_read(wake_up, &ignored);
 }
 
 /* ---- what a rank is at ---- */
@@ -162,6 +167,20 @@ static bool gone(const struct board_slot *s, bool look_closely)
 	return dead && atomic_load(&s->state) != BOARD_FINISHED;
 }
 
+/* ---- other hosts ---- */
+
+static void beat(struct watchdog *w, bool now)
+{
+	struct heartbeat_sign mine = {.rank = atomic_load(&own(w)->rank), .pid = getpid()};
+	if (!w->site.heartbeat)
+		return;
+	mine.computes = slot_text(w, own(w), mine.doing);
+	mine.finished = atomic_load(&own(w)->state) == BOARD_FINISHED;
+	mine.reported = atomic_load(&w->site.board->reported) != 0;
+	memcpy(mine.host, w->site.host, sizeof mine.host);
+	heartbeat_beat(w->site.heartbeat, &mine, now);
+}
+
 /* ---- the end ---- */
 
 static void *call_end_job(void *arg)
@@ -174,6 +193,7 @@ static void leave(struct watchdog *w, bool tell_launcher) __attribute__((noretur
 static void leave(struct watchdog *w, bool tell_launcher)
 {
 	atomic_store(&own(w)->state, BOARD_FINISHED);
+	beat(w, true);
 	if (tell_launcher && w->site.end_job) {
 		pthread_t t; /* a thread of its own: the call may wait for a lock that a stuck thread holds */
 		if (!pthread_create(&t, NULL, call_end_job, w))
@@ -242,6 +262,19 @@ static void look_for_dead(struct watchdog *w, bool closely)
 			report_death(w, i);
 }
 
+/* A rank of another host that rank 0 misses, or that misses rank 0. `how`: what is known of its end. */
+static void report_missing(struct watchdog *w, const struct heartbeat_sign *missing, const char *since, const char *how)
+	__attribute__((noreturn));
+static void report_missing(struct watchdog *w, const struct heartbeat_sign *missing, const char *since, const char *how)
+{
+	char in[TEXT], line[1000];
+	slot_text(w, own(w), in);
+	snprintf(line, sizeof line, "%srank %lld (%s, process %d) %s %s; rank %lld was in %s; the job ends", since,
+		(long long)missing->rank, missing->host, missing->pid, how, missing->doing,
+		(long long)atomic_load(&own(w)->rank), in);
+	report(w, line);
+}
+
 /* ---- no progress ---- */
 
 /* Returns why a rank cannot go on (it left, or it is stopped), in words; NULL where it is merely silent. */
@@ -291,6 +324,38 @@ static void report_stall(struct watchdog *w, double silent_s, int64_t lag)
 	report(w, line);
 }
 
+/* The host of rank 0 speaks before the others, and on each its first rank, which hears of other hosts. */
+static double patience_s(const struct watchdog *w)
+{
+	double turn_s = w->site.slot > 0 ? OTHERS_S : 0;
+	if (!w->site.rank0_here)
+		turn_s += w->site.second_host ? OTHER_HOSTS_S : 2 * OTHER_HOSTS_S;
+	return atomic_load(&w->timeout_s) + (w->site.heard ? turn_s : 0);
+}
+
+/* Of those that this rank hears of: one of another host that is silent, else one that computes while none of this host
+ * does. */
+static void blame_other_host(struct watchdog *w, double silent_s)
+{
+	char since[80], how[160];
+	double since_s;
+	snprintf(since, sizeof since, "no progress for %.0f s: ", silent_s);
+	const struct heartbeat_sign *s = heartbeat_lost(w->site.heartbeat, LOST_S, &since_s);
+	if (s) {
+		snprintf(how, sizeof how,
+			"has not been heard of for %.0f s: it is stopped, or its host or link is down; it was in",
+			since_s);
+		report_missing(w, s, since, how);
+	}
+	for (int64_t i = 0; i < w->site.board->slots; i++) {
+		char text[TEXT];
+		if (trouble(&w->site.board->slot[i]) || slot_text(w, &w->site.board->slot[i], text))
+			return;
+	}
+	if ((s = heartbeat_computing(w->site.heartbeat)))
+		report_missing(w, s, since, "hangs in");
+}
+
 /* Only when all ranks of the host are armed and silent: while one of them prepares or computes something, the others'
  * waiting is no fault. */
 static void look_for_stall(struct watchdog *w)
@@ -309,8 +374,11 @@ static void look_for_stall(struct watchdog *w)
 		if (state != BOARD_FINISHED)
 			silent_s = fmin(silent_s, now - w->seen[i].since_s);
 	}
-	if (isfinite(silent_s) && silent_s > atomic_load(&w->timeout_s))
-		report_stall(w, silent_s, laggard(w));
+	if (!isfinite(silent_s) || silent_s <= patience_s(w))
+		return;
+	if (w->site.heartbeat && (w->site.rank0_here || w->site.second_host))
+		blame_other_host(w, silent_s);
+	report_stall(w, silent_s, laggard(w));
 }
 
 /* ---- the thread ---- */
@@ -318,13 +386,22 @@ static void look_for_stall(struct watchdog *w)
 static void told_to_end(struct watchdog *w, int sig) __attribute__((noreturn));
 static void told_to_end(struct watchdog *w, int sig)
 {
-	double until = clock_s() + SEARCH_S;
+	double since_s, until = clock_s() + SEARCH_S + (w->site.heard && w->site.slot > 0 ? OTHERS_S / 2 : 0);
 	while (clock_s() < until) {
 		if (atomic_load(&w->site.board->verdict))
 			report(w, "");
 		look_for_dead(w, true);
+		beat(w, true);
 		nap(0.02);
 	}
+	/* Who is still there was heard of within the last loops. */
+	const struct heartbeat_sign *lost = w->site.heartbeat
+	                                            ? heartbeat_lost(w->site.heartbeat, 0.75 * SEARCH_S, &since_s)
+	                                            : NULL;
+	if (w->site.heartbeat && heartbeat_reported(w->site.heartbeat))
+		leave(w, false);
+	if (lost && sig != SIGINT && (w->site.rank0_here || w->site.second_host))
+		report_missing(w, lost, "", "died or was cut off in");
 	if (!w->site.rank0_here)
 		leave(w, false);
 	char in[TEXT], line[600];
@@ -342,6 +419,7 @@ static void *watch(void *arg)
 		sleep_a_period();
 		if (atomic_load(&w->stop))
 			break;
+		beat(w, false);
 		if (atomic_load(&w->site.board->verdict))
 			report(w, "");
 		/* A rank that has finished with a status other than 0 makes the launcher send SIGTERM to those that are
@@ -371,11 +449,18 @@ enum status watchdog_start(const struct watchdog_site *site, struct watchdog **o
 	for (int64_t i = 0; i < site->board->slots; i++)
 		seen[i].since_s = w->last_look_s;
 	pthread_mutex_init(&w->lock, NULL);
-	sem_init(&wake_up, 0, 0);
+	if ((wake_up = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0) {
+		enum status st = error_set(e, ST_RUN, "no event for the watchdog: %s", strerror(errno));
+		pthread_mutex_destroy(&w->lock);
+		free(seen);
+		free(w);
+		return st;
+	}
 	take_signals();
 	int code = pthread_create(&w->thread, NULL, watch, w);
 	if (code) {
 		give_signals_back();
+		close(wake_up);
 		pthread_mutex_destroy(&w->lock);
 		free(seen);
 		free(w);
@@ -391,9 +476,12 @@ void watchdog_stop(struct watchdog *w)
 		return;
 	atomic_store(&own(w)->state, BOARD_FINISHED);
 	atomic_store(&w->stop, true);
-	sem_post(&wake_up);
+	eventfd_write(wake_up, 1);
 	pthread_join(w->thread, NULL);
 	give_signals_back();
+	beat(w, true);
+	close(wake_up);
+	wake_up = -1;
 	pthread_mutex_destroy(&w->lock);
 	free(w->seen);
 	free(w);

@@ -11,11 +11,14 @@
  * - every rank of this host armed, and none of them with progress for the timeout: a rank that is stopped, or whose
  * kernel does not end, stops the others sooner or later
  *   ("is stopped in", "left in" stand for "hangs in" where that is known).
+ * Of other hosts it knows what their ranks tell rank 0 (heartbeat.h). Rank 0 speaks for them, and its host before
+ * theirs: each of these ends has one line, too.
  */
 #ifndef STEPSIM_EXEC_WATCHDOG_H
 #define STEPSIM_EXEC_WATCHDOG_H
 
 #include "exec/board.h"
+#include "exec/heartbeat.h"
 
 struct watchdog;
 
@@ -24,9 +27,11 @@ struct watchdog;
 struct watchdog_site {
 	struct board *board;
 	int64_t slot;
-	bool rank0_here;
+	bool rank0_here, second_host; /* the second speaks if rank 0's host cannot */
 	char host[64];
 	double timeout_s;
+	struct heartbeat *heartbeat; /* borrowed; NULL: none */
+	bool heard;                  /* some rank of the job has one: rank 0 knows of the other hosts */
 	void (*end_job)(void);
 };
 enum status watchdog_start(const struct watchdog_site *site, struct watchdog **out, struct error *e);
