@@ -27,6 +27,7 @@ static const uint8_t rules[] = {
 	[PARAM_KV_UP_W] = NORMAL,
 	[PARAM_PROJ_W] = RESIDUAL,
 	[PARAM_PROJ_B] = ZERO,
+	[PARAM_SINKS] = NORMAL,
 	[PARAM_Q_NORM_W] = ONE,
 	[PARAM_K_NORM_W] = ONE,
 	[PARAM_SSM_IN_W] = NORMAL,

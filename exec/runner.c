@@ -57,6 +57,15 @@ enum status runner_supports(const struct program *p, bool gpus, struct error *e)
 	if (gpus && model_layer_counts(&p->config.model).of[LAYER_MAMBA] > 0)
 		return error_set(e, ST_RUN,
 			"model.layer_pattern: Mamba layers are executed on cores alone (run.backend: host)");
+	const struct model *m = &p->config.model;
+	if (gpus && (m->attention_sinks || m->attention_softcap > 0 || m->logit_softcap > 0))
+		return error_set(e, ST_RUN, "model.%s: executed on cores alone (run.backend: host)",
+			m->attention_sinks         ? "attention_sinks"
+			: m->attention_softcap > 0 ? "attention_softcap"
+						   : "logit_softcap");
+	if (gpus && model_window(m, 0) > 0 && m->window_kind == WINDOW_CHUNKED)
+		return error_set(e, ST_RUN,
+			"model.window_kind: chunked is executed on cores alone (run.backend: host)");
 	if (gpus && p->config.model.qk_norm != QK_NORM_NONE)
 		return error_set(e, ST_RUN, "model.qk_norm: executed on cores alone (run.backend: host)");
 	if (gpus && optimizer_traits[p->config.train.optimizer].orthogonal)

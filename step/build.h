@@ -102,6 +102,8 @@ struct head_acts {
 	int32_t x, stats; /* input and statistics of the final norm */
 	int32_t in;       /* input of the head's product */
 	int32_t logits;
+	int32_t capped; /* the logits after soft-capping; logits themselves without; the loss leaves its gradient here
+	                 */
 };
 
 /* A micro-batch in flight in one chunk of the stage: from its forward pass to its last backward action. */
@@ -122,9 +124,9 @@ struct arrival {
 #define UNIT_BUCKETS 4 /* of a block, at most: its experts', the rest, what of it is frozen, and that in fewer bits */
 /* fsdp: one use of a block's weights, which are gathered for it. */
 struct unit_use {
-	int32_t first, last; /* buckets */
+	int32_t first, last;          /* buckets */
 	int32_t buffer[UNIT_BUCKETS]; /* by bucket */
-	int64_t end; /* the compute op that ended the use; NONE: not yet used */
+	int64_t end;                  /* the compute op that ended the use; NONE: not yet used */
 };
 
 /* A gradient of weights that a schedule defers to ACTION_WEIGHTS: the arguments of build_weight_grad. */

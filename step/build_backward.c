@@ -66,14 +66,32 @@ static void naive_attention_grad(struct builder *b, struct acts *a, int32_t datt
 		context_keys_grad(b, dkv, dqkv);
 }
 
+/* Appends the gradient of sinks, where they are trained. */
+static void sinks_grad(struct builder *b, const struct acts *a, int32_t delta)
+{
+	bool accumulate = false;
+	const struct view dsinks = gradient_of(b, b->layer, PARAM_SINKS, &accumulate);
+	struct op op = build_attention_op(b, OP_ATTN_SINKS_GRAD);
+	op.what = "sinks";
+	op.out_dtype = (uint8_t)b->written_grad;
+	op.flags |= accumulate ? OP_ACCUMULATE : 0;
+	if (dsinks.buffer < 0)
+		return;
+	build_with(b, op, view_of(a->lse), view_of(delta), weight_of(b, b->layer, PARAM_SINKS), dsinks);
+	gradient_done(b, b->layer, PARAM_SINKS);
+}
+
 /* Returns the gradient of Q, K and V. */
 static int32_t flash_attention_grad(struct builder *b, struct acts *a, int32_t datt)
 {
-	int32_t delta = build_fp32(b, b->c->train.micro_batch * b->heads * b->seq);
-	if (b->context > 1)
-		return context_attention_grad(b, a, datt, delta);
-	int32_t dqkv = build_act(b, b->tokens, linear_qkv(b).out);
-	build_on(b, build_attention_op(b, OP_ATTENTION_GRAD), a->qkv, a->att, a->lse, datt, delta, dqkv);
+	int32_t delta = build_fp32(b, b->c->train.micro_batch * b->heads * b->seq), dqkv;
+	if (b->context > 1) {
+		dqkv = context_attention_grad(b, a, datt, delta);
+	} else {
+		dqkv = build_act(b, b->tokens, linear_qkv(b).out);
+		build_on(b, build_attention_op(b, OP_ATTENTION_GRAD), a->qkv, a->att, a->lse, datt, delta, dqkv);
+	}
+	sinks_grad(b, a, delta);
 	return dqkv;
 }
 
@@ -109,7 +127,7 @@ static int32_t attention_backward(struct builder *b, struct acts *a, int32_t dou
 	}
 	if (b->m->kv_lora_rank > 0)
 		return latent_backward(b, a, dqkv);
-	if (b->m->position == POS_ROPE) {
+	if (model_has_rope(b->m, b->layer)) {
 		struct op op = build_attention_op(b, OP_ROPE);
 		op.flags |= OP_INVERSE;
 		build_on(b, op, dqkv);

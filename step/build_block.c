@@ -13,7 +13,9 @@ struct op build_attention_op(const struct builder *b, enum op_kind k)
 	op.attn.seq = b->seq;
 	op.attn.head_dim = b->m->head_dim;
 	if (k == OP_ATTENTION || k == OP_ATTENTION_GRAD)
-		op.attn.window = model_window(b->m, b->layer);
+		op.attn.window = model_window(b->m, b->layer) * (b->m->window_kind == WINDOW_CHUNKED ? -1 : 1);
+	if (op_is_flash(&op))
+		op.attn.softcap = b->m->attention_softcap;
 	if ((k == OP_ATTENTION || k == OP_ATTENTION_GRAD) && b->m->kv_lora_rank > 0)
 		op.attn.value_dim = b->m->v_head_dim;
 	if (k == OP_QK_NORM || k == OP_QK_NORM_GRAD) {
@@ -76,6 +78,15 @@ struct mlp_layers mlp_dense(const struct builder *b)
 /* A recomputed block keeps nothing of its first forward pass. */
 static bool keeps(const struct builder *b) { return b->recomputing || !build_recomputes(b, b->layer); }
 
+/* Lets each head's sink take part in the softmax. */
+static void add_sinks(struct builder *b, const struct acts *a)
+{
+	struct op op = build_attention_op(b, OP_ATTN_SINKS);
+	op.what = "sinks";
+	if (b->m->attention_sinks)
+		build_with(b, op, view_of(a->att), view_of(a->lse), weight_of(b, b->layer, PARAM_SINKS));
+}
+
 static void attention_core(struct builder *b, struct acts *a)
 {
 	a->lse = a->probs = a->att_heads = NONE;
@@ -83,10 +94,11 @@ static void attention_core(struct builder *b, struct acts *a)
 		a->lse = build_fp32(b, b->c->train.micro_batch * b->heads * b->seq);
 		if (b->context > 1) {
 			context_attention(b, a);
-			return;
+		} else {
+			a->att = build_act(b, b->tokens, linear_proj(b).in);
+			build_on(b, build_attention_op(b, OP_ATTENTION), a->qkv, a->att, a->lse);
 		}
-		a->att = build_act(b, b->tokens, linear_proj(b).in);
-		build_on(b, build_attention_op(b, OP_ATTENTION), a->qkv, a->att, a->lse);
+		add_sinks(b, a);
 		return;
 	}
 	a->att = build_act(b, b->tokens, linear_proj(b).in);
@@ -124,7 +136,7 @@ static int32_t attention_forward(struct builder *b, struct acts *a, int32_t norm
 		a->qkv = build_linear(b, &qkv, tp_gather(b, normed, "attention input"));
 	if (b->m->qk_norm != QK_NORM_NONE)
 		norm_heads(b, a);
-	if (b->m->position == POS_ROPE && b->m->kv_lora_rank == 0) {
+	if (model_has_rope(b->m, b->layer) && b->m->kv_lora_rank == 0) {
 		build_on(b, build_attention_op(b, OP_ROPE), a->qkv);
 		if (keeps(b))
 			a->kept_rotated = build_hold(b, COMP_ACTIVATIONS,

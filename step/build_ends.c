@@ -110,6 +110,13 @@ static struct linear linear_head(const struct builder *b)
 		b->m->tied_embeddings ? PARAM_TOKEN_EMBEDDING : PARAM_HEAD_W, NO_PARAM, 0};
 }
 
+static struct op cap_op(const struct builder *b, enum op_kind k)
+{
+	struct op op = build_new(b, k, "logits");
+	op.cap = (struct op_cap){b->tokens, b->vocab, b->m->logit_softcap};
+	return op;
+}
+
 void head_forward(struct builder *b, int32_t x)
 {
 	const struct linear head = linear_head(b);
@@ -120,14 +127,18 @@ void head_forward(struct builder *b, int32_t x)
 	if (b->m->final_norm)
 		normed = build_norm(b, "final norm", x, PARAM_FINAL_NORM_W, &a->stats);
 	a->in = tp_gather(b, normed, "head input");
-	a->logits = build_linear(b, &head, a->in);
+	a->logits = a->capped = build_linear(b, &head, a->in);
+	if (b->m->logit_softcap > 0) {
+		a->capped = build_act(b, b->tokens, b->vocab);
+		build_on(b, cap_op(b, OP_SOFTCAP), a->logits, a->capped);
+	}
 	double more_B = b->c->stack.memory.loss_B - dtype_bytes(b->act);
 	int32_t copies = build_hold(b, COMP_ACTIVATIONS, (double)(b->tokens * b->vocab) * (more_B > 0 ? more_B : 0),
 		"logit copies");
 	if (b->tensor > 1)
-		parallel_loss(b, a->logits);
+		parallel_loss(b, a->capped);
 	else
-		build_with(b, loss_op(b, OP_LOSS), view_of(a->logits), targets_view(b), view_of(b->r->loss));
+		build_with(b, loss_op(b, OP_LOSS), view_of(a->capped), targets_view(b), view_of(b->r->loss));
 	build_release(b, &copies);
 }
 
@@ -135,8 +146,10 @@ int32_t head_backward(struct builder *b)
 {
 	const struct linear head = linear_head(b);
 	const struct head_acts *a = &b->now->head;
-	int32_t full = build_linear_grad(b, &head, a->logits), dx = tp_reduce(b, full, "head input grad");
-	build_weight_grad(b, &head, a->logits, a->in);
+	if (b->m->logit_softcap > 0)
+		build_on(b, cap_op(b, OP_SOFTCAP_GRAD), a->logits, a->capped);
+	int32_t full = build_linear_grad(b, &head, a->capped), dx = tp_reduce(b, full, "head input grad");
+	build_weight_grad(b, &head, a->capped, a->in);
 	if (!b->m->final_norm)
 		return dx;
 	return build_norm_grad(b, "final norm", dx, a->x, a->stats, PARAM_FINAL_NORM_W, NONE);

@@ -124,6 +124,8 @@ static enum status check_window(const struct config *c, struct error *e)
 		return config_error_key(c, KEY_model_global_attention_every, e,
 			m->sliding_window == 0 ? "not used without sliding_window"
 					       : "1 leaves no layer with the window (nearest: 0, 2)");
+	if (m->window_kind == WINDOW_CHUNKED && m->sliding_window == 0)
+		return config_error_key(c, KEY_model_window_kind, e, "not used without sliding_window");
 	if (model_window(m, 0) == 0)
 		return ST_OK;
 	if (!c->model.causal)
@@ -132,6 +134,32 @@ static enum status check_window(const struct config *c, struct error *e)
 	if (c->parallel.context > 1 && c->parallel.context_kind != CTX_ALL_TO_ALL)
 		return config_error(c, KEY_model_sliding_window, e,
 			"%" PRId64 " is not modelled yet with context (nearest: 0)", c->model.sliding_window);
+	return ST_OK;
+}
+
+/* ---- logits ---- */
+
+static enum status check_logits(const struct config *c, struct error *e)
+{
+	const struct model *m = &c->model;
+	const bool naive = c->train.attention == ATT_NAIVE;
+	if (m->no_rope_every > 0 && (m->position != POS_ROPE || m->kv_lora_rank > 0 || m->no_rope_every == 1))
+		return config_error_key(c, KEY_model_no_rope_every, e,
+			m->position != POS_ROPE ? "needs position: rope"
+			: m->kv_lora_rank > 0   ? "not modelled yet with kv_lora_rank (accepted: 0)"
+						: "1 leaves no layer with rope (nearest: position: none, 2)");
+	if ((m->attention_sinks || m->attention_softcap > 0) && naive)
+		return config_error(c, KEY_train_attention, e, "naive is not modelled yet with %s (accepted: flash)",
+			m->attention_sinks ? "attention_sinks" : "attention_softcap");
+	if (m->attention_sinks && m->kv_lora_rank > 0)
+		return config_error_key(c, KEY_model_attention_sinks, e,
+			"not modelled yet with kv_lora_rank (accepted: false)");
+	if (m->attention_sinks && c->parallel.context > 1 && c->parallel.context_kind == CTX_ALL_TO_ALL)
+		return config_error_key(c, KEY_parallel_context_kind, e,
+			"all_to_all is not modelled yet with attention_sinks (nearest: ring)");
+	if (m->attention_softcap > 0 && c->train.attention_kernel == KERNEL_FA1)
+		return config_error_key(c, KEY_train_attention_kernel, e,
+			"fa1 has no attention_softcap, which FlashAttention has from 2.6 on (nearest: fa2)");
 	return ST_OK;
 }
 
@@ -270,7 +298,7 @@ enum status config_check_model(const struct config *c, struct error *e)
 	char made[QUANTITY_MAX], most[QUANTITY_MAX];
 	enum status st;
 	if ((st = check_pattern(c, e)) || (st = check_mamba(c, e)) || (st = check_heads(c, e)) || (st = check_positions(c, e)) || (st = check_window(c, e)) ||
-		(st = check_latent(c, e)) || (st = check_norms(c, e)) || (st = check_trained(c, e)) ||
+		(st = check_logits(c, e)) || (st = check_latent(c, e)) || (st = check_norms(c, e)) || (st = check_trained(c, e)) ||
 		(st = check_experts(c, e)))
 		return st;
 	if (parameters_at_most(m) > PARAMETERS_MAX)

@@ -71,6 +71,11 @@ struct config_key {
 	X(model, causal, BOOL, AT(model.causal), "true", EVERY) \
 	X(model, sliding_window, INT(0, 16777216), AT(model.sliding_window), "0", EVERY) \
 	X(model, global_attention_every, INT(0, 10000), AT(model.global_attention_every), "0", EVERY) \
+	X(model, window_kind, WORD(window_kind), AT(model.window_kind), "sliding", EVERY) \
+	X(model, no_rope_every, INT(0, 10000), AT(model.no_rope_every), "0", EVERY) \
+	X(model, attention_sinks, BOOL, AT(model.attention_sinks), "false", EVERY) \
+	X(model, attention_softcap, INT(0, 1000000), AT(model.attention_softcap), "0", EVERY) \
+	X(model, logit_softcap, INT(0, 1000000), AT(model.logit_softcap), "0", EVERY) \
 	X(model, position, WORD(position), AT(model.position), "learned", EVERY) \
 	X(model, mlp, WORD(mlp), AT(model.mlp), "gelu", EVERY) \
 	X(model, norm, WORD(norm), AT(model.norm), "layernorm", EVERY) \

@@ -44,6 +44,18 @@ int64_t hf_int(struct hf_reader *r, const char *key, enum key_id range, int64_t 
 	return 1;
 }
 
+int64_t hf_whole(struct hf_reader *r, const char *key, enum key_id range)
+{
+	const json_t *v = hf_get(r, key);
+	const double x = json_number_value(v);
+	if (!v)
+		return 0;
+	if (json_is_number(v) && x >= config_key(range)->low && x <= config_key(range)->high && x == (double)(int64_t)x)
+		return (int64_t)x;
+	hf_fail(r, key, "expected a whole number");
+	return 0;
+}
+
 bool hf_bool(struct hf_reader *r, const char *key, bool missing)
 {
 	const json_t *v = hf_get(r, key);

@@ -60,8 +60,8 @@ void hf_type_gemma2(struct hf_reader *r, struct model *m)
 	hf_type_gemma(r, m);
 	m->branch_norm = BRANCH_NORM_SANDWICH;
 	hf_read_mixed_window(r, m, 4096, 2);
-	if (hf_get(r, "attn_logit_softcapping"))
-		hf_leaves_out(r, "soft-capping of attention's logits");
+	m->attention_softcap = hf_whole(r, "attn_logit_softcapping", KEY_model_attention_softcap);
+	m->logit_softcap = hf_whole(r, "final_logit_softcapping", KEY_model_logit_softcap);
 }
 
 /* Gemma 3 with pictures has its sizes in text_config, with defaults of Gemma3TextConfig for those that are missing. */
@@ -257,6 +257,14 @@ void hf_type_stablelm(struct hf_reader *r, struct model *m)
 		m->qk_norm = QK_NORM_HEAD;
 }
 
+/* no_rope_layers: a 1 for each layer that rotates; where it is missing, every so many have none. */
+void hf_type_smollm3(struct hf_reader *r, struct model *m)
+{
+	hf_type_llama(r, m);
+	m->tied_embeddings = hf_bool(r, "tie_word_embeddings", true);
+	hf_read_no_rope(r, m, 4);
+}
+
 /* Command R: both branches read one norm, which are two here. */
 void hf_type_cohere(struct hf_reader *r, struct model *m)
 {
@@ -272,6 +280,7 @@ void hf_type_cohere2(struct hf_reader *r, struct model *m)
 {
 	hf_type_cohere(r, m);
 	hf_read_mixed_window(r, m, 4096, 4);
+	m->no_rope_every = m->global_attention_every;
 }
 
 void hf_type_nemotron(struct hf_reader *r, struct model *m)

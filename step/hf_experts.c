@@ -68,7 +68,8 @@ void hf_type_gpt_oss(struct hf_reader *r, struct model *m)
 	m->qkv_bias = m->proj_bias = hf_bool(r, "attention_bias", true);
 	read_experts(r, m, "num_local_experts", 128, 4, "intermediate_size");
 	hf_read_mixed_window(r, m, 128, 2);
-	hf_leaves_out(r, "attention sinks and the experts' biases");
+	m->attention_sinks = true;
+	hf_leaves_out(r, "the experts' biases");
 }
 
 /* Shared experts, dense layers first, as DeepSeek names them; the correction bias of the router is left out. */
@@ -106,7 +107,6 @@ void hf_type_glm4_moe(struct hf_reader *r, struct model *m)
 	read_deepseek_experts(r, m);
 }
 
-/* Local attention in chunks is described as a window of that length. */
 void hf_type_llama4(struct hf_reader *outer, struct model *m)
 {
 	struct hf_reader r = hf_inside(outer, "text_config");
@@ -118,7 +118,9 @@ void hf_type_llama4(struct hf_reader *outer, struct model *m)
 	m->shared_experts = 1;
 	m->moe_layer_freq = hf_int(&r, "interleave_moe_layer_step", KEY_model_moe_layer_freq, 1);
 	m->sliding_window = hf_int(&r, "attention_chunk_size", KEY_model_sliding_window, 8192);
-	m->global_attention_every = hf_int(&r, "no_rope_layer_interval", KEY_model_global_attention_every, 4);
+	m->window_kind = WINDOW_CHUNKED;
+	hf_read_no_rope(&r, m, 4);
+	m->global_attention_every = m->no_rope_every;
 	outer->st = r.st;
 }
 
@@ -152,4 +154,5 @@ void hf_type_grok(struct hf_reader *r, struct model *m)
 	m->experts = hf_int(r, "num_experts", KEY_model_experts, 8);
 	m->experts_per_token = hf_int(r, "num_experts_per_token", KEY_model_experts_per_token, 2);
 	m->moe_ffn_hidden = m->ffn_hidden;
+	m->attention_softcap = hf_whole(r, "max_attn_value", KEY_model_attention_softcap);
 }

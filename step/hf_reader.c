@@ -66,3 +66,18 @@ void hf_read_mixed_window(struct hf_reader *r, struct model *m, int64_t window, 
 		}
 	}
 }
+
+void hf_read_no_rope(struct hf_reader *r, struct model *m, int64_t every)
+{
+	const json_t *layers = hf_get(r, "no_rope_layers"), *v;
+	size_t i;
+	m->no_rope_every = hf_int(r, "no_rope_layer_interval", KEY_model_no_rope_every, every);
+	json_array_foreach(layers, i, v)
+	{
+		const bool without = m->no_rope_every > 0 && (int64_t)(i + 1) % m->no_rope_every == 0;
+		if (!json_is_integer(v) || (json_integer_value(v) == 0) != without) {
+			hf_fail(r, "no_rope_layers", "expected 0 for the last of every so many layers alone");
+			return;
+		}
+	}
+}

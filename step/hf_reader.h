@@ -24,6 +24,8 @@ void hf_leaves_out(struct hf_reader *r, const char *what);
 const json_t *hf_get(const struct hf_reader *r, const char *key);
 /* Returns an integer in the range that the config's own key has; `missing` 0: the key must be there. */
 int64_t hf_int(struct hf_reader *r, const char *key, enum key_id range, int64_t missing);
+/* Returns a whole number that may be written as 50.0; 0 where it is missing. */
+int64_t hf_whole(struct hf_reader *r, const char *key, enum key_id range);
 bool hf_bool(struct hf_reader *r, const char *key, bool missing);
 /* Returns the MLP of an activation by its name, gated or not. */
 enum mlp hf_activation(struct hf_reader *r, const char *key, const char *missing, bool gated);
@@ -48,6 +50,9 @@ void hf_set_bias(struct model *m, bool attention, bool mlp);
 void hf_read_window(struct hf_reader *r, struct model *m, bool used, int64_t missing);
 /* Reads a window on all layers but the last of every so many. Where layer_types says otherwise, it is refused. */
 void hf_read_mixed_window(struct hf_reader *r, struct model *m, int64_t window, int64_t every);
+
+/* Reads which layers have no rope: the last of every so many, of which no_rope_layers must not say otherwise. */
+void hf_read_no_rope(struct hf_reader *r, struct model *m, int64_t every);
 
 /* ---- hf_dense.c, hf_experts.c, hf_mamba.c: a function for each type; hf_types.c: their table ---- */
 
@@ -80,6 +85,7 @@ void hf_read_mixed_window(struct hf_reader *r, struct model *m, int64_t window, 
 	X("glm4_moe", glm4_moe) \
 	X("llama4", llama4) \
 	X("llama4_text", llama4) \
+	X("smollm3", smollm3) \
 	X("dbrx", dbrx) \
 	X("grok-1", grok) \
 	X("falcon", falcon) \

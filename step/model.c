@@ -70,6 +70,7 @@ static void fill_rows(const struct model *m, int64_t vocab, struct row out[ROWS]
 		{PARAM_KV_UP_W, ATTENDS, latent, up_kv, m->kv_lora_rank, 1, TP_ROWS},
 		{PARAM_PROJ_W, ATTENDS, true, h, attn, 1, TP_COLS},
 		{PARAM_PROJ_B, ATTENDS, m->proj_bias, h, 1, 1, whole},
+		{PARAM_SINKS, ATTENDS, m->attention_sinks, m->heads, 1, 1, TP_ROWS},
 		{PARAM_Q_NORM_W, ATTENDS, heads, full ? q : m->head_dim, 1, 1, TP_PARTIAL},
 		{PARAM_K_NORM_W, ATTENDS, heads, full ? kv : m->head_dim, 1, 1, TP_PARTIAL},
 		{PARAM_SSM_IN_W, SCANS, true, scan + conv + m->ssm_heads, h, 1, TP_ROWS},
@@ -190,7 +191,7 @@ bool model_layers_differ(const struct model *m)
 	for (int k = 0; k < LAYER_KIND_COUNT; k++)
 		if (n.of[k] > 0 && n.of[k] < m->layers)
 			return true;
-	return m->experts > 0 || m->global_attention_every > 0;
+	return m->experts > 0 || m->global_attention_every > 0 || m->no_rope_every > 0;
 }
 
 int64_t model_expert_capacity(const struct model *m, int64_t tokens)
@@ -367,6 +368,12 @@ int64_t model_window(const struct model *m, int64_t layer)
 {
 	const bool global = m->global_attention_every > 0 && (layer + 1) % m->global_attention_every == 0;
 	return m->sliding_window < m->seq_len && !global ? m->sliding_window : 0;
+}
+
+bool model_has_rope(const struct model *m, int64_t layer)
+{
+	const bool without = m->no_rope_every > 0 && (layer + 1) % m->no_rope_every == 0;
+	return m->position == POS_ROPE && !without;
 }
 
 int64_t model_value_dim(const struct model *m) { return m->kv_lora_rank > 0 ? m->v_head_dim : m->head_dim; }

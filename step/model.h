@@ -8,6 +8,9 @@
 enum position { POS_LEARNED, POS_ROPE, POS_ALIBI, POS_NONE, POS_COUNT };
 enum mlp { MLP_GELU, MLP_RELU, MLP_SQUARED_RELU, MLP_SWIGLU, MLP_GEGLU, MLP_COUNT };
 enum norm { NORM_LAYERNORM, NORM_RMSNORM, NORM_COUNT };
+/* How far a query sees under a window: the keys before it, or those before it in its own chunk of positions (Llama 4).
+ */
+enum window_kind { WINDOW_SLIDING, WINDOW_CHUNKED, WINDOW_KIND_COUNT };
 /* Norms of queries and keys: none, of each head (Qwen3, Gemma 3), of all heads at once (OLMo 2). */
 enum qk_norm { QK_NORM_NONE, QK_NORM_HEAD, QK_NORM_FULL, QK_NORM_COUNT };
 /* Norms of what attention and MLP add to the residual: none, beside those of their inputs (Gemma 2), in place of these
@@ -41,7 +44,12 @@ struct model {
 	bool causal;
 	int64_t sliding_window;         /* keys that a query sees; 0: all */
 	int64_t global_attention_every; /* the last of so many layers sees all keys; 0: none does */
+	enum window_kind window_kind;
 	enum position position;
+	int64_t no_rope_every; /* rope: the last of so many layers has none (Llama 4, SmolLM3); 0: all have it */
+	bool attention_sinks;  /* a learned logit a head in each softmax (gpt-oss) */
+	int64_t attention_softcap, logit_softcap; /* c of c tanh(x / c), of attention's logits and the head's (Gemma 2);
+	                                             0: none */
 	enum mlp mlp;
 	enum norm norm;
 	bool bias;      /* on the linear layers and the layer norms */
@@ -97,6 +105,7 @@ struct model {
 	X(KV_UP_W, "kv_up.weight")   /* [heads (head_dim - rope_head_dim + v_head_dim), kv_lora_rank]; tp: rows */ \
 	X(PROJ_W, "proj.weight")     /* [hidden, heads head_dim (v_head_dim)]; tp: columns */ \
 	X(PROJ_B, "proj.bias")       /* [hidden]; replicated over tp */ \
+	X(SINKS, "sinks")            /* [heads]; tp: heads */ \
 	X(Q_NORM_W, "q_norm.weight") /* [head_dim], or [heads head_dim] with QK_NORM_FULL */ \
 	X(K_NORM_W, "k_norm.weight") \
 	X(SSM_IN_W, "ssm.in.weight")     /* [2 channels + 2 groups state + heads, hidden], group by group (struct op_ssm) */ \
@@ -214,6 +223,8 @@ uint64_t model_active_parameters(const struct model *m);
 
 /* Returns the keys that a query of a layer sees: sliding_window, or 0 where it sees the whole sequence. */
 int64_t model_window(const struct model *m, int64_t layer);
+/* Returns whether a layer rotates queries and keys. */
+bool model_has_rope(const struct model *m, int64_t layer);
 /* Returns the width of a head's values. */
 int64_t model_value_dim(const struct model *m);
 

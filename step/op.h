@@ -90,7 +90,7 @@ enum op_kind {
 #define OP_NEEDS_ROW(kind) static_assert(HAS_ROW_##kind >= 0, "a row for " #kind);
 
 #define OP_MAX_ARGS 8
-#define OP_MAX_DIMS 7
+#define OP_MAX_DIMS 8
 
 enum access {
 	ACC_NONE = 0,
@@ -170,7 +170,8 @@ struct op_gemm {
 struct op_attn {
 	int64_t batch, heads, kv_heads, seq, head_dim;
 	union {
-		int64_t window;  /* ATTENTION, ATTENTION_GRAD: keys that a query sees, itself the last; 0: all */
+		int64_t window;  /* ATTENTION, ATTENTION_GRAD: keys that a query sees, itself the last; 0: all; below
+		                    0: those of its own chunk of -window positions */
 		int64_t full;    /* QK_NORM*: 1: one norm for all heads of a row */
 		int64_t rotated; /* ROPE: a head's last columns, which alone rotate; 0: all */
 		int64_t keys;    /* the others: keys a sequence where they are not this rank's own; 0: they are */
@@ -179,6 +180,7 @@ struct op_attn {
 		int64_t value_dim; /* ATTENTION, ATTENTION_GRAD: columns of a head's values; 0: head_dim */
 		int64_t back;      /* ATTENTION_PART*: keys of the rank so many places before; 0: of the whole group */
 	};
+	int64_t softcap; /* ATTENTION*, flash: c of c tanh(score / c), before the mask and ALiBi; 0: none */
 };
 
 /* SSM_*. */
@@ -210,6 +212,12 @@ struct op_matrix {
 	int64_t rows, cols;
 	int64_t width; /* NORM, NORM_GRAD: columns of a row of x and dx, of which the first `cols` are normed; 0: cols
 	                */
+};
+
+/* SOFTCAP, SOFTCAP_GRAD. */
+struct op_cap {
+	int64_t rows, cols;
+	int64_t cap;
 };
 
 /* EMBED*, POSITION*. */
@@ -301,6 +309,7 @@ struct op {
 		struct op_pack pack;
 		struct op_latent latent;
 		struct op_matrix matrix;
+		struct op_cap cap;
 		struct op_embed embed;
 		struct op_route route;
 		struct op_dispatch dispatch;
@@ -354,13 +363,14 @@ double collective_wire_factor(enum collective c, int64_t group_size); /* wire by
 /* Columns of a head's values; whether all rows' queries lie before all rows' keys and values (step/ops.def). */
 int64_t op_value_dim(const struct op *op);
 bool op_keys_apart(const struct op *op);
-/* Attention: keys a sequence; (query, key) pairs that flash attention needs, of one head and sequence; its window, 0:
- * none. */
+/* Attention: keys a sequence; (query, key) pairs that flash attention needs, of one head and sequence; its window, or
+ * the chunks of positions that see themselves alone, 0: none. */
 int64_t op_keys(const struct op *op);
 double op_pairs(const struct op *op);
 /* SSM_SCAN*: chunks of a sequence. */
 double op_chunks(const struct op *op);
 int64_t op_window(const struct op *op);
+int64_t op_chunk(const struct op *op);
 /* True where flash attention's queries see their own keys, so that a causal mask has its diagonal here. */
 bool op_sees_itself(const struct op *op);
 /* How often the mask cuts a query's keys off: at its own place and, beyond `window` queries, at the far end of the

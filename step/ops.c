@@ -194,7 +194,14 @@ bool op_sees_itself(const struct op *op) { return !is_part(op) || op->attn.back 
 
 int64_t op_window(const struct op *op)
 {
-	return op->kind == OP_ATTENTION || op->kind == OP_ATTENTION_GRAD ? op->attn.window : 0;
+	const bool has_window = op->kind == OP_ATTENTION || op->kind == OP_ATTENTION_GRAD;
+	return has_window && op->attn.window > 0 ? op->attn.window : 0;
+}
+
+int64_t op_chunk(const struct op *op)
+{
+	const bool has_window = op->kind == OP_ATTENTION || op->kind == OP_ATTENTION_GRAD;
+	return has_window && op->attn.window < 0 ? -op->attn.window : 0;
 }
 
 int64_t op_value_dim(const struct op *op)
@@ -231,6 +238,10 @@ bool op_is_product(const struct op *op) { return op->kind == OP_GEMM || op->kind
 double op_pairs(const struct op *op)
 {
 	double s = (double)op->attn.seq, keys = (double)op_keys(op), window = (double)op_window(op);
+	if (op_chunk(op) > 0) {
+		const double chunk = (double)op_chunk(op), rest = s - chunk * floor(s / chunk);
+		return floor(s / chunk) * chunk * (chunk + 1.0) / 2.0 + rest * (rest + 1.0) / 2.0;
+	}
 	if (window > 0)
 		return op->flags & OP_CAUSAL ? window * (window + 1.0) / 2.0 + (s - window) * window : s * window;
 	if (!(op->flags & OP_CAUSAL))

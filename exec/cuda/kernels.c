@@ -9,8 +9,8 @@ struct cuda_kernel {
 };
 
 /* One row a kind: how it is done, its launcher, and its scratch. CUDA_NONE: collectives are the communicator's; LOAD,
- * PAUSE and SYNC the host lane's (exec/host_work.h); QK_NORM, LATENT_KEYS, SSM_* and MUON_* are executed on cores alone
- * (runner_supports). */
+ * PAUSE and SYNC the host lane's (exec/host_work.h); QK_NORM, LATENT_KEYS, ATTN_SINKS, SOFTCAP, SSM_* and MUON_* are
+ * executed on cores alone (runner_supports). */
 #define KERNELS(ROW) \
 	ROW(GEMM, PRODUCT, NULL, NULL) \
 	ROW(ATTENTION, ATTENTION, launch_attention, NULL) \
@@ -26,6 +26,10 @@ struct cuda_kernel {
 	ROW(ATTN_SOFTMAX_GRAD, KERNEL, launch_attn_softmax_grad, NULL) \
 	ROW(ATTN_SCORES_GRAD, NAIVE_PRODUCT, NULL, NULL) \
 	ROW(ROPE, KERNEL, launch_rope, NULL) \
+	ROW(ATTN_SINKS, NONE, NULL, NULL) \
+	ROW(ATTN_SINKS_GRAD, NONE, NULL, NULL) \
+	ROW(SOFTCAP, NONE, NULL, NULL) \
+	ROW(SOFTCAP_GRAD, NONE, NULL, NULL) \
 	ROW(LATENT_KEYS, NONE, NULL, NULL) \
 	ROW(LATENT_KEYS_GRAD, NONE, NULL, NULL) \
 	ROW(QK_NORM, NONE, NULL, NULL) \

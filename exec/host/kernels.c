@@ -30,6 +30,10 @@ struct kernel {
 	ROW(ATTN_SOFTMAX_GRAD, kernel_attn_softmax_grad, NULL) \
 	ROW(ATTN_SCORES_GRAD, kernel_attn_scores_grad, NULL) \
 	ROW(ROPE, kernel_rope, scratch_rope) \
+	ROW(ATTN_SINKS, kernel_attn_sinks, NULL) \
+	ROW(ATTN_SINKS_GRAD, kernel_attn_sinks_grad, NULL) \
+	ROW(SOFTCAP, kernel_softcap, NULL) \
+	ROW(SOFTCAP_GRAD, kernel_softcap_grad, NULL) \
 	ROW(LATENT_KEYS, kernel_latent_keys, NULL) \
 	ROW(LATENT_KEYS_GRAD, kernel_latent_keys_grad, NULL) \
 	ROW(QK_NORM, kernel_qk_norm, NULL) \

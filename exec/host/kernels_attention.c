@@ -32,10 +32,11 @@ struct flash {
 	int64_t b, H, K, s;
 	int64_t D, V, lanes_D, lanes_V; /* of queries and keys; of values; both padded to whole vectors */
 	int64_t width, key_width;       /* of rows with queries, of rows with keys and their values */
-	float scale;
-	bool causal, alibi, adds; /* adds: to what earlier keys gave */
-	bool apart;               /* all rows' queries come before all rows' keys */
+	float scale, cap;               /* cap: of scores; 0: none */
+	bool causal, alibi, adds;       /* adds: to what earlier keys gave */
+	bool apart;                     /* all rows' queries come before all rows' keys */
 	struct cut cut;
+	int64_t alone;  /* positions that see themselves alone, in place of a window; 0: all */
 	int64_t window; /* keys that a query sees, itself the last; 0: all. Then there is one chunk, so that tiles of
 	                   queries and of keys are the same rows */
 	int64_t chunk, first_rank, sections;  /* rows of a chunk; keys: of how many ranks, from which on */
@@ -63,12 +64,14 @@ static struct flash flash_of(const struct host_env *env, const struct op *op, co
 		.lanes_V = padded(V),
 		.width = apart ? d->heads * D : (d->heads + 2 * K) * D,
 		.scale = 1.0f / sqrtf((float)D),
+		.cap = (float)op->attn.softcap,
 		.causal = op->flags & OP_CAUSAL,
 		.alibi = op->flags & OP_ALIBI,
 		.adds = op->flags & OP_ACCUMULATE,
 		.apart = apart,
 		.cut = env->cut,
 		.window = op_window(op),
+		.alone = op_chunk(op),
 		.sections = gathered ? cut_ranks(&env->cut) : 1,
 		.qkv = qkv};
 	f.chunk = s / cut_chunks(&f.cut);
@@ -125,7 +128,9 @@ static int64_t keys_end(const struct flash *f, const struct queries *q, const st
 /* The tile before which no query sees a key of the chunk. */
 static int64_t keys_begin(const struct flash *f, const struct queries *q, const struct keys *k)
 {
-	const int64_t first = f->window > 0 ? q->position - f->window + 1 - k->position : 0;
+	const int64_t first = f->window > 0  ? q->position - f->window + 1 - k->position
+	                      : f->alone > 0 ? q->position / f->alone * f->alone - k->position
+	                                     : 0;
 	return first > 0 ? first / TILE * TILE : 0;
 }
 
@@ -147,13 +152,36 @@ static void transpose_out(float *rows, int64_t stride, const float *from, int64_
 			rows[i * stride + d] = factor[i] * from[d * TILE + i];
 }
 
-/* scores [n, TILE] = k q^T, with ALiBi's bias and the mask; ahead: positions from the first query to the first of the
- * keys */
+/* Scores become capped ones; slope, where it is given, the slopes there. */
+static void cap_tile(const struct flash *f, int64_t n, float *restrict scores, float *restrict slope)
+{
+	for (int64_t i = 0; i < n * TILE; i++) {
+		const float t = fast_tanhf(scores[i] / f->cap);
+		scores[i] = f->cap * t;
+		if (slope)
+			slope[i] = 1.0f - t * t;
+	}
+}
+
+/* Keys of other chunks than a query's are not seen. */
+static void mask_chunks(const struct flash *f, const struct queries *q, int64_t ahead, int64_t n, float *scores)
+{
+	for (int64_t j = 0; j < n; j++) {
+		const int64_t end = ((q->position + ahead + j) / f->alone + 1) * f->alone - q->position;
+		for (int64_t i = end > 0 ? end : 0; i < q->n; i++)
+			scores[j * TILE + i] = -INFINITY;
+	}
+}
+
+/* scores [n, TILE] = k q^T, capped, with ALiBi's bias and the mask; ahead: positions from the first query to the first
+ * of the keys. slope: of the cap, in the backward pass. */
 static void score_tile(const struct flash *f, const struct queries *q, const float *k, int64_t ahead, int64_t n,
-	const float *qt, float *scores)
+	const float *qt, float *scores, float *slope)
 {
 	tile_multiply(
 		&(struct tile_product){n, TILE, f->D, k, f->key_width, 1, qt, TILE, scores, TILE, TILE_ZERO, NULL});
+	if (f->cap > 0)
+		cap_tile(f, n, scores, slope);
 	if (f->alibi)
 		for (int64_t j = 0; j < n; j++)
 			for (int64_t i = 0; i < TILE; i++)
@@ -166,6 +194,8 @@ static void score_tile(const struct flash *f, const struct queries *q, const flo
 		for (int64_t j = 0; j < n; j++)
 			for (int64_t i = ahead + j + f->window > 0 ? ahead + j + f->window : 0; i < q->n; i++)
 				scores[j * TILE + i] = -INFINITY;
+	if (f->alone > 0)
+		mask_chunks(f, q, ahead, n, scores);
 }
 
 /* ---- forward ---- */
@@ -224,9 +254,10 @@ static void forward_keys(const struct flash *f, const struct queries *q, const s
 	float factor[TILE];
 	for (int64_t tile = 0; tile < tiles; tile++) {
 		/* under a window backwards: each query has a key, its own, in the first tile that it meets */
-		const int64_t first = begin + (f->window > 0 ? tiles - 1 - tile : tile) * TILE;
+		const int64_t first = begin + (f->window > 0 || f->alone > 0 ? tiles - 1 - tile : tile) * TILE;
 		const int64_t n = f->chunk - first < TILE ? f->chunk - first : TILE;
-		score_tile(f, q, keys + first * f->key_width, k->position + first - q->position, n, w->qt, w->scores);
+		score_tile(f, q, keys + first * f->key_width, k->position + first - q->position, n, w->qt, w->scores,
+			NULL);
 		softmax_tile(w->scores, n, w->max, w->sum, factor);
 		tile_multiply(&(struct tile_product){f->V, TILE, n, values + first * f->key_width, 1, f->key_width,
 			w->scores, TILE, w->ot, TILE, TILE_SCALE, factor});
@@ -288,12 +319,13 @@ struct backward {
 	float *q, *dout; /* [TILE, lanes_D], [TILE, lanes_V]: the same as rows */
 	float *dqt;      /* [D, TILE] */
 	float *p, *ds;   /* [TILE keys, TILE queries] */
+	float *slope;    /* the same, of capped scores */
 	float *lse, *delta;
 };
 
 static size_t backward_floats(int64_t keys, int64_t D, int64_t V)
 {
-	return (size_t)((keys + TILE) * (padded(D) + padded(V)) + (2 * D + V) * TILE + 2 * TILE * TILE + 2 * TILE);
+	return (size_t)((keys + TILE) * (padded(D) + padded(V)) + (2 * D + V) * TILE + 3 * TILE * TILE + 2 * TILE);
 }
 
 size_t scratch_attention_grad(const struct op *op, int threads)
@@ -319,7 +351,8 @@ static struct backward backward_of(const struct flash *f, int thread)
 	w.dqt = w.dout + TILE * f->lanes_V;
 	w.p = w.dqt + columns;
 	w.ds = w.p + TILE * TILE;
-	w.lse = w.ds + TILE * TILE;
+	w.slope = w.ds + TILE * TILE;
+	w.lse = w.slope + TILE * TILE;
 	w.delta = w.lse + TILE;
 	return w;
 }
@@ -381,10 +414,12 @@ static void backward_keys(const struct flash *f, const struct queries *q, const 
 		const int64_t n = f->chunk - first < TILE ? f->chunk - first : TILE, row = at->row + first;
 		const float *k = f->keys + at->at + first * f->key_width,
 			    *v = f->keys + at->values_at + first * f->key_width;
-		score_tile(f, q, k, at->position + first - q->position, n, w->qt, w->p);
+		score_tile(f, q, k, at->position + first - q->position, n, w->qt, w->p, w->slope);
 		tile_multiply(&(struct tile_product){n, TILE, f->V, v, f->key_width, 1, w->dot, TILE, w->ds, TILE,
 			TILE_ZERO, NULL});
 		softmax_grad_tile(w->p, w->ds, n, w->lse, w->delta);
+		for (int64_t i = 0; f->cap > 0 && i < n * TILE; i++)
+			w->ds[i] *= w->slope[i];
 		tile_multiply(&(struct tile_product){n, V, q->n, w->p, TILE, 1, w->dout, V, w->dv + row * V, V,
 			TILE_ADD, NULL});
 		tile_multiply(&(

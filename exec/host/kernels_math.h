@@ -44,6 +44,8 @@ static inline float fast_sigmoidf(float x)
 	return 1.0f / (1.0f + fast_expf(-z));
 }
 
+static inline float fast_tanhf(float x) { return 2.0f * fast_sigmoidf(2.0f * x) - 1.0f; }
+
 /* ---- sums and maxima of rows ----
  * LANES partial results side by side, then a fixed tree. */
 

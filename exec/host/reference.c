@@ -396,6 +396,10 @@ REFERENCE(ref_copy)
 	ROW(ATTN_SOFTMAX_GRAD, ref_attn_softmax_grad) \
 	ROW(ATTN_SCORES_GRAD, ref_attn_scores_grad) \
 	ROW(ROPE, ref_rope) \
+	ROW(ATTN_SINKS, ref_attn_sinks) \
+	ROW(ATTN_SINKS_GRAD, ref_attn_sinks_grad) \
+	ROW(SOFTCAP, ref_softcap) \
+	ROW(SOFTCAP_GRAD, ref_softcap_grad) \
 	ROW(LATENT_KEYS, ref_latent_keys) \
 	ROW(LATENT_KEYS_GRAD, ref_latent_keys_grad) \
 	ROW(QK_NORM, ref_qk_norm) \

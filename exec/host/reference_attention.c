@@ -60,10 +60,24 @@ static int64_t o_at(const struct shape *z, int64_t b, int64_t h, int64_t i, int6
 	return ((b * z->s + i) * z->H + h) * z->V + d;
 }
 
+/* c tanh(x / c) where scores of the op are capped, and its slope. */
+static double capped(const struct op *op, double x)
+{
+	const double c = (double)op->attn.softcap;
+	return c > 0.0 ? c * tanh(x / c) : x;
+}
+
+static double cap_slope(const struct op *op, double dot)
+{
+	const double c = (double)op->attn.softcap, t = c > 0.0 ? tanh(dot / c) : 0.0;
+	return 1.0 - t * t;
+}
+
 static double score(const struct host_env *env, const struct op *op, const struct shape *z, const double *qkv,
 	int64_t b, int64_t h, int64_t i, int64_t j)
 {
-	if ((op->flags & OP_CAUSAL && j > i) || (op_window(op) > 0 && i - j >= op_window(op)))
+	if ((op->flags & OP_CAUSAL && j > i) || (op_window(op) > 0 && i - j >= op_window(op)) ||
+		(op_chunk(op) > 0 && i / op_chunk(op) != j / op_chunk(op)))
 		return -INFINITY;
 	const double *q = qkv + q_at(z, b, h, i, 0), *k = qkv + k_at(z, b, h, j, 0);
 	double dot = 0.0;
@@ -73,7 +87,7 @@ static double score(const struct host_env *env, const struct op *op, const struc
 	                      ? alibi_slope(env->tensor_coord * z->H + h, env->heads) *
 	                                (double)(cut_position(&env->cut, z->s, j) - cut_position(&env->cut, z->s, i))
 	                      : 0.0;
-	return dot * z->scale + bias;
+	return capped(op, dot * z->scale) + bias;
 }
 
 /* row becomes softmax(row); returns log(sum(exp(row))). */
@@ -146,7 +160,10 @@ REFERENCE(ref_attention_grad)
 				dp += dy[d] * qkv[v + d];
 				dqkv[v + d] += p * dy[d];
 			}
-			double ds = p * (dp - *row_delta) * z.scale;
+			double dot = 0.0;
+			for (int64_t d = 0; d < z.D; d++)
+				dot += qkv[q + d] * qkv[k + d] * z.scale;
+			double ds = p * (dp - *row_delta) * z.scale * cap_slope(op, dot);
 			for (int64_t d = 0; d < z.D; d++) {
 				dqkv[q + d] += ds * qkv[k + d];
 				dqkv[k + d] += ds * qkv[q + d];
@@ -190,7 +207,7 @@ static double visitor_score(const struct visitors *v, int64_t b, int64_t h, int6
 		return -INFINITY;
 	for (int64_t d = 0; d < z->D; d++)
 		dot += v->qkv[q_at(z, b, h, i, d)] * v->kv[visitor_at(v, b, h, j, d)];
-	return dot * z->scale +
+	return capped(v->op, dot * z->scale) +
 	       (v->op->flags & OP_ALIBI ? alibi_slope(v->env->tensor_coord * z->H + h, v->env->heads) * (double)distance
 					: 0.0);
 }
@@ -249,7 +266,10 @@ REFERENCE(ref_attention_part_grad)
 			double p = exp(visitor_score(&v, b, h, i, j) - lse[stat]), dp = 0.0;
 			for (int64_t d = 0; d < z.D; d++)
 				dp += dout[o_at(&z, b, h, i, d)] * v.kv[visitor_at(&v, b, h, j, z.K * z.D + d)];
-			double ds = p * (dp - *row_delta) * z.scale;
+			double dot = 0.0;
+			for (int64_t d = 0; d < z.D; d++)
+				dot += v.qkv[q_at(&z, b, h, i, d)] * v.kv[visitor_at(&v, b, h, j, d)] * z.scale;
+			double ds = p * (dp - *row_delta) * z.scale * cap_slope(op, dot);
 			for (int64_t d = 0; d < z.D; d++) {
 				dqkv[q_at(&z, b, h, i, d)] += ds * v.kv[visitor_at(&v, b, h, j, d)];
 				dkv[visitor_at(&v, b, h, j, d)] += ds * v.qkv[q_at(&z, b, h, i, d)];

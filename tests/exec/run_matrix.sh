@@ -69,6 +69,11 @@ for ranks in 1 2; do
 	train $ranks "${latent[@]}" model.q_lora_rank=0 model.norm=layernorm train.micro_batch=2 "${tensor[@]}"
 	train $ranks "${latent[@]}" train.recompute=selective train.recompute_modules=mla_up_proj "${tensor[@]}"
 	train $ranks "${latent[@]}" model.rope_head_dim=0 train.recompute=full train.fused=false
+	train $ranks "${llama[@]}" model.attention_sinks=true model.sliding_window=8 model.global_attention_every=2 \
+		"${tensor[@]}"
+	train $ranks "${llama[@]}" model.attention_softcap=1 model.logit_softcap=2 model.branch_norm=sandwich "${tensor[@]}"
+	train $ranks "${llama[@]}" model.sliding_window=6 model.window_kind=chunked model.no_rope_every=2 \
+		train.recompute=full "${tensor[@]}"
 	train $ranks model.position=none model.mlp=squared_relu model.parallel_residual=true "${tensor[@]}"
 	train $ranks "${llama[@]}" model.qk_norm=head model.branch_norm=sandwich "${tensor[@]}"
 	train $ranks "${llama[@]}" model.qk_norm=head model.proj_bias=true "${tensor[@]}" parallel.sequence_parallel=false \
@@ -207,6 +212,9 @@ for kind in ring all_gather; do
 	train 8 parallel.context=4 parallel.context_kind=$kind parallel.strategy=fsdp parallel.bucket_mb=25 \
 		"${llama[@]}"
 done
+train 2 parallel.context=2 model.attention_sinks=true model.attention_softcap=1 model.position=rope
+train 4 parallel.context=2 parallel.context_kind=all_gather model.attention_sinks=true model.attention_softcap=1 \
+	parallel.tensor=2 parallel.sequence_parallel=true "${llama[@]}"
 naive=(parallel.context_kind=all_gather train.attention=naive)
 train 2 parallel.context=2 "${naive[@]}" train.micro_batch=2 model.position=rope train.recompute=selective
 train 4 parallel.context=4 "${naive[@]}" model.causal=false model.position=alibi train.fused=false

@@ -200,7 +200,15 @@ static void test_kinds(void)
 	CU_ASSERT(whole.model.seq_len == 4096 && whole.longest_seq == 131072 && whole.left_out[0] == '\0');
 	whole = read_whole("{\"model_type\": \"gpt_oss\", " SIZES ", \"max_position_embeddings\": 1024}");
 	CU_ASSERT(whole.model.seq_len == 1024);
-	CU_ASSERT_STRING_EQUAL(whole.left_out, "attention sinks and the experts' biases");
+	CU_ASSERT_STRING_EQUAL(whole.left_out, "the experts' biases");
+	CU_ASSERT(whole.model.attention_sinks);
+	m = read_ok("{\"model_type\": \"gemma2\", " SIZES ", \"attn_logit_softcapping\": 50.0, "
+		    "\"final_logit_softcapping\": 30.0}");
+	CU_ASSERT(m.attention_softcap == 50 && m.logit_softcap == 30);
+	m = read_ok("{\"model_type\": \"smollm3\", " SIZES ", \"no_rope_layers\": [1, 1, 1, 0]}");
+	CU_ASSERT(model_has_rope(&m, 2) && !model_has_rope(&m, 3) && model_has_rope(&m, 4));
+	m = read_ok("{\"model_type\": \"llama4_text\", " SIZES "}");
+	CU_ASSERT(m.window_kind == WINDOW_CHUNKED && m.no_rope_every == 4 && m.global_attention_every == 4);
 	CU_ASSERT(hf_config_is("{\"model_type\": \"x\"}", 19) && !hf_config_is("{model: {layers: 2}}", 20));
 }
 
