@@ -214,12 +214,24 @@ static void add_and_norm(struct builder *b, int32_t x, int32_t y, enum param_kin
 	build_with(b, op, view_of(x), view_of(y), bv, wv, wbv, view_of(*sum), view_of(*normed), view_of(*stats));
 }
 
+/* Experts' rows are complete when they come back, so attention's are reduced by themselves. */
+static int32_t parallel_experts(struct builder *b, struct acts *a)
+{
+	int32_t att = attention_forward(b, a, a->n1, !build_ends_early(b)), experts = moe_forward(b, a, a->n2);
+	if (experts == NONE)
+		return NONE;
+	int32_t x = residual_add(b, a->x_in, tp_reduce(b, att, "proj"), PARAM_PROJ_B);
+	return residual_add(b, x, experts, NO_PARAM);
+}
+
 /* GPT-NeoX and GPT-J: both branches read the block's input, and one reduction serves their sum. */
 static int32_t parallel_block(struct builder *b, struct acts *a)
 {
 	bool project = !build_ends_early(b);
 	a->n2 = build_norm(b, "norm2", a->x_in, PARAM_NORM2_W, &a->stats2);
 	a->x_mid = a->x_in;
+	if (model_has_experts(b->m, b->layer))
+		return parallel_experts(b, a);
 	const struct mlp_layers dense = mlp_dense(b);
 	int32_t att = attention_forward(b, a, a->n1, project), mlp = mlp_forward(b, &dense, &a->mlp, a->n2, project);
 	if (!project)

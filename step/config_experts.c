@@ -77,9 +77,6 @@ enum status config_check_experts(const struct config *c, struct error *e)
 		return p->expert > 1
 		               ? config_error_key(c, KEY_parallel_expert, e, "not used without experts (model.experts)")
 		               : ST_OK;
-	if (c->model.parallel_residual)
-		return config_error_key(c, KEY_model_parallel_residual, e,
-			"not modelled yet with experts (accepted: false)");
 	char names[STRATEGY_NAMES];
 	if (strategy_has(p->strategy, STRATEGY_REPLICAS) && p->tensor * p->expert > 1)
 		return config_error(c, KEY_parallel_strategy, e,

@@ -250,6 +250,9 @@ train 8 parallel.tensor=2 parallel.sequence_parallel=true parallel.expert=4 para
 train 4 parallel.expert=4 parallel.tensor=2 model.first_dense_layers=1 parallel.strategy=fsdp parallel.bucket_mb=25 \
 	parallel.sequence_parallel=true "${latent[@]}"
 train 4 parallel.expert=4 model.first_dense_layers=1 model.qk_norm=full parallel.strategy=zero2
+train 2 parallel.expert=2 model.parallel_residual=true model.first_dense_layers=1 train.recompute=full
+train 4 parallel.expert=4 parallel.tensor=2 parallel.sequence_parallel=true model.parallel_residual=true \
+	parallel.strategy=zero1
 train 2 parallel.strategy=fsdp parallel.bucket_mb=25 model.first_dense_layers=1 model.branch_norm=reordered
 train 2 parallel.strategy=fsdp parallel.bucket_mb=25 parallel.expert=2 train.freeze=mlp
 train 2 parallel.strategy=fsdp parallel.bucket_mb=25 train.freeze=attention

@@ -459,8 +459,6 @@ static void test_experts(void)
 	refused(GPT2 "train: {lora_targets: qkv}", 1, "cfg.yaml:2:9: train.lora_targets: not used without lora_rank");
 	refused(GPT2 "train: {lora_rank: 8, freeze: mlp}", 1,
 		"cfg.yaml:2:23: train.freeze: not used with lora_rank, which trains the adapters alone");
-	refused("model: {preset: mixtral-8x7b, parallel_residual: true}", 1,
-		"cfg.yaml:1:31: model.parallel_residual: not modelled yet with experts (accepted: false)");
 }
 
 /* A prediction re-created from the JSON of its result is the same prediction. ranks 0: those of one replica, at
