@@ -70,6 +70,7 @@ struct train {
 	double tokens_per_step, batch_per_gpu; /* tokens of a step; sequences of a step for each rank */
 	int64_t micro_batch;
 	enum dtype dtype, param_dtype, grad_dtype, reduce_dtype;
+	enum fp8_recipe fp8_recipe;
 	bool master_weights; /* the optimizer keeps an fp32 copy (param_dtype narrower than fp32) */
 	enum compression grad_compression;
 	enum optimizer optimizer;

@@ -46,6 +46,8 @@ static enum status check_dtypes(const struct config *c, struct error *e)
 			return config_error(c, formats[i].id, e, "%s does not go with dtype %s (accepted: fp32%s%s)",
 				dtype_name(formats[i].value), dtype_name(t->dtype), stored == DT_FP32 ? "" : ", ",
 				stored == DT_FP32 ? "" : dtype_name(stored));
+	if (t->fp8_recipe != FP8_AUTO && t->dtype != DT_FP8)
+		return config_error_key(c, KEY_train_fp8_recipe, e, "not used unless dtype is fp8");
 	if (t->grad_compression != COMPRESS_NONE &&
 		t->reduce_dtype != (t->grad_compression == COMPRESS_BF16 ? DT_BF16 : DT_FP16))
 		return config_error(c, KEY_train_reduce_dtype, e, "%s contradicts grad_compression, which sets it",

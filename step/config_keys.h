@@ -116,6 +116,7 @@ struct config_key {
 	X(train, batch_per_gpu, REAL(0, 1e9, UNIT_NONE), AT(train.batch_per_gpu), "0", EVERY) \
 	X(train, micro_batch, INT(1, 1000000), AT(train.micro_batch), "8", EVERY) \
 	X(train, dtype, WORD(compute_dtype), AT(train.dtype), "bf16", EVERY) \
+	X(train, fp8_recipe, WORD(fp8_recipe), AT(train.fp8_recipe), "auto", EVERY) \
 	X(train, param_dtype, STORAGE_WORD, AT(train.param_dtype), "fp32", EVERY) \
 	X(train, grad_dtype, STORAGE_WORD, AT(train.grad_dtype), "fp32", EVERY) \
 	X(train, reduce_dtype, STORAGE_WORD, AT(train.reduce_dtype), "fp32", EVERY) \

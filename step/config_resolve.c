@@ -206,6 +206,7 @@ static void resolve_autos(struct config *c)
 	else if (c->train.recompute_layers == AUTO)
 		c->train.recompute_layers = c->model.layers;
 	resolve_bucket(c);
+	c->stack.fp8_recipe = c->train.fp8_recipe;
 	/* PyTorch: a first bucket of 1 MiB only where bucket_cap_mb is left alone (torch/nn/parallel/distributed.py).
 	 */
 	if (p->first_bucket_B < 0)

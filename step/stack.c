@@ -172,3 +172,10 @@ enum status stack_read(const struct ynode *file, struct stack *s, struct error *
 	const struct ynode *twin = ynode_get(file, "compiled_twin");
 	return st || !twin ? st : read_twin(twin, s, e);
 }
+
+const struct fp8_traffic *stack_fp8(const struct stack *s)
+{
+#define FP8_ROW(id, name, reads, writes) [FP8_##id] = {name, reads, writes},
+	static const struct fp8_traffic rows[] = {FP8_RECIPES(FP8_ROW)};
+	return &rows[s->fp8_recipe != FP8_AUTO ? s->fp8_recipe : s->dynamic_scales ? FP8_TENSORWISE : FP8_DELAYED];
+}

@@ -21,6 +21,26 @@ enum attention_kernel {
 };
 const char *attention_kernel_name(enum attention_kernel k); /* "fa1", ... */
 
+/* How values are scaled to fp8, and what the copies of an operand move: X(id, word, reads of the operand, writes of a
+ * copy). Products read it along both axes, so that it is copied along both.
+ *
+ *   delayed     the last steps' largest values decide (NVIDIA Transformer Engine, DelayedScaling): one pass, as the
+ *               stacks' fits of elementwise_passes have seen it
+ *   tensorwise  the largest value at hand (TE: Float8CurrentScaling; torchao: tensorwise): it is looked for first
+ *   rowwise     a scale for each row, or column, that a product sums over (torchao, float8_linear.py): the copies have
+ *               scales of their own, so each is made from the operand
+ *   blockwise   1 x 128 of activations, 128 x 128 of weights (DeepSeek-AI 2024, arXiv:2412.19437, section 3.3; TE:
+ *               Float8BlockScaling): a block's largest value is found as it is copied, both ways in one pass
+ */
+#define FP8_RECIPES(X) \
+	X(DELAYED, "delayed", 1, 1) \
+	X(TENSORWISE, "tensorwise", 2, 2) \
+	X(ROWWISE, "rowwise", 2, 2) \
+	X(BLOCKWISE, "blockwise", 1, 2)
+#define FP8_RECIPE_ID(id, ...) FP8_##id,
+enum fp8_recipe { FP8_AUTO /* the stack's */, FP8_RECIPES(FP8_RECIPE_ID) FP8_RECIPE_COUNT };
+#undef FP8_RECIPE_ID
+
 /* How layers are cut into pipeline stages where parallel.layers_per_stage does not say it. */
 enum stage_split {
 	SPLIT_EVEN, /* as even as they go, the remainder one each to the early stages */
@@ -107,9 +127,8 @@ struct stack {
 	                         copies each rank's slice of each tensor back; else they are gathered in place */
 	bool adds_gradients;  /* weights' gradients leave their products in the compute format, and a kernel of its own
 	                         adds each to its fp32 sum after every micro-batch; else the product adds */
-	bool dynamic_scales;  /* an fp8 copy's scale is that of the values at hand: they are read once more for the
-	                         largest, and the copy along the other axis is a write of its own; else the last step's
-	                         scale (TE's delayed scaling), one pass of the traffic that the fits have seen */
+	bool dynamic_scales;  /* fp8 is scaled tensorwise where fp8_recipe is auto; else delayed */
+	enum fp8_recipe fp8_recipe; /* no habit: config_resolve sets it from train.fp8_recipe */
 	bool recompute_last_gemm; /* a recomputed block runs its last product and that one's reduction again (Megatron's
 	                             and PyTorch's reentrant checkpointing call the whole forward function), which the
 	                             early stop of non-reentrant torch.utils.checkpoint leaves out */
@@ -138,5 +157,12 @@ enum status stack_read(const struct ynode *file, struct stack *s, struct error *
 /* Counted traffic, the device's own launch, FlashAttention-2: what is assumed before any file is read. The first is
  * configs/model/stack.yaml, with the memory that every stack takes. */
 struct stack stack_default(void);
+
+struct fp8_traffic {
+	const char *name;
+	double reads, writes;
+};
+/* Returns what the recipe of a stack moves. */
+const struct fp8_traffic *stack_fp8(const struct stack *s);
 
 #endif

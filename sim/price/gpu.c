@@ -103,9 +103,10 @@ static double saved_B(const struct op *op)
 
 double gpu_op_B(const struct op *op, const struct stack *s)
 {
-	double counted_B = op_read_B(op) + op_write_B(op);
-	if (s->dynamic_scales && op->kind == OP_CAST && op->out_dtype == DT_FP8)
-		counted_B *= 2; /* read for the largest value and for the copy, written along both axes */
+	const bool scaled = op->kind == OP_CAST && op->out_dtype == DT_FP8;
+	const struct fp8_traffic *fp8 = stack_fp8(s);
+	double counted_B = scaled ? fp8->reads * op_read_B(op) + fp8->writes * op_write_B(op)
+	                          : op_read_B(op) + op_write_B(op);
 	bool elementwise = op->kind == OP_ATTN_SOFTMAX || op->kind == OP_ATTN_SOFTMAX_GRAD ||
 	                   (op->kind == OP_CAST &&
 				   dtype_is_narrow(

@@ -455,6 +455,7 @@ static void test_experts(void)
 	refused("model: {preset: mixtral-8x7b}\ntrain: {lora_rank: 8, lora_targets: all}", 1,
 		"cfg.yaml:2:23: train.lora_targets: adapters of experts are not modelled yet (accepted: attention, "
 		"qkv)");
+	refused(GPT2 "train: {fp8_recipe: rowwise}", 1, "cfg.yaml:2:9: train.fp8_recipe: not used unless dtype is fp8");
 	refused(GPT2 "train: {lora_base: nf4}", 1, "cfg.yaml:2:9: train.lora_base: not used without lora_rank");
 	refused(GPT2 "train: {lora_targets: qkv}", 1, "cfg.yaml:2:9: train.lora_targets: not used without lora_rank");
 	refused(GPT2 "train: {lora_rank: 8, freeze: mlp}", 1,

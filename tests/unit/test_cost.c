@@ -744,7 +744,15 @@ static void test_dynamic_scales(void)
 	program.config.stack.dynamic_scales = true;
 	NEAR(cost(&m, copy).alone_s, copy_s + 3 * element_s);
 	NEAR(cost(&m, blocks).alone_s, blocks_s);
+	/* a recipe of the config's own: blockwise reads once and writes both ways, whatever the stack does */
+	program.config.stack.fp8_recipe = FP8_BLOCKWISE;
+	NEAR(cost(&m, copy).alone_s, copy_s + element_s);
+	program.config.stack.fp8_recipe = FP8_DELAYED;
+	NEAR(cost(&m, copy).alone_s, copy_s);
 	program.config.stack.dynamic_scales = false;
+	program.config.stack.fp8_recipe = FP8_ROWWISE;
+	NEAR(cost(&m, copy).alone_s, copy_s + 3 * element_s);
+	program.config.stack.fp8_recipe = FP8_AUTO;
 }
 
 /* A gather that says how many tensors it holds lays them back slice by slice: each a launch, or both passes over the
