@@ -1,6 +1,7 @@
 #include "exec/init.h"
 
 #include "base/array.h"
+#include "step/inputs.h"
 
 #include <assert.h>
 #include <math.h>
@@ -11,6 +12,9 @@ enum rule { NORMAL, RESIDUAL, ONE, ZERO, FAN_IN, SSM };
 
 static const uint8_t rules[] = {
 	[PARAM_TOKEN_EMBEDDING] = NORMAL,
+	[PARAM_CLASS_TOKEN] = NORMAL,
+	[PARAM_PATCH_W] = NORMAL,
+	[PARAM_PATCH_B] = ZERO,
 	[PARAM_POSITION_EMBEDDING] = NORMAL,
 	[PARAM_TYPE_EMBEDDING] = NORMAL,
 	[PARAM_EMBEDDING_NORM_W] = ONE,
@@ -61,9 +65,16 @@ static const uint8_t rules[] = {
 	[PARAM_LORA_FC2_B] = RESIDUAL,
 	[PARAM_FINAL_NORM_W] = ONE,
 	[PARAM_FINAL_NORM_B] = ZERO,
-	[PARAM_HEAD_W] = NORMAL,
 	[PARAM_POOLER_W] = NORMAL,
 	[PARAM_POOLER_B] = ZERO,
+	[PARAM_HEAD_DENSE_W] = NORMAL,
+	[PARAM_HEAD_DENSE_B] = ZERO,
+	[PARAM_HEAD_NORM_W] = ONE,
+	[PARAM_HEAD_NORM_B] = ZERO,
+	[PARAM_HEAD_W] = NORMAL,
+	[PARAM_HEAD_B] = ZERO,
+	[PARAM_CLASS_W] = NORMAL,
+	[PARAM_CLASS_B] = ZERO,
 };
 static_assert(COUNT(rules) == PARAM_KIND_COUNT, "a rule for each parameter");
 
@@ -238,36 +249,79 @@ void init_weights(const struct program *p, const struct device_job *job, const s
 	}
 }
 
-static int32_t token(const struct model *m, int64_t sequence, int64_t position)
+/* ---- input ---- */
+
+static uint64_t data_bits(int64_t sequence, int64_t position)
 {
-	return (int32_t)(mix(mix((uint64_t)sequence + GOLDEN) + (uint64_t)position * GOLDEN) % (uint64_t)m->vocab);
+	return mix(mix((uint64_t)sequence + GOLDEN) + (uint64_t)position * GOLDEN);
+}
+
+/* Writes rows [0, n) of a sequence into a buffer: ids below `below`. What row i is in the whole sequence, the cut says;
+ * `later` rows behind that one. */
+static void write_ids(const struct device_job *job, const struct device *d, int64_t sequence, int64_t n, int64_t later,
+	int64_t below, int32_t buffer, uint64_t at_B)
+{
+	for (int64_t first = 0; first < n; first += CHUNK) {
+		int32_t ids[CHUNK];
+		const int64_t count = n - first < CHUNK ? n - first : CHUNK;
+		for (int64_t i = 0; i < count; i++)
+			ids[i] = (int32_t)(data_bits(sequence, cut_position(&job->cut, n, first + i) + later) %
+					   (uint64_t)below);
+		d->ops->write(d->ctx, buffer, at_B + (uint64_t)first * sizeof ids[0], ids,
+			(uint64_t)count * sizeof ids[0]);
+	}
+}
+
+/* The same of normal values. */
+static void write_values(const struct device *d, int64_t sequence, int64_t n, enum dtype format, int32_t buffer,
+	uint64_t at_B)
+{
+	const uint64_t size_B = (uint64_t)dtype_bytes(format);
+	for (int64_t first = 0; first < n; first += CHUNK) {
+		float values[CHUNK], stored[CHUNK];
+		const int64_t count = n - first < CHUNK ? n - first : CHUNK;
+		for (int64_t i = 0; i < count; i++)
+			values[i] = normal(data_bits(sequence, first + i));
+		dtype_store(format, values, (uint64_t)count, stored);
+		d->ops->write(d->ctx, buffer, at_B + (uint64_t)first * size_B, stored, (uint64_t)count * size_B);
+	}
+}
+
+/* Rows or values of a sequence in a part of the input, and the bytes of each. */
+static void write_part(const struct program *p, const struct device_job *job, const struct device *d,
+	enum input_part part, int64_t sequence, int32_t buffer, uint64_t at_B)
+{
+	const struct model *m = &p->config.model;
+	const int64_t bytes = (int64_t)inputs_part_B(&p->config, 1, part);
+	const enum dtype format = dtype_stored(p->config.train.dtype);
+	switch (part) {
+	case INPUT_PART_DATA:
+		if (m->input == INPUT_PATCHES)
+			write_values(d, sequence, (int64_t)((double)bytes / dtype_bytes(format)), format, buffer, at_B);
+		else
+			write_ids(job, d, sequence, bytes / 4, 0, m->vocab, buffer, at_B);
+		return;
+	case INPUT_PART_TARGETS: /* the tokens after */
+		write_ids(job, d, sequence, bytes / 4, 1, m->vocab, buffer, at_B);
+		return;
+	case INPUT_PART_CLASSES: write_ids(job, d, sequence, bytes / 4, 0, m->classes, buffer, at_B); return;
+	case INPUT_PART_COUNT: return;
+	}
 }
 
 /* Micro-batch `micro` of this rank into a buffer. */
 static void init_batch(const struct program *p, const struct device_job *job, const struct device *d, int64_t micro,
 	int32_t buffer, uint64_t offset_B)
 {
-	const struct model *m = &p->config.model;
+	const int64_t batch = p->config.train.micro_batch;
 	if (job->role->input < 0)
 		return;
-	int64_t batch = p->config.train.micro_batch,
-		s = m->seq_len / cut_ranks(&job->cut); /* this rank's of a sequence */
-	uint64_t half = (uint64_t)(batch * s) * sizeof(int32_t);
-	for (int64_t b = 0; b < batch; b++) {
-		int64_t sequence = (micro * p->mesh.size[DIM_DP] + job->coord[DIM_DP]) * batch + b;
-		for (int64_t first = 0; first < s; first += CHUNK) {
-			int32_t tokens[CHUNK], targets[CHUNK]; /* the tokens after */
-			int64_t n = s - first < CHUNK ? s - first : CHUNK;
-			for (int64_t i = 0; i < n; i++) {
-				int64_t position = cut_position(&job->cut, s, first + i);
-				tokens[i] = token(m, sequence, position);
-				targets[i] = token(m, sequence, position + 1);
-			}
-			uint64_t at = offset_B + (uint64_t)(b * s + first) * sizeof tokens[0],
-				 bytes = (uint64_t)n * sizeof tokens[0];
-			d->ops->write(d->ctx, buffer, at, tokens, bytes);
-			d->ops->write(d->ctx, buffer, at + half, targets, bytes);
-		}
+	for (enum input_part part = 0; part < INPUT_PART_COUNT; part++) {
+		const uint64_t each_B = inputs_part_B(&p->config, 1, part);
+		for (int64_t b = 0; b < batch && each_B > 0; b++)
+			write_part(p, job, d, part, (micro * p->mesh.size[DIM_DP] + job->coord[DIM_DP]) * batch + b,
+				buffer,
+				offset_B + inputs_offset_B(&p->config, batch, part) + (uint64_t)b * each_B);
 	}
 }
 

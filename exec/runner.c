@@ -70,6 +70,9 @@ enum status runner_supports(const struct program *p, bool gpus, struct error *e)
 		return error_set(e, ST_RUN, "model.qk_norm: executed on cores alone (run.backend: host)");
 	if (gpus && optimizer_traits[p->config.train.optimizer].orthogonal)
 		return error_set(e, ST_RUN, "train.optimizer muon: executed on cores alone (run.backend: host)");
+	if (gpus && (p->config.model.classes > 0 || model_targets(&p->config.model) < p->config.model.seq_len))
+		return error_set(e, ST_RUN,
+			"model.classes, predictions and input patches: executed on cores alone (run.backend: host)");
 	if (gpus && (p->config.train.offload == OFF_OPTIMIZER || p->config.train.offload == OFF_OPTIMIZER_PARAMS))
 		return error_set(e, ST_RUN,
 			"train.offload: the host's update is executed beside cores alone (run.backend: host), and "

@@ -128,6 +128,7 @@ static json_t *result_json(const struct result *r, bool measured, const struct a
 	json_put(o, "step_time_s", json_number(r->time.step_s), &good);
 	json_put(o, "tokens_per_s", json_number(r->tokens_per_s), &good);
 	json_put(o, "tokens_per_s_per_gpu", json_number(r->tokens_per_s_per_gpu), &good);
+	json_put(o, "samples_per_s", json_number(r->samples_per_s), &good);
 	json_put(o, "tflops_per_gpu", json_number(r->tflops_per_gpu), &good);
 	json_put(o, "mfu", json_number(r->mfu), &good);
 	json_put(o, "hfu", json_number(r->hfu), &good);

@@ -22,6 +22,7 @@
 struct sheet {
 	struct table *table;
 	const struct result *predicted, *measured;
+	const char *samples; /* what rates count (model_samples) */
 	enum status st;
 	struct error *e;
 };
@@ -115,11 +116,15 @@ static void percent_row(struct sheet *s, const char *label, double predicted, do
 static void rate_rows(struct sheet *s)
 {
 	const struct result *p = s->predicted, *m = s->measured;
-	char a[QUANTITY_MAX], b[2 * QUANTITY_MAX];
+	char a[QUANTITY_MAX], b[2 * QUANTITY_MAX], label[CELL];
 	quantity_row(s, "step time", p->time.step_s, m ? m->time.step_s : NAN, UNIT_SECOND, "");
-	double measured = m ? m->tokens_per_s : NAN;
-	row(s, "tokens/s", quantity_format(a, p->tokens_per_s, UNIT_NONE), quantity_format(b, measured, UNIT_NONE),
-		figure_error(p->tokens_per_s, measured), NAN, "");
+	const double rate = s->samples ? p->samples_per_s : p->tokens_per_s,
+		     measured = !m           ? NAN
+	                        : s->samples ? m->samples_per_s
+	                                     : m->tokens_per_s;
+	snprintf(label, sizeof label, "%ss/s", s->samples ? s->samples : "token");
+	row(s, label, quantity_format(a, rate, UNIT_NONE), quantity_format(b, measured, UNIT_NONE),
+		figure_error(rate, measured), NAN, "");
 	quantity_row(s, "model FLOP/s a device", p->tflops_per_gpu * 1e12, m ? m->tflops_per_gpu * 1e12 : NAN,
 		UNIT_FLOP_PER_S, "");
 	percent_row(s, "MFU", p->mfu, m ? m->mfu : NAN, "");
@@ -291,8 +296,10 @@ void text_header(const struct outcome *o, FILE *out)
 		quantity_format(parameters, (double)model_parameters(&c->model), UNIT_NONE), active,
 		strategy_name(c->parallel.strategy), (long long)c->ranks, plural(c->ranks), mesh,
 		dtype_name(c->train.dtype));
-	fprintf(out, "a step: %lld sequence%s of %lld tokens, %lld micro-batch%s of %lld a replica\n",
-		(long long)c->train.global_batch, plural(c->train.global_batch), (long long)c->model.seq_len,
+	const char *samples = model_samples(&c->model);
+	fprintf(out, "a step: %lld %s%s of %lld tokens, %lld micro-batch%s of %lld a replica\n",
+		(long long)c->train.global_batch, samples ? samples : "sequence", plural(c->train.global_batch),
+		(long long)c->model.seq_len,
 		(long long)c->micro_batches, c->micro_batches == 1 ? "" : "es", (long long)c->train.micro_batch);
 	print_system(o, out);
 }
@@ -372,6 +379,7 @@ enum status text_figures(const struct outcome *o, struct table **out, struct err
 {
 	struct sheet s = {.predicted = o->predicted,
 		.measured = o->measured && !o->measured->doubles ? o->measured : NULL,
+		.samples = model_samples(&o->program->config.model),
 		.e = e};
 	*out = s.table = table_create(
 		s.measured ? "<|predicted|measured|error|<bound by" : "<|predicted|of the step|<bound by");

@@ -90,6 +90,23 @@ struct op build_matrix(const struct builder *b, enum op_kind k, const char *what
 	return op;
 }
 
+void build_span(struct builder *b, int64_t seq)
+{
+	b->seq = seq / b->context;
+	b->tokens = b->c->train.micro_batch * b->seq;
+	b->rows = b->sequence_parallel ? b->tokens / b->tensor : b->tokens;
+}
+
+struct op build_sequence_op(const struct builder *b, enum op_kind k, const char *what, int64_t first)
+{
+	struct op op = build_new(b, k, what);
+	op.sequence.batch = b->c->train.micro_batch;
+	op.sequence.seq = b->m->seq_len;
+	op.sequence.first = first;
+	op.sequence.cols = b->m->hidden;
+	return op;
+}
+
 void build_after(struct builder *b, enum lane lane, int64_t op)
 {
 	if (op != NONE && !vec_push(&b->after[lane], op))
@@ -267,10 +284,8 @@ static enum status builder_init(struct builder *b, const struct config *c, struc
 	b->tensor = c->parallel.tensor;
 	b->dp = p->mesh.size[p->mesh.params];
 	b->context = c->parallel.context;
-	b->seq = c->model.seq_len / b->context;
-	b->tokens = c->train.micro_batch * b->seq;
 	b->sequence_parallel = c->parallel.sequence_parallel && b->tensor > 1;
-	b->rows = b->sequence_parallel ? b->tokens / b->tensor : b->tokens;
+	build_span(b, c->model.seq_len);
 	b->heads = c->model.heads / b->tensor;
 	b->kv_heads = c->model.kv_heads / b->tensor;
 	b->ffn = c->model.ffn_hidden / b->tensor;
@@ -356,7 +371,7 @@ static enum status build_roles(const struct config *c, void (*build)(struct buil
 	p->config = *c;
 	p->mesh = mesh_of(c);
 	p->n_roles = (size_t)stages;
-	p->loss_scale = 1.0 / ((double)c->train.global_batch * (double)c->model.seq_len);
+	p->loss_scale = 1.0 / ((double)c->train.global_batch * (double)model_targets(&c->model));
 	enum status st = ST_OK;
 	for (int64_t i = 0; i < stages && !st; i++)
 		st = build_role(p, i, build, e);

@@ -100,10 +100,14 @@ struct narrow_copy {
 /* Buffers that the head's forward pass keeps for its backward pass. */
 struct head_acts {
 	int32_t x, stats; /* input and statistics of the final norm */
-	int32_t in;       /* input of the head's product */
+	int32_t seen;     /* rows that the vocabulary head sees */
+	int32_t dense, active, dense_stats; /* its transform: before and behind the activation, and of the norm */
+	int32_t in;                         /* input of the head's product */
 	int32_t logits;
 	int32_t capped; /* the logits after soft-capping; logits themselves without; the loss leaves its gradient here
 	                 */
+	int32_t first, pooler, pooled; /* the class head: first rows, before the pooler's activation, behind it */
+	int32_t class_logits;
 };
 
 /* A micro-batch in flight in one chunk of the stage: from its forward pass to its last backward action. */
@@ -276,6 +280,10 @@ void build_after(struct builder *b, enum lane lane, int64_t op);
 /* Returns the latest op of a lane. */
 int64_t build_last(const struct builder *b, enum lane lane);
 
+/* Makes what follows work on sequences of so many rows: sets seq, tokens and rows. */
+void build_span(struct builder *b, int64_t seq);
+/* Returns an op on the first rows of each sequence of the model's length (struct op_sequence). */
+struct op build_sequence_op(const struct builder *b, enum op_kind k, const char *what, int64_t first);
 /* Returns a sum, or another collective, of `elements` in the full buffer (struct op_collective). */
 struct op build_collective(const struct builder *b, enum collective coll, enum mesh_dim group, enum lane lane,
 	enum dtype dt, int64_t elements, const char *what, int32_t bucket);
@@ -388,7 +396,7 @@ void gather_begin(struct builder *b);
 void gather_use_begin(struct builder *b);
 void gather_use_end(struct builder *b);
 
-/* ---- build_block.c, build_backward.c, build_ends.c: the model ---- */
+/* ---- build_block.c, build_backward.c, build_ends.c, build_head.c: the model ---- */
 
 /* Append what recompute_modules runs again of the present block, before its backward pass reads it: the norm before
  * attention, the one before the MLP with that MLP's own modules, and attention between its products. */
@@ -401,7 +409,7 @@ int32_t block_forward(struct builder *b, int32_t x_in, struct acts *a);
 void block_backward(struct builder *b, struct acts *a, int32_t *dx);
 int32_t embedding_forward(struct builder *b);
 void embedding_backward(struct builder *b, int32_t dx);
-/* Appends the final norm, the head's product and the loss. */
+/* Appends the final norm, the heads and their losses. */
 void head_forward(struct builder *b, int32_t x);
 /* Returns the gradient of head_forward's x. */
 int32_t head_backward(struct builder *b);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "step/build.h"
+#include "step/inputs.h"
 
 int64_t program_loads_ahead(const struct config *c)
 {
@@ -12,12 +13,11 @@ int64_t program_loads_ahead(const struct config *c)
 
 static bool loads(const struct builder *b) { return b->c->data.load_time_s > 0; }
 
-/* A micro-batch is two int32 arrays, tokens and targets: 8 bytes a token, as many as the int64 ids of PyTorch's
- * loaders. data.bytes can raise it. */
+/* data.bytes can raise what a micro-batch brings (step/inputs.h). */
 void feed_begin(struct builder *b)
 {
 	struct role *r = b->r;
-	uint64_t least_B = 8 * (uint64_t)b->tokens,
+	uint64_t least_B = inputs_B(b->c, b->c->train.micro_batch),
 		 stride_B = b->c->data.bytes > least_B ? (b->c->data.bytes + 3) / 4 * 4 : least_B;
 	r->input_stride_B = stride_B;
 	r->input = build_buffer(b, COMP_HOST, DT_INT32, (int64_t)(stride_B / 4) * b->c->micro_batches, true);

@@ -231,7 +231,7 @@ void gradient_done(struct builder *b, int32_t layer, enum param_kind k)
 void build_unused_gradients(struct builder *b)
 {
 	static const enum param_kind unused[] = {PARAM_POOLER_W, PARAM_POOLER_B};
-	for (size_t u = 0; u < COUNT(unused); u++) {
+	for (size_t u = 0; u < COUNT(unused) && b->m->classes == 0; u++) {
 		bool accumulate = false;
 		struct view g = gradient_of(b, NONE, unused[u], &accumulate);
 		if (g.buffer >= 0 && !accumulate)

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/quantity.h"
 #include "step/config_keys.h"
+#include "step/inputs.h"
 #include "step/schedule.h"
 #include "step/stages.h"
 
@@ -124,11 +125,10 @@ static enum status check_sizes(const struct config *c, struct error *e)
 		return config_error(c, KEY_train_micro_batch, e,
 			"%" PRId64 " sequences of %" PRId64 " tokens are more than %" PRId64 " tokens in a micro-batch",
 			c->train.micro_batch, c->model.seq_len, TOKENS_MAX);
-	uint64_t least_B = 8 * (uint64_t)(tokens / c->parallel.context);
+	uint64_t least_B = inputs_B(c, c->train.micro_batch);
 	if (c->data.bytes > 0 && c->data.bytes < least_B)
 		return config_error(c, KEY_data_bytes, e,
-			"%" PRIu64 " are less than the 8 bytes a token of ids and targets, %" PRIu64, c->data.bytes,
-			least_B);
+			"%" PRIu64 " are less than what a micro-batch brings, %" PRIu64, c->data.bytes, least_B);
 	char scores[QUANTITY_MAX];
 	double scores_B = 4.0 * (double)tokens * (double)c->model.seq_len * (double)c->model.heads;
 	if (c->train.attention == ATT_NAIVE && scores_B > SCORES_MAX_B)
@@ -188,7 +188,7 @@ static enum status check_tensor(const struct config *c, struct error *e)
 			return config_error(c, KEY_parallel_tensor, e,
 				"%" PRId64 " does not divide %s %" PRId64 " (nearest that do: %s)", t, cut[i].what,
 				cut[i].n, nearest_divisors(cut[i].n, t, near));
-	if (model_padded_vocab(m, t) % t != 0) {
+	if (m->lm_head && model_padded_vocab(m, t) % t != 0) {
 		struct model padded = *m;
 		padded.vocab_padding = 128;
 		return config_error(c, KEY_parallel_tensor, e,

@@ -163,6 +163,63 @@ static enum status check_logits(const struct config *c, struct error *e)
 	return ST_OK;
 }
 
+/* ---- input and heads ---- */
+
+static enum status check_input(const struct config *c, struct error *e)
+{
+	static const enum key_id ids[] = {KEY_model_image_size, KEY_model_patch_size, KEY_model_channels,
+		KEY_model_class_token};
+	const struct model *m = &c->model;
+	char near[NEAREST_MAX];
+	struct config defaults = {0};
+	for (size_t i = 0; i < COUNT(ids) && m->input != INPUT_PATCHES; i++) {
+		key_set_default(config_key(ids[i]), &defaults);
+		if (config_is_given(c, ids[i]) && !key_equal(config_key(ids[i]), c, &defaults))
+			return config_error_key(c, ids[i], e, "not used unless input is patches");
+	}
+	if (m->input != INPUT_PATCHES)
+		return ST_OK;
+	if (m->image_size % m->patch_size != 0)
+		return config_error(c, KEY_model_patch_size, e,
+			"%" PRId64 " does not divide image_size %" PRId64 " (nearest that do: %s)", m->patch_size,
+			m->image_size, nearest_divisors(m->image_size, m->patch_size, near));
+	if (m->seq_len != model_patches(m) + m->class_token)
+		return config_error(c, KEY_model_seq_len, e,
+			"%" PRId64 ", and a picture has %" PRId64 " rows: it follows from image_size and patch_size",
+			m->seq_len, model_patches(m) + m->class_token);
+	if (m->lm_head)
+		return config_error_key(c, KEY_model_lm_head, e,
+			"patches have no vocabulary (accepted: false, with classes)");
+	return ST_OK;
+}
+
+/* Heads that see a part of the rows. */
+static enum status check_heads_of_loss(const struct config *c, struct error *e)
+{
+	static const enum key_id ids[] = {KEY_model_head_transform, KEY_model_head_bias, KEY_model_predictions};
+	const struct model *m = &c->model;
+	const bool part = model_targets(m) < m->seq_len;
+	const enum key_id id = m->input == INPUT_PATCHES ? KEY_model_input
+	                       : m->classes > 0          ? KEY_model_classes
+	                                                 : KEY_model_predictions;
+	for (size_t i = 0; i < COUNT(ids) && !m->lm_head; i++)
+		if (key_number(config_key(ids[i]), c) > 0)
+			return config_error_key(c, ids[i], e, "not used without lm_head");
+	if (m->predictions > m->seq_len)
+		return config_error(c, KEY_model_predictions, e,
+			"%" PRId64 " are more than the %" PRId64 " tokens of a sequence", m->predictions, m->seq_len);
+	if (m->head_transform && (m->mlp == MLP_SWIGLU || m->mlp == MLP_GEGLU))
+		return config_error_key(c, KEY_model_head_transform, e, "not modelled yet with a gated mlp");
+	if (!part && m->classes == 0 && m->input == INPUT_TOKENS)
+		return ST_OK;
+	if (c->parallel.context > 1)
+		return config_error_key(c, id, e, "not modelled yet with context %" PRId64 " (accepted: context 1)",
+			c->parallel.context);
+	if (c->parallel.sequence_parallel && c->parallel.tensor > 1)
+		return config_error_key(c, id, e, "not modelled yet with sequence_parallel (accepted: false)");
+	return ST_OK;
+}
+
 /* ---- latent attention ---- */
 
 static enum status check_latent(const struct config *c, struct error *e)
@@ -285,11 +342,13 @@ static double parameters_at_most(const struct model *m)
 	                (double)m->kv_lora_rank * (h + (double)(m->heads * (m->head_dim + m->v_head_dim)));
 	double mlp = 3.0 * (double)m->ffn_hidden,
 	       experts = 3.0 * (double)m->moe_ffn_hidden * (double)(m->experts + m->shared_experts);
-	double ends = 2.0 * (double)(m->vocab + m->vocab_padding) + (double)m->max_positions + (double)m->type_vocab;
+	double ends = 2.0 * (double)(m->vocab + m->vocab_padding) + (double)(m->max_positions + m->type_vocab) +
+	              (double)m->classes + (double)(m->patch_size * m->patch_size) * (double)m->channels;
 	double scan = (double)m->ssm_heads * (3.0 * (double)m->ssm_head_dim + 1.0) +
 	              2.0 * (double)m->ssm_groups * (double)m->ssm_state;
 	double mamba = m->layer_pattern[0] ? scan * (1.0 + (double)m->ssm_conv / h) : 0;
-	return h * ((double)m->layers * (width + mlp + experts + mamba + 32.0) + ends + h) + (double)m->layers * latent;
+	return h * ((double)m->layers * (width + mlp + experts + mamba + 32.0) + ends + 2.0 * h + 32.0) +
+	       (double)m->layers * latent;
 }
 
 enum status config_check_model(const struct config *c, struct error *e)
@@ -297,8 +356,10 @@ enum status config_check_model(const struct config *c, struct error *e)
 	const struct model *m = &c->model;
 	char made[QUANTITY_MAX], most[QUANTITY_MAX];
 	enum status st;
-	if ((st = check_pattern(c, e)) || (st = check_mamba(c, e)) || (st = check_heads(c, e)) || (st = check_positions(c, e)) || (st = check_window(c, e)) ||
-		(st = check_logits(c, e)) || (st = check_latent(c, e)) || (st = check_norms(c, e)) || (st = check_trained(c, e)) ||
+	if ((st = check_pattern(c, e)) || (st = check_mamba(c, e)) || (st = check_heads(c, e)) ||
+		(st = check_positions(c, e)) || (st = check_window(c, e)) || (st = check_input(c, e)) ||
+		(st = check_heads_of_loss(c, e)) || (st = check_logits(c, e)) || (st = check_latent(c, e)) ||
+		(st = check_norms(c, e)) || (st = check_trained(c, e)) ||
 		(st = check_experts(c, e)))
 		return st;
 	if (parameters_at_most(m) > PARAMETERS_MAX)

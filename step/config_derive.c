@@ -41,6 +41,8 @@ static void derive_model(struct config *c)
 		m->qkv_bias = m->bias;
 	if (!chosen(c, KEY_model_proj_bias))
 		m->proj_bias = m->bias;
+	if (m->input == INPUT_PATCHES && !config_is_given(c, KEY_model_seq_len))
+		m->seq_len = model_patches(m) + m->class_token;
 	if (m->position == POS_LEARNED) {
 		if (!chosen(c, KEY_model_max_positions) || m->max_positions == 0)
 			m->max_positions = m->seq_len;

@@ -89,6 +89,15 @@ struct config_key {
 	X(model, final_norm, BOOL, AT(model.final_norm), "true", EVERY) \
 	X(model, pooler, BOOL, AT(model.pooler), "false", EVERY) \
 	X(model, lm_head, BOOL, AT(model.lm_head), "true", EVERY) \
+	X(model, head_transform, BOOL, AT(model.head_transform), "false", EVERY) \
+	X(model, head_bias, BOOL, AT(model.head_bias), "false", EVERY) \
+	X(model, predictions, INT(0, 16777216), AT(model.predictions), "0", EVERY) \
+	X(model, classes, INT(0, 1048576), AT(model.classes), "0", EVERY) \
+	X(model, input, WORD(input), AT(model.input), "tokens", EVERY) \
+	X(model, image_size, INT(1, 65536), AT(model.image_size), "224", EVERY) \
+	X(model, patch_size, INT(1, 65536), AT(model.patch_size), "16", EVERY) \
+	X(model, channels, INT(1, 65536), AT(model.channels), "3", EVERY) \
+	X(model, class_token, BOOL, AT(model.class_token), "false", EVERY) \
 	X(model, type_vocab, INT(0, 65536), AT(model.type_vocab), "0", EVERY) \
 	X(model, parallel_residual, BOOL, AT(model.parallel_residual), "false", EVERY) \
 	X(model, tied_embeddings, BOOL, AT(model.tied_embeddings), "true", EVERY) \

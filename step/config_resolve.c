@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "step/config_keys.h"
+#include "step/inputs.h"
 
 #define ROUNDING 1e-9 /* of a product of doubles that is a whole number */
 
@@ -217,7 +218,7 @@ static void resolve_autos(struct config *c)
 		p->tensor_overlap = false; /* a stack's default, or nothing is cut; check_tensor refuses it where a user
 		                              asks for it */
 	if (c->data.bytes == 0)
-		c->data.bytes = 8 * (uint64_t)(c->train.micro_batch * c->model.seq_len / p->context);
+		c->data.bytes = inputs_B(c, c->train.micro_batch);
 }
 
 enum status config_resolve(struct config *c, int64_t ranks, struct error *e)
@@ -228,9 +229,9 @@ enum status config_resolve(struct config *c, int64_t ranks, struct error *e)
 	config_derive(c);
 	if ((st = config_check(c, e)))
 		return st;
-	if (!c->model.lm_head) /* such a preset loads, so that it can be listed and counted */
+	if (!c->model.lm_head && c->model.classes == 0) /* such a preset loads, so that it can be listed and counted */
 		return config_error_key(c, KEY_model_lm_head, e,
-			"not modelled yet (accepted: true): the loss needs a head");
+			"the loss needs a head: lm_head true, or classes of 1 or more");
 	if ((st = resolve_data(c, ranks, e)) || (st = check_order(c, e)) || (st = config_check_experts(c, e)) ||
 		(st = resolve_shard(c, e)) || (st = check_offload(c, e)) || (st = resolve_global_batch(c, ranks, e)) ||
 		(st = resolve_batch(c, e)) || (st = slow_ranks_check(c, ranks, e)))

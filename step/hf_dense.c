@@ -315,26 +315,3 @@ void hf_type_chatglm(struct hf_reader *r, struct model *m)
 	m->bias = m->proj_bias = hf_bool(r, "add_bias_linear", false);
 	m->qkv_bias = m->bias || hf_bool(r, "add_qkv_bias", false);
 }
-
-/* ---- encoders ---- */
-
-/* BERT as it is trained: a masked-language-model head that shares the token embedding. The head's dense layer and
- * biases are left out. */
-void hf_type_bert(struct hf_reader *r, struct model *m)
-{
-	hf_read_sizes(r, m);
-	m->causal = m->final_norm = false;
-	m->position = POS_LEARNED;
-	m->max_positions = m->seq_len;
-	m->type_vocab = hf_int(r, "type_vocab_size", KEY_model_type_vocab, 2);
-	m->mlp = hf_activation(r, "hidden_act", "gelu", false);
-	m->norm = NORM_LAYERNORM;
-	hf_set_bias(m, true, true);
-	m->post_norm = m->embedding_norm = m->pooler = m->tied_embeddings = true;
-}
-
-void hf_type_roberta(struct hf_reader *r, struct model *m)
-{
-	hf_type_bert(r, m);
-	m->seq_len = r->out->longest_seq = m->max_positions - 2; /* positions begin behind the padding's, at 2 */
-}

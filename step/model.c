@@ -52,8 +52,13 @@ static void fill_rows(const struct model *m, int64_t vocab, struct row out[ROWS]
 	const enum lora_targets targets = m->lora_targets;
 	const int64_t halves = gated(m) ? 2 : 1;
 	const enum tp_split whole = TP_REPLICATED, fc1 = gated(m) ? TP_HALVES : TP_ROWS;
+	const bool patches = m->input == INPUT_PATCHES, transform = m->lm_head && m->head_transform;
+	const int64_t pixels = m->patch_size * m->patch_size * m->channels;
 	const struct row rows[] = {
-		{PARAM_TOKEN_EMBEDDING, BEFORE, true, vocab, h, 1, TP_ROWS},
+		{PARAM_TOKEN_EMBEDDING, BEFORE, !patches, vocab, h, 1, TP_ROWS},
+		{PARAM_CLASS_TOKEN, BEFORE, m->class_token, h, 1, 1, whole},
+		{PARAM_PATCH_W, BEFORE, patches, h, pixels, 1, whole},
+		{PARAM_PATCH_B, BEFORE, patches && bias, h, 1, 1, whole},
 		{PARAM_POSITION_EMBEDDING, BEFORE, m->position == POS_LEARNED, m->max_positions, h, 1, whole},
 		{PARAM_TYPE_EMBEDDING, BEFORE, m->type_vocab > 0, m->type_vocab, h, 1, whole},
 		{PARAM_EMBEDDING_NORM_W, BEFORE, m->embedding_norm, h, 1, 1, whole},
@@ -110,7 +115,14 @@ static void fill_rows(const struct model *m, int64_t vocab, struct row out[ROWS]
 		{PARAM_FINAL_NORM_B, AFTER, m->final_norm && norm_bias, h, 1, 1, whole},
 		{PARAM_POOLER_W, AFTER, m->pooler, h, h, 1, whole},
 		{PARAM_POOLER_B, AFTER, m->pooler && bias, h, 1, 1, whole},
+		{PARAM_HEAD_DENSE_W, AFTER, transform, h, h, 1, whole},
+		{PARAM_HEAD_DENSE_B, AFTER, transform && bias, h, 1, 1, whole},
+		{PARAM_HEAD_NORM_W, AFTER, transform, h, 1, 1, whole},
+		{PARAM_HEAD_NORM_B, AFTER, transform && norm_bias, h, 1, 1, whole},
 		{PARAM_HEAD_W, AFTER, m->lm_head && !m->tied_embeddings, vocab, h, 1, TP_ROWS},
+		{PARAM_HEAD_B, AFTER, m->lm_head && m->head_bias, vocab, 1, 1, TP_ROWS},
+		{PARAM_CLASS_W, AFTER, m->classes > 0, m->classes, h, 1, whole},
+		{PARAM_CLASS_B, AFTER, m->classes > 0 && bias, m->classes, 1, 1, whole},
 	};
 	static_assert(COUNT(rows) == ROWS, "one row for each kind, two for the four of a block's norms");
 	memcpy(out, rows, sizeof rows);
@@ -324,13 +336,12 @@ bool model_trains(const struct model *m, enum param_kind k)
 	return true;
 }
 
-enum counted { COUNT_ALL, COUNT_TRAINED, COUNT_ACTIVE, COUNT_FROZEN /* active ones */, COUNT_LORA };
+enum counted { COUNT_ALL, COUNT_TRAINED, COUNT_ACTIVE, COUNT_LORA };
 
 static bool counts(const struct model *m, enum counted what, enum param_kind k)
 {
 	switch (what) {
 	case COUNT_TRAINED: return model_trains(m, k);
-	case COUNT_FROZEN: return !model_trains(m, k);
 	case COUNT_LORA: return param_is_lora(k);
 	case COUNT_ALL:
 	case COUNT_ACTIVE: break;
@@ -339,6 +350,14 @@ static bool counts(const struct model *m, enum counted what, enum param_kind k)
 }
 
 /* One block of each sort stands for all of its sort. */
+static int64_t times_of(const struct layer_counts *layers, enum place place)
+{
+	int64_t times = place & (BEFORE | AFTER) ? 1 : 0;
+	for (int k = 0; k < LAYER_KIND_COUNT; k++)
+		times += place & 1u << k ? layers->of[k] : 0;
+	return times;
+}
+
 static uint64_t count(const struct model *m, enum counted what)
 {
 	const struct layer_counts layers = model_layer_counts(m);
@@ -347,11 +366,9 @@ static uint64_t count(const struct model *m, enum counted what)
 	fill_rows(m, m->vocab, rows);
 	for (const struct row *r = rows; r < rows + ROWS; r++) {
 		int64_t copies = what >= COUNT_ACTIVE && r->split == CUT_EXPERTS ? m->experts_per_token : r->copies;
-		int64_t times = r->place & (BEFORE | AFTER) ? 1 : 0;
-		for (int k = 0; k < LAYER_KIND_COUNT; k++)
-			times += r->place & 1u << k ? layers.of[k] : 0;
 		if (r->present && counts(m, what, r->kind))
-			total += (uint64_t)r->rows * (uint64_t)r->cols * (uint64_t)copies * (uint64_t)times;
+			total += (uint64_t)r->rows * (uint64_t)r->cols * (uint64_t)copies *
+			         (uint64_t)times_of(&layers, r->place);
 	}
 	return total;
 }
@@ -363,6 +380,21 @@ uint64_t model_active_parameters(const struct model *m) { return count(m, COUNT_
 uint64_t model_lora_parameters(const struct model *m) { return count(m, COUNT_LORA); }
 
 uint64_t model_trained_parameters(const struct model *m) { return count(m, COUNT_TRAINED); }
+
+bool model_ties(const struct model *m) { return m->tied_embeddings && m->lm_head; }
+
+int64_t model_patches(const struct model *m)
+{
+	const int64_t side = m->image_size / m->patch_size;
+	return side * side;
+}
+
+int64_t model_targets(const struct model *m)
+{
+	return !m->lm_head ? 1 : m->predictions > 0 ? m->predictions : m->seq_len;
+}
+
+const char *model_samples(const struct model *m) { return m->input == INPUT_PATCHES ? "image" : NULL; }
 
 int64_t model_window(const struct model *m, int64_t layer)
 {
@@ -378,6 +410,35 @@ bool model_has_rope(const struct model *m, int64_t layer)
 
 int64_t model_value_dim(const struct model *m) { return m->kv_lora_rank > 0 ? m->v_head_dim : m->head_dim; }
 
+/* Rows of a sequence that a parameter multiplies, or is added to. */
+static int64_t rows_of(const struct model *m, enum param_kind k)
+{
+	if (k == PARAM_PATCH_W || k == PARAM_PATCH_B)
+		return model_patches(m);
+	if (k == PARAM_CLASS_TOKEN || k == PARAM_POOLER_W || k == PARAM_POOLER_B || k == PARAM_CLASS_W ||
+		k == PARAM_CLASS_B)
+		return 1;
+	if ((k >= PARAM_HEAD_DENSE_W && k <= PARAM_HEAD_B) || (k == PARAM_TOKEN_EMBEDDING && model_ties(m)))
+		return model_targets(m);
+	return m->seq_len;
+}
+
+/* 6 for each element and token; 4 where no gradient is made of it. */
+static double flop_of_weights(const struct model *m)
+{
+	const struct layer_counts layers = model_layer_counts(m);
+	double flop = 0;
+	struct row rows[ROWS];
+	fill_rows(m, m->vocab, rows);
+	for (const struct row *r = rows; r < rows + ROWS; r++) {
+		const int64_t copies = r->split == CUT_EXPERTS ? m->experts_per_token : r->copies;
+		if (r->present)
+			flop += (model_trains(m, r->kind) ? 6.0 : 4.0) * (double)(r->rows * r->cols * copies) *
+			        (double)times_of(&layers, r->place) * ((double)rows_of(m, r->kind) / (double)m->seq_len);
+	}
+	return flop;
+}
+
 double model_flop_per_token(const struct model *m)
 {
 	const double width = (double)(m->heads * (m->head_dim + model_value_dim(m))) / 2;
@@ -386,6 +447,5 @@ double model_flop_per_token(const struct model *m)
 	for (int64_t i = 0; i < m->layers; i++)
 		if (model_attends(m, i))
 			keys += (double)(model_window(m, i) > 0 ? model_window(m, i) : m->seq_len);
-	return 6.0 * (double)(model_active_parameters(m) + model_lora_parameters(m)) -
-	       2.0 * (double)count(m, COUNT_FROZEN) + 12.0 * width * keys + 21.0 * scan * (double)m->ssm_state;
+	return flop_of_weights(m) + 12.0 * width * keys + 21.0 * scan * (double)m->ssm_state;
 }

@@ -11,6 +11,10 @@ enum norm { NORM_LAYERNORM, NORM_RMSNORM, NORM_COUNT };
 /* How far a query sees under a window: the keys before it, or those before it in its own chunk of positions (Llama 4).
  */
 enum window_kind { WINDOW_SLIDING, WINDOW_CHUNKED, WINDOW_KIND_COUNT };
+/* Activations that are no MLP's: of a pooler (BERT). Kernels know them beside those of enum mlp. */
+enum activation_only { ACTIVATION_TANH = MLP_COUNT, ACTIVATION_COUNT };
+/* What the model reads: ids of a vocabulary, or patches of pictures (Dosovitskiy et al. 2020, ViT, arXiv:2010.11929). */
+enum input { INPUT_TOKENS, INPUT_PATCHES, INPUT_COUNT };
 /* Norms of queries and keys: none, of each head (Qwen3, Gemma 3), of all heads at once (OLMo 2). */
 enum qk_norm { QK_NORM_NONE, QK_NORM_HEAD, QK_NORM_FULL, QK_NORM_COUNT };
 /* Norms of what attention and MLP add to the residual: none, beside those of their inputs (Gemma 2), in place of these
@@ -60,9 +64,17 @@ struct model {
 	bool post_norm;      /* norm after the residual add (BERT); default before */
 	bool embedding_norm; /* a norm after the embedding (BERT, BLOOM) */
 	bool final_norm;     /* a norm before the head */
-	bool pooler;  /* a dense layer on the first token (BERT); counted and reduced, its gradient is zero under the
-	                 language-model loss */
-	bool lm_head; /* false: no vocabulary head (BertModel); the loss then needs one, so such a model only counts */
+	bool pooler;  /* a dense layer and tanh on the first row of a sequence, before the class head (BERT); without
+	                 such a head it is counted and reduced, and its gradient is zero */
+	bool lm_head; /* a head of the vocabulary. A model without one and without classes only counts */
+	bool head_transform; /* a dense layer, the MLP's activation and a norm before the vocabulary head (BERT) */
+	bool head_bias;      /* on the vocabulary head */
+	int64_t predictions; /* rows of a sequence that the vocabulary head sees (BERT: the masked ones); 0: all */
+	int64_t classes;     /* of a class head on the first row of each sequence, with a loss of its own; 0: none */
+	/* Patches: a picture is image_size x image_size x channels, and a patch patch_size x patch_size of it. */
+	enum input input;
+	int64_t image_size, patch_size, channels;
+	bool class_token; /* a row of parameters before the patches (ViT) */
 	int64_t type_vocab; /* token types (BERT: 2); 0: none */
 	bool parallel_residual;
 	bool tied_embeddings;
@@ -89,6 +101,9 @@ struct model {
 /* X(kind, name). Rows of QKV: all Q heads, all K heads, all V heads of this tensor rank. */
 #define PARAM_KINDS(X) \
 	X(TOKEN_EMBEDDING, "token_embedding") /* [vocab padded, hidden]; tp: rows */ \
+	X(CLASS_TOKEN, "class_token")     /* [hidden] */ \
+	X(PATCH_W, "patch_embedding.weight") /* [hidden, patch_size^2 channels] */ \
+	X(PATCH_B, "patch_embedding.bias") \
 	X(POSITION_EMBEDDING, "position_embedding") \
 	X(TYPE_EMBEDDING, "type_embedding") \
 	X(EMBEDDING_NORM_W, "embedding_norm.weight") \
@@ -139,9 +154,16 @@ struct model {
 	X(LORA_FC2_B, "fc2.lora_b") \
 	X(FINAL_NORM_W, "final_norm.weight") \
 	X(FINAL_NORM_B, "final_norm.bias") \
-	X(HEAD_W, "head.weight") /* [vocab padded, hidden] when not tied; tp: rows */ \
 	X(POOLER_W, "pooler.weight") \
-	X(POOLER_B, "pooler.bias")
+	X(POOLER_B, "pooler.bias") \
+	X(HEAD_DENSE_W, "head.dense.weight") /* [hidden, hidden] */ \
+	X(HEAD_DENSE_B, "head.dense.bias") \
+	X(HEAD_NORM_W, "head.norm.weight") \
+	X(HEAD_NORM_B, "head.norm.bias") \
+	X(HEAD_W, "head.weight") /* [vocab padded, hidden] when not tied; tp: rows */ \
+	X(HEAD_B, "head.bias")   /* [vocab padded]; tp: rows */ \
+	X(CLASS_W, "classes.weight") /* [classes, hidden] */ \
+	X(CLASS_B, "classes.bias")
 
 #define PARAM_KIND(kind, name) PARAM_##kind,
 enum param_kind { PARAM_KINDS(PARAM_KIND) PARAM_KIND_COUNT };
@@ -221,6 +243,16 @@ uint64_t model_trained_parameters(const struct model *m);
 /* Returns the parameters active for a token: as above, but only its experts_per_token and the shared experts count. */
 uint64_t model_active_parameters(const struct model *m);
 
+/* Returns whether the vocabulary head's weight is the input's table. */
+bool model_ties(const struct model *m);
+/* Return the patches of a picture; the rows of a sequence whose prediction the main loss counts: those that the
+ * vocabulary head sees, or 1 of a class head alone. */
+int64_t model_patches(const struct model *m);
+int64_t model_targets(const struct model *m);
+
+/* Returns what people count the rate of such a model in, "image"; NULL: tokens. */
+const char *model_samples(const struct model *m);
+
 /* Returns the keys that a query of a layer sees: sliding_window, or 0 where it sees the whole sequence. */
 int64_t model_window(const struct model *m, int64_t layer);
 /* Returns whether a layer rotates queries and keys. */
@@ -230,9 +262,10 @@ int64_t model_value_dim(const struct model *m);
 
 /* Returns the FLOP of forward and backward for one token, 6N + 12 L h s (non-causal; Chowdhery et al. 2022, PaLM,
  * appendix B). h = heads x head_dim, s = the keys that a query sees. N is the number of active parameters, with an
- * untied input table, though it multiplies nothing. NVIDIA's published rates leave that table out: Llama 3 8B at 8,192
- * tokens has 5.79e10 a token in NeMo's table, 6.11e10 here. A Mamba layer adds 3 x 7 channels x state for its scan,
- * as Megatron-LM counts it (megatron/training/training.py, mamba_layer_flops). */
+ * untied input table, though it multiplies nothing. A parameter of a part that sees fewer rows of a sequence than there
+ * are tokens (patches, predictions, a class head) counts for these. NVIDIA's published rates leave that table out:
+ * Llama 3 8B at 8,192 tokens has 5.79e10 a token in NeMo's table, 6.11e10 here. A Mamba layer adds 3 x 7 channels x
+ * state for its scan, as Megatron-LM counts it (megatron/training/training.py, mamba_layer_flops). */
 double model_flop_per_token(const struct model *m);
 
 #endif

@@ -220,6 +220,16 @@ struct op_cap {
 	int64_t cap;
 };
 
+/* LOSS: its matrix, and how many times more than loss_scale says its rows count. */
+struct op_loss {
+	int64_t rows, cols, more;
+};
+
+/* PICK*, PREPEND*: sequences of `seq` rows, of which the `first` ones stand apart. */
+struct op_sequence {
+	int64_t batch, seq, first, cols;
+};
+
 /* EMBED*, POSITION*. */
 struct op_embed {
 	int64_t rows, cols;
@@ -294,7 +304,7 @@ struct op {
 	uint8_t kind, lane, phase;   /* enum op_kind, lane, phase */
 	uint8_t dtype, out_dtype;    /* enum dtype; out_dtype: of what it writes (gradients, casts) */
 	uint8_t coll, reduce, group; /* COLLECTIVE: enum collective, reduce_op, mesh_dim */
-	uint8_t mlp;                 /* ACT and GATE kinds: enum mlp */
+	uint8_t mlp;                 /* ACT and GATE kinds: enum mlp, or ACT: enum activation_only */
 	uint8_t optimizer;           /* OPTIMIZER: enum optimizer */
 	uint16_t flags;
 	int16_t micro;    /* micro-step, -1 outside */
@@ -310,6 +320,8 @@ struct op {
 		struct op_latent latent;
 		struct op_matrix matrix;
 		struct op_cap cap;
+		struct op_loss loss;
+		struct op_sequence sequence;
 		struct op_embed embed;
 		struct op_route route;
 		struct op_dispatch dispatch;

@@ -150,7 +150,7 @@ struct role {
 	 * the first stands last there. */
 	VEC(struct role_param) params;
 	/* The host buffer (COMP_HOST) with the step's input, -1 where no op needs it. Each micro-batch has
-	 * input_stride_B bytes: T int32 tokens, then T int32 targets. */
+	 * input_stride_B bytes: the parts of step/inputs.h. */
 	int32_t input;
 	uint64_t input_stride_B;
 	int32_t loss; /* buffer, fp32 [1]; -1 where the role has no head */
@@ -159,8 +159,8 @@ struct role {
 struct program {
 	struct config config;
 	struct mesh mesh;
-	double loss_scale; /* 1 / (global_batch x seq_len): with it, gradients summed over micro-batches and ranks are
-	                      those of the mean loss */
+	double loss_scale; /* 1 / (global_batch x model_targets): with it, gradients summed over micro-batches and ranks
+	                      are those of the mean loss */
 	size_t n_roles;
 	struct role *roles;
 };

@@ -41,6 +41,7 @@ void result_rates(struct result *r, const struct program *p, double peak_flop_pe
 	double ranks = (double)p->mesh.ranks;
 	r->tokens_per_s = (double)p->config.train.global_batch * (double)p->config.model.seq_len / r->time.step_s;
 	r->tokens_per_s_per_gpu = r->tokens_per_s / ranks;
+	r->samples_per_s = (double)p->config.train.global_batch / r->time.step_s;
 	double flop_per_s = model_flop_per_token(&p->config.model) * r->tokens_per_s_per_gpu;
 	r->tflops_per_gpu = flop_per_s / 1e12;
 	r->mfu = peak_flop_per_s > 0 ? flop_per_s / peak_flop_per_s : NAN; /* the caller may not know the peak */

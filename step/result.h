@@ -62,7 +62,7 @@ extern const char *const interval_cause_name[INTERVAL_COUNT];
 
 struct result {
 	struct breakdown time; /* of the critical rank; time.overlap is NAN where a rank has a single core */
-	double tokens_per_s, tokens_per_s_per_gpu, tflops_per_gpu, mfu, hfu;
+	double tokens_per_s, tokens_per_s_per_gpu, samples_per_s, tflops_per_gpu, mfu, hfu;
 	double interval90_s[2];
 	double interval_part[INTERVAL_COUNT]; /* prediction without a profile: half-widths in log, whose squares add up;
 	                                         else 0 */

@@ -71,7 +71,10 @@ bool stage_has_param(const struct config *c, int64_t stage, const struct param *
 		return false;
 	}
 	switch (p->kind) {
-	case PARAM_TOKEN_EMBEDDING: return stage == 0 || (stage == head && c->model.tied_embeddings);
+	case PARAM_TOKEN_EMBEDDING: return stage == 0 || (stage == head && model_ties(&c->model));
+	case PARAM_CLASS_TOKEN:
+	case PARAM_PATCH_W:
+	case PARAM_PATCH_B:
 	case PARAM_POSITION_EMBEDDING:
 	case PARAM_TYPE_EMBEDDING:
 	case PARAM_EMBEDDING_NORM_W:
@@ -82,5 +85,5 @@ bool stage_has_param(const struct config *c, int64_t stage, const struct param *
 
 bool stages_share(const struct config *c, const struct param *p)
 {
-	return p->kind == PARAM_TOKEN_EMBEDDING && c->model.tied_embeddings && stages_head(c) != 0;
+	return p->kind == PARAM_TOKEN_EMBEDDING && model_ties(&c->model) && stages_head(c) != 0;
 }

@@ -9,8 +9,8 @@ struct cuda_kernel {
 };
 
 /* One row a kind: how it is done, its launcher, and its scratch. CUDA_NONE: collectives are the communicator's; LOAD,
- * PAUSE and SYNC the host lane's (exec/host_work.h); QK_NORM, LATENT_KEYS, ATTN_SINKS, SOFTCAP, SSM_* and MUON_* are
- * executed on cores alone (runner_supports). */
+ * PAUSE and SYNC the host lane's (exec/host_work.h); QK_NORM, LATENT_KEYS, ATTN_SINKS, SOFTCAP, SSM_*, MUON_*, PICK* and
+ * PREPEND* are executed on cores alone (runner_supports). */
 #define KERNELS(ROW) \
 	ROW(GEMM, PRODUCT, NULL, NULL) \
 	ROW(ATTENTION, ATTENTION, launch_attention, NULL) \
@@ -61,6 +61,10 @@ struct cuda_kernel {
 	ROW(EMBED_GRAD, KERNEL, launch_embed_grad, NULL) \
 	ROW(POSITION, KERNEL, launch_position, NULL) \
 	ROW(POSITION_GRAD, KERNEL, launch_position_grad, cuda_scratch_position_grad_B) \
+	ROW(PICK, NONE, NULL, NULL) \
+	ROW(PICK_GRAD, NONE, NULL, NULL) \
+	ROW(PREPEND, NONE, NULL, NULL) \
+	ROW(PREPEND_GRAD, NONE, NULL, NULL) \
 	ROW(LOSS, KERNEL, launch_loss, NULL) \
 	ROW(LOSS_MAX, KERNEL, launch_loss_max, NULL) \
 	ROW(LOSS_SUM, KERNEL, launch_loss_sum, NULL) \

@@ -65,6 +65,10 @@ struct kernel {
 	ROW(EMBED_GRAD, kernel_embed_grad, NULL) \
 	ROW(POSITION, kernel_position, NULL) \
 	ROW(POSITION_GRAD, kernel_position_grad, NULL) \
+	ROW(PICK, kernel_pick, NULL) \
+	ROW(PICK_GRAD, kernel_pick_grad, NULL) \
+	ROW(PREPEND, kernel_prepend, NULL) \
+	ROW(PREPEND_GRAD, kernel_prepend_grad, NULL) \
 	ROW(LOSS, kernel_loss, scratch_loss) \
 	ROW(LOSS_MAX, kernel_loss_max, NULL) \
 	ROW(LOSS_SUM, kernel_loss_sum, NULL) \

@@ -10,7 +10,7 @@
 #define GELU_2A 1.5957691216f  /* 2 sqrt(2/pi) */
 #define GELU_2AC 0.0713548163f /* 2 sqrt(2/pi) 0.044715 */
 
-enum shape { GELU, RELU, SQUARED_RELU, SILU };
+enum shape { GELU, RELU, SQUARED_RELU, SILU, TANH };
 
 ALWAYS_INLINE float value(enum shape s, float x)
 {
@@ -18,6 +18,8 @@ ALWAYS_INLINE float value(enum shape s, float x)
 		return x * fast_sigmoidf(x * (GELU_2A + GELU_2AC * x * x));
 	if (s == SILU)
 		return x * fast_sigmoidf(x);
+	if (s == TANH)
+		return 2.0f * fast_sigmoidf(2.0f * x) - 1.0f;
 	float positive = x > 0.0f ? x : 0.0f;
 	return s == RELU ? positive : positive * positive;
 }
@@ -31,6 +33,10 @@ ALWAYS_INLINE float derivative(enum shape s, float x)
 	if (s == SILU) {
 		float p = fast_sigmoidf(x);
 		return p + x * p * (1.0f - p);
+	}
+	if (s == TANH) {
+		float p = fast_sigmoidf(2.0f * x);
+		return 4.0f * p * (1.0f - p);
 	}
 	float positive = x > 0.0f ? x : 0.0f;
 	return s == SQUARED_RELU ? 2.0f * positive : x > 0.0f ? 1.0f : 0.0f;
@@ -115,11 +121,13 @@ ALWAYS_INLINE void gate_rows(enum shape s, const struct act *a, int64_t begin, i
 ROWS(gelu_rows, plain_rows, GELU)
 ROWS(relu_rows, plain_rows, RELU)
 ROWS(squared_relu_rows, plain_rows, SQUARED_RELU)
+ROWS(tanh_rows, plain_rows, TANH)
 ROWS(swiglu_rows, gated_rows, SILU)
 ROWS(geglu_rows, gated_rows, GELU)
 ROWS(gelu_grad_rows, plain_grad_rows, GELU)
 ROWS(relu_grad_rows, plain_grad_rows, RELU)
 ROWS(squared_relu_grad_rows, plain_grad_rows, SQUARED_RELU)
+ROWS(tanh_grad_rows, plain_grad_rows, TANH)
 ROWS(swiglu_grad_rows, gated_grad_rows, SILU)
 ROWS(geglu_grad_rows, gated_grad_rows, GELU)
 ROWS(silu_gate_rows, gate_rows, SILU)
@@ -135,8 +143,9 @@ static const struct mlp_rows mlps[] = {
 	[MLP_SQUARED_RELU] = {squared_relu_rows, squared_relu_grad_rows, NULL, 1},
 	[MLP_SWIGLU] = {swiglu_rows, swiglu_grad_rows, silu_gate_rows, 2},
 	[MLP_GEGLU] = {geglu_rows, geglu_grad_rows, gelu_gate_rows, 2},
+	[ACTIVATION_TANH] = {tanh_rows, tanh_grad_rows, NULL, 1},
 };
-static_assert(COUNT(mlps) == MLP_COUNT, "a row for each MLP");
+static_assert(COUNT(mlps) == ACTIVATION_COUNT, "a row for each activation");
 
 struct act_job {
 	struct act act;

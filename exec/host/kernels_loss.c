@@ -6,9 +6,9 @@
 struct loss {
 	float *logits, *max, *sums;
 	const int32_t *targets;
-	double *partial;     /* the loss of each part, before loss_scale */
+	double *partial;     /* the loss of each part, before `scale` */
 	int64_t T, V, first; /* first: the vocabulary id of this rank's column 0 */
-	float scale;
+	double scale;
 };
 
 /* The gradient of a row whose sum of exp(x - max) is known; `x` holds the exponentials. The target's one comes in its
@@ -36,7 +36,7 @@ static void loss_part(void *ctx, int64_t begin, int64_t end, int part, int threa
 		const float max = row_max(x, s->V), hit = x[target];
 		const float sum = row_exp(x, s->V, max);
 		total += log((double)sum) - ((double)hit - (double)max);
-		scale_row(x, s->V, s->scale / sum, target, s->scale);
+		scale_row(x, s->V, (float)s->scale / sum, target, (float)s->scale);
 	}
 	s->partial[part] = total;
 }
@@ -53,11 +53,11 @@ static void loss_grad_part(void *ctx, int64_t begin, int64_t end, int part, int 
 			memset(x, 0, (size_t)s->V * sizeof *x);
 			continue;
 		}
-		const float max = s->max[t], factor = s->scale / s->sums[t];
+		const float max = s->max[t], factor = (float)s->scale / s->sums[t];
 		for (int64_t i = 0; i < s->V; i++)
 			x[i] = fast_expf(x[i] - max);
 		total += log((double)s->sums[t]) - (double)s->sums[s->T + t];
-		scale_row(x, s->V, factor, target - s->first, s->scale);
+		scale_row(x, s->V, factor, target - s->first, (float)s->scale);
 	}
 	s->partial[part] = total;
 }
@@ -74,7 +74,7 @@ static struct loss loss_setup(const struct host_env *env, const struct op *op)
 		.T = op->matrix.rows,
 		.V = op->matrix.cols,
 		.first = env->tensor_coord * op->matrix.cols,
-		.scale = (float)env->loss_scale};
+		.scale = env->loss_scale};
 }
 
 static void run_loss(const struct host_env *env, struct loss *s, part_fn *fn, float *loss)
@@ -84,12 +84,13 @@ static void run_loss(const struct host_env *env, struct loss *s, part_fn *fn, fl
 	double total = 0.0;
 	for (int i = 0; i < parts; i++)
 		total += s->partial[i];
-	*loss += (float)(env->loss_scale * total);
+	*loss += (float)(s->scale * total);
 }
 
 enum status kernel_loss(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	struct loss s = loss_setup(env, op);
+	s.scale *= (double)(1 + op->loss.more);
 	s.logits = arg[0];
 	s.targets = arg[1];
 	for (int64_t t = 0; t < s.T; t++)

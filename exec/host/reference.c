@@ -50,9 +50,10 @@ REFERENCE(ref_bias_grad)
 	return ST_OK;
 }
 
-static double activation(enum mlp mlp, double x)
+static double activation(int act, double x)
 {
-	switch (mlp) {
+	switch (act) {
+	case ACTIVATION_TANH: return tanh(x);
 	case MLP_RELU: return fmax(x, 0.0);
 	case MLP_SQUARED_RELU: return fmax(x, 0.0) * fmax(x, 0.0);
 	case MLP_SWIGLU: return x / (1.0 + exp(-x));
@@ -60,10 +61,11 @@ static double activation(enum mlp mlp, double x)
 	}
 }
 
-static double activation_slope(enum mlp mlp, double x)
+static double activation_slope(int act, double x)
 {
 	double s = 1.0 / (1.0 + exp(-x)), t = tanh(sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x));
-	switch (mlp) {
+	switch (act) {
+	case ACTIVATION_TANH: return 1.0 - tanh(x) * tanh(x);
 	case MLP_RELU: return x > 0.0 ? 1.0 : 0.0;
 	case MLP_SQUARED_RELU: return 2.0 * fmax(x, 0.0);
 	case MLP_SWIGLU: return s * (1.0 + x * (1.0 - s));
@@ -209,13 +211,14 @@ static void loss_grad_row(double *x, int64_t n, double max, double sum, int64_t 
 REFERENCE(ref_loss)
 {
 	UNUSED();
-	const int64_t V = op->matrix.cols;
+	const int64_t V = op->loss.cols;
+	const double scale = env->loss_scale * (double)(1 + op->loss.more);
 	const int32_t *targets = arg[1];
-	for (int64_t t = 0; t < op->matrix.rows; t++) {
+	for (int64_t t = 0; t < op->loss.rows; t++) {
 		double *x = (double *)arg[0] + t * V, max = maximum(x, V), sum = exp_sum(x, V, max);
 		if (targets[t] >= 0)
-			*(double *)arg[2] += env->loss_scale * (log(sum) + max - x[targets[t]]);
-		loss_grad_row(x, V, max, sum, targets[t], targets[t] < 0, env->loss_scale);
+			*(double *)arg[2] += scale * (log(sum) + max - x[targets[t]]);
+		loss_grad_row(x, V, max, sum, targets[t], targets[t] < 0, scale);
 	}
 	return ST_OK;
 }
@@ -431,6 +434,10 @@ REFERENCE(ref_copy)
 	ROW(EMBED_GRAD, ref_embed_grad) \
 	ROW(POSITION, ref_position) \
 	ROW(POSITION_GRAD, ref_position_grad) \
+	ROW(PICK, ref_pick) \
+	ROW(PICK_GRAD, ref_pick_grad) \
+	ROW(PREPEND, ref_prepend) \
+	ROW(PREPEND_GRAD, ref_prepend_grad) \
 	ROW(LOSS, ref_loss) \
 	ROW(LOSS_MAX, ref_loss_max) \
 	ROW(LOSS_SUM, ref_loss_sum) \

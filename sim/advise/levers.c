@@ -1,6 +1,7 @@
 #include "sim/advise/levers.h"
 
 #include "base/array.h"
+#include "step/inputs.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -48,7 +49,7 @@ static bool set_micro_batch(const struct lever_case *k, struct advice_row *out, 
 	const double times = (double)size / (double)c->train.micro_batch;
 	if (c->data.load_time_s > 0)
 		set(out, "data.load_time=%.12gs", c->data.load_time_s * times);
-	if (c->data.bytes != 8 * (uint64_t)(c->train.micro_batch * c->model.seq_len / c->parallel.context))
+	if (c->data.bytes != inputs_B(c, c->train.micro_batch))
 		set(out, "data.bytes=%.0f", (double)c->data.bytes * times);
 	return set(out, "train.micro_batch=%" PRId64, size);
 }

@@ -1,5 +1,6 @@
 /* Plans without a pipeline: two short programs, extended by layers and micro-batches. */
 #include "sim/search/evaluator.h"
+#include "step/inputs.h"
 
 /* ---- programs of fewer layers ---- */
 
@@ -25,7 +26,7 @@ static void static_config(const struct config *c, int64_t layers, struct config 
 	out->train.recompute_layers = 0;
 	out->train.global_batch = c->parallel.data;
 	out->parallel.sequence_parallel = false;
-	out->data.bytes = 8 * (uint64_t)(c->model.seq_len / c->parallel.context);
+	out->data.bytes = inputs_B(c, 1);
 }
 
 /* Layers of the shorter program; the longer has one more. Layers whose collectives are of several kinds (replicas

@@ -8,6 +8,7 @@
 #include "sim/engine/tile_overlap.h"
 #include "sim/search/evaluator.h"
 #include "sim/engine/summary.h"
+#include "step/inputs.h"
 #include "step/layout.h"
 #include "step/stages.h"
 
@@ -251,7 +252,7 @@ static enum status measure_comm(struct evaluator *v, void *piece, struct error *
 			small->parallel.shard = p->shard;
 			small->parallel.sequence_parallel = small->parallel.tensor_overlap = false;
 			small->train.micro_batch = 1;
-			small->data.bytes = 8 * (uint64_t)(v->plan.model.seq_len / p->context);
+			small->data.bytes = inputs_B(&v->plan, 1);
 			small->micro_batches = 1 + again;
 			small->train.global_batch = p->data * (1 + again);
 			small->ranks *= p->data;

@@ -90,6 +90,21 @@ for ranks in 1 2; do
 	train $ranks model.position=alibi model.qkv_bias=false train.optimizer=adam train.recompute=full \
 		train.recompute_layers=1 "${tensor[@]}"
 done
+# Heads that see a part of the rows, and pictures.
+heads=(model.causal=false model.predictions=4 model.head_transform=true model.head_bias=true model.pooler=true
+	model.classes=3)
+vit=(model.causal=false model.lm_head=false model.classes=10 model.input=patches model.image_size=32 model.patch_size=8
+	model.seq_len=17 model.class_token=true)
+for ranks in 1 2; do
+	train $ranks "${heads[@]}" parallel.tensor=$ranks
+	train $ranks "${heads[@]}" model.lm_head=false model.predictions=0 model.head_transform=false \
+		model.head_bias=false model.post_norm=true model.final_norm=false
+	train $ranks "${vit[@]}" parallel.tensor=$ranks
+	train $ranks "${vit[@]}" parallel.strategy=fsdp parallel.bucket_mb=25
+done
+train 2 "${heads[@]}" parallel.pipeline=2 parallel.schedule=zero_bubble
+train 2 "${vit[@]}" parallel.pipeline=2 train.freeze=embedding
+train 2 model.head_transform=true model.head_bias=true parallel.tensor=2 parallel.sequence_parallel=true
 train 2 parallel.tensor=2 model.mlp=relu # its kinks defeat finite differences
 train 4 parallel.strategy=fsdp parallel.bucket_mb=25 parallel.reshard_after_forward=false "${llama[@]}"
 train 4 parallel.strategy=fsdp parallel.bucket_mb=25 parallel.prefetch=0 train.recompute=full

@@ -15,6 +15,7 @@ The keys of docs/reference.md, in the order in which they are written (no key of
         "step_time_s"
         "tokens_per_s"
         "tokens_per_s_per_gpu"
+        "samples_per_s"
         "tflops_per_gpu"
         "mfu"
         "hfu"

@@ -250,7 +250,7 @@ static void add_of(int64_t rows, int64_t cols)
 
 static void act_of(int64_t rows, int64_t cols)
 {
-	for (int mlp = 0; mlp < MLP_COUNT; mlp++) {
+	for (int mlp = 0; mlp < ACTIVATION_COUNT; mlp++) {
 		check_op(rig_op(OP_ACT, 0, mlp, rows, cols, 0, 0, 0), 0, ROUNDS);
 		check_op(rig_op(OP_ACT_GRAD, 0, mlp, rows, cols, 0, 0, 0), 0, ROUNDS);
 	}
@@ -268,7 +268,7 @@ static void test_elementwise(void)
 /* Activations far from zero: saturated, no overflow. */
 static void test_act_extremes(void)
 {
-	for (int mlp = 0; mlp < MLP_COUNT; mlp++)
+	for (int mlp = 0; mlp < ACTIVATION_COUNT; mlp++)
 		for (int grad = 0; grad < 2; grad++) {
 			struct rig r;
 			rig_open(&r, rig_op(grad ? OP_ACT_GRAD : OP_ACT, 0, mlp, 1, 65, 0, 0, 0), 0);
@@ -320,6 +320,10 @@ static void loss_of(int64_t rows, int64_t cols)
 	rig_open(&r, rig_op(OP_LOSS, 0, 0, rows, cols, 0, 0, 0), 0);
 	r.terms = r.env.loss_scale;
 	r.env.tensor_coord = 1; /* without meaning here */
+	set_targets(&r, cols);
+	check(&r, SUMS);
+	rig_open(&r, rig_op(OP_LOSS, 0, 0, rows, cols, 4, 0, 0), 0);
+	r.terms = 5 * r.env.loss_scale;
 	set_targets(&r, cols);
 	check(&r, SUMS);
 	rig_open(&max, rig_op(OP_LOSS_MAX, 0, 0, rows, cols, 0, 0, 0), 0);

@@ -159,10 +159,43 @@ static void test_order_of_bert(void)
 	static const char *const kinds[] = {"token_embedding", "position_embedding", "type_embedding",
 		"embedding_norm.weight", "embedding_norm.bias", "qkv.weight", "qkv.bias", "proj.weight", "proj.bias",
 		"norm1.weight", "norm1.bias", "fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias", "norm2.weight",
-		"norm2.bias", "pooler.weight", "pooler.bias"};
-	static const int64_t layers[] = {-1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, -1};
+		"norm2.bias", "pooler.weight", "pooler.bias", "head.dense.weight", "head.dense.bias",
+		"head.norm.weight", "head.norm.bias", "head.bias"};
+	static const int64_t layers[] = {-1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, -1, -1, -1, -1, -1,
+		-1};
 	struct model m = loaded("model: {preset: bert-base, layers: 1}");
 	check_order(&m, kinds, layers, COUNT(kinds));
+}
+
+/* A picture of 4 x 4 patches and a class token, as the table of transformers' ViTForImageClassification has it. */
+static void test_vit(void)
+{
+	static const char *const kinds[] = {"class_token", "patch_embedding.weight", "patch_embedding.bias",
+		"position_embedding", "norm1.weight", "norm1.bias", "qkv.weight", "qkv.bias", "proj.weight",
+		"proj.bias", "norm2.weight", "norm2.bias", "fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias",
+		"final_norm.weight", "final_norm.bias", "classes.weight", "classes.bias"};
+	static const int64_t layers[] = {-1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, -1, -1, -1};
+	struct model m = loaded("model: {layers: 1, hidden: 8, heads: 2, input: patches, image_size: 32, patch_size: "
+				"8, class_token: true, classes: 10, lm_head: false, causal: false}");
+	check_order(&m, kinds, layers, COUNT(kinds));
+	const double block = 32 + 192 + 24 + 64 + 8 + 256 + 32 + 256 + 8, patch = 8 * (3 * 64 + 1), head = 10 * 9;
+	CU_ASSERT_EQUAL(m.seq_len, 17);
+	CU_ASSERT_DOUBLE_EQUAL((double)model_parameters(&m), 8 + patch + 17 * 8 + block + 16 + head, 0);
+	/* Patches multiply 16 rows, the class head one, the rest all 17; attention 12 h s a token. */
+	CU_ASSERT_DOUBLE_EQUAL(model_flop_per_token(&m) * 17,
+		6 * (8 + patch * 16 + 17 * 8 * 17 + (block + 16) * 17 + head) + 12.0 * 8 * 17 * 17, 1e-6);
+}
+
+/* BERT's vocabulary head sees the masked rows alone, 3 of 5, and so does the table that it shares. */
+static void test_predictions(void)
+{
+	struct model m = loaded("model: {layers: 1, hidden: 8, heads: 2, vocab: 11, seq_len: 5, predictions: 3, "
+				"head_transform: true, head_bias: true, classes: 2, pooler: true}");
+	const double block = 32 + 192 + 24 + 64 + 8 + 256 + 32 + 256 + 8, head = 88 + 64 + 8 + 16 + 11;
+	CU_ASSERT_EQUAL(model_targets(&m), 3);
+	CU_ASSERT_DOUBLE_EQUAL((double)model_parameters(&m), 40 + block + 16 + head + (64 + 8) + 18, 0);
+	CU_ASSERT_DOUBLE_EQUAL(model_flop_per_token(&m) * 5,
+		6 * ((40 + block + 16) * 5 + head * 3 + 72 + 18) + 12.0 * 8 * 5 * 5, 1e-6);
 }
 
 static void test_order_of_llama(void)
@@ -321,6 +354,7 @@ static void test_flop(void)
 
 UNIT_MAIN("model", {"published counts", test_published_counts}, {"MPT by length", test_mpt_by_length},
 	{"order of a GPT", test_order_of_gpt}, {"order of a BERT", test_order_of_bert},
+	{"patches and classes", test_vit}, {"rows that a head sees", test_predictions},
 	{"order of a Llama", test_order_of_llama}, {"bias switches", test_bias_switches}, {"adapters", test_adapters},
 	{"experts", test_experts}, {"capacity", test_capacity}, {"tensor-parallel parts", test_tensor_parts},
 	{"padded vocabulary", test_padded_vocabulary}, {"FLOP a token", test_flop})

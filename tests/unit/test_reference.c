@@ -235,7 +235,7 @@ static void test_add_norm(void)
 
 static void test_act_gradient(void)
 {
-	for (int mlp = 0; mlp < MLP_COUNT; mlp++) {
+	for (int mlp = 0; mlp < ACTIVATION_COUNT; mlp++) {
 		struct rig forward, grad;
 		rig_open(&forward, rig_op(OP_ACT, 0, mlp, 3, 7, 0, 0, 0), 0);
 		rig_open(&grad, rig_op(OP_ACT_GRAD, 0, mlp, 3, 7, 0, 0, 0), 0);
@@ -339,7 +339,7 @@ static void test_position_gradient(void)
 static void test_loss_gradient(void)
 {
 	struct rig r, grad;
-	rig_open(&r, rig_op(OP_LOSS, 0, 0, 4, 7, 0, 0, 0), 0);
+	rig_open(&r, rig_op(OP_LOSS, 0, 0, 4, 7, 2, 0, 0), 0); /* counted three times */
 	rig_open(&grad, r.op, 0);
 	int32_t *targets = rig_ids(&r, 1, 0, 7);
 	targets[2] = -100;

@@ -1,0 +1,38 @@
+#include "step/inputs.h"
+
+#define ID_B 4
+
+uint64_t inputs_part_B(const struct config *c, int64_t micro_batch, enum input_part part)
+{
+	const struct model *m = &c->model;
+	const uint64_t n = (uint64_t)micro_batch;
+	switch (part) {
+	case INPUT_PART_DATA:
+		if (m->input == INPUT_PATCHES)
+			return (uint64_t)((double)(micro_batch * model_patches(m) * m->patch_size * m->patch_size *
+						   m->channels) *
+					  dtype_bytes(dtype_stored(c->train.dtype)));
+		return ID_B * n * (uint64_t)(m->seq_len / c->parallel.context);
+	case INPUT_PART_TARGETS:
+		return m->lm_head ? ID_B * n * (uint64_t)(model_targets(m) / c->parallel.context) : 0;
+	case INPUT_PART_CLASSES: return m->classes > 0 ? ID_B * n : 0;
+	case INPUT_PART_COUNT: break;
+	}
+	return 0;
+}
+
+/* Parts begin at whole words, whatever format the one before has. */
+static uint64_t padded_B(uint64_t bytes) { return (bytes + ID_B - 1) / ID_B * ID_B; }
+
+uint64_t inputs_offset_B(const struct config *c, int64_t micro_batch, enum input_part part)
+{
+	uint64_t sum = 0;
+	for (enum input_part p = 0; p < part; p++)
+		sum += padded_B(inputs_part_B(c, micro_batch, p));
+	return sum;
+}
+
+uint64_t inputs_B(const struct config *c, int64_t micro_batch)
+{
+	return inputs_offset_B(c, micro_batch, INPUT_PART_COUNT);
+}

@@ -1,0 +1,26 @@
+/* What a micro-batch brings to the device: its parts, one behind the other. The data loader prepares all of it. Pictures
+ * come as patches, each one a row of the product that embeds it, in the format of activations: cutting a picture is the
+ * loader's work. Ids are int32. */
+#ifndef STEPSIM_STEP_INPUTS_H
+#define STEPSIM_STEP_INPUTS_H
+
+#include <stdint.h>
+
+#include "step/config.h"
+
+enum input_part {
+	INPUT_PART_DATA,    /* (T) tokens, or (micro_batch patches, patch_size^2 channels) */
+	INPUT_PART_TARGETS, /* (micro_batch targets): of the vocabulary head */
+	INPUT_PART_CLASSES, /* (micro_batch): of the class head */
+	INPUT_PART_COUNT
+};
+
+/* Returns the bytes of a part for a micro-batch of so many sequences, 0 where the model has no such part. */
+uint64_t inputs_part_B(const struct config *c, int64_t micro_batch, enum input_part part);
+/* Returns where a part begins. */
+uint64_t inputs_offset_B(const struct config *c, int64_t micro_batch, enum input_part part);
+/* Returns the bytes of all parts. For tokens and their targets these are 8 bytes a token, as many as the int64 ids of
+ * PyTorch's loaders. */
+uint64_t inputs_B(const struct config *c, int64_t micro_batch);
+
+#endif
