@@ -133,8 +133,8 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     $ stepsim list models
     name                    parameters  layers  hidden  heads  kv heads   vocab  sequence  experts
     ----------------------------------------------------------------------------------------------
-    bert-base                  109.5 M      12     768     12        12   30522       512        0
-    bert-large                 335.1 M      24    1024     16        16   30522       512        0
+    bert-base                  110.1 M      12     768     12        12   30522       512        0
+    bert-large                 336.2 M      24    1024     16        16   30522       512        0
     bloom-176b                176247 M      70   14336    112       112  250880      2048        0
     bloom-7b1                   7069 M      30    4096     32        32  250880      2048        0
     chatglm3-6b                 6244 M      28    4096     32         2   65024      4096        0
@@ -232,11 +232,15 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     qwen3-30b-a3b              30532 M      48    2048     32         4  151936      4096      128
     qwen3-32b                  32762 M      64    5120     64         8  151936      4096        0
     qwen3-8b                    8191 M      36    4096     32         8  151936      4096        0
-    roberta-base               124.6 M      12     768     12        12   50265       512        0
+    roberta-base               124.7 M      12     768     12        12   50265       512        0
     stablelm-3b                 2795 M      32    2560     32        32   50304      4096        0
     starcoder-15b              15517 M      40    6144     48         1   49152      4096        0
     starcoder2-3b               3030 M      30    3072     24         2   49152      4096        0
     starcoder2-7b               7174 M      32    4608     36         4   49152      4096        0
+    vit-22b                    21757 M      48    6144     48        48       1       257        0
+    vit-b-16                    86.6 M      12     768     12        12       1       197        0
+    vit-h-14                   632.0 M      32    1280     16        16       1       257        0
+    vit-l-16                   304.3 M      24    1024     16        16       1       197        0
 
     $ stepsim list stacks
     name                     strategy  compute  weights  on the wire  fused  overlap  other names
