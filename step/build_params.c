@@ -251,12 +251,14 @@ static enum component state_component(const struct builder *b)
 	return offloads_states(b) ? COMP_HOST : COMP_OPTIMIZER;
 }
 
-/* Makes a buffer for a moment. It counts in words of 4 bytes, also for moments in 8 bits. */
+/* Makes a buffer for a moment. It counts in words of 4 bytes, also for narrower moments. */
 static int32_t build_moment(struct builder *b, const struct bucket *k)
 {
 	int64_t part = bucket_part(k), words = part;
 	if (b->c->train.optimizer_bits == 8)
 		words = (int64_t)(states_8_of(part, (int64_t)k->wide_from, (int64_t)k->wide_to).bytes / 4);
+	else if (b->c->train.optimizer_bits == 16)
+		words = (part + 1) / 2;
 	return build_buffer(b, state_component(b), DT_FP32, words, true);
 }
 

@@ -331,6 +331,7 @@ void update_from(struct builder *b, int32_t i, enum optimizer o, int64_t from)
 		op.update.wide_from = (int64_t)k->wide_from;
 		op.update.wide_to = (int64_t)k->wide_to;
 	}
+	op.update.halved = b->c->train.optimizer_bits == 16;
 	if (away)
 		op.lane = LANE_HOST;
 	struct view w = away ? k->host : k->shard, g = away ? k->host_grad : k->grad_shard,
@@ -401,6 +402,19 @@ static void build_lamb(struct builder *b)
 	vec_free(&norms);
 }
 
+/* torch/optim/adam.py, _multi_tensor_adam: the denominators of all parameters at once. */
+static double update_copies_B(const struct builder *b)
+{
+	const struct train *t = &b->c->train;
+	double elements = 0;
+	if (t->fused || t->optimizer_bits == 8 || offloads_states(b))
+		return 0;
+	for (size_t i = 0; i < b->r->buckets.n; i++)
+		if (b->r->buckets.at[i].trained)
+			elements += (double)bucket_part(&b->r->buckets.at[i]);
+	return b->c->stack.memory.update_copies * elements * (double)t->optimizer_bits / 8;
+}
+
 void build_optimizer(struct builder *b)
 {
 	if (b->st || !optimizer_updates(b->c->train.optimizer))
@@ -415,7 +429,9 @@ void build_optimizer(struct builder *b)
 		build_muon(b);
 		return;
 	}
+	int32_t copies = build_hold(b, COMP_BUFFERS, update_copies_B(b), "optimizer copies");
 	for (size_t i = 0; i < b->r->buckets.n; i++)
 		if (b->r->buckets.at[i].trained)
 			update_from(b, (int32_t)i, b->c->train.optimizer, 0);
+	build_release(b, &copies);
 }

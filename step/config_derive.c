@@ -64,6 +64,10 @@ static void derive_train(struct config *c)
 		t->reduce_dtype = t->grad_compression == COMPRESS_BF16 ? DT_BF16 : DT_FP16;
 	if (!config_is_given(c, KEY_train_master_weights) && t->param_dtype == DT_FP32)
 		t->master_weights = false; /* a stack's default for narrow weights */
+	if (!chosen(c, KEY_train_optimizer_bits) && c->stack.moments_as_weights && dtype_bytes(t->param_dtype) == 2.0 &&
+		!t->master_weights && t->offload == OFF_NONE && optimizer_updates(t->optimizer) &&
+		!optimizer_needs_tensors(t->optimizer))
+		t->optimizer_bits = 16;
 }
 
 /* A schedule may be made of a fixed number of chunks a stage, as zbv is. */
@@ -116,6 +120,8 @@ const char *config_predicted_only(const struct config *c)
 		return "train.optimizer muon with states cut is predicted, not executed";
 	if (dtype_is_quantized(c->train.lora_base))
 		return "train.lora_base is predicted, not executed";
+	if (c->train.optimizer_bits == 16)
+		return "moments of 16 bits (train.optimizer_bits) are predicted, not executed";
 	return NULL;
 }
 

@@ -259,6 +259,7 @@ struct op_swap {
 struct op_update {
 	int64_t elements;
 	int64_t wide_from, wide_to; /* OP_STATES_8: elements whose moments stay in 32 bits */
+	bool halved;                /* the moments have 16 bits */
 };
 
 /* LAMB_DIRECTION, LAMB_STEP. */

@@ -85,7 +85,7 @@ static double moment_B(const struct op *op)
 {
 	const struct op_update *d = &op->update;
 	return op->flags & OP_STATES_8 ? (double)states_8_of(d->elements, d->wide_from, d->wide_to).bytes
-	                               : 4.0 * (double)d->elements;
+	                               : (d->halved ? 2.0 : 4.0) * (double)d->elements;
 }
 
 /* How large an argument is, and how much of it an access reads or writes, in elements. */

@@ -88,6 +88,8 @@ enum stage_split {
 	/* DDP's buckets, 16-bit gradients before they are added in fp32 */ \
 	/* of a stack that adds them by a kernel of its own only until the last sum, unless overlap reduces them */ \
 	X("gradient", gradient_B, BYTE, 0, 32, "bytes a parameter of further gradients") \
+	X("update", update_copies, NONE, 0, 4, \
+		"copies of a moment of all that a rank updates, alive while an unfused optimizer does") \
 	X("flattened", flattened_B, BYTE, 0, 32, "bytes a parameter of flattened gradients while ZeRO-1 reduces them") \
 	X("context", context_B, BYTE, 0, 1e11, "CUDA context and library workspaces") \
 	X("communicator", communicator_B, BYTE, 0, 1e11, "NCCL's buffers for each communicator")
@@ -132,6 +134,7 @@ struct stack {
 	bool recompute_last_gemm; /* a recomputed block runs its last product and that one's reduction again (Megatron's
 	                             and PyTorch's reentrant checkpointing call the whole forward function), which the
 	                             early stop of non-reentrant torch.utils.checkpoint leaves out */
+	bool moments_as_weights;  /* without master weights the moments have the weights' format, not fp32 */
 };
 
 #undef STACK_FIELD
@@ -146,7 +149,7 @@ struct stack_number {
 };
 #define STACK_NUMBERS 9 /* of which a family uses eight at the most */
 extern const struct stack_number stack_numbers[STACK_NUMBERS];
-#define STACK_MEMORIES 9
+#define STACK_MEMORIES 10
 extern const struct stack_number stack_memories[STACK_MEMORIES];
 
 /* Reads the mappings `numbers` and `memory` ({name: {value, source}}), `habits`, `interval` ({value, source}),

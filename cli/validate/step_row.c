@@ -193,6 +193,8 @@ static enum status write_train(const struct csv *t, size_t row, const struct fra
 		fprintf(out, "  recompute_layers: %" PRId64 "\n", whole(t, row, "n_layers", 2) / 2);
 	if (f->reduces_narrow && !*csv_get(t, row, "param_dtype"))
 		fprintf(out, "  reduce_dtype: %s\n", dtype);
+	if (*csv_get(t, row, "optimizer_bits"))
+		fprintf(out, "  optimizer_bits: %s\n", csv_get(t, row, "optimizer_bits"));
 	const char *kept = csv_get(t, row, "param_dtype"); /* gradients are kept and reduced so, too */
 	if (*kept)
 		fprintf(out, "  param_dtype: %s\n  grad_dtype: %s\n  reduce_dtype: %s\n", kept, kept, kept);
@@ -280,6 +282,8 @@ static enum status predict_as(const struct csv *t, size_t row, const struct fram
 		c->node_ranks = s.per_host;
 		if (f->borrows)
 			c->stack.interval = 0;
+		if (f->loss_B > 0)
+			c->stack.memory.loss_B = f->loss_B;
 		*network = s.network;
 		if (!(st = config_resolve(c, s.nodes * s.per_host, e)))
 			st = fold_predict(c, m, result, e);
@@ -331,8 +335,9 @@ static enum status predict_row(const struct csv *t, size_t row, const struct fra
 	if (!st) {
 		out->predicted_s = result->time.step_s;
 		memcpy(out->interval90_s, result->interval90_s, sizeof out->interval90_s);
-		out->predicted_memory_B = (double)(f->reports_allocated ? result->memory.first_B
-									: result->memory.total_B);
+		out->predicted_memory_B = (double)(f->reports_allocated || is(t, row, "mem_counts", "allocated")
+							   ? result->memory.first_B
+							   : result->memory.total_B);
 		out->fits = result->memory.fits;
 		out->tight = verdict_fit(&result->memory) == FIT_TIGHT;
 	}

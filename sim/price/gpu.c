@@ -93,11 +93,12 @@ static double loss_share(const struct op *op)
 	return op->kind == OP_LOSS ? 1 : op->kind == OP_LOSS_GRAD ? 0.5 : 0.25;
 }
 
-/* Returns the bytes that moments of 8 bits take off the traffic that stacks' numbers count. */
+/* Returns the bytes that narrow moments take off the traffic that stacks' numbers count. */
 static double saved_B(const struct op *op)
 {
 	struct op wide = *op;
 	wide.flags = (uint16_t)(wide.flags & ~OP_STATES_8);
+	wide.update.halved = false;
 	return op_read_B(&wide) + op_write_B(&wide) - op_read_B(op) - op_write_B(op);
 }
 

@@ -103,6 +103,16 @@ static void test_terms(void)
 	CU_ASSERT_EQUAL(held_B(&c, "gate", true), MICRO * LAYERS * TOKENS * F * 2);
 
 	c = tiny(3);
+	c.stack.memory.update_copies = 1;
+	CU_ASSERT_EQUAL(held_B(&c, "optimizer copies", true), 0); /* a fused kernel needs none */
+	c.train.fused = false;
+	CU_ASSERT_EQUAL(held_B(&c, "optimizer copies", true), 4 * params);
+	c.train.optimizer_bits = 16;
+	CU_ASSERT_EQUAL(held_B(&c, "optimizer copies", true), 2 * params);
+	c.train.optimizer_bits = 8; /* bitsandbytes has only the fused kernel */
+	CU_ASSERT_EQUAL(held_B(&c, "optimizer copies", true), 0);
+
+	c = tiny(3);
 	c.stack.memory.flattened_B = 8;
 	CU_ASSERT_EQUAL(held_B(&c, "flattened gradients", true), 0);
 	c.parallel.strategy = STRAT_ZERO1;
