@@ -54,6 +54,13 @@ static bool product(const struct exporter *x, const struct ynode *list, double *
 static bool solve(const struct exporter *x, const struct import_row *r, char text[KEY_VALUE_MAX])
 {
 	double times, over, value = strtod(text, NULL);
+	for (size_t i = 0; r->plus && i < r->plus->n; i++) {
+		char other[KEY_VALUE_MAX];
+		key_value_text(config_key(import_key_of(r->plus->child[i]->text)), x->c, other);
+		value -= strtod(other, NULL);
+	}
+	if (r->plus)
+		snprintf(text, KEY_VALUE_MAX, "%.0f", value);
 	if (!r->times && !r->over)
 		return true;
 	if (!product(x, r->times, &times) || !product(x, r->over, &over) || value == 0)

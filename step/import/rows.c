@@ -64,6 +64,19 @@ static bool product(const struct import *im, const struct ynode *list, double *o
 	return true;
 }
 
+/* Adds up keys of CONFIG.yaml; false: one is not known. */
+static bool sum(const struct import *im, const struct ynode *list, double *out)
+{
+	*out = 0;
+	for (size_t i = 0; list && i < list->n; i++) {
+		double value;
+		if (!number_of(ours(im, import_key_of(list->child[i]->text)), &value))
+			return false;
+		*out += value;
+	}
+	return true;
+}
+
 static void write_number(char out[KEY_VALUE_MAX], double value)
 {
 	snprintf(out, KEY_VALUE_MAX, value == (double)(long long)value ? "%.0f" : "%.12g", value);
@@ -97,7 +110,7 @@ static enum outcome map(const struct import_row *r, const char *text, char out[K
 static enum outcome convert(const struct import *im, const struct import_row *r, const char *text,
 	char out[KEY_VALUE_MAX])
 {
-	double value, times, over;
+	double value, times, over, plus;
 	if (strchr(text, '$'))
 		return LACKS;
 	const enum outcome o = map(r, text, out);
@@ -105,9 +118,10 @@ static enum outcome convert(const struct import *im, const struct import_row *r,
 		return o == GIVES && !config_key(r->to)->takes_auto ? LACKS : o;
 	if (!number_of(out, &value))
 		return GIVES;
-	if (!product(im, r->times, &times) || !product(im, r->over, &over) || over == 0 || (r->inverse && value == 0))
+	if (!product(im, r->times, &times) || !product(im, r->over, &over) || !sum(im, r->plus, &plus) || over == 0 ||
+		(r->inverse && value == 0))
 		return LACKS;
-	write_number(out, r->inverse ? times / over / value : value * times / over);
+	write_number(out, r->inverse ? times / over / value : value * times / over + plus);
 	return GIVES;
 }
 

@@ -44,7 +44,7 @@ static enum status read_text(const struct ynode *row, const char *key, const cha
 static enum status check_names(const struct ynode *row, struct error *e)
 {
 	static const char *const known[] = {"key", "to", "values", "with", "default", "when", "given", "times", "over",
-		"inverse", "is", "only"};
+		"plus", "inverse", "is", "only"};
 	for (size_t i = 0; i < row->n; i++)
 		if (suggest_find(row->child[i]->key, known, COUNT(known)) == COUNT(known))
 			return ynode_error_key(row->child[i], e, "%s: unknown key of a row%s", row->child[i]->key,
@@ -76,6 +76,7 @@ static enum status read_row(const struct ynode *n, struct import_table *t, struc
 	r.given = ynode_get(n, "given");
 	r.times = ynode_get(n, "times");
 	r.over = ynode_get(n, "over");
+	r.plus = ynode_get(n, "plus");
 	r.no_import = r.is || (only && strcmp(only, "export") == 0);
 	r.no_export = only && strcmp(only, "import") == 0;
 	return vec_push(&t->rows, r) ? ST_OK : error_nomem(e, "a framework's rows");

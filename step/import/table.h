@@ -12,6 +12,7 @@
  *   when     {key of CONFIG.yaml: value}: the row holds only then; "!value": only otherwise
  *   given    the same of the framework's keys, by import alone
  *   times, over, inverse   ours = its value x times / over, or times / over / its value; numbers or keys of CONFIG.yaml
+ *   plus     ours = its value + these, keys of CONFIG.yaml
  *   is       a value that export writes and that import passes over
  *   only     import or export
  * Of several rows for one key of CONFIG.yaml the first counts that the file has; defaults come after all of them.
@@ -32,7 +33,7 @@
 struct import_row {
 	const struct ynode *key; /* a text or a list of them */
 	enum key_id to;          /* KEY_COUNT: none, with `is` */
-	const struct ynode *values, *when, *given, *times, *over;
+	const struct ynode *values, *when, *given, *times, *over, *plus;
 	const char *with, *default_, *is;
 	bool inverse, hub, no_import, no_export;
 };

@@ -164,6 +164,19 @@ static void test_megatron(void)
 	check(KEY_train_dtype, "bf16");
 	import_free(&im);
 
+	/* latent attention: the rotated columns of a head count in head_dim, and its norms are the latents' */
+	take("--num-layers 27 --hidden-size 2048 --num-attention-heads 16 --tensor-model-parallel-size 1\n"
+	     "--multi-latent-attention --kv-lora-rank 512 --qk-head-dim 128 --qk-pos-emb-head-dim 64 --v-head-dim 128\n"
+	     "--qk-layernorm --num-query-groups 16 --kv-channels 128 --position-embedding-type rope\n",
+		"megatron");
+	check(KEY_model_kv_lora_rank, "512");
+	check(KEY_model_head_dim, "192");
+	check(KEY_model_rope_head_dim, "64");
+	check(KEY_model_v_head_dim, "128");
+	check(KEY_model_qk_norm, NULL);
+	check(KEY_model_kv_heads, NULL);
+	import_free(&im);
+
 	/* Megatron's default; its old flash attention has a recomputation of its own */
 	take("--num-layers 32 --tensor-model-parallel-size 1 --recompute-granularity selective\n", "megatron");
 	check(KEY_train_recompute_modules, "core_attn");
