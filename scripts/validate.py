@@ -1,21 +1,29 @@
 #!/usr/bin/env python3
-"""Predicts the published measurements of tests/validation and fails beyond the limits below.
+"""Predicts the published measurements of tests/validation and fails beyond the limits below. The whole run takes some
+minutes and writes docs/accuracy.md."""
 
-usage: validate.py [--sample | --write-limits]
-
-The whole run also writes docs/accuracy.md. --sample, for the test command, takes every tenth tight step in a few
-seconds, without cross-validation, against doubled limits, since so few rows swing. It fails where that page is stale.
---write-limits writes tests/validation/limits.json, the limits by source, from the present errors.
-"""
-
-import collections, csv, json, math, os, statistics, subprocess, sys
+import argparse, collections, csv, json, math, os, statistics, subprocess, sys
 import accuracy, limits, perturb
 from accuracy import percentile
 from constants import root
 from crossvalidate import Fit
 
 stepsim = os.path.join(root, 'build/release/stepsim')
-sample = '--sample' in sys.argv[1:]
+words = argparse.ArgumentParser(description=__doc__)
+kind = words.add_mutually_exclusive_group()
+kind.add_argument(
+    '--sample',
+    action='store_true',
+    help='for the test command: every tenth tight step in a few seconds, without cross-validation, against doubled '
+    'limits, since so few rows swing; fails where docs/accuracy.md is stale',
+)
+kind.add_argument(
+    '--write-limits',
+    action='store_true',
+    help='also write tests/validation/limits.json, the limits by source, from the present errors',
+)
+asked = words.parse_args()
+sample = asked.sample
 slack = 2.0 if sample else 1.0
 failed = []
 checks = []  # what, value, limit, whether at least, whether met
@@ -286,7 +294,7 @@ def by_source(tables):
     for table, rows_and_results in tables.items():
         for name, x in limits.errors(table, *rows_and_results).items():
             of_name.setdefault(name, []).extend(x)
-    if '--write-limits' in sys.argv[1:]:
+    if asked.write_limits:
         limits.write(of_name)
     print('limits by source, of the time and of the memory (tests/validation/limits.json)')
     kept = limits.read()
