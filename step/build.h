@@ -212,7 +212,8 @@ struct builder {
 	struct acts *acts_now;            /* of the block at hand */
 	int32_t lora_grad[LORA_PRODUCTS]; /* the gradient of lora_in, from that of the input to that of A */
 	bool defers_weights;              /* gradients of weights wait for ACTION_WEIGHTS */
-	int32_t *batch; /* by micro-batch: the data loader's buffer on the host; NULL without a loader */
+	struct build_pair *pair; /* build_overlap.c: the two actions that are built together; NULL: one alone */
+	int32_t *batch;          /* by micro-batch: the data loader's buffer on the host; NULL without a loader */
 
 	int32_t gradient_copies;      /* held: further gradients (stack_memory.gradient_B) */
 	struct bucket_state *buckets; /* by bucket */
@@ -312,6 +313,16 @@ bool build_recomputes(const struct builder *b, int64_t layer);
  */
 bool build_ends_early(const struct builder *b);
 
+/* ---- build_overlap.c: exchanges of experts behind another micro-batch's compute ---- */
+
+/* Appends all ops of an action. */
+typedef void build_action_fn(struct builder *b, const struct action *a);
+/* Runs two actions that do not depend on each other. They take turns at each exchange. */
+void build_together(struct builder *b, const struct action *forward, const struct action *backward,
+	build_action_fn *run);
+/* Lets the other action go on, where there is one. */
+void build_take_turns(struct builder *b);
+
 /* ---- build_feed.c: input, data loader, pauses, synchronisation ---- */
 
 /* Makes the step's input on the host. */
@@ -358,7 +369,8 @@ void build_reductions_end(struct builder *b);
 /* Sums a tied table's gradient over the first and the last stage. */
 void build_ends_reduction(struct builder *b);
 void build_optimizer(struct builder *b);
-/* Appends the update of a bucket by AdamW, or by the optimizer, from element `from` of its part on, and what follows. */
+/* Appends the update of a bucket by AdamW, or by the optimizer, from element `from` of its part on, and what follows.
+ */
 void update_from(struct builder *b, int32_t bucket, enum optimizer o, int64_t from);
 /* Gathers updated weights where forward expects them whole. */
 void gather_bucket(struct builder *b, int32_t bucket);

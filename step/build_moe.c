@@ -50,7 +50,9 @@ static int32_t exchange(struct builder *b, int32_t buffer, const char *what)
 {
 	if (b->c->parallel.expert == 1)
 		return buffer;
-	return build_exchange(b, COLL_ALLTOALL, DIM_EP, buffer, slots_of(b), b->m->hidden, what);
+	int32_t out = build_exchange(b, COLL_ALLTOALL, DIM_EP, buffer, slots_of(b), b->m->hidden, what);
+	build_take_turns(b);
+	return out;
 }
 
 /* Swaps [outer, inner, a rank's slots of an expert] to [inner, outer, ...]: by rank or by expert first. */

@@ -40,7 +40,7 @@ static void meet(struct builder *b, struct peer *p, const struct schedule_shape 
 void build_schedule(struct builder *b)
 {
 	struct schedule_shape s = {b->stages > 1 ? b->c->parallel.schedule : SCHED_1F1B, b->stages, b->chunks,
-		b->c->micro_batches};
+		b->c->micro_batches, b->c->parallel.expert_overlap};
 	b->defers_weights = schedule_splits_backward(s.kind);
 	b->st = schedule_actions(&s, b->stage, &b->actions, b->e);
 	if (b->stages > 1) {
@@ -311,19 +311,39 @@ static void weights(struct builder *b, const struct action *a)
 	b->defers_weights = true;
 }
 
+static void run_action(struct builder *b, const struct action *a)
+{
+	static build_action_fn *const act[] =
+		{[ACTION_FORWARD] = forward, [ACTION_BACKWARD] = backward, [ACTION_WEIGHTS] = weights};
+	at(b, a);
+	await(b, a);
+	act[a->kind](b, a);
+}
+
+/* True where an action and the next one are built together: a forward one, and the backward one of other activations.
+ */
+static bool is_pair(const struct builder *b, size_t i)
+{
+	const struct action *a = &b->actions.at[i], *next = a + 1;
+	return b->c->parallel.expert_overlap && i + 1 < b->actions.n && a->kind == ACTION_FORWARD &&
+	       next->kind == ACTION_BACKWARD && (a->micro != next->micro || a->chunk != next->chunk);
+}
+
 void build_actions(struct builder *b)
 {
-	static void (*const act[])(struct builder *, const struct action *) =
-		{[ACTION_FORWARD] = forward, [ACTION_BACKWARD] = backward, [ACTION_WEIGHTS] = weights};
 	if (b->stages > 1)
 		build_micro_begin(b);
 	receive(b, 0);
 	for (size_t i = 0; i < b->actions.n && !b->st; i++) {
 		const struct action *a = &b->actions.at[i];
 		receive(b, i + 1);
-		at(b, a);
-		await(b, a);
-		act[a->kind](b, a);
+		if (!is_pair(b, i)) {
+			run_action(b, a);
+			continue;
+		}
+		receive(b, i + 2);
+		build_together(b, a, a + 1, run_action);
+		i++;
 	}
 	if (b->stages == 1)
 		return;

@@ -80,8 +80,8 @@ struct train {
 	enum recompute recompute;
 	int recompute_modules;    /* AUTO: core_attn with naive attention; flash attention keeps no scores */
 	int64_t recompute_layers; /* AUTO: all */
-	enum dtype lora_base; /* in which the blocks' frozen matrices lie (QLoRA); DT_COUNT: as
-	                         param_dtype */
+	enum dtype lora_base;     /* in which the blocks' frozen matrices lie (QLoRA); DT_COUNT: as
+	                             param_dtype */
 	enum offload offload;
 	bool fused, cuda_graph;
 	int64_t sync_every;
@@ -106,6 +106,7 @@ struct parallel {
 	int64_t context;
 	enum context_kind context_kind;
 	int64_t expert, expert_tensor;
+	bool expert_overlap;             /* exchanges of experts move behind another micro-batch's compute */
 	enum mesh_dim order[DIM_COUNT];  /* innermost first */
 	double bucket_B, first_bucket_B; /* first: < 0 is auto until resolved */
 	bool overlap;

@@ -87,6 +87,7 @@ static const struct config_alias aliases[] = {
 	NAMES(parallel, schedule, "pipeline_parallel_schedule"),
 	NAMES(parallel, context, "cp context_parallel_size context_parallel_degree"),
 	NAMES(parallel, expert, "ep expert_parallel_size expert_model_parallel_size expert_parallel_degree"),
+	NAMES(parallel, expert_overlap, "overlap_moe_expert_parallel_comm"),
 	NAMES(parallel, expert_tensor, "etp expert_tensor_parallel_size expert_tensor_parallel_degree"),
 	NAMES(parallel, bucket_mb, "bucket_cap_mb"),
 	NAMES(parallel, overlap, "overlap_grad_reduce"),

@@ -69,20 +69,39 @@ static enum status check_tensor_experts(const struct config *c, struct error *e)
 	return ST_OK;
 }
 
+/* Megatron-Core asks for chunks of stages, too: with them the forward pass runs two actions ahead of the next stage's,
+ * and neither of a pair waits for the other. */
+static enum status check_overlap(const struct config *c, struct error *e)
+{
+	const struct parallel *p = &c->parallel;
+	char names[STRATEGY_NAMES];
+	if (!p->expert_overlap)
+		return ST_OK;
+	if (p->pipeline == 1 || p->schedule != SCHED_INTERLEAVED)
+		return config_error(c, KEY_parallel_expert_overlap, e,
+			"true needs pipeline of 2 or more with schedule: interleaved (nearest: false)");
+	if (strategy_has(p->strategy, STRATEGY_CUTS_GRADIENTS))
+		return config_error(c, KEY_parallel_strategy, e,
+			"%s is not modelled yet with expert_overlap (accepted: %s)", strategy_name(p->strategy),
+			strategy_names(0, STRATEGY_CUTS_GRADIENTS, names));
+	return ST_OK;
+}
+
 enum status config_check_experts(const struct config *c, struct error *e)
 {
 	const struct parallel *p = &c->parallel;
 	enum status st;
 	if (c->model.experts == 0)
-		return p->expert > 1
-		               ? config_error_key(c, KEY_parallel_expert, e, "not used without experts (model.experts)")
+		return p->expert > 1 || p->expert_overlap
+		               ? config_error_key(c, p->expert > 1 ? KEY_parallel_expert : KEY_parallel_expert_overlap,
+					 e, "not used without experts (model.experts)")
 		               : ST_OK;
 	char names[STRATEGY_NAMES];
 	if (strategy_has(p->strategy, STRATEGY_REPLICAS) && p->tensor * p->expert > 1)
 		return config_error(c, KEY_parallel_strategy, e,
 			"%s is not modelled yet with experts beside tensor or expert (accepted: %s)",
 			strategy_name(p->strategy), strategy_names(0, STRATEGY_REPLICAS, names));
-	if ((st = check_tensor_experts(c, e)))
+	if ((st = check_tensor_experts(c, e)) || (st = check_overlap(c, e)))
 		return st;
 	return p->tensor * p->expert > 1 ? check_expert_groups(c, e) : ST_OK;
 }

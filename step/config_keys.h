@@ -164,6 +164,7 @@ struct config_key {
 	X(parallel, context, INT(1, 65536), AT(parallel.context), "1", EVERY) \
 	X(parallel, context_kind, WORD(context_kind), AT(parallel.context_kind), "ring", EVERY) \
 	X(parallel, expert, INT(1, 65536), AT(parallel.expert), "1", EVERY) \
+	X(parallel, expert_overlap, BOOL, AT(parallel.expert_overlap), "false", EVERY) \
 	X(parallel, expert_tensor, INT(1, 65536), AT(parallel.expert_tensor), "1", EVERY) \
 	X(parallel, order, ORDER, AT(parallel.order), "tp-cp-ep-dp-pp", EVERY) \
 	X(parallel, bucket_mb, MIB(1e-6, 1e6), AT(parallel.bucket_B), "25", STRATEGY_BUCKETS) \

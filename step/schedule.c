@@ -12,7 +12,8 @@ static int64_t warm_up(const struct schedule_shape *s, int64_t stage)
 	int64_t later = s->stages - 1 - stage, all = s->chunks * s->micro_batches;
 	if (schedule_traits[s->kind].all_in_flight)
 		return all;
-	return least(schedule_traits[s->kind].grouped ? 2 * later + (s->chunks - 1) * s->stages : later, all);
+	return least(s->ahead + (schedule_traits[s->kind].grouped ? 2 * later + (s->chunks - 1) * s->stages : later),
+		all);
 }
 
 int64_t schedule_first_in_flight(const struct schedule_shape *s)

@@ -74,6 +74,8 @@ typedef VEC(struct action) action_list;
 struct schedule_shape {
 	enum schedule kind;
 	int64_t stages, chunks, micro_batches;
+	int64_t ahead; /* further forward passes before the first backward one: 1 where a forward and a backward action
+	                  run together, so that the last stage's do not depend on each other */
 };
 
 static inline bool schedule_splits_backward(enum schedule kind) { return schedule_traits[kind].splits_backward; }

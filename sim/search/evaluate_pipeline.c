@@ -34,7 +34,7 @@ static double peak_kept_B(const struct config *c, const struct block_pieces *b, 
 		      micro_batches = !schedule_traits[p->schedule].all_in_flight && c->micro_batches > steady
 	                                      ? steady
 	                                      : c->micro_batches;
-	const struct schedule_shape s = {p->schedule, p->pipeline, p->virtual_stages, micro_batches};
+	const struct schedule_shape s = {p->schedule, p->pipeline, p->virtual_stages, micro_batches, p->expert_overlap};
 	const int64_t layers = part_layers(c), special = end == END_FIRST ? 0 : p->virtual_stages - 1;
 	action_list list = {0};
 	double now_B = 0, most_B = 0;

@@ -296,7 +296,8 @@ static struct passes stage_work(const struct passes *layer, const struct passes 
 static struct schedule_shape shape_of(const struct config *c)
 {
 	const struct parallel *p = &c->parallel;
-	return (struct schedule_shape){p->schedule, p->pipeline, p->virtual_stages, c->micro_batches};
+	return (struct schedule_shape){p->schedule, p->pipeline, p->virtual_stages, c->micro_batches,
+		p->expert_overlap};
 }
 
 static double pipeline_s(const struct config *c, const struct passes *layer, const struct passes *head,

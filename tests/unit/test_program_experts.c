@@ -238,5 +238,50 @@ static void test_memory(void)
 	CU_ASSERT_DOUBLE_EQUAL(weights[0] - weights[3], experts * 7 / 8, 2048);
 }
 
+/* Exchanges of a stage, and those between which and the first op that waits for them stands compute of other
+ * activations. */
+static void count_exchanges(const struct role *r, int *all, int *hidden)
+{
+	*all = *hidden = 0;
+	for (uint32_t i = 0; i < r->ops.n; i++) {
+		const struct op *x = &r->ops.at[i];
+		if (x->kind != OP_COLLECTIVE || x->group != DIM_EP)
+			continue;
+		bool waits = false, other = false;
+		for (uint32_t k = i + 1; k < r->ops.n && !waits; k++) {
+			const struct op *op = &r->ops.at[k];
+			for (uint32_t d = 0; d < op->n_dep; d++)
+				waits = waits || r->deps.at[op->dep0 + d] == i;
+			other = other || (!waits && op->lane == LANE_COMPUTE &&
+						 (op->micro != x->micro || op->phase != x->phase));
+		}
+		++*all;
+		*hidden += other;
+	}
+}
+
+/* Two of four exchanges of a layer are a forward action's. Per stage 16 actions of each kind; the first 1 + 2 (p - 1 -
+ * stage) + p (v - 1) forward ones and as many backward ones at the end have none beside them. What is last of a pair
+ * has nobody left to wait with. */
+static void test_overlap(void)
+{
+	static const char plan[] = "model.layers=4 parallel.pipeline=2 parallel.expert=2 parallel.schedule=interleaved "
+				   "parallel.virtual_stages=2 parallel.expert_overlap=%s";
+	for (int on = 0; on < 2; on++) {
+		char text[256];
+		snprintf(text, sizeof text, plan, on ? "true" : "false");
+		struct program *p = program_of(text, 8);
+		for (size_t stage = 0; stage < p->n_roles; stage++) {
+			int all, hidden;
+			count_exchanges(&p->roles[stage], &all, &hidden);
+			const int micro = (int)p->config.micro_batches, actions = 2 * micro,
+				  pairs = actions - (1 + 2 * (1 - (int)stage) + 2);
+			CU_ASSERT_EQUAL(all, 4 * actions);
+			CU_ASSERT(on ? hidden >= 3 * pairs && hidden <= 4 * pairs : hidden == 0);
+		}
+		program_destroy(p);
+	}
+}
+
 UNIT_MAIN("program of experts", {"groups", test_groups}, {"work", test_work}, {"parameters", test_parameters},
-	{"memory", test_memory}, {"recomputed", test_recomputed})
+	{"memory", test_memory}, {"recomputed", test_recomputed}, {"overlapped exchanges", test_overlap})

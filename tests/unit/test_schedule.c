@@ -30,7 +30,7 @@ static void text_of(const struct schedule_shape *s, int64_t stage, char *buf, si
 #define ORDER(kind, p, v, m, stage, expected) \
 	do { \
 		char got[2048]; \
-		text_of(&(struct schedule_shape){kind, p, v, m}, stage, got, sizeof got); \
+		text_of(&(struct schedule_shape){kind, p, v, m, 0}, stage, got, sizeof got); \
 		CU_ASSERT_STRING_EQUAL(got, expected); \
 	} while (0)
 
@@ -153,7 +153,7 @@ static void test_bubbles(void)
 	int64_t held[MOST];
 	for (int64_t p = 2; p <= 8; p++)
 		for (int64_t m = 1; m <= 24; m++) {
-			struct schedule_shape s = {SCHED_GPIPE, p, 1, m};
+			struct schedule_shape s = {SCHED_GPIPE, p, 1, m, 0};
 			CU_ASSERT_EQUAL(length_of(&s, (struct lengths){1, 2, 0}, held), 3 * m + 3 * (p - 1));
 			for (int64_t i = 0; i < p; i++)
 				CU_ASSERT_EQUAL(held[i], m);
@@ -168,7 +168,7 @@ static void test_bubbles(void)
 			if (m >= p)
 				CU_ASSERT_EQUAL(zero, 3 * m + (p - 1));
 			CU_ASSERT(length_of(&s, (struct lengths){5, 7, 4}, held) > 0);
-			struct schedule_shape down_and_up = {SCHED_ZBV, p, 2, m};
+			struct schedule_shape down_and_up = {SCHED_ZBV, p, 2, m, 0};
 			int64_t v_zb = length_of(&down_and_up, (struct lengths){1, 1, 1},
 				held); /* in passes of a chunk, half of a stage's */
 			CU_ASSERT(v_zb > 0 && v_zb < 2 * one);
@@ -181,7 +181,7 @@ static void test_bubbles(void)
 			}
 			CU_ASSERT(length_of(&down_and_up, (struct lengths){5, 7, 4}, held) > 0);
 			for (int64_t v = 2; v <= 4 && m % p == 0; v++) {
-				struct schedule_shape many = {SCHED_INTERLEAVED, p, v, m};
+				struct schedule_shape many = {SCHED_INTERLEAVED, p, v, m, 0};
 				CU_ASSERT_EQUAL(length_of(&many, (struct lengths){1, 2, 0}, held),
 					3 * m * v + 3 * (p - 1));
 			}
@@ -192,7 +192,7 @@ static void test_in_flight(void)
 {
 	for (int64_t i = 0; i < 4; i++) {
 		action_list l = {0};
-		struct schedule_shape s = {SCHED_1F1B, 4, 1, 8};
+		struct schedule_shape s = {SCHED_1F1B, 4, 1, 8, 0};
 		CU_ASSERT_EQUAL_FATAL(schedule_actions(&s, i, &l, NULL), ST_OK);
 		CU_ASSERT_EQUAL(schedule_in_flight(&l, 1, false), 4 - i);
 		vec_free(&l);
@@ -202,7 +202,7 @@ static void test_in_flight(void)
 		CU_ASSERT_EQUAL(schedule_in_flight(&l, 1, true), 4);
 		vec_free(&l);
 		l.n = 0;
-		CU_ASSERT_EQUAL_FATAL(schedule_actions(&(struct schedule_shape){SCHED_ZBV, 4, 2, 8}, i, &l, NULL),
+		CU_ASSERT_EQUAL_FATAL(schedule_actions(&(struct schedule_shape){SCHED_ZBV, 4, 2, 8, 0}, i, &l, NULL),
 			ST_OK);
 		CU_ASSERT_EQUAL(schedule_in_flight(&l, 2, true), 8 - i); /* of the first chunk: the warm-up and one */
 		vec_free(&l);
