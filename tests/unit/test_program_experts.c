@@ -261,12 +261,12 @@ static void count_exchanges(const struct role *r, int *all, int *hidden)
 }
 
 /* Two of four exchanges of a layer are a forward action's. Per stage 16 actions of each kind; the first 1 + 2 (p - 1 -
- * stage) + p (v - 1) forward ones and as many backward ones at the end have none beside them. What is last of a pair
- * has nobody left to wait with. */
+ * stage) + p (v - 1) forward ones and as many backward ones at the end have none beside them. The last part of a pair
+ * may have nobody left to take turns with. */
 static void test_overlap(void)
 {
 	static const char plan[] = "model.layers=4 parallel.pipeline=2 parallel.expert=2 parallel.schedule=interleaved "
-				   "parallel.virtual_stages=2 parallel.expert_overlap=%s";
+				   "parallel.virtual_stages=2 train.global_batch=64 parallel.expert_overlap=%s";
 	for (int on = 0; on < 2; on++) {
 		char text[256];
 		snprintf(text, sizeof text, plan, on ? "true" : "false");
