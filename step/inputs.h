@@ -1,6 +1,6 @@
-/* What a micro-batch brings to the device: its parts, one behind the other. The data loader prepares all of it. Pictures
- * come as patches, each one a row of the product that embeds it, in the format of activations: cutting a picture is the
- * loader's work. Ids are int32. */
+/* What a micro-batch brings to the device: its parts, one behind the other. The data loader prepares all of it.
+ * Pictures come as patches, each one a row of the product that embeds it, in the format of activations: cutting a
+ * picture is the loader's work. Ids are int32. */
 #ifndef STEPSIM_STEP_INPUTS_H
 #define STEPSIM_STEP_INPUTS_H
 

@@ -13,7 +13,7 @@ enum norm { NORM_LAYERNORM, NORM_RMSNORM, NORM_COUNT };
 enum window_kind { WINDOW_SLIDING, WINDOW_CHUNKED, WINDOW_KIND_COUNT };
 /* Activations that are no MLP's: of a pooler (BERT). Kernels know them beside those of enum mlp. */
 enum activation_only { ACTIVATION_TANH = MLP_COUNT, ACTIVATION_COUNT };
-/* What the model reads: ids of a vocabulary, or patches of pictures (Dosovitskiy et al. 2020, ViT, arXiv:2010.11929). */
+/* What the model reads: ids of a vocabulary, or patches of pictures (Dosovitskiy et al. 2020, arXiv:2010.11929). */
 enum input { INPUT_TOKENS, INPUT_PATCHES, INPUT_COUNT };
 /* Norms of queries and keys: none, of each head (Qwen3, Gemma 3), of all heads at once (OLMo 2). */
 enum qk_norm { QK_NORM_NONE, QK_NORM_HEAD, QK_NORM_FULL, QK_NORM_COUNT };

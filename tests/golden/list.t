@@ -239,6 +239,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     starcoder2-7b               7174 M      32    4608     36         4   49152      4096        0
     vit-22b                    21757 M      48    6144     48        48       1       257        0
     vit-b-16                    86.6 M      12     768     12        12       1       197        0
+    vit-g-14                    1013 M      40    1408     16        16       1       257        0
     vit-h-14                   632.0 M      32    1280     16        16       1       257        0
     vit-l-16                   304.3 M      24    1024     16        16       1       197        0
 
