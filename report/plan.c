@@ -11,6 +11,7 @@
 #include "base/version.h"
 #include "report/json_build.h"
 #include "report/report.h"
+#include "step/mesh.h"
 
 /* ---- the table ---- */
 
@@ -78,6 +79,31 @@ void plan_title(const struct plan_report *p, FILE *out)
 		any->config->model.name, any->config->train.global_batch, any->config->model.seq_len, p->system);
 }
 
+static bool pipeline_spans_hosts(const struct config *c)
+{
+	const struct mesh m = mesh_of(c);
+	return c->node_ranks > 0 && m.size[DIM_PP] > 1 && m.size[DIM_PP] * m.stride[DIM_PP] > c->node_ranks;
+}
+
+/* Says that a best plan may stall as published ones did, and which plan to time beside it. */
+static void warn_of_stalls(const struct plan_report *p, FILE *out)
+{
+	const double best_s = p->rows > 0 ? p->row[0].predicted->time.step_s : 0;
+	size_t other = 1;
+	if (p->rows == 0 || !pipeline_spans_hosts(p->row[0].config))
+		return;
+	while (other < p->rows && pipeline_spans_hosts(p->row[other].config))
+		other++;
+	fputs("The best plan's pipeline spans hosts. Many published runs of such plans took far longer than predicted "
+	      "(docs/pipelines.md): also time ",
+		out);
+	if (other < p->rows)
+		fprintf(out, "plan %zu, %.1f %% slower, which sends no stage's output between hosts.\n", other + 1,
+			100 * (p->row[other].predicted->time.step_s / best_s - 1));
+	else
+		fputs("the best plan of --set parallel.pipeline=1.\n", out);
+}
+
 void plan_start(const struct plan_report *p, FILE *out)
 {
 	char q[QUANTITY_MAX];
@@ -106,6 +132,7 @@ void plan_start(const struct plan_report *p, FILE *out)
 		else
 			fputs("The config's own plan is as good as the best of these.\n", out);
 	}
+	warn_of_stalls(p, out);
 }
 
 void plan_front(const struct plan_report *p, FILE *out)

@@ -87,6 +87,12 @@ The winner's file is a config, and its prediction is the winner's.
     $ stepsim plan $ROOT/configs/ddp-tiny.yaml --set cluster.system=dgx-h100 --set train.dtype=bf16 --gpus 4 --write best.yaml --json best.json >plan.txt; stepsim predict best.yaml --json - | python3 -c 'import json, sys; a = json.load(sys.stdin)["prediction"]; b = json.load(open("best.json"))["results"][0]; print(a["step_time_s"] == b["step_time_s"], a["memory"] == b["memory"], b["plan"])'
     True True pp 2 1f1b dp 2 ddp mb 8 bucket 25
 
+A best plan whose pipeline spans hosts comes with a warning.
+
+    $ stepsim plan $ROOT/configs/pp-llama3-70b-64xh100.yaml --set parallel.pipeline=4 --set parallel.tensor=8 --set parallel.context=1 --set parallel.strategy=zero1 | grep -A 1 spans
+    The best plan's pipeline spans hosts. Many published runs of such plans took far longer than
+      predicted (docs/pipelines.md): also time the best plan of --set parallel.pipeline=1.
+
 Exhaustive is the same; only the last line, of how many plans there were, differs.
 
     $ for how in '-v' --exhaustive; do COLUMNS=999 stepsim plan $ROOT/configs/ddp-tiny.yaml --set cluster.system=dgx-h100 --set train.dtype=bf16 --gpus 4 $how -q | head -n -1 | cksum; done | uniq | wc -l
