@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests that take too long for every change: fuzzers under the sanitizers (SECONDS_EACH, default 60; SEED),
 # all random cases of the properties and the kernels' twins with all threads of a block under them,
-# valgrind over the unit tests and over an executed step, calibration of 8 ranks. The CUDA part is built for all its
+# every preset predicted and, made small, executed; valgrind over the unit tests and over an executed step, calibration of 8 ranks. The CUDA part is built for all its
 # architectures, and the PTX of those that the test command leaves out is executed.
 # The last line is "N passed, N failed".
 set -u
@@ -56,6 +56,8 @@ if [ -e build/release/libstepsim_cuda.so ]; then
 		check "kernels as PTX of compute capability $arch" env PTX_ARCH=$arch bash tests/ptx/run.sh
 	done
 fi
+
+check "the table of models" python3 tests/models_table.py
 
 memcheck=(valgrind --quiet --error-exitcode=9)
 for source in tests/unit/test_*.c tests/property/test_*.c; do

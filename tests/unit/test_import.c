@@ -177,6 +177,15 @@ static void test_megatron(void)
 	check(KEY_model_kv_heads, NULL);
 	import_free(&im);
 
+	/* the names of Alibaba's Pai-Megatron-Patch */
+	take("--num-layers 27 --hidden-size 2048 --num-attention-heads 16 --tensor-model-parallel-size 1\n"
+	     "--kv-lora-rank 512 --qk-nope-head-dim 128 --qk-rope-head-dim 64 --v-head-dim 128 --num-experts 64\n"
+	     "--num-shared-experts 2 --moe-layer-freq ([0]*1+[1]*26)\n",
+		"megatron");
+	check(KEY_model_head_dim, "192");
+	check(KEY_model_shared_experts, "2");
+	import_free(&im);
+
 	/* Megatron's default; its old flash attention has a recomputation of its own */
 	take("--num-layers 32 --tensor-model-parallel-size 1 --recompute-granularity selective\n", "megatron");
 	check(KEY_train_recompute_modules, "core_attn");
