@@ -115,6 +115,53 @@ static void test_parts(void)
 		1e-12);
 }
 
+/* What may be unknown of a run. */
+enum gap {
+	GAP_GPU,       /* the stack's rows ran on others */
+	GAP_FORMAT,    /* and in another format */
+	GAP_FAMILY,    /* the stack has none */
+	GAP_EXPERTS,   /* the model has some */
+	GAP_CONTEXT,   /* ranks share a sequence */
+	GAP_ATTENTION, /* no run tells of the GPU's kernels */
+	GAP_STEPS,     /* nor of its steps */
+	GAP_COUNT
+};
+
+static double width_with_gaps(unsigned gaps, double own, const struct result *r)
+{
+	struct config c = config();
+	struct machine m = machine();
+	c.stack.interval = own;
+	c.stack.fitted_format[DT_BF16] = true;
+	strcpy(c.stack.fitted_gpus, gaps & 1u << GAP_GPU ? "a100 " : "a100 h100-sxm ");
+	if (gaps & 1u << GAP_FORMAT)
+		c.train.dtype = DT_FP8;
+	c.stack.family = !(gaps & 1u << GAP_FAMILY);
+	c.model.experts = gaps & 1u << GAP_EXPERTS ? 8 : 0;
+	c.parallel.context = gaps & 1u << GAP_CONTEXT ? 2 : 1;
+	if (gaps & 1u << GAP_ATTENTION)
+		memset(m.device.attention_share, 0, sizeof m.device.attention_share);
+	if (gaps & 1u << GAP_STEPS)
+		m.device.step_sources = 0;
+	return width(&c, &m, *r);
+}
+
+/* Whatever else is known, and whatever the step consists of, one more gap never makes the interval narrower. */
+static void test_less_known(void)
+{
+	static const double owns[] = {0.02, 0.1, 0.3, 0.6}, shares[] = {0, 0.1, 0.5, 1};
+	for (size_t o = 0; o < sizeof owns / sizeof *owns; o++)
+		for (size_t s = 0; s < sizeof shares / sizeof *shares; s++) {
+			struct result r = step();
+			r.time.class_s[CLASS_NORM] = r.time.class_s[CLASS_ATTENTION] = r.host_thread_s =
+				r.time.exposed_comm_s = shares[s] * r.time.step_s;
+			for (unsigned gaps = 0; gaps < 1u << GAP_COUNT; gaps++)
+				for (unsigned one = 1; one < 1u << GAP_COUNT; one <<= 1)
+					CU_ASSERT_TRUE(width_with_gaps(gaps | one, owns[o], &r) >=
+						       width_with_gaps(gaps, owns[o], &r) - 1e-12);
+		}
+}
+
 /* What is further unknown comes beside what was there, on either side. */
 static void test_widened(void)
 {
@@ -129,4 +176,5 @@ static void test_widened(void)
 }
 
 UNIT_MAIN("interval", {"the constants", test_constants}, {"a step like the stack's rows", test_like_its_rows},
-	{"a step unlike them", test_unlike_its_rows}, {"parts", test_parts}, {"further unknowns", test_widened})
+	{"a step unlike them", test_unlike_its_rows}, {"parts", test_parts},
+	{"less known is never narrower", test_less_known}, {"further unknowns", test_widened})
