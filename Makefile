@@ -62,7 +62,7 @@ COMMIT = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := all
 .PHONY: all tests unit twins list-twins ptx kernels-report gpu-tests attention-table check check-long check-root check-faults \
-	validate bench bench-accuracy share install uninstall dist deb wheel gpu-bundle format clean help
+	validate bench bench-accuracy bench-testbed share install uninstall dist deb wheel gpu-bundle format clean help
 .DELETE_ON_ERROR:
 
 # CUDA=auto builds the CUDA part where all its libraries are found, and says what was found.
@@ -335,6 +335,9 @@ bench: all $(BENCH) ## figures of the simulator
 
 bench-accuracy: all ## predicted against measured on 12 configs
 	bash scripts/bench_accuracy.sh
+
+bench-testbed: all ## the same on test-beds with shaped links; needs root
+	python3 scripts/bench_testbed.py
 
 # What the tables of commands and options say, for man and the shells.
 SHARE = $(B)/share/man/man1/stepsim.1 $(B)/share/bash-completion/completions/stepsim \

@@ -131,22 +131,29 @@ static enum status check_limits(const struct options *o, const struct bench_tabl
 		collective_name(t->plan.coll), 100 * s.error, limit);
 }
 
+/* The machine to predict for: this one, unless --set names a profile. Any model does. */
+static enum status read_cluster(const struct options *o, struct config *c, struct error *e)
+{
+	static const char any[] = "model: {preset: gpt2-124m}\n";
+	return config_parse(any, sizeof any - 1, "bench", o->sets, o->n_sets, c, e);
+}
+
 enum status cmd_bench(struct context *x, struct error *e)
 {
-	static const struct config any; /* this machine, no profile named */
+	static struct config config;
 	struct bench_plan plan;
 	struct bench_table table = {0};
 	struct target target = {0};
 	struct error unknown = {ST_OK, ""};
 	enum status st = read_plan(x->options, &plan, e);
-	if (st || (st = devices_open(x, e)))
+	if (st || (st = read_cluster(x->options, &config, e)) || (st = devices_open(x, e)))
 		return st;
 	const struct session_info *info = context_info(x);
 	if ((st = fit_plan(info, &plan, e)))
 		return st;
 	/* A failed prediction leaves its columns empty. */
 	bool predicts = !info->gpu_doubles && info->ranks > 1 &&
-	                context_agree(x, target_here(x, &any, info->ranks, &target, &unknown), &unknown) == ST_OK;
+	                context_agree(x, target_here(x, &config, info->ranks, &target, &unknown), &unknown) == ST_OK;
 	if (!(st = context_agree(x, x->exec->bench(x->session, &plan, &table, e), e)) && context_leads(x)) {
 		if (predicts)
 			predict_rows(&target.machine, &table);

@@ -111,20 +111,25 @@ static enum status attach_named(const struct config *c, struct target *t, struct
 	return st;
 }
 
-/* A profile that the user names is taken as it is, and a mismatch is said: it may be meant. */
-static enum status load_named(const struct config *c, int64_t ranks_per_host, int64_t cores_per_rank, struct target *t,
-	struct error *e)
+/* Ranks of a host where a profile of several hosts says the network: as the config has them, else as they were
+ * measured. Of a profile of one host all ranks are there. */
+static int64_t ranks_of_host(const struct config *c, const struct profile *p, int64_t ranks)
 {
-	enum status st = load_of_backend(c, false, t, e);
-	if (st)
-		return st;
+	const int64_t each = c->cluster.gpus_per_node > 0 ? c->cluster.gpus_per_node : p->key.ranks_per_host;
+	return p->key.ranks_per_host < p->key.ranks && each > 0 && ranks % each == 0 ? each : ranks;
+}
+
+/* A profile that the user names is taken as it is, and a mismatch is said: it may be meant. */
+static void say_mismatch(const struct target *t, int64_t ranks_per_host, int64_t cores_per_rank)
+{
 	const struct profile_key *k = &t->profile->key;
 	if (k->ranks_per_host != ranks_per_host || k->cores_per_rank != cores_per_rank)
 		log_warn("%s was measured with %lld ranks a host and %lld cores a rank; this run has %lld and %lld",
 			t->profile_path, (long long)k->ranks_per_host, (long long)k->cores_per_rank,
 			(long long)ranks_per_host, (long long)cores_per_rank);
-	return ST_OK;
 }
+
+static bool of_several_hosts(const struct profile *p) { return p->key.ranks_per_host < p->key.ranks; }
 
 /* A cached profile that cannot be read is measured again instead of stopping the run: `tell` says why. */
 static struct profile *load_cached(const char *path, void (*tell)(const char *format, ...))
@@ -264,6 +269,12 @@ static struct cluster *find_hosts(struct context *x)
 	return hosts;
 }
 
+/* What the config says of the network, beside what is measured or in the catalogue. */
+static void scale_network(const struct config *c, struct machine *m)
+{
+	m->links.network = (m->links.network > 0 ? m->links.network : 1) * c->cluster.network_factor;
+}
+
 static enum status target_in_session(struct context *x, const struct config *c, struct target *t, struct error *e)
 {
 	const struct session_info *info = context_info(x);
@@ -275,7 +286,9 @@ static enum status target_in_session(struct context *x, const struct config *c, 
 		if (cached)
 			from_cache(x, t);
 		else
-			st = load_named(c, info->ranks_per_host, info->cores_per_rank, t, e);
+			st = load_of_backend(c, false, t, e);
+		if (!st && !cached)
+			say_mismatch(t, info->ranks_per_host, info->cores_per_rank);
 	}
 	if ((st = context_agree(x, st, e)) || (st = settle_profile(x, leads && cached, t, e)))
 		return st;
@@ -289,6 +302,7 @@ static enum status target_in_session(struct context *x, const struct config *c, 
 		goto out;
 	t->machine.nodes = info->hosts;
 	machine_attach_profile(&t->machine, t->profile);
+	scale_network(c, &t->machine);
 	st = describe(t, info, topology, e);
 out:
 	json_decref(topology);
@@ -304,8 +318,12 @@ static enum status find_profile(struct context *x, const struct config *c, const
 	struct launch launch;
 	enum status st;
 	*borrowed = false;
-	if (c->cluster.profile[0])
-		return load_named(c, ranks, cores_per_rank, t, e);
+	if (c->cluster.profile[0]) {
+		st = load_of_backend(c, false, t, e);
+		if (!st && !of_several_hosts(t->profile))
+			say_mismatch(t, ranks, cores_per_rank);
+		return st;
+	}
 	search_cache(host, ranks, cores_per_rank, t);
 	if (t->profile)
 		return ST_OK;
@@ -334,18 +352,23 @@ static enum status target_without_session(struct context *x, const struct config
 	if (st)
 		return st;
 	int64_t cores_per_rank = host.cores > ranks ? host.cores / ranks : 1;
-	if ((st = find_profile(x, c, &host, ranks, cores_per_rank, t, &borrowed, e)) ||
-		(st = machine_this(ranks, cores_per_rank, &t->machine, e)))
+	if ((st = find_profile(x, c, &host, ranks, cores_per_rank, t, &borrowed, e)))
 		return st;
+	const int64_t per_host = ranks_of_host(c, t->profile, ranks);
+	if ((st = machine_this(per_host, per_host < ranks ? t->profile->key.cores_per_rank : cores_per_rank,
+		     &t->machine, e)))
+		return st;
+	t->machine.nodes = ranks / per_host;
 	if (borrowed)
 		machine_borrow_profile(&t->machine, t->profile, (double)host.cores / (double)ranks);
 	else
 		machine_attach_profile(&t->machine, t->profile);
-	if (ranks > host.cores) {
+	scale_network(c, &t->machine);
+	if (per_host > host.cores) {
 		char sharing[64];
-		snprintf(sharing, sizeof sharing, "%lld ranks share %lld cores", (long long)ranks,
+		snprintf(sharing, sizeof sharing, "%lld ranks share %lld cores", (long long)per_host,
 			(long long)host.cores);
-		note_oversubscription(t, sharing, ranks);
+		note_oversubscription(t, sharing, per_host);
 	}
 	return describe(t, NULL, NULL, e);
 }
@@ -391,6 +414,7 @@ static enum status target_on_gpus(struct context *x, const struct config *c, str
 		machine_attach_profile(&t->machine, t->profile);
 	else
 		st = attach_named(c, t, e);
+	scale_network(c, &t->machine);
 	if (!st)
 		st = describe(t, info, topology, e);
 out:
@@ -420,7 +444,7 @@ enum status target_here(struct context *x, const struct config *c, int64_t ranks
 		st = target_on_gpus(x, c, t, e);
 	else
 		st = x->session ? target_in_session(x, c, t, e) : target_without_session(x, c, ranks, t, e);
-	note_hosts(c, x->session ? context_info(x)->hosts : 1, t);
+	note_hosts(c, st || !t->machine.nodes ? c->cluster.nodes : t->machine.nodes, t);
 	return st;
 }
 
@@ -448,8 +472,10 @@ enum status target_system(const struct config *c, struct target *t, struct error
 	if (st)
 		return st;
 	json_t *fabric = NULL;
-	if ((st = attach_named(c, t, e)) || (st = fabric_attach(c, &t->machine, &fabric, e)) ||
-		(st = describe(t, NULL, NULL, e)) || !fabric)
+	if ((st = attach_named(c, t, e)) || (st = fabric_attach(c, &t->machine, &fabric, e)))
+		return st;
+	scale_network(c, &t->machine);
+	if ((st = describe(t, NULL, NULL, e)) || !fabric)
 		return st;
 	return json_object_set_new(t->system, "fabric_measured", fabric) == 0
 	               ? ST_OK

@@ -259,8 +259,8 @@ static const struct option_row rows[] = {
 	{0, "--tokens", "N", "with --model: tokens a step, such as 4M (the default)", TAKES_STARTER, read_text,
 		AT(tokens)},
 	{0, "--set", "KEY=VALUE", "override one key of the config (repeatable)",
-		TAKES_PREDICTING | TAKES_OVERLAP | TAKES_SWEEP | TAKES_COMPARE | TAKES_PLAN | TAKES_IMPORT |
-			TAKES_EXPORT | TAKES_LOGS,
+		TAKES_PREDICTING | TAKES_BENCH | TAKES_OVERLAP | TAKES_SWEEP | TAKES_COMPARE | TAKES_PLAN |
+			TAKES_IMPORT | TAKES_EXPORT | TAKES_LOGS,
 		read_set, 0},
 	{0, "--vary", "KEY.PATH=V1,V2,...", "values of one key of the config (repeatable: all combinations)",
 		TAKES_SWEEP, read_vary, 0},

@@ -12,6 +12,7 @@
 #include "base/paths.h"
 #include "base/quantity.h"
 #include "exec/gpus.h"
+#include "exec/host/lanes.h"
 #include "exec/session.h"
 #include "exec/verify.h"
 
@@ -168,12 +169,13 @@ static void must(struct bench *b, enum status st, const struct error *e)
 static void run_calls(struct bench *b, const struct comm_call *call, int64_t n)
 {
 	struct error e = {ST_OK, ""};
+	const bool yields = b->s->info.oversubscribed || b->s->info.hosts > 1;
 	bool done = false;
 	for (int64_t i = 0; i < n; i++) {
 		must(b, comm_start(&b->comm, call, &e), &e);
 		for (done = gpus_of(b) != NULL; !done;) {
 			must(b, comm_test(&b->comm, &done, &e), &e);
-			if (!done && b->s->info.oversubscribed)
+			if (!done && yields)
 				sched_yield();
 		}
 		watchdog_progress(b->s->watchdog);
@@ -265,6 +267,13 @@ static enum status measure_side(struct bench *b, const struct bench_row *r, bool
 out:
 	free(all);
 	return st;
+}
+
+static enum status warm_up(struct bench *b, const struct bench_row *largest, struct error *e)
+{
+	const struct comm_call call = call_of(b, largest, false);
+	run_calls(b, &call, b->t->plan.warmup);
+	return session_barrier(b->s, e);
 }
 
 static enum status measure_row(struct bench *b, struct bench_row *r, struct error *e)
@@ -367,7 +376,11 @@ enum status bench(struct session *s, const struct bench_plan *plan, struct bench
 	out->gpus = s->info.gpus;
 	out->doubles = s->info.gpu_doubles;
 	out->meaningless = s->info.gpu_shared;
+	if (!s->gpus)
+		lanes_quick_wakes(); /* calls are polled as a step's are */
 	progress_begin(collective_name(plan->coll));
+	if (!st && out->n) /* as nccl-tests: links and windows are as wide open as they get when the small sizes come */
+		st = warm_up(&b, &out->rows[out->n - 1], e);
 	for (size_t i = 0; i < out->n && !st; i++) {
 		char size[QUANTITY_MAX];
 		quantity_format(size, (double)out->rows[i].bytes, UNIT_BYTE);

@@ -128,6 +128,7 @@ struct cluster_config {
 	char profile[CONFIG_TEXT]; /* "": cached or catalogue */
 	char fabric[CONFIG_TEXT];  /* a name in configs/fabrics, or outputs of nccl-tests parted by commas; "": the
 	                              system's */
+	double network_factor;     /* of the rates between hosts, over those that are measured or in the catalogue */
 	struct slow_rank slow_ranks[CONFIG_MAX_SLOW];
 	int64_t n_slow_ranks;
 	double jitter;     /* standard deviation of a rank's compute time in a step, over the mean */

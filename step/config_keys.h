@@ -179,6 +179,7 @@ struct config_key {
 	X(cluster, gpus_per_node, INT(1, 65536), AT(cluster.gpus_per_node), NULL, EVERY) \
 	X(cluster, profile, TEXT, AT(cluster.profile), "", EVERY) \
 	X(cluster, fabric, TEXTS, AT(cluster.fabric), "", EVERY) \
+	X(cluster, network_factor, REAL(1e-3, 1e3, UNIT_NONE), AT(cluster.network_factor), "1", EVERY) \
 	X(cluster, slow_ranks, RANKS, AT(cluster.slow_ranks), "{}", EVERY) \
 	X(cluster, jitter, REAL(0, 10, UNIT_NONE), AT(cluster.jitter), "0", EVERY) \
 	X(cluster, mtbf_hours, REAL(0, 1e9, UNIT_NONE), AT(cluster.mtbf_hours), "0", EVERY) \

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <hwloc.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,7 +148,7 @@ static const struct {
 	{"/sys/fs/cgroup/cpu", ":cpuacct,cpu:", "cpu.cfs_quota_us", "cpu.cfs_period_us", ""},
 };
 
-int64_t host_quota(int64_t cores)
+double host_cpu_time(double cores)
 {
 	for (size_t i = 0; i < COUNT(cpu_limits); i++) {
 		char folder[PATH_MAX_LEN], quota_path[PATH_MAX_LEN + 32], period_path[PATH_MAX_LEN + 32];
@@ -158,12 +159,17 @@ int64_t host_quota(int64_t cores)
 			snprintf(quota_path, sizeof quota_path, "%s/%s", folder, cpu_limits[i].quota_file);
 			snprintf(period_path, sizeof period_path, "%s/%s", folder, cpu_limits[i].period_file);
 			if (number_in(quota_path, "", &quota) &&
-				number_in(period_path, cpu_limits[i].period_key, &period) && period > 0 &&
-				quota / period < (uint64_t)cores)
-				cores = quota < period ? 1 : (int64_t)(quota / period);
+				number_in(period_path, cpu_limits[i].period_key, &period) && period > 0)
+				cores = fmin(cores, (double)quota / (double)period);
 		} while (level_up(cpu_limits[i].mount, folder));
 	}
 	return cores;
+}
+
+int64_t host_quota(int64_t cores)
+{
+	const double left = host_cpu_time((double)cores);
+	return left < 1 ? 1 : (int64_t)left;
 }
 
 enum status host_facts_read(struct host_facts *out, struct error *e)

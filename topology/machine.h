@@ -116,7 +116,9 @@ enum status host_facts_read(struct host_facts *out, struct error *e);
 enum status host_memory_read(uint64_t *total_B, uint64_t *available_B, struct error *e);
 
 /* `cores`, or fewer where a cgroup of this process has less CPU time than that (cpu.max of version 2, cpu.cfs_quota_us
- * of version 1; at every level up to the mount): whole cores, at least 1. */
+ * of version 1; at every level up to the mount). */
+double host_cpu_time(double cores);
+/* The same in whole cores, at least 1. */
 int64_t host_quota(int64_t cores);
 
 #endif

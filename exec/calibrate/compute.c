@@ -52,6 +52,7 @@ struct bench {
 	double until_s;                /* clock_s() at which the section ends */
 	struct cpu_steal slice;        /* what is judged next: from `slice_at` on, in the order of the rounds */
 	size_t slice_at;
+	double core;         /* a rank's share of its one core, where a quota leaves it less; else 1 */
 	double begin, share; /* of the progress line: where it begins, and what one of PASSES + 1 rounds has of it */
 	enum status st;      /* this rank's first failure: it goes on taking part, and all ranks agree at the end */
 	struct error *e;
@@ -204,10 +205,19 @@ static double take(struct bench *b, const struct calibration_case *c)
 	void *arg[OP_MAX_ARGS] = {NULL};
 	arguments(b, c, arg);
 	prepare(b, c, arg);
-	double begin_s = clock_s();
+	double begin_s = clock_s(), cpu_s = clock_thread_cpu_s();
 	if (!b->st)
 		b->st = host_kernel_run(&b->env, &c->op, arg, b->e);
-	return clock_s() - begin_s;
+	return b->core < 1 ? (clock_thread_cpu_s() - cpu_s) / b->core : clock_s() - begin_s;
+}
+
+/* A quota stops a rank for some milliseconds now and then, and lets it run at the core's full speed between. A short op
+ * meets that seldom, and a rank that has waited for others does not meet it at all. So the op's CPU time counts, over
+ * what the rank has of the core in the long run. */
+static double share_of_core(const struct session_info *info)
+{
+	const double cores = (double)info->cores_per_rank, ranks = (double)info->ranks_per_host;
+	return info->cores_per_rank == 1 ? fmin(1, host_cpu_time(cores * ranks) / ranks) : 1;
 }
 
 /* What rank 0's clock says to all ranks. */
@@ -367,6 +377,7 @@ enum status calibrate_compute(struct session *s, calibration_cases *cases, struc
 	struct error mine = {ST_OK, ""};
 	struct bench b = {.s = s, .cases = cases, .e = &mine, .begin = begin, .share = (end - begin) / (PASSES + 1)};
 	double *about_s = calloc(cases->n, sizeof *about_s);
+	b.core = share_of_core(session_info(s));
 	enum status st = calibration_rounds_create(&b.rounds, cases->n, ROUNDS, &mine);
 	if (!st)
 		st = about_s ? bench_open(&b, cases) : error_nomem(&mine, "calibration's times");

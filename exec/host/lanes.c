@@ -269,10 +269,7 @@ static bool next_round(struct lanes *l, const void *last)
 	return atomic_load(&l->end) || atomic_load(&l->round) != *(const uint32_t *)last;
 }
 
-/* Linux wakes a thread beside a busy one on the same core only after that one's slice, 2 to 3 ms; a thread that asks
- * for short slices (Linux 6.12 and later heed it) gets the core at once. Timers are coarsened by 50 us unless told
- * otherwise. */
-static void quick_wakes(void)
+void lanes_quick_wakes(void)
 {
 	struct {
 		uint32_t size, policy;
@@ -292,7 +289,7 @@ static void quick_wakes(void)
 static void *comm_thread(void *arg)
 {
 	struct lanes *l = ((struct lanes_thread *)arg)->lanes;
-	quick_wakes();
+	lanes_quick_wakes();
 	for (uint32_t round = 0;;) {
 		sleep_until(l, next_round, &round);
 		if (atomic_load(&l->end))

@@ -22,7 +22,7 @@ int64_t pair_stride(const struct rates *r, int64_t stride, int64_t from, int64_t
 	bool one_host = r->nodes == 1 ||
 	                (low / host == (low + distance) / host && last / host == (last + distance) / host);
 	if (!one_host)
-		return host;
+		return r->is_host ? distance : host;
 	return host % (2 * distance) == 0 ? distance : 1;
 }
 

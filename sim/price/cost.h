@@ -47,7 +47,8 @@ bool cost_hides_tensor(const struct program *p, const struct rates *r);
 
 /* Returns the stride of groups of two that have the link of two ranks, with coordinates `from` and `to` along a
  * dimension whose neighbours are `stride` ranks apart. Ranks on two hosts get the stride of neighbouring hosts, with
- * all devices of a host sending at once. The first ranks of the mesh decide. */
+ * all devices of a host sending at once; on cores, where links between distant hosts may be measured, their own. The
+ * first ranks of the mesh decide. */
 int64_t pair_stride(const struct rates *r, int64_t stride, int64_t from, int64_t to);
 
 #endif

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "sim/price/rates.h"
 
 static enum bound largest(const double spent_s[BOUND_COUNT])
@@ -82,10 +83,28 @@ bool rates_curve(const struct rates *r, const struct work *w, double bytes, stru
 
 /* ---- collectives ---- */
 
+/* How the members of a group lie on hosts of some ranks each. */
+struct spread {
+	int64_t members, hosts, host_stride; /* of a group, on each of its hosts; how far these are apart */
+	int64_t at_once;                     /* groups that share a host's links */
+};
+
+static struct spread spread_of(int64_t size, int64_t stride, int64_t per_host)
+{
+	per_host = per_host > 1 ? per_host : 1;
+	const int64_t here = per_host > stride ? per_host / stride : 1;
+	struct spread s = {.members = here < size ? here : size};
+	s.hosts = (size + s.members - 1) / s.members;
+	s.host_stride = stride > per_host ? stride / per_host : 1;
+	s.at_once = per_host > s.members ? per_host / s.members : 1;
+	return s;
+}
+
 /* A group that was timed. */
 struct timed_group {
 	const struct profile_curve *curve;
 	int64_t size, stride;
+	struct spread spread;
 	bool inside; /* a host */
 };
 
@@ -94,21 +113,27 @@ struct timed_group {
 static bool comparable(const struct rates *r, bool inside, const struct timed_group *g)
 {
 	const struct profile_key *k = &r->machine->profile->key;
-	return inside == g->inside || (r->is_host && k->ranks == k->ranks_per_host);
+	return inside == g->inside || (r->is_host && k->ranks <= k->ranks_per_host);
 }
 
 static double ratio(int64_t a, int64_t b) { return fabs(log((double)a / (double)b)); }
 
-/* Sizes decide, then strides, which tell how many members a host has. */
-static bool nearer(int64_t size, int64_t stride, const struct timed_group *a, const struct timed_group *b)
+/* Returns whether `a` is nearer than `b` to a group of `size` ranks that lie as `s`. Sizes decide, then hosts, then how
+ * far these are apart. */
+static bool nearer(int64_t size, const struct spread *s, const struct timed_group *a, const struct timed_group *b)
 {
-	const double by_size = ratio(size, a->size) - ratio(size, b->size);
-	return by_size < 0 || (by_size <= 0 && ratio(stride, a->stride) < ratio(stride, b->stride));
+	const double differences[] = {ratio(size, a->size) - ratio(size, b->size),
+		ratio(s->hosts, a->spread.hosts) - ratio(s->hosts, b->spread.hosts),
+		ratio(s->host_stride, a->spread.host_stride) - ratio(s->host_stride, b->spread.host_stride)};
+	for (size_t i = 0; i < COUNT(differences); i++)
+		if (differences[i] < 0 || differences[i] > 0)
+			return differences[i] < 0;
+	return false;
 }
 
 /* Returns false where no curve of this collective was measured on such links. Messages have one, of those that send. */
 static bool nearest_group(const struct rates *r, enum collective c, int64_t size, int64_t stride,
-	struct timed_group *out)
+	const struct spread *s, struct timed_group *out)
 {
 	const struct profile *p = r->machine->profile;
 	const char *name = collective_name(c == COLL_RECV ? COLL_SEND : c);
@@ -117,35 +142,42 @@ static bool nearest_group(const struct rates *r, enum collective c, int64_t size
 	for (size_t i = 0; i < p->n_curves; i++) {
 		struct timed_group g = {.curve = &p->curves[i]};
 		g.size = profile_collective_ranks(g.curve->name, name, &g.stride);
-		g.inside = g.size * g.stride <= p->key.ranks_per_host;
-		if (g.size >= 2 && comparable(r, inside, &g) && (!out->curve || nearer(size, stride, &g, out)))
+		if (g.size < 2)
+			continue;
+		g.spread = spread_of(g.size, g.stride, p->key.ranks_per_host);
+		g.inside = g.size * g.stride <= p->key.ranks_per_host || p->key.ranks <= p->key.ranks_per_host;
+		if (comparable(r, inside, &g) && (!out->curve || nearer(size, s, &g, out)))
 			*out = g;
 	}
 	return out->curve != NULL;
 }
 
-/* Returns the time by these rates of what a curve says: the time of its first point is latency, the rest moves bytes.
- */
-static double scaled_s(const struct rates *r, const struct timed_group *g, double empty_s, double time_s)
+/* Returns the time by these rates of what a curve says: the time of its first point is latency, the rest moves bytes,
+ * between hosts on links that as many groups share as a host has. */
+static double scaled_s(const struct rates *r, const struct timed_group *g, const struct spread *s, double empty_s,
+	double time_s)
 {
 	const bool inside = g->inside || (r->is_host && r->nodes == 1);
+	const double moving_s = fmax(0, time_s - empty_s);
 	return fmin(empty_s, time_s) * r->latency_factor +
-	       fmax(0, time_s - empty_s) / (inside ? r->inside_factor : r->network_factor);
+	       (inside ? moving_s / r->inside_factor
+		       : moving_s * (double)s->at_once / (double)g->spread.at_once / r->network_factor);
 }
 
 bool rates_collective(const struct rates *r, enum collective c, int64_t size, int64_t stride, double bytes,
 	struct measured_collective *out)
 {
+	const struct spread s = spread_of(size, stride, r->devices_per_node);
 	struct timed_group g;
-	if (!r->measured || !nearest_group(r, c, size, stride, &g))
+	if (!r->measured || !nearest_group(r, c, size, stride, &s, &g))
 		return false;
 	const double n = (double)size, k = (double)g.size;
 	const bool parts = collective_reduces(c) || collective_cuts(c);
 	const double steps = parts ? (n - 1) / (k - 1) : 1;
 	out->time_s = steps * profile_curve_at(g.curve, parts ? bytes * k / n : bytes, 0);
 	out->empty_s = steps * profile_curve_at(g.curve, 0, 0);
-	out->time_s = scaled_s(r, &g, out->empty_s, out->time_s);
-	out->same_size = g.size == size &&
-	                 (g.inside ? machine_group_in_node(r->machine, size, stride) : g.stride == stride);
+	out->time_s = scaled_s(r, &g, &s, out->empty_s, out->time_s);
+	out->same_size = g.size == size && (g.inside ? machine_group_in_node(r->machine, size, stride)
+						     : memcmp(&g.spread, &s, sizeof s) == 0);
 	return true;
 }

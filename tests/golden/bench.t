@@ -51,6 +51,7 @@
       prediction
     option                effect
     ------------------------------------------------------------------------------------------------
+        --set KEY=VALUE   override one key of the config (repeatable)
         --json FILE       write the result as JSON; - is standard output, in place of the table
         --csv FILE        write the rows as CSV; - is standard output, in place of the table
         --max-error PCT   exit with 3 if the prediction is off by more than PCT per cent (bench: the

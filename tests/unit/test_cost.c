@@ -543,10 +543,17 @@ static void test_groups_between_hosts(void)
 	/* Both ends of a message have the time of its sender. */
 	NEAR(collective_time_s(RATES(&m), COLL_SEND, 2, 2, 1e6), 1.01e-2);
 	NEAR(collective_time_s(RATES(&m), COLL_RECV, 2, 2, 1e6), 1.01e-2);
-	/* More hosts: one rank each is nearest to one rank each. */
+	/* More hosts: the curve of as many ranks, but each rank of a host has such a group, which share its links. */
 	m.nodes = 4;
-	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 4, 2, 2e6), 3 * 1e-2 / 3 * 2);
+	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 4, 2, 1e6), 1e-4 + 2 * (1e-2 - 1e-4));
 	CU_ASSERT_FALSE(collective_price(RATES(&m), COLL_ALL_REDUCE, 4, 2, COLLECTIVE_ANY, 4096).measured);
+	/* One rank a host in place of two: half as many groups share its links, and the hosts decide which group is
+	 * meant.
+	 */
+	m.devices_per_node = 1;
+	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 2, 1, 1e6), 2e-4 + (2e-2 - 2e-4) / 2);
+	CU_ASSERT_FALSE(collective_price(RATES(&m), COLL_ALL_REDUCE, 2, 1, COLLECTIVE_ANY, 4096).measured);
+	m.devices_per_node = 2;
 	/* Half the rate of the network doubles what is not latency. */
 	const struct what_if slow = {.network = 0.5};
 	m.nodes = 2;
