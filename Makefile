@@ -8,7 +8,7 @@ MPICC ?= mpicc
 PKGS = hwloc expat yaml-0.1 jansson zlib sqlite3
 EXEC_PKGS = openblas ompi-c
 
-VARIANTS = release debug asan portable
+VARIANTS = release debug asan portable fuzz
 ifeq ($(filter $(VARIANT),$(VARIANTS)),)
 $(error VARIANT is one of: $(VARIANTS))
 endif
@@ -25,6 +25,12 @@ LDFLAGS_portable = -Wl,-z,relro,-z,now,--disable-new-dtags,-rpath,'$$ORIGIN/../l
 CFLAGS_debug = -O0 -g3
 CFLAGS_asan = -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 LDFLAGS_asan = -fsanitize=address,undefined
+# The fuzzers for libFuzzer, which brings their main: clang and its runtime (Debian: libclang-rt-14-dev).
+CFLAGS_fuzz = -O1 -g -Wno-missing-prototypes -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined
+LDFLAGS_fuzz = -fsanitize=address,undefined,fuzzer
+ifeq ($(VARIANT),fuzz)
+CC = clang-14
+endif
 CFLAGS_ALL = -std=c11 $(WARN) $(CFLAGS_$(VARIANT)) -pthread $(CFLAGS)
 # Before glibc 2.34 dlopen and shm_open were in libraries of their own.
 LDLIBS_CORE = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm -ldl -lrt -pthread $(LDLIBS)
@@ -41,7 +47,7 @@ ROOMS = base topology topology/catalogue topology/graph topology/discover topolo
 	sim/engine sim/search sim/advise exec exec/calibrate exec/host report report/import cli cli/validate
 SRC = $(foreach r,$(ROOMS),$(wildcard $(r)/*.c))
 OBJ = $(SRC:%.c=$(B)/obj/%.o)
-LIB_OBJ = $(filter-out $(B)/obj/cli/main.o,$(OBJ))
+LIB_OBJ = $(filter-out $(B)/obj/cli/main.o $(if $(filter fuzz,$(VARIANT)),$(B)/obj/exec/% $(B)/obj/cli/%),$(OBJ))
 LIB = $(B)/libstepsim.a
 # exec/ is a plug-in of the binary, which holds all the rest. Tests link both parts from the archive.
 EXEC_OBJ = $(filter $(B)/obj/exec/%,$(OBJ))
@@ -61,8 +67,9 @@ BENCH = $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/bench_*.c))
 COMMIT = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := all
-.PHONY: all tests unit twins list-twins ptx kernels-report gpu-tests attention-table check check-long check-root check-faults \
-	validate bench bench-accuracy bench-testbed share install uninstall dist deb wheel gpu-bundle format clean help
+.PHONY: all tests unit fuzzers twins list-twins ptx kernels-report gpu-tests attention-table check check-long check-root \
+	check-faults validate bench bench-accuracy bench-testbed share install uninstall dist deb wheel gpu-bundle \
+	format clean help
 .DELETE_ON_ERROR:
 
 # CUDA=auto builds the CUDA part where all its libraries are found, and says what was found.
@@ -299,6 +306,9 @@ $(B)/tests/%: tests/%.c $(LIB)
 
 CUDA_BUILT = $(CUDA_TESTS) $(GPU_TESTS) $(PTX_BUILT) $(CUDNN_TESTS) $(if $(CUDA_FLAGS),$(DOUBLES))
 tests: $(UNIT) $(EXEC_TESTS) $(FUZZ) $(CUDA_BUILT) ## build the test programs
+
+$(B)/tests/fuzz/%: CPPFLAGS += $(if $(filter fuzz,$(VARIANT)),-Dmain=own_main)
+fuzzers: $(FUZZ) ## build the fuzzers alone (VARIANT=fuzz: for libFuzzer)
 
 unit: $(UNIT) ## build the unit and property tests alone
 

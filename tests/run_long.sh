@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Tests that take too long for every change: fuzzers under the sanitizers (SECONDS_EACH, default 60; SEED),
+# Tests that take too long for every change: fuzzers under the sanitizers (SECONDS_EACH, default 60; SEED), and under
+# libFuzzer for half as long where clang-14 is there; laws on plans drawn for LAW_SECONDS (300); 1,000 runs in a row;
 # all random cases of the properties and the kernels' twins with all threads of a block under them,
 # every preset predicted and, made small, executed; valgrind over the unit tests and over an executed step, calibration of 8 ranks. The CUDA part is built for all its
 # architectures, and the PTX of those that the test command leaves out is executed.
@@ -40,6 +41,14 @@ check() {
 for source in tests/fuzz/fuzz_*.c; do
 	check "$source, $seconds s, seed $seed" timeout $((seconds + 60)) "build/asan/${source%.c}" "$seconds" "$seed"
 done
+
+if command -v clang-14 >/dev/null; then
+	check 'the fuzzers under libFuzzer' env SECONDS_EACH=$((seconds / 2)) bash tests/fuzz/run_libfuzzer.sh
+fi
+check "laws, seed $seed" env STEPSIM_LAW_SECONDS="${LAW_SECONDS:-300}" STEPSIM_LAW_SEED="$seed" \
+	build/asan/tests/property/test_law_properties
+check "plan's best" python3 tests/property/plan_law.py
+check '1,000 runs in a row' bash tests/property/soak.sh
 
 for source in tests/property/test_*.c; do
 	check "sanitizers, $source" "build/asan/${source%.c}"

@@ -45,6 +45,45 @@ static inline void check(bool holds, const char *promise)
 		broken = promise;
 }
 
+/* For libFuzzer (https://llvm.org/docs/LibFuzzer.html), which brings main and the changes: `make VARIANT=fuzz fuzzers`.
+ * What try_text draws depends on the text alone, so that a text that fails fails again. */
+#define FUZZ_ONE(try_text) \
+	int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size); \
+	int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) { return fuzz_one(data, size, try_text); }
+
+static inline int fuzz_one(const uint8_t *data, size_t size, void (*try_text)(const struct text *))
+{
+	static struct text t;
+	if (size > TEXT_MAX)
+		return 0;
+	random_state = size;
+	for (size_t i = 0; i < size; i++)
+		random_state = random_state * 31 + data[i];
+	t.n = size;
+	if (size)
+		memcpy(t.at, data, size);
+	try_text(&t);
+	if (broken) {
+		fprintf(stderr, "broken promise: %s\n", broken);
+		abort();
+	}
+	return 0;
+}
+
+/* `name seeds FOLDER` writes the seeds as files, for libFuzzer. */
+static inline int write_seeds(const char *folder, const char *const *seeds, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		char path[4096];
+		snprintf(path, sizeof path, "%s/seed%zu", folder, i);
+		FILE *f = fopen(path, "w");
+		bool good = f && fputs(seeds[i], f) >= 0;
+		if ((f && fclose(f)) || !good)
+			return 1;
+	}
+	return 0;
+}
+
 /* `name SECONDS SEED`: each round one of n seeds, changed up to seven times (the first n rounds: as it is), is tried. A
  * broken promise prints the text. Returns main's status. */
 static inline int fuzz_texts(const char *name, const char *const *seeds, size_t n, void (*mutate)(struct text *),
@@ -54,6 +93,8 @@ static inline int fuzz_texts(const char *name, const char *const *seeds, size_t 
 	const unsigned long long seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
 	unsigned long long rounds = 0;
 	random_state = seed;
+	if (argc > 2 && !strcmp(argv[1], "seeds"))
+		return write_seeds(argv[2], seeds, n);
 	do {
 		struct text t;
 		const char *start = seeds[below(n)];

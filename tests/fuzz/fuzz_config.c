@@ -270,14 +270,10 @@ static const char *const hf_seeds[] = {
 	"\"use_sliding_window\": true}",
 };
 
-static void try_hf(struct text *t)
+static void try_hf(const struct text *t)
 {
 	struct hf_model m;
 	struct error e = {0};
-	t->n = 0;
-	add(t, hf_seeds[below(COUNT(hf_seeds))]);
-	for (size_t i = below(6); i > 0; i--)
-		mutate(t);
 	char *exact = malloc(t->n ? t->n : 1);
 	if (!exact)
 		exit(1);
@@ -291,6 +287,18 @@ static void try_hf(struct text *t)
 			"dimensions are positive");
 	free(exact);
 }
+
+/* A text that begins as JSON is a model's config of Hugging Face. */
+static void try_one(const struct text *t)
+{
+	static char sets[SETS_MAX][SET_LEN];
+	if (t->n > 0 && t->at[0] == '{')
+		try_hf(t);
+	else
+		try_text(t, sets, 0);
+}
+
+FUZZ_ONE(try_one)
 
 int main(int argc, char **argv)
 {
@@ -324,6 +332,10 @@ int main(int argc, char **argv)
 		size_t n_sets = rounds < seeds.n ? 0 : make_sets(sets);
 		if (rounds >= seeds.n && below(8) == 0) {
 			n_sets = 0;
+			t.n = 0;
+			add(&t, hf_seeds[below(COUNT(hf_seeds))]);
+			for (size_t i = below(6); i > 0; i--)
+				mutate(&t);
 			try_hf(&t);
 		} else {
 			try_text(&t, sets, n_sets);

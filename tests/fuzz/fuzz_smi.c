@@ -134,6 +134,8 @@ static void load_seeds(void)
 	free(names);
 }
 
+FUZZ_ONE(try_text)
+
 int main(int argc, char **argv)
 {
 	load_seeds();

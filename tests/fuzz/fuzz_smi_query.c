@@ -120,6 +120,8 @@ static void try_text(const struct text *t)
 	free(exact);
 }
 
+FUZZ_ONE(try_text)
+
 int main(int argc, char **argv)
 {
 	return fuzz_texts("fuzz_smi_query", seeds, COUNT(seeds), mutate, try_text, argc, argv);

@@ -177,4 +177,6 @@ static void try_text(const struct text *t)
 	free(exact);
 }
 
+FUZZ_ONE(try_text)
+
 int main(int argc, char **argv) { return fuzz_texts("fuzz_yaml", seeds, COUNT(seeds), mutate, try_text, argc, argv); }

@@ -87,7 +87,7 @@ static void mutate(struct text *t)
 	}
 }
 
-static void try_text(xml_reader read, struct text *t)
+static void try_text(xml_reader read, const struct text *t)
 {
 	/* exactly as long as the text, so that the sanitizer sees a read behind its end */
 	char *exact = malloc(t->n ? t->n : 1);
