@@ -32,6 +32,48 @@ gathers 'two hosts, one rank each' 2 h1:1,h2:1 2 'h1 h2'
 gathers 'two hosts, two ranks each' 2 h1:2,h2:2 4 'h1 h1 h2 h2'
 gathers 'three hosts, uneven' 3 h1:1,h2:2,h3:1 4 'h1 h2 h2 h3'
 
+# Hosts of a file: rates, racks and cores are there, and nothing is left of them.
+cat >"$scratch/bed.yaml" <<BED
+hosts: # two kinds
+  - {count: 1, rack: left, rate: 200Mb/s, cores: 1}
+  - {rack: right, cores: 0.5}
+racks: {rate: 50 Mb/s}
+BED
+left_behind() { ls -d /var/tmp/testbed.* /sys/fs/cgroup/testbed.* /sys/fs/cgroup/*/testbed.* 2>/dev/null | sort; }
+before=$(left_behind)
+timeout 60 bash scripts/testbed.sh "$scratch/bed.yaml" bash -c '
+	echo "hosts $TESTBED_HOSTS"
+	tc qdisc show dev eth0
+	grep Cpus_allowed_list /proc/self/status
+	"$OMPI_MCA_plm_rsh_agent" h2 "hostname; tc qdisc show dev eth0; cat /proc/self/cgroup"
+	exit 7' >"$log" 2>&1 </dev/null
+code=$?
+wrong=''
+[ "$code" -eq 7 ] || wrong="exit code $code"
+grep -q '^hosts h1:64,h2:64$' "$log" || wrong='not two hosts'
+grep -q '^qdisc tbf .* rate 200Mbit burst 16Kb' "$log" || wrong='the link of h1 has no rate'
+[ "$(grep -c '^qdisc tbf' "$log")" -eq 1 ] || wrong='the link of h2 has a rate'
+grep -q '^h2$' "$log" || wrong='h2 is not reached'
+[ "$(left_behind)" = "$before" ] || wrong='something is left'
+if ! grep -q 'control groups cannot be made' "$log"; then
+	grep -q '^Cpus_allowed_list:[[:space:]]*[0-9]*$' "$log" || wrong='h1 has more than one core'
+	grep -q 'testbed.*\.h2$' "$log" || wrong='h2 is in no control group'
+fi
+verdict 'hosts of a file' "$wrong"
+
+# name, what replaces `cores: 0.5`, the complaint
+refuses() {
+	sed "s/cores: 0.5/$2/" "$scratch/bed.yaml" >"$scratch/wrong.yaml"
+	bash scripts/testbed.sh "$scratch/wrong.yaml" true >"$log" 2>&1 </dev/null
+	code=$?
+	wrong=''
+	[ "$code" -eq 2 ] || wrong="exit code $code"
+	[ "$(cat "$log")" = "$scratch/wrong.yaml:3: $3" ] || wrong="it says $(cat "$log")"
+	verdict "$1" "$wrong"
+}
+refuses 'an unknown key in the file' 'core: 1' "unknown key 'core' (known are: count, rack, rate, cores)"
+refuses 'a rate without a unit in the file' 'rate: 5' "rate: '5' is not like 300Mb/s"
+
 # One host of two cannot be read: its name and the file, in one line on rank 0.
 printf '<system version="1"><cpu' >"$scratch/broken.xml"
 printf '#!/bin/sh\n[ "$(hostname)" = h2 ] && export NCCL_TOPO_FILE=%s\nexec %s\n' "$scratch/broken.xml" \
