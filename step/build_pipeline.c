@@ -320,24 +320,40 @@ static void run_action(struct builder *b, const struct action *a)
 	act[a->kind](b, a);
 }
 
-/* True where an action and the next one are built together: a forward one, and the backward one of other activations.
- */
+/* Forward actions before the first backward one. */
+static int64_t forwards_first(const struct builder *b)
+{
+	size_t n = 0;
+	while (n < b->actions.n && b->actions.at[n].kind == ACTION_FORWARD)
+		n++;
+	return (int64_t)n;
+}
+
+/* True for a stage whose actions may be built in pairs. One that runs all its forward actions first is no more than
+ * one ahead of the next stage with the last of them: there the two of a pair would wait for each other. */
+static bool has_pairs(const struct builder *b)
+{
+	return b->c->parallel.expert_overlap && forwards_first(b) < b->chunks * b->c->micro_batches;
+}
+
+/* True where an action and the next one are a forward one and the backward one of other activations. */
 static bool is_pair(const struct builder *b, size_t i)
 {
 	const struct action *a = &b->actions.at[i], *next = a + 1;
-	return b->c->parallel.expert_overlap && i + 1 < b->actions.n && a->kind == ACTION_FORWARD &&
-	       next->kind == ACTION_BACKWARD && (a->micro != next->micro || a->chunk != next->chunk);
+	return i + 1 < b->actions.n && a->kind == ACTION_FORWARD && next->kind == ACTION_BACKWARD &&
+	       (a->micro != next->micro || a->chunk != next->chunk);
 }
 
 void build_actions(struct builder *b)
 {
+	const bool pairs = has_pairs(b);
 	if (b->stages > 1)
 		build_micro_begin(b);
 	receive(b, 0);
 	for (size_t i = 0; i < b->actions.n && !b->st; i++) {
 		const struct action *a = &b->actions.at[i];
 		receive(b, i + 1);
-		if (!is_pair(b, i)) {
+		if (!pairs || !is_pair(b, i)) {
 			run_action(b, a);
 			continue;
 		}

@@ -285,6 +285,7 @@ train 8 parallel.expert=4 parallel.pipeline=2 parallel.schedule=interleaved para
 # exchanges behind another micro-batch's compute
 overlap=(parallel.schedule=interleaved parallel.virtual_stages=2 parallel.expert_overlap=true)
 train 4 "${overlap[@]}" parallel.expert=2 parallel.pipeline=2 model.layers=4
+train 4 "${overlap[@]}" parallel.expert=2 parallel.pipeline=2 model.layers=4 train.global_batch=4
 train 8 "${overlap[@]}" parallel.expert=4 parallel.pipeline=2 model.layers=5 train.recompute=full parallel.strategy=zero1 \
 	parallel.tensor=2 parallel.sequence_parallel=true model.first_dense_layers=1 train.global_batch=16
 train 4 "${overlap[@]}" parallel.pipeline=4 model.layers=8 train.fused=false

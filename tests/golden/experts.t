@@ -112,3 +112,9 @@ Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on 
     MFU                            35.0 %
       alltoall (256)               130 ms        3.3 %  link
       total                       107 GiB               DOES NOT FIT in 79.6 GiB
+
+Exchanges behind another micro-batch's compute: no pair waits for itself, however few micro-batches there are.
+
+    $ for pp in 2 4; do for v in 2 3; do for m in 1 2 3; do
+    >   stepsim predict $ROOT/tests/exec/tiny-moe.yaml -q --set cluster.system=dgx-h100 --set cluster.gpus_per_node=$((2 * pp)) --set model.layers=$((pp * v)) --set parallel.pipeline=$pp --set parallel.virtual_stages=$v --set parallel.schedule=interleaved --set parallel.expert=2 --set parallel.expert_overlap=true --set train.global_batch=$((2 * pp * m)) | grep -c '^A step takes'; done; done; done | sort | uniq -c | sed 's/^ *//'
+    12 1

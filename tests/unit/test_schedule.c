@@ -216,7 +216,7 @@ static void test_parts(void)
 	struct config c;
 	memset(&c, 0, sizeof c);
 	c.model.layers = 14;
-	c.model.tied_embeddings = true;
+	c.model.tied_embeddings = c.model.lm_head = true;
 	c.parallel.pipeline = 4;
 	c.parallel.virtual_stages = 1;
 	static const int64_t first[] = {0, 4, 8, 11}, layers[] = {4, 4, 3, 3};
