@@ -116,9 +116,9 @@ static enum status check_offload(const struct config *c, struct error *e)
 	if (states && optimizer_needs_tensors(t->optimizer))
 		return config_error_key(c, KEY_train_offload, e,
 			"not modelled yet with %s (accepted: none, activations)", optimizer_name(t->optimizer));
-	if (states && t->optimizer_bits != 32)
+	if (states && t->optimizer_bits == 16)
 		return config_error(c, KEY_train_optimizer_bits, e,
-			"%" PRId64 " is not modelled yet with an optimizer that is offloaded (accepted: 32)",
+			"%" PRId64 " is not modelled yet with an optimizer that is offloaded (accepted: 32, 8)",
 			t->optimizer_bits);
 	if (states && t->cuda_graph)
 		return config_error_key(c, KEY_train_offload, e,

@@ -2,8 +2,9 @@
 # Tests that take too long for every change: fuzzers under the sanitizers (SECONDS_EACH, default 60; SEED), and under
 # libFuzzer for half as long where clang-14 is there; laws on plans drawn for LAW_SECONDS (300); 1,000 runs in a row;
 # all random cases of the properties and the kernels' twins with all threads of a block under them,
-# every preset predicted and, made small, executed; valgrind over the unit tests and over an executed step, calibration of 8 ranks. The CUDA part is built for all its
-# architectures, and the PTX of those that the test command leaves out is executed.
+# every preset predicted and, made small, executed, valgrind over the unit tests and over an executed step,
+# calibration of 8 ranks. The CUDA part is built for all its architectures, and the PTX of those that the test
+# command leaves out is executed.
 # The last line is "N passed, N failed".
 set -u
 # shellcheck source=scripts/env.sh

@@ -165,6 +165,7 @@ train 8 train.optimizer_bits=8 parallel.strategy=fsdp parallel.bucket_mb=25 mode
 
 # Offloaded to another buffer and back; the single rank that they are compared with offloads nothing.
 train 1 train.offload=optimizer
+train 2 train.offload=optimizer train.optimizer_bits=8
 train 2 train.offload=optimizer parallel.strategy=zero1 parallel.overlap=false
 train 4 train.offload=optimizer parallel.strategy=zero2 train.optimizer=sgd
 train 4 train.offload=optimizer+params parallel.strategy=fsdp parallel.bucket_mb=25
