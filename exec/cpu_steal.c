@@ -32,7 +32,8 @@ void cpu_steal_read(const char *stat, const uint64_t cpus[BOARD_CPU_WORDS], doub
 			continue;
 		if (cpu >= 64 * BOARD_CPU_WORDS || !(cpus[cpu / 64] >> cpu % 64 & 1))
 			continue;
-		out->busy_s += tick_s * (double)(t[USER] + t[NICE] + t[SYSTEM] + t[IRQ] + t[SOFTIRQ]);
+		/* Interrupts, most of them the network's, serve whoever waits for them: the ranks too. */
+		out->busy_s += tick_s * (double)(t[USER] + t[NICE] + t[SYSTEM]);
 		out->stolen_s += tick_s * (double)t[STEAL];
 		out->cpus++;
 	}

@@ -13,10 +13,11 @@ if ! bash scripts/testbed.sh 1 true >"$log" 2>&1; then
 	skip_all "$(tail -n 1 "$log")"
 fi
 
-# name, hosts, mpirun's host list, ranks, the hosts of the ranks in order
+# name, hosts, mpirun's host list or a hostfile, ranks, the hosts of the ranks in order
 gathers() {
-	local name=$1 hosts=$2 list=$3 ranks=$4 wrong='' code
-	timeout 60 bash scripts/testbed.sh "$hosts" mpirun "${mpirun_flags[@]}" --host "$list" -np "$ranks" \
+	local name=$1 hosts=$2 list=$3 ranks=$4 wrong='' code option=--host
+	[ -f "$list" ] && option=--hostfile
+	timeout 60 bash scripts/testbed.sh "$hosts" mpirun "${mpirun_flags[@]}" "$option" "$list" -np "$ranks" \
 		"$program" >"$log" 2>&1 </dev/null
 	code=$?
 	[ "$code" -eq 0 ] || wrong="exit code $code"
@@ -30,6 +31,8 @@ gathers() {
 
 gathers 'two hosts, one rank each' 2 h1:1,h2:1 2 'h1 h2'
 gathers 'two hosts, two ranks each' 2 h1:2,h2:2 4 'h1 h1 h2 h2'
+printf 'h1 slots=1\nh2 slots=2\n' >"$scratch/hosts"
+gathers 'two hosts, by a hostfile' 2 "$scratch/hosts" 3 'h1 h2 h2'
 gathers 'three hosts, uneven' 3 h1:1,h2:2,h3:1 4 'h1 h2 h2 h3'
 
 # Hosts of a file: rates, racks and cores are there, and nothing is left of them.
