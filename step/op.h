@@ -34,6 +34,7 @@ enum phase { PHASE_FORWARD, PHASE_BACKWARD, PHASE_OPTIMIZER, PHASE_COUNT };
 
 enum op_class {
 	CLASS_GEMM,
+	CLASS_CONVOLUTION,
 	CLASS_ATTENTION,
 	CLASS_SCAN /* state-space */,
 	CLASS_NORM,
@@ -183,6 +184,11 @@ struct op_attn {
 	int64_t softcap; /* ATTENTION*, flash: c of c tanh(score / c), before the mask and ALiBi; 0: none */
 };
 
+/* CONV*, MAX_POOL*, MEAN_POOL*: images of side x side pixels. */
+struct op_conv {
+	int64_t batch, side, in, out, kernel, stride;
+};
+
 /* SSM_*. */
 struct op_ssm {
 	int64_t batch, seq, heads, head_dim, groups, state;
@@ -316,6 +322,7 @@ struct op {
 		int64_t d[OP_MAX_DIMS];
 		struct op_gemm gemm;
 		struct op_attn attn;
+		struct op_conv conv;
 		struct op_ssm ssm;
 		struct op_pack pack;
 		struct op_latent latent;
@@ -351,6 +358,11 @@ bool op_is_product(const struct op *op);       /* GEMM, GROUPED_GEMM */
 bool op_is_naive_product(const struct op *op); /* ATTN_SCORES, ATTN_VALUES and their gradients */
 bool op_is_flash(const struct op *op);         /* ATTENTION, ATTENTION_PART and their gradients */
 bool op_is_message(const struct op *op);       /* SEND, RECV */
+bool op_is_conv(const struct op *op);          /* CONV, CONV_DATA, CONV_WEIGHT */
+/* Returns the product that one of the above is. */
+struct op_gemm op_as_gemm(const struct op *op);
+/* CONV*, MAX_POOL*: returns the rows and columns of the result. */
+int64_t op_conv_side(const struct op *op);
 /* Ranks that meet in a collective: 2 for messages and with OP_ENDS. */
 int64_t op_group_size(const struct mesh *m, const struct op *op);
 

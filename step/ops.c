@@ -235,6 +235,28 @@ bool op_is_naive_product(const struct op *op)
 
 bool op_is_product(const struct op *op) { return op->kind == OP_GEMM || op->kind == OP_GROUPED_GEMM; }
 
+bool op_is_conv(const struct op *op)
+{
+	return op->kind == OP_CONV || op->kind == OP_CONV_DATA || op->kind == OP_CONV_WEIGHT;
+}
+
+int64_t op_conv_side(const struct op *op) { return (op->conv.side + op->conv.stride - 1) / op->conv.stride; }
+
+/* The gradient of x with a stride is a product for each of stride^2 sorts of pixels, with as many taps less. */
+struct op_gemm op_as_gemm(const struct op *op)
+{
+	const struct op_conv *d = &op->conv;
+	if (!op_is_conv(op))
+		return op->gemm;
+	const int64_t taps = d->kernel * d->kernel, rows = d->batch * op_conv_side(op) * op_conv_side(op);
+	const int64_t reached = (taps * d->out + d->stride * d->stride - 1) / (d->stride * d->stride);
+	if (op->kind == OP_CONV)
+		return (struct op_gemm){rows, d->out, taps * d->in, 0};
+	if (op->kind == OP_CONV_DATA)
+		return (struct op_gemm){d->batch * d->side * d->side, d->in, reached, 0};
+	return (struct op_gemm){d->out, taps * d->in, rows, 0};
+}
+
 double op_pairs(const struct op *op)
 {
 	double s = (double)op->attn.seq, keys = (double)op_keys(op), window = (double)op_window(op);
@@ -281,7 +303,7 @@ bool op_class_is_comm(enum op_class c)
 static const char *const lane_names[] = {"compute", "comm", "replica_comm", "model_comm", "copy", "host", "load",
 	"send_next", "recv_prev", "send_prev", "recv_next"};
 static const char *const phase_names[] = {"forward", "backward", "optimizer"};
-static const char *const class_names[] = {"gemm", "attention", "scan", "norm", "elementwise", "embedding", "routing", "loss",
+static const char *const class_names[] = {"gemm", "convolution", "attention", "scan", "norm", "elementwise", "embedding", "routing", "loss",
 	"memory", "optimizer", "all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall", "sendrecv",
 	"copy", "host"};
 static_assert(sizeof lane_names / sizeof lane_names[0] == LANE_COUNT, "lanes");

@@ -10,7 +10,8 @@ enum suffix { SUF_NONE, SUF_TRANS, SUF_NORM, SUF_MLP, SUF_OPTIMIZER };
 
 static void gemm_terms(const struct op *op, double *term)
 {
-	double m = (double)op->gemm.m, n = (double)op->gemm.n, k = (double)op->gemm.k;
+	const struct op_gemm d = op_as_gemm(op);
+	double m = (double)d.m, n = (double)d.n, k = (double)d.k;
 	term[0] = 1;
 	term[1] = 2 * m * n * k;
 	term[2] = m * k;
@@ -88,11 +89,11 @@ static void scan_terms(const struct op *op, double *term)
 /* The products of a group fill the device together. */
 static void gpu_gemm_terms(const struct op *op, const struct work_device *device, double *term)
 {
-	const struct op_gemm *d = &op->gemm;
-	const double groups = op->kind == OP_GROUPED_GEMM ? (double)d->groups : 1;
+	const struct op_gemm d = op_as_gemm(op);
+	const double groups = op->kind == OP_GROUPED_GEMM ? (double)d.groups : 1;
 	term[0] = 1;
-	term[1] = tiles_of(&device->tiles, groups, d->m, d->n, d->k, device->sms).full_flop;
-	term[2] = tiles_of(&device->tiles, groups, d->m, d->n, 1, device->sms).full_flop;
+	term[1] = tiles_of(&device->tiles, groups, d.m, d.n, d.k, device->sms).full_flop;
+	term[2] = tiles_of(&device->tiles, groups, d.m, d.n, 1, device->sms).full_flop;
 }
 
 /* Returns the head dim that a flash kernel pads to. Those beyond the largest kernel stay as they are. */

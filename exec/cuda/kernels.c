@@ -9,8 +9,8 @@ struct cuda_kernel {
 };
 
 /* One row a kind: how it is done, its launcher, and its scratch. CUDA_NONE: collectives are the communicator's; LOAD,
- * PAUSE and SYNC the host lane's (exec/host_work.h); QK_NORM, LATENT_KEYS, ATTN_SINKS, SOFTCAP, SSM_*, MUON_*, PICK* and
- * PREPEND* are executed on cores alone (runner_supports). */
+ * PAUSE and SYNC the host lane's (exec/host_work.h); QK_NORM, LATENT_KEYS, ATTN_SINKS, SOFTCAP, SSM_*, MUON_*, PICK*,
+ * PREPEND* and what convolutional networks need are executed on cores alone (runner_supports). */
 #define KERNELS(ROW) \
 	ROW(GEMM, PRODUCT, NULL, NULL) \
 	ROW(ATTENTION, ATTENTION, launch_attention, NULL) \
@@ -44,6 +44,15 @@ struct cuda_kernel {
 	ROW(ACT_GRAD, KERNEL, launch_act_grad, NULL) \
 	ROW(GATE_ACT, KERNEL, launch_gate_act, NULL) \
 	ROW(GATE_MUL, KERNEL, launch_gate_mul, NULL) \
+	ROW(CONV, NONE, NULL, NULL) \
+	ROW(CONV_DATA, NONE, NULL, NULL) \
+	ROW(CONV_WEIGHT, NONE, NULL, NULL) \
+	ROW(BATCH_NORM, NONE, NULL, NULL) \
+	ROW(BATCH_NORM_GRAD, NONE, NULL, NULL) \
+	ROW(MAX_POOL, NONE, NULL, NULL) \
+	ROW(MAX_POOL_GRAD, NONE, NULL, NULL) \
+	ROW(MEAN_POOL, NONE, NULL, NULL) \
+	ROW(MEAN_POOL_GRAD, NONE, NULL, NULL) \
 	ROW(SSM_CONV, NONE, NULL, NULL) \
 	ROW(SSM_CONV_GRAD, NONE, NULL, NULL) \
 	ROW(SSM_SCAN, NONE, NULL, NULL) \

@@ -48,6 +48,15 @@ struct kernel {
 	ROW(ACT_GRAD, kernel_act_grad, NULL) \
 	ROW(GATE_ACT, kernel_gate_act, NULL) \
 	ROW(GATE_MUL, kernel_gate_mul, NULL) \
+	ROW(CONV, kernel_conv, scratch_conv) \
+	ROW(CONV_DATA, kernel_conv_data, scratch_conv) \
+	ROW(CONV_WEIGHT, kernel_conv_weight, scratch_conv) \
+	ROW(BATCH_NORM, kernel_batch_norm, scratch_batch_norm) \
+	ROW(BATCH_NORM_GRAD, kernel_batch_norm_grad, scratch_batch_norm) \
+	ROW(MAX_POOL, kernel_max_pool, NULL) \
+	ROW(MAX_POOL_GRAD, kernel_max_pool_grad, NULL) \
+	ROW(MEAN_POOL, kernel_mean_pool, NULL) \
+	ROW(MEAN_POOL_GRAD, kernel_mean_pool_grad, NULL) \
 	ROW(SSM_CONV, kernel_ssm_conv, NULL) \
 	ROW(SSM_CONV_GRAD, kernel_ssm_conv_grad, scratch_ssm_conv_grad) \
 	ROW(SSM_SCAN, kernel_ssm_scan, scratch_ssm_scan) \

@@ -417,6 +417,15 @@ REFERENCE(ref_copy)
 	ROW(ACT_GRAD, ref_act_grad) \
 	ROW(GATE_ACT, ref_gate_act) \
 	ROW(GATE_MUL, ref_gate_mul) \
+	ROW(CONV, ref_conv) \
+	ROW(CONV_DATA, ref_conv_data) \
+	ROW(CONV_WEIGHT, ref_conv_weight) \
+	ROW(BATCH_NORM, ref_batch_norm) \
+	ROW(BATCH_NORM_GRAD, ref_batch_norm_grad) \
+	ROW(MAX_POOL, ref_max_pool) \
+	ROW(MAX_POOL_GRAD, ref_max_pool_grad) \
+	ROW(MEAN_POOL, ref_mean_pool) \
+	ROW(MEAN_POOL_GRAD, ref_mean_pool_grad) \
 	ROW(SSM_CONV, ref_ssm_conv) \
 	ROW(SSM_CONV_GRAD, ref_ssm_conv_grad) \
 	ROW(SSM_SCAN, ref_ssm_scan) \

@@ -31,7 +31,7 @@ static void use_memory(double bytes, const struct rates *r, struct op_cost *out)
 static bool uses_matrix_units(const struct op *op)
 {
 	enum op_class c = op_class_of(op);
-	return (c == CLASS_GEMM || c == CLASS_ATTENTION || c == CLASS_SCAN) && op->kind != OP_ATTN_SOFTMAX &&
+	return (c == CLASS_GEMM || c == CLASS_CONVOLUTION || c == CLASS_ATTENTION || c == CLASS_SCAN) && op->kind != OP_ATTN_SOFTMAX &&
 	       op->kind != OP_ATTN_SOFTMAX_GRAD;
 }
 
@@ -75,8 +75,8 @@ static const uint8_t gpu_attention_terms[WORK_TERMS] = {BOUND_LATENCY, BOUND_COM
 static const uint8_t *term_bounds(const struct op *op, bool gpu)
 {
 	if (gpu)
-		return op_is_product(op) ? gpu_gemm_terms : gpu_attention_terms;
-	if (op_is_product(op))
+		return op_is_product(op) || op_is_conv(op) ? gpu_gemm_terms : gpu_attention_terms;
+	if (op_is_product(op) || op_is_conv(op))
 		return gemm_terms;
 	return op_is_flash(op) ? flash_terms : naive_terms;
 }
@@ -92,7 +92,7 @@ static bool price_by_profile(const struct op *op, const struct rates *r, struct 
 	out->alone_s = t.time_s;
 	out->bound = t.bound;
 	out->rel_sigma = t.rel_sigma;
-	if (op_is_product(op)) {
+	if (op_is_product(op) || op_is_conv(op)) {
 		const double longer = rates_capped(&r->power_cap[op->dtype], op_flop(op), t.time_s);
 		out->alone_s *= longer;
 		out->capped = longer > 1 ? 1 / longer : 0;

@@ -8,11 +8,13 @@ static bool unaligned(const struct rates *r, int64_t columns, enum dtype t)
 	return t != DT_FP32 && fmod((double)columns * dtype_bytes(t), r->parameters->gpu.aligned_B) > 0;
 }
 
+/* Rows of images are their channels, which cuDNN pads where they are not aligned. */
 static bool unaligned_product(const struct op *op, const struct rates *r)
 {
 	enum dtype in = (enum dtype)op->dtype;
-	return unaligned(r, op->flags & OP_TRANS_A ? op->gemm.m : op->gemm.k, in) ||
-	       unaligned(r, op->flags & OP_TRANS_B ? op->gemm.k : op->gemm.n, in) || unaligned(r, op->gemm.n, in);
+	return !op_is_conv(op) && (unaligned(r, op->flags & OP_TRANS_A ? op->gemm.m : op->gemm.k, in) ||
+					  unaligned(r, op->flags & OP_TRANS_B ? op->gemm.k : op->gemm.n, in) ||
+					  unaligned(r, op->gemm.n, in));
 }
 
 static double groups_of(const struct op *op) { return op->kind == OP_GROUPED_GEMM ? (double)op->gemm.groups : 1; }
@@ -20,8 +22,8 @@ static double groups_of(const struct op *op) { return op->kind == OP_GROUPED_GEM
 /* Returns the FLOP of whole tiles over the rate of the SMs that have one. A group's products run at the same time. */
 static double multiply_s(const struct op *op, const struct rates *r)
 {
-	const struct tiles t = tiles_of(&r->device.tiles, groups_of(op), op->gemm.m, op->gemm.n, op->gemm.k,
-		r->device.sms);
+	const struct op_gemm d = op_as_gemm(op);
+	const struct tiles t = tiles_of(&r->device.tiles, groups_of(op), d.m, d.n, d.k, r->device.sms);
 	const double rate = r->product_flop_per_s[op->dtype] * t.busy;
 	return t.flop / (unaligned_product(op, r) ? rate / r->parameters->gpu.unaligned_slower : rate);
 }
@@ -48,7 +50,8 @@ static double added_apart_B(const struct op *op, const struct stack *s)
  * hidden. */
 static double product_s(const struct op *op, const struct rates *r, const struct stack *s)
 {
-	double result_B = groups_of(op) * (double)op->gemm.m * (double)op->gemm.n *
+	const struct op_gemm d = op_as_gemm(op);
+	double result_B = groups_of(op) * (double)d.m * (double)d.n *
 	                  dtype_bytes((enum dtype)op->out_dtype) * (op->flags & OP_ACCUMULATE ? 2 : 1);
 	if (added_apart(op, s) > 0)
 		result_B = added_apart_B(op, s);
@@ -77,7 +80,7 @@ static double compute_s(const struct op *op, const struct rates *r, const struct
 {
 	if (op_is_flash(op))
 		return flash_s(op, r, s);
-	if (op_is_product(op))
+	if (op_is_product(op) || op_is_conv(op))
 		return product_s(op, r, s);
 	if (op_is_naive_product(op))
 		return naive_s(op, r);

@@ -67,7 +67,8 @@ static inline void rig_open(struct rig *r, struct op op, unsigned absent)
 	for (int a = 0; a < r->n_args; a++) {
 		r->n[a] = op_arg_bytes(&op, a, 1) / 4;
 		r->is_int[a] = op.kind == OP_COPY || !strcmp(info->arg[a].name, "tokens") ||
-		               !strcmp(info->arg[a].name, "targets") || !strcmp(info->arg[a].name, "bounds");
+		               !strcmp(info->arg[a].name, "targets") || !strcmp(info->arg[a].name, "bounds") ||
+		               !strcmp(info->arg[a].name, "taken");
 		r->absent[a] = absent >> a & 1;
 		if (r->absent[a])
 			continue;
