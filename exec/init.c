@@ -40,6 +40,21 @@ static const uint8_t rules[] = {
 	[PARAM_SSM_HEADS] = SSM,
 	[PARAM_SSM_NORM_W] = ONE,
 	[PARAM_SSM_OUT_W] = RESIDUAL,
+	[PARAM_STEM_W] = FAN_IN,
+	[PARAM_STEM_NORM_W] = ONE,
+	[PARAM_STEM_NORM_B] = ZERO,
+	[PARAM_CONV1_W] = FAN_IN,
+	[PARAM_CONV1_NORM_W] = ONE,
+	[PARAM_CONV1_NORM_B] = ZERO,
+	[PARAM_CONV2_W] = FAN_IN,
+	[PARAM_CONV2_NORM_W] = ONE,
+	[PARAM_CONV2_NORM_B] = ZERO,
+	[PARAM_CONV3_W] = FAN_IN,
+	[PARAM_CONV3_NORM_W] = ONE,
+	[PARAM_CONV3_NORM_B] = ZERO,
+	[PARAM_SHORTCUT_W] = FAN_IN,
+	[PARAM_SHORTCUT_NORM_W] = ONE,
+	[PARAM_SHORTCUT_NORM_B] = ZERO,
 	[PARAM_NORM2_W] = ONE,
 	[PARAM_NORM2_B] = ZERO,
 	[PARAM_ATTENTION_NORM_W] = ONE,
@@ -296,7 +311,7 @@ static void write_part(const struct program *p, const struct device_job *job, co
 	const enum dtype format = dtype_stored(p->config.train.dtype);
 	switch (part) {
 	case INPUT_PART_DATA:
-		if (m->input == INPUT_PATCHES)
+		if (m->input != INPUT_TOKENS)
 			write_values(d, sequence, (int64_t)((double)bytes / dtype_bytes(format)), format, buffer, at_B);
 		else
 			write_ids(job, d, sequence, bytes / 4, 0, m->vocab, buffer, at_B);

@@ -54,6 +54,9 @@ enum status runner_supports(const struct program *p, bool gpus, struct error *e)
 	if (gpus && p->config.model.kv_lora_rank > 0)
 		return error_set(e, ST_RUN,
 			"model.kv_lora_rank: latent attention is executed on cores alone (run.backend: host)");
+	if (gpus && model_is_conv(&p->config.model))
+		return error_set(e, ST_RUN,
+			"model.conv_stages: convolutional networks are executed on cores alone (run.backend: host)");
 	if (gpus && model_layer_counts(&p->config.model).of[LAYER_MAMBA] > 0)
 		return error_set(e, ST_RUN,
 			"model.layer_pattern: Mamba layers are executed on cores alone (run.backend: host)");

@@ -297,10 +297,12 @@ void text_header(const struct outcome *o, FILE *out)
 		strategy_name(c->parallel.strategy), (long long)c->ranks, plural(c->ranks), mesh,
 		dtype_name(c->train.dtype));
 	const char *samples = model_samples(&c->model);
-	fprintf(out, "a step: %lld %s%s of %lld tokens, %lld micro-batch%s of %lld a replica\n",
-		(long long)c->train.global_batch, samples ? samples : "sequence", plural(c->train.global_batch),
-		(long long)c->model.seq_len,
-		(long long)c->micro_batches, c->micro_batches == 1 ? "" : "es", (long long)c->train.micro_batch);
+	char tokens[48] = "";
+	if (c->model.seq_len > 1)
+		snprintf(tokens, sizeof tokens, " of %lld tokens", (long long)c->model.seq_len);
+	fprintf(out, "a step: %lld %s%s%s, %lld micro-batch%s of %lld a replica\n", (long long)c->train.global_batch,
+		samples ? samples : "sequence", plural(c->train.global_batch), tokens, (long long)c->micro_batches,
+		c->micro_batches == 1 ? "" : "es", (long long)c->train.micro_batch);
 	print_system(o, out);
 }
 

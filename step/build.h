@@ -52,6 +52,23 @@ struct ssm_acts {
 	int32_t in, y, gated, sigma;
 };
 
+/* Buffers of a convolution: what it reads, what it makes, and the statistics of its norm. */
+struct conv_unit {
+	int32_t x, made, stats;
+};
+
+/* Buffers that a block of a convolutional network keeps for its backward pass. */
+struct conv_acts {
+	struct conv_unit unit[4]; /* CONV_LAYERS */
+	int32_t out;
+};
+
+/* The same of its stem, with what its pool took (step/ops.def). */
+struct conv_stem {
+	struct conv_unit unit;
+	int32_t active, taken;
+};
+
 #define LORA_PRODUCTS 4
 #define OFFLOADED_ACTS 25
 
@@ -62,6 +79,7 @@ struct acts {
 	int32_t raw_qkv, qk_stats; /* before the norms of queries and keys */
 	struct latent_acts latent;
 	struct ssm_acts ssm;
+	struct conv_acts conv;
 	int32_t lora_in[LORA_PRODUCTS];                         /* x A^T of each product with an adapter */
 	int32_t att_out, att_out_stats, mlp_out, mlp_out_stats; /* branch norms: their inputs */
 	int32_t x_mid, n2, stats2;                              /* x_mid: the residual stream after attention */
@@ -114,6 +132,7 @@ struct head_acts {
 struct flight {
 	int32_t input;                     /* tokens and targets on the device */
 	int32_t embedded, embedding_stats; /* input and statistics of the embedding's norm */
+	struct conv_stem stem;
 	struct head_acts head;
 	int32_t x;            /* the chunk's output */
 	int32_t kept_message; /* held: the message to the next stage (stack_memory.message_B) */
@@ -458,6 +477,16 @@ int32_t latent_forward(struct builder *b, struct acts *a, int32_t normed);
 int32_t latent_up(struct builder *b, const struct acts *a);
 /* Returns the gradient of the normed rows. */
 int32_t latent_backward(struct builder *b, struct acts *a, int32_t dqkv);
+
+/* ---- build_conv.c: convolutional networks ---- */
+
+int32_t conv_block_forward(struct builder *b, int32_t x_in, struct acts *a);
+void conv_block_backward(struct builder *b, struct acts *a, int32_t *dx);
+int32_t conv_stem_forward(struct builder *b);
+void conv_stem_backward(struct builder *b, int32_t dx);
+/* Return the mean of each channel over its image, and the gradient of the images. */
+int32_t conv_mean_forward(struct builder *b, int32_t x);
+int32_t conv_mean_backward(struct builder *b, int32_t dy);
 
 /* ---- build_ssm.c: a Mamba layer's branch ---- */
 

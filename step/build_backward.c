@@ -203,6 +203,10 @@ static void single_branch_backward(struct builder *b, struct acts *a, int32_t *d
 void block_backward(struct builder *b, struct acts *a, int32_t *dx)
 {
 	b->acts_now = a;
+	if (model_is_conv(b->m)) {
+		conv_block_backward(b, a, dx);
+		return;
+	}
 	if (b->m->layer_pattern[0]) {
 		single_branch_backward(b, a, dx);
 		return;

@@ -293,6 +293,8 @@ static int32_t single_branch_block(struct builder *b, struct acts *a)
 
 static int32_t forward(struct builder *b, int32_t x_in, struct acts *a)
 {
+	if (model_is_conv(b->m))
+		return conv_block_forward(b, x_in, a);
 	a->x_in = x_in;
 	b->acts_now = a;
 	a->kept_scores = NONE;

@@ -87,6 +87,8 @@ static int32_t tokens_forward(struct builder *b)
 
 int32_t embedding_forward(struct builder *b)
 {
+	if (b->m->input == INPUT_PIXELS)
+		return conv_stem_forward(b);
 	int32_t x = b->m->input == INPUT_PATCHES ? patches_forward(b) : tokens_forward(b);
 	if (has_positions(b)) {
 		struct view pos = weight_of(b, NONE, PARAM_POSITION_EMBEDDING),
@@ -111,6 +113,10 @@ static struct view table_gradient(struct builder *b, enum param_kind k, bool cle
 
 void embedding_backward(struct builder *b, int32_t dx)
 {
+	if (b->m->input == INPUT_PIXELS) {
+		conv_stem_backward(b, dx);
+		return;
+	}
 	if (b->m->embedding_norm)
 		dx = build_norm_grad(b, "embedding norm", dx, b->now->embedded, b->now->embedding_stats,
 			PARAM_EMBEDDING_NORM_W, NONE);

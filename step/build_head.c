@@ -200,6 +200,8 @@ static int32_t classes_backward(struct builder *b, int32_t dx)
 void head_forward(struct builder *b, int32_t x)
 {
 	struct head_acts *a = &b->now->head;
+	if (model_is_conv(b->m))
+		x = conv_mean_forward(b, x);
 	int32_t normed = x;
 	a->x = x;
 	a->stats = NONE;
@@ -217,6 +219,8 @@ int32_t head_backward(struct builder *b)
 	int32_t dx = b->m->lm_head ? vocabulary_backward(b) : NONE;
 	if (b->m->classes > 0)
 		dx = classes_backward(b, dx);
+	if (model_is_conv(b->m))
+		return conv_mean_backward(b, dx);
 	if (!b->m->final_norm)
 		return dx;
 	return build_norm_grad(b, "final norm", dx, a->x, a->stats, PARAM_FINAL_NORM_W, NONE);

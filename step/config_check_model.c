@@ -6,11 +6,70 @@
 #include "base/array.h"
 #include "base/quantity.h"
 #include "step/config_keys.h"
+#include "step/model_conv.h"
 #include "step/schedule.h"
 
 #define PARAMETERS_MAX 1e15
 
 static bool has_layers(const struct model *m, enum layer_kind k) { return model_layer_counts(m).of[k] > 0; }
+
+/* ---- convolutional networks ---- */
+
+/* What a convolutional network does not have, or is not cut by. */
+static enum status check_conv_alone(const struct config *c, struct error *e)
+{
+	static const enum key_id ids[] = {KEY_model_layer_pattern, KEY_model_post_norm, KEY_model_branch_norm,
+		KEY_model_parallel_residual, KEY_model_embedding_norm, KEY_model_pooler, KEY_model_experts,
+		KEY_model_kv_lora_rank, KEY_train_lora_rank, KEY_train_freeze, KEY_train_offload, KEY_parallel_tensor,
+		KEY_parallel_pipeline, KEY_parallel_context};
+	struct config defaults = {0};
+	for (size_t i = 0; i < COUNT(ids); i++) {
+		const struct config_key *k = config_key(ids[i]);
+		char value[KEY_VALUE_MAX];
+		key_set_default(k, &defaults);
+		if (!key_equal(k, c, &defaults))
+			return config_error_key(c, ids[i], e, "not modelled yet with conv_stages (accepted: %s)",
+				key_value_text(k, &defaults, value));
+	}
+	if (dtype_is_narrow(c->train.dtype))
+		return config_error(c, KEY_train_dtype, e,
+			"%s is not modelled yet with conv_stages (accepted: fp32, tf32, fp16, bf16)",
+			dtype_name(c->train.dtype));
+	return ST_OK;
+}
+
+static enum status check_conv(const struct config *c, struct error *e)
+{
+	const struct model *m = &c->model;
+	int64_t blocks[CONV_STAGES];
+	if (!model_is_conv(m)) {
+		if (m->input == INPUT_PIXELS)
+			return config_error_key(c, KEY_model_input, e, "pixels need conv_stages");
+		if (config_is_given(c, KEY_model_conv_width) && m->conv_width != 64)
+			return config_error_key(c, KEY_model_conv_width, e, "not used without conv_stages");
+		return ST_OK;
+	}
+	if (model_conv_stages(m, blocks) == 0)
+		return config_error(c, KEY_model_conv_stages, e,
+			"expected the blocks of one to %d stages, such as [3, 4, 6, 3]", CONV_STAGES);
+	const struct {
+		enum key_id id;
+		int64_t value, is;
+		const char *why;
+	} follows[] = {{KEY_model_layers, m->layers, model_conv_blocks(m), "the blocks of conv_stages"},
+		{KEY_model_hidden, m->hidden, model_conv_channels(m), "the channels of the last stage"},
+		{KEY_model_seq_len, m->seq_len, 1, "an image's rows behind the pool"}};
+	for (size_t i = 0; i < COUNT(follows); i++)
+		if (follows[i].value != follows[i].is)
+			return config_error(c, follows[i].id, e, "%" PRId64 ", and %s are %" PRId64, follows[i].value,
+				follows[i].why, follows[i].is);
+	if (m->input != INPUT_PIXELS)
+		return config_error_key(c, KEY_model_input, e, "conv_stages read pixels");
+	if (m->lm_head || m->final_norm)
+		return config_error_key(c, m->lm_head ? KEY_model_lm_head : KEY_model_final_norm, e,
+			"conv_stages end in classes (accepted: false)");
+	return check_conv_alone(c, e);
+}
 
 /* ---- layers of one branch ---- */
 
@@ -167,15 +226,16 @@ static enum status check_logits(const struct config *c, struct error *e)
 
 static enum status check_input(const struct config *c, struct error *e)
 {
-	static const enum key_id ids[] = {KEY_model_image_size, KEY_model_patch_size, KEY_model_channels,
-		KEY_model_class_token};
+	static const enum key_id ids[] = {KEY_model_patch_size, KEY_model_class_token, KEY_model_image_size,
+		KEY_model_channels};
+	const size_t unused = c->model.input == INPUT_TOKENS ? COUNT(ids) : c->model.input == INPUT_PIXELS ? 2 : 0;
 	const struct model *m = &c->model;
 	char near[NEAREST_MAX];
 	struct config defaults = {0};
-	for (size_t i = 0; i < COUNT(ids) && m->input != INPUT_PATCHES; i++) {
+	for (size_t i = 0; i < unused; i++) {
 		key_set_default(config_key(ids[i]), &defaults);
 		if (config_is_given(c, ids[i]) && !key_equal(config_key(ids[i]), c, &defaults))
-			return config_error_key(c, ids[i], e, "not used unless input is patches");
+			return config_error_key(c, ids[i], e, "not used unless input is patches%s", i < 2 ? "" : " or pixels");
 	}
 	if (m->input != INPUT_PATCHES)
 		return ST_OK;
@@ -356,7 +416,7 @@ enum status config_check_model(const struct config *c, struct error *e)
 	const struct model *m = &c->model;
 	char made[QUANTITY_MAX], most[QUANTITY_MAX];
 	enum status st;
-	if ((st = check_pattern(c, e)) || (st = check_mamba(c, e)) || (st = check_heads(c, e)) ||
+	if ((st = check_conv(c, e)) || (st = check_pattern(c, e)) || (st = check_mamba(c, e)) || (st = check_heads(c, e)) ||
 		(st = check_positions(c, e)) || (st = check_window(c, e)) || (st = check_input(c, e)) ||
 		(st = check_heads_of_loss(c, e)) || (st = check_logits(c, e)) || (st = check_latent(c, e)) ||
 		(st = check_norms(c, e)) || (st = check_trained(c, e)) ||

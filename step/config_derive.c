@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "step/config_keys.h"
+#include "step/model_conv.h"
 
 static bool chosen(const struct config *c, enum key_id id) { return c->origin[id].kind != ORIGIN_DEFAULT; }
 
@@ -15,6 +16,28 @@ static int64_t default_ffn(const struct model *m)
 	       256; /* 8/3 x hidden up to a multiple of 256: Llama's rule, keeps the size of an ungated MLP */
 }
 
+/* An image is a sequence of one row to the class head. */
+static void derive_conv(struct config *c)
+{
+	struct model *m = &c->model;
+	if (!chosen(c, KEY_model_input))
+		m->input = INPUT_PIXELS;
+	if (!chosen(c, KEY_model_layers))
+		m->layers = model_conv_blocks(m) > 0 ? model_conv_blocks(m) : 1;
+	if (!chosen(c, KEY_model_hidden))
+		m->hidden = model_conv_channels(m) > 0 ? model_conv_channels(m) : 1;
+	if (!chosen(c, KEY_model_seq_len))
+		m->seq_len = 1;
+	if (!chosen(c, KEY_model_lm_head))
+		m->lm_head = false;
+	if (!chosen(c, KEY_model_final_norm))
+		m->final_norm = false;
+	if (!chosen(c, KEY_model_position))
+		m->position = POS_NONE;
+	if (!chosen(c, KEY_model_classes))
+		m->classes = 1000;
+}
+
 /* Mamba's channels are twice those of the hidden state. */
 int64_t config_default_ssm_heads(const struct model *m)
 {
@@ -24,6 +47,8 @@ int64_t config_default_ssm_heads(const struct model *m)
 static void derive_model(struct config *c)
 {
 	struct model *m = &c->model;
+	if (model_is_conv(m))
+		derive_conv(c);
 	const int64_t pattern = (int64_t)strlen(m->layer_pattern);
 	if (pattern > 0 && !chosen(c, KEY_model_layers))
 		m->layers = pattern;

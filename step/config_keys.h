@@ -118,6 +118,9 @@ struct config_key {
 	X(model, ssm_groups, INT(1, 65536), AT(model.ssm_groups), "1", EVERY) \
 	X(model, ssm_conv, INT(1, 64), AT(model.ssm_conv), "4", EVERY) \
 	X(model, ssm_chunk, INT(1, 1048576), AT(model.ssm_chunk), "256", EVERY) \
+	X(model, conv_stages, TEXTS, AT(model.conv_stages), "", EVERY) \
+	X(model, conv_bottleneck, BOOL, AT(model.conv_bottleneck), "true", EVERY) \
+	X(model, conv_width, INT(1, 4096), AT(model.conv_width), "64", EVERY) \
 	X(model, capacity_factor, REAL(0, 1000, UNIT_NONE), AT(model.capacity_factor), "0", EVERY) \
 	X(train, stack, TEXT, AT(train.stack), "pytorch-ddp", EVERY) \
 	X(train, global_batch, INT(1, 1000000000), AT(train.global_batch), "64", EVERY) \

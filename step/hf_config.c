@@ -114,6 +114,8 @@ static void read_model(struct hf_reader *r)
 	m->ssm_groups = 1;
 	m->ssm_conv = 4;
 	m->ssm_chunk = 256;
+	m->conv_bottleneck = true;
+	m->conv_width = 64;
 	hf_read_type(r, json_string_value(hf_get(r, "model_type")));
 	if (r->st)
 		return;

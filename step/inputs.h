@@ -9,7 +9,7 @@
 #include "step/config.h"
 
 enum input_part {
-	INPUT_PART_DATA,    /* (T) tokens, or (micro_batch patches, patch_size^2 channels) */
+	INPUT_PART_DATA,    /* (T) tokens, or (micro_batch patches, patch_size^2 channels), or images */
 	INPUT_PART_TARGETS, /* (micro_batch targets): of the vocabulary head */
 	INPUT_PART_CLASSES, /* (micro_batch): of the class head */
 	INPUT_PART_COUNT

@@ -1,6 +1,6 @@
 /* The parameter table: which tensors a model has, in which order and shape. Everything else about parameters is read
  * off it. */
-#include "step/model.h"
+#include "step/model_conv.h"
 
 #include "base/array.h"
 
@@ -33,7 +33,8 @@ struct row {
 };
 
 /* Norms have two rows each, of which a model has one. */
-#define ROWS (PARAM_KIND_COUNT + 4)
+#define CONV_KINDS (PARAM_SHORTCUT_NORM_B - PARAM_STEM_W + 1) /* step/model_conv.c has these */
+#define ROWS (PARAM_KIND_COUNT + 4 - CONV_KINDS)
 
 /* Fills all rows in the order of model.parameters() of GPT-2, and of BERT where norms follow. `vocab` is the vocabulary
  * that is stored. RMSNorm has no bias (Zhang & Sennrich 2019), whatever the linear layers have. */
@@ -167,6 +168,8 @@ enum layer_kind model_layer_of_letter(char letter)
 enum layer_kind model_layer_kind(const struct model *m, int64_t layer)
 {
 	const int64_t from = dense_first(m);
+	if (model_is_conv(m))
+		return LAYER_CONV;
 	if (m->layer_pattern[0])
 		return model_layer_of_letter(m->layer_pattern[(size_t)layer % strlen(m->layer_pattern)]);
 	return layer >= from && (layer - from) % moe_period(m) == 0 ? LAYER_MOE : LAYER_DENSE;
@@ -186,6 +189,8 @@ struct layer_counts model_layer_counts(const struct model *m)
 	return n;
 }
 
+bool model_is_conv(const struct model *m) { return m->conv_stages[0]; }
+
 bool model_attends(const struct model *m, int64_t layer)
 {
 	return ATTENDS & 1u << model_layer_kind(m, layer);
@@ -200,6 +205,8 @@ bool model_has_attention(const struct model *m)
 bool model_layers_differ(const struct model *m)
 {
 	const struct layer_counts n = model_layer_counts(m);
+	if (model_is_conv(m))
+		return true;
 	for (int k = 0; k < LAYER_KIND_COUNT; k++)
 		if (n.of[k] > 0 && n.of[k] < m->layers)
 			return true;
@@ -214,8 +221,23 @@ int64_t model_expert_capacity(const struct model *m, int64_t tokens)
 	return places < (double)tokens ? (int64_t)places : tokens;
 }
 
+/* Calls model_conv_params for each layer: of all, the sum of their numbers, or of their elements. */
+static int64_t conv_count(const struct model *m, bool elements)
+{
+	struct param layer[3 * CONV_LAYERS];
+	int64_t sum = 0;
+	for (int64_t i = -1; i <= m->layers; i++) {
+		const int n = model_conv_params(m, i, layer);
+		for (int k = 0; k < n; k++)
+			sum += elements ? (int64_t)param_elements(&layer[k]) : 1;
+	}
+	return sum;
+}
+
 int64_t model_param_count(const struct model *m)
 {
+	if (model_is_conv(m))
+		return conv_count(m, false);
 	const struct layer_counts layers = model_layer_counts(m);
 	struct row rows[ROWS];
 	fill_rows(m, m->vocab, rows);
@@ -242,6 +264,11 @@ static struct param *append(const struct row rows[ROWS], enum place part, int64_
 void model_params(const struct model *m, int64_t tensor, struct param *out)
 {
 	struct row rows[ROWS];
+	if (model_is_conv(m)) {
+		for (int64_t i = -1; i <= m->layers; i++)
+			out += model_conv_params(m, i, out);
+		return;
+	}
 	fill_rows(m, model_padded_vocab(m, tensor), rows);
 	out = append(rows, BEFORE, -1, out);
 	for (int64_t layer = 0; layer < m->layers; layer++)
@@ -256,9 +283,23 @@ static struct param nth(const struct row *r, enum place part, int64_t i, int64_t
 	return param_of(r, layer);
 }
 
+static struct param conv_param(const struct model *m, int64_t i)
+{
+	struct param layer[3 * CONV_LAYERS] = {{0}};
+	for (int64_t k = -1; k <= m->layers; k++) {
+		const int n = model_conv_params(m, k, layer);
+		if (i < n)
+			break;
+		i -= n;
+	}
+	return layer[i];
+}
+
 struct param model_param(const struct model *m, int64_t i, int64_t tensor)
 {
 	struct row rows[ROWS];
+	if (model_is_conv(m))
+		return conv_param(m, i);
 	fill_rows(m, model_padded_vocab(m, tensor), rows);
 	const int64_t before = rows_in(rows, BEFORE);
 	if (i < before)
@@ -362,6 +403,8 @@ static uint64_t count(const struct model *m, enum counted what)
 {
 	const struct layer_counts layers = model_layer_counts(m);
 	uint64_t total = 0;
+	if (model_is_conv(m))
+		return what == COUNT_LORA ? 0 : (uint64_t)conv_count(m, true);
 	struct row rows[ROWS];
 	fill_rows(m, m->vocab, rows);
 	for (const struct row *r = rows; r < rows + ROWS; r++) {
@@ -394,7 +437,7 @@ int64_t model_targets(const struct model *m)
 	return !m->lm_head ? 1 : m->predictions > 0 ? m->predictions : m->seq_len;
 }
 
-const char *model_samples(const struct model *m) { return m->input == INPUT_PATCHES ? "image" : NULL; }
+const char *model_samples(const struct model *m) { return m->input != INPUT_TOKENS ? "image" : NULL; }
 
 int64_t model_window(const struct model *m, int64_t layer)
 {
@@ -441,6 +484,8 @@ static double flop_of_weights(const struct model *m)
 
 double model_flop_per_token(const struct model *m)
 {
+	if (model_is_conv(m))
+		return model_conv_flop(m);
 	const double width = (double)(m->heads * (m->head_dim + model_value_dim(m))) / 2;
 	const double scan = (double)(model_layer_counts(m).of[LAYER_MAMBA] * m->ssm_heads * m->ssm_head_dim);
 	double keys = 0; /* of all layers */

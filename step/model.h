@@ -14,7 +14,7 @@ enum window_kind { WINDOW_SLIDING, WINDOW_CHUNKED, WINDOW_KIND_COUNT };
 /* Activations that are no MLP's: of a pooler (BERT). Kernels know them beside those of enum mlp. */
 enum activation_only { ACTIVATION_TANH = MLP_COUNT, ACTIVATION_COUNT };
 /* What the model reads: ids of a vocabulary, or patches of pictures (Dosovitskiy et al. 2020, arXiv:2010.11929). */
-enum input { INPUT_TOKENS, INPUT_PATCHES, INPUT_COUNT };
+enum input { INPUT_TOKENS, INPUT_PATCHES, INPUT_PIXELS /* whole images */, INPUT_COUNT };
 /* Norms of queries and keys: none, of each head (Qwen3, Gemma 3), of all heads at once (OLMo 2). */
 enum qk_norm { QK_NORM_NONE, QK_NORM_HEAD, QK_NORM_FULL, QK_NORM_COUNT };
 /* Norms of what attention and MLP add to the residual: none, beside those of their inputs (Gemma 2), in place of these
@@ -35,9 +35,11 @@ enum layer_kind {
 	LAYER_ATTENTION,
 	LAYER_MLP,
 	LAYER_EXPERTS,
+	LAYER_CONV, /* a block of a convolutional network (step/model_conv.h) */
 	LAYER_KIND_COUNT
 };
 
+#define CONV_STAGES_TEXT 64
 #define LAYER_PATTERN 160 /* bytes, with the terminator */
 
 /* POD: the config is broadcast as bytes. Every count is at least 1 unless said. */
@@ -91,6 +93,10 @@ struct model {
 	/* Mamba-2 (Dao & Gu 2024, arXiv:2405.21060): heads x head_dim channels; each of `groups` groups of heads has a
 	 * B and a C of `state` numbers; a causal convolution of `conv` taps; the scan works in chunks of tokens. */
 	int64_t ssm_state, ssm_heads, ssm_head_dim, ssm_groups, ssm_conv, ssm_chunk;
+	/* A residual convolutional network (step/model_conv.h): blocks of each stage, "3, 4, 6, 3"; "": none. */
+	char conv_stages[CONV_STAGES_TEXT];
+	bool conv_bottleneck; /* blocks of 1 x 1, 3 x 3 and 1 x 1; false: two of 3 x 3 */
+	int64_t conv_width;   /* channels of the stem and of the first stage; each stage doubles them */
 	/* Adapters (Hu et al. 2021, LoRA, arXiv:2106.09685): y = x W^T + (x A^T) B^T, W frozen; lora_rank == 0: none.
 	 * As NeMo and Megatron Bridge have them: one for the joined product of Q, K and V, one for gate and up. */
 	int64_t lora_rank;
@@ -129,6 +135,21 @@ struct model {
 	X(SSM_HEADS, "ssm.heads") /* [heads, 3]: A_log, the bias of dt, D */ \
 	X(SSM_NORM_W, "ssm.norm.weight") \
 	X(SSM_OUT_W, "ssm.out.weight") /* [hidden, channels]; tp: columns */ \
+	X(STEM_W, "stem.weight") /* [out, kernel kernel in], as the other convolutions; each with its norm's two kinds */ \
+	X(STEM_NORM_W, "stem.norm.weight") \
+	X(STEM_NORM_B, "stem.norm.bias") \
+	X(CONV1_W, "conv1.weight") \
+	X(CONV1_NORM_W, "conv1.norm.weight") \
+	X(CONV1_NORM_B, "conv1.norm.bias") \
+	X(CONV2_W, "conv2.weight") \
+	X(CONV2_NORM_W, "conv2.norm.weight") \
+	X(CONV2_NORM_B, "conv2.norm.bias") \
+	X(CONV3_W, "conv3.weight") \
+	X(CONV3_NORM_W, "conv3.norm.weight") \
+	X(CONV3_NORM_B, "conv3.norm.bias") \
+	X(SHORTCUT_W, "shortcut.weight") \
+	X(SHORTCUT_NORM_W, "shortcut.norm.weight") \
+	X(SHORTCUT_NORM_B, "shortcut.norm.bias") \
 	X(NORM2_W, "norm2.weight") \
 	X(NORM2_B, "norm2.bias") \
 	X(ATTENTION_NORM_W, "attention_norm.weight") /* of what attention adds to the residual */ \
@@ -205,6 +226,8 @@ struct layer_counts {
 	int64_t of[LAYER_KIND_COUNT];
 };
 struct layer_counts model_layer_counts(const struct model *m);
+/* Returns whether the model is a convolutional network. */
+bool model_is_conv(const struct model *m);
 /* Returns whether any layer attends. */
 bool model_has_attention(const struct model *m);
 /* Returns whether some layers are not like the others, in what they are made of or in what they see. */

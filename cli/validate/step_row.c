@@ -115,9 +115,10 @@ static bool experts_of(const struct csv *t, size_t row, int64_t *experts, int64_
 static void write_model(const struct csv *t, size_t row, const struct framework *f, FILE *out)
 {
 	char mlp[32];
-	if (*csv_get(t, row, "preset")) { /* experts of another shape than the MLP, which the columns do not say */
-		fprintf(out, "model:\n  preset: %s\n  seq_len: %" PRId64 "\n", csv_get(t, row, "preset"),
-			whole(t, row, "seq_len", 0));
+	/* Experts of another shape than the MLP, and convolutional networks, which the columns do not say. */
+	const char *preset = csv_get(t, row, is(t, row, "arch", "convnet") ? "model" : "preset");
+	if (*preset) {
+		fprintf(out, "model:\n  preset: %s\n  seq_len: %" PRId64 "\n", preset, whole(t, row, "seq_len", 0));
 		return;
 	}
 	snprintf(mlp, sizeof mlp, "%s", *csv_get(t, row, "mlp") ? csv_get(t, row, "mlp") : "gelu");
