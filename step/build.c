@@ -74,6 +74,7 @@ struct op build_new(const struct builder *b, enum op_kind k, const char *what)
 	op.phase = (uint8_t)b->phase;
 	op.dtype = op.out_dtype = (uint8_t)b->act;
 	op.mlp = (uint8_t)b->m->mlp;
+	op.images = model_is_conv(b->m);
 	op.flags = b->recomputing ? OP_RECOMPUTED : 0;
 	op.micro = b->micro;
 	op.layer = b->layer;

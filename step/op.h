@@ -315,6 +315,7 @@ struct op {
 	uint8_t optimizer;           /* OPTIMIZER: enum optimizer */
 	uint16_t flags;
 	int16_t micro;    /* micro-step, -1 outside */
+	uint8_t images;   /* 1: of a convolutional network, whose kernels move their arguments and nothing else */
 	int32_t layer;    /* -1 outside the blocks */
 	int32_t bucket;   /* index in role.buckets, -1 */
 	const char *what; /* static: "qkv", "fc1", "grad bucket", ... */

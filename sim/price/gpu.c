@@ -119,7 +119,7 @@ double gpu_op_B(const struct op *op, const struct stack *s)
 		return counted_B * s->elementwise_passes;
 	switch (op_class_of(op)) {
 	case CLASS_NORM:
-	case CLASS_ELEMENTWISE: return counted_B * s->elementwise_passes;
+	case CLASS_ELEMENTWISE: return counted_B * (op->images ? 1 : s->elementwise_passes);
 	case CLASS_LOSS:
 		return s->logit_B > 0 ? s->logit_B * loss_share(op) * (double)op->matrix.rows * (double)op->matrix.cols
 		                      : counted_B;
