@@ -243,6 +243,13 @@ train 2 parallel.context=2 data.load_time=1ms data.workers=2
 train 2 parallel.context=2 "${again[@]}=core_attn" model.position=rope
 train 2 parallel.pipeline=2 parallel.schedule=zero_bubble "${again[@]}=layernorm,mlp"
 
+# Convolutional networks; kinks of ReLU and of the pool defeat finite differences, as those of relu do above.
+config=tests/exec/tiny-conv.yaml
+train 2 parallel.strategy=zero1
+train 2 model.conv_bottleneck=false train.optimizer=sgd
+train 4 parallel.strategy=fsdp parallel.bucket_mb=25 train.recompute=full
+train 4 train.micro_batch=2
+
 # Experts, with places for all at each, so that what a rank drops does not depend on who is beside it. Choices jump
 # where logits cross, which defeats finite differences, unless all are chosen.
 config=tests/exec/tiny-moe.yaml
