@@ -1,5 +1,5 @@
 /* Residual convolutional networks (He et al. 2016, arXiv:1512.03385), as torchvision builds them
- * (torchvision/models/resnet.py): a convolution of 7 x 7 and a pool, stages of blocks, the mean of each channel, classes.
+ * (torchvision/models/resnet.py): a convolution of 7 x 7 and a pool, stages of blocks, each channel's mean, classes.
  * Where a block halves the image, its convolution of 3 x 3 has the stride (the form called v1.5). All functions are
  * pure; a layer of -1 is the part before the blocks. */
 #ifndef STEPSIM_STEP_MODEL_CONV_H
@@ -24,9 +24,9 @@ int64_t model_conv_blocks(const struct model *m);
 int64_t model_conv_channels(const struct model *m);
 int64_t model_conv_side(const struct model *m);
 
-/* Fills the convolutions of a layer in order; *shortcut: the last one stands beside the others. Returns their number. */
+/* Fills the convolutions of a layer in order and returns their number; *shortcut: the last stands beside the others. */
 int model_conv_layers(const struct model *m, int64_t layer, struct conv_layer out[CONV_LAYERS], bool *shortcut);
-/* Fills a layer's parameters in the order of torchvision's; `layers`: those behind the blocks. Returns their number. */
+/* Fills a layer's parameters in the order of torchvision's and returns their number; m->layers: those behind the blocks. */
 int model_conv_params(const struct model *m, int64_t layer, struct param out[3 * CONV_LAYERS]);
 /* Returns the FLOP of forward and backward for an image: three times those of forward, as papers count them. */
 double model_conv_flop(const struct model *m);

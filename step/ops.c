@@ -303,9 +303,9 @@ bool op_class_is_comm(enum op_class c)
 static const char *const lane_names[] = {"compute", "comm", "replica_comm", "model_comm", "copy", "host", "load",
 	"send_next", "recv_prev", "send_prev", "recv_next"};
 static const char *const phase_names[] = {"forward", "backward", "optimizer"};
-static const char *const class_names[] = {"gemm", "convolution", "attention", "scan", "norm", "elementwise", "embedding", "routing", "loss",
-	"memory", "optimizer", "all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall", "sendrecv",
-	"copy", "host"};
+static const char *const class_names[] = {"gemm", "convolution", "attention", "scan", "norm", "elementwise",
+	"embedding", "routing", "loss", "memory", "optimizer", "all_reduce", "all_gather", "reduce_scatter",
+	"broadcast", "alltoall", "sendrecv", "copy", "host"};
 static_assert(sizeof lane_names / sizeof lane_names[0] == LANE_COUNT, "lanes");
 static_assert(sizeof phase_names / sizeof phase_names[0] == PHASE_COUNT, "phases");
 static_assert(sizeof class_names / sizeof class_names[0] == CLASS_COUNT, "classes");

@@ -42,7 +42,7 @@ static const struct pattern collectives[] = {
 	{"reduce", CLASS_ALL_REDUCE},
 };
 
-/* Convolutions are products (implicit GEMM). What is said in a name about an op's element comes after the op itself. */
+/* Convolutions before products, which they are (implicit GEMM). What is said in a name about an op's element comes after the op itself. */
 static const struct pattern kernels[] = {
 	{"multi_tensor_apply", CLASS_OPTIMIZER},
 	{"adam", CLASS_OPTIMIZER},
@@ -94,6 +94,20 @@ static const struct pattern kernels[] = {
 	{"nhwctonchw", CLASS_MEMORY},
 	{"batched_transpose", CLASS_MEMORY},
 	{"converttensor", CLASS_MEMORY},
+	{"wgrad_gemm", CLASS_GEMM}, /* Apex: of a linear layer */
+	{"conv2d", CLASS_CONVOLUTION},
+	{"conv_depthwise", CLASS_CONVOLUTION},
+	{"convolve", CLASS_CONVOLUTION},
+	{"convolution", CLASS_CONVOLUTION},
+	{"naive_conv", CLASS_CONVOLUTION}, /* MIOpen */
+	{"miopensp3asmconv", CLASS_CONVOLUTION},
+	{"scudnn", CLASS_CONVOLUTION},
+	{"winograd", CLASS_CONVOLUTION},
+	{"fprop", CLASS_CONVOLUTION},
+	{"dgrad", CLASS_CONVOLUTION},
+	{"wgrad", CLASS_CONVOLUTION},
+	{"fft2d_", CLASS_CONVOLUTION},
+	{"implicit_gemm", CLASS_CONVOLUTION},
 	{"gemm", CLASS_GEMM},
 	{"gemv", CLASS_GEMM},
 	{"cutlass", CLASS_GEMM},
@@ -103,18 +117,6 @@ static const struct pattern kernels[] = {
 	{"splitkreduce", CLASS_GEMM},
 	{"triton_mm", CLASS_GEMM},
 	{"triton_tem", CLASS_GEMM},
-	{"conv2d", CLASS_GEMM},
-	{"conv_depthwise", CLASS_GEMM},
-	{"convolve", CLASS_GEMM},
-	{"convolution", CLASS_GEMM},
-	{"naive_conv", CLASS_GEMM}, /* MIOpen */
-	{"miopensp3asmconv", CLASS_GEMM},
-	{"scudnn", CLASS_GEMM},
-	{"winograd", CLASS_GEMM},
-	{"fprop", CLASS_GEMM},
-	{"dgrad", CLASS_GEMM},
-	{"wgrad", CLASS_GEMM},
-	{"fft2d_", CLASS_GEMM},
 	{"fillfunctor", CLASS_MEMORY},
 	{"rocclr_copy", CLASS_MEMORY},
 	{"rocclr_fill", CLASS_MEMORY},

@@ -31,8 +31,8 @@ static void use_memory(double bytes, const struct rates *r, struct op_cost *out)
 static bool uses_matrix_units(const struct op *op)
 {
 	enum op_class c = op_class_of(op);
-	return (c == CLASS_GEMM || c == CLASS_CONVOLUTION || c == CLASS_ATTENTION || c == CLASS_SCAN) && op->kind != OP_ATTN_SOFTMAX &&
-	       op->kind != OP_ATTN_SOFTMAX_GRAD;
+	const bool products = c == CLASS_GEMM || c == CLASS_CONVOLUTION || c == CLASS_ATTENTION || c == CLASS_SCAN;
+	return products && op->kind != OP_ATTN_SOFTMAX && op->kind != OP_ATTN_SOFTMAX_GRAD;
 }
 
 static void price_host_by_roofline(const struct op *op, const struct rates *r, struct op_cost *out)

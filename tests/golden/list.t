@@ -232,6 +232,11 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     qwen3-30b-a3b              30532 M      48    2048     32         4  151936      4096      128
     qwen3-32b                  32762 M      64    5120     64         8  151936      4096        0
     qwen3-8b                    8191 M      36    4096     32         8  151936      4096        0
+    resnet101                   44.5 M      33    2048     12        12   50257         1        0
+    resnet152                   60.2 M      50    2048     12        12   50257         1        0
+    resnet18                    11.7 M       8     512     12        12   50257         1        0
+    resnet34                    21.8 M      16     512     12        12   50257         1        0
+    resnet50                    25.6 M      16    2048     12        12   50257         1        0
     roberta-base               124.7 M      12     768     12        12   50265       512        0
     stablelm-3b                 2795 M      32    2560     32        32   50304      4096        0
     starcoder-15b              15517 M      40    6144     48         1   49152      4096        0

@@ -81,7 +81,7 @@ static void test_gate_gradient(void)
 	rig_close(&grad);
 }
 
-/* One head of one channel and one state: y_t = sum over i <= t of C_t B_i exp(sum of dt A behind i) dt_i x_i + D x_t. */
+/* One head, channel and state: y_t = sum over i <= t of C_t B_i exp(sum of dt A behind i) dt_i x_i + D x_t. */
 static void test_scan_by_hand(void)
 {
 	static const int64_t d[7] = {1, 4, 1, 1, 1, 1, 2};
