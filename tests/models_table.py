@@ -57,6 +57,8 @@ def small(keys):
         out["layer_pattern"], out["layers"] = f'"{kinds}"', len(kinds)
     else:
         out["layers"] = 2
+    if "image_size" in keys:  # the sequence follows from the picture
+        out = {key: value for key, value in out.items() if key not in ("seq_len", "max_positions")}
     if "kv_heads" in keys:
         out["kv_heads"] = 4 if keys["kv_heads"] == keys["heads"] else 1 if keys["kv_heads"] == "1" else 2
     if "head_dim" in keys:
