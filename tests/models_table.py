@@ -52,6 +52,8 @@ def preset(path):
 def small(keys):
     """Returns the same model with everything small, as keys of CONFIG.yaml."""
     out = {key: SMALL.get(key, value) if value not in ("0", "false") else value for key, value in keys.items()}
+    if "conv_stages" in keys:
+        return {**out, "conv_stages": "[1, 1, 1, 1]", "conv_width": 8, "image_size": 32, "classes": 10}
     if "layer_pattern" in keys:
         kinds = "".join(dict.fromkeys(keys["layer_pattern"]))
         out["layer_pattern"], out["layers"] = f'"{kinds}"', len(kinds)
@@ -112,6 +114,7 @@ def main():
         for name in names:
             keys, rest = preset(ROOT / "configs/models" / f"{name}.yaml")
             on = ["--system", "dgx-h100", "--gpus", "64"]
+            on += ["--tokens", "4096"] if "conv_stages" in keys else []  # pictures
             answer, step = predicted(["--model", name, *on])
             read = "-"
             if name in hub:
