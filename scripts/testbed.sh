@@ -80,12 +80,12 @@ fi
 
 bed=$(mktemp -d /var/tmp/testbed.XXXXXX)
 groups=() # folders of control groups
+nets=()   # networks, held open so that no other gets the name of one whose processes have died
 cleanup() {
-	local holder net process folder
+	local net process folder
 	trap - EXIT TERM INT HUP
 	# All processes of a host are in its network, daemons too.
-	for holder in "$bed"/pid.*; do
-		[ -e "$holder" ] && net=$(readlink "/proc/$(cat "$holder")/ns/net") || continue
+	for net in "${nets[@]}"; do
 		for process in /proc/[0-9]*; do
 			[ "$(readlink "$process/ns/net" 2>/dev/null)" != "$net" ] || kill -KILL "${process#/proc/}" 2>/dev/null
 		done
@@ -110,13 +110,15 @@ hold() {
 	unshare --uts --mount --net bash -c "
 		hostname $1 && mount -t tmpfs tmpfs /tmp && mount -t tmpfs -o mode=1777 tmpfs /dev/shm &&
 		ip link set lo up && touch '$bed/ready.$1' && exec sleep infinity" &
+	local holder=$! fd
 	disown # its end is no news
-	echo $! >"$bed/pid.$1"
+	echo "$holder" >"$bed/pid.$1"
 	for _ in $(seq 100); do
-		[ -e "$bed/ready.$1" ] && return
+		[ -e "$bed/ready.$1" ] && break
 		sleep 0.05
 	done
-	fail "host $1 cannot be made"
+	[ -e "$bed/ready.$1" ] && exec {fd}<"/proc/$holder/ns/net" || fail "host $1 cannot be made"
+	nets+=("$(readlink "/proc/$holder/ns/net")")
 }
 # Runs in the namespaces of a host or a switch.
 inside() {
