@@ -18,24 +18,32 @@
 
 static const char *const seeds[] = {
 	"{\"distributedInfo\": {\"backend\": \"nccl\", \"rank\": 1, \"world_size\": 2}, \"traceEvents\": [\n"
-	"{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"ProfilerStep#3\", \"pid\": 1, \"tid\": 1, \"ts\": 1, "
+	"{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"ProfilerStep#3\", \"pid\": 1, \"tid\": 1, "
+	"\"ts\": 1, "
 	"\"dur\": 90},\n"
-	"{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 1, \"tid\": 1, \"ts\": 2.5, "
+	"{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 1, \"tid\": 1, "
+	"\"ts\": 2.5, "
 	"\"dur\": 1, \"args\": {\"correlation\": 7}},\n"
-	"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ampere_bf16_s16816gemm\", \"pid\": 0, \"tid\": 7, \"ts\": 10, "
+	"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ampere_bf16_s16816gemm\", \"pid\": 0, \"tid\": 7, "
+	"\"ts\": 10, "
 	"\"dur\": 20.25, \"args\": {\"device\": 0, \"stream\": 7, \"correlation\": 7}},\n"
-	"{\"ph\": \"X\", \"cat\": \"gpu_memcpy\", \"name\": \"Memcpy HtoD (Pinned -> Device)\", \"pid\": 0, \"tid\": 8, "
+	"{\"ph\": \"X\", \"cat\": \"gpu_memcpy\", \"name\": \"Memcpy HtoD (Pinned -> Device)\", \"pid\": 0, "
+	"\"tid\": 8, "
 	"\"ts\": 31, \"dur\": 2, \"args\": {\"device\": 0, \"stream\": 8}},\n"
-	"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ncclDevKernel_AllReduce_Sum_f32_RING_LL\", \"pid\": 0, \"tid\": 9, "
+	"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ncclDevKernel_AllReduce_Sum_f32_RING_LL\", \"pid\": "
+	"0, \"tid\": 9, "
 	"\"ts\": 40, \"dur\": 12, \"args\": {\"device\": 0, \"stream\": 9}}\n]}\n",
-	"[{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\\u00e9\", \"pid\": \"GPU\", \"ts\": \"5\", \"dur\": 1e3}]",
+	"[{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\\u00e9\", \"pid\": \"GPU\", \"ts\": \"5\", "
+	"\"dur\": 1e3}]",
 	"step:  1  loss: 12.2  grad_norm: 3.5  memory: 38.2GiB(48.3%)  tps: 7,012  tflops: 400.1  mfu: 40.5%\n"
 	"step: 10  loss: 8.1  memory: 40.0GiB(50.1%)  tps: 7,112  mfu: 41.0%\n",
-	" iteration 10/ 100 | consumed samples: 640 | elapsed time per iteration (ms): 1147.6 | global batch size: 64 | "
+	" iteration 10/ 100 | consumed samples: 640 | elapsed time per iteration (ms): 1147.6 | global batch "
+	"size: 64 | "
 	"number of skipped iterations: 0 |\n",
 	"iter 10: loss 4.0812, time 561.94ms, mfu 17.3%\niter 11: loss 4.0, time 560.01ms, mfu 17.3%\n",
 	"iteration: 10 / 100 | elapsed_time_per_iteration_ms: 4.71K | tokens_per_sec_per_gpu: 8.3K |\n",
-	"h1:1:2 [0] NCCL INFO Channel 00/08 : 0 1 2 3\nh1:1:2 [0] NCCL INFO AllReduce: 8388608 Bytes -> Algo RING proto "
+	"h1:1:2 [0] NCCL INFO Channel 00/08 : 0 1 2 3\nh1:1:2 [0] NCCL INFO AllReduce: 8388608 Bytes -> Algo "
+	"RING proto "
 	"SIMPLE channel{Lo..Hi}={0..7}\nh1:1:2 [0] NCCL INFO NVLS multicast support is available on dev 0\n",
 };
 
