@@ -13,6 +13,20 @@
 
 static bool has_layers(const struct model *m, enum layer_kind k) { return model_layer_counts(m).of[k] > 0; }
 
+/* Returns whether a key is given another value than it has in a model without that part. */
+static bool is_changed(const struct config *c, enum key_id id)
+{
+	if (!config_is_given(c, id)) /* nearly always: no struct config is cleared in a search */
+		return false;
+	struct config defaults = {0};
+	key_set_default(config_key(id), &defaults);
+	if (id == KEY_model_ssm_heads)
+		defaults.model.ssm_heads = config_default_ssm_heads(&c->model);
+	if (id == KEY_model_moe_ffn_hidden)
+		defaults.model.moe_ffn_hidden = c->model.ffn_hidden;
+	return !key_equal(config_key(id), c, &defaults);
+}
+
 /* ---- convolutional networks ---- */
 
 /* What a convolutional network does not have, or is not cut by. */
@@ -84,8 +98,7 @@ static enum status check_pattern(const struct config *c, struct error *e)
 	for (const char *p = m->layer_pattern; *p; p++)
 		if (model_layer_of_letter(*p) == LAYER_KIND_COUNT)
 			return config_error(c, KEY_model_layer_pattern, e,
-				"no layer is called '%c' (known: M, *, -, E)",
-				isprint((unsigned char)*p) ? *p : '?');
+				"no layer is called '%c' (known: M, *, -, E)", isprint((unsigned char)*p) ? *p : '?');
 	if (m->layers % n != 0)
 		return config_error(c, KEY_model_layers, e,
 			"%" PRId64 " are no whole number of layer_pattern's %" PRId64 " (nearest: %" PRId64 ")",
@@ -112,16 +125,11 @@ static enum status check_mamba(const struct config *c, struct error *e)
 		KEY_model_ssm_groups, KEY_model_ssm_conv, KEY_model_ssm_chunk};
 	const struct model *m = &c->model;
 	char near[NEAREST_MAX];
-	struct config defaults = {0};
-	for (size_t i = 0; i < COUNT(ids) && !has_layers(m, LAYER_MAMBA); i++) {
-		const struct config_key *k = config_key(ids[i]);
-		key_set_default(k, &defaults);
-		if (ids[i] == KEY_model_ssm_heads)
-			defaults.model.ssm_heads = config_default_ssm_heads(m);
-		if (config_is_given(c, ids[i]) && !key_equal(k, c, &defaults))
+	const bool unused = !has_layers(m, LAYER_MAMBA);
+	for (size_t i = 0; i < COUNT(ids) && unused; i++)
+		if (is_changed(c, ids[i]))
 			return config_error_key(c, ids[i], e, "not used without Mamba layers (layer_pattern)");
-	}
-	if (!has_layers(m, LAYER_MAMBA))
+	if (unused)
 		return ST_OK;
 	if (m->ssm_heads % m->ssm_groups != 0)
 		return config_error(c, KEY_model_ssm_groups, e,
@@ -133,8 +141,7 @@ static enum status check_mamba(const struct config *c, struct error *e)
 	if (m->ssm_groups % c->parallel.tensor != 0)
 		return config_error(c, KEY_parallel_tensor, e,
 			"%" PRId64 " does not divide the %" PRId64 " ssm_groups (nearest that do: %s)",
-			c->parallel.tensor, m->ssm_groups,
-			nearest_divisors(m->ssm_groups, c->parallel.tensor, near));
+			c->parallel.tensor, m->ssm_groups, nearest_divisors(m->ssm_groups, c->parallel.tensor, near));
 	return ST_OK;
 }
 
@@ -231,12 +238,10 @@ static enum status check_input(const struct config *c, struct error *e)
 	const size_t unused = c->model.input == INPUT_TOKENS ? COUNT(ids) : c->model.input == INPUT_PIXELS ? 2 : 0;
 	const struct model *m = &c->model;
 	char near[NEAREST_MAX];
-	struct config defaults = {0};
-	for (size_t i = 0; i < unused; i++) {
-		key_set_default(config_key(ids[i]), &defaults);
-		if (config_is_given(c, ids[i]) && !key_equal(config_key(ids[i]), c, &defaults))
-			return config_error_key(c, ids[i], e, "not used unless input is patches%s", i < 2 ? "" : " or pixels");
-	}
+	for (size_t i = 0; i < unused; i++)
+		if (is_changed(c, ids[i]))
+			return config_error_key(c, ids[i], e, "not used unless input is patches%s",
+				i < 2 ? "" : " or pixels");
 	if (m->input != INPUT_PATCHES)
 		return ST_OK;
 	if (m->image_size % m->patch_size != 0)
@@ -382,15 +387,9 @@ static enum status check_experts(const struct config *c, struct error *e)
 				m->layers);
 		return ST_OK;
 	}
-	struct config defaults = {0};
-	for (size_t i = 0; i < COUNT(ids); i++) {
-		const struct config_key *k = config_key(ids[i]);
-		key_set_default(k, &defaults);
-		if (ids[i] == KEY_model_moe_ffn_hidden)
-			defaults.model.moe_ffn_hidden = m->ffn_hidden;
-		if (config_is_given(c, ids[i]) && !key_equal(k, c, &defaults))
+	for (size_t i = 0; i < COUNT(ids); i++)
+		if (is_changed(c, ids[i]))
 			return config_error_key(c, ids[i], e, "not used without experts");
-	}
 	return ST_OK;
 }
 
@@ -416,10 +415,10 @@ enum status config_check_model(const struct config *c, struct error *e)
 	const struct model *m = &c->model;
 	char made[QUANTITY_MAX], most[QUANTITY_MAX];
 	enum status st;
-	if ((st = check_conv(c, e)) || (st = check_pattern(c, e)) || (st = check_mamba(c, e)) || (st = check_heads(c, e)) ||
-		(st = check_positions(c, e)) || (st = check_window(c, e)) || (st = check_input(c, e)) ||
-		(st = check_heads_of_loss(c, e)) || (st = check_logits(c, e)) || (st = check_latent(c, e)) ||
-		(st = check_norms(c, e)) || (st = check_trained(c, e)) ||
+	if ((st = check_conv(c, e)) || (st = check_pattern(c, e)) || (st = check_mamba(c, e)) ||
+		(st = check_heads(c, e)) || (st = check_positions(c, e)) || (st = check_window(c, e)) ||
+		(st = check_input(c, e)) || (st = check_heads_of_loss(c, e)) || (st = check_logits(c, e)) ||
+		(st = check_latent(c, e)) || (st = check_norms(c, e)) || (st = check_trained(c, e)) ||
 		(st = check_experts(c, e)))
 		return st;
 	if (parameters_at_most(m) > PARAMETERS_MAX)
