@@ -84,6 +84,7 @@ struct train {
 	                             param_dtype */
 	enum offload offload;
 	bool fused, cuda_graph;
+	bool launch_blocking; /* the host thread waits for each launch (CUDA_LAUNCH_BLOCKING=1) */
 	int64_t sync_every;
 };
 

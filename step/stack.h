@@ -127,6 +127,9 @@ struct stack {
 	                    */
 	bool copies_gathered; /* zero1: gathered weights lie by rank in buffers of their own, and a kernel of its own
 	                         copies each rank's slice of each tensor back; else they are gathered in place */
+	bool scatters_messages; /* without sequence parallelism each tensor rank sends its part of a message between
+	                           pipeline stages, and the receivers gather it (Megatron's
+	                           scatter_gather_tensors_in_pipeline); else each sends all of it */
 	bool adds_gradients;  /* weights' gradients leave their products in the compute format, and a kernel of its own
 	                         adds each to its fp32 sum after every micro-batch; else the product adds */
 	bool dynamic_scales;  /* fp8 is scaled tensorwise where fp8_recipe is auto; else delayed */

@@ -270,15 +270,39 @@ static enum status write_config(const struct csv *t, size_t row, const struct fr
 
 /* ---- the prediction ---- */
 
+#define SETS_MAX 8
+#define SETS_TEXT 256
+
+/* Reads the column `set` as --set does: "key=value" between blanks, over what the other columns say. `text` has room
+ * for the cell, and the texts lie in it. */
+static enum status sets_of(const char *cell, char text[SETS_TEXT], const char *sets[SETS_MAX], size_t *n,
+	struct error *e)
+{
+	char *rest = NULL;
+	*n = 0;
+	if (strlen(cell) >= SETS_TEXT)
+		return error_set(e, ST_INPUT, "set: longer than %d characters", SETS_TEXT - 1);
+	strcpy(text, cell);
+	for (char *p = strtok_r(text, " ", &rest); p; p = strtok_r(NULL, " ", &rest)) {
+		if (*n == SETS_MAX)
+			return error_set(e, ST_INPUT, "set: more than %d keys", SETS_MAX);
+		sets[(*n)++] = p;
+	}
+	return ST_OK;
+}
+
 static enum status predict_as(const struct csv *t, size_t row, const struct framework *f, bool tight_memory,
 	struct machines *machines, struct config *c, struct result *result, enum network_known *network,
 	struct error *e)
 {
 	const struct machine *m = NULL;
 	struct row_system s;
-	char *text = NULL;
+	char *text = NULL, set_text[SETS_TEXT];
+	const char *sets[SETS_MAX];
+	size_t n_sets;
 	enum status st = write_config(t, row, f, tight_memory, &text, e);
-	if (!st && !(st = config_parse(text, strlen(text), csv_get(t, row, "id"), NULL, 0, c, e)) &&
+	if (!st && !(st = sets_of(csv_get(t, row, "set"), set_text, sets, &n_sets, e)) &&
+		!(st = config_parse(text, strlen(text), csv_get(t, row, "id"), sets, n_sets, c, e)) &&
 		!(st = system_words(t, row, &s, e)) && !(st = machines_find(machines, s.line, s.nodes, 0, &m, e))) {
 		c->node_ranks = s.per_host;
 		if (f->borrows)

@@ -346,6 +346,8 @@ const struct lever levers[] = {
 	{"more loader workers", WORK_FEED, FOR(SYMPTOM_DATA), {LOADS}, .variant = more_workers},
 	{"batches loaded ahead", WORK_FEED, FOR(SYMPTOM_DATA), {LOADS}, .variant = load_ahead},
 	{"pinned memory", WORK_FEED, FOR(SYMPTOM_DATA), .set = "data.pin_memory=true"},
+	{"no waiting for each launch", WORK_FEED, FOR(SYMPTOM_SYNC) | FOR(SYMPTOM_DATA),
+		.set = "train.launch_blocking=false"},
 	{"no waiting for the device", WORK_FEED, FOR(SYMPTOM_SYNC) | FOR(SYMPTOM_DATA), .set = "train.sync_every=0"},
 	{"flash attention", WORK_FUSE, FOR(SYMPTOM_MEMORY) | FOR(SYMPTOM_COMPUTE) | LEVER_FITS,
 		.set = "train.attention=flash"},

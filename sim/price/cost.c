@@ -288,6 +288,17 @@ static double copies_back_s(const struct op *op, const struct rates *r, int64_t 
 	                  : 0;
 }
 
+/* Returns over how many tensor ranks a message is scattered (D. Narayanan et al. 2021, arXiv:2104.04473, section 4.1):
+ * each sends a part, and the receivers gather it. The executor sends all of it. */
+static int64_t message_parts(const struct program *p, const struct op *op, const struct rates *r)
+{
+	const struct parallel *l = &p->config.parallel;
+	return op_is_message(op) && p->config.stack.scatters_messages && !l->sequence_parallel && !r->is_host &&
+	                       !r->measured
+	               ? l->tensor
+	               : 1;
+}
+
 static enum status cost_collective(const struct program *p, const struct op *op, const struct rates *r,
 	struct op_cost *out, struct error *e)
 {
@@ -300,8 +311,10 @@ static enum status cost_collective(const struct program *p, const struct op *op,
 		return ST_OK;
 	enum collective c = (enum collective)op->coll;
 	const struct collective_choice forced = p->config.collectives;
-	struct collective_price price = collective_price(r, c, size, stride, forced,
-		(double)op->collective.elements * dtype_bytes(op->dtype));
+	const int64_t parts = message_parts(p, op, r);
+	const double bytes = (double)op->collective.elements * dtype_bytes(op->dtype);
+	struct collective_price price = collective_price(r, c, size, stride, forced, bytes / (double)parts);
+	price.time_s += collective_time_s(r, COLL_ALL_GATHER, parts, p->mesh.stride[DIM_TP], bytes);
 	if (r->compute_capability <= 0 &&
 		(forced.protocol != PROTO_AUTO || !algorithm_traits[forced.algorithm].portable))
 		return error_set(e, ST_INPUT, "collectives.%s: %s runs no NCCL; only NVIDIA's GPUs do",
@@ -328,19 +341,29 @@ static enum status cost_collective(const struct program *p, const struct op *op,
 	return ST_OK;
 }
 
+/* With CUDA_LAUNCH_BLOCKING=1 the host thread waits for each kernel before it goes on (CUDA C++ Programming Guide, CUDA
+ * Environment Variables). Messages between stages are left out: a send that waits for a receive that is not yet posted
+ * would wait for ever, and a real run orders them so that none does. A graph is one launch. */
+static bool launch_blocks(const struct program *p, const struct op *op, const struct rates *r)
+{
+	return p->config.train.launch_blocking && !p->config.train.cuda_graph && !r->is_host && !op_is_message(op);
+}
+
 enum status cost_op(const struct program *p, const struct op *op, const struct rates *r, struct op_cost *out,
 	struct error *e)
 {
+	enum status st = ST_OK;
 	*out = (struct op_cost){.use.weight = 1};
 	if (op->kind == OP_COLLECTIVE)
-		return cost_collective(p, op, r, out, e);
-	if (op->kind == OP_COPY)
+		st = cost_collective(p, op, r, out, e);
+	else if (op->kind == OP_COPY)
 		cost_copy(p, op, r, out);
 	else if (op_on_host(op))
 		cost_host(p, op, r, out);
 	else if (op->lane == LANE_HOST && !r->is_host)
 		cost_host_update(p, op, r, out);
 	else
-		return cost_compute(p, op, r, out, e);
-	return ST_OK;
+		st = cost_compute(p, op, r, out, e);
+	out->holds |= launch_blocks(p, op, r);
+	return st;
 }

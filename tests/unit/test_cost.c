@@ -782,7 +782,52 @@ static void test_copies_gathered(void)
 	NEAR(cost(&m, gather).alone_s, large_s + 2 * 2.0 * (1 << 30) / (2e12 * 0.9));
 }
 
-UNIT_MAIN("cost", {"scales of fp8 copies", test_dynamic_scales}, {"gathered weights copied back", test_copies_gathered},
+/* A stack that scatters its messages: two tensor ranks send half of it each and gather the whole. With sequence
+ * parallelism the message is a part already. */
+static void test_scattered_message(void)
+{
+	mesh(2, 2);
+	struct machine m = gpu();
+	m.nodes = 1;
+	program.config.parallel.tensor = 2;
+	program.mesh.size[DIM_PP] = 2;
+	program.mesh.stride[DIM_PP] = 4;
+	struct op whole = collective(COLL_SEND, DIM_PP, 1 << 24), half;
+	whole.message.peer = 1;
+	half = whole;
+	half.collective.elements /= 2;
+	const double whole_s = cost(&m, whole).alone_s, half_s = cost(&m, half).alone_s,
+		     gather_s = collective_time_s(RATES(&m), COLL_ALL_GATHER, 2, 1,
+			     (double)(1 << 24) * dtype_bytes((enum dtype)whole.dtype));
+	CU_ASSERT(half_s < whole_s && gather_s > 0);
+	program.config.stack.scatters_messages = true;
+	NEAR(cost(&m, whole).alone_s, half_s + gather_s);
+	program.config.parallel.sequence_parallel = true;
+	NEAR(cost(&m, whole).alone_s, whole_s);
+	program.config.parallel = (struct parallel){0};
+}
+
+/* With launch_blocking kernels and collectives hold the host thread, messages do not; nor does anything on cores. */
+static void test_launch_blocking(void)
+{
+	mesh(1, 2);
+	struct machine m = gpu(), cores = host();
+	const struct op product = gemm(DT_BF16, 256, 256, 256), sum = collective(COLL_ALL_REDUCE, DIM_DP, 1024),
+			on_cores = gemm(DT_FP32, 64, 64, 64);
+	struct op send = collective(COLL_SEND, DIM_PP, 1024);
+	program.mesh.size[DIM_PP] = 2;
+	send.message.peer = 1;
+	CU_ASSERT_FALSE(cost(&m, product).holds || cost(&m, sum).holds || cost(&m, send).holds);
+	program.config.train.launch_blocking = true;
+	CU_ASSERT_TRUE(cost(&m, product).holds && cost(&m, sum).holds);
+	CU_ASSERT_FALSE(cost(&m, send).holds || cost(&cores, on_cores).holds);
+	program.config.train.cuda_graph = true;
+	CU_ASSERT_FALSE(cost(&m, product).holds);
+	program.config.train.launch_blocking = program.config.train.cuda_graph = false;
+}
+
+UNIT_MAIN("cost", {"scattered messages", test_scattered_message}, {"launches that are waited for", test_launch_blocking},
+	{"scales of fp8 copies", test_dynamic_scales}, {"gathered weights copied back", test_copies_gathered},
 	{"grouped products", test_grouped_products}, {"roofline", test_roofline},
 	{"shapes of products", test_shapes_of_products},
 	{"sums of gradients by kernels of their own", test_adds_gradients},

@@ -507,6 +507,19 @@ static void test_launches(void)
 		graph.time.step_s + 2 * slow.device.launch_s, 1e-9); /* the graph's, and the synchronisation's own */
 }
 
+/* With launch_blocking each kernel follows its own launch: launches and kernels add up. */
+static void test_launch_blocking(void)
+{
+	struct machine m = gpu();
+	struct program *p = build("", 1);
+	const double ops = (double)p->roles[0].ops.n;
+	program_destroy(p);
+	struct result ahead = fed(&m, ""), blocking = fed(&m, "train.launch_blocking=true");
+	CU_ASSERT_DOUBLE_EQUAL((blocking.time.step_s - ahead.time.step_s) / (ops * m.device.launch_s), 1, 0.02);
+	CU_ASSERT_EQUAL(fed(&m, "train.launch_blocking=true train.cuda_graph=true").time.step_s,
+		fed(&m, "train.cuda_graph=true").time.step_s);
+}
+
 static void test_pageable(void)
 {
 	struct machine m = gpu();
@@ -524,5 +537,5 @@ UNIT_MAIN("predict", {"one rank is the sum of its ops", test_one_rank},
 	{"a power limit", test_power_capped}, {"a format that the device does not support", test_unsupported},
 	{"a warning once, and not too many", test_warn_once_and_bounded}, {"words of the bounds", test_bound_names},
 	{"a slow role is waited for", test_slow_role}, {"roles that do not meet", test_roles_that_do_not_meet},
-	{"a data loader", test_loader}, {"synchronisation", test_sync}, {"launches and graphs", test_launches},
+	{"a data loader", test_loader}, {"synchronisation", test_sync}, {"launches and graphs", test_launches}, {"launches that are waited for", test_launch_blocking},
 	{"copies from pageable memory", test_pageable})
