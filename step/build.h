@@ -149,6 +149,7 @@ struct arrival {
 struct unit_use {
 	int32_t first, last;          /* buckets */
 	int32_t buffer[UNIT_BUCKETS]; /* by bucket */
+	int64_t again;                /* elements of the first bucket that are gathered once more (unit_params) */
 	int64_t end;                  /* the compute op that ended the use; NONE: not yet used */
 };
 

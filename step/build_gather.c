@@ -12,12 +12,14 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
+
 static int64_t prefetch(const struct builder *b) { return b->c->parallel.overlap ? b->c->parallel.prefetch : 0; }
 
 /* The buckets of a block, which are neighbours. */
 static struct unit_use use_of(const struct builder *b, int64_t layer)
 {
-	struct unit_use use = {INT32_MAX, NONE, {NONE, NONE, NONE}, NONE};
+	struct unit_use use = {INT32_MAX, NONE, {NONE, NONE, NONE}, 0, NONE};
 	for (int k = 0; k < PARAM_KIND_COUNT; k++) {
 		const struct role_param *rp = param_of(b, (int32_t)layer, (enum param_kind)k);
 		if (rp) {
@@ -28,7 +30,8 @@ static struct unit_use use_of(const struct builder *b, int64_t layer)
 	return use;
 }
 
-static int32_t gather(struct builder *b, int32_t bucket, int64_t after)
+/* Gathers `again` elements, where that is above 0, and then all of the bucket. */
+static int32_t gather(struct builder *b, int32_t bucket, int64_t again, int64_t after)
 {
 	const struct bucket *k = &b->r->buckets.at[bucket];
 	int64_t full = (int64_t)k->padded, part = bucket_part(k);
@@ -42,9 +45,37 @@ static int32_t gather(struct builder *b, int32_t bucket, int64_t after)
 		return in.buffer;
 	int32_t buffer = build_buffer(b, COMP_BUFFERS, wire, full, false);
 	build_after(b, LANE_COMM, after);
+	if (again > 0)
+		build_with(b,
+			build_collective(b, COLL_ALL_GATHER, k->along, LANE_COMM, wire,
+				(again + k->shards - 1) / k->shards * k->shards, "weights to recompute", NONE),
+			in, view_of(buffer));
 	build_with(b, build_collective(b, COLL_ALL_GATHER, k->along, LANE_COMM, wire, full, "weights", bucket), in,
 		view_of(buffer));
 	return buffer;
+}
+
+/* Returns the elements of a dense block that the backward pass gathers twice where FSDP1 wraps modules of at least
+ * unit_params parameters: once to recompute, and once more for the gradients, because a unit is freed after its forward
+ * pass (torch/distributed/fsdp/_runtime_utils.py, _pre_forward_unshard, _post_forward_reshard). Recomputation stops
+ * inside the last product (torch/utils/checkpoint.py, early stop), so the units around that one are not freed.
+ * size_based_auto_wrap_policy wraps the products that are large enough, then attention if what is left of it is
+ * (torch/distributed/fsdp/wrap.py, _recursive_wrap). Q, K and V, and gate and up, are products of their own, as in
+ * Hugging Face's models. */
+static int64_t gathered_twice(const struct builder *b, int64_t layer)
+{
+	const struct model *m = b->m;
+	const int64_t least = b->c->parallel.unit_params, q = m->hidden * m->heads * m->head_dim,
+		      kv = m->hidden * m->kv_heads * m->head_dim, up = m->hidden * m->ffn_hidden;
+	const int64_t attention[] = {q, kv, kv, q};
+	const struct role_param *fc1 = param_of(b, (int32_t)layer, PARAM_FC1_W); /* up, or gate and up */
+	int64_t wrapped = 0, left = 0;
+	if (least == 0 || !fc1 || !build_recomputes(b, layer))
+		return 0;
+	for (size_t i = 0; i < COUNT(attention); i++)
+		*(attention[i] >= least ? &wrapped : &left) += attention[i];
+	return (wrapped + (left >= least ? left : 0) + (up >= least ? (int64_t)param_elements(&fc1->param) : 0)) /
+	       b->tensor;
 }
 
 static void gather_up_to(struct builder *b, int64_t use)
@@ -56,15 +87,16 @@ static void gather_up_to(struct builder *b, int64_t use)
 		                                   : b->gathers_after;
 		struct unit_use *u = &b->uses[b->gathered];
 		for (int32_t i = u->first; i <= u->last; i++)
-			u->buffer[i - u->first] = gather(b, i, after);
+			u->buffer[i - u->first] = gather(b, i, i == u->first ? u->again : 0, after);
 	}
 }
 
 static void add_uses(struct builder *b, bool forward)
 {
 	for (int64_t i = 0; i < b->part.layers; i++) {
-		const struct unit_use use = use_of(b,
-			forward ? b->part.first + i : b->part.first + b->part.layers - 1 - i);
+		const int64_t layer = forward ? b->part.first + i : b->part.first + b->part.layers - 1 - i;
+		struct unit_use use = use_of(b, layer);
+		use.again = forward ? 0 : gathered_twice(b, layer);
 		bool kept = b->stages > 1 && !b->c->parallel.reshard_after_forward &&
 		            b->buckets[use.last].weights != NONE;
 		if (!kept)
@@ -77,7 +109,7 @@ static void gather_roots(struct builder *b, int64_t after)
 {
 	for (int32_t i = b->n_units; i < (int32_t)b->r->buckets.n; i++)
 		if (b->stages == 1 || b->buckets[i].weights == NONE)
-			b->buckets[i].weights = gather(b, i, after);
+			b->buckets[i].weights = gather(b, i, 0, after);
 }
 
 void gather_begin(struct builder *b)

@@ -112,6 +112,7 @@ struct parallel {
 	double bucket_B, first_bucket_B; /* first: < 0 is auto until resolved */
 	bool overlap;
 	int64_t prefetch;
+	int64_t unit_params; /* FSDP1 wraps modules of so many parameters; 0: a block is a unit */
 	bool reshard_after_forward;
 };
 

@@ -147,6 +147,8 @@ const char *config_predicted_only(const struct config *c)
 		return "train.lora_base is predicted, not executed";
 	if (c->train.optimizer_bits == 16)
 		return "moments of 16 bits (train.optimizer_bits) are predicted, not executed";
+	if (c->parallel.unit_params > 0)
+		return "parallel.unit_params is predicted, not executed";
 	return NULL;
 }
 

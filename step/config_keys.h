@@ -175,6 +175,7 @@ struct config_key {
 	X(parallel, first_bucket_mb, MIB_AUTO(1e-6, 1e6), AT(parallel.first_bucket_B), "auto", STRATEGY_BUCKETS) \
 	X(parallel, overlap, BOOL, AT(parallel.overlap), "true", STRATEGY_REDUCES) \
 	X(parallel, prefetch, INT(0, 10000), AT(parallel.prefetch), "1", STRATEGY_UNITS) \
+	X(parallel, unit_params, INT(0, 1000000000000), AT(parallel.unit_params), "0", STRATEGY_UNITS) \
 	X(parallel, reshard_after_forward, BOOL, AT(parallel.reshard_after_forward), "true", STRATEGY_UNITS) \
 	X(collectives, algorithm, WORD(algorithm), AT(collectives.algorithm), "auto", EVERY) \
 	X(collectives, protocol, WORD(protocol), AT(collectives.protocol), "auto", EVERY) \

@@ -71,8 +71,8 @@ A tensor group that crosses from node to node, over fewer NICs than it has GPUs:
     Changes that shorten the step, each alone; symptom: exposed communication (26 changes tried)
                                            saves  of the step  order          with
     ------------------------------------------------------------------------------------------------------------
-      tensor collectives beside products  1.54 s       34.4 %  5 communicate  --set parallel.tensor_overlap=true
       another tensor group                1.52 s       33.9 %  5 communicate  --set parallel.tensor=8
+      tensor collectives beside products  1.50 s       33.4 %  5 communicate  --set parallel.tensor_overlap=true
       another number of stages            478 ms       10.7 %  6 pipeline     --set parallel.pipeline=2
       larger micro-batches                412 ms        9.2 %  3 fuse         --set train.micro_batch=8
 

@@ -31,7 +31,7 @@ Four experts on each of two ranks. Each routes its 128 rows to 2 of 8 experts: 3
 The groups of tensor parallel ranks are a part of those that share experts.
 
     $ stepsim predict $ROOT/configs/ep-mixtral-8x7b-64xh100.yaml --set parallel.tensor=2 --set parallel.sequence_parallel=true | head -10
-    A step takes 3.08 s (90 % interval: 1.91 s to 4.97 s); 54 % of communication hides behind compute,
+    A step takes 3.08 s (90 % interval: 1.85 s to 5.13 s); 54 % of communication hides behind compute,
       the rest takes 8.1 % of the step; it fits, 35.8 GiB are free.
     mixtral-8x7b (46.7 B parameters, 12.9 B active), zero1 on 64 ranks (tp 2, ep 8, dp 16, pp 2, edp 4),
       bf16
@@ -70,10 +70,10 @@ Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on 
     ops, summed (count)
       gemm (1920)                  2.14 s       70.3 %  compute
       attention (256)              139 ms        4.6 %  compute
-      norm (512)                  42.7 ms        1.4 %  memory
+      norm (512)                  42.7 ms        1.4 %  latency
       elementwise (640)            195 ms        6.4 %  memory
-      embedding (16)               661 us        0.0 %  memory
-      routing (768)               23.0 ms        0.8 %  memory
+      embedding (16)               661 us        0.0 %  latency
+      routing (768)               23.0 ms        0.8 %  latency
       memory (1)                   179 us        0.0 %  memory
       optimizer (49)              7.48 ms        0.2 %  memory
       all_gather (49)              101 ms        3.3 %  link

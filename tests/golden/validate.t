@@ -146,6 +146,9 @@ A row on several hosts whose network has no rate takes the vendor's usual one: i
     {'param_dtype': 'bf16'} assumed faster narrower
     {'adapter': 'LoRA'} assumed faster wide
     {'preset': 'qwen3-30b-a3b', 'model': 'Qwen3'} assumed faster wide
+    {'set': 'train.launch_blocking=true parallel.prefetch=2'} assumed slower wide
+    {'set': 'train.launchblocking=true'} --set train.launchblocking=true: unknown key (nearest: train.launch_blocking)
+    {'set': 'a=b a=b a=b a=b a=b a=b a=b a=b a=b '} set: more than 8 keys
     rows  network                                             first
     -----------------------------------------------------------------------
        1  assumed (no rate is printed), with wider intervals  titan-a100-03

@@ -18,7 +18,7 @@ struct example {
 static const struct example examples[] = {
 	{"model: {layers: 4, hidden: 400, heads: 4, ffn_hidden: 1001, vocab: 50257, seq_len: 256}\n"
 	 "train: {stack: pytorch-ddp-eager, dtype: fp32, fused: false, attention: naive, recompute: full, "
-	 "global_batch: 64, micro_batch: 1, sync_every: 1}\n"
+	 "global_batch: 64, micro_batch: 1, sync_every: 1, launch_blocking: true}\n"
 	 "data: {load_time: 10ms, workers: 1, prefetch: 0, pin_memory: false}\n"
 	 "parallel: {strategy: ddp, overlap: false, bucket_mb: 1}\n",
 		"dgx-h100", 1, true},

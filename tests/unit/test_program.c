@@ -355,6 +355,37 @@ static void test_volumes(void)
 	program_destroy(p);
 }
 
+/* What a block of 64 x 64 queries, keys, values and output and an MLP of 64 x 256 and back sends more when units are
+ * smaller than it. Of at least 16,384 parameters: attention as a whole (the rest of it), the product up, and that down,
+ * inside which recomputation stops. Of at least 4,096: the same, each product of attention by itself. Of more than
+ * 16,384: neither attention nor the MLP's products; the MLP is around the last product. */
+static void test_small_units(void)
+{
+	static const struct {
+		int64_t least;
+		double again;
+	} cases[] = {{0, 0}, {4096, 4 * 4096 + 16384}, {16384, 4 * 4096 + 16384}, {16385, 0}};
+	struct config c = tiny(STRAT_FSDP, 4, 1);
+	double plain_B = 0;
+	c.micro_batches = 1;
+	c.train.global_batch = 8;
+	c.model.hidden = 64;
+	c.model.heads = c.model.kv_heads = 4;
+	c.model.head_dim = 16;
+	c.model.ffn_hidden = 256;
+	for (int recomputes = 0; recomputes < 2; recomputes++) {
+		c.train.recompute = recomputes ? REC_FULL : REC_NONE;
+		for (size_t i = 0; i < COUNT(cases); i++) {
+			c.parallel.unit_params = cases[i].least;
+			struct program *p = built(&c);
+			plain_B = cases[i].least == 0 ? wire_B(p, DIM_DP) : plain_B;
+			CU_ASSERT_DOUBLE_EQUAL(wire_B(p, DIM_DP) - plain_B,
+				recomputes * 3 * cases[i].again * 4 * 3 / 4, 1.0); /* 3 blocks, fp32, (n-1)/n */
+			program_destroy(p);
+		}
+	}
+}
+
 /* PyTorch's rule on known sizes: last parameter first, a bucket closes when it reaches its cap, never splitting a
  * parameter. */
 static void test_buckets(void)
@@ -523,7 +554,8 @@ static void test_check_catches(void)
 
 UNIT_MAIN("program", {"a sliding window", test_window}, {"moments in 8 bits", test_eight_bits},
 	{"small tensors beside them", test_eight_bits_small}, {"matrix of strategies", test_matrix},
-	{"gemm flop", test_gemm_flop}, {"quantized base", test_quantized_base}, {"volumes", test_volumes}, {"buckets", test_buckets},
+	{"gemm flop", test_gemm_flop}, {"quantized base", test_quantized_base}, {"volumes", test_volumes},
+	{"units smaller than a block", test_small_units}, {"buckets", test_buckets},
 	{"lead buckets", test_lead_buckets}, {"gathered memory", test_gathered_memory},
 	{"transient memory", test_transient_memory}, {"state memory", test_state_memory},
 	{"tensors gathered", test_tensors_gathered}, {"check catches", test_check_catches})
