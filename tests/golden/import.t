@@ -88,7 +88,7 @@ A command line of Megatron-LM, as its scripts have it.
     cluster:
       system: dgx-a100 # --system
       nodes: 2 # nnodes
-    A step takes 4.70 s (90 % interval: 3.55 s to 6.21 s); 34 % of communication hides behind compute,
+    A step takes 4.70 s (90 % interval: 3.62 s to 6.10 s); 34 % of communication hides behind compute,
       the rest takes 11.5 % of the step; it fits, 39.7 GiB are free.
 
 DeepSpeed says nothing of the model: a Hugging Face config.json beside it does, or a preset's name.
