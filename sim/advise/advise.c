@@ -48,7 +48,8 @@ static enum symptom of_compute(const struct program *p, const struct machine *m,
 enum symptom diagnose(const struct program *p, const struct machine *m, const struct result *r)
 {
 	const struct breakdown *t = &r->time;
-	const bool loads = p->config.data.load_time_s > 0, drains = p->config.train.sync_every > 0 || p->config.train.launch_blocking,
+	const bool loads = p->config.data.load_time_s > 0,
+		   drains = p->config.train.sync_every > 0 || p->config.train.launch_blocking,
 		   launching = r->host_thread_s > m->parameters->step.launch_bound * t->step_s;
 	const struct {
 		enum symptom symptom;

@@ -241,12 +241,13 @@ static void share_sync(const struct program *p, const size_t *first_task, int64_
 				times[first_task[r] + i].end_ps += costs_ps / p->config.train.sync_every;
 }
 
-/* True where each step begins with nothing launched: the host thread has waited for the device, or for each launch, or updated the weights
- * when all else was done. */
+/* True where each step begins with nothing launched: the host thread has waited for the device, or for each launch, or
+ * updated the weights when all else was done. */
 static bool begins_drained(const struct program *p)
 {
 	const struct train *t = &p->config.train;
-	return t->sync_every == 1 || (t->launch_blocking && !t->cuda_graph) || t->offload == OFF_OPTIMIZER || t->offload == OFF_OPTIMIZER_PARAMS;
+	return t->sync_every == 1 || (t->launch_blocking && !t->cuda_graph) || t->offload == OFF_OPTIMIZER ||
+	       t->offload == OFF_OPTIMIZER_PARAMS;
 }
 
 /* A lead is sought with which a step takes as long as the host thread does. Each try comes nearer; the first mostly

@@ -826,10 +826,10 @@ static void test_launch_blocking(void)
 	program.config.train.launch_blocking = program.config.train.cuda_graph = false;
 }
 
-UNIT_MAIN("cost", {"scattered messages", test_scattered_message}, {"launches that are waited for", test_launch_blocking},
-	{"scales of fp8 copies", test_dynamic_scales}, {"gathered weights copied back", test_copies_gathered},
-	{"grouped products", test_grouped_products}, {"roofline", test_roofline},
-	{"shapes of products", test_shapes_of_products},
+UNIT_MAIN("cost", {"scattered messages", test_scattered_message},
+	{"launches that are waited for", test_launch_blocking}, {"scales of fp8 copies", test_dynamic_scales},
+	{"gathered weights copied back", test_copies_gathered}, {"grouped products", test_grouped_products},
+	{"roofline", test_roofline}, {"shapes of products", test_shapes_of_products},
 	{"sums of gradients by kernels of their own", test_adds_gradients},
 	{"a share of one format", test_share_of_a_format},
 	{"a format that the device does not support", test_unsupported_format}, {"copies", test_copies},

@@ -537,5 +537,5 @@ UNIT_MAIN("predict", {"one rank is the sum of its ops", test_one_rank},
 	{"a power limit", test_power_capped}, {"a format that the device does not support", test_unsupported},
 	{"a warning once, and not too many", test_warn_once_and_bounded}, {"words of the bounds", test_bound_names},
 	{"a slow role is waited for", test_slow_role}, {"roles that do not meet", test_roles_that_do_not_meet},
-	{"a data loader", test_loader}, {"synchronisation", test_sync}, {"launches and graphs", test_launches}, {"launches that are waited for", test_launch_blocking},
-	{"copies from pageable memory", test_pageable})
+	{"a data loader", test_loader}, {"synchronisation", test_sync}, {"launches and graphs", test_launches},
+	{"launches that are waited for", test_launch_blocking}, {"copies from pageable memory", test_pageable})

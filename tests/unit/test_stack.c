@@ -35,7 +35,8 @@ static void test_read(void)
 	CU_ASSERT_EQUAL(s.elementwise_passes, 2.5);
 	CU_ASSERT_DOUBLE_EQUAL(s.op_s, 40e-6, 1e-15);
 	CU_ASSERT_EQUAL(s.attention_kernel, KERNEL_FA3);
-	CU_ASSERT_TRUE(s.scatters_messages && s.recompute_last_gemm && s.adds_gradients && s.copies_gathered && s.dynamic_scales);
+	CU_ASSERT_TRUE(s.scatters_messages && s.recompute_last_gemm && s.adds_gradients && s.copies_gathered &&
+		       s.dynamic_scales);
 	CU_ASSERT_EQUAL(s.bucket_per_rank_B, 4e6);
 	CU_ASSERT_TRUE(s.buckets_lead_only);
 	CU_ASSERT_EQUAL(s.logit_B, 0);
