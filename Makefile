@@ -43,7 +43,7 @@ KERNEL_CFLAGS_portable = $(if $(filter x86_64,$(ARCH)),-mavx2 -mfma -mbmi -mbmi2
 	$(filter-out -march=%,$(KERNEL_CFLAGS_release))
 ARCH := $(shell uname -m)
 
-ROOMS = base topology topology/catalogue topology/graph topology/discover topology/view step step/import sim/price \
+ROOMS = base topology topology/catalogue topology/graph topology/discover topology/view step step/builder step/config step/import sim/price \
 	sim/engine sim/search sim/advise exec exec/calibrate exec/host report report/import cli cli/validate
 SRC = $(foreach r,$(ROOMS),$(wildcard $(r)/*.c))
 OBJ = $(SRC:%.c=$(B)/obj/%.o)

@@ -18,7 +18,7 @@
 #include "report/json_build.h"
 #include "report/report.h"
 #include "sim/advise/fit.h"
-#include "step/config_keys.h"
+#include "step/config/keys.h"
 
 #define NORMAL_90 1.645   /* standard deviations to either side that hold 90 % of a normal distribution */
 #define INTERVAL_MIN 0.05 /* in log: no fit of a few runs knows the next one better */

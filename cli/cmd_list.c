@@ -12,7 +12,7 @@
 #include "base/wrap.h"
 #include "base/yaml.h"
 #include "cli/command.h"
-#include "step/config.h"
+#include "step/config/config.h"
 #include "step/framework.h"
 #include "topology/machine.h"
 #include "topology/catalogue/system.h"

@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "step/config.h"
+#include "step/config/config.h"
 #include "topology/machine.h"
 
 /* Puts what cluster.fabric names into the machine, which is cluster.system; does nothing where it is empty. Of logs, up

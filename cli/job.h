@@ -3,7 +3,7 @@
 #define STEPSIM_CLI_JOB_H
 
 #include "cli/command.h"
-#include "step/config.h"
+#include "step/config/config.h"
 #include "step/result.h"
 
 #define JOB_MODE (3 * CONFIG_TEXT)

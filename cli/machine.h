@@ -6,7 +6,7 @@
 
 #include "base/paths.h"
 #include "cli/command.h"
-#include "step/config.h"
+#include "step/config/config.h"
 #include "topology/machine.h"
 
 /* The target owns the machine, the profile that the machine borrows, and `system`. */

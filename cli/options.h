@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "step/config.h"
+#include "step/config/config.h"
 
 /* Groups of options; a command takes some of them. X(group): its place in the list is its bit.
  *

@@ -120,8 +120,8 @@ static float ssm_value(uint64_t element)
 static float sigma_of(const struct param *param, enum rule rule, int64_t layers)
 {
 	return (float)(rule == RESIDUAL ? INIT_SIGMA / sqrt(2.0 * (double)layers)
-	               : rule == FAN_IN ? 1 / sqrt((double)param->cols)
-	                                : INIT_SIGMA);
+		       : rule == FAN_IN ? 1 / sqrt((double)param->cols)
+					: INIT_SIGMA);
 }
 
 void init_values(const struct param *param, int64_t layers, uint64_t first, uint64_t n, float *out)
@@ -335,8 +335,7 @@ static void init_batch(const struct program *p, const struct device_job *job, co
 		const uint64_t each_B = inputs_part_B(&p->config, 1, part);
 		for (int64_t b = 0; b < batch && each_B > 0; b++)
 			write_part(p, job, d, part, (micro * p->mesh.size[DIM_DP] + job->coord[DIM_DP]) * batch + b,
-				buffer,
-				offset_B + inputs_offset_B(&p->config, batch, part) + (uint64_t)b * each_B);
+				buffer, offset_B + inputs_offset_B(&p->config, batch, part) + (uint64_t)b * each_B);
 	}
 }
 

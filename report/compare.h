@@ -8,7 +8,7 @@
 
 #include "base/vec.h"
 #include "report/money.h"
-#include "step/config.h"
+#include "step/config/config.h"
 #include "step/result.h"
 
 #define COMPARE_ROWS_MOST 256

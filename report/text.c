@@ -118,10 +118,9 @@ static void rate_rows(struct sheet *s)
 	const struct result *p = s->predicted, *m = s->measured;
 	char a[QUANTITY_MAX], b[2 * QUANTITY_MAX], label[CELL];
 	quantity_row(s, "step time", p->time.step_s, m ? m->time.step_s : NAN, UNIT_SECOND, "");
-	const double rate = s->samples ? p->samples_per_s : p->tokens_per_s,
-		     measured = !m           ? NAN
-	                        : s->samples ? m->samples_per_s
-	                                     : m->tokens_per_s;
+	const double rate = s->samples ? p->samples_per_s : p->tokens_per_s, measured = !m           ? NAN
+	                                                                                : s->samples ? m->samples_per_s
+	                                                                                             : m->tokens_per_s;
 	snprintf(label, sizeof label, "%ss/s", s->samples ? s->samples : "token");
 	row(s, label, quantity_format(a, rate, UNIT_NONE), quantity_format(b, measured, UNIT_NONE),
 		figure_error(rate, measured), NAN, "");

@@ -279,7 +279,8 @@ these limits again. No row would notice %(unseen)d of them; only judgement speak
 | MaxText on H100 | 30 %% too slow |
 | runs under CUDA_LAUNCH_BLOCKING=1 (Lucie) | 20 %% too fast |
 | DeepSpeed ZeRO-3 of 2021 and of Hugging Face trainers | 40 to 54 %% too fast |
-| pipelines over Ethernet of 1 to 25 Gb/s (DT-FM) | 20 %% off; one with tensor 8 and pipeline 8 57 to 72 %% too fast |
+| pipelines over Ethernet of 1 to 25 Gb/s (DT-FM) | 20 %% off |
+| the same with tensor 8 and pipeline 8 | 57 to 72 %% too fast |
 | Transformer Engine alone, without Megatron | 15 %% too fast on H100, 32 to 44 %% on MI300X |
 | FSDP1 units that are smaller than a recomputed block | over InfiniBand 19 to 34 %% too fast |
 | Hugging Face's Mixtral under FSDP1 over InfiniBand | 31 to 41 %% too fast |

@@ -16,8 +16,7 @@ uint64_t inputs_part_B(const struct config *c, int64_t micro_batch, enum input_p
 			return (uint64_t)((double)(micro_batch * m->image_size * m->image_size * m->channels) *
 					  dtype_bytes(dtype_stored(c->train.dtype)));
 		return ID_B * n * (uint64_t)(m->seq_len / c->parallel.context);
-	case INPUT_PART_TARGETS:
-		return m->lm_head ? ID_B * n * (uint64_t)(model_targets(m) / c->parallel.context) : 0;
+	case INPUT_PART_TARGETS: return m->lm_head ? ID_B * n * (uint64_t)(model_targets(m) / c->parallel.context) : 0;
 	case INPUT_PART_CLASSES: return m->classes > 0 ? ID_B * n : 0;
 	case INPUT_PART_COUNT: break;
 	}

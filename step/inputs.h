@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "step/config.h"
+#include "step/config/config.h"
 
 enum input_part {
 	INPUT_PART_DATA,    /* (T) tokens, or (micro_batch patches, patch_size^2 channels), or images */

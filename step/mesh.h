@@ -17,7 +17,7 @@
 
 #include <stdint.h>
 
-#include "step/config.h"
+#include "step/config/config.h"
 
 struct mesh {
 	enum mesh_dim order[DIM_COUNT];

@@ -191,10 +191,7 @@ struct layer_counts model_layer_counts(const struct model *m)
 
 bool model_is_conv(const struct model *m) { return m->conv_stages[0]; }
 
-bool model_attends(const struct model *m, int64_t layer)
-{
-	return ATTENDS & 1u << model_layer_kind(m, layer);
-}
+bool model_attends(const struct model *m, int64_t layer) { return ATTENDS & 1u << model_layer_kind(m, layer); }
 
 bool model_has_attention(const struct model *m)
 {
@@ -477,7 +474,8 @@ static double flop_of_weights(const struct model *m)
 		const int64_t copies = r->split == CUT_EXPERTS ? m->experts_per_token : r->copies;
 		if (r->present)
 			flop += (model_trains(m, r->kind) ? 6.0 : 4.0) * (double)(r->rows * r->cols * copies) *
-			        (double)times_of(&layers, r->place) * ((double)rows_of(m, r->kind) / (double)m->seq_len);
+			        (double)times_of(&layers, r->place) *
+			        ((double)rows_of(m, r->kind) / (double)m->seq_len);
 	}
 	return flop;
 }

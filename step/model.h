@@ -76,7 +76,7 @@ struct model {
 	/* Patches: a picture is image_size x image_size x channels, and a patch patch_size x patch_size of it. */
 	enum input input;
 	int64_t image_size, patch_size, channels;
-	bool class_token; /* a row of parameters before the patches (ViT) */
+	bool class_token;   /* a row of parameters before the patches (ViT) */
 	int64_t type_vocab; /* token types (BERT: 2); 0: none */
 	bool parallel_residual;
 	bool tied_embeddings;
@@ -107,8 +107,8 @@ struct model {
 /* X(kind, name). Rows of QKV: all Q heads, all K heads, all V heads of this tensor rank. */
 #define PARAM_KINDS(X) \
 	X(TOKEN_EMBEDDING, "token_embedding") /* [vocab padded, hidden]; tp: rows */ \
-	X(CLASS_TOKEN, "class_token")     /* [hidden] */ \
-	X(PATCH_W, "patch_embedding.weight") /* [hidden, patch_size^2 channels] */ \
+	X(CLASS_TOKEN, "class_token")         /* [hidden] */ \
+	X(PATCH_W, "patch_embedding.weight")  /* [hidden, patch_size^2 channels] */ \
 	X(PATCH_B, "patch_embedding.bias") \
 	X(POSITION_EMBEDDING, "position_embedding") \
 	X(TYPE_EMBEDDING, "type_embedding") \
@@ -129,13 +129,15 @@ struct model {
 	X(SINKS, "sinks")            /* [heads]; tp: heads */ \
 	X(Q_NORM_W, "q_norm.weight") /* [head_dim], or [heads head_dim] with QK_NORM_FULL */ \
 	X(K_NORM_W, "k_norm.weight") \
-	X(SSM_IN_W, "ssm.in.weight")     /* [2 channels + 2 groups state + heads, hidden], group by group (struct op_ssm) */ \
+	X(SSM_IN_W, \
+		"ssm.in.weight") /* [2 channels + 2 groups state + heads, hidden], group by group (struct op_ssm) */ \
 	X(SSM_CONV_W, "ssm.conv.weight") /* [channels + 2 groups state, conv], group by group: x, B, C */ \
 	X(SSM_CONV_B, "ssm.conv.bias") \
 	X(SSM_HEADS, "ssm.heads") /* [heads, 3]: A_log, the bias of dt, D */ \
 	X(SSM_NORM_W, "ssm.norm.weight") \
 	X(SSM_OUT_W, "ssm.out.weight") /* [hidden, channels]; tp: columns */ \
-	X(STEM_W, "stem.weight") /* [out, kernel kernel in], as the other convolutions; each with its norm's two kinds */ \
+	X(STEM_W, "stem.weight") /* [out, kernel kernel in], as the other convolutions; each with its norm's two kinds \
+	                          */ \
 	X(STEM_NORM_W, "stem.norm.weight") \
 	X(STEM_NORM_B, "stem.norm.bias") \
 	X(CONV1_W, "conv1.weight") \
@@ -181,8 +183,8 @@ struct model {
 	X(HEAD_DENSE_B, "head.dense.bias") \
 	X(HEAD_NORM_W, "head.norm.weight") \
 	X(HEAD_NORM_B, "head.norm.bias") \
-	X(HEAD_W, "head.weight") /* [vocab padded, hidden] when not tied; tp: rows */ \
-	X(HEAD_B, "head.bias")   /* [vocab padded]; tp: rows */ \
+	X(HEAD_W, "head.weight")     /* [vocab padded, hidden] when not tied; tp: rows */ \
+	X(HEAD_B, "head.bias")       /* [vocab padded]; tp: rows */ \
 	X(CLASS_W, "classes.weight") /* [classes, hidden] */ \
 	X(CLASS_B, "classes.bias")
 

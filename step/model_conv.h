@@ -26,7 +26,8 @@ int64_t model_conv_side(const struct model *m);
 
 /* Fills the convolutions of a layer in order and returns their number; *shortcut: the last stands beside the others. */
 int model_conv_layers(const struct model *m, int64_t layer, struct conv_layer out[CONV_LAYERS], bool *shortcut);
-/* Fills a layer's parameters in the order of torchvision's and returns their number; m->layers: those behind the blocks. */
+/* Fills a layer's parameters in the order of torchvision's and returns their number; m->layers: those behind the
+ * blocks. */
 int model_conv_params(const struct model *m, int64_t layer, struct param out[3 * CONV_LAYERS]);
 /* Returns the FLOP of forward and backward for an image: three times those of forward, as papers count them. */
 double model_conv_flop(const struct model *m);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "step/config.h"
+#include "step/config/config.h"
 #include "step/mesh.h"
 
 /* ---- lanes, phases, classes ---- */

@@ -30,8 +30,8 @@ struct optimizer_traits {
 	double unfused_passes; /* bytes that separate elementwise kernels move, over those of one fused kernel */
 	bool runs_stateless;   /* its kernels also run without moments (momentum 0) */
 	bool trust_ratio; /* each tensor's step is scaled by norm(weights) / norm(update): LAMB_DIRECTION, LAMB_STEP */
-	bool orthogonal;  /* the blocks' matrices step by their orthogonalized momentum (step/build_muon.c), the rest as
-	                     adamw */
+	bool orthogonal;  /* the blocks' matrices step by their orthogonalized momentum (step/builder/muon.c), the rest
+	                     as  adamw */
 };
 
 extern const struct optimizer_traits optimizer_traits[OPT_COUNT];

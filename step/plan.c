@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 #include "base/paths.h"
-#include "step/config_keys.h"
+#include "step/config/keys.h"
 
 #define ROW(id, key) KEY_##key,
 static const enum key_id ids[] = {PLAN_KEY_ROWS(ROW)};

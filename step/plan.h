@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "step/config.h"
+#include "step/config/config.h"
 
 /* X(id, section_key) */
 #define PLAN_KEY_ROWS(X) \

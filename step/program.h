@@ -50,7 +50,7 @@
 #include <stdio.h>
 
 #include "base/vec.h"
-#include "step/config.h"
+#include "step/config/config.h"
 #include "step/mesh.h"
 #include "step/op.h"
 

@@ -125,14 +125,14 @@ struct stack {
 	bool shard_inside; /* zero1: the scatter leaves a rank's part of the reduced gradients inside the whole ones;
 	                      else it has a place of its own (DeepSpeed's flattened partitions; what stepsim executes)
 	                    */
-	bool copies_gathered; /* zero1: gathered weights lie by rank in buffers of their own, and a kernel of its own
-	                         copies each rank's slice of each tensor back; else they are gathered in place */
+	bool copies_gathered;   /* zero1: gathered weights lie by rank in buffers of their own, and a kernel of its own
+	                           copies each rank's slice of each tensor back; else they are gathered in place */
 	bool scatters_messages; /* without sequence parallelism each tensor rank sends its part of a message between
 	                           pipeline stages, and the receivers gather it (Megatron's
 	                           scatter_gather_tensors_in_pipeline); else each sends all of it */
-	bool adds_gradients;  /* weights' gradients leave their products in the compute format, and a kernel of its own
-	                         adds each to its fp32 sum after every micro-batch; else the product adds */
-	bool dynamic_scales;  /* fp8 is scaled tensorwise where fp8_recipe is auto; else delayed */
+	bool adds_gradients; /* weights' gradients leave their products in the compute format, and a kernel of its own
+	                        adds each to its fp32 sum after every micro-batch; else the product adds */
+	bool dynamic_scales; /* fp8 is scaled tensorwise where fp8_recipe is auto; else delayed */
 	enum fp8_recipe fp8_recipe; /* no habit: config_resolve sets it from train.fp8_recipe */
 	bool recompute_last_gemm; /* a recomputed block runs its last product and that one's reduction again (Megatron's
 	                             and PyTorch's reentrant checkpointing call the whole forward function), which the

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "step/config.h"
+#include "step/config/config.h"
 
 struct stage_part {
 	int64_t first, layers; /* blocks [first, first + layers) */

@@ -9,7 +9,7 @@
 #include "base/csv.h"
 #include "base/vec.h"
 #include "report/import/nccl_log.h"
-#include "step/config.h"
+#include "step/config/config.h"
 #include "step/framework.h"
 #include "topology/machine.h"
 

@@ -8,9 +8,9 @@
 /* Where the columns of a group stand in a row of `in` and of xbc. */
 struct shape {
 	int64_t batch, seq, heads, P, groups, N, per_group /* heads */;
-	int64_t x;                  /* channels of a group */
-	int64_t conv, in;           /* columns of a group in xbc and in `in`; of all groups: times groups */
-	int64_t conv_row, in_row;   /* columns of a row */
+	int64_t x;                /* channels of a group */
+	int64_t conv, in;         /* columns of a group in xbc and in `in`; of all groups: times groups */
+	int64_t conv_row, in_row; /* columns of a row */
 	int64_t rows, chunk, chunks /* of a sequence; of the scan alone */;
 };
 
@@ -155,10 +155,7 @@ static void conv_grad_part(void *ctx, int64_t begin, int64_t end, int part, int 
 	}
 }
 
-static int64_t conv_stride(const struct op *op)
-{
-	return padded(shape_of(op).conv_row * (op->ssm.conv + 1));
-}
+static int64_t conv_stride(const struct op *op) { return padded(shape_of(op).conv_row * (op->ssm.conv + 1)); }
 
 size_t scratch_ssm_conv_grad(const struct op *op, int threads)
 {
@@ -304,8 +301,7 @@ static void channel_grad(const struct scan_job *j, const struct head *head, int6
 		const int64_t t = first + i, at = t * head->row;
 		const float dt = dt_of(head, t);
 		memcpy(g->history + (i + 1) * N, g->history + i * N, (size_t)N * sizeof *g->history);
-		step(g->history + (i + 1) * N, head->B + at, head->C + at, N, expf(dt * head->A),
-			dt * head->x[at + p]);
+		step(g->history + (i + 1) * N, head->B + at, head->C + at, N, expf(dt * head->A), dt * head->x[at + p]);
 	}
 	for (int64_t k = n; k-- > 0;) {
 		const int64_t t = first + k, at = t * head->row, row = sequence * s->seq + t;

@@ -19,7 +19,8 @@ static void each_pair(const struct op *op, void *const arg[], pair_fn *each)
 			for (int64_t ox = 0; ox < side; ox++)
 				for (int64_t o = 0; o < d->out; o++)
 					for (int64_t k = 0; k < d->kernel * d->kernel * d->in; k++) {
-						const int64_t tap = k / d->in, y = oy * d->stride + tap / d->kernel - pad,
+						const int64_t tap = k / d->in,
+							      y = oy * d->stride + tap / d->kernel - pad,
 							      x = ox * d->stride + tap % d->kernel - pad;
 						if (y < 0 || x < 0 || y >= d->side || x >= d->side)
 							continue;
@@ -155,8 +156,8 @@ REFERENCE(ref_max_pool_grad)
 	const int64_t places = op_conv_side(op) * op_conv_side(op), pixels = d->side * d->side;
 	clear(arg[2], d->batch * pixels * d->in);
 	for (int64_t i = 0; i < d->batch * places * d->in; i++)
-		((double *)arg[2])[(i / d->in / places * pixels + ((int32_t *)arg[1])[i]) * d->in + i % d->in] +=
-			((double *)arg[0])[i];
+		((double *)arg[2])[(i / d->in / places * pixels + ((int32_t *)arg[1])[i]) * d->in + i % d->in] += ((
+			double *)arg[0])[i];
 	return ST_OK;
 }
 

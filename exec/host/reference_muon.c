@@ -37,8 +37,8 @@ REFERENCE(ref_muon_mix)
 REFERENCE(ref_muon_step)
 {
 	UNUSED();
-	const double *x = arg[ARG_MUON_STEP_x], longest = (double)(op->muon.rows > op->muon.cols ? op->muon.rows
-	                                                                                          : op->muon.cols);
+	const double *x = arg[ARG_MUON_STEP_x],
+		     longest = (double)(op->muon.rows > op->muon.cols ? op->muon.rows : op->muon.cols);
 	double *w = arg[ARG_MUON_STEP_w], *master = arg[ARG_MUON_STEP_master];
 	for (int64_t i = 0; i < op->muon.groups * op->muon.rows * op->muon.cols; i++) {
 		const double old = master ? master[i] : w[i];

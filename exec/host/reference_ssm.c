@@ -162,7 +162,8 @@ REFERENCE(ref_ssm_scan)
 static void row_grad(const struct place *p, const struct op *op, void *const arg[], const struct head *head, int64_t r,
 	int64_t h, const double *before, const double *after, double *dstate)
 {
-	const double *xbc = arg[0], *in = arg[1], *dy = (const double *)arg[3] + (r * op->ssm.heads + h) * op->ssm.head_dim;
+	const double *xbc = arg[0], *in = arg[1],
+		     *dy = (const double *)arg[3] + (r * op->ssm.heads + h) * op->ssm.head_dim;
 	double *dxbc = arg[5], *din = arg[6], *dheads = (double *)arg[7] + 3 * h;
 	const double dt = dt_of(p, in, head, r, h), decay = exp(dt * head->A);
 	double ddt = 0.0;
@@ -213,8 +214,8 @@ REFERENCE(ref_ssm_scan_grad)
 				advance(&p, arg[0], &head, first + t, dt_of(&p, arg[1], &head, first + t, h), state);
 			}
 			for (int64_t t = s; t-- > 0;)
-				row_grad(&p, op, arg, &head, first + t, h, history + t * size,
-					history + (t + 1) * size, dstate);
+				row_grad(&p, op, arg, &head, first + t, h, history + t * size, history + (t + 1) * size,
+					dstate);
 		}
 	}
 	free(history);
@@ -243,8 +244,8 @@ REFERENCE(ref_ssm_gate)
 			const double sigma = 1.0 / sqrt(square + (double)NORM_EPS);
 			((double *)arg[4])[r * p.d->groups + g] = sigma;
 			for (int64_t c = g * p.x; c < (g + 1) * p.x; c++)
-				((double *)arg[3])[r * cols + c] =
-					((double *)arg[2])[c] * sigma * gated(&p, arg[0], arg[1], r, c);
+				((double *)arg[3])[r * cols + c] = ((double *)arg[2])[c] * sigma *
+				                                   gated(&p, arg[0], arg[1], r, c);
 		}
 	return ST_OK;
 }

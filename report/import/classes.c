@@ -42,7 +42,8 @@ static const struct pattern collectives[] = {
 	{"reduce", CLASS_ALL_REDUCE},
 };
 
-/* Convolutions before products, which they are (implicit GEMM). What is said in a name about an op's element comes after the op itself. */
+/* Convolutions before products, which they are (implicit GEMM). What is said in a name about an op's element comes
+ * after the op itself. */
 static const struct pattern kernels[] = {
 	{"multi_tensor_apply", CLASS_OPTIMIZER},
 	{"adam", CLASS_OPTIMIZER},

@@ -14,7 +14,7 @@
 #ifndef STEPSIM_SIM_ADVISE_FIT_H
 #define STEPSIM_SIM_ADVISE_FIT_H
 
-#include "step/config.h"
+#include "step/config/config.h"
 #include "topology/machine.h"
 
 #define FIT_NOISE 0.02 /* of a measured median, and of what no number of a stack explains */

@@ -4,7 +4,7 @@
 #define STEPSIM_SIM_LEVERS_H
 
 #include "step/advice.h"
-#include "step/config.h"
+#include "step/config/config.h"
 #include "step/result.h"
 #include "topology/machine.h"
 

@@ -4,7 +4,7 @@
 #ifndef STEPSIM_SIM_INTERVAL_H
 #define STEPSIM_SIM_INTERVAL_H
 
-#include "step/config.h"
+#include "step/config/config.h"
 #include "step/result.h"
 #include "topology/machine.h"
 

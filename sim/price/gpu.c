@@ -51,8 +51,8 @@ static double added_apart_B(const struct op *op, const struct stack *s)
 static double product_s(const struct op *op, const struct rates *r, const struct stack *s)
 {
 	const struct op_gemm d = op_as_gemm(op);
-	double result_B = groups_of(op) * (double)d.m * (double)d.n *
-	                  dtype_bytes((enum dtype)op->out_dtype) * (op->flags & OP_ACCUMULATE ? 2 : 1);
+	double result_B = groups_of(op) * (double)d.m * (double)d.n * dtype_bytes((enum dtype)op->out_dtype) *
+	                  (op->flags & OP_ACCUMULATE ? 2 : 1);
 	if (added_apart(op, s) > 0)
 		result_B = added_apart_B(op, s);
 	return multiply_s(op, r) + result_B / r->memory_Bps;

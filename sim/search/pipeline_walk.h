@@ -1,10 +1,10 @@
 /* The pipeline of a plan as a graph of tasks: one for each action of a stage (step/schedule.h) and one for each message
- * between stages (step/build_pipeline.c). Nothing shares a resource in so coarse a program. So the engine's answer
+ * between stages (step/builder/pipeline.c). Nothing shares a resource in so coarse a program. So the engine's answer
  * would be the longest path, which is found here directly. */
 #ifndef STEPSIM_SIM_PIPELINE_WALK_H
 #define STEPSIM_SIM_PIPELINE_WALK_H
 
-#include "step/config.h"
+#include "step/config/config.h"
 
 enum { END_FIRST, END_LAST, END_COUNT }; /* the stage with the embedding, the stage with the head */
 enum { PASS_COUNT = 2 };                 /* ACTION_FORWARD, ACTION_BACKWARD: the backward pass is not split */

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "step/config.h"
+#include "step/config/config.h"
 
 /* Writes a resolved config as the flags or the file of the framework `to`. What the framework has no word for stands
  * beside it for stepsim (IMPORT_MARK), so that reading it gives the same resolved config: that is checked here.

@@ -4,7 +4,7 @@
  *   key      the framework's key, its tables joined by dots; a list: further names, of which export writes the first.
  *            It also matches at the end of a longer path
  *   to       the key of CONFIG.yaml; without it, the one whose other name is the last word of `key`
- *            (step/config_alias.c)
+ *            (step/config/alias.c)
  *   values   {its value: ours}; fnmatch patterns on the left; ~ leaves ours out; a list: import takes the first, export
  *            any. "hub": a model of Hugging Face's hub (step/import/hub.c)
  *   with     a second key, whose value is joined to the first by a blank
@@ -28,7 +28,7 @@
 
 #include "base/vec.h"
 #include "base/yaml.h"
-#include "step/config_keys.h"
+#include "step/config/keys.h"
 
 struct import_row {
 	const struct ynode *key; /* a text or a list of them */

@@ -15,7 +15,7 @@
 #include "base/paths.h"
 #include "exec/cuda/attention_cudnn.h"
 #include "exec/cuda/check.h"
-#include "step/config.h"
+#include "step/config/config.h"
 
 #define DEVICELESS 90800
 #define OWN_KERNEL (-1)

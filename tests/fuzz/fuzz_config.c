@@ -16,9 +16,9 @@
 #include "base/clock.h"
 #include "base/paths.h"
 #include "base/vec.h"
-#include "step/config_keys.h"
+#include "step/config/keys.h"
 #include "step/stages.h"
-#include "step/hf_config.h"
+#include "step/import/hf_config.h"
 
 #define TEXT_MAX 4096
 #include "tests/fuzz/fuzz.h"

@@ -1,7 +1,7 @@
 """Compares docs/reference.md with the program: contract.py ROOT, with `stepsim` in PATH.
 
 It prints what differs, and how much was looked at. Commands, options with their commands, and exit codes come from
-`--help`; keys and defaults from the table in step/config_keys.h; words of a key from the line that refuses another
+`--help`; keys and defaults from the table in step/config/keys.h; words of a key from the line that refuses another
 word, and those that are "(later)" from what is refused as not modelled yet; JSON keys and CSV columns from results of
 small runs.
 """
@@ -129,7 +129,7 @@ def check_words(key, default, values):
 def check_keys():
     table = re.findall(
         r"^\tX\((\w+), (\w+), .*?, (NULL|\"[^\"]*\"), [^,]*\)(?: \\)?$",
-        (ROOT / "step/config_keys.h").read_text(),
+        (ROOT / "step/config/keys.h").read_text(),
         re.MULTILINE,
     )
     program = {(section, key): default for section, key, default in table}

@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 #include "tests/random.h"
-#include "step/config.h"
+#include "step/config/config.h"
 #include "topology/machine.h"
 
 #define REALISTIC_BLOCKS 600 /* layers x micro-batches: what the full prediction takes */

@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "base/paths.h"
 #include "exec/calibrate/calibrate.h"
-#include "step/config.h"
+#include "step/config/config.h"
 #include "tests/unit/constants.h"
 #include "tests/unit/harness.h"
 

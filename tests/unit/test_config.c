@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 #include "base/paths.h"
-#include "step/config_keys.h"
+#include "step/config/keys.h"
 #include "tests/unit/harness.h"
 
 static enum status parse_sets(const char *text, const char *const *sets, size_t n, struct config *c, struct error *e)

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "step/config_keys.h"
+#include "step/config/keys.h"
 #include "tests/unit/harness.h"
 
 #define LLAMA "model: {preset: llama3-8b}\n"

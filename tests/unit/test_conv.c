@@ -62,8 +62,7 @@ static void test_by_hand(void)
 		}
 		rig_reference(&r);
 		for (size_t i = 0; i < r.n[ARG_CONV_y]; i++)
-			CU_ASSERT_EQUAL(rig_ref(&r, "y")[i],
-				stride == 1 ? sums[i] : sums[i / 2 * 6 + i % 2 * 2]);
+			CU_ASSERT_EQUAL(rig_ref(&r, "y")[i], stride == 1 ? sums[i] : sums[i / 2 * 6 + i % 2 * 2]);
 		rig_close(&r);
 	}
 }

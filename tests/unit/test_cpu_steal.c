@@ -12,8 +12,8 @@ static const char stat_text[] = "cpu  1000 0 0 0 0 0 0 0 0 0\n"
 				"cpu65 300 0 100 5000 0 0 0 50 0 0\n"
 				"intr 12 0 0\n";
 
-/* Cores that are not the rank's, idle time, interrupts, waiting for files and the guests' part of user do not count; the line of
- * all does not either. */
+/* Cores that are not the rank's, idle time, interrupts, waiting for files and the guests' part of user do not count;
+ * the line of all does not either. */
 static void test_read(void)
 {
 	uint64_t cpus[BOARD_CPU_WORDS] = {1, 2};

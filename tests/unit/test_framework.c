@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/paths.h"
-#include "step/config.h"
+#include "step/config/config.h"
 #include "step/framework.h"
 
 static struct error error;

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "step/config.h"
-#include "step/hf_config.h"
+#include "step/config/config.h"
+#include "step/import/hf_config.h"
 #include "tests/unit/harness.h"
 
 static struct hf_model read_whole(const char *text)

@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "base/paths.h"
 #include "base/yaml.h"
-#include "step/config.h"
+#include "step/config/config.h"
 #include "tests/unit/harness.h"
 
 static struct model loaded(const char *text)

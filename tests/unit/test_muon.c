@@ -116,8 +116,8 @@ static double states(const struct program *p)
 	return sum;
 }
 
-/* A block of hidden 64: queries, keys, values and the projection are 64 x 64, the MLP's two 256 x 64. Two states for what
- * adamw updates, one for the rest. Where states are cut by 2, 12 + 6 matrices become 6 + 3 a rank, and half of all
+/* A block of hidden 64: queries, keys, values and the projection are 64 x 64, the MLP's two 256 x 64. Two states for
+ * what adamw updates, one for the rest. Where states are cut by 2, 12 + 6 matrices become 6 + 3 a rank, and half of all
  * directions leave and come back. */
 static void test_program(void)
 {

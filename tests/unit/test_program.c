@@ -295,7 +295,8 @@ static void test_quantized_base(void)
 		}
 		for (size_t k = 0; k < p->roles[0].buckets.n; k++)
 			if (p->roles[0].buckets.at[k].stored == DT_NF4)
-				stored_B += (double)p->roles[0].buffers.at[p->roles[0].buckets.at[k].shard.buffer].bytes;
+				stored_B +=
+					(double)p->roles[0].buffers.at[p->roles[0].buckets.at[k].shard.buffer].bytes;
 		const double cut = cases[i].strategy == STRAT_FSDP ? 2 : 1;
 		CU_ASSERT_DOUBLE_EQUAL(made, 2 * (double)cases[i].times * matrices, 1); /* micro-batches */
 		CU_ASSERT_DOUBLE_EQUAL(stored_B, matrices * (0.5 + 4.0 / 64) / cut, 8);
@@ -379,8 +380,8 @@ static void test_small_units(void)
 			c.parallel.unit_params = cases[i].least;
 			struct program *p = built(&c);
 			plain_B = cases[i].least == 0 ? wire_B(p, DIM_DP) : plain_B;
-			CU_ASSERT_DOUBLE_EQUAL(wire_B(p, DIM_DP) - plain_B,
-				recomputes * 3 * cases[i].again * 4 * 3 / 4, 1.0); /* 3 blocks, fp32, (n-1)/n */
+			CU_ASSERT_DOUBLE_EQUAL(wire_B(p, DIM_DP) - plain_B, recomputes * 3 * cases[i].again * 4 * 3 / 4,
+				1.0); /* 3 blocks, fp32, (n-1)/n */
 			program_destroy(p);
 		}
 	}

@@ -139,8 +139,7 @@ static void test_states_8(void)
 		const struct bucket *b = &p->roles[0].buckets.at[k];
 		elements += (double)(b->elements - (b->wide_to - b->wide_from));
 	}
-	const double saved_B =
-		(double)(component_B(&wide->roles[0], COMP_HOST) - component_B(&p->roles[0], COMP_HOST));
+	const double saved_B = (double)(component_B(&wide->roles[0], COMP_HOST) - component_B(&p->roles[0], COMP_HOST));
 	CU_ASSERT(elements > 0);
 	CU_ASSERT_DOUBLE_EQUAL(saved_B / (2 * elements * (4 - 1 - 4.0 / 256)), 1, 0.01);
 	CU_ASSERT_EQUAL(component_B(&p->roles[0], COMP_OPTIMIZER), 0);
@@ -242,4 +241,5 @@ static void test_price(void)
 }
 
 UNIT_MAIN("program_offload", {"moments in 8 bits", test_states_8}, {"optimizer, and weights", test_states},
-	{"activations", test_activations}, {"plans", test_plans}, {"refused", test_refused}, {"the host's update", test_price})
+	{"activations", test_activations}, {"plans", test_plans}, {"refused", test_refused},
+	{"the host's update", test_price})

@@ -14,8 +14,7 @@ static void test_kernels(void)
 		for (size_t k = 0; k < COUNT(kinds); k++)
 			for (unsigned adds = 0; adds < 2; adds++) {
 				const int64_t *d = shapes[s];
-				struct op op =
-					rig_op(kinds[k], adds ? OP_ACCUMULATE : 0, 0, d[0], d[1], d[2], d[3], 0);
+				struct op op = rig_op(kinds[k], adds ? OP_ACCUMULATE : 0, 0, d[0], d[1], d[2], d[3], 0);
 				check_op(op, 0, ROUNDS);
 				if (kinds[k] == OP_PREPEND_GRAD) /* a frozen row */
 					check_op(op, 1u << ARG_PREPEND_GRAD_dw, ROUNDS);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "step/config.h"
+#include "step/config/config.h"
 #include "step/stack.h"
 
 static struct error error;
@@ -27,7 +27,8 @@ static void test_read(void)
 		parse("numbers:\n  elementwise_passes: {value: 2.5, source: x}\n  op: {value: 40us, source: y}\n"
 		      "memory:\n  loss: {value: 12B, source: z}\nhabits:\n  attention_kernel: fa3\n"
 		      "  adds_gradients: true\n  copies_gathered: true\n  dynamic_scales: true\n"
-		      "  recompute_last_gemm: true\n  scatters_messages: true\n  bucket_per_rank: 4MB\n  buckets_lead_only: true\n",
+		      "  recompute_last_gemm: true\n  scatters_messages: true\n  bucket_per_rank: 4MB\n"
+		      "  buckets_lead_only: true\n",
 			&s),
 		ST_OK);
 	CU_ASSERT_EQUAL(s.memory.loss_B, 12);

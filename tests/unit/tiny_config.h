@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "step/config.h"
+#include "step/config/config.h"
 
 static inline struct config tiny_config(void)
 {

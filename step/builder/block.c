@@ -1,0 +1,404 @@
+/* The forward pass of a transformer block. */
+#include "step/builder/build.h"
+
+#include <string.h>
+
+struct op build_attention_op(const struct builder *b, enum op_kind k)
+{
+	struct op op = build_new(b, k, "attention");
+	op.flags |= (uint16_t)((b->m->causal ? OP_CAUSAL : 0) | (b->m->position == POS_ALIBI ? OP_ALIBI : 0));
+	op.attn.batch = b->c->train.micro_batch;
+	op.attn.heads = b->heads;
+	op.attn.kv_heads = b->kv_heads;
+	op.attn.seq = b->seq;
+	op.attn.head_dim = b->m->head_dim;
+	if (k == OP_ATTENTION || k == OP_ATTENTION_GRAD)
+		op.attn.window = model_window(b->m, b->layer) * (b->m->window_kind == WINDOW_CHUNKED ? -1 : 1);
+	if (op_is_flash(&op))
+		op.attn.softcap = b->m->attention_softcap;
+	if ((k == OP_ATTENTION || k == OP_ATTENTION_GRAD) && b->m->kv_lora_rank > 0)
+		op.attn.value_dim = b->m->v_head_dim;
+	if (k == OP_QK_NORM || k == OP_QK_NORM_GRAD) {
+		op.attn.full = b->m->qk_norm == QK_NORM_FULL;
+		op.flags |= b->m->norm == NORM_RMSNORM ? OP_RMS : 0;
+	}
+	if (k >= OP_ATTN_SCORES && k <= OP_ATTN_SCORES_GRAD && b->context > 1)
+		op.attn.keys = b->m->seq_len;
+	return op;
+}
+
+int32_t build_scores(struct builder *b)
+{
+	return build_act(b, b->c->train.micro_batch * b->heads * b->seq, b->m->seq_len);
+}
+
+int32_t build_probs(struct builder *b, int32_t qkv, int32_t kv)
+{
+	int32_t probs = build_scores(b);
+	build_on(b, build_attention_op(b, OP_ATTN_SCORES), qkv, probs, kv);
+	build_on(b, build_attention_op(b, OP_ATTN_SOFTMAX), probs);
+	return probs;
+}
+
+/* ---- the layers of a block ---- */
+
+struct linear linear_qkv(const struct builder *b)
+{
+	int64_t width = b->heads * b->m->head_dim + b->kv_heads * (b->m->head_dim + model_value_dim(b->m));
+	return (struct linear){"qkv", b->tokens, width, b->m->hidden, PARAM_QKV_W, PARAM_QKV_B, 0};
+}
+
+struct linear linear_proj(const struct builder *b)
+{
+	return (struct linear){"proj", b->tokens, b->m->hidden, b->heads * model_value_dim(b->m), PARAM_PROJ_W,
+		NO_PARAM, 0};
+}
+
+static bool gated(const struct builder *b) { return b->m->mlp == MLP_SWIGLU || b->m->mlp == MLP_GEGLU; }
+
+int64_t build_act_width(const struct builder *b, int64_t ffn) { return gated(b) ? 2 * ffn : ffn; }
+
+struct mlp_layers mlp_layers_of(const struct builder *b, int64_t ffn, enum param_kind fc1, enum param_kind fc1_bias,
+	enum param_kind fc2, enum param_kind fc2_bias)
+{
+	int64_t T = b->tokens, H = b->m->hidden;
+	return (struct mlp_layers){{"fc1", T, build_act_width(b, ffn), H, fc1, fc1_bias, 0},
+		{"fc2", T, H, ffn, fc2, NO_PARAM, 0}, fc2_bias, false};
+}
+
+struct mlp_layers mlp_dense(const struct builder *b)
+{
+	struct mlp_layers dense = mlp_layers_of(b, b->ffn, PARAM_FC1_W, PARAM_FC1_B, PARAM_FC2_W, PARAM_FC2_B);
+	dense.again = build_recomputes_part(b, REC_MLP);
+	return dense;
+}
+
+/* ---- forward ---- */
+
+/* A recomputed block keeps nothing of its first forward pass. */
+static bool keeps(const struct builder *b) { return b->recomputing || !build_recomputes(b, b->layer); }
+
+/* Lets each head's sink take part in the softmax. */
+static void add_sinks(struct builder *b, const struct acts *a)
+{
+	struct op op = build_attention_op(b, OP_ATTN_SINKS);
+	op.what = "sinks";
+	if (b->m->attention_sinks)
+		build_with(b, op, view_of(a->att), view_of(a->lse), weight_of(b, b->layer, PARAM_SINKS));
+}
+
+static void attention_core(struct builder *b, struct acts *a)
+{
+	a->lse = a->probs = a->att_heads = NONE;
+	if (b->c->train.attention == ATT_FLASH) {
+		a->lse = build_fp32(b, b->c->train.micro_batch * b->heads * b->seq);
+		if (b->context > 1) {
+			context_attention(b, a);
+		} else {
+			a->att = build_act(b, b->tokens, linear_proj(b).in);
+			build_on(b, build_attention_op(b, OP_ATTENTION), a->qkv, a->att, a->lse);
+		}
+		add_sinks(b, a);
+		return;
+	}
+	a->att = build_act(b, b->tokens, linear_proj(b).in);
+	int32_t kv = b->context > 1 ? context_keys(b, a->qkv) : NONE;
+	a->probs = build_probs(b, a->qkv, kv);
+	double dropout_B = b->c->stack.memory.dropout_B;
+	if (keeps(b) && dropout_B > 0 && !build_recomputes_part(b, REC_CORE_ATTN))
+		a->kept_scores = build_hold(b, COMP_ACTIVATIONS,
+			(dropout_B + dtype_bytes(b->act)) *
+				(double)(b->c->train.micro_batch * b->heads * b->seq * b->m->seq_len),
+			"dropped scores");
+	build_on(b, build_attention_op(b, OP_ATTN_VALUES), a->probs, kv != NONE ? kv : a->qkv, a->att);
+}
+
+/* Norms a->qkv by heads: what came in stays as a->raw_qkv. */
+static void norm_heads(struct builder *b, struct acts *a)
+{
+	const struct op op = build_attention_op(b, OP_QK_NORM);
+	const int64_t norms = op.attn.full ? 2 : b->heads + b->kv_heads;
+	a->raw_qkv = a->qkv;
+	a->qkv = build_act(b, b->tokens, linear_qkv(b).out);
+	a->qk_stats = build_fp32(b, 2 * b->tokens * norms);
+	build_with(b, op, view_of(a->raw_qkv), weight_of(b, b->layer, PARAM_Q_NORM_W),
+		weight_of(b, b->layer, PARAM_K_NORM_W), view_of(a->qkv), view_of(a->qk_stats));
+}
+
+/* Returns attention's output rows without PROJ's bias, given normed rows. project: false leaves the projection out. */
+static int32_t attention_forward(struct builder *b, struct acts *a, int32_t normed, bool project)
+{
+	const struct linear qkv = linear_qkv(b), proj = linear_proj(b);
+	a->kept_rotated = a->raw_qkv = NONE;
+	if (b->m->kv_lora_rank > 0)
+		a->qkv = latent_forward(b, a, normed);
+	else
+		a->qkv = build_linear(b, &qkv, tp_gather(b, normed, "attention input"));
+	if (b->m->qk_norm != QK_NORM_NONE)
+		norm_heads(b, a);
+	if (model_has_rope(b->m, b->layer) && b->m->kv_lora_rank == 0) {
+		build_on(b, build_attention_op(b, OP_ROPE), a->qkv);
+		if (keeps(b))
+			a->kept_rotated = build_hold(b, COMP_ACTIVATIONS,
+				(double)(b->tokens * (b->heads + b->kv_heads) * b->m->head_dim) *
+					b->c->stack.memory.rotated_B,
+				"rotated queries and keys");
+	}
+	attention_core(b, a);
+	return project ? build_linear(b, &proj, a->att) : NONE;
+}
+
+void build_activation(struct builder *b, int64_t rows, int64_t ffn, struct mlp_acts *a, bool again)
+{
+	a->g = build_act(b, rows, ffn);
+	a->kept_gate = NONE;
+	if (!gated(b) || b->c->train.fused) {
+		build_on(b, build_matrix(b, OP_ACT, "act", rows, ffn), a->h, a->g);
+		return;
+	}
+	int32_t half = build_act(b, rows, ffn);
+	build_on(b, build_matrix(b, OP_GATE_ACT, "act", rows, ffn), a->h, half);
+	build_on(b, build_matrix(b, OP_GATE_MUL, "act", rows, ffn), a->h, half, a->g);
+	if (keeps(b) && (b->recomputing || !again))
+		a->kept_gate = build_hold(b, COMP_ACTIVATIONS, (double)(rows * ffn) * b->c->stack.memory.gate_B,
+			"gate");
+}
+
+int32_t mlp_forward(struct builder *b, const struct mlp_layers *s, struct mlp_acts *a, int32_t normed, bool project)
+{
+	a->h = build_linear(b, &s->fc1, tp_gather(b, normed, "mlp input"));
+	build_activation(b, b->tokens, s->fc2.in, a, s->again);
+	return project ? build_linear(b, &s->fc2, a->g) : NONE;
+}
+
+/* A norm behind the last product needs that product's result in its backward pass. */
+bool build_ends_early(const struct builder *b)
+{
+	return b->recomputing && !b->c->stack.recompute_last_gemm && !b->m->post_norm &&
+	       b->m->branch_norm == BRANCH_NORM_NONE;
+}
+
+/* Returns the second branch's output without FC2's bias, given normed rows. A recomputed block stops at FC2's input. */
+static int32_t mlp_branch(struct builder *b, struct acts *a, int32_t normed)
+{
+	if (model_has_experts(b->m, b->layer))
+		return moe_forward(b, a, normed);
+	const struct mlp_layers dense = mlp_dense(b);
+	int32_t out = mlp_forward(b, &dense, &a->mlp, normed, !build_ends_early(b));
+	return build_ends_early(b) ? NONE : tp_reduce(b, out, "fc2");
+}
+
+static int32_t residual_add(struct builder *b, int32_t x, int32_t y, enum param_kind bias)
+{
+	int32_t sum = build_rows(b);
+	struct op op = build_matrix(b, OP_ADD, "residual", b->rows, b->m->hidden);
+	build_with(b, op, view_of(x), view_of(y), weight_of(b, b->layer, bias), view_of(sum));
+	return sum;
+}
+
+/* Appends sum = x + y + bias and normed = norm(sum): one op when fused. */
+static void add_and_norm(struct builder *b, int32_t x, int32_t y, enum param_kind bias, enum param_kind w, int32_t *sum,
+	int32_t *normed, int32_t *stats)
+{
+	if (!b->c->train.fused) {
+		*sum = residual_add(b, x, y, bias);
+		*normed = build_norm(b, "norm", *sum, w, stats);
+		return;
+	}
+	*normed = build_rows(b);
+	*stats = build_fp32(b, 2 * b->rows);
+	*sum = build_rows(b);
+	struct op op = build_norm_op(b, OP_ADD_NORM, "residual", b->m->hidden);
+	struct view bv = weight_of(b, b->layer, bias), wv = weight_of(b, b->layer, w),
+		    wbv = weight_of(b, b->layer, w + 1);
+	build_with(b, op, view_of(x), view_of(y), bv, wv, wbv, view_of(*sum), view_of(*normed), view_of(*stats));
+}
+
+/* Experts' rows are complete when they come back, so attention's are reduced by themselves. */
+static int32_t parallel_experts(struct builder *b, struct acts *a)
+{
+	int32_t att = attention_forward(b, a, a->n1, !build_ends_early(b)), experts = moe_forward(b, a, a->n2);
+	if (experts == NONE)
+		return NONE;
+	int32_t x = residual_add(b, a->x_in, tp_reduce(b, att, "proj"), PARAM_PROJ_B);
+	return residual_add(b, x, experts, NO_PARAM);
+}
+
+/* GPT-NeoX and GPT-J: both branches read the block's input, and one reduction serves their sum. */
+static int32_t parallel_block(struct builder *b, struct acts *a)
+{
+	bool project = !build_ends_early(b);
+	a->n2 = build_norm(b, "norm2", a->x_in, PARAM_NORM2_W, &a->stats2);
+	a->x_mid = a->x_in;
+	if (model_has_experts(b->m, b->layer))
+		return parallel_experts(b, a);
+	const struct mlp_layers dense = mlp_dense(b);
+	int32_t att = attention_forward(b, a, a->n1, project), mlp = mlp_forward(b, &dense, &a->mlp, a->n2, project);
+	if (!project)
+		return NONE;
+	int32_t both = build_act(b, b->tokens, b->m->hidden);
+	build_on(b, build_matrix(b, OP_ADD, "branches", b->tokens, b->m->hidden), att, mlp, NONE, both);
+	int32_t x = residual_add(b, a->x_in, tp_reduce(b, both, "branches"), PARAM_PROJ_B);
+	struct view bias = weight_of(b, b->layer, PARAM_FC2_B);
+	if (bias.buffer >= 0)
+		build_with(b, build_matrix(b, OP_BIAS, "fc2", b->rows, b->m->hidden), view_of(x), bias);
+	return x;
+}
+
+/* Returns the norm of a branch's rows, which are kept with their bias in *kept. */
+static int32_t branch_norm(struct builder *b, const char *what, int32_t rows, enum param_kind bias, enum param_kind w,
+	int32_t *kept, int32_t *stats)
+{
+	const struct view bv = weight_of(b, b->layer, bias);
+	if (bv.buffer >= 0)
+		build_with(b, build_matrix(b, OP_BIAS, what, b->rows, b->m->hidden), view_of(rows), bv);
+	*kept = rows;
+	return build_norm(b, what, rows, w, stats);
+}
+
+/* Gemma 2 (norms around each branch) and OLMo 2 (behind each branch alone). */
+static int32_t branch_norm_block(struct builder *b, struct acts *a)
+{
+	const bool sandwich = b->m->branch_norm == BRANCH_NORM_SANDWICH;
+	a->n1 = sandwich ? build_norm(b, "norm1", a->x_in, PARAM_NORM1_W, &a->stats1) : a->x_in;
+	int32_t att = tp_reduce(b, attention_forward(b, a, a->n1, true), "proj");
+	int32_t normed = branch_norm(b, "attention norm", att, PARAM_PROJ_B, PARAM_ATTENTION_NORM_W, &a->att_out,
+		&a->att_out_stats);
+	if (sandwich)
+		add_and_norm(b, a->x_in, normed, NO_PARAM, PARAM_NORM2_W, &a->x_mid, &a->n2, &a->stats2);
+	else
+		a->n2 = a->x_mid = residual_add(b, a->x_in, normed, NO_PARAM);
+	int32_t mlp = mlp_branch(b, a, a->n2);
+	normed = branch_norm(b, "mlp norm", mlp, PARAM_FC2_B, PARAM_MLP_NORM_W, &a->mlp_out, &a->mlp_out_stats);
+	return residual_add(b, a->x_mid, normed, NO_PARAM);
+}
+
+/* A layer of one branch. */
+static int32_t single_branch_block(struct builder *b, struct acts *a)
+{
+	const enum layer_kind kind = model_layer_kind(b->m, b->layer);
+	const bool project = !build_ends_early(b);
+	a->n1 = a->n2 = build_norm(b, "norm1", a->x_in, PARAM_NORM1_W, &a->stats1);
+	if (kind == LAYER_MAMBA) {
+		int32_t out = ssm_forward(b, a, a->n1);
+		return project ? residual_add(b, a->x_in, out, NO_PARAM) : NONE;
+	}
+	if (kind == LAYER_ATTENTION) {
+		int32_t out = attention_forward(b, a, a->n1, project);
+		return project ? residual_add(b, a->x_in, tp_reduce(b, out, "proj"), PARAM_PROJ_B) : NONE;
+	}
+	int32_t out = mlp_branch(b, a, a->n1);
+	return project ? residual_add(b, a->x_in, out, PARAM_FC2_B) : NONE;
+}
+
+static int32_t forward(struct builder *b, int32_t x_in, struct acts *a)
+{
+	if (model_is_conv(b->m))
+		return conv_block_forward(b, x_in, a);
+	a->x_in = x_in;
+	b->acts_now = a;
+	a->kept_scores = NONE;
+	a->kept_masks = keeps(b) && !b->m->layer_pattern[0]
+	                        ? build_hold(b, COMP_ACTIVATIONS,
+					  2 * (double)(b->rows * b->m->hidden) * b->c->stack.memory.dropout_B,
+					  "dropout masks")
+	                        : NONE;
+	if (b->m->layer_pattern[0])
+		return single_branch_block(b, a);
+	if (b->m->post_norm) {
+		a->n1 = x_in;
+		int32_t att = tp_reduce(b, attention_forward(b, a, x_in, true), "proj");
+		add_and_norm(b, x_in, att, PARAM_PROJ_B, PARAM_NORM1_W, &a->x_mid, &a->n2, &a->stats1);
+		int32_t mlp = mlp_branch(b, a, a->n2), out;
+		add_and_norm(b, a->n2, mlp, PARAM_FC2_B, PARAM_NORM2_W, &a->sum2, &out, &a->stats2);
+		return out;
+	}
+	if (b->m->branch_norm != BRANCH_NORM_NONE)
+		return branch_norm_block(b, a);
+	a->n1 = build_norm(b, "norm1", x_in, PARAM_NORM1_W, &a->stats1);
+	if (b->m->parallel_residual)
+		return parallel_block(b, a);
+	int32_t att = tp_reduce(b, attention_forward(b, a, a->n1, true), "proj");
+	add_and_norm(b, x_in, att, PARAM_PROJ_B, PARAM_NORM2_W, &a->x_mid, &a->n2, &a->stats2);
+	int32_t mlp = mlp_branch(b, a, a->n2);
+	return build_ends_early(b) ? NONE : residual_add(b, a->x_mid, mlp, PARAM_FC2_B);
+}
+
+/* ---- selective recomputation ---- */
+
+bool build_recomputes_part(const struct builder *b, int modules)
+{
+	return train_recomputes(&b->c->train, modules) && b->layer < b->c->train.recompute_layers;
+}
+
+static void forget_mlp(const struct builder *b, struct acts *a)
+{
+	const bool experts = model_has_experts(b->m, b->layer);
+	const int32_t kept_gate = a->mlp.kept_gate, shared_gate = a->moe.shared.kept_gate;
+	if (experts ? build_recomputes_part(b, REC_MOE) : build_recomputes_part(b, REC_MLP))
+		a->mlp.h = a->mlp.g = NONE;
+	if (experts && build_recomputes_part(b, REC_MOE_ACT))
+		a->mlp.g = NONE;
+	if (experts && build_recomputes_part(b, REC_MOE))
+		memset(&a->moe, 0xff, sizeof a->moe); /* NONE */
+	if (experts && build_recomputes_part(b, REC_SHARED_EXPERTS))
+		a->moe.shared.h = a->moe.shared.g = NONE;
+	a->mlp.kept_gate = kept_gate;
+	a->moe.shared.kept_gate = shared_gate;
+}
+
+/* Forgets what the backward pass makes again, so that it is neither kept nor offloaded. */
+static void forget(const struct builder *b, struct acts *a)
+{
+	if (build_recomputes_part(b, REC_LAYERNORM))
+		a->n1 = a->n2 = a->stats1 = a->stats2 = NONE;
+	if (build_recomputes_part(b, REC_CORE_ATTN))
+		a->lse = a->probs = a->att_heads = NONE;
+	if (build_recomputes_part(b, REC_MLA_UP_PROJ))
+		a->qkv = NONE;
+	forget_mlp(b, a);
+}
+
+int32_t block_forward(struct builder *b, int32_t x_in, struct acts *a)
+{
+	int32_t out = forward(b, x_in, a);
+	if (b->c->train.recompute == REC_SELECTIVE)
+		forget(b, a);
+	return out;
+}
+
+void again_norm1(struct builder *b, struct acts *a)
+{
+	b->recomputing = true;
+	if (build_recomputes_part(b, REC_LAYERNORM))
+		a->n1 = build_norm(b, "norm1", a->x_in, PARAM_NORM1_W, &a->stats1);
+	b->recomputing = false;
+}
+
+void again_mlp(struct builder *b, struct acts *a)
+{
+	const bool experts = model_has_experts(b->m, b->layer), alone = b->m->layer_pattern[0];
+	if (alone) {
+		again_norm1(b, a);
+		a->n2 = a->n1;
+	}
+	b->recomputing = true;
+	if (build_recomputes_part(b, REC_LAYERNORM) && !alone)
+		a->n2 = build_norm(b, "norm2", a->x_mid, PARAM_NORM2_W, &a->stats2);
+	if (build_recomputes_part(b, experts ? REC_MOE : REC_MLP))
+		mlp_branch(b, a, a->n2);
+	else if (experts && build_recomputes_part(b, REC_SHARED_EXPERTS))
+		moe_again_shared(b, a);
+	b->recomputing = false;
+}
+
+/* Naive attention makes its scores alone again, where they are read: nothing reads the values' product again. */
+void again_attention(struct builder *b, struct acts *a)
+{
+	b->recomputing = true;
+	if (build_recomputes_part(b, REC_MLA_UP_PROJ))
+		a->qkv = latent_up(b, a);
+	if (build_recomputes_part(b, REC_CORE_ATTN) && b->c->train.attention == ATT_FLASH)
+		attention_core(b, a);
+	b->recomputing = false;
+}

@@ -1,0 +1,413 @@
+/* program_build builds a program for each pipeline stage. The primitives below it append buffers and ops. */
+#include "step/builder/build.h"
+
+#include "base/array.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void build_nomem(struct builder *b, const char *what)
+{
+	if (!b->st)
+		b->st = error_nomem(b->e, what);
+}
+
+static void fail_nomem(struct builder *b) { build_nomem(b, "the step program"); }
+
+/* ---- buffers ---- */
+
+int32_t build_buffer(struct builder *b, enum component comp, enum dtype dt, int64_t elements, bool persistent)
+{
+	struct buffer buf = {comp, dt, (uint64_t)((double)elements * dtype_bytes(dt) + 0.5), persistent, false};
+	struct usage use = {.writer = NONE};
+	for (int l = 0; l < LANE_COUNT; l++)
+		use.reader[l] = NONE;
+	if (b->st || !vec_push(&b->r->buffers, buf) || !vec_push(&b->usage, use)) {
+		fail_nomem(b);
+		return NONE;
+	}
+	return (int32_t)b->r->buffers.n - 1;
+}
+
+int32_t build_hold(struct builder *b, enum component comp, double bytes, const char *what)
+{
+	struct held h = {comp, (uint64_t)(bytes + 0.5), (uint32_t)b->r->ops.n, HELD_ALWAYS, what};
+	if (b->st || h.bytes == 0)
+		return NONE;
+	if (!vec_push(&b->r->held, h)) {
+		fail_nomem(b);
+		return NONE;
+	}
+	return (int32_t)b->r->held.n - 1;
+}
+
+void build_release(struct builder *b, int32_t *held)
+{
+	if (*held != NONE && !b->st)
+		b->r->held.at[*held].to = (uint32_t)b->r->ops.n - 1;
+	*held = NONE;
+}
+
+int32_t build_act(struct builder *b, int64_t rows, int64_t cols)
+{
+	return build_buffer(b, COMP_ACTIVATIONS, b->act, rows * cols, false);
+}
+
+int32_t build_rows(struct builder *b) { return build_act(b, b->rows, b->m->hidden); }
+
+int32_t build_fp32(struct builder *b, int64_t elements)
+{
+	return build_buffer(b, COMP_ACTIVATIONS, DT_FP32, elements, false);
+}
+
+struct view view_at(int32_t buffer, uint64_t offset_B) { return (struct view){.buffer = buffer, .offset_B = offset_B}; }
+
+struct view view_of(int32_t buffer) { return view_at(buffer, 0); }
+
+/* ---- ops ---- */
+
+struct op build_new(const struct builder *b, enum op_kind k, const char *what)
+{
+	struct op op = b->blank;
+	op.kind = (uint8_t)k;
+	op.lane = LANE_COMPUTE;
+	op.phase = (uint8_t)b->phase;
+	op.dtype = op.out_dtype = (uint8_t)b->act;
+	op.mlp = (uint8_t)b->m->mlp;
+	op.images = model_is_conv(b->m);
+	op.flags = b->recomputing ? OP_RECOMPUTED : 0;
+	op.micro = b->micro;
+	op.layer = b->layer;
+	op.bucket = NONE;
+	op.what = what;
+	return op;
+}
+
+struct op build_matrix(const struct builder *b, enum op_kind k, const char *what, int64_t rows, int64_t cols)
+{
+	struct op op = build_new(b, k, what);
+	op.matrix.rows = rows;
+	op.matrix.cols = cols;
+	return op;
+}
+
+void build_span(struct builder *b, int64_t seq)
+{
+	b->seq = seq / b->context;
+	b->tokens = b->c->train.micro_batch * b->seq;
+	b->rows = b->sequence_parallel ? b->tokens / b->tensor : b->tokens;
+}
+
+struct op build_sequence_op(const struct builder *b, enum op_kind k, const char *what, int64_t first)
+{
+	struct op op = build_new(b, k, what);
+	op.sequence.batch = b->c->train.micro_batch;
+	op.sequence.seq = b->m->seq_len;
+	op.sequence.first = first;
+	op.sequence.cols = b->m->hidden;
+	return op;
+}
+
+void build_after(struct builder *b, enum lane lane, int64_t op)
+{
+	if (op != NONE && !vec_push(&b->after[lane], op))
+		fail_nomem(b);
+}
+
+int64_t build_last(const struct builder *b, enum lane lane) { return b->clocks.last[lane]; }
+
+/* Fills *out with the ops that `op` must follow because of the buffers it touches. Returns their number, at most
+ * 1 + LANE_COUNT for each argument. */
+static size_t hazards(const struct builder *b, const struct op *op, const struct view *args, int64_t *out)
+{
+	const int n_args = op_kind_info(op->kind)->n_args;
+	size_t n = 0;
+	for (int i = 0; i < n_args; i++) {
+		if (args[i].buffer < 0)
+			continue;
+		const struct usage *u = &b->usage.at[args[i].buffer];
+		if (u->writer != NONE)
+			out[n++] = u->writer;
+		if (op_access(op, i) & ACC_W)
+			for (int l = 0; l < LANE_COUNT; l++)
+				if (u->reader[l] != NONE)
+					out[n++] = u->reader[l];
+	}
+	return n;
+}
+
+/* Sorts a few numbers, the largest first: by insertion, as qsort's calls would take longer than all else of an op. */
+static void sort_descending(int64_t *at, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		const int64_t x = at[i];
+		size_t k = i;
+		for (; k > 0 && at[k - 1] < x; k--)
+			at[k] = at[k - 1];
+		at[k] = x;
+	}
+}
+
+static void record_use(struct builder *b, const struct op *op, const struct view *args, int32_t id)
+{
+	const int n_args = op_kind_info(op->kind)->n_args;
+	for (int i = 0; i < n_args; i++) {
+		if (args[i].buffer < 0)
+			continue;
+		struct usage *u = &b->usage.at[args[i].buffer];
+		if (op_access(op, i) & ACC_W) {
+			u->writer = id;
+			for (int l = 0; l < LANE_COUNT; l++)
+				u->reader[l] = NONE;
+		} else if (u->writer != id) {
+			u->reader[op->lane] = id;
+		}
+	}
+}
+
+void build_op(struct builder *b, struct op op, const struct view *args)
+{
+	if (b->st)
+		return;
+	struct role *r = b->r;
+	int64_t wait[OP_MAX_ARGS * (LANE_COUNT + 1) + 16];
+	size_t n = hazards(b, &op, args, wait);
+	for (size_t i = 0; i < b->after[op.lane].n && n < COUNT(wait); i++)
+		wait[n++] = b->after[op.lane].at[i];
+	b->after[op.lane].n = 0;
+	sort_descending(wait, n); /* the latest first: they often imply the others */
+	struct clock known = clocks_lane(&b->clocks, r, op.lane);
+	op.dep0 = (uint32_t)r->deps.n;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t dep = (uint32_t)wait[i];
+		if (b->clocks.place.at[dep] < known.known[r->ops.at[dep].lane])
+			continue;
+		if (r->ops.at[dep].lane != op.lane && !vec_push(&r->deps, dep))
+			fail_nomem(b);
+		clocks_join(&b->clocks, r, dep, &known);
+	}
+	op.n_dep = (uint32_t)r->deps.n - op.dep0;
+	op.arg0 = (uint32_t)r->args.n;
+	const int n_args = op_kind_info(op.kind)->n_args;
+	for (int i = 0; i < n_args; i++)
+		if (!vec_push(&r->args, args[i]))
+			fail_nomem(b);
+	if (b->st || !clocks_append(&b->clocks, &op, &known) || !vec_push(&r->ops, op)) {
+		fail_nomem(b);
+		return;
+	}
+	record_use(b, &op, args, (int32_t)r->ops.n - 1);
+}
+
+void build_on_buffers(struct builder *b, struct op op, const int32_t *buffers)
+{
+	struct view args[OP_MAX_ARGS];
+	for (int i = 0; i < op_kind_info(op.kind)->n_args; i++)
+		args[i] = view_of(buffers[i]);
+	build_op(b, op, args);
+}
+
+struct op build_collective(const struct builder *b, enum collective coll, enum mesh_dim group, enum lane lane,
+	enum dtype dt, int64_t elements, const char *what, int32_t bucket)
+{
+	struct op op = build_new(b, OP_COLLECTIVE, what);
+	op.lane = (uint8_t)lane;
+	op.dtype = op.out_dtype = (uint8_t)dt;
+	op.coll = (uint8_t)coll;
+	op.group = (uint8_t)group;
+	op.bucket = bucket;
+	op.collective.elements = elements;
+	return op;
+}
+
+void build_all_reduce(struct builder *b, enum mesh_dim group, enum lane lane, enum dtype dt, int64_t elements,
+	struct view v, const char *what, int32_t bucket)
+{
+	build_with(b, build_collective(b, COLL_ALL_REDUCE, group, lane, dt, elements, what, bucket), v, v);
+}
+
+int32_t build_exchange(struct builder *b, enum collective coll, enum mesh_dim group, int32_t in, int64_t rows,
+	int64_t cols, const char *what)
+{
+	int32_t out = build_act(b, coll == COLL_REDUCE_SCATTER ? rows / b->p->mesh.size[group] : rows, cols);
+	build_on(b, build_collective(b, coll, group, LANE_MODEL_COMM, b->act, rows * cols, what, NONE), in, out);
+	return out;
+}
+
+int32_t build_swap(struct builder *b, const char *what, int32_t x, int64_t outer, int64_t inner, int64_t cols)
+{
+	if (outer == 1 || inner == 1)
+		return x;
+	struct op op = build_new(b, OP_SWAP, what);
+	int32_t y = build_act(b, outer * inner, cols);
+	op.swap.outer = outer;
+	op.swap.inner = inner;
+	op.swap.cols = cols;
+	build_on(b, op, x, y);
+	return y;
+}
+
+void build_cast(struct builder *b, struct view x, enum dtype from, struct view y, enum dtype to, int64_t elements,
+	const char *what)
+{
+	struct op op = build_new(b, OP_CAST, what);
+	op.dtype = (uint8_t)from;
+	op.out_dtype = (uint8_t)to;
+	op.vector.elements = elements;
+	build_with(b, op, x, y);
+}
+
+void build_fill(struct builder *b, struct view v, enum dtype dt, int64_t elements, const char *what)
+{
+	struct op op = build_new(b, OP_FILL, what);
+	op.dtype = op.out_dtype = (uint8_t)dt;
+	op.vector.elements = elements;
+	build_op(b, op, &v);
+}
+
+/* ---- the step ---- */
+
+static enum status builder_init(struct builder *b, const struct config *c, struct program *p, int64_t stage,
+	struct error *e)
+{
+	memset(b, 0, sizeof *b);
+	b->c = c;
+	b->m = &p->config.model;
+	b->p = p;
+	b->r = &p->roles[stage];
+	b->e = e;
+	clocks_init(&b->clocks);
+	b->stage = stage;
+	b->stages = c->parallel.pipeline;
+	b->chunks = c->parallel.virtual_stages;
+	b->has_embedding = stage == 0;
+	b->has_head = stage == stages_head(c);
+	b->tensor = c->parallel.tensor;
+	b->dp = p->mesh.size[p->mesh.params];
+	b->context = c->parallel.context;
+	b->sequence_parallel = c->parallel.sequence_parallel && b->tensor > 1;
+	build_span(b, c->model.seq_len);
+	b->heads = c->model.heads / b->tensor;
+	b->kv_heads = c->model.kv_heads / b->tensor;
+	b->ffn = c->model.ffn_hidden / b->tensor;
+	b->vocab = model_padded_vocab(&c->model, b->tensor) / b->tensor;
+	b->gathers = strategy_has(c->parallel.strategy, STRATEGY_CUTS_WEIGHTS) && b->dp > 1;
+	b->shards_gradients = strategy_has(c->parallel.strategy, STRATEGY_CUTS_GRADIENTS) &&
+	                      (b->dp > 1 || p->mesh.size[p->mesh.experts] > 1);
+	b->act = dtype_stored(c->train.dtype);
+	b->weight = dtype_stored(c->train.param_dtype);
+	b->grad = dtype_stored(c->train.grad_dtype);
+	b->written_grad = b->gathers ? b->act : b->grad;
+	b->reduce = dtype_stored(c->train.reduce_dtype);
+	b->layer = b->micro = NONE;
+	b->gradient_copies = NONE;
+	b->reduced[0] = b->reduced[1] = NONE;
+	build_schedule(b);
+	return b->st;
+}
+
+static void builder_free(struct builder *b)
+{
+	clocks_free(&b->clocks);
+	vec_free(&b->usage);
+	for (int l = 0; l < LANE_COUNT; l++)
+		vec_free(&b->after[l]);
+	free(b->layer_chunk);
+	free(b->param_index);
+	free(b->buckets);
+	free(b->cast_now);
+	free(b->uses);
+	free(b->batch);
+	vec_free(&b->narrow);
+	vec_free(&b->narrow_first);
+	build_pipeline_free(b);
+}
+
+/* Makes the input on the stages that embed or compute the loss. */
+static void build_inputs(struct builder *b)
+{
+	struct role *r = b->r;
+	r->loss = r->input = NONE;
+	if (b->has_head)
+		r->loss = build_buffer(b, COMP_BUFFERS, DT_FP32, 1, true);
+	if (b->has_head || b->has_embedding)
+		feed_begin(b);
+	if (b->has_head)
+		build_fill(b, view_of(r->loss), DT_FP32, 1, "loss");
+}
+
+static void build_step(struct builder *b)
+{
+	build_buckets(b);
+	build_inputs(b);
+	build_gather_ahead(b);
+	build_actions(b);
+	b->micro = NONE;
+	b->phase = PHASE_OPTIMIZER;
+	build_optimizer(b);
+	feed_end(b);
+}
+
+static enum status build_role(struct program *p, int64_t stage, void (*build)(struct builder *), struct error *e)
+{
+	struct builder b;
+	p->roles[stage].ranks = p->mesh.ranks / p->mesh.size[DIM_PP];
+	p->roles[stage].representative = mesh_member(&p->mesh, 0, DIM_PP, stage);
+	if (!builder_init(&b, &p->config, p, stage, e))
+		build(&b);
+	builder_free(&b);
+	return b.st;
+}
+
+static enum status build_roles(const struct config *c, void (*build)(struct builder *), struct program **out,
+	struct error *e)
+{
+	int64_t stages = c->parallel.pipeline;
+	struct program *p = calloc(1, sizeof *p);
+	*out = NULL;
+	if (!p || !(p->roles = calloc((size_t)stages, sizeof *p->roles))) {
+		program_destroy(p);
+		return error_nomem(e, "the step program");
+	}
+	p->config = *c;
+	p->mesh = mesh_of(c);
+	p->n_roles = (size_t)stages;
+	p->loss_scale = 1.0 / ((double)c->train.global_batch * (double)model_targets(&c->model));
+	enum status st = ST_OK;
+	for (int64_t i = 0; i < stages && !st; i++)
+		st = build_role(p, i, build, e);
+	if (st) {
+		program_destroy(p);
+		return st;
+	}
+	*out = p;
+	return ST_OK;
+}
+
+enum status program_build(const struct config *c, struct program **out, struct error *e)
+{
+	return build_roles(c, build_step, out, e);
+}
+
+enum status program_build_stored(const struct config *c, struct program **out, struct error *e)
+{
+	return build_roles(c, build_buckets, out, e);
+}
+
+void program_destroy(struct program *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->n_roles; i++) {
+		struct role *r = &p->roles[i];
+		vec_free(&r->ops);
+		vec_free(&r->deps);
+		vec_free(&r->args);
+		vec_free(&r->buffers);
+		vec_free(&r->held);
+		vec_free(&r->buckets);
+		vec_free(&r->params);
+	}
+	free(p->roles);
+	free(p);
+}

@@ -1,0 +1,139 @@
+/* The beginning of the model: tables of tokens and positions, or the product that embeds patches. */
+#include "step/builder/build.h"
+
+static bool has_positions(const struct builder *b) { return b->m->position == POS_LEARNED || b->m->type_vocab > 0; }
+
+static struct view tokens_view(const struct builder *b) { return view_of(b->now->input); }
+
+static struct op table_op(const struct builder *b, enum op_kind k, const char *what, int64_t rows, int64_t table_rows)
+{
+	struct op op = build_new(b, k, what);
+	op.out_dtype = (uint8_t)(k == OP_EMBED || k == OP_POSITION ? b->act : b->written_grad);
+	op.embed.rows = rows;
+	op.embed.cols = b->m->hidden;
+	op.embed.table_rows = table_rows;
+	return op;
+}
+
+static struct op embedding_op(const struct builder *b, enum op_kind k)
+{
+	struct op op = table_op(b, k, "embedding", b->tokens, b->vocab);
+	op.flags |= b->tensor > 1 ? OP_VOCAB_PARALLEL : 0;
+	return op;
+}
+
+static struct op position_op(const struct builder *b, enum op_kind k)
+{
+	struct op op = table_op(b, k, "position", b->rows, b->m->seq_len);
+	op.flags |= b->sequence_parallel ? OP_SEQUENCE_PARALLEL : 0;
+	return op;
+}
+
+/* ---- patches: a matrix product for each, and a row of parameters before those of a picture ---- */
+
+static struct linear linear_patches(const struct builder *b)
+{
+	const struct model *m = b->m;
+	return (struct linear){"patches", b->c->train.micro_batch * model_patches(m), m->hidden,
+		m->patch_size * m->patch_size * m->channels, PARAM_PATCH_W, PARAM_PATCH_B, 0};
+}
+
+static struct op prepend_op(const struct builder *b, enum op_kind k)
+{
+	struct op op = build_sequence_op(b, k, "class token", 1);
+	op.out_dtype = (uint8_t)(k == OP_PREPEND ? b->act : b->written_grad);
+	return op;
+}
+
+static int32_t patches_forward(struct builder *b)
+{
+	const struct linear l = linear_patches(b);
+	int32_t y = build_linear(b, &l, b->now->input);
+	if (!b->m->class_token)
+		return y;
+	int32_t x = build_rows(b);
+	build_with(b, prepend_op(b, OP_PREPEND), weight_of(b, NONE, PARAM_CLASS_TOKEN), view_of(y), view_of(x));
+	return x;
+}
+
+static void patches_backward(struct builder *b, int32_t dx)
+{
+	const struct linear l = linear_patches(b);
+	int32_t dy = dx;
+	if (b->m->class_token) {
+		bool accumulate = false;
+		struct op op = prepend_op(b, OP_PREPEND_GRAD);
+		struct view dw = gradient_of(b, NONE, PARAM_CLASS_TOKEN, &accumulate);
+		dy = build_act(b, l.rows, l.out);
+		op.flags |= accumulate ? OP_ACCUMULATE : 0;
+		build_with(b, op, view_of(dx), dw, view_of(dy));
+		gradient_done(b, NONE, PARAM_CLASS_TOKEN);
+	}
+	if (!trained_of(b, NONE, PARAM_PATCH_W))
+		return;
+	build_bias_grad(b, "patches", l.rows, l.out, dy, PARAM_PATCH_B);
+	build_weight_grad(b, &l, dy, b->now->input);
+}
+
+/* ---- */
+
+static int32_t tokens_forward(struct builder *b)
+{
+	int32_t full = build_act(b, b->tokens, b->m->hidden);
+	build_with(b, embedding_op(b, OP_EMBED), tokens_view(b), weight_of(b, NONE, PARAM_TOKEN_EMBEDDING),
+		view_of(full));
+	return tp_reduce(b, full, "embedding");
+}
+
+int32_t embedding_forward(struct builder *b)
+{
+	if (b->m->input == INPUT_PIXELS)
+		return conv_stem_forward(b);
+	int32_t x = b->m->input == INPUT_PATCHES ? patches_forward(b) : tokens_forward(b);
+	if (has_positions(b)) {
+		struct view pos = weight_of(b, NONE, PARAM_POSITION_EMBEDDING),
+			    type = weight_of(b, NONE, PARAM_TYPE_EMBEDDING);
+		build_with(b, position_op(b, OP_POSITION), pos, type, view_of(x));
+	}
+	b->now->embedded = x;
+	if (!b->m->embedding_norm)
+		return x;
+	return build_norm(b, "embedding norm", x, PARAM_EMBEDDING_NORM_W, &b->now->embedding_stats);
+}
+
+/* Returns the place of a table's gradient. Rows add to it one by one, so its first writer clears it. */
+static struct view table_gradient(struct builder *b, enum param_kind k, bool cleared)
+{
+	bool accumulate = false;
+	struct view g = gradient_of(b, NONE, k, &accumulate);
+	if (g.buffer >= 0 && !accumulate && !cleared)
+		build_fill(b, g, b->written_grad, (int64_t)param_of(b, NONE, k)->elements, "embedding grad");
+	return g;
+}
+
+void embedding_backward(struct builder *b, int32_t dx)
+{
+	if (b->m->input == INPUT_PIXELS) {
+		conv_stem_backward(b, dx);
+		return;
+	}
+	if (b->m->embedding_norm)
+		dx = build_norm_grad(b, "embedding norm", dx, b->now->embedded, b->now->embedding_stats,
+			PARAM_EMBEDDING_NORM_W, NONE);
+	if (has_positions(b) &&
+		(trained_of(b, NONE, PARAM_POSITION_EMBEDDING) || trained_of(b, NONE, PARAM_TYPE_EMBEDDING))) {
+		struct view pos = table_gradient(b, PARAM_POSITION_EMBEDDING, false),
+			    type = table_gradient(b, PARAM_TYPE_EMBEDDING, false);
+		build_with(b, position_op(b, OP_POSITION_GRAD), view_of(dx), pos, type);
+		gradient_done(b, NONE, PARAM_POSITION_EMBEDDING);
+		gradient_done(b, NONE, PARAM_TYPE_EMBEDDING);
+	}
+	if (b->m->input == INPUT_PATCHES)
+		patches_backward(b, dx);
+	if (!trained_of(b, NONE, PARAM_TOKEN_EMBEDDING))
+		return;
+	int32_t dy = tp_gather(b, dx, "embedding grad");
+	struct view dw = table_gradient(b, PARAM_TOKEN_EMBEDDING, model_ties(b->m) && b->has_head);
+	build_with(b, embedding_op(b, OP_EMBED_GRAD), tokens_view(b), view_of(dy), dw);
+	gradient_done(b, NONE, PARAM_TOKEN_EMBEDDING);
+}

@@ -1,0 +1,152 @@
+/* FSDP's all-gathers (PyTorch "FSDP notes"; torchtitan docs/fsdp.md). A block's parameters are gathered into a buffer
+ * of their own before the forward pass and again before the backward pass, `prefetch` uses ahead. The buffer is freed
+ * after the use. A gather waits for the end of the use prefetch + 1 before its own, so that at most prefetch + 1
+ * gathered units are alive at once. The root unit stays gathered from the beginning of forward to the end of backward.
+ *
+ * With pipeline stages each forward and each backward pass of a chunk gathers its own blocks. Units that stay gathered
+ * after forward, and those outside the blocks, are gathered once for all micro-batches. (torch.distributed.pipelining,
+ * stage.py: backward_maybe_with_nosync reshards after the last one. torchtitan's default with pipelines is not to
+ * reshard after forward.)
+ */
+#include "step/builder/build.h"
+
+#include <stdlib.h>
+
+#include "base/array.h"
+
+static int64_t prefetch(const struct builder *b) { return b->c->parallel.overlap ? b->c->parallel.prefetch : 0; }
+
+/* The buckets of a block, which are neighbours. */
+static struct unit_use use_of(const struct builder *b, int64_t layer)
+{
+	struct unit_use use = {INT32_MAX, NONE, {NONE, NONE, NONE}, 0, NONE};
+	for (int k = 0; k < PARAM_KIND_COUNT; k++) {
+		const struct role_param *rp = param_of(b, (int32_t)layer, (enum param_kind)k);
+		if (rp) {
+			use.first = rp->bucket < use.first ? rp->bucket : use.first;
+			use.last = rp->bucket > use.last ? rp->bucket : use.last;
+		}
+	}
+	return use;
+}
+
+/* Gathers `again` elements, where that is above 0, and then all of the bucket. */
+static int32_t gather(struct builder *b, int32_t bucket, int64_t again, int64_t after)
+{
+	const struct bucket *k = &b->r->buckets.at[bucket];
+	int64_t full = (int64_t)k->padded, part = bucket_part(k);
+	struct view in = offload_shard(b, bucket, after), stored = in;
+	const enum dtype wire = dtype_is_quantized(k->stored) ? k->stored : b->act; /* each use makes it whole again */
+	if (wire != k->stored) {
+		in = view_of(build_buffer(b, COMP_BUFFERS, b->act, part, false));
+		build_cast(b, stored, b->weight, in, b->act, part, "weight shard");
+	}
+	if (k->shards == 1) /* experts of which no other rank has any */
+		return in.buffer;
+	int32_t buffer = build_buffer(b, COMP_BUFFERS, wire, full, false);
+	build_after(b, LANE_COMM, after);
+	if (again > 0)
+		build_with(b,
+			build_collective(b, COLL_ALL_GATHER, k->along, LANE_COMM, wire,
+				(again + k->shards - 1) / k->shards * k->shards, "weights to recompute", NONE),
+			in, view_of(buffer));
+	build_with(b, build_collective(b, COLL_ALL_GATHER, k->along, LANE_COMM, wire, full, "weights", bucket), in,
+		view_of(buffer));
+	return buffer;
+}
+
+/* Returns the elements of a dense block that the backward pass gathers twice where FSDP1 wraps modules of at least
+ * unit_params parameters: once to recompute, and once more for the gradients, because a unit is freed after its forward
+ * pass (torch/distributed/fsdp/_runtime_utils.py, _pre_forward_unshard, _post_forward_reshard). Recomputation stops
+ * inside the last product (torch/utils/checkpoint.py, early stop), so the units around that one are not freed.
+ * size_based_auto_wrap_policy wraps the products that are large enough, then attention if what is left of it is
+ * (torch/distributed/fsdp/wrap.py, _recursive_wrap). Q, K and V, and gate and up, are products of their own, as in
+ * Hugging Face's models. */
+static int64_t gathered_twice(const struct builder *b, int64_t layer)
+{
+	const struct model *m = b->m;
+	const int64_t least = b->c->parallel.unit_params, q = m->hidden * m->heads * m->head_dim,
+		      kv = m->hidden * m->kv_heads * m->head_dim, up = m->hidden * m->ffn_hidden;
+	const int64_t attention[] = {q, kv, kv, q};
+	const struct role_param *fc1 = param_of(b, (int32_t)layer, PARAM_FC1_W); /* up, or gate and up */
+	int64_t wrapped = 0, left = 0;
+	if (least == 0 || !fc1 || !build_recomputes(b, layer))
+		return 0;
+	for (size_t i = 0; i < COUNT(attention); i++)
+		*(attention[i] >= least ? &wrapped : &left) += attention[i];
+	return (wrapped + (left >= least ? left : 0) + (up >= least ? (int64_t)param_elements(&fc1->param) : 0)) /
+	       b->tensor;
+}
+
+static void gather_up_to(struct builder *b, int64_t use)
+{
+	for (; b->gathered <= use && b->gathered < b->n_uses && !b->st; b->gathered++) {
+		int64_t before = b->gathered - prefetch(b) - 1;
+		int64_t after = before >= 0        ? b->uses[before].end
+		                : prefetch(b) == 0 ? build_last(b, LANE_COMPUTE)
+		                                   : b->gathers_after;
+		struct unit_use *u = &b->uses[b->gathered];
+		for (int32_t i = u->first; i <= u->last; i++)
+			u->buffer[i - u->first] = gather(b, i, i == u->first ? u->again : 0, after);
+	}
+}
+
+static void add_uses(struct builder *b, bool forward)
+{
+	for (int64_t i = 0; i < b->part.layers; i++) {
+		const int64_t layer = forward ? b->part.first + i : b->part.first + b->part.layers - 1 - i;
+		struct unit_use use = use_of(b, layer);
+		use.again = forward ? 0 : gathered_twice(b, layer);
+		bool kept = b->stages > 1 && !b->c->parallel.reshard_after_forward &&
+		            b->buckets[use.last].weights != NONE;
+		if (!kept)
+			b->uses[b->n_uses++] = use;
+	}
+}
+
+/* Gathers the buckets outside the blocks, which stand last. With one stage each micro-batch gathers them anew. */
+static void gather_roots(struct builder *b, int64_t after)
+{
+	for (int32_t i = b->n_units; i < (int32_t)b->r->buckets.n; i++)
+		if (b->stages == 1 || b->buckets[i].weights == NONE)
+			b->buckets[i].weights = gather(b, i, 0, after);
+}
+
+void gather_begin(struct builder *b)
+{
+	bool forward = b->phase == PHASE_FORWARD, reshards = b->c->parallel.reshard_after_forward;
+	if (!b->gathers || b->st || (!forward && b->stages == 1))
+		return;
+	if (!b->uses && !(b->uses = malloc((size_t)(2 * b->m->layers) * sizeof *b->uses))) {
+		build_nomem(b, "the gathers");
+		return;
+	}
+	/* The gathers of a forward pass wait for all compute before it: FSDP's root lets its gather stream wait for the
+	 * compute stream. */
+	int64_t after = forward ? build_last(b, LANE_COMPUTE) : NONE;
+	b->n_uses = b->gathered = b->used = 0;
+	b->gathers_after = b->stages > 1 ? after : NONE;
+	if (forward || reshards)
+		add_uses(b, forward);
+	if (b->stages == 1 && reshards)
+		add_uses(b, false);
+	if (b->part.embedding || b->part.head)
+		gather_roots(b, b->stages > 1 || b->micro > 0 ? after : NONE);
+	gather_up_to(b, prefetch(b) - 1);
+}
+
+void gather_use_begin(struct builder *b)
+{
+	if (!b->gathers || b->st || b->used == b->n_uses)
+		return;
+	gather_up_to(b, b->used + prefetch(b));
+	const struct unit_use *u = &b->uses[b->used];
+	for (int32_t i = u->first; i <= u->last; i++)
+		b->buckets[i].weights = u->buffer[i - u->first];
+}
+
+void gather_use_end(struct builder *b)
+{
+	if (b->gathers && !b->st && b->used < b->n_uses)
+		b->uses[b->used++].end = build_last(b, LANE_COMPUTE);
+}

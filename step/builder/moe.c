@@ -1,0 +1,194 @@
+/* A layer of experts (step/program.h says how tokens are routed). Tokens travel to the ranks of their experts and back,
+ * forward and backward: four exposed exchanges of all slots in a layer, as Megatron-LM's all-to-all dispatcher does
+ * unless told to overlap. With sequence parallelism each tensor rank routes its own rows. Shared experts are one more
+ * MLP, cut as the dense one is.
+ */
+#include "step/builder/build.h"
+
+static int64_t local_experts(const struct builder *b) { return b->m->experts / b->c->parallel.expert; }
+
+static int64_t capacity(const struct builder *b) { return model_expert_capacity(b->m, b->rows); }
+
+static int64_t slots_of(const struct builder *b) { return b->m->experts * capacity(b); }
+
+/* ---- the products ---- */
+
+/* One product for each of this rank's experts, of the rows that it receives from all ranks of its group. */
+static struct linear expert_linear(const struct builder *b, const char *what, int64_t out, int64_t in,
+	enum param_kind w)
+{
+	return (struct linear){what, b->c->parallel.expert * capacity(b), out, in, w, NO_PARAM, local_experts(b)};
+}
+
+static struct linear expert_fc1(const struct builder *b)
+{
+	return expert_linear(b, "expert fc1", build_act_width(b, b->m->moe_ffn_hidden), b->m->hidden,
+		PARAM_EXPERT_FC1_W);
+}
+
+static struct linear expert_fc2(const struct builder *b)
+{
+	return expert_linear(b, "expert fc2", b->m->hidden, b->m->moe_ffn_hidden, PARAM_EXPERT_FC2_W);
+}
+
+static struct linear router_of(const struct builder *b)
+{
+	return (struct linear){"router", b->rows, b->m->experts, b->m->hidden, PARAM_ROUTER_W, NO_PARAM, 0};
+}
+
+static struct mlp_layers shared_mlp(const struct builder *b)
+{
+	struct mlp_layers shared = mlp_layers_of(b, b->m->shared_experts * b->m->moe_ffn_hidden / b->tensor,
+		PARAM_SHARED_FC1_W, NO_PARAM, PARAM_SHARED_FC2_W, NO_PARAM);
+	shared.again = build_recomputes_part(b, REC_MOE | REC_SHARED_EXPERTS);
+	return shared;
+}
+
+/* ---- to the experts and back ---- */
+
+static int32_t exchange(struct builder *b, int32_t buffer, const char *what)
+{
+	if (b->c->parallel.expert == 1)
+		return buffer;
+	int32_t out = build_exchange(b, COLL_ALLTOALL, DIM_EP, buffer, slots_of(b), b->m->hidden, what);
+	build_take_turns(b);
+	return out;
+}
+
+/* Swaps [outer, inner, a rank's slots of an expert] to [inner, outer, ...]: by rank or by expert first. */
+static int32_t swap(struct builder *b, int32_t buffer, int64_t outer, int64_t inner)
+{
+	return build_swap(b, "by expert", buffer, outer, inner, capacity(b) * b->m->hidden);
+}
+
+static int32_t to_experts(struct builder *b, int32_t slots, const char *what)
+{
+	return swap(b, exchange(b, slots, what), b->c->parallel.expert, local_experts(b));
+}
+
+static int32_t from_experts(struct builder *b, int32_t rows, const char *what)
+{
+	return exchange(b, swap(b, rows, local_experts(b), b->c->parallel.expert), what);
+}
+
+/* ---- forward ---- */
+
+static struct op routing_op(const struct builder *b, enum op_kind k)
+{
+	struct op op = build_new(b, k, "router");
+	op.route.rows = b->rows;
+	op.route.experts = b->m->experts;
+	op.route.choices = b->m->experts_per_token;
+	op.route.capacity = capacity(b);
+	return op;
+}
+
+static struct op slots_op(const struct builder *b, enum op_kind k, const char *what)
+{
+	struct op op = build_new(b, k, what);
+	op.dispatch.rows = b->rows;
+	op.dispatch.cols = b->m->hidden;
+	op.dispatch.slots = slots_of(b);
+	op.dispatch.choices = b->m->experts_per_token;
+	return op;
+}
+
+static int32_t ids(struct builder *b, int64_t n) { return build_buffer(b, COMP_ACTIVATIONS, DT_INT32, n, false); }
+
+static void route(struct builder *b, struct moe_acts *a, int32_t normed)
+{
+	const struct linear router = router_of(b);
+	int64_t choices = b->rows * b->m->experts_per_token;
+	a->logits = build_linear(b, &router, normed);
+	a->gates = build_fp32(b, choices);
+	a->slots = ids(b, choices);
+	a->taken = ids(b, slots_of(b));
+	build_on(b, routing_op(b, OP_ROUTE), a->logits, a->gates, a->slots, a->taken);
+}
+
+static void experts_forward(struct builder *b, struct acts *a, int32_t normed)
+{
+	const struct linear fc1 = expert_fc1(b), fc2 = expert_fc2(b);
+	int32_t sent = build_act(b, slots_of(b), b->m->hidden);
+	build_on(b, slots_op(b, OP_DISPATCH, "dispatch"), normed, a->moe.taken, sent);
+	a->moe.in = to_experts(b, sent, "dispatch");
+	a->mlp.h = build_linear(b, &fc1, a->moe.in);
+	build_activation(b, slots_of(b), fc2.in, &a->mlp, build_recomputes_part(b, REC_MOE | REC_MOE_ACT));
+	a->moe.out = from_experts(b, build_linear(b, &fc2, a->mlp.g), "combine");
+}
+
+/* Appends out (+)= the sum of each token's slots. */
+static void combine(struct builder *b, const struct moe_acts *a, const char *what, int32_t slots, int32_t gates,
+	int32_t out, bool adds)
+{
+	struct op op = slots_op(b, OP_COMBINE, what);
+	op.flags |= adds ? OP_ACCUMULATE : 0;
+	build_on(b, op, slots, a->slots, gates, out);
+}
+
+int32_t moe_forward(struct builder *b, struct acts *a, int32_t normed)
+{
+	const struct mlp_layers shared = shared_mlp(b);
+	const bool has_shared = b->m->shared_experts > 0;
+	int32_t out = has_shared ? mlp_forward(b, &shared, &a->moe.shared, normed, !build_ends_early(b)) : NONE;
+	if (!build_ends_early(b))
+		out = has_shared ? tp_reduce(b, out, "shared fc2") : build_rows(b);
+	route(b, &a->moe, normed);
+	experts_forward(b, a, normed);
+	if (build_ends_early(b))
+		return NONE;
+	combine(b, &a->moe, "combine", a->moe.out, a->moe.gates, out, has_shared);
+	return out;
+}
+
+void moe_again_shared(struct builder *b, struct acts *a)
+{
+	const struct mlp_layers shared = shared_mlp(b);
+	int32_t out = mlp_forward(b, &shared, &a->moe.shared, a->n2, !build_ends_early(b));
+	if (!build_ends_early(b))
+		tp_reduce(b, out, "shared fc2");
+}
+
+/* ---- backward ---- */
+
+static int32_t experts_backward(struct builder *b, struct acts *a, int32_t dy)
+{
+	const struct linear fc1 = expert_fc1(b), fc2 = expert_fc2(b);
+	int32_t dout = to_experts(b, dy, "combine grad"), dg = build_linear_grad(b, &fc2, dout);
+	if (build_recomputes_part(b, REC_MOE_ACT) && !build_recomputes_part(b, REC_MOE)) {
+		b->recomputing = true;
+		build_activation(b, slots_of(b), fc2.in, &a->mlp, true);
+		b->recomputing = false;
+	}
+	build_weight_grad(b, &fc2, dout, a->mlp.g);
+	int32_t dh = build_activation_grad(b, slots_of(b), fc2.in, &a->mlp, dg), dx = build_linear_grad(b, &fc1, dh);
+	build_weight_grad(b, &fc1, dh, a->moe.in);
+	return from_experts(b, dx, "dispatch grad");
+}
+
+/* The gradient of the normed rows by way of the router. */
+static int32_t router_backward(struct builder *b, const struct acts *a, int32_t dgates)
+{
+	const struct linear router = router_of(b);
+	const struct moe_acts *m = &a->moe;
+	int32_t dlogits = build_act(b, router.rows, router.out);
+	build_on(b, routing_op(b, OP_ROUTE_GRAD), m->logits, m->gates, m->slots, dgates, dlogits);
+	int32_t dn = build_linear_grad(b, &router, dlogits);
+	build_weight_grad(b, &router, dlogits, a->n2);
+	return dn;
+}
+
+int32_t moe_backward(struct builder *b, struct acts *a, int32_t dout)
+{
+	struct moe_acts *m = &a->moe;
+	int32_t dy = build_act(b, slots_of(b), b->m->hidden), dgates = build_fp32(b, slots_of(b));
+	build_on(b, slots_op(b, OP_COMBINE_GRAD, "combine"), m->out, dout, m->taken, m->gates, dy, dgates);
+	int32_t dn = router_backward(b, a, dgates), dslots = experts_backward(b, a, dy);
+	combine(b, m, "dispatch", dslots, NONE, dn, true);
+	if (b->m->shared_experts == 0)
+		return dn;
+	const struct mlp_layers shared = shared_mlp(b);
+	int32_t dshared = mlp_backward(b, &shared, &m->shared, a->n2, dout);
+	build_on(b, build_matrix(b, OP_ADD, "shared grad", b->rows, b->m->hidden), dn, dshared, NONE, dn);
+	return dn;
+}

@@ -1,0 +1,246 @@
+/* Products with a layer's weights, their adapters, norms, and the collectives of tensor parallelism around products:
+ * what forward and backward passes share.
+ *
+ * Tensor parallelism follows Shoeybi et al. 2019 (Megatron-LM, section 3): QKV and FC1 are cut by columns, PROJ and FC2
+ * by rows, and an all-reduce completes the rows after each pair. Sequence parallelism follows Korthikanti et al. 2022
+ * (section 4.2): between the pairs each rank has T/t of the token rows. An all-gather before a pair and a
+ * reduce-scatter after it replace the all-reduce. The backward pass gathers the pair's input again instead of keeping
+ * all of it.
+ */
+#include "step/builder/build.h"
+
+/* Appends a product with a layer's weights. The router's product stays in the wider format. */
+static void product(struct builder *b, const struct linear *l, uint16_t flags, int64_t m, int64_t n, int64_t k,
+	enum dtype out_dtype, struct view A, struct view B, struct view bias, struct view C)
+{
+	bool narrow = narrow_here(b) && l->w != PARAM_ROUTER_W && !param_is_lora(l->w), grouped = l->experts > 0;
+	int64_t groups = grouped ? l->experts : 1;
+	if (narrow) {
+		A = narrow_copy_of(b, A, groups * m * k);
+		B = narrow_copy_of(b, B, groups * n * k);
+	}
+	struct op op = build_new(b, grouped ? OP_GROUPED_GEMM : OP_GEMM, l->what);
+	op.dtype = (uint8_t)(narrow || b->c->train.dtype == DT_TF32 ? b->c->train.dtype
+								    : b->act); /* tf32 stays a way to multiply */
+	op.out_dtype = (uint8_t)out_dtype;
+	op.flags |= flags;
+	op.gemm.m = m;
+	op.gemm.n = n;
+	op.gemm.k = k;
+	op.gemm.groups = l->experts;
+	build_op(b, op, grouped ? (const struct view[]){A, B, C} : (const struct view[]){A, B, bias, C});
+}
+
+static int64_t all_rows(const struct linear *l) { return l->experts > 0 ? l->experts * l->rows : l->rows; }
+
+/* ---- adapters ---- */
+
+/* Returns the place of a product's adapter among LORA_PRODUCTS; NONE without one. */
+static int lora_place(const struct builder *b, const struct linear *l)
+{
+	const enum param_kind a = param_lora_of(l->w);
+	return param_of(b, b->layer, a) ? (int)(a - PARAM_LORA_QKV_A) / 2 : NONE;
+}
+
+/* x A^T and u B^T of a product. */
+static struct linear lora_a(const struct builder *b, const struct linear *l)
+{
+	return (struct linear){"lora a", l->rows, b->m->lora_rank, l->in, param_lora_of(l->w), NO_PARAM, 0};
+}
+
+static struct linear lora_b(const struct builder *b, const struct linear *l)
+{
+	return (struct linear){"lora b", l->rows, l->out, b->m->lora_rank, param_lora_of(l->w) + 1, NO_PARAM, 0};
+}
+
+/* Appends y += (x A^T) B^T. */
+static void lora_forward(struct builder *b, const struct linear *l, int32_t x, struct view y)
+{
+	const int place = lora_place(b, l);
+	if (place == NONE)
+		return;
+	const struct linear down = lora_a(b, l), up = lora_b(b, l);
+	int32_t u = build_linear(b, &down, x);
+	product(b, &up, OP_TRANS_B | OP_ACCUMULATE, up.rows, up.out, up.in, b->act, view_of(u),
+		weight_of(b, b->layer, up.w), view_of(NONE), y);
+	b->acts_now->lora_in[place] = u;
+}
+
+/* Appends dx += (dy B) A. */
+static void lora_input_grad(struct builder *b, const struct linear *l, int32_t dy, int32_t dx)
+{
+	const int place = lora_place(b, l);
+	if (place == NONE)
+		return;
+	const struct linear down = lora_a(b, l), up = lora_b(b, l);
+	int32_t du = build_linear_grad(b, &up, dy);
+	product(b, &down, OP_ACCUMULATE, down.rows, down.in, down.out, b->act, view_of(du),
+		weight_of(b, b->layer, down.w), view_of(NONE), view_of(dx));
+	b->lora_grad[place] = du;
+}
+
+/* Appends dB += dy^T u and dA += du^T x, where the product has an adapter. */
+static void lora_weight_grad(struct builder *b, const struct linear *l, int32_t dy, int32_t x)
+{
+	const int place = lora_place(b, l);
+	if (place == NONE)
+		return;
+	const struct linear down = lora_a(b, l), up = lora_b(b, l);
+	build_weight_grad(b, &up, dy, b->acts_now->lora_in[place]);
+	build_weight_grad(b, &down, b->lora_grad[place], x);
+}
+
+void build_linear_at(struct builder *b, const struct linear *l, int32_t x, struct view y)
+{
+	struct view w = weight_of(b, b->layer, l->w), bias = weight_of(b, b->layer, l->bias);
+	bool epilogue = b->c->train.fused;
+	product(b, l, OP_TRANS_B, l->rows, l->out, l->in, b->act, view_of(x), w, epilogue ? bias : view_of(NONE), y);
+	if (!epilogue && bias.buffer >= 0)
+		build_with(b, build_matrix(b, OP_BIAS, l->what, l->rows, l->out), y, bias);
+	lora_forward(b, l, x, y);
+}
+
+int32_t build_linear(struct builder *b, const struct linear *l, int32_t x)
+{
+	int32_t y = build_act(b, all_rows(l), l->out);
+	build_linear_at(b, l, x, view_of(y));
+	return y;
+}
+
+int32_t build_linear_grad(struct builder *b, const struct linear *l, int32_t dy)
+{
+	int32_t dx = build_act(b, all_rows(l), l->in);
+	product(b, l, 0, l->rows, l->in, l->out, b->act, view_of(dy), weight_of(b, b->layer, l->w), view_of(NONE),
+		view_of(dx));
+	lora_input_grad(b, l, dy, dx);
+	return dx;
+}
+
+void build_weight_grad(struct builder *b, const struct linear *l, int32_t dy, int32_t x)
+{
+	bool accumulate = false;
+	if (!trained_of(b, b->layer, l->w)) {
+		lora_weight_grad(b, l, dy, x);
+		return;
+	}
+	bool shared = l->w == PARAM_TOKEN_EMBEDDING &&
+	              b->has_embedding; /* the embedding adds to the gradient that the head begins */
+	if (b->defers_weights && !shared) {
+		struct deferred_weights later = {*l, dy, x, b->layer, b->micro, b->chunk};
+		if (!b->st && !vec_push(&b->deferred, later))
+			build_nomem(b, "the gradients of weights");
+		return;
+	}
+	struct view dw = gradient_of(b, b->layer, l->w, &accumulate);
+	product(b, l, (uint16_t)(OP_TRANS_A | (accumulate ? OP_ACCUMULATE : 0)), l->out, l->in, l->rows,
+		b->written_grad, view_of(dy), view_of(x), view_of(NONE), dw);
+	if (!shared)
+		gradient_done(b, b->layer, l->w);
+}
+
+void build_bias_grad(struct builder *b, const char *what, int64_t rows, int64_t cols, int32_t dy, enum param_kind bias)
+{
+	bool accumulate = false;
+	struct view db = gradient_of(b, b->layer, bias, &accumulate);
+	if (db.buffer < 0)
+		return;
+	struct op op = build_matrix(b, OP_BIAS_GRAD, what, rows, cols);
+	op.out_dtype = (uint8_t)b->written_grad;
+	op.flags |= accumulate ? OP_ACCUMULATE : 0;
+	build_with(b, op, view_of(dy), db);
+	gradient_done(b, b->layer, bias);
+}
+
+struct op build_norm_op(const struct builder *b, enum op_kind k, const char *what, int64_t cols)
+{
+	struct op op = build_matrix(b, k, what, b->rows, cols);
+	op.flags |= b->m->norm == NORM_RMSNORM ? OP_RMS : 0;
+	return op;
+}
+
+/* `cols` of the rows' `width` columns are normed. */
+static int32_t norm_cols(struct builder *b, const char *what, int32_t x, int64_t cols, int64_t width, enum param_kind w,
+	enum param_kind bias, int32_t *stats)
+{
+	int32_t normed = build_act(b, b->rows, cols);
+	struct op op = build_norm_op(b, OP_NORM, what, cols);
+	op.matrix.width = width == cols ? 0 : width;
+	*stats = build_fp32(b, 2 * b->rows);
+	build_with(b, op, view_of(x), weight_of(b, b->layer, w), weight_of(b, b->layer, bias), view_of(normed),
+		view_of(*stats));
+	return normed;
+}
+
+struct view gradient_or_scratch(struct builder *b, enum param_kind k, bool *accumulate)
+{
+	const struct role_param *rp = param_of(b, b->layer, k);
+	const struct view at = gradient_of(b, b->layer, k, accumulate);
+	if (at.buffer >= 0 || b->st || !rp)
+		return at;
+	return view_of(build_buffer(b, COMP_BUFFERS, b->written_grad, (int64_t)rp->elements, false));
+}
+
+static int32_t norm_grad_cols(struct builder *b, const char *what, int32_t dy, int32_t x, int64_t cols, int64_t width,
+	int32_t stats, enum param_kind w, enum param_kind bias, int32_t into)
+{
+	bool accumulate = false, unused = false;
+	int32_t dx = into == NONE ? build_act(b, b->rows, width) : into;
+	struct op op = build_norm_op(b, OP_NORM_GRAD, what, cols);
+	op.matrix.width = width == cols ? 0 : width;
+	struct view dw = gradient_or_scratch(b, w, &accumulate), db = gradient_of(b, b->layer, bias, &unused);
+	op.out_dtype = (uint8_t)b->written_grad;
+	op.flags |= (uint16_t)((accumulate ? OP_ACCUMULATE : 0) | (into == NONE ? 0 : OP_DX_ACCUMULATE));
+	build_with(b, op, view_of(dy), view_of(x), weight_of(b, b->layer, w), view_of(stats), view_of(dx), dw, db);
+	gradient_done(b, b->layer, w);
+	gradient_done(b, b->layer, bias);
+	return dx;
+}
+
+int32_t build_norm(struct builder *b, const char *what, int32_t x, enum param_kind w, int32_t *stats)
+{
+	return norm_cols(b, what, x, b->m->hidden, b->m->hidden, w, w + 1, stats);
+}
+
+int32_t build_norm_grad(struct builder *b, const char *what, int32_t dy, int32_t x, int32_t stats, enum param_kind w,
+	int32_t into)
+{
+	return norm_grad_cols(b, what, dy, x, b->m->hidden, b->m->hidden, stats, w, w + 1, into);
+}
+
+int32_t build_latent_norm(struct builder *b, const char *what, int32_t x, int64_t cols, int64_t width,
+	enum param_kind w, int32_t *stats)
+{
+	return norm_cols(b, what, x, cols, width, w, NO_PARAM, stats);
+}
+
+int32_t build_latent_norm_grad(struct builder *b, const char *what, int32_t dy, int32_t x, int64_t cols, int64_t width,
+	int32_t stats, enum param_kind w)
+{
+	return norm_grad_cols(b, what, dy, x, cols, width, stats, w, NO_PARAM, NONE);
+}
+
+int32_t tp_gather_cols(struct builder *b, int32_t rows, int64_t cols, const char *what)
+{
+	if (!b->sequence_parallel)
+		return rows;
+	return build_exchange(b, COLL_ALL_GATHER, DIM_TP, rows, b->tokens, cols, what);
+}
+
+int32_t tp_gather(struct builder *b, int32_t rows, const char *what)
+{
+	return tp_gather_cols(b, rows, b->m->hidden, what);
+}
+
+int32_t tp_reduce_cols(struct builder *b, int32_t full, int64_t cols, const char *what)
+{
+	if (b->sequence_parallel)
+		return build_exchange(b, COLL_REDUCE_SCATTER, DIM_TP, full, b->tokens, cols, what);
+	if (b->tensor > 1)
+		build_all_reduce(b, DIM_TP, LANE_MODEL_COMM, b->act, b->tokens * cols, view_of(full), what, NONE);
+	return full;
+}
+
+int32_t tp_reduce(struct builder *b, int32_t full, const char *what)
+{
+	return tp_reduce_cols(b, full, b->m->hidden, what);
+}

@@ -1,0 +1,327 @@
+/* Checks of a config that do not depend on the number of ranks. */
+#include <inttypes.h>
+
+#include "base/array.h"
+#include "base/quantity.h"
+#include "step/config/keys.h"
+#include "step/inputs.h"
+#include "step/schedule.h"
+#include "step/stages.h"
+
+#define TOKENS_MAX ((int64_t)INT32_MAX)
+#define SCORES_MAX_B 1e15
+
+/* ---- every key by itself ---- */
+
+static enum status check_keys(const struct config *c, struct error *e)
+{
+	enum status st = ST_OK;
+	for (int i = 0; i < KEY_COUNT && !st; i++) {
+		enum key_id id = (enum key_id)i;
+		const struct config_key *k = config_key(id);
+		char accepted[KEY_VALUE_MAX];
+		if (!key_value_modelled(k, c))
+			st = config_error_key(c, id, e, "not modelled yet (accepted: %s)", key_words(k, accepted));
+		else if (c->origin[id].kind != ORIGIN_DEFAULT && !key_in_range(k, c))
+			st = config_error(c, id, e, "outside %.0f to %.0f", k->low, k->high);
+	}
+	if (!st && c->parallel.expert_tensor != 1)
+		st = config_error_key(c, KEY_parallel_expert_tensor, e, "not modelled yet (accepted: 1)");
+	return st;
+}
+
+/* ---- training ---- */
+
+/* Weights, gradients and the wire are fp32 or what the compute format is stored as: no framework mixes fp16 with bf16
+ * or computes wider than it stores. */
+static enum status check_dtypes(const struct config *c, struct error *e)
+{
+	const struct train *t = &c->train;
+	enum dtype stored = dtype_stored(t->dtype);
+	const struct {
+		enum key_id id;
+		enum dtype value;
+	} formats[] = {{KEY_train_param_dtype, t->param_dtype}, {KEY_train_grad_dtype, t->grad_dtype}};
+	for (size_t i = 0; i < COUNT(formats); i++)
+		if (formats[i].value != DT_FP32 && formats[i].value != stored)
+			return config_error(c, formats[i].id, e, "%s does not go with dtype %s (accepted: fp32%s%s)",
+				dtype_name(formats[i].value), dtype_name(t->dtype), stored == DT_FP32 ? "" : ", ",
+				stored == DT_FP32 ? "" : dtype_name(stored));
+	if (t->fp8_recipe != FP8_AUTO && t->dtype != DT_FP8)
+		return config_error_key(c, KEY_train_fp8_recipe, e, "not used unless dtype is fp8");
+	if (t->grad_compression != COMPRESS_NONE &&
+		t->reduce_dtype != (t->grad_compression == COMPRESS_BF16 ? DT_BF16 : DT_FP16))
+		return config_error(c, KEY_train_reduce_dtype, e, "%s contradicts grad_compression, which sets it",
+			dtype_name(t->reduce_dtype));
+	if (t->optimizer_bits != 32 && !optimizer_updates(t->optimizer))
+		return config_error_key(c, KEY_train_optimizer_bits, e, "not used without an optimizer");
+	if (optimizer_needs_tensors(t->optimizer) && t->optimizer_bits != 32)
+		return config_error_key(c, KEY_train_optimizer_bits, e, "not modelled yet with %s (accepted: 32)",
+			optimizer_name(t->optimizer));
+	if (optimizer_traits[t->optimizer].trust_ratio && c->model.experts > 0)
+		return config_error_key(c, KEY_train_optimizer, e,
+			"%s is not modelled yet with experts (accepted: adamw, adam, muon, lion, sgd, none)",
+			optimizer_name(t->optimizer));
+	if (t->master_weights && t->param_dtype == DT_FP32)
+		return config_error_key(c, KEY_train_master_weights, e,
+			"not used unless param_dtype is narrower than fp32");
+	return ST_OK;
+}
+
+/* Checks that the model has what recompute_modules names. */
+static enum status check_modules(const struct config *c, struct error *e)
+{
+	const struct train *t = &c->train;
+	const struct model *m = &c->model;
+	const struct layer_counts layers = model_layer_counts(m);
+	const bool dense = layers.of[LAYER_DENSE] + layers.of[LAYER_MLP] > 0,
+		   normed = !m->post_norm && m->branch_norm != BRANCH_NORM_REORDERED;
+	const struct {
+		int module;
+		bool there;
+		const char *why;
+	} rules[] = {{REC_LAYERNORM, normed, "the norms before attention and MLP, which this model lacks"},
+		{REC_CORE_ATTN, model_has_attention(m), "a layer with attention"},
+		{REC_MLA_UP_PROJ, m->kv_lora_rank > 0, "latent attention (model.kv_lora_rank)"},
+		{REC_MLP, dense, "a layer without experts"},
+		{REC_MOE | REC_MOE_ACT, m->experts > 0, "experts (model.experts)"},
+		{REC_SHARED_EXPERTS, m->shared_experts > 0, "shared experts (model.shared_experts)"}};
+	if (t->recompute_modules == AUTO)
+		return ST_OK;
+	if (t->recompute != REC_SELECTIVE)
+		return config_error_key(c, KEY_train_recompute_modules, e, "not used unless recompute is selective");
+	for (size_t i = 0; i < COUNT(rules); i++)
+		if (t->recompute_modules & rules[i].module && !rules[i].there)
+			return config_error(c, KEY_train_recompute_modules, e, "needs %s", rules[i].why);
+	return ST_OK;
+}
+
+static enum status check_recompute(const struct config *c, struct error *e)
+{
+	const struct train *t = &c->train;
+	if (t->recompute == REC_NONE && t->recompute_layers > 0)
+		return config_error_key(c, KEY_train_recompute_layers, e,
+			"not used unless recompute is selective or full");
+	if (t->recompute_layers > c->model.layers)
+		return config_error(c, KEY_train_recompute_layers, e,
+			"%" PRId64 " are more than the %" PRId64 " layers", t->recompute_layers, c->model.layers);
+	return check_modules(c, e);
+}
+
+static enum status check_batch(const struct config *c, struct error *e)
+{
+	const enum key_id id = config_batch_key(c);
+	if (c->train.tokens_per_step > 0 && c->train.batch_per_gpu > 0)
+		return config_error(c, KEY_train_batch_per_gpu, e, "contradicts tokens_per_step: give one of them");
+	if (id != KEY_train_global_batch && config_is_given(c, KEY_train_global_batch))
+		return config_error(c, id, e, "contradicts global_batch: give one of them");
+	return ST_OK;
+}
+
+static enum status check_sizes(const struct config *c, struct error *e)
+{
+	int64_t tokens = c->train.micro_batch * c->model.seq_len;
+	if (tokens > TOKENS_MAX)
+		return config_error(c, KEY_train_micro_batch, e,
+			"%" PRId64 " sequences of %" PRId64 " tokens are more than %" PRId64 " tokens in a micro-batch",
+			c->train.micro_batch, c->model.seq_len, TOKENS_MAX);
+	uint64_t least_B = inputs_B(c, c->train.micro_batch);
+	if (c->data.bytes > 0 && c->data.bytes < least_B)
+		return config_error(c, KEY_data_bytes, e,
+			"%" PRIu64 " are less than what a micro-batch brings, %" PRIu64, c->data.bytes, least_B);
+	char scores[QUANTITY_MAX];
+	double scores_B = 4.0 * (double)tokens * (double)c->model.seq_len * (double)c->model.heads;
+	if (c->train.attention == ATT_NAIVE && scores_B > SCORES_MAX_B)
+		return config_error(c, KEY_train_attention, e, "naive attention stores %s of scores a layer; use flash",
+			quantity_format(scores, scores_B, UNIT_BYTE));
+	return ST_OK;
+}
+
+/* ---- the cluster ---- */
+
+static enum status check_failures(const struct config *c, struct error *e)
+{
+	const struct cluster_config *k = &c->cluster;
+	const bool each = k->mtbf_gpu_hours > 0, job = k->mtbf_hours > 0;
+	if (each && job)
+		return config_error(c, KEY_cluster_mtbf_gpu_hours, e,
+			"contradicts mtbf_hours: %g, that of the whole job: give one of them", k->mtbf_hours);
+	if ((each || job) && !(k->checkpoint_s > 0))
+		return config_error(c, each ? KEY_cluster_mtbf_gpu_hours : KEY_cluster_mtbf_hours, e,
+			"needs checkpoint_s, the time that writing a checkpoint takes");
+	if (k->checkpoint_s > 0 && !each && !job)
+		return config_error(c, KEY_cluster_checkpoint_s, e,
+			"needs mtbf_hours or mtbf_gpu_hours, the mean time between failures of the job or of a GPU");
+	return ST_OK;
+}
+
+/* ---- tensor parallelism ---- */
+
+static enum status check_collectives(const struct config *c, struct error *e)
+{
+	const struct algorithm_traits *a = &algorithm_traits[c->collectives.algorithm];
+	const enum protocol p = c->collectives.protocol;
+	char others[ALGORITHM_NAMES];
+	if (p == PROTO_AUTO || a->protocol == PROTO_AUTO || a->protocol == p)
+		return ST_OK;
+	return config_error(c, KEY_collectives_protocol, e,
+		"NCCL has algorithm %s with protocol %s alone, not with %s (nearest: %s; with %s: algorithm %s)",
+		a->name, protocol_traits[a->protocol].name, protocol_traits[p].name, protocol_traits[a->protocol].name,
+		protocol_traits[p].name, algorithm_names_any_protocol(others));
+}
+
+static enum status check_tensor(const struct config *c, struct error *e)
+{
+	const struct model *m = &c->model;
+	const struct layer_counts layers = model_layer_counts(m);
+	const bool attends = model_has_attention(m);
+	int64_t t = c->parallel.tensor;
+	const struct {
+		const char *what;
+		int64_t n;
+		bool used;
+	} cut[] = {{"heads", m->heads, attends}, {"kv_heads", m->kv_heads, attends},
+		{"ffn_hidden", m->ffn_hidden, layers.of[LAYER_DENSE] + layers.of[LAYER_MLP] > 0}};
+	char near[NEAREST_MAX];
+	for (size_t i = 0; i < COUNT(cut); i++)
+		if (cut[i].used && cut[i].n % t != 0)
+			return config_error(c, KEY_parallel_tensor, e,
+				"%" PRId64 " does not divide %s %" PRId64 " (nearest that do: %s)", t, cut[i].what,
+				cut[i].n, nearest_divisors(cut[i].n, t, near));
+	if (m->lm_head && model_padded_vocab(m, t) % t != 0) {
+		struct model padded = *m;
+		padded.vocab_padding = 128;
+		return config_error(c, KEY_parallel_tensor, e,
+			"%" PRId64 " does not divide the vocabulary of %" PRId64
+			" (nearest that do: %s; or model.vocab_padding: 128, which makes it %" PRId64 ")",
+			t, m->vocab, nearest_divisors(m->vocab, t, near), model_padded_vocab(&padded, t));
+	}
+	/* "Tensor parallel communication/GEMM overlap can happen only when sequence parallelism is enabled"
+	 * (Megatron-LM, megatron/training/arguments.py). */
+	if (t > 1 && c->parallel.tensor_overlap && !c->parallel.sequence_parallel &&
+		config_is_given(c, KEY_parallel_tensor_overlap))
+		return config_error(c, KEY_parallel_tensor_overlap, e,
+			"true needs sequence_parallel: true, whose gathers and scatters it hides");
+	int64_t tokens = c->train.micro_batch * m->seq_len / c->parallel.context;
+	if (c->parallel.sequence_parallel && tokens % t != 0)
+		return config_error(c, KEY_parallel_tensor, e,
+			"%" PRId64 " does not divide the %" PRId64
+			" tokens of a micro-batch%s, as sequence_parallel needs (nearest that do: %s)",
+			t, tokens, c->parallel.context > 1 ? " on a rank" : "", nearest_divisors(tokens, t, near));
+	return ST_OK;
+}
+
+/* ---- context parallelism ---- */
+
+static enum status check_context(const struct config *c, struct error *e)
+{
+	int64_t n = c->parallel.context, s = c->model.seq_len,
+		chunks = c->model.causal && c->parallel.context_kind != CTX_ALL_TO_ALL ? 2 : 1; /* of a rank */
+	char near[NEAREST_MAX];
+	if (n == 1)
+		return ST_OK;
+	if (c->train.attention == ATT_NAIVE && c->parallel.context_kind != CTX_ALL_GATHER)
+		return config_error(c, KEY_train_attention, e,
+			"naive keeps the scores of all keys, and context_kind ring brings those of one rank at a "
+			"time (accepted: flash, or context_kind all_gather)");
+	if (c->parallel.context_kind == CTX_ALL_TO_ALL) {
+		const int64_t heads = c->model.kv_heads / c->parallel.tensor;
+		if (heads % n != 0)
+			return config_error(c, KEY_parallel_context, e,
+				"%" PRId64 " does not divide the %" PRId64
+				" heads of keys of a rank, which context_kind "
+				"all_to_all deals out (nearest that do: %s)",
+				n, heads, nearest_divisors(heads, n, near));
+	}
+	if (!strategy_has(c->parallel.strategy, STRATEGY_REDUCES))
+		return config_error(c, KEY_parallel_strategy, e,
+			"%s sums no gradients, and with context %" PRId64
+			" each rank has a part of them (nearest: ddp)",
+			strategy_name(c->parallel.strategy), n);
+	if (s % chunks != 0)
+		return config_error(c, KEY_parallel_context, e,
+			"causal attention is shared in pairs of chunks, and seq_len %" PRId64 " is odd (nearest: 1)",
+			s);
+	if (s / chunks % n != 0)
+		return config_error(c, KEY_parallel_context, e,
+			"%s%" PRId64 " does not divide seq_len %" PRId64 " (nearest that do: %s)",
+			chunks > 1 ? "2 x " : "", n, s, nearest_divisors(s / chunks, n, near));
+	return ST_OK;
+}
+
+/* ---- pipeline parallelism ---- */
+
+static enum status check_schedule(const struct config *c, struct error *e)
+{
+	const struct parallel *p = &c->parallel;
+	const struct schedule_traits *t = &schedule_traits[p->schedule];
+	char names[STRATEGY_NAMES];
+	if (schedule_splits_backward(p->schedule) && strategy_has(p->strategy, STRATEGY_CUTS_GRADIENTS))
+		return config_error(c, KEY_parallel_strategy, e,
+			"%s reduces the gradients of each micro-batch, which %s defers (accepted: %s)",
+			strategy_name(p->strategy), t->name, strategy_names(0, STRATEGY_CUTS_GRADIENTS, names));
+	if (t->turns_back && p->virtual_stages != t->chunks_least)
+		return config_error(c, KEY_parallel_virtual_stages, e,
+			"%" PRId64
+			" chunks a stage: schedule %s has two, one on the way down and one back up (accepted: %" PRId64
+			")",
+			p->virtual_stages, t->name, t->chunks_least);
+	if (p->virtual_stages < t->chunks_least)
+		return config_error(c, KEY_parallel_schedule, e,
+			"%s needs virtual_stages of %" PRId64 " or more (nearest: %s)", t->name, t->chunks_least,
+			schedule_traits[SCHED_1F1B].name);
+	if (p->virtual_stages > t->chunks_most)
+		return config_error(c, KEY_parallel_virtual_stages, e,
+			"%" PRId64 " chunks a stage need schedule: %s (or virtual_stages: %" PRId64 ")",
+			p->virtual_stages, schedule_traits[SCHED_INTERLEAVED].name, t->chunks_most);
+	return ST_OK;
+}
+
+static enum status check_layers_per_stage(const struct config *c, int64_t parts, struct error *e)
+{
+	const struct parallel *p = &c->parallel;
+	int64_t sum = 0;
+	if (p->n_layers_per_stage != parts)
+		return config_error(c, KEY_parallel_layers_per_stage, e,
+			"%" PRId64 " entr%s, and pipeline %" PRId64 " x virtual_stages %" PRId64 " need %" PRId64,
+			p->n_layers_per_stage, p->n_layers_per_stage == 1 ? "y" : "ies", p->pipeline, p->virtual_stages,
+			parts);
+	for (int64_t i = 0; i < parts; i++)
+		sum += p->layers_per_stage[i];
+	if (sum != c->model.layers)
+		return config_error(c, KEY_parallel_layers_per_stage, e,
+			"they add up to %" PRId64 ", not to the %" PRId64 " layers", sum, c->model.layers);
+	return ST_OK;
+}
+
+static enum status check_pipeline(const struct config *c, struct error *e)
+{
+	const struct parallel *p = &c->parallel;
+	int64_t parts = p->pipeline * p->virtual_stages, layers = c->model.layers;
+	enum status st;
+	if (p->pipeline == 1 && p->virtual_stages > 1)
+		return config_error_key(c, KEY_parallel_virtual_stages, e, "not used unless pipeline is 2 or more");
+	if (p->pipeline > 1 && (st = check_schedule(c, e)))
+		return st;
+	if (p->pipeline > layers)
+		return config_error(c, KEY_parallel_pipeline, e,
+			"%" PRId64 " stages are more than the %" PRId64 " layer%s (nearest: %" PRId64 ")", p->pipeline,
+			layers, layers == 1 ? "" : "s", layers);
+	if (parts > layers && !stages_count_ends(c))
+		return config_error(c, KEY_parallel_virtual_stages, e,
+			"%" PRId64 " x pipeline %" PRId64 " are more than the %" PRId64 " layers (nearest: %" PRId64
+			")",
+			p->virtual_stages, p->pipeline, layers, layers / p->pipeline);
+	return p->n_layers_per_stage > 0 ? check_layers_per_stage(c, parts, e) : ST_OK;
+}
+
+enum status config_check(const struct config *c, struct error *e)
+{
+	enum status st;
+	if ((st = check_keys(c, e)) || (st = config_check_model(c, e)) || (st = check_dtypes(c, e)) ||
+		(st = check_recompute(c, e)) || (st = check_context(c, e)) || (st = check_batch(c, e)) ||
+		(st = check_sizes(c, e)) || (st = check_collectives(c, e)) || (st = check_tensor(c, e)) ||
+		(st = check_pipeline(c, e)) || (st = check_failures(c, e)))
+		return st;
+	return ST_OK;
+}

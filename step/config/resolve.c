@@ -1,0 +1,242 @@
+/* The plan for a given number of ranks. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "step/config/keys.h"
+#include "step/inputs.h"
+
+#define ROUNDING 1e-9 /* of a product of doubles that is a whole number */
+
+int64_t config_fixed_ranks(const struct config *c)
+{
+	const struct parallel *p = &c->parallel;
+	return p->data == AUTO ? 0 : p->data * p->tensor * p->pipeline * p->context;
+}
+
+static enum status resolve_data(struct config *c, int64_t ranks, struct error *e)
+{
+	struct parallel *p = &c->parallel;
+	int64_t model_ranks = p->tensor * p->pipeline * p->context;
+	char near[NEAREST_MAX];
+	if (p->context > 1 && ranks % (p->tensor * p->pipeline) == 0 && ranks % model_ranks != 0)
+		return config_error(c, KEY_parallel_context, e,
+			"%" PRId64 " x tensor %" PRId64 " x pipeline %" PRId64 " does not divide %" PRId64
+			" ranks (nearest that do: %s)",
+			p->context, p->tensor, p->pipeline, ranks,
+			nearest_divisors(ranks / p->tensor / p->pipeline, p->context, near));
+	if (ranks % p->tensor == 0 && ranks % model_ranks != 0)
+		return config_error(c, KEY_parallel_pipeline, e,
+			"%" PRId64 " x tensor %" PRId64 " does not divide %" PRId64 " rank%s (nearest that do: %s)",
+			p->pipeline, p->tensor, ranks, ranks == 1 ? "" : "s",
+			nearest_divisors(ranks / p->tensor, p->pipeline, near));
+	if (ranks % model_ranks != 0)
+		return config_error(c, KEY_parallel_tensor, e,
+			"%" PRId64 " does not divide %" PRId64 " rank%s (nearest that do: %s)", p->tensor, ranks,
+			ranks == 1 ? "" : "s", nearest_divisors(ranks, p->tensor, near));
+	int64_t data = ranks / model_ranks;
+	char others[64] = "";
+	size_t n = 0;
+	if (p->pipeline > 1)
+		n += (size_t)snprintf(others, sizeof others, " x pipeline %" PRId64, p->pipeline);
+	if (p->context > 1)
+		snprintf(others + n, sizeof others - n, " x context %" PRId64, p->context);
+	if (p->data != AUTO && p->data != data)
+		return config_error(c, KEY_parallel_data, e,
+			"%" PRId64 " x tensor %" PRId64 "%s is not %" PRId64 " rank%s (accepted: auto, %" PRId64 ")",
+			p->data, p->tensor, others, ranks, ranks == 1 ? "" : "s", data);
+	if (!strategy_has(p->strategy, STRATEGY_REDUCES) && data != 1)
+		return config_error(c, KEY_parallel_strategy, e,
+			"%s trains one replica, and %" PRId64 " ranks make %" PRId64 " (nearest: ddp)",
+			strategy_name(p->strategy), ranks, data);
+	p->data = data;
+	return ST_OK;
+}
+
+/* Gradients are summed over data and context as over one dimension: nothing that cuts ranks stands between them. */
+static enum status check_order(const struct config *c, struct error *e)
+{
+	const struct parallel *p = &c->parallel;
+	const int64_t size[DIM_COUNT] =
+		{[DIM_TP] = p->tensor, [DIM_CP] = p->context, [DIM_EP] = 1, [DIM_DP] = p->data, [DIM_PP] = p->pipeline};
+	enum mesh_dim inner = DIM_COUNT; /* the last one before data that cuts */
+	for (int i = 0; i < DIM_COUNT && p->order[i] != DIM_DP; i++)
+		if (size[p->order[i]] > 1)
+			inner = p->order[i];
+	if (p->context > 1 && p->data > 1 && inner != DIM_CP)
+		return config_error(c, KEY_parallel_order, e,
+			"context %" PRId64 " needs cp right before dp (nearest: tp-cp-ep-dp-pp)", p->context);
+	return ST_OK;
+}
+
+/* Returns the GPUs of a node over those of one model replica, if that is known and possible, as PyTorch's HYBRID_SHARD;
+ * else one group of all. */
+static int64_t default_shard(const struct config *c)
+{
+	const struct parallel *p = &c->parallel;
+	int64_t ranks = c->cluster.gpus_per_node > 0 ? c->cluster.gpus_per_node : c->node_ranks,
+		node = ranks / (p->tensor * p->context);
+	return node > 1 && p->data % node == 0 ? node : p->data;
+}
+
+static enum status resolve_shard(struct config *c, struct error *e)
+{
+	struct parallel *p = &c->parallel;
+	char near[NEAREST_MAX];
+	if (!strategy_has(p->strategy, STRATEGY_REPLICAS)) {
+		p->shard = p->shard == AUTO ? p->data : p->shard;
+		return ST_OK;
+	}
+	if (p->shard == AUTO)
+		p->shard = default_shard(c);
+	if (p->data % p->shard != 0)
+		return config_error(c, KEY_parallel_shard, e,
+			"%" PRId64 " does not divide the %" PRId64 " replica%s (nearest that do: %s)", p->shard,
+			p->data, p->data == 1 ? "" : "s", nearest_divisors(p->data, p->shard, near));
+	if (p->shard == 1 && p->data > 1)
+		return config_error(c, KEY_parallel_shard, e,
+			"1 cuts nothing: %s needs groups of 2 or more (nearest: 2, or strategy ddp)",
+			strategy_name(p->strategy));
+	return ST_OK;
+}
+
+/* Checks which keys go together with offloading. */
+static enum status check_offload(const struct config *c, struct error *e)
+{
+	const struct train *t = &c->train;
+	const struct parallel *p = &c->parallel;
+	const bool states = t->offload == OFF_OPTIMIZER || t->offload == OFF_OPTIMIZER_PARAMS;
+	if (t->offload == OFF_NONE)
+		return ST_OK;
+	if (p->pipeline > 1)
+		return config_error_key(c, KEY_train_offload, e, "not modelled yet with pipeline (accepted: none)");
+	if (states && !optimizer_updates(t->optimizer))
+		return config_error_key(c, KEY_train_offload, e,
+			"not used without an optimizer (accepted: none, activations)");
+	if (states && optimizer_needs_tensors(t->optimizer))
+		return config_error_key(c, KEY_train_offload, e,
+			"not modelled yet with %s (accepted: none, activations)", optimizer_name(t->optimizer));
+	if (states && t->optimizer_bits == 16)
+		return config_error(c, KEY_train_optimizer_bits, e,
+			"%" PRId64 " is not modelled yet with an optimizer that is offloaded (accepted: 32, 8)",
+			t->optimizer_bits);
+	if (states && t->cuda_graph)
+		return config_error_key(c, KEY_train_offload, e,
+			"a graph holds no work of the host: cuda_graph must be false (accepted: none, activations)");
+	char names[STRATEGY_NAMES];
+	if (t->offload == OFF_OPTIMIZER_PARAMS && !strategy_has(p->strategy, STRATEGY_CUTS_WEIGHTS))
+		return config_error(c, KEY_parallel_strategy, e,
+			"%s keeps whole weights on the device, and offload optimizer+params brings in a rank's "
+			"part of them (accepted: %s)",
+			strategy_name(p->strategy), strategy_names(STRATEGY_CUTS_WEIGHTS, 0, names));
+	if (t->offload == OFF_OPTIMIZER_PARAMS && p->shard * p->context == 1)
+		return config_error_key(c, KEY_train_offload, e,
+			"one rank has nothing to gather: optimizer+params needs 2 or more (nearest: optimizer)");
+	return ST_OK;
+}
+
+/* The global batch from the key that was given. */
+static enum status resolve_global_batch(struct config *c, int64_t ranks, struct error *e)
+{
+	struct train *t = &c->train;
+	const double exact = t->batch_per_gpu * (double)ranks;
+	t->global_batch = config_global_batch(c, ranks);
+	if (t->tokens_per_step > 0 && t->global_batch < 1)
+		return config_error(c, KEY_train_tokens_per_step, e,
+			"less than a sequence of %" PRId64 " tokens (nearest: %" PRId64 ")", c->model.seq_len,
+			c->model.seq_len);
+	if (t->batch_per_gpu > 0 && fabs(exact - (double)t->global_batch) > ROUNDING * exact)
+		return config_error(c, KEY_train_batch_per_gpu, e,
+			"%.12g x %" PRId64 " rank%s is %.6g sequences, and a step has whole ones (nearest: %.12g)",
+			t->batch_per_gpu, ranks, ranks == 1 ? "" : "s", exact,
+			fmax((double)t->global_batch, 1) / (double)ranks);
+	return ST_OK;
+}
+
+static enum status resolve_batch(struct config *c, struct error *e)
+{
+	const struct train *t = &c->train;
+	const enum key_id id = config_batch_key(c);
+	/* Messages count in what the key counts. */
+	const bool whole = id == KEY_train_global_batch, tokens = id == KEY_train_tokens_per_step;
+	const char *of = whole ? "" : "a batch of ", *what = whole ? "" : tokens ? " tokens" : " sequences";
+	const int64_t each = tokens ? c->model.seq_len : 1, batch = t->global_batch * each;
+	int64_t replicas = c->parallel.data, unit = t->micro_batch * replicas;
+	char near[NEAREST_MAX];
+	if (t->global_batch % unit != 0)
+		return config_error(c, id, e,
+			"%s%" PRId64 "%s does not split into micro-batches of %" PRId64 " on %" PRId64
+			" replica%s (nearest that do: %s)",
+			of, batch, what, t->micro_batch, replicas, replicas == 1 ? "" : "s",
+			nearest_multiples(unit * each, batch, near));
+	c->micro_batches = t->global_batch / unit;
+	if (schedule_traits[c->parallel.schedule].grouped && c->parallel.pipeline > 1 &&
+		c->micro_batches % c->parallel.pipeline != 0)
+		return config_error(c, id, e,
+			"%s%" PRId64 "%s makes %" PRId64
+			" micro-batches a replica, and schedule %s needs a multiple of pipeline %" PRId64
+			" (nearest that do: %s)",
+			of, batch, what, c->micro_batches, schedule_traits[c->parallel.schedule].name,
+			c->parallel.pipeline, nearest_multiples(unit * each * c->parallel.pipeline, batch, near));
+	if (c->micro_batches > MICRO_BATCHES_MAX)
+		return config_error(c, id, e,
+			"%s%" PRId64 "%s makes %" PRId64
+			" micro-batches a rank, more than %d: use a larger micro_batch or more replicas",
+			of, batch, what, c->micro_batches, MICRO_BATCHES_MAX);
+	return ST_OK;
+}
+
+/* Sets the bucket of a stack whose buckets grow with the ranks that reduce them, unless the user gave a size. */
+static void resolve_bucket(struct config *c)
+{
+	struct parallel *p = &c->parallel;
+	if (c->stack.bucket_per_rank_B <= 0 || config_is_given(c, KEY_parallel_bucket_mb))
+		return;
+	p->bucket_B = fmax(c->stack.bucket_B, c->stack.bucket_per_rank_B * (double)p->data);
+	if (!config_is_given(c, KEY_parallel_first_bucket_mb))
+		p->first_bucket_B = p->bucket_B;
+}
+
+static void resolve_autos(struct config *c)
+{
+	struct parallel *p = &c->parallel;
+	if (c->train.attention_kernel != KERNEL_AUTO)
+		c->stack.attention_kernel = c->train.attention_kernel;
+	if (c->train.recompute == REC_NONE)
+		c->train.recompute_layers = 0;
+	else if (c->train.recompute_layers == AUTO)
+		c->train.recompute_layers = c->model.layers;
+	resolve_bucket(c);
+	c->stack.fp8_recipe = c->train.fp8_recipe;
+	/* PyTorch: a first bucket of 1 MiB only where bucket_cap_mb is left alone (torch/nn/parallel/distributed.py).
+	 */
+	if (p->first_bucket_B < 0)
+		p->first_bucket_B = c->origin[KEY_parallel_bucket_mb].kind == ORIGIN_DEFAULT ? MIB_B : p->bucket_B;
+	if (p->tensor == 1)
+		p->sequence_parallel = false; /* as Megatron-LM does: nothing is cut */
+	if (!p->sequence_parallel)
+		p->tensor_overlap = false; /* a stack's default, or nothing is cut; check_tensor refuses it where a user
+		                              asks for it */
+	if (c->data.bytes == 0)
+		c->data.bytes = inputs_B(c, c->train.micro_batch);
+}
+
+enum status config_resolve(struct config *c, int64_t ranks, struct error *e)
+{
+	if (ranks < 1)
+		return error_set(e, ST_INPUT, "a plan needs at least one rank, not %" PRId64, ranks);
+	enum status st;
+	config_derive(c);
+	if ((st = config_check(c, e)))
+		return st;
+	if (!c->model.lm_head && c->model.classes == 0) /* such a preset loads, so that it can be listed and counted */
+		return config_error_key(c, KEY_model_lm_head, e,
+			"the loss needs a head: lm_head true, or classes of 1 or more");
+	if ((st = resolve_data(c, ranks, e)) || (st = check_order(c, e)) || (st = config_check_experts(c, e)) ||
+		(st = resolve_shard(c, e)) || (st = check_offload(c, e)) || (st = resolve_global_batch(c, ranks, e)) ||
+		(st = resolve_batch(c, e)) || (st = slow_ranks_check(c, ranks, e)))
+		return st;
+	resolve_autos(c);
+	c->ranks = ranks;
+	return ST_OK;
+}

@@ -1,0 +1,158 @@
+/* Hugging Face mixtures of experts, as step/import/hf_dense.c has the others. */
+#include "step/import/hf_reader.h"
+
+/* `missing`, `per_token`: the counts of a file that has none. */
+static void read_experts(struct hf_reader *r, struct model *m, const char *count, int64_t missing, int64_t per_token,
+	const char *width)
+{
+	m->experts = hf_int(r, count, KEY_model_experts, missing);
+	m->experts_per_token = hf_int(r, "num_experts_per_tok", KEY_model_experts_per_token, per_token);
+	m->moe_ffn_hidden = hf_int(r, width, KEY_model_moe_ffn_hidden, m->ffn_hidden);
+}
+
+/* mlp_only_layers: layers without experts, which must be the first ones. */
+static void read_dense_layers(struct hf_reader *r, struct model *m)
+{
+	const json_t *dense = hf_get(r, "mlp_only_layers"), *v;
+	size_t i;
+	m->moe_layer_freq = hf_int(r, "decoder_sparse_step", KEY_model_moe_layer_freq, 1);
+	m->first_dense_layers = (int64_t)json_array_size(dense);
+	json_array_foreach(dense, i, v) if (json_integer_value(v) != (json_int_t)i)
+		hf_fail(r, "mlp_only_layers", "dense layers between those with experts cannot be described");
+}
+
+void hf_type_mixtral(struct hf_reader *r, struct model *m)
+{
+	hf_type_mistral(r, m);
+	read_experts(r, m, "num_local_experts", 8, 2, "intermediate_size");
+}
+
+void hf_type_phimoe(struct hf_reader *r, struct model *m)
+{
+	hf_type_mixtral(r, m);
+	m->norm = NORM_LAYERNORM;
+	m->qkv_bias = m->proj_bias = hf_bool(r, "attention_bias", false);
+}
+
+/* The gate of the shared experts is left out: hidden weights a layer. */
+void hf_type_qwen2_moe(struct hf_reader *r, struct model *m)
+{
+	hf_type_qwen2(r, m);
+	read_experts(r, m, "num_experts", 60, 4, "moe_intermediate_size");
+	const int64_t shared = hf_int(r, "shared_expert_intermediate_size", KEY_model_ffn_hidden, m->moe_ffn_hidden);
+	m->shared_experts = shared / m->moe_ffn_hidden;
+	if (shared % m->moe_ffn_hidden != 0)
+		hf_fail(r, "shared_expert_intermediate_size", "expected a multiple of moe_intermediate_size");
+	read_dense_layers(r, m);
+}
+
+void hf_type_qwen3_moe(struct hf_reader *r, struct model *m)
+{
+	hf_type_qwen3(r, m);
+	read_experts(r, m, "num_experts", 128, 8, "moe_intermediate_size");
+	read_dense_layers(r, m);
+}
+
+void hf_type_olmoe(struct hf_reader *r, struct model *m)
+{
+	hf_read_llama_like(r, m);
+	m->qk_norm = QK_NORM_FULL;
+	read_experts(r, m, "num_experts", 64, 8, "intermediate_size");
+}
+
+/* The experts' biases are left out: 3 x their width and hidden an expert. */
+void hf_type_gpt_oss(struct hf_reader *r, struct model *m)
+{
+	hf_read_llama_like(r, m);
+	m->head_dim = hf_int(r, "head_dim", KEY_model_head_dim, 64);
+	m->qkv_bias = m->proj_bias = hf_bool(r, "attention_bias", true);
+	read_experts(r, m, "num_local_experts", 128, 4, "intermediate_size");
+	hf_read_mixed_window(r, m, 128, 2);
+	m->attention_sinks = true;
+	hf_leaves_out(r, "the experts' biases");
+}
+
+/* Shared experts, dense layers first, as DeepSeek names them; the correction bias of the router is left out. */
+static void read_deepseek_experts(struct hf_reader *r, struct model *m)
+{
+	read_experts(r, m, "n_routed_experts", 0, 8, "moe_intermediate_size");
+	m->shared_experts = hf_get(r, "n_shared_experts") ? hf_int(r, "n_shared_experts", KEY_model_shared_experts, 0)
+	                                                  : 0;
+	m->first_dense_layers = hf_get(r, "first_k_dense_replace")
+	                                ? hf_int(r, "first_k_dense_replace", KEY_model_first_dense_layers, 0)
+	                                : 0;
+	m->moe_layer_freq = hf_int(r, "moe_layer_freq", KEY_model_moe_layer_freq, 1);
+	if (hf_get(r, "num_nextn_predict_layers"))
+		hf_leaves_out(r, "layers that predict further tokens (num_nextn_predict_layers)");
+}
+
+void hf_type_deepseek(struct hf_reader *r, struct model *m)
+{
+	hf_read_llama_like(r, m);
+	const int64_t nope = hf_int(r, "qk_nope_head_dim", KEY_model_head_dim, 128);
+	m->kv_heads = m->heads;
+	m->kv_lora_rank = hf_int(r, "kv_lora_rank", KEY_model_kv_lora_rank, 512);
+	m->q_lora_rank = hf_get(r, "q_lora_rank") ? hf_int(r, "q_lora_rank", KEY_model_q_lora_rank, 0) : 0;
+	m->rope_head_dim = hf_int(r, "qk_rope_head_dim", KEY_model_rope_head_dim, 64);
+	m->v_head_dim = hf_int(r, "v_head_dim", KEY_model_v_head_dim, 128);
+	m->head_dim = nope + m->rope_head_dim;
+	read_deepseek_experts(r, m);
+}
+
+void hf_type_glm4_moe(struct hf_reader *r, struct model *m)
+{
+	hf_read_llama_like(r, m);
+	m->qkv_bias = hf_bool(r, "attention_bias", false);
+	m->qk_norm = hf_bool(r, "use_qk_norm", false) ? QK_NORM_HEAD : QK_NORM_NONE;
+	read_deepseek_experts(r, m);
+}
+
+void hf_type_llama4(struct hf_reader *outer, struct model *m)
+{
+	struct hf_reader r = hf_inside(outer, "text_config");
+	if (hf_get(outer, "vision_config"))
+		hf_leaves_out(outer, "the vision tower");
+	hf_read_llama_like(&r, m);
+	read_experts(&r, m, "num_local_experts", 16, 1, "intermediate_size");
+	m->ffn_hidden = hf_int(&r, "intermediate_size_mlp", KEY_model_ffn_hidden, m->ffn_hidden);
+	m->shared_experts = 1;
+	m->moe_layer_freq = hf_int(&r, "interleave_moe_layer_step", KEY_model_moe_layer_freq, 1);
+	m->sliding_window = hf_int(&r, "attention_chunk_size", KEY_model_sliding_window, 8192);
+	m->window_kind = WINDOW_CHUNKED;
+	hf_read_no_rope(&r, m, 4);
+	m->global_attention_every = m->no_rope_every;
+	outer->st = r.st;
+}
+
+void hf_type_dbrx(struct hf_reader *r, struct model *m)
+{
+	struct hf_reader attention = hf_inside(r, "attn_config"), ffn = hf_inside(r, "ffn_config");
+	m->layers = hf_int(r, "n_layers", KEY_model_layers, 24);
+	m->hidden = hf_int(r, "d_model", KEY_model_hidden, 2048);
+	m->heads = hf_int(r, "n_heads", KEY_model_heads, 16);
+	m->kv_heads = hf_int(&attention, "kv_n_heads", KEY_model_kv_heads, 1);
+	m->head_dim = hf_head_dim_of(r, m, "d_model");
+	m->ffn_hidden = m->moe_ffn_hidden = hf_int(&ffn, "ffn_hidden_size", KEY_model_ffn_hidden, 3584);
+	m->experts = hf_int(&ffn, "moe_num_experts", KEY_model_experts, 4);
+	m->experts_per_token = hf_int(&ffn, "moe_top_k", KEY_model_experts_per_token, 1);
+	m->vocab = hf_int(r, "vocab_size", KEY_model_vocab, 32000);
+	hf_read_positions(r, m, "max_seq_len", 2048);
+	m->position = POS_ROPE;
+	m->mlp = MLP_SWIGLU;
+	m->norm = NORM_LAYERNORM;
+	m->tied_embeddings = hf_bool(r, "tie_word_embeddings", false);
+	r->st = r->st ? r->st : attention.st ? attention.st : ffn.st;
+}
+
+/* Grok-1: four norms a layer, gated experts (the port of hpcai-tech/grok-1). */
+void hf_type_grok(struct hf_reader *r, struct model *m)
+{
+	hf_read_llama_like(r, m);
+	m->mlp = MLP_GEGLU;
+	m->branch_norm = BRANCH_NORM_SANDWICH;
+	m->tied_embeddings = hf_bool(r, "tie_word_embeddings", true);
+	m->experts = hf_int(r, "num_experts", KEY_model_experts, 8);
+	m->experts_per_token = hf_int(r, "num_experts_per_token", KEY_model_experts_per_token, 2);
+	m->moe_ffn_hidden = m->ffn_hidden;
+	m->attention_softcap = hf_whole(r, "max_attn_value", KEY_model_attention_softcap);
+}

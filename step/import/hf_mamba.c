@@ -1,0 +1,110 @@
+/* Hugging Face models with Mamba layers, as step/import/hf_dense.c has the others. */
+#include <stdio.h>
+#include <string.h>
+
+#include "step/import/hf_reader.h"
+
+/* Attention has no positions of its own beside Mamba layers. */
+static void read_hybrid(struct hf_reader *r, struct model *m)
+{
+	hf_read_sizes(r, m);
+	m->position = POS_NONE;
+	m->norm = NORM_RMSNORM;
+}
+
+static void set_pattern(struct hf_reader *r, struct model *m, const char *key, const char *pattern)
+{
+	if (strlen(pattern) >= sizeof m->layer_pattern)
+		hf_fail(r, key, "too many layers to be described");
+	snprintf(m->layer_pattern, sizeof m->layer_pattern, "%s", pattern);
+}
+
+void hf_type_mamba2(struct hf_reader *r, struct model *m)
+{
+	m->layers = hf_int(r, "num_hidden_layers", KEY_model_layers, 64);
+	m->hidden = hf_int(r, "hidden_size", KEY_model_hidden, 4096);
+	m->ssm_heads = hf_int(r, "num_heads", KEY_model_ssm_heads, 128);
+	m->ssm_head_dim = hf_int(r, "head_dim", KEY_model_ssm_head_dim, 64);
+	m->ssm_groups = hf_int(r, "n_groups", KEY_model_ssm_groups, 8);
+	m->ssm_state = hf_int(r, "state_size", KEY_model_ssm_state, 128);
+	m->ssm_conv = hf_int(r, "conv_kernel", KEY_model_ssm_conv, 4);
+	m->ssm_chunk = hf_int(r, "chunk_size", KEY_model_ssm_chunk, 256);
+	m->heads = m->kv_heads = m->ssm_heads;
+	m->head_dim = m->ssm_head_dim;
+	m->ffn_hidden = 4 * m->hidden; /* nobody's: no layer has an MLP */
+	m->vocab = hf_int(r, "vocab_size", KEY_model_vocab, 32768);
+	m->seq_len = HF_SEQ_LEN;
+	m->position = POS_NONE;
+	m->norm = NORM_RMSNORM;
+	m->tied_embeddings = hf_bool(r, "tie_word_embeddings", false);
+	set_pattern(r, m, "num_hidden_layers", "M");
+}
+
+/* One shared expert is as wide as several of the others. */
+static void read_nemotron_experts(struct hf_reader *r, struct model *m)
+{
+	m->experts = hf_int(r, "n_routed_experts", KEY_model_experts, 8);
+	m->experts_per_token = hf_int(r, "num_experts_per_tok", KEY_model_experts_per_token, 2);
+	m->moe_ffn_hidden = hf_int(r, "moe_intermediate_size", KEY_model_moe_ffn_hidden, m->ffn_hidden);
+	const int64_t shared = hf_int(r, "n_shared_experts", KEY_model_shared_experts, 1) *
+	                       hf_int(r, "moe_shared_expert_intermediate_size", KEY_model_ffn_hidden,
+				       m->moe_ffn_hidden);
+	m->shared_experts = shared / m->moe_ffn_hidden;
+	if (shared % m->moe_ffn_hidden != 0)
+		hf_fail(r, "moe_shared_expert_intermediate_size", "expected a multiple of moe_intermediate_size");
+}
+
+void hf_type_nemotron_h(struct hf_reader *r, struct model *m)
+{
+	const json_t *pattern = hf_get(r, "hybrid_override_pattern");
+	read_hybrid(r, m);
+	if (hf_get(r, "attention_head_dim"))
+		m->head_dim = hf_int(r, "attention_head_dim", KEY_model_head_dim, 128);
+	m->mlp = hf_activation(r, "mlp_hidden_act", "relu2", false);
+	m->qkv_bias = m->proj_bias = hf_bool(r, "attention_bias", false);
+	m->bias = hf_bool(r, "mlp_bias", false);
+	m->ssm_heads = hf_int(r, "mamba_num_heads", KEY_model_ssm_heads, 128);
+	m->ssm_head_dim = hf_int(r, "mamba_head_dim", KEY_model_ssm_head_dim, 64);
+	m->ssm_groups = hf_int(r, "n_groups", KEY_model_ssm_groups, 8);
+	m->ssm_state = hf_int(r, "ssm_state_size", KEY_model_ssm_state, 128);
+	m->ssm_conv = hf_int(r, "conv_kernel", KEY_model_ssm_conv, 4);
+	m->ssm_chunk = hf_int(r, "chunk_size", KEY_model_ssm_chunk, 128);
+	if (!json_is_string(pattern))
+		hf_fail(r, "hybrid_override_pattern", "missing: expected a letter for each layer");
+	else
+		set_pattern(r, m, "hybrid_override_pattern", json_string_value(pattern));
+	if (strlen(m->layer_pattern) != (size_t)m->layers)
+		hf_fail(r, "hybrid_override_pattern", "expected a letter for each of num_hidden_layers");
+	if (strchr(m->layer_pattern, 'E'))
+		read_nemotron_experts(r, m);
+}
+
+/* Each of Jamba's layers is two here: attention or Mamba, then experts or an MLP. Its Mamba layers are Mamba-1's. */
+void hf_type_jamba(struct hf_reader *r, struct model *m)
+{
+	char pattern[LAYER_PATTERN + 2] = "";
+	const int64_t attends = hf_int(r, "attn_layer_period", KEY_model_layers, 8),
+		      chooses = hf_int(r, "expert_layer_period", KEY_model_layers, 2);
+	const json_t *attention_at = hf_get(r, "attn_layer_offset"), *experts_at = hf_get(r, "expert_layer_offset");
+	const int64_t first_attention = attention_at ? json_integer_value(attention_at) : 4,
+		      first_experts = experts_at ? json_integer_value(experts_at) : 1;
+	read_hybrid(r, m);
+	m->mlp = hf_activation(r, "hidden_act", "silu", true);
+	m->experts = hf_int(r, "num_experts", KEY_model_experts, 16);
+	m->experts_per_token = hf_int(r, "num_experts_per_tok", KEY_model_experts_per_token, 2);
+	m->moe_ffn_hidden = m->ffn_hidden;
+	for (int64_t i = 0; i < m->layers && 2 * i < LAYER_PATTERN; i++) {
+		pattern[2 * i] = i % attends == first_attention ? '*' : 'M';
+		pattern[2 * i + 1] = m->experts > 1 && i % chooses == first_experts ? 'E' : '-';
+	}
+	if (m->experts == 1)
+		m->experts = 0;
+	m->layers *= 2;
+	set_pattern(r, m, "num_hidden_layers", pattern);
+	m->ssm_state = hf_int(r, "mamba_d_state", KEY_model_ssm_state, 16);
+	m->ssm_conv = hf_int(r, "mamba_d_conv", KEY_model_ssm_conv, 4);
+	m->ssm_heads = hf_int(r, "mamba_expand", KEY_model_ssm_conv, 2) * m->hidden / m->ssm_head_dim;
+	if (m->ssm_heads < 1)
+		hf_fail(r, "hidden_size", "expected at least a head of 64 channels");
+	hf_leaves_out(r, "Mamba-1's scan, taken as Mamba-2's of the same width and state");
+}

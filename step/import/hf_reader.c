@@ -1,0 +1,83 @@
+/* What several types of Hugging Face models share. */
+#include <string.h>
+
+#include "step/import/hf_reader.h"
+
+int64_t hf_head_dim_of(struct hf_reader *r, const struct model *m, const char *hidden_key)
+{
+	if (hf_get(r, "head_dim"))
+		return hf_int(r, "head_dim", KEY_model_head_dim, 0);
+	if (m->hidden % m->heads != 0)
+		hf_fail(r, hidden_key, "not a multiple of the number of heads");
+	return m->hidden / m->heads;
+}
+
+void hf_read_positions(struct hf_reader *r, struct model *m, const char *key, int64_t missing)
+{
+	m->seq_len = r->out->longest_seq = hf_int(r, key, KEY_model_seq_len, missing);
+}
+
+void hf_read_sizes(struct hf_reader *r, struct model *m)
+{
+	m->layers = hf_int(r, "num_hidden_layers", KEY_model_layers, 0);
+	m->hidden = hf_int(r, "hidden_size", KEY_model_hidden, 0);
+	m->heads = hf_int(r, "num_attention_heads", KEY_model_heads, 0);
+	m->kv_heads = hf_int(r, "num_key_value_heads", KEY_model_kv_heads, m->heads);
+	m->head_dim = hf_head_dim_of(r, m, "hidden_size");
+	m->ffn_hidden = hf_int(r, "intermediate_size", KEY_model_ffn_hidden, 0);
+	m->vocab = hf_int(r, "vocab_size", KEY_model_vocab, 0);
+	hf_read_positions(r, m, "max_position_embeddings", 2048);
+	m->position = POS_ROPE;
+	m->tied_embeddings = hf_bool(r, "tie_word_embeddings", false);
+}
+
+void hf_set_bias(struct model *m, bool attention, bool mlp)
+{
+	m->qkv_bias = m->proj_bias = attention;
+	m->bias = mlp;
+}
+
+void hf_read_llama_like(struct hf_reader *r, struct model *m)
+{
+	hf_read_sizes(r, m);
+	m->mlp = hf_activation(r, "hidden_act", "silu", true);
+	m->norm = NORM_RMSNORM;
+}
+
+void hf_read_window(struct hf_reader *r, struct model *m, bool used, int64_t missing)
+{
+	if (hf_bool(r, "use_sliding_window", used) && (missing || hf_get(r, "sliding_window")))
+		m->sliding_window = hf_int(r, "sliding_window", KEY_model_sliding_window, missing);
+}
+
+void hf_read_mixed_window(struct hf_reader *r, struct model *m, int64_t window, int64_t every)
+{
+	const json_t *types = hf_get(r, "layer_types"), *v;
+	size_t i;
+	m->sliding_window = hf_int(r, "sliding_window", KEY_model_sliding_window, window);
+	m->global_attention_every = hf_int(r, "sliding_window_pattern", KEY_model_global_attention_every, every);
+	json_array_foreach(types, i, v)
+	{
+		const char *type = json_string_value(v);
+		const bool global = (int64_t)(i + 1) % m->global_attention_every == 0;
+		if (!type || (strcmp(type, "full_attention") == 0) != global) {
+			hf_fail(r, "layer_types", "expected full attention in the last of every so many layers alone");
+			return;
+		}
+	}
+}
+
+void hf_read_no_rope(struct hf_reader *r, struct model *m, int64_t every)
+{
+	const json_t *layers = hf_get(r, "no_rope_layers"), *v;
+	size_t i;
+	m->no_rope_every = hf_int(r, "no_rope_layer_interval", KEY_model_no_rope_every, every);
+	json_array_foreach(layers, i, v)
+	{
+		const bool without = m->no_rope_every > 0 && (int64_t)(i + 1) % m->no_rope_every == 0;
+		if (!json_is_integer(v) || (json_integer_value(v) == 0) != without) {
+			hf_fail(r, "no_rope_layers", "expected 0 for the last of every so many layers alone");
+			return;
+		}
+	}
+}

@@ -1,0 +1,120 @@
+/* Values of a Hugging Face config.json. Private to step/import/hf_*.c. */
+#ifndef STEPSIM_STEP_HF_READER_H
+#define STEPSIM_STEP_HF_READER_H
+
+#include <jansson.h>
+
+#include "step/config/keys.h"
+#include "step/import/hf_config.h"
+
+struct hf_reader {
+	const json_t *root;
+	const char *name;
+	struct hf_model *out;
+	struct error *e;
+	enum status st; /* the first failure; readers do nothing after it */
+};
+
+/* Records "name: key: what", unless the reader failed before. */
+void hf_fail(struct hf_reader *r, const char *key, const char *what);
+/* Adds to what the description leaves out. */
+void hf_leaves_out(struct hf_reader *r, const char *what);
+
+/* Returns a value; NULL where it is missing or null, as in transformers. */
+const json_t *hf_get(const struct hf_reader *r, const char *key);
+/* Returns an integer in the range that the config's own key has; `missing` 0: the key must be there. */
+int64_t hf_int(struct hf_reader *r, const char *key, enum key_id range, int64_t missing);
+/* Returns a whole number that may be written as 50.0; 0 where it is missing. */
+int64_t hf_whole(struct hf_reader *r, const char *key, enum key_id range);
+bool hf_bool(struct hf_reader *r, const char *key, bool missing);
+/* Returns the MLP of an activation by its name, gated or not. */
+enum mlp hf_activation(struct hf_reader *r, const char *key, const char *missing, bool gated);
+
+/* Reads the rest from an object inside the file, where that is there: "text_config", "attn_config". */
+struct hf_reader hf_inside(const struct hf_reader *r, const char *key);
+
+/* ---- hf_reader.c: what several types share ---- */
+
+/* Returns head_dim, or hidden / heads. */
+int64_t hf_head_dim_of(struct hf_reader *r, const struct model *m, const char *hidden_key);
+/* Reads the longest sequence, which seq_len is at first. */
+void hf_read_positions(struct hf_reader *r, struct model *m, const char *key, int64_t missing);
+/* Reads the sizes under the names that most types use, with rope. */
+void hf_read_sizes(struct hf_reader *r, struct model *m);
+/* The same of Llama and its kin: pre-norm RMSNorm, rope, gated MLP. */
+void hf_read_llama_like(struct hf_reader *r, struct model *m);
+/* Sets the biases of attention's products, and of the MLP's with the norms'. */
+void hf_set_bias(struct model *m, bool attention, bool mlp);
+/* Reads a window on every layer, where use_sliding_window says so; `used`, where that is missing. missing 0: no window
+ * where sliding_window is missing. */
+void hf_read_window(struct hf_reader *r, struct model *m, bool used, int64_t missing);
+/* Reads a window on all layers but the last of every so many. Where layer_types says otherwise, it is refused. */
+void hf_read_mixed_window(struct hf_reader *r, struct model *m, int64_t window, int64_t every);
+
+/* Reads which layers have no rope: the last of every so many, of which no_rope_layers must not say otherwise. */
+void hf_read_no_rope(struct hf_reader *r, struct model *m, int64_t every);
+
+/* ---- hf_dense.c, hf_experts.c, hf_mamba.c, hf_encoders.c: a function for each type; hf_types.c: their table ---- */
+
+/* X(model_type, function). */
+#define HF_TYPES(X) \
+	X("llama", llama) \
+	X("mistral", mistral) \
+	X("mixtral", mixtral) \
+	X("gpt2", gpt2) \
+	X("gpt_neox", gpt_neox) \
+	X("qwen2", qwen2) \
+	X("qwen2_moe", qwen2_moe) \
+	X("qwen3", qwen3) \
+	X("qwen3_moe", qwen3_moe) \
+	X("gemma", gemma) \
+	X("gemma2", gemma2) \
+	X("gemma3", gemma3) \
+	X("gemma3_text", gemma3) \
+	X("phi", phi) \
+	X("phi3", phi3) \
+	X("phimoe", phimoe) \
+	X("olmo", olmo) \
+	X("olmo2", olmo2) \
+	X("olmo3", olmo3) \
+	X("olmoe", olmoe) \
+	X("gpt_oss", gpt_oss) \
+	X("deepseek_v2", deepseek) \
+	X("deepseek_v3", deepseek) \
+	X("kimi_k2", deepseek) \
+	X("glm4_moe", glm4_moe) \
+	X("llama4", llama4) \
+	X("llama4_text", llama4) \
+	X("smollm3", smollm3) \
+	X("dbrx", dbrx) \
+	X("grok-1", grok) \
+	X("falcon", falcon) \
+	X("mpt", mpt) \
+	X("opt", opt) \
+	X("bloom", bloom) \
+	X("gptj", gptj) \
+	X("gpt_bigcode", gpt_bigcode) \
+	X("starcoder2", starcoder2) \
+	X("stablelm", stablelm) \
+	X("cohere", cohere) \
+	X("cohere2", cohere2) \
+	X("granite", llama) \
+	X("nemotron", nemotron) \
+	X("nemotron_h", nemotron_h) \
+	X("mamba2", mamba2) \
+	X("jamba", jamba) \
+	X("internlm2", internlm2) \
+	X("chatglm", chatglm) \
+	X("bert", bert) \
+	X("roberta", roberta) \
+	X("xlm-roberta", roberta) \
+	X("vit", vit)
+
+typedef void hf_type_fn(struct hf_reader *r, struct model *m);
+#define HF_TYPE_FN(name, fn) hf_type_fn hf_type_##fn;
+HF_TYPES(HF_TYPE_FN)
+
+/* Fills the model of a type that transformers builds. ST_INPUT: an unknown type, with those that are known. */
+void hf_read_type(struct hf_reader *r, const char *type);
+
+#endif
