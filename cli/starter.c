@@ -11,12 +11,15 @@
 #include "topology/machine.h"
 
 #define TOKENS 4e6         /* the first batches of Llama 3 405B (arXiv:2407.21783, section 3.4.1) */
+#define IMAGES 4096        /* ViT's batch (Dosovitskiy et al. 2020, arXiv:2010.11929, table 3) */
+#define IMAGES_AT_ONCE 32  /* of a GPU (Goyal et al. 2017, arXiv:1706.02677, section 5.1) */
 #define SEQUENCE_MOST 8192 /* of a model that allows longer ones: what Llama 3 was trained with (the same) */
 
 struct starter {
 	const char *system, *strategy;
 	char model[PATH_MAX_LEN]; /* one line of YAML */
-	int64_t sequence, nodes, gpus, batch;
+	bool images;              /* the model reads them, in place of tokens */
+	int64_t sequence, nodes, gpus, batch, micro_batch;
 	int64_t per_node; /* GPUs of the one host that is used in part; 0: whole hosts */
 };
 
@@ -81,6 +84,7 @@ static enum status read_config(const struct options *o, const char *model, struc
 	if (!st && (st = machine_load(s->system, c->cluster.nodes, c->cluster.gpus_per_node, &m, e)))
 		error_context(e, "--system %s", s->system);
 	if (!st) {
+		s->images = c->model.input != INPUT_TOKENS;
 		s->sequence = c->model.seq_len < SEQUENCE_MOST ? c->model.seq_len : SEQUENCE_MOST;
 		s->nodes = m.nodes;
 		s->gpus = m.nodes * m.devices_per_node;
@@ -96,8 +100,13 @@ static enum status read_batch(const struct options *o, struct starter *s, struct
 	double tokens = TOKENS;
 	if (o->tokens && (!compare_read_tokens(o->tokens, &tokens) || !(tokens >= 1 && tokens < 1e15)))
 		return error_set(e, ST_INPUT, "--tokens %s: expected tokens a step, such as 4M or 500k", o->tokens);
-	const int64_t each = (int64_t)(tokens / (double)s->sequence) / s->gpus;
-	s->batch = s->gpus * (each > 0 ? each : 1);
+	const double samples = s->images && !o->tokens ? IMAGES : tokens / (double)s->sequence;
+	int64_t each = (int64_t)(samples / (double)s->gpus);
+	each = each > 0 ? each : 1;
+	s->micro_batch = 1;
+	while (s->images && s->micro_batch < IMAGES_AT_ONCE && each % (2 * s->micro_batch) == 0)
+		s->micro_batch *= 2;
+	s->batch = s->gpus * each;
 	return ST_OK;
 }
 
@@ -120,12 +129,18 @@ static void write(const struct starter *s, FILE *out)
 	fprintf(out,
 		"# Every key: configs/reference.yaml. Predict it: stepsim predict THIS_FILE\n"
 		"model:\n"
-		"  %s\n"
-		"  seq_len: %lld # tokens of a sequence\n"
-		"train:\n"
-		"  stack: %s # whose habits: `stepsim list stacks`\n"
-		"  global_batch: %lld # sequences a step, all GPUs together: %.2f M tokens\n"
-		"  micro_batch: 1 # sequences that a GPU computes at a time\n"
+		"  %s\n",
+		s->model);
+	if (!s->images)
+		fprintf(out, "  seq_len: %lld # tokens of a sequence\n", (long long)s->sequence);
+	fprintf(out, "train:\n  stack: %s # whose habits: `stepsim list stacks`\n", stack_of(s->strategy));
+	if (s->images)
+		fprintf(out, "  global_batch: %lld # images a step, all GPUs together\n", (long long)s->batch);
+	else
+		fprintf(out, "  global_batch: %lld # sequences a step, all GPUs together: %.2f M tokens\n",
+			(long long)s->batch, (double)(s->batch * s->sequence) / 1e6);
+	fprintf(out,
+		"  micro_batch: %lld # %s that a GPU computes at a time\n"
 		"  recompute: none # none, selective, full: activations computed again in the backward pass\n"
 		"parallel:\n"
 		"  strategy: %s # ddp, zero1, zero2, fsdp, hsdp\n"
@@ -134,8 +149,8 @@ static void write(const struct starter *s, FILE *out)
 		"cluster:\n"
 		"  system: %s # `stepsim list systems`, or a line: 'gpu:8 rtx4090 nic:1x100Gb'\n"
 		"  nodes: %lld # hosts\n",
-		s->model, (long long)s->sequence, stack_of(s->strategy), (long long)s->batch,
-		(double)(s->batch * s->sequence) / 1e6, s->strategy, system, (long long)s->nodes);
+		(long long)s->micro_batch, s->images ? "images" : "sequences", s->strategy, system,
+		(long long)s->nodes);
 	if (s->per_node > 0)
 		fprintf(out, "  gpus_per_node: %lld # a part of the host\n", (long long)s->per_node);
 }

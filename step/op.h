@@ -265,7 +265,7 @@ struct op_swap {
 struct op_update {
 	int64_t elements;
 	int64_t wide_from, wide_to; /* OP_STATES_8: elements whose moments stay in 32 bits */
-	bool halved;                /* the moments have 16 bits */
+	int64_t halved;             /* 1: the moments have 16 bits; else 0 */
 };
 
 /* LAMB_DIRECTION, LAMB_STEP. */

@@ -84,10 +84,10 @@ struct view {
 	uint64_t stride_B; /* ZeRO: from one rank's part of a shared layout to the next; else 0 */
 };
 
-/* A bucket holds parameters that are stored, reduced and sharded together. ddp, zero1 and zero2 fill buckets by size,
- * as PyTorch DDP does (build_params.c). fsdp and hsdp, both named `fsdp` below, have one bucket a unit: a block, or the
- * root unit with all else. Experts that other ranks share than the rest of their block have one of their own. A table
- * that the first and the last pipeline stage share has a bucket to itself on both.
+/* A bucket holds parameters that are stored, reduced and sharded together. ddp, zero1 and zero2 fill buckets by
+ * size, as PyTorch DDP does (step/builder/params.c). fsdp and hsdp, both named `fsdp` below, have one bucket a unit:
+ * a block, or the root unit with all else. Experts that other ranks share than the rest of their block have one of
+ * their own. A table that the first and the last pipeline stage share has a bucket to itself on both.
  *
  * Parameters lie one after the other in `elements`, padded to a multiple of `shards`. Those that tensor parallelism
  * replicates stand last, so that one all-reduce over the tensor group completes all their gradients under sequence

@@ -101,7 +101,7 @@ static double saved_B(const struct op *op)
 {
 	struct op wide = *op;
 	wide.flags = (uint16_t)(wide.flags & ~OP_STATES_8);
-	wide.update.halved = false;
+	wide.update.halved = 0;
 	return op_read_B(&wide) + op_write_B(&wide) - op_read_B(op) - op_write_B(op);
 }
 

@@ -86,8 +86,14 @@ static bool add(shapes *to, struct shape s)
 	return vec_push(to, s);
 }
 
-/* Of every preset of the catalogue, once each. ALiBi and sliding windows have no graph, and latent attention is not
- * executed. */
+/* ALiBi and sliding windows have no graph. The rest is not executed on GPUs (docs/status.md). */
+static bool asks(const struct model *m)
+{
+	return m->position != POS_ALIBI && m->sliding_window == 0 && m->kv_lora_rank == 0 && m->input == INPUT_TOKENS &&
+	       m->layer_pattern[0] == '\0';
+}
+
+/* Of every preset of the catalogue that asks, once each. */
 static enum status of_presets(shapes *to, struct error *e)
 {
 	char **names, text[320];
@@ -99,8 +105,7 @@ static enum status of_presets(shapes *to, struct error *e)
 		struct config c;
 		const int length = snprintf(text, sizeof text, "model: {preset: %s}\n", names[i]);
 		if ((st = config_parse(text, (size_t)length, "preset", NULL, 0, &c, e)) ||
-			(st = config_resolve(&c, 1, e)) || c.model.position == POS_ALIBI ||
-			c.model.sliding_window > 0 || c.model.kv_lora_rank > 0)
+			(st = config_resolve(&c, 1, e)) || !asks(&c.model))
 			continue;
 		if (!add(to, (struct shape){c.model.heads, c.model.kv_heads, c.model.head_dim, c.model.causal,
 				     c.model.seq_len}))
