@@ -9,9 +9,9 @@ Tensor-parallel collectives beside the tiles of products: Megatron's habit (user
     > for overlap in true false; do for stack in megatron-core pytorch-ddp; do
     >   stepsim predict tp.yaml -q --set train.stack=$stack --set parallel.tensor_overlap=$overlap | grep -E 'exposed comm|moving|  overlap'; done; done
     > stepsim predict tp.yaml -q | grep -E 'exposed comm|moving|  overlap'
-      exposed communication       37.8 ms        4.1 %
-      moving bytes                 579 ms       63.2 %
-      overlap                      93.5 %
+      exposed communication        128 ms       11.3 %
+      moving bytes                 596 ms       52.7 %
+      overlap                      78.5 %
       exposed communication       36.2 ms        3.6 %
       moving bytes                 608 ms       61.2 %
       overlap                      94.0 %
@@ -21,9 +21,9 @@ Tensor-parallel collectives beside the tiles of products: Megatron's habit (user
       exposed communication        378 ms       26.7 %
       moving bytes                 617 ms       43.6 %
       overlap                      38.8 %
-      exposed communication       37.8 ms        4.1 %
-      moving bytes                 579 ms       63.2 %
-      overlap                      93.5 %
+      exposed communication        128 ms       11.3 %
+      moving bytes                 596 ms       52.7 %
+      overlap                      78.5 %
 Slow ranks: the step is the slowest one's. Failures: how much of the time is steps.
 
     $ for slow in '{}' '{5: 1.25}' '{n2: 1.25, 5: 1.1}'; do
@@ -101,9 +101,10 @@ Why a prediction is what it is: -v.
     --------------------------------------------------------------------------------------
     gemm            compute   1548   738 TFLOP   418 GiB   1.24 s   596 TFLOP/s   363 GB/s
     attention       compute    256   123 TFLOP  30.2 GiB   267 ms   462 TFLOP/s   122 GB/s
-    norm            memory     520  87.2 GFLOP   117 GiB  42.1 ms  2.07 TFLOP/s  2.97 TB/s
-    elementwise     memory     640   169 GFLOP   305 GiB   109 ms  1.55 TFLOP/s  3.00 TB/s
-    embedding       memory       8   268 MFLOP  1.75 GiB   633 us   424 GFLOP/s  2.97 TB/s
+    norm            latency    520  87.2 GFLOP   117 GiB  42.1 ms  2.07 TFLOP/s  2.97 TB/s
+    elementwise     memory     256   150 GFLOP   230 GiB  82.1 ms  1.83 TFLOP/s  3.01 TB/s
+    elementwise     latency    384  18.3 GFLOP  74.1 GiB  26.8 ms   680 GFLOP/s  2.96 TB/s
+    embedding       latency      8   268 MFLOP  1.75 GiB   633 us   424 GFLOP/s  2.97 TB/s
     loss            memory      12  6.30 GFLOP  78.3 GiB  27.8 ms   227 GFLOP/s  3.03 TB/s
     memory          memory       1           -  1002 MiB   348 us             -  3.02 TB/s
     memory          latency      1           -       4 B  1.50 us             -  2.67 MB/s
@@ -128,7 +129,7 @@ Why a prediction is what it is: -v.
     all_reduce, dp          8  1.06 GiB  ring       Simple          28  10.6 ms  link      network between NIC0 and NET, 50.0 GB/s
     tensor-parallel gathers and scatters overlap products, except for the exposed part (parallel.tensor_overlap)
     assumed of the GPU (configs/gpus/h100-sxm.yaml): products reach 0.637 of the peak in bf16, memory 0.904 of its rate, a launch takes 7.00 us
-    assumed of the stack (megatron-core; sources: `stepsim list parameters`): elementwise_passes 2.06, logit 40 B, optimizer 30 B, overlap_tax 0.00262, op 20.0 us, tensor_exposed 0.1
+    assumed of the stack (megatron-core; sources: `stepsim list parameters`): elementwise_passes 2.06, logit 40 B, optimizer 30 B, overlap_tax 0.00262, op 131 us, tensor_exposed 0.1
     all_gather, tp          2  64.0 MiB  ring       LL128           24   158 us  link      NVLink between GPU0 and NVS0, 371 GB/s
     all_reduce, tp          2  32.0 KiB  tree       LL128            6  18.6 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
     all_reduce, tp          2  64.0 KiB  tree       LL128           12  19.5 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
