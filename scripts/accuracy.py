@@ -123,12 +123,18 @@ def one_vote(pairs, held_out):
 
 
 def not_seen(moved):
+    """Which constants no limit notices, and the head of their table; or that there is none."""
     cells = [
         [name, ', '.join(c['files']), c['path'].split('+')[0], '%g' % step]
         for name, c, _, step, seen in moved
         if not seen
     ]
-    return table(['constant', 'file', 'key', 'factor'], cells)
+    if not cells:
+        return 'Each of them is noticed.\n'
+    return (
+        'No row would notice %d of them; only judgement speaks for their values:\n\n' % len(cells)
+        + table(['constant', 'file', 'key', 'factor'], cells)
+    )
 
 
 def limits(checks):
@@ -166,7 +172,6 @@ def write(steps, outside, sample, held_out, collectives, checks, moved):
         'one_vote': one_vote(tight + other, held),
         'not_seen': not_seen(moved),
         'moved': len(moved),
-        'unseen': sum(not seen for *_, seen in moved),
         'sample': sample_line(*sample),
         'outside': by(lambda r: r['source'], 'source', other),
         'outside_stack': by(lambda r: r['framework'], 'software', other),
@@ -263,7 +268,7 @@ of memory, may not grow (`tests/validation/limits.json`).
 ## What the tests would notice
 
 `scripts/perturb.py` moves %(moved)d constants one at a time by a factor, up and then down, and judges
-these limits again. No row would notice %(unseen)d of them; only judgement speaks for their values:
+these limits again.
 
 %(not_seen)s
 ## What is known to miss
