@@ -37,6 +37,23 @@ static inline void cut(struct text *t, size_t where, size_t len)
 	t->n -= len;
 }
 
+/* Changes a byte, cuts some, or puts in one of the pieces or the beginning of a seed. */
+static inline void mutate_from(struct text *t, const char *const *seeds, size_t n_seeds, const char *const *pieces,
+	size_t n_pieces)
+{
+	const size_t where = below(t->n + 1), rest = t->n - where, len = below(rest < 32 ? rest + 1 : 32);
+	const char *piece = pieces[below(n_pieces)];
+	switch (below(4)) {
+	case 0:
+		if (rest)
+			t->at[where] = (char)below(256);
+		break;
+	case 1: cut(t, where, len); break;
+	case 2: insert(t, where, piece, strlen(piece)); break;
+	default: piece = seeds[below(n_seeds)]; insert(t, where, piece, below(strlen(piece)));
+	}
+}
+
 static const char *broken; /* the promise that does not hold */
 
 static inline void check(bool holds, const char *promise)

@@ -43,20 +43,7 @@ static const char *const pieces[] = {"\n", "  ", "=", " = ", ": ", "[", "]", "{"
 	"*", "|", "\r\n", "\xFF", "99999999999999999999", "stepsim", "# stepsim: ", "[parallelism]\n",
 	"# stepsim: train.dtype: \n"};
 
-static void mutate(struct text *t)
-{
-	const size_t where = below(t->n + 1), rest = t->n - where, len = below(rest < 32 ? rest + 1 : 32);
-	const char *piece = pieces[below(COUNT(pieces))];
-	switch (below(4)) {
-	case 0:
-		if (rest)
-			t->at[where] = (char)below(256);
-		break;
-	case 1: cut(t, where, len); break;
-	case 2: insert(t, where, piece, strlen(piece)); break;
-	default: piece = seeds[below(COUNT(seeds))]; insert(t, where, piece, below(strlen(piece)));
-	}
-}
+static void mutate(struct text *t) { mutate_from(t, seeds, COUNT(seeds), pieces, COUNT(pieces)); }
 
 static void check_refusal(const struct error *e)
 {

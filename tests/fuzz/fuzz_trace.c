@@ -51,20 +51,7 @@ static const char *const pieces[] = {"{", "}", "[", "]", "\"", ",", ":", "\\u", 
 	"true", "\n", " ", "\xFF", "99999999999999999999", "\"ph\": \"X\"", "\"dur\": ", "\"cat\": \"kernel\"", "iter ",
 	"step: ", "NCCL INFO ", "SQLite format 3", "\x1F\x8B\x08"};
 
-static void mutate(struct text *t)
-{
-	const size_t where = below(t->n + 1), rest = t->n - where, len = below(rest < 32 ? rest + 1 : 32);
-	const char *piece = pieces[below(COUNT(pieces))];
-	switch (below(4)) {
-	case 0:
-		if (rest)
-			t->at[where] = (char)below(256);
-		break;
-	case 1: cut(t, where, len); break;
-	case 2: insert(t, where, piece, strlen(piece)); break;
-	default: piece = seeds[below(COUNT(seeds))]; insert(t, where, piece, below(strlen(piece)));
-	}
-}
+static void mutate(struct text *t) { mutate_from(t, seeds, COUNT(seeds), pieces, COUNT(pieces)); }
 
 static void check_refusal(const struct error *e, const char *path)
 {

@@ -2,20 +2,29 @@
 #ifndef STEPSIM_TESTS_UNIT_GRADIENT_CHECK_H
 #define STEPSIM_TESTS_UNIT_GRADIENT_CHECK_H
 
+#include "base/array.h"
 #include "tests/unit/kernel_rig.h"
 
 #define STEP 1e-5
 #define CLOSE 1e-7 /* of central differences with that step, relative to the largest element */
 
-/* Sum of weight x output: the scalar that is differentiated. */
-static inline double weighted(struct rig *r, const char *out, const double *weight)
+/* An argument of the op by its name, which it has. */
+static inline int argument(const struct rig *r, const char *name)
 {
 	const struct op_kind_info *info = op_kind_info(r->op.kind);
+	int a = 0;
+	while (a + 1 < r->n_args && strcmp(info->arg[a].name, name) != 0)
+		a++;
+	CU_ASSERT_STRING_EQUAL(info->arg[a].name, name);
+	return a;
+}
+
+/* Sum of weight x output: the scalar that is differentiated. */
+static inline double weighted(const struct rig *r, int out, const double *weight)
+{
 	double sum = 0.0;
-	for (int a = 0; a < r->n_args; a++)
-		if (!strcmp(info->arg[a].name, out))
-			for (size_t i = 0; i < r->n[a]; i++)
-				sum += weight[i] * ((double *)r->ref[a])[i];
+	for (size_t i = 0; i < r->n[out]; i++)
+		sum += weight[i] * ((double *)r->ref[out])[i];
 	return sum;
 }
 
@@ -49,41 +58,56 @@ static inline void drop(struct saved *s)
 }
 
 /* gradient [n] of `weighted` with respect to argument `in` of the forward op, element by element. */
-static inline void check_gradient(struct rig *forward, const char *in, const char *out, const double *weight,
-	const double *gradient)
+static inline void check_gradient_of(struct rig *forward, int in, int out, const double *weight, const double *gradient)
 {
 	const struct op_kind_info *info = op_kind_info(forward->op.kind);
 	struct saved before = save(forward);
-	for (int a = 0; a < forward->n_args; a++) {
-		if (strcmp(info->arg[a].name, in))
-			continue;
-		double largest = 1e-3, worst = 0.0;
-		for (size_t i = 0; i < forward->n[a]; i++) {
-			double side[2];
-			for (int k = 0; k < 2; k++) {
-				restore(forward, &before);
-				((double *)forward->ref[a])[i] += k ? STEP : -STEP;
-				rig_reference(forward);
-				side[k] = weighted(forward, out, weight);
-			}
-			worst = fmax(worst, fabs((side[1] - side[0]) / (2.0 * STEP) - gradient[i]));
-			largest = fmax(largest, fabs(gradient[i]));
+	double largest = 1e-3, worst = 0.0;
+	for (size_t i = 0; i < forward->n[in]; i++) {
+		double side[2];
+		for (int k = 0; k < 2; k++) {
+			restore(forward, &before);
+			((double *)forward->ref[in])[i] += k ? STEP : -STEP;
+			rig_reference(forward);
+			side[k] = weighted(forward, out, weight);
 		}
-		if (!(worst <= CLOSE * largest))
-			fprintf(stderr, "%s flags %x: d %s / d %s is off by %g of %g\n", info->name, forward->op.flags,
-				out, in, worst, largest);
-		CU_ASSERT(worst <= CLOSE * largest);
+		worst = fmax(worst, fabs((side[1] - side[0]) / (2.0 * STEP) - gradient[i]));
+		largest = fmax(largest, fabs(gradient[i]));
 	}
+	if (!(worst <= CLOSE * largest))
+		fprintf(stderr, "%s flags %x: d %s / d %s is off by %g of %g\n", info->name, forward->op.flags,
+			info->arg[out].name, info->arg[in].name, worst, largest);
+	CU_ASSERT(worst <= CLOSE * largest);
 	restore(forward, &before);
 	drop(&before);
 }
 
+static inline void check_gradient(struct rig *forward, const char *in, const char *out, const double *weight,
+	const double *gradient)
+{
+	check_gradient_of(forward, argument(forward, in), argument(forward, out), weight, gradient);
+}
+
+static inline void copy_argument(struct rig *to, int a, const struct rig *from, int b)
+{
+	memcpy(to->ref[a], from->ref[b], to->n[a] * sizeof(double));
+}
+
 static inline void copy_named(struct rig *to, const char *name, const double *from)
 {
-	const struct op_kind_info *info = op_kind_info(to->op.kind);
-	for (int a = 0; a < to->n_args; a++)
-		if (!strcmp(info->arg[a].name, name))
-			memcpy(to->ref[a], from, to->n[a] * sizeof(double));
+	const int a = argument(to, name);
+	memcpy(to->ref[a], from, to->n[a] * sizeof(double));
+}
+
+/* Runs flash attention forward and backward, and checks the gradient of its queries, keys and values. */
+static inline void check_attention_gradient(struct rig *forward, struct rig *grad)
+{
+	static const char *const shared[] = {"qkv", "out", "lse"};
+	rig_reference(forward);
+	for (size_t i = 0; i < COUNT(shared); i++)
+		copy_argument(grad, argument(grad, shared[i]), forward, argument(forward, shared[i]));
+	rig_reference(grad);
+	check_gradient(forward, "qkv", "out", rig_ref(grad, "dout"), rig_ref(grad, "dqkv"));
 }
 
 static inline void agree(const double *x, const double *y, size_t n)

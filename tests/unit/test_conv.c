@@ -2,7 +2,7 @@
  * differences of its forward ops. */
 #include "base/array.h"
 #include "exec/host/kernels.h"
-#include "tests/unit/differences.h"
+#include "tests/unit/gradient_check.h"
 #include "tests/unit/kernel_check.h"
 
 /* batch, side, in, out, kernel, stride */
@@ -33,14 +33,14 @@ static void test_conv_gradient(void)
 		rig_open(&forward, conv_op(OP_CONV, OP_TRANS_B, shapes[i]), 0);
 		rig_open(&data, conv_op(OP_CONV_DATA, 0, shapes[i]), 0);
 		rig_open(&weight, conv_op(OP_CONV_WEIGHT, OP_TRANS_A, shapes[i]), 0);
-		differences_copy(&data, ARG_CONV_DATA_w, &forward, ARG_CONV_w);
-		differences_copy(&weight, ARG_CONV_WEIGHT_x, &forward, ARG_CONV_x);
-		differences_copy(&weight, ARG_CONV_WEIGHT_dy, &data, ARG_CONV_DATA_dy);
+		copy_argument(&data, ARG_CONV_DATA_w, &forward, ARG_CONV_w);
+		copy_argument(&weight, ARG_CONV_WEIGHT_x, &forward, ARG_CONV_x);
+		copy_argument(&weight, ARG_CONV_WEIGHT_dy, &data, ARG_CONV_DATA_dy);
 		rig_reference(&data);
 		rig_reference(&weight);
 		const double *dy = rig_ref(&data, "dy");
-		differences_check(&forward, ARG_CONV_x, ARG_CONV_y, dy, rig_ref(&data, "dx"));
-		differences_check(&forward, ARG_CONV_w, ARG_CONV_y, dy, rig_ref(&weight, "dw"));
+		check_gradient_of(&forward, ARG_CONV_x, ARG_CONV_y, dy, rig_ref(&data, "dx"));
+		check_gradient_of(&forward, ARG_CONV_w, ARG_CONV_y, dy, rig_ref(&weight, "dw"));
 		rig_close(&forward);
 		rig_close(&data);
 		rig_close(&weight);
@@ -77,8 +77,8 @@ static void test_batch_norm(void)
 			rig_open(&forward, rig_op(OP_BATCH_NORM, 0, 0, sizes[i][0], sizes[i][1], 0, 0, 0), 0);
 			rig_reference(&forward);
 			rig_open(&r, rig_op(OP_BATCH_NORM_GRAD, flags, 0, sizes[i][0], sizes[i][1], 0, 0, 0), 0);
-			differences_copy(&r, ARG_BATCH_NORM_GRAD_x, &forward, ARG_BATCH_NORM_x);
-			differences_copy(&r, ARG_BATCH_NORM_GRAD_stats, &forward, ARG_BATCH_NORM_stats);
+			copy_argument(&r, ARG_BATCH_NORM_GRAD_x, &forward, ARG_BATCH_NORM_x);
+			copy_argument(&r, ARG_BATCH_NORM_GRAD_stats, &forward, ARG_BATCH_NORM_stats);
 			for (int a = ARG_BATCH_NORM_GRAD_x; a <= ARG_BATCH_NORM_GRAD_stats; a++)
 				rig_sync(&r, a);
 			for (size_t k = 0; k < (size_t)sizes[i][1]; k++) /* terms as large as 1 / sigma */
@@ -94,14 +94,14 @@ static void test_batch_norm_gradient(void)
 	rig_open(&forward, rig_op(OP_BATCH_NORM, 0, 0, 6, 3, 0, 0, 0), 0);
 	rig_open(&grad, rig_op(OP_BATCH_NORM_GRAD, 0, 0, 6, 3, 0, 0, 0), 0);
 	rig_reference(&forward);
-	differences_copy(&grad, ARG_BATCH_NORM_GRAD_x, &forward, ARG_BATCH_NORM_x);
-	differences_copy(&grad, ARG_BATCH_NORM_GRAD_w, &forward, ARG_BATCH_NORM_w);
-	differences_copy(&grad, ARG_BATCH_NORM_GRAD_stats, &forward, ARG_BATCH_NORM_stats);
+	copy_argument(&grad, ARG_BATCH_NORM_GRAD_x, &forward, ARG_BATCH_NORM_x);
+	copy_argument(&grad, ARG_BATCH_NORM_GRAD_w, &forward, ARG_BATCH_NORM_w);
+	copy_argument(&grad, ARG_BATCH_NORM_GRAD_stats, &forward, ARG_BATCH_NORM_stats);
 	rig_reference(&grad);
 	const double *dy = rig_ref(&grad, "dy");
-	differences_check(&forward, ARG_BATCH_NORM_x, ARG_BATCH_NORM_y, dy, rig_ref(&grad, "dx"));
-	differences_check(&forward, ARG_BATCH_NORM_w, ARG_BATCH_NORM_y, dy, rig_ref(&grad, "dw"));
-	differences_check(&forward, ARG_BATCH_NORM_b, ARG_BATCH_NORM_y, dy, rig_ref(&grad, "db"));
+	check_gradient_of(&forward, ARG_BATCH_NORM_x, ARG_BATCH_NORM_y, dy, rig_ref(&grad, "dx"));
+	check_gradient_of(&forward, ARG_BATCH_NORM_w, ARG_BATCH_NORM_y, dy, rig_ref(&grad, "dw"));
+	check_gradient_of(&forward, ARG_BATCH_NORM_b, ARG_BATCH_NORM_y, dy, rig_ref(&grad, "db"));
 	rig_close(&forward);
 	rig_close(&grad);
 }
@@ -120,7 +120,7 @@ static void test_pools(void)
 			grad.n[ARG_MAX_POOL_GRAD_taken] * sizeof(int32_t));
 		struct rig check_grad = grad;
 		rig_reference(&grad);
-		differences_check(&forward, ARG_MAX_POOL_x, ARG_MAX_POOL_y, rig_ref(&grad, "dy"), rig_ref(&grad, "dx"));
+		check_gradient_of(&forward, ARG_MAX_POOL_x, ARG_MAX_POOL_y, rig_ref(&grad, "dy"), rig_ref(&grad, "dx"));
 		check(&check_grad, SUMS);
 		check(&forward, 0.0);
 		d[4] = d[5] = d[1];
@@ -136,7 +136,7 @@ static void test_mean_gradient(void)
 	rig_open(&forward, conv_op(OP_MEAN_POOL, 0, d), 0);
 	rig_open(&grad, conv_op(OP_MEAN_POOL_GRAD, 0, d), 0);
 	rig_reference(&grad);
-	differences_check(&forward, ARG_MEAN_POOL_x, ARG_MEAN_POOL_y, rig_ref(&grad, "dy"), rig_ref(&grad, "dx"));
+	check_gradient_of(&forward, ARG_MEAN_POOL_x, ARG_MEAN_POOL_y, rig_ref(&grad, "dy"), rig_ref(&grad, "dx"));
 	rig_close(&forward);
 	rig_close(&grad);
 }

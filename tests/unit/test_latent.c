@@ -18,12 +18,7 @@ static void test_value_dim_gradient(void)
 		CU_ASSERT_EQUAL(forward.n[1], (size_t)(2 * 4 * 2 * value));
 		op.kind = OP_ATTENTION_GRAD;
 		rig_open(&grad, op, 0);
-		rig_reference(&forward);
-		copy_named(&grad, "qkv", rig_ref(&forward, "qkv"));
-		copy_named(&grad, "out", rig_ref(&forward, "out"));
-		copy_named(&grad, "lse", rig_ref(&forward, "lse"));
-		rig_reference(&grad);
-		check_gradient(&forward, "qkv", "out", rig_ref(&grad, "dout"), rig_ref(&grad, "dqkv"));
+		check_attention_gradient(&forward, &grad);
 		/* the first row sees itself alone: its result is its value, behind the queries and its two keys */
 		for (int64_t i = 0; i < value; i++)
 			CU_ASSERT_DOUBLE_EQUAL(rig_ref(&forward, "out")[i],

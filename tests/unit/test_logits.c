@@ -30,12 +30,7 @@ static void test_cap_gradient(void)
 		rig_open(&forward, op, 0);
 		op.kind = OP_ATTENTION_GRAD;
 		rig_open(&grad, op, 0);
-		rig_reference(&forward);
-		copy_named(&grad, "qkv", rig_ref(&forward, "qkv"));
-		copy_named(&grad, "out", rig_ref(&forward, "out"));
-		copy_named(&grad, "lse", rig_ref(&forward, "lse"));
-		rig_reference(&grad);
-		check_gradient(&forward, "qkv", "out", rig_ref(&grad, "dout"), rig_ref(&grad, "dqkv"));
+		check_attention_gradient(&forward, &grad);
 		rig_close(&forward);
 		rig_close(&grad);
 	}

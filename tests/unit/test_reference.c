@@ -54,12 +54,7 @@ static void test_attention_gradient(void)
 		open_attention(&forward, OP_ATTENTION, masks[i < N_MASKS ? i : i == N_MASKS ? 1 : 3]);
 		open_attention(&grad, OP_ATTENTION_GRAD, (unsigned)forward.op.flags);
 		forward.op.attn.window = grad.op.attn.window = i < N_MASKS ? 0 : 2; /* a window, in causal attention */
-		rig_reference(&forward);
-		copy_named(&grad, "qkv", rig_ref(&forward, "qkv"));
-		copy_named(&grad, "out", rig_ref(&forward, "out"));
-		copy_named(&grad, "lse", rig_ref(&forward, "lse"));
-		rig_reference(&grad);
-		check_gradient(&forward, "qkv", "out", rig_ref(&grad, "dout"), rig_ref(&grad, "dqkv"));
+		check_attention_gradient(&forward, &grad);
 		rig_close(&forward);
 		rig_close(&grad);
 	}

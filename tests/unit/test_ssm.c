@@ -2,7 +2,7 @@
  * ops, and the scan against the chunked form of Dao & Gu 2024 (arXiv:2405.21060), listing 1. */
 #include "base/array.h"
 #include "exec/host/kernels.h"
-#include "tests/unit/differences.h"
+#include "tests/unit/gradient_check.h"
 #include "tests/unit/kernel_check.h"
 
 /* batch, seq, heads, head_dim, groups, state, conv or chunk */
@@ -35,12 +35,12 @@ static void test_conv_gradient(void)
 	rig_open(&grad, ssm_op(OP_SSM_CONV_GRAD, 0, shapes[1]), 0);
 	memset(rig_ref(&grad, "din"), 0, grad.n[ARG_SSM_CONV_GRAD_din] * sizeof(double));
 	for (int a = 0; a < 3; a++)
-		differences_copy(&grad, a, &forward, a);
+		copy_argument(&grad, a, &forward, a);
 	rig_reference(&grad);
 	const double *dy = rig_ref(&grad, "dxbc");
-	differences_check(&forward, ARG_SSM_CONV_in, ARG_SSM_CONV_xbc, dy, rig_ref(&grad, "din"));
-	differences_check(&forward, ARG_SSM_CONV_w, ARG_SSM_CONV_xbc, dy, rig_ref(&grad, "dw"));
-	differences_check(&forward, ARG_SSM_CONV_b, ARG_SSM_CONV_xbc, dy, rig_ref(&grad, "db"));
+	check_gradient_of(&forward, ARG_SSM_CONV_in, ARG_SSM_CONV_xbc, dy, rig_ref(&grad, "din"));
+	check_gradient_of(&forward, ARG_SSM_CONV_w, ARG_SSM_CONV_xbc, dy, rig_ref(&grad, "dw"));
+	check_gradient_of(&forward, ARG_SSM_CONV_b, ARG_SSM_CONV_xbc, dy, rig_ref(&grad, "db"));
 	rig_close(&forward);
 	rig_close(&grad);
 }
@@ -52,12 +52,12 @@ static void test_scan_gradient(void)
 	rig_open(&grad, ssm_op(OP_SSM_SCAN_GRAD, 0, shapes[1]), 0);
 	memset(rig_ref(&grad, "din"), 0, grad.n[ARG_SSM_SCAN_GRAD_din] * sizeof(double));
 	for (int a = 0; a < 3; a++)
-		differences_copy(&grad, a, &forward, a);
+		copy_argument(&grad, a, &forward, a);
 	rig_reference(&grad);
 	const double *dy = rig_ref(&grad, "dy");
-	differences_check(&forward, ARG_SSM_SCAN_xbc, ARG_SSM_SCAN_y, dy, rig_ref(&grad, "dxbc"));
-	differences_check(&forward, ARG_SSM_SCAN_in, ARG_SSM_SCAN_y, dy, rig_ref(&grad, "din"));
-	differences_check(&forward, ARG_SSM_SCAN_heads, ARG_SSM_SCAN_y, dy, rig_ref(&grad, "dheads"));
+	check_gradient_of(&forward, ARG_SSM_SCAN_xbc, ARG_SSM_SCAN_y, dy, rig_ref(&grad, "dxbc"));
+	check_gradient_of(&forward, ARG_SSM_SCAN_in, ARG_SSM_SCAN_y, dy, rig_ref(&grad, "din"));
+	check_gradient_of(&forward, ARG_SSM_SCAN_heads, ARG_SSM_SCAN_y, dy, rig_ref(&grad, "dheads"));
 	rig_close(&forward);
 	rig_close(&grad);
 }
@@ -69,14 +69,14 @@ static void test_gate_gradient(void)
 	rig_open(&grad, ssm_op(OP_SSM_GATE_GRAD, 0, shapes[1]), 0);
 	rig_reference(&forward);
 	for (int a = 0; a < 3; a++) /* y, in, w */
-		differences_copy(&grad, a + 1, &forward, a);
-	differences_copy(&grad, ARG_SSM_GATE_GRAD_sigma, &forward, ARG_SSM_GATE_sigma);
+		copy_argument(&grad, a + 1, &forward, a);
+	copy_argument(&grad, ARG_SSM_GATE_GRAD_sigma, &forward, ARG_SSM_GATE_sigma);
 	memset(rig_ref(&grad, "din"), 0, grad.n[ARG_SSM_GATE_GRAD_din] * sizeof(double));
 	rig_reference(&grad);
 	const double *dout = rig_ref(&grad, "dout");
-	differences_check(&forward, ARG_SSM_GATE_y, ARG_SSM_GATE_out, dout, rig_ref(&grad, "dy"));
-	differences_check(&forward, ARG_SSM_GATE_in, ARG_SSM_GATE_out, dout, rig_ref(&grad, "din"));
-	differences_check(&forward, ARG_SSM_GATE_w, ARG_SSM_GATE_out, dout, rig_ref(&grad, "dw"));
+	check_gradient_of(&forward, ARG_SSM_GATE_y, ARG_SSM_GATE_out, dout, rig_ref(&grad, "dy"));
+	check_gradient_of(&forward, ARG_SSM_GATE_in, ARG_SSM_GATE_out, dout, rig_ref(&grad, "din"));
+	check_gradient_of(&forward, ARG_SSM_GATE_w, ARG_SSM_GATE_out, dout, rig_ref(&grad, "dw"));
 	rig_close(&forward);
 	rig_close(&grad);
 }
