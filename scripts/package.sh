@@ -135,10 +135,10 @@ make_deb() {
 	sed "s/@DATE@/$(date -uRd "@$SOURCE_DATE_EPOCH")/; s/@VERSION@/$version/" scripts/deb/changelog |
 		gzip -9n >"$top/usr/share/doc/stepsim/changelog.Debian.gz"
 	cp scripts/deb/copyright "$top/usr/share/doc/stepsim/copyright"
-	mkdir -p build/deb/work/debian # dpkg-shlibdeps reads its file control
-	printf 'Source: stepsim\n\nPackage: stepsim\nArchitecture: any\n' >build/deb/work/debian/control
+	mkdir -p build/deb/shlibdeps/debian # dpkg-shlibdeps reads its file control
+	printf 'Source: stepsim\n\nPackage: stepsim\nArchitecture: any\n' >build/deb/shlibdeps/debian/control
 	shlibs() {
-		(cd build/deb/work && dpkg-shlibdeps -O --ignore-missing-info "$@" 2>/dev/null) |
+		(cd build/deb/shlibdeps && dpkg-shlibdeps -O --ignore-missing-info "$@" 2>/dev/null) |
 			sed -n 's/^shlibs:Depends=//p'
 	}
 	depends=$(shlibs "../stepsim/usr/bin/stepsim")
