@@ -119,17 +119,20 @@ static struct expected expected_of(const struct program *p, const struct role *r
 		root = root || (r->params.at[i].bucket == bucket && r->params.at[i].param.layer < 0);
 	int64_t uses = !root && c->parallel.reshard_after_forward ? 2 * micro : c->parallel.pipeline > 1 ? 1 : micro;
 	const enum strategy s = c->parallel.strategy;
-	if (p->mesh.size[r->buckets.at[bucket].along] == 1)
+	const bool replicas = p->mesh.size[DIM_REPLICA] > 1, shares = p->mesh.size[r->buckets.at[bucket].along] > 1;
+	if (!shares && !replicas)
 		return (struct expected){0, 0, 0};
 	if (!r->buckets.at[bucket].trained)
-		return (struct expected){0, 0, strategy_has(s, STRATEGY_CUTS_WEIGHTS) ? uses : 0};
+		return (struct expected){0, 0, shares && strategy_has(s, STRATEGY_CUTS_WEIGHTS) ? uses : 0};
 	const int64_t reductions = !strategy_has(s, STRATEGY_REDUCES)         ? 0
 	                           : strategy_has(s, STRATEGY_CUTS_GRADIENTS) ? micro
 	                                                                      : 1;
 	if (!strategy_has(s, STRATEGY_CUTS_STATES))
 		return (struct expected){reductions, 0, 0};
-	return (struct expected){p->mesh.size[DIM_REPLICA] > 1 ? reductions : 0, reductions,
-		strategy_has(s, STRATEGY_CUTS_WEIGHTS) ? uses : one};
+	return (struct expected){replicas ? reductions : 0, shares ? reductions : 0,
+		!shares                                  ? 0
+		: strategy_has(s, STRATEGY_CUTS_WEIGHTS) ? uses
+							 : one};
 }
 
 /* Returns the elements that an op updates; 0: it is no update. */

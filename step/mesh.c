@@ -29,7 +29,7 @@ static void fold_experts(struct mesh *m, const struct config *c)
 	}
 	m->experts = folds ? DIM_EDP : m->params;
 	m->stride[DIM_EP] = stride > 0 ? stride : 1;
-	m->size[DIM_EDP] = folds ? ranks / m->size[DIM_EP] : 1;
+	m->size[DIM_EDP] = folds ? ranks / m->size[DIM_REPLICA] / m->size[DIM_EP] : 1;
 	m->stride[DIM_EDP] = m->stride[DIM_EP] * m->size[DIM_EP];
 }
 

@@ -6,7 +6,8 @@
  * Experts divide the ranks of a stage (tensor x context x data) a second time. DIM_EP has neighbours that share the
  * experts among them. DIM_EDP, around it, has ranks that hold the same experts (Liu et al. 2025, arXiv:2504.14960,
  * "parallel folding", with expert tensor parallelism 1). DIM_EP's place in the order only says that it lies inside
- * data; it adds no ranks.
+ * data; it adds no ranks. Where hsdp cuts, DIM_EDP has those of one shard group, and DIM_REPLICA lies around it as it
+ * does around DIM_SHARD (torchtitan's mesh of dp_replicate, efsdp and ep: distributed/parallel_dims.py).
  *
  * Ranks that differ only in data or context hold the same parameters. DIM_DP_CP takes both as one dimension, as context
  * stands right inside data. hsdp cuts it into DIM_SHARD, of neighbours, and DIM_REPLICA around it. These have a size

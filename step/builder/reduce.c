@@ -150,9 +150,11 @@ static void after_reductions(struct builder *b, enum lane lane)
 static void reduce_bucket(struct builder *b, int32_t i)
 {
 	const struct bucket *k = &b->r->buckets.at[i];
-	bool reduces = strategy_has(b->c->parallel.strategy, STRATEGY_REDUCES) && b->p->mesh.size[k->along] > 1;
+	const bool reduces = strategy_has(b->c->parallel.strategy, STRATEGY_REDUCES),
+		   shares = reduces && b->p->mesh.size[k->along] > 1,
+		   replicas = reduces && b->p->mesh.size[DIM_REPLICA] > 1;
 	complete_replicated(b, i);
-	if (!reduces && !transient(b, i)) {
+	if (!shares && !replicas && !transient(b, i)) {
 		offload_gradient(b, i, k->grad_shard);
 		return;
 	}
@@ -168,31 +170,30 @@ static void reduce_bucket(struct builder *b, int32_t i)
 		out = view_of(build_buffer(b, COMP_BUFFERS, b->reduce, part, false));
 	else if (k->shards == 1)
 		out = in;
-	if (scratch)
+	if (scratch) {
 		b->buckets[i].reduced = out.buffer;
-	if (!reduces) { /* experts of which no other rank has any: their gradients are whole as they are */
-		if (!scratch)
-			build_cast(b, in, b->reduce, k->grad_shard, b->grad, part, "gradients");
-		if (!scratch)
-			offload_gradient(b, i, k->grad_shard);
-		b->buckets[i].grads = NONE;
-		return;
+	} else if (!shares && transient(b, i)) { /* a group's experts that no other rank of it has */
+		build_cast(b, in, b->reduce, k->grad_shard, b->grad, part, "gradients");
+		out = k->grad_shard;
 	}
-	if (!b->c->parallel.overlap)
-		build_after(b, LANE_COMM, build_last(b, LANE_COMPUTE));
-	build_with(b,
-		build_collective(b, k->shards > 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, k->along, LANE_COMM,
-			b->reduce, full, "grads", i),
-		in, out);
-	if (b->p->mesh.size[DIM_REPLICA] > 1) /* hsdp: each replica of the part has seen other sequences (PyTorch,
-	                                         fully_shard on a mesh of two dimensions) */
+	if (!b->c->parallel.overlap && (shares || replicas))
+		build_after(b, shares ? LANE_COMM : LANE_REPLICA_COMM, build_last(b, LANE_COMPUTE));
+	if (shares)
+		build_with(b,
+			build_collective(b, k->shards > 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, k->along, LANE_COMM,
+				b->reduce, full, "grads", i),
+			in, out);
+	if (replicas) /* hsdp: each replica of the part has seen other sequences (PyTorch, fully_shard on a mesh of two
+	                 dimensions) */
 		build_all_reduce(b, DIM_REPLICA, LANE_REPLICA_COMM, b->reduce, part, out, "grads", i);
-	if (!b->c->parallel.overlap)
+	if (!b->c->parallel.overlap && (shares || replicas))
 		after_reductions(b, LANE_COMPUTE);
 	if (!scratch)
 		offload_gradient(b, i, k->grad_shard);
-	if (transient(b, i)) {
-		b->buckets[i].grads = NONE;
+	if (!transient(b, i))
+		return;
+	b->buckets[i].grads = NONE;
+	if (shares) {
 		b->reduced[1] = b->reduced[0];
 		b->reduced[0] = build_last(b, LANE_COMM);
 	}

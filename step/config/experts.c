@@ -29,6 +29,14 @@ static enum status check_places(const struct config *c, struct error *e)
 	return ST_OK;
 }
 
+int64_t config_expert_shard(const struct config *c, int64_t shard)
+{
+	const struct parallel *p = &c->parallel;
+	while (shard < p->data && (p->data % shard != 0 || p->tensor * p->context * shard % p->expert != 0))
+		shard++;
+	return shard;
+}
+
 static enum status check_expert_groups(const struct config *c, struct error *e)
 {
 	const struct parallel *p = &c->parallel;
@@ -47,6 +55,11 @@ static enum status check_expert_groups(const struct config *c, struct error *e)
 		return config_error(c, KEY_parallel_strategy, e,
 			"%s sums no gradients, and %" PRId64 " ranks hold the same experts (nearest: ddp)",
 			strategy_name(p->strategy), ranks / p->expert);
+	if (p->tensor * p->context * p->shard % p->expert != 0)
+		return config_error(c, KEY_parallel_shard, e,
+			"%" PRId64 " x tensor x context are %" PRId64
+			" ranks, which hold no whole groups of expert %" PRId64 " (nearest: %" PRId64 ")",
+			p->shard, p->tensor * p->context * p->shard, p->expert, config_expert_shard(c, p->shard));
 	return check_places(c, e);
 }
 
@@ -96,11 +109,6 @@ enum status config_check_experts(const struct config *c, struct error *e)
 		               ? config_error_key(c, p->expert > 1 ? KEY_parallel_expert : KEY_parallel_expert_overlap,
 					 e, "not used without experts (model.experts)")
 		               : ST_OK;
-	char names[STRATEGY_NAMES];
-	if (strategy_has(p->strategy, STRATEGY_REPLICAS) && p->tensor * p->expert > 1)
-		return config_error(c, KEY_parallel_strategy, e,
-			"%s is not modelled yet with experts beside tensor or expert (accepted: %s)",
-			strategy_name(p->strategy), strategy_names(0, STRATEGY_REPLICAS, names));
 	if ((st = check_tensor_experts(c, e)) || (st = check_overlap(c, e)))
 		return st;
 	return p->tensor * p->expert > 1 ? check_expert_groups(c, e) : ST_OK;

@@ -320,8 +320,11 @@ enum key_id config_batch_key(const struct config *c);
 
 /* ---- experts.c ---- */
 
-/* Checks experts against the plan of ranks; parallel.data must be known. */
+/* Checks experts against the plan of ranks; parallel.data and parallel.shard must be known. */
 enum status config_check_experts(const struct config *c, struct error *e);
+/* Returns the least shard, from this one on, that divides the replicas and whose ranks hold whole groups of experts;
+ * parallel.data where none does. */
+int64_t config_expert_shard(const struct config *c, int64_t shard);
 
 /* ---- config.c ---- */
 

@@ -69,14 +69,14 @@ static enum status check_order(const struct config *c, struct error *e)
 	return ST_OK;
 }
 
-/* Returns the GPUs of a node over those of one model replica, if that is known and possible, as PyTorch's HYBRID_SHARD;
- * else one group of all. */
+/* Returns the GPUs of a node over those of one model replica, if that is known and possible, as PyTorch's HYBRID_SHARD,
+ * or more where an expert group needs more; else one group of all. */
 static int64_t default_shard(const struct config *c)
 {
 	const struct parallel *p = &c->parallel;
 	int64_t ranks = c->cluster.gpus_per_node > 0 ? c->cluster.gpus_per_node : c->node_ranks,
 		node = ranks / (p->tensor * p->context);
-	return node > 1 && p->data % node == 0 ? node : p->data;
+	return node > 1 && p->data % node == 0 ? config_expert_shard(c, node) : p->data;
 }
 
 static enum status resolve_shard(struct config *c, struct error *e)
@@ -232,9 +232,10 @@ enum status config_resolve(struct config *c, int64_t ranks, struct error *e)
 	if (!c->model.lm_head && c->model.classes == 0) /* such a preset loads, so that it can be listed and counted */
 		return config_error_key(c, KEY_model_lm_head, e,
 			"the loss needs a head: lm_head true, or classes of 1 or more");
-	if ((st = resolve_data(c, ranks, e)) || (st = check_order(c, e)) || (st = config_check_experts(c, e)) ||
-		(st = resolve_shard(c, e)) || (st = check_offload(c, e)) || (st = resolve_global_batch(c, ranks, e)) ||
-		(st = resolve_batch(c, e)) || (st = slow_ranks_check(c, ranks, e)))
+	if ((st = resolve_data(c, ranks, e)) || (st = check_order(c, e)) || (st = resolve_shard(c, e)) ||
+		(st = config_check_experts(c, e)) || (st = check_offload(c, e)) ||
+		(st = resolve_global_batch(c, ranks, e)) || (st = resolve_batch(c, e)) ||
+		(st = slow_ranks_check(c, ranks, e)))
 		return st;
 	resolve_autos(c);
 	c->ranks = ranks;

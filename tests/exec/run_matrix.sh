@@ -277,6 +277,12 @@ train 2 parallel.expert=2 model.parallel_residual=true model.first_dense_layers=
 train 4 parallel.expert=4 parallel.tensor=2 parallel.sequence_parallel=true model.parallel_residual=true \
 	parallel.strategy=zero1
 train 2 parallel.strategy=fsdp parallel.bucket_mb=25 model.first_dense_layers=1 model.branch_norm=reordered
+hybrid=(parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=2)
+train 4 "${hybrid[@]}" parallel.expert=2 # of a shard group one rank has an expert
+train 8 "${hybrid[@]}" parallel.expert=2 parallel.shard=4 parallel.overlap=false
+train 8 "${hybrid[@]}" parallel.expert=2 parallel.tensor=2 parallel.sequence_parallel=true
+train 8 "${hybrid[@]}" parallel.expert=2 parallel.pipeline=2 train.global_batch=16
+train 8 "${hybrid[@]}" parallel.expert=4 parallel.context=2
 train 2 parallel.strategy=fsdp parallel.bucket_mb=25 parallel.expert=2 train.freeze=mlp
 train 2 parallel.strategy=fsdp parallel.bucket_mb=25 train.freeze=attention
 train 2 parallel.expert=2 train.lora_rank=4 train.lora_targets=attention

@@ -156,8 +156,8 @@ Nothing fits: what needs least, and what it misses.
 Mixtures of experts have no bounds; where there are too many plans, those nearest to the config are looked at, and it is said.
 
     $ COLUMNS=999 stepsim plan $ROOT/configs/ep-tiny.yaml --set cluster.system=dgx-h100 --set train.dtype=bf16 --gpus 4 | tail -n 2
-    2397 plans: 861 illegal, 0 need more than 90 % of the memory, 0 cannot be among the best, 446 timed; those shown are predicted in full
-    1090 plans were not evaluated, because each needs a simulation; one may be better (--set holds keys; --exhaustive evaluates all)
+    2397 plans: 789 illegal, 0 need more than 90 % of the memory, 0 cannot be among the best, 419 timed; those shown are predicted in full
+    1189 plans were not evaluated, because each needs a simulation; one may be better (--set holds keys; --exhaustive evaluates all)
 
 What is wrong with it:
 

@@ -441,9 +441,11 @@ static void test_experts(void)
 	refused(MOE "parallel: {tensor: 2}", 2,
 		"cfg.yaml:3:20: parallel.tensor: 2 beside experts needs sequence_parallel: true, with which each rank "
 		"sends them tokens of its own");
-	refused(MOE "parallel: {expert: 2, strategy: hsdp, shard: 1}", 2,
-		"cfg.yaml:3:33: parallel.strategy: hsdp is not modelled yet with experts beside tensor or expert "
-		"(accepted: ddp, zero1, zero2, fsdp, none)");
+	c = resolved(MOE "parallel: {expert: 4, strategy: hsdp, shard: 4}", 8);
+	CU_ASSERT_EQUAL(c.parallel.shard, 4);
+	refused(MOE "parallel: {expert: 4, strategy: hsdp, shard: 2}", 8,
+		"cfg.yaml:3:46: parallel.shard: 2 x tensor x context are 2 ranks, which hold no whole groups of "
+		"expert 4 (nearest: 4)");
 	refused(MOE "parallel: {tensor: 2, sequence_parallel: true, strategy: none}", 2,
 		"cfg.yaml:3:58: parallel.strategy: none sums no gradients, and 2 ranks hold the same experts (nearest: "
 		"ddp)");

@@ -59,6 +59,16 @@ static void test_groups(void)
 				mesh_coord(m, rank, DIM_PP));
 	}
 	program_destroy(p);
+	p = program_of("parallel.strategy=hsdp parallel.shard=4 parallel.tensor=2 parallel.sequence_parallel=true "
+		       "parallel.expert=4",
+		16);
+	CU_ASSERT_EQUAL(p->mesh.size[DIM_EDP], 2); /* of the 8 ranks of a shard group */
+	CU_ASSERT_EQUAL(p->mesh.size[DIM_REPLICA], 2);
+	for (int64_t rank = 0; rank < 16; rank++) {
+		CU_ASSERT_EQUAL(mesh_coord(&p->mesh, rank, DIM_EDP), rank / 4 % 2);
+		CU_ASSERT_EQUAL(mesh_coord(&p->mesh, rank, DIM_REPLICA), rank / 8);
+	}
+	program_destroy(p);
 	p = program_of("parallel.expert=1", 8);
 	CU_ASSERT_EQUAL(p->mesh.experts, DIM_DP);
 	program_destroy(p);
@@ -169,9 +179,8 @@ static double all_ranks(const struct program *p)
 	for (size_t r = 0; r < p->n_roles; r++)
 		for (size_t i = 0; i < p->roles[r].params.n; i++) {
 			const struct role_param *rp = &p->roles[r].params.at[i];
-			double copies =
-				(double)p->mesh
-					.size[p->roles[r].buckets.at[rp->bucket].along]; /* ranks that hold the same */
+			double copies = (double)(p->mesh.size[p->roles[r].buckets.at[rp->bucket].along] *
+						 p->mesh.size[DIM_REPLICA]); /* ranks that hold the same */
 			if (rp->param.split == TP_REPLICATED)
 				copies *= (double)p->mesh.size[DIM_TP];
 			sum += (double)rp->elements * (double)p->roles[r].ranks / copies;
@@ -215,6 +224,44 @@ static void test_parameters(void)
 				CU_ASSERT(updated >= whole && updated < whole * 1.01); /* and padding */
 			program_destroy(p);
 		}
+}
+
+/* hsdp: parts of a shard group add up to the model, experts' too, and each part of a gradient is summed over the
+ * replicas with each micro-batch, also where a shard group holds each expert once. */
+static void test_hybrid(void)
+{
+	static const struct {
+		const char *sets;
+		int64_t ranks, replicas;
+	} cases[] = {
+		{"parallel.expert=2 parallel.shard=4", 8, 2},
+		{"parallel.expert=4 parallel.shard=4 train.global_batch=32", 16, 4},
+		{"parallel.expert=4 parallel.shard=2 parallel.tensor=2 parallel.sequence_parallel=true", 8, 2},
+		{"parallel.expert=2 parallel.shard=2 parallel.context=2 parallel.pipeline=3 train.global_batch=48", 24,
+			2},
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char sets[256];
+		snprintf(sets, sizeof sets, "parallel.strategy=hsdp %s", cases[i].sets);
+		struct program *p = program_of(sets, cases[i].ranks);
+		const double whole = (double)model_parameters(&p->config.model);
+		double experts = 0, summed = 0;
+		CU_ASSERT_DOUBLE_EQUAL(all_ranks(p), whole, 0.5);
+		CU_ASSERT_EQUAL(p->mesh.size[DIM_REPLICA], cases[i].replicas);
+		for (size_t r = 0; r < p->n_roles; r++)
+			for (size_t k = 0; k < p->roles[r].ops.n; k++) {
+				const struct op *op = &p->roles[r].ops.at[k];
+				if (op->kind != OP_COLLECTIVE || op->group != DIM_REPLICA)
+					continue;
+				CU_ASSERT_EQUAL(op->coll, COLL_ALL_REDUCE);
+				if (p->roles[r].buckets.at[op->bucket].along == DIM_EDP)
+					summed += (double)op->collective.elements;
+			}
+		experts = (double)L * E * 3 * H * F * (double)p->config.micro_batches;
+		summed *= (double)(p->mesh.size[DIM_EP] * p->mesh.size[DIM_EDP]);
+		CU_ASSERT_DOUBLE_EQUAL(summed, experts, 0.5);
+		program_destroy(p);
+	}
 }
 
 /* Memory of a rank: a group of n holds an n-th of the experts. */
@@ -284,4 +331,5 @@ static void test_overlap(void)
 }
 
 UNIT_MAIN("program of experts", {"groups", test_groups}, {"work", test_work}, {"parameters", test_parameters},
-	{"memory", test_memory}, {"recomputed", test_recomputed}, {"overlapped exchanges", test_overlap})
+	{"hsdp", test_hybrid}, {"memory", test_memory}, {"recomputed", test_recomputed},
+	{"overlapped exchanges", test_overlap})
